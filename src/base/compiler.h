@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Attributes and small arithmetic that every room uses.  Nothing here knows
+ * about RDMA.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define likely(x)	__builtin_expect(!!(x), 1)
+#define unlikely(x)	__builtin_expect(!!(x), 0)
+
+/* The caller must look at the verdict: a check that cannot say no is a comment. */
+#define must_check	__attribute__((warn_unused_result))
+#define printf_like(f, a) __attribute__((format(printf, f, a)))
+#define cacheline_aligned __attribute__((aligned(64)))
+
+/* Symbols that the dynamic linker must see; all else is built hidden. */
+#define exported	__attribute__((visibility("default")))
+
+#define array_size(a)	(sizeof(a) / sizeof((a)[0]))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+
+static inline uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint32_t min_u32(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t align_up(uint64_t v, uint64_t to_pow2)
+{
+	return (v + to_pow2 - 1) & ~(to_pow2 - 1);
+}
+
+static inline uint32_t div_round_up(uint64_t n, uint32_t d)
+{
+	return (uint32_t)((n + d - 1) / d);
+}
+
+/*
+ * Does [off, off + len) lie inside [0, size)?  Subtracts, never adds: a caller
+ * from outside may choose values whose sum wraps.
+ */
+static inline must_check int range_inside(uint64_t off, uint64_t len, uint64_t size)
+{
+	return off <= size && len <= size - off;
+}

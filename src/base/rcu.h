@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Grace periods (liburcu, "bulletproof" flavour: threads of the application need not
+ * register).  Readers: the data path, around each look at a table of objects and the use of what
+ * it found.  Writers: the control path, which unpublishes, waits, frees.
+ *
+ * ThreadSanitizer cannot see liburcu's membarrier protocol, so under it the same order is told
+ * to it by hand.
+ */
+#pragma once
+
+#define URCU_INLINE_SMALL_FUNCTIONS
+#include <urcu/urcu-bp.h>
+
+#if defined(__SANITIZE_THREAD__)
+#define RCU_TELL_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define RCU_TELL_TSAN 1
+#endif
+#endif
+
+#ifdef RCU_TELL_TSAN
+void __tsan_acquire(void *addr);
+void __tsan_release(void *addr);
+extern char rcu_tsan_token;
+#endif
+
+static inline void rcu_enter(void)
+{
+	urcu_bp_read_lock();
+}
+
+static inline void rcu_leave(void)
+{
+#ifdef RCU_TELL_TSAN
+	__tsan_release(&rcu_tsan_token);
+#endif
+	urcu_bp_read_unlock();
+}
+
+/* Waits until every reader that could have seen what was unpublished before has left. */
+static inline void rcu_wait(void)
+{
+	urcu_bp_synchronize_rcu();
+#ifdef RCU_TELL_TSAN
+	__tsan_acquire(&rcu_tsan_token);
+#endif
+}

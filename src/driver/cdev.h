@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The driver's doors for the preload library: what a character device's file operations are to the
+ * kernel.  The preload decides by path and descriptor number that a call is for us, and calls these.
+ * All return -1 with errno set on failure, as the system call would.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+/* Opens /dev/infiniband/<name> ("uverbs0"): returns a real descriptor (memfd or socket). */
+int cdev_open(const char *name, int flags);
+/* Does fd belong to a device? O(1), safe for any int. */
+bool cdev_is_ours(int fd);
+int cdev_ioctl(int fd, unsigned long request, void *arg);
+ssize_t cdev_write(int fd, const void *buf, size_t count);
+/* Makes *st look like the character device's. */
+void cdev_fstat(int fd, struct stat *st);
+/* Called before the real close; drops the descriptor's reference to its device file. */
+void cdev_close(int fd);
+/* newfd is a duplicate of fd (dup, dup2, F_DUPFD). */
+void cdev_dup(int fd, int newfd);
+
+/*
+ * A live attribute of the device tree, by its path below the host's directory: a descriptor that
+ * reads the present value, or -1 with ENOENT when the plain file serves.
+ */
+int cdev_open_attr(const char *path, int flags);
+
+/* pthread_atfork handlers, installed by the preload library. */
+void cdev_fork_prepare(void);
+void cdev_fork_parent(void);
+void cdev_fork_child(void);

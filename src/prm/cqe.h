@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The 64-byte completion queue entry (in a 128-byte CQE: its second half).  Big-endian.  The
+ * owner bit in the last byte makes it visible; it is stored last, with release order.
+ */
+#pragma once
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/endian.h"
+
+#define CQE_BYTES 64u
+
+enum cqe_opcode {
+	CQE_OP_REQ = 0x0,
+	CQE_OP_RESP_WRITE_IMM = 0x1,
+	CQE_OP_RESP_SEND = 0x2,
+	CQE_OP_RESP_SEND_IMM = 0x3,
+	CQE_OP_RESP_SEND_INV = 0x4,
+	CQE_OP_RESIZE = 0x5,
+	CQE_OP_NO_PACKET = 0x6,
+	CQE_OP_SIG_ERR = 0xc,
+	CQE_OP_REQ_ERR = 0xd,
+	CQE_OP_RESP_ERR = 0xe,
+	CQE_OP_INVALID = 0xf,
+};
+
+/* Error CQE syndromes. */
+enum cqe_syndrome {
+	CQE_SYN_LOCAL_LENGTH = 0x01,
+	CQE_SYN_LOCAL_QP_OP = 0x02,
+	CQE_SYN_LOCAL_PROT = 0x04,
+	CQE_SYN_WR_FLUSH = 0x05,
+	CQE_SYN_MW_BIND = 0x06,
+	CQE_SYN_BAD_RESP = 0x10,
+	CQE_SYN_LOCAL_ACCESS = 0x11,
+	CQE_SYN_REM_INVAL_REQ = 0x12,
+	CQE_SYN_REM_ACCESS = 0x13,
+	CQE_SYN_REM_OP = 0x14,
+	CQE_SYN_RETRY_EXC = 0x15,
+	CQE_SYN_RNR_RETRY_EXC = 0x16,
+	CQE_SYN_REM_ABORTED = 0x22,
+};
+
+struct cqe64 {
+	uint8_t outer_l3_tunneled;
+	uint8_t reserved0;
+	be16 wqe_id;
+	uint8_t lro[8];
+	be32 rss_hash_result;
+	uint8_t rss_hash_type;
+	uint8_t ml_path;		/* destination path bits 6:0; bit 7: GRH (with tunnelling) */
+	uint8_t reserved1[2];
+	be16 checksum;
+	be16 slid;
+	be32 flags_rqpn;		/* sl 27:24; GRH/address type 29:28; remote qpn 23:0 */
+	uint8_t hds_ip_ext;
+	uint8_t l4_hdr_type_etc;
+	be16 vlan_info;
+	be32 srqn_uidx;
+	be32 imm_inval_pkey;
+	uint8_t app;
+	uint8_t app_op;
+	be16 app_info;
+	be32 byte_cnt;
+	be64 timestamp;
+	be32 sop_drop_qpn;		/* WQE opcode 31:24, qpn 23:0 */
+	be16 wqe_counter;
+	uint8_t signature;
+	uint8_t op_own;			/* opcode 7:4, owner 0 */
+};
+
+struct cqe64_err {
+	uint8_t reserved0[32];
+	be32 srqn;
+	uint8_t reserved1[18];
+	uint8_t vendor_err_synd;
+	uint8_t syndrome;
+	be32 s_wqe_opcode_qpn;
+	be16 wqe_counter;
+	uint8_t signature;
+	uint8_t op_own;
+};
+
+#define CQE_FLAGS_GRH		(1u << 28)	/* flags_rqpn: GRH present */
+#define CQE_FLAGS_SL_SHIFT	24
+
+static_assert(sizeof(struct cqe64) == CQE_BYTES, "CQE");
+static_assert(sizeof(struct cqe64_err) == CQE_BYTES, "error CQE");
+static_assert(offsetof(struct cqe64, flags_rqpn) == 0x18, "flags_rqpn");
+static_assert(offsetof(struct cqe64, srqn_uidx) == 0x20, "srqn_uidx");
+static_assert(offsetof(struct cqe64, byte_cnt) == 0x2c, "byte_cnt");
+static_assert(offsetof(struct cqe64, wqe_counter) == 0x3c, "wqe_counter");
+static_assert(offsetof(struct cqe64_err, syndrome) == 0x37, "syndrome");

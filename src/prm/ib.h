@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Numbers of the InfiniBand architecture that the verbs ABI and the wire share.  Values are those of
+ * the kernel's uverbs ABI (rdma/ib_user_verbs.h and enum ib_qp_attr_mask), so callers pass them
+ * through unchanged.
+ */
+#pragma once
+
+#include <stdint.h>
+
+enum ib_qp_type {
+	IB_QPT_RC = 2,
+	IB_QPT_UC = 3,
+	IB_QPT_UD = 4,
+	IB_QPT_RAW_PACKET = 8,
+	IB_QPT_XRC_INI = 9,
+	IB_QPT_XRC_TGT = 10,
+};
+
+enum ib_qp_state {
+	IB_QPS_RESET,
+	IB_QPS_INIT,
+	IB_QPS_RTR,
+	IB_QPS_RTS,
+	IB_QPS_SQD,
+	IB_QPS_SQE,
+	IB_QPS_ERR,
+	IB_QPS_COUNT,
+};
+
+enum ib_qp_attr_mask {
+	IB_QP_STATE = 1 << 0,
+	IB_QP_CUR_STATE = 1 << 1,
+	IB_QP_EN_SQD_ASYNC_NOTIFY = 1 << 2,
+	IB_QP_ACCESS_FLAGS = 1 << 3,
+	IB_QP_PKEY_INDEX = 1 << 4,
+	IB_QP_PORT = 1 << 5,
+	IB_QP_QKEY = 1 << 6,
+	IB_QP_AV = 1 << 7,
+	IB_QP_PATH_MTU = 1 << 8,
+	IB_QP_TIMEOUT = 1 << 9,
+	IB_QP_RETRY_CNT = 1 << 10,
+	IB_QP_RNR_RETRY = 1 << 11,
+	IB_QP_RQ_PSN = 1 << 12,
+	IB_QP_MAX_QP_RD_ATOMIC = 1 << 13,
+	IB_QP_ALT_PATH = 1 << 14,
+	IB_QP_MIN_RNR_TIMER = 1 << 15,
+	IB_QP_SQ_PSN = 1 << 16,
+	IB_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+	IB_QP_PATH_MIG_STATE = 1 << 18,
+	IB_QP_CAP = 1 << 19,
+	IB_QP_DEST_QPN = 1 << 20,
+	IB_QP_RATE_LIMIT = 1 << 25,
+};
+
+enum ib_access {
+	IB_ACCESS_LOCAL_WRITE = 1 << 0,
+	IB_ACCESS_REMOTE_WRITE = 1 << 1,
+	IB_ACCESS_REMOTE_READ = 1 << 2,
+	IB_ACCESS_REMOTE_ATOMIC = 1 << 3,
+	IB_ACCESS_MW_BIND = 1 << 4,
+	IB_ACCESS_ZERO_BASED = 1 << 5,
+	IB_ACCESS_ON_DEMAND = 1 << 6,
+	IB_ACCESS_HUGETLB = 1 << 7,
+	IB_ACCESS_RELAXED_ORDERING = 1 << 20,
+};
+
+enum ib_mtu { IB_MTU_256 = 1, IB_MTU_512, IB_MTU_1024, IB_MTU_2048, IB_MTU_4096 };
+
+enum ib_port_state { IB_PORT_NOP, IB_PORT_DOWN, IB_PORT_INIT, IB_PORT_ARMED, IB_PORT_ACTIVE };
+
+/* Asynchronous events, numbered as in the uverbs ABI. */
+enum ib_event {
+	IB_EVENT_CQ_ERR,
+	IB_EVENT_QP_FATAL,
+	IB_EVENT_QP_REQ_ERR,
+	IB_EVENT_QP_ACCESS_ERR,
+	IB_EVENT_COMM_EST,
+	IB_EVENT_SQ_DRAINED,
+	IB_EVENT_PATH_MIG,
+	IB_EVENT_PATH_MIG_ERR,
+	IB_EVENT_DEVICE_FATAL,
+	IB_EVENT_PORT_ACTIVE,
+	IB_EVENT_PORT_ERR,
+	IB_EVENT_LID_CHANGE,
+	IB_EVENT_PKEY_CHANGE,
+	IB_EVENT_SM_CHANGE,
+	IB_EVENT_SRQ_ERR,
+	IB_EVENT_SRQ_LIMIT_REACHED,
+	IB_EVENT_QP_LAST_WQE_REACHED,
+	IB_EVENT_CLIENT_REREGISTER,
+	IB_EVENT_GID_CHANGE,
+	IB_EVENT_WQ_FATAL,
+};
+
+#define IB_MULTICAST_QPN	0xffffffu
+#define IB_GRH_BYTES		40u
+#define IB_QPN_MASK		0xffffffu
+#define IB_PSN_MASK		0xffffffu
+#define IB_MAX_MSG_BYTES	(1ull << 31)
+
+union ib_gid {
+	uint8_t raw[16];
+	uint32_t word[4];
+	uint64_t half[2];
+};
+
+/* Address handle attributes, decoded: where a packet goes and how it is marked. */
+struct ib_ah {
+	union ib_gid dgid;
+	uint32_t flow_label;
+	uint16_t dlid;
+	uint8_t sgid_index;
+	uint8_t hop_limit;
+	uint8_t traffic_class;
+	uint8_t sl;
+	uint8_t src_path_bits;
+	uint8_t static_rate;
+	uint8_t is_global;	/* a GRH is present */
+	uint8_t port_num;
+	uint8_t dmac[6];	/* RoCE */
+};
+
+/* 24-bit serial arithmetic: is a after b? (IBTA 9.7.1, PSN window of 2^23) */
+static inline int32_t psn_diff(uint32_t a, uint32_t b)
+{
+	return (int32_t)((a - b) << 8) >> 8;
+}
+
+static inline uint32_t psn_add(uint32_t psn, uint32_t n)
+{
+	return (psn + n) & IB_PSN_MASK;
+}
+
+static inline uint32_t ib_mtu_bytes(enum ib_mtu mtu)
+{
+	return 128u << mtu;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A packet between the transport state machines: decoded headers plus a payload by reference.
+ * What differs between wires is how large a payload one packet may carry and how it travels.
+ *
+ * On the fast wires a packet may carry a whole message; npkts says how many path-MTU packets it stands
+ * for, so that PSNs advance exactly as on a real wire.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "prm/ib.h"
+
+/* BTH opcode, low five bits (IBTA table 38); the transport is in the upper three. */
+enum bth_op {
+	BTH_SEND_FIRST = 0x00,
+	BTH_SEND_MIDDLE = 0x01,
+	BTH_SEND_LAST = 0x02,
+	BTH_SEND_LAST_IMM = 0x03,
+	BTH_SEND_ONLY = 0x04,
+	BTH_SEND_ONLY_IMM = 0x05,
+	BTH_WRITE_FIRST = 0x06,
+	BTH_WRITE_MIDDLE = 0x07,
+	BTH_WRITE_LAST = 0x08,
+	BTH_WRITE_LAST_IMM = 0x09,
+	BTH_WRITE_ONLY = 0x0a,
+	BTH_WRITE_ONLY_IMM = 0x0b,
+	BTH_READ_REQUEST = 0x0c,
+	BTH_READ_RESP_FIRST = 0x0d,
+	BTH_READ_RESP_MIDDLE = 0x0e,
+	BTH_READ_RESP_LAST = 0x0f,
+	BTH_READ_RESP_ONLY = 0x10,
+	BTH_ACK = 0x11,
+	BTH_ATOMIC_ACK = 0x12,
+	BTH_COMPARE_SWAP = 0x13,
+	BTH_FETCH_ADD = 0x14,
+	BTH_SEND_LAST_INV = 0x16,
+	BTH_SEND_ONLY_INV = 0x17,
+	BTH_OP_COUNT = 0x20,
+};
+
+enum bth_transport {
+	BTH_RC = 0x00,
+	BTH_UC = 0x20,
+	BTH_RD = 0x40,
+	BTH_UD = 0x60,
+	BTH_CNP = 0x80,
+	BTH_XRC = 0xa0,
+};
+
+/* Properties of an operation.  Code asks for these and never lists opcodes.  A struct, so that mask and opcode cannot be mixed. */
+struct bth_props {
+	bool request : 1;	/* towards the responder */
+	bool response : 1;	/* towards the requester */
+	bool first : 1;		/* begins a message (FIRST or ONLY) */
+	bool last : 1;		/* ends a message (LAST or ONLY) */
+	bool send : 1;
+	bool write : 1;
+	bool read : 1;
+	bool atomic : 1;
+	bool reth : 1;
+	bool aeth : 1;
+	bool imm : 1;
+	bool ieth : 1;
+	bool atomic_eth : 1;
+	bool payload : 1;
+};
+
+extern const struct bth_props bth_props[BTH_OP_COUNT];
+const char *bth_op_name(uint8_t opcode);
+
+/* A run of memory in the sending process. */
+struct run {
+	void *addr;
+	size_t len;
+};
+
+#define PKT_MAX_RUNS 64
+
+/* AETH syndrome, IBTA 9.7.5.1.1. */
+enum aeth_kind { AETH_ACK = 0x00, AETH_RNR_NAK = 0x20, AETH_NAK = 0x60 };
+#define AETH_KIND_MASK	0x60u
+#define AETH_VALUE_MASK	0x1fu
+#define AETH_NO_CREDIT	0x1fu	/* ACK without end-to-end credits */
+enum aeth_nak {
+	NAK_PSN_SEQUENCE = 0,
+	NAK_INVALID_REQUEST = 1,
+	NAK_REMOTE_ACCESS = 2,
+	NAK_REMOTE_OPERATIONAL = 3,
+	NAK_INVALID_RD_REQUEST = 4,
+};
+
+/* Where it goes, resolved once per connection (RC, UC) or per datagram. */
+struct path {
+	uint32_t src_port;	/* rows of the fabric registry */
+	uint32_t dst_port;
+	uint16_t slid;
+	uint16_t dlid;
+	uint8_t sl;
+	uint8_t path_bits;
+	uint8_t hop_limit;
+	uint8_t traffic_class;
+	uint32_t flow_label;
+	bool grh;
+	bool roce_v1;
+	union ib_gid sgid;
+	union ib_gid dgid;
+	/* Wire-private hint: which way the packet leaves (0 = look it up). */
+	uint32_t channel;
+};
+
+struct pkt {
+	uint8_t opcode;		/* enum bth_transport | enum bth_op */
+	bool solicited;
+	bool ack_req;
+	uint8_t aeth;		/* syndrome byte, where the operation has an AETH */
+	uint16_t pkey;
+	uint32_t dqpn;
+	uint32_t sqpn;		/* DETH source QP; on connected transports the sender's QP */
+	uint32_t qkey;		/* DETH */
+	uint32_t psn;
+	uint32_t npkts;		/* path-MTU packets this one stands for, at least 1 */
+	uint32_t msn;		/* AETH */
+	uint32_t imm;		/* immediate or IETH rkey, host order of the 32 wire bits */
+	uint32_t srqn;		/* XRCETH */
+	uint64_t va;		/* RETH / AtomicETH */
+	uint32_t rkey;
+	uint32_t dma_len;
+	uint64_t swap_add;	/* AtomicETH */
+	uint64_t compare;
+	uint64_t atomic_orig;	/* AtomicAckETH */
+	const struct path *path;
+	uint32_t payload_len;
+	uint32_t nruns;
+	const struct run *runs;	/* payload; readable until the call that passes the packet returns */
+	/* Non-zero: runs are addresses in the process with this id, to be read by usermem_pull. */
+	int32_t foreign_pid;
+};
+
+static inline uint8_t pkt_op(const struct pkt *p)
+{
+	return p->opcode & 0x1f;
+}
+
+static inline const struct bth_props *pkt_props(const struct pkt *p)
+{
+	return &bth_props[p->opcode & 0x1f];
+}
