@@ -8,19 +8,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define likely(x)	__builtin_expect(!!(x), 1)
-#define unlikely(x)	__builtin_expect(!!(x), 0)
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
 
 /* The caller must look at the verdict: a check that cannot say no is a comment. */
-#define must_check	__attribute__((warn_unused_result))
+#define must_check	  __attribute__((warn_unused_result))
 #define printf_like(f, a) __attribute__((format(printf, f, a)))
 #define cacheline_aligned __attribute__((aligned(64)))
 
 /* Symbols that the dynamic linker must see; all else is built hidden. */
-#define exported	__attribute__((visibility("default")))
+#define exported __attribute__((visibility("default")))
 
-#define array_size(a)	(sizeof(a) / sizeof((a)[0]))
-#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define array_size(a)			(sizeof(a) / sizeof((a)[0]))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 static inline uint64_t min_u64(uint64_t a, uint64_t b)
 {

@@ -17,12 +17,12 @@ extern enum log_level log_level;
 void log_init(void);
 void log_line(enum log_level level, const char *fmt, ...) printf_like(2, 3);
 
-#define log_at(level, ...)                                                                         \
-	do {                                                                                       \
-		if (unlikely((level) <= log_level))                                                \
-			log_line((level), __VA_ARGS__);                                            \
+#define log_at(level, ...)                              \
+	do {                                            \
+		if (unlikely((level) <= log_level))     \
+			log_line((level), __VA_ARGS__); \
 	} while (0)
-#define log_error(...)	log_at(LOG_LEVEL_ERROR, __VA_ARGS__)
-#define log_warn(...)	log_at(LOG_LEVEL_WARN, __VA_ARGS__)
-#define log_info(...)	log_at(LOG_LEVEL_INFO, __VA_ARGS__)
-#define log_debug(...)	log_at(LOG_LEVEL_DEBUG, __VA_ARGS__)
+#define log_error(...) log_at(LOG_LEVEL_ERROR, __VA_ARGS__)
+#define log_warn(...)  log_at(LOG_LEVEL_WARN, __VA_ARGS__)
+#define log_info(...)  log_at(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_debug(...) log_at(LOG_LEVEL_DEBUG, __VA_ARGS__)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The driver's doors for the preload library: what a character device's file operations are to the
- * kernel.  The preload decides by path and descriptor number that a call is for us, and calls these.
- * All return -1 with errno set on failure, as the system call would.
+ * kernel.  The preload decides by path and descriptor number that a call is for us, and calls
+ * these. All return -1 with errno set on failure, as the system call would.
  */
 #pragma once
 

@@ -6,8 +6,8 @@
  *   SOFTHCA_DIR   run-time directory of the fabric: <base>/softhca-<uid>/<fabric>
  *   SOFTHCA_HOST  host of the topology that this process runs on
  *   SOFTHCA_DAEMON  path of softhcad, started on demand when nothing answers
- * In SOFTHCA_DIR: sock (SOCK_SEQPACKET), hosts/<host>/sys/class/... and hosts/<host>/dev/infiniband/...
- * (plain files and directories that stand for the device tree).
+ * In SOFTHCA_DIR: sock (SOCK_SEQPACKET), hosts/<host>/sys/class/... and
+ * hosts/<host>/dev/infiniband/... (plain files and directories that stand for the device tree).
  */
 #pragma once
 
@@ -23,7 +23,8 @@ struct fabric_client;
 
 /* Notifications; called on the client's control thread. */
 struct fabric_client_ops {
-	/* Slot 'peer' opened a channel to us; fd is a memfd of 'bytes', ours to close. side as in fabric_open_channel. */
+	/* Slot 'peer' opened a channel to us; fd is a memfd of 'bytes', ours to close. side as in
+	 * fabric_open_channel. */
 	void (*channel)(void *user, uint16_t peer, int fd, size_t bytes, int side);
 	/* That process is gone; its channel will carry nothing more. */
 	void (*gone)(void *user, uint16_t peer);
@@ -35,37 +36,41 @@ struct fabric_client_ops {
 };
 
 /*
- * Connects, starting the daemon if need be, takes a slot, and starts the control thread (all signals blocked).
- * 0 or negative errno (-ENOENT unknown host, -EPROTO daemon of another version, -ECONNREFUSED).
+ * Connects, starting the daemon if need be, takes a slot, and starts the control thread (all
+ * signals blocked). 0 or negative errno (-ENOENT unknown host, -EPROTO daemon of another version,
+ * -ECONNREFUSED).
  */
 int fabric_client_open(const struct fabric_client_ops *ops, struct fabric_client **out) must_check;
 void fabric_client_close(struct fabric_client *c);
-/* In a forked child: drops the descriptors without a word to the daemon; the parent's connection lives on. */
+/* In a forked child: drops the descriptors without a word to the daemon; the parent's connection
+ * lives on. */
 void fabric_client_forget(struct fabric_client *c);
 
 const struct registry *fabric_registry(const struct fabric_client *c);
-struct slot *fabric_slots(const struct fabric_client *c);	/* array of REGISTRY_SLOTS */
-uint16_t fabric_slot(const struct fabric_client *c);		/* our own index */
+struct slot *fabric_slots(const struct fabric_client *c); /* array of REGISTRY_SLOTS */
+uint16_t fabric_slot(const struct fabric_client *c);	  /* our own index */
 
-/* The ports of our host, in device order (mlx5_0, mlx5_1, ...): rows of the registry.  Returns how many. */
+/* The ports of our host, in device order (mlx5_0, mlx5_1, ...): rows of the registry.  Returns how
+ * many. */
 uint32_t fabric_host_ports(const struct fabric_client *c, uint32_t *rows, uint32_t max);
 
 /* First number of a fresh chunk of 1024, or negative errno. kind: 0 QPN, 1 SRQN, 2 mkey index. */
 int64_t fabric_number_chunk(struct fabric_client *c, uint32_t kind);
 
 /*
- * The shared memory between us and slot 'peer'; created by the daemon, zero-filled, the same for both whoever asks first.
- * *side is 0 for the one with the lower slot index, else 1.  The descriptor is the caller's.
- * The peer learns of it by its channel() notification.
+ * The shared memory between us and slot 'peer'; created by the daemon, zero-filled, the same for
+ * both whoever asks first. *side is 0 for the one with the lower slot index, else 1.  The
+ * descriptor is the caller's. The peer learns of it by its channel() notification.
  */
-int fabric_open_channel(struct fabric_client *c, uint16_t peer, int *fd, size_t *bytes, int *side) must_check;
+int fabric_open_channel(struct fabric_client *c, uint16_t peer, int *fd, size_t *bytes,
+			int *side) must_check;
 
 /* Size of a channel's memory. */
 #define FABRIC_CHANNEL_BYTES (1u << 20)
 
 /*
  * One-shot, needs no open client: the present text of a live attribute, named by its path below the
- * host's tree ("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data").  Returns its length, -ENOENT if that path is not
- * live (read the file), or another negative errno.
+ * host's tree ("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data").  Returns its length,
+ * -ENOENT if that path is not live (read the file), or another negative errno.
  */
 ssize_t fabric_read_attr(const char *path, char *buf, size_t size);

@@ -50,11 +50,11 @@ struct cqe64 {
 	uint8_t lro[8];
 	be32 rss_hash_result;
 	uint8_t rss_hash_type;
-	uint8_t ml_path;		/* destination path bits 6:0; bit 7: GRH (with tunnelling) */
+	uint8_t ml_path; /* destination path bits 6:0; bit 7: GRH (with tunnelling) */
 	uint8_t reserved1[2];
 	be16 checksum;
 	be16 slid;
-	be32 flags_rqpn;		/* sl 27:24; GRH/address type 29:28; remote qpn 23:0 */
+	be32 flags_rqpn; /* sl 27:24; GRH/address type 29:28; remote qpn 23:0 */
 	uint8_t hds_ip_ext;
 	uint8_t l4_hdr_type_etc;
 	be16 vlan_info;
@@ -65,10 +65,10 @@ struct cqe64 {
 	be16 app_info;
 	be32 byte_cnt;
 	be64 timestamp;
-	be32 sop_drop_qpn;		/* WQE opcode 31:24, qpn 23:0 */
+	be32 sop_drop_qpn; /* WQE opcode 31:24, qpn 23:0 */
 	be16 wqe_counter;
 	uint8_t signature;
-	uint8_t op_own;			/* opcode 7:4, owner 0 */
+	uint8_t op_own; /* opcode 7:4, owner 0 */
 };
 
 struct cqe64_err {
@@ -83,8 +83,8 @@ struct cqe64_err {
 	uint8_t op_own;
 };
 
-#define CQE_FLAGS_GRH		(1u << 28)	/* flags_rqpn: GRH present */
-#define CQE_FLAGS_SL_SHIFT	24
+#define CQE_FLAGS_GRH	   (1u << 28) /* flags_rqpn: GRH present */
+#define CQE_FLAGS_SL_SHIFT 24
 
 static_assert(sizeof(struct cqe64) == CQE_BYTES, "CQE");
 static_assert(sizeof(struct cqe64_err) == CQE_BYTES, "error CQE");

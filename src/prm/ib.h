@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers of the InfiniBand architecture that the verbs ABI and the wire share.  Values are those of
- * the kernel's uverbs ABI (rdma/ib_user_verbs.h and enum ib_qp_attr_mask), so callers pass them
+ * Numbers of the InfiniBand architecture that the verbs ABI and the wire share.  Values are those
+ * of the kernel's uverbs ABI (rdma/ib_user_verbs.h and enum ib_qp_attr_mask), so callers pass them
  * through unchanged.
  */
 #pragma once
@@ -93,11 +93,11 @@ enum ib_event {
 	IB_EVENT_WQ_FATAL,
 };
 
-#define IB_MULTICAST_QPN	0xffffffu
-#define IB_GRH_BYTES		40u
-#define IB_QPN_MASK		0xffffffu
-#define IB_PSN_MASK		0xffffffu
-#define IB_MAX_MSG_BYTES	(1ull << 31)
+#define IB_MULTICAST_QPN 0xffffffu
+#define IB_GRH_BYTES	 40u
+#define IB_QPN_MASK	 0xffffffu
+#define IB_PSN_MASK	 0xffffffu
+#define IB_MAX_MSG_BYTES (1ull << 31)
 
 union ib_gid {
 	uint8_t raw[16];
@@ -116,9 +116,9 @@ struct ib_ah {
 	uint8_t sl;
 	uint8_t src_path_bits;
 	uint8_t static_rate;
-	uint8_t is_global;	/* a GRH is present */
+	uint8_t is_global; /* a GRH is present */
 	uint8_t port_num;
-	uint8_t dmac[6];	/* RoCE */
+	uint8_t dmac[6]; /* RoCE */
 };
 
 /* 24-bit serial arithmetic: is a after b? (IBTA 9.7.1, PSN window of 2^23) */

@@ -11,9 +11,9 @@
 #include "base/compiler.h"
 #include "base/endian.h"
 
-#define WQE_BLOCK	64u		/* send ring granularity, bytes */
-#define WQE_UNIT	16u		/* unit of ds */
-#define WQE_MAX_BYTES	1024u		/* ds has 6 bits: 63 units, and max_sq_desc_sz is 1024 */
+#define WQE_BLOCK     64u   /* send ring granularity, bytes */
+#define WQE_UNIT      16u   /* unit of ds */
+#define WQE_MAX_BYTES 1024u /* ds has 6 bits: 63 units, and max_sq_desc_sz is 1024 */
 
 enum wqe_opcode {
 	WQE_OP_NOP = 0x00,
@@ -36,23 +36,23 @@ enum wqe_opcode {
 };
 
 struct wqe_ctrl {
-	be32 opmod_idx_opcode;		/* opmod 31:24, block index 23:8, opcode 7:0 */
-	be32 qpn_ds;			/* qpn 31:8, ds 5:0 */
+	be32 opmod_idx_opcode; /* opmod 31:24, block index 23:8, opcode 7:0 */
+	be32 qpn_ds;	       /* qpn 31:8, ds 5:0 */
 	uint8_t signature;
 	uint8_t dci_stream_hi;
 	uint8_t dci_stream_lo;
 	uint8_t fm_ce_se;
-	be32 imm;			/* immediate data, invalidated key or UMR mkey */
+	be32 imm; /* immediate data, invalidated key or UMR mkey */
 };
 
 /* fm_ce_se */
-#define WQE_CTRL_SOLICITED	0x02u
-#define WQE_CTRL_CE_MASK	0x0cu	/* completion mode */
-#define WQE_CTRL_CE_ALWAYS	0x08u
-#define WQE_CTRL_FENCE_MASK	0xe0u
-#define WQE_CTRL_FENCE_INITIATOR_SMALL	0x20u
-#define WQE_CTRL_FENCE_STRONG	0x60u	/* wait for all reads, atomics and UMRs before */
-#define WQE_CTRL_FENCE		0x80u	/* IBV_SEND_FENCE */
+#define WQE_CTRL_SOLICITED	       0x02u
+#define WQE_CTRL_CE_MASK	       0x0cu /* completion mode */
+#define WQE_CTRL_CE_ALWAYS	       0x08u
+#define WQE_CTRL_FENCE_MASK	       0xe0u
+#define WQE_CTRL_FENCE_INITIATOR_SMALL 0x20u
+#define WQE_CTRL_FENCE_STRONG	       0x60u /* wait for all reads, atomics and UMRs before */
+#define WQE_CTRL_FENCE		       0x80u /* IBV_SEND_FENCE */
 
 struct wqe_raddr {
 	be64 va;
@@ -66,32 +66,32 @@ struct wqe_atomic {
 };
 
 struct wqe_data {
-	be32 byte_count;		/* 0 means 2^31 in a data pointer segment */
+	be32 byte_count; /* 0 means 2^31 in a data pointer segment */
 	be32 lkey;
 	be64 addr;
 };
 
-#define WQE_DATA_INLINE		0x80000000u
-#define WQE_DATA_INLINE_LEN	0x000003ffu
-#define WQE_DATA_LKEY_END	0x00000100u	/* terminates a receive scatter list */
+#define WQE_DATA_INLINE	    0x80000000u
+#define WQE_DATA_INLINE_LEN 0x000003ffu
+#define WQE_DATA_LKEY_END   0x00000100u /* terminates a receive scatter list */
 
 /* Datagram segment: the address vector of UD (48 bytes, or the first 16 without GRH). */
 struct wqe_av {
-	be64 dc_key_or_qkey;		/* UD: qkey in the upper 32 bits */
-	be32 dqp_dct;			/* bit 31: extended (48-byte) form; 23:0 destination */
-	uint8_t stat_rate_sl;		/* rate 7:4, sl 3:0; RoCE: udp_sport or rlid below */
-	uint8_t fl_mlid;		/* source path bits */
-	be16 rlid;			/* destination LID, or UDP source port on RoCE */
+	be64 dc_key_or_qkey;  /* UD: qkey in the upper 32 bits */
+	be32 dqp_dct;	      /* bit 31: extended (48-byte) form; 23:0 destination */
+	uint8_t stat_rate_sl; /* rate 7:4, sl 3:0; RoCE: udp_sport or rlid below */
+	uint8_t fl_mlid;      /* source path bits */
+	be16 rlid;	      /* destination LID, or UDP source port on RoCE */
 	uint8_t reserved0[4];
-	uint8_t rmac[6];		/* RoCE destination MAC */
+	uint8_t rmac[6]; /* RoCE destination MAC */
 	uint8_t tclass;
 	uint8_t hop_limit;
-	be32 grh_gid_fl;		/* bit 30: GRH present; gid index 27:20; flow label 19:0 */
+	be32 grh_gid_fl; /* bit 30: GRH present; gid index 27:20; flow label 19:0 */
 	uint8_t rgid[16];
 };
 
-#define WQE_AV_EXTENDED		0x80000000u
-#define WQE_AV_GRH		0x40000000u
+#define WQE_AV_EXTENDED 0x80000000u
+#define WQE_AV_GRH	0x40000000u
 
 /* Segment in front of the scatter list of an SRQ WQE; links the free list. */
 struct wqe_srq_next {
@@ -138,8 +138,8 @@ static inline uint32_t wqe_qpn(const struct wqe_ctrl *c)
 enum { DBREC_RECV = 0, DBREC_SEND = 1 };
 /* Doorbell record of a CQ. */
 enum { DBREC_CQ_CI = 0, DBREC_CQ_ARM = 1 };
-#define DBREC_CQ_ARM_SOLICITED	(1u << 24)
-#define DBREC_CQ_ARM_SN(w)	(((w) >> 28) & 3)
-#define DBREC_CQ_ARM_CI(w)	((w) & 0xffffffu)
+#define DBREC_CQ_ARM_SOLICITED (1u << 24)
+#define DBREC_CQ_ARM_SN(w)     (((w) >> 28) & 3)
+#define DBREC_CQ_ARM_CI(w)     ((w)&0xffffffu)
 /* The value a device writes into the arm record at creation: the first real value is zero. */
-#define DBREC_CQ_ARM_NEVER	0xffffffffu
+#define DBREC_CQ_ARM_NEVER 0xffffffffu

@@ -3,8 +3,8 @@
  * A packet between the transport state machines: decoded headers plus a payload by reference.
  * What differs between wires is how large a payload one packet may carry and how it travels.
  *
- * On the fast wires a packet may carry a whole message; npkts says how many path-MTU packets it stands
- * for, so that PSNs advance exactly as on a real wire.
+ * On the fast wires a packet may carry a whole message; npkts says how many path-MTU packets it
+ * stands for, so that PSNs advance exactly as on a real wire.
  */
 #pragma once
 
@@ -51,12 +51,13 @@ enum bth_transport {
 	BTH_XRC = 0xa0,
 };
 
-/* Properties of an operation.  Code asks for these and never lists opcodes.  A struct, so that mask and opcode cannot be mixed. */
+/* Properties of an operation.  Code asks for these and never lists opcodes.  A struct, so that mask
+ * and opcode cannot be mixed. */
 struct bth_props {
-	bool request : 1;	/* towards the responder */
-	bool response : 1;	/* towards the requester */
-	bool first : 1;		/* begins a message (FIRST or ONLY) */
-	bool last : 1;		/* ends a message (LAST or ONLY) */
+	bool request : 1;  /* towards the responder */
+	bool response : 1; /* towards the requester */
+	bool first : 1;	   /* begins a message (FIRST or ONLY) */
+	bool last : 1;	   /* ends a message (LAST or ONLY) */
 	bool send : 1;
 	bool write : 1;
 	bool read : 1;
@@ -83,8 +84,8 @@ struct run {
 /* AETH syndrome, IBTA 9.7.5.1.1. */
 enum aeth_kind { AETH_ACK = 0x00, AETH_RNR_NAK = 0x20, AETH_NAK = 0x60 };
 #define AETH_KIND_MASK	0x60u
-#define AETH_VALUE_MASK	0x1fu
-#define AETH_NO_CREDIT	0x1fu	/* ACK without end-to-end credits */
+#define AETH_VALUE_MASK 0x1fu
+#define AETH_NO_CREDIT	0x1fu /* ACK without end-to-end credits */
 enum aeth_nak {
 	NAK_PSN_SEQUENCE = 0,
 	NAK_INVALID_REQUEST = 1,
@@ -95,7 +96,7 @@ enum aeth_nak {
 
 /* Where it goes, resolved once per connection (RC, UC) or per datagram. */
 struct path {
-	uint32_t src_port;	/* rows of the fabric registry */
+	uint32_t src_port; /* rows of the fabric registry */
 	uint32_t dst_port;
 	uint16_t slid;
 	uint16_t dlid;
@@ -113,29 +114,30 @@ struct path {
 };
 
 struct pkt {
-	uint8_t opcode;		/* enum bth_transport | enum bth_op */
+	uint8_t opcode; /* enum bth_transport | enum bth_op */
 	bool solicited;
 	bool ack_req;
-	uint8_t aeth;		/* syndrome byte, where the operation has an AETH */
+	uint8_t aeth; /* syndrome byte, where the operation has an AETH */
 	uint16_t pkey;
 	uint32_t dqpn;
-	uint32_t sqpn;		/* DETH source QP; on connected transports the sender's QP */
-	uint32_t qkey;		/* DETH */
+	uint32_t sqpn; /* DETH source QP; on connected transports the sender's QP */
+	uint32_t qkey; /* DETH */
 	uint32_t psn;
-	uint32_t npkts;		/* path-MTU packets this one stands for, at least 1 */
-	uint32_t msn;		/* AETH */
-	uint32_t imm;		/* immediate or IETH rkey, host order of the 32 wire bits */
-	uint32_t srqn;		/* XRCETH */
-	uint64_t va;		/* RETH / AtomicETH */
+	uint32_t npkts; /* path-MTU packets this one stands for, at least 1 */
+	uint32_t msn;	/* AETH */
+	uint32_t imm;	/* immediate or IETH rkey, host order of the 32 wire bits */
+	uint32_t srqn;	/* XRCETH */
+	uint64_t va;	/* RETH / AtomicETH */
 	uint32_t rkey;
 	uint32_t dma_len;
-	uint64_t swap_add;	/* AtomicETH */
+	uint64_t swap_add; /* AtomicETH */
 	uint64_t compare;
-	uint64_t atomic_orig;	/* AtomicAckETH */
+	uint64_t atomic_orig; /* AtomicAckETH */
 	const struct path *path;
 	uint32_t payload_len;
 	uint32_t nruns;
-	const struct run *runs;	/* payload; readable until the call that passes the packet returns */
+	const struct run
+		*runs; /* payload; readable until the call that passes the packet returns */
 	/* Non-zero: runs are addresses in the process with this id, to be read by usermem_pull. */
 	int32_t foreign_pid;
 };

@@ -9,7 +9,8 @@
  * something, and its port counters (the daemon adds up the counters of all slots, so that no
  * cache line is fought for on the data path).
  *
- * Single fields are read with acquire order and written with release order.  A row is filled before its index is published.
+ * Single fields are read with acquire order and written with release order.  A row is filled before
+ * its index is published.
  */
 #pragma once
 
@@ -21,32 +22,32 @@
 #include "base/compiler.h"
 #include "prm/ib.h"
 
-#define REGISTRY_MAGIC		0x73686361u	/* "shca" */
-#define REGISTRY_VERSION	1u
+#define REGISTRY_MAGIC	 0x73686361u /* "shca" */
+#define REGISTRY_VERSION 1u
 
-#define REGISTRY_CHUNK_SHIFT	10		/* numbers are handed out 1024 at a time */
-#define REGISTRY_CHUNKS		(1u << (24 - REGISTRY_CHUNK_SHIFT))
-#define REGISTRY_GIDS		32u
-#define REGISTRY_PKEYS		32u
-#define REGISTRY_LIDS		0xc000u		/* unicast LIDs */
-#define REGISTRY_GID_HASH	65536u		/* open addressing, power of two */
-#define REGISTRY_SLOTS		1024u
-#define REGISTRY_NO_PORT	0xffffffffu
+#define REGISTRY_CHUNK_SHIFT 10 /* numbers are handed out 1024 at a time */
+#define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
+#define REGISTRY_GIDS	     32u
+#define REGISTRY_PKEYS	     32u
+#define REGISTRY_LIDS	     0xc000u /* unicast LIDs */
+#define REGISTRY_GID_HASH    65536u  /* open addressing, power of two */
+#define REGISTRY_SLOTS	     1024u
+#define REGISTRY_NO_PORT     0xffffffffu
 
 enum gid_type { GID_IB_ROCE_V1, GID_ROCE_V2 };
 
 struct registry_gid {
 	union ib_gid gid;
-	uint8_t type;		/* enum gid_type */
+	uint8_t type; /* enum gid_type */
 	uint8_t valid;
 	uint8_t reserved[6];
 };
 
 /* One HCA port of one host. */
 struct registry_port {
-	uint32_t host;		/* index of the host in the topology */
+	uint32_t host; /* index of the host in the topology */
 	uint32_t ethernet;
-	_Atomic(uint32_t) state;	/* enum ib_port_state */
+	_Atomic(uint32_t) state; /* enum ib_port_state */
 	_Atomic(uint32_t) lid;
 	uint32_t lmc;
 	uint32_t sm_lid;
@@ -54,8 +55,8 @@ struct registry_port {
 	uint64_t port_guid;
 	uint8_t mac[6];
 	uint8_t reserved[2];
-	char hca[16];		/* "mlx5_0" */
-	char netdev[16];	/* Ethernet: the interface of this machine, or empty */
+	char hca[16];	 /* "mlx5_0" */
+	char netdev[16]; /* Ethernet: the interface of this machine, or empty */
 	uint16_t pkeys[REGISTRY_PKEYS];
 	struct registry_gid gids[REGISTRY_GIDS];
 };
@@ -79,7 +80,7 @@ struct registry {
 
 /* Counters of one port, as sysfs counters and hw_counters name them. */
 enum port_counter {
-	PORT_XMIT_DATA,		/* 4-byte words, as in PortCounters */
+	PORT_XMIT_DATA, /* 4-byte words, as in PortCounters */
 	PORT_RCV_DATA,
 	PORT_XMIT_PACKETS,
 	PORT_RCV_PACKETS,
@@ -110,7 +111,7 @@ enum port_counter {
 	PORT_COUNTERS,
 };
 
-#define SLOT_HCAS 4u		/* devices of one host with counters */
+#define SLOT_HCAS 4u /* devices of one host with counters */
 
 /*
  * Wake-up protocol of a slot (its engine thread and whoever polls in that process):
@@ -123,11 +124,12 @@ enum port_counter {
 enum slot_wake { SLOT_AWAKE, SLOT_POLLED, SLOT_ASLEEP };
 
 struct slot {
-	_Atomic(uint32_t) wake;		/* enum slot_wake; futex */
-	_Atomic(uint32_t) alive;	/* generation, 0 while the slot is free */
+	_Atomic(uint32_t) wake;	 /* enum slot_wake; futex */
+	_Atomic(uint32_t) alive; /* generation, 0 while the slot is free */
 	int32_t pid;
 	uint32_t reserved;
-	/* Bit s%64 of word s/64: slot s has put something into its channel to us.  Summary: word w may be non-zero. */
+	/* Bit s%64 of word s/64: slot s has put something into its channel to us.  Summary: word w
+	 * may be non-zero. */
 	cacheline_aligned _Atomic(uint64_t) inbox_summary;
 	_Atomic(uint64_t) inbox[REGISTRY_SLOTS / 64];
 	cacheline_aligned _Atomic(uint64_t) counters[SLOT_HCAS][PORT_COUNTERS];
@@ -137,7 +139,8 @@ static_assert(REGISTRY_SLOTS / 64 <= 64, "one summary word");
 
 static inline uint32_t registry_gid_hash(const union ib_gid *gid)
 {
-	uint64_t h = (gid->half[0] ^ (gid->half[1] * 0x9e3779b97f4a7c15ull)) * 0xff51afd7ed558ccdull;
+	uint64_t h =
+		(gid->half[0] ^ (gid->half[1] * 0x9e3779b97f4a7c15ull)) * 0xff51afd7ed558ccdull;
 
 	return (uint32_t)(h >> 40) & (REGISTRY_GID_HASH - 1);
 }
@@ -147,7 +150,8 @@ static inline uint32_t registry_port_by_gid(const struct registry *r, const unio
 {
 	for (uint32_t i = registry_gid_hash(gid), n = 0; n < REGISTRY_GID_HASH;
 	     i = (i + 1) & (REGISTRY_GID_HASH - 1), n++) {
-		uint32_t p = atomic_load_explicit(&r->gid_hash[i].port_plus_1, memory_order_acquire);
+		uint32_t p =
+			atomic_load_explicit(&r->gid_hash[i].port_plus_1, memory_order_acquire);
 
 		if (!p)
 			break;

@@ -1,50 +1,93 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The wire as the adapter sees it: a way out for packets and an upcall for those that arrive.
- * One struct wire serves one adapter in one process; behind it are loopback, the shared-memory channels to
- * the other processes of this machine, and (later) UDP.
+ *
+ * struct wire_host: one per process.  It owns what the process's devices share: the channels to the
+ * other processes of this machine.  struct wire: one port of one adapter, attached to a host.
+ *
+ * A packet to a queue pair of the same process is delivered inside wire_xmit (loopback); one to
+ * another process goes through a channel in shared memory and is delivered by that process's
+ * wire_host_progress. Which process owns a QP number, which port owns an address and whether ports
+ * are up is read from the registry.
  */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
 #include "wire/pkt.h"
+#include "wire/registry.h"
 
 struct wire;
+struct wire_host;
 
 /* Outcome of a transmission. */
 enum wire_verdict {
-	WIRE_SENT,	/* delivered, or on its way */
-	WIRE_BUSY,	/* no room; nothing was sent.  The sender is told by ready() or tries at its next progress */
-	WIRE_LOST,	/* no route, port down, peer gone: a real wire would have dropped it silently */
+	WIRE_SENT, /* delivered, or on its way */
+	WIRE_BUSY, /* no room; nothing was sent: try again at the next progress */
+	WIRE_LOST, /* no route, port down, peer gone: a real wire drops it silently */
 };
 
 /* What the wire calls in the adapter that it serves. */
 struct wire_client {
 	/*
-	 * A packet for this adapter.  On loopback it runs inside the sender's wire_xmit; from another process inside
-	 * wire_progress.  The payload is valid until return.
+	 * A packet for this adapter.  On loopback it runs inside the sender's wire_xmit; from
+	 * another process inside wire_host_progress.  Packet and payload are valid until return.
 	 */
 	void (*receive)(void *user, const struct pkt *pkt);
 	void *user;
 };
 
+struct wire_host_attr {
+	const struct registry *registry;
+	struct slot *slots; /* REGISTRY_SLOTS entries */
+	uint16_t slot;	    /* our own */
+	/* Slow path, first packet to a process: gets the shared memory; as fabric_open_channel.
+	 * NULL: loopback only. */
+	int (*open_channel)(void *user, uint16_t peer, int *fd, size_t *bytes, int *side);
+	void *user;
+};
+
+int wire_host_create(const struct wire_host_attr *attr, struct wire_host **out) must_check;
+void wire_host_destroy(struct wire_host *h);
+/* A peer opened a channel to us (fabric_client_ops.channel).  Takes over fd.  Harmless if we have
+ * it already. */
+int wire_host_add_channel(struct wire_host *h, uint16_t peer, int fd, size_t bytes, int side);
+/* That process is gone: drops its channel after a grace period; what it had sent is delivered
+ * first. */
+void wire_host_drop_channel(struct wire_host *h, uint16_t peer);
+/* Delivers what other processes have sent.  O(1) when there is nothing.  True if anything was
+ * delivered. */
+bool wire_host_progress(struct wire_host *h);
+
+/* hca: index of the port's device among the host's devices, selects the counters in the slot. */
+int wire_create(struct wire_host *h, uint32_t port_row, unsigned hca, struct wire **out) must_check;
+void wire_destroy(struct wire *w);
 void wire_attach(struct wire *w, const struct wire_client *client);
 
+const struct registry *wire_registry(const struct wire *w);
+uint32_t wire_port_row(const struct wire *w);
+/* The counters of this port in this process. */
+static inline void wire_count(_Atomic(uint64_t) *counters, enum port_counter c, uint64_t n)
+{
+	/* Relaxed: a counter orders nothing. */
+	atomic_fetch_add_explicit(&counters[c], n, memory_order_relaxed);
+}
+_Atomic(uint64_t) *wire_counters(struct wire *w);
+
 /*
- * Sends one packet.  The wire does not keep a reference to the payload after it returned WIRE_SENT,
- * except where pkt->ack_req is set on a reliable transport: then a large payload may be read by the peer process
- * until it has acknowledged (the requester keeps it in place until then, as for hardware).
+ * Sends one packet.  The wire keeps no reference to the payload after it returned, with one
+ * exception: a reliable request (RC, XRC) with ack_req set, to another process, may be sent by
+ * reference, and the peer reads the payload from our memory before it acknowledges.  The requester
+ * keeps the memory in place until then, as it must for hardware.
  */
 enum wire_verdict wire_xmit(struct wire *w, const struct pkt *pkt);
 
 /*
- * The largest payload that one packet to this destination may carry, for a path MTU.  A multiple of mtu_bytes unless it
- * is the whole message.
+ * The largest payload one packet to (path, dqpn) may carry, at most IB_MAX_MSG_BYTES.  A multiple
+ * of mtu_bytes. by_reference_ok: the packet will satisfy the exception above.
  */
-uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t mtu_bytes, uint8_t transport);
-
-/* Delivers what other processes sent; true if anything arrived. */
-bool wire_progress(struct wire *w);
+uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn,
+			  uint32_t mtu_bytes, bool by_reference_ok);

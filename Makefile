@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# A thin front to Meson; see README.md.
+BUILD ?= build
+PREFIX ?= /usr/local
+
+.PHONY: all demo check bench fuzz install uninstall clean
+
+all: $(BUILD)/build.ninja
+	ninja -C $(BUILD)
+
+$(BUILD)/build.ninja: meson.build
+	meson setup --prefix=$(PREFIX) $(BUILD)
+
+demo:
+	scripts/demo
+
+check:
+	scripts/check
+
+bench: all
+	bench/run
+
+fuzz: all
+	tests/fuzz/run
+
+install: all
+	meson install -C $(BUILD) --no-rebuild
+
+uninstall:
+	ninja -C $(BUILD) uninstall
+
+clean:
+	rm -rf $(BUILD)

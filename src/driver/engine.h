@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The engine: one thread per process that drives the device whenever no thread of the program does.
+ * Asleep on its slot's futex when there is nothing to do; see enum slot_wake for the protocol with
+ * peers.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+struct process;
+
+int engine_start(struct process *p);
+void engine_stop(struct process *p);
+/* There is (or will be at some deadline) work, and maybe nobody polls.  Cheap when the engine is
+ * awake. */
+void engine_kick(struct process *p);
+/* A thread of the program polls and found nothing: drive the device in this thread. True if
+ * anything was done. */
+bool engine_poll(struct process *p);
