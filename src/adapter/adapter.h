@@ -115,7 +115,8 @@ uint32_t cq_number(const struct cq *cq);
 void cq_doorbell(struct cq *cq);
 /* -EINVAL if the entries outstanding do not fit. */
 int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes) must_check;
-void cq_destroy(struct cq *cq);
+/* -EBUSY while a QP uses it. */
+int cq_destroy(struct cq *cq) must_check;
 
 /* ---- shared receive queues ---- */
 
@@ -197,10 +198,8 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask) must_che
 void qp_query(struct qp *qp, struct qp_attr *attr);
 /* The send doorbell was (or may have been) rung: execute what the send ring holds. */
 void qp_doorbell(struct qp *qp);
+/* Receives were posted: a QP in error flushes them at once, no other state needs to know. */
+void qp_recv_posted(struct qp *qp);
 /* Detaches from CQs and SRQ; on return neither rings nor registered memory are touched on its
  * behalf. */
 void qp_destroy(struct qp *qp);
-
-/* -EINVAL unless the QP is UD; used only where the fabric delivers multicast. */
-int qp_attach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid) must_check;
-int qp_detach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid) must_check;

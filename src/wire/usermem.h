@@ -32,8 +32,10 @@ bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src, u
 		  int32_t pid) must_check;
 
 /*
- * For the signal handler: if addr is being touched by a usermem function of this thread, does not
- * return but makes that function return false.  Otherwise returns, and the signal is somebody
- * else's.
+ * For the signal handler of SIGSEGV and SIGBUS (installed with SA_SIGINFO, SA_NODEFER and
+ * SA_ONSTACK): ucontext is the handler's third argument, addr its si_addr.  If a usermem function
+ * of this thread caused the fault, arranges that it returns false and returns true: the handler
+ * must then return.  False: the signal is somebody else's.  Where no table of faulting instructions
+ * exists for the architecture it does not return in the first case.
  */
-void usermem_fault(const void *addr);
+bool usermem_fault(void *ucontext, const void *addr);

@@ -28,6 +28,9 @@ enum wire_verdict {
 	WIRE_SENT, /* delivered, or on its way */
 	WIRE_BUSY, /* no room; nothing was sent: try again at the next progress */
 	WIRE_LOST, /* no route, port down, peer gone: a real wire drops it silently */
+	/* The payload's own memory has gone: nothing was sent (local protection error). Loopback
+	 * never says so: there the receiver is the one who reads. */
+	WIRE_FAULT,
 };
 
 /* What the wire calls in the adapter that it serves. */
@@ -45,7 +48,7 @@ struct wire_host_attr {
 	struct slot *slots; /* REGISTRY_SLOTS entries */
 	uint16_t slot;	    /* our own */
 	/* Slow path, first packet to a process: gets the shared memory; as fabric_open_channel.
-	 * NULL: loopback only. */
+	 * NULL: loopback only.  No lock of the wire is held, but the caller's may be. */
 	int (*open_channel)(void *user, uint16_t peer, int *fd, size_t *bytes, int *side);
 	void *user;
 };
@@ -55,16 +58,19 @@ void wire_host_destroy(struct wire_host *h);
 /* A peer opened a channel to us (fabric_client_ops.channel).  Takes over fd.  Harmless if we have
  * it already. */
 int wire_host_add_channel(struct wire_host *h, uint16_t peer, int fd, size_t bytes, int side);
-/* That process is gone: drops its channel after a grace period; what it had sent is delivered
- * first. */
+/* That process is gone: drops its channel.  What it had sent is delivered first, by the next
+ * progress, and the memory released then; so this never waits. */
 void wire_host_drop_channel(struct wire_host *h, uint16_t peer);
 /* Delivers what other processes have sent.  O(1) when there is nothing.  True if anything was
- * delivered. */
+ * delivered, or if what was told WIRE_BUSY should be tried again: a peer that makes room raises our
+ * inbox. */
 bool wire_host_progress(struct wire_host *h);
 
 /* hca: index of the port's device among the host's devices, selects the counters in the slot. */
 int wire_create(struct wire_host *h, uint32_t port_row, unsigned hca, struct wire **out) must_check;
 void wire_destroy(struct wire *w);
+/* NULL detaches: when it has returned, nobody is in the client's receive. Not from within receive.
+ */
 void wire_attach(struct wire *w, const struct wire_client *client);
 
 const struct registry *wire_registry(const struct wire *w);

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The completer: takes acknowledgements and answers, retires requests in the order in which they
+ * were posted.
+ *
+ * Runs with qp->comp.lock held.  On loopback it runs inside the requester's wire_xmit.
+ */
+#include "adapter/qp.h"
+#include "adapter/send_wqe.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "wire/usermem.h"
+
+/* RNR NAK timer codes, in microseconds (IBTA table 45). */
+static const uint32_t rnr_timer_us[32] = {
+	655360, 10,    20,    30,    40,    60,	    80,	    120,    160,    240,    320,
+	480,	640,   960,   1280,  1920,  2560,   3840,   5120,   7680,   10240,  15360,
+	20480,	30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520,
+};
+
+#define RNR_RETRY_FOREVER 7
+
+static uint32_t last_psn(const struct swr *swr)
+{
+	return psn_add(swr->first_psn, swr->npkts - 1);
+}
+
+static bool awaits_answer(const struct swr *swr)
+{
+	const struct wqe_props *p = wqe_props(swr->opcode);
+
+	return (p->read || p->atomic) && swr->npkts;
+}
+
+static void push_success(struct qp *qp, const struct swr *swr)
+{
+	const struct wqe_props *p = wqe_props(swr->opcode);
+	struct cqe64 cqe = {
+		.srqn_uidx = be32_of(qp->init.uidx),
+		.sop_drop_qpn = be32_of((uint32_t)swr->opcode << 24 | qp->qpn),
+		.wqe_counter = be16_of(swr->block),
+		.byte_cnt = be32_of(p->read || p->atomic ? swr->len : 0),
+		.op_own = CQE_OP_REQ << 4,
+	};
+
+	cq_push(qp->init.send_cq, &cqe, false);
+}
+
+static void push_error(struct qp *qp, const struct swr *swr)
+{
+	struct cqe64_err cqe = {
+		.srqn = be32_of(qp->init.uidx),
+		.vendor_err_synd = swr->vendor_err,
+		.syndrome = swr->syndrome,
+		.s_wqe_opcode_qpn = be32_of((uint32_t)swr->opcode << 24 | qp->qpn),
+		.wqe_counter = be16_of(swr->block),
+		.op_own = CQE_OP_REQ_ERR << 4,
+	};
+	bool flush = swr->syndrome == CQE_SYN_WR_FLUSH;
+
+	wire_count(qp->adapter->counters, flush ? HW_REQ_CQE_FLUSH_ERROR : HW_REQ_CQE_ERROR, 1);
+	cq_push(qp->init.send_cq, (const struct cqe64 *)&cqe, true);
+}
+
+/* IBTA 10.3.1: an error in the send queue of a UC or UD QP stops the send queue only. */
+static void send_queue_failed(struct qp *qp)
+{
+	uint32_t rts = IB_QPS_RTS;
+
+	if (qp_is_reliable(qp) ||
+	    !atomic_compare_exchange_strong(&qp->state, &rts, (uint32_t)IB_QPS_SQE))
+		qp_fail(qp);
+	else
+		qp_kick(qp);
+}
+
+static void retire(struct qp *qp)
+{
+	uint32_t head = atomic_load_explicit(&qp->comp.head, memory_order_relaxed);
+	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_acquire);
+
+	while (head != tail && qp_swr(qp, head)->done) {
+		struct swr *swr = qp_swr(qp, head);
+
+		if (awaits_answer(swr))
+			atomic_fetch_sub(&qp->comp.rd_outstanding, 1);
+		head++;
+		atomic_store(&qp->comp.head, head);
+		if (swr->syndrome) {
+			push_error(qp, swr);
+			send_queue_failed(qp);
+			break;
+		}
+		if (swr->signaled)
+			push_success(qp, swr);
+	}
+	if (atomic_fetch_and(&qp->waiting,
+			     ~(unsigned)(QP_WAIT_FENCE | QP_WAIT_RD_DEPTH | QP_WAIT_WINDOW)) &
+	    (QP_WAIT_FENCE | QP_WAIT_RD_DEPTH | QP_WAIT_WINDOW))
+		qp_kick(qp);
+	if (head == tail && unlikely(atomic_load_explicit(&qp->sqd_notify, memory_order_relaxed)))
+		qp_kick(qp);
+}
+
+void completer_arm(struct qp *qp)
+{
+	if (qp->ack_timeout_ns && !atomic_load_explicit(&qp->deadline_ns, memory_order_relaxed))
+		adapter_timer(qp, clock_ns() + qp->ack_timeout_ns);
+}
+
+/*
+ * There was progress: the peer lives.  A running timer is moved; should it fire in between (it is
+ * then zero and off the adapter's list), it is started anew.
+ */
+static void progress(struct qp *qp)
+{
+	uint64_t running = atomic_load_explicit(&qp->deadline_ns, memory_order_relaxed);
+	bool outstanding = atomic_load(&qp->comp.head) != atomic_load(&qp->req.tail);
+	uint64_t deadline = 0;
+
+	qp->comp.retry_left = qp->attr.retry_cnt;
+	qp->comp.rnr_left = qp->attr.rnr_retry;
+	if (!running || atomic_load(&qp->waiting) & QP_WAIT_RNR)
+		return;
+	if (outstanding)
+		deadline = clock_ns() + qp->ack_timeout_ns;
+	if (!atomic_compare_exchange_strong(&qp->deadline_ns, &running, deadline) && outstanding)
+		adapter_timer(qp, deadline);
+}
+
+static void done_locked(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_err)
+{
+	struct swr *swr = qp_swr(qp, n);
+
+	swr->syndrome = syndrome;
+	swr->vendor_err = vendor_err;
+	swr->done = true;
+	retire(qp);
+}
+
+void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_err)
+{
+	spin_lock(&qp->comp.lock);
+	done_locked(qp, n, syndrome, vendor_err);
+	spin_unlock(&qp->comp.lock);
+}
+
+/* The first request that still waits for the wire, or tail. */
+static uint32_t oldest_open(struct qp *qp)
+{
+	uint32_t n = atomic_load_explicit(&qp->comp.head, memory_order_relaxed);
+	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_acquire);
+
+	while (n != tail && (qp_swr(qp, n)->done || !qp_swr(qp, n)->npkts))
+		n++;
+	return n;
+}
+
+static void go_back(struct qp *qp)
+{
+	atomic_store(&qp->comp.resend, true);
+	qp_kick(qp);
+}
+
+/* The peer has all up to and including psn. */
+static void acknowledge_through(struct qp *qp, uint32_t psn)
+{
+	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_acquire);
+
+	for (uint32_t n = atomic_load_explicit(&qp->comp.head, memory_order_relaxed); n != tail;
+	     n++) {
+		struct swr *swr = qp_swr(qp, n);
+
+		if (swr->done || !swr->npkts)
+			continue;
+		if (psn_diff(psn, last_psn(swr)) < 0)
+			break;
+		if (awaits_answer(swr)) {
+			/* The answer was lost (IBTA 9.7.5.2.3, implied NAK): ask again. */
+			wire_count(qp->adapter->counters, HW_IMPLIED_NAK_SEQ_ERR, 1);
+			atomic_store(&qp->comp.acked_psn, swr->first_psn);
+			go_back(qp);
+			goto out;
+		}
+		swr->done = true;
+	}
+	if (psn_diff(psn_add(psn, 1), atomic_load(&qp->comp.acked_psn)) > 0)
+		atomic_store(&qp->comp.acked_psn, psn_add(psn, 1));
+out:
+	retire(qp);
+	progress(qp);
+}
+
+static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
+{
+	uint32_t us = rnr_timer_us[pkt->aeth & AETH_VALUE_MASK];
+
+	if (qp->attr.rnr_retry != RNR_RETRY_FOREVER) {
+		if (!qp->comp.rnr_left) {
+			uint32_t n = oldest_open(qp);
+
+			wire_count(qp->adapter->counters, HW_RNR_NAK_RETRY_ERR, 1);
+			if (n != atomic_load(&qp->req.tail))
+				done_locked(qp, n, CQE_SYN_RNR_RETRY_EXC, 0);
+			return;
+		}
+		qp->comp.rnr_left--;
+	}
+	atomic_fetch_or(&qp->waiting, QP_WAIT_RNR);
+	adapter_timer(qp, clock_ns() + us * 1000ull);
+}
+
+static void sequence_error(struct qp *qp)
+{
+	wire_count(qp->adapter->counters, HW_PACKET_SEQ_ERR, 1);
+	go_back(qp);
+}
+
+static void negative(struct qp *qp, const struct pkt *pkt)
+{
+	static const uint8_t syndrome[AETH_VALUE_MASK + 1] = {
+		[NAK_INVALID_REQUEST] = CQE_SYN_REM_INVAL_REQ,
+		[NAK_REMOTE_ACCESS] = CQE_SYN_REM_ACCESS,
+		[NAK_REMOTE_OPERATIONAL] = CQE_SYN_REM_OP,
+		[NAK_INVALID_RD_REQUEST] = CQE_SYN_REM_INVAL_REQ,
+	};
+	uint8_t code = pkt->aeth & AETH_VALUE_MASK;
+	uint32_t n = oldest_open(qp);
+
+	if (code == NAK_PSN_SEQUENCE) {
+		sequence_error(qp);
+		return;
+	}
+	if (n == atomic_load(&qp->req.tail))
+		return;
+	if (code == NAK_REMOTE_ACCESS)
+		wire_count(qp->adapter->counters, HW_REQ_REMOTE_ACCESS_ERRORS, 1);
+	if (code == NAK_INVALID_REQUEST)
+		wire_count(qp->adapter->counters, HW_REQ_REMOTE_INVALID_REQUEST, 1);
+	done_locked(qp, n, syndrome[code] ? syndrome[code] : CQE_SYN_BAD_RESP, 0);
+}
+
+static void acknowledgement(struct qp *qp, const struct pkt *pkt)
+{
+	/* an old one says nothing new */
+	if (psn_diff(pkt->psn, atomic_load(&qp->comp.acked_psn)) < 0)
+		return;
+	switch (pkt->aeth & AETH_KIND_MASK) {
+	case AETH_ACK:
+		acknowledge_through(qp, pkt->psn);
+		break;
+	case AETH_RNR_NAK:
+		if (pkt->psn != atomic_load(&qp->comp.acked_psn))
+			acknowledge_through(qp, psn_add(pkt->psn, IB_PSN_MASK));
+		receiver_not_ready(qp, pkt);
+		break;
+	case AETH_NAK:
+		/* all before the refused one arrived */
+		if (pkt->psn != atomic_load(&qp->comp.acked_psn))
+			acknowledge_through(qp, psn_add(pkt->psn, IB_PSN_MASK));
+		negative(qp, pkt);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Puts payload of an answer where request n wants it. */
+static uint8_t place_answer(struct qp *qp, const struct swr *swr, uint64_t off,
+			    const struct run *src, uint32_t nsrc, uint32_t len, int32_t pid)
+{
+	struct send_wqe w;
+	struct runs runs = {0};
+
+	if (!len)
+		return 0;
+	if (send_wqe_fetch(qp, swr->block, &w) != FETCH_OK || w.bad ||
+	    send_wqe_runs(qp->adapter, &w, qp->init.pdn, IB_ACCESS_LOCAL_WRITE, off, len, &runs) !=
+		    MKEY_OK ||
+	    !usermem_pull(runs.run, runs.n, src, nsrc, pid))
+		return CQE_SYN_LOCAL_PROT;
+	return 0;
+}
+
+static void answered(struct qp *qp, uint32_t n, uint8_t syndrome)
+{
+	struct swr *swr = qp_swr(qp, n);
+	uint32_t next = psn_add(last_psn(swr), 1);
+
+	if (!syndrome)
+		atomic_store(&qp->comp.acked_psn, next);
+	done_locked(qp, n, syndrome, 0);
+	progress(qp);
+}
+
+static void read_response(struct qp *qp, uint32_t n, const struct pkt *pkt)
+{
+	struct swr *swr = qp_swr(qp, n);
+	uint32_t have = swr->read_bytes;
+	int32_t at = psn_diff(pkt->psn, swr->first_psn);
+	uint32_t want = have / qp->mtu;
+	bool complete = have + pkt->payload_len == swr->len;
+	uint8_t syndrome;
+
+	if (at != (int32_t)want) {
+		/* seen before; or one in between was lost */
+		if (at > (int32_t)want)
+			sequence_error(qp);
+		return;
+	}
+	if (pkt->payload_len > swr->len - have || pkt_props(pkt)->last != complete) {
+		answered(qp, n, CQE_SYN_BAD_RESP);
+		return;
+	}
+	syndrome = place_answer(qp, swr, have, pkt->runs, pkt->nruns, pkt->payload_len,
+				pkt->foreign_pid);
+	if (syndrome || complete) {
+		answered(qp, n, syndrome);
+		return;
+	}
+	swr->read_bytes = have + pkt->payload_len;
+	atomic_store(&qp->comp.acked_psn, psn_add(swr->first_psn, swr->read_bytes / qp->mtu));
+	progress(qp);
+}
+
+static void answer(struct qp *qp, const struct pkt *pkt)
+{
+	bool is_read = pkt_op(pkt) != BTH_ATOMIC_ACK;
+	struct swr *swr;
+	uint32_t n;
+
+	if (psn_diff(pkt->psn, atomic_load(&qp->comp.acked_psn)) < 0)
+		return;
+	/* It also acknowledges what was before it. */
+	n = oldest_open(qp);
+	if (n == atomic_load(&qp->req.tail))
+		return;
+	if (!awaits_answer(qp_swr(qp, n))) {
+		uint32_t tail = atomic_load(&qp->req.tail);
+
+		while (n != tail && (!qp_swr(qp, n)->npkts || !awaits_answer(qp_swr(qp, n))))
+			n++;
+		if (n == tail || psn_diff(pkt->psn, qp_swr(qp, n)->first_psn) < 0)
+			return;
+		acknowledge_through(qp, psn_add(qp_swr(qp, n)->first_psn, IB_PSN_MASK));
+	}
+	swr = qp_swr(qp, n);
+	if (psn_diff(pkt->psn, last_psn(swr)) > 0) {
+		sequence_error(qp);
+		return;
+	}
+	if (wqe_props(swr->opcode)->read != is_read) {
+		answered(qp, n, CQE_SYN_BAD_RESP);
+		return;
+	}
+	if (is_read) {
+		read_response(qp, n, pkt);
+	} else {
+		/* the original value, in the byte order of the memory it came from */
+		uint64_t orig = pkt->atomic_orig;
+		struct run run = {&orig, sizeof(orig)};
+
+		answered(qp, n, place_answer(qp, swr, 0, &run, 1, sizeof(orig), 0));
+	}
+}
+
+void completer_receive(struct qp *qp, const struct pkt *pkt)
+{
+	uint32_t tail;
+
+	spin_lock(&qp->comp.lock);
+	tail = atomic_load_explicit(&qp->req.tail, memory_order_acquire);
+	if (atomic_load_explicit(&qp->comp.head, memory_order_relaxed) != tail &&
+	    (qp_state(qp) == IB_QPS_RTS || qp_state(qp) == IB_QPS_SQD)) {
+		if (pkt_op(pkt) == BTH_ACK)
+			acknowledgement(qp, pkt);
+		else
+			answer(qp, pkt);
+	}
+	spin_unlock(&qp->comp.lock);
+}
+
+void completer_timeout(struct qp *qp)
+{
+	uint32_t n;
+
+	spin_lock(&qp->comp.lock);
+	if (atomic_fetch_and(&qp->waiting, ~(unsigned)QP_WAIT_RNR) & QP_WAIT_RNR) {
+		go_back(qp);
+		goto unlock;
+	}
+	n = oldest_open(qp);
+	if (n == atomic_load(&qp->req.tail) ||
+	    (qp_state(qp) != IB_QPS_RTS && qp_state(qp) != IB_QPS_SQD))
+		goto unlock;
+	wire_count(qp->adapter->counters, HW_LOCAL_ACK_TIMEOUT_ERR, 1);
+	if (!qp->comp.retry_left) {
+		log_info("QP 0x%x: no answer from QP 0x%x, retries exhausted", qp->qpn,
+			 qp->attr.dest_qpn);
+		done_locked(qp, n, CQE_SYN_RETRY_EXC, 0);
+		goto unlock;
+	}
+	qp->comp.retry_left--;
+	go_back(qp);
+	adapter_timer(qp, clock_ns() + qp->ack_timeout_ns);
+unlock:
+	spin_unlock(&qp->comp.lock);
+}
+
+void completer_flush_one(struct qp *qp, const struct swr *swr)
+{
+	struct swr flushed = {
+		.block = swr->block, .opcode = swr->opcode, .syndrome = CQE_SYN_WR_FLUSH};
+
+	push_error(qp, &flushed);
+}
+
+void completer_flush(struct qp *qp)
+{
+	uint32_t head, tail;
+
+	spin_lock(&qp->comp.lock);
+	head = atomic_load(&qp->comp.head);
+	tail = atomic_load(&qp->req.tail);
+	for (; head != tail; head++) {
+		struct swr *swr = qp_swr(qp, head);
+
+		if (awaits_answer(swr))
+			atomic_fetch_sub(&qp->comp.rd_outstanding, 1);
+		atomic_store(&qp->comp.head, head + 1);
+		/* one that was over, but behind the failed one, is flushed like the others
+		 * (IBTA 10.3.1) */
+		completer_flush_one(qp, swr);
+	}
+	atomic_store(&qp->waiting, 0);
+	atomic_store(&qp->deadline_ns, 0);
+	spin_unlock(&qp->comp.lock);
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Completion queues.  The ring and the doorbell record lie in the program's memory; the
+ * device owns the producer index, the program the consumer index.
+ *
+ * Arming: the program writes (sn, solicited-only, consumer index) into the arm record, then rings.
+ * The request stands while its sn equals the number of events delivered (mod 4): after one event it
+ * is stale by itself. The device looks at the record when the bell rings and after each CQE, so a
+ * bell that nobody heard loses nothing (the program polls once more after arming, as the API
+ * demands).
+ */
+#include "adapter/cq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "prm/wqe.h"
+#include "wire/usermem.h"
+
+struct cq {
+	struct adapter *adapter;
+	struct cq_attr attr;
+	uint32_t cqn;
+	_Atomic(uint32_t) users;
+	struct spin lock;
+	uint32_t pi;	       /* producer index, never masked */
+	uint32_t solicited_pi; /* pi just after the last solicited CQE */
+	uint32_t event_sn;
+	bool overrun;
+};
+
+static be32 *dbrec_of(const struct cq *cq, unsigned word)
+{
+	return (be32 *)cq->attr.dbrec + word;
+}
+
+int cq_create(struct adapter *a, const struct cq_attr *attr, struct cq **out)
+{
+	struct cq *cq;
+
+	if (!attr->entries || attr->entries & (attr->entries - 1) ||
+	    attr->entries > ADAPTER_MAX_CQE + 1 ||
+	    (attr->cqe_bytes != CQE_BYTES && attr->cqe_bytes != 2 * CQE_BYTES))
+		return -EINVAL;
+	/* Zero, the memory's initial content, is also the first real request: mark "never armed".
+	 */
+	if (!usermem_store_be32((be32 *)attr->dbrec + DBREC_CQ_ARM, DBREC_CQ_ARM_NEVER))
+		return -EFAULT;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -ENOMEM;
+	cq->adapter = a;
+	cq->attr = *attr;
+	cq->cqn = atomic_fetch_add(&a->next_cqn, 1);
+	*out = cq;
+	return 0;
+}
+
+uint32_t cq_number(const struct cq *cq)
+{
+	return cq->cqn;
+}
+
+void cq_hold(struct cq *cq)
+{
+	atomic_fetch_add(&cq->users, 1);
+}
+
+void cq_release(struct cq *cq)
+{
+	atomic_fetch_sub(&cq->users, 1);
+}
+
+/* Fires if the arm record asks for what the queue now holds.  Lock held. */
+static void notify(struct cq *cq)
+{
+	uint32_t arm, newest, ci;
+
+	if (!usermem_load_be32(dbrec_of(cq, DBREC_CQ_ARM), &arm))
+		return;
+	if (arm == DBREC_CQ_ARM_NEVER || DBREC_CQ_ARM_SN(arm) != (cq->event_sn & 3))
+		return;
+	newest = arm & DBREC_CQ_ARM_SOLICITED ? cq->solicited_pi : cq->pi;
+	ci = DBREC_CQ_ARM_CI(arm);
+	/* Nothing new since the program last looked? The counters are serial numbers of 24 bits. */
+	if ((int32_t)((newest - ci) << 8) <= 0)
+		return;
+	cq->event_sn++;
+	cq->attr.event(cq->attr.user);
+}
+
+static void overrun(struct cq *cq)
+{
+	if (cq->overrun)
+		return;
+	cq->overrun = true;
+	log_warn("CQ 0x%x: overrun, %u entries and none consumed", cq->cqn, cq->attr.entries);
+	if (cq->attr.async)
+		cq->attr.async(cq->attr.user, IB_EVENT_CQ_ERR);
+}
+
+static uint8_t *entry(const struct cq *cq, uint32_t index)
+{
+	uint8_t *at = (uint8_t *)cq->attr.buf +
+		      (size_t)(index & (cq->attr.entries - 1)) * cq->attr.cqe_bytes;
+
+	return at + (cq->attr.cqe_bytes - CQE_BYTES);
+}
+
+static uint8_t owner(const struct cq *cq, uint32_t index)
+{
+	return !!(index & cq->attr.entries);
+}
+
+void cq_push(struct cq *cq, const struct cqe64 *cqe, bool solicited)
+{
+	struct cqe64 out = *cqe;
+	uint32_t ci;
+
+	spin_lock(&cq->lock);
+	if (unlikely(cq->overrun || !usermem_load_be32(dbrec_of(cq, DBREC_CQ_CI), &ci)))
+		goto unlock;
+	/* consumer index: 24 bits; the ring is far smaller */
+	if (unlikely(((cq->pi - ci) & 0xffffff) >= cq->attr.entries)) {
+		overrun(cq);
+		goto unlock;
+	}
+	out.op_own = (uint8_t)(out.op_own | owner(cq, cq->pi));
+	if (unlikely(!usermem_publish(entry(cq, cq->pi), &out, sizeof(out))))
+		goto unlock;
+	cq->pi++;
+	if (solicited)
+		cq->solicited_pi = cq->pi;
+	/*
+	 * The CQE before the look at the arm record; the program stores the record before it
+	 * polls again.  One of the two sees the other.
+	 */
+	atomic_thread_fence(memory_order_seq_cst);
+	notify(cq);
+unlock:
+	spin_unlock(&cq->lock);
+}
+
+void cq_doorbell(struct cq *cq)
+{
+	spin_lock(&cq->lock);
+	notify(cq);
+	spin_unlock(&cq->lock);
+}
+
+int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes)
+{
+	struct cqe64 resize = {.op_own = CQE_OP_RESIZE << 4};
+	uint32_t ci;
+	int ret = -EINVAL;
+
+	if (!entries || entries & (entries - 1) || entries > ADAPTER_MAX_CQE + 1 ||
+	    (cqe_bytes != CQE_BYTES && cqe_bytes != 2 * CQE_BYTES))
+		return -EINVAL;
+	spin_lock(&cq->lock);
+	if (!usermem_load_be32(dbrec_of(cq, DBREC_CQ_CI), &ci)) {
+		ret = -EFAULT;
+		goto unlock;
+	}
+	/* The marker takes a place too, in the old ring and as an index in the new one. */
+	if (((cq->pi - ci) & 0xffffff) >= min_u32(entries, cq->attr.entries))
+		goto unlock;
+	resize.op_own = (uint8_t)(resize.op_own | owner(cq, cq->pi));
+	if (!usermem_publish(entry(cq, cq->pi), &resize, sizeof(resize))) {
+		ret = -EFAULT;
+		goto unlock;
+	}
+	cq->pi++;
+	cq->attr.buf = buf;
+	cq->attr.entries = entries;
+	cq->attr.cqe_bytes = cqe_bytes;
+	ret = 0;
+unlock:
+	spin_unlock(&cq->lock);
+	return ret;
+}
+
+int cq_destroy(struct cq *cq)
+{
+	if (atomic_load(&cq->users))
+		return -EBUSY;
+	/* A late cq_doorbell of another thread is the program's error, but must not find freed
+	 * memory locked. */
+	spin_lock(&cq->lock);
+	spin_unlock(&cq->lock);
+	free(cq);
+	return 0;
+}

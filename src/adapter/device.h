@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The adapter's inside: what its objects share.
+ *
+ * Locks, in the order in which they may be taken:
+ *   qp->sq (baton)  requester: the send ring and what has been sent of it
+ *   qp->rx          responder: expected PSN, the receive message in progress
+ *   qp->comp        completer: outstanding requests, oldest first
+ *   srq->lock, cq->lock, adapter->run_lock, adapter->timer_lock  leaves
+ * On loopback one call chain takes them along the way of a packet: requester, the peer's responder,
+ * our completer. Whoever holds rx or comp and wants the requester to go on calls qp_kick, which
+ * only notes it.
+ */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "adapter/adapter.h"
+#include "adapter/number.h"
+#include "adapter/pd.h"
+#include "base/spin.h"
+#include "wire/wire.h"
+
+struct adapter {
+	struct adapter_attr attr;
+	struct wire *wire;
+	const struct registry_port *port; /* our row */
+	_Atomic(uint64_t) *counters;
+	struct pd_space pds;
+	_Atomic(uint32_t) next_cqn;
+	_Atomic(uint8_t) key_variant;
+
+	struct number_space qps;
+	struct number_space srqs;
+	struct number_space mkeys;
+
+	/* Queue pairs that have something to do that their callers could not do (FIFO). */
+	struct spin run_lock;
+	struct qp *run_head, *run_tail;
+	_Atomic(bool) run_any;
+	/* The same, but not before the next adapter_progress: the wire was busy. */
+	struct qp *later_head;
+	_Atomic(bool) later_any;
+
+	/* Queue pairs with a request outstanding or an RNR wait. */
+	struct spin timer_lock;
+	struct qp *timers;
+	_Atomic(uint64_t) timer_next_ns; /* UINT64_MAX: none */
+	_Atomic(uint64_t) now_ns;	 /* refreshed by adapter_progress */
+};
+
+/* Note that qp has work; done by the outermost call on this thread, or by any progress. */
+void qp_kick(struct qp *qp);
+/* The wire had no room: try again at the next progress. */
+void qp_kick_later(struct qp *qp);
+/* Takes a QP that is going away out of the lists above. */
+void adapter_forget_qp(struct adapter *a, struct qp *qp);
+/* Runs what was kicked.  The caller holds no lock. */
+void adapter_run(struct adapter *a);
+/* Arms the QP's timer for deadline_ns (or leaves an earlier one). */
+void adapter_timer(struct qp *qp, uint64_t deadline_ns);
+
+/* Fills a path from an address vector. Unreachable destinations give a path that loses every
+ * packet. */
+void path_from_ah(const struct adapter *a, const struct ib_ah *ah, struct path *path);
+/* The 40 bytes in front of a datagram: GRH, or for RoCE v2 over IPv4 the IP header at its end. */
+void grh_from_path(const struct path *path, uint32_t payload_bytes, uint8_t out[IB_GRH_BYTES]);

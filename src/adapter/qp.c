@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Queue pairs: creation, modification, end. */
+#include "adapter/qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapter/qp_state.h"
+#include "base/log.h"
+#include "base/rcu.h"
+
+void qp_async(struct qp *qp, enum ib_event event)
+{
+	if (qp->init.async)
+		qp->init.async(qp->init.user, event);
+}
+
+void qp_fail(struct qp *qp)
+{
+	uint32_t old = atomic_exchange(&qp->state, (uint32_t)IB_QPS_ERR);
+
+	if (old == IB_QPS_ERR)
+		return;
+	if (qp->init.srq)
+		qp_async(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+	qp_kick(qp);
+}
+
+static void lock_all(struct qp *qp)
+{
+	baton_take(&qp->sq);
+	spin_lock(&qp->resp.lock);
+	spin_lock(&qp->comp.lock);
+}
+
+/* What came for the requester meanwhile is done by the kick that every modification ends with. */
+static void unlock_all(struct qp *qp)
+{
+	spin_unlock(&qp->comp.lock);
+	spin_unlock(&qp->resp.lock);
+	while (!baton_leave(&qp->sq))
+		;
+}
+
+static const uint8_t bth_of[] = {
+	[IB_QPT_RC] = BTH_RC,
+	[IB_QPT_UC] = BTH_UC,
+	[IB_QPT_UD] = BTH_UD,
+};
+
+static bool power_of_two_or_zero(uint32_t v)
+{
+	return !(v & (v - 1));
+}
+
+static int check_create(const struct qp_create_attr *attr)
+{
+	if (attr->type != IB_QPT_RC && attr->type != IB_QPT_UC && attr->type != IB_QPT_UD)
+		return -EOPNOTSUPP;
+	if (!attr->send_cq || !attr->recv_cq)
+		return -EINVAL;
+	/* 65536 would alias the 16-bit counters of the doorbell record */
+	if (!power_of_two_or_zero(attr->sq_blocks) || attr->sq_blocks > 0x8000 ||
+	    !power_of_two_or_zero(attr->rq_wqes) || attr->rq_wqes > 0x8000)
+		return -EINVAL;
+	if (attr->rq_wqes && (!power_of_two_or_zero(attr->rq_wqe_bytes) || attr->rq_wqe_bytes < 16))
+		return -EINVAL;
+	return 0;
+}
+
+int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **out)
+{
+	int ret = check_create(attr);
+	struct qp *qp;
+	int64_t qpn;
+
+	if (ret)
+		return ret;
+	qp = aligned_alloc(64, align_up(sizeof(*qp), 64));
+	if (!qp)
+		return -ENOMEM;
+	memset(qp, 0, sizeof(*qp));
+	qp->adapter = a;
+	qp->init = *attr;
+	qp->bth = bth_of[attr->type];
+	if (attr->sq_blocks) {
+		qp->swrs = calloc(attr->sq_blocks, sizeof(*qp->swrs));
+		if (!qp->swrs) {
+			ret = -ENOMEM;
+			goto free_qp;
+		}
+	}
+	qpn = number_take(&a->qps, &a->attr, NUMBER_QPN);
+	if (qpn < 0) {
+		ret = (int)qpn;
+		goto free_swrs;
+	}
+	qp->qpn = (uint32_t)qpn;
+	qp->attr.path_mtu = IB_MTU_4096;
+	qp_reset_queues(qp);
+	cq_hold(attr->send_cq);
+	cq_hold(attr->recv_cq);
+	if (attr->srq)
+		srq_hold(attr->srq);
+	number_publish(&a->qps, qp->qpn, qp);
+	*out = qp;
+	return 0;
+
+free_swrs:
+	free(qp->swrs);
+free_qp:
+	free(qp);
+	return ret;
+}
+
+uint32_t qp_number(const struct qp *qp)
+{
+	return qp->qpn;
+}
+
+void qp_destroy(struct qp *qp)
+{
+	struct adapter *a = qp->adapter;
+
+	/* No new packets or timers find it; those that had found it leave within the grace period.
+	 */
+	number_publish(&a->qps, qp->qpn, NULL);
+	lock_all(qp);
+	atomic_store(&qp->state, (uint32_t)IB_QPS_RESET);
+	unlock_all(qp);
+	adapter_forget_qp(a, qp);
+	rcu_wait();
+	/* a reader of before may have listed it once more */
+	adapter_forget_qp(a, qp);
+	cq_release(qp->init.send_cq);
+	cq_release(qp->init.recv_cq);
+	if (qp->init.srq)
+		srq_release(qp->init.srq);
+	number_give(&a->qps, qp->qpn);
+	free(qp->swrs);
+	free(qp);
+}
+
+void qp_reset_queues(struct qp *qp)
+{
+	qp->req.next_block = 0;
+	qp->req.cur = 0;
+	qp->req.cur_off = 0;
+	qp->req.stopped = false;
+	atomic_store(&qp->req.tail, 0);
+	atomic_store(&qp->comp.head, 0);
+	atomic_store(&qp->comp.rd_outstanding, 0);
+	atomic_store(&qp->comp.resend, false);
+	atomic_store(&qp->waiting, 0);
+	atomic_store(&qp->deadline_ns, 0);
+	atomic_store(&qp->sqd_notify, false);
+	qp->resp.nak_sent = false;
+	qp->resp.in_message = false;
+	qp->resp.have_recv = false;
+	qp->resp.ack_owed = false;
+	qp->resp.rd_count = 0;
+	qp->resp.rd_answered = 0;
+	qp->resp.rd_off = 0;
+	qp->resp.msn = 0;
+	qp->rq = (struct recv_ring){
+		.buf = qp->init.rq_buf,
+		.wqes = qp->init.rq_wqes,
+		.wqe_bytes = qp->init.rq_wqe_bytes,
+		.dbrec = (const be32 *)qp->init.dbrec + DBREC_RECV,
+	};
+}
+
+static bool attributes_ok(const struct qp *qp, const struct qp_attr *attr, uint32_t mask)
+{
+	if (mask & IB_QP_PORT && attr->port_num != 1)
+		return false;
+	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index >= REGISTRY_PKEYS)
+		return false;
+	if (mask & IB_QP_PATH_MTU && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096))
+		return false;
+	if (mask & IB_QP_AV && (attr->ah.port_num > 1 || attr->ah.sgid_index >= REGISTRY_GIDS))
+		return false;
+	/* RoCE routes by GID only */
+	if (mask & IB_QP_AV && qp->adapter->port->ethernet && !attr->ah.is_global)
+		return false;
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
+		return false;
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
+		return false;
+	/* no automatic path migration; its capability bit is off */
+	if (mask & IB_QP_ALT_PATH)
+		return false;
+	return !((mask & IB_QP_TIMEOUT && attr->timeout > 31) ||
+		 (mask & IB_QP_RETRY_CNT && attr->retry_cnt > 7) ||
+		 (mask & IB_QP_RNR_RETRY && attr->rnr_retry > 7) ||
+		 (mask & IB_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31));
+}
+
+/* Copies the attributes that mask names. */
+static void take_attributes(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
+{
+	struct qp_attr *to = &qp->attr;
+
+#define TAKE(bit, field)                         \
+	do {                                     \
+		if (mask & (bit))                \
+			to->field = attr->field; \
+	} while (0)
+	TAKE(IB_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
+	TAKE(IB_QP_ACCESS_FLAGS, access);
+	TAKE(IB_QP_PKEY_INDEX, pkey_index);
+	TAKE(IB_QP_PORT, port_num);
+	TAKE(IB_QP_QKEY, qkey);
+	TAKE(IB_QP_AV, ah);
+	TAKE(IB_QP_PATH_MTU, path_mtu);
+	TAKE(IB_QP_TIMEOUT, timeout);
+	TAKE(IB_QP_RETRY_CNT, retry_cnt);
+	TAKE(IB_QP_RNR_RETRY, rnr_retry);
+	TAKE(IB_QP_RQ_PSN, rq_psn);
+	TAKE(IB_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
+	TAKE(IB_QP_MIN_RNR_TIMER, min_rnr_timer);
+	TAKE(IB_QP_SQ_PSN, sq_psn);
+	TAKE(IB_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
+	TAKE(IB_QP_PATH_MIG_STATE, path_mig_state);
+	TAKE(IB_QP_DEST_QPN, dest_qpn);
+	TAKE(IB_QP_RATE_LIMIT, rate_limit);
+#undef TAKE
+}
+
+/* What the attributes mean to the state machines. */
+static void apply_attributes(struct qp *qp, uint32_t mask)
+{
+	struct adapter *a = qp->adapter;
+
+	qp->mtu = ib_mtu_bytes(qp->attr.path_mtu);
+	if (mask & IB_QP_PKEY_INDEX)
+		qp->pkey = a->port->pkeys[qp->attr.pkey_index];
+	if (mask & IB_QP_AV)
+		path_from_ah(a, &qp->attr.ah, &qp->path);
+	/* IBTA 9.7.6.1.3: 4.096 us times 2^timeout; 0 waits for ever */
+	if (mask & IB_QP_TIMEOUT)
+		qp->ack_timeout_ns = qp->attr.timeout ? 4096ull << qp->attr.timeout : 0;
+	if (mask & IB_QP_RETRY_CNT)
+		qp->comp.retry_left = qp->attr.retry_cnt;
+	if (mask & IB_QP_RNR_RETRY)
+		qp->comp.rnr_left = qp->attr.rnr_retry;
+	if (mask & IB_QP_RQ_PSN)
+		qp->resp.epsn = qp->attr.rq_psn & IB_PSN_MASK;
+	if (mask & IB_QP_SQ_PSN) {
+		qp->req.psn = qp->attr.sq_psn & IB_PSN_MASK;
+		atomic_store(&qp->comp.acked_psn, qp->req.psn);
+	}
+}
+
+static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state to)
+{
+	atomic_store(&qp->state, (uint32_t)to);
+	if (to == IB_QPS_RESET)
+		qp_reset_queues(qp);
+	if (to == IB_QPS_RTS && from == IB_QPS_SQE)
+		qp->req.stopped = false;
+	if (to == IB_QPS_SQD && from == IB_QPS_RTS)
+		atomic_store(&qp->sqd_notify, qp->attr.en_sqd_async_notify);
+	if (to == IB_QPS_ERR && from != IB_QPS_ERR && qp->init.srq)
+		qp_async(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+	log_debug("QP 0x%x: %s -> %s", qp->qpn, qp_state_name(from), qp_state_name(to));
+}
+
+int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
+{
+	enum ib_qp_state cur, next = IB_QPS_RESET;
+	int ret = -EINVAL;
+
+	lock_all(qp);
+	cur = qp_state(qp);
+	if (mask & IB_QP_CUR_STATE && attr->cur_state != cur)
+		goto unlock;
+	next = mask & IB_QP_STATE ? attr->state : cur;
+	if (!qp_transition_ok(qp->init.type, cur, next, mask) || !attributes_ok(qp, attr, mask))
+		goto unlock;
+	if (next != IB_QPS_RESET && next != IB_QPS_ERR) {
+		take_attributes(qp, attr, mask);
+		apply_attributes(qp, mask);
+	}
+	enter_state(qp, cur, next);
+	ret = 0;
+unlock:
+	unlock_all(qp);
+	/* flush, drain, or start what was posted before */
+	if (!ret && next != IB_QPS_RESET) {
+		qp_kick(qp);
+		adapter_run(qp->adapter);
+	}
+	return ret;
+}
+
+void qp_query(struct qp *qp, struct qp_attr *attr)
+{
+	lock_all(qp);
+	*attr = qp->attr;
+	attr->state = qp_state(qp);
+	attr->cur_state = attr->state;
+	attr->sq_draining = attr->state == IB_QPS_SQD &&
+			    atomic_load(&qp->comp.head) != atomic_load(&qp->req.tail);
+	/* the numbers of the next packets, as the device's context holds them */
+	if (attr->state != IB_QPS_RESET && attr->state != IB_QPS_INIT) {
+		attr->rq_psn = qp->resp.epsn;
+		attr->sq_psn = qp->req.psn;
+	}
+	unlock_all(qp);
+	qp_kick(qp);
+	adapter_run(qp->adapter);
+}
+
+void qp_run(struct qp *qp)
+{
+	if (!baton_enter(&qp->sq))
+		return;
+	do
+		requester_run(qp);
+	while (!baton_leave(&qp->sq));
+}
+
+void qp_doorbell(struct qp *qp)
+{
+	qp_run(qp);
+	adapter_run(qp->adapter);
+}
+
+void qp_recv_posted(struct qp *qp)
+{
+	/* Only a QP in error has something to do at once: what is posted there is flushed. */
+	if (unlikely(qp_state(qp) == IB_QPS_ERR)) {
+		qp_kick(qp);
+		adapter_run(qp->adapter);
+	}
+}

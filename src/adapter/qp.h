@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The inside of a queue pair: three roles, each with its own lock (see device.h for their order).
+ *
+ *   requester  (requester.c)  reads the send ring, makes request packets     under sq, a baton
+ *   responder  (responder.c)  takes request packets, makes responses         under rx
+ *   completer  (completer.c)  takes responses, retires requests in order     under comp
+ *
+ * Between requester and completer stands the ring of outstanding requests, struct swr: the
+ * requester appends at tail, the completer retires at head.
+ */
+#pragma once
+
+#include "adapter/cq.h"
+#include "adapter/device.h"
+#include "adapter/recvq.h"
+#include "prm/wqe.h"
+
+/* A send work request from its fetch to its completion. */
+struct swr {
+	uint16_t block; /* ring index of its first block, as counted by the program */
+	uint8_t opcode; /* enum wqe_opcode */
+	uint8_t nblocks;
+	bool signaled;
+	_Atomic(bool) done; /* waits only for its elders */
+	uint8_t syndrome;   /* enum cqe_syndrome, 0: success */
+	uint8_t vendor_err;
+	uint32_t first_psn;
+	uint32_t npkts;		      /* PSNs that it takes; 0: local operation */
+	uint32_t len;		      /* bytes of the message (READ: of the answer) */
+	_Atomic(uint32_t) read_bytes; /* READ: how much of the answer is here */
+};
+
+/* What a request still needs before it may go on.  Bits in qp->waiting. */
+enum qp_wait {
+	QP_WAIT_FENCE = 1 << 0,	   /* reads and atomics before a fenced request */
+	QP_WAIT_RD_DEPTH = 1 << 1, /* max_rd_atomic reached */
+	QP_WAIT_WINDOW = 1 << 2,   /* too many PSNs or requests outstanding */
+	QP_WAIT_RNR = 1 << 3,	   /* receiver not ready: until the timer */
+};
+
+/* A read or atomic that the responder has accepted, kept for repetition (IBTA 9.4.4). */
+struct rd_resource {
+	bool atomic;
+	uint32_t first_psn;
+	uint32_t npkts;
+	uint64_t va;
+	uint32_t rkey;
+	uint32_t len;
+	uint64_t orig; /* atomic: the answer */
+};
+
+struct requester {
+	uint32_t next_block; /* next block to fetch, never masked */
+	uint32_t cur;	     /* swr being sent; counts like tail */
+	uint64_t cur_off;    /* bytes of it that are sent */
+	uint32_t psn;	     /* next PSN to give to a new request */
+	_Atomic(uint32_t) tail;
+	bool stopped; /* a request failed here: nothing after it may start */
+};
+
+struct completer {
+	struct spin lock;
+	_Atomic(uint32_t) head;
+	_Atomic(uint32_t) rd_outstanding; /* reads and atomics */
+	_Atomic(uint32_t) acked_psn;	  /* all before this one are acknowledged */
+	uint8_t retry_left;
+	uint8_t rnr_left;
+	/* The requester is to go back to this PSN. */
+	_Atomic(bool) resend;
+};
+
+struct responder {
+	struct spin lock;
+	uint32_t epsn;
+	uint32_t msn;
+	bool nak_sent; /* sequence error reported; silent until the PSN comes */
+	/* the message in progress */
+	bool in_message;
+	bool in_write;
+	bool have_recv;
+	struct recv_wqe recv;
+	uint64_t off; /* bytes placed */
+	uint64_t write_va;
+	uint32_t write_rkey;
+	uint32_t write_len;
+	/* owed to the peer */
+	bool ack_owed;
+	uint8_t ack_syndrome;
+	uint32_t ack_psn;
+	/* reads and atomics; a ring of ADAPTER_MAX_RD_ATOMIC */
+	struct rd_resource rd[ADAPTER_MAX_RD_ATOMIC];
+	uint32_t rd_count;    /* accepted so far */
+	uint32_t rd_answered; /* answered so far; the next one answers from rd_off */
+	uint64_t rd_off;
+};
+
+struct qp {
+	struct adapter *adapter;
+	struct qp_create_attr init;
+	uint32_t qpn;
+	uint8_t bth;		 /* enum bth_transport */
+	_Atomic(uint32_t) state; /* enum ib_qp_state */
+	struct qp_attr attr;	 /* as set; changed under all three locks */
+	struct path path;	 /* connected types */
+	uint32_t mtu;
+	uint64_t ack_timeout_ns; /* 0: none */
+	uint16_t pkey;
+
+	struct baton sq;
+	struct requester req;
+	struct swr *swrs;	   /* init.sq_blocks entries */
+	_Atomic(uint32_t) waiting; /* enum qp_wait */
+
+	struct completer comp;
+	struct responder resp;
+	struct recv_ring rq;
+
+	/* lists of the adapter */
+	_Atomic(bool) queued; /* in run or later list */
+	struct qp *run_next;
+	bool timer_listed;
+	struct qp *timer_next, *timer_prev;
+	_Atomic(uint64_t) deadline_ns; /* 0: not armed */
+	_Atomic(bool) sqd_notify;      /* SQ_DRAINED is owed */
+};
+
+static inline enum ib_qp_state qp_state(const struct qp *qp)
+{
+	return (enum ib_qp_state)atomic_load_explicit(&qp->state, memory_order_acquire);
+}
+
+static inline bool qp_is_reliable(const struct qp *qp)
+{
+	return qp->bth == BTH_RC;
+}
+
+static inline struct swr *qp_swr(struct qp *qp, uint32_t n)
+{
+	return &qp->swrs[n & (qp->init.sq_blocks - 1)];
+}
+
+/* Work for the requester; called with the baton held. */
+void requester_run(struct qp *qp);
+/* Gives the requester its next chance: runs it here if nobody else does. No other lock held. */
+void qp_run(struct qp *qp);
+
+/* A request packet for us. */
+void responder_receive(struct qp *qp, const struct pkt *pkt);
+/* Sends what is owed: acknowledgements, the rest of read answers.  False if the wire is still busy.
+ */
+bool responder_continue(struct qp *qp);
+/* Completes all posted receives with flush errors.  Under rx. */
+void responder_flush(struct qp *qp);
+
+/* A response packet for us. */
+void completer_receive(struct qp *qp, const struct pkt *pkt);
+/* Marks request n as over and retires what is ready. */
+void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_err);
+/* The QP is in error: every request that is outstanding gets a flush error. */
+void completer_flush(struct qp *qp);
+/* Requests are outstanding: see that the acknowledgement timer runs. */
+void completer_arm(struct qp *qp);
+/* The timer fired. */
+void completer_timeout(struct qp *qp);
+/* A flush error for a request that never became outstanding. */
+void completer_flush_one(struct qp *qp, const struct swr *swr);
+
+/*
+ * Sends the QP to the error state (idempotent).  Flushing happens when the requester runs next.
+ * With locks held: the caller sees to a qp_kick, which this does.
+ */
+void qp_fail(struct qp *qp);
+void qp_async(struct qp *qp, enum ib_event event);
+/* After a modification: the state and the numbers of a fresh connection. */
+void qp_reset_queues(struct qp *qp);

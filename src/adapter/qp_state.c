@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "adapter/qp_state.h"
+
+/* Columns of the table: transports whose attributes differ. */
+enum column { COL_UD, COL_UC, COL_RC, COLUMNS };
+
+struct transition {
+	bool allowed;
+	uint32_t required[COLUMNS];
+	uint32_t optional[COLUMNS];
+};
+
+#define INIT_REQUIRED (IB_QP_PKEY_INDEX | IB_QP_PORT)
+#define CONNECT	      (IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN)
+#define RC_SEND_PARAMETERS \
+	(IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC)
+#define UC_LIVE (IB_QP_CUR_STATE | IB_QP_ALT_PATH | IB_QP_ACCESS_FLAGS | IB_QP_PATH_MIG_STATE)
+#define RC_LIVE (UC_LIVE | IB_QP_MIN_RNR_TIMER)
+#define UD_LIVE (IB_QP_CUR_STATE | IB_QP_QKEY)
+#define SQD_UC \
+	(IB_QP_AV | IB_QP_ALT_PATH | IB_QP_ACCESS_FLAGS | IB_QP_PKEY_INDEX | IB_QP_PATH_MIG_STATE)
+#define SQD_RC                                                                     \
+	(SQD_UC | IB_QP_PORT | IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | \
+	 IB_QP_MAX_QP_RD_ATOMIC | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER)
+
+static const struct transition transitions[IB_QPS_COUNT][IB_QPS_COUNT] = {
+	[IB_QPS_RESET] =
+		{
+			[IB_QPS_INIT] =
+				{
+					.allowed = true,
+					.required = {[COL_UD] = INIT_REQUIRED | IB_QP_QKEY,
+						     [COL_UC] = INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
+						     [COL_RC] = INIT_REQUIRED | IB_QP_ACCESS_FLAGS},
+				},
+		},
+	[IB_QPS_INIT] =
+		{
+			[IB_QPS_INIT] =
+				{
+					.allowed = true,
+					.optional = {[COL_UD] = INIT_REQUIRED | IB_QP_QKEY,
+						     [COL_UC] = INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
+						     [COL_RC] = INIT_REQUIRED | IB_QP_ACCESS_FLAGS},
+				},
+			[IB_QPS_RTR] =
+				{
+					.allowed = true,
+					.required = {[COL_UC] = CONNECT,
+						     [COL_RC] = CONNECT | IB_QP_MAX_DEST_RD_ATOMIC |
+								IB_QP_MIN_RNR_TIMER},
+					.optional = {[COL_UD] = IB_QP_PKEY_INDEX | IB_QP_QKEY,
+						     [COL_UC] = IB_QP_ALT_PATH |
+								IB_QP_ACCESS_FLAGS |
+								IB_QP_PKEY_INDEX,
+						     [COL_RC] = IB_QP_ALT_PATH |
+								IB_QP_ACCESS_FLAGS |
+								IB_QP_PKEY_INDEX},
+				},
+		},
+	[IB_QPS_RTR] =
+		{
+			[IB_QPS_RTS] =
+				{
+					.allowed = true,
+					.required = {[COL_UD] = IB_QP_SQ_PSN,
+						     [COL_UC] = IB_QP_SQ_PSN,
+						     [COL_RC] = RC_SEND_PARAMETERS},
+					.optional = {[COL_UD] = UD_LIVE,
+						     [COL_UC] = UC_LIVE,
+						     [COL_RC] = RC_LIVE},
+				},
+		},
+	[IB_QPS_RTS] =
+		{
+			[IB_QPS_RTS] =
+				{
+					.allowed = true,
+					.optional = {[COL_UD] = UD_LIVE,
+						     [COL_UC] = UC_LIVE,
+						     [COL_RC] = RC_LIVE},
+				},
+			[IB_QPS_SQD] =
+				{
+					.allowed = true,
+					.optional = {[COL_UD] = IB_QP_EN_SQD_ASYNC_NOTIFY,
+						     [COL_UC] = IB_QP_EN_SQD_ASYNC_NOTIFY,
+						     [COL_RC] = IB_QP_EN_SQD_ASYNC_NOTIFY},
+				},
+		},
+	[IB_QPS_SQD] =
+		{
+			[IB_QPS_RTS] =
+				{
+					.allowed = true,
+					.optional = {[COL_UD] = UD_LIVE,
+						     [COL_UC] = UC_LIVE,
+						     [COL_RC] = RC_LIVE},
+				},
+			[IB_QPS_SQD] =
+				{
+					.allowed = true,
+					.optional = {[COL_UD] = IB_QP_PKEY_INDEX | IB_QP_QKEY,
+						     [COL_UC] = SQD_UC,
+						     [COL_RC] = SQD_RC},
+				},
+		},
+	[IB_QPS_SQE] =
+		{
+			[IB_QPS_RTS] =
+				{
+					.allowed = true,
+					.optional = {[COL_UD] = UD_LIVE,
+						     [COL_UC] =
+							     IB_QP_CUR_STATE | IB_QP_ACCESS_FLAGS},
+				},
+		},
+};
+
+static enum column column_of(enum ib_qp_type type)
+{
+	switch (type) {
+	case IB_QPT_RC:
+		return COL_RC;
+	case IB_QPT_UC:
+		return COL_UC;
+	default:
+		return COL_UD;
+	}
+}
+
+bool qp_transition_ok(enum ib_qp_type type, enum ib_qp_state cur, enum ib_qp_state next,
+		      uint32_t mask)
+{
+	enum column col = column_of(type);
+	const struct transition *t;
+
+	if ((unsigned)cur >= IB_QPS_COUNT || (unsigned)next >= IB_QPS_COUNT)
+		return false;
+	/* To RESET and to ERR from everywhere; only the state is looked at. */
+	if (next == IB_QPS_RESET || next == IB_QPS_ERR)
+		return true;
+	t = &transitions[cur][next];
+	/* a reliable QP has no send queue error state */
+	if (!t->allowed || (cur == IB_QPS_SQE && col == COL_RC))
+		return false;
+	if ((mask & t->required[col]) != t->required[col])
+		return false;
+	return !(mask & ~(t->required[col] | t->optional[col] | IB_QP_STATE | IB_QP_CUR_STATE |
+			  IB_QP_RATE_LIMIT));
+}
+
+const char *qp_state_name(enum ib_qp_state state)
+{
+	static const char *const name[IB_QPS_COUNT] = {
+		[IB_QPS_RESET] = "RESET", [IB_QPS_INIT] = "INIT", [IB_QPS_RTR] = "RTR",
+		[IB_QPS_RTS] = "RTS",	  [IB_QPS_SQD] = "SQD",	  [IB_QPS_SQE] = "SQE",
+		[IB_QPS_ERR] = "ERR",
+	};
+
+	return (unsigned)state < IB_QPS_COUNT ? name[state] : "invalid";
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which state transitions a QP may make, with which attributes (IBTA 11.2.5.2, table 99 ff.). */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "prm/ib.h"
+
+/* May a QP of this type go from cur to next with exactly these attributes? */
+bool qp_transition_ok(enum ib_qp_type type, enum ib_qp_state cur, enum ib_qp_state next,
+		      uint32_t mask) must_check;
+const char *qp_state_name(enum ib_qp_state state);

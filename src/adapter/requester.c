@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The requester: reads the send ring in order and makes packets of it.
+ *
+ * For each request it first notes a struct swr with the PSNs that the request takes, so that the
+ * answer, which on loopback arrives before wire_xmit returns, finds it.  It goes back (go-back-N)
+ * when the completer asks for it: the WQEs of unretired requests are still in the ring, and are
+ * decoded again.
+ *
+ * Runs with qp->sq held.
+ */
+#include <string.h>
+
+#include "adapter/qp.h"
+#include "adapter/send_wqe.h"
+#include "base/rcu.h"
+
+/* At most this many PSNs outstanding: a quarter of the space, so that serial comparison is safe. */
+#define PSN_WINDOW (1u << 22)
+
+/* Outcome of one step. */
+enum step {
+	STEP_NEXT, /* this request is sent: go on with the next */
+	STEP_WAIT, /* something must happen first; whoever makes it happen kicks us */
+	STEP_IDLE, /* the ring is empty */
+	STEP_FAIL, /* the ring is unusable */
+};
+
+static void wait_for(struct qp *qp, enum qp_wait what)
+{
+	atomic_fetch_or(&qp->waiting, what);
+}
+
+static bool must_fence(uint8_t fm_ce_se)
+{
+	uint8_t mode = fm_ce_se & WQE_CTRL_FENCE_MASK;
+
+	return mode >= WQE_CTRL_FENCE_STRONG;
+}
+
+/*
+ * May the request start?  The condition is noted before it is tested again, so a completer that
+ * makes it true after the first test sees the note.
+ */
+static bool may_start(struct qp *qp, const struct send_wqe *w)
+{
+	const struct wqe_props *p = wqe_props(w->opcode);
+	uint32_t depth = qp->attr.max_rd_atomic ? qp->attr.max_rd_atomic : 1;
+	bool fence = must_fence(w->fm_ce_se);
+
+	if (!qp_is_reliable(qp))
+		return true;
+	if (fence && atomic_load(&qp->comp.rd_outstanding)) {
+		wait_for(qp, QP_WAIT_FENCE);
+		if (atomic_load(&qp->comp.rd_outstanding))
+			return false;
+	}
+	if ((p->read || p->atomic) && atomic_load(&qp->comp.rd_outstanding) >= depth) {
+		wait_for(qp, QP_WAIT_RD_DEPTH);
+		if (atomic_load(&qp->comp.rd_outstanding) >= depth)
+			return false;
+	}
+	if (psn_diff(qp->req.psn, atomic_load(&qp->comp.acked_psn)) >= (int32_t)PSN_WINDOW) {
+		wait_for(qp, QP_WAIT_WINDOW);
+		return psn_diff(qp->req.psn, atomic_load(&qp->comp.acked_psn)) <
+		       (int32_t)PSN_WINDOW;
+	}
+	return true;
+}
+
+static uint32_t packets_of(const struct qp *qp, const struct send_wqe *w)
+{
+	const struct wqe_props *p = wqe_props(w->opcode);
+
+	if (p->local)
+		return 0;
+	if (p->atomic || !w->len)
+		return 1;
+	return div_round_up(w->len, qp->mtu);
+}
+
+/* Notes the request as outstanding. */
+static void append_swr(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
+{
+	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
+	const struct wqe_props *p = wqe_props(w->opcode);
+
+	*qp_swr(qp, tail) = (struct swr){
+		.block = (uint16_t)qp->req.next_block,
+		.opcode = w->opcode,
+		.nblocks = (uint8_t)w->nblocks,
+		.signaled = (w->fm_ce_se & WQE_CTRL_CE_MASK) == WQE_CTRL_CE_ALWAYS ||
+			    qp->init.sq_sig_all,
+		.first_psn = qp->req.psn,
+		.npkts = npkts,
+		.len = (uint32_t)w->len,
+	};
+	qp->req.psn = psn_add(qp->req.psn, npkts);
+	qp->req.next_block += w->nblocks;
+	if (p->read || p->atomic)
+		atomic_fetch_add(&qp->comp.rd_outstanding, 1);
+	atomic_store_explicit(&qp->req.tail, tail + 1, memory_order_release);
+}
+
+static uint8_t message_op(const struct wqe_props *p, bool first, bool last)
+{
+	/* rows: send, write; columns: first/middle, last, last+imm, last+inv, only... */
+	static const uint8_t op[2][2][4] = {
+		{{BTH_SEND_LAST, BTH_SEND_LAST_IMM, BTH_SEND_LAST_INV, BTH_SEND_MIDDLE},
+		 {BTH_SEND_ONLY, BTH_SEND_ONLY_IMM, BTH_SEND_ONLY_INV, BTH_SEND_FIRST}},
+		{{BTH_WRITE_LAST, BTH_WRITE_LAST_IMM, BTH_WRITE_LAST, BTH_WRITE_MIDDLE},
+		 {BTH_WRITE_ONLY, BTH_WRITE_ONLY_IMM, BTH_WRITE_ONLY, BTH_WRITE_FIRST}},
+	};
+	unsigned column = !last ? 3 : p->imm ? 1 : p->inval ? 2 : 0;
+
+	return op[p->write][first][column];
+}
+
+static uint8_t syndrome_of(enum mkey_verdict v)
+{
+	return v == MKEY_TOO_MANY_RUNS ? CQE_SYN_LOCAL_QP_OP : CQE_SYN_LOCAL_PROT;
+}
+
+/* This request failed here.  It completes in its turn; nothing after it starts. */
+static enum step fail_request(struct qp *qp, uint8_t syndrome)
+{
+	qp->req.stopped = true;
+	completer_done(qp, qp->req.cur, syndrome, 0);
+	return STEP_NEXT;
+}
+
+/* Datagram: the address comes with the request. */
+static void path_of_datagram(const struct qp *qp, const struct send_wqe *w, struct path *path,
+			     struct pkt *pkt)
+{
+	const struct wqe_av *av = &w->av;
+	uint32_t qkey = (uint32_t)(be64_get(av->dc_key_or_qkey) >> 32);
+	uint32_t grh = be32_get(av->grh_gid_fl);
+	struct ib_ah ah = {
+		.dlid = be16_get(av->rlid),
+		.sl = av->stat_rate_sl & 0xf,
+		.src_path_bits = av->fl_mlid & 0x7f,
+		.port_num = 1,
+	};
+
+	if (qp->adapter->port->ethernet)
+		ah.sl = (av->stat_rate_sl >> 1) & 7;
+	if (w->av_grh_form && (grh & WQE_AV_GRH || qp->adapter->port->ethernet)) {
+		ah.is_global = 1;
+		memcpy(ah.dgid.raw, av->rgid, sizeof(ah.dgid.raw));
+		ah.sgid_index = (uint8_t)(grh >> 20);
+		ah.flow_label = grh & 0xfffff;
+		ah.hop_limit = av->hop_limit;
+		ah.traffic_class = av->tclass;
+	}
+	path_from_ah(qp->adapter, &ah, path);
+	pkt->path = path;
+	pkt->dqpn = be32_get(av->dqp_dct) & IB_QPN_MASK;
+	/* IBTA 10.2.5: a Q_Key with its top bit set stands for the QP's own */
+	pkt->qkey = qkey & 0x80000000u ? qp->attr.qkey : qkey;
+}
+
+static enum step send_datagram(struct qp *qp, struct swr *swr, const struct send_wqe *w,
+			       struct pkt *pkt)
+{
+	struct runs runs = {0};
+	struct path path;
+	enum mkey_verdict v;
+
+	if (w->len > ib_mtu_bytes(IB_MTU_4096))
+		return fail_request(qp, CQE_SYN_LOCAL_LENGTH);
+	path_of_datagram(qp, w, &path, pkt);
+	v = send_wqe_runs(qp->adapter, w, qp->init.pdn, 0, 0, w->len, &runs);
+	if (v != MKEY_OK)
+		return fail_request(qp, syndrome_of(v));
+	pkt->opcode = BTH_UD | (wqe_props(w->opcode)->imm ? BTH_SEND_ONLY_IMM : BTH_SEND_ONLY);
+	pkt->solicited = w->fm_ce_se & WQE_CTRL_SOLICITED;
+	pkt->psn = swr->first_psn;
+	pkt->npkts = 1;
+	pkt->payload_len = (uint32_t)w->len;
+	pkt->nruns = runs.n;
+	pkt->runs = runs.run;
+	if (wire_xmit(qp->adapter->wire, pkt) == WIRE_BUSY) {
+		qp_kick_later(qp);
+		return STEP_WAIT;
+	}
+	completer_done(qp, qp->req.cur, 0, 0);
+	return STEP_NEXT;
+}
+
+/* SEND and WRITE on a connected QP, from cur_off on; as few packets as the wire takes. */
+static enum step send_message(struct qp *qp, struct swr *swr, const struct send_wqe *w,
+			      struct pkt *pkt)
+{
+	const struct wqe_props *p = wqe_props(w->opcode);
+	uint32_t most = wire_max_payload(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, qp->mtu,
+					 qp_is_reliable(qp));
+
+	do {
+		struct runs runs = {0};
+		uint64_t off = qp->req.cur_off;
+		uint32_t n = (uint32_t)min_u64(w->len - off, most);
+		bool last = off + n == w->len;
+		enum mkey_verdict v = send_wqe_runs(qp->adapter, w, qp->init.pdn, 0, off, n, &runs);
+
+		if (v != MKEY_OK)
+			return fail_request(qp, syndrome_of(v));
+		pkt->opcode = (uint8_t)(qp->bth | message_op(p, !off, last));
+		pkt->solicited = last && w->fm_ce_se & WQE_CTRL_SOLICITED;
+		/* Without a request for an answer in between, a long message would be silent until
+		 * its end. */
+		pkt->ack_req = qp_is_reliable(qp);
+		pkt->psn = psn_add(swr->first_psn, (uint32_t)(off / qp->mtu));
+		pkt->npkts = n ? div_round_up(n, qp->mtu) : 1;
+		pkt->payload_len = n;
+		pkt->nruns = runs.n;
+		pkt->runs = runs.run;
+		if (wire_xmit(qp->adapter->wire, pkt) == WIRE_BUSY) {
+			qp_kick_later(qp);
+			return STEP_WAIT;
+		}
+		qp->req.cur_off = off + n;
+		/* The answer may have been bad news. */
+		if (atomic_load(&qp->waiting) & QP_WAIT_RNR || atomic_load(&qp->comp.resend) ||
+		    qp_state(qp) == IB_QPS_ERR)
+			return STEP_WAIT;
+	} while (qp->req.cur_off < w->len);
+
+	if (!qp_is_reliable(qp))
+		completer_done(qp, qp->req.cur, 0, 0);
+	return STEP_NEXT;
+}
+
+static enum step send_read_or_atomic(struct qp *qp, struct swr *swr, const struct send_wqe *w,
+				     struct pkt *pkt)
+{
+	struct runs runs = {0};
+	/* The answer's place is checked before anything is asked for. */
+	enum mkey_verdict v = send_wqe_runs(qp->adapter, w, qp->init.pdn, IB_ACCESS_LOCAL_WRITE, 0,
+					    w->len, &runs);
+	uint64_t have = swr->read_bytes;
+
+	if (v != MKEY_OK)
+		return fail_request(qp, syndrome_of(v));
+	pkt->psn = psn_add(swr->first_psn, (uint32_t)(have / qp->mtu));
+	pkt->npkts = swr->npkts - (uint32_t)(have / qp->mtu);
+	pkt->ack_req = true;
+	if (w->opcode == WQE_OP_RDMA_READ) {
+		/* after a loss, ask only for what is missing */
+		pkt->opcode = BTH_RC | BTH_READ_REQUEST;
+		pkt->va += have;
+		pkt->dma_len -= (uint32_t)have;
+	} else {
+		pkt->opcode =
+			BTH_RC | (w->opcode == WQE_OP_ATOMIC_CS ? BTH_COMPARE_SWAP : BTH_FETCH_ADD);
+		pkt->swap_add = w->swap_add;
+		pkt->compare = w->compare;
+	}
+	if (wire_xmit(qp->adapter->wire, pkt) == WIRE_BUSY) {
+		qp_kick_later(qp);
+		return STEP_WAIT;
+	}
+	return STEP_NEXT;
+}
+
+/* Sends what is left of the current request. */
+static enum step send_current(struct qp *qp, const struct send_wqe *w)
+{
+	struct swr *swr = qp_swr(qp, qp->req.cur);
+	const struct wqe_props *p = wqe_props(w->opcode);
+	struct pkt pkt = {
+		.sqpn = qp->qpn,
+		.dqpn = qp->attr.dest_qpn,
+		.pkey = qp->pkey,
+		.path = &qp->path,
+		.imm = w->imm,
+		.va = w->raddr,
+		.rkey = w->rkey,
+		.dma_len = (uint32_t)w->len,
+	};
+
+	if (w->bad)
+		return fail_request(qp, CQE_SYN_LOCAL_QP_OP);
+	if (p->local) {
+		completer_done(qp, qp->req.cur, 0, 0);
+		return STEP_NEXT;
+	}
+	if (qp->bth == BTH_UD)
+		return send_datagram(qp, swr, w, &pkt);
+	if (p->read || p->atomic)
+		return send_read_or_atomic(qp, swr, w, &pkt);
+	return send_message(qp, swr, w, &pkt);
+}
+
+/* Goes back to the first PSN that is not acknowledged. */
+static void go_back(struct qp *qp)
+{
+	uint32_t head = atomic_load(&qp->comp.head);
+	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
+	uint32_t acked = atomic_load(&qp->comp.acked_psn);
+
+	qp->req.cur = head;
+	qp->req.cur_off = 0;
+	for (; qp->req.cur != tail; qp->req.cur++) {
+		const struct swr *swr = qp_swr(qp, qp->req.cur);
+		const struct wqe_props *p = wqe_props(swr->opcode);
+		int32_t into = psn_diff(acked, swr->first_psn);
+
+		if (swr->done || p->local)
+			continue;
+		if (into < (int32_t)swr->npkts) {
+			if (into > 0 && !p->read && !p->atomic)
+				qp->req.cur_off = (uint64_t)into * qp->mtu;
+			return;
+		}
+		/* acknowledged by number, but an answer is missing: ask again */
+		if (p->read || p->atomic)
+			return;
+	}
+}
+
+static enum step step(struct qp *qp, struct send_wqe *w)
+{
+	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
+
+	if (qp->req.cur == tail) {
+		/* a new request */
+		if (qp->req.stopped || qp_state(qp) != IB_QPS_RTS)
+			return STEP_IDLE;
+		switch (send_wqe_fetch(qp, qp->req.next_block, w)) {
+		case FETCH_NONE:
+			return STEP_IDLE;
+		case FETCH_FAULT:
+			return STEP_FAIL;
+		case FETCH_OK:
+			break;
+		}
+		if (!may_start(qp, w))
+			return STEP_WAIT;
+		append_swr(qp, w, w->bad ? 0 : packets_of(qp, w));
+	} else {
+		/* again, or the rest of one that the wire could not take */
+		const struct swr *swr = qp_swr(qp, qp->req.cur);
+
+		if (swr->done)
+			return STEP_NEXT;
+		if (send_wqe_fetch(qp, swr->block, w) != FETCH_OK)
+			return STEP_FAIL;
+	}
+	return send_current(qp, w);
+}
+
+/* Everything that is posted, in error state. */
+static void flush_ring(struct qp *qp)
+{
+	struct send_wqe w;
+
+	completer_flush(qp);
+	qp->req.cur = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
+	while (send_wqe_fetch(qp, qp->req.next_block, &w) == FETCH_OK) {
+		struct swr swr = {.block = (uint16_t)qp->req.next_block, .opcode = w.opcode};
+
+		completer_flush_one(qp, &swr);
+		qp->req.next_block += w.nblocks;
+	}
+}
+
+static void flush(struct qp *qp)
+{
+	flush_ring(qp);
+	if (qp_state(qp) == IB_QPS_ERR) {
+		spin_lock(&qp->resp.lock);
+		responder_flush(qp);
+		spin_unlock(&qp->resp.lock);
+	}
+}
+
+static void drained(struct qp *qp)
+{
+	if (qp_state(qp) == IB_QPS_SQD &&
+	    atomic_load(&qp->comp.head) == atomic_load(&qp->req.tail) &&
+	    atomic_exchange(&qp->sqd_notify, false))
+		qp_async(qp, IB_EVENT_SQ_DRAINED);
+}
+
+void requester_run(struct qp *qp)
+{
+	struct send_wqe w;
+	enum step s = STEP_NEXT;
+
+	rcu_enter();
+	if (atomic_exchange(&qp->comp.resend, false))
+		go_back(qp);
+	while (s == STEP_NEXT) {
+		enum ib_qp_state state = qp_state(qp);
+
+		if (state == IB_QPS_ERR || state == IB_QPS_SQE) {
+			flush(qp);
+			break;
+		}
+		if (state != IB_QPS_RTS && state != IB_QPS_SQD)
+			break;
+		if (atomic_load(&qp->waiting) & QP_WAIT_RNR)
+			break;
+		s = step(qp, &w);
+		if (s == STEP_NEXT) {
+			qp->req.cur++;
+			qp->req.cur_off = 0;
+		} else if (s == STEP_FAIL) {
+			/* a ring that cannot be read: nothing can be completed by name */
+			qp_async(qp, IB_EVENT_QP_FATAL);
+			qp_fail(qp);
+		}
+		if (atomic_exchange(&qp->comp.resend, false)) {
+			go_back(qp);
+			s = STEP_NEXT;
+		}
+	}
+	drained(qp);
+	rcu_leave();
+
+	if (qp_is_reliable(qp) && atomic_load(&qp->comp.head) !=
+					  atomic_load_explicit(&qp->req.tail, memory_order_relaxed))
+		completer_arm(qp);
+}

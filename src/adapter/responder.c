@@ -1,0 +1,715 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The responder: takes request packets and performs them, in the order of checks of the IB
+ * specification (volume 1, 9.7.4 for RC, 9.8.2 for UC and UD).  Each state below is one check or
+ * one act and names the next; errors are states too, so each kind of refusal happens at one spot.
+ *
+ * Runs with qp->resp.lock held.
+ */
+#include "adapter/qp.h"
+
+#include "base/log.h"
+#include "base/rcu.h"
+#include "wire/usermem.h"
+
+enum resp_state {
+	RESP_CHECK_PSN,
+	RESP_CHECK_SEQUENCE,
+	RESP_CHECK_ACCESS,
+	RESP_TAKE_RECV,
+	RESP_EXECUTE,
+	RESP_READ,
+	RESP_ATOMIC,
+	RESP_COMPLETE,
+	RESP_ACKNOWLEDGE,
+	RESP_DUPLICATE,
+	/* refusals */
+	RESP_ERR_PSN,		/* out of sequence: NAK once, drop */
+	RESP_ERR_RNR,		/* no receive posted */
+	RESP_ERR_INVALID,	/* malformed, or an operation that is not allowed here */
+	RESP_ERR_RD_DEPTH,	/* more reads than max_dest_rd_atomic */
+	RESP_ERR_REMOTE_ACCESS, /* key, range or right */
+	RESP_ERR_LENGTH,	/* longer than the receive: our consumer's error */
+	RESP_ERR_LOCAL_PROT,	/* our consumer's receive list is bad */
+	RESP_ERR_RING,		/* our consumer's receive queue is unreadable */
+	RESP_DONE,
+};
+
+static const char *const resp_state_name[] = {
+	[RESP_CHECK_PSN] = "check PSN",
+	[RESP_CHECK_SEQUENCE] = "check sequence",
+	[RESP_CHECK_ACCESS] = "check access",
+	[RESP_TAKE_RECV] = "take receive",
+	[RESP_EXECUTE] = "execute",
+	[RESP_READ] = "read",
+	[RESP_ATOMIC] = "atomic",
+	[RESP_COMPLETE] = "complete",
+	[RESP_ACKNOWLEDGE] = "acknowledge",
+	[RESP_DUPLICATE] = "duplicate",
+	[RESP_ERR_PSN] = "PSN sequence error",
+	[RESP_ERR_RNR] = "receiver not ready",
+	[RESP_ERR_INVALID] = "invalid request",
+	[RESP_ERR_RD_DEPTH] = "too many reads",
+	[RESP_ERR_REMOTE_ACCESS] = "remote access error",
+	[RESP_ERR_LENGTH] = "receive too short",
+	[RESP_ERR_LOCAL_PROT] = "receive list protection error",
+	[RESP_ERR_RING] = "receive queue unreadable",
+	[RESP_DONE] = "done",
+};
+
+/* ---- answers ---- */
+
+static void answer_init(const struct qp *qp, struct pkt *out, uint8_t op, uint32_t psn)
+{
+	*out = (struct pkt){
+		.opcode = (uint8_t)(qp->bth | op),
+		.pkey = qp->pkey,
+		.sqpn = qp->qpn,
+		.dqpn = qp->attr.dest_qpn,
+		.psn = psn,
+		.npkts = 1,
+		.msn = qp->resp.msn,
+		.aeth = AETH_ACK | AETH_NO_CREDIT,
+		.path = &qp->path,
+	};
+}
+
+static bool send_ack(struct qp *qp, uint8_t syndrome, uint32_t psn)
+{
+	struct pkt out;
+
+	answer_init(qp, &out, BTH_ACK, psn);
+	out.aeth = syndrome;
+	return wire_xmit(qp->adapter->wire, &out) != WIRE_BUSY;
+}
+
+/* An answer that the wire cannot take now is owed; a newer one replaces it, for it says more. */
+static void acknowledge(struct qp *qp, uint8_t syndrome, uint32_t psn)
+{
+	struct responder *r = &qp->resp;
+
+	r->ack_owed = !send_ack(qp, syndrome, psn);
+	if (r->ack_owed) {
+		r->ack_syndrome = syndrome;
+		r->ack_psn = psn;
+		qp_kick_later(qp);
+	}
+}
+
+/* ---- receive completions ---- */
+
+static uint32_t cqe_user_index(const struct qp *qp)
+{
+	return qp->init.srq ? srq_uidx(qp->init.srq) : qp->init.uidx;
+}
+
+static void push_recv_error(struct qp *qp, uint16_t index, uint8_t syndrome)
+{
+	struct cqe64_err cqe = {
+		.srqn = be32_of(cqe_user_index(qp)),
+		.syndrome = syndrome,
+		.s_wqe_opcode_qpn = be32_of(qp->qpn),
+		.wqe_counter = be16_of(index),
+		.op_own = CQE_OP_RESP_ERR << 4,
+	};
+	bool flush = syndrome == CQE_SYN_WR_FLUSH;
+
+	wire_count(qp->adapter->counters, flush ? HW_RESP_CQE_FLUSH_ERROR : HW_RESP_CQE_ERROR, 1);
+	cq_push(qp->init.recv_cq, (const struct cqe64 *)&cqe, true);
+}
+
+static void push_recv(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
+{
+	const struct bth_props *p = pkt_props(pkt);
+	uint8_t op = p->write  ? CQE_OP_RESP_WRITE_IMM
+		     : p->imm  ? CQE_OP_RESP_SEND_IMM
+		     : p->ieth ? CQE_OP_RESP_SEND_INV
+			       : CQE_OP_RESP_SEND;
+	uint32_t src = qp->bth == BTH_UD ? pkt->sqpn : qp->attr.dest_qpn;
+	struct cqe64 cqe = {
+		.ml_path = qp->bth == BTH_UD ? (uint8_t)(pkt->path->dlid & 0x7f) : 0,
+		.slid = be16_of(pkt->path->slid),
+		.flags_rqpn = be32_of(src | (uint32_t)(pkt->path->sl & 0xf) << CQE_FLAGS_SL_SHIFT |
+				      (pkt->path->grh && qp->bth == BTH_UD ? CQE_FLAGS_GRH : 0)),
+		.srqn_uidx = be32_of(cqe_user_index(qp)),
+		.imm_inval_pkey = be32_of(p->imm || p->ieth ? pkt->imm : 0),
+		.byte_cnt = be32_of(bytes),
+		.sop_drop_qpn = be32_of(qp->qpn),
+		.wqe_counter = be16_of(qp->resp.recv.index),
+		.op_own = (uint8_t)(op << 4),
+	};
+
+	cq_push(qp->init.recv_cq, &cqe, pkt->solicited);
+}
+
+void responder_flush(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+	struct recv_wqe wqe;
+
+	if (r->have_recv)
+		push_recv_error(qp, r->recv.index, CQE_SYN_WR_FLUSH);
+	r->have_recv = false;
+	r->in_message = false;
+	if (qp->init.srq)
+		return;
+	while (recv_ring_take(&qp->rq, &wqe) == RECV_OK)
+		push_recv_error(qp, wqe.index, CQE_SYN_WR_FLUSH);
+}
+
+/* ---- the states ---- */
+
+static uint32_t recv_pd(const struct qp *qp)
+{
+	return qp->init.srq ? srq_pdn(qp->init.srq) : qp->init.pdn;
+}
+
+static enum resp_state check_psn(struct qp *qp, const struct pkt *pkt)
+{
+	int32_t diff = psn_diff(pkt->psn, qp->resp.epsn);
+
+	if (!diff) {
+		qp->resp.nak_sent = false;
+		return RESP_CHECK_SEQUENCE;
+	}
+	if (qp_is_reliable(qp))
+		return diff < 0 ? RESP_DUPLICATE : RESP_ERR_PSN;
+	/* UC: a gap ends the message in progress; a new one may begin at any number
+	 * (IBTA 9.8.2.2.1) */
+	qp->resp.in_message = false;
+	if (!pkt_props(pkt)->first)
+		return RESP_DONE;
+	qp->resp.epsn = pkt->psn;
+	return RESP_CHECK_SEQUENCE;
+}
+
+static enum resp_state check_sequence(struct qp *qp, const struct pkt *pkt)
+{
+	const struct bth_props *p = pkt_props(pkt);
+	struct responder *r = &qp->resp;
+	bool invalid = false;
+
+	if (p->read || p->atomic)
+		invalid = r->in_message || !qp_is_reliable(qp);
+	else if (p->first)
+		invalid = r->in_message;
+	else
+		invalid = !r->in_message || r->in_write != p->write;
+	/* every packet but the last is full */
+	if ((p->send || p->write) && !p->last && (!pkt->payload_len || pkt->payload_len % qp->mtu))
+		invalid = true;
+	if (!invalid)
+		return RESP_CHECK_ACCESS;
+	return qp_is_reliable(qp) ? RESP_ERR_INVALID : RESP_DONE;
+}
+
+/* The right that a request needs on the QP and on the key. */
+static uint32_t right_of(const struct bth_props *p)
+{
+	if (p->write)
+		return IB_ACCESS_REMOTE_WRITE;
+	if (p->read)
+		return IB_ACCESS_REMOTE_READ;
+	return p->atomic ? IB_ACCESS_REMOTE_ATOMIC : 0;
+}
+
+static bool remote_runs(struct qp *qp, uint32_t rkey, uint32_t right, uint64_t va, uint64_t len,
+			struct runs *runs)
+{
+	enum mkey_verdict v =
+		mkey_append_runs(qp->adapter, rkey, qp->init.pdn, right, va, len, runs);
+
+	if (v == MKEY_OK)
+		return true;
+	log_debug("QP 0x%x: rkey 0x%x refuses 0x%llx+%llu (verdict %d)", qp->qpn, rkey,
+		  (unsigned long long)va, (unsigned long long)len, (int)v);
+	return false;
+}
+
+static enum resp_state check_access(struct qp *qp, const struct pkt *pkt)
+{
+	const struct bth_props *p = pkt_props(pkt);
+	struct responder *r = &qp->resp;
+	uint32_t right = right_of(p);
+	struct runs runs = {0};
+
+	if (right && !(qp->attr.access & right))
+		return RESP_ERR_REMOTE_ACCESS;
+	if (p->write && p->first) {
+		/* The whole range, before the first byte. A message of no bytes asks no key
+		 * (IBTA 9.7.4.1.4). */
+		if (pkt->dma_len &&
+		    !remote_runs(qp, pkt->rkey, right, pkt->va, pkt->dma_len, &runs))
+			return RESP_ERR_REMOTE_ACCESS;
+		r->write_va = pkt->va;
+		r->write_rkey = pkt->rkey;
+		r->write_len = pkt->dma_len;
+	}
+	if (p->first && (p->send || p->write)) {
+		r->in_message = true;
+		r->in_write = p->write;
+		r->off = 0;
+	}
+	if (p->write && (pkt->payload_len > r->write_len - r->off ||
+			 (p->last && r->off + pkt->payload_len != r->write_len)))
+		return RESP_ERR_INVALID;
+	if (p->read)
+		return RESP_READ;
+	if (p->atomic)
+		return RESP_ATOMIC;
+	if ((p->send && p->first) || (p->write && p->imm))
+		return RESP_TAKE_RECV;
+	return RESP_EXECUTE;
+}
+
+static enum resp_state take_recv(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+	enum recv_verdict v;
+
+	v = qp->init.srq ? srq_take(qp->init.srq, &r->recv) : recv_ring_take(&qp->rq, &r->recv);
+	switch (v) {
+	case RECV_OK:
+		r->have_recv = true;
+		return RESP_EXECUTE;
+	case RECV_EMPTY:
+		return RESP_ERR_RNR;
+	default:
+		return RESP_ERR_RING;
+	}
+}
+
+static enum resp_state place(struct qp *qp, const struct pkt *pkt, const struct runs *dst,
+			     enum resp_state fault)
+{
+	if (pkt->payload_len &&
+	    !usermem_pull(dst->run, dst->n, pkt->runs, pkt->nruns, pkt->foreign_pid))
+		return fault;
+	qp->resp.off += pkt->payload_len;
+	return RESP_COMPLETE;
+}
+
+static enum resp_state execute(struct qp *qp, const struct pkt *pkt)
+{
+	const struct bth_props *p = pkt_props(pkt);
+	struct responder *r = &qp->resp;
+	struct runs dst = {0};
+	enum mkey_verdict v;
+
+	if (p->write) {
+		/* Checked again for each packet: the key may have gone since the first. */
+		if (pkt->payload_len && !remote_runs(qp, r->write_rkey, IB_ACCESS_REMOTE_WRITE,
+						     r->write_va + r->off, pkt->payload_len, &dst))
+			return RESP_ERR_REMOTE_ACCESS;
+		return place(qp, pkt, &dst, RESP_ERR_REMOTE_ACCESS);
+	}
+	if (!r->have_recv)
+		return RESP_ERR_INVALID;
+	if (r->off + pkt->payload_len > recv_capacity(&r->recv))
+		return RESP_ERR_LENGTH;
+	v = recv_runs(qp->adapter, &r->recv, recv_pd(qp), r->off, pkt->payload_len, &dst);
+	if (v != MKEY_OK)
+		return RESP_ERR_LOCAL_PROT;
+	return place(qp, pkt, &dst, RESP_ERR_LOCAL_PROT);
+}
+
+static enum resp_state complete(struct qp *qp, const struct pkt *pkt)
+{
+	const struct bth_props *p = pkt_props(pkt);
+	struct responder *r = &qp->resp;
+
+	r->epsn = psn_add(r->epsn, pkt->npkts);
+	if (p->write && p->first)
+		wire_count(qp->adapter->counters, HW_RX_WRITE_REQUESTS, 1);
+	if (p->last) {
+		r->in_message = false;
+		r->msn = psn_add(r->msn, 1);
+		if (r->have_recv)
+			push_recv(qp, pkt, (uint32_t)r->off);
+		r->have_recv = false;
+	}
+	return qp_is_reliable(qp) ? RESP_ACKNOWLEDGE : RESP_DONE;
+}
+
+/* Notes a read or atomic, so that it can be answered again. */
+static struct rd_resource *rd_accept(struct qp *qp, const struct pkt *pkt, uint32_t npkts)
+{
+	struct responder *r = &qp->resp;
+	struct rd_resource *rd = &r->rd[r->rd_count++ % ADAPTER_MAX_RD_ATOMIC];
+
+	*rd = (struct rd_resource){
+		.atomic = pkt_props(pkt)->atomic,
+		.first_psn = pkt->psn,
+		.npkts = npkts,
+		.va = pkt->va,
+		.rkey = pkt->rkey,
+		.len = pkt->dma_len,
+	};
+	return rd;
+}
+
+static uint8_t read_resp_op(bool first, bool last)
+{
+	static const uint8_t op[2][2] = {{BTH_READ_RESP_MIDDLE, BTH_READ_RESP_LAST},
+					 {BTH_READ_RESP_FIRST, BTH_READ_RESP_ONLY}};
+
+	return op[first][last];
+}
+
+/* Sends read data from rd_off on.  RESP_DONE also when the wire is busy: it is continued then. */
+static enum resp_state answer_read(struct qp *qp, const struct rd_resource *rd)
+{
+	struct responder *r = &qp->resp;
+	uint32_t most =
+		wire_max_payload(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, qp->mtu, false);
+
+	do {
+		uint32_t off = (uint32_t)r->rd_off;
+		uint32_t n = min_u32(rd->len - off, most);
+		struct runs src = {0};
+		struct pkt out;
+
+		if (n && !remote_runs(qp, rd->rkey, IB_ACCESS_REMOTE_READ, rd->va + off, n, &src))
+			return RESP_ERR_REMOTE_ACCESS;
+		answer_init(qp, &out, read_resp_op(!off, off + n == rd->len),
+			    psn_add(rd->first_psn, off / qp->mtu));
+		out.npkts = n ? div_round_up(n, qp->mtu) : 1;
+		out.payload_len = n;
+		out.nruns = src.n;
+		out.runs = src.run;
+		if (wire_xmit(qp->adapter->wire, &out) == WIRE_BUSY) {
+			qp_kick_later(qp);
+			return RESP_DONE;
+		}
+		r->rd_off += n;
+	} while (r->rd_off < rd->len);
+	r->rd_answered++;
+	r->rd_off = 0;
+	return RESP_DONE;
+}
+
+static bool answer_atomic(struct qp *qp, const struct rd_resource *rd)
+{
+	struct pkt out;
+
+	answer_init(qp, &out, BTH_ATOMIC_ACK, rd->first_psn);
+	out.atomic_orig = rd->orig;
+	return wire_xmit(qp->adapter->wire, &out) != WIRE_BUSY;
+}
+
+/* Answers accepted reads and atomics, in order. */
+static enum resp_state answer_pending(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+
+	while (r->rd_answered != r->rd_count) {
+		const struct rd_resource *rd = &r->rd[r->rd_answered % ADAPTER_MAX_RD_ATOMIC];
+		uint32_t before = r->rd_answered;
+
+		if (rd->atomic) {
+			if (!answer_atomic(qp, rd)) {
+				qp_kick_later(qp);
+				return RESP_DONE;
+			}
+			r->rd_answered++;
+		} else {
+			enum resp_state s = answer_read(qp, rd);
+
+			if (s != RESP_DONE || r->rd_answered == before)
+				return s;
+		}
+	}
+	return RESP_DONE;
+}
+
+static bool rd_full(const struct qp *qp)
+{
+	uint32_t depth = min_u32(qp->attr.max_dest_rd_atomic, ADAPTER_MAX_RD_ATOMIC);
+
+	return qp->resp.rd_count - qp->resp.rd_answered >= depth;
+}
+
+static enum resp_state read_request(struct qp *qp, const struct pkt *pkt)
+{
+	struct responder *r = &qp->resp;
+	uint32_t npkts = pkt->dma_len ? div_round_up(pkt->dma_len, qp->mtu) : 1;
+	struct runs runs = {0};
+
+	if (rd_full(qp))
+		return RESP_ERR_RD_DEPTH;
+	if (pkt->dma_len > IB_MAX_MSG_BYTES)
+		return RESP_ERR_INVALID;
+	if (pkt->dma_len &&
+	    !remote_runs(qp, pkt->rkey, IB_ACCESS_REMOTE_READ, pkt->va, pkt->dma_len, &runs))
+		return RESP_ERR_REMOTE_ACCESS;
+	wire_count(qp->adapter->counters, HW_RX_READ_REQUESTS, 1);
+	rd_accept(qp, pkt, npkts);
+	r->epsn = psn_add(r->epsn, npkts);
+	r->msn = psn_add(r->msn, 1);
+	return answer_pending(qp);
+}
+
+static enum resp_state atomic_request(struct qp *qp, const struct pkt *pkt)
+{
+	struct responder *r = &qp->resp;
+	struct runs runs = {0};
+	struct rd_resource *rd;
+	uint64_t orig;
+	bool ok;
+
+	if (rd_full(qp))
+		return RESP_ERR_RD_DEPTH;
+	if (pkt->va % sizeof(uint64_t))
+		return RESP_ERR_INVALID;
+	if (!remote_runs(qp, pkt->rkey, IB_ACCESS_REMOTE_ATOMIC, pkt->va, sizeof(uint64_t), &runs))
+		return RESP_ERR_REMOTE_ACCESS;
+	/* an iova and its memory may differ in alignment; CPU atomics need the memory's */
+	if (runs.n != 1 || (uintptr_t)runs.run[0].addr % sizeof(uint64_t))
+		return RESP_ERR_REMOTE_ACCESS;
+	ok = pkt_op(pkt) == BTH_FETCH_ADD
+		     ? usermem_fetch_add(runs.run[0].addr, pkt->swap_add, &orig)
+		     : usermem_compare_swap(runs.run[0].addr, pkt->compare, pkt->swap_add, &orig);
+	if (!ok)
+		return RESP_ERR_REMOTE_ACCESS;
+	wire_count(qp->adapter->counters, HW_RX_ATOMIC_REQUESTS, 1);
+	rd = rd_accept(qp, pkt, 1);
+	rd->orig = orig;
+	r->epsn = psn_add(r->epsn, 1);
+	r->msn = psn_add(r->msn, 1);
+	return answer_pending(qp);
+}
+
+/* IBTA 9.7.4.1.2: sends and writes are acknowledged again, reads answered again, atomics from
+ * memory. */
+static enum resp_state duplicate(struct qp *qp, const struct pkt *pkt)
+{
+	const struct bth_props *p = pkt_props(pkt);
+	struct responder *r = &qp->resp;
+
+	wire_count(qp->adapter->counters, HW_DUPLICATE_REQUEST, 1);
+	if (!p->read && !p->atomic) {
+		acknowledge(qp, AETH_ACK | AETH_NO_CREDIT, psn_add(r->epsn, IB_PSN_MASK));
+		return RESP_DONE;
+	}
+	for (uint32_t n = 1; n <= min_u32(r->rd_count, ADAPTER_MAX_RD_ATOMIC); n++) {
+		struct rd_resource *rd = &r->rd[(r->rd_count - n) % ADAPTER_MAX_RD_ATOMIC];
+		int32_t into = psn_diff(pkt->psn, rd->first_psn);
+
+		if (into < 0 || into >= (int32_t)rd->npkts || rd->atomic != p->atomic)
+			continue;
+		/* the rest of what was asked before, or a part of it; never more */
+		if (p->read && (pkt->rkey != rd->rkey || pkt->dma_len > rd->len ||
+				pkt->va != rd->va + (uint64_t)into * qp->mtu))
+			return RESP_DONE;
+		r->rd_answered = r->rd_count - n;
+		r->rd_off = (uint64_t)into * qp->mtu;
+		return answer_pending(qp);
+	}
+	return RESP_DONE;
+}
+
+/* ---- refusals ---- */
+
+/* A refusal that ends the connection: tell the peer, tell our consumer, go to error. */
+static enum resp_state refuse(struct qp *qp, const struct pkt *pkt, enum aeth_nak code,
+			      enum ib_event event)
+{
+	struct responder *r = &qp->resp;
+
+	if (qp_is_reliable(qp))
+		acknowledge(qp, (uint8_t)(AETH_NAK | code), pkt->psn);
+	r->in_message = false;
+	if (qp_is_reliable(qp)) {
+		qp_async(qp, event);
+		qp_fail(qp);
+	}
+	return RESP_DONE;
+}
+
+/* Our consumer's receive failed: it gets the completion, the peer a remote error. */
+static enum resp_state fail_recv(struct qp *qp, const struct pkt *pkt, uint8_t syndrome,
+				 enum aeth_nak code)
+{
+	struct responder *r = &qp->resp;
+
+	if (r->have_recv)
+		push_recv_error(qp, r->recv.index, syndrome);
+	r->have_recv = false;
+	r->in_message = false;
+	if (qp_is_reliable(qp))
+		acknowledge(qp, (uint8_t)(AETH_NAK | code), pkt->psn);
+	qp_fail(qp);
+	return RESP_DONE;
+}
+
+static enum resp_state not_ready(struct qp *qp, const struct pkt *pkt)
+{
+	wire_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);
+	/* the packet will come again whole: forget what was noted of it */
+	if (pkt_props(pkt)->first)
+		qp->resp.in_message = false;
+	if (qp_is_reliable(qp))
+		acknowledge(qp, (uint8_t)(AETH_RNR_NAK | (qp->attr.min_rnr_timer & 0x1f)),
+			    pkt->psn);
+	return RESP_DONE;
+}
+
+static enum resp_state out_of_sequence(struct qp *qp)
+{
+	wire_count(qp->adapter->counters, HW_OUT_OF_SEQUENCE, 1);
+	if (!qp->resp.nak_sent)
+		acknowledge(qp, AETH_NAK | NAK_PSN_SEQUENCE, qp->resp.epsn);
+	qp->resp.nak_sent = true;
+	return RESP_DONE;
+}
+
+static enum resp_state next_state(struct qp *qp, const struct pkt *pkt, enum resp_state s)
+{
+	switch (s) {
+	case RESP_CHECK_PSN:
+		return check_psn(qp, pkt);
+	case RESP_CHECK_SEQUENCE:
+		return check_sequence(qp, pkt);
+	case RESP_CHECK_ACCESS:
+		return check_access(qp, pkt);
+	case RESP_TAKE_RECV:
+		return take_recv(qp);
+	case RESP_EXECUTE:
+		return execute(qp, pkt);
+	case RESP_READ:
+		return read_request(qp, pkt);
+	case RESP_ATOMIC:
+		return atomic_request(qp, pkt);
+	case RESP_COMPLETE:
+		return complete(qp, pkt);
+	case RESP_ACKNOWLEDGE:
+		if (pkt->ack_req)
+			acknowledge(qp, AETH_ACK | AETH_NO_CREDIT,
+				    psn_add(qp->resp.epsn, IB_PSN_MASK));
+		return RESP_DONE;
+	case RESP_DUPLICATE:
+		return duplicate(qp, pkt);
+	case RESP_ERR_PSN:
+		return out_of_sequence(qp);
+	case RESP_ERR_RNR:
+		return not_ready(qp, pkt);
+	case RESP_ERR_INVALID:
+		return refuse(qp, pkt, NAK_INVALID_REQUEST, IB_EVENT_QP_REQ_ERR);
+	case RESP_ERR_RD_DEPTH:
+		return refuse(qp, pkt, NAK_INVALID_REQUEST, IB_EVENT_QP_REQ_ERR);
+	case RESP_ERR_REMOTE_ACCESS:
+		wire_count(qp->adapter->counters, HW_RESP_REMOTE_ACCESS_ERRORS, 1);
+		return refuse(qp, pkt, NAK_REMOTE_ACCESS, IB_EVENT_QP_ACCESS_ERR);
+	case RESP_ERR_LENGTH:
+		wire_count(qp->adapter->counters, HW_RESP_LOCAL_LENGTH_ERROR, 1);
+		return fail_recv(qp, pkt, CQE_SYN_LOCAL_LENGTH, NAK_INVALID_REQUEST);
+	case RESP_ERR_LOCAL_PROT:
+		return fail_recv(qp, pkt, CQE_SYN_LOCAL_PROT, NAK_REMOTE_OPERATIONAL);
+	case RESP_ERR_RING:
+		qp_async(qp, IB_EVENT_QP_FATAL);
+		return fail_recv(qp, pkt, CQE_SYN_LOCAL_PROT, NAK_REMOTE_OPERATIONAL);
+	case RESP_DONE:
+		break;
+	}
+	return RESP_DONE;
+}
+
+/* A datagram needs no connection state: Q_Key, a receive, the GRH, the payload. */
+static void receive_datagram(struct qp *qp, const struct pkt *pkt)
+{
+	struct responder *r = &qp->resp;
+	uint8_t grh[IB_GRH_BYTES];
+	struct run head = {grh, sizeof(grh)};
+	struct runs dst = {0};
+
+	if (pkt->qkey != qp->attr.qkey || take_recv(qp) != RESP_EXECUTE) {
+		if (pkt->qkey == qp->attr.qkey)
+			wire_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);
+		return;
+	}
+	if (IB_GRH_BYTES + pkt->payload_len > recv_capacity(&r->recv)) {
+		fail_recv(qp, pkt, CQE_SYN_LOCAL_LENGTH, NAK_INVALID_REQUEST);
+		return;
+	}
+	if (pkt->path->grh) {
+		grh_from_path(pkt->path, pkt->payload_len, grh);
+		if (recv_runs(qp->adapter, &r->recv, recv_pd(qp), 0, sizeof(grh), &dst) !=
+			    MKEY_OK ||
+		    !usermem_pull(dst.run, dst.n, &head, 1, 0)) {
+			fail_recv(qp, pkt, CQE_SYN_LOCAL_PROT, NAK_REMOTE_OPERATIONAL);
+			return;
+		}
+		dst.n = 0;
+	}
+	if (recv_runs(qp->adapter, &r->recv, recv_pd(qp), sizeof(grh), pkt->payload_len, &dst) !=
+		    MKEY_OK ||
+	    (pkt->payload_len &&
+	     !usermem_pull(dst.run, dst.n, pkt->runs, pkt->nruns, pkt->foreign_pid))) {
+		fail_recv(qp, pkt, CQE_SYN_LOCAL_PROT, NAK_REMOTE_OPERATIONAL);
+		return;
+	}
+	push_recv(qp, pkt, IB_GRH_BYTES + pkt->payload_len);
+	r->have_recv = false;
+}
+
+static bool receives(const struct qp *qp)
+{
+	switch (qp_state(qp)) {
+	case IB_QPS_RTR:
+	case IB_QPS_RTS:
+	case IB_QPS_SQD:
+	case IB_QPS_SQE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void responder_receive(struct qp *qp, const struct pkt *pkt)
+{
+	enum resp_state s = RESP_CHECK_PSN;
+
+	spin_lock(&qp->resp.lock);
+	if (unlikely(!receives(qp)))
+		goto unlock;
+	if (qp->bth == BTH_UD) {
+		receive_datagram(qp, pkt);
+		goto unlock;
+	}
+	/* IBTA 9.6.1.1.3: a connected QP listens to its peer alone */
+	if (unlikely(pkt->path->src_port != qp->path.dst_port || pkt->sqpn != qp->attr.dest_qpn))
+		goto unlock;
+	while (s != RESP_DONE) {
+		enum resp_state next = next_state(qp, pkt, s);
+
+		if (unlikely(next >= RESP_ERR_PSN && next != RESP_DONE))
+			log_debug("QP 0x%x: %s -> %s", qp->qpn, resp_state_name[s],
+				  resp_state_name[next]);
+		s = next;
+	}
+unlock:
+	spin_unlock(&qp->resp.lock);
+}
+
+bool responder_continue(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+	bool busy;
+
+	rcu_enter();
+	spin_lock(&r->lock);
+	if (r->ack_owed)
+		acknowledge(qp, r->ack_syndrome, r->ack_psn);
+	if (!r->ack_owed && r->rd_answered != r->rd_count && receives(qp)) {
+		const struct pkt at = {
+			.psn = r->rd[r->rd_answered % ADAPTER_MAX_RD_ATOMIC].first_psn};
+		enum resp_state s = answer_pending(qp);
+
+		while (s != RESP_DONE)
+			s = next_state(qp, &at, s);
+	}
+	busy = r->ack_owed || r->rd_answered != r->rd_count;
+	spin_unlock(&r->lock);
+	rcu_leave();
+	return !busy;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See channel.h. */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "wire/channel.h"
+#include "wire/usermem.h"
+
+/* A packet that goes along takes at most this part of the ring, so that several fit. */
+#define INLINE_SHARE 8u
+/* Receiving: at most so much per visit, so that all peers and the sender's own queues get turns. */
+#define DRAIN_RECORDS 64u
+#define DRAIN_PAYLOAD (512u * 1024u)
+/* Room returns to the sender in steps of this part of the ring, not with every record. */
+#define GIVE_BACK_SHARE 16u
+
+/* ---- set-up and teardown ---- */
+
+static uint32_t ring_bytes_of(size_t bytes)
+{
+	size_t half;
+
+	if (bytes < sizeof(struct channel_mem))
+		return 0;
+	half = (bytes - sizeof(struct channel_mem)) / 2;
+	return half > INT32_MAX ? 0 : (uint32_t)(half & ~(size_t)(RING_ALIGN - 1));
+}
+
+static int map_channel(int fd, size_t bytes, struct channel_mem **mem)
+{
+	struct stat st;
+	void *p;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (st.st_size < 0 || bytes > (uint64_t)st.st_size)
+		return -EINVAL;
+	/* A peer that shrank the file would kill us at the next access.  Fails on descriptors that
+	 * do not take seals, which then come from somebody who is trusted. */
+	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	*mem = p;
+	return 0;
+}
+
+static void introduce(struct channel *ch)
+{
+	struct channel_side *me = &ch->mem->side[ch->side];
+
+	/* Any value serves that another process is unlikely to have at the same address. */
+	if (getrandom(&ch->probe_value, sizeof(ch->probe_value), GRND_NONBLOCK) !=
+	    sizeof(ch->probe_value))
+		ch->probe_value = (uintptr_t)ch ^ ((uint64_t)getpid() << 32);
+	me->pid = getpid();
+	me->probe_addr = (uintptr_t)&ch->probe_value;
+	me->probe_value = ch->probe_value;
+	/* Release: the fields above; partner: the acquire in probe_peer. */
+	atomic_store_explicit(&me->abi, CHANNEL_ABI, memory_order_release);
+}
+
+int channel_attach(struct channel *ch, uint16_t peer, int fd, size_t bytes, int side)
+{
+	uint32_t size = ring_bytes_of(bytes);
+	struct channel_mem *mem = NULL;
+	int rc;
+
+	if (size < RING_MIN_BYTES || (side != 0 && side != 1))
+		return -EINVAL;
+	rc = map_channel(fd, bytes, &mem);
+	if (rc)
+		return rc;
+
+	/* A sender that found this channel for its former peer may be at the lock just now. */
+	spin_lock(&ch->tx_lock);
+	rc = ring_open_producer(&ch->tx, &mem->ring[side], mem->data + side * (size_t)size, size);
+	if (!rc)
+		rc = ring_open_consumer(&ch->rx, &mem->ring[!side],
+					mem->data + !side * (size_t)size, size);
+	if (!rc) {
+		ch->mem = mem;
+		ch->bytes = bytes;
+		ch->peer = peer;
+		ch->side = (uint8_t)side;
+		atomic_store(&ch->inline_max, size / INLINE_SHARE);
+		ch->peer_pid = 0;
+		ch->probed = false;
+		ch->next = NULL;
+		atomic_store(&ch->broken, false);
+		atomic_store(&ch->by_reference, false);
+		atomic_store(&ch->starved, false);
+		introduce(ch);
+	}
+	spin_unlock(&ch->tx_lock);
+	if (rc)
+		munmap(mem, bytes);
+	return rc;
+}
+
+void channel_detach(struct channel *ch)
+{
+	struct channel_mem *mem;
+
+	spin_lock(&ch->tx_lock);
+	mem = ch->mem;
+	ch->mem = NULL;
+	spin_unlock(&ch->tx_lock);
+	if (mem)
+		munmap(mem, ch->bytes);
+}
+
+static void channel_break(struct channel *ch, const char *where)
+{
+	if (!atomic_exchange(&ch->broken, true))
+		log_warn("channel to process slot %u: %s; nothing more is exchanged with it",
+			 ch->peer, where);
+}
+
+/* ---- may one read the other's memory? ---- */
+
+/* Reads what the peer says is in its memory: proves permission, and that the id is that process. */
+static bool can_read(int32_t pid, uint64_t addr, uint64_t want)
+{
+	uint64_t got = ~want;
+	struct iovec local = {&got, sizeof(got)};
+	struct iovec remote = {(void *)(uintptr_t)addr, sizeof(got)};
+
+	return pid > 0 && process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(got) &&
+	       got == want;
+}
+
+/* True if there is a new answer for the peer. */
+static bool probe_peer(struct channel *ch)
+{
+	struct channel_side *me = &ch->mem->side[ch->side];
+	struct channel_side *peer = &ch->mem->side[!ch->side];
+	uint32_t abi = atomic_load_explicit(&peer->abi, memory_order_acquire);
+	int32_t pid;
+	bool yes;
+
+	if (!abi)
+		return false;
+	ch->probed = true;
+	if (abi != CHANNEL_ABI) {
+		channel_break(ch, "other version");
+		return false;
+	}
+	pid = *(volatile int32_t *)&peer->pid;
+	yes = can_read(pid, peer->probe_addr, peer->probe_value);
+	ch->peer_pid = yes ? pid : 0;
+	atomic_store_explicit(&me->readable, yes ? READABLE_YES : READABLE_NO,
+			      memory_order_release);
+	return true;
+}
+
+static void hear_answer(struct channel *ch)
+{
+	struct channel_side *peer = &ch->mem->side[!ch->side];
+
+	if (atomic_load_explicit(&peer->readable, memory_order_acquire) == READABLE_YES &&
+	    !atomic_load_explicit(&ch->by_reference, memory_order_relaxed))
+		atomic_store_explicit(&ch->by_reference, true, memory_order_relaxed);
+}
+
+/* ---- sending ---- */
+
+/* The peer acknowledges it after it has read the payload; see wire_xmit. */
+static bool reference_allowed(const struct pkt *p)
+{
+	uint8_t transport = p->opcode & 0xe0;
+
+	return p->ack_req && pkt_props(p)->request && p->payload_len >= CHANNEL_REFERENCE_MIN &&
+	       (transport == BTH_RC || transport == BTH_XRC) && p->nruns <= PKT_MAX_RUNS &&
+	       !p->foreign_pid;
+}
+
+static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
+{
+	bool by_reference = atomic_load_explicit(&ch->by_reference, memory_order_relaxed) &&
+			    reference_allowed(p);
+	uint32_t bytes = record_bytes(p, by_reference);
+	void *record, *payload;
+	int rc;
+
+	/* More than wire_max_payload promised would wait for room for ever. */
+	if (!bytes || (!by_reference && p->payload_len > ch->tx.size / INLINE_SHARE))
+		return WIRE_LOST;
+	rc = ring_reserve(&ch->tx, bytes, &record);
+	if (rc == -ENOSPC) {
+		atomic_store_explicit(&ch->starved, true, memory_order_relaxed);
+		return WIRE_BUSY;
+	}
+	if (rc) {
+		channel_break(ch, "its receive cursor makes no sense");
+		return WIRE_LOST;
+	}
+	payload = record_pack(record, bytes, p, by_reference);
+	if (!by_reference && p->payload_len) {
+		struct run to = {payload, p->payload_len};
+
+		if (!usermem_pull(&to, 1, p->runs, p->nruns, p->foreign_pid))
+			return WIRE_FAULT;
+	}
+	ring_commit(&ch->tx, bytes);
+	return WIRE_SENT;
+}
+
+bool channel_send(struct channel *ch, uint16_t peer, const struct pkt *p,
+		  enum wire_verdict *verdict)
+{
+	*verdict = WIRE_LOST;
+	spin_lock(&ch->tx_lock);
+	if (ch->mem && ch->peer == peer && !atomic_load_explicit(&ch->broken, memory_order_relaxed))
+		*verdict = send_locked(ch, p);
+	spin_unlock(&ch->tx_lock);
+	return *verdict == WIRE_SENT;
+}
+
+uint32_t channel_max_payload(struct channel *ch, bool by_reference_ok)
+{
+	if (by_reference_ok && atomic_load_explicit(&ch->by_reference, memory_order_relaxed))
+		return CHANNEL_REFERENCE_MAX;
+	return atomic_load_explicit(&ch->inline_max, memory_order_relaxed);
+}
+
+uint32_t channel_min_payload(void)
+{
+	return RING_MIN_BYTES / INLINE_SHARE;
+}
+
+/* ---- receiving ---- */
+
+unsigned channel_drain(struct channel *ch, bool all,
+		       void (*deliver)(void *user, const struct pkt *p), void *user)
+{
+	uint32_t give_back_at = ch->rx.size / GIVE_BACK_SHARE;
+	uint32_t records = 0, consumed = 0, bytes = 0;
+	uint64_t payload = 0, total = 0;
+	const void *record;
+	unsigned news = 0;
+	int rc = 0;
+
+	if (atomic_load_explicit(&ch->broken, memory_order_relaxed))
+		return 0;
+	if (unlikely(!ch->probed) && probe_peer(ch))
+		news |= CHANNEL_TELL_PEER;
+	hear_answer(ch);
+	if (atomic_load_explicit(&ch->starved, memory_order_relaxed)) {
+		atomic_store_explicit(&ch->starved, false, memory_order_relaxed);
+		news |= CHANNEL_ROOM;
+	}
+
+	/* "All" is what the ring can hold: a peer that goes on sending must not keep us for ever.
+	 */
+	while (all ? total < ch->rx.size : records < DRAIN_RECORDS && payload < DRAIN_PAYLOAD) {
+		rc = ring_peek(&ch->rx, &record, &bytes);
+		if (rc <= 0)
+			break;
+		rc = record_unpack(record, bytes, ch->peer_pid, &ch->in);
+		if (rc)
+			break;
+		deliver(user, &ch->in.pkt);
+		payload += ch->in.pkt.payload_len;
+		records++;
+		ring_next(&ch->rx, bytes);
+		total += bytes;
+		consumed += bytes;
+		if (consumed >= give_back_at) {
+			consumed = 0;
+			if (ring_give_back(&ch->rx))
+				news |= CHANNEL_TELL_PEER;
+		}
+		rc = 1;
+	}
+	if (consumed && ring_give_back(&ch->rx))
+		news |= CHANNEL_TELL_PEER;
+	if (rc < 0) {
+		channel_break(ch, "malformed record");
+		news |= CHANNEL_ROOM; /* who waits for room learns that there is nobody */
+	}
+	if (rc > 0)
+		news |= CHANNEL_MORE;
+	return records ? news | CHANNEL_DELIVERED : news;
+}

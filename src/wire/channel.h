@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The shared memory between two processes: a ring each way, and a word from each side on whether it
+ * can read the other's memory.
+ *
+ * Locks: sending is under tx_lock, receiving and teardown under the host's receive lock.  The
+ * struct itself is never freed while the host lives, only used again, so a sender that lost a race
+ * against teardown finds out under tx_lock (mem is NULL or peer another).
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/spin.h"
+#include "wire/record.h"
+#include "wire/ring.h"
+#include "wire/wire.h"
+
+#define CHANNEL_ABI 1u
+
+/* From this size on reading the sender's memory (a system call) is cheaper than two copies through
+ * the ring and the cache traffic of the first (see the wire benchmark). */
+#define CHANNEL_REFERENCE_MIN (8u * 1024u)
+/* One packet by reference: large enough to hide the system call, small enough not to keep others
+ * waiting. */
+#define CHANNEL_REFERENCE_MAX (1u << 20)
+
+enum channel_readable { READABLE_UNKNOWN, READABLE_YES, READABLE_NO };
+
+/* What one side tells the other.  Published by abi, stored last. */
+struct channel_side {
+	cacheline_aligned _Atomic(uint32_t) abi; /* CHANNEL_ABI once the rest is valid */
+	int32_t pid;
+	uint64_t probe_addr; /* in that process, holds probe_value */
+	uint64_t probe_value;
+	/* Can this side read the other's memory?  enum channel_readable */
+	_Atomic(uint32_t) readable;
+};
+
+struct channel_mem {
+	struct channel_side side[2];
+	struct ring_shared ring[2]; /* by sending side */
+	cacheline_aligned unsigned char data[];
+};
+
+struct channel {
+	struct spin tx_lock;
+	struct ring tx;
+	_Atomic(bool) broken;	      /* the peer wrote nonsense: carries nothing more */
+	_Atomic(bool) by_reference;   /* the peer can read our memory */
+	_Atomic(bool) starved;	      /* a sender was told WIRE_BUSY */
+	_Atomic(uint32_t) inline_max; /* largest payload that goes along */
+	uint16_t peer;
+	uint8_t side; /* ours, 0 or 1 */
+	struct channel_mem *mem;
+	size_t bytes;
+	uint64_t probe_value; /* what the peer reads to find out whether it can */
+
+	cacheline_aligned struct ring rx;
+	int32_t peer_pid; /* non-zero if we can read its memory */
+	bool probed;
+	struct channel *next; /* among those that are to be torn down, or can be used again */
+	struct record_pkt in; /* the packet being delivered */
+};
+
+/* Maps the memory (the descriptor stays the caller's) and introduces ourselves. */
+int channel_attach(struct channel *ch, uint16_t peer, int fd, size_t bytes, int side) must_check;
+/* Under the receive lock, after nobody can look the channel up any more. */
+void channel_detach(struct channel *ch);
+
+/* True: *verdict is WIRE_SENT and the peer must be told. */
+bool channel_send(struct channel *ch, uint16_t peer, const struct pkt *p,
+		  enum wire_verdict *verdict);
+uint32_t channel_max_payload(struct channel *ch, bool by_reference_ok);
+/* Before there is a channel: what any channel takes. */
+uint32_t channel_min_payload(void);
+
+enum channel_news {
+	CHANNEL_DELIVERED = 1 << 0,
+	CHANNEL_MORE = 1 << 1,	    /* the budget is used up */
+	CHANNEL_TELL_PEER = 1 << 2, /* there is room again, or an answer */
+	CHANNEL_ROOM = 1 << 3,	    /* those who were told WIRE_BUSY may try again */
+};
+
+/* Under the receive lock: delivers records until the budget is used up; enum channel_news. */
+unsigned channel_drain(struct channel *ch, bool all,
+		       void (*deliver)(void *user, const struct pkt *p), void *user);

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A process on the wire: its channels, and what arrives through them.  See host.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/rcu.h"
+#include "wire/host.h"
+#include "wire/inbox.h"
+
+/* A process that could not be reached is not asked for with every packet. */
+#define OPEN_RETRY_NS 10000000u
+
+int wire_host_create(const struct wire_host_attr *attr, struct wire_host **out)
+{
+	struct wire_host *h;
+
+	if (attr->slot >= REGISTRY_SLOTS || !attr->registry || !attr->slots)
+		return -EINVAL;
+	h = aligned_alloc(64, align_up(sizeof(*h), 64));
+	if (!h)
+		return -ENOMEM;
+	*h = (struct wire_host){.attr = *attr, .slot = &attr->slots[attr->slot]};
+	pthread_mutex_init(&h->control, NULL);
+	/* Under Yama's restricted mode (ptrace_scope 1) only descendants may be read otherwise.
+	 * Fails where there is no Yama, which is just as well. */
+	if (attr->open_channel)
+		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	*out = h;
+	return 0;
+}
+
+static void free_list(struct channel *ch)
+{
+	while (ch) {
+		struct channel *next = ch->next;
+
+		channel_detach(ch);
+		free(ch);
+		ch = next;
+	}
+}
+
+void wire_host_destroy(struct wire_host *h)
+{
+	for (unsigned i = 0; i < REGISTRY_SLOTS; i++)
+		free_list(atomic_load(&h->channels[i]));
+	free_list(h->dying);
+	free_list(h->spare);
+	pthread_mutex_destroy(&h->control);
+	free(h);
+}
+
+/* ---- channels: open, add, drop ---- */
+
+static struct channel *take_spare(struct wire_host *h)
+{
+	struct channel *ch = h->spare;
+
+	if (ch) {
+		h->spare = ch->next;
+		return ch;
+	}
+	ch = aligned_alloc(64, align_up(sizeof(*ch), 64));
+	if (ch)
+		*ch = (struct channel){0};
+	return ch;
+}
+
+static int add_locked(struct wire_host *h, uint16_t peer, int fd, size_t bytes, int side)
+{
+	struct channel *ch;
+	int rc;
+
+	if (atomic_load_explicit(&h->channels[peer], memory_order_relaxed))
+		return -EEXIST;
+	ch = take_spare(h);
+	if (!ch)
+		return -ENOMEM;
+	rc = channel_attach(ch, peer, fd, bytes, side);
+	if (rc) {
+		ch->next = h->spare;
+		h->spare = ch;
+		return rc;
+	}
+	atomic_store_explicit(&h->channels[peer], ch, memory_order_release);
+	return 0;
+}
+
+int wire_host_add_channel(struct wire_host *h, uint16_t peer, int fd, size_t bytes, int side)
+{
+	int rc = -EINVAL;
+
+	if (peer < REGISTRY_SLOTS && peer != h->attr.slot) {
+		pthread_mutex_lock(&h->control);
+		rc = add_locked(h, peer, fd, bytes, side);
+		pthread_mutex_unlock(&h->control);
+	}
+	close(fd);
+	if (rc == -EEXIST)
+		return 0;
+	if (rc) {
+		log_warn("no channel to process slot %u: error %d", peer, -rc);
+		return rc;
+	}
+	/* What it sent before we had the channel, and its question whether we can read it. */
+	inbox_raise(h->slot, peer);
+	inbox_raise(&h->attr.slots[peer], h->attr.slot);
+	return 0;
+}
+
+/*
+ * Teardown is left to whoever holds the receive lock next: it may be held now by a thread that
+ * waits for our caller (see host.h).
+ */
+void wire_host_drop_channel(struct wire_host *h, uint16_t peer)
+{
+	struct channel *ch;
+
+	if (peer >= REGISTRY_SLOTS)
+		return;
+	pthread_mutex_lock(&h->control);
+	ch = atomic_exchange(&h->channels[peer], NULL);
+	if (ch) {
+		ch->next = h->dying;
+		h->dying = ch;
+		atomic_store_explicit(&h->any_dying, true, memory_order_release);
+	}
+	pthread_mutex_unlock(&h->control);
+	if (ch)
+		inbox_raise(h->slot, peer);
+}
+
+static struct channel *open_channel(struct wire_host *h, uint16_t peer, enum wire_verdict *verdict)
+{
+	const struct wire_host_attr *attr = &h->attr;
+	struct channel *ch;
+	size_t bytes;
+	int fd, side, rc;
+
+	*verdict = WIRE_LOST;
+	if (!attr->open_channel ||
+	    !atomic_load_explicit(&attr->slots[peer].alive, memory_order_acquire) ||
+	    clock_ns() < atomic_load_explicit(&h->retry_at[peer], memory_order_relaxed))
+		return NULL;
+	if (atomic_exchange(&h->opening[peer], true)) {
+		*verdict = WIRE_BUSY;
+		return NULL;
+	}
+	ch = atomic_load_explicit(&h->channels[peer], memory_order_acquire);
+	if (!ch) {
+		rc = attr->open_channel(attr->user, peer, &fd, &bytes, &side);
+		if (!rc)
+			rc = wire_host_add_channel(h, peer, fd, bytes, side);
+		if (rc)
+			atomic_store_explicit(&h->retry_at[peer], clock_ns() + OPEN_RETRY_NS,
+					      memory_order_relaxed);
+		ch = atomic_load_explicit(&h->channels[peer], memory_order_acquire);
+	}
+	atomic_store(&h->opening[peer], false);
+	return ch;
+}
+
+enum wire_verdict host_send(struct wire_host *h, uint16_t peer, const struct pkt *p)
+{
+	struct channel *ch = atomic_load_explicit(&h->channels[peer], memory_order_acquire);
+	enum wire_verdict verdict;
+
+	if (unlikely(!ch)) {
+		ch = open_channel(h, peer, &verdict);
+		if (!ch)
+			return verdict;
+	}
+	if (channel_send(ch, peer, p, &verdict))
+		inbox_raise(&h->attr.slots[peer], h->attr.slot);
+	return verdict;
+}
+
+/* ---- receiving ---- */
+
+static void deliver(void *user, const struct pkt *p)
+{
+	struct wire_host *h = user;
+	struct wire *w;
+
+	rcu_enter();
+	w = host_wire(h, p->path->dst_port);
+	if (w)
+		wire_deliver(w, p);
+	rcu_leave();
+}
+
+static bool drain(struct wire_host *h, uint16_t peer)
+{
+	struct channel *ch = atomic_load_explicit(&h->channels[peer], memory_order_acquire);
+	unsigned news;
+
+	if (!ch)
+		return false;
+	news = channel_drain(ch, false, deliver, h);
+	if (news & CHANNEL_MORE)
+		inbox_raise(h->slot, peer);
+	if (news & CHANNEL_TELL_PEER)
+		inbox_raise(&h->attr.slots[peer], h->attr.slot);
+	return news & (CHANNEL_DELIVERED | CHANNEL_ROOM);
+}
+
+/* True if there was one: its packets were delivered, and who waited for room learns that it is
+ * gone. */
+static bool reap(struct wire_host *h)
+{
+	struct channel *ch, *last = NULL;
+
+	pthread_mutex_lock(&h->control);
+	ch = h->dying;
+	h->dying = NULL;
+	atomic_store(&h->any_dying, false);
+	pthread_mutex_unlock(&h->control);
+
+	for (struct channel *c = ch; c; c = c->next) {
+		channel_drain(c, true, deliver, h);
+		channel_detach(c);
+		last = c;
+	}
+	if (last) {
+		pthread_mutex_lock(&h->control);
+		last->next = h->spare;
+		h->spare = ch;
+		pthread_mutex_unlock(&h->control);
+	}
+	return last;
+}
+
+bool wire_host_progress(struct wire_host *h)
+{
+	uint64_t words[INBOX_WORDS];
+	bool did = false;
+
+	if (inbox_empty(h->slot) || !spin_try(&h->rx_lock))
+		return false;
+	if (inbox_collect(h->slot, words)) {
+		/* After the inbox, which is how a drop tells us; before the drains, because a new
+		 * channel of the same peer may be there: what was sent first arrives first. */
+		if (unlikely(atomic_load_explicit(&h->any_dying, memory_order_acquire)))
+			did |= reap(h);
+		for (unsigned w = 0; w < INBOX_WORDS; w++)
+			for (; words[w]; words[w] &= words[w] - 1)
+				did |= drain(h, (uint16_t)(w * 64 +
+							   (unsigned)__builtin_ctzll(words[w])));
+	}
+	spin_unlock(&h->rx_lock);
+	return did;
+}

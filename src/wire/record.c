@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See record.h. */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "wire/record.h"
+#include "wire/ring.h"
+
+enum record_flag {
+	RECORD_SOLICITED = 1 << 0,
+	RECORD_ACK_REQ = 1 << 1,
+	RECORD_GRH = 1 << 2,
+	RECORD_ROCE_V1 = 1 << 3,
+	RECORD_HAS_ADDRESS = 1 << 4,
+	RECORD_HAS_ATOMIC = 1 << 5,
+	RECORD_HAS_GLOBAL = 1 << 6,
+	RECORD_BY_REFERENCE = 1 << 7,
+};
+
+struct record_base {
+	uint32_t bytes;
+	uint8_t opcode;
+	uint8_t flags; /* enum record_flag */
+	uint8_t aeth;
+	uint8_t sl;
+	uint16_t pkey;
+	uint16_t slid;
+	uint16_t dlid;
+	uint8_t path_bits;
+	uint8_t nruns;
+	uint32_t dqpn;
+	uint32_t sqpn;
+	uint32_t qkey;
+	uint32_t psn;
+	uint32_t npkts;
+	uint32_t msn;
+	uint32_t imm;
+	uint32_t srqn;
+	uint32_t src_port;
+	uint32_t dst_port;
+	uint32_t payload_len;
+	uint32_t reserved;
+};
+
+struct record_address {
+	uint64_t va;
+	uint32_t rkey;
+	uint32_t dma_len;
+};
+
+struct record_atomic {
+	uint64_t swap_add;
+	uint64_t compare;
+	uint64_t orig;
+};
+
+struct record_global {
+	union ib_gid sgid;
+	union ib_gid dgid;
+	uint32_t flow_label;
+	uint8_t hop_limit;
+	uint8_t traffic_class;
+	uint16_t reserved;
+};
+
+struct record_run {
+	uint64_t addr;
+	uint64_t len;
+};
+
+static_assert(sizeof(struct record_base) == RING_ALIGN, "one cache line");
+static_assert(PKT_MAX_RUNS <= UINT8_MAX, "nruns is one byte");
+
+static bool has_address(const struct pkt *p)
+{
+	return p->va || p->rkey || p->dma_len;
+}
+
+static bool has_atomic(const struct pkt *p)
+{
+	return p->swap_add || p->compare || p->atomic_orig;
+}
+
+static bool has_global(const struct path *path)
+{
+	return path->grh || path->sgid.half[0] || path->sgid.half[1] || path->dgid.half[0] ||
+	       path->dgid.half[1] || path->flow_label || path->hop_limit || path->traffic_class;
+}
+
+uint32_t record_bytes(const struct pkt *p, bool by_reference)
+{
+	uint64_t n = sizeof(struct record_base);
+
+	if (has_address(p))
+		n += sizeof(struct record_address);
+	if (has_atomic(p))
+		n += sizeof(struct record_atomic);
+	if (has_global(p->path))
+		n += sizeof(struct record_global);
+	if (!by_reference)
+		n += p->payload_len;
+	else if (p->nruns <= PKT_MAX_RUNS)
+		n += p->nruns * sizeof(struct record_run);
+	else
+		return 0;
+	n = align_up(n, RING_ALIGN);
+	return n <= INT32_MAX ? (uint32_t)n : 0;
+}
+
+static void *put(void *at, const void *part, size_t n)
+{
+	memcpy(at, part, n);
+	return (char *)at + n;
+}
+
+void *record_pack(void *record, uint32_t bytes, const struct pkt *p, bool by_reference)
+{
+	const struct path *path = p->path;
+	struct record_base base = {
+		.bytes = bytes,
+		.opcode = p->opcode,
+		.flags =
+			(uint8_t)((p->solicited ? RECORD_SOLICITED : 0) |
+				  (p->ack_req ? RECORD_ACK_REQ : 0) | (path->grh ? RECORD_GRH : 0) |
+				  (path->roce_v1 ? RECORD_ROCE_V1 : 0) |
+				  (has_address(p) ? RECORD_HAS_ADDRESS : 0) |
+				  (has_atomic(p) ? RECORD_HAS_ATOMIC : 0) |
+				  (has_global(path) ? RECORD_HAS_GLOBAL : 0) |
+				  (by_reference ? RECORD_BY_REFERENCE : 0)),
+		.aeth = p->aeth,
+		.sl = path->sl,
+		.pkey = p->pkey,
+		.slid = path->slid,
+		.dlid = path->dlid,
+		.path_bits = path->path_bits,
+		.nruns = by_reference ? (uint8_t)p->nruns : 0,
+		.dqpn = p->dqpn,
+		.sqpn = p->sqpn,
+		.qkey = p->qkey,
+		.psn = p->psn,
+		.npkts = p->npkts ? p->npkts : 1,
+		.msn = p->msn,
+		.imm = p->imm,
+		.srqn = p->srqn,
+		.src_port = path->src_port,
+		.dst_port = path->dst_port,
+		.payload_len = p->payload_len,
+	};
+	void *at = put(record, &base, sizeof(base));
+
+	if (base.flags & RECORD_HAS_ADDRESS) {
+		struct record_address part = {p->va, p->rkey, p->dma_len};
+
+		at = put(at, &part, sizeof(part));
+	}
+	if (base.flags & RECORD_HAS_ATOMIC) {
+		struct record_atomic part = {p->swap_add, p->compare, p->atomic_orig};
+
+		at = put(at, &part, sizeof(part));
+	}
+	if (base.flags & RECORD_HAS_GLOBAL) {
+		struct record_global part = {
+			.sgid = path->sgid,
+			.dgid = path->dgid,
+			.flow_label = path->flow_label,
+			.hop_limit = path->hop_limit,
+			.traffic_class = path->traffic_class,
+		};
+
+		at = put(at, &part, sizeof(part));
+	}
+	for (uint32_t i = 0; i < base.nruns; i++) {
+		struct record_run part = {(uintptr_t)p->runs[i].addr, p->runs[i].len};
+
+		at = put(at, &part, sizeof(part));
+	}
+	return at;
+}
+
+/* Reads a record once, front to back, never past its end. */
+struct reader {
+	const unsigned char *at;
+	size_t left;
+};
+
+static bool take(struct reader *r, void *part, size_t n)
+{
+	if (n > r->left)
+		return false;
+	memcpy(part, r->at, n);
+	/* The peer may write on: from here the compiler has to use the copy. */
+	__asm__ volatile("" : : : "memory");
+	r->at += n;
+	r->left -= n;
+	return true;
+}
+
+static bool take_optional(struct reader *r, const struct record_base *base, struct pkt *p,
+			  struct path *path)
+{
+	struct record_address address = {0};
+	struct record_atomic atomic = {0};
+	struct record_global global = {0};
+
+	if (base->flags & RECORD_HAS_ADDRESS && !take(r, &address, sizeof(address)))
+		return false;
+	if (base->flags & RECORD_HAS_ATOMIC && !take(r, &atomic, sizeof(atomic)))
+		return false;
+	if (base->flags & RECORD_HAS_GLOBAL && !take(r, &global, sizeof(global)))
+		return false;
+	p->va = address.va;
+	p->rkey = address.rkey;
+	p->dma_len = address.dma_len;
+	p->swap_add = atomic.swap_add;
+	p->compare = atomic.compare;
+	p->atomic_orig = atomic.orig;
+	path->sgid = global.sgid;
+	path->dgid = global.dgid;
+	path->flow_label = global.flow_label;
+	path->hop_limit = global.hop_limit;
+	path->traffic_class = global.traffic_class;
+	return true;
+}
+
+static bool take_runs(struct reader *r, const struct record_base *base, struct record_pkt *out)
+{
+	uint64_t sum = 0;
+
+	if (base->nruns > PKT_MAX_RUNS)
+		return false;
+	for (uint32_t i = 0; i < base->nruns; i++) {
+		struct record_run part;
+
+		if (!take(r, &part, sizeof(part)) || part.len > base->payload_len - sum)
+			return false;
+		sum += part.len;
+		out->runs[i].addr = (void *)(uintptr_t)part.addr;
+		out->runs[i].len = part.len;
+	}
+	return sum == base->payload_len;
+}
+
+int record_unpack(const void *record, uint32_t bytes, int32_t sender_pid, struct record_pkt *out)
+{
+	struct reader r = {record, bytes};
+	struct record_base base;
+	bool by_reference;
+
+	if (!take(&r, &base, sizeof(base)))
+		return -EPROTO;
+	by_reference = base.flags & RECORD_BY_REFERENCE;
+	out->pkt = (struct pkt){
+		.opcode = base.opcode,
+		.solicited = base.flags & RECORD_SOLICITED,
+		.ack_req = base.flags & RECORD_ACK_REQ,
+		.aeth = base.aeth,
+		.pkey = base.pkey,
+		.dqpn = base.dqpn,
+		.sqpn = base.sqpn,
+		.qkey = base.qkey,
+		.psn = base.psn,
+		.npkts = base.npkts,
+		.msn = base.msn,
+		.imm = base.imm,
+		.srqn = base.srqn,
+		.path = &out->path,
+		.payload_len = base.payload_len,
+		.runs = out->runs,
+	};
+	out->path = (struct path){
+		.src_port = base.src_port,
+		.dst_port = base.dst_port,
+		.slid = base.slid,
+		.dlid = base.dlid,
+		.sl = base.sl,
+		.path_bits = base.path_bits,
+		.grh = base.flags & RECORD_GRH,
+		.roce_v1 = base.flags & RECORD_ROCE_V1,
+	};
+	if (!base.npkts || !take_optional(&r, &base, &out->pkt, &out->path))
+		return -EPROTO;
+	if (by_reference) {
+		if (!sender_pid || !take_runs(&r, &base, out))
+			return -EPROTO;
+		out->pkt.nruns = base.nruns;
+		out->pkt.foreign_pid = sender_pid;
+		return 0;
+	}
+	if (base.payload_len > r.left)
+		return -EPROTO;
+	if (base.payload_len) {
+		/* The receiver only reads it, although a run has no const. */
+		out->runs[0] = (struct run){(void *)(uintptr_t)r.at, base.payload_len};
+		out->pkt.nruns = 1;
+	}
+	return 0;
+}

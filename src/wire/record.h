@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A packet as it lies in a channel: 64 bytes that every packet needs, the optional parts that are
+ * not all zero, then the payload or the list of its runs.  One cache line for an acknowledgement,
+ * two for a small write.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "wire/pkt.h"
+
+/* Where an unpacked packet stands: the packet points into the rest. */
+struct record_pkt {
+	struct pkt pkt;
+	struct path path;
+	struct run runs[PKT_MAX_RUNS];
+};
+
+/* Bytes of the record, a multiple of RING_ALIGN; 0 if the packet cannot be sent in that form. */
+uint32_t record_bytes(const struct pkt *p, bool by_reference);
+/* Fills all but the payload; returns where the payload (if it goes along) belongs. */
+void *record_pack(void *record, uint32_t bytes, const struct pkt *p, bool by_reference);
+/*
+ * Checks every length against the record's own; the header is copied before it is looked at, the
+ * payload stays in place.  sender_pid: for payload by reference, 0 if that was not agreed on.
+ * -EPROTO if malformed.
+ */
+int record_unpack(const void *record, uint32_t bytes, int32_t sender_pid,
+		  struct record_pkt *out) must_check;

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A ring of records in memory that two processes share, one producing, one consuming.
+ *
+ * Records are contiguous, aligned to 64 bytes, and begin with their own length (a 32-bit number,
+ * multiple of 64).  Length 0 means that the rest of the ring up to its end is unused.  Cursors
+ * count bytes since the beginning of time and never wrap in practice; each stands on a cache line
+ * of its own that only one side writes.
+ *
+ * The other process is not trusted: each value that it may write is loaded once and checked against
+ * what we know, and a senseless one ends the use of the ring (-EPROTO).
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+#define RING_ALIGN 64u
+/* At least this much, so that a record with a payload of the largest MTU always fits. */
+#define RING_MIN_BYTES (64u * 1024u)
+
+struct ring_shared {
+	cacheline_aligned _Atomic(uint64_t) head; /* written by the producer */
+	/* The producer found no room and wants to hear when there is: set by it, taken back by the
+	 * consumer. */
+	_Atomic(uint32_t) want_room;
+	cacheline_aligned _Atomic(uint64_t) tail; /* written by the consumer */
+};
+
+/* One end of a ring, private to its process. */
+struct ring {
+	struct ring_shared *shared;
+	unsigned char *data;
+	uint32_t size;
+	uint32_t off;  /* of our own cursor: head if we produce, tail if we consume */
+	uint64_t head; /* the other side's cursor as last seen, our own as it is */
+	uint64_t tail;
+};
+
+/* size: multiple of RING_ALIGN, at least RING_MIN_BYTES.  Goes on where the cursors stand. */
+int ring_open_producer(struct ring *r, struct ring_shared *shared, void *data,
+		       uint32_t size) must_check;
+int ring_open_consumer(struct ring *r, struct ring_shared *shared, void *data,
+		       uint32_t size) must_check;
+
+/*
+ * Producer: room for a record of bytes (multiple of RING_ALIGN), to be filled and committed, or
+ * simply forgotten.  0, -ENOSPC, or -EPROTO.
+ */
+int ring_reserve(struct ring *r, uint32_t bytes, void **record) must_check;
+/* Makes the record reserved last visible.  It must begin with its length. */
+void ring_commit(struct ring *r, uint32_t bytes);
+
+/* Consumer: the next record.  1, 0 if there is none, or -EPROTO. */
+int ring_peek(struct ring *r, const void **record, uint32_t *bytes) must_check;
+/* Done with the record looked at last; its memory returns to the producer with ring_give_back. */
+void ring_next(struct ring *r, uint32_t bytes);
+/* True: the producer waits for room and must be told. */
+bool ring_give_back(struct ring *r) must_check;

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How large a packet would be on a real wire: what the port counters count. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire/pkt.h"
+
+/* Packets on the wire; a read request that stands for many responses is one. */
+uint32_t pkt_wire_packets(const struct pkt *p);
+/* Their octets from the link header to the ICRC (Ethernet: to the frame check sequence). */
+uint64_t pkt_wire_octets(const struct pkt *p, bool ethernet);

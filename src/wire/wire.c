@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Ports on the wire: where a packet goes, and the loopback within the process. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/rcu.h"
+#include "wire/host.h"
+#include "wire/size.h"
+
+int wire_create(struct wire_host *h, uint32_t port_row, unsigned hca, struct wire **out)
+{
+	struct wire *w;
+	int rc = -ENOSPC;
+
+	if (port_row >= h->attr.registry->nports || hca >= SLOT_HCAS)
+		return -EINVAL;
+	w = malloc(sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	*w = (struct wire){
+		.host = h,
+		.port_row = port_row,
+		.ethernet = h->attr.registry->ports[port_row].ethernet,
+		.counters = h->slot->counters[hca],
+	};
+	pthread_mutex_lock(&h->control);
+	for (unsigned i = 0; rc == -ENOSPC && i < HOST_WIRES; i++) {
+		if (atomic_load_explicit(&h->wires[i], memory_order_relaxed))
+			continue;
+		atomic_store_explicit(&h->wires[i], w, memory_order_release);
+		rc = 0;
+	}
+	pthread_mutex_unlock(&h->control);
+	if (rc)
+		free(w);
+	else
+		*out = w;
+	return rc;
+}
+
+void wire_destroy(struct wire *w)
+{
+	struct wire_host *h = w->host;
+
+	pthread_mutex_lock(&h->control);
+	for (unsigned i = 0; i < HOST_WIRES; i++)
+		if (atomic_load_explicit(&h->wires[i], memory_order_relaxed) == w)
+			atomic_store(&h->wires[i], NULL);
+	pthread_mutex_unlock(&h->control);
+	rcu_wait();
+	free(w);
+}
+
+void wire_attach(struct wire *w, const struct wire_client *client)
+{
+	/* When it has returned, nobody is in the former client any more. */
+	if (atomic_exchange(&w->client, NULL))
+		rcu_wait();
+	if (client) {
+		w->attached = *client;
+		atomic_store_explicit(&w->client, &w->attached, memory_order_release);
+	}
+}
+
+const struct registry *wire_registry(const struct wire *w)
+{
+	return w->host->attr.registry;
+}
+
+uint32_t wire_port_row(const struct wire *w)
+{
+	return w->port_row;
+}
+
+_Atomic(uint64_t) *wire_counters(struct wire *w)
+{
+	return w->counters;
+}
+
+struct wire *host_wire(struct wire_host *h, uint32_t port_row)
+{
+	for (unsigned i = 0; i < HOST_WIRES; i++) {
+		struct wire *w = atomic_load_explicit(&h->wires[i], memory_order_acquire);
+
+		if (w && w->port_row == port_row)
+			return w;
+	}
+	return NULL;
+}
+
+static bool port_active(const struct registry *r, uint32_t row)
+{
+	return row < r->nports &&
+	       atomic_load_explicit(&r->ports[row].state, memory_order_acquire) == IB_PORT_ACTIVE;
+}
+
+/* The slot that owns a QP number plus one, 0 if none does. */
+static uint32_t owner_plus_1(const struct registry *r, uint32_t qpn)
+{
+	uint32_t owner = atomic_load_explicit(
+		&r->qpn_slot_plus_1[(qpn & IB_QPN_MASK) >> REGISTRY_CHUNK_SHIFT],
+		memory_order_acquire);
+
+	return owner <= REGISTRY_SLOTS ? owner : 0;
+}
+
+bool wire_deliver(struct wire *w, const struct pkt *p)
+{
+	const struct wire_client *client = atomic_load_explicit(&w->client, memory_order_acquire);
+	uint32_t n = pkt_wire_packets(p);
+
+	/* The port may have gone down while the packet was on its way. */
+	if (!client || !port_active(w->host->attr.registry, w->port_row))
+		return false;
+	wire_count(w->counters, PORT_RCV_DATA, pkt_wire_octets(p, w->ethernet) / 4);
+	wire_count(w->counters, PORT_RCV_PACKETS, n);
+	wire_count(w->counters, PORT_UNICAST_RCV_PACKETS, n);
+	client->receive(client->user, p);
+	return true;
+}
+
+static enum wire_verdict loop_back(struct wire_host *h, const struct pkt *p)
+{
+	struct wire *to;
+	bool delivered;
+
+	rcu_enter();
+	to = host_wire(h, p->path->dst_port);
+	delivered = to && wire_deliver(to, p);
+	rcu_leave();
+	return delivered ? WIRE_SENT : WIRE_LOST;
+}
+
+enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
+{
+	struct wire_host *h = w->host;
+	const struct registry *r = h->attr.registry;
+	enum wire_verdict verdict = WIRE_LOST;
+	/* Before it is sent: on loopback the receiver may reuse what the packet describes. */
+	uint64_t octets = pkt_wire_octets(p, w->ethernet);
+	uint32_t n = pkt_wire_packets(p);
+
+	if (likely(port_active(r, w->port_row) && port_active(r, p->path->dst_port) &&
+		   p->dqpn != IB_MULTICAST_QPN)) {
+		uint32_t owner = owner_plus_1(r, p->dqpn);
+
+		if (owner == h->attr.slot + 1u)
+			verdict = loop_back(h, p);
+		else if (owner)
+			verdict = host_send(h, (uint16_t)(owner - 1), p);
+	}
+	if (likely(verdict == WIRE_SENT)) {
+		wire_count(w->counters, PORT_XMIT_DATA, octets / 4);
+		wire_count(w->counters, PORT_XMIT_PACKETS, n);
+		wire_count(w->counters, PORT_UNICAST_XMIT_PACKETS, n);
+	} else if (verdict == WIRE_LOST) {
+		wire_count(w->counters, PORT_XMIT_DISCARDS, n);
+	}
+	return verdict;
+}
+
+uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn,
+			  uint32_t mtu_bytes, bool by_reference_ok)
+{
+	struct wire_host *h = w->host;
+	uint32_t owner = owner_plus_1(h->attr.registry, dqpn);
+	uint32_t max = channel_min_payload();
+
+	(void)path;
+	if (owner == h->attr.slot + 1u) {
+		max = (uint32_t)IB_MAX_MSG_BYTES;
+	} else if (owner) {
+		struct channel *ch =
+			atomic_load_explicit(&h->channels[owner - 1], memory_order_acquire);
+
+		if (ch)
+			max = channel_max_payload(ch, by_reference_ok);
+	}
+	/* mtu_bytes is at most 4096 and every channel takes that. */
+	return mtu_bytes ? max - max % mtu_bytes : max;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The ground: arithmetic over all of small domains, and the two locks under load. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/endian.h"
+#include "base/spin.h"
+#include "prm/ib.h"
+#include "check.h"
+
+static void ranges(void)
+{
+	/* All of a 4-bit world, shifted to the top of the 64-bit one, where sums wrap. */
+	for (uint64_t off = 0; off < 16; off++)
+		for (uint64_t len = 0; len < 16; len++)
+			for (uint64_t size = 0; size < 16; size++)
+				CHECK(!!range_inside(off, len, size) == (off + len <= size));
+	CHECK(!range_inside(UINT64_MAX, 1, 16));
+	CHECK(!range_inside(1, UINT64_MAX, 16));
+	CHECK(!range_inside(UINT64_MAX, UINT64_MAX, UINT64_MAX));
+	CHECK(range_inside(0, UINT64_MAX, UINT64_MAX));
+	CHECK(range_inside(UINT64_MAX, 0, UINT64_MAX));
+}
+
+static void small_arithmetic(void)
+{
+	for (uint64_t v = 0; v < 300; v++) {
+		CHECK(align_up(v, 64) % 64 == 0 && align_up(v, 64) >= v &&
+		      align_up(v, 64) < v + 64);
+		CHECK(div_round_up(v, 7) == (v + 6) / 7);
+	}
+	CHECK(div_round_up(UINT64_C(1) << 31, 256) == 1u << 23);
+	CHECK(be16_get(be16_of(0x1234)) == 0x1234 &&
+	      *(unsigned char *)&(be16){be16_of(1).raw} == 0);
+	CHECK(be32_get(be32_of(0x12345678)) == 0x12345678);
+	CHECK(be64_get(be64_of(0x123456789abcdef0)) == 0x123456789abcdef0);
+}
+
+static void psns(void)
+{
+	static const uint32_t bases[] = {0, 1, 0x7fffff, 0x800000, 0xfffffe, 0xffffff};
+
+	for (size_t i = 0; i < array_size(bases); i++) {
+		uint32_t base = bases[i];
+
+		for (uint32_t step = 0; step < 1u << 23; step += step < 1000 ? 1 : 4099) {
+			CHECK(psn_diff(psn_add(base, step), base) == (int32_t)step);
+			CHECK(psn_diff(base, psn_add(base, step)) == -(int32_t)step);
+		}
+		/* Bits above the 24 do not count. */
+		CHECK(psn_diff(base | 0xab000000, base) == 0);
+		CHECK(psn_add(base, 1) <= IB_PSN_MASK);
+	}
+	CHECK(ib_mtu_bytes(IB_MTU_256) == 256 && ib_mtu_bytes(IB_MTU_4096) == 4096);
+}
+
+#define THREADS 4
+#define ROUNDS	30000
+
+static struct spin spin;
+static unsigned long guarded;
+
+static void *spin_loop(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < ROUNDS; i++) {
+		spin_lock(&spin);
+		guarded++;
+		spin_unlock(&spin);
+	}
+	return NULL;
+}
+
+/* Work is a counter; whoever holds the baton takes what is there.  None may be left at the end. */
+static struct baton baton;
+static _Atomic(unsigned long) work;
+static unsigned long taken; /* by the holder only */
+
+static void *baton_loop(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < ROUNDS; i++) {
+		atomic_fetch_add_explicit(&work, 1, memory_order_relaxed);
+		if (!baton_enter(&baton))
+			continue;
+		do {
+			taken += atomic_exchange_explicit(&work, 0, memory_order_relaxed);
+		} while (!baton_leave(&baton));
+	}
+	return NULL;
+}
+
+static void *baton_taker(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < ROUNDS / 100; i++) {
+		baton_take(&baton);
+		do {
+			taken += atomic_exchange_explicit(&work, 0, memory_order_relaxed);
+		} while (!baton_leave(&baton));
+	}
+	return NULL;
+}
+
+static void in_threads(void *(*fn)(void *), void *(*last)(void *))
+{
+	pthread_t t[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		CHECK(!pthread_create(&t[i], NULL, i == THREADS - 1 ? last : fn, NULL));
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+}
+
+int main(void)
+{
+	ranges();
+	small_arithmetic();
+	psns();
+	in_threads(spin_loop, spin_loop);
+	CHECK(guarded == THREADS * ROUNDS);
+	in_threads(baton_loop, baton_taker);
+	CHECK(!atomic_load(&work) && taken == (THREADS - 1) * ROUNDS);
+	CHECK(atomic_load(&baton.word) == BATON_IDLE);
+	return 0;
+}

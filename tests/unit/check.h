@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The whole test framework: a test is a program; it ends with 0, with 1 after the first CHECK that
+ * does not hold, or with 77 if it cannot run here, and says why.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* _exit: a failure in a forked child or in a thread must not run the parent's clean-up. */
+#define CHECK(cond)                                                                               \
+	do {                                                                                      \
+		if (!(cond)) {                                                                    \
+			fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #cond); \
+			_Exit(1);                                                                 \
+		}                                                                                 \
+	} while (0)
+
+#define SKIP(...)                             \
+	do {                                  \
+		fprintf(stderr, "skipped: "); \
+		fprintf(stderr, __VA_ARGS__); \
+		fputc('\n', stderr);          \
+		_Exit(77);                    \
+	} while (0)
+
+/* Deterministic random numbers (xorshift64*): a failure can be repeated. */
+struct rng {
+	uint64_t state;
+};
+
+static inline uint64_t rng_next(struct rng *r)
+{
+	r->state ^= r->state >> 12;
+	r->state ^= r->state << 25;
+	r->state ^= r->state >> 27;
+	return r->state * 0x2545f4914f6cdd1dull;
+}
+
+static inline uint64_t rng_below(struct rng *r, uint64_t n)
+{
+	return rng_next(r) % n;
+}
