@@ -78,15 +78,18 @@ static void retire(struct qp *qp)
 {
 	uint32_t head = atomic_load_explicit(&qp->comp.head, memory_order_relaxed);
 	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_acquire);
+	bool answered = false;
 
 	while (head != tail && qp_swr(qp, head)->done) {
 		struct swr *swr = qp_swr(qp, head);
 
-		if (awaits_answer(swr))
+		if (awaits_answer(swr)) {
 			atomic_fetch_sub(&qp->comp.rd_outstanding, 1);
+			answered = true;
+		}
 		head++;
-		atomic_store(&qp->comp.head, head);
-		if (swr->syndrome) {
+		atomic_store_explicit(&qp->comp.head, head, memory_order_release);
+		if (unlikely(swr->syndrome)) {
 			push_error(qp, swr);
 			send_queue_failed(qp);
 			break;
@@ -94,9 +97,12 @@ static void retire(struct qp *qp)
 		if (swr->signaled)
 			push_success(qp, swr);
 	}
-	if (atomic_fetch_and(&qp->waiting,
-			     ~(unsigned)(QP_WAIT_FENCE | QP_WAIT_RD_DEPTH | QP_WAIT_WINDOW)) &
-	    (QP_WAIT_FENCE | QP_WAIT_RD_DEPTH | QP_WAIT_WINDOW))
+	/*
+	 * Only a read or atomic that ended can be what the requester waits for; its subtraction
+	 * above is the full barrier between the change and this look at who waits.
+	 */
+	if (answered && atomic_load_explicit(&qp->waiting, memory_order_relaxed) & QP_WAIT_READS &&
+	    atomic_fetch_and(&qp->waiting, ~(unsigned)QP_WAIT_READS) & QP_WAIT_READS)
 		qp_kick(qp);
 	if (head == tail && unlikely(atomic_load_explicit(&qp->sqd_notify, memory_order_relaxed)))
 		qp_kick(qp);
@@ -134,7 +140,7 @@ static void done_locked(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t ven
 
 	swr->syndrome = syndrome;
 	swr->vendor_err = vendor_err;
-	swr->done = true;
+	atomic_store_explicit(&swr->done, true, memory_order_release);
 	retire(qp);
 }
 
@@ -178,14 +184,15 @@ static void acknowledge_through(struct qp *qp, uint32_t psn)
 		if (awaits_answer(swr)) {
 			/* The answer was lost (IBTA 9.7.5.2.3, implied NAK): ask again. */
 			wire_count(qp->adapter->counters, HW_IMPLIED_NAK_SEQ_ERR, 1);
-			atomic_store(&qp->comp.acked_psn, swr->first_psn);
+			atomic_store_explicit(&qp->comp.acked_psn, swr->first_psn,
+					      memory_order_release);
 			go_back(qp);
 			goto out;
 		}
-		swr->done = true;
+		atomic_store_explicit(&swr->done, true, memory_order_release);
 	}
 	if (psn_diff(psn_add(psn, 1), atomic_load(&qp->comp.acked_psn)) > 0)
-		atomic_store(&qp->comp.acked_psn, psn_add(psn, 1));
+		atomic_store_explicit(&qp->comp.acked_psn, psn_add(psn, 1), memory_order_release);
 out:
 	retire(qp);
 	progress(qp);
@@ -270,10 +277,11 @@ static uint8_t place_answer(struct qp *qp, const struct swr *swr, uint64_t off,
 			    const struct run *src, uint32_t nsrc, uint32_t len, int32_t pid)
 {
 	struct send_wqe w;
-	struct runs runs = {0};
+	struct runs runs;
 
 	if (!len)
 		return 0;
+	runs_begin(&runs);
 	if (send_wqe_fetch(qp, swr->block, &w) != FETCH_OK || w.bad ||
 	    send_wqe_runs(qp->adapter, &w, qp->init.pdn, IB_ACCESS_LOCAL_WRITE, off, len, &runs) !=
 		    MKEY_OK ||
@@ -288,7 +296,7 @@ static void answered(struct qp *qp, uint32_t n, uint8_t syndrome)
 	uint32_t next = psn_add(last_psn(swr), 1);
 
 	if (!syndrome)
-		atomic_store(&qp->comp.acked_psn, next);
+		atomic_store_explicit(&qp->comp.acked_psn, next, memory_order_release);
 	done_locked(qp, n, syndrome, 0);
 	progress(qp);
 }
@@ -319,7 +327,9 @@ static void read_response(struct qp *qp, uint32_t n, const struct pkt *pkt)
 		return;
 	}
 	swr->read_bytes = have + pkt->payload_len;
-	atomic_store(&qp->comp.acked_psn, psn_add(swr->first_psn, swr->read_bytes / qp->mtu));
+	atomic_store_explicit(&qp->comp.acked_psn,
+			      psn_add(swr->first_psn, swr->read_bytes / qp->mtu),
+			      memory_order_release);
 	progress(qp);
 }
 

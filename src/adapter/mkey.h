@@ -28,11 +28,17 @@ enum mkey_verdict {
 	MKEY_TOO_MANY_RUNS,
 };
 
-/* A list of runs under construction. */
+/* A list of runs under construction.  Begun with runs_begin: clearing all of it would cost more
+ * than a small copy. */
 struct runs {
 	uint32_t n;
 	struct run run[PKT_MAX_RUNS];
 };
+
+static inline void runs_begin(struct runs *runs)
+{
+	runs->n = 0;
+}
 
 /*
  * Appends the runs of [va, va + len) under key, if pdn may use it with all rights in access.  Zero

@@ -60,10 +60,11 @@ static bool may_start(struct qp *qp, const struct send_wqe *w)
 		if (atomic_load(&qp->comp.rd_outstanding) >= depth)
 			return false;
 	}
-	if (psn_diff(qp->req.psn, atomic_load(&qp->comp.acked_psn)) >= (int32_t)PSN_WINDOW) {
-		wait_for(qp, QP_WAIT_WINDOW);
-		return psn_diff(qp->req.psn, atomic_load(&qp->comp.acked_psn)) <
-		       (int32_t)PSN_WINDOW;
+	if (unlikely(psn_diff(qp->req.psn, atomic_load(&qp->comp.acked_psn)) >=
+		     (int32_t)PSN_WINDOW)) {
+		/* never in practice: just look again later */
+		qp_kick_later(qp);
+		return false;
 	}
 	return true;
 }
@@ -163,13 +164,14 @@ static void path_of_datagram(const struct qp *qp, const struct send_wqe *w, stru
 static enum step send_datagram(struct qp *qp, struct swr *swr, const struct send_wqe *w,
 			       struct pkt *pkt)
 {
-	struct runs runs = {0};
+	struct runs runs;
 	struct path path;
 	enum mkey_verdict v;
 
 	if (w->len > ib_mtu_bytes(IB_MTU_4096))
 		return fail_request(qp, CQE_SYN_LOCAL_LENGTH);
 	path_of_datagram(qp, w, &path, pkt);
+	runs_begin(&runs);
 	v = send_wqe_runs(qp->adapter, w, qp->init.pdn, 0, 0, w->len, &runs);
 	if (v != MKEY_OK)
 		return fail_request(qp, syndrome_of(v));
@@ -197,12 +199,14 @@ static enum step send_message(struct qp *qp, struct swr *swr, const struct send_
 					 qp_is_reliable(qp));
 
 	do {
-		struct runs runs = {0};
+		struct runs runs;
 		uint64_t off = qp->req.cur_off;
 		uint32_t n = (uint32_t)min_u64(w->len - off, most);
 		bool last = off + n == w->len;
-		enum mkey_verdict v = send_wqe_runs(qp->adapter, w, qp->init.pdn, 0, off, n, &runs);
+		enum mkey_verdict v;
 
+		runs_begin(&runs);
+		v = send_wqe_runs(qp->adapter, w, qp->init.pdn, 0, off, n, &runs);
 		if (v != MKEY_OK)
 			return fail_request(qp, syndrome_of(v));
 		pkt->opcode = (uint8_t)(qp->bth | message_op(p, !off, last));
@@ -234,12 +238,13 @@ static enum step send_message(struct qp *qp, struct swr *swr, const struct send_
 static enum step send_read_or_atomic(struct qp *qp, struct swr *swr, const struct send_wqe *w,
 				     struct pkt *pkt)
 {
-	struct runs runs = {0};
-	/* The answer's place is checked before anything is asked for. */
-	enum mkey_verdict v = send_wqe_runs(qp->adapter, w, qp->init.pdn, IB_ACCESS_LOCAL_WRITE, 0,
-					    w->len, &runs);
+	struct runs runs;
 	uint64_t have = swr->read_bytes;
+	enum mkey_verdict v;
 
+	/* The answer's place is checked before anything is asked for. */
+	runs_begin(&runs);
+	v = send_wqe_runs(qp->adapter, w, qp->init.pdn, IB_ACCESS_LOCAL_WRITE, 0, w->len, &runs);
 	if (v != MKEY_OK)
 		return fail_request(qp, syndrome_of(v));
 	pkt->psn = psn_add(swr->first_psn, (uint32_t)(have / qp->mtu));
@@ -319,6 +324,12 @@ static void go_back(struct qp *qp)
 	}
 }
 
+static bool resend_asked(struct qp *qp)
+{
+	return unlikely(atomic_load_explicit(&qp->comp.resend, memory_order_acquire)) &&
+	       atomic_exchange(&qp->comp.resend, false);
+}
+
 static enum step step(struct qp *qp, struct send_wqe *w)
 {
 	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
@@ -389,7 +400,7 @@ void requester_run(struct qp *qp)
 	enum step s = STEP_NEXT;
 
 	rcu_enter();
-	if (atomic_exchange(&qp->comp.resend, false))
+	if (resend_asked(qp))
 		go_back(qp);
 	while (s == STEP_NEXT) {
 		enum ib_qp_state state = qp_state(qp);
@@ -411,7 +422,7 @@ void requester_run(struct qp *qp)
 			qp_async(qp, IB_EVENT_QP_FATAL);
 			qp_fail(qp);
 		}
-		if (atomic_exchange(&qp->comp.resend, false)) {
+		if (resend_asked(qp)) {
 			go_back(qp);
 			s = STEP_NEXT;
 		}

@@ -231,14 +231,17 @@ static enum resp_state check_access(struct qp *qp, const struct pkt *pkt)
 	const struct bth_props *p = pkt_props(pkt);
 	struct responder *r = &qp->resp;
 	uint32_t right = right_of(p);
-	struct runs runs = {0};
+	struct runs runs;
 
 	if (right && !(qp->attr.access & right))
 		return RESP_ERR_REMOTE_ACCESS;
+	runs_begin(&runs);
 	if (p->write && p->first) {
-		/* The whole range, before the first byte. A message of no bytes asks no key
-		 * (IBTA 9.7.4.1.4). */
-		if (pkt->dma_len &&
+		/*
+		 * The whole range before the first byte; of a single packet, execute checks it.  A
+		 * message of no bytes asks no key (IBTA 9.7.4.1.4).
+		 */
+		if (!p->last && pkt->dma_len &&
 		    !remote_runs(qp, pkt->rkey, right, pkt->va, pkt->dma_len, &runs))
 			return RESP_ERR_REMOTE_ACCESS;
 		r->write_va = pkt->va;
@@ -293,9 +296,10 @@ static enum resp_state execute(struct qp *qp, const struct pkt *pkt)
 {
 	const struct bth_props *p = pkt_props(pkt);
 	struct responder *r = &qp->resp;
-	struct runs dst = {0};
+	struct runs dst;
 	enum mkey_verdict v;
 
+	runs_begin(&dst);
 	if (p->write) {
 		/* Checked again for each packet: the key may have gone since the first. */
 		if (pkt->payload_len && !remote_runs(qp, r->write_rkey, IB_ACCESS_REMOTE_WRITE,
@@ -366,9 +370,10 @@ static enum resp_state answer_read(struct qp *qp, const struct rd_resource *rd)
 	do {
 		uint32_t off = (uint32_t)r->rd_off;
 		uint32_t n = min_u32(rd->len - off, most);
-		struct runs src = {0};
+		struct runs src;
 		struct pkt out;
 
+		runs_begin(&src);
 		if (n && !remote_runs(qp, rd->rkey, IB_ACCESS_REMOTE_READ, rd->va + off, n, &src))
 			return RESP_ERR_REMOTE_ACCESS;
 		answer_init(qp, &out, read_resp_op(!off, off + n == rd->len),
@@ -433,8 +438,9 @@ static enum resp_state read_request(struct qp *qp, const struct pkt *pkt)
 {
 	struct responder *r = &qp->resp;
 	uint32_t npkts = pkt->dma_len ? div_round_up(pkt->dma_len, qp->mtu) : 1;
-	struct runs runs = {0};
+	struct runs runs;
 
+	runs_begin(&runs);
 	if (rd_full(qp))
 		return RESP_ERR_RD_DEPTH;
 	if (pkt->dma_len > IB_MAX_MSG_BYTES)
@@ -452,11 +458,12 @@ static enum resp_state read_request(struct qp *qp, const struct pkt *pkt)
 static enum resp_state atomic_request(struct qp *qp, const struct pkt *pkt)
 {
 	struct responder *r = &qp->resp;
-	struct runs runs = {0};
+	struct runs runs;
 	struct rd_resource *rd;
 	uint64_t orig;
 	bool ok;
 
+	runs_begin(&runs);
 	if (rd_full(qp))
 		return RESP_ERR_RD_DEPTH;
 	if (pkt->va % sizeof(uint64_t))
@@ -620,8 +627,9 @@ static void receive_datagram(struct qp *qp, const struct pkt *pkt)
 	struct responder *r = &qp->resp;
 	uint8_t grh[IB_GRH_BYTES];
 	struct run head = {grh, sizeof(grh)};
-	struct runs dst = {0};
+	struct runs dst;
 
+	runs_begin(&dst);
 	if (pkt->qkey != qp->attr.qkey || take_recv(qp) != RESP_EXECUTE) {
 		if (pkt->qkey == qp->attr.qkey)
 			wire_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);
@@ -639,7 +647,7 @@ static void receive_datagram(struct qp *qp, const struct pkt *pkt)
 			fail_recv(qp, pkt, CQE_SYN_LOCAL_PROT, NAK_REMOTE_OPERATIONAL);
 			return;
 		}
-		dst.n = 0;
+		runs_begin(&dst);
 	}
 	if (recv_runs(qp->adapter, &r->recv, recv_pd(qp), sizeof(grh), pkt->payload_len, &dst) !=
 		    MKEY_OK ||

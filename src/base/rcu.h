@@ -9,7 +9,13 @@
  */
 #pragma once
 
-#define URCU_INLINE_SMALL_FUNCTIONS
+/*
+ * Inline readers: a few loads and stores, which the header allows any program.  Not under
+ * UBSan: the library places its per-thread record with less alignment than its type declares.
+ */
+#ifndef RCU_OUT_OF_LINE
+#define _LGPL_SOURCE
+#endif
 #include <urcu/urcu-bp.h>
 
 #if defined(__SANITIZE_THREAD__)

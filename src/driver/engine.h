@@ -18,3 +18,5 @@ void engine_kick(struct process *p);
 /* A thread of the program polls and found nothing: drive the device in this thread. True if
  * anything was done. */
 bool engine_poll(struct process *p);
+/* A thread of the program is about to wait for an event, so do not count on its polling. */
+void engine_yield(struct process *p);

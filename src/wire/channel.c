@@ -195,8 +195,12 @@ static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
 		return WIRE_LOST;
 	rc = ring_reserve(&ch->tx, bytes, &record);
 	if (rc == -ENOSPC) {
-		atomic_store_explicit(&ch->starved, true, memory_order_relaxed);
-		return WIRE_BUSY;
+		/* The wish for room must stand after the mark, so that whoever hears that it was
+		 * granted finds the mark (see room_again). */
+		atomic_store(&ch->starved, true);
+		rc = ring_reserve(&ch->tx, bytes, &record);
+		if (rc == -ENOSPC)
+			return WIRE_BUSY;
 	}
 	if (rc) {
 		channel_break(ch, "its receive cursor makes no sense");
@@ -238,6 +242,11 @@ uint32_t channel_min_payload(void)
 
 /* ---- receiving ---- */
 
+static bool room_again(struct channel *ch)
+{
+	return !ring_wants_room(&ch->tx) && atomic_exchange(&ch->starved, false);
+}
+
 unsigned channel_drain(struct channel *ch, bool all,
 		       void (*deliver)(void *user, const struct pkt *p), void *user)
 {
@@ -253,10 +262,8 @@ unsigned channel_drain(struct channel *ch, bool all,
 	if (unlikely(!ch->probed) && probe_peer(ch))
 		news |= CHANNEL_TELL_PEER;
 	hear_answer(ch);
-	if (atomic_load_explicit(&ch->starved, memory_order_relaxed)) {
-		atomic_store_explicit(&ch->starved, false, memory_order_relaxed);
+	if (unlikely(atomic_load_explicit(&ch->starved, memory_order_relaxed)) && room_again(ch))
 		news |= CHANNEL_ROOM;
-	}
 
 	/* "All" is what the ring can hold: a peer that goes on sending must not keep us for ever.
 	 */

@@ -89,6 +89,11 @@ int ring_reserve(struct ring *r, uint32_t bytes, void **record)
 	return 0;
 }
 
+bool ring_wants_room(const struct ring *r)
+{
+	return atomic_load_explicit(&r->shared->want_room, memory_order_relaxed);
+}
+
 static void step(struct ring *r, uint64_t *cursor, uint32_t bytes)
 {
 	*cursor += bytes;

@@ -54,6 +54,9 @@ int ring_reserve(struct ring *r, uint32_t bytes, void **record) must_check;
 /* Makes the record reserved last visible.  It must begin with its length. */
 void ring_commit(struct ring *r, uint32_t bytes);
 
+/* Producer: after -ENOSPC, until the consumer has made room. */
+bool ring_wants_room(const struct ring *r);
+
 /* Consumer: the next record.  1, 0 if there is none, or -EPROTO. */
 int ring_peek(struct ring *r, const void **record, uint32_t *bytes) must_check;
 /* Done with the record looked at last; its memory returns to the producer with ring_give_back. */

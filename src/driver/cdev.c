@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The descriptor table: which numbers of this process are device files, and whose.  Looked at for
+ * every ioctl, close and dup of the program and from the data path, so a look is one load from an
+ * array; files are freed after a grace period.
+ */
+#include "driver/cdev.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/rcu.h"
+#include "driver/cdev_file.h"
+#include "driver/uverbs_event.h"
+#include "driver/uverbs_file.h"
+#include "fabric/client.h"
+
+#define CDEV_MAX_FDS   65536u
+#define CDEV_ATTR_TEXT 4096u /* sysfs gives at most a page */
+
+static _Atomic(struct cdev_file *) table[CDEV_MAX_FDS];
+
+/* Device names below /dev/infiniband, by prefix. */
+static const struct {
+	const char *prefix;
+	int (*open)(const char *name, int flags);
+} openers[] = {
+	{"uverbs", uverbs_file_open},
+};
+
+static int to_errno(long ret)
+{
+	if (ret >= 0)
+		return (int)ret;
+	errno = (int)-ret;
+	return -1;
+}
+
+void cdev_file_init(struct cdev_file *f, const struct cdev_ops *ops)
+{
+	f->ops = ops;
+	atomic_init(&f->descriptors, 0);
+	atomic_init(&f->refs, 1);
+	atomic_init(&f->foreign, false);
+}
+
+void cdev_hold(struct cdev_file *f)
+{
+	atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+}
+
+void cdev_put(struct cdev_file *f)
+{
+	if (atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	rcu_wait();
+	f->ops->release(f);
+}
+
+/* A reader that found f may come after its last reference went: then it found nothing. */
+static bool hold_unless_dead(struct cdev_file *f)
+{
+	unsigned refs = atomic_load_explicit(&f->refs, memory_order_relaxed);
+
+	do {
+		if (!refs)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&f->refs, &refs, refs + 1, memory_order_acquire, memory_order_relaxed));
+	return true;
+}
+
+static struct cdev_file *table_load(int fd)
+{
+	if (fd < 0 || (unsigned)fd >= CDEV_MAX_FDS)
+		return NULL;
+	return atomic_load_explicit(&table[fd], memory_order_acquire);
+}
+
+struct cdev_file *cdev_get(int fd)
+{
+	struct cdev_file *f;
+
+	rcu_enter();
+	f = table_load(fd);
+	if (f && !hold_unless_dead(f))
+		f = NULL;
+	rcu_leave();
+	return f;
+}
+
+struct cdev_file *cdev_peek(int fd)
+{
+	struct cdev_file *f = table_load(fd);
+
+	if (!f || atomic_load_explicit(&f->foreign, memory_order_relaxed))
+		return NULL;
+	return f;
+}
+
+static void descriptor_put(struct cdev_file *f)
+{
+	if (atomic_fetch_sub_explicit(&f->descriptors, 1, memory_order_acq_rel) != 1)
+		return;
+	/* In a forked child the objects are the parent's: nothing of them is touched, and the
+	 * memory stays, since locks in it may be held by threads that do not exist here. */
+	if (atomic_load_explicit(&f->foreign, memory_order_relaxed))
+		return;
+	f->ops->last_close(f);
+	cdev_put(f);
+}
+
+/* Publishes f under fd, dropping what a close that we did not see left there. */
+static void table_store(int fd, struct cdev_file *f)
+{
+	struct cdev_file *old;
+
+	atomic_fetch_add_explicit(&f->descriptors, 1, memory_order_relaxed);
+	old = atomic_exchange_explicit(&table[fd], f, memory_order_acq_rel);
+	if (old)
+		descriptor_put(old);
+}
+
+int cdev_install(int fd, struct cdev_file *f)
+{
+	if (fd < 0 || (unsigned)fd >= CDEV_MAX_FDS)
+		return -EMFILE;
+	table_store(fd, f);
+	return 0;
+}
+
+int cdev_open(const char *name, int flags)
+{
+	for (size_t i = 0; i < array_size(openers); i++)
+		if (!strncmp(name, openers[i].prefix, strlen(openers[i].prefix)))
+			return to_errno(openers[i].open(name, flags));
+	return to_errno(-ENOENT);
+}
+
+bool cdev_is_ours(int fd)
+{
+	return table_load(fd) != NULL;
+}
+
+int cdev_ioctl(int fd, unsigned long request, void *arg)
+{
+	struct cdev_file *f = cdev_get(fd);
+	int ret;
+
+	if (!f)
+		return to_errno(-EBADF);
+	if (!f->ops->ioctl) {
+		/* The system call, because ioctl() would come back to us. */
+		ret = (int)syscall(SYS_ioctl, fd, request, arg);
+		cdev_put(f);
+		return ret;
+	}
+	ret = atomic_load(&f->foreign) ? -EIO : f->ops->ioctl(f, request, arg);
+	cdev_put(f);
+	return to_errno(ret);
+}
+
+ssize_t cdev_write(int fd, const void *buf, size_t count)
+{
+	struct cdev_file *f = cdev_get(fd);
+	ssize_t ret = -EBADF;
+
+	if (!f)
+		return to_errno(-EBADF);
+	if (f->ops->write)
+		ret = atomic_load(&f->foreign) ? -EIO : f->ops->write(f, buf, count);
+	cdev_put(f);
+	return to_errno(ret);
+}
+
+void cdev_fstat(int fd, struct stat *st)
+{
+	struct cdev_file *f = cdev_get(fd);
+
+	if (!f)
+		return;
+	if (f->ops->fstat)
+		f->ops->fstat(f, st);
+	cdev_put(f);
+}
+
+void cdev_close(int fd)
+{
+	struct cdev_file *old;
+
+	if (!table_load(fd))
+		return;
+	old = atomic_exchange_explicit(&table[fd], NULL, memory_order_acq_rel);
+	if (old)
+		descriptor_put(old);
+}
+
+void cdev_dup(int fd, int newfd)
+{
+	struct cdev_file *f;
+
+	if (fd == newfd)
+		return;
+	f = cdev_get(fd);
+	if (!f) {
+		/* newfd, if it was a device file, is one no longer. */
+		cdev_close(newfd);
+		return;
+	}
+	if (newfd >= 0 && (unsigned)newfd < CDEV_MAX_FDS)
+		table_store(newfd, f);
+	cdev_put(f);
+}
+
+int cdev_open_attr(const char *path, int flags)
+{
+	char text[CDEV_ATTR_TEXT];
+	ssize_t n = fabric_read_attr(path, text, sizeof(text));
+	int fd;
+
+	if (n < 0)
+		return to_errno(n);
+	fd = memfd_create("softhca-attr", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+	if (fd < 0)
+		return -1;
+	if (pwrite(fd, text, (size_t)n, 0) != n) {
+		close(fd);
+		return to_errno(-EIO);
+	}
+	return fd;
+}
+
+void cdev_fork_prepare(void)
+{
+	uverbs_event_fork_lock();
+	urcu_bp_before_fork();
+}
+
+void cdev_fork_parent(void)
+{
+	urcu_bp_after_fork_parent();
+	uverbs_event_fork_unlock();
+}
+
+void cdev_fork_child(void)
+{
+	urcu_bp_after_fork_child();
+	uverbs_event_fork_child();
+	for (unsigned fd = 0; fd < CDEV_MAX_FDS; fd++) {
+		struct cdev_file *f = atomic_load_explicit(&table[fd], memory_order_relaxed);
+
+		if (f)
+			atomic_store_explicit(&f->foreign, true, memory_order_relaxed);
+	}
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A device file as the descriptor table sees it.  The table knows nothing of verbs: each kind of
+ * file (a uverbs context, an event channel) embeds struct cdev_file and brings its operations.
+ *
+ * Two counts, because a channel whose last descriptor is gone may still be named by a CQ:
+ *   descriptors  entries of the table; when it drops to 0, last_close runs, once
+ *   refs         one for all descriptors together, one per user in flight or object naming it;
+ *                when it drops to 0, release runs after a grace period
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/compiler.h"
+
+struct cdev_file;
+
+/* All return 0, a size, or a negative errno.  A missing operation is refused as the kernel does. */
+struct cdev_ops {
+	int (*ioctl)(struct cdev_file *f, unsigned long request, void *arg);
+	ssize_t (*write)(struct cdev_file *f, const void *buf, size_t count);
+	void (*fstat)(struct cdev_file *f, struct stat *st);
+	void (*last_close)(struct cdev_file *f);
+	void (*release)(struct cdev_file *f);
+};
+
+struct cdev_file {
+	const struct cdev_ops *ops;
+	_Atomic(unsigned) descriptors;
+	_Atomic(unsigned) refs;
+	/* Inherited over fork: the device behind it is the parent's. */
+	_Atomic(bool) foreign;
+};
+
+/* The caller holds the first reference; cdev_install passes it on to the table. */
+void cdev_file_init(struct cdev_file *f, const struct cdev_ops *ops);
+/* -EMFILE if fd is beyond the table; then the reference stays with the caller. */
+int cdev_install(int fd, struct cdev_file *f) must_check;
+/* What fd names, with a reference, or NULL. */
+struct cdev_file *cdev_get(int fd);
+/* The same without a reference, for a caller inside rcu_enter; NULL if inherited over fork. */
+struct cdev_file *cdev_peek(int fd);
+void cdev_hold(struct cdev_file *f);
+void cdev_put(struct cdev_file *f);

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The engine thread.
+ *
+ * It goes through three stages, always in this direction until there is work again:
+ *
+ *   look    AWAKE: makes progress and spins for some microseconds.  The window grows while work
+ *           keeps arriving inside it and shrinks while none does.
+ *   nap     POLLED: a thread of the program polls and drives the device itself.  The engine only
+ *           checks, at intervals of 0.1 to 1 ms, that the count of polls still moves.  If it finds
+ *           that work lay there instead (the program polls now and then and mostly spins on its
+ *           memory), it takes no naps for a while.
+ *   sleep   ASLEEP: waits on the futex until a peer or a hook wakes it, or the next timer is due.
+ *
+ * The word is 'wake' of our slot; its protocol with senders is in wire/registry.h.  Moves:
+ *   AWAKE -> POLLED, AWAKE -> ASLEEP, any -> AWAKE   by the engine
+ *   ASLEEP -> AWAKE and wake                         by senders, engine_kick
+ *   POLLED -> AWAKE and wake                         by engine_yield, engine_stop
+ */
+#include "driver/engine.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/spin.h"
+#include "driver/process.h"
+
+#define USEC 1000u
+
+#define SPIN_MIN_NS (4 * USEC)
+#define SPIN_MAX_NS (20 * USEC)
+/* On a machine with few CPUs a spinning engine keeps a worker from running, maybe the very one that
+ * waits for what the engine has just delivered. */
+#define FEW_CPUS	4
+#define FEW_SPIN_MIN_NS 0u
+#define FEW_SPIN_MAX_NS (8 * USEC)
+#define SPIN_STEP_NS	(2 * USEC)
+
+#define NAP_MIN_NS	(100 * USEC)
+#define NAP_MAX_NS	(1000 * USEC)
+#define DISTRUST_MIN_NS (10000 * USEC)
+#define DISTRUST_MAX_NS (1000000 * USEC)
+
+/* Empty polls within one window that make a poller; an event-driven program polls once or twice
+ * after each event. */
+#define POLLS_OF_A_POLLER 3u
+#define POLL_WINDOW_NS	  (20 * USEC)
+/* A program that has polled in vain so often lets the engine know, so that senders are spared the
+ * wake-up. */
+#define POLLS_PER_NOTICE 64u
+#define STACK_BYTES	 (512u << 10)
+
+struct engine {
+	struct process *process;
+	_Atomic(uint32_t) *wake; /* of our slot */
+	pthread_t thread;
+	uint64_t spin_ns, spin_min_ns, spin_max_ns;
+	uint64_t distrust_ns;	    /* for how long, the next time */
+	_Atomic(uint64_t) trust_at; /* no naps before */
+	_Atomic(bool) stop;
+	/* Empty polls of the program's threads.  Not exact: two of them may count as one. */
+	cacheline_aligned _Atomic(uint32_t) polls;
+	/* One thread polls the device for all; the others go on looking at their CQs. */
+	cacheline_aligned struct spin polling;
+};
+
+/* Shared between processes, hence not FUTEX_PRIVATE.  The time is absolute, CLOCK_MONOTONIC. */
+static void futex_wait_until(_Atomic(uint32_t) *word, uint32_t value, uint64_t deadline_ns)
+{
+	const struct timespec ts = {
+		.tv_sec = (time_t)(deadline_ns / 1000000000u),
+		.tv_nsec = (long)(deadline_ns % 1000000000u),
+	};
+
+	syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, deadline_ns == UINT64_MAX ? NULL : &ts,
+		NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+/* Ends the engine's wait, if it waits in that state. */
+static void wake_from(_Atomic(uint32_t) *word, uint32_t state)
+{
+	if (atomic_compare_exchange_strong(word, &state, SLOT_AWAKE))
+		syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX);
+}
+
+void engine_kick(struct process *p)
+{
+	/* Between the caller's store of work and our load of the word; its partner is the fence in
+	 * engine_sleep, between the store of ASLEEP and the last look for work. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(p->wake, memory_order_relaxed) == SLOT_ASLEEP)
+		wake_from(p->wake, SLOT_ASLEEP);
+}
+
+void engine_yield(struct process *p)
+{
+	if (atomic_load_explicit(p->wake, memory_order_relaxed) == SLOT_POLLED)
+		wake_from(p->wake, SLOT_POLLED);
+}
+
+static bool trusts_pollers(struct engine *e, uint64_t now)
+{
+	return now >= atomic_load_explicit(&e->trust_at, memory_order_relaxed);
+}
+
+bool engine_poll(struct process *p)
+{
+	struct engine *e = p->engine;
+	uint32_t polls = atomic_load_explicit(&e->polls, memory_order_relaxed) + 1;
+	bool done;
+
+	atomic_store_explicit(&e->polls, polls, memory_order_relaxed);
+	if (unlikely(polls % POLLS_PER_NOTICE == 0) && trusts_pollers(e, clock_ns()))
+		engine_kick(p);
+	if (!spin_try(&e->polling))
+		return false;
+	done = process_progress(p);
+	spin_unlock(&e->polling);
+	return done;
+}
+
+/* The naps have ended because nobody polled.  Was that in time? */
+static void judge_naps(struct engine *e, uint64_t now)
+{
+	if (!process_progress(e->process)) {
+		e->distrust_ns = DISTRUST_MIN_NS;
+		return;
+	}
+	atomic_store_explicit(&e->trust_at, now + e->distrust_ns, memory_order_relaxed);
+	e->distrust_ns = min_u64(2 * e->distrust_ns, DISTRUST_MAX_NS);
+}
+
+/* A poller is at work: leave the device to it until it stops. */
+static void engine_nap(struct engine *e)
+{
+	uint64_t nap_ns = NAP_MIN_NS;
+	bool moved, woken;
+	uint32_t seen;
+
+	atomic_store(e->wake, SLOT_POLLED);
+	do {
+		seen = atomic_load_explicit(&e->polls, memory_order_relaxed);
+		futex_wait_until(e->wake, SLOT_POLLED, clock_ns() + nap_ns);
+		nap_ns = min_u64(2 * nap_ns, NAP_MAX_NS);
+		moved = atomic_load_explicit(&e->polls, memory_order_relaxed) != seen;
+		woken = atomic_load_explicit(e->wake, memory_order_relaxed) != SLOT_POLLED;
+	} while (moved && !woken && !atomic_load(&e->stop));
+	atomic_store(e->wake, SLOT_AWAKE);
+	if (!woken)
+		judge_naps(e, clock_ns());
+}
+
+static void engine_sleep(struct engine *e)
+{
+	uint64_t deadline = UINT64_MAX;
+	bool done;
+
+	/*
+	 * While another thread is inside the device its queues and timers are busy, and we should
+	 * not learn the time of the next timer.  It polls, so this is a nap.
+	 */
+	if (!spin_try(&e->polling)) {
+		engine_nap(e);
+		return;
+	}
+	atomic_store(e->wake, SLOT_ASLEEP);
+	/* Between our store of ASLEEP and the last look for work; partners: engine_kick and every
+	 * sender, between their store of work and their load of the word. */
+	atomic_thread_fence(memory_order_seq_cst);
+	done = process_progress_until(e->process, &deadline);
+	spin_unlock(&e->polling);
+	if (!done && !atomic_load(&e->stop))
+		futex_wait_until(e->wake, SLOT_ASLEEP, deadline);
+	atomic_store(e->wake, SLOT_AWAKE);
+}
+
+/* Work that came in several batches is a stream: stay for the next. */
+static void adapt_spin(struct engine *e, unsigned batches)
+{
+	if (batches > 1)
+		e->spin_ns = min_u64(2 * e->spin_ns + SPIN_STEP_NS, e->spin_max_ns);
+	else if (e->spin_ns / 2 > e->spin_min_ns)
+		e->spin_ns /= 2;
+	else
+		e->spin_ns = e->spin_min_ns;
+}
+
+/*
+ * Looks for work until there has been none for the spin window.  True: a thread of the program
+ * polls, so leave even if there is work: the two would only take it from each other.
+ */
+static bool engine_look(struct engine *e)
+{
+	uint32_t polls = atomic_load_explicit(&e->polls, memory_order_relaxed);
+	uint64_t now = clock_ns();
+	uint64_t polls_since = now;
+	uint64_t idle_since = now;
+	unsigned batches = 0;
+	bool idle = true;
+
+	while (!atomic_load_explicit(&e->stop, memory_order_relaxed)) {
+		uint32_t seen = atomic_load_explicit(&e->polls, memory_order_relaxed);
+		bool done = process_progress(e->process);
+
+		now = clock_ns();
+		if (seen - polls >= POLLS_OF_A_POLLER && trusts_pollers(e, now))
+			return true;
+		if (now - polls_since >= POLL_WINDOW_NS) {
+			polls = seen;
+			polls_since = now;
+		}
+		if (done) {
+			batches += idle;
+			idle_since = now;
+		} else if (now - idle_since >= e->spin_ns) {
+			break;
+		} else {
+			cpu_relax();
+		}
+		idle = !done;
+	}
+	adapt_spin(e, batches);
+	return false;
+}
+
+static void *engine_main(void *arg)
+{
+	struct engine *e = arg;
+
+	/* RNR timers begin at 10 us (IBTA table 45); the default slack is 50 us. */
+	prctl(PR_SET_TIMERSLACK, USEC);
+	while (!atomic_load(&e->stop)) {
+		if (engine_look(e))
+			engine_nap(e);
+		else
+			engine_sleep(e);
+	}
+	return NULL;
+}
+
+/* The program's signals are for the program's threads.  Only faults stay open: a blocked one kills
+ * the process, and this thread touches memory that may have gone. */
+static void engine_sigmask(sigset_t *mask)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
+
+	sigfillset(mask);
+	for (size_t i = 0; i < array_size(faults); i++)
+		sigdelset(mask, faults[i]);
+}
+
+static int engine_spawn(struct engine *e)
+{
+	pthread_attr_t attr;
+	sigset_t mask, saved;
+	int ret;
+
+	engine_sigmask(&mask);
+	ret = pthread_attr_init(&attr);
+	if (ret)
+		return -ret;
+	ret = pthread_attr_setstacksize(&attr, STACK_BYTES);
+	if (!ret)
+		ret = pthread_sigmask(SIG_SETMASK, &mask, &saved);
+	if (!ret) {
+		ret = pthread_create(&e->thread, &attr, engine_main, e);
+		pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	}
+	pthread_attr_destroy(&attr);
+	if (!ret)
+		pthread_setname_np(e->thread, "softhca-engine");
+	return -ret;
+}
+
+int engine_start(struct process *p)
+{
+	struct engine *e = aligned_alloc(_Alignof(struct engine), sizeof(*e));
+	cpu_set_t cpus;
+	int ret;
+
+	if (!e)
+		return -ENOMEM;
+	*e = (struct engine){
+		.process = p,
+		.wake = p->wake,
+		.spin_min_ns = SPIN_MIN_NS,
+		.spin_max_ns = SPIN_MAX_NS,
+		.distrust_ns = DISTRUST_MIN_NS,
+	};
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) < FEW_CPUS) {
+		e->spin_min_ns = FEW_SPIN_MIN_NS;
+		e->spin_max_ns = FEW_SPIN_MAX_NS;
+	}
+	atomic_store(e->wake, SLOT_AWAKE);
+	p->engine = e;
+	ret = engine_spawn(e);
+	if (ret) {
+		p->engine = NULL;
+		free(e);
+	}
+	return ret;
+}
+
+void engine_stop(struct process *p)
+{
+	struct engine *e = p->engine;
+
+	atomic_store(&e->stop, true);
+	/* The engine looks at 'stop' after each of its stores to the word, and waits only while the
+	 * word is what it stored. */
+	atomic_store(e->wake, SLOT_AWAKE);
+	syscall(SYS_futex, e->wake, FUTEX_WAKE, INT_MAX);
+	pthread_join(e->thread, NULL);
+	p->engine = NULL;
+	free(e);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The handler of SIGSEGV and SIGBUS.  It must see each fault before the program's own handler does,
+ * because the device touches registered memory that the program may have unmapped.  The program
+ * still sets and reads its handler as if ours were not there: sigaction() for these two signals
+ * comes here.
+ */
+#pragma once
+
+#include <signal.h>
+#include <stdbool.h>
+
+/* Installs the handler; what was installed becomes the program's.  Idempotent. */
+int fault_install(void);
+/* Is this one of the two signals? */
+bool fault_is_ours(int signum);
+/* As sigaction(2), for a signal with fault_is_ours. */
+int fault_sigaction(int signum, const struct sigaction *act, struct sigaction *oldact);
+/* In a child of fork(2). */
+void fault_fork_child(void);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One open /dev/infiniband/uverbs<N>: what the kernel calls a uverbs file with its context.  The
+ * descriptor is a memfd, so that the program maps UAR pages natively and we map the same pages.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "driver/cdev_file.h"
+#include "driver/process.h"
+#include "driver/uverbs_object.h"
+
+#define UVERBS_PAGE	  4096u
+#define UVERBS_FILE_BYTES (64u << 20) /* sparse; every mmap offset lies below */
+/* UAR pages begin above the offsets that encode an mmap command (command << 8 | index pages). */
+#define UVERBS_UAR_FIRST 0x1000u
+#define UVERBS_UARS	 4096u
+
+/* Character device numbers of the uverbs class. */
+#define UVERBS_MAJOR 231u
+#define UVERBS_MINOR 192u
+
+struct uchannel;
+
+struct ufile {
+	struct cdev_file cdev;
+	struct process *process;
+	struct hca *hca;
+	uint8_t *pages; /* our view of the memfd, UVERBS_FILE_BYTES */
+
+	/* One control call at a time; never taken on the data path. */
+	pthread_mutex_t lock;
+	bool context; /* GET_CONTEXT succeeded */
+	struct uchannel *async;
+	struct uobj_table objects;
+	uint64_t uar_used[UVERBS_UARS / 64];
+};
+
+/* An opener of cdev.c: a descriptor, or negative errno. */
+int uverbs_file_open(const char *name, int flags);
+extern const struct cdev_ops uverbs_file_ops;

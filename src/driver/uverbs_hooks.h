@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From a program's verbs call to the device's object: the way the hooks take after libmlx5 has
+ * written a ring.  Named by command descriptor and handle, which both come from structs of the
+ * program; an unknown one is ignored.  No locks: two array look-ups.
+ */
+#pragma once
+
+#include <stdint.h>
+
+void uverbs_qp_doorbell(int cmd_fd, uint32_t handle);
+void uverbs_qp_recv_posted(int cmd_fd, uint32_t handle);
+/* Receives of an SRQ are fetched when a message needs one; nobody waits for them before. */
+static inline void uverbs_srq_posted(int cmd_fd, uint32_t handle)
+{
+	(void)cmd_fd;
+	(void)handle;
+}
+void uverbs_cq_doorbell(int cmd_fd, uint32_t handle);

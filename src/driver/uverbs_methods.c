@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The ioctl methods of the device: which attributes each takes, as data.  Numbers, sizes and what
+ * is optional are those of the kernel's uverbs and mlx5_ib.
+ */
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
+
+#include "driver/uverbs_objects.h"
+
+#define OPT	 .optional = 1
+#define IN(n)	 ATTR_PTR_IN, .min = (n), .max = (n)
+#define OUT(n)	 ATTR_PTR_OUT, .min = (n), .max = (n)
+#define IN_MIN(n)  ATTR_PTR_IN, .min = (n), .max = UINT16_MAX
+#define OUT_MIN(n) ATTR_PTR_OUT, .min = (n), .max = UINT16_MAX
+/* A number that libraries send as 4 or as 8 bytes. */
+#define CONST_IN   ATTR_PTR_IN, .min = 4, .max = 8
+#define IDR(what)  ATTR_IDR, .object = (what)
+#define CHANNEL(k) ATTR_FD, .object = (k)
+
+static const struct attr_spec invoke_write_attrs[] = {
+	{UVERBS_ATTR_CORE_IN, IN_MIN(4), OPT},
+	{UVERBS_ATTR_CORE_OUT, OUT_MIN(0), OPT},
+	{UVERBS_ATTR_WRITE_CMD, CONST_IN},
+};
+
+static const struct attr_spec info_handles_attrs[] = {
+	{UVERBS_ATTR_INFO_OBJECT_ID, CONST_IN},
+	{UVERBS_ATTR_INFO_TOTAL_HANDLES, OUT(4), OPT},
+	{UVERBS_ATTR_INFO_HANDLES_LIST, OUT_MIN(4)},
+};
+
+static const struct attr_spec get_context_attrs[] = {
+	{UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, OUT(4), OPT},
+	{UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, OUT(8), OPT},
+};
+
+static const struct attr_spec query_context_attrs[] = {
+	{UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS, OUT(4), OPT},
+	{UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT, OUT(8), OPT},
+	{MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX, ATTR_PTR_OUT, OPT,
+	 .min = offsetof(struct mlx5_ib_alloc_ucontext_resp, dump_fill_mkey) + 4,
+	 .max = UINT16_MAX},
+};
+
+static const struct attr_spec query_port_attrs[] = {
+	{UVERBS_ATTR_QUERY_PORT_PORT_NUM, CONST_IN},
+	{UVERBS_ATTR_QUERY_PORT_RESP, ATTR_PTR_OUT,
+	 .min = offsetof(struct ib_uverbs_query_port_resp_ex, reserved), .max = UINT16_MAX},
+};
+
+static const struct attr_spec query_port_mlx5_attrs[] = {
+	{MLX5_IB_ATTR_QUERY_PORT_PORT_NUM, IN(4)},
+	{MLX5_IB_ATTR_QUERY_PORT, ATTR_PTR_OUT,
+	 .min = offsetof(struct mlx5_ib_uapi_query_port, reg_c0) + sizeof(struct mlx5_ib_uapi_reg),
+	 .max = UINT16_MAX},
+};
+
+static const struct attr_spec query_gid_table_attrs[] = {
+	{UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE, CONST_IN},
+	{UVERBS_ATTR_QUERY_GID_TABLE_FLAGS, CONST_IN, OPT},
+	{UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES, OUT_MIN(0)},
+	{UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, OUT(8)},
+};
+
+static const struct attr_spec query_gid_entry_attrs[] = {
+	{UVERBS_ATTR_QUERY_GID_ENTRY_PORT, CONST_IN},
+	{UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX, CONST_IN},
+	{UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS, CONST_IN, OPT},
+	{UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, ATTR_PTR_OUT,
+	 .min = sizeof(struct ib_uverbs_gid_entry), .max = UINT16_MAX},
+};
+
+static const struct attr_spec pd_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_PD_HANDLE, IDR(UOBJ_PD)},
+};
+
+static const struct attr_spec pd_query_attrs[] = {
+	{MLX5_IB_ATTR_QUERY_PD_HANDLE, IDR(UOBJ_PD)},
+	{MLX5_IB_ATTR_QUERY_PD_RESP_PDN, OUT(4)},
+};
+
+static const struct attr_spec mr_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_MR_HANDLE, IDR(UOBJ_MR)},
+};
+
+static const struct attr_spec query_mr_attrs[] = {
+	{UVERBS_ATTR_QUERY_MR_HANDLE, IDR(UOBJ_MR)},
+	{UVERBS_ATTR_QUERY_MR_RESP_LKEY, OUT(4)},
+	{UVERBS_ATTR_QUERY_MR_RESP_RKEY, OUT(4)},
+	{UVERBS_ATTR_QUERY_MR_RESP_LENGTH, OUT(8)},
+	{UVERBS_ATTR_QUERY_MR_RESP_IOVA, OUT(8), OPT},
+};
+
+static const struct attr_spec ah_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_AH_HANDLE, IDR(UOBJ_AH)},
+};
+
+static const struct attr_spec cq_create_attrs[] = {
+	{UVERBS_ATTR_CREATE_CQ_HANDLE, ATTR_IDR_NEW},
+	{UVERBS_ATTR_CREATE_CQ_CQE, IN(4)},
+	{UVERBS_ATTR_CREATE_CQ_USER_HANDLE, IN(8)},
+	{UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL, CHANNEL(UCHANNEL_COMP), OPT},
+	{UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, IN(4)},
+	{UVERBS_ATTR_CREATE_CQ_FLAGS, CONST_IN, OPT},
+	{UVERBS_ATTR_CREATE_CQ_RESP_CQE, OUT(4)},
+	{UVERBS_ATTR_CREATE_CQ_EVENT_FD, CHANNEL(UCHANNEL_ASYNC), OPT},
+};
+
+static const struct attr_spec cq_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_CQ_HANDLE, IDR(UOBJ_CQ)},
+	{UVERBS_ATTR_DESTROY_CQ_RESP, OUT(sizeof(struct ib_uverbs_destroy_cq_resp))},
+};
+
+/*
+ * XRC domains and indirection tables do not exist as objects yet, so no handle can be valid: their
+ * attributes answer as the kernel does for a handle that was never given out.
+ */
+static const struct attr_spec qp_create_attrs[] = {
+	{UVERBS_ATTR_CREATE_QP_HANDLE, ATTR_IDR_NEW},
+	{UVERBS_ATTR_CREATE_QP_XRCD_HANDLE, IDR(UOBJ_NONE), OPT},
+	{UVERBS_ATTR_CREATE_QP_PD_HANDLE, IDR(UOBJ_PD), OPT},
+	{UVERBS_ATTR_CREATE_QP_SRQ_HANDLE, IDR(UOBJ_SRQ), OPT},
+	{UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, IDR(UOBJ_CQ), OPT},
+	{UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, IDR(UOBJ_CQ), OPT},
+	{UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE, IDR(UOBJ_NONE), OPT},
+	{UVERBS_ATTR_CREATE_QP_USER_HANDLE, IN(8)},
+	{UVERBS_ATTR_CREATE_QP_CAP, ATTR_PTR_IN, .zero_trailing = 1,
+	 .min = sizeof(struct ib_uverbs_qp_cap), .max = sizeof(struct ib_uverbs_qp_cap)},
+	{UVERBS_ATTR_CREATE_QP_TYPE, CONST_IN},
+	{UVERBS_ATTR_CREATE_QP_FLAGS, CONST_IN, OPT},
+	{UVERBS_ATTR_CREATE_QP_SOURCE_QPN, IN(4), OPT},
+	{UVERBS_ATTR_CREATE_QP_EVENT_FD, CHANNEL(UCHANNEL_ASYNC), OPT},
+	{UVERBS_ATTR_CREATE_QP_RESP_CAP, ATTR_PTR_OUT, .min = sizeof(struct ib_uverbs_qp_cap),
+	 .max = UINT16_MAX},
+	{UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, OUT(4)},
+};
+
+static const struct attr_spec qp_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_QP_HANDLE, IDR(UOBJ_QP)},
+	{UVERBS_ATTR_DESTROY_QP_RESP, OUT(sizeof(struct ib_uverbs_destroy_qp_resp))},
+};
+
+static const struct attr_spec srq_create_attrs[] = {
+	{UVERBS_ATTR_CREATE_SRQ_HANDLE, ATTR_IDR_NEW},
+	{UVERBS_ATTR_CREATE_SRQ_PD_HANDLE, IDR(UOBJ_PD)},
+	{UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE, IDR(UOBJ_NONE), OPT},
+	{UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE, IDR(UOBJ_CQ), OPT},
+	{UVERBS_ATTR_CREATE_SRQ_USER_HANDLE, IN(8)},
+	{UVERBS_ATTR_CREATE_SRQ_MAX_WR, IN(4)},
+	{UVERBS_ATTR_CREATE_SRQ_MAX_SGE, IN(4)},
+	{UVERBS_ATTR_CREATE_SRQ_LIMIT, IN(4)},
+	{UVERBS_ATTR_CREATE_SRQ_MAX_NUM_TAGS, IN(4), OPT},
+	{UVERBS_ATTR_CREATE_SRQ_TYPE, CONST_IN},
+	{UVERBS_ATTR_CREATE_SRQ_EVENT_FD, CHANNEL(UCHANNEL_ASYNC), OPT},
+	{UVERBS_ATTR_CREATE_SRQ_RESP_MAX_WR, OUT(4)},
+	{UVERBS_ATTR_CREATE_SRQ_RESP_MAX_SGE, OUT(4)},
+	{UVERBS_ATTR_CREATE_SRQ_RESP_SRQ_NUM, OUT(4), OPT},
+};
+
+static const struct attr_spec srq_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_SRQ_HANDLE, IDR(UOBJ_SRQ)},
+	{UVERBS_ATTR_DESTROY_SRQ_RESP, OUT(sizeof(struct ib_uverbs_destroy_srq_resp))},
+};
+
+static const struct attr_spec async_alloc_attrs[] = {
+	{UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE, ATTR_FD_NEW},
+};
+
+static const struct attr_spec uar_alloc_attrs[] = {
+	{MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, ATTR_IDR_NEW},
+	{MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE, CONST_IN},
+	{MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, OUT(8)},
+	{MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, OUT(4)},
+	{MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, OUT(4)},
+};
+
+static const struct attr_spec uar_destroy_attrs[] = {
+	{MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, IDR(UOBJ_UAR)},
+};
+
+/* Sizes of the smallest PRM mailboxes: opcode to op_mod, and status with syndrome. */
+static const struct attr_spec devx_other_attrs[] = {
+	{MLX5_IB_ATTR_DEVX_OTHER_CMD_IN, IN_MIN(8)},
+	{MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, OUT_MIN(8)},
+};
+
+#define METHOD(object_id, method_id, fn, list)                                           \
+	{.object = (object_id), .method = (method_id), .name = #method_id, .attrs = list, \
+	 .nattrs = array_size(list), .run = fn}
+#define EARLY_METHOD(object_id, method_id, fn, list)                                     \
+	{.object = (object_id), .method = (method_id), .name = #method_id, .attrs = list, \
+	 .nattrs = array_size(list), .run = fn, .before_context = true}
+
+static const struct method_spec methods[] = {
+	EARLY_METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE, method_invoke_write,
+		     invoke_write_attrs),
+	METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INFO_HANDLES, method_info_handles,
+	       info_handles_attrs),
+	METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, method_query_port,
+	       query_port_attrs),
+	EARLY_METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT, method_get_context,
+		     get_context_attrs),
+	METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT, method_query_context,
+	       query_context_attrs),
+	METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE, method_query_gid_table,
+	       query_gid_table_attrs),
+	METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY, method_query_gid_entry,
+	       query_gid_entry_attrs),
+	METHOD(UVERBS_OBJECT_DEVICE, MLX5_IB_METHOD_QUERY_PORT, method_query_port_mlx5,
+	       query_port_mlx5_attrs),
+	METHOD(UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, method_destroy, pd_destroy_attrs),
+	METHOD(UVERBS_OBJECT_PD, MLX5_IB_METHOD_PD_QUERY, method_pd_query, pd_query_attrs),
+	METHOD(UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, method_cq_create, cq_create_attrs),
+	METHOD(UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_DESTROY, method_cq_destroy, cq_destroy_attrs),
+	METHOD(UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, method_qp_create, qp_create_attrs),
+	METHOD(UVERBS_OBJECT_QP, UVERBS_METHOD_QP_DESTROY, method_qp_destroy, qp_destroy_attrs),
+	METHOD(UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, method_srq_create, srq_create_attrs),
+	METHOD(UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_DESTROY, method_srq_destroy,
+	       srq_destroy_attrs),
+	METHOD(UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, method_destroy, ah_destroy_attrs),
+	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, method_destroy, mr_destroy_attrs),
+	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, method_query_mr, query_mr_attrs),
+	METHOD(UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC, method_async_alloc,
+	       async_alloc_attrs),
+	METHOD(MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, method_uar_alloc,
+	       uar_alloc_attrs),
+	METHOD(MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, method_uar_destroy,
+	       uar_destroy_attrs),
+	METHOD(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER, method_devx_other,
+	       devx_other_attrs),
+};
+
+const struct method_spec *uverbs_method(uint16_t object, uint16_t method)
+{
+	for (size_t i = 0; i < array_size(methods); i++)
+		if (methods[i].object == object && methods[i].method == method)
+			return &methods[i];
+	return NULL;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The objects of a uverbs file: a table from handle to object.  Handles come from the program, so
+ * every look checks range and type.
+ *
+ * Writers hold the file's lock.  uobj_peek is for the data path: no lock, inside rcu_enter; an
+ * object is freed only after it left the table and a grace period passed.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+struct uchannel;
+struct ufile;
+
+enum uobj_type {
+	UOBJ_NONE,
+	UOBJ_PD,
+	UOBJ_MR,
+	UOBJ_CQ,
+	UOBJ_SRQ,
+	UOBJ_QP,
+	UOBJ_AH,
+	UOBJ_UAR,
+	UOBJ_TYPES,
+};
+
+struct uobj {
+	enum uobj_type type;
+	uint32_t handle;
+	uint32_t users; /* objects that name this one; > 0 is busy */
+	struct ufile *file;
+	/* CQ, SRQ and QP: where asynchronous events go, under which name, and how many went. */
+	struct uchannel *async;
+	uint64_t user_handle;
+	uint32_t async_events; /* the channel's lock */
+};
+
+#define UOBJ_CHUNK_SHIFT 10
+#define UOBJ_CHUNK	 (1u << UOBJ_CHUNK_SHIFT)
+#define UOBJ_CHUNKS	 (1u << 12)
+
+struct uobj_chunk {
+	_Atomic(struct uobj *) slot[UOBJ_CHUNK];
+};
+
+struct uobj_table {
+	_Atomic(struct uobj_chunk *) chunk[UOBJ_CHUNKS];
+	uint32_t limit; /* handles below were given out at least once */
+	uint32_t *free; /* stack of handles given back */
+	uint32_t nfree;
+	uint32_t free_room;
+};
+
+/* Gives obj a handle and publishes it: the object must be complete.  -ENOMEM. */
+int uobj_publish(struct ufile *file, struct uobj *obj, enum uobj_type type) must_check;
+/* Takes it out and waits until no reader can see it; the caller then frees it. */
+void uobj_unpublish(struct uobj *obj);
+/* NULL with *err -ENOENT (no such handle) or -EINVAL (of another type), as the kernel. */
+struct uobj *uobj_find(struct ufile *file, enum uobj_type type, uint64_t handle, int *err);
+struct uobj *uobj_peek(struct uobj_table *t, enum uobj_type type, uint32_t handle);
+void uobj_table_release(struct uobj_table *t);

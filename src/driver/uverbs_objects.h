@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The object families: their records, and the methods and commands each family implements
+ * (uverbs_<family>.c), which the tables of uverbs_methods.c and uverbs_write.c name.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "adapter/adapter.h"
+#include "driver/uverbs_cmd.h"
+
+struct ib_uverbs_ah_attr;
+
+/* Each record begins with its uobj, so that free(uobj) frees the record. */
+struct upd {
+	struct uobj uobj;
+	uint32_t pdn;
+};
+
+struct umr {
+	struct uobj uobj;
+	struct upd *pd;
+	struct mkey *mkey;
+	struct mkey_attr attr;
+};
+
+struct ucq {
+	struct uobj uobj;
+	struct cq *cq;
+	struct uchannel *comp; /* or NULL */
+	uint32_t comp_events;  /* the channel's lock */
+	uint32_t entries;
+	uint32_t cqe_bytes;
+};
+
+struct usrq {
+	struct uobj uobj;
+	struct upd *pd;
+	struct srq *srq;
+	uint32_t max_wr;
+	uint32_t max_sge;
+};
+
+struct uqp {
+	struct uobj uobj;
+	struct upd *pd;
+	struct ucq *send_cq;
+	struct ucq *recv_cq;
+	struct usrq *srq; /* or NULL */
+	struct qp *qp;
+	enum ib_qp_type type;
+	uint32_t max_recv_wr; /* of the ring as it is, which query reports */
+	uint32_t max_recv_sge;
+	bool sq_sig_all;
+};
+
+struct uah {
+	struct uobj uobj;
+	struct upd *pd;
+};
+
+struct uuar {
+	struct uobj uobj;
+	uint32_t page;
+};
+
+/* What a destroy method answers with. */
+struct uevents {
+	uint32_t comp;
+	uint32_t async;
+};
+
+/*
+ * Destroys obj and frees it; events (may be NULL) gets what was reported to the program and not
+ * taken back.  -EBUSY while something uses it.
+ */
+int uobj_destroy(struct uobj *obj, struct uevents *events);
+/* The families' parts, called by it: obj is unpublished already and nothing uses it; its memory is
+ * freed by the caller. */
+void upd_free(struct uobj *obj);
+void umr_free(struct uobj *obj);
+void ucq_free(struct uobj *obj);
+void usrq_free(struct uobj *obj);
+void uqp_free(struct uobj *obj);
+void uah_free(struct uobj *obj);
+void uuar_free(struct uobj *obj);
+
+/* Remembers where the asynchronous events of obj go: the attribute's channel, or the file's. */
+void uobj_bind_async(struct uobj *obj, struct ufile *file, struct uchannel *channel);
+/* Before the object was published. */
+void uobj_unbind_async(struct uobj *obj);
+/* The upcalls of CQ, SRQ and QP for asynchronous events; user is the uobj. */
+void uobj_async(void *user, enum ib_event event);
+
+/* ---- shared checks ---- */
+
+#define UVERBS_PORTS 1u
+
+const struct registry_port *ufile_port(const struct ufile *f);
+/* GID table and P_Key table lengths that the port reports. */
+uint32_t uport_gids(const struct registry_port *port);
+uint32_t uport_pkeys(const struct registry_port *port);
+uint32_t uverbs_comp_vectors(void);
+/*
+ * Checks address handle attributes against the port and decodes them; resolves the destination MAC
+ * on Ethernet.  Negative errno as ib_core.
+ */
+int uah_decode(const struct ufile *f, const struct ib_uverbs_ah_attr *in,
+	       struct ib_ah *out) must_check;
+
+/*
+ * Is the memory of the program there, and writable if asked?  Makes it resident, as pinning would.
+ * -EFAULT if not, -EINVAL for an empty or wrapping range.
+ */
+int umem_populate(uint64_t start, uint64_t length, bool write) must_check;
+
+/* ---- ioctl methods ---- */
+
+int method_invoke_write(struct ureq *req);
+int method_get_context(struct ureq *req);
+int method_query_context(struct ureq *req);
+int method_query_port(struct ureq *req);
+int method_query_port_mlx5(struct ureq *req);
+int method_query_gid_table(struct ureq *req);
+int method_query_gid_entry(struct ureq *req);
+int method_info_handles(struct ureq *req);
+int method_destroy(struct ureq *req); /* object in attribute 0, no answer */
+int method_pd_query(struct ureq *req);
+int method_query_mr(struct ureq *req);
+int method_cq_create(struct ureq *req);
+int method_cq_destroy(struct ureq *req);
+int method_qp_create(struct ureq *req);
+int method_qp_destroy(struct ureq *req);
+int method_srq_create(struct ureq *req);
+int method_srq_destroy(struct ureq *req);
+int method_async_alloc(struct ureq *req);
+int method_uar_alloc(struct ureq *req);
+int method_uar_destroy(struct ureq *req);
+int method_devx_other(struct ureq *req);
+
+/* ---- commands ---- */
+
+int cmd_get_context(struct ureq *req);
+int cmd_query_device(struct ureq *req);
+int cmd_query_device_ex(struct ureq *req);
+int cmd_query_port(struct ureq *req);
+int cmd_alloc_pd(struct ureq *req);
+int cmd_dealloc_pd(struct ureq *req);
+int cmd_reg_mr(struct ureq *req);
+int cmd_rereg_mr(struct ureq *req);
+int cmd_dereg_mr(struct ureq *req);
+int cmd_create_comp_channel(struct ureq *req);
+int cmd_create_cq(struct ureq *req);
+int cmd_create_cq_ex(struct ureq *req);
+int cmd_resize_cq(struct ureq *req);
+int cmd_destroy_cq(struct ureq *req);
+int cmd_create_qp(struct ureq *req);
+int cmd_create_qp_ex(struct ureq *req);
+int cmd_modify_qp(struct ureq *req);
+int cmd_modify_qp_ex(struct ureq *req);
+int cmd_query_qp(struct ureq *req);
+int cmd_destroy_qp(struct ureq *req);
+int cmd_create_srq(struct ureq *req);
+int cmd_modify_srq(struct ureq *req);
+int cmd_query_srq(struct ureq *req);
+int cmd_destroy_srq(struct ureq *req);
+int cmd_create_ah(struct ureq *req);
+int cmd_destroy_ah(struct ureq *req);

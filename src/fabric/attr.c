@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Tables of attribute names and the parser of their paths. */
+#include "fabric/attr.h"
+
+#include <ctype.h>
+#include <string.h>
+
+const char *const port_attr_name[PORT_ATTRS] = {
+	[ATTR_LID] = "lid",
+	[ATTR_LID_MASK_COUNT] = "lid_mask_count",
+	[ATTR_SM_LID] = "sm_lid",
+	[ATTR_SM_SL] = "sm_sl",
+	[ATTR_STATE] = "state",
+	[ATTR_PHYS_STATE] = "phys_state",
+	[ATTR_RATE] = "rate",
+	[ATTR_CAP_MASK] = "cap_mask",
+	[ATTR_LINK_LAYER] = "link_layer",
+};
+
+#define LIVE(name, counter)      \
+	{                        \
+		name, counter, 0 \
+	}
+#define FIXED(name, value)                 \
+	{                                  \
+		name, COUNTER_FIXED, value \
+	}
+
+/* Names of PortCounters and PortCountersExtended (IBTA 16.1.3, 16.1.4) as the kernel spells them.
+ */
+const struct counter_attr counter_attrs[] = {
+	LIVE("port_xmit_data", PORT_XMIT_DATA),
+	LIVE("port_rcv_data", PORT_RCV_DATA),
+	LIVE("port_xmit_packets", PORT_XMIT_PACKETS),
+	LIVE("port_rcv_packets", PORT_RCV_PACKETS),
+	LIVE("unicast_xmit_packets", PORT_UNICAST_XMIT_PACKETS),
+	LIVE("unicast_rcv_packets", PORT_UNICAST_RCV_PACKETS),
+	LIVE("multicast_xmit_packets", PORT_MULTICAST_XMIT_PACKETS),
+	LIVE("multicast_rcv_packets", PORT_MULTICAST_RCV_PACKETS),
+	LIVE("port_xmit_discards", PORT_XMIT_DISCARDS),
+	LIVE("port_rcv_errors", PORT_RCV_ERRORS),
+	FIXED("symbol_error", 0),
+	FIXED("link_error_recovery", 0),
+	FIXED("link_downed", 0),
+	FIXED("port_rcv_remote_physical_errors", 0),
+	FIXED("port_rcv_switch_relay_errors", 0),
+	FIXED("port_xmit_constraint_errors", 0),
+	FIXED("port_rcv_constraint_errors", 0),
+	FIXED("local_link_integrity_errors", 0),
+	FIXED("excessive_buffer_overrun_errors", 0),
+	FIXED("VL15_dropped", 0),
+	FIXED("port_xmit_wait", 0),
+};
+const uint32_t ncounter_attrs = array_size(counter_attrs);
+
+/* Names of mlx5's hw_counters.  lifespan is the driver's refresh period in milliseconds. */
+const struct counter_attr hw_counter_attrs[] = {
+	LIVE("duplicate_request", HW_DUPLICATE_REQUEST),
+	LIVE("implied_nak_seq_err", HW_IMPLIED_NAK_SEQ_ERR),
+	FIXED("lifespan", 10),
+	LIVE("local_ack_timeout_err", HW_LOCAL_ACK_TIMEOUT_ERR),
+	FIXED("np_cnp_sent", 0),
+	FIXED("np_ecn_marked_roce_packets", 0),
+	LIVE("out_of_buffer", HW_OUT_OF_BUFFER),
+	LIVE("out_of_sequence", HW_OUT_OF_SEQUENCE),
+	LIVE("packet_seq_err", HW_PACKET_SEQ_ERR),
+	LIVE("req_cqe_error", HW_REQ_CQE_ERROR),
+	LIVE("req_cqe_flush_error", HW_REQ_CQE_FLUSH_ERROR),
+	LIVE("req_remote_access_errors", HW_REQ_REMOTE_ACCESS_ERRORS),
+	LIVE("req_remote_invalid_request", HW_REQ_REMOTE_INVALID_REQUEST),
+	LIVE("resp_cqe_error", HW_RESP_CQE_ERROR),
+	LIVE("resp_cqe_flush_error", HW_RESP_CQE_FLUSH_ERROR),
+	LIVE("resp_local_length_error", HW_RESP_LOCAL_LENGTH_ERROR),
+	LIVE("resp_remote_access_errors", HW_RESP_REMOTE_ACCESS_ERRORS),
+	LIVE("rnr_nak_retry_err", HW_RNR_NAK_RETRY_ERR),
+	FIXED("roce_adp_retrans", 0),
+	FIXED("roce_adp_retrans_to", 0),
+	FIXED("roce_slow_restart", 0),
+	FIXED("roce_slow_restart_cnps", 0),
+	FIXED("roce_slow_restart_trans", 0),
+	FIXED("rp_cnp_handled", 0),
+	FIXED("rp_cnp_ignored", 0),
+	LIVE("rx_atomic_requests", HW_RX_ATOMIC_REQUESTS),
+	FIXED("rx_icrc_encapsulated", 0),
+	LIVE("rx_read_requests", HW_RX_READ_REQUESTS),
+	LIVE("rx_write_requests", HW_RX_WRITE_REQUESTS),
+};
+const uint32_t nhw_counter_attrs = array_size(hw_counter_attrs);
+
+static bool counter_find(const struct counter_attr *table, uint32_t n, const char *name,
+			 uint32_t *index)
+{
+	for (*index = 0; *index < n; ++*index)
+		if (!strcmp(table[*index].name, name))
+			return true;
+	return false;
+}
+
+/* A table index as the kernel names its files: decimal, no leading zero. */
+static bool index_parse(const char *s, uint32_t limit, uint32_t *index)
+{
+	*index = 0;
+	if (!*s || (s[0] == '0' && s[1]))
+		return false;
+	for (; *s; s++) {
+		if (!isdigit((unsigned char)*s))
+			return false;
+		*index = *index * 10 + (uint32_t)(*s - '0');
+		if (*index >= limit)
+			return false;
+	}
+	return true;
+}
+
+static bool prefix(const char **s, const char *with)
+{
+	size_t n = strlen(with);
+
+	if (strncmp(*s, with, n))
+		return false;
+	*s += n;
+	return true;
+}
+
+bool attr_parse(const char *path, struct attr *out)
+{
+	static const char dir[] = "/infiniband/";
+	const char *p = NULL;
+	const char *end;
+
+	for (const char *q = path; (q = strstr(q, dir)); q++)
+		p = q;
+	if (!p)
+		return false;
+	p += strlen(dir);
+	end = strchr(p, '/');
+	if (!end || (size_t)(end - p) >= sizeof(out->hca) || end == p)
+		return false;
+	memset(out->hca, 0, sizeof(out->hca));
+	memcpy(out->hca, p, (size_t)(end - p));
+	p = end;
+	if (!prefix(&p, "/ports/1/"))
+		return false;
+	if (prefix(&p, "counters/")) {
+		out->group = GROUP_COUNTERS;
+		return counter_find(counter_attrs, ncounter_attrs, p, &out->index);
+	}
+	if (prefix(&p, "hw_counters/")) {
+		out->group = GROUP_HW_COUNTERS;
+		return counter_find(hw_counter_attrs, nhw_counter_attrs, p, &out->index);
+	}
+	if (prefix(&p, "gids/")) {
+		out->group = GROUP_GIDS;
+		return index_parse(p, REGISTRY_GIDS, &out->index);
+	}
+	if (prefix(&p, "pkeys/")) {
+		out->group = GROUP_PKEYS;
+		return index_parse(p, REGISTRY_PKEYS, &out->index);
+	}
+	out->group = GROUP_PORT;
+	for (out->index = 0; out->index < PORT_ATTRS; out->index++)
+		if (!strcmp(port_attr_name[out->index], p))
+			return true;
+	return false;
+}

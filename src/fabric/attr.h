@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The names of a port's attributes, below .../infiniband/<hca>/ports/1/.  The daemon writes files
+ * by these tables and renders their text; clients use them to tell which paths are worth asking
+ * about.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "wire/registry.h"
+
+enum port_attr {
+	ATTR_LID,
+	ATTR_LID_MASK_COUNT,
+	ATTR_SM_LID,
+	ATTR_SM_SL,
+	ATTR_STATE,
+	ATTR_PHYS_STATE,
+	ATTR_RATE,
+	ATTR_CAP_MASK,
+	ATTR_LINK_LAYER,
+	PORT_ATTRS,
+};
+
+extern const char *const port_attr_name[PORT_ATTRS];
+
+/*
+ * A file of counters/ or hw_counters/.  What the software device cannot suffer (a symbol error, a
+ * congestion notification) reads as the constant that idle hardware shows.
+ */
+struct counter_attr {
+	const char *name;
+	int32_t counter; /* enum port_counter, or COUNTER_FIXED */
+	uint32_t fixed;
+};
+
+#define COUNTER_FIXED (-1)
+
+extern const struct counter_attr counter_attrs[];
+extern const uint32_t ncounter_attrs;
+extern const struct counter_attr hw_counter_attrs[];
+extern const uint32_t nhw_counter_attrs;
+
+enum attr_group { GROUP_PORT, GROUP_COUNTERS, GROUP_HW_COUNTERS, GROUP_GIDS, GROUP_PKEYS };
+
+struct attr {
+	char hca[16];
+	enum attr_group group;
+	uint32_t index; /* in the group's table; for GIDs and P_Keys the table index */
+};
+
+/* Does the path name a live attribute?  It is "sys/class/infiniband/..." without a leading slash,
+ * or any other way through the tree to the same place. */
+bool attr_parse(const char *path, struct attr *out) must_check;

@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A process's end of its connection.  One thread, the control thread, reads everything that the
+ * daemon sends: it hands replies to the threads that wait for them, and notifications to the
+ * upcalls.  When the connection ends, all waiters get -ECONNRESET and later calls fail at once.
+ */
+#include "fabric/client.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "fabric/attr.h"
+#include "fabric/environment.h"
+#include "fabric/link.h"
+#include "fabric/rundir.h"
+
+/* Static TLS of the program comes out of this too. */
+#define CONTROL_STACK_BYTES (256u << 10)
+
+/* A thread that waits for a reply; lives on its stack. */
+struct waiter {
+	struct waiter *next;
+	struct msg *m; /* request, then reply */
+	int fds[MSG_MAX_FDS];
+	uint32_t seq;
+	int result;
+	bool done;
+};
+
+struct fabric_client {
+	int sock;
+	uint16_t slot;
+	uint32_t nports;
+	uint32_t rows[SLOT_HCAS];
+	const struct registry *registry;
+	size_t registry_bytes;
+	struct slot *slots;
+	size_t slots_bytes;
+	struct fabric_client_ops ops;
+	pthread_t thread;
+	char dir[RUNDIR_BYTES];
+
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t answered;
+	struct waiter *waiters;
+	uint32_t seq;
+	bool lost;
+	bool closing;
+};
+
+const struct registry *fabric_registry(const struct fabric_client *c)
+{
+	return c->registry;
+}
+
+struct slot *fabric_slots(const struct fabric_client *c)
+{
+	return c->slots;
+}
+
+uint16_t fabric_slot(const struct fabric_client *c)
+{
+	return c->slot;
+}
+
+uint32_t fabric_host_ports(const struct fabric_client *c, uint32_t *rows, uint32_t max)
+{
+	for (uint32_t i = 0; i < c->nports && i < max; i++)
+		rows[i] = c->rows[i];
+	return c->nports;
+}
+
+/* ---- requests ---- */
+
+static int wait_answer(struct fabric_client *c, struct waiter *w)
+{
+	struct timespec limit;
+
+	clock_gettime(CLOCK_MONOTONIC, &limit);
+	limit.tv_sec += FABRIC_TIMEOUT_MS / 1000;
+	while (!w->done && !c->lost)
+		if (pthread_cond_timedwait(&c->answered, &c->lock, &limit))
+			break;
+	for (struct waiter **p = &c->waiters; *p; p = &(*p)->next) {
+		if (*p == w) {
+			*p = w->next;
+			break;
+		}
+	}
+	if (w->done)
+		return w->result;
+	return c->lost ? -ECONNRESET : -ETIMEDOUT;
+}
+
+static int client_call(struct fabric_client *c, struct msg *m, enum msg_type type,
+		       int fds[MSG_MAX_FDS])
+{
+	struct waiter w = {.m = m, .fds = {-1, -1}};
+	int cancel, ret;
+
+	/* A thread that is cancelled here would leave its stack in the list. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	pthread_mutex_lock(&c->lock);
+	if (c->lost) {
+		ret = -ECONNRESET;
+		goto unlock;
+	}
+	if (!++c->seq)
+		c->seq = 1; /* 0 marks notifications */
+	w.seq = c->seq;
+	w.next = c->waiters;
+	c->waiters = &w;
+	msg_prepare(m, type, MSG_REQUEST, w.seq, 0);
+	ret = msg_send(c->sock, m, NULL, 0, 0);
+	if (ret) {
+		w.done = true;
+		w.result = ret;
+	}
+	ret = wait_answer(c, &w);
+unlock:
+	pthread_mutex_unlock(&c->lock);
+	pthread_setcancelstate(cancel, NULL);
+	for (unsigned i = 0; i < MSG_MAX_FDS; i++)
+		fds[i] = w.fds[i];
+	if (ret)
+		msg_close_fds(fds);
+	return ret;
+}
+
+int64_t fabric_number_chunk(struct fabric_client *c, uint32_t kind)
+{
+	struct msg m = {.numbers.kind = kind};
+	int fds[MSG_MAX_FDS];
+	int ret = client_call(c, &m, MSG_NUMBERS, fds);
+
+	return ret ? ret : (int64_t)m.numbers_reply.first;
+}
+
+int fabric_open_channel(struct fabric_client *c, uint16_t peer, int *fd, size_t *bytes, int *side)
+{
+	struct msg m = {.peer.peer = peer};
+	int fds[MSG_MAX_FDS];
+	int ret = client_call(c, &m, MSG_CHANNEL, fds);
+
+	if (ret)
+		return ret;
+	*fd = fds[0];
+	*bytes = m.channel.bytes;
+	*side = (int)m.channel.side;
+	return 0;
+}
+
+/* ---- the control thread ---- */
+
+static void on_reply(struct fabric_client *c, const struct msg *m, int fds[MSG_MAX_FDS])
+{
+	pthread_mutex_lock(&c->lock);
+	for (struct waiter *w = c->waiters; w; w = w->next) {
+		if (w->seq != m->head.seq)
+			continue;
+		*w->m = *m;
+		for (unsigned i = 0; i < MSG_MAX_FDS; i++) {
+			w->fds[i] = fds[i];
+			fds[i] = -1;
+		}
+		w->result = m->head.status;
+		w->done = true;
+		pthread_cond_broadcast(&c->answered);
+		break;
+	}
+	pthread_mutex_unlock(&c->lock);
+	/* Nobody waits any more (timed out): the descriptors have no owner. */
+	msg_close_fds(fds);
+}
+
+static void on_gone(struct fabric_client *c, uint16_t peer)
+{
+	struct msg ack = {.peer.peer = peer};
+
+	c->ops.gone(c->ops.user, peer);
+	/* Only now may the daemon give that slot to somebody else.  No reply comes. */
+	msg_prepare(&ack, MSG_GONE, MSG_REQUEST, 1, 0);
+	if (msg_send(c->sock, &ack, NULL, 0, 0))
+		log_debug("cannot acknowledge the end of slot %u", peer);
+}
+
+static void on_note(struct fabric_client *c, const struct msg *m, int fds[MSG_MAX_FDS])
+{
+	switch (m->head.type) {
+	case MSG_CHANNEL:
+		if (m->channel.peer >= REGISTRY_SLOTS || m->channel.side > 1)
+			break;
+		c->ops.channel(c->ops.user, (uint16_t)m->channel.peer, fds[0], m->channel.bytes,
+			       (int)m->channel.side);
+		fds[0] = -1;
+		break;
+	case MSG_GONE:
+		if (m->peer.peer < REGISTRY_SLOTS)
+			on_gone(c, (uint16_t)m->peer.peer);
+		break;
+	case MSG_PORT:
+		if (m->port.row < c->registry->nports)
+			c->ops.port(c->ops.user, m->port.row, (enum ib_event)m->port.event);
+		break;
+	default:
+		break;
+	}
+	msg_close_fds(fds);
+}
+
+/* A daemon that was killed left its directory; whoever gets the lock first cleans up. */
+static void remove_remains(const char *dir)
+{
+	int lock = rundir_lock(dir, false);
+
+	if (lock < 0)
+		return;
+	rundir_remove(dir);
+	close(lock);
+}
+
+static void *control_thread(void *arg)
+{
+	struct fabric_client *c = arg;
+	bool closing;
+	struct msg m;
+	int fds[MSG_MAX_FDS];
+	int ret;
+
+	for (;;) {
+		ret = msg_recv(c->sock, &m, fds, 1u << MSG_REPLY | 1u << MSG_NOTE, 0);
+		if (ret == -EAGAIN)
+			continue;
+		if (ret)
+			break;
+		if (msg_kind(&m) == MSG_REPLY)
+			on_reply(c, &m, fds);
+		else
+			on_note(c, &m, fds);
+	}
+	pthread_mutex_lock(&c->lock);
+	c->lost = true;
+	closing = c->closing;
+	pthread_cond_broadcast(&c->answered);
+	pthread_mutex_unlock(&c->lock);
+	if (!closing) {
+		log_info("the fabric daemon is gone (%s)", strerror(-ret));
+		shutdown(c->sock, SHUT_RDWR);
+		remove_remains(c->dir);
+		c->ops.lost(c->ops.user);
+	}
+	return NULL;
+}
+
+static int thread_start(struct fabric_client *c)
+{
+	pthread_attr_t attr;
+	sigset_t all, old;
+	int ret;
+
+	ret = pthread_attr_init(&attr);
+	if (ret)
+		return -ret;
+	pthread_attr_setstacksize(&attr, CONTROL_STACK_BYTES);
+	/* The program's signals belong to the program's threads. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = pthread_create(&c->thread, &attr, control_thread, c);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return -ret;
+}
+
+/* ---- open and close ---- */
+
+static int map_segments(struct fabric_client *c, const struct msg_hello_reply *r, const int *fds)
+{
+	void *p;
+
+	if (r->nports > SLOT_HCAS || r->slot >= REGISTRY_SLOTS ||
+	    r->slots_bytes < REGISTRY_SLOTS * sizeof(struct slot) ||
+	    r->registry_bytes < sizeof(struct registry))
+		return -EBADMSG;
+	p = mmap(NULL, r->registry_bytes, PROT_READ, MAP_SHARED, fds[0], 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	c->registry = p;
+	c->registry_bytes = r->registry_bytes;
+	if (c->registry->magic != REGISTRY_MAGIC || c->registry->version != REGISTRY_VERSION)
+		return -EPROTO;
+	if (!range_inside(sizeof(struct registry),
+			  (uint64_t)c->registry->nports * sizeof(struct registry_port),
+			  r->registry_bytes))
+		return -EBADMSG;
+	p = mmap(NULL, r->slots_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds[1], 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	c->slots = p;
+	c->slots_bytes = r->slots_bytes;
+	c->slot = r->slot;
+	c->nports = r->nports;
+	for (uint32_t i = 0; i < c->nports; i++) {
+		if (r->rows[i] >= c->registry->nports)
+			return -EBADMSG;
+		c->rows[i] = r->rows[i];
+	}
+	return 0;
+}
+
+static void unmap_segments(struct fabric_client *c)
+{
+	if (c->slots)
+		munmap(c->slots, c->slots_bytes);
+	if (c->registry)
+		munmap((void *)(uintptr_t)c->registry, c->registry_bytes);
+}
+
+int fabric_client_open(const struct fabric_client_ops *ops, struct fabric_client **out)
+{
+	const struct fabric_environment *env = fabric_environment();
+	struct timeval forever = {0};
+	struct fabric_client *c;
+	pthread_condattr_t attr;
+	struct msg m = {0};
+	int fds[MSG_MAX_FDS];
+	int ret;
+
+	if (!env)
+		return -ENODEV;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	c->ops = *ops;
+	memcpy(c->dir, env->dir, sizeof(c->dir));
+	memcpy(m.hello.host, env->host, sizeof(m.hello.host));
+	c->sock = link_open(env->dir, env->daemon[0] ? env->daemon : NULL, &m, MSG_HELLO, fds);
+	if (c->sock < 0) {
+		ret = c->sock;
+		goto free_client;
+	}
+	c->sock = link_raise(c->sock, true);
+	setsockopt(c->sock, SOL_SOCKET, SO_RCVTIMEO, &forever, sizeof(forever));
+	ret = map_segments(c, &m.hello_reply, fds);
+	msg_close_fds(fds);
+	if (ret)
+		goto close_sock;
+
+	pthread_mutex_init(&c->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&c->answered, &attr);
+	pthread_condattr_destroy(&attr);
+	ret = thread_start(c);
+	if (ret)
+		goto destroy_lock;
+	*out = c;
+	return 0;
+
+destroy_lock:
+	pthread_cond_destroy(&c->answered);
+	pthread_mutex_destroy(&c->lock);
+close_sock:
+	unmap_segments(c);
+	close(c->sock);
+free_client:
+	free(c);
+	return ret;
+}
+
+void fabric_client_close(struct fabric_client *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->closing = true;
+	pthread_mutex_unlock(&c->lock);
+	shutdown(c->sock, SHUT_RDWR);
+	pthread_join(c->thread, NULL);
+	close(c->sock);
+	unmap_segments(c);
+	pthread_cond_destroy(&c->answered);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+void fabric_client_forget(struct fabric_client *c)
+{
+	/* Mappings and memory stay: what the child has inherited may still point there.  No
+	 * shutdown: that would end the parent's connection. */
+	close(c->sock);
+	c->sock = -1;
+}
+
+/* ---- attributes ---- */
+
+/*
+ * Under `softhca env` nothing holds the daemon but its users: a program that looks at the device
+ * tree holds it for its lifetime.
+ */
+static int hold_fabric(const struct fabric_environment *env)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static int lease = -1;
+	static pid_t owner;
+	int fds[MSG_MAX_FDS];
+	struct msg m;
+	int sock = 0;
+
+	pthread_mutex_lock(&lock);
+	if (lease < 0 || owner != getpid()) {
+		sock = link_open(env->dir, env->daemon[0] ? env->daemon : NULL, &m, MSG_LEASE, fds);
+		if (sock >= 0) {
+			lease = link_raise(sock, true);
+			owner = getpid();
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return sock < 0 ? sock : 0;
+}
+
+ssize_t fabric_read_attr(const char *path, char *buf, size_t size)
+{
+	const struct fabric_environment *env = fabric_environment();
+	int fds[MSG_MAX_FDS];
+	struct msg m = {0};
+	struct attr attr;
+	int sock;
+
+	if (!env)
+		return -ENODEV;
+	if (!strcmp(path, "."))
+		return hold_fabric(env);
+	if (!attr_parse(path, &attr) || strlen(path) >= sizeof(m.attr.path))
+		return -ENOENT;
+	memcpy(m.attr.host, env->host, sizeof(m.attr.host));
+	memcpy(m.attr.path, path, strlen(path) + 1);
+	sock = link_open(env->dir, NULL, &m, MSG_ATTR, fds);
+	if (sock < 0)
+		return sock == -ECONNREFUSED ? -ENODEV : sock;
+	close(sock);
+	if (m.attr_reply.length > sizeof(m.attr_reply.text))
+		return -EBADMSG;
+	if (m.attr_reply.length > size)
+		return -ENOSPC;
+	memcpy(buf, m.attr_reply.text, m.attr_reply.length);
+	return (ssize_t)m.attr_reply.length;
+}

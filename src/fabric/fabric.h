@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The daemon's picture of a fabric.  One thread, no locks: what clients see of it lies in the two
+ * shared segments of wire/registry.h.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "fabric/attr.h"
+#include "fabric/protocol.h"
+#include "fabric/rundir.h"
+#include "wire/registry.h"
+
+struct fabric_host {
+	char name[FABRIC_NAME_BYTES];
+	uint32_t nports;
+	uint32_t rows[SLOT_HCAS]; /* of the registry, in device order */
+};
+
+/*
+ * Life of a slot: FREE -> TAKEN by a HELLO; TAKEN -> DRAINING when its process is gone, until each
+ * peer that had a channel to it has forgotten it (acks_due) -> FREE, at the end of the free list.
+ */
+enum slot_state { SLOT_FREE, SLOT_TAKEN, SLOT_DRAINING };
+
+#define SLOT_WORDS (REGISTRY_SLOTS / 64)
+
+struct slot_row {
+	enum slot_state state;
+	uint32_t host;
+	uint32_t generation;
+	pid_t pid;
+	uint64_t acks_due[SLOT_WORDS]; /* peers that may still touch it */
+	uint64_t peers[SLOT_WORDS];    /* peers with a channel */
+	int *channel; /* memfd per peer with a higher index; allocated with the first */
+	uint16_t next_free;
+};
+
+/* Chunks of a number space.  First in, first out: a number is reused as late as possible. */
+struct numbers {
+	uint16_t fifo[REGISTRY_CHUNKS];
+	uint32_t head;
+	uint32_t count;
+	uint16_t owner_plus_1[REGISTRY_CHUNKS];
+};
+
+#define FABRIC_NUMBER_KINDS 3u /* enum number_kind of adapter.h: QPN, SRQN, mkey index */
+
+struct fabric {
+	char dir[RUNDIR_BYTES];
+	char name[FABRIC_NAME_BYTES];
+	struct fabric_host *hosts;
+	uint32_t nhosts;
+	uint32_t sm_lid;
+
+	struct registry *registry;
+	size_t registry_bytes;
+	int registry_fd;
+	struct slot *slots;
+	size_t slots_bytes;
+	int slots_fd;
+
+	uint64_t (*base)[PORT_COUNTERS]; /* per port: what processes that are gone have counted */
+	struct slot_row rows[REGISTRY_SLOTS];
+	uint16_t free_head, free_tail;
+	struct numbers numbers[FABRIC_NUMBER_KINDS];
+};
+
+/* ---- topology.c: hosts, ports and addresses ---- */
+
+int fabric_create(struct fabric *f) must_check;
+void fabric_destroy(struct fabric *f);
+/* Index of the host, the first one if name is empty, or -ENOENT. */
+int fabric_find_host(const struct fabric *f, const char *name) must_check;
+/* All functions of a host's card carry the GUID of its first. */
+uint64_t fabric_system_guid(const struct fabric *f, uint32_t row);
+
+/* ---- slots.c: processes, their channels, their counters ---- */
+
+/* Told of things that the server sends; NULL where nobody listens. */
+struct slot_notes {
+	void (*gone)(void *user, uint32_t to, uint32_t peer);
+	void *user;
+};
+
+void slots_init(struct fabric *f);
+/* The slot index or -ENOSPC. */
+int slot_take(struct fabric *f, uint32_t host, pid_t pid) must_check;
+void slot_release(struct fabric *f, uint32_t slot, const struct slot_notes *notes);
+/* 'slot' has forgotten 'peer'. */
+void slot_acked(struct fabric *f, uint32_t slot, uint32_t peer);
+/* The channel's descriptor, which stays the fabric's, or negative errno.  *fresh: just created. */
+int slot_channel(struct fabric *f, uint32_t slot, uint32_t peer, bool *fresh) must_check;
+/* First number of a chunk, or negative errno. */
+int64_t slot_numbers(struct fabric *f, uint32_t slot, uint32_t kind) must_check;
+uint64_t port_counter_total(const struct fabric *f, uint32_t row, enum port_counter counter);
+
+/* ---- text.c: attributes as text ---- */
+
+/* Length, or -ENOENT. */
+int attr_text(const struct fabric *f, uint32_t row, enum attr_group group, uint32_t index,
+	      char *buf, size_t size) must_check;
+int guid_text(uint64_t guid, char *buf, size_t size);
+/* By path; host as in fabric_find_host. */
+int attr_text_by_path(const struct fabric *f, const char *host, const char *path, char *buf,
+		      size_t size) must_check;
+/* Entries that the GID and P_Key tables of a port have. */
+uint32_t port_gids(const struct registry_port *p);
+uint32_t port_pkeys(const struct registry_port *p);
+
+/* ---- tree.c: the device trees of all hosts ---- */
+
+int tree_write(const struct fabric *f) must_check;

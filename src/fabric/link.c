@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Connecting to softhcad; see link.h. */
+#include "fabric/link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "fabric/start.h"
+
+#define HIGH_FD 200
+
+/* The daemon's answer to a stranger comes with this. */
+#define REPLIES (1u << MSG_REPLY | 1u << MSG_NOTE)
+
+int link_raise(int fd, bool cloexec)
+{
+	struct rlimit lim;
+	int want = HIGH_FD;
+	int high;
+
+	if (!getrlimit(RLIMIT_NOFILE, &lim) && lim.rlim_cur <= HIGH_FD)
+		want = (int)(lim.rlim_cur / 2);
+	high = fcntl(fd, cloexec ? F_DUPFD_CLOEXEC : F_DUPFD, want);
+	if (high < 0) {
+		fcntl(fd, F_SETFD, cloexec ? FD_CLOEXEC : 0);
+		return fd;
+	}
+	close(fd);
+	return high;
+}
+
+static int sock_connect(const char *dir)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	struct timeval limit = {.tv_sec = FABRIC_TIMEOUT_MS / 1000};
+	int sock, ret;
+
+	if (snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/sock", dir) >=
+	    (int)sizeof(addr.sun_path))
+		return -ENAMETOOLONG;
+	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (sock < 0)
+		return -errno;
+	/* A daemon that is stopped must not stop us: connect and replies have their limit. */
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	do {
+		ret = connect(sock, (struct sockaddr *)&addr, sizeof(addr));
+	} while (ret && errno == EINTR);
+	if (ret) {
+		ret = errno == ENOENT ? -ECONNREFUSED : -errno;
+		close(sock);
+		return ret == -EAGAIN ? -ETIMEDOUT : ret;
+	}
+	return sock;
+}
+
+int link_call(int sock, struct msg *m, enum msg_type type, int fds[MSG_MAX_FDS])
+{
+	int ret;
+
+	msg_prepare(m, type, MSG_REQUEST, 1, 0);
+	ret = msg_send(sock, m, NULL, 0, 0);
+	/* The daemon may have said why and closed before we sent: read in any case. */
+	if (ret && ret != -ECONNRESET)
+		return ret;
+	ret = msg_recv(sock, m, fds, REPLIES, 0);
+	if (ret)
+		return ret == -EAGAIN ? -ETIMEDOUT : ret;
+	if (m->head.status)
+		return m->head.status;
+	if (msg_kind(m) != MSG_REPLY || m->head.type != type) {
+		msg_close_fds(fds);
+		return -EBADMSG;
+	}
+	return 0;
+}
+
+int link_open(const char *dir, const char *daemon, struct msg *m, enum msg_type type,
+	      int fds[MSG_MAX_FDS])
+{
+	uint64_t deadline = clock_ns() + FABRIC_TIMEOUT_MS * 1000000ull;
+	const struct msg request = *m;
+	int sock, ret;
+
+	do {
+		sock = sock_connect(dir);
+		if (sock == -ECONNREFUSED && daemon) {
+			ret = fabric_start(daemon, dir);
+			if (ret)
+				return ret;
+			continue;
+		}
+		if (sock < 0)
+			return sock;
+		*m = request;
+		ret = link_call(sock, m, type, fds);
+		if (!ret)
+			return sock;
+		close(sock);
+		/* Closed without an answer: it was leaving when we connected.  Once more. */
+		if (ret != -ECONNRESET)
+			return ret;
+	} while (clock_ns() < deadline);
+	return -ECONNREFUSED;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The network interface of this machine that the first host's Ethernet port stands for. */
+#pragma once
+
+#include <net/if.h>
+#include <stdint.h>
+
+#define NETDEV_ADDRESSES 12u
+
+struct netdev {
+	char name[IF_NAMESIZE];
+	uint8_t mac[6];
+	uint32_t nipv4;
+	uint8_t ipv4[NETDEV_ADDRESSES][4];
+	uint32_t nipv6; /* without link-local ones: the default GID covers those */
+	uint8_t ipv6[NETDEV_ADDRESSES][16];
+};
+
+/* The first interface that is up, has an IPv4 address and is no loopback; else the loopback. */
+void netdev_find(struct netdev *out);

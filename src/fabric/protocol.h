@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What processes and softhcad say to each other: fixed-size messages on a SOCK_SEQPACKET socket,
+ * descriptors attached (SCM_RIGHTS).  A request carries a sequence number that its reply repeats;
+ * a notification from the daemon has sequence number 0.
+ *
+ * Neither end trusts the other: a message whose length, type, number of descriptors or strings are
+ * not those of the table in protocol.c is malformed, and its connection is closed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "wire/registry.h"
+
+#define MSG_MAGIC   0x73686370u /* "shcp" */
+#define MSG_VERSION 1u		/* of everything below, and of wire/registry.h */
+
+#define FABRIC_NAME_BYTES   64u	 /* host and fabric names, with their NUL */
+#define FABRIC_PATH_BYTES   256u /* path of an attribute, with its NUL */
+#define FABRIC_TEXT_BYTES   128u /* text of an attribute */
+#define FABRIC_DEFAULT	    "default"
+#define FABRIC_DEFAULT_HOST "host1"
+#define FABRIC_TIMEOUT_MS   10000 /* for an answer, and for a daemon to come up */
+
+#define MSG_MAX_FDS 2u
+
+enum msg_type {
+	MSG_HELLO,    /* take a slot */
+	MSG_LEASE,    /* hold the daemon, without a slot */
+	MSG_NUMBERS,  /* a chunk of QPNs, SRQNs or mkey indices */
+	MSG_CHANNEL,  /* shared memory with a peer; as a notification: a peer opened one */
+	MSG_GONE,     /* notification: a peer is gone; as a request: the peer has been forgotten */
+	MSG_PORT,     /* notification: a port changed */
+	MSG_ATTR,     /* text of a live attribute */
+	MSG_INFO,     /* about the fabric; registry and slots for reading */
+	MSG_HOST,     /* row of the host table */
+	MSG_SLOT,     /* who has a slot */
+	MSG_COUNTERS, /* totals of a port */
+	MSG_STAY,     /* do not leave with the last connection */
+	MSG_SHUTDOWN, /* leave now; the connection closes when everything is removed */
+	MSG_TYPES,
+};
+
+/* Layout of the head is the same in every version, so that strangers can tell each other. */
+struct msg_head {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t type;
+	uint32_t length; /* of the whole message */
+	uint32_t seq;
+	uint32_t reply;
+	int32_t status; /* of a reply: 0, or negative errno and then no body follows */
+};
+
+struct msg_hello {
+	char host[FABRIC_NAME_BYTES]; /* empty: the first host */
+};
+
+struct msg_hello_reply {
+	uint16_t slot;
+	uint16_t nports;
+	uint32_t rows[SLOT_HCAS];
+	uint32_t reserved;
+	uint64_t registry_bytes;
+	uint64_t slots_bytes;
+};
+
+struct msg_numbers {
+	uint32_t kind;
+};
+
+struct msg_numbers_reply {
+	uint32_t first;
+};
+
+struct msg_peer {
+	uint32_t peer;
+};
+
+struct msg_channel {
+	uint32_t peer;
+	uint32_t side;
+	uint64_t bytes;
+};
+
+struct msg_port {
+	uint32_t row;
+	uint32_t event;
+};
+
+struct msg_attr {
+	char host[FABRIC_NAME_BYTES];
+	char path[FABRIC_PATH_BYTES];
+};
+
+struct msg_attr_reply {
+	uint32_t length;
+	char text[FABRIC_TEXT_BYTES];
+};
+
+struct msg_index {
+	uint32_t index;
+};
+
+struct msg_info_reply {
+	char fabric[FABRIC_NAME_BYTES];
+	char release[FABRIC_NAME_BYTES];
+	uint32_t nhosts;
+	int32_t pid;
+	uint32_t stay;
+	uint32_t connections;
+	uint64_t registry_bytes;
+	uint64_t slots_bytes;
+};
+
+struct msg_host_reply {
+	char name[FABRIC_NAME_BYTES];
+	uint32_t nports;
+	uint32_t rows[SLOT_HCAS];
+};
+
+struct msg_slot_reply {
+	uint32_t used;
+	int32_t pid;
+	uint32_t host;
+	uint32_t generation;
+};
+
+struct msg_counters_reply {
+	uint64_t total[PORT_COUNTERS];
+};
+
+struct msg {
+	struct msg_head head;
+	union {
+		struct msg_hello hello;
+		struct msg_hello_reply hello_reply;
+		struct msg_numbers numbers;
+		struct msg_numbers_reply numbers_reply;
+		struct msg_peer peer;
+		struct msg_channel channel;
+		struct msg_port port;
+		struct msg_attr attr;
+		struct msg_attr_reply attr_reply;
+		struct msg_index index;
+		struct msg_info_reply info_reply;
+		struct msg_host_reply host_reply;
+		struct msg_slot_reply slot_reply;
+		struct msg_counters_reply counters_reply;
+	};
+};
+
+enum msg_kind { MSG_REQUEST, MSG_REPLY, MSG_NOTE, MSG_KINDS };
+
+/* Fills the head; the body stays as it is.  status != 0 (replies only) leaves the body out. */
+void msg_prepare(struct msg *m, enum msg_type type, enum msg_kind kind, uint32_t seq, int status);
+enum msg_kind msg_kind(const struct msg *m);
+
+/* 0 or negative errno; -EAGAIN only with MSG_DONTWAIT in flags. */
+int msg_send(int sock, const struct msg *m, const int *fds, unsigned nfds, int flags) must_check;
+
+/*
+ * Receives and validates one message from one who may send the kinds in 'allowed' (bit mask of enum
+ * msg_kind).  Unused places of fds are -1.  -ECONNRESET at the end of the connection, -EPROTO from
+ * another version (the head alone is valid then), -EBADMSG malformed, -EAGAIN, or what recvmsg
+ * says.
+ */
+int msg_recv(int sock, struct msg *m, int fds[MSG_MAX_FDS], unsigned allowed, int flags) must_check;
+
+void msg_close_fds(int fds[MSG_MAX_FDS]);
+
+/* Letters, digits, '.', '_' and '-', not beginning with '.' or '-': safe in paths, shells, JSON. */
+bool fabric_name_ok(const char *name);

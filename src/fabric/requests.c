@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the daemon answers: one function per message, found by a table. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "fabric/client.h"
+#include "fabric/server.h"
+
+/* Descriptors that go with a reply; they stay the fabric's. */
+struct attached {
+	int fds[MSG_MAX_FDS];
+	unsigned n;
+};
+
+static void terminate(char *s, size_t size)
+{
+	s[size - 1] = '\0';
+}
+
+static int answer_hello(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	struct fabric *f = s->fabric;
+	struct msg_hello_reply reply = {.registry_bytes = f->registry_bytes,
+					.slots_bytes = f->slots_bytes};
+	const struct fabric_host *host;
+	int h, slot;
+
+	if (c->slot != CONN_NO_SLOT)
+		return -EISCONN;
+	terminate(m->hello.host, sizeof(m->hello.host));
+	h = fabric_find_host(f, m->hello.host);
+	if (h < 0)
+		return h;
+	slot = slot_take(f, (uint32_t)h, c->pid);
+	if (slot < 0)
+		return slot;
+	host = &f->hosts[h];
+	c->slot = slot;
+	s->by_slot[slot] = c;
+	conn_watch_life(s, c);
+	reply.slot = (uint16_t)slot;
+	reply.nports = (uint16_t)host->nports;
+	memcpy(reply.rows, host->rows, sizeof(reply.rows));
+	m->hello_reply = reply;
+	*a = (struct attached){{f->registry_fd, f->slots_fd}, 2};
+	log_info("slot %d: process %d on %s", slot, (int)c->pid, host->name);
+	return 0;
+}
+
+/* The connection itself is the lease. */
+static int answer_lease(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	(void)s, (void)c, (void)m, (void)a;
+	return 0;
+}
+
+static int answer_numbers(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	int64_t first;
+
+	(void)a;
+	if (c->slot == CONN_NO_SLOT)
+		return -ENOTCONN;
+	first = slot_numbers(s->fabric, (uint32_t)c->slot, m->numbers.kind);
+	if (first < 0)
+		return (int)first;
+	m->numbers_reply.first = (uint32_t)first;
+	return 0;
+}
+
+/* Each side is number 0 or 1 of the channel by the order of the slots. */
+static struct msg_channel channel_as_seen(uint32_t from, uint32_t peer)
+{
+	return (struct msg_channel){
+		.peer = peer, .side = from > peer, .bytes = FABRIC_CHANNEL_BYTES};
+}
+
+static int answer_channel(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	uint32_t peer = m->peer.peer;
+	struct msg note = {0};
+	bool fresh;
+	int fd;
+
+	if (c->slot == CONN_NO_SLOT)
+		return -ENOTCONN;
+	fd = slot_channel(s->fabric, (uint32_t)c->slot, peer, &fresh);
+	if (fd < 0)
+		return fd;
+	if (fresh) {
+		note.channel = channel_as_seen(peer, (uint32_t)c->slot);
+		msg_prepare(&note, MSG_CHANNEL, MSG_NOTE, 0, 0);
+		conn_send(s, s->by_slot[peer], &note, &fd, 1);
+	}
+	m->channel = channel_as_seen((uint32_t)c->slot, peer);
+	*a = (struct attached){{fd}, 1};
+	return 0;
+}
+
+void request_note_gone(void *user, uint32_t to, uint32_t peer)
+{
+	struct server *s = user;
+	struct msg note = {.peer.peer = peer};
+
+	msg_prepare(&note, MSG_GONE, MSG_NOTE, 0, 0);
+	if (s->by_slot[to])
+		conn_send(s, s->by_slot[to], &note, NULL, 0);
+}
+
+static int answer_attr(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	struct msg_attr_reply reply = {0};
+	int n;
+
+	(void)c, (void)a;
+	terminate(m->attr.host, sizeof(m->attr.host));
+	terminate(m->attr.path, sizeof(m->attr.path));
+	n = attr_text_by_path(s->fabric, m->attr.host, m->attr.path, reply.text,
+			      sizeof(reply.text));
+	if (n < 0)
+		return n;
+	reply.length = (uint32_t)n;
+	m->attr_reply = reply;
+	return 0;
+}
+
+static int answer_info(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	struct fabric *f = s->fabric;
+
+	(void)c;
+	memset(&m->info_reply, 0, sizeof(m->info_reply));
+	strcpy(m->info_reply.fabric, f->name);
+	strcpy(m->info_reply.release, SOFTHCA_VERSION);
+	m->info_reply.nhosts = f->nhosts;
+	m->info_reply.pid = getpid();
+	m->info_reply.stay = s->stay;
+	m->info_reply.connections = s->nconns;
+	m->info_reply.registry_bytes = f->registry_bytes;
+	m->info_reply.slots_bytes = f->slots_bytes;
+	*a = (struct attached){{f->registry_fd, f->slots_fd}, 2};
+	return 0;
+}
+
+static int answer_host(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	uint32_t index = m->index.index;
+	const struct fabric_host *host;
+
+	(void)c, (void)a;
+	if (index >= s->fabric->nhosts)
+		return -ENOENT;
+	host = &s->fabric->hosts[index];
+	memcpy(m->host_reply.name, host->name, sizeof(m->host_reply.name));
+	memcpy(m->host_reply.rows, host->rows, sizeof(m->host_reply.rows));
+	m->host_reply.nports = host->nports;
+	return 0;
+}
+
+static int answer_slot(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	uint32_t index = m->index.index;
+	const struct slot_row *row;
+
+	(void)c, (void)a;
+	if (index >= REGISTRY_SLOTS)
+		return -ENOENT;
+	row = &s->fabric->rows[index];
+	m->slot_reply = (struct msg_slot_reply){
+		.used = row->state == SLOT_TAKEN,
+		.pid = row->pid,
+		.host = row->host,
+		.generation = row->generation,
+	};
+	return 0;
+}
+
+static int answer_counters(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	uint32_t row = m->index.index;
+
+	(void)c, (void)a;
+	if (row >= s->fabric->registry->nports)
+		return -ENOENT;
+	for (uint32_t i = 0; i < PORT_COUNTERS; i++)
+		m->counters_reply.total[i] =
+			port_counter_total(s->fabric, row, (enum port_counter)i);
+	return 0;
+}
+
+static int answer_stay(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	(void)c, (void)m, (void)a;
+	s->stay = true;
+	return 0;
+}
+
+static int answer_shutdown(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	(void)c, (void)m, (void)a;
+	s->leave = true;
+	return 0;
+}
+
+typedef int answer_fn(struct server *s, struct conn *c, struct msg *m, struct attached *a);
+
+static answer_fn *const answers[MSG_TYPES] = {
+	[MSG_HELLO] = answer_hello,	  [MSG_LEASE] = answer_lease,
+	[MSG_NUMBERS] = answer_numbers,	  [MSG_CHANNEL] = answer_channel,
+	[MSG_ATTR] = answer_attr,	  [MSG_INFO] = answer_info,
+	[MSG_HOST] = answer_host,	  [MSG_SLOT] = answer_slot,
+	[MSG_COUNTERS] = answer_counters, [MSG_STAY] = answer_stay,
+	[MSG_SHUTDOWN] = answer_shutdown,
+};
+
+void request_answer(struct server *s, struct conn *c, struct msg *m)
+{
+	struct attached attached = {{-1, -1}, 0};
+	enum msg_type type = (enum msg_type)m->head.type;
+	int status;
+
+	if (type == MSG_GONE) { /* an acknowledgement: it has no reply */
+		if (c->slot != CONN_NO_SLOT)
+			slot_acked(s->fabric, (uint32_t)c->slot, m->peer.peer);
+		return;
+	}
+	status = answers[type](s, c, m, &attached);
+	msg_prepare(m, type, MSG_REPLY, m->head.seq, status);
+	conn_send(s, c, m, attached.fds, status ? 0 : attached.n);
+}

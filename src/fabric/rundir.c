@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The run-time directory and its lock; see rundir.h. */
+#include "fabric/rundir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fabric/protocol.h"
+
+#define PARENT_PREFIX "softhca-"
+
+int rundir_path(const char *fabric, char *buf, size_t size)
+{
+	const char *base = getenv("XDG_RUNTIME_DIR");
+	int n;
+
+	if (!fabric_name_ok(fabric))
+		return -EINVAL;
+	if (!base || base[0] != '/' || access(base, W_OK | X_OK))
+		base = "/tmp";
+	n = snprintf(buf, size, "%s/" PARENT_PREFIX "%u/%s", base, (unsigned)geteuid(), fabric);
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+static int parent_of(const char *dir, char *buf, size_t size)
+{
+	const char *slash = strrchr(dir, '/');
+	size_t n;
+
+	if (dir[0] != '/')
+		return -EINVAL;
+	n = (size_t)(slash - dir);
+	if (n >= size)
+		return -ENAMETOOLONG;
+	memcpy(buf, dir, n);
+	buf[n] = '\0';
+	if (!n)
+		strcpy(buf, "/");
+	return 0;
+}
+
+/*
+ * A parent is safe if nobody but us and root can replace what is in it: the name alone proves
+ * nothing in /tmp, where a stranger may have made "softhca-<our uid>" before us.
+ */
+static int parent_check(const char *parent)
+{
+	struct stat st;
+
+	if (lstat(parent, &st))
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	if (st.st_uid != geteuid() && st.st_uid != 0)
+		return -EPERM;
+	if ((st.st_mode & (S_IWGRP | S_IWOTH)) && !(st.st_mode & S_ISVTX))
+		return -EPERM;
+	return 0;
+}
+
+static int dir_check(const char *dir)
+{
+	struct stat st;
+
+	if (lstat(dir, &st))
+		return -errno;
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	return st.st_uid != geteuid() || (st.st_mode & 077) ? -EPERM : 0;
+}
+
+int rundir_make(const char *dir)
+{
+	char parent[RUNDIR_BYTES];
+	int ret = parent_of(dir, parent, sizeof(parent));
+
+	if (ret)
+		return ret;
+	/* A leaving daemon may remove the parent between the two calls. */
+	for (int attempt = 0; attempt < 100; attempt++) {
+		if (mkdir(parent, 0700) && errno != EEXIST && errno != EROFS && errno != EACCES)
+			return -errno;
+		ret = parent_check(parent);
+		if (ret == -ENOENT)
+			continue;
+		if (ret)
+			return ret;
+		if (mkdir(dir, 0700) && errno != EEXIST && errno != ENOENT)
+			return -errno;
+		ret = dir_check(dir);
+		if (ret != -ENOENT)
+			return ret;
+	}
+	return -ENOENT;
+}
+
+int rundir_lock(const char *dir, bool create)
+{
+	char path[RUNDIR_BYTES + 8];
+	struct stat mine, named;
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s/lock", dir) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	for (;;) {
+		fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
+		if (fd < 0)
+			return -errno;
+		if (flock(fd, LOCK_EX | LOCK_NB)) {
+			int err = errno;
+
+			close(fd);
+			return -err;
+		}
+		/* The owner before us may have unlinked the file after we opened it: then our
+		 * lock is on a file that nobody else will ever find. */
+		if (!fstat(fd, &mine) && !lstat(path, &named) && mine.st_dev == named.st_dev &&
+		    mine.st_ino == named.st_ino)
+			return fd;
+		close(fd);
+	}
+}
+
+/* Takes over fd.  Never follows a symbolic link; depth bounds what a hostile tree could cost. */
+static void remove_below(int fd, unsigned depth)
+{
+	DIR *d = fdopendir(fd);
+	struct dirent *e;
+
+	if (!d) {
+		close(fd);
+		return;
+	}
+	while ((e = readdir(d))) {
+		if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, ".."))
+			continue;
+		if (e->d_type != DT_DIR && !unlinkat(fd, e->d_name, 0))
+			continue;
+		if (depth) {
+			int sub = openat(fd, e->d_name,
+					 O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+			if (sub >= 0)
+				remove_below(sub, depth - 1);
+		}
+		unlinkat(fd, e->d_name, AT_REMOVEDIR);
+	}
+	closedir(d);
+}
+
+#define TREE_DEPTH 16
+
+void rundir_clear(const char *dir)
+{
+	int at = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int hosts;
+
+	if (at < 0)
+		return;
+	unlinkat(at, "sock", 0);
+	hosts = openat(at, "hosts", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (hosts >= 0)
+		remove_below(hosts, TREE_DEPTH);
+	unlinkat(at, "hosts", AT_REMOVEDIR);
+	close(at);
+}
+
+void rundir_remove(const char *dir)
+{
+	char path[RUNDIR_BYTES + 8];
+	const char *name;
+
+	rundir_clear(dir);
+	/* The lock goes last: a starter that comes now finds either it or nothing. */
+	if (snprintf(path, sizeof(path), "%s/lock", dir) >= (int)sizeof(path))
+		return;
+	unlink(path);
+	rmdir(dir);
+	if (parent_of(dir, path, sizeof(path)))
+		return;
+	name = strrchr(path, '/');
+	if (name && !strncmp(name + 1, PARENT_PREFIX, strlen(PARENT_PREFIX)))
+		rmdir(path);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The run-time directory of a fabric: <base>/softhca-<uid>/<fabric>, holding
+ *   lock   flock'ed by the daemon for as long as it lives; who has the lock owns the directory
+ *   sock   where the daemon listens
+ *   hosts  the device trees
+ * A daemon that was killed leaves all this behind; whoever then gets the lock may remove it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+#define RUNDIR_BYTES 96u /* a socket address has 108 bytes for the path */
+
+/* Where the fabric of that name lives for this user. */
+int rundir_path(const char *fabric, char *buf, size_t size) must_check;
+/* Makes the directory and its parent where missing. -EPERM: it belongs, or is open, to others. */
+int rundir_make(const char *dir) must_check;
+/* Takes the lock: the descriptor, -EAGAIN while a daemon lives, -ENOENT if the directory went. */
+int rundir_lock(const char *dir, bool create) must_check;
+/* With the lock held: removes what a daemon makes, all but the lock. */
+void rundir_clear(const char *dir);
+/* With the lock held: removes everything including the lock, and empty parents. */
+void rundir_remove(const char *dir);

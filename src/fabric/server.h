@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connections of the daemon: one epoll loop that never blocks on a client.  What a client does not
+ * take at once is queued; one that takes nothing for too long is cut off.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "fabric/fabric.h"
+
+struct server;
+
+/* Something that epoll watches. */
+struct source {
+	void (*ready)(struct server *s, struct source *src, uint32_t events);
+	int fd;
+};
+
+struct outgoing;
+
+#define CONN_NO_SLOT (-1)
+
+struct conn {
+	struct source sock;
+	struct source life; /* pidfd of a process with a slot: descriptors can outlive it */
+	struct conn *next;
+	struct conn **prev;
+	pid_t pid;
+	int slot;
+	bool dead;
+	struct outgoing *queue;
+	struct outgoing **queue_end;
+	uint32_t queued;
+};
+
+struct server {
+	struct fabric *fabric;
+	int epoll;
+	struct source listener;
+	struct source signals;
+	struct conn *conns;
+	struct conn *graves; /* dead ones; freed when no event can name them any more */
+	struct conn *by_slot[REGISTRY_SLOTS];
+	uint32_t nconns;
+	bool served; /* somebody has connected since the start */
+	bool stay;
+	bool leave;
+};
+
+int server_open(struct server *s, struct fabric *f) must_check;
+/* Returns when it is time to leave: by request, by signal, or because nobody is left. */
+void server_run(struct server *s);
+/* Also after a server_open that failed, or did not happen: then the descriptors are -1. */
+void server_close(struct server *s);
+
+/* Sends or queues; fd (or -1) stays the caller's. */
+void conn_send(struct server *s, struct conn *c, const struct msg *m, const int *fds,
+	       unsigned nfds);
+/* Ends the connection and what depends on it. */
+void conn_end(struct server *s, struct conn *c);
+/* Watches the life of the process behind the connection, once it has a slot. */
+void conn_watch_life(struct server *s, struct conn *c);
+
+/* requests.c: answers one valid request. */
+void request_answer(struct server *s, struct conn *c, struct msg *m);
+/* Tells the owner of slot 'to' that 'peer' is gone; struct slot_notes. */
+void request_note_gone(void *user, uint32_t to, uint32_t peer);

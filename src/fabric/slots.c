@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Client processes: the slot each has, the numbers it owns, the memory it shares with peers, and
+ * what becomes of all that when it is gone.
+ */
+#include "fabric/fabric.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fabric/client.h"
+
+#define NO_SLOT REGISTRY_SLOTS
+
+#define KIND_QPN 0u
+
+static bool bit_test(const uint64_t *words, uint32_t bit)
+{
+	return words[bit / 64] >> (bit % 64) & 1;
+}
+
+static void bit_set(uint64_t *words, uint32_t bit)
+{
+	words[bit / 64] |= 1ull << (bit % 64);
+}
+
+static void bit_clear(uint64_t *words, uint32_t bit)
+{
+	words[bit / 64] &= ~(1ull << (bit % 64));
+}
+
+static bool bits_none(const uint64_t *words)
+{
+	for (uint32_t i = 0; i < SLOT_WORDS; i++)
+		if (words[i])
+			return false;
+	return true;
+}
+
+/* ---- numbers ---- */
+
+static void numbers_init(struct numbers *n, uint32_t first, uint32_t end)
+{
+	for (uint32_t chunk = first; chunk < end; chunk++)
+		n->fifo[n->count++] = (uint16_t)chunk;
+}
+
+static void number_put(struct numbers *n, uint32_t chunk)
+{
+	n->owner_plus_1[chunk] = 0;
+	n->fifo[(n->head + n->count++) % REGISTRY_CHUNKS] = (uint16_t)chunk;
+}
+
+int64_t slot_numbers(struct fabric *f, uint32_t slot, uint32_t kind)
+{
+	struct numbers *n;
+	uint32_t chunk;
+
+	if (kind >= FABRIC_NUMBER_KINDS)
+		return -EINVAL;
+	n = &f->numbers[kind];
+	if (!n->count)
+		return -ENOSPC;
+	chunk = n->fifo[n->head];
+	n->head = (n->head + 1) % REGISTRY_CHUNKS;
+	n->count--;
+	n->owner_plus_1[chunk] = (uint16_t)(slot + 1);
+	if (kind == KIND_QPN)
+		atomic_store_explicit(&f->registry->qpn_slot_plus_1[chunk], (uint16_t)(slot + 1),
+				      memory_order_release);
+	return (int64_t)chunk << REGISTRY_CHUNK_SHIFT;
+}
+
+static void numbers_release(struct fabric *f, uint32_t slot)
+{
+	for (uint32_t kind = 0; kind < FABRIC_NUMBER_KINDS; kind++) {
+		struct numbers *n = &f->numbers[kind];
+
+		for (uint32_t chunk = 0; chunk < REGISTRY_CHUNKS; chunk++) {
+			if (n->owner_plus_1[chunk] != slot + 1)
+				continue;
+			if (kind == KIND_QPN)
+				atomic_store_explicit(&f->registry->qpn_slot_plus_1[chunk], 0,
+						      memory_order_release);
+			number_put(n, chunk);
+		}
+	}
+}
+
+/* ---- slots ---- */
+
+static void free_list_append(struct fabric *f, uint32_t slot)
+{
+	f->rows[slot].state = SLOT_FREE;
+	f->rows[slot].next_free = NO_SLOT;
+	if (f->free_head == NO_SLOT)
+		f->free_head = (uint16_t)slot;
+	else
+		f->rows[f->free_tail].next_free = (uint16_t)slot;
+	f->free_tail = (uint16_t)slot;
+}
+
+void slots_init(struct fabric *f)
+{
+	f->free_head = NO_SLOT;
+	for (uint32_t i = 0; i < REGISTRY_SLOTS; i++)
+		free_list_append(f, i);
+	/* Chunk 0 of each kind has the reserved numbers: QP 0 and 1, mkey index 0.  The last
+	 * QPN chunk holds the multicast QPN. */
+	numbers_init(&f->numbers[KIND_QPN], 1, REGISTRY_CHUNKS - 1);
+	for (uint32_t kind = KIND_QPN + 1; kind < FABRIC_NUMBER_KINDS; kind++)
+		numbers_init(&f->numbers[kind], 1, REGISTRY_CHUNKS);
+}
+
+int slot_take(struct fabric *f, uint32_t host, pid_t pid)
+{
+	uint32_t i = f->free_head;
+	struct slot_row *row;
+	struct slot *s;
+
+	if (i == NO_SLOT)
+		return -ENOSPC;
+	row = &f->rows[i];
+	f->free_head = row->next_free;
+	row->state = SLOT_TAKEN;
+	row->host = host;
+	row->pid = pid;
+	if (!++row->generation)
+		row->generation = 1; /* 0 says free */
+	s = &f->slots[i];
+	memset(s, 0, sizeof(*s));
+	s->pid = pid;
+	atomic_store_explicit(&s->alive, row->generation, memory_order_release);
+	return (int)i;
+}
+
+static void counters_fold(struct fabric *f, uint32_t slot)
+{
+	const struct fabric_host *host = &f->hosts[f->rows[slot].host];
+
+	for (uint32_t hca = 0; hca < host->nports; hca++)
+		for (uint32_t c = 0; c < PORT_COUNTERS; c++)
+			f->base[host->rows[hca]][c] +=
+				atomic_exchange(&f->slots[slot].counters[hca][c], 0);
+}
+
+uint64_t port_counter_total(const struct fabric *f, uint32_t row, enum port_counter counter)
+{
+	const struct registry_port *port = &f->registry->ports[row];
+	const struct fabric_host *host = &f->hosts[port->host];
+	uint64_t total = f->base[row][counter];
+	uint32_t hca = 0;
+
+	while (hca < host->nports && host->rows[hca] != row)
+		hca++;
+	if (hca == host->nports)
+		return total;
+	for (uint32_t i = 0; i < REGISTRY_SLOTS; i++)
+		if (f->rows[i].state == SLOT_TAKEN && f->rows[i].host == port->host)
+			total += atomic_load_explicit(&f->slots[i].counters[hca][counter],
+						      memory_order_relaxed);
+	return total;
+}
+
+static void channel_drop(struct fabric *f, uint32_t a, uint32_t b)
+{
+	uint32_t low = a < b ? a : b;
+	uint32_t high = a < b ? b : a;
+
+	close(f->rows[low].channel[high]);
+	f->rows[low].channel[high] = -1;
+	bit_clear(f->rows[a].peers, b);
+	bit_clear(f->rows[b].peers, a);
+}
+
+static void slot_settle(struct fabric *f, uint32_t slot)
+{
+	if (f->rows[slot].state == SLOT_DRAINING && bits_none(f->rows[slot].acks_due))
+		free_list_append(f, slot);
+}
+
+void slot_acked(struct fabric *f, uint32_t slot, uint32_t peer)
+{
+	if (peer >= REGISTRY_SLOTS || !bit_test(f->rows[peer].acks_due, slot))
+		return;
+	bit_clear(f->rows[peer].acks_due, slot);
+	slot_settle(f, peer);
+}
+
+void slot_release(struct fabric *f, uint32_t slot, const struct slot_notes *notes)
+{
+	struct slot_row *row = &f->rows[slot];
+
+	/* First its numbers, so that nothing more is sent to it; then what it was. */
+	numbers_release(f, slot);
+	atomic_store_explicit(&f->slots[slot].alive, 0, memory_order_release);
+	counters_fold(f, slot);
+	row->state = SLOT_DRAINING;
+	for (uint32_t peer = 0; peer < REGISTRY_SLOTS; peer++) {
+		if (bit_test(row->peers, peer)) {
+			channel_drop(f, slot, peer);
+			bit_set(row->acks_due, peer);
+			notes->gone(notes->user, peer, slot);
+		}
+		/* It will not acknowledge the ends of others any more. */
+		slot_acked(f, slot, peer);
+	}
+	free(row->channel);
+	row->channel = NULL;
+	slot_settle(f, slot);
+}
+
+/* ---- channels ---- */
+
+static int channel_create(struct slot_row *low, uint32_t high)
+{
+	int fd;
+
+	if (!low->channel) {
+		low->channel = malloc(REGISTRY_SLOTS * sizeof(*low->channel));
+		if (!low->channel)
+			return -ENOMEM;
+		for (uint32_t i = 0; i < REGISTRY_SLOTS; i++)
+			low->channel[i] = -1;
+	}
+	fd = memfd_create("softhca-channel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, FABRIC_CHANNEL_BYTES)) {
+		int err = errno;
+
+		close(fd);
+		return -err;
+	}
+	/* Neither side can make the other's mapping fault. */
+	fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+	low->channel[high] = fd;
+	return fd;
+}
+
+int slot_channel(struct fabric *f, uint32_t slot, uint32_t peer, bool *fresh)
+{
+	uint32_t low = slot < peer ? slot : peer;
+	uint32_t high = slot < peer ? peer : slot;
+	int fd;
+
+	if (peer >= REGISTRY_SLOTS || peer == slot)
+		return -EINVAL;
+	if (f->rows[peer].state != SLOT_TAKEN)
+		return -ENOTCONN;
+	*fresh = !bit_test(f->rows[slot].peers, peer);
+	if (!*fresh)
+		return f->rows[low].channel[high];
+	fd = channel_create(&f->rows[low], high);
+	if (fd < 0)
+		return fd;
+	bit_set(f->rows[slot].peers, peer);
+	bit_set(f->rows[peer].peers, slot);
+	return fd;
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * softhcad: the daemon of one fabric.  Usually started by `softhca run` or by the first program
+ * that looks for a device; leaves when its last user has left.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fabric/server.h"
+
+struct options {
+	const char *dir;
+	const char *fabric;
+	bool stay;
+	int ready_fd; /* or -1: stay in the foreground */
+};
+
+/* Large tables; as static memory their unused pages cost nothing. */
+static struct fabric fabric;
+static struct server server = {.epoll = -1, .listener.fd = -1, .signals.fd = -1};
+
+static int usage(void)
+{
+	fprintf(stderr, "usage: softhcad --dir DIR [--fabric NAME] [--stay] [--ready-fd N]\n");
+	return 2;
+}
+
+static bool options_read(int argc, char **argv, struct options *o)
+{
+	static const struct option longs[] = {
+		{"dir", required_argument, NULL, 'd'}, {"fabric", required_argument, NULL, 'f'},
+		{"stay", no_argument, NULL, 's'},      {"ready-fd", required_argument, NULL, 'r'},
+		{"version", no_argument, NULL, 'v'},   {0},
+	};
+	int opt;
+
+	*o = (struct options){.ready_fd = -1};
+	while ((opt = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		switch (opt) {
+		case 'd':
+			o->dir = optarg;
+			break;
+		case 'f':
+			o->fabric = optarg;
+			break;
+		case 's':
+			o->stay = true;
+			break;
+		case 'r':
+			o->ready_fd = atoi(optarg);
+			break;
+		case 'v':
+			printf("softhcad %s\n", SOFTHCA_VERSION);
+			exit(0);
+		default:
+			return false;
+		}
+	}
+	if (optind != argc || !o->dir || o->dir[0] != '/' || strlen(o->dir) >= RUNDIR_BYTES)
+		return false;
+	if (!o->fabric)
+		o->fabric = strrchr(o->dir, '/') + 1;
+	return fabric_name_ok(o->fabric);
+}
+
+/* Nothing of the program that happened to start us may shape the life of everybody's daemon. */
+static void forget_parent(int keep_fd)
+{
+	struct rlimit files;
+	cpu_set_t all;
+	int null;
+
+	do {
+		null = open("/dev/null", O_RDWR);
+	} while (null >= 0 && null <= STDERR_FILENO); /* what we open later must not be stdio */
+	if (keep_fd > STDERR_FILENO) {
+		if (keep_fd > 3)
+			close_range(3, (unsigned)keep_fd - 1, 0);
+		close_range((unsigned)keep_fd + 1, UINT_MAX, 0);
+	} else {
+		close_range(3, UINT_MAX, 0);
+	}
+	for (int sig = 1; sig < NSIG; sig++)
+		signal(sig, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	umask(0); /* the modes in the device trees are meant */
+	memset(&all, 0xff, sizeof(all));
+	sched_setaffinity(0, sizeof(all), &all);
+	/* A descriptor per process and per pair of processes that talk. */
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+}
+
+/* Errors up to here still have a reader. */
+static void stdio_leave(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0)
+		return;
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	if (null > STDERR_FILENO)
+		close(null);
+}
+
+static void tell_ready(int fd, int status)
+{
+	int32_t word = status;
+
+	if (fd < 0)
+		return;
+	if (write(fd, &word, sizeof(word)) != sizeof(word))
+		log_debug("nobody waits for us to be ready");
+	close(fd);
+}
+
+static bool somebody_listens(const char *dir)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	bool yes;
+	int sock;
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/sock", dir);
+	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (sock < 0)
+		return false;
+	yes = !connect(sock, (struct sockaddr *)&addr, sizeof(addr)) || errno == EAGAIN;
+	close(sock);
+	return yes;
+}
+
+/*
+ * Takes the lock; 0, negative errno, or ANOTHER_SERVES.  The holder of the lock may also be one
+ * that comes up, leaves, or cleans up: each takes milliseconds.
+ */
+#define ANOTHER_SERVES 1
+
+static int become_daemon(const char *dir, int *lock)
+{
+	const uint64_t deadline = clock_ns() + FABRIC_TIMEOUT_MS * 1000000ull;
+	const struct timespec nap = {.tv_nsec = 1000000};
+	int ret;
+
+	do {
+		ret = rundir_make(dir);
+		if (ret)
+			return ret;
+		*lock = rundir_lock(dir, true);
+		if (*lock >= 0)
+			return 0;
+		if (*lock == -EAGAIN && somebody_listens(dir))
+			return ANOTHER_SERVES;
+		if (*lock != -EAGAIN && *lock != -ENOENT)
+			return *lock;
+		nanosleep(&nap, NULL);
+	} while (clock_ns() < deadline);
+	return -ETIMEDOUT;
+}
+
+static int serve(const struct options *o)
+{
+	int lock, ret;
+
+	ret = become_daemon(o->dir, &lock);
+	if (ret)
+		return ret;
+	rundir_clear(o->dir); /* what a killed one left */
+	strcpy(fabric.dir, o->dir);
+	strcpy(fabric.name, o->fabric);
+	ret = fabric_create(&fabric);
+	if (ret)
+		goto remove;
+	ret = tree_write(&fabric);
+	if (ret)
+		goto destroy;
+	server.stay = o->stay;
+	ret = server_open(&server, &fabric);
+	if (ret)
+		goto destroy;
+	tell_ready(o->ready_fd, 0);
+	if (o->ready_fd >= 0)
+		stdio_leave();
+	log_info("fabric %s: serving in %s", fabric.name, fabric.dir);
+	server_run(&server);
+	log_info("fabric %s: leaving", fabric.name);
+destroy:
+	/* Files before connections: who waits for its connection to end finds nothing left. */
+	rundir_remove(o->dir);
+	server_close(&server);
+	fabric_destroy(&fabric);
+	close(lock);
+	return ret;
+remove:
+	rundir_remove(o->dir);
+	close(lock);
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o;
+	int ret;
+
+	if (!options_read(argc, argv, &o))
+		return usage();
+	log_init();
+	if (o.ready_fd >= 0)
+		setsid();
+	forget_parent(o.ready_fd);
+	if (chdir("/"))
+		log_debug("cannot leave the working directory");
+	ret = serve(&o);
+	if (ret < 0)
+		log_error("fabric %s: %s: %s", o.fabric, o.dir, strerror(-ret));
+	if (ret == ANOTHER_SERVES && o.ready_fd < 0)
+		log_error("fabric %s: already served", o.fabric);
+	/* After a run the descriptor is closed and this has no effect. */
+	if (ret)
+		tell_ready(o.ready_fd, ret == ANOTHER_SERVES ? 0 : ret);
+	return ret ? 1 : 0;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The daemon becomes an orphan by way of an intermediate child that does not execute anything: its
+ * exit signal is none (clone(2): then wait() without __WCLONE passes it by), whereas a child that
+ * calls execve would get SIGCHLD as its exit signal back.
+ */
+#include "fabric/start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fabric/protocol.h"
+
+#define STACK_BYTES 65536u
+
+struct birth {
+	const char *path;
+	char *const *argv;
+	char *const *envp;
+	char *stack; /* for the second child; the first has the other half */
+	int ready;
+	int error;
+};
+
+/* Both run in the program's memory (CLONE_VM) while the program waits (CLONE_VFORK): they call
+ * nothing that takes locks or allocates. */
+static int birth_daemon(void *arg)
+{
+	struct birth *b = arg;
+
+	fcntl(b->ready, F_SETFD, 0); /* the descriptor table is our own copy */
+	execve(b->path, b->argv, b->envp);
+	b->error = errno;
+	_exit(127);
+}
+
+static int birth_between(void *arg)
+{
+	struct birth *b = arg;
+
+	if (clone(birth_daemon, b->stack, CLONE_VM | CLONE_VFORK | SIGCHLD, b) < 0)
+		b->error = errno;
+	_exit(0);
+}
+
+/* The daemon must not be preloaded with what it serves, nor take itself for a client. */
+static char **environment_filter(void)
+{
+	static const char *const dropped[] = {
+		"LD_PRELOAD=", "SOFTHCA_DIR=", "SOFTHCA_HOST=", "SOFTHCA_DAEMON="};
+	size_t n = 0, kept = 0;
+	char **envp;
+
+	while (environ && environ[n])
+		n++;
+	envp = calloc(n + 1, sizeof(*envp));
+	if (!envp)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		bool drop = false;
+
+		for (size_t j = 0; j < array_size(dropped); j++)
+			drop |= !strncmp(environ[i], dropped[j], strlen(dropped[j]));
+		if (!drop)
+			envp[kept++] = environ[i];
+	}
+	return envp;
+}
+
+static int spawn(struct birth *b)
+{
+	/* Plain memory will do: stacks grow down from the middle and from the end. */
+	char *stack = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	sigset_t all, old;
+	pid_t pid;
+
+	if (stack == MAP_FAILED)
+		return -errno;
+	b->stack = stack + STACK_BYTES;
+	/* A handler of the program must not run in a child that shares its memory. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	pid = clone(birth_between, stack + (size_t)2 * STACK_BYTES, CLONE_VM | CLONE_VFORK, b);
+	if (pid < 0)
+		b->error = errno;
+	else
+		waitpid(pid, NULL, __WCLONE);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	munmap(stack, (size_t)2 * STACK_BYTES);
+	return -b->error;
+}
+
+/* The daemon writes its verdict, a negative errno or 0; if it dies before that, the pipe ends. */
+static int wait_ready(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	int32_t status;
+	ssize_t n;
+	int ret;
+
+	do {
+		ret = poll(&p, 1, FABRIC_TIMEOUT_MS);
+	} while (ret < 0 && errno == EINTR);
+	if (ret == 0)
+		return -ETIMEDOUT;
+	do {
+		n = read(fd, &status, sizeof(status));
+	} while (n < 0 && errno == EINTR);
+	return n == sizeof(status) ? status : -ECONNREFUSED;
+}
+
+int fabric_start(const char *daemon, const char *dir)
+{
+	char name[] = "softhcad", dir_opt[] = "--dir", ready_opt[] = "--ready-fd";
+	char dir_arg[FABRIC_PATH_BYTES], ready_arg[16];
+	char *argv[] = {name, dir_opt, dir_arg, ready_opt, ready_arg, NULL};
+	struct birth b = {.path = daemon, .argv = argv};
+	int pipefd[2];
+	char **envp;
+	int ret;
+
+	if (snprintf(dir_arg, sizeof(dir_arg), "%s", dir) >= (int)sizeof(dir_arg))
+		return -ENAMETOOLONG;
+	envp = environment_filter();
+	if (!envp)
+		return -ENOMEM;
+	if (pipe2(pipefd, O_CLOEXEC)) {
+		ret = -errno;
+		goto free_envp;
+	}
+	snprintf(ready_arg, sizeof(ready_arg), "%d", pipefd[1]);
+	b.ready = pipefd[1];
+	b.envp = envp;
+	ret = spawn(&b);
+	close(pipefd[1]);
+	if (!ret)
+		ret = wait_ready(pipefd[0]);
+	close(pipefd[0]);
+free_envp:
+	free(envp);
+	return ret;
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Attributes of a port as the kernel prints them in sysfs. */
+#include "fabric/fabric.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What differs between the two kinds of port. */
+static const struct {
+	const char *link_layer;
+	const char *rate;
+	uint32_t gids;
+	uint32_t pkeys;
+	uint32_t cap_mask; /* PortInfo CapabilityMask (IBTA 14.2.5.6) */
+} kinds[2] = {
+	[false] = {"InfiniBand", "400 Gb/sec (4X NDR)", 8, REGISTRY_PKEYS, 0x2651e848},
+	[true] = {"Ethernet", "200 Gb/sec (4X HDR)", REGISTRY_GIDS, 1, 0x00010000},
+};
+
+#define CAP_IS_SM 0x2u
+
+static const char *const state_text[] = {
+	[IB_PORT_NOP] = "0: NOP",     [IB_PORT_DOWN] = "1: DOWN",     [IB_PORT_INIT] = "2: INIT",
+	[IB_PORT_ARMED] = "3: ARMED", [IB_PORT_ACTIVE] = "4: ACTIVE",
+};
+
+uint32_t port_gids(const struct registry_port *p)
+{
+	return kinds[!!p->ethernet].gids;
+}
+
+uint32_t port_pkeys(const struct registry_port *p)
+{
+	return kinds[!!p->ethernet].pkeys;
+}
+
+static int port_text(const struct fabric *f, const struct registry_port *p, uint32_t attr,
+		     char *buf, size_t size)
+{
+	uint32_t state = atomic_load_explicit(&p->state, memory_order_relaxed);
+	uint32_t lid = atomic_load_explicit(&p->lid, memory_order_relaxed);
+	uint32_t cap_mask = kinds[!!p->ethernet].cap_mask;
+
+	switch ((enum port_attr)attr) {
+	case ATTR_LID:
+		return snprintf(buf, size, "0x%x\n", lid);
+	case ATTR_LID_MASK_COUNT:
+		return snprintf(buf, size, "%u\n", p->lmc);
+	case ATTR_SM_LID:
+		return snprintf(buf, size, "0x%x\n", p->sm_lid);
+	case ATTR_SM_SL:
+		return snprintf(buf, size, "0\n");
+	case ATTR_STATE:
+		return snprintf(buf, size, "%s\n",
+				state_text[state < array_size(state_text) ? state : IB_PORT_NOP]);
+	case ATTR_PHYS_STATE:
+		return snprintf(buf, size, "%s\n",
+				state <= IB_PORT_DOWN ? "2: Polling" : "5: LinkUp");
+	case ATTR_RATE:
+		return snprintf(buf, size, "%s\n", kinds[!!p->ethernet].rate);
+	case ATTR_CAP_MASK:
+		if (!p->ethernet && lid == f->sm_lid)
+			cap_mask |= CAP_IS_SM;
+		return snprintf(buf, size, "0x%08x\n", cap_mask);
+	case ATTR_LINK_LAYER:
+		return snprintf(buf, size, "%s\n", kinds[!!p->ethernet].link_layer);
+	case PORT_ATTRS:
+		break;
+	}
+	return -ENOENT;
+}
+
+static int gid_text(const union ib_gid *gid, char *buf, size_t size)
+{
+	int n = 0;
+
+	for (unsigned i = 0; i < 16 && n >= 0 && (size_t)n < size; i += 2)
+		n += snprintf(buf + n, size - (size_t)n, "%02x%02x%c", gid->raw[i], gid->raw[i + 1],
+			      i == 14 ? '\n' : ':');
+	return n;
+}
+
+int guid_text(uint64_t guid, char *buf, size_t size)
+{
+	return snprintf(buf, size, "%04x:%04x:%04x:%04x\n", (unsigned)(guid >> 48) & 0xffff,
+			(unsigned)(guid >> 32) & 0xffff, (unsigned)(guid >> 16) & 0xffff,
+			(unsigned)guid & 0xffff);
+}
+
+static int counter_text(const struct fabric *f, uint32_t row, const struct counter_attr *c,
+			char *buf, size_t size)
+{
+	uint64_t v = c->counter == COUNTER_FIXED
+			     ? c->fixed
+			     : port_counter_total(f, row, (enum port_counter)c->counter);
+
+	return snprintf(buf, size, "%" PRIu64 "\n", v);
+}
+
+int attr_text(const struct fabric *f, uint32_t row, enum attr_group group, uint32_t index,
+	      char *buf, size_t size)
+{
+	const struct registry_port *p = &f->registry->ports[row];
+
+	switch (group) {
+	case GROUP_PORT:
+		return port_text(f, p, index, buf, size);
+	case GROUP_COUNTERS:
+		if (index >= ncounter_attrs)
+			return -ENOENT;
+		return counter_text(f, row, &counter_attrs[index], buf, size);
+	case GROUP_HW_COUNTERS:
+		if (index >= nhw_counter_attrs)
+			return -ENOENT;
+		return counter_text(f, row, &hw_counter_attrs[index], buf, size);
+	case GROUP_GIDS:
+		if (index >= port_gids(p))
+			return -ENOENT;
+		return gid_text(&p->gids[index].gid, buf, size);
+	case GROUP_PKEYS:
+		if (index >= port_pkeys(p))
+			return -ENOENT;
+		return snprintf(buf, size, "0x%04x\n", p->pkeys[index]);
+	}
+	return -ENOENT;
+}
+
+int attr_text_by_path(const struct fabric *f, const char *host, const char *path, char *buf,
+		      size_t size)
+{
+	int h = fabric_find_host(f, host);
+	struct attr attr;
+
+	if (h < 0 || !attr_parse(path, &attr))
+		return -ENOENT;
+	for (uint32_t i = 0; i < f->hosts[h].nports; i++) {
+		uint32_t row = f->hosts[h].rows[i];
+
+		if (!strcmp(f->registry->ports[row].hca, attr.hca))
+			return attr_text(f, row, attr.group, attr.index, buf, size);
+	}
+	return -ENOENT;
+}

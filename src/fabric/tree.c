@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The device trees: what /sys and /dev show of the devices of each host, as plain files below
+ * hosts/<host>/ of the run-time directory.  The shape is the kernel's: devices live below
+ * sys/devices, the classes are symbolic links to them.
+ *
+ * Most files are alike (a zero counter, an empty GID).  Those are hard links of one: a link costs
+ * one system call where a file costs three, and the whole tree is written at each start.
+ */
+#include "fabric/fabric.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+#define UVERBS_MAJOR	 231
+#define UVERBS_MINOR	 192
+#define PCI_ROOT	 "sys/devices/pci0000:00"
+#define CPU_WORDS	 (CPU_SETSIZE / 32)
+#define LINK_CACHE	 8u
+#define LINK_TEXT_BYTES	 48u
+#define TREE_PATH_BYTES	 224u
+#define FILE_READ_ONLY	 0444
+#define FILE_READ_WRITE	 0644
+#define FILE_DEVICE_NODE 0666
+
+struct tree {
+	const struct fabric *fabric;
+	int root; /* of the host */
+	int error;
+	/* Texts written lately, and where. */
+	struct {
+		char text[LINK_TEXT_BYTES];
+		char path[TREE_PATH_BYTES];
+	} cache[LINK_CACHE];
+	unsigned next;
+};
+
+/* The first error stays and makes everything after it do nothing: one check at the end. */
+static void tree_failed(struct tree *t, const char *path)
+{
+	if (!t->error) {
+		t->error = -errno;
+		log_error("cannot write %s: %s", path, strerror(errno));
+	}
+}
+
+static bool tree_path(struct tree *t, char *buf, const char *fmt, va_list ap)
+{
+	if (t->error)
+		return false;
+	if (vsnprintf(buf, TREE_PATH_BYTES, fmt, ap) >= (int)TREE_PATH_BYTES) {
+		errno = ENAMETOOLONG;
+		tree_failed(t, buf);
+		return false;
+	}
+	return true;
+}
+
+/* Makes the directory and, like mkdir -p, those above it. */
+static void printf_like(2, 3) tree_dir(struct tree *t, const char *fmt, ...)
+{
+	char path[TREE_PATH_BYTES];
+	va_list ap;
+	bool ok;
+
+	va_start(ap, fmt);
+	ok = tree_path(t, path, fmt, ap);
+	va_end(ap);
+	if (!ok || !mkdirat(t->root, path, 0755) || errno == EEXIST)
+		return;
+	for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdirat(t->root, path, 0755) && errno != EEXIST)
+			tree_failed(t, path);
+		*slash = '/';
+	}
+	if (mkdirat(t->root, path, 0755) && errno != EEXIST)
+		tree_failed(t, path);
+}
+
+static bool link_known(struct tree *t, const char *path, const char *text)
+{
+	for (unsigned i = 0; i < LINK_CACHE; i++)
+		if (!strcmp(t->cache[i].text, text))
+			return !linkat(t->root, t->cache[i].path, t->root, path, 0);
+	return false;
+}
+
+static void link_remember(struct tree *t, const char *path, const char *text)
+{
+	unsigned i = t->next++ % LINK_CACHE;
+
+	strcpy(t->cache[i].text, text);
+	strcpy(t->cache[i].path, path);
+}
+
+static void file_create(struct tree *t, const char *path, const char *text, mode_t mode)
+{
+	size_t n = strlen(text);
+	int fd = openat(t->root, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+
+	if (fd < 0 || (n && write(fd, text, n) != (ssize_t)n))
+		tree_failed(t, path);
+	if (fd >= 0)
+		close(fd);
+}
+
+/* A read-only attribute. */
+static void printf_like(3, 4) tree_file(struct tree *t, const char *text, const char *fmt, ...)
+{
+	bool small = strlen(text) < LINK_TEXT_BYTES && text[0];
+	char path[TREE_PATH_BYTES];
+	va_list ap;
+	bool ok;
+
+	va_start(ap, fmt);
+	ok = tree_path(t, path, fmt, ap);
+	va_end(ap);
+	if (!ok || (small && link_known(t, path, text)))
+		return;
+	file_create(t, path, text, FILE_READ_ONLY);
+	if (small)
+		link_remember(t, path, text);
+}
+
+static void printf_like(3, 4) tree_symlink(struct tree *t, const char *to, const char *fmt, ...)
+{
+	char path[TREE_PATH_BYTES];
+	va_list ap;
+	bool ok;
+
+	va_start(ap, fmt);
+	ok = tree_path(t, path, fmt, ap);
+	va_end(ap);
+	if (ok && symlinkat(to, t->root, path))
+		tree_failed(t, path);
+}
+
+/* ---- a port ---- */
+
+static void port_attr_file(struct tree *t, const char *dir, const char *name, uint32_t row,
+			   enum attr_group group, uint32_t index)
+{
+	char text[FABRIC_TEXT_BYTES];
+	int n = attr_text(t->fabric, row, group, index, text, sizeof(text));
+
+	if (n >= 0)
+		tree_file(t, text, "%s/%s", dir, name);
+}
+
+static void counters_write(struct tree *t, const char *dir, uint32_t row, enum attr_group group,
+			   const struct counter_attr *table, uint32_t n)
+{
+	tree_dir(t, "%s", dir);
+	for (uint32_t i = 0; i < n; i++)
+		port_attr_file(t, dir, table[i].name, row, group, i);
+}
+
+static void gids_write(struct tree *t, const char *port, uint32_t row)
+{
+	static const char *const type_text[] = {
+		[GID_IB_ROCE_V1] = "IB/RoCE v1\n",
+		[GID_ROCE_V2] = "RoCE v2\n",
+	};
+	const struct registry_port *p = &t->fabric->registry->ports[row];
+	char dir[TREE_PATH_BYTES + 16], name[24], netdev[sizeof(p->netdev) + 2];
+
+	tree_dir(t, "%s/gids", port);
+	tree_dir(t, "%s/gid_attrs/types", port);
+	tree_dir(t, "%s/gid_attrs/ndevs", port);
+	snprintf(dir, sizeof(dir), "%s/gids", port);
+	snprintf(netdev, sizeof(netdev), "%.15s\n", p->netdev);
+	for (uint32_t i = 0; i < port_gids(p); i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		port_attr_file(t, dir, name, row, GROUP_GIDS, i);
+		/* To read the attributes of an empty entry is EINVAL in the kernel; a file that is
+		 * not there serves programs the same. */
+		if (!p->gids[i].valid)
+			continue;
+		tree_file(t, type_text[p->gids[i].type], "%s/gid_attrs/types/%u", port, i);
+		if (p->netdev[0])
+			tree_file(t, netdev, "%s/gid_attrs/ndevs/%u", port, i);
+	}
+}
+
+static void port_write(struct tree *t, const char *ibdev, uint32_t row)
+{
+	const struct registry_port *p = &t->fabric->registry->ports[row];
+	char port[TREE_PATH_BYTES], dir[TREE_PATH_BYTES], name[24];
+
+	if (snprintf(port, sizeof(port), "%s/ports/1", ibdev) >= (int)sizeof(port))
+		return;
+	tree_dir(t, "%s", port);
+	for (uint32_t i = 0; i < PORT_ATTRS; i++)
+		port_attr_file(t, port, port_attr_name[i], row, GROUP_PORT, i);
+	gids_write(t, port, row);
+	tree_dir(t, "%s/pkeys", port);
+	for (uint32_t i = 0; i < port_pkeys(p); i++) {
+		snprintf(name, sizeof(name), "pkeys/%u", i);
+		port_attr_file(t, port, name, row, GROUP_PKEYS, i);
+	}
+	snprintf(dir, sizeof(dir), "%.200s/counters", port);
+	counters_write(t, dir, row, GROUP_COUNTERS, counter_attrs, ncounter_attrs);
+	snprintf(dir, sizeof(dir), "%.200s/hw_counters", port);
+	counters_write(t, dir, row, GROUP_HW_COUNTERS, hw_counter_attrs, nhw_counter_attrs);
+}
+
+/* ---- a device ---- */
+
+/* Every CPU is local to a device that is software. */
+static void cpus_write(struct tree *t, const char *pci)
+{
+	char mask[CPU_WORDS * 9 + 2], list[256];
+	uint32_t words[CPU_WORDS] = {0};
+	int last = 0, first = -1, n = 0, m = 0;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	if (sched_getaffinity(0, sizeof(set), &set))
+		CPU_SET(0, &set);
+	list[0] = '\0';
+	for (int cpu = 0; cpu <= CPU_SETSIZE; cpu++) {
+		bool in = cpu < CPU_SETSIZE && CPU_ISSET(cpu, &set);
+
+		if (in) {
+			words[cpu / 32] |= 1u << (cpu % 32);
+			last = cpu;
+			if (first < 0)
+				first = cpu;
+		} else if (first >= 0) {
+			if (n < (int)sizeof(list) - 32)
+				n += snprintf(list + n, sizeof(list) - (size_t)n,
+					      first == last ? "%s%d" : "%s%d-%d", n ? "," : "",
+					      first, last);
+			first = -1;
+		}
+	}
+	for (int w = last / 32; w >= 0; w--)
+		m += snprintf(mask + m, sizeof(mask) - (size_t)m, "%08x%c", words[w],
+			      w ? ',' : '\n');
+	snprintf(list + n, sizeof(list) - (size_t)n, "\n");
+	tree_file(t, mask, "%s/local_cpus", pci);
+	tree_file(t, list, "%s/local_cpulist", pci);
+}
+
+/* What a BlueField-3 shows of itself on the PCI bus (pci.ids: 15b3:a2dc). */
+static void pci_write(struct tree *t, const char *pci, const struct registry_port *p)
+{
+	static const struct {
+		const char *name;
+		const char *text;
+	} attrs[] = {
+		{"vendor", "0x15b3\n"},
+		{"device", "0xa2dc\n"},
+		{"subsystem_vendor", "0x15b3\n"},
+		{"subsystem_device", "0x0009\n"},
+		{"revision", "0x01\n"},
+		{"numa_node", "-1\n"},
+		{"current_link_speed", "32.0 GT/s PCIe\n"},
+		{"current_link_width", "16\n"},
+		{"max_link_speed", "32.0 GT/s PCIe\n"},
+		{"max_link_width", "16\n"},
+	};
+	/* Base class 02 network controller, subclass 00 Ethernet or 07 InfiniBand. */
+	const char *sub = p->ethernet ? "00" : "07";
+	char text[96];
+
+	for (size_t i = 0; i < array_size(attrs); i++)
+		tree_file(t, attrs[i].text, "%s/%s", pci, attrs[i].name);
+	snprintf(text, sizeof(text), "0x02%s00\n", sub);
+	tree_file(t, text, "%s/class", pci);
+	snprintf(text, sizeof(text), "pci:v000015B3d0000A2DCsv000015B3sd00000009bc02sc%si00\n",
+		 sub);
+	tree_file(t, text, "%s/modalias", pci);
+	cpus_write(t, pci);
+	if (p->netdev[0])
+		tree_dir(t, "%s/net/%s", pci, p->netdev);
+}
+
+static void ibdev_write(struct tree *t, const char *pci, uint32_t row, const char *host)
+{
+	const struct registry_port *p = &t->fabric->registry->ports[row];
+	char dir[TREE_PATH_BYTES], guid[32], desc[96], path[TREE_PATH_BYTES];
+
+	snprintf(dir, sizeof(dir), "%.160s/infiniband/%s", pci, p->hca);
+	tree_dir(t, "%s", dir);
+	tree_file(t, "1: CA\n", "%s/node_type", dir);
+	guid_text(p->node_guid, guid, sizeof(guid));
+	tree_file(t, guid, "%s/node_guid", dir);
+	guid_text(fabric_system_guid(t->fabric, row), guid, sizeof(guid));
+	tree_file(t, guid, "%s/sys_image_guid", dir);
+	tree_file(t, "32.41.1000\n", "%s/fw_ver", dir);
+	tree_file(t, "1\n", "%s/hw_rev", dir);
+	tree_file(t, "MT41692\n", "%s/hca_type", dir);
+	tree_file(t, "MT_0000000884\n", "%s/board_id", dir);
+	/* 64 bytes at most (IBTA 14.2.5.2, NodeDescription), and writable. */
+	snprintf(desc, sizeof(desc), "%.50s %.12s\n", host, p->hca);
+	snprintf(path, sizeof(path), "%.200s/node_desc", dir);
+	if (!t->error)
+		file_create(t, path, desc, FILE_READ_WRITE);
+	snprintf(path, sizeof(path), "../../..%.100s", strrchr(pci, '/'));
+	tree_symlink(t, path, "%s/device", dir);
+	port_write(t, dir, row);
+}
+
+static void hca_write(struct tree *t, const struct fabric_host *host, uint32_t device)
+{
+	uint32_t row = host->rows[device];
+	const struct registry_port *p = &t->fabric->registry->ports[row];
+	char pci[64], to[TREE_PATH_BYTES], text[32], node[64];
+
+	/* One card, a function per device. */
+	snprintf(pci, sizeof(pci), PCI_ROOT "/0000:03:00.%u", device);
+	tree_dir(t, "%s", pci);
+	pci_write(t, pci, p);
+	ibdev_write(t, pci, row, host->name);
+	tree_dir(t, "%s/infiniband_verbs/uverbs%u", pci, device);
+	snprintf(text, sizeof(text), "%s\n", p->hca);
+	tree_file(t, text, "%s/infiniband_verbs/uverbs%u/ibdev", pci, device);
+	snprintf(text, sizeof(text), "%d:%u\n", UVERBS_MAJOR, UVERBS_MINOR + device);
+	tree_file(t, text, "%s/infiniband_verbs/uverbs%u/dev", pci, device);
+	tree_file(t, "1\n", "%s/infiniband_verbs/uverbs%u/abi_version", pci, device);
+	snprintf(to, sizeof(to), "../../..%s", strrchr(pci, '/'));
+	tree_symlink(t, to, "%s/infiniband_verbs/uverbs%u/device", pci, device);
+
+	snprintf(to, sizeof(to), "../../%s/infiniband/%s", pci + strlen("sys/"), p->hca);
+	tree_symlink(t, to, "sys/class/infiniband/%s", p->hca);
+	snprintf(to, sizeof(to), "../../%s/infiniband_verbs/uverbs%u", pci + strlen("sys/"),
+		 device);
+	tree_symlink(t, to, "sys/class/infiniband_verbs/uverbs%u", device);
+	snprintf(node, sizeof(node), "dev/infiniband/uverbs%u", device);
+	if (!t->error)
+		file_create(t, node, "", FILE_DEVICE_NODE);
+}
+
+static int host_write(const struct fabric *f, const struct fabric_host *host, int hosts_fd)
+{
+	struct tree t = {.fabric = f};
+
+	if (mkdirat(hosts_fd, host->name, 0755))
+		return -errno;
+	t.root = openat(hosts_fd, host->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (t.root < 0)
+		return -errno;
+	tree_dir(&t, "dev/infiniband");
+	tree_dir(&t, "sys/class/infiniband");
+	tree_dir(&t, "sys/class/infiniband_verbs");
+	tree_dir(&t, "sys/class/infiniband_mad");
+	tree_file(&t, "6\n", "sys/class/infiniband_verbs/abi_version");
+	tree_file(&t, "5\n", "sys/class/infiniband_mad/abi_version");
+	for (uint32_t i = 0; i < host->nports; i++)
+		hca_write(&t, host, i);
+	close(t.root);
+	return t.error;
+}
+
+int tree_write(const struct fabric *f)
+{
+	char path[RUNDIR_BYTES + 8];
+	int fd, ret = 0;
+
+	snprintf(path, sizeof(path), "%s/hosts", f->dir);
+	if (mkdir(path, 0755))
+		return -errno;
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	for (uint32_t i = 0; i < f->nhosts && !ret; i++)
+		ret = host_write(f, &f->hosts[i], fd);
+	close(fd);
+	return ret;
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Calls on descriptors.  The driver's table says which are device files; it must hear of every
+ * duplicate and every close, except those of a vfork child: it closes what it does not want to pass
+ * on (Python's subprocess does), has descriptors of its own, but writes to our memory.
+ */
+#include "preload/libc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "driver/cdev.h"
+#include "preload/tree.h"
+
+/* A range may go up to UINT_MAX; the driver's table does not. */
+#define DEVICE_FD_MAX 65535u
+
+exported int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (!cdev_is_ours(fd))
+		return real(ioctl)(fd, request, arg);
+	return cdev_ioctl(fd, request, arg);
+}
+
+exported ssize_t write(int fd, const void *buf, size_t count)
+{
+	if (!cdev_is_ours(fd))
+		return real(write)(fd, buf, count);
+	return cdev_write(fd, buf, count);
+}
+
+exported int close(int fd)
+{
+	if (!cdev_is_ours(fd))
+		return real(close)(fd);
+	if (tree_device_owner())
+		cdev_close(fd);
+	return real(close)(fd);
+}
+
+static void close_devices(unsigned first, unsigned last)
+{
+	if (!tree_device_opened() || !tree_device_owner())
+		return;
+	for (unsigned fd = first; fd <= min_u32(last, DEVICE_FD_MAX); fd++)
+		cdev_close((int)fd);
+}
+
+exported int close_range(unsigned first, unsigned last, int flags)
+{
+	int ret = real(close_range)(first, last, flags);
+
+	if (!ret && !(flags & (int)CLOSE_RANGE_CLOEXEC))
+		close_devices(first, last);
+	return ret;
+}
+
+exported void closefrom(int low)
+{
+	close_devices(low < 0 ? 0 : (unsigned)low, DEVICE_FD_MAX);
+	real(closefrom)(low);
+}
+
+/* newfd now is another name of fd, and whatever it was before is closed. */
+static int duplicated(int fd, int newfd)
+{
+	if (newfd >= 0 && newfd != fd && (cdev_is_ours(fd) || cdev_is_ours(newfd)) &&
+	    tree_device_owner()) {
+		int saved_errno = errno;
+
+		cdev_dup(fd, newfd);
+		errno = saved_errno;
+	}
+	return newfd;
+}
+
+exported int dup(int fd)
+{
+	return duplicated(fd, real(dup)(fd));
+}
+
+exported int dup2(int fd, int newfd)
+{
+	return duplicated(fd, real(dup2)(fd, newfd));
+}
+
+exported int dup3(int fd, int newfd, int flags)
+{
+	return duplicated(fd, real(dup3)(fd, newfd, flags));
+}
+
+static int fcntl_done(int fd, int cmd, int ret)
+{
+	return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC ? duplicated(fd, ret) : ret;
+}
+
+exported int fcntl(int fd, int cmd, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, cmd);
+	arg = va_arg(args, void *);
+	va_end(args);
+	return fcntl_done(fd, cmd, real(fcntl)(fd, cmd, arg));
+}
+
+exported int fcntl64(int fd, int cmd, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, cmd);
+	arg = va_arg(args, void *);
+	va_end(args);
+	return fcntl_done(fd, cmd, real(fcntl64)(fd, cmd, arg));
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * glob(3) reads directories inside libc, where our opendir is not called.  It lets its caller bring
+ * the functions (GLOB_ALTDIRFUNC), so it gets the mapped ones.
+ */
+#include "preload/libc.h"
+
+#include <dirent.h>
+#include <glob.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "preload/tree.h"
+
+static void *open_directory(const char *path)
+{
+	return opendir(path);
+}
+
+static void close_directory(void *dir)
+{
+	closedir(dir);
+}
+
+static struct dirent *read_directory(void *dir)
+{
+	return readdir(dir);
+}
+
+static struct dirent64 *read_directory64(void *dir)
+{
+	return readdir64(dir);
+}
+
+/* Wildcards may stand in the very word by which paths are known, so go by the first directory. */
+static bool concerns_tree(const char *pattern, int flags)
+{
+	return tree_active() && !(flags & GLOB_ALTDIRFUNC) && pattern &&
+	       (strstr(pattern, "/sys") || strstr(pattern, "/dev") ||
+		strstr(pattern, "infiniband"));
+}
+
+exported int glob(const char *restrict pattern, int flags, int (*on_error)(const char *, int),
+		  glob_t *restrict g)
+{
+	int ret;
+
+	if (!concerns_tree(pattern, flags))
+		return real(glob)(pattern, flags, on_error, g);
+	g->gl_opendir = open_directory;
+	g->gl_closedir = close_directory;
+	g->gl_readdir = read_directory;
+	g->gl_stat = stat;
+	g->gl_lstat = lstat;
+	ret = real(glob)(pattern, flags | GLOB_ALTDIRFUNC, on_error, g);
+	g->gl_flags &= ~GLOB_ALTDIRFUNC;
+	return ret;
+}
+
+exported int glob64(const char *restrict pattern, int flags, int (*on_error)(const char *, int),
+		    glob64_t *restrict g)
+{
+	int ret;
+
+	if (!concerns_tree(pattern, flags))
+		return real(glob64)(pattern, flags, on_error, g);
+	g->gl_opendir = open_directory;
+	g->gl_closedir = close_directory;
+	g->gl_readdir = read_directory64;
+	g->gl_stat = stat64;
+	g->gl_lstat = lstat64;
+	ret = real(glob64)(pattern, flags | GLOB_ALTDIRFUNC, on_error, g);
+	g->gl_flags &= ~GLOB_ALTDIRFUNC;
+	return ret;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * First include of every file here.  These files define libc's functions under their own names, so
+ * the switches of the headers that rename or inline some of them must be off.
+ */
+#pragma once
+
+#undef _FILE_OFFSET_BITS /* would make stat another name of stat64 */
+#undef _FORTIFY_SOURCE	 /* would make open an inline function */
+
+#include <assert.h>
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "base/compiler.h"
+
+/* open64 and open, stat64 and stat, ... are treated as one function. */
+static_assert(sizeof(off_t) == sizeof(__off64_t), "64-bit systems only");
+
+/*
+ * The definition behind ours.  Looked up at the first call, not in a constructor: constructors of
+ * other libraries open files before ours has run, and most programs call few of these functions.
+ */
+static inline void *real_function(_Atomic(void *) *slot, const char *name)
+{
+	void *address = atomic_load_explicit(slot, memory_order_relaxed);
+
+	if (unlikely(!address)) {
+		address = dlsym(RTLD_NEXT, name);
+		atomic_store_explicit(slot, address, memory_order_relaxed);
+	}
+	return address;
+}
+
+#define real(name)                                               \
+	({                                                       \
+		static _Atomic(void *) slot_;                    \
+		(__typeof__(&name))real_function(&slot_, #name); \
+	})

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Handlers for SIGSEGV and SIGBUS are kept by the driver, whose own handler stays outermost.  For
+ * the same reason threads must not block the two: a blocked fault kills the process at once.  A
+ * program loses nothing, since a fault cannot be held back anyway.
+ */
+#include "preload/libc.h"
+
+#include <errno.h>
+#include <signal.h>
+
+#include "driver/fault.h"
+#include "preload/tree.h"
+
+exported int sigaction(int signum, const struct sigaction *restrict act,
+		       struct sigaction *restrict oldact)
+{
+	if (!fault_is_ours(signum))
+		return real(sigaction)(signum, act, oldact);
+	return fault_sigaction(signum, act, oldact);
+}
+
+exported sighandler_t signal(int signum, sighandler_t handler)
+{
+	struct sigaction act = {.sa_handler = handler, .sa_flags = SA_RESTART};
+	struct sigaction old;
+
+	if (!fault_is_ours(signum) || handler == SIG_ERR)
+		return real(signal)(signum, handler);
+	sigemptyset(&act.sa_mask);
+	return fault_sigaction(signum, &act, &old) ? SIG_ERR : old.sa_handler;
+}
+
+/* What to block in place of set; room is for a changed copy. */
+static const sigset_t *without_faults(int how, const sigset_t *set, sigset_t *room)
+{
+	if (!set || how == SIG_UNBLOCK || !tree_active())
+		return set;
+	*room = *set;
+	sigdelset(room, SIGSEGV);
+	sigdelset(room, SIGBUS);
+	return room;
+}
+
+exported int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
+{
+	sigset_t room;
+
+	return real(pthread_sigmask)(how, without_faults(how, set, &room), old);
+}
+
+exported int sigprocmask(int how, const sigset_t *restrict set, sigset_t *restrict old)
+{
+	sigset_t room;
+
+	return real(sigprocmask)(how, without_faults(how, set, &room), old);
+}

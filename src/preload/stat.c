@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * stat(2) and its spellings.  Device files show up as character devices with their real numbers,
+ * whether asked by path or by descriptor.  The names with __x are those of programs built against
+ * glibc before 2.33.
+ */
+#include "preload/libc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "driver/cdev.h"
+#include "preload/tree.h"
+
+static_assert(sizeof(struct stat) == sizeof(struct stat64), "one structure, two names");
+
+int __xstat(int version, const char *path, struct stat *st);
+int __xstat64(int version, const char *path, struct stat64 *st);
+int __lxstat(int version, const char *path, struct stat *st);
+int __lxstat64(int version, const char *path, struct stat64 *st);
+int __fxstat(int version, int fd, struct stat *st);
+int __fxstat64(int version, int fd, struct stat64 *st);
+int __fxstatat(int version, int dirfd, const char *path, struct stat *st, int flags);
+int __fxstatat64(int version, int dirfd, const char *path, struct stat64 *st, int flags);
+
+static int device_fstat(int fd, struct stat *st)
+{
+	int ret = real(fstat)(fd, st);
+
+	if (!ret && cdev_is_ours(fd))
+		cdev_fstat(fd, st);
+	return ret;
+}
+
+static int tree_stat(int dirfd, const char *path, struct stat *st, int flags)
+{
+	struct tree_path t;
+	const char *device;
+	dev_t number;
+	int ret;
+
+	if ((flags & AT_EMPTY_PATH) && path && !path[0] && cdev_is_ours(dirfd))
+		return device_fstat(dirfd, st);
+	ret = real(fstatat)(dirfd, tree_map(dirfd, path, &t), st, flags);
+	device = t.below ? tree_device(t.below) : NULL;
+	if (!ret && device && tree_device_number(device, &number)) {
+		st->st_mode = (st->st_mode & ~(mode_t)S_IFMT) | S_IFCHR;
+		st->st_rdev = number;
+		st->st_size = 0;
+	}
+	return ret;
+}
+
+exported int stat(const char *path, struct stat *st)
+{
+	if (!tree_active())
+		return real(stat)(path, st);
+	return tree_stat(AT_FDCWD, path, st, 0);
+}
+
+exported int lstat(const char *path, struct stat *st)
+{
+	if (!tree_active())
+		return real(lstat)(path, st);
+	return tree_stat(AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+}
+
+exported int fstat(int fd, struct stat *st)
+{
+	if (!tree_active())
+		return real(fstat)(fd, st);
+	return device_fstat(fd, st);
+}
+
+exported int fstatat(int dirfd, const char *path, struct stat *st, int flags)
+{
+	if (!tree_active())
+		return real(fstatat)(dirfd, path, st, flags);
+	return tree_stat(dirfd, path, st, flags);
+}
+
+exported int stat64(const char *path, struct stat64 *st)
+{
+	if (!tree_active())
+		return real(stat64)(path, st);
+	return tree_stat(AT_FDCWD, path, (struct stat *)st, 0);
+}
+
+exported int lstat64(const char *path, struct stat64 *st)
+{
+	if (!tree_active())
+		return real(lstat64)(path, st);
+	return tree_stat(AT_FDCWD, path, (struct stat *)st, AT_SYMLINK_NOFOLLOW);
+}
+
+exported int fstat64(int fd, struct stat64 *st)
+{
+	if (!tree_active())
+		return real(fstat64)(fd, st);
+	return device_fstat(fd, (struct stat *)st);
+}
+
+exported int fstatat64(int dirfd, const char *path, struct stat64 *st, int flags)
+{
+	if (!tree_active())
+		return real(fstatat64)(dirfd, path, st, flags);
+	return tree_stat(dirfd, path, (struct stat *)st, flags);
+}
+
+/* 0 and 1 are the versions whose structure is struct stat of a 64-bit system. */
+#define BAD_VERSION(version) ((version) != 0 && (version) != 1)
+
+exported int __xstat(int version, const char *path, struct stat *st)
+{
+	if (!tree_active() || BAD_VERSION(version))
+		return real(__xstat)(version, path, st);
+	return tree_stat(AT_FDCWD, path, st, 0);
+}
+
+exported int __xstat64(int version, const char *path, struct stat64 *st)
+{
+	if (!tree_active() || BAD_VERSION(version))
+		return real(__xstat64)(version, path, st);
+	return tree_stat(AT_FDCWD, path, (struct stat *)st, 0);
+}
+
+exported int __lxstat(int version, const char *path, struct stat *st)
+{
+	if (!tree_active() || BAD_VERSION(version))
+		return real(__lxstat)(version, path, st);
+	return tree_stat(AT_FDCWD, path, st, AT_SYMLINK_NOFOLLOW);
+}
+
+exported int __lxstat64(int version, const char *path, struct stat64 *st)
+{
+	if (!tree_active() || BAD_VERSION(version))
+		return real(__lxstat64)(version, path, st);
+	return tree_stat(AT_FDCWD, path, (struct stat *)st, AT_SYMLINK_NOFOLLOW);
+}
+
+exported int __fxstat(int version, int fd, struct stat *st)
+{
+	if (!tree_active() || BAD_VERSION(version))
+		return real(__fxstat)(version, fd, st);
+	return device_fstat(fd, st);
+}
+
+exported int __fxstat64(int version, int fd, struct stat64 *st)
+{
+	if (!tree_active() || BAD_VERSION(version))
+		return real(__fxstat64)(version, fd, st);
+	return device_fstat(fd, (struct stat *)st);
+}
+
+exported int __fxstatat(int version, int dirfd, const char *path, struct stat *st, int flags)
+{
+	if (!tree_active() || BAD_VERSION(version))
+		return real(__fxstatat)(version, dirfd, path, st, flags);
+	return tree_stat(dirfd, path, st, flags);
+}
+
+exported int __fxstatat64(int version, int dirfd, const char *path, struct stat64 *st, int flags)
+{
+	if (!tree_active() || BAD_VERSION(version))
+		return real(__fxstatat64)(version, dirfd, path, st, flags);
+	return tree_stat(dirfd, path, (struct stat *)st, flags);
+}
+
+static void statx_device(struct statx *stx, mode_t mode, dev_t number)
+{
+	stx->stx_mode = (uint16_t)((stx->stx_mode & ~(unsigned)S_IFMT) | (mode & S_IFMT));
+	stx->stx_rdev_major = major(number);
+	stx->stx_rdev_minor = minor(number);
+	stx->stx_size = 0;
+}
+
+exported int statx(int dirfd, const char *restrict path, int flags, unsigned mask,
+		   struct statx *restrict stx)
+{
+	struct tree_path t;
+	const char *device;
+	dev_t number;
+	int ret;
+
+	if (!tree_active())
+		return real(statx)(dirfd, path, flags, mask, stx);
+	ret = real(statx)(dirfd, tree_map(dirfd, path, &t), flags, mask, stx);
+	device = t.below ? tree_device(t.below) : NULL;
+	if (!ret && device && tree_device_number(device, &number))
+		statx_device(stx, S_IFCHR, number);
+	if (!ret && (flags & AT_EMPTY_PATH) && !path[0] && cdev_is_ours(dirfd)) {
+		struct stat st = {.st_mode = stx->stx_mode};
+
+		cdev_fstat(dirfd, &st);
+		statx_device(stx, st.st_mode, st.st_rdev);
+	}
+	return ret;
+}

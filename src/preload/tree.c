@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Paths of the device tree.  Almost every path that a program uses is not ours: that is decided by
+ * a search for one word, before anything is copied.
+ */
+#include "preload/libc.h"
+
+#include "preload/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "driver/process.h"
+
+/* Every path in 'prefixes' contains it. */
+#define WORD "infiniband"
+
+static const char *const prefixes[] = {
+	"/sys/class/infiniband",     "/sys/class/infiniband_verbs",
+	"/sys/class/infiniband_mad", "/sys/class/infiniband_cm",
+	"/dev/infiniband",
+};
+
+/* Where symbolic links of the prefixes lead.  The machine's own devices are there too: a path that
+ * exists is the machine's, any other is looked for in the tree. */
+#define DEVICES "/sys/devices/"
+
+/* Directories whose files the daemon changes while it runs, and single files likewise. */
+static const char *const live_directories[] = {"counters", "hw_counters", "gids", "pkeys"};
+static const char *const live_files[] = {
+	"state", "phys_state", "lid",	    "sm_lid", "lid_mask_count",
+	"sm_sl", "cap_mask",   "node_desc", "rate",
+};
+
+/* A daemon that could not be started is not tried again at once: a listing is many calls. */
+#define START_RETRY_NS 1000000000ull
+
+enum { ENV_UNREAD, ENV_READING, ENV_OFF, ENV_ON };
+static _Atomic(int) env_state;
+static char root[PATH_MAX]; /* valid once ENV_ON */
+static size_t root_len;
+static _Atomic(uint64_t) start_failed_ns;
+
+static void read_environment(void)
+{
+	int state = ENV_UNREAD;
+	const char *dir, *host;
+	int n = 0;
+
+	if (!atomic_compare_exchange_strong(&env_state, &state, ENV_READING))
+		return;
+	dir = secure_getenv("SOFTHCA_DIR");
+	host = secure_getenv("SOFTHCA_HOST");
+	if (dir && dir[0] == '/' && host && host[0] && !strchr(host, '/'))
+		n = snprintf(root, sizeof(root), "%s/hosts/%s", dir, host);
+	state = n > 0 && n < (int)sizeof(root) ? ENV_ON : ENV_OFF;
+	root_len = (size_t)n;
+	atomic_store_explicit(&env_state, state, memory_order_release);
+}
+
+bool tree_active(void)
+{
+	int state = atomic_load_explicit(&env_state, memory_order_acquire);
+
+	if (unlikely(state == ENV_UNREAD)) {
+		read_environment();
+		state = atomic_load_explicit(&env_state, memory_order_acquire);
+	}
+	return state == ENV_ON;
+}
+
+static __attribute__((constructor)) void tree_init(void)
+{
+	tree_active();
+}
+
+/* ---- lexical work ---- */
+
+static bool is_prefix(const char *path)
+{
+	for (size_t i = 0; i < array_size(prefixes); i++)
+		if (!strcmp(path, prefixes[i]))
+			return true;
+	return false;
+}
+
+struct walk {
+	char *out;
+	size_t len, size;
+	bool inside;	/* the path so far is a prefix or below one */
+	bool left;	/* ".." led out of one */
+	unsigned depth; /* components below the prefix */
+};
+
+static bool walk_append(struct walk *w, const char *name, size_t n)
+{
+	if (!range_inside(w->len, n + 2, w->size))
+		return false;
+	w->out[w->len++] = '/';
+	memcpy(w->out + w->len, name, n);
+	w->len += n;
+	w->out[w->len] = '\0';
+	return true;
+}
+
+static void walk_drop(struct walk *w)
+{
+	while (w->len && w->out[--w->len] != '/')
+		;
+	w->out[w->len] = '\0';
+}
+
+static bool walk_step(struct walk *w, const char *name, size_t n)
+{
+	bool up = n == 2 && name[0] == '.' && name[1] == '.';
+
+	if (n == 0 || (n == 1 && name[0] == '.'))
+		return true;
+	if (!w->inside && up) {
+		walk_drop(w);
+		return true;
+	}
+	if (w->inside && up && w->depth-- == 0) {
+		walk_drop(w);
+		w->inside = false;
+		w->left = true;
+		return true;
+	}
+	if (!walk_append(w, name, n))
+		return false;
+	if (!w->inside)
+		w->inside = is_prefix(w->out);
+	else if (!up)
+		w->depth++;
+	return true;
+}
+
+/*
+ * Normalises as far as is needed to see a prefix.  Below one, ".." stays as it is, because
+ * the step before it may be a symbolic link ("device/..").
+ */
+static bool walk_path(struct walk *w, const char *path)
+{
+	while (*path) {
+		size_t n = strcspn(path, "/");
+
+		if (!walk_step(w, path, n))
+			return false;
+		path += n;
+		path += *path == '/';
+	}
+	return true;
+}
+
+static bool listed(const char *const *list, size_t count, const char *name, size_t n)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strlen(list[i]) == n && !strncmp(list[i], name, n))
+			return true;
+	return false;
+}
+
+static const char *last_component(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* By its last component and the directory that it is in, if the path names one. */
+static bool live_name(const char *path, bool unknown_directory)
+{
+	const char *name = last_component(path);
+	const char *dir, *end = name - 1;
+
+	if (listed(live_files, array_size(live_files), name, strlen(name)))
+		return true;
+	if (name == path)
+		return unknown_directory;
+	for (dir = end; dir > path && dir[-1] != '/'; dir--)
+		;
+	return listed(live_directories, array_size(live_directories), dir, (size_t)(end - dir));
+}
+
+bool tree_live(const char *below, char *name, size_t size)
+{
+	static const char dir[] = "/" WORD "/";
+	const char *rest = strstr(below, dir);
+	int n;
+
+	if (!rest || strncmp(below, "sys/", 4) || !live_name(below, false))
+		return false;
+	/* The directory of the class is a symbolic link into DEVICES, which a path may go round. */
+	n = snprintf(name, size, "sys/class%s", rest);
+	return n > 0 && (size_t)n < size;
+}
+
+const char *tree_device(const char *below)
+{
+	static const char dir[] = "dev/infiniband/";
+	const char *name = below + sizeof(dir) - 1;
+
+	if (strncmp(below, dir, sizeof(dir) - 1) || !*name || strchr(name, '/'))
+		return NULL;
+	return name;
+}
+
+/* ---- mapping ---- */
+
+/*
+ * The first look of a process always asks for the daemon, even if the directory is there: it then
+ * holds the fabric for as long as the process lives, which may be what keeps it from leaving.
+ */
+static void ensure_tree(void)
+{
+	static _Atomic(bool) held;
+	uint64_t failed;
+
+	if (atomic_load(&held) && !real(access)(root, F_OK))
+		return;
+	failed = atomic_load(&start_failed_ns);
+	if (failed && clock_ns() - failed < START_RETRY_NS)
+		return;
+	if (process_ensure_fabric())
+		atomic_store(&start_failed_ns, clock_ns());
+	else
+		atomic_store(&held, true);
+}
+
+/* The directory that a relative path starts from. */
+static bool directory_of(int dirfd, char *out, size_t size)
+{
+	char link[32];
+	ssize_t n;
+
+	if (dirfd == AT_FDCWD)
+		snprintf(link, sizeof(link), "/proc/self/cwd");
+	else
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", dirfd);
+	n = real(readlink)(link, out, size - 1);
+	if (n <= 0 || out[0] != '/')
+		return false;
+	out[n] = '\0';
+	return true;
+}
+
+static bool below_root(const char *path)
+{
+	return !strncmp(path, root, root_len) && path[root_len] == '/';
+}
+
+static bool is_devices_path(const char *path)
+{
+	return !strncmp(path, DEVICES, sizeof(DEVICES) - 1);
+}
+
+static const char *resolve(int dirfd, const char *path, struct tree_path *t)
+{
+	/* The normalised path is built behind the root, so that a match is mapped already. */
+	struct walk w = {.out = t->text + root_len, .size = sizeof(t->text) - root_len};
+	char base[PATH_MAX];
+
+	memcpy(t->text, root, root_len);
+	w.out[0] = '\0';
+	if (path[0] != '/' && (!directory_of(dirfd, base, sizeof(base)) || !walk_path(&w, base)))
+		return path;
+	if (!walk_path(&w, path))
+		return path;
+	if (w.inside) {
+		t->below = w.out + 1;
+		ensure_tree();
+		return t->text;
+	}
+	/* "/dev/infiniband/..": the kernel would look for the first part in vain. */
+	if (w.left && path[0] == '/')
+		return w.len ? w.out : "/";
+	if (is_devices_path(w.out) && real(access)(w.out, F_OK) && !real(access)(t->text, F_OK)) {
+		t->below = w.out + 1;
+		return t->text;
+	}
+	/* Through the current or an open directory: the kernel finds it by itself. */
+	if (below_root(w.out))
+		t->below = w.out + root_len + 1;
+	return path;
+}
+
+const char *tree_map(int dirfd, const char *path, struct tree_path *t)
+{
+	int saved_errno = errno;
+
+	t->below = NULL;
+	if (!path || !tree_active() || (!strstr(path, WORD) && !is_devices_path(path)))
+		return path;
+	path = resolve(dirfd, path, t);
+	errno = saved_errno;
+	return path;
+}
+
+const char *tree_map_live(int dirfd, const char *path, struct tree_path *t)
+{
+	const char *mapped = tree_map(dirfd, path, t);
+	int saved_errno = errno;
+
+	if (!t->below && path && path[0] && path[0] != '/' && tree_active() &&
+	    live_name(path, true))
+		mapped = resolve(dirfd, path, t);
+	errno = saved_errno;
+	return mapped;
+}
+
+void tree_unmap(char *path)
+{
+	struct tree_path t;
+	struct walk w = {.out = t.text, .size = sizeof(t.text)};
+	char *rest = path + root_len;
+
+	t.text[0] = '\0';
+	if (tree_active() && below_root(path) &&
+	    (is_devices_path(rest) || (walk_path(&w, rest) && w.inside)))
+		memmove(path, rest, strlen(rest) + 1);
+}
+
+/* ---- device files ---- */
+
+bool tree_device_number(const char *name, dev_t *out)
+{
+	static const char *const classes[] = {"infiniband_verbs", "infiniband_mad", "infiniband_cm",
+					      "misc"};
+	int saved_errno = errno;
+	bool found = false;
+
+	for (size_t i = 0; i < array_size(classes) && !found; i++) {
+		char text[PATH_MAX];
+		unsigned major_no, minor_no;
+		ssize_t n;
+		int fd;
+
+		if (snprintf(text, sizeof(text), "%s/sys/class/%s/%s/dev", root, classes[i],
+			     name) >= (int)sizeof(text))
+			break;
+		fd = real(open)(text, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		n = read(fd, text, sizeof(text) - 1);
+		real(close)(fd);
+		text[n > 0 ? n : 0] = '\0';
+		if (sscanf(text, "%u:%u", &major_no, &minor_no) == 2) {
+			*out = makedev(major_no, minor_no);
+			found = true;
+		}
+	}
+	errno = saved_errno;
+	return found;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See hca_cap.h.  Places are bit offsets from the start of the page, most significant bit first. */
+#include "prm/hca_cap.h"
+
+#include <string.h>
+
+/* One field.  value is its content; fields that depend on the device have a function. */
+struct cap_field {
+	uint16_t type; /* enum hca_cap_type */
+	uint16_t bit;
+	uint8_t width; /* up to 32 */
+	uint32_t value;
+	uint32_t (*from)(const struct hca_cap_values *v);
+};
+
+static uint32_t log2_of(uint32_t v)
+{
+	return 31u - (uint32_t)__builtin_clz(v | 1);
+}
+
+static uint32_t is_ethernet(const struct hca_cap_values *v)
+{
+	return v->ethernet;
+}
+
+/* Coded as the power of two above 8 (GIDs) or 128 (P_Keys). */
+static uint32_t gid_table(const struct hca_cap_values *v)
+{
+	return v->gids > 8 ? log2_of(v->gids / 8) : 0;
+}
+
+static uint32_t pkey_table(const struct hca_cap_values *v)
+{
+	return v->pkeys > 128 ? log2_of(v->pkeys / 128) : 0;
+}
+
+enum { ATOMIC_COMPARE_SWAP = 1 << 0, ATOMIC_FETCH_ADD = 1 << 1 };
+enum { ATOMIC_SIZE_8 = 1 << 3 }; /* bit n: operands of 2^n bytes */
+
+static const struct cap_field fields[] = {
+	{HCA_CAP_GENERAL, 0x080, 8, 15},	   /* log_max_srq_sz */
+	{HCA_CAP_GENERAL, 0x088, 8, 15},	   /* log_max_qp_sz */
+	{HCA_CAP_GENERAL, 0x09b, 5, 18},	   /* log_max_qp */
+	{HCA_CAP_GENERAL, 0x0ab, 5, 20},	   /* log_max_srq */
+	{HCA_CAP_GENERAL, 0x0c8, 8, 16},	   /* log_max_cq_sz */
+	{HCA_CAP_GENERAL, 0x0db, 5, 24},	   /* log_max_cq */
+	{HCA_CAP_GENERAL, 0x0ea, 6, 24},	   /* log_max_mkey */
+	{HCA_CAP_GENERAL, 0x14a, 6, 4},		   /* log_max_ra_req_qp */
+	{HCA_CAP_GENERAL, 0x15a, 6, 4},		   /* log_max_ra_res_qp */
+	{HCA_CAP_GENERAL, 0x170, 16, 0, gid_table},  /* gid_table_size */
+	{HCA_CAP_GENERAL, 0x190, 16, 0, pkey_table}, /* pkey_table_size */
+	{HCA_CAP_GENERAL, 0x1ab, 5, 16},	   /* local_ca_ack_delay */
+	{HCA_CAP_GENERAL, 0x1b6, 2, 0, is_ethernet}, /* port_type */
+	{HCA_CAP_GENERAL, 0x1b8, 8, 1},		   /* num_ports */
+	{HCA_CAP_GENERAL, 0x1c3, 5, 30},	   /* log_max_msg */
+	{HCA_CAP_GENERAL, 0x1fc, 4, 1},		   /* cqe_version */
+	{HCA_CAP_GENERAL, 0x21d, 1, 0, is_ethernet}, /* roce */
+	{HCA_CAP_GENERAL, 0x21e, 1, 1},		   /* atomic */
+	{HCA_CAP_GENERAL, 0x221, 1, 1},		   /* cq_resize */
+	{HCA_CAP_GENERAL, 0x236, 1, 1},		   /* qkv */
+	{HCA_CAP_GENERAL, 0x237, 1, 1},		   /* pkv */
+	{HCA_CAP_GENERAL, 0x23d, 1, 1},		   /* ud */
+	{HCA_CAP_GENERAL, 0x23e, 1, 1},		   /* uc */
+	{HCA_CAP_GENERAL, 0x23f, 1, 1},		   /* rc */
+	{HCA_CAP_GENERAL, 0x240, 1, 1},		   /* uar_4k */
+	{HCA_CAP_GENERAL, 0x258, 8, 12},	   /* log_pg_sz */
+	{HCA_CAP_GENERAL, 0x260, 1, 1},		   /* bf */
+	{HCA_CAP_GENERAL, 0x26b, 5, 9},		   /* log_bf_reg_size */
+	{HCA_CAP_GENERAL, 0x27c, 4, 1},		   /* num_lag_ports */
+	{HCA_CAP_GENERAL, 0x290, 16, 1024},	   /* max_wqe_sz_sq */
+	{HCA_CAP_GENERAL, 0x2b0, 16, 512},	   /* max_wqe_sz_rq */
+	{HCA_CAP_GENERAL, 0x32b, 5, 23},	   /* log_max_pd */
+
+	{HCA_CAP_ATOMIC, 0x090, 16, ATOMIC_COMPARE_SWAP | ATOMIC_FETCH_ADD}, /* operations */
+	{HCA_CAP_ATOMIC, 0x0b0, 16, ATOMIC_SIZE_8},			     /* size_qp */
+};
+
+/* Types whose page may be asked for: all is zero in those without a field. */
+static const uint16_t known_types[] = {
+	HCA_CAP_GENERAL,
+	HCA_CAP_ODP,
+	HCA_CAP_ATOMIC,
+	HCA_CAP_ROCE,
+};
+
+static void put(uint8_t *page, uint32_t bit, uint32_t width, uint32_t value)
+{
+	for (uint32_t i = 0; i < width; i++) {
+		uint32_t at = bit + width - 1 - i;
+
+		if (value >> i & 1)
+			page[at / 8] |= (uint8_t)(0x80u >> at % 8);
+	}
+}
+
+bool hca_cap_page(enum hca_cap_type type, const struct hca_cap_values *v,
+		  uint8_t page[HCA_CAP_PAGE_BYTES])
+{
+	bool known = false;
+
+	for (size_t i = 0; i < array_size(known_types); i++)
+		known |= known_types[i] == type;
+	if (!known)
+		return false;
+	memset(page, 0, HCA_CAP_PAGE_BYTES);
+	for (size_t i = 0; i < array_size(fields); i++)
+		if (fields[i].type == type)
+			put(page, fields[i].bit, fields[i].width,
+			    fields[i].from ? fields[i].from(v) : fields[i].value);
+	return true;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The capability pages that QUERY_HCA_CAP answers with.  A library may read any of hundreds of
+ * bits; all are zero but those in the table of hca_cap.c, and a bit is put there when the feature
+ * behind it works.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+#define PRM_OP_QUERY_HCA_CAP 0x0100u
+
+/* Mailbox of QUERY_HCA_CAP: the page follows a 16-byte header. */
+#define HCA_CAP_IN_BYTES   16u
+#define HCA_CAP_HEADER	   16u
+#define HCA_CAP_PAGE_BYTES 4096u
+#define HCA_CAP_OUT_BYTES  (HCA_CAP_HEADER + HCA_CAP_PAGE_BYTES)
+
+/* op_mod is type << 1 | (0 maximum, 1 current). */
+enum hca_cap_type {
+	HCA_CAP_GENERAL = 0x00,
+	HCA_CAP_ETHERNET_OFFLOADS = 0x01,
+	HCA_CAP_ODP = 0x02,
+	HCA_CAP_ATOMIC = 0x03,
+	HCA_CAP_ROCE = 0x04,
+	HCA_CAP_NIC_FLOW_TABLE = 0x07,
+	HCA_CAP_ESW_FLOW_TABLE = 0x08,
+	HCA_CAP_ESW = 0x09,
+	HCA_CAP_QOS = 0x0c,
+	HCA_CAP_DEVICE_MEMORY = 0x0f,
+	HCA_CAP_CRYPTO = 0x1a,
+	HCA_CAP_GENERAL_2 = 0x20,
+};
+
+/* What differs from device to device. */
+struct hca_cap_values {
+	bool ethernet;
+	uint32_t gids;	/* a power of two */
+	uint32_t pkeys; /* a power of two, at least 128 is told as 128 */
+};
+
+/* Fills a page; false for a type that this device has not got. */
+bool hca_cap_page(enum hca_cap_type type, const struct hca_cap_values *v,
+		  uint8_t page[HCA_CAP_PAGE_BYTES]) must_check;

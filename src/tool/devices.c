@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* softhca devices: the HCAs of one host or of all. */
+#include <string.h>
+
+#include "tool/view.h"
+
+struct line {
+	const char *host;
+	const struct registry_port *port;
+	char guid[32], state[32], link[32], rate[64], lid[16];
+};
+
+static void line_fill(struct view *v, struct line *l, const char *host, uint32_t row)
+{
+	const struct registry_port *p = &v->registry->ports[row];
+
+	l->host = host;
+	l->port = p;
+	view_guid(p->node_guid, l->guid, sizeof(l->guid));
+	view_attr(v, host, p->hca, ATTR_STATE, l->state, sizeof(l->state));
+	view_attr(v, host, p->hca, ATTR_LINK_LAYER, l->link, sizeof(l->link));
+	view_attr(v, host, p->hca, ATTR_RATE, l->rate, sizeof(l->rate));
+	view_attr(v, host, p->hca, ATTR_LID, l->lid, sizeof(l->lid));
+}
+
+static const char *state_name(const char *text)
+{
+	const char *colon = strstr(text, ": ");
+
+	return colon ? colon + 2 : text;
+}
+
+static void line_print(const struct line *l)
+{
+	printf("%-10s %-8s %s  %-10s  %-6s  lid %-6s %-20s %s\n", l->host, l->port->hca, l->guid,
+	       l->link, state_name(l->state), l->lid, l->rate, l->port->netdev);
+}
+
+static void line_json(struct json *j, const struct line *l)
+{
+	json_open(j, NULL, '{');
+	json_string(j, "host", l->host);
+	json_string(j, "device", l->port->hca);
+	json_string(j, "node_guid", l->guid);
+	json_string(j, "link_layer", l->link);
+	json_string(j, "state", state_name(l->state));
+	json_string(j, "lid", l->lid);
+	json_string(j, "rate", l->rate);
+	json_string(j, "netdev", l->port->netdev);
+	json_close(j, '}');
+}
+
+int command_devices(struct session *s, int argc, char **argv)
+{
+	struct json json = {stdout, true};
+	struct msg_host_reply host;
+	bool found = false;
+	struct line line;
+	struct view v;
+
+	if (argc) {
+		tool_error(s->command, "unexpected argument: %s", argv[0]);
+		return EXIT_USAGE;
+	}
+	if (!view_open(s, true, &v))
+		return EXIT_OURS;
+	if (s->json)
+		json_open(&json, NULL, '[');
+	for (uint32_t h = 0; view_host(&v, h, &host); h++) {
+		if (s->host && strcmp(s->host, host.name))
+			continue;
+		found = true;
+		for (uint32_t i = 0; i < host.nports; i++) {
+			line_fill(&v, &line, host.name, host.rows[i]);
+			if (s->json)
+				line_json(&json, &line);
+			else
+				line_print(&line);
+		}
+	}
+	if (s->json) {
+		json_close(&json, ']');
+		putchar('\n');
+	}
+	view_close(&v);
+	if (s->host && !found) {
+		tool_error(s->command, "fabric '%s' has no host '%s'", s->fabric, s->host);
+		return EXIT_OURS;
+	}
+	return 0;
+}

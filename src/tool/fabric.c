@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* softhca fabric up, down and status. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fabric/link.h"
+#include "tool/view.h"
+
+static bool no_arguments(const struct session *s, int argc, char **argv)
+{
+	if (argc)
+		tool_error(s->command, "unexpected argument: %s", argv[0]);
+	return !argc;
+}
+
+int command_fabric_up(struct session *s, int argc, char **argv)
+{
+	int fds[MSG_MAX_FDS];
+	struct msg m = {0};
+	int sock;
+
+	if (!no_arguments(s, argc, argv))
+		return EXIT_USAGE;
+	sock = session_link(s, true, &m, MSG_STAY, fds);
+	if (sock < 0)
+		return EXIT_OURS;
+	close(sock);
+	printf("fabric %s is up in %s\n", s->fabric, s->dir);
+	return 0;
+}
+
+int command_fabric_down(struct session *s, int argc, char **argv)
+{
+	int fds[MSG_MAX_FDS];
+	struct msg m = {0};
+	int sock, ret;
+
+	if (!no_arguments(s, argc, argv))
+		return EXIT_USAGE;
+	sock = link_open(s->dir, NULL, &m, MSG_SHUTDOWN, fds);
+	if (sock == -ECONNREFUSED) {
+		int lock = rundir_lock(s->dir, false);
+
+		/* One that was killed cannot clean up after itself. */
+		if (lock >= 0) {
+			rundir_remove(s->dir);
+			close(lock);
+		}
+		printf("fabric %s is not running\n", s->fabric);
+		return 0;
+	}
+	if (sock < 0) {
+		session_link_error(s, sock);
+		return EXIT_OURS;
+	}
+	/* The daemon removes its files, then the connection ends. */
+	do {
+		ret = msg_recv(sock, &m, fds, 1u << MSG_NOTE, 0);
+	} while (!ret);
+	close(sock);
+	if (ret != -ECONNRESET) {
+		session_link_error(s, ret == -EAGAIN ? -ETIMEDOUT : ret);
+		return EXIT_OURS;
+	}
+	printf("fabric %s is down\n", s->fabric);
+	return 0;
+}
+
+/* ---- status ---- */
+
+static uint64_t lid_of(const struct registry_port *p)
+{
+	return atomic_load_explicit(&p->lid, memory_order_relaxed);
+}
+
+static void port_print(struct view *v, const char *host, uint32_t row)
+{
+	const struct registry_port *p = &v->registry->ports[row];
+	char state[32], link[32], rate[64], text[64];
+	struct msg_counters_reply c;
+
+	view_attr(v, host, p->hca, ATTR_STATE, state, sizeof(state));
+	view_attr(v, host, p->hca, ATTR_LINK_LAYER, link, sizeof(link));
+	view_attr(v, host, p->hca, ATTR_RATE, rate, sizeof(rate));
+	view_guid(p->port_guid, text, sizeof(text));
+	printf("  %s port 1: %s, %s, lid 0x%" PRIx64 ", sm lid 0x%x, %s, guid %s", p->hca, link,
+	       state, lid_of(p), p->sm_lid, rate, text);
+	printf(p->netdev[0] ? ", netdev %s\n" : "\n", p->netdev);
+	for (uint32_t i = 0; i < REGISTRY_GIDS; i++) {
+		if (!p->gids[i].valid)
+			continue;
+		view_gid(&p->gids[i].gid, text, sizeof(text));
+		printf("    gid %-2u %s  %s\n", i, text, view_gid_type(p, i));
+	}
+	if (!view_counters(v, row, &c))
+		return;
+	for (uint32_t i = 0; i < ncounter_attrs; i++)
+		if (counter_attrs[i].counter >= 0 && c.total[counter_attrs[i].counter])
+			printf("    %s %" PRIu64 "\n", counter_attrs[i].name,
+			       c.total[counter_attrs[i].counter]);
+	for (uint32_t i = 0; i < nhw_counter_attrs; i++)
+		if (hw_counter_attrs[i].counter >= 0 && c.total[hw_counter_attrs[i].counter])
+			printf("    %s %" PRIu64 "\n", hw_counter_attrs[i].name,
+			       c.total[hw_counter_attrs[i].counter]);
+}
+
+static void counters_json(struct json *j, const char *key, const struct counter_attr *table,
+			  uint32_t n, const struct msg_counters_reply *c)
+{
+	json_open(j, key, '{');
+	for (uint32_t i = 0; i < n; i++)
+		json_number(j, table[i].name,
+			    table[i].counter < 0 ? table[i].fixed : c->total[table[i].counter]);
+	json_close(j, '}');
+}
+
+static void port_json(struct view *v, struct json *j, const char *host, uint32_t row)
+{
+	const struct registry_port *p = &v->registry->ports[row];
+	struct msg_counters_reply c;
+	char text[64];
+
+	json_open(j, NULL, '{');
+	json_string(j, "device", p->hca);
+	json_number(j, "port", 1);
+	for (uint32_t i = 0; i < PORT_ATTRS; i++) {
+		view_attr(v, host, p->hca, (enum port_attr)i, text, sizeof(text));
+		json_string(j, port_attr_name[i], text);
+	}
+	view_guid(p->node_guid, text, sizeof(text));
+	json_string(j, "node_guid", text);
+	view_guid(p->port_guid, text, sizeof(text));
+	json_string(j, "port_guid", text);
+	json_string(j, "netdev", p->netdev);
+	json_open(j, "gids", '[');
+	for (uint32_t i = 0; i < REGISTRY_GIDS; i++) {
+		if (!p->gids[i].valid)
+			continue;
+		view_gid(&p->gids[i].gid, text, sizeof(text));
+		json_open(j, NULL, '{');
+		json_number(j, "index", i);
+		json_string(j, "gid", text);
+		json_string(j, "type", view_gid_type(p, i));
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	if (view_counters(v, row, &c)) {
+		counters_json(j, "counters", counter_attrs, ncounter_attrs, &c);
+		counters_json(j, "hw_counters", hw_counter_attrs, nhw_counter_attrs, &c);
+	}
+	json_close(j, '}');
+}
+
+static void clients_show(struct view *v, struct json *j)
+{
+	int fds[MSG_MAX_FDS];
+
+	if (j)
+		json_open(j, "clients", '[');
+	for (uint32_t i = 0; i < REGISTRY_SLOTS; i++) {
+		struct msg m = {.index.index = i};
+		struct msg_host_reply host;
+
+		if (link_call(v->sock, &m, MSG_SLOT, fds) || !m.slot_reply.used ||
+		    !view_host(v, m.slot_reply.host, &host))
+			continue;
+		if (!j) {
+			printf("client: slot %u, pid %d, %s\n", i, m.slot_reply.pid, host.name);
+			continue;
+		}
+		json_open(j, NULL, '{');
+		json_number(j, "slot", i);
+		json_number(j, "pid", (uint64_t)m.slot_reply.pid);
+		json_string(j, "host", host.name);
+		json_close(j, '}');
+	}
+	if (j)
+		json_close(j, ']');
+}
+
+static void status_json(const struct session *s, struct view *v)
+{
+	struct json j = {stdout, true};
+	struct msg_host_reply host;
+
+	json_open(&j, NULL, '{');
+	json_string(&j, "fabric", s->fabric);
+	json_bool(&j, "running", true);
+	json_string(&j, "directory", s->dir);
+	json_string(&j, "version", v->info.release);
+	json_number(&j, "pid", (uint64_t)v->info.pid);
+	json_bool(&j, "stay", v->info.stay);
+	json_number(&j, "connections", v->info.connections - 1);
+	json_open(&j, "hosts", '[');
+	for (uint32_t h = 0; view_host(v, h, &host); h++) {
+		json_open(&j, NULL, '{');
+		json_string(&j, "name", host.name);
+		json_open(&j, "ports", '[');
+		for (uint32_t i = 0; i < host.nports; i++)
+			port_json(v, &j, host.name, host.rows[i]);
+		json_close(&j, ']');
+		json_close(&j, '}');
+	}
+	json_close(&j, ']');
+	clients_show(v, &j);
+	json_close(&j, '}');
+	putchar('\n');
+}
+
+static void status_print(const struct session *s, struct view *v)
+{
+	struct msg_host_reply host;
+
+	/* Our own connection is none that anybody wants to hear of. */
+	printf("fabric %s: softhcad %s, pid %d, in %s, %u connections%s\n", s->fabric,
+	       v->info.release, v->info.pid, s->dir, v->info.connections - 1,
+	       v->info.stay ? ", stays up" : "");
+	for (uint32_t h = 0; view_host(v, h, &host); h++) {
+		printf("%s\n", host.name);
+		for (uint32_t i = 0; i < host.nports; i++)
+			port_print(v, host.name, host.rows[i]);
+	}
+	clients_show(v, NULL);
+}
+
+static int status_absent(const struct session *s)
+{
+	struct json j = {stdout, true};
+
+	if (s->json) {
+		json_open(&j, NULL, '{');
+		json_string(&j, "fabric", s->fabric);
+		json_bool(&j, "running", false);
+		json_close(&j, '}');
+		putchar('\n');
+	} else {
+		printf("fabric %s is not running\n", s->fabric);
+	}
+	return 1;
+}
+
+int command_fabric_status(struct session *s, int argc, char **argv)
+{
+	int fds[MSG_MAX_FDS];
+	struct msg m = {0};
+	struct view v;
+	int sock;
+
+	if (!no_arguments(s, argc, argv))
+		return EXIT_USAGE;
+	sock = link_open(s->dir, NULL, &m, MSG_LEASE, fds);
+	if (sock == -ECONNREFUSED)
+		return status_absent(s);
+	if (sock >= 0)
+		close(sock);
+	if (!view_open(s, false, &v))
+		return EXIT_OURS;
+	if (s->json)
+		status_json(s, &v);
+	else
+		status_print(s, &v);
+	view_close(&v);
+	return 0;
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* softhca: picks the subcommand from a table; the same table prints the help. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "tool/tool.h"
+
+static const struct command commands[] = {
+	{"run", "[--fabric NAME] [--host NAME] [--] PROGRAM [ARG...]",
+	 "Runs PROGRAM with the devices of a host, starting the fabric if need be.",
+	 OPT_FABRIC | OPT_HOST, command_run},
+	{"env", "[--fabric NAME] [--host NAME]",
+	 "Prints shell commands that put what is started afterwards on a host:\n"
+	 "eval \"$(softhca env)\"",
+	 OPT_FABRIC | OPT_HOST, command_env},
+	{"devices", "[--fabric NAME] [--host NAME] [--json]", "Lists the devices of the hosts.",
+	 OPT_FABRIC | OPT_HOST | OPT_JSON, command_devices},
+	{"fabric up", "[--fabric NAME]", "Starts a fabric that stays until it is taken down.",
+	 OPT_FABRIC, command_fabric_up},
+	{"fabric down", "[--fabric NAME]", "Takes a fabric down, also under programs that use it.",
+	 OPT_FABRIC, command_fabric_down},
+	{"fabric status", "[--fabric NAME] [--json]",
+	 "Shows hosts, ports, counters and the processes that use them.", OPT_FABRIC | OPT_JSON,
+	 command_fabric_status},
+};
+
+static void help_all(FILE *out)
+{
+	fprintf(out, "softhca: a software ConnectX/BlueField adapter\n\n");
+	for (size_t i = 0; i < array_size(commands); i++)
+		fprintf(out, "  softhca %s %s\n", commands[i].name, commands[i].synopsis);
+	fprintf(out, "  softhca --version | --help | COMMAND --help\n\nSee softhca(1).\n");
+}
+
+void tool_error(const char *command, const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "%s: ", command);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+/* How many arguments the name of the command takes, 0 if it is not this one. */
+static int name_match(const char *name, int argc, char **argv)
+{
+	size_t n = strcspn(name, " ");
+
+	if (argc < 1 || strlen(argv[0]) != n || strncmp(argv[0], name, n))
+		return 0;
+	if (!name[n])
+		return 1;
+	return argc > 1 && !strcmp(argv[1], name + n + 1) ? 2 : 0;
+}
+
+static bool wants_help(const char *arg)
+{
+	return !strcmp(arg, "--help") || !strcmp(arg, "-h") || !strcmp(arg, "help");
+}
+
+int main(int argc, char **argv)
+{
+	static struct session session;
+
+	log_init();
+	argc--;
+	argv++;
+	if (!argc) {
+		help_all(stderr);
+		return EXIT_USAGE;
+	}
+	if (wants_help(argv[0])) {
+		help_all(stdout);
+		return 0;
+	}
+	if (!strcmp(argv[0], "--version")) {
+		printf("softhca %s\n", SOFTHCA_VERSION);
+		return 0;
+	}
+	for (size_t i = 0; i < array_size(commands); i++) {
+		int words = name_match(commands[i].name, argc, argv);
+		int first, status;
+
+		if (!words)
+			continue;
+		/* The last word of the name takes the place of a program's own name. */
+		argv += words - 1;
+		argc -= words - 1;
+		status = session_open(&session, &commands[i], argc, argv, &first);
+		if (status >= 0)
+			return status;
+		return commands[i].run(&session, argc - first, argv + first);
+	}
+	if (!strcmp(argv[0], "fabric")) {
+		bool help = argc > 1 && wants_help(argv[1]);
+
+		fprintf(help ? stdout : stderr,
+			"usage: softhca fabric up|down|status [OPTION...]\n");
+		return help ? 0 : EXIT_USAGE;
+	}
+	tool_error("softhca", "no command '%s'; see softhca --help", argv[0]);
+	return EXIT_USAGE;
+}

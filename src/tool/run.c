@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * softhca run and softhca env.  run becomes the program itself: its process, terminal, signals and
+ * exit status are nobody else's.  What stays of run is an open connection to the daemon, inherited
+ * by the program and its children, which holds the fabric until the last of them has ended.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fabric/link.h"
+#include "tool/tool.h"
+
+#define PRELOAD "LD_PRELOAD"
+
+/* The library goes first, before what the user preloads, so that its view of paths is the
+ * outermost. */
+static char *preload_value(const struct session *s)
+{
+	const char *old = getenv(PRELOAD);
+	size_t n = strlen(s->preload);
+	char *value;
+
+	if (!n) {
+		tool_error(s->command,
+			   "libsofthca-preload.so is not installed where softhca looks for it");
+		return NULL;
+	}
+	/* ld.so(8): separated by spaces or colons, and there is no escaping. */
+	if (strpbrk(s->preload, " :")) {
+		tool_error(s->command, "the dynamic linker cannot preload '%s': blank or colon",
+			   s->preload);
+		return NULL;
+	}
+	if (!old || !*old)
+		return strdup(s->preload);
+	if (!strncmp(old, s->preload, n) && (!old[n] || old[n] == ':' || old[n] == ' '))
+		return strdup(old);
+	if (asprintf(&value, "%s:%s", s->preload, old) < 0)
+		return NULL;
+	return value;
+}
+
+int command_run(struct session *s, int argc, char **argv)
+{
+	char path[TOOL_PATH_BYTES];
+	struct msg_host_reply host;
+	int fds[MSG_MAX_FDS];
+	struct msg m = {0};
+	uint32_t index;
+	int sock, status;
+	char *preload;
+
+	if (!argc) {
+		tool_error(s->command, "run what? See softhca run --help");
+		return EXIT_USAGE;
+	}
+	status = program_find(s->command, argv[0], path, sizeof(path));
+	if (status)
+		return status;
+	preload = preload_value(s);
+	if (!preload)
+		return EXIT_OURS;
+	sock = session_link(s, true, &m, MSG_LEASE, fds);
+	if (sock < 0)
+		return EXIT_OURS;
+	if (!session_host(s, sock, &host, &index))
+		return EXIT_OURS;
+	if (setenv(PRELOAD, preload, 1) || setenv("SOFTHCA_DIR", s->dir, 1) ||
+	    setenv("SOFTHCA_HOST", host.name, 1) || setenv("SOFTHCA_DAEMON", s->daemon, 1)) {
+		tool_error(s->command, "%s", strerror(errno));
+		return EXIT_OURS;
+	}
+	link_raise(sock, false);
+	execvp(path, argv);
+	status = errno == ENOENT ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
+	tool_error(s->command, "%s: %s", path, strerror(errno));
+	return status;
+}
+
+/* For any POSIX shell: in single quotes nothing is special but the quote itself. */
+static void print_export(const char *name, const char *value)
+{
+	printf("export %s='", name);
+	for (; *value; value++) {
+		if (*value == '\'')
+			fputs("'\\''", stdout);
+		else
+			putchar(*value);
+	}
+	puts("'");
+}
+
+int command_env(struct session *s, int argc, char **argv)
+{
+	const char *host = s->host;
+	struct msg_host_reply reply;
+	int fds[MSG_MAX_FDS];
+	struct msg m = {0};
+	uint32_t index;
+	char *preload;
+	int sock;
+
+	if (argc) {
+		tool_error(s->command, "unexpected argument: %s", argv[0]);
+		return EXIT_USAGE;
+	}
+	preload = preload_value(s);
+	if (!preload)
+		return EXIT_OURS;
+	if (!s->daemon[0]) {
+		tool_error(s->command, "softhcad is not installed where softhca looks for it");
+		return EXIT_OURS;
+	}
+	/* A host that is not there is better noticed now than by each program later. */
+	sock = session_link(s, true, &m, MSG_LEASE, fds);
+	if (sock < 0 || !session_host(s, sock, &reply, &index))
+		return EXIT_OURS;
+	host = reply.name;
+	print_export("SOFTHCA_DIR", s->dir);
+	print_export("SOFTHCA_HOST", host);
+	print_export("SOFTHCA_DAEMON", s->daemon);
+	print_export(PRELOAD, preload);
+	free(preload);
+	close(sock);
+	return fflush(stdout) ? EXIT_OURS : 0;
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Options, the places of the installed parts, and the connection to the daemon. */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fabric/link.h"
+#include "tool/tool.h"
+
+/* In the build tree everything lies beside the tool; installed, where make install puts it. */
+static const char *const daemon_places[] = {"softhcad", "../libexec/softhca/softhcad"};
+static const char *const preload_places[] = {"libsofthca-preload.so",
+					     "../lib/softhca/libsofthca-preload.so"};
+
+static void find_part(const char *const *places, size_t n, int mode, char *out)
+{
+	char exe[TOOL_PATH_BYTES - 64], path[TOOL_PATH_BYTES];
+	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char *slash;
+
+	out[0] = '\0';
+	if (len < 0)
+		return;
+	exe[len] = '\0';
+	slash = strrchr(exe, '/');
+	if (slash)
+		slash[1] = '\0';
+	for (size_t i = 0; i < n; i++) {
+		char *real;
+
+		if (snprintf(path, sizeof(path), "%s%s", exe, places[i]) >= (int)sizeof(path) ||
+		    access(path, mode))
+			continue;
+		real = realpath(path, NULL);
+		if (real && strlen(real) < TOOL_PATH_BYTES)
+			strcpy(out, real);
+		free(real);
+		if (out[0])
+			return;
+	}
+}
+
+static int usage(const struct command *c, bool help)
+{
+	FILE *out = help ? stdout : stderr;
+
+	fprintf(out, "usage: softhca %s %s\n", c->name, c->synopsis);
+	if (help)
+		fprintf(out, "%s\n", c->help);
+	return help ? 0 : EXIT_USAGE;
+}
+
+static int options_read(struct session *s, const struct command *c, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"fabric", required_argument, NULL, OPT_FABRIC},
+		{"host", required_argument, NULL, OPT_HOST},
+		{"json", no_argument, NULL, OPT_JSON},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int opt;
+
+	opterr = 0;
+	/* '+': what follows the program's name is the program's. */
+	while ((opt = getopt_long(argc, argv, "+h", longs, NULL)) != -1) {
+		if (opt == 'h')
+			return usage(c, true);
+		if (opt == '?' || !(c->options & (unsigned)opt)) {
+			tool_error(s->command, "bad option or missing value: %s", argv[optind - 1]);
+			return usage(c, false);
+		}
+		if (opt == OPT_FABRIC)
+			s->fabric = optarg;
+		else if (opt == OPT_HOST)
+			s->host = optarg;
+		else
+			s->json = true;
+	}
+	return -1;
+}
+
+/* A command inside `softhca run` means the fabric and host that it runs on. */
+static int find_fabric(struct session *s)
+{
+	const char *dir = getenv("SOFTHCA_DIR");
+	const char *host = getenv("SOFTHCA_HOST");
+	int ret;
+
+	if (!s->fabric && dir && dir[0] == '/' && strlen(dir) < sizeof(s->dir) &&
+	    fabric_name_ok(strrchr(dir, '/') + 1)) {
+		strcpy(s->dir, dir);
+		s->fabric = strrchr(s->dir, '/') + 1;
+		if (!s->host && host && host[0])
+			s->host = host;
+		return -1;
+	}
+	if (!s->fabric)
+		s->fabric = FABRIC_DEFAULT;
+	ret = rundir_path(s->fabric, s->dir, sizeof(s->dir));
+	if (ret == -EINVAL)
+		tool_error(s->command, "'%s' is not a name for a fabric", s->fabric);
+	else if (ret)
+		tool_error(s->command, "the run-time directory's name is too long");
+	return ret ? EXIT_USAGE : -1;
+}
+
+int session_open(struct session *s, const struct command *c, int argc, char **argv, int *first)
+{
+	static char command[64];
+	int status;
+
+	snprintf(command, sizeof(command), "softhca %s", c->name);
+	s->command = command;
+	status = options_read(s, c, argc, argv);
+	if (status >= 0)
+		return status;
+	*first = optind;
+	if (s->host && !fabric_name_ok(s->host)) {
+		tool_error(s->command, "'%s' is not a name for a host", s->host);
+		return EXIT_USAGE;
+	}
+	find_part(daemon_places, array_size(daemon_places), X_OK, s->daemon);
+	find_part(preload_places, array_size(preload_places), R_OK, s->preload);
+	return find_fabric(s);
+}
+
+void session_link_error(const struct session *s, int error)
+{
+	switch (error) {
+	case -ECONNREFUSED:
+		tool_error(s->command, "fabric '%s' is not running", s->fabric);
+		break;
+	case -EPROTO:
+		tool_error(s->command,
+			   "fabric '%s' is served by a softhcad of another version; take it down "
+			   "with the softhca it came with",
+			   s->fabric);
+		break;
+	case -EPERM:
+		tool_error(s->command, "%s belongs to another user, or is open to others", s->dir);
+		break;
+	case -ETIMEDOUT:
+		tool_error(s->command, "the daemon of fabric '%s' does not answer", s->fabric);
+		break;
+	default:
+		tool_error(s->command, "fabric '%s': %s", s->fabric, strerror(-error));
+		break;
+	}
+}
+
+int session_link(const struct session *s, bool start, struct msg *m, enum msg_type type,
+		 int fds[MSG_MAX_FDS])
+{
+	int sock;
+
+	if (start && !s->daemon[0]) {
+		tool_error(s->command, "softhcad is not installed where softhca looks for it");
+		return -1;
+	}
+	sock = link_open(s->dir, start ? s->daemon : NULL, m, type, fds);
+	if (sock < 0) {
+		session_link_error(s, sock);
+		return -1;
+	}
+	return sock;
+}
+
+bool session_host(const struct session *s, int sock, struct msg_host_reply *host, uint32_t *index)
+{
+	int fds[MSG_MAX_FDS];
+	struct msg m = {0};
+
+	for (*index = 0;; ++*index) {
+		m.index.index = *index;
+		if (link_call(sock, &m, MSG_HOST, fds))
+			break;
+		*host = m.host_reply;
+		host->name[sizeof(host->name) - 1] = '\0';
+		if (!s->host || !strcmp(s->host, host->name))
+			return true;
+	}
+	tool_error(s->command, "fabric '%s' has no host '%s'; see softhca devices", s->fabric,
+		   s->host ? s->host : "");
+	return false;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The softhca command: a front to the daemon and the preload library.  Each subcommand is a
+ * function that gets its own argument vector and returns the exit status.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "fabric/protocol.h"
+#include "fabric/rundir.h"
+
+/* Exit statuses of env(1) and nohup(1), which wrap programs too. */
+enum tool_exit {
+	EXIT_USAGE = 2,
+	EXIT_OURS = 125,       /* softhca itself failed */
+	EXIT_CANNOT_RUN = 126, /* the program exists but cannot run, or not under softhca */
+	EXIT_NO_PROGRAM = 127,
+};
+
+#define TOOL_PATH_BYTES 4096
+
+/* Options common to the subcommands, and where things are. */
+struct session {
+	const char *command; /* "softhca run", for messages */
+	const char *fabric;
+	const char *host; /* or NULL */
+	bool json;
+	char dir[RUNDIR_BYTES];
+	char daemon[TOOL_PATH_BYTES];
+	char preload[TOOL_PATH_BYTES];
+};
+
+/* One line on standard error, "softhca run: ...". */
+void tool_error(const char *command, const char *fmt, ...) printf_like(2, 3);
+
+/* session.c */
+enum session_option { OPT_FABRIC = 1, OPT_HOST = 2, OPT_JSON = 4 };
+
+struct command {
+	const char *name; /* "fabric status" */
+	const char *synopsis;
+	const char *help;
+	unsigned options; /* mask of enum session_option */
+	int (*run)(struct session *s, int argc, char **argv);
+};
+
+/*
+ * Parses the command's options (up to the first other argument) and finds directory, daemon and
+ * preload library.  -1 to go on with argv[*first]; else the exit status.
+ */
+int session_open(struct session *s, const struct command *c, int argc, char **argv, int *first);
+/* Says why link_open failed. */
+void session_link_error(const struct session *s, int error);
+/* Connected, first request answered; or -1 and the error was printed. */
+int session_link(const struct session *s, bool start, struct msg *m, enum msg_type type,
+		 int fds[MSG_MAX_FDS]);
+/* The host asked for, or the first, by a connected daemon; false (and an error line) if unknown. */
+bool session_host(const struct session *s, int sock, struct msg_host_reply *host, uint32_t *index);
+
+/* program.c: finds what execvp(3) would run and whether it can be served.  0 or an exit status. */
+int program_find(const char *command, const char *name, char *path, size_t size);
+
+/* json.c: a writer that knows where commas go. */
+struct json {
+	FILE *out;
+	bool first;
+};
+
+void json_open(struct json *j, const char *key, char bracket);
+void json_close(struct json *j, char bracket);
+void json_string(struct json *j, const char *key, const char *value);
+void json_number(struct json *j, const char *key, uint64_t value);
+void json_bool(struct json *j, const char *key, bool value);
+
+/* The subcommands. */
+int command_run(struct session *s, int argc, char **argv);
+int command_env(struct session *s, int argc, char **argv);
+int command_fabric_up(struct session *s, int argc, char **argv);
+int command_fabric_down(struct session *s, int argc, char **argv);
+int command_fabric_status(struct session *s, int argc, char **argv);
+int command_devices(struct session *s, int argc, char **argv);

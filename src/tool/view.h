@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A look at a running fabric: what the daemon says and what the registry shows. */
+#pragma once
+
+#include "fabric/attr.h"
+#include "tool/tool.h"
+
+struct view {
+	int sock;
+	struct msg_info_reply info;
+	const struct registry *registry;
+	struct slot *slots;
+};
+
+/* False: the error was printed. */
+bool view_open(const struct session *s, bool start, struct view *v);
+void view_close(struct view *v);
+/* Row of the host table; false after the last. */
+bool view_host(struct view *v, uint32_t index, struct msg_host_reply *host);
+bool view_counters(struct view *v, uint32_t row, struct msg_counters_reply *counters);
+/* A port attribute without its newline; empty if it cannot be had. */
+void view_attr(struct view *v, const char *host, const char *hca, enum port_attr attr, char *buf,
+	       size_t size);
+void view_guid(uint64_t guid, char *buf, size_t size);
+void view_gid(const union ib_gid *gid, char *buf, size_t size);
+const char *view_gid_type(const struct registry_port *p, uint32_t index);

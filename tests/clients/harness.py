@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs programs under `softhca run`, alone or as server and client, and sees that nothing stays.
+
+Each session of tests has a run-time directory of its own.  Its name is in the environment of every
+process started here, so processes and files left behind are found whatever they are called.
+"""
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+TIME_LIMIT = 60  # seconds for one program
+LEAVE_LIMIT = 5  # seconds that the daemon may take to leave after its last client
+
+
+class Failure(Exception):
+    """What the test expected did not happen."""
+
+
+class Skip(Exception):
+    """The test cannot run here; the message says why."""
+
+
+def expect(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+class Result:
+    def __init__(self, status, out, err):
+        self.status, self.out, self.err = status, out, err
+
+    def text(self):
+        return self.out + self.err
+
+
+class Session:
+    def __init__(self, build):
+        self.build = pathlib.Path(build).resolve()
+        self.softhca = str(self.build / "softhca")
+        self.runtime = pathlib.Path(tempfile.mkdtemp(prefix="softhca-test."))
+        self.env = {k: v for k, v in os.environ.items() if not k.startswith("SOFTHCA_")}
+        self.env["XDG_RUNTIME_DIR"] = str(self.runtime)
+
+    def close(self):
+        self.kill_strays()
+        shutil.rmtree(self.runtime, ignore_errors=True)
+
+    # ---- starting programs ----
+
+    def start(self, argv, env=None, **options):
+        return subprocess.Popen(argv, env=env or self.env, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                errors="replace", start_new_session=True, **options)
+
+    def finish(self, process, limit=TIME_LIMIT):
+        try:
+            out, err = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+            raise Failure(f"no end after {limit} s: {' '.join(process.args)}\n{out}{err}")
+        return Result(process.returncode, out, err)
+
+    def call(self, *argv, limit=TIME_LIMIT, **options):
+        return self.finish(self.start(list(argv), **options), limit)
+
+    def tool(self, *arguments, **options):
+        return self.call(self.softhca, *arguments, **options)
+
+    def run(self, *program, **options):
+        return self.tool("run", "--", *program, **options)
+
+    def run_ok(self, *program, **options):
+        result = self.run(*program, **options)
+        expect(result.status == 0, f"status {result.status} of {' '.join(program)}\n"
+               f"{result.text()}")
+        return result
+
+    def background(self, *program, run_options=(), **options):
+        return self.start([self.softhca, "run", *run_options, "--", *program], **options)
+
+    def pair(self, server, client, limit=TIME_LIMIT, run_options=()):
+        """Two separate runs; the client starts when the server listens.  Returns both results."""
+        port = free_port()
+        first = self.background(*server, "-p", str(port), run_options=run_options)
+        try:
+            wait_listening(port, first)
+            second = self.background(*client, "-p", str(port), "127.0.0.1",
+                                     run_options=run_options)
+            client_result = self.finish(second, limit)
+            server_result = self.finish(first, limit if client_result.status == 0 else 5)
+        finally:
+            if first.poll() is None:
+                os.killpg(first.pid, signal.SIGKILL)
+                first.communicate()
+        return server_result, client_result
+
+    # ---- nothing may stay ----
+
+    def processes(self):
+        """Processes of this session, children not yet reaped excepted: {pid: command}."""
+        marker = f"XDG_RUNTIME_DIR={self.runtime}".encode()
+        found = {}
+        for entry in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if marker in (entry / "environ").read_bytes().split(b"\0"):
+                    found[int(entry.name)] = (entry / "comm").read_text().strip()
+            except OSError:
+                continue  # ended meanwhile, or not ours to see
+        found.pop(os.getpid(), None)
+        return found
+
+    def daemons(self):
+        return [pid for pid, name in self.processes().items() if name.startswith("softhcad")]
+
+    def leftovers(self):
+        # os.walk bears with a tree that is being removed while it looks.
+        files = [os.path.join(where, name) for where, directories, names in os.walk(self.runtime)
+                 for name in directories + names]
+        return [f"process {n} ({p})" for p, n in self.processes().items()] + files[:5]
+
+    def expect_clean(self, limit=LEAVE_LIMIT):
+        end = time.monotonic() + limit
+        while left := self.leftovers():
+            if time.monotonic() > end:
+                raise Failure("left behind: " + ", ".join(left))
+            time.sleep(0.02)
+
+    def kill_strays(self):
+        for pid in self.processes():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+        time.sleep(0.05)
+        for entry in self.runtime.iterdir():
+            shutil.rmtree(entry, ignore_errors=True)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind(("", 0))
+        return s.getsockname()[1]
+
+
+def is_listening(port):
+    suffix = f":{port:04X}"
+    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            lines = pathlib.Path(name).read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            fields = line.split()
+            if fields[1].endswith(suffix) and fields[3] == "0A":  # TCP_LISTEN
+                return True
+    return False
+
+
+def wait_listening(port, process, limit=20):
+    end = time.monotonic() + limit
+    while not is_listening(port):
+        if process.poll() is not None:
+            return  # its status and output tell the story
+        if time.monotonic() > end:
+            raise Failure(f"the server does not listen: {' '.join(process.args)}")
+        time.sleep(0.01)
+
+
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

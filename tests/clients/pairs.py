@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Stock programs in pairs: a server and a client, two processes on one fabric."""
+import re
+
+from harness import Failure, expect
+
+IB, ROCE = "mlx5_0", "mlx5_1"
+LINKS = {"ib": IB, "roce": ROCE}
+
+# perftest -a: every power of two from 2 to 2^23.
+ALL_SIZES = [2**i for i in range(1, 24)]
+
+
+def both_ended_well(results):
+    for role, result in zip(("server", "client"), results):
+        expect(result.status == 0, f"{role} status {result.status}\n{result.text()}")
+
+
+def pingpong(program, device, options):
+    def test(session):
+        argv = [program, "-d", device, *options]
+        results = session.pair(argv, argv)
+        both_ended_well(results)
+        for result in results:
+            expect(re.search(r"^\d+ bytes in [\d.]+ seconds = ", result.out, re.M) and
+                   re.search(r"^\d+ iters in [\d.]+ seconds = ", result.out, re.M),
+                   f"no result rows:\n{result.text()}")
+            # The programs print a mismatch and go on to status 0.
+            expect("invalid data" not in result.text(), result.text())
+    return test
+
+
+def roce_needs_gid(program):
+    """Without a GID index no GRH goes into the address vector, which RoCE cannot route."""
+    def test(session):
+        argv = [program, "-d", ROCE]
+        _, client = session.pair(argv, argv)
+        expect(client.status != 0, "the client succeeded without a GID")
+    return test
+
+
+def rows(text):
+    """Result rows of perftest: lists of numbers."""
+    found = []
+    for line in text.splitlines():
+        fields = line.split()
+        if len(fields) >= 3 and all(re.fullmatch(r"[\d.]+", f) for f in fields):
+            found.append([float(f) for f in fields])
+    return found
+
+
+def perftest(program, device, options, sizes):
+    def test(session):
+        argv = [program, "-d", device, "-F", *options]
+        results = session.pair(argv, argv)
+        both_ended_well(results)
+        result = results[1]
+        table = rows(result.out)
+        got = [int(row[0]) for row in table]
+        if got != sizes:
+            raise Failure(f"rows for sizes {got}, expected {sizes}\n{result.text()}")
+        for row in table:
+            # Message rate is the last column of *_bw, average latency the sixth of *_lat.
+            figure = row[-1] if program.endswith("_bw") else row[5]
+            expect(figure > 0, f"no progress in row {row}\n{result.text()}")
+    return test
+
+
+def counters_move(session):
+    """-W prints how far a counter moved; port_xmit_data counts words of 4 bytes."""
+    argv = ["ib_write_bw", "-d", IB, "-F", "-n", "100", "-s", "65536",
+            "-W", "counters/port_xmit_data"]
+    results = session.pair(argv, argv)
+    both_ended_well(results)
+    moved = re.findall(r"port_xmit_data.*?(\d+)\s*$", results[1].out, re.M)
+    expect(moved and int(moved[-1]) >= 100 * 65536 // 4, results[1].text())
+
+
+def pingpong_cases():
+    for program in ("rc", "uc", "ud", "srq"):
+        for link, device in LINKS.items():
+            gid = ["-g", "0"] if link == "roce" else []
+            for mode, events in (("poll", []), ("events", ["-e"])):
+                yield (f"ibv_{program}_pingpong {link} {mode}",
+                       pingpong(f"ibv_{program}_pingpong", device, [*gid, *events, "-c"]))
+    yield "ibv_rc_pingpong ib new post send", pingpong("ibv_rc_pingpong", IB, ["-N", "-c"])
+    yield ("ibv_rc_pingpong ib with GRH",
+           pingpong("ibv_rc_pingpong", IB, ["-g", "0", "-c"]))
+    yield ("ibv_rc_pingpong ib 1 MiB mtu 4096",
+           pingpong("ibv_rc_pingpong", IB, ["-s", "1048576", "-m", "4096", "-n", "50", "-c"]))
+    yield ("ibv_rc_pingpong roce 1 MiB mtu 256",
+           pingpong("ibv_rc_pingpong", ROCE,
+                    ["-g", "0", "-s", "1048576", "-m", "256", "-n", "50", "-c"]))
+    yield ("ibv_srq_pingpong ib 64 QPs",
+           pingpong("ibv_srq_pingpong", IB, ["-q", "64", "-n", "20", "-c"]))
+    yield "ibv_rc_pingpong roce refuses no GID", roce_needs_gid("ibv_rc_pingpong")
+
+
+# program, options, sizes in the result; each on both devices.
+EVERYWHERE = [
+    ("ib_send_bw", ["-n", "200"], [65536]),
+    ("ib_send_bw", ["-a", "-n", "20"], ALL_SIZES),
+    ("ib_send_bw", ["-b", "-n", "200"], [65536]),
+    ("ib_send_bw", ["-q", "16", "-n", "200", "-s", "4096"], [4096]),
+    ("ib_send_bw", ["-e", "-n", "200"], [65536]),
+    ("ib_send_bw", ["-I", "64", "-s", "64", "-n", "500"], [64]),
+    ("ib_send_bw", ["--use-srq", "-n", "200", "-s", "4096"], [4096]),
+    ("ib_send_bw", ["-c", "UC", "-n", "200", "-r", "512", "-s", "4096"], [4096]),
+    ("ib_send_bw", ["-c", "UD", "-n", "200", "-r", "512", "-s", "1024"], [1024]),
+    ("ib_send_bw", ["-l", "8", "-n", "200", "-s", "1024"], [1024]),
+    ("ib_send_bw", ["--use_old_post_send", "-n", "200", "-s", "1024"], [1024]),
+    ("ib_send_lat", ["-n", "500"], [2]),
+    ("ib_send_lat", ["-a", "-n", "20"], ALL_SIZES),
+    ("ib_send_lat", ["-e", "-n", "200"], [2]),
+    ("ib_send_lat", ["-c", "UC", "-n", "200"], [2]),
+    ("ib_send_lat", ["-c", "UD", "-n", "200"], [2]),
+    ("ib_send_lat", ["-I", "128", "-s", "128", "-n", "200"], [128]),
+    ("ib_write_bw", ["-n", "200"], [65536]),
+    ("ib_write_bw", ["-a", "-n", "20"], ALL_SIZES),
+    ("ib_write_bw", ["-b", "-n", "200"], [65536]),
+    ("ib_write_bw", ["-q", "16", "-n", "200", "-s", "4096"], [4096]),
+    ("ib_write_bw", ["-c", "UC", "-n", "200"], [65536]),
+    ("ib_write_bw", ["-I", "8", "-s", "8", "-n", "2000"], [8]),
+    ("ib_write_bw", ["-Q", "1", "-n", "200", "-s", "1024"], [1024]),
+    ("ib_write_bw", ["--mr_per_qp", "-q", "4", "-n", "200"], [65536]),
+    ("ib_write_lat", ["-n", "500"], [2]),
+    ("ib_write_lat", ["-a", "-n", "20"], ALL_SIZES),
+    ("ib_write_lat", ["-c", "UC", "-n", "200"], [2]),
+    ("ib_read_bw", ["-n", "200"], [65536]),
+    ("ib_read_bw", ["-a", "-n", "20"], ALL_SIZES),
+    ("ib_read_bw", ["-b", "-o", "4", "-n", "200"], [65536]),
+    ("ib_read_bw", ["-q", "16", "-n", "100", "-s", "4096"], [4096]),
+    ("ib_read_bw", ["-e", "-n", "200"], [65536]),
+    ("ib_read_lat", ["-n", "500"], [2]),
+    ("ib_read_lat", ["-a", "-n", "20"], ALL_SIZES),
+    ("ib_atomic_bw", ["-A", "FETCH_AND_ADD", "-n", "500"], [8]),
+    ("ib_atomic_bw", ["-A", "CMP_AND_SWAP", "-n", "500", "-q", "4"], [8]),
+    ("ib_atomic_lat", ["-A", "FETCH_AND_ADD", "-n", "500"], [8]),
+    ("ib_atomic_lat", ["-A", "CMP_AND_SWAP", "-n", "500"], [8]),
+    ("ib_write_bw", ["-x", "0", "-n", "200"], [65536]),
+    ("ib_read_bw", ["-m", "256", "-n", "200"], [65536]),
+]
+
+
+def perftest_cases():
+    for program, options, sizes in EVERYWHERE:
+        for link, device in LINKS.items():
+            yield f"{program} {link} {' '.join(options)}", perftest(program, device, options, sizes)
+    yield "ib_write_bw ib counters move", counters_move
+
+
+def cases():
+    yield from pingpong_cases()
+    yield from perftest_cases()

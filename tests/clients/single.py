@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Stock programs that describe the devices."""
+import re
+
+from harness import expect
+
+GUID = r"[0-9a-f]{4}:[0-9a-f]{4}:[0-9a-f]{4}:[0-9a-f]{4}"
+
+
+def devices(session):
+    out = session.run_ok("ibv_devices").out
+    guids = dict(re.findall(r"^\s+(mlx5_\d)\s+([0-9a-f]{16})$", out, re.M))
+    expect(set(guids) == {"mlx5_0", "mlx5_1"}, out)
+    expect(len(set(guids.values())) == 2 and "0" * 16 not in guids.values(), out)
+
+
+def devinfo(session, device):
+    out = session.run_ok("ibv_devinfo", "-v", "-d", device).out
+    fields = {}
+    for line in out.splitlines():
+        name, colon, value = line.strip().partition(":")
+        if colon and name not in fields:
+            fields[name] = value.strip()
+    return out, fields
+
+
+def expect_fields(fields, wanted):
+    for name, pattern in wanted.items():
+        expect(re.fullmatch(pattern, fields.get(name, "")),
+               f"{name}: {fields.get(name)!r}, expected {pattern}")
+
+
+COMMON = {
+    "hca_id": r"mlx5_\d",
+    "transport": r"InfiniBand \(0\)",
+    "fw_ver": r"\d+\.\d+\.\d+",
+    "node_guid": GUID,
+    "sys_image_guid": GUID,
+    "vendor_id": r"0x02c9",
+    "vendor_part_id": r"41692",  # BlueField-3 network controller
+    "board_id": r"MT_\d{10}",
+    "phys_port_cnt": r"1",
+    "max_qp": r"[1-9]\d{3,}",
+    "max_sge": r"[1-9]\d*",
+    "max_cqe": r"[1-9]\d{3,}",
+    "max_qp_rd_atom": r"16",
+    "atomic_cap": r"ATOMIC_HCA \(1\)",
+    "state": r"PORT_ACTIVE \(4\)",
+    "phys_state": r"LINK_UP \(5\)",
+    "max_mtu": r"4096 \(5\)",
+    "active_width": r"4X \(2\)",
+}
+
+
+def devinfo_ib(session):
+    out, fields = devinfo(session, "mlx5_0")
+    expect_fields(fields, COMMON)
+    expect_fields(fields, {"link_layer": "InfiniBand", "port_lid": r"[1-9]\d*",
+                           "active_mtu": r"4096 \(5\)"})
+    expect(re.search(r"^\s+GID\[\s*0\]:\s+fe80:", out, re.M), out)
+
+
+def devinfo_roce(session):
+    out, fields = devinfo(session, "mlx5_1")
+    expect_fields(fields, COMMON)
+    expect_fields(fields, {"link_layer": "Ethernet", "port_lid": "0"})
+    gids = re.findall(r"^\s+GID\[\s*(\d+)\]:\s+(\S+?),? (RoCE v\d)\s*$", out, re.M)
+    expect(any(kind == "RoCE v2" for _, _, kind in gids), out)
+
+
+def ibstat(session):
+    out = session.run_ok("ibstat").out
+    blocks = re.split(r"^CA '", out, flags=re.M)[1:]
+    expect(sorted(b.split("'")[0] for b in blocks) == ["mlx5_0", "mlx5_1"], out)
+    for block in blocks:
+        for wanted in (r"CA type: MT41692", r"State: Active", r"Physical state: LinkUp",
+                       r"Rate: [1-9]\d+", r"Node GUID: 0x(?!0{16})[0-9a-f]{16}",
+                       r"Firmware version: \d+\.\d+\.\d+"):
+            expect(re.search(wanted, block), f"no '{wanted}' in\n{out}")
+    expect("Link layer: InfiniBand" in out and "Link layer: Ethernet" in out, out)
+
+
+def ibstat_list(session):
+    expect(session.run_ok("ibstat", "-l").out.split() == ["mlx5_0", "mlx5_1"], "ibstat -l")
+
+
+def sysfs_by_shell(session):
+    """Programs that know nothing of RDMA see the same tree."""
+    result = session.run_ok("cat", "/sys/class/infiniband/mlx5_0/ports/1/state")
+    expect(result.out == "4: ACTIVE\n", repr(result.out))
+    result = session.run_ok("ls", "/sys/class/infiniband")
+    expect(result.out.split() == ["mlx5_0", "mlx5_1"], result.text())
+
+
+def counters_by_shell(session):
+    path = "/sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data"
+    result = session.run_ok("cat", path)
+    expect(re.fullmatch(r"\d+\n", result.out), repr(result.out))
+
+
+def cases():
+    return [
+        ("ibv_devices", devices),
+        ("ibv_devinfo ib", devinfo_ib),
+        ("ibv_devinfo roce", devinfo_roce),
+        ("ibstat", ibstat),
+        ("ibstat -l", ibstat_list),
+        ("cat and ls of sysfs", sysfs_by_shell),
+        ("cat of a live counter", counters_by_shell),
+    ]

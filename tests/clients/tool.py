@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The tool itself: it must be invisible to the program and leave nothing behind."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from harness import LEAVE_LIMIT, Skip, cpu_seconds, expect, free_port, wait_listening
+
+
+def complains(result, *words):
+    """A refusal: status other than 0 and one clear line."""
+    lines = result.err.strip().splitlines()
+    expect(result.status not in (0, None) and result.status > 0, f"status {result.status}")
+    expect(len(lines) == 1, f"{len(lines)} lines:\n{result.err}")
+    for word in words:
+        expect(word in lines[0], f"no '{word}' in: {lines[0]}")
+
+
+def exit_status(session):
+    for status in (0, 1, 7, 255):
+        result = session.run("sh", "-c", f"exit {status}")
+        expect(result.status == status, f"{result.status}, expected {status}")
+
+
+def killed_by_signal(session):
+    result = session.run("sh", "-c", "kill -TERM $$")
+    expect(result.status == -signal.SIGTERM, f"status {result.status}")
+
+
+def signal_reaches_program(session):
+    process = session.background("sleep", "30")
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    expect(session.finish(process, 5).status == -signal.SIGINT, "SIGINT did not end the program")
+
+
+def streams(session):
+    result = session.run("sh", "-c", "echo out; echo err >&2")
+    expect((result.out, result.err) == ("out\n", "err\n"), result.text())
+
+
+def arguments(session):
+    result = session.run("printf", "%s|", "a b", "", "--host", "$x")
+    expect(result.out == "a b||--host|$x|", repr(result.out))
+
+
+def unknown_option(session):
+    complains(session.tool("run", "--no-such-option", "--", "true"), "no-such-option")
+
+
+def unknown_command(session):
+    complains(session.tool("no-such-command"), "no-such-command")
+
+
+def unknown_host(session):
+    complains(session.tool("run", "--host", "nosuchhost", "--", "true"), "nosuchhost")
+
+
+def missing_program(session):
+    result = session.run("no-such-program")
+    complains(result, "no-such-program")
+    expect(result.status == 127, f"status {result.status}")
+
+
+def not_executable(session):
+    with tempfile.NamedTemporaryFile(mode="w", suffix=".txt") as f:
+        f.write("text\n")
+        f.flush()
+        os.chmod(f.name, 0o644)
+        result = session.run(f.name)
+    complains(result)
+    expect(result.status == 126, f"status {result.status}")
+
+
+def static_program(session):
+    if not shutil.which("gcc"):
+        raise Skip("no gcc")
+    with tempfile.TemporaryDirectory() as directory:
+        program = os.path.join(directory, "static")
+        built = subprocess.run(["gcc", "-static", "-x", "c", "-", "-o", program], text=True,
+                               input="int main(void) { return 0; }\n", capture_output=True)
+        expect(built.returncode == 0, built.stderr)
+        complains(session.run(program), "static")
+
+
+def script(session):
+    """A script is run by its interpreter, with the devices."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory, "script")
+        path.write_text("#!/bin/sh\nibv_devices\n")
+        path.chmod(0o755)
+        expect("mlx5_1" in session.run_ok(str(path)).out, "no device in the script")
+
+
+def help_and_version(session):
+    for arguments in (["--help"], ["run", "--help"], ["env", "--help"], ["fabric", "--help"],
+                      ["devices", "--help"], ["--version"]):
+        result = session.tool(*arguments)
+        expect(result.status == 0 and result.out, f"{arguments}: {result.text()}")
+
+
+def env_eval(session):
+    result = session.call("sh", "-c", f'eval "$({session.softhca} env)" && ibv_devices')
+    expect(result.status == 0 and "mlx5_0" in result.out, result.text())
+
+
+def devices(session):
+    result = session.tool("devices")
+    expect(result.status == 0 and "mlx5_0" in result.out and "mlx5_1" in result.out,
+           result.text())
+    result = session.tool("devices", "--json")
+    expect("mlx5_1" in json.dumps(json.loads(result.out)), result.out)
+
+
+def fabric_up_status_down(session):
+    up = session.tool("fabric", "up")
+    expect(up.status == 0, up.text())
+    try:
+        for _ in range(2):
+            session.run_ok("ibv_devices")
+        expect(len(session.daemons()) == 1, f"daemons: {session.daemons()}")
+        status = session.tool("fabric", "status")
+        expect(status.status == 0 and "mlx5_0" in status.out, status.text())
+        status = session.tool("fabric", "status", "--json")
+        expect("mlx5_1" in json.dumps(json.loads(status.out)), status.text())
+    finally:
+        down = session.tool("fabric", "down")
+    expect(down.status == 0, down.text())
+    # "down" returns when the daemon is gone, not before.
+    expect(not session.daemons(), "the daemon is still there")
+
+
+def fabrics_are_separate(session):
+    """Two names, two daemons."""
+    first = session.tool("fabric", "up", "--fabric", "one")
+    second = session.tool("fabric", "up", "--fabric", "two")
+    try:
+        expect(first.status == 0 and second.status == 0, first.text() + second.text())
+        expect(len(session.daemons()) == 2, f"daemons: {session.daemons()}")
+    finally:
+        session.tool("fabric", "down", "--fabric", "one")
+        session.tool("fabric", "down", "--fabric", "two")
+
+
+def concurrent_runs(session):
+    processes = [session.background("ibv_devinfo") for _ in range(20)]
+    results = [session.finish(p) for p in processes]
+    for result in results:
+        expect(result.status == 0 and "mlx5_1" in result.out, result.text())
+
+
+def concurrent_traffic(session):
+    """Four pairs at a time share one daemon."""
+    started = []
+    for _ in range(4):
+        port = str(free_port())
+        server = session.background("ibv_rc_pingpong", "-e", "-p", port)
+        wait_listening(int(port), server)
+        client = session.background("ibv_rc_pingpong", "-e", "-p", port, "127.0.0.1")
+        started += [server, client]
+    for process in started:
+        result = session.finish(process)
+        expect(result.status == 0, result.text())
+
+
+def program_killed(session):
+    process = session.background("ibv_rc_pingpong", "-d", "mlx5_0", "-p", str(free_port()))
+    time.sleep(0.5)
+    process.kill()
+    session.finish(process)
+    session.expect_clean()
+
+
+def peer_killed(session):
+    """A peer that dies looks like dead hardware: the retries run out."""
+    port = str(free_port())
+    argv = ["ibv_rc_pingpong", "-d", "mlx5_0", "-n", "100000000", "-p", port]
+    server = session.background(*argv)
+    wait_listening(int(port), server)
+    client = session.background(*argv, "127.0.0.1")
+    time.sleep(1)
+    expect(server.poll() is None and client.poll() is None, "the pair ended by itself")
+    server.kill()
+    session.finish(server)
+    result = session.finish(client, 30)
+    expect(result.status == 1 and "transport retry counter exceeded" in result.text(),
+           f"status {result.status}\n{result.text()}")
+
+
+def daemon_killed(session):
+    """Data between two processes goes on; the next run starts afresh."""
+    up = session.tool("fabric", "up")
+    expect(up.status == 0, up.text())
+    (daemon,) = session.daemons()
+    os.kill(daemon, signal.SIGKILL)
+    end = time.monotonic() + LEAVE_LIMIT
+    while session.daemons() and time.monotonic() < end:
+        time.sleep(0.01)
+    expect("mlx5_0" in session.run_ok("ibv_devices").out, "no devices afterwards")
+
+
+def daemon_killed_under_traffic(session):
+    port = str(free_port())
+    argv = ["ibv_rc_pingpong", "-d", "mlx5_0", "-n", "200000", "-p", port]
+    server = session.background(*argv)
+    wait_listening(int(port), server)
+    client = session.background(*argv, "127.0.0.1")
+    time.sleep(0.3)
+    for daemon in session.daemons():
+        os.kill(daemon, signal.SIGKILL)
+    # Whether traffic goes on or the port goes down: both must end, and neither by a signal.
+    for process in (server, client):
+        result = session.finish(process)
+        expect(result.status in (0, 1), f"status {result.status}\n{result.text()}")
+
+
+def idle_cpu(session):
+    """An open device with a queue pair costs nothing while nobody uses it."""
+    port = free_port()
+    process = session.background("ibv_rc_pingpong", "-e", "-p", str(port))
+    wait_listening(port, process)
+    time.sleep(0.3)
+    pids = list(session.processes())
+    before = sum(map(cpu_seconds, pids))
+    time.sleep(1.5)
+    used = sum(map(cpu_seconds, pids)) - before
+    process.kill()
+    session.finish(process)
+    expect(used <= 0.02, f"{used:.2f} s of CPU in 1.5 s by {len(pids)} processes")
+
+
+def start_up_time(session):
+    """What the tool adds to a program when the daemon is there."""
+    up = session.tool("fabric", "up")
+    expect(up.status == 0, up.text())
+    try:
+        times = []
+        for _ in range(5):
+            start = time.monotonic()
+            session.run_ok("true")
+            times.append(time.monotonic() - start)
+    finally:
+        session.tool("fabric", "down")
+    expect(sorted(times)[2] < 0.1, f"median {sorted(times)[2] * 1000:.0f} ms")
+
+
+def ordinary_user(session):
+    if os.geteuid() != 0:
+        raise Skip("the whole session runs as an ordinary user")
+    if not shutil.which("setpriv"):
+        raise Skip("no setpriv")
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    reachable = session.call(*nobody, "test", "-x", session.softhca)
+    if reachable.status != 0:
+        raise Skip("the build directory is closed to other users")
+    runtime = session.runtime / "nobody"
+    runtime.mkdir(mode=0o700)
+    session.runtime.chmod(0o711)
+    os.chown(runtime, 65534, 65534)
+    command = f"XDG_RUNTIME_DIR={runtime} exec {session.softhca} run -- ibv_devinfo"
+    try:
+        result = session.call(*nobody, "sh", "-c", command)
+        end = time.monotonic() + LEAVE_LIMIT
+        while any(runtime.iterdir()) and time.monotonic() < end:
+            time.sleep(0.02)
+        left = list(runtime.iterdir())
+    finally:
+        session.runtime.chmod(0o700)
+        shutil.rmtree(runtime, ignore_errors=True)
+    expect(result.status == 0 and "mlx5_1" in result.out, result.text())
+    expect(not left, f"left behind: {left}")
+
+
+def cases():
+    return [(f"tool: {test.__name__.replace('_', ' ')}", test) for test in (
+        exit_status, killed_by_signal, signal_reaches_program, streams, arguments,
+        unknown_option, unknown_command, unknown_host, missing_program, not_executable,
+        static_program, script, help_and_version, env_eval, devices, fabric_up_status_down,
+        fabrics_are_separate, concurrent_runs, concurrent_traffic, program_killed, peer_killed,
+        daemon_killed, daemon_killed_under_traffic, idle_cpu, start_up_time, ordinary_user)]

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Error tests: a pair of queue pairs, one request that must fail, and what each side must see.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rig.h"
+
+#define SCENE_PAGE   4096u
+#define SCENE_BYTES  (8 * SCENE_PAGE)
+#define SCENE_MR_AT  SCENE_PAGE /* the registration leaves the first and last page out */
+#define SCENE_MR_LEN (6 * SCENE_PAGE)
+#define SCENE_INLINE 64u
+#define SCENE_SGES   4u
+
+/* How a request names memory. */
+enum key {
+	KEY_GOOD,
+	KEY_WRONG_VARIANT, /* the low byte of a valid key changed */
+	KEY_WRONG_INDEX,   /* a key that was never given out */
+	KEY_FOREIGN,	   /* of another protection domain */
+	KEY_NO_RIGHTS,	   /* local read only */
+	KEY_UNMAPPED,	   /* registered, then unmapped */
+	KEY_STALE,	   /* deregistered */
+	KEYS,
+};
+
+/* One side: 0 requester, 1 responder. */
+struct role {
+	struct ibv_pd *pd;
+	struct ibv_pd *foreign_pd;
+	struct ibv_cq *cq; /* sends and receives: told apart by wr_id */
+	struct ibv_qp *qp;
+	uint8_t *memory;   /* SCENE_BYTES */
+	uint8_t *vanished; /* SCENE_BYTES, no longer mapped */
+	struct ibv_mr *mr[KEYS];
+	uint32_t keys[KEYS];
+};
+
+struct scene {
+	struct rig_port port;
+	struct role roles[2];
+	struct ibv_ah *ah; /* UD */
+};
+
+#define STATUS_NONE -1
+
+struct error_case {
+	const char *name;
+	enum ibv_qp_type type; /* 0: RC */
+	enum ibv_wr_opcode opcode;
+	uint32_t length;
+	enum key local, remote, receive;
+	/* Bytes by which a range sticks out of its registration; 0: it lies inside. */
+	uint32_t local_over, remote_over;
+	uint32_t remote_shift;	 /* off the natural alignment */
+	uint32_t receive_length; /* 0: as long as the message */
+	bool no_receive;
+	bool no_peer; /* the responder's queue pair is destroyed first */
+	bool wrong_qkey;
+	uint32_t access_without; /* rights that the responder's queue pair lacks */
+	/* What must come of it: at the requester either of two where the specification leaves it
+	 * open, at the responder the status of its first receive. */
+	enum ibv_wc_status requester;
+	enum ibv_wc_status requester_or;
+	int responder;
+	enum ibv_qp_state states[2];
+};
+
+extern const struct error_case error_cases[];
+extern const size_t error_case_count;
+
+/* Opens a fresh pair; the connection has short timers. */
+void scene_open(struct scene *s, const char *device, int gid_index, const struct error_case *c);
+void scene_close(struct scene *s);
+
+/* Waits for one completion; false after 10 s. */
+bool scene_completion(struct role *role, struct ibv_wc *wc);

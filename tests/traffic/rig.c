@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Ports and connected queue pairs for tests; see rig.h. */
+#include "rig.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+const struct rig_connection rig_default_connection = {
+	.access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
+	.rnr_retry = 7, /* for ever */
+	.retry_cnt = 7,
+	.timeout = 14,	     /* 4.096 us * 2^14 = 67 ms */
+	.min_rnr_timer = 12, /* 0.64 ms */
+	.rd_atomic = 8,
+	.mtu = IBV_MTU_1024,
+};
+
+void rig_die(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	exit(2);
+}
+
+static struct ibv_context *open_by_name(const char *name)
+{
+	int count = 0;
+	struct ibv_device **list = ibv_get_device_list(&count);
+	struct ibv_context *ctx = NULL;
+
+	if (!list)
+		rig_die("ibv_get_device_list: %m");
+	for (int i = 0; i < count && !ctx; i++) {
+		if (!name || !strcmp(name, ibv_get_device_name(list[i]))) {
+			ctx = ibv_open_device(list[i]);
+			if (!ctx)
+				rig_die("ibv_open_device: %m");
+		}
+	}
+	ibv_free_device_list(list);
+	if (!ctx)
+		rig_die("no device %s among %d", name ? name : "at all", count);
+	return ctx;
+}
+
+void rig_port_open(struct rig_port *port, const char *device, int gid_index)
+{
+	*port = (struct rig_port){.ctx = open_by_name(device)};
+	if (ibv_query_port(port->ctx, RIG_PORT, &port->attr))
+		rig_die("ibv_query_port: %m");
+	if (port->attr.state != IBV_PORT_ACTIVE)
+		rig_die("the port is %s", ibv_port_state_str(port->attr.state));
+	port->ethernet = port->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+	port->global = port->ethernet || gid_index >= 0;
+	port->gid_index = gid_index >= 0 ? gid_index : 0;
+	if (ibv_query_gid(port->ctx, RIG_PORT, port->gid_index, &port->gid))
+		rig_die("ibv_query_gid %d: %m", port->gid_index);
+}
+
+void rig_port_close(struct rig_port *port)
+{
+	if (ibv_close_device(port->ctx))
+		rig_die("ibv_close_device: %m");
+	port->ctx = NULL;
+}
+
+struct rig_address rig_address(const struct rig_port *port, const struct ibv_qp *qp, uint32_t psn)
+{
+	return (struct rig_address){
+		.gid = port->gid,
+		.qpn = qp->qp_num,
+		.psn = psn,
+		.lid = port->attr.lid,
+	};
+}
+
+struct ibv_ah_attr rig_ah_attr(const struct rig_port *port, const struct rig_address *peer)
+{
+	struct ibv_ah_attr ah = {
+		.dlid = peer->lid,
+		.is_global = port->global,
+		.port_num = RIG_PORT,
+	};
+
+	if (port->global) {
+		ah.grh.dgid = peer->gid;
+		ah.grh.sgid_index = (uint8_t)port->gid_index;
+		ah.grh.hop_limit = 64;
+	}
+	return ah;
+}
+
+static void modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, const char *to)
+{
+	int err = ibv_modify_qp(qp, attr, mask);
+
+	if (err)
+		rig_die("ibv_modify_qp to %s: %s", to, strerror(err));
+}
+
+void rig_qp_init(struct ibv_qp *qp, const struct rig_connection *how)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = RIG_PORT,
+		.qp_access_flags = how->access,
+		.qkey = RIG_QKEY,
+	};
+	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+
+	modify(qp, &attr, mask | (qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS),
+	       "INIT");
+}
+
+void rig_qp_connect(const struct rig_port *port, struct ibv_qp *qp,
+		    const struct rig_connection *how, const struct rig_address *peer, uint32_t psn)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR};
+	int mask = IBV_QP_STATE;
+	bool rc = qp->qp_type == IBV_QPT_RC;
+
+	if (qp->qp_type != IBV_QPT_UD) {
+		attr.ah_attr = rig_ah_attr(port, peer);
+		attr.path_mtu = how->mtu;
+		attr.dest_qp_num = peer->qpn;
+		attr.rq_psn = peer->psn;
+		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	}
+	if (rc) {
+		attr.max_dest_rd_atomic = how->rd_atomic;
+		attr.min_rnr_timer = how->min_rnr_timer;
+		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	}
+	modify(qp, &attr, mask, "RTR");
+
+	attr.qp_state = IBV_QPS_RTS;
+	attr.sq_psn = psn;
+	mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+	if (rc) {
+		attr.timeout = how->timeout;
+		attr.retry_cnt = how->retry_cnt;
+		attr.rnr_retry = how->rnr_retry;
+		attr.max_rd_atomic = how->rd_atomic;
+		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC;
+	}
+	modify(qp, &attr, mask, "RTS");
+}
+
+enum ibv_qp_state rig_qp_state(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr;
+	struct ibv_qp_init_attr init;
+	int err = ibv_query_qp(qp, &attr, IBV_QP_STATE, &init);
+
+	if (err)
+		rig_die("ibv_query_qp: %s", strerror(err));
+	return attr.qp_state;
+}
+
+uint64_t rig_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}

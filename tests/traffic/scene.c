@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A fresh pair of queue pairs with every kind of memory registration; see errors.h. */
+#include "errors.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+static uint8_t *map_memory(void)
+{
+	void *p =
+		mmap(NULL, SCENE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		rig_die("mmap: %m");
+	return p;
+}
+
+static struct ibv_mr *register_at(struct ibv_pd *pd, uint8_t *memory, int access)
+{
+	struct ibv_mr *mr = ibv_reg_mr(pd, memory + SCENE_MR_AT, SCENE_MR_LEN, access);
+
+	if (!mr)
+		rig_die("ibv_reg_mr: %m");
+	return mr;
+}
+
+static void make_keys(struct role *r)
+{
+	static const int all = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			       IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+
+	r->memory = map_memory();
+	r->vanished = map_memory();
+	r->mr[KEY_GOOD] = register_at(r->pd, r->memory, all);
+	r->mr[KEY_FOREIGN] = register_at(r->foreign_pd, r->memory, all);
+	r->mr[KEY_NO_RIGHTS] = register_at(r->pd, r->memory, 0);
+	r->mr[KEY_UNMAPPED] = register_at(r->pd, r->vanished, all);
+	r->mr[KEY_STALE] = register_at(r->pd, r->memory, all);
+	for (int k = 0; k < KEYS; k++)
+		r->keys[k] = r->mr[k] ? r->mr[k]->lkey : 0;
+	r->keys[KEY_WRONG_VARIANT] = r->keys[KEY_GOOD] ^ 1;
+	/* Keys are given out upwards; the largest index is far away. */
+	r->keys[KEY_WRONG_INDEX] = 0xfffffe00u;
+	if (ibv_dereg_mr(r->mr[KEY_STALE]))
+		rig_die("ibv_dereg_mr: %m");
+	r->mr[KEY_STALE] = NULL;
+	munmap(r->vanished, SCENE_BYTES);
+	/* Nothing may be mapped there again while the test runs. */
+	if (mmap(r->vanished, SCENE_BYTES, PROT_NONE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != r->vanished)
+		rig_die("mmap of the hole: %m");
+}
+
+static void open_role(struct scene *s, struct role *r, enum ibv_qp_type type)
+{
+	struct ibv_qp_init_attr init = {
+		.cap =
+			{
+				.max_send_wr = 8,
+				.max_recv_wr = 8,
+				.max_send_sge = SCENE_SGES,
+				.max_recv_sge = SCENE_SGES,
+				.max_inline_data = SCENE_INLINE,
+			},
+		.qp_type = type,
+	};
+
+	r->pd = ibv_alloc_pd(s->port.ctx);
+	r->foreign_pd = ibv_alloc_pd(s->port.ctx);
+	r->cq = ibv_create_cq(s->port.ctx, 32, NULL, NULL, 0);
+	if (!r->pd || !r->foreign_pd || !r->cq)
+		rig_die("PD or CQ: %m");
+	init.send_cq = init.recv_cq = r->cq;
+	r->qp = ibv_create_qp(r->pd, &init);
+	if (!r->qp)
+		rig_die("ibv_create_qp: %m");
+	make_keys(r);
+}
+
+void scene_open(struct scene *s, const char *device, int gid_index, const struct error_case *c)
+{
+	enum ibv_qp_type type = c->type ? c->type : IBV_QPT_RC;
+	struct rig_connection how = rig_default_connection;
+	struct rig_address address[2];
+
+	*s = (struct scene){0};
+	rig_port_open(&s->port, device, gid_index);
+	how.rnr_retry = 0;
+	how.retry_cnt = 2;
+	how.timeout = 12; /* 17 ms */
+	for (int i = 0; i < 2; i++) {
+		open_role(s, &s->roles[i], type);
+		address[i] = rig_address(&s->port, s->roles[i].qp, 100);
+	}
+	for (int i = 0; i < 2; i++) {
+		how.access = type == IBV_QPT_UC ? IBV_ACCESS_REMOTE_WRITE
+						: rig_default_connection.access;
+		if (i == 1)
+			how.access &= ~c->access_without;
+		rig_qp_init(s->roles[i].qp, &how);
+		rig_qp_connect(&s->port, s->roles[i].qp, &how, &address[!i], 100);
+	}
+	if (type == IBV_QPT_UD) {
+		struct ibv_ah_attr ah = rig_ah_attr(&s->port, &address[1]);
+
+		s->ah = ibv_create_ah(s->roles[0].pd, &ah);
+		if (!s->ah)
+			rig_die("ibv_create_ah: %m");
+	}
+}
+
+static void must(int err, const char *what)
+{
+	if (err)
+		rig_die("%s: %s", what, strerror(err));
+}
+
+void scene_close(struct scene *s)
+{
+	if (s->ah)
+		must(ibv_destroy_ah(s->ah), "ibv_destroy_ah");
+	for (int i = 0; i < 2; i++) {
+		struct role *r = &s->roles[i];
+
+		if (r->qp)
+			must(ibv_destroy_qp(r->qp), "ibv_destroy_qp");
+		for (int k = 0; k < KEYS; k++) {
+			if (r->mr[k])
+				must(ibv_dereg_mr(r->mr[k]), "ibv_dereg_mr");
+		}
+		must(ibv_destroy_cq(r->cq), "ibv_destroy_cq");
+		must(ibv_dealloc_pd(r->foreign_pd), "ibv_dealloc_pd");
+		must(ibv_dealloc_pd(r->pd), "ibv_dealloc_pd");
+		munmap(r->memory, SCENE_BYTES);
+		munmap(r->vanished, SCENE_BYTES);
+	}
+	rig_port_close(&s->port);
+}
+
+bool scene_completion(struct role *role, struct ibv_wc *wc)
+{
+	uint64_t end = rig_now_ns() + 10 * 1000000000ull;
+	int n;
+
+	do {
+		n = ibv_poll_cq(role->cq, 1, wc);
+		if (n < 0)
+			rig_die("ibv_poll_cq: %d", n);
+	} while (!n && rig_now_ns() < end);
+	return n == 1;
+}

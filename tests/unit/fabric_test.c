@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * softhcad and its client library against each other: slots, numbers, channels, live attributes,
+ * deaths on either side, and strangers who talk nonsense.  The argument is the daemon's path.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "fabric/client.h"
+#include "fabric/link.h"
+#include "fabric/rundir.h"
+
+#define WAIT_MS 5000
+
+static char base[] = "/tmp/softhca-test-XXXXXX";
+static char dir[RUNDIR_BYTES];
+static atomic_int sigchlds;
+
+/* What a client was told. */
+struct told {
+	atomic_int channels, gone, lost;
+	atomic_int peer, side, fd;
+};
+
+static void on_channel(void *user, uint16_t peer, int fd, size_t bytes, int side)
+{
+	struct told *t = user;
+
+	CHECK(bytes == FABRIC_CHANNEL_BYTES);
+	t->peer = peer;
+	t->side = side;
+	t->fd = fd;
+	t->channels++;
+}
+
+static void on_gone(void *user, uint16_t peer)
+{
+	struct told *t = user;
+
+	t->peer = peer;
+	t->gone++;
+}
+
+static void on_port(void *user, uint32_t row, enum ib_event event)
+{
+	(void)user, (void)row, (void)event;
+}
+
+static void on_lost(void *user)
+{
+	((struct told *)user)->lost++;
+}
+
+static struct fabric_client *open_client(struct told *t)
+{
+	const struct fabric_client_ops ops = {on_channel, on_gone, on_port, on_lost, t};
+	struct fabric_client *c;
+
+	memset(t, 0, sizeof(*t));
+	CHECK(fabric_client_open(&ops, &c) == 0);
+	return c;
+}
+
+static void wait_for(atomic_int *value, int want)
+{
+	for (int i = 0; i < WAIT_MS && *value != want; i++)
+		usleep(1000);
+	CHECK(*value == want);
+}
+
+static bool dir_exists(void)
+{
+	return !access(dir, F_OK);
+}
+
+static void wait_no_dir(void)
+{
+	for (int i = 0; i < WAIT_MS && dir_exists(); i++)
+		usleep(1000);
+	CHECK(!dir_exists());
+}
+
+static pid_t daemon_pid(void)
+{
+	struct msg m = {0};
+	int fds[MSG_MAX_FDS];
+	int sock = link_open(dir, NULL, &m, MSG_INFO, fds);
+
+	CHECK(sock >= 0);
+	msg_close_fds(fds);
+	close(sock);
+	return m.info_reply.pid;
+}
+
+static void on_sigchld(int sig)
+{
+	(void)sig;
+	sigchlds++;
+}
+
+/* The program that starts the daemon has no child by it, and no signal. */
+static void test_start_and_leave(void)
+{
+	struct fabric_client *c;
+	uint32_t rows[SLOT_HCAS];
+	struct told t;
+
+	CHECK(signal(SIGCHLD, on_sigchld) != SIG_ERR);
+	c = open_client(&t);
+	CHECK(sigchlds == 0);
+	CHECK(waitpid(-1, NULL, 0) == -1 && errno == ECHILD);
+	CHECK(signal(SIGCHLD, SIG_DFL) != SIG_ERR);
+
+	CHECK(fabric_host_ports(c, rows, SLOT_HCAS) == 2);
+	CHECK(fabric_registry(c)->ports[rows[0]].ethernet == 0);
+	CHECK(fabric_registry(c)->ports[rows[1]].ethernet == 1);
+	CHECK(fabric_slots(c)[fabric_slot(c)].pid == getpid());
+	fabric_client_close(c);
+	wait_no_dir();
+}
+
+/* The registry's two indices agree with its rows, and no GID names two ports. */
+static void test_registry(void)
+{
+	const struct registry *r;
+	struct fabric_client *c;
+	struct told t;
+
+	c = open_client(&t);
+	r = fabric_registry(c);
+	CHECK(r->nports >= 4);
+	for (uint32_t i = 0; i < r->nports; i++) {
+		const struct registry_port *p = &r->ports[i];
+		uint32_t valid = 0;
+
+		CHECK(p->state == IB_PORT_ACTIVE);
+		CHECK(p->ethernet ? p->lid == 0 : registry_port_by_lid(r, (uint16_t)p->lid) == i);
+		for (uint32_t g = 0; g < REGISTRY_GIDS; g++) {
+			if (!p->gids[g].valid)
+				continue;
+			valid++;
+			CHECK(registry_port_by_gid(r, &p->gids[g].gid) == i);
+		}
+		CHECK(valid >= 1 && valid < REGISTRY_GIDS);
+		for (uint32_t k = 0; k < i; k++)
+			CHECK(r->ports[k].node_guid != p->node_guid);
+	}
+	fabric_client_close(c);
+	wait_no_dir();
+}
+
+static void test_numbers(void)
+{
+	struct fabric_client *a, *b;
+	const struct registry *r;
+	struct told ta, tb;
+	int64_t first, other;
+
+	a = open_client(&ta);
+	b = open_client(&tb);
+	r = fabric_registry(a);
+	first = fabric_number_chunk(a, 0);
+	other = fabric_number_chunk(b, 0);
+	CHECK(first >= 1024 && other >= 1024 && first != other && first % 1024 == 0);
+	CHECK(r->qpn_slot_plus_1[first >> REGISTRY_CHUNK_SHIFT] == fabric_slot(a) + 1);
+	CHECK(r->qpn_slot_plus_1[other >> REGISTRY_CHUNK_SHIFT] == fabric_slot(b) + 1);
+	CHECK(fabric_number_chunk(a, 1) >= 1024 && fabric_number_chunk(a, 2) >= 1024);
+	CHECK(fabric_number_chunk(a, 3) == -EINVAL);
+	fabric_client_close(a);
+	/* Freed, and not given out again at once. */
+	for (int i = 0; i < WAIT_MS && fabric_registry(b)->qpn_slot_plus_1[first >> 10]; i++)
+		usleep(1000);
+	CHECK(fabric_registry(b)->qpn_slot_plus_1[first >> 10] == 0);
+	CHECK(fabric_number_chunk(b, 0) != first);
+	/* All of them: then no more, and no crash. */
+	while ((first = fabric_number_chunk(b, 0)) > 0)
+		CHECK(first + 1023 < 0xffffff);
+	CHECK(first == -ENOSPC);
+	fabric_client_close(b);
+	wait_no_dir();
+}
+
+static void test_channel(void)
+{
+	struct fabric_client *a, *b;
+	struct told ta, tb;
+	uint16_t slot_a;
+	int fd, fd2, side;
+	size_t bytes;
+	char *pa, *pb;
+
+	a = open_client(&ta);
+	b = open_client(&tb);
+	slot_a = fabric_slot(a);
+	CHECK(fabric_open_channel(a, fabric_slot(a), &fd, &bytes, &side) == -EINVAL);
+	CHECK(fabric_open_channel(a, 700, &fd, &bytes, &side) == -ENOTCONN);
+	CHECK(fabric_open_channel(a, fabric_slot(b), &fd, &bytes, &side) == 0);
+	CHECK(bytes == FABRIC_CHANNEL_BYTES && side == (slot_a > fabric_slot(b)));
+	wait_for(&tb.channels, 1);
+	CHECK(tb.peer == slot_a && tb.side == 1 - side);
+	/* From the other side, the same memory. */
+	CHECK(fabric_open_channel(b, slot_a, &fd2, &bytes, &side) == 0);
+	pa = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	pb = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd2, 0);
+	CHECK(pa != MAP_FAILED && pb != MAP_FAILED && pa[bytes - 1] == 0);
+	strcpy(pa, "through");
+	CHECK(!strcmp(pb, "through"));
+	CHECK(ftruncate(fd, 0) == -1);
+	munmap(pa, bytes);
+	munmap(pb, bytes);
+	close(fd);
+	close(fd2);
+	close(tb.fd);
+	fabric_client_close(a);
+	wait_for(&tb.gone, 1);
+	CHECK(tb.peer == slot_a);
+	CHECK(fabric_open_channel(b, slot_a, &fd, &bytes, &side) == -ENOTCONN);
+	fabric_client_close(b);
+	wait_no_dir();
+}
+
+static unsigned long long read_counter(const char *name)
+{
+	char path[256], text[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "sys/class/infiniband/mlx5_0/ports/1/%s", name);
+	n = fabric_read_attr(path, text, sizeof(text) - 1);
+	CHECK(n > 0);
+	text[n] = '\0';
+	return strtoull(text, NULL, 10);
+}
+
+/* Counters of the living and of the dead add up; those of a process killed are not lost. */
+static void test_counters(void)
+{
+	struct fabric_client *c;
+	struct told t, child_told;
+	int pipefd[2];
+	char text[64];
+	pid_t pid;
+
+	c = open_client(&t);
+	CHECK(read_counter("counters/port_xmit_data") == 0);
+	CHECK(read_counter("hw_counters/lifespan") == 10);
+	fabric_slots(c)[fabric_slot(c)].counters[0][PORT_XMIT_DATA] = 5;
+	CHECK(read_counter("counters/port_xmit_data") == 5);
+	CHECK(pipe(pipefd) == 0);
+	pid = fork();
+	if (!pid) {
+		struct fabric_client *mine;
+
+		fabric_client_forget(c);
+		mine = open_client(&child_told);
+		fabric_slots(mine)[fabric_slot(mine)].counters[0][PORT_XMIT_DATA] = 37;
+		CHECK(write(pipefd[1], "", 1) == 1);
+		pause();
+		_exit(0);
+	}
+	CHECK(read(pipefd[0], text, 1) == 1);
+	CHECK(read_counter("counters/port_xmit_data") == 42);
+	kill(pid, SIGKILL);
+	CHECK(waitpid(pid, NULL, 0) == pid);
+	for (int i = 0; i < 50; i++, usleep(1000))
+		CHECK(read_counter("counters/port_xmit_data") == 42);
+	close(pipefd[0]);
+	close(pipefd[1]);
+	CHECK(fabric_read_attr("sys/class/infiniband/mlx5_0/ports/1/state", text, 64) == 10);
+	CHECK(!memcmp(text, "4: ACTIVE\n", 10));
+	CHECK(fabric_read_attr("sys/class/infiniband/mlx5_0/ports/1/state", text, 3) == -ENOSPC);
+	CHECK(fabric_read_attr("sys/class/infiniband/mlx5_0/node_guid", text, 64) == -ENOENT);
+	CHECK(fabric_read_attr("sys/class/infiniband/mlx5_9/ports/1/state", text, 64) == -ENOENT);
+	CHECK(fabric_read_attr("sys/class/infiniband/mlx5_0/ports/1/gids/99999999999", text, 64) ==
+	      -ENOENT);
+	fabric_client_close(c);
+	wait_no_dir();
+}
+
+/* The parent's connection must survive a child that forgets it and ends. */
+static void test_fork(void)
+{
+	struct fabric_client *c;
+	struct told t;
+	pid_t pid;
+
+	c = open_client(&t);
+	pid = fork();
+	if (!pid) {
+		fabric_client_forget(c);
+		_exit(0);
+	}
+	CHECK(waitpid(pid, NULL, 0) == pid);
+	CHECK(fabric_number_chunk(c, 0) > 0);
+	CHECK(t.lost == 0);
+	fabric_client_close(c);
+	wait_no_dir();
+}
+
+static void test_daemon_killed(void)
+{
+	struct fabric_client *c;
+	struct told t;
+
+	c = open_client(&t);
+	kill(daemon_pid(), SIGKILL);
+	wait_for(&t.lost, 1);
+	CHECK(!dir_exists()); /* the client cleaned up */
+	CHECK(fabric_number_chunk(c, 0) == -ECONNRESET);
+	CHECK(fabric_registry(c)->magic == REGISTRY_MAGIC);
+	fabric_client_close(c);
+	/* And again from nothing. */
+	c = open_client(&t);
+	kill(daemon_pid(), SIGTERM);
+	wait_for(&t.lost, 1);
+	CHECK(!dir_exists());
+	fabric_client_close(c);
+}
+
+static int raw_connect(void)
+{
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/sock", dir);
+	CHECK(sock >= 0 && !connect(sock, (struct sockaddr *)&addr, sizeof(addr)));
+	return sock;
+}
+
+/* Closed on us, within the time allowed? */
+static void check_cut(int sock)
+{
+	struct pollfd p = {.fd = sock, .events = POLLIN};
+	char buf[sizeof(struct msg)];
+	ssize_t n;
+
+	do {
+		CHECK(poll(&p, 1, WAIT_MS) == 1);
+		n = recv(sock, buf, sizeof(buf), 0);
+	} while (n > 0);
+	close(sock);
+}
+
+static void test_malformed(void)
+{
+	struct rng rng = {0x5eed};
+	struct fabric_client *c;
+	struct msg m = {0};
+	struct told t;
+	int fds[MSG_MAX_FDS];
+	int sock;
+
+	c = open_client(&t);
+	for (int i = 0; i < 2000; i++) {
+		uint8_t junk[sizeof(struct msg) + 64];
+		size_t n = 1 + rng_below(&rng, sizeof(junk));
+
+		for (size_t k = 0; k < sizeof(junk); k++)
+			junk[k] = (uint8_t)rng_next(&rng);
+		/* Half of them get past the first check. */
+		if (i & 1) {
+			msg_prepare(&m, (enum msg_type)rng_below(&rng, MSG_SHUTDOWN), MSG_REQUEST,
+				    7, 0);
+			m.head.length += (uint32_t)rng_below(&rng, 3);
+			memcpy(junk, &m.head, sizeof(m.head));
+			n = m.head.length + (rng_below(&rng, 2) ? 0 : 8);
+		}
+		sock = raw_connect();
+		CHECK(send(sock, junk, n, MSG_NOSIGNAL) == (ssize_t)n);
+		if (i & 1)
+			close(sock);
+		else
+			check_cut(sock);
+	}
+	/* Another version is told so. */
+	sock = raw_connect();
+	msg_prepare(&m, MSG_LEASE, MSG_REQUEST, 1, 0);
+	m.head.version++;
+	CHECK(send(sock, &m, m.head.length, 0) > 0);
+	CHECK(msg_recv(sock, &m, fds, 1u << MSG_REPLY, 0) == 0 && m.head.status == -EPROTO);
+	check_cut(sock);
+	/* The others have not noticed. */
+	CHECK(t.lost == 0 && fabric_number_chunk(c, 0) > 0);
+	fabric_client_close(c);
+	wait_no_dir();
+}
+
+static void *number_thread(void *arg)
+{
+	int64_t last = 0;
+
+	for (int i = 0; i < 100; i++) {
+		int64_t n = fabric_number_chunk(arg, 2);
+
+		CHECK(n > last); /* fresh ones come in order */
+		last = n;
+	}
+	return NULL;
+}
+
+static void test_threads(void)
+{
+	struct fabric_client *c;
+	pthread_t thread[8];
+	struct told t;
+
+	c = open_client(&t);
+	for (size_t i = 0; i < array_size(thread); i++)
+		CHECK(!pthread_create(&thread[i], NULL, number_thread, c));
+	for (size_t i = 0; i < array_size(thread); i++)
+		CHECK(!pthread_join(thread[i], NULL));
+	fabric_client_close(c);
+	wait_no_dir();
+}
+
+/* Many starters, many leavers, all at once: each gets a daemon that serves it. */
+static void test_races(void)
+{
+	for (int round = 0; round < 5; round++) {
+		for (int i = 0; i < 20; i++) {
+			struct fabric_client *c;
+			struct told t;
+
+			if (fork())
+				continue;
+			usleep((unsigned)(i * 7919 % 20000));
+			c = open_client(&t);
+			CHECK(fabric_number_chunk(c, 0) > 0);
+			fabric_client_close(c);
+			_exit(0);
+		}
+		for (int i = 0; i < 20; i++) {
+			int status;
+
+			CHECK(wait(&status) > 0 && status == 0);
+		}
+		wait_no_dir();
+	}
+}
+
+static void test_refused(void)
+{
+	const struct fabric_client_ops ops = {on_channel, on_gone, on_port, on_lost, NULL};
+	struct fabric_client *c;
+
+	/* A directory that others can write to is not taken. */
+	CHECK(mkdir(dir, 0700) == 0 && chmod(dir, 0777) == 0);
+	CHECK(fabric_client_open(&ops, &c) == -EPERM);
+	CHECK(rmdir(dir) == 0);
+	CHECK(symlink("/tmp", dir) == 0);
+	CHECK(fabric_client_open(&ops, &c) < 0);
+	CHECK(unlink(dir) == 0);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc != 2 || access(argv[1], X_OK))
+		SKIP("the argument must be the path of softhcad");
+	CHECK(mkdtemp(base));
+	snprintf(dir, sizeof(dir), "%s/fabric", base);
+	setenv("SOFTHCA_DIR", dir, 1);
+	setenv("SOFTHCA_DAEMON", argv[1], 1);
+	unsetenv("SOFTHCA_HOST");
+	test_start_and_leave();
+	/* The last to leave takes the parent with it: its name begins with softhca-. */
+	test_registry();
+	test_numbers();
+	test_channel();
+	test_counters();
+	test_fork();
+	test_daemon_killed();
+	test_malformed();
+	test_threads();
+	test_races();
+	mkdir(base, 0700);
+	test_refused();
+	rmdir(base);
+	return 0;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The wire within one process: loopback, routes, port states, counters and their sizes.
+ */
+#include <string.h>
+
+#include "testbed.h"
+#include "wire/size.h"
+
+static struct station a;
+static unsigned received;
+static struct pkt last;
+static uint32_t answers; /* how often receive sends a packet of its own */
+
+static void receive(void *user, const struct pkt *p)
+{
+	CHECK(user == &a);
+	received++;
+	last = *p;
+	if (answers) {
+		struct pkt again = *p;
+
+		answers--;
+		again.psn++;
+		CHECK(wire_xmit(a.wire, &again) == WIRE_SENT);
+	}
+}
+
+static void loopback(struct testbed *bed)
+{
+	static unsigned char payload[3000];
+	struct run runs[2] = {{payload, 1000}, {payload + 1000, 2000}};
+	struct path self = {.src_port = 0, .dst_port = 0};
+	struct pkt p = {
+		.opcode = BTH_RC | BTH_WRITE_ONLY,
+		.dqpn = testbed_qpn(0) + 5,
+		.npkts = 3,
+		.path = &self,
+		.payload_len = 3000,
+		.runs = runs,
+		.nruns = 2,
+	};
+
+	CHECK(wire_xmit(a.wire, &p) == WIRE_SENT);
+	/* By reference all the way: the same runs. */
+	CHECK(received == 1 && last.runs == runs && last.nruns == 2 && last.path == &self);
+	/* LRH 8 + BTH 12 + ICRC 4 each, one RETH 16. */
+	CHECK(station_counter(&a, PORT_XMIT_DATA) == (3 * 24 + 16 + 3000) / 4);
+	CHECK(station_counter(&a, PORT_RCV_DATA) == (3 * 24 + 16 + 3000) / 4);
+	CHECK(station_counter(&a, PORT_XMIT_PACKETS) == 3);
+	CHECK(station_counter(&a, PORT_UNICAST_RCV_PACKETS) == 3);
+	CHECK(wire_max_payload(a.wire, &self, p.dqpn, 4096, false) == IB_MAX_MSG_BYTES);
+	CHECK(wire_max_payload(a.wire, &self, p.dqpn, 1000, false) == 2147483000);
+
+	answers = 10; /* a receiver may send: an acknowledgement does */
+	CHECK(wire_xmit(a.wire, &p) == WIRE_SENT);
+	CHECK(received == 12 && last.psn == 10);
+
+	/* Nobody owns that number; a multicast; a port that is not there; one that is down. */
+	CHECK(!station_counter(&a, PORT_XMIT_DISCARDS));
+	p.dqpn = 700u << REGISTRY_CHUNK_SHIFT;
+	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
+	p.dqpn = IB_MULTICAST_QPN;
+	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
+	p.dqpn = testbed_qpn(0);
+	self.dst_port = TESTBED_PORTS;
+	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
+	self.dst_port = UINT32_MAX;
+	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
+	self.dst_port = 1; /* up, but none of ours */
+	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
+	self.dst_port = 0;
+	atomic_store(&bed->registry->ports[0].state, IB_PORT_INIT);
+	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
+	atomic_store(&bed->registry->ports[0].state, IB_PORT_ACTIVE);
+	CHECK(station_counter(&a, PORT_XMIT_DISCARDS) == 6 * 3);
+	CHECK(received == 12);
+	wire_attach(a.wire, NULL);
+	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST && received == 12);
+}
+
+/* A process that cannot be reached is asked for once, not with every packet. */
+static void unreachable(struct testbed *bed)
+{
+	struct pkt p = {.opcode = BTH_RC | BTH_ACK, .dqpn = testbed_qpn(1), .path = &a.path};
+
+	atomic_store(&bed->slots[1].alive, 0);
+	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST && !atomic_load(&bed->opened));
+	atomic_store(&bed->slots[1].alive, 1);
+	bed->refuse = true;
+	for (int i = 0; i < 1000; i++)
+		CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
+	CHECK(atomic_load(&bed->opened) >= 1 && atomic_load(&bed->opened) < 100);
+	usleep(11000);
+	bed->refuse = false;
+	CHECK(wire_xmit(a.wire, &p) == WIRE_SENT);
+}
+
+static void sizes(void)
+{
+	struct path path = {0};
+	struct pkt p = {.opcode = BTH_UD | BTH_SEND_ONLY_IMM, .npkts = 1, .path = &path};
+
+	p.payload_len = 5; /* padded to 8 */
+	CHECK(pkt_wire_octets(&p, false) == 8 + 12 + 8 + 4 + 8 + 4);
+	path.grh = true;
+	CHECK(pkt_wire_octets(&p, false) == 8 + 40 + 12 + 8 + 4 + 8 + 4);
+	CHECK(pkt_wire_octets(&p, true) == 14 + 40 + 8 + 12 + 8 + 4 + 8 + 4 + 4);
+	path.dgid.raw[10] = path.dgid.raw[11] = 0xff;
+	CHECK(pkt_wire_octets(&p, true) == 14 + 20 + 8 + 12 + 8 + 4 + 8 + 4 + 4);
+	path.roce_v1 = true;
+	CHECK(pkt_wire_octets(&p, true) == 14 + 40 + 12 + 8 + 4 + 8 + 4 + 4);
+	path = (struct path){0};
+	p = (struct pkt){.opcode = BTH_RC | BTH_READ_REQUEST, .npkts = 100, .path = &path};
+	CHECK(pkt_wire_packets(&p) == 1 && pkt_wire_octets(&p, false) == 24 + 16);
+	p.opcode = BTH_RC | BTH_READ_RESP_ONLY;
+	p.payload_len = 100 * 256;
+	CHECK(pkt_wire_packets(&p) == 100);
+	CHECK(pkt_wire_octets(&p, false) == 100 * 24 + 2 * 4 + 100 * 256);
+	p = (struct pkt){.opcode = BTH_XRC | BTH_FETCH_ADD, .npkts = 1, .path = &path};
+	CHECK(pkt_wire_octets(&p, false) == 24 + 4 + 28);
+	p.opcode = BTH_RC | BTH_ATOMIC_ACK;
+	CHECK(pkt_wire_octets(&p, false) == 24 + 4 + 8);
+}
+
+static void properties(void)
+{
+	for (unsigned op = 0; op < BTH_OP_COUNT; op++) {
+		const struct bth_props *p = &bth_props[op];
+		bool known = p->request || p->response;
+
+		CHECK(known == !!strcmp(bth_op_name((uint8_t)op), "RESERVED"));
+		CHECK(!(p->request && p->response));
+		CHECK(p->send + p->write + p->read + p->atomic <= 1);
+		CHECK(!p->imm || p->last);
+		CHECK(!p->aeth || p->response);
+		CHECK(!p->reth || (p->request && p->first));
+	}
+	CHECK(!strcmp(bth_op_name(BTH_XRC | BTH_WRITE_LAST_IMM), "WRITE_LAST_IMM"));
+}
+
+int main(void)
+{
+	struct testbed *bed = testbed_create();
+	struct wire *w;
+
+	properties();
+	sizes();
+	station_up(&a, bed, 0, receive, &a);
+	CHECK(wire_create(a.host, TESTBED_PORTS, 0, &w) && wire_create(a.host, 0, SLOT_HCAS, &w));
+	CHECK(wire_port_row(a.wire) == 0 && wire_registry(a.wire) == bed->registry);
+	loopback(bed);
+	unreachable(bed);
+	station_down(&a);
+	return 0;
+}
