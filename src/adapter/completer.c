@@ -9,6 +9,7 @@
 #include "adapter/send_wqe.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "wire/lane.h"
 #include "wire/usermem.h"
 
 /* RNR NAK timer codes, in microseconds (IBTA table 45). */
@@ -58,7 +59,7 @@ static void push_error(struct qp *qp, const struct swr *swr)
 	};
 	bool flush = swr->syndrome == CQE_SYN_WR_FLUSH;
 
-	wire_count(qp->adapter->counters, flush ? HW_REQ_CQE_FLUSH_ERROR : HW_REQ_CQE_ERROR, 1);
+	lane_count(qp->adapter->counters, flush ? HW_REQ_CQE_FLUSH_ERROR : HW_REQ_CQE_ERROR, 1);
 	cq_push(qp->init.send_cq, (const struct cqe64 *)&cqe, true);
 }
 
@@ -183,7 +184,7 @@ static void acknowledge_through(struct qp *qp, uint32_t psn)
 			break;
 		if (awaits_answer(swr)) {
 			/* The answer was lost (IBTA 9.7.5.2.3, implied NAK): ask again. */
-			wire_count(qp->adapter->counters, HW_IMPLIED_NAK_SEQ_ERR, 1);
+			lane_count(qp->adapter->counters, HW_IMPLIED_NAK_SEQ_ERR, 1);
 			atomic_store_explicit(&qp->comp.acked_psn, swr->first_psn,
 					      memory_order_release);
 			go_back(qp);
@@ -206,7 +207,7 @@ static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
 		if (!qp->comp.rnr_left) {
 			uint32_t n = oldest_open(qp);
 
-			wire_count(qp->adapter->counters, HW_RNR_NAK_RETRY_ERR, 1);
+			lane_count(qp->adapter->counters, HW_RNR_NAK_RETRY_ERR, 1);
 			if (n != atomic_load(&qp->req.tail))
 				done_locked(qp, n, CQE_SYN_RNR_RETRY_EXC, 0);
 			return;
@@ -219,7 +220,7 @@ static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
 
 static void sequence_error(struct qp *qp)
 {
-	wire_count(qp->adapter->counters, HW_PACKET_SEQ_ERR, 1);
+	lane_count(qp->adapter->counters, HW_PACKET_SEQ_ERR, 1);
 	go_back(qp);
 }
 
@@ -230,6 +231,7 @@ static void negative(struct qp *qp, const struct pkt *pkt)
 		[NAK_REMOTE_ACCESS] = CQE_SYN_REM_ACCESS,
 		[NAK_REMOTE_OPERATIONAL] = CQE_SYN_REM_OP,
 		[NAK_INVALID_RD_REQUEST] = CQE_SYN_REM_INVAL_REQ,
+		[NAK_SENDER_FAULT] = CQE_SYN_LOCAL_PROT,
 	};
 	uint8_t code = pkt->aeth & AETH_VALUE_MASK;
 	uint32_t n = oldest_open(qp);
@@ -241,9 +243,9 @@ static void negative(struct qp *qp, const struct pkt *pkt)
 	if (n == atomic_load(&qp->req.tail))
 		return;
 	if (code == NAK_REMOTE_ACCESS)
-		wire_count(qp->adapter->counters, HW_REQ_REMOTE_ACCESS_ERRORS, 1);
+		lane_count(qp->adapter->counters, HW_REQ_REMOTE_ACCESS_ERRORS, 1);
 	if (code == NAK_INVALID_REQUEST)
-		wire_count(qp->adapter->counters, HW_REQ_REMOTE_INVALID_REQUEST, 1);
+		lane_count(qp->adapter->counters, HW_REQ_REMOTE_INVALID_REQUEST, 1);
 	done_locked(qp, n, syndrome[code] ? syndrome[code] : CQE_SYN_BAD_RESP, 0);
 }
 
@@ -403,7 +405,7 @@ void completer_timeout(struct qp *qp)
 	if (n == atomic_load(&qp->req.tail) ||
 	    (qp_state(qp) != IB_QPS_RTS && qp_state(qp) != IB_QPS_SQD))
 		goto unlock;
-	wire_count(qp->adapter->counters, HW_LOCAL_ACK_TIMEOUT_ERR, 1);
+	lane_count(qp->adapter->counters, HW_LOCAL_ACK_TIMEOUT_ERR, 1);
 	if (!qp->comp.retry_left) {
 		log_info("QP 0x%x: no answer from QP 0x%x, retries exhausted", qp->qpn,
 			 qp->attr.dest_qpn);

@@ -130,6 +130,23 @@ static enum step fail_request(struct qp *qp, uint8_t syndrome)
 	return STEP_NEXT;
 }
 
+static enum step transmit(struct qp *qp, const struct pkt *pkt)
+{
+	switch (wire_xmit(qp->adapter->wire, pkt)) {
+	case WIRE_BUSY:
+		qp_kick_later(qp);
+		return STEP_WAIT;
+	case WIRE_FAULT:
+		/* registered memory that has been unmapped */
+		fail_request(qp, CQE_SYN_LOCAL_PROT);
+		return STEP_WAIT;
+	case WIRE_SENT:
+	case WIRE_LOST: /* as on a real wire: the sender does not know */
+		break;
+	}
+	return STEP_NEXT;
+}
+
 /* Datagram: the address comes with the request. */
 static void path_of_datagram(const struct qp *qp, const struct send_wqe *w, struct path *path,
 			     struct pkt *pkt)
@@ -167,6 +184,7 @@ static enum step send_datagram(struct qp *qp, struct swr *swr, const struct send
 	struct runs runs;
 	struct path path;
 	enum mkey_verdict v;
+	enum step s;
 
 	if (w->len > ib_mtu_bytes(IB_MTU_4096))
 		return fail_request(qp, CQE_SYN_LOCAL_LENGTH);
@@ -182,10 +200,9 @@ static enum step send_datagram(struct qp *qp, struct swr *swr, const struct send
 	pkt->payload_len = (uint32_t)w->len;
 	pkt->nruns = runs.n;
 	pkt->runs = runs.run;
-	if (wire_xmit(qp->adapter->wire, pkt) == WIRE_BUSY) {
-		qp_kick_later(qp);
-		return STEP_WAIT;
-	}
+	s = transmit(qp, pkt);
+	if (s != STEP_NEXT)
+		return s;
 	completer_done(qp, qp->req.cur, 0, 0);
 	return STEP_NEXT;
 }
@@ -204,6 +221,7 @@ static enum step send_message(struct qp *qp, struct swr *swr, const struct send_
 		uint32_t n = (uint32_t)min_u64(w->len - off, most);
 		bool last = off + n == w->len;
 		enum mkey_verdict v;
+		enum step s;
 
 		runs_begin(&runs);
 		v = send_wqe_runs(qp->adapter, w, qp->init.pdn, 0, off, n, &runs);
@@ -219,10 +237,9 @@ static enum step send_message(struct qp *qp, struct swr *swr, const struct send_
 		pkt->payload_len = n;
 		pkt->nruns = runs.n;
 		pkt->runs = runs.run;
-		if (wire_xmit(qp->adapter->wire, pkt) == WIRE_BUSY) {
-			qp_kick_later(qp);
-			return STEP_WAIT;
-		}
+		s = transmit(qp, pkt);
+		if (s != STEP_NEXT)
+			return s;
 		qp->req.cur_off = off + n;
 		/* The answer may have been bad news. */
 		if (atomic_load(&qp->waiting) & QP_WAIT_RNR || atomic_load(&qp->comp.resend) ||
@@ -241,6 +258,7 @@ static enum step send_read_or_atomic(struct qp *qp, struct swr *swr, const struc
 	struct runs runs;
 	uint64_t have = swr->read_bytes;
 	enum mkey_verdict v;
+	enum step s;
 
 	/* The answer's place is checked before anything is asked for. */
 	runs_begin(&runs);
@@ -261,10 +279,9 @@ static enum step send_read_or_atomic(struct qp *qp, struct swr *swr, const struc
 		pkt->swap_add = w->swap_add;
 		pkt->compare = w->compare;
 	}
-	if (wire_xmit(qp->adapter->wire, pkt) == WIRE_BUSY) {
-		qp_kick_later(qp);
-		return STEP_WAIT;
-	}
+	s = transmit(qp, pkt);
+	if (s != STEP_NEXT)
+		return s;
 	return STEP_NEXT;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/rcu.h"
+#include "wire/lane.h"
 #include "wire/usermem.h"
 
 enum resp_state {
@@ -31,6 +32,7 @@ enum resp_state {
 	RESP_ERR_REMOTE_ACCESS, /* key, range or right */
 	RESP_ERR_LENGTH,	/* longer than the receive: our consumer's error */
 	RESP_ERR_LOCAL_PROT,	/* our consumer's receive list is bad */
+	RESP_ERR_SENDER,	/* the sender's payload has gone: its error, not ours */
 	RESP_ERR_RING,		/* our consumer's receive queue is unreadable */
 	RESP_DONE,
 };
@@ -53,6 +55,7 @@ static const char *const resp_state_name[] = {
 	[RESP_ERR_REMOTE_ACCESS] = "remote access error",
 	[RESP_ERR_LENGTH] = "receive too short",
 	[RESP_ERR_LOCAL_PROT] = "receive list protection error",
+	[RESP_ERR_SENDER] = "sender's payload gone",
 	[RESP_ERR_RING] = "receive queue unreadable",
 	[RESP_DONE] = "done",
 };
@@ -114,7 +117,7 @@ static void push_recv_error(struct qp *qp, uint16_t index, uint8_t syndrome)
 	};
 	bool flush = syndrome == CQE_SYN_WR_FLUSH;
 
-	wire_count(qp->adapter->counters, flush ? HW_RESP_CQE_FLUSH_ERROR : HW_RESP_CQE_ERROR, 1);
+	lane_count(qp->adapter->counters, flush ? HW_RESP_CQE_FLUSH_ERROR : HW_RESP_CQE_ERROR, 1);
 	cq_push(qp->init.recv_cq, (const struct cqe64 *)&cqe, true);
 }
 
@@ -282,12 +285,32 @@ static enum resp_state take_recv(struct qp *qp)
 	}
 }
 
+/* Which side's memory has gone?  Slow, but only after a copy has failed. */
+static bool payload_readable(const struct pkt *pkt)
+{
+	uint8_t scratch[4096];
+
+	for (uint32_t i = 0; i < pkt->nruns; i++) {
+		uint8_t *from = pkt->runs[i].addr;
+		size_t n;
+
+		for (size_t left = pkt->runs[i].len; left; left -= n, from += n) {
+			struct run to = {scratch, n = min_u64(left, sizeof(scratch))};
+			struct run part = {from, n};
+
+			if (!usermem_pull(&to, 1, &part, 1, pkt->foreign_pid))
+				return false;
+		}
+	}
+	return true;
+}
+
 static enum resp_state place(struct qp *qp, const struct pkt *pkt, const struct runs *dst,
 			     enum resp_state fault)
 {
 	if (pkt->payload_len &&
 	    !usermem_pull(dst->run, dst->n, pkt->runs, pkt->nruns, pkt->foreign_pid))
-		return fault;
+		return payload_readable(pkt) ? fault : RESP_ERR_SENDER;
 	qp->resp.off += pkt->payload_len;
 	return RESP_COMPLETE;
 }
@@ -324,7 +347,7 @@ static enum resp_state complete(struct qp *qp, const struct pkt *pkt)
 
 	r->epsn = psn_add(r->epsn, pkt->npkts);
 	if (p->write && p->first)
-		wire_count(qp->adapter->counters, HW_RX_WRITE_REQUESTS, 1);
+		lane_count(qp->adapter->counters, HW_RX_WRITE_REQUESTS, 1);
 	if (p->last) {
 		r->in_message = false;
 		r->msn = psn_add(r->msn, 1);
@@ -448,7 +471,7 @@ static enum resp_state read_request(struct qp *qp, const struct pkt *pkt)
 	if (pkt->dma_len &&
 	    !remote_runs(qp, pkt->rkey, IB_ACCESS_REMOTE_READ, pkt->va, pkt->dma_len, &runs))
 		return RESP_ERR_REMOTE_ACCESS;
-	wire_count(qp->adapter->counters, HW_RX_READ_REQUESTS, 1);
+	lane_count(qp->adapter->counters, HW_RX_READ_REQUESTS, 1);
 	rd_accept(qp, pkt, npkts);
 	r->epsn = psn_add(r->epsn, npkts);
 	r->msn = psn_add(r->msn, 1);
@@ -478,7 +501,7 @@ static enum resp_state atomic_request(struct qp *qp, const struct pkt *pkt)
 		     : usermem_compare_swap(runs.run[0].addr, pkt->compare, pkt->swap_add, &orig);
 	if (!ok)
 		return RESP_ERR_REMOTE_ACCESS;
-	wire_count(qp->adapter->counters, HW_RX_ATOMIC_REQUESTS, 1);
+	lane_count(qp->adapter->counters, HW_RX_ATOMIC_REQUESTS, 1);
 	rd = rd_accept(qp, pkt, 1);
 	rd->orig = orig;
 	r->epsn = psn_add(r->epsn, 1);
@@ -493,7 +516,7 @@ static enum resp_state duplicate(struct qp *qp, const struct pkt *pkt)
 	const struct bth_props *p = pkt_props(pkt);
 	struct responder *r = &qp->resp;
 
-	wire_count(qp->adapter->counters, HW_DUPLICATE_REQUEST, 1);
+	lane_count(qp->adapter->counters, HW_DUPLICATE_REQUEST, 1);
 	if (!p->read && !p->atomic) {
 		acknowledge(qp, AETH_ACK | AETH_NO_CREDIT, psn_add(r->epsn, IB_PSN_MASK));
 		return RESP_DONE;
@@ -551,7 +574,7 @@ static enum resp_state fail_recv(struct qp *qp, const struct pkt *pkt, uint8_t s
 
 static enum resp_state not_ready(struct qp *qp, const struct pkt *pkt)
 {
-	wire_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);
+	lane_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);
 	/* the packet will come again whole: forget what was noted of it */
 	if (pkt_props(pkt)->first)
 		qp->resp.in_message = false;
@@ -563,7 +586,7 @@ static enum resp_state not_ready(struct qp *qp, const struct pkt *pkt)
 
 static enum resp_state out_of_sequence(struct qp *qp)
 {
-	wire_count(qp->adapter->counters, HW_OUT_OF_SEQUENCE, 1);
+	lane_count(qp->adapter->counters, HW_OUT_OF_SEQUENCE, 1);
 	if (!qp->resp.nak_sent)
 		acknowledge(qp, AETH_NAK | NAK_PSN_SEQUENCE, qp->resp.epsn);
 	qp->resp.nak_sent = true;
@@ -605,13 +628,17 @@ static enum resp_state next_state(struct qp *qp, const struct pkt *pkt, enum res
 	case RESP_ERR_RD_DEPTH:
 		return refuse(qp, pkt, NAK_INVALID_REQUEST, IB_EVENT_QP_REQ_ERR);
 	case RESP_ERR_REMOTE_ACCESS:
-		wire_count(qp->adapter->counters, HW_RESP_REMOTE_ACCESS_ERRORS, 1);
+		lane_count(qp->adapter->counters, HW_RESP_REMOTE_ACCESS_ERRORS, 1);
 		return refuse(qp, pkt, NAK_REMOTE_ACCESS, IB_EVENT_QP_ACCESS_ERR);
 	case RESP_ERR_LENGTH:
-		wire_count(qp->adapter->counters, HW_RESP_LOCAL_LENGTH_ERROR, 1);
+		lane_count(qp->adapter->counters, HW_RESP_LOCAL_LENGTH_ERROR, 1);
 		return fail_recv(qp, pkt, CQE_SYN_LOCAL_LENGTH, NAK_INVALID_REQUEST);
 	case RESP_ERR_LOCAL_PROT:
 		return fail_recv(qp, pkt, CQE_SYN_LOCAL_PROT, NAK_REMOTE_OPERATIONAL);
+	case RESP_ERR_SENDER:
+		if (qp_is_reliable(qp))
+			acknowledge(qp, AETH_NAK | NAK_SENDER_FAULT, pkt->psn);
+		return RESP_DONE;
 	case RESP_ERR_RING:
 		qp_async(qp, IB_EVENT_QP_FATAL);
 		return fail_recv(qp, pkt, CQE_SYN_LOCAL_PROT, NAK_REMOTE_OPERATIONAL);
@@ -632,7 +659,7 @@ static void receive_datagram(struct qp *qp, const struct pkt *pkt)
 	runs_begin(&dst);
 	if (pkt->qkey != qp->attr.qkey || take_recv(qp) != RESP_EXECUTE) {
 		if (pkt->qkey == qp->attr.qkey)
-			wire_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);
+			lane_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);
 		return;
 	}
 	if (IB_GRH_BYTES + pkt->payload_len > recv_capacity(&r->recv)) {

@@ -50,9 +50,10 @@
 #define DISTRUST_MIN_NS (10000 * USEC)
 #define DISTRUST_MAX_NS (1000000 * USEC)
 
-/* Empty polls within one window that make a poller; an event-driven program polls once or twice
- * after each event. */
+/* Empty polls that make a poller, if they come this close on the average.  An event-driven program
+ * polls once or twice after each event. */
 #define POLLS_OF_A_POLLER 3u
+#define POLL_APART_NS	  (4 * USEC)
 #define POLL_WINDOW_NS	  (20 * USEC)
 /* A program that has polled in vain so often lets the engine know, so that senders are spared the
  * wake-up. */
@@ -64,6 +65,8 @@ struct engine {
 	_Atomic(uint32_t) *wake; /* of our slot */
 	pthread_t thread;
 	uint64_t spin_ns, spin_min_ns, spin_max_ns;
+	uint32_t window_polls; /* 'polls' when the window began */
+	uint64_t window_ns;
 	uint64_t distrust_ns;	    /* for how long, the next time */
 	_Atomic(uint64_t) trust_at; /* no naps before */
 	_Atomic(bool) stop;
@@ -194,30 +197,38 @@ static void adapt_spin(struct engine *e, unsigned batches)
 		e->spin_ns = e->spin_min_ns;
 }
 
+/* Does a thread of the program poll, often enough to leave the device to it? */
+static bool somebody_polls(struct engine *e, uint64_t now)
+{
+	uint32_t polls = atomic_load_explicit(&e->polls, memory_order_relaxed);
+	uint32_t n = polls - e->window_polls;
+	uint64_t ns = now - e->window_ns;
+
+	if (n >= POLLS_OF_A_POLLER && ns <= (uint64_t)n * POLL_APART_NS && trusts_pollers(e, now))
+		return true;
+	if (ns >= POLL_WINDOW_NS) {
+		e->window_polls = polls;
+		e->window_ns = now;
+	}
+	return false;
+}
+
 /*
  * Looks for work until there has been none for the spin window.  True: a thread of the program
  * polls, so leave even if there is work: the two would only take it from each other.
  */
 static bool engine_look(struct engine *e)
 {
-	uint32_t polls = atomic_load_explicit(&e->polls, memory_order_relaxed);
-	uint64_t now = clock_ns();
-	uint64_t polls_since = now;
-	uint64_t idle_since = now;
+	uint64_t idle_since = clock_ns();
 	unsigned batches = 0;
 	bool idle = true;
 
 	while (!atomic_load_explicit(&e->stop, memory_order_relaxed)) {
-		uint32_t seen = atomic_load_explicit(&e->polls, memory_order_relaxed);
 		bool done = process_progress(e->process);
+		uint64_t now = clock_ns();
 
-		now = clock_ns();
-		if (seen - polls >= POLLS_OF_A_POLLER && trusts_pollers(e, now))
+		if (somebody_polls(e, now))
 			return true;
-		if (now - polls_since >= POLL_WINDOW_NS) {
-			polls = seen;
-			polls_since = now;
-		}
 		if (done) {
 			batches += idle;
 			idle_since = now;

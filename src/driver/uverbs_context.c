@@ -70,8 +70,8 @@ static int open_context(struct ureq *req)
 
 int method_get_context(struct ureq *req)
 {
-	int ret = ureq_put_u32(req, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS,
-			       uverbs_comp_vectors());
+	int ret =
+		ureq_put_u32(req, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, uverbs_comp_vectors());
 
 	if (ret == 0)
 		ret = ureq_put_u64(req, UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT,
@@ -165,8 +165,8 @@ static const struct {
 	uint16_t object;
 	enum uobj_type type;
 } listed[] = {
-	{UVERBS_OBJECT_PD, UOBJ_PD},   {UVERBS_OBJECT_CQ, UOBJ_CQ}, {UVERBS_OBJECT_QP, UOBJ_QP},
-	{UVERBS_OBJECT_SRQ, UOBJ_SRQ}, {UVERBS_OBJECT_AH, UOBJ_AH}, {UVERBS_OBJECT_MR, UOBJ_MR},
+	{UVERBS_OBJECT_PD, UOBJ_PD},	{UVERBS_OBJECT_CQ, UOBJ_CQ}, {UVERBS_OBJECT_QP, UOBJ_QP},
+	{UVERBS_OBJECT_SRQ, UOBJ_SRQ},	{UVERBS_OBJECT_AH, UOBJ_AH}, {UVERBS_OBJECT_MR, UOBJ_MR},
 	{MLX5_IB_OBJECT_UAR, UOBJ_UAR},
 };
 

@@ -32,13 +32,12 @@ static int check_uhw(const struct mlx5_ib_create_cq *uhw)
 {
 	if (uhw->cqe_size != 64 && uhw->cqe_size != 128)
 		return -EINVAL;
-	if (uhw->flags & ~(MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD |
-			   MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX |
-			   MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS))
+	if (uhw->flags &
+	    ~(MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD | MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX |
+	      MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS))
 		return -EINVAL;
-	if (uhw->cqe_comp_en ||
-	    uhw->flags &
-		    (MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD | MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS)) {
+	if (uhw->cqe_comp_en || uhw->flags & (MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD |
+					      MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS)) {
 		log_info("uverbs: CQE compression, padding and wall-clock stamps are not "
 			 "supported");
 		return -EOPNOTSUPP;
@@ -264,7 +263,8 @@ int cmd_resize_cq(struct ureq *req)
 			return -EINVAL;
 		ret = umem_populate(uhw.buf_addr, (uint64_t)entries * uhw.cqe_size, true);
 		if (ret == 0)
-			ret = cq_resize(cq->cq, (void *)(uintptr_t)uhw.buf_addr, entries, uhw.cqe_size);
+			ret = cq_resize(cq->cq, (void *)(uintptr_t)uhw.buf_addr, entries,
+					uhw.cqe_size);
 		if (ret < 0)
 			return ret;
 		cq->entries = entries;

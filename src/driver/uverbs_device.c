@@ -17,13 +17,13 @@
 /* As sysfs shows it: 32.41.1000. */
 #define FW_VERSION (32ull << 32 | 41u << 16 | 1000u)
 
-#define VENDOR_ID	0x02c9u
-#define PART_ID		41692u /* BlueField-3 */
-#define PKEYS_MAX	128u
-#define ACK_DELAY	16u /* 4.096 us << 16; what mlx5 firmware reports */
-#define ATOMIC_CAP_HCA	1u  /* atomic among this device's QPs */
-#define MSG_MAX		(1u << 30)
-#define PD_MAX		(1u << 23)
+#define VENDOR_ID      0x02c9u
+#define PART_ID	       41692u /* BlueField-3 */
+#define PKEYS_MAX      128u
+#define ACK_DELAY      16u /* 4.096 us << 16; what mlx5 firmware reports */
+#define ATOMIC_CAP_HCA 1u  /* atomic among this device's QPs */
+#define MSG_MAX	       (1u << 30)
+#define PD_MAX	       (1u << 23)
 
 /* PortInfo CapabilityMask as sysfs shows it. Its bit 26 means something else in this ABI. */
 #define PORT_CAP_IB 0x2651e848u

@@ -16,7 +16,8 @@
 #include "base/log.h"
 #include "wire/usermem.h"
 
-#define ATTRS_MAX ((UVERBS_PAGE - sizeof(struct ib_uverbs_ioctl_hdr)) / sizeof(struct ib_uverbs_attr))
+#define ATTRS_MAX \
+	((UVERBS_PAGE - sizeof(struct ib_uverbs_ioctl_hdr)) / sizeof(struct ib_uverbs_attr))
 
 /* ---- buffers ---- */
 
@@ -276,8 +277,8 @@ int uverbs_ioctl(struct ufile *f, unsigned long request, void *arg)
 	if (in.hdr.driver_id != RDMA_DRIVER_MLX5)
 		return -EINVAL;
 	req.user_attrs = ((struct ib_uverbs_ioctl_hdr *)arg)->attrs;
-	if (in.hdr.num_attrs && !usermem_copy(in.attrs, req.user_attrs,
-					      in.hdr.num_attrs * sizeof(in.attrs[0])))
+	if (in.hdr.num_attrs &&
+	    !usermem_copy(in.attrs, req.user_attrs, in.hdr.num_attrs * sizeof(in.attrs[0])))
 		return -EFAULT;
 
 	m = uverbs_method(in.hdr.object_id, in.hdr.method_id);

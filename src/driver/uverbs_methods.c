@@ -12,9 +12,9 @@
 
 #include "driver/uverbs_objects.h"
 
-#define OPT	 .optional = 1
-#define IN(n)	 ATTR_PTR_IN, .min = (n), .max = (n)
-#define OUT(n)	 ATTR_PTR_OUT, .min = (n), .max = (n)
+#define OPT	   .optional = 1
+#define IN(n)	   ATTR_PTR_IN, .min = (n), .max = (n)
+#define OUT(n)	   ATTR_PTR_OUT, .min = (n), .max = (n)
 #define IN_MIN(n)  ATTR_PTR_IN, .min = (n), .max = UINT16_MAX
 #define OUT_MIN(n) ATTR_PTR_OUT, .min = (n), .max = UINT16_MAX
 /* A number that libraries send as 4 or as 8 bytes. */
@@ -89,10 +89,8 @@ static const struct attr_spec mr_destroy_attrs[] = {
 };
 
 static const struct attr_spec query_mr_attrs[] = {
-	{UVERBS_ATTR_QUERY_MR_HANDLE, IDR(UOBJ_MR)},
-	{UVERBS_ATTR_QUERY_MR_RESP_LKEY, OUT(4)},
-	{UVERBS_ATTR_QUERY_MR_RESP_RKEY, OUT(4)},
-	{UVERBS_ATTR_QUERY_MR_RESP_LENGTH, OUT(8)},
+	{UVERBS_ATTR_QUERY_MR_HANDLE, IDR(UOBJ_MR)},   {UVERBS_ATTR_QUERY_MR_RESP_LKEY, OUT(4)},
+	{UVERBS_ATTR_QUERY_MR_RESP_RKEY, OUT(4)},      {UVERBS_ATTR_QUERY_MR_RESP_LENGTH, OUT(8)},
 	{UVERBS_ATTR_QUERY_MR_RESP_IOVA, OUT(8), OPT},
 };
 
@@ -189,20 +187,23 @@ static const struct attr_spec devx_other_attrs[] = {
 	{MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, OUT_MIN(8)},
 };
 
-#define METHOD(object_id, method_id, fn, list)                                           \
-	{.object = (object_id), .method = (method_id), .name = #method_id, .attrs = list, \
-	 .nattrs = array_size(list), .run = fn}
-#define EARLY_METHOD(object_id, method_id, fn, list)                                     \
-	{.object = (object_id), .method = (method_id), .name = #method_id, .attrs = list, \
-	 .nattrs = array_size(list), .run = fn, .before_context = true}
+#define METHOD(object_id, method_id, fn, list)                                                   \
+	{                                                                                        \
+		.object = (object_id), .method = (method_id), .name = #method_id, .attrs = list, \
+		.nattrs = array_size(list), .run = fn                                            \
+	}
+#define EARLY_METHOD(object_id, method_id, fn, list)                                             \
+	{                                                                                        \
+		.object = (object_id), .method = (method_id), .name = #method_id, .attrs = list, \
+		.nattrs = array_size(list), .run = fn, .before_context = true                    \
+	}
 
 static const struct method_spec methods[] = {
 	EARLY_METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE, method_invoke_write,
 		     invoke_write_attrs),
 	METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INFO_HANDLES, method_info_handles,
 	       info_handles_attrs),
-	METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, method_query_port,
-	       query_port_attrs),
+	METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, method_query_port, query_port_attrs),
 	EARLY_METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT, method_get_context,
 		     get_context_attrs),
 	METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT, method_query_context,
@@ -220,19 +221,16 @@ static const struct method_spec methods[] = {
 	METHOD(UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, method_qp_create, qp_create_attrs),
 	METHOD(UVERBS_OBJECT_QP, UVERBS_METHOD_QP_DESTROY, method_qp_destroy, qp_destroy_attrs),
 	METHOD(UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, method_srq_create, srq_create_attrs),
-	METHOD(UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_DESTROY, method_srq_destroy,
-	       srq_destroy_attrs),
+	METHOD(UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_DESTROY, method_srq_destroy, srq_destroy_attrs),
 	METHOD(UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, method_destroy, ah_destroy_attrs),
 	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, method_destroy, mr_destroy_attrs),
 	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, method_query_mr, query_mr_attrs),
 	METHOD(UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC, method_async_alloc,
 	       async_alloc_attrs),
-	METHOD(MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, method_uar_alloc,
-	       uar_alloc_attrs),
+	METHOD(MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, method_uar_alloc, uar_alloc_attrs),
 	METHOD(MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, method_uar_destroy,
 	       uar_destroy_attrs),
-	METHOD(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER, method_devx_other,
-	       devx_other_attrs),
+	METHOD(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER, method_devx_other, devx_other_attrs),
 };
 
 const struct method_spec *uverbs_method(uint16_t object, uint16_t method)

@@ -23,12 +23,12 @@
 /* enum ib_mr_rereg_flags; in no UAPI header. */
 enum { REREG_TRANS = 1 << 0, REREG_PD = 1 << 1, REREG_ACCESS = 1 << 2, REREG_ALL = 7 };
 
-#define ACCESS_WRITABLE                                                                    \
-	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC |         \
+#define ACCESS_WRITABLE                                                             \
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC | \
 	 IB_ACCESS_MW_BIND)
-#define ACCESS_KNOWN                                                                       \
-	(ACCESS_WRITABLE | IB_ACCESS_REMOTE_READ | IB_ACCESS_ZERO_BASED |                   \
-	 IB_ACCESS_ON_DEMAND | IB_ACCESS_HUGETLB | IB_UVERBS_ACCESS_OPTIONAL_RANGE)
+#define ACCESS_KNOWN                                                                            \
+	(ACCESS_WRITABLE | IB_ACCESS_REMOTE_READ | IB_ACCESS_ZERO_BASED | IB_ACCESS_ON_DEMAND | \
+	 IB_ACCESS_HUGETLB | IB_UVERBS_ACCESS_OPTIONAL_RANGE)
 /* Hints that the kernel may ignore; of these we know one, and it asks for nothing here. */
 #define ACCESS_KEPT (ACCESS_KNOWN & ~IB_UVERBS_ACCESS_OPTIONAL_RANGE)
 

@@ -12,7 +12,7 @@
 #define IB_GIDS		 8u
 
 static void (*const free_object[UOBJ_TYPES])(struct uobj *obj) = {
-	[UOBJ_PD] = upd_free, [UOBJ_MR] = umr_free,   [UOBJ_CQ] = ucq_free,   [UOBJ_SRQ] = usrq_free,
+	[UOBJ_PD] = upd_free, [UOBJ_MR] = umr_free, [UOBJ_CQ] = ucq_free,   [UOBJ_SRQ] = usrq_free,
 	[UOBJ_QP] = uqp_free, [UOBJ_AH] = uah_free, [UOBJ_UAR] = uuar_free,
 };
 

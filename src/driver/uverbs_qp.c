@@ -11,8 +11,8 @@
 #include "driver/uverbs_objects.h"
 #include "prm/wqe.h"
 
-#define UIDX_MASK	 0xffffffu
-#define RQ_DESC_MAX	 512u	     /* max_rq_desc_sz of the context */
+#define UIDX_MASK      0xffffffu
+#define RQ_DESC_MAX    512u	  /* max_rq_desc_sz of the context */
 #define BFREG_NOT_OURS (1u << 31) /* bfreg_index: the program brought its own UAR page */
 
 struct qp_request {
@@ -204,11 +204,10 @@ free_qp:
 
 int method_qp_create(struct ureq *req)
 {
-	const uint32_t known = IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK |
-			       IB_UVERBS_QP_CREATE_SCATTER_FCS |
-			       IB_UVERBS_QP_CREATE_CVLAN_STRIPPING |
-			       IB_UVERBS_QP_CREATE_PCI_WRITE_END_PADDING |
-			       IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
+	const uint32_t known =
+		IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK | IB_UVERBS_QP_CREATE_SCATTER_FCS |
+		IB_UVERBS_QP_CREATE_CVLAN_STRIPPING | IB_UVERBS_QP_CREATE_PCI_WRITE_END_PADDING |
+		IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
 	struct ubuf cap = ureq_buf(req, UVERBS_ATTR_CREATE_QP_CAP);
 	struct qp_request r = {
 		.user_handle = ureq_u64(req, UVERBS_ATTR_CREATE_QP_USER_HANDLE),

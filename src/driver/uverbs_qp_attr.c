@@ -64,8 +64,7 @@ static int check_ranges(const struct ufile *f, const struct ib_uverbs_modify_qp 
 	if (mask & IB_QP_ALT_PATH && (cmd->alt_port_num < 1 || cmd->alt_port_num > UVERBS_PORTS ||
 				      cmd->alt_pkey_index >= pkeys))
 		return -EINVAL;
-	if (mask & IB_QP_PATH_MTU &&
-	    (cmd->path_mtu < IB_MTU_256 || cmd->path_mtu > IB_MTU_4096))
+	if (mask & IB_QP_PATH_MTU && (cmd->path_mtu < IB_MTU_256 || cmd->path_mtu > IB_MTU_4096))
 		return -EINVAL;
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC && cmd->max_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
 		return -EINVAL;

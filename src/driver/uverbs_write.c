@@ -26,15 +26,15 @@ struct command {
 
 #define END_OF(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
 
-#define CMD(num, fn, type)                                                              \
+#define CMD(num, fn, type) \
 	[IB_USER_VERBS_CMD_##num] = {.name = #num, .run = fn, .in = sizeof(struct type)}
-#define CMD_RESP(num, fn, type, resp)                                                   \
-	[IB_USER_VERBS_CMD_##num] = {                                                   \
-		.name = #num,                                                           \
-		.run = fn,                                                              \
-		.in = sizeof(struct type),                                              \
-		.out = sizeof(struct resp),                                             \
-		.has_response = true,                                                   \
+#define CMD_RESP(num, fn, type, resp)       \
+	[IB_USER_VERBS_CMD_##num] = {       \
+		.name = #num,               \
+		.run = fn,                  \
+		.in = sizeof(struct type),  \
+		.out = sizeof(struct resp), \
+		.has_response = true,       \
 	}
 /* Known, but this device has not got the feature. */
 #define NO_CMD(num) [IB_USER_VERBS_CMD_##num] = {.name = #num}
@@ -101,9 +101,9 @@ static const struct command commands[] = {
 	NO_CMD(OPEN_QP),
 };
 
-#define EX(num, fn, need_in, need_out)                                                  \
-	[IB_USER_VERBS_EX_CMD_##num] = {                                                \
-		.name = "EX_" #num, .run = fn, .in = (need_in), .out = (need_out)}
+#define EX(num, fn, need_in, need_out) \
+	[IB_USER_VERBS_EX_CMD_##       \
+		num] = {.name = "EX_" #num, .run = fn, .in = (need_in), .out = (need_out)}
 #define NO_EX(num) [IB_USER_VERBS_EX_CMD_##num] = {.name = "EX_" #num}
 
 static const struct command ex_commands[] = {

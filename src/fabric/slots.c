@@ -144,11 +144,12 @@ static void counters_fold(struct fabric *f, uint32_t slot)
 
 	for (uint32_t hca = 0; hca < host->nports; hca++)
 		for (uint32_t c = 0; c < PORT_COUNTERS; c++)
-			f->base[host->rows[hca]][c] +=
-				atomic_exchange(&f->slots[slot].counters[hca][c], 0);
+			for (uint32_t lane = 0; lane < SLOT_LANES; lane++)
+				f->base[host->rows[hca]][c] += atomic_exchange(
+					&f->slots[slot].counters[lane][hca][c], 0);
 }
 
-uint64_t port_counter_total(const struct fabric *f, uint32_t row, enum port_counter counter)
+static uint64_t stored_total(const struct fabric *f, uint32_t row, enum port_counter counter)
 {
 	const struct registry_port *port = &f->registry->ports[row];
 	const struct fabric_host *host = &f->hosts[port->host];
@@ -161,9 +162,25 @@ uint64_t port_counter_total(const struct fabric *f, uint32_t row, enum port_coun
 		return total;
 	for (uint32_t i = 0; i < REGISTRY_SLOTS; i++)
 		if (f->rows[i].state == SLOT_TAKEN && f->rows[i].host == port->host)
-			total += atomic_load_explicit(&f->slots[i].counters[hca][counter],
-						      memory_order_relaxed);
+			for (uint32_t lane = 0; lane < SLOT_LANES; lane++)
+				total += atomic_load_explicit(
+					&f->slots[i].counters[lane][hca][counter],
+					memory_order_relaxed);
 	return total;
+}
+
+uint64_t port_counter_total(const struct fabric *f, uint32_t row, enum port_counter counter)
+{
+	switch (counter) {
+	case PORT_UNICAST_XMIT_PACKETS:
+		return stored_total(f, row, PORT_XMIT_PACKETS) -
+		       stored_total(f, row, PORT_MULTICAST_XMIT_PACKETS);
+	case PORT_UNICAST_RCV_PACKETS:
+		return stored_total(f, row, PORT_RCV_PACKETS) -
+		       stored_total(f, row, PORT_MULTICAST_RCV_PACKETS);
+	default:
+		return stored_total(f, row, counter);
+	}
 }
 
 static void channel_drop(struct fabric *f, uint32_t a, uint32_t b)

@@ -38,38 +38,38 @@ enum { ATOMIC_COMPARE_SWAP = 1 << 0, ATOMIC_FETCH_ADD = 1 << 1 };
 enum { ATOMIC_SIZE_8 = 1 << 3 }; /* bit n: operands of 2^n bytes */
 
 static const struct cap_field fields[] = {
-	{HCA_CAP_GENERAL, 0x080, 8, 15},	   /* log_max_srq_sz */
-	{HCA_CAP_GENERAL, 0x088, 8, 15},	   /* log_max_qp_sz */
-	{HCA_CAP_GENERAL, 0x09b, 5, 18},	   /* log_max_qp */
-	{HCA_CAP_GENERAL, 0x0ab, 5, 20},	   /* log_max_srq */
-	{HCA_CAP_GENERAL, 0x0c8, 8, 16},	   /* log_max_cq_sz */
-	{HCA_CAP_GENERAL, 0x0db, 5, 24},	   /* log_max_cq */
-	{HCA_CAP_GENERAL, 0x0ea, 6, 24},	   /* log_max_mkey */
-	{HCA_CAP_GENERAL, 0x14a, 6, 4},		   /* log_max_ra_req_qp */
-	{HCA_CAP_GENERAL, 0x15a, 6, 4},		   /* log_max_ra_res_qp */
+	{HCA_CAP_GENERAL, 0x080, 8, 15},	     /* log_max_srq_sz */
+	{HCA_CAP_GENERAL, 0x088, 8, 15},	     /* log_max_qp_sz */
+	{HCA_CAP_GENERAL, 0x09b, 5, 18},	     /* log_max_qp */
+	{HCA_CAP_GENERAL, 0x0ab, 5, 20},	     /* log_max_srq */
+	{HCA_CAP_GENERAL, 0x0c8, 8, 16},	     /* log_max_cq_sz */
+	{HCA_CAP_GENERAL, 0x0db, 5, 24},	     /* log_max_cq */
+	{HCA_CAP_GENERAL, 0x0ea, 6, 24},	     /* log_max_mkey */
+	{HCA_CAP_GENERAL, 0x14a, 6, 4},		     /* log_max_ra_req_qp */
+	{HCA_CAP_GENERAL, 0x15a, 6, 4},		     /* log_max_ra_res_qp */
 	{HCA_CAP_GENERAL, 0x170, 16, 0, gid_table},  /* gid_table_size */
 	{HCA_CAP_GENERAL, 0x190, 16, 0, pkey_table}, /* pkey_table_size */
-	{HCA_CAP_GENERAL, 0x1ab, 5, 16},	   /* local_ca_ack_delay */
+	{HCA_CAP_GENERAL, 0x1ab, 5, 16},	     /* local_ca_ack_delay */
 	{HCA_CAP_GENERAL, 0x1b6, 2, 0, is_ethernet}, /* port_type */
-	{HCA_CAP_GENERAL, 0x1b8, 8, 1},		   /* num_ports */
-	{HCA_CAP_GENERAL, 0x1c3, 5, 30},	   /* log_max_msg */
-	{HCA_CAP_GENERAL, 0x1fc, 4, 1},		   /* cqe_version */
+	{HCA_CAP_GENERAL, 0x1b8, 8, 1},		     /* num_ports */
+	{HCA_CAP_GENERAL, 0x1c3, 5, 30},	     /* log_max_msg */
+	{HCA_CAP_GENERAL, 0x1fc, 4, 1},		     /* cqe_version */
 	{HCA_CAP_GENERAL, 0x21d, 1, 0, is_ethernet}, /* roce */
-	{HCA_CAP_GENERAL, 0x21e, 1, 1},		   /* atomic */
-	{HCA_CAP_GENERAL, 0x221, 1, 1},		   /* cq_resize */
-	{HCA_CAP_GENERAL, 0x236, 1, 1},		   /* qkv */
-	{HCA_CAP_GENERAL, 0x237, 1, 1},		   /* pkv */
-	{HCA_CAP_GENERAL, 0x23d, 1, 1},		   /* ud */
-	{HCA_CAP_GENERAL, 0x23e, 1, 1},		   /* uc */
-	{HCA_CAP_GENERAL, 0x23f, 1, 1},		   /* rc */
-	{HCA_CAP_GENERAL, 0x240, 1, 1},		   /* uar_4k */
-	{HCA_CAP_GENERAL, 0x258, 8, 12},	   /* log_pg_sz */
-	{HCA_CAP_GENERAL, 0x260, 1, 1},		   /* bf */
-	{HCA_CAP_GENERAL, 0x26b, 5, 9},		   /* log_bf_reg_size */
-	{HCA_CAP_GENERAL, 0x27c, 4, 1},		   /* num_lag_ports */
-	{HCA_CAP_GENERAL, 0x290, 16, 1024},	   /* max_wqe_sz_sq */
-	{HCA_CAP_GENERAL, 0x2b0, 16, 512},	   /* max_wqe_sz_rq */
-	{HCA_CAP_GENERAL, 0x32b, 5, 23},	   /* log_max_pd */
+	{HCA_CAP_GENERAL, 0x21e, 1, 1},		     /* atomic */
+	{HCA_CAP_GENERAL, 0x221, 1, 1},		     /* cq_resize */
+	{HCA_CAP_GENERAL, 0x236, 1, 1},		     /* qkv */
+	{HCA_CAP_GENERAL, 0x237, 1, 1},		     /* pkv */
+	{HCA_CAP_GENERAL, 0x23d, 1, 1},		     /* ud */
+	{HCA_CAP_GENERAL, 0x23e, 1, 1},		     /* uc */
+	{HCA_CAP_GENERAL, 0x23f, 1, 1},		     /* rc */
+	{HCA_CAP_GENERAL, 0x240, 1, 1},		     /* uar_4k */
+	{HCA_CAP_GENERAL, 0x258, 8, 12},	     /* log_pg_sz */
+	{HCA_CAP_GENERAL, 0x260, 1, 1},		     /* bf */
+	{HCA_CAP_GENERAL, 0x26b, 5, 9},		     /* log_bf_reg_size */
+	{HCA_CAP_GENERAL, 0x27c, 4, 1},		     /* num_lag_ports */
+	{HCA_CAP_GENERAL, 0x290, 16, 1024},	     /* max_wqe_sz_sq */
+	{HCA_CAP_GENERAL, 0x2b0, 16, 512},	     /* max_wqe_sz_rq */
+	{HCA_CAP_GENERAL, 0x32b, 5, 23},	     /* log_max_pd */
 
 	{HCA_CAP_ATOMIC, 0x090, 16, ATOMIC_COMPARE_SWAP | ATOMIC_FETCH_ADD}, /* operations */
 	{HCA_CAP_ATOMIC, 0x0b0, 16, ATOMIC_SIZE_8},			     /* size_qp */

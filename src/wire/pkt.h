@@ -92,6 +92,9 @@ enum aeth_nak {
 	NAK_REMOTE_ACCESS = 2,
 	NAK_REMOTE_OPERATIONAL = 3,
 	NAK_INVALID_RD_REQUEST = 4,
+	/* Reserved on a real wire; here: the sender's own payload memory has gone (sent by
+	   reference). */
+	NAK_SENDER_FAULT = 0x1f,
 };
 
 /* Where it goes, resolved once per connection (RC, UC) or per datagram. */

@@ -84,8 +84,6 @@ enum port_counter {
 	PORT_RCV_DATA,
 	PORT_XMIT_PACKETS,
 	PORT_RCV_PACKETS,
-	PORT_UNICAST_XMIT_PACKETS,
-	PORT_UNICAST_RCV_PACKETS,
 	PORT_MULTICAST_XMIT_PACKETS,
 	PORT_MULTICAST_RCV_PACKETS,
 	PORT_XMIT_DISCARDS,
@@ -108,10 +106,14 @@ enum port_counter {
 	HW_RX_ATOMIC_REQUESTS,
 	HW_RX_READ_REQUESTS,
 	HW_RX_WRITE_REQUESTS,
-	PORT_COUNTERS,
+	PORT_COUNTERS, /* those that are stored */
+	/* derived by the daemon: not multicast */
+	PORT_UNICAST_XMIT_PACKETS,
+	PORT_UNICAST_RCV_PACKETS,
 };
 
-#define SLOT_HCAS 4u /* devices of one host with counters */
+#define SLOT_HCAS  4u /* devices of one host with counters */
+#define SLOT_LANES 8u /* one per counting thread, the first shared by the rest */
 
 /*
  * Wake-up protocol of a slot (its engine thread and whoever polls in that process):
@@ -132,7 +134,8 @@ struct slot {
 	 * may be non-zero. */
 	cacheline_aligned _Atomic(uint64_t) inbox_summary;
 	_Atomic(uint64_t) inbox[REGISTRY_SLOTS / 64];
-	cacheline_aligned _Atomic(uint64_t) counters[SLOT_HCAS][PORT_COUNTERS];
+	/* See wire/lane.h; unicast packets are what is not multicast. */
+	cacheline_aligned _Atomic(uint64_t) counters[SLOT_LANES][SLOT_HCAS][PORT_COUNTERS];
 };
 
 static_assert(REGISTRY_SLOTS / 64 <= 64, "one summary word");

@@ -5,6 +5,7 @@
 
 #include "base/rcu.h"
 #include "wire/host.h"
+#include "wire/lane.h"
 #include "wire/size.h"
 
 int wire_create(struct wire_host *h, uint32_t port_row, unsigned hca, struct wire **out)
@@ -21,7 +22,7 @@ int wire_create(struct wire_host *h, uint32_t port_row, unsigned hca, struct wir
 		.host = h,
 		.port_row = port_row,
 		.ethernet = h->attr.registry->ports[port_row].ethernet,
-		.counters = h->slot->counters[hca],
+		.counters = h->slot->counters[0][hca],
 	};
 	pthread_mutex_lock(&h->control);
 	for (unsigned i = 0; rc == -ENOSPC && i < HOST_WIRES; i++) {
@@ -112,9 +113,8 @@ bool wire_deliver(struct wire *w, const struct pkt *p)
 	/* The port may have gone down while the packet was on its way. */
 	if (!client || !port_active(w->host->attr.registry, w->port_row))
 		return false;
-	wire_count(w->counters, PORT_RCV_DATA, pkt_wire_octets(p, w->ethernet) / 4);
-	wire_count(w->counters, PORT_RCV_PACKETS, n);
-	wire_count(w->counters, PORT_UNICAST_RCV_PACKETS, n);
+	lane_count(w->counters, PORT_RCV_DATA, pkt_wire_octets(p, w->ethernet) / 4);
+	lane_count(w->counters, PORT_RCV_PACKETS, n);
 	client->receive(client->user, p);
 	return true;
 }
@@ -150,11 +150,10 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 			verdict = host_send(h, (uint16_t)(owner - 1), p);
 	}
 	if (likely(verdict == WIRE_SENT)) {
-		wire_count(w->counters, PORT_XMIT_DATA, octets / 4);
-		wire_count(w->counters, PORT_XMIT_PACKETS, n);
-		wire_count(w->counters, PORT_UNICAST_XMIT_PACKETS, n);
+		lane_count(w->counters, PORT_XMIT_DATA, octets / 4);
+		lane_count(w->counters, PORT_XMIT_PACKETS, n);
 	} else if (verdict == WIRE_LOST) {
-		wire_count(w->counters, PORT_XMIT_DISCARDS, n);
+		lane_count(w->counters, PORT_XMIT_DISCARDS, n);
 	}
 	return verdict;
 }

@@ -75,12 +75,7 @@ void wire_attach(struct wire *w, const struct wire_client *client);
 
 const struct registry *wire_registry(const struct wire *w);
 uint32_t wire_port_row(const struct wire *w);
-/* The counters of this port in this process. */
-static inline void wire_count(_Atomic(uint64_t) *counters, enum port_counter c, uint64_t n)
-{
-	/* Relaxed: a counter orders nothing. */
-	atomic_fetch_add_explicit(&counters[c], n, memory_order_relaxed);
-}
+/* The counters of this port in this process, for wire/lane.h. */
 _Atomic(uint64_t) *wire_counters(struct wire *w);
 
 /*

@@ -7,11 +7,14 @@
  * Each operation moves the right bytes and completes as it should; each error completes with the
  * status of the specification on both sides.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "adapter_rig.h"
 #include "check.h"
+#include "wire/usermem.h"
 
 #define BUF 65536u
 #define ALL                                                                       \
@@ -325,6 +328,45 @@ static void test_receive_errors(void)
 	pair_down(&p);
 }
 
+/* Memory that was registered and has been unmapped: an error on the side that it belonged to. */
+static void test_unmapped(bool source)
+{
+	struct pair p;
+	struct mkey *m;
+	uint8_t *page =
+		mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint32_t key;
+
+	CHECK(page != MAP_FAILED);
+	pair_up(&p, 0, IB_QPT_RC);
+	key = rig_mr(&p.rig, 0, source ? p.a.pdn : p.b.pdn, page, 8192, ALL, &m);
+	CHECK(!munmap(page + 4096, 4096));
+	if (source)
+		write_to(&p, (uintptr_t)p.dst, p.rkey, page, 8192, key);
+	else
+		write_to(&p, (uintptr_t)page, key, p.src, 8192, p.lkey);
+	expect_error(&p.a, CQE_OP_REQ_ERR, source ? CQE_SYN_LOCAL_PROT : CQE_SYN_REM_ACCESS);
+	CHECK(state_of(&p.b) == (source ? IB_QPS_RTS : IB_QPS_ERR));
+	mkey_destroy(p.rig.adapter[0], m);
+	pair_down(&p);
+	munmap(page, 4096);
+}
+
+static void on_fault(int sig, siginfo_t *info, void *ucontext)
+{
+	if (usermem_fault(ucontext, info->si_addr))
+		return;
+	signal(sig, SIG_DFL);
+}
+
+static void catch_faults(void)
+{
+	struct sigaction act = {.sa_sigaction = on_fault,
+				.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
+
+	CHECK(!sigaction(SIGSEGV, &act, NULL) && !sigaction(SIGBUS, &act, NULL));
+}
+
 /* No receive: RNR NAK, wait, again; then a receive comes, or the retries run out. */
 static void test_rnr(bool rescue)
 {
@@ -457,6 +499,9 @@ int main(void)
 	test_atomics();
 	test_write_errors();
 	test_receive_errors();
+	catch_faults();
+	test_unmapped(true);
+	test_unmapped(false);
 	test_rnr(true);
 	test_rnr(false);
 	test_dead_peer();

@@ -123,5 +123,10 @@ static inline void station_down(struct station *st)
 
 static inline uint64_t station_counter(struct station *st, enum port_counter c)
 {
-	return atomic_load(&wire_counters(st->wire)[c]);
+	const _Atomic(uint64_t) *lane = wire_counters(st->wire);
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < SLOT_LANES; i++, lane += SLOT_HCAS * PORT_COUNTERS)
+		n += atomic_load(&lane[c]);
+	return n;
 }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "wire/lane.h"
+
+#include <pthread.h>
+
+_Thread_local unsigned lane_plus_1;
+
+/* Bit n: lane n is taken.  Lane 0 is everybody's. */
+static _Atomic(uint32_t) taken = 1;
+static pthread_key_t at_thread_end;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool have_key;
+
+static_assert(SLOT_LANES <= 32, "one word of bits");
+
+static void give(void *lane)
+{
+	lane_plus_1 = 0;
+	atomic_fetch_and(&taken, ~(1u << (uintptr_t)lane));
+}
+
+static void make_key(void)
+{
+	have_key = pthread_key_create(&at_thread_end, give) == 0;
+}
+
+unsigned lane_take(void)
+{
+	uint32_t now = atomic_load(&taken);
+	unsigned lane = 0;
+
+	pthread_once(&once, make_key);
+	while (have_key && now != (1ull << SLOT_LANES) - 1) {
+		unsigned free = (unsigned)__builtin_ctz(~now);
+
+		if (atomic_compare_exchange_weak(&taken, &now, now | 1u << free)) {
+			lane = free;
+			break;
+		}
+	}
+	/* without a note to the thread's end the lane could never be given back */
+	if (lane && pthread_setspecific(at_thread_end, (void *)(uintptr_t)lane)) {
+		atomic_fetch_and(&taken, ~(1u << lane));
+		lane = 0;
+	}
+	lane_plus_1 = lane + 1;
+	return lane;
+}

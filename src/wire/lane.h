@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Counting without fighting.  Every packet counts four times, so counters must cost next to
+ * nothing: each thread counts in a lane of its own, with plain loads and stores; whoever reads adds
+ * the lanes up.  There are SLOT_LANES of them; lane 0 is for all threads that found no other free,
+ * and counts with atomic additions.
+ */
+#pragma once
+
+#include "base/compiler.h"
+#include "wire/registry.h"
+
+/* This thread's lane plus one; 0: none taken yet. */
+extern _Thread_local unsigned lane_plus_1;
+/* Takes a lane for this thread, until it ends. */
+unsigned lane_take(void);
+
+/* counters: those of one port in lane 0. */
+static inline void lane_count(_Atomic(uint64_t) *counters, enum port_counter c, uint64_t n)
+{
+	unsigned lane = likely(lane_plus_1) ? lane_plus_1 - 1 : lane_take();
+	_Atomic(uint64_t) *at = counters + (size_t)lane * SLOT_HCAS * PORT_COUNTERS + c;
+
+	/* Relaxed: a counter orders nothing. */
+	if (likely(lane))
+		atomic_store_explicit(at, atomic_load_explicit(at, memory_order_relaxed) + n,
+				      memory_order_relaxed);
+	else
+		atomic_fetch_add_explicit(at, n, memory_order_relaxed);
+}
