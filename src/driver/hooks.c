@@ -261,12 +261,11 @@ static inline int hooked_start_poll(start_poll_fn *real, struct ibv_cq_ex *cq,
 }
 
 /* Flavours of CQ: locked or not, three ways to stall, clock conversion, two CQE versions. */
-#define FOR_EACH_START_POLL(X)                                                                  \
-	X(0)                                                                                    \
-	X(1)                                                                                    \
-	X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) \
-		X(18) X(19) X(20) X(21) X(22) X(23)
-#define START_POLLS 24
+#define FIRST_8(X)	       X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+#define SECOND_8(X)	       X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
+#define THIRD_8(X)	       X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23)
+#define FOR_EACH_START_POLL(X) FIRST_8(X) SECOND_8(X) THIRD_8(X)
+#define START_POLLS	       24
 static start_poll_fn *start_poll_reals[START_POLLS];
 
 #define START_POLL_WRAPPER(i)                                                       \

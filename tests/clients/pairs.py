@@ -73,7 +73,8 @@ def counters_move(session):
     results = session.pair(argv, argv)
     both_ended_well(results)
     moved = re.findall(r"port_xmit_data.*?(\d+)\s*$", results[1].out, re.M)
-    expect(moved and int(moved[-1]) >= 100 * 65536 // 4, results[1].text())
+    expect(moved and int(moved[-1]) >= 100 * 65536 // 4,
+           f"port_xmit_data moved by {moved}, sent {100 * 65536 // 4} words\n{results[1].text()}")
 
 
 def pingpong_cases():
@@ -96,7 +97,9 @@ def pingpong_cases():
     yield "ibv_rc_pingpong roce refuses no GID", roce_needs_gid("ibv_rc_pingpong")
 
 
-# program, options, sizes in the result; each on both devices.
+# program, options, sizes in the result; each on both devices.  ib_send_lat -e is left out: perftest
+# 4.5 waits for sends and receives on one channel and takes an event of either for the one it wants
+# (since mended there, commit 2209cf8).
 EVERYWHERE = [
     ("ib_send_bw", ["-n", "200"], [65536]),
     ("ib_send_bw", ["-a", "-n", "20"], ALL_SIZES),
@@ -111,7 +114,6 @@ EVERYWHERE = [
     ("ib_send_bw", ["--use_old_post_send", "-n", "200", "-s", "1024"], [1024]),
     ("ib_send_lat", ["-n", "500"], [2]),
     ("ib_send_lat", ["-a", "-n", "20"], ALL_SIZES),
-    ("ib_send_lat", ["-e", "-n", "200"], [2]),
     ("ib_send_lat", ["-c", "UC", "-n", "200"], [2]),
     ("ib_send_lat", ["-c", "UD", "-n", "200"], [2]),
     ("ib_send_lat", ["-I", "128", "-s", "128", "-n", "200"], [128]),

@@ -382,6 +382,16 @@ static bool compare_all(struct side *side)
 
 /* ---- rounds ---- */
 
+/* Does what a faulty adapter would do, somewhere in one of the areas, guard zones included. */
+static void spoil(struct side *side)
+{
+	struct rnd rnd = {side->options->seed};
+	struct end *end = &side->ends[rnd_below(&rnd, side->options->qps)];
+	uint8_t *area = rnd_percent(&rnd, 50) ? end->initiator : end->target;
+
+	area[rnd_below(&rnd, PLAN_BYTES)] ^= (uint8_t)(1u << rnd_below(&rnd, 8));
+}
+
 static bool post_receives(struct side *side, bool late)
 {
 	for (uint32_t i = 0; i < side->options->qps; i++) {
@@ -415,6 +425,8 @@ static uint64_t one_round(struct side *side)
 		return 0;
 	if (!meet(side, post_batches(side) && post_receives(side, true) && side_complete(side)))
 		return 0;
+	if (side->options->spoil && side->round == 3)
+		spoil(side);
 	/* The peer must not begin to change our memory while we compare. */
 	return meet(side, compare_all(side)) ? ops : 0;
 }

@@ -30,6 +30,7 @@ struct options {
 	bool events;
 	bool extended_cq;
 	bool srq;
+	bool spoil; /* change one byte behind the adapter's back: the test must fail */
 	bool verbose;
 };
 

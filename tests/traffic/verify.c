@@ -29,6 +29,7 @@ static const char usage[] =
 	"  --events           sleep on completion events instead of polling\n"
 	"  --extended-cq      poll by ibv_start_poll\n"
 	"  --srq              receive through a shared receive queue (one connection)\n"
+	"  --spoil            change a byte by ourselves: a test of the test, must end with 1\n"
 	"  --verbose          say what was done\n"
 	"Status: 0 all as expected, 1 a mismatch, 2 the set-up failed\n";
 
@@ -64,7 +65,21 @@ static enum ibv_mtu mtu_of(uint64_t bytes)
 
 static void parse(int argc, char **argv, struct options *o)
 {
-	enum { DEVICE = 1, GID, TRANSPORT, MTU, SEED, OPS, QPS, SIZE, PROCESSES, EVENTS, EX, SRQ };
+	enum {
+		DEVICE = 1,
+		GID,
+		TRANSPORT,
+		MTU,
+		SEED,
+		OPS,
+		QPS,
+		SIZE,
+		PROCESSES,
+		EVENTS,
+		EX,
+		SRQ,
+		SPOIL
+	};
 	static const struct option longs[] = {
 		{"device", required_argument, NULL, DEVICE},
 		{"gid-index", required_argument, NULL, GID},
@@ -78,6 +93,7 @@ static void parse(int argc, char **argv, struct options *o)
 		{"events", no_argument, NULL, EVENTS},
 		{"extended-cq", no_argument, NULL, EX},
 		{"srq", no_argument, NULL, SRQ},
+		{"spoil", no_argument, NULL, SPOIL},
 		{"verbose", no_argument, NULL, 'v'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
@@ -121,6 +137,9 @@ static void parse(int argc, char **argv, struct options *o)
 			break;
 		case SRQ:
 			o->srq = true;
+			break;
+		case SPOIL:
+			o->spoil = true;
 			break;
 		case 'v':
 			o->verbose = true;

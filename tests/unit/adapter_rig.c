@@ -201,7 +201,7 @@ void rig_connect(struct rig *r, unsigned dev, struct rig_qp *a, struct rig_qp *b
 {
 	struct rig_qp *const end[2] = {a, b};
 
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < (a == b ? 1 : 2); i++) {
 		struct qp_attr attr;
 
 		rig_attr(r, dev, end[!i], &attr);

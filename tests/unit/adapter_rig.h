@@ -57,7 +57,7 @@ const struct cqe64 *rig_cq_poll(struct rig_cq *cq);
 
 void rig_qp_up(struct rig *r, unsigned dev, struct rig_qp *q, enum ib_qp_type type);
 void rig_qp_down(struct rig_qp *q);
-/* RESET to RTS, a's requests go to b. */
+/* Both from RESET to RTS, each other's peer; a may be b. */
 void rig_connect(struct rig *r, unsigned dev, struct rig_qp *a, struct rig_qp *b);
 void rig_attr(struct rig *r, unsigned dev, struct rig_qp *to, struct qp_attr *attr);
 

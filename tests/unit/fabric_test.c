@@ -255,7 +255,7 @@ static void test_counters(void)
 	c = open_client(&t);
 	CHECK(read_counter("counters/port_xmit_data") == 0);
 	CHECK(read_counter("hw_counters/lifespan") == 10);
-	fabric_slots(c)[fabric_slot(c)].counters[0][PORT_XMIT_DATA] = 5;
+	fabric_slots(c)[fabric_slot(c)].counters[0][0][PORT_XMIT_DATA] = 5;
 	CHECK(read_counter("counters/port_xmit_data") == 5);
 	CHECK(pipe(pipefd) == 0);
 	pid = fork();
@@ -264,7 +264,7 @@ static void test_counters(void)
 
 		fabric_client_forget(c);
 		mine = open_client(&child_told);
-		fabric_slots(mine)[fabric_slot(mine)].counters[0][PORT_XMIT_DATA] = 37;
+		fabric_slots(mine)[fabric_slot(mine)].counters[0][0][PORT_XMIT_DATA] = 37;
 		CHECK(write(pipefd[1], "", 1) == 1);
 		pause();
 		_exit(0);
@@ -370,8 +370,8 @@ static void test_malformed(void)
 			junk[k] = (uint8_t)rng_next(&rng);
 		/* Half of them get past the first check. */
 		if (i & 1) {
-			msg_prepare(&m, (enum msg_type)rng_below(&rng, MSG_SHUTDOWN), MSG_REQUEST,
-				    7, 0);
+			msg_prepare(&m, (enum msg_type)rng_below(&rng, MSG_STAY), MSG_REQUEST, 7,
+				    0);
 			m.head.length += (uint32_t)rng_below(&rng, 3);
 			memcpy(junk, &m.head, sizeof(m.head));
 			n = m.head.length + (rng_below(&rng, 2) ? 0 : 8);
