@@ -28,6 +28,7 @@ struct cq {
 	uint32_t pi;	       /* producer index, never masked */
 	uint32_t solicited_pi; /* pi just after the last solicited CQE */
 	uint32_t event_sn;
+	uint32_t event_pi; /* pi at the last event: what came before it was reported by it */
 	bool overrun;
 };
 
@@ -84,10 +85,14 @@ static void notify(struct cq *cq)
 		return;
 	newest = arm & DBREC_CQ_ARM_SOLICITED ? cq->solicited_pi : cq->pi;
 	ci = DBREC_CQ_ARM_CI(arm);
-	/* Nothing new since the program last looked? The counters are serial numbers of 24 bits. */
-	if ((int32_t)((newest - ci) << 8) <= 0)
+	/*
+	 * Nothing new since the program last looked, or since the last event? Programs arm right
+	 * after an event and poll then.  The counters are serial numbers of 24 bits.
+	 */
+	if ((int32_t)((newest - ci) << 8) <= 0 || (int32_t)(newest - cq->event_pi) <= 0)
 		return;
 	cq->event_sn++;
+	cq->event_pi = cq->pi;
 	cq->attr.event(cq->attr.user);
 }
 

@@ -99,6 +99,26 @@ static void acknowledge(struct qp *qp, uint8_t syndrome, uint32_t psn)
 	}
 }
 
+/*
+ * A positive answer to a packet of a batch waits for the batch's end, and then speaks for all of
+ * them (IBTA 9.7.5.1.2, acknowledge coalescing).  adapter_progress ends each batch with the run
+ * list.
+ */
+static void acknowledge_message(struct qp *qp, const struct pkt *pkt)
+{
+	struct responder *r = &qp->resp;
+	uint32_t psn = psn_add(r->epsn, IB_PSN_MASK);
+
+	if (!pkt->batched) {
+		acknowledge(qp, AETH_ACK | AETH_NO_CREDIT, psn);
+		return;
+	}
+	r->ack_owed = true;
+	r->ack_syndrome = AETH_ACK | AETH_NO_CREDIT;
+	r->ack_psn = psn;
+	qp_kick(qp);
+}
+
 /* ---- receive completions ---- */
 
 static uint32_t cqe_user_index(const struct qp *qp)
@@ -614,8 +634,7 @@ static enum resp_state next_state(struct qp *qp, const struct pkt *pkt, enum res
 		return complete(qp, pkt);
 	case RESP_ACKNOWLEDGE:
 		if (pkt->ack_req)
-			acknowledge(qp, AETH_ACK | AETH_NO_CREDIT,
-				    psn_add(qp->resp.epsn, IB_PSN_MASK));
+			acknowledge_message(qp, pkt);
 		return RESP_DONE;
 	case RESP_DUPLICATE:
 		return duplicate(qp, pkt);

@@ -24,6 +24,7 @@
 
 /* Static TLS of the program comes out of this too. */
 #define CONTROL_STACK_BYTES (256u << 10)
+#define REMAINS_ATTEMPTS    25
 
 /* A thread that waits for a reply; lives on its stack. */
 struct waiter {
@@ -216,11 +217,19 @@ static void on_note(struct fabric_client *c, const struct msg *m, int fds[MSG_MA
 	msg_close_fds(fds);
 }
 
-/* A daemon that was killed left its directory; whoever gets the lock first cleans up. */
+/*
+ * A daemon that was killed left its directory; whoever gets the lock first cleans up.  The kernel
+ * may close its socket a moment before it drops its lock; a lock that stays is a new daemon's.
+ */
 static void remove_remains(const char *dir)
 {
+	const struct timespec nap = {.tv_nsec = 2000000};
 	int lock = rundir_lock(dir, false);
 
+	for (int i = 0; i < REMAINS_ATTEMPTS && lock == -EAGAIN; i++) {
+		nanosleep(&nap, NULL);
+		lock = rundir_lock(dir, false);
+	}
 	if (lock < 0)
 		return;
 	rundir_remove(dir);
@@ -254,8 +263,8 @@ static void *control_thread(void *arg)
 	if (!closing) {
 		log_info("the fabric daemon is gone (%s)", strerror(-ret));
 		shutdown(c->sock, SHUT_RDWR);
-		remove_remains(c->dir);
 		c->ops.lost(c->ops.user);
+		remove_remains(c->dir);
 	}
 	return NULL;
 }

@@ -25,6 +25,8 @@
 #define FABRIC_DEFAULT_HOST "host1"
 #define FABRIC_TIMEOUT_MS   10000 /* for an answer, and for a daemon to come up */
 
+#define FABRIC_COUNTERS (PORT_UNICAST_RCV_PACKETS + 1u) /* stored ones and derived ones */
+
 #define MSG_MAX_FDS 2u
 
 enum msg_type {
@@ -130,7 +132,7 @@ struct msg_slot_reply {
 };
 
 struct msg_counters_reply {
-	uint64_t total[PORT_COUNTERS];
+	uint64_t total[FABRIC_COUNTERS];
 };
 
 struct msg {

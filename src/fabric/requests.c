@@ -184,9 +184,11 @@ static int answer_counters(struct server *s, struct conn *c, struct msg *m, stru
 	(void)c, (void)a;
 	if (row >= s->fabric->registry->nports)
 		return -ENOENT;
-	for (uint32_t i = 0; i < PORT_COUNTERS; i++)
+	for (uint32_t i = 0; i < FABRIC_COUNTERS; i++)
 		m->counters_reply.total[i] =
-			port_counter_total(s->fabric, row, (enum port_counter)i);
+			i == PORT_COUNTERS
+				? 0
+				: port_counter_total(s->fabric, row, (enum port_counter)i);
 	return 0;
 }
 

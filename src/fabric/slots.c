@@ -145,8 +145,8 @@ static void counters_fold(struct fabric *f, uint32_t slot)
 	for (uint32_t hca = 0; hca < host->nports; hca++)
 		for (uint32_t c = 0; c < PORT_COUNTERS; c++)
 			for (uint32_t lane = 0; lane < SLOT_LANES; lane++)
-				f->base[host->rows[hca]][c] += atomic_exchange(
-					&f->slots[slot].counters[lane][hca][c], 0);
+				f->base[host->rows[hca]][c] +=
+					atomic_exchange(&f->slots[slot].counters[lane][hca][c], 0);
 }
 
 static uint64_t stored_total(const struct fabric *f, uint32_t row, enum port_counter counter)

@@ -141,6 +141,8 @@ struct pkt {
 	uint32_t nruns;
 	const struct run
 		*runs; /* payload; readable until the call that passes the packet returns */
+	/* It came in a batch from another process: an answer may wait until the batch's end. */
+	bool batched;
 	/* Non-zero: runs are addresses in the process with this id, to be read by usermem_pull. */
 	int32_t foreign_pid;
 };

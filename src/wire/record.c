@@ -251,6 +251,7 @@ int record_unpack(const void *record, uint32_t bytes, int32_t sender_pid, struct
 		return -EPROTO;
 	by_reference = base.flags & RECORD_BY_REFERENCE;
 	out->pkt = (struct pkt){
+		.batched = true,
 		.opcode = base.opcode,
 		.solicited = base.flags & RECORD_SOLICITED,
 		.ack_req = base.flags & RECORD_ACK_REQ,

@@ -460,7 +460,7 @@ static void test_arm(void)
 	write_to(&p, (uintptr_t)p.dst, p.rkey, p.src, 8, p.lkey);
 	write_to(&p, (uintptr_t)p.dst, p.rkey, p.src, 8, p.lkey);
 	CHECK(p.a.cq.events == 1);
-	/* armed late: what is there already counts */
+	/* armed late: what came after the event counts, what it reported does not */
 	p.a.cq.dbrec[DBREC_CQ_ARM] = be32_of(1u << 28 | 1);
 	cq_doorbell(p.a.cq.cq);
 	CHECK(p.a.cq.events == 2);
