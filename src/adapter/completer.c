@@ -286,9 +286,11 @@ static uint8_t place_answer(struct qp *qp, const struct swr *swr, uint64_t off,
 	runs_begin(&runs);
 	if (send_wqe_fetch(qp, swr->block, &w) != FETCH_OK || w.bad ||
 	    send_wqe_runs(qp->adapter, &w, qp->init.pdn, IB_ACCESS_LOCAL_WRITE, off, len, &runs) !=
-		    MKEY_OK ||
-	    !usermem_pull(runs.run, runs.n, src, nsrc, pid))
+		    MKEY_OK)
 		return CQE_SYN_LOCAL_PROT;
+	if (!usermem_pull(runs.run, runs.n, src, nsrc, pid))
+		/* On loopback we are the first to read the responder's memory. */
+		return usermem_readable(src, nsrc, pid) ? CQE_SYN_LOCAL_PROT : CQE_SYN_REM_ACCESS;
 	return 0;
 }
 

@@ -256,8 +256,9 @@ static enum resp_state check_access(struct qp *qp, const struct pkt *pkt)
 	uint32_t right = right_of(p);
 	struct runs runs;
 
+	/* an operation that the QP does not allow at all: its class is "invalid request" */
 	if (right && !(qp->attr.access & right))
-		return RESP_ERR_REMOTE_ACCESS;
+		return RESP_ERR_INVALID;
 	runs_begin(&runs);
 	if (p->write && p->first) {
 		/*
@@ -305,32 +306,13 @@ static enum resp_state take_recv(struct qp *qp)
 	}
 }
 
-/* Which side's memory has gone?  Slow, but only after a copy has failed. */
-static bool payload_readable(const struct pkt *pkt)
-{
-	uint8_t scratch[4096];
-
-	for (uint32_t i = 0; i < pkt->nruns; i++) {
-		uint8_t *from = pkt->runs[i].addr;
-		size_t n;
-
-		for (size_t left = pkt->runs[i].len; left; left -= n, from += n) {
-			struct run to = {scratch, n = min_u64(left, sizeof(scratch))};
-			struct run part = {from, n};
-
-			if (!usermem_pull(&to, 1, &part, 1, pkt->foreign_pid))
-				return false;
-		}
-	}
-	return true;
-}
-
 static enum resp_state place(struct qp *qp, const struct pkt *pkt, const struct runs *dst,
 			     enum resp_state fault)
 {
 	if (pkt->payload_len &&
 	    !usermem_pull(dst->run, dst->n, pkt->runs, pkt->nruns, pkt->foreign_pid))
-		return payload_readable(pkt) ? fault : RESP_ERR_SENDER;
+		return usermem_readable(pkt->runs, pkt->nruns, pkt->foreign_pid) ? fault
+										 : RESP_ERR_SENDER;
 	qp->resp.off += pkt->payload_len;
 	return RESP_COMPLETE;
 }
@@ -425,9 +407,15 @@ static enum resp_state answer_read(struct qp *qp, const struct rd_resource *rd)
 		out.payload_len = n;
 		out.nruns = src.n;
 		out.runs = src.run;
-		if (wire_xmit(qp->adapter->wire, &out) == WIRE_BUSY) {
+		switch (wire_xmit(qp->adapter->wire, &out)) {
+		case WIRE_BUSY:
 			qp_kick_later(qp);
 			return RESP_DONE;
+		case WIRE_FAULT:
+			return RESP_ERR_REMOTE_ACCESS;
+		case WIRE_SENT:
+		case WIRE_LOST:
+			break;
 		}
 		r->rd_off += n;
 	} while (r->rd_off < rd->len);

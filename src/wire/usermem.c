@@ -122,3 +122,22 @@ bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src, u
 
 	return pid ? pull_foreign(to, from, pid) : pull_local(to, from);
 }
+
+bool usermem_readable(const struct run *run, uint32_t n, int32_t pid)
+{
+	uint8_t scratch[4096];
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint8_t *from = run[i].addr;
+		size_t part;
+
+		for (size_t left = run[i].len; left; left -= part, from += part) {
+			struct run src = {from, part = min_u64(left, sizeof(scratch))};
+			struct run dst = {scratch, part};
+
+			if (!usermem_pull(&dst, 1, &src, 1, pid))
+				return false;
+		}
+	}
+	return true;
+}

@@ -31,6 +31,9 @@ bool usermem_compare_swap(void *addr, uint64_t compare, uint64_t swap, uint64_t 
 bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src, uint32_t nsrc,
 		  int32_t pid) must_check;
 
+/* Can all of it be read?  For telling which side of a failed pull has gone; slow. */
+bool usermem_readable(const struct run *run, uint32_t n, int32_t pid) must_check;
+
 /*
  * For the signal handler of SIGSEGV and SIGBUS (installed with SA_SIGINFO, SA_NODEFER and
  * SA_ONSTACK): ucontext is the handler's third argument, addr its si_addr.  If a usermem function
