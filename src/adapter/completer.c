@@ -21,6 +21,9 @@ static const uint32_t rnr_timer_us[32] = {
 
 #define RNR_RETRY_FOREVER 7
 
+/* Not a syndrome of a CQE: the memory that an answer comes from cannot be read. */
+#define SYN_SOURCE_GONE 0xff
+
 static uint32_t last_psn(const struct swr *swr)
 {
 	return psn_add(swr->first_psn, swr->npkts - 1);
@@ -289,8 +292,7 @@ static uint8_t place_answer(struct qp *qp, const struct swr *swr, uint64_t off,
 		    MKEY_OK)
 		return CQE_SYN_LOCAL_PROT;
 	if (!usermem_pull(runs.run, runs.n, src, nsrc, pid))
-		/* On loopback we are the first to read the responder's memory. */
-		return usermem_readable(src, nsrc, pid) ? CQE_SYN_LOCAL_PROT : CQE_SYN_REM_ACCESS;
+		return usermem_readable(src, nsrc, pid) ? CQE_SYN_LOCAL_PROT : SYN_SOURCE_GONE;
 	return 0;
 }
 
@@ -326,6 +328,12 @@ static void read_response(struct qp *qp, uint32_t n, const struct pkt *pkt)
 	}
 	syndrome = place_answer(qp, swr, have, pkt->runs, pkt->nruns, pkt->payload_len,
 				pkt->foreign_pid);
+	if (syndrome == SYN_SOURCE_GONE) {
+		/* On loopback we are the first to read it: the responder refuses then. */
+		if (pkt->payload_gone)
+			*pkt->payload_gone = true;
+		return;
+	}
 	if (syndrome || complete) {
 		answered(qp, n, syndrome);
 		return;

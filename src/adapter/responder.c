@@ -397,6 +397,7 @@ static enum resp_state answer_read(struct qp *qp, const struct rd_resource *rd)
 		uint32_t n = min_u32(rd->len - off, most);
 		struct runs src;
 		struct pkt out;
+		bool gone = false;
 
 		runs_begin(&src);
 		if (n && !remote_runs(qp, rd->rkey, IB_ACCESS_REMOTE_READ, rd->va + off, n, &src))
@@ -407,6 +408,7 @@ static enum resp_state answer_read(struct qp *qp, const struct rd_resource *rd)
 		out.payload_len = n;
 		out.nruns = src.n;
 		out.runs = src.run;
+		out.payload_gone = &gone;
 		switch (wire_xmit(qp->adapter->wire, &out)) {
 		case WIRE_BUSY:
 			qp_kick_later(qp);
@@ -417,6 +419,8 @@ static enum resp_state answer_read(struct qp *qp, const struct rd_resource *rd)
 		case WIRE_LOST:
 			break;
 		}
+		if (gone)
+			return RESP_ERR_REMOTE_ACCESS;
 		r->rd_off += n;
 	} while (r->rd_off < rd->len);
 	r->rd_answered++;

@@ -141,6 +141,8 @@ struct pkt {
 	uint32_t nruns;
 	const struct run
 		*runs; /* payload; readable until the call that passes the packet returns */
+	/* Loopback: set by a receiver that finds the payload's memory gone.  May be NULL. */
+	bool *payload_gone;
 	/* It came in a batch from another process: an answer may wait until the batch's end. */
 	bool batched;
 	/* Non-zero: runs are addresses in the process with this id, to be read by usermem_pull. */
