@@ -95,13 +95,11 @@ static void going_to_wait(void)
 struct entry_points {
 	int (*post_send)(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
 	int (*post_recv)(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **);
-	int (*post_srq_recv)(struct ibv_srq *, struct ibv_recv_wr *, struct ibv_recv_wr **);
 	int (*poll_cq)(struct ibv_cq *, int, struct ibv_wc *);
 	int (*req_notify_cq)(struct ibv_cq *, int);
 	int (*bind_mw)(struct ibv_qp *, struct ibv_mw *, struct ibv_mw_bind *);
 	/* NULL where the library is too old to have it. */
 	struct ibv_cq_ex *(*create_cq_ex)(struct ibv_context *, struct ibv_cq_init_attr_ex *);
-	int (*post_srq_ops)(struct ibv_srq *, struct ibv_ops_wr *, struct ibv_ops_wr **);
 };
 
 /* A failed post may have posted the head of its list, so the doorbell is looked at in any case. */
@@ -120,24 +118,6 @@ static inline int hooked_post_recv(const struct entry_points *real, struct ibv_q
 	int ret = real->post_recv(qp, wr, bad_wr);
 
 	uverbs_qp_recv_posted(qp->context->cmd_fd, qp->handle);
-	return ret;
-}
-
-static inline int hooked_post_srq_recv(const struct entry_points *real, struct ibv_srq *srq,
-				       struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
-{
-	int ret = real->post_srq_recv(srq, wr, bad_wr);
-
-	uverbs_srq_posted(srq->context->cmd_fd, srq->handle);
-	return ret;
-}
-
-static inline int hooked_post_srq_ops(const struct entry_points *real, struct ibv_srq *srq,
-				      struct ibv_ops_wr *op, struct ibv_ops_wr **bad_op)
-{
-	int ret = real->post_srq_ops(srq, op, bad_op);
-
-	uverbs_srq_posted(srq->context->cmd_fd, srq->handle);
 	return ret;
 }
 
@@ -197,16 +177,6 @@ static struct entry_points context_reals[CONTEXT_SETS];
 	{                                                                                   \
 		return hooked_post_recv(&context_reals[i], qp, wr, bad_wr);                 \
 	}                                                                                   \
-	static int post_srq_recv_##i(struct ibv_srq *srq, struct ibv_recv_wr *wr,           \
-				     struct ibv_recv_wr **bad_wr)                           \
-	{                                                                                   \
-		return hooked_post_srq_recv(&context_reals[i], srq, wr, bad_wr);            \
-	}                                                                                   \
-	static int post_srq_ops_##i(struct ibv_srq *srq, struct ibv_ops_wr *op,             \
-				    struct ibv_ops_wr **bad_op)                             \
-	{                                                                                   \
-		return hooked_post_srq_ops(&context_reals[i], srq, op, bad_op);             \
-	}                                                                                   \
 	static int poll_cq_##i(struct ibv_cq *cq, int entries, struct ibv_wc *wc)           \
 	{                                                                                   \
 		return hooked_poll_cq(&context_reals[i], cq, entries, wc);                  \
@@ -230,12 +200,11 @@ CONTEXT_WRAPPERS(1)
 CONTEXT_WRAPPERS(2)
 CONTEXT_WRAPPERS(3)
 
-#define CONTEXT_SET(i)                                                              \
-	{                                                                           \
-		.post_send = post_send_##i, .post_recv = post_recv_##i,             \
-		.post_srq_recv = post_srq_recv_##i, .poll_cq = poll_cq_##i,         \
-		.req_notify_cq = req_notify_cq_##i, .bind_mw = bind_mw_##i,         \
-		.create_cq_ex = create_cq_ex_##i, .post_srq_ops = post_srq_ops_##i, \
+#define CONTEXT_SET(i)                                                                          \
+	{                                                                                       \
+		.post_send = post_send_##i, .post_recv = post_recv_##i, .poll_cq = poll_cq_##i, \
+		.req_notify_cq = req_notify_cq_##i, .bind_mw = bind_mw_##i,                     \
+		.create_cq_ex = create_cq_ex_##i,                                               \
 	}
 
 static const struct entry_points context_wrappers[CONTEXT_SETS] = {
@@ -315,9 +284,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool same_context_set(const struct entry_points *a, const struct entry_points *b)
 {
 	return a->post_send == b->post_send && a->post_recv == b->post_recv &&
-	       a->post_srq_recv == b->post_srq_recv && a->poll_cq == b->poll_cq &&
-	       a->req_notify_cq == b->req_notify_cq && a->bind_mw == b->bind_mw &&
-	       a->create_cq_ex == b->create_cq_ex && a->post_srq_ops == b->post_srq_ops;
+	       a->poll_cq == b->poll_cq && a->req_notify_cq == b->req_notify_cq &&
+	       a->bind_mw == b->bind_mw && a->create_cq_ex == b->create_cq_ex;
 }
 
 /* The wrappers for these originals, or NULL: they are wrappers already, or the sets are used up. */
@@ -339,16 +307,13 @@ void hooks_context(struct ibv_context *context)
 {
 	struct ibv_context_ops *ops = &context->ops;
 	struct verbs_context *with_cq_ex = verbs_get_ctx_op(context, create_cq_ex);
-	struct verbs_context *with_srq_ops = verbs_get_ctx_op(context, post_srq_ops);
 	const struct entry_points real = {
 		.post_send = ops->post_send,
 		.post_recv = ops->post_recv,
-		.post_srq_recv = ops->post_srq_recv,
 		.poll_cq = ops->poll_cq,
 		.req_notify_cq = ops->req_notify_cq,
 		.bind_mw = ops->bind_mw,
 		.create_cq_ex = with_cq_ex ? with_cq_ex->create_cq_ex : NULL,
-		.post_srq_ops = with_srq_ops ? with_srq_ops->post_srq_ops : NULL,
 	};
 	const struct entry_points *hook;
 
@@ -359,14 +324,11 @@ void hooks_context(struct ibv_context *context)
 	if (hook) {
 		ops->post_send = hook->post_send;
 		ops->post_recv = hook->post_recv;
-		ops->post_srq_recv = hook->post_srq_recv;
 		ops->poll_cq = hook->poll_cq;
 		ops->req_notify_cq = hook->req_notify_cq;
 		ops->bind_mw = hook->bind_mw;
 		if (with_cq_ex)
 			with_cq_ex->create_cq_ex = hook->create_cq_ex;
-		if (with_srq_ops)
-			with_srq_ops->post_srq_ops = hook->post_srq_ops;
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -461,4 +423,16 @@ exported int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr
 	if (qp_ex)
 		hooks_qp_ex(qp_ex);
 	return ret;
+}
+
+/* ---- fork: a child must not inherit the lock held by a thread that it does not have ---- */
+
+void hooks_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void hooks_fork_done(void)
+{
+	pthread_mutex_unlock(&lock);
 }

@@ -17,3 +17,7 @@ void hooks_context(struct ibv_context *context);
 void hooks_cq_ex(struct ibv_cq_ex *cq);
 /* Hooks wr_complete, which the library sets anew when a QP reaches RTS. */
 void hooks_qp_ex(struct ibv_qp_ex *qp);
+
+/* Around fork(2), in parent and child. */
+void hooks_fork_prepare(void);
+void hooks_fork_done(void);

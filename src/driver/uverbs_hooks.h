@@ -10,10 +10,4 @@
 
 void uverbs_qp_doorbell(int cmd_fd, uint32_t handle);
 void uverbs_qp_recv_posted(int cmd_fd, uint32_t handle);
-/* Receives of an SRQ are fetched when a message needs one; nobody waits for them before. */
-static inline void uverbs_srq_posted(int cmd_fd, uint32_t handle)
-{
-	(void)cmd_fd;
-	(void)handle;
-}
 void uverbs_cq_doorbell(int cmd_fd, uint32_t handle);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "driver/cdev.h"
+#include "driver/hooks.h"
 #include "driver/process.h"
 #include "preload/tree.h"
 
@@ -20,6 +21,7 @@ static void prepare(void)
 		return;
 	/* In this order: whoever holds the process's lock may wait for a grace period, which the
 	 * device files' handler holds up. */
+	hooks_fork_prepare();
 	process_fork_prepare();
 	cdev_fork_prepare();
 }
@@ -30,6 +32,7 @@ static void in_parent(void)
 		return;
 	cdev_fork_parent();
 	process_fork_parent();
+	hooks_fork_done();
 }
 
 static void in_child(void)
@@ -39,6 +42,7 @@ static void in_child(void)
 	tree_device_forked();
 	cdev_fork_child();
 	process_fork_child();
+	hooks_fork_done();
 }
 
 static __attribute__((constructor)) void fork_init(void)
