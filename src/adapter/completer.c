@@ -36,7 +36,7 @@ static bool awaits_answer(const struct swr *swr)
 	return (p->read || p->atomic) && swr->npkts;
 }
 
-static void push_success(struct qp *qp, const struct swr *swr)
+void completer_push_success(struct qp *qp, const struct swr *swr)
 {
 	const struct wqe_props *p = wqe_props(swr->opcode);
 	struct cqe64 cqe = {
@@ -99,7 +99,7 @@ static void retire(struct qp *qp)
 			break;
 		}
 		if (swr->signaled)
-			push_success(qp, swr);
+			completer_push_success(qp, swr);
 	}
 	/*
 	 * Only a read or atomic that ended can be what the requester waits for; its subtraction

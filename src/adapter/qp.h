@@ -157,6 +157,8 @@ void responder_flush(struct qp *qp);
 void completer_receive(struct qp *qp, const struct pkt *pkt);
 /* Marks request n as over and retires what is ready. */
 void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_err);
+/* The completion of a request that succeeded. */
+void completer_push_success(struct qp *qp, const struct swr *swr);
 /* The QP is in error: every request that is outstanding gets a flush error. */
 void completer_flush(struct qp *qp);
 /* Requests are outstanding: see that the acknowledgement timer runs. */

@@ -13,6 +13,7 @@
 
 #include "adapter/qp.h"
 #include "adapter/send_wqe.h"
+#include "adapter/shortcut.h"
 #include "base/rcu.h"
 
 /* At most this many PSNs outstanding: a quarter of the space, so that serial comparison is safe. */
@@ -21,6 +22,7 @@
 /* Outcome of one step. */
 enum step {
 	STEP_NEXT, /* this request is sent: go on with the next */
+	STEP_DONE, /* the same, and it was never outstanding */
 	STEP_WAIT, /* something must happen first; whoever makes it happen kicks us */
 	STEP_IDLE, /* the ring is empty */
 	STEP_FAIL, /* the ring is unusable */
@@ -363,6 +365,8 @@ static enum step step(struct qp *qp, struct send_wqe *w)
 		case FETCH_OK:
 			break;
 		}
+		if (shortcut_write(qp, w))
+			return STEP_DONE;
 		if (!may_start(qp, w))
 			return STEP_WAIT;
 		append_swr(qp, w, w->bad ? 0 : packets_of(qp, w));
@@ -419,7 +423,7 @@ void requester_run(struct qp *qp)
 	rcu_enter();
 	if (resend_asked(qp))
 		go_back(qp);
-	while (s == STEP_NEXT) {
+	while (s <= STEP_DONE) {
 		enum ib_qp_state state = qp_state(qp);
 
 		if (state == IB_QPS_ERR || state == IB_QPS_SQE) {

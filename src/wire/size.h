@@ -11,3 +11,6 @@
 uint32_t pkt_wire_packets(const struct pkt *p);
 /* Their octets from the link header to the ICRC (Ethernet: to the frame check sequence). */
 uint64_t pkt_wire_octets(const struct pkt *p, bool ethernet);
+/* Octets of an RDMA WRITE in npkts packets plus those of its acknowledgement. */
+uint64_t looped_write_octets(const struct path *path, bool ethernet, uint32_t payload,
+			     uint32_t npkts);

@@ -178,3 +178,22 @@ uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn
 	/* mtu_bytes is at most 4096 and every channel takes that. */
 	return mtu_bytes ? max - max % mtu_bytes : max;
 }
+
+bool wire_loops(const struct wire *w, const struct path *path, uint32_t dqpn)
+{
+	const struct registry *r = w->host->attr.registry;
+
+	return path->dst_port == w->port_row && port_active(r, w->port_row) &&
+	       owner_plus_1(r, dqpn) == w->host->attr.slot + 1u;
+}
+
+void wire_count_looped_write(struct wire *w, const struct path *path, uint32_t payload,
+			     uint32_t npkts)
+{
+	uint64_t words = looped_write_octets(path, w->ethernet, payload, npkts) / 4;
+
+	lane_count(w->counters, PORT_XMIT_DATA, words);
+	lane_count(w->counters, PORT_RCV_DATA, words);
+	lane_count(w->counters, PORT_XMIT_PACKETS, npkts + 1);
+	lane_count(w->counters, PORT_RCV_PACKETS, npkts + 1);
+}

@@ -87,6 +87,15 @@ _Atomic(uint64_t) *wire_counters(struct wire *w);
 enum wire_verdict wire_xmit(struct wire *w, const struct pkt *pkt);
 
 /*
+ * Does (path, dqpn) lead back to this very port and process?  For those who can do better than to
+ * send packets to themselves; they count with wire_count_looped_write.
+ */
+bool wire_loops(const struct wire *w, const struct path *path, uint32_t dqpn);
+/* An RDMA WRITE of npkts packets and its acknowledgement, sent and received. */
+void wire_count_looped_write(struct wire *w, const struct path *path, uint32_t payload,
+			     uint32_t npkts);
+
+/*
  * The largest payload one packet to (path, dqpn) may carry, at most IB_MAX_MSG_BYTES.  A multiple
  * of mtu_bytes. by_reference_ok: the packet will satisfy the exception above.
  */
