@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The UMR work request: a control segment, this UMR control segment, a memory key context, then the
+ * list of translation entries inline, padded to 64 bytes.  mkey_mask says which fields of the key's
+ * context are to change; the others are not looked at.
+ */
+#pragma once
+
+#include <assert.h>
+
+#include "base/endian.h"
+
+struct umr_ctrl {
+	uint8_t flags;
+	uint8_t reserved0[3];
+	be16 klm_octowords;
+	be16 bsf_octowords; /* or the offset into the translation list */
+	be64 mkey_mask;
+	uint8_t reserved1[32];
+};
+
+/* umr_ctrl.flags */
+#define UMR_INLINE	       0x80u /* the entries follow in the WQE */
+#define UMR_CHECK_FREE	       0x20u /* only if the key is free */
+#define UMR_TRANSLATION_OFFSET 0x10u
+#define UMR_CHECK_QPN	       0x08u /* only if the key belongs to this QP */
+
+/* umr_ctrl.mkey_mask */
+#define UMR_MASK_LEN		     (1ull << 0)
+#define UMR_MASK_START_ADDR	     (1ull << 6)
+#define UMR_MASK_SIG_ERR	     (1ull << 9)
+#define UMR_MASK_BSF_ENABLE	     (1ull << 12)
+#define UMR_MASK_MKEY		     (1ull << 13)
+#define UMR_MASK_QPN		     (1ull << 14)
+#define UMR_MASK_ACCESS_LOCAL_WRITE  (1ull << 18)
+#define UMR_MASK_ACCESS_REMOTE_READ  (1ull << 19)
+#define UMR_MASK_ACCESS_REMOTE_WRITE (1ull << 20)
+#define UMR_MASK_ACCESS_ATOMIC	     (1ull << 21)
+#define UMR_MASK_FREE		     (1ull << 29)
+
+struct umr_mkey_context {
+	uint8_t free;
+	uint8_t reserved1;
+	uint8_t access;
+	uint8_t sf;
+	be32 qpn_mkey; /* qpn 31:8, variant of the key 7:0 */
+	be32 reserved2;
+	be32 flags_pd;
+	be64 start_addr;
+	be64 len;
+	be32 bsf_octword_size;
+	be32 reserved3[4];
+	be32 translations_octword_size;
+	uint8_t reserved4[3];
+	uint8_t log_page_size;
+	be32 reserved5;
+};
+
+#define MKEY_CTX_FREE		     0x40u /* umr_mkey_context.free */
+#define MKEY_CTX_ACCESS_LOCAL_READ   0x04u /* umr_mkey_context.access */
+#define MKEY_CTX_ACCESS_LOCAL_WRITE  0x08u
+#define MKEY_CTX_ACCESS_REMOTE_READ  0x10u
+#define MKEY_CTX_ACCESS_REMOTE_WRITE 0x20u
+#define MKEY_CTX_ACCESS_ATOMIC	     0x40u
+
+/* A translation entry: so many bytes at va under another key. */
+struct umr_klm {
+	be32 byte_count;
+	be32 mkey;
+	be64 va;
+};
+
+static_assert(sizeof(struct umr_ctrl) == 48, "UMR control segment");
+static_assert(sizeof(struct umr_mkey_context) == 64, "memory key context segment");
+static_assert(sizeof(struct umr_klm) == 16, "KLM");
