@@ -8,6 +8,7 @@
 
 #include "adapter/device.h"
 #include "adapter/qp.h"
+#include "adapter/raw.h"
 #include "base/clock.h"
 #include "base/rcu.h"
 
@@ -249,6 +250,20 @@ bool adapter_progress(struct adapter *a, uint64_t *deadline_ns)
 	return any;
 }
 
+void adapter_batch_end(struct adapter *a)
+{
+	if (atomic_load_explicit(&a->prompt, memory_order_relaxed)) {
+		atomic_store_explicit(&a->prompt, false, memory_order_relaxed);
+		adapter_run(a);
+	}
+}
+
+bool adapter_owes(const struct adapter *a)
+{
+	return atomic_load_explicit(&a->run_any, memory_order_relaxed) ||
+	       atomic_load_explicit(&a->later_any, memory_order_relaxed);
+}
+
 /* ---- packets ---- */
 
 static void receive(void *user, const struct pkt *pkt)
@@ -267,12 +282,27 @@ static void receive(void *user, const struct pkt *pkt)
 	rcu_leave();
 }
 
+static bool receive_group(void *user, const struct pkt *pkt)
+{
+	struct adapter *a = user;
+
+	switch (pkt->opcode & 0xe0) {
+	case BTH_RAW:
+		return a->port->ethernet && raw_receive(a, pkt);
+	case BTH_UD:
+		return pkt_props(pkt)->request && multicast_receive(a, pkt);
+	default:
+		return false;
+	}
+}
+
 /* ---- life ---- */
 
 int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 {
 	struct adapter *a = calloc(1, sizeof(*a));
-	const struct wire_client client = {.receive = receive, .user = a};
+	const struct wire_client client = {
+		.receive = receive, .receive_group = receive_group, .user = a};
 
 	if (!a)
 		return -ENOMEM;
@@ -281,11 +311,15 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	a->port = &wire_registry(a->wire)->ports[wire_port_row(a->wire)];
 	a->counters = wire_counters(a->wire);
 	pd_space_init(&a->pds);
+	pd_space_init(&a->xrcds);
 	atomic_store(&a->next_cqn, 0x80);
 	atomic_store(&a->timer_next_ns, NO_TIMER);
 	number_space_init(&a->qps);
 	number_space_init(&a->srqs);
 	number_space_init(&a->mkeys);
+	null_mkey_init(&a->null_mkey);
+	multicast_init(&a->multicast);
+	steering_init(&a->steering);
 	wire_attach(a->wire, &client);
 	*out = a;
 	return 0;
@@ -300,6 +334,10 @@ void adapter_destroy(struct adapter *a)
 	number_space_release(&a->qps);
 	number_space_release(&a->srqs);
 	number_space_release(&a->mkeys);
+	null_mkey_release(&a->null_mkey);
 	pd_space_release(&a->pds);
+	multicast_release(&a->multicast);
+	steering_release(&a->steering);
+	pd_space_release(&a->xrcds);
 	free(a);
 }

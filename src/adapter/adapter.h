@@ -19,16 +19,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "adapter/frame.h"
+#include "prm/eth.h"
 #include "prm/ib.h"
 #include "base/compiler.h"
 #include "base/endian.h"
 
 struct adapter;
 struct cq;
+struct flow;
 struct mkey;
 struct qp;
 struct srq;
+struct window;
 struct wire;
+struct wq;
 
 /* What the numbers of a port mean to the data path; the driver keeps them fresh from the fabric. */
 struct adapter_port {
@@ -61,6 +66,11 @@ void adapter_destroy(struct adapter *a);
  */
 bool adapter_progress(struct adapter *a, uint64_t *deadline_ns);
 
+/* After a batch of packets from the wire: sends the answers that nobody else will send soon. */
+void adapter_batch_end(struct adapter *a);
+/* Is something left for the next adapter_progress (acknowledgements owed, queues that waited)? */
+bool adapter_owes(const struct adapter *a);
+
 /* Limits; the driver reports these and nothing else, so that caps are honest. */
 #define ADAPTER_MAX_QP	      (1u << 18)
 #define ADAPTER_MAX_QP_WR     32768u
@@ -72,11 +82,21 @@ bool adapter_progress(struct adapter *a, uint64_t *deadline_ns);
 #define ADAPTER_MAX_SRQ_SGE   31u
 #define ADAPTER_MAX_MR	      (1u << 24)
 #define ADAPTER_MAX_RD_ATOMIC 16u
+#define ADAPTER_MAX_TSO	      (1u << 18)
+
+#define ADAPTER_MAX_LOG_IND_TBL	 11u
+#define ADAPTER_FLOW_PRIORITIES	 16u
+#define ADAPTER_MAX_MCAST_GROUPS 65536u
+#define ADAPTER_MAX_MCAST_QPS	 1024u /* in one group */
 
 /* ---- protection domains ---- */
 
 uint32_t pd_alloc(struct adapter *a);
 void pd_free(struct adapter *a, uint32_t pdn);
+
+/* XRC domains: numbers like those of protection domains; 0 is none. */
+uint32_t xrcd_alloc(struct adapter *a);
+void xrcd_free(struct adapter *a, uint32_t xrcdn);
 
 /* ---- memory keys ---- */
 
@@ -90,10 +110,29 @@ struct mkey_attr {
 
 int mkey_create(struct adapter *a, const struct mkey_attr *attr, struct mkey **out) must_check;
 uint32_t mkey_key(const struct mkey *m); /* lkey and rkey */
-/* Swaps the attributes as one step; users of the key see the old or the new ones. */
+/* Swaps the attributes as one step; users of the key see the old or the new ones.  -EBUSY while
+ * windows are bound to it. */
 int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr) must_check;
+/* -EBUSY while windows are bound to it; afterwards none can be.  Before mkey_destroy, for regions
+ * with IB_ACCESS_MW_BIND. */
+int mkey_retire(struct mkey *m) must_check;
+/* What a region's key stands for now; -ENOENT if for nothing, -EINVAL for other kinds of key. */
+int mkey_query(struct adapter *a, uint32_t key, struct mkey_attr *out) must_check;
 /* On return nobody touches the memory any more. */
 void mkey_destroy(struct adapter *a, struct mkey *m);
+/* The null lkey: writes are discarded, reads give zeros, in every PD.  Negative errno if it cannot be
+ * made. */
+int64_t adapter_null_key(struct adapter *a) must_check;
+
+/* ---- memory windows: bound and invalidated by work requests ---- */
+
+enum window_type { WINDOW_TYPE_1 = 1, WINDOW_TYPE_2 = 2 };
+
+int window_create(struct adapter *a, uint32_t pdn, enum window_type type,
+		  struct window **out) must_check;
+/* The key until the first bind, which allows nothing. */
+uint32_t window_key(const struct window *w);
+void window_destroy(struct adapter *a, struct window *w);
 
 /* ---- completion queues ---- */
 
@@ -131,6 +170,9 @@ struct srq_attr {
 	void (*async)(void *user, enum ib_event event); /* upcall: SRQ_LIMIT_REACHED, SRQ_ERR */
 	void *user;
 	uint32_t uidx; /* reported in CQEs */
+	/* XRC: its domain and the CQ for what is received; otherwise 0 and NULL. */
+	uint32_t xrcdn;
+	struct cq *cq;
 };
 
 int srq_create(struct adapter *a, const struct srq_attr *attr, struct srq **out) must_check;
@@ -140,15 +182,68 @@ uint32_t srq_limit(const struct srq *srq);
 /* -EBUSY while a QP uses it. */
 int srq_destroy(struct srq *srq);
 
+/* ---- receive work queues, for RSS ---- */
+
+struct wq_attr {
+	uint32_t pdn;
+	uint32_t uidx;
+	struct cq *cq;
+	void *buf;
+	uint32_t wqes;	    /* power of two */
+	uint32_t wqe_bytes; /* power of two */
+	void *dbrec;	    /* be32 producer counter at DBREC_RECV */
+	bool strip_vlan;    /* the tag goes into the completion */
+	void (*async)(void *user, enum ib_event event); /* upcall: WQ_FATAL */
+	void *user;
+};
+
+int wq_create(struct adapter *a, const struct wq_attr *attr, struct wq **out) must_check;
+uint32_t wq_number(const struct wq *wq);
+enum ib_wq_state wq_state(struct wq *wq);
+/* -EINVAL if it is not in state cur, or cannot go from there to next. */
+int wq_modify(struct wq *wq, enum ib_wq_state cur, enum ib_wq_state next) must_check;
+void wq_strip_vlan(struct wq *wq, bool strip);
+/* No queue pair distributes to it any more. */
+void wq_destroy(struct wq *wq);
+
+/* Numbered as in the mlx5 ABI. */
+enum rss_field {
+	RSS_SRC_IPV4 = 1 << 0,
+	RSS_DST_IPV4 = 1 << 1,
+	RSS_SRC_IPV6 = 1 << 2,
+	RSS_DST_IPV6 = 1 << 3,
+	RSS_SRC_PORT_TCP = 1 << 4,
+	RSS_DST_PORT_TCP = 1 << 5,
+	RSS_SRC_PORT_UDP = 1 << 6,
+	RSS_DST_PORT_UDP = 1 << 7,
+	RSS_ALL_FIELDS = (1 << 8) - 1,
+};
+
+#define RSS_KEY_BYTES 40u
+
+/* A raw packet QP without rings, which distributes frames to work queues. */
+struct rss_attr {
+	uint32_t fields; /* enum rss_field; one L3 and one L4 protocol at most */
+	uint8_t key[RSS_KEY_BYTES];
+	uint32_t log_size;
+	struct wq *const *wqs; /* 1 << log_size; copied */
+};
+
 /* ---- queue pairs ---- */
+
+/* Raw packet QP: which frames of its own context it gets. */
+enum qp_loopback { QP_LOOPBACK_UC = 1 << 0, QP_LOOPBACK_MC = 1 << 1 };
 
 struct qp_create_attr {
 	enum ib_qp_type type;
-	uint32_t pdn;
+	uint32_t pdn;	/* XRC_TGT: 0, the shared receive queue's counts */
+	uint32_t xrcdn; /* XRC_TGT only */
 	uint32_t uidx;
+	/* Each may be NULL only where the type has no such side: XRC_INI does not receive, XRC_TGT
+	 * does not send and receives into the CQ of the shared receive queue. */
 	struct cq *send_cq;
-	struct cq *recv_cq; /* may be NULL only where the type receives nothing */
-	struct srq *srq;    /* or NULL */
+	struct cq *recv_cq;
+	struct srq *srq; /* or NULL */
 	void *sq_buf;
 	uint32_t sq_blocks; /* ring size in WQE_BLOCK; power of two or 0 */
 	void *rq_buf;
@@ -158,6 +253,11 @@ struct qp_create_attr {
 	bool sq_sig_all;
 	uint32_t max_recv_sge;
 	uint32_t max_inline;
+	bool block_self_mcast;	    /* UD: no copy of what it sends to its own groups */
+	bool strip_vlan;	    /* raw packet */
+	uint32_t loopback;	    /* raw packet: enum qp_loopback */
+	const void *domain;	    /* raw packet: queues of one context have the same */
+	const struct rss_attr *rss; /* raw packet: no rings and no CQs then */
 	void (*async)(void *user, enum ib_event event); /* upcall */
 	void *user;
 };
@@ -203,3 +303,32 @@ void qp_recv_posted(struct qp *qp);
 /* Detaches from CQs and SRQ; on return neither rings nor registered memory are touched on its
  * behalf. */
 void qp_destroy(struct qp *qp);
+
+/* ---- multicast ---- */
+
+/* UD only.  Idempotent.  -EINVAL if it is no multicast address, -ENOMEM beyond the limits. */
+int qp_attach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid) must_check;
+/* -EINVAL if it is not attached. */
+int qp_detach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid) must_check;
+
+/* ---- steering of Ethernet frames ---- */
+
+enum flow_type {
+	FLOW_NORMAL,
+	FLOW_ALL_DEFAULT, /* what no other rule wanted */
+	FLOW_MC_DEFAULT,  /* of that what is sent to a group address */
+};
+
+struct flow_attr {
+	enum flow_type type;
+	uint32_t priority; /* below ADAPTER_FLOW_PRIORITIES; 0 comes first */
+	struct flow_key value;
+	struct flow_key mask;
+	struct qp *qp; /* raw packet; NULL: drop the frame */
+	uint32_t tag;  /* for the completion, FLOW_TAG_MASK */
+	bool go_on;    /* rules of less precedence get the frame too */
+};
+
+/* -EEXIST if a rule with the same match says something else of the frame. */
+int flow_create(struct adapter *a, const struct flow_attr *attr, struct flow **out) must_check;
+void flow_destroy(struct flow *flow);

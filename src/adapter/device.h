@@ -16,6 +16,9 @@
 #include <stdatomic.h>
 
 #include "adapter/adapter.h"
+#include "adapter/flow.h"
+#include "adapter/multicast.h"
+#include "adapter/null_mkey.h"
 #include "adapter/number.h"
 #include "adapter/pd.h"
 #include "base/spin.h"
@@ -27,6 +30,7 @@ struct adapter {
 	const struct registry_port *port; /* our row */
 	_Atomic(uint64_t) *counters;
 	struct pd_space pds;
+	struct pd_space xrcds;
 	_Atomic(uint32_t) next_cqn;
 	_Atomic(uint8_t) key_variant;
 
@@ -34,10 +38,15 @@ struct adapter {
 	struct number_space srqs;
 	struct number_space mkeys;
 
+	struct multicast multicast;
+	struct steering steering;
+	struct null_mkey null_mkey;
+
 	/* Queue pairs that have something to do that their callers could not do (FIFO). */
 	struct spin run_lock;
 	struct qp *run_head, *run_tail;
 	_Atomic(bool) run_any;
+	_Atomic(bool) prompt; /* run them at the end of the batch, see adapter_batch_end */
 	/* The same, but not before the next adapter_progress: the wire was busy. */
 	struct qp *later_head;
 	_Atomic(bool) later_any;

@@ -4,25 +4,32 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "adapter/window.h"
 #include "base/rcu.h"
 
 struct mkey {
 	uint32_t key;
+	/* Windows bound to it; or FROZEN: none is and none can be. */
+	_Atomic(uint32_t) windows;
 	struct mkey_meaning *meaning;
 };
 
-static struct mkey_meaning *meaning_of(const struct mkey_attr *attr, uint32_t key)
+#define FROZEN UINT32_MAX
+
+static struct mkey_meaning *meaning_of(struct mkey *owner, const struct mkey_attr *attr)
 {
 	struct mkey_meaning *m = malloc(sizeof(*m));
 
 	if (m)
 		*m = (struct mkey_meaning){
-			.key = key,
+			.key = owner->key,
+			.kind = MKEY_FLAT,
 			.pdn = attr->pdn,
 			.access = attr->access,
 			.iova = attr->access & IB_ACCESS_ZERO_BASED ? 0 : attr->iova,
 			.length = attr->length,
 			.addr = attr->addr,
+			.owner = owner,
 		};
 	return m;
 }
@@ -40,7 +47,8 @@ int mkey_create(struct adapter *a, const struct mkey_attr *attr, struct mkey **o
 		return (int)index;
 	}
 	m->key = (uint32_t)index << 8 | atomic_fetch_add(&a->key_variant, 1);
-	m->meaning = meaning_of(attr, m->key);
+	atomic_init(&m->windows, 0);
+	m->meaning = meaning_of(m, attr);
 	if (!m->meaning) {
 		number_give(&a->mkeys, (uint32_t)index);
 		free(m);
@@ -56,16 +64,45 @@ uint32_t mkey_key(const struct mkey *m)
 	return m->key;
 }
 
+bool mkey_hold(struct mkey *m)
+{
+	uint32_t n = atomic_load(&m->windows);
+
+	do {
+		if (n >= FROZEN - 1)
+			return false;
+	} while (!atomic_compare_exchange_weak(&m->windows, &n, n + 1));
+	return true;
+}
+
+void mkey_let_go(struct mkey *m)
+{
+	atomic_fetch_sub(&m->windows, 1);
+}
+
+int mkey_retire(struct mkey *m)
+{
+	uint32_t none = 0;
+
+	return atomic_compare_exchange_strong(&m->windows, &none, FROZEN) ? 0 : -EBUSY;
+}
+
 int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
 {
 	struct mkey_meaning *old = m->meaning;
-	struct mkey_meaning *new = meaning_of(attr, m->key);
+	struct mkey_meaning *new = meaning_of(m, attr);
 
 	if (!new)
 		return -ENOMEM;
+	/* IBTA 11.2.8, Reregister Memory Region: not while windows are bound to it */
+	if (mkey_retire(m) < 0) {
+		free(new);
+		return -EBUSY;
+	}
 	m->meaning = new;
 	number_publish(&a->mkeys, m->key >> 8, new);
 	rcu_wait();
+	atomic_store(&m->windows, 0);
 	free(old);
 	return 0;
 }
@@ -79,13 +116,36 @@ void mkey_destroy(struct adapter *a, struct mkey *m)
 	free(m);
 }
 
+int mkey_query(struct adapter *a, uint32_t key, struct mkey_attr *out)
+{
+	const struct mkey_meaning *m;
+	int ret = -ENOENT;
+
+	rcu_enter();
+	m = number_find(&a->mkeys, key >> 8);
+	if (m && m->kind != MKEY_FLAT) {
+		ret = -EINVAL;
+	} else if (m && m->key == key) {
+		*out = (struct mkey_attr){
+			.pdn = m->pdn,
+			.access = m->access,
+			.iova = m->iova,
+			.length = m->length,
+			.addr = m->addr,
+		};
+		ret = 0;
+	}
+	rcu_leave();
+	return ret;
+}
+
 enum mkey_verdict mkey_append_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t access,
 				   uint64_t va, uint64_t len, struct runs *runs)
 {
 	const struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
 
 	if (unlikely(!m || m->key != key))
-		return MKEY_NO_KEY;
+		return null_mkey_append_runs(&a->null_mkey, key, access, len, runs);
 	if (unlikely(m->pdn != pdn))
 		return MKEY_WRONG_PD;
 	if (unlikely((m->access & access) != access))
@@ -99,4 +159,32 @@ enum mkey_verdict mkey_append_runs(struct adapter *a, uint32_t key, uint32_t pdn
 		return MKEY_TOO_MANY_RUNS;
 	runs->run[runs->n++] = (struct run){m->addr + (va - m->iova), len};
 	return MKEY_OK;
+}
+
+enum mkey_verdict mkey_append_remote_runs(struct adapter *a, uint32_t key, uint32_t pdn,
+					  uint32_t qpn, uint32_t access, uint64_t va, uint64_t len,
+					  struct runs *runs)
+{
+	enum mkey_verdict v = mkey_append_runs(a, key, pdn, access, va, len, runs);
+
+	/* No region; perhaps a window. */
+	if (unlikely(v == MKEY_NO_KEY))
+		return window_append_runs(a, key, pdn, qpn, access, va, len, runs);
+	return v;
+}
+
+enum mkey_verdict mkey_invalidate(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn)
+{
+	struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
+
+	if (!m)
+		return MKEY_NO_KEY;
+	switch (m->kind) {
+	case MKEY_WINDOW:
+		return window_invalidate(m, key, pdn, qpn);
+	case MKEY_FLAT:
+		break;
+	}
+	/* IBTA 10.6.5: a region made by Register Memory Region is not invalidated by requests. */
+	return m->key == key ? MKEY_NO_RIGHT : MKEY_NO_KEY;
 }

@@ -10,13 +10,20 @@
 
 #include "adapter/device.h"
 
+enum mkey_kind {
+	MKEY_FLAT,   /* a region: one run of memory */
+	MKEY_WINDOW, /* see window.h; of the fields below only pdn is of use */
+};
+
 struct mkey_meaning {
 	uint32_t key;
+	enum mkey_kind kind;
 	uint32_t pdn;
 	uint32_t access;
 	uint64_t iova;
 	uint64_t length;
 	uint8_t *addr;
+	struct mkey *owner; /* of a region */
 };
 
 enum mkey_verdict {
@@ -46,3 +53,21 @@ static inline void runs_begin(struct runs *runs)
  */
 enum mkey_verdict mkey_append_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t access,
 				   uint64_t va, uint64_t len, struct runs *runs) must_check;
+/* The same for the null key (null_mkey.h); MKEY_NO_KEY if it is another. */
+enum mkey_verdict null_mkey_append_runs(const struct null_mkey *n, uint32_t key, uint32_t access,
+					uint64_t len, struct runs *runs) must_check;
+/* The same as mkey_append_runs for a key that a peer named in a request to QP qpn: may also be that of a window. */
+enum mkey_verdict mkey_append_remote_runs(struct adapter *a, uint32_t key, uint32_t pdn,
+					  uint32_t qpn, uint32_t access, uint64_t va, uint64_t len,
+					  struct runs *runs) must_check;
+
+/*
+ * Local Invalidate and Send with Invalidate, executed by QP qpn of domain pdn: the key refuses all
+ * accesses that begin from now on.  Under RCU.
+ */
+enum mkey_verdict mkey_invalidate(struct adapter *a, uint32_t key, uint32_t pdn,
+				  uint32_t qpn) must_check;
+
+/* A window is bound to it, so it has to stay as it is.  False: it is about to change or go. */
+bool mkey_hold(struct mkey *m) must_check;
+void mkey_let_go(struct mkey *m);

@@ -18,21 +18,18 @@ void pd_space_release(struct pd_space *s)
 	pthread_mutex_destroy(&s->lock);
 }
 
-uint32_t pd_alloc(struct adapter *a)
+static uint32_t take(struct pd_space *s)
 {
-	struct pd_space *s = &a->pds;
-	uint32_t pdn;
+	uint32_t number;
 
 	pthread_mutex_lock(&s->lock);
-	pdn = s->nfreed ? s->freed[--s->nfreed] : s->fresh++;
+	number = s->nfreed ? s->freed[--s->nfreed] : s->fresh++;
 	pthread_mutex_unlock(&s->lock);
-	return pdn;
+	return number;
 }
 
-void pd_free(struct adapter *a, uint32_t pdn)
+static void give(struct pd_space *s, uint32_t number)
 {
-	struct pd_space *s = &a->pds;
-
 	pthread_mutex_lock(&s->lock);
 	if (s->nfreed == s->capacity) {
 		uint32_t capacity = s->capacity ? 2 * s->capacity : 64;
@@ -44,7 +41,27 @@ void pd_free(struct adapter *a, uint32_t pdn)
 		s->freed = grown;
 		s->capacity = capacity;
 	}
-	s->freed[s->nfreed++] = pdn;
+	s->freed[s->nfreed++] = number;
 unlock:
 	pthread_mutex_unlock(&s->lock);
+}
+
+uint32_t pd_alloc(struct adapter *a)
+{
+	return take(&a->pds);
+}
+
+void pd_free(struct adapter *a, uint32_t pdn)
+{
+	give(&a->pds, pdn);
+}
+
+uint32_t xrcd_alloc(struct adapter *a)
+{
+	return take(&a->xrcds);
+}
+
+void xrcd_free(struct adapter *a, uint32_t xrcdn)
+{
+	give(&a->xrcds, xrcdn);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Protection domain numbers.  A PD has no state of its own: it is a number that keys and queues
- * carry and that must be equal.  Numbers are private to the process, because keys and queues are
- * looked up there.
+ * Numbers of protection domains and XRC domains.  A domain has no state of its own: it is a number
+ * that keys and queues carry and that must be equal.  Numbers are private to the process, because
+ * keys and queues are looked up there.
  */
 #pragma once
 

@@ -47,6 +47,8 @@ static const uint8_t bth_of[] = {
 	[IB_QPT_RC] = BTH_RC,
 	[IB_QPT_UC] = BTH_UC,
 	[IB_QPT_UD] = BTH_UD,
+	[IB_QPT_XRC_INI] = BTH_XRC,
+	[IB_QPT_XRC_TGT] = BTH_XRC,
 };
 
 static bool power_of_two_or_zero(uint32_t v)
@@ -56,10 +58,20 @@ static bool power_of_two_or_zero(uint32_t v)
 
 static int check_create(const struct qp_create_attr *attr)
 {
-	if (attr->type != IB_QPT_RC && attr->type != IB_QPT_UC && attr->type != IB_QPT_UD)
+	if (attr->type != IB_QPT_RC && attr->type != IB_QPT_UC && attr->type != IB_QPT_UD &&
+	    attr->type != IB_QPT_XRC_INI && attr->type != IB_QPT_XRC_TGT)
 		return -EOPNOTSUPP;
-	if (!attr->send_cq || !attr->recv_cq)
+	if (!attr->send_cq != (attr->type == IB_QPT_XRC_TGT) ||
+	    !attr->xrcdn != (attr->type != IB_QPT_XRC_TGT))
 		return -EINVAL;
+	/* neither half of an XRC connection has receives of its own (IBTA annex A14) */
+	if (attr->type == IB_QPT_XRC_INI || attr->type == IB_QPT_XRC_TGT) {
+		if (attr->srq || attr->rq_wqes ||
+		    (attr->type == IB_QPT_XRC_TGT && attr->sq_blocks))
+			return -EINVAL;
+	} else if (!attr->recv_cq) {
+		return -EINVAL;
+	}
 	/* 65536 would alias the 16-bit counters of the doorbell record */
 	if (!power_of_two_or_zero(attr->sq_blocks) || attr->sq_blocks > 0x8000 ||
 	    !power_of_two_or_zero(attr->rq_wqes) || attr->rq_wqes > 0x8000)
@@ -84,6 +96,7 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 	qp->adapter = a;
 	qp->init = *attr;
 	qp->bth = bth_of[attr->type];
+	qp->reliable = qp->bth == BTH_RC || qp->bth == BTH_XRC;
 	if (attr->sq_blocks) {
 		qp->swrs = calloc(attr->sq_blocks, sizeof(*qp->swrs));
 		if (!qp->swrs) {
@@ -99,8 +112,10 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 	qp->qpn = (uint32_t)qpn;
 	qp->attr.path_mtu = IB_MTU_4096;
 	qp_reset_queues(qp);
-	cq_hold(attr->send_cq);
-	cq_hold(attr->recv_cq);
+	if (attr->send_cq)
+		cq_hold(attr->send_cq);
+	if (attr->recv_cq)
+		cq_hold(attr->recv_cq);
 	if (attr->srq)
 		srq_hold(attr->srq);
 	number_publish(&a->qps, qp->qpn, qp);
@@ -133,8 +148,10 @@ void qp_destroy(struct qp *qp)
 	rcu_wait();
 	/* a reader of before may have listed it once more */
 	adapter_forget_qp(a, qp);
-	cq_release(qp->init.send_cq);
-	cq_release(qp->init.recv_cq);
+	if (qp->init.send_cq)
+		cq_release(qp->init.send_cq);
+	if (qp->init.recv_cq)
+		cq_release(qp->init.recv_cq);
 	if (qp->init.srq)
 		srq_release(qp->init.srq);
 	number_give(&a->qps, qp->qpn);
@@ -158,6 +175,8 @@ void qp_reset_queues(struct qp *qp)
 	qp->resp.nak_sent = false;
 	qp->resp.in_message = false;
 	qp->resp.have_recv = false;
+	qp->resp.srq = qp->init.srq;
+	qp->resp.pdn = qp->init.pdn;
 	qp->resp.ack_owed = false;
 	qp->resp.rd_count = 0;
 	qp->resp.rd_answered = 0;

@@ -46,6 +46,7 @@ struct rd_resource {
 	uint32_t npkts;
 	uint64_t va;
 	uint32_t rkey;
+	uint32_t pdn; /* in which rkey is looked up */
 	uint32_t len;
 	uint64_t orig; /* atomic: the answer */
 };
@@ -80,7 +81,14 @@ struct responder {
 	bool in_write;
 	bool have_recv;
 	struct recv_wqe recv;
-	uint64_t off; /* bytes placed */
+	/*
+	 * The shared receive queue and protection domain that requests are for.  An XRC target takes
+	 * both from the queue that the packet names, and only while it looks at that packet.
+	 */
+	struct srq *srq;
+	uint32_t pdn;
+	uint32_t srqn; /* XRC: of the message in progress */
+	uint64_t off;  /* bytes placed */
 	uint64_t write_va;
 	uint32_t write_rkey;
 	uint32_t write_len;
@@ -100,9 +108,11 @@ struct qp {
 	struct qp_create_attr init;
 	uint32_t qpn;
 	uint8_t bth;		 /* enum bth_transport */
+	bool reliable;
 	_Atomic(uint32_t) state; /* enum ib_qp_state */
 	struct qp_attr attr;	 /* as set; changed under all three locks */
 	struct path path;	 /* connected types */
+	struct rss *rss;	 /* raw packet: frames are distributed */
 	uint32_t mtu;
 	uint64_t ack_timeout_ns; /* 0: none */
 	uint16_t pkey;
@@ -132,7 +142,7 @@ static inline enum ib_qp_state qp_state(const struct qp *qp)
 
 static inline bool qp_is_reliable(const struct qp *qp)
 {
-	return qp->bth == BTH_RC;
+	return qp->reliable;
 }
 
 static inline struct swr *qp_swr(struct qp *qp, uint32_t n)

@@ -2,7 +2,7 @@
 #include "adapter/qp_state.h"
 
 /* Columns of the table: transports whose attributes differ. */
-enum column { COL_UD, COL_UC, COL_RC, COLUMNS };
+enum column { COL_UD, COL_UC, COL_RC, COL_XRC_INI, COL_XRC_TGT, COLUMNS };
 
 struct transition {
 	bool allowed;
@@ -10,18 +10,25 @@ struct transition {
 	uint32_t optional[COLUMNS];
 };
 
-#define INIT_REQUIRED (IB_QP_PKEY_INDEX | IB_QP_PORT)
-#define CONNECT	      (IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN)
+#define INIT_REQUIRED	(IB_QP_PKEY_INDEX | IB_QP_PORT)
+#define CONNECT		(IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN)
+#define TO_RTR_OPTIONAL (IB_QP_ALT_PATH | IB_QP_ACCESS_FLAGS | IB_QP_PKEY_INDEX)
 #define RC_SEND_PARAMETERS \
 	(IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC)
 #define UC_LIVE (IB_QP_CUR_STATE | IB_QP_ALT_PATH | IB_QP_ACCESS_FLAGS | IB_QP_PATH_MIG_STATE)
 #define RC_LIVE (UC_LIVE | IB_QP_MIN_RNR_TIMER)
 #define UD_LIVE (IB_QP_CUR_STATE | IB_QP_QKEY)
+/* An XRC initiator is an RC QP without its responder, a target one without its requester (IBTA
+ * annex A14). */
+#define RC_RESPONDER   (IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER)
+#define XRC_TGT_SENDER (IB_QP_TIMEOUT | IB_QP_SQ_PSN)
 #define SQD_UC \
 	(IB_QP_AV | IB_QP_ALT_PATH | IB_QP_ACCESS_FLAGS | IB_QP_PKEY_INDEX | IB_QP_PATH_MIG_STATE)
 #define SQD_RC                                                                     \
 	(SQD_UC | IB_QP_PORT | IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | \
 	 IB_QP_MAX_QP_RD_ATOMIC | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER)
+#define SQD_XRC_INI (SQD_RC & ~RC_RESPONDER)
+#define SQD_XRC_TGT (SQD_RC & ~(IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC))
 
 static const struct transition transitions[IB_QPS_COUNT][IB_QPS_COUNT] = {
 	[IB_QPS_RESET] =
@@ -31,7 +38,11 @@ static const struct transition transitions[IB_QPS_COUNT][IB_QPS_COUNT] = {
 					.allowed = true,
 					.required = {[COL_UD] = INIT_REQUIRED | IB_QP_QKEY,
 						     [COL_UC] = INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
-						     [COL_RC] = INIT_REQUIRED | IB_QP_ACCESS_FLAGS},
+						     [COL_RC] = INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
+						     [COL_XRC_INI] =
+							     INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
+						     [COL_XRC_TGT] =
+							     INIT_REQUIRED | IB_QP_ACCESS_FLAGS},
 				},
 		},
 	[IB_QPS_INIT] =
@@ -41,21 +52,24 @@ static const struct transition transitions[IB_QPS_COUNT][IB_QPS_COUNT] = {
 					.allowed = true,
 					.optional = {[COL_UD] = INIT_REQUIRED | IB_QP_QKEY,
 						     [COL_UC] = INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
-						     [COL_RC] = INIT_REQUIRED | IB_QP_ACCESS_FLAGS},
+						     [COL_RC] = INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
+						     [COL_XRC_INI] =
+							     INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
+						     [COL_XRC_TGT] =
+							     INIT_REQUIRED | IB_QP_ACCESS_FLAGS},
 				},
 			[IB_QPS_RTR] =
 				{
 					.allowed = true,
 					.required = {[COL_UC] = CONNECT,
-						     [COL_RC] = CONNECT | IB_QP_MAX_DEST_RD_ATOMIC |
-								IB_QP_MIN_RNR_TIMER},
+						     [COL_RC] = CONNECT | RC_RESPONDER,
+						     [COL_XRC_INI] = CONNECT,
+						     [COL_XRC_TGT] = CONNECT | RC_RESPONDER},
 					.optional = {[COL_UD] = IB_QP_PKEY_INDEX | IB_QP_QKEY,
-						     [COL_UC] = IB_QP_ALT_PATH |
-								IB_QP_ACCESS_FLAGS |
-								IB_QP_PKEY_INDEX,
-						     [COL_RC] = IB_QP_ALT_PATH |
-								IB_QP_ACCESS_FLAGS |
-								IB_QP_PKEY_INDEX},
+						     [COL_UC] = TO_RTR_OPTIONAL,
+						     [COL_RC] = TO_RTR_OPTIONAL,
+						     [COL_XRC_INI] = TO_RTR_OPTIONAL,
+						     [COL_XRC_TGT] = TO_RTR_OPTIONAL},
 				},
 		},
 	[IB_QPS_RTR] =
@@ -65,10 +79,14 @@ static const struct transition transitions[IB_QPS_COUNT][IB_QPS_COUNT] = {
 					.allowed = true,
 					.required = {[COL_UD] = IB_QP_SQ_PSN,
 						     [COL_UC] = IB_QP_SQ_PSN,
-						     [COL_RC] = RC_SEND_PARAMETERS},
+						     [COL_RC] = RC_SEND_PARAMETERS,
+						     [COL_XRC_INI] = RC_SEND_PARAMETERS,
+						     [COL_XRC_TGT] = XRC_TGT_SENDER},
 					.optional = {[COL_UD] = UD_LIVE,
 						     [COL_UC] = UC_LIVE,
-						     [COL_RC] = RC_LIVE},
+						     [COL_RC] = RC_LIVE,
+						     [COL_XRC_INI] = UC_LIVE,
+						     [COL_XRC_TGT] = RC_LIVE},
 				},
 		},
 	[IB_QPS_RTS] =
@@ -78,14 +96,18 @@ static const struct transition transitions[IB_QPS_COUNT][IB_QPS_COUNT] = {
 					.allowed = true,
 					.optional = {[COL_UD] = UD_LIVE,
 						     [COL_UC] = UC_LIVE,
-						     [COL_RC] = RC_LIVE},
+						     [COL_RC] = RC_LIVE,
+						     [COL_XRC_INI] = UC_LIVE,
+						     [COL_XRC_TGT] = RC_LIVE},
 				},
 			[IB_QPS_SQD] =
 				{
 					.allowed = true,
 					.optional = {[COL_UD] = IB_QP_EN_SQD_ASYNC_NOTIFY,
 						     [COL_UC] = IB_QP_EN_SQD_ASYNC_NOTIFY,
-						     [COL_RC] = IB_QP_EN_SQD_ASYNC_NOTIFY},
+						     [COL_RC] = IB_QP_EN_SQD_ASYNC_NOTIFY,
+						     [COL_XRC_INI] = IB_QP_EN_SQD_ASYNC_NOTIFY,
+						     [COL_XRC_TGT] = IB_QP_EN_SQD_ASYNC_NOTIFY},
 				},
 		},
 	[IB_QPS_SQD] =
@@ -95,14 +117,18 @@ static const struct transition transitions[IB_QPS_COUNT][IB_QPS_COUNT] = {
 					.allowed = true,
 					.optional = {[COL_UD] = UD_LIVE,
 						     [COL_UC] = UC_LIVE,
-						     [COL_RC] = RC_LIVE},
+						     [COL_RC] = RC_LIVE,
+						     [COL_XRC_INI] = UC_LIVE,
+						     [COL_XRC_TGT] = RC_LIVE},
 				},
 			[IB_QPS_SQD] =
 				{
 					.allowed = true,
 					.optional = {[COL_UD] = IB_QP_PKEY_INDEX | IB_QP_QKEY,
 						     [COL_UC] = SQD_UC,
-						     [COL_RC] = SQD_RC},
+						     [COL_RC] = SQD_RC,
+						     [COL_XRC_INI] = SQD_XRC_INI,
+						     [COL_XRC_TGT] = SQD_XRC_TGT},
 				},
 		},
 	[IB_QPS_SQE] =
@@ -124,6 +150,10 @@ static enum column column_of(enum ib_qp_type type)
 		return COL_RC;
 	case IB_QPT_UC:
 		return COL_UC;
+	case IB_QPT_XRC_INI:
+		return COL_XRC_INI;
+	case IB_QPT_XRC_TGT:
+		return COL_XRC_TGT;
 	default:
 		return COL_UD;
 	}
@@ -142,7 +172,7 @@ bool qp_transition_ok(enum ib_qp_type type, enum ib_qp_state cur, enum ib_qp_sta
 		return true;
 	t = &transitions[cur][next];
 	/* a reliable QP has no send queue error state */
-	if (!t->allowed || (cur == IB_QPS_SQE && col == COL_RC))
+	if (!t->allowed || (cur == IB_QPS_SQE && col != COL_UD && col != COL_UC))
 		return false;
 	if ((mask & t->required[col]) != t->required[col])
 		return false;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapter/cq.h"
+#include "base/rcu.h"
 #include "wire/usermem.h"
 
 struct srq {
@@ -97,7 +99,8 @@ int srq_create(struct adapter *a, const struct srq_attr *attr, struct srq **out)
 
 	if (!attr->wqe_count || attr->wqe_count & (attr->wqe_count - 1) ||
 	    attr->wqe_count > ADAPTER_MAX_SRQ_WR + 1 || attr->wqe_bytes < 32 ||
-	    attr->wqe_bytes & (attr->wqe_bytes - 1) || attr->limit > attr->wqe_count)
+	    attr->wqe_bytes & (attr->wqe_bytes - 1) || attr->limit > attr->wqe_count ||
+	    !attr->xrcdn != !attr->cq)
 		return -EINVAL;
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
@@ -111,6 +114,8 @@ int srq_create(struct adapter *a, const struct srq_attr *attr, struct srq **out)
 	srq->attr = *attr;
 	srq->srqn = (uint32_t)srqn;
 	srq->limit = attr->limit;
+	if (attr->cq)
+		cq_hold(attr->cq);
 	number_publish(&a->srqs, srq->srqn, srq);
 	*out = srq;
 	return 0;
@@ -124,6 +129,18 @@ uint32_t srq_number(const struct srq *srq)
 uint32_t srq_pdn(const struct srq *srq)
 {
 	return srq->attr.pdn;
+}
+
+struct srq *srq_find_xrc(struct adapter *a, uint32_t srqn, uint32_t xrcdn)
+{
+	struct srq *srq = number_find(&a->srqs, srqn);
+
+	return srq && srq->attr.cq && srq->attr.xrcdn == xrcdn ? srq : NULL;
+}
+
+struct cq *srq_cq(const struct srq *srq)
+{
+	return srq->attr.cq;
 }
 
 uint32_t srq_uidx(const struct srq *srq)
@@ -214,6 +231,11 @@ int srq_destroy(struct srq *srq)
 	if (atomic_load(&srq->users))
 		return -EBUSY;
 	number_publish(&a->srqs, srq->srqn, NULL);
+	if (srq->attr.cq) {
+		/* packets name it: one may be looking at it */
+		rcu_wait();
+		cq_release(srq->attr.cq);
+	}
 	number_give(&a->srqs, srq->srqn);
 	free(srq);
 	return 0;

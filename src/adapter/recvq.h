@@ -40,5 +40,8 @@ uint64_t recv_capacity(const struct recv_wqe *wqe);
 enum recv_verdict srq_take(struct srq *srq, struct recv_wqe *out) must_check;
 uint32_t srq_pdn(const struct srq *srq);
 uint32_t srq_uidx(const struct srq *srq);
+/* XRC: the queue of that number in that domain, or NULL.  Under RCU. */
+struct srq *srq_find_xrc(struct adapter *a, uint32_t srqn, uint32_t xrcdn);
+struct cq *srq_cq(const struct srq *srq);
 void srq_hold(struct srq *srq);
 void srq_release(struct srq *srq);

@@ -14,6 +14,7 @@
 #include "adapter/qp.h"
 #include "adapter/send_wqe.h"
 #include "adapter/shortcut.h"
+#include "adapter/umr.h"
 #include "base/rcu.h"
 
 /* At most this many PSNs outstanding: a quarter of the space, so that serial comparison is safe. */
@@ -272,18 +273,30 @@ static enum step send_read_or_atomic(struct qp *qp, struct swr *swr, const struc
 	pkt->ack_req = true;
 	if (w->opcode == WQE_OP_RDMA_READ) {
 		/* after a loss, ask only for what is missing */
-		pkt->opcode = BTH_RC | BTH_READ_REQUEST;
+		pkt->opcode = qp->bth | BTH_READ_REQUEST;
 		pkt->va += have;
 		pkt->dma_len -= (uint32_t)have;
 	} else {
-		pkt->opcode =
-			BTH_RC | (w->opcode == WQE_OP_ATOMIC_CS ? BTH_COMPARE_SWAP : BTH_FETCH_ADD);
+		pkt->opcode = (uint8_t)(qp->bth | (w->opcode == WQE_OP_ATOMIC_CS
+							   ? BTH_COMPARE_SWAP
+							   : BTH_FETCH_ADD));
 		pkt->swap_add = w->swap_add;
 		pkt->compare = w->compare;
 	}
 	s = transmit(qp, pkt);
 	if (s != STEP_NEXT)
 		return s;
+	return STEP_NEXT;
+}
+
+/* A request without a packet.  What follows in the queue sees its effect. */
+static enum step execute_local(struct qp *qp, const struct send_wqe *w)
+{
+	uint8_t syndrome = w->opcode == WQE_OP_UMR ? umr_execute(qp, w) : 0;
+
+	if (syndrome)
+		return fail_request(qp, syndrome);
+	completer_done(qp, qp->req.cur, 0, 0);
 	return STEP_NEXT;
 }
 
@@ -305,10 +318,10 @@ static enum step send_current(struct qp *qp, const struct send_wqe *w)
 
 	if (w->bad)
 		return fail_request(qp, CQE_SYN_LOCAL_QP_OP);
-	if (p->local) {
-		completer_done(qp, qp->req.cur, 0, 0);
-		return STEP_NEXT;
-	}
+	if (p->local)
+		return execute_local(qp, w);
+	if (qp->bth == BTH_XRC)
+		pkt.srqn = w->srqn;
 	if (qp->bth == BTH_UD)
 		return send_datagram(qp, swr, w, &pkt);
 	if (p->read || p->atomic)

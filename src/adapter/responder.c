@@ -34,6 +34,7 @@ enum resp_state {
 	RESP_ERR_LOCAL_PROT,	/* our consumer's receive list is bad */
 	RESP_ERR_SENDER,	/* the sender's payload has gone: its error, not ours */
 	RESP_ERR_RING,		/* our consumer's receive queue is unreadable */
+	RESP_ERR_INVALIDATE,	/* the key to be invalidated is none that may be */
 	RESP_DONE,
 };
 
@@ -57,6 +58,7 @@ static const char *const resp_state_name[] = {
 	[RESP_ERR_LOCAL_PROT] = "receive list protection error",
 	[RESP_ERR_SENDER] = "sender's payload gone",
 	[RESP_ERR_RING] = "receive queue unreadable",
+	[RESP_ERR_INVALIDATE] = "invalidation refused",
 	[RESP_DONE] = "done",
 };
 
@@ -101,8 +103,8 @@ static void acknowledge(struct qp *qp, uint8_t syndrome, uint32_t psn)
 
 /*
  * A positive answer to a packet of a batch waits for the batch's end, and then speaks for all of
- * them (IBTA 9.7.5.1.2, acknowledge coalescing).  adapter_progress ends each batch with the run
- * list.
+ * them (IBTA 9.7.5.1.2, acknowledge coalescing).  If the message completed a receive it may wait a
+ * little longer: the program has something to do now, and its next poll or post sends the answer.
  */
 static void acknowledge_message(struct qp *qp, const struct pkt *pkt)
 {
@@ -116,6 +118,8 @@ static void acknowledge_message(struct qp *qp, const struct pkt *pkt)
 	r->ack_owed = true;
 	r->ack_syndrome = AETH_ACK | AETH_NO_CREDIT;
 	r->ack_psn = psn;
+	if (!pkt_props(pkt)->last || (pkt_props(pkt)->write && !pkt_props(pkt)->imm))
+		atomic_store_explicit(&qp->adapter->prompt, true, memory_order_relaxed);
 	qp_kick(qp);
 }
 
@@ -123,7 +127,13 @@ static void acknowledge_message(struct qp *qp, const struct pkt *pkt)
 
 static uint32_t cqe_user_index(const struct qp *qp)
 {
-	return qp->init.srq ? srq_uidx(qp->init.srq) : qp->init.uidx;
+	return qp->resp.srq ? srq_uidx(qp->resp.srq) : qp->init.uidx;
+}
+
+/* Of an XRC target it is the CQ of the shared receive queue. */
+static struct cq *recv_cq(const struct qp *qp)
+{
+	return qp->bth == BTH_XRC ? srq_cq(qp->resp.srq) : qp->init.recv_cq;
 }
 
 static void push_recv_error(struct qp *qp, uint16_t index, uint8_t syndrome)
@@ -138,7 +148,7 @@ static void push_recv_error(struct qp *qp, uint16_t index, uint8_t syndrome)
 	bool flush = syndrome == CQE_SYN_WR_FLUSH;
 
 	lane_count(qp->adapter->counters, flush ? HW_RESP_CQE_FLUSH_ERROR : HW_RESP_CQE_ERROR, 1);
-	cq_push(qp->init.recv_cq, (const struct cqe64 *)&cqe, true);
+	cq_push(recv_cq(qp), (const struct cqe64 *)&cqe, true);
 }
 
 static void push_recv(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
@@ -162,7 +172,24 @@ static void push_recv(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
 		.op_own = (uint8_t)(op << 4),
 	};
 
-	cq_push(qp->init.recv_cq, &cqe, pkt->solicited);
+	cq_push(recv_cq(qp), &cqe, pkt->solicited);
+}
+
+/* The queue and the protection domain that an XRC request is for; no queue if its name is wrong. */
+static void xrc_enter(struct qp *qp, uint32_t srqn)
+{
+	struct responder *r = &qp->resp;
+
+	if (likely(qp->bth != BTH_XRC))
+		return;
+	r->srq = srq_find_xrc(qp->adapter, srqn, qp->init.xrcdn);
+	r->pdn = r->srq ? srq_pdn(r->srq) : 0;
+}
+
+static void xrc_leave(struct qp *qp)
+{
+	if (unlikely(qp->bth == BTH_XRC))
+		qp->resp.srq = NULL;
 }
 
 void responder_flush(struct qp *qp)
@@ -170,8 +197,12 @@ void responder_flush(struct qp *qp)
 	struct responder *r = &qp->resp;
 	struct recv_wqe wqe;
 
-	if (r->have_recv)
-		push_recv_error(qp, r->recv.index, CQE_SYN_WR_FLUSH);
+	if (r->have_recv) {
+		xrc_enter(qp, r->srqn);
+		if (qp->bth != BTH_XRC || r->srq)
+			push_recv_error(qp, r->recv.index, CQE_SYN_WR_FLUSH);
+		xrc_leave(qp);
+	}
 	r->have_recv = false;
 	r->in_message = false;
 	if (qp->init.srq)
@@ -184,7 +215,7 @@ void responder_flush(struct qp *qp)
 
 static uint32_t recv_pd(const struct qp *qp)
 {
-	return qp->init.srq ? srq_pdn(qp->init.srq) : qp->init.pdn;
+	return qp->resp.srq ? srq_pdn(qp->resp.srq) : qp->init.pdn;
 }
 
 static enum resp_state check_psn(struct qp *qp, const struct pkt *pkt)
@@ -221,6 +252,12 @@ static enum resp_state check_sequence(struct qp *qp, const struct pkt *pkt)
 	/* every packet but the last is full */
 	if ((p->send || p->write) && !p->last && (!pkt->payload_len || pkt->payload_len % qp->mtu))
 		invalid = true;
+	/* the queue named must be one of the target's domain, the same for all of a message */
+	if (unlikely(qp->bth == BTH_XRC)) {
+		invalid |= !r->srq || (!p->first && pkt->srqn != r->srqn);
+		if (!invalid)
+			r->srqn = pkt->srqn;
+	}
 	if (!invalid)
 		return RESP_CHECK_ACCESS;
 	return qp_is_reliable(qp) ? RESP_ERR_INVALID : RESP_DONE;
@@ -236,11 +273,11 @@ static uint32_t right_of(const struct bth_props *p)
 	return p->atomic ? IB_ACCESS_REMOTE_ATOMIC : 0;
 }
 
-static bool remote_runs(struct qp *qp, uint32_t rkey, uint32_t right, uint64_t va, uint64_t len,
-			struct runs *runs)
+static bool remote_runs(struct qp *qp, uint32_t pdn, uint32_t rkey, uint32_t right, uint64_t va,
+			uint64_t len, struct runs *runs)
 {
-	enum mkey_verdict v =
-		mkey_append_runs(qp->adapter, rkey, qp->init.pdn, right, va, len, runs);
+	enum mkey_verdict v = mkey_append_remote_runs(qp->adapter, rkey, pdn, qp->qpn, right, va,
+						      len, runs);
 
 	if (v == MKEY_OK)
 		return true;
@@ -266,7 +303,7 @@ static enum resp_state check_access(struct qp *qp, const struct pkt *pkt)
 		 * message of no bytes asks no key (IBTA 9.7.4.1.4).
 		 */
 		if (!p->last && pkt->dma_len &&
-		    !remote_runs(qp, pkt->rkey, right, pkt->va, pkt->dma_len, &runs))
+		    !remote_runs(qp, r->pdn, pkt->rkey, right, pkt->va, pkt->dma_len, &runs))
 			return RESP_ERR_REMOTE_ACCESS;
 		r->write_va = pkt->va;
 		r->write_rkey = pkt->rkey;
@@ -294,7 +331,7 @@ static enum resp_state take_recv(struct qp *qp)
 	struct responder *r = &qp->resp;
 	enum recv_verdict v;
 
-	v = qp->init.srq ? srq_take(qp->init.srq, &r->recv) : recv_ring_take(&qp->rq, &r->recv);
+	v = r->srq ? srq_take(r->srq, &r->recv) : recv_ring_take(&qp->rq, &r->recv);
 	switch (v) {
 	case RECV_OK:
 		r->have_recv = true;
@@ -327,8 +364,9 @@ static enum resp_state execute(struct qp *qp, const struct pkt *pkt)
 	runs_begin(&dst);
 	if (p->write) {
 		/* Checked again for each packet: the key may have gone since the first. */
-		if (pkt->payload_len && !remote_runs(qp, r->write_rkey, IB_ACCESS_REMOTE_WRITE,
-						     r->write_va + r->off, pkt->payload_len, &dst))
+		if (pkt->payload_len && !remote_runs(qp, r->pdn, r->write_rkey,
+						     IB_ACCESS_REMOTE_WRITE, r->write_va + r->off,
+						     pkt->payload_len, &dst))
 			return RESP_ERR_REMOTE_ACCESS;
 		return place(qp, pkt, &dst, RESP_ERR_REMOTE_ACCESS);
 	}
@@ -347,6 +385,10 @@ static enum resp_state complete(struct qp *qp, const struct pkt *pkt)
 	const struct bth_props *p = pkt_props(pkt);
 	struct responder *r = &qp->resp;
 
+	/* the message is here whole: only now its key becomes invalid (IBTA 9.4.1.1.3) */
+	if (unlikely(p->ieth) &&
+	    mkey_invalidate(qp->adapter, pkt->imm, r->pdn, qp->qpn) != MKEY_OK)
+		return RESP_ERR_INVALIDATE;
 	r->epsn = psn_add(r->epsn, pkt->npkts);
 	if (p->write && p->first)
 		lane_count(qp->adapter->counters, HW_RX_WRITE_REQUESTS, 1);
@@ -372,6 +414,7 @@ static struct rd_resource *rd_accept(struct qp *qp, const struct pkt *pkt, uint3
 		.npkts = npkts,
 		.va = pkt->va,
 		.rkey = pkt->rkey,
+		.pdn = r->pdn,
 		.len = pkt->dma_len,
 	};
 	return rd;
@@ -400,7 +443,8 @@ static enum resp_state answer_read(struct qp *qp, const struct rd_resource *rd)
 		bool gone = false;
 
 		runs_begin(&src);
-		if (n && !remote_runs(qp, rd->rkey, IB_ACCESS_REMOTE_READ, rd->va + off, n, &src))
+		if (n && !remote_runs(qp, rd->pdn, rd->rkey, IB_ACCESS_REMOTE_READ, rd->va + off, n,
+				      &src))
 			return RESP_ERR_REMOTE_ACCESS;
 		answer_init(qp, &out, read_resp_op(!off, off + n == rd->len),
 			    psn_add(rd->first_psn, off / qp->mtu));
@@ -481,7 +525,8 @@ static enum resp_state read_request(struct qp *qp, const struct pkt *pkt)
 	if (pkt->dma_len > IB_MAX_MSG_BYTES)
 		return RESP_ERR_INVALID;
 	if (pkt->dma_len &&
-	    !remote_runs(qp, pkt->rkey, IB_ACCESS_REMOTE_READ, pkt->va, pkt->dma_len, &runs))
+	    !remote_runs(qp, r->pdn, pkt->rkey, IB_ACCESS_REMOTE_READ, pkt->va, pkt->dma_len,
+			 &runs))
 		return RESP_ERR_REMOTE_ACCESS;
 	lane_count(qp->adapter->counters, HW_RX_READ_REQUESTS, 1);
 	rd_accept(qp, pkt, npkts);
@@ -503,7 +548,8 @@ static enum resp_state atomic_request(struct qp *qp, const struct pkt *pkt)
 		return RESP_ERR_RD_DEPTH;
 	if (pkt->va % sizeof(uint64_t))
 		return RESP_ERR_INVALID;
-	if (!remote_runs(qp, pkt->rkey, IB_ACCESS_REMOTE_ATOMIC, pkt->va, sizeof(uint64_t), &runs))
+	if (!remote_runs(qp, r->pdn, pkt->rkey, IB_ACCESS_REMOTE_ATOMIC, pkt->va, sizeof(uint64_t),
+			 &runs))
 		return RESP_ERR_REMOTE_ACCESS;
 	/* an iova and its memory may differ in alignment; CPU atomics need the memory's */
 	if (runs.n != 1 || (uintptr_t)runs.run[0].addr % sizeof(uint64_t))
@@ -653,6 +699,9 @@ static enum resp_state next_state(struct qp *qp, const struct pkt *pkt, enum res
 	case RESP_ERR_RING:
 		qp_async(qp, IB_EVENT_QP_FATAL);
 		return fail_recv(qp, pkt, CQE_SYN_LOCAL_PROT, NAK_REMOTE_OPERATIONAL);
+	case RESP_ERR_INVALIDATE:
+		lane_count(qp->adapter->counters, HW_RESP_REMOTE_ACCESS_ERRORS, 1);
+		return fail_recv(qp, pkt, CQE_SYN_MW_BIND, NAK_REMOTE_ACCESS);
 	case RESP_DONE:
 		break;
 	}
@@ -716,7 +765,7 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 	enum resp_state s = RESP_CHECK_PSN;
 
 	spin_lock(&qp->resp.lock);
-	if (unlikely(!receives(qp)))
+	if (unlikely(!receives(qp) || qp->init.type == IB_QPT_XRC_INI))
 		goto unlock;
 	if (qp->bth == BTH_UD) {
 		receive_datagram(qp, pkt);
@@ -725,6 +774,7 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 	/* IBTA 9.6.1.1.3: a connected QP listens to its peer alone */
 	if (unlikely(pkt->path->src_port != qp->path.dst_port || pkt->sqpn != qp->attr.dest_qpn))
 		goto unlock;
+	xrc_enter(qp, pkt->srqn);
 	while (s != RESP_DONE) {
 		enum resp_state next = next_state(qp, pkt, s);
 
@@ -733,6 +783,7 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 				  resp_state_name[next]);
 		s = next;
 	}
+	xrc_leave(qp);
 unlock:
 	spin_unlock(&qp->resp.lock);
 }

@@ -16,6 +16,7 @@ static const struct wqe_props props[256] = {
 	[WQE_OP_RDMA_READ] = {.valid = 1, .read = 1, .rc = 1},
 	[WQE_OP_ATOMIC_CS] = {.valid = 1, .atomic = 1, .rc = 1},
 	[WQE_OP_ATOMIC_FA] = {.valid = 1, .atomic = 1, .rc = 1},
+	[WQE_OP_UMR] = {.valid = 1, .local = 1, .rc = 1, .uc = 1},
 };
 
 const struct wqe_props *wqe_props(uint8_t opcode)
@@ -96,6 +97,15 @@ static bool decode_headers(const struct qp *qp, struct send_wqe *w, uint32_t *at
 		}
 		*at += w->av_grh_form ? (uint32_t)sizeof(w->av) : 16;
 	}
+	if (qp->bth == BTH_XRC) {
+		struct wqe_xrc x;
+
+		if (end - *at < sizeof(x))
+			return false;
+		memcpy(&x, w->bytes + *at, sizeof(x));
+		w->srqn = be32_get(x.xrc_srqn) & IB_QPN_MASK;
+		*at += sizeof(x);
+	}
 	if (p->write || p->read || p->atomic) {
 		struct wqe_raddr r;
 
@@ -119,10 +129,32 @@ static bool decode_headers(const struct qp *qp, struct send_wqe *w, uint32_t *at
 	return true;
 }
 
+/* The segment of a raw packet QP and the part of the frame that stands in it. */
+static bool decode_eth(struct send_wqe *w, uint32_t *at, uint32_t end)
+{
+	const uint32_t inlined = offsetof(struct wqe_eth, inline_hdr_start);
+	struct wqe_eth e;
+
+	if (end - *at < sizeof(e))
+		return false;
+	memcpy(&e, w->bytes + *at, sizeof(e));
+	w->eth_flags = e.cs_flags;
+	w->eth_mss = be16_get(e.mss);
+	w->eth_header_len = be16_get(e.inline_hdr_sz);
+	w->eth_header = w->bytes + *at + inlined;
+	if (!range_inside(inlined, w->eth_header_len, end - *at))
+		return false;
+	*at += (uint32_t)min_u64(end - *at, max_u32((uint32_t)sizeof(e),
+						    (uint32_t)align_up(inlined + w->eth_header_len,
+								       WQE_UNIT)));
+	return w->opcode != WQE_OP_TSO || w->eth_mss;
+}
+
 static bool carried_by(const struct qp *qp, const struct wqe_props *p)
 {
 	switch (qp->bth) {
 	case BTH_RC:
+	case BTH_XRC:
 		return p->rc;
 	case BTH_UC:
 		return p->uc;

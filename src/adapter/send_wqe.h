@@ -38,8 +38,13 @@ struct send_wqe {
 	uint32_t rkey;
 	uint64_t swap_add;
 	uint64_t compare;
+	uint32_t srqn; /* XRC */
 	struct wqe_av av;
 	bool av_grh_form;
+	uint8_t eth_flags; /* raw packet: WQE_ETH_* */
+	uint16_t eth_mss;
+	uint32_t eth_header_len;
+	const uint8_t *eth_header; /* into the copy: how the frame begins */
 	uint32_t nsegs;
 	uint64_t len;
 	struct send_seg seg[SEND_WQE_MAX_SEGS];
@@ -58,6 +63,7 @@ struct wqe_props {
 	bool rc : 1;
 	bool uc : 1;
 	bool ud : 1;
+	bool raw : 1;
 };
 
 const struct wqe_props *wqe_props(uint8_t opcode);

@@ -159,7 +159,10 @@ int cdev_ioctl(int fd, unsigned long request, void *arg)
 		cdev_put(f);
 		return ret;
 	}
-	ret = atomic_load(&f->foreign) ? -EIO : f->ops->ioctl(f, request, arg);
+	if (!atomic_load(&f->foreign))
+		ret = f->ops->ioctl(f, request, arg);
+	else
+		ret = f->ops->ioctl_inherited ? f->ops->ioctl_inherited(f, request, arg) : -EIO;
 	cdev_put(f);
 	return to_errno(ret);
 }

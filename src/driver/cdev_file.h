@@ -22,6 +22,8 @@ struct cdev_file;
 /* All return 0, a size, or a negative errno.  A missing operation is refused as the kernel does. */
 struct cdev_ops {
 	int (*ioctl)(struct cdev_file *f, unsigned long request, void *arg);
+	/* In a forked child, where the device is the parent's. */
+	int (*ioctl_inherited)(struct cdev_file *f, unsigned long request, void *arg);
 	ssize_t (*write)(struct cdev_file *f, const void *buf, size_t count);
 	void (*fstat)(struct cdev_file *f, struct stat *st);
 	void (*last_close)(struct cdev_file *f);

@@ -299,11 +299,19 @@ void process_put(struct process *p)
 
 bool process_progress_until(struct process *p, uint64_t *deadline_ns)
 {
-	bool done = wire_host_progress(p->wire_host);
+	bool done = false;
 
+	/*
+	 * What is owed first, then what has arrived: a program that polls gets the completion of a
+	 * receive before the acknowledgement goes out, which its next poll or post sends.
+	 */
 	for (uint32_t i = 0; i < p->nhcas; i++)
 		done |= adapter_progress(p->hcas[i].adapter, deadline_ns);
-	return done;
+	if (!wire_host_progress(p->wire_host))
+		return done;
+	for (uint32_t i = 0; i < p->nhcas; i++)
+		adapter_batch_end(p->hcas[i].adapter);
+	return true;
 }
 
 bool process_progress(struct process *p)

@@ -43,6 +43,7 @@ enum attr_type {
 	ATTR_PTR_OUT,
 	ATTR_IDR,     /* handle of an existing object */
 	ATTR_IDR_NEW, /* the method answers with a handle */
+	ATTR_HANDLE,  /* a handle that the method looks up itself */
 	ATTR_FD,      /* event channel */
 	ATTR_FD_NEW,
 };
@@ -72,6 +73,7 @@ struct uattr {
 
 struct ureq {
 	struct ufile *file;
+	bool inherited; /* the caller is a forked child */
 	/* commands; the UHW parts for both forms */
 	struct ubuf core_in;
 	struct ubuf core_out;
@@ -87,6 +89,7 @@ struct method_spec {
 	uint16_t object;
 	uint16_t method;
 	bool before_context; /* allowed before GET_CONTEXT */
+	bool inherited;	     /* allowed in a forked child; then without the file's lock */
 	uint8_t nattrs;
 	const char *name;
 	const struct attr_spec *attrs;
@@ -103,6 +106,7 @@ uint32_t ureq_u32(struct ureq *req, uint16_t id);
 /* -EINVAL if a bit outside of allowed is set. */
 int ureq_flags(struct ureq *req, uint16_t id, uint64_t allowed, uint32_t *out) must_check;
 struct uobj *ureq_obj(struct ureq *req, uint16_t id);
+uint64_t ureq_handle(struct ureq *req, uint16_t id); /* ATTR_HANDLE */
 struct uchannel *ureq_channel(struct ureq *req, uint16_t id);
 /* Answers; 0 if the program did not ask for that attribute. */
 int ureq_put(struct ureq *req, uint16_t id, const void *src, size_t size) must_check;
@@ -115,6 +119,8 @@ struct ubuf ureq_buf(struct ureq *req, uint16_t id);
 /* ---- entry points of the file ---- */
 
 int uverbs_ioctl(struct ufile *f, unsigned long request, void *arg);
+/* In a forked child, on the parent's file: most methods answer -EIO. */
+int uverbs_ioctl_inherited(struct ufile *f, unsigned long request, void *arg);
 ssize_t uverbs_write(struct ufile *f, const void *buf, size_t count);
 /* Runs one command whose buffers are in req.  Method INVOKE_WRITE. */
 int uverbs_command(struct ureq *req, uint32_t command);

@@ -10,11 +10,12 @@
 
 #include "base/log.h"
 #include "driver/cdev.h"
+#include "driver/uverbs_clock.h"
 #include "driver/uverbs_objects.h"
 
 /*
- * tot_bfregs 0: doorbell pages are objects of their own.  Of the comp_mask bits none is set, since
- * the clock page, the fill key, ECE and the like do not exist.
+ * tot_bfregs 0: doorbell pages are objects of their own.  Of the comp_mask bits those for ECE and
+ * the like are clear.  So is that for time stamps in wall-clock form: the library converts.
  */
 static const struct mlx5_ib_alloc_ucontext_resp ucontext = {
 	.qp_tab_size = ADAPTER_MAX_QP,
@@ -29,13 +30,24 @@ static const struct mlx5_ib_alloc_ucontext_resp ucontext = {
 	.cqe_version = 1,
 	.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE | MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
 	.eth_min_inline = MLX5_USER_INLINE_MODE_NONE,
+	.clock_info_versions = 1 << MLX5_IB_CLOCK_INFO_V1,
+	.hca_core_clock_offset = 0, /* in its page */
+	.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET,
 	.log_uar_size = 12,
 	.num_uars_per_page = 1,
 };
 
-static int write_ucontext(const struct ubuf *out)
+static int write_ucontext(struct ufile *f, const struct ubuf *out)
 {
 	struct mlx5_ib_alloc_ucontext_resp resp = ucontext;
+	int64_t null_key = adapter_null_key(f->hca->adapter);
+
+	/* Without it null regions are refused by the library. */
+	if (null_key > 0) {
+		resp.dump_fill_mkey = (uint32_t)null_key;
+		resp.comp_mask |= MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_DUMP_FILL_MKEY;
+	}
+	uclock_refresh(f);
 
 	resp.response_length = (uint32_t)min_u64(sizeof(resp), out->len);
 	return ubuf_write(out, &resp, sizeof(resp));
@@ -62,7 +74,7 @@ static int open_context(struct ureq *req)
 		log_warn("uverbs: this libmlx5 is too old (no dynamic UARs or CQE version 1)");
 		return -EOPNOTSUPP;
 	}
-	ret = write_ucontext(&req->uhw_out);
+	ret = write_ucontext(req->file, &req->uhw_out);
 	if (ret == 0)
 		req->file->context = true;
 	return ret;
@@ -88,7 +100,7 @@ int method_query_context(struct ureq *req)
 	if (ret == 0)
 		ret = ureq_put_u64(req, UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT,
 				   IB_UVERBS_CORE_SUPPORT_OPTIONAL_MR_ACCESS);
-	return ret < 0 ? ret : write_ucontext(&out);
+	return ret < 0 ? ret : write_ucontext(req->file, &out);
 }
 
 /* The first one is the default for objects that name none. */

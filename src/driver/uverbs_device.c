@@ -25,6 +25,20 @@
 #define MSG_MAX	       (1u << 30)
 #define PD_MAX	       (1u << 23)
 
+/* enum ib_odp_general_cap_bits and ib_odp_transport_cap_bits; in no UAPI header. */
+enum { ODP_SUPPORT = 1 << 0, ODP_IMPLICIT = 1 << 1 };
+enum {
+	ODP_SEND = 1 << 0,
+	ODP_RECV = 1 << 1,
+	ODP_WRITE = 1 << 2,
+	ODP_READ = 1 << 3,
+	ODP_ATOMIC = 1 << 4,
+	ODP_SRQ_RECV = 1 << 5,
+};
+#define ODP_DATAGRAM   (ODP_SEND | ODP_RECV | ODP_SRQ_RECV)
+#define ODP_UNRELIABLE (ODP_DATAGRAM | ODP_WRITE)
+#define ODP_RELIABLE   (ODP_UNRELIABLE | ODP_READ | ODP_ATOMIC)
+
 /* PortInfo CapabilityMask as sysfs shows it. Its bit 26 means something else in this ABI. */
 #define PORT_CAP_IB 0x2651e848u
 
@@ -94,6 +108,13 @@ int cmd_query_device_ex(struct ureq *req)
 	fill_device(req->file, &resp.base);
 	resp.response_length = (uint32_t)min_u64(sizeof(resp), req->core_out.len);
 	resp.device_cap_flags_ex = resp.base.device_cap_flags;
+	resp.odp_caps.general_caps = ODP_SUPPORT | ODP_IMPLICIT;
+	resp.odp_caps.per_transport_caps.rc_odp_caps = ODP_RELIABLE;
+	resp.odp_caps.per_transport_caps.uc_odp_caps = ODP_UNRELIABLE;
+	resp.odp_caps.per_transport_caps.ud_odp_caps = ODP_DATAGRAM;
+	if (resp.base.device_cap_flags & IB_UVERBS_DEVICE_XRC)
+		resp.xrc_odp_caps = ODP_RELIABLE;
+	resp.max_dm_size = DM_BYTES;
 	uhw.response_length = (uint32_t)min_u64(sizeof(uhw), req->uhw_out.len);
 	ret = ubuf_write(&req->uhw_out, &uhw, sizeof(uhw));
 	return ret < 0 ? ret : ubuf_write(&req->core_out, &resp, sizeof(resp));

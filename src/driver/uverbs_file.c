@@ -42,7 +42,7 @@ static int map_pages(struct ufile *f, int fd)
 	}
 	/* A child would only hold on to memory of a device that is not its own. */
 	(void)madvise(f->pages, UVERBS_FILE_BYTES, MADV_DONTFORK);
-	return 0;
+	return dm_pool_open(&f->dm, fd, UVERBS_DM_OFFSET);
 }
 
 int uverbs_file_open(const char *name, int flags)
@@ -96,6 +96,11 @@ static int file_ioctl(struct cdev_file *cdev, unsigned long request, void *arg)
 	return uverbs_ioctl(container_of(cdev, struct ufile, cdev), request, arg);
 }
 
+static int file_ioctl_inherited(struct cdev_file *cdev, unsigned long request, void *arg)
+{
+	return uverbs_ioctl_inherited(container_of(cdev, struct ufile, cdev), request, arg);
+}
+
 static ssize_t file_write(struct cdev_file *cdev, const void *buf, size_t count)
 {
 	return uverbs_write(container_of(cdev, struct ufile, cdev), buf, count);
@@ -147,6 +152,7 @@ static void file_release(struct cdev_file *cdev)
 	struct ufile *f = container_of(cdev, struct ufile, cdev);
 
 	munmap(f->pages, UVERBS_FILE_BYTES);
+	dm_pool_close(&f->dm);
 	uobj_table_release(&f->objects);
 	pthread_mutex_destroy(&f->lock);
 	process_put(f->process);
@@ -155,6 +161,7 @@ static void file_release(struct cdev_file *cdev)
 
 const struct cdev_ops uverbs_file_ops = {
 	.ioctl = file_ioctl,
+	.ioctl_inherited = file_ioctl_inherited,
 	.write = file_write,
 	.fstat = file_fstat,
 	.last_close = file_last_close,

@@ -10,7 +10,9 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/spin.h"
 #include "driver/cdev_file.h"
+#include "driver/dm_pool.h"
 #include "driver/process.h"
 #include "driver/uverbs_object.h"
 
@@ -19,6 +21,8 @@
 /* UAR pages begin above the offsets that encode an mmap command (command << 8 | index pages). */
 #define UVERBS_UAR_FIRST 0x1000u
 #define UVERBS_UARS	 4096u
+/* mlx5's mmap command for device memory; the index of its first page follows. */
+#define UVERBS_DM_OFFSET ((uint64_t)0x800 * UVERBS_PAGE)
 
 /* Character device numbers of the uverbs class. */
 #define UVERBS_MAJOR 231u
@@ -38,6 +42,8 @@ struct ufile {
 	struct uchannel *async;
 	struct uobj_table objects;
 	uint64_t uar_used[UVERBS_UARS / 64];
+	struct dm_pool dm; /* has a lock of its own */
+	struct spin clock_busy; /* writers of the clock's pages */
 };
 
 /* An opener of cdev.c: a descriptor, or negative errno. */

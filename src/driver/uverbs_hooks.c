@@ -3,6 +3,7 @@
 #include "driver/uverbs_hooks.h"
 
 #include "base/rcu.h"
+#include "driver/uverbs_clock.h"
 #include "driver/uverbs_objects.h"
 
 /* Inside rcu_enter: the object stays until rcu_leave, for destroy waits in between. */
@@ -51,5 +52,16 @@ void uverbs_cq_doorbell(int cmd_fd, uint32_t handle)
 			uchannel_flush(cq->comp);
 		cq_doorbell(cq->cq);
 	}
+	rcu_leave();
+}
+
+void uverbs_clock_wanted(int cmd_fd)
+{
+	struct cdev_file *f;
+
+	rcu_enter();
+	f = cdev_peek(cmd_fd);
+	if (f && f->ops == &uverbs_file_ops)
+		uclock_refresh(container_of(f, struct ufile, cdev));
 	rcu_leave();
 }

@@ -11,3 +11,5 @@
 void uverbs_qp_doorbell(int cmd_fd, uint32_t handle);
 void uverbs_qp_recv_posted(int cmd_fd, uint32_t handle);
 void uverbs_cq_doorbell(int cmd_fd, uint32_t handle);
+/* The program is about to read the device's clock. */
+void uverbs_clock_wanted(int cmd_fd);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "driver/uverbs_clock.h"
 #include "wire/usermem.h"
 
 #define ATTRS_MAX \
@@ -112,6 +113,13 @@ struct uobj *ureq_obj(struct ureq *req, uint16_t id)
 	struct uattr *a = ureq_attr(req, id);
 
 	return a ? a->obj : NULL;
+}
+
+uint64_t ureq_handle(struct ureq *req, uint16_t id)
+{
+	struct uattr *a = ureq_attr(req, id);
+
+	return a ? a->data : UINT64_MAX;
 }
 
 struct uchannel *ureq_channel(struct ureq *req, uint16_t id)
@@ -217,6 +225,7 @@ static int parse_attr(struct ureq *req, const struct method_spec *m,
 			return -EINVAL;
 		err = uchannel_find(req->file, s->object, in->data_s64, &a->channel);
 		break;
+	case ATTR_HANDLE:
 	case ATTR_IDR_NEW:
 	case ATTR_FD_NEW:
 		if (in->len)
@@ -255,13 +264,13 @@ static int parse_and_run(struct ureq *req, const struct method_spec *m,
 	return ret == -EPROTONOSUPPORT ? -EINVAL : ret;
 }
 
-int uverbs_ioctl(struct ufile *f, unsigned long request, void *arg)
+static int run_ioctl(struct ufile *f, unsigned long request, void *arg, bool inherited)
 {
 	struct {
 		struct ib_uverbs_ioctl_hdr hdr;
 		struct ib_uverbs_attr attrs[ATTRS_MAX];
 	} in;
-	struct ureq req = {.file = f};
+	struct ureq req = {.file = f, .inherited = inherited};
 	const struct method_spec *m;
 	int ret;
 
@@ -287,12 +296,29 @@ int uverbs_ioctl(struct ufile *f, unsigned long request, void *arg)
 			 in.hdr.method_id);
 		return -EPROTONOSUPPORT;
 	}
-	pthread_mutex_lock(&f->lock);
+	/* A thread of the parent may have held the lock when the child came to be. */
+	if (inherited && !m->inherited)
+		return -EIO;
+	if (!inherited)
+		pthread_mutex_lock(&f->lock);
 	ret = parse_and_run(&req, m, in.attrs, in.hdr.num_attrs);
 	drop_channels(&req);
-	pthread_mutex_unlock(&f->lock);
+	if (!inherited) {
+		uclock_refresh(f);
+		pthread_mutex_unlock(&f->lock);
+	}
 	/* ENOSPC is libibverbs asking what there is, see uverbs_command. */
 	if (ret < 0 && ret != -ENOSPC)
 		log_debug("uverbs: %s: %s", m->name, strerror(-ret));
 	return ret;
+}
+
+int uverbs_ioctl(struct ufile *f, unsigned long request, void *arg)
+{
+	return run_ioctl(f, request, arg, false);
+}
+
+int uverbs_ioctl_inherited(struct ufile *f, unsigned long request, void *arg)
+{
+	return run_ioctl(f, request, arg, true);
 }

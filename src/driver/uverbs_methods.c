@@ -94,6 +94,68 @@ static const struct attr_spec query_mr_attrs[] = {
 	{UVERBS_ATTR_QUERY_MR_RESP_IOVA, OUT(8), OPT},
 };
 
+static const struct attr_spec advise_mr_attrs[] = {
+	{UVERBS_ATTR_ADVISE_MR_PD_HANDLE, IDR(UOBJ_PD)},
+	{UVERBS_ATTR_ADVISE_MR_ADVICE, CONST_IN},
+	{UVERBS_ATTR_ADVISE_MR_FLAGS, CONST_IN},
+	{UVERBS_ATTR_ADVISE_MR_SGE_LIST, IN_MIN(sizeof(struct ib_uverbs_sge))},
+};
+
+static const struct attr_spec dm_mr_reg_attrs[] = {
+	{UVERBS_ATTR_REG_DM_MR_HANDLE, ATTR_IDR_NEW},
+	{UVERBS_ATTR_REG_DM_MR_OFFSET, IN(8)},
+	{UVERBS_ATTR_REG_DM_MR_LENGTH, IN(8)},
+	{UVERBS_ATTR_REG_DM_MR_PD_HANDLE, IDR(UOBJ_PD)},
+	{UVERBS_ATTR_REG_DM_MR_ACCESS_FLAGS, CONST_IN},
+	{UVERBS_ATTR_REG_DM_MR_DM_HANDLE, ATTR_HANDLE},
+	{UVERBS_ATTR_REG_DM_MR_RESP_LKEY, OUT(4)},
+	{UVERBS_ATTR_REG_DM_MR_RESP_RKEY, OUT(4)},
+};
+
+static const struct attr_spec reg_dmabuf_mr_attrs[] = {
+	{UVERBS_ATTR_REG_DMABUF_MR_HANDLE, ATTR_IDR_NEW},
+	{UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, IDR(UOBJ_PD)},
+	{UVERBS_ATTR_REG_DMABUF_MR_OFFSET, IN(8)},
+	{UVERBS_ATTR_REG_DMABUF_MR_LENGTH, IN(8)},
+	{UVERBS_ATTR_REG_DMABUF_MR_IOVA, IN(8)},
+	{UVERBS_ATTR_REG_DMABUF_MR_FD, IN(4)},
+	{UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, CONST_IN},
+	{UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, OUT(4)},
+	{UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, OUT(4)},
+};
+
+/* The provider's attributes have the numbers that UHW has elsewhere. */
+static const struct attr_spec dm_alloc_attrs[] = {
+	{UVERBS_ATTR_ALLOC_DM_HANDLE, ATTR_IDR_NEW},
+	{UVERBS_ATTR_ALLOC_DM_LENGTH, IN(8)},
+	{UVERBS_ATTR_ALLOC_DM_ALIGNMENT, IN(4)},
+	{MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET, OUT(8)},
+	{MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX, OUT(2), OPT},
+	{MLX5_IB_ATTR_ALLOC_DM_REQ_TYPE, CONST_IN, OPT},
+};
+
+static const struct attr_spec dm_free_attrs[] = {
+	{UVERBS_ATTR_FREE_DM_HANDLE, ATTR_HANDLE},
+};
+
+static const struct attr_spec dm_query_attrs[] = {
+	{MLX5_IB_ATTR_QUERY_DM_REQ_HANDLE, ATTR_HANDLE},
+	{MLX5_IB_ATTR_QUERY_DM_RESP_START_OFFSET, OUT(8)},
+	{MLX5_IB_ATTR_QUERY_DM_RESP_PAGE_INDEX, OUT(2)},
+	{MLX5_IB_ATTR_QUERY_DM_RESP_LENGTH, OUT(8)},
+};
+
+static const struct attr_spec dm_map_op_attrs[] = {
+	{MLX5_IB_ATTR_DM_MAP_OP_ADDR_REQ_HANDLE, ATTR_HANDLE},
+	{MLX5_IB_ATTR_DM_MAP_OP_ADDR_REQ_OP, IN(1)},
+	{MLX5_IB_ATTR_DM_MAP_OP_ADDR_RESP_START_OFFSET, OUT(8)},
+	{MLX5_IB_ATTR_DM_MAP_OP_ADDR_RESP_PAGE_INDEX, OUT(2)},
+};
+
+static const struct attr_spec counters_create_attrs[] = {
+	{UVERBS_ATTR_CREATE_COUNTERS_HANDLE, ATTR_IDR_NEW},
+};
+
 static const struct attr_spec ah_destroy_attrs[] = {
 	{UVERBS_ATTR_DESTROY_AH_HANDLE, IDR(UOBJ_AH)},
 };
@@ -192,6 +254,11 @@ static const struct attr_spec devx_other_attrs[] = {
 		.object = (object_id), .method = (method_id), .name = #method_id, .attrs = list, \
 		.nattrs = array_size(list), .run = fn                                            \
 	}
+#define INHERITED_METHOD(object_id, method_id, fn, list)                                         \
+	{                                                                                        \
+		.object = (object_id), .method = (method_id), .name = #method_id, .attrs = list, \
+		.nattrs = array_size(list), .run = fn, .inherited = true                         \
+	}
 #define EARLY_METHOD(object_id, method_id, fn, list)                                             \
 	{                                                                                        \
 		.object = (object_id), .method = (method_id), .name = #method_id, .attrs = list, \
@@ -199,19 +266,29 @@ static const struct attr_spec devx_other_attrs[] = {
 	}
 
 static const struct method_spec methods[] = {
-	EARLY_METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE, method_invoke_write,
-		     invoke_write_attrs),
+	{
+		.object = UVERBS_OBJECT_DEVICE,
+		.method = UVERBS_METHOD_INVOKE_WRITE,
+		.name = "UVERBS_METHOD_INVOKE_WRITE",
+		.attrs = invoke_write_attrs,
+		.nattrs = array_size(invoke_write_attrs),
+		.run = method_invoke_write,
+		/* depends on the command */
+		.before_context = true,
+		.inherited = true,
+	},
 	METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INFO_HANDLES, method_info_handles,
 	       info_handles_attrs),
-	METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, method_query_port, query_port_attrs),
+	INHERITED_METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, method_query_port,
+			 query_port_attrs),
 	EARLY_METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT, method_get_context,
 		     get_context_attrs),
 	METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT, method_query_context,
 	       query_context_attrs),
-	METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE, method_query_gid_table,
-	       query_gid_table_attrs),
-	METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY, method_query_gid_entry,
-	       query_gid_entry_attrs),
+	INHERITED_METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE,
+			 method_query_gid_table, query_gid_table_attrs),
+	INHERITED_METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY,
+			 method_query_gid_entry, query_gid_entry_attrs),
 	METHOD(UVERBS_OBJECT_DEVICE, MLX5_IB_METHOD_QUERY_PORT, method_query_port_mlx5,
 	       query_port_mlx5_attrs),
 	METHOD(UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, method_destroy, pd_destroy_attrs),
@@ -225,6 +302,17 @@ static const struct method_spec methods[] = {
 	METHOD(UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, method_destroy, ah_destroy_attrs),
 	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, method_destroy, mr_destroy_attrs),
 	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, method_query_mr, query_mr_attrs),
+	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_ADVISE_MR, method_advise_mr, advise_mr_attrs),
+	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_DM_MR_REG, method_dm_mr_reg, dm_mr_reg_attrs),
+	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, method_refuse, reg_dmabuf_mr_attrs),
+	INHERITED_METHOD(UVERBS_OBJECT_DM, UVERBS_METHOD_DM_ALLOC, method_dm_alloc, dm_alloc_attrs),
+	INHERITED_METHOD(UVERBS_OBJECT_DM, UVERBS_METHOD_DM_FREE, method_dm_free, dm_free_attrs),
+	INHERITED_METHOD(UVERBS_OBJECT_DM, MLX5_IB_METHOD_DM_QUERY, method_dm_query,
+			 dm_query_attrs),
+	INHERITED_METHOD(UVERBS_OBJECT_DM, MLX5_IB_METHOD_DM_MAP_OP_ADDR, method_dm_map_op,
+			 dm_map_op_attrs),
+	METHOD(UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_CREATE, method_refuse,
+	       counters_create_attrs),
 	METHOD(UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC, method_async_alloc,
 	       async_alloc_attrs),
 	METHOD(MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, method_uar_alloc, uar_alloc_attrs),

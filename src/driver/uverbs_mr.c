@@ -32,7 +32,7 @@ enum { REREG_TRANS = 1 << 0, REREG_PD = 1 << 1, REREG_ACCESS = 1 << 2, REREG_ALL
 /* Hints that the kernel may ignore; of these we know one, and it asks for nothing here. */
 #define ACCESS_KEPT (ACCESS_KNOWN & ~IB_UVERBS_ACCESS_OPTIONAL_RANGE)
 
-static int check_access(uint32_t access)
+int umr_check_access(uint32_t access)
 {
 	if (access & ~(uint32_t)ACCESS_KNOWN)
 		return -EINVAL;
@@ -40,10 +40,6 @@ static int check_access(uint32_t access)
 	if (access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC) &&
 	    !(access & IB_ACCESS_LOCAL_WRITE))
 		return -EINVAL;
-	if (access & IB_ACCESS_ON_DEMAND) {
-		log_info("uverbs: on-demand paging is not supported");
-		return -EOPNOTSUPP;
-	}
 	return 0;
 }
 
@@ -83,63 +79,95 @@ int umem_populate(uint64_t start, uint64_t length, bool write)
 	return 0;
 }
 
+/*
+ * On demand: pages are looked at when they are accessed, so there is nothing to check now but the
+ * numbers.  Address 0 and the greatest length stand for the whole address space (ibv_reg_mr(3),
+ * implicit).
+ */
+static int check_on_demand(uint64_t start, uint64_t length, uint64_t iova)
+{
+	if (!start && length == UINT64_MAX)
+		return iova ? -EINVAL : 0;
+	if (!length)
+		return -EINVAL;
+	return length > UINT64_MAX - UVERBS_PAGE || start > UINT64_MAX - UVERBS_PAGE - length
+		       ? -EOVERFLOW
+		       : 0;
+}
+
 static int check_range(uint64_t start, uint64_t length, uint64_t iova, uint32_t access)
 {
 	if ((start ^ iova) & (UVERBS_PAGE - 1))
 		return -EINVAL;
 	if (length > UINT64_MAX - iova)
 		return -EINVAL;
+	if (access & IB_ACCESS_ON_DEMAND)
+		return check_on_demand(start, length, iova);
 	return umem_populate(start, length, access & ACCESS_WRITABLE);
+}
+
+int umr_create(struct ufile *f, struct upd *pd, const struct mkey_attr *attr, struct umr **out)
+{
+	struct umr *mr = calloc(1, sizeof(*mr));
+	int ret;
+
+	if (!mr)
+		return -ENOMEM;
+	mr->pd = pd;
+	mr->attr = *attr;
+	ret = mkey_create(f->hca->adapter, attr, &mr->mkey);
+	if (ret < 0)
+		goto free_mr;
+	ret = uobj_publish(f, &mr->uobj, UOBJ_MR);
+	if (ret < 0)
+		goto destroy_mkey;
+	pd->uobj.users++;
+	*out = mr;
+	return 0;
+
+destroy_mkey:
+	mkey_destroy(f->hca->adapter, mr->mkey);
+free_mr:
+	free(mr);
+	return ret;
 }
 
 int cmd_reg_mr(struct ureq *req)
 {
 	struct ib_uverbs_reg_mr cmd;
 	struct ib_uverbs_reg_mr_resp resp = {0};
-	struct uobj *pd;
+	struct mkey_attr attr;
+	struct uobj *obj;
+	struct upd *pd;
 	struct umr *mr;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
 	if (ret == 0)
-		ret = check_access(cmd.access_flags);
+		ret = umr_check_access(cmd.access_flags);
 	if (ret < 0)
 		return ret;
-	pd = uobj_find(req->file, UOBJ_PD, cmd.pd_handle, &ret);
-	if (!pd)
+	obj = uobj_find(req->file, UOBJ_PD, cmd.pd_handle, &ret);
+	if (!obj)
 		return ret;
 	ret = check_range(cmd.start, cmd.length, cmd.hca_va, cmd.access_flags);
 	if (ret < 0)
 		return ret;
-
-	mr = calloc(1, sizeof(*mr));
-	if (!mr)
-		return -ENOMEM;
-	mr->pd = container_of(pd, struct upd, uobj);
-	mr->attr = (struct mkey_attr){
-		.pdn = mr->pd->pdn,
+	pd = container_of(obj, struct upd, uobj);
+	attr = (struct mkey_attr){
+		.pdn = pd->pdn,
 		.access = cmd.access_flags & ACCESS_KEPT,
 		.iova = cmd.hca_va,
 		.length = cmd.length,
 		.addr = (void *)(uintptr_t)cmd.start,
 	};
-	ret = mkey_create(req->file->hca->adapter, &mr->attr, &mr->mkey);
+	ret = umr_create(req->file, pd, &attr, &mr);
 	if (ret < 0)
-		goto free_mr;
-	ret = uobj_publish(req->file, &mr->uobj, UOBJ_MR);
-	if (ret < 0)
-		goto destroy_mkey;
-	pd->users++;
+		return ret;
 	resp.mr_handle = mr->uobj.handle;
 	resp.lkey = resp.rkey = mkey_key(mr->mkey);
 	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
 	if (ret < 0)
 		(void)uobj_destroy(&mr->uobj, NULL);
-	return ret;
-
-destroy_mkey:
-	mkey_destroy(req->file->hca->adapter, mr->mkey);
-free_mr:
-	free(mr);
 	return ret;
 }
 
@@ -149,6 +177,8 @@ void umr_free(struct uobj *obj)
 
 	mkey_destroy(obj->file->hca->adapter, mr->mkey);
 	mr->pd->uobj.users--;
+	if (mr->dm_handle)
+		dm_release(&obj->file->dm, mr->dm_handle);
 }
 
 int cmd_rereg_mr(struct ureq *req)
@@ -169,10 +199,13 @@ int cmd_rereg_mr(struct ureq *req)
 	if (!obj)
 		return ret;
 	mr = container_of(obj, struct umr, uobj);
+	/* ib_core: a region on device memory stays as it is */
+	if (mr->dm_handle)
+		return -EINVAL;
 	attr = mr->attr;
 	pd = mr->pd;
 	if (cmd.flags & REREG_ACCESS) {
-		ret = check_access(cmd.access_flags);
+		ret = umr_check_access(cmd.access_flags);
 		if (ret < 0)
 			return ret;
 		attr.access = cmd.access_flags & ACCESS_KEPT;

@@ -59,6 +59,12 @@ int uobj_destroy(struct uobj *obj, struct uevents *events)
 	return 0;
 }
 
+int method_refuse(struct ureq *req)
+{
+	(void)req;
+	return -EOPNOTSUPP;
+}
+
 int method_destroy(struct ureq *req)
 {
 	return uobj_destroy(req->attrs[0].obj, NULL);

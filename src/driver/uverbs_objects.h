@@ -24,6 +24,7 @@ struct umr {
 	struct upd *pd;
 	struct mkey *mkey;
 	struct mkey_attr attr;
+	uint32_t dm_handle; /* the device memory that it lies on, or 0 */
 };
 
 struct ucq {
@@ -116,6 +117,12 @@ int uah_decode(const struct ufile *f, const struct ib_uverbs_ah_attr *in,
  */
 int umem_populate(uint64_t start, uint64_t length, bool write) must_check;
 
+/* Which rights may be asked for together; -EINVAL. */
+int umr_check_access(uint32_t access) must_check;
+/* A region with a handle; its rights and memory have been checked. */
+int umr_create(struct ufile *f, struct upd *pd, const struct mkey_attr *attr,
+	       struct umr **out) must_check;
+
 /* ---- ioctl methods ---- */
 
 int method_invoke_write(struct ureq *req);
@@ -129,6 +136,13 @@ int method_info_handles(struct ureq *req);
 int method_destroy(struct ureq *req); /* object in attribute 0, no answer */
 int method_pd_query(struct ureq *req);
 int method_query_mr(struct ureq *req);
+int method_advise_mr(struct ureq *req);
+int method_dm_alloc(struct ureq *req);
+int method_dm_free(struct ureq *req);
+int method_dm_query(struct ureq *req);
+int method_dm_map_op(struct ureq *req);
+int method_dm_mr_reg(struct ureq *req);
+int method_refuse(struct ureq *req); /* known, but this device has not got it */
 int method_cq_create(struct ureq *req);
 int method_cq_destroy(struct ureq *req);
 int method_qp_create(struct ureq *req);

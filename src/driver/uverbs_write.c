@@ -22,6 +22,7 @@ struct command {
 	uint16_t out;
 	bool has_response; /* the struct begins with the address of the response */
 	bool before_context;
+	bool inherited; /* only looks: also for a forked child, see struct method_spec */
 };
 
 #define END_OF(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
@@ -36,6 +37,15 @@ struct command {
 		.out = sizeof(struct resp), \
 		.has_response = true,       \
 	}
+#define CMD_LOOK(num, fn, type, resp)       \
+	[IB_USER_VERBS_CMD_##num] = {       \
+		.name = #num,               \
+		.run = fn,                  \
+		.in = sizeof(struct type),  \
+		.out = sizeof(struct resp), \
+		.has_response = true,       \
+		.inherited = true,          \
+	}
 /* Known, but this device has not got the feature. */
 #define NO_CMD(num) [IB_USER_VERBS_CMD_##num] = {.name = #num}
 
@@ -49,9 +59,9 @@ static const struct command commands[] = {
 			.has_response = true,
 			.before_context = true,
 		},
-	CMD_RESP(QUERY_DEVICE, cmd_query_device, ib_uverbs_query_device,
+	CMD_LOOK(QUERY_DEVICE, cmd_query_device, ib_uverbs_query_device,
 		 ib_uverbs_query_device_resp),
-	CMD_RESP(QUERY_PORT, cmd_query_port, ib_uverbs_query_port, ib_uverbs_query_port_resp),
+	CMD_LOOK(QUERY_PORT, cmd_query_port, ib_uverbs_query_port, ib_uverbs_query_port_resp),
 	CMD_RESP(ALLOC_PD, cmd_alloc_pd, ib_uverbs_alloc_pd, ib_uverbs_alloc_pd_resp),
 	CMD(DEALLOC_PD, cmd_dealloc_pd, ib_uverbs_dealloc_pd),
 	CMD_RESP(CREATE_AH, cmd_create_ah, ib_uverbs_create_ah, ib_uverbs_create_ah_resp),
@@ -107,8 +117,14 @@ static const struct command commands[] = {
 #define NO_EX(num) [IB_USER_VERBS_EX_CMD_##num] = {.name = "EX_" #num}
 
 static const struct command ex_commands[] = {
-	EX(QUERY_DEVICE, cmd_query_device_ex, sizeof(struct ib_uverbs_ex_query_device),
-	   END_OF(struct ib_uverbs_ex_query_device_resp, response_length)),
+	[IB_USER_VERBS_EX_CMD_QUERY_DEVICE] =
+		{
+			.name = "EX_QUERY_DEVICE",
+			.run = cmd_query_device_ex,
+			.in = sizeof(struct ib_uverbs_ex_query_device),
+			.out = END_OF(struct ib_uverbs_ex_query_device_resp, response_length),
+			.inherited = true,
+		},
 	EX(CREATE_CQ, cmd_create_cq_ex, END_OF(struct ib_uverbs_ex_create_cq, reserved),
 	   END_OF(struct ib_uverbs_ex_create_cq_resp, response_length)),
 	EX(CREATE_QP, cmd_create_qp_ex, END_OF(struct ib_uverbs_ex_create_qp, create_flags),
@@ -148,6 +164,8 @@ static int run_command(struct ureq *req, const struct command *c)
 
 	if (!c->before_context && !req->file->context)
 		return -EINVAL;
+	if (req->inherited && !c->inherited)
+		return -EIO;
 	ret = c->run(req);
 	if (ret < 0)
 		log_debug("uverbs: %s: %s", c->name, strerror(-ret));

@@ -135,6 +135,7 @@ int slot_take(struct fabric *f, uint32_t host, pid_t pid)
 	memset(s, 0, sizeof(*s));
 	s->pid = pid;
 	atomic_store_explicit(&s->alive, row->generation, memory_order_release);
+	atomic_fetch_or(&f->registry->slots_used[i / 64], 1ull << i % 64);
 	return (int)i;
 }
 
@@ -214,6 +215,7 @@ void slot_release(struct fabric *f, uint32_t slot, const struct slot_notes *note
 
 	/* First its numbers, so that nothing more is sent to it; then what it was. */
 	numbers_release(f, slot);
+	atomic_fetch_and(&f->registry->slots_used[slot / 64], ~(1ull << slot % 64));
 	atomic_store_explicit(&f->slots[slot].alive, 0, memory_order_release);
 	counters_fold(f, slot);
 	row->state = SLOT_DRAINING;

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum ib_qp_type {
@@ -52,6 +53,8 @@ enum ib_qp_attr_mask {
 	IB_QP_DEST_QPN = 1 << 20,
 	IB_QP_RATE_LIMIT = 1 << 25,
 };
+
+enum ib_wq_state { IB_WQS_RESET, IB_WQS_RDY, IB_WQS_ERR };
 
 enum ib_access {
 	IB_ACCESS_LOCAL_WRITE = 1 << 0,
@@ -104,6 +107,15 @@ union ib_gid {
 	uint32_t word[4];
 	uint64_t half[2];
 };
+
+/* FF00::/8 (IBTA 4.1.1), or for RoCE v2 a mapped IPv4 address of class D (annex A17). */
+static inline bool ib_gid_is_multicast(const union ib_gid *gid)
+{
+	if (gid->raw[0] == 0xff)
+		return true;
+	return !gid->half[0] && !gid->raw[8] && !gid->raw[9] && gid->raw[10] == 0xff &&
+	       gid->raw[11] == 0xff && gid->raw[12] >> 4 == 0xe;
+}
 
 /* Address handle attributes, decoded: where a packet goes and how it is marked. */
 struct ib_ah {

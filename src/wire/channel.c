@@ -14,7 +14,7 @@
 #include "wire/usermem.h"
 
 /* A packet that goes along takes at most this part of the ring, so that several fit. */
-#define INLINE_SHARE 8u
+#define INLINE_SHARE RING_LARGEST_SHARE
 /* Receiving: at most so much per visit, so that all peers and the sender's own queues get turns. */
 #define DRAIN_RECORDS 64u
 #define DRAIN_PAYLOAD (512u * 1024u)
@@ -182,6 +182,20 @@ static bool reference_allowed(const struct pkt *p)
 	       !p->foreign_pid;
 }
 
+/* As ring_reserve; -ENOSPC if the sender has to wait, and then hears when there is room. */
+static int reserve(struct channel *ch, uint32_t bytes, void **record)
+{
+	int rc = ring_reserve(&ch->tx, bytes, record);
+
+	if (rc == -ENOSPC) {
+		/* The wish for room must stand after the mark, so that whoever hears that it was
+		 * granted finds the mark (see room_again). */
+		atomic_store(&ch->starved, true);
+		rc = ring_reserve(&ch->tx, bytes, record);
+	}
+	return rc;
+}
+
 static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
 {
 	bool by_reference = atomic_load_explicit(&ch->by_reference, memory_order_relaxed) &&
@@ -193,15 +207,9 @@ static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
 	/* More than wire_max_payload promised would wait for room for ever. */
 	if (!bytes || (!by_reference && p->payload_len > ch->tx.size / INLINE_SHARE))
 		return WIRE_LOST;
-	rc = ring_reserve(&ch->tx, bytes, &record);
-	if (rc == -ENOSPC) {
-		/* The wish for room must stand after the mark, so that whoever hears that it was
-		 * granted finds the mark (see room_again). */
-		atomic_store(&ch->starved, true);
-		rc = ring_reserve(&ch->tx, bytes, &record);
-		if (rc == -ENOSPC)
-			return WIRE_BUSY;
-	}
+	rc = reserve(ch, bytes, &record);
+	if (rc == -ENOSPC)
+		return WIRE_BUSY;
 	if (rc) {
 		channel_break(ch, "its receive cursor makes no sense");
 		return WIRE_LOST;
@@ -226,6 +234,21 @@ bool channel_send(struct channel *ch, uint16_t peer, const struct pkt *p,
 		*verdict = send_locked(ch, p);
 	spin_unlock(&ch->tx_lock);
 	return *verdict == WIRE_SENT;
+}
+
+bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p)
+{
+	uint32_t bytes = record_bytes(p, false);
+	bool room = true;
+	void *record;
+
+	spin_lock(&ch->tx_lock);
+	/* What is wrong with channel or packet is for channel_send to say. */
+	if (ch->mem && ch->peer == peer && bytes && p->payload_len <= ch->tx.size / INLINE_SHARE &&
+	    !atomic_load_explicit(&ch->broken, memory_order_relaxed))
+		room = reserve(ch, bytes, &record) != -ENOSPC;
+	spin_unlock(&ch->tx_lock);
+	return room;
 }
 
 uint32_t channel_max_payload(struct channel *ch, bool by_reference_ok)
@@ -287,7 +310,7 @@ unsigned channel_drain(struct channel *ch, bool all,
 		}
 		rc = 1;
 	}
-	if (consumed && ring_give_back(&ch->rx))
+	if (ring_settle(&ch->rx))
 		news |= CHANNEL_TELL_PEER;
 	if (rc < 0) {
 		channel_break(ch, "malformed record");
@@ -296,4 +319,14 @@ unsigned channel_drain(struct channel *ch, bool all,
 	if (rc > 0)
 		news |= CHANNEL_MORE;
 	return records ? news | CHANNEL_DELIVERED : news;
+}
+
+bool channel_has_news(const struct channel *ch)
+{
+	const struct ring_shared *rx = ch->rx.shared;
+
+	return atomic_load_explicit(&rx->head, memory_order_relaxed) != ch->rx.head ||
+	       ch->rx.head != ch->rx.tail ||
+	       atomic_load_explicit(&rx->want_room, memory_order_relaxed) ||
+	       atomic_load_explicit(&ch->starved, memory_order_relaxed);
 }

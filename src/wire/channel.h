@@ -75,9 +75,14 @@ void channel_detach(struct channel *ch);
 /* True: *verdict is WIRE_SENT and the peer must be told. */
 bool channel_send(struct channel *ch, uint16_t peer, const struct pkt *p,
 		  enum wire_verdict *verdict);
+/* False: channel_send would say WIRE_BUSY; CHANNEL_ROOM will tell when no longer. */
+bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p);
 uint32_t channel_max_payload(struct channel *ch, bool by_reference_ok);
 /* Before there is a channel: what any channel takes. */
 uint32_t channel_min_payload(void);
+
+/* Under the receive lock, attached: is there anything for channel_drain to do?  One cache line. */
+bool channel_has_news(const struct channel *ch);
 
 enum channel_news {
 	CHANNEL_DELIVERED = 1 << 0,

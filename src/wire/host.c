@@ -179,6 +179,19 @@ enum wire_verdict host_send(struct wire_host *h, uint16_t peer, const struct pkt
 	return verdict;
 }
 
+bool host_has_room(struct wire_host *h, uint16_t peer, const struct pkt *p)
+{
+	struct channel *ch = atomic_load_explicit(&h->channels[peer], memory_order_acquire);
+	enum wire_verdict verdict;
+
+	if (unlikely(!ch)) {
+		ch = open_channel(h, peer, &verdict);
+		if (!ch)
+			return verdict != WIRE_BUSY;
+	}
+	return channel_has_room(ch, peer, p);
+}
+
 /* ---- receiving ---- */
 
 static void deliver(void *user, const struct pkt *p)
@@ -187,9 +200,13 @@ static void deliver(void *user, const struct pkt *p)
 	struct wire *w;
 
 	rcu_enter();
-	w = host_wire(h, p->path->dst_port);
-	if (w)
-		wire_deliver(w, p);
+	if (unlikely(p->dqpn == IB_MULTICAST_QPN)) {
+		multicast_deliver(h, p);
+	} else {
+		w = host_wire(h, p->path->dst_port);
+		if (w)
+			wire_deliver(w, p);
+	}
 	rcu_leave();
 }
 
@@ -214,6 +231,8 @@ static bool reap(struct wire_host *h)
 {
 	struct channel *ch, *last = NULL;
 
+	if (likely(!atomic_load_explicit(&h->any_dying, memory_order_acquire)))
+		return false;
 	pthread_mutex_lock(&h->control);
 	ch = h->dying;
 	h->dying = NULL;
@@ -234,22 +253,89 @@ static bool reap(struct wire_host *h)
 	return last;
 }
 
+/* ---- hot channels; under rx_lock ---- */
+
+static void cool(struct wire_host *h, uint32_t i)
+{
+	uint32_t last = atomic_load_explicit(&h->nhot, memory_order_relaxed) - 1;
+
+	inbox_unkeep(h->slot, &h->kept, h->hot[i]);
+	h->hot[i] = h->hot[last];
+	h->hot_idle[i] = h->hot_idle[last];
+	atomic_store_explicit(&h->nhot, last, memory_order_relaxed);
+}
+
+/* It has just delivered something. */
+static void warm(struct wire_host *h, uint16_t peer)
+{
+	uint32_t n = atomic_load_explicit(&h->nhot, memory_order_relaxed);
+
+	for (uint32_t i = 0; n == HOST_HOT && i < n; i++) {
+		uint16_t idle_peer = h->hot[i];
+
+		if (h->hot_idle[i] < HOST_HOT_PATIENCE)
+			continue;
+		cool(h, i);
+		drain(h, idle_peer);
+		n--;
+	}
+	if (n == HOST_HOT)
+		return;
+	h->hot[n] = peer;
+	h->hot_idle[n] = 0;
+	inbox_keep(h->slot, &h->kept, peer);
+	atomic_store_explicit(&h->nhot, n + 1, memory_order_relaxed);
+}
+
+static bool drain_hot(struct wire_host *h)
+{
+	bool did = false;
+
+	for (uint32_t i = 0; i < atomic_load_explicit(&h->nhot, memory_order_relaxed);) {
+		struct channel *ch =
+			atomic_load_explicit(&h->channels[h->hot[i]], memory_order_acquire);
+
+		if (unlikely(!ch)) {
+			cool(h, i);
+			continue;
+		}
+		if (channel_has_news(ch)) {
+			did |= drain(h, h->hot[i]);
+			h->hot_idle[i] = 0;
+		} else {
+			h->hot_idle[i]++;
+		}
+		i++;
+	}
+	return did;
+}
+
+static bool drain_cold(struct wire_host *h, uint16_t peer)
+{
+	bool did = drain(h, peer);
+
+	if (did)
+		warm(h, peer);
+	return did;
+}
+
 bool wire_host_progress(struct wire_host *h)
 {
 	uint64_t words[INBOX_WORDS];
-	bool did = false;
+	bool did;
 
-	if (inbox_empty(h->slot) || !spin_try(&h->rx_lock))
+	if ((inbox_empty(h->slot) && !atomic_load_explicit(&h->nhot, memory_order_relaxed)) ||
+	    !spin_try(&h->rx_lock))
 		return false;
-	if (inbox_collect(h->slot, words)) {
-		/* After the inbox, which is how a drop tells us; before the drains, because a new
-		 * channel of the same peer may be there: what was sent first arrives first. */
-		if (unlikely(atomic_load_explicit(&h->any_dying, memory_order_acquire)))
-			did |= reap(h);
+	/* Before the drains, because a new channel of the same peer may be there: what was sent
+	 * first arrives first.  And again after the inbox, which is how a drop tells us. */
+	did = reap(h) | drain_hot(h);
+	if (inbox_collect(h->slot, &h->kept, words)) {
+		did |= reap(h);
 		for (unsigned w = 0; w < INBOX_WORDS; w++)
 			for (; words[w]; words[w] &= words[w] - 1)
-				did |= drain(h, (uint16_t)(w * 64 +
-							   (unsigned)__builtin_ctzll(words[w])));
+				did |= drain_cold(h, (uint16_t)(w * 64 + (unsigned)__builtin_ctzll(
+										 words[w])));
 	}
 	spin_unlock(&h->rx_lock);
 	return did;

@@ -13,9 +13,18 @@
 
 #include "base/spin.h"
 #include "wire/channel.h"
+#include "wire/inbox.h"
 #include "wire/wire.h"
 
 #define HOST_WIRES 16u
+
+/*
+ * Channels that carried something lately are looked into at each progress, without waiting for a
+ * bit in the inbox: as many as cost less to look at than the bits would cost to set and clear.
+ */
+#define HOST_HOT 4u
+/* A channel that was found empty so often in a row gives up its place to another. */
+#define HOST_HOT_PATIENCE 1024u
 
 struct wire {
 	struct wire_host *host;
@@ -30,10 +39,16 @@ struct wire_host {
 	struct wire_host_attr attr;
 	struct slot *slot; /* our own */
 	struct spin rx_lock;
+	/* under rx_lock */
+	struct inbox_kept kept;
+	uint16_t hot[HOST_HOT]; /* peers */
+	uint32_t hot_idle[HOST_HOT];
+	_Atomic(uint32_t) nhot;
 	_Atomic(struct wire *) wires[HOST_WIRES];
 	_Atomic(struct channel *) channels[REGISTRY_SLOTS];
 	_Atomic(bool) opening[REGISTRY_SLOTS];
 	_Atomic(uint64_t) retry_at[REGISTRY_SLOTS]; /* ns; no attempt to open before */
+	uint32_t group_users[WIRE_GROUP_BITS];	    /* the control lock */
 
 	pthread_mutex_t control;
 	struct channel *dying; /* unpublished, torn down by the next who progresses */
@@ -43,7 +58,13 @@ struct wire_host {
 
 /* Sends to the process in another slot; opens the channel if need be. */
 enum wire_verdict host_send(struct wire_host *h, uint16_t peer, const struct pkt *p);
+/* Would it take the packet now?  False means WIRE_BUSY, and that we hear when there is room. */
+bool host_has_room(struct wire_host *h, uint16_t peer, const struct pkt *p);
 /* The wire of this process for a port, or NULL.  In a reader's section. */
 struct wire *host_wire(struct wire_host *h, uint32_t port_row);
 /* Hands a packet to the wire's client, counting it.  In a reader's section; false: nobody there. */
 bool wire_deliver(struct wire *w, const struct pkt *p);
+
+/* Packets to IB_MULTICAST_QPN, see multicast.c.  Delivery in a reader's section. */
+enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p);
+void multicast_deliver(struct wire_host *h, const struct pkt *p);

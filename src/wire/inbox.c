@@ -8,10 +8,17 @@
 #include "wire/inbox.h"
 
 /* Looks before it writes: the line stays shared while the owner is busy with earlier packets. */
-static void set_bit(_Atomic(uint64_t) *word, uint64_t bit)
+static bool set_bit(_Atomic(uint64_t) *word, uint64_t bit)
 {
-	if (!(atomic_load_explicit(word, memory_order_relaxed) & bit))
-		atomic_fetch_or(word, bit);
+	if (atomic_load_explicit(word, memory_order_relaxed) & bit)
+		return false;
+	atomic_fetch_or(word, bit);
+	return true;
+}
+
+static uint64_t bit_of(unsigned n)
+{
+	return UINT64_C(1) << (n % 64);
 }
 
 void inbox_raise(struct slot *to, uint16_t from)
@@ -19,28 +26,55 @@ void inbox_raise(struct slot *to, uint16_t from)
 	uint32_t asleep = SLOT_ASLEEP;
 
 	/*
-	 * Before: the store of a ring's cursor.  After: the look at the bit.  If the bit is still
-	 * seen set, the owner's emptying of the inbox comes later and its look at the ring later
-	 * still.  Partner: the exchanges in inbox_collect.
+	 * Before: the store of a ring's cursor.  After: the looks at the bits and at the wake word.
+	 * If a bit is still seen set, the owner's emptying of the inbox comes later and its look at
+	 * the ring later still; or the bit is kept, and the owner looks at the ring without being
+	 * told. Partners: the read-modify-writes in inbox_collect; the engine, which stores ASLEEP
+	 * and then looks for work.  Setting a bit is a full fence itself.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
-	set_bit(&to->inbox[from / 64], UINT64_C(1) << (from % 64));
-	set_bit(&to->inbox_summary, UINT64_C(1) << (from / 64));
-	/* Before: the bits.  After: the look at the wake word.  Partner: the engine, which stores
-	 * ASLEEP and then looks at the inbox. */
-	atomic_thread_fence(memory_order_seq_cst);
+	set_bit(&to->inbox[from / 64], bit_of(from));
+	set_bit(&to->inbox_summary, bit_of(from / 64));
 	if (atomic_load_explicit(&to->wake, memory_order_relaxed) == SLOT_ASLEEP &&
 	    atomic_compare_exchange_strong(&to->wake, &asleep, SLOT_AWAKE))
 		syscall(SYS_futex, &to->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-bool inbox_collect(struct slot *s, uint64_t words[INBOX_WORDS])
+void inbox_keep(struct slot *s, struct inbox_kept *kept, uint16_t from)
 {
-	/* Summary first: a bit set between the two exchanges sets the summary again.  Sequentially
-	 * consistent, so that what is in the rings is looked at after the bits were cleared. */
-	uint64_t summary = atomic_exchange(&s->inbox_summary, 0);
+	kept->words[from / 64] |= bit_of(from);
+	kept->summary |= bit_of(from / 64);
+	set_bit(&s->inbox[from / 64], bit_of(from));
+	set_bit(&s->inbox_summary, bit_of(from / 64));
+}
 
-	for (unsigned w = 0; w < INBOX_WORDS; w++)
-		words[w] = summary >> w & 1 ? atomic_exchange(&s->inbox[w], 0) : 0;
-	return summary != 0;
+void inbox_unkeep(struct slot *s, struct inbox_kept *kept, uint16_t from)
+{
+	kept->words[from / 64] &= ~bit_of(from);
+	if (!kept->words[from / 64])
+		kept->summary &= ~bit_of(from / 64);
+	/* The summary's bit is cleared by the next collection. */
+	atomic_fetch_and(&s->inbox[from / 64], ~bit_of(from));
+}
+
+bool inbox_collect(struct slot *s, const struct inbox_kept *kept, uint64_t words[INBOX_WORDS])
+{
+	uint64_t summary = atomic_load_explicit(&s->inbox_summary, memory_order_relaxed);
+	bool any = false;
+
+	/*
+	 * Summary first: a bit set between the two steps sets the summary again.  Sequentially
+	 * consistent, so that what is in the rings is looked at after the bits were cleared.
+	 */
+	if (summary & ~kept->summary)
+		atomic_fetch_and(&s->inbox_summary, kept->summary);
+	for (unsigned w = 0; w < INBOX_WORDS; w++) {
+		words[w] = 0;
+		if (!(summary >> w & 1) ||
+		    !(atomic_load_explicit(&s->inbox[w], memory_order_relaxed) & ~kept->words[w]))
+			continue;
+		words[w] = atomic_fetch_and(&s->inbox[w], kept->words[w]) & ~kept->words[w];
+		any |= words[w];
+	}
+	return any;
 }

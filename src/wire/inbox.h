@@ -21,7 +21,20 @@ static inline bool inbox_empty(const struct slot *s)
 }
 
 /*
- * Empties the inbox into words; false if there was nothing.  Called by one thread at a time, which
- * must look into the channels named afterwards.
+ * Bits that stay set because their owner looks into those channels anyway.  A sender that finds its
+ * bit set stores nothing, and the line stays shared.
  */
-bool inbox_collect(struct slot *s, uint64_t words[INBOX_WORDS]);
+struct inbox_kept {
+	uint64_t words[INBOX_WORDS];
+	uint64_t summary;
+};
+
+void inbox_keep(struct slot *s, struct inbox_kept *kept, uint16_t from);
+/* Afterwards the channel must be looked into once more. */
+void inbox_unkeep(struct slot *s, struct inbox_kept *kept, uint16_t from);
+
+/*
+ * Empties the inbox, but for what is kept, into words; false if there was nothing.  Called by one
+ * thread at a time, which must look into the channels named afterwards.
+ */
+bool inbox_collect(struct slot *s, const struct inbox_kept *kept, uint64_t words[INBOX_WORDS]);

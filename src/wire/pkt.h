@@ -49,6 +49,8 @@ enum bth_transport {
 	BTH_UD = 0x60,
 	BTH_CNP = 0x80,
 	BTH_XRC = 0xa0,
+	/* No BTH at all (the opcode is for manufacturers): an Ethernet frame as its payload. */
+	BTH_RAW = 0xe0,
 };
 
 /* Properties of an operation.  Code asks for these and never lists opcodes.  A struct, so that mask
@@ -81,6 +83,9 @@ struct run {
 
 #define PKT_MAX_RUNS 64
 
+/* Of a destination: what would go there is dropped. */
+#define RUN_DISCARD ((void *)UINTPTR_MAX)
+
 /* AETH syndrome, IBTA 9.7.5.1.1. */
 enum aeth_kind { AETH_ACK = 0x00, AETH_RNR_NAK = 0x20, AETH_NAK = 0x60 };
 #define AETH_KIND_MASK	0x60u
@@ -111,7 +116,7 @@ struct path {
 	bool grh;
 	bool roce_v1;
 	union ib_gid sgid;
-	union ib_gid dgid;
+	union ib_gid dgid; /* Ethernet frame: the destination address in the first 6 bytes */
 	/* Wire-private hint: which way the packet leaves (0 = look it up). */
 	uint32_t channel;
 };

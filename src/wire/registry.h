@@ -23,7 +23,7 @@
 #include "prm/ib.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 1u
+#define REGISTRY_VERSION 2u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* numbers are handed out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -72,6 +72,7 @@ struct registry {
 	uint32_t version;
 	uint32_t nports;
 	uint32_t reserved;
+	_Atomic(uint64_t) slots_used[REGISTRY_SLOTS / 64]; /* bit s%64 of word s/64: slot s */
 	_Atomic(uint16_t) qpn_slot_plus_1[REGISTRY_CHUNKS];
 	_Atomic(uint16_t) lid_port_plus_1[REGISTRY_LIDS];
 	struct registry_gid_slot gid_hash[REGISTRY_GID_HASH];
@@ -114,6 +115,7 @@ enum port_counter {
 
 #define SLOT_HCAS  4u /* devices of one host with counters */
 #define SLOT_LANES 8u /* one per counting thread, the first shared by the rest */
+#define SLOT_GROUP_WORDS 4u
 
 /*
  * Wake-up protocol of a slot (its engine thread and whoever polls in that process):
@@ -134,6 +136,8 @@ struct slot {
 	 * may be non-zero. */
 	cacheline_aligned _Atomic(uint64_t) inbox_summary;
 	_Atomic(uint64_t) inbox[REGISTRY_SLOTS / 64];
+	/* What the process listens to beside packets for its queue pairs, see wire/multicast.c. */
+	cacheline_aligned _Atomic(uint64_t) groups[SLOT_GROUP_WORDS];
 	/* See wire/lane.h; unicast packets are what is not multicast. */
 	cacheline_aligned _Atomic(uint64_t) counters[SLOT_LANES][SLOT_HCAS][PORT_COUNTERS];
 };

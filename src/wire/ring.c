@@ -13,6 +13,7 @@ static int ring_open(struct ring *r, struct ring_shared *shared, void *data, uin
 		.head = atomic_load_explicit(&shared->head, memory_order_acquire),
 		.tail = atomic_load_explicit(&shared->tail, memory_order_acquire),
 	};
+	r->given = r->tail;
 	if (size < RING_MIN_BYTES || size % RING_ALIGN)
 		return -EINVAL;
 	if (r->head - r->tail > size || r->head % RING_ALIGN || r->tail % RING_ALIGN)
@@ -147,8 +148,21 @@ bool ring_give_back(struct ring *r)
 {
 	/* Release: our reads of the records lie before it; partner: refresh_tail. */
 	atomic_store_explicit(&r->shared->tail, r->tail, memory_order_release);
+	r->given = r->tail;
 	/* Partner: the fence in wait_for_room. */
 	atomic_thread_fence(memory_order_seq_cst);
 	return atomic_load_explicit(&r->shared->want_room, memory_order_relaxed) &&
 	       atomic_exchange_explicit(&r->shared->want_room, 0, memory_order_relaxed);
+}
+
+bool ring_settle(struct ring *r)
+{
+	uint64_t owed = r->tail - r->given;
+
+	/* The wish lies on the line that we poll anyway; the store of the tail would cost a line.
+	 */
+	if (!owed || (owed < r->size / RING_LARGEST_SHARE &&
+		      !atomic_load_explicit(&r->shared->want_room, memory_order_relaxed)))
+		return false;
+	return ring_give_back(r);
 }

@@ -38,6 +38,7 @@ struct ring {
 	uint32_t off;  /* of our own cursor: head if we produce, tail if we consume */
 	uint64_t head; /* the other side's cursor as last seen, our own as it is */
 	uint64_t tail;
+	uint64_t given; /* consumer: the tail that the producer can see */
 };
 
 /* size: multiple of RING_ALIGN, at least RING_MIN_BYTES.  Goes on where the cursors stand. */
@@ -63,3 +64,11 @@ int ring_peek(struct ring *r, const void **record, uint32_t *bytes) must_check;
 void ring_next(struct ring *r, uint32_t bytes);
 /* True: the producer waits for room and must be told. */
 bool ring_give_back(struct ring *r) must_check;
+/*
+ * The same, but only if it matters: the producer waits, or a good part of the ring is to be
+ * returned. A producer whose records are at most 1/RING_LARGEST_SHARE of the ring never waits for
+ * less.
+ */
+bool ring_settle(struct ring *r) must_check;
+
+#define RING_LARGEST_SHARE 8u

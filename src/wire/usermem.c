@@ -53,7 +53,8 @@ static bool pull_local(struct cursor dst, struct cursor src)
 	while (dst.left && src.left) {
 		size_t n = min_u64(dst.run->len - dst.off, src.run->len - src.off);
 
-		if (!usermem_copy(cursor_addr(&dst), cursor_addr(&src), n))
+		if (dst.run->addr != RUN_DISCARD &&
+		    !usermem_copy(cursor_addr(&dst), cursor_addr(&src), n))
 			return false;
 		cursor_advance(&dst, n);
 		cursor_advance(&src, n);
@@ -61,12 +62,15 @@ static bool pull_local(struct cursor dst, struct cursor src)
 	return !dst.left && !src.left;
 }
 
-/* Lists the memory from c on, at most max bytes; returns how many bytes the list covers. */
+/* Lists the memory from c on, at most max bytes and up to what is discarded; returns how many bytes
+ * the list covers. */
 static size_t fill_iovecs(struct iovec *iov, unsigned long *count, struct cursor c, size_t max)
 {
 	size_t sum = 0;
 
-	for (*count = 0; *count < PKT_MAX_RUNS && c.left && sum < max; (*count)++) {
+	for (*count = 0; *count < PKT_MAX_RUNS && c.left && sum < max &&
+			 c.run->addr != RUN_DISCARD;
+	     (*count)++) {
 		size_t n = min_u64(c.run->len - c.off, max - sum);
 
 		iov[*count] = (struct iovec){.iov_base = cursor_addr(&c), .iov_len = n};
@@ -74,6 +78,15 @@ static size_t fill_iovecs(struct iovec *iov, unsigned long *count, struct cursor
 		cursor_advance(&c, n);
 	}
 	return sum;
+}
+
+/* Both past the bytes of the destination's run, which nobody wants. */
+static void discard(struct cursor *dst, struct cursor *src)
+{
+	size_t n = min_u64(dst->run->len - dst->off, src->run->len - src->off);
+
+	cursor_advance(dst, n);
+	cursor_advance(src, n);
 }
 
 /*
@@ -87,13 +100,17 @@ static bool pull_foreign(struct cursor dst, struct cursor src, int32_t pid)
 
 	while (dst.left && src.left) {
 		unsigned long nlocal, nremote;
-		size_t room = fill_iovecs(local, &nlocal, dst, SIZE_MAX);
-		size_t want = fill_iovecs(remote, &nremote, src, room);
-		size_t held = 0;
-		struct iovec *last = &local[nlocal - 1];
-		void *tail_addr = NULL;
+		size_t room, want, held;
+		struct iovec *last;
+		void *tail_addr;
 		ssize_t got;
 
+		if (dst.run->addr == RUN_DISCARD) {
+			discard(&dst, &src);
+			continue;
+		}
+		room = fill_iovecs(local, &nlocal, dst, SIZE_MAX);
+		want = fill_iovecs(remote, &nremote, src, room);
 		if (want < room)
 			room = fill_iovecs(local, &nlocal, dst, want);
 		last = &local[nlocal - 1];
@@ -120,7 +137,8 @@ bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src, u
 	struct cursor to, from;
 
 	/* most messages by far */
-	if (likely(ndst == 1 && nsrc == 1 && !pid && dst->len == src->len))
+	if (likely(ndst == 1 && nsrc == 1 && !pid && dst->len == src->len &&
+		   dst->addr != RUN_DISCARD))
 		return usermem_copy(dst->addr, src->addr, src->len);
 	to = cursor_start(dst, ndst);
 	from = cursor_start(src, nsrc);

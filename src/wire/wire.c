@@ -136,12 +136,15 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 	struct wire_host *h = w->host;
 	const struct registry *r = h->attr.registry;
 	enum wire_verdict verdict = WIRE_LOST;
-	/* Before it is sent: on loopback the receiver may reuse what the packet describes. */
-	uint64_t octets = pkt_wire_octets(p, w->ethernet);
-	uint32_t n = pkt_wire_packets(p);
+	uint64_t octets;
+	uint32_t n;
 
-	if (likely(port_active(r, w->port_row) && port_active(r, p->path->dst_port) &&
-		   p->dqpn != IB_MULTICAST_QPN)) {
+	if (unlikely(p->dqpn == IB_MULTICAST_QPN))
+		return multicast_xmit(w, p);
+	/* Before it is sent: on loopback the receiver may reuse what the packet describes. */
+	octets = pkt_wire_octets(p, w->ethernet);
+	n = pkt_wire_packets(p);
+	if (likely(port_active(r, w->port_row) && port_active(r, p->path->dst_port))) {
 		uint32_t owner = owner_plus_1(r, p->dqpn);
 
 		if (owner == h->attr.slot + 1u)

@@ -40,6 +40,9 @@ struct wire_client {
 	 * another process inside wire_host_progress.  Packet and payload are valid until return.
 	 */
 	void (*receive)(void *user, const struct pkt *pkt);
+	/* The same for packets to a group and for Ethernet frames; false if nobody here wants it.
+	 * NULL: nobody ever does. */
+	bool (*receive_group)(void *user, const struct pkt *pkt);
 	void *user;
 };
 
@@ -101,3 +104,13 @@ void wire_count_looped_write(struct wire *w, const struct path *path, uint32_t p
  */
 uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn,
 			  uint32_t mtu_bytes, bool by_reference_ok);
+
+/*
+ * Packets to IB_MULTICAST_QPN go to all processes that listen.  Each client says what it listens
+ * to, as often as it has reasons to; it may get more than that.
+ */
+#define WIRE_GROUP_BITS	  256u
+#define WIRE_GROUP_FRAMES 0u /* Ethernet frames */
+unsigned wire_group(const union ib_gid *gid);
+void wire_listen(struct wire *w, unsigned group);
+void wire_unlisten(struct wire *w, unsigned group);

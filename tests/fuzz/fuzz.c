@@ -24,7 +24,8 @@ void in_bytes(struct input *in, void *dst, size_t n)
 void put_bytes(struct seed *s, const void *src, size_t n)
 {
 	MUST(n <= sizeof(s->bytes) - s->n);
-	memcpy(s->bytes + s->n, src, n);
+	if (n)
+		memcpy(s->bytes + s->n, src, n);
 	s->n += n;
 }
 
@@ -67,8 +68,10 @@ void put_end(struct seed *s, const char *name)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	/* Each refused command would be a line. */
+	/* Each refused command would be a line; SOFTHCA_LOG=debug shows them when one input is looked
+	 * into. */
 	log_level = LOG_LEVEL_ERROR;
+	log_init();
 	if (*argc == 3 && !strcmp((*argv)[1], "--seeds")) {
 		struct seed s = {.dir = (*argv)[2]};
 

@@ -6,8 +6,8 @@
 
 #include "fuzz.h"
 
-#define RESERVED ((size_t)1 << 30)
-#define AREAS	 24
+#define RESERVED ((size_t)2 << 30)
+#define AREAS	 40
 
 struct area {
 	uint8_t *start;

@@ -12,7 +12,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "fabric/server.h"
 #include "fuzz.h"
 
@@ -42,8 +41,6 @@ static void remove_dir(void)
 
 void target_init(void)
 {
-	/* A client that is cut off is a warning; here it is the rule. */
-	log_level = LOG_LEVEL_ERROR;
 	MUST(mkdtemp(dir));
 	atexit(remove_dir);
 	strcpy(fabric.dir, dir);

@@ -449,7 +449,7 @@ static void *sleep_until_woken(void *arg)
 			continue;
 		atomic_store(&s->wake, SLOT_ASLEEP);
 		atomic_thread_fence(memory_order_seq_cst);
-		if (inbox_empty(s)) /* the alarm ends a sleep that nobody ends */
+		if (!wire_host_progress(st->host)) /* the alarm ends a sleep that nobody ends */
 			syscall(SYS_futex, &s->wake, FUTEX_WAIT, SLOT_ASLEEP, NULL, NULL, 0);
 		atomic_store(&s->wake, SLOT_AWAKE);
 	}

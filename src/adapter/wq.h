@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receive work queues: receive rings that stand alone, for RSS. */
+#pragma once
+
+#include "adapter/device.h"
+#include "adapter/recvq.h"
+
+struct wq {
+	struct adapter *adapter;
+	struct wq_attr init;
+	uint32_t wqn;
+	struct spin lock;
+	enum ib_wq_state state;
+	bool strip_vlan;
+	struct recv_ring ring;
+};
+
+/* Its ring or its memory is of no use: to the error state, with the event.  Lock held. */
+void wq_fail(struct wq *wq);

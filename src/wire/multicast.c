@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Packets with many receivers: datagrams to a multicast group, and Ethernet frames, whose receivers
+ * are chosen by rules that only the receiving processes know.
+ *
+ * Each process publishes in its slot a filter of what it listens to, one bit for several groups.  A
+ * sender copies the packet into the channel of each process whose filter has the bit; the exact
+ * choice is made there.  The registry names the slots in use, so that the sender does not touch the
+ * others.
+ */
+#include "base/rcu.h"
+#include "wire/host.h"
+#include "wire/lane.h"
+#include "wire/size.h"
+
+#define ETHERNET_FCS 4u
+
+static_assert(WIRE_GROUP_BITS == SLOT_GROUP_WORDS * 64, "one user count per bit");
+
+unsigned wire_group(const union ib_gid *gid)
+{
+	uint64_t h = (gid->half[0] ^ gid->half[1]) * 0x9e3779b97f4a7c15ull;
+
+	return 1 + (unsigned)((h >> 32) % (WIRE_GROUP_BITS - 1));
+}
+
+void wire_listen(struct wire *w, unsigned group)
+{
+	struct wire_host *h = w->host;
+
+	pthread_mutex_lock(&h->control);
+	if (!h->group_users[group]++)
+		atomic_fetch_or(&h->slot->groups[group / 64], UINT64_C(1) << group % 64);
+	pthread_mutex_unlock(&h->control);
+}
+
+void wire_unlisten(struct wire *w, unsigned group)
+{
+	struct wire_host *h = w->host;
+
+	pthread_mutex_lock(&h->control);
+	if (!--h->group_users[group])
+		atomic_fetch_and(&h->slot->groups[group / 64], ~(UINT64_C(1) << group % 64));
+	pthread_mutex_unlock(&h->control);
+}
+
+static bool is_frame(const struct pkt *p)
+{
+	return (p->opcode & 0xe0) == BTH_RAW;
+}
+
+/* To a single station? */
+static bool is_unicast(const struct pkt *p)
+{
+	return is_frame(p) && !(p->path->dgid.raw[0] & 1);
+}
+
+static uint64_t octets(const struct pkt *p, bool ethernet)
+{
+	return is_frame(p) ? p->payload_len + ETHERNET_FCS : pkt_wire_octets(p, ethernet);
+}
+
+static unsigned group_of(const struct pkt *p)
+{
+	return is_frame(p) ? WIRE_GROUP_FRAMES : wire_group(&p->path->dgid);
+}
+
+static bool listens(const struct slot *s, unsigned group)
+{
+	return atomic_load_explicit(&s->groups[group / 64], memory_order_acquire) >> group % 64 & 1;
+}
+
+/* ---- receiving ---- */
+
+static void deliver(struct wire *w, const struct pkt *p)
+{
+	const struct wire_client *client = atomic_load_explicit(&w->client, memory_order_acquire);
+	const struct registry *r = w->host->attr.registry;
+
+	if (!client || !client->receive_group ||
+	    atomic_load_explicit(&r->ports[w->port_row].state, memory_order_acquire) !=
+		    IB_PORT_ACTIVE)
+		return;
+	/* A switch keeps from a port what nobody there wants: it does not count. */
+	if (!client->receive_group(client->user, p))
+		return;
+	lane_count(w->counters, PORT_RCV_DATA, octets(p, w->ethernet) / 4);
+	lane_count(w->counters, PORT_RCV_PACKETS, 1);
+	if (!is_unicast(p))
+		lane_count(w->counters, PORT_MULTICAST_RCV_PACKETS, 1);
+}
+
+void multicast_deliver(struct wire_host *h, const struct pkt *p)
+{
+	const struct registry *r = h->attr.registry;
+	uint32_t from = p->path->src_port;
+
+	/* from outside */
+	if (from >= r->nports)
+		return;
+	for (unsigned i = 0; i < HOST_WIRES; i++) {
+		struct wire *w = atomic_load_explicit(&h->wires[i], memory_order_acquire);
+
+		if (w && w->ethernet == !!r->ports[from].ethernet)
+			deliver(w, p);
+	}
+}
+
+/* ---- sending ---- */
+
+/* Calls fn for each other process that listens, until it says no. */
+static bool each_listener(struct wire_host *h, unsigned group, const struct pkt *p,
+			  bool (*fn)(struct wire_host *h, uint16_t peer, const struct pkt *p))
+{
+	for (unsigned word = 0; word < REGISTRY_SLOTS / 64; word++) {
+		uint64_t used = atomic_load_explicit(&h->attr.registry->slots_used[word],
+						     memory_order_acquire);
+
+		for (; used; used &= used - 1) {
+			uint16_t peer = (uint16_t)(word * 64 + (unsigned)__builtin_ctzll(used));
+
+			if (peer != h->attr.slot && listens(&h->attr.slots[peer], group) &&
+			    !fn(h, peer, p))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool send_copy(struct wire_host *h, uint16_t peer, const struct pkt *p)
+{
+	/* Who cannot be reached is none of the sender's business. */
+	(void)host_send(h, peer, p);
+	return true;
+}
+
+enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
+{
+	struct wire_host *h = w->host;
+	const struct registry *r = h->attr.registry;
+	unsigned group = group_of(p);
+
+	if (atomic_load_explicit(&r->ports[w->port_row].state, memory_order_acquire) !=
+	    IB_PORT_ACTIVE) {
+		lane_count(w->counters, PORT_XMIT_DISCARDS, 1);
+		return WIRE_LOST;
+	}
+	/* All or none: whoever tries again must not send a second copy to those who had room. */
+	if (!each_listener(h, group, p, host_has_room))
+		return WIRE_BUSY;
+	lane_count(w->counters, PORT_XMIT_DATA, octets(p, w->ethernet) / 4);
+	lane_count(w->counters, PORT_XMIT_PACKETS, 1);
+	if (!is_unicast(p))
+		lane_count(w->counters, PORT_MULTICAST_XMIT_PACKETS, 1);
+	each_listener(h, group, p, send_copy);
+	if (listens(h->slot, group)) {
+		rcu_enter();
+		multicast_deliver(h, p);
+		rcu_leave();
+	}
+	return WIRE_SENT;
+}

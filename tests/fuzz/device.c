@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See device.h. */
+#include "device.h"
+
+#include <string.h>
+
+#include "adapter/device.h"
+
+#define PATTERN 0x5a
+
+static const struct {
+	size_t bytes; /* of the area */
+	size_t off;
+	size_t len;
+	uint32_t access;
+} mr_plan[FUZZ_MRS] = {
+	{4 * MEMORY_PAGE, 0, 4 * MEMORY_PAGE,
+	 IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |
+		 IB_ACCESS_REMOTE_ATOMIC},
+	/* the last bytes before the zone, and the first behind it */
+	{MEMORY_PAGE, MEMORY_PAGE - 104, 104, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE},
+	{MEMORY_PAGE, 0, 333, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ},
+	/* Nobody may write it. */
+	{MEMORY_PAGE, 0, MEMORY_PAGE, IB_ACCESS_REMOTE_READ},
+	/* Begins at address 0 for those who use it. */
+	{MEMORY_PAGE, 64, 1000,
+	 IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |
+		 IB_ACCESS_ZERO_BASED},
+};
+
+static bool is_writable(const struct fuzz_mr *m)
+{
+	return m->access & IB_ACCESS_LOCAL_WRITE;
+}
+
+/* ---- once ---- */
+
+static be32 *record_at_page_end(unsigned words)
+{
+	return (be32 *)(void *)(memory_area(MEMORY_PAGE) + MEMORY_PAGE) - words;
+}
+
+static void qp_memory(struct fuzz_qp *q)
+{
+	q->sq = memory_area((size_t)FUZZ_BLOCKS * WQE_BLOCK);
+	q->rq = memory_area((size_t)FUZZ_RECVS * FUZZ_RQ_BYTES);
+	q->srq_ring = memory_area((size_t)FUZZ_SRQ_WQES * 128);
+	q->cq_ring = memory_area((size_t)FUZZ_CQES * CQE_BYTES);
+	q->dbrec = record_at_page_end(2);
+	q->cq_dbrec = record_at_page_end(2);
+	q->srq_dbrec = record_at_page_end(1);
+}
+
+void device_init(struct fuzz_device *d)
+{
+	rig_up(&d->rig);
+	for (unsigned i = 0; i < FUZZ_QPS; i++)
+		qp_memory(&d->qp[i]);
+	for (unsigned i = 0; i < FUZZ_MRS; i++) {
+		struct fuzz_mr *m = &d->mr[i];
+
+		m->area_bytes = mr_plan[i].bytes;
+		m->area = memory_area(m->area_bytes);
+		m->off = mr_plan[i].off;
+		m->len = mr_plan[i].len;
+		m->access = mr_plan[i].access;
+		memset(m->area, PATTERN, m->area_bytes);
+	}
+	fuzz_catch_faults(memory_is_gap);
+}
+
+/* ---- for each input ---- */
+
+static void on_event(void *user)
+{
+	(void)user;
+}
+
+static void on_async(void *user, enum ib_event event)
+{
+	(void)user;
+	(void)event;
+}
+
+void device_begin(struct fuzz_device *d, unsigned dev)
+{
+	d->dev = dev % 2;
+	d->pdn = pd_alloc(d->rig.adapter[d->dev]);
+	for (unsigned i = 0; i < FUZZ_MRS; i++) {
+		struct fuzz_mr *m = &d->mr[i];
+
+		rig_mr(&d->rig, d->dev, d->pdn, m->area + m->off, m->len, m->access, &m->mkey);
+	}
+}
+
+/* kind: type in bits 1:0, shared receives in bit 2, all signalled in bit 3, large CQEs in bit 4. */
+void device_qp_create(struct fuzz_device *d, unsigned index, uint8_t kind)
+{
+	static const enum ib_qp_type types[] = {IB_QPT_RC, IB_QPT_UC, IB_QPT_UD, IB_QPT_RC};
+	struct adapter *a = d->rig.adapter[d->dev];
+	struct fuzz_qp *q = &d->qp[index];
+	bool large = kind & 16;
+	struct cq_attr cq = {
+		.buf = q->cq_ring,
+		.entries = large ? FUZZ_CQES / 2 : FUZZ_CQES,
+		.cqe_bytes = large ? 128 : 64,
+		.dbrec = q->cq_dbrec,
+		.event = on_event,
+		.async = on_async,
+	};
+	struct srq_attr srq = {
+		.pdn = d->pdn,
+		.buf = q->srq_ring,
+		.wqe_count = FUZZ_SRQ_WQES,
+		.wqe_bytes = 128,
+		.max_sge = 7,
+		.limit = 3,
+		.dbrec = q->srq_dbrec,
+		.async = on_async,
+	};
+	struct qp_create_attr attr = {
+		.type = types[kind & 3],
+		.pdn = d->pdn,
+		.uidx = index,
+		.sq_buf = q->sq,
+		.sq_blocks = FUZZ_BLOCKS,
+		.rq_buf = q->rq,
+		.rq_wqes = FUZZ_RECVS,
+		.rq_wqe_bytes = FUZZ_RQ_BYTES,
+		.dbrec = q->dbrec,
+		.sq_sig_all = kind & 8,
+		.async = on_async,
+	};
+
+	q->type = attr.type;
+	q->sq_pi = q->rq_pi = 0;
+	memset(q->cq_ring, 0xf0, (size_t)FUZZ_CQES * CQE_BYTES);
+	memset(q->dbrec, 0, 2 * sizeof(be32));
+	memset(q->cq_dbrec, 0, 2 * sizeof(be32));
+	MUST(!cq_create(a, &cq, &q->cq));
+	attr.send_cq = attr.recv_cq = q->cq;
+	if (kind & 4 && attr.type != IB_QPT_UC) {
+		memset(q->srq_dbrec, 0, sizeof(be32));
+		MUST(!srq_create(a, &srq, &q->srq));
+		attr.srq = q->srq;
+		attr.rq_wqes = 0;
+	}
+	MUST(!qp_create(a, &attr, &q->qp));
+}
+
+static void read_attributes(struct fuzz_device *d, struct qp_attr *attr, uint32_t dest_qpn,
+			    unsigned row, struct input *in)
+{
+	uint8_t limits = in_u8(in), retry = in_u8(in);
+
+	*attr = (struct qp_attr){
+		.path_mtu = (enum ib_mtu)(1 + in_u8(in) % 5),
+		.qkey = 0x11111111,
+		.rq_psn = 0xfffff0,
+		.sq_psn = 0xfffff0,
+		.dest_qpn = dest_qpn,
+		.access = in_u8(in) ^ 0xff,
+		.ah = {.dlid = row ? 0 : 7,
+		       .is_global = row || retry & 128,
+		       .dgid = d->rig.registry->ports[row].gids[0].gid,
+		       .hop_limit = 64,
+		       .port_num = 1},
+		.max_rd_atomic = limits & 15,
+		.max_dest_rd_atomic = limits >> 4,
+		.min_rnr_timer = 1,
+		.port_num = 1,
+		.timeout = retry & 3,
+		.retry_cnt = retry >> 2 & 1,
+		.rnr_retry = retry >> 3 & 7,
+	};
+}
+
+void device_qp_connect(struct fuzz_device *d, unsigned index, uint32_t dest_qpn, unsigned row,
+		       struct input *in)
+{
+	static const uint32_t masks[][3] = {
+		[IB_QPT_RC] = {IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS,
+			       IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
+				       IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC |
+				       IB_QP_MIN_RNR_TIMER,
+			       IB_QP_STATE | IB_QP_SQ_PSN | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
+				       IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC},
+		[IB_QPT_UC] = {IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS,
+			       IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
+				       IB_QP_RQ_PSN,
+			       IB_QP_STATE | IB_QP_SQ_PSN},
+		[IB_QPT_UD] = {IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_QKEY,
+			       IB_QP_STATE, IB_QP_STATE | IB_QP_SQ_PSN},
+	};
+	static const enum ib_qp_state states[] = {IB_QPS_INIT, IB_QPS_RTR, IB_QPS_RTS};
+	struct fuzz_qp *q = &d->qp[index];
+	struct qp_attr attr;
+
+	read_attributes(d, &attr, dest_qpn, row, in);
+	for (unsigned i = 0; i < array_size(states); i++) {
+		attr.state = states[i];
+		MUST(!qp_modify(q->qp, &attr, masks[q->type][i]));
+	}
+}
+
+void device_qp_modify(struct fuzz_device *d, unsigned index, struct input *in)
+{
+	struct qp_attr attr;
+	uint32_t mask = in_u32(in);
+	uint8_t states = in_u8(in);
+
+	read_attributes(d, &attr, in_u32(in), d->dev, in);
+	attr.state = (enum ib_qp_state)(states & 15);
+	attr.cur_state = (enum ib_qp_state)(states >> 4);
+	attr.rq_psn = in_u32(in);
+	attr.sq_psn = in_u32(in);
+	attr.timeout = in_u8(in);
+	attr.pkey_index = in_u16(in);
+	attr.ah.sgid_index = in_u8(in);
+	attr.en_sqd_async_notify = in_u8(in);
+	if (qp_modify(d->qp[index].qp, &attr, mask))
+		return;
+	/* A program that resets a QP begins its rings anew. */
+	if (mask & IB_QP_STATE && attr.state == IB_QPS_RESET)
+		d->qp[index].sq_pi = d->qp[index].rq_pi = 0;
+}
+
+uint32_t device_key(const struct fuzz_device *d, unsigned index)
+{
+	return mkey_key(d->mr[index % FUZZ_MRS].mkey);
+}
+
+uint64_t device_addr(const struct fuzz_device *d, unsigned index, uint32_t off)
+{
+	const struct fuzz_mr *m = &d->mr[index % FUZZ_MRS];
+
+	return off + (m->access & IB_ACCESS_ZERO_BASED ? 0 : (uintptr_t)m->area + m->off);
+}
+
+void device_mr_close(struct fuzz_device *d, unsigned index, bool closed)
+{
+	struct fuzz_mr *m = &d->mr[index % FUZZ_MRS];
+
+	m->closed = closed;
+	memory_close(m->area, closed);
+}
+
+/* ---- the end ---- */
+
+static void must_be_pattern(const uint8_t *at, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		MUST(at[i] == PATTERN);
+}
+
+static void check_mr(struct fuzz_device *d, unsigned index)
+{
+	struct fuzz_mr *m = &d->mr[index];
+
+	device_mr_close(d, index, false);
+	must_be_pattern(m->area, m->off);
+	must_be_pattern(m->area + m->off + m->len, m->area_bytes - m->off - m->len);
+	if (is_writable(m))
+		memset(m->area + m->off, PATTERN, m->len);
+	else
+		must_be_pattern(m->area + m->off, m->len);
+	mkey_destroy(d->rig.adapter[d->dev], m->mkey);
+}
+
+static void must_be_unused(const struct number_space *s)
+{
+	MUST(s->count == s->capacity);
+}
+
+void device_end(struct fuzz_device *d)
+{
+	struct adapter *a = d->rig.adapter[d->dev];
+
+	for (unsigned i = 0; i < FUZZ_QPS; i++) {
+		struct fuzz_qp *q = &d->qp[i];
+
+		if (q->qp)
+			qp_destroy(q->qp);
+		if (q->srq)
+			MUST(!srq_destroy(q->srq));
+		if (q->cq)
+			MUST(!cq_destroy(q->cq));
+		q->qp = NULL;
+		q->srq = NULL;
+		q->cq = NULL;
+	}
+	for (unsigned i = 0; i < FUZZ_MRS; i++)
+		check_mr(d, i);
+	pd_free(a, d->pdn);
+	must_be_unused(&a->qps);
+	must_be_unused(&a->srqs);
+	must_be_unused(&a->mkeys);
+	MUST(!a->run_head && !a->later_head && !a->timers);
+}

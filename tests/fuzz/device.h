@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queue pairs and registered memory for targets below the driver.  Every ring lies alone between
+ * zones of no access; every registered range does so at one end at least, and what of its pages is
+ * not registered holds a pattern that nobody may change.
+ */
+#pragma once
+
+#include "adapter_rig.h"
+#include "fuzz.h"
+#include "memory.h"
+
+#define FUZZ_BLOCKS   64u
+#define FUZZ_RECVS    64u
+#define FUZZ_RQ_BYTES 64u
+#define FUZZ_SRQ_WQES 32u
+#define FUZZ_CQES     256u
+#define FUZZ_QPS      3u
+#define FUZZ_MRS      5u
+
+struct fuzz_qp {
+	enum ib_qp_type type;
+	struct qp *qp;
+	struct cq *cq;
+	struct srq *srq; /* or NULL */
+	uint8_t *sq;
+	uint8_t *rq;
+	uint8_t *srq_ring;
+	uint8_t *cq_ring;
+	/* At a page's end each: QP (send and receive counter), CQ, SRQ. */
+	be32 *dbrec;
+	be32 *cq_dbrec;
+	be32 *srq_dbrec;
+	uint16_t sq_pi;
+	uint16_t rq_pi;
+};
+
+struct fuzz_mr {
+	uint8_t *area;
+	size_t area_bytes;
+	size_t off; /* registered: [off, off + len) of the area */
+	size_t len;
+	uint32_t access;
+	bool closed;
+	struct mkey *mkey;
+};
+
+struct fuzz_device {
+	struct rig rig;
+	unsigned dev; /* 0: InfiniBand, 1: Ethernet; of this input */
+	uint32_t pdn;
+	struct fuzz_qp qp[FUZZ_QPS];
+	struct fuzz_mr mr[FUZZ_MRS];
+};
+
+/* Once. */
+void device_init(struct fuzz_device *d);
+
+/* For each input: PD and registrations; queue pairs, by their type byte (see device.c). */
+void device_begin(struct fuzz_device *d, unsigned dev);
+void device_qp_create(struct fuzz_device *d, unsigned index, uint8_t kind);
+/* To RTS, connected with a QP number on the port of "row"; attributes from the input. */
+void device_qp_connect(struct fuzz_device *d, unsigned index, uint32_t dest_qpn, unsigned row,
+		       struct input *in);
+/* Destroys everything and checks that nothing was touched or left that should not be. */
+void device_end(struct fuzz_device *d);
+
+/* Pretends that "in" names registered memory: key and address of byte "off" of MR "index". */
+uint32_t device_key(const struct fuzz_device *d, unsigned index);
+uint64_t device_addr(const struct fuzz_device *d, unsigned index, uint32_t off);
+/* Program and device disagree on what is mapped: accesses then fault and must be survived. */
+void device_mr_close(struct fuzz_device *d, unsigned index, bool closed);
+/* Any attributes, any state, any mask. */
+void device_qp_modify(struct fuzz_device *d, unsigned index, struct input *in);

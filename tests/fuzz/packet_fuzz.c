@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What another process may write into a channel.  The input plays the peer: it fills its ring with
+ * records that are almost right or with any bytes, sets the cursors, and raises the inbox; the
+ * device's queue pairs are connected with queue pairs of that peer.  They also send, so that
+ * acknowledgements and answers have something to answer.
+ *
+ *      this process, slot 0: QPs ---- channel ---- slot 1: the input
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "wire/channel.h"
+#include "wire/inbox.h"
+
+#define PEER	      1u
+#define PEER_QPN      (512u << REGISTRY_CHUNK_SHIFT)
+#define CHANNEL_BYTES (sizeof(struct channel_mem) + 2 * RING_MIN_BYTES)
+#define OUR_SIDE      0
+#define PEER_SIDE     1
+
+enum op {
+	OP_PACKET, /* a record made by record_pack, some bytes changed */
+	OP_RAW,	   /* bytes into the channel's memory */
+	OP_DELIVER,
+	OP_SEND, /* our own request */
+	OP_RECV,
+	OP_PROGRESS,
+	OP_TAKE, /* the peer consumes what we sent */
+	OP_CURSOR,
+	OP_COUNT,
+};
+
+static struct fuzz_device device;
+static struct channel_mem *channel;
+static struct ring peer_tx, peer_rx;
+static int channel_fd;
+
+void target_init(void)
+{
+	struct registry *r;
+
+	device_init(&device);
+	r = device.rig.registry;
+	atomic_store(&r->qpn_slot_plus_1[PEER_QPN >> REGISTRY_CHUNK_SHIFT], PEER + 1);
+	atomic_store(&device.rig.slots[PEER].alive, 1);
+	/* No futex calls for a peer that is not there. */
+	atomic_store(&device.rig.slots[PEER].wake, SLOT_AWAKE);
+}
+
+static void channel_up(void)
+{
+	int fd = memfd_create("channel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *p;
+
+	MUST(fd >= 0 && !ftruncate(fd, CHANNEL_BYTES));
+	p = mmap(NULL, CHANNEL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	MUST(p != MAP_FAILED);
+	channel = p;
+	/* This process can read its own memory, as the peer can ours. */
+	channel->side[PEER_SIDE].pid = getpid();
+	channel->side[PEER_SIDE].probe_addr = (uintptr_t)&channel_fd;
+	channel_fd = 0x5ca1ab1e;
+	memcpy(&channel->side[PEER_SIDE].probe_value, &channel_fd, sizeof(channel_fd));
+	atomic_store(&channel->side[PEER_SIDE].readable, READABLE_YES);
+	atomic_store(&channel->side[PEER_SIDE].abi, CHANNEL_ABI);
+	MUST(!ring_open_producer(&peer_tx, &channel->ring[PEER_SIDE],
+				 channel->data + PEER_SIDE * RING_MIN_BYTES, RING_MIN_BYTES));
+	MUST(!ring_open_consumer(&peer_rx, &channel->ring[OUR_SIDE],
+				 channel->data + OUR_SIDE * RING_MIN_BYTES, RING_MIN_BYTES));
+	MUST(!wire_host_add_channel(device.rig.host, PEER, fd, CHANNEL_BYTES, OUR_SIDE));
+}
+
+static void channel_down(void)
+{
+	wire_host_drop_channel(device.rig.host, PEER);
+	(void)wire_host_progress(device.rig.host);
+	munmap(channel, CHANNEL_BYTES);
+}
+
+/* ---- the peer ---- */
+
+static void send_packet(struct fuzz_qp *q, struct input *in)
+{
+	uint8_t opcode = in_u8(in), flags = in_u8(in), which = in_u8(in);
+	struct run runs[3];
+	struct path path = {
+		.src_port = device.dev,
+		.dst_port = device.dev,
+		.grh = flags & 1,
+		.dlid = flags & 2 ? 7 : 0,
+	};
+	struct pkt p = {
+		.opcode = opcode,
+		.solicited = flags & 4,
+		.ack_req = flags & 8,
+		.aeth = in_u8(in),
+		.dqpn = qp_number(q->qp),
+		.sqpn = PEER_QPN,
+		.qkey = 0x11111111,
+		/* near what is expected */
+		.psn = (0xfffff0 + (uint32_t)(int8_t)in_u8(in)) & IB_PSN_MASK,
+		.npkts = flags & 16 ? in_u32(in) : 1u + in_u8(in),
+		.imm = in_u8(in),
+		.va = device_addr(&device, which, in_u16(in)),
+		.rkey = device_key(&device, which >> 3) + (which >> 6 & 1),
+		.dma_len = flags & 32 ? in_u32(in) : in_u16(in),
+		.swap_add = in_u8(in),
+		.compare = in_u8(in),
+		.path = &path,
+		.payload_len = in_u16(in),
+		.runs = runs,
+	};
+	bool by_reference = flags & 64;
+	uint32_t bytes;
+	void *record, *payload;
+
+	for (p.nruns = 0; by_reference && p.nruns < array_size(runs); p.nruns++)
+		runs[p.nruns] = (struct run){
+			(void *)(uintptr_t)device_addr(&device, 0, in_u16(in)),
+			p.nruns ? in_u8(in) : p.payload_len};
+	bytes = record_bytes(&p, by_reference);
+	if (!bytes || ring_reserve(&peer_tx, bytes, &record))
+		return;
+	payload = record_pack(record, bytes, &p, by_reference);
+	if (!by_reference)
+		memset(payload, flags, p.payload_len);
+	for (unsigned changes = in_u8(in) % 4; changes; changes--) {
+		size_t at = in_u16(in) % bytes;
+
+		((uint8_t *)record)[at] = in_u8(in);
+	}
+	ring_commit(&peer_tx, bytes);
+}
+
+static void write_raw(struct input *in)
+{
+	size_t off = in_u32(in) % CHANNEL_BYTES;
+	size_t n = min_u64(in_u8(in), CHANNEL_BYTES - off);
+
+	in_bytes(in, (uint8_t *)channel + off, n);
+}
+
+static void set_cursor(struct input *in)
+{
+	uint8_t which = in_u8(in);
+	struct ring_shared *r = &channel->ring[which & 1];
+
+	if (which & 2)
+		atomic_store(&r->head, in_u64(in));
+	else
+		atomic_store(&r->tail, in_u64(in));
+	atomic_store(&r->want_room, which >> 2);
+}
+
+static void deliver(void)
+{
+	inbox_raise(&device.rig.slots[0], PEER);
+	(void)wire_host_progress(device.rig.host);
+}
+
+/* What we send must be well formed, whatever the peer said. */
+static void take_records(void)
+{
+	static struct record_pkt out;
+	const void *record;
+	uint32_t bytes;
+
+	while (ring_peek(&peer_rx, &record, &bytes) > 0) {
+		MUST(!record_unpack(record, bytes, getpid(), &out));
+		MUST(out.pkt.npkts && out.pkt.dqpn <= IB_QPN_MASK);
+		ring_next(&peer_rx, bytes);
+	}
+	(void)ring_give_back(&peer_rx);
+}
+
+/* ---- our own requests ---- */
+
+static void post_send(struct fuzz_qp *q, struct input *in)
+{
+	static const uint8_t opcodes[] = {
+		WQE_OP_SEND,	  WQE_OP_RDMA_WRITE, WQE_OP_RDMA_READ, WQE_OP_ATOMIC_FA,
+		WQE_OP_ATOMIC_CS, WQE_OP_SEND_IMM,   WQE_OP_NOP,
+	};
+	uint8_t opcode = opcodes[in_u8(in) % array_size(opcodes)];
+	bool remote = opcode != WQE_OP_SEND && opcode != WQE_OP_SEND_IMM;
+	bool atomic = opcode == WQE_OP_ATOMIC_FA || opcode == WQE_OP_ATOMIC_CS;
+	uint8_t which = in_u8(in);
+	struct {
+		struct wqe_ctrl ctrl;
+		uint8_t rest[48];
+	} wqe = {.ctrl = {.opmod_idx_opcode = be32_of((uint32_t)q->sq_pi << 8 | opcode),
+			  .fm_ce_se = in_u8(in)}};
+	struct wqe_raddr raddr = {.va = be64_of(0x1000), .rkey = be32_of(0x200)};
+	struct wqe_data data = {
+		.byte_count = be32_of(atomic ? 8 : in_u16(in)),
+		.lkey = be32_of(device_key(&device, which)),
+		.addr = be64_of(device_addr(&device, which, in_u16(in))),
+	};
+	size_t at = 0;
+
+	if (remote)
+		memcpy(wqe.rest, &raddr, sizeof(raddr));
+	at = remote ? sizeof(raddr) : 0;
+	if (atomic)
+		at += sizeof(struct wqe_atomic);
+	memcpy(wqe.rest + at, &data, sizeof(data));
+	at += sizeof(data) + sizeof(wqe.ctrl);
+	wqe.ctrl.qpn_ds = be32_of(qp_number(q->qp) << 8 | (uint32_t)(at / WQE_UNIT));
+	memcpy(q->sq + (size_t)(q->sq_pi % FUZZ_BLOCKS) * WQE_BLOCK, &wqe, sizeof(wqe));
+	q->dbrec[DBREC_SEND] = be32_of(++q->sq_pi);
+	qp_doorbell(q->qp);
+}
+
+static void post_recv(struct fuzz_qp *q, struct input *in)
+{
+	uint8_t which = in_u8(in);
+	struct wqe_data d[2] = {{be32_of(in_u16(in)), be32_of(device_key(&device, which)),
+				 be64_of(device_addr(&device, which, in_u16(in)))},
+				{.lkey = be32_of(WQE_DATA_LKEY_END)}};
+
+	memcpy(q->rq + (size_t)(q->rq_pi % FUZZ_RECVS) * FUZZ_RQ_BYTES, d, sizeof(d));
+	q->dbrec[DBREC_RECV] = be32_of(++q->rq_pi);
+	qp_recv_posted(q->qp);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+	uint8_t kinds = in_u8(&in);
+
+	device_begin(&device, kinds >> 7);
+	channel_up();
+	for (unsigned i = 0; i < FUZZ_QPS; i++) {
+		/* RC, UC and UD; without SRQ, whose ring this target does not fill */
+		device_qp_create(&device, i, (uint8_t)(i | (kinds & 0x18)));
+		device_qp_connect(&device, i, PEER_QPN, device.dev, &in);
+	}
+	while (in.left) {
+		uint8_t op = in_u8(&in);
+		struct fuzz_qp *q = &device.qp[op / OP_COUNT % FUZZ_QPS];
+
+		switch ((enum op)(op % OP_COUNT)) {
+		case OP_PACKET:
+			send_packet(q, &in);
+			break;
+		case OP_RAW:
+			write_raw(&in);
+			break;
+		case OP_DELIVER:
+			deliver();
+			break;
+		case OP_SEND:
+			post_send(q, &in);
+			break;
+		case OP_RECV:
+			post_recv(q, &in);
+			break;
+		case OP_PROGRESS:
+			(void)adapter_progress(device.rig.adapter[device.dev], NULL);
+			break;
+		case OP_TAKE:
+			take_records();
+			break;
+		case OP_CURSOR:
+			set_cursor(&in);
+			break;
+		case OP_COUNT:
+			break;
+		}
+	}
+	deliver();
+	(void)adapter_progress(device.rig.adapter[device.dev], NULL);
+	channel_down();
+	device_end(&device);
+	return 0;
+}
+
+/* ---- seeds ---- */
+
+static void put_op(struct seed *s, unsigned qp, enum op op)
+{
+	put_u8(s, qp * OP_COUNT + op);
+}
+
+static void put_begin(struct seed *s, uint32_t kinds)
+{
+	put_u8(s, kinds);
+	for (unsigned i = 0; i < FUZZ_QPS; i++) {
+		put_u8(s, 0x44); /* reads and atomics at a time */
+		put_u8(s, 0x0f);
+		put_u8(s, 2);
+		put_u8(s, 0);
+	}
+}
+
+static void put_packet(struct seed *s, unsigned qp, uint8_t opcode, uint8_t flags, uint8_t psn,
+		       uint16_t dma_len, uint16_t len)
+{
+	put_op(s, qp, OP_PACKET);
+	put_u8(s, opcode);
+	put_u8(s, flags | 8);
+	put_u8(s, 0);
+	put_u8(s, AETH_ACK | AETH_NO_CREDIT);
+	put_u8(s, psn);
+	put_u8(s, 0);
+	put_u8(s, 0);
+	put_u16(s, 64);
+	put_u16(s, dma_len);
+	put_u8(s, 1);
+	put_u8(s, 2);
+	put_u16(s, len);
+	if (flags & 64) {
+		put_u16(s, 0);
+		put_u16(s, 0);
+		put_u8(s, 0);
+		put_u16(s, 0);
+		put_u8(s, 0);
+	}
+	put_u8(s, 0);
+}
+
+static void put_recv(struct seed *s, unsigned qp)
+{
+	put_op(s, qp, OP_RECV);
+	put_u8(s, 0);
+	put_u16(s, 4096);
+	put_u16(s, 0);
+}
+
+static void put_send(struct seed *s, unsigned qp, unsigned kind, uint32_t len)
+{
+	put_op(s, qp, OP_SEND);
+	put_u8(s, kind);
+	put_u8(s, 0);
+	put_u8(s, WQE_CTRL_CE_ALWAYS);
+	if (kind != 3 && kind != 4)
+		put_u16(s, len);
+	put_u16(s, 0);
+}
+
+void target_seeds(struct seed *s)
+{
+	static const uint8_t requests[] = {
+		BTH_SEND_ONLY,	    BTH_SEND_ONLY_IMM,	BTH_WRITE_ONLY,	   BTH_WRITE_ONLY_IMM,
+		BTH_READ_REQUEST,   BTH_COMPARE_SWAP,	BTH_FETCH_ADD,	   BTH_SEND_ONLY_INV,
+	};
+	static const uint8_t transports[] = {BTH_RC, BTH_UC, BTH_UD};
+	char name[32];
+
+	for (unsigned dev = 0; dev < 2; dev++)
+		for (unsigned t = 0; t < array_size(transports); t++) {
+			put_begin(s, dev << 7);
+			for (unsigned i = 0; i < array_size(requests); i++) {
+				put_recv(s, t);
+				put_packet(s, t, requests[i] | transports[t], 0, (uint8_t)i, 100,
+					   requests[i] == BTH_READ_REQUEST ? 0 : 100);
+				put_op(s, t, OP_DELIVER);
+				put_op(s, t, OP_PROGRESS);
+				put_op(s, t, OP_TAKE);
+			}
+			snprintf(name, sizeof(name), "requests-%u-%u", dev, t);
+			put_end(s, name);
+		}
+
+	/* A message in three packets, by reference. */
+	put_begin(s, 0);
+	put_packet(s, 0, BTH_WRITE_FIRST, 64, 0, 3072, 1024);
+	put_packet(s, 0, BTH_WRITE_MIDDLE, 64, 1, 0, 1024);
+	put_packet(s, 0, BTH_WRITE_LAST, 64, 2, 0, 1024);
+	put_op(s, 0, OP_DELIVER);
+	put_op(s, 0, OP_PROGRESS);
+	put_end(s, "message");
+
+	/* Our requests and their answers. */
+	put_begin(s, 0);
+	put_send(s, 0, 0, 100);
+	put_send(s, 0, 2, 3000);
+	put_send(s, 0, 3, 0);
+	put_packet(s, 0, BTH_ACK, 0, 0, 0, 0);
+	put_packet(s, 0, BTH_READ_RESP_FIRST, 0, 1, 0, 1024);
+	put_packet(s, 0, BTH_READ_RESP_MIDDLE, 0, 2, 0, 1024);
+	put_packet(s, 0, BTH_READ_RESP_LAST, 0, 3, 0, 952);
+	put_packet(s, 0, BTH_ATOMIC_ACK, 0, 4, 0, 0);
+	put_op(s, 0, OP_DELIVER);
+	put_op(s, 0, OP_TAKE);
+	put_end(s, "answers");
+
+	put_begin(s, 0);
+	put_send(s, 1, 0, 100);
+	put_packet(s, 1, BTH_SEND_ONLY | BTH_UC, 0, 0, 0, 100);
+	put_op(s, 0, OP_CURSOR);
+	put_u8(s, 3);
+	put_u64(s, 1);
+	put_op(s, 0, OP_DELIVER);
+	put_end(s, "cursor");
+}
