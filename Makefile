@@ -23,7 +23,9 @@ bench: all
 fuzz: all
 	tests/fuzz/run
 
+# A PREFIX given here holds although the build directory was made with another.
 install: all
+	$(if $(filter-out file,$(origin PREFIX)),meson configure $(BUILD) -Dprefix=$(PREFIX) && ninja -C $(BUILD))
 	meson install -C $(BUILD) --no-rebuild
 
 uninstall:

@@ -230,20 +230,46 @@ void adapter_forget_qp(struct adapter *a, struct qp *qp)
 	spin_unlock(&a->timer_lock);
 }
 
+static bool any_timer(const struct adapter *a)
+{
+	return atomic_load_explicit(&a->timer_next_ns, memory_order_relaxed) != NO_TIMER ||
+	       atomic_load_explicit(&a->cq_timers.next_ns, memory_order_relaxed) != CQ_TIMER_NONE;
+}
+
+static bool run_due(struct adapter *a)
+{
+	uint64_t now = clock_ns();
+	bool any = run_timers(a, now);
+
+	rcu_enter();
+	any |= cq_timers_run(&a->cq_timers, now);
+	rcu_leave();
+	return any;
+}
+
+/* A poll is short beside any timer: pollers look at the clock only now and then. */
+static bool time_to_look(struct adapter *a)
+{
+	uint32_t polls = atomic_load_explicit(&a->polls, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&a->polls, polls, memory_order_relaxed);
+	return polls % 32 == 0;
+}
+
 bool adapter_progress(struct adapter *a, uint64_t *deadline_ns)
 {
 	bool any = run_later(a);
 	uint64_t next;
 
-	if (unlikely(atomic_load_explicit(&a->timer_next_ns, memory_order_relaxed) != NO_TIMER))
-		any |= run_timers(a, clock_ns());
+	if (unlikely(any_timer(a)) && (deadline_ns || time_to_look(a)))
+		any |= run_due(a);
 	if (atomic_load_explicit(&a->run_any, memory_order_relaxed)) {
 		adapter_run(a);
 		any = true;
 	}
 	if (!deadline_ns)
 		return any;
-	next = atomic_load(&a->timer_next_ns);
+	next = min_u64(atomic_load(&a->timer_next_ns), atomic_load(&a->cq_timers.next_ns));
 	if (atomic_load(&a->later_any))
 		next = min_u64(next, clock_ns() + BUSY_RETRY_NS);
 	*deadline_ns = min_u64(*deadline_ns, next);
@@ -310,10 +336,13 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	a->wire = attr->wire;
 	a->port = &wire_registry(a->wire)->ports[wire_port_row(a->wire)];
 	a->counters = wire_counters(a->wire);
+	a->slots = wire_slots(a->wire);
+	a->slot = wire_slot(a->wire);
 	pd_space_init(&a->pds);
 	pd_space_init(&a->xrcds);
 	atomic_store(&a->next_cqn, 0x80);
 	atomic_store(&a->timer_next_ns, NO_TIMER);
+	cq_timers_init(&a->cq_timers);
 	number_space_init(&a->qps);
 	number_space_init(&a->srqs);
 	number_space_init(&a->mkeys);

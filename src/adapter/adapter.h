@@ -118,10 +118,15 @@ int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
 int mkey_retire(struct mkey *m) must_check;
 /* What a region's key stands for now; -ENOENT if for nothing, -EINVAL for other kinds of key. */
 int mkey_query(struct adapter *a, uint32_t key, struct mkey_attr *out) must_check;
+/*
+ * The region's memory lies at this offset of the process's arena (wire/expose.h), so that peers may write to
+ * it by themselves.  Until it is modified or destroyed.
+ */
+void mkey_expose(struct adapter *a, struct mkey *m, uint64_t offset);
 /* On return nobody touches the memory any more. */
 void mkey_destroy(struct adapter *a, struct mkey *m);
-/* The null lkey: writes are discarded, reads give zeros, in every PD.  Negative errno if it cannot be
- * made. */
+/* The null lkey: writes are discarded, reads give zeros, in every PD.  Negative errno if it cannot
+ * be made. */
 int64_t adapter_null_key(struct adapter *a) must_check;
 
 /* ---- memory windows: bound and invalidated by work requests ---- */
@@ -141,6 +146,7 @@ struct cq_attr {
 	uint32_t entries;   /* power of two */
 	uint32_t cqe_bytes; /* 64 or 128 */
 	void *dbrec;	    /* two be32, see DBREC_CQ_* */
+	bool timestamps;    /* CQEs say when (clock_ns) */
 	/* An armed CQ got a completion.  Upcall. */
 	void (*event)(void *user);
 	/* IB_EVENT_CQ_ERR on overrun.  Upcall. */
@@ -152,6 +158,13 @@ int cq_create(struct adapter *a, const struct cq_attr *attr, struct cq **out) mu
 uint32_t cq_number(const struct cq *cq);
 /* The arm doorbell was (or may have been) rung: look at the arm record. */
 void cq_doorbell(struct cq *cq);
+/*
+ * From now on an event waits until there are count unreported completions, or the first of them is
+ * period_us old; 0 switches that condition off, 0 and 0 moderation as a whole.
+ */
+#define ADAPTER_MAX_CQ_COUNT  0xffffu
+#define ADAPTER_MAX_CQ_PERIOD 0xfffu
+void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us);
 /* -EINVAL if the entries outstanding do not fit. */
 int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes) must_check;
 /* -EBUSY while a QP uses it. */
@@ -298,6 +311,8 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask) must_che
 void qp_query(struct qp *qp, struct qp_attr *attr);
 /* The send doorbell was (or may have been) rung: execute what the send ring holds. */
 void qp_doorbell(struct qp *qp);
+/* The same of the queue pair that a doorbell register names; the number may be anybody's. */
+void adapter_doorbell(struct adapter *a, uint32_t qpn);
 /* Receives were posted: a QP in error flushes them at once, no other state needs to know. */
 void qp_recv_posted(struct qp *qp);
 /* Detaches from CQs and SRQ; on return neither rings nor registered memory are touched on its
@@ -306,7 +321,10 @@ void qp_destroy(struct qp *qp);
 
 /* ---- multicast ---- */
 
-/* UD only.  Idempotent.  -EINVAL if it is no multicast address, -ENOMEM beyond the limits. */
+/*
+ * UD only.  1, or 0 if the QP is attached already; -EINVAL if it is no multicast address, -ENOMEM
+ * beyond the limits.
+ */
 int qp_attach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid) must_check;
 /* -EINVAL if it is not attached. */
 int qp_detach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid) must_check;

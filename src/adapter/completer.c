@@ -119,23 +119,15 @@ void completer_arm(struct qp *qp)
 }
 
 /*
- * There was progress: the peer lives.  A running timer is moved; should it fire in between (it is
- * then zero and off the adapter's list), it is started anew.
+ * There was progress: the peer lives.  The running timer is not moved for that, which would cost a look
+ * at the clock per answer: when it fires and finds the mark, it runs once more.  So an answer is missed after one
+ * to two timeouts (IBTA 9.7.6.1.3 allows up to four).
  */
 static void progress(struct qp *qp)
 {
-	uint64_t running = atomic_load_explicit(&qp->deadline_ns, memory_order_relaxed);
-	bool outstanding = atomic_load(&qp->comp.head) != atomic_load(&qp->req.tail);
-	uint64_t deadline = 0;
-
 	qp->comp.retry_left = qp->attr.retry_cnt;
 	qp->comp.rnr_left = qp->attr.rnr_retry;
-	if (!running || atomic_load(&qp->waiting) & QP_WAIT_RNR)
-		return;
-	if (outstanding)
-		deadline = clock_ns() + qp->ack_timeout_ns;
-	if (!atomic_compare_exchange_strong(&qp->deadline_ns, &running, deadline) && outstanding)
-		adapter_timer(qp, deadline);
+	atomic_store_explicit(&qp->comp.fresh, true, memory_order_relaxed);
 }
 
 static void done_locked(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_err)
@@ -172,13 +164,35 @@ static void go_back(struct qp *qp)
 	qp_kick(qp);
 }
 
+/*
+ * Something was lost, which shows by the timer, a sequence error or a missing answer: once more, as
+ * long as the one retry count that they share lasts (IBTA 9.9.2.4.1).
+ */
+static bool retry(struct qp *qp)
+{
+	uint32_t n;
+
+	if (likely(qp->comp.retry_left)) {
+		qp->comp.retry_left--;
+		go_back(qp);
+		return true;
+	}
+	n = oldest_open(qp);
+	log_info("QP 0x%x: no answer from QP 0x%x, retries exhausted", qp->qpn, qp->attr.dest_qpn);
+	if (n != atomic_load(&qp->req.tail))
+		done_locked(qp, n, CQE_SYN_RETRY_EXC, 0);
+	return false;
+}
+
 /* The peer has all up to and including psn. */
 static void acknowledge_through(struct qp *qp, uint32_t psn)
 {
 	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_acquire);
+	uint32_t head = atomic_load_explicit(&qp->comp.head, memory_order_relaxed);
+	uint32_t acked = atomic_load_explicit(&qp->comp.acked_psn, memory_order_relaxed);
+	bool answer_lost = false;
 
-	for (uint32_t n = atomic_load_explicit(&qp->comp.head, memory_order_relaxed); n != tail;
-	     n++) {
+	for (uint32_t n = head; n != tail; n++) {
 		struct swr *swr = qp_swr(qp, n);
 
 		if (swr->done || !swr->npkts)
@@ -190,16 +204,20 @@ static void acknowledge_through(struct qp *qp, uint32_t psn)
 			lane_count(qp->adapter->counters, HW_IMPLIED_NAK_SEQ_ERR, 1);
 			atomic_store_explicit(&qp->comp.acked_psn, swr->first_psn,
 					      memory_order_release);
-			go_back(qp);
-			goto out;
+			answer_lost = true;
+			break;
 		}
 		atomic_store_explicit(&swr->done, true, memory_order_release);
 	}
-	if (psn_diff(psn_add(psn, 1), atomic_load(&qp->comp.acked_psn)) > 0)
+	if (!answer_lost && psn_diff(psn_add(psn, 1), acked) > 0)
 		atomic_store_explicit(&qp->comp.acked_psn, psn_add(psn, 1), memory_order_release);
-out:
 	retire(qp);
-	progress(qp);
+	/* What only repeats itself must not renew the retry count. */
+	if (head != atomic_load_explicit(&qp->comp.head, memory_order_relaxed) ||
+	    acked != atomic_load_explicit(&qp->comp.acked_psn, memory_order_relaxed))
+		progress(qp);
+	if (unlikely(answer_lost))
+		retry(qp);
 }
 
 static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
@@ -224,7 +242,7 @@ static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
 static void sequence_error(struct qp *qp)
 {
 	lane_count(qp->adapter->counters, HW_PACKET_SEQ_ERR, 1);
-	go_back(qp);
+	retry(qp);
 }
 
 static void negative(struct qp *qp, const struct pkt *pkt)
@@ -254,8 +272,11 @@ static void negative(struct qp *qp, const struct pkt *pkt)
 
 static void acknowledgement(struct qp *qp, const struct pkt *pkt)
 {
-	/* an old one says nothing new */
-	if (psn_diff(pkt->psn, atomic_load(&qp->comp.acked_psn)) < 0)
+	const struct swr *newest = qp_swr(qp, atomic_load(&qp->req.tail) - 1);
+
+	/* an old one says nothing new; one for what was never sent says nothing true */
+	if (psn_diff(pkt->psn, atomic_load(&qp->comp.acked_psn)) < 0 ||
+	    unlikely(psn_diff(pkt->psn, psn_add(newest->first_psn, newest->npkts)) >= 0))
 		return;
 	switch (pkt->aeth & AETH_KIND_MASK) {
 	case AETH_ACK:
@@ -415,16 +436,13 @@ void completer_timeout(struct qp *qp)
 	if (n == atomic_load(&qp->req.tail) ||
 	    (qp_state(qp) != IB_QPS_RTS && qp_state(qp) != IB_QPS_SQD))
 		goto unlock;
-	lane_count(qp->adapter->counters, HW_LOCAL_ACK_TIMEOUT_ERR, 1);
-	if (!qp->comp.retry_left) {
-		log_info("QP 0x%x: no answer from QP 0x%x, retries exhausted", qp->qpn,
-			 qp->attr.dest_qpn);
-		done_locked(qp, n, CQE_SYN_RETRY_EXC, 0);
+	if (atomic_exchange(&qp->comp.fresh, false)) {
+		adapter_timer(qp, clock_ns() + qp->ack_timeout_ns);
 		goto unlock;
 	}
-	qp->comp.retry_left--;
-	go_back(qp);
-	adapter_timer(qp, clock_ns() + qp->ack_timeout_ns);
+	lane_count(qp->adapter->counters, HW_LOCAL_ACK_TIMEOUT_ERR, 1);
+	if (retry(qp))
+		adapter_timer(qp, clock_ns() + qp->ack_timeout_ns);
 unlock:
 	spin_unlock(&qp->comp.lock);
 }

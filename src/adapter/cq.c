@@ -15,7 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/rcu.h"
 #include "prm/wqe.h"
 #include "wire/usermem.h"
 
@@ -30,6 +32,11 @@ struct cq {
 	uint32_t event_sn;
 	uint32_t event_pi; /* pi at the last event: what came before it was reported by it */
 	bool overrun;
+	/* moderation; both 0: none */
+	uint32_t event_count;
+	uint64_t event_period_ns;
+	struct cq_timer timer;
+	bool timer_used;
 };
 
 static be32 *dbrec_of(const struct cq *cq, unsigned word)
@@ -74,15 +81,15 @@ void cq_release(struct cq *cq)
 	atomic_fetch_sub(&cq->users, 1);
 }
 
-/* Fires if the arm record asks for what the queue now holds.  Lock held. */
-static void notify(struct cq *cq)
+/* How many completions the arm record asks to be told of; 0: it asks for nothing.  Lock held. */
+static uint32_t unreported(struct cq *cq)
 {
 	uint32_t arm, newest, ci;
 
 	if (!usermem_load_be32(dbrec_of(cq, DBREC_CQ_ARM), &arm))
-		return;
+		return 0;
 	if (arm == DBREC_CQ_ARM_NEVER || DBREC_CQ_ARM_SN(arm) != (cq->event_sn & 3))
-		return;
+		return 0;
 	newest = arm & DBREC_CQ_ARM_SOLICITED ? cq->solicited_pi : cq->pi;
 	ci = DBREC_CQ_ARM_CI(arm);
 	/*
@@ -90,10 +97,68 @@ static void notify(struct cq *cq)
 	 * after an event and poll then.  The counters are serial numbers of 24 bits.
 	 */
 	if ((int32_t)((newest - ci) << 8) <= 0 || (int32_t)(newest - cq->event_pi) <= 0)
-		return;
+		return 0;
+	return min_u32((newest - ci) & 0xffffff, newest - cq->event_pi);
+}
+
+/* Lock held. */
+static void report(struct cq *cq)
+{
 	cq->event_sn++;
 	cq->event_pi = cq->pi;
 	cq->attr.event(cq->attr.user);
+}
+
+static bool is_moderated(const struct cq *cq)
+{
+	return cq->event_count || cq->event_period_ns;
+}
+
+/* May n completions wait for more?  Lock held. */
+static bool postpone(struct cq *cq, uint32_t n)
+{
+	struct adapter *a = cq->adapter;
+
+	if (cq->event_count && n >= cq->event_count) {
+		cq_timer_stop(&a->cq_timers, &cq->timer);
+		return false;
+	}
+	if (cq->event_period_ns &&
+	    cq_timer_start(&a->cq_timers, &cq->timer, clock_ns() + cq->event_period_ns) &&
+	    a->attr.kick)
+		a->attr.kick(a->attr.user);
+	return true;
+}
+
+/* Fires if the arm record asks for what the queue now holds.  Lock held. */
+static void notify(struct cq *cq)
+{
+	uint32_t n = unreported(cq);
+
+	if (n && (likely(!is_moderated(cq)) || !postpone(cq, n)))
+		report(cq);
+}
+
+void cq_timer_fired(struct cq_timer *timer)
+{
+	struct cq *cq = container_of(timer, struct cq, timer);
+
+	spin_lock(&cq->lock);
+	if (unreported(cq))
+		report(cq);
+	spin_unlock(&cq->lock);
+}
+
+void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us)
+{
+	spin_lock(&cq->lock);
+	cq->timer_used = true;
+	cq->event_count = count;
+	cq->event_period_ns = period_us * 1000ull;
+	/* What waits by the old rule is looked at by the new one. */
+	cq_timer_stop(&cq->adapter->cq_timers, &cq->timer);
+	notify(cq);
+	spin_unlock(&cq->lock);
 }
 
 static void overrun(struct cq *cq)
@@ -119,6 +184,14 @@ static uint8_t owner(const struct cq *cq, uint32_t index)
 	return !!(index & cq->attr.entries);
 }
 
+/* An error CQE has other things in that place. */
+static bool has_timestamp(const struct cqe64 *cqe)
+{
+	uint8_t op = cqe->op_own >> 4;
+
+	return op != CQE_OP_REQ_ERR && op != CQE_OP_RESP_ERR && op != CQE_OP_SIG_ERR;
+}
+
 void cq_push(struct cq *cq, const struct cqe64 *cqe, bool solicited)
 {
 	struct cqe64 out = *cqe;
@@ -132,6 +205,8 @@ void cq_push(struct cq *cq, const struct cqe64 *cqe, bool solicited)
 		overrun(cq);
 		goto unlock;
 	}
+	if (unlikely(cq->attr.timestamps) && has_timestamp(&out))
+		out.timestamp = be64_of(clock_ns());
 	out.op_own = (uint8_t)(out.op_own | owner(cq, cq->pi));
 	if (unlikely(!usermem_publish(entry(cq, cq->pi), &out, sizeof(out))))
 		goto unlock;
@@ -191,6 +266,11 @@ int cq_destroy(struct cq *cq)
 {
 	if (atomic_load(&cq->users))
 		return -EBUSY;
+	if (cq->timer_used) {
+		/* It may be about to fire on another thread. */
+		cq_timer_stop(&cq->adapter->cq_timers, &cq->timer);
+		rcu_wait();
+	}
 	/* A late cq_doorbell of another thread is the program's error, but must not find freed
 	 * memory locked. */
 	spin_lock(&cq->lock);

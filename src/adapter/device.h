@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 #include "adapter/adapter.h"
+#include "adapter/cq_timer.h"
 #include "adapter/flow.h"
 #include "adapter/multicast.h"
 #include "adapter/null_mkey.h"
@@ -27,6 +28,8 @@
 struct adapter {
 	struct adapter_attr attr;
 	struct wire *wire;
+	const struct slot *slots;
+	uint16_t slot; /* ours */
 	const struct registry_port *port; /* our row */
 	_Atomic(uint64_t) *counters;
 	struct pd_space pds;
@@ -55,7 +58,8 @@ struct adapter {
 	struct spin timer_lock;
 	struct qp *timers;
 	_Atomic(uint64_t) timer_next_ns; /* UINT64_MAX: none */
-	_Atomic(uint64_t) now_ns;	 /* refreshed by adapter_progress */
+	_Atomic(uint32_t) polls; /* without a look at the clock, see adapter_progress */
+	struct cq_timers cq_timers;	 /* moderated events */
 };
 
 /* Note that qp has work; done by the outermost call on this thread, or by any progress. */

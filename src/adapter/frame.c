@@ -128,7 +128,7 @@ bool frame_parse(const uint8_t *head, uint32_t headed, uint32_t bytes, struct fl
 	memcpy(key->dst_mac, h, 6);
 	memcpy(key->src_mac, h + 6, 6);
 	memcpy(key->ether_type, h + 12, 2);
-	if (get16(key->ether_type) == ETHERTYPE_VLAN_) {
+	if (get16(key->ether_type) == FRAME_TYPE_VLAN) {
 		h = take(&c, FRAME_VLAN_BYTES);
 		if (!h)
 			return true;
@@ -137,10 +137,10 @@ bool frame_parse(const uint8_t *head, uint32_t headed, uint32_t bytes, struct fl
 		memcpy(key->ether_type, h + 2, 2);
 	}
 	switch (get16(key->ether_type)) {
-	case ETHERTYPE_IPV4_:
+	case FRAME_TYPE_IPV4:
 		parse_ipv4(&c, bytes, key, at);
 		break;
-	case ETHERTYPE_IPV6_:
+	case FRAME_TYPE_IPV6:
 		parse_ipv6(&c, bytes, key, at);
 		break;
 	default:
@@ -254,17 +254,17 @@ static bool tcp_headers(const uint8_t *frame, uint32_t header, uint32_t *l3, uin
 	if (header < FRAME_MIN)
 		return false;
 	type = get16(frame + 12);
-	if (type == ETHERTYPE_VLAN_) {
+	if (type == FRAME_TYPE_VLAN) {
 		*l3 += FRAME_VLAN_BYTES;
 		if (header < *l3)
 			return false;
 		type = get16(frame + 16);
 	}
-	if (type == ETHERTYPE_IPV4_) {
+	if (type == FRAME_TYPE_IPV4) {
 		if (!range_inside(*l3, IPV4_HEADER, header) || frame[*l3 + 9] != IP_PROTO_TCP)
 			return false;
 		*l4 = *l3 + (frame[*l3] & 0xfu) * 4;
-	} else if (type == ETHERTYPE_IPV6_) {
+	} else if (type == FRAME_TYPE_IPV6) {
 		if (!range_inside(*l3, IPV6_HEADER, header) || frame[*l3 + 6] != IP_PROTO_TCP)
 			return false;
 		*l4 = *l3 + IPV6_HEADER;

@@ -16,7 +16,7 @@
 #define FRAME_VLAN_BYTES  4u
 #define FRAME_HEADERS_MAX 192u /* as far as frame_parse looks */
 
-enum { ETHERTYPE_IPV4_ = 0x0800, ETHERTYPE_VLAN_ = 0x8100, ETHERTYPE_IPV6_ = 0x86dd };
+enum { FRAME_TYPE_IPV4 = 0x0800, FRAME_TYPE_VLAN = 0x8100, FRAME_TYPE_IPV6 = 0x86dd };
 enum { IP_PROTO_TCP = 6, IP_PROTO_UDP = 17 };
 
 /*

@@ -12,6 +12,7 @@ struct mkey {
 	/* Windows bound to it; or FROZEN: none is and none can be. */
 	_Atomic(uint32_t) windows;
 	struct mkey_meaning *meaning;
+	bool exposed;
 };
 
 #define FROZEN UINT32_MAX
@@ -48,6 +49,7 @@ int mkey_create(struct adapter *a, const struct mkey_attr *attr, struct mkey **o
 	}
 	m->key = (uint32_t)index << 8 | atomic_fetch_add(&a->key_variant, 1);
 	atomic_init(&m->windows, 0);
+	m->exposed = false;
 	m->meaning = meaning_of(m, attr);
 	if (!m->meaning) {
 		number_give(&a->mkeys, (uint32_t)index);
@@ -87,6 +89,13 @@ int mkey_retire(struct mkey *m)
 	return atomic_compare_exchange_strong(&m->windows, &none, FROZEN) ? 0 : -EBUSY;
 }
 
+static void hide(struct adapter *a, struct mkey *m)
+{
+	if (m->exposed)
+		expose_key_end(wire_expose(a->wire), m->key);
+	m->exposed = false;
+}
+
 int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
 {
 	struct mkey_meaning *old = m->meaning;
@@ -99,6 +108,7 @@ int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
 		free(new);
 		return -EBUSY;
 	}
+	hide(a, m);
 	m->meaning = new;
 	number_publish(&a->mkeys, m->key >> 8, new);
 	rcu_wait();
@@ -107,8 +117,23 @@ int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
 	return 0;
 }
 
+void mkey_expose(struct adapter *a, struct mkey *m, uint64_t offset)
+{
+	const struct key_block k = {
+		.key = m->key,
+		.pdn = m->meaning->pdn,
+		.access = m->meaning->access,
+		.iova = m->meaning->iova,
+		.length = m->meaning->length,
+		.offset = offset,
+	};
+
+	m->exposed = expose_key(wire_expose(a->wire), &k);
+}
+
 void mkey_destroy(struct adapter *a, struct mkey *m)
 {
+	hide(a, m);
 	number_publish(&a->mkeys, m->key >> 8, NULL);
 	rcu_wait();
 	number_give(&a->mkeys, m->key >> 8);

@@ -56,7 +56,8 @@ enum mkey_verdict mkey_append_runs(struct adapter *a, uint32_t key, uint32_t pdn
 /* The same for the null key (null_mkey.h); MKEY_NO_KEY if it is another. */
 enum mkey_verdict null_mkey_append_runs(const struct null_mkey *n, uint32_t key, uint32_t access,
 					uint64_t len, struct runs *runs) must_check;
-/* The same as mkey_append_runs for a key that a peer named in a request to QP qpn: may also be that of a window. */
+/* As mkey_append_runs, for a key that a peer named in a request to QP qpn: may also be that of a
+ * window. */
 enum mkey_verdict mkey_append_remote_runs(struct adapter *a, uint32_t key, uint32_t pdn,
 					  uint32_t qpn, uint32_t access, uint64_t va, uint64_t len,
 					  struct runs *runs) must_check;

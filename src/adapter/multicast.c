@@ -107,7 +107,7 @@ int qp_attach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid)
 	m->groups += !old;
 	replace(at, fresh);
 	wire_listen(a->wire, wire_group(gid));
-	ret = 0;
+	ret = 1;
 unlock:
 	pthread_mutex_unlock(&m->lock);
 	return ret;

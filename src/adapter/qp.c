@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "adapter/qp_state.h"
+#include "adapter/rss.h"
 #include "base/log.h"
 #include "base/rcu.h"
 
@@ -22,6 +23,8 @@ void qp_fail(struct qp *qp)
 
 	if (old == IB_QPS_ERR)
 		return;
+	/* set again only by resp_unlock, which looks at the state */
+	qp->resp.b->quiet = 0;
 	if (qp->init.srq)
 		qp_async(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 	qp_kick(qp);
@@ -30,7 +33,7 @@ void qp_fail(struct qp *qp)
 static void lock_all(struct qp *qp)
 {
 	baton_take(&qp->sq);
-	spin_lock(&qp->resp.lock);
+	resp_lock(qp);
 	spin_lock(&qp->comp.lock);
 }
 
@@ -38,7 +41,7 @@ static void lock_all(struct qp *qp)
 static void unlock_all(struct qp *qp)
 {
 	spin_unlock(&qp->comp.lock);
-	spin_unlock(&qp->resp.lock);
+	resp_unlock(qp);
 	while (!baton_leave(&qp->sq))
 		;
 }
@@ -47,6 +50,7 @@ static const uint8_t bth_of[] = {
 	[IB_QPT_RC] = BTH_RC,
 	[IB_QPT_UC] = BTH_UC,
 	[IB_QPT_UD] = BTH_UD,
+	[IB_QPT_RAW_PACKET] = BTH_RAW,
 	[IB_QPT_XRC_INI] = BTH_XRC,
 	[IB_QPT_XRC_TGT] = BTH_XRC,
 };
@@ -56,18 +60,31 @@ static bool power_of_two_or_zero(uint32_t v)
 	return !(v & (v - 1));
 }
 
+/* An RSS QP has neither rings nor completions of its own. */
+static int check_rss(const struct qp_create_attr *attr)
+{
+	if (attr->type != IB_QPT_RAW_PACKET || attr->send_cq || attr->recv_cq || attr->srq ||
+	    attr->sq_blocks || attr->rq_wqes)
+		return -EINVAL;
+	return rss_attr_ok(attr->rss) ? 0 : -EINVAL;
+}
+
 static int check_create(const struct qp_create_attr *attr)
 {
+	if (attr->rss)
+		return check_rss(attr);
 	if (attr->type != IB_QPT_RC && attr->type != IB_QPT_UC && attr->type != IB_QPT_UD &&
-	    attr->type != IB_QPT_XRC_INI && attr->type != IB_QPT_XRC_TGT)
+	    attr->type != IB_QPT_XRC_INI && attr->type != IB_QPT_XRC_TGT &&
+	    attr->type != IB_QPT_RAW_PACKET)
 		return -EOPNOTSUPP;
+	if (attr->srq && attr->type == IB_QPT_RAW_PACKET)
+		return -EINVAL;
 	if (!attr->send_cq != (attr->type == IB_QPT_XRC_TGT) ||
 	    !attr->xrcdn != (attr->type != IB_QPT_XRC_TGT))
 		return -EINVAL;
 	/* neither half of an XRC connection has receives of its own (IBTA annex A14) */
 	if (attr->type == IB_QPT_XRC_INI || attr->type == IB_QPT_XRC_TGT) {
-		if (attr->srq || attr->rq_wqes ||
-		    (attr->type == IB_QPT_XRC_TGT && attr->sq_blocks))
+		if (attr->srq || attr->rq_wqes || (attr->type == IB_QPT_XRC_TGT && attr->sq_blocks))
 			return -EINVAL;
 	} else if (!attr->recv_cq) {
 		return -EINVAL;
@@ -89,6 +106,8 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 
 	if (ret)
 		return ret;
+	if (attr->type == IB_QPT_RAW_PACKET && !a->port->ethernet)
+		return -EOPNOTSUPP;
 	qp = aligned_alloc(64, align_up(sizeof(*qp), 64));
 	if (!qp)
 		return -ENOMEM;
@@ -97,6 +116,15 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 	qp->init = *attr;
 	qp->bth = bth_of[attr->type];
 	qp->reliable = qp->bth == BTH_RC || qp->bth == BTH_XRC;
+	if (attr->rss) {
+		qp->rss = rss_create(attr->rss);
+		/* the caller's memory is not ours any more */
+		qp->init.rss = NULL;
+		if (!qp->rss) {
+			ret = -ENOMEM;
+			goto free_qp;
+		}
+	}
 	if (attr->sq_blocks) {
 		qp->swrs = calloc(attr->sq_blocks, sizeof(*qp->swrs));
 		if (!qp->swrs) {
@@ -110,6 +138,12 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 		goto free_swrs;
 	}
 	qp->qpn = (uint32_t)qpn;
+	/* Of the others a peer could not make use. */
+	qp->resp.b = qp->bth == BTH_RC && attr->type == IB_QPT_RC ?
+			     expose_qp(wire_expose(a->wire), qp->qpn) :
+			     NULL;
+	if (!qp->resp.b)
+		qp->resp.b = &qp->resp.own;
 	qp->attr.path_mtu = IB_MTU_4096;
 	qp_reset_queues(qp);
 	if (attr->send_cq)
@@ -125,6 +159,7 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 free_swrs:
 	free(qp->swrs);
 free_qp:
+	free(qp->rss);
 	free(qp);
 	return ret;
 }
@@ -138,9 +173,12 @@ void qp_destroy(struct qp *qp)
 {
 	struct adapter *a = qp->adapter;
 
+	/* The peer's last message has arrived, also if its answer still waits for a poll. */
+	(void)responder_continue(qp);
 	/* No new packets or timers find it; those that had found it leave within the grace period.
 	 */
 	number_publish(&a->qps, qp->qpn, NULL);
+	multicast_forget(qp);
 	lock_all(qp);
 	atomic_store(&qp->state, (uint32_t)IB_QPS_RESET);
 	unlock_all(qp);
@@ -154,8 +192,11 @@ void qp_destroy(struct qp *qp)
 		cq_release(qp->init.recv_cq);
 	if (qp->init.srq)
 		srq_release(qp->init.srq);
+	if (qp->resp.b != &qp->resp.own)
+		expose_qp_end(qp->resp.b);
 	number_give(&a->qps, qp->qpn);
 	free(qp->swrs);
+	free(qp->rss);
 	free(qp);
 }
 
@@ -181,7 +222,7 @@ void qp_reset_queues(struct qp *qp)
 	qp->resp.rd_count = 0;
 	qp->resp.rd_answered = 0;
 	qp->resp.rd_off = 0;
-	qp->resp.msn = 0;
+	qp->resp.b->msn = 0;
 	qp->rq = (struct recv_ring){
 		.buf = qp->init.rq_buf,
 		.wqes = qp->init.rq_wqes,
@@ -265,7 +306,11 @@ static void apply_attributes(struct qp *qp, uint32_t mask)
 	if (mask & IB_QP_RNR_RETRY)
 		qp->comp.rnr_left = qp->attr.rnr_retry;
 	if (mask & IB_QP_RQ_PSN)
-		qp->resp.epsn = qp->attr.rq_psn & IB_PSN_MASK;
+		qp->resp.b->epsn = qp->attr.rq_psn & IB_PSN_MASK;
+	qp->resp.b->dest_qpn = qp->attr.dest_qpn;
+	qp->resp.b->dest_port = qp->path.dst_port;
+	qp->resp.b->pdn = qp->init.pdn;
+	qp->resp.b->access = qp->attr.access;
 	if (mask & IB_QP_SQ_PSN) {
 		qp->req.psn = qp->attr.sq_psn & IB_PSN_MASK;
 		atomic_store(&qp->comp.acked_psn, qp->req.psn);
@@ -291,6 +336,11 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 	enum ib_qp_state cur, next = IB_QPS_RESET;
 	int ret = -EINVAL;
 
+	/* A distributor of frames has no states. */
+	if (qp->rss)
+		return -EOPNOTSUPP;
+	if (mask & IB_QP_STATE && attr->state == IB_QPS_RESET)
+		(void)responder_continue(qp); /* as in qp_destroy */
 	lock_all(qp);
 	cur = qp_state(qp);
 	if (mask & IB_QP_CUR_STATE && attr->cur_state != cur)
@@ -306,6 +356,8 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 	ret = 0;
 unlock:
 	unlock_all(qp);
+	if (!ret && mask & IB_QP_AV && qp->bth == BTH_RC)
+		wire_far_connect(qp->adapter->wire, &qp->path, qp->attr.dest_qpn);
 	/* flush, drain, or start what was posted before */
 	if (!ret && next != IB_QPS_RESET) {
 		qp_kick(qp);
@@ -324,7 +376,7 @@ void qp_query(struct qp *qp, struct qp_attr *attr)
 			    atomic_load(&qp->comp.head) != atomic_load(&qp->req.tail);
 	/* the numbers of the next packets, as the device's context holds them */
 	if (attr->state != IB_QPS_RESET && attr->state != IB_QPS_INIT) {
-		attr->rq_psn = qp->resp.epsn;
+		attr->rq_psn = qp->resp.b->epsn;
 		attr->sq_psn = qp->req.psn;
 	}
 	unlock_all(qp);
@@ -345,6 +397,17 @@ void qp_doorbell(struct qp *qp)
 {
 	qp_run(qp);
 	adapter_run(qp->adapter);
+}
+
+void adapter_doorbell(struct adapter *a, uint32_t qpn)
+{
+	struct qp *qp;
+
+	rcu_enter();
+	qp = number_find(&a->qps, qpn);
+	if (qp)
+		qp_doorbell(qp);
+	rcu_leave();
 }
 
 void qp_recv_posted(struct qp *qp)

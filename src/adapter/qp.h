@@ -67,14 +67,16 @@ struct completer {
 	_Atomic(uint32_t) acked_psn;	  /* all before this one are acknowledged */
 	uint8_t retry_left;
 	uint8_t rnr_left;
+	/* Something happened since the timer was started: answers, or the first request after none. */
+	_Atomic(bool) fresh;
 	/* The requester is to go back to this PSN. */
 	_Atomic(bool) resend;
 };
 
 struct responder {
-	struct spin lock;
-	uint32_t epsn;
-	uint32_t msn;
+	/* The lock, the PSN expected and the MSN lie where the peer's process may see them. */
+	struct qp_block *b; /* exposed, or &own */
+	struct qp_block own;
 	bool nak_sent; /* sequence error reported; silent until the PSN comes */
 	/* the message in progress */
 	bool in_message;
@@ -82,8 +84,8 @@ struct responder {
 	bool have_recv;
 	struct recv_wqe recv;
 	/*
-	 * The shared receive queue and protection domain that requests are for.  An XRC target takes
-	 * both from the queue that the packet names, and only while it looks at that packet.
+	 * The shared receive queue and protection domain that requests are for.  An XRC target
+	 * takes both from the queue that the packet names, and only while it looks at that packet.
 	 */
 	struct srq *srq;
 	uint32_t pdn;
@@ -148,6 +150,27 @@ static inline bool qp_is_reliable(const struct qp *qp)
 static inline struct swr *qp_swr(struct qp *qp, uint32_t n)
 {
 	return &qp->swrs[n & (qp->init.sq_blocks - 1)];
+}
+
+static inline void resp_lock(struct qp *qp)
+{
+	block_lock(qp->resp.b, qp->adapter->slots, qp->adapter->slot);
+}
+
+/* May peers write past the packets? */
+static inline uint32_t resp_quiet(const struct qp *qp)
+{
+	const struct responder *r = &qp->resp;
+	enum ib_qp_state state = qp_state(qp);
+
+	return (state == IB_QPS_RTR || state == IB_QPS_RTS) && qp->bth == BTH_RC &&
+	       !r->in_message && !r->ack_owed && r->rd_answered == r->rd_count;
+}
+
+static inline void resp_unlock(struct qp *qp)
+{
+	qp->resp.b->quiet = resp_quiet(qp);
+	block_unlock(qp->resp.b);
 }
 
 /* Work for the requester; called with the baton held. */

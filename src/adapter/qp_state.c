@@ -2,7 +2,7 @@
 #include "adapter/qp_state.h"
 
 /* Columns of the table: transports whose attributes differ. */
-enum column { COL_UD, COL_UC, COL_RC, COL_XRC_INI, COL_XRC_TGT, COLUMNS };
+enum column { COL_UD, COL_UC, COL_RC, COL_XRC_INI, COL_XRC_TGT, COL_RAW, COLUMNS };
 
 struct transition {
 	bool allowed;
@@ -42,7 +42,8 @@ static const struct transition transitions[IB_QPS_COUNT][IB_QPS_COUNT] = {
 						     [COL_XRC_INI] =
 							     INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
 						     [COL_XRC_TGT] =
-							     INIT_REQUIRED | IB_QP_ACCESS_FLAGS},
+							     INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
+						     [COL_RAW] = IB_QP_PORT},
 				},
 		},
 	[IB_QPS_INIT] =
@@ -56,7 +57,8 @@ static const struct transition transitions[IB_QPS_COUNT][IB_QPS_COUNT] = {
 						     [COL_XRC_INI] =
 							     INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
 						     [COL_XRC_TGT] =
-							     INIT_REQUIRED | IB_QP_ACCESS_FLAGS},
+							     INIT_REQUIRED | IB_QP_ACCESS_FLAGS,
+						     [COL_RAW] = IB_QP_PORT},
 				},
 			[IB_QPS_RTR] =
 				{
@@ -154,6 +156,8 @@ static enum column column_of(enum ib_qp_type type)
 		return COL_XRC_INI;
 	case IB_QPT_XRC_TGT:
 		return COL_XRC_TGT;
+	case IB_QPT_RAW_PACKET:
+		return COL_RAW;
 	default:
 		return COL_UD;
 	}
@@ -172,7 +176,7 @@ bool qp_transition_ok(enum ib_qp_type type, enum ib_qp_state cur, enum ib_qp_sta
 		return true;
 	t = &transitions[cur][next];
 	/* a reliable QP has no send queue error state */
-	if (!t->allowed || (cur == IB_QPS_SQE && col != COL_UD && col != COL_UC))
+	if (!t->allowed || (cur == IB_QPS_SQE && col != COL_UD && col != COL_UC && col != COL_RAW))
 		return false;
 	if ((mask & t->required[col]) != t->required[col])
 		return false;

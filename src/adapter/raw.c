@@ -98,10 +98,8 @@ enum raw_verdict raw_send(struct qp *qp, const struct send_wqe *w, uint64_t *off
 
 /* A frame on its way to queues, with what is told about it in their completions. */
 struct arrival {
-	struct adapter *adapter;
 	const uint8_t *frame;
 	uint32_t bytes;
-	uint32_t sqpn;
 	const void *sender_domain; /* NULL: of another process */
 	bool group;		   /* sent to a group address */
 	bool taken;
@@ -239,10 +237,10 @@ static void to_qp(struct qp *qp, const struct arrival *in, const struct cqe64 *a
 		.strip_vlan = qp->init.strip_vlan,
 	};
 
-	spin_lock(&qp->resp.lock);
+	resp_lock(qp);
 	if (receives(qp) && !place(&t, in, about))
 		qp_fail(qp);
-	spin_unlock(&qp->resp.lock);
+	resp_unlock(qp);
 }
 
 /*
@@ -297,8 +295,7 @@ static void describe(struct arrival *in, const struct frame_layout *at)
 		ok |= CQE_ETH_L4_OK;
 	in->cqe = (struct cqe64){
 		.hds_ip_ext = ok,
-		.l4_hdr_type_etc =
-			(uint8_t)(l3 << CQE_ETH_L3_SHIFT | l4 << CQE_ETH_L4_SHIFT),
+		.l4_hdr_type_etc = (uint8_t)(l3 << CQE_ETH_L3_SHIFT | l4 << CQE_ETH_L4_SHIFT),
 		.op_own = CQE_OP_RESP_SEND << 4,
 	};
 }
@@ -312,7 +309,7 @@ static const void *domain_of(struct adapter *a, uint32_t qpn)
 
 bool raw_receive(struct adapter *a, const struct pkt *pkt)
 {
-	struct arrival in = {.adapter = a, .bytes = pkt->payload_len, .sqpn = pkt->sqpn};
+	struct arrival in = {.bytes = pkt->payload_len};
 	uint8_t copy[FRAME_MAX];
 	struct run whole = {copy, in.bytes};
 	struct frame_layout at;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "adapter/qp.h"
+#include "adapter/raw.h"
 #include "adapter/send_wqe.h"
 #include "adapter/shortcut.h"
 #include "adapter/umr.h"
@@ -103,6 +104,8 @@ static void append_swr(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
 	qp->req.next_block += w->nblocks;
 	if (p->read || p->atomic)
 		atomic_fetch_add(&qp->comp.rd_outstanding, 1);
+	if (atomic_load_explicit(&qp->comp.head, memory_order_relaxed) == tail)
+		atomic_store_explicit(&qp->comp.fresh, true, memory_order_relaxed);
 	atomic_store_explicit(&qp->req.tail, tail + 1, memory_order_release);
 }
 
@@ -182,18 +185,16 @@ static void path_of_datagram(const struct qp *qp, const struct send_wqe *w, stru
 }
 
 static enum step send_datagram(struct qp *qp, struct swr *swr, const struct send_wqe *w,
-			       struct pkt *pkt)
+			       struct pkt *pkt, struct path *path, struct runs *runs)
 {
-	struct runs runs;
-	struct path path;
 	enum mkey_verdict v;
 	enum step s;
 
 	if (w->len > ib_mtu_bytes(IB_MTU_4096))
 		return fail_request(qp, CQE_SYN_LOCAL_LENGTH);
-	path_of_datagram(qp, w, &path, pkt);
-	runs_begin(&runs);
-	v = send_wqe_runs(qp->adapter, w, qp->init.pdn, 0, 0, w->len, &runs);
+	path_of_datagram(qp, w, path, pkt);
+	runs_begin(runs);
+	v = send_wqe_runs(qp->adapter, w, qp->init.pdn, 0, 0, w->len, runs);
 	if (v != MKEY_OK)
 		return fail_request(qp, syndrome_of(v));
 	pkt->opcode = BTH_UD | (wqe_props(w->opcode)->imm ? BTH_SEND_ONLY_IMM : BTH_SEND_ONLY);
@@ -201,8 +202,8 @@ static enum step send_datagram(struct qp *qp, struct swr *swr, const struct send
 	pkt->psn = swr->first_psn;
 	pkt->npkts = 1;
 	pkt->payload_len = (uint32_t)w->len;
-	pkt->nruns = runs.n;
-	pkt->runs = runs.run;
+	pkt->nruns = runs->n;
+	pkt->runs = runs->run;
 	s = transmit(qp, pkt);
 	if (s != STEP_NEXT)
 		return s;
@@ -210,24 +211,42 @@ static enum step send_datagram(struct qp *qp, struct swr *swr, const struct send
 	return STEP_NEXT;
 }
 
+static enum step send_frames(struct qp *qp, const struct send_wqe *w)
+{
+	static const uint8_t syndrome[] = {
+		[RAW_BAD_LENGTH] = CQE_SYN_LOCAL_LENGTH,
+		[RAW_BAD_KEY] = CQE_SYN_LOCAL_PROT,
+		[RAW_BAD_WQE] = CQE_SYN_LOCAL_QP_OP,
+	};
+	enum raw_verdict v = raw_send(qp, w, &qp->req.cur_off);
+
+	if (v == RAW_BUSY) {
+		qp_kick_later(qp);
+		return STEP_WAIT;
+	}
+	if (v != RAW_SENT)
+		return fail_request(qp, syndrome[v]);
+	completer_done(qp, qp->req.cur, 0, 0);
+	return STEP_NEXT;
+}
+
 /* SEND and WRITE on a connected QP, from cur_off on; as few packets as the wire takes. */
 static enum step send_message(struct qp *qp, struct swr *swr, const struct send_wqe *w,
-			      struct pkt *pkt)
+			      struct pkt *pkt, struct runs *runs)
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
 	uint32_t most = wire_max_payload(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, qp->mtu,
 					 qp_is_reliable(qp));
 
 	do {
-		struct runs runs;
 		uint64_t off = qp->req.cur_off;
 		uint32_t n = (uint32_t)min_u64(w->len - off, most);
 		bool last = off + n == w->len;
 		enum mkey_verdict v;
 		enum step s;
 
-		runs_begin(&runs);
-		v = send_wqe_runs(qp->adapter, w, qp->init.pdn, 0, off, n, &runs);
+		runs_begin(runs);
+		v = send_wqe_runs(qp->adapter, w, qp->init.pdn, 0, off, n, runs);
 		if (v != MKEY_OK)
 			return fail_request(qp, syndrome_of(v));
 		pkt->opcode = (uint8_t)(qp->bth | message_op(p, !off, last));
@@ -238,8 +257,8 @@ static enum step send_message(struct qp *qp, struct swr *swr, const struct send_
 		pkt->psn = psn_add(swr->first_psn, (uint32_t)(off / qp->mtu));
 		pkt->npkts = n ? div_round_up(n, qp->mtu) : 1;
 		pkt->payload_len = n;
-		pkt->nruns = runs.n;
-		pkt->runs = runs.run;
+		pkt->nruns = runs->n;
+		pkt->runs = runs->run;
 		s = transmit(qp, pkt);
 		if (s != STEP_NEXT)
 			return s;
@@ -277,9 +296,8 @@ static enum step send_read_or_atomic(struct qp *qp, struct swr *swr, const struc
 		pkt->va += have;
 		pkt->dma_len -= (uint32_t)have;
 	} else {
-		pkt->opcode = (uint8_t)(qp->bth | (w->opcode == WQE_OP_ATOMIC_CS
-							   ? BTH_COMPARE_SWAP
-							   : BTH_FETCH_ADD));
+		pkt->opcode = (uint8_t)(qp->bth | (w->opcode == WQE_OP_ATOMIC_CS ? BTH_COMPARE_SWAP
+										 : BTH_FETCH_ADD));
 		pkt->swap_add = w->swap_add;
 		pkt->compare = w->compare;
 	}
@@ -305,6 +323,9 @@ static enum step send_current(struct qp *qp, const struct send_wqe *w)
 {
 	struct swr *swr = qp_swr(qp, qp->req.cur);
 	const struct wqe_props *p = wqe_props(w->opcode);
+	/* what the packet refers to, so of the same lifetime */
+	struct runs runs;
+	struct path path;
 	struct pkt pkt = {
 		.sqpn = qp->qpn,
 		.dqpn = qp->attr.dest_qpn,
@@ -323,10 +344,12 @@ static enum step send_current(struct qp *qp, const struct send_wqe *w)
 	if (qp->bth == BTH_XRC)
 		pkt.srqn = w->srqn;
 	if (qp->bth == BTH_UD)
-		return send_datagram(qp, swr, w, &pkt);
+		return send_datagram(qp, swr, w, &pkt, &path, &runs);
+	if (qp->bth == BTH_RAW)
+		return send_frames(qp, w);
 	if (p->read || p->atomic)
 		return send_read_or_atomic(qp, swr, w, &pkt);
-	return send_message(qp, swr, w, &pkt);
+	return send_message(qp, swr, w, &pkt, &runs);
 }
 
 /* Goes back to the first PSN that is not acknowledged. */
@@ -378,7 +401,7 @@ static enum step step(struct qp *qp, struct send_wqe *w)
 		case FETCH_OK:
 			break;
 		}
-		if (shortcut_write(qp, w))
+		if (shortcut_take(qp, w))
 			return STEP_DONE;
 		if (!may_start(qp, w))
 			return STEP_WAIT;
@@ -414,9 +437,9 @@ static void flush(struct qp *qp)
 {
 	flush_ring(qp);
 	if (qp_state(qp) == IB_QPS_ERR) {
-		spin_lock(&qp->resp.lock);
+		resp_lock(qp);
 		responder_flush(qp);
-		spin_unlock(&qp->resp.lock);
+		resp_unlock(qp);
 	}
 }
 

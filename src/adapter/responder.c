@@ -73,7 +73,7 @@ static void answer_init(const struct qp *qp, struct pkt *out, uint8_t op, uint32
 		.dqpn = qp->attr.dest_qpn,
 		.psn = psn,
 		.npkts = 1,
-		.msn = qp->resp.msn,
+		.msn = qp->resp.b->msn,
 		.aeth = AETH_ACK | AETH_NO_CREDIT,
 		.path = &qp->path,
 	};
@@ -88,12 +88,18 @@ static bool send_ack(struct qp *qp, uint8_t syndrome, uint32_t psn)
 	return wire_xmit(qp->adapter->wire, &out) != WIRE_BUSY;
 }
 
-/* An answer that the wire cannot take now is owed; a newer one replaces it, for it says more. */
+static bool receives(const struct qp *qp);
+
+/*
+ * An answer that the wire cannot take now is owed; a newer one replaces it, for it says more.  It
+ * must not overtake the answer of a read that still waits: the requester would take that for lost.
+ */
 static void acknowledge(struct qp *qp, uint8_t syndrome, uint32_t psn)
 {
 	struct responder *r = &qp->resp;
+	bool behind_read = unlikely(r->rd_answered != r->rd_count) && receives(qp);
 
-	r->ack_owed = !send_ack(qp, syndrome, psn);
+	r->ack_owed = behind_read || !send_ack(qp, syndrome, psn);
 	if (r->ack_owed) {
 		r->ack_syndrome = syndrome;
 		r->ack_psn = psn;
@@ -109,7 +115,7 @@ static void acknowledge(struct qp *qp, uint8_t syndrome, uint32_t psn)
 static void acknowledge_message(struct qp *qp, const struct pkt *pkt)
 {
 	struct responder *r = &qp->resp;
-	uint32_t psn = psn_add(r->epsn, IB_PSN_MASK);
+	uint32_t psn = psn_add(r->b->epsn, IB_PSN_MASK);
 
 	if (!pkt->batched) {
 		acknowledge(qp, AETH_ACK | AETH_NO_CREDIT, psn);
@@ -220,7 +226,7 @@ static uint32_t recv_pd(const struct qp *qp)
 
 static enum resp_state check_psn(struct qp *qp, const struct pkt *pkt)
 {
-	int32_t diff = psn_diff(pkt->psn, qp->resp.epsn);
+	int32_t diff = psn_diff(pkt->psn, qp->resp.b->epsn);
 
 	if (!diff) {
 		qp->resp.nak_sent = false;
@@ -233,7 +239,7 @@ static enum resp_state check_psn(struct qp *qp, const struct pkt *pkt)
 	qp->resp.in_message = false;
 	if (!pkt_props(pkt)->first)
 		return RESP_DONE;
-	qp->resp.epsn = pkt->psn;
+	qp->resp.b->epsn = pkt->psn;
 	return RESP_CHECK_SEQUENCE;
 }
 
@@ -276,8 +282,8 @@ static uint32_t right_of(const struct bth_props *p)
 static bool remote_runs(struct qp *qp, uint32_t pdn, uint32_t rkey, uint32_t right, uint64_t va,
 			uint64_t len, struct runs *runs)
 {
-	enum mkey_verdict v = mkey_append_remote_runs(qp->adapter, rkey, pdn, qp->qpn, right, va,
-						      len, runs);
+	enum mkey_verdict v =
+		mkey_append_remote_runs(qp->adapter, rkey, pdn, qp->qpn, right, va, len, runs);
 
 	if (v == MKEY_OK)
 		return true;
@@ -364,9 +370,9 @@ static enum resp_state execute(struct qp *qp, const struct pkt *pkt)
 	runs_begin(&dst);
 	if (p->write) {
 		/* Checked again for each packet: the key may have gone since the first. */
-		if (pkt->payload_len && !remote_runs(qp, r->pdn, r->write_rkey,
-						     IB_ACCESS_REMOTE_WRITE, r->write_va + r->off,
-						     pkt->payload_len, &dst))
+		if (pkt->payload_len &&
+		    !remote_runs(qp, r->pdn, r->write_rkey, IB_ACCESS_REMOTE_WRITE,
+				 r->write_va + r->off, pkt->payload_len, &dst))
 			return RESP_ERR_REMOTE_ACCESS;
 		return place(qp, pkt, &dst, RESP_ERR_REMOTE_ACCESS);
 	}
@@ -386,15 +392,14 @@ static enum resp_state complete(struct qp *qp, const struct pkt *pkt)
 	struct responder *r = &qp->resp;
 
 	/* the message is here whole: only now its key becomes invalid (IBTA 9.4.1.1.3) */
-	if (unlikely(p->ieth) &&
-	    mkey_invalidate(qp->adapter, pkt->imm, r->pdn, qp->qpn) != MKEY_OK)
+	if (unlikely(p->ieth) && mkey_invalidate(qp->adapter, pkt->imm, r->pdn, qp->qpn) != MKEY_OK)
 		return RESP_ERR_INVALIDATE;
-	r->epsn = psn_add(r->epsn, pkt->npkts);
+	r->b->epsn = psn_add(r->b->epsn, pkt->npkts);
 	if (p->write && p->first)
 		lane_count(qp->adapter->counters, HW_RX_WRITE_REQUESTS, 1);
 	if (p->last) {
 		r->in_message = false;
-		r->msn = psn_add(r->msn, 1);
+		r->b->msn = psn_add(r->b->msn, 1);
 		if (r->have_recv)
 			push_recv(qp, pkt, (uint32_t)r->off);
 		r->have_recv = false;
@@ -499,6 +504,9 @@ static enum resp_state answer_pending(struct qp *qp)
 		} else {
 			enum resp_state s = answer_read(qp, rd);
 
+			/* refused: what came after it is not answered any more */
+			if (s != RESP_DONE)
+				r->rd_answered = r->rd_count;
 			if (s != RESP_DONE || r->rd_answered == before)
 				return s;
 		}
@@ -524,14 +532,13 @@ static enum resp_state read_request(struct qp *qp, const struct pkt *pkt)
 		return RESP_ERR_RD_DEPTH;
 	if (pkt->dma_len > IB_MAX_MSG_BYTES)
 		return RESP_ERR_INVALID;
-	if (pkt->dma_len &&
-	    !remote_runs(qp, r->pdn, pkt->rkey, IB_ACCESS_REMOTE_READ, pkt->va, pkt->dma_len,
-			 &runs))
+	if (pkt->dma_len && !remote_runs(qp, r->pdn, pkt->rkey, IB_ACCESS_REMOTE_READ, pkt->va,
+					 pkt->dma_len, &runs))
 		return RESP_ERR_REMOTE_ACCESS;
 	lane_count(qp->adapter->counters, HW_RX_READ_REQUESTS, 1);
 	rd_accept(qp, pkt, npkts);
-	r->epsn = psn_add(r->epsn, npkts);
-	r->msn = psn_add(r->msn, 1);
+	r->b->epsn = psn_add(r->b->epsn, npkts);
+	r->b->msn = psn_add(r->b->msn, 1);
 	return answer_pending(qp);
 }
 
@@ -562,8 +569,8 @@ static enum resp_state atomic_request(struct qp *qp, const struct pkt *pkt)
 	lane_count(qp->adapter->counters, HW_RX_ATOMIC_REQUESTS, 1);
 	rd = rd_accept(qp, pkt, 1);
 	rd->orig = orig;
-	r->epsn = psn_add(r->epsn, 1);
-	r->msn = psn_add(r->msn, 1);
+	r->b->epsn = psn_add(r->b->epsn, 1);
+	r->b->msn = psn_add(r->b->msn, 1);
 	return answer_pending(qp);
 }
 
@@ -576,7 +583,7 @@ static enum resp_state duplicate(struct qp *qp, const struct pkt *pkt)
 
 	lane_count(qp->adapter->counters, HW_DUPLICATE_REQUEST, 1);
 	if (!p->read && !p->atomic) {
-		acknowledge(qp, AETH_ACK | AETH_NO_CREDIT, psn_add(r->epsn, IB_PSN_MASK));
+		acknowledge(qp, AETH_ACK | AETH_NO_CREDIT, psn_add(r->b->epsn, IB_PSN_MASK));
 		return RESP_DONE;
 	}
 	for (uint32_t n = 1; n <= min_u32(r->rd_count, ADAPTER_MAX_RD_ATOMIC); n++) {
@@ -639,6 +646,8 @@ static enum resp_state not_ready(struct qp *qp, const struct pkt *pkt)
 	if (qp_is_reliable(qp))
 		acknowledge(qp, (uint8_t)(AETH_RNR_NAK | (qp->attr.min_rnr_timer & 0x1f)),
 			    pkt->psn);
+	/* What was sent behind it is dropped without a word (IBTA 9.7.5.2.8). */
+	qp->resp.nak_sent = true;
 	return RESP_DONE;
 }
 
@@ -646,7 +655,7 @@ static enum resp_state out_of_sequence(struct qp *qp)
 {
 	lane_count(qp->adapter->counters, HW_OUT_OF_SEQUENCE, 1);
 	if (!qp->resp.nak_sent)
-		acknowledge(qp, AETH_NAK | NAK_PSN_SEQUENCE, qp->resp.epsn);
+		acknowledge(qp, AETH_NAK | NAK_PSN_SEQUENCE, qp->resp.b->epsn);
 	qp->resp.nak_sent = true;
 	return RESP_DONE;
 }
@@ -681,7 +690,6 @@ static enum resp_state next_state(struct qp *qp, const struct pkt *pkt, enum res
 	case RESP_ERR_RNR:
 		return not_ready(qp, pkt);
 	case RESP_ERR_INVALID:
-		return refuse(qp, pkt, NAK_INVALID_REQUEST, IB_EVENT_QP_REQ_ERR);
 	case RESP_ERR_RD_DEPTH:
 		return refuse(qp, pkt, NAK_INVALID_REQUEST, IB_EVENT_QP_REQ_ERR);
 	case RESP_ERR_REMOTE_ACCESS:
@@ -764,7 +772,7 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 {
 	enum resp_state s = RESP_CHECK_PSN;
 
-	spin_lock(&qp->resp.lock);
+	resp_lock(qp);
 	if (unlikely(!receives(qp) || qp->init.type == IB_QPT_XRC_INI))
 		goto unlock;
 	if (qp->bth == BTH_UD) {
@@ -785,7 +793,7 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 	}
 	xrc_leave(qp);
 unlock:
-	spin_unlock(&qp->resp.lock);
+	resp_unlock(qp);
 }
 
 bool responder_continue(struct qp *qp)
@@ -794,19 +802,21 @@ bool responder_continue(struct qp *qp)
 	bool busy;
 
 	rcu_enter();
-	spin_lock(&r->lock);
-	if (r->ack_owed)
-		acknowledge(qp, r->ack_syndrome, r->ack_psn);
-	if (!r->ack_owed && r->rd_answered != r->rd_count && receives(qp)) {
+	resp_lock(qp);
+	if (r->rd_answered != r->rd_count && receives(qp)) {
 		const struct pkt at = {
-			.psn = r->rd[r->rd_answered % ADAPTER_MAX_RD_ATOMIC].first_psn};
+			.psn = r->rd[r->rd_answered % ADAPTER_MAX_RD_ATOMIC].first_psn,
+			.path = &qp->path,
+		};
 		enum resp_state s = answer_pending(qp);
 
 		while (s != RESP_DONE)
 			s = next_state(qp, &at, s);
 	}
+	if (r->ack_owed)
+		acknowledge(qp, r->ack_syndrome, r->ack_psn);
 	busy = r->ack_owed || r->rd_answered != r->rd_count;
-	spin_unlock(&r->lock);
+	resp_unlock(qp);
 	rcu_leave();
 	return !busy;
 }

@@ -4,15 +4,17 @@
 #include <string.h>
 
 #include "adapter/qp.h"
+#include "prm/eth.h"
 #include "wire/usermem.h"
 
 static const struct wqe_props props[256] = {
-	[WQE_OP_NOP] = {.valid = 1, .local = 1, .rc = 1, .uc = 1, .ud = 1},
-	[WQE_OP_SEND] = {.valid = 1, .send = 1, .rc = 1, .uc = 1, .ud = 1},
+	[WQE_OP_NOP] = {.valid = 1, .local = 1, .rc = 1, .uc = 1, .ud = 1, .raw = 1},
+	[WQE_OP_SEND] = {.valid = 1, .send = 1, .rc = 1, .uc = 1, .ud = 1, .raw = 1},
 	[WQE_OP_SEND_IMM] = {.valid = 1, .send = 1, .imm = 1, .rc = 1, .uc = 1, .ud = 1},
 	[WQE_OP_SEND_INVAL] = {.valid = 1, .send = 1, .inval = 1, .rc = 1},
 	[WQE_OP_RDMA_WRITE] = {.valid = 1, .write = 1, .rc = 1, .uc = 1},
 	[WQE_OP_RDMA_WRITE_IMM] = {.valid = 1, .write = 1, .imm = 1, .rc = 1, .uc = 1},
+	[WQE_OP_TSO] = {.valid = 1, .send = 1, .raw = 1},
 	[WQE_OP_RDMA_READ] = {.valid = 1, .read = 1, .rc = 1},
 	[WQE_OP_ATOMIC_CS] = {.valid = 1, .atomic = 1, .rc = 1},
 	[WQE_OP_ATOMIC_FA] = {.valid = 1, .atomic = 1, .rc = 1},
@@ -79,11 +81,33 @@ static bool decode_segments(struct send_wqe *w, uint32_t at, uint32_t end)
 	return w->len <= IB_MAX_MSG_BYTES;
 }
 
+/* The segment of a raw packet QP and the part of the frame that stands in it. */
+static bool decode_eth(struct send_wqe *w, uint32_t *at, uint32_t end)
+{
+	const uint32_t inlined = offsetof(struct wqe_eth, inline_hdr_start);
+	struct wqe_eth e;
+
+	if (end - *at < sizeof(e))
+		return false;
+	memcpy(&e, w->bytes + *at, sizeof(e));
+	w->eth_flags = e.cs_flags;
+	w->eth_mss = be16_get(e.mss);
+	w->eth_header_len = be16_get(e.inline_hdr_sz);
+	w->eth_header = w->bytes + *at + inlined;
+	if (!range_inside(inlined, w->eth_header_len, end - *at))
+		return false;
+	/* all are whole units, so this stays inside */
+	*at += (uint32_t)align_up(inlined + w->eth_header_len, WQE_UNIT);
+	return w->opcode != WQE_OP_TSO || w->eth_mss;
+}
+
 /* The segments in front of the data; moves *at past them. */
 static bool decode_headers(const struct qp *qp, struct send_wqe *w, uint32_t *at, uint32_t end)
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
 
+	if (qp->bth == BTH_RAW && !decode_eth(w, at, end))
+		return false;
 	if (qp->bth == BTH_UD && p->send) {
 		if (end - *at < 16)
 			return false;
@@ -129,27 +153,6 @@ static bool decode_headers(const struct qp *qp, struct send_wqe *w, uint32_t *at
 	return true;
 }
 
-/* The segment of a raw packet QP and the part of the frame that stands in it. */
-static bool decode_eth(struct send_wqe *w, uint32_t *at, uint32_t end)
-{
-	const uint32_t inlined = offsetof(struct wqe_eth, inline_hdr_start);
-	struct wqe_eth e;
-
-	if (end - *at < sizeof(e))
-		return false;
-	memcpy(&e, w->bytes + *at, sizeof(e));
-	w->eth_flags = e.cs_flags;
-	w->eth_mss = be16_get(e.mss);
-	w->eth_header_len = be16_get(e.inline_hdr_sz);
-	w->eth_header = w->bytes + *at + inlined;
-	if (!range_inside(inlined, w->eth_header_len, end - *at))
-		return false;
-	*at += (uint32_t)min_u64(end - *at, max_u32((uint32_t)sizeof(e),
-						    (uint32_t)align_up(inlined + w->eth_header_len,
-								       WQE_UNIT)));
-	return w->opcode != WQE_OP_TSO || w->eth_mss;
-}
-
 static bool carried_by(const struct qp *qp, const struct wqe_props *p)
 {
 	switch (qp->bth) {
@@ -158,6 +161,8 @@ static bool carried_by(const struct qp *qp, const struct wqe_props *p)
 		return p->rc;
 	case BTH_UC:
 		return p->uc;
+	case BTH_RAW:
+		return p->raw;
 	default:
 		return p->ud;
 	}

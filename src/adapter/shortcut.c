@@ -4,6 +4,9 @@
 #include "wire/lane.h"
 #include "wire/usermem.h"
 
+/* Longer ones would hold the peer's responder for too long; packets let it breathe. */
+#define FAR_MAX_BYTES (4u << 20)
+
 /* Takes the peer's responder if it would accept a write with our next PSN.  Its lock is held on
  * success. */
 static bool enter_peer(const struct qp *qp, struct qp *peer)
@@ -11,15 +14,15 @@ static bool enter_peer(const struct qp *qp, struct qp *peer)
 	const struct responder *r = &peer->resp;
 	enum ib_qp_state state;
 
-	if (!spin_try(&peer->resp.lock))
+	if (!block_try(peer->resp.b, peer->adapter->slot))
 		return false;
 	state = qp_state(peer);
 	if (likely((state == IB_QPS_RTS || state == IB_QPS_RTR) && peer->bth == BTH_RC &&
 		   peer->attr.dest_qpn == qp->qpn && peer->path.dst_port == qp->path.src_port &&
-		   r->epsn == qp->req.psn && !r->in_message && !r->ack_owed &&
+		   r->b->epsn == qp->req.psn && !r->in_message && !r->ack_owed &&
 		   r->rd_answered == r->rd_count && peer->attr.access & IB_ACCESS_REMOTE_WRITE))
 		return true;
-	spin_unlock(&peer->resp.lock);
+	block_unlock(peer->resp.b);
 	return false;
 }
 
@@ -35,39 +38,112 @@ static bool copy(const struct qp *qp, const struct qp *peer, const struct send_w
 	       usermem_pull(dst.run, dst.n, src.run, src.n, 0);
 }
 
-bool shortcut_write(struct qp *qp, const struct send_wqe *w)
+/* To a QP of this process. */
+static bool write_here(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
 {
 	struct adapter *a = qp->adapter;
-	uint32_t npkts = w->len <= qp->mtu ? 1 : div_round_up(w->len, qp->mtu);
-	struct qp *peer;
+	struct qp *peer = number_find(&a->qps, qp->attr.dest_qpn);
 	bool done;
 
-	/* an outstanding request must complete first, and its answer may be on its way */
-	if (w->opcode != WQE_OP_RDMA_WRITE || w->bad || !w->len || qp->bth != BTH_RC ||
-	    atomic_load_explicit(&qp->comp.head, memory_order_acquire) !=
-		    atomic_load_explicit(&qp->req.tail, memory_order_relaxed) ||
-	    !wire_loops(a->wire, &qp->path, qp->attr.dest_qpn))
-		return false;
-	peer = number_find(&a->qps, qp->attr.dest_qpn);
 	if (unlikely(!peer || !enter_peer(qp, peer)))
 		return false;
 	done = copy(qp, peer, w);
 	if (likely(done)) {
-		peer->resp.epsn = psn_add(peer->resp.epsn, npkts);
-		peer->resp.msn = psn_add(peer->resp.msn, 1);
+		peer->resp.b->epsn = psn_add(peer->resp.b->epsn, npkts);
+		peer->resp.b->msn = psn_add(peer->resp.b->msn, 1);
 		peer->resp.nak_sent = false;
 	}
-	spin_unlock(&peer->resp.lock);
-	if (unlikely(!done))
-		return false;
+	block_unlock(peer->resp.b);
+	if (likely(done)) {
+		wire_count_looped_write(a->wire, &qp->path, (uint32_t)w->len, npkts);
+		lane_count(a->counters, HW_RX_WRITE_REQUESTS, 1);
+	}
+	return done;
+}
 
+/* As enter_peer, by what the peer's process says of itself. */
+static bool enter_far(const struct qp *qp, struct qp_block *b, uint32_t right)
+{
+	if (!block_try(b, qp->adapter->slot))
+		return false;
+	if (likely(b->quiet && b->qpn == qp->attr.dest_qpn && b->dest_qpn == qp->qpn &&
+		   b->dest_port == qp->path.src_port && b->epsn == qp->req.psn &&
+		   b->access & right))
+		return true;
+	block_unlock(b);
+	return false;
+}
+
+/* The key is looked at under the block's lock, and the peer's arena outlives the key: a late copy
+ * harms nobody. */
+static bool copy_far(const struct qp *qp, const struct far *f, uint32_t pdn, uint32_t right,
+		     const struct send_wqe *w)
+{
+	struct key_block k;
+	struct runs local;
+	struct run remote;
+
+	if (!far_key(f, w->rkey, &k) || k.pdn != pdn || (k.access & right) != right ||
+	    !range_inside(w->raddr - k.iova, w->len, k.length))
+		return false;
+	remote = (struct run){f->arena + k.offset + (w->raddr - k.iova), w->len};
+	runs_begin(&local);
+	if (right == IB_ACCESS_REMOTE_READ)
+		return send_wqe_runs(qp->adapter, w, qp->init.pdn, IB_ACCESS_LOCAL_WRITE, 0, w->len,
+				     &local) == MKEY_OK &&
+		       usermem_pull(local.run, local.n, &remote, 1, 0);
+	return send_wqe_runs(qp->adapter, w, qp->init.pdn, 0, 0, w->len, &local) == MKEY_OK &&
+	       usermem_pull(&remote, 1, local.run, local.n, 0);
+}
+
+/* To a QP of another process. */
+static bool transfer_far(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
+{
+	bool read = w->opcode == WQE_OP_RDMA_READ;
+	uint32_t right = read ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE;
+	const struct far *f = wire_far(qp->adapter->wire, &qp->path, qp->attr.dest_qpn);
+	struct qp_block *b;
+	bool done;
+
+	if (!f || w->len > FAR_MAX_BYTES)
+		return false;
+	b = far_qp(f, qp->attr.dest_qpn);
+	if (!enter_far(qp, b, right))
+		return false;
+	done = copy_far(qp, f, b->pdn, right, w);
+	if (likely(done)) {
+		b->epsn = psn_add(b->epsn, npkts);
+		b->msn = psn_add(b->msn, 1);
+	}
+	block_unlock(b);
+	if (likely(done))
+		wire_count_far(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, (uint32_t)w->len,
+			       npkts, read);
+	return done;
+}
+
+bool shortcut_take(struct qp *qp, const struct send_wqe *w)
+{
+	uint32_t npkts = w->len <= qp->mtu ? 1 : div_round_up(w->len, qp->mtu);
+
+	/* an outstanding request must complete first, and its answer may be on its way */
+	if ((w->opcode != WQE_OP_RDMA_WRITE && w->opcode != WQE_OP_RDMA_READ) || w->bad ||
+	    !w->len || qp->bth != BTH_RC ||
+	    atomic_load_explicit(&qp->comp.head, memory_order_acquire) !=
+		    atomic_load_explicit(&qp->req.tail, memory_order_relaxed))
+		return false;
+	if (wire_loops(qp->adapter->wire, &qp->path, qp->attr.dest_qpn)) {
+		if (w->opcode != WQE_OP_RDMA_WRITE || !write_here(qp, w, npkts))
+			return false;
+	} else if (!transfer_far(qp, w, npkts)) {
+		return false;
+	}
 	qp->req.psn = psn_add(qp->req.psn, npkts);
 	atomic_store_explicit(&qp->comp.acked_psn, qp->req.psn, memory_order_release);
-	wire_count_looped_write(a->wire, &qp->path, (uint32_t)w->len, npkts);
-	lane_count(a->counters, HW_RX_WRITE_REQUESTS, 1);
 	if (w->fm_ce_se & WQE_CTRL_CE_ALWAYS || qp->init.sq_sig_all)
 		completer_push_success(qp, &(struct swr){.block = (uint16_t)qp->req.next_block,
-							 .opcode = w->opcode});
+							 .opcode = w->opcode,
+							 .len = (uint32_t)w->len});
 	qp->req.next_block += w->nblocks;
 	return true;
 }

@@ -98,8 +98,8 @@ static uint8_t local_invalidate(struct qp *qp, const struct send_wqe *w)
 	 * its copy: it is over when the responder's lock can be had, and no access outlives the
 	 * completion.
 	 */
-	spin_lock(&qp->resp.lock);
-	spin_unlock(&qp->resp.lock);
+	resp_lock(qp);
+	resp_unlock(qp);
 	return 0;
 }
 

@@ -7,22 +7,21 @@
 #include "driver/cdev.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/rcu.h"
+#include "driver/attr_file.h"
 #include "driver/cdev_file.h"
+#include "driver/doorbell.h"
 #include "driver/uverbs_event.h"
 #include "driver/uverbs_file.h"
-#include "fabric/client.h"
 
-#define CDEV_MAX_FDS   65536u
-#define CDEV_ATTR_TEXT 4096u /* sysfs gives at most a page */
+#define CDEV_MAX_FDS 65536u
 
 static _Atomic(struct cdev_file *) table[CDEV_MAX_FDS];
+static _Atomic(unsigned) table_end; /* nothing has ever been at this place or beyond */
 
 /* Device names below /dev/infiniband, by prefix. */
 static const struct {
@@ -117,8 +116,13 @@ static void descriptor_put(struct cdev_file *f)
 /* Publishes f under fd, dropping what a close that we did not see left there. */
 static void table_store(int fd, struct cdev_file *f)
 {
+	unsigned end = atomic_load_explicit(&table_end, memory_order_relaxed);
 	struct cdev_file *old;
 
+	while (end <= (unsigned)fd &&
+	       !atomic_compare_exchange_weak_explicit(&table_end, &end, (unsigned)fd + 1,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
 	atomic_fetch_add_explicit(&f->descriptors, 1, memory_order_relaxed);
 	old = atomic_exchange_explicit(&table[fd], f, memory_order_acq_rel);
 	if (old)
@@ -170,12 +174,17 @@ int cdev_ioctl(int fd, unsigned long request, void *arg)
 ssize_t cdev_write(int fd, const void *buf, size_t count)
 {
 	struct cdev_file *f = cdev_get(fd);
-	ssize_t ret = -EBADF;
+	ssize_t ret;
 
 	if (!f)
 		return to_errno(-EBADF);
-	if (f->ops->write)
-		ret = atomic_load(&f->foreign) ? -EIO : f->ops->write(f, buf, count);
+	if (!f->ops->write) {
+		/* As in cdev_ioctl; an event channel is a pipe's end that cannot be written to. */
+		ret = syscall(SYS_write, fd, buf, count);
+		cdev_put(f);
+		return ret;
+	}
+	ret = atomic_load(&f->foreign) ? -EIO : f->ops->write(f, buf, count);
 	cdev_put(f);
 	return to_errno(ret);
 }
@@ -189,6 +198,40 @@ void cdev_fstat(int fd, struct stat *st)
 	if (f->ops->fstat)
 		f->ops->fstat(f, st);
 	cdev_put(f);
+}
+
+void cdev_before_read(int fd, off_t position)
+{
+	struct cdev_file *f = cdev_get(fd);
+	int saved_errno = errno;
+
+	if (!f)
+		return;
+	if (f->ops->before_read)
+		f->ops->before_read(f, fd, position);
+	cdev_put(f);
+	errno = saved_errno;
+}
+
+void cdev_mapped(int fd, void *addr, size_t len, off_t offset)
+{
+	struct cdev_file *f = cdev_get(fd);
+
+	if (!f)
+		return;
+	if (f->ops->mapped && !atomic_load(&f->foreign))
+		f->ops->mapped(f, (uintptr_t)addr, len, offset);
+	cdev_put(f);
+}
+
+void cdev_unmapping(void *addr, size_t len)
+{
+	doorbell_unmapping((uintptr_t)addr, len);
+}
+
+void cdev_moved(void *from, size_t len, void *to)
+{
+	doorbell_moved((uintptr_t)from, len, (uintptr_t)to);
 }
 
 void cdev_close(int fd)
@@ -219,22 +262,9 @@ void cdev_dup(int fd, int newfd)
 	cdev_put(f);
 }
 
-int cdev_open_attr(const char *path, int flags)
+int cdev_open_attr(const char *path, int flags, bool tracked)
 {
-	char text[CDEV_ATTR_TEXT];
-	ssize_t n = fabric_read_attr(path, text, sizeof(text));
-	int fd;
-
-	if (n < 0)
-		return to_errno(n);
-	fd = memfd_create("softhca-attr", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
-	if (fd < 0)
-		return -1;
-	if (pwrite(fd, text, (size_t)n, 0) != n) {
-		close(fd);
-		return to_errno(-EIO);
-	}
-	return fd;
+	return to_errno(attr_file_open(path, flags, tracked));
 }
 
 void cdev_fork_prepare(void)
@@ -253,7 +283,8 @@ void cdev_fork_child(void)
 {
 	urcu_bp_after_fork_child();
 	uverbs_event_fork_child();
-	for (unsigned fd = 0; fd < CDEV_MAX_FDS; fd++) {
+	doorbell_fork_child();
+	for (unsigned fd = 0; fd < atomic_load_explicit(&table_end, memory_order_relaxed); fd++) {
 		struct cdev_file *f = atomic_load_explicit(&table[fd], memory_order_relaxed);
 
 		if (f)

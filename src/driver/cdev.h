@@ -19,6 +19,13 @@ int cdev_ioctl(int fd, unsigned long request, void *arg);
 ssize_t cdev_write(int fd, const void *buf, size_t count);
 /* Makes *st look like the character device's. */
 void cdev_fstat(int fd, struct stat *st);
+/* Called before the real read, of the bytes at position. */
+void cdev_before_read(int fd, off_t position);
+#define CDEV_WHERE_IT_STANDS ((off_t)-1)
+/* After a shared mapping of it was made; before addresses go; after they moved. */
+void cdev_mapped(int fd, void *addr, size_t len, off_t offset);
+void cdev_unmapping(void *addr, size_t len);
+void cdev_moved(void *from, size_t len, void *to);
 /* Called before the real close; drops the descriptor's reference to its device file. */
 void cdev_close(int fd);
 /* newfd is a duplicate of fd (dup, dup2, F_DUPFD). */
@@ -26,9 +33,10 @@ void cdev_dup(int fd, int newfd);
 
 /*
  * A live attribute of the device tree, by its path below the host's directory: a descriptor that
- * reads the present value, or -1 with ENOENT when the plain file serves.
+ * reads the present value, or -1 with ENOENT when the plain file serves.  A tracked one belongs to
+ * the table, so that reading it from the start again gives the value of that time.
  */
-int cdev_open_attr(const char *path, int flags);
+int cdev_open_attr(const char *path, int flags, bool tracked);
 
 /* pthread_atfork handlers, installed by the preload library. */
 void cdev_fork_prepare(void);

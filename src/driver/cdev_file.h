@@ -12,6 +12,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -26,6 +27,10 @@ struct cdev_ops {
 	int (*ioctl_inherited)(struct cdev_file *f, unsigned long request, void *arg);
 	ssize_t (*write)(struct cdev_file *f, const void *buf, size_t count);
 	void (*fstat)(struct cdev_file *f, struct stat *st);
+	/* fd, one of its descriptors, is about to be read; position as in cdev_before_read. */
+	void (*before_read)(struct cdev_file *f, int fd, off_t position);
+	/* The program has mapped [offset, offset + len), shared. */
+	void (*mapped)(struct cdev_file *f, uintptr_t addr, size_t len, off_t offset);
 	void (*last_close)(struct cdev_file *f);
 	void (*release)(struct cdev_file *f);
 };

@@ -32,6 +32,7 @@
 
 #include "base/clock.h"
 #include "base/spin.h"
+#include "driver/doorbell.h"
 #include "driver/process.h"
 
 #define USEC 1000u
@@ -44,6 +45,9 @@
 #define FEW_SPIN_MIN_NS 0u
 #define FEW_SPIN_MAX_NS (8 * USEC)
 #define SPIN_STEP_NS	(2 * USEC)
+
+/* Whoever rings doorbells by bare stores pays a fault for each sleep of the engine. */
+#define DIRECT_SPIN_NS (20 * USEC)
 
 #define NAP_MIN_NS	(100 * USEC)
 #define NAP_MAX_NS	(1000 * USEC)
@@ -134,7 +138,8 @@ bool engine_poll(struct process *p)
 		engine_kick(p);
 	if (!spin_try(&e->polling))
 		return false;
-	done = process_progress(p);
+	done = unlikely(doorbell_any_direct()) && doorbell_look(DOORBELL_DIRECT_PAGES);
+	done |= process_progress(p);
 	spin_unlock(&e->polling);
 	/* Should this thread not come back, the engine does what is still owed. */
 	if (done && atomic_load_explicit(p->wake, memory_order_relaxed) == SLOT_ASLEEP && owes(p))
@@ -142,10 +147,18 @@ bool engine_poll(struct process *p)
 	return done;
 }
 
+/* Doorbells that nobody announced, then the rest. */
+static bool engine_progress(struct engine *e)
+{
+	bool done = doorbell_any_watched() && doorbell_look(DOORBELL_WATCHED_PAGES);
+
+	return process_progress(e->process) | done;
+}
+
 /* The naps have ended because nobody polled.  Was that in time? */
 static void judge_naps(struct engine *e, uint64_t now)
 {
-	if (!process_progress(e->process)) {
+	if (!engine_progress(e)) {
 		e->distrust_ns = DISTRUST_MIN_NS;
 		return;
 	}
@@ -164,6 +177,9 @@ static void engine_nap(struct engine *e)
 	do {
 		seen = atomic_load_explicit(&e->polls, memory_order_relaxed);
 		futex_wait_until(e->wake, SLOT_POLLED, clock_ns() + nap_ns);
+		/* Those who poll look at DIRECT pages only. */
+		if (doorbell_any_watched())
+			(void)doorbell_look(DOORBELL_WATCHED_PAGES);
 		nap_ns = min_u64(2 * nap_ns, NAP_MAX_NS);
 		moved = atomic_load_explicit(&e->polls, memory_order_relaxed) != seen;
 		woken = atomic_load_explicit(e->wake, memory_order_relaxed) != SLOT_POLLED;
@@ -175,6 +191,7 @@ static void engine_nap(struct engine *e)
 
 static void engine_sleep(struct engine *e)
 {
+	enum doorbell_sleep bells = DOORBELL_SLEEP;
 	uint64_t deadline = UINT64_MAX;
 	bool done;
 
@@ -190,11 +207,19 @@ static void engine_sleep(struct engine *e)
 	/* Between our store of ASLEEP and the last look for work; partners: engine_kick and every
 	 * sender, between their store of work and their load of the word. */
 	atomic_thread_fence(memory_order_seq_cst);
+	if (doorbell_any_watched())
+		bells = doorbell_arm();
 	done = process_progress_until(e->process, &deadline);
 	spin_unlock(&e->polling);
-	if (!done && !atomic_load(&e->stop))
+	if (bells == DOORBELL_POLL)
+		deadline = min_u64(deadline, clock_ns() + DOORBELL_POLL_NS);
+	if (!done && bells != DOORBELL_STAY && !atomic_load(&e->stop))
 		futex_wait_until(e->wake, SLOT_ASLEEP, deadline);
 	atomic_store(e->wake, SLOT_AWAKE);
+	if (bells == DOORBELL_STAY)
+		sched_yield(); /* the one whose store is to come may wait for this CPU */
+	else if (doorbell_any_direct())
+		doorbell_wake();
 }
 
 /* Work that came in several batches is a stream: stay for the next. */
@@ -230,12 +255,14 @@ static bool somebody_polls(struct engine *e, uint64_t now)
  */
 static bool engine_look(struct engine *e)
 {
+	uint64_t window_ns = doorbell_any_direct() && e->spin_ns < DIRECT_SPIN_NS ? DIRECT_SPIN_NS
+										  : e->spin_ns;
 	uint64_t idle_since = clock_ns();
 	unsigned batches = 0;
 	bool idle = true;
 
 	while (!atomic_load_explicit(&e->stop, memory_order_relaxed)) {
-		bool done = process_progress(e->process);
+		bool done = engine_progress(e);
 		uint64_t now = clock_ns();
 
 		if (somebody_polls(e, now))
@@ -243,7 +270,7 @@ static bool engine_look(struct engine *e)
 		if (done) {
 			batches += idle;
 			idle_since = now;
-		} else if (now - idle_since >= e->spin_ns) {
+		} else if (now - idle_since >= window_ns) {
 			break;
 		} else {
 			cpu_relax();
@@ -303,6 +330,11 @@ static int engine_spawn(struct engine *e)
 	return -ret;
 }
 
+static void kick(void *user)
+{
+	engine_kick(user);
+}
+
 int engine_start(struct process *p)
 {
 	struct engine *e = aligned_alloc(_Alignof(struct engine), sizeof(*e));
@@ -324,8 +356,10 @@ int engine_start(struct process *p)
 	}
 	atomic_store(e->wake, SLOT_AWAKE);
 	p->engine = e;
+	doorbell_start(kick, p);
 	ret = engine_spawn(e);
 	if (ret) {
+		doorbell_stop();
 		p->engine = NULL;
 		free(e);
 	}
@@ -342,6 +376,7 @@ void engine_stop(struct process *p)
 	atomic_store(e->wake, SLOT_AWAKE);
 	syscall(SYS_futex, e->wake, FUTEX_WAKE, INT_MAX);
 	pthread_join(e->thread, NULL);
+	doorbell_stop();
 	p->engine = NULL;
 	free(e);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The hooks, and the five library functions through which contexts, extended CQs and QPs appear.
+ * The hooks, and the library functions through which contexts, extended CQs and QPs appear.
  *
  * A hook must find the original of the pointer that it replaced, on the data path, for any number
  * of contexts.  There are few different originals (libmlx5 has one post_send, and a start_poll per
@@ -36,6 +36,7 @@ enum real_function {
 	REAL_QP_TO_QP_EX,
 	REAL_DV_OPEN_DEVICE,
 	REAL_DV_CREATE_CQ,
+	REAL_DV_INIT_OBJ,
 	REAL_FUNCTIONS,
 };
 
@@ -50,6 +51,7 @@ static const struct {
 	[REAL_QP_TO_QP_EX] = {"libibverbs.so.1", "ibv_qp_to_qp_ex", "IBVERBS_1.6"},
 	[REAL_DV_OPEN_DEVICE] = {"libmlx5.so.1", "mlx5dv_open_device", "MLX5_1.7"},
 	[REAL_DV_CREATE_CQ] = {"libmlx5.so.1", "mlx5dv_create_cq", "MLX5_1.1"},
+	[REAL_DV_INIT_OBJ] = {"libmlx5.so.1", "mlx5dv_init_obj", "MLX5_1.2"},
 };
 
 static void *real_function(enum real_function f)
@@ -71,7 +73,7 @@ static void *real_function(enum real_function f)
 	return address;
 }
 
-#define REAL(f, like) ((__typeof__(&like))real_function(f))
+#define REAL(f, like) ((__typeof__(&(like)))real_function(f))
 
 /* ---- what a hook adds ---- */
 
@@ -100,6 +102,7 @@ struct entry_points {
 	int (*bind_mw)(struct ibv_qp *, struct ibv_mw *, struct ibv_mw_bind *);
 	/* NULL where the library is too old to have it. */
 	struct ibv_cq_ex *(*create_cq_ex)(struct ibv_context *, struct ibv_cq_init_attr_ex *);
+	int (*query_rt_values)(struct ibv_context *, struct ibv_values_ex *);
 };
 
 /* A failed post may have posted the head of its list, so the doorbell is looked at in any case. */
@@ -162,37 +165,48 @@ static inline struct ibv_cq_ex *hooked_create_cq_ex(const struct entry_points *r
 	return cq;
 }
 
+static inline int hooked_query_rt_values(const struct entry_points *real,
+					 struct ibv_context *context, struct ibv_values_ex *values)
+{
+	uverbs_clock_wanted(context->cmd_fd);
+	return real->query_rt_values(context, values);
+}
+
 /* One set per provider library and CQE version is all that a program can meet. */
 #define CONTEXT_SETS 4
 static struct entry_points context_reals[CONTEXT_SETS];
 
-#define CONTEXT_WRAPPERS(i)                                                                 \
-	static int post_send_##i(struct ibv_qp *qp, struct ibv_send_wr *wr,                 \
-				 struct ibv_send_wr **bad_wr)                               \
-	{                                                                                   \
-		return hooked_post_send(&context_reals[i], qp, wr, bad_wr);                 \
-	}                                                                                   \
-	static int post_recv_##i(struct ibv_qp *qp, struct ibv_recv_wr *wr,                 \
-				 struct ibv_recv_wr **bad_wr)                               \
-	{                                                                                   \
-		return hooked_post_recv(&context_reals[i], qp, wr, bad_wr);                 \
-	}                                                                                   \
-	static int poll_cq_##i(struct ibv_cq *cq, int entries, struct ibv_wc *wc)           \
-	{                                                                                   \
-		return hooked_poll_cq(&context_reals[i], cq, entries, wc);                  \
-	}                                                                                   \
-	static int req_notify_cq_##i(struct ibv_cq *cq, int solicited_only)                 \
-	{                                                                                   \
-		return hooked_req_notify_cq(&context_reals[i], cq, solicited_only);         \
-	}                                                                                   \
-	static int bind_mw_##i(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *b) \
-	{                                                                                   \
-		return hooked_bind_mw(&context_reals[i], qp, mw, b);                        \
-	}                                                                                   \
-	static struct ibv_cq_ex *create_cq_ex_##i(struct ibv_context *context,              \
-						  struct ibv_cq_init_attr_ex *attr)         \
-	{                                                                                   \
-		return hooked_create_cq_ex(&context_reals[i], context, attr);               \
+#define CONTEXT_WRAPPERS(i)                                                                       \
+	static int post_send_##i(struct ibv_qp *qp, struct ibv_send_wr *wr,                       \
+				 struct ibv_send_wr **bad_wr)                                     \
+	{                                                                                         \
+		return hooked_post_send(&context_reals[i], qp, wr, bad_wr);                       \
+	}                                                                                         \
+	static int post_recv_##i(struct ibv_qp *qp, struct ibv_recv_wr *wr,                       \
+				 struct ibv_recv_wr **bad_wr)                                     \
+	{                                                                                         \
+		return hooked_post_recv(&context_reals[i], qp, wr, bad_wr);                       \
+	}                                                                                         \
+	static int poll_cq_##i(struct ibv_cq *cq, int entries, struct ibv_wc *wc)                 \
+	{                                                                                         \
+		return hooked_poll_cq(&context_reals[i], cq, entries, wc);                        \
+	}                                                                                         \
+	static int req_notify_cq_##i(struct ibv_cq *cq, int solicited_only)                       \
+	{                                                                                         \
+		return hooked_req_notify_cq(&context_reals[i], cq, solicited_only);               \
+	}                                                                                         \
+	static int bind_mw_##i(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *b)       \
+	{                                                                                         \
+		return hooked_bind_mw(&context_reals[i], qp, mw, b);                              \
+	}                                                                                         \
+	static struct ibv_cq_ex *create_cq_ex_##i(struct ibv_context *context,                    \
+						  struct ibv_cq_init_attr_ex *attr)               \
+	{                                                                                         \
+		return hooked_create_cq_ex(&context_reals[i], context, attr);                     \
+	}                                                                                         \
+	static int query_rt_values_##i(struct ibv_context *context, struct ibv_values_ex *values) \
+	{                                                                                         \
+		return hooked_query_rt_values(&context_reals[i], context, values);                \
 	}
 
 CONTEXT_WRAPPERS(0)
@@ -204,7 +218,7 @@ CONTEXT_WRAPPERS(3)
 	{                                                                                       \
 		.post_send = post_send_##i, .post_recv = post_recv_##i, .poll_cq = poll_cq_##i, \
 		.req_notify_cq = req_notify_cq_##i, .bind_mw = bind_mw_##i,                     \
-		.create_cq_ex = create_cq_ex_##i,                                               \
+		.create_cq_ex = create_cq_ex_##i, .query_rt_values = query_rt_values_##i,       \
 	}
 
 static const struct entry_points context_wrappers[CONTEXT_SETS] = {
@@ -285,7 +299,8 @@ static bool same_context_set(const struct entry_points *a, const struct entry_po
 {
 	return a->post_send == b->post_send && a->post_recv == b->post_recv &&
 	       a->poll_cq == b->poll_cq && a->req_notify_cq == b->req_notify_cq &&
-	       a->bind_mw == b->bind_mw && a->create_cq_ex == b->create_cq_ex;
+	       a->bind_mw == b->bind_mw && a->create_cq_ex == b->create_cq_ex &&
+	       a->query_rt_values == b->query_rt_values;
 }
 
 /* The wrappers for these originals, or NULL: they are wrappers already, or the sets are used up. */
@@ -307,6 +322,7 @@ void hooks_context(struct ibv_context *context)
 {
 	struct ibv_context_ops *ops = &context->ops;
 	struct verbs_context *with_cq_ex = verbs_get_ctx_op(context, create_cq_ex);
+	struct verbs_context *with_rt_values = verbs_get_ctx_op(context, query_rt_values);
 	const struct entry_points real = {
 		.post_send = ops->post_send,
 		.post_recv = ops->post_recv,
@@ -314,6 +330,7 @@ void hooks_context(struct ibv_context *context)
 		.req_notify_cq = ops->req_notify_cq,
 		.bind_mw = ops->bind_mw,
 		.create_cq_ex = with_cq_ex ? with_cq_ex->create_cq_ex : NULL,
+		.query_rt_values = with_rt_values ? with_rt_values->query_rt_values : NULL,
 	};
 	const struct entry_points *hook;
 
@@ -329,6 +346,9 @@ void hooks_context(struct ibv_context *context)
 		ops->bind_mw = hook->bind_mw;
 		if (with_cq_ex)
 			with_cq_ex->create_cq_ex = hook->create_cq_ex;
+		if (with_rt_values)
+			with_rt_values->query_rt_values = hook->query_rt_values;
+		uverbs_hooked(context->cmd_fd);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -406,6 +426,21 @@ exported struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context,
 	if (cq && cdev_is_ours(context->cmd_fd))
 		hooks_cq_ex(cq);
 	return cq;
+}
+
+/* The program takes rings and registers into its own hands: no hook will announce its doorbells. */
+exported int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
+{
+	__typeof__(&mlx5dv_init_obj) real = REAL(REAL_DV_INIT_OBJ, mlx5dv_init_obj);
+	int ret = real ? real(obj, obj_type) : ENOSYS;
+
+	if (ret)
+		return ret;
+	if (obj_type & MLX5DV_OBJ_QP)
+		uverbs_qp_taken_over(obj->qp.in->context->cmd_fd, obj->qp.in->handle);
+	if (obj_type & MLX5DV_OBJ_CQ)
+		uverbs_cq_taken_over(obj->cq.in->context->cmd_fd, obj->cq.in->handle);
+	return 0;
 }
 
 exported int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)

@@ -12,6 +12,7 @@
 #include "driver/process.h"
 
 #include <errno.h>
+#include <string.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +121,14 @@ static void kick(void *user)
 
 /* ---- up and down ---- */
 
+/* SOFTHCA_EXPOSE=0 keeps registered memory where it is, and all data in packets. */
+static bool expose_wanted(void)
+{
+	const char *value = getenv("SOFTHCA_EXPOSE");
+
+	return !value || strcmp(value, "0") != 0;
+}
+
 static int connect_fabric(struct running *r)
 {
 	struct process *p = &r->process;
@@ -140,6 +149,7 @@ static int connect_fabric(struct running *r)
 			.slots = fabric_slots(p->fabric),
 			.slot = fabric_slot(p->fabric),
 			.open_channel = open_channel,
+			.expose = expose_wanted(),
 			.user = p,
 		};
 
@@ -184,6 +194,8 @@ static int hca_create(struct process *p, uint32_t row)
 	ret = wire_create(p->wire_host, row, h->index, &h->wire);
 	if (ret)
 		return ret;
+	pthread_mutex_init(&h->xrc_lock, NULL);
+	h->xrc_domains = NULL;
 	attr.wire = h->wire;
 	ret = adapter_create(&attr, &h->adapter);
 	if (ret) {

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,6 +22,9 @@ struct hca {
 	const struct registry_port *port;
 	struct wire *wire;
 	struct adapter *adapter;
+	/* see uverbs_xrc.h */
+	pthread_mutex_t xrc_lock;
+	struct xrc_domain *xrc_domains;
 };
 
 struct engine;

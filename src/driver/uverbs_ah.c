@@ -11,11 +11,6 @@
 
 #include "driver/uverbs_objects.h"
 
-static bool is_multicast(const union ib_gid *gid)
-{
-	return gid->raw[0] == 0xff;
-}
-
 static bool is_v4_mapped(const union ib_gid *gid)
 {
 	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
@@ -28,7 +23,7 @@ static bool link_local_mac(const union ib_gid *gid, uint8_t mac[6])
 {
 	static const uint8_t prefix[8] = {0xfe, 0x80};
 
-	if (memcmp(gid->raw, prefix, sizeof(prefix)) || gid->raw[11] != 0xff ||
+	if (memcmp(gid->raw, prefix, sizeof(prefix)) != 0 || gid->raw[11] != 0xff ||
 	    gid->raw[12] != 0xfe)
 		return false;
 	memcpy(mac, gid->raw + 8, 3);
@@ -41,7 +36,7 @@ static void multicast_mac(const union ib_gid *gid, uint8_t mac[6])
 {
 	static const uint8_t v4_prefix[2] = {0x01, 0x00};
 
-	/* ff0e::ffff:a.b.c.d is IPv4 multicast, RFC 1112 6.4; else RFC 2464 section 7. */
+	/* [ff0e]::ffff:a.b.c.d is IPv4 multicast, RFC 1112 6.4; else RFC 2464 section 7. */
 	if (gid->raw[10] == 0xff && gid->raw[11] == 0xff) {
 		memcpy(mac, v4_prefix, 2);
 		mac[2] = 0x5e;
@@ -57,7 +52,7 @@ static int resolve_mac(const struct registry *registry, const union ib_gid *gid,
 {
 	uint32_t row = registry_port_by_gid(registry, gid);
 
-	if (is_multicast(gid)) {
+	if (ib_gid_is_multicast(gid)) {
 		multicast_mac(gid, mac);
 		return 0;
 	}

@@ -28,6 +28,13 @@ struct ubuf {
 	size_t len;
 };
 
+/* What stands so far behind an address of the program.  In integers: it may be null or wrap, of
+ * which C says nothing for pointers. */
+static inline void *uaddr_at(const void *base, size_t off)
+{
+	return (void *)((uintptr_t)base + off);
+}
+
 /*
  * Reads a struct of which the program may know an older or a newer version: what it did not send
  * reads as zero; what we do not know must be zero (-EOPNOTSUPP), as in the kernel's ABI rules.
@@ -123,4 +130,4 @@ int uverbs_ioctl(struct ufile *f, unsigned long request, void *arg);
 int uverbs_ioctl_inherited(struct ufile *f, unsigned long request, void *arg);
 ssize_t uverbs_write(struct ufile *f, const void *buf, size_t count);
 /* Runs one command whose buffers are in req.  Method INVOKE_WRITE. */
-int uverbs_command(struct ureq *req, uint32_t command);
+int uverbs_command(struct ureq *req, uint32_t number);

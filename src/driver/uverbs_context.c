@@ -179,8 +179,20 @@ static const struct {
 } listed[] = {
 	{UVERBS_OBJECT_PD, UOBJ_PD},	{UVERBS_OBJECT_CQ, UOBJ_CQ}, {UVERBS_OBJECT_QP, UOBJ_QP},
 	{UVERBS_OBJECT_SRQ, UOBJ_SRQ},	{UVERBS_OBJECT_AH, UOBJ_AH}, {UVERBS_OBJECT_MR, UOBJ_MR},
-	{MLX5_IB_OBJECT_UAR, UOBJ_UAR},
+	{UVERBS_OBJECT_WQ, UOBJ_WQ},	{UVERBS_OBJECT_FLOW, UOBJ_FLOW},
+	{UVERBS_OBJECT_RWQ_IND_TBL, UOBJ_IND_TABLE}, {MLX5_IB_OBJECT_UAR, UOBJ_UAR},
 };
+
+/* Device memory has handles of its own, see dm_pool.h. */
+static bool exists(struct ufile *f, enum uobj_type type, uint32_t handle)
+{
+	struct dm_info dm;
+	int err;
+
+	if (handle >= DM_HANDLE_FIRST)
+		return dm_find(&f->dm, handle, &dm) == 0;
+	return uobj_find(f, type, handle, &err) != NULL;
+}
 
 /* Lists the handles of one kind; as many as fit are written. */
 int method_info_handles(struct ureq *req)
@@ -189,17 +201,19 @@ int method_info_handles(struct ureq *req)
 	struct ubuf list = ureq_buf(req, UVERBS_ATTR_INFO_HANDLES_LIST);
 	uint32_t room = (uint32_t)(list.len / sizeof(uint32_t)), n = 0;
 	enum uobj_type type = UOBJ_NONE;
+	bool dm = object == UVERBS_OBJECT_DM;
+	uint32_t end = dm ? DM_HANDLE_FIRST + DM_PAGES : req->file->objects.limit;
 
 	for (size_t i = 0; i < array_size(listed); i++)
 		if (listed[i].object == object)
 			type = listed[i].type;
-	if (type == UOBJ_NONE)
+	if (type == UOBJ_NONE && !dm)
 		return -EINVAL;
-	for (uint32_t handle = 0; handle < req->file->objects.limit && n < room; handle++) {
-		struct ubuf at = {(uint32_t *)list.ptr + n, sizeof(handle)};
+	for (uint32_t handle = dm ? DM_HANDLE_FIRST : 0; handle < end && n < room; handle++) {
+		struct ubuf at = {uaddr_at(list.ptr, n * sizeof(handle)), sizeof(handle)};
 		int ret;
 
-		if (!uobj_find(req->file, type, handle, &ret))
+		if (!exists(req->file, type, handle))
 			continue;
 		ret = ubuf_write(&at, &handle, sizeof(handle));
 		if (ret < 0)

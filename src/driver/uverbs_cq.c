@@ -11,6 +11,9 @@
 #include "prm/wqe.h"
 #include "wire/usermem.h"
 
+/* enum ibv_cq_attr_mask; in no UAPI header. */
+#define CQ_MODERATE 1u
+
 struct cq_request {
 	uint64_t user_handle;
 	uint32_t cqe;
@@ -88,6 +91,8 @@ static int create(struct ureq *req, const struct cq_request *r, struct ucq **out
 	ret = check_uhw(&uhw);
 	if (ret == 0)
 		ret = umem_populate(uhw.buf_addr, (uint64_t)entries * uhw.cqe_size, true);
+	if (ret == 0)
+		ret = umem_populate(uhw.db_addr, 2 * sizeof(uint32_t), true);
 	if (ret < 0)
 		return ret;
 	/* The first record that arms is all zero, like fresh memory: without this mark the device
@@ -111,6 +116,7 @@ static int create(struct ureq *req, const struct cq_request *r, struct ucq **out
 		.entries = entries,
 		.cqe_bytes = uhw.cqe_size,
 		.dbrec = (void *)(uintptr_t)uhw.db_addr,
+		.timestamps = r->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION,
 		.event = cq_event,
 		.async = uobj_async,
 		.user = &cq->uobj,
@@ -118,6 +124,8 @@ static int create(struct ureq *req, const struct cq_request *r, struct ucq **out
 	ret = cq_create(req->file->hca->adapter, &attr, &cq->cq);
 	if (ret < 0)
 		goto free_cq;
+	if (uhw.flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX)
+		ucq_bell(cq, req->file, uhw.uar_page_index);
 	ret = uobj_publish(req->file, &cq->uobj, UOBJ_CQ);
 	if (ret < 0)
 		goto destroy_cq;
@@ -131,6 +139,7 @@ static int create(struct ureq *req, const struct cq_request *r, struct ucq **out
 	return 0;
 
 destroy_cq:
+	doorbell_user_release(&cq->bell);
 	destroy_device_cq(cq);
 free_cq:
 	unbind(cq);
@@ -155,7 +164,7 @@ int method_cq_create(struct ureq *req)
 
 	if (ret == 0)
 		ret = create(req, &r, &cq);
-	if (ret < 0)
+	if (ret)
 		return ret;
 	ret = ureq_put_u32(req, UVERBS_ATTR_CREATE_CQ_RESP_CQE, cq->entries - 1);
 	if (ret == 0)
@@ -246,7 +255,7 @@ int cmd_resize_cq(struct ureq *req)
 
 	if (ret == 0)
 		ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
-	if (ret < 0)
+	if (ret)
 		return ret;
 	obj = uobj_find(req->file, UOBJ_CQ, cmd.cq_handle, &ret);
 	if (!obj)
@@ -274,9 +283,33 @@ int cmd_resize_cq(struct ureq *req)
 	return ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
 
+int cmd_modify_cq(struct ureq *req)
+{
+	struct ib_uverbs_ex_modify_cq cmd;
+	struct uobj *obj;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	if (!cmd.attr_mask || cmd.reserved)
+		return -EINVAL;
+	if (cmd.attr_mask != CQ_MODERATE)
+		return -EOPNOTSUPP;
+	obj = uobj_find(req->file, UOBJ_CQ, cmd.cq_handle, &ret);
+	if (!obj)
+		return ret;
+	if (cmd.attr.cq_period > ADAPTER_MAX_CQ_PERIOD)
+		return -EINVAL;
+	cq_moderate(container_of(obj, struct ucq, uobj)->cq, cmd.attr.cq_count, cmd.attr.cq_period);
+	return 0;
+}
+
 void ucq_free(struct uobj *obj)
 {
-	destroy_device_cq(container_of(obj, struct ucq, uobj));
+	struct ucq *cq = container_of(obj, struct ucq, uobj);
+
+	doorbell_user_release(&cq->bell);
+	destroy_device_cq(cq);
 }
 
 static int destroy(struct uobj *obj, struct ib_uverbs_destroy_cq_resp *resp)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/endian.h"
+#include "driver/uverbs_clock.h"
 #include "driver/uverbs_objects.h"
 #include "wire/usermem.h"
 
@@ -64,12 +65,15 @@ static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_res
 		.max_qp_wr = ADAPTER_MAX_QP_WR,
 		.device_cap_flags = IB_UVERBS_DEVICE_PORT_ACTIVE_EVENT |
 				    IB_UVERBS_DEVICE_SYS_IMAGE_GUID |
-				    IB_UVERBS_DEVICE_RC_RNR_NAK_GEN,
+				    IB_UVERBS_DEVICE_RC_RNR_NAK_GEN | IB_UVERBS_DEVICE_MEM_WINDOW |
+				    IB_UVERBS_DEVICE_MEM_WINDOW_TYPE_2B | IB_UVERBS_DEVICE_XRC |
+				    IB_UVERBS_DEVICE_MEM_MGT_EXTENSIONS,
 		.max_sge = ADAPTER_MAX_SGE,
 		.max_sge_rd = ADAPTER_MAX_SGE,
 		.max_cq = ADAPTER_MAX_CQ,
 		.max_cqe = ADAPTER_MAX_CQE,
 		.max_mr = ADAPTER_MAX_MR,
+		.max_mw = ADAPTER_MAX_MR,
 		.max_pd = PD_MAX,
 		.max_qp_rd_atom = ADAPTER_MAX_RD_ATOMIC,
 		.max_res_rd_atom = ADAPTER_MAX_QP * ADAPTER_MAX_RD_ATOMIC,
@@ -82,7 +86,13 @@ static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_res
 		.max_pkeys = PKEYS_MAX,
 		.local_ca_ack_delay = ACK_DELAY,
 		.phys_port_cnt = UVERBS_PORTS,
+		.max_mcast_grp = ADAPTER_MAX_MCAST_GROUPS,
+		.max_mcast_qp_attach = ADAPTER_MAX_MCAST_QPS,
+		.max_total_mcast_qp_attach = ADAPTER_MAX_MCAST_GROUPS * ADAPTER_MAX_MCAST_QPS,
 	};
+	if (port->ethernet)
+		d->device_cap_flags |=
+			IB_UVERBS_DEVICE_RAW_IP_CSUM | IB_UVERBS_DEVICE_MANAGED_FLOW_STEERING;
 }
 
 int cmd_query_device(struct ureq *req)
@@ -93,11 +103,27 @@ int cmd_query_device(struct ureq *req)
 	return ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
 
+/* What Ethernet queues can do. */
+static void fill_ethernet(struct ib_uverbs_ex_query_device_resp *d,
+			  struct mlx5_ib_query_device_resp *uhw)
+{
+	d->raw_packet_caps =
+		IB_UVERBS_RAW_PACKET_CAP_CVLAN_STRIPPING | IB_UVERBS_RAW_PACKET_CAP_IP_CSUM;
+	d->max_wq_type_rq = ADAPTER_MAX_QP;
+	d->rss_caps.supported_qpts = 1u << IB_QPT_RAW_PACKET;
+	d->rss_caps.max_rwq_indirection_tables = UOBJ_CHUNKS * UOBJ_CHUNK;
+	d->rss_caps.max_rwq_indirection_table_size = 1u << ADAPTER_MAX_LOG_IND_TBL;
+	uhw->rss_caps.rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ;
+	uhw->rss_caps.rx_hash_fields_mask = RSS_ALL_FIELDS;
+	uhw->tso_caps.max_tso = ADAPTER_MAX_TSO;
+	uhw->tso_caps.supported_qpts = 1u << IB_QPT_RAW_PACKET;
+}
+
 int cmd_query_device_ex(struct ureq *req)
 {
 	struct ib_uverbs_ex_query_device cmd;
 	struct ib_uverbs_ex_query_device_resp resp = {0};
-	/* All zero: no segmentation, RSS, CQE compression, pacing, striding, tunnels or streams. */
+	/* All else is zero: no CQE compression, pacing, striding, tunnels or streams. */
 	struct mlx5_ib_query_device_resp uhw = {0};
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
@@ -113,8 +139,14 @@ int cmd_query_device_ex(struct ureq *req)
 	resp.odp_caps.per_transport_caps.uc_odp_caps = ODP_UNRELIABLE;
 	resp.odp_caps.per_transport_caps.ud_odp_caps = ODP_DATAGRAM;
 	if (resp.base.device_cap_flags & IB_UVERBS_DEVICE_XRC)
-		resp.xrc_odp_caps = ODP_RELIABLE;
+		resp.xrc_odp_caps = ODP_RELIABLE & ~ODP_RECV;
+	if (ufile_port(req->file)->ethernet)
+		fill_ethernet(&resp, &uhw);
 	resp.max_dm_size = DM_BYTES;
+	resp.timestamp_mask = UINT64_MAX;
+	resp.hca_core_clock = UCLOCK_KHZ;
+	resp.cq_moderation_caps.max_cq_moderation_count = ADAPTER_MAX_CQ_COUNT;
+	resp.cq_moderation_caps.max_cq_moderation_period = ADAPTER_MAX_CQ_PERIOD;
 	uhw.response_length = (uint32_t)min_u64(sizeof(uhw), req->uhw_out.len);
 	ret = ubuf_write(&req->uhw_out, &uhw, sizeof(uhw));
 	return ret < 0 ? ret : ubuf_write(&req->core_out, &resp, sizeof(resp));
@@ -257,7 +289,7 @@ int method_query_gid_table(struct ureq *req)
 		return -EINVAL;
 	for (uint32_t i = 0; i < uport_gids(port); i++) {
 		struct ib_uverbs_gid_entry entry;
-		struct ubuf at = {(uint8_t *)out.ptr + n * stride, stride};
+		struct ubuf at = {uaddr_at(out.ptr, n * stride), stride};
 
 		if (!fill_gid(port, i, &entry))
 			continue;

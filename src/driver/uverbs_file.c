@@ -119,7 +119,7 @@ static void file_fstat(struct cdev_file *cdev, struct stat *st)
 
 /* Users before what they use, so that nothing is busy. */
 static const enum uobj_type teardown_order[] = {
-	UOBJ_AH, UOBJ_QP, UOBJ_SRQ, UOBJ_CQ, UOBJ_MR, UOBJ_UAR, UOBJ_PD,
+	UOBJ_FLOW, UOBJ_AH, UOBJ_QP, UOBJ_IND_TABLE, UOBJ_WQ, UOBJ_SRQ, UOBJ_CQ, UOBJ_MW, UOBJ_MR, UOBJ_UAR, UOBJ_XRCD, UOBJ_PD,
 };
 
 static void destroy_all(struct ufile *f, enum uobj_type type)
@@ -151,6 +151,7 @@ static void file_release(struct cdev_file *cdev)
 {
 	struct ufile *f = container_of(cdev, struct ufile, cdev);
 
+	uuar_forget(f);
 	munmap(f->pages, UVERBS_FILE_BYTES);
 	dm_pool_close(&f->dm);
 	uobj_table_release(&f->objects);
@@ -159,11 +160,17 @@ static void file_release(struct cdev_file *cdev)
 	free(f);
 }
 
+static void file_mapped(struct cdev_file *cdev, uintptr_t addr, size_t len, off_t offset)
+{
+	uuar_mapped(container_of(cdev, struct ufile, cdev), addr, len, offset);
+}
+
 const struct cdev_ops uverbs_file_ops = {
 	.ioctl = file_ioctl,
 	.ioctl_inherited = file_ioctl_inherited,
 	.write = file_write,
 	.fstat = file_fstat,
+	.mapped = file_mapped,
 	.last_close = file_last_close,
 	.release = file_release,
 };

@@ -39,10 +39,11 @@ struct ufile {
 	/* One control call at a time; never taken on the data path. */
 	pthread_mutex_t lock;
 	bool context; /* GET_CONTEXT succeeded */
+	_Atomic(bool) hooked; /* the program's entry points announce their doorbells */
 	struct uchannel *async;
 	struct uobj_table objects;
 	uint64_t uar_used[UVERBS_UARS / 64];
-	struct dm_pool dm; /* has a lock of its own */
+	struct dm_pool dm;	/* has a lock of its own */
 	struct spin clock_busy; /* writers of the clock's pages */
 };
 

@@ -11,5 +11,10 @@
 void uverbs_qp_doorbell(int cmd_fd, uint32_t handle);
 void uverbs_qp_recv_posted(int cmd_fd, uint32_t handle);
 void uverbs_cq_doorbell(int cmd_fd, uint32_t handle);
+/* The entry points of the context have hooks, so that doorbells are announced. */
+void uverbs_hooked(int cmd_fd);
+/* The program has asked for the inside of the queue: its doorbells may come by bare stores. */
+void uverbs_qp_taken_over(int cmd_fd, uint32_t handle);
+void uverbs_cq_taken_over(int cmd_fd, uint32_t handle);
 /* The program is about to read the device's clock. */
 void uverbs_clock_wanted(int cmd_fd);

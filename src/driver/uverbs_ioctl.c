@@ -33,7 +33,7 @@ int ubuf_read(const struct ubuf *b, void *dst, size_t size)
 		uint8_t rest[64];
 		size_t part = min_u64(b->len - at, sizeof(rest));
 
-		if (!usermem_copy(rest, (const uint8_t *)b->ptr + at, part))
+		if (!usermem_copy(rest, uaddr_at(b->ptr, at), part))
 			return -EFAULT;
 		for (size_t i = 0; i < part; i++)
 			if (rest[i])
@@ -53,7 +53,7 @@ int ubuf_write(const struct ubuf *b, const void *src, size_t size)
 	while (n < b->len) {
 		size_t part = min_u64(b->len - n, sizeof(zeros));
 
-		if (!usermem_copy((uint8_t *)b->ptr + n, zeros, part))
+		if (!usermem_copy(uaddr_at(b->ptr, n), zeros, part))
 			return -EFAULT;
 		n += part;
 	}

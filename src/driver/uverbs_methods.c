@@ -88,6 +88,14 @@ static const struct attr_spec mr_destroy_attrs[] = {
 	{UVERBS_ATTR_DESTROY_MR_HANDLE, IDR(UOBJ_MR)},
 };
 
+static const struct attr_spec mw_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_MW_HANDLE, IDR(UOBJ_MW)},
+};
+
+static const struct attr_spec xrcd_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_XRCD_HANDLE, IDR(UOBJ_XRCD)},
+};
+
 static const struct attr_spec query_mr_attrs[] = {
 	{UVERBS_ATTR_QUERY_MR_HANDLE, IDR(UOBJ_MR)},   {UVERBS_ATTR_QUERY_MR_RESP_LKEY, OUT(4)},
 	{UVERBS_ATTR_QUERY_MR_RESP_RKEY, OUT(4)},      {UVERBS_ATTR_QUERY_MR_RESP_LENGTH, OUT(8)},
@@ -176,18 +184,14 @@ static const struct attr_spec cq_destroy_attrs[] = {
 	{UVERBS_ATTR_DESTROY_CQ_RESP, OUT(sizeof(struct ib_uverbs_destroy_cq_resp))},
 };
 
-/*
- * XRC domains and indirection tables do not exist as objects yet, so no handle can be valid: their
- * attributes answer as the kernel does for a handle that was never given out.
- */
 static const struct attr_spec qp_create_attrs[] = {
 	{UVERBS_ATTR_CREATE_QP_HANDLE, ATTR_IDR_NEW},
-	{UVERBS_ATTR_CREATE_QP_XRCD_HANDLE, IDR(UOBJ_NONE), OPT},
+	{UVERBS_ATTR_CREATE_QP_XRCD_HANDLE, IDR(UOBJ_XRCD), OPT},
 	{UVERBS_ATTR_CREATE_QP_PD_HANDLE, IDR(UOBJ_PD), OPT},
 	{UVERBS_ATTR_CREATE_QP_SRQ_HANDLE, IDR(UOBJ_SRQ), OPT},
 	{UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, IDR(UOBJ_CQ), OPT},
 	{UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, IDR(UOBJ_CQ), OPT},
-	{UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE, IDR(UOBJ_NONE), OPT},
+	{UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE, IDR(UOBJ_IND_TABLE), OPT},
 	{UVERBS_ATTR_CREATE_QP_USER_HANDLE, IN(8)},
 	{UVERBS_ATTR_CREATE_QP_CAP, ATTR_PTR_IN, .zero_trailing = 1,
 	 .min = sizeof(struct ib_uverbs_qp_cap), .max = sizeof(struct ib_uverbs_qp_cap)},
@@ -208,7 +212,7 @@ static const struct attr_spec qp_destroy_attrs[] = {
 static const struct attr_spec srq_create_attrs[] = {
 	{UVERBS_ATTR_CREATE_SRQ_HANDLE, ATTR_IDR_NEW},
 	{UVERBS_ATTR_CREATE_SRQ_PD_HANDLE, IDR(UOBJ_PD)},
-	{UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE, IDR(UOBJ_NONE), OPT},
+	{UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE, IDR(UOBJ_XRCD), OPT},
 	{UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE, IDR(UOBJ_CQ), OPT},
 	{UVERBS_ATTR_CREATE_SRQ_USER_HANDLE, IN(8)},
 	{UVERBS_ATTR_CREATE_SRQ_MAX_WR, IN(4)},
@@ -225,6 +229,34 @@ static const struct attr_spec srq_create_attrs[] = {
 static const struct attr_spec srq_destroy_attrs[] = {
 	{UVERBS_ATTR_DESTROY_SRQ_HANDLE, IDR(UOBJ_SRQ)},
 	{UVERBS_ATTR_DESTROY_SRQ_RESP, OUT(sizeof(struct ib_uverbs_destroy_srq_resp))},
+};
+
+static const struct attr_spec wq_create_attrs[] = {
+	{UVERBS_ATTR_CREATE_WQ_HANDLE, ATTR_IDR_NEW},
+	{UVERBS_ATTR_CREATE_WQ_PD_HANDLE, IDR(UOBJ_PD)},
+	{UVERBS_ATTR_CREATE_WQ_CQ_HANDLE, IDR(UOBJ_CQ)},
+	{UVERBS_ATTR_CREATE_WQ_USER_HANDLE, IN(8)},
+	{UVERBS_ATTR_CREATE_WQ_TYPE, CONST_IN},
+	{UVERBS_ATTR_CREATE_WQ_EVENT_FD, CHANNEL(UCHANNEL_ASYNC), OPT},
+	{UVERBS_ATTR_CREATE_WQ_MAX_WR, IN(4)},
+	{UVERBS_ATTR_CREATE_WQ_MAX_SGE, IN(4)},
+	{UVERBS_ATTR_CREATE_WQ_FLAGS, CONST_IN},
+	{UVERBS_ATTR_CREATE_WQ_RESP_MAX_WR, OUT(4)},
+	{UVERBS_ATTR_CREATE_WQ_RESP_MAX_SGE, OUT(4)},
+	{UVERBS_ATTR_CREATE_WQ_RESP_WQ_NUM, OUT(4), OPT},
+};
+
+static const struct attr_spec wq_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_WQ_HANDLE, IDR(UOBJ_WQ)},
+	{UVERBS_ATTR_DESTROY_WQ_RESP, OUT(4)},
+};
+
+static const struct attr_spec ind_table_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_RWQ_IND_TBL_HANDLE, IDR(UOBJ_IND_TABLE)},
+};
+
+static const struct attr_spec flow_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_FLOW_HANDLE, IDR(UOBJ_FLOW)},
 };
 
 static const struct attr_spec async_alloc_attrs[] = {
@@ -249,20 +281,20 @@ static const struct attr_spec devx_other_attrs[] = {
 	{MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, OUT_MIN(8)},
 };
 
-#define METHOD(object_id, method_id, fn, list)                                                   \
-	{                                                                                        \
-		.object = (object_id), .method = (method_id), .name = #method_id, .attrs = list, \
-		.nattrs = array_size(list), .run = fn                                            \
+#define METHOD(object_id, method_id, fn, list)                                                     \
+	{                                                                                          \
+		.object = (object_id), .method = (method_id), .name = #method_id, .attrs = (list), \
+		.nattrs = array_size(list), .run = (fn)                                            \
 	}
-#define INHERITED_METHOD(object_id, method_id, fn, list)                                         \
-	{                                                                                        \
-		.object = (object_id), .method = (method_id), .name = #method_id, .attrs = list, \
-		.nattrs = array_size(list), .run = fn, .inherited = true                         \
+#define INHERITED_METHOD(object_id, method_id, fn, list)                                           \
+	{                                                                                          \
+		.object = (object_id), .method = (method_id), .name = #method_id, .attrs = (list), \
+		.nattrs = array_size(list), .run = (fn), .inherited = true                         \
 	}
-#define EARLY_METHOD(object_id, method_id, fn, list)                                             \
-	{                                                                                        \
-		.object = (object_id), .method = (method_id), .name = #method_id, .attrs = list, \
-		.nattrs = array_size(list), .run = fn, .before_context = true                    \
+#define EARLY_METHOD(object_id, method_id, fn, list)                                               \
+	{                                                                                          \
+		.object = (object_id), .method = (method_id), .name = #method_id, .attrs = (list), \
+		.nattrs = array_size(list), .run = (fn), .before_context = true                    \
 	}
 
 static const struct method_spec methods[] = {
@@ -299,8 +331,15 @@ static const struct method_spec methods[] = {
 	METHOD(UVERBS_OBJECT_QP, UVERBS_METHOD_QP_DESTROY, method_qp_destroy, qp_destroy_attrs),
 	METHOD(UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, method_srq_create, srq_create_attrs),
 	METHOD(UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_DESTROY, method_srq_destroy, srq_destroy_attrs),
+	METHOD(UVERBS_OBJECT_WQ, UVERBS_METHOD_WQ_CREATE, method_wq_create, wq_create_attrs),
+	METHOD(UVERBS_OBJECT_WQ, UVERBS_METHOD_WQ_DESTROY, method_wq_destroy, wq_destroy_attrs),
+	METHOD(UVERBS_OBJECT_RWQ_IND_TBL, UVERBS_METHOD_RWQ_IND_TBL_DESTROY, method_destroy,
+	       ind_table_destroy_attrs),
+	METHOD(UVERBS_OBJECT_FLOW, UVERBS_METHOD_FLOW_DESTROY, method_destroy, flow_destroy_attrs),
 	METHOD(UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, method_destroy, ah_destroy_attrs),
 	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, method_destroy, mr_destroy_attrs),
+	METHOD(UVERBS_OBJECT_MW, UVERBS_METHOD_MW_DESTROY, method_destroy, mw_destroy_attrs),
+	METHOD(UVERBS_OBJECT_XRCD, UVERBS_METHOD_XRCD_DESTROY, method_destroy, xrcd_destroy_attrs),
 	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, method_query_mr, query_mr_attrs),
 	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_ADVISE_MR, method_advise_mr, advise_mr_attrs),
 	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_DM_MR_REG, method_dm_mr_reg, dm_mr_reg_attrs),

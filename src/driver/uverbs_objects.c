@@ -12,8 +12,18 @@
 #define IB_GIDS		 8u
 
 static void (*const free_object[UOBJ_TYPES])(struct uobj *obj) = {
-	[UOBJ_PD] = upd_free, [UOBJ_MR] = umr_free, [UOBJ_CQ] = ucq_free,   [UOBJ_SRQ] = usrq_free,
-	[UOBJ_QP] = uqp_free, [UOBJ_AH] = uah_free, [UOBJ_UAR] = uuar_free,
+	[UOBJ_PD] = upd_free,
+	[UOBJ_MR] = umr_free,
+	[UOBJ_MW] = umw_free,
+	[UOBJ_XRCD] = uxrcd_free,
+	[UOBJ_CQ] = ucq_free,
+	[UOBJ_SRQ] = usrq_free,
+	[UOBJ_QP] = uqp_free,
+	[UOBJ_AH] = uah_free,
+	[UOBJ_UAR] = uuar_free,
+	[UOBJ_WQ] = uwq_free,
+	[UOBJ_IND_TABLE] = uind_table_free,
+	[UOBJ_FLOW] = uflow_free,
 };
 
 static void collect_async(struct uobj *obj, struct uevents *events)
@@ -45,7 +55,7 @@ int uobj_destroy(struct uobj *obj, struct uevents *events)
 	struct uevents mine = {0};
 	enum uobj_type type = obj->type;
 
-	if (obj->users)
+	if (obj->users || (type == UOBJ_MR && umr_retire(obj) < 0))
 		return -EBUSY;
 	uobj_unpublish(obj);
 	/* The device's part first: after it no upcall can count another event. */

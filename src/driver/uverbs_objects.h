@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "adapter/adapter.h"
+#include "driver/doorbell.h"
 #include "driver/uverbs_cmd.h"
 
 struct ib_uverbs_ah_attr;
@@ -25,11 +26,24 @@ struct umr {
 	struct mkey *mkey;
 	struct mkey_attr attr;
 	uint32_t dm_handle; /* the device memory that it lies on, or 0 */
+	struct share *share; /* its pages in the arena, or NULL */
+};
+
+struct umw {
+	struct uobj uobj;
+	struct upd *pd;
+	struct window *window;
+};
+
+struct uxrcd {
+	struct uobj uobj;
+	struct xrc_domain *domain;
 };
 
 struct ucq {
 	struct uobj uobj;
 	struct cq *cq;
+	struct doorbell_user bell;
 	struct uchannel *comp; /* or NULL */
 	uint32_t comp_events;  /* the channel's lock */
 	uint32_t entries;
@@ -39,6 +53,8 @@ struct ucq {
 struct usrq {
 	struct uobj uobj;
 	struct upd *pd;
+	struct uxrcd *xrcd; /* XRC, with its CQ; otherwise NULL */
+	struct ucq *cq;
 	struct srq *srq;
 	uint32_t max_wr;
 	uint32_t max_sge;
@@ -46,11 +62,18 @@ struct usrq {
 
 struct uqp {
 	struct uobj uobj;
+	/* NULL where the type has none */
 	struct upd *pd;
 	struct ucq *send_cq;
 	struct ucq *recv_cq;
-	struct usrq *srq; /* or NULL */
+	struct usrq *srq;
+	struct uxrcd *xrcd;
+	struct uind_table *ind_table; /* RSS */
+	uint32_t groups;	      /* multicast groups that it is attached to */
+	struct xrc_target *target;    /* shares qp with other handles */
+	struct uqp *next_handle;
 	struct qp *qp;
+	struct doorbell_user bell;
 	enum ib_qp_type type;
 	uint32_t max_recv_wr; /* of the ring as it is, which query reports */
 	uint32_t max_recv_sge;
@@ -65,6 +88,7 @@ struct uah {
 struct uuar {
 	struct uobj uobj;
 	uint32_t page;
+	struct doorbell_page *bell;
 };
 
 /* What a destroy method answers with. */
@@ -82,11 +106,21 @@ int uobj_destroy(struct uobj *obj, struct uevents *events);
  * freed by the caller. */
 void upd_free(struct uobj *obj);
 void umr_free(struct uobj *obj);
+void umw_free(struct uobj *obj);
+void uxrcd_free(struct uobj *obj);
 void ucq_free(struct uobj *obj);
 void usrq_free(struct uobj *obj);
 void uqp_free(struct uobj *obj);
 void uah_free(struct uobj *obj);
 void uuar_free(struct uobj *obj);
+void uwq_free(struct uobj *obj);
+void uind_table_free(struct uobj *obj);
+void uflow_free(struct uobj *obj);
+
+/* -EBUSY while windows are bound to the region; afterwards none can be. */
+int umr_retire(struct uobj *obj) must_check;
+/* The device's number of the domain. */
+uint32_t uxrcd_number(const struct uxrcd *xrcd);
 
 /* Remembers where the asynchronous events of obj go: the attribute's channel, or the file's. */
 void uobj_bind_async(struct uobj *obj, struct ufile *file, struct uchannel *channel);
@@ -94,6 +128,15 @@ void uobj_bind_async(struct uobj *obj, struct ufile *file, struct uchannel *chan
 void uobj_unbind_async(struct uobj *obj);
 /* The upcalls of CQ, SRQ and QP for asynchronous events; user is the uobj. */
 void uobj_async(void *user, enum ib_event event);
+
+/* The queue's doorbells come by that page of the file, if it has one.  Before it is published. */
+void uqp_bell(struct uqp *qp, struct ufile *f, uint32_t uar_page);
+void ucq_bell(struct ucq *cq, struct ufile *f, uint32_t uar_page);
+/* The program has mapped a part of the file; and no mapping of its pages counts any more. */
+void uuar_mapped(struct ufile *f, uintptr_t addr, size_t len, off_t offset);
+void uuar_forget(struct ufile *f);
+/* The program asks for an event of the CQ, or may have. */
+void ucq_ring(struct ucq *cq);
 
 /* ---- shared checks ---- */
 
@@ -152,6 +195,8 @@ int method_srq_destroy(struct ureq *req);
 int method_async_alloc(struct ureq *req);
 int method_uar_alloc(struct ureq *req);
 int method_uar_destroy(struct ureq *req);
+int method_wq_create(struct ureq *req);
+int method_wq_destroy(struct ureq *req);
 int method_devx_other(struct ureq *req);
 
 /* ---- commands ---- */
@@ -165,20 +210,36 @@ int cmd_dealloc_pd(struct ureq *req);
 int cmd_reg_mr(struct ureq *req);
 int cmd_rereg_mr(struct ureq *req);
 int cmd_dereg_mr(struct ureq *req);
+int cmd_alloc_mw(struct ureq *req);
+int cmd_dealloc_mw(struct ureq *req);
+int cmd_open_xrcd(struct ureq *req);
+int cmd_close_xrcd(struct ureq *req);
 int cmd_create_comp_channel(struct ureq *req);
 int cmd_create_cq(struct ureq *req);
 int cmd_create_cq_ex(struct ureq *req);
 int cmd_resize_cq(struct ureq *req);
+int cmd_modify_cq(struct ureq *req);
 int cmd_destroy_cq(struct ureq *req);
 int cmd_create_qp(struct ureq *req);
 int cmd_create_qp_ex(struct ureq *req);
+int cmd_open_qp(struct ureq *req);
 int cmd_modify_qp(struct ureq *req);
 int cmd_modify_qp_ex(struct ureq *req);
 int cmd_query_qp(struct ureq *req);
 int cmd_destroy_qp(struct ureq *req);
 int cmd_create_srq(struct ureq *req);
+int cmd_create_xsrq(struct ureq *req);
 int cmd_modify_srq(struct ureq *req);
 int cmd_query_srq(struct ureq *req);
 int cmd_destroy_srq(struct ureq *req);
 int cmd_create_ah(struct ureq *req);
 int cmd_destroy_ah(struct ureq *req);
+int cmd_attach_mcast(struct ureq *req);
+int cmd_detach_mcast(struct ureq *req);
+int cmd_create_flow_ex(struct ureq *req);
+int cmd_destroy_flow_ex(struct ureq *req);
+int cmd_create_wq_ex(struct ureq *req);
+int cmd_modify_wq_ex(struct ureq *req);
+int cmd_destroy_wq_ex(struct ureq *req);
+int cmd_create_rwq_ind_tbl_ex(struct ureq *req);
+int cmd_destroy_rwq_ind_tbl_ex(struct ureq *req);

@@ -9,6 +9,8 @@
 
 #include "base/log.h"
 #include "driver/uverbs_objects.h"
+#include "driver/uverbs_raw.h"
+#include "driver/uverbs_xrc.h"
 #include "prm/wqe.h"
 
 #define UIDX_MASK      0xffffffu
@@ -21,6 +23,7 @@ struct qp_request {
 	struct ucq *send_cq;
 	struct ucq *recv_cq;
 	struct usrq *srq;
+	struct uxrcd *xrcd;
 	struct uchannel *async;
 	struct ib_uverbs_qp_cap cap;
 	uint64_t type;
@@ -29,42 +32,73 @@ struct qp_request {
 };
 
 static const char *const type_names[] = {
-	[IB_UVERBS_QPT_RAW_PACKET] = "RAW_PACKET",
-	[IB_UVERBS_QPT_XRC_INI] = "XRC_INI",
-	[IB_UVERBS_QPT_XRC_TGT] = "XRC_TGT",
 	[IB_UVERBS_QPT_DRIVER] = "DRIVER (DC)",
 };
 
-static int check_type(const struct qp_request *r)
+/* What a type of QP is made of. */
+static bool has_sender(uint64_t type)
 {
-	switch (r->type) {
+	return type != IB_QPT_XRC_TGT;
+}
+
+static bool has_receiver(uint64_t type)
+{
+	return type != IB_QPT_XRC_INI && type != IB_QPT_XRC_TGT;
+}
+
+static int check_type(uint64_t type)
+{
+	switch (type) {
 	case IB_QPT_RC:
 	case IB_QPT_UC:
 	case IB_QPT_UD:
-		break;
+	case IB_QPT_XRC_INI:
+	case IB_QPT_XRC_TGT:
+		return 0;
+	case IB_QPT_RAW_PACKET:
+		return uverbs_may_raw() ? 0 : -EPERM;
 	default:
-		if (r->type >= array_size(type_names) || !type_names[r->type])
+		if (type >= array_size(type_names) || !type_names[type])
 			return -EINVAL;
-		log_info("uverbs: QP type %s is not supported", type_names[r->type]);
+		log_info("uverbs: QP type %s is not supported", type_names[type]);
 		return -EOPNOTSUPP;
 	}
-	if (!r->pd || !r->send_cq || !r->recv_cq)
+}
+
+static uint32_t flags_of_type(uint64_t type)
+{
+	switch (type) {
+	case IB_QPT_UD:
+		return IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
+	case IB_QPT_RAW_PACKET:
+		return IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK |
+		       IB_UVERBS_QP_CREATE_CVLAN_STRIPPING;
+	default:
+		return 0;
+	}
+}
+
+static int check_parts(const struct qp_request *r)
+{
+	if (!r->pd != !has_sender(r->type) || !r->send_cq != !has_sender(r->type) ||
+	    !r->xrcd != (r->type != IB_QPT_XRC_TGT))
 		return -EINVAL;
-	/* There is no multicast to loop back, so blocking it is granted. */
-	if (r->flags & ~(uint32_t)IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK)
+	if (has_receiver(r->type) ? !r->recv_cq : r->recv_cq || r->srq)
 		return -EINVAL;
-	if (r->flags && r->type != IB_QPT_UD)
+	if (r->flags & ~flags_of_type(r->type))
 		return -EINVAL;
-	/* UC has no shared receive queues (IBTA 10.2.9). */
-	if (r->srq && r->type == IB_QPT_UC)
+	/* UC has no shared receive queues (IBTA 10.2.9), nor have Ethernet queues. */
+	if (r->srq && (r->type == IB_QPT_UC || r->type == IB_QPT_RAW_PACKET))
 		return -EINVAL;
 	return 0;
 }
 
-static int check_uhw_flags(uint32_t flags)
+static int check_uhw_flags(uint64_t type, uint32_t flags)
 {
+	const uint32_t raw = MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC | MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_MC;
 	const uint32_t granted = MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE |
-				 MLX5_QP_FLAG_UAR_PAGE_INDEX | MLX5_QP_FLAG_BFREG_INDEX;
+				 MLX5_QP_FLAG_UAR_PAGE_INDEX | MLX5_QP_FLAG_BFREG_INDEX |
+				 (type == IB_QPT_RAW_PACKET ? raw : 0);
 	const uint32_t lacking = MLX5_QP_FLAG_SIGNATURE | MLX5_QP_FLAG_TYPE_DCT |
 				 MLX5_QP_FLAG_TYPE_DCI | MLX5_QP_FLAG_DCI_STREAM;
 
@@ -80,11 +114,30 @@ static bool power_of_two(uint32_t v)
 	return v && !(v & (v - 1));
 }
 
-/* The rings as libmlx5 laid them out: receive first, send right behind. */
+/* The memory of the rings as libmlx5 laid them out: receive first, send right behind, or apart. */
+static int populate_rings(const struct qp_request *r, const struct mlx5_ib_create_qp *uhw)
+{
+	uint64_t sq = (uint64_t)uhw->sq_wqe_count * WQE_BLOCK, rq = 0;
+	int ret = 0;
+
+	if (uhw->rq_wqe_count)
+		rq = (uint64_t)uhw->rq_wqe_count << uhw->rq_wqe_shift;
+	if (r->type == IB_QPT_RAW_PACKET) {
+		if (sq)
+			ret = umem_populate(uhw->sq_buf_addr, sq, true);
+		sq = 0;
+	}
+	if (ret == 0 && sq + rq)
+		ret = umem_populate(uhw->buf_addr, sq + rq, true);
+	return ret ? ret : umem_populate(uhw->db_addr, 2 * sizeof(uint32_t), true);
+}
+
 static int check_rings(const struct qp_request *r, const struct mlx5_ib_create_qp *uhw)
 {
-	uint64_t bytes;
 
+	/* of a target the library's rings are not used (nor made, if it is libmlx5) */
+	if (!has_sender(r->type))
+		return 0;
 	if (r->cap.max_send_wr > ADAPTER_MAX_QP_WR || r->cap.max_recv_wr > ADAPTER_MAX_QP_WR)
 		return -EINVAL;
 	if (uhw->sq_wqe_count &&
@@ -94,7 +147,7 @@ static int check_rings(const struct qp_request *r, const struct mlx5_ib_create_q
 		   : uhw->rq_wqe_count && (!power_of_two(uhw->rq_wqe_count) ||
 					   uhw->rq_wqe_count > ADAPTER_MAX_QP_WR))
 		return -EINVAL;
-	if (!r->srq && r->cap.max_recv_wr > uhw->rq_wqe_count)
+	if (has_receiver(r->type) && !r->srq && r->cap.max_recv_wr > uhw->rq_wqe_count)
 		return -EINVAL;
 	if (uhw->rq_wqe_count &&
 	    (uhw->rq_wqe_shift > 31 || 1u << uhw->rq_wqe_shift < sizeof(struct wqe_data) ||
@@ -102,25 +155,39 @@ static int check_rings(const struct qp_request *r, const struct mlx5_ib_create_q
 		return -EINVAL;
 	if (uhw->uidx > UIDX_MASK || uhw->db_addr % sizeof(uint32_t))
 		return -EINVAL;
-	bytes = (uint64_t)uhw->sq_wqe_count * WQE_BLOCK;
-	if (uhw->rq_wqe_count)
-		bytes += (uint64_t)uhw->rq_wqe_count << uhw->rq_wqe_shift;
-	if (bytes) {
-		int ret = umem_populate(uhw->buf_addr, bytes, true);
-
-		if (ret < 0)
-			return ret;
-	}
-	return umem_populate(uhw->db_addr, 2 * sizeof(uint32_t), true);
+	return populate_rings(r, uhw);
 }
 
 static void count_users(struct uqp *qp, int by)
 {
-	qp->pd->uobj.users += (uint32_t)by;
-	qp->send_cq->uobj.users += (uint32_t)by;
-	qp->recv_cq->uobj.users += (uint32_t)by;
-	if (qp->srq)
-		qp->srq->uobj.users += (uint32_t)by;
+	struct uobj *used[] = {
+		qp->pd ? &qp->pd->uobj : NULL,
+		qp->send_cq ? &qp->send_cq->uobj : NULL,
+		qp->recv_cq ? &qp->recv_cq->uobj : NULL,
+		qp->srq ? &qp->srq->uobj : NULL,
+		qp->xrcd ? &qp->xrcd->uobj : NULL,
+		qp->ind_table ? &qp->ind_table->uobj : NULL,
+	};
+
+	for (size_t i = 0; i < array_size(used); i++)
+		if (used[i])
+			used[i]->users += (uint32_t)by;
+}
+
+/* The device's part. */
+static int create_queue_pair(struct hca *hca, struct uqp *qp, struct qp_create_attr *attr)
+{
+	if (qp->type == IB_QPT_XRC_TGT)
+		return xrc_target_create(qp, hca, qp->xrcd, attr);
+	return qp_create(hca->adapter, attr, &qp->qp);
+}
+
+static void destroy_queue_pair(struct hca *hca, struct uqp *qp)
+{
+	if (qp->target)
+		xrc_target_close(qp, hca);
+	else
+		qp_destroy(qp->qp);
 }
 
 static int create(struct ureq *req, const struct qp_request *r, struct uqp **out)
@@ -130,15 +197,17 @@ static int create(struct ureq *req, const struct qp_request *r, struct uqp **out
 	struct mlx5_ib_create_qp uhw;
 	uint64_t rq_bytes = 0;
 	struct uqp *qp;
-	int ret = check_type(r);
+	int ret = check_type(r->type);
 
+	if (ret == 0)
+		ret = check_parts(r);
 	if (ret == 0)
 		ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
 	if (ret == 0)
-		ret = check_uhw_flags(uhw.flags);
+		ret = check_uhw_flags(r->type, uhw.flags);
 	if (ret == 0)
 		ret = check_rings(r, &uhw);
-	if (ret < 0)
+	if (ret)
 		return ret;
 
 	qp = calloc(1, sizeof(*qp));
@@ -149,41 +218,53 @@ static int create(struct ureq *req, const struct qp_request *r, struct uqp **out
 	qp->send_cq = r->send_cq;
 	qp->recv_cq = r->recv_cq;
 	qp->srq = r->srq;
+	qp->xrcd = r->xrcd;
 	qp->type = (enum ib_qp_type)r->type;
 	qp->sq_sig_all = r->sq_sig_all;
-	if (uhw.rq_wqe_count) {
+	if (uhw.rq_wqe_count && has_sender(r->type))
 		rq_bytes = (uint64_t)uhw.rq_wqe_count << uhw.rq_wqe_shift;
+	if (uhw.rq_wqe_count && has_receiver(r->type)) {
 		qp->max_recv_wr = uhw.rq_wqe_count;
 		qp->max_recv_sge = (1u << uhw.rq_wqe_shift) / sizeof(struct wqe_data);
 	}
 	uobj_bind_async(&qp->uobj, req->file, r->async);
 	attr = (struct qp_create_attr){
 		.type = qp->type,
-		.pdn = r->pd->pdn,
+		.pdn = r->pd ? r->pd->pdn : 0,
 		.uidx = uhw.uidx,
-		.send_cq = r->send_cq->cq,
-		.recv_cq = r->recv_cq->cq,
+		.send_cq = r->send_cq ? r->send_cq->cq : NULL,
+		.recv_cq = r->recv_cq ? r->recv_cq->cq : NULL,
 		.srq = r->srq ? r->srq->srq : NULL,
-		.sq_buf = (void *)(uintptr_t)(uhw.buf_addr + rq_bytes),
-		.sq_blocks = uhw.sq_wqe_count,
+		.sq_buf = (void *)(uintptr_t)(r->type == IB_QPT_RAW_PACKET
+						      ? uhw.sq_buf_addr
+						      : uhw.buf_addr + rq_bytes),
+		.sq_blocks = has_sender(r->type) ? uhw.sq_wqe_count : 0,
 		.rq_buf = (void *)(uintptr_t)uhw.buf_addr,
-		.rq_wqes = uhw.rq_wqe_count,
-		.rq_wqe_bytes = uhw.rq_wqe_count ? 1u << uhw.rq_wqe_shift : 0,
+		.rq_wqes = qp->max_recv_wr,
+		.rq_wqe_bytes = qp->max_recv_wr ? 1u << uhw.rq_wqe_shift : 0,
 		.dbrec = (void *)(uintptr_t)uhw.db_addr,
 		.sq_sig_all = r->sq_sig_all,
 		.max_recv_sge = qp->max_recv_sge,
 		.max_inline = r->cap.max_inline_data,
+		.block_self_mcast = r->flags & IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK,
+		.strip_vlan = r->flags & IB_UVERBS_QP_CREATE_CVLAN_STRIPPING,
+		.loopback = uraw_loopback(uhw.flags),
+		.domain = req->file,
 		.async = uobj_async,
 		.user = &qp->uobj,
 	};
-	ret = qp_create(req->file->hca->adapter, &attr, &qp->qp);
+	ret = create_queue_pair(req->file->hca, qp, &attr);
 	if (ret < 0)
 		goto free_qp;
+	if (has_sender(r->type) && uhw.flags & MLX5_QP_FLAG_UAR_PAGE_INDEX)
+		uqp_bell(qp, req->file, uhw.bfreg_index);
 	ret = uobj_publish(req->file, &qp->uobj, UOBJ_QP);
 	if (ret < 0)
 		goto destroy_qp;
 	count_users(qp, 1);
 	uhw_resp.bfreg_index = BFREG_NOT_OURS;
+	if (qp->type == IB_QPT_RAW_PACKET)
+		uraw_numbers(qp->qp, &uhw_resp);
 	ret = ubuf_write(&req->uhw_out, &uhw_resp, sizeof(uhw_resp));
 	if (ret < 0) {
 		(void)uobj_destroy(&qp->uobj, NULL);
@@ -193,7 +274,8 @@ static int create(struct ureq *req, const struct qp_request *r, struct uqp **out
 	return 0;
 
 destroy_qp:
-	qp_destroy(qp->qp);
+	doorbell_user_release(&qp->bell);
+	destroy_queue_pair(req->file->hca, qp);
 free_qp:
 	uobj_unbind_async(&qp->uobj);
 	free(qp);
@@ -201,6 +283,24 @@ free_qp:
 }
 
 #define RECORD(obj, type) ((obj) ? container_of((obj), struct type, uobj) : NULL)
+
+/* The same over an indirection table, if the program named one. */
+static int create_any(struct ureq *req, struct qp_request *r, struct uind_table *table,
+		      struct uqp **out)
+{
+	const struct urss_request rss = {
+		.user_handle = r->user_handle,
+		.pd = r->pd,
+		.table = table,
+		.async = r->async,
+		.type = r->type,
+		.flags = r->flags,
+		.has_queues = r->send_cq || r->recv_cq || r->srq || r->cap.max_recv_wr ||
+			      r->cap.max_recv_sge,
+	};
+
+	return table ? urss_create(req, &rss, out) : create(req, r, out);
+}
 
 int method_qp_create(struct ureq *req)
 {
@@ -215,9 +315,12 @@ int method_qp_create(struct ureq *req)
 		.send_cq = RECORD(ureq_obj(req, UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE), ucq),
 		.recv_cq = RECORD(ureq_obj(req, UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE), ucq),
 		.srq = RECORD(ureq_obj(req, UVERBS_ATTR_CREATE_QP_SRQ_HANDLE), usrq),
+		.xrcd = RECORD(ureq_obj(req, UVERBS_ATTR_CREATE_QP_XRCD_HANDLE), uxrcd),
 		.async = ureq_channel(req, UVERBS_ATTR_CREATE_QP_EVENT_FD),
 		.type = ureq_u64(req, UVERBS_ATTR_CREATE_QP_TYPE),
 	};
+	struct uind_table *table =
+		RECORD(ureq_obj(req, UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE), uind_table);
 	struct uqp *qp;
 	int ret = ubuf_read(&cap, &r.cap, sizeof(r.cap));
 
@@ -230,7 +333,7 @@ int method_qp_create(struct ureq *req)
 		return -EOPNOTSUPP;
 	r.sq_sig_all = r.flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
 	r.flags &= ~(uint32_t)IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
-	ret = create(req, &r, &qp);
+	ret = create_any(req, &r, table, &qp);
 	if (ret < 0)
 		return ret;
 	ret = ureq_put(req, UVERBS_ATTR_CREATE_QP_RESP_CAP, &r.cap, sizeof(r.cap));
@@ -241,6 +344,45 @@ int method_qp_create(struct ureq *req)
 	if (ret < 0)
 		(void)uobj_destroy(&qp->uobj, NULL);
 	return ret;
+}
+
+/* The objects that a command names.  An XRC target names its domain where others name their PD. */
+static int find_parts(struct ufile *f, const struct ib_uverbs_ex_create_qp *cmd,
+		      struct qp_request *r)
+{
+	struct uobj *obj;
+	int ret;
+
+	if (cmd->qp_type == IB_QPT_XRC_TGT) {
+		obj = uobj_find(f, UOBJ_XRCD, cmd->pd_handle, &ret);
+		if (!obj)
+			return -EINVAL;
+		r->xrcd = container_of(obj, struct uxrcd, uobj);
+		return 0;
+	}
+	obj = uobj_find(f, UOBJ_PD, cmd->pd_handle, &ret);
+	if (!obj)
+		return ret;
+	r->pd = container_of(obj, struct upd, uobj);
+	if (cmd->comp_mask & IB_UVERBS_CREATE_QP_MASK_IND_TABLE)
+		return 0;
+	obj = uobj_find(f, UOBJ_CQ, cmd->send_cq_handle, &ret);
+	if (!obj)
+		return ret;
+	r->send_cq = container_of(obj, struct ucq, uobj);
+	if (!has_receiver(cmd->qp_type))
+		return 0;
+	obj = uobj_find(f, UOBJ_CQ, cmd->recv_cq_handle, &ret);
+	if (!obj)
+		return ret;
+	r->recv_cq = container_of(obj, struct ucq, uobj);
+	if (!cmd->is_srq)
+		return 0;
+	obj = uobj_find(f, UOBJ_SRQ, cmd->srq_handle, &ret);
+	if (!obj)
+		return ret;
+	r->srq = container_of(obj, struct usrq, uobj);
+	return 0;
 }
 
 /* The extended command begins with the fields of the legacy one. */
@@ -255,36 +397,24 @@ static int create_by_command(struct ureq *req, const struct ib_uverbs_ex_create_
 		.flags = cmd->create_flags,
 		.sq_sig_all = cmd->sq_sig_all,
 	};
-	struct uobj *obj;
+	struct uobj *table = NULL;
 	int ret;
 
-	if (cmd->comp_mask & IB_UVERBS_CREATE_QP_MASK_IND_TABLE || cmd->source_qpn)
+	if (cmd->source_qpn)
 		return -EOPNOTSUPP;
-	if (cmd->comp_mask)
+	if (cmd->comp_mask & ~(uint32_t)IB_UVERBS_CREATE_QP_MASK_IND_TABLE)
 		return -EINVAL;
-	/* Of an XRC QP the handles name other things; its type is refused before they matter. */
-	if (cmd->qp_type == IB_QPT_RC || cmd->qp_type == IB_QPT_UC || cmd->qp_type == IB_QPT_UD) {
-		obj = uobj_find(req->file, UOBJ_PD, cmd->pd_handle, &ret);
-		if (!obj)
-			return ret;
-		r.pd = container_of(obj, struct upd, uobj);
-		obj = uobj_find(req->file, UOBJ_CQ, cmd->send_cq_handle, &ret);
-		if (!obj)
-			return ret;
-		r.send_cq = container_of(obj, struct ucq, uobj);
-		obj = uobj_find(req->file, UOBJ_CQ, cmd->recv_cq_handle, &ret);
-		if (!obj)
-			return ret;
-		r.recv_cq = container_of(obj, struct ucq, uobj);
-		if (cmd->is_srq) {
-			obj = uobj_find(req->file, UOBJ_SRQ, cmd->srq_handle, &ret);
-			if (!obj)
-				return ret;
-			r.srq = container_of(obj, struct usrq, uobj);
-		}
+	ret = check_type(r.type);
+	if (ret == 0)
+		ret = find_parts(req->file, cmd, &r);
+	if (ret == 0 && cmd->comp_mask) {
+		table = uobj_find(req->file, UOBJ_IND_TABLE, cmd->rwq_ind_tbl_handle, &ret);
+		if (table && cmd->is_srq)
+			return -EINVAL;
 	}
-	ret = create(req, &r, out);
-	if (ret < 0)
+	if (ret == 0)
+		ret = create_any(req, &r, RECORD(table, uind_table), out);
+	if (ret)
 		return ret;
 	*resp = (struct ib_uverbs_create_qp_resp){
 		.qp_handle = (*out)->uobj.handle,
@@ -306,7 +436,7 @@ int cmd_create_qp(struct ureq *req)
 	struct uqp *qp;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
-	if (ret < 0)
+	if (ret)
 		return ret;
 	ex.user_handle = cmd.user_handle;
 	ex.pd_handle = cmd.pd_handle;
@@ -322,7 +452,7 @@ int cmd_create_qp(struct ureq *req)
 	ex.qp_type = cmd.qp_type;
 	ex.is_srq = cmd.is_srq;
 	ret = create_by_command(req, &ex, &resp, &qp);
-	if (ret < 0)
+	if (ret)
 		return ret;
 	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
 	if (ret < 0)
@@ -339,7 +469,7 @@ int cmd_create_qp_ex(struct ureq *req)
 
 	if (ret == 0)
 		ret = create_by_command(req, &cmd, &resp.base, &qp);
-	if (ret < 0)
+	if (ret)
 		return ret;
 	resp.response_length = (uint32_t)min_u64(sizeof(resp), req->core_out.len);
 	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
@@ -352,15 +482,20 @@ void uqp_free(struct uobj *obj)
 {
 	struct uqp *qp = container_of(obj, struct uqp, uobj);
 
-	qp_destroy(qp->qp);
+	doorbell_user_release(&qp->bell);
+	destroy_queue_pair(obj->file->hca, qp);
 	count_users(qp, -1);
 }
 
 static int destroy(struct uobj *obj, struct ib_uverbs_destroy_qp_resp *resp)
 {
 	struct uevents events;
-	int ret = uobj_destroy(obj, &events);
+	int ret;
 
+	/* first it leaves its multicast groups */
+	if (container_of(obj, struct uqp, uobj)->groups)
+		return -EBUSY;
+	ret = uobj_destroy(obj, &events);
 	if (ret == 0)
 		resp->events_reported = events.async;
 	return ret;

@@ -113,10 +113,25 @@ static int decode(const struct ufile *f, const struct ib_uverbs_modify_qp *cmd,
 	return ret;
 }
 
+/* Half an XRC connection ignores the attributes of the other half: programs set those of RC. */
+static uint32_t mask_for(enum ib_qp_type type, uint32_t mask)
+{
+	switch (type) {
+	case IB_QPT_XRC_INI:
+		return mask & ~(uint32_t)(IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
+	case IB_QPT_XRC_TGT:
+		return mask &
+		       ~(uint32_t)(IB_QP_MAX_QP_RD_ATOMIC | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY);
+	default:
+		return mask;
+	}
+}
+
 static int modify(struct ureq *req, const struct ib_uverbs_modify_qp *cmd, uint32_t rate_limit)
 {
 	struct qp_attr attr;
 	struct uobj *obj;
+	struct uqp *qp;
 	int ret;
 
 	obj = uobj_find(req->file, UOBJ_QP, cmd->qp_handle, &ret);
@@ -128,7 +143,12 @@ static int modify(struct ureq *req, const struct ib_uverbs_modify_qp *cmd, uint3
 	if (ret < 0)
 		return ret;
 	attr.rate_limit = rate_limit;
-	return qp_modify(container_of(obj, struct uqp, uobj)->qp, &attr, cmd->attr_mask);
+	qp = container_of(obj, struct uqp, uobj);
+	ret = qp_modify(qp->qp, &attr, mask_for(qp->type, cmd->attr_mask));
+	/* Before RTR a store to the doorbell means nothing; in error it means something to flush. */
+	if (ret == 0 && cmd->attr_mask & IB_QP_STATE)
+		doorbell_live(&qp->bell, attr.state >= IB_QPS_RTR);
+	return ret;
 }
 
 int cmd_modify_qp(struct ureq *req)
@@ -153,7 +173,7 @@ int cmd_modify_qp_ex(struct ureq *req)
 
 	if (ret == 0)
 		ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
-	if (ret < 0)
+	if (ret)
 		return ret;
 	/* Rate limits and bursts belong to raw packet QPs. */
 	if (cmd.base.attr_mask & ~ATTR_MASK_STANDARD || uhw.comp_mask ||
@@ -183,6 +203,9 @@ int cmd_query_qp(struct ureq *req)
 	if (!obj)
 		return ret;
 	qp = container_of(obj, struct uqp, uobj);
+	/* it distributes frames and has no state of its own */
+	if (qp->ind_table)
+		return -EOPNOTSUPP;
 	qp_query(qp->qp, &attr);
 
 	ah_to_dest(&attr.ah, &resp.dest);

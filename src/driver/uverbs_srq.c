@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Shared receive queues, by ioctl and by command.  XRC and tag-matching kinds are refused. */
+/* Shared receive queues, by ioctl and by command: basic and XRC; tag matching is refused. */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
@@ -19,7 +19,10 @@ enum { SRQ_ATTR_MAX_WR = 1 << 0, SRQ_ATTR_LIMIT = 1 << 1 };
 
 struct srq_request {
 	uint64_t user_handle;
+	uint64_t type; /* enum ib_uverbs_srq_type */
 	struct upd *pd;
+	struct uxrcd *xrcd;
+	struct ucq *cq;
 	struct uchannel *async;
 	uint32_t max_wr;
 	uint32_t max_sge;
@@ -31,6 +34,30 @@ static uint32_t roundup_power_of_two(uint32_t v)
 	return v <= 1 ? 1 : 1u << (32 - __builtin_clz(v - 1));
 }
 
+static int check_type(const struct srq_request *r)
+{
+	switch (r->type) {
+	case IB_UVERBS_SRQT_BASIC:
+		return 0;
+	case IB_UVERBS_SRQT_XRC:
+		return r->xrcd && r->cq ? 0 : -EINVAL;
+	case IB_UVERBS_SRQT_TM:
+		log_info("uverbs: tag-matching SRQs are not supported");
+		return -EOPNOTSUPP;
+	default:
+		return -EINVAL;
+	}
+}
+
+static void count_users(struct usrq *srq, int by)
+{
+	srq->pd->uobj.users += (uint32_t)by;
+	if (!srq->xrcd)
+		return;
+	srq->xrcd->uobj.users += (uint32_t)by;
+	srq->cq->uobj.users += (uint32_t)by;
+}
+
 static int create(struct ureq *req, const struct srq_request *r, struct usrq **out)
 {
 	struct mlx5_ib_create_srq uhw;
@@ -38,8 +65,10 @@ static int create(struct ureq *req, const struct srq_request *r, struct usrq **o
 	uint32_t wqes, bytes;
 	struct srq_attr attr;
 	struct usrq *srq;
-	int ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
+	int ret = check_type(r);
 
+	if (ret == 0)
+		ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
 	if (ret < 0)
 		return ret;
 	if (r->max_wr > ADAPTER_MAX_SRQ_WR || r->max_sge > ADAPTER_MAX_SRQ_SGE ||
@@ -63,6 +92,10 @@ static int create(struct ureq *req, const struct srq_request *r, struct usrq **o
 		return -ENOMEM;
 	srq->uobj.user_handle = r->user_handle;
 	srq->pd = r->pd;
+	if (r->type == IB_UVERBS_SRQT_XRC) {
+		srq->xrcd = r->xrcd;
+		srq->cq = r->cq;
+	}
 	srq->max_wr = wqes - 1;
 	srq->max_sge = r->max_sge;
 	uobj_bind_async(&srq->uobj, req->file, r->async);
@@ -78,6 +111,8 @@ static int create(struct ureq *req, const struct srq_request *r, struct usrq **o
 		.async = uobj_async,
 		.user = &srq->uobj,
 		.uidx = uhw.uidx,
+		.xrcdn = srq->xrcd ? uxrcd_number(srq->xrcd) : 0,
+		.cq = srq->cq ? srq->cq->cq : NULL,
 	};
 	ret = srq_create(req->file->hca->adapter, &attr, &srq->srq);
 	if (ret < 0)
@@ -85,7 +120,7 @@ static int create(struct ureq *req, const struct srq_request *r, struct usrq **o
 	ret = uobj_publish(req->file, &srq->uobj, UOBJ_SRQ);
 	if (ret < 0)
 		goto destroy_srq;
-	r->pd->uobj.users++;
+	count_users(srq, 1);
 	uhw_resp.srqn = srq_number(srq->srq);
 	ret = ubuf_write(&req->uhw_out, &uhw_resp, sizeof(uhw_resp));
 	if (ret < 0) {
@@ -106,8 +141,12 @@ free_srq:
 
 int method_srq_create(struct ureq *req)
 {
-	uint64_t type = ureq_u64(req, UVERBS_ATTR_CREATE_SRQ_TYPE);
+	struct uobj *xrcd = ureq_obj(req, UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE);
+	struct uobj *cq = ureq_obj(req, UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE);
 	struct srq_request r = {
+		.type = ureq_u64(req, UVERBS_ATTR_CREATE_SRQ_TYPE),
+		.xrcd = xrcd ? container_of(xrcd, struct uxrcd, uobj) : NULL,
+		.cq = cq ? container_of(cq, struct ucq, uobj) : NULL,
 		.user_handle = ureq_u64(req, UVERBS_ATTR_CREATE_SRQ_USER_HANDLE),
 		.pd = container_of(ureq_obj(req, UVERBS_ATTR_CREATE_SRQ_PD_HANDLE), struct upd,
 				   uobj),
@@ -117,15 +156,8 @@ int method_srq_create(struct ureq *req)
 		.limit = ureq_u32(req, UVERBS_ATTR_CREATE_SRQ_LIMIT),
 	};
 	struct usrq *srq;
-	int ret;
+	int ret = create(req, &r, &srq);
 
-	if (type > IB_UVERBS_SRQT_TM)
-		return -EINVAL;
-	if (type != IB_UVERBS_SRQT_BASIC) {
-		log_info("uverbs: XRC and tag-matching SRQs are not supported");
-		return -EOPNOTSUPP;
-	}
-	ret = create(req, &r, &srq);
 	if (ret < 0)
 		return ret;
 	ret = ureq_put_u32(req, UVERBS_ATTR_CREATE_SRQ_RESP_MAX_WR, srq->max_wr);
@@ -140,25 +172,35 @@ int method_srq_create(struct ureq *req)
 	return ret;
 }
 
-int cmd_create_srq(struct ureq *req)
+/* The command for XRC says all that the basic one does. */
+static int create_by_command(struct ureq *req, const struct ib_uverbs_create_xsrq *cmd)
 {
-	struct ib_uverbs_create_srq cmd;
 	struct ib_uverbs_create_srq_resp resp = {0};
-	struct srq_request r = {0};
-	struct uobj *pd;
+	struct srq_request r = {
+		.user_handle = cmd->user_handle,
+		.type = cmd->srq_type,
+		.max_wr = cmd->max_wr,
+		.max_sge = cmd->max_sge,
+		.limit = cmd->srq_limit,
+	};
+	struct uobj *obj;
 	struct usrq *srq;
-	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+	int ret;
 
-	if (ret < 0)
+	obj = uobj_find(req->file, UOBJ_PD, cmd->pd_handle, &ret);
+	if (!obj)
 		return ret;
-	pd = uobj_find(req->file, UOBJ_PD, cmd.pd_handle, &ret);
-	if (!pd)
-		return ret;
-	r.user_handle = cmd.user_handle;
-	r.pd = container_of(pd, struct upd, uobj);
-	r.max_wr = cmd.max_wr;
-	r.max_sge = cmd.max_sge;
-	r.limit = cmd.srq_limit;
+	r.pd = container_of(obj, struct upd, uobj);
+	if (r.type == IB_UVERBS_SRQT_XRC) {
+		obj = uobj_find(req->file, UOBJ_XRCD, cmd->xrcd_handle, &ret);
+		if (!obj)
+			return -EINVAL;
+		r.xrcd = container_of(obj, struct uxrcd, uobj);
+		obj = uobj_find(req->file, UOBJ_CQ, cmd->cq_handle, &ret);
+		if (!obj)
+			return -EINVAL;
+		r.cq = container_of(obj, struct ucq, uobj);
+	}
 	ret = create(req, &r, &srq);
 	if (ret < 0)
 		return ret;
@@ -170,6 +212,30 @@ int cmd_create_srq(struct ureq *req)
 	if (ret < 0)
 		(void)uobj_destroy(&srq->uobj, NULL);
 	return ret;
+}
+
+int cmd_create_srq(struct ureq *req)
+{
+	struct ib_uverbs_create_srq cmd;
+	struct ib_uverbs_create_xsrq xcmd = {.srq_type = IB_UVERBS_SRQT_BASIC};
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	xcmd.user_handle = cmd.user_handle;
+	xcmd.pd_handle = cmd.pd_handle;
+	xcmd.max_wr = cmd.max_wr;
+	xcmd.max_sge = cmd.max_sge;
+	xcmd.srq_limit = cmd.srq_limit;
+	return create_by_command(req, &xcmd);
+}
+
+int cmd_create_xsrq(struct ureq *req)
+{
+	struct ib_uverbs_create_xsrq cmd;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	return ret < 0 ? ret : create_by_command(req, &cmd);
 }
 
 int cmd_modify_srq(struct ureq *req)
@@ -223,7 +289,7 @@ void usrq_free(struct uobj *obj)
 	/* No QP of ours names it: the object's users were counted. */
 	if (srq_destroy(srq->srq) < 0)
 		log_error("uverbs: an SRQ without users is in use");
-	srq->pd->uobj.users--;
+	count_users(srq, -1);
 }
 
 static int destroy(struct uobj *obj, struct ib_uverbs_destroy_srq_resp *resp)

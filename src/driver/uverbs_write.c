@@ -28,11 +28,11 @@ struct command {
 #define END_OF(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
 
 #define CMD(num, fn, type) \
-	[IB_USER_VERBS_CMD_##num] = {.name = #num, .run = fn, .in = sizeof(struct type)}
+	[IB_USER_VERBS_CMD_##num] = {.name = #num, .run = (fn), .in = sizeof(struct type)}
 #define CMD_RESP(num, fn, type, resp)       \
 	[IB_USER_VERBS_CMD_##num] = {       \
 		.name = #num,               \
-		.run = fn,                  \
+		.run = (fn),                \
 		.in = sizeof(struct type),  \
 		.out = sizeof(struct resp), \
 		.has_response = true,       \
@@ -40,7 +40,7 @@ struct command {
 #define CMD_LOOK(num, fn, type, resp)       \
 	[IB_USER_VERBS_CMD_##num] = {       \
 		.name = #num,               \
-		.run = fn,                  \
+		.run = (fn),                \
 		.in = sizeof(struct type),  \
 		.out = sizeof(struct resp), \
 		.has_response = true,       \
@@ -73,9 +73,9 @@ static const struct command commands[] = {
 	CMD_RESP(REREG_MR, cmd_rereg_mr, ib_uverbs_rereg_mr, ib_uverbs_rereg_mr_resp),
 	NO_CMD(QUERY_MR),
 	CMD(DEREG_MR, cmd_dereg_mr, ib_uverbs_dereg_mr),
-	NO_CMD(ALLOC_MW),
+	CMD_RESP(ALLOC_MW, cmd_alloc_mw, ib_uverbs_alloc_mw, ib_uverbs_alloc_mw_resp),
 	NO_CMD(BIND_MW),
-	NO_CMD(DEALLOC_MW),
+	CMD(DEALLOC_MW, cmd_dealloc_mw, ib_uverbs_dealloc_mw),
 	CMD_RESP(CREATE_COMP_CHANNEL, cmd_create_comp_channel, ib_uverbs_create_comp_channel,
 		 ib_uverbs_create_comp_channel_resp),
 	CMD_RESP(CREATE_CQ, cmd_create_cq, ib_uverbs_create_cq, ib_uverbs_create_cq_resp),
@@ -98,22 +98,22 @@ static const struct command commands[] = {
 	CMD_RESP(DESTROY_QP, cmd_destroy_qp, ib_uverbs_destroy_qp, ib_uverbs_destroy_qp_resp),
 	NO_CMD(POST_SEND),
 	NO_CMD(POST_RECV),
-	NO_CMD(ATTACH_MCAST),
-	NO_CMD(DETACH_MCAST),
+	CMD(ATTACH_MCAST, cmd_attach_mcast, ib_uverbs_attach_mcast),
+	CMD(DETACH_MCAST, cmd_detach_mcast, ib_uverbs_detach_mcast),
 	CMD_RESP(CREATE_SRQ, cmd_create_srq, ib_uverbs_create_srq, ib_uverbs_create_srq_resp),
 	CMD(MODIFY_SRQ, cmd_modify_srq, ib_uverbs_modify_srq),
 	CMD_RESP(QUERY_SRQ, cmd_query_srq, ib_uverbs_query_srq, ib_uverbs_query_srq_resp),
 	CMD_RESP(DESTROY_SRQ, cmd_destroy_srq, ib_uverbs_destroy_srq, ib_uverbs_destroy_srq_resp),
 	NO_CMD(POST_SRQ_RECV),
-	NO_CMD(OPEN_XRCD),
-	NO_CMD(CLOSE_XRCD),
-	NO_CMD(CREATE_XSRQ),
-	NO_CMD(OPEN_QP),
+	CMD_RESP(OPEN_XRCD, cmd_open_xrcd, ib_uverbs_open_xrcd, ib_uverbs_open_xrcd_resp),
+	CMD(CLOSE_XRCD, cmd_close_xrcd, ib_uverbs_close_xrcd),
+	CMD_RESP(CREATE_XSRQ, cmd_create_xsrq, ib_uverbs_create_xsrq, ib_uverbs_create_srq_resp),
+	CMD_RESP(OPEN_QP, cmd_open_qp, ib_uverbs_open_qp, ib_uverbs_create_qp_resp),
 };
 
 #define EX(num, fn, need_in, need_out) \
 	[IB_USER_VERBS_EX_CMD_##       \
-		num] = {.name = "EX_" #num, .run = fn, .in = (need_in), .out = (need_out)}
+		num] = {.name = "EX_" #num, .run = (fn), .in = (need_in), .out = (need_out)}
 #define NO_EX(num) [IB_USER_VERBS_EX_CMD_##num] = {.name = "EX_" #num}
 
 static const struct command ex_commands[] = {
@@ -130,14 +130,20 @@ static const struct command ex_commands[] = {
 	EX(CREATE_QP, cmd_create_qp_ex, END_OF(struct ib_uverbs_ex_create_qp, create_flags),
 	   END_OF(struct ib_uverbs_ex_create_qp_resp, response_length)),
 	EX(MODIFY_QP, cmd_modify_qp_ex, offsetof(struct ib_uverbs_ex_modify_qp, rate_limit), 0),
-	NO_EX(CREATE_FLOW),
-	NO_EX(DESTROY_FLOW),
-	NO_EX(CREATE_WQ),
-	NO_EX(MODIFY_WQ),
-	NO_EX(DESTROY_WQ),
-	NO_EX(CREATE_RWQ_IND_TBL),
-	NO_EX(DESTROY_RWQ_IND_TBL),
-	NO_EX(MODIFY_CQ),
+	EX(CREATE_FLOW, cmd_create_flow_ex, sizeof(struct ib_uverbs_create_flow),
+	   sizeof(struct ib_uverbs_create_flow_resp)),
+	EX(DESTROY_FLOW, cmd_destroy_flow_ex, sizeof(struct ib_uverbs_destroy_flow), 0),
+	EX(CREATE_WQ, cmd_create_wq_ex, END_OF(struct ib_uverbs_ex_create_wq, max_sge),
+	   END_OF(struct ib_uverbs_ex_create_wq_resp, wqn)),
+	EX(MODIFY_WQ, cmd_modify_wq_ex, END_OF(struct ib_uverbs_ex_modify_wq, curr_wq_state), 0),
+	EX(DESTROY_WQ, cmd_destroy_wq_ex, sizeof(struct ib_uverbs_ex_destroy_wq),
+	   END_OF(struct ib_uverbs_ex_destroy_wq_resp, events_reported)),
+	EX(CREATE_RWQ_IND_TBL, cmd_create_rwq_ind_tbl_ex,
+	   sizeof(struct ib_uverbs_ex_create_rwq_ind_table),
+	   END_OF(struct ib_uverbs_ex_create_rwq_ind_table_resp, ind_tbl_num)),
+	EX(DESTROY_RWQ_IND_TBL, cmd_destroy_rwq_ind_tbl_ex,
+	   sizeof(struct ib_uverbs_ex_destroy_rwq_ind_table), 0),
+	EX(MODIFY_CQ, cmd_modify_cq, sizeof(struct ib_uverbs_ex_modify_cq), 0),
 };
 
 static int find_command(uint32_t number, const struct command **out)
@@ -205,12 +211,12 @@ static int cut_legacy(struct ureq *req, const struct command *c, uint8_t *body, 
 	if (c->has_response && !usermem_copy(&response, body, sizeof(response)))
 		return -EFAULT;
 	req->core_in = (struct ubuf){body, c->in};
-	req->uhw_in = (struct ubuf){body + c->in, bytes - c->in};
+	req->uhw_in = (struct ubuf){uaddr_at(body, c->in), bytes - c->in};
 	if (c->has_response) {
 		uint8_t *out = (uint8_t *)(uintptr_t)response;
 
 		req->core_out = (struct ubuf){out, c->out};
-		req->uhw_out = (struct ubuf){out + c->out, out_bytes - c->out};
+		req->uhw_out = (struct ubuf){uaddr_at(out, c->out), out_bytes - c->out};
 	}
 	return 0;
 }
@@ -235,9 +241,9 @@ static int cut_extended(struct ureq *req, const struct command *c, uint8_t *body
 	out = (uint8_t *)(uintptr_t)ex.response;
 	body += sizeof(ex);
 	req->core_in = (struct ubuf){body, core_in};
-	req->uhw_in = (struct ubuf){body + core_in, ex.provider_in_words * 8u};
+	req->uhw_in = (struct ubuf){uaddr_at(body, core_in), ex.provider_in_words * 8u};
 	req->core_out = (struct ubuf){out, core_out};
-	req->uhw_out = (struct ubuf){out + core_out, ex.provider_out_words * 8u};
+	req->uhw_out = (struct ubuf){uaddr_at(out, core_out), ex.provider_out_words * 8u};
 	return 0;
 }
 

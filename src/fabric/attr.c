@@ -116,7 +116,7 @@ static bool prefix(const char **s, const char *with)
 {
 	size_t n = strlen(with);
 
-	if (strncmp(*s, with, n))
+	if (strncmp(*s, with, n) != 0)
 		return false;
 	*s += n;
 	return true;

@@ -285,6 +285,8 @@ static int thread_start(struct fabric_client *c)
 	ret = pthread_create(&c->thread, &attr, control_thread, c);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
+	if (!ret)
+		pthread_setname_np(c->thread, "softhca-control");
 	return -ret;
 }
 

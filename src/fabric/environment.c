@@ -14,7 +14,7 @@ static bool take(const char *name, char *buf, size_t size)
 
 	if (!value || strlen(value) >= size)
 		return false;
-	strcpy(buf, value);
+	memcpy(buf, value, strlen(value) + 1);
 	return true;
 }
 

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/text.h"
+
 static bool usable(const struct ifaddrs *a)
 {
 	return a->ifa_addr && a->ifa_addr->sa_family == AF_INET && (a->ifa_flags & IFF_UP) &&
@@ -49,12 +51,12 @@ void netdev_find(struct netdev *out)
 	struct ifaddrs *list = NULL;
 
 	memset(out, 0, sizeof(*out));
-	strcpy(out->name, "lo");
+	text_copy(out->name, sizeof(out->name), "lo");
 	if (getifaddrs(&list))
 		return;
 	for (const struct ifaddrs *a = list; a; a = a->ifa_next) {
 		if (usable(a)) {
-			strcpy(out->name, a->ifa_name);
+			text_copy(out->name, sizeof(out->name), a->ifa_name);
 			break;
 		}
 	}

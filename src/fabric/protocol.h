@@ -25,6 +25,9 @@
 #define FABRIC_DEFAULT_HOST "host1"
 #define FABRIC_TIMEOUT_MS   10000 /* for an answer, and for a daemon to come up */
 
+/* What a daemon tells its starter: 0 once it serves, else why it ends: a negative errno, or */
+#define FABRIC_ANOTHER_SERVES 1
+
 #define FABRIC_COUNTERS (PORT_UNICAST_RCV_PACKETS + 1u) /* stored ones and derived ones */
 
 #define MSG_MAX_FDS 2u

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "fabric/client.h"
 #include "fabric/server.h"
 
@@ -132,8 +133,8 @@ static int answer_info(struct server *s, struct conn *c, struct msg *m, struct a
 
 	(void)c;
 	memset(&m->info_reply, 0, sizeof(m->info_reply));
-	strcpy(m->info_reply.fabric, f->name);
-	strcpy(m->info_reply.release, SOFTHCA_VERSION);
+	text_copy(m->info_reply.fabric, sizeof(m->info_reply.fabric), f->name);
+	text_copy(m->info_reply.release, sizeof(m->info_reply.release), SOFTHCA_VERSION);
 	m->info_reply.nhosts = f->nhosts;
 	m->info_reply.pid = getpid();
 	m->info_reply.stay = s->stay;

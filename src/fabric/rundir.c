@@ -37,12 +37,13 @@ static int parent_of(const char *dir, char *buf, size_t size)
 	if (dir[0] != '/')
 		return -EINVAL;
 	n = (size_t)(slash - dir);
+	/* below the root itself: its slash stays */
+	if (!n)
+		n = 1;
 	if (n >= size)
 		return -ENAMETOOLONG;
 	memcpy(buf, dir, n);
 	buf[n] = '\0';
-	if (!n)
-		strcpy(buf, "/");
 	return 0;
 }
 

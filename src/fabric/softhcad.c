@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "fabric/server.h"
 
 struct options {
@@ -149,11 +150,9 @@ static bool somebody_listens(const char *dir)
 }
 
 /*
- * Takes the lock; 0, negative errno, or ANOTHER_SERVES.  The holder of the lock may also be one
- * that comes up, leaves, or cleans up: each takes milliseconds.
+ * Takes the lock; 0, negative errno, or FABRIC_ANOTHER_SERVES.  The holder of the lock may also be
+ * one that comes up, leaves, or cleans up: each takes milliseconds.
  */
-#define ANOTHER_SERVES 1
-
 static int become_daemon(const char *dir, int *lock)
 {
 	const uint64_t deadline = clock_ns() + FABRIC_TIMEOUT_MS * 1000000ull;
@@ -168,7 +167,7 @@ static int become_daemon(const char *dir, int *lock)
 		if (*lock >= 0)
 			return 0;
 		if (*lock == -EAGAIN && somebody_listens(dir))
-			return ANOTHER_SERVES;
+			return FABRIC_ANOTHER_SERVES;
 		if (*lock != -EAGAIN && *lock != -ENOENT)
 			return *lock;
 		nanosleep(&nap, NULL);
@@ -184,8 +183,8 @@ static int serve(const struct options *o)
 	if (ret)
 		return ret;
 	rundir_clear(o->dir); /* what a killed one left */
-	strcpy(fabric.dir, o->dir);
-	strcpy(fabric.name, o->fabric);
+	text_copy(fabric.dir, sizeof(fabric.dir), o->dir);
+	text_copy(fabric.name, sizeof(fabric.name), o->fabric);
 	ret = fabric_create(&fabric);
 	if (ret)
 		goto remove;
@@ -231,10 +230,10 @@ int main(int argc, char **argv)
 	ret = serve(&o);
 	if (ret < 0)
 		log_error("fabric %s: %s: %s", o.fabric, o.dir, strerror(-ret));
-	if (ret == ANOTHER_SERVES && o.ready_fd < 0)
+	if (ret == FABRIC_ANOTHER_SERVES && o.ready_fd < 0)
 		log_error("fabric %s: already served", o.fabric);
 	/* After a run the descriptor is closed and this has no effect. */
 	if (ret)
-		tell_ready(o.ready_fd, ret == ANOTHER_SERVES ? 0 : ret);
+		tell_ready(o.ready_fd, ret);
 	return ret ? 1 : 0;
 }

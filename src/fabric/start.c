@@ -18,24 +18,30 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fabric/protocol.h"
 
 #define STACK_BYTES 65536u
+#define REAP_S	    1 /* for a daemon to serve or to end; it takes a few milliseconds */
 
 struct birth {
 	const char *path;
 	char *const *argv;
 	char *const *envp;
 	char *stack; /* for the second child; the first has the other half */
-	int ready;
+	int ready;   /* the daemon's end of the pipe, and the program's */
+	int verdict_fd;
 	int error;
+	bool told; /* the verdict has been read: */
+	int32_t verdict;
 };
 
 /* Both run in the program's memory (CLONE_VM) while the program waits (CLONE_VFORK): they call
- * nothing that takes locks or allocates. */
+ * nothing that takes locks or allocates, or is a cancellation point. */
 static int birth_daemon(void *arg)
 {
 	struct birth *b = arg;
@@ -46,12 +52,37 @@ static int birth_daemon(void *arg)
 	_exit(127);
 }
 
+/*
+ * A daemon that finds another one serving ends at once.  Only its parent can spare the system a
+ * zombie where process 1 does not wait for orphans, as in many containers.
+ */
+static void reap_unless_serving(struct birth *b, pid_t daemon)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, daemon, 0);
+	struct pollfd p[] = {{.fd = pidfd, .events = POLLIN},
+			     {.fd = b->verdict_fd, .events = POLLIN}};
+	struct timespec limit = {.tv_sec = REAP_S}, again = limit;
+
+	if (pidfd < 0) /* before Linux 5.3 */
+		return;
+	/* system calls without libc's checks for cancellation, which is our parent's */
+	if (syscall(SYS_ppoll, p, 2, &limit, NULL, 0) > 0 && p[1].revents & POLLIN)
+		b->told = syscall(SYS_read, b->verdict_fd, &b->verdict, sizeof(b->verdict)) ==
+			  sizeof(b->verdict);
+	if (b->told && b->verdict)
+		syscall(SYS_ppoll, p, 1, &again, NULL, 0);
+	syscall(SYS_wait4, daemon, NULL, WNOHANG, NULL);
+}
+
 static int birth_between(void *arg)
 {
 	struct birth *b = arg;
+	pid_t daemon = clone(birth_daemon, b->stack, CLONE_VM | CLONE_VFORK | SIGCHLD, b);
 
-	if (clone(birth_daemon, b->stack, CLONE_VM | CLONE_VFORK | SIGCHLD, b) < 0)
+	if (daemon < 0)
 		b->error = errno;
+	else
+		reap_unless_serving(b, daemon);
 	_exit(0);
 }
 
@@ -103,23 +134,24 @@ static int spawn(struct birth *b)
 	return -b->error;
 }
 
-/* The daemon writes its verdict, a negative errno or 0; if it dies before that, the pipe ends. */
-static int wait_ready(int fd)
+/* The daemon writes its verdict; if it dies before that, the pipe ends. */
+static int wait_ready(struct birth *b)
 {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-	int32_t status;
+	struct pollfd p = {.fd = b->verdict_fd, .events = POLLIN};
 	ssize_t n;
 	int ret;
 
+	if (b->told)
+		return b->verdict;
 	do {
 		ret = poll(&p, 1, FABRIC_TIMEOUT_MS);
 	} while (ret < 0 && errno == EINTR);
 	if (ret == 0)
 		return -ETIMEDOUT;
 	do {
-		n = read(fd, &status, sizeof(status));
+		n = read(b->verdict_fd, &b->verdict, sizeof(b->verdict));
 	} while (n < 0 && errno == EINTR);
-	return n == sizeof(status) ? status : -ECONNREFUSED;
+	return n == sizeof(b->verdict) ? b->verdict : -ECONNREFUSED;
 }
 
 int fabric_start(const char *daemon, const char *dir)
@@ -143,12 +175,15 @@ int fabric_start(const char *daemon, const char *dir)
 	}
 	snprintf(ready_arg, sizeof(ready_arg), "%d", pipefd[1]);
 	b.ready = pipefd[1];
+	b.verdict_fd = pipefd[0];
 	b.envp = envp;
 	ret = spawn(&b);
 	close(pipefd[1]);
 	if (!ret)
-		ret = wait_ready(pipefd[0]);
+		ret = wait_ready(&b);
 	close(pipefd[0]);
+	if (ret == FABRIC_ANOTHER_SERVES)
+		ret = 0;
 free_envp:
 	free(envp);
 	return ret;

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/endian.h"
+#include "base/text.h"
 #include "fabric/netdev.h"
 
 struct topology_row {
@@ -170,15 +171,16 @@ static void registry_fill(struct fabric *f, const struct topology_row *rows, uin
 		struct fabric_host *host;
 		uint32_t device;
 
-		if (!row || strcmp(rows[row].host, rows[row - 1].host))
-			strcpy(f->hosts[f->nhosts++].name, rows[row].host);
+		if (!row || strcmp(rows[row].host, rows[row - 1].host) != 0)
+			f->nhosts++;
 		host = &f->hosts[f->nhosts - 1];
+		text_copy(host->name, sizeof(host->name), rows[row].host);
 		device = host->nports++;
 		host->rows[device] = row;
 		p->host = f->nhosts - 1;
 		p->ethernet = rows[row].ethernet;
 		p->node_guid = row_guid(p->host, device);
-		strcpy(p->hca, rows[row].hca);
+		text_copy(p->hca, sizeof(p->hca), rows[row].hca);
 		if (p->ethernet)
 			ethernet_port(f->registry, row, p->host, device);
 		else

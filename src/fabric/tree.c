@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/text.h"
 
 #define UVERBS_MAJOR	 231
 #define UVERBS_MINOR	 192
@@ -98,8 +99,8 @@ static void link_remember(struct tree *t, const char *path, const char *text)
 {
 	unsigned i = t->next++ % LINK_CACHE;
 
-	strcpy(t->cache[i].text, text);
-	strcpy(t->cache[i].path, path);
+	text_copy(t->cache[i].text, sizeof(t->cache[i].text), text);
+	text_copy(t->cache[i].path, sizeof(t->cache[i].path), path);
 }
 
 static void file_create(struct tree *t, const char *path, const char *text, mode_t mode)

@@ -9,6 +9,7 @@
 #include "driver/cdev.h"
 #include "driver/hooks.h"
 #include "driver/process.h"
+#include "driver/share.h"
 #include "preload/tree.h"
 
 /* Of the thread that forks: another one may open the first device between the handlers. */
@@ -22,6 +23,7 @@ static void prepare(void)
 	/* In this order: whoever holds the process's lock may wait for a grace period, which the
 	 * device files' handler holds up. */
 	hooks_fork_prepare();
+	share_fork_prepare();
 	process_fork_prepare();
 	cdev_fork_prepare();
 }
@@ -32,6 +34,7 @@ static void in_parent(void)
 		return;
 	cdev_fork_parent();
 	process_fork_parent();
+	share_fork_parent();
 	hooks_fork_done();
 }
 
@@ -42,6 +45,7 @@ static void in_child(void)
 	tree_device_forked();
 	cdev_fork_child();
 	process_fork_child();
+	share_fork_child();
 	hooks_fork_done();
 }
 

@@ -33,8 +33,8 @@ static inline void *real_function(_Atomic(void *) *slot, const char *name)
 	return address;
 }
 
-#define real(name)                                               \
-	({                                                       \
-		static _Atomic(void *) slot_;                    \
-		(__typeof__(&name))real_function(&slot_, #name); \
+#define real(name)                                                 \
+	({                                                         \
+		static _Atomic(void *) slot_;                      \
+		(__typeof__(&(name)))real_function(&slot_, #name); \
 	})

@@ -20,7 +20,8 @@ int __open64_2(const char *path, int flags);
 int __openat_2(int dirfd, const char *path, int flags);
 int __openat64_2(int dirfd, const char *path, int flags);
 
-static _Atomic(pid_t) device_pid; /* of the process that has opened device files, or 0 */
+/* Of the process that has opened device files or live attributes, or 0. */
+static _Atomic(pid_t) device_pid;
 
 bool tree_device_opened(void)
 {
@@ -35,6 +36,15 @@ bool tree_device_owner(void)
 void tree_device_forked(void)
 {
 	atomic_store_explicit(&device_pid, getpid(), memory_order_relaxed);
+}
+
+/* A child of vfork(2) would leave its descriptor in its parent's table. */
+static bool may_track(void)
+{
+	pid_t none = 0;
+
+	atomic_compare_exchange_strong(&device_pid, &none, getpid());
+	return tree_device_owner();
 }
 
 int tree_open(int dirfd, const char *path, int flags, mode_t mode)
@@ -53,7 +63,7 @@ int tree_open(int dirfd, const char *path, int flags, mode_t mode)
 			return cdev_open(device, flags);
 		}
 		if (reads && tree_live(t.below, name, sizeof(name))) {
-			fd = cdev_open_attr(name, flags);
+			fd = cdev_open_attr(name, flags, may_track());
 			if (fd >= 0)
 				return fd;
 		}
@@ -152,6 +162,9 @@ static FILE *tree_fopen(const char *path, const char *mode)
 	fd = tree_open(AT_FDCWD, path, O_RDONLY | (strchr(mode, 'e') ? O_CLOEXEC : 0), 0);
 	if (fd < 0)
 		return NULL;
+	/* libc will seek and close it without us. */
+	if (!tree_device(t.below))
+		cdev_close(fd);
 	file = fdopen(fd, mode);
 	if (!file)
 		close(fd);

@@ -194,7 +194,7 @@ bool tree_live(const char *below, char *name, size_t size)
 	const char *rest = strstr(below, dir);
 	int n;
 
-	if (!rest || strncmp(below, "sys/", 4) || !live_name(below, false))
+	if (!rest || strncmp(below, "sys/", 4) != 0 || !live_name(below, false))
 		return false;
 	/* The directory of the class is a symbolic link into DEVICES, which a path may go round. */
 	n = snprintf(name, size, "sys/class%s", rest);
@@ -206,7 +206,7 @@ const char *tree_device(const char *below)
 	static const char dir[] = "dev/infiniband/";
 	const char *name = below + sizeof(dir) - 1;
 
-	if (strncmp(below, dir, sizeof(dir) - 1) || !*name || strchr(name, '/'))
+	if (strncmp(below, dir, sizeof(dir) - 1) != 0 || !*name || strchr(name, '/'))
 		return NULL;
 	return name;
 }

@@ -37,6 +37,19 @@ static uint32_t pkey_table(const struct hca_cap_values *v)
 enum { ATOMIC_COMPARE_SWAP = 1 << 0, ATOMIC_FETCH_ADD = 1 << 1 };
 enum { ATOMIC_SIZE_8 = 1 << 3 }; /* bit n: operands of 2^n bytes */
 
+/* A transport's word, first bit first. */
+enum {
+	ODP_SEND = 1u << 31,
+	ODP_RECV = 1u << 30,
+	ODP_WRITE = 1u << 29,
+	ODP_READ = 1u << 28,
+	ODP_ATOMIC = 1u << 27,
+	ODP_SRQ_RECV = 1u << 26,
+};
+#define ODP_DATAGRAM   (ODP_SEND | ODP_RECV | ODP_SRQ_RECV)
+#define ODP_UNRELIABLE (ODP_DATAGRAM | ODP_WRITE)
+#define ODP_RELIABLE   (ODP_UNRELIABLE | ODP_READ | ODP_ATOMIC)
+
 static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x080, 8, 15},	     /* log_max_srq_sz */
 	{HCA_CAP_GENERAL, 0x088, 8, 15},	     /* log_max_qp_sz */
@@ -49,6 +62,7 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x15a, 6, 4},		     /* log_max_ra_res_qp */
 	{HCA_CAP_GENERAL, 0x170, 16, 0, gid_table},  /* gid_table_size */
 	{HCA_CAP_GENERAL, 0x190, 16, 0, pkey_table}, /* pkey_table_size */
+	{HCA_CAP_GENERAL, 0x1a8, 1, 1},		     /* device_memory */
 	{HCA_CAP_GENERAL, 0x1ab, 5, 16},	     /* local_ca_ack_delay */
 	{HCA_CAP_GENERAL, 0x1b6, 2, 0, is_ethernet}, /* port_type */
 	{HCA_CAP_GENERAL, 0x1b8, 8, 1},		     /* num_ports */
@@ -57,8 +71,12 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x21d, 1, 0, is_ethernet}, /* roce */
 	{HCA_CAP_GENERAL, 0x21e, 1, 1},		     /* atomic */
 	{HCA_CAP_GENERAL, 0x221, 1, 1},		     /* cq_resize */
+	{HCA_CAP_GENERAL, 0x222, 1, 1},		     /* cq_moderation */
+	{HCA_CAP_GENERAL, 0x227, 1, 1},		     /* pg: on-demand paging */
+	{HCA_CAP_GENERAL, 0x231, 1, 1},		     /* imaicl: memory windows */
 	{HCA_CAP_GENERAL, 0x236, 1, 1},		     /* qkv */
 	{HCA_CAP_GENERAL, 0x237, 1, 1},		     /* pkv */
+	{HCA_CAP_GENERAL, 0x23c, 1, 1},		     /* xrc */
 	{HCA_CAP_GENERAL, 0x23d, 1, 1},		     /* ud */
 	{HCA_CAP_GENERAL, 0x23e, 1, 1},		     /* uc */
 	{HCA_CAP_GENERAL, 0x23f, 1, 1},		     /* rc */
@@ -70,6 +88,19 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x290, 16, 1024},	     /* max_wqe_sz_sq */
 	{HCA_CAP_GENERAL, 0x2b0, 16, 512},	     /* max_wqe_sz_rq */
 	{HCA_CAP_GENERAL, 0x32b, 5, 23},	     /* log_max_pd */
+	{HCA_CAP_GENERAL, 0x4c0, 32, 1000},	     /* device_frequency_mhz */
+	{HCA_CAP_GENERAL, 0x4e0, 32, 1000000},	     /* device_frequency_khz */
+
+	{HCA_CAP_ODP, 0x080, 32, ODP_RELIABLE},		    /* rc_odp_caps */
+	{HCA_CAP_ODP, 0x0a0, 32, ODP_UNRELIABLE},	    /* uc_odp_caps */
+	{HCA_CAP_ODP, 0x0c0, 32, ODP_DATAGRAM},		    /* ud_odp_caps */
+	{HCA_CAP_ODP, 0x0e0, 32, ODP_RELIABLE & ~ODP_RECV}, /* xrc_odp_caps */
+
+	{HCA_CAP_DEVICE_MEMORY, 0x000, 1, 1},	     /* memic */
+	{HCA_CAP_DEVICE_MEMORY, 0x038, 8, 6},	     /* log_max_memic_addr_alignment, from 64 */
+	{HCA_CAP_DEVICE_MEMORY, 0x080, 32, 256},     /* memic_bar_size, pages */
+	{HCA_CAP_DEVICE_MEMORY, 0x0a0, 32, 1 << 20}, /* max_memic_size */
+	{HCA_CAP_GENERAL, 0x33b, 5, 23},	     /* log_max_xrcd */
 
 	{HCA_CAP_ATOMIC, 0x090, 16, ATOMIC_COMPARE_SWAP | ATOMIC_FETCH_ADD}, /* operations */
 	{HCA_CAP_ATOMIC, 0x0b0, 16, ATOMIC_SIZE_8},			     /* size_qp */
@@ -77,10 +108,7 @@ static const struct cap_field fields[] = {
 
 /* Types whose page may be asked for: all is zero in those without a field. */
 static const uint16_t known_types[] = {
-	HCA_CAP_GENERAL,
-	HCA_CAP_ODP,
-	HCA_CAP_ATOMIC,
-	HCA_CAP_ROCE,
+	HCA_CAP_GENERAL, HCA_CAP_ODP, HCA_CAP_ATOMIC, HCA_CAP_ROCE, HCA_CAP_DEVICE_MEMORY,
 };
 
 static void put(uint8_t *page, uint32_t bit, uint32_t width, uint32_t value)

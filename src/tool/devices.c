@@ -67,7 +67,7 @@ int command_devices(struct session *s, int argc, char **argv)
 	if (s->json)
 		json_open(&json, NULL, '[');
 	for (uint32_t h = 0; view_host(&v, h, &host); h++) {
-		if (s->host && strcmp(s->host, host.name))
+		if (s->host && strcmp(s->host, host.name) != 0)
 			continue;
 		found = true;
 		for (uint32_t i = 0; i < host.nports; i++) {

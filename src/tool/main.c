@@ -50,7 +50,7 @@ static int name_match(const char *name, int argc, char **argv)
 {
 	size_t n = strcspn(name, " ");
 
-	if (argc < 1 || strlen(argv[0]) != n || strncmp(argv[0], name, n))
+	if (argc < 1 || strlen(argv[0]) != n || strncmp(argv[0], name, n) != 0)
 		return 0;
 	if (!name[n])
 		return 1;
@@ -96,11 +96,17 @@ int main(int argc, char **argv)
 		return commands[i].run(&session, argc - first, argv + first);
 	}
 	if (!strcmp(argv[0], "fabric")) {
-		bool help = argc > 1 && wants_help(argv[1]);
-
-		fprintf(help ? stdout : stderr,
-			"usage: softhca fabric up|down|status [OPTION...]\n");
-		return help ? 0 : EXIT_USAGE;
+		if (argc > 1 && wants_help(argv[1])) {
+			printf("usage: softhca fabric up|down|status [OPTION...]\n");
+			return 0;
+		}
+		if (argc > 1)
+			tool_error("softhca fabric", "no command '%s'; see softhca fabric --help",
+				   argv[1]);
+		else
+			tool_error("softhca fabric",
+				   "up, down or status?  See softhca fabric --help");
+		return EXIT_USAGE;
 	}
 	tool_error("softhca", "no command '%s'; see softhca --help", argv[0]);
 	return EXIT_USAGE;

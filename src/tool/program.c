@@ -14,6 +14,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "tool/tool.h"
 
 #define MAX_PHDRS	 512u
@@ -45,12 +46,8 @@ static int search(const char *name, char *path, size_t size)
 
 	if (!*name)
 		return ENOENT;
-	if (strchr(name, '/')) {
-		if (strlen(name) >= size)
-			return ENAMETOOLONG;
-		strcpy(path, name);
-		return executable(path);
-	}
+	if (strchr(name, '/'))
+		return text_copy(path, size, name) ? executable(path) : ENAMETOOLONG;
 	if (!dirs)
 		dirs = "/bin:/usr/bin";
 	for (const char *p = dirs;; p++) {
@@ -125,10 +122,7 @@ static bool interpreter(int fd, char *path, size_t size)
 	line[n] = '\0';
 	start = line + 2 + strspn(line + 2, " \t");
 	start[strcspn(start, " \t\r\n")] = '\0';
-	if (!*start || strlen(start) >= size)
-		return false;
-	strcpy(path, start);
-	return true;
+	return *start && text_copy(path, size, start);
 }
 
 static const char *refusal(const char *program)
@@ -137,9 +131,8 @@ static const char *refusal(const char *program)
 	const char *why = NULL;
 	bool script;
 
-	if (strlen(program) >= sizeof(path))
+	if (!text_copy(path, sizeof(path), program))
 		return NULL;
-	strcpy(path, program);
 	for (int depth = 0; depth <= MAX_INTERPRETERS; depth++) {
 		char magic[SELFMAG] = {0};
 		int fd = open(path, O_RDONLY | O_CLOEXEC);

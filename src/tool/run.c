@@ -62,20 +62,25 @@ int command_run(struct session *s, int argc, char **argv)
 	preload = preload_value(s);
 	if (!preload)
 		return EXIT_OURS;
+	status = EXIT_OURS;
 	sock = session_link(s, true, &m, MSG_LEASE, fds);
 	if (sock < 0)
-		return EXIT_OURS;
+		goto free_preload;
 	if (!session_host(s, sock, &host, &index))
-		return EXIT_OURS;
+		goto close_sock;
 	if (setenv(PRELOAD, preload, 1) || setenv("SOFTHCA_DIR", s->dir, 1) ||
 	    setenv("SOFTHCA_HOST", host.name, 1) || setenv("SOFTHCA_DAEMON", s->daemon, 1)) {
 		tool_error(s->command, "%s", strerror(errno));
-		return EXIT_OURS;
+		goto close_sock;
 	}
-	link_raise(sock, false);
+	sock = link_raise(sock, false);
 	execvp(path, argv);
 	status = errno == ENOENT ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
 	tool_error(s->command, "%s: %s", path, strerror(errno));
+close_sock:
+	close(sock);
+free_preload:
+	free(preload);
 	return status;
 }
 
@@ -94,13 +99,12 @@ static void print_export(const char *name, const char *value)
 
 int command_env(struct session *s, int argc, char **argv)
 {
-	const char *host = s->host;
-	struct msg_host_reply reply;
+	struct msg_host_reply host;
 	int fds[MSG_MAX_FDS];
 	struct msg m = {0};
+	int sock, status = EXIT_OURS;
 	uint32_t index;
 	char *preload;
-	int sock;
 
 	if (argc) {
 		tool_error(s->command, "unexpected argument: %s", argv[0]);
@@ -109,20 +113,21 @@ int command_env(struct session *s, int argc, char **argv)
 	preload = preload_value(s);
 	if (!preload)
 		return EXIT_OURS;
-	if (!s->daemon[0]) {
-		tool_error(s->command, "softhcad is not installed where softhca looks for it");
-		return EXIT_OURS;
-	}
 	/* A host that is not there is better noticed now than by each program later. */
 	sock = session_link(s, true, &m, MSG_LEASE, fds);
-	if (sock < 0 || !session_host(s, sock, &reply, &index))
-		return EXIT_OURS;
-	host = reply.name;
+	if (sock < 0)
+		goto free_preload;
+	if (!session_host(s, sock, &host, &index))
+		goto close_sock;
 	print_export("SOFTHCA_DIR", s->dir);
-	print_export("SOFTHCA_HOST", host);
+	print_export("SOFTHCA_HOST", host.name);
 	print_export("SOFTHCA_DAEMON", s->daemon);
 	print_export(PRELOAD, preload);
-	free(preload);
+	if (!fflush(stdout))
+		status = 0;
+close_sock:
 	close(sock);
-	return fflush(stdout) ? EXIT_OURS : 0;
+free_preload:
+	free(preload);
+	return status;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "fabric/link.h"
 #include "tool/tool.h"
 
@@ -35,22 +36,25 @@ static void find_part(const char *const *places, size_t n, int mode, char *out)
 		    access(path, mode))
 			continue;
 		real = realpath(path, NULL);
-		if (real && strlen(real) < TOOL_PATH_BYTES)
-			strcpy(out, real);
+		if (real && !text_copy(out, TOOL_PATH_BYTES, real))
+			out[0] = '\0';
 		free(real);
 		if (out[0])
 			return;
 	}
 }
 
-static int usage(const struct command *c, bool help)
+static int help(const struct command *c)
 {
-	FILE *out = help ? stdout : stderr;
+	printf("usage: softhca %s %s\n%s\n", c->name, c->synopsis, c->help);
+	return 0;
+}
 
-	fprintf(out, "usage: softhca %s %s\n", c->name, c->synopsis);
-	if (help)
-		fprintf(out, "%s\n", c->help);
-	return help ? 0 : EXIT_USAGE;
+/* One line, which names the option as the user wrote it. */
+static int bad_option(const struct session *s, const char *why, const char *option)
+{
+	tool_error(s->command, "%s: %s; see %s --help", why, option, s->command);
+	return EXIT_USAGE;
 }
 
 static int options_read(struct session *s, const struct command *c, int argc, char **argv)
@@ -62,17 +66,18 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	int opt;
+	int opt, at = 1;
 
 	opterr = 0;
-	/* '+': what follows the program's name is the program's. */
-	while ((opt = getopt_long(argc, argv, "+h", longs, NULL)) != -1) {
+	/* '+': what follows the program's name is the program's.  ':': tell a missing value apart.
+	 */
+	for (; (opt = getopt_long(argc, argv, "+:h", longs, NULL)) != -1; at = optind) {
 		if (opt == 'h')
-			return usage(c, true);
-		if (opt == '?' || !(c->options & (unsigned)opt)) {
-			tool_error(s->command, "bad option or missing value: %s", argv[optind - 1]);
-			return usage(c, false);
-		}
+			return help(c);
+		if (opt == ':')
+			return bad_option(s, "the option needs a value", argv[at]);
+		if (opt == '?' || !(c->options & (unsigned)opt))
+			return bad_option(s, "bad option", argv[at]);
 		if (opt == OPT_FABRIC)
 			s->fabric = optarg;
 		else if (opt == OPT_HOST)
@@ -90,9 +95,8 @@ static int find_fabric(struct session *s)
 	const char *host = getenv("SOFTHCA_HOST");
 	int ret;
 
-	if (!s->fabric && dir && dir[0] == '/' && strlen(dir) < sizeof(s->dir) &&
-	    fabric_name_ok(strrchr(dir, '/') + 1)) {
-		strcpy(s->dir, dir);
+	if (!s->fabric && dir && dir[0] == '/' && fabric_name_ok(strrchr(dir, '/') + 1) &&
+	    text_copy(s->dir, sizeof(s->dir), dir)) {
 		s->fabric = strrchr(s->dir, '/') + 1;
 		if (!s->host && host && host[0])
 			s->host = host;

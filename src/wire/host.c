@@ -29,6 +29,8 @@ int wire_host_create(const struct wire_host_attr *attr, struct wire_host **out)
 	 * Fails where there is no Yama, which is just as well. */
 	if (attr->open_channel)
 		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	if (attr->expose && expose_open(&h->expose, attr->slots, attr->slot) < 0)
+		log_info("nothing is exposed to peers: %m");
 	*out = h;
 	return 0;
 }
@@ -44,12 +46,37 @@ static void free_list(struct channel *ch)
 	}
 }
 
+/* Under control. */
+static void far_drop(struct wire_host *h, uint16_t peer)
+{
+	struct far *f = atomic_exchange(&h->fars[peer], NULL);
+
+	if (f) {
+		f->next = h->dead_fars;
+		h->dead_fars = f;
+	}
+}
+
+static void free_fars(struct far *f)
+{
+	while (f) {
+		struct far *next = f->next;
+
+		far_close(f);
+		f = next;
+	}
+}
+
 void wire_host_destroy(struct wire_host *h)
 {
 	for (unsigned i = 0; i < REGISTRY_SLOTS; i++)
 		free_list(atomic_load(&h->channels[i]));
 	free_list(h->dying);
 	free_list(h->spare);
+	for (unsigned i = 0; i < REGISTRY_SLOTS; i++)
+		far_drop(h, (uint16_t)i);
+	free_fars(h->dead_fars);
+	expose_close(&h->expose);
 	pthread_mutex_destroy(&h->control);
 	free(h);
 }
@@ -123,6 +150,7 @@ void wire_host_drop_channel(struct wire_host *h, uint16_t peer)
 	if (peer >= REGISTRY_SLOTS)
 		return;
 	pthread_mutex_lock(&h->control);
+	far_drop(h, peer);
 	ch = atomic_exchange(&h->channels[peer], NULL);
 	if (ch) {
 		ch->next = h->dying;
@@ -339,4 +367,37 @@ bool wire_host_progress(struct wire_host *h)
 	}
 	spin_unlock(&h->rx_lock);
 	return did;
+}
+
+bool host_connect(struct wire_host *h, uint16_t peer)
+{
+	enum wire_verdict verdict;
+
+	return atomic_load_explicit(&h->channels[peer], memory_order_acquire) ||
+	       (h->attr.open_channel && open_channel(h, peer, &verdict));
+}
+
+void host_far_connect(struct wire_host *h, uint16_t peer)
+{
+	struct far *f, *dead;
+
+	/* The channel is how we hear of the peer's end. */
+	if (!h->attr.expose || atomic_load(&h->fars[peer]) || !host_connect(h, peer))
+		return;
+	f = far_open(h->attr.slots, peer);
+	if (!f)
+		return;
+	pthread_mutex_lock(&h->control);
+	dead = h->dead_fars;
+	h->dead_fars = NULL;
+	if (!atomic_load(&h->fars[peer]) && atomic_load(&h->channels[peer])) {
+		atomic_store_explicit(&h->fars[peer], f, memory_order_release);
+		f = NULL;
+	}
+	pthread_mutex_unlock(&h->control);
+	if (f)
+		far_close(f);
+	if (dead)
+		rcu_wait();
+	free_fars(dead);
 }

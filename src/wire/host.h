@@ -38,6 +38,9 @@ struct wire {
 struct wire_host {
 	struct wire_host_attr attr;
 	struct slot *slot; /* our own */
+	struct expose expose;
+	_Atomic(struct far *) fars[REGISTRY_SLOTS]; /* mapped under control, read under RCU */
+	struct far *dead_fars;
 	struct spin rx_lock;
 	/* under rx_lock */
 	struct inbox_kept kept;
@@ -56,6 +59,10 @@ struct wire_host {
 	struct channel *spare;
 };
 
+/* Maps what another slot exposes. */
+void host_far_connect(struct wire_host *h, uint16_t peer);
+/* Opens the channel to another slot if need be; false: not now. */
+bool host_connect(struct wire_host *h, uint16_t peer);
 /* Sends to the process in another slot; opens the channel if need be. */
 enum wire_verdict host_send(struct wire_host *h, uint16_t peer, const struct pkt *p);
 /* Would it take the packet now?  False means WIRE_BUSY, and that we hear when there is room. */

@@ -140,9 +140,11 @@ enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 	const struct registry *r = h->attr.registry;
 	unsigned group = group_of(p);
 
-	if (atomic_load_explicit(&r->ports[w->port_row].state, memory_order_acquire) !=
-	    IB_PORT_ACTIVE) {
-		lane_count(w->counters, PORT_XMIT_DISCARDS, 1);
+	/* A connection has one peer (IBTA 9.6.1.2.1): of its packets none is for a group. */
+	if (((p->opcode & 0xe0) != BTH_UD && !is_frame(p)) ||
+	    atomic_load_explicit(&r->ports[w->port_row].state, memory_order_acquire) !=
+		    IB_PORT_ACTIVE) {
+		lane_count(w->counters, PORT_XMIT_DISCARDS, pkt_wire_packets(p));
 		return WIRE_LOST;
 	}
 	/* All or none: whoever tries again must not send a second copy to those who had room. */

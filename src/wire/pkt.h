@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/run.h"
 #include "prm/ib.h"
 
 /* BTH opcode, low five bits (IBTA table 38); the transport is in the upper three. */
@@ -75,16 +76,8 @@ struct bth_props {
 extern const struct bth_props bth_props[BTH_OP_COUNT];
 const char *bth_op_name(uint8_t opcode);
 
-/* A run of memory in the sending process. */
-struct run {
-	void *addr;
-	size_t len;
-};
-
+/* Of a payload by reference: runs of memory in the sending process. */
 #define PKT_MAX_RUNS 64
-
-/* Of a destination: what would go there is dropped. */
-#define RUN_DISCARD ((void *)UINTPTR_MAX)
 
 /* AETH syndrome, IBTA 9.7.5.1.1. */
 enum aeth_kind { AETH_ACK = 0x00, AETH_RNR_NAK = 0x20, AETH_NAK = 0x60 };

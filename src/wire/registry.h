@@ -132,6 +132,9 @@ struct slot {
 	_Atomic(uint32_t) alive; /* generation, 0 while the slot is free */
 	int32_t pid;
 	uint32_t reserved;
+	/* Descriptors of the process's shared segments, see wire/expose.h; 0: none. */
+	_Atomic(int32_t) expose_fd_plus_1;
+	_Atomic(int32_t) arena_fd_plus_1;
 	/* Bit s%64 of word s/64: slot s has put something into its channel to us.  Summary: word w
 	 * may be non-zero. */
 	cacheline_aligned _Atomic(uint64_t) inbox_summary;

@@ -78,10 +78,21 @@ uint64_t pkt_wire_octets(const struct pkt *p, bool ethernet)
 	return n * each + once + align_up(p->payload_len, 4);
 }
 
-uint64_t looped_write_octets(const struct path *path, bool ethernet, uint32_t payload,
-			     uint32_t npkts)
+uint64_t ack_octets(const struct path *path, bool ethernet)
+{
+	return routing_octets(path, ethernet) + BTH_OCTETS + ICRC_OCTETS + AETH_OCTETS;
+}
+
+uint64_t request_octets(const struct path *path, bool ethernet)
+{
+	return routing_octets(path, ethernet) + BTH_OCTETS + ICRC_OCTETS + RETH_OCTETS;
+}
+
+uint64_t data_octets(const struct path *path, bool ethernet, uint32_t payload, uint32_t npkts,
+		     bool read)
 {
 	uint64_t each = routing_octets(path, ethernet) + BTH_OCTETS + ICRC_OCTETS;
 
-	return (npkts + 1) * each + RETH_OCTETS + AETH_OCTETS + align_up(payload, 4);
+	return npkts * each + (read ? AETH_OCTETS * (npkts > 1 ? 2 : 1) : RETH_OCTETS) +
+	       align_up(payload, 4);
 }

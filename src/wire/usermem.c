@@ -68,8 +68,7 @@ static size_t fill_iovecs(struct iovec *iov, unsigned long *count, struct cursor
 {
 	size_t sum = 0;
 
-	for (*count = 0; *count < PKT_MAX_RUNS && c.left && sum < max &&
-			 c.run->addr != RUN_DISCARD;
+	for (*count = 0; *count < PKT_MAX_RUNS && c.left && sum < max && c.run->addr != RUN_DISCARD;
 	     (*count)++) {
 		size_t n = min_u64(c.run->len - c.off, max - sum);
 
@@ -111,6 +110,8 @@ static bool pull_foreign(struct cursor dst, struct cursor src, int32_t pid)
 		}
 		room = fill_iovecs(local, &nlocal, dst, SIZE_MAX);
 		want = fill_iovecs(remote, &nremote, src, room);
+		if (!want) /* the peer sends from RUN_DISCARD, which only a destination may be */
+			return false;
 		if (want < room)
 			room = fill_iovecs(local, &nlocal, dst, want);
 		last = &local[nlocal - 1];

@@ -193,10 +193,82 @@ bool wire_loops(const struct wire *w, const struct path *path, uint32_t dqpn)
 void wire_count_looped_write(struct wire *w, const struct path *path, uint32_t payload,
 			     uint32_t npkts)
 {
-	uint64_t words = looped_write_octets(path, w->ethernet, payload, npkts) / 4;
+	uint64_t words = (data_octets(path, w->ethernet, payload, npkts, false) +
+			  ack_octets(path, w->ethernet)) /
+			 4;
 
 	lane_count(w->counters, PORT_XMIT_DATA, words);
 	lane_count(w->counters, PORT_RCV_DATA, words);
 	lane_count(w->counters, PORT_XMIT_PACKETS, npkts + 1);
 	lane_count(w->counters, PORT_RCV_PACKETS, npkts + 1);
+}
+
+struct expose *wire_expose(struct wire *w)
+{
+	return &w->host->expose;
+}
+
+struct slot *wire_slots(const struct wire *w)
+{
+	return w->host->attr.slots;
+}
+
+uint16_t wire_slot(const struct wire *w)
+{
+	return w->host->attr.slot;
+}
+
+const struct far *wire_far(struct wire *w, const struct path *path, uint32_t dqpn)
+{
+	struct wire_host *h = w->host;
+	const struct registry *r = h->attr.registry;
+	uint32_t owner = owner_plus_1(r, dqpn);
+	const struct far *f;
+
+	if (!owner || owner == h->attr.slot + 1u || !port_active(r, w->port_row) ||
+	    !port_active(r, path->dst_port))
+		return NULL;
+	f = atomic_load_explicit(&h->fars[owner - 1], memory_order_acquire);
+	if (!f ||
+	    atomic_load_explicit(&h->attr.slots[owner - 1].alive, memory_order_relaxed) != f->alive)
+		return NULL;
+	return f;
+}
+
+void wire_far_connect(struct wire *w, const struct path *path, uint32_t dqpn)
+{
+	const struct registry *r = w->host->attr.registry;
+	uint32_t owner = owner_plus_1(r, dqpn);
+
+	if (owner && owner != w->host->attr.slot + 1u && path->dst_port < r->nports)
+		host_far_connect(w->host, (uint16_t)(owner - 1));
+}
+
+void wire_count_far(struct wire *w, const struct path *path, uint32_t dqpn, uint32_t payload,
+		    uint32_t npkts, bool read)
+{
+	struct wire_host *h = w->host;
+	uint64_t data = data_octets(path, w->ethernet, payload, npkts, read) / 4;
+	uint64_t other =
+		(read ? request_octets(path, w->ethernet) : ack_octets(path, w->ethernet)) / 4;
+	uint32_t owner = owner_plus_1(h->attr.registry, dqpn);
+	const struct registry_port *dst = &h->attr.registry->ports[path->dst_port];
+	uint64_t out = read ? other : data, in = read ? data : other;
+	uint32_t out_packets = read ? 1 : npkts, in_packets = read ? npkts : 1;
+	_Atomic(uint64_t) *theirs;
+
+	lane_count(w->counters, PORT_XMIT_DATA, out);
+	lane_count(w->counters, PORT_XMIT_PACKETS, out_packets);
+	lane_count(w->counters, PORT_RCV_DATA, in);
+	lane_count(w->counters, PORT_RCV_PACKETS, in_packets);
+	if (!owner)
+		return;
+	/* Their shared lane; the device's index is the digit of its name. */
+	theirs = h->attr.slots[owner - 1].counters[0][(unsigned)(dst->hca[5] - '0') % SLOT_HCAS];
+	atomic_fetch_add_explicit(&theirs[PORT_RCV_DATA], out, memory_order_relaxed);
+	atomic_fetch_add_explicit(&theirs[PORT_RCV_PACKETS], out_packets, memory_order_relaxed);
+	atomic_fetch_add_explicit(&theirs[PORT_XMIT_DATA], in, memory_order_relaxed);
+	atomic_fetch_add_explicit(&theirs[PORT_XMIT_PACKETS], in_packets, memory_order_relaxed);
+	atomic_fetch_add_explicit(&theirs[read ? HW_RX_READ_REQUESTS : HW_RX_WRITE_REQUESTS], 1,
+				  memory_order_relaxed);
 }

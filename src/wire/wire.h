@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "wire/expose.h"
 #include "wire/pkt.h"
 #include "wire/registry.h"
 
@@ -53,6 +54,7 @@ struct wire_host_attr {
 	/* Slow path, first packet to a process: gets the shared memory; as fabric_open_channel.
 	 * NULL: loopback only.  No lock of the wire is held, but the caller's may be. */
 	int (*open_channel)(void *user, uint16_t peer, int *fd, size_t *bytes, int *side);
+	bool expose; /* lay memory and responders open to peers */
 	void *user;
 };
 
@@ -97,6 +99,23 @@ bool wire_loops(const struct wire *w, const struct path *path, uint32_t dqpn);
 /* An RDMA WRITE of npkts packets and its acknowledgement, sent and received. */
 void wire_count_looped_write(struct wire *w, const struct path *path, uint32_t payload,
 			     uint32_t npkts);
+/* A WRITE (or READ) of npkts packets to another process and its answer: counts for that process as
+ * well. */
+void wire_count_far(struct wire *w, const struct path *path, uint32_t dqpn, uint32_t payload,
+		    uint32_t npkts, bool read);
+
+/* What we lay open to peers (wire/expose.h). */
+struct expose *wire_expose(struct wire *w);
+/*
+ * What the process that owns (path, dqpn) lays open, if both ports are up and it lives; NULL if it
+ * is this process, or not connected.  Under RCU.
+ */
+const struct far *wire_far(struct wire *w, const struct path *path, uint32_t dqpn);
+/* Control path: maps it. */
+void wire_far_connect(struct wire *w, const struct path *path, uint32_t dqpn);
+/* Slots and our own index, for the locks of blocks. */
+struct slot *wire_slots(const struct wire *w);
+uint16_t wire_slot(const struct wire *w);
 
 /*
  * The largest payload one packet to (path, dqpn) may carry, at most IB_MAX_MSG_BYTES.  A multiple

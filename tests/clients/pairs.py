@@ -30,6 +30,17 @@ def pingpong(program, device, options):
     return test
 
 
+def xsrq_pingpong(device, options):
+    """The one of the family that prints no figures."""
+    def test(session):
+        argv = ["ibv_xsrq_pingpong", "-d", device, *options]
+        results = session.pair(argv, argv)
+        both_ended_well(results)
+        for result in results:
+            expect("success" in result.out, f"no success:\n{result.text()}")
+    return test
+
+
 def roce_needs_gid(program):
     """Without a GID index no GRH goes into the address vector, which RoCE cannot route."""
     def test(session):
@@ -94,6 +105,10 @@ def pingpong_cases():
                     ["-g", "0", "-s", "1048576", "-m", "256", "-n", "50", "-c"]))
     yield ("ibv_srq_pingpong ib 64 QPs",
            pingpong("ibv_srq_pingpong", IB, ["-q", "64", "-n", "20", "-c"]))
+    for link, device in LINKS.items():
+        gid = ["-g", "0"] if link == "roce" else []
+        for mode, events in (("poll", []), ("events", ["-e"])):
+            yield f"ibv_xsrq_pingpong {link} {mode}", xsrq_pingpong(device, [*gid, *events])
     yield "ibv_rc_pingpong roce refuses no GID", roce_needs_gid("ibv_rc_pingpong")
 
 
@@ -108,6 +123,11 @@ EVERYWHERE = [
     ("ib_send_bw", ["-e", "-n", "200"], [65536]),
     ("ib_send_bw", ["-I", "64", "-s", "64", "-n", "500"], [64]),
     ("ib_send_bw", ["--use-srq", "-n", "200", "-s", "4096"], [4096]),
+    ("ib_send_bw", ["-c", "XRC", "-n", "200"], [65536]),
+    ("ib_send_bw", ["-c", "XRC", "-q", "4", "-n", "200", "-s", "4096"], [4096]),
+    ("ib_write_bw", ["-c", "XRC", "-n", "200"], [65536]),
+    ("ib_read_bw", ["-c", "XRC", "-n", "200"], [65536]),
+    ("ib_atomic_bw", ["-c", "XRC", "-n", "500"], [8]),
     ("ib_send_bw", ["-c", "UC", "-n", "200", "-r", "512", "-s", "4096"], [4096]),
     ("ib_send_bw", ["-c", "UD", "-n", "200", "-r", "512", "-s", "1024"], [1024]),
     ("ib_send_bw", ["-l", "8", "-n", "200", "-s", "1024"], [1024]),

@@ -66,6 +66,8 @@ void put_end(struct seed *s, const char *name)
 	s->n = 0;
 }
 
+#define FDS_LOOKED_AT 64
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	/* Each refused command would be a line; SOFTHCA_LOG=debug shows them when one input is looked
@@ -119,4 +121,25 @@ int fuzz_lowest_fd(void)
 	if (fd >= 0)
 		close(fd);
 	return fd;
+}
+
+void fuzz_no_fds_from(int first)
+{
+	char path[64], target[256];
+	bool clean = true;
+
+	for (int fd = first; fd < first + FDS_LOOKED_AT; fd++) {
+		ssize_t n;
+
+		if (fcntl(fd, F_GETFD) < 0)
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		n = readlink(path, target, sizeof(target));
+		/* The fuzzer's own, opened meanwhile. */
+		if (n > 0 && target[0] == '/' && strncmp(target, "/memfd", 6))
+			continue;
+		fprintf(stderr, "descriptor %d is left: %.*s\n", fd, n > 0 ? (int)n : 0, target);
+		clean = false;
+	}
+	MUST(clean);
 }

@@ -94,5 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
  * those that "forbidden" (may be NULL) names; any other fault is a crash.
  */
 void fuzz_catch_faults(bool (*forbidden)(const void *addr));
-/* The descriptor that the next open would give: grows if descriptors leak. */
+/* The descriptor that the next open would give. */
 int fuzz_lowest_fd(void);
+/* None is open from that one on. */
+void fuzz_no_fds_from(int first);

@@ -254,6 +254,9 @@ static void pulls(int32_t pid)
 	from[0] = (struct run){.addr = (void *)16, .len = 10};
 	to[0].len = 10;
 	CHECK(!usermem_pull(to, 1, from, 1, pid));
+	/* A hostile peer sends from where only a destination may be. */
+	from[0].addr = RUN_DISCARD;
+	CHECK(!usermem_pull(to, 1, from, 1, pid));
 	from[0].addr = src;
 	to[0].addr = (void *)16;
 	CHECK(!usermem_pull(to, 1, from, 1, pid));

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which signature data carries, in memory and on the wire: what mlx5dv_wr_set_mkey_sig_block(3)
+ * describes and a BSF encodes (prm/bsf.h).
+ *
+ * A domain with a signature is a stream of units: a block of data, then its signature.  A domain
+ * without is data alone.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+enum sig_type {
+	SIG_NONE,
+	SIG_T10DIF_CRC,	 /* guard, application tag, reference tag; SBC-3 4.22 */
+	SIG_T10DIF_CSUM, /* the same with the Internet checksum as the guard */
+	SIG_CRC32,	 /* of FC-PH: not reflected, big-endian */
+	SIG_CRC32C,	 /* of iSCSI (RFC 3720): reflected, little-endian */
+	SIG_CRC64_XP10,	 /* reflected, little-endian */
+	SIG_TYPES
+};
+
+/* Numbered as in the error CQE. */
+enum sig_side { SIG_WIRE, SIG_MEMORY, SIG_SIDES };
+
+/* Tags that switch the check of their block off. */
+enum sig_escape {
+	SIG_ESCAPE_NONE,
+	SIG_ESCAPE_APP,	    /* application tag ffff */
+	SIG_ESCAPE_APP_REF, /* and reference tag ffffffff */
+};
+
+struct sig_domain {
+	enum sig_type type;
+	uint32_t block; /* bytes of data; 0 without a signature */
+	bool seed_ones; /* each block's guard begins with ones, else with zero */
+	/* T10-DIF only */
+	bool ref_increment; /* reference tag of block i is ref_tag + i */
+	enum sig_escape escape;
+	uint16_t app_tag;
+	uint16_t app_mask; /* bits of the application tag that a check compares */
+	uint32_t ref_tag;  /* of the block at offset 0 */
+	uint32_t psv;
+};
+
+/* Of the masks bit 7 stands for the first byte of the signature in the stream, bit 6 for the second
+ * and so on; bits past the signature's end mean nothing. */
+struct sig_config {
+	struct sig_domain side[SIG_SIDES];
+	bool same_structure; /* type and block size agree, so that bytes can be copied */
+	uint8_t check_mask;  /* of the domain that data comes from */
+	uint8_t copy_mask;   /* bytes taken over instead of made; 0 without same_structure */
+	uint32_t data_bytes; /* how much data there is at most, signatures not counted */
+};
+
+#define SIG_BLOCK_MAX (1u << 30)
+
+/* Why a configuration is refused. */
+enum sig_refusal {
+	SIG_ACCEPTED,
+	SIG_REFUSED_TRUNCATED,	 /* shorter than it says */
+	SIG_REFUSED_CRYPTO,	 /* encryption */
+	SIG_REFUSED_TRANSACTION, /* a signature over all instead of one per block */
+	SIG_REFUSED_FORMAT,	 /* unknown CRC */
+	SIG_REFUSED_GUARD,	 /* unknown kind of T10-DIF guard */
+	SIG_REFUSED_AMBIGUOUS,	 /* both a CRC and T10-DIF in one domain */
+	SIG_REFUSED_ONCE,	 /* a format that is not repeated for each block */
+	SIG_REFUSED_INVERTED,	 /* inverted signatures */
+	SIG_REFUSED_BLOCK_SIZE,	 /* unknown, missing, or one without a signature */
+	SIG_REFUSED_BLOCK_ALIGN, /* T10-DIF blocks are multiples of 8 bytes */
+	SIG_REFUSED_STRUCTURE,	 /* said to be the same structure but is not */
+	SIG_REFUSALS
+};
+
+const char *sig_refusal_name(enum sig_refusal r);
+const char *sig_type_name(enum sig_type t);
+
+/* The BSF of a UMR.  bsf has bytes bytes and must be a private copy. */
+enum sig_refusal sig_config_decode(const uint8_t *bsf, size_t bytes,
+				   struct sig_config *out) must_check;
+/* Does it make sense?  Decoding has asked already. */
+enum sig_refusal sig_config_check(const struct sig_config *c) must_check;
+
+/* Bytes of a signature. */
+uint32_t sig_bytes(enum sig_type t);
+/* The transient signature that SET_PSV carries for such a domain. */
+uint64_t sig_transient(const struct sig_domain *d);

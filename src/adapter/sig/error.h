@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Signature errors.  They are data: a transfer goes on and the error is kept for whoever asks
+ * (mlx5dv_mkey_check(3)).
+ */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "adapter/sig/domain.h"
+
+/* In the order in which the parts of a unit are looked at; the first that differs is the error. */
+enum sig_error_kind { SIG_NO_ERROR, SIG_BAD_GUARD, SIG_BAD_APP_TAG, SIG_BAD_REF_TAG };
+
+struct sig_error {
+	enum sig_error_kind kind;
+	enum sig_side side; /* the domain that data came from */
+	enum sig_type type;
+	uint64_t block;	   /* counted from offset 0 of the key */
+	uint64_t unit;	   /* bytes of a block and its signature */
+	uint64_t found;	   /* the whole signature as it stood there, a word as in guard.h */
+	uint64_t computed; /* as it should have been; parts that nobody asked for as found */
+};
+
+/*
+ * Two readings of "actual", "expected" and "offset".  The manual page calls actual what was
+ * calculated and expected what the field says, and gives a block boundary: the start of the failing
+ * unit.  Devices are seen to report it the other way about, with the last byte of the unit.
+ */
+enum sig_report_style { SIG_REPORT_MANUAL, SIG_REPORT_HARDWARE };
+
+/* As the error CQE carries it: T10-DIF guard 63:48, application tag 47:32, reference tag 31:0;
+ * CRC32 and CRC32C 63:32; all of CRC64.  CRCs as numbers, whatever their byte order in the stream.
+ */
+struct sig_report {
+	uint64_t actual;
+	uint64_t expected;
+	uint64_t offset;
+};
+
+struct sig_report sig_error_report(const struct sig_error *e, enum sig_report_style style);
+/* The part of a report's value that the error is about. */
+uint64_t sig_report_part(const struct sig_error *e, uint64_t value);
+const char *sig_error_name(enum sig_error_kind k);
+
+/*
+ * A protected signature value object: what SET_PSV wrote, and whether an error has been reported
+ * since.  Block signatures take their seed and tags from the BSF, so the value is only kept.
+ *
+ * State, shared by all QPs that use the key: ARMED -> REPORTED by sig_psv_raise (one of those that
+ * race succeeds), back by sig_psv_arm.
+ */
+enum sig_psv_state { SIG_PSV_ARMED, SIG_PSV_REPORTED };
+
+struct sig_psv {
+	_Atomic uint32_t state;
+	_Atomic uint64_t transient;
+};
+
+void sig_psv_arm(struct sig_psv *p, uint64_t transient);
+/* True: this is the first error, report it.  False: one was reported and nobody has armed it since.
+ */
+bool sig_psv_raise(struct sig_psv *p) must_check;

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The guards, one row each.  Kernels are ISA-L's; its crc32_ieee is the unreflected CRC-32 of
+ * FC-PH (crc32_gzip_refl is the reflected one of zlib) and inverts its register on both sides,
+ * crc32_iscsi does not invert.
+ *
+ * Copies are copied first and then summed where they arrived, in slices that stay in the first
+ * cache: that is one pass over memory, and the signature belongs to the bytes that were delivered
+ * even if the program changes its buffer meanwhile.  Where the processor has carry-less
+ * multiplication on whole vectors this is faster than ISA-L's stitched copy; elsewhere the stitched
+ * one wins.
+ */
+#include "adapter/sig/guard.h"
+
+#include <isa-l/crc.h>
+#include <string.h>
+
+#include "adapter/sig/checksum.h"
+#include "adapter/sig/crc64_xp10.h"
+
+/* ISA-L takes pointers to what it only reads without const. */
+static unsigned char *unconst(const uint8_t *p)
+{
+	return (unsigned char *)(uintptr_t)p;
+}
+
+static inline __attribute__((always_inline)) uint64_t
+copy_then(uint64_t (*update)(uint64_t reg, const uint8_t *data, size_t n), uint64_t reg,
+	  uint8_t *to, const uint8_t *data, size_t n)
+{
+	while (n > SIG_SLICE) {
+		memcpy(to, data, SIG_SLICE);
+		reg = update(reg, to, SIG_SLICE);
+		to += SIG_SLICE;
+		data += SIG_SLICE;
+		n -= SIG_SLICE;
+	}
+	memcpy(to, data, n);
+	return update(reg, to, n);
+}
+
+static uint64_t t10dif_update(uint64_t reg, const uint8_t *data, size_t n)
+{
+	return crc16_t10dif((uint16_t)reg, data, n);
+}
+
+static uint64_t t10dif_copy(uint64_t reg, uint8_t *to, const uint8_t *data, size_t n)
+{
+	return copy_then(t10dif_update, reg, to, data, n);
+}
+
+static uint64_t t10dif_stitched(uint64_t reg, uint8_t *to, const uint8_t *data, size_t n)
+{
+	return crc16_t10dif_copy((uint16_t)reg, to, unconst(data), n);
+}
+
+static uint64_t t10dif_seal(uint64_t reg)
+{
+	return reg << 48;
+}
+
+static uint64_t csum_copy(uint64_t reg, uint8_t *to, const uint8_t *data, size_t n)
+{
+	return copy_then(checksum_update, reg, to, data, n);
+}
+
+static uint64_t csum_seal(uint64_t reg)
+{
+	return (uint64_t)checksum_seal(reg) << 48;
+}
+
+static uint64_t crc32_update(uint64_t reg, const uint8_t *data, size_t n)
+{
+	return crc32_ieee((uint32_t)reg, data, n);
+}
+
+static uint64_t crc32_copy(uint64_t reg, uint8_t *to, const uint8_t *data, size_t n)
+{
+	return copy_then(crc32_update, reg, to, data, n);
+}
+
+static uint64_t crc32_seal(uint64_t reg)
+{
+	return reg << 32;
+}
+
+static uint64_t crc32c_update(uint64_t reg, const uint8_t *data, size_t n)
+{
+	/* Its length is an int. */
+	while (n > SIG_BLOCK_MAX) {
+		reg = crc32_iscsi(unconst(data), SIG_BLOCK_MAX, (uint32_t)reg);
+		data += SIG_BLOCK_MAX;
+		n -= SIG_BLOCK_MAX;
+	}
+	return crc32_iscsi(unconst(data), (int)n, (uint32_t)reg);
+}
+
+static uint64_t crc32c_copy(uint64_t reg, uint8_t *to, const uint8_t *data, size_t n)
+{
+	return copy_then(crc32c_update, reg, to, data, n);
+}
+
+static uint64_t crc32c_seal(uint64_t reg)
+{
+	return (uint64_t)__builtin_bswap32(~(uint32_t)reg) << 32;
+}
+
+static uint64_t xp10_copy(uint64_t reg, uint8_t *to, const uint8_t *data, size_t n)
+{
+	return copy_then(crc64_xp10_plain, reg, to, data, n);
+}
+
+static uint64_t xp10_seal(uint64_t reg)
+{
+	return __builtin_bswap64(~reg);
+}
+
+#if defined(__x86_64__)
+static uint64_t xp10_clmul_copy(uint64_t reg, uint8_t *to, const uint8_t *data, size_t n)
+{
+	return copy_then(crc64_xp10_clmul, reg, to, data, n);
+}
+
+static uint64_t xp10_wide_copy(uint64_t reg, uint8_t *to, const uint8_t *data, size_t n)
+{
+	return copy_then(crc64_xp10_wide, reg, to, data, n);
+}
+#endif
+
+/* What the processor multiplies without carry. */
+enum cpu { CPU_PLAIN, CPU_CLMUL, CPU_WIDE };
+
+static enum cpu cpu_level(void)
+{
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq"))
+		return CPU_WIDE;
+	if (__builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1"))
+		return CPU_CLMUL;
+#endif
+	return CPU_PLAIN;
+}
+
+#define T10DIF_BITS 0xffff000000000000u
+#define CRC32_BITS  0xffffffff00000000u
+
+/* The first row of its type that the processor can do is the best. */
+static const struct row {
+	enum sig_type type;
+	enum cpu needs;
+	struct sig_guard guard;
+} rows[] = {
+	{SIG_T10DIF_CRC,
+	 CPU_WIDE,
+	 {8, T10DIF_BITS, {0, 0xffff}, t10dif_update, t10dif_copy, t10dif_seal}},
+	{SIG_T10DIF_CRC,
+	 CPU_PLAIN,
+	 {8, T10DIF_BITS, {0, 0xffff}, t10dif_update, t10dif_stitched, t10dif_seal}},
+	{SIG_T10DIF_CSUM,
+	 CPU_PLAIN,
+	 {8, T10DIF_BITS, {0, 0xffff}, checksum_update, csum_copy, csum_seal}},
+	{SIG_CRC32,
+	 CPU_PLAIN,
+	 {4, CRC32_BITS, {UINT32_MAX, 0}, crc32_update, crc32_copy, crc32_seal}},
+	{SIG_CRC32C,
+	 CPU_PLAIN,
+	 {4, CRC32_BITS, {0, UINT32_MAX}, crc32c_update, crc32c_copy, crc32c_seal}},
+#if defined(__x86_64__)
+	{SIG_CRC64_XP10,
+	 CPU_WIDE,
+	 {8, UINT64_MAX, {0, UINT64_MAX}, crc64_xp10_wide, xp10_wide_copy, xp10_seal}},
+	{SIG_CRC64_XP10,
+	 CPU_CLMUL,
+	 {8, UINT64_MAX, {0, UINT64_MAX}, crc64_xp10_clmul, xp10_clmul_copy, xp10_seal}},
+#endif
+	{SIG_CRC64_XP10,
+	 CPU_PLAIN,
+	 {8, UINT64_MAX, {0, UINT64_MAX}, crc64_xp10_plain, xp10_copy, xp10_seal}},
+};
+
+const struct sig_guard *sig_guard_variant(enum sig_type t, unsigned which)
+{
+	enum cpu cpu = cpu_level();
+
+	for (size_t i = 0; i < array_size(rows); i++)
+		if (rows[i].type == t && rows[i].needs <= cpu && !which--)
+			return &rows[i].guard;
+	return NULL;
+}
+
+const struct sig_guard *sig_guard(enum sig_type t)
+{
+	return sig_guard_variant(t, 0);
+}
+
+static const struct {
+	const char *name;
+	uint32_t bytes;
+} types[SIG_TYPES] = {
+	[SIG_NONE] = {"none", 0},
+	[SIG_T10DIF_CRC] = {"T10-DIF", 8},
+	[SIG_T10DIF_CSUM] = {"T10-DIF with checksum", 8},
+	[SIG_CRC32] = {"CRC32", 4},
+	[SIG_CRC32C] = {"CRC32C", 4},
+	[SIG_CRC64_XP10] = {"CRC64 XP10", 8},
+};
+
+const char *sig_type_name(enum sig_type t)
+{
+	return (unsigned)t < SIG_TYPES ? types[t].name : "?";
+}
+
+uint32_t sig_bytes(enum sig_type t)
+{
+	return (unsigned)t < SIG_TYPES ? types[t].bytes : 0;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Beginning inside of a unit: the marks follow from the offset alone, the guards from the data that
+ * lies in memory before it.
+ */
+#include "adapter/sig/unit.h"
+
+static uint64_t mark_data(const struct sig_mark *m, const struct sig_frame *f)
+{
+	return f->guard ? m->block * f->block + min_u64(m->at, f->block) : m->at;
+}
+
+static uint64_t mark_stream(const struct sig_mark *m, const struct sig_frame *f)
+{
+	return f->guard ? m->block * f->unit + m->at : m->at;
+}
+
+static bool in_signature(const struct sig_mark *m, const struct sig_frame *f)
+{
+	return f->guard && m->at >= f->block;
+}
+
+void sig_stream_begin(struct sig_stream *s, const struct sig_plan *p, uint64_t wire_offset)
+{
+	bool gather = p->direction == SIG_GATHER;
+	const struct sig_frame *w = gather ? &p->out : &p->in;
+	const struct sig_frame *m = gather ? &p->in : &p->out;
+	struct sig_mark wire = {0, wire_offset};
+	struct sig_mark memory;
+	uint64_t data;
+
+	if (w->guard)
+		wire = (struct sig_mark){wire_offset / w->unit, wire_offset % w->unit};
+	data = mark_data(&wire, w);
+	memory = (struct sig_mark){0, data};
+	if (m->guard)
+		memory = (struct sig_mark){data / m->block, data % m->block};
+	if (p->lockstep && !gather)
+		memory = wire;
+
+	*s = (struct sig_stream){
+		.plan = p,
+		.in = gather ? memory : wire,
+		.out = gather ? wire : memory,
+		.guard = {p->in.start, p->out.start},
+	};
+	s->blind = s->in.at && p->in.guard && (plan_sums_in(p) || s->in.at > p->in.block);
+	if (in_signature(&s->out, &p->out))
+		s->out_word = frame_word(&p->out, s->out.block, s->guard[p->out_reg]);
+}
+
+uint64_t sig_stream_at(const struct sig_stream *s, enum sig_side side)
+{
+	if (s->plan->in.side == side)
+		return mark_stream(&s->in, &s->plan->in);
+	return mark_stream(&s->out, &s->plan->out);
+}
+
+/* Where the data begins that the guards of the units at the marks cover; the marks' place if
+ * nothing is needed. */
+static uint64_t lead_data(const struct sig_stream *s)
+{
+	const struct sig_plan *p = s->plan;
+	uint64_t from = mark_data(&s->in, &p->in);
+
+	if (p->in.guard && s->in.at && plan_sums_in(p))
+		from = min_u64(from, s->in.block * p->in.block);
+	if (!p->out.guard || !s->out.at)
+		return from;
+	/* Gathering, the signature to copy from lies before the start as well. */
+	if (plan_sums_out(p) || (p->copy && p->direction == SIG_GATHER))
+		from = min_u64(from, s->out.block * p->out.block);
+	return from;
+}
+
+static const struct sig_frame *memory_frame(const struct sig_plan *p)
+{
+	return p->in.side == SIG_MEMORY ? &p->in : &p->out;
+}
+
+uint64_t sig_stream_lead(const struct sig_stream *s)
+{
+	const struct sig_frame *m = memory_frame(s->plan);
+	uint64_t data = lead_data(s);
+
+	if (data == mark_data(&s->in, &s->plan->in))
+		return 0;
+	return sig_stream_at(s, SIG_MEMORY) - (data + data / m->block * m->bytes);
+}
+
+/* Data at this place goes into the guards; n does not reach over a border of a block. */
+static void lead_update(struct sig_stream *s, uint64_t data, const uint8_t *from, size_t n)
+{
+	const struct sig_plan *p = s->plan;
+
+	if (data % p->in.block == 0)
+		s->guard[0] = p->in.start;
+	if (p->out_reg && data % p->out.block == 0)
+		s->guard[1] = p->out.start;
+	if (p->first)
+		s->guard[p->first_reg] = p->first->update(s->guard[p->first_reg], from, n);
+	if (p->second)
+		s->guard[1] = p->second->update(s->guard[1], from, n);
+}
+
+bool sig_stream_prime(struct sig_stream *s, struct sig_cursor *memory)
+{
+	const struct sig_plan *p = s->plan;
+	const struct sig_frame *m = memory_frame(p);
+	uint64_t lead = sig_stream_lead(s);
+	uint64_t data = lead_data(s);
+	uint64_t at = data % m->block; /* in the memory's unit */
+
+	if (!lead)
+		return true;
+	while (lead) {
+		const uint8_t *from;
+		uint64_t n = min_u64(lead, sig_cursor_left(memory));
+
+		if (!n)
+			return false;
+		from = sig_cursor_at(memory);
+		if (at < m->block) {
+			n = min_u64(n, m->block - at);
+			n = min_u64(n, p->in.block - data % p->in.block);
+			n = min_u64(n, p->out.block - data % p->out.block);
+			lead_update(s, data, from, n);
+			data += n;
+		} else {
+			n = min_u64(n, m->unit - at);
+			if (p->direction == SIG_GATHER)
+				s->in_word = word_append(s->in_word, at - m->block, from, n);
+		}
+		at += n;
+		if (at == m->unit)
+			at = 0;
+		lead -= n;
+		sig_cursor_advance(memory, n);
+	}
+	if (in_signature(&s->out, &p->out))
+		s->out_word = frame_word(&p->out, s->out.block, s->guard[p->out_reg]);
+	/* Of a unit that has not begun nothing is in the guard. */
+	if (!s->in.at && p->in.guard)
+		s->guard[0] = p->in.start;
+	if (!s->out.at && p->out.guard && p->out_reg)
+		s->guard[1] = p->out.start;
+	/* Bytes of the input's signature that an earlier transfer brought are not in memory. */
+	s->blind = s->in.at > p->in.block;
+	return true;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The transformer: data goes in with the signatures of one side and comes out with those of the
+ * other, in one pass.  It can be fed in pieces cut anywhere, on both sides independently.
+ */
+#pragma once
+
+#include "adapter/sig/error.h"
+#include "adapter/sig/plan.h"
+#include "base/run.h"
+
+/* A place in a list of runs.  The list stays the caller's and must not change. */
+struct sig_cursor {
+	const struct run *run;
+	uint32_t runs;
+	size_t at;	/* in the first run */
+	uint64_t moved; /* bytes passed since the start */
+};
+
+static inline struct sig_cursor sig_cursor(const struct run *run, uint32_t runs)
+{
+	return (struct sig_cursor){.run = run, .runs = runs};
+}
+
+/* What is left of the run that the cursor stands in; runs that are used up are left behind. */
+static inline uint64_t sig_cursor_left(struct sig_cursor *c)
+{
+	while (c->runs && c->at == c->run->len) {
+		c->run++;
+		c->runs--;
+		c->at = 0;
+	}
+	return c->runs ? c->run->len - c->at : 0;
+}
+
+/* Where that is; RUN_DISCARD in a run that drops. */
+static inline uint8_t *sig_cursor_at(const struct sig_cursor *c)
+{
+	return c->run->addr == RUN_DISCARD ? RUN_DISCARD : (uint8_t *)c->run->addr + c->at;
+}
+
+/* By no more than is left of the run. */
+static inline void sig_cursor_advance(struct sig_cursor *c, uint64_t n)
+{
+	c->at += n;
+	c->moved += n;
+}
+
+/* Where a side's stream stands. */
+struct sig_mark {
+	uint64_t block;
+	uint64_t at; /* in the unit: from frame.block on in the signature */
+};
+
+/* A plain value: a copy is a snapshot, to go back to if a packet has to be sent again. */
+struct sig_stream {
+	const struct sig_plan *plan;
+	struct sig_mark in;
+	struct sig_mark out;
+	uint64_t guard[2]; /* registers, see struct sig_plan */
+	uint64_t in_word;  /* the input's signature, as far as it is there; of the latest unit */
+	uint64_t out_word; /* the output's, without the bytes that are copied */
+	bool blind;	   /* the input's unit was not seen from its beginning: not to be checked */
+	struct sig_error error; /* the first */
+	uint64_t errors;
+};
+
+/* Starts at this offset of the wire's stream, i.e. of the access: 0 is the first block of the key.
+ * The plan must live as long as the stream. */
+void sig_stream_begin(struct sig_stream *s, const struct sig_plan *p, uint64_t wire_offset);
+
+/*
+ * Starting inside of a unit, guards depend on data before the start.  This much of the memory's
+ * stream, ending where the access begins in memory, has to go through sig_stream_prime before the
+ * first sig_stream_feed; 0: nothing.  Without it the signature that such a unit gets is wrong, and
+ * that of the input is not checked.  False: there was less than that.
+ */
+uint64_t sig_stream_lead(const struct sig_stream *s);
+bool sig_stream_prime(struct sig_stream *s, struct sig_cursor *memory) must_check;
+
+/*
+ * Moves what can be moved, until one of the two cursors ends; the other and the stream stay where
+ * they are for the next call.  Bytes for RUN_DISCARD are dropped.  Memory is touched as memcpy
+ * does: who gives runs that may go away has to catch that; the stream is then worth nothing, but
+ * there is nothing to release.
+ */
+void sig_stream_feed(struct sig_stream *s, struct sig_cursor *from, struct sig_cursor *to);
+
+/* The end of a transfer: the first error, or NULL.  A unit that was begun is neither checked nor
+ * signed; a later transfer may still complete it, if the stream is kept. */
+const struct sig_error *sig_stream_finish(const struct sig_stream *s);
+
+/* Offset in the wire's and the memory's stream that comes next: says whether a kept stream fits an
+ * access that follows. */
+uint64_t sig_stream_at(const struct sig_stream *s, enum sig_side side);

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A live attribute of the device tree as an open file: see cdev_open_attr. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+
+/* A descriptor, or negative errno: -ENOENT if the plain file serves. */
+int attr_file_open(const char *path, int flags, bool tracked) must_check;

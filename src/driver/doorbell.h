@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Doorbells that nobody announces.
+ *
+ * Most doorbells come by the hooks (hooks.h), in the thread that rang them.  But a program may also
+ * take rings and registers into its own hands (mlx5dv_init_obj, DEVX) or be out of the hooks'
+ * reach; then all that there is to see is a store to a page of registers.  This is the set of those
+ * pages, of the queues that use them, and the look at them.
+ *
+ * States of a page:
+ *   UNKNOWN  allocated                          -> HOOKED by the first doorbell that a hook
+ * announces
+ *                                               -> DIRECT by stores that none announces
+ *   HOOKED   never looked at                    -> DIRECT by a queue that the program takes over
+ *   DIRECT   stores come from nobody knows whom -> HOOKED by a hook, unless a queue was taken over
+ * A page is watched if it is not HOOKED and a queue that uses it can have work.
+ *
+ * While the engine is awake it looks at the registers of watched pages, and threads that poll by
+ * the hooks at those of DIRECT ones.  A value is taken out (the register is set to 0) and is a hint
+ * only: it names a queue pair, but those that share the register overwrite each other's values.  So
+ * the one that was named is served at once and the others of the page after it, a few at a time.
+ * The number of the register is not known for a queue pair, its page is (struct mlx5_ib_create_qp).
+ *
+ * Before the engine sleeps, watched pages are protected against stores by userfaultfd, see
+ * doorbell_arm.
+ *
+ * There is one set per process, as there is one address space.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+/* ---- pages ---- */
+
+struct doorbell_page;
+
+struct doorbell_page_attr {
+	uint8_t *regs; /* our view of the page: its name in this set */
+	/* Does the program's context have hooks?  Looked at when something happens. */
+	const _Atomic(bool) *hooks;
+	/* The register named this queue pair; the number comes from the program. */
+	void (*ring)(void *user, uint32_t qpn);
+	void *user;
+};
+
+/* -ENOMEM */
+int doorbell_page_create(const struct doorbell_page_attr *attr,
+			 struct doorbell_page **out) must_check;
+/* On return nobody looks at the registers any more; queues that use it have no page. */
+void doorbell_page_destroy(struct doorbell_page *page);
+
+/* ---- queues ---- */
+
+enum doorbell_kind { DOORBELL_SQ, DOORBELL_CQ, DOORBELL_KINDS };
+
+/* Part of a QP or CQ.  All zero is one without a page, of which every function below is a no-op. */
+struct doorbell_user {
+	struct doorbell_page *page;
+	/* Looks for work; may be called in vain. */
+	void (*ring)(struct doorbell_user *u);
+	struct doorbell_user *next, *prev; /* ring of the page's live ones */
+	enum doorbell_kind kind;
+	bool live;
+	bool announced;
+	_Atomic(bool) hooked;
+};
+
+/* Before the queue is published.  Without effect if regs is not a page of the set. */
+void doorbell_user_init(struct doorbell_user *u, enum doorbell_kind kind, const uint8_t *regs,
+			void (*ring)(struct doorbell_user *u));
+/* On return ring is not called any more.  Before the queue goes, after a grace period for hooks. */
+void doorbell_user_release(struct doorbell_user *u);
+/* Can it have work that only a doorbell tells of? */
+void doorbell_live(struct doorbell_user *u, bool live);
+/* The program has asked for the queue's inside: from now on it may do anything. */
+void doorbell_taken_over(struct doorbell_user *u);
+void doorbell_first_hook(struct doorbell_user *u);
+
+/* A hook announced a doorbell. */
+static inline void doorbell_hooked(struct doorbell_user *u)
+{
+	if (unlikely(!atomic_load_explicit(&u->hooked, memory_order_relaxed)))
+		doorbell_first_hook(u);
+}
+
+/* ---- looking ---- */
+
+/* How many pages there are to look at. */
+struct doorbell_load {
+	_Atomic(uint32_t) watched;
+	_Atomic(uint32_t) direct;
+};
+
+extern struct doorbell_load doorbell_load;
+
+static inline bool doorbell_any_watched(void)
+{
+	return atomic_load_explicit(&doorbell_load.watched, memory_order_relaxed) != 0;
+}
+
+static inline bool doorbell_any_direct(void)
+{
+	return atomic_load_explicit(&doorbell_load.direct, memory_order_relaxed) != 0;
+}
+
+enum doorbell_scope { DOORBELL_DIRECT_PAGES, DOORBELL_WATCHED_PAGES };
+
+/* Takes values out of the registers and serves the queues.  True if there was something. */
+bool doorbell_look(enum doorbell_scope scope);
+
+/* ---- the engine's sleep ---- */
+
+enum doorbell_sleep {
+	DOORBELL_STAY,	/* there was, or will be in a moment, a doorbell */
+	DOORBELL_POLL,	/* sleep for DOORBELL_POLL_NS at most, nobody would wake the engine */
+	DOORBELL_SLEEP, /* a store to a watched page wakes the engine */
+};
+
+#define DOORBELL_POLL_NS 1000000u
+
+/* The engine's wake-up; cheap when it is awake.  Called from any thread. */
+void doorbell_start(void (*kick)(void *user), void *user);
+/* Nobody looks and nobody arms any more. */
+void doorbell_stop(void);
+/*
+ * Protects the watched pages and looks at them once more.  By the engine, after it has made it
+ * known that it is about to sleep.
+ */
+enum doorbell_sleep doorbell_arm(void);
+/* The engine is awake: stores to DIRECT pages need not fault. */
+void doorbell_wake(void);
+
+/* ---- where the program has the pages ---- */
+
+/* It has mapped the page of these registers; shared, so that we see what it stores. */
+void doorbell_mapped(const uint8_t *regs, uintptr_t addr);
+/* Before the addresses become free for other use. */
+void doorbell_unmapping(uintptr_t addr, size_t len);
+/* After mremap. */
+void doorbell_moved(uintptr_t from, size_t len, uintptr_t to);
+/* The registers [regs, regs + len) go for good. */
+void doorbell_forget(const uint8_t *regs, size_t len);
+
+/* After fork, in the child: the pages are the parent's. */
+void doorbell_fork_child(void);

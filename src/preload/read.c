@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Calls that read from a descriptor: a live attribute that is read from its start shows its present
+ * value.  Some programs go back to the start long before they read again.
+ */
+#include "preload/libc.h"
+
+#include <unistd.h>
+
+#include "driver/cdev.h"
+
+ssize_t __read_chk(int fd, void *buf, size_t count, size_t buf_len);
+ssize_t __pread_chk(int fd, void *buf, size_t count, off_t offset, size_t buf_len);
+ssize_t __pread64_chk(int fd, void *buf, size_t count, __off64_t offset, size_t buf_len);
+
+exported ssize_t read(int fd, void *buf, size_t count)
+{
+	if (cdev_is_ours(fd))
+		cdev_before_read(fd, CDEV_WHERE_IT_STANDS);
+	return real(read)(fd, buf, count);
+}
+
+exported ssize_t __read_chk(int fd, void *buf, size_t count, size_t buf_len)
+{
+	if (cdev_is_ours(fd))
+		cdev_before_read(fd, CDEV_WHERE_IT_STANDS);
+	return real(__read_chk)(fd, buf, count, buf_len);
+}
+
+exported ssize_t pread(int fd, void *buf, size_t count, off_t offset)
+{
+	if (cdev_is_ours(fd))
+		cdev_before_read(fd, offset);
+	return real(pread)(fd, buf, count, offset);
+}
+
+exported ssize_t pread64(int fd, void *buf, size_t count, __off64_t offset)
+{
+	if (cdev_is_ours(fd))
+		cdev_before_read(fd, offset);
+	return real(pread64)(fd, buf, count, offset);
+}
+
+exported ssize_t __pread_chk(int fd, void *buf, size_t count, off_t offset, size_t buf_len)
+{
+	if (cdev_is_ours(fd))
+		cdev_before_read(fd, offset);
+	return real(__pread_chk)(fd, buf, count, offset, buf_len);
+}
+
+exported ssize_t __pread64_chk(int fd, void *buf, size_t count, __off64_t offset, size_t buf_len)
+{
+	if (cdev_is_ours(fd))
+		cdev_before_read(fd, offset);
+	return real(__pread64_chk)(fd, buf, count, offset, buf_len);
+}

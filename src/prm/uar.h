@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A user access region (PRM, "UAR page format"): the page of registers that a program stores to.
+ * Two BlueFlame registers for send queues, each made of two halves that the program uses in turn,
+ * and one register for the arm requests of CQs.
+ *
+ * What is stored to a half begins with the control segment of the last WQE, struct wqe_ctrl, whose
+ * first 8 bytes name the queue pair.  What is stored for a CQ is its arm record and its number.
+ * Neither is ever 0.
+ */
+#pragma once
+
+#define UAR_BYTES     4096u
+#define UAR_CQ	      0x20u
+#define UAR_SQ	      0x800u /* the first half of the first register */
+#define UAR_SQ_HALF   0x100u
+#define UAR_SQ_HALVES 4u

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "wire/expose.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/spin.h"
+
+#define PAGE	 4096u
+#define FIRST_FD 210
+
+static void *map_shared(int fd, size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* A size that stays: a peer that maps it need not fear for its end. */
+static int open_shared(const char *name, uint64_t bytes)
+{
+	int low = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd;
+
+	if (low < 0)
+		return -1;
+	/* Out of the way of a program that counts on low numbers. */
+	fd = fcntl(low, F_DUPFD_CLOEXEC, FIRST_FD);
+	close(low);
+	if (fd < 0)
+		return -1;
+	if (ftruncate(fd, (off_t)bytes) == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+int expose_open(struct expose *e, struct slot *slots, uint16_t slot)
+{
+	int ret;
+
+	*e = (struct expose){.slots = slots, .slot = slot};
+	e->fd = open_shared("softhca-exposure", sizeof(struct expose_mem));
+	e->arena_fd = open_shared("softhca-arena", EXPOSE_ARENA_BYTES);
+	if (e->fd < 0 || e->arena_fd < 0)
+		goto fail;
+	e->mem = map_shared(e->fd, sizeof(struct expose_mem));
+	if (!e->mem)
+		goto fail;
+	atomic_store(&slots[slot].arena_fd_plus_1, e->arena_fd + 1);
+	atomic_store(&slots[slot].expose_fd_plus_1, e->fd + 1);
+	return 0;
+
+fail:
+	ret = errno ? -errno : -ENOMEM;
+	if (e->fd >= 0)
+		close(e->fd);
+	if (e->arena_fd >= 0)
+		close(e->arena_fd);
+	e->mem = NULL;
+	return ret;
+}
+
+void expose_close(struct expose *e)
+{
+	if (!e->mem)
+		return;
+	atomic_store(&e->slots[e->slot].expose_fd_plus_1, 0);
+	munmap(e->mem, sizeof(*e->mem));
+	e->mem = NULL;
+	close(e->fd);
+	close(e->arena_fd);
+}
+
+struct qp_block *expose_qp(struct expose *e, uint32_t qpn)
+{
+	struct qp_block *b;
+	uint32_t none = 0;
+
+	if (!e->mem)
+		return NULL;
+	b = &e->mem->qps[qpn % EXPOSE_BLOCKS];
+	return atomic_compare_exchange_strong(&b->qpn, &none, qpn) ? b : NULL;
+}
+
+void expose_qp_end(struct qp_block *b)
+{
+	b->quiet = 0;
+	atomic_store(&b->qpn, 0);
+}
+
+static void set_key(struct key_block *b, const struct key_block *k)
+{
+	uint32_t seq = atomic_load_explicit(&b->seq, memory_order_relaxed);
+
+	atomic_store_explicit(&b->seq, seq + 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	atomic_store_explicit(&b->key, atomic_load_explicit(&k->key, memory_order_relaxed),
+			      memory_order_relaxed);
+	b->pdn = k->pdn;
+	b->access = k->access;
+	b->iova = k->iova;
+	b->length = k->length;
+	b->offset = k->offset;
+	atomic_store_explicit(&b->seq, seq + 2, memory_order_release);
+}
+
+bool expose_key(struct expose *e, const struct key_block *k)
+{
+	struct key_block *b;
+
+	if (!e->mem)
+		return false;
+	b = &e->mem->keys[(atomic_load_explicit(&k->key, memory_order_relaxed) >> 8) %
+			  EXPOSE_BLOCKS];
+	if (atomic_load_explicit(&b->key, memory_order_relaxed))
+		return false;
+	set_key(b, k);
+	return true;
+}
+
+void expose_key_end(struct expose *e, uint32_t key)
+{
+	static const struct key_block none;
+	struct key_block *b = &e->mem->keys[(key >> 8) % EXPOSE_BLOCKS];
+
+	if (atomic_load_explicit(&b->key, memory_order_relaxed) == key)
+		set_key(b, &none);
+}
+
+int64_t expose_arena_take(struct expose *e, uint64_t bytes)
+{
+	uint64_t at = atomic_load(&e->arena_used);
+
+	bytes = align_up(bytes, PAGE);
+	do {
+		if (!e->mem || !range_inside(at, bytes, EXPOSE_ARENA_BYTES))
+			return -ENOSPC;
+	} while (!atomic_compare_exchange_weak(&e->arena_used, &at, at + bytes));
+	return (int64_t)at;
+}
+
+/* ---- the other side ---- */
+
+static void *map_of_peer(int32_t pid, int32_t fd_plus_1, size_t bytes)
+{
+	char path[64];
+	void *p;
+	int fd;
+
+	if (fd_plus_1 <= 0)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, (int)fd_plus_1 - 1);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	/* The peer may have closed its descriptor and opened something else under the number. */
+	p = lseek(fd, 0, SEEK_END) == (off_t)bytes && fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK
+		    ? map_shared(fd, bytes)
+		    : NULL;
+	close(fd);
+	return p;
+}
+
+struct far *far_open(struct slot *slots, uint16_t slot)
+{
+	struct slot *s = &slots[slot];
+	struct far *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->pid = s->pid;
+	f->alive = atomic_load(&s->alive);
+	f->mem = map_of_peer(f->pid, atomic_load(&s->expose_fd_plus_1), sizeof(*f->mem));
+	f->arena = map_of_peer(f->pid, atomic_load(&s->arena_fd_plus_1), EXPOSE_ARENA_BYTES);
+	if (f->mem && f->arena)
+		return f;
+	log_debug("process %d exposes nothing", (int)f->pid);
+	far_close(f);
+	return NULL;
+}
+
+void far_close(struct far *f)
+{
+	if (f->mem)
+		munmap(f->mem, sizeof(*f->mem));
+	if (f->arena)
+		munmap(f->arena, EXPOSE_ARENA_BYTES);
+	free(f);
+}
+
+bool far_key(const struct far *f, uint32_t key, struct key_block *out)
+{
+	const struct key_block *b = &f->mem->keys[(key >> 8) % EXPOSE_BLOCKS];
+	uint32_t seq = atomic_load_explicit(&b->seq, memory_order_acquire);
+
+	if (seq & 1 || atomic_load_explicit(&b->key, memory_order_relaxed) != key)
+		return false;
+	out->pdn = b->pdn;
+	out->access = b->access;
+	out->iova = b->iova;
+	out->length = b->length;
+	out->offset = b->offset;
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&b->seq, memory_order_relaxed) == seq &&
+	       range_inside(out->offset, out->length, EXPOSE_ARENA_BYTES);
+}
+
+void block_lock_slow(struct qp_block *b, const struct slot *slots, uint16_t me)
+{
+	for (uint32_t round = 1; !block_try(b, me); round++) {
+		uint32_t holder = atomic_load_explicit(&b->lock, memory_order_relaxed);
+
+		if (round % 256) {
+			cpu_relax();
+			continue;
+		}
+		sched_yield();
+		/* Nobody's slot any more: it died between lock and unlock. */
+		if (holder && holder != me + 1u &&
+		    (holder > REGISTRY_SLOTS || !atomic_load(&slots[holder - 1].alive)) &&
+		    atomic_compare_exchange_strong(&b->lock, &holder, me + 1u))
+			return;
+	}
+}

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""kill -9 at random moments.
+
+    writer <---- writes both ways ----> writer        both under `softhca run`, one daemon
+
+One of the two, both, or the daemon is killed: from before the device is open until the traffic
+ends.  The survivor must end by itself, soon, and with the completions that dead hardware gives.
+"""
+import os
+import random
+import signal
+import time
+
+from harness import LEAVE_LIMIT, expect, free_port, wait_listening
+
+STREAM_MS = 900
+SURVIVOR_LIMIT = 20  # seconds, on a machine that may be busy
+ALONE = 3  # status of a writer whose peer went before the connection stood
+DEVICES = ("mlx5_0", "mlx5_1")
+
+
+class Pair:
+    """Two writers; each under a `softhca run` of its own, which becomes the program."""
+
+    def __init__(self, session, programs, device, draw):
+        self.session = session
+        port = free_port()
+        argv = [str(programs / "stream"), device]
+        tail = [str(port), str(STREAM_MS)]
+        self.first = session.background(*argv, "listen", *tail)
+        # Now and then the other comes only when the first is ready, else at once.
+        if draw.random() < 0.7:
+            wait_listening(port, self.first)
+        else:
+            time.sleep(draw.random() * 0.05)
+        self.second = session.background(*argv, "connect", *tail)
+
+    def both(self):
+        return self.first, self.second
+
+    def end(self, killed):
+        """Waits for both; the story of each."""
+        story = []
+        for process in self.both():
+            result = self.session.finish(process, SURVIVOR_LIMIT)
+            story.append(f"status {result.status}: {result.text().strip()}")
+            good = (-signal.SIGKILL,) if process in killed else (0, ALONE)
+            # The victim may have been faster than the signal.
+            expect(result.status in good or process in killed and result.status in (0, ALONE),
+                   f"a writer ended with {story[-1]}")
+        return " | ".join(story)
+
+
+def kill_moment(draw):
+    """Mostly in the traffic, sometimes while the two start."""
+    time.sleep(draw.uniform(0, 0.15) if draw.random() < 0.3 else draw.uniform(0.15, 0.9))
+
+
+def fd_count(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def settled(read, wanted, limit=LEAVE_LIMIT):
+    """Waits until read() is at most wanted; returns the last reading."""
+    end = time.monotonic() + limit
+    while (value := read()) > wanted and time.monotonic() < end:
+        time.sleep(0.02)
+    return value
+
+
+def slots_used(session):
+    status = session.tool("fabric", "status", "--json")
+    return status.out.count('"pid"')
+
+
+def kill_writers(session, programs, rounds, seed, which):
+    """A daemon that stays sees them all come and go and must not grow."""
+    draw = random.Random(seed)
+    up = session.tool("fabric", "up")
+    expect(up.status == 0, up.text())
+    (daemon,) = session.daemons()
+    lost = 0
+    try:
+        time.sleep(0.2)
+        before = fd_count(daemon)
+        slots = slots_used(session)
+        for number in range(rounds):
+            pair = Pair(session, programs, DEVICES[number % 2], draw)
+            kill_moment(draw)
+            victims = {"one": [draw.choice(pair.both())], "both": list(pair.both())}[which]
+            for victim in victims:
+                victim.send_signal(signal.SIGKILL)
+            story = pair.end(victims)
+            lost += "peer lost" in story
+            after = settled(lambda: fd_count(daemon), before)
+            expect(after <= before, f"round {number}, seed {seed}: the daemon has {after} "
+                   f"descriptors, {before} before; {story}")
+            left = settled(lambda: slots_used(session), slots)
+            expect(left <= slots, f"round {number}, seed {seed}: {left - slots} slots are left")
+        if which == "one" and rounds >= 10:
+            expect(lost, f"no survivor of {rounds} rounds ever lost its peer")
+    finally:
+        session.tool("fabric", "down")
+    return f"{rounds} rounds, {lost} in the middle of traffic"
+
+
+def kill_daemon(session, programs, rounds, seed):
+    """Traffic that flows goes on; the next run starts afresh."""
+    draw = random.Random(seed)
+    for number in range(rounds):
+        pair = Pair(session, programs, DEVICES[number % 2], draw)
+        kill_moment(draw)
+        for daemon in session.daemons():
+            os.kill(daemon, signal.SIGKILL)
+        for process in pair.both():
+            result = session.finish(process, SURVIVOR_LIMIT)
+            # Killed while a writer starts: it may find no device (2) or no peer (3).
+            expect(result.status in (0, 2, ALONE), f"round {number}, seed {seed}: a writer ended "
+                   f"with {result.status}\n{result.text()}")
+        devices = session.run_ok("ibv_devices")
+        expect("mlx5_0" in devices.out, f"round {number}: no devices afterwards")
+        session.expect_clean()
+    return f"{rounds} rounds"
+
+
+def cases(programs, rounds, seed):
+    share = max(1, rounds // 10)
+
+    def writers(which, count):
+        return lambda session: kill_writers(session, programs, count, seed, which)
+
+    return [
+        ("kill one writer", writers("one", 5 * share)),
+        ("kill both writers", writers("both", 2 * share)),
+        ("kill the daemon",
+         lambda session: kill_daemon(session, programs, max(1, rounds - 7 * share), seed)),
+    ]

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Fork, passive targets, many objects, silence, abuse."""
+import subprocess
+import time
+
+from harness import cpu_seconds, expect, free_port, wait_listening
+
+IDLE_SECONDS = 10
+TICK = 0.0101  # what rounding may show
+
+
+def last_line(result):
+    return (result.out.strip().splitlines() or [""])[-1]
+
+
+def program(programs, name, *arguments, limit=60):
+    def test(session):
+        return last_line(session.run_ok(str(programs / name), *arguments, limit=limit))
+    return test
+
+
+def passive(programs, device):
+    def test(session):
+        argv = [str(programs / "passive"), device]
+        port = free_port()
+        target = session.background(*argv, "listen", str(port))
+        wait_listening(port, target)
+        driver = session.run_ok(*argv, "connect", str(port))
+        result = session.finish(target, 10)
+        expect(result.status == 0, f"the target: status {result.status}\n{result.text()}")
+        return last_line(driver)
+    return test
+
+
+def idle(programs, device):
+    """Neither the process nor the daemon uses the CPU while nothing happens."""
+    def test(session):
+        process = subprocess.Popen([session.softhca, "run", "--", str(programs / "idle"), device],
+                                   env=session.env, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   start_new_session=True)
+        expect(process.stdout.readline() == "idle\n", "it did not start")
+        time.sleep(1)  # what the traffic left to do
+        pids = list(session.processes())
+        expect(len(pids) >= 2, f"only {len(pids)} processes")
+        before = {pid: cpu_seconds(pid) for pid in pids}
+        time.sleep(IDLE_SECONDS)
+        used = {pid: cpu_seconds(pid) - before[pid] for pid in pids}
+        result = session.finish(process, 10)  # ends its standard input
+        expect(result.status == 0, f"status {result.status}\n{result.text()}")
+        worst = max(used.values())
+        expect(worst <= TICK, f"{worst:.2f} s of CPU in {IDLE_SECONDS} s")
+        return f"{sum(used.values()):.2f} s in {IDLE_SECONDS} s by {len(pids)} processes"
+    return test
+
+
+def objects(programs, device):
+    def test(session):
+        result = session.run(str(programs / "objects"), device, limit=120)
+        # Times say nothing on a machine whose CPUs are taken: once more then.
+        if result.status == 1:
+            time.sleep(2)
+            result = session.run(str(programs / "objects"), device, limit=120)
+        expect(result.status == 0, f"status {result.status}\n{result.text()}")
+        return last_line(result)
+    return test
+
+
+def cases(programs):
+    devices = ("mlx5_0", "mlx5_1")
+    return [
+        *((f"fork under traffic {d}", program(programs, "forked", d)) for d in devices),
+        *((f"passive target {d}", passive(programs, d)) for d in devices),
+        *((f"many objects {d}", objects(programs, d)) for d in devices),
+        *((f"idle CPU {d}", idle(programs, d)) for d in devices),
+        *((f"malformed calls uverbs{i}",
+           program(programs, "abuse", f"/dev/infiniband/uverbs{i}")) for i in range(2)),
+    ]

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Raw packet QPs on one device: frames by rules, segmentation, checksums, VLAN tags, RSS, errors.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "adapter_rig.h"
+#include "check.h"
+#include "prm/eth.h"
+
+#define ETHERNET 1u
+#define RECV	 4096u
+
+static struct rig rig;
+static struct rig_qp tx, rx;
+static uint8_t out[65536], in[16 * RECV];
+static struct mkey *tx_mr, *rx_mr;
+
+static void modify(struct rig_qp *q, enum ib_qp_state state, uint32_t mask)
+{
+	struct qp_attr attr = {.state = state, .port_num = 1};
+
+	CHECK(!qp_modify(q->qp, &attr, IB_QP_STATE | mask));
+}
+
+static void to_rts(struct rig_qp *q)
+{
+	struct qp_attr attr = {.state = IB_QPS_INIT, .port_num = 1};
+
+	CHECK(qp_modify(q->qp, &attr, IB_QP_STATE) == -EINVAL);
+	modify(q, IB_QPS_INIT, IB_QP_PORT);
+	modify(q, IB_QPS_RTR, 0);
+	modify(q, IB_QPS_RTS, 0);
+}
+
+static void post_receives(struct rig_qp *q, unsigned n, uint32_t bytes)
+{
+	for (unsigned i = 0; i < n; i++)
+		rig_recv(q, in + i * RECV, bytes, mkey_key(rx_mr));
+}
+
+/* An IPv4 TCP frame with n payload bytes; returns the size of its headers. */
+static uint32_t tcp_frame(uint32_t n)
+{
+	uint32_t total = 40 + n;
+
+	memset(out, 0, 54);
+	memcpy(out, "\x01\x50\x56\x19\x20\xa7\x24\x8a\x07\xa5\x28\xc8\x08\x00", 14);
+	out[14] = 0x45;
+	out[16] = (uint8_t)(total >> 8);
+	out[17] = (uint8_t)total;
+	out[22] = 64;
+	out[23] = 6;
+	memcpy(out + 26, "\x0a\x00\x00\x01\x0a\x00\x00\x02\x12\x34\x56\x78", 12);
+	out[46] = 0x50;
+	for (uint32_t i = 0; i < n; i++)
+		out[54 + i] = (uint8_t)(i * 13);
+	return 54;
+}
+
+static void begin(struct rig_wqe *w, uint8_t opcode, uint8_t cs_flags, uint16_t mss,
+		  const uint8_t *header, uint32_t header_len)
+{
+	struct wqe_eth e = {.cs_flags = cs_flags,
+			    .mss = be16_of(mss),
+			    .inline_hdr_sz = be16_of((uint16_t)header_len)};
+
+	rig_wqe_begin(&tx, w, opcode, WQE_CTRL_CE_ALWAYS, 0);
+	memcpy(w->bytes + w->at, &e, sizeof(e));
+	if (header_len)
+		memcpy(w->bytes + w->at + offsetof(struct wqe_eth, inline_hdr_start), header,
+		       header_len);
+	w->at += (uint32_t)align_up(offsetof(struct wqe_eth, inline_hdr_start) + header_len, 16);
+}
+
+static void send_frame(uint32_t bytes, uint8_t cs_flags)
+{
+	struct rig_wqe w;
+
+	begin(&w, WQE_OP_SEND, cs_flags, 0, NULL, 0);
+	rig_wqe_data(&w, out, bytes, mkey_key(tx_mr));
+	rig_wqe_end(&w);
+}
+
+static void sent(void)
+{
+	const struct cqe64 *cqe = rig_cq_poll(&tx.cq);
+
+	CHECK(cqe && cqe->op_own >> 4 == CQE_OP_REQ);
+}
+
+static struct flow *rule(struct qp *qp, uint32_t priority)
+{
+	struct flow_attr attr = {
+		.priority = priority,
+		.value.dst_mac = {0x01, 0x50, 0x56, 0x19, 0x20, 0xa7},
+		.mask.dst_mac = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+		.qp = qp,
+	};
+	struct flow *flow;
+
+	CHECK(!flow_create(rig.adapter[ETHERNET], &attr, &flow));
+	return flow;
+}
+
+static void plain(void)
+{
+	struct flow *flow, *drop;
+	const struct cqe64 *cqe;
+	uint32_t n = tcp_frame(200) + 200;
+
+	/* no rule: sent, and nobody gets it */
+	send_frame(n, 0);
+	sent();
+	CHECK(!rig_cq_poll(&rx.cq));
+	flow = rule(rx.qp, 1);
+	send_frame(n, 0);
+	sent();
+	cqe = rig_cq_poll(&rx.cq);
+	CHECK(cqe && be32_get(cqe->byte_cnt) == n && !memcmp(in, out, n));
+	CHECK(!(cqe->hds_ip_ext & CQE_ETH_L3_OK) &&
+	      (cqe->l4_hdr_type_etc >> CQE_ETH_L3_SHIFT & 3) == CQE_ETH_L3_IPV4);
+	send_frame(n, WQE_ETH_L3_CSUM | WQE_ETH_L4_CSUM);
+	sent();
+	cqe = rig_cq_poll(&rx.cq);
+	CHECK(cqe && cqe->hds_ip_ext == (CQE_ETH_L2_OK | CQE_ETH_L3_OK | CQE_ETH_L4_OK));
+	/* a rule that drops, and comes first */
+	drop = rule(NULL, 0);
+	send_frame(n, 0);
+	sent();
+	CHECK(!rig_cq_poll(&rx.cq));
+	flow_destroy(drop);
+	flow_destroy(flow);
+	CHECK(!atomic_load(&rig.slots[0].groups[0]));
+}
+
+static void segments(void)
+{
+	struct flow *flow = rule(rx.qp, 0);
+	const uint32_t total = 10000, mss = 1460;
+	uint32_t header = tcp_frame(total), off = 0, i = 2;
+	struct rig_wqe w;
+
+	begin(&w, WQE_OP_TSO, WQE_ETH_L3_CSUM | WQE_ETH_L4_CSUM, (uint16_t)mss, out, header);
+	rig_wqe_data(&w, out + header, total, mkey_key(tx_mr));
+	rig_wqe_end(&w);
+	sent();
+	while (off < total) {
+		const struct cqe64 *cqe = rig_cq_poll(&rx.cq);
+		const uint8_t *f = in + i++ * RECV;
+		uint32_t n = min_u32(mss, total - off);
+
+		CHECK(cqe && be32_get(cqe->byte_cnt) == header + n);
+		CHECK(cqe->hds_ip_ext == (CQE_ETH_L2_OK | CQE_ETH_L3_OK | CQE_ETH_L4_OK));
+		CHECK((uint32_t)(f[40] << 8 | f[41]) == off && !memcmp(f + 54, out + 54 + off, n));
+		off += n;
+	}
+	CHECK(!rig_cq_poll(&rx.cq));
+	flow_destroy(flow);
+}
+
+static void distribute(void)
+{
+	static struct rig_cq cq[2];
+	static _Alignas(64) uint8_t ring[2][8 * 16];
+	static be32 dbrec[2][2];
+	struct wq *wq[2], *table[4];
+	struct rss_attr rss = {.fields = RSS_SRC_IPV4 | RSS_DST_IPV4, .log_size = 2, .wqs = table};
+	struct qp_create_attr attr = {.type = IB_QPT_RAW_PACKET, .rss = &rss};
+	unsigned got[2] = {0};
+	struct flow *flow;
+	struct qp *qp;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct wq_attr wa = {.pdn = rx.pdn,
+				     .uidx = i,
+				     .buf = ring[i],
+				     .wqes = 8,
+				     .wqe_bytes = 16,
+				     .dbrec = dbrec[i],
+				     .strip_vlan = true};
+
+		rig_cq_up(&rig, ETHERNET, &cq[i]);
+		wa.cq = cq[i].cq;
+		CHECK(!wq_create(rig.adapter[ETHERNET], &wa, &wq[i]));
+		CHECK(wq_modify(wq[i], IB_WQS_ERR, IB_WQS_RDY) == -EINVAL);
+		CHECK(!wq_modify(wq[i], IB_WQS_RESET, IB_WQS_RDY));
+		for (unsigned n = 0; n < 8; n++) {
+			struct wqe_data d = {be32_of(1500), be32_of(mkey_key(rx_mr)),
+					     be64_of((uintptr_t)in)};
+
+			memcpy(ring[i] + n * 16, &d, sizeof(d));
+		}
+		dbrec[i][DBREC_RECV] = be32_of(8);
+		table[i] = table[i + 2] = wq[i];
+	}
+	memset(rss.key, 0x5a, sizeof(rss.key));
+	rss.key[3] = 0x77;
+	CHECK(!qp_create(rig.adapter[ETHERNET], &attr, &qp));
+	CHECK(qp_modify(qp, &(struct qp_attr){.state = IB_QPS_INIT}, IB_QP_STATE) == -EOPNOTSUPP);
+	flow = rule(qp, 0);
+	for (unsigned i = 0; i < 12; i++) {
+		tcp_frame(100);
+		/* a tag between addresses and type */
+		memmove(out + 16, out + 12, 142);
+		memcpy(out + 12, "\x81\x00\x20\x05", 4);
+		out[29 + 4] = (uint8_t)i;
+		send_frame(158, 0);
+		sent();
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		const struct cqe64 *cqe;
+
+		while ((cqe = rig_cq_poll(&cq[i]))) {
+			CHECK(be32_get(cqe->srqn_uidx) == i && be32_get(cqe->byte_cnt) == 154);
+			CHECK(cqe->l4_hdr_type_etc & CQE_ETH_CVLAN_STRIPPED);
+			CHECK(be16_get(cqe->vlan_info) == 0x2005);
+			CHECK((be32_get(cqe->rss_hash_result) & 1) == i && cqe->rss_hash_type);
+			got[i]++;
+		}
+	}
+	CHECK(got[0] && got[1] && got[0] + got[1] == 12);
+	CHECK(!memcmp(in + 12, "\x08\x00\x45", 3));
+	/* a frame that does not fit ends the queue, with the rest flushed */
+	tcp_frame(1600);
+	send_frame(1654, 0);
+	sent();
+	for (unsigned i = 0; i < 2; i++) {
+		const struct cqe64_err *err = (const void *)rig_cq_poll(&cq[i]);
+
+		CHECK(!err == (wq_state(wq[i]) == IB_WQS_RDY));
+		if (!err)
+			continue;
+		CHECK(err->op_own >> 4 == CQE_OP_RESP_ERR && err->syndrome == CQE_SYN_LOCAL_LENGTH);
+		for (got[i]++; got[i] < 8; got[i]++) {
+			err = (const void *)rig_cq_poll(&cq[i]);
+			CHECK(err && err->syndrome == CQE_SYN_WR_FLUSH);
+		}
+	}
+	flow_destroy(flow);
+	qp_destroy(qp);
+	for (unsigned i = 0; i < 2; i++) {
+		wq_destroy(wq[i]);
+		CHECK(!cq_destroy(cq[i].cq));
+	}
+}
+
+/* Two queues of one context: what comes back follows what each queue asked for. */
+static void own_context(void)
+{
+	struct rig_qp a, b;
+	struct qp_create_attr attr = {
+		.type = IB_QPT_RAW_PACKET,
+		.sq_blocks = RIG_BLOCKS,
+		.rq_wqes = RIG_RECVS,
+		.rq_wqe_bytes = RIG_RQ_BYTES,
+		.domain = &rig,
+	};
+	struct rig_qp *const both[2] = {&a, &b};
+	struct flow *flow[2];
+	struct mkey *mr;
+	struct rig_wqe w;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct rig_qp *q = both[i];
+
+		rig_qp_up(&rig, ETHERNET, q, IB_QPT_RAW_PACKET);
+		qp_destroy(q->qp);
+		attr.pdn = rx.pdn;
+		attr.send_cq = attr.recv_cq = q->cq.cq;
+		attr.sq_buf = q->sq;
+		attr.rq_buf = q->rq;
+		attr.dbrec = q->dbrec;
+		attr.loopback = i ? QP_LOOPBACK_MC : QP_LOOPBACK_UC;
+		CHECK(!qp_create(rig.adapter[ETHERNET], &attr, &q->qp));
+		to_rts(q);
+		post_receives(q, 4, RECV);
+		flow[i] = rule(q->qp, 0);
+	}
+	rig_mr(&rig, ETHERNET, rx.pdn, out, sizeof(out), 0, &mr);
+	tcp_frame(10);
+	rig_wqe_begin(&a, &w, WQE_OP_SEND, WQE_CTRL_CE_ALWAYS, 0);
+	w.at += sizeof(struct wqe_eth);
+	rig_wqe_data(&w, out, 64, mkey_key(mr));
+	rig_wqe_end(&w);
+	CHECK(rig_cq_poll(&a.cq)->op_own >> 4 == CQE_OP_REQ && !rig_cq_poll(&a.cq));
+	CHECK(rig_cq_poll(&b.cq)->op_own >> 4 == CQE_OP_RESP_SEND && !rig_cq_poll(&b.cq));
+	/* of another context both get it */
+	send_frame(64, 0);
+	sent();
+	CHECK(rig_cq_poll(&a.cq) && rig_cq_poll(&b.cq));
+	for (unsigned i = 0; i < 2; i++) {
+		flow_destroy(flow[i]);
+		rig_qp_down(both[i]);
+	}
+	mkey_destroy(rig.adapter[ETHERNET], mr);
+}
+
+static void expect_send_error(uint8_t syndrome)
+{
+	const struct cqe64_err *err = (const void *)rig_cq_poll(&tx.cq);
+	struct qp_attr attr;
+
+	CHECK(err && err->op_own >> 4 == CQE_OP_REQ_ERR && err->syndrome == syndrome);
+	qp_query(tx.qp, &attr);
+	CHECK(attr.state == IB_QPS_SQE);
+	modify(&tx, IB_QPS_RTS, 0);
+}
+
+static void errors(void)
+{
+	struct flow_attr bad = {.priority = ADAPTER_FLOW_PRIORITIES, .qp = rx.qp};
+	struct flow *flow = rule(rx.qp, 0);
+	const struct cqe64_err *err;
+	struct qp_attr attr;
+	struct rig_wqe w;
+
+	CHECK(flow_create(rig.adapter[ETHERNET], &bad, &flow) == -EINVAL);
+	tcp_frame(100);
+	send_frame(13, 0);
+	expect_send_error(CQE_SYN_LOCAL_LENGTH);
+	send_frame(FRAME_MAX + 1, 0);
+	expect_send_error(CQE_SYN_LOCAL_LENGTH);
+	begin(&w, WQE_OP_SEND, 0, 0, NULL, 0);
+	rig_wqe_data(&w, out, 100, mkey_key(tx_mr) + 1);
+	rig_wqe_end(&w);
+	expect_send_error(CQE_SYN_LOCAL_PROT);
+	/* no such operation on Ethernet; a header longer than the WQE; segments of no size */
+	begin(&w, WQE_OP_RDMA_WRITE, 0, 0, NULL, 0);
+	rig_wqe_end(&w);
+	expect_send_error(CQE_SYN_LOCAL_QP_OP);
+	begin(&w, WQE_OP_SEND, 0, 0, NULL, 0);
+	w.bytes[16 + 12] = 0xff;
+	rig_wqe_end(&w);
+	expect_send_error(CQE_SYN_LOCAL_QP_OP);
+	begin(&w, WQE_OP_TSO, 0, 0, out, 54);
+	rig_wqe_end(&w);
+	expect_send_error(CQE_SYN_LOCAL_QP_OP);
+	begin(&w, WQE_OP_TSO, 0, 100, out + 1, 54);
+	rig_wqe_end(&w);
+	expect_send_error(CQE_SYN_LOCAL_QP_OP);
+
+	/* the receiver's error: too short */
+	modify(&rx, IB_QPS_RESET, 0);
+	rx.rq_pi = 0;
+	rx.dbrec[DBREC_RECV] = be32_of(0);
+	to_rts(&rx);
+	post_receives(&rx, 2, 64);
+	send_frame(100, 0);
+	sent();
+	err = (const void *)rig_cq_poll(&rx.cq);
+	CHECK(err && err->op_own >> 4 == CQE_OP_RESP_ERR && err->syndrome == CQE_SYN_LOCAL_LENGTH);
+	err = (const void *)rig_cq_poll(&rx.cq);
+	CHECK(err && err->syndrome == CQE_SYN_WR_FLUSH);
+	qp_query(rx.qp, &attr);
+	CHECK(attr.state == IB_QPS_ERR);
+	flow_destroy(flow);
+}
+
+int main(void)
+{
+	struct qp_create_attr attr = {.type = IB_QPT_RAW_PACKET};
+	struct rig_cq cq;
+	struct qp *qp;
+
+	rig_up(&rig);
+	rig_cq_up(&rig, 0, &cq);
+	attr.send_cq = attr.recv_cq = cq.cq;
+	/* InfiniBand has no frames */
+	CHECK(qp_create(rig.adapter[0], &attr, &qp) == -EOPNOTSUPP);
+	CHECK(!cq_destroy(cq.cq));
+
+	rig_qp_up(&rig, ETHERNET, &tx, IB_QPT_RAW_PACKET);
+	rig_qp_up(&rig, ETHERNET, &rx, IB_QPT_RAW_PACKET);
+	rig_mr(&rig, ETHERNET, tx.pdn, out, sizeof(out), 0, &tx_mr);
+	rig_mr(&rig, ETHERNET, rx.pdn, in, sizeof(in), IB_ACCESS_LOCAL_WRITE, &rx_mr);
+	to_rts(&tx);
+	to_rts(&rx);
+	post_receives(&rx, 16, RECV);
+	plain();
+	segments();
+	distribute();
+	own_context();
+	errors();
+	mkey_destroy(rig.adapter[ETHERNET], tx_mr);
+	mkey_destroy(rig.adapter[ETHERNET], rx_mr);
+	rig_qp_down(&tx);
+	rig_qp_down(&rx);
+	rig_down(&rig);
+	return 0;
+}

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Random configurations, data, damage and cuts: the engine against the model, byte for byte and
+ * error for error.  sig_random_test [cases [seed]]: a million cases take a few minutes.
+ */
+#include <string.h>
+
+#include "check.h"
+#include "sig_model.h"
+
+enum { MAX_BYTES = 48 * 1024, MAX_RUNS = 4096 };
+
+struct scene {
+	struct rng rng;
+	struct sig_config config;
+	enum sig_direction dir;
+	struct sig_plan plan;
+	uint64_t wire; /* length */
+	uint64_t in_bytes;
+	uint64_t out_bytes;
+	uint8_t in[MAX_BYTES];
+	uint8_t want[MAX_BYTES];
+	uint8_t got[MAX_BYTES];
+	struct model_result model;
+	uint64_t seed; /* of this case */
+};
+
+static bool maybe(struct scene *s, unsigned percent)
+{
+	return rng_below(&s->rng, 100) < percent;
+}
+
+/* Now and then the values at which something happens. */
+static uint32_t tag(struct scene *s, uint32_t all)
+{
+	switch (rng_below(&s->rng, 6)) {
+	case 0:
+		return 0;
+	case 1:
+		return all;
+	case 2:
+		return all - (uint32_t)rng_below(&s->rng, 3);
+	default:
+		return (uint32_t)rng_next(&s->rng) & all;
+	}
+}
+
+static uint8_t mask(struct scene *s)
+{
+	static const uint8_t usual[] = {0xff, 0xf0, 0xc0, 0x30, 0x0f, 0xcf, 0x3f, 0};
+
+	if (maybe(s, 50))
+		return usual[rng_below(&s->rng, array_size(usual))];
+	return (uint8_t)rng_next(&s->rng);
+}
+
+static bool is_t10dif(enum sig_type t)
+{
+	return t == SIG_T10DIF_CRC || t == SIG_T10DIF_CSUM;
+}
+
+static void random_domain(struct scene *s, struct sig_domain *d)
+{
+	static const uint32_t small[] = {8, 16, 24, 64, 72, 104, 128, 264};
+	static const uint32_t real[] = {512, 520, 4048, 4096, 4160};
+
+	d->type = (enum sig_type)rng_below(&s->rng, SIG_TYPES);
+	if (d->type == SIG_NONE)
+		return;
+	if (maybe(s, 85))
+		d->block = small[rng_below(&s->rng, array_size(small))];
+	else
+		d->block = real[rng_below(&s->rng, array_size(real))];
+	if (!is_t10dif(d->type) && maybe(s, 10))
+		d->block = 1 + (uint32_t)rng_below(&s->rng, 40);
+	d->seed_ones = maybe(s, 50);
+	if (!is_t10dif(d->type))
+		return;
+	d->ref_increment = maybe(s, 50);
+	d->escape = (enum sig_escape)rng_below(&s->rng, 3);
+	d->app_tag = (uint16_t)tag(s, 0xffff);
+	d->app_mask = maybe(s, 70) ? 0xffff : (uint16_t)rng_next(&s->rng);
+	d->ref_tag = tag(s, UINT32_MAX);
+}
+
+static void random_config(struct scene *s)
+{
+	struct sig_config *c = &s->config;
+	struct sig_domain *w = &c->side[SIG_WIRE];
+	struct sig_domain *m = &c->side[SIG_MEMORY];
+
+	memset(c, 0, sizeof(*c));
+	random_domain(s, m);
+	random_domain(s, w);
+	if (maybe(s, 40)) {
+		/* Domains that agree more or less. */
+		*w = *m;
+		if (maybe(s, 30))
+			w->seed_ones = !w->seed_ones;
+		if (maybe(s, 30))
+			w->ref_tag = tag(s, UINT32_MAX);
+		if (maybe(s, 30) && is_t10dif(m->type))
+			w->type = SIG_T10DIF_CRC + SIG_T10DIF_CSUM - m->type;
+	} else if (maybe(s, 30) && w->type != SIG_NONE && m->type != SIG_NONE &&
+		   m->block % 8 == 0) {
+		w->block = m->block;
+	}
+	c->check_mask = mask(s);
+	c->same_structure = true;
+	if (sig_config_check(c) || maybe(s, 15))
+		c->same_structure = false;
+	else
+		c->copy_mask = mask(s);
+	CHECK(sig_config_check(c) == SIG_ACCEPTED);
+}
+
+/* Data with good signatures, then some damage. */
+static void random_input(struct scene *s)
+{
+	const struct sig_domain *d =
+		&s->config.side[s->dir == SIG_GATHER ? SIG_MEMORY : SIG_WIRE];
+	bool constant = maybe(s, 10);
+	uint8_t byte = (uint8_t)rng_next(&s->rng);
+	uint64_t unit;
+
+	for (uint64_t i = 0; i < s->in_bytes; i++)
+		s->in[i] = constant ? byte : (uint8_t)rng_next(&s->rng);
+	if (d->type == SIG_NONE)
+		return;
+	unit = (uint64_t)d->block + sig_bytes(d->type);
+	for (uint64_t k = 0; (k + 1) * unit <= s->in_bytes; k++) {
+		uint8_t *field = s->in + k * unit + d->block;
+		uint8_t made[8];
+
+		if (maybe(s, 5))
+			continue; /* noise */
+		memcpy(field, made, model_signature(d, k, s->in + k * unit, d->block, made));
+		if (!is_t10dif(d->type) || !maybe(s, 10))
+			continue;
+		memset(field + 2, 0xff, maybe(s, 50) ? 2 : 6);
+		if (maybe(s, 50))
+			field[0] ^= 0x40;
+	}
+	for (uint64_t n = maybe(s, 50) ? rng_below(&s->rng, 4) : 0; n && s->in_bytes; n--)
+		s->in[rng_below(&s->rng, s->in_bytes)] ^= (uint8_t)(1 << rng_below(&s->rng, 8));
+}
+
+static void random_scene(struct scene *s)
+{
+	uint64_t largest = maybe(s, 90) ? 1500 : 20000;
+
+	random_config(s);
+	s->dir = maybe(s, 50) ? SIG_GATHER : SIG_SCATTER;
+	do {
+		const struct sig_domain *w = &s->config.side[SIG_WIRE];
+		uint64_t unit = (uint64_t)w->block + sig_bytes(w->type);
+
+		s->wire = rng_below(&s->rng, largest);
+		if (unit && maybe(s, 60))
+			s->wire -= s->wire % unit;
+		s->in_bytes = s->out_bytes = s->wire;
+		if (s->dir == SIG_GATHER)
+			s->in_bytes = model_memory_bytes(&s->config, s->dir, s->wire);
+		else
+			s->out_bytes = model_memory_bytes(&s->config, s->dir, s->wire);
+		/* One-byte blocks grow by their signatures, and may all be wrong. */
+		largest /= 2;
+	} while (s->in_bytes > MAX_BYTES || s->out_bytes > MAX_BYTES ||
+		 model_data_bytes(&s->config, s->wire) >
+			 MODEL_ERRORS *
+				 (uint64_t)(s->config.side[!(s->dir == SIG_SCATTER)].type ?
+						    s->config.side[!(s->dir == SIG_SCATTER)].block :
+						    MAX_BYTES));
+	random_input(s);
+	model_transfer(&s->config, s->dir, s->wire, s->in, s->want, &s->model);
+	sig_plan_make(&s->plan, &s->config, s->dir);
+}
+
+#define HOLDS(s, cond)                                                                      \
+	do {                                                                                \
+		if (!(cond)) {                                                              \
+			fprintf(stderr, "case with seed %#llx: %s, %s/%u to %s/%u, wire %llu\n", \
+				(unsigned long long)(s)->seed,                              \
+				(s)->dir == SIG_GATHER ? "gather" : "scatter",              \
+				sig_type_name((s)->plan.in.type),                           \
+				(unsigned)(s)->plan.in.block,                               \
+				sig_type_name((s)->plan.out.type),                          \
+				(unsigned)(s)->plan.out.block, (unsigned long long)(s)->wire); \
+			CHECK(cond);                                                        \
+		}                                                                           \
+	} while (0)
+
+/* [0, n) of base as runs, cut as the style says. */
+static uint32_t cut(struct scene *s, uint8_t *base, uint64_t n, struct run *run)
+{
+	uint64_t longest[] = {n + 1, 700, 40, 9};
+	uint64_t most = longest[rng_below(&s->rng, array_size(longest))];
+	uint32_t runs = 0;
+
+	while (n) {
+		uint64_t len = 1 + rng_below(&s->rng, most);
+
+		if (len > n || runs == MAX_RUNS - 1)
+			len = n;
+		if (runs < MAX_RUNS - 2 && maybe(s, 3))
+			run[runs++] = (struct run){base, 0};
+		run[runs++] = (struct run){base, len};
+		base += len;
+		n -= len;
+	}
+	return runs;
+}
+
+static uint64_t word_of(const uint8_t *bytes)
+{
+	uint64_t word = 0;
+
+	for (int i = 0; i < 8; i++)
+		word = word << 8 | bytes[i];
+	return word;
+}
+
+/* The model's errors without those of block skip are those of the streams, in this order. */
+static void compare_errors(struct scene *s, const struct sig_stream *st, uint32_t n, uint64_t skip)
+{
+	uint64_t at = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t left = st[i].errors;
+		const struct sig_error *first = sig_stream_finish(&st[i]);
+
+		HOLDS(s, !first == !left);
+		while (at < s->model.errors && s->model.error[at].block == skip)
+			at++;
+		if (first) {
+			const struct model_error *e = &s->model.error[at];
+
+			HOLDS(s, at < s->model.errors);
+			HOLDS(s, first->kind == e->kind && first->block == e->block);
+			HOLDS(s, first->found == word_of(e->found));
+			HOLDS(s, first->computed == word_of(e->computed));
+			HOLDS(s, first->side == (s->dir == SIG_GATHER ? SIG_MEMORY : SIG_WIRE));
+		}
+		while (left) {
+			HOLDS(s, at < s->model.errors);
+			left -= s->model.error[at++].block != skip;
+		}
+	}
+	while (at < s->model.errors && s->model.error[at].block == skip)
+		at++;
+	HOLDS(s, at == s->model.errors);
+}
+
+static void compare_bytes(struct scene *s)
+{
+	HOLDS(s, !memcmp(s->got, s->want, s->out_bytes));
+}
+
+/* The wire in packets, memory as one list; sometimes a packet is sent again. */
+static void packets(struct scene *s, struct sig_stream *st, uint64_t from, uint64_t to)
+{
+	static struct run memory_run[MAX_RUNS];
+	static struct run packet_run[MAX_RUNS];
+	bool gather = s->dir == SIG_GATHER;
+	uint8_t *memory = gather ? s->in : s->got;
+	uint8_t *wire = gather ? s->got : s->in;
+	uint64_t start = sig_place(&s->plan, from);
+	uint64_t end = sig_place(&s->plan, to);
+	uint64_t mtus[] = {to - from + 1, 1024, 256, 57, 8, 1};
+	uint64_t mtu = mtus[rng_below(&s->rng, array_size(mtus))];
+	struct sig_cursor m =
+		sig_cursor(memory_run, cut(s, memory + start, end - start, memory_run));
+	uint64_t at = from;
+
+	HOLDS(s, sig_stream_at(st, SIG_WIRE) == from);
+	HOLDS(s, sig_stream_at(st, SIG_MEMORY) == start);
+	do {
+		uint64_t n = at < to ? 1 + rng_below(&s->rng, mtu) : 0;
+		struct sig_stream before = *st;
+		struct sig_cursor before_m = m;
+		int times = maybe(s, 10) ? 2 : 1;
+
+		if (n > to - at)
+			n = to - at;
+		for (; times; times--) {
+			struct sig_cursor p =
+				sig_cursor(packet_run, cut(s, wire + at, n, packet_run));
+
+			*st = before;
+			m = before_m;
+			if (gather)
+				sig_stream_feed(st, &m, &p);
+			else
+				sig_stream_feed(st, &p, &m);
+			HOLDS(s, p.moved == n && !sig_cursor_left(&p));
+			HOLDS(s, sig_stream_at(st, SIG_WIRE) == at + n);
+		}
+		at += n;
+	} while (at < to);
+	HOLDS(s, m.moved == end - start && !sig_cursor_left(&m));
+	HOLDS(s, sig_stream_at(st, SIG_MEMORY) == end);
+}
+
+static void in_packets(struct scene *s)
+{
+	struct sig_stream st;
+
+	memset(s->got, 0xee, s->out_bytes);
+	sig_stream_begin(&st, &s->plan, 0);
+	HOLDS(s, !sig_stream_lead(&st));
+	packets(s, &st, 0, s->wire);
+	compare_bytes(s);
+	compare_errors(s, &st, 1, UINT64_MAX);
+}
+
+/* As two accesses, of which the second knows nothing of the first but what is in memory. */
+static void in_two(struct scene *s)
+{
+	static struct run run[MAX_RUNS];
+	const struct sig_domain *w = &s->config.side[SIG_WIRE];
+	uint64_t unit = (uint64_t)w->block + sig_bytes(w->type);
+	uint64_t split = rng_below(&s->rng, s->wire + 1);
+	uint8_t *memory = s->dir == SIG_GATHER ? s->in : s->got;
+	uint64_t skip = UINT64_MAX;
+	struct sig_stream st[2];
+	struct sig_cursor c;
+	uint64_t lead;
+	uint64_t start;
+
+	/* A signature of which the first part came before cannot be checked. */
+	if (s->dir == SIG_SCATTER && unit && split % unit > w->block)
+		skip = split / unit;
+	memset(s->got, 0xee, s->out_bytes);
+	sig_stream_begin(&st[0], &s->plan, 0);
+	packets(s, &st[0], 0, split);
+	sig_stream_begin(&st[1], &s->plan, split);
+	lead = sig_stream_lead(&st[1]);
+	start = sig_place(&s->plan, split);
+	HOLDS(s, lead <= start);
+	c = sig_cursor(run, cut(s, memory + start - lead, lead, run));
+	HOLDS(s, sig_stream_prime(&st[1], &c));
+	HOLDS(s, c.moved == lead);
+	packets(s, &st[1], split, s->wire);
+	compare_bytes(s);
+	compare_errors(s, st, 2, skip);
+}
+
+/* Some of the destination is dropped; what is not is as before. */
+static void with_holes(struct scene *s)
+{
+	static struct run from_run[MAX_RUNS];
+	static struct run to_run[MAX_RUNS];
+	uint32_t n = cut(s, s->got, s->out_bytes, to_run);
+	struct sig_cursor from = sig_cursor(from_run, cut(s, s->in, s->in_bytes, from_run));
+	struct sig_cursor to = sig_cursor(to_run, n);
+	struct sig_stream st;
+	uint8_t *at = s->got;
+
+	memset(s->got, 0xee, s->out_bytes);
+	for (uint32_t i = 0; i < n; i++) {
+		if (maybe(s, 30)) {
+			to_run[i].addr = RUN_DISCARD;
+			memcpy(at, s->want + (at - s->got), to_run[i].len);
+		}
+		at += to_run[i].len;
+	}
+	sig_stream_begin(&st, &s->plan, 0);
+	sig_stream_feed(&st, &from, &to);
+	HOLDS(s, from.moved == s->in_bytes && to.moved == s->out_bytes);
+	compare_bytes(s);
+	compare_errors(s, &st, 1, UINT64_MAX);
+}
+
+int main(int argc, char **argv)
+{
+	static struct scene s;
+	uint64_t cases = argc > 1 ? strtoull(argv[1], NULL, 0) : 6000;
+	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 0x736967;
+	uint64_t errors = 0;
+	uint64_t signed_cases = 0;
+
+	printf("seed %#llx\n", (unsigned long long)seed);
+	for (uint64_t i = 0; i < cases; i++) {
+		s.seed = seed;
+		s.rng.state = seed | 1ull << 63;
+		random_scene(&s);
+		HOLDS(&s, sig_place(&s.plan, s.wire) == s.model.memory_bytes);
+		in_packets(&s);
+		in_two(&s);
+		with_holes(&s);
+		errors += s.model.errors;
+		signed_cases += s.plan.in.guard || s.plan.out.guard;
+		seed = seed * 6364136223846793005u + 1442695040888963407u;
+	}
+	printf("%llu cases, %llu with signatures, %llu errors found\n", (unsigned long long)cases,
+	       (unsigned long long)signed_cases, (unsigned long long)errors);
+	/* A test that never finds anything tests nothing. */
+	CHECK(cases < 100 || (errors > cases / 10 && signed_cases > cases / 2));
+	return 0;
+}
