@@ -202,10 +202,10 @@ struct wq_attr {
 	uint32_t uidx;
 	struct cq *cq;
 	void *buf;
-	uint32_t wqes;	    /* power of two */
-	uint32_t wqe_bytes; /* power of two */
-	void *dbrec;	    /* be32 producer counter at DBREC_RECV */
-	bool strip_vlan;    /* the tag goes into the completion */
+	uint32_t wqes;					/* power of two */
+	uint32_t wqe_bytes;				/* power of two */
+	void *dbrec;					/* be32 producer counter at DBREC_RECV */
+	bool strip_vlan;				/* the tag goes into the completion */
 	void (*async)(void *user, enum ib_event event); /* upcall: WQ_FATAL */
 	void *user;
 };

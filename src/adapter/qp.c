@@ -47,12 +47,8 @@ static void unlock_all(struct qp *qp)
 }
 
 static const uint8_t bth_of[] = {
-	[IB_QPT_RC] = BTH_RC,
-	[IB_QPT_UC] = BTH_UC,
-	[IB_QPT_UD] = BTH_UD,
-	[IB_QPT_RAW_PACKET] = BTH_RAW,
-	[IB_QPT_XRC_INI] = BTH_XRC,
-	[IB_QPT_XRC_TGT] = BTH_XRC,
+	[IB_QPT_RC] = BTH_RC,	       [IB_QPT_UC] = BTH_UC,	   [IB_QPT_UD] = BTH_UD,
+	[IB_QPT_RAW_PACKET] = BTH_RAW, [IB_QPT_XRC_INI] = BTH_XRC, [IB_QPT_XRC_TGT] = BTH_XRC,
 };
 
 static bool power_of_two_or_zero(uint32_t v)

@@ -260,7 +260,7 @@ int cmd_create_flow_ex(struct ureq *req)
 		ret = -EOPNOTSUPP;
 	if (ret == 0)
 		ret = decode(req, &cmd, &rule);
-	if (ret < 0)
+	if (ret)
 		return ret;
 	obj = uobj_find(req->file, UOBJ_QP, cmd.qp_handle, &ret);
 	if (!obj || container_of(obj, struct uqp, uobj)->type != IB_QPT_RAW_PACKET)

@@ -10,23 +10,24 @@
 #define MLID_FIRST     0xc000u
 #define LID_PERMISSIVE 0xffffu
 
-static int decode(struct ureq *req, const uint8_t raw[16], uint32_t handle, uint16_t mlid,
-		  struct uqp **qp, union ib_gid *gid)
+/* The QP, or NULL and *ret says why not. */
+static struct uqp *decode(struct ureq *req, const uint8_t raw[16], uint32_t handle, uint16_t mlid,
+			  union ib_gid *gid, int *ret)
 {
-	struct uobj *obj;
-	int ret;
+	struct uobj *obj = uobj_find(req->file, UOBJ_QP, handle, ret);
+	struct uqp *qp;
 
-	obj = uobj_find(req->file, UOBJ_QP, handle, &ret);
 	if (!obj)
-		return ret;
-	*qp = container_of(obj, struct uqp, uobj);
+		return NULL;
+	*ret = -EINVAL;
+	qp = container_of(obj, struct uqp, uobj);
 	memcpy(gid->raw, raw, sizeof(gid->raw));
-	if ((*qp)->type != IB_QPT_UD || !ib_gid_is_multicast(gid))
-		return -EINVAL;
+	if (qp->type != IB_QPT_UD || !ib_gid_is_multicast(gid))
+		return NULL;
 	/* RoCE has no LIDs (annex A16). */
 	if (!ufile_port(req->file)->ethernet && (mlid < MLID_FIRST || mlid == LID_PERMISSIVE))
-		return -EINVAL;
-	return 0;
+		return NULL;
+	return qp;
 }
 
 int cmd_attach_mcast(struct ureq *req)
@@ -36,9 +37,10 @@ int cmd_attach_mcast(struct ureq *req)
 	struct uqp *qp;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
-	if (ret == 0)
-		ret = decode(req, cmd.gid, cmd.qp_handle, cmd.mlid, &qp, &gid);
-	if (ret < 0)
+	if (ret)
+		return ret;
+	qp = decode(req, cmd.gid, cmd.qp_handle, cmd.mlid, &gid, &ret);
+	if (!qp)
 		return ret;
 	ret = qp_attach_mcast(qp->qp, &gid, cmd.mlid);
 	/* to attach once more is no error, and does not count */
@@ -54,10 +56,12 @@ int cmd_detach_mcast(struct ureq *req)
 	struct uqp *qp;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
-	if (ret == 0)
-		ret = decode(req, cmd.gid, cmd.qp_handle, cmd.mlid, &qp, &gid);
-	if (ret == 0)
-		ret = qp_detach_mcast(qp->qp, &gid, cmd.mlid);
+	if (ret)
+		return ret;
+	qp = decode(req, cmd.gid, cmd.qp_handle, cmd.mlid, &gid, &ret);
+	if (!qp)
+		return ret;
+	ret = qp_detach_mcast(qp->qp, &gid, cmd.mlid);
 	if (ret == 0)
 		qp->groups--;
 	return ret;

@@ -235,9 +235,9 @@ static int create(struct ureq *req, const struct qp_request *r, struct uqp **out
 		.send_cq = r->send_cq ? r->send_cq->cq : NULL,
 		.recv_cq = r->recv_cq ? r->recv_cq->cq : NULL,
 		.srq = r->srq ? r->srq->srq : NULL,
-		.sq_buf = (void *)(uintptr_t)(r->type == IB_QPT_RAW_PACKET
-						      ? uhw.sq_buf_addr
-						      : uhw.buf_addr + rq_bytes),
+		.sq_buf =
+			(void *)(uintptr_t)(r->type == IB_QPT_RAW_PACKET ? uhw.sq_buf_addr
+									 : uhw.buf_addr + rq_bytes),
 		.sq_blocks = has_sender(r->type) ? uhw.sq_wqe_count : 0,
 		.rq_buf = (void *)(uintptr_t)uhw.buf_addr,
 		.rq_wqes = qp->max_recv_wr,

@@ -136,7 +136,7 @@ int method_wq_create(struct ureq *req)
 
 	if (ret == 0)
 		ret = create(req, &r, &wq);
-	if (ret < 0)
+	if (ret)
 		return ret;
 	ret = ureq_put_u32(req, UVERBS_ATTR_CREATE_WQ_RESP_MAX_WR, r.max_wr);
 	if (ret == 0)

@@ -139,6 +139,8 @@ int64_t expose_arena_take(struct expose *e, uint64_t bytes)
 {
 	uint64_t at = atomic_load(&e->arena_used);
 
+	if (bytes > EXPOSE_ARENA_BYTES)
+		return -ENOSPC;
 	bytes = align_up(bytes, PAGE);
 	do {
 		if (!e->mem || !range_inside(at, bytes, EXPOSE_ARENA_BYTES))

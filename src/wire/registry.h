@@ -113,8 +113,8 @@ enum port_counter {
 	PORT_UNICAST_RCV_PACKETS,
 };
 
-#define SLOT_HCAS  4u /* devices of one host with counters */
-#define SLOT_LANES 8u /* one per counting thread, the first shared by the rest */
+#define SLOT_HCAS	 4u /* devices of one host with counters */
+#define SLOT_LANES	 8u /* one per counting thread, the first shared by the rest */
 #define SLOT_GROUP_WORDS 4u
 
 /*

@@ -45,6 +45,8 @@ class Session:
         self.runtime = pathlib.Path(tempfile.mkdtemp(prefix="softhca-test."))
         self.env = {k: v for k, v in os.environ.items() if not k.startswith("SOFTHCA_")}
         self.env["XDG_RUNTIME_DIR"] = str(self.runtime)
+        # Debian keeps ibstat and its kin where an ordinary user's PATH does not lead.
+        self.env["PATH"] = self.env.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 
     def close(self):
         self.kill_strays()

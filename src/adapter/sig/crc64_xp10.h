@@ -17,6 +17,6 @@ extern const uint64_t crc64_xp10_nibbles[16][16];
 uint64_t crc64_xp10_plain(uint64_t reg, const uint8_t *data, size_t n);
 #if defined(__x86_64__)
 /* Need pclmul and sse4.1; avx512f and vpclmulqdq as well. */
-uint64_t crc64_xp10_clmul(uint64_t reg, const uint8_t *data, size_t n);
-uint64_t crc64_xp10_wide(uint64_t reg, const uint8_t *data, size_t n);
+uint64_t crc64_xp10_clmul(uint64_t start, const uint8_t *data, size_t n);
+uint64_t crc64_xp10_wide(uint64_t start, const uint8_t *data, size_t n);
 #endif

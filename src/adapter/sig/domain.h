@@ -79,8 +79,8 @@ enum sig_refusal {
 const char *sig_refusal_name(enum sig_refusal r);
 const char *sig_type_name(enum sig_type t);
 
-/* The BSF of a UMR.  bsf has bytes bytes and must be a private copy. */
-enum sig_refusal sig_config_decode(const uint8_t *bsf, size_t bytes,
+/* The BSF of a UMR.  given has bytes bytes and must be a private copy. */
+enum sig_refusal sig_config_decode(const uint8_t *given, size_t bytes,
 				   struct sig_config *out) must_check;
 /* Does it make sense?  Decoding has asked already. */
 enum sig_refusal sig_config_check(const struct sig_config *c) must_check;

@@ -105,7 +105,8 @@ static bool whole_units(struct sig_stream *s, struct sig_cursor *from, struct si
 
 	if ((p->in.guard && s->in.at) || (p->out.guard && s->out.at))
 		return false;
-	if (in_left < in_unit || out_left < out_unit || sig_cursor_at(to) == RUN_DISCARD)
+	if (!in_unit || !out_unit || in_left < in_unit || out_left < out_unit ||
+	    sig_cursor_at(to) == RUN_DISCARD)
 		return false;
 	n = min_u64(in_left / in_unit, out_left / out_unit);
 	unit_run(s, sig_cursor_at(to), sig_cursor_at(from), n);

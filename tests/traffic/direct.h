@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Pairs of queue pairs that the test drives by hand; see direct.c for what is done with them. */
+#pragma once
+
+#include "direct_queue.h"
+#include "rig.h"
+
+#define DIRECT_PAIRS_MAX 24u
+#define DIRECT_BYTES	 8u
+#define DIRECT_LIMIT_NS	 2000000000u
+#define DIRECT_DEPTH	 32u
+
+struct direct_pair {
+	struct ibv_qp *from, *to;
+	struct direct_sq sq, to_sq;
+	struct direct_rq rq, to_rq;
+};
+
+struct direct_field {
+	struct rig_port port;
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *sent, *received;
+	struct direct_cq sends, receives;
+	struct ibv_mr *mr;
+	uint64_t *memory; /* for each pair what is sent and what is received */
+	struct direct_reg regs[2 * DIRECT_PAIRS_MAX];
+	struct direct_pair pairs[DIRECT_PAIRS_MAX];
+	unsigned npairs;
+};
+
+void direct_open(struct direct_field *f, const char *device, int gid_index, unsigned npairs);
+void direct_close(struct direct_field *f);
+
+/* Queue pairs of one process, connected with each other or with those of another process. */
+void direct_connect(struct direct_field *f, struct ibv_qp *qp, const struct rig_address *peer);
+
+struct direct_slice direct_source(const struct direct_field *f, unsigned pair);
+struct direct_slice direct_target(const struct direct_field *f, unsigned pair);
+
+void direct_nap(void);
