@@ -119,8 +119,8 @@ int mkey_retire(struct mkey *m) must_check;
 /* What a region's key stands for now; -ENOENT if for nothing, -EINVAL for other kinds of key. */
 int mkey_query(struct adapter *a, uint32_t key, struct mkey_attr *out) must_check;
 /*
- * The region's memory lies at this offset of the process's arena (wire/expose.h), so that peers may write to
- * it by themselves.  Until it is modified or destroyed.
+ * The region's memory lies at this offset of the process's arena (wire/expose.h), so that peers may
+ * write to it by themselves.  Until it is modified or destroyed.
  */
 void mkey_expose(struct adapter *a, struct mkey *m, uint64_t offset);
 /* On return nobody touches the memory any more. */

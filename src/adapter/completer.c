@@ -119,9 +119,9 @@ void completer_arm(struct qp *qp)
 }
 
 /*
- * There was progress: the peer lives.  The running timer is not moved for that, which would cost a look
- * at the clock per answer: when it fires and finds the mark, it runs once more.  So an answer is missed after one
- * to two timeouts (IBTA 9.7.6.1.3 allows up to four).
+ * There was progress: the peer lives.  The running timer is not moved for that, which would cost a
+ * look at the clock per answer: when it fires and finds the mark, it runs once more.  So an answer
+ * is missed after one to two timeouts (IBTA 9.7.6.1.3 allows up to four).
  */
 static void progress(struct qp *qp)
 {

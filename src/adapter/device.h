@@ -29,7 +29,7 @@ struct adapter {
 	struct adapter_attr attr;
 	struct wire *wire;
 	const struct slot *slots;
-	uint16_t slot; /* ours */
+	uint16_t slot;			  /* ours */
 	const struct registry_port *port; /* our row */
 	_Atomic(uint64_t) *counters;
 	struct pd_space pds;
@@ -58,7 +58,7 @@ struct adapter {
 	struct spin timer_lock;
 	struct qp *timers;
 	_Atomic(uint64_t) timer_next_ns; /* UINT64_MAX: none */
-	_Atomic(uint32_t) polls; /* without a look at the clock, see adapter_progress */
+	_Atomic(uint32_t) polls;	 /* without a look at the clock, see adapter_progress */
 	struct cq_timers cq_timers;	 /* moderated events */
 };
 

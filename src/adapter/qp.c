@@ -135,9 +135,9 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 	}
 	qp->qpn = (uint32_t)qpn;
 	/* Of the others a peer could not make use. */
-	qp->resp.b = qp->bth == BTH_RC && attr->type == IB_QPT_RC ?
-			     expose_qp(wire_expose(a->wire), qp->qpn) :
-			     NULL;
+	qp->resp.b = qp->bth == BTH_RC && attr->type == IB_QPT_RC
+			     ? expose_qp(wire_expose(a->wire), qp->qpn)
+			     : NULL;
 	if (!qp->resp.b)
 		qp->resp.b = &qp->resp.own;
 	qp->attr.path_mtu = IB_MTU_4096;
@@ -307,6 +307,7 @@ static void apply_attributes(struct qp *qp, uint32_t mask)
 	qp->resp.b->dest_port = qp->path.dst_port;
 	qp->resp.b->pdn = qp->init.pdn;
 	qp->resp.b->access = qp->attr.access;
+	qp->resp.b->pkey = qp->pkey;
 	if (mask & IB_QP_SQ_PSN) {
 		qp->req.psn = qp->attr.sq_psn & IB_PSN_MASK;
 		atomic_store(&qp->comp.acked_psn, qp->req.psn);

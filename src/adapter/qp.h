@@ -67,7 +67,8 @@ struct completer {
 	_Atomic(uint32_t) acked_psn;	  /* all before this one are acknowledged */
 	uint8_t retry_left;
 	uint8_t rnr_left;
-	/* Something happened since the timer was started: answers, or the first request after none. */
+	/* Something happened since the timer was started: answers, or the first request after none.
+	 */
 	_Atomic(bool) fresh;
 	/* The requester is to go back to this PSN. */
 	_Atomic(bool) resend;
@@ -109,7 +110,7 @@ struct qp {
 	struct adapter *adapter;
 	struct qp_create_attr init;
 	uint32_t qpn;
-	uint8_t bth;		 /* enum bth_transport */
+	uint8_t bth; /* enum bth_transport */
 	bool reliable;
 	_Atomic(uint32_t) state; /* enum ib_qp_state */
 	struct qp_attr attr;	 /* as set; changed under all three locks */

@@ -775,6 +775,11 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 	resp_lock(qp);
 	if (unlikely(!receives(qp) || qp->init.type == IB_QPT_XRC_INI))
 		goto unlock;
+	/* IBTA 9.6.1.1.1: a packet of another partition is dropped without a word */
+	if (unlikely(!pkey_match(pkt->pkey, qp->pkey))) {
+		lane_count(qp->adapter->counters, PORT_RCV_ERRORS, 1);
+		goto unlock;
+	}
 	if (qp->bth == BTH_UD) {
 		receive_datagram(qp, pkt);
 		goto unlock;

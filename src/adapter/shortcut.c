@@ -19,8 +19,9 @@ static bool enter_peer(const struct qp *qp, struct qp *peer)
 	state = qp_state(peer);
 	if (likely((state == IB_QPS_RTS || state == IB_QPS_RTR) && peer->bth == BTH_RC &&
 		   peer->attr.dest_qpn == qp->qpn && peer->path.dst_port == qp->path.src_port &&
-		   r->b->epsn == qp->req.psn && !r->in_message && !r->ack_owed &&
-		   r->rd_answered == r->rd_count && peer->attr.access & IB_ACCESS_REMOTE_WRITE))
+		   r->b->epsn == qp->req.psn && pkey_match(peer->pkey, qp->pkey) &&
+		   !r->in_message && !r->ack_owed && r->rd_answered == r->rd_count &&
+		   peer->attr.access & IB_ACCESS_REMOTE_WRITE))
 		return true;
 	block_unlock(peer->resp.b);
 	return false;
@@ -68,7 +69,7 @@ static bool enter_far(const struct qp *qp, struct qp_block *b, uint32_t right)
 		return false;
 	if (likely(b->quiet && b->qpn == qp->attr.dest_qpn && b->dest_qpn == qp->qpn &&
 		   b->dest_port == qp->path.src_port && b->epsn == qp->req.psn &&
-		   b->access & right))
+		   b->access & right && pkey_match((uint16_t)b->pkey, qp->pkey)))
 		return true;
 	block_unlock(b);
 	return false;

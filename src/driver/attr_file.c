@@ -50,8 +50,7 @@ static void attr_before_read(struct cdev_file *f, int fd, off_t position)
 		position = lseek(fd, 0, SEEK_CUR);
 	if (position)
 		return;
-	/* libc closes some descriptors without us: the number may name a file of the program now.
-	 */
+	/* libc closes some descriptors without us: the number may name another file now */
 	if (fstat(fd, &st) || st.st_dev != a->dev || st.st_ino != a->ino)
 		return;
 	n = fabric_read_attr(a->path, text, sizeof(text));

@@ -255,8 +255,8 @@ static bool somebody_polls(struct engine *e, uint64_t now)
  */
 static bool engine_look(struct engine *e)
 {
-	uint64_t window_ns = doorbell_any_direct() && e->spin_ns < DIRECT_SPIN_NS ? DIRECT_SPIN_NS
-										  : e->spin_ns;
+	uint64_t window_ns =
+		doorbell_any_direct() && e->spin_ns < DIRECT_SPIN_NS ? DIRECT_SPIN_NS : e->spin_ns;
 	uint64_t idle_since = clock_ns();
 	unsigned batches = 0;
 	bool idle = true;

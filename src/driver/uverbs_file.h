@@ -38,7 +38,7 @@ struct ufile {
 
 	/* One control call at a time; never taken on the data path. */
 	pthread_mutex_t lock;
-	bool context; /* GET_CONTEXT succeeded */
+	bool context;	      /* GET_CONTEXT succeeded */
 	_Atomic(bool) hooked; /* the program's entry points announce their doorbells */
 	struct uchannel *async;
 	struct uobj_table objects;

@@ -25,7 +25,7 @@ struct umr {
 	struct upd *pd;
 	struct mkey *mkey;
 	struct mkey_attr attr;
-	uint32_t dm_handle; /* the device memory that it lies on, or 0 */
+	uint32_t dm_handle;  /* the device memory that it lies on, or 0 */
 	struct share *share; /* its pages in the arena, or NULL */
 };
 

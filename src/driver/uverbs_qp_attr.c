@@ -145,7 +145,8 @@ static int modify(struct ureq *req, const struct ib_uverbs_modify_qp *cmd, uint3
 	attr.rate_limit = rate_limit;
 	qp = container_of(obj, struct uqp, uobj);
 	ret = qp_modify(qp->qp, &attr, mask_for(qp->type, cmd->attr_mask));
-	/* Before RTR a store to the doorbell means nothing; in error it means something to flush. */
+	/* Before RTR a store to the doorbell means nothing; in error it means something to flush.
+	 */
 	if (ret == 0 && cmd->attr_mask & IB_QP_STATE)
 		doorbell_live(&qp->bell, attr.state >= IB_QPS_RTR);
 	return ret;

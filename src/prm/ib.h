@@ -144,6 +144,12 @@ static inline uint32_t psn_add(uint32_t psn, uint32_t n)
 	return (psn + n) & IB_PSN_MASK;
 }
 
+/* IBTA 10.9.3: the same partition, and at least one of the two a full member of it. */
+static inline int pkey_match(uint16_t a, uint16_t b)
+{
+	return !((a ^ b) & 0x7fff) && (a | b) & 0x8000 && a & 0x7fff;
+}
+
 static inline uint32_t ib_mtu_bytes(enum ib_mtu mtu)
 {
 	return 128u << mtu;

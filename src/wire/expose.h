@@ -41,6 +41,7 @@ struct qp_block {
 	uint32_t dest_port; /* row of the port where the peer lives */
 	uint32_t pdn;
 	uint32_t access; /* enum ib_access: what the QP allows */
+	uint32_t pkey;
 	/* It may be written to past the packets: in RTR or RTS, no message in progress, nothing
 	 * owed. */
 	uint32_t quiet;

@@ -26,8 +26,8 @@ bool usermem_publish(void *dst, const void *src, size_t n) must_check;
 bool usermem_fetch_add(void *addr, uint64_t add, uint64_t *orig) must_check;
 bool usermem_compare_swap(void *addr, uint64_t compare, uint64_t swap, uint64_t *orig) must_check;
 
-/* Copies between run lists (RUN_DISCARD may be a destination); from another process if pid != 0 (process_vm_readv). Lengths must be
- * equal. */
+/* Copies between run lists (RUN_DISCARD may be a destination); from another process if pid != 0
+ * (process_vm_readv). Lengths must be equal. */
 bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src, uint32_t nsrc,
 		  int32_t pid) must_check;
 

@@ -2,7 +2,7 @@
 """Stock programs that describe the devices."""
 import re
 
-from harness import expect
+from harness import expect, free_port
 
 GUID = r"[0-9a-f]{4}:[0-9a-f]{4}:[0-9a-f]{4}:[0-9a-f]{4}"
 
@@ -98,6 +98,44 @@ def counters_by_shell(session):
     expect(re.fullmatch(r"\d+\n", result.out), repr(result.out))
 
 
+REREAD = """
+import ctypes, os, subprocess, sys, time
+path, port = sys.argv[1:]
+fd = os.open(path, os.O_RDONLY)
+other = os.dup(fd)
+def traffic():
+    command = ["ibv_rc_pingpong", "-d", "mlx5_0", "-p", port]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    for _ in range(50):
+        time.sleep(0.1)
+        if not subprocess.call([*command, "localhost"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL):
+            break
+    assert server.wait() == 0
+values = [int(os.read(fd, 64))]
+traffic()
+assert os.read(fd, 64) == b"", "the rest of a text that has been read"
+values.append(int(os.pread(fd, 64, 0)))
+os.lseek(other, 0, os.SEEK_SET) # long before the read
+traffic()
+values.append(int(os.read(fd, 64)))
+assert values[0] < values[1] < values[2], values
+# A number that a close inside libc has freed belongs to the next file.
+ctypes.CDLL(None).syscall(3 if os.uname().machine == "x86_64" else 57, fd)
+next_file = os.open("/dev/shm", os.O_TMPFILE | os.O_RDWR)
+assert next_file == fd
+assert os.write(next_file, b"mine") == 4
+os.lseek(next_file, 0, os.SEEK_SET)
+assert os.read(next_file, 64) == b"mine"
+"""
+
+
+def counters_reread(session):
+    """One descriptor follows a counter, as a file of sysfs does."""
+    path = "/sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data"
+    session.run_ok("python3", "-c", REREAD, path, str(free_port()))
+
+
 def cases():
     return [
         ("ibv_devices", devices),
@@ -107,4 +145,5 @@ def cases():
         ("ibstat -l", ibstat_list),
         ("cat and ls of sysfs", sysfs_by_shell),
         ("cat of a live counter", counters_by_shell),
+        ("a live counter read again", counters_reread),
     ]

@@ -47,8 +47,8 @@ int fabric_client_open(const struct fabric_client_ops *ops, struct fabric_client
 {
 	(void)ops;
 	if (!client.registry) {
-		client.registry = calloc(1, sizeof(struct registry) +
-						    PORTS * sizeof(struct registry_port));
+		client.registry =
+			calloc(1, sizeof(struct registry) + PORTS * sizeof(struct registry_port));
 		client.slots = aligned_alloc(64, REGISTRY_SLOTS * sizeof(struct slot));
 		MUST(client.registry && client.slots);
 		memset(client.slots, 0, REGISTRY_SLOTS * sizeof(struct slot));

@@ -70,8 +70,8 @@ void put_end(struct seed *s, const char *name)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	/* Each refused command would be a line; SOFTHCA_LOG=debug shows them when one input is looked
-	 * into. */
+	/* Each refused command would be a line; SOFTHCA_LOG=debug shows them when one input is
+	 * looked into. */
 	log_level = LOG_LEVEL_ERROR;
 	log_init();
 	if (*argc == 3 && !strcmp((*argv)[1], "--seeds")) {

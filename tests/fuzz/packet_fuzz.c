@@ -118,9 +118,8 @@ static void send_packet(struct fuzz_qp *q, struct input *in)
 	void *record, *payload;
 
 	for (p.nruns = 0; by_reference && p.nruns < array_size(runs); p.nruns++)
-		runs[p.nruns] = (struct run){
-			(void *)(uintptr_t)device_addr(&device, 0, in_u16(in)),
-			p.nruns ? in_u8(in) : p.payload_len};
+		runs[p.nruns] = (struct run){(void *)(uintptr_t)device_addr(&device, 0, in_u16(in)),
+					     p.nruns ? in_u8(in) : p.payload_len};
 	bytes = record_bytes(&p, by_reference);
 	if (!bytes || ring_reserve(&peer_tx, bytes, &record))
 		return;
@@ -344,8 +343,8 @@ static void put_send(struct seed *s, unsigned qp, unsigned kind, uint32_t len)
 void target_seeds(struct seed *s)
 {
 	static const uint8_t requests[] = {
-		BTH_SEND_ONLY,	    BTH_SEND_ONLY_IMM,	BTH_WRITE_ONLY,	   BTH_WRITE_ONLY_IMM,
-		BTH_READ_REQUEST,   BTH_COMPARE_SWAP,	BTH_FETCH_ADD,	   BTH_SEND_ONLY_INV,
+		BTH_SEND_ONLY,	  BTH_SEND_ONLY_IMM, BTH_WRITE_ONLY, BTH_WRITE_ONLY_IMM,
+		BTH_READ_REQUEST, BTH_COMPARE_SWAP,  BTH_FETCH_ADD,  BTH_SEND_ONLY_INV,
 	};
 	static const uint8_t transports[] = {BTH_RC, BTH_UC, BTH_UD};
 	char name[32];

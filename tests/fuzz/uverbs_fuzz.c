@@ -42,8 +42,8 @@ static int file_fd;
 
 void target_init(void)
 {
-	static const size_t bytes[AREAS] = {64u << 10, 256u << 10, 256u << 10, 256u << 10,
-					    MEMORY_PAGE, MEMORY_PAGE};
+	static const size_t bytes[AREAS] = {64u << 10,	256u << 10,  256u << 10,
+					    256u << 10, MEMORY_PAGE, MEMORY_PAGE};
 
 	for (unsigned i = 0; i < AREAS; i++) {
 		areas[i].bytes = bytes[i];
@@ -60,9 +60,8 @@ void target_init(void)
 
 static uint64_t place(unsigned number)
 {
-	static const uint64_t nowhere[] = {0,	 8,		      4096,
-					   1ull << 63, UINT64_MAX, UINT64_MAX - 4095,
-					   0x7ffffffff000ull};
+	static const uint64_t nowhere[] = {
+		0, 8, 4096, 1ull << 63, UINT64_MAX, UINT64_MAX - 4095, 0x7ffffffff000ull};
 	unsigned area = number & 7, variant = number >> 3;
 	uint64_t start, bytes;
 

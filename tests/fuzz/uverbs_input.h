@@ -43,4 +43,12 @@ enum patch_kind { PATCH_PLACE, PATCH_FD, PATCH_OUT };
 #define IDS_DRIVER 0x80u
 
 /* Places: number & 7 is the area, the rest how far in; see place() in uverbs_fuzz.c. */
-enum area { AREA_DATA, AREA_RING0, AREA_RING1, AREA_RING2, AREA_RECORDS, AREA_READ_ONLY, AREA_NONE };
+enum area {
+	AREA_DATA,
+	AREA_RING0,
+	AREA_RING1,
+	AREA_RING2,
+	AREA_RECORDS,
+	AREA_READ_ONLY,
+	AREA_NONE
+};

@@ -271,10 +271,10 @@ static void put_qp(struct seed *s, enum form form, uint32_t type)
 	attr_out(s, UVERBS_ATTR_CREATE_QP_RESP_CAP, sizeof(cap));
 	attr_out(s, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, 4);
 	attr_block(s, UVERBS_ATTR_UHW_IN, &uhw, sizeof(uhw),
-		   (const struct patch[]){
-			   PLACE_AT(offsetof(struct mlx5_ib_create_qp, buf_addr), RING(1)),
-			   PLACE_AT(offsetof(struct mlx5_ib_create_qp, db_addr),
-				    AREA_RECORDS | 1 << 3)},
+		   (const struct patch[]){PLACE_AT(offsetof(struct mlx5_ib_create_qp, buf_addr),
+						   RING(1)),
+					  PLACE_AT(offsetof(struct mlx5_ib_create_qp, db_addr),
+						   AREA_RECORDS | 1 << 3)},
 		   2);
 	attr_out(s, UVERBS_ATTR_UHW_OUT, sizeof(struct mlx5_ib_create_qp_resp));
 }

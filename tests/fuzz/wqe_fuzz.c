@@ -372,8 +372,8 @@ void target_seeds(struct seed *s)
 
 			put_begin(s, dev << 7 | kind);
 			for (unsigned i = 0; i < array_size(requests); i++)
-				put_request(s, requests[i].opcode,
-					    requests[i].parts | av, requests[i].len);
+				put_request(s, requests[i].opcode, requests[i].parts | av,
+					    requests[i].len);
 			snprintf(name, sizeof(name), "requests-%u-%u", dev, kind);
 			put_end(s, name);
 		}

@@ -203,8 +203,8 @@ static void commands(void)
 static void random_calls(uint64_t seed, unsigned n)
 {
 	struct rnd r = {seed};
-	const uint64_t places[] = {(uintptr_t)nowhere - 4096, (uintptr_t)nowhere - 8, (uintptr_t)nowhere,
-				   0,			1ull << 63};
+	const uint64_t places[] = {(uintptr_t)nowhere - 4096, (uintptr_t)nowhere - 8,
+				   (uintptr_t)nowhere, 0, 1ull << 63};
 
 	for (unsigned i = 0; i < n; i++) {
 		struct call c = call((uint16_t)rnd_below(&r, 20), (uint16_t)rnd_below(&r, 12),
@@ -225,7 +225,7 @@ static void random_calls(uint64_t seed, unsigned n)
 		for (unsigned at = 0; at < sizeof(m.bytes); at += 8)
 			memcpy(m.bytes + at,
 			       &(uint64_t){rnd_below(&r, 2) ? rnd_below(&r, 16)
-							       : places[rnd_below(&r, 5)]},
+							    : places[rnd_below(&r, 5)]},
 			       8);
 		/* GET_CONTEXT and completion channels make descriptors that we would have to
 		 * close. */
@@ -239,8 +239,8 @@ static void random_calls(uint64_t seed, unsigned n)
 
 int main(int argc, char **argv)
 {
-	uint8_t *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			      0);
+	uint8_t *pages =
+		mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct call early = call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, 0);
 
 	if (argc != 2 || pages == MAP_FAILED || mprotect(pages + 4096, 4096, PROT_NONE)) {

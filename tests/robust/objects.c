@@ -54,11 +54,11 @@ static bool grew(const char *what, uint32_t n)
 	return bad;
 }
 
-#define MEASURE(n, ...)                               \
-	for (uint32_t i = 0; i < (n); i++) {          \
-		uint64_t start = now_ns();            \
-		__VA_ARGS__;                          \
-		times[i] = now_ns() - start;          \
+#define MEASURE(n, ...)                      \
+	for (uint32_t i = 0; i < (n); i++) { \
+		uint64_t start = now_ns();   \
+		__VA_ARGS__;                 \
+		times[i] = now_ns() - start; \
 	}
 
 int main(int argc, char **argv)
@@ -82,13 +82,13 @@ int main(int argc, char **argv)
 	if (!pd || !attr.send_cq)
 		rig_die("no PD or CQ: %m");
 	for (unsigned round = 0; round < 2; round++) {
-		MEASURE(QPS, qps[i] = ibv_create_qp(pd, &attr); if (!qps[i])
-				     rig_die("QP %u: %m", i));
+		MEASURE(QPS, qps[i] = ibv_create_qp(pd, &attr);
+			if (!qps[i]) rig_die("QP %u: %m", i));
 		bad |= grew("creating a QP", QPS);
 		MEASURE(QPS, if (ibv_destroy_qp(qps[i])) rig_die("destroying QP %u: %m", i));
 		bad |= grew("destroying a QP", QPS);
-		MEASURE(MRS, mrs[i] = ibv_reg_mr(pd, memory, sizeof(memory),
-						 IBV_ACCESS_LOCAL_WRITE);
+		MEASURE(MRS,
+			mrs[i] = ibv_reg_mr(pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
 			if (!mrs[i]) rig_die("MR %u: %m", i));
 		bad |= grew("registering memory", MRS);
 		MEASURE(MRS, if (ibv_dereg_mr(mrs[i])) rig_die("MR %u: %m", i));

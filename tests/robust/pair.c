@@ -151,13 +151,13 @@ static void post(struct pair *p, enum ibv_wr_opcode opcode, uint64_t id, size_t 
 {
 	struct ibv_sge sge = {(uintptr_t)p->mem + local, bytes, p->mr->lkey};
 	struct ibv_send_wr *bad, wr = {
-		.wr_id = id,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = opcode,
-		.send_flags = IBV_SEND_SIGNALED,
-		.wr.rdma = {p->peer_addr + remote, p->peer_rkey},
-	};
+					 .wr_id = id,
+					 .sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = opcode,
+					 .send_flags = IBV_SEND_SIGNALED,
+					 .wr.rdma = {p->peer_addr + remote, p->peer_rkey},
+				 };
 	int err = ibv_post_send(p->qp, &wr, &bad);
 
 	if (err)

@@ -116,7 +116,8 @@ int main(int argc, char **argv)
 	if (c.first != IBV_WC_SUCCESS)
 		status = epitaph(&p, &c);
 	else
-		printf("done: %" PRIu64 "%s\n", c.done, say_goodbye(&p) ? "" : ", the other is gone");
+		printf("done: %" PRIu64 "%s\n", c.done,
+		       say_goodbye(&p) ? "" : ", the other is gone");
 	pair_close(&p);
 	return status;
 }

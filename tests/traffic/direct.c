@@ -13,20 +13,23 @@
  */
 #include "direct.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define PAGE	   4096u
-#define HOT_ROUNDS 20000u
+#define HOT_ROUNDS 10000u
 #define NAP_ROUNDS 100u
 
 static const char *device_name;
@@ -152,7 +155,7 @@ static bool find_sharers(const struct direct_field *f, unsigned *x, unsigned *y)
 /* X, Y, Y: the second store for Y falls on that for X. */
 static bool overwritten(struct direct_field *f, unsigned rounds, void (*pause)(void))
 {
-	unsigned x, y;
+	unsigned x = 0, y = 0;
 
 	if (!find_sharers(f, &x, &y))
 		return false;
@@ -164,7 +167,8 @@ static bool overwritten(struct direct_field *f, unsigned rounds, void (*pause)(v
 		for (unsigned n = 0; n < 3; n++) {
 			struct direct_pair *p = &f->pairs[order[n]];
 
-			direct_write(&p->sq, direct_source(f, order[n]), direct_target(f, order[n]));
+			direct_write(&p->sq, direct_source(f, order[n]),
+				     direct_target(f, order[n]));
 			direct_ring(&p->sq);
 		}
 		for (unsigned n = 0; n < 3; n++)
@@ -408,9 +412,13 @@ static bool see(const uint64_t *word, uint64_t value)
 {
 	uint64_t limit = rig_now_ns() + DIRECT_LIMIT_NS;
 
-	while (*(const volatile uint64_t *)word != value)
+	for (unsigned round = 1; *(const volatile uint64_t *)word != value; round++) {
+		if (round % 1024)
+			continue;
+		sched_yield();
 		if (rig_now_ns() > limit)
 			return say(false, "%lu did not arrive", value);
+	}
 	return true;
 }
 
@@ -449,9 +457,7 @@ static bool process(int fd, bool begins, unsigned rounds, void (*pause)(void))
 	bool good;
 
 	direct_open(&f, device_name, gid_index, 0);
-	/* One queue pair by hand, connected over there. */
-	f.pairs[0].from = NULL;
-	direct_open_single(&f);
+	direct_add_single(&f);
 	mine.address = rig_address(&f.port, f.pairs[0].from, 0);
 	mine.target = direct_target(&f, 0);
 	exchange(fd, &mine, &theirs);
@@ -461,4 +467,115 @@ static bool process(int fd, bool begins, unsigned rounds, void (*pause)(void))
 	exchange(fd, &mine, &theirs);
 	direct_close(&f);
 	return good;
+}
+
+static bool two_processes(unsigned rounds, void (*pause)(void))
+{
+	bool good;
+	pid_t child;
+	int fds[2], status;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds))
+		rig_die("socketpair: %m");
+	fflush(stdout);
+	child = fork();
+	if (child < 0)
+		rig_die("fork: %m");
+	if (!child) {
+		good = process(fds[1], false, rounds, pause);
+		if (!good)
+			fprintf(stderr, "the other process: %s\n", story);
+		_exit(!good);
+	}
+	close(fds[1]);
+	good = process(fds[0], true, rounds, pause);
+	close(fds[0]);
+	if (waitpid(child, &status, 0) != child || status)
+		return good && say(false, "the other process ended with status 0x%x", status);
+	return good;
+}
+
+static bool two_hot(struct direct_field *unused)
+{
+	(void)unused;
+	return two_processes(HOT_ROUNDS, NULL);
+}
+
+static bool two_asleep(struct direct_field *unused)
+{
+	(void)unused;
+	return two_processes(NAP_ROUNDS, direct_nap);
+}
+
+/* ---- all of it ---- */
+
+static const struct {
+	const char *name;
+	bool (*run)(struct direct_field *f);
+	unsigned pairs; /* 0: opens what it needs itself */
+	bool announced; /* only if the library knows that the queues were taken */
+} cases[] = {
+	{"one queue pair, device awake", hot, 1, false},
+	{"one queue pair, device asleep", asleep, 1, false},
+	{"one queue pair, device about to sleep", dozing, 1, false},
+	{"one queue pair, rate", rate, 1, false},
+	{"overwritten values, device awake", overwritten_hot, DIRECT_PAIRS_MAX, false},
+	{"overwritten values, device asleep", overwritten_asleep, DIRECT_PAIRS_MAX, false},
+	{"all queue pairs at once", all_at_once, DIRECT_PAIRS_MAX, false},
+	{"send and receive", send_and_receive, 1, false},
+	{"event of the next completion", event_of_the_next, 1, true},
+	{"event of a completion that is there", event_of_what_is_there, 1, true},
+	{"page moved", moved, 1, false},
+	{"forks", forked, 1, false},
+	{"device closed under a ringing thread", closed_meanwhile, 0, false},
+	{"two processes, devices awake", two_hot, 0, false},
+	{"two processes, devices asleep", two_asleep, 0, false},
+};
+
+static bool run_all(const char *how, bool announced)
+{
+	bool good = true;
+
+	direct_announce(announced);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct direct_field f;
+		bool passed;
+
+		if (cases[i].announced && !announced)
+			continue;
+		say(true, "-");
+		if (cases[i].pairs)
+			direct_open(&f, device_name, gid_index, cases[i].pairs);
+		passed = cases[i].run(&f);
+		/* What is still under way in a failed case would get in the way of cleaning up. */
+		if (cases[i].pairs && passed)
+			direct_close(&f);
+		printf("%s\t%s%s\t%s\n", passed ? "PASS" : "FAIL", cases[i].name, how, story);
+		fflush(stdout);
+		good &= passed;
+	}
+	return good;
+}
+
+int main(int argc, char **argv)
+{
+	bool good;
+	int c;
+
+	while ((c = getopt(argc, argv, "d:g:")) >= 0) {
+		switch (c) {
+		case 'd':
+			device_name = optarg;
+			break;
+		case 'g':
+			gid_index = atoi(optarg);
+			break;
+		default:
+			fprintf(stderr, "usage: direct [-d DEVICE] [-g GID-INDEX]\n");
+			return 2;
+		}
+	}
+	good = run_all("", true);
+	good &= run_all(", unannounced", false);
+	return good ? 0 : 1;
 }

@@ -32,6 +32,8 @@ struct direct_field {
 void direct_open(struct direct_field *f, const char *device, int gid_index, unsigned npairs);
 void direct_close(struct direct_field *f);
 
+/* A pair of which the other end is elsewhere. */
+void direct_add_single(struct direct_field *f);
 /* Queue pairs of one process, connected with each other or with those of another process. */
 void direct_connect(struct direct_field *f, struct ibv_qp *qp, const struct rig_address *peer);
 

@@ -61,6 +61,14 @@ static void make_pair(struct direct_field *f, struct direct_pair *p)
 	direct_connect(f, p->to, &from);
 }
 
+void direct_add_single(struct direct_field *f)
+{
+	struct direct_pair *p = &f->pairs[f->npairs++];
+
+	p->from = make_qp(f);
+	direct_take_qp(p->from, &p->sq, &p->rq, f->regs, 2 * DIRECT_PAIRS_MAX);
+}
+
 void direct_open(struct direct_field *f, const char *device, int gid_index, unsigned npairs)
 {
 	const size_t bytes = 2 * DIRECT_PAIRS_MAX * sizeof(*f->memory);
@@ -91,7 +99,8 @@ void direct_close(struct direct_field *f)
 	int err = 0;
 
 	for (unsigned i = 0; i < f->npairs; i++)
-		err |= ibv_destroy_qp(f->pairs[i].from) | ibv_destroy_qp(f->pairs[i].to);
+		err |= ibv_destroy_qp(f->pairs[i].from) |
+		       (f->pairs[i].to ? ibv_destroy_qp(f->pairs[i].to) : 0);
 	err |= ibv_destroy_cq(f->sent) | ibv_destroy_cq(f->received) |
 	       ibv_destroy_comp_channel(f->channel) | ibv_dereg_mr(f->mr) | ibv_dealloc_pd(f->pd);
 	if (err)

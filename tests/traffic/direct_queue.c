@@ -2,13 +2,29 @@
 /* Rings, records and registers by hand; see direct_queue.h. */
 #include "direct_queue.h"
 
+#include <dlfcn.h>
 #include <endian.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "rig.h"
 
-#define BLOCK	    64u
+static __typeof__(&mlx5dv_init_obj) init_obj = mlx5dv_init_obj;
+
+void direct_announce(bool on)
+{
+	void *library = dlopen("libmlx5.so.1", RTLD_NOW | RTLD_NOLOAD);
+
+	init_obj = on	     ? mlx5dv_init_obj
+		   : library ? (__typeof__(init_obj))dlvsym(library, "mlx5dv_init_obj", "MLX5_1.2")
+			     : NULL;
+	if (!init_obj)
+		rig_die("no mlx5dv_init_obj: %s", dlerror());
+}
+
+#define BLOCK 64u
+enum { CQ_CONSUMED, CQ_ARM }; /* words of its record */
 #define CQ_DOORBELL 0x20u
 
 static struct direct_reg *reg_at(uint8_t *at, uint32_t size, struct direct_reg *regs,
@@ -28,7 +44,7 @@ void direct_take_qp(struct ibv_qp *qp, struct direct_sq *sq, struct direct_rq *r
 {
 	struct mlx5dv_qp dv = {0};
 	struct mlx5dv_obj obj = {.qp = {.in = qp, .out = &dv}};
-	int err = mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP);
+	int err = init_obj(&obj, MLX5DV_OBJ_QP);
 
 	if (err)
 		rig_die("mlx5dv_init_obj: %s", strerror(err));
@@ -53,7 +69,7 @@ void direct_take_cq(struct ibv_cq *cq, struct direct_cq *out)
 {
 	struct mlx5dv_cq dv = {0};
 	struct mlx5dv_obj obj = {.cq = {.in = cq, .out = &dv}};
-	int err = mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ);
+	int err = init_obj(&obj, MLX5DV_OBJ_CQ);
 
 	if (err)
 		rig_die("mlx5dv_init_obj: %s", strerror(err));
@@ -71,8 +87,8 @@ static struct mlx5_wqe_ctrl_seg *begin(struct direct_sq *sq, uint8_t opcode, uin
 {
 	struct mlx5_wqe_ctrl_seg *ctrl = (void *)(sq->ring + (sq->next % sq->blocks) * BLOCK);
 
-	mlx5dv_set_ctrl_seg(ctrl, (uint16_t)sq->next, opcode, 0, sq->qpn,
-			    MLX5_WQE_CTRL_CQ_UPDATE, ds, 0, 0);
+	mlx5dv_set_ctrl_seg(ctrl, (uint16_t)sq->next, opcode, 0, sq->qpn, MLX5_WQE_CTRL_CQ_UPDATE,
+			    ds, 0, 0);
 	sq->next++; /* every request here fits a block */
 	return ctrl;
 }
@@ -132,7 +148,7 @@ bool direct_poll(struct direct_cq *cq)
 		rig_die("a completion with error, syndrome 0x%x",
 			((const struct mlx5_err_cqe *)cqe)->syndrome);
 	cq->next++;
-	*(volatile __be32 *)&cq->records[MLX5_CQ_SET_CI] = htobe32(cq->next & 0xffffff);
+	*(volatile __be32 *)&cq->records[CQ_CONSUMED] = htobe32(cq->next & 0xffffff);
 	return true;
 }
 
@@ -143,6 +159,7 @@ bool direct_wait(struct direct_cq *cq, uint64_t limit_ns)
 	for (unsigned round = 0; !direct_poll(cq); round++) {
 		if (round % 1024 != 1023)
 			continue;
+		sched_yield(); /* the device may wait for this CPU */
 		if (!start)
 			start = rig_now_ns();
 		if (rig_now_ns() - start > limit_ns)
@@ -155,7 +172,7 @@ void direct_arm(struct direct_cq *cq)
 {
 	uint32_t arm = (cq->arm_sn & 3) << 28 | (cq->next & 0xffffff);
 
-	*(volatile __be32 *)&cq->records[MLX5_CQ_ARM_DB] = htobe32(arm);
+	*(volatile __be32 *)&cq->records[CQ_ARM] = htobe32(arm);
 	atomic_thread_fence(memory_order_seq_cst);
 	*(volatile uint64_t *)(void *)(cq->uar + CQ_DOORBELL) =
 		htobe64((uint64_t)arm << 32 | cq->cqn);

@@ -52,6 +52,8 @@ struct direct_slice {
 	uint32_t bytes;
 };
 
+/* Whether libraries between us and libmlx5 may see that queues are taken; at first they do. */
+void direct_announce(bool on);
 /* reg is that of an earlier queue pair at the same register, or fresh. */
 void direct_take_qp(struct ibv_qp *qp, struct direct_sq *sq, struct direct_rq *rq,
 		    struct direct_reg *regs, unsigned nregs);

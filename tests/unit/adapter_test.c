@@ -367,6 +367,46 @@ static void catch_faults(void)
 	CHECK(!sigaction(SIGSEGV, &act, NULL) && !sigaction(SIGBUS, &act, NULL));
 }
 
+/* Partitions: limited members hear full ones but not each other; nothing else is heard. */
+static void test_partitions(void)
+{
+	static const struct {
+		uint16_t a, b;
+		bool heard;
+	} row[] = {
+		{0xffff, 0xffff, true},	 {0x8001, 0x8001, true},  {0x8001, 0x0001, true},
+		{0x0001, 0x0001, false}, {0x8001, 0x8002, false}, {0x8000, 0x8000, false},
+	};
+
+	for (size_t i = 0; i < array_size(row); i++) {
+		struct pair p;
+		struct rig_wqe w;
+		struct qp_attr attr = {.state = IB_QPS_RESET};
+
+		CHECK(!!pkey_match(row[i].a, row[i].b) == row[i].heard);
+		pair_up(&p, 0, IB_QPT_RC);
+		p.rig.registry->ports[0].pkeys[0] = row[i].a;
+		p.rig.registry->ports[0].pkeys[1] = row[i].b;
+		for (unsigned end = 0; end < 2; end++)
+			CHECK(!qp_modify((end ? p.b : p.a).qp, &attr, IB_QP_STATE));
+		rig_connect(&p.rig, 0, &p.a, &p.b);
+		attr.pkey_index = 1;
+		attr.state = IB_QPS_SQD;
+		CHECK(!qp_modify(p.b.qp, &attr, IB_QP_STATE));
+		CHECK(!qp_modify(p.b.qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX));
+		rig_recv(&p.b, p.dst, 64, p.rkey);
+		rig_wqe_begin(&p.a, &w, WQE_OP_SEND, SIGNALED, 0);
+		rig_wqe_data(&w, p.src, 64, p.lkey);
+		rig_wqe_end(&w);
+		if (row[i].heard)
+			expect_req(&p.a, WQE_OP_SEND);
+		else
+			expect_nothing(&p.b);
+		CHECK(!memcmp(p.dst, p.src, 64) == row[i].heard);
+		pair_down(&p);
+	}
+}
+
 /* No receive: RNR NAK, wait, again; then a receive comes, or the retries run out. */
 static void test_rnr(bool rescue)
 {
@@ -499,6 +539,7 @@ int main(void)
 	test_atomics();
 	test_write_errors();
 	test_receive_errors();
+	test_partitions();
 	catch_faults();
 	test_unmapped(true);
 	test_unmapped(false);

@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "base/endian.h"
 #include "base/spin.h"
+#include "base/text.h"
 #include "prm/ib.h"
 #include "check.h"
 
@@ -114,9 +115,27 @@ static void in_threads(void *(*fn)(void *), void *(*last)(void *))
 		pthread_join(t[i], NULL);
 }
 
+static void texts(void)
+{
+	static const char src[] = "abcd";
+	char dst[8];
+
+	for (size_t size = 1; size <= sizeof(dst); size++) {
+		size_t n = size <= strlen(src) ? size - 1 : strlen(src);
+
+		memset(dst, 'x', sizeof(dst));
+		CHECK(text_copy(dst, size, src) == (size > strlen(src)));
+		CHECK(strlen(dst) == n && !memcmp(dst, src, n));
+		CHECK(n + 1 == sizeof(dst) || dst[n + 1] == 'x');
+	}
+	CHECK(text_copy(dst, 1, "") && !dst[0]);
+	CHECK(!text_copy(dst, 0, ""));
+}
+
 int main(void)
 {
 	ranges();
+	texts();
 	small_arithmetic();
 	psns();
 	in_threads(spin_loop, spin_loop);

@@ -117,8 +117,7 @@ static void random_config(struct scene *s)
 /* Data with good signatures, then some damage. */
 static void random_input(struct scene *s)
 {
-	const struct sig_domain *d =
-		&s->config.side[s->dir == SIG_GATHER ? SIG_MEMORY : SIG_WIRE];
+	const struct sig_domain *d = &s->config.side[s->dir == SIG_GATHER ? SIG_MEMORY : SIG_WIRE];
 	bool constant = maybe(s, 10);
 	uint8_t byte = (uint8_t)rng_next(&s->rng);
 	uint64_t unit;
@@ -168,26 +167,25 @@ static void random_scene(struct scene *s)
 	} while (s->in_bytes > MAX_BYTES || s->out_bytes > MAX_BYTES ||
 		 model_data_bytes(&s->config, s->wire) >
 			 MODEL_ERRORS *
-				 (uint64_t)(s->config.side[!(s->dir == SIG_SCATTER)].type ?
-						    s->config.side[!(s->dir == SIG_SCATTER)].block :
-						    MAX_BYTES));
+				 (uint64_t)(s->config.side[!(s->dir == SIG_SCATTER)].type
+						    ? s->config.side[!(s->dir == SIG_SCATTER)].block
+						    : MAX_BYTES));
 	random_input(s);
 	model_transfer(&s->config, s->dir, s->wire, s->in, s->want, &s->model);
 	sig_plan_make(&s->plan, &s->config, s->dir);
 }
 
-#define HOLDS(s, cond)                                                                      \
-	do {                                                                                \
-		if (!(cond)) {                                                              \
-			fprintf(stderr, "case with seed %#llx: %s, %s/%u to %s/%u, wire %llu\n", \
-				(unsigned long long)(s)->seed,                              \
-				(s)->dir == SIG_GATHER ? "gather" : "scatter",              \
-				sig_type_name((s)->plan.in.type),                           \
-				(unsigned)(s)->plan.in.block,                               \
-				sig_type_name((s)->plan.out.type),                          \
-				(unsigned)(s)->plan.out.block, (unsigned long long)(s)->wire); \
-			CHECK(cond);                                                        \
-		}                                                                           \
+#define HOLDS(s, cond)                                                                            \
+	do {                                                                                      \
+		if (!(cond)) {                                                                    \
+			fprintf(stderr, "case with seed %#llx: %s, %s/%u to %s/%u, wire %llu\n",  \
+				(unsigned long long)(s)->seed,                                    \
+				(s)->dir == SIG_GATHER ? "gather" : "scatter",                    \
+				sig_type_name((s)->plan.in.type), (unsigned)(s)->plan.in.block,   \
+				sig_type_name((s)->plan.out.type), (unsigned)(s)->plan.out.block, \
+				(unsigned long long)(s)->wire);                                   \
+			CHECK(cond);                                                              \
+		}                                                                                 \
 	} while (0)
 
 /* [0, n) of base as runs, cut as the style says. */
