@@ -79,6 +79,11 @@ int fabric_find_host(const struct fabric *f, const char *name) must_check;
 /* All functions of a host's card carry the GUID of its first. */
 uint64_t fabric_system_guid(const struct fabric *f, uint32_t row);
 
+/* ---- port.c: state of a port ---- */
+
+/* 1 if that was a change, 0 if not; -ENOENT no such row, -EINVAL not a state to put it into. */
+int port_set_state(struct fabric *f, uint32_t row, uint32_t state) must_check;
+
 /* ---- slots.c: processes, their channels, their counters ---- */
 
 /* Told of things that the server sends; NULL where nobody listens. */

@@ -39,6 +39,7 @@ static const struct shape shapes[MSG_TYPES][MSG_KINDS] = {
 		{[MSG_REQUEST] = {BODY(msg_index), 0}, [MSG_REPLY] = {BODY(msg_counters_reply), 0}},
 	[MSG_STAY] = {[MSG_REQUEST] = {EMPTY, 0}, [MSG_REPLY] = {EMPTY, 0}},
 	[MSG_SHUTDOWN] = {[MSG_REQUEST] = {EMPTY, 0}, [MSG_REPLY] = {EMPTY, 0}},
+	[MSG_SET_PORT] = {[MSG_REQUEST] = {BODY(msg_set_port), 0}, [MSG_REPLY] = {EMPTY, 0}},
 };
 
 enum msg_kind msg_kind(const struct msg *m)

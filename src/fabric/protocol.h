@@ -16,7 +16,7 @@
 #include "wire/registry.h"
 
 #define MSG_MAGIC   0x73686370u /* "shcp" */
-#define MSG_VERSION 1u		/* of everything below, and of wire/registry.h */
+#define MSG_VERSION 2u		/* of everything below, and of wire/registry.h */
 
 #define FABRIC_NAME_BYTES   64u	 /* host and fabric names, with their NUL */
 #define FABRIC_PATH_BYTES   256u /* path of an attribute, with its NUL */
@@ -46,6 +46,7 @@ enum msg_type {
 	MSG_COUNTERS, /* totals of a port */
 	MSG_STAY,     /* do not leave with the last connection */
 	MSG_SHUTDOWN, /* leave now; the connection closes when everything is removed */
+	MSG_SET_PORT, /* take a port down or up */
 	MSG_TYPES,
 };
 
@@ -94,6 +95,11 @@ struct msg_channel {
 struct msg_port {
 	uint32_t row;
 	uint32_t event;
+};
+
+struct msg_set_port {
+	uint32_t row;
+	uint32_t state; /* IB_PORT_DOWN or IB_PORT_ACTIVE */
 };
 
 struct msg_attr {
@@ -148,6 +154,7 @@ struct msg {
 		struct msg_peer peer;
 		struct msg_channel channel;
 		struct msg_port port;
+		struct msg_set_port set_port;
 		struct msg_attr attr;
 		struct msg_attr_reply attr_reply;
 		struct msg_index index;

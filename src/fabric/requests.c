@@ -207,6 +207,27 @@ static int answer_shutdown(struct server *s, struct conn *c, struct msg *m, stru
 	return 0;
 }
 
+/* Every process of the port's host is told; others see it in the registry. */
+static int answer_set_port(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	struct fabric *f = s->fabric;
+	uint32_t row = m->set_port.row;
+	struct msg note = {.port.row = row};
+	int changed;
+
+	(void)c, (void)a;
+	changed = port_set_state(f, row, m->set_port.state);
+	if (changed <= 0)
+		return changed;
+	note.port.event =
+		m->set_port.state == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR;
+	msg_prepare(&note, MSG_PORT, MSG_NOTE, 0, 0);
+	for (uint32_t i = 0; i < REGISTRY_SLOTS; i++)
+		if (s->by_slot[i] && f->rows[i].host == f->registry->ports[row].host)
+			conn_send(s, s->by_slot[i], &note, NULL, 0);
+	return 0;
+}
+
 typedef int answer_fn(struct server *s, struct conn *c, struct msg *m, struct attached *a);
 
 static answer_fn *const answers[MSG_TYPES] = {
@@ -215,7 +236,7 @@ static answer_fn *const answers[MSG_TYPES] = {
 	[MSG_ATTR] = answer_attr,	  [MSG_INFO] = answer_info,
 	[MSG_HOST] = answer_host,	  [MSG_SLOT] = answer_slot,
 	[MSG_COUNTERS] = answer_counters, [MSG_STAY] = answer_stay,
-	[MSG_SHUTDOWN] = answer_shutdown,
+	[MSG_SHUTDOWN] = answer_shutdown, [MSG_SET_PORT] = answer_set_port,
 };
 
 void request_answer(struct server *s, struct conn *c, struct msg *m)

@@ -24,6 +24,9 @@ static const struct command commands[] = {
 	{"fabric status", "[--fabric NAME] [--json]",
 	 "Shows hosts, ports, counters and the processes that use them.", OPT_FABRIC | OPT_JSON,
 	 command_fabric_status},
+	{"fabric port", "[--fabric NAME] [HOST/]HCA down|up",
+	 "Takes a port down, or up again; programs get the event, traffic the consequences.",
+	 OPT_FABRIC, command_fabric_port},
 };
 
 static void help_all(FILE *out)
@@ -97,7 +100,7 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[0], "fabric")) {
 		if (argc > 1 && wants_help(argv[1])) {
-			printf("usage: softhca fabric up|down|status [OPTION...]\n");
+			printf("usage: softhca fabric up|down|status|port [OPTION...]\n");
 			return 0;
 		}
 		if (argc > 1)
@@ -105,7 +108,7 @@ int main(int argc, char **argv)
 				   argv[1]);
 		else
 			tool_error("softhca fabric",
-				   "up, down or status?  See softhca fabric --help");
+				   "up, down, status or port?  See softhca fabric --help");
 		return EXIT_USAGE;
 	}
 	tool_error("softhca", "no command '%s'; see softhca --help", argv[0]);

@@ -81,4 +81,5 @@ int command_env(struct session *s, int argc, char **argv);
 int command_fabric_up(struct session *s, int argc, char **argv);
 int command_fabric_down(struct session *s, int argc, char **argv);
 int command_fabric_status(struct session *s, int argc, char **argv);
+int command_fabric_port(struct session *s, int argc, char **argv);
 int command_devices(struct session *s, int argc, char **argv);

@@ -16,7 +16,7 @@ static const struct {
 } mr_plan[FUZZ_MRS] = {
 	{4 * MEMORY_PAGE, 0, 4 * MEMORY_PAGE,
 	 IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |
-		 IB_ACCESS_REMOTE_ATOMIC},
+		 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND},
 	/* the last bytes before the zone, and the first behind it */
 	{MEMORY_PAGE, MEMORY_PAGE - 104, 104, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE},
 	{MEMORY_PAGE, 0, 333, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_READ},
@@ -86,29 +86,20 @@ void device_begin(struct fuzz_device *d, unsigned dev)
 {
 	d->dev = dev % 2;
 	d->pdn = pd_alloc(d->rig.adapter[d->dev]);
+	d->xrcdn = xrcd_alloc(d->rig.adapter[d->dev]);
 	for (unsigned i = 0; i < FUZZ_MRS; i++) {
 		struct fuzz_mr *m = &d->mr[i];
 
 		rig_mr(&d->rig, d->dev, d->pdn, m->area + m->off, m->len, m->access, &m->mkey);
 	}
+	for (unsigned i = 0; i < FUZZ_WINDOWS; i++)
+		MUST(!window_create(d->rig.adapter[d->dev], d->pdn,
+				    i ? WINDOW_TYPE_2 : WINDOW_TYPE_1, &d->window[i]));
 }
 
-/* kind: type in bits 1:0, shared receives in bit 2, all signalled in bit 3, large CQEs in bit 4. */
-void device_qp_create(struct fuzz_device *d, unsigned index, uint8_t kind)
+static void create_srq(struct fuzz_device *d, struct fuzz_qp *q, bool xrc)
 {
-	static const enum ib_qp_type types[] = {IB_QPT_RC, IB_QPT_UC, IB_QPT_UD, IB_QPT_RC};
-	struct adapter *a = d->rig.adapter[d->dev];
-	struct fuzz_qp *q = &d->qp[index];
-	bool large = kind & 16;
-	struct cq_attr cq = {
-		.buf = q->cq_ring,
-		.entries = large ? FUZZ_CQES / 2 : FUZZ_CQES,
-		.cqe_bytes = large ? 128 : 64,
-		.dbrec = q->cq_dbrec,
-		.event = on_event,
-		.async = on_async,
-	};
-	struct srq_attr srq = {
+	struct srq_attr attr = {
 		.pdn = d->pdn,
 		.buf = q->srq_ring,
 		.wqe_count = FUZZ_SRQ_WQES,
@@ -117,9 +108,53 @@ void device_qp_create(struct fuzz_device *d, unsigned index, uint8_t kind)
 		.limit = 3,
 		.dbrec = q->srq_dbrec,
 		.async = on_async,
+		.xrcdn = xrc ? d->xrcdn : 0,
+		.cq = xrc ? q->cq : NULL,
 	};
+
+	memset(q->srq_dbrec, 0, sizeof(be32));
+	MUST(!srq_create(d->rig.adapter[d->dev], &attr, &q->srq));
+}
+
+static void create_cq(struct fuzz_device *d, struct fuzz_qp *q, bool large)
+{
+	struct cq_attr attr = {
+		.buf = q->cq_ring,
+		.entries = large ? FUZZ_CQES / 2 : FUZZ_CQES,
+		.cqe_bytes = large ? 128 : 64,
+		.dbrec = q->cq_dbrec,
+		.timestamps = large,
+		.event = on_event,
+		.async = on_async,
+	};
+
+	memset(q->cq_ring, 0xf0, (size_t)FUZZ_CQES * CQE_BYTES);
+	memset(q->cq_dbrec, 0, 2 * sizeof(be32));
+	MUST(!cq_create(d->rig.adapter[d->dev], &attr, &q->cq));
+}
+
+static enum ib_qp_type type_of(const struct fuzz_device *d, unsigned index, uint8_t kind)
+{
+	switch (kind % FUZZ_KINDS) {
+	case FUZZ_UC:
+		return IB_QPT_UC;
+	case FUZZ_UD:
+	case FUZZ_UD_SRQ:
+		return IB_QPT_UD;
+	case FUZZ_XRC:
+		return index & 1 ? IB_QPT_XRC_TGT : IB_QPT_XRC_INI;
+	case FUZZ_RAW:
+		return d->dev ? IB_QPT_RAW_PACKET : IB_QPT_UD;
+	default:
+		return IB_QPT_RC;
+	}
+}
+
+void device_qp_create(struct fuzz_device *d, unsigned index, uint8_t kind)
+{
+	struct fuzz_qp *q = &d->qp[index];
 	struct qp_create_attr attr = {
-		.type = types[kind & 3],
+		.type = type_of(d, index, kind),
 		.pdn = d->pdn,
 		.uidx = index,
 		.sq_buf = q->sq,
@@ -128,24 +163,33 @@ void device_qp_create(struct fuzz_device *d, unsigned index, uint8_t kind)
 		.rq_wqes = FUZZ_RECVS,
 		.rq_wqe_bytes = FUZZ_RQ_BYTES,
 		.dbrec = q->dbrec,
-		.sq_sig_all = kind & 8,
+		.sq_sig_all = kind & FUZZ_ALL_SIGNALED,
+		.loopback = QP_LOOPBACK_UC | QP_LOOPBACK_MC,
 		.async = on_async,
 	};
+	bool srq = kind % FUZZ_KINDS == FUZZ_RC_SRQ || kind % FUZZ_KINDS == FUZZ_UD_SRQ;
 
 	q->type = attr.type;
-	q->sq_pi = q->rq_pi = 0;
-	memset(q->cq_ring, 0xf0, (size_t)FUZZ_CQES * CQE_BYTES);
+	q->sq_pi = q->rq_pi = q->srq_pi = 0;
 	memset(q->dbrec, 0, 2 * sizeof(be32));
-	memset(q->cq_dbrec, 0, 2 * sizeof(be32));
-	MUST(!cq_create(a, &cq, &q->cq));
+	create_cq(d, q, kind & FUZZ_LARGE_CQES);
 	attr.send_cq = attr.recv_cq = q->cq;
-	if (kind & 4 && attr.type != IB_QPT_UC) {
-		memset(q->srq_dbrec, 0, sizeof(be32));
-		MUST(!srq_create(a, &srq, &q->srq));
-		attr.srq = q->srq;
+	if (srq || q->type == IB_QPT_XRC_TGT) {
+		create_srq(d, q, q->type == IB_QPT_XRC_TGT);
+		attr.srq = srq ? q->srq : NULL;
 		attr.rq_wqes = 0;
 	}
-	MUST(!qp_create(a, &attr, &q->qp));
+	if (q->type == IB_QPT_XRC_INI) {
+		attr.recv_cq = NULL;
+		attr.rq_wqes = 0;
+	}
+	if (q->type == IB_QPT_XRC_TGT) {
+		attr.send_cq = attr.recv_cq = NULL;
+		attr.sq_blocks = 0;
+		attr.pdn = 0;
+		attr.xrcdn = d->xrcdn;
+	}
+	MUST(!qp_create(d->rig.adapter[d->dev], &attr, &q->qp));
 }
 
 static void read_attributes(struct fuzz_device *d, struct qp_attr *attr, uint32_t dest_qpn,
@@ -178,19 +222,22 @@ static void read_attributes(struct fuzz_device *d, struct qp_attr *attr, uint32_
 void device_qp_connect(struct fuzz_device *d, unsigned index, uint32_t dest_qpn, unsigned row,
 		       struct input *in)
 {
+	enum {
+		INIT = IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT,
+		RTR = IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN,
+		RTS = IB_QP_STATE | IB_QP_SQ_PSN,
+		RC_RTS = RTS | IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY |
+			 IB_QP_MAX_QP_RD_ATOMIC,
+		RESPONDER = IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER,
+	};
 	static const uint32_t masks[][3] = {
-		[IB_QPT_RC] = {IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS,
-			       IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
-				       IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC |
-				       IB_QP_MIN_RNR_TIMER,
-			       IB_QP_STATE | IB_QP_SQ_PSN | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
-				       IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC},
-		[IB_QPT_UC] = {IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS,
-			       IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
-				       IB_QP_RQ_PSN,
-			       IB_QP_STATE | IB_QP_SQ_PSN},
-		[IB_QPT_UD] = {IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_QKEY,
-			       IB_QP_STATE, IB_QP_STATE | IB_QP_SQ_PSN},
+		[IB_QPT_RC] = {INIT | IB_QP_ACCESS_FLAGS, RTR | RESPONDER, RC_RTS},
+		[IB_QPT_UC] = {INIT | IB_QP_ACCESS_FLAGS, RTR, RTS},
+		[IB_QPT_UD] = {INIT | IB_QP_QKEY, IB_QP_STATE, RTS},
+		[IB_QPT_RAW_PACKET] = {IB_QP_STATE | IB_QP_PORT, IB_QP_STATE, IB_QP_STATE},
+		[IB_QPT_XRC_INI] = {INIT | IB_QP_ACCESS_FLAGS, RTR, RC_RTS},
+		[IB_QPT_XRC_TGT] = {INIT | IB_QP_ACCESS_FLAGS, RTR | RESPONDER,
+				    RTS | IB_QP_TIMEOUT},
 	};
 	static const enum ib_qp_state states[] = {IB_QPS_INIT, IB_QPS_RTR, IB_QPS_RTS};
 	struct fuzz_qp *q = &d->qp[index];
@@ -227,13 +274,18 @@ void device_qp_modify(struct fuzz_device *d, unsigned index, struct input *in)
 
 uint32_t device_key(const struct fuzz_device *d, unsigned index)
 {
-	return mkey_key(d->mr[index % FUZZ_MRS].mkey);
+	index %= FUZZ_KEYS;
+	if (index >= FUZZ_MRS)
+		return (window_key(d->window[index - FUZZ_MRS]) & ~0xffu) | FUZZ_WINDOW_VARIANT;
+	return mkey_key(d->mr[index].mkey);
 }
 
 uint64_t device_addr(const struct fuzz_device *d, unsigned index, uint32_t off)
 {
-	const struct fuzz_mr *m = &d->mr[index % FUZZ_MRS];
+	const struct fuzz_mr *m;
 
+	index %= FUZZ_KEYS;
+	m = &d->mr[index < FUZZ_MRS ? index : 0];
 	return off + (m->access & IB_ACCESS_ZERO_BASED ? 0 : (uintptr_t)m->area + m->off);
 }
 
@@ -264,6 +316,8 @@ static void check_mr(struct fuzz_device *d, unsigned index)
 		memset(m->area + m->off, PATTERN, m->len);
 	else
 		must_be_pattern(m->area + m->off, m->len);
+	if (m->access & IB_ACCESS_MW_BIND)
+		MUST(!mkey_retire(m->mkey));
 	mkey_destroy(d->rig.adapter[d->dev], m->mkey);
 }
 
@@ -277,6 +331,11 @@ void device_end(struct fuzz_device *d)
 {
 	struct adapter *a = d->rig.adapter[d->dev];
 
+	for (unsigned i = 0; i < FUZZ_FLOWS; i++) {
+		if (d->flow[i])
+			flow_destroy(d->flow[i]);
+		d->flow[i] = NULL;
+	}
 	for (unsigned i = 0; i < FUZZ_QPS; i++) {
 		struct fuzz_qp *q = &d->qp[i];
 
@@ -290,9 +349,12 @@ void device_end(struct fuzz_device *d)
 		q->srq = NULL;
 		q->cq = NULL;
 	}
+	for (unsigned i = 0; i < FUZZ_WINDOWS; i++)
+		window_destroy(a, d->window[i]);
 	for (unsigned i = 0; i < FUZZ_MRS; i++)
 		check_mr(d, i);
 	pd_free(a, d->pdn);
+	xrcd_free(a, d->xrcdn);
 	must_be_unused(&a->qps, 0);
 	must_be_unused(&a->srqs, 0);
 	must_be_unused(&a->mkeys, 1 /* the null key */);

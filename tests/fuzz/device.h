@@ -17,6 +17,26 @@
 #define FUZZ_CQES     256u
 #define FUZZ_QPS      3u
 #define FUZZ_MRS      5u
+#define FUZZ_WINDOWS  2u /* one of each type */
+#define FUZZ_KEYS     (FUZZ_MRS + FUZZ_WINDOWS)
+#define FUZZ_FLOWS    4u
+
+/* The variant that binding gives to a window's key. */
+#define FUZZ_WINDOW_VARIANT 0x11u
+
+/* Kinds of queue pairs, for device_qp_create. */
+enum fuzz_kind {
+	FUZZ_RC,
+	FUZZ_UC,
+	FUZZ_UD,
+	FUZZ_XRC, /* the initiator; of an odd index the target, which has the SRQ */
+	FUZZ_RAW, /* UD on InfiniBand */
+	FUZZ_RC_SRQ,
+	FUZZ_UD_SRQ,
+	FUZZ_KINDS = 8,
+};
+#define FUZZ_ALL_SIGNALED 8u
+#define FUZZ_LARGE_CQES	  16u
 
 struct fuzz_qp {
 	enum ib_qp_type type;
@@ -33,6 +53,7 @@ struct fuzz_qp {
 	be32 *srq_dbrec;
 	uint16_t sq_pi;
 	uint16_t rq_pi;
+	uint16_t srq_pi;
 };
 
 struct fuzz_mr {
@@ -49,14 +70,17 @@ struct fuzz_device {
 	struct rig rig;
 	unsigned dev; /* 0: InfiniBand, 1: Ethernet; of this input */
 	uint32_t pdn;
+	uint32_t xrcdn;
 	struct fuzz_qp qp[FUZZ_QPS];
 	struct fuzz_mr mr[FUZZ_MRS];
+	struct window *window[FUZZ_WINDOWS];
+	struct flow *flow[FUZZ_FLOWS];
 };
 
 /* Once. */
 void device_init(struct fuzz_device *d);
 
-/* For each input: PD and registrations; queue pairs, by their type byte (see device.c). */
+/* For each input: PD and registrations; queue pairs, by kind and FUZZ_ALL_SIGNALED, ... */
 void device_begin(struct fuzz_device *d, unsigned dev);
 void device_qp_create(struct fuzz_device *d, unsigned index, uint8_t kind);
 /* To RTS, connected with a QP number on the port of "row"; attributes from the input. */
@@ -65,7 +89,7 @@ void device_qp_connect(struct fuzz_device *d, unsigned index, uint32_t dest_qpn,
 /* Destroys everything and checks that nothing was touched or left that should not be. */
 void device_end(struct fuzz_device *d);
 
-/* Pretends that "in" names registered memory: key and address of byte "off" of MR "index". */
+/* Key and address of byte "off" of region or window "index"; a window is of region 0. */
 uint32_t device_key(const struct fuzz_device *d, unsigned index);
 uint64_t device_addr(const struct fuzz_device *d, unsigned index, uint32_t off);
 /* Program and device disagree on what is mapped: accesses then fault and must be survived. */

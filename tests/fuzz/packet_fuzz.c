@@ -104,6 +104,7 @@ static void send_packet(struct fuzz_qp *q, struct input *in)
 		.psn = (0xfffff0 + (uint32_t)(int8_t)in_u8(in)) & IB_PSN_MASK,
 		.npkts = flags & 16 ? in_u32(in) : 1u + in_u8(in),
 		.imm = in_u8(in),
+		.srqn = device.qp[1].srq ? srq_number(device.qp[1].srq) : 0,
 		.va = device_addr(&device, which, in_u16(in)),
 		.rkey = device_key(&device, which >> 3) + (which >> 6 & 1),
 		.dma_len = flags & 32 ? in_u32(in) : in_u16(in),
@@ -208,6 +209,8 @@ static void post_send(struct fuzz_qp *q, struct input *in)
 	memcpy(wqe.rest + at, &data, sizeof(data));
 	at += sizeof(data) + sizeof(wqe.ctrl);
 	wqe.ctrl.qpn_ds = be32_of(qp_number(q->qp) << 8 | (uint32_t)(at / WQE_UNIT));
+	if (q->type == IB_QPT_XRC_TGT)
+		return;
 	memcpy(q->sq + (size_t)(q->sq_pi % FUZZ_BLOCKS) * WQE_BLOCK, &wqe, sizeof(wqe));
 	q->dbrec[DBREC_SEND] = be32_of(++q->sq_pi);
 	qp_doorbell(q->qp);
@@ -233,8 +236,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	device_begin(&device, kinds >> 7);
 	channel_up();
 	for (unsigned i = 0; i < FUZZ_QPS; i++) {
-		/* RC, UC and UD; without SRQ, whose ring this target does not fill */
-		device_qp_create(&device, i, (uint8_t)(i | (kinds & 0x18)));
+		static const uint8_t of_index[FUZZ_QPS] = {FUZZ_RC, FUZZ_UC, FUZZ_UD};
+		uint8_t kind = of_index[i];
+
+		/* XRC: a target in the place of the UC one */
+		if (kinds & 1 && i == 1)
+			kind = FUZZ_XRC;
+		if (kinds & 2 && i == 2)
+			kind = FUZZ_RAW;
+		device_qp_create(&device, i,
+				 kind | (kinds & (FUZZ_ALL_SIGNALED | FUZZ_LARGE_CQES)));
 		device_qp_connect(&device, i, PEER_QPN, device.dev, &in);
 	}
 	while (in.left) {

@@ -225,6 +225,7 @@ void target_seeds(struct seed *s)
 		.path = "sys/class/infiniband/mlx5_0/ports/1/counters/port_rcv_data",
 	};
 	const uint32_t zero = 0, one = 1;
+	const struct msg_set_port down = {.row = 0, .state = IB_PORT_DOWN};
 
 	/* Two processes, a channel between them, the death of one and its acknowledgement. */
 	for (unsigned c = 0; c < 2; c++) {
@@ -250,6 +251,7 @@ void target_seeds(struct seed *s)
 	put_request(s, 0, MSG_HOST, &zero, sizeof(zero));
 	put_request(s, 0, MSG_SLOT, &zero, sizeof(zero));
 	put_request(s, 0, MSG_COUNTERS, &one, sizeof(one));
+	put_request(s, 0, MSG_SET_PORT, &down, sizeof(down));
 	put_request(s, 0, MSG_STAY, NULL, 0);
 	put_op(s, 0, OP_READ);
 	put_request(s, 0, MSG_SHUTDOWN, NULL, 0);

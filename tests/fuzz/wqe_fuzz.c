@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * What a program writes into rings and doorbell records: any bytes.  Two connected queue pairs and
- * a third one connected with itself, of any types, in RTS with some registered memory.  The input
- * posts work requests that are almost right, writes raw bytes over rings and records, rings bells,
- * modifies, takes memory away.  Whatever happens, the device stays inside registered memory and
- * inside the rings.
+ * a third one connected with itself, of any types, in RTS with some registered memory and windows.
+ * The input posts work requests that are almost right, writes raw bytes over rings and records,
+ * rings bells, modifies, takes memory away.  Whatever happens, the device stays inside registered
+ * memory and inside the rings.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "device.h"
+#include "prm/eth.h"
+#include "prm/umr.h"
 
 enum op {
 	OP_SEND, /* a work request from parts */
@@ -22,6 +25,9 @@ enum op {
 	OP_CONSUME, /* the CQ's consumer index and arm record */
 	OP_CLOSE_MEMORY,
 	OP_REREGISTER,
+	OP_GROUP, /* attach to a multicast group, or detach */
+	OP_FLOW,
+	OP_MODERATE,
 	OP_COUNT,
 };
 
@@ -75,6 +81,11 @@ static void put_inline(struct wqe *w, struct input *in)
 	w->at = (uint32_t)align_up(w->at, WQE_UNIT);
 }
 
+static union ib_gid group(unsigned n)
+{
+	return (union ib_gid){.raw = {0xff, 0x12, [15] = (uint8_t)(n + 1)}};
+}
+
 /* parts: bits say what stands between control segment and data. */
 enum part { PART_AV = 1, PART_AV_SHORT = 2, PART_RADDR = 4, PART_ATOMIC = 8, PART_INLINE = 16 };
 
@@ -84,14 +95,18 @@ static void put_headers(struct wqe *w, uint8_t parts, struct input *in)
 		uint8_t dest = in_u8(in);
 		struct wqe_av av = {
 			.dc_key_or_qkey = be64_of(0x1111111100000000ull),
-			.dqp_dct = be32_of(qp_number(device.qp[dest % FUZZ_QPS].qp) |
-					   (parts & PART_AV ? WQE_AV_EXTENDED : 0)),
-			.rlid = be16_of(7),
+			.dqp_dct =
+				be32_of((dest & 0x40 ? IB_MULTICAST_QPN
+						     : qp_number(device.qp[dest % FUZZ_QPS].qp)) |
+					(parts & PART_AV ? WQE_AV_EXTENDED : 0)),
+			.rlid = be16_of(dest & 0x40 ? 0xc001 : 7),
 			.hop_limit = 1,
 			.grh_gid_fl = be32_of(dest & 0x80 ? WQE_AV_GRH | in_u32(in) : 0),
 		};
 
 		memcpy(av.rgid, device.rig.registry->ports[device.dev].gids[0].gid.raw, 16);
+		if (dest & 0x40)
+			memcpy(av.rgid, group(dest >> 4 & 3).raw, 16);
 		put(w, &av, parts & PART_AV ? sizeof(av) : 16);
 	}
 	if (parts & PART_RADDR) {
@@ -110,18 +125,92 @@ static void put_headers(struct wqe *w, uint8_t parts, struct input *in)
 	}
 }
 
+/* Binds a window to a part of region 0, or frees a key. */
+static void put_umr(const struct fuzz_qp *q, struct wqe *w, struct input *in)
+{
+	uint8_t flags = in_u8(in), type = in_u8(in);
+	uint16_t off = in_u16(in), len = in_u16(in);
+	struct umr_ctrl ctrl = {
+		.flags = flags,
+		.klm_octowords = be16_of(4),
+		.mkey_mask =
+			be64_of(UMR_MASK_LEN | UMR_MASK_START_ADDR | UMR_MASK_MKEY |
+				UMR_MASK_ACCESS_LOCAL_WRITE | UMR_MASK_ACCESS_REMOTE_READ |
+				UMR_MASK_ACCESS_REMOTE_WRITE | UMR_MASK_ACCESS_ATOMIC |
+				(type & 1 ? UMR_MASK_QPN : 0) | (type & 2 ? UMR_MASK_FREE : 0)),
+	};
+	struct umr_mkey_context context = {
+		.free = type & 4 ? MKEY_CTX_FREE : 0,
+		.access = in_u8(in),
+		.qpn_mkey = be32_of(qp_number(q->qp) << 8 | FUZZ_WINDOW_VARIANT),
+		.start_addr = be64_of(device_addr(&device, 0, off)),
+		.len = be64_of(len),
+	};
+	struct umr_klm klm[4] = {{be32_of(len), be32_of(device_key(&device, type >> 4)),
+				  be64_of(device_addr(&device, 0, off))}};
+
+	put(w, &ctrl, sizeof(ctrl));
+	put(w, &context, sizeof(context));
+	put(w, klm, sizeof(klm));
+}
+
+/* The segment of an Ethernet frame, with headers of TCP over IPv4 as far as the input says. */
+static void put_eth(struct wqe *w, struct input *in)
+{
+	static const uint8_t frame[54] = {
+		0x01,	  0x50,	       0x56,	    0x19,	 0x20,	    0xa7,     0x24,
+		0x8a,	  0x07,	       0xa5,	    0x28,	 0xc8,	    0x08,     0x00,
+		0x45,	  [17] = 140,  [22] = 64,   [23] = 6,	 [26] = 10, [29] = 1, [30] = 10,
+		[33] = 2, [34] = 0x12, [35] = 0x34, [46] = 0x50,
+	};
+	uint8_t len = in_u8(in);
+	struct wqe_eth e = {
+		.cs_flags = in_u8(in),
+		.mss = be16_of(in_u16(in)),
+		.inline_hdr_sz = be16_of(len),
+	};
+	uint8_t header[256];
+
+	memset(header, 0, sizeof(header));
+	memcpy(header, frame, sizeof(frame));
+	for (unsigned changes = in_u8(in) % 8; changes; changes--) {
+		uint8_t at = in_u8(in);
+
+		header[at] = in_u8(in);
+	}
+	put(w, &e, offsetof(struct wqe_eth, inline_hdr_start));
+	put(w, header, len);
+	w->at = (uint32_t)align_up(w->at, WQE_UNIT);
+}
+
+static void put_xrc(struct wqe *w, struct input *in)
+{
+	struct srq *srq = device.qp[1].srq;
+	struct wqe_xrc x = {.xrc_srqn = be32_of((srq ? srq_number(srq) : 0) + in_u8(in))};
+
+	put(w, &x, sizeof(x));
+}
+
 static void post_send(struct fuzz_qp *q, struct input *in)
 {
-	uint8_t opcode = in_u8(in), flags = in_u8(in), parts = in_u8(in);
+	uint8_t opcode = in_u8(in), flags = in_u8(in), parts = in_u8(in), key = in_u8(in);
 	struct wqe_ctrl c = {
 		.opmod_idx_opcode = be32_of((uint32_t)q->sq_pi << 8 | opcode),
 		.fm_ce_se = flags,
-		.imm = be32_of(device_key(&device, parts)),
+		.imm = be32_of(device_key(&device, key)),
 	};
 	struct wqe w = {.at = 0};
 	uint32_t ds, blocks;
 
+	if (q->type == IB_QPT_XRC_TGT)
+		return;
 	put(&w, &c, sizeof(c));
+	if (q->type == IB_QPT_XRC_INI)
+		put_xrc(&w, in);
+	if (q->type == IB_QPT_RAW_PACKET)
+		put_eth(&w, in);
+	if (opcode == WQE_OP_UMR)
+		put_umr(q, &w, in);
 	put_headers(&w, parts, in);
 	for (unsigned n = parts >> 5; n; n--) {
 		struct wqe_data d = data_segment(in);
@@ -166,12 +255,13 @@ static void post_recv(struct fuzz_qp *q, struct input *in)
 
 static void post_srq_recv(struct fuzz_qp *q, struct input *in)
 {
-	uint8_t *at = q->srq_ring + (size_t)(q->rq_pi % FUZZ_SRQ_WQES) * 128;
-	struct wqe_srq_next next = {.next_wqe_index = be16_of(in_u16(in))};
+	uint8_t *at = q->srq_ring + (size_t)(q->srq_pi % FUZZ_SRQ_WQES) * 128;
+	struct wqe_srq_next next = {.next_wqe_index =
+					    be16_of((uint16_t)(q->srq_pi + 1 + in_u16(in)))};
 
 	memcpy(at, &next, sizeof(next));
 	put_scatter(at + sizeof(next), 128 - sizeof(next), in);
-	*q->srq_dbrec = be32_of(++q->rq_pi);
+	*q->srq_dbrec = be32_of(++q->srq_pi);
 }
 
 static void write_raw(struct fuzz_qp *q, struct input *in)
@@ -209,7 +299,43 @@ static void reregister(struct input *in)
 		.addr = m->area + m->off,
 	};
 
-	MUST(!mkey_modify(device.rig.adapter[device.dev], m->mkey, &attr));
+	int ret = mkey_modify(device.rig.adapter[device.dev], m->mkey, &attr);
+
+	/* A window may be bound to it. */
+	MUST(!ret || (ret == -EBUSY && m->access & IB_ACCESS_MW_BIND));
+}
+
+static void attach(struct fuzz_qp *q, struct input *in)
+{
+	uint8_t how = in_u8(in);
+	union ib_gid gid = group(how & 3);
+	uint16_t mlid = how & 8 ? 0xc001 : in_u16(in);
+
+	if (how & 16)
+		in_bytes(in, gid.raw, sizeof(gid.raw));
+	if (q->type != IB_QPT_UD)
+		return;
+	(void)!(how & 4 ? qp_detach_mcast(q->qp, &gid, mlid) : qp_attach_mcast(q->qp, &gid, mlid));
+}
+
+static void steer(struct fuzz_qp *q, struct input *in)
+{
+	uint8_t how = in_u8(in);
+	struct flow **flow = &device.flow[how % FUZZ_FLOWS];
+	struct flow_attr attr = {
+		.type = (enum flow_type)((how >> 2 & 3) % 3),
+		.priority = how >> 4,
+		.qp = q->type == IB_QPT_RAW_PACKET ? q->qp : NULL,
+		.tag = how,
+	};
+
+	in_bytes(in, &attr.value, in_u8(in) % sizeof(attr.value));
+	in_bytes(in, &attr.mask, in_u8(in) % sizeof(attr.mask));
+	attr.go_on = in_u8(in) & 1;
+	if (*flow)
+		flow_destroy(*flow);
+	if (flow_create(device.rig.adapter[device.dev], &attr, flow))
+		*flow = NULL;
 }
 
 static void perform(uint8_t op, struct fuzz_qp *q, struct input *in)
@@ -228,12 +354,13 @@ static void perform(uint8_t op, struct fuzz_qp *q, struct input *in)
 		write_raw(q, in);
 		break;
 	case OP_BELL:
-		qp_doorbell(q->qp);
+		adapter_doorbell(device.rig.adapter[device.dev], qp_number(q->qp));
 		qp_recv_posted(q->qp);
 		break;
 	case OP_PROGRESS: {
 		uint64_t deadline = UINT64_MAX;
 
+		adapter_batch_end(device.rig.adapter[device.dev]);
 		(void)adapter_progress(device.rig.adapter[device.dev], &deadline);
 		break;
 	}
@@ -261,6 +388,18 @@ static void perform(uint8_t op, struct fuzz_qp *q, struct input *in)
 	case OP_REREGISTER:
 		reregister(in);
 		break;
+	case OP_GROUP:
+		attach(q, in);
+		break;
+	case OP_FLOW:
+		steer(q, in);
+		break;
+	case OP_MODERATE: {
+		uint8_t count = in_u8(in);
+
+		cq_moderate(q->cq, count, in_u8(in));
+		break;
+	}
 	case OP_COUNT:
 		break;
 	}
@@ -306,7 +445,7 @@ static void put_data(struct seed *s, unsigned mr, uint32_t off, uint32_t len)
 static void put_begin(struct seed *s, uint32_t kinds)
 {
 	put_u8(s, kinds);
-	put_u8(s, 2);
+	put_u8(s, FUZZ_UD);
 	for (unsigned i = 0; i < FUZZ_QPS; i++) {
 		put_u8(s, 0x44); /* reads and atomics at a time */
 		put_u8(s, 0x0f);
@@ -315,14 +454,15 @@ static void put_begin(struct seed *s, uint32_t kinds)
 	}
 }
 
-static void put_request(struct seed *s, uint8_t opcode, uint8_t parts, uint32_t len)
+static void put_request(struct seed *s, unsigned dev, unsigned kind, uint8_t opcode, uint8_t parts,
+			uint32_t len)
 {
 	put_op(s, 1, OP_RECV);
 	put_u8(s, 2);
 	put_data(s, 0, 4096, 300);
 	put_data(s, 0, 8192, 4096);
 	put_op(s, 1, OP_SRQ_RECV);
-	put_u16(s, 1);
+	put_u16(s, 0);
 	put_u8(s, 1);
 	put_data(s, 0, 4096, 4096);
 
@@ -330,10 +470,26 @@ static void put_request(struct seed *s, uint8_t opcode, uint8_t parts, uint32_t 
 	put_u8(s, opcode);
 	put_u8(s, WQE_CTRL_CE_ALWAYS);
 	put_u8(s, parts | 1 << 5);
-	if (parts & (PART_AV | PART_AV_SHORT))
-		put_u8(s, 1);
-	if (parts & PART_RADDR) {
+	put_u8(s, FUZZ_MRS + 1); /* the key that an UMR or an invalidation names */
+	if (kind == FUZZ_XRC)
 		put_u8(s, 0);
+	if (kind == FUZZ_RAW && dev) {
+		put_u8(s, 54);
+		put_u8(s, WQE_ETH_L3_CSUM | WQE_ETH_L4_CSUM);
+		put_u16(s, 536);
+		put_u8(s, 0);
+	}
+	if (opcode == WQE_OP_UMR) {
+		put_u8(s, UMR_INLINE);
+		put_u8(s, 1);
+		put_u16(s, 4096);
+		put_u16(s, 4096);
+		put_u8(s, 0x38);
+	}
+	if (parts & (PART_AV | PART_AV_SHORT))
+		put_u8(s, 0x41);
+	if (parts & PART_RADDR) {
+		put_u8(s, opcode == WQE_OP_RDMA_WRITE_IMM ? 6 << 3 : 0);
 		put_u16(s, 4096);
 	}
 	if (parts & PART_ATOMIC) {
@@ -345,44 +501,63 @@ static void put_request(struct seed *s, uint8_t opcode, uint8_t parts, uint32_t 
 	put_op(s, 0, OP_PROGRESS);
 }
 
+struct request {
+	uint8_t opcode, parts;
+	uint16_t len;
+};
+
+/* As many requests of one kind of queue pair as stand in the list; the first that fails ends all.
+ */
+static void put_requests(struct seed *s, unsigned dev, unsigned kind, const struct request *list,
+			 unsigned n)
+{
+	bool ud = kind == FUZZ_UD || kind == FUZZ_UD_SRQ || (kind == FUZZ_RAW && !dev);
+	char name[48];
+
+	put_begin(s, dev << 7 | kind);
+	/* all frames and all of the first group to the second */
+	put_op(s, 1, OP_FLOW);
+	put_u32(s, FLOW_ALL_DEFAULT << 2);
+	put_op(s, 1, OP_GROUP);
+	put_u8(s, 8);
+	for (unsigned i = 0; i < n; i++)
+		put_request(s, dev, kind, list[i].opcode, list[i].parts | (ud ? PART_AV : 0),
+			    list[i].len);
+	snprintf(name, sizeof(name), "requests-%u-%u-%x-%u", dev, kind, list->opcode, n);
+	put_end(s, name);
+}
+
 void target_seeds(struct seed *s)
 {
-	static const struct {
-		uint8_t opcode, parts;
-		uint16_t len;
-	} requests[] = {
+	static const struct request requests[] = {
 		{WQE_OP_SEND, 0, 100},
 		{WQE_OP_SEND_IMM, 0, 4000},
-		{WQE_OP_SEND_INVAL, 0, 10},
 		{WQE_OP_RDMA_WRITE, PART_RADDR, 5000},
+		/* Binds a window, writes through it, has it invalidated. */
+		{WQE_OP_UMR, 0, 64},
 		{WQE_OP_RDMA_WRITE_IMM, PART_RADDR, 8},
+		{WQE_OP_SEND_INVAL, 0, 10},
 		{WQE_OP_RDMA_READ, PART_RADDR, 5000},
 		{WQE_OP_ATOMIC_FA, PART_RADDR | PART_ATOMIC, 8},
 		{WQE_OP_ATOMIC_CS, PART_RADDR | PART_ATOMIC, 8},
 		{WQE_OP_ATOMIC_MASKED_FA, PART_RADDR | PART_ATOMIC, 8},
-		{WQE_OP_LOCAL_INVAL, 0, 0},
-		{WQE_OP_UMR, 0, 64},
+		{WQE_OP_TSO, 0, 2000},
 		{WQE_OP_NOP, 0, 0},
 	};
-	char name[32];
 
 	for (unsigned dev = 0; dev < 2; dev++)
-		for (unsigned kind = 0; kind < 8; kind++) {
-			uint8_t av = (kind & 3) == 2 ? PART_AV : 0;
-
-			put_begin(s, dev << 7 | kind);
-			for (unsigned i = 0; i < array_size(requests); i++)
-				put_request(s, requests[i].opcode, requests[i].parts | av,
-					    requests[i].len);
-			snprintf(name, sizeof(name), "requests-%u-%u", dev, kind);
-			put_end(s, name);
+		for (unsigned kind = 0; kind < FUZZ_KINDS; kind++) {
+			put_requests(s, dev, kind, requests, 3);
+			put_requests(s, dev, kind, requests + 3, 3);
+			for (unsigned i = 6; i < array_size(requests); i++)
+				put_requests(s, dev, kind, requests + i, 1);
 		}
 
 	/* Memory that goes away under a write, an error, and the flush of what stood behind. */
 	put_begin(s, 0);
 	put_op(s, 0, OP_CLOSE_MEMORY);
 	put_u8(s, 0x80);
-	put_request(s, WQE_OP_RDMA_WRITE, PART_RADDR, 64);
+	put_request(s, 0, FUZZ_RC, WQE_OP_RDMA_WRITE, PART_RADDR, 64);
 	put_op(s, 0, OP_RAW);
 	put_u8(s, 3);
 	put_u16(s, 0);

@@ -325,8 +325,9 @@ static bool forked(struct direct_field *f)
 		if (child < 0)
 			rig_die("fork: %m");
 		if (!child) {
-			/* Whatever the child does to its view of the page must not hold it up. */
-			*(volatile uint64_t *)(void *)f->pairs[0].sq.reg->at = 0;
+			/* The pages are its parent's, and what it stores is a doorbell like any. */
+			*(volatile uint64_t *)(void *)f->pairs[0].sq.reg->at =
+				htobe64((uint64_t)f->pairs[0].sq.qpn << 8 | 1);
 			munmap(page_of(f->pairs[0].sq.reg), PAGE);
 			_exit(0);
 		}

@@ -2,9 +2,11 @@
 /* Makes and breaks what direct.h declares. */
 #include "direct.h"
 
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+
+#define DIRECT_MEMORY (2 * DIRECT_PAIRS_MAX * sizeof(uint64_t))
 
 struct direct_slice direct_source(const struct direct_field *f, unsigned pair)
 {
@@ -71,8 +73,6 @@ void direct_add_single(struct direct_field *f)
 
 void direct_open(struct direct_field *f, const char *device, int gid_index, unsigned npairs)
 {
-	const size_t bytes = 2 * DIRECT_PAIRS_MAX * sizeof(*f->memory);
-
 	*f = (struct direct_field){.npairs = npairs};
 	rig_port_open(&f->port, device, gid_index);
 	f->pd = ibv_alloc_pd(f->port.ctx);
@@ -81,10 +81,11 @@ void direct_open(struct direct_field *f, const char *device, int gid_index, unsi
 		rig_die("set-up: %m");
 	f->sent = ibv_create_cq(f->port.ctx, 1023, NULL, NULL, 0);
 	f->received = ibv_create_cq(f->port.ctx, 1023, NULL, f->channel, 0);
-	f->memory = calloc(1, bytes);
-	if (!f->sent || !f->received || !f->memory)
+	f->memory = mmap(NULL, DIRECT_MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+	if (!f->sent || !f->received || f->memory == MAP_FAILED)
 		rig_die("set-up: %m");
-	f->mr = ibv_reg_mr(f->pd, f->memory, bytes,
+	f->mr = ibv_reg_mr(f->pd, f->memory, DIRECT_MEMORY,
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	if (!f->mr)
 		rig_die("ibv_reg_mr: %m");
@@ -105,6 +106,6 @@ void direct_close(struct direct_field *f)
 	       ibv_destroy_comp_channel(f->channel) | ibv_dereg_mr(f->mr) | ibv_dealloc_pd(f->pd);
 	if (err)
 		rig_die("clean-up: %s", strerror(err));
-	free(f->memory);
+	munmap(f->memory, DIRECT_MEMORY);
 	rig_port_close(&f->port);
 }

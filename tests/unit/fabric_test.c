@@ -32,6 +32,7 @@ static atomic_int sigchlds;
 struct told {
 	atomic_int channels, gone, lost;
 	atomic_int peer, side, fd;
+	atomic_int downs, ups, row;
 };
 
 static void on_channel(void *user, uint16_t peer, int fd, size_t bytes, int side)
@@ -55,7 +56,13 @@ static void on_gone(void *user, uint16_t peer)
 
 static void on_port(void *user, uint32_t row, enum ib_event event)
 {
-	(void)user, (void)row, (void)event;
+	struct told *t = user;
+
+	t->row = (int)row;
+	if (event == IB_EVENT_PORT_ERR)
+		t->downs++;
+	else if (event == IB_EVENT_PORT_ACTIVE)
+		t->ups++;
 }
 
 static void on_lost(void *user)
@@ -288,6 +295,83 @@ static void test_counters(void)
 	wait_no_dir();
 }
 
+static int set_port(uint32_t row, uint32_t state)
+{
+	struct msg m = {.set_port = {row, state}};
+	int fds[MSG_MAX_FDS];
+	int sock = link_open(dir, NULL, &m, MSG_SET_PORT, fds);
+
+	if (sock < 0)
+		return sock;
+	close(sock);
+	return 0;
+}
+
+static void check_attr(const char *name, const char *want)
+{
+	char path[96], text[64] = "";
+
+	snprintf(path, sizeof(path), "sys/class/infiniband/mlx5_1/ports/1/%s", name);
+	CHECK(fabric_read_attr(path, text, sizeof(text) - 1) == (ssize_t)strlen(want));
+	CHECK(!strcmp(text, want));
+}
+
+/* A change is told once, to every process of the port's host and to no other. */
+static void test_port(void)
+{
+	struct msg m = {.hello.host = "host2"};
+	struct fabric_client *a, *b;
+	uint32_t rows[SLOT_HCAS];
+	const struct registry *r;
+	struct told here, too;
+	int fds[MSG_MAX_FDS];
+	uint32_t far_row;
+	int far;
+
+	a = open_client(&here);
+	b = open_client(&too);
+	r = fabric_registry(a);
+	CHECK(fabric_host_ports(a, rows, SLOT_HCAS) == 2);
+	far = link_open(dir, NULL, &m, MSG_HELLO, fds);
+	CHECK(far >= 0);
+	msg_close_fds(fds);
+	far_row = m.hello_reply.rows[1];
+	CHECK(far_row != rows[1]);
+
+	CHECK(set_port(r->nports, IB_PORT_DOWN) == -ENOENT);
+	CHECK(set_port(rows[1], IB_PORT_NOP) == -EINVAL);
+	CHECK(set_port(rows[1], IB_PORT_INIT) == -EINVAL);
+	CHECK(set_port(rows[1], IB_PORT_ACTIVE + 1) == -EINVAL);
+	CHECK(set_port(rows[1], IB_PORT_ACTIVE) == 0); /* it is already */
+	check_attr("phys_state", "5: LinkUp\n");
+
+	CHECK(set_port(rows[1], IB_PORT_DOWN) == 0);
+	CHECK(atomic_load(&r->ports[rows[1]].state) == IB_PORT_DOWN);
+	CHECK(atomic_load(&r->ports[rows[0]].state) == IB_PORT_ACTIVE);
+	check_attr("state", "1: DOWN\n");
+	check_attr("phys_state", "2: Polling\n");
+	wait_for(&here.downs, 1);
+	wait_for(&too.downs, 1);
+	CHECK(here.row == (int)rows[1]);
+
+	CHECK(set_port(rows[1], IB_PORT_DOWN) == 0);
+	CHECK(set_port(far_row, IB_PORT_DOWN) == 0);
+	CHECK(set_port(rows[1], IB_PORT_ACTIVE) == 0);
+	wait_for(&here.ups, 1);
+	wait_for(&too.ups, 1);
+	CHECK(here.downs == 1 && here.row == (int)rows[1]);
+	check_attr("state", "4: ACTIVE\n");
+
+	/* The first that the other host hears of is its own. */
+	CHECK(msg_recv(far, &m, fds, 1u << MSG_NOTE, 0) == 0);
+	CHECK(m.head.type == MSG_PORT && m.port.row == far_row);
+	CHECK(m.port.event == IB_EVENT_PORT_ERR);
+	close(far);
+	fabric_client_close(b);
+	fabric_client_close(a);
+	wait_no_dir();
+}
+
 /* The parent's connection must survive a child that forgets it and ends. */
 static void test_fork(void)
 {
@@ -478,6 +562,7 @@ int main(int argc, char **argv)
 	test_numbers();
 	test_channel();
 	test_counters();
+	test_port();
 	test_fork();
 	test_daemon_killed();
 	test_malformed();

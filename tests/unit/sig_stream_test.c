@@ -303,6 +303,9 @@ static void conversions(void)
 			uint64_t units = wire / size + 1;
 			struct sig_stream s;
 
+			/* The model is slow on large ones. */
+			if (units < 3 && i % 3)
+				continue;
 			for (uint64_t u = 0; u < units; u++) {
 				uint64_t unit = size + sig_bytes(from.type);
 
@@ -443,16 +446,17 @@ static void locate_in(const struct sig_config *c, enum sig_direction d, const st
 		sign(in, good + k * unit, k);
 	}
 	for (size_t i = 0; i < array_size(damages) * BLOCKS; i++)
-		for (size_t j = 0; j < array_size(pieces) * array_size(pieces); j++) {
+		for (size_t j = 0; j < array_size(pieces) * 3; j++) {
 			const struct damage *dam = &damages[i / BLOCKS];
 			uint64_t block = i % BLOCKS;
 			uint8_t *at = good + block * unit + dam->at;
 			struct sig_stream s;
-			uint64_t piece = pieces[j / array_size(pieces)];
-			uint64_t other = pieces[j % array_size(pieces)];
+			/* Either side in pieces, or both. */
+			uint64_t piece = j % 3 == 0 ? LONGEST : pieces[j / 3];
+			uint64_t other = j % 3 == 1 ? LONGEST : pieces[j / 3];
 
-			/* Byte by byte against byte by byte is enough once. */
-			if (piece < 8 && other < 8 && i)
+			/* Of the smallest a few are enough. */
+			if (min_u64(piece, other) < 8 && i % 13)
 				continue;
 			*at ^= 0x20;
 			s = in_pieces(&p, good, in_bytes, out, out_bytes, piece, other);

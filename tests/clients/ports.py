@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Ports that go down and come up again, as `softhca fabric port` makes them."""
+import contextlib
+import json
+import os
+import re
+import signal
+import threading
+import time
+
+from harness import expect, free_port, wait_listening
+from pairs import LINKS, both_ended_well
+from tool import complains
+
+EVENT_LIMIT = 10  # seconds until a program must have seen an event
+ERROR_LIMIT = 20  # seconds until traffic over a dead port must have ended
+
+
+@contextlib.contextmanager
+def fabric(session):
+    """A fabric that stays while nobody is on it."""
+    up = session.tool("fabric", "up")
+    expect(up.status == 0, up.text())
+    try:
+        yield
+    finally:
+        session.tool("fabric", "down")
+
+
+def set_port(session, port, state):
+    result = session.tool("fabric", "port", port, state)
+    expect(result.status == 0 and f"{port.split('/')[-1]} is {state}" in result.out,
+           f"status {result.status}\n{result.text()}")
+
+
+def devinfo_state(session, device, host="host1"):
+    result = session.tool("run", "--host", host, "--", "ibv_devinfo", "-d", device)
+    found = re.search(r"state:\s+(\w+)", result.out)
+    expect(result.status == 0 and found, result.text())
+    return found[1]
+
+
+def read_until(process, word):
+    """Lines up to one with the word, or up to the end."""
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if word in line:
+            break
+    return "".join(lines)
+
+
+def asyncwatch(device):
+    """Each change is one event, on each descriptor of that device and on no other's."""
+    def test(session):
+        # A pipe is written in blocks, which a program that is killed does not finish.
+        argv = ["stdbuf", "-oL", "ibv_asyncwatch", "-d"]
+        (other,) = set(LINKS.values()) - {device}
+        with fabric(session):
+            watchers = [session.background(*argv, d) for d in (device, device, other)]
+            timer = threading.Timer(EVENT_LIMIT, lambda: [w.kill() for w in watchers])
+            timer.start()
+            try:
+                for watcher in watchers:
+                    read_until(watcher, "async event FD")
+                for state in ("down", "down", "up", "up"):
+                    set_port(session, device, state)
+                texts = [read_until(w, "PORT_ACTIVE") for w in watchers[:2]]
+                watchers[2].send_signal(signal.SIGTERM)
+                rest = session.finish(watchers[2]).text()
+            finally:
+                timer.cancel()
+                for watcher in watchers:
+                    watcher.kill()
+                    watcher.communicate()
+        for text in texts:
+            events = re.findall(r"event_type (\w+) .*port (\d)", text)
+            expect(events == [("IBV_EVENT_PORT_ERR", "1"), ("IBV_EVENT_PORT_ACTIVE", "1")], text)
+        expect("event_type" not in rest, f"events of another device:\n{rest}")
+    return test
+
+
+def state_everywhere(session):
+    """One state, whoever is asked, and only that port's."""
+    with fabric(session):
+        set_port(session, "host2/mlx5_1", "down")
+        expect(devinfo_state(session, "mlx5_1", "host2") == "PORT_DOWN", "host2 is not down")
+        expect(devinfo_state(session, "mlx5_0", "host2") == "PORT_ACTIVE", "mlx5_0 is down")
+        expect(devinfo_state(session, "mlx5_1") == "PORT_ACTIVE", "host1 is down")
+        set_port(session, "mlx5_0", "down")  # the first host's
+        port = "/sys/class/infiniband/mlx5_0/ports/1"
+        result = session.run_ok("cat", f"{port}/state", f"{port}/phys_state")
+        expect(result.out == "1: DOWN\n2: Polling\n", result.out)
+        status = json.loads(session.tool("fabric", "status", "--json").out)
+        states = [p["state"] for h in status["hosts"] for p in h["ports"]]
+        expect(states == ["1: DOWN", "4: ACTIVE", "4: ACTIVE", "1: DOWN"], states)
+        set_port(session, "host1/mlx5_0", "up")
+        result = session.run_ok("cat", f"{port}/state", f"{port}/phys_state")
+        expect(result.out == "4: ACTIVE\n5: LinkUp\n", result.out)
+
+
+def refused(session):
+    with fabric(session):
+        for arguments, word in ((["host9/mlx5_0", "down"], "host9"),
+                                (["mlx5_9", "down"], "mlx5_9"),
+                                (["mlx5_0", "sideways"], "sideways"),
+                                (["/mlx5_0", "down"], "/mlx5_0"),
+                                (["host1/", "down"], "host1/"),
+                                (["host1/mlx5_0/1", "down"], "mlx5_0/1"),
+                                ([f"{'h' * 100}/mlx5_0", "down"], "hhh"),
+                                (["mlx5_0"], "a state"),
+                                (["mlx5_0", "down", "up"], "a state")):
+            complains(session.tool("fabric", "port", *arguments), word)
+        expect(devinfo_state(session, "mlx5_0") == "PORT_ACTIVE", "a refused command did it")
+    complains(session.tool("fabric", "port", "mlx5_0", "down"), "not running")
+
+
+def traffic_ends(program, device, options=(), host="host1"):
+    """A dead port looks like a dead peer; when it is up again, new connections work."""
+    def test(session):
+        port = free_port()
+        argv = [program, "-d", device, "-F", *options]
+        endless = [*argv, "-D", "60", "-p", str(port)]
+        with fabric(session):
+            pair = [session.background(*endless)]
+            wait_listening(port, pair[0])
+            pair.append(session.background(*endless, "127.0.0.1", run_options=("--host", host)))
+            time.sleep(1)
+            expect(pair[0].poll() is None and pair[1].poll() is None,
+                   "the pair ended by itself")
+            set_port(session, f"{host}/{device}", "down")
+            try:
+                client = session.finish(pair[1], ERROR_LIMIT)
+                expect(client.status > 0 and "status 12" in client.text(),
+                       f"status {client.status}, no retry exceeded\n{client.text()}")
+                server = session.finish(pair[0], ERROR_LIMIT)
+                expect(server.status >= 0, f"server status {server.status}\n{server.text()}")
+            finally:
+                for process in pair:
+                    if process.poll() is None:
+                        os.killpg(process.pid, signal.SIGKILL)
+                        process.communicate()
+            set_port(session, f"{host}/{device}", "up")
+            again = [*argv, "-n", "100"]
+            both_ended_well(session.pair(again, again))
+    return test
+
+
+def cases():
+    for link, device in LINKS.items():
+        yield f"port: ibv_asyncwatch {link}", asyncwatch(device)
+    yield "port: state everywhere", state_everywhere
+    yield "port: refused", refused
+    for link, device in LINKS.items():
+        yield f"port: down under ib_write_bw {link}", traffic_ends("ib_write_bw", device)
+        yield (f"port: down under ib_write_bw {link} 8 bytes",
+               traffic_ends("ib_write_bw", device, ["-s", "8"]))
+    yield "port: down under ib_send_bw", traffic_ends("ib_send_bw", "mlx5_0")
+    yield "port: down under ib_read_bw", traffic_ends("ib_read_bw", "mlx5_0")
+    yield ("port: down under ib_write_bw of the other host",
+           traffic_ends("ib_write_bw", "mlx5_0", host="host2"))
