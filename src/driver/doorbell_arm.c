@@ -38,9 +38,8 @@ struct doorbell_mapping {
 static struct {
 	struct spin lock;
 	struct doorbell_mapping *list;
-	/* NULL: not opened yet, or refused by the system */
-	struct uffd *uffd;
-	bool refused;
+	struct uffd *uffd; /* NULL: nothing was to be protected yet */
+	bool refused;	   /* the system did not allow it and is not asked again */
 	/* No mapping is outside: most munmap calls of a program end here. */
 	_Atomic(uintptr_t) lowest, end;
 } maps;
@@ -324,7 +323,6 @@ void doorbell_stop(void)
 	spin_lock(&maps.lock);
 	u = maps.uffd;
 	maps.uffd = NULL;
-	maps.refused = false;
 	for (struct doorbell_mapping *m = maps.list; m; m = m->next)
 		m->added = m->armed = false;
 	spin_unlock(&maps.lock);

@@ -330,11 +330,6 @@ static int engine_spawn(struct engine *e)
 	return -ret;
 }
 
-static void kick(void *user)
-{
-	engine_kick(user);
-}
-
 int engine_start(struct process *p)
 {
 	struct engine *e = aligned_alloc(_Alignof(struct engine), sizeof(*e));
@@ -356,10 +351,8 @@ int engine_start(struct process *p)
 	}
 	atomic_store(e->wake, SLOT_AWAKE);
 	p->engine = e;
-	doorbell_start(kick, p);
 	ret = engine_spawn(e);
 	if (ret) {
-		doorbell_stop();
 		p->engine = NULL;
 		free(e);
 	}
@@ -376,7 +369,6 @@ void engine_stop(struct process *p)
 	atomic_store(e->wake, SLOT_AWAKE);
 	syscall(SYS_futex, e->wake, FUTEX_WAKE, INT_MAX);
 	pthread_join(e->thread, NULL);
-	doorbell_stop();
 	p->engine = NULL;
 	free(e);
 }

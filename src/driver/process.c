@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "driver/doorbell.h"
 #include "driver/engine.h"
 #include "driver/fault.h"
 
@@ -250,13 +251,15 @@ static int bring_up(struct process **out)
 	ret = hcas_create(&r->process);
 	if (ret)
 		goto disconnect;
+	doorbell_start(kick, &r->process);
 	ret = engine_start(&r->process);
 	if (ret)
-		goto destroy_hcas;
+		goto stop_doorbells;
 	*out = &r->process;
 	return 0;
 
-destroy_hcas:
+stop_doorbells:
+	doorbell_stop();
 	hcas_destroy(&r->process);
 disconnect:
 	disconnect_fabric(r);
@@ -271,6 +274,7 @@ static void take_down(struct process *p)
 	struct running *r = container_of(p, struct running, process);
 
 	engine_stop(p);
+	doorbell_stop();
 	hcas_destroy(p);
 	disconnect_fabric(r);
 	pthread_mutex_destroy(&r->host_lock);

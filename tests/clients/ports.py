@@ -133,8 +133,10 @@ def traffic_ends(program, device, options=(), host="host1"):
                 client = session.finish(pair[1], ERROR_LIMIT)
                 expect(client.status > 0 and "status 12" in client.text(),
                        f"status {client.status}, no retry exceeded\n{client.text()}")
-                server = session.finish(pair[0], ERROR_LIMIT)
-                expect(server.status >= 0, f"server status {server.status}\n{server.text()}")
+                # The server of ib_send_bw polls for what will never come; nothing tells a receiver.
+                if program != "ib_send_bw":
+                    server = session.finish(pair[0], ERROR_LIMIT)
+                    expect(server.status >= 0, f"status {server.status}\n{server.text()}")
             finally:
                 for process in pair:
                     if process.poll() is None:

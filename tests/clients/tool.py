@@ -33,8 +33,8 @@ def killed_by_signal(session):
 
 
 def signal_reaches_program(session):
-    process = session.background("sleep", "30")
-    time.sleep(0.3)
+    process = session.background("sh", "-c", "echo up; exec sleep 30")
+    expect(process.stdout.readline() == "up\n", "the program did not start")
     process.send_signal(signal.SIGINT)
     expect(session.finish(process, 5).status == -signal.SIGINT, "SIGINT did not end the program")
 
