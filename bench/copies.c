@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the machine itself does: memcpy between the same two buffers again and again, as ib_write_bw
- * moves data between one buffer of either side.  copies BYTES: prints copies per second and bytes
- * per second.
+ * moves data between one buffer of either side; with a COUNT, between as many pairs of buffers in
+ * turn.  copies BYTES [COUNT]: prints copies per second and bytes per second.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -20,29 +20,32 @@ static uint64_t now_ns(void)
 
 int main(int argc, char **argv)
 {
-	size_t bytes = argc == 2 ? strtoul(argv[1], NULL, 0) : 0;
+	size_t bytes = argc > 1 ? strtoul(argv[1], NULL, 0) : 0;
+	size_t count = argc > 2 ? strtoul(argv[2], NULL, 0) : 1;
+	size_t next = 0;
 	uint8_t *from;
 	uint8_t *to;
 	uint64_t copies = 0;
 	uint64_t start;
 	uint64_t now;
 
-	if (!bytes || bytes > 1u << 30) {
-		fputs("Usage: copies BYTES\n", stderr);
+	if (!bytes || !count || bytes > 1u << 30 || count > (1u << 30) / bytes) {
+		fputs("Usage: copies BYTES [COUNT]\n", stderr);
 		return 2;
 	}
-	from = malloc(bytes);
-	to = malloc(bytes);
+	from = malloc(bytes * count);
+	to = malloc(bytes * count);
 	if (!from || !to) {
 		fputs("copies: out of memory\n", stderr);
 		return 2;
 	}
-	memset(from, 1, bytes);
-	memset(to, 2, bytes);
+	memset(from, 1, bytes * count);
+	memset(to, 2, bytes * count);
 	start = now = now_ns();
-	while (now - start < 300000000u) {
+	while (now - start < 1000000000u) {
 		for (int i = 0; i < 64; i++) {
-			memcpy(to, from, bytes);
+			memcpy(to + next * bytes, from + next * bytes, bytes);
+			next = next + 1 < count ? next + 1 : 0;
 			/* The compiler must not find out that one copy would do. */
 			__asm__ volatile("" : : "r"(to), "r"(from) : "memory");
 		}

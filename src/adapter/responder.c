@@ -640,14 +640,17 @@ static enum resp_state fail_recv(struct qp *qp, const struct pkt *pkt, uint8_t s
 static enum resp_state not_ready(struct qp *qp, const struct pkt *pkt)
 {
 	lane_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);
+	/*
+	 * What was sent behind it is dropped without a word until it comes again (IBTA 9.7.5.2.8): a
+	 * sequence NAK for those would use up the sender's transport retries.
+	 */
+	qp->resp.nak_sent = true;
 	/* the packet will come again whole: forget what was noted of it */
 	if (pkt_props(pkt)->first)
 		qp->resp.in_message = false;
 	if (qp_is_reliable(qp))
 		acknowledge(qp, (uint8_t)(AETH_RNR_NAK | (qp->attr.min_rnr_timer & 0x1f)),
 			    pkt->psn);
-	/* What was sent behind it is dropped without a word (IBTA 9.7.5.2.8). */
-	qp->resp.nak_sent = true;
 	return RESP_DONE;
 }
 

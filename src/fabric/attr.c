@@ -41,7 +41,7 @@ const struct counter_attr counter_attrs[] = {
 	LIVE("port_rcv_errors", PORT_RCV_ERRORS),
 	FIXED("symbol_error", 0),
 	FIXED("link_error_recovery", 0),
-	FIXED("link_downed", 0),
+	LIVE("link_downed", PORT_LINK_DOWNED),
 	FIXED("port_rcv_remote_physical_errors", 0),
 	FIXED("port_rcv_switch_relay_errors", 0),
 	FIXED("port_xmit_constraint_errors", 0),

@@ -15,6 +15,10 @@ int port_set_state(struct fabric *f, uint32_t row, uint32_t state)
 	 * PortState); the built-in one brings a port to ACTIVE at once. */
 	if (state != IB_PORT_DOWN && state != IB_PORT_ACTIVE)
 		return -EINVAL;
-	return atomic_exchange_explicit(&f->registry->ports[row].state, state,
-					memory_order_acq_rel) != state;
+	if (atomic_exchange_explicit(&f->registry->ports[row].state, state, memory_order_acq_rel) ==
+	    state)
+		return 0;
+	if (state == IB_PORT_DOWN)
+		f->base[row][PORT_LINK_DOWNED]++;
+	return 1;
 }

@@ -23,7 +23,7 @@
 #include "prm/ib.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 2u
+#define REGISTRY_VERSION 3u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* numbers are handed out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -89,6 +89,7 @@ enum port_counter {
 	PORT_MULTICAST_RCV_PACKETS,
 	PORT_XMIT_DISCARDS,
 	PORT_RCV_ERRORS,
+	PORT_LINK_DOWNED, /* the daemon counts it, in no slot */
 	HW_DUPLICATE_REQUEST,
 	HW_IMPLIED_NAK_SEQ_ERR,
 	HW_LOCAL_ACK_TIMEOUT_ERR,

@@ -89,8 +89,9 @@ def state_everywhere(session):
         expect(devinfo_state(session, "mlx5_1") == "PORT_ACTIVE", "host1 is down")
         set_port(session, "mlx5_0", "down")  # the first host's
         port = "/sys/class/infiniband/mlx5_0/ports/1"
-        result = session.run_ok("cat", f"{port}/state", f"{port}/phys_state")
-        expect(result.out == "1: DOWN\n2: Polling\n", result.out)
+        result = session.run_ok("cat", f"{port}/state", f"{port}/phys_state",
+                                f"{port}/counters/link_downed")
+        expect(result.out == "1: DOWN\n2: Polling\n1\n", result.out)
         status = json.loads(session.tool("fabric", "status", "--json").out)
         states = [p["state"] for h in status["hosts"] for p in h["ports"]]
         expect(states == ["1: DOWN", "4: ACTIVE", "4: ACTIVE", "1: DOWN"], states)

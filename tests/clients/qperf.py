@@ -20,13 +20,13 @@ TESTS = [
 ]
 
 
-def measure(session, device, test):
+def measure(session, device, test, seconds=1):
     port = free_port()
     argv = ["qperf", "-lp", str(port)]
     server = session.background(*argv)
     try:
         wait_listening(port, server)
-        return session.run(*argv, "127.0.0.1", "-i", f"{device}:1", "-t", "1", test)
+        return session.run(*argv, "127.0.0.1", "-i", f"{device}:1", "-t", str(seconds), test)
     finally:
         # It serves until it is told to quit, each test in a child.
         os.killpg(server.pid, signal.SIGTERM)
@@ -35,10 +35,14 @@ def measure(session, device, test):
 
 def works(test):
     def run(session):
-        result = measure(session, IB, test)
+        # On a machine that is busy otherwise, a second may be too short for the first message.
+        for seconds in (1, 5):
+            result = measure(session, IB, test, seconds)
+            figures = [float(f) for f in re.findall(r"=\s+([\d.]+)", result.out)]
+            if figures and all(figures):
+                break
         expect(result.status == 0, f"status {result.status}\n{result.text()}")
-        figures = [float(f) for f in re.findall(r"=\s+([\d.]+)", result.out)]
-        expect(figures and all(f > 0 for f in figures), f"no figures:\n{result.text()}")
+        expect(figures and all(figures), f"no figures:\n{result.text()}")
         expect("failed" not in result.text(), result.text())
     return run
 

@@ -280,13 +280,23 @@ uint32_t device_key(const struct fuzz_device *d, unsigned index)
 	return mkey_key(d->mr[index].mkey);
 }
 
+static const struct fuzz_mr *region_of(const struct fuzz_device *d, unsigned index)
+{
+	index %= FUZZ_KEYS;
+	return &d->mr[index < FUZZ_MRS ? index : 0];
+}
+
+uint32_t device_bytes(const struct fuzz_device *d, unsigned index)
+{
+	return (uint32_t)region_of(d, index)->len;
+}
+
 uint64_t device_addr(const struct fuzz_device *d, unsigned index, uint32_t off)
 {
-	const struct fuzz_mr *m;
+	const struct fuzz_mr *m = region_of(d, index);
 
-	index %= FUZZ_KEYS;
-	m = &d->mr[index < FUZZ_MRS ? index : 0];
-	return off + (m->access & IB_ACCESS_ZERO_BASED ? 0 : (uintptr_t)m->area + m->off);
+	return (uint64_t)(int32_t)off +
+	       (m->access & IB_ACCESS_ZERO_BASED ? 0 : (uintptr_t)m->area + m->off);
 }
 
 void device_mr_close(struct fuzz_device *d, unsigned index, bool closed)

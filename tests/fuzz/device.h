@@ -92,6 +92,7 @@ void device_end(struct fuzz_device *d);
 /* Key and address of byte "off" of region or window "index"; a window is of region 0. */
 uint32_t device_key(const struct fuzz_device *d, unsigned index);
 uint64_t device_addr(const struct fuzz_device *d, unsigned index, uint32_t off);
+uint32_t device_bytes(const struct fuzz_device *d, unsigned index);
 /* Program and device disagree on what is mapped: accesses then fault and must be survived. */
 void device_mr_close(struct fuzz_device *d, unsigned index, bool closed);
 /* Any attributes, any state, any mask. */

@@ -30,6 +30,8 @@ enum op {
 	OP_PROGRESS,
 	OP_TAKE, /* the peer consumes what we sent */
 	OP_CURSOR,
+	OP_UNPACK, /* a record, alone in a block of its own size */
+	OP_PEEK,   /* a ring, likewise */
 	OP_COUNT,
 };
 
@@ -105,8 +107,10 @@ static void send_packet(struct fuzz_qp *q, struct input *in)
 		.npkts = flags & 16 ? in_u32(in) : 1u + in_u8(in),
 		.imm = in_u8(in),
 		.srqn = device.qp[1].srq ? srq_number(device.qp[1].srq) : 0,
-		.va = device_addr(&device, which, in_u16(in)),
-		.rkey = device_key(&device, which >> 3) + (which >> 6 & 1),
+		.va = which & 0x40 ? device_addr(&device, which & 7,
+						 device_bytes(&device, which & 7) - in_u16(in))
+				   : device_addr(&device, which & 7, in_u16(in)),
+		.rkey = device_key(&device, (which & 7u) + (which >> 3 & 7u)) + (which >> 7),
 		.dma_len = flags & 32 ? in_u32(in) : in_u16(in),
 		.swap_add = in_u8(in),
 		.compare = in_u8(in),
@@ -174,6 +178,63 @@ static void take_records(void)
 		ring_next(&peer_rx, bytes);
 	}
 	(void)ring_give_back(&peer_rx);
+}
+
+/* ---- the parsers alone, where the sanitizer sees every byte too far ---- */
+
+static void unpack(struct input *in)
+{
+	static struct record_pkt out;
+	size_t bytes = RING_ALIGN * (1u + in_u8(in) % 6);
+	uint8_t *record = malloc(bytes);
+	int32_t pid = in_u8(in) & 1 ? getpid() : 0;
+
+	MUST(record);
+	in_bytes(in, record, bytes);
+	if (!record_unpack(record, (uint32_t)bytes, pid, &out)) {
+		uint64_t sum = 0;
+
+		MUST(out.pkt.nruns <= PKT_MAX_RUNS);
+		for (uint32_t i = 0; i < out.pkt.nruns; i++) {
+			size_t at = (size_t)((uint8_t *)out.runs[i].addr - record);
+
+			sum += out.runs[i].len;
+			MUST(out.pkt.foreign_pid || range_inside(at, out.runs[i].len, bytes));
+		}
+		MUST(sum == out.pkt.payload_len && (pid || !out.pkt.foreign_pid));
+	}
+	free(record);
+}
+
+static void peek(struct input *in)
+{
+	struct ring_shared shared;
+	uint8_t *data = malloc(RING_MIN_BYTES);
+	struct ring ring;
+	const void *record;
+	uint32_t bytes;
+
+	MUST(data);
+	memset(&shared, 0, sizeof(shared));
+	memset(data, 0, RING_MIN_BYTES);
+	atomic_store(&shared.tail, (uint64_t)in_u16(in) * RING_ALIGN);
+	atomic_store(&shared.head, atomic_load(&shared.tail));
+	MUST(!ring_open_consumer(&ring, &shared, data, RING_MIN_BYTES));
+	/* Lengths where records might begin, then a head. */
+	for (unsigned n = in_u8(in) % 16, at = ring.off; n; n--) {
+		uint32_t len = in_u32(in);
+
+		memcpy(data + at, &len, sizeof(len));
+		at = (unsigned)(align_up(at + (uint64_t)len, RING_ALIGN) % RING_MIN_BYTES);
+	}
+	atomic_store(&shared.head,
+		     ring.tail + (in_u8(in) & 1 ? in_u32(in) : (uint64_t)in_u16(in) * RING_ALIGN));
+	for (unsigned n = 0; n < 64 && ring_peek(&ring, &record, &bytes) > 0; n++) {
+		MUST(bytes &&
+		     range_inside((size_t)((const uint8_t *)record - data), bytes, RING_MIN_BYTES));
+		ring_next(&ring, bytes);
+	}
+	free(data);
 }
 
 /* ---- our own requests ---- */
@@ -276,6 +337,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			break;
 		case OP_CURSOR:
 			set_cursor(&in);
+			break;
+		case OP_UNPACK:
+			unpack(&in);
+			break;
+		case OP_PEEK:
+			peek(&in);
 			break;
 		case OP_COUNT:
 			break;
@@ -397,6 +464,29 @@ void target_seeds(struct seed *s)
 	put_op(s, 0, OP_DELIVER);
 	put_op(s, 0, OP_TAKE);
 	put_end(s, "answers");
+
+	put_begin(s, 0);
+	put_op(s, 0, OP_UNPACK);
+	put_u8(s, 1);
+	put_u8(s, 0);
+	put_u32(s, 128);
+	for (unsigned i = 0; i < 7; i++)
+		put_u32(s, 0);
+	put_u32(s, 1); /* packets */
+	for (unsigned i = 0; i < 5; i++)
+		put_u32(s, 0);
+	put_u32(s, 64); /* payload */
+	for (unsigned i = 0; i < 19; i++)
+		put_u32(s, 0x5a5a5a5a);
+	put_op(s, 0, OP_PEEK);
+	put_u16(s, RING_MIN_BYTES / RING_ALIGN - 3);
+	put_u8(s, 3);
+	put_u32(s, 128);
+	put_u32(s, 0);
+	put_u32(s, 256);
+	put_u8(s, 0);
+	put_u16(s, 7);
+	put_end(s, "parsers");
 
 	put_begin(s, 0);
 	put_send(s, 1, 0, 100);

@@ -53,20 +53,29 @@ static void put(struct wqe *w, const void *part, size_t n)
 	}
 }
 
-/* A data segment; which byte of which region, whose key, and sometimes none of ours. */
+/*
+ * Which byte of which region, and whose key.  Counted from the end as well, for it is there that
+ * checks are wrong by one.  Bits: 2:0 region, 5:3 how much further on is the key's region, 6 from
+ * the end, 7 whatever the user makes of it.
+ */
+static uint64_t read_place(struct input *in, uint8_t which, uint32_t *key)
+{
+	uint32_t off = in_u16(in);
+
+	*key = device_key(&device, (which & 7u) + (which >> 3 & 7u));
+	if (which & 0x40)
+		off = device_bytes(&device, which & 7) - off;
+	return device_addr(&device, which & 7, off);
+}
+
 static struct wqe_data data_segment(struct input *in)
 {
 	uint8_t which = in_u8(in);
-	uint16_t off = in_u16(in);
-	uint32_t len = in_u16(in);
+	uint32_t key;
+	uint64_t addr = read_place(in, which, &key);
+	uint32_t len = which & 0x80 ? in_u32(in) : in_u16(in);
 
-	if (which & 0x80)
-		len = in_u32(in);
-	return (struct wqe_data){
-		.byte_count = be32_of(len),
-		.lkey = be32_of(device_key(&device, which >> 3) + (which >> 6 & 1)),
-		.addr = be64_of(device_addr(&device, which, off)),
-	};
+	return (struct wqe_data){be32_of(len), be32_of(key), be64_of(addr)};
 }
 
 static void put_inline(struct wqe *w, struct input *in)
@@ -111,9 +120,11 @@ static void put_headers(struct wqe *w, uint8_t parts, struct input *in)
 	}
 	if (parts & PART_RADDR) {
 		uint8_t which = in_u8(in);
+		uint32_t key;
+		uint64_t va = read_place(in, which, &key);
 		struct wqe_raddr r = {
-			.va = be64_of(device_addr(&device, which, in_u16(in))),
-			.rkey = be32_of(device_key(&device, which >> 3) + (which >> 6 & 1)),
+			.va = be64_of(va),
+			.rkey = be32_of(key + (which >> 7)),
 		};
 
 		put(w, &r, sizeof(r));
@@ -129,7 +140,10 @@ static void put_headers(struct wqe *w, uint8_t parts, struct input *in)
 static void put_umr(const struct fuzz_qp *q, struct wqe *w, struct input *in)
 {
 	uint8_t flags = in_u8(in), type = in_u8(in);
-	uint16_t off = in_u16(in), len = in_u16(in);
+	uint8_t which = in_u8(in);
+	uint32_t key;
+	uint64_t addr = read_place(in, which, &key);
+	uint16_t len = in_u16(in);
 	struct umr_ctrl ctrl = {
 		.flags = flags,
 		.klm_octowords = be16_of(4),
@@ -143,11 +157,10 @@ static void put_umr(const struct fuzz_qp *q, struct wqe *w, struct input *in)
 		.free = type & 4 ? MKEY_CTX_FREE : 0,
 		.access = in_u8(in),
 		.qpn_mkey = be32_of(qp_number(q->qp) << 8 | FUZZ_WINDOW_VARIANT),
-		.start_addr = be64_of(device_addr(&device, 0, off)),
+		.start_addr = be64_of(addr),
 		.len = be64_of(len),
 	};
-	struct umr_klm klm[4] = {{be32_of(len), be32_of(device_key(&device, type >> 4)),
-				  be64_of(device_addr(&device, 0, off))}};
+	struct umr_klm klm[4] = {{be32_of(len), be32_of(key), be64_of(addr)}};
 
 	put(w, &ctrl, sizeof(ctrl));
 	put(w, &context, sizeof(context));
@@ -436,8 +449,7 @@ static void put_op(struct seed *s, unsigned qp, enum op op)
 
 static void put_data(struct seed *s, unsigned mr, uint32_t off, uint32_t len)
 {
-	/* region and key of the same MR */
-	put_u8(s, mr | mr << 3);
+	put_u8(s, mr); /* and its key */
 	put_u16(s, off);
 	put_u16(s, len);
 }
@@ -482,15 +494,17 @@ static void put_request(struct seed *s, unsigned dev, unsigned kind, uint8_t opc
 	if (opcode == WQE_OP_UMR) {
 		put_u8(s, UMR_INLINE);
 		put_u8(s, 1);
-		put_u16(s, 4096);
+		put_u8(s, 0x40);
+		put_u16(s, 4096); /* the last ones */
 		put_u16(s, 4096);
 		put_u8(s, 0x38);
 	}
 	if (parts & (PART_AV | PART_AV_SHORT))
 		put_u8(s, 0x41);
 	if (parts & PART_RADDR) {
-		put_u8(s, opcode == WQE_OP_RDMA_WRITE_IMM ? 6 << 3 : 0);
-		put_u16(s, 4096);
+		/* through the window, if there is one, else where nothing matters */
+		put_u8(s, opcode == WQE_OP_RDMA_WRITE_IMM ? 0x40 | (FUZZ_MRS + 1) << 3 : 0);
+		put_u16(s, opcode == WQE_OP_RDMA_WRITE_IMM ? 64 : 4096);
 	}
 	if (parts & PART_ATOMIC) {
 		put_u16(s, 1);

@@ -350,6 +350,7 @@ static void test_port(void)
 	CHECK(atomic_load(&r->ports[rows[0]].state) == IB_PORT_ACTIVE);
 	check_attr("state", "1: DOWN\n");
 	check_attr("phys_state", "2: Polling\n");
+	check_attr("counters/link_downed", "1\n");
 	wait_for(&here.downs, 1);
 	wait_for(&too.downs, 1);
 	CHECK(here.row == (int)rows[1]);

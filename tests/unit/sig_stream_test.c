@@ -297,9 +297,9 @@ static void conversions(void)
 			struct sig_domain to =
 				crc(pairs[i].to, sizes[k % array_size(sizes)], pairs[i].to_ones);
 			struct sig_config c = between(from, to, ALL);
-			/* Half a dozen units of the larger, and a piece. */
+			/* Some units of the larger, and a piece. */
 			uint64_t wire =
-				size > 1 << 15 || to.block > 1 << 15 ? (1 << 20) + 5000 : 25000;
+				size > 1 << 15 || to.block > 1 << 15 ? (1 << 20) + 5000 : 13000;
 			uint64_t units = wire / size + 1;
 			struct sig_stream s;
 

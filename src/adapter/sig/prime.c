@@ -95,7 +95,7 @@ static void lead_update(struct sig_stream *s, uint64_t data, const uint8_t *from
 
 	if (data % p->in.block == 0)
 		s->guard[0] = p->in.start;
-	if (p->out_reg && data % p->out.block == 0)
+	if (data % p->out.block == 0)
 		s->guard[1] = p->out.start;
 	if (p->first)
 		s->guard[p->first_reg] = p->first->update(s->guard[p->first_reg], from, n);
@@ -142,7 +142,7 @@ bool sig_stream_prime(struct sig_stream *s, struct sig_cursor *memory)
 	/* Of a unit that has not begun nothing is in the guard. */
 	if (!s->in.at && p->in.guard)
 		s->guard[0] = p->in.start;
-	if (!s->out.at && p->out.guard && p->out_reg)
+	if (!s->out.at && p->out.guard)
 		s->guard[1] = p->out.start;
 	/* Bytes of the input's signature that an earlier transfer brought are not in memory. */
 	s->blind = s->in.at > p->in.block;

@@ -42,8 +42,7 @@ static bool emit(struct sig_stream *s, struct sig_cursor *to)
 	s->out.at += n;
 	if (s->out.at == p->out.unit) {
 		s->out = (struct sig_mark){s->out.block + 1, 0};
-		if (p->out_reg)
-			s->guard[1] = p->out.start;
+		s->guard[1] = p->out.start;
 	}
 	return true;
 }

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Does it get slower when a process holds many objects?  The latency of an 8-byte WRITE with and
+ * without idle connected queue pairs and registered memory; the time to make each, in four
+ * quarters, which are alike if nothing is searched; the memory of a queue pair.
+ *
+ * scale DEVICE QPS MRS [SECONDS]: prints "name value unit" lines.  With SECONDS it measures no
+ * latency but sleeps with all the objects open, and prints the CPU time that the process took.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "pair.h"
+
+#define DEPTH	 16u
+#define BYTES	 8u
+#define SAMPLE	 20000u
+#define QUARTERS 4u
+#define REGION	 4096u
+#define SPREAD	 1024u /* regions of memory that the registrations go round */
+#define LIMIT	 10000000u
+
+struct crowd {
+	unsigned qps;
+	unsigned mrs;
+	struct ibv_qp **qp;
+	struct ibv_mr **mr;
+	uint8_t *memory;
+};
+
+static unsigned number(const char *text, unsigned limit)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	if (*end || end == text || value > limit)
+		rig_die("not a number up to %u: %s", limit, text);
+	return (unsigned)value;
+}
+
+static double latency(const struct pair *p)
+{
+	static uint64_t ns[SAMPLE];
+
+	pair_latency(p, ns, SAMPLE);
+	return (double)ns[SAMPLE / 2];
+}
+
+static double resident_bytes(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	unsigned long pages;
+
+	if (!file || fscanf(file, "%*s %lu", &pages) != 1)
+		rig_die("/proc/self/statm: %m");
+	fclose(file);
+	return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+static void make_qps(struct crowd *c, struct pair *p, unsigned from, unsigned to)
+{
+	for (unsigned i = from; i < to; i += 2) {
+		c->qp[i] = pair_qp_create(p, DEPTH);
+		c->qp[i + 1] = pair_qp_create(p, DEPTH);
+		pair_qp_connect(p, &c->qp[i]);
+	}
+}
+
+static void make_mrs(struct crowd *c, struct pair *p, unsigned from, unsigned to)
+{
+	for (unsigned i = from; i < to; i++) {
+		c->mr[i] = ibv_reg_mr(p->pd, c->memory + (size_t)(i % SPREAD) * REGION, REGION,
+				      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+		if (!c->mr[i])
+			rig_die("ibv_reg_mr, number %u: %m", i);
+	}
+}
+
+static void in_quarters(struct crowd *c, struct pair *p, unsigned n, const char *name,
+			void (*make)(struct crowd *, struct pair *, unsigned, unsigned))
+{
+	unsigned quarter = n / QUARTERS;
+
+	for (unsigned q = 0; q < QUARTERS && quarter; q++) {
+		uint64_t start = rig_now_ns();
+
+		make(c, p, q * quarter, (q + 1) * quarter);
+		printf("%s_%u %.3f us\n", name, q + 1,
+		       (double)(rig_now_ns() - start) / 1e3 / quarter);
+	}
+}
+
+static void crowd_open(struct crowd *c, struct pair *p)
+{
+	double before;
+
+	c->qp = calloc(c->qps + 1, sizeof(*c->qp));
+	c->mr = calloc(c->mrs + 1, sizeof(*c->mr));
+	c->memory = mmap(NULL, (size_t)SPREAD * REGION, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (!c->qp || !c->mr || c->memory == MAP_FAILED)
+		rig_die("set-up: %m");
+	before = resident_bytes();
+	in_quarters(c, p, c->qps, "qp", make_qps);
+	if (c->qps)
+		printf("qp_memory %.2f KiB\n", (resident_bytes() - before) / 1024 / c->qps);
+	before = resident_bytes();
+	in_quarters(c, p, c->mrs, "mr", make_mrs);
+	if (c->mrs)
+		printf("mr_memory %.2f KiB\n", (resident_bytes() - before) / 1024 / c->mrs);
+}
+
+static void crowd_close(struct crowd *c)
+{
+	for (unsigned i = 0; i < c->qps; i++) {
+		if (ibv_destroy_qp(c->qp[i]))
+			rig_die("ibv_destroy_qp, number %u: %m", i);
+	}
+	for (unsigned i = 0; i < c->mrs; i++) {
+		if (ibv_dereg_mr(c->mr[i]))
+			rig_die("ibv_dereg_mr, number %u: %m", i);
+	}
+	munmap(c->memory, (size_t)SPREAD * REGION);
+	free(c->qp);
+	free(c->mr);
+}
+
+static double cpu_seconds(void)
+{
+	struct rusage use;
+
+	getrusage(RUSAGE_SELF, &use);
+	return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+	       (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
+}
+
+/* "settled" tells bench/run when to look at the daemon's clock. */
+static void sleep_idle(const struct pair *p, unsigned seconds)
+{
+	double start;
+
+	latency(p); /* idle after work, not idle from the beginning */
+	sleep(1);   /* the device may spin for a moment after the last request */
+	puts("settled 1 -");
+	fflush(stdout);
+	start = cpu_seconds();
+	sleep(seconds);
+	printf("idle_cpu %.4f %%\n", (cpu_seconds() - start) * 100 / seconds);
+}
+
+int main(int argc, char **argv)
+{
+	struct crowd c = {0};
+	struct pair p;
+	double without;
+
+	if (argc < 4 || argc > 5) {
+		fputs("Usage: scale DEVICE QPS MRS [SECONDS]\n", stderr);
+		return 2;
+	}
+	/* Whole quarters of whole couples. */
+	c.qps = number(argv[2], LIMIT) / (2 * QUARTERS) * (2 * QUARTERS);
+	c.mrs = number(argv[3], LIMIT) / QUARTERS * QUARTERS;
+	pair_open(&p, argv[1], DEPTH, BYTES);
+	if (argc == 5) {
+		crowd_open(&c, &p);
+		sleep_idle(&p, number(argv[4], 3600) ?: 1);
+		crowd_close(&c);
+	} else {
+		without = latency(&p);
+		crowd_open(&c, &p);
+		printf("latency_with %.0f ns\n", latency(&p));
+		crowd_close(&c);
+		/* Before and after: a slow drift of the machine meets both figures. */
+		printf("latency_without %.0f ns\n", (without + latency(&p)) / 2);
+	}
+	pair_close(&p);
+	return 0;
+}
