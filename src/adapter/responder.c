@@ -641,8 +641,8 @@ static enum resp_state not_ready(struct qp *qp, const struct pkt *pkt)
 {
 	lane_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);
 	/*
-	 * What was sent behind it is dropped without a word until it comes again (IBTA 9.7.5.2.8): a
-	 * sequence NAK for those would use up the sender's transport retries.
+	 * What was sent behind it is dropped without a word until it comes again (IBTA 9.7.5.2.8):
+	 * a sequence NAK for those would use up the sender's transport retries.
 	 */
 	qp->resp.nak_sent = true;
 	/* the packet will come again whole: forget what was noted of it */
