@@ -23,6 +23,7 @@
 #include "adapter/number.h"
 #include "adapter/pd.h"
 #include "base/spin.h"
+#include "prm/cqe.h"
 #include "wire/wire.h"
 
 struct adapter {
@@ -76,5 +77,7 @@ void adapter_timer(struct qp *qp, uint64_t deadline_ns);
 /* Fills a path from an address vector. Unreachable destinations give a path that loses every
  * packet. */
 void path_from_ah(const struct adapter *a, const struct ib_ah *ah, struct path *path);
-/* The 40 bytes in front of a datagram: GRH, or for RoCE v2 over IPv4 the IP header at its end. */
+/* What the 40 bytes in front of a datagram are, on Ethernet. */
+enum cqe_roce_header path_header_type(const struct path *path);
+/* These bytes: GRH, or for RoCE v2 over IPv4 the IP header at their end. */
 void grh_from_path(const struct path *path, uint32_t payload_bytes, uint8_t out[IB_GRH_BYTES]);

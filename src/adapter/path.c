@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "adapter/device.h"
+#include "prm/cqe.h"
 
 /* A GID of the form ::ffff:a.b.c.d is an IPv4 address (RoCE annex A17). */
 static bool gid_is_ipv4(const union ib_gid *gid)
@@ -71,6 +72,13 @@ static void ipv4_header(const struct path *path, uint32_t ip_payload, uint8_t *i
 	memcpy(ip + 12, path->sgid.raw + 12, 4);
 	memcpy(ip + 16, path->dgid.raw + 12, 4);
 	put16(ip + 10, ipv4_checksum(ip, 20));
+}
+
+enum cqe_roce_header path_header_type(const struct path *path)
+{
+	if (path->roce_v1)
+		return CQE_ROCE_GRH;
+	return gid_is_ipv4(&path->sgid) ? CQE_ROCE_IPV4 : CQE_ROCE_IPV6;
 }
 
 void grh_from_path(const struct path *path, uint32_t payload_bytes, uint8_t out[IB_GRH_BYTES])

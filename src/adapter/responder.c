@@ -131,9 +131,10 @@ static void acknowledge_message(struct qp *qp, const struct pkt *pkt)
 
 /* ---- receive completions ---- */
 
+/* An XRC target has none of its own: there the shared receive queue has one. */
 static uint32_t cqe_user_index(const struct qp *qp)
 {
-	return qp->resp.srq ? srq_uidx(qp->resp.srq) : qp->init.uidx;
+	return qp->bth == BTH_XRC && qp->resp.srq ? srq_uidx(qp->resp.srq) : qp->init.uidx;
 }
 
 /* Of an XRC target it is the CQ of the shared receive queue. */
@@ -157,6 +158,11 @@ static void push_recv_error(struct qp *qp, uint16_t index, uint8_t syndrome)
 	cq_push(recv_cq(qp), (const struct cqe64 *)&cqe, true);
 }
 
+static uint32_t service_or_header(const struct qp *qp, const struct path *path)
+{
+	return qp->adapter->port->ethernet ? path_header_type(path) : path->sl & 0xfu;
+}
+
 static void push_recv(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
 {
 	const struct bth_props *p = pkt_props(pkt);
@@ -168,7 +174,7 @@ static void push_recv(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
 	struct cqe64 cqe = {
 		.ml_path = qp->bth == BTH_UD ? (uint8_t)(pkt->path->dlid & 0x7f) : 0,
 		.slid = be16_of(pkt->path->slid),
-		.flags_rqpn = be32_of(src | (uint32_t)(pkt->path->sl & 0xf) << CQE_FLAGS_SL_SHIFT |
+		.flags_rqpn = be32_of(src | service_or_header(qp, pkt->path) << CQE_FLAGS_SL_SHIFT |
 				      (pkt->path->grh && qp->bth == BTH_UD ? CQE_FLAGS_GRH : 0)),
 		.srqn_uidx = be32_of(cqe_user_index(qp)),
 		.imm_inval_pkey = be32_of(p->imm || p->ieth ? pkt->imm : 0),

@@ -85,6 +85,8 @@ struct cqe64_err {
 
 #define CQE_FLAGS_GRH	   (1u << 28) /* flags_rqpn: GRH present */
 #define CQE_FLAGS_SL_SHIFT 24
+/* On Ethernet in the place of the SL: what the 40 bytes in front of a datagram are. */
+enum cqe_roce_header { CQE_ROCE_GRH, CQE_ROCE_IPV6, CQE_ROCE_IPV4 };
 
 static_assert(sizeof(struct cqe64) == CQE_BYTES, "CQE");
 static_assert(sizeof(struct cqe64_err) == CQE_BYTES, "error CQE");
