@@ -478,7 +478,7 @@ static void put_request(struct seed *s, unsigned dev, unsigned kind, uint8_t opc
 	put_u8(s, 1);
 	put_data(s, 0, 4096, 4096);
 
-	put_op(s, 0, OP_SEND);
+	put_op(s, from, OP_SEND);
 	put_u8(s, opcode);
 	put_u8(s, WQE_CTRL_CE_ALWAYS);
 	put_u8(s, parts | 1 << 5);
@@ -511,7 +511,7 @@ static void put_request(struct seed *s, unsigned dev, unsigned kind, uint8_t opc
 		put_u16(s, 2);
 	}
 	put_data(s, 0, 0, len);
-	put_op(s, 0, OP_BELL);
+	put_op(s, from, OP_BELL);
 	put_op(s, 0, OP_PROGRESS);
 }
 
