@@ -226,21 +226,43 @@ void share_end(struct share *s)
 	pthread_mutex_unlock(&lock);
 }
 
+/* Open between prepare and the end of the child's moves, if there is anything to move. */
+static int moving[2] = {-1, -1};
+
 void share_fork_prepare(void)
 {
 	pthread_mutex_lock(&lock);
+	if (shares && pipe2(moving, O_CLOEXEC) < 0)
+		moving[0] = moving[1] = -1;
 }
 
+/* The heap may be among the pages: neither may use it before the child has its own. */
 void share_fork_parent(void)
 {
+	char done;
+
+	if (moving[0] >= 0) {
+		close(moving[1]);
+		while (read(moving[0], &done, 1) < 0 && errno == EINTR)
+			;
+		close(moving[0]);
+		moving[0] = moving[1] = -1;
+	}
 	pthread_mutex_unlock(&lock);
 }
 
 void share_fork_child(void)
 {
-	/* The list stays: objects of the parent's device that the child inherited still refer to
-	 * it. */
+	/* The list stays: objects of the parent's device that the child inherited refer to it.
+	 * No stdio here: it would use the heap that is still shared. */
 	for (const struct share *s = shares; s; s = s->next)
-		move_back(s);
+		if (msync((void *)(uintptr_t)s->addr, s->bytes, MS_ASYNC) == 0 && /* still mapped */
+		    !replace(s->addr, s->bytes, -1, 0))
+			log_warn("memory at 0x%lx stays shared: %m", (unsigned long)s->addr);
+	if (moving[0] >= 0) {
+		close(moving[0]);
+		close(moving[1]);
+		moving[0] = moving[1] = -1;
+	}
 	pthread_mutex_unlock(&lock);
 }

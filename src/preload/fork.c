@@ -32,9 +32,9 @@ static void in_parent(void)
 {
 	if (!prepared)
 		return;
+	share_fork_parent();
 	cdev_fork_parent();
 	process_fork_parent();
-	share_fork_parent();
 	hooks_fork_done();
 }
 
@@ -42,10 +42,10 @@ static void in_child(void)
 {
 	if (!prepared)
 		return;
+	share_fork_child();
 	tree_device_forked();
 	cdev_fork_child();
 	process_fork_child();
-	share_fork_child();
 	hooks_fork_done();
 }
 

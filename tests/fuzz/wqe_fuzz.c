@@ -469,6 +469,9 @@ static void put_begin(struct seed *s, uint32_t kinds)
 static void put_request(struct seed *s, unsigned dev, unsigned kind, uint8_t opcode, uint8_t parts,
 			uint32_t len)
 {
+	/* A window of type 2 is for requests to the one that bound it. */
+	unsigned from = opcode == WQE_OP_UMR;
+
 	put_op(s, 1, OP_RECV);
 	put_u8(s, 2);
 	put_data(s, 0, 4096, 300);
