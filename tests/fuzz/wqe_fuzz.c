@@ -12,24 +12,7 @@
 #include "device.h"
 #include "prm/eth.h"
 #include "prm/umr.h"
-
-enum op {
-	OP_SEND, /* a work request from parts */
-	OP_RECV,
-	OP_SRQ_RECV,
-	OP_RAW, /* bytes into a ring or record */
-	OP_BELL,
-	OP_PROGRESS,
-	OP_MODIFY,
-	OP_QUERY,
-	OP_CONSUME, /* the CQ's consumer index and arm record */
-	OP_CLOSE_MEMORY,
-	OP_REREGISTER,
-	OP_GROUP, /* attach to a multicast group, or detach */
-	OP_FLOW,
-	OP_MODERATE,
-	OP_COUNT,
-};
+#include "wqe_input.h"
 
 static struct fuzz_device device;
 
@@ -53,27 +36,23 @@ static void put(struct wqe *w, const void *part, size_t n)
 	}
 }
 
-/*
- * Which byte of which region, and whose key.  Counted from the end as well, for it is there that
- * checks are wrong by one.  Bits: 2:0 region, 5:3 how much further on is the key's region, 6 from
- * the end, 7 whatever the user makes of it.
- */
 static uint64_t read_place(struct input *in, uint8_t which, uint32_t *key)
 {
 	uint32_t off = in_u16(in);
 
-	*key = device_key(&device, (which & 7u) + (which >> 3 & 7u));
-	if (which & 0x40)
-		off = device_bytes(&device, which & 7) - off;
-	return device_addr(&device, which & 7, off);
+	*key = device_key(&device, PLACE_REGION(which) + PLACE_KEY_ON(which));
+	if (which & PLACE_FROM_END)
+		off = device_bytes(&device, PLACE_REGION(which)) - off;
+	return device_addr(&device, PLACE_REGION(which), off);
 }
 
+/* An odd one may be long. */
 static struct wqe_data data_segment(struct input *in)
 {
 	uint8_t which = in_u8(in);
 	uint32_t key;
 	uint64_t addr = read_place(in, which, &key);
-	uint32_t len = which & 0x80 ? in_u32(in) : in_u16(in);
+	uint32_t len = which & PLACE_ODD ? in_u32(in) : in_u16(in);
 
 	return (struct wqe_data){be32_of(len), be32_of(key), be64_of(addr)};
 }
@@ -94,9 +73,6 @@ static union ib_gid group(unsigned n)
 {
 	return (union ib_gid){.raw = {0xff, 0x12, [15] = (uint8_t)(n + 1)}};
 }
-
-/* parts: bits say what stands between control segment and data. */
-enum part { PART_AV = 1, PART_AV_SHORT = 2, PART_RADDR = 4, PART_ATOMIC = 8, PART_INLINE = 16 };
 
 static void put_headers(struct wqe *w, uint8_t parts, struct input *in)
 {
@@ -438,148 +414,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	device_end(&device);
 	return 0;
-}
-
-/* ---- seeds ---- */
-
-static void put_op(struct seed *s, unsigned qp, enum op op)
-{
-	put_u8(s, qp * OP_COUNT + op);
-}
-
-static void put_data(struct seed *s, unsigned mr, uint32_t off, uint32_t len)
-{
-	put_u8(s, mr); /* and its key */
-	put_u16(s, off);
-	put_u16(s, len);
-}
-
-static void put_begin(struct seed *s, uint32_t kinds)
-{
-	put_u8(s, kinds);
-	put_u8(s, FUZZ_UD);
-	for (unsigned i = 0; i < FUZZ_QPS; i++) {
-		put_u8(s, 0x44); /* reads and atomics at a time */
-		put_u8(s, 0x0f);
-		put_u8(s, i);
-		put_u8(s, 0);
-	}
-}
-
-static void put_request(struct seed *s, unsigned dev, unsigned kind, uint8_t opcode, uint8_t parts,
-			uint32_t len)
-{
-	/* A window of type 2 is for requests to the one that bound it. */
-	unsigned from = opcode == WQE_OP_UMR;
-
-	put_op(s, 1, OP_RECV);
-	put_u8(s, 2);
-	put_data(s, 0, 4096, 300);
-	put_data(s, 0, 8192, 4096);
-	put_op(s, 1, OP_SRQ_RECV);
-	put_u16(s, 0);
-	put_u8(s, 1);
-	put_data(s, 0, 4096, 4096);
-
-	put_op(s, from, OP_SEND);
-	put_u8(s, opcode);
-	put_u8(s, WQE_CTRL_CE_ALWAYS);
-	put_u8(s, parts | 1 << 5);
-	put_u8(s, FUZZ_MRS + 1); /* the key that an UMR or an invalidation names */
-	if (kind == FUZZ_XRC)
-		put_u8(s, 0);
-	if (kind == FUZZ_RAW && dev) {
-		put_u8(s, 54);
-		put_u8(s, WQE_ETH_L3_CSUM | WQE_ETH_L4_CSUM);
-		put_u16(s, 536);
-		put_u8(s, 0);
-	}
-	if (opcode == WQE_OP_UMR) {
-		put_u8(s, UMR_INLINE);
-		put_u8(s, 1);
-		put_u8(s, 0x40);
-		put_u16(s, 4096); /* the last ones */
-		put_u16(s, 4096);
-		put_u8(s, 0x38);
-	}
-	if (parts & (PART_AV | PART_AV_SHORT))
-		put_u8(s, 0x41);
-	if (parts & PART_RADDR) {
-		/* through the window, if there is one, else where nothing matters */
-		put_u8(s, opcode == WQE_OP_RDMA_WRITE_IMM ? 0x40 | (FUZZ_MRS + 1) << 3 : 0);
-		put_u16(s, opcode == WQE_OP_RDMA_WRITE_IMM ? 64 : 4096);
-	}
-	if (parts & PART_ATOMIC) {
-		put_u16(s, 1);
-		put_u16(s, 2);
-	}
-	put_data(s, 0, 0, len);
-	put_op(s, from, OP_BELL);
-	put_op(s, 0, OP_PROGRESS);
-}
-
-struct request {
-	uint8_t opcode, parts;
-	uint16_t len;
-};
-
-/* As many requests of one kind of queue pair as stand in the list; the first that fails ends all.
- */
-static void put_requests(struct seed *s, unsigned dev, unsigned kind, const struct request *list,
-			 unsigned n)
-{
-	bool ud = kind == FUZZ_UD || kind == FUZZ_UD_SRQ || (kind == FUZZ_RAW && !dev);
-	char name[48];
-
-	put_begin(s, dev << 7 | kind);
-	/* all frames and all of the first group to the second */
-	put_op(s, 1, OP_FLOW);
-	put_u32(s, FLOW_ALL_DEFAULT << 2);
-	put_op(s, 1, OP_GROUP);
-	put_u8(s, 8);
-	for (unsigned i = 0; i < n; i++)
-		put_request(s, dev, kind, list[i].opcode, list[i].parts | (ud ? PART_AV : 0),
-			    list[i].len);
-	snprintf(name, sizeof(name), "requests-%u-%u-%x-%u", dev, kind, list->opcode, n);
-	put_end(s, name);
-}
-
-void target_seeds(struct seed *s)
-{
-	static const struct request requests[] = {
-		{WQE_OP_SEND, 0, 100},
-		{WQE_OP_SEND_IMM, 0, 4000},
-		{WQE_OP_RDMA_WRITE, PART_RADDR, 5000},
-		/* Binds a window, writes through it, has it invalidated. */
-		{WQE_OP_UMR, 0, 64},
-		{WQE_OP_RDMA_WRITE_IMM, PART_RADDR, 8},
-		{WQE_OP_SEND_INVAL, 0, 10},
-		{WQE_OP_RDMA_READ, PART_RADDR, 5000},
-		{WQE_OP_ATOMIC_FA, PART_RADDR | PART_ATOMIC, 8},
-		{WQE_OP_ATOMIC_CS, PART_RADDR | PART_ATOMIC, 8},
-		{WQE_OP_ATOMIC_MASKED_FA, PART_RADDR | PART_ATOMIC, 8},
-		{WQE_OP_TSO, 0, 2000},
-		{WQE_OP_NOP, 0, 0},
-	};
-
-	for (unsigned dev = 0; dev < 2; dev++)
-		for (unsigned kind = 0; kind < FUZZ_KINDS; kind++) {
-			put_requests(s, dev, kind, requests, 3);
-			put_requests(s, dev, kind, requests + 3, 3);
-			for (unsigned i = 6; i < array_size(requests); i++)
-				put_requests(s, dev, kind, requests + i, 1);
-		}
-
-	/* Memory that goes away under a write, an error, and the flush of what stood behind. */
-	put_begin(s, 0);
-	put_op(s, 0, OP_CLOSE_MEMORY);
-	put_u8(s, 0x80);
-	put_request(s, 0, FUZZ_RC, WQE_OP_RDMA_WRITE, PART_RADDR, 64);
-	put_op(s, 0, OP_RAW);
-	put_u8(s, 3);
-	put_u16(s, 0);
-	put_u8(s, 8);
-	put_u64(s, 0x0400000004000000ull);
-	put_op(s, 0, OP_BELL);
-	put_end(s, "gone");
 }

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Seeds of the wqe target: each request on each kind of queue pair, and requests to the very last
+ * byte of a region or window, and one byte too far.
+ */
+#include <string.h>
+
+#include "device.h"
+#include "prm/eth.h"
+#include "prm/umr.h"
+#include "wqe_input.h"
+
+struct place {
+	uint8_t which;
+	uint16_t off;
+};
+
+struct layout {
+	struct place local, remote, bound, recv;
+	uint16_t bound_len, recv_len;
+};
+
+struct request {
+	uint8_t opcode, parts;
+	uint16_t len;
+};
+
+/* The window that the requests bind. */
+#define WINDOW (FUZZ_MRS + 1)
+
+static const struct layout plain = {
+	.local = {0, 0},
+	.remote = {0, 4096},
+	.bound = {PLACE_FROM_END, 4096},
+	.recv = {0, 4096},
+	.bound_len = 4096,
+	.recv_len = 300,
+};
+
+static void put_op(struct seed *s, unsigned qp, enum op op)
+{
+	put_u8(s, qp * OP_COUNT + op);
+}
+
+static void put_place(struct seed *s, struct place p)
+{
+	put_u8(s, p.which);
+	put_u16(s, p.off);
+}
+
+static void put_data(struct seed *s, struct place p, uint32_t len)
+{
+	put_place(s, p);
+	put_u16(s, len);
+}
+
+static void put_begin(struct seed *s, uint32_t kinds)
+{
+	put_u8(s, kinds);
+	put_u8(s, FUZZ_UD);
+	for (unsigned i = 0; i < FUZZ_QPS; i++) {
+		put_u8(s, 0x44); /* reads and atomics at a time */
+		put_u8(s, 0x0f);
+		put_u8(s, i);
+		put_u8(s, 0);
+	}
+}
+
+static void put_receives(struct seed *s, const struct layout *l)
+{
+	const struct place more = {0, 8192};
+
+	put_op(s, 1, OP_RECV);
+	put_u8(s, 2);
+	put_data(s, l->recv, l->recv_len);
+	put_data(s, more, 4096);
+	put_op(s, 1, OP_SRQ_RECV);
+	put_u16(s, 0);
+	put_u8(s, 2);
+	put_data(s, l->recv, l->recv_len);
+	put_data(s, more, 4096);
+}
+
+static void put_request(struct seed *s, unsigned dev, unsigned kind, const struct request *r,
+			const struct layout *l)
+{
+	/* A window of type 2 is for requests to the one that bound it. */
+	unsigned from = r->opcode == WQE_OP_UMR;
+	bool ud = kind == FUZZ_UD || kind == FUZZ_UD_SRQ || (kind == FUZZ_RAW && !dev);
+	uint8_t parts = r->parts | (ud ? PART_AV : 0);
+
+	put_receives(s, l);
+	put_op(s, from, OP_SEND);
+	put_u8(s, r->opcode);
+	put_u8(s, WQE_CTRL_CE_ALWAYS);
+	put_u8(s, parts | 1 << 5);
+	put_u8(s, WINDOW);
+	if (kind == FUZZ_XRC)
+		put_u8(s, 0);
+	if (kind == FUZZ_RAW && dev) {
+		put_u8(s, 54);
+		put_u8(s, WQE_ETH_L3_CSUM | WQE_ETH_L4_CSUM);
+		put_u16(s, 536);
+		put_u8(s, 0);
+	}
+	if (r->opcode == WQE_OP_UMR) {
+		put_u8(s, UMR_INLINE);
+		put_u8(s, 1); /* type 2 */
+		put_place(s, l->bound);
+		put_u16(s, l->bound_len);
+		put_u8(s, MKEY_CTX_ACCESS_LOCAL_WRITE | MKEY_CTX_ACCESS_REMOTE_READ |
+				  MKEY_CTX_ACCESS_REMOTE_WRITE);
+	}
+	if (parts & PART_AV)
+		put_u8(s, 0x41); /* the second one, or a group */
+	if (parts & PART_RADDR)
+		put_place(s, l->remote);
+	if (parts & PART_ATOMIC) {
+		put_u16(s, 1);
+		put_u16(s, 2);
+	}
+	put_data(s, l->local, r->len);
+	put_op(s, from, OP_BELL);
+	put_op(s, 0, OP_PROGRESS);
+}
+
+/* The first that fails ends all. */
+static void put_requests(struct seed *s, unsigned dev, unsigned kind, const struct request *list,
+			 unsigned n, const struct layout *l, const char *name)
+{
+	char file[64];
+
+	put_begin(s, dev << 7 | kind);
+	/* all frames and all of the first group to the second */
+	put_op(s, 1, OP_FLOW);
+	put_u32(s, FLOW_ALL_DEFAULT << 2);
+	put_op(s, 1, OP_GROUP);
+	put_u8(s, 8);
+	for (unsigned i = 0; i < n; i++)
+		put_request(s, dev, kind, &list[i], l);
+	snprintf(file, sizeof(file), "%s-%u-%u-%x", name, dev, kind, list->opcode);
+	put_end(s, file);
+}
+
+static void each_request(struct seed *s, unsigned dev, unsigned kind)
+{
+	static const struct request good[] = {
+		{WQE_OP_SEND, 0, 100},
+		{WQE_OP_SEND_IMM, 0, 4000},
+		{WQE_OP_RDMA_WRITE, PART_RADDR, 5000},
+	};
+	static const struct request of_window[] = {
+		{WQE_OP_UMR, 0, 64},
+		{WQE_OP_RDMA_WRITE_IMM, PART_RADDR, 8},
+		{WQE_OP_SEND_INVAL, 0, 10},
+	};
+	static const struct request alone[] = {
+		{WQE_OP_RDMA_READ, PART_RADDR, 5000},
+		{WQE_OP_ATOMIC_FA, PART_RADDR | PART_ATOMIC, 8},
+		{WQE_OP_ATOMIC_CS, PART_RADDR | PART_ATOMIC, 8},
+		{WQE_OP_ATOMIC_MASKED_FA, PART_RADDR | PART_ATOMIC, 8},
+		{WQE_OP_TSO, 0, 2000},
+		{WQE_OP_NOP, 0, 0},
+	};
+	struct layout windowed = plain;
+
+	windowed.remote = (struct place){PLACE_FROM_END | WINDOW << 3, 64};
+	put_requests(s, dev, kind, good, array_size(good), &plain, "good");
+	put_requests(s, dev, kind, of_window, array_size(of_window), &windowed, "window");
+	for (unsigned i = 0; i < array_size(alone); i++)
+		put_requests(s, dev, kind, &alone[i], 1, &plain, "alone");
+}
+
+/* 64 bytes: the last ones of region 0, or one byte further; the first ones, or one byte before. */
+static void edges(struct seed *s, unsigned kind)
+{
+	static const struct request write = {WQE_OP_RDMA_WRITE, PART_RADDR, 64};
+	static const struct request read = {WQE_OP_RDMA_READ, PART_RADDR, 64};
+	static const struct request send = {WQE_OP_SEND, 0, 64};
+	static const struct request through_window[] = {
+		{WQE_OP_UMR, 0, 64},
+		{WQE_OP_RDMA_WRITE_IMM, PART_RADDR, 64},
+	};
+
+	for (unsigned i = 0; i < 4; i++) {
+		const struct place edge = {PLACE_FROM_END, (uint16_t)(i < 2 ? 64 - i : 16382 + i)};
+		const struct place by_window = {PLACE_FROM_END | WINDOW << 3, edge.off};
+		struct layout l = plain;
+		char name[32];
+
+		l.remote = edge;
+		snprintf(name, sizeof(name), "remote%u", i);
+		put_requests(s, 0, kind, &write, 1, &l, name);
+		put_requests(s, 0, kind, &read, 1, &l, name);
+		l = plain;
+		l.local = edge;
+		snprintf(name, sizeof(name), "local%u", i);
+		put_requests(s, 0, kind, &write, 1, &l, name);
+		put_requests(s, 0, kind, &read, 1, &l, name);
+		l = plain;
+		l.recv = edge;
+		l.recv_len = 64;
+		snprintf(name, sizeof(name), "recv%u", i);
+		put_requests(s, 0, kind, &send, 1, &l, name);
+		l = plain;
+		l.remote = by_window;
+		snprintf(name, sizeof(name), "through%u", i);
+		put_requests(s, 0, kind, through_window, 2, &l, name);
+		l.bound = edge;
+		l.bound_len = 64;
+		snprintf(name, sizeof(name), "bind%u", i);
+		put_requests(s, 0, kind, through_window, 2, &l, name);
+	}
+}
+
+void target_seeds(struct seed *s)
+{
+	const struct request write = {WQE_OP_RDMA_WRITE, PART_RADDR, 64};
+
+	for (unsigned dev = 0; dev < 2; dev++)
+		for (unsigned kind = 0; kind < FUZZ_KINDS; kind++)
+			each_request(s, dev, kind);
+	edges(s, FUZZ_RC);
+	edges(s, FUZZ_UC);
+	edges(s, FUZZ_RC_SRQ);
+
+	/* Memory that goes away under a write, an error, and the flush of what stood behind. */
+	put_begin(s, FUZZ_RC);
+	put_op(s, 0, OP_CLOSE_MEMORY);
+	put_u8(s, 0x80);
+	put_request(s, 0, FUZZ_RC, &write, &plain);
+	put_op(s, 0, OP_RAW);
+	put_u8(s, 3); /* the doorbell record */
+	put_u16(s, 0);
+	put_u8(s, 8);
+	put_u64(s, 0x0400000004000000ull);
+	put_op(s, 0, OP_BELL);
+	put_end(s, "gone");
+}
