@@ -29,6 +29,7 @@ struct adapter;
 struct cq;
 struct flow;
 struct mkey;
+struct psv;
 struct qp;
 struct srq;
 struct window;
@@ -128,6 +129,55 @@ void mkey_destroy(struct adapter *a, struct mkey *m);
 /* The null lkey: writes are discarded, reads give zeros, in every PD.  Negative errno if it cannot
  * be made. */
 int64_t adapter_null_key(struct adapter *a) must_check;
+
+/*
+ * ---- indirect memory keys: a list of pieces of other keys ----
+ *
+ * Made by CREATE_MKEY, given their meaning by UMR work requests (umr.h).  mkey_destroy is theirs
+ * too, as is mkey_key; the other functions above are for regions.
+ */
+
+struct umr_klm;
+
+enum mkey_list {
+	MKEY_LIST_KLM, /* each entry has its length; a UMR may also write a strided list */
+	MKEY_LIST_KSM, /* all entries are of 1 << log_entry_bytes */
+};
+
+struct mkey_indirect_attr {
+	uint32_t pdn;
+	uint32_t access;	/* enum ib_access */
+	bool local_read;	/* mkc.lr */
+	uint8_t variant;	/* mkc.mkey_7_0: low byte of the key */
+	uint32_t qpn;		/* mkc.qpn: the only one that may use it; 0xffffff: any */
+	bool free;		/* no access until a UMR clears it */
+	bool remote_invalidate; /* mkc.en_rinval */
+	bool umr;		/* mkc.umr_en */
+	bool signature;		/* mkc.bsf_en */
+	bool sigerr_count;	/* mkc.expected_sigerr_count */
+	enum mkey_list list;
+	uint8_t log_entry_bytes; /* KSM only */
+	uint64_t start;		 /* address of the first byte */
+	uint64_t length;
+	uint32_t bsf_octowords; /* room for a BSF, in 16 bytes */
+	uint32_t max_entries;	/* room for the list */
+	uint32_t entries;	/* of them given now */
+	const struct umr_klm *entry;
+};
+
+#define ADAPTER_MAX_KLM (1u << 16) /* in one list */
+
+int mkey_create_indirect(struct adapter *a, const struct mkey_indirect_attr *attr,
+			 struct mkey **out) must_check;
+
+/* ---- protected signature values ---- */
+
+int psv_create(struct adapter *a, uint32_t pdn, struct psv **out) must_check;
+uint32_t psv_number(const struct psv *p); /* 24 bits */
+/* Keys may still name it: their signatures then have no state to report to. */
+void psv_destroy(struct adapter *a, struct psv *p);
+/* What SET_PSV wrote; whether an error has been reported since. */
+void psv_query(const struct psv *p, uint64_t *transient, bool *error);
 
 /* ---- memory windows: bound and invalidated by work requests ---- */
 
@@ -309,6 +359,14 @@ uint32_t qp_number(const struct qp *qp);
  * allow. */
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask) must_check;
 void qp_query(struct qp *qp, struct qp_attr *attr);
+/*
+ * INIT2INIT_QP with DRAIN_SIGERR: a signature error that a request of this QP finds stops the send
+ * queue in SQD before the next fenced request.  Reset by RESET.
+ */
+void qp_set_drain_sigerr(struct qp *qp, bool drain);
+/* Running counters of WQE_BLOCK in the send ring: the first block of the first request that has not
+ * been executed (hw), and the last doorbell record (sw). */
+void qp_sq_counters(struct qp *qp, uint16_t *hw, uint16_t *sw);
 /* The send doorbell was (or may have been) rung: execute what the send ring holds. */
 void qp_doorbell(struct qp *qp);
 /* The same of the queue pair that a doorbell register names; the number may be anybody's. */

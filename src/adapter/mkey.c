@@ -208,6 +208,7 @@ enum mkey_verdict mkey_invalidate(struct adapter *a, uint32_t key, uint32_t pdn,
 	case MKEY_WINDOW:
 		return window_invalidate(m, key, pdn, qpn);
 	case MKEY_FLAT:
+	case MKEY_INDIRECT:
 		break;
 	}
 	/* IBTA 10.6.5: a region made by Register Memory Region is not invalidated by requests. */

@@ -11,8 +11,9 @@
 #include "adapter/device.h"
 
 enum mkey_kind {
-	MKEY_FLAT,   /* a region: one run of memory */
-	MKEY_WINDOW, /* see window.h; of the fields below only pdn is of use */
+	MKEY_FLAT,     /* a region: one run of memory */
+	MKEY_WINDOW,   /* see window.h; of the fields below only pdn is of use */
+	MKEY_INDIRECT, /* see mkey_indirect.h; likewise */
 };
 
 struct mkey_meaning {
@@ -33,6 +34,7 @@ enum mkey_verdict {
 	MKEY_NO_RIGHT,
 	MKEY_OUT_OF_RANGE,
 	MKEY_TOO_MANY_RUNS,
+	MKEY_SIGNED, /* bytes of memory and of the message differ: mkey_indirect.h */
 };
 
 /* A list of runs under construction.  Begun with runs_begin: clearing all of it would cost more
