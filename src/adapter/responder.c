@@ -6,7 +6,7 @@
  *
  * Runs with qp->resp.lock held.
  */
-#include "adapter/qp.h"
+#include "adapter/responder.h"
 
 #include "base/log.h"
 #include "base/rcu.h"
@@ -129,63 +129,7 @@ static void acknowledge_message(struct qp *qp, const struct pkt *pkt)
 	qp_kick(qp);
 }
 
-/* ---- receive completions ---- */
-
-/* An XRC target has none of its own: there the shared receive queue has one. */
-static uint32_t cqe_user_index(const struct qp *qp)
-{
-	return qp->bth == BTH_XRC && qp->resp.srq ? srq_uidx(qp->resp.srq) : qp->init.uidx;
-}
-
-/* Of an XRC target it is the CQ of the shared receive queue. */
-static struct cq *recv_cq(const struct qp *qp)
-{
-	return qp->bth == BTH_XRC ? srq_cq(qp->resp.srq) : qp->init.recv_cq;
-}
-
-static void push_recv_error(struct qp *qp, uint16_t index, uint8_t syndrome)
-{
-	struct cqe64_err cqe = {
-		.srqn = be32_of(cqe_user_index(qp)),
-		.syndrome = syndrome,
-		.s_wqe_opcode_qpn = be32_of(qp->qpn),
-		.wqe_counter = be16_of(index),
-		.op_own = CQE_OP_RESP_ERR << 4,
-	};
-	bool flush = syndrome == CQE_SYN_WR_FLUSH;
-
-	lane_count(qp->adapter->counters, flush ? HW_RESP_CQE_FLUSH_ERROR : HW_RESP_CQE_ERROR, 1);
-	cq_push(recv_cq(qp), (const struct cqe64 *)&cqe, true);
-}
-
-static uint32_t service_or_header(const struct qp *qp, const struct path *path)
-{
-	return qp->adapter->port->ethernet ? path_header_type(path) : path->sl & 0xfu;
-}
-
-static void push_recv(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
-{
-	const struct bth_props *p = pkt_props(pkt);
-	uint8_t op = p->write  ? CQE_OP_RESP_WRITE_IMM
-		     : p->imm  ? CQE_OP_RESP_SEND_IMM
-		     : p->ieth ? CQE_OP_RESP_SEND_INV
-			       : CQE_OP_RESP_SEND;
-	uint32_t src = qp->bth == BTH_UD ? pkt->sqpn : qp->attr.dest_qpn;
-	struct cqe64 cqe = {
-		.ml_path = qp->bth == BTH_UD ? (uint8_t)(pkt->path->dlid & 0x7f) : 0,
-		.slid = be16_of(pkt->path->slid),
-		.flags_rqpn = be32_of(src | service_or_header(qp, pkt->path) << CQE_FLAGS_SL_SHIFT |
-				      (pkt->path->grh && qp->bth == BTH_UD ? CQE_FLAGS_GRH : 0)),
-		.srqn_uidx = be32_of(cqe_user_index(qp)),
-		.imm_inval_pkey = be32_of(p->imm || p->ieth ? pkt->imm : 0),
-		.byte_cnt = be32_of(bytes),
-		.sop_drop_qpn = be32_of(qp->qpn),
-		.wqe_counter = be16_of(qp->resp.recv.index),
-		.op_own = (uint8_t)(op << 4),
-	};
-
-	cq_push(recv_cq(qp), &cqe, pkt->solicited);
-}
+/* ---- shared receive queues of XRC ---- */
 
 /* The queue and the protection domain that an XRC request is for; no queue if its name is wrong. */
 static void xrc_enter(struct qp *qp, uint32_t srqn)
@@ -212,7 +156,7 @@ void responder_flush(struct qp *qp)
 	if (r->have_recv) {
 		xrc_enter(qp, r->srqn);
 		if (qp->bth != BTH_XRC || r->srq)
-			push_recv_error(qp, r->recv.index, CQE_SYN_WR_FLUSH);
+			recv_push_error(qp, r->recv.index, CQE_SYN_WR_FLUSH);
 		xrc_leave(qp);
 	}
 	r->have_recv = false;
@@ -220,15 +164,10 @@ void responder_flush(struct qp *qp)
 	if (qp->init.srq)
 		return;
 	while (recv_ring_take(&qp->rq, &wqe) == RECV_OK)
-		push_recv_error(qp, wqe.index, CQE_SYN_WR_FLUSH);
+		recv_push_error(qp, wqe.index, CQE_SYN_WR_FLUSH);
 }
 
 /* ---- the states ---- */
-
-static uint32_t recv_pd(const struct qp *qp)
-{
-	return qp->resp.srq ? srq_pdn(qp->resp.srq) : qp->init.pdn;
-}
 
 static enum resp_state check_psn(struct qp *qp, const struct pkt *pkt)
 {
@@ -338,15 +277,21 @@ static enum resp_state check_access(struct qp *qp, const struct pkt *pkt)
 	return RESP_EXECUTE;
 }
 
-static enum resp_state take_recv(struct qp *qp)
+enum recv_verdict responder_take_recv(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
-	enum recv_verdict v;
+	enum recv_verdict v =
+		r->srq ? srq_take(r->srq, &r->recv) : recv_ring_take(&qp->rq, &r->recv);
 
-	v = r->srq ? srq_take(r->srq, &r->recv) : recv_ring_take(&qp->rq, &r->recv);
-	switch (v) {
-	case RECV_OK:
+	if (v == RECV_OK)
 		r->have_recv = true;
+	return v;
+}
+
+static enum resp_state take_recv(struct qp *qp)
+{
+	switch (responder_take_recv(qp)) {
+	case RECV_OK:
 		return RESP_EXECUTE;
 	case RECV_EMPTY:
 		return RESP_ERR_RNR;
@@ -407,7 +352,7 @@ static enum resp_state complete(struct qp *qp, const struct pkt *pkt)
 		r->in_message = false;
 		r->b->msn = psn_add(r->b->msn, 1);
 		if (r->have_recv)
-			push_recv(qp, pkt, (uint32_t)r->off);
+			recv_push(qp, pkt, (uint32_t)r->off);
 		r->have_recv = false;
 	}
 	return qp_is_reliable(qp) ? RESP_ACKNOWLEDGE : RESP_DONE;
@@ -634,7 +579,7 @@ static enum resp_state fail_recv(struct qp *qp, const struct pkt *pkt, uint8_t s
 	struct responder *r = &qp->resp;
 
 	if (r->have_recv)
-		push_recv_error(qp, r->recv.index, syndrome);
+		recv_push_error(qp, r->recv.index, syndrome);
 	r->have_recv = false;
 	r->in_message = false;
 	if (qp_is_reliable(qp))
@@ -725,45 +670,6 @@ static enum resp_state next_state(struct qp *qp, const struct pkt *pkt, enum res
 	return RESP_DONE;
 }
 
-/* A datagram needs no connection state: Q_Key, a receive, the GRH, the payload. */
-static void receive_datagram(struct qp *qp, const struct pkt *pkt)
-{
-	struct responder *r = &qp->resp;
-	uint8_t grh[IB_GRH_BYTES];
-	struct run head = {grh, sizeof(grh)};
-	struct runs dst;
-
-	runs_begin(&dst);
-	if (pkt->qkey != qp->attr.qkey || take_recv(qp) != RESP_EXECUTE) {
-		if (pkt->qkey == qp->attr.qkey)
-			lane_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);
-		return;
-	}
-	if (IB_GRH_BYTES + pkt->payload_len > recv_capacity(&r->recv)) {
-		fail_recv(qp, pkt, CQE_SYN_LOCAL_LENGTH, NAK_INVALID_REQUEST);
-		return;
-	}
-	if (pkt->path->grh) {
-		grh_from_path(pkt->path, pkt->payload_len, grh);
-		if (recv_runs(qp->adapter, &r->recv, recv_pd(qp), 0, sizeof(grh), &dst) !=
-			    MKEY_OK ||
-		    !usermem_pull(dst.run, dst.n, &head, 1, 0)) {
-			fail_recv(qp, pkt, CQE_SYN_LOCAL_PROT, NAK_REMOTE_OPERATIONAL);
-			return;
-		}
-		runs_begin(&dst);
-	}
-	if (recv_runs(qp->adapter, &r->recv, recv_pd(qp), sizeof(grh), pkt->payload_len, &dst) !=
-		    MKEY_OK ||
-	    (pkt->payload_len &&
-	     !usermem_pull(dst.run, dst.n, pkt->runs, pkt->nruns, pkt->foreign_pid))) {
-		fail_recv(qp, pkt, CQE_SYN_LOCAL_PROT, NAK_REMOTE_OPERATIONAL);
-		return;
-	}
-	push_recv(qp, pkt, IB_GRH_BYTES + pkt->payload_len);
-	r->have_recv = false;
-}
-
 static bool receives(const struct qp *qp)
 {
 	switch (qp_state(qp)) {
@@ -790,7 +696,7 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 		goto unlock;
 	}
 	if (qp->bth == BTH_UD) {
-		receive_datagram(qp, pkt);
+		datagram_receive(qp, pkt);
 		goto unlock;
 	}
 	/* IBTA 9.6.1.1.3: a connected QP listens to its peer alone */
