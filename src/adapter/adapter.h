@@ -84,6 +84,7 @@ bool adapter_owes(const struct adapter *a);
 #define ADAPTER_MAX_MR	      (1u << 24)
 #define ADAPTER_MAX_RD_ATOMIC 16u
 #define ADAPTER_MAX_TSO	      (1u << 18)
+#define ADAPTER_LOG_MAX_DMA   20u /* one copy within memory */
 
 #define ADAPTER_MAX_LOG_IND_TBL	 11u
 #define ADAPTER_FLOW_PRIORITIES	 16u

@@ -11,6 +11,7 @@
  */
 #include <string.h>
 
+#include "adapter/mmo.h"
 #include "adapter/qp.h"
 #include "adapter/raw.h"
 #include "adapter/send_wqe.h"
@@ -310,7 +311,12 @@ static enum step send_read_or_atomic(struct qp *qp, struct swr *swr, const struc
 /* A request without a packet.  What follows in the queue sees its effect. */
 static enum step execute_local(struct qp *qp, const struct send_wqe *w)
 {
-	uint8_t syndrome = w->opcode == WQE_OP_UMR ? umr_execute(qp, w) : 0;
+	uint8_t syndrome = 0;
+
+	if (w->opcode == WQE_OP_UMR)
+		syndrome = umr_execute(qp, w);
+	else if (w->opcode == WQE_OP_MMO)
+		syndrome = mmo_execute(qp, w);
 
 	if (syndrome)
 		return fail_request(qp, syndrome);

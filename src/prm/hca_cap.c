@@ -51,6 +51,7 @@ enum {
 #define ODP_RELIABLE   (ODP_UNRELIABLE | ODP_READ | ODP_ATOMIC)
 
 static const struct cap_field fields[] = {
+	{HCA_CAP_GENERAL, 0x06b, 5, 20},	     /* log_dma_mmo_max_size */
 	{HCA_CAP_GENERAL, 0x080, 8, 15},	     /* log_max_srq_sz */
 	{HCA_CAP_GENERAL, 0x088, 8, 15},	     /* log_max_qp_sz */
 	{HCA_CAP_GENERAL, 0x09b, 5, 18},	     /* log_max_qp */
@@ -59,6 +60,7 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x0db, 5, 24},	     /* log_max_cq */
 	{HCA_CAP_GENERAL, 0x0ea, 6, 24},	     /* log_max_mkey */
 	{HCA_CAP_GENERAL, 0x14a, 6, 4},		     /* log_max_ra_req_qp */
+	{HCA_CAP_GENERAL, 0x153, 1, 1},		     /* dma_mmo_sq */
 	{HCA_CAP_GENERAL, 0x15a, 6, 4},		     /* log_max_ra_res_qp */
 	{HCA_CAP_GENERAL, 0x170, 16, 0, gid_table},  /* gid_table_size */
 	{HCA_CAP_GENERAL, 0x190, 16, 0, pkey_table}, /* pkey_table_size */

@@ -107,16 +107,31 @@ struct wqe_xrc {
 	uint8_t reserved[12];
 };
 
+/* Memory-to-memory operation: control, this, source and destination data segments. */
+struct wqe_mmo {
+	be32 control;
+	be32 opaque_lkey; /* where operations other than the copy leave a report */
+	be64 opaque_addr;
+};
+
+#define WQE_OPMOD_MMO_DMA 0x01u
+
 static_assert(sizeof(struct wqe_ctrl) == 16, "control segment");
 static_assert(sizeof(struct wqe_raddr) == 16, "remote address segment");
 static_assert(sizeof(struct wqe_atomic) == 16, "atomic segment");
 static_assert(sizeof(struct wqe_data) == 16, "data segment");
 static_assert(sizeof(struct wqe_av) == 48, "address vector");
 static_assert(sizeof(struct wqe_srq_next) == 16, "SRQ next segment");
+static_assert(sizeof(struct wqe_mmo) == 16, "memory-to-memory segment");
 
 static inline uint8_t wqe_opcode(const struct wqe_ctrl *c)
 {
 	return (uint8_t)be32_get(c->opmod_idx_opcode);
+}
+
+static inline uint8_t wqe_opmod(const struct wqe_ctrl *c)
+{
+	return (uint8_t)(be32_get(c->opmod_idx_opcode) >> 24);
 }
 
 static inline uint16_t wqe_index(const struct wqe_ctrl *c)

@@ -143,6 +143,15 @@ static void put_umr(const struct fuzz_qp *q, struct wqe *w, struct input *in)
 	put(w, klm, sizeof(klm));
 }
 
+/* A copy within memory, unless the input says otherwise. */
+static void put_mmo(struct wqe *w, struct input *in)
+{
+	struct wqe_mmo mmo = {0};
+
+	w->bytes[0] = WQE_OPMOD_MMO_DMA ^ in_u8(in);
+	put(w, &mmo, sizeof(mmo));
+}
+
 /* The segment of an Ethernet frame, with headers of TCP over IPv4 as far as the input says. */
 static void put_eth(struct wqe *w, struct input *in)
 {
@@ -200,6 +209,8 @@ static void post_send(struct fuzz_qp *q, struct input *in)
 		put_eth(&w, in);
 	if (opcode == WQE_OP_UMR)
 		put_umr(q, &w, in);
+	if (opcode == WQE_OP_MMO)
+		put_mmo(&w, in);
 	put_headers(&w, parts, in);
 	for (unsigned n = parts >> 5; n; n--) {
 		struct wqe_data d = data_segment(in);

@@ -93,7 +93,7 @@ static void put_request(struct seed *s, unsigned dev, unsigned kind, const struc
 	put_op(s, from, OP_SEND);
 	put_u8(s, r->opcode);
 	put_u8(s, WQE_CTRL_CE_ALWAYS);
-	put_u8(s, parts | 1 << 5);
+	put_u8(s, parts | (r->opcode == WQE_OP_MMO ? 2 : 1) << 5);
 	put_u8(s, WINDOW);
 	if (kind == FUZZ_XRC)
 		put_u8(s, 0);
@@ -111,6 +111,8 @@ static void put_request(struct seed *s, unsigned dev, unsigned kind, const struc
 		put_u8(s, MKEY_CTX_ACCESS_LOCAL_WRITE | MKEY_CTX_ACCESS_REMOTE_READ |
 				  MKEY_CTX_ACCESS_REMOTE_WRITE);
 	}
+	if (r->opcode == WQE_OP_MMO)
+		put_u8(s, 0);
 	if (parts & PART_AV)
 		put_u8(s, 0x41); /* the second one, or a group */
 	if (parts & PART_RADDR)
@@ -120,6 +122,8 @@ static void put_request(struct seed *s, unsigned dev, unsigned kind, const struc
 		put_u16(s, 2);
 	}
 	put_data(s, l->local, r->len);
+	if (r->opcode == WQE_OP_MMO)
+		put_data(s, l->remote, r->len);
 	put_op(s, from, OP_BELL);
 	put_op(s, 0, OP_PROGRESS);
 }
@@ -160,6 +164,7 @@ static void each_request(struct seed *s, unsigned dev, unsigned kind)
 		{WQE_OP_ATOMIC_CS, PART_RADDR | PART_ATOMIC, 8},
 		{WQE_OP_ATOMIC_MASKED_FA, PART_RADDR | PART_ATOMIC, 8},
 		{WQE_OP_TSO, 0, 2000},
+		{WQE_OP_MMO, 0, 3000},
 		{WQE_OP_NOP, 0, 0},
 	};
 	struct layout windowed = plain;
@@ -177,6 +182,7 @@ static void edges(struct seed *s, unsigned kind)
 	static const struct request write = {WQE_OP_RDMA_WRITE, PART_RADDR, 64};
 	static const struct request read = {WQE_OP_RDMA_READ, PART_RADDR, 64};
 	static const struct request send = {WQE_OP_SEND, 0, 64};
+	static const struct request copy = {WQE_OP_MMO, 0, 64};
 	static const struct request through_window[] = {
 		{WQE_OP_UMR, 0, 64},
 		{WQE_OP_RDMA_WRITE_IMM, PART_RADDR, 64},
@@ -192,6 +198,7 @@ static void edges(struct seed *s, unsigned kind)
 		snprintf(name, sizeof(name), "remote%u", i);
 		put_requests(s, 0, kind, &write, 1, &l, name);
 		put_requests(s, 0, kind, &read, 1, &l, name);
+		put_requests(s, 0, kind, &copy, 1, &l, name);
 		l = plain;
 		l.local = edge;
 		snprintf(name, sizeof(name), "local%u", i);
