@@ -298,10 +298,11 @@ static void acknowledgement(struct qp *qp, const struct pkt *pkt)
 	}
 }
 
-/* Puts payload of an answer where request n wants it. */
+/* Puts the payload of an answer where the request wants it. */
 static uint8_t place_answer(struct qp *qp, const struct swr *swr, uint64_t off,
-			    const struct run *src, uint32_t nsrc, uint32_t len, int32_t pid)
+			    const struct pkt *pkt)
 {
+	uint32_t len = pkt->payload_len;
 	struct send_wqe w;
 	struct runs runs;
 
@@ -312,8 +313,8 @@ static uint8_t place_answer(struct qp *qp, const struct swr *swr, uint64_t off,
 	    send_wqe_runs(qp->adapter, &w, qp->init.pdn, IB_ACCESS_LOCAL_WRITE, off, len, &runs) !=
 		    MKEY_OK)
 		return CQE_SYN_LOCAL_PROT;
-	if (!usermem_pull(runs.run, runs.n, src, nsrc, pid))
-		return usermem_readable(src, nsrc, pid) ? CQE_SYN_LOCAL_PROT : SYN_SOURCE_GONE;
+	if (!usermem_pull_payload(runs.run, runs.n, pkt))
+		return usermem_payload_gone(pkt) ? SYN_SOURCE_GONE : CQE_SYN_LOCAL_PROT;
 	return 0;
 }
 
@@ -347,8 +348,7 @@ static void read_response(struct qp *qp, uint32_t n, const struct pkt *pkt)
 		answered(qp, n, CQE_SYN_BAD_RESP);
 		return;
 	}
-	syndrome = place_answer(qp, swr, have, pkt->runs, pkt->nruns, pkt->payload_len,
-				pkt->foreign_pid);
+	syndrome = place_answer(qp, swr, have, pkt);
 	if (syndrome == SYN_SOURCE_GONE) {
 		/* On loopback we are the first to read it: the responder refuses then. */
 		if (pkt->payload_gone)
@@ -402,8 +402,9 @@ static void answer(struct qp *qp, const struct pkt *pkt)
 		/* the original value, in the byte order of the memory it came from */
 		uint64_t orig = pkt->atomic_orig;
 		struct run run = {&orig, sizeof(orig)};
+		const struct pkt value = {.payload_len = sizeof(orig), .nruns = 1, .runs = &run};
 
-		answered(qp, n, place_answer(qp, swr, 0, &run, 1, sizeof(orig), 0));
+		answered(qp, n, place_answer(qp, swr, 0, &value));
 	}
 }
 

@@ -43,7 +43,7 @@ void datagram_receive(struct qp *qp, const struct pkt *pkt)
 	if (recv_runs(qp->adapter, &r->recv, recv_pd(qp), sizeof(grh), pkt->payload_len, &dst) !=
 		    MKEY_OK ||
 	    (pkt->payload_len &&
-	     !usermem_pull(dst.run, dst.n, pkt->runs, pkt->nruns, pkt->foreign_pid))) {
+	     !usermem_pull_payload(dst.run, dst.n, pkt))) {
 		fail_recv(qp, CQE_SYN_LOCAL_PROT);
 		return;
 	}

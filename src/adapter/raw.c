@@ -320,7 +320,7 @@ bool raw_receive(struct adapter *a, const struct pkt *pkt)
 	/* Of our own process it is in one piece, on the sender's stack.  A peer may write on while
 	 * we read. */
 	if (pkt->batched || pkt->nruns != 1) {
-		if (!usermem_pull(&whole, 1, pkt->runs, pkt->nruns, pkt->foreign_pid))
+		if (!usermem_pull_payload(&whole, 1, pkt))
 			return false;
 		in.frame = copy;
 	} else {

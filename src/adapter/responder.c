@@ -303,10 +303,8 @@ static enum resp_state take_recv(struct qp *qp)
 static enum resp_state place(struct qp *qp, const struct pkt *pkt, const struct runs *dst,
 			     enum resp_state fault)
 {
-	if (pkt->payload_len &&
-	    !usermem_pull(dst->run, dst->n, pkt->runs, pkt->nruns, pkt->foreign_pid))
-		return usermem_readable(pkt->runs, pkt->nruns, pkt->foreign_pid) ? fault
-										 : RESP_ERR_SENDER;
+	if (pkt->payload_len && !usermem_pull_payload(dst->run, dst->n, pkt))
+		return usermem_payload_gone(pkt) ? RESP_ERR_SENDER : fault;
 	qp->resp.off += pkt->payload_len;
 	return RESP_COMPLETE;
 }

@@ -179,7 +179,7 @@ static bool reference_allowed(const struct pkt *p)
 
 	return p->ack_req && pkt_props(p)->request && p->payload_len >= CHANNEL_REFERENCE_MIN &&
 	       (transport == BTH_RC || transport == BTH_XRC) && p->nruns <= PKT_MAX_RUNS &&
-	       !p->foreign_pid;
+	       !p->foreign_pid && !p->source;
 }
 
 /* As ring_reserve; -ENOSPC if the sender has to wait, and then hears when there is room. */
@@ -218,7 +218,7 @@ static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
 	if (!by_reference && p->payload_len) {
 		struct run to = {payload, p->payload_len};
 
-		if (!usermem_pull(&to, 1, p->runs, p->nruns, p->foreign_pid))
+		if (!usermem_pull_payload(&to, 1, p))
 			return WIRE_FAULT;
 	}
 	ring_commit(&ch->tx, bytes);

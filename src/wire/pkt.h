@@ -145,6 +145,23 @@ struct pkt {
 	bool batched;
 	/* Non-zero: runs are addresses in the process with this id, to be read by usermem_pull. */
 	int32_t foreign_pid;
+	/* Not NULL: the payload is nowhere yet, and this instead of runs makes it. */
+	struct pkt_source *source;
+};
+
+/*
+ * A payload that is made where it is wanted: of data that changes on its way or is scattered over
+ * more runs than a packet carries, so that it goes in one pass from the sender's memory into the
+ * channel or, on loopback, to its destination.
+ */
+struct pkt_source {
+	/*
+	 * Writes bytes [off, off + the runs' sum) of the payload, as usermem_pull would copy them.
+	 * Cheap if off is where the last call ended.  False: memory has gone, the maker's or the
+	 * taker's.
+	 */
+	bool (*pull)(struct pkt_source *s, uint64_t off, const struct run *dst, uint32_t ndst);
+	bool gone; /* it was the maker's */
 };
 
 static inline uint8_t pkt_op(const struct pkt *p)

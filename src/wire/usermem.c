@@ -146,6 +146,18 @@ bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src, u
 	return pid ? pull_foreign(to, from, pid) : pull_local(to, from);
 }
 
+bool usermem_pull_payload(const struct run *dst, uint32_t ndst, const struct pkt *p)
+{
+	if (unlikely(p->source))
+		return p->source->pull(p->source, 0, dst, ndst);
+	return usermem_pull(dst, ndst, p->runs, p->nruns, p->foreign_pid);
+}
+
+bool usermem_payload_gone(const struct pkt *p)
+{
+	return p->source ? p->source->gone : !usermem_readable(p->runs, p->nruns, p->foreign_pid);
+}
+
 bool usermem_readable(const struct run *run, uint32_t n, int32_t pid)
 {
 	uint8_t scratch[4096];

@@ -31,14 +31,35 @@ bool usermem_compare_swap(void *addr, uint64_t compare, uint64_t swap, uint64_t 
 bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src, uint32_t nsrc,
 		  int32_t pid) must_check;
 
+/* The payload of a packet, all of it; the same for one that is made on demand. */
+bool usermem_pull_payload(const struct run *dst, uint32_t ndst, const struct pkt *p) must_check;
+/* Why usermem_pull_payload failed: the sender's memory has gone; slow. */
+bool usermem_payload_gone(const struct pkt *p) must_check;
+
 /* Can all of it be read?  For telling which side of a failed pull has gone; slow. */
 bool usermem_readable(const struct run *run, uint32_t n, int32_t pid) must_check;
+
+/*
+ * Runs work(arg), which touches the memory of these two lists as memcpy does.  False: some of it
+ * has gone, and work was left where it stood: it must not hold anything that has to be given back.
+ * Does not nest.
+ */
+struct usermem_list {
+	const struct run *run;
+	uint32_t n;
+};
+
+bool usermem_guarded(void (*work)(void *arg), void *arg, struct usermem_list a,
+		     struct usermem_list b) must_check;
 
 /*
  * For the signal handler of SIGSEGV and SIGBUS (installed with SA_SIGINFO, SA_NODEFER and
  * SA_ONSTACK): ucontext is the handler's third argument, addr its si_addr.  If a usermem function
  * of this thread caused the fault, arranges that it returns false and returns true: the handler
- * must then return.  False: the signal is somebody else's.  Where no table of faulting instructions
- * exists for the architecture it does not return in the first case.
+ * must then return.  False: the signal is somebody else's.  In the first case it does not return if
+ * the fault was inside of usermem_guarded, or if the architecture has no table of faulting
+ * instructions.
  */
 bool usermem_fault(void *ucontext, const void *addr);
+/* Its part for usermem_guarded: leaves it if the fault is there. */
+void usermem_guarded_fault(const void *addr);

@@ -120,11 +120,10 @@ bool usermem_compare_swap(void *addr, uint64_t compare, uint64_t swap, uint64_t 
 bool usermem_fault(void *ucontext, const void *addr)
 {
 	(void)ucontext;
-	if (!guard.active)
-		return false;
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; guard.active && i < 2; i++)
 		if ((uintptr_t)addr - (uintptr_t)guard.start[i] < guard.len[i])
 			siglongjmp(guard.out, 1);
+	usermem_guarded_fault(addr);
 	return false;
 }
 #else

@@ -5,7 +5,8 @@
  * Every instruction that may fault stands in a table, section softhca_extable, next to the place
  * where execution goes on if it does; usermem_fault() looks the interrupted instruction up and
  * moves the saved instruction pointer.  So a touch that succeeds costs nothing but the access.  The
- * faulting address is not asked for: a non-canonical pointer raises a signal without one.
+ * faulting address is not asked for: a non-canonical pointer raises a signal without one.  Other
+ * people's code cannot be listed in a table: usermem_guarded.c.
  *
  * Order: x86 keeps stores in program order, and the stores of a string instruction before those
  * that follow it (Intel SDM volume 3, "Fast-String Operation and Out-of-Order Stores"), so that
@@ -258,7 +259,6 @@ bool usermem_fault(void *ucontext, const void *addr)
 	ucontext_t *uc = ucontext;
 	uintptr_t insn = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
 
-	(void)addr;
 	for (const struct extable_entry *e = __start_softhca_extable; e < __stop_softhca_extable;
 	     e++) {
 		if (extable_target(&e->insn) == insn) {
@@ -266,6 +266,7 @@ bool usermem_fault(void *ucontext, const void *addr)
 			return true;
 		}
 	}
+	usermem_guarded_fault(addr);
 	return false;
 }
 #else

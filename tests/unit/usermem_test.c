@@ -268,15 +268,84 @@ static void pulls(int32_t pid)
 	}
 }
 
-/* A fault of the program's own is not ours. */
-static void foreign_fault_is_left_alone(void)
+/* ---- code that knows nothing of faults ---- */
+
+struct add {
+	const unsigned char *from;
+	size_t n;
+	unsigned *sum;
+};
+
+static void add_bytes(void *arg)
 {
+	const struct add *a = arg;
+
+	for (size_t i = 0; i < a->n; i++)
+		*a->sum += a->from[i];
+}
+
+static bool add_guarded(const unsigned char *from, size_t n, unsigned *sum)
+{
+	struct run src = {(void *)(uintptr_t)from, n}, dst = {sum, sizeof(*sum)};
+	struct add a = {from, n, sum};
+
+	*sum = 0;
+	return usermem_guarded(add_bytes, &a, (struct usermem_list){&src, 1},
+			       (struct usermem_list){&dst, 1});
+}
+
+static void *guarded_loop(void *arg)
+{
+	unsigned char *p = island(1);
+	struct rng rng = {(uintptr_t)arg};
+	unsigned sum;
+
+	memset(p, 1, (size_t)page);
+	for (int i = 0; i < 3000; i++) {
+		size_t n = 1 + rng_below(&rng, 4096);
+		size_t off = rng_below(&rng, 4096);
+		bool fits = off + n <= (size_t)page;
+
+		CHECK(add_guarded(p + off, n, &sum) == fits);
+		CHECK(sum == (fits ? n : (size_t)page - off));
+		/* touches of the other kind in between are caught as ever */
+		CHECK(usermem_copy(p + off, p, n) == fits);
+	}
+	CHECK(!add_guarded(p - 8, 8, &sum) && !sum);
+	munmap(p - page, 3 * page);
+	return NULL;
+}
+
+static void foreign_code_is_guarded(void)
+{
+	pthread_t t[3];
+
+	for (uintptr_t i = 0; i < 3; i++)
+		CHECK(!pthread_create(&t[i], NULL, guarded_loop, (void *)(i + 1)));
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+}
+
+static void touch_nothing(void *arg)
+{
+	*(volatile int *)arg = 1;
+}
+
+/* A fault of the program's own is not ours, nor is one of guarded code at some other place. */
+static void foreign_fault_is_left_alone(bool guarded)
+{
+	struct run elsewhere = {&guarded, sizeof(guarded)};
 	pid_t pid = fork();
 	int status;
 
 	CHECK(pid >= 0);
 	if (!pid) {
-		*(volatile int *)island(0) = 1;
+		if (!guarded)
+			touch_nothing(island(0));
+		else if (!usermem_guarded(touch_nothing, island(0),
+					  (struct usermem_list){&elsewhere, 1},
+					  (struct usermem_list){NULL, 0}))
+			_exit(0);
 		_exit(0);
 	}
 	waitpid(pid, &status, 0);
@@ -294,6 +363,8 @@ int main(void)
 	last_byte_last();
 	pulls(0);
 	pulls(-1);
-	foreign_fault_is_left_alone();
+	foreign_code_is_guarded();
+	foreign_fault_is_left_alone(false);
+	foreign_fault_is_left_alone(true);
 	return 0;
 }
