@@ -57,8 +57,9 @@ struct error_case {
 	enum key local, remote, receive;
 	/* Bytes by which a range sticks out of its registration; 0: it lies inside. */
 	uint32_t local_over, remote_over;
-	uint32_t remote_shift;	 /* off the natural alignment */
-	uint32_t receive_length; /* 0: as long as the message */
+	bool local_wraps, remote_wraps; /* the range ends past the end of the address space */
+	uint32_t remote_shift;		/* off the natural alignment */
+	uint32_t receive_length;	/* 0: as long as the message */
 	bool no_receive;
 	bool no_peer; /* the responder's queue pair is destroyed first */
 	bool wrong_qkey;
@@ -74,9 +75,37 @@ struct error_case {
 extern const struct error_case error_cases[];
 extern const size_t error_case_count;
 
+/* Something else that must be refused, or reported. */
+struct special_case {
+	const char *name;
+	bool (*run)(struct scene *s);
+};
+
+extern const struct special_case special_cases[];
+extern const size_t special_case_count;
+
 /* Opens a fresh pair; the connection has short timers. */
 void scene_open(struct scene *s, const char *device, int gid_index, const struct error_case *c);
 void scene_close(struct scene *s);
 
 /* Waits for one completion; false after 10 s. */
 bool scene_completion(struct role *role, struct ibv_wc *wc);
+/* Takes an asynchronous event, if there is one, or comes within that time.  To be acknowledged. */
+bool scene_event(struct scene *s, struct ibv_async_event *event);
+bool scene_event_within(struct scene *s, struct ibv_async_event *event, int ms);
+/* The start of a range of this length that sticks out of the registration by 'over'. */
+uint64_t scene_range(const struct role *r, enum key key, uint32_t length, uint32_t over);
+/* Two receives at the responder, RECV | FIRST and RECV | SECOND. */
+void scene_post_receives(struct scene *s, const struct error_case *c);
+
+#define FIRST  1u /* wr_id of the request under test, and of the receive that it would use */
+#define SECOND 2u
+#define RECV   0x100u
+
+/* The first complaint of a case is kept. */
+#define COMPLAINT_BYTES 256
+extern char complaint[COMPLAINT_BYTES];
+bool bad(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+bool expect_completion(struct role *r, const char *who, uint64_t wr_id, enum ibv_wc_status status,
+		       enum ibv_wc_status or_status);

@@ -2,6 +2,7 @@
 /* A fresh pair of queue pairs with every kind of memory registration; see errors.h. */
 #include "errors.h"
 
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -148,4 +149,20 @@ bool scene_completion(struct role *role, struct ibv_wc *wc)
 			rig_die("ibv_poll_cq: %d", n);
 	} while (!n && rig_now_ns() < end);
 	return n == 1;
+}
+
+bool scene_event_within(struct scene *s, struct ibv_async_event *event, int ms)
+{
+	struct pollfd fd = {.fd = s->port.ctx->async_fd, .events = POLLIN};
+
+	if (poll(&fd, 1, ms) != 1)
+		return false;
+	if (ibv_get_async_event(s->port.ctx, event))
+		rig_die("ibv_get_async_event: %m");
+	return true;
+}
+
+bool scene_event(struct scene *s, struct ibv_async_event *event)
+{
+	return scene_event_within(s, event, 0);
 }
