@@ -346,6 +346,7 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	number_space_init(&a->qps);
 	number_space_init(&a->srqs);
 	number_space_init(&a->mkeys);
+	number_space_init(&a->psvs);
 	null_mkey_init(&a->null_mkey);
 	multicast_init(&a->multicast);
 	steering_init(&a->steering);
@@ -363,6 +364,7 @@ void adapter_destroy(struct adapter *a)
 	number_space_release(&a->qps);
 	number_space_release(&a->srqs);
 	number_space_release(&a->mkeys);
+	number_space_release(&a->psvs);
 	null_mkey_release(&a->null_mkey);
 	pd_space_release(&a->pds);
 	multicast_release(&a->multicast);

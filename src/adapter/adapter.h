@@ -44,7 +44,7 @@ struct adapter_port {
 
 /* Supplies number ranges: a chunk of kind starts at the returned value; negative errno if none is
  * left. */
-enum number_kind { NUMBER_QPN, NUMBER_SRQN, NUMBER_MKEY, NUMBER_KINDS };
+enum number_kind { NUMBER_QPN, NUMBER_SRQN, NUMBER_MKEY, NUMBER_PSV, NUMBER_KINDS };
 #define NUMBER_CHUNK 1024u
 
 struct adapter_attr {

@@ -41,6 +41,7 @@ struct adapter {
 	struct number_space qps;
 	struct number_space srqs;
 	struct number_space mkeys;
+	struct number_space psvs;
 
 	struct multicast multicast;
 	struct steering steering;

@@ -61,6 +61,29 @@ int mkey_create(struct adapter *a, const struct mkey_attr *attr, struct mkey **o
 	return 0;
 }
 
+int mkey_adopt(struct adapter *a, struct mkey_meaning *meaning, uint8_t variant, uint32_t *key,
+	       struct mkey **out)
+{
+	struct mkey *m = malloc(sizeof(*m));
+	int64_t index;
+
+	if (!m)
+		return -ENOMEM;
+	index = number_take(&a->mkeys, &a->attr, NUMBER_MKEY);
+	if (index < 0) {
+		free(m);
+		return (int)index;
+	}
+	m->key = *key = (uint32_t)index << 8 | variant;
+	atomic_init(&m->windows, 0);
+	m->exposed = false;
+	m->meaning = meaning;
+	meaning->key = ~m->key;
+	number_publish(&a->mkeys, (uint32_t)index, meaning);
+	*out = m;
+	return 0;
+}
+
 uint32_t mkey_key(const struct mkey *m)
 {
 	return m->key;
@@ -137,7 +160,10 @@ void mkey_destroy(struct adapter *a, struct mkey *m)
 	number_publish(&a->mkeys, m->key >> 8, NULL);
 	rcu_wait();
 	number_give(&a->mkeys, m->key >> 8);
-	free(m->meaning);
+	if (m->meaning->release)
+		m->meaning->release(m->meaning);
+	else
+		free(m->meaning);
 	free(m);
 }
 
@@ -164,13 +190,11 @@ int mkey_query(struct adapter *a, uint32_t key, struct mkey_attr *out)
 	return ret;
 }
 
-enum mkey_verdict mkey_append_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t access,
-				   uint64_t va, uint64_t len, struct runs *runs)
+/* The key names this region. */
+static inline enum mkey_verdict region_runs(const struct mkey_meaning *m, uint32_t pdn,
+					    uint32_t access, uint64_t va, uint64_t len,
+					    struct runs *runs)
 {
-	const struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
-
-	if (unlikely(!m || m->key != key))
-		return null_mkey_append_runs(&a->null_mkey, key, access, len, runs);
 	if (unlikely(m->pdn != pdn))
 		return MKEY_WRONG_PD;
 	if (unlikely((m->access & access) != access))
@@ -186,16 +210,30 @@ enum mkey_verdict mkey_append_runs(struct adapter *a, uint32_t key, uint32_t pdn
 	return MKEY_OK;
 }
 
+enum mkey_verdict mkey_append_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t access,
+				   uint64_t va, uint64_t len, struct runs *runs)
+{
+	const struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
+
+	if (likely(m && m->key == key))
+		return region_runs(m, pdn, access, va, len, runs);
+	if (m && m->kind == MKEY_INDIRECT)
+		return indirect_append_runs(a, key, pdn, MKEY_ANY_QPN, false, access, va, len,
+					    runs);
+	return null_mkey_append_runs(&a->null_mkey, key, access, len, runs);
+}
+
 enum mkey_verdict mkey_append_remote_runs(struct adapter *a, uint32_t key, uint32_t pdn,
 					  uint32_t qpn, uint32_t access, uint64_t va, uint64_t len,
 					  struct runs *runs)
 {
-	enum mkey_verdict v = mkey_append_runs(a, key, pdn, access, va, len, runs);
+	const struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
 
-	/* No region; perhaps a window. */
-	if (unlikely(v == MKEY_NO_KEY))
-		return window_append_runs(a, key, pdn, qpn, access, va, len, runs);
-	return v;
+	if (likely(m && m->key == key))
+		return region_runs(m, pdn, access, va, len, runs);
+	if (m && m->kind == MKEY_INDIRECT)
+		return indirect_append_runs(a, key, pdn, qpn, true, access, va, len, runs);
+	return window_append_runs(a, key, pdn, qpn, access, va, len, runs);
 }
 
 enum mkey_verdict mkey_invalidate(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn)

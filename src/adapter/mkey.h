@@ -10,6 +10,9 @@
 
 #include "adapter/device.h"
 
+/* mkc.qpn: of no queue pair in particular. */
+#define MKEY_ANY_QPN 0xffffffu
+
 enum mkey_kind {
 	MKEY_FLAT,     /* a region: one run of memory */
 	MKEY_WINDOW,   /* see window.h; of the fields below only pdn is of use */
@@ -25,6 +28,8 @@ struct mkey_meaning {
 	uint64_t length;
 	uint8_t *addr;
 	struct mkey *owner; /* of a region */
+	/* Frees it, and what it is part of; NULL: free(). */
+	void (*release)(struct mkey_meaning *m);
 };
 
 enum mkey_verdict {
@@ -33,8 +38,8 @@ enum mkey_verdict {
 	MKEY_WRONG_PD,
 	MKEY_NO_RIGHT,
 	MKEY_OUT_OF_RANGE,
-	MKEY_TOO_MANY_RUNS,
-	MKEY_SIGNED, /* bytes of memory and of the message differ: mkey_indirect.h */
+	MKEY_TOO_MANY_RUNS, /* those there are describe the beginning */
+	MKEY_SIGNED,	    /* bytes of memory and of the message differ: mkey_indirect.h */
 };
 
 /* A list of runs under construction.  Begun with runs_begin: clearing all of it would cost more
@@ -70,6 +75,19 @@ enum mkey_verdict mkey_append_remote_runs(struct adapter *a, uint32_t key, uint3
  */
 enum mkey_verdict mkey_invalidate(struct adapter *a, uint32_t key, uint32_t pdn,
 				  uint32_t qpn) must_check;
+
+/*
+ * Makes a key with a meaning of another kind, and publishes it: *key is the whole key, of this
+ * variant; m->key is set to one that no look-up asks for.
+ */
+int mkey_adopt(struct adapter *a, struct mkey_meaning *m, uint8_t variant, uint32_t *key,
+	       struct mkey **out) must_check;
+
+/* As mkey_append_runs, of an indirect key, which qpn uses (MKEY_ANY_QPN: it is not known).
+ * MKEY_NO_KEY if it is of another kind. */
+enum mkey_verdict indirect_append_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,
+				       bool remote, uint32_t access, uint64_t va, uint64_t len,
+				       struct runs *runs) must_check;
 
 /* A window is bound to it, so it has to stay as it is.  False: it is about to change or go. */
 bool mkey_hold(struct mkey *m) must_check;

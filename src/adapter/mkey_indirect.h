@@ -36,11 +36,11 @@ enum mkey_verdict mkey_signed_open(struct adapter *a, uint32_t key, uint32_t pdn
  * byte.  MKEY_NO_KEY if the key has been changed since it was opened; MKEY_TOO_MANY_RUNS with runs
  * as it was.  Under RCU.
  */
-enum mkey_verdict mkey_signed_runs(struct adapter *a, const struct mkey_signed *k, uint32_t access,
+enum mkey_verdict mkey_signed_runs(struct adapter *a, const struct mkey_signed *s, uint32_t access,
 				   uint64_t off, uint64_t len, struct runs *runs) must_check;
 /*
  * An access found this error.  True: it is the first since the key was armed (by SET_PSV to the
  * side's PSV, or by a UMR with the signature error bit) and is to be reported.  Under RCU.
  */
-bool mkey_signed_raise(struct adapter *a, const struct mkey_signed *k,
+bool mkey_signed_raise(struct adapter *a, const struct mkey_signed *s,
 		       const struct sig_error *e) must_check;

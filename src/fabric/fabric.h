@@ -48,7 +48,7 @@ struct numbers {
 	uint16_t owner_plus_1[REGISTRY_CHUNKS];
 };
 
-#define FABRIC_NUMBER_KINDS 3u /* enum number_kind of adapter.h: QPN, SRQN, mkey index */
+#define FABRIC_NUMBER_KINDS 4u /* enum number_kind of adapter.h: QPN, SRQN, mkey index, PSV */
 
 struct fabric {
 	char dir[RUNDIR_BYTES];

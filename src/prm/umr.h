@@ -70,6 +70,26 @@ struct umr_klm {
 	be64 va;
 };
 
+/* A list that begins with this, instead of a KLM, describes a cycle of pieces that repeats. */
+struct umr_stride_header {
+	be32 byte_count; /* of one cycle */
+	be32 op;	 /* UMR_STRIDED; no key is like that */
+	be32 repeat_count;
+	be16 reserved;
+	be16 entries; /* that follow */
+};
+
+#define UMR_STRIDED 0x400u
+
+struct umr_stride {
+	be16 stride; /* from one cycle to the next */
+	be16 byte_count;
+	be32 mkey;
+	be64 va;
+};
+
 static_assert(sizeof(struct umr_ctrl) == 48, "UMR control segment");
 static_assert(sizeof(struct umr_mkey_context) == 64, "memory key context segment");
 static_assert(sizeof(struct umr_klm) == 16, "KLM");
+static_assert(sizeof(struct umr_stride_header) == 16, "strided list");
+static_assert(sizeof(struct umr_stride) == 16, "entry of a strided list");

@@ -12,7 +12,7 @@
 
 #define PORTS	  2u
 #define FIRST_LID 1u
-#define KINDS	  3u
+#define KINDS	  4u
 
 struct fabric_client {
 	struct registry *registry;
