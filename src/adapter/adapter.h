@@ -198,7 +198,7 @@ struct cq_attr {
 	uint32_t cqe_bytes; /* 64 or 128 */
 	void *dbrec;	    /* two be32, see DBREC_CQ_* */
 	bool timestamps;    /* CQEs say when (clock_ns) */
-	/* An armed CQ got a completion.  Upcall. */
+	/* An armed CQ got a completion.  Upcall; NULL: nobody wants to know. */
 	void (*event)(void *user);
 	/* IB_EVENT_CQ_ERR on overrun.  Upcall. */
 	void (*async)(void *user, enum ib_event event);
@@ -218,6 +218,13 @@ void cq_doorbell(struct cq *cq);
 void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us);
 /* -EINVAL if the entries outstanding do not fit. */
 int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes) must_check;
+/*
+ * Ring and doorbell record lie at these offsets of the process's arena (wire/expose.h), so that
+ * peers may complete receives by themselves.  Until it is resized or destroyed.  Only a CQ without
+ * event and timestamps is exposable: of others the owner has more to do.
+ */
+bool cq_exposable(const struct cq *cq);
+void cq_expose(struct cq *cq, uint64_t ring, uint64_t dbrec);
 /* -EBUSY while a QP uses it. */
 int cq_destroy(struct cq *cq) must_check;
 
@@ -372,6 +379,13 @@ void qp_sq_counters(struct qp *qp, uint16_t *hw, uint16_t *sw);
 void qp_doorbell(struct qp *qp);
 /* The same of the queue pair that a doorbell register names; the number may be anybody's. */
 void adapter_doorbell(struct adapter *a, uint32_t qpn);
+/*
+ * Its receive ring and the doorbell record of that lie at these offsets of the process's arena, and
+ * its receive CQ is exposed: a peer of another process may take receives by itself.
+ */
+bool qp_recv_exposable(const struct qp *qp);
+uint64_t qp_recv_ring_bytes(const struct qp *qp);
+void qp_recv_expose(struct qp *qp, uint64_t ring, uint64_t dbrec);
 /* Receives were posted: a QP in error flushes them at once, no other state needs to know. */
 void qp_recv_posted(struct qp *qp);
 /* Detaches from CQs and SRQ; on return neither rings nor registered memory are touched on its

@@ -26,8 +26,9 @@ struct cq {
 	struct cq_attr attr;
 	uint32_t cqn;
 	_Atomic(uint32_t) users;
-	struct spin lock;
-	uint32_t pi;	       /* producer index, never masked */
+	/* The lock and the producer index lie where a peer's process may see them. */
+	struct cq_block *b; /* exposed, or &own */
+	struct cq_block own;
 	uint32_t solicited_pi; /* pi just after the last solicited CQE */
 	uint32_t event_sn;
 	uint32_t event_pi; /* pi at the last event: what came before it was reported by it */
@@ -38,6 +39,14 @@ struct cq {
 	struct cq_timer timer;
 	bool timer_used;
 };
+
+static void settle(struct cq *cq);
+
+static void lock_cq(struct cq *cq)
+{
+	if (unlikely(far_lock(&cq->b->lock, cq->adapter->slots, cq->adapter->slot)))
+		settle(cq);
+}
 
 static be32 *dbrec_of(const struct cq *cq, unsigned word)
 {
@@ -56,11 +65,15 @@ int cq_create(struct adapter *a, const struct cq_attr *attr, struct cq **out)
 	 */
 	if (!usermem_store_be32((be32 *)attr->dbrec + DBREC_CQ_ARM, DBREC_CQ_ARM_NEVER))
 		return -EFAULT;
-	cq = calloc(1, sizeof(*cq));
+	cq = aligned_alloc(_Alignof(struct cq), sizeof(*cq));
 	if (!cq)
 		return -ENOMEM;
-	cq->adapter = a;
-	cq->attr = *attr;
+	*cq = (struct cq){.adapter = a, .attr = *attr};
+	/* To others nobody completes from afar: see cq_expose. */
+	if (!attr->event && !attr->timestamps)
+		cq->b = expose_cq(wire_expose(a->wire));
+	if (!cq->b)
+		cq->b = &cq->own;
 	cq->cqn = atomic_fetch_add(&a->next_cqn, 1);
 	*out = cq;
 	return 0;
@@ -90,7 +103,7 @@ static uint32_t unreported(struct cq *cq)
 		return 0;
 	if (arm == DBREC_CQ_ARM_NEVER || DBREC_CQ_ARM_SN(arm) != (cq->event_sn & 3))
 		return 0;
-	newest = arm & DBREC_CQ_ARM_SOLICITED ? cq->solicited_pi : cq->pi;
+	newest = arm & DBREC_CQ_ARM_SOLICITED ? cq->solicited_pi : cq->b->pi;
 	ci = DBREC_CQ_ARM_CI(arm);
 	/*
 	 * Nothing new since the program last looked, or since the last event? Programs arm right
@@ -105,7 +118,7 @@ static uint32_t unreported(struct cq *cq)
 static void report(struct cq *cq)
 {
 	cq->event_sn++;
-	cq->event_pi = cq->pi;
+	cq->event_pi = cq->b->pi;
 	cq->attr.event(cq->attr.user);
 }
 
@@ -133,7 +146,7 @@ static bool postpone(struct cq *cq, uint32_t n)
 /* Fires if the arm record asks for what the queue now holds.  Lock held. */
 static void notify(struct cq *cq)
 {
-	uint32_t n = unreported(cq);
+	uint32_t n = cq->attr.event ? unreported(cq) : 0;
 
 	if (n && (likely(!is_moderated(cq)) || !postpone(cq, n)))
 		report(cq);
@@ -143,22 +156,22 @@ void cq_timer_fired(struct cq_timer *timer)
 {
 	struct cq *cq = container_of(timer, struct cq, timer);
 
-	spin_lock(&cq->lock);
+	lock_cq(cq);
 	if (unreported(cq))
 		report(cq);
-	spin_unlock(&cq->lock);
+	far_unlock(&cq->b->lock);
 }
 
 void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us)
 {
-	spin_lock(&cq->lock);
+	lock_cq(cq);
 	cq->timer_used = true;
 	cq->event_count = count;
 	cq->event_period_ns = period_us * 1000ull;
 	/* What waits by the old rule is looked at by the new one. */
 	cq_timer_stop(&cq->adapter->cq_timers, &cq->timer);
 	notify(cq);
-	spin_unlock(&cq->lock);
+	far_unlock(&cq->b->lock);
 }
 
 static void overrun(struct cq *cq)
@@ -166,6 +179,7 @@ static void overrun(struct cq *cq)
 	if (cq->overrun)
 		return;
 	cq->overrun = true;
+	cq->b->entries = 0;
 	log_warn("CQ 0x%x: overrun, %u entries and none consumed", cq->cqn, cq->attr.entries);
 	if (cq->attr.async)
 		cq->attr.async(cq->attr.user, IB_EVENT_CQ_ERR);
@@ -197,22 +211,24 @@ void cq_push(struct cq *cq, const struct cqe64 *cqe, bool solicited)
 	struct cqe64 out = *cqe;
 	uint32_t ci;
 
-	spin_lock(&cq->lock);
+	lock_cq(cq);
 	if (unlikely(cq->overrun || !usermem_load_be32(dbrec_of(cq, DBREC_CQ_CI), &ci)))
 		goto unlock;
 	/* consumer index: 24 bits; the ring is far smaller */
-	if (unlikely(((cq->pi - ci) & 0xffffff) >= cq->attr.entries)) {
+	if (unlikely(((cq->b->pi - ci) & 0xffffff) >= cq->attr.entries)) {
 		overrun(cq);
 		goto unlock;
 	}
 	if (unlikely(cq->attr.timestamps) && has_timestamp(&out))
 		out.timestamp = be64_of(clock_ns());
-	out.op_own = (uint8_t)(out.op_own | owner(cq, cq->pi));
-	if (unlikely(!usermem_publish(entry(cq, cq->pi), &out, sizeof(out))))
+	out.op_own = (uint8_t)(out.op_own | owner(cq, cq->b->pi));
+	if (unlikely(!usermem_publish(entry(cq, cq->b->pi), &out, sizeof(out))))
 		goto unlock;
-	cq->pi++;
+	cq->b->pi++;
+	if (!cq->attr.event)
+		goto unlock;
 	if (solicited)
-		cq->solicited_pi = cq->pi;
+		cq->solicited_pi = cq->b->pi;
 	/*
 	 * The CQE before the look at the arm record; the program stores the record before it
 	 * polls again.  One of the two sees the other.
@@ -220,14 +236,68 @@ void cq_push(struct cq *cq, const struct cqe64 *cqe, bool solicited)
 	atomic_thread_fence(memory_order_seq_cst);
 	notify(cq);
 unlock:
-	spin_unlock(&cq->lock);
+	far_unlock(&cq->b->lock);
+}
+
+/* ---- peers that complete by themselves ---- */
+
+static bool load_entry(const struct cq *cq, uint32_t index, struct cqe64 *out)
+{
+	return usermem_copy(out, entry(cq, index), sizeof(*out)) &&
+	       (out->op_own & 1) == owner(cq, index) && out->op_own >> 4 != CQE_OP_INVALID;
+}
+
+/* Its former holder has died: the CQE may be there and the index not yet beyond it.  Lock held. */
+static void settle(struct cq *cq)
+{
+	struct cqe64 cqe;
+
+	if (load_entry(cq, cq->b->pi, &cqe))
+		cq->b->pi++;
+}
+
+bool cq_holds_receive(struct cq *cq, uint32_t index, uint32_t qpn, uint16_t wqe_index)
+{
+	struct cqe64 cqe;
+	bool holds;
+
+	lock_cq(cq);
+	holds = cq->b->pi != index && load_entry(cq, index, &cqe) &&
+		(be32_get(cqe.sop_drop_qpn) & IB_QPN_MASK) == qpn &&
+		be16_get(cqe.wqe_counter) == wqe_index;
+	far_unlock(&cq->b->lock);
+	return holds;
+}
+
+bool cq_exposable(const struct cq *cq)
+{
+	return cq->b != &cq->own && !cq->overrun;
+}
+
+bool cq_exposed(const struct cq *cq, uint32_t *index)
+{
+	*index = expose_cq_index(wire_expose(cq->adapter->wire), cq->b);
+	return cq->b != &cq->own && cq->b->entries;
+}
+
+void cq_expose(struct cq *cq, uint64_t ring, uint64_t dbrec)
+{
+	lock_cq(cq);
+	if (cq_exposable(cq)) {
+		cq->b->ring = ring;
+		cq->b->dbrec = dbrec;
+		cq->b->ci = cq->b->pi - cq->attr.entries; /* full, as far as is known */
+		cq->b->cqe_bytes = cq->attr.cqe_bytes;
+		cq->b->entries = cq->attr.entries;
+	}
+	far_unlock(&cq->b->lock);
 }
 
 void cq_doorbell(struct cq *cq)
 {
-	spin_lock(&cq->lock);
+	lock_cq(cq);
 	notify(cq);
-	spin_unlock(&cq->lock);
+	far_unlock(&cq->b->lock);
 }
 
 int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes)
@@ -239,26 +309,27 @@ int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes)
 	if (!entries || entries & (entries - 1) || entries > ADAPTER_MAX_CQE + 1 ||
 	    (cqe_bytes != CQE_BYTES && cqe_bytes != 2 * CQE_BYTES))
 		return -EINVAL;
-	spin_lock(&cq->lock);
+	lock_cq(cq);
 	if (!usermem_load_be32(dbrec_of(cq, DBREC_CQ_CI), &ci)) {
 		ret = -EFAULT;
 		goto unlock;
 	}
 	/* The marker takes a place too, in the old ring and as an index in the new one. */
-	if (((cq->pi - ci) & 0xffffff) >= min_u32(entries, cq->attr.entries))
+	if (((cq->b->pi - ci) & 0xffffff) >= min_u32(entries, cq->attr.entries))
 		goto unlock;
-	resize.op_own = (uint8_t)(resize.op_own | owner(cq, cq->pi));
-	if (!usermem_publish(entry(cq, cq->pi), &resize, sizeof(resize))) {
+	resize.op_own = (uint8_t)(resize.op_own | owner(cq, cq->b->pi));
+	if (!usermem_publish(entry(cq, cq->b->pi), &resize, sizeof(resize))) {
 		ret = -EFAULT;
 		goto unlock;
 	}
-	cq->pi++;
+	cq->b->pi++;
 	cq->attr.buf = buf;
 	cq->attr.entries = entries;
 	cq->attr.cqe_bytes = cqe_bytes;
+	cq->b->entries = 0;
 	ret = 0;
 unlock:
-	spin_unlock(&cq->lock);
+	far_unlock(&cq->b->lock);
 	return ret;
 }
 
@@ -273,8 +344,10 @@ int cq_destroy(struct cq *cq)
 	}
 	/* A late cq_doorbell of another thread is the program's error, but must not find freed
 	 * memory locked. */
-	spin_lock(&cq->lock);
-	spin_unlock(&cq->lock);
+	lock_cq(cq);
+	far_unlock(&cq->b->lock);
+	if (cq->b != &cq->own)
+		expose_cq_end(cq->b);
 	free(cq);
 	return 0;
 }

@@ -11,6 +11,11 @@
  */
 void cq_push(struct cq *cq, const struct cqe64 *cqe, bool solicited);
 
+/* The block of a CQ that peers can see. */
+bool cq_exposed(const struct cq *cq, uint32_t *index);
+/* Is the CQE of this index that of this receive? */
+bool cq_holds_receive(struct cq *cq, uint32_t index, uint32_t qpn, uint16_t wqe_index);
+
 /* Queue pairs hold their CQs. */
 void cq_hold(struct cq *cq);
 void cq_release(struct cq *cq);

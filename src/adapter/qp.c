@@ -224,7 +224,11 @@ void qp_reset_queues(struct qp *qp)
 		.wqes = qp->init.rq_wqes,
 		.wqe_bytes = qp->init.rq_wqe_bytes,
 		.dbrec = (const be32 *)qp->init.dbrec + DBREC_RECV,
+		.head = &qp->resp.b->rq_head,
 	};
+	qp->resp.b->rq_head = 0;
+	qp->resp.b->rq_seen = 0;
+	qp->resp.b->rq_claim = 0;
 }
 
 static bool attributes_ok(const struct qp *qp, const struct qp_attr *attr, uint32_t mask)
@@ -361,6 +365,37 @@ unlock:
 		adapter_run(qp->adapter);
 	}
 	return ret;
+}
+
+bool qp_recv_exposable(const struct qp *qp)
+{
+	return qp->bth == BTH_RC && qp->resp.b != &qp->resp.own && qp->init.rq_wqes &&
+	       !qp->init.srq && cq_exposable(qp->init.recv_cq) && qp_state(qp) >= IB_QPS_RTR &&
+	       qp_state(qp) <= IB_QPS_SQD &&
+	       wire_is_far(qp->adapter->wire, &qp->path, qp->attr.dest_qpn);
+}
+
+uint64_t qp_recv_ring_bytes(const struct qp *qp)
+{
+	return (uint64_t)qp->init.rq_wqes * qp->init.rq_wqe_bytes;
+}
+
+void qp_recv_expose(struct qp *qp, uint64_t ring, uint64_t dbrec)
+{
+	struct qp_block *b = qp->resp.b;
+	uint32_t cq;
+
+	if (!qp_recv_exposable(qp) || !cq_exposed(qp->init.recv_cq, &cq))
+		return;
+	resp_lock(qp);
+	b->rq_offset = ring;
+	b->rq_dbrec = dbrec;
+	b->rq_seen = b->rq_head;
+	b->cq = cq;
+	b->uidx = qp->init.uidx;
+	b->rq_wqe_bytes = qp->init.rq_wqe_bytes;
+	b->rq_wqes = qp->init.rq_wqes;
+	resp_unlock(qp);
 }
 
 void qp_query(struct qp *qp, struct qp_attr *attr)

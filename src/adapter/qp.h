@@ -153,9 +153,13 @@ static inline struct swr *qp_swr(struct qp *qp, uint32_t n)
 	return &qp->swrs[n & (qp->init.sq_blocks - 1)];
 }
 
+/* A peer has died while it completed a receive of ours: was it completed?  Under rx. */
+void recv_settle_claim(struct qp *qp);
+
 static inline void resp_lock(struct qp *qp)
 {
-	block_lock(qp->resp.b, qp->adapter->slots, qp->adapter->slot);
+	if (unlikely(far_lock(&qp->resp.b->lock, qp->adapter->slots, qp->adapter->slot)))
+		recv_settle_claim(qp);
 }
 
 /* May peers write past the packets? */
@@ -171,7 +175,7 @@ static inline uint32_t resp_quiet(const struct qp *qp)
 static inline void resp_unlock(struct qp *qp)
 {
 	qp->resp.b->quiet = resp_quiet(qp);
-	block_unlock(qp->resp.b);
+	far_unlock(&qp->resp.b->lock);
 }
 
 /* Work for the requester; called with the baton held. */

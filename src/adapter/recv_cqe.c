@@ -31,31 +31,58 @@ void recv_push_error(struct qp *qp, uint16_t index, uint8_t syndrome)
 	cq_push(recv_cq(qp), (const struct cqe64 *)&cqe, true);
 }
 
-static uint32_t service_or_header(const struct qp *qp, const struct path *path)
+uint32_t recv_service_or_header(const struct qp *qp, const struct path *path)
 {
 	return qp->adapter->port->ethernet ? path_header_type(path) : path->sl & 0xfu;
+}
+
+struct cqe64 recv_cqe(const struct recv_done *d)
+{
+	return (struct cqe64){
+		.ml_path = d->datagram ? (uint8_t)(d->path->dlid & 0x7f) : 0,
+		.slid = be16_of(d->path->slid),
+		.flags_rqpn = be32_of(d->peer_qpn | d->service_or_header << CQE_FLAGS_SL_SHIFT |
+				      (d->path->grh && d->datagram ? CQE_FLAGS_GRH : 0)),
+		.srqn_uidx = be32_of(d->uidx),
+		.imm_inval_pkey = be32_of(d->imm),
+		.byte_cnt = be32_of(d->bytes),
+		.sop_drop_qpn = be32_of(d->qpn),
+		.wqe_counter = be16_of(d->index),
+		.op_own = (uint8_t)(d->op << 4),
+	};
 }
 
 void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
 {
 	const struct bth_props *p = pkt_props(pkt);
-	uint8_t op = p->write  ? CQE_OP_RESP_WRITE_IMM
-		     : p->imm  ? CQE_OP_RESP_SEND_IMM
-		     : p->ieth ? CQE_OP_RESP_SEND_INV
-			       : CQE_OP_RESP_SEND;
-	uint32_t src = qp->bth == BTH_UD ? pkt->sqpn : qp->attr.dest_qpn;
-	struct cqe64 cqe = {
-		.ml_path = qp->bth == BTH_UD ? (uint8_t)(pkt->path->dlid & 0x7f) : 0,
-		.slid = be16_of(pkt->path->slid),
-		.flags_rqpn = be32_of(src | service_or_header(qp, pkt->path) << CQE_FLAGS_SL_SHIFT |
-				      (pkt->path->grh && qp->bth == BTH_UD ? CQE_FLAGS_GRH : 0)),
-		.srqn_uidx = be32_of(cqe_user_index(qp)),
-		.imm_inval_pkey = be32_of(p->imm || p->ieth ? pkt->imm : 0),
-		.byte_cnt = be32_of(bytes),
-		.sop_drop_qpn = be32_of(qp->qpn),
-		.wqe_counter = be16_of(qp->resp.recv.index),
-		.op_own = (uint8_t)(op << 4),
-	};
+	const bool datagram = qp->bth == BTH_UD;
+	const struct cqe64 cqe = recv_cqe(&(struct recv_done){
+		.op = p->write	? CQE_OP_RESP_WRITE_IMM
+		      : p->imm	? CQE_OP_RESP_SEND_IMM
+		      : p->ieth ? CQE_OP_RESP_SEND_INV
+				: CQE_OP_RESP_SEND,
+		.datagram = datagram,
+		.path = pkt->path,
+		.service_or_header = recv_service_or_header(qp, pkt->path),
+		.peer_qpn = datagram ? pkt->sqpn : qp->attr.dest_qpn,
+		.qpn = qp->qpn,
+		.uidx = cqe_user_index(qp),
+		.imm = p->imm || p->ieth ? pkt->imm : 0,
+		.bytes = bytes,
+		.index = qp->resp.recv.index,
+	});
 
 	cq_push(recv_cq(qp), &cqe, pkt->solicited);
+}
+
+void recv_settle_claim(struct qp *qp)
+{
+	struct qp_block *b = qp->resp.b;
+	uint32_t head = b->rq_head;
+
+	if (b->rq_claim && qp->init.rq_wqes &&
+	    cq_holds_receive(qp->init.recv_cq, b->rq_claim_pi, qp->qpn,
+			     (uint16_t)(head & (qp->init.rq_wqes - 1))))
+		b->rq_head = head + 1;
+	b->rq_claim = 0;
 }

@@ -48,15 +48,15 @@ enum recv_verdict recv_ring_take(struct recv_ring *ring, struct recv_wqe *out)
 		return RECV_EMPTY;
 	if (!usermem_load_be32(ring->dbrec, &producer))
 		return RECV_FAULT;
-	ready = (uint16_t)(producer - ring->head);
+	ready = (uint16_t)(producer - *ring->head);
 	if (!ready)
 		return RECV_EMPTY;
 	if (ready > ring->wqes)
 		return RECV_FAULT;
-	out->index = ring->head & (uint16_t)(ring->wqes - 1);
+	out->index = (uint16_t)(*ring->head & (ring->wqes - 1));
 	if (!fetch_scatter(ring->buf + (size_t)out->index * ring->wqe_bytes, ring->wqe_bytes, out))
 		return RECV_FAULT;
-	ring->head++;
+	++*ring->head;
 	return RECV_OK;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "adapter/shortcut.h"
 
+#include "adapter/far_send.h"
 #include "wire/lane.h"
 #include "wire/usermem.h"
 
@@ -14,7 +15,7 @@ static bool enter_peer(const struct qp *qp, struct qp *peer)
 	const struct responder *r = &peer->resp;
 	enum ib_qp_state state;
 
-	if (!block_try(peer->resp.b, peer->adapter->slot))
+	if (!far_try(&peer->resp.b->lock, peer->adapter->slot))
 		return false;
 	state = qp_state(peer);
 	if (likely((state == IB_QPS_RTS || state == IB_QPS_RTR) && peer->bth == BTH_RC &&
@@ -23,7 +24,7 @@ static bool enter_peer(const struct qp *qp, struct qp *peer)
 		   !r->in_message && !r->ack_owed && r->rd_answered == r->rd_count &&
 		   peer->attr.access & IB_ACCESS_REMOTE_WRITE))
 		return true;
-	block_unlock(peer->resp.b);
+	far_unlock(&peer->resp.b->lock);
 	return false;
 }
 
@@ -54,7 +55,7 @@ static bool write_here(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
 		peer->resp.b->msn = psn_add(peer->resp.b->msn, 1);
 		peer->resp.nak_sent = false;
 	}
-	block_unlock(peer->resp.b);
+	far_unlock(&peer->resp.b->lock);
 	if (likely(done)) {
 		wire_count_looped_write(a->wire, &qp->path, (uint32_t)w->len, npkts);
 		lane_count(a->counters, HW_RX_WRITE_REQUESTS, 1);
@@ -65,13 +66,13 @@ static bool write_here(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
 /* As enter_peer, by what the peer's process says of itself. */
 static bool enter_far(const struct qp *qp, struct qp_block *b, uint32_t right)
 {
-	if (!block_try(b, qp->adapter->slot))
+	if (!far_try(&b->lock, qp->adapter->slot))
 		return false;
 	if (likely(b->quiet && b->qpn == qp->attr.dest_qpn && b->dest_qpn == qp->qpn &&
 		   b->dest_port == qp->path.src_port && b->epsn == qp->req.psn &&
-		   b->access & right && pkey_match((uint16_t)b->pkey, qp->pkey)))
+		   (b->access & right) == right && pkey_match((uint16_t)b->pkey, qp->pkey)))
 		return true;
-	block_unlock(b);
+	far_unlock(&b->lock);
 	return false;
 }
 
@@ -97,11 +98,16 @@ static bool copy_far(const struct qp *qp, const struct far *f, uint32_t pdn, uin
 	       usermem_pull(&remote, 1, local.run, local.n, 0);
 }
 
+static enum wire_far far_kind(const struct wqe_props *p)
+{
+	return p->send ? WIRE_FAR_SEND : p->read ? WIRE_FAR_READ : WIRE_FAR_WRITE;
+}
+
 /* To a QP of another process. */
 static bool transfer_far(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
 {
-	bool read = w->opcode == WQE_OP_RDMA_READ;
-	uint32_t right = read ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE;
+	const struct wqe_props *p = wqe_props(w->opcode);
+	uint32_t right = p->send ? 0 : p->read ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE;
 	const struct far *f = wire_far(qp->adapter->wire, &qp->path, qp->attr.dest_qpn);
 	struct qp_block *b;
 	bool done;
@@ -111,16 +117,22 @@ static bool transfer_far(struct qp *qp, const struct send_wqe *w, uint32_t npkts
 	b = far_qp(f, qp->attr.dest_qpn);
 	if (!enter_far(qp, b, right))
 		return false;
-	done = copy_far(qp, f, b->pdn, right, w);
+	done = p->send ? far_send(qp, f, b, w) : copy_far(qp, f, b->pdn, right, w);
 	if (likely(done)) {
 		b->epsn = psn_add(b->epsn, npkts);
 		b->msn = psn_add(b->msn, 1);
 	}
-	block_unlock(b);
+	far_unlock(&b->lock);
 	if (likely(done))
 		wire_count_far(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, (uint32_t)w->len,
-			       npkts, read);
+			       npkts, far_kind(p));
 	return done;
+}
+
+static bool is_short(uint8_t opcode)
+{
+	return opcode == WQE_OP_RDMA_WRITE || opcode == WQE_OP_RDMA_READ || opcode == WQE_OP_SEND ||
+	       opcode == WQE_OP_SEND_IMM;
 }
 
 bool shortcut_take(struct qp *qp, const struct send_wqe *w)
@@ -128,8 +140,7 @@ bool shortcut_take(struct qp *qp, const struct send_wqe *w)
 	uint32_t npkts = w->len <= qp->mtu ? 1 : div_round_up(w->len, qp->mtu);
 
 	/* an outstanding request must complete first, and its answer may be on its way */
-	if ((w->opcode != WQE_OP_RDMA_WRITE && w->opcode != WQE_OP_RDMA_READ) || w->bad ||
-	    !w->len || qp->bth != BTH_RC ||
+	if (!is_short(w->opcode) || w->bad || !w->len || qp->bth != BTH_RC ||
 	    atomic_load_explicit(&qp->comp.head, memory_order_acquire) !=
 		    atomic_load_explicit(&qp->req.tail, memory_order_relaxed))
 		return false;

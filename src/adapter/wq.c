@@ -11,7 +11,9 @@
 
 static void ring_reset(struct wq *wq)
 {
+	wq->head = 0;
 	wq->ring = (struct recv_ring){
+		.head = &wq->head,
 		.buf = wq->init.buf,
 		.wqes = wq->init.wqes,
 		.wqe_bytes = wq->init.wqe_bytes,

@@ -13,6 +13,7 @@ struct wq {
 	enum ib_wq_state state;
 	bool strip_vlan;
 	struct recv_ring ring;
+	uint32_t head; /* of the ring */
 };
 
 /* Its ring or its memory is of no use: to the error state, with the event.  Lock held. */

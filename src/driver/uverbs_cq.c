@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "driver/uverbs_objects.h"
+#include "driver/uverbs_share.h"
 #include "prm/wqe.h"
 #include "wire/usermem.h"
 
@@ -53,8 +54,7 @@ static void cq_event(void *user)
 {
 	struct ucq *cq = container_of((struct uobj *)user, struct ucq, uobj);
 
-	if (cq->comp)
-		uchannel_post_comp(cq->comp, cq->uobj.user_handle, &cq->comp_events);
+	uchannel_post_comp(cq->comp, cq->uobj.user_handle, &cq->comp_events);
 }
 
 /* No QP names it: users were counted. */
@@ -107,6 +107,8 @@ static int create(struct ureq *req, const struct cq_request *r, struct ucq **out
 	cq->uobj.user_handle = r->user_handle;
 	cq->entries = entries;
 	cq->cqe_bytes = uhw.cqe_size;
+	cq->shared.buf = uhw.buf_addr;
+	cq->shared.dbrec = uhw.db_addr;
 	uobj_bind_async(&cq->uobj, req->file, r->async);
 	cq->comp = r->comp;
 	if (cq->comp)
@@ -117,7 +119,7 @@ static int create(struct ureq *req, const struct cq_request *r, struct ucq **out
 		.cqe_bytes = uhw.cqe_size,
 		.dbrec = (void *)(uintptr_t)uhw.db_addr,
 		.timestamps = r->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION,
-		.event = cq_event,
+		.event = r->comp ? cq_event : NULL,
 		.async = uobj_async,
 		.user = &cq->uobj,
 	};
@@ -278,6 +280,8 @@ int cmd_resize_cq(struct ureq *req)
 			return ret;
 		cq->entries = entries;
 		cq->cqe_bytes = uhw.cqe_size;
+		ushare_ring_end(&cq->shared);
+		cq->shared.buf = uhw.buf_addr;
 	}
 	resp.cqe = cq->entries - 1;
 	return ubuf_write(&req->core_out, &resp, sizeof(resp));
@@ -310,6 +314,7 @@ void ucq_free(struct uobj *obj)
 
 	doorbell_user_release(&cq->bell);
 	destroy_device_cq(cq);
+	ushare_ring_end(&cq->shared);
 }
 
 static int destroy(struct uobj *obj, struct ib_uverbs_destroy_cq_resp *resp)

@@ -39,6 +39,7 @@ struct ufile {
 	/* One control call at a time; never taken on the data path. */
 	pthread_mutex_t lock;
 	bool context;	      /* GET_CONTEXT succeeded */
+	bool shares_receives; /* regions that peers' messages may go to are in the arena */
 	_Atomic(bool) hooked; /* the program's entry points announce their doorbells */
 	struct uchannel *async;
 	struct uobj_table objects;

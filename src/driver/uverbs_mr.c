@@ -15,6 +15,7 @@
 #include "driver/process.h"
 #include "driver/share.h"
 #include "driver/uverbs_objects.h"
+#include "driver/uverbs_share.h"
 #include "wire/usermem.h"
 
 #ifndef MADV_POPULATE_READ /* Linux 5.14 */
@@ -134,20 +135,6 @@ free_mr:
 	return ret;
 }
 
-/* Peers on this machine may then write to it and read it by themselves. */
-static void expose(struct ufile *f, struct umr *mr)
-{
-	struct process *p = process_current();
-	int64_t offset;
-
-	if (!p || !(mr->attr.access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)) ||
-	    mr->attr.access & IB_ACCESS_ON_DEMAND)
-		return;
-	offset = share_begin(p, (uintptr_t)mr->attr.addr, mr->attr.length, &mr->share);
-	if (offset >= 0)
-		mkey_expose(f->hca->adapter, mr->mkey, (uint64_t)offset);
-}
-
 int cmd_reg_mr(struct ureq *req)
 {
 	struct ib_uverbs_reg_mr cmd;
@@ -179,7 +166,7 @@ int cmd_reg_mr(struct ureq *req)
 	ret = umr_create(req->file, pd, &attr, &mr);
 	if (ret < 0)
 		return ret;
-	expose(req->file, mr);
+	ushare_region(req->file, mr);
 	resp.mr_handle = mr->uobj.handle;
 	resp.lkey = resp.rkey = mkey_key(mr->mkey);
 	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
@@ -257,7 +244,7 @@ int cmd_rereg_mr(struct ureq *req)
 	mr->attr = attr;
 	share_end(mr->share);
 	mr->share = NULL;
-	expose(req->file, mr);
+	ushare_region(req->file, mr);
 	mr->pd->uobj.users--;
 	pd->uobj.users++;
 	mr->pd = pd;

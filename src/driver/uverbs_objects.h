@@ -20,6 +20,12 @@ struct upd {
 	uint32_t pdn;
 };
 
+/* A ring that peers may see (uverbs_share.c), with its doorbell record. */
+struct ushared_ring {
+	uint64_t buf, dbrec;
+	struct share *pages[2]; /* where they are in the arena, or NULL */
+};
+
 struct umr {
 	struct uobj uobj;
 	struct upd *pd;
@@ -48,6 +54,7 @@ struct ucq {
 	uint32_t comp_events;  /* the channel's lock */
 	uint32_t entries;
 	uint32_t cqe_bytes;
+	struct ushared_ring shared;
 };
 
 struct usrq {
@@ -78,6 +85,7 @@ struct uqp {
 	uint32_t max_recv_wr; /* of the ring as it is, which query reports */
 	uint32_t max_recv_sge;
 	bool sq_sig_all;
+	struct ushared_ring shared; /* of receives */
 };
 
 struct uah {

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "driver/uverbs_objects.h"
 #include "driver/uverbs_raw.h"
+#include "driver/uverbs_share.h"
 #include "driver/uverbs_xrc.h"
 #include "prm/wqe.h"
 
@@ -221,6 +222,8 @@ static int create(struct ureq *req, const struct qp_request *r, struct uqp **out
 	qp->xrcd = r->xrcd;
 	qp->type = (enum ib_qp_type)r->type;
 	qp->sq_sig_all = r->sq_sig_all;
+	qp->shared.buf = uhw.buf_addr;
+	qp->shared.dbrec = uhw.db_addr;
 	if (uhw.rq_wqe_count && has_sender(r->type))
 		rq_bytes = (uint64_t)uhw.rq_wqe_count << uhw.rq_wqe_shift;
 	if (uhw.rq_wqe_count && has_receiver(r->type)) {
@@ -484,6 +487,7 @@ void uqp_free(struct uobj *obj)
 
 	doorbell_user_release(&qp->bell);
 	destroy_queue_pair(obj->file->hca, qp);
+	ushare_ring_end(&qp->shared);
 	count_users(qp, -1);
 }
 

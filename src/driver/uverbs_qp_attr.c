@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "driver/uverbs_objects.h"
+#include "driver/uverbs_share.h"
 
 #define ATTR_MASK_STANDARD ((1u << 21) - 1) /* up to IB_QP_DEST_QPN */
 #define RESOLVE_MASK	   (IB_QP_AV | IB_QP_ALT_PATH)
@@ -149,6 +150,8 @@ static int modify(struct ureq *req, const struct ib_uverbs_modify_qp *cmd, uint3
 	 */
 	if (ret == 0 && cmd->attr_mask & IB_QP_STATE)
 		doorbell_live(&qp->bell, attr.state >= IB_QPS_RTR);
+	if (ret == 0)
+		ushare_receive(req->file, qp);
 	return ret;
 }
 

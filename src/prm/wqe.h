@@ -150,6 +150,7 @@ static inline uint32_t wqe_qpn(const struct wqe_ctrl *c)
 }
 
 /* Doorbell record of a QP: two big-endian counters, written by software. */
+#define DBREC_BYTES 8u
 enum { DBREC_RECV = 0, DBREC_SEND = 1 };
 /* Doorbell record of a CQ. */
 enum { DBREC_CQ_CI = 0, DBREC_CQ_ARM = 1 };

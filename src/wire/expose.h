@@ -5,15 +5,15 @@
  * on hardware.
  *
  * Two shared segments of each process:
- *   exposure   a block per responder (whom it listens to, which PSN comes next) and a block per
- * memory key (what it covers) arena      the memory behind exposed keys (the driver places
- * registered pages there)
+ *   exposure   a block per responder (whom it listens to, which PSN comes next), per memory key
+ *              (what it covers) and per completion queue (what comes next)
+ *   arena      the memory behind exposed keys and rings (the driver places pages there)
  *
  * A peer maps both by way of /proc.  Where it may not, or something is not exposed, packets
  * through the channel do the same, slower.
  *
- * The owner does not trust what lies here: of a responder block it takes back only the PSN and the
- * MSN, which a peer on the wire could choose as well.
+ * The owner does not trust what lies here: it takes back only counters (PSN, MSN, indexes of rings)
+ * and masks or checks them wherever they lead to memory.
  */
 #pragma once
 
@@ -24,16 +24,22 @@
 #include "base/compiler.h"
 #include "wire/registry.h"
 
-#define EXPOSE_BLOCKS	   65536u	 /* of each kind; numbers that collide are not exposed */
+#define EXPOSE_BLOCKS	   65536u /* of each kind; numbers that collide are not exposed */
+#define EXPOSE_CQS	   4096u
 #define EXPOSE_ARENA_BYTES (64ull << 30) /* address space; pages appear as they are used */
 
 /*
- * A responder, as its peer must see it.  The lock is the responder's own.
+ * A lock in memory that processes share:
  *   0         free
  *   slot + 1  held by a thread of that process; taken over if the process has died
  */
+struct far_lock {
+	_Atomic(uint32_t) word;
+};
+
+/* A responder, as its peer must see it.  The lock is the responder's own. */
 struct qp_block {
-	cacheline_aligned _Atomic(uint32_t) lock;
+	cacheline_aligned struct far_lock lock;
 	_Atomic(uint32_t) qpn; /* 0: none */
 	uint32_t epsn;
 	uint32_t msn;
@@ -45,6 +51,31 @@ struct qp_block {
 	/* It may be written to past the packets: in RTR or RTS, no message in progress, nothing
 	 * owed. */
 	uint32_t quiet;
+	/* The receive queue. */
+	uint32_t rq_head;     /* the next to take; a counter, not masked */
+	uint32_t rq_seen;     /* the producer's counter as a peer last saw it */
+	uint32_t rq_claim;    /* a peer is completing the receive at rq_head ... */
+	uint32_t rq_claim_pi; /* ... with the CQE of this index; see far_send.c */
+	uint32_t rq_wqes;     /* 0: peers cannot see it */
+	uint32_t rq_wqe_bytes;
+	/* in the arena */
+	cacheline_aligned uint64_t rq_offset;
+	uint64_t rq_dbrec;
+	uint32_t cq; /* index of the completion queue's block */
+	uint32_t uidx;
+};
+
+/* A completion queue that receives of peers' messages go to.  The lock is its owner's own. */
+struct cq_block {
+	cacheline_aligned struct far_lock lock;
+	_Atomic(uint32_t) used;
+	uint32_t pi;	    /* producer index, never masked */
+	uint32_t ci;	    /* consumer index as a peer last saw it */
+	uint32_t entries;   /* power of two; 0: peers cannot see it */
+	uint32_t cqe_bytes; /* 64 or 128 */
+	/* in the arena */
+	uint64_t ring;
+	uint64_t dbrec;
 };
 
 /* A memory key.  Odd seq: being changed. */
@@ -61,6 +92,7 @@ struct key_block {
 struct expose_mem {
 	struct qp_block qps[EXPOSE_BLOCKS];
 	struct key_block keys[EXPOSE_BLOCKS];
+	struct cq_block cqs[EXPOSE_CQS];
 };
 
 /* Our own. */
@@ -70,6 +102,7 @@ struct expose {
 	int fd, arena_fd;
 	struct expose_mem *mem;
 	_Atomic(uint64_t) arena_used;
+	_Atomic(uint32_t) next_cq; /* where to look for a free block */
 };
 
 /* A peer's, as mapped here. */
@@ -87,6 +120,10 @@ void expose_close(struct expose *e);
 /* Takes the block of a QP number; NULL if another QP has it. */
 struct qp_block *expose_qp(struct expose *e, uint32_t qpn);
 void expose_qp_end(struct qp_block *b);
+/* A block for a completion queue, or NULL. */
+struct cq_block *expose_cq(struct expose *e);
+void expose_cq_end(struct cq_block *b);
+uint32_t expose_cq_index(const struct expose *e, const struct cq_block *b);
 /* False if another key has the block. */
 bool expose_key(struct expose *e, const struct key_block *k);
 void expose_key_end(struct expose *e, uint32_t key);
@@ -105,25 +142,31 @@ static inline struct qp_block *far_qp(const struct far *f, uint32_t qpn)
 	return &f->mem->qps[qpn % EXPOSE_BLOCKS];
 }
 
-/* The lock of a responder block; me is our slot. */
-static inline bool block_try(struct qp_block *b, uint16_t me)
+/* Of a peer's memory: its completion queue, or NULL. */
+static inline struct cq_block *far_cq(const struct far *f, uint32_t index)
+{
+	return index < EXPOSE_CQS ? &f->mem->cqs[index] : NULL;
+}
+
+/* me is our slot */
+static inline bool far_try(struct far_lock *l, uint16_t me)
 {
 	uint32_t free = 0;
 
-	return atomic_compare_exchange_strong_explicit(&b->lock, &free, me + 1u,
+	return atomic_compare_exchange_strong_explicit(&l->word, &free, me + 1u,
 						       memory_order_acquire, memory_order_relaxed);
 }
 
 /* Waits; takes the lock from a process that died with it. */
-void block_lock_slow(struct qp_block *b, const struct slot *slots, uint16_t me);
+bool far_lock_slow(struct far_lock *l, const struct slot *slots, uint16_t me);
 
-static inline void block_lock(struct qp_block *b, const struct slot *slots, uint16_t me)
+/* True: it was taken from a process that died with it, and what it guards may be half done. */
+static inline bool far_lock(struct far_lock *l, const struct slot *slots, uint16_t me)
 {
-	if (unlikely(!block_try(b, me)))
-		block_lock_slow(b, slots, me);
+	return unlikely(!far_try(l, me)) && far_lock_slow(l, slots, me);
 }
 
-static inline void block_unlock(struct qp_block *b)
+static inline void far_unlock(struct far_lock *l)
 {
-	atomic_store_explicit(&b->lock, 0, memory_order_release);
+	atomic_store_explicit(&l->word, 0, memory_order_release);
 }

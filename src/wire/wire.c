@@ -235,6 +235,16 @@ const struct far *wire_far(struct wire *w, const struct path *path, uint32_t dqp
 	return f;
 }
 
+bool wire_is_far(struct wire *w, const struct path *path, uint32_t dqpn)
+{
+	bool far;
+
+	rcu_enter();
+	far = wire_far(w, path, dqpn);
+	rcu_leave();
+	return far;
+}
+
 void wire_far_connect(struct wire *w, const struct path *path, uint32_t dqpn)
 {
 	const struct registry *r = w->host->attr.registry;
@@ -245,9 +255,10 @@ void wire_far_connect(struct wire *w, const struct path *path, uint32_t dqpn)
 }
 
 void wire_count_far(struct wire *w, const struct path *path, uint32_t dqpn, uint32_t payload,
-		    uint32_t npkts, bool read)
+		    uint32_t npkts, enum wire_far kind)
 {
 	struct wire_host *h = w->host;
+	bool read = kind == WIRE_FAR_READ;
 	uint64_t data = data_octets(path, w->ethernet, payload, npkts, read) / 4;
 	uint64_t other =
 		(read ? request_octets(path, w->ethernet) : ack_octets(path, w->ethernet)) / 4;
@@ -269,6 +280,8 @@ void wire_count_far(struct wire *w, const struct path *path, uint32_t dqpn, uint
 	atomic_fetch_add_explicit(&theirs[PORT_RCV_PACKETS], out_packets, memory_order_relaxed);
 	atomic_fetch_add_explicit(&theirs[PORT_XMIT_DATA], in, memory_order_relaxed);
 	atomic_fetch_add_explicit(&theirs[PORT_XMIT_PACKETS], in_packets, memory_order_relaxed);
-	atomic_fetch_add_explicit(&theirs[read ? HW_RX_READ_REQUESTS : HW_RX_WRITE_REQUESTS], 1,
-				  memory_order_relaxed);
+	if (kind != WIRE_FAR_SEND)
+		atomic_fetch_add_explicit(
+			&theirs[read ? HW_RX_READ_REQUESTS : HW_RX_WRITE_REQUESTS], 1,
+			memory_order_relaxed);
 }

@@ -99,10 +99,12 @@ bool wire_loops(const struct wire *w, const struct path *path, uint32_t dqpn);
 /* An RDMA WRITE of npkts packets and its acknowledgement, sent and received. */
 void wire_count_looped_write(struct wire *w, const struct path *path, uint32_t payload,
 			     uint32_t npkts);
-/* A WRITE (or READ) of npkts packets to another process and its answer: counts for that process as
- * well. */
+enum wire_far { WIRE_FAR_SEND, WIRE_FAR_WRITE, WIRE_FAR_READ };
+
+/* A message of npkts packets to (READ: from) another process and its answer: counts for that
+ * process as well. */
 void wire_count_far(struct wire *w, const struct path *path, uint32_t dqpn, uint32_t payload,
-		    uint32_t npkts, bool read);
+		    uint32_t npkts, enum wire_far kind);
 
 /* What we lay open to peers (wire/expose.h). */
 struct expose *wire_expose(struct wire *w);
@@ -111,6 +113,8 @@ struct expose *wire_expose(struct wire *w);
  * is this process, or not connected.  Under RCU.
  */
 const struct far *wire_far(struct wire *w, const struct path *path, uint32_t dqpn);
+/* Does it belong to another process that we could map?  For the control path. */
+bool wire_is_far(struct wire *w, const struct path *path, uint32_t dqpn);
 /* Control path: maps it. */
 void wire_far_connect(struct wire *w, const struct path *path, uint32_t dqpn);
 /* Slots and our own index, for the locks of blocks. */

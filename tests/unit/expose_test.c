@@ -122,7 +122,7 @@ static int child_dies_with_lock(struct slot *slots)
 {
 	struct far *f = far_open(slots, 0);
 
-	CHECK(f && block_try(far_qp(f, 0x400), 1));
+	CHECK(f && far_try(&far_qp(f, 0x400)->lock, 1));
 	raise(SIGKILL);
 	return 0;
 }
@@ -137,11 +137,11 @@ static void test_dead_holder(void)
 	b = expose_qp(&e, 0x400);
 	CHECK(b && !expose_qp(&e, 0x400 + EXPOSE_BLOCKS));
 	CHECK(WIFSIGNALED(in_child(child_dies_with_lock, slots)));
-	CHECK(!block_try(b, 0));
+	CHECK(!far_try(&b->lock, 0));
 	/* the daemon notices */
 	atomic_store(&slots[1].alive, 0);
-	block_lock(b, slots, 0);
-	block_unlock(b);
+	CHECK(far_lock(&b->lock, slots, 0));
+	far_unlock(&b->lock);
 	expose_qp_end(b);
 	CHECK(expose_qp(&e, 0x400 + EXPOSE_BLOCKS) == b);
 	expose_close(&e);
