@@ -51,6 +51,10 @@ struct adapter_attr {
 	struct wire *wire;
 	struct adapter_port port; /* one port; numbered 1 */
 	int64_t (*number_chunk)(void *user, enum number_kind kind);
+	/* Signature errors as devices are seen to report them, not as the manual says
+	 * (sig/error.h).
+	 */
+	bool sig_report_hardware;
 	void (*kick)(
 		void *user); /* something needs adapter_progress soon, and nobody may be polling */
 	void *user;
@@ -369,7 +373,8 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask) must_che
 void qp_query(struct qp *qp, struct qp_attr *attr);
 /*
  * INIT2INIT_QP with DRAIN_SIGERR: a signature error that a request of this QP finds stops the send
- * queue in SQD before the next fenced request.  Reset by RESET.
+ * queue in SQD, right behind that request.  What was under way is finished first; the event is
+ * IB_EVENT_SQ_DRAINED.  Reset by RESET.
  */
 void qp_set_drain_sigerr(struct qp *qp, bool drain);
 /* Running counters of WQE_BLOCK in the send ring: the first block of the first request that has not

@@ -5,7 +5,7 @@
  *
  * Runs with qp->comp.lock held.  On loopback it runs inside the requester's wire_xmit.
  */
-#include "adapter/qp.h"
+#include "adapter/place.h"
 #include "adapter/send_wqe.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -302,20 +302,27 @@ static void acknowledgement(struct qp *qp, const struct pkt *pkt)
 static uint8_t place_answer(struct qp *qp, const struct swr *swr, uint64_t off,
 			    const struct pkt *pkt)
 {
-	uint32_t len = pkt->payload_len;
+	enum mkey_verdict v;
 	struct send_wqe w;
 	struct runs runs;
 
-	if (!len)
+	if (!pkt->payload_len)
 		return 0;
 	runs_begin(&runs);
-	if (send_wqe_fetch(qp, swr->block, &w) != FETCH_OK || w.bad ||
-	    send_wqe_runs(qp->adapter, &w, qp->init.pdn, IB_ACCESS_LOCAL_WRITE, off, len, &runs) !=
-		    MKEY_OK)
+	if (send_wqe_fetch(qp, swr->block, &w) != FETCH_OK || w.bad)
 		return CQE_SYN_LOCAL_PROT;
-	if (!usermem_pull_payload(runs.run, runs.n, pkt))
-		return usermem_payload_gone(pkt) ? SYN_SOURCE_GONE : CQE_SYN_LOCAL_PROT;
-	return 0;
+	v = send_wqe_runs(qp->adapter, &w, qp->init.pdn, IB_ACCESS_LOCAL_WRITE, off,
+			  pkt->payload_len, &runs);
+	if (unlikely(long_way(v))) {
+		struct transfer t = transfer_answered(qp, &w, swr->block);
+
+		v = transfer_place(&t, off, pkt);
+	} else if (v == MKEY_OK && !usermem_pull_payload(runs.run, runs.n, pkt)) {
+		v = MKEY_GONE;
+	}
+	if (unlikely(v == MKEY_GONE && usermem_payload_gone(pkt)))
+		return SYN_SOURCE_GONE;
+	return v == MKEY_OK ? 0 : CQE_SYN_LOCAL_PROT;
 }
 
 static void answered(struct qp *qp, uint32_t n, uint8_t syndrome)

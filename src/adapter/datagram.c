@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The receiving side of datagrams (IBTA 9.8.3). */
+#include "adapter/place.h"
 #include "adapter/responder.h"
 
 #include "wire/lane.h"
-#include "wire/usermem.h"
 
 /* There is nobody to tell but our consumer. */
 static void fail_recv(struct qp *qp, uint8_t syndrome)
@@ -17,10 +17,9 @@ void datagram_receive(struct qp *qp, const struct pkt *pkt)
 {
 	struct responder *r = &qp->resp;
 	uint8_t grh[IB_GRH_BYTES];
-	struct run head = {grh, sizeof(grh)};
-	struct runs dst;
+	struct run run = {grh, sizeof(grh)};
+	const struct pkt head = {.payload_len = sizeof(grh), .nruns = 1, .runs = &run};
 
-	runs_begin(&dst);
 	if (pkt->qkey != qp->attr.qkey || responder_take_recv(qp) != RECV_OK) {
 		if (pkt->qkey == qp->attr.qkey)
 			lane_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);
@@ -32,18 +31,12 @@ void datagram_receive(struct qp *qp, const struct pkt *pkt)
 	}
 	if (pkt->path->grh) {
 		grh_from_path(pkt->path, pkt->payload_len, grh);
-		if (recv_runs(qp->adapter, &r->recv, recv_pd(qp), 0, sizeof(grh), &dst) !=
-			    MKEY_OK ||
-		    !usermem_pull(dst.run, dst.n, &head, 1, 0)) {
+		if (recv_place(qp, 0, &head) != MKEY_OK) {
 			fail_recv(qp, CQE_SYN_LOCAL_PROT);
 			return;
 		}
-		runs_begin(&dst);
 	}
-	if (recv_runs(qp->adapter, &r->recv, recv_pd(qp), sizeof(grh), pkt->payload_len, &dst) !=
-		    MKEY_OK ||
-	    (pkt->payload_len &&
-	     !usermem_pull_payload(dst.run, dst.n, pkt))) {
+	if (recv_place(qp, sizeof(grh), pkt) != MKEY_OK) {
 		fail_recv(qp, CQE_SYN_LOCAL_PROT);
 		return;
 	}

@@ -39,6 +39,7 @@ enum mkey_verdict {
 	MKEY_NO_RIGHT,
 	MKEY_OUT_OF_RANGE,
 	MKEY_TOO_MANY_RUNS, /* those there are describe the beginning */
+	MKEY_GONE,	    /* its memory has been unmapped */
 	MKEY_SIGNED,	    /* bytes of memory and of the message differ: mkey_indirect.h */
 };
 

@@ -30,7 +30,7 @@ void qp_fail(struct qp *qp)
 	qp_kick(qp);
 }
 
-static void lock_all(struct qp *qp)
+void qp_lock(struct qp *qp)
 {
 	baton_take(&qp->sq);
 	resp_lock(qp);
@@ -38,7 +38,7 @@ static void lock_all(struct qp *qp)
 }
 
 /* What came for the requester meanwhile is done by the kick that every modification ends with. */
-static void unlock_all(struct qp *qp)
+void qp_unlock(struct qp *qp)
 {
 	spin_unlock(&qp->comp.lock);
 	resp_unlock(qp);
@@ -175,9 +175,9 @@ void qp_destroy(struct qp *qp)
 	 */
 	number_publish(&a->qps, qp->qpn, NULL);
 	multicast_forget(qp);
-	lock_all(qp);
+	qp_lock(qp);
 	atomic_store(&qp->state, (uint32_t)IB_QPS_RESET);
-	unlock_all(qp);
+	qp_unlock(qp);
 	adapter_forget_qp(a, qp);
 	rcu_wait();
 	/* a reader of before may have listed it once more */
@@ -321,8 +321,10 @@ static void apply_attributes(struct qp *qp, uint32_t mask)
 static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state to)
 {
 	atomic_store(&qp->state, (uint32_t)to);
-	if (to == IB_QPS_RESET)
+	if (to == IB_QPS_RESET) {
 		qp_reset_queues(qp);
+		qp_set_drain_sigerr(qp, false);
+	}
 	if (to == IB_QPS_RTS && from == IB_QPS_SQE)
 		qp->req.stopped = false;
 	if (to == IB_QPS_SQD && from == IB_QPS_RTS)
@@ -342,7 +344,7 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 		return -EOPNOTSUPP;
 	if (mask & IB_QP_STATE && attr->state == IB_QPS_RESET)
 		(void)responder_continue(qp); /* as in qp_destroy */
-	lock_all(qp);
+	qp_lock(qp);
 	cur = qp_state(qp);
 	if (mask & IB_QP_CUR_STATE && attr->cur_state != cur)
 		goto unlock;
@@ -356,7 +358,7 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 	enter_state(qp, cur, next);
 	ret = 0;
 unlock:
-	unlock_all(qp);
+	qp_unlock(qp);
 	if (!ret && mask & IB_QP_AV && qp->bth == BTH_RC)
 		wire_far_connect(qp->adapter->wire, &qp->path, qp->attr.dest_qpn);
 	/* flush, drain, or start what was posted before */
@@ -400,7 +402,7 @@ void qp_recv_expose(struct qp *qp, uint64_t ring, uint64_t dbrec)
 
 void qp_query(struct qp *qp, struct qp_attr *attr)
 {
-	lock_all(qp);
+	qp_lock(qp);
 	*attr = qp->attr;
 	attr->state = qp_state(qp);
 	attr->cur_state = attr->state;
@@ -411,7 +413,7 @@ void qp_query(struct qp *qp, struct qp_attr *attr)
 		attr->rq_psn = qp->resp.b->epsn;
 		attr->sq_psn = qp->req.psn;
 	}
-	unlock_all(qp);
+	qp_unlock(qp);
 	qp_kick(qp);
 	adapter_run(qp->adapter);
 }

@@ -14,6 +14,7 @@
 #include "adapter/cq.h"
 #include "adapter/device.h"
 #include "adapter/recvq.h"
+#include "adapter/signed.h"
 #include "prm/wqe.h"
 
 /* A send work request from its fetch to its completion. */
@@ -46,7 +47,8 @@ struct rd_resource {
 	uint32_t npkts;
 	uint64_t va;
 	uint32_t rkey;
-	uint32_t pdn; /* in which rkey is looked up */
+	uint32_t pdn;  /* in which rkey is looked up */
+	uint32_t srqn; /* XRC */
 	uint32_t len;
 	uint64_t orig; /* atomic: the answer */
 };
@@ -136,6 +138,13 @@ struct qp {
 	struct qp *timer_next, *timer_prev;
 	_Atomic(uint64_t) deadline_ns; /* 0: not armed */
 	_Atomic(bool) sqd_notify;      /* SQ_DRAINED is owed */
+	_Atomic(bool) drain_sigerr;    /* see qp_set_drain_sigerr */
+
+	/* Keys with signatures, where they were left; far from what others need. */
+	struct signed_flow sent;     /* gathered by the requester; under sq */
+	struct signed_flow answered; /* scattered by the completer; under comp */
+	struct signed_flow written;  /* scattered by the responder; under rx */
+	struct signed_flow read;     /* gathered by it */
 };
 
 static inline enum ib_qp_state qp_state(const struct qp *qp)
@@ -178,6 +187,11 @@ static inline void resp_unlock(struct qp *qp)
 	far_unlock(&qp->resp.b->lock);
 }
 
+/* All three locks, for the control path.  Unlocked, the requester needs a kick: what came for it
+ * meanwhile has not been done. */
+void qp_lock(struct qp *qp);
+void qp_unlock(struct qp *qp);
+
 /* Work for the requester; called with the baton held. */
 void requester_run(struct qp *qp);
 /* Gives the requester its next chance: runs it here if nobody else does. No other lock held. */
@@ -212,5 +226,10 @@ void completer_flush_one(struct qp *qp, const struct swr *swr);
  */
 void qp_fail(struct qp *qp);
 void qp_async(struct qp *qp, enum ib_event event);
+/*
+ * A request found a signature error: if the QP asked for it, it executes none behind those that
+ * have begun.  Under sq or comp.
+ */
+void qp_drain(struct qp *qp);
 /* After a modification: the state and the numbers of a fresh connection. */
 void qp_reset_queues(struct qp *qp);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "adapter/mmo.h"
-#include "adapter/qp.h"
+#include "adapter/place.h"
 #include "adapter/raw.h"
 #include "adapter/send_wqe.h"
 #include "adapter/shortcut.h"
@@ -124,11 +124,6 @@ static uint8_t message_op(const struct wqe_props *p, bool first, bool last)
 	return op[p->write][first][column];
 }
 
-static uint8_t syndrome_of(enum mkey_verdict v)
-{
-	return v == MKEY_TOO_MANY_RUNS ? CQE_SYN_LOCAL_QP_OP : CQE_SYN_LOCAL_PROT;
-}
-
 /* This request failed here.  It completes in its turn; nothing after it starts. */
 static enum step fail_request(struct qp *qp, uint8_t syndrome)
 {
@@ -152,6 +147,18 @@ static enum step transmit(struct qp *qp, const struct pkt *pkt)
 		break;
 	}
 	return STEP_NEXT;
+}
+
+/* The packet's payload will be made as it is copied, and so is not read from here later. */
+static enum mkey_verdict make_payload(struct qp *qp, const struct send_wqe *w,
+				      const struct swr *swr, uint64_t off,
+				      struct transfer_source *made, struct pkt *pkt)
+{
+	made->t = transfer_sent(qp, w, swr->block);
+	transfer_source_begin(made, off);
+	pkt->source = &made->source;
+	pkt->nruns = 0;
+	return transfer_check(&made->t, off, pkt->payload_len);
 }
 
 /* Datagram: the address comes with the request. */
@@ -188,6 +195,7 @@ static void path_of_datagram(const struct qp *qp, const struct send_wqe *w, stru
 static enum step send_datagram(struct qp *qp, struct swr *swr, const struct send_wqe *w,
 			       struct pkt *pkt, struct path *path, struct runs *runs)
 {
+	struct transfer_source made;
 	enum mkey_verdict v;
 	enum step s;
 
@@ -196,15 +204,17 @@ static enum step send_datagram(struct qp *qp, struct swr *swr, const struct send
 	path_of_datagram(qp, w, path, pkt);
 	runs_begin(runs);
 	v = send_wqe_runs(qp->adapter, w, qp->init.pdn, 0, 0, w->len, runs);
+	pkt->payload_len = (uint32_t)w->len;
+	pkt->nruns = runs->n;
+	pkt->runs = runs->run;
+	if (unlikely(long_way(v)))
+		v = make_payload(qp, w, swr, 0, &made, pkt);
 	if (v != MKEY_OK)
-		return fail_request(qp, syndrome_of(v));
+		return fail_request(qp, CQE_SYN_LOCAL_PROT);
 	pkt->opcode = BTH_UD | (wqe_props(w->opcode)->imm ? BTH_SEND_ONLY_IMM : BTH_SEND_ONLY);
 	pkt->solicited = w->fm_ce_se & WQE_CTRL_SOLICITED;
 	pkt->psn = swr->first_psn;
 	pkt->npkts = 1;
-	pkt->payload_len = (uint32_t)w->len;
-	pkt->nruns = runs->n;
-	pkt->runs = runs->run;
 	s = transmit(qp, pkt);
 	if (s != STEP_NEXT)
 		return s;
@@ -243,13 +253,24 @@ static enum step send_message(struct qp *qp, struct swr *swr, const struct send_
 		uint64_t off = qp->req.cur_off;
 		uint32_t n = (uint32_t)min_u64(w->len - off, most);
 		bool last = off + n == w->len;
+		struct transfer_source made;
 		enum mkey_verdict v;
 		enum step s;
 
 		runs_begin(runs);
 		v = send_wqe_runs(qp->adapter, w, qp->init.pdn, 0, off, n, runs);
+		pkt->source = NULL;
+		pkt->nruns = runs->n;
+		pkt->runs = runs->run;
+		if (unlikely(long_way(v))) {
+			n = min_u32(n, wire_max_payload(qp->adapter->wire, &qp->path,
+							qp->attr.dest_qpn, qp->mtu, false));
+			last = off + n == w->len;
+			pkt->payload_len = n;
+			v = make_payload(qp, w, swr, off, &made, pkt);
+		}
 		if (v != MKEY_OK)
-			return fail_request(qp, syndrome_of(v));
+			return fail_request(qp, CQE_SYN_LOCAL_PROT);
 		pkt->opcode = (uint8_t)(qp->bth | message_op(p, !off, last));
 		pkt->solicited = last && w->fm_ce_se & WQE_CTRL_SOLICITED;
 		/* Without a request for an answer in between, a long message would be silent until
@@ -258,11 +279,11 @@ static enum step send_message(struct qp *qp, struct swr *swr, const struct send_
 		pkt->psn = psn_add(swr->first_psn, (uint32_t)(off / qp->mtu));
 		pkt->npkts = n ? div_round_up(n, qp->mtu) : 1;
 		pkt->payload_len = n;
-		pkt->nruns = runs->n;
-		pkt->runs = runs->run;
 		s = transmit(qp, pkt);
 		if (s != STEP_NEXT)
 			return s;
+		if (unlikely(pkt->source))
+			transfer_source_end(&made, n);
 		qp->req.cur_off = off + n;
 		/* The answer may have been bad news. */
 		if (atomic_load(&qp->waiting) & QP_WAIT_RNR || atomic_load(&qp->comp.resend) ||
@@ -286,8 +307,13 @@ static enum step send_read_or_atomic(struct qp *qp, struct swr *swr, const struc
 	/* The answer's place is checked before anything is asked for. */
 	runs_begin(&runs);
 	v = send_wqe_runs(qp->adapter, w, qp->init.pdn, IB_ACCESS_LOCAL_WRITE, 0, w->len, &runs);
+	if (unlikely(long_way(v)) && w->opcode == WQE_OP_RDMA_READ) {
+		struct transfer t = transfer_answered(qp, w, swr->block);
+
+		v = transfer_check(&t, 0, w->len);
+	}
 	if (v != MKEY_OK)
-		return fail_request(qp, syndrome_of(v));
+		return fail_request(qp, CQE_SYN_LOCAL_PROT);
 	pkt->psn = psn_add(swr->first_psn, (uint32_t)(have / qp->mtu));
 	pkt->npkts = swr->npkts - (uint32_t)(have / qp->mtu);
 	pkt->ack_req = true;
@@ -411,6 +437,9 @@ static enum step step(struct qp *qp, struct send_wqe *w)
 			return STEP_DONE;
 		if (!may_start(qp, w))
 			return STEP_WAIT;
+		/* A read that a fence waited for may have stopped the queue. */
+		if (unlikely(atomic_load(&qp->drain_sigerr)) && qp_state(qp) != IB_QPS_RTS)
+			return STEP_IDLE;
 		append_swr(qp, w, w->bad ? 0 : packets_of(qp, w));
 	} else {
 		/* again, or the rest of one that the wire could not take */

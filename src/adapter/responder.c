@@ -8,6 +8,7 @@
  */
 #include "adapter/responder.h"
 
+#include "adapter/place.h"
 #include "base/log.h"
 #include "base/rcu.h"
 #include "wire/lane.h"
@@ -224,17 +225,22 @@ static uint32_t right_of(const struct bth_props *p)
 	return p->atomic ? IB_ACCESS_REMOTE_ATOMIC : 0;
 }
 
-static bool remote_runs(struct qp *qp, uint32_t pdn, uint32_t rkey, uint32_t right, uint64_t va,
-			uint64_t len, struct runs *runs)
+static bool granted(const struct qp *qp, enum mkey_verdict v, uint32_t rkey, uint64_t va,
+		    uint64_t len)
 {
-	enum mkey_verdict v =
-		mkey_append_remote_runs(qp->adapter, rkey, pdn, qp->qpn, right, va, len, runs);
-
-	if (v == MKEY_OK)
+	if (likely(v == MKEY_OK))
 		return true;
 	log_debug("QP 0x%x: rkey 0x%x refuses 0x%llx+%llu (verdict %d)", qp->qpn, rkey,
 		  (unsigned long long)va, (unsigned long long)len, (int)v);
 	return false;
+}
+
+static bool may_access(struct qp *qp, uint32_t right, const struct pkt *pkt)
+{
+	enum mkey_verdict v =
+		remote_check(qp, qp->resp.pdn, right, pkt->rkey, pkt->va, pkt->dma_len);
+
+	return granted(qp, v, pkt->rkey, pkt->va, pkt->dma_len);
 }
 
 static enum resp_state check_access(struct qp *qp, const struct pkt *pkt)
@@ -242,19 +248,16 @@ static enum resp_state check_access(struct qp *qp, const struct pkt *pkt)
 	const struct bth_props *p = pkt_props(pkt);
 	struct responder *r = &qp->resp;
 	uint32_t right = right_of(p);
-	struct runs runs;
 
 	/* an operation that the QP does not allow at all: its class is "invalid request" */
 	if (right && !(qp->attr.access & right))
 		return RESP_ERR_INVALID;
-	runs_begin(&runs);
 	if (p->write && p->first) {
 		/*
 		 * The whole range before the first byte; of a single packet, execute checks it.  A
 		 * message of no bytes asks no key (IBTA 9.7.4.1.4).
 		 */
-		if (!p->last && pkt->dma_len &&
-		    !remote_runs(qp, r->pdn, pkt->rkey, right, pkt->va, pkt->dma_len, &runs))
+		if (!p->last && pkt->dma_len && !may_access(qp, right, pkt))
 			return RESP_ERR_REMOTE_ACCESS;
 		r->write_va = pkt->va;
 		r->write_rkey = pkt->rkey;
@@ -300,39 +303,28 @@ static enum resp_state take_recv(struct qp *qp)
 	}
 }
 
-static enum resp_state place(struct qp *qp, const struct pkt *pkt, const struct runs *dst,
-			     enum resp_state fault)
-{
-	if (pkt->payload_len && !usermem_pull_payload(dst->run, dst->n, pkt))
-		return usermem_payload_gone(pkt) ? RESP_ERR_SENDER : fault;
-	qp->resp.off += pkt->payload_len;
-	return RESP_COMPLETE;
-}
-
 static enum resp_state execute(struct qp *qp, const struct pkt *pkt)
 {
-	const struct bth_props *p = pkt_props(pkt);
+	bool write = pkt_props(pkt)->write;
 	struct responder *r = &qp->resp;
-	struct runs dst;
 	enum mkey_verdict v;
 
-	runs_begin(&dst);
-	if (p->write) {
-		/* Checked again for each packet: the key may have gone since the first. */
-		if (pkt->payload_len &&
-		    !remote_runs(qp, r->pdn, r->write_rkey, IB_ACCESS_REMOTE_WRITE,
-				 r->write_va + r->off, pkt->payload_len, &dst))
-			return RESP_ERR_REMOTE_ACCESS;
-		return place(qp, pkt, &dst, RESP_ERR_REMOTE_ACCESS);
+	if (write) {
+		v = write_place(qp, r->off, pkt);
+		granted(qp, v, r->write_rkey, r->write_va + r->off, pkt->payload_len);
+	} else {
+		if (!r->have_recv)
+			return RESP_ERR_INVALID;
+		if (r->off + pkt->payload_len > recv_capacity(&r->recv))
+			return RESP_ERR_LENGTH;
+		v = recv_place(qp, r->off, pkt);
 	}
-	if (!r->have_recv)
-		return RESP_ERR_INVALID;
-	if (r->off + pkt->payload_len > recv_capacity(&r->recv))
-		return RESP_ERR_LENGTH;
-	v = recv_runs(qp->adapter, &r->recv, recv_pd(qp), r->off, pkt->payload_len, &dst);
-	if (v != MKEY_OK)
-		return RESP_ERR_LOCAL_PROT;
-	return place(qp, pkt, &dst, RESP_ERR_LOCAL_PROT);
+	if (unlikely(v == MKEY_GONE && usermem_payload_gone(pkt)))
+		return RESP_ERR_SENDER;
+	if (unlikely(v != MKEY_OK))
+		return write ? RESP_ERR_REMOTE_ACCESS : RESP_ERR_LOCAL_PROT;
+	r->off += pkt->payload_len;
+	return RESP_COMPLETE;
 }
 
 static enum resp_state complete(struct qp *qp, const struct pkt *pkt)
@@ -369,6 +361,7 @@ static struct rd_resource *rd_accept(struct qp *qp, const struct pkt *pkt, uint3
 		.va = pkt->va,
 		.rkey = pkt->rkey,
 		.pdn = r->pdn,
+		.srqn = pkt->srqn,
 		.len = pkt->dma_len,
 	};
 	return rd;
@@ -382,6 +375,20 @@ static uint8_t read_resp_op(bool first, bool last)
 	return op[first][last];
 }
 
+/* The rest of the answer is made as it is copied. */
+static void make_answer(struct qp *qp, const struct rd_resource *rd, struct send_seg *seg,
+			struct transfer_source *made, struct pkt *out)
+{
+	const struct srq *srq =
+		qp->bth == BTH_XRC ? srq_find_xrc(qp->adapter, rd->srqn, qp->init.xrcdn) : NULL;
+
+	*seg = (struct send_seg){.lkey = rd->rkey, .len = rd->len, .addr = rd->va};
+	made->t = transfer_remote(qp, srq, rd->pdn, IB_ACCESS_REMOTE_READ, seg);
+	transfer_source_begin(made, qp->resp.rd_off);
+	out->nruns = 0;
+	out->source = &made->source;
+}
+
 /* Sends read data from rd_off on.  RESP_DONE also when the wire is busy: it is continued then. */
 static enum resp_state answer_read(struct qp *qp, const struct rd_resource *rd)
 {
@@ -392,13 +399,18 @@ static enum resp_state answer_read(struct qp *qp, const struct rd_resource *rd)
 	do {
 		uint32_t off = (uint32_t)r->rd_off;
 		uint32_t n = min_u32(rd->len - off, most);
+		enum mkey_verdict v = MKEY_OK;
+		struct transfer_source made;
+		struct send_seg seg;
 		struct runs src;
 		struct pkt out;
 		bool gone = false;
 
 		runs_begin(&src);
-		if (n && !remote_runs(qp, rd->pdn, rd->rkey, IB_ACCESS_REMOTE_READ, rd->va + off, n,
-				      &src))
+		if (n)
+			v = mkey_append_remote_runs(qp->adapter, rd->rkey, rd->pdn, qp->qpn,
+						    IB_ACCESS_REMOTE_READ, rd->va + off, n, &src);
+		if (!long_way(v) && !granted(qp, v, rd->rkey, rd->va + off, n))
 			return RESP_ERR_REMOTE_ACCESS;
 		answer_init(qp, &out, read_resp_op(!off, off + n == rd->len),
 			    psn_add(rd->first_psn, off / qp->mtu));
@@ -407,6 +419,8 @@ static enum resp_state answer_read(struct qp *qp, const struct rd_resource *rd)
 		out.nruns = src.n;
 		out.runs = src.run;
 		out.payload_gone = &gone;
+		if (unlikely(long_way(v)))
+			make_answer(qp, rd, &seg, &made, &out);
 		switch (wire_xmit(qp->adapter->wire, &out)) {
 		case WIRE_BUSY:
 			qp_kick_later(qp);
@@ -474,15 +488,12 @@ static enum resp_state read_request(struct qp *qp, const struct pkt *pkt)
 {
 	struct responder *r = &qp->resp;
 	uint32_t npkts = pkt->dma_len ? div_round_up(pkt->dma_len, qp->mtu) : 1;
-	struct runs runs;
 
-	runs_begin(&runs);
 	if (rd_full(qp))
 		return RESP_ERR_RD_DEPTH;
 	if (pkt->dma_len > IB_MAX_MSG_BYTES)
 		return RESP_ERR_INVALID;
-	if (pkt->dma_len && !remote_runs(qp, r->pdn, pkt->rkey, IB_ACCESS_REMOTE_READ, pkt->va,
-					 pkt->dma_len, &runs))
+	if (pkt->dma_len && !may_access(qp, IB_ACCESS_REMOTE_READ, pkt))
 		return RESP_ERR_REMOTE_ACCESS;
 	lane_count(qp->adapter->counters, HW_RX_READ_REQUESTS, 1);
 	rd_accept(qp, pkt, npkts);
@@ -494,6 +505,7 @@ static enum resp_state read_request(struct qp *qp, const struct pkt *pkt)
 static enum resp_state atomic_request(struct qp *qp, const struct pkt *pkt)
 {
 	struct responder *r = &qp->resp;
+	enum mkey_verdict v;
 	struct runs runs;
 	struct rd_resource *rd;
 	uint64_t orig;
@@ -504,8 +516,10 @@ static enum resp_state atomic_request(struct qp *qp, const struct pkt *pkt)
 		return RESP_ERR_RD_DEPTH;
 	if (pkt->va % sizeof(uint64_t))
 		return RESP_ERR_INVALID;
-	if (!remote_runs(qp, r->pdn, pkt->rkey, IB_ACCESS_REMOTE_ATOMIC, pkt->va, sizeof(uint64_t),
-			 &runs))
+	v = mkey_append_remote_runs(qp->adapter, pkt->rkey, r->pdn, qp->qpn,
+				    IB_ACCESS_REMOTE_ATOMIC, pkt->va, sizeof(uint64_t), &runs);
+	/* nor is there one on data that a signature covers */
+	if (!granted(qp, v, pkt->rkey, pkt->va, sizeof(uint64_t)))
 		return RESP_ERR_REMOTE_ACCESS;
 	/* an iova and its memory may differ in alignment; CPU atomics need the memory's */
 	if (runs.n != 1 || (uintptr_t)runs.run[0].addr % sizeof(uint64_t))

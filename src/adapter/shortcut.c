@@ -142,7 +142,10 @@ bool shortcut_take(struct qp *qp, const struct send_wqe *w)
 	/* an outstanding request must complete first, and its answer may be on its way */
 	if (!is_short(w->opcode) || w->bad || !w->len || qp->bth != BTH_RC ||
 	    atomic_load_explicit(&qp->comp.head, memory_order_acquire) !=
-		    atomic_load_explicit(&qp->req.tail, memory_order_relaxed))
+		    atomic_load_explicit(&qp->req.tail, memory_order_relaxed) ||
+	    /* the last to complete may have been a read that stopped the queue */
+	    (unlikely(atomic_load_explicit(&qp->drain_sigerr, memory_order_relaxed)) &&
+	     qp_state(qp) != IB_QPS_RTS))
 		return false;
 	if (wire_loops(qp->adapter->wire, &qp->path, qp->attr.dest_qpn)) {
 		if (w->opcode != WQE_OP_RDMA_WRITE || !write_here(qp, w, npkts))

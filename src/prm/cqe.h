@@ -83,6 +83,29 @@ struct cqe64_err {
 	uint8_t op_own;
 };
 
+/* CQE_OP_SIG_ERR: data of a key did not have the signature that it should have. */
+struct cqe64_sig_err {
+	uint8_t reserved0[16];
+	be32 expected_trans_sig; /* T10-DIF guard 31:16, application tag 15:0; CRC32; CRC64 63:32 */
+	be32 actual_trans_sig;
+	be32 expected_ref_tag; /* or CRC64 31:0 */
+	be32 actual_ref_tag;
+	be16 syndrome; /* one of CQE_SIG_ERR_* */
+	uint8_t sig_type; /* 0: of a block */
+	uint8_t domain;	  /* 0: wire, 1: memory */
+	be32 mkey;
+	be64 offset;
+	uint8_t reserved1[8];
+	be32 sop_drop_qpn;
+	be16 wqe_counter;
+	uint8_t signature;
+	uint8_t op_own;
+};
+
+#define CQE_SIG_ERR_REF_TAG 0x0800u
+#define CQE_SIG_ERR_APP_TAG 0x1000u
+#define CQE_SIG_ERR_GUARD   0x2000u
+
 #define CQE_FLAGS_GRH	   (1u << 28) /* flags_rqpn: GRH present */
 #define CQE_FLAGS_SL_SHIFT 24
 /* On Ethernet in the place of the SL: what the 40 bytes in front of a datagram are. */
@@ -90,6 +113,8 @@ enum cqe_roce_header { CQE_ROCE_GRH, CQE_ROCE_IPV6, CQE_ROCE_IPV4 };
 
 static_assert(sizeof(struct cqe64) == CQE_BYTES, "CQE");
 static_assert(sizeof(struct cqe64_err) == CQE_BYTES, "error CQE");
+static_assert(sizeof(struct cqe64_sig_err) == CQE_BYTES, "signature error CQE");
+static_assert(offsetof(struct cqe64_sig_err, mkey) == 36, "mkey");
 static_assert(offsetof(struct cqe64, flags_rqpn) == 0x18, "flags_rqpn");
 static_assert(offsetof(struct cqe64, srqn_uidx) == 0x20, "srqn_uidx");
 static_assert(offsetof(struct cqe64, byte_cnt) == 0x2c, "byte_cnt");

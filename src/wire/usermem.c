@@ -110,7 +110,8 @@ static bool pull_foreign(struct cursor dst, struct cursor src, int32_t pid)
 		}
 		room = fill_iovecs(local, &nlocal, dst, SIZE_MAX);
 		want = fill_iovecs(remote, &nremote, src, room);
-		if (!want) /* the peer sends from RUN_DISCARD, which only a destination may be */
+		if (!nlocal ||
+		    !want) /* the peer sends from RUN_DISCARD, which only a destination may be */
 			return false;
 		if (want < room)
 			room = fill_iovecs(local, &nlocal, dst, want);

@@ -322,7 +322,7 @@ static void in_two(struct scene *s)
 	uint64_t skip = UINT64_MAX;
 	struct sig_stream st[2];
 	struct sig_cursor c;
-	uint64_t lead;
+	uint64_t lead, first;
 	uint64_t start;
 
 	/* A signature of which the first part came before cannot be checked. */
@@ -335,9 +335,14 @@ static void in_two(struct scene *s)
 	lead = sig_stream_lead(&st[1]);
 	start = sig_place(&s->plan, split);
 	HOLDS(s, lead <= start);
-	c = sig_cursor(run, cut(s, memory + start - lead, lead, run));
+	/* in two calls, cut anywhere */
+	first = rng_below(&s->rng, lead + 1);
+	c = sig_cursor(run, cut(s, memory + start - lead, first, run));
+	HOLDS(s, sig_stream_prime(&st[1], &c) == (first == lead));
+	HOLDS(s, c.moved == first && sig_stream_lead(&st[1]) == lead - first);
+	c = sig_cursor(run, cut(s, memory + start - lead + first, lead - first, run));
 	HOLDS(s, sig_stream_prime(&st[1], &c));
-	HOLDS(s, c.moved == lead);
+	HOLDS(s, c.moved == lead - first);
 	packets(s, &st[1], split, s->wire);
 	compare_bytes(s);
 	compare_errors(s, st, 2, skip);

@@ -20,35 +20,6 @@ static bool in_signature(const struct sig_mark *m, const struct sig_frame *f)
 	return f->guard && m->at >= f->block;
 }
 
-void sig_stream_begin(struct sig_stream *s, const struct sig_plan *p, uint64_t wire_offset)
-{
-	bool gather = p->direction == SIG_GATHER;
-	const struct sig_frame *w = gather ? &p->out : &p->in;
-	const struct sig_frame *m = gather ? &p->in : &p->out;
-	struct sig_mark wire = {0, wire_offset};
-	struct sig_mark memory;
-	uint64_t data;
-
-	if (w->guard)
-		wire = (struct sig_mark){wire_offset / w->unit, wire_offset % w->unit};
-	data = mark_data(&wire, w);
-	memory = (struct sig_mark){0, data};
-	if (m->guard)
-		memory = (struct sig_mark){data / m->block, data % m->block};
-	if (p->lockstep && !gather)
-		memory = wire;
-
-	*s = (struct sig_stream){
-		.plan = p,
-		.in = gather ? memory : wire,
-		.out = gather ? wire : memory,
-		.guard = {p->in.start, p->out.start},
-	};
-	s->blind = s->in.at && p->in.guard && (plan_sums_in(p) || s->in.at > p->in.block);
-	if (in_signature(&s->out, &p->out))
-		s->out_word = frame_word(&p->out, s->out.block, s->guard[p->out_reg]);
-}
-
 uint64_t sig_stream_at(const struct sig_stream *s, enum sig_side side)
 {
 	if (s->plan->in.side == side)
@@ -78,7 +49,7 @@ static const struct sig_frame *memory_frame(const struct sig_plan *p)
 	return p->in.side == SIG_MEMORY ? &p->in : &p->out;
 }
 
-uint64_t sig_stream_lead(const struct sig_stream *s)
+static uint64_t lead_bytes(const struct sig_stream *s)
 {
 	const struct sig_frame *m = memory_frame(s->plan);
 	uint64_t data = lead_data(s);
@@ -86,6 +57,41 @@ uint64_t sig_stream_lead(const struct sig_stream *s)
 	if (data == mark_data(&s->in, &s->plan->in))
 		return 0;
 	return sig_stream_at(s, SIG_MEMORY) - (data + data / m->block * m->bytes);
+}
+
+uint64_t sig_stream_lead(const struct sig_stream *s)
+{
+	return s->lead;
+}
+
+void sig_stream_begin(struct sig_stream *s, const struct sig_plan *p, uint64_t wire_offset)
+{
+	bool gather = p->direction == SIG_GATHER;
+	const struct sig_frame *w = gather ? &p->out : &p->in;
+	const struct sig_frame *m = gather ? &p->in : &p->out;
+	struct sig_mark wire = {0, wire_offset};
+	struct sig_mark memory;
+	uint64_t data;
+
+	if (w->guard)
+		wire = (struct sig_mark){wire_offset / w->unit, wire_offset % w->unit};
+	data = mark_data(&wire, w);
+	memory = (struct sig_mark){0, data};
+	if (m->guard)
+		memory = (struct sig_mark){data / m->block, data % m->block};
+	if (p->lockstep && !gather)
+		memory = wire;
+
+	*s = (struct sig_stream){
+		.plan = p,
+		.in = gather ? memory : wire,
+		.out = gather ? wire : memory,
+		.guard = {p->in.start, p->out.start},
+	};
+	s->blind = s->in.at && p->in.guard && (plan_sums_in(p) || s->in.at > p->in.block);
+	s->lead = lead_bytes(s);
+	if (in_signature(&s->out, &p->out))
+		s->out_word = frame_word(&p->out, s->out.block, s->guard[p->out_reg]);
 }
 
 /* Data at this place goes into the guards; n does not reach over a border of a block. */
@@ -103,40 +109,11 @@ static void lead_update(struct sig_stream *s, uint64_t data, const uint8_t *from
 		s->guard[1] = p->second->update(s->guard[1], from, n);
 }
 
-bool sig_stream_prime(struct sig_stream *s, struct sig_cursor *memory)
+/* The guards have seen what lies before the marks. */
+static void primed(struct sig_stream *s)
 {
 	const struct sig_plan *p = s->plan;
-	const struct sig_frame *m = memory_frame(p);
-	uint64_t lead = sig_stream_lead(s);
-	uint64_t data = lead_data(s);
-	uint64_t at = data % m->block; /* in the memory's unit */
 
-	if (!lead)
-		return true;
-	while (lead) {
-		const uint8_t *from;
-		uint64_t n = min_u64(lead, sig_cursor_left(memory));
-
-		if (!n)
-			return false;
-		from = sig_cursor_at(memory);
-		if (at < m->block) {
-			n = min_u64(n, m->block - at);
-			n = min_u64(n, p->in.block - data % p->in.block);
-			n = min_u64(n, p->out.block - data % p->out.block);
-			lead_update(s, data, from, n);
-			data += n;
-		} else {
-			n = min_u64(n, m->unit - at);
-			if (p->direction == SIG_GATHER)
-				s->in_word = word_append(s->in_word, at - m->block, from, n);
-		}
-		at += n;
-		if (at == m->unit)
-			at = 0;
-		lead -= n;
-		sig_cursor_advance(memory, n);
-	}
 	if (in_signature(&s->out, &p->out))
 		s->out_word = frame_word(&p->out, s->out.block, s->guard[p->out_reg]);
 	/* Of a unit that has not begun nothing is in the guard. */
@@ -146,5 +123,42 @@ bool sig_stream_prime(struct sig_stream *s, struct sig_cursor *memory)
 		s->guard[1] = p->out.start;
 	/* Bytes of the input's signature that an earlier transfer brought are not in memory. */
 	s->blind = s->in.at > p->in.block;
+}
+
+bool sig_stream_prime(struct sig_stream *s, struct sig_cursor *memory)
+{
+	const struct sig_plan *p = s->plan;
+	const struct sig_frame *m = memory_frame(p);
+	uint64_t place = sig_stream_at(s, SIG_MEMORY) - s->lead;
+
+	if (!s->lead)
+		return true;
+	while (s->lead) {
+		uint64_t at = m->guard ? place % m->unit : place;
+		const uint8_t *from;
+		uint64_t n = min_u64(s->lead, sig_cursor_left(memory));
+
+		if (!n)
+			return false;
+		from = sig_cursor_at(memory);
+		if (at < m->block) {
+			uint64_t data = place - (m->guard ? place / m->unit * m->bytes : 0);
+
+			n = min_u64(n, m->block - at);
+			n = min_u64(n, p->in.block - data % p->in.block);
+			n = min_u64(n, p->out.block - data % p->out.block);
+			/* what was dropped there nobody can sum up */
+			if (from != RUN_DISCARD)
+				lead_update(s, data, from, n);
+		} else {
+			n = min_u64(n, m->unit - at);
+			if (p->direction == SIG_GATHER && from != RUN_DISCARD)
+				s->in_word = word_append(s->in_word, at - m->block, from, n);
+		}
+		place += n;
+		s->lead -= n;
+		sig_cursor_advance(memory, n);
+	}
+	primed(s);
 	return true;
 }

@@ -61,6 +61,7 @@ struct sig_stream {
 	uint64_t in_word;  /* the input's signature, as far as it is there; of the latest unit */
 	uint64_t out_word; /* the output's, without the bytes that are copied */
 	bool blind;	   /* the input's unit was not seen from its beginning: not to be checked */
+	uint64_t lead;	   /* see sig_stream_lead */
 	struct sig_error error; /* the first */
 	uint64_t errors;
 };
@@ -73,7 +74,7 @@ void sig_stream_begin(struct sig_stream *s, const struct sig_plan *p, uint64_t w
  * Starting inside of a unit, guards depend on data before the start.  This much of the memory's
  * stream, ending where the access begins in memory, has to go through sig_stream_prime before the
  * first sig_stream_feed; 0: nothing.  Without it the signature that such a unit gets is wrong, and
- * that of the input is not checked.  False: there was less than that.
+ * that of the input is not checked.  False: there was less than that; go on with the rest.
  */
 uint64_t sig_stream_lead(const struct sig_stream *s);
 bool sig_stream_prime(struct sig_stream *s, struct sig_cursor *memory) must_check;
