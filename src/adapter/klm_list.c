@@ -26,12 +26,19 @@ void klm_list_release(struct klm_list *l)
 	l->end = NULL;
 }
 
+void klm_list_clear(struct klm_list *l)
+{
+	l->count = l->settled = 0;
+	l->bytes = 0;
+}
+
 void klm_list_put(struct klm_list *l, uint32_t at, const struct umr_klm *entry, uint32_t n)
 {
 	memcpy(l->entry + at, entry, n * sizeof(*entry));
-	if (!at || at + n > l->count)
+	if (at + n > l->count)
 		l->count = at + n;
 	l->settled = min_u32(l->settled, at);
+	l->bytes = 0;
 }
 
 /* The same bytes, read as the parts of a strided list. */

@@ -43,8 +43,8 @@ int klm_list_init(struct klm_list *l, enum mkey_list kind, uint8_t log_entry_byt
 		  uint32_t room) must_check;
 void klm_list_release(struct klm_list *l);
 
-/* Puts n entries from entry at on, which fit; with at 0 the list ends with them.  They say
- * something only after klm_list_settle. */
+void klm_list_clear(struct klm_list *l);
+/* Puts n entries from entry at on, which fit.  The list is of no bytes until klm_list_settle. */
 void klm_list_put(struct klm_list *l, uint32_t at, const struct umr_klm *entry, uint32_t n);
 /* Reads what was put.  NULL, or what is wrong; the list is empty then. */
 const char *klm_list_settle(struct klm_list *l) must_check;

@@ -245,8 +245,9 @@ enum mkey_verdict mkey_invalidate(struct adapter *a, uint32_t key, uint32_t pdn,
 	switch (m->kind) {
 	case MKEY_WINDOW:
 		return window_invalidate(m, key, pdn, qpn);
-	case MKEY_FLAT:
 	case MKEY_INDIRECT:
+		return indirect_invalidate(a, key, pdn, qpn);
+	case MKEY_FLAT:
 		break;
 	}
 	/* IBTA 10.6.5: a region made by Register Memory Region is not invalidated by requests. */

@@ -90,6 +90,10 @@ enum mkey_verdict indirect_append_runs(struct adapter *a, uint32_t key, uint32_t
 				       bool remote, uint32_t access, uint64_t va, uint64_t len,
 				       struct runs *runs) must_check;
 
+/* Send with Invalidate: its owner must have allowed that. */
+enum mkey_verdict indirect_invalidate(struct adapter *a, uint32_t key, uint32_t pdn,
+				      uint32_t qpn) must_check;
+
 /* A window is bound to it, so it has to stay as it is.  False: it is about to change or go. */
 bool mkey_hold(struct mkey *m) must_check;
 void mkey_let_go(struct mkey *m);

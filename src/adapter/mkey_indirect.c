@@ -227,6 +227,28 @@ enum mkey_verdict indirect_append_runs(struct adapter *a, uint32_t key, uint32_t
 	return k ? indirect_runs(a, k, &u, va, len, runs, 0) : MKEY_NO_KEY;
 }
 
+enum mkey_verdict indirect_invalidate(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn)
+{
+	struct indirect *k = indirect_find(a, key);
+	enum mkey_verdict v = MKEY_OK;
+
+	if (!k)
+		return MKEY_NO_KEY;
+	spin_lock(&k->lock);
+	if (k->key != key || k->free)
+		v = MKEY_NO_KEY;
+	else if (k->meaning.pdn != pdn)
+		v = MKEY_WRONG_PD;
+	else if (!k->remote_invalidate || (k->qpn != MKEY_ANY_QPN && k->qpn != qpn))
+		v = MKEY_NO_RIGHT;
+	if (v == MKEY_OK) {
+		k->free = true;
+		k->generation++;
+	}
+	spin_unlock(&k->lock);
+	return v;
+}
+
 /* ---- signatures ---- */
 
 enum mkey_verdict mkey_signed_open(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "adapter/device.h"
+#include "adapter/send_wqe.h"
 
 /* All under RCU.  How often it has been set; 0 if there is none of that number. */
 uint32_t psv_arms(struct adapter *a, uint32_t number);
@@ -15,5 +16,8 @@ uint32_t psv_arms(struct adapter *a, uint32_t number);
 bool psv_note_error(struct adapter *a, uint32_t number) must_check;
 /* Is there one of that number and domain? */
 bool psv_exists(struct adapter *a, uint32_t number, uint32_t pdn) must_check;
-/* SET_PSV.  False: there is none of that number and domain. */
+/* False: there is none of that number and domain. */
 bool psv_set(struct adapter *a, uint32_t number, uint32_t pdn, uint64_t transient) must_check;
+
+/* Executes a SET_PSV of the QP, as umr_execute. */
+uint8_t psv_execute(struct qp *qp, const struct send_wqe *w) must_check;

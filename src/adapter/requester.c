@@ -13,6 +13,7 @@
 
 #include "adapter/mmo.h"
 #include "adapter/place.h"
+#include "adapter/psv.h"
 #include "adapter/raw.h"
 #include "adapter/send_wqe.h"
 #include "adapter/shortcut.h"
@@ -341,6 +342,8 @@ static enum step execute_local(struct qp *qp, const struct send_wqe *w)
 
 	if (w->opcode == WQE_OP_UMR)
 		syndrome = umr_execute(qp, w);
+	else if (w->opcode == WQE_OP_SET_PSV)
+		syndrome = psv_execute(qp, w);
 	else if (w->opcode == WQE_OP_MMO)
 		syndrome = mmo_execute(qp, w);
 

@@ -18,6 +18,7 @@ static const struct wqe_props props[256] = {
 	[WQE_OP_RDMA_READ] = {.valid = 1, .read = 1, .rc = 1},
 	[WQE_OP_ATOMIC_CS] = {.valid = 1, .atomic = 1, .rc = 1},
 	[WQE_OP_ATOMIC_FA] = {.valid = 1, .atomic = 1, .rc = 1},
+	[WQE_OP_SET_PSV] = {.valid = 1, .local = 1, .rc = 1, .uc = 1},
 	[WQE_OP_UMR] = {.valid = 1, .local = 1, .rc = 1, .uc = 1},
 	[WQE_OP_MMO] = {.valid = 1, .local = 1, .rc = 1},
 };

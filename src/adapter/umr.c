@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Of the many things that a UMR can do, these are here: binding a memory window, and invalidating
- * a key.  libmlx5 posts both ibv_bind_mw and the work requests BIND_MW and LOCAL_INV in this form.
+ * What a UMR is for: an indirect key gets a new meaning (mkey_update.c), a memory window is bound,
+ * a key is invalidated.  libmlx5 posts both ibv_bind_mw and the work requests BIND_MW and LOCAL_INV
+ * in this form.
  *
  * What a work request asks and the rules of the architecture forbid completes with the memory
  * management error (IBTA 11.6.2); a work request that this device cannot make sense of with the
@@ -11,13 +12,14 @@
 
 #include <string.h>
 
+#include "adapter/mkey_update.h"
 #include "adapter/qp.h"
 #include "adapter/window.h"
 #include "base/log.h"
 #include "prm/cqe.h"
 #include "prm/umr.h"
 
-/* Fields of the key's context that may change. */
+/* Fields of a window's context that may change. */
 #define MASK_ACCESS                                                  \
 	(UMR_MASK_ACCESS_LOCAL_WRITE | UMR_MASK_ACCESS_REMOTE_READ | \
 	 UMR_MASK_ACCESS_REMOTE_WRITE | UMR_MASK_ACCESS_ATOMIC)
@@ -84,6 +86,17 @@ static uint8_t bind(struct qp *qp, const struct send_wqe *w, const struct umr *u
 	return window_bind(qp->adapter, &b) ? 0 : CQE_SYN_MW_BIND;
 }
 
+/*
+ * The users of a key that became invalid are requests to this QP.  One that found the key valid may
+ * be in the midst of its copy: it is over when the responder's lock can be had, and no access
+ * outlives the completion.
+ */
+static void wait_for_users(struct qp *qp)
+{
+	resp_lock(qp);
+	resp_unlock(qp);
+}
+
 static uint8_t local_invalidate(struct qp *qp, const struct send_wqe *w)
 {
 	enum mkey_verdict v = mkey_invalidate(qp->adapter, w->imm, qp->init.pdn, qp->qpn);
@@ -93,30 +106,89 @@ static uint8_t local_invalidate(struct qp *qp, const struct send_wqe *w)
 			 w->imm, (int)v);
 		return CQE_SYN_MW_BIND;
 	}
-	/*
-	 * Its users are requests to this QP.  One that found the key valid may be in the midst of
-	 * its copy: it is over when the responder's lock can be had, and no access outlives the
-	 * completion.
-	 */
-	resp_lock(qp);
-	resp_unlock(qp);
+	wait_for_users(qp);
 	return 0;
+}
+
+/* Of a window. */
+static uint8_t execute_window(struct qp *qp, const struct send_wqe *w, const struct umr *u)
+{
+	if (u->mask & ~MASK_KNOWN || be16_get(u->ctrl.bsf_octowords))
+		return CQE_SYN_LOCAL_QP_OP;
+	if (!(u->mask & UMR_MASK_FREE) || !(u->context.free & MKEY_CTX_FREE))
+		return bind(qp, w, u);
+	if (u->ctrl.flags & UMR_CHECK_QPN)
+		return local_invalidate(qp, w);
+	return window_unbind(qp->adapter, w->imm, qp->init.pdn) ? 0 : CQE_SYN_MW_BIND;
+}
+
+/* The list and what stands behind it.  False: the work request ends before they do. */
+static bool find_parts(const struct send_wqe *w, const struct umr *u, struct mkey_update *out)
+{
+	uint32_t at = (uint32_t)(sizeof(w->ctrl) + sizeof(u->ctrl) + sizeof(u->context));
+	uint32_t left = wqe_ds(&w->ctrl) * WQE_UNIT - at;
+	uint32_t list = (uint32_t)(out->entries * sizeof(u->klm));
+
+	if (u->ctrl.flags & UMR_TRANSLATION_OFFSET)
+		out->at = (uint64_t)be32_get(u->ctrl.offset_47_16) << 16 |
+			  be16_get(u->ctrl.bsf_octowords);
+	else
+		out->bsf_octowords = be16_get(u->ctrl.bsf_octowords);
+	if (out->entries && !(u->ctrl.flags & UMR_INLINE)) {
+		struct wqe_data d;
+
+		/* one segment; where a BSF would stand then nobody says */
+		if (left < sizeof(d) || out->bsf_octowords)
+			return false;
+		memcpy(&d, w->bytes + at, sizeof(d));
+		out->list_lkey = be32_get(d.lkey);
+		out->list_va = be64_get(d.addr);
+		return be32_get(d.byte_count) >= list;
+	}
+	if (left < list)
+		return false;
+	if (out->entries)
+		out->entry = (const struct umr_klm *)(w->bytes + at);
+	if (!out->bsf_octowords)
+		return true;
+	list = (uint32_t)align_up(list, WQE_BLOCK);
+	if (!range_inside(list, (uint64_t)out->bsf_octowords * WQE_UNIT, left))
+		return false;
+	out->bsf = w->bytes + at + list;
+	return true;
+}
+
+/* Of an indirect key; that it is none is for mkey_update to say. */
+static uint8_t execute_update(struct qp *qp, const struct send_wqe *w, const struct umr *u)
+{
+	struct mkey_update update = {
+		.key = w->imm,
+		.pdn = qp->init.pdn,
+		.qpn = qp->qpn,
+		.flags = u->ctrl.flags,
+		.mask = u->mask,
+		.context = u->context,
+		.entries = be16_get(u->ctrl.klm_octowords),
+	};
+	uint8_t syndrome;
+
+	if (u->ctrl.flags & ~UMR_FLAGS || !find_parts(w, u, &update))
+		return CQE_SYN_LOCAL_QP_OP;
+	syndrome = mkey_update(qp->adapter, &update);
+	if (!syndrome && mkey_update_invalidates(&update))
+		wait_for_users(qp);
+	return syndrome;
 }
 
 uint8_t umr_execute(struct qp *qp, const struct send_wqe *w)
 {
-	struct umr u;
+	const struct mkey_meaning *m = number_find(&qp->adapter->mkeys, w->imm >> 8);
 	uint8_t syndrome = CQE_SYN_LOCAL_QP_OP;
+	struct umr u;
 
-	if (!decode(w, &u) || u.mask & ~MASK_KNOWN || be16_get(u.ctrl.bsf_octowords))
-		goto out;
-	if (!(u.mask & UMR_MASK_FREE) || !(u.context.free & MKEY_CTX_FREE))
-		syndrome = bind(qp, w, &u);
-	else if (u.ctrl.flags & UMR_CHECK_QPN)
-		return local_invalidate(qp, w);
-	else
-		return window_unbind(qp->adapter, w->imm, qp->init.pdn) ? 0 : CQE_SYN_MW_BIND;
-out:
+	if (decode(w, &u))
+		syndrome = m && m->kind == MKEY_WINDOW ? execute_window(qp, w, &u)
+						       : execute_update(qp, w, &u);
 	if (syndrome == CQE_SYN_LOCAL_QP_OP)
 		log_info("QP 0x%x: this UMR is not supported (key 0x%x, ds %u)", qp->qpn, w->imm,
 			 wqe_ds(&w->ctrl));

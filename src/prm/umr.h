@@ -14,29 +14,40 @@ struct umr_ctrl {
 	uint8_t flags;
 	uint8_t reserved0[3];
 	be16 klm_octowords;
-	be16 bsf_octowords; /* or the offset into the translation list */
+	be16 bsf_octowords; /* or the offset into the translation list, bits 15:0 */
 	be64 mkey_mask;
-	uint8_t reserved1[32];
+	be32 offset_47_16;
+	uint8_t reserved1[28];
 };
 
 /* umr_ctrl.flags */
 #define UMR_INLINE	       0x80u /* the entries follow in the WQE */
+#define UMR_CHECK_NOT_FREE     0x40u /* only if the key is not free */
 #define UMR_CHECK_FREE	       0x20u /* only if the key is free */
-#define UMR_TRANSLATION_OFFSET 0x10u
+#define UMR_TRANSLATION_OFFSET 0x10u /* a part of the list is written */
 #define UMR_CHECK_QPN	       0x08u /* only if the key belongs to this QP */
+
+#define UMR_FLAGS 0xf8u
 
 /* umr_ctrl.mkey_mask */
 #define UMR_MASK_LEN		     (1ull << 0)
+#define UMR_MASK_PAGE_SIZE	     (1ull << 1)
 #define UMR_MASK_START_ADDR	     (1ull << 6)
+#define UMR_MASK_PD		     (1ull << 7)
+#define UMR_MASK_REMOTE_INVALIDATE   (1ull << 8)
 #define UMR_MASK_SIG_ERR	     (1ull << 9)
 #define UMR_MASK_BSF_ENABLE	     (1ull << 12)
 #define UMR_MASK_MKEY		     (1ull << 13)
 #define UMR_MASK_QPN		     (1ull << 14)
+#define UMR_MASK_ACCESS_LOCAL_READ   (1ull << 17)
 #define UMR_MASK_ACCESS_LOCAL_WRITE  (1ull << 18)
 #define UMR_MASK_ACCESS_REMOTE_READ  (1ull << 19)
 #define UMR_MASK_ACCESS_REMOTE_WRITE (1ull << 20)
 #define UMR_MASK_ACCESS_ATOMIC	     (1ull << 21)
+#define UMR_MASK_SMALL_FENCE	     (1ull << 23)
+#define UMR_MASK_RELAXED_WRITE	     (1ull << 25)
 #define UMR_MASK_FREE		     (1ull << 29)
+#define UMR_MASK_RELAXED_READ	     (1ull << 47)
 
 struct umr_mkey_context {
 	uint8_t free;
@@ -62,6 +73,10 @@ struct umr_mkey_context {
 #define MKEY_CTX_ACCESS_REMOTE_READ  0x10u
 #define MKEY_CTX_ACCESS_REMOTE_WRITE 0x20u
 #define MKEY_CTX_ACCESS_ATOMIC	     0x40u
+#define MKEY_CTX_BSF_ENABLE	     (1u << 30) /* umr_mkey_context.flags_pd */
+#define MKEY_CTX_REMOTE_INVALIDATE   (1u << 24)
+#define MKEY_CTX_PD		     0xffffffu
+#define MKEY_CTX_LOG_PAGE_SIZE	     0x1fu /* umr_mkey_context.log_page_size */
 
 /* A translation entry: so many bytes at va under another key. */
 struct umr_klm {

@@ -116,6 +116,17 @@ struct wqe_mmo {
 
 #define WQE_OPMOD_MMO_DMA 0x01u
 
+/* SET_PSV, behind the control segment. */
+struct wqe_set_psv {
+	be32 psv_index; /* 23:0 */
+	be16 syndrome;
+	uint8_t reserved[2];
+	be64 transient_signature;
+};
+
+#define PSV_INDEX_MASK 0xffffffu
+
+static_assert(sizeof(struct wqe_set_psv) == 16, "PSV segment");
 static_assert(sizeof(struct wqe_ctrl) == 16, "control segment");
 static_assert(sizeof(struct wqe_raddr) == 16, "remote address segment");
 static_assert(sizeof(struct wqe_atomic) == 16, "atomic segment");

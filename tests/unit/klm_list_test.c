@@ -163,6 +163,7 @@ static void huge(void)
 	struct klm_list l;
 
 	CHECK(!klm_list_init(&l, MKEY_LIST_KLM, 0, 4));
+	klm_list_clear(&l);
 	klm_list_put(&l, 0, e, 4);
 	CHECK(!klm_list_settle(&l) && l.bytes == 3ull * UINT32_MAX);
 	CHECK(klm_list_pieces(&l, l.bytes - 3, 3, p, 2) == 2);
@@ -171,10 +172,12 @@ static void huge(void)
 
 	/* none of them, or cycles of nothing */
 	e[0] = header(3, 0, 2);
+	klm_list_clear(&l);
 	klm_list_put(&l, 0, e, 4);
 	CHECK(!klm_list_settle(&l) && !l.bytes && !klm_list_pieces(&l, 0, 0, p, 2));
 	e[0] = header(0, 5, 1);
 	e[1] = stride(1, 0, 5, 100);
+	klm_list_clear(&l);
 	klm_list_put(&l, 0, e, 4);
 	CHECK(!klm_list_settle(&l) && !l.bytes && !klm_list_pieces(&l, 0, 0, p, 2));
 	klm_list_release(&l);
@@ -186,19 +189,24 @@ static void senseless(void)
 	struct klm_list l;
 
 	CHECK(!klm_list_init(&l, MKEY_LIST_KLM, 0, 4));
+	klm_list_clear(&l);
 	klm_list_put(&l, 0, e, 4);
 	CHECK(klm_list_settle(&l) && !l.bytes); /* more entries than there are */
 	e[0] = header(3, 1, 0);
+	klm_list_clear(&l);
 	klm_list_put(&l, 0, e, 4);
 	CHECK(klm_list_settle(&l) && !l.bytes);
 	e[0] = header(4, 1, 2); /* not the sum */
+	klm_list_clear(&l);
 	klm_list_put(&l, 0, e, 4);
 	CHECK(klm_list_settle(&l) && !l.bytes);
 	e[0] = header(3, 1, 2);
+	klm_list_clear(&l);
 	klm_list_put(&l, 0, e, 4);
 	CHECK(!klm_list_settle(&l) && l.bytes == 3);
 	/* and back to the other form by its first entry alone */
 	e[0] = klm(10, 5, 0);
+	klm_list_clear(&l);
 	klm_list_put(&l, 0, e, 1);
 	CHECK(!klm_list_settle(&l) && l.bytes == 10);
 	klm_list_release(&l);
