@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages and numbers; see complain.h. */
+#include "complain.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void complain(const char *format, ...)
+{
+	char line[512];
+	int saved = errno;
+	va_list args;
+
+	va_start(args, format);
+	errno = saved; /* for %m */
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	/* One call, so that lines of several threads do not mix. */
+	fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
+	errno = saved;
+}
+
+bool parse_number(const char *option, const char *text, uint64_t lowest, uint64_t highest,
+		  uint64_t *out)
+{
+	char *end = NULL;
+
+	errno = 0;
+	unsigned long long value = strtoull(text, &end, 0);
+	/* strtoull takes a sign and makes a large number of it. */
+	if (!isdigit((unsigned char)text[0]) || *end || errno || value < lowest ||
+	    value > highest) {
+		complain("%s takes a number from %llu to %llu, not '%s'", option,
+			 (unsigned long long)lowest, (unsigned long long)highest, text);
+		return false;
+	}
+	*out = value;
+	return true;
+}
