@@ -83,13 +83,14 @@ static int by_value(const void *a, const void *b)
 static struct figures figures_of(struct contestant *c, uint32_t blocks)
 {
 	uint64_t n = c->reads < SAMPLES ? c->reads : SAMPLES;
+	uint64_t middle = n / 2, late = n - 1 - n / 100;
 	double seconds = (double)c->busy_ns / 1e9;
 	struct figures f = {.reads = (double)c->reads / seconds};
 
 	qsort(c->samples, n, sizeof(*c->samples), by_value);
 	f.megabytes = f.reads * blocks * c->i.target.format.block_size / 1e6;
-	f.p50_us = c->samples[n / 2] / 1e3;
-	f.p99_us = c->samples[n - 1 - n / 100] / 1e3;
+	f.p50_us = c->samples[middle] / 1e3;
+	f.p99_us = c->samples[late] / 1e3;
 	return f;
 }
 

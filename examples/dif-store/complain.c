@@ -10,16 +10,18 @@
 
 void complain(const char *format, ...)
 {
-	char line[512];
 	int saved = errno;
 	va_list args;
 
 	va_start(args, format);
+	/* Lines of several threads do not mix. */
+	flockfile(stderr);
+	fprintf(stderr, "%s: ", program_invocation_short_name);
 	errno = saved; /* for %m */
-	vsnprintf(line, sizeof(line), format, args);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	funlockfile(stderr);
 	va_end(args);
-	/* One call, so that lines of several threads do not mix. */
-	fprintf(stderr, "%s: %s\n", program_invocation_short_name, line);
 	errno = saved;
 }
 

@@ -127,9 +127,11 @@ static bool set_up(struct initiator *i)
 		.cqes = o->depth * 3 + SPARE_CQES,
 	};
 
+	if (!endpoint_open(&i->e, &options) || !create_messages(i))
+		return false;
 	i->tcp = tcp_connect(o->host, o->tcp_port);
-	return i->tcp >= 0 && endpoint_open(&i->e, &options) && create_messages(i) && greet(i) &&
-	       create_flights(i) && endpoint_connect(&i->e, &i->target.address);
+	return i->tcp >= 0 && greet(i) && create_flights(i) &&
+	       endpoint_connect(&i->e, &i->target.address);
 }
 
 bool initiator_open(struct initiator *i, const struct initiator_options *o)
