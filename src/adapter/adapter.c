@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "adapter/dct.h"
 #include "adapter/device.h"
 #include "adapter/qp.h"
 #include "adapter/raw.h"
@@ -302,6 +303,8 @@ static void receive(void *user, const struct pkt *pkt)
 	if (likely(qp && (pkt->opcode & 0xe0) == qp->bth)) {
 		if (pkt_props(pkt)->response)
 			completer_receive(qp, pkt);
+		else if (unlikely(qp->bth == BTH_DC))
+			dct_receive(qp, pkt);
 		else if (pkt_props(pkt)->request)
 			responder_receive(qp, pkt);
 	}

@@ -88,7 +88,11 @@ bool adapter_owes(const struct adapter *a);
 #define ADAPTER_MAX_MR	      (1u << 24)
 #define ADAPTER_MAX_RD_ATOMIC 16u
 #define ADAPTER_MAX_TSO	      (1u << 18)
-#define ADAPTER_LOG_MAX_DMA   20u /* one copy within memory */
+/* Initiators whose state a DCT keeps: beyond that a silent one loses its place to a new one. */
+#define ADAPTER_LOG_MAX_DCT_PEERS  12u
+#define ADAPTER_LOG_MAX_DC_STREAMS 6u /* at a time */
+#define ADAPTER_LOG_MAX_DC_ERRORED 6u
+#define ADAPTER_LOG_MAX_DMA	   20u /* one copy within memory */
 
 #define ADAPTER_MAX_LOG_IND_TBL	 11u
 #define ADAPTER_FLOW_PRIORITIES	 16u
@@ -314,11 +318,11 @@ struct qp_create_attr {
 	uint32_t pdn;	/* XRC_TGT: 0, the shared receive queue's counts */
 	uint32_t xrcdn; /* XRC_TGT only */
 	uint32_t uidx;
-	/* Each may be NULL only where the type has no such side: XRC_INI does not receive, XRC_TGT
-	 * does not send and receives into the CQ of the shared receive queue. */
+	/* Each may be NULL only where the type has no such side: XRC_INI and DCI do not receive,
+	 * XRC_TGT and DCT do not send, XRC_TGT receives into the CQ of the shared receive queue. */
 	struct cq *send_cq;
 	struct cq *recv_cq;
-	struct srq *srq; /* or NULL */
+	struct srq *srq; /* or NULL; a DCT has no other receives */
 	void *sq_buf;
 	uint32_t sq_blocks; /* ring size in WQE_BLOCK; power of two or 0 */
 	void *rq_buf;
@@ -333,6 +337,14 @@ struct qp_create_attr {
 	uint32_t loopback;	    /* raw packet: enum qp_loopback */
 	const void *domain;	    /* raw packet: queues of one context have the same */
 	const struct rss_attr *rss; /* raw packet: no rings and no CQs then */
+	uint64_t dc_key;	    /* DCT: requests must bring it */
+	/*
+	 * DCI: its requests belong to streams.  After an error the requests of that stream are
+	 * flushed and the others go on, until 1 << log_dc_errored streams are in error; then the
+	 * whole queue pair is.
+	 */
+	bool dc_streams;
+	uint8_t log_dc_errored;				/* up to ADAPTER_LOG_MAX_DC_ERRORED */
 	void (*async)(void *user, enum ib_event event); /* upcall */
 	void *user;
 };
@@ -380,6 +392,8 @@ void qp_set_drain_sigerr(struct qp *qp, bool drain);
 /* Running counters of WQE_BLOCK in the send ring: the first block of the first request that has not
  * been executed (hw), and the last doorbell record (sw). */
 void qp_sq_counters(struct qp *qp, uint16_t *hw, uint16_t *sw);
+/* DCI: requests of the stream are executed again.  -EINVAL if it is not in error. */
+int qp_reset_stream(struct qp *qp, uint16_t stream) must_check;
 /* The send doorbell was (or may have been) rung: execute what the send ring holds. */
 void qp_doorbell(struct qp *qp);
 /* The same of the queue pair that a doorbell register names; the number may be anybody's. */

@@ -5,6 +5,7 @@
  *
  * Runs with qp->comp.lock held.  On loopback it runs inside the requester's wire_xmit.
  */
+#include "adapter/dci.h"
 #include "adapter/place.h"
 #include "adapter/send_wqe.h"
 #include "base/clock.h"
@@ -78,6 +79,38 @@ static void send_queue_failed(struct qp *qp)
 		qp_kick(qp);
 }
 
+/* Every request that is outstanding gets a flush error. */
+static void flush_outstanding(struct qp *qp)
+{
+	uint32_t head = atomic_load(&qp->comp.head);
+	uint32_t tail = atomic_load(&qp->req.tail);
+
+	for (; head != tail; head++) {
+		struct swr *swr = qp_swr(qp, head);
+
+		if (awaits_answer(swr))
+			atomic_fetch_sub(&qp->comp.rd_outstanding, 1);
+		atomic_store(&qp->comp.head, head + 1);
+		/* one that was over, but behind the failed one, is flushed like the others
+		 * (IBTA 10.3.1) */
+		completer_flush_one(qp, swr);
+	}
+	atomic_store(&qp->waiting, 0);
+	atomic_store(&qp->deadline_ns, 0);
+}
+
+static void request_failed(struct qp *qp)
+{
+	if (!qp->dci || !dci_contain(qp)) {
+		send_queue_failed(qp);
+		return;
+	}
+	flush_outstanding(qp);
+	/* the requester may be in the midst of one of them */
+	atomic_store(&qp->comp.resend, true);
+	qp_kick(qp);
+}
+
 static void retire(struct qp *qp)
 {
 	uint32_t head = atomic_load_explicit(&qp->comp.head, memory_order_relaxed);
@@ -95,7 +128,7 @@ static void retire(struct qp *qp)
 		atomic_store_explicit(&qp->comp.head, head, memory_order_release);
 		if (unlikely(swr->syndrome)) {
 			push_error(qp, swr);
-			send_queue_failed(qp);
+			request_failed(qp);
 			break;
 		}
 		if (swr->signaled)
@@ -108,7 +141,7 @@ static void retire(struct qp *qp)
 	if (answered && atomic_load_explicit(&qp->waiting, memory_order_relaxed) & QP_WAIT_READS &&
 	    atomic_fetch_and(&qp->waiting, ~(unsigned)QP_WAIT_READS) & QP_WAIT_READS)
 		qp_kick(qp);
-	if (head == tail && unlikely(atomic_load_explicit(&qp->sqd_notify, memory_order_relaxed)))
+	if (head == tail && unlikely(atomic_load_explicit(&qp->drain_notify, memory_order_relaxed)))
 		qp_kick(qp);
 }
 
@@ -465,22 +498,7 @@ void completer_flush_one(struct qp *qp, const struct swr *swr)
 
 void completer_flush(struct qp *qp)
 {
-	uint32_t head, tail;
-
 	spin_lock(&qp->comp.lock);
-	head = atomic_load(&qp->comp.head);
-	tail = atomic_load(&qp->req.tail);
-	for (; head != tail; head++) {
-		struct swr *swr = qp_swr(qp, head);
-
-		if (awaits_answer(swr))
-			atomic_fetch_sub(&qp->comp.rd_outstanding, 1);
-		atomic_store(&qp->comp.head, head + 1);
-		/* one that was over, but behind the failed one, is flushed like the others
-		 * (IBTA 10.3.1) */
-		completer_flush_one(qp, swr);
-	}
-	atomic_store(&qp->waiting, 0);
-	atomic_store(&qp->deadline_ns, 0);
+	flush_outstanding(qp);
 	spin_unlock(&qp->comp.lock);
 }

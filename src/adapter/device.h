@@ -26,6 +26,8 @@
 #include "prm/cqe.h"
 #include "wire/wire.h"
 
+struct wqe_av;
+
 struct adapter {
 	struct adapter_attr attr;
 	struct wire *wire;
@@ -78,6 +80,11 @@ void adapter_timer(struct qp *qp, uint64_t deadline_ns);
 /* Fills a path from an address vector. Unreachable destinations give a path that loses every
  * packet. */
 void path_from_ah(const struct adapter *a, const struct ib_ah *ah, struct path *path);
+/* The same from the form in which a work request carries it; without the extended bit only the
+ * first 16 bytes count. */
+void path_from_av(const struct adapter *a, const struct wqe_av *av, struct path *path);
+/* The way back of a packet that came by that path. */
+void path_reverse(const struct path *path, struct path *back);
 /* What the 40 bytes in front of a datagram are, on Ethernet. */
 enum cqe_roce_header path_header_type(const struct path *path);
 /* These bytes: GRH, or for RoCE v2 over IPv4 the IP header at their end. */

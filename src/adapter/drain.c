@@ -22,7 +22,7 @@ void qp_drain(struct qp *qp)
 	if (!atomic_load(&qp->drain_sigerr) ||
 	    !atomic_compare_exchange_strong(&qp->state, &rts, (uint32_t)IB_QPS_SQD))
 		return;
-	atomic_store(&qp->sqd_notify, true);
+	atomic_store(&qp->drain_notify, true);
 	/* It may have been empty already between the two stores. */
 	qp_kick(qp);
 }

@@ -4,6 +4,7 @@
 
 #include "adapter/device.h"
 #include "prm/cqe.h"
+#include "prm/wqe.h"
 
 /* A GID of the form ::ffff:a.b.c.d is an IPv4 address (RoCE annex A17). */
 static bool gid_is_ipv4(const union ib_gid *gid)
@@ -40,6 +41,41 @@ void path_from_ah(const struct adapter *a, const struct ib_ah *ah, struct path *
 	} else {
 		path->dst_port = registry_port_by_lid(r, ah->dlid);
 	}
+}
+
+void path_from_av(const struct adapter *a, const struct wqe_av *av, struct path *path)
+{
+	uint32_t grh = be32_get(av->grh_gid_fl);
+	struct ib_ah ah = {
+		.dlid = be16_get(av->rlid),
+		.sl = av->stat_rate_sl & 0xf,
+		.src_path_bits = av->fl_mlid & 0x7f,
+		.port_num = 1,
+	};
+
+	if (a->port->ethernet)
+		ah.sl = (av->stat_rate_sl >> 1) & 7;
+	if (be32_get(av->dqp_dct) & WQE_AV_EXTENDED && (grh & WQE_AV_GRH || a->port->ethernet)) {
+		ah.is_global = 1;
+		memcpy(ah.dgid.raw, av->rgid, sizeof(ah.dgid.raw));
+		ah.sgid_index = (uint8_t)(grh >> 20);
+		ah.flow_label = grh & 0xfffff;
+		ah.hop_limit = av->hop_limit;
+		ah.traffic_class = av->tclass;
+	}
+	path_from_ah(a, &ah, path);
+}
+
+void path_reverse(const struct path *path, struct path *back)
+{
+	*back = *path;
+	back->src_port = path->dst_port;
+	back->dst_port = path->src_port;
+	back->slid = path->dlid;
+	back->dlid = path->slid;
+	back->sgid = path->dgid;
+	back->dgid = path->sgid;
+	back->channel = 0;
 }
 
 static uint16_t ipv4_checksum(const uint8_t *header, unsigned bytes)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapter/dci.h"
+#include "adapter/dct.h"
 #include "adapter/qp_state.h"
 #include "adapter/rss.h"
 #include "base/log.h"
@@ -49,6 +51,7 @@ void qp_unlock(struct qp *qp)
 static const uint8_t bth_of[] = {
 	[IB_QPT_RC] = BTH_RC,	       [IB_QPT_UC] = BTH_UC,	   [IB_QPT_UD] = BTH_UD,
 	[IB_QPT_RAW_PACKET] = BTH_RAW, [IB_QPT_XRC_INI] = BTH_XRC, [IB_QPT_XRC_TGT] = BTH_XRC,
+	[IB_QPT_DCI] = BTH_DC,	       [IB_QPT_DCT] = BTH_DC,
 };
 
 static bool power_of_two_or_zero(uint32_t v)
@@ -65,26 +68,39 @@ static int check_rss(const struct qp_create_attr *attr)
 	return rss_attr_ok(attr->rss) ? 0 : -EINVAL;
 }
 
+static bool has_sender(enum ib_qp_type type)
+{
+	return type != IB_QPT_XRC_TGT && type != IB_QPT_DCT;
+}
+
 static int check_create(const struct qp_create_attr *attr)
 {
 	if (attr->rss)
 		return check_rss(attr);
 	if (attr->type != IB_QPT_RC && attr->type != IB_QPT_UC && attr->type != IB_QPT_UD &&
 	    attr->type != IB_QPT_XRC_INI && attr->type != IB_QPT_XRC_TGT &&
-	    attr->type != IB_QPT_RAW_PACKET)
+	    attr->type != IB_QPT_RAW_PACKET && attr->type != IB_QPT_DCI && attr->type != IB_QPT_DCT)
 		return -EOPNOTSUPP;
 	if (attr->srq && attr->type == IB_QPT_RAW_PACKET)
 		return -EINVAL;
-	if (!attr->send_cq != (attr->type == IB_QPT_XRC_TGT) ||
+	if (!attr->send_cq != !has_sender(attr->type) ||
 	    !attr->xrcdn != (attr->type != IB_QPT_XRC_TGT))
 		return -EINVAL;
-	/* neither half of an XRC connection has receives of its own (IBTA annex A14) */
-	if (attr->type == IB_QPT_XRC_INI || attr->type == IB_QPT_XRC_TGT) {
-		if (attr->srq || attr->rq_wqes || (attr->type == IB_QPT_XRC_TGT && attr->sq_blocks))
+	if (!has_sender(attr->type) && attr->sq_blocks)
+		return -EINVAL;
+	/* neither half of an XRC connection has receives of its own (IBTA annex A14), nor a DCI */
+	if (attr->type == IB_QPT_XRC_INI || attr->type == IB_QPT_XRC_TGT ||
+	    attr->type == IB_QPT_DCI) {
+		if (attr->srq || attr->rq_wqes)
 			return -EINVAL;
 	} else if (!attr->recv_cq) {
 		return -EINVAL;
 	}
+	if (attr->type == IB_QPT_DCT && (!attr->srq || attr->rq_wqes))
+		return -EINVAL;
+	if (attr->dc_streams &&
+	    (attr->type != IB_QPT_DCI || attr->log_dc_errored > ADAPTER_LOG_MAX_DC_ERRORED))
+		return -EINVAL;
 	/* 65536 would alias the 16-bit counters of the doorbell record */
 	if (!power_of_two_or_zero(attr->sq_blocks) || attr->sq_blocks > 0x8000 ||
 	    !power_of_two_or_zero(attr->rq_wqes) || attr->rq_wqes > 0x8000)
@@ -111,7 +127,7 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 	qp->adapter = a;
 	qp->init = *attr;
 	qp->bth = bth_of[attr->type];
-	qp->reliable = qp->bth == BTH_RC || qp->bth == BTH_XRC;
+	qp->reliable = qp->bth == BTH_RC || qp->bth == BTH_XRC || qp->bth == BTH_DC;
 	if (attr->rss) {
 		qp->rss = rss_create(attr->rss);
 		/* the caller's memory is not ours any more */
@@ -128,10 +144,18 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 			goto free_qp;
 		}
 	}
+	if (attr->type == IB_QPT_DCI)
+		qp->dci = dci_create(attr);
+	if (attr->type == IB_QPT_DCT)
+		qp->dct = dct_create(attr);
+	if (!qp->dci != (attr->type != IB_QPT_DCI) || !qp->dct != (attr->type != IB_QPT_DCT)) {
+		ret = -ENOMEM;
+		goto free_parts;
+	}
 	qpn = number_take(&a->qps, &a->attr, NUMBER_QPN);
 	if (qpn < 0) {
 		ret = (int)qpn;
-		goto free_swrs;
+		goto free_parts;
 	}
 	qp->qpn = (uint32_t)qpn;
 	/* Of the others a peer could not make use. */
@@ -152,7 +176,9 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 	*out = qp;
 	return 0;
 
-free_swrs:
+free_parts:
+	free(qp->dct);
+	free(qp->dci);
 	free(qp->swrs);
 free_qp:
 	free(qp->rss);
@@ -182,6 +208,8 @@ void qp_destroy(struct qp *qp)
 	rcu_wait();
 	/* a reader of before may have listed it once more */
 	adapter_forget_qp(a, qp);
+	if (qp->dct)
+		dct_destroy(qp);
 	if (qp->init.send_cq)
 		cq_release(qp->init.send_cq);
 	if (qp->init.recv_cq)
@@ -191,6 +219,7 @@ void qp_destroy(struct qp *qp)
 	if (qp->resp.b != &qp->resp.own)
 		expose_qp_end(qp->resp.b);
 	number_give(&a->qps, qp->qpn);
+	free(qp->dci);
 	free(qp->swrs);
 	free(qp->rss);
 	free(qp);
@@ -208,7 +237,9 @@ void qp_reset_queues(struct qp *qp)
 	atomic_store(&qp->comp.resend, false);
 	atomic_store(&qp->waiting, 0);
 	atomic_store(&qp->deadline_ns, 0);
-	atomic_store(&qp->sqd_notify, false);
+	atomic_store(&qp->drain_notify, false);
+	if (qp->dci)
+		dci_reset(qp->dci);
 	qp->resp.nak_sent = false;
 	qp->resp.in_message = false;
 	qp->resp.have_recv = false;
@@ -328,7 +359,7 @@ static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state t
 	if (to == IB_QPS_RTS && from == IB_QPS_SQE)
 		qp->req.stopped = false;
 	if (to == IB_QPS_SQD && from == IB_QPS_RTS)
-		atomic_store(&qp->sqd_notify, qp->attr.en_sqd_async_notify);
+		atomic_store(&qp->drain_notify, qp->attr.en_sqd_async_notify);
 	if (to == IB_QPS_ERR && from != IB_QPS_ERR && qp->init.srq)
 		qp_async(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 	log_debug("QP 0x%x: %s -> %s", qp->qpn, qp_state_name(from), qp_state_name(to));

@@ -118,6 +118,8 @@ struct qp {
 	struct qp_attr attr;	 /* as set; changed under all three locks */
 	struct path path;	 /* connected types */
 	struct rss *rss;	 /* raw packet: frames are distributed */
+	struct dci *dci;	 /* DCI */
+	struct dct *dct;	 /* DCT; not of its responders */
 	uint32_t mtu;
 	uint64_t ack_timeout_ns; /* 0: none */
 	uint16_t pkey;
@@ -137,8 +139,10 @@ struct qp {
 	bool timer_listed;
 	struct qp *timer_next, *timer_prev;
 	_Atomic(uint64_t) deadline_ns; /* 0: not armed */
-	_Atomic(bool) sqd_notify;      /* SQ_DRAINED is owed */
-	_Atomic(bool) drain_sigerr;    /* see qp_set_drain_sigerr */
+	/* Somebody waits for the last outstanding request: SQ_DRAINED is owed, or a DCI wants to
+	 * turn to another peer. */
+	_Atomic(bool) drain_notify;
+	_Atomic(bool) drain_sigerr; /* see qp_set_drain_sigerr */
 
 	/* Keys with signatures, where they were left; far from what others need. */
 	struct signed_flow sent;     /* gathered by the requester; under sq */

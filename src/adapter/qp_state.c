@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "adapter/qp_state.h"
 
+#include "base/compiler.h"
+
 /* Columns of the table: transports whose attributes differ. */
 enum column { COL_UD, COL_UC, COL_RC, COL_XRC_INI, COL_XRC_TGT, COL_RAW, COLUMNS };
 
@@ -145,6 +147,41 @@ static const struct transition transitions[IB_QPS_COUNT][IB_QPS_COUNT] = {
 		},
 };
 
+/*
+ * Dynamically connected queue pairs keep to what the kernel driver allows: a DCI is connected by
+ * its work requests, so it needs no peer's attributes; a DCT ends in RTR.
+ */
+static const struct dc_transition {
+	enum ib_qp_type type;
+	enum ib_qp_state from, to;
+	uint32_t required, optional;
+} dc_transitions[] = {
+	{IB_QPT_DCI, IB_QPS_RESET, IB_QPS_INIT, INIT_REQUIRED, 0},
+	{IB_QPT_DCI, IB_QPS_INIT, IB_QPS_INIT, 0, INIT_REQUIRED},
+	{IB_QPT_DCI, IB_QPS_INIT, IB_QPS_RTR, IB_QP_PATH_MTU, IB_QP_PKEY_INDEX | IB_QP_AV},
+	{IB_QPT_DCI, IB_QPS_RTR, IB_QPS_RTS, RC_SEND_PARAMETERS, IB_QP_MIN_RNR_TIMER},
+	{IB_QPT_DCI, IB_QPS_RTS, IB_QPS_RTS, 0, IB_QP_MIN_RNR_TIMER},
+	{IB_QPT_DCT, IB_QPS_RESET, IB_QPS_INIT, INIT_REQUIRED | IB_QP_ACCESS_FLAGS, 0},
+	{IB_QPT_DCT, IB_QPS_INIT, IB_QPS_RTR, IB_QP_AV | IB_QP_PATH_MTU | IB_QP_MIN_RNR_TIMER, 0},
+};
+
+/* The masks count to the bit. */
+static bool dc_transition_ok(enum ib_qp_type type, enum ib_qp_state from, enum ib_qp_state to,
+			     uint32_t mask)
+{
+	mask &= ~(uint32_t)IB_QP_STATE;
+	if (type == IB_QPT_DCI && (to == IB_QPS_RESET || (to == IB_QPS_ERR && from)))
+		return !mask;
+	for (size_t i = 0; i < array_size(dc_transitions); i++) {
+		const struct dc_transition *t = &dc_transitions[i];
+
+		if (t->type == type && t->from == from && t->to == to)
+			return (mask & t->required) == t->required &&
+			       !(mask & ~(t->required | t->optional));
+	}
+	return false;
+}
+
 static enum column column_of(enum ib_qp_type type)
 {
 	switch (type) {
@@ -171,6 +208,8 @@ bool qp_transition_ok(enum ib_qp_type type, enum ib_qp_state cur, enum ib_qp_sta
 
 	if ((unsigned)cur >= IB_QPS_COUNT || (unsigned)next >= IB_QPS_COUNT)
 		return false;
+	if (type == IB_QPT_DCI || type == IB_QPT_DCT)
+		return dc_transition_ok(type, cur, next, mask);
 	/* To RESET and to ERR from everywhere; only the state is looked at. */
 	if (next == IB_QPS_RESET || next == IB_QPS_ERR)
 		return true;

@@ -11,6 +11,7 @@
  */
 #include <string.h>
 
+#include "adapter/dci.h"
 #include "adapter/mmo.h"
 #include "adapter/place.h"
 #include "adapter/psv.h"
@@ -128,7 +129,7 @@ static uint8_t message_op(const struct wqe_props *p, bool first, bool last)
 /* This request failed here.  It completes in its turn; nothing after it starts. */
 static enum step fail_request(struct qp *qp, uint8_t syndrome)
 {
-	qp->req.stopped = true;
+	qp->req.stopped = !qp->dci || !dci_request_failed(qp);
 	completer_done(qp, qp->req.cur, syndrome, 0);
 	return STEP_NEXT;
 }
@@ -166,29 +167,11 @@ static enum mkey_verdict make_payload(struct qp *qp, const struct send_wqe *w,
 static void path_of_datagram(const struct qp *qp, const struct send_wqe *w, struct path *path,
 			     struct pkt *pkt)
 {
-	const struct wqe_av *av = &w->av;
-	uint32_t qkey = (uint32_t)(be64_get(av->dc_key_or_qkey) >> 32);
-	uint32_t grh = be32_get(av->grh_gid_fl);
-	struct ib_ah ah = {
-		.dlid = be16_get(av->rlid),
-		.sl = av->stat_rate_sl & 0xf,
-		.src_path_bits = av->fl_mlid & 0x7f,
-		.port_num = 1,
-	};
+	uint32_t qkey = (uint32_t)(be64_get(w->av.dc_key_or_qkey) >> 32);
 
-	if (qp->adapter->port->ethernet)
-		ah.sl = (av->stat_rate_sl >> 1) & 7;
-	if (w->av_grh_form && (grh & WQE_AV_GRH || qp->adapter->port->ethernet)) {
-		ah.is_global = 1;
-		memcpy(ah.dgid.raw, av->rgid, sizeof(ah.dgid.raw));
-		ah.sgid_index = (uint8_t)(grh >> 20);
-		ah.flow_label = grh & 0xfffff;
-		ah.hop_limit = av->hop_limit;
-		ah.traffic_class = av->tclass;
-	}
-	path_from_ah(qp->adapter, &ah, path);
+	path_from_av(qp->adapter, &w->av, path);
 	pkt->path = path;
-	pkt->dqpn = be32_get(av->dqp_dct) & IB_QPN_MASK;
+	pkt->dqpn = be32_get(w->av.dqp_dct) & IB_QPN_MASK;
 	/* IBTA 10.2.5: a Q_Key with its top bit set stands for the QP's own */
 	pkt->qkey = qkey & 0x80000000u ? qp->attr.qkey : qkey;
 }
@@ -378,6 +361,11 @@ static enum step send_current(struct qp *qp, const struct send_wqe *w)
 		return execute_local(qp, w);
 	if (qp->bth == BTH_XRC)
 		pkt.srqn = w->srqn;
+	if (qp->bth == BTH_DC) {
+		if (!dci_continue(qp))
+			return fail_request(qp, CQE_SYN_WR_FLUSH);
+		pkt.dc = &qp->dci->header;
+	}
 	if (qp->bth == BTH_UD)
 		return send_datagram(qp, swr, w, &pkt, &path, &runs);
 	if (qp->bth == BTH_RAW)
@@ -438,6 +426,12 @@ static enum step step(struct qp *qp, struct send_wqe *w)
 		}
 		if (shortcut_take(qp, w))
 			return STEP_DONE;
+		if (unlikely(qp->dci)) {
+			enum dci_verdict v = dci_admit(qp, w);
+
+			if (v != DCI_GO)
+				return v == DCI_SKIP ? STEP_DONE : STEP_WAIT;
+		}
 		if (!may_start(qp, w))
 			return STEP_WAIT;
 		/* A read that a fence waited for may have stopped the queue. */
@@ -485,7 +479,7 @@ static void drained(struct qp *qp)
 {
 	if (qp_state(qp) == IB_QPS_SQD &&
 	    atomic_load(&qp->comp.head) == atomic_load(&qp->req.tail) &&
-	    atomic_exchange(&qp->sqd_notify, false))
+	    atomic_exchange(&qp->drain_notify, false))
 		qp_async(qp, IB_EVENT_SQ_DRAINED);
 }
 

@@ -103,6 +103,9 @@ static bool decode_eth(struct send_wqe *w, uint32_t *at, uint32_t end)
 	return w->opcode != WQE_OP_TSO || w->eth_mss;
 }
 
+/* Without the extended bit only so much of an address vector is there. */
+#define AV_SHORT_BYTES 16u
+
 /* The segments in front of the data; moves *at past them. */
 static bool decode_headers(const struct qp *qp, struct send_wqe *w, uint32_t *at, uint32_t end)
 {
@@ -110,18 +113,19 @@ static bool decode_headers(const struct qp *qp, struct send_wqe *w, uint32_t *at
 
 	if (qp->bth == BTH_RAW && !decode_eth(w, at, end))
 		return false;
-	if (qp->bth == BTH_UD && p->send) {
-		if (end - *at < 16)
+	if ((qp->bth == BTH_UD && p->send) || qp->bth == BTH_DC) {
+		uint32_t n = AV_SHORT_BYTES;
+
+		if (end - *at < n)
 			return false;
-		/* without the extended bit only the first 16 bytes are there */
-		memcpy(&w->av, w->bytes + *at, 16);
-		w->av_grh_form = be32_get(w->av.dqp_dct) & WQE_AV_EXTENDED;
-		if (w->av_grh_form) {
-			if (end - *at < sizeof(w->av))
-				return false;
-			memcpy(&w->av, w->bytes + *at, sizeof(w->av));
-		}
-		*at += w->av_grh_form ? (uint32_t)sizeof(w->av) : 16;
+		memset(&w->av, 0, sizeof(w->av));
+		memcpy(&w->av, w->bytes + *at, n);
+		if (be32_get(w->av.dqp_dct) & WQE_AV_EXTENDED)
+			n = sizeof(w->av);
+		if (end - *at < n)
+			return false;
+		memcpy(&w->av, w->bytes + *at, n);
+		*at += n;
 	}
 	if (qp->bth == BTH_XRC) {
 		struct wqe_xrc x;
@@ -160,6 +164,7 @@ static bool carried_by(const struct qp *qp, const struct wqe_props *p)
 	switch (qp->bth) {
 	case BTH_RC:
 	case BTH_XRC:
+	case BTH_DC:
 		return p->rc;
 	case BTH_UC:
 		return p->uc;

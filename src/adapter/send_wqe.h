@@ -40,7 +40,6 @@ struct send_wqe {
 	uint64_t compare;
 	uint32_t srqn; /* XRC */
 	struct wqe_av av;
-	bool av_grh_form;
 	uint8_t eth_flags; /* raw packet: WQE_ETH_* */
 	uint16_t eth_mss;
 	uint32_t eth_header_len;

@@ -123,8 +123,10 @@ int cmd_query_device_ex(struct ureq *req)
 {
 	struct ib_uverbs_ex_query_device cmd;
 	struct ib_uverbs_ex_query_device_resp resp = {0};
-	/* All else is zero: no CQE compression, pacing, striding, tunnels or streams. */
-	struct mlx5_ib_query_device_resp uhw = {0};
+	/* All else is zero: no CQE compression, pacing, striding or tunnels. */
+	struct mlx5_ib_query_device_resp uhw = {
+		.dci_streams_caps = {ADAPTER_LOG_MAX_DC_STREAMS, ADAPTER_LOG_MAX_DC_ERRORED},
+	};
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
 	if (ret < 0)

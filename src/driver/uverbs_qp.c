@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "driver/uverbs_dc.h"
 #include "driver/uverbs_objects.h"
 #include "driver/uverbs_raw.h"
 #include "driver/uverbs_share.h"
@@ -32,19 +33,18 @@ struct qp_request {
 	bool sq_sig_all;
 };
 
-static const char *const type_names[] = {
-	[IB_UVERBS_QPT_DRIVER] = "DRIVER (DC)",
-};
-
-/* What a type of QP is made of. */
+/*
+ * What a type of QP is made of.  Of the driver's types a command names all parts; which of them are
+ * used shows later.
+ */
 static bool has_sender(uint64_t type)
 {
-	return type != IB_QPT_XRC_TGT;
+	return type != IB_QPT_XRC_TGT && type != IB_QPT_DCT;
 }
 
 static bool has_receiver(uint64_t type)
 {
-	return type != IB_QPT_XRC_INI && type != IB_QPT_XRC_TGT;
+	return type != IB_QPT_XRC_INI && type != IB_QPT_XRC_TGT && type != IB_QPT_DCI;
 }
 
 static int check_type(uint64_t type)
@@ -55,14 +55,12 @@ static int check_type(uint64_t type)
 	case IB_QPT_UD:
 	case IB_QPT_XRC_INI:
 	case IB_QPT_XRC_TGT:
+	case IB_UVERBS_QPT_DRIVER:
 		return 0;
 	case IB_QPT_RAW_PACKET:
 		return uverbs_may_raw() ? 0 : -EPERM;
 	default:
-		if (type >= array_size(type_names) || !type_names[type])
-			return -EINVAL;
-		log_info("uverbs: QP type %s is not supported", type_names[type]);
-		return -EOPNOTSUPP;
+		return -EINVAL;
 	}
 }
 
@@ -81,17 +79,19 @@ static uint32_t flags_of_type(uint64_t type)
 
 static int check_parts(const struct qp_request *r)
 {
-	if (!r->pd != !has_sender(r->type) || !r->send_cq != !has_sender(r->type) ||
-	    !r->xrcd != (r->type != IB_QPT_XRC_TGT))
+	bool target = r->type == IB_QPT_XRC_TGT;
+
+	if (!r->pd != target || !r->send_cq != target || !r->xrcd != !target)
 		return -EINVAL;
-	if (has_receiver(r->type) ? !r->recv_cq : r->recv_cq || r->srq)
+	/* of its receiving side a DCI makes no use, but the library names one */
+	if (r->type != IB_QPT_DCI && (has_receiver(r->type) ? !r->recv_cq : r->recv_cq || r->srq))
 		return -EINVAL;
 	if (r->flags & ~flags_of_type(r->type))
 		return -EINVAL;
 	/* UC has no shared receive queues (IBTA 10.2.9), nor have Ethernet queues. */
 	if (r->srq && (r->type == IB_QPT_UC || r->type == IB_QPT_RAW_PACKET))
 		return -EINVAL;
-	return 0;
+	return uqp_check_dc(r->type, r->srq, &r->cap);
 }
 
 static int check_uhw_flags(uint64_t type, uint32_t flags)
@@ -99,9 +99,8 @@ static int check_uhw_flags(uint64_t type, uint32_t flags)
 	const uint32_t raw = MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC | MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_MC;
 	const uint32_t granted = MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE |
 				 MLX5_QP_FLAG_UAR_PAGE_INDEX | MLX5_QP_FLAG_BFREG_INDEX |
-				 (type == IB_QPT_RAW_PACKET ? raw : 0);
-	const uint32_t lacking = MLX5_QP_FLAG_SIGNATURE | MLX5_QP_FLAG_TYPE_DCT |
-				 MLX5_QP_FLAG_TYPE_DCI | MLX5_QP_FLAG_DCI_STREAM;
+				 (type == IB_QPT_RAW_PACKET ? raw : 0) | uqp_dc_flags(type);
+	const uint32_t lacking = MLX5_QP_FLAG_SIGNATURE;
 
 	if (flags & lacking) {
 		log_info("uverbs: mlx5 QP flags 0x%x are not supported", flags & lacking);
@@ -138,7 +137,7 @@ static int check_rings(const struct qp_request *r, const struct mlx5_ib_create_q
 
 	/* of a target the library's rings are not used (nor made, if it is libmlx5) */
 	if (!has_sender(r->type))
-		return 0;
+		return uhw->uidx > UIDX_MASK ? -EINVAL : 0;
 	if (r->cap.max_send_wr > ADAPTER_MAX_QP_WR || r->cap.max_recv_wr > ADAPTER_MAX_QP_WR)
 		return -EINVAL;
 	if (uhw->sq_wqe_count &&
@@ -191,7 +190,7 @@ static void destroy_queue_pair(struct hca *hca, struct uqp *qp)
 		qp_destroy(qp->qp);
 }
 
-static int create(struct ureq *req, const struct qp_request *r, struct uqp **out)
+static int create(struct ureq *req, struct qp_request *r, struct uqp **out)
 {
 	struct mlx5_ib_create_qp_resp uhw_resp = {0};
 	struct qp_create_attr attr;
@@ -201,9 +200,11 @@ static int create(struct ureq *req, const struct qp_request *r, struct uqp **out
 	int ret = check_type(r->type);
 
 	if (ret == 0)
-		ret = check_parts(r);
-	if (ret == 0)
 		ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
+	if (ret == 0)
+		ret = uqp_driver_type(&uhw, &r->type);
+	if (ret == 0)
+		ret = check_parts(r);
 	if (ret == 0)
 		ret = check_uhw_flags(r->type, uhw.flags);
 	if (ret == 0)
@@ -224,9 +225,9 @@ static int create(struct ureq *req, const struct qp_request *r, struct uqp **out
 	qp->sq_sig_all = r->sq_sig_all;
 	qp->shared.buf = uhw.buf_addr;
 	qp->shared.dbrec = uhw.db_addr;
-	if (uhw.rq_wqe_count && has_sender(r->type))
+	if (uhw.rq_wqe_count && r->type != IB_QPT_XRC_TGT && r->type != IB_QPT_DCT)
 		rq_bytes = (uint64_t)uhw.rq_wqe_count << uhw.rq_wqe_shift;
-	if (uhw.rq_wqe_count && has_receiver(r->type)) {
+	if (uhw.rq_wqe_count && has_receiver(r->type) && has_sender(r->type)) {
 		qp->max_recv_wr = uhw.rq_wqe_count;
 		qp->max_recv_sge = (1u << uhw.rq_wqe_shift) / sizeof(struct wqe_data);
 	}
@@ -235,9 +236,9 @@ static int create(struct ureq *req, const struct qp_request *r, struct uqp **out
 		.type = qp->type,
 		.pdn = r->pd ? r->pd->pdn : 0,
 		.uidx = uhw.uidx,
-		.send_cq = r->send_cq ? r->send_cq->cq : NULL,
-		.recv_cq = r->recv_cq ? r->recv_cq->cq : NULL,
-		.srq = r->srq ? r->srq->srq : NULL,
+		.send_cq = has_sender(r->type) ? r->send_cq->cq : NULL,
+		.recv_cq = has_receiver(r->type) ? r->recv_cq->cq : NULL,
+		.srq = r->srq && has_receiver(r->type) ? r->srq->srq : NULL,
 		.sq_buf =
 			(void *)(uintptr_t)(r->type == IB_QPT_RAW_PACKET ? uhw.sq_buf_addr
 									 : uhw.buf_addr + rq_bytes),
@@ -256,6 +257,7 @@ static int create(struct ureq *req, const struct qp_request *r, struct uqp **out
 		.async = uobj_async,
 		.user = &qp->uobj,
 	};
+	uqp_dc_attributes(r->type, &uhw, &attr);
 	ret = create_queue_pair(req->file->hca, qp, &attr);
 	if (ret < 0)
 		goto free_qp;
@@ -341,7 +343,7 @@ int method_qp_create(struct ureq *req)
 		return ret;
 	ret = ureq_put(req, UVERBS_ATTR_CREATE_QP_RESP_CAP, &r.cap, sizeof(r.cap));
 	if (ret == 0)
-		ret = ureq_put_u32(req, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, qp_number(qp->qp));
+		ret = ureq_put_u32(req, UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, uqp_number(qp));
 	if (ret == 0)
 		ret = ureq_put_handle(req, UVERBS_ATTR_CREATE_QP_HANDLE, qp->uobj.handle);
 	if (ret < 0)
@@ -421,7 +423,7 @@ static int create_by_command(struct ureq *req, const struct ib_uverbs_ex_create_
 		return ret;
 	*resp = (struct ib_uverbs_create_qp_resp){
 		.qp_handle = (*out)->uobj.handle,
-		.qpn = qp_number((*out)->qp),
+		.qpn = uqp_number(*out),
 		.max_send_wr = r.cap.max_send_wr,
 		.max_recv_wr = r.cap.max_recv_wr,
 		.max_send_sge = r.cap.max_send_sge,

@@ -8,6 +8,7 @@
 #include <rdma/mlx5-abi.h>
 #include <string.h>
 
+#include "driver/uverbs_dc.h"
 #include "driver/uverbs_objects.h"
 #include "driver/uverbs_share.h"
 
@@ -128,7 +129,8 @@ static uint32_t mask_for(enum ib_qp_type type, uint32_t mask)
 	}
 }
 
-static int modify(struct ureq *req, const struct ib_uverbs_modify_qp *cmd, uint32_t rate_limit)
+static int modify(struct ureq *req, const struct ib_uverbs_modify_qp *cmd, uint32_t rate_limit,
+		  struct uqp **out)
 {
 	struct qp_attr attr;
 	struct uobj *obj;
@@ -138,13 +140,15 @@ static int modify(struct ureq *req, const struct ib_uverbs_modify_qp *cmd, uint3
 	obj = uobj_find(req->file, UOBJ_QP, cmd->qp_handle, &ret);
 	if (!obj)
 		return ret;
-	ret = check_ranges(req->file, cmd);
+	qp = container_of(obj, struct uqp, uobj);
+	ret = uqp_check_modify_dct(qp, cmd, req->uhw_out.len);
+	if (ret == 0)
+		ret = check_ranges(req->file, cmd);
 	if (ret == 0)
 		ret = decode(req->file, cmd, &attr);
 	if (ret < 0)
 		return ret;
 	attr.rate_limit = rate_limit;
-	qp = container_of(obj, struct uqp, uobj);
 	ret = qp_modify(qp->qp, &attr, mask_for(qp->type, cmd->attr_mask));
 	/* Before RTR a store to the doorbell means nothing; in error it means something to flush.
 	 */
@@ -152,19 +156,21 @@ static int modify(struct ureq *req, const struct ib_uverbs_modify_qp *cmd, uint3
 		doorbell_live(&qp->bell, attr.state >= IB_QPS_RTR);
 	if (ret == 0)
 		ushare_receive(req->file, qp);
+	*out = qp;
 	return ret;
 }
 
 int cmd_modify_qp(struct ureq *req)
 {
 	struct ib_uverbs_modify_qp cmd;
+	struct uqp *qp;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
 	if (ret < 0)
 		return ret;
 	if (cmd.attr_mask & ~ATTR_MASK_STANDARD)
 		return -EOPNOTSUPP;
-	return modify(req, &cmd, 0);
+	return modify(req, &cmd, 0, &qp);
 }
 
 int cmd_modify_qp_ex(struct ureq *req)
@@ -173,6 +179,7 @@ int cmd_modify_qp_ex(struct ureq *req)
 	struct ib_uverbs_ex_modify_qp_resp resp = {0};
 	struct mlx5_ib_modify_qp uhw;
 	struct mlx5_ib_modify_qp_resp uhw_resp = {0};
+	struct uqp *qp;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
 	if (ret == 0)
@@ -183,9 +190,11 @@ int cmd_modify_qp_ex(struct ureq *req)
 	if (cmd.base.attr_mask & ~ATTR_MASK_STANDARD || uhw.comp_mask ||
 	    uhw.burst_info.max_burst_sz || uhw.burst_info.typical_pkt_sz)
 		return -EOPNOTSUPP;
-	ret = modify(req, &cmd.base, cmd.rate_limit);
+	ret = modify(req, &cmd.base, cmd.rate_limit, &qp);
 	if (ret < 0)
 		return ret;
+	if (qp->type == IB_QPT_DCT)
+		uhw_resp.dctn = uqp_number(qp);
 	resp.response_length = (uint32_t)min_u64(sizeof(resp), req->core_out.len);
 	uhw_resp.response_length = (uint32_t)min_u64(sizeof(uhw_resp), req->uhw_out.len);
 	ret = ubuf_write(&req->uhw_out, &uhw_resp, sizeof(uhw_resp));

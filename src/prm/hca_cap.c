@@ -59,6 +59,8 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x0c8, 8, 16},	     /* log_max_cq_sz */
 	{HCA_CAP_GENERAL, 0x0db, 5, 24},	     /* log_max_cq */
 	{HCA_CAP_GENERAL, 0x0ea, 6, 24},	     /* log_max_mkey */
+	{HCA_CAP_GENERAL, 0x12a, 6, 4},		     /* log_max_ra_req_dc */
+	{HCA_CAP_GENERAL, 0x13a, 6, 4},		     /* log_max_ra_res_dc */
 	{HCA_CAP_GENERAL, 0x14a, 6, 4},		     /* log_max_ra_req_qp */
 	{HCA_CAP_GENERAL, 0x153, 1, 1},		     /* dma_mmo_sq */
 	{HCA_CAP_GENERAL, 0x15a, 6, 4},		     /* log_max_ra_res_qp */
@@ -70,6 +72,7 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x1b8, 8, 1},		     /* num_ports */
 	{HCA_CAP_GENERAL, 0x1c3, 5, 30},	     /* log_max_msg */
 	{HCA_CAP_GENERAL, 0x1fc, 4, 1},		     /* cqe_version */
+	{HCA_CAP_GENERAL, 0x21a, 1, 1},		     /* dct */
 	{HCA_CAP_GENERAL, 0x21d, 1, 0, is_ethernet}, /* roce */
 	{HCA_CAP_GENERAL, 0x21e, 1, 1},		     /* atomic */
 	{HCA_CAP_GENERAL, 0x221, 1, 1},		     /* cq_resize */
@@ -90,6 +93,7 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x290, 16, 1024},	     /* max_wqe_sz_sq */
 	{HCA_CAP_GENERAL, 0x2b0, 16, 512},	     /* max_wqe_sz_rq */
 	{HCA_CAP_GENERAL, 0x32b, 5, 23},	     /* log_max_pd */
+	{HCA_CAP_GENERAL, 0x57b, 5, 12},	     /* log_max_dct_connections */
 	{HCA_CAP_GENERAL, 0x4c0, 32, 1000},	     /* device_frequency_mhz */
 	{HCA_CAP_GENERAL, 0x4e0, 32, 1000000},	     /* device_frequency_khz */
 
@@ -97,6 +101,7 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_ODP, 0x0a0, 32, ODP_UNRELIABLE},	    /* uc_odp_caps */
 	{HCA_CAP_ODP, 0x0c0, 32, ODP_DATAGRAM},		    /* ud_odp_caps */
 	{HCA_CAP_ODP, 0x0e0, 32, ODP_RELIABLE & ~ODP_RECV}, /* xrc_odp_caps */
+	{HCA_CAP_ODP, 0x100, 32, ODP_RELIABLE & ~ODP_RECV}, /* dc_odp_caps */
 
 	{HCA_CAP_DEVICE_MEMORY, 0x000, 1, 1},	     /* memic */
 	{HCA_CAP_DEVICE_MEMORY, 0x038, 8, 6},	     /* log_max_memic_addr_alignment, from 64 */
@@ -106,6 +111,7 @@ static const struct cap_field fields[] = {
 
 	{HCA_CAP_ATOMIC, 0x090, 16, ATOMIC_COMPARE_SWAP | ATOMIC_FETCH_ADD}, /* operations */
 	{HCA_CAP_ATOMIC, 0x0b0, 16, ATOMIC_SIZE_8},			     /* size_qp */
+	{HCA_CAP_ATOMIC, 0x0d0, 16, ATOMIC_SIZE_8},			     /* size_dc */
 };
 
 /* Types whose page may be asked for: all is zero in those without a field. */

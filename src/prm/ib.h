@@ -16,6 +16,9 @@ enum ib_qp_type {
 	IB_QPT_RAW_PACKET = 8,
 	IB_QPT_XRC_INI = 9,
 	IB_QPT_XRC_TGT = 10,
+	/* Dynamically connected: of the ABI's "driver" type. */
+	IB_QPT_DCI = 32,
+	IB_QPT_DCT = 33,
 };
 
 enum ib_qp_state {

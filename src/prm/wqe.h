@@ -145,6 +145,12 @@ static inline uint8_t wqe_opmod(const struct wqe_ctrl *c)
 	return (uint8_t)(be32_get(c->opmod_idx_opcode) >> 24);
 }
 
+/* DCI: which of its streams the request belongs to. */
+static inline uint16_t wqe_stream(const struct wqe_ctrl *c)
+{
+	return (uint16_t)(c->dci_stream_hi << 8 | c->dci_stream_lo);
+}
+
 static inline uint16_t wqe_index(const struct wqe_ctrl *c)
 {
 	return (uint16_t)(be32_get(c->opmod_idx_opcode) >> 8);

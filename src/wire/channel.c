@@ -175,11 +175,11 @@ static void hear_answer(struct channel *ch)
 /* The peer acknowledges it after it has read the payload; see wire_xmit. */
 static bool reference_allowed(const struct pkt *p)
 {
-	uint8_t transport = p->opcode & 0xe0;
+	uint8_t transport = pkt_transport(p);
 
 	return p->ack_req && pkt_props(p)->request && p->payload_len >= CHANNEL_REFERENCE_MIN &&
-	       (transport == BTH_RC || transport == BTH_XRC) && p->nruns <= PKT_MAX_RUNS &&
-	       !p->foreign_pid && !p->source;
+	       (transport == BTH_RC || transport == BTH_XRC || transport == BTH_DC) &&
+	       p->nruns <= PKT_MAX_RUNS && !p->foreign_pid && !p->source;
 }
 
 /* As ring_reserve; -ENOSPC if the sender has to wait, and then hears when there is room. */

@@ -50,6 +50,8 @@ enum bth_transport {
 	BTH_UD = 0x60,
 	BTH_CNP = 0x80,
 	BTH_XRC = 0xa0,
+	/* Dynamically connected: no transport of the specification; an opcode for manufacturers. */
+	BTH_DC = 0xc0,
 	/* No BTH at all (the opcode is for manufacturers): an Ethernet frame as its payload. */
 	BTH_RAW = 0xe0,
 };
@@ -114,6 +116,17 @@ struct path {
 	uint32_t channel;
 };
 
+/*
+ * What a request to a DCT carries, so that any packet of a connection can open it at the far end
+ * and none needs an answer before data flows.
+ */
+struct pkt_dc {
+	uint64_t key;	     /* access key of the target */
+	uint64_t connection; /* a later one of the same initiator has a higher number */
+	uint32_t psn;	     /* all before this one has been answered */
+	uint32_t reserved;
+};
+
 struct pkt {
 	uint8_t opcode; /* enum bth_transport | enum bth_op */
 	bool solicited;
@@ -133,7 +146,8 @@ struct pkt {
 	uint32_t dma_len;
 	uint64_t swap_add; /* AtomicETH */
 	uint64_t compare;
-	uint64_t atomic_orig; /* AtomicAckETH */
+	uint64_t atomic_orig;	 /* AtomicAckETH */
+	const struct pkt_dc *dc; /* request of BTH_DC, otherwise NULL */
 	const struct path *path;
 	uint32_t payload_len;
 	uint32_t nruns;
@@ -164,6 +178,11 @@ struct pkt_source {
 	bool gone; /* it was the maker's */
 };
 
+static inline uint8_t pkt_transport(const struct pkt *p)
+{
+	return p->opcode & 0xe0;
+}
+
 static inline uint8_t pkt_op(const struct pkt *p)
 {
 	return p->opcode & 0x1f;
@@ -172,4 +191,10 @@ static inline uint8_t pkt_op(const struct pkt *p)
 static inline const struct bth_props *pkt_props(const struct pkt *p)
 {
 	return &bth_props[p->opcode & 0x1f];
+}
+
+/* Does it carry struct pkt_dc? */
+static inline bool pkt_has_dc(const struct pkt *p)
+{
+	return pkt_transport(p) == BTH_DC && pkt_props(p)->request;
 }

@@ -98,6 +98,8 @@ uint32_t record_bytes(const struct pkt *p, bool by_reference)
 		n += sizeof(struct record_atomic);
 	if (has_global(p->path))
 		n += sizeof(struct record_global);
+	if (pkt_has_dc(p))
+		n += sizeof(struct pkt_dc);
 	if (!by_reference)
 		n += p->payload_len;
 	else if (p->nruns <= PKT_MAX_RUNS)
@@ -169,6 +171,11 @@ void *record_pack(void *record, uint32_t bytes, const struct pkt *p, bool by_ref
 		};
 
 		at = put(at, &part, sizeof(part));
+	}
+	if (pkt_has_dc(p)) {
+		const struct pkt_dc none = {0};
+
+		at = put(at, p->dc ? p->dc : &none, sizeof(none));
 	}
 	for (uint32_t i = 0; i < base.nruns; i++) {
 		struct record_run part = {(uintptr_t)p->runs[i].addr, p->runs[i].len};
@@ -281,6 +288,12 @@ int record_unpack(const void *record, uint32_t bytes, int32_t sender_pid, struct
 	};
 	if (!base.npkts || !take_optional(&r, &base, &out->pkt, &out->path))
 		return -EPROTO;
+	/* told by the opcode: the flags are all in use */
+	if (pkt_has_dc(&out->pkt)) {
+		if (!take(&r, &out->dc, sizeof(out->dc)))
+			return -EPROTO;
+		out->pkt.dc = &out->dc;
+	}
 	if (by_reference) {
 		if (!sender_pid || !take_runs(&r, &base, out))
 			return -EPROTO;

@@ -17,6 +17,7 @@
 struct record_pkt {
 	struct pkt pkt;
 	struct path path;
+	struct pkt_dc dc;
 	struct run runs[PKT_MAX_RUNS];
 };
 

@@ -12,6 +12,7 @@
 #define BTH_OCTETS	  12u
 #define DETH_OCTETS	  8u
 #define XRCETH_OCTETS	  4u
+#define DC_OCTETS	  20u /* ours: key, connection, PSN */
 #define RETH_OCTETS	  16u
 #define ATOMIC_ETH_OCTETS 28u
 #define AETH_OCTETS	  4u
@@ -61,6 +62,8 @@ uint64_t pkt_wire_octets(const struct pkt *p, bool ethernet)
 		each += DETH_OCTETS;
 	if (transport == BTH_XRC && props->request)
 		each += XRCETH_OCTETS;
+	if (pkt_has_dc(p))
+		each += DC_OCTETS;
 	if (props->reth)
 		once += RETH_OCTETS;
 	if (props->atomic_eth)

@@ -85,7 +85,7 @@ _Atomic(uint64_t) *wire_counters(struct wire *w);
 
 /*
  * Sends one packet.  The wire keeps no reference to the payload after it returned, with one
- * exception: a reliable request (RC, XRC) with ack_req set, to another process, may be sent by
+ * exception: a reliable request (RC, XRC, DC) with ack_req set, to another process, may be sent by
  * reference, and the peer reads the payload from our memory before it acknowledges.  The requester
  * keeps the memory in place until then, as it must for hardware.
  */
