@@ -29,7 +29,8 @@ void rig_die(const char *format, ...)
 	exit(2);
 }
 
-static struct ibv_context *open_by_name(const char *name)
+static struct ibv_context *open_by_name(const char *name,
+					struct ibv_context *(*open)(struct ibv_device *device))
 {
 	int count = 0;
 	struct ibv_device **list = ibv_get_device_list(&count);
@@ -39,9 +40,9 @@ static struct ibv_context *open_by_name(const char *name)
 		rig_die("ibv_get_device_list: %m");
 	for (int i = 0; i < count && !ctx; i++) {
 		if (!name || !strcmp(name, ibv_get_device_name(list[i]))) {
-			ctx = ibv_open_device(list[i]);
+			ctx = open(list[i]);
 			if (!ctx)
-				rig_die("ibv_open_device: %m");
+				rig_die("opening %s: %m", ibv_get_device_name(list[i]));
 		}
 	}
 	ibv_free_device_list(list);
@@ -52,7 +53,13 @@ static struct ibv_context *open_by_name(const char *name)
 
 void rig_port_open(struct rig_port *port, const char *device, int gid_index)
 {
-	*port = (struct rig_port){.ctx = open_by_name(device)};
+	rig_port_open_by(port, device, gid_index, ibv_open_device);
+}
+
+void rig_port_open_by(struct rig_port *port, const char *device, int gid_index,
+		      struct ibv_context *(*open)(struct ibv_device *device))
+{
+	*port = (struct rig_port){.ctx = open_by_name(device, open)};
 	if (ibv_query_port(port->ctx, RIG_PORT, &port->attr))
 		rig_die("ibv_query_port: %m");
 	if (port->attr.state != IBV_PORT_ACTIVE)

@@ -49,6 +49,9 @@ _Noreturn void rig_die(const char *format, ...) __attribute__((format(printf, 1,
 
 /* device NULL: the first.  gid_index -1: none on InfiniBand, 0 on Ethernet. */
 void rig_port_open(struct rig_port *port, const char *device, int gid_index);
+/* The same for contexts that ibv_open_device does not make. */
+void rig_port_open_by(struct rig_port *port, const char *device, int gid_index,
+		      struct ibv_context *(*open)(struct ibv_device *device));
 void rig_port_close(struct rig_port *port);
 
 struct rig_address rig_address(const struct rig_port *port, const struct ibv_qp *qp, uint32_t psn);

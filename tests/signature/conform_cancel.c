@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* mlx5dv_qp_cancel_posted_send_wrs(3): which requests, when, and what completes. */
+#include <errno.h>
+#include <string.h>
+
+#include "conform.h"
+#include "pipeline.h"
+
+/* A drained queue pair with these requests behind the failed transfer. */
+static void drained_with(struct stage *s, unsigned count, const struct request *r)
+{
+	struct ibv_wc wc[4];
+	struct request w;
+
+	pipeline_open(s, true, 2);
+	pipeline_fill(s, 0, false);
+	w = pipeline_write(s, 0, 1, 0);
+	post(&s->near, &w);
+	SAME(pipeline_drained(s, wc, 4), 0);
+	SAME(check(&s->near, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
+	for (unsigned i = 0; i < count; i++)
+		pipeline_expect_receive(s, i);
+	if (count)
+		post_all(&s->near, count, r);
+}
+
+static void not_drained(const struct test *t)
+{
+	struct stage s;
+
+	(void)t;
+	pipeline_open(&s, true, 1);
+	SAME(cancel(&s.near, 1), (uint64_t)(int64_t)-EINVAL);
+	stage_close(&s);
+}
+
+static void after_resuming(const struct test *t)
+{
+	struct request r = pipeline_response(NULL, 5, FENCED);
+	struct stage s;
+
+	(void)t;
+	drained_with(&s, 1, &r);
+	SAME(cancel(&s.near, 6), 0);
+	pipeline_resume(&s);
+	SAME(success(&s.near, SENDS).wr_id, 5);
+	success(&s.far, RECEIVES);
+	SAME(cancel(&s.near, 5), (uint64_t)(int64_t)-EINVAL);
+	stage_close(&s);
+}
+
+/* Signalled ones complete with success and as what they were; others do not. */
+static void signaling(const struct test *t)
+{
+	struct request r[] = {
+		pipeline_response(NULL, 5, IBV_SEND_FENCE),
+		pipeline_response(NULL, 6, FENCED),
+		pipeline_response(NULL, 7, IBV_SEND_FENCE),
+		pipeline_response(NULL, 8, FENCED),
+	};
+	struct ibv_wc wc;
+	struct stage s;
+
+	(void)t;
+	drained_with(&s, 4, r);
+	for (uint64_t id = 5; id <= 7; id++)
+		SAME(cancel(&s.near, id), 1);
+	pipeline_resume(&s);
+	wc = success(&s.near, SENDS);
+	SAME(wc.wr_id, 6);
+	SAME(wc.opcode, IBV_WC_SEND);
+	SAME(success(&s.near, SENDS).wr_id, 8);
+	expect_no_completion(&s.near, SENDS);
+	SAME(success(&s.far, RECEIVES).wr_id, 0);
+	expect_no_completion(&s.far, RECEIVES);
+	stage_close(&s);
+}
+
+/* Each kind of request keeps its opcode in the completion, and does nothing. */
+static void every_opcode(const struct test *t)
+{
+	static const struct {
+		enum ibv_wr_opcode opcode;
+		enum ibv_wc_opcode completes_as;
+	} kinds[] = {
+		{IBV_WR_SEND, IBV_WC_SEND},
+		{IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE},
+		{IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_RDMA_WRITE},
+		{IBV_WR_RDMA_READ, IBV_WC_RDMA_READ},
+		{IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WC_FETCH_ADD},
+		{IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_COMP_SWAP},
+	};
+	enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
+	struct ibv_wc wc[4];
+	struct request w;
+	struct stage s;
+
+	(void)t;
+	pipeline_open(&s, true, 1);
+	pipeline_fill(&s, 0, false);
+	w = pipeline_write(&s, 0, 1, 0);
+	post(&s.near, &w);
+	SAME(pipeline_drained(&s, wc, 4), 0);
+	fill_canary(&s.near);
+	fill_canary(&s.far);
+	for (uint64_t i = 0; i < KINDS; i++) {
+		struct request r = {
+			.opcode = kinds[i].opcode,
+			.flags = i ? IBV_SEND_SIGNALED : FENCED,
+			.id = 50,
+			.slices = 1,
+			.slice = {{ORDER_WHOLE, 64, 8}},
+			.rkey = s.far.address.rkey,
+			.raddr = s.far.address.base + FAR_AT,
+			.operand = {1, 2},
+		};
+
+		s.near.memory[64 + i] = (uint8_t)i;
+		post(&s.near, &r);
+	}
+	pipeline_expect_receive(&s, 1);
+	SAME(cancel(&s.near, 50), KINDS);
+	pipeline_resume(&s);
+	for (int i = 0; i < KINDS; i++) {
+		struct ibv_wc got = success(&s.near, SENDS);
+
+		SAME(got.wr_id, 50);
+		SAME(got.opcode, kinds[i].completes_as);
+	}
+	expect_no_completion(&s.far, RECEIVES);
+	expect_only(&s.far, 0, NULL, 0);
+	stage_close(&s);
+}
+
+/* All of a number, wherever they stand, and no other. */
+static void all_of_a_number(const struct test *t)
+{
+	struct request r[7];
+	struct stage s;
+
+	(void)t;
+	for (uint64_t i = 0; i < 7; i++)
+		r[i] = pipeline_response(NULL, i % 2 ? 7 : 10 + i, FENCED);
+	drained_with(&s, 7, r);
+	SAME(cancel(&s.near, 7), 3);
+	/* Once more: they still stand there, as what they are now. */
+	SAME(cancel(&s.near, 99), 0);
+	pipeline_resume(&s);
+	for (uint64_t i = 0; i < 7; i++)
+		SAME(success(&s.near, SENDS).wr_id, i % 2 ? 7 : 10 + i);
+	for (int i = 0; i < 4; i++)
+		success(&s.far, RECEIVES);
+	expect_no_completion(&s.far, RECEIVES);
+	stage_close(&s);
+}
+
+/* A cancelled configuration of a key configures nothing. */
+static void configuration(const struct test *t)
+{
+	static const struct domain wire = {CRC64, MLX5DV_BLOCK_SIZE_512, false, 0, 0, 0};
+	struct key_conf c = signature_conf(NULL, &wire, 512, 0xff);
+	struct request r = pipeline_response(NULL, 5, FENCED);
+	struct stage s;
+	int n;
+
+	(void)t;
+	drained_with(&s, 1, &r);
+	c.wr_id = 60;
+	c.unsignaled = true;
+	SAME(try_configure(&s.near, 1, &c), 0);
+	n = cancel(&s.near, 60);
+	EXPECT(n >= 1);
+	pipeline_resume(&s);
+	SAME(success(&s.near, SENDS).wr_id, 5);
+	/* The key is what it was. */
+	pipeline_fill(&s, 1, true);
+	memset(s.far.memory + FAR_AT, CANARY, 1024);
+	transfer(&s, ROUTE_WRITE, 1, PIPELINE_BLOCK);
+	EXPECT(!memcmp(s.far.memory + FAR_AT, s.near.memory + NEAR_AT + PIPELINE_UNIT,
+		       PIPELINE_BLOCK));
+	SAME(s.far.memory[FAR_AT + PIPELINE_BLOCK], CANARY);
+	stage_close(&s);
+}
+
+/* To the error state instead of back: all is flushed, cancelled or not. */
+static void flushed(const struct test *t)
+{
+	struct request r[] = {
+		pipeline_response(NULL, 5, FENCED),
+		pipeline_response(NULL, 6, FENCED),
+	};
+	struct stage s;
+
+	drained_with(&s, 2, r);
+	SAME(cancel(&s.near, 5), 1);
+	SAME(change_state(&s.near, IBV_QPS_ERR, t->arg), 0);
+	for (uint64_t id = 5; id <= 6; id++) {
+		struct ibv_wc wc = completion(&s.near, SENDS);
+
+		SAME(wc.wr_id, id);
+		SAME(wc.status, IBV_WC_WR_FLUSH_ERR);
+	}
+	SAME(state_of(&s.near), IBV_QPS_ERR);
+	expect_no_completion(&s.far, RECEIVES);
+	stage_close(&s);
+}
+
+/* Nothing is pending: nothing is cancelled. */
+static void nothing_pending(const struct test *t)
+{
+	struct stage s;
+
+	(void)t;
+	drained_with(&s, 0, NULL);
+	SAME(cancel(&s.near, 1), 0);
+	SAME(cancel(&s.near, 2), 0);
+	pipeline_resume(&s);
+	transfer(&s, ROUTE_WRITE, 1, PIPELINE_BLOCK);
+	expect_no_error(&s.near, 1);
+	stage_close(&s);
+}
+
+/* A drained queue can be torn down and set up again. */
+static void reset_while_drained(const struct test *t)
+{
+	struct request r = pipeline_response(NULL, 5, FENCED);
+	struct stage s;
+
+	(void)t;
+	drained_with(&s, 1, &r);
+	SAME(change_state(&s.near, IBV_QPS_RESET, false), 0);
+	SAME(state_of(&s.near), IBV_QPS_RESET);
+	expect_no_completion(&s.near, SENDS);
+	stage_close(&s);
+}
+
+const struct test cancel_tests[] = {
+	{"EINVAL-unless-drained", not_drained, {73, 77}},
+	{"EINVAL-after-resuming", after_resuming, {73, 77}},
+	{"signaled-and-unsignaled", signaling, {74, 75}},
+	{"every-opcode", every_opcode, {72, 74}},
+	{"all-of-a-number", all_of_a_number, {77, 78}},
+	{"a-configuration", configuration, {72, 78}},
+	{"flushed-by-the-error-state", flushed, {76}, 0},
+	{"flushed-by-the-error-state-from-SQD", flushed, {76}, 1},
+	{"nothing-pending", nothing_pending, {77}},
+	{"reset-while-drained", reset_while_drained, {65}},
+	{0},
+};

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* mlx5dv_create_mkey(3), and what a device says about itself. */
+#include <errno.h>
+#include <string.h>
+
+#include "conform.h"
+
+#define INDIRECT       MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT
+#define SIGNATURES_TOO (INDIRECT | MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE)
+
+static void entries(const struct test *t)
+{
+	struct stage s;
+
+	(void)t;
+	stage_open(&s, NULL);
+	for (unsigned n = 1; n <= 1024; n = n * 3 / 2 + 1) {
+		key_create(&s.near, 0, n % 2 ? INDIRECT : SIGNATURES_TOO, (uint16_t)n);
+		EXPECT(s.near.key[0].entries >= n);
+		SAME(key_destroy(&s.near, 0), 0);
+	}
+	stage_close(&s);
+}
+
+static void creation_fails(const struct test *t)
+{
+	struct stage s;
+
+	(void)t;
+	stage_open(&s, NULL);
+	SAME(try_key_create(&s.near, 0, 0, 4), EOPNOTSUPP);
+	SAME(try_key_create(&s.near, 0, INDIRECT | 1u << 20, 4), EOPNOTSUPP);
+	key_create(&s.near, 0, SIGNATURES_TOO, 4);
+	SAME(key_destroy(&s.near, 0), 0);
+	stage_close(&s);
+}
+
+/* Destroyed keys make room, and are of no use any more. */
+static void destroyed(const struct test *t)
+{
+	struct key_conf c = signature_conf(
+		NULL, &(struct domain){CRC32, MLX5DV_BLOCK_SIZE_512, false, 0, 0, 0}, 512, 0xff);
+	struct request q = {
+		.opcode = IBV_WR_RDMA_READ,
+		.flags = IBV_SEND_SIGNALED,
+		.slices = 1,
+		.slice = {{ORDER_WHOLE, FAR_AT, 516}},
+	};
+	struct stage s;
+
+	(void)t;
+	stage_open(&s, NULL);
+	for (int i = 0; i < 200; i++) {
+		signature_key(&s, 0);
+		configure(&s.near, 0, &c);
+		if (i < 199)
+			SAME(key_destroy(&s.near, 0), 0);
+	}
+	q.rkey = s.near.key[0].rkey;
+	post(&s.far, &q);
+	success(&s.far, SENDS);
+	SAME(key_destroy(&s.near, 0), 0);
+	post(&s.far, &q);
+	SAME(completion(&s.far, SENDS).status, IBV_WC_REM_ACCESS_ERR);
+	stage_close(&s);
+}
+
+/* The low byte of the key is the program's; only the key with the last one is good. */
+static void updated_tag(const struct test *t)
+{
+	struct key_conf c = signature_conf(NULL, NULL, 64, 0);
+	struct request q = {
+		.opcode = IBV_WR_RDMA_READ,
+		.flags = IBV_SEND_SIGNALED,
+		.slices = 1,
+		.slice = {{ORDER_WHOLE, FAR_AT, 64}},
+	};
+	struct stage s;
+	struct desk *d;
+	int err;
+
+	(void)t;
+	c.set_signature = false;
+	stage_open(&s, NULL);
+	err = try_key_create(&s.near, 0, INDIRECT | MLX5DV_MKEY_INIT_ATTR_FLAGS_UPDATE_TAG, 4);
+	if (err == EOPNOTSUPP || err == EPROTONOSUPPORT)
+		skip("not supported here");
+	SAME(err, 0);
+	d = s.near.desk;
+	for (uint32_t tag = 1; tag < 256; tag += 51) {
+		d->key[0]->lkey = (d->key[0]->lkey & ~0xffu) | tag;
+		d->key[0]->rkey = d->key[0]->lkey;
+		configure(&s.near, 0, &c);
+		q.rkey = d->key[0]->rkey;
+		post(&s.far, &q);
+		success(&s.far, SENDS);
+	}
+	q.rkey ^= 1;
+	post(&s.far, &q);
+	SAME(completion(&s.far, SENDS).status, IBV_WC_REM_ACCESS_ERR);
+	stage_close(&s);
+}
+
+/* By a message of the peer, if the key allows it. */
+static void remote_invalidate(const struct test *t)
+{
+	struct key_conf c = signature_conf(NULL, NULL, 64, 0);
+	struct request inv = {
+		.opcode = IBV_WR_SEND_WITH_INV,
+		.flags = IBV_SEND_SIGNALED,
+		.slices = 1,
+		.slice = {{ORDER_WHOLE, FAR_AT, 0}},
+	};
+	struct request read = {
+		.opcode = IBV_WR_RDMA_READ,
+		.flags = IBV_SEND_SIGNALED,
+		.slices = 1,
+		.slice = {{ORDER_WHOLE, FAR_AT, 64}},
+	};
+	struct stage s;
+	struct ibv_wc wc;
+
+	c.set_signature = false;
+	stage_open(&s, NULL);
+	key_create(&s.near, 0,
+		   INDIRECT | (t->arg ? MLX5DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE : 0), 4);
+	configure(&s.near, 0, &c);
+	inv.rkey = read.rkey = s.near.key[0].rkey;
+	post(&s.far, &read);
+	success(&s.far, SENDS);
+	receive(&s.near, 9, (struct slice){ORDER_WHOLE, 0, 0});
+	post(&s.far, &inv);
+	if (!t->arg) {
+		SAME(completion(&s.far, SENDS).status != IBV_WC_SUCCESS, 1);
+		stage_close(&s);
+		return;
+	}
+	success(&s.far, SENDS);
+	wc = success(&s.near, RECEIVES);
+	EXPECT(wc.wc_flags & IBV_WC_WITH_INV);
+	SAME(wc.invalidated_rkey, inv.rkey);
+	post(&s.far, &read);
+	SAME(completion(&s.far, SENDS).status, IBV_WC_REM_ACCESS_ERR);
+	stage_close(&s);
+}
+
+/* With scatter to CQE off, short messages and reads go to where the key says. */
+static void short_messages(const struct test *t)
+{
+	struct key_conf c = signature_conf(NULL, NULL, 64, 0);
+	uint8_t data[32];
+	struct stage s;
+
+	(void)t;
+	c.set_signature = false;
+	stage_open(&s, NULL);
+	key_create(&s.near, 0, INDIRECT, 4);
+	configure(&s.near, 0, &c);
+	fill_random(data, sizeof(data), 4);
+	memcpy(s.far.memory + FAR_AT, data, sizeof(data));
+	for (uint32_t n = 1; n <= 32; n++) {
+		fill_canary(&s.near);
+		transfer(&s, ROUTE_RECEIVE, 0, n);
+		expect_only(&s.near, NEAR_AT, data, n);
+		fill_canary(&s.near);
+		transfer(&s, ROUTE_READ, 0, n);
+		expect_only(&s.near, NEAR_AT, data, n);
+	}
+	stage_close(&s);
+}
+
+/* Signatures are there, all that have no bit of their own and those that are said to be. */
+static void capabilities(const struct test *t)
+{
+	struct mlx5dv_context attr = {.comp_mask = MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD};
+	struct stage s;
+
+	(void)t;
+	stage_open(&s, NULL);
+	SAME(mlx5dv_query_device(s.near.desk->port.ctx, &attr), 0);
+	EXPECT(attr.comp_mask & MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD);
+	if (!attr.sig_caps.block_prot)
+		skip("no block signatures here");
+	SAME(attr.sig_caps.block_prot, MLX5DV_SIG_PROT_CAP_T10DIF | MLX5DV_SIG_PROT_CAP_CRC);
+	SAME(attr.sig_caps.t10dif_bg, MLX5DV_SIG_T10DIF_BG_CAP_CRC | MLX5DV_SIG_T10DIF_BG_CAP_CSUM);
+	SAME(attr.sig_caps.crc_type, MLX5DV_SIG_CRC_TYPE_CAP_CRC32 |
+					     MLX5DV_SIG_CRC_TYPE_CAP_CRC32C |
+					     MLX5DV_SIG_CRC_TYPE_CAP_CRC64_XP10);
+	SAME(attr.sig_caps.block_size,
+	     MLX5DV_BLOCK_SIZE_CAP_512 | MLX5DV_BLOCK_SIZE_CAP_520 | MLX5DV_BLOCK_SIZE_CAP_4048 |
+		     MLX5DV_BLOCK_SIZE_CAP_4096 | MLX5DV_BLOCK_SIZE_CAP_4160);
+	stage_close(&s);
+}
+
+/* A context that was not opened for DEVX: keys with signatures or a clean refusal. */
+static void without_devx(const struct test *t)
+{
+	struct mlx5dv_mkey_init_attr attr = {.create_flags = SIGNATURES_TOO, .max_entries = 4};
+	struct mlx5dv_mkey *key;
+	struct rig_port port;
+
+	(void)t;
+	rig_port_open(&port, options.device, options.gid_index);
+	attr.pd = ibv_alloc_pd(port.ctx);
+	EXPECT(attr.pd);
+	errno = 0;
+	key = mlx5dv_create_mkey(&attr);
+	if (key)
+		SAME(mlx5dv_destroy_mkey(key), 0);
+	else
+		EXPECT(errno == EOPNOTSUPP || errno == EINVAL || errno == EPERM);
+	SAME(ibv_dealloc_pd(attr.pd), 0);
+	rig_port_close(&port);
+}
+
+const struct test create_tests[] = {
+	{"entries-of-a-key", entries, {102}},
+	{"creation-fails-with-errno", creation_fails, {107, 50}},
+	{"destroyed-keys", destroyed, {107}},
+	{"keys-with-signatures", capabilities, {103}},
+	{"tag-of-a-key", updated_tag, {104}},
+	{"invalidated-by-the-peer", remote_invalidate, {105}, 1},
+	{"not-invalidated-by-the-peer", remote_invalidate, {105}, 0},
+	{"short-messages", short_messages, {106}},
+	{"context-without-DEVX", without_devx, {50}},
+	{0},
+};

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * How much crosses the wire and how much memory that is: the examples of the manual page, parts of
+ * blocks, accesses in pieces, packets that end anywhere, accesses past the end.
+ */
+#include <string.h>
+
+#include "conform.h"
+
+static const struct domain crc32_512 = {CRC32, MLX5DV_BLOCK_SIZE_512, true, 0, 0, 0};
+static const struct domain dif_512 = {DIF_CRC,	  MLX5DV_BLOCK_SIZE_512,	   true, 0xabcd,
+				      0x01234567, MLX5DV_SIG_T10DIF_FLAG_REF_REMAP};
+static const struct domain dif_4096 = {DIF_CRC,	   MLX5DV_BLOCK_SIZE_4096,	    true, 0xabcd,
+				       0x01234567, MLX5DV_SIG_T10DIF_FLAG_REF_REMAP};
+
+static uint8_t data[ROOM];
+static uint8_t framed[ROOM];
+
+static void open_stage(struct stage *s, const struct setup *setup)
+{
+	stage_open(s, setup);
+	signature_key(s, 0);
+	fill_random(data, sizeof(data), options.seed);
+}
+
+/* Examples 1 and 1.1: CRC32 in memory, nothing on the wire. */
+static void example_1(const struct test *t)
+{
+	struct key_conf c = signature_conf(&crc32_512, NULL, 8 * 516, MLX5DV_SIG_MASK_CRC32);
+	struct stage s;
+
+	(void)t;
+	open_stage(&s, NULL);
+	configure(&s.near, 0, &c);
+	reference_stream(&crc32_512, data, 8 * 512, framed);
+	memcpy(s.near.memory + NEAR_AT, framed, 8 * 516);
+	transfer(&s, ROUTE_SEND, 0, 8 * 512);
+	expect_only(&s.far, FAR_AT, data, 8 * 512);
+	expect_no_error(&s.near, 0);
+	/* Each of the eight is checked. */
+	for (uint32_t i = 0; i < 8; i++) {
+		uint32_t at = i * 516 + i * 60; /* anywhere in its block */
+		uint64_t found = reference_number(CRC32, true, data + i * 512, 512);
+
+		s.near.memory[NEAR_AT + at] ^= 0x01;
+		configure(&s.near, 0, &c);
+		transfer(&s, ROUTE_SEND, 0, 8 * 512);
+		expect_error(&s.near, 0,
+			     (struct expected_error){
+				     .type = MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD,
+				     .calculated = reference_number(
+					     CRC32, true, s.near.memory + NEAR_AT + i * 516, 512),
+				     .found = found,
+				     .block = i,
+				     .unit = 516,
+			     });
+		s.near.memory[NEAR_AT + at] ^= 0x01;
+	}
+	stage_close(&s);
+}
+
+static void example_1_1(const struct test *t)
+{
+	struct key_conf c = signature_conf(&crc32_512, NULL, 8 * 516, MLX5DV_SIG_MASK_CRC32);
+	struct stage s;
+
+	(void)t;
+	open_stage(&s, NULL);
+	configure(&s.near, 0, &c);
+	memcpy(s.far.memory + FAR_AT, data, 8 * 512);
+	transfer(&s, ROUTE_RECEIVE, 0, 8 * 512);
+	reference_stream(&crc32_512, data, 8 * 512, framed);
+	expect_only(&s.near, NEAR_AT, framed, 8 * 516);
+	expect_no_error(&s.near, 0);
+	stage_close(&s);
+}
+
+/* Examples 2 and 2.1: nothing in memory, T10-DIF on the wire, used by the peer. */
+static void example_2(const struct test *t)
+{
+	struct key_conf c = signature_conf(NULL, &dif_4096, 8 * 4096, 0xff);
+	struct stage s;
+
+	(void)t;
+	open_stage(&s, NULL);
+	configure(&s.near, 0, &c);
+	memcpy(s.near.memory + NEAR_AT, data, 8 * 4096);
+	transfer(&s, ROUTE_READ_BY, 0, 8 * 4104);
+	reference_stream(&dif_4096, data, 8 * 4096, framed);
+	expect_only(&s.far, FAR_AT, framed, 8 * 4104);
+	expect_no_error(&s.near, 0);
+	stage_close(&s);
+}
+
+static void example_2_1(const struct test *t)
+{
+	struct key_conf c = signature_conf(NULL, &dif_4096, 8 * 4096, 0xff);
+	struct stage s;
+
+	(void)t;
+	open_stage(&s, NULL);
+	configure(&s.near, 0, &c);
+	reference_stream(&dif_4096, data, 8 * 4096, framed);
+	memcpy(s.far.memory + FAR_AT, framed, 8 * 4104);
+	transfer(&s, ROUTE_WRITTEN, 0, 8 * 4104);
+	expect_only(&s.near, NEAR_AT, data, 8 * 4096);
+	expect_no_error(&s.near, 0);
+	for (uint32_t i = 0; i < 8; i++) {
+		uint64_t good = reference_number(DIF_CRC, true, data + i * 4096, 4096);
+
+		configure(&s.near, 0, &c);
+		s.far.memory[FAR_AT + i * 4104 + 4097] ^= 0x20;
+		transfer(&s, ROUTE_WRITTEN, 0, 8 * 4104);
+		expect_error(&s.near, 0,
+			     (struct expected_error){
+				     .type = MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD,
+				     .calculated = good,
+				     .found = good ^ 0x20,
+				     .block = i,
+				     .unit = 4104,
+			     });
+		s.far.memory[FAR_AT + i * 4104 + 4097] ^= 0x20;
+		expect_only(&s.near, NEAR_AT, data, 8 * 4096);
+	}
+	stage_close(&s);
+}
+
+/* So much data, not a number of whole blocks, in each way; a part of a block has no signature. */
+static void some_bytes(struct stage *s, const struct domain *mem, const struct domain *wire,
+		       uint32_t bytes)
+{
+	static const struct domain none = {NO_SIGNATURE, MLX5DV_BLOCK_SIZE_512, false, 0, 0, 0};
+
+	mem = mem ? mem : &none;
+	wire = wire ? wire : &none;
+	for (enum route r = 0; r < ROUTES; r++) {
+		bool gathers = route_gathers(r);
+		uint32_t in_memory = (uint32_t)reference_length(mem, bytes);
+		uint32_t on_wire = (uint32_t)reference_length(wire, bytes);
+		struct key_conf c = signature_conf(mem, wire, in_memory, 0xff);
+
+		fill_canary(&s->near);
+		fill_canary(&s->far);
+		configure(&s->near, 0, &c);
+		reference_stream(gathers ? mem : wire, data, bytes,
+				 gathers ? s->near.memory + NEAR_AT : s->far.memory + FAR_AT);
+		reference_stream(gathers ? wire : mem, data, bytes, framed);
+		transfer(s, r, 0, on_wire);
+		expect_no_error(&s->near, 0);
+		expect_only(gathers ? &s->far : &s->near, gathers ? FAR_AT : NEAR_AT, framed,
+			    gathers ? on_wire : in_memory);
+	}
+}
+
+static void parts_of_blocks(const struct test *t)
+{
+	static const uint32_t lengths[] = {1, 8, 511, 513, 1000, 4095, 4100, 8192 + 8};
+	struct stage s;
+
+	(void)t;
+	open_stage(&s, NULL);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		some_bytes(&s, &crc32_512, NULL, lengths[i]);
+		some_bytes(&s, NULL, &dif_512, lengths[i]);
+		some_bytes(&s, &crc32_512, &dif_4096, lengths[i]);
+		some_bytes(&s, &dif_512, &dif_512, lengths[i]);
+	}
+	stage_close(&s);
+}
+
+/* Units that end nowhere near the ends of packets. */
+static void packets(const struct test *t)
+{
+	static const enum ibv_mtu mtus[] = {IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_4096};
+	static const struct domain odd = {CRC64, MLX5DV_BLOCK_SIZE_4048, false, 0, 0, 0};
+
+	(void)t;
+	for (int i = 0; i < 4; i++) {
+		struct stage s;
+
+		open_stage(&s, &(struct setup){.mtu = mtus[i]});
+		some_bytes(&s, &dif_512, NULL, 60 * 512);
+		some_bytes(&s, NULL, &dif_512, 60 * 512);
+		some_bytes(&s, &dif_512, &odd, 60 * 512);
+		some_bytes(&s, &odd, &crc32_512, 15 * 4048);
+		stage_close(&s);
+	}
+}
+
+/* Pieces of one access, one after the other, are as good as the whole. */
+static void pieces(const struct test *t)
+{
+	static const uint32_t sizes[] = {520, 1040, 512, 1000, 777, 8, 4096};
+	uint32_t total = 16 * 520;
+	struct key_conf c = signature_conf(NULL, &dif_512, 16 * 512, 0xff);
+	struct stage s;
+
+	(void)t;
+	open_stage(&s, NULL);
+	reference_stream(&dif_512, data, 16 * 512, framed);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		for (enum route r = ROUTE_READ_BY; r <= ROUTE_WRITTEN;
+		     r += ROUTE_WRITTEN - ROUTE_READ_BY) {
+			bool gathers = route_gathers(r);
+
+			if (sizes[i] < 512)
+				total = 2 * 520; /* else it takes too long */
+			configure(&s.near, 0, &c);
+			fill_canary(&s.near);
+			fill_canary(&s.far);
+			if (gathers)
+				memcpy(s.near.memory + NEAR_AT, data, 16 * 512);
+			for (uint32_t at = 0; at < total; at += sizes[i]) {
+				uint32_t n = total - at < sizes[i] ? total - at : sizes[i];
+
+				if (gathers) {
+					transfer_at(&s, r, 0, at, n);
+					EXPECT(!memcmp(s.far.memory + FAR_AT, framed + at, n));
+				} else {
+					memcpy(s.far.memory + FAR_AT, framed + at, n);
+					transfer_at(&s, r, 0, at, n);
+				}
+			}
+			expect_no_error(&s.near, 0);
+			if (!gathers)
+				expect_only(&s.near, NEAR_AT, data, total / 520 * 512);
+			total = 16 * 520;
+		}
+	}
+	stage_close(&s);
+}
+
+/* The same key again and again, from offset 0: each time the first block. */
+static void again(const struct test *t)
+{
+	struct key_conf c = signature_conf(NULL, &dif_512, 4 * 512, 0xff);
+	struct stage s;
+
+	(void)t;
+	open_stage(&s, NULL);
+	configure(&s.near, 0, &c);
+	reference_stream(&dif_512, data, 4 * 512, framed);
+	for (int i = 0; i < 10; i++) {
+		fill_canary(&s.near);
+		fill_canary(&s.far);
+		memcpy(s.near.memory + NEAR_AT, data, 4 * 512);
+		transfer(&s, ROUTE_SEND, 0, 4 * 520);
+		expect_only(&s.far, FAR_AT, framed, 4 * 520);
+		fill_canary(&s.near);
+		transfer(&s, ROUTE_RECEIVE, 0, 4 * 520);
+		expect_only(&s.near, NEAR_AT, data, 4 * 512);
+	}
+	expect_no_error(&s.near, 0);
+	stage_close(&s);
+}
+
+/* From the second block on: position and reference tag follow from the offset. */
+static void from_an_offset(const struct test *t)
+{
+	struct key_conf c = signature_conf(&dif_512, &dif_512, 8 * 520, 0xff);
+	struct stage s;
+
+	(void)t;
+	open_stage(&s, NULL);
+	reference_stream(&dif_512, data, 8 * 512, framed);
+	for (enum route r = 0; r < ROUTES; r++) {
+		bool gathers = route_gathers(r);
+
+		configure(&s.near, 0, &c);
+		fill_canary(&s.near);
+		fill_canary(&s.far);
+		memcpy(gathers ? s.near.memory + NEAR_AT + 3 * 520 : s.far.memory + FAR_AT,
+		       framed + 3 * 520, 2 * 520);
+		transfer_at(&s, r, 0, 3 * 520, 2 * 520);
+		expect_no_error(&s.near, 0);
+		expect_only(gathers ? &s.far : &s.near, gathers ? FAR_AT : NEAR_AT + 3 * 520,
+			    framed + 3 * 520, 2 * 520);
+	}
+	stage_close(&s);
+}
+
+/* One byte more than the key's memory is worth on the wire. */
+static void past_the_end(const struct test *t)
+{
+	static const struct {
+		const struct domain *mem;
+		const struct domain *wire;
+		uint32_t memory;
+		uint32_t most; /* on the wire */
+	} cases[] = {
+		{NULL, &dif_512, 512, 520},
+		{&crc32_512, NULL, 516, 512},
+		{&dif_512, &dif_512, 1040, 1040},
+	};
+
+	(void)t;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct key_conf c = signature_conf(cases[i].mem, cases[i].wire, cases[i].memory, 0);
+		struct request q = {
+			.opcode = IBV_WR_RDMA_WRITE,
+			.flags = IBV_SEND_SIGNALED,
+			.slices = 1,
+			.slice = {{0, 0, cases[i].most + 1}},
+		};
+		struct stage s;
+
+		/* Its own request. */
+		open_stage(&s, NULL);
+		configure(&s.near, 0, &c);
+		transfer(&s, ROUTE_WRITE, 0, cases[i].most);
+		fill_canary(&s.far);
+		q.rkey = s.far.address.rkey;
+		q.raddr = s.far.address.base + FAR_AT;
+		post(&s.near, &q);
+		SAME(completion(&s.near, SENDS).status, IBV_WC_LOC_PROT_ERR);
+		stage_close(&s);
+
+		/* The peer's: nothing beyond the key is written. */
+		open_stage(&s, NULL);
+		configure(&s.near, 0, &c);
+		q.slice[0] = (struct slice){ORDER_WHOLE, FAR_AT, cases[i].most + 1};
+		q.rkey = s.near.key[0].rkey;
+		q.raddr = 0;
+		memset(s.near.memory + NEAR_AT, CANARY, cases[i].memory);
+		post(&s.far, &q);
+		SAME(completion(&s.far, SENDS).status, IBV_WC_REM_ACCESS_ERR);
+		memset(s.near.memory + NEAR_AT, CANARY, cases[i].memory);
+		expect_only(&s.near, 0, NULL, 0);
+		stage_close(&s);
+	}
+}
+
+/* Nothing is moved, nothing checked. */
+static void no_bytes(const struct test *t)
+{
+	struct key_conf c = signature_conf(&dif_512, NULL, 520, 0xff);
+	struct stage s;
+
+	(void)t;
+	open_stage(&s, NULL);
+	configure(&s.near, 0, &c);
+	for (enum route r = 0; r < ROUTES; r++) {
+		transfer(&s, r, 0, 0);
+		expect_no_error(&s.near, 0);
+		expect_only(&s.near, 0, NULL, 0);
+		expect_only(&s.far, 0, NULL, 0);
+	}
+	stage_close(&s);
+}
+
+/* Plain memory, a key with signatures and plain memory in one message, which odd lengths part. */
+static void mixed_lists(const struct test *t)
+{
+	struct key_conf c = signature_conf(NULL, &dif_512, 3 * 512, 0xff);
+	struct request q = {
+		.opcode = IBV_WR_SEND,
+		.flags = IBV_SEND_SIGNALED,
+		.slices = 3,
+		.slice = {{ORDER_WHOLE, 64, 13}, {0, 0, 3 * 520}, {ORDER_WHOLE, 128, 21}},
+	};
+	uint8_t want[13 + 3 * 520 + 21];
+	struct stage s;
+
+	(void)t;
+	open_stage(&s, &(struct setup){.mtu = IBV_MTU_256});
+	configure(&s.near, 0, &c);
+	memcpy(s.near.memory + NEAR_AT, data, 3 * 512);
+	memset(s.near.memory + 64, 'x', 13);
+	memset(s.near.memory + 128, 'y', 21);
+	memset(want, 'x', 13);
+	reference_stream(&dif_512, data, 3 * 512, want + 13);
+	memset(want + 13 + 3 * 520, 'y', 21);
+	receive(&s.far, 1, (struct slice){ORDER_WHOLE, FAR_AT, sizeof(want)});
+	post(&s.near, &q);
+	success(&s.near, SENDS);
+	SAME(success(&s.far, RECEIVES).byte_len, sizeof(want));
+	expect_only(&s.far, FAR_AT, want, sizeof(want));
+	stage_close(&s);
+}
+
+const struct test length_tests[] = {
+	{"example-1-SEND-checks-and-strips-CRC32", example_1, {2, 3, 11}},
+	{"example-1.1-RECEIVE-adds-CRC32", example_1_1, {4, 11}},
+	{"example-2-READ-of-the-peer-adds-T10-DIF", example_2, {5, 10}},
+	{"example-2.1-WRITE-of-the-peer-checks-and-strips", example_2_1, {6, 7, 10}},
+	{"parts-of-blocks", parts_of_blocks, {1}},
+	{"units-across-packets", packets, {1, 32, 43}},
+	{"access-in-pieces", pieces, {1, 95}},
+	{"the-same-key-ten-times", again, {1, 37}},
+	{"access-from-an-offset", from_an_offset, {37, 95}},
+	{"access-past-the-end", past_the_end, {1}},
+	{"access-of-nothing", no_bytes, {1}},
+	{"plain-and-signed-slices-in-one-message", mixed_lists, {1}},
+	{0},
+};

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Signature pipelining: a queue pair made with MLX5DV_QP_CREATE_SIG_PIPELINING stops behind a
+ * transfer with a signature error and before the next fenced request.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "conform.h"
+#include "pipeline.h"
+
+/* Nothing is wrong: nothing stops. */
+static void good_flow(const struct test *t)
+{
+	struct request q[2];
+	struct stage s;
+
+	(void)t;
+	pipeline_open(&s, true, 1);
+	for (uint64_t i = 0; i < 40; i++) {
+		q[0] = pipeline_write(&s, 0, i, 0);
+		q[1] = pipeline_response(&s, i, FENCED);
+		pipeline_expect_receive(&s, i);
+		post_all(&s.near, 2, q);
+		SAME(success(&s.near, SENDS).wr_id, i);
+		SAME(success(&s.far, RECEIVES).wr_id, i);
+		expect_no_error(&s.near, 0);
+	}
+	expect_no_event(&s.near);
+	SAME(state_of(&s.near), IBV_QPS_RTS);
+	stage_close(&s);
+}
+
+/* The sequence that the manual page prescribes. */
+static void bad_flow(const struct test *t)
+{
+	struct request q[2];
+	struct ibv_wc wc[4];
+	struct stage s;
+
+	(void)t;
+	pipeline_open(&s, true, 1);
+	pipeline_fill(&s, 0, false);
+	q[0] = pipeline_write(&s, 0, 1, IBV_SEND_SIGNALED);
+	q[1] = pipeline_response(&s, 2, FENCED);
+	pipeline_expect_receive(&s, 1);
+	post_all(&s.near, 2, q);
+
+	SAME(pipeline_drained(&s, wc, 4), 1);
+	SAME(wc[0].wr_id, 1);
+	SAME(wc[0].status, IBV_WC_SUCCESS);
+	SAME(check(&s.near, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
+	expect_no_error(&s.near, 0);
+	/* The transfer went on, the response did not. */
+	EXPECT(!memcmp(s.far.memory + FAR_AT, s.near.memory + NEAR_AT, PIPELINE_BLOCK));
+	SAME(completions(&s.far, RECEIVES, wc, 1, PARTY_A_WHILE_MS), 0);
+
+	SAME(cancel(&s.near, 2), 1);
+	/* Posted while it stands still. */
+	q[0] = pipeline_response(&s, 3, IBV_SEND_SIGNALED);
+	post(&s.near, q);
+	SAME(completions(&s.near, SENDS, wc, 1, PARTY_A_WHILE_MS), 0);
+	pipeline_resume(&s);
+	for (uint64_t id = 2; id <= 3; id++) {
+		wc[0] = success(&s.near, SENDS);
+		SAME(wc[0].wr_id, id);
+		SAME(wc[0].opcode, IBV_WC_SEND);
+	}
+	SAME(success(&s.far, RECEIVES).wr_id, 1);
+	SAME(state_of(&s.near), IBV_QPS_RTS);
+	expect_no_completion(&s.far, RECEIVES);
+	expect_no_event(&s.near);
+	/* And all works as before. */
+	pipeline_fill(&s, 0, true);
+	pipeline_arm(&s, 0);
+	q[0] = pipeline_write(&s, 0, 5, IBV_SEND_SIGNALED);
+	post(&s.near, q);
+	SAME(success(&s.near, SENDS).wr_id, 5);
+	expect_no_error(&s.near, 0);
+	stage_close(&s);
+}
+
+/* rdma-core's own test: data and CRC all zero, one number for both requests, as devices pass it. */
+static void same_number_for_both(const struct test *t)
+{
+	struct request q[2];
+	struct ibv_wc wc[4];
+	struct stage s;
+
+	(void)t;
+	pipeline_open(&s, true, 1);
+	memset(s.near.memory + NEAR_AT, 0, PIPELINE_UNIT);
+	q[0] = pipeline_write(&s, 0, 1, 0);
+	q[1] = pipeline_response(&s, 1, FENCED);
+	pipeline_expect_receive(&s, 1);
+	post(&s.near, &q[0]);
+	post(&s.near, &q[1]);
+	SAME(pipeline_drained(&s, wc, 4), 0);
+	expect_no_completion(&s.far, RECEIVES);
+	expect_error(&s.near, 0,
+		     (struct expected_error){.type = MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD,
+					     .calculated = 0xffffffff,
+					     .found = 0,
+					     .unit = PIPELINE_UNIT});
+	/* The transfer has been executed: it cannot be cancelled. */
+	SAME(cancel(&s.near, 1), 1);
+	post(&s.near, &q[1]);
+	pipeline_resume(&s);
+	success(&s.near, SENDS);
+	success(&s.near, SENDS);
+	SAME(success(&s.far, RECEIVES).wr_id, 1);
+	stage_close(&s);
+}
+
+/* Until the whole story is told: events, errors and the responses that came through. */
+static uint32_t bad_keys(struct stage *s, int keys)
+{
+	uint32_t bad = 0;
+
+	for (int k = 0; k < keys; k++)
+		if (check(&s->near, k).err_type != MLX5DV_MKEY_NO_ERR)
+			bad |= 1u << k;
+	return bad;
+}
+
+/* Several transfers before the fence, some of them bad: the response waits for all of them. */
+static void several_failures(const struct test *t)
+{
+	struct request q[5];
+	struct ibv_wc wc[8];
+	uint32_t bad = 0;
+	unsigned stops = 0;
+	struct stage s;
+
+	(void)t;
+	pipeline_open(&s, true, 4);
+	for (int k = 0; k < 4; k++) {
+		pipeline_fill(&s, k, k == 1);
+		q[k] = pipeline_write(&s, k, (uint64_t)k, 0);
+	}
+	q[4] = pipeline_response(&s, 9, FENCED);
+	pipeline_expect_receive(&s, 1);
+	post_all(&s.near, 5, q);
+	while (bad != 0xd) {
+		SAME(pipeline_drained(&s, wc, 8), 0);
+		EXPECT(++stops <= 3);
+		bad |= bad_keys(&s, 4);
+		SAME(bad & 2, 0);
+		SAME(completions(&s.far, RECEIVES, wc, 1, PARTY_A_WHILE_MS), 0);
+		if (bad == 0xd)
+			SAME(cancel(&s.near, 9), 1);
+		pipeline_resume(&s);
+	}
+	SAME(success(&s.near, SENDS).wr_id, 9);
+	expect_no_event(&s.near);
+	expect_no_completion(&s.far, RECEIVES);
+	stage_close(&s);
+}
+
+/* Many open transactions, one of them bad: the others are answered. */
+static void one_of_many(const struct test *t)
+{
+	enum { TASKS = 7 };
+	struct ibv_wc wc[2 * TASKS];
+	unsigned done = 0;
+	struct stage s;
+
+	(void)t;
+	pipeline_open(&s, true, TASKS);
+	for (int bad = 0; bad < TASKS; bad++) {
+		for (int k = 0; k < TASKS; k++) {
+			struct request q[2] = {
+				pipeline_write(&s, k, 100 + (uint64_t)k, 0),
+				pipeline_response(&s, 200 + (uint64_t)k, FENCED),
+			};
+
+			pipeline_fill(&s, k, k != bad);
+			pipeline_arm(&s, k);
+			pipeline_expect_receive(&s, (uint64_t)k);
+			post_all(&s.near, 2, q);
+		}
+		done = pipeline_drained(&s, wc, TASKS);
+		SAME(done, (unsigned)bad);
+		SAME(bad_keys(&s, TASKS), 1u << bad);
+		SAME(cancel(&s.near, 200 + (uint64_t)bad), 1);
+		pipeline_resume(&s);
+		for (; done < TASKS; done++)
+			wc[done] = success(&s.near, SENDS);
+		for (unsigned i = 0; i < TASKS; i++)
+			SAME(wc[i].wr_id, 200 + i);
+		for (int i = 0; i < TASKS - 1; i++)
+			success(&s.far, RECEIVES);
+		SAME(completions(&s.far, RECEIVES, wc, 1, 1), 0);
+		/* The receive of the cancelled response is still there. */
+		post(&s.near, &(struct request){.opcode = IBV_WR_SEND,
+						.flags = IBV_SEND_SIGNALED,
+						.slices = 1,
+						.slice = {{ORDER_WHOLE, 64, 16}}});
+		success(&s.near, SENDS);
+		success(&s.far, RECEIVES);
+	}
+	stage_close(&s);
+}
+
+/* Bad transfers again and again, far more than the ring has room for. */
+static void again_and_again(const struct test *t)
+{
+	struct ibv_wc wc[4];
+	struct stage s;
+
+	(void)t;
+	pipeline_open(&s, true, 1);
+	for (uint64_t i = 0; i < 300; i++) {
+		bool good = i % 3 == 1;
+		struct request q[2] = {pipeline_write(&s, 0, i, 0),
+				       pipeline_response(&s, i, FENCED)};
+
+		pipeline_fill(&s, 0, good);
+		pipeline_arm(&s, 0);
+		pipeline_expect_receive(&s, i);
+		post_all(&s.near, 2, q);
+		if (!good) {
+			SAME(pipeline_drained(&s, wc, 4), 0);
+			SAME(check(&s.near, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
+			SAME(cancel(&s.near, i), 1);
+			post(&s.near, &(struct request){.opcode = IBV_WR_SEND,
+							.slices = 1,
+							.slice = {{ORDER_WHOLE, 64, 16}}});
+			pipeline_resume(&s);
+		}
+		SAME(success(&s.near, SENDS).wr_id, i);
+		SAME(success(&s.far, RECEIVES).wr_id, i);
+		expect_no_error(&s.near, 0);
+	}
+	stage_close(&s);
+}
+
+/* A queue pair without the flag learns of the error and goes on. */
+static void without_pipelining(const struct test *t)
+{
+	struct request q[2];
+	struct stage s;
+
+	(void)t;
+	pipeline_open(&s, false, 1);
+	pipeline_fill(&s, 0, false);
+	q[0] = pipeline_write(&s, 0, 1, 0);
+	q[1] = pipeline_response(&s, 2, FENCED);
+	pipeline_expect_receive(&s, 1);
+	post_all(&s.near, 2, q);
+	SAME(success(&s.near, SENDS).wr_id, 2);
+	SAME(success(&s.far, RECEIVES).wr_id, 1);
+	SAME(check(&s.near, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
+	SAME(state_of(&s.near), IBV_QPS_RTS);
+	expect_no_event(&s.near);
+	stage_close(&s);
+}
+
+/* Data that near reads and that turns out bad stops the queue too. */
+static void stopped_by_a_read(const struct test *t)
+{
+	static const struct domain wire = {DIF_CRC, MLX5DV_BLOCK_SIZE_512, true, 1, 2, 0};
+	struct key_conf c = signature_conf(NULL, &wire, 4096, 0xff);
+	struct request q[2];
+	struct ibv_wc wc[4];
+	uint64_t guard;
+	struct stage s;
+
+	(void)t;
+	stage_open(&s, &(struct setup){.pipelining = true});
+	signature_key(&s, 0);
+	configure(&s.near, 0, &c);
+	fill_random(s.near.memory, 4096, 4);
+	reference_stream(&wire, s.near.memory, 4096, s.far.memory + FAR_AT);
+	guard = reference_number(DIF_CRC, true, s.near.memory + 5 * 512, 512);
+	s.far.memory[FAR_AT + 5 * 520 + 512] ^= 0x11;
+	q[0] = (struct request){
+		.opcode = IBV_WR_RDMA_READ,
+		.id = 1,
+		.slices = 1,
+		.slice = {{0, 0, 8 * 520}},
+		.rkey = s.far.address.rkey,
+		.raddr = s.far.address.base + FAR_AT,
+	};
+	q[1] = pipeline_response(&s, 2, FENCED);
+	pipeline_expect_receive(&s, 1);
+	post_all(&s.near, 2, q);
+	SAME(pipeline_drained(&s, wc, 4), 0);
+	expect_error(&s.near, 0,
+		     (struct expected_error){.type = MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD,
+					     .calculated = guard,
+					     .found = guard ^ 0x1100,
+					     .block = 5,
+					     .unit = 520});
+	SAME(completions(&s.far, RECEIVES, wc, 1, PARTY_A_WHILE_MS), 0);
+	SAME(cancel(&s.near, 2), 1);
+	pipeline_resume(&s);
+	SAME(success(&s.near, SENDS).wr_id, 2);
+	expect_no_completion(&s.far, RECEIVES);
+	stage_close(&s);
+}
+
+/* What the peer does is not stopped by it. */
+static void responder_goes_on(const struct test *t)
+{
+	struct request q = {
+		.opcode = IBV_WR_RDMA_READ,
+		.flags = IBV_SEND_SIGNALED,
+		.slices = 1,
+		.slice = {{ORDER_WHOLE, 100000, 64}},
+	};
+	struct ibv_wc wc[4];
+	struct request w;
+	struct stage s;
+
+	(void)t;
+	pipeline_open(&s, true, 1);
+	pipeline_fill(&s, 0, false);
+	w = pipeline_write(&s, 0, 1, 0);
+	post(&s.near, &w);
+	SAME(pipeline_drained(&s, wc, 4), 0);
+	q.rkey = s.near.address.rkey;
+	q.raddr = s.near.address.base;
+	post(&s.far, &q);
+	success(&s.far, SENDS);
+	receive(&s.near, 3, (struct slice){ORDER_WHOLE, 0, 64});
+	q.opcode = IBV_WR_SEND;
+	post(&s.far, &q);
+	success(&s.far, SENDS);
+	SAME(success(&s.near, RECEIVES).wr_id, 3);
+	SAME(state_of(&s.near), IBV_QPS_SQD);
+	pipeline_resume(&s);
+	SAME(state_of(&s.near), IBV_QPS_RTS);
+	stage_close(&s);
+}
+
+const struct test pipeline_tests[] = {
+	{"good-data-stops-nothing", good_flow, {65}},
+	{"bad-data-as-the-manual-page-says", bad_flow, {65, 66, 67, 68, 70, 71, 72, 79}},
+	{"one-number-for-transfer-and-response", same_number_for_both, {66, 68, 72, 77}},
+	{"several-failures-before-the-fence", several_failures, {68, 69, 70, 71}},
+	{"one-bad-transaction-of-many", one_of_many, {69, 71, 72}},
+	{"again-and-again", again_and_again, {66, 72, 79}},
+	{"without-the-flag-nothing-stops", without_pipelining, {65}},
+	{"stopped-by-a-READ", stopped_by_a_read, {65, 66, 68}},
+	{"responder-goes-on-while-drained", responder_goes_on, {65, 79}},
+	{0},
+};

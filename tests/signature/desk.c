@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Objects, completions, states and events of a side; see desk.h. */
+#include "desk.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <string.h>
+
+#define CQ_ENTRIES 2048
+#define SEND_OPS                                                                                \
+	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND | \
+	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                              \
+	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |              \
+	 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_SEND_WITH_INV)
+
+static struct ibv_context *open_devx(struct ibv_device *device)
+{
+	struct mlx5dv_context_attr attr = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
+
+	return mlx5dv_open_device(device, &attr);
+}
+
+static struct ibv_cq *open_cq(struct desk *d)
+{
+	struct ibv_cq *cq = ibv_create_cq(d->port.ctx, CQ_ENTRIES, NULL, NULL, 0);
+
+	if (!cq)
+		rig_die("ibv_create_cq: %m");
+	return cq;
+}
+
+static struct ibv_qp *open_qp(struct desk *d)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = d->send_cq,
+		.recv_cq = d->recv_cq,
+		.pd = d->pd,
+		.cap =
+			{
+				.max_send_wr = d->opened.max_send_wr,
+				.max_recv_wr = 256,
+				.max_send_sge = ORDER_SGES,
+				.max_recv_sge = ORDER_SGES,
+				.max_inline_data = d->opened.inline_bytes,
+			},
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = SEND_OPS,
+	};
+	struct mlx5dv_qp_init_attr dv = {
+		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS |
+			     MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS,
+		.create_flags = MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE |
+				(d->opened.pipelining ? MLX5DV_QP_CREATE_SIG_PIPELINING : 0),
+		.send_ops_flags = MLX5DV_QP_EX_WITH_MKEY_CONFIGURE | MLX5DV_QP_EX_WITH_MR_LIST |
+				  MLX5DV_QP_EX_WITH_MR_INTERLEAVED | MLX5DV_QP_EX_WITH_RAW_WQE,
+	};
+
+	return mlx5dv_create_qp(d->port.ctx, &attr, &dv);
+}
+
+int desk_open(struct desk *d, const struct open_order *how)
+{
+	d->opened = *how;
+	rig_port_open_by(&d->port, how->device[0] ? how->device : NULL, how->gid_index, open_devx);
+	d->pd = ibv_alloc_pd(d->port.ctx);
+	if (!d->pd)
+		rig_die("ibv_alloc_pd: %m");
+	d->send_cq = open_cq(d);
+	d->recv_cq = how->own_cqs ? open_cq(d) : d->send_cq;
+	d->mr = ibv_reg_mr(d->pd, d->memory, ORDER_MEMORY, (int)how->mr_access);
+	if (!d->mr)
+		rig_die("ibv_reg_mr: %m");
+	d->qp = open_qp(d);
+	if (!d->qp)
+		return errno ? errno : EIO;
+	d->qpx = ibv_qp_to_qp_ex(d->qp);
+	d->mqpx = mlx5dv_qp_ex_from_ibv_qp_ex(d->qpx);
+	return 0;
+}
+
+static void must(int err, const char *what)
+{
+	if (err)
+		rig_die("%s: %s", what, strerror(err));
+}
+
+void desk_close(struct desk *d)
+{
+	if (!d->port.ctx)
+		return;
+	if (d->qp)
+		must(ibv_destroy_qp(d->qp), "ibv_destroy_qp");
+	for (int i = 0; i < ORDER_KEYS; i++) {
+		if (d->key[i])
+			must(mlx5dv_destroy_mkey(d->key[i]), "mlx5dv_destroy_mkey");
+		d->key[i] = NULL;
+	}
+	must(ibv_dereg_mr(d->mr), "ibv_dereg_mr");
+	if (d->recv_cq != d->send_cq)
+		must(ibv_destroy_cq(d->recv_cq), "ibv_destroy_cq");
+	must(ibv_destroy_cq(d->send_cq), "ibv_destroy_cq");
+	must(ibv_dealloc_pd(d->pd), "ibv_dealloc_pd");
+	rig_port_close(&d->port);
+}
+
+static struct address own_address(const struct desk *d)
+{
+	struct rig_address a = rig_address(&d->port, d->qp, 0x100);
+
+	return (struct address){
+		.gid = a.gid,
+		.qpn = a.qpn,
+		.psn = a.psn,
+		.lid = a.lid,
+		.rkey = d->mr->rkey,
+		.base = (uint64_t)(uintptr_t)d->memory,
+	};
+}
+
+static void connect_to(struct desk *d, const struct address *peer)
+{
+	struct rig_address a = {
+		.gid = peer->gid,
+		.qpn = peer->qpn,
+		.psn = peer->psn,
+		.lid = peer->lid,
+	};
+	struct rig_connection how = rig_default_connection;
+
+	how.mtu = d->opened.mtu;
+	rig_qp_init(d->qp, &how);
+	rig_qp_connect(&d->port, d->qp, &how, &a, 0x100);
+}
+
+/* Until there are so many, or time is up. */
+static void poll_for(struct desk *d, const struct order *o, struct answer *a)
+{
+	struct ibv_cq *cq = o->poll.receives ? d->recv_cq : d->send_cq;
+	uint64_t end = rig_now_ns() + o->poll.limit_ms * 1000000ull;
+
+	a->poll.count = 0;
+	for (unsigned round = 0;; round++) {
+		int n = ibv_poll_cq(cq, (int)(o->poll.count - a->poll.count),
+				    a->poll.wc + a->poll.count);
+
+		if (n < 0) {
+			a->status = EIO;
+			return;
+		}
+		a->poll.count += (unsigned)n;
+		if (a->poll.count == o->poll.count || (round % 64 == 63 && rig_now_ns() >= end))
+			return;
+		if (round % 1024 == 1023)
+			sched_yield(); /* the device may wait for this CPU */
+	}
+}
+
+static int change_state(struct desk *d, enum ibv_qp_state state, bool current)
+{
+	struct ibv_qp_attr attr = {.qp_state = state, .cur_qp_state = IBV_QPS_SQD};
+
+	return ibv_modify_qp(d->qp, &attr, IBV_QP_STATE | (current ? IBV_QP_CUR_STATE : 0));
+}
+
+static void next_event(struct desk *d, unsigned limit_ms, struct answer *a)
+{
+	struct pollfd ready = {.fd = d->port.ctx->async_fd, .events = POLLIN};
+	struct ibv_async_event event;
+	int n = poll(&ready, 1, (int)limit_ms);
+
+	a->event.happened = n > 0;
+	if (n <= 0) {
+		a->status = n ? errno : 0;
+		return;
+	}
+	if (ibv_get_async_event(d->port.ctx, &event)) {
+		a->status = errno;
+		return;
+	}
+	a->event.type = event.event_type;
+	if (event.event_type == IBV_EVENT_SQ_DRAINED && event.element.qp != d->qp)
+		a->status = ENXIO;
+	ibv_ack_async_event(&event);
+}
+
+static int check_key(struct desk *d, int key, struct mlx5dv_mkey_err *out)
+{
+	/* What a check leaves alone is recognisable. */
+	memset(out, 0xa5, sizeof(*out));
+	return mlx5dv_mkey_check(d->key[key], out);
+}
+
+static int destroy_key(struct desk *d, int key)
+{
+	int err = mlx5dv_destroy_mkey(d->key[key]);
+
+	if (!err)
+		d->key[key] = NULL;
+	return err;
+}
+
+void desk_carry_out(struct desk *d, const struct order *o, struct answer *a)
+{
+	memset(a, 0, sizeof(*a));
+	switch (o->code) {
+	case ORDER_OPEN:
+		a->status = desk_open(d, &o->open);
+		if (!a->status)
+			a->address = own_address(d);
+		break;
+	case ORDER_CONNECT:
+		connect_to(d, &o->peer);
+		break;
+	case ORDER_KEY_CREATE:
+		a->status =
+			desk_key_create(d, o->key, o->create.flags, o->create.entries, &a->names);
+		break;
+	case ORDER_KEY_CONFIGURE:
+		a->status = desk_key_configure(d, o->key, &o->conf);
+		break;
+	case ORDER_KEY_CHECK:
+		a->status = check_key(d, o->key, &a->error);
+		break;
+	case ORDER_KEY_DESTROY:
+		a->status = destroy_key(d, o->key);
+		break;
+	case ORDER_POST:
+		a->status = desk_post(d, o->post.count, o->post.request);
+		break;
+	case ORDER_RECEIVE:
+		a->status = desk_receive(d, o->receive.id, o->receive.slices, o->receive.slice);
+		break;
+	case ORDER_POLL:
+		poll_for(d, o, a);
+		break;
+	case ORDER_CANCEL:
+		a->status = mlx5dv_qp_cancel_posted_send_wrs(d->mqpx, o->wr_id);
+		break;
+	case ORDER_MODIFY:
+		a->status = change_state(d, o->modify.state, o->modify.current);
+		break;
+	case ORDER_STATE:
+		a->state = rig_qp_state(d->qp);
+		break;
+	case ORDER_EVENT:
+		next_event(d, o->limit_ms, a);
+		break;
+	default:
+		a->status = EINVAL;
+	}
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See pipeline.h. */
+#include "pipeline.h"
+
+#include <string.h>
+
+static const struct domain crc = {CRC32, MLX5DV_BLOCK_SIZE_512, false, 0, 0, 0};
+
+static uint8_t *block_of(struct stage *s, int key)
+{
+	return s->near.memory + NEAR_AT + (uint32_t)key * PIPELINE_UNIT;
+}
+
+static struct key_conf conf_of(int key)
+{
+	struct key_conf c = signature_conf(&crc, NULL, PIPELINE_UNIT, 0xff);
+
+	c.piece[0].at = NEAR_AT + (uint32_t)key * PIPELINE_UNIT;
+	return c;
+}
+
+void pipeline_open(struct stage *s, bool pipelining, int keys)
+{
+	struct setup setup = {.pipelining = pipelining, .max_send_wr = 64, .own_cqs = true};
+
+	stage_open(s, &setup);
+	for (int k = 0; k < keys; k++) {
+		struct key_conf c = conf_of(k);
+
+		signature_key(s, k);
+		configure(&s->near, k, &c);
+		pipeline_fill(s, k, true);
+	}
+}
+
+void pipeline_fill(struct stage *s, int key, bool good)
+{
+	uint8_t *block = block_of(s, key);
+
+	fill_random(block, PIPELINE_BLOCK, (uint64_t)key + 1);
+	reference_signature(&crc, 0, block, block + PIPELINE_BLOCK);
+	block[17] ^= good ? 0 : 0x40;
+}
+
+void pipeline_arm(struct stage *s, int key)
+{
+	struct key_conf c = conf_of(key);
+
+	c.unsignaled = true;
+	SAME(try_configure(&s->near, key, &c), 0);
+}
+
+struct request pipeline_write(struct stage *s, int key, uint64_t id, unsigned flags)
+{
+	return (struct request){
+		.opcode = IBV_WR_RDMA_WRITE,
+		.id = id,
+		.flags = flags,
+		.slices = 1,
+		.slice = {{key, 0, PIPELINE_BLOCK}},
+		.rkey = s->far.address.rkey,
+		.raddr = s->far.address.base + FAR_AT + (uint32_t)key * PIPELINE_BLOCK,
+	};
+}
+
+struct request pipeline_response(struct stage *s, uint64_t id, unsigned flags)
+{
+	(void)s;
+	return (struct request){
+		.opcode = IBV_WR_SEND,
+		.id = id,
+		.flags = flags,
+		.slices = 1,
+		.slice = {{ORDER_WHOLE, 64, 16}},
+	};
+}
+
+void pipeline_expect_receive(struct stage *s, uint64_t id)
+{
+	receive(&s->far, id, (struct slice){ORDER_WHOLE, 64, 16});
+}
+
+unsigned pipeline_drained(struct stage *s, struct ibv_wc *wc, unsigned max)
+{
+	unsigned n;
+
+	expect_drained(&s->near);
+	SAME(state_of(&s->near), IBV_QPS_SQD);
+	n = completions(&s->near, SENDS, wc, max, 0);
+	return n;
+}
+
+void pipeline_resume(struct stage *s)
+{
+	SAME(change_state(&s->near, IBV_QPS_RTS, true), 0);
+}

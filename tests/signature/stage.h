@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What most tests begin with: two connected sides, of which the near one has the key with
+ * signatures, and the six ways in which data goes through it.
+ */
+#pragma once
+
+#include "party.h"
+#include "reference.h"
+
+enum report_style { REPORTS_MANUAL, REPORTS_HARDWARE };
+
+/* As the command line says. */
+struct options {
+	const char *device;
+	int gid_index;
+	bool two_processes;
+	enum report_style reports;
+	uint64_t seed;
+	uint64_t cases;
+};
+
+extern struct options options;
+
+struct stage {
+	struct party near;
+	struct party far;
+};
+
+struct setup {
+	bool pipelining;
+	bool own_cqs;
+	enum ibv_mtu mtu; /* 0: 1024 */
+	unsigned max_send_wr;
+	unsigned inline_bytes;
+};
+
+/* setup NULL: the usual. */
+void stage_open(struct stage *s, const struct setup *setup);
+void stage_close(struct stage *s);
+
+/* Who uses the near side's key, and how. */
+enum route {
+	ROUTE_SEND,    /* near sends from it */
+	ROUTE_WRITE,   /* near writes from it */
+	ROUTE_READ_BY, /* far reads it */
+	ROUTE_RECEIVE, /* near receives into it */
+	ROUTE_WRITTEN, /* far writes it */
+	ROUTE_READ,    /* near reads into it */
+	ROUTES
+};
+
+const char *route_name(enum route r);
+/* Memory is the input. */
+static inline bool route_gathers(enum route r)
+{
+	return r <= ROUTE_READ_BY;
+}
+
+/* Near memory that keys usually cover, and far memory that has the wire's bytes. */
+#define NEAR_AT 4096u
+#define FAR_AT	8192u
+#define ROOM	(ORDER_MEMORY - 16384u)
+
+/* Moves bytes of the wire between near's key, from that offset, and far memory at FAR_AT; done when
+ * near knows that it is done. */
+void transfer_at(struct stage *s, enum route r, int key, uint64_t offset, uint32_t bytes);
+void transfer(struct stage *s, enum route r, int key, uint32_t bytes);
+
+/* A key of near with block signatures, and what covers bytes of near memory at NEAR_AT. */
+void signature_key(struct stage *s, int key);
+struct key_conf signature_conf(const struct domain *mem, const struct domain *wire,
+			       uint32_t memory_bytes, uint8_t check_mask);
+#define ALL_ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+
+/* Recognisable contents: before a test, and around what it may write. */
+#define CANARY 0xc5
+void fill_canary(struct party *p);
+void fill_random(uint8_t *at, size_t bytes, uint64_t seed);
+/* All of the side's memory is canary but for these bytes. */
+void expect_only(struct party *p, uint32_t at, const void *want, size_t bytes);
+
+/* What mlx5dv_mkey_check must say about a block. */
+struct expected_error {
+	enum mlx5dv_mkey_err_type type;
+	uint64_t calculated; /* from the data, or configured */
+	uint64_t found;	     /* in the signature */
+	uint32_t block;
+	uint32_t unit; /* bytes of a block and its signature */
+};
+
+void expect_error(struct party *p, int key, struct expected_error want);
