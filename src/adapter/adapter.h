@@ -201,11 +201,12 @@ void window_destroy(struct adapter *a, struct window *w);
 /* ---- completion queues ---- */
 
 struct cq_attr {
-	void *buf;	    /* ring; entries initialised to CQE_OP_INVALID by its owner */
-	uint32_t entries;   /* power of two */
-	uint32_t cqe_bytes; /* 64 or 128 */
-	void *dbrec;	    /* two be32, see DBREC_CQ_* */
-	bool timestamps;    /* CQEs say when (clock_ns) */
+	void *buf;	     /* ring; entries initialised to CQE_OP_INVALID by its owner */
+	uint32_t entries;    /* power of two */
+	uint32_t cqe_bytes;  /* 64 or 128 */
+	void *dbrec;	     /* two be32, see DBREC_CQ_* */
+	bool timestamps;     /* CQEs say when (clock_ns) */
+	bool overrun_ignore; /* what was not consumed is overwritten */
 	/* An armed CQ got a completion.  Upcall; NULL: nobody wants to know. */
 	void (*event)(void *user);
 	/* IB_EVENT_CQ_ERR on overrun.  Upcall. */
@@ -224,6 +225,13 @@ void cq_doorbell(struct cq *cq);
 #define ADAPTER_MAX_CQ_COUNT  0xffffu
 #define ADAPTER_MAX_CQ_PERIOD 0xfffu
 void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us);
+struct cq_counters {
+	uint32_t producer; /* 24 bits, as the program counts */
+	uint32_t consumer;
+	bool armed;
+};
+
+void cq_query(struct cq *cq, struct cq_counters *out);
 /* -EINVAL if the entries outstanding do not fit. */
 int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes) must_check;
 /*

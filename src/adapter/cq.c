@@ -215,7 +215,8 @@ void cq_push(struct cq *cq, const struct cqe64 *cqe, bool solicited)
 	if (unlikely(cq->overrun || !usermem_load_be32(dbrec_of(cq, DBREC_CQ_CI), &ci)))
 		goto unlock;
 	/* consumer index: 24 bits; the ring is far smaller */
-	if (unlikely(((cq->b->pi - ci) & 0xffffff) >= cq->attr.entries)) {
+	if (unlikely(((cq->b->pi - ci) & 0xffffff) >= cq->attr.entries) &&
+	    !cq->attr.overrun_ignore) {
 		overrun(cq);
 		goto unlock;
 	}
@@ -297,6 +298,20 @@ void cq_doorbell(struct cq *cq)
 {
 	lock_cq(cq);
 	notify(cq);
+	far_unlock(&cq->b->lock);
+}
+
+void cq_query(struct cq *cq, struct cq_counters *out)
+{
+	uint32_t ci = 0, arm;
+
+	lock_cq(cq);
+	out->armed = usermem_load_be32(dbrec_of(cq, DBREC_CQ_ARM), &arm) &&
+		     arm != DBREC_CQ_ARM_NEVER && DBREC_CQ_ARM_SN(arm) == (cq->event_sn & 3);
+	if (!usermem_load_be32(dbrec_of(cq, DBREC_CQ_CI), &ci))
+		ci = cq->b->pi;
+	out->producer = cq->b->pi & 0xffffff;
+	out->consumer = ci & 0xffffff;
 	far_unlock(&cq->b->lock);
 }
 

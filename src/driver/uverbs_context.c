@@ -6,10 +6,8 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
-#include <unistd.h>
 
 #include "base/log.h"
-#include "driver/cdev.h"
 #include "driver/uverbs_clock.h"
 #include "driver/uverbs_objects.h"
 
@@ -75,8 +73,10 @@ static int open_context(struct ureq *req)
 		return -EOPNOTSUPP;
 	}
 	ret = write_ucontext(req->file, &req->uhw_out);
-	if (ret == 0)
+	if (ret == 0) {
 		req->file->context = true;
+		req->file->devx = uhw.flags & MLX5_IB_ALLOC_UCTX_DEVX;
+	}
 	return ret;
 }
 
@@ -116,13 +116,6 @@ static int alloc_async(struct ufile *f)
 	return fd;
 }
 
-/* A descriptor that the program never learns of must not stay open. */
-static void drop_fd(int fd)
-{
-	cdev_close(fd);
-	close(fd);
-}
-
 int cmd_get_context(struct ureq *req)
 {
 	struct ib_uverbs_get_context_resp resp = {0};
@@ -140,7 +133,7 @@ int cmd_get_context(struct ureq *req)
 	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
 	if (ret < 0) {
 		req->file->context = false;
-		drop_fd(fd);
+		uchannel_drop_fd(fd);
 	}
 	return ret;
 }
@@ -154,7 +147,7 @@ int method_async_alloc(struct ureq *req)
 		return fd;
 	ret = ureq_put_handle(req, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE, fd);
 	if (ret < 0)
-		drop_fd(fd);
+		uchannel_drop_fd(fd);
 	return ret;
 }
 
@@ -169,7 +162,7 @@ int cmd_create_comp_channel(struct ureq *req)
 	resp.fd = (uint32_t)fd;
 	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
 	if (ret < 0)
-		drop_fd(fd);
+		uchannel_drop_fd(fd);
 	return ret;
 }
 

@@ -154,14 +154,24 @@ int cmd_query_device_ex(struct ureq *req)
 	return ret < 0 ? ret : ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
 
+uint32_t ufile_port_state(const struct ufile *f)
+{
+	/* Without the daemon nothing is routed, whatever the registry said last. */
+	if (atomic_load_explicit(&f->process->lost, memory_order_relaxed))
+		return IB_PORT_DOWN;
+	return atomic_load_explicit(&ufile_port(f)->state, memory_order_acquire);
+}
+
+uint8_t uport_phys_state(uint32_t state)
+{
+	return state >= IB_PORT_INIT ? PHYS_LINK_UP : PHYS_POLLING;
+}
+
 static void fill_port(const struct ufile *f, struct ib_uverbs_query_port_resp *p)
 {
 	const struct registry_port *port = ufile_port(f);
-	uint32_t state = atomic_load_explicit(&port->state, memory_order_acquire);
+	uint32_t state = ufile_port_state(f);
 
-	/* Without the daemon nothing is routed, whatever the registry said last. */
-	if (atomic_load_explicit(&f->process->lost, memory_order_relaxed))
-		state = IB_PORT_DOWN;
 	*p = (struct ib_uverbs_query_port_resp){
 		.max_msg_sz = MSG_MAX,
 		.gid_tbl_len = uport_gids(port),
@@ -171,7 +181,7 @@ static void fill_port(const struct ufile *f, struct ib_uverbs_query_port_resp *p
 		.active_mtu = IB_MTU_4096,
 		.max_vl_num = 1,
 		.active_width = WIDTH_4X,
-		.phys_state = state >= IB_PORT_INIT ? PHYS_LINK_UP : PHYS_POLLING,
+		.phys_state = uport_phys_state(state),
 	};
 	if (port->ethernet) {
 		p->port_cap_flags = IB_UVERBS_PCF_CM_SUP | IB_UVERBS_PCF_IP_BASED_GIDS;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "driver/cdev.h"
 #include "driver/uverbs_file.h"
 
 #define PIPE_BYTES_MAX (1 << 20) /* what an unprivileged process may ask for */
@@ -39,6 +40,19 @@ static struct uchannel *channels;
 static _Atomic(unsigned) overflowed;
 
 static const struct cdev_ops uchannel_ops;
+static struct uport_listener *port_listeners; /* under channels_lock */
+
+struct devx_event {
+	uint64_t cookie;
+	uint8_t eqe[EQE_BYTES];
+};
+
+static const uint32_t event_bytes[] = {
+	[UCHANNEL_COMP] = sizeof(struct ib_uverbs_comp_event_desc),
+	[UCHANNEL_ASYNC] = sizeof(struct ib_uverbs_async_event_desc),
+	[UCHANNEL_DEVX] = sizeof(struct devx_event),
+	[UCHANNEL_DEVX_BRIEF] = sizeof(uint64_t),
+};
 
 struct cdev_file *uchannel_cdev(struct uchannel *c)
 {
@@ -55,7 +69,8 @@ static int pipe_open(struct uchannel *c, int *user_fd)
 	char path[32];
 	int fd[2];
 
-	if (pipe2(fd, O_CLOEXEC) < 0)
+	/* Messages of DEVX are read one at a time, however large the reader's buffer. */
+	if (pipe2(fd, O_CLOEXEC | (c->kind >= UCHANNEL_DEVX ? O_DIRECT : 0)) < 0)
 		return -errno;
 	if (fcntl(fd[1], F_SETFL, O_NONBLOCK) < 0)
 		goto fail;
@@ -87,8 +102,7 @@ int uchannel_create(struct ufile *file, enum uchannel_kind kind, struct uchannel
 	c->file = file;
 	c->kind = kind;
 	c->port_row = file->hca->port_row;
-	c->event_bytes = kind == UCHANNEL_COMP ? sizeof(struct ib_uverbs_comp_event_desc)
-					       : sizeof(struct ib_uverbs_async_event_desc);
+	c->event_bytes = event_bytes[kind];
 	ret = pipe_open(c, &fd);
 	if (ret < 0)
 		goto free_channel;
@@ -217,6 +231,14 @@ void uchannel_post_async(struct uchannel *c, uint64_t element, enum ib_event eve
 	post(c, &desc, count);
 }
 
+void uchannel_post_devx(struct uchannel *c, uint64_t cookie, const uint8_t eqe[EQE_BYTES])
+{
+	struct devx_event e = {.cookie = cookie};
+
+	memcpy(e.eqe, eqe, sizeof(e.eqe));
+	post(c, &e, NULL);
+}
+
 void uchannel_flush(struct uchannel *c)
 {
 	pthread_mutex_lock(&c->lock);
@@ -293,6 +315,12 @@ out:
 
 /* ---- life ---- */
 
+void uchannel_drop_fd(int fd)
+{
+	cdev_close(fd);
+	close(fd);
+}
+
 static void channel_last_close(struct cdev_file *cdev)
 {
 	struct uchannel *c = container_of(cdev, struct uchannel, cdev);
@@ -338,6 +366,28 @@ void uverbs_event_port(uint32_t port_row, enum ib_event event)
 	for (struct uchannel *c = channels; c; c = c->next)
 		if (c->port_row == port_row)
 			uchannel_post_async(c, port_number, event, NULL);
+	for (struct uport_listener *l = port_listeners; l; l = l->next)
+		if (l->port_row == port_row)
+			l->event(l, event);
+	pthread_mutex_unlock(&channels_lock);
+}
+
+void uport_listen(struct uport_listener *l)
+{
+	pthread_mutex_lock(&channels_lock);
+	l->next = port_listeners;
+	port_listeners = l;
+	pthread_mutex_unlock(&channels_lock);
+}
+
+void uport_unlisten(struct uport_listener *l)
+{
+	pthread_mutex_lock(&channels_lock);
+	for (struct uport_listener **at = &port_listeners; *at; at = &(*at)->next)
+		if (*at == l) {
+			*at = l->next;
+			break;
+		}
 	pthread_mutex_unlock(&channels_lock);
 }
 
@@ -355,6 +405,7 @@ void uverbs_event_fork_child(void)
 {
 	/* The parent's channels are none of ours. */
 	channels = NULL;
+	port_listeners = NULL;
 	atomic_store_explicit(&overflowed, 0, memory_order_relaxed);
 	pthread_mutex_unlock(&channels_lock);
 }

@@ -15,13 +15,19 @@
 
 #include "base/compiler.h"
 #include "driver/cdev_file.h"
+#include "prm/eqe.h"
 #include "prm/ib.h"
 
 struct uchannel;
 struct ufile;
 struct uobj;
 
-enum uchannel_kind { UCHANNEL_COMP, UCHANNEL_ASYNC };
+enum uchannel_kind {
+	UCHANNEL_COMP,
+	UCHANNEL_ASYNC,
+	UCHANNEL_DEVX,	     /* cookie and event queue entry */
+	UCHANNEL_DEVX_BRIEF, /* cookie alone */
+};
 
 /* Returns the descriptor for the program, O_CLOEXEC; *out is valid until it is closed, or longer
  * with cdev_hold. */
@@ -35,6 +41,7 @@ struct cdev_file *uchannel_cdev(struct uchannel *c);
 void uchannel_post_comp(struct uchannel *c, uint64_t cq_handle, uint32_t *count);
 void uchannel_post_async(struct uchannel *c, uint64_t element, enum ib_event event,
 			 uint32_t *count);
+void uchannel_post_devx(struct uchannel *c, uint64_t cookie, const uint8_t eqe[EQE_BYTES]);
 /* Takes back the events named element that nobody has read; when nothing posts them any more.
  * Returns how many. */
 uint32_t uchannel_purge(struct uchannel *c, uint64_t element);
@@ -43,8 +50,21 @@ uint32_t uchannel_purge(struct uchannel *c, uint64_t element);
 bool uchannel_overflowed(void);
 void uchannel_flush(struct uchannel *c);
 
+/* A descriptor of a channel that the program never learns of must not stay open. */
+void uchannel_drop_fd(int fd);
+
 /* A port of the fabric changed (process_on_port_event). */
 void uverbs_event_port(uint32_t port_row, enum ib_event event);
+
+/* Those who want to hear of it other than through channels of kind UCHANNEL_ASYNC. */
+struct uport_listener {
+	struct uport_listener *next;
+	uint32_t port_row;
+	void (*event)(struct uport_listener *l, enum ib_event event);
+};
+
+void uport_listen(struct uport_listener *l);
+void uport_unlisten(struct uport_listener *l);
 
 void uverbs_event_fork_lock(void);
 void uverbs_event_fork_unlock(void);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "driver/devx.h"
 #include "driver/uverbs_cmd.h"
 #include "driver/uverbs_event.h"
 #include "driver/uverbs_objects.h"
@@ -119,8 +120,8 @@ static void file_fstat(struct cdev_file *cdev, struct stat *st)
 
 /* Users before what they use, so that nothing is busy. */
 static const enum uobj_type teardown_order[] = {
-	UOBJ_FLOW, UOBJ_AH, UOBJ_QP, UOBJ_IND_TABLE, UOBJ_WQ,	UOBJ_SRQ,
-	UOBJ_CQ,   UOBJ_MW, UOBJ_MR, UOBJ_UAR,	     UOBJ_XRCD, UOBJ_PD,
+	UOBJ_FLOW, UOBJ_AH, UOBJ_QP,   UOBJ_IND_TABLE, UOBJ_WQ,	  UOBJ_SRQ, UOBJ_CQ,
+	UOBJ_MW,   UOBJ_MR, UOBJ_UMEM, UOBJ_UAR,       UOBJ_XRCD, UOBJ_PD,
 };
 
 static void destroy_all(struct ufile *f, enum uobj_type type)
@@ -134,11 +135,32 @@ static void destroy_all(struct ufile *f, enum uobj_type type)
 	}
 }
 
+/*
+ * Objects of DEVX use each other and those of verbs, never the other way round: as often as some
+ * can go, the rest is tried again.
+ */
+static void destroy_devx(struct ufile *f)
+{
+	bool some = true;
+
+	while (some) {
+		some = false;
+		for (uint32_t handle = 0; handle < f->objects.limit; handle++) {
+			struct uobj *obj = uobj_any(f, handle);
+
+			if (obj && obj->type == UOBJ_DEVX)
+				some |= uobj_destroy(obj, NULL) == 0;
+		}
+	}
+	devx_file_events_drop(f);
+}
+
 static void file_last_close(struct cdev_file *cdev)
 {
 	struct ufile *f = container_of(cdev, struct ufile, cdev);
 
 	pthread_mutex_lock(&f->lock);
+	destroy_devx(f);
 	for (size_t i = 0; i < array_size(teardown_order); i++)
 		destroy_all(f, teardown_order[i]);
 	if (f->async)

@@ -40,11 +40,14 @@ struct ufile {
 	pthread_mutex_t lock;
 	bool context;	      /* GET_CONTEXT succeeded */
 	bool shares_receives; /* regions that peers' messages may go to are in the arena */
+	bool devx;	      /* and asked for DEVX */
 	_Atomic(bool) hooked; /* the program's entry points announce their doorbells */
 	struct uchannel *async;
 	struct uobj_table objects;
 	uint64_t uar_used[UVERBS_UARS / 64];
-	struct dm_pool dm;	/* has a lock of its own */
+	struct dm_pool dm; /* has a lock of its own */
+	/* Of the device as a whole; devx_event.c */
+	struct devx_subscription *devx_events;
 	struct spin clock_busy; /* writers of the clock's pages */
 };
 

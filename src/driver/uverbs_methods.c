@@ -10,17 +10,7 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/mlx5_user_ioctl_verbs.h>
 
-#include "driver/uverbs_objects.h"
-
-#define OPT	   .optional = 1
-#define IN(n)	   ATTR_PTR_IN, .min = (n), .max = (n)
-#define OUT(n)	   ATTR_PTR_OUT, .min = (n), .max = (n)
-#define IN_MIN(n)  ATTR_PTR_IN, .min = (n), .max = UINT16_MAX
-#define OUT_MIN(n) ATTR_PTR_OUT, .min = (n), .max = UINT16_MAX
-/* A number that libraries send as 4 or as 8 bytes. */
-#define CONST_IN   ATTR_PTR_IN, .min = 4, .max = 8
-#define IDR(what)  ATTR_IDR, .object = (what)
-#define CHANNEL(k) ATTR_FD, .object = (k)
+#include "driver/uverbs_spec.h"
 
 static const struct attr_spec invoke_write_attrs[] = {
 	{UVERBS_ATTR_CORE_IN, IN_MIN(4), OPT},
@@ -275,28 +265,6 @@ static const struct attr_spec uar_destroy_attrs[] = {
 	{MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, IDR(UOBJ_UAR)},
 };
 
-/* Sizes of the smallest PRM mailboxes: opcode to op_mod, and status with syndrome. */
-static const struct attr_spec devx_other_attrs[] = {
-	{MLX5_IB_ATTR_DEVX_OTHER_CMD_IN, IN_MIN(8)},
-	{MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, OUT_MIN(8)},
-};
-
-#define METHOD(object_id, method_id, fn, list)                                                     \
-	{                                                                                          \
-		.object = (object_id), .method = (method_id), .name = #method_id, .attrs = (list), \
-		.nattrs = array_size(list), .run = (fn)                                            \
-	}
-#define INHERITED_METHOD(object_id, method_id, fn, list)                                           \
-	{                                                                                          \
-		.object = (object_id), .method = (method_id), .name = #method_id, .attrs = (list), \
-		.nattrs = array_size(list), .run = (fn), .inherited = true                         \
-	}
-#define EARLY_METHOD(object_id, method_id, fn, list)                                               \
-	{                                                                                          \
-		.object = (object_id), .method = (method_id), .name = #method_id, .attrs = (list), \
-		.nattrs = array_size(list), .run = (fn), .before_context = true                    \
-	}
-
 static const struct method_spec methods[] = {
 	{
 		.object = UVERBS_OBJECT_DEVICE,
@@ -357,13 +325,20 @@ static const struct method_spec methods[] = {
 	METHOD(MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, method_uar_alloc, uar_alloc_attrs),
 	METHOD(MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, method_uar_destroy,
 	       uar_destroy_attrs),
-	METHOD(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER, method_devx_other, devx_other_attrs),
 };
+
+static const struct method_spec *find(const struct method_spec *list, size_t n, uint16_t object,
+				      uint16_t method)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i].object == object && list[i].method == method)
+			return &list[i];
+	return NULL;
+}
 
 const struct method_spec *uverbs_method(uint16_t object, uint16_t method)
 {
-	for (size_t i = 0; i < array_size(methods); i++)
-		if (methods[i].object == object && methods[i].method == method)
-			return &methods[i];
-	return NULL;
+	const struct method_spec *m = find(methods, array_size(methods), object, method);
+
+	return m ? m : find(devx_methods, devx_methods_count, object, method);
 }

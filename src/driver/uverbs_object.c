@@ -75,10 +75,16 @@ void uobj_unpublish(struct uobj *obj)
 	t->free[t->nfree++] = obj->handle;
 }
 
-struct uobj *uobj_find(struct ufile *file, enum uobj_type type, uint64_t handle, int *err)
+struct uobj *uobj_any(struct ufile *file, uint64_t handle)
 {
 	_Atomic(struct uobj *) *slot = slot_of(&file->objects, handle);
-	struct uobj *obj = slot ? atomic_load_explicit(slot, memory_order_relaxed) : NULL;
+
+	return slot ? atomic_load_explicit(slot, memory_order_relaxed) : NULL;
+}
+
+struct uobj *uobj_find(struct ufile *file, enum uobj_type type, uint64_t handle, int *err)
+{
+	struct uobj *obj = uobj_any(file, handle);
 
 	if (!obj) {
 		*err = -ENOENT;

@@ -30,6 +30,8 @@ enum uobj_type {
 	UOBJ_WQ,
 	UOBJ_IND_TABLE,
 	UOBJ_FLOW,
+	UOBJ_DEVX,
+	UOBJ_UMEM,
 	UOBJ_TYPES,
 };
 
@@ -66,5 +68,7 @@ int uobj_publish(struct ufile *file, struct uobj *obj, enum uobj_type type) must
 void uobj_unpublish(struct uobj *obj);
 /* NULL with *err -ENOENT (no such handle) or -EINVAL (of another type), as the kernel. */
 struct uobj *uobj_find(struct ufile *file, enum uobj_type type, uint64_t handle, int *err);
+/* Of whatever type; NULL if there is none. */
+struct uobj *uobj_any(struct ufile *file, uint64_t handle);
 struct uobj *uobj_peek(struct uobj_table *t, enum uobj_type type, uint32_t handle);
 void uobj_table_release(struct uobj_table *t);

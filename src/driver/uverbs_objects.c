@@ -24,6 +24,8 @@ static void (*const free_object[UOBJ_TYPES])(struct uobj *obj) = {
 	[UOBJ_WQ] = uwq_free,
 	[UOBJ_IND_TABLE] = uind_table_free,
 	[UOBJ_FLOW] = uflow_free,
+	[UOBJ_DEVX] = udevx_free,
+	[UOBJ_UMEM] = uumem_free,
 };
 
 static void collect_async(struct uobj *obj, struct uevents *events)

@@ -124,6 +124,8 @@ void uuar_free(struct uobj *obj);
 void uwq_free(struct uobj *obj);
 void uind_table_free(struct uobj *obj);
 void uflow_free(struct uobj *obj);
+void udevx_free(struct uobj *obj);
+void uumem_free(struct uobj *obj);
 
 /* -EBUSY while windows are bound to the region; afterwards none can be. */
 int umr_retire(struct uobj *obj) must_check;
@@ -140,6 +142,8 @@ void uobj_async(void *user, enum ib_event event);
 /* The queue's doorbells come by that page of the file, if it has one.  Before it is published. */
 void uqp_bell(struct uqp *qp, struct ufile *f, uint32_t uar_page);
 void ucq_bell(struct ucq *cq, struct ufile *f, uint32_t uar_page);
+/* Registers of a page that the program names, or NULL. */
+uint8_t *uuar_regs(struct ufile *f, uint32_t page);
 /* The program has mapped a part of the file; and no mapping of its pages counts any more. */
 void uuar_mapped(struct ufile *f, uintptr_t addr, size_t len, off_t offset);
 void uuar_forget(struct ufile *f);
@@ -151,6 +155,8 @@ void ucq_ring(struct ucq *cq);
 #define UVERBS_PORTS 1u
 
 const struct registry_port *ufile_port(const struct ufile *f);
+uint32_t ufile_port_state(const struct ufile *f); /* enum ib_port_state */
+uint8_t uport_phys_state(uint32_t state);	  /* as PortInfo counts */
 /* GID table and P_Key table lengths that the port reports. */
 uint32_t uport_gids(const struct registry_port *port);
 uint32_t uport_pkeys(const struct registry_port *port);
@@ -206,6 +212,18 @@ int method_uar_destroy(struct ureq *req);
 int method_wq_create(struct ureq *req);
 int method_wq_destroy(struct ureq *req);
 int method_devx_other(struct ureq *req);
+int method_devx_query_eqn(struct ureq *req);
+int method_devx_query_uar(struct ureq *req);
+int method_devx_subscribe(struct ureq *req);
+int method_devx_obj_create(struct ureq *req);
+int method_devx_obj_destroy(struct ureq *req);
+int method_devx_obj_modify(struct ureq *req);
+int method_devx_obj_query(struct ureq *req);
+int method_devx_obj_query_async(struct ureq *req);
+int method_devx_umem_reg(struct ureq *req);
+int method_devx_umem_dereg(struct ureq *req);
+int method_devx_async_alloc(struct ureq *req);
+int method_devx_event_alloc(struct ureq *req);
 
 /* ---- commands ---- */
 

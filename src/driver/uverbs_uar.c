@@ -20,8 +20,10 @@ static uint64_t page_offset(uint32_t page)
 	return (uint64_t)(UVERBS_UAR_FIRST + page) * UVERBS_PAGE;
 }
 
+/* Page 0 is never given out: programs take that number for "none". */
 static int take_page(struct ufile *f)
 {
+	f->uar_used[0] |= 1;
 	for (uint32_t w = 0; w < array_size(f->uar_used); w++)
 		if (~f->uar_used[w]) {
 			uint32_t bit = (uint32_t)__builtin_ctzll(~f->uar_used[w]);
@@ -109,7 +111,7 @@ void uuar_free(struct uobj *obj)
 }
 
 /* The registers of a page, or NULL; the number comes from the program. */
-static uint8_t *page_regs(struct ufile *f, uint32_t page)
+uint8_t *uuar_regs(struct ufile *f, uint32_t page)
 {
 	return page < UVERBS_UARS ? f->pages + page_offset(page) : NULL;
 }
@@ -121,7 +123,7 @@ static void ring_qp(struct doorbell_user *u)
 
 void uqp_bell(struct uqp *qp, struct ufile *f, uint32_t uar_page)
 {
-	doorbell_user_init(&qp->bell, DOORBELL_SQ, page_regs(f, uar_page), ring_qp);
+	doorbell_user_init(&qp->bell, DOORBELL_SQ, uuar_regs(f, uar_page), ring_qp);
 }
 
 static void ring_cq(struct doorbell_user *u)
@@ -135,7 +137,7 @@ static void ring_cq(struct doorbell_user *u)
  */
 void ucq_bell(struct ucq *cq, struct ufile *f, uint32_t uar_page)
 {
-	doorbell_user_init(&cq->bell, DOORBELL_CQ, page_regs(f, uar_page), ring_cq);
+	doorbell_user_init(&cq->bell, DOORBELL_CQ, uuar_regs(f, uar_page), ring_cq);
 	doorbell_live(&cq->bell, !atomic_load(&f->hooked));
 }
 

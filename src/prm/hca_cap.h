@@ -12,7 +12,6 @@
 
 #include "base/compiler.h"
 
-#define PRM_OP_QUERY_HCA_CAP 0x0100u
 
 /* Mailbox of QUERY_HCA_CAP: the page follows a 16-byte header. */
 #define HCA_CAP_IN_BYTES   16u

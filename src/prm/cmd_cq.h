@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Commands of completion queues: CREATE_CQ, QUERY_CQ, MODIFY_CQ, and the CQ context. */
+#pragma once
+
+#include "prm/cmd.h"
+
+#define CREATE_CQ_IN_BYTES 0x110u
+#define CREATE_CQ_CONTEXT  0x10u /* byte */
+#define CREATE_CQ_OFFSET   PRM_FIELD(0x280, 64)
+#define CREATE_CQ_UMEM	   PRM_FIELD(0x2c0, 32)
+
+#define QUERY_CQ_OUT_BYTES 0x50u
+#define QUERY_CQ_CONTEXT   0x10u /* byte */
+
+#define MODIFY_CQ_IN_BYTES 0x50u
+#define MODIFY_CQ_SELECT   PRM_FIELD(0x60, 32)
+#define MODIFY_CQ_CONTEXT  0x10u /* byte */
+
+enum modify_cq_select {
+	MODIFY_CQ_PERIOD = 1 << 0,
+	MODIFY_CQ_MAX_COUNT = 1 << 1,
+	MODIFY_CQ_OVERRUN_IGNORE = 1 << 2,
+	MODIFY_CQ_EQN = 1 << 3,
+	MODIFY_CQ_PERIOD_MODE = 1 << 4,
+};
+enum modify_cq_op_mod { MODIFY_CQ_MODERATE, MODIFY_CQ_RESIZE };
+
+#define CQC_BYTES	   0x40u
+#define CQC_STATUS	   PRM_FIELD(0x000, 4)
+#define CQC_CQE_SIZE	   PRM_FIELD(0x008, 3) /* enum cqc_cqe_size */
+#define CQC_COLLAPSED	   PRM_FIELD(0x00b, 1)
+#define CQC_OVERRUN_IGNORE PRM_FIELD(0x00e, 1)
+#define CQC_COMPRESSION	   PRM_FIELD(0x011, 1)
+#define CQC_STATE	   PRM_FIELD(0x014, 4) /* enum cqc_state */
+#define CQC_DBR_UMEM	   PRM_FIELD(0x020, 32)
+#define CQC_PAGE_OFFSET	   PRM_FIELD(0x054, 6)
+#define CQC_LOG_SIZE	   PRM_FIELD(0x063, 5)
+#define CQC_UAR_PAGE	   PRM_FIELD(0x068, 24)
+#define CQC_PERIOD	   PRM_FIELD(0x084, 12) /* us */
+#define CQC_MAX_COUNT	   PRM_FIELD(0x090, 16)
+#define CQC_EQN		   PRM_FIELD(0x0a0, 32)
+#define CQC_LOG_PAGE_SIZE  PRM_FIELD(0x0c3, 5)
+#define CQC_CONSUMER	   PRM_FIELD(0x148, 24)
+#define CQC_PRODUCER	   PRM_FIELD(0x168, 24)
+#define CQC_DBR_ADDR	   PRM_FIELD(0x1c0, 64)
+
+enum cqc_cqe_size { CQC_CQE_64, CQC_CQE_128, CQC_CQE_128_PADDED };
+enum cqc_state { CQC_STATE_ARMED_SOLICITED = 0x6, CQC_STATE_ARMED = 0x9, CQC_STATE_FIRED = 0xa };

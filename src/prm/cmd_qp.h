@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Commands of queue pairs: CREATE_QP, the transitions, QUERY_QP; the QP context and the address
+ * path in it. */
+#pragma once
+
+#include "prm/cmd.h"
+
+#define CREATE_QP_IN_BYTES 0x110u
+#define CREATE_QP_CONTEXT  0x18u /* byte */
+#define CREATE_QP_OFFSET   PRM_FIELD(0x800, 64)
+#define CREATE_QP_UMEM	   PRM_FIELD(0x840, 32)
+
+/* The transitions have one layout; some may be longer by an extension of the context. */
+#define MODIFY_QP_IN_BYTES  0x110u
+#define MODIFY_QP_EXT_BYTES 0x140u
+#define MODIFY_QP_EXT	    PRM_FIELD(0x040, 1)	 /* qpc_ext: the extension is there */
+#define MODIFY_QP_OPT	    PRM_FIELD(0x080, 32) /* enum qp_opt */
+#define MODIFY_QP_CONTEXT   0x18u		 /* byte */
+#define MODIFY_QP_OPT_95_32 PRM_FIELD(0x840, 64) /* enum qp_opt_ext */
+
+#define QPC_EXT	    0x110u /* byte */
+#define QPC_EXT_MMO PRM_FIELD(0x002, 1)
+
+#define SHORT_QP_IN_BYTES  CMD_IN_BYTES /* 2ERR, 2RST, QUERY */
+#define QUERY_QP_OUT_BYTES 0x110u
+#define QUERY_QP_CONTEXT   0x18u /* byte */
+
+/* Which attributes that a transition does not need are to be taken nevertheless. */
+enum qp_opt {
+	QP_OPT_ALT_PATH = 1 << 0,
+	QP_OPT_RRE = 1 << 1,
+	QP_OPT_RAE = 1 << 2,
+	QP_OPT_RWE = 1 << 3,
+	QP_OPT_PKEY_INDEX = 1 << 4,
+	QP_OPT_QKEY = 1 << 5,
+	QP_OPT_RNR_TIMEOUT = 1 << 6,
+	QP_OPT_PRIMARY_PATH = 1 << 7,
+	QP_OPT_SRA_MAX = 1 << 8,
+	QP_OPT_RRA_MAX = 1 << 9,
+	QP_OPT_PM_STATE = 1 << 10,
+	QP_OPT_DRAIN_SIGERR = 1 << 11, /* of INIT2INIT */
+	QP_OPT_RETRY_COUNT = 1 << 12,
+	QP_OPT_RNR_RETRY = 1 << 13,
+	QP_OPT_ACK_TIMEOUT = 1 << 14,
+	QP_OPT_LAG_TX_AFFINITY = 1 << 15,
+	QP_OPT_PRIMARY_PORT = 1 << 16,
+};
+
+enum qp_opt_ext {
+	QP_OPT_EXT_DCI_STREAM = 1 << 0,
+	QP_OPT_EXT_QOS_GROUP = 1 << 1,
+	QP_OPT_EXT_UDP_SPORT = 1 << 2,
+	QP_OPT_EXT_MMO = 1 << 3, /* of INIT2INIT */
+};
+
+enum qpc_state {
+	QPC_STATE_RST = 0x0,
+	QPC_STATE_INIT = 0x1,
+	QPC_STATE_RTR = 0x2,
+	QPC_STATE_RTS = 0x3,
+	QPC_STATE_SQERR = 0x4,
+	QPC_STATE_SQD = 0x5,
+	QPC_STATE_ERR = 0x6,
+	QPC_STATE_SQ_DRAINING = 0x7,
+};
+
+enum qpc_service {
+	QPC_SERVICE_RC = 0x0,
+	QPC_SERVICE_UC = 0x1,
+	QPC_SERVICE_UD = 0x2,
+	QPC_SERVICE_XRC = 0x3,
+	QPC_SERVICE_DCI = 0x5,
+};
+
+enum qpc_rq_type { QPC_RQ_REGULAR = 0x0, QPC_RQ_SRQ = 0x1, QPC_RQ_NONE = 0x3 };
+
+#define QPC_PM_MIGRATED 0x3u
+
+#define QPC_BYTES	   0xe8u
+#define QPC_STATE	   PRM_FIELD(0x000, 4)
+#define QPC_LAG_TX_PORT	   PRM_FIELD(0x004, 4)
+#define QPC_SERVICE	   PRM_FIELD(0x008, 8)
+#define QPC_PM_STATE	   PRM_FIELD(0x013, 2)
+#define QPC_OFFLOAD	   PRM_FIELD(0x018, 4)
+#define QPC_WQ_SIGNATURE   PRM_FIELD(0x020, 1)
+#define QPC_BLOCK_LB_MC	   PRM_FIELD(0x021, 1)
+#define QPC_DRAIN_SIGERR   PRM_FIELD(0x025, 1)
+#define QPC_PD		   PRM_FIELD(0x028, 24)
+#define QPC_MTU		   PRM_FIELD(0x040, 3)
+#define QPC_LOG_MSG_MAX	   PRM_FIELD(0x043, 5)
+#define QPC_LOG_RQ_SIZE	   PRM_FIELD(0x049, 4)
+#define QPC_LOG_RQ_STRIDE  PRM_FIELD(0x04d, 3) /* from 16 bytes */
+#define QPC_NO_SQ	   PRM_FIELD(0x050, 1)
+#define QPC_LOG_SQ_SIZE	   PRM_FIELD(0x051, 4)
+#define QPC_UAR_PAGE	   PRM_FIELD(0x068, 24)
+#define QPC_USER_INDEX	   PRM_FIELD(0x088, 24)
+#define QPC_LOG_PAGE_SIZE  PRM_FIELD(0x0a3, 5)
+#define QPC_REMOTE_QPN	   PRM_FIELD(0x0a8, 24)
+#define QPC_PRIMARY_PATH   0x18u /* byte */
+#define QPC_ALT_PATH	   0x44u /* byte */
+#define QPC_LOG_SRA_MAX	   PRM_FIELD(0x388, 3)
+#define QPC_RETRY_COUNT	   PRM_FIELD(0x38d, 3)
+#define QPC_RNR_RETRY	   PRM_FIELD(0x390, 3)
+#define QPC_NEXT_SEND_PSN  PRM_FIELD(0x3c8, 24)
+#define QPC_CQN_SEND	   PRM_FIELD(0x3e8, 24)
+#define QPC_LAST_ACKED_PSN PRM_FIELD(0x448, 24)
+#define QPC_LOG_RRA_MAX	   PRM_FIELD(0x488, 3)
+#define QPC_RRE		   PRM_FIELD(0x490, 1)
+#define QPC_RWE		   PRM_FIELD(0x491, 1)
+#define QPC_RAE		   PRM_FIELD(0x492, 1)
+#define QPC_PAGE_OFFSET	   PRM_FIELD(0x494, 6)
+#define QPC_CROSS_CHANNEL  PRM_FIELD(0x49d, 3)
+#define QPC_MIN_RNR_NAK	   PRM_FIELD(0x4a3, 5)
+#define QPC_NEXT_RECV_PSN  PRM_FIELD(0x4a8, 24)
+#define QPC_XRCD	   PRM_FIELD(0x4c8, 24)
+#define QPC_CQN_RECV	   PRM_FIELD(0x4e8, 24)
+#define QPC_DBR_ADDR	   PRM_FIELD(0x500, 64)
+#define QPC_QKEY	   PRM_FIELD(0x540, 32)
+#define QPC_RQ_TYPE	   PRM_FIELD(0x565, 3)
+#define QPC_SRQN	   PRM_FIELD(0x568, 24)
+#define QPC_HW_SQ_WQEBB	   PRM_FIELD(0x5a0, 16)
+#define QPC_SW_SQ_WQEBB	   PRM_FIELD(0x5b0, 16)
+#define QPC_DBR_UMEM	   PRM_FIELD(0x720, 32)
+
+/* Address path. */
+#define ADS_PKEY_INDEX	PRM_FIELD(0x010, 16)
+#define ADS_GRH		PRM_FIELD(0x028, 1)
+#define ADS_MLID	PRM_FIELD(0x029, 7) /* source path bits */
+#define ADS_RLID	PRM_FIELD(0x030, 16)
+#define ADS_ACK_TIMEOUT PRM_FIELD(0x040, 5)
+#define ADS_SRC_INDEX	PRM_FIELD(0x048, 8)
+#define ADS_STAT_RATE	PRM_FIELD(0x054, 4)
+#define ADS_HOP_LIMIT	PRM_FIELD(0x058, 8)
+#define ADS_TCLASS	PRM_FIELD(0x064, 8)
+#define ADS_FLOW_LABEL	PRM_FIELD(0x06c, 20)
+#define ADS_RGID	0x10u /* byte */
+#define ADS_UDP_SPORT	PRM_FIELD(0x110, 16)
+#define ADS_ETH_PRIO	PRM_FIELD(0x121, 3)
+#define ADS_SL		PRM_FIELD(0x124, 4)
+#define ADS_PORT	PRM_FIELD(0x128, 8)
+#define ADS_RMAC	PRM_FIELD(0x130, 48)
