@@ -27,6 +27,7 @@ enum devx_kind {
 	DEVX_TRANSPORT_DOMAIN,
 	DEVX_CQ,
 	DEVX_QP,
+	DEVX_DCT,
 	DEVX_RMP, /* also shared receive queues of verbs */
 	DEVX_XRC_SRQ,
 	DEVX_RQ,

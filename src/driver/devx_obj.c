@@ -65,7 +65,7 @@ static bool qp_is(const struct uqp *qp, enum devx_kind kind, uint32_t number)
 		return kind == DEVX_SQ || kind == DEVX_RQ || kind == DEVX_TIR || kind == DEVX_TIS
 			       ? number == qp_number(qp->qp)
 			       : false;
-	return kind == DEVX_QP && number == qp_number(qp->qp);
+	return kind == (qp->type == IB_QPT_DCT ? DEVX_DCT : DEVX_QP) && number == qp_number(qp->qp);
 }
 
 bool devx_is(struct uobj *obj, enum devx_kind kind, uint32_t number)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The commands: which method carries them, where they name their object, how long their mailboxes
- * are.  The rows without a function are those that mlx5_ib lets pass and this device has not got; opcodes without a row never come as far as a device.
+ * are.  The rows without a function are those that mlx5_ib lets pass and this device has not got;
+ * opcodes without a row never come as far as a device.
  */
 #include "driver/devx.h"
 #include "prm/cmd_cq.h"
@@ -89,6 +90,7 @@ static const struct devx_op ops[] = {
 	LACKS_OF(MODIFY_TIS, DEVX_OBJ_MODIFY, DEVX_TIS),
 	LACKS_OF(MODIFY_RQT, DEVX_OBJ_MODIFY, DEVX_RQT),
 
+	LACKS_OF(QUERY_DCT, DEVX_OBJ_QUERY, DEVX_DCT),
 	LACKS_OF(QUERY_RMP, DEVX_OBJ_QUERY, DEVX_RMP),
 	LACKS_OF(QUERY_XRC_SRQ, DEVX_OBJ_QUERY, DEVX_XRC_SRQ),
 	LACKS_OF(QUERY_RQ, DEVX_OBJ_QUERY, DEVX_RQ),
