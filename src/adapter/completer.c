@@ -41,11 +41,11 @@ void completer_push_success(struct qp *qp, const struct swr *swr)
 {
 	const struct wqe_props *p = wqe_props(swr->opcode);
 	struct cqe64 cqe = {
-		.srqn_uidx = be32_of(qp->init.uidx),
-		.sop_drop_qpn = be32_of((uint32_t)swr->opcode << 24 | qp->qpn),
-		.wqe_counter = be16_of(swr->block),
-		.byte_cnt = be32_of(p->read || p->atomic ? swr->len : 0),
-		.op_own = CQE_OP_REQ << 4,
+		.word[CQE_WORD_INDEX] = word_of(be32_of(qp->init.uidx), be32_of(0)),
+		.word[CQE_WORD_BYTES] =
+			word_of(be32_of(0), be32_of(p->read || p->atomic ? swr->len : 0)),
+		.word[CQE_WORD_LAST] = cqe_last_word((uint32_t)swr->opcode << 24 | qp->qpn,
+						     swr->block, CQE_OP_REQ << 4),
 	};
 
 	cq_push(qp->init.send_cq, &cqe, false);
@@ -64,7 +64,7 @@ static void push_error(struct qp *qp, const struct swr *swr)
 	bool flush = swr->syndrome == CQE_SYN_WR_FLUSH;
 
 	lane_count(qp->adapter->counters, flush ? HW_REQ_CQE_FLUSH_ERROR : HW_REQ_CQE_ERROR, 1);
-	cq_push(qp->init.send_cq, (const struct cqe64 *)&cqe, true);
+	cq_push(qp->init.send_cq, (struct cqe64 *)&cqe, true);
 }
 
 /* IBTA 10.3.1: an error in the send queue of a UC or UD QP stops the send queue only. */

@@ -40,9 +40,9 @@ struct cq {
 	bool timer_used;
 };
 
-static void settle(struct cq *cq);
+static void settle(struct cq *cq) __attribute__((noinline, cold));
 
-static void lock_cq(struct cq *cq)
+static inline void lock_cq(struct cq *cq)
 {
 	if (unlikely(far_lock(&cq->b->lock, cq->adapter->slots, cq->adapter->slot)))
 		settle(cq);
@@ -206,26 +206,25 @@ static bool has_timestamp(const struct cqe64 *cqe)
 	return op != CQE_OP_REQ_ERR && op != CQE_OP_RESP_ERR && op != CQE_OP_SIG_ERR;
 }
 
-void cq_push(struct cq *cq, const struct cqe64 *cqe, bool solicited)
+void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
 {
-	struct cqe64 out = *cqe;
-	uint32_t ci;
+	uint32_t ci, pi;
 
 	lock_cq(cq);
 	if (unlikely(cq->overrun || !usermem_load_be32(dbrec_of(cq, DBREC_CQ_CI), &ci)))
 		goto unlock;
 	/* consumer index: 24 bits; the ring is far smaller */
-	if (unlikely(((cq->b->pi - ci) & 0xffffff) >= cq->attr.entries) &&
-	    !cq->attr.overrun_ignore) {
+	pi = cq->b->pi;
+	if (unlikely(((pi - ci) & 0xffffff) >= cq->attr.entries) && !cq->attr.overrun_ignore) {
 		overrun(cq);
 		goto unlock;
 	}
-	if (unlikely(cq->attr.timestamps) && has_timestamp(&out))
-		out.timestamp = be64_of(clock_ns());
-	out.op_own = (uint8_t)(out.op_own | owner(cq, cq->b->pi));
-	if (unlikely(!usermem_publish(entry(cq, cq->b->pi), &out, sizeof(out))))
+	if (unlikely(cq->attr.timestamps) && has_timestamp(cqe))
+		cqe->timestamp = be64_of(clock_ns());
+	cqe->word[CQE_WORD_LAST] |= cqe_last_word(0, 0, owner(cq, pi));
+	if (unlikely(!usermem_publish(entry(cq, pi), cqe, sizeof(*cqe))))
 		goto unlock;
-	cq->b->pi++;
+	cq->b->pi = pi + 1;
 	if (!cq->attr.event)
 		goto unlock;
 	if (solicited)

@@ -6,10 +6,10 @@
 #include "prm/cqe.h"
 
 /*
- * Appends a CQE.  op_own's owner bit is filled in here; all else is the caller's.
+ * Appends a CQE.  op_own's owner bit and the time are filled in here; all else is the caller's.
  * Solicited: also wakes those who armed for solicited completions only; errors count as solicited.
  */
-void cq_push(struct cq *cq, const struct cqe64 *cqe, bool solicited);
+void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited);
 
 /* The block of a CQ that peers can see. */
 bool cq_exposed(const struct cq *cq, uint32_t *index);

@@ -158,7 +158,7 @@ static bool complete(const struct qp *qp, const struct far *f, struct qp_block *
 
 	if (!at || !place(qp, w, l))
 		return false;
-	cqe.op_own |= owner;
+	cqe.word[CQE_WORD_LAST] |= cqe_last_word(0, 0, owner);
 	b->rq_claim_pi = pi;
 	store(&b->rq_claim, 1);
 	if (!usermem_publish(at, &cqe, sizeof(cqe))) {

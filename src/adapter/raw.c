@@ -131,7 +131,7 @@ void raw_push_error(struct adapter *a, struct cq *cq, uint32_t uidx, uint32_t nu
 	bool flush = syndrome == CQE_SYN_WR_FLUSH;
 
 	lane_count(a->counters, flush ? HW_RESP_CQE_FLUSH_ERROR : HW_RESP_CQE_ERROR, 1);
-	cq_push(cq, (const struct cqe64 *)&cqe, true);
+	cq_push(cq, (struct cqe64 *)&cqe, true);
 }
 
 /* Offset of a tag that this queue does not want to see. */

@@ -28,7 +28,7 @@ void recv_push_error(struct qp *qp, uint16_t index, uint8_t syndrome)
 	bool flush = syndrome == CQE_SYN_WR_FLUSH;
 
 	lane_count(qp->adapter->counters, flush ? HW_RESP_CQE_FLUSH_ERROR : HW_RESP_CQE_ERROR, 1);
-	cq_push(recv_cq(qp), (const struct cqe64 *)&cqe, true);
+	cq_push(recv_cq(qp), (struct cqe64 *)&cqe, true);
 }
 
 uint32_t recv_service_or_header(const struct qp *qp, const struct path *path)
@@ -38,17 +38,16 @@ uint32_t recv_service_or_header(const struct qp *qp, const struct path *path)
 
 struct cqe64 recv_cqe(const struct recv_done *d)
 {
+	uint32_t ml_path = d->datagram ? d->path->dlid & 0x7f : 0;
+	uint32_t peer = d->peer_qpn | d->service_or_header << CQE_FLAGS_SL_SHIFT |
+			(d->path->grh && d->datagram ? CQE_FLAGS_GRH : 0);
+
 	return (struct cqe64){
-		.ml_path = d->datagram ? (uint8_t)(d->path->dlid & 0x7f) : 0,
-		.slid = be16_of(d->path->slid),
-		.flags_rqpn = be32_of(d->peer_qpn | d->service_or_header << CQE_FLAGS_SL_SHIFT |
-				      (d->path->grh && d->datagram ? CQE_FLAGS_GRH : 0)),
-		.srqn_uidx = be32_of(d->uidx),
-		.imm_inval_pkey = be32_of(d->imm),
-		.byte_cnt = be32_of(d->bytes),
-		.sop_drop_qpn = be32_of(d->qpn),
-		.wqe_counter = be16_of(d->index),
-		.op_own = (uint8_t)(d->op << 4),
+		.word[CQE_WORD_ADDRESS] = word_of(be32_of(ml_path << 16), be32_of(d->path->slid)),
+		.word[CQE_WORD_PEER] = word_of(be32_of(peer), be32_of(0)),
+		.word[CQE_WORD_INDEX] = word_of(be32_of(d->uidx), be32_of(d->imm)),
+		.word[CQE_WORD_BYTES] = word_of(be32_of(0), be32_of(d->bytes)),
+		.word[CQE_WORD_LAST] = cqe_last_word(d->qpn, d->index, (uint8_t)(d->op << 4)),
 	};
 }
 
@@ -56,7 +55,7 @@ void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
 {
 	const struct bth_props *p = pkt_props(pkt);
 	const bool datagram = qp->bth == BTH_UD;
-	const struct cqe64 cqe = recv_cqe(&(struct recv_done){
+	struct cqe64 cqe = recv_cqe(&(struct recv_done){
 		.op = p->write	? CQE_OP_RESP_WRITE_IMM
 		      : p->imm	? CQE_OP_RESP_SEND_IMM
 		      : p->ieth ? CQE_OP_RESP_SEND_INV

@@ -424,8 +424,9 @@ static enum step step(struct qp *qp, struct send_wqe *w)
 		case FETCH_OK:
 			break;
 		}
+		/* Whoever posts more has us look again: see struct baton. */
 		if (shortcut_take(qp, w))
-			return STEP_DONE;
+			return w->newest ? STEP_IDLE : STEP_DONE;
 		if (unlikely(qp->dci)) {
 			enum dci_verdict v = dci_admit(qp, w);
 

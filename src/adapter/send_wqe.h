@@ -30,6 +30,7 @@ struct send_wqe {
 		uint64_t align;
 	};
 	uint32_t nblocks;
+	bool newest; /* nothing was posted behind it when it was fetched */
 	uint8_t opcode;
 	bool bad; /* decoding failed: malformed for this QP */
 	uint8_t fm_ce_se;

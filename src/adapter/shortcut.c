@@ -2,7 +2,6 @@
 #include "adapter/shortcut.h"
 
 #include "adapter/far_send.h"
-#include "wire/lane.h"
 #include "wire/usermem.h"
 
 /* Longer ones would hold the peer's responder for too long; packets let it breathe. */
@@ -56,10 +55,8 @@ static bool write_here(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
 		peer->resp.nak_sent = false;
 	}
 	far_unlock(&peer->resp.b->lock);
-	if (likely(done)) {
+	if (likely(done))
 		wire_count_looped_write(a->wire, &qp->path, (uint32_t)w->len, npkts);
-		lane_count(a->counters, HW_RX_WRITE_REQUESTS, 1);
-	}
 	return done;
 }
 

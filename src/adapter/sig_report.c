@@ -33,5 +33,5 @@ void sig_report_push(struct qp *qp, struct cq *cq, uint32_t key, const struct si
 
 	log_info("QP 0x%x: key 0x%x has a bad %s in block %llu", qp->qpn, key,
 		 sig_error_name(e->kind), (unsigned long long)e->block);
-	cq_push(cq, (const struct cqe64 *)&cqe, true);
+	cq_push(cq, (struct cqe64 *)&cqe, true);
 }

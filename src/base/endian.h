@@ -35,6 +35,16 @@ static inline uint64_t be64_get(be64 v)
 	return be64toh(v.raw);
 }
 
+/* The 64-bit word in memory of which these are the first and the second half. */
+static inline uint64_t word_of(be32 first, be32 second)
+{
+#if __BYTE_ORDER == __LITTLE_ENDIAN
+	return first.raw | (uint64_t)second.raw << 32;
+#else
+	return (uint64_t)first.raw << 32 | second.raw;
+#endif
+}
+
 static inline be16 be16_of(uint16_t v)
 {
 	return (be16){htobe16(v)};

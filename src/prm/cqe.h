@@ -43,33 +43,57 @@ enum cqe_syndrome {
 	CQE_SYN_REM_ABORTED = 0x22,
 };
 
+/*
+ * What is written most is written as whole words, the form in which it goes to the ring: to load
+ * words from parts that were just stored makes a processor wait for the stores.
+ */
 struct cqe64 {
-	uint8_t outer_l3_tunneled;
-	uint8_t reserved0;
-	be16 wqe_id;
-	uint8_t lro[8];
-	be32 rss_hash_result;
-	uint8_t rss_hash_type;
-	uint8_t ml_path; /* destination path bits 6:0; bit 7: GRH (with tunnelling) */
-	uint8_t reserved1[2];
-	be16 checksum;
-	be16 slid;
-	be32 flags_rqpn; /* sl 27:24; GRH/address type 29:28; remote qpn 23:0 */
-	uint8_t hds_ip_ext;
-	uint8_t l4_hdr_type_etc;
-	be16 vlan_info;
-	be32 srqn_uidx;
-	be32 imm_inval_pkey;
-	uint8_t app;
-	uint8_t app_op;
-	be16 app_info;
-	be32 byte_cnt;
-	be64 timestamp;
-	be32 sop_drop_qpn; /* WQE opcode 31:24, qpn 23:0 */
-	be16 wqe_counter;
-	uint8_t signature;
-	uint8_t op_own; /* opcode 7:4, owner 0 */
+	union {
+		struct {
+			uint8_t outer_l3_tunneled;
+			uint8_t reserved0;
+			be16 wqe_id;
+			uint8_t lro[8];
+			be32 rss_hash_result;
+			uint8_t rss_hash_type;
+			uint8_t ml_path; /* destination path bits 6:0; bit 7: GRH (with tunnelling)
+					  */
+			uint8_t reserved1[2];
+			be16 checksum;
+			be16 slid;
+			be32 flags_rqpn; /* sl 27:24; GRH/address type 29:28; remote qpn 23:0 */
+			uint8_t hds_ip_ext;
+			uint8_t l4_hdr_type_etc;
+			be16 vlan_info;
+			be32 srqn_uidx;
+			be32 imm_inval_pkey;
+			uint8_t app;
+			uint8_t app_op;
+			be16 app_info;
+			be32 byte_cnt;
+			be64 timestamp;
+			be32 sop_drop_qpn; /* WQE opcode 31:24, qpn 23:0 */
+			be16 wqe_counter;
+			uint8_t signature;
+			uint8_t op_own; /* opcode 7:4, owner 0 */
+		};
+		uint64_t word[8];
+	};
 };
+
+enum cqe_word {
+	CQE_WORD_ADDRESS = 2, /* path bits, LID */
+	CQE_WORD_PEER = 3,    /* flags_rqpn */
+	CQE_WORD_INDEX = 4,   /* srqn_uidx, imm_inval_pkey */
+	CQE_WORD_BYTES = 5,   /* byte_cnt */
+	CQE_WORD_TIME = 6,
+	CQE_WORD_LAST = 7, /* sop_drop_qpn, wqe_counter, signature, op_own */
+};
+
+static inline uint64_t cqe_last_word(uint32_t sop_drop_qpn, uint16_t wqe_counter, uint8_t op_own)
+{
+	return word_of(be32_of(sop_drop_qpn), be32_of((uint32_t)wqe_counter << 16 | op_own));
+}
 
 struct cqe64_err {
 	uint8_t reserved0[32];
@@ -90,7 +114,7 @@ struct cqe64_sig_err {
 	be32 actual_trans_sig;
 	be32 expected_ref_tag; /* or CRC64 31:0 */
 	be32 actual_ref_tag;
-	be16 syndrome; /* one of CQE_SIG_ERR_* */
+	be16 syndrome;	  /* one of CQE_SIG_ERR_* */
 	uint8_t sig_type; /* 0: of a block */
 	uint8_t domain;	  /* 0: wire, 1: memory */
 	be32 mkey;
@@ -119,4 +143,7 @@ static_assert(offsetof(struct cqe64, flags_rqpn) == 0x18, "flags_rqpn");
 static_assert(offsetof(struct cqe64, srqn_uidx) == 0x20, "srqn_uidx");
 static_assert(offsetof(struct cqe64, byte_cnt) == 0x2c, "byte_cnt");
 static_assert(offsetof(struct cqe64, wqe_counter) == 0x3c, "wqe_counter");
+static_assert(offsetof(struct cqe64, timestamp) == CQE_WORD_TIME * 8, "timestamp");
+static_assert(offsetof(struct cqe64, slid) == CQE_WORD_ADDRESS * 8 + 6, "slid");
+static_assert(offsetof(struct cqe64, ml_path) == CQE_WORD_ADDRESS * 8 + 1, "ml_path");
 static_assert(offsetof(struct cqe64_err, syndrome) == 0x37, "syndrome");

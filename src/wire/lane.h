@@ -15,16 +15,28 @@ extern _Thread_local unsigned lane_plus_1;
 /* Takes a lane for this thread, until it ends. */
 unsigned lane_take(void);
 
+/* This thread's own lane of the counters, for lane_add; NULL: it shares lane 0. */
+static inline _Atomic(uint64_t) *lane_own(_Atomic(uint64_t) *counters)
+{
+	unsigned lane = likely(lane_plus_1) ? lane_plus_1 - 1 : lane_take();
+
+	return likely(lane) ? counters + (size_t)lane * SLOT_HCAS * PORT_COUNTERS : NULL;
+}
+
+static inline void lane_add(_Atomic(uint64_t) *own, enum port_counter c, uint64_t n)
+{
+	/* Relaxed: a counter orders nothing. */
+	atomic_store_explicit(&own[c], atomic_load_explicit(&own[c], memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
 /* counters: those of one port in lane 0. */
 static inline void lane_count(_Atomic(uint64_t) *counters, enum port_counter c, uint64_t n)
 {
-	unsigned lane = likely(lane_plus_1) ? lane_plus_1 - 1 : lane_take();
-	_Atomic(uint64_t) *at = counters + (size_t)lane * SLOT_HCAS * PORT_COUNTERS + c;
+	_Atomic(uint64_t) *own = lane_own(counters);
 
-	/* Relaxed: a counter orders nothing. */
-	if (likely(lane))
-		atomic_store_explicit(at, atomic_load_explicit(at, memory_order_relaxed) + n,
-				      memory_order_relaxed);
+	if (likely(own))
+		lane_add(own, c, n);
 	else
-		atomic_fetch_add_explicit(at, n, memory_order_relaxed);
+		atomic_fetch_add_explicit(&counters[c], n, memory_order_relaxed);
 }

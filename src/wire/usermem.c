@@ -42,12 +42,6 @@ static struct cursor cursor_start(const struct run *runs, uint32_t n)
 	return c;
 }
 
-bool usermem_publish(void *dst, const void *src, size_t n)
-{
-	/* usermem_copy already stores the last 8 bytes last and, if aligned, at once. */
-	return usermem_copy(dst, src, n);
-}
-
 static bool pull_local(struct cursor dst, struct cursor src)
 {
 	while (dst.left && src.left) {

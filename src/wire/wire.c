@@ -196,11 +196,21 @@ void wire_count_looped_write(struct wire *w, const struct path *path, uint32_t p
 	uint64_t words = (data_octets(path, w->ethernet, payload, npkts, false) +
 			  ack_octets(path, w->ethernet)) /
 			 4;
+	_Atomic(uint64_t) *own = lane_own(w->counters);
 
+	if (likely(own)) {
+		lane_add(own, PORT_XMIT_DATA, words);
+		lane_add(own, PORT_RCV_DATA, words);
+		lane_add(own, PORT_XMIT_PACKETS, npkts + 1);
+		lane_add(own, PORT_RCV_PACKETS, npkts + 1);
+		lane_add(own, HW_RX_WRITE_REQUESTS, 1);
+		return;
+	}
 	lane_count(w->counters, PORT_XMIT_DATA, words);
 	lane_count(w->counters, PORT_RCV_DATA, words);
 	lane_count(w->counters, PORT_XMIT_PACKETS, npkts + 1);
 	lane_count(w->counters, PORT_RCV_PACKETS, npkts + 1);
+	lane_count(w->counters, HW_RX_WRITE_REQUESTS, 1);
 }
 
 struct expose *wire_expose(struct wire *w)
