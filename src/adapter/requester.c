@@ -151,6 +151,12 @@ static enum step transmit(struct qp *qp, const struct pkt *pkt)
 	return STEP_NEXT;
 }
 
+/* Of a packet: where it lies, or what will make it. */
+struct payload {
+	struct runs runs;
+	struct transfer_source made;
+};
+
 /* The packet's payload will be made as it is copied, and so is not read from here later. */
 static enum mkey_verdict make_payload(struct qp *qp, const struct send_wqe *w,
 				      const struct swr *swr, uint64_t off,
@@ -177,9 +183,9 @@ static void path_of_datagram(const struct qp *qp, const struct send_wqe *w, stru
 }
 
 static enum step send_datagram(struct qp *qp, struct swr *swr, const struct send_wqe *w,
-			       struct pkt *pkt, struct path *path, struct runs *runs)
+			       struct pkt *pkt, struct path *path, struct payload *payload)
 {
-	struct transfer_source made;
+	struct runs *runs = &payload->runs;
 	enum mkey_verdict v;
 	enum step s;
 
@@ -192,7 +198,7 @@ static enum step send_datagram(struct qp *qp, struct swr *swr, const struct send
 	pkt->nruns = runs->n;
 	pkt->runs = runs->run;
 	if (unlikely(long_way(v)))
-		v = make_payload(qp, w, swr, 0, &made, pkt);
+		v = make_payload(qp, w, swr, 0, &payload->made, pkt);
 	if (v != MKEY_OK)
 		return fail_request(qp, CQE_SYN_LOCAL_PROT);
 	pkt->opcode = BTH_UD | (wqe_props(w->opcode)->imm ? BTH_SEND_ONLY_IMM : BTH_SEND_ONLY);
@@ -227,9 +233,10 @@ static enum step send_frames(struct qp *qp, const struct send_wqe *w)
 
 /* SEND and WRITE on a connected QP, from cur_off on; as few packets as the wire takes. */
 static enum step send_message(struct qp *qp, struct swr *swr, const struct send_wqe *w,
-			      struct pkt *pkt, struct runs *runs)
+			      struct pkt *pkt, struct payload *payload)
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
+	struct runs *runs = &payload->runs;
 	uint32_t most = wire_max_payload(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, qp->mtu,
 					 qp_is_reliable(qp));
 
@@ -237,7 +244,6 @@ static enum step send_message(struct qp *qp, struct swr *swr, const struct send_
 		uint64_t off = qp->req.cur_off;
 		uint32_t n = (uint32_t)min_u64(w->len - off, most);
 		bool last = off + n == w->len;
-		struct transfer_source made;
 		enum mkey_verdict v;
 		enum step s;
 
@@ -251,7 +257,7 @@ static enum step send_message(struct qp *qp, struct swr *swr, const struct send_
 							qp->attr.dest_qpn, qp->mtu, false));
 			last = off + n == w->len;
 			pkt->payload_len = n;
-			v = make_payload(qp, w, swr, off, &made, pkt);
+			v = make_payload(qp, w, swr, off, &payload->made, pkt);
 		}
 		if (v != MKEY_OK)
 			return fail_request(qp, CQE_SYN_LOCAL_PROT);
@@ -267,7 +273,7 @@ static enum step send_message(struct qp *qp, struct swr *swr, const struct send_
 		if (s != STEP_NEXT)
 			return s;
 		if (unlikely(pkt->source))
-			transfer_source_end(&made, n);
+			transfer_source_end(&payload->made, n);
 		qp->req.cur_off = off + n;
 		/* The answer may have been bad news. */
 		if (atomic_load(&qp->waiting) & QP_WAIT_RNR || atomic_load(&qp->comp.resend) ||
@@ -342,7 +348,7 @@ static enum step send_current(struct qp *qp, const struct send_wqe *w)
 	struct swr *swr = qp_swr(qp, qp->req.cur);
 	const struct wqe_props *p = wqe_props(w->opcode);
 	/* what the packet refers to, so of the same lifetime */
-	struct runs runs;
+	struct payload payload;
 	struct path path;
 	struct pkt pkt = {
 		.sqpn = qp->qpn,
@@ -367,12 +373,12 @@ static enum step send_current(struct qp *qp, const struct send_wqe *w)
 		pkt.dc = &qp->dci->header;
 	}
 	if (qp->bth == BTH_UD)
-		return send_datagram(qp, swr, w, &pkt, &path, &runs);
+		return send_datagram(qp, swr, w, &pkt, &path, &payload);
 	if (qp->bth == BTH_RAW)
 		return send_frames(qp, w);
 	if (p->read || p->atomic)
 		return send_read_or_atomic(qp, swr, w, &pkt);
-	return send_message(qp, swr, w, &pkt, &runs);
+	return send_message(qp, swr, w, &pkt, &payload);
 }
 
 /* Goes back to the first PSN that is not acknowledged. */

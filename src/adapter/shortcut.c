@@ -2,6 +2,7 @@
 #include "adapter/shortcut.h"
 
 #include "adapter/far_send.h"
+#include "adapter/place.h"
 #include "wire/usermem.h"
 
 /* Longer ones would hold the peer's responder for too long; packets let it breathe. */
@@ -27,16 +28,50 @@ static bool enter_peer(const struct qp *qp, struct qp *peer)
 	return false;
 }
 
-static bool copy(const struct qp *qp, const struct qp *peer, const struct send_wqe *w)
+/* A message to one run list or another, in one pass also if it is made on the way. */
+static bool gather(struct qp *qp, const struct send_wqe *w, const struct run *dst, uint32_t ndst)
 {
-	struct runs src, dst;
+	struct runs src;
+	enum mkey_verdict v;
 
 	runs_begin(&src);
+	v = send_wqe_runs(qp->adapter, w, qp->init.pdn, 0, 0, w->len, &src);
+	if (likely(v == MKEY_OK))
+		return usermem_pull(dst, ndst, src.run, src.n, 0);
+	if (long_way(v)) {
+		struct transfer t = transfer_sent(qp, w, (uint16_t)qp->req.next_block);
+
+		return transfer_move(&t, 0, w->len, dst, ndst) == MKEY_OK;
+	}
+	return false;
+}
+
+static bool scatter(struct qp *qp, const struct send_wqe *w, const struct run *src)
+{
+	struct runs dst;
+	enum mkey_verdict v;
+
 	runs_begin(&dst);
-	return send_wqe_runs(qp->adapter, w, qp->init.pdn, 0, 0, w->len, &src) == MKEY_OK &&
-	       mkey_append_runs(qp->adapter, w->rkey, peer->init.pdn, IB_ACCESS_REMOTE_WRITE,
+	v = send_wqe_runs(qp->adapter, w, qp->init.pdn, IB_ACCESS_LOCAL_WRITE, 0, w->len, &dst);
+	if (likely(v == MKEY_OK))
+		return usermem_pull(dst.run, dst.n, src, 1, 0);
+	if (long_way(v)) {
+		/* nothing is outstanding: the completer is at rest */
+		struct transfer t = transfer_answered(qp, w, (uint16_t)qp->req.next_block);
+
+		return transfer_move(&t, 0, w->len, src, 1) == MKEY_OK;
+	}
+	return false;
+}
+
+static bool copy(struct qp *qp, const struct qp *peer, const struct send_wqe *w)
+{
+	struct runs dst;
+
+	runs_begin(&dst);
+	return mkey_append_runs(qp->adapter, w->rkey, peer->init.pdn, IB_ACCESS_REMOTE_WRITE,
 				w->raddr, w->len, &dst) == MKEY_OK &&
-	       usermem_pull(dst.run, dst.n, src.run, src.n, 0);
+	       gather(qp, w, dst.run, dst.n);
 }
 
 /* To a QP of this process. */
@@ -75,24 +110,17 @@ static bool enter_far(const struct qp *qp, struct qp_block *b, uint32_t right)
 
 /* The key is looked at under the block's lock, and the peer's arena outlives the key: a late copy
  * harms nobody. */
-static bool copy_far(const struct qp *qp, const struct far *f, uint32_t pdn, uint32_t right,
+static bool copy_far(struct qp *qp, const struct far *f, uint32_t pdn, uint32_t right,
 		     const struct send_wqe *w)
 {
 	struct key_block k;
-	struct runs local;
 	struct run remote;
 
 	if (!far_key(f, w->rkey, &k) || k.pdn != pdn || (k.access & right) != right ||
 	    !range_inside(w->raddr - k.iova, w->len, k.length))
 		return false;
 	remote = (struct run){f->arena + k.offset + (w->raddr - k.iova), w->len};
-	runs_begin(&local);
-	if (right == IB_ACCESS_REMOTE_READ)
-		return send_wqe_runs(qp->adapter, w, qp->init.pdn, IB_ACCESS_LOCAL_WRITE, 0, w->len,
-				     &local) == MKEY_OK &&
-		       usermem_pull(local.run, local.n, &remote, 1, 0);
-	return send_wqe_runs(qp->adapter, w, qp->init.pdn, 0, 0, w->len, &local) == MKEY_OK &&
-	       usermem_pull(&remote, 1, local.run, local.n, 0);
+	return right == IB_ACCESS_REMOTE_READ ? scatter(qp, w, &remote) : gather(qp, w, &remote, 1);
 }
 
 static enum wire_far far_kind(const struct wqe_props *p)

@@ -125,8 +125,8 @@ struct stretch {
 };
 
 /* MKEY_NO_KEY if it has no signatures. */
-static enum mkey_verdict open(const struct transfer *t, const struct piece *p,
-			      struct mkey_signed *key, struct stretch *out)
+static enum mkey_verdict open_key(const struct transfer *t, const struct piece *p,
+				  struct mkey_signed *key, struct stretch *out)
 {
 	const struct send_seg *s = p->seg;
 	enum mkey_verdict v;
@@ -270,7 +270,7 @@ static enum mkey_verdict signed_move(const struct transfer *t, const struct piec
 
 	/* of no use until all has gone well */
 	f->next = 0;
-	v = open(t, p, &f->key, &s);
+	v = open_key(t, p, &f->key, &s);
 	if (v == MKEY_NO_KEY)
 		f->next = next;
 	if (v != MKEY_OK)
@@ -306,7 +306,7 @@ enum mkey_verdict transfer_check(const struct transfer *t, uint64_t off, uint64_
 		n = p.len;
 		v = plain_runs(t, &p, 0, &n, &runs);
 		if (v == MKEY_SIGNED)
-			v = open(t, &p, &key, &s);
+			v = open_key(t, &p, &key, &s);
 		if (v != MKEY_OK)
 			return v;
 	}
