@@ -115,7 +115,9 @@ struct mkey_attr {
 	uint32_t access; /* enum ib_access */
 	uint64_t iova;	 /* address by which work requests name the first byte */
 	uint64_t length;
-	void *addr; /* the memory itself; pages were checked by the caller */
+	void *addr;	    /* the memory itself; pages were checked by the caller */
+	bool given_variant; /* the low byte of the key is the caller's; else one of our own */
+	uint8_t variant;
 };
 
 int mkey_create(struct adapter *a, const struct mkey_attr *attr, struct mkey **out) must_check;

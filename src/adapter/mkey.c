@@ -47,7 +47,8 @@ int mkey_create(struct adapter *a, const struct mkey_attr *attr, struct mkey **o
 		free(m);
 		return (int)index;
 	}
-	m->key = (uint32_t)index << 8 | atomic_fetch_add(&a->key_variant, 1);
+	m->key = (uint32_t)index << 8 |
+		 (attr->given_variant ? attr->variant : atomic_fetch_add(&a->key_variant, 1));
 	atomic_init(&m->windows, 0);
 	m->exposed = false;
 	m->meaning = meaning_of(m, attr);

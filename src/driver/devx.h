@@ -91,6 +91,8 @@ struct devx_op {
 	/* Neither: the kernel knows the command and this device has not got it; -EOPNOTSUPP. */
 	devx_run *run;
 	devx_create *create;
+	/* What the kernel looks at besides the opcode; NULL: nothing. */
+	bool (*admits)(const uint8_t *in);
 };
 
 /* NULL if the kernel does not let it pass by that method either. */
@@ -121,12 +123,16 @@ struct srq *devx_srq_of(struct uobj *obj);
 /* -EINVAL if the file has no such domain; *obj may be used. */
 int devx_pd(struct ufile *f, uint32_t pdn, struct uobj **obj) must_check;
 
+/* NULL if the file has no such umem. */
+struct devx_umem *devx_umem_find(struct ufile *f, uint32_t umem_id);
 /* The part of an umem that begins at offset: NULL unless length bytes of it are there, writable if
  * asked, and aligned to 4. */
 void *devx_umem_part(struct ufile *f, uint32_t umem_id, uint64_t offset, uint64_t length,
 		     bool write, struct uobj **umem);
 
 /* Frees the device's part. */
+void devx_mkey_free(struct devx_obj *obj);
+void devx_psv_free(struct devx_obj *obj);
 void devx_pd_free(struct devx_obj *obj);
 void devx_xrcd_free(struct devx_obj *obj);
 void devx_cq_free(struct devx_obj *obj);
@@ -147,6 +153,9 @@ void devx_file_events_drop(struct ufile *f);
 /* ---- commands, see devx_ops.c ---- */
 
 devx_run devx_query_hca_cap, devx_query_hca_vport;
+devx_create devx_create_mkey, devx_create_psv;
+devx_run devx_query_mkey;
+bool devx_admits_psv(const uint8_t *in);
 devx_create devx_create_pd, devx_create_xrcd;
 devx_create devx_create_cq, devx_create_qp;
 devx_run devx_query_cq, devx_modify_cq;

@@ -6,6 +6,8 @@
  */
 #include "driver/devx.h"
 #include "prm/cmd_cq.h"
+#include "prm/cmd_mkey.h"
+#include "prm/cmd_psv.h"
 #include "prm/cmd_port.h"
 #include "prm/cmd_qp.h"
 
@@ -41,6 +43,11 @@ static const struct devx_op ops[] = {
 	CREATE(ALLOC_PD, DEVX_PD, CMD_IN_BYTES, CMD_OUT_BYTES, devx_create_pd),
 	CREATE(ALLOC_XRCD, DEVX_XRCD, CMD_IN_BYTES, CMD_OUT_BYTES, devx_create_xrcd),
 
+	CREATE(CREATE_MKEY, DEVX_MKEY, CREATE_MKEY_IN_BYTES, CMD_OUT_BYTES, devx_create_mkey),
+	QUERY(QUERY_MKEY, DEVX_MKEY, CMD_IN_BYTES, QUERY_MKEY_OUT_BYTES, devx_query_mkey),
+	{ROW(CREATE_PSV, DEVX_OBJ_CREATE, DEVX_PSV, NOWHERE, CMD_IN_BYTES, CREATE_PSV_OUT_BYTES),
+	 .create = devx_create_psv, .admits = devx_admits_psv},
+
 	CREATE(CREATE_CQ, DEVX_CQ, CREATE_CQ_IN_BYTES, CMD_OUT_BYTES, devx_create_cq),
 	MODIFY(MODIFY_CQ, DEVX_CQ, MODIFY_CQ_IN_BYTES, CMD_OUT_BYTES, devx_modify_cq),
 	QUERY(QUERY_CQ, DEVX_CQ, CMD_IN_BYTES, QUERY_CQ_OUT_BYTES, devx_query_cq),
@@ -56,8 +63,6 @@ static const struct devx_op ops[] = {
 	MODIFY(2RST_QP, DEVX_QP, SHORT_QP_IN_BYTES, CMD_OUT_BYTES, devx_modify_qp),
 	QUERY(QUERY_QP, DEVX_QP, SHORT_QP_IN_BYTES, QUERY_QP_OUT_BYTES, devx_query_qp),
 
-	LACKS(CREATE_MKEY, DEVX_OBJ_CREATE),
-	LACKS(CREATE_PSV, DEVX_OBJ_CREATE),
 	LACKS(CREATE_GENERAL_OBJECT, DEVX_OBJ_CREATE),
 	LACKS(ALLOC_TRANSPORT_DOMAIN, DEVX_OBJ_CREATE),
 	LACKS(CREATE_RMP, DEVX_OBJ_CREATE),

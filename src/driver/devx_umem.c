@@ -69,18 +69,22 @@ int method_devx_umem_dereg(struct ureq *req)
 	return uobj_destroy(ureq_obj(req, MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE), NULL);
 }
 
+struct devx_umem *devx_umem_find(struct ufile *f, uint32_t umem_id)
+{
+	int err;
+	struct uobj *obj = umem_id ? uobj_find(f, UOBJ_UMEM, umem_id - 1, &err) : NULL;
+
+	return obj ? container_of(obj, struct devx_umem, uobj) : NULL;
+}
+
 void *devx_umem_part(struct ufile *f, uint32_t umem_id, uint64_t offset, uint64_t length,
 		     bool write, struct uobj **umem)
 {
-	const struct devx_umem *u;
-	int err;
+	struct devx_umem *u = devx_umem_find(f, umem_id);
 
-	*umem = umem_id ? uobj_find(f, UOBJ_UMEM, umem_id - 1, &err) : NULL;
-	if (!*umem)
-		return NULL;
-	u = container_of(*umem, struct devx_umem, uobj);
-	if ((write && !u->writable) || !range_inside(offset, length, u->length) ||
+	if (!u || (write && !u->writable) || !range_inside(offset, length, u->length) ||
 	    (u->addr + offset) % sizeof(uint32_t))
 		return NULL;
+	*umem = &u->uobj;
 	return (void *)(uintptr_t)(u->addr + offset);
 }

@@ -89,6 +89,8 @@ static int check_method(struct mailbox *m, enum devx_method method)
 		log_info("devx: command 0x%x is not known to this method", opcode);
 		return -EINVAL;
 	}
+	if (m->op->admits && !m->op->admits(m->call.in))
+		return -EINVAL;
 	/* Firmware would say CMD_STATUS_BAD_OP, which libmlx5 turns into EINVAL: one could not tell
 	 * a feature that is not there from a mistake. */
 	if (!m->op->run && !m->op->create) {

@@ -5,13 +5,9 @@
 #include <assert.h>
 
 #include "base/compiler.h"
+#include "prm/field.h"
 
-struct place {
-	uint16_t bit;
-	uint8_t width; /* up to 32 */
-};
-
-static const struct place fields[] = {
+static const struct prm_field fields[] = {
 	[BSF_SIZE] = {0, 2},	      [BSF_SAME_STRUCTURE] = {3, 1},
 	[BSF_TYPE] = {6, 2},	      [BSF_CHECK_MASK] = {8, 8},
 	[BSF_COPY_MASK] = {16, 8},    [BSF_WIRE_BLOCK] = {16, 8},
@@ -24,7 +20,7 @@ enum { WIRE_INLINE = 256, INLINE_BITS = 128, WIRE_SELECTOR = 64, SELECTOR_BITS =
 
 /* Of the wire; the memory domain's lies further on by stride. */
 static const struct {
-	struct place place;
+	struct prm_field place;
 	uint8_t stride;
 } domain_fields[] = {
 	[BSF_FORMAT] = {{WIRE_SELECTOR, 8}, SELECTOR_BITS},
@@ -46,50 +42,31 @@ static const struct {
 static_assert(array_size(fields) == BSF_FIELDS, "a place for each field");
 static_assert(array_size(domain_fields) == BSF_DOMAIN_FIELDS, "a place for each field");
 
-static struct place domain_place(enum bsf_domain d, enum bsf_domain_field f)
+static struct prm_field domain_place(enum bsf_domain d, enum bsf_domain_field f)
 {
-	struct place p = domain_fields[f].place;
+	struct prm_field p = domain_fields[f].place;
 
 	p.bit = (uint16_t)(p.bit + (d == BSF_MEMORY ? domain_fields[f].stride : 0));
 	return p;
 }
 
-static uint32_t get(const uint8_t *bsf, struct place p)
-{
-	uint32_t value = 0;
-
-	for (unsigned at = p.bit; at < p.bit + (unsigned)p.width; at++)
-		value = value << 1 | (bsf[at / 8] >> (7 - at % 8) & 1u);
-	return value;
-}
-
-static void set(uint8_t *bsf, struct place p, uint32_t value)
-{
-	for (unsigned i = 0; i < p.width; i++) {
-		unsigned at = p.bit + p.width - 1u - i;
-		uint8_t bit = (uint8_t)(0x80u >> at % 8);
-
-		bsf[at / 8] = (uint8_t)(value >> i & 1 ? bsf[at / 8] | bit : bsf[at / 8] & ~bit);
-	}
-}
-
 uint32_t bsf_get(const uint8_t bsf[BSF_BYTES], enum bsf_field f)
 {
-	return get(bsf, fields[f]);
+	return prm_get32(bsf, fields[f]);
 }
 
 uint32_t bsf_domain_get(const uint8_t bsf[BSF_BYTES], enum bsf_domain d, enum bsf_domain_field f)
 {
-	return get(bsf, domain_place(d, f));
+	return prm_get32(bsf, domain_place(d, f));
 }
 
 void bsf_set(uint8_t bsf[BSF_BYTES], enum bsf_field f, uint32_t value)
 {
-	set(bsf, fields[f], value);
+	prm_set(bsf, fields[f], value);
 }
 
 void bsf_domain_set(uint8_t bsf[BSF_BYTES], enum bsf_domain d, enum bsf_domain_field f,
 		    uint32_t value)
 {
-	set(bsf, domain_place(d, f), value);
+	prm_set(bsf, domain_place(d, f), value);
 }

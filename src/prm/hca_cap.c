@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "prm/field.h"
+
 /* One field.  value is its content; fields that depend on the device have a function. */
 struct cap_field {
 	uint16_t type; /* enum hca_cap_type */
@@ -59,6 +61,7 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x0c8, 8, 16},	     /* log_max_cq_sz */
 	{HCA_CAP_GENERAL, 0x0db, 5, 24},	     /* log_max_cq */
 	{HCA_CAP_GENERAL, 0x0ea, 6, 24},	     /* log_max_mkey */
+	{HCA_CAP_GENERAL, 0x11a, 6, 16},	     /* log_max_klm_list_size */
 	{HCA_CAP_GENERAL, 0x12a, 6, 4},		     /* log_max_ra_req_dc */
 	{HCA_CAP_GENERAL, 0x13a, 6, 4},		     /* log_max_ra_res_dc */
 	{HCA_CAP_GENERAL, 0x14a, 6, 4},		     /* log_max_ra_req_qp */
@@ -73,6 +76,7 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x1c3, 5, 30},	     /* log_max_msg */
 	{HCA_CAP_GENERAL, 0x1fc, 4, 1},		     /* cqe_version */
 	{HCA_CAP_GENERAL, 0x21a, 1, 1},		     /* dct */
+	{HCA_CAP_GENERAL, 0x20a, 2, 2},		     /* umr_fence: none needed */
 	{HCA_CAP_GENERAL, 0x21d, 1, 0, is_ethernet}, /* roce */
 	{HCA_CAP_GENERAL, 0x21e, 1, 1},		     /* atomic */
 	{HCA_CAP_GENERAL, 0x221, 1, 1},		     /* cq_resize */
@@ -119,16 +123,6 @@ static const uint16_t known_types[] = {
 	HCA_CAP_GENERAL, HCA_CAP_ODP, HCA_CAP_ATOMIC, HCA_CAP_ROCE, HCA_CAP_DEVICE_MEMORY,
 };
 
-static void put(uint8_t *page, uint32_t bit, uint32_t width, uint32_t value)
-{
-	for (uint32_t i = 0; i < width; i++) {
-		uint32_t at = bit + width - 1 - i;
-
-		if (value >> i & 1)
-			page[at / 8] |= (uint8_t)(0x80u >> at % 8);
-	}
-}
-
 bool hca_cap_page(enum hca_cap_type type, const struct hca_cap_values *v,
 		  uint8_t page[HCA_CAP_PAGE_BYTES])
 {
@@ -141,7 +135,7 @@ bool hca_cap_page(enum hca_cap_type type, const struct hca_cap_values *v,
 	memset(page, 0, HCA_CAP_PAGE_BYTES);
 	for (size_t i = 0; i < array_size(fields); i++)
 		if (fields[i].type == type)
-			put(page, fields[i].bit, fields[i].width,
-			    fields[i].from ? fields[i].from(v) : fields[i].value);
+			prm_set(page, PRM_FIELD(fields[i].bit, fields[i].width),
+				fields[i].from ? fields[i].from(v) : fields[i].value);
 	return true;
 }

@@ -12,7 +12,6 @@
 
 #include "base/compiler.h"
 
-
 /* Mailbox of QUERY_HCA_CAP: the page follows a 16-byte header. */
 #define HCA_CAP_IN_BYTES   16u
 #define HCA_CAP_HEADER	   16u
