@@ -199,31 +199,59 @@ int64_t share_begin(struct process *p, uint64_t addr, uint64_t bytes, struct sha
 	return ret;
 }
 
-/*
- * The program may have unmapped the memory, or put something else there: then it stays as it is.
- */
-static void move_back(const struct share *s)
-{
-	if (all_mappings(s->addr, s->addr + s->bytes, is_shared_page, s) &&
-	    !replace(s->addr, s->bytes, -1, 0))
-		log_warn("memory at 0x%lx stays shared: %m", (unsigned long)s->addr);
-}
-
-void share_end(struct share *s)
+static void forget(struct share *s)
 {
 	struct share **at = &shares;
 
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	free(s);
+}
+
+/* The program may have unmapped the memory, or put something else there: then it stays as it is. */
+static void move_back(const struct share *s)
+{
+	struct process *p = process_current();
+	bool stop = p && p->engine;
+
+	if (!all_mappings(s->addr, s->addr + s->bytes, is_shared_page, s))
+		return;
+	/* The engine may be placing data for another key, whose memory begins or ends in these
+	 * pages. */
+	if (stop)
+		engine_stop(p);
+	if (!replace(s->addr, s->bytes, -1, 0))
+		log_warn("memory at 0x%lx stays shared: %m", (unsigned long)s->addr);
+	if (stop && engine_start(p) < 0)
+		log_error("the engine does not start again: %m");
+}
+
+/*
+ * The pages hold more than was registered.  A program that has started threads since may be writing
+ * there: then they stay shared without users, until another registration takes them up, and a
+ * forked child gets its copy as ever.
+ */
+void share_end(struct share *s)
+{
 	if (!s)
 		return;
 	pthread_mutex_lock(&lock);
-	if (--s->users == 0) {
-		while (*at != s)
-			at = &(*at)->next;
-		*at = s->next;
+	if (--s->users == 0 && alone()) {
 		move_back(s);
-		free(s);
+		forget(s);
 	}
 	pthread_mutex_unlock(&lock);
+}
+
+/* What lies no longer where it was must not be put there in a child. */
+static void forget_unmapped(void)
+{
+	for (struct share *s = shares, *next; s; s = next) {
+		next = s->next;
+		if (!s->users && !all_mappings(s->addr, s->addr + s->bytes, is_shared_page, s))
+			forget(s);
+	}
 }
 
 /* Open between prepare and the end of the child's moves, if there is anything to move. */
@@ -232,6 +260,7 @@ static int moving[2] = {-1, -1};
 void share_fork_prepare(void)
 {
 	pthread_mutex_lock(&lock);
+	forget_unmapped();
 	if (shares && pipe2(moving, O_CLOEXEC) < 0)
 		moving[0] = moving[1] = -1;
 }

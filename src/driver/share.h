@@ -21,7 +21,7 @@ struct share;
 /* The offset of addr in the arena and a reference to the pages, or a negative errno: not shared. */
 int64_t share_begin(struct process *p, uint64_t addr, uint64_t bytes,
 		    struct share **out) must_check;
-/* The last reference moves the pages back. NULL is nothing. */
+/* The last reference moves the pages back, unless a thread might notice. NULL is nothing. */
 void share_end(struct share *s);
 
 /* Around fork(2).  In the child all shared pages become private copies. */

@@ -19,9 +19,9 @@ def program(programs, name, *arguments, limit=60):
     return test
 
 
-def passive(programs, device):
+def two(programs, name, device):
     def test(session):
-        argv = [str(programs / "passive"), device]
+        argv = [str(programs / name), device]
         port = free_port()
         target = session.background(*argv, "listen", str(port))
         wait_listening(port, target)
@@ -70,7 +70,10 @@ def cases(programs):
     devices = ("mlx5_0", "mlx5_1")
     return [
         *((f"fork under traffic {d}", program(programs, "forked", d)) for d in devices),
-        *((f"passive target {d}", passive(programs, d)) for d in devices),
+        *((f"passive target {d}", two(programs, "passive", d)) for d in devices),
+        *((f"stores beside a region, peer {d}", two(programs, "neighbours", d)) for d in devices),
+        *((f"stores beside a region, thread {d}", program(programs, "neighbours", d, "thread"))
+          for d in devices),
         *((f"many objects {d}", objects(programs, d)) for d in devices),
         *((f"idle CPU {d}", idle(programs, d)) for d in devices),
         *((f"malformed calls uverbs{i}",
