@@ -130,6 +130,19 @@ static bool expose_wanted(void)
 	return !value || strcmp(value, "0") != 0;
 }
 
+/* SOFTHCA_SIGNATURE_REPORTS; softhca(1). */
+static bool reports_as_hardware(void)
+{
+	const char *value = getenv("SOFTHCA_SIGNATURE_REPORTS");
+
+	if (!value || !strcmp(value, "manual"))
+		return false;
+	if (!strcmp(value, "hardware"))
+		return true;
+	log_warn("SOFTHCA_SIGNATURE_REPORTS: neither manual nor hardware: %s", value);
+	return false;
+}
+
 static int connect_fabric(struct running *r)
 {
 	struct process *p = &r->process;
@@ -183,6 +196,7 @@ static int hca_create(struct process *p, uint32_t row)
 	struct adapter_attr attr = {
 		.port = {.fabric_port = row, .ethernet = port->ethernet},
 		.number_chunk = number_chunk,
+		.sig_report_hardware = reports_as_hardware(),
 		.kick = kick,
 		.user = p,
 	};

@@ -8,13 +8,17 @@
 #include "tool/tool.h"
 
 static const struct command commands[] = {
-	{"run", "[--fabric NAME] [--host NAME] [--] PROGRAM [ARG...]",
-	 "Runs PROGRAM with the devices of a host, starting the fabric if need be.",
-	 OPT_FABRIC | OPT_HOST, command_run},
-	{"env", "[--fabric NAME] [--host NAME]",
+	{"run",
+	 "[--fabric NAME] [--host NAME] [--signature-reports manual|hardware] [--] PROGRAM "
+	 "[ARG...]",
+	 "Runs PROGRAM with the devices of a host, starting the fabric if need be.\n"
+	 "--signature-reports: signature errors as the manual pages of libmlx5 describe\n"
+	 "them (the default), or as devices are seen to report them.",
+	 OPT_FABRIC | OPT_HOST | OPT_REPORTS, command_run},
+	{"env", "[--fabric NAME] [--host NAME] [--signature-reports manual|hardware]",
 	 "Prints shell commands that put what is started afterwards on a host:\n"
 	 "eval \"$(softhca env)\"",
-	 OPT_FABRIC | OPT_HOST, command_env},
+	 OPT_FABRIC | OPT_HOST | OPT_REPORTS, command_env},
 	{"devices", "[--fabric NAME] [--host NAME] [--json]", "Lists the devices of the hosts.",
 	 OPT_FABRIC | OPT_HOST | OPT_JSON, command_devices},
 	{"fabric up", "[--fabric NAME]", "Starts a fabric that stays until it is taken down.",

@@ -69,7 +69,8 @@ int command_run(struct session *s, int argc, char **argv)
 	if (!session_host(s, sock, &host, &index))
 		goto close_sock;
 	if (setenv(PRELOAD, preload, 1) || setenv("SOFTHCA_DIR", s->dir, 1) ||
-	    setenv("SOFTHCA_HOST", host.name, 1) || setenv("SOFTHCA_DAEMON", s->daemon, 1)) {
+	    setenv("SOFTHCA_HOST", host.name, 1) || setenv("SOFTHCA_DAEMON", s->daemon, 1) ||
+	    (s->reports && setenv("SOFTHCA_SIGNATURE_REPORTS", s->reports, 1))) {
 		tool_error(s->command, "%s", strerror(errno));
 		goto close_sock;
 	}
@@ -122,6 +123,8 @@ int command_env(struct session *s, int argc, char **argv)
 	print_export("SOFTHCA_DIR", s->dir);
 	print_export("SOFTHCA_HOST", host.name);
 	print_export("SOFTHCA_DAEMON", s->daemon);
+	if (s->reports)
+		print_export("SOFTHCA_SIGNATURE_REPORTS", s->reports);
 	print_export(PRELOAD, preload);
 	if (!fflush(stdout))
 		status = 0;

@@ -63,6 +63,7 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 		{"fabric", required_argument, NULL, OPT_FABRIC},
 		{"host", required_argument, NULL, OPT_HOST},
 		{"json", no_argument, NULL, OPT_JSON},
+		{"signature-reports", required_argument, NULL, OPT_REPORTS},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -82,6 +83,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 			s->fabric = optarg;
 		else if (opt == OPT_HOST)
 			s->host = optarg;
+		else if (opt == OPT_REPORTS)
+			s->reports = optarg;
 		else
 			s->json = true;
 	}
@@ -123,6 +126,8 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 	if (status >= 0)
 		return status;
 	*first = optind;
+	if (s->reports && strcmp(s->reports, "manual") && strcmp(s->reports, "hardware"))
+		return bad_option(s, "reports are manual or hardware, not", s->reports);
 	if (s->host && !fabric_name_ok(s->host)) {
 		tool_error(s->command, "'%s' is not a name for a host", s->host);
 		return EXIT_USAGE;
