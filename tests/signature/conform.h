@@ -33,6 +33,8 @@ extern const struct test cancel_tests[];
 extern const struct test refusal_tests[];
 extern const struct test config_tests[];
 extern const struct test create_tests[];
+extern const struct test raw_tests[];
+extern const struct test abuse_tests[];
 
 struct statement {
 	const char *page;

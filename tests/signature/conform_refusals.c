@@ -343,7 +343,7 @@ static void after_failure(const struct test *t)
 /* More entries than the key or the request has room for. */
 static void too_many_entries(const struct test *t)
 {
-	struct setup small = {.inline_bytes = 64};
+	struct setup small = {.inline_bytes = 1};
 	struct key_conf c = signature_conf(NULL, NULL, 16, 0);
 	struct stage s;
 
@@ -359,8 +359,10 @@ static void too_many_entries(const struct test *t)
 	configure(&s.near, 0, &c);
 	stage_close(&s);
 
-	/* A signature takes 64 of the bytes. */
+	/* A signature takes 64 of the bytes; four entries alone fit always. */
 	stage_open(&s, &small);
+	if (s.near.desk->max_inline + 4 >= 64 + 64)
+		skip("the smallest request has room for %u bytes", s.near.desk->max_inline);
 	signature_key(&s, 0);
 	c = signature_conf(&(struct domain){CRC32, MLX5DV_BLOCK_SIZE_512, false, 0, 0, 0}, NULL,
 			   516, 0xff);

@@ -56,8 +56,11 @@ static struct ibv_qp *open_qp(struct desk *d)
 		.send_ops_flags = MLX5DV_QP_EX_WITH_MKEY_CONFIGURE | MLX5DV_QP_EX_WITH_MR_LIST |
 				  MLX5DV_QP_EX_WITH_MR_INTERLEAVED | MLX5DV_QP_EX_WITH_RAW_WQE,
 	};
+	struct ibv_qp *qp;
 
-	return mlx5dv_create_qp(d->port.ctx, &attr, &dv);
+	qp = mlx5dv_create_qp(d->port.ctx, &attr, &dv);
+	d->max_inline = attr.cap.max_inline_data;
+	return qp;
 }
 
 int desk_open(struct desk *d, const struct open_order *how)

@@ -18,7 +18,8 @@ struct desk {
 	struct ibv_qp_ex *qpx;
 	struct mlx5dv_qp_ex *mqpx;
 	struct ibv_mr *mr;
-	uint8_t *memory; /* ORDER_MEMORY bytes */
+	uint8_t *memory;     /* ORDER_MEMORY bytes */
+	uint32_t max_inline; /* as the queue pair has it, not as it was asked for */
 	struct mlx5dv_mkey *key[ORDER_KEYS];
 };
 

@@ -6,7 +6,19 @@
 #include <inttypes.h>
 #include <string.h>
 
+void stage_begin(struct stage *s)
+{
+	party_begin(&s->near, "near", false);
+	party_begin(&s->far, "far", options.two_processes);
+}
+
 void stage_open(struct stage *s, const struct setup *setup)
+{
+	stage_begin(s);
+	stage_connect(s, setup);
+}
+
+void stage_connect(struct stage *s, const struct setup *setup)
 {
 	static const struct setup usual = {0};
 	struct open_order how = {.gid_index = options.gid_index};
@@ -22,8 +34,6 @@ void stage_open(struct stage *s, const struct setup *setup)
 	how.inline_bytes = setup->inline_bytes ? setup->inline_bytes : 512;
 	how.mr_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 			IBV_ACCESS_REMOTE_ATOMIC;
-	party_begin(&s->near, "near", false);
-	party_begin(&s->far, "far", options.two_processes);
 	for (int i = 0; i < 2; i++) {
 		int err = party_open(party[i], &how);
 

@@ -37,6 +37,9 @@ struct setup {
 
 /* setup NULL: the usual. */
 void stage_open(struct stage *s, const struct setup *setup);
+/* The two halves of it, for those that open several: processes come before devices. */
+void stage_begin(struct stage *s);
+void stage_connect(struct stage *s, const struct setup *setup);
 void stage_close(struct stage *s);
 
 /* Who uses the near side's key, and how. */
