@@ -176,6 +176,8 @@ static int check_options(struct devx_call *c, uint16_t opcode, enum ib_qp_type t
 
 	for (size_t i = 0; i < array_size(options); i++)
 		known |= options[i].opt;
+	if (opcode == PRM_OP_INIT2INIT_QP)
+		known |= QP_OPT_DRAIN_SIGERR;
 	if (opt & ~known) {
 		log_info("devx: QP options 0x%x are not supported", opt & ~known);
 		return -EOPNOTSUPP;
@@ -209,7 +211,7 @@ int devx_modify_qp(struct devx_call *c)
 	const struct transition *t = find_transition((uint16_t)prm_get(c->in, CMD_IN_OPCODE));
 	struct devx_qp_target target = devx_qp_target(c->target);
 	struct qp_attr attr = {.state = (enum ib_qp_state)t->to};
-	uint32_t mask = IB_QP_STATE, needs, opt;
+	uint32_t mask = IB_QP_STATE, needs, opt = 0;
 	int ret;
 
 	if (t->from != ANY) {
@@ -228,6 +230,9 @@ int devx_modify_qp(struct devx_call *c)
 		mask |= needs | mask_of(opt);
 	}
 	ret = qp_modify(target.qp, &attr, mask);
+	if (ret == 0 && opt & QP_OPT_DRAIN_SIGERR)
+		qp_set_drain_sigerr(target.qp,
+				    prm_get(c->in + MODIFY_QP_CONTEXT, QPC_DRAIN_SIGERR));
 	/* As for verbs: before RTR a store to the doorbell means nothing. */
 	if (ret == 0)
 		doorbell_live(target.bell, attr.state >= IB_QPS_RTR);
@@ -271,10 +276,14 @@ int devx_query_qp(struct devx_call *c)
 	struct devx_qp_target target = devx_qp_target(c->target);
 	uint8_t *qpc = c->out + QUERY_QP_CONTEXT;
 	struct qp_attr attr;
+	uint16_t hw, sw;
 
 	if (target.created)
 		memcpy(qpc, target.created, QPC_BYTES);
 	qp_query(target.qp, &attr);
+	qp_sq_counters(target.qp, &hw, &sw);
+	prm_set(qpc, QPC_HW_SQ_COUNTER, hw);
+	prm_set(qpc, QPC_SW_SQ_COUNTER, sw);
 	prm_set(qpc, QPC_STATE, state_of(&attr));
 	prm_set(qpc, QPC_SERVICE, service_number(target.type));
 	prm_set(qpc, QPC_PM_STATE, attr.path_mig_state ? 0 : QPC_PM_MIGRATED);

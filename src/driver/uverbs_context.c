@@ -31,6 +31,7 @@ static const struct mlx5_ib_alloc_ucontext_resp ucontext = {
 	.clock_info_versions = 1 << MLX5_IB_CLOCK_INFO_V1,
 	.hca_core_clock_offset = 0, /* in its page */
 	.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET |
+		     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_SQD2RTS |
 		     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_MKEY_UPDATE_TAG,
 	.log_uar_size = 12,
 	.num_uars_per_page = 1,

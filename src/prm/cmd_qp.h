@@ -105,6 +105,8 @@ enum qpc_rq_type { QPC_RQ_REGULAR = 0x0, QPC_RQ_SRQ = 0x1, QPC_RQ_NONE = 0x3 };
 #define QPC_CQN_SEND	   PRM_FIELD(0x3e8, 24)
 #define QPC_LAST_ACKED_PSN PRM_FIELD(0x448, 24)
 #define QPC_LOG_RRA_MAX	   PRM_FIELD(0x488, 3)
+#define QPC_HW_SQ_COUNTER  PRM_FIELD(0x5a0, 16) /* blocks: of the first that was not executed */
+#define QPC_SW_SQ_COUNTER  PRM_FIELD(0x5b0, 16) /* of the last doorbell */
 #define QPC_RRE		   PRM_FIELD(0x490, 1)
 #define QPC_RWE		   PRM_FIELD(0x491, 1)
 #define QPC_RAE		   PRM_FIELD(0x492, 1)

@@ -64,6 +64,8 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x11a, 6, 16},	     /* log_max_klm_list_size */
 	{HCA_CAP_GENERAL, 0x12a, 6, 4},		     /* log_max_ra_req_dc */
 	{HCA_CAP_GENERAL, 0x13a, 6, 4},		     /* log_max_ra_res_dc */
+	{HCA_CAP_GENERAL, 0x147, 1, 1},		     /* sig_crc64_xp10 */
+	{HCA_CAP_GENERAL, 0x148, 1, 1},		     /* sig_crc32c */
 	{HCA_CAP_GENERAL, 0x14a, 6, 4},		     /* log_max_ra_req_qp */
 	{HCA_CAP_GENERAL, 0x153, 1, 1},		     /* dma_mmo_sq */
 	{HCA_CAP_GENERAL, 0x15a, 6, 4},		     /* log_max_ra_res_qp */
@@ -74,7 +76,11 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x1b6, 2, 0, is_ethernet}, /* port_type */
 	{HCA_CAP_GENERAL, 0x1b8, 8, 1},		     /* num_ports */
 	{HCA_CAP_GENERAL, 0x1c3, 5, 30},	     /* log_max_msg */
+	{HCA_CAP_GENERAL, 0x1f0, 1, 1},		     /* sig_block_4048 */
 	{HCA_CAP_GENERAL, 0x1fc, 4, 1},		     /* cqe_version */
+	{HCA_CAP_GENERAL, 0x20f, 1, 1},		     /* drain_sigerr */
+	{HCA_CAP_GENERAL, 0x212, 1, 1},		     /* sigerr_cqe */
+	{HCA_CAP_GENERAL, 0x217, 1, 1},		     /* sho: signature handover */
 	{HCA_CAP_GENERAL, 0x21a, 1, 1},		     /* dct */
 	{HCA_CAP_GENERAL, 0x20a, 2, 2},		     /* umr_fence: none needed */
 	{HCA_CAP_GENERAL, 0x21d, 1, 0, is_ethernet}, /* roce */
@@ -98,6 +104,7 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x2b0, 16, 512},	     /* max_wqe_sz_rq */
 	{HCA_CAP_GENERAL, 0x32b, 5, 23},	     /* log_max_pd */
 	{HCA_CAP_GENERAL, 0x57b, 5, 12},	     /* log_max_dct_connections */
+	{HCA_CAP_GENERAL, 0x480, 1, 1},		     /* sigerr_domain_and_sig_type */
 	{HCA_CAP_GENERAL, 0x4c0, 32, 1000},	     /* device_frequency_mhz */
 	{HCA_CAP_GENERAL, 0x4e0, 32, 1000000},	     /* device_frequency_khz */
 
