@@ -23,7 +23,7 @@ static void cancel_responses(struct session *s)
 
 		if (slot->state != SLOT_SENDING)
 			continue;
-		if (!key_check(slot->key, &s->target->store.format, slot->block, &error)) {
+		if (!key_check(slot->key, &slot->use, &error)) {
 			session_give_up(s, "a key could not be checked");
 			return;
 		}

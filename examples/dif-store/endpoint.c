@@ -66,9 +66,12 @@ static struct ibv_context *open_device(const char *name)
 		complain("there is no RDMA device '%s'; ibv_devices lists what there is", name);
 	else if (!seen)
 		complain("there is no RDMA device; without hardware use: softhca run -- PROGRAM");
+	else if (name)
+		complain("%s has no T10-DIF signature offload, or cannot be opened with DEVX",
+			 name);
 	else
-		complain("%s has no T10-DIF signature offload or cannot be opened with DEVX",
-			 name ? name : "no RDMA device: each");
+		complain("no RDMA device here has T10-DIF signature offload and can be opened with "
+			 "DEVX");
 	return NULL;
 }
 

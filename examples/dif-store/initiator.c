@@ -197,7 +197,7 @@ bool initiator_submit(struct initiator *i, struct flight *f, uint8_t operation, 
 	/* No more than there is memory for, whatever is asked: the target shall refuse the rest. */
 	uint32_t mapped =
 		f->blocks && f->blocks <= i->options.max_blocks ? f->blocks : i->options.max_blocks;
-	const struct key_use use = {
+	f->use = (struct key_use){
 		.format = &i->target.format,
 		.memory = i->options.memory,
 		.place = {.addr = (uintptr_t)f->units,
@@ -212,7 +212,7 @@ bool initiator_submit(struct initiator *i, struct flight *f, uint8_t operation, 
 	proto_put_request(message, &f->request);
 	f->since_ns = now_ns();
 	endpoint_begin(&i->e);
-	key_configure(&i->e, f->key, &use, work_id(WORK_KEY, index));
+	key_configure(&i->e, f->key, &f->use, work_id(WORK_KEY, index));
 	i->e.wr->wr_id = work_id(WORK_REQUEST, index);
 	i->e.wr->wr_flags = IBV_SEND_SIGNALED;
 	ibv_wr_send(i->e.wr);
@@ -252,7 +252,7 @@ static bool answered(struct initiator *i, uint32_t buffer, uint32_t bytes)
 	f->took_ns = now_ns() - f->since_ns;
 	f->response = r;
 	f->answered = true;
-	if (!key_check(f->key, &i->target.format, f->block, &f->here))
+	if (!key_check(f->key, &f->use, &f->here))
 		return false;
 	look_whether_done(i, f);
 	return post_receive(i, buffer);

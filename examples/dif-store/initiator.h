@@ -34,6 +34,7 @@ struct flight {
 	uint64_t since_ns, took_ns;
 	uint8_t *units; /* memory of max_blocks blocks */
 	struct mlx5dv_mkey *key;
+	struct key_use use; /* of the key, for this request */
 	/* the outcome */
 	struct proto_response response;
 	struct dif_error here; /* what the adapter on this side found */

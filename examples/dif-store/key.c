@@ -2,7 +2,6 @@
 /* Signature keys; see key.h. */
 #include "key.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "complain.h"
@@ -61,34 +60,59 @@ void key_configure(struct endpoint *e, struct mlx5dv_mkey *key, const struct key
 	mlx5dv_wr_set_mkey_sig_block(e->dv, &attr);
 }
 
-bool key_check(struct mlx5dv_mkey *key, const struct dif_format *format, uint64_t block,
-	       struct dif_error *error)
+/* What should have stood in the part of a block that a transfer has left in memory. */
+static uint64_t right_value(const struct key_use *use, enum dif_part part, uint64_t index)
+{
+	const uint8_t *data = (const uint8_t *)(uintptr_t)use->place.addr + index * key_unit(use);
+
+	switch (part) {
+	case DIF_GUARD:
+		return dif_guard(data, use->format->block_size);
+	case DIF_APP_TAG:
+		return use->format->app_tag;
+	default:
+		return (uint32_t)(use->block + index);
+	}
+}
+
+bool key_check(struct mlx5dv_mkey *key, const struct key_use *use, struct dif_error *error)
 {
 	static const enum dif_part parts[] = {
 		[MLX5DV_MKEY_NO_ERR] = DIF_NO_ERROR,
 		[MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD] = DIF_GUARD,
-		[MLX5DV_MKEY_SIG_BLOCK_BAD_APPTAG] = DIF_APP_TAG,
 		[MLX5DV_MKEY_SIG_BLOCK_BAD_REFTAG] = DIF_REF_TAG,
+		[MLX5DV_MKEY_SIG_BLOCK_BAD_APPTAG] = DIF_APP_TAG,
 	};
 	struct mlx5dv_mkey_err found;
 	int failed = mlx5dv_mkey_check(key, &found);
+	uint64_t index;
 
-	if (!failed && (unsigned)found.err_type >= sizeof(parts) / sizeof(parts[0]))
-		failed = EPROTO;
 	if (failed) {
 		complain("cannot check the key of a transfer: %s", strerror(failed));
 		return false;
 	}
-	*error = (struct dif_error){.part = parts[found.err_type], .block = block};
-	if (error->part == DIF_NO_ERROR)
+	*error = (struct dif_error){.part = DIF_NO_ERROR};
+	if (found.err_type == MLX5DV_MKEY_NO_ERR)
 		return true;
-	/*
-	 * The offset is that of the failing unit's last byte.  Of the two values devices report
-	 * what stood in the field as the actual one and what should have as the expected one, which
-	 * is the reverse of the words in mlx5dv_mkey_check(3).
-	 */
-	error->block += found.err.sig.offset / dif_unit(format);
+	/* Of the failing unit it is the first byte (manual page) or the last (devices). */
+	index = found.err.sig.offset / dif_unit(use->format);
+	if ((unsigned)found.err_type >= sizeof(parts) / sizeof(parts[0]) ||
+	    index >= use->place.length / key_unit(use)) {
+		complain("a key reports error %d at offset %llu, which cannot be",
+			 (int)found.err_type, (unsigned long long)found.err.sig.offset);
+		return false;
+	}
+	error->part = parts[found.err_type];
+	error->block = use->block + index;
 	error->expected = found.err.sig.expected_value;
 	error->actual = found.err.sig.actual_value;
+	/*
+	 * Which of the two stood in the field?  "expected" to mlx5dv_mkey_check(3), "actual" to
+	 * devices.  Here "expected" is what should have, whoever reports.
+	 */
+	if (error->actual == right_value(use, error->part, index)) {
+		error->actual = error->expected;
+		error->expected = found.err.sig.actual_value;
+	}
 	return true;
 }

@@ -41,10 +41,15 @@ void key_configure(struct endpoint *e, struct mlx5dv_mkey *key, const struct key
 /* Work requests that a configuration occupies in the ring: one for the key and one per domain. */
 #define KEY_CONFIGURE_WRS 3u
 
+/* Bytes of a block in memory. */
+static inline uint32_t key_unit(const struct key_use *use)
+{
+	return use->memory == KEY_PROTECTED ? dif_unit(use->format) : use->format->block_size;
+}
+
 /*
- * The first error since the last call, block counted from block on; part DIF_NO_ERROR if there was
- * none.  False (after complaining) if the check itself failed.  Completions must have been polled
- * first: polling is what hands the adapter's report to the key.
+ * The first error since the last call, in a transfer with the use that the key was configured for;
+ * part DIF_NO_ERROR if there was none.  False (after complaining) if the check itself failed.
+ * Completions must have been polled first: polling is what hands the adapter's report to the key.
  */
-bool key_check(struct mlx5dv_mkey *key, const struct dif_format *format, uint64_t block,
-	       struct dif_error *error);
+bool key_check(struct mlx5dv_mkey *key, const struct key_use *use, struct dif_error *error);

@@ -41,6 +41,7 @@ struct slot {
 	struct proto_response response;
 	uint8_t *units;
 	struct mlx5dv_mkey *key;
+	struct key_use use; /* of the key, for this request */
 };
 
 /* The kinds of work requests, in the upper half of wr_id; slot or receive buffer in the lower.

@@ -89,7 +89,7 @@ static void add_response(struct session *s, struct slot *slot, enum work kind, u
 
 static void add_key(struct session *s, struct slot *slot)
 {
-	const struct key_use use = {
+	slot->use = (struct key_use){
 		.format = &s->target->store.format,
 		.memory = KEY_PROTECTED,
 		.place = {.addr = (uintptr_t)slot->units,
@@ -97,8 +97,7 @@ static void add_key(struct session *s, struct slot *slot)
 			  .lkey = s->units_mr->lkey},
 		.block = slot->block,
 	};
-
-	key_configure(&s->e, slot->key, &use, work_id(WORK_KEY, slot_index(s, slot)));
+	key_configure(&s->e, slot->key, &slot->use, work_id(WORK_KEY, slot_index(s, slot)));
 }
 
 static void commit(struct session *s)
@@ -217,7 +216,7 @@ static void transfer_done(struct session *s, struct slot *slot)
 {
 	struct dif_error error;
 
-	if (!key_check(slot->key, &s->target->store.format, slot->block, &error)) {
+	if (!key_check(slot->key, &slot->use, &error)) {
 		session_give_up(s, "a key could not be checked");
 		return;
 	}
