@@ -372,3 +372,10 @@ void doorbell_serve_all(struct doorbell_page *page)
 	for (unsigned kind = 0; kind < DOORBELL_KINDS; kind++)
 		page->group[kind].left = page->group[kind].count;
 }
+
+void doorbell_serve_now(struct doorbell_page *page)
+{
+	doorbell_serve_all(page);
+	for (unsigned kind = 0; kind < DOORBELL_KINDS; kind++)
+		serve_some(&page->group[kind]);
+}

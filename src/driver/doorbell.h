@@ -132,6 +132,11 @@ void doorbell_stop(void);
  * known that it is about to sleep.
  */
 enum doorbell_sleep doorbell_arm(void);
+/*
+ * SIGBUS at that address: true if it was a store to a protected page, which then succeeds when it
+ * is repeated.  may_serve: there is stack enough to run the device.
+ */
+bool doorbell_fault(uintptr_t addr, bool may_serve);
 /* The engine is awake: stores to DIRECT pages need not fault. */
 void doorbell_wake(void);
 

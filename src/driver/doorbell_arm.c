@@ -4,10 +4,10 @@
  * sleeps.
  *
  * Nothing is lost: the engine makes known that it sleeps, protects, and looks at the registers once
- * more.  A store before the protection is found by that look; one after it waits until on_store has
- * let it go, which ends the engine's sleep.  Then the store itself is still to come, so such a page
- * is not protected again before its value was seen: protecting it at once would catch the same
- * store for ever.
+ * more.  A store before the protection is found by that look; one after it faults, and the handler
+ * (doorbell_fault, in the thread that stores) lets it go, serves the queues of the page and ends
+ * the engine's sleep.  Then the store itself is still to come, so such a page is not protected
+ * again before its value was seen: protecting it at once would catch the same store for ever.
  *
  * A page stays protected when the engine wakes for other reasons, until something is stored to it.
  * So a page that nobody uses costs one system call ever, and one that hooks serve one fault ever.
@@ -20,6 +20,7 @@
 #include "driver/doorbell_page.h"
 #include "driver/uffd.h"
 #include "prm/uar.h"
+#include "wire/usermem.h"
 
 /* A store that was let go and has not come until then was not one to a register. */
 #define STORE_PATIENCE_NS 1000000u
@@ -135,6 +136,13 @@ void doorbell_mapped(const uint8_t *regs, uintptr_t addr)
 		doorbell_set.kick(doorbell_set.user);
 }
 
+/* Nobody would let a store go that comes later.  Lock of the mappings held. */
+static void disarm(struct doorbell_mapping *m)
+{
+	if (m->armed && maps.uffd && uffd_protect(maps.uffd, m->addr, UAR_BYTES, false) == 0)
+		m->armed = false;
+}
+
 /* Removes those for which gone holds. */
 static void remove_if(bool (*gone)(const struct doorbell_mapping *m, uintptr_t at, size_t len),
 		      uintptr_t at, size_t len)
@@ -150,6 +158,7 @@ static void remove_if(bool (*gone)(const struct doorbell_mapping *m, uintptr_t a
 		}
 		*link = m->next;
 		leave(m);
+		disarm(m);
 		free(m);
 	}
 	set_bounds();
@@ -204,26 +213,80 @@ void doorbell_moved(uintptr_t from, size_t len, uintptr_t to)
 
 /* ---- protection ---- */
 
-/* On the thread of uffd: the store at addr was let go. */
-static void on_store(void *user, uintptr_t addr)
+static struct uffd *forget_uffd(void)
 {
-	(void)user;
+	struct uffd *u = maps.uffd;
+
+	maps.uffd = NULL;
+	for (struct doorbell_mapping *m = maps.list; m; m = m->next)
+		m->added = m->armed = false;
+	return u;
+}
+
+/* The program has closed our descriptor: from now on the engine polls. */
+static void give_up(void)
+{
+	maps.refused = true;
+	uffd_abandon(forget_uffd());
+}
+
+/* The store at addr was held up: lets it go.  Lock of the mappings held. */
+static struct doorbell_mapping *let_go(uintptr_t addr)
+{
+	struct doorbell_mapping *m = maps.list;
+	uint32_t value;
+	bool armed;
+
+	while (m && !lies_at(m, addr, 1))
+		m = m->next;
+	if (!m)
+		return NULL;
+	armed = m->armed;
+	m->armed = false;
+	if (maps.uffd && m->added && uffd_protect(maps.uffd, m->addr, UAR_BYTES, false) < 0)
+		give_up();
+	/* Of two threads that store at once the second finds the page open, or about to be; but the
+	 * page must be there. */
+	if (!armed && !usermem_load_be32((const void *)m->addr, &value))
+		return NULL;
+	if (m->page)
+		atomic_store_explicit(&m->page->fault_ns, clock_ns(), memory_order_relaxed);
+	return m;
+}
+
+/*
+ * The rings and their records were written before the register, so the store that is still to come
+ * says nothing new: its queues are served here and now.
+ */
+bool doorbell_fault(uintptr_t addr, bool may_serve)
+{
+	const struct doorbell_mapping *m;
+	struct doorbell_page *page = NULL;
+	bool serve, ours;
+
+	if (out_of_bounds(addr, 1))
+		return false;
+	/* With it taken, or without the room, the engine does it. */
+	serve = may_serve && spin_try(&doorbell_set.lock);
 	spin_lock(&maps.lock);
-	for (struct doorbell_mapping *m = maps.list; m; m = m->next) {
-		if (m->addr != addr)
-			continue;
-		m->armed = false;
-		if (m->page)
-			atomic_store_explicit(&m->page->fault_ns, clock_ns(), memory_order_relaxed);
-	}
+	m = let_go(addr);
+	ours = m;
+	if (m && serve && m->page && !m->page->gone)
+		page = m->page;
 	spin_unlock(&maps.lock);
-	doorbell_set.kick(doorbell_set.user);
+	if (page)
+		doorbell_serve_now(page);
+	if (serve)
+		spin_unlock(&doorbell_set.lock);
+	if (ours && doorbell_set.kick)
+		doorbell_set.kick(doorbell_set.user);
+	return ours;
 }
 
 static void open_uffd(void)
 {
 	struct uffd *u = NULL;
-	int ret = uffd_open(on_store, NULL, &u);
+	int ret = uffd_open(&u);
 
 	spin_lock(&maps.lock);
 	maps.uffd = u;
@@ -300,10 +363,8 @@ void doorbell_wake(void)
 {
 	spin_lock(&maps.lock);
 	for (struct doorbell_mapping *m = maps.list; m; m = m->next) {
-		if (!m->armed || !m->page || !doorbell_is_direct(m->page))
-			continue;
-		if (uffd_protect(maps.uffd, m->addr, UAR_BYTES, false) == 0)
-			m->armed = false;
+		if (m->page && doorbell_is_direct(m->page))
+			disarm(m);
 	}
 	spin_unlock(&maps.lock);
 }
@@ -321,10 +382,7 @@ void doorbell_stop(void)
 	struct uffd *u;
 
 	spin_lock(&maps.lock);
-	u = maps.uffd;
-	maps.uffd = NULL;
-	for (struct doorbell_mapping *m = maps.list; m; m = m->next)
-		m->added = m->armed = false;
+	u = forget_uffd();
 	spin_unlock(&maps.lock);
 	if (u)
 		uffd_close(u);

@@ -57,6 +57,9 @@ bool doorbell_look_locked(enum doorbell_scope scope);
 /* Set lock held: its queues are to be served whether or not there is a value. */
 void doorbell_serve_all(struct doorbell_page *page);
 
+/* Set lock held: serves some of them at once, and leaves the others to the next look. */
+void doorbell_serve_now(struct doorbell_page *page);
+
 /* Set lock held: a page joins or leaves the set, so mappings of its registers get or lose it. */
 void doorbell_mappings_join(struct doorbell_page *page);
 void doorbell_mappings_leave(struct doorbell_page *page);

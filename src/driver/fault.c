@@ -13,10 +13,12 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/spin.h"
+#include "driver/doorbell.h"
 #include "wire/usermem.h"
 
 typedef int sigaction_fn(int signum, const struct sigaction *act, struct sigaction *oldact);
@@ -123,11 +125,26 @@ static void chain(struct fault_signal *s, siginfo_t *info, void *ucontext)
 		act.sa_handler(s->signum);
 }
 
+/* On an alternate stack there may be no room for more than a handler. */
+static bool on_own_stack(const ucontext_t *uc)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	return here - (uintptr_t)uc->uc_stack.ss_sp >= uc->uc_stack.ss_size;
+}
+
+static bool is_handled(int signum, const siginfo_t *info, void *ucontext)
+{
+	return (signum == SIGBUS &&
+		doorbell_fault((uintptr_t)info->si_addr, on_own_stack(ucontext))) ||
+	       usermem_fault(ucontext, info->si_addr);
+}
+
 static void on_fault(int signum, siginfo_t *info, void *ucontext)
 {
 	int saved_errno = errno;
 
-	if (info->si_code <= 0 || !usermem_fault(ucontext, info->si_addr))
+	if (info->si_code <= 0 || !is_handled(signum, info, ucontext))
 		chain(find(signum), info, ucontext);
 	errno = saved_errno;
 }

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A thread blocks in read(2) of the userfaultfd.
- *
- * Its descriptor table is a copy of its own with nothing else in it: a program may close every
- * descriptor that it does not know and open files in their places, and what the thread reads must
- * never be one of those.  In the program's table the descriptor serves to protect pages; if it goes
- * there, that fails, and nothing worse.
- *
- * The thread is told to leave by a store to a page that stays protected for this purpose.
+ * A program may close every descriptor that it does not know and open files in their places; with
+ * the last descriptor the protection would go, unnoticed.  So a thread that does nothing else keeps
+ * one: its descriptor table is a copy of its own with nothing else in it.  In the program's table
+ * the descriptor serves to protect pages; if it goes there, that fails, and the thread's end lifts
+ * all protection.
  */
 #include "driver/uffd.h"
 
@@ -19,26 +16,19 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PAGE	    4096u
 #define STACK_BYTES (128u << 10)
-#define MESSAGES    8u
 
 struct uffd {
 	int fd;
-	void (*touched)(void *user, uintptr_t addr);
-	void *user;
 	pthread_t thread;
 	sem_t started;
 	bool failed; /* before started */
-	/* A store to this page ends the thread. */
-	void *end;
+	sem_t end;
 };
 
 /* The system call, for ioctl() is the preload library's. */
@@ -72,29 +62,6 @@ int uffd_protect(struct uffd *u, uintptr_t addr, size_t len, bool on)
 	return ret;
 }
 
-/* Where there is no mapping any more, the store is to fail as it should. */
-static void let_go(struct uffd *u, uintptr_t addr)
-{
-	struct uffdio_range range = {addr, PAGE};
-
-	if (uffd_protect(u, addr, PAGE, false) < 0)
-		(void)control(u, UFFDIO_WAKE, &range);
-}
-
-/* False: it was the store that ends us. */
-static bool handle(struct uffd *u, const struct uffd_msg *msg)
-{
-	uintptr_t addr = (uintptr_t)msg->arg.pagefault.address & ~(uintptr_t)(PAGE - 1);
-
-	if (msg->event != UFFD_EVENT_PAGEFAULT)
-		return true;
-	let_go(u, addr);
-	if (addr == (uintptr_t)u->end)
-		return false;
-	u->touched(u->user, addr);
-	return true;
-}
-
 static int close_all_but(int fd)
 {
 	if (syscall(SYS_close_range, (unsigned)fd + 1, ~0u, CLOSE_RANGE_UNSHARE) < 0)
@@ -107,22 +74,11 @@ static int close_all_but(int fd)
 static void *uffd_main(void *arg)
 {
 	struct uffd *u = arg;
-	struct uffd_msg msgs[MESSAGES];
-	bool end = false;
 
 	u->failed = close_all_but(u->fd) < 0;
-	end = u->failed;
 	sem_post(&u->started);
-	while (!end) {
-		ssize_t n = syscall(SYS_read, u->fd, msgs, sizeof(msgs));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		for (size_t i = 0; i < (size_t)n / sizeof(msgs[0]); i++)
-			end |= !handle(u, &msgs[i]);
-	}
+	while (!u->failed && sem_wait(&u->end) < 0)
+		;
 	return NULL;
 }
 
@@ -145,7 +101,7 @@ static int spawn(struct uffd *u)
 	pthread_attr_destroy(&attr);
 	if (ret)
 		return -ret;
-	pthread_setname_np(u->thread, "softhca-watch");
+	pthread_setname_np(u->thread, "softhca-keep");
 	while (sem_wait(&u->started) < 0)
 		;
 	if (!u->failed)
@@ -158,53 +114,31 @@ static int open_fd(struct uffd *u)
 {
 	struct uffdio_api api = {
 		.api = UFFD_API,
-		.features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM,
+		.features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+			    UFFD_FEATURE_SIGBUS,
 	};
 
 	u->fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
 	return u->fd < 0 ? -errno : control(u, UFFDIO_API, &api);
 }
 
-static void touch(void *page)
-{
-	atomic_store_explicit((_Atomic(uint32_t) *)page, 1, memory_order_relaxed);
-}
-
-static int make_end(struct uffd *u)
-{
-	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int ret;
-
-	if (page == MAP_FAILED)
-		return -errno;
-	u->end = page;
-	/* An anonymous page must be there to be protected. */
-	touch(page);
-	ret = uffd_add(u, (uintptr_t)page, PAGE);
-	return ret < 0 ? ret : uffd_protect(u, (uintptr_t)page, PAGE, true);
-}
-
 static void release(struct uffd *u)
 {
-	if (u->end)
-		munmap(u->end, PAGE);
+	sem_destroy(&u->end);
 	sem_destroy(&u->started);
 	free(u);
 }
 
-int uffd_open(void (*touched)(void *user, uintptr_t addr), void *user, struct uffd **out)
+int uffd_open(struct uffd **out)
 {
 	struct uffd *u = calloc(1, sizeof(*u));
 	int ret;
 
 	if (!u)
 		return -ENOMEM;
-	u->touched = touched;
-	u->user = user;
 	sem_init(&u->started, 0, 0);
+	sem_init(&u->end, 0, 0);
 	ret = open_fd(u);
-	if (ret == 0)
-		ret = make_end(u);
 	if (ret == 0)
 		ret = spawn(u);
 	if (ret == 0) {
@@ -228,11 +162,15 @@ static void close_fd(const struct uffd *u)
 
 void uffd_close(struct uffd *u)
 {
-	/* Blocks until the thread has seen it. */
-	touch(u->end);
+	sem_post(&u->end);
 	pthread_join(u->thread, NULL);
 	close_fd(u);
 	release(u);
+}
+
+void uffd_abandon(struct uffd *u)
+{
+	sem_post(&u->end);
 }
 
 void uffd_fork_child(struct uffd *u)

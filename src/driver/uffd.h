@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Tells of stores to chosen pages of our own address space: userfaultfd(2) in write-protect mode,
- * for faults of user mode only, which needs no privilege.  Whoever stores to a protected page waits
- * until a thread of ours has lifted the protection and has told of it.
+ * for faults of user mode only, which needs no privilege.  Whoever stores to a protected page gets
+ * SIGBUS (UFFD_FEATURE_SIGBUS): so the storing thread itself hears of it, and nobody has to be
+ * woken.
  */
 #pragma once
 
@@ -14,15 +15,12 @@
 
 struct uffd;
 
-/*
- * touched runs on that thread, after the page at addr was let go: it may take locks, but not one
- * under which our own threads store to such a page.  -ENOSYS, -EPERM or -EINVAL where the system
- * does not allow it.
- */
-int uffd_open(void (*touched)(void *user, uintptr_t addr), void *user,
-	      struct uffd **out) must_check;
-/* Lets go whoever waits. */
+/* -ENOSYS, -EPERM or -EINVAL where the system does not allow it. */
+int uffd_open(struct uffd **out) must_check;
+/* Ends all protection. */
 void uffd_close(struct uffd *u);
+/* The same without waiting, from a signal handler; the protection ends a moment later. */
+void uffd_abandon(struct uffd *u);
 /* In a forked child, which has neither the thread nor the protection. */
 void uffd_fork_child(struct uffd *u);
 

@@ -12,11 +12,30 @@
 #include "driver/fault.h"
 #include "preload/tree.h"
 
+/* What to block in place of set; room is for a changed copy. */
+static const sigset_t *without_faults(int how, const sigset_t *set, sigset_t *room)
+{
+	if (!set || how == SIG_UNBLOCK || !tree_active())
+		return set;
+	*room = *set;
+	sigdelset(room, SIGSEGV);
+	sigdelset(room, SIGBUS);
+	return room;
+}
+
 exported int sigaction(int signum, const struct sigaction *restrict act,
 		       struct sigaction *restrict oldact)
 {
-	if (!fault_is_ours(signum))
+	if (!fault_is_ours(signum)) {
+		struct sigaction open;
+
+		if (act && tree_active()) {
+			open = *act;
+			open.sa_mask = *without_faults(SIG_BLOCK, &act->sa_mask, &open.sa_mask);
+			act = &open;
+		}
 		return real(sigaction)(signum, act, oldact);
+	}
 	return fault_sigaction(signum, act, oldact);
 }
 
@@ -29,17 +48,6 @@ exported sighandler_t signal(int signum, sighandler_t handler)
 		return real(signal)(signum, handler);
 	sigemptyset(&act.sa_mask);
 	return fault_sigaction(signum, &act, &old) ? SIG_ERR : old.sa_handler;
-}
-
-/* What to block in place of set; room is for a changed copy. */
-static const sigset_t *without_faults(int how, const sigset_t *set, sigset_t *room)
-{
-	if (!set || how == SIG_UNBLOCK || !tree_active())
-		return set;
-	*room = *set;
-	sigdelset(room, SIGSEGV);
-	sigdelset(room, SIGBUS);
-	return room;
 }
 
 exported int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old)

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -65,6 +66,22 @@ static uint8_t *map(int fd)
 
 	CHECK(p != MAP_FAILED);
 	return p;
+}
+
+static bool room = true;
+
+static void on_fault(int signum, siginfo_t *info, void *ucontext)
+{
+	(void)signum;
+	(void)ucontext;
+	CHECK(doorbell_fault((uintptr_t)info->si_addr, room));
+}
+
+static void catch_faults(void)
+{
+	struct sigaction act = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
+
+	CHECK(!sigaction(SIGBUS, &act, NULL));
 }
 
 static void rig_open(struct rig *r, bool hooks, unsigned queues)
@@ -311,6 +328,8 @@ static void store_wakes(struct rig *r)
 	CHECK(!pthread_create(&thread, NULL, post_one, r));
 	CHECK(kicked_within(r, 10));
 	pthread_join(thread, NULL);
+	/* served by the very thread that stored, before it stored */
+	CHECK(all_done(r) == room);
 	CHECK(doorbell_arm() == DOORBELL_STAY); /* because there it is */
 	CHECK(all_done(r));
 }
@@ -328,6 +347,9 @@ static void test_sleep(void)
 	}
 	for (unsigned i = 0; i < 50; i++)
 		store_wakes(&r);
+	room = false;
+	store_wakes(&r);
+	room = true;
 	doorbell_wake();
 	/* awake, a direct page lets stores pass */
 	forget_kicks(&r);
@@ -350,6 +372,26 @@ static void test_sleep(void)
 	doorbell_moved((uintptr_t)old, UAR_BYTES, (uintptr_t)r.program);
 	CHECK(kicked_within(&r, 10));
 	store_wakes(&r);
+	rig_close(&r);
+}
+
+/* A program that closes all descriptors: the store passes, and the engine polls from then on. */
+static void test_descriptor_closed(void)
+{
+	pthread_t thread;
+	struct rig r;
+
+	rig_open(&r, false, 1);
+	if (go_to_sleep(&r) == DOORBELL_SLEEP) {
+		for (int fd = 3; fd < 64; fd++)
+			if (fd != r.fd)
+				close(fd);
+		CHECK(!pthread_create(&thread, NULL, post_one, &r));
+		CHECK(kicked_within(&r, 10));
+		pthread_join(thread, NULL);
+		CHECK(all_done(&r));
+		CHECK(go_to_sleep(&r) == DOORBELL_POLL);
+	}
 	rig_close(&r);
 }
 
@@ -411,6 +453,7 @@ static void test_nothing_is_lost(void)
 
 int main(void)
 {
+	catch_faults();
 	test_named_first_then_all();
 	test_overwritten_value();
 	test_number_of_nobody();
@@ -420,5 +463,6 @@ int main(void)
 	test_page_goes_first();
 	test_sleep();
 	test_nothing_is_lost();
+	test_descriptor_closed();
 	return 0;
 }
