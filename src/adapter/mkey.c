@@ -224,6 +224,17 @@ enum mkey_verdict mkey_append_runs(struct adapter *a, uint32_t key, uint32_t pdn
 	return null_mkey_append_runs(&a->null_mkey, key, access, len, runs);
 }
 
+enum mkey_verdict mkey_append_own_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,
+				       uint32_t access, uint64_t va, uint64_t len,
+				       struct runs *runs)
+{
+	const struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
+
+	if (m && m->kind == MKEY_INDIRECT)
+		return indirect_append_runs(a, key, pdn, qpn, false, access, va, len, runs);
+	return mkey_append_runs(a, key, pdn, access, va, len, runs);
+}
+
 enum mkey_verdict mkey_append_remote_runs(struct adapter *a, uint32_t key, uint32_t pdn,
 					  uint32_t qpn, uint32_t access, uint64_t va, uint64_t len,
 					  struct runs *runs)

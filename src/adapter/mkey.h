@@ -40,6 +40,7 @@ enum mkey_verdict {
 	MKEY_OUT_OF_RANGE,
 	MKEY_TOO_MANY_RUNS, /* those there are describe the beginning */
 	MKEY_GONE,	    /* its memory has been unmapped */
+	MKEY_BOUND,	    /* it belongs to a QP, and who asks did not say which it is */
 	MKEY_SIGNED,	    /* bytes of memory and of the message differ: mkey_indirect.h */
 };
 
@@ -61,6 +62,10 @@ static inline void runs_begin(struct runs *runs)
  */
 enum mkey_verdict mkey_append_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t access,
 				   uint64_t va, uint64_t len, struct runs *runs) must_check;
+/* The same by QP qpn, which MKEY_BOUND asks for. */
+enum mkey_verdict mkey_append_own_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,
+				       uint32_t access, uint64_t va, uint64_t len,
+				       struct runs *runs) must_check;
 /* The same for the null key (null_mkey.h); MKEY_NO_KEY if it is another. */
 enum mkey_verdict null_mkey_append_runs(const struct null_mkey *n, uint32_t key, uint32_t access,
 					uint64_t len, struct runs *runs) must_check;

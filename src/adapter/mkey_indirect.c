@@ -104,7 +104,7 @@ static enum mkey_verdict check(const struct indirect *k, const struct use *u)
 	if (k->meaning.pdn != u->pdn)
 		return MKEY_WRONG_PD;
 	if (k->qpn != MKEY_ANY_QPN && k->qpn != u->qpn)
-		return MKEY_NO_RIGHT;
+		return u->qpn == MKEY_ANY_QPN ? MKEY_BOUND : MKEY_NO_RIGHT;
 	if ((k->access & u->access) != u->access || (!u->remote && !u->access && !k->local_read))
 		return MKEY_NO_RIGHT;
 	return MKEY_OK;
@@ -171,8 +171,9 @@ static enum mkey_verdict follow(struct adapter *a, uint32_t pdn, uint32_t access
 		v = indirect_runs(a, inner, &u, p->va, p->len, runs, depth + 1);
 	else
 		v = MKEY_NO_RIGHT;
-	/* A list of bytes that are not those in memory is no list of pieces. */
-	if (v == MKEY_SIGNED)
+	/* A list of bytes that are not those in memory is no list of pieces; and a key that is for
+	 * one QP alone is no piece of one that may be for others. */
+	if (v == MKEY_SIGNED || v == MKEY_BOUND)
 		v = MKEY_NO_RIGHT;
 	if (v == MKEY_OK)
 		join_last(runs);

@@ -8,10 +8,10 @@
 
 #include "adapter/qp.h"
 
-/* Verdicts of the usual way that lead to the long one. */
+/* Verdicts of the usual way that lead to the long one; which also says who asks. */
 static inline bool long_way(enum mkey_verdict v)
 {
-	return v == MKEY_SIGNED || v == MKEY_TOO_MANY_RUNS;
+	return v == MKEY_SIGNED || v == MKEY_TOO_MANY_RUNS || v == MKEY_BOUND;
 }
 
 /* Requester: the message of a request to gather from.  block: of the request. */

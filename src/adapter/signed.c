@@ -84,8 +84,8 @@ static enum mkey_verdict plain_runs(const struct transfer *t, const struct piece
 	}
 	v = t->remote ? mkey_append_remote_runs(t->adapter, s->lkey, t->pdn, t->qp->qpn, t->access,
 						s->addr + at, *len, runs)
-		      : mkey_append_runs(t->adapter, s->lkey, t->pdn, t->access, s->addr + at, *len,
-					 runs);
+		      : mkey_append_own_runs(t->adapter, s->lkey, t->pdn, t->qp->qpn, t->access,
+					     s->addr + at, *len, runs);
 	return as_many_as_fit(v, runs, len);
 }
 

@@ -166,6 +166,51 @@ static void local_rights(void)
 	}
 }
 
+/* Of one queue pair: b's requests may use it, and requests to b; a's may not. */
+static void of_one_qp(void)
+{
+	struct bed t;
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct mkey_indirect_attr attr;
+		struct umr_klm e;
+
+		bed_up(&t);
+		e = klm(5000, t.rkey, t.dst);
+		attr = plain(t.b.pdn, &e, 1, 5000);
+		attr.qpn = qp_number(i ? t.a.qp : t.b.qp);
+		make(&t, &attr);
+		rdma(&t.b, WQE_OP_RDMA_READ, (uintptr_t)t.src, t.lkey, 0, t.key, 5000);
+		CHECK(outcome(&t.b) == (i ? CQE_SYN_LOCAL_PROT : 0));
+		CHECK(i || !memcmp(t.dst, t.src, 5000));
+		if (!i) {
+			rdma(&t.b, WQE_OP_RDMA_WRITE, (uintptr_t)t.src, t.lkey, 0, t.key, 5000);
+			CHECK(!outcome(&t.b));
+			rig_recv(&t.b, NULL, 5000, t.key);
+			send(&t.a, (uintptr_t)t.src + 1, t.lkey, 5000);
+			CHECK(!outcome(&t.b) && !outcome(&t.a));
+			CHECK(!memcmp(t.dst, t.src + 1, 5000));
+			CHECK(!write_through(&t, t.key, 0, 5000));
+			CHECK(!memcmp(t.dst, t.src, 5000));
+			rig_recv(&t.a, t.src + 10000, 5000, t.lkey);
+			send(&t.b, 0, t.key, 5000);
+			CHECK(!outcome(&t.a) && !outcome(&t.b));
+		}
+		bed_down(&t);
+	}
+	/* requests to b through a's key */
+	bed_up(&t);
+	{
+		const struct umr_klm e = klm(5000, t.rkey, t.dst);
+		struct mkey_indirect_attr attr = plain(t.b.pdn, &e, 1, 5000);
+
+		attr.qpn = qp_number(t.a.qp);
+		make(&t, &attr);
+	}
+	CHECK(write_through(&t, t.key, 0, 8) == CQE_SYN_REM_ACCESS);
+	bed_down(&t);
+}
+
 /* ---- lists of more runs than a packet has ---- */
 
 /* 8 bytes taken, 2 left out; a MiB of them. */
@@ -445,6 +490,7 @@ int main(void)
 	strided();
 	nested();
 	local_rights();
+	of_one_qp();
 	long_lists();
 	random_lists();
 	changed_while_used();
