@@ -22,6 +22,7 @@ bench: all
 
 fuzz: all
 	tests/fuzz/run
+	tests/signature/run --build $(BUILD) --only random --cases 200000 -v
 
 # A PREFIX given here holds although the build directory was made with another.
 install: all
