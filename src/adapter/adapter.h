@@ -209,6 +209,7 @@ struct cq_attr {
 	void *dbrec;	     /* two be32, see DBREC_CQ_* */
 	bool timestamps;     /* CQEs say when (clock_ns) */
 	bool overrun_ignore; /* what was not consumed is overwritten */
+	bool padded;	     /* of 128 bytes: all are written, not only the half with the CQE */
 	/* An armed CQ got a completion.  Upcall; NULL: nobody wants to know. */
 	void (*event)(void *user);
 	/* IB_EVENT_CQ_ERR on overrun.  Upcall. */

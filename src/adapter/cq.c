@@ -206,6 +206,15 @@ static bool has_timestamp(const struct cqe64 *cqe)
 	return op != CQE_OP_REQ_ERR && op != CQE_OP_RESP_ERR && op != CQE_OP_SIG_ERR;
 }
 
+/* The half of the entry in front of the CQE. */
+static bool pad(const struct cq *cq, uint32_t index)
+{
+	static const uint8_t zeros[CQE_BYTES];
+
+	return cq->attr.cqe_bytes == CQE_BYTES ||
+	       usermem_copy(entry(cq, index) - CQE_BYTES, zeros, sizeof(zeros));
+}
+
 void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
 {
 	uint32_t ci, pi;
@@ -219,6 +228,8 @@ void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
 		overrun(cq);
 		goto unlock;
 	}
+	if (unlikely(cq->attr.padded) && !pad(cq, pi))
+		goto unlock;
 	if (unlikely(cq->attr.timestamps) && has_timestamp(cqe))
 		cqe->timestamp = be64_of(clock_ns());
 	cqe->word[CQE_WORD_LAST] |= cqe_last_word(0, 0, owner(cq, pi));
@@ -271,7 +282,7 @@ bool cq_holds_receive(struct cq *cq, uint32_t index, uint32_t qpn, uint16_t wqe_
 
 bool cq_exposable(const struct cq *cq)
 {
-	return cq->b != &cq->own && !cq->overrun;
+	return cq->b != &cq->own && !cq->overrun && !cq->attr.padded;
 }
 
 bool cq_exposed(const struct cq *cq, uint32_t *index)

@@ -40,12 +40,12 @@ static int check_uhw(const struct mlx5_ib_create_cq *uhw)
 	    ~(MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD | MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX |
 	      MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS))
 		return -EINVAL;
-	if (uhw->cqe_comp_en || uhw->flags & (MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD |
-					      MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS)) {
-		log_info("uverbs: CQE compression, padding and wall-clock stamps are not "
-			 "supported");
+	if (uhw->cqe_comp_en || uhw->flags & MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS) {
+		log_info("uverbs: CQE compression and wall-clock stamps are not supported");
 		return -EOPNOTSUPP;
 	}
+	if (uhw->flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD && uhw->cqe_size != 128)
+		return -EOPNOTSUPP;
 	return uhw->db_addr % sizeof(uint32_t) ? -EINVAL : 0;
 }
 
@@ -119,6 +119,7 @@ static int create(struct ureq *req, const struct cq_request *r, struct ucq **out
 		.cqe_bytes = uhw.cqe_size,
 		.dbrec = (void *)(uintptr_t)uhw.db_addr,
 		.timestamps = r->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION,
+		.padded = uhw.flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD,
 		.event = r->comp ? cq_event : NULL,
 		.async = uobj_async,
 		.user = &cq->uobj,

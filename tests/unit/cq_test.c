@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Completion queues of large entries: where the CQE is, and what padding writes in front of it. */
+#include <string.h>
+
+#include "adapter_rig.h"
+#include "check.h"
+
+#define ENTRIES 8u
+#define LARGE	(2 * CQE_BYTES)
+
+struct bed {
+	struct rig rig;
+	struct cq *cq;
+	struct qp *qp;
+	_Alignas(128) uint8_t ring[ENTRIES * LARGE];
+	be32 cq_dbrec[2];
+	struct rig_qp q;
+};
+
+static void bed_up(struct bed *t, bool padded)
+{
+	struct cq_attr cq = {
+		.buf = t->ring,
+		.entries = ENTRIES,
+		.cqe_bytes = LARGE,
+		.dbrec = t->cq_dbrec,
+		.padded = padded,
+	};
+	struct qp_create_attr attr;
+	struct qp_attr to;
+
+	memset(t, 0, sizeof(*t));
+	memset(t->ring, 0xfe, sizeof(t->ring));
+	rig_up(&t->rig);
+	CHECK(!cq_create(t->rig.adapter[0], &cq, &t->cq));
+	attr = (struct qp_create_attr){
+		.type = IB_QPT_UD,
+		.pdn = pd_alloc(t->rig.adapter[0]),
+		.send_cq = t->cq,
+		.recv_cq = t->cq,
+		.sq_buf = t->q.sq,
+		.sq_blocks = RIG_BLOCKS,
+		.dbrec = t->q.dbrec,
+	};
+	CHECK(!qp_create(t->rig.adapter[0], &attr, &t->q.qp));
+	rig_attr(&t->rig, 0, &t->q, &to);
+	to.state = IB_QPS_INIT;
+	CHECK(!qp_modify(t->q.qp, &to, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_QKEY));
+	to.state = IB_QPS_RTR;
+	CHECK(!qp_modify(t->q.qp, &to, IB_QP_STATE));
+	to.state = IB_QPS_RTS;
+	CHECK(!qp_modify(t->q.qp, &to, IB_QP_STATE | IB_QP_SQ_PSN));
+}
+
+static void bed_down(struct bed *t)
+{
+	qp_destroy(t->q.qp);
+	CHECK(!cq_destroy(t->cq));
+	rig_down(&t->rig);
+}
+
+static bool all(const uint8_t *at, uint8_t value, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (at[i] != value)
+			return false;
+	return true;
+}
+
+static void test_padding(bool padded)
+{
+	const struct cqe64 *cqe;
+	struct rig_wqe w;
+	struct bed t;
+
+	bed_up(&t, padded);
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		uint8_t *at = t.ring + (size_t)i * LARGE;
+
+		rig_wqe_begin(&t.q, &w, WQE_OP_NOP, WQE_CTRL_CE_ALWAYS, 0);
+		rig_wqe_end(&w);
+		cqe = (const struct cqe64 *)(at + CQE_BYTES);
+		CHECK(cqe->op_own == CQE_OP_REQ << 4 && be16_get(cqe->wqe_counter) == i);
+		CHECK(all(at, padded ? 0 : 0xfe, CQE_BYTES));
+		CHECK(all(at + LARGE, 0xfe, sizeof(t.ring) - (size_t)(i + 1) * LARGE));
+	}
+	bed_down(&t);
+}
+
+int main(void)
+{
+	test_padding(false);
+	test_padding(true);
+	return 0;
+}
