@@ -143,6 +143,8 @@ static enum ib_qp_type type_of(const struct fuzz_device *d, unsigned index, uint
 		return IB_QPT_UD;
 	case FUZZ_XRC:
 		return index & 1 ? IB_QPT_XRC_TGT : IB_QPT_XRC_INI;
+	case FUZZ_DC:
+		return index & 1 ? IB_QPT_DCT : IB_QPT_DCI;
 	case FUZZ_RAW:
 		return d->dev ? IB_QPT_RAW_PACKET : IB_QPT_UD;
 	default:
@@ -167,7 +169,8 @@ void device_qp_create(struct fuzz_device *d, unsigned index, uint8_t kind)
 		.loopback = QP_LOOPBACK_UC | QP_LOOPBACK_MC,
 		.async = on_async,
 	};
-	bool srq = kind % FUZZ_KINDS == FUZZ_RC_SRQ || kind % FUZZ_KINDS == FUZZ_UD_SRQ;
+	bool srq = kind % FUZZ_KINDS == FUZZ_RC_SRQ || kind % FUZZ_KINDS == FUZZ_UD_SRQ ||
+		   attr.type == IB_QPT_DCT;
 
 	q->type = attr.type;
 	q->sq_pi = q->rq_pi = q->srq_pi = 0;
@@ -188,6 +191,17 @@ void device_qp_create(struct fuzz_device *d, unsigned index, uint8_t kind)
 		attr.sq_blocks = 0;
 		attr.pdn = 0;
 		attr.xrcdn = d->xrcdn;
+	}
+	if (q->type == IB_QPT_DCI) {
+		attr.recv_cq = NULL;
+		attr.rq_wqes = 0;
+		attr.dc_streams = true;
+		attr.log_dc_errored = 1;
+	}
+	if (q->type == IB_QPT_DCT) {
+		attr.send_cq = NULL;
+		attr.sq_blocks = 0;
+		attr.dc_key = FUZZ_DC_KEY;
 	}
 	MUST(!qp_create(d->rig.adapter[d->dev], &attr, &q->qp));
 }
@@ -238,6 +252,9 @@ void device_qp_connect(struct fuzz_device *d, unsigned index, uint32_t dest_qpn,
 		[IB_QPT_XRC_INI] = {INIT | IB_QP_ACCESS_FLAGS, RTR, RC_RTS},
 		[IB_QPT_XRC_TGT] = {INIT | IB_QP_ACCESS_FLAGS, RTR | RESPONDER,
 				    RTS | IB_QP_TIMEOUT},
+		[IB_QPT_DCI] = {INIT, IB_QP_STATE | IB_QP_PATH_MTU, RC_RTS},
+		[IB_QPT_DCT] = {INIT | IB_QP_ACCESS_FLAGS,
+				IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_MIN_RNR_TIMER, 0},
 	};
 	static const enum ib_qp_state states[] = {IB_QPS_INIT, IB_QPS_RTR, IB_QPS_RTS};
 	struct fuzz_qp *q = &d->qp[index];
@@ -245,6 +262,9 @@ void device_qp_connect(struct fuzz_device *d, unsigned index, uint32_t dest_qpn,
 
 	read_attributes(d, &attr, dest_qpn, row, in);
 	for (unsigned i = 0; i < array_size(states); i++) {
+		/* a DCT ends in RTR */
+		if (!masks[q->type][i])
+			break;
 		attr.state = states[i];
 		MUST(!qp_modify(q->qp, &attr, masks[q->type][i]));
 	}

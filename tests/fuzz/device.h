@@ -21,6 +21,9 @@
 #define FUZZ_KEYS     (FUZZ_MRS + FUZZ_WINDOWS)
 #define FUZZ_FLOWS    4u
 
+/* Access key of DC targets: what an address vector has for the Q_Key as well. */
+#define FUZZ_DC_KEY 0x1111111100000000ull
+
 /* The variant that binding gives to a window's key. */
 #define FUZZ_WINDOW_VARIANT 0x11u
 
@@ -33,6 +36,7 @@ enum fuzz_kind {
 	FUZZ_RAW, /* UD on InfiniBand */
 	FUZZ_RC_SRQ,
 	FUZZ_UD_SRQ,
+	FUZZ_DC, /* the initiator, with streams; of an odd index the target, which has the SRQ */
 	FUZZ_KINDS = 8,
 };
 #define FUZZ_ALL_SIGNALED 8u

@@ -118,6 +118,7 @@ static void send_packet(struct fuzz_qp *q, struct input *in)
 		.payload_len = in_u16(in),
 		.runs = runs,
 	};
+	struct pkt_dc dc = {.key = FUZZ_DC_KEY};
 	bool by_reference = flags & 64;
 	uint32_t bytes;
 	void *record, *payload;
@@ -125,6 +126,12 @@ static void send_packet(struct fuzz_qp *q, struct input *in)
 	for (p.nruns = 0; by_reference && p.nruns < array_size(runs); p.nruns++)
 		runs[p.nruns] = (struct run){(void *)(uintptr_t)device_addr(&device, 0, in_u16(in)),
 					     p.nruns ? in_u8(in) : p.payload_len};
+	if (pkt_has_dc(&p)) {
+		dc.connection = in_u8(in);
+		dc.psn = (0xfffff0 + (uint32_t)(int8_t)in_u8(in)) & IB_PSN_MASK;
+		p.sqpn += in_u8(in) & 3;
+		p.dc = &dc;
+	}
 	bytes = record_bytes(&p, by_reference);
 	if (!bytes || ring_reserve(&peer_tx, bytes, &record))
 		return;
@@ -270,7 +277,7 @@ static void post_send(struct fuzz_qp *q, struct input *in)
 	memcpy(wqe.rest + at, &data, sizeof(data));
 	at += sizeof(data) + sizeof(wqe.ctrl);
 	wqe.ctrl.qpn_ds = be32_of(qp_number(q->qp) << 8 | (uint32_t)(at / WQE_UNIT));
-	if (q->type == IB_QPT_XRC_TGT)
+	if (q->type == IB_QPT_XRC_TGT || q->type == IB_QPT_DCT)
 		return;
 	memcpy(q->sq + (size_t)(q->sq_pi % FUZZ_BLOCKS) * WQE_BLOCK, &wqe, sizeof(wqe));
 	q->dbrec[DBREC_SEND] = be32_of(++q->sq_pi);
@@ -305,6 +312,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			kind = FUZZ_XRC;
 		if (kinds & 2 && i == 2)
 			kind = FUZZ_RAW;
+		if (kinds & 4 && i == 1)
+			kind = FUZZ_DC;
 		device_qp_create(&device, i,
 				 kind | (kinds & (FUZZ_ALL_SIGNALED | FUZZ_LARGE_CQES)));
 		device_qp_connect(&device, i, PEER_QPN, device.dev, &in);
@@ -396,6 +405,11 @@ static void put_packet(struct seed *s, unsigned qp, uint8_t opcode, uint8_t flag
 		put_u16(s, 0);
 		put_u8(s, 0);
 	}
+	if (pkt_has_dc(&(struct pkt){.opcode = opcode})) {
+		put_u8(s, 1);
+		put_u8(s, psn);
+		put_u8(s, 0);
+	}
 	put_u8(s, 0);
 }
 
@@ -424,19 +438,22 @@ void target_seeds(struct seed *s)
 		BTH_SEND_ONLY,	  BTH_SEND_ONLY_IMM, BTH_WRITE_ONLY, BTH_WRITE_ONLY_IMM,
 		BTH_READ_REQUEST, BTH_COMPARE_SWAP,  BTH_FETCH_ADD,  BTH_SEND_ONLY_INV,
 	};
-	static const uint8_t transports[] = {BTH_RC, BTH_UC, BTH_UD};
+	static const uint8_t transports[] = {BTH_RC, BTH_UC, BTH_UD, BTH_DC};
 	char name[32];
 
 	for (unsigned dev = 0; dev < 2; dev++)
 		for (unsigned t = 0; t < array_size(transports); t++) {
-			put_begin(s, dev << 7);
+			bool dc = transports[t] == BTH_DC;
+			unsigned qp = dc ? 1 : t;
+
+			put_begin(s, dev << 7 | (dc ? 4 : 0));
 			for (unsigned i = 0; i < array_size(requests); i++) {
-				put_recv(s, t);
-				put_packet(s, t, requests[i] | transports[t], 0, (uint8_t)i, 100,
+				put_recv(s, qp);
+				put_packet(s, qp, requests[i] | transports[t], 0, (uint8_t)i, 100,
 					   requests[i] == BTH_READ_REQUEST ? 0 : 100);
-				put_op(s, t, OP_DELIVER);
-				put_op(s, t, OP_PROGRESS);
-				put_op(s, t, OP_TAKE);
+				put_op(s, qp, OP_DELIVER);
+				put_op(s, qp, OP_PROGRESS);
+				put_op(s, qp, OP_TAKE);
 			}
 			snprintf(name, sizeof(name), "requests-%u-%u", dev, t);
 			put_end(s, name);

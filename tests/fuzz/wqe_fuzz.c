@@ -79,7 +79,7 @@ static void put_headers(struct wqe *w, uint8_t parts, struct input *in)
 	if (parts & (PART_AV | PART_AV_SHORT)) {
 		uint8_t dest = in_u8(in);
 		struct wqe_av av = {
-			.dc_key_or_qkey = be64_of(0x1111111100000000ull),
+			.dc_key_or_qkey = be64_of(FUZZ_DC_KEY),
 			.dqp_dct =
 				be32_of((dest & 0x40 ? IB_MULTICAST_QPN
 						     : qp_number(device.qp[dest % FUZZ_QPS].qp)) |
@@ -200,8 +200,9 @@ static void post_send(struct fuzz_qp *q, struct input *in)
 	struct wqe w = {.at = 0};
 	uint32_t ds, blocks;
 
-	if (q->type == IB_QPT_XRC_TGT)
+	if (q->type == IB_QPT_XRC_TGT || q->type == IB_QPT_DCT)
 		return;
+	c.dci_stream_lo = key >> 4 & 3;
 	put(&w, &c, sizeof(c));
 	if (q->type == IB_QPT_XRC_INI)
 		put_xrc(&w, in);

@@ -87,7 +87,7 @@ static void put_request(struct seed *s, unsigned dev, unsigned kind, const struc
 	/* A window of type 2 is for requests to the one that bound it. */
 	unsigned from = r->opcode == WQE_OP_UMR;
 	bool ud = kind == FUZZ_UD || kind == FUZZ_UD_SRQ || (kind == FUZZ_RAW && !dev);
-	uint8_t parts = r->parts | (ud ? PART_AV : 0);
+	uint8_t parts = r->parts | (ud || kind == FUZZ_DC ? PART_AV : 0);
 
 	put_receives(s, l);
 	put_op(s, from, OP_SEND);
@@ -114,7 +114,7 @@ static void put_request(struct seed *s, unsigned dev, unsigned kind, const struc
 	if (r->opcode == WQE_OP_MMO)
 		put_u8(s, 0);
 	if (parts & PART_AV)
-		put_u8(s, 0x41); /* the second one, or a group */
+		put_u8(s, ud ? 0x41 : 0x01); /* the second one, or a group */
 	if (parts & PART_RADDR)
 		put_place(s, l->remote);
 	if (parts & PART_ATOMIC) {
