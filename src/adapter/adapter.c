@@ -351,6 +351,7 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	number_space_init(&a->mkeys);
 	number_space_init(&a->psvs);
 	null_mkey_init(&a->null_mkey);
+	reserve_init(&a->reserve);
 	multicast_init(&a->multicast);
 	steering_init(&a->steering);
 	wire_attach(a->wire, &client);
@@ -369,6 +370,7 @@ void adapter_destroy(struct adapter *a)
 	number_space_release(&a->mkeys);
 	number_space_release(&a->psvs);
 	null_mkey_release(&a->null_mkey);
+	reserve_release(&a->reserve);
 	pd_space_release(&a->pds);
 	multicast_release(&a->multicast);
 	steering_release(&a->steering);

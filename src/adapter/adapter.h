@@ -92,6 +92,7 @@ bool adapter_owes(const struct adapter *a);
 #define ADAPTER_LOG_MAX_DCT_PEERS  12u
 #define ADAPTER_LOG_MAX_DC_STREAMS 6u /* at a time */
 #define ADAPTER_LOG_MAX_DC_ERRORED 6u
+#define ADAPTER_LOG_RESERVED_QPNS  6u
 #define ADAPTER_LOG_MAX_DMA	   20u /* one copy within memory */
 
 #define ADAPTER_MAX_LOG_IND_TBL	 11u
@@ -373,6 +374,7 @@ struct qp_attr {
 	struct ib_ah ah;
 	struct ib_ah alt_ah;
 	uint32_t rate_limit;
+	uint16_t udp_sport; /* RoCE v2; by qp_set_udp_sport only */
 	uint16_t pkey_index;
 	uint16_t alt_pkey_index;
 	uint8_t en_sqd_async_notify;
@@ -403,6 +405,8 @@ void qp_set_drain_sigerr(struct qp *qp, bool drain);
 /* Running counters of WQE_BLOCK in the send ring: the first block of the first request that has not
  * been executed (hw), and the last doorbell record (sw). */
 void qp_sq_counters(struct qp *qp, uint16_t *hw, uint16_t *sw);
+/* RoCE v2: the source port of its packets.  Kept and told; no wire of this machine has one. */
+void qp_set_udp_sport(struct qp *qp, uint16_t port);
 /* DCI: requests of the stream are executed again.  -EINVAL if it is not in error. */
 int qp_reset_stream(struct qp *qp, uint16_t stream) must_check;
 /* The send doorbell was (or may have been) rung: execute what the send ring holds. */
@@ -421,6 +425,13 @@ void qp_recv_posted(struct qp *qp);
 /* Detaches from CQs and SRQ; on return neither rings nor registered memory are touched on its
  * behalf. */
 void qp_destroy(struct qp *qp);
+
+/*
+ * A range of 1 << ADAPTER_LOG_RESERVED_QPNS QP numbers that no queue pair gets, for programs that
+ * need numbers without queue pairs.  The first of them, a multiple of the range; negative errno.
+ */
+int64_t qpn_reserve(struct adapter *a) must_check;
+void qpn_unreserve(struct adapter *a, uint32_t first);
 
 /* ---- multicast ---- */
 

@@ -22,6 +22,7 @@
 #include "adapter/null_mkey.h"
 #include "adapter/number.h"
 #include "adapter/pd.h"
+#include "adapter/reserve.h"
 #include "base/spin.h"
 #include "prm/cqe.h"
 #include "wire/wire.h"
@@ -48,6 +49,7 @@ struct adapter {
 	struct multicast multicast;
 	struct steering steering;
 	struct null_mkey null_mkey;
+	struct reserve reserve;
 
 	/* Queue pairs that have something to do that their callers could not do (FIFO). */
 	struct spin run_lock;

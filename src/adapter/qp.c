@@ -431,6 +431,15 @@ void qp_recv_expose(struct qp *qp, uint64_t ring, uint64_t dbrec)
 	resp_unlock(qp);
 }
 
+void qp_set_udp_sport(struct qp *qp, uint16_t port)
+{
+	qp_lock(qp);
+	qp->attr.udp_sport = port;
+	qp_unlock(qp);
+	qp_kick(qp);
+	adapter_run(qp->adapter);
+}
+
 void qp_query(struct qp *qp, struct qp_attr *attr)
 {
 	qp_lock(qp);

@@ -169,7 +169,7 @@ static const struct dc_transition {
 static bool dc_transition_ok(enum ib_qp_type type, enum ib_qp_state from, enum ib_qp_state to,
 			     uint32_t mask)
 {
-	mask &= ~(uint32_t)IB_QP_STATE;
+	mask &= ~(uint32_t)(IB_QP_STATE | IB_QP_CUR_STATE);
 	if (type == IB_QPT_DCI && (to == IB_QPS_RESET || (to == IB_QPS_ERR && from)))
 		return !mask;
 	for (size_t i = 0; i < array_size(dc_transitions); i++) {

@@ -35,6 +35,8 @@ enum devx_kind {
 	DEVX_TIR,
 	DEVX_TIS,
 	DEVX_RQT,
+	DEVX_RESERVED_QPNS,
+	DEVX_AV_QP_MAPPING,
 	DEVX_KINDS
 };
 
@@ -137,6 +139,8 @@ void devx_pd_free(struct devx_obj *obj);
 void devx_xrcd_free(struct devx_obj *obj);
 void devx_cq_free(struct devx_obj *obj);
 void devx_qp_free(struct devx_obj *obj);
+void devx_reserved_qpns_free(struct devx_obj *obj);
+void devx_av_qp_mapping_free(struct devx_obj *obj);
 
 /* ---- events ---- */
 
@@ -158,5 +162,6 @@ devx_run devx_query_mkey;
 bool devx_admits_psv(const uint8_t *in);
 devx_create devx_create_pd, devx_create_xrcd;
 devx_create devx_create_cq, devx_create_qp;
+devx_create devx_create_general;
 devx_run devx_query_cq, devx_modify_cq;
 devx_run devx_query_qp, devx_modify_qp;

@@ -7,8 +7,14 @@
 #include "driver/uverbs_raw.h"
 
 static void (*const free_kind[DEVX_KINDS])(struct devx_obj *obj) = {
-	[DEVX_MKEY] = devx_mkey_free, [DEVX_PSV] = devx_psv_free, [DEVX_PD] = devx_pd_free,
-	[DEVX_XRCD] = devx_xrcd_free, [DEVX_CQ] = devx_cq_free,	  [DEVX_QP] = devx_qp_free,
+	[DEVX_MKEY] = devx_mkey_free,
+	[DEVX_PSV] = devx_psv_free,
+	[DEVX_PD] = devx_pd_free,
+	[DEVX_XRCD] = devx_xrcd_free,
+	[DEVX_CQ] = devx_cq_free,
+	[DEVX_QP] = devx_qp_free,
+	[DEVX_RESERVED_QPNS] = devx_reserved_qpns_free,
+	[DEVX_AV_QP_MAPPING] = devx_av_qp_mapping_free,
 };
 
 void devx_obj_init(struct devx_obj *obj, enum devx_kind kind, uint32_t number)

@@ -22,3 +22,9 @@ struct devx_qp_target {
 };
 
 struct devx_qp_target devx_qp_target(struct uobj *obj);
+
+/* Options beyond the first 32 of a transition that has a context: are they known, and the data
+ * there?  -EOPNOTSUPP or -EINVAL. */
+int devx_qp_ext_check(const struct devx_call *c, uint16_t opcode, enum ib_qp_type type) must_check;
+/* After the transition. */
+int devx_qp_ext_apply(const struct devx_call *c, struct qp *qp) must_check;

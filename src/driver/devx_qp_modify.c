@@ -11,9 +11,11 @@
 #include "driver/devx_qp.h"
 #include "prm/cmd_qp.h"
 
-enum service { SERVICE_RC, SERVICE_UC, SERVICE_UD, SERVICES };
+enum service { SERVICE_RC, SERVICE_UC, SERVICE_UD, SERVICE_DCI, SERVICES };
 
 #define INIT_NEEDS (IB_QP_PKEY_INDEX | IB_QP_PORT)
+#define SEND_NEEDS \
+	(IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC)
 #define PATH_NEEDS (IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN)
 
 static const struct transition {
@@ -28,20 +30,20 @@ static const struct transition {
 	 true,
 	 IB_QPS_RESET,
 	 IB_QPS_INIT,
-	 {INIT_NEEDS | IB_QP_ACCESS_FLAGS, INIT_NEEDS | IB_QP_ACCESS_FLAGS,
-	  INIT_NEEDS | IB_QP_QKEY}},
+	 {INIT_NEEDS | IB_QP_ACCESS_FLAGS, INIT_NEEDS | IB_QP_ACCESS_FLAGS, INIT_NEEDS | IB_QP_QKEY,
+	  INIT_NEEDS}},
 	{PRM_OP_INIT2INIT_QP, true, IB_QPS_INIT, IB_QPS_INIT, {0}},
 	{PRM_OP_INIT2RTR_QP,
 	 true,
 	 IB_QPS_INIT,
 	 IB_QPS_RTR,
-	 {PATH_NEEDS | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER, PATH_NEEDS, 0}},
+	 {PATH_NEEDS | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER, PATH_NEEDS, 0,
+	  IB_QP_PATH_MTU}},
 	{PRM_OP_RTR2RTS_QP,
 	 true,
 	 IB_QPS_RTR,
 	 IB_QPS_RTS,
-	 {IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC,
-	  IB_QP_SQ_PSN, IB_QP_SQ_PSN}},
+	 {SEND_NEEDS, IB_QP_SQ_PSN, IB_QP_SQ_PSN, SEND_NEEDS}},
 	{PRM_OP_RTS2RTS_QP, true, IB_QPS_RTS, IB_QPS_RTS, {0}},
 	{PRM_OP_SQERR2RTS_QP, true, IB_QPS_SQE, IB_QPS_RTS, {0}},
 	{PRM_OP_2ERR_QP, false, ANY, IB_QPS_ERR, {0}},
@@ -84,6 +86,8 @@ static enum service service_of(enum ib_qp_type type)
 		return SERVICE_UC;
 	case IB_QPT_UD:
 		return SERVICE_UD;
+	case IB_QPT_DCI:
+		return SERVICE_DCI;
 	default:
 		return SERVICE_RC;
 	}
@@ -168,11 +172,10 @@ static int decode(const struct ufile *f, const uint8_t *qpc, uint32_t opt, uint3
 	return ret < 0 ? ret : check_ranges(f, attr, mask);
 }
 
-/* Options of one transition only. */
-static int check_options(struct devx_call *c, uint16_t opcode, enum ib_qp_type type, uint32_t opt)
+static int check_options(const struct devx_call *c, uint16_t opcode, enum ib_qp_type type,
+			 uint32_t opt)
 {
 	uint32_t known = 0;
-	uint64_t ext = 0;
 
 	for (size_t i = 0; i < array_size(options); i++)
 		known |= options[i].opt;
@@ -182,20 +185,7 @@ static int check_options(struct devx_call *c, uint16_t opcode, enum ib_qp_type t
 		log_info("devx: QP options 0x%x are not supported", opt & ~known);
 		return -EOPNOTSUPP;
 	}
-	if (prm_get(c->in, MODIFY_QP_EXT)) {
-		if (c->in_len < MODIFY_QP_EXT_BYTES)
-			return -EINVAL;
-		ext = prm_get(c->in, MODIFY_QP_OPT_95_32);
-	}
-	/* Copies by work requests are there for every RC queue pair; the bit asks for no more. */
-	if (opcode == PRM_OP_INIT2INIT_QP && type == IB_QPT_RC)
-		ext &= ~(uint64_t)QP_OPT_EXT_MMO;
-	if (ext) {
-		log_info("devx: extended QP options 0x%llx are not supported",
-			 (unsigned long long)ext);
-		return -EOPNOTSUPP;
-	}
-	return 0;
+	return devx_qp_ext_check(c, opcode, type);
 }
 
 static const struct transition *find_transition(uint16_t opcode)
@@ -233,6 +223,8 @@ int devx_modify_qp(struct devx_call *c)
 	if (ret == 0 && opt & QP_OPT_DRAIN_SIGERR)
 		qp_set_drain_sigerr(target.qp,
 				    prm_get(c->in + MODIFY_QP_CONTEXT, QPC_DRAIN_SIGERR));
+	if (ret == 0 && t->by_mask)
+		ret = devx_qp_ext_apply(c, target.qp);
 	/* As for verbs: before RTR a store to the doorbell means nothing. */
 	if (ret == 0)
 		doorbell_live(target.bell, attr.state >= IB_QPS_RTR);
@@ -266,6 +258,8 @@ static enum qpc_service service_number(enum ib_qp_type type)
 	case IB_QPT_XRC_INI:
 	case IB_QPT_XRC_TGT:
 		return QPC_SERVICE_XRC;
+	case IB_QPT_DCI:
+		return QPC_SERVICE_DCI;
 	default:
 		return QPC_SERVICE_RC;
 	}
@@ -302,5 +296,6 @@ int devx_query_qp(struct devx_call *c)
 	devx_path_encode(c->file, &attr.ah, qpc + QPC_PRIMARY_PATH);
 	prm_set(qpc + QPC_PRIMARY_PATH, ADS_PKEY_INDEX, attr.pkey_index);
 	prm_set(qpc + QPC_PRIMARY_PATH, ADS_ACK_TIMEOUT, attr.timeout);
+	prm_set(qpc + QPC_PRIMARY_PATH, ADS_UDP_SPORT, attr.udp_sport);
 	return 0;
 }

@@ -37,6 +37,7 @@ enum real_function {
 	REAL_DV_OPEN_DEVICE,
 	REAL_DV_CREATE_CQ,
 	REAL_DV_INIT_OBJ,
+	REAL_DV_DEVX_QP_MODIFY,
 	REAL_FUNCTIONS,
 };
 
@@ -52,6 +53,7 @@ static const struct {
 	[REAL_DV_OPEN_DEVICE] = {"libmlx5.so.1", "mlx5dv_open_device", "MLX5_1.7"},
 	[REAL_DV_CREATE_CQ] = {"libmlx5.so.1", "mlx5dv_create_cq", "MLX5_1.1"},
 	[REAL_DV_INIT_OBJ] = {"libmlx5.so.1", "mlx5dv_init_obj", "MLX5_1.2"},
+	[REAL_DV_DEVX_QP_MODIFY] = {"libmlx5.so.1", "mlx5dv_devx_qp_modify", "MLX5_1.8"},
 };
 
 static void *real_function(enum real_function f)
@@ -443,20 +445,36 @@ exported int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
 	return 0;
 }
 
+/* libmlx5 writes the pointers anew when the QP comes to RTS, be it from there. */
+static void hook_again(struct ibv_qp *qp)
+{
+	__typeof__(&ibv_qp_to_qp_ex) to_qp_ex = REAL(REAL_QP_TO_QP_EX, ibv_qp_to_qp_ex);
+	struct ibv_qp_ex *qp_ex = to_qp_ex ? to_qp_ex(qp) : NULL;
+
+	if (qp_ex && cdev_is_ours(qp->context->cmd_fd))
+		hooks_qp_ex(qp_ex);
+}
+
 exported int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
 {
 	__typeof__(&ibv_modify_qp) real = REAL(REAL_MODIFY_QP, ibv_modify_qp);
-	__typeof__(&ibv_qp_to_qp_ex) to_qp_ex;
-	struct ibv_qp_ex *qp_ex;
 	int ret = real ? real(qp, attr, attr_mask) : ENOSYS;
 
-	if (ret || !(attr_mask & IBV_QP_STATE) || attr->qp_state != IBV_QPS_RTS ||
-	    !cdev_is_ours(qp->context->cmd_fd))
-		return ret;
-	to_qp_ex = REAL(REAL_QP_TO_QP_EX, ibv_qp_to_qp_ex);
-	qp_ex = to_qp_ex ? to_qp_ex(qp) : NULL;
-	if (qp_ex)
-		hooks_qp_ex(qp_ex);
+	if (!ret && attr_mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RTS)
+		hook_again(qp);
+	return ret;
+}
+
+/* Many functions of libmlx5 modify queue pairs by this one, and call it as a program does. */
+exported int mlx5dv_devx_qp_modify(struct ibv_qp *qp, const void *in, size_t inlen, void *out,
+				   size_t outlen)
+{
+	__typeof__(&mlx5dv_devx_qp_modify) real =
+		REAL(REAL_DV_DEVX_QP_MODIFY, mlx5dv_devx_qp_modify);
+	int ret = real ? real(qp, in, inlen, out, outlen) : ENOSYS;
+
+	if (!ret)
+		hook_again(qp);
 	return ret;
 }
 

@@ -59,10 +59,14 @@ uint32_t uqp_number(const struct uqp *qp)
 	return attr.state == IB_QPS_RTR ? qp_number(qp->qp) : 0;
 }
 
-int uqp_check_modify_dct(const struct uqp *qp, const struct ib_uverbs_modify_qp *cmd,
-			 uint64_t answer_bytes)
+int uqp_check_modify_dc(const struct uqp *qp, const struct ib_uverbs_modify_qp *cmd,
+			uint64_t answer_bytes)
 {
-	if (qp->type != IB_QPT_DCT)
+	if (qp->type != IB_QPT_DCI && qp->type != IB_QPT_DCT)
+		return 0;
+	if (cmd->attr_mask & IB_QP_CUR_STATE)
+		return -EINVAL;
+	if (qp->type == IB_QPT_DCI)
 		return 0;
 	if (!(cmd->attr_mask & IB_QP_STATE))
 		return -EINVAL;

@@ -23,6 +23,7 @@ void uqp_dc_attributes(uint64_t type, const struct mlx5_ib_create_qp *uhw,
 		       struct qp_create_attr *attr);
 /* The number as the program sees it: a DCT gets its own by RTR. */
 uint32_t uqp_number(const struct uqp *qp);
-/* Before a modification of a DCT: has the answer room for its number? */
-int uqp_check_modify_dct(const struct uqp *qp, const struct ib_uverbs_modify_qp *cmd,
-			 uint64_t answer_bytes) must_check;
+/* Before a modification of a DC type: what the kernel's driver checks, and whether the answer has
+ * room for the number of a DCT. */
+int uqp_check_modify_dc(const struct uqp *qp, const struct ib_uverbs_modify_qp *cmd,
+			uint64_t answer_bytes) must_check;

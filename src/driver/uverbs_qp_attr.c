@@ -141,7 +141,7 @@ static int modify(struct ureq *req, const struct ib_uverbs_modify_qp *cmd, uint3
 	if (!obj)
 		return ret;
 	qp = container_of(obj, struct uqp, uobj);
-	ret = uqp_check_modify_dct(qp, cmd, req->uhw_out.len);
+	ret = uqp_check_modify_dc(qp, cmd, req->uhw_out.len);
 	if (ret == 0)
 		ret = check_ranges(req->file, cmd);
 	if (ret == 0)

@@ -18,8 +18,9 @@
 #define MODIFY_QP_CONTEXT   0x18u		 /* byte */
 #define MODIFY_QP_OPT_95_32 PRM_FIELD(0x840, 64) /* enum qp_opt_ext */
 
-#define QPC_EXT	    0x110u /* byte */
-#define QPC_EXT_MMO PRM_FIELD(0x002, 1)
+#define QPC_EXT		   0x110u /* byte */
+#define QPC_EXT_MMO	   PRM_FIELD(0x002, 1)
+#define QPC_EXT_DCI_STREAM PRM_FIELD(0x010, 16)
 
 #define SHORT_QP_IN_BYTES  CMD_IN_BYTES /* 2ERR, 2RST, QUERY */
 #define QUERY_QP_OUT_BYTES 0x110u

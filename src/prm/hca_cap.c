@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "prm/cmd_general.h"
 #include "prm/field.h"
 
 /* One field.  value is its content; fields that depend on the device have a function. */
@@ -52,7 +53,12 @@ enum {
 #define ODP_UNRELIABLE (ODP_DATAGRAM | ODP_WRITE)
 #define ODP_RELIABLE   (ODP_UNRELIABLE | ODP_READ | ODP_ATOMIC)
 
+/* A bit for each type, most significant first. */
+#define OBJECT(type)  (1u << ((type)-32))
+#define OBJECTS_63_32 (OBJECT(GENERAL_RESERVED_QPN) | OBJECT(GENERAL_AV_QP_MAPPING))
+
 static const struct cap_field fields[] = {
+	{HCA_CAP_GENERAL, 0x020, 1, 1},		     /* hca_cap_2 */
 	{HCA_CAP_GENERAL, 0x06b, 5, 20},	     /* log_dma_mmo_max_size */
 	{HCA_CAP_GENERAL, 0x080, 8, 15},	     /* log_max_srq_sz */
 	{HCA_CAP_GENERAL, 0x088, 8, 15},	     /* log_max_qp_sz */
@@ -62,11 +68,13 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x0db, 5, 24},	     /* log_max_cq */
 	{HCA_CAP_GENERAL, 0x0ea, 6, 24},	     /* log_max_mkey */
 	{HCA_CAP_GENERAL, 0x11a, 6, 16},	     /* log_max_klm_list_size */
+	{HCA_CAP_GENERAL, 0x122, 1, 1},		     /* qpc_extension */
 	{HCA_CAP_GENERAL, 0x12a, 6, 4},		     /* log_max_ra_req_dc */
 	{HCA_CAP_GENERAL, 0x13a, 6, 4},		     /* log_max_ra_res_dc */
 	{HCA_CAP_GENERAL, 0x147, 1, 1},		     /* sig_crc64_xp10 */
 	{HCA_CAP_GENERAL, 0x148, 1, 1},		     /* sig_crc32c */
 	{HCA_CAP_GENERAL, 0x14a, 6, 4},		     /* log_max_ra_req_qp */
+	{HCA_CAP_GENERAL, 0x151, 1, 0, is_ethernet}, /* rts2rts_qp_udp_sport */
 	{HCA_CAP_GENERAL, 0x153, 1, 1},		     /* dma_mmo_sq */
 	{HCA_CAP_GENERAL, 0x15a, 6, 4},		     /* log_max_ra_res_qp */
 	{HCA_CAP_GENERAL, 0x170, 16, 0, gid_table},  /* gid_table_size */
@@ -104,9 +112,12 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x2b0, 16, 512},	     /* max_wqe_sz_rq */
 	{HCA_CAP_GENERAL, 0x32b, 5, 23},	     /* log_max_pd */
 	{HCA_CAP_GENERAL, 0x57b, 5, 12},	     /* log_max_dct_connections */
+	{HCA_CAP_GENERAL, 0x400, 32, OBJECTS_63_32}, /* general_obj_types */
 	{HCA_CAP_GENERAL, 0x480, 1, 1},		     /* sigerr_domain_and_sig_type */
 	{HCA_CAP_GENERAL, 0x4c0, 32, 1000},	     /* device_frequency_mhz */
 	{HCA_CAP_GENERAL, 0x4e0, 32, 1000000},	     /* device_frequency_khz */
+
+	{HCA_CAP_GENERAL_2, 0x093, 5, 6}, /* log_reserved_qpn_granularity */
 
 	{HCA_CAP_ODP, 0x080, 32, ODP_RELIABLE},		    /* rc_odp_caps */
 	{HCA_CAP_ODP, 0x0a0, 32, ODP_UNRELIABLE},	    /* uc_odp_caps */
@@ -127,7 +138,8 @@ static const struct cap_field fields[] = {
 
 /* Types whose page may be asked for: all is zero in those without a field. */
 static const uint16_t known_types[] = {
-	HCA_CAP_GENERAL, HCA_CAP_ODP, HCA_CAP_ATOMIC, HCA_CAP_ROCE, HCA_CAP_DEVICE_MEMORY,
+	HCA_CAP_GENERAL, HCA_CAP_ODP,		HCA_CAP_ATOMIC,
+	HCA_CAP_ROCE,	 HCA_CAP_DEVICE_MEMORY, HCA_CAP_GENERAL_2,
 };
 
 bool hca_cap_page(enum hca_cap_type type, const struct hca_cap_values *v,

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* CREATE_GENERAL_OBJECT, and what it creates. */
+#pragma once
+
+#include "prm/cmd.h"
+
+enum general_object {
+	GENERAL_RESERVED_QPN = 0x2c,
+	GENERAL_AV_QP_MAPPING = 0x3a,
+};
+
+#define GENERAL_IN_TYPE	     PRM_FIELD(0x30, 16)
+#define GENERAL_IN_LOG_RANGE PRM_FIELD(0x63, 5)
+#define GENERAL_OUT_ID	     PRM_FIELD(0x40, 32)
+
+#define RESERVED_QPN_IN_BYTES 0x20u
+
+#define AV_QP_MAPPING_IN_BYTES 0x50u
+#define AV_QP_MAPPING_QPN      PRM_FIELD(0xe0, 32)
