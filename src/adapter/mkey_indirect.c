@@ -195,6 +195,8 @@ static enum mkey_verdict list_runs(struct adapter *a, struct indirect *k, uint32
 	struct klm_piece piece[PIECES];
 
 	while (len) {
+		/* one too many will say so */
+		uint32_t room = min_u32(PKT_MAX_RUNS - runs->n, PIECES);
 		enum mkey_verdict v = MKEY_OK;
 		uint32_t n = 0;
 
@@ -204,7 +206,7 @@ static enum mkey_verdict list_runs(struct adapter *a, struct indirect *k, uint32
 		else if (!range_inside(off, len, k->list.bytes))
 			v = MKEY_OUT_OF_RANGE;
 		else
-			n = klm_list_pieces(&k->list, off, len, piece, PIECES);
+			n = klm_list_pieces(&k->list, off, len, piece, room ? room : 1);
 		spin_unlock(&k->lock);
 		for (uint32_t i = 0; i < n && v == MKEY_OK; i++) {
 			v = follow(a, k->meaning.pdn, local, &piece[i], runs, depth);

@@ -476,7 +476,7 @@ static void destroyed_while_used(void)
 		list = t.list;
 		t.list = NULL;
 		CHECK(!pthread_create(&thread, NULL, write_until_refused, &t));
-		for (unsigned k = 0; k < 50 * i; k++)
+		for (unsigned k = 0; k < 2 * i; k++)
 			sched_yield();
 		mkey_destroy(t.rig.adapter[0], list);
 		CHECK(!pthread_join(thread, NULL));
