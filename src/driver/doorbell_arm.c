@@ -41,6 +41,7 @@ static struct {
 	struct doorbell_mapping *list;
 	struct uffd *uffd; /* NULL: nothing was to be protected yet */
 	bool refused;	   /* the system did not allow it and is not asked again */
+	struct uffd *abandoned;
 	/* No mapping is outside: most munmap calls of a program end here. */
 	_Atomic(uintptr_t) lowest, end;
 } maps;
@@ -227,7 +228,8 @@ static struct uffd *forget_uffd(void)
 static void give_up(void)
 {
 	maps.refused = true;
-	uffd_abandon(forget_uffd());
+	maps.abandoned = forget_uffd();
+	uffd_abandon(maps.abandoned);
 }
 
 /* The store at addr was held up: lets it go.  Lock of the mappings held. */
@@ -383,6 +385,9 @@ void doorbell_stop(void)
 
 	spin_lock(&maps.lock);
 	u = forget_uffd();
+	if (!u)
+		u = maps.abandoned;
+	maps.abandoned = NULL;
 	spin_unlock(&maps.lock);
 	if (u)
 		uffd_close(u);
@@ -401,6 +406,7 @@ void doorbell_fork_child(void)
 	maps.lock = (struct spin){0};
 	maps.list = NULL;
 	maps.uffd = NULL;
+	maps.abandoned = NULL;
 	maps.refused = false;
 	set_bounds();
 	atomic_store(&doorbell_load.watched, 0);

@@ -88,7 +88,7 @@ void rig_cq_up(struct rig *r, unsigned dev, struct rig_cq *cq)
 		.entries = RIG_CQES,
 		.cqe_bytes = CQE_BYTES,
 		.dbrec = cq->dbrec,
-		.event = cq_event,
+		.event = r->silent ? NULL : cq_event,
 		.async = cq_async,
 		.user = cq,
 	};

@@ -23,6 +23,7 @@ struct rig {
 	struct adapter *adapter[2];
 	uint32_t next_chunk;
 	int kicks;
+	bool silent; /* CQs made from now on have no events */
 };
 
 /* A CQ and the program's side of it. */
