@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Block signatures through the device, beside what a program could do itself with ISA-L: megabytes
+ * of data per second for each type and block size, 1 MiB of data per request.
+ *
+ *	strip	RDMA WRITE, signatures in memory, checked; none on the wire
+ *	add	RDMA WRITE, none in memory; signatures are made on the wire
+ *	fetch	RDMA READ of a key with signatures in memory, checked; none on the wire
+ *	two	copies all of the data, then runs the CRC over each block (two passes)
+ *	fused	ISA-L's stitched copy, of which there is one for T10-DIF alone
+ *	crc, memcpy	one of the two passes alone
+ *
+ * signed [DEVICE [near|far]]: near (the default) both sides are in this process, far in two.  Stock
+ * libibverbs and libmlx5.  Prints "name value unit" lines.  All columns of a row take turns in
+ * short slices, so that whatever else the machine does meets all of them alike.
+ */
+#include <infiniband/mlx5dv.h>
+#include <isa-l/crc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "rig.h"
+
+enum { DATA = 1 << 20, ROOM = DATA + DATA / 16, DEPTH = 8, SLICES = 10 };
+
+#define SLICE_NS 10000000u
+#define ACCESS	 (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+
+enum kind { T10DIF, CRC32C, CRC32, KINDS };
+
+static const char *const kind_names[KINDS] = {"t10dif", "crc32c", "crc32"};
+
+/* What one side must know of the other. */
+struct hello {
+	struct rig_address address;
+	uint64_t plain;
+	uint32_t plain_key;
+	uint32_t signed_key;
+};
+
+struct side {
+	struct rig_port port;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_qp_ex *qpx;
+	struct mlx5dv_qp_ex *mqpx;
+	struct ibv_mr *mr;
+	struct mlx5dv_mkey *key[2]; /* signatures in memory, on the wire */
+	uint8_t *data;		    /* ROOM bytes of blocks, with signatures */
+	uint8_t *plain;		    /* the same without; also where writes go */
+};
+
+static uint32_t signature_bytes(enum kind kind)
+{
+	return kind == T10DIF ? 8 : 4;
+}
+
+/* ---- one side ---- */
+
+static struct ibv_context *open_devx(struct ibv_device *device)
+{
+	struct mlx5dv_context_attr attr = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
+
+	return mlx5dv_open_device(device, &attr);
+}
+
+static struct ibv_qp *qp_create(struct side *s)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_RC,
+		.send_cq = s->cq,
+		.recv_cq = s->cq,
+		.pd = s->pd,
+		.cap = {.max_send_wr = 64,
+			.max_recv_wr = 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+			.max_inline_data = 512},
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_READ,
+	};
+	struct mlx5dv_qp_init_attr dv = {
+		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS |
+			     MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS,
+		.create_flags = MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE,
+		.send_ops_flags = MLX5DV_QP_EX_WITH_MKEY_CONFIGURE,
+	};
+
+	return mlx5dv_create_qp(s->port.ctx, &attr, &dv);
+}
+
+static void side_open(struct side *s, const char *device)
+{
+	struct mlx5dv_mkey_init_attr attr = {
+		.create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT |
+				MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE,
+		.max_entries = 4,
+	};
+
+	rig_port_open_by(&s->port, device, -1, open_devx);
+	s->pd = ibv_alloc_pd(s->port.ctx);
+	s->cq = ibv_create_cq(s->port.ctx, 128, NULL, NULL, 0);
+	s->data = mmap(NULL, 2 * ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (!s->pd || !s->cq || s->data == MAP_FAILED)
+		rig_die("set-up: %m");
+	memset(s->data, 0, 2 * (size_t)ROOM);
+	s->mr = ibv_reg_mr(s->pd, s->data, 2 * (size_t)ROOM, ACCESS);
+	s->plain = s->data + ROOM;
+	s->qp = s->mr ? qp_create(s) : NULL;
+	if (!s->qp)
+		rig_die("set-up: %m");
+	s->qpx = ibv_qp_to_qp_ex(s->qp);
+	s->mqpx = mlx5dv_qp_ex_from_ibv_qp_ex(s->qpx);
+	attr.pd = s->pd;
+	for (int i = 0; i < 2; i++) {
+		s->key[i] = mlx5dv_create_mkey(&attr);
+		if (!s->key[i])
+			rig_die("mlx5dv_create_mkey: %m");
+	}
+	rig_qp_init(s->qp, &rig_default_connection);
+}
+
+static struct hello side_hello(const struct side *s)
+{
+	return (struct hello){
+		.address = rig_address(&s->port, s->qp, 0),
+		.plain = (uintptr_t)s->plain,
+		.plain_key = s->mr->rkey,
+		.signed_key = s->key[0]->rkey,
+	};
+}
+
+static void side_connect(struct side *s, const struct hello *peer)
+{
+	rig_qp_connect(&s->port, s->qp, &rig_default_connection, &peer->address, 0);
+}
+
+static unsigned reap(const struct side *s)
+{
+	struct ibv_wc wc[DEPTH];
+	int n = ibv_poll_cq(s->cq, DEPTH, wc);
+
+	for (int i = 0; i < n; i++)
+		if (wc[i].status)
+			rig_die("%s", ibv_wc_status_str(wc[i].status));
+	if (n < 0)
+		rig_die("ibv_poll_cq");
+	return (unsigned)n;
+}
+
+static void put_be32(uint8_t *to, uint32_t v)
+{
+	for (int i = 0; i < 4; i++)
+		to[i] = (uint8_t)(v >> (24 - 8 * i));
+}
+
+/* Blocks with good signatures. */
+static void fill(struct side *s, enum kind kind, uint32_t block)
+{
+	uint8_t *to = s->data;
+
+	for (uint32_t i = 0; i < DATA; i++)
+		s->plain[i] = (uint8_t)(i * 2654435761u >> 13);
+	for (uint32_t k = 0; k < DATA / block; k++) {
+		uint32_t crc;
+
+		memcpy(to, s->plain + (size_t)k * block, block);
+		to += block;
+		switch (kind) {
+		case T10DIF:
+			crc = crc16_t10dif(0xffff, to - block, block);
+			put_be32(to, crc << 16 | 0x1234);
+			put_be32(to + 4, k);
+			break;
+		case CRC32C: /* little-endian */
+			put_be32(to, __builtin_bswap32(
+					     ~crc32_iscsi(to - block, (int)block, UINT32_MAX)));
+			break;
+		default:
+			put_be32(to, crc32_ieee(0, to - block, block));
+			break;
+		}
+		to += signature_bytes(kind);
+	}
+}
+
+/* A key over all blocks, with signatures in memory (which 0) or on the wire (1). */
+static void key_configure(struct side *s, int which, enum kind kind, uint32_t block)
+{
+	struct mlx5dv_sig_t10dif dif = {.bg_type = MLX5DV_SIG_T10DIF_CRC,
+					.bg = UINT16_MAX,
+					.app_tag = 0x1234,
+					.flags = MLX5DV_SIG_T10DIF_FLAG_REF_REMAP};
+	struct mlx5dv_sig_crc crc = {.type = kind == CRC32 ? MLX5DV_SIG_CRC_TYPE_CRC32
+							   : MLX5DV_SIG_CRC_TYPE_CRC32C,
+				     .seed = UINT32_MAX};
+	struct mlx5dv_sig_block_domain domain = {
+		.sig_type = kind == T10DIF ? MLX5DV_SIG_TYPE_T10DIF : MLX5DV_SIG_TYPE_CRC,
+		.block_size = block == 512 ? MLX5DV_BLOCK_SIZE_512 : MLX5DV_BLOCK_SIZE_4096,
+	};
+	struct mlx5dv_sig_block_attr sig = {.check_mask = 0xff};
+	struct mlx5dv_mkey_conf_attr conf = {0};
+	uint32_t blocks = DATA / block;
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)(which ? s->plain : s->data),
+		.length = DATA + (which ? 0 : blocks * signature_bytes(kind)),
+		.lkey = s->mr->lkey,
+	};
+
+	if (kind == T10DIF)
+		domain.sig.dif = &dif;
+	else
+		domain.sig.crc = &crc;
+	if (which)
+		sig.wire = &domain;
+	else
+		sig.mem = &domain;
+	ibv_wr_start(s->qpx);
+	s->qpx->wr_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED;
+	mlx5dv_wr_mkey_configure(s->mqpx, s->key[which], 3, &conf);
+	mlx5dv_wr_set_mkey_access_flags(s->mqpx, ACCESS);
+	mlx5dv_wr_set_mkey_layout_list(s->mqpx, 1, &sge);
+	mlx5dv_wr_set_mkey_sig_block(s->mqpx, &sig);
+	if (ibv_wr_complete(s->qpx))
+		rig_die("mlx5dv_wr_mkey_configure");
+	while (!reap(s))
+		;
+}
+
+/* ---- what is measured ---- */
+
+enum column { STRIP, ADD, FETCH, TWO, FUSED, CRC, MEMCPY, COLUMNS };
+
+static const char *const column_names[COLUMNS] = {
+	[STRIP] = "strip", [ADD] = "add", [FETCH] = "fetch",   [TWO] = "two",
+	[FUSED] = "fused", [CRC] = "crc", [MEMCPY] = "memcpy",
+};
+
+struct bench {
+	struct side me;
+	struct hello peer;
+	uint8_t *copy; /* for what is done without the device */
+	enum kind kind;
+	uint32_t block;
+	uint64_t sink;
+};
+
+static void post(struct bench *b, enum column column)
+{
+	struct side *s = &b->me;
+	uint32_t add = DATA / b->block * signature_bytes(b->kind);
+
+	ibv_wr_start(s->qpx);
+	s->qpx->wr_flags = IBV_SEND_SIGNALED;
+	if (column == FETCH) {
+		ibv_wr_rdma_read(s->qpx, b->peer.signed_key, 0);
+		ibv_wr_set_sge(s->qpx, s->mr->lkey, (uintptr_t)s->plain, DATA);
+	} else {
+		ibv_wr_rdma_write(s->qpx, b->peer.plain_key, b->peer.plain);
+		ibv_wr_set_sge(s->qpx, s->key[column == ADD]->lkey, 0,
+			       column == ADD ? DATA + add : DATA);
+	}
+	if (ibv_wr_complete(s->qpx))
+		rig_die("post");
+}
+
+static uint64_t by_device(struct bench *b, enum column column, uint64_t start, uint64_t *ns)
+{
+	uint64_t done = 0;
+	unsigned in_flight = 0;
+
+	do {
+		for (; in_flight < DEPTH; in_flight++)
+			post(b, column);
+		for (unsigned n = reap(&b->me); n; n--, in_flight--)
+			done++;
+		*ns = rig_now_ns() - start;
+	} while (*ns < SLICE_NS);
+	while (in_flight) {
+		unsigned n = reap(&b->me);
+
+		in_flight -= n;
+		done += n;
+	}
+	*ns = rig_now_ns() - start;
+	return done;
+}
+
+static uint64_t crc_of(enum kind kind, const uint8_t *data, uint32_t n)
+{
+	switch (kind) {
+	case T10DIF:
+		return crc16_t10dif(0xffff, data, n);
+	case CRC32C:
+		return crc32_iscsi((unsigned char *)(uintptr_t)data, (int)n, UINT32_MAX);
+	default:
+		return crc32_ieee(UINT32_MAX, data, n);
+	}
+}
+
+static void by_hand(struct bench *b, enum column column)
+{
+	const uint8_t *from = b->me.plain;
+
+	if (column == TWO || column == MEMCPY)
+		memcpy(b->copy, from, DATA);
+	if (column == FUSED)
+		for (uint32_t at = 0; at < DATA; at += b->block)
+			b->sink += crc16_t10dif_copy(0xffff, b->copy + at,
+						     (uint8_t *)(uintptr_t)(from + at), b->block);
+	if (column == TWO || column == CRC)
+		for (uint32_t at = 0; at < DATA; at += b->block)
+			b->sink += crc_of(b->kind, (column == TWO ? b->copy : from) + at, b->block);
+	/* The compiler must not find out that one copy would do. */
+	__asm__ volatile("" : : "r"(b->copy), "r"(from) : "memory");
+}
+
+static uint64_t slice(struct bench *b, enum column column, uint64_t *ns)
+{
+	uint64_t start = rig_now_ns();
+	uint64_t done = 0;
+
+	if (column <= FETCH)
+		return by_device(b, column, start, ns);
+	do {
+		by_hand(b, column);
+		done++;
+		*ns = rig_now_ns() - start;
+	} while (*ns < SLICE_NS);
+	return done;
+}
+
+static void row(struct bench *b)
+{
+	uint64_t done[COLUMNS] = {0};
+	uint64_t ns[COLUMNS] = {0};
+
+	for (unsigned i = 0; i <= SLICES; i++)
+		for (enum column c = 0; c < COLUMNS; c++) {
+			uint64_t took, n;
+
+			if (c == FUSED && b->kind != T10DIF)
+				continue;
+			n = slice(b, c, &took);
+			if (i) { /* the first ones warm caches up */
+				done[c] += n;
+				ns[c] += took;
+			}
+		}
+	for (enum column c = 0; c < COLUMNS; c++)
+		if (ns[c])
+			printf("%s_%u_%s %.0f MB/s\n", kind_names[b->kind], b->block,
+			       column_names[c], (double)done[c] * DATA * 1e3 / (double)ns[c]);
+}
+
+static void key_good(const struct side *s, int which)
+{
+	struct mlx5dv_mkey_err err;
+
+	if (mlx5dv_mkey_check(s->key[which], &err) || err.err_type != MLX5DV_MKEY_NO_ERR)
+		rig_die("signature error %d", (int)err.err_type);
+}
+
+/* ---- the other side ---- */
+
+struct order {
+	enum kind kind;
+	uint32_t block;
+};
+
+static void prepare(struct side *s, const struct order *o)
+{
+	fill(s, o->kind, o->block);
+	key_configure(s, 0, o->kind, o->block);
+	key_configure(s, 1, o->kind, o->block);
+}
+
+static void get(int fd, void *to, size_t n)
+{
+	if (recv(fd, to, n, MSG_WAITALL) != (ssize_t)n)
+		_exit(0); /* the other process is done, or has said why not */
+}
+
+static void put(int fd, const void *from, size_t n)
+{
+	if (send(fd, from, n, MSG_NOSIGNAL) != (ssize_t)n)
+		rig_die("the other process is gone");
+}
+
+static struct hello meet(struct side *s, const char *device, int fd)
+{
+	struct hello mine, theirs;
+
+	side_open(s, device);
+	mine = side_hello(s);
+	put(fd, &mine, sizeof(mine));
+	get(fd, &theirs, sizeof(theirs));
+	side_connect(s, &theirs);
+	put(fd, &(char){0}, 1);
+	get(fd, &(char){0}, 1);
+	return theirs;
+}
+
+static void serve(const char *device, int fd)
+{
+	static struct side s;
+	struct order o;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)meet(&s, device, fd);
+	for (;;) {
+		get(fd, &o, sizeof(o));
+		prepare(&s, &o);
+		put(fd, &o, sizeof(o));
+	}
+}
+
+static int fork_server(const char *device)
+{
+	int fd[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
+		rig_die("socketpair: %m");
+	pid = fork();
+	if (pid < 0)
+		rig_die("fork: %m");
+	if (!pid) {
+		close(fd[0]);
+		serve(device, fd[1]);
+	}
+	close(fd[1]);
+	return fd[0];
+}
+
+int main(int argc, char **argv)
+{
+	static const uint32_t blocks[] = {512, 4096};
+	const char *device = argc > 1 ? argv[1] : NULL;
+	bool far = argc > 2 && !strcmp(argv[2], "far");
+	int fd = far ? fork_server(device) : -1;
+	static struct bench b;
+	static struct side other;
+
+	if (far) {
+		b.peer = meet(&b.me, device, fd);
+	} else {
+		struct hello mine;
+
+		side_open(&b.me, device);
+		side_open(&other, device);
+		mine = side_hello(&b.me);
+		b.peer = side_hello(&other);
+		side_connect(&b.me, &b.peer);
+		side_connect(&other, &mine);
+	}
+	b.copy = aligned_alloc(4096, DATA);
+	if (!b.copy)
+		rig_die("out of memory");
+	memset(b.copy, 0, DATA);
+	for (b.kind = 0; b.kind < KINDS; b.kind++)
+		for (unsigned i = 0; i < 2; i++) {
+			struct order o = {b.kind, b.block = blocks[i]};
+
+			prepare(&b.me, &o);
+			if (far) {
+				put(fd, &o, sizeof(o));
+				get(fd, &o, sizeof(o));
+			} else {
+				prepare(&other, &o);
+			}
+			row(&b);
+			key_good(&b.me, 0);
+			key_good(&b.me, 1);
+			if (!far)
+				key_good(&other, 0);
+		}
+	return 0;
+}
