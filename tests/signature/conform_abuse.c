@@ -202,6 +202,50 @@ static void atomics(const struct test *t)
 	stage_close(&s);
 }
 
+/* A key with signatures as a piece of another key: what comes out has the signature or is an error,
+ * never the data as if there were none. */
+static void signed_piece(const struct test *t)
+{
+	static const struct domain crc = {CRC32, MLX5DV_BLOCK_SIZE_512, true, 0, 0, 0};
+	struct key_conf inner = signature_conf(NULL, &crc, BLOCK, 0xff);
+	struct key_conf outer = signature_conf(NULL, NULL, 516, 0);
+	struct request q = {
+		.opcode = IBV_WR_RDMA_WRITE,
+		.flags = IBV_SEND_SIGNALED,
+		.slices = 1,
+		.slice = {{1, 0, 516}},
+	};
+	enum ibv_wc_status status;
+	uint8_t want[516];
+	struct stage s;
+
+	stage_open(&s, NULL);
+	signature_key(&s, 0);
+	signature_key(&s, 1);
+	configure(&s.near, 0, &inner);
+	outer.piece[0] = (struct piece){.at = 0, .bytes = 516, .key = 0};
+	if (t->arg) {
+		outer.wire = dif;
+		outer.wire.size = MLX5DV_BLOCK_SIZE_520;
+	} else {
+		outer.set_signature = false;
+	}
+	configure(&s.near, 1, &outer);
+	q.rkey = s.far.address.rkey;
+	q.raddr = s.far.address.base + FAR_AT;
+	fill_random(s.near.memory + NEAR_AT, BLOCK, 4);
+	post(&s.near, &q);
+	status = completion(&s.near, SENDS).status;
+	if (status == IBV_WC_SUCCESS) {
+		reference_stream(&crc, s.near.memory + NEAR_AT, BLOCK, want);
+		expect_only(&s.far, FAR_AT, want, sizeof(want));
+	} else {
+		SAME(status, IBV_WC_LOC_PROT_ERR);
+		expect_only(&s.far, 0, NULL, 0);
+	}
+	stage_close(&s);
+}
+
 /* Keys of keys of keys ...: either it goes through or it ends with an error, but it ends. */
 static void deep_keys(const struct test *t)
 {
@@ -348,6 +392,8 @@ const struct test abuse_tests[] = {
 	{"list-with-read-only-memory", bad_list, {0}, READ_ONLY},
 	{"list-with-the-key-itself", bad_list, {0}, ITSELF},
 	{"two-keys-with-each-other", bad_list, {0}, EACH_OTHER},
+	{"key-with-signatures-in-a-list", signed_piece, {0}, 0},
+	{"key-with-signatures-under-another", signed_piece, {0}, 1},
 	{"sixteen-keys-deep", deep_keys, {0}},
 	{"fetch-and-add-to-a-key-with-signatures", atomics, {0}, 0},
 	{"compare-and-swap-to-a-key-with-signatures", atomics, {0}, 1},

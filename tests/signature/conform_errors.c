@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* mlx5dv_mkey_check(3): which error is kept, what it says, when it can be seen. */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "conform.h"
@@ -252,6 +253,32 @@ static void one_report(const struct test *t)
 	stage_close(&s);
 }
 
+/* A queue that has nothing but the error: polling says that it is empty, and the error is known. */
+static void seen_by_polling(const struct test *t)
+{
+	struct setup setup = {.own_cqs = true, .cqe_bytes = 64};
+	struct request q = {.opcode = IBV_WR_RDMA_WRITE, .slices = 1, .slice = {{0, 0, BLOCK}}};
+	struct ibv_poll_cq_attr attr = {0};
+	struct stage s;
+
+	open_stage(&s, &setup, 1);
+	field(&s, 0)[7] = 1;
+	q.rkey = s.far.address.rkey;
+	q.raddr = s.far.address.base + FAR_AT;
+	post(&s.near, &q);
+	/* Of the transfer itself there is no completion; a moment later it is over. */
+	for (int i = 0; i < 1000 && s.far.memory[FAR_AT + BLOCK - 1] == CANARY; i++)
+		poll(NULL, 0, 1);
+	poll(NULL, 0, (int)PARTY_A_WHILE_MS);
+	expect_no_error(&s.near, 0);
+	if (t->arg)
+		SAME(ibv_start_poll(s.near.desk->send_cq_ex, &attr), ENOENT);
+	else
+		expect_no_completion(&s.near, SENDS);
+	expect_error(&s.near, 0, bad_ref(1, 0));
+	stage_close(&s);
+}
+
 const struct test error_tests[] = {
 	{"transfer-succeeds-in-spite-of-errors", transfer_succeeds, {51}},
 	{"first-error-kept", first_error, {52, 53, 55}},
@@ -265,6 +292,8 @@ const struct test error_tests[] = {
 	{"seen-with-the-completion-of-a-RECEIVE", seen_with_the_completion, {62}, ROUTE_RECEIVE},
 	{"seen-with-the-message-after-a-WRITE", seen_with_the_completion, {63}, ROUTE_WRITTEN},
 	{"seen-with-the-message-after-a-READ", seen_with_the_completion, {63}, ROUTE_READ_BY},
+	{"seen-by-ibv_poll_cq-of-nothing", seen_by_polling, {62, 70}, 0},
+	{"seen-by-ibv_start_poll-of-nothing", seen_by_polling, {62, 70}, 1},
 	{"errors-of-two-keys", errors_of_two_keys, {53, 57}},
 	{"one-report-until-armed", one_report, {52, 63}},
 	{0},

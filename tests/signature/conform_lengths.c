@@ -187,6 +187,98 @@ static void packets(const struct test *t)
 	}
 }
 
+/* Much at once, and the last block of it is bad. */
+static void large(const struct test *t)
+{
+	enum { BLOCKS = 57 };
+	struct key_conf c = signature_conf(&dif_4096, NULL, BLOCKS * 4104, 0xff);
+	uint64_t guard;
+	struct stage s;
+
+	(void)t;
+	open_stage(&s, &(struct setup){.mtu = IBV_MTU_4096});
+	some_bytes(&s, &dif_4096, NULL, BLOCKS * 4096);
+	some_bytes(&s, NULL, &crc32_512, BLOCKS * 4096);
+	some_bytes(&s, &dif_4096, &crc32_512, BLOCKS * 4096);
+	some_bytes(&s, &dif_4096, &dif_4096, BLOCKS * 4096);
+	guard = reference_number(DIF_CRC, true, data + (BLOCKS - 1) * 4096, 4096);
+	for (enum route r = ROUTE_SEND; r <= ROUTE_READ_BY; r++) {
+		configure(&s.near, 0, &c);
+		reference_stream(&dif_4096, data, BLOCKS * 4096, s.near.memory + NEAR_AT);
+		s.near.memory[NEAR_AT + BLOCKS * 4104 - 8] ^= 0x01;
+		transfer(&s, r, 0, BLOCKS * 4096);
+		expect_error(&s.near, 0,
+			     (struct expected_error){
+				     .type = MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD,
+				     .calculated = guard,
+				     .found = guard ^ 0x100,
+				     .block = BLOCKS - 1,
+				     .unit = 4104,
+			     });
+	}
+	stage_close(&s);
+}
+
+/* Keys with signatures on both sides: the wire has one form, each memory its own. */
+static void both_sides(const struct test *t)
+{
+	static const struct {
+		struct domain near;
+		struct domain wire;
+		struct domain far;
+	} chains[] = {
+		{{CRC32, 0, false, 0, 0, 0}, {0}, {CRC32C, 0, false, 0, 0, 0}},
+		{{CRC32, 0, true, 0, 0, 0}, {0}, {CRC64, 0, true, 0, 0, 0}},
+		{{DIF_CRC, 0, false, 1, 2, 0},
+		 {DIF_CRC, 0, true, 1, 2, 0},
+		 {DIF_CRC, 0, true, 1, 2, 0}},
+		{{DIF_CRC, 0, true, 1, 2, 1},
+		 {DIF_CSUM, 0, true, 1, 2, 1},
+		 {DIF_CRC, 0, true, 1, 2, 1}},
+		{{0}, {CRC32C, 0, true, 0, 0, 0}, {0}},
+		{{DIF_CRC, MLX5DV_BLOCK_SIZE_4096, true, 7, 9, 1},
+		 {CRC64, 0, true, 0, 0, 0},
+		 {DIF_CSUM, MLX5DV_BLOCK_SIZE_520, true, 8, 10, 1}},
+	};
+	enum { BYTES = 8 * 4096 };
+	struct stage s;
+
+	(void)t;
+	open_stage(&s, NULL);
+	key_create(&s.far, 0,
+		   MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT |
+			   MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE,
+		   4);
+	for (size_t i = 0; i < sizeof(chains) / sizeof(*chains); i++) {
+		uint32_t near = (uint32_t)reference_length(&chains[i].near, BYTES);
+		uint32_t wire = (uint32_t)reference_length(&chains[i].wire, BYTES);
+		uint32_t far = (uint32_t)reference_length(&chains[i].far, BYTES);
+		struct key_conf from = signature_conf(&chains[i].near, &chains[i].wire, near, 0xff);
+		struct key_conf to = signature_conf(&chains[i].far, &chains[i].wire, far, 0xff);
+		struct request q = {
+			.opcode = IBV_WR_SEND,
+			.flags = IBV_SEND_SIGNALED,
+			.slices = 1,
+			.slice = {{0, 0, wire}},
+		};
+
+		to.piece[0].at = FAR_AT;
+		configure(&s.near, 0, &from);
+		configure(&s.far, 0, &to);
+		fill_canary(&s.far);
+		reference_stream(&chains[i].near, data, BYTES, s.near.memory + NEAR_AT);
+		receive(&s.far, 1, (struct slice){0, 0, wire});
+		post(&s.near, &q);
+		success(&s.near, SENDS);
+		SAME(success(&s.far, RECEIVES).byte_len, wire);
+		expect_no_error(&s.near, 0);
+		expect_no_error(&s.far, 0);
+		reference_stream(&chains[i].far, data, BYTES, framed);
+		expect_only(&s.far, FAR_AT, framed, far);
+	}
+	stage_close(&s);
+}
+
 /* Pieces of one access, one after the other, are as good as the whole. */
 static void pieces(const struct test *t)
 {
@@ -385,6 +477,8 @@ const struct test length_tests[] = {
 	{"example-2.1-WRITE-of-the-peer-checks-and-strips", example_2_1, {6, 7, 10}},
 	{"parts-of-blocks", parts_of_blocks, {1}},
 	{"units-across-packets", packets, {1, 32, 43}},
+	{"large-transfers", large, {1, 59}},
+	{"keys-with-signatures-on-both-sides", both_sides, {1}},
 	{"access-in-pieces", pieces, {1, 95}},
 	{"the-same-key-ten-times", again, {1, 37}},
 	{"access-from-an-offset", from_an_offset, {37, 95}},

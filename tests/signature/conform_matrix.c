@@ -107,6 +107,8 @@ static void run_cell(struct cell *c, const struct domain *d)
 		c->out = partner(d);
 		data += 1024; /* the last block may be a part */
 	}
+	if (!party_supports(&c->s->near, &c->in) || !party_supports(&c->s->near, &c->out))
+		return;
 	fill_random(c->data, data, options.seed + d->type * 100 + d->size * 10 + d->ones);
 	c->in_bytes = (uint32_t)reference_stream(&c->in, c->data, data, c->input);
 	c->out_bytes = (uint32_t)reference_stream(&c->out, c->data, data, c->want);

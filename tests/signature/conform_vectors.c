@@ -211,10 +211,11 @@ static const struct damage damages[] = {
 
 static void known_damage(const struct test *t)
 {
-	enum route r = (enum route)t->arg;
+	enum route r = (enum route)t->arg % ROUTES;
+	struct setup setup = {.cqe_bytes = t->arg >= ROUTES ? 128 : 0};
 	struct stage s;
 
-	stage_open(&s, NULL);
+	stage_open(&s, &setup);
 	signature_key(&s, 0);
 	for (size_t i = 0; i < sizeof(damages) / sizeof(*damages); i++) {
 		const struct damage *h = &damages[i];
@@ -250,6 +251,7 @@ const struct test vector_tests[] = {
 	{"each-block-begins-with-the-seed", each_block_anew, {32}},
 	{"known-damage-of-a-SEND", known_damage, {53, 56, 58, 59}, ROUTE_SEND},
 	{"known-damage-of-a-RECEIVE", known_damage, {53, 56, 58, 59}, ROUTE_RECEIVE},
+	{"known-damage-in-CQEs-of-128-bytes", known_damage, {53, 58}, ROUTES + ROUTE_SEND},
 	{"known-damage-of-a-WRITE-by-the-peer", known_damage, {53, 58, 59, 63}, ROUTE_WRITTEN},
 	{0},
 };

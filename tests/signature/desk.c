@@ -21,13 +21,25 @@ static struct ibv_context *open_devx(struct ibv_device *device)
 	return mlx5dv_open_device(device, &attr);
 }
 
-static struct ibv_cq *open_cq(struct desk *d)
+static struct ibv_cq *open_cq(struct desk *d, struct ibv_cq_ex **extended)
 {
-	struct ibv_cq *cq = ibv_create_cq(d->port.ctx, CQ_ENTRIES, NULL, NULL, 0);
+	struct ibv_cq_init_attr_ex attr = {.cqe = CQ_ENTRIES};
+	struct mlx5dv_cq_init_attr dv = {
+		.comp_mask = MLX5DV_CQ_INIT_ATTR_MASK_CQE_SIZE,
+		.cqe_size = (uint16_t)d->opened.cqe_bytes,
+	};
+	struct ibv_cq *cq;
 
-	if (!cq)
-		rig_die("ibv_create_cq: %m");
-	return cq;
+	if (!d->opened.cqe_bytes) {
+		cq = ibv_create_cq(d->port.ctx, CQ_ENTRIES, NULL, NULL, 0);
+		if (!cq)
+			rig_die("ibv_create_cq: %m");
+		return cq;
+	}
+	*extended = mlx5dv_create_cq(d->port.ctx, &attr, &dv);
+	if (!*extended)
+		rig_die("mlx5dv_create_cq: %m");
+	return ibv_cq_ex_to_cq(*extended);
 }
 
 static struct ibv_qp *open_qp(struct desk *d)
@@ -65,13 +77,15 @@ static struct ibv_qp *open_qp(struct desk *d)
 
 int desk_open(struct desk *d, const struct open_order *how)
 {
+	struct ibv_cq_ex *unused;
+
 	d->opened = *how;
 	rig_port_open_by(&d->port, how->device[0] ? how->device : NULL, how->gid_index, open_devx);
 	d->pd = ibv_alloc_pd(d->port.ctx);
 	if (!d->pd)
 		rig_die("ibv_alloc_pd: %m");
-	d->send_cq = open_cq(d);
-	d->recv_cq = how->own_cqs ? open_cq(d) : d->send_cq;
+	d->send_cq = open_cq(d, &d->send_cq_ex);
+	d->recv_cq = how->own_cqs ? open_cq(d, &unused) : d->send_cq;
 	d->mr = ibv_reg_mr(d->pd, d->memory, ORDER_MEMORY, (int)how->mr_access);
 	if (!d->mr)
 		rig_die("ibv_reg_mr: %m");
@@ -110,8 +124,11 @@ void desk_close(struct desk *d)
 
 static struct address own_address(const struct desk *d)
 {
+	struct mlx5dv_context attr = {.comp_mask = MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD};
 	struct rig_address a = rig_address(&d->port, d->qp, 0x100);
 
+	if (mlx5dv_query_device(d->port.ctx, &attr))
+		rig_die("mlx5dv_query_device: %m");
 	return (struct address){
 		.gid = a.gid,
 		.qpn = a.qpn,
@@ -119,6 +136,7 @@ static struct address own_address(const struct desk *d)
 		.lid = a.lid,
 		.rkey = d->mr->rkey,
 		.base = (uint64_t)(uintptr_t)d->memory,
+		.caps = attr.sig_caps,
 	};
 }
 

@@ -13,6 +13,7 @@ struct desk {
 	struct rig_port port;
 	struct ibv_pd *pd;
 	struct ibv_cq *send_cq;
+	struct ibv_cq_ex *send_cq_ex; /* the same, if its CQEs have a size that was asked for */
 	struct ibv_cq *recv_cq;
 	struct ibv_qp *qp;
 	struct ibv_qp_ex *qpx;

@@ -103,6 +103,7 @@ struct open_order {
 	uint32_t mr_access; /* IBV_ACCESS_* */
 	unsigned max_send_wr;
 	unsigned inline_bytes;
+	unsigned cqe_bytes; /* 0: as ibv_create_cq has it */
 };
 
 /* What a side must know of the other one. */
@@ -113,6 +114,7 @@ struct address {
 	uint16_t lid;
 	uint32_t rkey;
 	uint64_t base; /* where its memory begins */
+	struct mlx5dv_sig_caps caps;
 };
 
 struct key_names {

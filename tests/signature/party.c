@@ -178,6 +178,21 @@ int try_configure(struct party *p, int key, const struct key_conf *conf)
 	return a.status;
 }
 
+bool party_supports(const struct party *p, const struct domain *d)
+{
+	static const uint16_t crc[SIGNATURES] = {
+		[CRC32] = MLX5DV_SIG_CRC_TYPE_CAP_CRC32,
+		[CRC32C] = MLX5DV_SIG_CRC_TYPE_CAP_CRC32C,
+		[CRC64] = MLX5DV_SIG_CRC_TYPE_CAP_CRC64_XP10,
+	};
+	const struct mlx5dv_sig_caps *caps = &p->address.caps;
+
+	if (d->type == NO_SIGNATURE)
+		return true;
+	return caps->block_size & 1ull << d->size &&
+	       (caps->crc_type & crc[d->type]) == crc[d->type];
+}
+
 enum ibv_wc_status configure_status(struct party *p, int key, const struct key_conf *conf)
 {
 	int err = try_configure(p, key, conf);
@@ -189,8 +204,12 @@ enum ibv_wc_status configure_status(struct party *p, int key, const struct key_c
 
 void configure(struct party *p, int key, const struct key_conf *conf)
 {
-	int err = try_configure(p, key, conf);
+	int err;
 
+	if (conf->set_signature &&
+	    !(party_supports(p, &conf->mem) && party_supports(p, &conf->wire)))
+		skip("the device lacks such a signature or block size");
+	err = try_configure(p, key, conf);
 	if (err)
 		fail("%s: configuring a key: %s", p->name, strerror(err));
 	if (!conf->unsignaled)

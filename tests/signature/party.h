@@ -46,11 +46,14 @@ void party_ask(struct party *p, const struct order *order, struct answer *answer
 int party_open(struct party *p, const struct open_order *how);
 void party_connect(struct party *p, const struct party *peer);
 
+/* What CRCs and block sizes there are depends on the device (mlx5dv_query_device(3)). */
+bool party_supports(const struct party *p, const struct domain *d);
+
 int try_key_create(struct party *p, int key, uint32_t flags, uint16_t entries);
 void key_create(struct party *p, int key, uint32_t flags, uint16_t entries);
 int key_destroy(struct party *p, int key);
 int try_configure(struct party *p, int key, const struct key_conf *conf);
-/* Waits for the completion, if there is one. */
+/* Waits for the completion, if there is one.  A signature that the device lacks skips the test. */
 void configure(struct party *p, int key, const struct key_conf *conf);
 /* Status of the completion. */
 enum ibv_wc_status configure_status(struct party *p, int key, const struct key_conf *conf);

@@ -224,7 +224,9 @@ int main(int argc, char **argv)
 	}
 	for (uint64_t i = 0; i < options.cases; i++) {
 		random_make(&c, seed);
-		run_case(&c, stages);
+		if (party_supports(&stages[0].near, &c.conf.mem) &&
+		    party_supports(&stages[0].near, &c.conf.wire))
+			run_case(&c, stages);
 		errors += !!first_error(&c, false);
 		made += c.config.side[c.dir == SIG_GATHER ? SIG_WIRE : SIG_MEMORY].type != SIG_NONE;
 		seed = seed * 6364136223846793005u + 1442695040888963407u;

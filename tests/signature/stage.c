@@ -31,6 +31,7 @@ void stage_connect(struct stage *s, const struct setup *setup)
 	how.pipelining = setup->pipelining;
 	how.own_cqs = setup->own_cqs;
 	how.max_send_wr = setup->max_send_wr ? setup->max_send_wr : 256;
+	how.cqe_bytes = setup->cqe_bytes;
 	how.inline_bytes = setup->inline_bytes ? setup->inline_bytes : 512;
 	how.mr_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 			IBV_ACCESS_REMOTE_ATOMIC;

@@ -33,6 +33,7 @@ struct setup {
 	enum ibv_mtu mtu; /* 0: 1024 */
 	unsigned max_send_wr;
 	unsigned inline_bytes;
+	unsigned cqe_bytes;
 };
 
 /* setup NULL: the usual. */
