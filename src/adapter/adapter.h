@@ -166,7 +166,6 @@ struct mkey_indirect_attr {
 	bool remote_invalidate; /* mkc.en_rinval */
 	bool umr;		/* mkc.umr_en */
 	bool signature;		/* mkc.bsf_en */
-	bool sigerr_count;	/* mkc.expected_sigerr_count */
 	enum mkey_list list;
 	uint8_t log_entry_bytes; /* KSM only */
 	uint64_t start;		 /* address of the first byte */

@@ -52,7 +52,6 @@ static int create_list(struct devx_call *c, const uint8_t *mkc, struct devx_mkey
 		.remote_invalidate = prm_get(mkc, MKC_REMOTE_INVALIDATE),
 		.umr = prm_get(mkc, MKC_UMR),
 		.signature = prm_get(mkc, MKC_BSF),
-		.sigerr_count = prm_get(mkc, MKC_SIGERR_COUNT),
 		.list = mode_of(mkc) == MKC_MODE_KLM ? MKEY_LIST_KLM : MKEY_LIST_KSM,
 		.log_entry_bytes = (uint8_t)prm_get(mkc, MKC_LOG_ENTRY_BYTES),
 		.start = prm_get(mkc, MKC_START),

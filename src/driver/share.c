@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "driver/engine.h"
 #include "driver/process.h"
+#include "wire/usermem.h"
 
 #define PAGE 4096u
 
@@ -124,8 +125,10 @@ static bool replace(uint64_t addr, uint64_t bytes, int fd, uint64_t offset)
 
 	if (copy == MAP_FAILED)
 		return false;
-	memcpy(copy, at, bytes);
-	if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) {
+	/* Not memcpy: a program under AddressSanitizer has bytes in its pages that it must not
+	 * read. */
+	if (!usermem_copy(copy, at, bytes) ||
+	    mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) {
 		munmap(copy, bytes);
 		return false;
 	}

@@ -19,6 +19,14 @@ def program(programs, name, *arguments, limit=60):
     return test
 
 
+def sanitized(programs, device):
+    def test(session):
+        # The preload library stands in front of the sanitizer's, which it would complain of.
+        env = {**session.env, "ASAN_OPTIONS": "verify_asan_link_order=0"}
+        return last_line(session.run_ok(str(programs / "sanitized"), device, env=env))
+    return test
+
+
 def two(programs, name, device):
     def test(session):
         argv = [str(programs / name), device]
@@ -76,6 +84,7 @@ def cases(programs):
           for d in devices),
         *((f"many objects {d}", objects(programs, d)) for d in devices),
         *((f"idle CPU {d}", idle(programs, d)) for d in devices),
+        *((f"program under AddressSanitizer {d}", sanitized(programs, d)) for d in devices),
         *((f"malformed calls uverbs{i}",
            program(programs, "abuse", f"/dev/infiniband/uverbs{i}")) for i in range(2)),
     ]
