@@ -133,7 +133,7 @@ static bool transfer_far(struct qp *qp, const struct send_wqe *w, uint32_t npkts
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
 	uint32_t right = p->send ? 0 : p->read ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE;
-	const struct far *f = wire_far(qp->adapter->wire, &qp->path, qp->attr.dest_qpn);
+	struct far *f = wire_far(qp->adapter->wire, &qp->path, qp->attr.dest_qpn);
 	struct qp_block *b;
 	bool done;
 
@@ -149,8 +149,8 @@ static bool transfer_far(struct qp *qp, const struct send_wqe *w, uint32_t npkts
 	}
 	far_unlock(&b->lock);
 	if (likely(done))
-		wire_count_far(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, (uint32_t)w->len,
-			       npkts, far_kind(p));
+		wire_count_far(qp->adapter->wire, &qp->path, f, (uint32_t)w->len, npkts,
+			       far_kind(p));
 	return done;
 }
 

@@ -54,6 +54,8 @@ int expose_open(struct expose *e, struct slot *slots, uint16_t slot)
 	e->mem = map_shared(e->fd, sizeof(struct expose_mem));
 	if (!e->mem)
 		goto fail;
+	for (unsigned i = 0; i < SLOT_FAR_LANES; i++)
+		atomic_store(&slots[slot].far_lane[i], 0);
 	atomic_store(&slots[slot].arena_fd_plus_1, e->arena_fd + 1);
 	atomic_store(&slots[slot].expose_fd_plus_1, e->fd + 1);
 	return 0;
@@ -203,19 +205,46 @@ static void *map_of_peer(int32_t pid, int32_t fd_plus_1, size_t bytes)
 	return p;
 }
 
-struct far *far_open(struct slot *slots, uint16_t slot)
+/* A lane that is free, or was that of a process that has died, or of the last one in our slot. */
+static void take_lane(struct far *f, const struct slot *slots, uint16_t me)
+{
+	for (unsigned i = 0; i < SLOT_FAR_LANES && !f->lane; i++) {
+		uint32_t holder = atomic_load(&f->slot->far_lane[i]);
+
+		if (holder && holder != me + 1u && holder <= REGISTRY_SLOTS &&
+		    atomic_load(&slots[holder - 1].alive))
+			continue;
+		if (atomic_compare_exchange_strong(&f->slot->far_lane[i], &holder, me + 1u))
+			f->lane = SLOT_THREAD_LANES + i;
+	}
+}
+
+static void give_lane(const struct far *f)
+{
+	uint32_t mine = f->me + 1u;
+
+	if (f->lane && atomic_load(&f->slot->alive) == f->alive)
+		atomic_compare_exchange_strong(&f->slot->far_lane[f->lane - SLOT_THREAD_LANES],
+					       &mine, 0);
+}
+
+struct far *far_open(struct slot *slots, uint16_t slot, uint16_t me)
 {
 	struct slot *s = &slots[slot];
 	struct far *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
+	f->slot = s;
+	f->me = me;
 	f->pid = s->pid;
 	f->alive = atomic_load(&s->alive);
 	f->mem = map_of_peer(f->pid, atomic_load(&s->expose_fd_plus_1), sizeof(*f->mem));
 	f->arena = map_of_peer(f->pid, atomic_load(&s->arena_fd_plus_1), EXPOSE_ARENA_BYTES);
-	if (f->mem && f->arena)
+	if (f->mem && f->arena) {
+		take_lane(f, slots, me);
 		return f;
+	}
 	log_debug("process %d exposes nothing", (int)f->pid);
 	far_close(f);
 	return NULL;
@@ -223,6 +252,7 @@ struct far *far_open(struct slot *slots, uint16_t slot)
 
 void far_close(struct far *f)
 {
+	give_lane(f);
 	if (f->mem)
 		munmap(f->mem, sizeof(*f->mem));
 	if (f->arena)

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/spin.h"
 #include "wire/registry.h"
 
 #define EXPOSE_BLOCKS	   65536u /* of each kind; numbers that collide are not exposed */
@@ -111,6 +112,11 @@ struct far {
 	uint8_t *arena;
 	int32_t pid;
 	uint32_t alive; /* generation of the slot */
+	struct slot *slot;
+	uint16_t me; /* our own */
+	/* Our lane among its counters, and who of us counts there just now; 0: we have none. */
+	unsigned lane;
+	struct spin counting;
 	struct far *next;
 };
 
@@ -132,7 +138,7 @@ void expose_key_end(struct expose *e, uint32_t key);
 int64_t expose_arena_take(struct expose *e, uint64_t bytes);
 
 /* Maps a peer's; NULL if it exposes nothing or may not be looked at. */
-struct far *far_open(struct slot *slots, uint16_t slot);
+struct far *far_open(struct slot *slots, uint16_t slot, uint16_t me);
 void far_close(struct far *f);
 /* A consistent copy of the block of a key; false if it is not exposed. */
 bool far_key(const struct far *f, uint32_t key, struct key_block *out) must_check;

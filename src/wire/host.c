@@ -384,7 +384,7 @@ void host_far_connect(struct wire_host *h, uint16_t peer)
 	/* The channel is how we hear of the peer's end. */
 	if (!h->attr.expose || atomic_load(&h->fars[peer]) || !host_connect(h, peer))
 		return;
-	f = far_open(h->attr.slots, peer);
+	f = far_open(h->attr.slots, peer, h->attr.slot);
 	if (!f)
 		return;
 	pthread_mutex_lock(&h->control);

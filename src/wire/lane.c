@@ -11,7 +11,7 @@ static pthread_key_t at_thread_end;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool have_key;
 
-static_assert(SLOT_LANES <= 32, "one word of bits");
+static_assert(SLOT_THREAD_LANES <= 32, "one word of bits");
 
 static void give(void *lane)
 {
@@ -30,7 +30,7 @@ unsigned lane_take(void)
 	unsigned lane = 0;
 
 	pthread_once(&once, make_key);
-	while (have_key && now != (1ull << SLOT_LANES) - 1) {
+	while (have_key && now != (1ull << SLOT_THREAD_LANES) - 1) {
 		unsigned free = (unsigned)__builtin_ctz(~now);
 
 		if (atomic_compare_exchange_weak(&taken, &now, now | 1u << free)) {

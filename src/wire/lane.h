@@ -2,8 +2,8 @@
 /*
  * Counting without fighting.  Every packet counts four times, so counters must cost next to
  * nothing: each thread counts in a lane of its own, with plain loads and stores; whoever reads adds
- * the lanes up.  There are SLOT_LANES of them; lane 0 is for all threads that found no other free,
- * and counts with atomic additions.
+ * the lanes up.  There are SLOT_THREAD_LANES of them; lane 0 is for all threads that found no other
+ * free, and counts with atomic additions.
  */
 #pragma once
 

@@ -23,7 +23,7 @@
 #include "prm/ib.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 3u
+#define REGISTRY_VERSION 4u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* numbers are handed out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -114,9 +114,11 @@ enum port_counter {
 	PORT_UNICAST_RCV_PACKETS,
 };
 
-#define SLOT_HCAS	 4u /* devices of one host with counters */
-#define SLOT_LANES	 8u /* one per counting thread, the first shared by the rest */
-#define SLOT_GROUP_WORDS 4u
+#define SLOT_HCAS	  4u /* devices of one host with counters */
+#define SLOT_THREAD_LANES 8u /* one per counting thread, the first shared by the rest */
+#define SLOT_FAR_LANES	  4u /* of peers that do our part of a request as well */
+#define SLOT_LANES	  (SLOT_THREAD_LANES + SLOT_FAR_LANES)
+#define SLOT_GROUP_WORDS  4u
 
 /*
  * Wake-up protocol of a slot (its engine thread and whoever polls in that process):
@@ -136,6 +138,8 @@ struct slot {
 	/* Descriptors of the process's shared segments, see wire/expose.h; 0: none. */
 	_Atomic(int32_t) expose_fd_plus_1;
 	_Atomic(int32_t) arena_fd_plus_1;
+	/* The slot + 1 of the peer that counts in that far lane, 0: free. */
+	_Atomic(uint32_t) far_lane[SLOT_FAR_LANES];
 	/* Bit s%64 of word s/64: slot s has put something into its channel to us.  Summary: word w
 	 * may be non-zero. */
 	cacheline_aligned _Atomic(uint64_t) inbox_summary;

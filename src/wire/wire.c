@@ -228,12 +228,12 @@ uint16_t wire_slot(const struct wire *w)
 	return w->host->attr.slot;
 }
 
-const struct far *wire_far(struct wire *w, const struct path *path, uint32_t dqpn)
+struct far *wire_far(struct wire *w, const struct path *path, uint32_t dqpn)
 {
 	struct wire_host *h = w->host;
 	const struct registry *r = h->attr.registry;
 	uint32_t owner = owner_plus_1(r, dqpn);
-	const struct far *f;
+	struct far *f;
 
 	if (!owner || owner == h->attr.slot + 1u || !port_active(r, w->port_row) ||
 	    !port_active(r, path->dst_port))
@@ -264,34 +264,54 @@ void wire_far_connect(struct wire *w, const struct path *path, uint32_t dqpn)
 		host_far_connect(w->host, (uint16_t)(owner - 1));
 }
 
-void wire_count_far(struct wire *w, const struct path *path, uint32_t dqpn, uint32_t payload,
+/* What the peer's own device would have counted. */
+struct far_counts {
+	uint64_t in, in_packets, out, out_packets;
+	enum wire_far kind;
+};
+
+static void count_in(_Atomic(uint64_t) *lane, const struct far_counts *n,
+		     void (*add)(_Atomic(uint64_t) *lane, enum port_counter c, uint64_t n))
+{
+	add(lane, PORT_RCV_DATA, n->in);
+	add(lane, PORT_RCV_PACKETS, n->in_packets);
+	add(lane, PORT_XMIT_DATA, n->out);
+	add(lane, PORT_XMIT_PACKETS, n->out_packets);
+	if (n->kind != WIRE_FAR_SEND)
+		add(lane, n->kind == WIRE_FAR_READ ? HW_RX_READ_REQUESTS : HW_RX_WRITE_REQUESTS, 1);
+}
+
+static void add_shared(_Atomic(uint64_t) *lane, enum port_counter c, uint64_t n)
+{
+	atomic_fetch_add_explicit(&lane[c], n, memory_order_relaxed);
+}
+
+void wire_count_far(struct wire *w, const struct path *path, struct far *f, uint32_t payload,
 		    uint32_t npkts, enum wire_far kind)
 {
-	struct wire_host *h = w->host;
 	bool read = kind == WIRE_FAR_READ;
 	uint64_t data = data_octets(path, w->ethernet, payload, npkts, read) / 4;
 	uint64_t other =
 		(read ? request_octets(path, w->ethernet) : ack_octets(path, w->ethernet)) / 4;
-	uint32_t owner = owner_plus_1(h->attr.registry, dqpn);
-	const struct registry_port *dst = &h->attr.registry->ports[path->dst_port];
-	uint64_t out = read ? other : data, in = read ? data : other;
-	uint32_t out_packets = read ? 1 : npkts, in_packets = read ? npkts : 1;
-	_Atomic(uint64_t) *theirs;
+	const struct registry_port *dst = &w->host->attr.registry->ports[path->dst_port];
+	/* the device's index is the digit of its name */
+	unsigned hca = (unsigned)(dst->hca[5] - '0') % SLOT_HCAS;
+	const struct far_counts theirs = {
+		.in = read ? other : data,
+		.in_packets = read ? 1 : npkts,
+		.out = read ? data : other,
+		.out_packets = read ? npkts : 1,
+		.kind = kind,
+	};
 
-	lane_count(w->counters, PORT_XMIT_DATA, out);
-	lane_count(w->counters, PORT_XMIT_PACKETS, out_packets);
-	lane_count(w->counters, PORT_RCV_DATA, in);
-	lane_count(w->counters, PORT_RCV_PACKETS, in_packets);
-	if (!owner)
-		return;
-	/* Their shared lane; the device's index is the digit of its name. */
-	theirs = h->attr.slots[owner - 1].counters[0][(unsigned)(dst->hca[5] - '0') % SLOT_HCAS];
-	atomic_fetch_add_explicit(&theirs[PORT_RCV_DATA], out, memory_order_relaxed);
-	atomic_fetch_add_explicit(&theirs[PORT_RCV_PACKETS], out_packets, memory_order_relaxed);
-	atomic_fetch_add_explicit(&theirs[PORT_XMIT_DATA], in, memory_order_relaxed);
-	atomic_fetch_add_explicit(&theirs[PORT_XMIT_PACKETS], in_packets, memory_order_relaxed);
-	if (kind != WIRE_FAR_SEND)
-		atomic_fetch_add_explicit(
-			&theirs[read ? HW_RX_READ_REQUESTS : HW_RX_WRITE_REQUESTS], 1,
-			memory_order_relaxed);
+	lane_count(w->counters, PORT_XMIT_DATA, theirs.in);
+	lane_count(w->counters, PORT_XMIT_PACKETS, theirs.in_packets);
+	lane_count(w->counters, PORT_RCV_DATA, theirs.out);
+	lane_count(w->counters, PORT_RCV_PACKETS, theirs.out_packets);
+	if (likely(f->lane && spin_try(&f->counting))) {
+		count_in(f->slot->counters[f->lane][hca], &theirs, lane_add);
+		spin_unlock(&f->counting);
+	} else {
+		count_in(f->slot->counters[0][hca], &theirs, add_shared);
+	}
 }

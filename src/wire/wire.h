@@ -103,7 +103,7 @@ enum wire_far { WIRE_FAR_SEND, WIRE_FAR_WRITE, WIRE_FAR_READ };
 
 /* A message of npkts packets to (READ: from) another process and its answer: counts for that
  * process as well. */
-void wire_count_far(struct wire *w, const struct path *path, uint32_t dqpn, uint32_t payload,
+void wire_count_far(struct wire *w, const struct path *path, struct far *f, uint32_t payload,
 		    uint32_t npkts, enum wire_far kind);
 
 /* What we lay open to peers (wire/expose.h). */
@@ -112,7 +112,7 @@ struct expose *wire_expose(struct wire *w);
  * What the process that owns (path, dqpn) lays open, if both ports are up and it lives; NULL if it
  * is this process, or not connected.  Under RCU.
  */
-const struct far *wire_far(struct wire *w, const struct path *path, uint32_t dqpn);
+struct far *wire_far(struct wire *w, const struct path *path, uint32_t dqpn);
 /* Does it belong to another process that we could map?  For the control path. */
 bool wire_is_far(struct wire *w, const struct path *path, uint32_t dqpn);
 /* Control path: maps it. */

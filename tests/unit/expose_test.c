@@ -59,7 +59,7 @@ static int in_child(int (*fn)(struct slot *), struct slot *slots)
 
 static int child_writes(struct slot *slots)
 {
-	struct far *f = far_open(slots, 0);
+	struct far *f = far_open(slots, 0, 1);
 	struct key_block k;
 
 	CHECK(f);
@@ -78,7 +78,7 @@ static void test_write(void)
 	int64_t offset;
 	uint8_t *mine;
 
-	CHECK(!far_open(slots, 0));
+	CHECK(!far_open(slots, 0, 1));
 	CHECK(!expose_open(&e, slots, 0));
 	CHECK(expose_arena_take(&e, 1) == 0);
 	offset = expose_arena_take(&e, BYTES);
@@ -97,7 +97,7 @@ static void test_write(void)
 	expose_key_end(&e, KEY + (EXPOSE_BLOCKS << 8)); /* not its own: no effect */
 	CHECK(in_child(child_writes, slots) == 0);
 	expose_close(&e);
-	CHECK(!far_open(slots, 0));
+	CHECK(!far_open(slots, 0, 1));
 	munmap(mine, BYTES);
 }
 
@@ -112,7 +112,7 @@ static void test_nonsense(void)
 	CHECK(!expose_open(&e, slots, 0));
 	k = key_of(KEY, EXPOSE_ARENA_BYTES - 10, 11);
 	CHECK(expose_key(&e, &k));
-	f = far_open(slots, 0);
+	f = far_open(slots, 0, 1);
 	CHECK(f && !far_key(f, KEY, &k));
 	far_close(f);
 	expose_close(&e);
@@ -120,7 +120,7 @@ static void test_nonsense(void)
 
 static int child_dies_with_lock(struct slot *slots)
 {
-	struct far *f = far_open(slots, 0);
+	struct far *f = far_open(slots, 0, 1);
 
 	CHECK(f && far_try(&far_qp(f, 0x400)->lock, 1));
 	raise(SIGKILL);
@@ -170,7 +170,7 @@ static void test_consistent(void)
 	pthread_t t;
 
 	CHECK(!expose_open(&shared, slots, 0));
-	f = far_open(slots, 0);
+	f = far_open(slots, 0, 1);
 	CHECK(f && !pthread_create(&t, NULL, changer, NULL));
 	for (unsigned i = 0, got = 0; got < 20000 && i < 50000000; i++) {
 		struct key_block k;

@@ -240,6 +240,15 @@ static const struct cqe64 *received(struct fabric *f, uint8_t op, uint32_t bytes
 	return cqe;
 }
 
+static uint64_t counted(const struct side *s, enum port_counter c)
+{
+	uint64_t n = 0;
+
+	for (unsigned lane = 0; lane < SLOT_LANES; lane++)
+		n += atomic_load(&s->fabric->slots[s->slot].counters[lane][0][c]);
+	return n;
+}
+
 /* Nothing of the receiver runs: what it finds, the sender has put there. */
 static void test_sender_completes(void)
 {
@@ -270,6 +279,9 @@ static void test_sender_completes(void)
 	psn = attr.rq_psn;
 	qp_query(f->from.qp, &attr);
 	CHECK(psn != 0xfffff0 && attr.sq_psn == psn);
+	CHECK(counted(&f->a, PORT_XMIT_PACKETS) == counted(&f->b, PORT_RCV_PACKETS));
+	CHECK(counted(&f->a, PORT_XMIT_DATA) == counted(&f->b, PORT_RCV_DATA));
+	CHECK(counted(&f->b, PORT_XMIT_PACKETS) == 3 * RIG_CQES);
 	fabric_down(f);
 }
 
