@@ -3,7 +3,7 @@
  * Messages through keys that are lists (mlx5dv_wr_mr_list(3), mlx5dv_wr_mr_interleaved(3)), in
  * every role that a key can have:
  *
- *      near: flat, listed --- WRITE, READ, SEND, a MiB each ---> far: flat, listed
+ *      near: flat, listed --- WRITE, READ, SEND, up to a MiB ---> far: flat, listed
  *
  * Both sides have the same two pieces of memory, the same key over the second, and are threads of
  * one process or two processes.  A case names the operation, whose key it goes through, and the
@@ -303,6 +303,13 @@ static const struct operation operations[] = {
 	{"receive into", IBV_WR_SEND, true, true, true},
 };
 
+/* A message is of these bytes of the key, and of the same ones of the flat memory. */
+struct part {
+	uint32_t off, len;
+};
+
+static const struct part parts[] = {{5, 8}, {511, 2}, {1000, 4097}, {3, 70001}, {0, BYTES}};
+
 static uint8_t pattern(unsigned seed, uint32_t i)
 {
 	return (uint8_t)((i + seed * 77) * 2654435761u >> 19);
@@ -318,49 +325,48 @@ static bool is_listed(const struct side *s, const struct operation *op)
 	return s->far == op->far_key;
 }
 
-static void prepare(struct side *s, const struct operation *op, enum layout l, unsigned seed)
+static void prepare(struct side *s, const struct operation *op, enum layout l, const struct part *p,
+		    unsigned seed)
 {
 	memset(s->flat, EMPTY, BYTES);
 	memset(s->listed, EMPTY, LISTED);
-	for (uint32_t i = 0; is_source(s, op) && i < BYTES; i++)
+	for (uint32_t i = p->off; is_source(s, op) && i < p->off + p->len; i++)
 		*(is_listed(s, op) ? s->listed + place(l, i) : s->flat + i) = pattern(seed, i);
 }
 
 /* The first byte of the destination that is wrong, or -1. */
-static int64_t compare(struct side *s, const struct operation *op, enum layout l, unsigned seed)
+static int64_t compare(struct side *s, const struct operation *op, enum layout l,
+		       const struct part *p, unsigned seed)
 {
+	bool listed = is_listed(s, op);
+	uint8_t *memory = listed ? s->listed : s->flat;
+
 	if (is_source(s, op))
 		return -1;
-	if (!is_listed(s, op)) {
-		for (uint32_t i = 0; i < BYTES; i++)
-			if (s->flat[i] != pattern(seed, i))
-				return i;
-		return -1;
-	}
-	for (uint32_t i = 0; i < BYTES; i++) {
-		uint8_t *at = s->listed + place(l, i);
+	for (uint32_t i = p->off; i < p->off + p->len; i++) {
+		uint8_t *at = memory + (listed ? place(l, i) : i);
 
 		if (*at != pattern(seed, i))
 			return i;
 		*at = EMPTY;
 	}
 	/* and not one beside */
-	for (uint32_t i = 0; i < LISTED; i++)
-		if (s->listed[i] != EMPTY)
+	for (uint32_t i = 0; i < (listed ? LISTED : BYTES); i++)
+		if (memory[i] != EMPTY)
 			return BYTES + i;
 	return -1;
 }
 
-static struct ibv_sge mine(struct side *s, const struct operation *op)
+static struct ibv_sge mine(struct side *s, const struct operation *op, const struct part *p)
 {
 	if (is_listed(s, op))
-		return (struct ibv_sge){0, BYTES, s->key->lkey};
-	return (struct ibv_sge){(uintptr_t)s->flat, BYTES, s->flat_mr->lkey};
+		return (struct ibv_sge){p->off, p->len, s->key->lkey};
+	return (struct ibv_sge){(uintptr_t)s->flat + p->off, p->len, s->flat_mr->lkey};
 }
 
-static void post_send(struct side *s, const struct operation *op)
+static void post_send(struct side *s, const struct operation *op, const struct part *p)
 {
-	struct ibv_sge sge = mine(s, op);
+	struct ibv_sge sge = mine(s, op, p);
 	struct ibv_send_wr wr = {
 		.sg_list = &sge,
 		.num_sge = 1,
@@ -369,15 +375,15 @@ static void post_send(struct side *s, const struct operation *op)
 	};
 	struct ibv_send_wr *bad;
 
-	wr.wr.rdma.remote_addr = op->far_key ? 0 : s->peer_flat;
+	wr.wr.rdma.remote_addr = p->off + (op->far_key ? 0 : s->peer_flat);
 	wr.wr.rdma.rkey = op->far_key ? s->peer_rkey : s->peer_flat_rkey;
 	if (ibv_post_send(s->qp, &wr, &bad))
 		rig_die("ibv_post_send: %s", strerror(errno));
 }
 
-static void post_receive(struct side *s, const struct operation *op)
+static void post_receive(struct side *s, const struct operation *op, const struct part *p)
 {
-	struct ibv_sge sge = mine(s, op);
+	struct ibv_sge sge = mine(s, op, p);
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
 
 	if (ibv_post_recv(s->qp, &wr, &bad))
@@ -387,41 +393,55 @@ static void post_receive(struct side *s, const struct operation *op)
 struct result {
 	int status;
 	int64_t wrong;
+	uint64_t took;
 };
 
-/* Both sides do the same case; the near one has the request and prints. */
-static bool run_case(struct side *s, const struct operation *op, enum layout l, unsigned seed)
+/* Both sides do the same; the near one has the request.  Returns both sides' results. */
+static void run_part(struct side *s, const struct operation *op, enum layout l,
+		     const struct part *p, unsigned seed, struct result both[2])
 {
-	struct result here = {.status = IBV_WC_SUCCESS}, there;
-	uint64_t start, took = 1;
-	bool good;
+	struct result here = {.status = IBV_WC_SUCCESS, .took = 1};
+	uint64_t start;
 
-	prepare(s, op, l, seed);
-	configure(s, l);
+	prepare(s, op, l, p, seed);
 	if (s->far && op->takes_recv)
-		post_receive(s, op);
+		post_receive(s, op, p);
 	meet(s);
 	if (!s->far) {
 		start = rig_now_ns();
-		post_send(s, op);
+		post_send(s, op, p);
 		here.status = completion(s);
-		took = rig_now_ns() - start;
+		here.took = rig_now_ns() - start;
 	} else if (op->takes_recv) {
 		here.status = completion(s);
 	}
 	meet(s);
-	here.wrong = compare(s, op, l, seed);
+	here.wrong = compare(s, op, l, p, seed);
 	tell(s, &here, sizeof(here));
-	hear(s, &there, sizeof(there));
-	good = !here.status && !there.status && here.wrong < 0 && there.wrong < 0;
+	both[0] = here;
+	hear(s, &both[1], sizeof(both[1]));
+}
+
+static bool run_case(struct side *s, const struct operation *op, enum layout l, unsigned seed)
+{
+	bool good = true;
+	struct result r[2];
+	const struct part *p;
+
+	configure(s, l);
+	for (p = parts; good && p < parts + sizeof(parts) / sizeof(parts[0]); p++) {
+		run_part(s, op, l, p, seed++, r);
+		good = !r[0].status && !r[1].status && r[0].wrong < 0 && r[1].wrong < 0;
+	}
 	if (s->far)
 		return good;
 	printf("%s\t%s a key of %s\t", good ? "PASS" : "FAIL", op->name, layout_name[l]);
 	if (good)
-		printf("%.0f MB/s\n", (double)BYTES * 1e3 / (double)took);
+		printf("%.0f MB/s\n", (double)BYTES * 1e3 / (double)r[0].took);
 	else
-		printf("status %d, far %d; wrong at %lld, far %lld\n", here.status, there.status,
-		       (long long)here.wrong, (long long)there.wrong);
+		printf("%u bytes at %u: status %d, far %d; wrong at %lld, far %lld\n", p[-1].len,
+		       p[-1].off, r[0].status, r[1].status, (long long)r[0].wrong,
+		       (long long)r[1].wrong);
 	fflush(stdout);
 	return good;
 }
@@ -434,7 +454,7 @@ static bool run_side(bool far, int control)
 	side_up(&s);
 	for (unsigned l = 0; l < LAYOUTS; l++)
 		for (unsigned i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
-			good &= run_case(&s, &operations[i], (enum layout)l, l * 16 + i);
+			good &= run_case(&s, &operations[i], (enum layout)l, l * 100 + i * 10);
 	side_down(&s);
 	return good;
 }
