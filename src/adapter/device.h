@@ -40,6 +40,7 @@ struct adapter {
 	struct pd_space xrcds;
 	_Atomic(uint32_t) next_cqn;
 	_Atomic(uint8_t) key_variant;
+	_Atomic(uint32_t) lists_made;
 
 	struct number_space qps;
 	struct number_space srqs;

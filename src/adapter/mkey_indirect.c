@@ -77,6 +77,7 @@ int mkey_create_indirect(struct adapter *a, const struct mkey_indirect_attr *att
 	if (ret < 0)
 		goto release;
 	k->meaning.release = indirect_free;
+	k->generation = (uint64_t)atomic_fetch_add(&a->lists_made, 1) << 32;
 	ret = mkey_adopt(a, &k->meaning, attr->variant, &k->key, out);
 	if (ret < 0)
 		goto release;
@@ -123,7 +124,7 @@ static void join_last(struct runs *runs)
 	runs->n--;
 }
 
-static enum mkey_verdict list_runs(struct adapter *a, struct indirect *k, uint32_t generation,
+static enum mkey_verdict list_runs(struct adapter *a, struct indirect *k, uint64_t generation,
 				   uint32_t access, uint64_t off, uint64_t len, struct runs *runs,
 				   unsigned depth);
 
@@ -131,7 +132,7 @@ static enum mkey_verdict indirect_runs(struct adapter *a, struct indirect *k, co
 				       uint64_t va, uint64_t len, struct runs *runs, unsigned depth)
 {
 	enum mkey_verdict v;
-	uint32_t generation;
+	uint64_t generation;
 	uint64_t off;
 
 	spin_lock(&k->lock);
@@ -184,7 +185,7 @@ static enum mkey_verdict follow(struct adapter *a, uint32_t pdn, uint32_t access
 }
 
 /* Bytes [off, off + len) of the list, as long as the key is that of this generation. */
-static enum mkey_verdict list_runs(struct adapter *a, struct indirect *k, uint32_t generation,
+static enum mkey_verdict list_runs(struct adapter *a, struct indirect *k, uint64_t generation,
 				   uint32_t access, uint64_t off, uint64_t len, struct runs *runs,
 				   unsigned depth)
 {

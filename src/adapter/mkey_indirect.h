@@ -18,7 +18,7 @@
 /* A key with signatures as it was at one moment. */
 struct mkey_signed {
 	uint32_t key;
-	uint32_t generation; /* of its configuration */
+	uint64_t generation; /* of its configuration; no other key of this device ever has it */
 	uint64_t start;	     /* address of the first byte */
 	uint64_t length;     /* of the memory's stream */
 	struct sig_plan plan;

@@ -15,8 +15,8 @@ struct indirect {
 	bool umr;
 	uint32_t bsf_octowords; /* room */
 
-	struct spin lock; /* of all below */
-	uint32_t generation;
+	struct spin lock;    /* of all below */
+	uint64_t generation; /* number of the key 63:32, of its changes 31:0 */
 	uint32_t key;
 	uint32_t qpn;
 	uint32_t access; /* remote rights and local write */

@@ -262,7 +262,7 @@ static enum mkey_verdict signed_move(const struct transfer *t, const struct piec
 {
 	struct signed_flow *f = t->flow;
 	uint32_t key = f->key.key;
-	uint32_t generation = f->key.generation;
+	uint64_t generation = f->key.generation;
 	uint64_t next = f->next;
 	enum mkey_verdict v;
 	struct stretch s;

@@ -109,10 +109,11 @@ void bed_catch_faults(void)
 	CHECK(!sigaction(SIGSEGV, &act, NULL) && !sigaction(SIGBUS, &act, NULL));
 }
 
-void bed_up(struct bed *t, bool far)
+static void up(struct bed *t, bool far, enum ib_qp_type type)
 {
 	memset(t, 0, sizeof(*t));
 	t->far = far;
+	t->type = type;
 	if (far)
 		far_up(t);
 	else
@@ -120,13 +121,23 @@ void bed_up(struct bed *t, bool far)
 	for (unsigned i = 0; i < 2; i++) {
 		struct bed_side *s = &t->side[i];
 
-		rig_qp_up(&t->rig, dev(t, i), &s->q, IB_QPT_RC);
+		rig_qp_up(&t->rig, dev(t, i), &s->q, type);
 		s->memory = malloc(BED_BYTES);
 		CHECK(s->memory);
 		s->lkey =
 			rig_mr(&t->rig, dev(t, i), s->q.pdn, s->memory, BED_BYTES, ALL, &s->region);
 		list_up(t, i);
 	}
+}
+
+void bed_up(struct bed *t, bool far)
+{
+	up(t, far, IB_QPT_RC);
+}
+
+void bed_up_of(struct bed *t, enum ib_qp_type type)
+{
+	up(t, false, type);
 }
 
 void bed_down(struct bed *t)
@@ -181,6 +192,10 @@ void bed_connect(struct bed *t, enum ib_mtu mtu)
 	for (unsigned i = 0; i < 2; i++) {
 		step(t, i, IB_QPS_RESET, IB_QP_STATE, mtu);
 		restart(&t->side[i].q);
+	}
+	if (t->type != IB_QPT_RC) {
+		rig_connect(&t->rig, 0, &t->side[0].q, &t->side[1].q);
+		return;
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		step(t, i, IB_QPS_INIT,

@@ -28,6 +28,7 @@ struct bed_side {
 
 struct bed {
 	bool far;
+	enum ib_qp_type type;
 	struct rig rig; /* near; of far only what the rig's functions look at */
 	struct testbed *testbed;
 	struct station station[2];
@@ -38,6 +39,8 @@ struct bed {
 /* Faults are the device's business, as in the driver. */
 void bed_catch_faults(void);
 void bed_up(struct bed *t, bool far);
+/* Near, with queue pairs of that type. */
+void bed_up_of(struct bed *t, enum ib_qp_type type);
 void bed_down(struct bed *t);
 /* Both from whatever state to RTS. */
 void bed_connect(struct bed *t, enum ib_mtu mtu);
