@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "adapter/device.h"
+#include "adapter/mkey.h"
+#include "prm/bsf.h"
+#include "prm/umr.h"
 
 #define PATTERN 0x5a
 
@@ -82,6 +85,36 @@ static void on_async(void *user, enum ib_event event)
 	(void)event;
 }
 
+/* The first two pieces of it are of regions 0 and 1. */
+static void create_list(struct fuzz_device *d, unsigned index)
+{
+	struct umr_klm entry[2];
+	const struct mkey_indirect_attr attr = {
+		.pdn = d->pdn,
+		.access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ |
+			  IB_ACCESS_REMOTE_ATOMIC,
+		.local_read = true,
+		.variant = FUZZ_WINDOW_VARIANT,
+		.qpn = MKEY_ANY_QPN,
+		.umr = true,
+		.remote_invalidate = true,
+		.signature = index == 1,
+		.bsf_octowords = index == 1 ? BSF_BYTES / 16 : 0,
+		.list = index == 2 ? MKEY_LIST_KSM : MKEY_LIST_KLM,
+		.log_entry_bytes = index == 2 ? 12 : 0,
+		.length = FUZZ_LIST_BYTES,
+		.max_entries = FUZZ_LIST_ROOM,
+		.entries = 2,
+		.entry = entry,
+	};
+
+	for (unsigned i = 0; i < 2; i++)
+		entry[i] = (struct umr_klm){be32_of(FUZZ_LIST_BYTES / 2),
+					    be32_of(mkey_key(d->mr[i].mkey)),
+					    be64_of(device_addr(d, i, 0))};
+	MUST(!mkey_create_indirect(d->rig.adapter[d->dev], &attr, &d->list[index]));
+}
+
 void device_begin(struct fuzz_device *d, unsigned dev)
 {
 	d->dev = dev % 2;
@@ -95,6 +128,10 @@ void device_begin(struct fuzz_device *d, unsigned dev)
 	for (unsigned i = 0; i < FUZZ_WINDOWS; i++)
 		MUST(!window_create(d->rig.adapter[d->dev], d->pdn,
 				    i ? WINDOW_TYPE_2 : WINDOW_TYPE_1, &d->window[i]));
+	for (unsigned i = 0; i < FUZZ_PSVS; i++)
+		MUST(!psv_create(d->rig.adapter[d->dev], d->pdn, &d->psv[i]));
+	for (unsigned i = 0; i < FUZZ_LISTS; i++)
+		create_list(d, i);
 }
 
 static void create_srq(struct fuzz_device *d, struct fuzz_qp *q, bool xrc)
@@ -292,9 +329,16 @@ void device_qp_modify(struct fuzz_device *d, unsigned index, struct input *in)
 		d->qp[index].sq_pi = d->qp[index].rq_pi = 0;
 }
 
+static bool is_list(unsigned index)
+{
+	return index % FUZZ_KEYS >= FUZZ_MRS + FUZZ_WINDOWS;
+}
+
 uint32_t device_key(const struct fuzz_device *d, unsigned index)
 {
 	index %= FUZZ_KEYS;
+	if (is_list(index))
+		return mkey_key(d->list[index - FUZZ_MRS - FUZZ_WINDOWS]);
 	if (index >= FUZZ_MRS)
 		return (window_key(d->window[index - FUZZ_MRS]) & ~0xffu) | FUZZ_WINDOW_VARIANT;
 	return mkey_key(d->mr[index].mkey);
@@ -308,13 +352,15 @@ static const struct fuzz_mr *region_of(const struct fuzz_device *d, unsigned ind
 
 uint32_t device_bytes(const struct fuzz_device *d, unsigned index)
 {
-	return (uint32_t)region_of(d, index)->len;
+	return is_list(index) ? FUZZ_LIST_BYTES : (uint32_t)region_of(d, index)->len;
 }
 
 uint64_t device_addr(const struct fuzz_device *d, unsigned index, uint32_t off)
 {
 	const struct fuzz_mr *m = region_of(d, index);
 
+	if (is_list(index))
+		return (uint64_t)(int32_t)off;
 	return (uint64_t)(int32_t)off +
 	       (m->access & IB_ACCESS_ZERO_BASED ? 0 : (uintptr_t)m->area + m->off);
 }
@@ -379,6 +425,11 @@ void device_end(struct fuzz_device *d)
 		q->srq = NULL;
 		q->cq = NULL;
 	}
+	/* in any order: what names them is refused from then on */
+	for (unsigned i = 0; i < FUZZ_PSVS; i++)
+		psv_destroy(a, d->psv[i]);
+	for (unsigned i = 0; i < FUZZ_LISTS; i++)
+		mkey_destroy(a, d->list[i]);
 	for (unsigned i = 0; i < FUZZ_WINDOWS; i++)
 		window_destroy(a, d->window[i]);
 	for (unsigned i = 0; i < FUZZ_MRS; i++)
@@ -388,5 +439,6 @@ void device_end(struct fuzz_device *d)
 	must_be_unused(&a->qps, 0);
 	must_be_unused(&a->srqs, 0);
 	must_be_unused(&a->mkeys, 1 /* the null key */);
+	must_be_unused(&a->psvs, 0);
 	MUST(!a->run_head && !a->later_head && !a->timers);
 }

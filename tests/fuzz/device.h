@@ -18,13 +18,18 @@
 #define FUZZ_QPS      3u
 #define FUZZ_MRS      5u
 #define FUZZ_WINDOWS  2u /* one of each type */
-#define FUZZ_KEYS     (FUZZ_MRS + FUZZ_WINDOWS)
+#define FUZZ_LISTS    3u /* KLMs, with signatures, KSMs */
+#define FUZZ_KEYS     (FUZZ_MRS + FUZZ_WINDOWS + FUZZ_LISTS)
+#define FUZZ_PSVS     2u
 #define FUZZ_FLOWS    4u
 
 /* Access key of DC targets: what an address vector has for the Q_Key as well. */
 #define FUZZ_DC_KEY 0x1111111100000000ull
 
-/* The variant that binding gives to a window's key. */
+#define FUZZ_LIST_BYTES 8192u
+#define FUZZ_LIST_ROOM	12u
+
+/* The variant that binding gives to a window's key; lists are made with it. */
 #define FUZZ_WINDOW_VARIANT 0x11u
 
 /* Kinds of queue pairs, for device_qp_create. */
@@ -78,6 +83,8 @@ struct fuzz_device {
 	struct fuzz_qp qp[FUZZ_QPS];
 	struct fuzz_mr mr[FUZZ_MRS];
 	struct window *window[FUZZ_WINDOWS];
+	struct mkey *list[FUZZ_LISTS];
+	struct psv *psv[FUZZ_PSVS];
 	struct flow *flow[FUZZ_FLOWS];
 };
 
@@ -93,7 +100,7 @@ void device_qp_connect(struct fuzz_device *d, unsigned index, uint32_t dest_qpn,
 /* Destroys everything and checks that nothing was touched or left that should not be. */
 void device_end(struct fuzz_device *d);
 
-/* Key and address of byte "off" of region or window "index"; a window is of region 0. */
+/* Key and address of byte "off" of region, window or list "index"; a window is of region 0. */
 uint32_t device_key(const struct fuzz_device *d, unsigned index);
 uint64_t device_addr(const struct fuzz_device *d, unsigned index, uint32_t off);
 uint32_t device_bytes(const struct fuzz_device *d, unsigned index);

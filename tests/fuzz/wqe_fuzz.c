@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "device.h"
+#include "prm/bsf.h"
 #include "prm/eth.h"
 #include "prm/umr.h"
 #include "wqe_input.h"
@@ -143,6 +144,105 @@ static void put_umr(const struct fuzz_qp *q, struct wqe *w, struct input *in)
 	put(w, klm, sizeof(klm));
 }
 
+static struct umr_klm list_header(struct input *in, uint16_t entries)
+{
+	uint32_t bytes = in_u16(in), repeat = in_u32(in);
+	const struct umr_stride_header h = {.byte_count = be32_of(bytes),
+					    .op = be32_of(UMR_STRIDED),
+					    .repeat_count = be32_of(repeat),
+					    .entries = be16_of(entries)};
+	struct umr_klm out;
+
+	memcpy(&out, &h, sizeof(out));
+	return out;
+}
+
+static void put_list(struct wqe *w, uint8_t shape, uint32_t n, struct input *in)
+{
+	uint32_t at = w->at;
+
+	if (shape & LIST_STRIDED) {
+		struct umr_klm h = list_header(in, (uint16_t)(n - 1));
+
+		put(w, &h, sizeof(h));
+	}
+	for (uint32_t i = shape & LIST_STRIDED ? 1 : 0; i < n; i++) {
+		/* of a strided list the count is stride and bytes */
+		struct wqe_data d = data_segment(in);
+
+		if (shape & LIST_STRIDED)
+			d.byte_count = be32_of(be32_get(d.byte_count) | (uint32_t)in_u8(in) << 16);
+		put(w, &d, sizeof(d));
+	}
+	if (!(shape & LIST_POINTER))
+		w->at = at + (uint32_t)align_up(w->at - at, WQE_BLOCK);
+}
+
+/* T10-DIF on the wire, CRC32C in memory, and what the input makes of that. */
+static void put_bsf(struct wqe *w, struct input *in)
+{
+	uint8_t bsf[BSF_BYTES] = {0};
+
+	bsf_set(bsf, BSF_SIZE, BSF_SIZE_INLINE);
+	bsf_set(bsf, BSF_CHECK_MASK, 0xff);
+	bsf_set(bsf, BSF_WIRE_BLOCK, BSF_BLOCK_512);
+	bsf_set(bsf, BSF_MEMORY_BLOCK, BSF_BLOCK_512);
+	bsf_set(bsf, BSF_RAW_DATA_BYTES, UINT32_MAX);
+	bsf_domain_set(bsf, BSF_WIRE, BSF_PSV, psv_number(device.psv[0]));
+	bsf_domain_set(bsf, BSF_WIRE, BSF_INL_VALID, 1);
+	bsf_domain_set(bsf, BSF_WIRE, BSF_INL_REFRESH, 1);
+	bsf_domain_set(bsf, BSF_WIRE, BSF_INL_GUARD, BSF_GUARD_CRC);
+	bsf_domain_set(bsf, BSF_WIRE, BSF_INL_REPEAT, 1);
+	bsf_domain_set(bsf, BSF_MEMORY, BSF_PSV, psv_number(device.psv[1]));
+	bsf_domain_set(bsf, BSF_MEMORY, BSF_FORMAT, BSF_FORMAT_CRC32C | BSF_FORMAT_REPEAT);
+	for (unsigned changes = in_u8(in) % 8; changes; changes--) {
+		uint8_t at = in_u8(in) % BSF_BYTES;
+
+		bsf[at] ^= in_u8(in);
+	}
+	put(w, bsf, sizeof(bsf));
+}
+
+/* Changes a key that is a list. */
+static void put_list_umr(struct wqe *w, struct input *in)
+{
+	uint8_t shape = in_u8(in), n = in_u8(in);
+	uint32_t entries = n % 16;
+	struct umr_ctrl ctrl = {
+		.flags = in_u8(in),
+		.klm_octowords = be16_of((uint16_t)(n & 0x80 ? n : align_up(entries, 4))),
+		.bsf_octowords = be16_of(in_u16(in)),
+		.mkey_mask = be64_of(in_u64(in)),
+	};
+	struct umr_mkey_context context = {
+		.free = in_u8(in),
+		.access = in_u8(in),
+		.qpn_mkey = be32_of((0xffffff00u | FUZZ_WINDOW_VARIANT) ^ in_u8(in)),
+		.flags_pd = be32_of(in_u32(in) ^ device.pdn),
+		.start_addr = be64_of(in_u32(in)),
+		.len = be64_of(in_u32(in)),
+	};
+
+	if (shape & LIST_STRIDED && !entries)
+		entries = 1;
+	put(w, &ctrl, sizeof(ctrl));
+	put(w, &context, sizeof(context));
+	put_list(w, shape, entries, in);
+	if (shape & LIST_BSF)
+		put_bsf(w, in);
+}
+
+static void put_set_psv(struct wqe *w, struct input *in)
+{
+	uint8_t which = in_u8(in);
+	const struct wqe_set_psv p = {
+		.psv_index = be32_of(psv_number(device.psv[which % FUZZ_PSVS]) ^ which >> 1),
+		.transient_signature = be64_of(in_u16(in)),
+	};
+
+	put(w, &p, sizeof(p));
+}
+
 /* A copy within memory, unless the input says otherwise. */
 static void put_mmo(struct wqe *w, struct input *in)
 {
@@ -208,8 +308,12 @@ static void post_send(struct fuzz_qp *q, struct input *in)
 		put_xrc(&w, in);
 	if (q->type == IB_QPT_RAW_PACKET)
 		put_eth(&w, in);
-	if (opcode == WQE_OP_UMR)
+	if (opcode == WQE_OP_UMR && key % FUZZ_KEYS >= FUZZ_MRS + FUZZ_WINDOWS)
+		put_list_umr(&w, in);
+	else if (opcode == WQE_OP_UMR)
 		put_umr(q, &w, in);
+	if (opcode == WQE_OP_SET_PSV)
+		put_set_psv(&w, in);
 	if (opcode == WQE_OP_MMO)
 		put_mmo(&w, in);
 	put_headers(&w, parts, in);

@@ -26,6 +26,11 @@ enum op {
 /* parts: bits say what stands between control segment and data. */
 enum part { PART_AV = 1, PART_AV_SHORT = 2, PART_RADDR = 4, PART_ATOMIC = 8, PART_INLINE = 16 };
 
+/* shape of a work request that changes a list */
+#define LIST_POINTER 1u
+#define LIST_BSF     2u
+#define LIST_STRIDED 4u
+
 /*
  * A place in registered memory: u8 which, u16 off.  Counted from the end as well, for it is there
  * that checks are wrong by one.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device.h"
+#include "prm/bsf.h"
 #include "prm/eth.h"
 #include "prm/umr.h"
 #include "wqe_input.h"
@@ -220,6 +221,203 @@ static void edges(struct seed *s, unsigned kind)
 	}
 }
 
+/* ---- lists ---- */
+
+#define LIST(n) (FUZZ_MRS + FUZZ_WINDOWS + (n))
+
+struct list_entry {
+	struct place place;
+	uint16_t len; /* of a strided list: the stride */
+	uint8_t more; /* bytes 23:16 of its count: the high byte of the stride */
+};
+
+struct list_change {
+	unsigned list;
+	uint8_t shape, flags;
+	uint16_t field; /* BSF's length or offset */
+	uint64_t mask;
+	uint32_t flags_pd;
+	uint32_t len;
+	uint16_t cycle;
+	uint32_t repeat;
+	uint8_t entries; /* header not counted */
+	struct list_entry entry[4];
+};
+
+#define LIST_MASK                                                                      \
+	(UMR_MASK_FREE | UMR_MASK_MKEY | UMR_MASK_LEN | UMR_MASK_ACCESS_REMOTE_WRITE | \
+	 UMR_MASK_ACCESS_REMOTE_READ | UMR_MASK_ACCESS_LOCAL_WRITE)
+
+static void put_list_change(struct seed *s, const struct list_change *c)
+{
+	bool strided = c->shape & LIST_STRIDED;
+
+	put_op(s, 0, OP_SEND);
+	put_u8(s, WQE_OP_UMR);
+	put_u8(s, WQE_CTRL_CE_ALWAYS);
+	put_u8(s, 0);
+	put_u8(s, LIST(c->list));
+	put_u8(s, c->shape);
+	put_u8(s, (uint32_t)(c->entries + strided));
+	put_u8(s, c->flags);
+	put_u16(s, c->field);
+	put_u64(s, c->mask);
+	put_u8(s, 0);
+	put_u8(s, 0x3f);
+	put_u8(s, 0);
+	put_u32(s, c->flags_pd);
+	put_u32(s, 0);
+	put_u32(s, c->len);
+	if (strided) {
+		put_u16(s, c->cycle);
+		put_u32(s, c->repeat);
+	}
+	for (unsigned i = 0; i < c->entries; i++) {
+		put_data(s, c->entry[i].place, c->entry[i].len);
+		if (strided)
+			put_u8(s, c->entry[i].more);
+	}
+	if (c->shape & LIST_BSF)
+		put_u8(s, 0);
+	put_op(s, 0, OP_BELL);
+}
+
+/* A list is the source or the destination. */
+static void through_list(struct seed *s, unsigned kind, unsigned list, const char *name)
+{
+	static const struct request requests[] = {
+		{WQE_OP_RDMA_WRITE, PART_RADDR, 1040},
+		{WQE_OP_RDMA_READ, PART_RADDR, 1040},
+		{WQE_OP_SEND, 0, 1040},
+		{WQE_OP_SEND_INVAL, 0, 8},
+	};
+	/* the key that many further on than what the address is of */
+	const struct place there = {(uint8_t)(LIST(0) | list << 3), 0};
+	const struct seed begun = *s;
+
+	for (unsigned side = 0; side < 2; side++) {
+		struct layout l = plain;
+		char file[64];
+
+		if (side) {
+			l.local = there;
+		} else {
+			l.remote = there;
+			l.recv = there;
+			l.recv_len = 1040;
+		}
+		*s = begun;
+		for (unsigned i = 0; i < array_size(requests); i++)
+			put_request(s, 0, kind, &requests[i], &l);
+		snprintf(file, sizeof(file), "list-%s-%u-%u", name, kind, side);
+		put_end(s, file);
+	}
+}
+
+static void lists(struct seed *s, unsigned kind)
+{
+	static const struct {
+		const char *name;
+		struct list_change change;
+	} all[] = {
+		{"klm",
+		 {.flags = UMR_INLINE,
+		  .mask = LIST_MASK,
+		  .len = 2000,
+		  .entries = 3,
+		  .entry = {{{0, 100}, 500, 0}, {{2, 0}, 1000, 0}, {{0, 4096}, 500, 0}}}},
+		{"strided",
+		 {.shape = LIST_STRIDED,
+		  .flags = UMR_INLINE,
+		  .mask = LIST_MASK,
+		  .len = 1040,
+		  .cycle = 8,
+		  .repeat = 130,
+		  .entries = 1,
+		  .entry = {{{0, 0}, 8, 10}}}},
+		{"huge",
+		 {.shape = LIST_STRIDED,
+		  .flags = UMR_INLINE,
+		  .mask = LIST_MASK,
+		  .len = UINT32_MAX,
+		  .cycle = 1,
+		  .repeat = UINT32_MAX,
+		  .entries = 1,
+		  .entry = {{{0, 0}, 1, 0}}}},
+		/* pieces of the other list; of itself */
+		{"nested",
+		 {.flags = UMR_INLINE,
+		  .mask = LIST_MASK,
+		  .len = 2000,
+		  .entries = 2,
+		  .entry = {{{LIST(0) | 2 << 3, 0}, 1000, 0}, {{0, 0}, 1000, 0}}}},
+		{"loop",
+		 {.flags = UMR_INLINE,
+		  .mask = LIST_MASK,
+		  .len = 2000,
+		  .entries = 1,
+		  .entry = {{{LIST(0), 0}, 2000, 0}}}},
+		{"part",
+		 {.flags = UMR_INLINE | UMR_TRANSLATION_OFFSET,
+		  .field = 1,
+		  .mask = UMR_MASK_LEN,
+		  .len = 5000,
+		  .entries = 4,
+		  .entry = {{{2, 0}, 1000, 0}}}},
+		{"pointer",
+		 {.shape = LIST_POINTER,
+		  .mask = LIST_MASK,
+		  .len = 2000,
+		  .entries = 1,
+		  .entry = {{{0, 0}, 64, 0}}}},
+		{"signed",
+		 {.list = 1,
+		  .shape = LIST_BSF,
+		  .flags = UMR_INLINE,
+		  .field = BSF_BYTES / 16,
+		  .mask = LIST_MASK | UMR_MASK_BSF_ENABLE | UMR_MASK_SIG_ERR,
+		  .flags_pd = MKEY_CTX_BSF_ENABLE,
+		  .len = 1032,
+		  .entries = 1,
+		  .entry = {{{0, 0}, 1032, 0}}}},
+		{"signed-strided",
+		 {.list = 1,
+		  .shape = LIST_BSF | LIST_STRIDED,
+		  .flags = UMR_INLINE,
+		  .field = BSF_BYTES / 16,
+		  .mask = LIST_MASK | UMR_MASK_BSF_ENABLE,
+		  .flags_pd = MKEY_CTX_BSF_ENABLE,
+		  .len = 1032,
+		  .cycle = 4,
+		  .repeat = 258,
+		  .entries = 1,
+		  .entry = {{{0, 0}, 4, 7}}}},
+		{"ksm",
+		 {.list = 2,
+		  .flags = UMR_INLINE,
+		  .mask = LIST_MASK,
+		  .len = 8192,
+		  .entries = 2,
+		  .entry = {{{0, 4096}, 0, 0}, {{0, 0}, 0, 0}}}},
+	};
+
+	for (unsigned i = 0; i < array_size(all); i++) {
+		put_begin(s, kind);
+		put_list_change(s, &all[i].change);
+		if (all[i].change.shape & LIST_BSF) {
+			put_op(s, 0, OP_SEND);
+			put_u8(s, WQE_OP_SET_PSV);
+			put_u8(s, WQE_CTRL_CE_ALWAYS);
+			put_u8(s, 0);
+			put_u8(s, 0);
+			put_u8(s, 0);
+			put_u16(s, 0xffff);
+			put_op(s, 0, OP_BELL);
+		}
+		through_list(s, kind, all[i].change.list, all[i].name);
+	}
+}
+
 void target_seeds(struct seed *s)
 {
 	const struct request write = {WQE_OP_RDMA_WRITE, PART_RADDR, 64};
@@ -230,6 +428,8 @@ void target_seeds(struct seed *s)
 	edges(s, FUZZ_RC);
 	edges(s, FUZZ_UC);
 	edges(s, FUZZ_RC_SRQ);
+	lists(s, FUZZ_RC);
+	lists(s, FUZZ_UC);
 
 	/* Memory that goes away under a write, an error, and the flush of what stood behind. */
 	put_begin(s, FUZZ_RC);

@@ -37,18 +37,19 @@ static inline uint64_t clean(uint64_t reg)
 	return reg;
 }
 
+/* The two sides may be the same memory, if a program wants that: then the outcome is its own. */
 static inline __attribute__((always_inline)) uint64_t
 copy_then(uint64_t (*update)(uint64_t reg, const uint8_t *data, size_t n), uint64_t reg,
 	  uint8_t *to, const uint8_t *data, size_t n)
 {
 	while (n > SIG_SLICE) {
-		memcpy(to, data, SIG_SLICE);
+		memmove(to, data, SIG_SLICE);
 		reg = update(reg, to, SIG_SLICE);
 		to += SIG_SLICE;
 		data += SIG_SLICE;
 		n -= SIG_SLICE;
 	}
-	memcpy(to, data, n);
+	memmove(to, data, n);
 	return update(reg, to, n);
 }
 
