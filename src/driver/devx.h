@@ -139,6 +139,7 @@ void devx_pd_free(struct devx_obj *obj);
 void devx_xrcd_free(struct devx_obj *obj);
 void devx_cq_free(struct devx_obj *obj);
 void devx_qp_free(struct devx_obj *obj);
+void devx_dct_free(struct devx_obj *obj);
 void devx_reserved_qpns_free(struct devx_obj *obj);
 void devx_av_qp_mapping_free(struct devx_obj *obj);
 
@@ -162,6 +163,7 @@ devx_run devx_query_mkey;
 bool devx_admits_psv(const uint8_t *in);
 devx_create devx_create_pd, devx_create_xrcd;
 devx_create devx_create_cq, devx_create_qp;
-devx_create devx_create_general;
+devx_create devx_create_general, devx_create_dct;
+devx_run devx_query_dct;
 devx_run devx_query_cq, devx_modify_cq;
 devx_run devx_query_qp, devx_modify_qp;

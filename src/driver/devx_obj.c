@@ -13,6 +13,7 @@ static void (*const free_kind[DEVX_KINDS])(struct devx_obj *obj) = {
 	[DEVX_XRCD] = devx_xrcd_free,
 	[DEVX_CQ] = devx_cq_free,
 	[DEVX_QP] = devx_qp_free,
+	[DEVX_DCT] = devx_dct_free,
 	[DEVX_RESERVED_QPNS] = devx_reserved_qpns_free,
 	[DEVX_AV_QP_MAPPING] = devx_av_qp_mapping_free,
 };

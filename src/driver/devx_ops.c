@@ -6,6 +6,7 @@
  */
 #include "driver/devx.h"
 #include "prm/cmd_cq.h"
+#include "prm/cmd_dct.h"
 #include "prm/cmd_mkey.h"
 #include "prm/cmd_psv.h"
 #include "prm/cmd_port.h"
@@ -63,6 +64,9 @@ static const struct devx_op ops[] = {
 	MODIFY(2RST_QP, DEVX_QP, SHORT_QP_IN_BYTES, CMD_OUT_BYTES, devx_modify_qp),
 	QUERY(QUERY_QP, DEVX_QP, SHORT_QP_IN_BYTES, QUERY_QP_OUT_BYTES, devx_query_qp),
 
+	CREATE(CREATE_DCT, DEVX_DCT, CREATE_DCT_IN_BYTES, CMD_OUT_BYTES, devx_create_dct),
+	QUERY(QUERY_DCT, DEVX_DCT, CMD_IN_BYTES, QUERY_DCT_OUT_BYTES, devx_query_dct),
+
 	CREATE(CREATE_GENERAL_OBJECT, DEVX_NONE, CMD_IN_BYTES, CMD_OUT_BYTES, devx_create_general),
 
 	LACKS(ALLOC_TRANSPORT_DOMAIN, DEVX_OBJ_CREATE),
@@ -84,7 +88,6 @@ static const struct devx_op ops[] = {
 	LACKS(SET_L2_TABLE_ENTRY, DEVX_OBJ_CREATE),
 	LACKS(CREATE_SRQ, DEVX_OBJ_CREATE),
 	LACKS(CREATE_XRC_SRQ, DEVX_OBJ_CREATE),
-	LACKS(CREATE_DCT, DEVX_OBJ_CREATE),
 	LACKS(CREATE_XRQ, DEVX_OBJ_CREATE),
 	LACKS(ATTACH_TO_MCG, DEVX_OBJ_CREATE),
 
@@ -96,7 +99,6 @@ static const struct devx_op ops[] = {
 	LACKS_OF(MODIFY_TIS, DEVX_OBJ_MODIFY, DEVX_TIS),
 	LACKS_OF(MODIFY_RQT, DEVX_OBJ_MODIFY, DEVX_RQT),
 
-	LACKS_OF(QUERY_DCT, DEVX_OBJ_QUERY, DEVX_DCT),
 	LACKS_OF(QUERY_RMP, DEVX_OBJ_QUERY, DEVX_RMP),
 	LACKS_OF(QUERY_XRC_SRQ, DEVX_OBJ_QUERY, DEVX_XRC_SRQ),
 	LACKS_OF(QUERY_RQ, DEVX_OBJ_QUERY, DEVX_RQ),

@@ -47,6 +47,9 @@ static int decode_service(const uint8_t *qpc, enum ib_qp_type *type)
 	case QPC_SERVICE_UD:
 		*type = IB_QPT_UD;
 		return 0;
+	case QPC_SERVICE_DCI:
+		*type = IB_QPT_DCI;
+		return 0;
 	default:
 		log_info("devx: service type 0x%x of queue pairs is not supported",
 			 prm_get32(qpc, QPC_SERVICE));
@@ -85,6 +88,10 @@ static int use_queues(struct devx_call *c, struct devx_qp *qp, struct qp_create_
 	struct uobj *obj;
 	int ret = 0;
 
+	/* whatever its context says of receives */
+	if (qp->type == IB_QPT_DCI)
+		return sends ? use_cq(c, qp, prm_get32(qpc, QPC_CQN_SEND), &attr->send_cq)
+			     : -EINVAL;
 	if (!sends && !receives)
 		return -EINVAL;
 	if (sends)
@@ -117,7 +124,7 @@ static int use_memory(struct devx_call *c, struct devx_qp *qp, struct qp_create_
 	struct uobj *umem;
 	uint8_t *rings;
 
-	if (prm_get32(qpc, QPC_RQ_TYPE) == QPC_RQ_REGULAR) {
+	if (prm_get32(qpc, QPC_RQ_TYPE) == QPC_RQ_REGULAR && qp->type != IB_QPT_DCI) {
 		attr->rq_wqes = 1u << prm_get32(qpc, QPC_LOG_RQ_SIZE);
 		attr->rq_wqe_bytes = 16u << prm_get32(qpc, QPC_LOG_RQ_STRIDE);
 		attr->max_recv_sge = attr->rq_wqe_bytes / (uint32_t)sizeof(struct wqe_data);
@@ -168,6 +175,10 @@ static int create(struct devx_call *c, struct devx_qp *qp)
 	if (!prm_get(qpc, QPC_NO_SQ) && !uuar_regs(c->file, prm_get32(qpc, QPC_UAR_PAGE)))
 		return -EINVAL;
 	attr.type = qp->type;
+	if (qp->type == IB_QPT_DCI) {
+		attr.log_dc_errored = (uint8_t)prm_get(qpc, QPC_LOG_DCI_ERRORED);
+		attr.dc_streams = attr.log_dc_errored || prm_get(qpc, QPC_LOG_DCI_STREAMS);
+	}
 	ret = use_queues(c, qp, &attr);
 	if (ret == 0)
 		ret = use_memory(c, qp, &attr);

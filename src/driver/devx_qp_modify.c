@@ -218,6 +218,9 @@ int devx_modify_qp(struct devx_call *c)
 		if (ret < 0)
 			return ret;
 		mask |= needs | mask_of(opt);
+		/* Programs name rights for it, too: nobody asks it for anything. */
+		if (target.type == IB_QPT_DCI)
+			mask &= ~(uint32_t)IB_QP_ACCESS_FLAGS;
 	}
 	ret = qp_modify(target.qp, &attr, mask);
 	if (ret == 0 && opt & QP_OPT_DRAIN_SIGERR)
