@@ -125,7 +125,9 @@ static bool copy_far(struct qp *qp, const struct far *f, uint32_t pdn, uint32_t 
 
 static enum wire_far far_kind(const struct wqe_props *p)
 {
-	return p->send ? WIRE_FAR_SEND : p->read ? WIRE_FAR_READ : WIRE_FAR_WRITE;
+	if (p->send)
+		return p->imm ? WIRE_FAR_SEND_IMM : WIRE_FAR_SEND;
+	return p->read ? WIRE_FAR_READ : WIRE_FAR_WRITE;
 }
 
 /* To a QP of another process. */

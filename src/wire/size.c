@@ -91,11 +91,25 @@ uint64_t request_octets(const struct path *path, bool ethernet)
 	return routing_octets(path, ethernet) + BTH_OCTETS + ICRC_OCTETS + RETH_OCTETS;
 }
 
-uint64_t data_octets(const struct path *path, bool ethernet, uint32_t payload, uint32_t npkts,
-		     bool read)
+static uint32_t header_octets(enum message_kind kind, uint32_t npkts)
+{
+	switch (kind) {
+	case MESSAGE_SEND:
+		break;
+	case MESSAGE_SEND_IMM:
+		return IMM_OCTETS;
+	case MESSAGE_WRITE:
+		return RETH_OCTETS;
+	case MESSAGE_ANSWER:
+		return AETH_OCTETS * (npkts > 1 ? 2 : 1);
+	}
+	return 0;
+}
+
+uint64_t message_octets(const struct path *path, bool ethernet, uint32_t payload, uint32_t npkts,
+			enum message_kind kind)
 {
 	uint64_t each = routing_octets(path, ethernet) + BTH_OCTETS + ICRC_OCTETS;
 
-	return npkts * each + (read ? AETH_OCTETS * (npkts > 1 ? 2 : 1) : RETH_OCTETS) +
-	       align_up(payload, 4);
+	return npkts * each + header_octets(kind, npkts) + align_up(payload, 4);
 }

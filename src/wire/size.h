@@ -11,9 +11,11 @@
 uint32_t pkt_wire_packets(const struct pkt *p);
 /* Their octets from the link header to the ICRC (Ethernet: to the frame check sequence). */
 uint64_t pkt_wire_octets(const struct pkt *p, bool ethernet);
-/* Octets of an RDMA WRITE, or of the answer to a READ, in npkts packets. */
-uint64_t data_octets(const struct path *path, bool ethernet, uint32_t payload, uint32_t npkts,
-		     bool read);
+enum message_kind { MESSAGE_SEND, MESSAGE_SEND_IMM, MESSAGE_WRITE, MESSAGE_ANSWER /* to a READ */ };
+
+/* Octets of a message in npkts packets. */
+uint64_t message_octets(const struct path *path, bool ethernet, uint32_t payload, uint32_t npkts,
+			enum message_kind kind);
 /* Of a read request, and of an acknowledgement. */
 uint64_t request_octets(const struct path *path, bool ethernet);
 uint64_t ack_octets(const struct path *path, bool ethernet);

@@ -193,7 +193,7 @@ bool wire_loops(const struct wire *w, const struct path *path, uint32_t dqpn)
 void wire_count_looped_write(struct wire *w, const struct path *path, uint32_t payload,
 			     uint32_t npkts)
 {
-	uint64_t words = (data_octets(path, w->ethernet, payload, npkts, false) +
+	uint64_t words = (message_octets(path, w->ethernet, payload, npkts, MESSAGE_WRITE) +
 			  ack_octets(path, w->ethernet)) /
 			 4;
 	_Atomic(uint64_t) *own = lane_own(w->counters);
@@ -277,7 +277,7 @@ static void count_in(_Atomic(uint64_t) *lane, const struct far_counts *n,
 	add(lane, PORT_RCV_PACKETS, n->in_packets);
 	add(lane, PORT_XMIT_DATA, n->out);
 	add(lane, PORT_XMIT_PACKETS, n->out_packets);
-	if (n->kind != WIRE_FAR_SEND)
+	if (n->kind == WIRE_FAR_READ || n->kind == WIRE_FAR_WRITE)
 		add(lane, n->kind == WIRE_FAR_READ ? HW_RX_READ_REQUESTS : HW_RX_WRITE_REQUESTS, 1);
 }
 
@@ -290,7 +290,13 @@ void wire_count_far(struct wire *w, const struct path *path, struct far *f, uint
 		    uint32_t npkts, enum wire_far kind)
 {
 	bool read = kind == WIRE_FAR_READ;
-	uint64_t data = data_octets(path, w->ethernet, payload, npkts, read) / 4;
+	static const enum message_kind kinds[] = {
+		[WIRE_FAR_SEND] = MESSAGE_SEND,
+		[WIRE_FAR_SEND_IMM] = MESSAGE_SEND_IMM,
+		[WIRE_FAR_WRITE] = MESSAGE_WRITE,
+		[WIRE_FAR_READ] = MESSAGE_ANSWER,
+	};
+	uint64_t data = message_octets(path, w->ethernet, payload, npkts, kinds[kind]) / 4;
 	uint64_t other =
 		(read ? request_octets(path, w->ethernet) : ack_octets(path, w->ethernet)) / 4;
 	const struct registry_port *dst = &w->host->attr.registry->ports[path->dst_port];

@@ -99,7 +99,7 @@ bool wire_loops(const struct wire *w, const struct path *path, uint32_t dqpn);
 /* An RDMA WRITE of npkts packets and its acknowledgement, sent and received. */
 void wire_count_looped_write(struct wire *w, const struct path *path, uint32_t payload,
 			     uint32_t npkts);
-enum wire_far { WIRE_FAR_SEND, WIRE_FAR_WRITE, WIRE_FAR_READ };
+enum wire_far { WIRE_FAR_SEND, WIRE_FAR_SEND_IMM, WIRE_FAR_WRITE, WIRE_FAR_READ };
 
 /* A message of npkts packets to (READ: from) another process and its answer: counts for that
  * process as well. */

@@ -249,6 +249,43 @@ static uint64_t counted(const struct side *s, enum port_counter c)
 	return n;
 }
 
+static void count_one(struct fabric *f, bool far, uint8_t opcode, uint64_t got[4])
+{
+	static const enum port_counter c[] = {PORT_XMIT_DATA, PORT_XMIT_PACKETS, PORT_RCV_DATA,
+					      PORT_RCV_PACKETS};
+	uint64_t before[4];
+
+	for (unsigned i = 0; i < 4; i++)
+		before[i] = counted(&f->b, c[i]);
+	if (far)
+		rig_recv(&f->to->qp, f->to->data, sizeof(f->to->data), f->target_key);
+	post_send(f, opcode, 1, 2500);
+	if (!far) {
+		CHECK(!rig_cq_poll(&f->from.cq));
+		rig_recv(&f->to->qp, f->to->data, sizeof(f->to->data), f->target_key);
+		progress(f);
+	}
+	sent(f, CQE_OP_REQ);
+	for (unsigned i = 0; i < 4; i++)
+		got[i] = counted(&f->b, c[i]) - before[i];
+}
+
+/* The counters cannot tell which way a message went. */
+static void test_counters(void)
+{
+	static const uint8_t opcode[] = {WQE_OP_SEND, WQE_OP_SEND_IMM};
+
+	for (unsigned i = 0; i < array_size(opcode); i++) {
+		struct fabric *f = fabric_up();
+		uint64_t by_sender[4], by_packets[4];
+
+		count_one(f, true, opcode[i], by_sender);
+		count_one(f, false, opcode[i], by_packets);
+		CHECK(!memcmp(by_sender, by_packets, sizeof(by_sender)));
+		fabric_down(f);
+	}
+}
+
 /* Nothing of the receiver runs: what it finds, the sender has put there. */
 static void test_sender_completes(void)
 {
@@ -503,6 +540,7 @@ static void test_resized(void)
 int main(void)
 {
 	test_sender_completes();
+	test_counters();
 	test_not_ready();
 	test_too_short();
 	test_other_keys();
