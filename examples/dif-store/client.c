@@ -69,6 +69,14 @@ bool client_report(const struct initiator *i, const struct flight *f)
 	return true;
 }
 
+bool client_block_exists(const struct initiator *i, const struct client_options *o)
+{
+	if (o->block < i->target.blocks)
+		return true;
+	complain("--block: the store has the blocks 0 to %" PRIu64 " only", i->target.blocks - 1);
+	return false;
+}
+
 struct parsed {
 	struct client_options o;
 	uint64_t tcp_port, port, gid, depth, request;

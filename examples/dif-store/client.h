@@ -31,5 +31,7 @@ int client_write(const struct client_options *o);
 int client_raw(const struct client_options *o);
 int client_bench(const struct client_options *o);
 
+/* Whether the first block asked for is one of the store's; complains if not. */
+bool client_block_exists(const struct initiator *i, const struct client_options *o);
 /* Prints what is wrong with an outcome; whether anything is. */
 bool client_report(const struct initiator *i, const struct flight *f);

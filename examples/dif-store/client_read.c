@@ -141,7 +141,9 @@ int client_read(const struct client_options *o)
 	if (initiator_open(&r.i, &o->connection)) {
 		r.next = o->block;
 		r.end = o->count ? o->block + o->count : r.i.target.blocks;
-		if (read_all(&r))
+		if (!client_block_exists(&r.i, o))
+			status = CLIENT_USAGE;
+		else if (read_all(&r))
 			status = summary(&r);
 		initiator_close(&r.i);
 	}

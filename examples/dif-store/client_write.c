@@ -99,6 +99,8 @@ static int write_range(struct writing *w)
 {
 	const struct client_options *o = w->o;
 
+	if (!client_block_exists(&w->i, o))
+		return CLIENT_USAGE;
 	w->next = o->block;
 	w->end = o->block + o->count;
 	if (!o->count) {

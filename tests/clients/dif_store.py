@@ -278,6 +278,9 @@ def wrong_use(store):
     with store.target(LINKS["roce"]) as run:
         result = run("read", "-d", LINKS["ib"], status=3)
         expect("the target sent us away" in result.err, result.text())
+        for command in (["read"], ["write", "--seed", "1"]):
+            result = run(*command, "--block", "1000", status=2)
+            expect("the blocks 0 to 999 only" in result.err, result.text())
         run("verify")
 
 
