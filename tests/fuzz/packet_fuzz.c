@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "device.h"
+#include "signed_key.h"
 #include "wire/channel.h"
 #include "wire/inbox.h"
 
@@ -35,7 +36,13 @@ enum op {
 	OP_COUNT,
 };
 
+/* Of an input's first byte: there is a key with signatures, what the next byte says. */
+#define KINDS_SIGNED 32u
+/* Of what names a key: it is that. */
+#define WHICH_SIGNED 32u
+
 static struct fuzz_device device;
+static struct fuzz_signed signed_key;
 static struct channel_mem *channel;
 static struct ring peer_tx, peer_rx;
 static int channel_fd;
@@ -84,6 +91,15 @@ static void channel_down(void)
 
 /* ---- the peer ---- */
 
+/* The same place under the key with signatures, if it is that. */
+static void name_signed(uint8_t which, uint64_t *va, uint32_t *key)
+{
+	if (!signed_key.mkey || !(which & WHICH_SIGNED))
+		return;
+	*va -= device_addr(&device, which & 7, 0);
+	*key = mkey_key(signed_key.mkey);
+}
+
 static void send_packet(struct fuzz_qp *q, struct input *in)
 {
 	uint8_t opcode = in_u8(in), flags = in_u8(in), which = in_u8(in);
@@ -123,6 +139,7 @@ static void send_packet(struct fuzz_qp *q, struct input *in)
 	uint32_t bytes;
 	void *record, *payload;
 
+	name_signed(which, &p.va, &p.rkey);
 	for (p.nruns = 0; by_reference && p.nruns < array_size(runs); p.nruns++)
 		runs[p.nruns] = (struct run){(void *)(uintptr_t)device_addr(&device, 0, in_u16(in)),
 					     p.nruns ? in_u8(in) : p.payload_len};
@@ -262,12 +279,14 @@ static void post_send(struct fuzz_qp *q, struct input *in)
 	} wqe = {.ctrl = {.opmod_idx_opcode = be32_of((uint32_t)q->sq_pi << 8 | opcode),
 			  .fm_ce_se = in_u8(in)}};
 	struct wqe_raddr raddr = {.va = be64_of(0x1000), .rkey = be32_of(0x200)};
-	struct wqe_data data = {
-		.byte_count = be32_of(atomic ? 8 : in_u16(in)),
-		.lkey = be32_of(device_key(&device, which)),
-		.addr = be64_of(device_addr(&device, which, in_u16(in))),
-	};
+	struct wqe_data data = {.byte_count = be32_of(atomic ? 8 : in_u16(in))};
+	uint32_t lkey = device_key(&device, which & 7);
+	uint64_t addr = device_addr(&device, which & 7, in_u16(in));
 	size_t at = 0;
+
+	name_signed(which, &addr, &lkey);
+	data.lkey = be32_of(lkey);
+	data.addr = be64_of(addr);
 
 	if (remote)
 		memcpy(wqe.rest, &raddr, sizeof(raddr));
@@ -287,9 +306,13 @@ static void post_send(struct fuzz_qp *q, struct input *in)
 static void post_recv(struct fuzz_qp *q, struct input *in)
 {
 	uint8_t which = in_u8(in);
-	struct wqe_data d[2] = {{be32_of(in_u16(in)), be32_of(device_key(&device, which)),
-				 be64_of(device_addr(&device, which, in_u16(in)))},
-				{.lkey = be32_of(WQE_DATA_LKEY_END)}};
+	uint32_t len = in_u16(in), lkey = device_key(&device, which & 7);
+	uint64_t addr = device_addr(&device, which & 7, in_u16(in));
+	struct wqe_data d[2] = {{.byte_count = be32_of(len)}, {.lkey = be32_of(WQE_DATA_LKEY_END)}};
+
+	name_signed(which, &addr, &lkey);
+	d[0].lkey = be32_of(lkey);
+	d[0].addr = be64_of(addr);
 
 	memcpy(q->rq + (size_t)(q->rq_pi % FUZZ_RECVS) * FUZZ_RQ_BYTES, d, sizeof(d));
 	q->dbrec[DBREC_RECV] = be32_of(++q->rq_pi);
@@ -302,6 +325,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t kinds = in_u8(&in);
 
 	device_begin(&device, kinds >> 7);
+	if (kinds & KINDS_SIGNED)
+		signed_begin(&signed_key, &device, in_u8(&in));
 	channel_up();
 	for (unsigned i = 0; i < FUZZ_QPS; i++) {
 		static const uint8_t of_index[FUZZ_QPS] = {FUZZ_RC, FUZZ_UC, FUZZ_UD};
@@ -360,6 +385,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	deliver();
 	(void)adapter_progress(device.rig.adapter[device.dev], NULL);
 	channel_down();
+	signed_end(&signed_key, &device);
 	device_end(&device);
 	return 0;
 }
@@ -371,9 +397,14 @@ static void put_op(struct seed *s, unsigned qp, enum op op)
 	put_u8(s, qp * OP_COUNT + op);
 }
 
+/* Names the keys of what follows. */
+static uint8_t seed_which;
+
 static void put_begin(struct seed *s, uint32_t kinds)
 {
 	put_u8(s, kinds);
+	if (kinds & KINDS_SIGNED)
+		put_u8(s, kinds >> 8); /* signatures */
 	for (unsigned i = 0; i < FUZZ_QPS; i++) {
 		put_u8(s, 0x44); /* reads and atomics at a time */
 		put_u8(s, 0x0f);
@@ -388,7 +419,7 @@ static void put_packet(struct seed *s, unsigned qp, uint8_t opcode, uint8_t flag
 	put_op(s, qp, OP_PACKET);
 	put_u8(s, opcode);
 	put_u8(s, flags | 8);
-	put_u8(s, 0);
+	put_u8(s, seed_which);
 	put_u8(s, AETH_ACK | AETH_NO_CREDIT);
 	put_u8(s, psn);
 	put_u8(s, 0);
@@ -416,7 +447,7 @@ static void put_packet(struct seed *s, unsigned qp, uint8_t opcode, uint8_t flag
 static void put_recv(struct seed *s, unsigned qp)
 {
 	put_op(s, qp, OP_RECV);
-	put_u8(s, 0);
+	put_u8(s, seed_which);
 	put_u16(s, 4096);
 	put_u16(s, 0);
 }
@@ -425,7 +456,7 @@ static void put_send(struct seed *s, unsigned qp, unsigned kind, uint32_t len)
 {
 	put_op(s, qp, OP_SEND);
 	put_u8(s, kind);
-	put_u8(s, 0);
+	put_u8(s, seed_which);
 	put_u8(s, WQE_CTRL_CE_ALWAYS);
 	if (kind != 3 && kind != 4)
 		put_u16(s, len);
@@ -458,6 +489,28 @@ void target_seeds(struct seed *s)
 			snprintf(name, sizeof(name), "requests-%u-%u", dev, t);
 			put_end(s, name);
 		}
+
+	/* Keys with signatures in all places. */
+	seed_which = WHICH_SIGNED;
+	for (unsigned what = 0; what < 256; what += 23) {
+		put_begin(s, what << 8 | KINDS_SIGNED);
+		put_recv(s, 0);
+		put_packet(s, 0, BTH_SEND_FIRST, 64, 0, 0, 1024);
+		put_packet(s, 0, BTH_SEND_LAST, 0, 1, 0, 500);
+		put_packet(s, 0, BTH_WRITE_ONLY, 0, 2, 700, 700);
+		put_packet(s, 0, BTH_READ_REQUEST, 0, 3, 900, 0);
+		put_op(s, 0, OP_DELIVER);
+		put_send(s, 0, 0, 600);
+		put_send(s, 0, 1, 800);
+		put_send(s, 0, 2, 1200);
+		put_packet(s, 0, BTH_READ_RESP_FIRST, 0, 2, 0, 1024);
+		put_packet(s, 0, BTH_READ_RESP_LAST, 0, 3, 0, 176);
+		put_op(s, 0, OP_DELIVER);
+		put_op(s, 0, OP_TAKE);
+		snprintf(name, sizeof(name), "signed-%u", what);
+		put_end(s, name);
+	}
+	seed_which = 0;
 
 	/* A message in three packets, by reference. */
 	put_begin(s, 0);
