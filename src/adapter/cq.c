@@ -236,6 +236,8 @@ void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
 	if (unlikely(!usermem_publish(entry(cq, pi), cqe, sizeof(*cqe))))
 		goto unlock;
 	cq->b->pi = pi + 1;
+	/* so that a peer's memory of its 24 bits does not outlast their turn */
+	cq->b->ci = ci;
 	if (!cq->attr.event)
 		goto unlock;
 	if (solicited)

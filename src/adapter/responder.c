@@ -286,8 +286,11 @@ enum recv_verdict responder_take_recv(struct qp *qp)
 	enum recv_verdict v =
 		r->srq ? srq_take(r->srq, &r->recv) : recv_ring_take(&qp->rq, &r->recv);
 
-	if (v == RECV_OK)
+	if (v == RECV_OK) {
 		r->have_recv = true;
+		/* A peer's memory of the producer's 16 bits must not outlast their turn. */
+		r->b->rq_seen = r->b->rq_head;
+	}
 	return v;
 }
 

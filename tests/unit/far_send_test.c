@@ -335,6 +335,9 @@ static void test_not_ready(void)
 	progress(f);
 	sent(f, CQE_OP_REQ);
 	received(f, CQE_OP_RESP_SEND, 100);
+	/* what was remembered of counters that wrap is fresh after each packet */
+	CHECK(block_of(f)->rq_seen == block_of(f)->rq_head);
+	CHECK(cq_block_of(f)->ci == 0 && cq_block_of(f)->pi == 1);
 	/* and from then on by the sender again, into the next receive */
 	post_send(f, WQE_OP_SEND, 0, 50);
 	sent(f, CQE_OP_REQ);
