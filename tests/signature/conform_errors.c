@@ -253,6 +253,34 @@ static void one_report(const struct test *t)
 	stage_close(&s);
 }
 
+/* The completion of the write's immediate data is the peer's message. */
+static void seen_with_immediate(const struct test *t)
+{
+	struct key_conf c = signature_conf(NULL, &dif, BLOCK, 0xff);
+	struct request q = {
+		.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+		.flags = IBV_SEND_SIGNALED,
+		.slices = 1,
+		.slice = {{ORDER_WHOLE, FAR_AT, UNIT}},
+	};
+	struct stage s;
+
+	(void)t;
+	open_stage(&s, &(struct setup){.own_cqs = true}, 1);
+	field(&s, 0)[7] = 1;
+	memcpy(s.far.memory + FAR_AT, s.near.memory + NEAR_AT, UNIT);
+	q.rkey = s.near.key[0].rkey;
+	for (int i = 0; i < 20; i++) {
+		configure(&s.near, 0, &c);
+		receive(&s.near, 1, (struct slice){ORDER_WHOLE, 0, 0});
+		post(&s.far, &q);
+		SAME(success(&s.near, RECEIVES).opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+		expect_error(&s.near, 0, bad_ref(1, 0));
+		success(&s.far, SENDS);
+	}
+	stage_close(&s);
+}
+
 /* A queue that has nothing but the error: polling says that it is empty, and the error is known. */
 static void seen_by_polling(const struct test *t)
 {
@@ -292,6 +320,7 @@ const struct test error_tests[] = {
 	{"seen-with-the-completion-of-a-RECEIVE", seen_with_the_completion, {62}, ROUTE_RECEIVE},
 	{"seen-with-the-message-after-a-WRITE", seen_with_the_completion, {63}, ROUTE_WRITTEN},
 	{"seen-with-the-message-after-a-READ", seen_with_the_completion, {63}, ROUTE_READ_BY},
+	{"seen-with-immediate-data", seen_with_immediate, {63}},
 	{"seen-by-ibv_poll_cq-of-nothing", seen_by_polling, {62, 70}, 0},
 	{"seen-by-ibv_start_poll-of-nothing", seen_by_polling, {62, 70}, 1},
 	{"errors-of-two-keys", errors_of_two_keys, {53, 57}},

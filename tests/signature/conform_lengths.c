@@ -3,6 +3,7 @@
  * How much crosses the wire and how much memory that is: the examples of the manual page, parts of
  * blocks, accesses in pieces, packets that end anywhere, accesses past the end.
  */
+#include <poll.h>
 #include <string.h>
 
 #include "conform.h"
@@ -470,6 +471,117 @@ static void mixed_lists(const struct test *t)
 	stage_close(&s);
 }
 
+/* The same into such a list, by a message and by a read. */
+static void mixed_scatter(const struct test *t)
+{
+	struct key_conf c = signature_conf(NULL, &dif_512, 3 * 512, 0xff);
+	struct slice list[] = {{ORDER_WHOLE, 64, 13}, {0, 0, 3 * 520}, {ORDER_WHOLE, 128, 21}};
+	enum { BYTES = 13 + 3 * 520 + 21 };
+	struct request q = {
+		.opcode = t->arg ? IBV_WR_RDMA_READ : IBV_WR_SEND,
+		.flags = IBV_SEND_SIGNALED,
+		.slices = 1,
+		.slice = {{ORDER_WHOLE, FAR_AT, BYTES}},
+	};
+	struct stage s;
+
+	open_stage(&s, &(struct setup){.mtu = IBV_MTU_256});
+	configure(&s.near, 0, &c);
+	memset(s.far.memory + FAR_AT, 'x', 13);
+	reference_stream(&dif_512, data, 3 * 512, s.far.memory + FAR_AT + 13);
+	memset(s.far.memory + FAR_AT + 13 + 3 * 520, 'y', 21);
+	if (t->arg) {
+		q.slices = 3;
+		memcpy(q.slice, list, sizeof(list));
+		q.rkey = s.far.address.rkey;
+		q.raddr = s.far.address.base + FAR_AT;
+		post(&s.near, &q);
+		success(&s.near, SENDS);
+	} else {
+		SAME(desk_receive(s.near.desk, 1, 3, list), 0);
+		post(&s.far, &q);
+		success(&s.far, SENDS);
+		SAME(success(&s.near, RECEIVES).byte_len, BYTES);
+	}
+	expect_no_error(&s.near, 0);
+	for (int i = 0; i < 13; i++)
+		SAME(s.near.memory[64 + i], 'x');
+	for (int i = 0; i < 21; i++)
+		SAME(s.near.memory[128 + i], 'y');
+	memset(s.near.memory + 64, CANARY, 13);
+	memset(s.near.memory + 128, CANARY, 21);
+	expect_only(&s.near, NEAR_AT, data, 3 * 512);
+	stage_close(&s);
+}
+
+/* The receiver is not ready: what is sent again is checked and made as if it were the first time.
+ */
+static void sent_again(const struct test *t)
+{
+	struct key_conf c = signature_conf(&crc32_512, &dif_512, 8 * 516, 0xff);
+	struct request q = {
+		.opcode = IBV_WR_SEND,
+		.flags = IBV_SEND_SIGNALED,
+		.slices = 1,
+		.slice = {{0, 0, 8 * 520}},
+	};
+	uint64_t found = 0;
+	struct stage s;
+	uint8_t *bad;
+
+	(void)t;
+	open_stage(&s, &(struct setup){.mtu = IBV_MTU_256});
+	for (int i = 0; i < 10; i++) {
+		configure(&s.near, 0, &c);
+		fill_canary(&s.far);
+		reference_stream(&crc32_512, data, 8 * 512, s.near.memory + NEAR_AT);
+		bad = s.near.memory + NEAR_AT + 6 * 516 + 512;
+		bad[3] ^= 1;
+		found = (uint64_t)bad[0] << 24 | bad[1] << 16 | bad[2] << 8 | bad[3];
+		post(&s.near, &q);
+		poll(NULL, 0, i % 4);
+		receive(&s.far, 1, (struct slice){ORDER_WHOLE, FAR_AT, 8 * 520});
+		success(&s.near, SENDS);
+		SAME(success(&s.far, RECEIVES).byte_len, 8 * 520);
+		reference_stream(&dif_512, data, 8 * 512, framed);
+		expect_only(&s.far, FAR_AT, framed, 8 * 520);
+		expect_error(&s.near, 0,
+			     (struct expected_error){
+				     .type = MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD,
+				     .calculated = found ^ 1,
+				     .found = found,
+				     .block = 6,
+				     .unit = 516,
+			     });
+		expect_no_error(&s.near, 0);
+	}
+	stage_close(&s);
+}
+
+/* A receive with less room than the message has on the wire. */
+static void short_receive(const struct test *t)
+{
+	struct key_conf c = signature_conf(NULL, &dif_512, 4 * 512, 0xff);
+	struct request q = {
+		.opcode = IBV_WR_SEND,
+		.flags = IBV_SEND_SIGNALED,
+		.slices = 1,
+		.slice = {{ORDER_WHOLE, FAR_AT, 2 * 520}},
+	};
+	struct stage s;
+
+	(void)t;
+	open_stage(&s, &(struct setup){.own_cqs = true});
+	configure(&s.near, 0, &c);
+	receive(&s.near, 1, (struct slice){0, 0, 2 * 520 - 1});
+	post(&s.far, &q);
+	SAME(completion(&s.near, RECEIVES).status, IBV_WC_LOC_LEN_ERR);
+	SAME(completion(&s.far, SENDS).status, IBV_WC_REM_INV_REQ_ERR);
+	memset(s.near.memory + NEAR_AT, CANARY, 2 * 512);
+	expect_only(&s.near, 0, NULL, 0);
+	stage_close(&s);
+}
+
 const struct test length_tests[] = {
 	{"example-1-SEND-checks-and-strips-CRC32", example_1, {2, 3, 11}},
 	{"example-1.1-RECEIVE-adds-CRC32", example_1_1, {4, 11}},
@@ -485,5 +597,9 @@ const struct test length_tests[] = {
 	{"access-past-the-end", past_the_end, {1}},
 	{"access-of-nothing", no_bytes, {1}},
 	{"plain-and-signed-slices-in-one-message", mixed_lists, {1}},
+	{"message-into-plain-and-signed-slices", mixed_scatter, {1}, 0},
+	{"read-into-plain-and-signed-slices", mixed_scatter, {1}, 1},
+	{"sent-again-to-a-late-receiver", sent_again, {1, 52}},
+	{"receive-with-too-little-room", short_receive, {1}},
 	{0},
 };

@@ -300,6 +300,39 @@ static void stopped_by_a_read(const struct test *t)
 	stage_close(&s);
 }
 
+/* Again and again with short reads: the response that the fence holds back must never be faster
+ * than the verdict about the data. */
+static void stopped_by_short_reads(const struct test *t)
+{
+	static const struct domain wire = {CRC32C, MLX5DV_BLOCK_SIZE_512, true, 0, 0, 0};
+	struct key_conf c = signature_conf(NULL, &wire, 512, 0xff);
+	struct request q[2] = {
+		{.opcode = IBV_WR_RDMA_READ, .id = 1, .slices = 1, .slice = {{0, 0, 516}}},
+		pipeline_response(NULL, 2, FENCED),
+	};
+	struct ibv_wc wc[4];
+	struct stage s;
+
+	(void)t;
+	stage_open(&s, &(struct setup){.pipelining = true, .own_cqs = true});
+	signature_key(&s, 0);
+	fill_random(s.far.memory + FAR_AT, 516, 4);
+	q[0].rkey = s.far.address.rkey;
+	q[0].raddr = s.far.address.base + FAR_AT;
+	pipeline_expect_receive(&s, 1);
+	for (int i = 0; i < 200; i++) {
+		configure(&s.near, 0, &c);
+		post_all(&s.near, 2, q);
+		SAME(pipeline_drained(&s, wc, 4), 0);
+		SAME(check(&s.near, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
+		SAME(cancel(&s.near, 2), 1);
+		pipeline_resume(&s);
+		SAME(success(&s.near, SENDS).wr_id, 2);
+		expect_no_completion(&s.far, RECEIVES);
+	}
+	stage_close(&s);
+}
+
 /* What the peer does is not stopped by it. */
 static void responder_goes_on(const struct test *t)
 {
@@ -343,6 +376,7 @@ const struct test pipeline_tests[] = {
 	{"again-and-again", again_and_again, {66, 72, 79}},
 	{"without-the-flag-nothing-stops", without_pipelining, {65}},
 	{"stopped-by-a-READ", stopped_by_a_read, {65, 66, 68}},
+	{"stopped-by-short-READs", stopped_by_short_reads, {66, 68}},
 	{"responder-goes-on-while-drained", responder_goes_on, {65, 79}},
 	{0},
 };
