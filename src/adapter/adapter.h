@@ -254,6 +254,7 @@ struct srq_attr {
 	void *buf;
 	uint32_t wqe_count; /* power of two */
 	uint32_t wqe_bytes; /* power of two; next segment included */
+	bool cyclic;	    /* taken in the order of the ring, whatever the next segments say */
 	uint32_t max_sge;
 	uint32_t limit;
 	void *dbrec;					/* be32 producer counter at DBREC_RECV */

@@ -198,7 +198,8 @@ enum recv_verdict srq_take(struct srq *srq, struct recv_wqe *out)
 	if (!usermem_copy(&link, at, sizeof(link)) ||
 	    !fetch_scatter(at + sizeof(link), srq->attr.wqe_bytes - sizeof(link), out))
 		goto unlock;
-	srq->next = be16_get(link.next_wqe_index) & (uint16_t)(srq->attr.wqe_count - 1);
+	srq->next = (srq->attr.cyclic ? srq->next + 1u : be16_get(link.next_wqe_index)) &
+		    (uint16_t)(srq->attr.wqe_count - 1);
 	srq->consumed++;
 	check_limit(srq, ready - 1);
 	v = RECV_OK;

@@ -127,8 +127,8 @@ int devx_pd(struct ufile *f, uint32_t pdn, struct uobj **obj) must_check;
 
 /* NULL if the file has no such umem. */
 struct devx_umem *devx_umem_find(struct ufile *f, uint32_t umem_id);
-/* The part of an umem that begins at offset: NULL unless length bytes of it are there, writable if
- * asked, and aligned to 4. */
+/* The part of an umem that begins at offset: NULL unless length bytes of it are there, and aligned
+ * to 4; writable if the device writes to it: of rings and records only to those of CQEs. */
 void *devx_umem_part(struct ufile *f, uint32_t umem_id, uint64_t offset, uint64_t length,
 		     bool write, struct uobj **umem);
 
@@ -142,6 +142,7 @@ void devx_qp_free(struct devx_obj *obj);
 void devx_dct_free(struct devx_obj *obj);
 void devx_reserved_qpns_free(struct devx_obj *obj);
 void devx_av_qp_mapping_free(struct devx_obj *obj);
+void devx_rmp_free(struct devx_obj *obj);
 
 /* ---- events ---- */
 
@@ -162,8 +163,9 @@ devx_create devx_create_mkey, devx_create_psv;
 devx_run devx_query_mkey;
 bool devx_admits_psv(const uint8_t *in);
 devx_create devx_create_pd, devx_create_xrcd;
-devx_create devx_create_cq, devx_create_qp;
+devx_create devx_create_cq, devx_create_qp, devx_create_rmp;
 devx_create devx_create_general, devx_create_dct;
 devx_run devx_query_dct;
+devx_run devx_modify_rmp, devx_query_rmp;
 devx_run devx_query_cq, devx_modify_cq;
 devx_run devx_query_qp, devx_modify_qp;

@@ -105,7 +105,7 @@ static int decode(struct devx_call *c, struct devx_cq *cq)
 			       (uint64_t)cq->attr.entries * cq->attr.cqe_bytes, true, &ring_umem);
 	cq->attr.dbrec =
 		devx_umem_part(c->file, prm_get32(cqc, CQC_DBR_UMEM), prm_get(cqc, CQC_DBR_ADDR),
-			       2 * sizeof(be32), true, &dbr_umem);
+			       2 * sizeof(be32), false, &dbr_umem);
 	if (!cq->attr.buf || !cq->attr.dbrec)
 		return -EINVAL;
 	ret = cq_create(c->file->hca->adapter, &cq->attr, &cq->cq);

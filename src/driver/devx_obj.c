@@ -102,11 +102,6 @@ bool devx_is(struct uobj *obj, enum devx_kind kind, uint32_t number)
 	}
 }
 
-struct srq *devx_srq_of(struct uobj *obj)
-{
-	return container_of(obj, struct usrq, uobj)->srq;
-}
-
 struct uobj *devx_find(struct ufile *f, enum devx_kind kind, uint32_t number)
 {
 	for (uint32_t handle = 0; handle < f->objects.limit; handle++) {

@@ -136,7 +136,7 @@ static int use_memory(struct devx_call *c, struct devx_qp *qp, struct qp_create_
 	}
 	if (rq_bytes + sq_bytes) {
 		rings = devx_umem_part(c->file, prm_get32(c->in, CREATE_QP_UMEM), offset,
-				       rq_bytes + sq_bytes, true, &umem);
+				       rq_bytes + sq_bytes, false, &umem);
 		if (!rings)
 			return -EINVAL;
 		devx_obj_uses(&qp->obj, umem);
@@ -144,7 +144,7 @@ static int use_memory(struct devx_call *c, struct devx_qp *qp, struct qp_create_
 		attr->sq_buf = rings + rq_bytes;
 	}
 	attr->dbrec = devx_umem_part(c->file, prm_get32(qpc, QPC_DBR_UMEM),
-				     prm_get(qpc, QPC_DBR_ADDR), 2 * sizeof(be32), true, &umem);
+				     prm_get(qpc, QPC_DBR_ADDR), 2 * sizeof(be32), false, &umem);
 	if (!attr->dbrec)
 		return -EINVAL;
 	devx_obj_uses(&qp->obj, umem);

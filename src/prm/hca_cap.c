@@ -114,6 +114,7 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x57b, 5, 12},	     /* log_max_dct_connections */
 	{HCA_CAP_GENERAL, 0x400, 32, OBJECTS_63_32}, /* general_obj_types */
 	{HCA_CAP_GENERAL, 0x480, 1, 1},		     /* sigerr_domain_and_sig_type */
+	{HCA_CAP_GENERAL, 0x383, 5, 20},	     /* log_max_rmp */
 	{HCA_CAP_GENERAL, 0x4c0, 32, 1000},	     /* device_frequency_mhz */
 	{HCA_CAP_GENERAL, 0x4e0, 32, 1000000},	     /* device_frequency_khz */
 
