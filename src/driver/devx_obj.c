@@ -16,6 +16,7 @@ static void (*const free_kind[DEVX_KINDS])(struct devx_obj *obj) = {
 	[DEVX_DCT] = devx_dct_free,
 	[DEVX_RESERVED_QPNS] = devx_reserved_qpns_free,
 	[DEVX_AV_QP_MAPPING] = devx_av_qp_mapping_free,
+	[DEVX_RMP] = devx_rmp_free,
 };
 
 void devx_obj_init(struct devx_obj *obj, enum devx_kind kind, uint32_t number)

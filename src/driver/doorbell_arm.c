@@ -24,6 +24,8 @@
 
 /* A store that was let go and has not come until then was not one to a register. */
 #define STORE_PATIENCE_NS 1000000u
+/* Between searches for mappings of a page that has none: a page need not be mapped at all. */
+#define SEARCH_APART_NS 1000000000u
 
 struct doorbell_mapping {
 	struct doorbell_mapping *next;	       /* of all */
@@ -339,11 +341,36 @@ static enum doorbell_sleep arm_page(struct doorbell_page *page, uint64_t *now)
 	return DOORBELL_SLEEP;
 }
 
+/* A watched page of which no mapping is known, if it is time to look for one; or NULL. */
+static const uint8_t *unmapped_page(void)
+{
+	const uint8_t *regs = NULL;
+	uint64_t now = 0;
+
+	spin_lock(&doorbell_set.lock);
+	spin_lock(&maps.lock);
+	for (struct doorbell_page *p = doorbell_set.watched; p && !regs; p = p->next_watched) {
+		if (likely(p->mappings))
+			continue;
+		now = now ? now : clock_ns();
+		if (now < p->search_ns)
+			continue;
+		p->search_ns = now + SEARCH_APART_NS;
+		regs = p->attr.regs;
+	}
+	spin_unlock(&maps.lock);
+	spin_unlock(&doorbell_set.lock);
+	return regs;
+}
+
 enum doorbell_sleep doorbell_arm(void)
 {
 	enum doorbell_sleep sleep = DOORBELL_SLEEP;
+	const uint8_t *regs = unmapped_page();
 	uint64_t now = 0;
 
+	if (unlikely(regs))
+		doorbell_find(regs);
 	if (!maps.uffd && !maps.refused)
 		open_uffd();
 	spin_lock(&doorbell_set.lock);

@@ -39,6 +39,7 @@ struct doorbell_page {
 	/* A store was held up at that time and let go, and has not been seen yet; or 0. */
 	_Atomic(uint64_t) fault_ns;
 	struct doorbell_mapping *mappings; /* the lock of the mappings */
+	uint64_t search_ns;		   /* not before: when it has none */
 };
 
 struct doorbell_set {
@@ -63,5 +64,7 @@ void doorbell_serve_now(struct doorbell_page *page);
 /* Set lock held: a page joins or leaves the set, so mappings of its registers get or lose it. */
 void doorbell_mappings_join(struct doorbell_page *page);
 void doorbell_mappings_leave(struct doorbell_page *page);
+/* No lock held: looks for mappings of the registers and tells doorbell_mapped.  Slow. */
+void doorbell_find(const uint8_t *regs);
 /* Any lock held. */
 bool doorbell_is_direct(const struct doorbell_page *page);
