@@ -356,8 +356,11 @@ static void test_sleep(void)
 	post(&r, r.program, 1, 1);
 	CHECK(sem_trywait(&r.kicked) < 0 && errno == EAGAIN);
 
-	/* a mapping that nobody has told of cannot be protected */
+	/* a mapping that nobody has told of is found, but not searched for again and again */
 	CHECK(go_to_sleep(&r) == DOORBELL_SLEEP);
+	doorbell_unmapping((uintptr_t)r.program + UAR_BYTES - 1, 1);
+	CHECK(go_to_sleep(&r) == DOORBELL_SLEEP);
+	store_wakes(&r);
 	doorbell_unmapping((uintptr_t)r.program + UAR_BYTES - 1, 1);
 	CHECK(go_to_sleep(&r) == DOORBELL_POLL);
 	doorbell_mapped(r.device, (uintptr_t)r.program);
