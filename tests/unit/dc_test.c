@@ -4,6 +4,7 @@
  * queue, a CQ and memory of its own.  Each request names its target.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "adapter/device.h"
@@ -544,6 +545,85 @@ static void test_many(void)
 	bed_down(&t);
 }
 
+/* ---- several initiators at the same targets, each in a thread of its own ---- */
+
+#define THREADS 3u
+#define ROUNDS	400u
+
+struct worker {
+	struct bed *bed;
+	struct rig_qp dci;
+	uint64_t answer;
+	struct mkey *mkey;
+	pthread_t thread;
+};
+
+static void add_one(struct worker *w, unsigned dct)
+{
+	struct target *s = &w->bed->dct[dct];
+	struct wqe_av av = {
+		.dc_key_or_qkey = be64_of(KEY),
+		.dqp_dct = be32_of(qp_number(s->qp)),
+		.rlid = be16_of(7),
+	};
+	struct rig_wqe wqe;
+
+	rig_wqe_begin(&w->dci, &wqe, WQE_OP_ATOMIC_FA, SIGNALED, 0);
+	/* the short form of an address */
+	memcpy(wqe.bytes + wqe.at, &av, 16);
+	wqe.at += 16;
+	rig_wqe_raddr(&wqe, (uintptr_t)s->mem, s->key);
+	rig_wqe_atomic(&wqe, 1, 0);
+	rig_wqe_data(&wqe, &w->answer, sizeof(w->answer), mkey_key(w->mkey));
+	rig_wqe_end(&wqe);
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	const struct cqe64 *cqe;
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		add_one(w, i / 3 % 2);
+		while (!(cqe = rig_cq_poll(&w->dci.cq)))
+			adapter_progress(w->bed->rig.adapter[0], NULL);
+		CHECK(cqe->op_own >> 4 == CQE_OP_REQ);
+	}
+	return NULL;
+}
+
+static void test_threads(void)
+{
+	static struct worker w[THREADS];
+	static struct bed t;
+	uint64_t sum = 0;
+
+	bed_up(&t, 0, -1);
+	for (unsigned i = 0; i < THREADS; i++) {
+		w[i].bed = &t;
+		dci_up(&t, &w[i].dci, -1);
+		(void)rig_mr(&t.rig, 0, w[i].dci.pdn, &w[i].answer, sizeof(w[i].answer), ALL,
+			     &w[i].mkey);
+	}
+	for (unsigned i = 0; i < THREADS; i++)
+		CHECK(!pthread_create(&w[i].thread, NULL, work, &w[i]));
+	for (unsigned i = 0; i < THREADS; i++) {
+		CHECK(!pthread_join(w[i].thread, NULL));
+		qp_destroy(w[i].dci.qp);
+		CHECK(!cq_destroy(w[i].dci.cq.cq));
+		mkey_destroy(t.rig.adapter[0], w[i].mkey);
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t count;
+
+		memcpy(&count, t.dct[i].mem, sizeof(count));
+		CHECK(count);
+		sum += count;
+	}
+	CHECK(sum == THREADS * ROUNDS);
+	bed_down(&t);
+}
+
 static void test_creation(void)
 {
 	struct bed t;
@@ -617,5 +697,6 @@ int main(void)
 	test_stream_queue();
 	test_connections();
 	test_many();
+	test_threads();
 	return 0;
 }
