@@ -15,6 +15,11 @@
 #define INLINE_BYTES 256u
 /* RDMA READs under way; devices do 16. */
 #define READS 16u
+/*
+ * 4.096 us << 17: half a second, seven times again.  A machine with more to do than CPUs may be
+ * that late; that the other side has gone is known from TCP at once.
+ */
+#define TIMEOUT 17u
 
 /* ---- devices ---- */
 
@@ -238,7 +243,7 @@ static int to_ready(struct endpoint *e, const struct proto_address *peer)
 	};
 	struct ibv_qp_attr rts = {
 		.qp_state = IBV_QPS_RTS,
-		.timeout = 14,
+		.timeout = TIMEOUT,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.sq_psn = e->address.psn,

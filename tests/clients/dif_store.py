@@ -195,7 +195,11 @@ def writes(device, mode):
                 client("read", *mode, *memory, "--block", "50", "--count", "100",
                        "--out", str(out))
                 expect(out.read_bytes() == data, f"{memory}: other data come back")
-            client("write", *mode, "--seed", "99", "--block", "900")
+            before = store.data(200, 100)
+            result = client("write", *mode, "--seed", "99", "--block", "200", "--count", "100")
+            expect(": 100 blocks written, 0 requests failed" in result.out, result.text())
+            expect(all(before[i:i + store.size] != store.data(200 + i // store.size, 1)
+                       for i in range(0, len(before), store.size)), "a block was not written")
             client("verify", *mode)
         store.tool("check")
     return test
