@@ -30,6 +30,7 @@ extern const struct test layout_tests[];
 extern const struct test error_tests[];
 extern const struct test pipeline_tests[];
 extern const struct test cancel_tests[];
+extern const struct test task_tests[];
 extern const struct test refusal_tests[];
 extern const struct test config_tests[];
 extern const struct test create_tests[];
