@@ -220,6 +220,27 @@ static void nothing_pending(const struct test *t)
 	stage_close(&s);
 }
 
+/* Whoever brought the queue pair into SQD: the program itself may. */
+static void drained_by_program(const struct test *t)
+{
+	struct request r = pipeline_response(NULL, 5, FENCED);
+	struct stage s;
+
+	(void)t;
+	pipeline_open(&s, true, 1);
+	SAME(change_state(&s.near, IBV_QPS_SQD, false), 0);
+	SAME(state_of(&s.near), IBV_QPS_SQD);
+	pipeline_expect_receive(&s, 1);
+	post(&s.near, &r);
+	SAME(cancel(&s.near, 5), 1);
+	pipeline_resume(&s);
+	SAME(success(&s.near, SENDS).wr_id, 5);
+	expect_no_completion(&s.far, RECEIVES);
+	transfer(&s, ROUTE_WRITE, 0, PIPELINE_BLOCK);
+	expect_no_error(&s.near, 0);
+	stage_close(&s);
+}
+
 /* A drained queue can be torn down and set up again. */
 static void reset_while_drained(const struct test *t)
 {
@@ -243,6 +264,7 @@ const struct test cancel_tests[] = {
 	{"a-configuration", configuration, {72, 78}},
 	{"flushed-by-the-error-state", flushed, {76}, 0},
 	{"flushed-by-the-error-state-from-SQD", flushed, {76}, 1},
+	{"drained-by-the-program", drained_by_program, {73, 77, 79}},
 	{"nothing-pending", nothing_pending, {77}},
 	{"reset-while-drained", reset_while_drained, {65}},
 	{0},

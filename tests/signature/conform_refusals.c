@@ -370,6 +370,36 @@ static void too_many_entries(const struct test *t)
 	stage_close(&s);
 }
 
+/* A configuration takes up to three places of the ring; when there are none, nothing of it is
+ * posted. */
+static void ring_full(const struct test *t)
+{
+	static const struct domain mem = {CRC32, MLX5DV_BLOCK_SIZE_512, true, 0, 0, 0};
+	static const struct domain wire = {DIF_CRC, MLX5DV_BLOCK_SIZE_512, true, 1, 2, 0};
+	struct key_conf c = signature_conf(&mem, &wire, 516, 0xff);
+	unsigned posted = 0;
+	struct stage s;
+	int err = 0;
+
+	(void)t;
+	stage_open(&s, &(struct setup){.max_send_wr = 2});
+	signature_key(&s, 0);
+	while (posted < 1000 && !(err = try_configure(&s.near, 0, &c)))
+		posted++;
+	SAME(err, ENOMEM);
+	for (unsigned i = 0; i < posted; i++)
+		SAME(success(&s.near, SENDS).opcode, IBV_WC_DRIVER1);
+	expect_no_completion(&s.near, SENDS);
+	if (!posted) { /* not even one fits, which is as good */
+		stage_close(&s);
+		return;
+	}
+	c.conf_flags = MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR;
+	configure(&s.near, 0, &c);
+	transfer(&s, ROUTE_WRITE, 0, 0);
+	stage_close(&s);
+}
+
 /* A 64-bit seed of all ones is not the 32-bit one. */
 static void crc32_seed_width(const struct test *t)
 {
@@ -416,6 +446,7 @@ const struct test refusal_tests[] = {
 	{"refused-access-flags", refusal, {92}, R_ACCESS},
 	{"refused-no-domain", neither_domain, {46}},
 	{"configuration-after-a-failed-one", after_failure, {49}},
+	{"refused-by-a-full-ring", ring_full, {46}},
 	{"refused-too-many-entries", too_many_entries, {96, 46}},
 	{0},
 };
