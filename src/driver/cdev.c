@@ -283,7 +283,6 @@ void cdev_fork_child(void)
 {
 	urcu_bp_after_fork_child();
 	uverbs_event_fork_child();
-	doorbell_fork_child();
 	for (unsigned fd = 0; fd < atomic_load_explicit(&table_end, memory_order_relaxed); fd++) {
 		struct cdev_file *f = atomic_load_explicit(&table[fd], memory_order_relaxed);
 

@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "driver/cdev.h"
+#include "driver/doorbell.h"
 #include "driver/hooks.h"
 #include "driver/process.h"
 #include "driver/share.h"
@@ -42,6 +43,8 @@ static void in_child(void)
 {
 	if (!prepared)
 		return;
+	/* First: a thread that is not here may have held its lock, which each mapping takes. */
+	doorbell_fork_child();
 	share_fork_child();
 	tree_device_forked();
 	cdev_fork_child();
