@@ -16,9 +16,8 @@
 #include <unistd.h>
 
 /* The last line that a test prints is its reason; 77 is Automake's status for skipped tests. */
-_Noreturn static void leave(int status, const char *format, va_list args)
+_Noreturn static void leave(int status)
 {
-	vprintf(format, args);
 	putchar('\n');
 	fflush(stdout);
 	_exit(status);
@@ -29,7 +28,9 @@ void fail(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	leave(1, format, args);
+	vprintf(format, args);
+	va_end(args);
+	leave(1);
 }
 
 void skip(const char *format, ...)
@@ -37,7 +38,9 @@ void skip(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	leave(77, format, args);
+	vprintf(format, args);
+	va_end(args);
+	leave(77);
 }
 
 void same(const char *file, int line, const char *what, uint64_t got, uint64_t want)

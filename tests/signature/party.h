@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A side of a connection as tests see it.  Its desk is in this process or in a child of it; its
- * memory is shared, so that a test reads and writes it directly.
+ * A side of a connection as tests see it.  Its desk is in this process or in a child of it; a
+ * child's memory is shared, so that a test reads and writes it directly in both cases.
  *
  * What a test takes for granted ends it with a message if it does not hold; what it asks about has
  * a function that returns the outcome.

@@ -124,7 +124,7 @@ static void move(struct random_case *c, struct stage *s)
 	/* The rest of the wire lies behind what has gone already. */
 	if (c->dir == SIG_GATHER) {
 		memcpy(c->far_image + FAR_AT, c->want, c->split);
-		if (memcmp(s->far.memory + FAR_AT, c->want, c->split))
+		if (memcmp(s->far.memory + FAR_AT, c->want, c->split) != 0)
 			disagree(c, "the first part differs");
 		memset(s->far.memory + FAR_AT, CANARY, c->split);
 	} else {

@@ -269,11 +269,11 @@ static void random_interleaving(struct dice *d, struct random_case *c)
 
 static uint32_t place(const struct key_conf *k, uint32_t i)
 {
-	uint32_t cycle = 0;
+	uint32_t cycle = k->piece[0].bytes;
 	uint32_t round = 0;
 
 	if (k->layout == LAYOUT_INTERLEAVED) {
-		for (int p = 0; p < k->pieces; p++)
+		for (int p = 1; p < k->pieces; p++)
 			cycle += k->piece[p].bytes;
 		round = i / cycle;
 		i %= cycle;
