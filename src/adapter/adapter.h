@@ -28,6 +28,7 @@
 struct adapter;
 struct cq;
 struct flow;
+struct flow_counter;
 struct mkey;
 struct psv;
 struct qp;
@@ -456,10 +457,17 @@ struct flow_attr {
 	uint32_t priority; /* below ADAPTER_FLOW_PRIORITIES; 0 comes first */
 	struct flow_key value;
 	struct flow_key mask;
-	struct qp *qp; /* raw packet; NULL: drop the frame */
-	uint32_t tag;  /* for the completion, FLOW_TAG_MASK */
-	bool go_on;    /* rules of less precedence get the frame too */
+	struct qp *qp;		      /* raw packet; NULL: drop the frame */
+	uint32_t tag;		      /* for the completion, FLOW_TAG_MASK */
+	struct flow_counter *counter; /* or NULL; longer there than the rule */
+	bool go_on;		      /* rules of less precedence get the frame too */
 };
+
+/* Frames that rules have taken, whether for a queue or to drop them. */
+int flow_counter_create(struct flow_counter **out) must_check;
+void flow_counter_read(const struct flow_counter *c, uint64_t *packets, uint64_t *bytes);
+/* No rule names it. */
+void flow_counter_destroy(struct flow_counter *c);
 
 /* -EEXIST if a rule with the same match says something else of the frame. */
 int flow_create(struct adapter *a, const struct flow_attr *attr, struct flow **out) must_check;

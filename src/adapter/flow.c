@@ -199,7 +199,8 @@ static void entry_put(struct steering *s, struct flow_entry *entry)
 
 int steering_add(struct steering *s, const struct flow_attr *attr, struct flow **out)
 {
-	const struct flow_action action = {.qp = attr->qp, .tag = attr->tag, .go_on = attr->go_on};
+	const struct flow_action action = {
+		.qp = attr->qp, .tag = attr->tag, .go_on = attr->go_on, .counter = attr->counter};
 	/* within a priority, those who leave the frame to others come first */
 	uint32_t order = attr->priority * 2 + !attr->go_on;
 	struct flow_key mask = attr->mask, value[2];

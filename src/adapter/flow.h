@@ -27,9 +27,10 @@ struct steering {
 
 /* What a rule does with a frame. */
 struct flow_action {
-	struct qp *qp; /* NULL: drop */
-	uint32_t tag;  /* FLOW_TAG_MASK */
-	bool go_on;    /* the search continues in later layers */
+	struct qp *qp;		      /* NULL: drop */
+	uint32_t tag;		      /* FLOW_TAG_MASK */
+	bool go_on;		      /* the search continues in later layers */
+	struct flow_counter *counter; /* or NULL */
 };
 
 void steering_init(struct steering *s);

@@ -5,6 +5,8 @@
  */
 #include "adapter/raw.h"
 
+#include "adapter/flow_counter.h"
+
 #include <string.h>
 
 #include "adapter/cq.h"
@@ -263,7 +265,11 @@ static void deliver(void *user, const struct flow_action *action)
 	struct qp *qp = action->qp;
 
 	in->taken = true;
-	if (!qp || !loops_back(qp, in))
+	if (qp && !loops_back(qp, in))
+		return;
+	if (unlikely(action->counter))
+		flow_counter_add(action->counter, in->bytes);
+	if (!qp)
 		return;
 	cqe.sop_drop_qpn = be32_of(action->tag);
 	if (qp->rss) {

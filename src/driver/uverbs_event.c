@@ -66,13 +66,14 @@ bool uchannel_overflowed(void)
 
 static int pipe_open(struct uchannel *c, int *user_fd)
 {
+	/* Messages of DEVX are read one at a time, however large the reader's buffer. */
+	int packets = c->kind >= UCHANNEL_DEVX ? O_DIRECT : 0;
 	char path[32];
 	int fd[2];
 
-	/* Messages of DEVX are read one at a time, however large the reader's buffer. */
-	if (pipe2(fd, O_CLOEXEC | (c->kind >= UCHANNEL_DEVX ? O_DIRECT : 0)) < 0)
+	if (pipe2(fd, O_CLOEXEC) < 0)
 		return -errno;
-	if (fcntl(fd[1], F_SETFL, O_NONBLOCK) < 0)
+	if (fcntl(fd[1], F_SETFL, O_NONBLOCK | packets) < 0)
 		goto fail;
 	/* A second open of the pipe: its O_NONBLOCK is not the program's.  The system call, because
 	 * openat() of this process is interposed. */

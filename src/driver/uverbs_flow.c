@@ -23,6 +23,7 @@ enum {
 	SPEC_INNER = 0x100,
 	SPEC_ACTION_TAG = 0x1000,
 	SPEC_ACTION_DROP = 0x1001,
+	SPEC_ACTION_COUNT = 0x1003,
 };
 enum { ATTR_NORMAL, ATTR_ALL_DEFAULT, ATTR_MC_DEFAULT, ATTR_SNIFFER };
 enum { FLAG_DONT_TRAP = 1 << 1, FLAG_EGRESS = 1 << 2, FLAGS_KNOWN = FLAG_DONT_TRAP | FLAG_EGRESS };
@@ -37,6 +38,7 @@ union spec {
 	struct ib_uverbs_flow_spec_tcp_udp tcp_udp;
 	struct ib_uverbs_flow_spec_action_tag tag;
 	struct ib_uverbs_flow_spec_action_drop drop;
+	struct ib_uverbs_flow_spec_action_count count;
 };
 
 /* A rule under construction. */
@@ -44,6 +46,8 @@ struct rule {
 	struct flow_attr attr;
 	bool drop;
 	bool tagged;
+	bool counted;
+	uint32_t counters; /* handle */
 };
 
 #define COPY(rule, field, spec, from)                                                           \
@@ -126,6 +130,15 @@ static int add_drop(struct rule *r, const union spec *s)
 	return 0;
 }
 
+static int add_count(struct rule *r, const union spec *s)
+{
+	if (s->count.reserved1 || r->counted)
+		return -EINVAL;
+	r->counted = true;
+	r->counters = s->count.handle;
+	return 0;
+}
+
 /* What may not occur twice, or together: layers of the frame. */
 enum { LAYER_NONE, LAYER_2 = 1 << 0, LAYER_3 = 1 << 1, LAYER_4 = 1 << 2 };
 
@@ -142,6 +155,7 @@ static const struct spec_kind {
 	{SPEC_UDP, LAYER_4, sizeof(struct ib_uverbs_flow_spec_tcp_udp), add_ports},
 	{SPEC_ACTION_TAG, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_tag), add_tag},
 	{SPEC_ACTION_DROP, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_drop), add_drop},
+	{SPEC_ACTION_COUNT, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_count), add_count},
 };
 
 static const struct spec_kind *find_kind(uint32_t type)
@@ -238,12 +252,48 @@ static int decode(struct ureq *req, const struct ib_uverbs_create_flow *cmd, str
 	return r->drop && (r->tagged || r->attr.go_on) ? -EINVAL : 0;
 }
 
+/* The provider's part: what the counts of a counters object mean, at its first rule only. */
+struct counts {
+	struct mlx5_ib_flow_counters_data data;
+	bool given;
+};
+
+static int read_counts(const struct ubuf *uhw, struct counts *counts)
+{
+	struct mlx5_ib_create_flow head;
+	struct ubuf first = {uhw->ptr, min_u64(uhw->len, sizeof(head))};
+	struct ubuf rest = {uaddr_at(uhw->ptr, first.len), uhw->len - first.len};
+	int ret = ubuf_read(&first, &head, sizeof(head));
+
+	if (ret < 0)
+		return ret;
+	if (head.ncounters_data > 1 || head.reserved ||
+	    (head.ncounters_data && rest.len < sizeof(counts->data)))
+		return -EINVAL;
+	counts->given = head.ncounters_data;
+	ret = ubuf_read(&rest, &counts->data, counts->given ? sizeof(counts->data) : 0);
+	return ret == 0 && counts->given && counts->data.reserved ? -EINVAL : ret;
+}
+
+static int attach_counters(struct ureq *req, const struct rule *rule, const struct counts *counts,
+			   struct uflow *flow)
+{
+	int ret = 0;
+
+	if (!rule->counted)
+		return counts->given ? -EINVAL : 0;
+	flow->counters = uobj_find(req->file, UOBJ_COUNTERS, rule->counters, &ret);
+	return flow->counters
+		       ? ucounters_attach(flow->counters, counts->given ? &counts->data : NULL)
+		       : ret;
+}
+
 int cmd_create_flow_ex(struct ureq *req)
 {
 	struct ib_uverbs_create_flow cmd;
 	struct ib_uverbs_create_flow_resp resp = {0};
 	struct ubuf head = {req->core_in.ptr, sizeof(cmd)};
-	struct mlx5_ib_create_flow uhw;
+	struct counts counts;
 	struct uflow *flow;
 	struct uobj *obj;
 	struct rule rule;
@@ -255,9 +305,7 @@ int cmd_create_flow_ex(struct ureq *req)
 		return -EINVAL;
 	if (!uverbs_may_raw())
 		return -EPERM;
-	ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
-	if (ret == 0 && uhw.ncounters_data)
-		ret = -EOPNOTSUPP;
+	ret = read_counts(&req->uhw_in, &counts);
 	if (ret == 0)
 		ret = decode(req, &cmd, &rule);
 	if (ret)
@@ -270,9 +318,14 @@ int cmd_create_flow_ex(struct ureq *req)
 		return -ENOMEM;
 	flow->qp = container_of(obj, struct uqp, uobj);
 	rule.attr.qp = rule.drop ? NULL : flow->qp->qp;
-	ret = flow_create(req->file->hca->adapter, &rule.attr, &flow->flow);
+	ret = attach_counters(req, &rule, &counts, flow);
 	if (ret < 0)
 		goto free_flow;
+	if (flow->counters)
+		rule.attr.counter = ucounters_counter(flow->counters);
+	ret = flow_create(req->file->hca->adapter, &rule.attr, &flow->flow);
+	if (ret < 0)
+		goto detach;
 	ret = uobj_publish(req->file, &flow->uobj, UOBJ_FLOW);
 	if (ret < 0)
 		goto destroy_flow;
@@ -285,6 +338,9 @@ int cmd_create_flow_ex(struct ureq *req)
 
 destroy_flow:
 	flow_destroy(flow->flow);
+detach:
+	if (flow->counters)
+		ucounters_detach(flow->counters);
 free_flow:
 	free(flow);
 	return ret;
@@ -296,6 +352,8 @@ void uflow_free(struct uobj *obj)
 
 	flow_destroy(flow->flow);
 	flow->qp->uobj.users--;
+	if (flow->counters)
+		ucounters_detach(flow->counters);
 }
 
 int cmd_destroy_flow_ex(struct ureq *req)

@@ -154,6 +154,16 @@ static const struct attr_spec counters_create_attrs[] = {
 	{UVERBS_ATTR_CREATE_COUNTERS_HANDLE, ATTR_IDR_NEW},
 };
 
+static const struct attr_spec counters_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_COUNTERS_HANDLE, IDR(UOBJ_COUNTERS)},
+};
+
+static const struct attr_spec counters_read_attrs[] = {
+	{UVERBS_ATTR_READ_COUNTERS_HANDLE, IDR(UOBJ_COUNTERS)},
+	{UVERBS_ATTR_READ_COUNTERS_BUFF, OUT_MIN(0)},
+	{UVERBS_ATTR_READ_COUNTERS_FLAGS, CONST_IN},
+};
+
 static const struct attr_spec ah_destroy_attrs[] = {
 	{UVERBS_ATTR_DESTROY_AH_HANDLE, IDR(UOBJ_AH)},
 };
@@ -318,8 +328,12 @@ static const struct method_spec methods[] = {
 			 dm_query_attrs),
 	INHERITED_METHOD(UVERBS_OBJECT_DM, MLX5_IB_METHOD_DM_MAP_OP_ADDR, method_dm_map_op,
 			 dm_map_op_attrs),
-	METHOD(UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_CREATE, method_refuse,
+	METHOD(UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_CREATE, method_counters_create,
 	       counters_create_attrs),
+	METHOD(UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_DESTROY, method_destroy,
+	       counters_destroy_attrs),
+	METHOD(UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_READ, method_counters_read,
+	       counters_read_attrs),
 	METHOD(UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC, method_async_alloc,
 	       async_alloc_attrs),
 	METHOD(MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, method_uar_alloc, uar_alloc_attrs),

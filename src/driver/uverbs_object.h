@@ -32,6 +32,7 @@ enum uobj_type {
 	UOBJ_FLOW,
 	UOBJ_DEVX,
 	UOBJ_UMEM,
+	UOBJ_COUNTERS,
 	UOBJ_TYPES,
 };
 

@@ -126,6 +126,7 @@ void uind_table_free(struct uobj *obj);
 void uflow_free(struct uobj *obj);
 void udevx_free(struct uobj *obj);
 void uumem_free(struct uobj *obj);
+void ucounters_free(struct uobj *obj);
 
 /* -EBUSY while windows are bound to the region; afterwards none can be. */
 int umr_retire(struct uobj *obj) must_check;
@@ -211,6 +212,8 @@ int method_uar_alloc(struct ureq *req);
 int method_uar_destroy(struct ureq *req);
 int method_wq_create(struct ureq *req);
 int method_wq_destroy(struct ureq *req);
+int method_counters_create(struct ureq *req);
+int method_counters_read(struct ureq *req);
 int method_devx_other(struct ureq *req);
 int method_devx_query_eqn(struct ureq *req);
 int method_devx_query_uar(struct ureq *req);

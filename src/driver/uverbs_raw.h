@@ -5,6 +5,7 @@
 #include "driver/uverbs_objects.h"
 
 struct mlx5_ib_create_qp_resp;
+struct mlx5_ib_flow_counters_data;
 
 struct uwq {
 	struct uobj uobj;
@@ -23,7 +24,16 @@ struct uflow {
 	struct uobj uobj;
 	struct uqp *qp;
 	struct flow *flow;
+	struct uobj *counters; /* or NULL */
 };
+
+/*
+ * A rule counts into this counters object.  data says which counts go where; NULL if an earlier
+ * rule told.
+ */
+int ucounters_attach(struct uobj *obj, const struct mlx5_ib_flow_counters_data *data) must_check;
+void ucounters_detach(struct uobj *obj);
+struct flow_counter *ucounters_counter(struct uobj *obj);
 
 /* May the caller send and sniff frames?  As the kernel: CAP_NET_RAW, or root. */
 bool uverbs_may_raw(void);

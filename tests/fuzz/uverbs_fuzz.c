@@ -15,6 +15,7 @@
 
 #include "adapter/device.h"
 #include "driver/cdev.h"
+#include "driver/doorbell.h"
 #include "driver/process.h"
 #include "driver/uverbs_event.h"
 #include "driver/uverbs_hooks.h"
@@ -53,6 +54,8 @@ void target_init(void)
 	scratch = memory_area(SCRATCH_BYTES);
 	out = memory_area(OUT_BYTES);
 	MUST(!process_get(&process));
+	/* opens what the device keeps for the first page of doorbells that it has to watch */
+	(void)doorbell_arm();
 	first_fd = fuzz_lowest_fd();
 }
 
@@ -158,10 +161,16 @@ static uint8_t *read_block(struct input *in, uint16_t *len)
 	for (; patches && in->left; patches--) {
 		size_t off = 4u * in_u8(in);
 		uint8_t patch = in_u8(in);
+		uint32_t word;
 		uint64_t address = (patch & 3) == PATCH_OUT ? take_out(512) : place(patch >> 2);
 		int32_t fd;
 
-		if ((patch & 3) == PATCH_FD) {
+		if ((patch & 3) == PATCH_WORD) {
+			word = in_u32(in);
+			if (range_inside(off, sizeof(word), *len))
+				memcpy(block + off, &word, sizeof(word));
+			spoil_addresses(block, *len);
+		} else if ((patch & 3) == PATCH_FD) {
 			fd = event_fd(patch >> 2);
 			if (range_inside(off, sizeof(fd), *len))
 				memcpy(block + off, &fd, sizeof(fd));

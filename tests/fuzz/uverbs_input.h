@@ -37,7 +37,7 @@ enum attr_kind {
 };
 
 /* What a patch puts into a block. */
-enum patch_kind { PATCH_PLACE, PATCH_FD, PATCH_OUT };
+enum patch_kind { PATCH_PLACE, PATCH_FD, PATCH_OUT, PATCH_WORD /* u32 follows */ };
 
 /* Objects and methods, attributes: bit 7 of one byte stands for 0x1000. */
 #define IDS_DRIVER 0x80u

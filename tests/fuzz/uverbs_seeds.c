@@ -12,76 +12,7 @@
 #include <string.h>
 
 #include "prm/ib.h"
-#include "uverbs_input.h"
-
-/* Where things are in the program's memory: first bytes of the areas. */
-#define RING(n) (AREA_RING0 + (n))
-
-struct patch {
-	uint8_t off;
-	uint8_t what;
-};
-
-#define PLACE_AT(member_offset, number)                                                \
-	{                                                                              \
-		(uint8_t)((member_offset) / 4), (uint8_t)(PATCH_PLACE | (number) << 2) \
-	}
-
-static void put_block(struct seed *s, const void *src, size_t n, const struct patch *patches,
-		      unsigned npatches)
-{
-	put_u16(s, (uint32_t)n);
-	put_u8(s, (uint32_t)n);
-	put_u8(s, npatches);
-	put_bytes(s, src, n);
-	for (unsigned i = 0; i < npatches; i++) {
-		put_u8(s, patches[i].off);
-		put_u8(s, patches[i].what);
-	}
-}
-
-static uint32_t short_id(uint32_t id)
-{
-	return id >= 0x1000 ? IDS_DRIVER | (id & 0x7f) : id;
-}
-
-static void put_ioctl(struct seed *s, uint32_t object, uint32_t method, unsigned nattrs)
-{
-	put_u8(s, OP_IOCTL);
-	put_u8(s, short_id(object));
-	put_u8(s, short_id(method));
-	put_u8(s, nattrs);
-}
-
-static void attr_out(struct seed *s, uint32_t id, uint32_t len)
-{
-	put_u8(s, short_id(id));
-	put_u8(s, KIND_OUT);
-	put_u16(s, len);
-}
-
-static void attr_data(struct seed *s, uint32_t id, uint32_t len, uint64_t v)
-{
-	put_u8(s, short_id(id));
-	put_u8(s, KIND_DATA);
-	put_u8(s, len);
-	put_u64(s, v);
-}
-
-static void attr_handle(struct seed *s, uint32_t id, uint32_t handle)
-{
-	put_u8(s, short_id(id));
-	put_u8(s, KIND_HANDLE);
-	put_u8(s, handle);
-}
-
-static void attr_block(struct seed *s, uint32_t id, const void *src, size_t n,
-		       const struct patch *patches, unsigned npatches)
-{
-	put_u8(s, short_id(id));
-	put_u8(s, KIND_BLOCK);
-	put_block(s, src, n, patches, npatches);
-}
+#include "uverbs_put.h"
 
 /* ---- the steps; a command is "inside" the ioctl, or a write(2) ---- */
 
@@ -427,6 +358,11 @@ static void put_destroys(struct seed *s, enum form form)
 	put_command(s, form, IB_USER_VERBS_CMD_DEREG_MR, &mr, sizeof(mr), NULL, 0, 0, 0, NULL, 0);
 }
 
+void put_context_by_ioctl(struct seed *s)
+{
+	put_context(s, BY_IOCTL);
+}
+
 void target_seeds(struct seed *s)
 {
 	char name[48];
@@ -462,4 +398,5 @@ void target_seeds(struct seed *s)
 	put_pd_and_mr(s, BY_IOCTL);
 	put_ioctl_queries(s);
 	put_end(s, "ioctl-queries");
+	devx_seeds(s);
 }

@@ -89,18 +89,24 @@ static void sent(void)
 	CHECK(cqe && cqe->op_own >> 4 == CQE_OP_REQ);
 }
 
-static struct flow *rule(struct qp *qp, uint32_t priority)
+static struct flow *counting_rule(struct qp *qp, uint32_t priority, struct flow_counter *counter)
 {
 	struct flow_attr attr = {
 		.priority = priority,
 		.value.dst_mac = {0x01, 0x50, 0x56, 0x19, 0x20, 0xa7},
 		.mask.dst_mac = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
 		.qp = qp,
+		.counter = counter,
 	};
 	struct flow *flow;
 
 	CHECK(!flow_create(rig.adapter[ETHERNET], &attr, &flow));
 	return flow;
+}
+
+static struct flow *rule(struct qp *qp, uint32_t priority)
+{
+	return counting_rule(qp, priority, NULL);
 }
 
 static void plain(void)
@@ -132,6 +138,36 @@ static void plain(void)
 	flow_destroy(drop);
 	flow_destroy(flow);
 	CHECK(!atomic_load(&rig.slots[0].groups[0]));
+}
+
+/* Frames that are delivered, and those that are dropped, by the rule that took them. */
+static void counters(void)
+{
+	uint32_t n = tcp_frame(200) + 200;
+	struct flow_counter *delivered, *dropped;
+	struct flow *flow, *drop;
+	uint64_t packets, bytes;
+
+	CHECK(!flow_counter_create(&delivered) && !flow_counter_create(&dropped));
+	flow = counting_rule(rx.qp, 1, delivered);
+	for (unsigned i = 0; i < 3; i++) {
+		send_frame(n, 0);
+		sent();
+		CHECK(rig_cq_poll(&rx.cq));
+	}
+	drop = counting_rule(NULL, 0, dropped);
+	send_frame(n, 0);
+	sent();
+	flow_destroy(drop);
+	flow_destroy(flow);
+	send_frame(n, 0);
+	sent();
+	flow_counter_read(delivered, &packets, &bytes);
+	CHECK(packets == 3 && bytes == 3 * n);
+	flow_counter_read(dropped, &packets, &bytes);
+	CHECK(packets == 1 && bytes == n);
+	flow_counter_destroy(delivered);
+	flow_counter_destroy(dropped);
 }
 
 static void segments(void)
@@ -381,6 +417,7 @@ int main(void)
 	segments();
 	distribute();
 	own_context();
+	counters();
 	errors();
 	mkey_destroy(rig.adapter[ETHERNET], tx_mr);
 	mkey_destroy(rig.adapter[ETHERNET], rx_mr);
