@@ -60,9 +60,11 @@ static int decode_service(const uint8_t *qpc, enum ib_qp_type *type)
 static int check_features(const uint8_t *qpc)
 {
 	if (prm_get(qpc, QPC_WQ_SIGNATURE) || prm_get(qpc, QPC_OFFLOAD) ||
-	    prm_get(qpc, QPC_PAGE_OFFSET) || prm_get(qpc, QPC_CROSS_CHANNEL)) {
+	    prm_get(qpc, QPC_PAGE_OFFSET) || prm_get(qpc, QPC_CROSS_CHANNEL) ||
+	    prm_get(qpc, QPC_DRAIN_SIGERR)) {
 		log_info("devx: queue pairs with WQE signatures, offloads, cross-channel "
-			 "synchronisation and page offsets are not supported");
+			 "synchronisation, page offsets, or signature pipelining from the "
+			 "beginning (that is INIT2INIT_QP's) are not supported");
 		return -EOPNOTSUPP;
 	}
 	return 0;
