@@ -31,6 +31,7 @@ struct share {
 	uint64_t offset; /* in the arena */
 	ino_t inode;	 /* of the arena */
 	uint32_t users;
+	bool in_place; /* when last looked at, before a fork */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -247,12 +248,14 @@ void share_end(struct share *s)
 	pthread_mutex_unlock(&lock);
 }
 
-/* What lies no longer where it was must not be put there in a child. */
-static void forget_unmapped(void)
+/* What lies no longer where it was must not be put there in a child: the program may have unmapped
+ * it, registered as it is, and have something else there. */
+static void look_at_all(void)
 {
 	for (struct share *s = shares, *next; s; s = next) {
 		next = s->next;
-		if (!s->users && !all_mappings(s->addr, s->addr + s->bytes, is_shared_page, s))
+		s->in_place = all_mappings(s->addr, s->addr + s->bytes, is_shared_page, s);
+		if (!s->users && !s->in_place)
 			forget(s);
 	}
 }
@@ -263,7 +266,7 @@ static int moving[2] = {-1, -1};
 void share_fork_prepare(void)
 {
 	pthread_mutex_lock(&lock);
-	forget_unmapped();
+	look_at_all();
 	if (shares && pipe2(moving, O_CLOEXEC) < 0)
 		moving[0] = moving[1] = -1;
 }
@@ -288,8 +291,7 @@ void share_fork_child(void)
 	/* The list stays: objects of the parent's device that the child inherited refer to it.
 	 * No stdio here: it would use the heap that is still shared. */
 	for (const struct share *s = shares; s; s = s->next)
-		if (msync((void *)(uintptr_t)s->addr, s->bytes, MS_ASYNC) == 0 && /* still mapped */
-		    !replace(s->addr, s->bytes, -1, 0))
+		if (s->in_place && !replace(s->addr, s->bytes, -1, 0))
 			log_warn("memory at 0x%lx stays shared: %m", (unsigned long)s->addr);
 	if (moving[0] >= 0) {
 		close(moving[0]);

@@ -78,6 +78,8 @@ def cases(programs):
     devices = ("mlx5_0", "mlx5_1")
     return [
         *((f"fork under traffic {d}", program(programs, "forked", d)) for d in devices),
+        *((f"fork with other memory in a region's place {d}", program(programs, "replaced", d))
+          for d in devices),
         *((f"passive target {d}", two(programs, "passive", d)) for d in devices),
         *((f"stores beside a region, peer {d}", two(programs, "neighbours", d)) for d in devices),
         *((f"stores beside a region, thread {d}", program(programs, "neighbours", d, "thread"))

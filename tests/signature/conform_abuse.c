@@ -70,6 +70,9 @@ static struct ibv_sge bad_piece(struct stage *s, enum bad_entry kind)
 		sge.addr = (uint64_t)(uintptr_t)hole;
 		sge.lkey = region(d->pd, hole, 4096, IBV_ACCESS_LOCAL_WRITE)->lkey;
 		munmap(hole, 4096);
+		/* Nothing else may come to be there. */
+		EXPECT(mmap(hole, 4096, PROT_NONE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == hole);
 		break;
 	case READ_ONLY:
 		sge.lkey = region(d->pd, s->near.memory, ORDER_MEMORY, 0)->lkey;
