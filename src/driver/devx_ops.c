@@ -15,7 +15,7 @@
 
 /* clang-format off */
 #define ROW(op, how, what, nr, in, out) \
-	.opcode = PRM_OP_##op, .method = (how), .kind = (what), .number = nr, .in_bytes = (in), \
+	.opcode = PRM_OP_##op, .method = (how), .kind = (what), .number = (nr), .in_bytes = (in), \
 	.out_bytes = (out), .name = #op
 #define NOWHERE PRM_FIELD(0, 0)
 #define GENERAL(op, in, out, fn)      {ROW(op, DEVX_GENERAL, DEVX_NONE, NOWHERE, in, out), .run = (fn)}
