@@ -146,7 +146,7 @@ static int modify(struct ureq *req, const struct ib_uverbs_modify_qp *cmd, uint3
 		ret = check_ranges(req->file, cmd);
 	if (ret == 0)
 		ret = decode(req->file, cmd, &attr);
-	if (ret < 0)
+	if (ret)
 		return ret;
 	attr.rate_limit = rate_limit;
 	ret = qp_modify(qp->qp, &attr, mask_for(qp->type, cmd->attr_mask));
