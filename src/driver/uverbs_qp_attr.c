@@ -129,19 +129,19 @@ static uint32_t mask_for(enum ib_qp_type type, uint32_t mask)
 	}
 }
 
-static int modify(struct ureq *req, const struct ib_uverbs_modify_qp *cmd, uint32_t rate_limit,
-		  struct uqp **out)
+static struct uqp *find_qp(struct ureq *req, uint32_t handle, int *err)
+{
+	struct uobj *obj = uobj_find(req->file, UOBJ_QP, handle, err);
+
+	return obj ? container_of(obj, struct uqp, uobj) : NULL;
+}
+
+static int modify(struct ureq *req, struct uqp *qp, const struct ib_uverbs_modify_qp *cmd,
+		  uint32_t rate_limit)
 {
 	struct qp_attr attr;
-	struct uobj *obj;
-	struct uqp *qp;
-	int ret;
+	int ret = uqp_check_modify_dc(qp, cmd, req->uhw_out.len);
 
-	obj = uobj_find(req->file, UOBJ_QP, cmd->qp_handle, &ret);
-	if (!obj)
-		return ret;
-	qp = container_of(obj, struct uqp, uobj);
-	ret = uqp_check_modify_dc(qp, cmd, req->uhw_out.len);
 	if (ret == 0)
 		ret = check_ranges(req->file, cmd);
 	if (ret == 0)
@@ -156,7 +156,6 @@ static int modify(struct ureq *req, const struct ib_uverbs_modify_qp *cmd, uint3
 		doorbell_live(&qp->bell, attr.state >= IB_QPS_RTR);
 	if (ret == 0)
 		ushare_receive(req->file, qp);
-	*out = qp;
 	return ret;
 }
 
@@ -170,7 +169,8 @@ int cmd_modify_qp(struct ureq *req)
 		return ret;
 	if (cmd.attr_mask & ~ATTR_MASK_STANDARD)
 		return -EOPNOTSUPP;
-	return modify(req, &cmd, 0, &qp);
+	qp = find_qp(req, cmd.qp_handle, &ret);
+	return qp ? modify(req, qp, &cmd, 0) : ret;
 }
 
 int cmd_modify_qp_ex(struct ureq *req)
@@ -190,8 +190,11 @@ int cmd_modify_qp_ex(struct ureq *req)
 	if (cmd.base.attr_mask & ~ATTR_MASK_STANDARD || uhw.comp_mask ||
 	    uhw.burst_info.max_burst_sz || uhw.burst_info.typical_pkt_sz)
 		return -EOPNOTSUPP;
-	ret = modify(req, &cmd.base, cmd.rate_limit, &qp);
-	if (ret < 0)
+	qp = find_qp(req, cmd.base.qp_handle, &ret);
+	if (!qp)
+		return ret;
+	ret = modify(req, qp, &cmd.base, cmd.rate_limit);
+	if (ret)
 		return ret;
 	if (qp->type == IB_QPT_DCT)
 		uhw_resp.dctn = uqp_number(qp);

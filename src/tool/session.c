@@ -126,8 +126,7 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 	if (status >= 0)
 		return status;
 	*first = optind;
-	if (s->reports && strcmp(s->reports, "manual") != 0 &&
-	    strcmp(s->reports, "hardware") != 0)
+	if (s->reports && strcmp(s->reports, "manual") != 0 && strcmp(s->reports, "hardware") != 0)
 		return bad_option(s, "reports are manual or hardware, not", s->reports);
 	if (s->host && !fabric_name_ok(s->host)) {
 		tool_error(s->command, "'%s' is not a name for a host", s->host);
