@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Two queue pairs in one process, 8-byte RDMA WRITEs from one to the other: the time from the post
- * to the completion, and the rate with 1 and with 32 requests to a doorbell.  Stock libibverbs
- * alone.  Prints "name value unit" lines.
+ * to the completion, and the rate with 1 and with 32 requests to a doorbell; with 1 also when only
+ * every 16th is signaled, as perftest and most programs that send many do.  Stock libibverbs alone.
+ * Prints "name value unit" lines.
  */
 #include <stdio.h>
 
 #include "pair.h"
 
-#define BYTES  8u
-#define DEPTH  256u
-#define LIST   32u
-#define SAMPLE 20000u
+#define BYTES	  8u
+#define DEPTH	  256u
+#define BATCH_MAX 32u
+#define SAMPLE	  20000u
 
 static void latency(const struct pair *p)
 {
@@ -21,29 +22,33 @@ static void latency(const struct pair *p)
 	printf("latency_p50 %lu ns\nlatency_p99 %lu ns\n", ns[SAMPLE / 2], ns[SAMPLE * 99 / 100]);
 }
 
-static void rate(const struct pair *p, unsigned list, const char *name)
+/* A completion for every batch of requests, posted with so many to a doorbell. */
+static void rate(const struct pair *p, unsigned batch, unsigned list, const char *name)
 {
-	struct ibv_send_wr wrs[LIST];
+	struct ibv_send_wr wrs[BATCH_MAX];
 	struct ibv_sge sge;
 	uint64_t total = 0;
 	unsigned in_flight = 0;
 	uint64_t start = rig_now_ns();
 	uint64_t now = start;
 
-	pair_build(p, IBV_WR_RDMA_WRITE, wrs, &sge, list);
+	pair_build(p, IBV_WR_RDMA_WRITE, wrs, &sge, batch);
+	for (unsigned i = list - 1; i < batch; i += list)
+		wrs[i].next = NULL;
 	while (now - start < 200000000u) {
-		while (in_flight + list <= DEPTH) {
-			pair_post(p, wrs);
-			in_flight += list;
+		while (in_flight + batch <= DEPTH) {
+			for (unsigned i = 0; i < batch; i += list)
+				pair_post(p, &wrs[i]);
+			in_flight += batch;
 		}
 		for (unsigned n = pair_reap(p); n; n--) {
-			in_flight -= list;
-			total += list;
+			in_flight -= batch;
+			total += batch;
 		}
 		now = rig_now_ns();
 	}
 	while (in_flight)
-		in_flight -= list * pair_reap(p);
+		in_flight -= batch * pair_reap(p);
 	printf("%s %.3f Mmsg/s\n", name, (double)total * 1e3 / (double)(now - start));
 }
 
@@ -53,8 +58,9 @@ int main(int argc, char **argv)
 
 	pair_open(&p, argc > 1 ? argv[1] : NULL, DEPTH, BYTES);
 	latency(&p);
-	rate(&p, 1, "rate_1");
-	rate(&p, LIST, "rate_32");
+	rate(&p, 1, 1, "rate_1");
+	rate(&p, 16, 1, "rate_16th");
+	rate(&p, 32, 32, "rate_32");
 	pair_close(&p);
 	return 0;
 }
