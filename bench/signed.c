@@ -16,6 +16,7 @@
  */
 #include <infiniband/mlx5dv.h>
 #include <isa-l/crc.h>
+#include <isa-l/crc64.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,9 +33,9 @@ enum { DATA = 1 << 20, ROOM = DATA + DATA / 16, DEPTH = 8, SLICES = 10 };
 #define SLICE_NS 10000000u
 #define ACCESS	 (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
-enum kind { T10DIF, CRC32C, CRC32, KINDS };
+enum kind { T10DIF, CRC32C, CRC32, CRC64, KINDS };
 
-static const char *const kind_names[KINDS] = {"t10dif", "crc32c", "crc32"};
+static const char *const kind_names[KINDS] = {"t10dif", "crc32c", "crc32", "crc64"};
 
 /* What one side must know of the other. */
 struct hello {
@@ -59,7 +60,7 @@ struct side {
 
 static uint32_t signature_bytes(enum kind kind)
 {
-	return kind == T10DIF ? 8 : 4;
+	return kind == T10DIF || kind == CRC64 ? 8 : 4;
 }
 
 /* ---- one side ---- */
@@ -161,6 +162,19 @@ static void put_be32(uint8_t *to, uint32_t v)
 		to[i] = (uint8_t)(v >> (24 - 8 * i));
 }
 
+/* CRC64-XP10, a bit at a time: ISA-L has it only in later versions. */
+static uint64_t crc64_xp10(const uint8_t *data, uint32_t n)
+{
+	uint64_t crc = UINT64_MAX;
+
+	for (uint32_t i = 0; i < n; i++) {
+		crc ^= data[i];
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? 0x9a6c9329ac4bc9b5 : 0);
+	}
+	return ~crc;
+}
+
 /* Blocks with good signatures. */
 static void fill(struct side *s, enum kind kind, uint32_t block)
 {
@@ -183,6 +197,12 @@ static void fill(struct side *s, enum kind kind, uint32_t block)
 			put_be32(to, __builtin_bswap32(
 					     ~crc32_iscsi(to - block, (int)block, UINT32_MAX)));
 			break;
+		case CRC64: { /* little-endian */
+			uint64_t crc64 = crc64_xp10(to - block, block);
+
+			memcpy(to, &crc64, sizeof(crc64));
+			break;
+		}
 		default:
 			put_be32(to, crc32_ieee(0, to - block, block));
 			break;
@@ -198,9 +218,13 @@ static void key_configure(struct side *s, int which, enum kind kind, uint32_t bl
 					.bg = UINT16_MAX,
 					.app_tag = 0x1234,
 					.flags = MLX5DV_SIG_T10DIF_FLAG_REF_REMAP};
-	struct mlx5dv_sig_crc crc = {.type = kind == CRC32 ? MLX5DV_SIG_CRC_TYPE_CRC32
-							   : MLX5DV_SIG_CRC_TYPE_CRC32C,
-				     .seed = UINT32_MAX};
+	static const enum mlx5dv_sig_crc_type types[KINDS] = {
+		[CRC32C] = MLX5DV_SIG_CRC_TYPE_CRC32C,
+		[CRC32] = MLX5DV_SIG_CRC_TYPE_CRC32,
+		[CRC64] = MLX5DV_SIG_CRC_TYPE_CRC64_XP10,
+	};
+	struct mlx5dv_sig_crc crc = {.type = types[kind],
+				     .seed = kind == CRC64 ? UINT64_MAX : UINT32_MAX};
 	struct mlx5dv_sig_block_domain domain = {
 		.sig_type = kind == T10DIF ? MLX5DV_SIG_TYPE_T10DIF : MLX5DV_SIG_TYPE_CRC,
 		.block_size = block == 512 ? MLX5DV_BLOCK_SIZE_512 : MLX5DV_BLOCK_SIZE_4096,
@@ -300,6 +324,8 @@ static uint64_t crc_of(enum kind kind, const uint8_t *data, uint32_t n)
 		return crc16_t10dif(0xffff, data, n);
 	case CRC32C:
 		return crc32_iscsi((unsigned char *)(uintptr_t)data, (int)n, UINT32_MAX);
+	case CRC64: /* another polynomial, the same work */
+		return crc64_ecma_refl(UINT64_MAX, data, n);
 	default:
 		return crc32_ieee(UINT32_MAX, data, n);
 	}
