@@ -76,9 +76,9 @@ static struct qp *run_pop(struct adapter *a)
 	return qp;
 }
 
-void adapter_run(struct adapter *a)
+void adapter_run_queued(struct adapter *a)
 {
-	while (unlikely(atomic_load_explicit(&a->run_any, memory_order_relaxed))) {
+	while (atomic_load_explicit(&a->run_any, memory_order_relaxed)) {
 		struct qp *qp;
 
 		rcu_enter();

@@ -76,7 +76,14 @@ void qp_kick_later(struct qp *qp);
 /* Takes a QP that is going away out of the lists above. */
 void adapter_forget_qp(struct adapter *a, struct qp *qp);
 /* Runs what was kicked.  The caller holds no lock. */
-void adapter_run(struct adapter *a);
+void adapter_run_queued(struct adapter *a);
+
+static inline void adapter_run(struct adapter *a)
+{
+	if (unlikely(atomic_load_explicit(&a->run_any, memory_order_relaxed)))
+		adapter_run_queued(a);
+}
+
 /* Arms the QP's timer for deadline_ns (or leaves an earlier one). */
 void adapter_timer(struct qp *qp, uint64_t deadline_ns);
 

@@ -56,6 +56,19 @@ static inline void runs_begin(struct runs *runs)
 	runs->n = 0;
 }
 
+/* Where [va, va + len) under the key of a region lies, with the same checks; NULL: the key is of
+ * another kind, or refuses. */
+static inline uint8_t *mkey_region_at(struct adapter *a, uint32_t key, uint32_t pdn,
+				      uint32_t access, uint64_t va, uint64_t len)
+{
+	const struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
+
+	if (unlikely(!m || m->key != key || m->pdn != pdn || (m->access & access) != access ||
+		     !range_inside(va - m->iova, len, m->length)))
+		return NULL;
+	return m->addr + (va - m->iova);
+}
+
 /*
  * Appends the runs of [va, va + len) under key, if pdn may use it with all rights in access.  Zero
  * length appends nothing but checks the key as well.  Under RCU.

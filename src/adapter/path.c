@@ -5,6 +5,7 @@
 #include "adapter/device.h"
 #include "prm/cqe.h"
 #include "prm/wqe.h"
+#include "wire/size.h"
 
 /* A GID of the form ::ffff:a.b.c.d is an IPv4 address (RoCE annex A17). */
 static bool gid_is_ipv4(const union ib_gid *gid)
@@ -41,6 +42,7 @@ void path_from_ah(const struct adapter *a, const struct ib_ah *ah, struct path *
 	} else {
 		path->dst_port = registry_port_by_lid(r, ah->dlid);
 	}
+	path->routing_octets = path_routing_octets(path, a->port->ethernet);
 }
 
 void path_from_av(const struct adapter *a, const struct wqe_av *av, struct path *path)

@@ -175,13 +175,13 @@ static inline void resp_lock(struct qp *qp)
 		recv_settle_claim(qp);
 }
 
-/* May peers write past the packets? */
+/* May requests be executed past the packets? */
 static inline uint32_t resp_quiet(const struct qp *qp)
 {
 	const struct responder *r = &qp->resp;
 	enum ib_qp_state state = qp_state(qp);
 
-	return (state == IB_QPS_RTR || state == IB_QPS_RTS) && qp->bth == BTH_RC &&
+	return (state == IB_QPS_RTR || state == IB_QPS_RTS) && qp->bth == BTH_RC && !r->nak_sent &&
 	       !r->in_message && !r->ack_owed && r->rd_answered == r->rd_count;
 }
 

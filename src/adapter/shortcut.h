@@ -13,5 +13,7 @@
 #include "adapter/qp.h"
 #include "adapter/send_wqe.h"
 
+/* May the next request of this queue pair be executed that way?  Under sq. */
+bool shortcut_open(const struct qp *qp);
 /* Requester, sq held, under RCU: true if the request is done and retired. */
 bool shortcut_take(struct qp *qp, const struct send_wqe *w);

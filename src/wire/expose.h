@@ -49,8 +49,8 @@ struct qp_block {
 	uint32_t pdn;
 	uint32_t access; /* enum ib_access: what the QP allows */
 	uint32_t pkey;
-	/* It may be written to past the packets: in RTR or RTS, no message in progress, nothing
-	 * owed. */
+	/* Requests may be executed past the packets: in RTR or RTS, no message in progress, none
+	 * missing, nothing owed. */
 	uint32_t quiet;
 	/* The receive queue. */
 	uint32_t rq_head;     /* the next to take; a counter, not masked */

@@ -112,6 +112,8 @@ struct path {
 	bool roce_v1;
 	union ib_gid sgid;
 	union ib_gid dgid; /* Ethernet frame: the destination address in the first 6 bytes */
+	/* Of the headers in front of the BTH (size.h); 0: not known yet. */
+	uint32_t routing_octets;
 	/* Wire-private hint: which way the packet leaves (0 = look it up). */
 	uint32_t channel;
 };

@@ -35,7 +35,7 @@ static bool gid_is_ipv4(const union ib_gid *gid)
 	return !__builtin_memcmp(gid->raw, prefix, sizeof(prefix));
 }
 
-static uint32_t routing_octets(const struct path *path, bool ethernet)
+uint32_t path_routing_octets(const struct path *path, bool ethernet)
 {
 	if (!ethernet)
 		return LRH_OCTETS + (path->grh ? GRH_OCTETS : 0);
@@ -43,6 +43,12 @@ static uint32_t routing_octets(const struct path *path, bool ethernet)
 		return ETHERNET_OCTETS + GRH_OCTETS + ETHERNET_FCS;
 	return ETHERNET_OCTETS + (gid_is_ipv4(&path->dgid) ? IPV4_OCTETS : IPV6_OCTETS) +
 	       UDP_OCTETS + ETHERNET_FCS;
+}
+
+static inline uint32_t routing_octets(const struct path *path, bool ethernet)
+{
+	return likely(path->routing_octets) ? path->routing_octets
+					    : path_routing_octets(path, ethernet);
 }
 
 uint32_t pkt_wire_packets(const struct pkt *p)
@@ -91,9 +97,9 @@ uint64_t request_octets(const struct path *path, bool ethernet)
 	return routing_octets(path, ethernet) + BTH_OCTETS + ICRC_OCTETS + RETH_OCTETS;
 }
 
-static uint32_t header_octets(enum message_kind kind, uint32_t npkts)
+static uint32_t header_octets(const struct message_sizes *m)
 {
-	switch (kind) {
+	switch (m->kind) {
 	case MESSAGE_SEND:
 		break;
 	case MESSAGE_SEND_IMM:
@@ -101,15 +107,14 @@ static uint32_t header_octets(enum message_kind kind, uint32_t npkts)
 	case MESSAGE_WRITE:
 		return RETH_OCTETS;
 	case MESSAGE_ANSWER:
-		return AETH_OCTETS * (npkts > 1 ? 2 : 1);
+		return AETH_OCTETS * (m->packets > 1 ? 2 : 1);
 	}
 	return 0;
 }
 
-uint64_t message_octets(const struct path *path, bool ethernet, uint32_t payload, uint32_t npkts,
-			enum message_kind kind)
+uint64_t message_octets(const struct path *path, bool ethernet, const struct message_sizes *m)
 {
 	uint64_t each = routing_octets(path, ethernet) + BTH_OCTETS + ICRC_OCTETS;
 
-	return npkts * each + header_octets(kind, npkts) + align_up(payload, 4);
+	return m->packets * each + (uint64_t)m->messages * header_octets(m) + m->payload;
 }

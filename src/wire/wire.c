@@ -190,29 +190,6 @@ bool wire_loops(const struct wire *w, const struct path *path, uint32_t dqpn)
 	       owner_plus_1(r, dqpn) == w->host->attr.slot + 1u;
 }
 
-void wire_count_looped_write(struct wire *w, const struct path *path, uint32_t payload,
-			     uint32_t npkts)
-{
-	uint64_t words = (message_octets(path, w->ethernet, payload, npkts, MESSAGE_WRITE) +
-			  ack_octets(path, w->ethernet)) /
-			 4;
-	_Atomic(uint64_t) *own = lane_own(w->counters);
-
-	if (likely(own)) {
-		lane_add(own, PORT_XMIT_DATA, words);
-		lane_add(own, PORT_RCV_DATA, words);
-		lane_add(own, PORT_XMIT_PACKETS, npkts + 1);
-		lane_add(own, PORT_RCV_PACKETS, npkts + 1);
-		lane_add(own, HW_RX_WRITE_REQUESTS, 1);
-		return;
-	}
-	lane_count(w->counters, PORT_XMIT_DATA, words);
-	lane_count(w->counters, PORT_RCV_DATA, words);
-	lane_count(w->counters, PORT_XMIT_PACKETS, npkts + 1);
-	lane_count(w->counters, PORT_RCV_PACKETS, npkts + 1);
-	lane_count(w->counters, HW_RX_WRITE_REQUESTS, 1);
-}
-
 struct expose *wire_expose(struct wire *w)
 {
 	return &w->host->expose;
@@ -262,62 +239,4 @@ void wire_far_connect(struct wire *w, const struct path *path, uint32_t dqpn)
 
 	if (owner && owner != w->host->attr.slot + 1u && path->dst_port < r->nports)
 		host_far_connect(w->host, (uint16_t)(owner - 1));
-}
-
-/* What the peer's own device would have counted. */
-struct far_counts {
-	uint64_t in, in_packets, out, out_packets;
-	enum wire_far kind;
-};
-
-static void count_in(_Atomic(uint64_t) *lane, const struct far_counts *n,
-		     void (*add)(_Atomic(uint64_t) *lane, enum port_counter c, uint64_t n))
-{
-	add(lane, PORT_RCV_DATA, n->in);
-	add(lane, PORT_RCV_PACKETS, n->in_packets);
-	add(lane, PORT_XMIT_DATA, n->out);
-	add(lane, PORT_XMIT_PACKETS, n->out_packets);
-	if (n->kind == WIRE_FAR_READ || n->kind == WIRE_FAR_WRITE)
-		add(lane, n->kind == WIRE_FAR_READ ? HW_RX_READ_REQUESTS : HW_RX_WRITE_REQUESTS, 1);
-}
-
-static void add_shared(_Atomic(uint64_t) *lane, enum port_counter c, uint64_t n)
-{
-	atomic_fetch_add_explicit(&lane[c], n, memory_order_relaxed);
-}
-
-void wire_count_far(struct wire *w, const struct path *path, struct far *f, uint32_t payload,
-		    uint32_t npkts, enum wire_far kind)
-{
-	bool read = kind == WIRE_FAR_READ;
-	static const enum message_kind kinds[] = {
-		[WIRE_FAR_SEND] = MESSAGE_SEND,
-		[WIRE_FAR_SEND_IMM] = MESSAGE_SEND_IMM,
-		[WIRE_FAR_WRITE] = MESSAGE_WRITE,
-		[WIRE_FAR_READ] = MESSAGE_ANSWER,
-	};
-	uint64_t data = message_octets(path, w->ethernet, payload, npkts, kinds[kind]) / 4;
-	uint64_t other =
-		(read ? request_octets(path, w->ethernet) : ack_octets(path, w->ethernet)) / 4;
-	const struct registry_port *dst = &w->host->attr.registry->ports[path->dst_port];
-	/* the device's index is the digit of its name */
-	unsigned hca = (unsigned)(dst->hca[5] - '0') % SLOT_HCAS;
-	const struct far_counts theirs = {
-		.in = read ? other : data,
-		.in_packets = read ? 1 : npkts,
-		.out = read ? data : other,
-		.out_packets = read ? npkts : 1,
-		.kind = kind,
-	};
-
-	lane_count(w->counters, PORT_XMIT_DATA, theirs.in);
-	lane_count(w->counters, PORT_XMIT_PACKETS, theirs.in_packets);
-	lane_count(w->counters, PORT_RCV_DATA, theirs.out);
-	lane_count(w->counters, PORT_RCV_PACKETS, theirs.out_packets);
-	if (likely(f->lane && spin_try(&f->counting))) {
-		count_in(f->slot->counters[f->lane][hca], &theirs, lane_add);
-		spin_unlock(&f->counting);
-	} else {
-		count_in(f->slot->counters[0][hca], &theirs, add_shared);
-	}
 }

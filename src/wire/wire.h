@@ -93,18 +93,9 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *pkt);
 
 /*
  * Does (path, dqpn) lead back to this very port and process?  For those who can do better than to
- * send packets to themselves; they count with wire_count_looped_write.
+ * send packets to themselves; they count by themselves, see wire/tally.h.
  */
 bool wire_loops(const struct wire *w, const struct path *path, uint32_t dqpn);
-/* An RDMA WRITE of npkts packets and its acknowledgement, sent and received. */
-void wire_count_looped_write(struct wire *w, const struct path *path, uint32_t payload,
-			     uint32_t npkts);
-enum wire_far { WIRE_FAR_SEND, WIRE_FAR_SEND_IMM, WIRE_FAR_WRITE, WIRE_FAR_READ };
-
-/* A message of npkts packets to (READ: from) another process and its answer: counts for that
- * process as well. */
-void wire_count_far(struct wire *w, const struct path *path, struct far *f, uint32_t payload,
-		    uint32_t npkts, enum wire_far kind);
 
 /* What we lay open to peers (wire/expose.h). */
 struct expose *wire_expose(struct wire *w);

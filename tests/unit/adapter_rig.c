@@ -262,7 +262,7 @@ void rig_wqe_inline(struct rig_wqe *w, const void *data, uint32_t len)
 	w->at = (uint32_t)align_up(w->at, WQE_UNIT);
 }
 
-void rig_wqe_end(struct rig_wqe *w)
+void rig_wqe_put(struct rig_wqe *w)
 {
 	struct rig_qp *q = w->q;
 	uint32_t ds = w->at / WQE_UNIT;
@@ -274,8 +274,18 @@ void rig_wqe_end(struct rig_wqe *w)
 		memcpy(q->sq + (size_t)((q->sq_pi + i) % RIG_BLOCKS) * WQE_BLOCK,
 		       w->bytes + i * WQE_BLOCK, WQE_BLOCK);
 	q->sq_pi = (uint16_t)(q->sq_pi + blocks);
+}
+
+void rig_ring(struct rig_qp *q)
+{
 	__atomic_store_n(&q->dbrec[DBREC_SEND].raw, be32_of(q->sq_pi).raw, __ATOMIC_RELEASE);
 	qp_doorbell(q->qp);
+}
+
+void rig_wqe_end(struct rig_wqe *w)
+{
+	rig_wqe_put(w);
+	rig_ring(w->q);
 }
 
 void rig_recv(struct rig_qp *q, const void *addr, uint32_t len, uint32_t lkey)

@@ -62,7 +62,7 @@ void rig_qp_down(struct rig_qp *q);
 void rig_connect(struct rig *r, unsigned dev, struct rig_qp *a, struct rig_qp *b);
 void rig_attr(struct rig *r, unsigned dev, struct rig_qp *to, struct qp_attr *attr);
 
-/* Builds a send WQE, returns a cursor for more segments; rig_post rings. */
+/* Builds a send WQE, returns a cursor for more segments; rig_wqe_end rings. */
 struct rig_wqe {
 	struct rig_qp *q;
 	uint32_t at;
@@ -76,6 +76,9 @@ void rig_wqe_atomic(struct rig_wqe *w, uint64_t swap_add, uint64_t compare);
 void rig_wqe_data(struct rig_wqe *w, const void *addr, uint32_t len, uint32_t lkey);
 void rig_wqe_inline(struct rig_wqe *w, const void *data, uint32_t len);
 void rig_wqe_end(struct rig_wqe *w);
+/* The two parts of rig_wqe_end: into the ring, and the doorbell. */
+void rig_wqe_put(struct rig_wqe *w);
+void rig_ring(struct rig_qp *q);
 void rig_recv(struct rig_qp *q, const void *addr, uint32_t len, uint32_t lkey);
 
 uint32_t rig_mr(struct rig *r, unsigned dev, uint32_t pdn, void *addr, uint64_t len,
