@@ -215,6 +215,12 @@ static bool pad(const struct cq *cq, uint32_t index)
 	       usermem_copy(entry(cq, index) - CQE_BYTES, zeros, sizeof(zeros));
 }
 
+void cq_fetch_ahead(const struct cq *cq)
+{
+	__builtin_prefetch(dbrec_of(cq, DBREC_CQ_CI));
+	__builtin_prefetch(entry(cq, cq->b->pi), 1);
+}
+
 void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
 {
 	uint32_t ci, pi;

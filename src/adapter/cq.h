@@ -11,6 +11,9 @@
  */
 void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited);
 
+/* A completion is about to come. */
+void cq_fetch_ahead(const struct cq *cq);
+
 /* The block of a CQ that peers can see. */
 bool cq_exposed(const struct cq *cq, uint32_t *index);
 /* Is the CQE of this index that of this receive? */

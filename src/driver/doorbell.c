@@ -245,15 +245,21 @@ void doorbell_first_hook(struct doorbell_user *u)
 
 /* ---- looking ---- */
 
-/* The value is taken out, so that the same one again, after a reset of the queue, is another. */
-static uint64_t take(uint8_t *at)
+static _Atomic(uint64_t) *reg_at(const struct doorbell_page *page, size_t off)
 {
-	_Atomic(uint64_t) *reg = (_Atomic(uint64_t) *)(void *)at;
+	return (_Atomic(uint64_t) *)(void *)(page->attr.regs + off);
+}
 
-	if (likely(!atomic_load_explicit(reg, memory_order_relaxed)))
-		return 0;
-	/* Acquire: the ring and its record were written before the register. */
-	return atomic_exchange_explicit(reg, 0, memory_order_acquire);
+/* Acquire: the ring and its record were written before the register. */
+static uint64_t peek(const struct doorbell_page *page, size_t off)
+{
+	return atomic_load_explicit(reg_at(page, off), memory_order_acquire);
+}
+
+/* The value is taken out, so that the same one again, after a reset of the queue, is another. */
+static uint64_t take(const struct doorbell_page *page, size_t off)
+{
+	return atomic_exchange_explicit(reg_at(page, off), 0, memory_order_acquire);
 }
 
 static void serve(struct doorbell_group *g)
@@ -284,26 +290,42 @@ static void seen(struct doorbell_page *page)
 	changed(page);
 }
 
+/* Serves the queue that the value in a register of send queues names. */
+static void serve_named(struct doorbell_page *page, uint64_t value)
+{
+	const union {
+		uint64_t value;
+		struct {
+			be32 opcode;
+			be32 qpn_ds;
+		};
+	} head = {value};
+
+	page->attr.ring(page->attr.user, be32_get(head.qpn_ds) >> 8);
+}
+
+/*
+ * The one that is named is served before the value is taken out: to write to the register's line
+ * takes as long as to fetch what the request consists of, and the program waits for the request.
+ * What is rung in between is found when all are looked at, after that.
+ */
 static bool look_at_sqs(struct doorbell_page *page)
 {
 	struct doorbell_group *g = &page->group[DOORBELL_SQ];
 	bool found = false;
 
 	for (unsigned half = 0; half < UAR_SQ_HALVES; half++) {
-		union {
-			uint64_t value;
-			struct {
-				be32 opcode;
-				be32 qpn_ds;
-			};
-		} head = {take(page->attr.regs + UAR_SQ + half * UAR_SQ_HALF)};
+		size_t off = UAR_SQ + half * UAR_SQ_HALF;
+		uint64_t first = peek(page, off), last;
 
-		if (likely(!head.value))
+		if (likely(!first))
 			continue;
-		found = true;
+		serve_named(page, first);
+		last = take(page, off);
+		if (unlikely(last != first))
+			serve_named(page, last);
 		g->left = g->count;
-		if (g->count > 1)
-			page->attr.ring(page->attr.user, be32_get(head.qpn_ds) >> 8);
+		found = true;
 	}
 	return found;
 }
@@ -313,8 +335,9 @@ static bool look_at_cqs(struct doorbell_page *page)
 {
 	struct doorbell_group *g = &page->group[DOORBELL_CQ];
 
-	if (likely(!take(page->attr.regs + UAR_CQ)))
+	if (likely(!peek(page, UAR_CQ)))
 		return false;
+	(void)take(page, UAR_CQ);
 	g->left = g->count;
 	return true;
 }
@@ -373,9 +396,14 @@ void doorbell_serve_all(struct doorbell_page *page)
 		page->group[kind].left = page->group[kind].count;
 }
 
-void doorbell_serve_now(struct doorbell_page *page)
+bool doorbell_serve_now(struct doorbell_page *page)
 {
+	bool all = true;
+
 	doorbell_serve_all(page);
-	for (unsigned kind = 0; kind < DOORBELL_KINDS; kind++)
+	for (unsigned kind = 0; kind < DOORBELL_KINDS; kind++) {
 		serve_some(&page->group[kind]);
+		all &= !page->group[kind].left;
+	}
+	return all;
 }

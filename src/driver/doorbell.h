@@ -16,10 +16,11 @@
  * A page is watched if it is not HOOKED and a queue that uses it can have work.
  *
  * While the engine is awake it looks at the registers of watched pages, and threads that poll by
- * the hooks at those of DIRECT ones.  A value is taken out (the register is set to 0) and is a hint
- * only: it names a queue pair, but those that share the register overwrite each other's values.  So
- * the one that was named is served at once and the others of the page after it, a few at a time.
- * The number of the register is not known for a queue pair, its page is (struct mlx5_ib_create_qp).
+ * the hooks at those of DIRECT ones.  A value is a hint only: it names a queue pair, but those that
+ * share the register overwrite each other's values.  So the one that was named is served at once,
+ * the value is taken out (the register is set to 0), and then all of the page are served, a few at
+ * a time. The number of the register is not known for a queue pair, its page is (struct
+ * mlx5_ib_create_qp).
  *
  * Before the engine sleeps, watched pages are protected against stores by userfaultfd, see
  * doorbell_arm.
@@ -134,9 +135,10 @@ void doorbell_stop(void);
 enum doorbell_sleep doorbell_arm(void);
 /*
  * SIGBUS at that address: true if it was a store to a protected page, which then succeeds when it
- * is repeated.  may_serve: there is stack enough to run the device.
+ * is repeated, or is behind us.  ucontext: third argument of the handler.  may_serve: there is
+ * stack enough to run the device.
  */
-bool doorbell_fault(uintptr_t addr, bool may_serve);
+bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve);
 /* The engine is awake: stores to DIRECT pages need not fault. */
 void doorbell_wake(void);
 

@@ -5,9 +5,16 @@
  *
  * Nothing is lost: the engine makes known that it sleeps, protects, and looks at the registers once
  * more.  A store before the protection is found by that look; one after it faults, and the handler
- * (doorbell_fault, in the thread that stores) lets it go, serves the queues of the page and ends
- * the engine's sleep.  Then the store itself is still to come, so such a page is not protected
- * again before its value was seen: protecting it at once would catch the same store for ever.
+ * (doorbell_fault, in the thread that stores) serves the queues of the page.  Then it does one of
+ * two things:
+ *
+ *   takes it   for executed: a value is only a hint, and nobody needs it any more.  The page stays
+ *              protected, the engine asleep.  That is the quickest, for a store that stands alone
+ *              on a DIRECT page.
+ *   lets it go and ends the engine's sleep, when more are likely to follow soon, or the thread
+ *              could not serve the queues by itself.  Then the store itself is still to come, so
+ *              such a page is not protected again before its value was seen: protecting it at once
+ *              would catch the same store for ever.
  *
  * A page stays protected when the engine wakes for other reasons, until something is stored to it.
  * So a page that nobody uses costs one system call ever, and one that hooks serve one fault ever.
@@ -18,12 +25,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "driver/doorbell_page.h"
+#include "driver/store.h"
 #include "driver/uffd.h"
 #include "prm/uar.h"
 #include "wire/usermem.h"
 
 /* A store that was let go and has not come until then was not one to a register. */
 #define STORE_PATIENCE_NS 1000000u
+/* A store stands alone if this long ago there was none; about as long as the engine stays awake for
+ * the next. */
+#define ALONE_NS 20000u
 /* Between searches for mappings of a page that has none: a page need not be mapped at all. */
 #define SEARCH_APART_NS 1000000000u
 
@@ -234,27 +245,49 @@ static void give_up(void)
 	uffd_abandon(maps.abandoned);
 }
 
-/* The store at addr was held up: lets it go.  Lock of the mappings held. */
-static struct doorbell_mapping *let_go(uintptr_t addr)
+/* A store there was held up: lets it go.  False: it is not ours.  Lock of the mappings held. */
+static bool let_go(struct doorbell_mapping *m)
 {
-	struct doorbell_mapping *m = maps.list;
+	bool armed = m->armed;
 	uint32_t value;
-	bool armed;
 
-	while (m && !lies_at(m, addr, 1))
-		m = m->next;
-	if (!m)
-		return NULL;
-	armed = m->armed;
 	m->armed = false;
 	if (maps.uffd && m->added && uffd_protect(maps.uffd, m->addr, UAR_BYTES, false) < 0)
 		give_up();
 	/* Of two threads that store at once the second finds the page open, or about to be; but the
 	 * page must be there. */
 	if (!armed && !usermem_load_be32((const void *)m->addr, &value))
-		return NULL;
+		return false;
 	if (m->page)
 		atomic_store_explicit(&m->page->fault_ns, clock_ns(), memory_order_relaxed);
+	return true;
+}
+
+/*
+ * Is the store one to take for executed?  One that follows soon on another, or copies a whole work
+ * request piece by piece, is not: its like would better find the page open.  Lock of the mappings
+ * held.
+ */
+static bool take(const struct doorbell_mapping *m, void *ucontext)
+{
+	struct doorbell_page *page = m->page;
+	uint64_t now;
+
+	if (!m->armed || !doorbell_is_direct(page))
+		return false;
+	now = clock_ns();
+	if (now - page->taken_ns < ALONE_NS || !store_skip(ucontext))
+		return false;
+	page->taken_ns = now;
+	return true;
+}
+
+static struct doorbell_mapping *mapping_at(uintptr_t addr)
+{
+	struct doorbell_mapping *m = maps.list;
+
+	while (m && !lies_at(m, addr, 1))
+		m = m->next;
 	return m;
 }
 
@@ -262,27 +295,28 @@ static struct doorbell_mapping *let_go(uintptr_t addr)
  * The rings and their records were written before the register, so the store that is still to come
  * says nothing new: its queues are served here and now.
  */
-bool doorbell_fault(uintptr_t addr, bool may_serve)
+bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 {
-	const struct doorbell_mapping *m;
 	struct doorbell_page *page = NULL;
-	bool serve, ours;
+	struct doorbell_mapping *m;
+	bool serve, ours, done;
 
 	if (out_of_bounds(addr, 1))
 		return false;
 	/* With it taken, or without the room, the engine does it. */
 	serve = may_serve && spin_try(&doorbell_set.lock);
 	spin_lock(&maps.lock);
-	m = let_go(addr);
-	ours = m;
+	m = mapping_at(addr);
 	if (m && serve && m->page && !m->page->gone)
 		page = m->page;
+	done = page && take(m, ucontext);
+	ours = done || (m && let_go(m));
 	spin_unlock(&maps.lock);
-	if (page)
-		doorbell_serve_now(page);
+	if (page && ours)
+		done &= doorbell_serve_now(page);
 	if (serve)
 		spin_unlock(&doorbell_set.lock);
-	if (ours && doorbell_set.kick)
+	if (ours && !done && doorbell_set.kick)
 		doorbell_set.kick(doorbell_set.user);
 	return ours;
 }

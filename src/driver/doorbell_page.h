@@ -38,6 +38,7 @@ struct doorbell_page {
 
 	/* A store was held up at that time and let go, and has not been seen yet; or 0. */
 	_Atomic(uint64_t) fault_ns;
+	uint64_t taken_ns; /* when one was taken for executed; the lock of the mappings */
 	struct doorbell_mapping *mappings; /* the lock of the mappings */
 	uint64_t search_ns;		   /* not before: when it has none */
 };
@@ -58,8 +59,8 @@ bool doorbell_look_locked(enum doorbell_scope scope);
 /* Set lock held: its queues are to be served whether or not there is a value. */
 void doorbell_serve_all(struct doorbell_page *page);
 
-/* Set lock held: serves some of them at once, and leaves the others to the next look. */
-void doorbell_serve_now(struct doorbell_page *page);
+/* Set lock held: serves some of them at once.  False: it leaves others to the next look. */
+bool doorbell_serve_now(struct doorbell_page *page);
 
 /* Set lock held: a page joins or leaves the set, so mappings of its registers get or lose it. */
 void doorbell_mappings_join(struct doorbell_page *page);

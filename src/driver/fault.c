@@ -136,7 +136,7 @@ static bool on_own_stack(const ucontext_t *uc)
 static bool is_handled(int signum, const siginfo_t *info, void *ucontext)
 {
 	return (signum == SIGBUS &&
-		doorbell_fault((uintptr_t)info->si_addr, on_own_stack(ucontext))) ||
+		doorbell_fault((uintptr_t)info->si_addr, ucontext, on_own_stack(ucontext))) ||
 	       usermem_fault(ucontext, info->si_addr);
 }
 

@@ -107,14 +107,31 @@ static bool asleep(struct direct_field *f)
 	return write_latency(f, NAP_ROUNDS, direct_nap);
 }
 
+static void busy_for(uint64_t ns)
+{
+	uint64_t until = rig_now_ns() + ns;
+
+	while (rig_now_ns() < until)
+		;
+}
+
+/* The device sleeps because the program has other things to do. */
+static void work(void)
+{
+	busy_for(DIRECT_NAP_MS * 1000000ull);
+}
+
+static bool asleep_beside_work(struct direct_field *f)
+{
+	return write_latency(f, NAP_ROUNDS, work);
+}
+
 /* As long as the device lingers after its last work, and a little less and more. */
 static void short_pause(void)
 {
 	static unsigned turn;
-	uint64_t until = rig_now_ns() + turn++ % 80 * 1000;
 
-	while (rig_now_ns() < until)
-		;
+	busy_for(turn++ % 80 * 1000);
 }
 
 static bool dozing(struct direct_field *f)
@@ -518,6 +535,7 @@ static const struct {
 } cases[] = {
 	{"one queue pair, device awake", hot, 1, false},
 	{"one queue pair, device asleep", asleep, 1, false},
+	{"one queue pair, device asleep, program busy", asleep_beside_work, 1, false},
 	{"one queue pair, device about to sleep", dozing, 1, false},
 	{"one queue pair, rate", rate, 1, false},
 	{"overwritten values, device awake", overwritten_hot, DIRECT_PAIRS_MAX, false},
