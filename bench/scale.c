@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Does it get slower when a process holds many objects?  The latency of an 8-byte WRITE with and
- * without idle connected queue pairs and registered memory; the time to make each, in four
- * quarters, which are alike if nothing is searched; the memory of a queue pair.
+ * Does it get slower when a process holds many objects?  The latency of an 8-byte WRITE with idle
+ * connected queue pairs and registered memory and, in turn with it, in a process that has none; the
+ * time to make each, in four quarters, which are alike if nothing is searched; the memory of a
+ * queue pair.
  *
  * scale DEVICE QPS MRS [SECONDS]: prints "name value unit" lines.  With SECONDS it measures no
  * latency but sleeps with all the objects open, and prints the CPU time that the process took.
@@ -11,13 +12,15 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "pair.h"
 
 #define DEPTH	 16u
 #define BYTES	 8u
-#define SAMPLE	 20000u
+#define SAMPLE	 1000u
+#define TURNS	 31u
 #define QUARTERS 4u
 #define REGION	 4096u
 #define SPREAD	 1024u /* regions of memory that the registrations go round */
@@ -48,6 +51,66 @@ static double latency(const struct pair *p)
 	pair_latency(p, ns, SAMPLE);
 	return (double)ns[SAMPLE / 2];
 }
+
+/* ---- the process that has nothing else ---- */
+
+struct lone {
+	pid_t pid;
+	int ask, answer;
+};
+
+static void lone_serve(const char *device, int asked, int answer)
+{
+	struct pair p;
+	char turn;
+
+	pair_open(&p, device, DEPTH, BYTES);
+	while (read(asked, &turn, 1) == 1) {
+		double ns = latency(&p);
+
+		if (write(answer, &ns, sizeof(ns)) != sizeof(ns))
+			rig_die("write: %m");
+	}
+	pair_close(&p);
+	exit(0);
+}
+
+/* Before this process has a device. */
+static void lone_start(struct lone *l, const char *device)
+{
+	int ask[2], answer[2];
+
+	if (pipe(ask) || pipe(answer) || (l->pid = fork()) < 0)
+		rig_die("set-up: %m");
+	if (!l->pid) {
+		close(ask[1]);
+		lone_serve(device, ask[0], answer[1]);
+	}
+	close(ask[0]);
+	close(answer[1]);
+	l->ask = ask[1];
+	l->answer = answer[0];
+}
+
+static double lone_latency(const struct lone *l)
+{
+	double ns;
+
+	if (write(l->ask, "", 1) != 1 || read(l->answer, &ns, sizeof(ns)) != sizeof(ns))
+		rig_die("the process beside this one has gone");
+	return ns;
+}
+
+static void lone_end(const struct lone *l)
+{
+	int status;
+
+	close(l->ask);
+	if (waitpid(l->pid, &status, 0) != l->pid || status)
+		rig_die("the process beside this one ended with status 0x%x", status);
+}
+
+/* ---- the crowd ---- */
 
 static double resident_bytes(void)
 {
@@ -151,11 +214,36 @@ static void sleep_idle(const struct pair *p, unsigned seconds)
 	printf("idle_cpu %.4f %%\n", (cpu_seconds() - start) * 100 / seconds);
 }
 
+struct turn {
+	double with, without;
+};
+
+static int by_ratio(const void *a, const void *b)
+{
+	const struct turn *x = a, *y = b;
+	double left = x->with * y->without, right = y->with * x->without;
+
+	return (left > right) - (left < right);
+}
+
+/* One beside the other, so that whatever happens to the machine meanwhile meets both; the turn
+ * whose ratio is in the middle. */
+static void compare(const struct pair *p, const struct lone *l)
+{
+	struct turn turns[TURNS];
+	const struct turn *middle = &turns[TURNS / 2];
+
+	for (unsigned i = 0; i < TURNS; i++)
+		turns[i] = (struct turn){.with = latency(p), .without = lone_latency(l)};
+	qsort(turns, TURNS, sizeof(turns[0]), by_ratio);
+	printf("latency_with %.0f ns\nlatency_without %.0f ns\n", middle->with, middle->without);
+}
+
 int main(int argc, char **argv)
 {
 	struct crowd c = {0};
+	struct lone l = {0};
 	struct pair p;
-	double without;
 
 	if (argc < 4 || argc > 5) {
 		fputs("Usage: scale DEVICE QPS MRS [SECONDS]\n", stderr);
@@ -164,19 +252,17 @@ int main(int argc, char **argv)
 	/* Whole quarters of whole couples. */
 	c.qps = number(argv[2], LIMIT) / (2 * QUARTERS) * (2 * QUARTERS);
 	c.mrs = number(argv[3], LIMIT) / QUARTERS * QUARTERS;
+	if (argc == 4)
+		lone_start(&l, argv[1]);
 	pair_open(&p, argv[1], DEPTH, BYTES);
+	crowd_open(&c, &p);
 	if (argc == 5) {
-		crowd_open(&c, &p);
 		sleep_idle(&p, number(argv[4], 3600) ?: 1);
-		crowd_close(&c);
 	} else {
-		without = latency(&p);
-		crowd_open(&c, &p);
-		printf("latency_with %.0f ns\n", latency(&p));
-		crowd_close(&c);
-		/* Before and after: a slow drift of the machine meets both figures. */
-		printf("latency_without %.0f ns\n", (without + latency(&p)) / 2);
+		compare(&p, &l);
+		lone_end(&l);
 	}
+	crowd_close(&c);
 	pair_close(&p);
 	return 0;
 }
