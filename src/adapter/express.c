@@ -4,54 +4,26 @@
 #include "adapter/reach.h"
 #include "adapter/send_wqe.h"
 #include "adapter/shortcut.h"
+#include "base/rcu.h"
 #include "wire/usermem.h"
 
 /* So many at most under one hold of the peer's responder. */
 #define TURN 32u
 
 /* How such a request begins. */
-struct request {
+struct segments {
 	struct wqe_ctrl ctrl;
 	struct wqe_raddr remote;
 	struct wqe_data data;
 };
 
-#define UNITS (sizeof(struct request) / WQE_UNIT)
-/* Where its data begin if they are in the request itself. */
-#define INLINED (offsetof(struct request, data) + sizeof(be32))
+#define UNITS (sizeof(struct segments) / WQE_UNIT)
 
-/* Bytes of data; 0: it is not such a request. */
-static uint32_t plain_bytes(const struct qp *qp, const struct request *w)
-{
-	uint32_t ds = wqe_ds(&w->ctrl), count = be32_get(w->data.byte_count), bytes;
-
-	if (unlikely(wqe_opcode(&w->ctrl) != WQE_OP_RDMA_WRITE || wqe_qpn(&w->ctrl) != qp->qpn))
-		return 0;
-	if (!(count & WQE_DATA_INLINE))
-		return ds == UNITS && count <= qp->mtu ? count : 0;
-	bytes = count & WQE_DATA_INLINE_LEN;
-	if (ds > WQE_BLOCK / WQE_UNIT ||
-	    ds != UNITS - 1 + div_round_up(sizeof(be32) + bytes, WQE_UNIT))
-		return 0;
-	return bytes;
-}
-
-static bool write_one(struct qp *qp, const struct reach *r, const struct request *w,
-		      const uint8_t *inlined, uint32_t bytes)
-{
-	struct adapter *a = qp->adapter;
-	uint64_t va = be64_get(w->remote.va);
-	uint32_t rkey = be32_get(w->remote.rkey);
-	const uint8_t *from = inlined;
-	uint8_t *to;
-
-	if (!(be32_get(w->data.byte_count) & WQE_DATA_INLINE))
-		from = mkey_region_at(a, be32_get(w->data.lkey), qp->init.pdn, 0,
-				      be64_get(w->data.addr), bytes);
-	to = r->far ? reach_far_memory(r, rkey, IB_ACCESS_REMOTE_WRITE, va, bytes)
-		    : mkey_region_at(a, rkey, r->pdn, IB_ACCESS_REMOTE_WRITE, va, bytes);
-	return likely(from && to) && usermem_copy(to, from, bytes);
-}
+struct request {
+	struct segments seg; /* a copy */
+	uint32_t bytes;
+	const uint8_t *inlined; /* the data, in the ring; NULL: seg.data points to them */
+};
 
 static const uint8_t *block_at(const struct qp *qp, uint32_t block)
 {
@@ -59,9 +31,47 @@ static const uint8_t *block_at(const struct qp *qp, uint32_t block)
 	       (size_t)(block & (qp->init.sq_blocks - 1)) * WQE_BLOCK;
 }
 
+/* The request at block; false: it is not such a one. */
+static bool fetch(const struct qp *qp, uint32_t block, struct request *w)
+{
+	const uint8_t *at = block_at(qp, block);
+	uint32_t ds, count;
+
+	if (unlikely(!usermem_copy(&w->seg, at, sizeof(w->seg))) ||
+	    wqe_opcode(&w->seg.ctrl) != WQE_OP_RDMA_WRITE || wqe_qpn(&w->seg.ctrl) != qp->qpn)
+		return false;
+	ds = wqe_ds(&w->seg.ctrl);
+	count = be32_get(w->seg.data.byte_count);
+	if (!(count & WQE_DATA_INLINE)) {
+		w->bytes = count;
+		w->inlined = NULL;
+		return ds == UNITS && count && count <= qp->mtu;
+	}
+	w->bytes = count & WQE_DATA_INLINE_LEN;
+	w->inlined = at + offsetof(struct segments, data) + sizeof(be32);
+	return w->bytes && ds <= WQE_BLOCK / WQE_UNIT &&
+	       ds == UNITS - 1 + div_round_up(sizeof(be32) + w->bytes, WQE_UNIT);
+}
+
+static bool write_one(struct qp *qp, const struct reach *r, const struct request *w)
+{
+	uint64_t va = be64_get(w->seg.remote.va);
+	uint32_t rkey = be32_get(w->seg.remote.rkey);
+	const uint8_t *from = w->inlined;
+	uint8_t *to;
+
+	if (!from)
+		from = mkey_region_at(qp->adapter, be32_get(w->seg.data.lkey), qp->init.pdn, 0,
+				      be64_get(w->seg.data.addr), w->bytes);
+	to = r->far ? reach_far_memory(r, rkey, IB_ACCESS_REMOTE_WRITE, va, w->bytes)
+		    : mkey_region_at(qp->adapter, rkey, r->pdn, IB_ACCESS_REMOTE_WRITE, va,
+				     w->bytes);
+	return likely(from && to) && usermem_copy(to, from, w->bytes);
+}
+
 static bool is_signaled(const struct qp *qp, const struct request *w)
 {
-	return w->ctrl.fm_ce_se & WQE_CTRL_CE_ALWAYS || qp->init.sq_sig_all;
+	return w->seg.ctrl.fm_ce_se & WQE_CTRL_CE_ALWAYS || qp->init.sq_sig_all;
 }
 
 /*
@@ -72,24 +82,19 @@ static uint32_t take_turn(struct qp *qp, uint32_t ready)
 {
 	struct message_sizes done = {.kind = MESSAGE_WRITE};
 	bool signaled = false;
+	struct request w;
 	struct reach r;
 
-	if (!reach_enter(qp, IB_ACCESS_REMOTE_WRITE, &r))
+	if (!fetch(qp, qp->req.next_block, &w) || !reach_enter(qp, IB_ACCESS_REMOTE_WRITE, &r))
 		return 0;
-	while (done.messages < min_u32(ready, TURN) && !signaled) {
-		const uint8_t *block = block_at(qp, qp->req.next_block + done.messages);
-		struct request w;
-		uint32_t bytes;
-
-		if (!usermem_copy(&w, block, sizeof(w)))
-			break;
-		bytes = plain_bytes(qp, &w);
-		if (!bytes || !write_one(qp, &r, &w, block + INLINED, bytes))
+	do {
+		if (!write_one(qp, &r, &w))
 			break;
 		done.messages++;
-		done.payload += align_up(bytes, 4);
+		done.payload += align_up(w.bytes, 4);
 		signaled = is_signaled(qp, &w);
-	}
+	} while (!signaled && done.messages < min_u32(ready, TURN) &&
+		 fetch(qp, qp->req.next_block + done.messages, &w));
 	done.packets = done.messages;
 	reach_leave(qp, &r, done.messages ? &done : NULL);
 	if (!done.messages)
@@ -110,7 +115,7 @@ static bool may_run(const struct qp *qp)
 	       !(atomic_load_explicit(&qp->waiting, memory_order_relaxed) & QP_WAIT_RNR);
 }
 
-bool express_run(struct qp *qp)
+static bool run(struct qp *qp)
 {
 	int ready;
 
@@ -126,4 +131,14 @@ bool express_run(struct qp *qp)
 			return false;
 	}
 	return !ready;
+}
+
+bool express_run(struct qp *qp)
+{
+	bool all;
+
+	rcu_enter();
+	all = run(qp);
+	rcu_leave();
+	return all;
 }

@@ -8,6 +8,7 @@
 
 #include "adapter/dci.h"
 #include "adapter/dct.h"
+#include "adapter/express.h"
 #include "adapter/qp_state.h"
 #include "adapter/rss.h"
 #include "base/log.h"
@@ -462,9 +463,10 @@ void qp_run(struct qp *qp)
 {
 	if (!baton_enter(&qp->sq))
 		return;
-	do
-		requester_run(qp);
-	while (!baton_leave(&qp->sq));
+	do {
+		if (!express_run(qp))
+			requester_run(qp);
+	} while (!baton_leave(&qp->sq));
 }
 
 void qp_doorbell(struct qp *qp)

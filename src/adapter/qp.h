@@ -16,6 +16,7 @@
 #include "adapter/recvq.h"
 #include "adapter/signed.h"
 #include "prm/wqe.h"
+#include "wire/usermem.h"
 
 /* A send work request from its fetch to its completion. */
 struct swr {
@@ -189,6 +190,20 @@ static inline void resp_unlock(struct qp *qp)
 {
 	qp->resp.b->quiet = resp_quiet(qp);
 	far_unlock(&qp->resp.b->lock);
+}
+
+/* How many blocks the program has posted beyond block; -1 on a fault. */
+static inline int send_ring_ready(const struct qp *qp, uint32_t block)
+{
+	uint32_t producer;
+	uint16_t ready;
+
+	if (!qp->init.sq_blocks)
+		return 0;
+	if (!usermem_load_be32((const be32 *)qp->init.dbrec + DBREC_SEND, &producer))
+		return -1;
+	ready = (uint16_t)(producer - block);
+	return ready <= qp->init.sq_blocks ? ready : -1;
 }
 
 /* All three locks, for the control path.  Unlocked, the requester needs a kick: what came for it

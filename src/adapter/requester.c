@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "adapter/dci.h"
-#include "adapter/express.h"
 #include "adapter/mmo.h"
 #include "adapter/place.h"
 #include "adapter/psv.h"
@@ -499,10 +498,6 @@ void requester_run(struct qp *qp)
 	rcu_enter();
 	if (resend_asked(qp))
 		go_back(qp);
-	if (express_run(qp)) {
-		rcu_leave();
-		return;
-	}
 	while (s <= STEP_DONE) {
 		enum ib_qp_state state = qp_state(qp);
 

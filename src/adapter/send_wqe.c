@@ -28,19 +28,6 @@ const struct wqe_props *wqe_props(uint8_t opcode)
 	return &props[opcode];
 }
 
-int send_ring_ready(const struct qp *qp, uint32_t block)
-{
-	uint32_t producer;
-	uint16_t ready;
-
-	if (!qp->init.sq_blocks)
-		return 0;
-	if (!usermem_load_be32((const be32 *)qp->init.dbrec + DBREC_SEND, &producer))
-		return -1;
-	ready = (uint16_t)(producer - block);
-	return ready <= qp->init.sq_blocks ? ready : -1;
-}
-
 /* Copies n bytes at ring position block; a WQE may wrap at the ring's end. */
 static bool copy_blocks(const struct qp *qp, uint32_t block, void *to, size_t n)
 {

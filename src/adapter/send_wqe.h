@@ -77,8 +77,6 @@ enum fetch_verdict {
 /* Fetches and decodes the WQE at block (as counted, not masked). */
 enum fetch_verdict send_wqe_fetch(const struct qp *qp, uint32_t block,
 				  struct send_wqe *out) must_check;
-/* How many blocks the program has posted beyond block; -1 on a fault. */
-int send_ring_ready(const struct qp *qp, uint32_t block);
 
 /* Runs of bytes [off, off + len) of the list. */
 enum mkey_verdict send_wqe_runs(struct adapter *a, const struct send_wqe *w, uint32_t pdn,

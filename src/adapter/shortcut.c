@@ -95,16 +95,6 @@ static bool is_short(uint8_t opcode)
 	       opcode == WQE_OP_SEND_IMM;
 }
 
-bool shortcut_open(const struct qp *qp)
-{
-	return qp->bth == BTH_RC &&
-	       atomic_load_explicit(&qp->comp.head, memory_order_acquire) ==
-		       atomic_load_explicit(&qp->req.tail, memory_order_relaxed) &&
-	       /* the last to complete may have been a read that stopped the queue */
-	       likely(!atomic_load_explicit(&qp->drain_sigerr, memory_order_relaxed) ||
-		      qp_state(qp) == IB_QPS_RTS);
-}
-
 bool shortcut_take(struct qp *qp, const struct send_wqe *w)
 {
 	const struct wqe_props *p = wqe_props(w->opcode);

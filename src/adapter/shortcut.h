@@ -14,6 +14,15 @@
 #include "adapter/send_wqe.h"
 
 /* May the next request of this queue pair be executed that way?  Under sq. */
-bool shortcut_open(const struct qp *qp);
+static inline bool shortcut_open(const struct qp *qp)
+{
+	return qp->bth == BTH_RC &&
+	       atomic_load_explicit(&qp->comp.head, memory_order_acquire) ==
+		       atomic_load_explicit(&qp->req.tail, memory_order_relaxed) &&
+	       /* the last to complete may have been a read that stopped the queue */
+	       likely(!atomic_load_explicit(&qp->drain_sigerr, memory_order_relaxed) ||
+		      qp_state(qp) == IB_QPS_RTS);
+}
+
 /* Requester, sq held, under RCU: true if the request is done and retired. */
 bool shortcut_take(struct qp *qp, const struct send_wqe *w);
