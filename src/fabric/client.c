@@ -221,7 +221,7 @@ static void on_note(struct fabric_client *c, const struct msg *m, int fds[MSG_MA
  * A daemon that was killed left its directory; whoever gets the lock first cleans up.  The kernel
  * may close its socket a moment before it drops its lock; a lock that stays is a new daemon's.
  */
-static void remove_remains(const char *dir)
+static void clean_up(const char *dir, void (*remove)(const char *dir))
 {
 	const struct timespec nap = {.tv_nsec = 2000000};
 	int lock = rundir_lock(dir, false);
@@ -232,7 +232,7 @@ static void remove_remains(const char *dir)
 	}
 	if (lock < 0)
 		return;
-	rundir_remove(dir);
+	remove(dir);
 	close(lock);
 }
 
@@ -264,7 +264,7 @@ static void *control_thread(void *arg)
 		log_info("the fabric daemon is gone (%s)", strerror(-ret));
 		shutdown(c->sock, SHUT_RDWR);
 		c->ops.lost(c->ops.user);
-		remove_remains(c->dir);
+		clean_up(c->dir, rundir_clear);
 	}
 	return NULL;
 }
@@ -388,12 +388,17 @@ free_client:
 
 void fabric_client_close(struct fabric_client *c)
 {
+	bool lost;
+
 	pthread_mutex_lock(&c->lock);
 	c->closing = true;
+	lost = c->lost;
 	pthread_mutex_unlock(&c->lock);
 	shutdown(c->sock, SHUT_RDWR);
 	pthread_join(c->thread, NULL);
 	close(c->sock);
+	if (lost)
+		clean_up(c->dir, rundir_remove);
 	unmap_segments(c);
 	pthread_cond_destroy(&c->answered);
 	pthread_mutex_destroy(&c->lock);

@@ -68,6 +68,7 @@ struct fabric {
 	struct slot_row rows[REGISTRY_SLOTS];
 	uint16_t free_head, free_tail;
 	struct numbers numbers[FABRIC_NUMBER_KINDS];
+	uint32_t first_number; /* where to begin with them; any value */
 };
 
 /* ---- topology.c: hosts, ports and addresses ---- */

@@ -4,7 +4,10 @@
  *   lock   flock'ed by the daemon for as long as it lives; who has the lock owns the directory
  *   sock   where the daemon listens
  *   hosts  the device trees
- * A daemon that was killed leaves all this behind; whoever then gets the lock may remove it.
+ * A daemon that was killed leaves all this behind, and its clients remove all but the lock; one
+ * that is told to leave while it has clients does the same.  As long as the lock is there, programs
+ * may live that have numbers of a former daemon, and a new one does not begin with the same.  It
+ * goes with the first of those programs that closes its devices.
  */
 #pragma once
 

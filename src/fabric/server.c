@@ -364,6 +364,14 @@ void server_run(struct server *s)
 	}
 }
 
+bool server_has_programs(const struct server *s)
+{
+	for (uint32_t slot = 0; slot < REGISTRY_SLOTS; slot++)
+		if (s->by_slot[slot])
+			return true;
+	return false;
+}
+
 void server_close(struct server *s)
 {
 	/* Nobody is told that a peer is gone: the processes go on, only without us. */

@@ -53,6 +53,8 @@ struct server {
 int server_open(struct server *s, struct fabric *f) must_check;
 /* Returns when it is time to leave: by request, by signal, or because nobody is left. */
 void server_run(struct server *s);
+/* Is any of those connected a program with a device? */
+bool server_has_programs(const struct server *s) must_check;
 /* Also after a server_open that failed, or did not happen: then the descriptors are -1. */
 void server_close(struct server *s);
 

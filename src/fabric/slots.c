@@ -43,10 +43,11 @@ static bool bits_none(const uint64_t *words)
 
 /* ---- numbers ---- */
 
-static void numbers_init(struct numbers *n, uint32_t first, uint32_t end)
+/* All chunks from first to end, beginning at one of them. */
+static void numbers_init(struct numbers *n, uint32_t first, uint32_t end, uint32_t begin)
 {
-	for (uint32_t chunk = first; chunk < end; chunk++)
-		n->fifo[n->count++] = (uint16_t)chunk;
+	for (n->count = 0; n->count < end - first; n->count++)
+		n->fifo[n->count] = (uint16_t)(first + (begin + n->count) % (end - first));
 }
 
 static void number_put(struct numbers *n, uint32_t chunk)
@@ -111,9 +112,9 @@ void slots_init(struct fabric *f)
 		free_list_append(f, i);
 	/* Chunk 0 of each kind has the reserved numbers: QP 0 and 1, mkey index 0.  The last
 	 * QPN chunk holds the multicast QPN. */
-	numbers_init(&f->numbers[KIND_QPN], 1, REGISTRY_CHUNKS - 1);
+	numbers_init(&f->numbers[KIND_QPN], 1, REGISTRY_CHUNKS - 1, f->first_number);
 	for (uint32_t kind = KIND_QPN + 1; kind < FABRIC_NUMBER_KINDS; kind++)
-		numbers_init(&f->numbers[kind], 1, REGISTRY_CHUNKS);
+		numbers_init(&f->numbers[kind], 1, REGISTRY_CHUNKS, f->first_number);
 }
 
 int slot_take(struct fabric *f, uint32_t host, pid_t pid)

@@ -153,7 +153,7 @@ static bool somebody_listens(const char *dir)
  * Takes the lock; 0, negative errno, or FABRIC_ANOTHER_SERVES.  The holder of the lock may also be
  * one that comes up, leaves, or cleans up: each takes milliseconds.
  */
-static int become_daemon(const char *dir, int *lock)
+static int become_daemon(const char *dir, int *lock, bool *remains)
 {
 	const uint64_t deadline = clock_ns() + FABRIC_TIMEOUT_MS * 1000000ull;
 	const struct timespec nap = {.tv_nsec = 1000000};
@@ -163,7 +163,10 @@ static int become_daemon(const char *dir, int *lock)
 		ret = rundir_make(dir);
 		if (ret)
 			return ret;
-		*lock = rundir_lock(dir, true);
+		*lock = rundir_lock(dir, false);
+		*remains = *lock >= 0;
+		if (*lock == -ENOENT)
+			*lock = rundir_lock(dir, true);
 		if (*lock >= 0)
 			return 0;
 		if (*lock == -EAGAIN && somebody_listens(dir))
@@ -177,14 +180,22 @@ static int become_daemon(const char *dir, int *lock)
 
 static int serve(const struct options *o)
 {
+	bool remains;
 	int lock, ret;
 
-	ret = become_daemon(o->dir, &lock);
+	ret = become_daemon(o->dir, &lock, &remains);
 	if (ret)
 		return ret;
 	rundir_clear(o->dir); /* what a killed one left */
 	text_copy(fabric.dir, sizeof(fabric.dir), o->dir);
 	text_copy(fabric.name, sizeof(fabric.name), o->fabric);
+	/*
+	 * Programs of the one that was killed may live on.  To two queue pairs of the same number,
+	 * each of another daemon's fabric, a connection to the other would be one to itself.  Any
+	 * place will do that the one before is unlikely to have begun at.
+	 */
+	if (remains)
+		fabric.first_number = (uint32_t)(clock_ns() / 1000);
 	ret = fabric_create(&fabric);
 	if (ret)
 		goto remove;
@@ -202,8 +213,12 @@ static int serve(const struct options *o)
 	server_run(&server);
 	log_info("fabric %s: leaving", fabric.name);
 destroy:
-	/* Files before connections: who waits for its connection to end finds nothing left. */
-	rundir_remove(o->dir);
+	/* Files before connections: who waits for its connection to end finds nothing left; but the
+	 * lock, if programs go on without us. */
+	if (server_has_programs(&server))
+		rundir_clear(o->dir);
+	else
+		rundir_remove(o->dir);
 	server_close(&server);
 	fabric_destroy(&fabric);
 	close(lock);

@@ -123,6 +123,25 @@ def kill_daemon(session, programs, rounds, seed):
     return f"{rounds} rounds"
 
 
+def meet_across_daemons(session, programs, rounds):
+    """Programs of a daemon that was killed and of its successor cannot reach each other, and find
+    nobody else, themselves least of all."""
+    for number in range(rounds):
+        port = free_port()
+        argv = [str(programs / "stream"), DEVICES[number % 2]]
+        first = session.background(*argv, "listen", str(port), str(STREAM_MS))
+        wait_listening(port, first)
+        for daemon in session.daemons():
+            os.kill(daemon, signal.SIGKILL)
+        second = session.background(*argv, "connect", str(port), str(STREAM_MS))
+        for process in (first, second):
+            result = session.finish(process, SURVIVOR_LIMIT)
+            expect(result.status == 0 and "peer lost: 0 done" in result.text(),
+                   f"round {number}: status {result.status}\n{result.text()}")
+        session.expect_clean()
+    return f"{rounds} rounds"
+
+
 def cases(programs, rounds, seed):
     share = max(1, rounds // 10)
 
@@ -134,4 +153,5 @@ def cases(programs, rounds, seed):
         ("kill both writers", writers("both", 2 * share)),
         ("kill the daemon",
          lambda session: kill_daemon(session, programs, max(1, rounds - 7 * share), seed)),
+        ("meet across daemons", lambda session: meet_across_daemons(session, programs, share + 1)),
     ]
