@@ -48,6 +48,7 @@ int ubuf_write(const struct ubuf *b, const void *src, size_t size) must_check;
 enum attr_type {
 	ATTR_PTR_IN,
 	ATTR_PTR_OUT,
+	ATTR_ENUM,    /* as ATTR_PTR_IN; the choice among several meanings comes with it */
 	ATTR_IDR,     /* handle of an existing object */
 	ATTR_IDR_NEW, /* the method answers with a handle */
 	ATTR_HANDLE,  /* a handle that the method looks up itself */
@@ -69,6 +70,7 @@ struct uattr {
 	const struct attr_spec *spec;
 	size_t user_index; /* place in the program's array */
 	uint16_t len;
+	uint8_t choice; /* ATTR_ENUM */
 	uint64_t data;
 	union {
 		struct uobj *obj;

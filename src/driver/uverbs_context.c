@@ -183,6 +183,7 @@ static const struct {
 	{UVERBS_OBJECT_COUNTERS, UOBJ_COUNTERS},
 	{UVERBS_OBJECT_RWQ_IND_TBL, UOBJ_IND_TABLE},
 	{MLX5_IB_OBJECT_UAR, UOBJ_UAR},
+	{MLX5_IB_OBJECT_FLOW_MATCHER, UOBJ_MATCHER},
 };
 
 /* Device memory has handles of its own, see dm_pool.h. */

@@ -275,17 +275,47 @@ static int read_counts(const struct ubuf *uhw, struct counts *counts)
 	return ret == 0 && counts->given && counts->data.reserved ? -EINVAL : ret;
 }
 
-static int attach_counters(struct ureq *req, const struct rule *rule, const struct counts *counts,
-			   struct uflow *flow)
+int uflow_create(struct ufile *f, const struct flow_attr *attr, struct uqp *qp, struct uflow **out)
+{
+	struct uflow *flow = calloc(1, sizeof(*flow));
+	int ret;
+
+	if (!flow)
+		return -ENOMEM;
+	ret = flow_create(f->hca->adapter, attr, &flow->flow);
+	if (ret < 0)
+		goto free_flow;
+	ret = uobj_publish(f, &flow->uobj, UOBJ_FLOW);
+	if (ret < 0)
+		goto destroy_flow;
+	flow->qp = qp;
+	if (qp)
+		qp->uobj.users++;
+	*out = flow;
+	return 0;
+
+destroy_flow:
+	flow_destroy(flow->flow);
+free_flow:
+	free(flow);
+	return ret;
+}
+
+/* The counters object that the rule names, or NULL. */
+static int attach_counters(struct ureq *req, struct rule *rule, const struct counts *counts,
+			   struct uobj **out)
 {
 	int ret = 0;
 
+	*out = NULL;
 	if (!rule->counted)
 		return counts->given ? -EINVAL : 0;
-	flow->counters = uobj_find(req->file, UOBJ_COUNTERS, rule->counters, &ret);
-	return flow->counters
-		       ? ucounters_attach(flow->counters, counts->given ? &counts->data : NULL)
-		       : ret;
+	*out = uobj_find(req->file, UOBJ_COUNTERS, rule->counters, &ret);
+	if (*out)
+		ret = ucounters_attach(*out, counts->given ? &counts->data : NULL);
+	if (ret == 0)
+		rule->attr.counter = ucounters_counter(*out);
+	return ret;
 }
 
 int cmd_create_flow_ex(struct ureq *req)
@@ -293,10 +323,11 @@ int cmd_create_flow_ex(struct ureq *req)
 	struct ib_uverbs_create_flow cmd;
 	struct ib_uverbs_create_flow_resp resp = {0};
 	struct ubuf head = {req->core_in.ptr, sizeof(cmd)};
+	struct uobj *obj, *counters;
 	struct counts counts;
 	struct uflow *flow;
-	struct uobj *obj;
 	struct rule rule;
+	struct uqp *qp;
 	int ret = ubuf_read(&head, &cmd, sizeof(cmd));
 
 	if (ret < 0)
@@ -313,36 +344,22 @@ int cmd_create_flow_ex(struct ureq *req)
 	obj = uobj_find(req->file, UOBJ_QP, cmd.qp_handle, &ret);
 	if (!obj || container_of(obj, struct uqp, uobj)->type != IB_QPT_RAW_PACKET)
 		return -EINVAL;
-	flow = calloc(1, sizeof(*flow));
-	if (!flow)
-		return -ENOMEM;
-	flow->qp = container_of(obj, struct uqp, uobj);
-	rule.attr.qp = rule.drop ? NULL : flow->qp->qp;
-	ret = attach_counters(req, &rule, &counts, flow);
+	qp = container_of(obj, struct uqp, uobj);
+	rule.attr.qp = rule.drop ? NULL : qp->qp;
+	ret = attach_counters(req, &rule, &counts, &counters);
 	if (ret < 0)
-		goto free_flow;
-	if (flow->counters)
-		rule.attr.counter = ucounters_counter(flow->counters);
-	ret = flow_create(req->file->hca->adapter, &rule.attr, &flow->flow);
-	if (ret < 0)
-		goto detach;
-	ret = uobj_publish(req->file, &flow->uobj, UOBJ_FLOW);
-	if (ret < 0)
-		goto destroy_flow;
-	obj->users++;
+		return ret;
+	ret = uflow_create(req->file, &rule.attr, qp, &flow);
+	if (ret < 0) {
+		if (counters)
+			ucounters_detach(counters);
+		return ret;
+	}
+	flow->counters = counters;
 	resp.flow_handle = flow->uobj.handle;
 	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
 	if (ret < 0)
 		(void)uobj_destroy(&flow->uobj, NULL);
-	return ret;
-
-destroy_flow:
-	flow_destroy(flow->flow);
-detach:
-	if (flow->counters)
-		ucounters_detach(flow->counters);
-free_flow:
-	free(flow);
 	return ret;
 }
 
@@ -351,9 +368,12 @@ void uflow_free(struct uobj *obj)
 	struct uflow *flow = container_of(obj, struct uflow, uobj);
 
 	flow_destroy(flow->flow);
-	flow->qp->uobj.users--;
+	if (flow->qp)
+		flow->qp->uobj.users--;
 	if (flow->counters)
 		ucounters_detach(flow->counters);
+	if (flow->matcher)
+		flow->matcher->users--;
 }
 
 int cmd_destroy_flow_ex(struct ureq *req)

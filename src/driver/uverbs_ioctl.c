@@ -205,14 +205,21 @@ static int parse_attr(struct ureq *req, const struct method_spec *m,
 
 	if (!s)
 		return in->flags & UVERBS_ATTR_F_MANDATORY ? -EPROTONOSUPPORT : 0;
-	if (ureq_attr(req, in->attr_id) || req->nattrs == UREQ_ATTRS || in->attr_data.reserved)
+	if (ureq_attr(req, in->attr_id) || req->nattrs == UREQ_ATTRS ||
+	    in->attr_data.enum_data.reserved ||
+	    (in->attr_data.enum_data.elem_id && s->type != ATTR_ENUM))
 		return -EINVAL;
 	a = &req->attrs[req->nattrs];
-	*a = (struct uattr){.spec = s, .user_index = index, .len = in->len, .data = in->data};
+	*a = (struct uattr){.spec = s,
+			    .user_index = index,
+			    .len = in->len,
+			    .choice = in->attr_data.enum_data.elem_id,
+			    .data = in->data};
 
 	switch ((enum attr_type)s->type) {
 	case ATTR_PTR_IN:
 	case ATTR_PTR_OUT:
+	case ATTR_ENUM:
 		req->nattrs++;
 		return parse_data(req, a);
 	case ATTR_IDR:

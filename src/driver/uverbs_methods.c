@@ -11,6 +11,7 @@
 #include <rdma/mlx5_user_ioctl_verbs.h>
 
 #include "driver/uverbs_spec.h"
+#include "prm/fte.h"
 
 static const struct attr_spec invoke_write_attrs[] = {
 	{UVERBS_ATTR_CORE_IN, IN_MIN(4), OPT},
@@ -259,6 +260,37 @@ static const struct attr_spec flow_destroy_attrs[] = {
 	{UVERBS_ATTR_DESTROY_FLOW_HANDLE, IDR(UOBJ_FLOW)},
 };
 
+/* Arrays of handles are only asked for whether they are there. */
+static const struct attr_spec flow_create_mlx5_attrs[] = {
+	{MLX5_IB_ATTR_CREATE_FLOW_HANDLE, ATTR_IDR_NEW},
+	{MLX5_IB_ATTR_CREATE_FLOW_MATCH_VALUE, ATTR_PTR_IN, .min = 1, .max = FTE_MATCH_PARAM_BYTES},
+	{MLX5_IB_ATTR_CREATE_FLOW_MATCHER, IDR(UOBJ_MATCHER)},
+	{MLX5_IB_ATTR_CREATE_FLOW_DEST_QP, IDR(UOBJ_QP), OPT},
+	{MLX5_IB_ATTR_CREATE_FLOW_DEST_DEVX, IDR(UOBJ_DEVX), OPT},
+	{MLX5_IB_ATTR_CREATE_FLOW_ARR_FLOW_ACTIONS, IN_MIN(0), OPT},
+	{MLX5_IB_ATTR_CREATE_FLOW_TAG, IN(4), OPT},
+	{MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX, IN_MIN(0), OPT},
+	{MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX_OFFSET, IN_MIN(4), OPT},
+	{MLX5_IB_ATTR_CREATE_FLOW_FLAGS, CONST_IN, OPT},
+};
+
+static const struct attr_spec flow_destroy_mlx5_attrs[] = {
+	{MLX5_IB_ATTR_DESTROY_FLOW_HANDLE, IDR(UOBJ_FLOW)},
+};
+
+static const struct attr_spec matcher_create_attrs[] = {
+	{MLX5_IB_ATTR_FLOW_MATCHER_CREATE_HANDLE, ATTR_IDR_NEW},
+	{MLX5_IB_ATTR_FLOW_MATCHER_MATCH_MASK, ATTR_PTR_IN, .min = 1, .max = FTE_MATCH_PARAM_BYTES},
+	{MLX5_IB_ATTR_FLOW_MATCHER_FLOW_TYPE, ATTR_ENUM, .max = 2},
+	{MLX5_IB_ATTR_FLOW_MATCHER_MATCH_CRITERIA, IN(1)},
+	{MLX5_IB_ATTR_FLOW_MATCHER_FLOW_FLAGS, CONST_IN, OPT},
+	{MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE, CONST_IN, OPT},
+};
+
+static const struct attr_spec matcher_destroy_attrs[] = {
+	{MLX5_IB_ATTR_FLOW_MATCHER_DESTROY_HANDLE, IDR(UOBJ_MATCHER)},
+};
+
 static const struct attr_spec async_alloc_attrs[] = {
 	{UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE, ATTR_FD_NEW},
 };
@@ -314,6 +346,14 @@ static const struct method_spec methods[] = {
 	METHOD(UVERBS_OBJECT_RWQ_IND_TBL, UVERBS_METHOD_RWQ_IND_TBL_DESTROY, method_destroy,
 	       ind_table_destroy_attrs),
 	METHOD(UVERBS_OBJECT_FLOW, UVERBS_METHOD_FLOW_DESTROY, method_destroy, flow_destroy_attrs),
+	METHOD(UVERBS_OBJECT_FLOW, MLX5_IB_METHOD_CREATE_FLOW, method_flow_create_mlx5,
+	       flow_create_mlx5_attrs),
+	METHOD(UVERBS_OBJECT_FLOW, MLX5_IB_METHOD_DESTROY_FLOW, method_destroy,
+	       flow_destroy_mlx5_attrs),
+	METHOD(MLX5_IB_OBJECT_FLOW_MATCHER, MLX5_IB_METHOD_FLOW_MATCHER_CREATE,
+	       method_matcher_create, matcher_create_attrs),
+	METHOD(MLX5_IB_OBJECT_FLOW_MATCHER, MLX5_IB_METHOD_FLOW_MATCHER_DESTROY, method_destroy,
+	       matcher_destroy_attrs),
 	METHOD(UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, method_destroy, ah_destroy_attrs),
 	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, method_destroy, mr_destroy_attrs),
 	METHOD(UVERBS_OBJECT_MW, UVERBS_METHOD_MW_DESTROY, method_destroy, mw_destroy_attrs),

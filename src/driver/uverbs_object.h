@@ -33,6 +33,7 @@ enum uobj_type {
 	UOBJ_DEVX,
 	UOBJ_UMEM,
 	UOBJ_COUNTERS,
+	UOBJ_MATCHER,
 	UOBJ_TYPES,
 };
 

@@ -27,6 +27,7 @@ static void (*const free_object[UOBJ_TYPES])(struct uobj *obj) = {
 	[UOBJ_DEVX] = udevx_free,
 	[UOBJ_UMEM] = uumem_free,
 	[UOBJ_COUNTERS] = ucounters_free,
+	[UOBJ_MATCHER] = umatcher_free,
 };
 
 static void collect_async(struct uobj *obj, struct uevents *events)

@@ -127,6 +127,7 @@ void uflow_free(struct uobj *obj);
 void udevx_free(struct uobj *obj);
 void uumem_free(struct uobj *obj);
 void ucounters_free(struct uobj *obj);
+void umatcher_free(struct uobj *obj);
 
 /* -EBUSY while windows are bound to the region; afterwards none can be. */
 int umr_retire(struct uobj *obj) must_check;
@@ -200,6 +201,8 @@ int method_dm_free(struct ureq *req);
 int method_dm_query(struct ureq *req);
 int method_dm_map_op(struct ureq *req);
 int method_dm_mr_reg(struct ureq *req);
+int method_matcher_create(struct ureq *req);
+int method_flow_create_mlx5(struct ureq *req);
 int method_refuse(struct ureq *req); /* known, but this device has not got it */
 int method_cq_create(struct ureq *req);
 int method_cq_destroy(struct ureq *req);

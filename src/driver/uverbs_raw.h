@@ -22,10 +22,15 @@ struct uind_table {
 
 struct uflow {
 	struct uobj uobj;
-	struct uqp *qp;
+	struct uqp *qp; /* each of these may be NULL */
+	struct uobj *counters;
+	struct uobj *matcher;
 	struct flow *flow;
-	struct uobj *counters; /* or NULL */
 };
+
+/* A rule with a handle; qp: what it leads to, or NULL. */
+int uflow_create(struct ufile *f, const struct flow_attr *attr, struct uqp *qp,
+		 struct uflow **out) must_check;
 
 /*
  * A rule counts into this counters object.  data says which counts go where; NULL if an earlier

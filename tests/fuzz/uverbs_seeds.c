@@ -11,6 +11,7 @@
 #include <rdma/mlx5_user_ioctl_verbs.h>
 #include <string.h>
 
+#include "prm/fte.h"
 #include "prm/ib.h"
 #include "uverbs_put.h"
 
@@ -345,6 +346,33 @@ static void put_ioctl_queries(struct seed *s)
 	attr_out(s, UVERBS_ATTR_QUERY_MR_RESP_IOVA, 8);
 }
 
+/* A matcher, and a rule that drops what it matches.  Handle of the matcher: the first. */
+static void put_matcher(struct seed *s)
+{
+	const struct fte_headers mask = {
+		.smac = {0xff},
+		.flags = {htobe16(FTE_IP_VERSION_MASK << FTE_IP_VERSION_SHIFT)},
+		.dst_ip = {[FTE_IPV4_AT] = 0xff},
+	};
+	const struct fte_headers value = {.smac = {2},
+					  .flags = {htobe16(4 << FTE_IP_VERSION_SHIFT)}};
+
+	put_ioctl(s, MLX5_IB_OBJECT_FLOW_MATCHER, MLX5_IB_METHOD_FLOW_MATCHER_CREATE, 4);
+	attr_handle(s, MLX5_IB_ATTR_FLOW_MATCHER_CREATE_HANDLE, 0);
+	attr_block(s, MLX5_IB_ATTR_FLOW_MATCHER_MATCH_MASK, &mask, sizeof(mask), NULL, 0);
+	attr_data(s, MLX5_IB_ATTR_FLOW_MATCHER_FLOW_TYPE, 2, 0);
+	attr_data(s, MLX5_IB_ATTR_FLOW_MATCHER_MATCH_CRITERIA, 1, FTE_MATCH_OUTER_HEADERS);
+	put_ioctl(s, UVERBS_OBJECT_FLOW, MLX5_IB_METHOD_CREATE_FLOW, 4);
+	attr_handle(s, MLX5_IB_ATTR_CREATE_FLOW_HANDLE, 0);
+	attr_block(s, MLX5_IB_ATTR_CREATE_FLOW_MATCH_VALUE, &value, sizeof(value), NULL, 0);
+	attr_handle(s, MLX5_IB_ATTR_CREATE_FLOW_MATCHER, 0);
+	attr_data(s, MLX5_IB_ATTR_CREATE_FLOW_FLAGS, 4, MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DROP);
+	put_ioctl(s, MLX5_IB_OBJECT_FLOW_MATCHER, MLX5_IB_METHOD_FLOW_MATCHER_DESTROY, 1);
+	attr_handle(s, MLX5_IB_ATTR_FLOW_MATCHER_DESTROY_HANDLE, 0);
+	put_ioctl(s, UVERBS_OBJECT_FLOW, MLX5_IB_METHOD_DESTROY_FLOW, 1);
+	attr_handle(s, MLX5_IB_ATTR_DESTROY_FLOW_HANDLE, 1);
+}
+
 static void put_destroys(struct seed *s, enum form form)
 {
 	const struct ib_uverbs_destroy_qp qp = {.qp_handle = 4};
@@ -398,5 +426,9 @@ void target_seeds(struct seed *s)
 	put_pd_and_mr(s, BY_IOCTL);
 	put_ioctl_queries(s);
 	put_end(s, "ioctl-queries");
+	put_u8(s, 1);
+	put_context(s, BY_IOCTL);
+	put_matcher(s);
+	put_end(s, "matcher");
 	devx_seeds(s);
 }
