@@ -13,13 +13,10 @@
 #include "base/endian.h"
 #include "driver/uverbs_clock.h"
 #include "driver/uverbs_objects.h"
+#include "prm/model.h"
 #include "wire/usermem.h"
 
-/* As sysfs shows it: 32.41.1000. */
-#define FW_VERSION (32ull << 32 | 41u << 16 | 1000u)
-
 #define VENDOR_ID      0x02c9u
-#define PART_ID	       41692u /* BlueField-3 */
 #define PKEYS_MAX      128u
 #define ACK_DELAY      16u /* 4.096 us << 16; what mlx5 firmware reports */
 #define ATOMIC_CAP_HCA 1u  /* atomic among this device's QPs */
@@ -51,15 +48,19 @@ enum { LINK_LAYER_IB = 1, LINK_LAYER_ETHERNET = 2 };
 static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_resp *d)
 {
 	const struct registry_port *port = ufile_port(f);
+	uint32_t index = f->process->registry->model;
+	const struct model *model = &models[index < models_count ? index : MODEL_DEFAULT];
 
 	*d = (struct ib_uverbs_query_device_resp){
-		.fw_ver = FW_VERSION,
+		/* as sysfs shows it */
+		.fw_ver =
+			(uint64_t)model->fw_major << 32 | MODEL_FW_MINOR << 16 | MODEL_FW_SUBMINOR,
 		.node_guid = be64_of(port->node_guid).raw,
 		.sys_image_guid = be64_of(port->node_guid).raw,
 		.max_mr_size = UINT64_MAX,
 		.page_size_cap = ~(uint64_t)(UVERBS_PAGE - 1),
 		.vendor_id = VENDOR_ID,
-		.vendor_part_id = PART_ID,
+		.vendor_part_id = model->device,
 		.hw_ver = 1,
 		.max_qp = ADAPTER_MAX_QP,
 		.max_qp_wr = ADAPTER_MAX_QP_WR,

@@ -56,6 +56,7 @@ struct fabric {
 	struct fabric_host *hosts;
 	uint32_t nhosts;
 	uint32_t sm_lid;
+	uint32_t model; /* what the devices are taken for, see prm/model.h */
 
 	struct registry *registry;
 	size_t registry_bytes;

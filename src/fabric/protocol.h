@@ -16,7 +16,7 @@
 #include "wire/registry.h"
 
 #define MSG_MAGIC   0x73686370u /* "shcp" */
-#define MSG_VERSION 2u		/* of everything below, and of wire/registry.h */
+#define MSG_VERSION 3u		/* of everything below, and of wire/registry.h */
 
 #define FABRIC_NAME_BYTES   64u	 /* host and fabric names, with their NUL */
 #define FABRIC_PATH_BYTES   256u /* path of an attribute, with its NUL */
@@ -119,6 +119,7 @@ struct msg_index {
 struct msg_info_reply {
 	char fabric[FABRIC_NAME_BYTES];
 	char release[FABRIC_NAME_BYTES];
+	char model[FABRIC_NAME_BYTES];
 	uint32_t nhosts;
 	int32_t pid;
 	uint32_t stay;

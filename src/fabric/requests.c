@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "fabric/client.h"
 #include "fabric/server.h"
+#include "prm/model.h"
 
 /* Descriptors that go with a reply; they stay the fabric's. */
 struct attached {
@@ -135,6 +136,7 @@ static int answer_info(struct server *s, struct conn *c, struct msg *m, struct a
 	memset(&m->info_reply, 0, sizeof(m->info_reply));
 	text_copy(m->info_reply.fabric, sizeof(m->info_reply.fabric), f->name);
 	text_copy(m->info_reply.release, sizeof(m->info_reply.release), SOFTHCA_VERSION);
+	text_copy(m->info_reply.model, sizeof(m->info_reply.model), models[f->model].name);
 	m->info_reply.nhosts = f->nhosts;
 	m->info_reply.pid = getpid();
 	m->info_reply.stay = s->stay;

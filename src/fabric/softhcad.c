@@ -24,6 +24,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "fabric/server.h"
+#include "prm/model.h"
 
 struct options {
 	const char *dir;
@@ -178,11 +179,27 @@ static int become_daemon(const char *dir, int *lock, bool *remains)
 	return -ETIMEDOUT;
 }
 
+static int choose_model(uint32_t *out)
+{
+	const char *name = getenv("SOFTHCA_MODEL");
+	int model = name && *name ? model_find(name) : (int)MODEL_DEFAULT;
+
+	if (model < 0) {
+		log_error("SOFTHCA_MODEL: '%s' is not a model; see softhca(1)", name);
+		return -EINVAL;
+	}
+	*out = (uint32_t)model;
+	return 0;
+}
+
 static int serve(const struct options *o)
 {
 	bool remains;
 	int lock, ret;
 
+	ret = choose_model(&fabric.model);
+	if (ret)
+		return ret;
 	ret = become_daemon(o->dir, &lock, &remains);
 	if (ret)
 		return ret;

@@ -188,6 +188,7 @@ static void registry_fill(struct fabric *f, const struct topology_row *rows, uin
 		atomic_store_explicit(&p->state, IB_PORT_ACTIVE, memory_order_release);
 	}
 	f->registry->nports = nrows;
+	f->registry->model = f->model;
 	f->registry->version = REGISTRY_VERSION;
 	f->registry->magic = REGISTRY_MAGIC;
 }

@@ -20,6 +20,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "prm/model.h"
 
 #define UVERBS_MAJOR	 231
 #define UVERBS_MINOR	 192
@@ -252,7 +253,11 @@ static void cpus_write(struct tree *t, const char *pci)
 	tree_file(t, list, "%s/local_cpulist", pci);
 }
 
-/* What a BlueField-3 shows of itself on the PCI bus (pci.ids: 15b3:a2dc). */
+static const struct model *model_of(const struct tree *t)
+{
+	return &models[t->fabric->model];
+}
+
 static void pci_write(struct tree *t, const char *pci, const struct registry_port *p)
 {
 	static const struct {
@@ -260,7 +265,6 @@ static void pci_write(struct tree *t, const char *pci, const struct registry_por
 		const char *text;
 	} attrs[] = {
 		{"vendor", "0x15b3\n"},
-		{"device", "0xa2dc\n"},
 		{"subsystem_vendor", "0x15b3\n"},
 		{"subsystem_device", "0x0009\n"},
 		{"revision", "0x01\n"},
@@ -276,10 +280,12 @@ static void pci_write(struct tree *t, const char *pci, const struct registry_por
 
 	for (size_t i = 0; i < array_size(attrs); i++)
 		tree_file(t, attrs[i].text, "%s/%s", pci, attrs[i].name);
+	snprintf(text, sizeof(text), "0x%04x\n", model_of(t)->device);
+	tree_file(t, text, "%s/device", pci);
 	snprintf(text, sizeof(text), "0x02%s00\n", sub);
 	tree_file(t, text, "%s/class", pci);
-	snprintf(text, sizeof(text), "pci:v000015B3d0000A2DCsv000015B3sd00000009bc02sc%si00\n",
-		 sub);
+	snprintf(text, sizeof(text), "pci:v000015B3d%08Xsv000015B3sd00000009bc02sc%si00\n",
+		 model_of(t)->device, sub);
 	tree_file(t, text, "%s/modalias", pci);
 	cpus_write(t, pci);
 	if (p->netdev[0])
@@ -298,10 +304,14 @@ static void ibdev_write(struct tree *t, const char *pci, uint32_t row, const cha
 	tree_file(t, guid, "%s/node_guid", dir);
 	guid_text(fabric_system_guid(t->fabric, row), guid, sizeof(guid));
 	tree_file(t, guid, "%s/sys_image_guid", dir);
-	tree_file(t, "32.41.1000\n", "%s/fw_ver", dir);
+	snprintf(desc, sizeof(desc), "%u.%u.%u\n", model_of(t)->fw_major, MODEL_FW_MINOR,
+		 MODEL_FW_SUBMINOR);
+	tree_file(t, desc, "%s/fw_ver", dir);
 	tree_file(t, "1\n", "%s/hw_rev", dir);
-	tree_file(t, "MT41692\n", "%s/hca_type", dir);
-	tree_file(t, "MT_0000000884\n", "%s/board_id", dir);
+	snprintf(desc, sizeof(desc), "MT%u\n", model_of(t)->device);
+	tree_file(t, desc, "%s/hca_type", dir);
+	snprintf(desc, sizeof(desc), "%s\n", model_of(t)->board);
+	tree_file(t, desc, "%s/board_id", dir);
 	/* 64 bytes at most (IBTA 14.2.5.2, NodeDescription), and writable. */
 	snprintf(desc, sizeof(desc), "%.50s %.12s\n", host, p->hca);
 	snprintf(path, sizeof(path), "%.200s/node_desc", dir);

@@ -190,6 +190,7 @@ static void status_json(const struct session *s, struct view *v)
 	json_bool(&j, "running", true);
 	json_string(&j, "directory", s->dir);
 	json_string(&j, "version", v->info.release);
+	json_string(&j, "model", v->info.model);
 	json_number(&j, "pid", (uint64_t)v->info.pid);
 	json_bool(&j, "stay", v->info.stay);
 	json_number(&j, "connections", v->info.connections - 1);
@@ -214,8 +215,8 @@ static void status_print(const struct session *s, struct view *v)
 	struct msg_host_reply host;
 
 	/* Our own connection is none that anybody wants to hear of. */
-	printf("fabric %s: softhcad %s, pid %d, in %s, %u connections%s\n", s->fabric,
-	       v->info.release, v->info.pid, s->dir, v->info.connections - 1,
+	printf("fabric %s: %s, softhcad %s, pid %d, in %s, %u connections%s\n", s->fabric,
+	       v->info.model, v->info.release, v->info.pid, s->dir, v->info.connections - 1,
 	       v->info.stay ? ", stays up" : "");
 	for (uint32_t h = 0; view_host(v, h, &host); h++) {
 		printf("%s\n", host.name);

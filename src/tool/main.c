@@ -9,20 +9,23 @@
 
 static const struct command commands[] = {
 	{"run",
-	 "[--fabric NAME] [--host NAME] [--signature-reports manual|hardware] [--] PROGRAM "
-	 "[ARG...]",
+	 "[--fabric NAME] [--host NAME] [--model NAME] [--signature-reports manual|hardware] "
+	 "[--] PROGRAM [ARG...]",
 	 "Runs PROGRAM with the devices of a host, starting the fabric if need be.\n"
+	 "--model: the card that the devices are to be taken for; see softhca(1).\n"
 	 "--signature-reports: signature errors as the manual pages of libmlx5 describe\n"
 	 "them (the default), or as devices are seen to report them.",
-	 OPT_FABRIC | OPT_HOST | OPT_REPORTS, command_run},
-	{"env", "[--fabric NAME] [--host NAME] [--signature-reports manual|hardware]",
+	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_REPORTS, command_run},
+	{"env",
+	 "[--fabric NAME] [--host NAME] [--model NAME] [--signature-reports manual|hardware]",
 	 "Prints shell commands that put what is started afterwards on a host:\n"
 	 "eval \"$(softhca env)\"",
-	 OPT_FABRIC | OPT_HOST | OPT_REPORTS, command_env},
+	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_REPORTS, command_env},
 	{"devices", "[--fabric NAME] [--host NAME] [--json]", "Lists the devices of the hosts.",
 	 OPT_FABRIC | OPT_HOST | OPT_JSON, command_devices},
-	{"fabric up", "[--fabric NAME]", "Starts a fabric that stays until it is taken down.",
-	 OPT_FABRIC, command_fabric_up},
+	{"fabric up", "[--fabric NAME] [--model NAME]",
+	 "Starts a fabric that stays until it is taken down.", OPT_FABRIC | OPT_MODEL,
+	 command_fabric_up},
 	{"fabric down", "[--fabric NAME]", "Takes a fabric down, also under programs that use it.",
 	 OPT_FABRIC, command_fabric_down},
 	{"fabric status", "[--fabric NAME] [--json]",

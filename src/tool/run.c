@@ -123,6 +123,8 @@ int command_env(struct session *s, int argc, char **argv)
 	print_export("SOFTHCA_DIR", s->dir);
 	print_export("SOFTHCA_HOST", host.name);
 	print_export("SOFTHCA_DAEMON", s->daemon);
+	if (s->model)
+		print_export("SOFTHCA_MODEL", s->model);
 	if (s->reports)
 		print_export("SOFTHCA_SIGNATURE_REPORTS", s->reports);
 	print_export(PRELOAD, preload);

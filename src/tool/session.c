@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "fabric/link.h"
+#include "prm/model.h"
 #include "tool/tool.h"
 
 /* In the build tree everything lies beside the tool; installed, where make install puts it. */
@@ -57,6 +58,18 @@ static int bad_option(const struct session *s, const char *why, const char *opti
 	return EXIT_USAGE;
 }
 
+static int bad_model(const struct session *s)
+{
+	char known[256] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < models_count && n < sizeof(known); i++)
+		n += (size_t)snprintf(known + n, sizeof(known) - n, "%s%s", i ? ", " : "",
+				      models[i].name);
+	tool_error(s->command, "no model is called '%s'; there are %s", s->model, known);
+	return EXIT_USAGE;
+}
+
 static int options_read(struct session *s, const struct command *c, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -64,6 +77,7 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 		{"host", required_argument, NULL, OPT_HOST},
 		{"json", no_argument, NULL, OPT_JSON},
 		{"signature-reports", required_argument, NULL, OPT_REPORTS},
+		{"model", required_argument, NULL, OPT_MODEL},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -85,6 +99,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 			s->host = optarg;
 		else if (opt == OPT_REPORTS)
 			s->reports = optarg;
+		else if (opt == OPT_MODEL)
+			s->model = optarg;
 		else
 			s->json = true;
 	}
@@ -128,6 +144,8 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 	*first = optind;
 	if (s->reports && strcmp(s->reports, "manual") != 0 && strcmp(s->reports, "hardware") != 0)
 		return bad_option(s, "reports are manual or hardware, not", s->reports);
+	if (s->model && model_find(s->model) < 0)
+		return bad_model(s);
 	if (s->host && !fabric_name_ok(s->host)) {
 		tool_error(s->command, "'%s' is not a name for a host", s->host);
 		return EXIT_USAGE;
@@ -161,6 +179,28 @@ void session_link_error(const struct session *s, int error)
 	}
 }
 
+/* A fabric that runs already keeps the model that it was started with. */
+static bool is_model(const struct session *s, int sock)
+{
+	int fds[MSG_MAX_FDS];
+	struct msg m = {0};
+	int ret = link_call(sock, &m, MSG_INFO, fds);
+
+	if (ret) {
+		session_link_error(s, ret);
+		return false;
+	}
+	msg_close_fds(fds);
+	m.info_reply.model[sizeof(m.info_reply.model) - 1] = '\0';
+	if (!strcmp(m.info_reply.model, s->model))
+		return true;
+	tool_error(s->command,
+		   "fabric '%s' runs with devices of model %s; take it down first, or use another "
+		   "(--fabric)",
+		   s->fabric, m.info_reply.model);
+	return false;
+}
+
 int session_link(const struct session *s, bool start, struct msg *m, enum msg_type type,
 		 int fds[MSG_MAX_FDS])
 {
@@ -170,9 +210,18 @@ int session_link(const struct session *s, bool start, struct msg *m, enum msg_ty
 		tool_error(s->command, "softhcad is not installed where softhca looks for it");
 		return -1;
 	}
+	/* for the daemon, if it is started now or later by a program */
+	if (s->model && setenv("SOFTHCA_MODEL", s->model, 1)) {
+		tool_error(s->command, "%s", strerror(errno));
+		return -1;
+	}
 	sock = link_open(s->dir, start ? s->daemon : NULL, m, type, fds);
 	if (sock < 0) {
 		session_link_error(s, sock);
+		return -1;
+	}
+	if (s->model && !is_model(s, sock)) {
+		close(sock);
 		return -1;
 	}
 	return sock;

@@ -20,6 +20,7 @@ bool view_open(const struct session *s, bool start, struct view *v)
 		return false;
 	v->info = m.info_reply;
 	v->info.release[sizeof(v->info.release) - 1] = '\0';
+	v->info.model[sizeof(v->info.model) - 1] = '\0';
 	p = MAP_FAILED;
 	if (v->info.registry_bytes >= sizeof(*v->registry))
 		p = mmap(NULL, v->info.registry_bytes, PROT_READ, MAP_SHARED, fds[0], 0);

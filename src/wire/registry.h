@@ -23,7 +23,7 @@
 #include "prm/ib.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 4u
+#define REGISTRY_VERSION 5u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* numbers are handed out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -71,7 +71,7 @@ struct registry {
 	uint32_t magic;
 	uint32_t version;
 	uint32_t nports;
-	uint32_t reserved;
+	uint32_t model;					   /* of all devices, see prm/model.h */
 	_Atomic(uint64_t) slots_used[REGISTRY_SLOTS / 64]; /* bit s%64 of word s/64: slot s */
 	_Atomic(uint16_t) qpn_slot_plus_1[REGISTRY_CHUNKS];
 	_Atomic(uint16_t) lid_port_plus_1[REGISTRY_LIDS];

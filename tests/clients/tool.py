@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -56,6 +57,24 @@ def unknown_option(session):
 
 def unknown_command(session):
     complains(session.tool("no-such-command"), "no-such-command")
+
+
+def models(session):
+    """Another card by name; a fabric keeps the one that it was started with."""
+    result = session.tool("run", "--model", "connectx-6dx", "--", "ibv_devinfo", "-d", "mlx5_0")
+    expect(result.status == 0 and re.search(r"vendor_part_id:\s+4125\b", result.out) and
+           re.search(r"fw_ver:\s+22\.", result.out), result.text())
+    # The last run's daemon may still be leaving.
+    session.expect_clean()
+    up = session.tool("fabric", "up", "--model", "connectx-7")
+    expect(up.status == 0, up.text())
+    try:
+        seen = session.run_ok("ibstat", "mlx5_1")
+        expect("CA type: MT4129" in seen.out, seen.text())
+        complains(session.tool("run", "--model", "connectx-5", "--", "true"), "connectx-7")
+    finally:
+        session.tool("fabric", "down")
+    complains(session.tool("run", "--model", "connectx-99", "--", "true"), "connectx-99")
 
 
 def unknown_host(session):
@@ -282,7 +301,7 @@ def ordinary_user(session):
 
 def cases():
     return [(f"tool: {test.__name__.replace('_', ' ')}", test) for test in (
-        exit_status, killed_by_signal, signal_reaches_program, streams, arguments,
+        exit_status, models, killed_by_signal, signal_reaches_program, streams, arguments,
         unknown_option, unknown_command, unknown_host, missing_program, not_executable,
         static_program, script, help_and_version, env_eval, devices, fabric_up_status_down,
         fabrics_are_separate, concurrent_runs, concurrent_traffic, program_killed, peer_killed,

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "prm/model.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+
+/* Device IDs: pci.ids, vendor 15b3.  The major version of firmware goes with the generation. */
+const struct model models[] = {
+	[MODEL_DEFAULT] = {"bluefield-3", 0xa2dc, 32, "MT_0000000884"},
+	{"bluefield-2", 0xa2d6, 24, "MT_0000000540"},
+	{"connectx-7", 0x1021, 28, "MT_0000000838"},
+	{"connectx-6dx", 0x101d, 22, "MT_0000000359"},
+	{"connectx-6", 0x101b, 20, "MT_0000000223"},
+	{"connectx-5", 0x1017, 16, "MT_0000000011"},
+};
+
+const size_t models_count = array_size(models);
+
+int model_find(const char *name)
+{
+	for (size_t i = 0; i < models_count; i++)
+		if (!strcmp(models[i].name, name))
+			return (int)i;
+	return -1;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The cards that a device can be taken for: what it says of itself on the PCI bus, in sysfs and in
+ * answers to queries.  Libraries choose by it what they use of a device and what not; what the
+ * device can do is the same for all.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct model {
+	const char *name; /* as users write it */
+	uint16_t device;  /* PCI device ID; also the part number */
+	uint16_t fw_major;
+	const char *board; /* PSID */
+};
+
+#define MODEL_FW_MINOR	  41u
+#define MODEL_FW_SUBMINOR 1000u
+#define MODEL_DEFAULT	  0u
+
+extern const struct model models[];
+extern const size_t models_count;
+
+/* Index of the model of that name, or -1. */
+int model_find(const char *name);
