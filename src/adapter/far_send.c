@@ -83,11 +83,11 @@ static bool find_landing(const struct far *f, struct qp_block *b, uint64_t len, 
 	l->head = load(&b->rq_head);
 	if (!wqes || wqes > MAX_RING || wqes & (wqes - 1) || !posted(f, b, l->head, wqes))
 		return false;
-	l->index = (uint16_t)(l->head & (wqes - 1));
+	l->index = (uint16_t)l->head;
 	at = arena_at(f, load64(&b->rq_offset), (uint64_t)wqes * wqe_bytes);
 	if (!at)
 		return false;
-	at += (uint64_t)l->index * wqe_bytes;
+	at += (uint64_t)(l->head & (wqes - 1)) * wqe_bytes;
 	runs_begin(&l->runs);
 	for (uint32_t off = 0; len && wqe_bytes - off >= sizeof(struct wqe_data);
 	     off += (uint32_t)sizeof(struct wqe_data)) {

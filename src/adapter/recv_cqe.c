@@ -80,8 +80,7 @@ void recv_settle_claim(struct qp *qp)
 	uint32_t head = b->rq_head;
 
 	if (b->rq_claim && qp->init.rq_wqes &&
-	    cq_holds_receive(qp->init.recv_cq, b->rq_claim_pi, qp->qpn,
-			     (uint16_t)(head & (qp->init.rq_wqes - 1))))
+	    cq_holds_receive(qp->init.recv_cq, b->rq_claim_pi, qp->qpn, (uint16_t)head))
 		b->rq_head = head + 1;
 	b->rq_claim = 0;
 }

@@ -41,7 +41,7 @@ static bool fetch_scatter(const uint8_t *from, uint32_t bytes, struct recv_wqe *
 
 enum recv_verdict recv_ring_take(struct recv_ring *ring, struct recv_wqe *out)
 {
-	uint32_t producer;
+	uint32_t producer, slot;
 	uint16_t ready;
 
 	if (!ring->wqes)
@@ -53,8 +53,10 @@ enum recv_verdict recv_ring_take(struct recv_ring *ring, struct recv_wqe *out)
 		return RECV_EMPTY;
 	if (ready > ring->wqes)
 		return RECV_FAULT;
-	out->index = (uint16_t)(*ring->head & (ring->wqes - 1));
-	if (!fetch_scatter(ring->buf + (size_t)out->index * ring->wqe_bytes, ring->wqe_bytes, out))
+	/* a counter, for programs that keep one beside it: it does not wrap with the ring */
+	out->index = (uint16_t)*ring->head;
+	slot = *ring->head & (ring->wqes - 1);
+	if (!fetch_scatter(ring->buf + (size_t)slot * ring->wqe_bytes, ring->wqe_bytes, out))
 		return RECV_FAULT;
 	++*ring->head;
 	return RECV_OK;

@@ -16,7 +16,7 @@ struct recv_ring {
 
 /* One receive, copied out of the ring before it is looked at. */
 struct recv_wqe {
-	uint16_t index;
+	uint16_t index; /* as completions name it: in an SRQ; of a ring the counter */
 	uint32_t nsge;
 	struct wqe_data sge[ADAPTER_MAX_SRQ_SGE];
 };

@@ -55,6 +55,7 @@ static struct {
 	struct uffd *uffd; /* NULL: nothing was to be protected yet */
 	bool refused;	   /* the system did not allow it and is not asked again */
 	struct uffd *abandoned;
+	_Atomic(bool) keep_armed;
 	/* No mapping is outside: most munmap calls of a program end here. */
 	_Atomic(uintptr_t) lowest, end;
 } maps;
@@ -263,6 +264,17 @@ static bool let_go(struct doorbell_mapping *m)
 	return true;
 }
 
+static bool keeps_armed(void)
+{
+	return atomic_load_explicit(&maps.keep_armed, memory_order_relaxed);
+}
+
+void doorbell_keep_armed(bool yes)
+{
+	if (unlikely(keeps_armed() != yes))
+		atomic_store_explicit(&maps.keep_armed, yes, memory_order_relaxed);
+}
+
 /*
  * Is the store one to take for executed?  One that follows soon on another, or copies a whole work
  * request piece by piece, is not: its like would better find the page open.  Lock of the mappings
@@ -276,7 +288,9 @@ static bool take(const struct doorbell_mapping *m, void *ucontext)
 	if (!m->armed || !doorbell_is_direct(page))
 		return false;
 	now = clock_ns();
-	if (now - page->taken_ns < ALONE_NS || !store_skip(ucontext))
+	if (now - page->taken_ns < ALONE_NS && !keeps_armed())
+		return false;
+	if (!store_skip(ucontext))
 		return false;
 	page->taken_ns = now;
 	return true;
@@ -424,6 +438,8 @@ enum doorbell_sleep doorbell_arm(void)
 
 void doorbell_wake(void)
 {
+	if (keeps_armed())
+		return;
 	spin_lock(&maps.lock);
 	for (struct doorbell_mapping *m = maps.list; m; m = m->next) {
 		if (m->page && doorbell_is_direct(m->page))

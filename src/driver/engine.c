@@ -51,6 +51,11 @@
 
 #define LOOKS_AT_REGISTERS 4u
 
+/* An engine that was away for so long while it was awake has to share its CPU with somebody who
+ * does not sleep; it reckons with that for some time. */
+#define AWAY_NS	       (200 * USEC)
+#define STARVED_FOR_NS (1000000 * USEC)
+
 #define NAP_MIN_NS	(100 * USEC)
 #define NAP_MAX_NS	(1000 * USEC)
 #define DISTRUST_MIN_NS (10000 * USEC)
@@ -65,6 +70,7 @@
  * wake-up. */
 #define POLLS_PER_NOTICE 64u
 #define STACK_BYTES	 (512u << 10)
+#define SLICE_NS	 100000u /* the shortest there is */
 
 struct engine {
 	struct process *process;
@@ -75,6 +81,8 @@ struct engine {
 	uint64_t window_ns;
 	uint64_t distrust_ns;	    /* for how long, the next time */
 	_Atomic(uint64_t) trust_at; /* no naps before */
+	uint64_t seen_ns;	    /* the last look at the clock while awake */
+	uint64_t starved_until_ns;
 	_Atomic(bool) stop;
 	/* Empty polls of the program's threads.  Not exact: two of them may count as one. */
 	cacheline_aligned _Atomic(uint32_t) polls;
@@ -233,6 +241,18 @@ static void engine_sleep(struct engine *e)
 		doorbell_wake();
 }
 
+/*
+ * While the engine is awake nobody else hears of bare stores.  Where it may be kept from running at
+ * any moment, it is better that they fault, however many there are.
+ */
+static void watch_for_starvation(struct engine *e, uint64_t now)
+{
+	if (unlikely(now - e->seen_ns > AWAY_NS))
+		e->starved_until_ns = now + STARVED_FOR_NS;
+	e->seen_ns = now;
+	doorbell_keep_armed(now < e->starved_until_ns);
+}
+
 /* Work that came in several batches is a stream: stay for the next. */
 static void adapt_spin(struct engine *e, unsigned batches)
 {
@@ -266,16 +286,19 @@ static bool somebody_polls(struct engine *e, uint64_t now)
  */
 static bool engine_look(struct engine *e)
 {
-	uint64_t window_ns =
-		doorbell_any_direct() && e->spin_ns < DIRECT_SPIN_NS ? DIRECT_SPIN_NS : e->spin_ns;
-	uint64_t idle_since = clock_ns();
+	uint64_t idle_since = clock_ns(), window_ns = e->spin_ns;
 	unsigned batches = 0;
 	bool idle = true;
+
+	if (doorbell_any_direct() && idle_since >= e->starved_until_ns)
+		window_ns = max_u64(window_ns, DIRECT_SPIN_NS);
+	e->seen_ns = idle_since;
 
 	while (!atomic_load_explicit(&e->stop, memory_order_relaxed)) {
 		bool done = engine_progress(e);
 		uint64_t now = clock_ns();
 
+		watch_for_starvation(e, now);
 		if (somebody_polls(e, now))
 			return true;
 		if (done) {
@@ -292,12 +315,36 @@ static bool engine_look(struct engine *e)
 	return false;
 }
 
+/*
+ * A thread that asks for short slices may interrupt one with longer ones as soon as it wakes (Linux
+ * 6.12, sched_setattr(2)); otherwise a program that spins on its memory has the CPU to itself for
+ * milliseconds, while what it waits for is here.  Elsewhere it makes no difference.
+ */
+static void ask_for_short_slices(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr;
+
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) ||
+	    (attr.policy != SCHED_OTHER && attr.policy != SCHED_BATCH))
+		return;
+	attr.size = sizeof(attr);
+	attr.runtime = SLICE_NS;
+	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
 static void *engine_main(void *arg)
 {
 	struct engine *e = arg;
 
 	/* RNR timers begin at 10 us (IBTA table 45); the default slack is 50 us. */
 	prctl(PR_SET_TIMERSLACK, USEC);
+	ask_for_short_slices();
 	while (!atomic_load(&e->stop)) {
 		if (engine_look(e))
 			engine_nap(e);

@@ -67,6 +67,8 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x0c8, 8, 16},	     /* log_max_cq_sz */
 	{HCA_CAP_GENERAL, 0x0db, 5, 24},	     /* log_max_cq */
 	{HCA_CAP_GENERAL, 0x0ea, 6, 24},	     /* log_max_mkey */
+	{HCA_CAP_GENERAL, 0x100, 8, 4},		     /* max_indirection */
+	{HCA_CAP_GENERAL, 0x108, 1, 1},		     /* fixed_buffer_size: KSM lists */
 	{HCA_CAP_GENERAL, 0x11a, 6, 16},	     /* log_max_klm_list_size */
 	{HCA_CAP_GENERAL, 0x122, 1, 1},		     /* qpc_extension */
 	{HCA_CAP_GENERAL, 0x12a, 6, 4},		     /* log_max_ra_req_dc */

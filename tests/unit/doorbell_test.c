@@ -407,6 +407,16 @@ static void test_store_alone(void)
 		CHECK(*reg && all_done(&r));
 		CHECK(kicked_within(&r, 10));
 		CHECK(doorbell_look(DOORBELL_DIRECT_PAGES));
+		/* an engine that does not get to run: all are taken, also while it is awake */
+		doorbell_keep_armed(true);
+		CHECK(go_to_sleep(&r) == DOORBELL_SLEEP);
+		doorbell_wake();
+		for (i = 0; i < 1000; i++) {
+			store(&r, i % 2);
+			CHECK(all_done(&r) && !*reg);
+		}
+		CHECK(sem_trywait(&r.kicked) < 0 && errno == EAGAIN);
+		doorbell_keep_armed(false);
 		/* with more queues than are served at once the engine does the rest */
 		CHECK(go_to_sleep(&r) == DOORBELL_SLEEP);
 		for (i = 2; i < QUEUES; i++) {

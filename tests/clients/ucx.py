@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""UCX over the devices: its verbs transports (rc_v, ud_v) and its own, which make their queues by
+DEVX and ring doorbells by themselves (rc_x, ud_x, dc_x).
+
+UCX looks at the device's model before it offers the latter, hence --model.  ucx_perftest does not
+look at the data."""
+import re
+
+from harness import expect
+
+MODEL = ["--model", "connectx-7"]
+TRANSPORTS = {"rc_v": "rc_verbs", "ud_v": "ud_verbs", "rc_x": "rc_mlx5", "ud_x": "ud_mlx5",
+              "dc_x": "dc_mlx5"}
+PORTS = {"ib": "mlx5_0:1", "roce": "mlx5_1:1"}
+# Test, bytes, iterations: short, eager and rendezvous messages, RMA, atomics.
+RUNS = [("tag_lat", 8, 200), ("tag_bw", 4096, 500), ("tag_bw", 1 << 20, 20),
+        ("ucp_put_lat", 8, 100), ("ucp_get", 65536, 50), ("ucp_fadd", 8, 50)]
+
+
+def offered(session):
+    result = session.tool("run", *MODEL, "--", "ucx_info", "-d")
+    expect(result.status == 0, f"status {result.status}\n{result.text()}")
+    found = set(re.findall(r"Transport: (\w+)\n#\s+Device: (\S+)", result.out))
+    missing = {(t, p) for t in TRANSPORTS.values() for p in PORTS.values()} - found
+    expect(not missing, f"not offered: {sorted(missing)}\n{result.text()}")
+
+
+def transfer(transport, port, name, size, count):
+    def test(session):
+        argv = ["env", f"UCX_TLS={transport},self", f"UCX_NET_DEVICES={port}", "ucx_perftest",
+                "-t", name, "-s", str(size), "-n", str(count), "-w", "5", "-f"]
+        results = session.pair(argv, argv, run_options=MODEL)
+        for role, result in zip(("server", "client"), results):
+            expect(result.status == 0 and "ERROR" not in result.text(),
+                   f"{role} status {result.status}\n{result.text()}")
+        rows = re.findall(rf"^\s+{count}\s+[\d.]+\s", results[1].out, re.M)
+        expect(rows, f"no row of figures for {count} iterations\n{results[1].text()}")
+    return test
+
+
+def cases():
+    yield "ucx_info offers its transports", offered
+    for transport in TRANSPORTS:
+        for link, port in PORTS.items():
+            for name, size, count in RUNS:
+                yield (f"ucx_perftest {link} {transport} {name} {size}",
+                       transfer(transport, port, name, size, count))
