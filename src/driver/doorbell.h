@@ -141,8 +141,8 @@ enum doorbell_sleep doorbell_arm(void);
 bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve);
 /* The engine is awake: stores to DIRECT pages need not fault. */
 void doorbell_wake(void);
-/* Or they had better, also while it is awake, because it does not always get to run. */
-void doorbell_keep_armed(bool yes);
+/* Or they had better until then, also while it is awake, because it does not always get to run. */
+void doorbell_keep_armed(uint64_t until_ns);
 
 /* ---- where the program has the pages ---- */
 

@@ -55,7 +55,7 @@ static struct {
 	struct uffd *uffd; /* NULL: nothing was to be protected yet */
 	bool refused;	   /* the system did not allow it and is not asked again */
 	struct uffd *abandoned;
-	_Atomic(bool) keep_armed;
+	_Atomic(uint64_t) keep_armed_until_ns;
 	/* No mapping is outside: most munmap calls of a program end here. */
 	_Atomic(uintptr_t) lowest, end;
 } maps;
@@ -264,15 +264,14 @@ static bool let_go(struct doorbell_mapping *m)
 	return true;
 }
 
-static bool keeps_armed(void)
+static bool keeps_armed(uint64_t now)
 {
-	return atomic_load_explicit(&maps.keep_armed, memory_order_relaxed);
+	return now < atomic_load_explicit(&maps.keep_armed_until_ns, memory_order_relaxed);
 }
 
-void doorbell_keep_armed(bool yes)
+void doorbell_keep_armed(uint64_t until_ns)
 {
-	if (unlikely(keeps_armed() != yes))
-		atomic_store_explicit(&maps.keep_armed, yes, memory_order_relaxed);
+	atomic_store_explicit(&maps.keep_armed_until_ns, until_ns, memory_order_relaxed);
 }
 
 /*
@@ -288,7 +287,7 @@ static bool take(const struct doorbell_mapping *m, void *ucontext)
 	if (!m->armed || !doorbell_is_direct(page))
 		return false;
 	now = clock_ns();
-	if (now - page->taken_ns < ALONE_NS && !keeps_armed())
+	if (now - page->taken_ns < ALONE_NS && !keeps_armed(now))
 		return false;
 	if (!store_skip(ucontext))
 		return false;
@@ -438,7 +437,7 @@ enum doorbell_sleep doorbell_arm(void)
 
 void doorbell_wake(void)
 {
-	if (keeps_armed())
+	if (keeps_armed(clock_ns()))
 		return;
 	spin_lock(&maps.lock);
 	for (struct doorbell_mapping *m = maps.list; m; m = m->next) {

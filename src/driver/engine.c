@@ -247,10 +247,11 @@ static void engine_sleep(struct engine *e)
  */
 static void watch_for_starvation(struct engine *e, uint64_t now)
 {
-	if (unlikely(now - e->seen_ns > AWAY_NS))
+	if (unlikely(now - e->seen_ns > AWAY_NS)) {
 		e->starved_until_ns = now + STARVED_FOR_NS;
+		doorbell_keep_armed(e->starved_until_ns);
+	}
 	e->seen_ns = now;
-	doorbell_keep_armed(now < e->starved_until_ns);
 }
 
 /* Work that came in several batches is a stream: stay for the next. */

@@ -408,7 +408,7 @@ static void test_store_alone(void)
 		CHECK(kicked_within(&r, 10));
 		CHECK(doorbell_look(DOORBELL_DIRECT_PAGES));
 		/* an engine that does not get to run: all are taken, also while it is awake */
-		doorbell_keep_armed(true);
+		doorbell_keep_armed(UINT64_MAX);
 		CHECK(go_to_sleep(&r) == DOORBELL_SLEEP);
 		doorbell_wake();
 		for (i = 0; i < 1000; i++) {
@@ -416,7 +416,7 @@ static void test_store_alone(void)
 			CHECK(all_done(&r) && !*reg);
 		}
 		CHECK(sem_trywait(&r.kicked) < 0 && errno == EAGAIN);
-		doorbell_keep_armed(false);
+		doorbell_keep_armed(0);
 		/* with more queues than are served at once the engine does the rest */
 		CHECK(go_to_sleep(&r) == DOORBELL_SLEEP);
 		for (i = 2; i < QUEUES; i++) {
