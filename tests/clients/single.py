@@ -108,7 +108,7 @@ def traffic():
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     for _ in range(50):
         time.sleep(0.1)
-        if not subprocess.call([*command, "localhost"], stdout=subprocess.DEVNULL,
+        if not subprocess.call([*command, "127.0.0.1"], stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL):
             break
     assert server.wait() == 0
