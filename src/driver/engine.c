@@ -51,10 +51,11 @@
 
 #define LOOKS_AT_REGISTERS 4u
 
-/* An engine that was away for so long while it was awake has to share its CPU with somebody who
- * does not sleep; it reckons with that for some time. */
-#define AWAY_NS	       (200 * USEC)
-#define STARVED_FOR_NS (1000000 * USEC)
+/* An engine that was away for so long while it was awake may have to share its CPU with somebody
+ * who does not sleep; it reckons with that for some time, and longer if it goes on. */
+#define AWAY_NS	       (1000 * USEC)
+#define STARVED_MIN_NS (10000 * USEC)
+#define STARVED_MAX_NS (1000000 * USEC)
 
 #define NAP_MIN_NS	(100 * USEC)
 #define NAP_MAX_NS	(1000 * USEC)
@@ -82,7 +83,7 @@ struct engine {
 	uint64_t distrust_ns;	    /* for how long, the next time */
 	_Atomic(uint64_t) trust_at; /* no naps before */
 	uint64_t seen_ns;	    /* the last look at the clock while awake */
-	uint64_t starved_until_ns;
+	uint64_t starved_until_ns, starved_for_ns;
 	_Atomic(bool) stop;
 	/* Empty polls of the program's threads.  Not exact: two of them may count as one. */
 	cacheline_aligned _Atomic(uint32_t) polls;
@@ -248,7 +249,11 @@ static void engine_sleep(struct engine *e)
 static void watch_for_starvation(struct engine *e, uint64_t now)
 {
 	if (unlikely(now - e->seen_ns > AWAY_NS)) {
-		e->starved_until_ns = now + STARVED_FOR_NS;
+		bool again = now < e->starved_until_ns + 2 * e->starved_for_ns;
+
+		e->starved_for_ns =
+			again ? min_u64(2 * e->starved_for_ns, STARVED_MAX_NS) : STARVED_MIN_NS;
+		e->starved_until_ns = now + e->starved_for_ns;
 		doorbell_keep_armed(e->starved_until_ns);
 	}
 	e->seen_ns = now;
