@@ -25,16 +25,10 @@ struct request {
 	const uint8_t *inlined; /* the data, in the ring; NULL: seg.data points to them */
 };
 
-static const uint8_t *block_at(const struct qp *qp, uint32_t block)
-{
-	return (const uint8_t *)qp->init.sq_buf +
-	       (size_t)(block & (qp->init.sq_blocks - 1)) * WQE_BLOCK;
-}
-
 /* The request at block; false: it is not such a one. */
 static bool fetch(const struct qp *qp, uint32_t block, struct request *w)
 {
-	const uint8_t *at = block_at(qp, block);
+	const uint8_t *at = send_ring_at(qp, block);
 	uint32_t ds, count;
 
 	if (unlikely(!usermem_copy(&w->seg, at, sizeof(w->seg))) ||

@@ -479,12 +479,10 @@ void qp_doorbell(struct qp *qp)
  * one after the other as it is used, each line would take its time. */
 static void fetch_ahead(const struct qp *qp)
 {
-	uint32_t block = qp->req.next_block & (qp->init.sq_blocks - 1);
-
 	if (!qp->init.sq_blocks)
 		return;
 	__builtin_prefetch((const be32 *)qp->init.dbrec + DBREC_SEND);
-	__builtin_prefetch((const uint8_t *)qp->init.sq_buf + (size_t)block * WQE_BLOCK);
+	__builtin_prefetch(send_ring_at(qp, qp->req.next_block));
 	cq_fetch_ahead(qp->init.send_cq);
 }
 

@@ -192,6 +192,13 @@ static inline void resp_unlock(struct qp *qp)
 	far_unlock(&qp->resp.b->lock);
 }
 
+/* Where a block of the send ring lies, counted and not masked. */
+static inline const uint8_t *send_ring_at(const struct qp *qp, uint32_t block)
+{
+	return (const uint8_t *)qp->init.sq_buf +
+	       (size_t)(block & (qp->init.sq_blocks - 1)) * WQE_BLOCK;
+}
+
 /* How many blocks the program has posted beyond block; -1 on a fault. */
 static inline int send_ring_ready(const struct qp *qp, uint32_t block)
 {
