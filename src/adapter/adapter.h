@@ -410,7 +410,9 @@ void qp_sq_counters(struct qp *qp, uint16_t *hw, uint16_t *sw);
 void qp_set_udp_sport(struct qp *qp, uint16_t port);
 /* DCI: requests of the stream are executed again.  -EINVAL if it is not in error. */
 int qp_reset_stream(struct qp *qp, uint16_t stream) must_check;
-/* The send doorbell was (or may have been) rung: execute what the send ring holds. */
+/* The send doorbell was (or may have been) rung: execute what the send ring holds.  Inside
+ * rcu_enter (base/rcu.h), which every caller is already in who has just looked the queue pair up.
+ */
 void qp_doorbell(struct qp *qp);
 /* The same of the queue pair that a doorbell register names; the number may be anybody's. */
 void adapter_doorbell(struct adapter *a, uint32_t qpn);

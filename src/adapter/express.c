@@ -4,8 +4,7 @@
 #include "adapter/reach.h"
 #include "adapter/send_wqe.h"
 #include "adapter/shortcut.h"
-#include "base/rcu.h"
-#include "wire/usermem.h"
+#include "wire/usermem_touch.h"
 
 /* So many at most under one hold of the peer's responder. */
 #define TURN 32u
@@ -31,7 +30,7 @@ static bool fetch(const struct qp *qp, uint32_t block, struct request *w)
 	const uint8_t *at = send_ring_at(qp, block);
 	uint32_t ds, count;
 
-	if (unlikely(!usermem_copy(&w->seg, at, sizeof(w->seg))) ||
+	if (unlikely(!usermem_fetch(&w->seg, at, sizeof(w->seg))) ||
 	    wqe_opcode(&w->seg.ctrl) != WQE_OP_RDMA_WRITE || wqe_qpn(&w->seg.ctrl) != qp->qpn)
 		return false;
 	ds = wqe_ds(&w->seg.ctrl);
@@ -60,7 +59,9 @@ static bool write_one(struct qp *qp, const struct reach *r, const struct request
 	to = r->far ? reach_far_memory(r, rkey, IB_ACCESS_REMOTE_WRITE, va, w->bytes)
 		    : mkey_region_at(qp->adapter, rkey, r->pdn, IB_ACCESS_REMOTE_WRITE, va,
 				     w->bytes);
-	return likely(from && to) && usermem_copy(to, from, w->bytes);
+	if (unlikely(!from || !to))
+		return false;
+	return w->bytes == 8 ? usermem_copy_8(to, from) : usermem_copy(to, from, w->bytes);
 }
 
 static bool is_signaled(const struct qp *qp, const struct request *w)
@@ -109,7 +110,7 @@ static bool may_run(const struct qp *qp)
 	       !(atomic_load_explicit(&qp->waiting, memory_order_relaxed) & QP_WAIT_RNR);
 }
 
-static bool run(struct qp *qp)
+bool express_run(struct qp *qp)
 {
 	int ready;
 
@@ -125,14 +126,4 @@ static bool run(struct qp *qp)
 			return false;
 	}
 	return !ready;
-}
-
-bool express_run(struct qp *qp)
-{
-	bool all;
-
-	rcu_enter();
-	all = run(qp);
-	rcu_leave();
-	return all;
 }

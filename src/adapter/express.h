@@ -11,6 +11,6 @@
 
 /*
  * Executes such requests from the head of the ring on.  True: that was all of the ring.  False:
- * what stands there now, if anything, is for requester_run.  sq held.
+ * what stands there now, if anything, is for requester_run.  sq held, under RCU.
  */
 bool express_run(struct qp *qp) must_check;

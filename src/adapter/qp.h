@@ -220,7 +220,8 @@ void qp_unlock(struct qp *qp);
 
 /* Work for the requester; called with the baton held. */
 void requester_run(struct qp *qp);
-/* Gives the requester its next chance: runs it here if nobody else does. No other lock held. */
+/* Gives the requester its next chance: runs it here if nobody else does.  No other lock held, under
+ * RCU. */
 void qp_run(struct qp *qp);
 
 /* A request packet for us. */

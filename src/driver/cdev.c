@@ -18,9 +18,7 @@
 #include "driver/uverbs_event.h"
 #include "driver/uverbs_file.h"
 
-#define CDEV_MAX_FDS 65536u
-
-static _Atomic(struct cdev_file *) table[CDEV_MAX_FDS];
+_Atomic(struct cdev_file *) cdev_table[CDEV_MAX_FDS];
 static _Atomic(unsigned) table_end; /* nothing has ever been at this place or beyond */
 
 /* Device names below /dev/infiniband, by prefix. */
@@ -73,31 +71,15 @@ static bool hold_unless_dead(struct cdev_file *f)
 	return true;
 }
 
-static struct cdev_file *table_load(int fd)
-{
-	if (fd < 0 || (unsigned)fd >= CDEV_MAX_FDS)
-		return NULL;
-	return atomic_load_explicit(&table[fd], memory_order_acquire);
-}
-
 struct cdev_file *cdev_get(int fd)
 {
 	struct cdev_file *f;
 
 	rcu_enter();
-	f = table_load(fd);
+	f = cdev_table_load(fd);
 	if (f && !hold_unless_dead(f))
 		f = NULL;
 	rcu_leave();
-	return f;
-}
-
-struct cdev_file *cdev_peek(int fd)
-{
-	struct cdev_file *f = table_load(fd);
-
-	if (!f || atomic_load_explicit(&f->foreign, memory_order_relaxed))
-		return NULL;
 	return f;
 }
 
@@ -124,7 +106,7 @@ static void table_store(int fd, struct cdev_file *f)
 						      memory_order_relaxed, memory_order_relaxed))
 		;
 	atomic_fetch_add_explicit(&f->descriptors, 1, memory_order_relaxed);
-	old = atomic_exchange_explicit(&table[fd], f, memory_order_acq_rel);
+	old = atomic_exchange_explicit(&cdev_table[fd], f, memory_order_acq_rel);
 	if (old)
 		descriptor_put(old);
 }
@@ -147,7 +129,7 @@ int cdev_open(const char *name, int flags)
 
 bool cdev_is_ours(int fd)
 {
-	return table_load(fd) != NULL;
+	return cdev_table_load(fd) != NULL;
 }
 
 int cdev_ioctl(int fd, unsigned long request, void *arg)
@@ -238,9 +220,9 @@ void cdev_close(int fd)
 {
 	struct cdev_file *old;
 
-	if (!table_load(fd))
+	if (!cdev_table_load(fd))
 		return;
-	old = atomic_exchange_explicit(&table[fd], NULL, memory_order_acq_rel);
+	old = atomic_exchange_explicit(&cdev_table[fd], NULL, memory_order_acq_rel);
 	if (old)
 		descriptor_put(old);
 }
@@ -284,7 +266,7 @@ void cdev_fork_child(void)
 	urcu_bp_after_fork_child();
 	uverbs_event_fork_child();
 	for (unsigned fd = 0; fd < atomic_load_explicit(&table_end, memory_order_relaxed); fd++) {
-		struct cdev_file *f = atomic_load_explicit(&table[fd], memory_order_relaxed);
+		struct cdev_file *f = atomic_load_explicit(&cdev_table[fd], memory_order_relaxed);
 
 		if (f)
 			atomic_store_explicit(&f->foreign, true, memory_order_relaxed);

@@ -49,7 +49,25 @@ void cdev_file_init(struct cdev_file *f, const struct cdev_ops *ops);
 int cdev_install(int fd, struct cdev_file *f) must_check;
 /* What fd names, with a reference, or NULL. */
 struct cdev_file *cdev_get(int fd);
-/* The same without a reference, for a caller inside rcu_enter; NULL if inherited over fork. */
-struct cdev_file *cdev_peek(int fd);
 void cdev_hold(struct cdev_file *f);
 void cdev_put(struct cdev_file *f);
+
+/* The descriptor table, by number. */
+#define CDEV_MAX_FDS 65536u
+extern _Atomic(struct cdev_file *) cdev_table[CDEV_MAX_FDS];
+
+static inline struct cdev_file *cdev_table_load(int fd)
+{
+	if (fd < 0 || (unsigned)fd >= CDEV_MAX_FDS)
+		return NULL;
+	return atomic_load_explicit(&cdev_table[fd], memory_order_acquire);
+}
+
+/* What fd names, without a reference, for a caller inside rcu_enter; NULL if inherited over fork.
+ * Once for each doorbell. */
+static inline struct cdev_file *cdev_peek(int fd)
+{
+	struct cdev_file *f = cdev_table_load(fd);
+
+	return f && !atomic_load_explicit(&f->foreign, memory_order_relaxed) ? f : NULL;
+}

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/rcu.h"
 #include "prm/cmd_qp.h"
 #include "prm/wqe.h"
 
@@ -20,7 +21,9 @@ static void on_async(void *user, enum ib_event event)
 
 static void ring(struct doorbell_user *u)
 {
+	rcu_enter();
 	qp_doorbell(container_of(u, struct devx_qp, bell)->qp);
+	rcu_leave();
 }
 
 struct devx_qp_target devx_qp_target(struct uobj *obj)

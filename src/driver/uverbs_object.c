@@ -8,16 +8,6 @@
 #include "base/rcu.h"
 #include "driver/uverbs_file.h"
 
-static _Atomic(struct uobj *) *slot_of(struct uobj_table *t, uint64_t handle)
-{
-	struct uobj_chunk *c;
-
-	if (handle >= (uint64_t)UOBJ_CHUNKS * UOBJ_CHUNK)
-		return NULL;
-	c = atomic_load_explicit(&t->chunk[handle >> UOBJ_CHUNK_SHIFT], memory_order_acquire);
-	return c ? &c->slot[handle & (UOBJ_CHUNK - 1)] : NULL;
-}
-
 /* Room for giving back is made when a handle is taken: giving back must not fail. */
 static int reserve_free(struct uobj_table *t)
 {
@@ -62,7 +52,7 @@ int uobj_publish(struct ufile *file, struct uobj *obj, enum uobj_type type)
 	obj->handle = (uint32_t)handle;
 	obj->file = file;
 	/* Release: pairs with the acquire of uobj_peek on a thread that rings a doorbell. */
-	atomic_store_explicit(slot_of(&file->objects, obj->handle), obj, memory_order_release);
+	atomic_store_explicit(uobj_slot(&file->objects, obj->handle), obj, memory_order_release);
 	return 0;
 }
 
@@ -70,14 +60,14 @@ void uobj_unpublish(struct uobj *obj)
 {
 	struct uobj_table *t = &obj->file->objects;
 
-	atomic_store_explicit(slot_of(t, obj->handle), NULL, memory_order_release);
+	atomic_store_explicit(uobj_slot(t, obj->handle), NULL, memory_order_release);
 	rcu_wait();
 	t->free[t->nfree++] = obj->handle;
 }
 
 struct uobj *uobj_any(struct ufile *file, uint64_t handle)
 {
-	_Atomic(struct uobj *) *slot = slot_of(&file->objects, handle);
+	_Atomic(struct uobj *) *slot = uobj_slot(&file->objects, handle);
 
 	return slot ? atomic_load_explicit(slot, memory_order_relaxed) : NULL;
 }
@@ -95,14 +85,6 @@ struct uobj *uobj_find(struct ufile *file, enum uobj_type type, uint64_t handle,
 		return NULL;
 	}
 	return obj;
-}
-
-struct uobj *uobj_peek(struct uobj_table *t, enum uobj_type type, uint32_t handle)
-{
-	_Atomic(struct uobj *) *slot = slot_of(t, handle);
-	struct uobj *obj = slot ? atomic_load_explicit(slot, memory_order_acquire) : NULL;
-
-	return obj && obj->type == type ? obj : NULL;
 }
 
 void uobj_table_release(struct uobj_table *t)

@@ -72,5 +72,22 @@ void uobj_unpublish(struct uobj *obj);
 struct uobj *uobj_find(struct ufile *file, enum uobj_type type, uint64_t handle, int *err);
 /* Of whatever type; NULL if there is none. */
 struct uobj *uobj_any(struct ufile *file, uint64_t handle);
-struct uobj *uobj_peek(struct uobj_table *t, enum uobj_type type, uint32_t handle);
 void uobj_table_release(struct uobj_table *t);
+
+static inline _Atomic(struct uobj *) *uobj_slot(struct uobj_table *t, uint64_t handle)
+{
+	struct uobj_chunk *c;
+
+	if (handle >= (uint64_t)UOBJ_CHUNKS * UOBJ_CHUNK)
+		return NULL;
+	c = atomic_load_explicit(&t->chunk[handle >> UOBJ_CHUNK_SHIFT], memory_order_acquire);
+	return c ? &c->slot[handle & (UOBJ_CHUNK - 1)] : NULL;
+}
+
+static inline struct uobj *uobj_peek(struct uobj_table *t, enum uobj_type type, uint32_t handle)
+{
+	_Atomic(struct uobj *) *slot = uobj_slot(t, handle);
+	struct uobj *obj = slot ? atomic_load_explicit(slot, memory_order_acquire) : NULL;
+
+	return obj && obj->type == type ? obj : NULL;
+}

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rcu.h"
 #include "driver/uverbs_objects.h"
 #include "prm/uar.h"
 
@@ -118,7 +119,9 @@ uint8_t *uuar_regs(struct ufile *f, uint32_t page)
 
 static void ring_qp(struct doorbell_user *u)
 {
+	rcu_enter();
 	qp_doorbell(container_of(u, struct uqp, bell)->qp);
+	rcu_leave();
 }
 
 void uqp_bell(struct uqp *qp, struct ufile *f, uint32_t uar_page)

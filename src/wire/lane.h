@@ -30,6 +30,14 @@ static inline void lane_add(_Atomic(uint64_t) *own, enum port_counter c, uint64_
 			      memory_order_relaxed);
 }
 
+/* The same in a lane that others count in as well. */
+static inline void lane_add_shared(_Atomic(uint64_t) *lane, enum port_counter c, uint64_t n)
+{
+	atomic_fetch_add_explicit(&lane[c], n, memory_order_relaxed);
+}
+
+typedef void lane_add_fn(_Atomic(uint64_t) *lane, enum port_counter c, uint64_t n);
+
 /* counters: those of one port in lane 0. */
 static inline void lane_count(_Atomic(uint64_t) *counters, enum port_counter c, uint64_t n)
 {
@@ -38,5 +46,5 @@ static inline void lane_count(_Atomic(uint64_t) *counters, enum port_counter c, 
 	if (likely(own))
 		lane_add(own, c, n);
 	else
-		atomic_fetch_add_explicit(&counters[c], n, memory_order_relaxed);
+		lane_add_shared(counters, c, n);
 }

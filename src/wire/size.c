@@ -1,31 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Sizes of headers (IBTA volume 1, chapter 9, "Header and data field source"; annexes A16 and A17
- * for RoCE).  PortXmitData counts from the LRH to the ICRC, without the VCRC (IBTA,
- * "PortCounters").
- */
 #include "base/compiler.h"
 #include "wire/size.h"
 
-#define LRH_OCTETS	  8u
-#define GRH_OCTETS	  40u
-#define BTH_OCTETS	  12u
-#define DETH_OCTETS	  8u
-#define XRCETH_OCTETS	  4u
-#define DC_OCTETS	  20u /* ours: key, connection, PSN */
-#define RETH_OCTETS	  16u
-#define ATOMIC_ETH_OCTETS 28u
-#define AETH_OCTETS	  4u
-#define ATOMIC_ACK_OCTETS 8u
-#define IMM_OCTETS	  4u
-#define IETH_OCTETS	  4u
-#define ICRC_OCTETS	  4u
-#define ETHERNET_OCTETS	  14u
-#define ETHERNET_FCS	  4u
-#define IPV4_OCTETS	  20u
-#define IPV6_OCTETS	  40u
-#define UDP_OCTETS	  8u
-#define TRANSPORT_MASK	  0xe0u
+#define TRANSPORT_MASK 0xe0u
 
 /* ::ffff:a.b.c.d stands for an IPv4 address (RFC 4291, 2.5.5.2). */
 static bool gid_is_ipv4(const union ib_gid *gid)
@@ -43,12 +20,6 @@ uint32_t path_routing_octets(const struct path *path, bool ethernet)
 		return ETHERNET_OCTETS + GRH_OCTETS + ETHERNET_FCS;
 	return ETHERNET_OCTETS + (gid_is_ipv4(&path->dgid) ? IPV4_OCTETS : IPV6_OCTETS) +
 	       UDP_OCTETS + ETHERNET_FCS;
-}
-
-static inline uint32_t routing_octets(const struct path *path, bool ethernet)
-{
-	return likely(path->routing_octets) ? path->routing_octets
-					    : path_routing_octets(path, ethernet);
 }
 
 uint32_t pkt_wire_packets(const struct pkt *p)
@@ -85,36 +56,4 @@ uint64_t pkt_wire_octets(const struct pkt *p, bool ethernet)
 		once += AETH_OCTETS * (props->first && props->last && n > 1 ? 2 : 1);
 
 	return n * each + once + align_up(p->payload_len, 4);
-}
-
-uint64_t ack_octets(const struct path *path, bool ethernet)
-{
-	return routing_octets(path, ethernet) + BTH_OCTETS + ICRC_OCTETS + AETH_OCTETS;
-}
-
-uint64_t request_octets(const struct path *path, bool ethernet)
-{
-	return routing_octets(path, ethernet) + BTH_OCTETS + ICRC_OCTETS + RETH_OCTETS;
-}
-
-static uint32_t header_octets(const struct message_sizes *m)
-{
-	switch (m->kind) {
-	case MESSAGE_SEND:
-		break;
-	case MESSAGE_SEND_IMM:
-		return IMM_OCTETS;
-	case MESSAGE_WRITE:
-		return RETH_OCTETS;
-	case MESSAGE_ANSWER:
-		return AETH_OCTETS * (m->packets > 1 ? 2 : 1);
-	}
-	return 0;
-}
-
-uint64_t message_octets(const struct path *path, bool ethernet, const struct message_sizes *m)
-{
-	uint64_t each = routing_octets(path, ethernet) + BTH_OCTETS + ICRC_OCTETS;
-
-	return m->packets * each + (uint64_t)m->messages * header_octets(m) + m->payload;
 }

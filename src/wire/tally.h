@@ -1,15 +1,64 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Port counters for messages that no packets were made for: both ends count what packets would have
- * been.
+ * been.  Inline where the rate of small messages depends on it.
  */
 #pragma once
 
+#include "wire/lane.h"
 #include "wire/size.h"
 #include "wire/wire.h"
 
+/* In units of PortXmitData: words of 4 octets. */
+struct tally {
+	uint64_t sent, sent_packets;	     /* by the side that asked */
+	uint64_t received, received_packets; /* by it */
+	enum port_counter request; /* what the other side has served; of PORT_COUNTERS: none */
+	uint32_t requests;
+};
+
+/* add: lane_add or lane_add_shared. */
+static inline void tally_add(_Atomic(uint64_t) *lane, const struct tally *t, lane_add_fn *add)
+{
+	add(lane, PORT_XMIT_DATA, t->sent);
+	add(lane, PORT_XMIT_PACKETS, t->sent_packets);
+	add(lane, PORT_RCV_DATA, t->received);
+	add(lane, PORT_RCV_PACKETS, t->received_packets);
+	if (t->request != PORT_COUNTERS)
+		add(lane, t->request, t->requests);
+}
+
+/* counters: those of one port in lane 0. */
+static inline void tally(_Atomic(uint64_t) *counters, const struct tally *t)
+{
+	_Atomic(uint64_t) *own = lane_own(counters);
+
+	if (likely(own))
+		tally_add(own, t, lane_add);
+	else
+		tally_add(counters, t, lane_add_shared);
+}
+
 /* RDMA WRITEs and their acknowledgements, sent and received by this very port. */
-void tally_looped(struct wire *w, const struct path *path, const struct message_sizes *m);
+static inline void tally_looped(_Atomic(uint64_t) *counters, const struct path *path, bool ethernet,
+				const struct message_sizes *m)
+{
+	const struct message_sizes writes = {MESSAGE_WRITE, m->messages, m->packets, m->payload};
+	uint64_t octets =
+		message_octets(path, ethernet, &writes) + m->messages * ack_octets(path, ethernet);
+	uint32_t packets = m->packets + m->messages;
+	const struct tally both = {
+		.sent = octets / 4,
+		.sent_packets = packets,
+		.received = octets / 4,
+		.received_packets = packets,
+		.request = HW_RX_WRITE_REQUESTS,
+		.requests = m->messages,
+	};
+
+	tally(counters, &both);
+}
+
 /* Messages to (MESSAGE_ANSWER: read from) another process and their answers: counts for that
  * process as well. */
 void tally_far(struct wire *w, const struct path *path, struct far *f,

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Touching application memory on x86-64.
- *
- * Every instruction that may fault stands in a table, section softhca_extable, next to the place
- * where execution goes on if it does; usermem_fault() looks the interrupted instruction up and
- * moves the saved instruction pointer.  So a touch that succeeds costs nothing but the access.  The
- * faulting address is not asked for: a non-canonical pointer raises a signal without one.  Other
- * people's code cannot be listed in a table: usermem_guarded.c.
+ * Touching application memory on x86-64: by the instructions of usermem_touch.h.  usermem_fault()
+ * looks the interrupted instruction up and moves the saved instruction pointer.  The faulting
+ * address is not asked for: a non-canonical pointer raises a signal without one.  Other people's
+ * code cannot be listed in a table: usermem_guarded.c.
  *
  * Order: x86 keeps stores in program order, and the stores of a string instruction before those
  * that follow it (Intel SDM volume 3, "Fast-String Operation and Out-of-Order Stores"), so that
@@ -19,6 +16,7 @@
 
 #include "base/endian.h"
 #include "wire/usermem.h"
+#include "wire/usermem_touch.h"
 
 struct extable_entry {
 	int32_t insn; /* both relative to their own address: no relocation at load time */
@@ -28,55 +26,6 @@ struct extable_entry {
 /* The bounds of the section, from the linker; hidden, for each object that links us has its own. */
 extern const struct extable_entry __start_softhca_extable[] __attribute__((visibility("hidden")));
 extern const struct extable_entry __stop_softhca_extable[] __attribute__((visibility("hidden")));
-
-/* clang-format off */
-#define EXTABLE(insn)						\
-	".pushsection softhca_extable, \"a\"\n\t"		\
-	".balign 4\n\t"						\
-	".long " insn " - .\n\t"				\
-	".long %l[fault] - .\n\t"				\
-	".popsection\n\t"
-/* clang-format on */
-
-/*
- * They need a label "fault" in the function.  Two shields against GCC 12, which treats an asm goto
- * with outputs too lightly: "volatile" is said although "goto" implies it, or one whose outputs
- * nobody uses is dropped; the empty statement after it keeps the output from being moved away.
- */
-#define touch_load(out, addr)                                   \
-	__asm__ volatile goto("1: mov %1, %0\n\t" EXTABLE("1b") \
-			      : "=r"(out)                       \
-			      : "m"(*(addr))                    \
-			      : "memory"                        \
-			      : fault);                         \
-	__asm__ volatile("")
-#define touch_store(addr, v)                                    \
-	__asm__ volatile goto("1: mov %1, %0\n\t" EXTABLE("1b") \
-			      :                                 \
-			      : "m"(*(addr)), "r"(v)            \
-			      : "memory"                        \
-			      : fault)
-#define touch_load16(out, addr)                                    \
-	__asm__ volatile goto("1: movups %1, %0\n\t" EXTABLE("1b") \
-			      : "=x"(out)                          \
-			      : "m"(*(addr))                       \
-			      : "memory"                           \
-			      : fault);                            \
-	__asm__ volatile("")
-#define touch_store16(addr, v)                                     \
-	__asm__ volatile goto("1: movups %1, %0\n\t" EXTABLE("1b") \
-			      :                                    \
-			      : "m"(*(addr)), "x"(v)               \
-			      : "memory"                           \
-			      : fault)
-
-/* Operands of the asm: memory of that size at any alignment and of any type. */
-#define at(type, p, off) ((type *)((uintptr_t)(p) + (off)))
-
-typedef uint16_t una16 __attribute__((may_alias, aligned(1)));
-typedef uint32_t una32 __attribute__((may_alias, aligned(1)));
-typedef uint64_t una64 __attribute__((may_alias, aligned(1)));
-typedef float vec16 __attribute__((vector_size(16), may_alias, aligned(1)));
 
 /*
  * From this size on the string instruction is as fast as memcpy or faster; below, its start-up
@@ -92,35 +41,35 @@ static inline bool copy_vectors(void *dst, const void *src, size_t n)
 
 	if (n <= 64) {
 		/* Straight through, the middle pair only where the outer two leave a gap. */
-		touch_load16(a, at(const vec16, src, 0));
-		touch_load16(d, at(const vec16, src, n - 16));
+		touch_load16(a, touch_at(const vec16, src, 0));
+		touch_load16(d, touch_at(const vec16, src, n - 16));
 		if (n > 32) {
-			touch_load16(b, at(const vec16, src, 16));
-			touch_load16(c, at(const vec16, src, n - 32));
-			touch_store16(at(vec16, dst, 16), b);
-			touch_store16(at(vec16, dst, n - 32), c);
+			touch_load16(b, touch_at(const vec16, src, 16));
+			touch_load16(c, touch_at(const vec16, src, n - 32));
+			touch_store16(touch_at(vec16, dst, 16), b);
+			touch_store16(touch_at(vec16, dst, n - 32), c);
 		}
-		touch_store16(at(vec16, dst, 0), a);
-		touch_store16(at(vec16, dst, n - 16), d);
+		touch_store16(touch_at(vec16, dst, 0), a);
+		touch_store16(touch_at(vec16, dst, n - 16), d);
 		return true;
 	}
 	for (; n - off >= 64; off += 64) {
-		touch_load16(a, at(const vec16, src, off));
-		touch_load16(b, at(const vec16, src, off + 16));
-		touch_load16(c, at(const vec16, src, off + 32));
-		touch_load16(d, at(const vec16, src, off + 48));
-		touch_store16(at(vec16, dst, off), a);
-		touch_store16(at(vec16, dst, off + 16), b);
-		touch_store16(at(vec16, dst, off + 32), c);
-		touch_store16(at(vec16, dst, off + 48), d);
+		touch_load16(a, touch_at(const vec16, src, off));
+		touch_load16(b, touch_at(const vec16, src, off + 16));
+		touch_load16(c, touch_at(const vec16, src, off + 32));
+		touch_load16(d, touch_at(const vec16, src, off + 48));
+		touch_store16(touch_at(vec16, dst, off), a);
+		touch_store16(touch_at(vec16, dst, off + 16), b);
+		touch_store16(touch_at(vec16, dst, off + 32), c);
+		touch_store16(touch_at(vec16, dst, off + 48), d);
 	}
 	for (; n - off >= 16; off += 16) {
-		touch_load16(a, at(const vec16, src, off));
-		touch_store16(at(vec16, dst, off), a);
+		touch_load16(a, touch_at(const vec16, src, off));
+		touch_store16(touch_at(vec16, dst, off), a);
 	}
 	if (n > off) {
-		touch_load16(a, at(const vec16, src, n - 16));
-		touch_store16(at(vec16, dst, n - 16), a);
+		touch_load16(a, touch_at(const vec16, src, n - 16));
+		touch_store16(touch_at(vec16, dst, n - 16), a);
 	}
 	return true;
 fault:
@@ -148,16 +97,16 @@ static bool copy_tiny(void *dst, const void *src, size_t n)
 	uint8_t v1;
 
 	if (n & 4) {
-		touch_load(v4, at(const una32, src, 0));
-		touch_store(at(una32, dst, 0), v4);
+		touch_load(v4, touch_at(const una32, src, 0));
+		touch_store(touch_at(una32, dst, 0), v4);
 	}
 	if (n & 2) {
-		touch_load(v2, at(const una16, src, n & 4));
-		touch_store(at(una16, dst, n & 4), v2);
+		touch_load(v2, touch_at(const una16, src, n & 4));
+		touch_store(touch_at(una16, dst, n & 4), v2);
 	}
 	if (n & 1) {
-		touch_load(v1, at(const uint8_t, src, n - 1));
-		touch_store(at(uint8_t, dst, n - 1), v1);
+		touch_load(v1, touch_at(const uint8_t, src, n - 1));
+		touch_store(touch_at(uint8_t, dst, n - 1), v1);
 	}
 	return true;
 fault:
@@ -178,15 +127,15 @@ bool usermem_copy(void *dst, const void *src, size_t n)
 		if (!ok)
 			return false;
 	} else if (n > 8) {
-		touch_load(head, at(const una64, src, 0));
-		touch_store(at(una64, dst, 0), head);
+		touch_load(head, touch_at(const una64, src, 0));
+		touch_store(touch_at(una64, dst, 0), head);
 		if (n > 16) {
-			touch_load(head, at(const una64, src, n - 16));
-			touch_store(at(una64, dst, n - 16), head);
+			touch_load(head, touch_at(const una64, src, n - 16));
+			touch_store(touch_at(una64, dst, n - 16), head);
 		}
 	}
-	touch_load(tail, at(const una64, src, n - 8));
-	touch_store(at(una64, dst, n - 8), tail);
+	touch_load(tail, touch_at(const una64, src, n - 8));
+	touch_store(touch_at(una64, dst, n - 8), tail);
 	return true;
 fault:
 	return false;
@@ -199,7 +148,7 @@ bool usermem_publish(void *dst, const void *src, size_t n)
 	/* Word by word, as the source was written a moment ago. */
 #pragma GCC unroll 8
 	for (size_t off = 0; off < n; off += sizeof(*from))
-		touch_store(at(una64, dst, off), from[off / sizeof(*from)]);
+		touch_store(touch_at(una64, dst, off), from[off / sizeof(*from)]);
 	return true;
 fault:
 	return false;
@@ -210,7 +159,7 @@ bool usermem_load_be32(const void *addr, uint32_t *out)
 	uint32_t v;
 
 	/* A plain load acquires and a plain store releases on x86. */
-	touch_load(v, at(const una32, addr, 0));
+	touch_load(v, touch_at(const una32, addr, 0));
 	*out = be32toh(v);
 	return true;
 fault:
@@ -219,7 +168,7 @@ fault:
 
 bool usermem_store_be32(void *addr, uint32_t v)
 {
-	touch_store(at(una32, addr, 0), htobe32(v));
+	touch_store(touch_at(una32, addr, 0), htobe32(v));
 	return true;
 fault:
 	return false;

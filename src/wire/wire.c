@@ -182,14 +182,6 @@ uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn
 	return mtu_bytes ? max - max % mtu_bytes : max;
 }
 
-bool wire_loops(const struct wire *w, const struct path *path, uint32_t dqpn)
-{
-	const struct registry *r = w->host->attr.registry;
-
-	return path->dst_port == w->port_row && port_active(r, w->port_row) &&
-	       owner_plus_1(r, dqpn) == w->host->attr.slot + 1u;
-}
-
 struct expose *wire_expose(struct wire *w)
 {
 	return &w->host->expose;

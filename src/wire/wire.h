@@ -91,12 +91,6 @@ _Atomic(uint64_t) *wire_counters(struct wire *w);
  */
 enum wire_verdict wire_xmit(struct wire *w, const struct pkt *pkt);
 
-/*
- * Does (path, dqpn) lead back to this very port and process?  For those who can do better than to
- * send packets to themselves; they count by themselves, see wire/tally.h.
- */
-bool wire_loops(const struct wire *w, const struct path *path, uint32_t dqpn);
-
 /* What we lay open to peers (wire/expose.h). */
 struct expose *wire_expose(struct wire *w);
 /*

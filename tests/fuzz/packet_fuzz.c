@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/rcu.h"
 #include "device.h"
 #include "signed_key.h"
 #include "wire/channel.h"
@@ -300,7 +301,9 @@ static void post_send(struct fuzz_qp *q, struct input *in)
 		return;
 	memcpy(q->sq + (size_t)(q->sq_pi % FUZZ_BLOCKS) * WQE_BLOCK, &wqe, sizeof(wqe));
 	q->dbrec[DBREC_SEND] = be32_of(++q->sq_pi);
+	rcu_enter();
 	qp_doorbell(q->qp);
+	rcu_leave();
 }
 
 static void post_recv(struct fuzz_qp *q, struct input *in)

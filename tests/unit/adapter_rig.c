@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rcu.h"
 #include "check.h"
 
 static int64_t chunk(void *user, enum number_kind kind)
@@ -279,7 +280,9 @@ void rig_wqe_put(struct rig_wqe *w)
 void rig_ring(struct rig_qp *q)
 {
 	__atomic_store_n(&q->dbrec[DBREC_SEND].raw, be32_of(q->sq_pi).raw, __ATOMIC_RELEASE);
+	rcu_enter();
 	qp_doorbell(q->qp);
+	rcu_leave();
 }
 
 void rig_wqe_end(struct rig_wqe *w)

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Single touches of application memory, for the few places of the data path where a call would cost
+ * more than the access; on x86-64 also what usermem_x86_64.c is made of.
+ *
+ * There, every instruction that may fault stands in a table, section softhca_extable, next to the
+ * place where execution goes on if it does.  So a touch that succeeds costs nothing but the access.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/usermem.h"
+
+#if defined(__x86_64__) && !defined(USERMEM_PORTABLE)
+
+/* clang-format off */
+#define EXTABLE(insn)						\
+	".pushsection softhca_extable, \"a\"\n\t"		\
+	".balign 4\n\t"						\
+	".long " insn " - .\n\t"				\
+	".long %l[fault] - .\n\t"				\
+	".popsection\n\t"
+/* clang-format on */
+
+/*
+ * They need a label "fault" in the function.  Two shields against GCC 12, which treats an asm goto
+ * with outputs too lightly: "volatile" is said although "goto" implies it, or one whose outputs
+ * nobody uses is dropped; the empty statement after it keeps the output from being moved away.
+ */
+#define touch_load(out, addr)                                   \
+	__asm__ volatile goto("1: mov %1, %0\n\t" EXTABLE("1b") \
+			      : "=r"(out)                       \
+			      : "m"(*(addr))                    \
+			      : "memory"                        \
+			      : fault);                         \
+	__asm__ volatile("")
+#define touch_store(addr, v)                                    \
+	__asm__ volatile goto("1: mov %1, %0\n\t" EXTABLE("1b") \
+			      :                                 \
+			      : "m"(*(addr)), "r"(v)            \
+			      : "memory"                        \
+			      : fault)
+#define touch_load16(out, addr)                                    \
+	__asm__ volatile goto("1: movups %1, %0\n\t" EXTABLE("1b") \
+			      : "=x"(out)                          \
+			      : "m"(*(addr))                       \
+			      : "memory"                           \
+			      : fault);                            \
+	__asm__ volatile("")
+#define touch_store16(addr, v)                                     \
+	__asm__ volatile goto("1: movups %1, %0\n\t" EXTABLE("1b") \
+			      :                                    \
+			      : "m"(*(addr)), "x"(v)               \
+			      : "memory"                           \
+			      : fault)
+
+/* Operands of the asm: memory of that size at any alignment and of any type. */
+#define touch_at(type, p, off) ((type *)((uintptr_t)(p) + (off)))
+
+typedef uint16_t una16 __attribute__((may_alias, aligned(1)));
+typedef uint32_t una32 __attribute__((may_alias, aligned(1)));
+typedef uint64_t una64 __attribute__((may_alias, aligned(1)));
+typedef float vec16 __attribute__((vector_size(16), may_alias, aligned(1)));
+
+/* Reads n bytes, a constant and a multiple of 16, into memory of our own. */
+static inline __attribute__((always_inline)) bool usermem_fetch(void *dst, const void *src,
+								size_t n)
+{
+	vec16 v;
+
+#pragma GCC unroll 4
+	for (size_t off = 0; off < n; off += sizeof(v)) {
+		touch_load16(v, touch_at(const vec16, src, off));
+		*touch_at(vec16, dst, off) = v;
+	}
+	return true;
+fault:
+	return false;
+}
+
+/* usermem_copy of 8 bytes. */
+static inline bool usermem_copy_8(void *dst, const void *src)
+{
+	uint64_t v;
+
+	touch_load(v, touch_at(const una64, src, 0));
+	touch_store(touch_at(una64, dst, 0), v);
+	return true;
+fault:
+	return false;
+}
+
+#else
+
+static inline bool usermem_fetch(void *dst, const void *src, size_t n)
+{
+	return usermem_copy(dst, src, n);
+}
+
+static inline bool usermem_copy_8(void *dst, const void *src)
+{
+	return usermem_copy(dst, src, 8);
+}
+#endif
