@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "adapter/express.h"
-
+/*
+ * The way of a send ring's requests, and the shortest for the plainest of them: RDMA WRITEs of one
+ * packet with one piece of data, in one block of the ring, to a peer within reach.  A shortcut
+ * (shortcut.h) that decodes nothing else and, where there are several of them, asks what holds for
+ * all only once.  Programs that are after a message rate post these, so everything from the
+ * doorbell to here is in one file.
+ */
 #include "adapter/reach.h"
 #include "adapter/send_wqe.h"
 #include "adapter/shortcut.h"
@@ -76,20 +81,24 @@ static bool is_signaled(const struct qp *qp, const struct request *w)
 static uint32_t take_turn(struct qp *qp, uint32_t ready)
 {
 	struct message_sizes done = {.kind = MESSAGE_WRITE};
-	bool signaled = false;
+	uint32_t limit = min_u32(ready, TURN);
+	bool entered = false, signaled = false;
 	struct request w;
 	struct reach r;
 
-	if (!fetch(qp, qp->req.next_block, &w) || !reach_enter(qp, IB_ACCESS_REMOTE_WRITE, &r))
-		return 0;
-	do {
+	while (done.messages < limit && !signaled &&
+	       fetch(qp, qp->req.next_block + done.messages, &w)) {
+		if (!entered && !reach_enter(qp, IB_ACCESS_REMOTE_WRITE, &r))
+			return 0;
+		entered = true;
 		if (!write_one(qp, &r, &w))
 			break;
 		done.messages++;
 		done.payload += align_up(w.bytes, 4);
 		signaled = is_signaled(qp, &w);
-	} while (!signaled && done.messages < min_u32(ready, TURN) &&
-		 fetch(qp, qp->req.next_block + done.messages, &w));
+	}
+	if (!entered)
+		return 0;
 	done.packets = done.messages;
 	reach_leave(qp, &r, done.messages ? &done : NULL);
 	if (!done.messages)
@@ -110,7 +119,11 @@ static bool may_run(const struct qp *qp)
 	       !(atomic_load_explicit(&qp->waiting, memory_order_relaxed) & QP_WAIT_RNR);
 }
 
-bool express_run(struct qp *qp)
+/*
+ * Executes such requests from the head of the ring on.  True: that was all of the ring.  False:
+ * what stands there now, if anything, is for requester_run.  sq held.
+ */
+static bool express_run(struct qp *qp)
 {
 	int ready;
 
@@ -126,4 +139,20 @@ bool express_run(struct qp *qp)
 			return false;
 	}
 	return !ready;
+}
+
+void qp_run(struct qp *qp)
+{
+	if (!baton_enter(&qp->sq))
+		return;
+	do {
+		if (!express_run(qp))
+			requester_run(qp);
+	} while (!baton_leave(&qp->sq));
+}
+
+void qp_doorbell(struct qp *qp)
+{
+	qp_run(qp);
+	adapter_run(qp->adapter);
 }

@@ -8,7 +8,6 @@
 
 #include "adapter/dci.h"
 #include "adapter/dct.h"
-#include "adapter/express.h"
 #include "adapter/qp_state.h"
 #include "adapter/rss.h"
 #include "base/log.h"
@@ -456,22 +455,6 @@ void qp_query(struct qp *qp, struct qp_attr *attr)
 	}
 	qp_unlock(qp);
 	qp_kick(qp);
-	adapter_run(qp->adapter);
-}
-
-void qp_run(struct qp *qp)
-{
-	if (!baton_enter(&qp->sq))
-		return;
-	do {
-		if (!express_run(qp))
-			requester_run(qp);
-	} while (!baton_leave(&qp->sq));
-}
-
-void qp_doorbell(struct qp *qp)
-{
-	qp_run(qp);
 	adapter_run(qp->adapter);
 }
 

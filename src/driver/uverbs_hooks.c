@@ -7,7 +7,7 @@
 #include "driver/uverbs_objects.h"
 
 /* Inside rcu_enter: the object stays until rcu_leave, for destroy waits in between. */
-static struct uobj *peek(int cmd_fd, enum uobj_type type, uint32_t handle)
+static inline struct uobj *peek(int cmd_fd, enum uobj_type type, uint32_t handle)
 {
 	struct cdev_file *f = cdev_peek(cmd_fd);
 
