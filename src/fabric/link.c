@@ -9,9 +9,11 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "fabric/rundir.h"
 #include "fabric/start.h"
 
 #define HIGH_FD 200
@@ -87,12 +89,21 @@ int link_open(const char *dir, const char *daemon, struct msg *m, enum msg_type 
 	      int fds[MSG_MAX_FDS])
 {
 	uint64_t deadline = clock_ns() + FABRIC_TIMEOUT_MS * 1000000ull;
+	const struct timespec nap = {.tv_nsec = 1000000};
 	const struct msg request = *m;
 	int sock, ret;
 
 	do {
 		sock = sock_connect(dir);
 		if (sock == -ECONNREFUSED && daemon) {
+			/*
+			 * A daemon that comes up or leaves.  One more would only find that out, and
+			 * twenty programs that start at once would start twenty.
+			 */
+			if (rundir_is_locked(dir)) {
+				nanosleep(&nap, NULL);
+				continue;
+			}
 			ret = fabric_start(daemon, dir);
 			if (ret)
 				return ret;
@@ -109,5 +120,5 @@ int link_open(const char *dir, const char *daemon, struct msg *m, enum msg_type 
 		if (ret != -ECONNRESET)
 			return ret;
 	} while (clock_ns() < deadline);
-	return -ECONNREFUSED;
+	return daemon ? -ETIMEDOUT : -ECONNREFUSED;
 }

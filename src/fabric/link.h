@@ -9,8 +9,8 @@
 /*
  * Connects to the daemon of 'dir' and makes a first request, whose reply replaces it in *m.  With
  * 'daemon' a missing daemon is started; one that leaves at this very moment is waited for.  The
- * connected descriptor, or negative errno: -ECONNREFUSED nothing answers, -EPROTO another version,
- * -EPERM not ours, or the status of the reply.
+ * connected descriptor, or negative errno: -ECONNREFUSED nothing answers, -ETIMEDOUT not in time,
+ * -EPROTO another version, -EPERM not ours, or the status of the reply.
  */
 int link_open(const char *dir, const char *daemon, struct msg *m, enum msg_type type,
 	      int fds[MSG_MAX_FDS]) must_check;

@@ -129,6 +129,19 @@ int rundir_lock(const char *dir, bool create)
 	}
 }
 
+bool rundir_is_locked(const char *dir)
+{
+	char parent[RUNDIR_BYTES];
+	int lock;
+
+	if (parent_of(dir, parent, sizeof(parent)) || parent_check(parent) || dir_check(dir))
+		return false;
+	lock = rundir_lock(dir, false);
+	if (lock >= 0)
+		close(lock);
+	return lock == -EAGAIN;
+}
+
 /* Takes over fd.  Never follows a symbolic link; depth bounds what a hostile tree could cost. */
 static void remove_below(int fd, unsigned depth)
 {

@@ -24,6 +24,8 @@ int rundir_path(const char *fabric, char *buf, size_t size) must_check;
 int rundir_make(const char *dir) must_check;
 /* Takes the lock: the descriptor, -EAGAIN while a daemon lives, -ENOENT if the directory went. */
 int rundir_lock(const char *dir, bool create) must_check;
+/* Does somebody hold the lock?  No, if directory or parent belong, or are open, to others. */
+bool rundir_is_locked(const char *dir);
 /* With the lock held: removes what a daemon makes, all but the lock. */
 void rundir_clear(const char *dir);
 /* With the lock held: removes everything including the lock, and empty parents. */
