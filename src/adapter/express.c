@@ -9,7 +9,6 @@
 #include "adapter/reach.h"
 #include "adapter/send_wqe.h"
 #include "adapter/shortcut.h"
-#include "wire/usermem_touch.h"
 
 /* So many at most under one hold of the peer's responder. */
 #define TURN 32u
@@ -113,7 +112,7 @@ static uint32_t take_turn(struct qp *qp, uint32_t ready)
 	return done.messages;
 }
 
-static bool may_run(const struct qp *qp)
+static inline bool may_run(const struct qp *qp)
 {
 	return qp_state(qp) == IB_QPS_RTS && !qp->req.stopped && shortcut_open(qp) &&
 	       !(atomic_load_explicit(&qp->waiting, memory_order_relaxed) & QP_WAIT_RNR);

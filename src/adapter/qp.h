@@ -16,7 +16,7 @@
 #include "adapter/recvq.h"
 #include "adapter/signed.h"
 #include "prm/wqe.h"
-#include "wire/usermem.h"
+#include "wire/usermem_touch.h"
 
 /* A send work request from its fetch to its completion. */
 struct swr {
@@ -207,7 +207,7 @@ static inline int send_ring_ready(const struct qp *qp, uint32_t block)
 
 	if (!qp->init.sq_blocks)
 		return 0;
-	if (!usermem_load_be32((const be32 *)qp->init.dbrec + DBREC_SEND, &producer))
+	if (!usermem_fetch_be32((const be32 *)qp->init.dbrec + DBREC_SEND, &producer))
 		return -1;
 	ready = (uint16_t)(producer - block);
 	return ready <= qp->init.sq_blocks ? ready : -1;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/endian.h"
 #include "wire/usermem.h"
 
 #if defined(__x86_64__) && !defined(USERMEM_PORTABLE)
@@ -80,6 +81,18 @@ fault:
 	return false;
 }
 
+/* usermem_load_be32.  A plain load acquires on x86. */
+static inline bool usermem_fetch_be32(const void *addr, uint32_t *out)
+{
+	uint32_t v;
+
+	touch_load(v, touch_at(const una32, addr, 0));
+	*out = be32toh(v);
+	return true;
+fault:
+	return false;
+}
+
 /* usermem_copy of 8 bytes. */
 static inline bool usermem_copy_8(void *dst, const void *src)
 {
@@ -97,6 +110,11 @@ fault:
 static inline bool usermem_fetch(void *dst, const void *src, size_t n)
 {
 	return usermem_copy(dst, src, n);
+}
+
+static inline bool usermem_fetch_be32(const void *addr, uint32_t *out)
+{
+	return usermem_load_be32(addr, out);
 }
 
 static inline bool usermem_copy_8(void *dst, const void *src)

@@ -156,18 +156,12 @@ fault:
 
 bool usermem_load_be32(const void *addr, uint32_t *out)
 {
-	uint32_t v;
-
-	/* A plain load acquires and a plain store releases on x86. */
-	touch_load(v, touch_at(const una32, addr, 0));
-	*out = be32toh(v);
-	return true;
-fault:
-	return false;
+	return usermem_fetch_be32(addr, out);
 }
 
 bool usermem_store_be32(void *addr, uint32_t v)
 {
+	/* A plain store releases on x86. */
 	touch_store(touch_at(una32, addr, 0), htobe32(v));
 	return true;
 fault:
