@@ -44,13 +44,6 @@ static void work(void)
 		;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void measure(const char *name, void *page, void (*pause)(void))
 {
 	uint64_t ns[SAMPLES];
@@ -63,7 +56,7 @@ static void measure(const char *name, void *page, void (*pause)(void))
 		store(page);
 		ns[i] = rig_now_ns() - start;
 	}
-	qsort(ns, SAMPLES, sizeof(ns[0]), by_value);
+	rig_sort(ns, SAMPLES);
 	printf("%s_p50 %.2f us\n", name, (double)ns[SAMPLES / 2] / 1e3);
 }
 

@@ -116,14 +116,6 @@ unsigned pair_reap(const struct pair *p)
 	return (unsigned)n;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a;
-	uint64_t y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 void pair_latency(const struct pair *p, uint64_t *ns, unsigned samples)
 {
 	struct ibv_send_wr wr;
@@ -139,5 +131,5 @@ void pair_latency(const struct pair *p, uint64_t *ns, unsigned samples)
 		if (i >= WARM_UP)
 			ns[i - WARM_UP] = rig_now_ns() - start;
 	}
-	qsort(ns, samples, sizeof(ns[0]), by_value);
+	rig_sort(ns, samples);
 }

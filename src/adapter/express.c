@@ -102,9 +102,7 @@ static uint32_t take_turn(struct qp *qp, uint32_t ready)
 	reach_leave(qp, &r, done.messages ? &done : NULL);
 	if (!done.messages)
 		return 0;
-	qp->req.psn = psn_add(qp->req.psn, done.packets);
-	atomic_store_explicit(&qp->comp.acked_psn, qp->req.psn, memory_order_release);
-	qp->req.next_block += done.messages;
+	shortcut_done(qp, done.packets, done.messages);
 	if (signaled)
 		completer_push_success(qp,
 				       &(struct swr){.block = (uint16_t)(qp->req.next_block - 1),

@@ -104,6 +104,7 @@ bool shortcut_take(struct qp *qp, const struct send_wqe *w)
 		.packets = w->len <= qp->mtu ? 1 : div_round_up(w->len, qp->mtu),
 		.payload = align_up(w->len, 4),
 	};
+	uint32_t block = qp->req.next_block;
 	struct reach r;
 	bool done;
 
@@ -114,12 +115,10 @@ bool shortcut_take(struct qp *qp, const struct send_wqe *w)
 	reach_leave(qp, &r, done ? &m : NULL);
 	if (!done)
 		return false;
-	qp->req.psn = psn_add(qp->req.psn, m.packets);
-	atomic_store_explicit(&qp->comp.acked_psn, qp->req.psn, memory_order_release);
+	shortcut_done(qp, m.packets, w->nblocks);
 	if (w->fm_ce_se & WQE_CTRL_CE_ALWAYS || qp->init.sq_sig_all)
-		completer_push_success(qp, &(struct swr){.block = (uint16_t)qp->req.next_block,
+		completer_push_success(qp, &(struct swr){.block = (uint16_t)block,
 							 .opcode = w->opcode,
 							 .len = (uint32_t)w->len});
-	qp->req.next_block += w->nblocks;
 	return true;
 }

@@ -24,5 +24,13 @@ static inline bool shortcut_open(const struct qp *qp)
 		      qp_state(qp) == IB_QPS_RTS);
 }
 
+/* Requests are done, of so many packets and blocks.  Under sq. */
+static inline void shortcut_done(struct qp *qp, uint32_t packets, uint32_t blocks)
+{
+	qp->req.psn = psn_add(qp->req.psn, packets);
+	atomic_store_explicit(&qp->comp.acked_psn, qp->req.psn, memory_order_release);
+	qp->req.next_block += blocks;
+}
+
 /* Requester, sq held, under RCU: true if the request is done and retired. */
 bool shortcut_take(struct qp *qp, const struct send_wqe *w);

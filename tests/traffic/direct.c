@@ -50,17 +50,9 @@ static bool say(bool good, const char *format, ...)
 
 /* ---- latencies ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a;
-	uint64_t y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 static bool say_latency(uint64_t *ns, unsigned n)
 {
-	qsort(ns, n, sizeof(ns[0]), by_value);
+	rig_sort(ns, n);
 	return say(true, "p50 %.2f us, p99 %.2f us", (double)ns[n / 2] / 1e3,
 		   (double)ns[n * 99 / 100] / 1e3);
 }

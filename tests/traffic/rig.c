@@ -179,3 +179,16 @@ uint64_t rig_now_ns(void)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a;
+	uint64_t y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+void rig_sort(uint64_t *values, size_t n)
+{
+	qsort(values, n, sizeof(*values), by_value);
+}

@@ -65,3 +65,5 @@ void rig_qp_connect(const struct rig_port *port, struct ibv_qp *qp,
 enum ibv_qp_state rig_qp_state(struct ibv_qp *qp);
 
 uint64_t rig_now_ns(void);
+/* Samples in ascending order: the median is in the middle. */
+void rig_sort(uint64_t *values, size_t n);

@@ -11,28 +11,16 @@
 #include "adapter/qp_state.h"
 #include "adapter_rig.h"
 #include "check.h"
+#include "srq_rig.h"
 
-#define BYTES	 16384u
-#define SRQ_WQES 16u
-#define SRQ_WQE	 64u
+#define BYTES	 RIG_SRQ_BYTES
 #define KEY	 0x1122334455667788ull
 #define UIDX	 0x55u
 #define SIGNALED WQE_CTRL_CE_ALWAYS
-#define ALL                                                                       \
-	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
-	 IB_ACCESS_REMOTE_ATOMIC)
 
 struct target {
-	struct rig_cq cq;
-	struct srq *srq;
+	struct rig_srq q;
 	struct qp *qp;
-	uint32_t pdn;
-	struct mkey *mkey;
-	uint32_t key;
-	be32 dbrec;
-	uint16_t posted;
-	_Alignas(64) uint8_t ring[SRQ_WQES * SRQ_WQE];
-	_Alignas(64) uint8_t mem[BYTES];
 };
 
 struct bed {
@@ -98,10 +86,10 @@ static void dct_create_qp(struct bed *t, struct target *s)
 {
 	struct qp_create_attr attr = {
 		.type = IB_QPT_DCT,
-		.pdn = s->pdn,
+		.pdn = s->q.pdn,
 		.uidx = UIDX,
-		.recv_cq = s->cq.cq,
-		.srq = s->srq,
+		.recv_cq = s->q.cq.cq,
+		.srq = s->q.srq,
 		.dc_key = KEY,
 	};
 	struct qp_attr to;
@@ -114,38 +102,8 @@ static void dct_create_qp(struct bed *t, struct target *s)
 
 static void dct_up(struct bed *t, struct target *s)
 {
-	struct srq_attr attr;
-
-	rig_cq_up(&t->rig, t->dev, &s->cq);
-	s->pdn = pd_alloc(t->rig.adapter[t->dev]);
-	s->key = rig_mr(&t->rig, t->dev, s->pdn, s->mem, BYTES, ALL, &s->mkey);
-	attr = (struct srq_attr){
-		.pdn = s->pdn,
-		.buf = s->ring,
-		.wqe_count = SRQ_WQES,
-		.wqe_bytes = SRQ_WQE,
-		.max_sge = 1,
-		.dbrec = &s->dbrec,
-	};
-	for (unsigned i = 0; i < SRQ_WQES; i++) {
-		struct wqe_srq_next next = {.next_wqe_index =
-						    be16_of((uint16_t)((i + 1) % SRQ_WQES))};
-
-		memcpy(s->ring + i * SRQ_WQE, &next, sizeof(next));
-	}
-	CHECK(!srq_create(t->rig.adapter[t->dev], &attr, &s->srq));
+	rig_srq_up(&t->rig, t->dev, &s->q, 0, 0);
 	dct_create_qp(t, s);
-}
-
-static void srq_post(struct target *s, uint32_t len)
-{
-	struct wqe_data d[2] = {{be32_of(len), be32_of(s->key), be64_of((uintptr_t)s->mem)},
-				{.lkey = be32_of(WQE_DATA_LKEY_END)}};
-
-	memcpy(s->ring + (s->posted % SRQ_WQES) * SRQ_WQE + sizeof(struct wqe_srq_next), d,
-	       sizeof(d));
-	s->posted++;
-	__atomic_store_n(&s->dbrec.raw, be32_of(s->posted).raw, __ATOMIC_RELEASE);
 }
 
 static void bed_up(struct bed *t, unsigned dev, int log_errored)
@@ -160,7 +118,7 @@ static void bed_up(struct bed *t, unsigned dev, int log_errored)
 	for (unsigned i = 0; i < BYTES; i++)
 		t->src[i] = (uint8_t)(i * 5 + (i >> 7));
 	for (unsigned i = 0; i < 2; i++)
-		(void)rig_mr(&t->rig, dev, t->dci[i].pdn, t->src, BYTES, ALL, &t->ms[i]);
+		(void)rig_mr(&t->rig, dev, t->dci[i].pdn, t->src, BYTES, RIG_ALL_ACCESS, &t->ms[i]);
 }
 
 static void bed_down(struct bed *t)
@@ -172,9 +130,7 @@ static void bed_down(struct bed *t)
 		CHECK(!cq_destroy(t->dci[i].cq.cq));
 		if (s->qp)
 			qp_destroy(s->qp);
-		CHECK(!srq_destroy(s->srq));
-		CHECK(!cq_destroy(s->cq.cq));
-		mkey_destroy(t->rig.adapter[t->dev], s->mkey);
+		rig_srq_down(&t->rig, t->dev, &s->q);
 		mkey_destroy(t->rig.adapter[t->dev], t->ms[i]);
 	}
 	rig_down(&t->rig);
@@ -219,7 +175,7 @@ static void write(struct bed *t, unsigned dci, struct to to, uint32_t rkey, uint
 	struct rig_wqe w;
 
 	begin(t, dci, &w, WQE_OP_RDMA_WRITE, 0, to);
-	rig_wqe_raddr(&w, (uintptr_t)t->dct[to.dct].mem, rkey);
+	rig_wqe_raddr(&w, (uintptr_t)t->dct[to.dct].q.mem, rkey);
 	rig_wqe_data(&w, t->src, BYTES, lkey);
 	rig_wqe_end(&w);
 }
@@ -249,14 +205,14 @@ static void expect_failed(struct bed *t, unsigned dci, uint8_t syndrome)
 static void expect_received(struct bed *t, unsigned dct, unsigned dci, uint32_t off, uint32_t len)
 {
 	struct target *s = &t->dct[dct];
-	const struct cqe64 *cqe = rig_cq_poll(&s->cq);
+	const struct cqe64 *cqe = rig_cq_poll(&s->q.cq);
 
 	CHECK(cqe && cqe->op_own >> 4 == CQE_OP_RESP_SEND_IMM);
 	CHECK(be32_get(cqe->byte_cnt) == len && be32_get(cqe->imm_inval_pkey) == 0x1234);
 	CHECK(be32_get(cqe->srqn_uidx) == UIDX);
 	CHECK((be32_get(cqe->flags_rqpn) & IB_QPN_MASK) == qp_number(t->dci[dci].qp));
 	CHECK((be32_get(cqe->sop_drop_qpn) & IB_QPN_MASK) == qp_number(s->qp));
-	CHECK(!memcmp(s->mem, t->src + off, len));
+	CHECK(!memcmp(s->q.mem, t->src + off, len));
 }
 
 static enum ib_qp_state state_of(struct qp *qp)
@@ -276,7 +232,7 @@ static void test_send(unsigned dev)
 		struct to to = {i % 3 % 2, KEY, 0};
 		unsigned dci = i / 2 % 2;
 
-		srq_post(&t.dct[to.dct], BYTES);
+		rig_srq_post(&t.dct[to.dct].q, BYTES);
 		send(&t, dci, to, i, 1000 + 100 * i);
 		expect_received(&t, to.dct, dci, i, 1000 + 100 * i);
 		expect_sent(&t, dci, WQE_OP_SEND_IMM);
@@ -294,40 +250,40 @@ static void test_remote_access(void)
 
 	bed_up(&t, 0, -1);
 	s = &t.dct[1];
-	write(&t, 0, to, s->key, mkey_key(t.ms[0]));
+	write(&t, 0, to, s->q.key, mkey_key(t.ms[0]));
 	expect_sent(&t, 0, WQE_OP_RDMA_WRITE);
-	CHECK(!memcmp(s->mem, t.src, BYTES));
+	CHECK(!memcmp(s->q.mem, t.src, BYTES));
 
 	memset(t.src, 0, BYTES);
 	begin(&t, 0, &w, WQE_OP_RDMA_READ, 0, to);
-	rig_wqe_raddr(&w, (uintptr_t)s->mem, s->key);
+	rig_wqe_raddr(&w, (uintptr_t)s->q.mem, s->q.key);
 	rig_wqe_data(&w, t.src, BYTES, mkey_key(t.ms[0]));
 	rig_wqe_end(&w);
 	expect_sent(&t, 0, WQE_OP_RDMA_READ);
-	CHECK(!memcmp(s->mem, t.src, BYTES));
+	CHECK(!memcmp(s->q.mem, t.src, BYTES));
 
-	memcpy(s->mem, &word, sizeof(word));
+	memcpy(s->q.mem, &word, sizeof(word));
 	begin(&t, 0, &w, WQE_OP_ATOMIC_FA, 0, to);
-	rig_wqe_raddr(&w, (uintptr_t)s->mem, s->key);
+	rig_wqe_raddr(&w, (uintptr_t)s->q.mem, s->q.key);
 	rig_wqe_atomic(&w, 2, 0);
 	rig_wqe_data(&w, t.src, 8, mkey_key(t.ms[0]));
 	rig_wqe_end(&w);
 	expect_sent(&t, 0, WQE_OP_ATOMIC_FA);
-	memcpy(&word, s->mem, sizeof(word));
+	memcpy(&word, s->q.mem, sizeof(word));
 	CHECK(word == 42);
 
 	/* a key of another domain: the initiator's error, the target serves on */
-	write(&t, 0, other, s->key, mkey_key(t.ms[0]));
+	write(&t, 0, other, s->q.key, mkey_key(t.ms[0]));
 	expect_failed(&t, 0, CQE_SYN_REM_ACCESS);
 	CHECK(state_of(t.dci[0].qp) == IB_QPS_ERR);
-	write(&t, 1, other, t.dct[0].key, mkey_key(t.ms[1]));
+	write(&t, 1, other, t.dct[0].q.key, mkey_key(t.ms[1]));
 	expect_sent(&t, 1, WQE_OP_RDMA_WRITE);
 	/* and serves the same initiator again, whose numbers begin anew */
 	CHECK(!qp_modify(t.dci[0].qp, &(struct qp_attr){.state = IB_QPS_RESET}, IB_QP_STATE));
 	t.dci[0].sq_pi = 0;
 	t.dci[0].dbrec[DBREC_SEND] = be32_of(0);
 	dci_to_rts(&t, &t.dci[0]);
-	write(&t, 0, other, t.dct[0].key, mkey_key(t.ms[0]));
+	write(&t, 0, other, t.dct[0].q.key, mkey_key(t.ms[0]));
 	expect_sent(&t, 0, WQE_OP_RDMA_WRITE);
 	bed_down(&t);
 }
@@ -342,7 +298,7 @@ static void test_wrong_target(void)
 
 		bed_up(&t, 0, -1);
 		gone = t.dct[0].qp;
-		srq_post(&t.dct[0], BYTES);
+		rig_srq_post(&t.dct[0].q, BYTES);
 		if (what == 0)
 			to.key++;
 		if (what == 1) {
@@ -351,9 +307,9 @@ static void test_wrong_target(void)
 		}
 		if (what == 2) {
 			struct qp_create_attr attr = {.type = IB_QPT_DCT,
-						      .pdn = t.dct[0].pdn,
-						      .recv_cq = t.dct[0].cq.cq,
-						      .srq = t.dct[0].srq,
+						      .pdn = t.dct[0].q.pdn,
+						      .recv_cq = t.dct[0].q.cq.cq,
+						      .srq = t.dct[0].q.srq,
 						      .dc_key = KEY};
 
 			CHECK(!qp_create(t.rig.adapter[0], &attr, &t.dct[0].qp));
@@ -364,7 +320,7 @@ static void test_wrong_target(void)
 		if (what == 3)
 			t.dct[0].qp = gone;
 		expect_failed(&t, 0, what ? CQE_SYN_RETRY_EXC : CQE_SYN_REM_ACCESS);
-		CHECK(!rig_cq_poll(&t.dct[0].cq));
+		CHECK(!rig_cq_poll(&t.dct[0].q.cq));
 		CHECK(state_of(t.dci[0].qp) == IB_QPS_ERR);
 		if (what == 2)
 			qp_destroy(gone);
@@ -379,15 +335,15 @@ static void test_not_ready(void)
 	struct bed t;
 
 	bed_up(&t, 0, -1);
-	srq_post(&t.dct[1], BYTES);
+	rig_srq_post(&t.dct[1].q, BYTES);
 	send(&t, 0, first, 0, 100);
 	send(&t, 0, second, 50, 200);
-	CHECK(!rig_cq_poll(&t.dct[0].cq) && !rig_cq_poll(&t.dct[1].cq));
+	CHECK(!rig_cq_poll(&t.dct[0].q.cq) && !rig_cq_poll(&t.dct[1].q.cq));
 	/* another initiator does not wait */
-	write(&t, 1, second, t.dct[1].key, mkey_key(t.ms[1]));
+	write(&t, 1, second, t.dct[1].q.key, mkey_key(t.ms[1]));
 	expect_sent(&t, 1, WQE_OP_RDMA_WRITE);
-	srq_post(&t.dct[0], BYTES);
-	while (t.dct[0].cq.ring[0].op_own >> 4 == CQE_OP_INVALID)
+	rig_srq_post(&t.dct[0].q, BYTES);
+	while (t.dct[0].q.cq.ring[0].op_own >> 4 == CQE_OP_INVALID)
 		adapter_progress(t.rig.adapter[0], NULL);
 	adapter_progress(t.rig.adapter[0], NULL);
 	expect_received(&t, 0, 0, 0, 100);
@@ -407,13 +363,13 @@ static void test_streams(void)
 		const struct to to = {0, KEY, stream}, other = {0, KEY, 300};
 
 		/* the local key is another initiator's */
-		write(&t, 0, to, t.dct[0].key, mkey_key(t.ms[1]));
+		write(&t, 0, to, t.dct[0].q.key, mkey_key(t.ms[1]));
 		expect_failed(&t, 0, CQE_SYN_LOCAL_PROT);
 		if (stream == 8)
 			break;
-		write(&t, 0, to, t.dct[0].key, mkey_key(t.ms[0]));
+		write(&t, 0, to, t.dct[0].q.key, mkey_key(t.ms[0]));
 		expect_failed(&t, 0, CQE_SYN_WR_FLUSH);
-		write(&t, 0, other, t.dct[0].key, mkey_key(t.ms[0]));
+		write(&t, 0, other, t.dct[0].q.key, mkey_key(t.ms[0]));
 		expect_sent(&t, 0, WQE_OP_RDMA_WRITE);
 		CHECK(state_of(t.dci[0].qp) == IB_QPS_RTS);
 		CHECK(qp_reset_stream(t.dci[0].qp, 300) == -EINVAL);
@@ -424,15 +380,15 @@ static void test_streams(void)
 		CHECK(!qp_modify(t.dci[0].qp,
 				 &(struct qp_attr){.state = IB_QPS_RTS, .cur_state = IB_QPS_RTS},
 				 IB_QP_STATE | IB_QP_CUR_STATE));
-		write(&t, 0, to, t.dct[0].key, mkey_key(t.ms[0]));
+		write(&t, 0, to, t.dct[0].q.key, mkey_key(t.ms[0]));
 		expect_sent(&t, 0, WQE_OP_RDMA_WRITE);
 		/* in error once more, by what the target says: the second one is too many */
-		write(&t, 0, to, t.dct[1].key, mkey_key(t.ms[0]));
+		write(&t, 0, to, t.dct[1].q.key, mkey_key(t.ms[0]));
 		expect_failed(&t, 0, CQE_SYN_REM_ACCESS);
 		CHECK(state_of(t.dci[0].qp) == IB_QPS_RTS);
 	}
 	CHECK(state_of(t.dci[0].qp) == IB_QPS_ERR);
-	write(&t, 0, (struct to){0, KEY, 400}, t.dct[0].key, mkey_key(t.ms[0]));
+	write(&t, 0, (struct to){0, KEY, 400}, t.dct[0].q.key, mkey_key(t.ms[0]));
 	expect_failed(&t, 0, CQE_SYN_WR_FLUSH);
 	bed_down(&t);
 }
@@ -447,10 +403,10 @@ static void test_stream_queue(void)
 	/* The receiver is not ready, so all of these are in the queue when it gives up. */
 	send(&t, 0, a, 0, 100);
 	send(&t, 0, a, 0, 100);
-	write(&t, 0, a, t.dct[0].key, mkey_key(t.ms[0]));
-	write(&t, 0, b, t.dct[1].key, mkey_key(t.ms[0]));
-	write(&t, 0, a, t.dct[0].key, mkey_key(t.ms[0]));
-	write(&t, 0, b, t.dct[1].key, mkey_key(t.ms[0]));
+	write(&t, 0, a, t.dct[0].q.key, mkey_key(t.ms[0]));
+	write(&t, 0, b, t.dct[1].q.key, mkey_key(t.ms[0]));
+	write(&t, 0, a, t.dct[0].q.key, mkey_key(t.ms[0]));
+	write(&t, 0, b, t.dct[1].q.key, mkey_key(t.ms[0]));
 	expect_failed(&t, 0, CQE_SYN_RNR_RETRY_EXC);
 	expect_failed(&t, 0, CQE_SYN_WR_FLUSH);
 	expect_failed(&t, 0, CQE_SYN_WR_FLUSH);
@@ -458,7 +414,7 @@ static void test_stream_queue(void)
 	expect_sent(&t, 0, WQE_OP_RDMA_WRITE);
 	expect_failed(&t, 0, CQE_SYN_WR_FLUSH);
 	expect_sent(&t, 0, WQE_OP_RDMA_WRITE);
-	CHECK(!memcmp(t.dct[1].mem, t.src, BYTES) && !t.dct[0].mem[5]);
+	CHECK(!memcmp(t.dct[1].q.mem, t.src, BYTES) && !t.dct[0].q.mem[5]);
 	bed_down(&t);
 }
 
@@ -493,7 +449,7 @@ static void packet(struct bed *t, uint32_t sqpn, uint8_t op, uint64_t connection
 
 static void expect_message(struct bed *t, uint32_t bytes)
 {
-	const struct cqe64 *cqe = rig_cq_poll(&t->dct[0].cq);
+	const struct cqe64 *cqe = rig_cq_poll(&t->dct[0].q.cq);
 
 	CHECK(cqe && cqe->op_own >> 4 == CQE_OP_RESP_SEND && be32_get(cqe->byte_cnt) == bytes);
 }
@@ -506,24 +462,24 @@ static void test_connections(void)
 
 	bed_up(&t, 0, -1);
 	for (unsigned i = 0; i < 4; i++)
-		srq_post(&t.dct[0], BYTES);
+		rig_srq_post(&t.dct[0].q, BYTES);
 	packet(&t, STRANGER, BTH_SEND_FIRST, 10, 100, 100, 1024);
 	packet(&t, STRANGER, BTH_SEND_ONLY, 12, 101, 101, 10);
-	err = (const struct cqe64_err *)rig_cq_poll(&t.dct[0].cq);
+	err = (const struct cqe64_err *)rig_cq_poll(&t.dct[0].q.cq);
 	CHECK(err && err->op_own >> 4 == CQE_OP_RESP_ERR && err->syndrome == CQE_SYN_REM_ABORTED);
 	expect_message(&t, 10);
 	packet(&t, STRANGER, BTH_SEND_LAST, 10, 101, 100, 10);
 	packet(&t, STRANGER, BTH_SEND_ONLY, 11, 102, 102, 10);
 	/* of the second connection, and its first packet was lost */
 	packet(&t, STRANGER + 1, BTH_SEND_ONLY, 1, 501, 500, 10);
-	CHECK(!rig_cq_poll(&t.dct[0].cq));
+	CHECK(!rig_cq_poll(&t.dct[0].q.cq));
 	packet(&t, STRANGER + 1, BTH_SEND_ONLY, 1, 500, 500, 20);
 	expect_message(&t, 20);
 	/* one in the midst of a message when the target ends */
 	packet(&t, STRANGER + 2, BTH_SEND_FIRST, 1, 1, 1, 1024);
 	qp_destroy(t.dct[0].qp);
 	t.dct[0].qp = NULL;
-	err = (const struct cqe64_err *)rig_cq_poll(&t.dct[0].cq);
+	err = (const struct cqe64_err *)rig_cq_poll(&t.dct[0].q.cq);
 	CHECK(err && err->op_own >> 4 == CQE_OP_RESP_ERR && err->syndrome == CQE_SYN_WR_FLUSH);
 	bed_down(&t);
 }
@@ -537,7 +493,7 @@ static void test_many(void)
 	bed_up(&t, 0, -1);
 	for (uint32_t round = 0; round < 2; round++)
 		for (uint32_t i = 0; i < n; i++) {
-			srq_post(&t.dct[0], BYTES);
+			rig_srq_post(&t.dct[0].q, BYTES);
 			packet(&t, STRANGER + i, BTH_SEND_ONLY, 5, 100 + round, 100 + round,
 			       i % 99);
 			expect_message(&t, i % 99);
@@ -572,7 +528,7 @@ static void add_one(struct worker *w, unsigned dct)
 	/* the short form of an address */
 	memcpy(wqe.bytes + wqe.at, &av, 16);
 	wqe.at += 16;
-	rig_wqe_raddr(&wqe, (uintptr_t)s->mem, s->key);
+	rig_wqe_raddr(&wqe, (uintptr_t)s->q.mem, s->q.key);
 	rig_wqe_atomic(&wqe, 1, 0);
 	rig_wqe_data(&wqe, &w->answer, sizeof(w->answer), mkey_key(w->mkey));
 	rig_wqe_end(&wqe);
@@ -602,8 +558,8 @@ static void test_threads(void)
 	for (unsigned i = 0; i < THREADS; i++) {
 		w[i].bed = &t;
 		dci_up(&t, &w[i].dci, -1);
-		(void)rig_mr(&t.rig, 0, w[i].dci.pdn, &w[i].answer, sizeof(w[i].answer), ALL,
-			     &w[i].mkey);
+		(void)rig_mr(&t.rig, 0, w[i].dci.pdn, &w[i].answer, sizeof(w[i].answer),
+			     RIG_ALL_ACCESS, &w[i].mkey);
 	}
 	for (unsigned i = 0; i < THREADS; i++)
 		CHECK(!pthread_create(&w[i].thread, NULL, work, &w[i]));
@@ -616,7 +572,7 @@ static void test_threads(void)
 	for (unsigned i = 0; i < 2; i++) {
 		uint64_t count;
 
-		memcpy(&count, t.dct[i].mem, sizeof(count));
+		memcpy(&count, t.dct[i].q.mem, sizeof(count));
 		CHECK(count);
 		sum += count;
 	}
@@ -634,28 +590,28 @@ static void test_creation(void)
 	bed_up(&t, 0, -1);
 	a = t.rig.adapter[0];
 	dct = (struct qp_create_attr){
-		.type = IB_QPT_DCT, .recv_cq = t.dct[0].cq.cq, .srq = t.dct[0].srq};
+		.type = IB_QPT_DCT, .recv_cq = t.dct[0].q.cq.cq, .srq = t.dct[0].q.srq};
 	dct.srq = NULL;
 	CHECK(qp_create(a, &dct, &qp) == -EINVAL);
-	dct.srq = t.dct[0].srq;
+	dct.srq = t.dct[0].q.srq;
 	dct.recv_cq = NULL;
 	CHECK(qp_create(a, &dct, &qp) == -EINVAL);
-	dct.recv_cq = t.dct[0].cq.cq;
-	dct.send_cq = t.dct[0].cq.cq;
+	dct.recv_cq = t.dct[0].q.cq.cq;
+	dct.send_cq = t.dct[0].q.cq.cq;
 	CHECK(qp_create(a, &dct, &qp) == -EINVAL);
 	dct.send_cq = NULL;
 	dct.dc_streams = true;
 	CHECK(qp_create(a, &dct, &qp) == -EINVAL);
-	dci = (struct qp_create_attr){.type = IB_QPT_DCI, .send_cq = t.dct[0].cq.cq};
+	dci = (struct qp_create_attr){.type = IB_QPT_DCI, .send_cq = t.dct[0].q.cq.cq};
 	dci.dc_streams = true;
 	dci.log_dc_errored = ADAPTER_LOG_MAX_DC_ERRORED + 1;
 	CHECK(qp_create(a, &dci, &qp) == -EINVAL);
 	dci.log_dc_errored = 0;
-	dci.srq = t.dct[0].srq;
+	dci.srq = t.dct[0].q.srq;
 	CHECK(qp_create(a, &dci, &qp) == -EINVAL);
 	/* The target's queue and CQ stay while it is there. */
-	CHECK(srq_destroy(t.dct[0].srq) == -EBUSY);
-	CHECK(cq_destroy(t.dct[0].cq.cq) == -EBUSY);
+	CHECK(srq_destroy(t.dct[0].q.srq) == -EBUSY);
+	CHECK(cq_destroy(t.dct[0].q.cq.cq) == -EBUSY);
 	bed_down(&t);
 }
 

@@ -12,85 +12,23 @@
 #include "adapter/qp_state.h"
 #include "adapter_rig.h"
 #include "check.h"
+#include "srq_rig.h"
 
-#define BYTES	 16384u
+#define BYTES	 RIG_SRQ_BYTES
 #define SRQS	 3u
-#define SRQ_WQES 16u
-#define SRQ_WQE	 64u
 #define UIDX	 0x77u
 #define SIGNALED WQE_CTRL_CE_ALWAYS
-#define ALL                                                                       \
-	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
-	 IB_ACCESS_REMOTE_ATOMIC)
-
-struct test_srq {
-	struct rig_cq cq;
-	struct srq *srq;
-	uint32_t pdn;
-	struct mkey *mkey;
-	uint32_t key;
-	be32 dbrec;
-	uint16_t posted;
-	_Alignas(64) uint8_t ring[SRQ_WQES * SRQ_WQE];
-	_Alignas(64) uint8_t mem[BYTES];
-};
 
 struct bed {
 	struct rig rig;
 	unsigned dev;
 	uint32_t xrcdn, other_xrcdn;
 	struct rig_qp ini, tgt;
-	struct test_srq srq[SRQS];
+	struct rig_srq srq[SRQS];
 	uint8_t src[BYTES];
 	struct mkey *ms;
 	uint32_t lkey;
 };
-
-static void srq_up(struct bed *t, struct test_srq *s, uint32_t xrcdn, uint32_t uidx)
-{
-	struct srq_attr attr;
-
-	rig_cq_up(&t->rig, t->dev, &s->cq);
-	s->pdn = pd_alloc(t->rig.adapter[t->dev]);
-	s->key = rig_mr(&t->rig, t->dev, s->pdn, s->mem, BYTES, ALL, &s->mkey);
-	attr = (struct srq_attr){
-		.pdn = s->pdn,
-		.buf = s->ring,
-		.wqe_count = SRQ_WQES,
-		.wqe_bytes = SRQ_WQE,
-		.max_sge = 1,
-		.dbrec = &s->dbrec,
-		.uidx = uidx,
-		.xrcdn = xrcdn,
-		.cq = s->cq.cq,
-	};
-	for (unsigned i = 0; i < SRQ_WQES; i++) {
-		struct wqe_srq_next next = {.next_wqe_index =
-						    be16_of((uint16_t)((i + 1) % SRQ_WQES))};
-
-		memcpy(s->ring + i * SRQ_WQE, &next, sizeof(next));
-	}
-	CHECK(!srq_create(t->rig.adapter[t->dev], &attr, &s->srq));
-}
-
-static void srq_down(struct bed *t, struct test_srq *s)
-{
-	if (s->srq)
-		CHECK(!srq_destroy(s->srq));
-	CHECK(!cq_destroy(s->cq.cq));
-	mkey_destroy(t->rig.adapter[t->dev], s->mkey);
-}
-
-static void srq_post(struct test_srq *s, uint32_t len)
-{
-	struct wqe_data d[2] = {{be32_of(len), be32_of(s->key), be64_of((uintptr_t)s->mem)},
-				{.lkey = be32_of(WQE_DATA_LKEY_END)}};
-
-	memcpy(s->ring + (s->posted % SRQ_WQES) * SRQ_WQE + sizeof(struct wqe_srq_next), d,
-	       sizeof(d));
-	s->posted++;
-	__atomic_store_n(&s->dbrec.raw, be32_of(s->posted).raw, __ATOMIC_RELEASE);
-}
 
 static void async(void *user, enum ib_event event)
 {
@@ -146,13 +84,13 @@ static void bed_up(struct bed *t, unsigned dev)
 	t->other_xrcdn = xrcd_alloc(t->rig.adapter[dev]);
 	CHECK(t->xrcdn && t->other_xrcdn && t->xrcdn != t->other_xrcdn);
 	for (unsigned i = 0; i < SRQS; i++)
-		srq_up(t, &t->srq[i], i == 2 ? t->other_xrcdn : t->xrcdn, UIDX + i);
+		rig_srq_up(&t->rig, dev, &t->srq[i], i == 2 ? t->other_xrcdn : t->xrcdn, UIDX + i);
 	qps_up(t);
 	connect(t, &t->tgt, &t->ini, IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER, 0);
 	connect(t, &t->ini, &t->tgt, 0, IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC);
 	for (unsigned i = 0; i < BYTES; i++)
 		t->src[i] = (uint8_t)(i * 5 + (i >> 7));
-	t->lkey = rig_mr(&t->rig, dev, t->ini.pdn, t->src, BYTES, ALL, &t->ms);
+	t->lkey = rig_mr(&t->rig, dev, t->ini.pdn, t->src, BYTES, RIG_ALL_ACCESS, &t->ms);
 }
 
 static void bed_down(struct bed *t)
@@ -161,7 +99,7 @@ static void bed_down(struct bed *t)
 	qp_destroy(t->tgt.qp);
 	CHECK(!cq_destroy(t->ini.cq.cq));
 	for (unsigned i = 0; i < SRQS; i++)
-		srq_down(t, &t->srq[i]);
+		rig_srq_down(&t->rig, t->dev, &t->srq[i]);
 	mkey_destroy(t->rig.adapter[t->dev], t->ms);
 	rig_down(&t->rig);
 }
@@ -206,11 +144,11 @@ static void test_send(unsigned dev)
 
 	bed_up(&t, dev);
 	for (unsigned round = 0; round < 20; round++) {
-		struct test_srq *s = &t.srq[round & 1];
+		struct rig_srq *s = &t.srq[round & 1];
 		uint32_t len = round % 3 ? 200 : BYTES;
 		const struct cqe64 *c;
 
-		srq_post(s, BYTES);
+		rig_srq_post(s, BYTES);
 		send(&t, srq_number(s->srq), len);
 		expect_sent(&t, WQE_OP_SEND_IMM);
 		c = rig_cq_poll(&s->cq);
@@ -219,7 +157,7 @@ static void test_send(unsigned dev)
 		CHECK(be32_get(c->srqn_uidx) == UIDX + (round & 1));
 		CHECK(be32_get(c->sop_drop_qpn) == qp_number(t.tgt.qp));
 		CHECK((be32_get(c->flags_rqpn) & IB_QPN_MASK) == qp_number(t.ini.qp));
-		CHECK(be16_get(c->wqe_counter) == round / 2 % SRQ_WQES);
+		CHECK(be16_get(c->wqe_counter) == round / 2 % RIG_SRQ_WQES);
 		CHECK(!memcmp(s->mem, t.src, len));
 		memset(s->mem, 0, BYTES);
 	}
@@ -231,7 +169,7 @@ static void test_remote_access(void)
 {
 	struct bed t;
 	struct rig_wqe w;
-	struct test_srq *s;
+	struct rig_srq *s;
 	uint64_t word = 40;
 
 	bed_up(&t, 0);
@@ -284,7 +222,7 @@ static void test_wrong_queue(void)
 			t.srq[1].srq = NULL;
 		}
 		for (unsigned i = 0; i < SRQS; i++)
-			srq_post(&t.srq[i], BYTES);
+			rig_srq_post(&t.srq[i], BYTES);
 		send(&t, srqn, 100);
 		expect_failed(&t, CQE_SYN_REM_INVAL_REQ);
 		for (unsigned i = 0; i < SRQS; i++)
@@ -300,10 +238,10 @@ static void test_not_ready(void)
 	struct bed t;
 
 	bed_up(&t, 0);
-	srq_post(&t.srq[0], BYTES);
+	rig_srq_post(&t.srq[0], BYTES);
 	send(&t, srq_number(t.srq[1].srq), 100);
 	CHECK(!rig_cq_poll(&t.ini.cq) && !rig_cq_poll(&t.srq[0].cq));
-	srq_post(&t.srq[1], BYTES);
+	rig_srq_post(&t.srq[1], BYTES);
 	while (!rig_cq_poll(&t.srq[1].cq))
 		adapter_progress(t.rig.adapter[0], NULL);
 	expect_sent(&t, WQE_OP_SEND_IMM);
