@@ -11,6 +11,9 @@
 /* Keys may name keys that are lists too: so many levels of them. */
 #define MAX_DEPTH 4u
 
+/* In the face of somebody who changes the key without pause. */
+#define MAX_ATTEMPTS 1000u
+
 /* So much of a list is copied out under its lock at a time. */
 #define PIECES 16u
 
@@ -128,26 +131,57 @@ static enum mkey_verdict list_runs(struct adapter *a, struct indirect *k, uint64
 				   uint32_t access, uint64_t off, uint64_t len, struct runs *runs,
 				   unsigned depth);
 
-static enum mkey_verdict indirect_runs(struct adapter *a, struct indirect *k, const struct use *u,
-				       uint64_t va, uint64_t len, struct runs *runs, unsigned depth)
+/* May it be used so?  *generation: what the list of now is known by. */
+static enum mkey_verdict look(struct indirect *k, const struct use *u, uint64_t va, uint64_t len,
+			      uint64_t *off, uint64_t *generation)
 {
 	enum mkey_verdict v;
-	uint64_t generation;
-	uint64_t off;
 
 	spin_lock(&k->lock);
 	v = check(k, u);
-	generation = k->generation;
-	off = va - k->start;
+	*generation = k->generation;
+	*off = va - k->start;
 	/* Addresses are those of the wire's stream then, and say little about memory. */
 	if (v == MKEY_OK && indirect_signed(k))
 		v = MKEY_SIGNED;
-	if (v == MKEY_OK && !range_inside(off, len, k->length))
+	if (v == MKEY_OK && !range_inside(*off, len, k->length))
 		v = MKEY_OUT_OF_RANGE;
 	spin_unlock(&k->lock);
-	if (v != MKEY_OK || !len)
-		return v;
-	return list_runs(a, k, generation, u->access, off, len, runs, depth);
+	return v;
+}
+
+static bool has_changed(struct indirect *k, uint64_t generation)
+{
+	bool changed;
+
+	spin_lock(&k->lock);
+	changed = k->generation != generation;
+	spin_unlock(&k->lock);
+	return changed;
+}
+
+/* A key that is changed meanwhile is used as it was before or as it is then: never half and half,
+ * and never refused for that. */
+static enum mkey_verdict indirect_runs(struct adapter *a, struct indirect *k, const struct use *u,
+				       uint64_t va, uint64_t len, struct runs *runs, unsigned depth)
+{
+	const uint32_t before = runs->n;
+	const struct run last = before ? runs->run[before - 1] : (struct run){0};
+
+	for (unsigned attempt = 1;; attempt++) {
+		uint64_t generation, off;
+		enum mkey_verdict v = look(k, u, va, len, &off, &generation);
+
+		if (v != MKEY_OK || !len)
+			return v;
+		v = list_runs(a, k, generation, u->access, off, len, runs, depth);
+		if (likely(v != MKEY_NO_KEY) || attempt == MAX_ATTEMPTS ||
+		    !has_changed(k, generation))
+			return v;
+		runs->n = before;
+		if (before)
+			runs->run[before - 1] = last;
+	}
 }
 
 /*
