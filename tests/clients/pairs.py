@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Stock programs in pairs: a server and a client, two processes on one fabric."""
+import math
 import re
 
 from harness import Failure, expect
@@ -50,12 +51,17 @@ def roce_needs_gid(program):
     return test
 
 
+# perftest measures the speed of the CPU anew for each row, by busy loops against the clock.  Where
+# neighbours disturb that, it says so and reckons with zero: the row's figures are inf, nan or 0.
+CPU_NOT_MEASURED = "Correlation coefficient"
+
+
 def rows(text):
     """Result rows of perftest: lists of numbers."""
     found = []
     for line in text.splitlines():
         fields = line.split()
-        if len(fields) >= 3 and all(re.fullmatch(r"[\d.]+", f) for f in fields):
+        if len(fields) >= 3 and all(re.fullmatch(r"[\d.]+|inf|-?nan", f) for f in fields):
             found.append([float(f) for f in fields])
     return found
 
@@ -73,7 +79,7 @@ def perftest(program, device, options, sizes):
         for row in table:
             # Message rate is the last column of *_bw, average latency the sixth of *_lat.
             figure = row[-1] if program.endswith("_bw") else row[5]
-            expect(figure > 0, f"no progress in row {row}\n{result.text()}")
+            expect(0 < figure < math.inf or CPU_NOT_MEASURED in result.text(), f"no progress in row {row}\n{result.text()}")
     return test
 
 
