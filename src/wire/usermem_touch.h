@@ -30,32 +30,23 @@
  * with outputs too lightly: "volatile" is said although "goto" implies it, or one whose outputs
  * nobody uses is dropped; the empty statement after it keeps the output from being moved away.
  */
-#define touch_load(out, addr)                                   \
-	__asm__ volatile goto("1: mov %1, %0\n\t" EXTABLE("1b") \
-			      : "=r"(out)                       \
-			      : "m"(*(addr))                    \
-			      : "memory"                        \
-			      : fault);                         \
+#define touch_load_by(insn, place, out, addr)                        \
+	__asm__ volatile goto("1: " insn " %1, %0\n\t" EXTABLE("1b") \
+			      : place(out)                           \
+			      : "m"(*(addr))                         \
+			      : "memory"                             \
+			      : fault);                              \
 	__asm__ volatile("")
-#define touch_store(addr, v)                                    \
-	__asm__ volatile goto("1: mov %1, %0\n\t" EXTABLE("1b") \
-			      :                                 \
-			      : "m"(*(addr)), "r"(v)            \
-			      : "memory"                        \
+#define touch_store_by(insn, place, addr, v)                         \
+	__asm__ volatile goto("1: " insn " %1, %0\n\t" EXTABLE("1b") \
+			      :                                      \
+			      : "m"(*(addr)), place(v)               \
+			      : "memory"                             \
 			      : fault)
-#define touch_load16(out, addr)                                    \
-	__asm__ volatile goto("1: movups %1, %0\n\t" EXTABLE("1b") \
-			      : "=x"(out)                          \
-			      : "m"(*(addr))                       \
-			      : "memory"                           \
-			      : fault);                            \
-	__asm__ volatile("")
-#define touch_store16(addr, v)                                     \
-	__asm__ volatile goto("1: movups %1, %0\n\t" EXTABLE("1b") \
-			      :                                    \
-			      : "m"(*(addr)), "x"(v)               \
-			      : "memory"                           \
-			      : fault)
+#define touch_load(out, addr)	touch_load_by("mov", "=r", out, addr)
+#define touch_store(addr, v)	touch_store_by("mov", "r", addr, v)
+#define touch_load16(out, addr) touch_load_by("movups", "=x", out, addr)
+#define touch_store16(addr, v)	touch_store_by("movups", "x", addr, v)
 
 /* Operands of the asm: memory of that size at any alignment and of any type. */
 #define touch_at(type, p, off) ((type *)((uintptr_t)(p) + (off)))

@@ -76,10 +76,13 @@ def perftest(program, device, options, sizes):
         got = [int(row[0]) for row in table]
         if got != sizes:
             raise Failure(f"rows for sizes {got}, expected {sizes}\n{result.text()}")
+        unmeasured = 0
         for row in table:
             # Message rate is the last column of *_bw, average latency the sixth of *_lat.
             figure = row[-1] if program.endswith("_bw") else row[5]
-            expect(0 < figure < math.inf or CPU_NOT_MEASURED in result.text(), f"no progress in row {row}\n{result.text()}")
+            unmeasured += not 0 < figure < math.inf
+        expect(unmeasured <= result.err.count(CPU_NOT_MEASURED),
+               f"{unmeasured} rows without progress\n{result.text()}")
     return test
 
 

@@ -14,6 +14,9 @@
 #define RIG_RECVS    64u
 #define RIG_CQES     256u
 #define RIG_RQ_BYTES 64u
+#define RIG_ALL_ACCESS                                                            \
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
+	 IB_ACCESS_REMOTE_ATOMIC)
 
 struct rig {
 	struct registry *registry;

@@ -16,10 +16,7 @@
 #include "check.h"
 #include "wire/usermem.h"
 
-#define BUF 65536u
-#define ALL                                                                       \
-	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
-	 IB_ACCESS_REMOTE_ATOMIC)
+#define BUF	 65536u
 #define SIGNALED WQE_CTRL_CE_ALWAYS
 
 struct pair {
@@ -44,8 +41,8 @@ static void pair_up(struct pair *p, unsigned dev, enum ib_qp_type type)
 	for (unsigned i = 0; i < BUF; i++)
 		p->src[i] = (uint8_t)(i * 7 + (i >> 8));
 	memset(p->dst, 0xee, BUF);
-	p->lkey = rig_mr(&p->rig, dev, p->a.pdn, p->src, BUF, ALL, &p->ma);
-	p->rkey = rig_mr(&p->rig, dev, p->b.pdn, p->dst, BUF, ALL, &p->mb);
+	p->lkey = rig_mr(&p->rig, dev, p->a.pdn, p->src, BUF, RIG_ALL_ACCESS, &p->ma);
+	p->rkey = rig_mr(&p->rig, dev, p->b.pdn, p->dst, BUF, RIG_ALL_ACCESS, &p->mb);
 }
 
 static void pair_down(struct pair *p)
@@ -268,11 +265,11 @@ static void test_write_errors(void)
 			va = UINT64_MAX - 7;
 			break;
 		case FOREIGN_PD:
-			rkey = rig_mr(&p.rig, 0, p.a.pdn, p.dst, BUF, ALL, &odd);
+			rkey = rig_mr(&p.rig, 0, p.a.pdn, p.dst, BUF, RIG_ALL_ACCESS, &odd);
 			break;
 		case NO_RIGHT:
 			rkey = rig_mr(&p.rig, 0, p.b.pdn, p.dst, BUF,
-				      ALL & ~(uint32_t)IB_ACCESS_REMOTE_WRITE, &odd);
+				      RIG_ALL_ACCESS & ~(uint32_t)IB_ACCESS_REMOTE_WRITE, &odd);
 			break;
 		default:
 			from += BUF - 15;
@@ -339,7 +336,7 @@ static void test_unmapped(bool source)
 
 	CHECK(page != MAP_FAILED);
 	pair_up(&p, 0, IB_QPT_RC);
-	key = rig_mr(&p.rig, 0, source ? p.a.pdn : p.b.pdn, page, 8192, ALL, &m);
+	key = rig_mr(&p.rig, 0, source ? p.a.pdn : p.b.pdn, page, 8192, RIG_ALL_ACCESS, &m);
 	CHECK(!munmap(page + 4096, 4096));
 	if (source)
 		write_to(&p, (uintptr_t)p.dst, p.rkey, page, 8192, key);

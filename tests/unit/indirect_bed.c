@@ -19,8 +19,8 @@ void bed_up(struct bed *t)
 	for (unsigned i = 0; i < BED_BYTES; i++)
 		t->src[i] = (uint8_t)(i * 11 + i / 256 + 3);
 	memset(t->dst, 0xee, BED_BYTES);
-	t->lkey = rig_mr(&t->rig, 0, t->a.pdn, t->src, BED_BYTES, ALL, &t->ma);
-	t->rkey = rig_mr(&t->rig, 0, t->b.pdn, t->dst, BED_BYTES, ALL, &t->mb);
+	t->lkey = rig_mr(&t->rig, 0, t->a.pdn, t->src, BED_BYTES, RIG_ALL_ACCESS, &t->ma);
+	t->rkey = rig_mr(&t->rig, 0, t->b.pdn, t->dst, BED_BYTES, RIG_ALL_ACCESS, &t->mb);
 }
 
 void bed_down(struct bed *t)
@@ -45,7 +45,7 @@ struct mkey_indirect_attr plain(uint32_t pdn, const struct umr_klm *e, uint32_t 
 {
 	return (struct mkey_indirect_attr){
 		.pdn = pdn,
-		.access = ALL,
+		.access = RIG_ALL_ACCESS,
 		.local_read = true,
 		.variant = 0x5a,
 		.qpn = MKEY_ANY_QPN,

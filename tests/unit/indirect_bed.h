@@ -14,9 +14,6 @@
 
 #define BED_BYTES (2u << 20)
 #define SIGNALED  WQE_CTRL_CE_ALWAYS
-#define ALL                                                                       \
-	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
-	 IB_ACCESS_REMOTE_ATOMIC)
 
 struct bed {
 	struct rig rig;

@@ -96,7 +96,7 @@ static void nested(void)
 		e[1] = klm(i * 100, i ? mkey_key(level[i - 1]) : 0, NULL);
 		attr = plain(t.b.pdn, e, 2, (i + 1) * 100);
 		/* what peers may do is for the outermost to say */
-		attr.access = i < 3 ? IB_ACCESS_LOCAL_WRITE : ALL;
+		attr.access = i < 3 ? IB_ACCESS_LOCAL_WRITE : RIG_ALL_ACCESS;
 		CHECK(!mkey_create_indirect(t.rig.adapter[0], &attr, &level[i]));
 	}
 	CHECK(!write_through(&t, mkey_key(level[3]), 0, 400));

@@ -9,10 +9,6 @@
 #include "base/rcu.h"
 #include "wire/usermem.h"
 
-#define ALL                                                                       \
-	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
-	 IB_ACCESS_REMOTE_ATOMIC)
-
 static const uint16_t lids[2] = {7, 9};
 
 static unsigned dev(const struct bed *t, unsigned side)
@@ -80,7 +76,7 @@ static void list_up(struct bed *t, unsigned side)
 	struct bed_side *s = &t->side[side];
 	const struct mkey_indirect_attr attr = {
 		.pdn = s->q.pdn,
-		.access = ALL,
+		.access = RIG_ALL_ACCESS,
 		.local_read = true,
 		.qpn = MKEY_ANY_QPN,
 		.umr = true,
@@ -124,8 +120,8 @@ static void up(struct bed *t, bool far, enum ib_qp_type type)
 		rig_qp_up(&t->rig, dev(t, i), &s->q, type);
 		s->memory = malloc(BED_BYTES);
 		CHECK(s->memory);
-		s->lkey =
-			rig_mr(&t->rig, dev(t, i), s->q.pdn, s->memory, BED_BYTES, ALL, &s->region);
+		s->lkey = rig_mr(&t->rig, dev(t, i), s->q.pdn, s->memory, BED_BYTES, RIG_ALL_ACCESS,
+				 &s->region);
 		list_up(t, i);
 	}
 }

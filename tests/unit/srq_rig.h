@@ -7,9 +7,6 @@
 #define RIG_SRQ_BYTES 16384u
 #define RIG_SRQ_WQES  16u
 #define RIG_SRQ_WQE   64u
-#define RIG_ALL_ACCESS                                                            \
-	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
-	 IB_ACCESS_REMOTE_ATOMIC)
 
 struct rig_srq {
 	struct rig_cq cq;

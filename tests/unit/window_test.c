@@ -17,11 +17,8 @@
 #include "check.h"
 #include "prm/umr.h"
 
-#define BYTES	 8192u
-#define SIGNALED WQE_CTRL_CE_ALWAYS
-#define ALL                                                                       \
-	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
-	 IB_ACCESS_REMOTE_ATOMIC)
+#define BYTES	  8192u
+#define SIGNALED  WQE_CTRL_CE_ALWAYS
 #define CTX_WRITE (MKEY_CTX_ACCESS_REMOTE_WRITE | MKEY_CTX_ACCESS_REMOTE_READ)
 
 struct bed {
@@ -43,7 +40,7 @@ static void bed_up(struct bed *t, enum window_type type, uint32_t region_access)
 	rig_connect(&t->rig, 0, &t->a, &t->b);
 	for (unsigned i = 0; i < BYTES; i++)
 		t->src[i] = (uint8_t)(i * 11 + 3);
-	t->lkey = rig_mr(&t->rig, 0, t->a.pdn, t->src, BYTES, ALL, &t->ma);
+	t->lkey = rig_mr(&t->rig, 0, t->a.pdn, t->src, BYTES, RIG_ALL_ACCESS, &t->ma);
 	t->region = rig_mr(&t->rig, 0, t->b.pdn, t->dst, BYTES, region_access, &t->mb);
 	CHECK(!window_create(t->rig.adapter[0], t->b.pdn, type, &t->window));
 	t->key = window_key(t->window);
@@ -224,7 +221,7 @@ static void test_send_with_invalidate(void)
 	struct rig_wqe w;
 	const struct cqe64 *c;
 
-	bed_up(&t, WINDOW_TYPE_2, ALL | IB_ACCESS_MW_BIND);
+	bed_up(&t, WINDOW_TYPE_2, RIG_ALL_ACCESS | IB_ACCESS_MW_BIND);
 	bind_ok(&t, WINDOW_TYPE_2, t.dst, 1000);
 	rig_recv(&t.b, t.dst, 100, t.region);
 	rig_wqe_begin(&t.a, &w, WQE_OP_SEND_INVAL, SIGNALED, t.key);
@@ -247,7 +244,7 @@ static void test_invalidate_refused(void)
 		struct bed t;
 		struct rig_wqe w;
 
-		bed_up(&t, type, ALL | IB_ACCESS_MW_BIND);
+		bed_up(&t, type, RIG_ALL_ACCESS | IB_ACCESS_MW_BIND);
 		bind_ok(&t, type, t.dst, 1000);
 		rig_recv(&t.b, t.dst, 100, t.region);
 		rig_wqe_begin(&t.a, &w, WQE_OP_SEND_INVAL, SIGNALED,
@@ -295,7 +292,7 @@ static void test_limits(void)
 	bed_down(&t);
 
 	/* a window has no L_Key */
-	bed_up(&t, WINDOW_TYPE_1, ALL | IB_ACCESS_MW_BIND);
+	bed_up(&t, WINDOW_TYPE_1, RIG_ALL_ACCESS | IB_ACCESS_MW_BIND);
 	bind_ok(&t, WINDOW_TYPE_1, t.dst, BYTES);
 	rig_wqe_begin(&t.b, &w, WQE_OP_SEND, SIGNALED, 0);
 	rig_wqe_data(&w, t.dst, 8, t.key);
