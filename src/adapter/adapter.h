@@ -22,6 +22,7 @@
 #include "adapter/frame.h"
 #include "prm/eth.h"
 #include "prm/ib.h"
+#include "prm/number.h"
 #include "base/compiler.h"
 #include "base/endian.h"
 
@@ -45,7 +46,6 @@ struct adapter_port {
 
 /* Supplies number ranges: a chunk of kind starts at the returned value; negative errno if none is
  * left. */
-enum number_kind { NUMBER_QPN, NUMBER_SRQN, NUMBER_MKEY, NUMBER_PSV, NUMBER_KINDS };
 #define NUMBER_CHUNK 1024u
 
 struct adapter_attr {

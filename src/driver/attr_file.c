@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "driver/cdev.h"
 #include "driver/cdev_file.h"
-#include "fabric/client.h"
+#include "fabric/client/client.h"
 #include "fabric/protocol.h"
 
 struct attr_file {

@@ -112,7 +112,7 @@ static int64_t number_chunk(void *user, enum number_kind kind)
 {
 	struct process *p = user;
 
-	return fabric_number_chunk(p->fabric, (uint32_t)kind);
+	return fabric_number_chunk(p->fabric, kind);
 }
 
 static void kick(void *user)

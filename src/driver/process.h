@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "adapter/adapter.h"
-#include "fabric/client.h"
+#include "fabric/client/client.h"
 #include "wire/wire.h"
 
 struct hca {

@@ -28,6 +28,8 @@
 /* What a daemon tells its starter: 0 once it serves, else why it ends: a negative errno, or */
 #define FABRIC_ANOTHER_SERVES 1
 
+#define FABRIC_CHANNEL_BYTES (1u << 20) /* of the memory that two processes share */
+
 #define FABRIC_COUNTERS (PORT_UNICAST_RCV_PACKETS + 1u) /* stored ones and derived ones */
 
 #define MSG_MAX_FDS 2u
@@ -75,7 +77,7 @@ struct msg_hello_reply {
 };
 
 struct msg_numbers {
-	uint32_t kind;
+	uint32_t kind; /* enum number_kind */
 };
 
 struct msg_numbers_reply {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fabric/link.h"
+#include "fabric/client/link.h"
 #include "tool/view.h"
 
 static bool no_arguments(const struct session *s, int argc, char **argv)

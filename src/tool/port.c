@@ -2,7 +2,7 @@
 /* softhca fabric port: pulls a port's cable, or puts it back. */
 #include <string.h>
 
-#include "fabric/link.h"
+#include "fabric/client/link.h"
 #include "tool/view.h"
 
 static const struct {

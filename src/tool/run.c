@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fabric/link.h"
+#include "fabric/client/link.h"
 #include "tool/tool.h"
 
 #define PRELOAD "LD_PRELOAD"

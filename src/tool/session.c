@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "fabric/link.h"
+#include "fabric/client/link.h"
 #include "prm/model.h"
 #include "tool/tool.h"
 

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fabric/link.h"
+#include "fabric/client/link.h"
 
 bool view_open(const struct session *s, bool start, struct view *v)
 {

@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "fabric/fabric.h"
+#include "fabric/daemon/fabric.h"
 #include "fuzz.h"
 
 static struct fabric fabric;

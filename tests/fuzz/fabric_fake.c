@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Stands for the client library of the daemon (fabric/client.h): a fabric of one host and one
- * process, in plain memory.  Linked instead of it, so that the whole driver runs without a daemon.
+ * Stands for the client library of the daemon (fabric/client/client.h): a fabric of one host and
+ * one process, in plain memory.  Linked instead of it, so that the whole driver runs without a
+ * daemon.
  */
-#include "fabric/client.h"
+#include "fabric/client/client.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,12 +13,11 @@
 
 #define PORTS	  2u
 #define FIRST_LID 1u
-#define KINDS	  4u
 
 struct fabric_client {
 	struct registry *registry;
 	struct slot *slots;
-	uint32_t next_chunk[KINDS];
+	uint32_t next_chunk[NUMBER_KINDS];
 };
 
 static struct fabric_client client;
@@ -96,16 +96,16 @@ uint32_t fabric_host_ports(const struct fabric_client *c, uint32_t *rows, uint32
 	return PORTS;
 }
 
-int64_t fabric_number_chunk(struct fabric_client *c, uint32_t kind)
+int64_t fabric_number_chunk(struct fabric_client *c, enum number_kind kind)
 {
 	uint32_t chunk;
 
-	MUST(kind < KINDS);
+	MUST(kind < NUMBER_KINDS);
 	/* Few, so that running out is tried too. */
 	if (c->next_chunk[kind] == 8)
 		return -ENOSPC;
 	chunk = ++c->next_chunk[kind];
-	if (!kind)
+	if (kind == NUMBER_QPN)
 		atomic_store(&c->registry->qpn_slot_plus_1[chunk], 1);
 	return (int64_t)chunk << REGISTRY_CHUNK_SHIFT;
 }

@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "fabric/server.h"
+#include "fabric/daemon/server.h"
 #include "fuzz.h"
 
 #define CLIENTS 4u
@@ -31,7 +31,7 @@ enum op {
 static struct fabric fabric;
 static struct server server = {.epoll = -1, .listener.fd = -1, .signals.fd = -1};
 static char dir[] = "/tmp/softhca-fuzz.XXXXXX";
-static uint32_t free_numbers[FABRIC_NUMBER_KINDS];
+static uint32_t free_numbers[NUMBER_KINDS];
 static int first_fd;
 
 static void remove_dir(void)
@@ -47,7 +47,7 @@ void target_init(void)
 	strcpy(fabric.name, "fuzz");
 	MUST(!fabric_create(&fabric));
 	MUST(!server_open(&server, &fabric));
-	for (unsigned i = 0; i < FABRIC_NUMBER_KINDS; i++)
+	for (unsigned i = 0; i < NUMBER_KINDS; i++)
 		free_numbers[i] = fabric.numbers[i].count;
 	first_fd = fuzz_lowest_fd();
 }
@@ -138,7 +138,7 @@ static void must_be_empty(void)
 		MUST(fabric.rows[i].state == SLOT_FREE);
 		MUST(!server.by_slot[i]);
 	}
-	for (unsigned i = 0; i < FABRIC_NUMBER_KINDS; i++)
+	for (unsigned i = 0; i < NUMBER_KINDS; i++)
 		MUST(fabric.numbers[i].count == free_numbers[i]);
 	for (uint32_t i = 0; i < REGISTRY_CHUNKS; i++)
 		MUST(!atomic_load(&fabric.registry->qpn_slot_plus_1[i]));

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "fabric/client.h"
-#include "fabric/link.h"
+#include "fabric/client/client.h"
+#include "fabric/client/link.h"
 #include "fabric/rundir.h"
 
 #define WAIT_MS 5000

@@ -6,8 +6,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "fabric/client.h"
-#include "fabric/server.h"
+#include "fabric/daemon/server.h"
 #include "prm/model.h"
 
 /* Descriptors that go with a reply; they stay the fabric's. */

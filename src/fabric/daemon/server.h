@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "fabric/fabric.h"
+#include "fabric/daemon/fabric.h"
 
 struct server;
 

@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "base/compiler.h"
+#include "prm/number.h"
 #include "wire/registry.h"
 
 struct fabric_client;
@@ -54,8 +55,8 @@ uint16_t fabric_slot(const struct fabric_client *c);	  /* our own index */
  * many. */
 uint32_t fabric_host_ports(const struct fabric_client *c, uint32_t *rows, uint32_t max);
 
-/* First number of a fresh chunk of 1024, or negative errno. kind: 0 QPN, 1 SRQN, 2 mkey index. */
-int64_t fabric_number_chunk(struct fabric_client *c, uint32_t kind);
+/* First number of a fresh chunk of 1024, or negative errno. */
+int64_t fabric_number_chunk(struct fabric_client *c, enum number_kind kind);
 
 /*
  * The shared memory between us and slot 'peer'; created by the daemon, zero-filled, the same for
@@ -64,9 +65,6 @@ int64_t fabric_number_chunk(struct fabric_client *c, uint32_t kind);
  */
 int fabric_open_channel(struct fabric_client *c, uint16_t peer, int *fd, size_t *bytes,
 			int *side) must_check;
-
-/* Size of a channel's memory. */
-#define FABRIC_CHANNEL_BYTES (1u << 20)
 
 /*
  * One-shot, needs no open client: the present text of a live attribute, named by its path below the

@@ -3,7 +3,7 @@
  * Client processes: the slot each has, the numbers it owns, the memory it shares with peers, and
  * what becomes of all that when it is gone.
  */
-#include "fabric/fabric.h"
+#include "fabric/daemon/fabric.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,11 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "fabric/client.h"
-
 #define NO_SLOT REGISTRY_SLOTS
-
-#define KIND_QPN 0u
 
 static bool bit_test(const uint64_t *words, uint32_t bit)
 {
@@ -61,7 +57,7 @@ int64_t slot_numbers(struct fabric *f, uint32_t slot, uint32_t kind)
 	struct numbers *n;
 	uint32_t chunk;
 
-	if (kind >= FABRIC_NUMBER_KINDS)
+	if (kind >= NUMBER_KINDS)
 		return -EINVAL;
 	n = &f->numbers[kind];
 	if (!n->count)
@@ -70,7 +66,7 @@ int64_t slot_numbers(struct fabric *f, uint32_t slot, uint32_t kind)
 	n->head = (n->head + 1) % REGISTRY_CHUNKS;
 	n->count--;
 	n->owner_plus_1[chunk] = (uint16_t)(slot + 1);
-	if (kind == KIND_QPN)
+	if (kind == NUMBER_QPN)
 		atomic_store_explicit(&f->registry->qpn_slot_plus_1[chunk], (uint16_t)(slot + 1),
 				      memory_order_release);
 	return (int64_t)chunk << REGISTRY_CHUNK_SHIFT;
@@ -78,13 +74,13 @@ int64_t slot_numbers(struct fabric *f, uint32_t slot, uint32_t kind)
 
 static void numbers_release(struct fabric *f, uint32_t slot)
 {
-	for (uint32_t kind = 0; kind < FABRIC_NUMBER_KINDS; kind++) {
+	for (uint32_t kind = 0; kind < NUMBER_KINDS; kind++) {
 		struct numbers *n = &f->numbers[kind];
 
 		for (uint32_t chunk = 0; chunk < REGISTRY_CHUNKS; chunk++) {
 			if (n->owner_plus_1[chunk] != slot + 1)
 				continue;
-			if (kind == KIND_QPN)
+			if (kind == NUMBER_QPN)
 				atomic_store_explicit(&f->registry->qpn_slot_plus_1[chunk], 0,
 						      memory_order_release);
 			number_put(n, chunk);
@@ -112,8 +108,8 @@ void slots_init(struct fabric *f)
 		free_list_append(f, i);
 	/* Chunk 0 of each kind has the reserved numbers: QP 0 and 1, mkey index 0.  The last
 	 * QPN chunk holds the multicast QPN. */
-	numbers_init(&f->numbers[KIND_QPN], 1, REGISTRY_CHUNKS - 1, f->first_number);
-	for (uint32_t kind = KIND_QPN + 1; kind < FABRIC_NUMBER_KINDS; kind++)
+	numbers_init(&f->numbers[NUMBER_QPN], 1, REGISTRY_CHUNKS - 1, f->first_number);
+	for (uint32_t kind = NUMBER_QPN + 1; kind < NUMBER_KINDS; kind++)
 		numbers_init(&f->numbers[kind], 1, REGISTRY_CHUNKS, f->first_number);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Looks at the machine's interfaces through getifaddrs(3). */
-#include "fabric/netdev.h"
+#include "fabric/daemon/netdev.h"
 
 #include <ifaddrs.h>
 #include <netinet/in.h>

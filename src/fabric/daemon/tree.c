@@ -7,7 +7,7 @@
  * Most files are alike (a zero counter, an empty GID).  Those are hard links of one: a link costs
  * one system call where a file costs three, and the whole tree is written at each start.
  */
-#include "fabric/fabric.h"
+#include "fabric/daemon/fabric.h"
 
 #include <errno.h>
 #include <fcntl.h>

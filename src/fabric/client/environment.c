@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Remembers where this process's fabric is; see environment.h. */
-#include "fabric/environment.h"
+#include "fabric/client/environment.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

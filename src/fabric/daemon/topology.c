@@ -10,7 +10,7 @@
  * (198.18.hh.pp and 198.19.hh.pp), which RFC 2544 sets aside for such use: no real network has
  * them.
  */
-#include "fabric/fabric.h"
+#include "fabric/daemon/fabric.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 #include "base/endian.h"
 #include "base/text.h"
-#include "fabric/netdev.h"
+#include "fabric/daemon/netdev.h"
 
 struct topology_row {
 	const char *host; /* rows of one host are neighbours */

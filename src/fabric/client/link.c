@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Connecting to softhcad; see link.h. */
-#include "fabric/link.h"
+#include "fabric/client/link.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "fabric/rundir.h"
-#include "fabric/start.h"
+#include "fabric/client/start.h"
 
 #define HIGH_FD 200
 

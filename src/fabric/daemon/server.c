@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The epoll loop and its connections; see server.h. */
-#include "fabric/server.h"
+#include "fabric/daemon/server.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -23,7 +23,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "fabric/server.h"
+#include "fabric/daemon/server.h"
 #include "prm/model.h"
 
 struct options {

@@ -4,7 +4,7 @@
  * exit signal is none (clone(2): then wait() without __WCLONE passes it by), whereas a child that
  * calls execve would get SIGCHLD as its exit signal back.
  */
-#include "fabric/start.h"
+#include "fabric/client/start.h"
 
 #include <errno.h>
 #include <fcntl.h>

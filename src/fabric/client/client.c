@@ -4,7 +4,7 @@
  * daemon sends: it hands replies to the threads that wait for them, and notifications to the
  * upcalls.  When the connection ends, all waiters get -ECONNRESET and later calls fail at once.
  */
-#include "fabric/client.h"
+#include "fabric/client/client.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -18,8 +18,8 @@
 
 #include "base/log.h"
 #include "fabric/attr.h"
-#include "fabric/environment.h"
-#include "fabric/link.h"
+#include "fabric/client/environment.h"
+#include "fabric/client/link.h"
 #include "fabric/rundir.h"
 
 /* Static TLS of the program comes out of this too. */
@@ -136,7 +136,7 @@ unlock:
 	return ret;
 }
 
-int64_t fabric_number_chunk(struct fabric_client *c, uint32_t kind)
+int64_t fabric_number_chunk(struct fabric_client *c, enum number_kind kind)
 {
 	struct msg m = {.numbers.kind = kind};
 	int fds[MSG_MAX_FDS];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Attributes of a port as the kernel prints them in sysfs. */
-#include "fabric/fabric.h"
+#include "fabric/daemon/fabric.h"
 
 #include <errno.h>
 #include <inttypes.h>

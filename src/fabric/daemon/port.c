@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "fabric/fabric.h"
+#include "fabric/daemon/fabric.h"
 
 int port_set_state(struct fabric *f, uint32_t row, uint32_t state)
 {

@@ -13,6 +13,7 @@
 #include "fabric/attr.h"
 #include "fabric/protocol.h"
 #include "fabric/rundir.h"
+#include "prm/number.h"
 #include "wire/registry.h"
 
 struct fabric_host {
@@ -48,8 +49,6 @@ struct numbers {
 	uint16_t owner_plus_1[REGISTRY_CHUNKS];
 };
 
-#define FABRIC_NUMBER_KINDS 4u /* enum number_kind of adapter.h: QPN, SRQN, mkey index, PSV */
-
 struct fabric {
 	char dir[RUNDIR_BYTES];
 	char name[FABRIC_NAME_BYTES];
@@ -68,7 +67,7 @@ struct fabric {
 	uint64_t (*base)[PORT_COUNTERS]; /* per port: what processes that are gone have counted */
 	struct slot_row rows[REGISTRY_SLOTS];
 	uint16_t free_head, free_tail;
-	struct numbers numbers[FABRIC_NUMBER_KINDS];
+	struct numbers numbers[NUMBER_KINDS];
 	uint32_t first_number; /* where to begin with them; any value */
 };
 
