@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "adapter/dct.h"
-#include "adapter/device.h"
-#include "adapter/qp.h"
-#include "adapter/raw.h"
+#include "adapter/transport/dct.h"
+#include "adapter/core/device.h"
+#include "adapter/transport/qp.h"
+#include "adapter/ethernet/raw.h"
 #include "base/clock.h"
 #include "base/rcu.h"
 

@@ -9,7 +9,7 @@
  * a pipe or wake a thread, and must not call back into the adapter.
  *
  * Memory.  Rings, doorbell records and registered memory belong to the caller and are read and
- * written through wire/usermem.h only, which survives pages that have gone away.
+ * written through usermem/usermem.h only, which survives pages that have gone away.
  *
  * Errors.  Functions that return int give 0 or a negative errno, as the kernel driver would.
  */
@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "adapter/frame.h"
+#include "adapter/ethernet/frame.h"
 #include "prm/eth.h"
 #include "prm/ib.h"
 #include "prm/number.h"

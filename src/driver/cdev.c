@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #include "base/rcu.h"
-#include "driver/attr_file.h"
-#include "driver/cdev_file.h"
-#include "driver/doorbell.h"
-#include "driver/uverbs_event.h"
-#include "driver/uverbs_file.h"
+#include "driver/file/attr_file.h"
+#include "driver/file/cdev_file.h"
+#include "driver/doorbell/doorbell.h"
+#include "driver/uverbs/event.h"
+#include "driver/uverbs/file.h"
 
 _Atomic(struct cdev_file *) cdev_table[CDEV_MAX_FDS];
 static _Atomic(unsigned) table_end; /* nothing has ever been at this place or beyond */

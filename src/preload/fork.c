@@ -7,10 +7,10 @@
 #include <pthread.h>
 
 #include "driver/cdev.h"
-#include "driver/doorbell.h"
-#include "driver/hooks.h"
-#include "driver/process.h"
-#include "driver/share.h"
+#include "driver/doorbell/doorbell.h"
+#include "driver/hooks/hooks.h"
+#include "driver/runtime/process.h"
+#include "driver/runtime/share.h"
 #include "preload/tree.h"
 
 /* Of the thread that forks: another one may open the first device between the handlers. */

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "driver/fault.h"
+#include "driver/runtime/fault.h"
 #include "preload/tree.h"
 
 /* What to block in place of set; room is for a changed copy. */

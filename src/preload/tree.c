@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "driver/process.h"
+#include "driver/runtime/process.h"
 
 /* Every path in 'prefixes' contains it. */
 #define WORD "infiniband"

@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "wire/channel.h"
-#include "wire/usermem.h"
+#include "usermem/usermem.h"
 
 /* A packet that goes along takes at most this part of the ring, so that several fit. */
 #define INLINE_SHARE RING_LARGEST_SHARE

@@ -54,8 +54,8 @@ int expose_open(struct expose *e, struct slot *slots, uint16_t slot)
 	e->mem = map_shared(e->fd, sizeof(struct expose_mem));
 	if (!e->mem)
 		goto fail;
-	for (unsigned i = 0; i < SLOT_FAR_LANES; i++)
-		atomic_store(&slots[slot].far_lane[i], 0);
+	for (unsigned i = 0; i < SLOT_REMOTE_SHARDS; i++)
+		atomic_store(&slots[slot].remote_shard[i], 0);
 	atomic_store(&slots[slot].arena_fd_plus_1, e->arena_fd + 1);
 	atomic_store(&slots[slot].expose_fd_plus_1, e->fd + 1);
 	return 0;
@@ -97,7 +97,7 @@ struct qp_block *expose_qp(struct expose *e, uint32_t qpn)
 
 void expose_qp_end(struct qp_block *b)
 {
-	b->quiet = 0;
+	b->bypass_ok = 0;
 	atomic_store(&b->qpn, 0);
 }
 
@@ -205,33 +205,33 @@ static void *map_of_peer(int32_t pid, int32_t fd_plus_1, size_t bytes)
 	return p;
 }
 
-/* A lane that is free, or was that of a process that has died, or of the last one in our slot. */
-static void take_lane(struct far *f, const struct slot *slots, uint16_t me)
+/* A shard that is free, or was that of a process that has died, or of the last one in our slot. */
+static void take_lane(struct remote *f, const struct slot *slots, uint16_t me)
 {
-	for (unsigned i = 0; i < SLOT_FAR_LANES && !f->lane; i++) {
-		uint32_t holder = atomic_load(&f->slot->far_lane[i]);
+	for (unsigned i = 0; i < SLOT_REMOTE_SHARDS && !f->shard; i++) {
+		uint32_t holder = atomic_load(&f->slot->remote_shard[i]);
 
 		if (holder && holder != me + 1u && holder <= REGISTRY_SLOTS &&
 		    atomic_load(&slots[holder - 1].alive))
 			continue;
-		if (atomic_compare_exchange_strong(&f->slot->far_lane[i], &holder, me + 1u))
-			f->lane = SLOT_THREAD_LANES + i;
+		if (atomic_compare_exchange_strong(&f->slot->remote_shard[i], &holder, me + 1u))
+			f->shard = SLOT_THREAD_SHARDS + i;
 	}
 }
 
-static void give_lane(const struct far *f)
+static void give_lane(const struct remote *f)
 {
 	uint32_t mine = f->me + 1u;
 
-	if (f->lane && atomic_load(&f->slot->alive) == f->alive)
-		atomic_compare_exchange_strong(&f->slot->far_lane[f->lane - SLOT_THREAD_LANES],
-					       &mine, 0);
+	if (f->shard && atomic_load(&f->slot->alive) == f->alive)
+		atomic_compare_exchange_strong(
+			&f->slot->remote_shard[f->shard - SLOT_THREAD_SHARDS], &mine, 0);
 }
 
-struct far *far_open(struct slot *slots, uint16_t slot, uint16_t me)
+struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me)
 {
 	struct slot *s = &slots[slot];
-	struct far *f = calloc(1, sizeof(*f));
+	struct remote *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return NULL;
@@ -246,11 +246,11 @@ struct far *far_open(struct slot *slots, uint16_t slot, uint16_t me)
 		return f;
 	}
 	log_debug("process %d exposes nothing", (int)f->pid);
-	far_close(f);
+	remote_close(f);
 	return NULL;
 }
 
-void far_close(struct far *f)
+void remote_close(struct remote *f)
 {
 	give_lane(f);
 	if (f->mem)
@@ -260,7 +260,7 @@ void far_close(struct far *f)
 	free(f);
 }
 
-bool far_key(const struct far *f, uint32_t key, struct key_block *out)
+bool remote_key(const struct remote *f, uint32_t key, struct key_block *out)
 {
 	const struct key_block *b = &f->mem->keys[(key >> 8) % EXPOSE_BLOCKS];
 	uint32_t seq = atomic_load_explicit(&b->seq, memory_order_acquire);
@@ -277,9 +277,9 @@ bool far_key(const struct far *f, uint32_t key, struct key_block *out)
 	       range_inside(out->offset, out->length, EXPOSE_ARENA_BYTES);
 }
 
-bool far_lock_slow(struct far_lock *l, const struct slot *slots, uint16_t me)
+bool shared_lock_slow(struct shared_lock *l, const struct slot *slots, uint16_t me)
 {
-	for (uint32_t round = 1; !far_try(l, me); round++) {
+	for (uint32_t round = 1; !shared_lock_try(l, me); round++) {
 		uint32_t holder = atomic_load_explicit(&l->word, memory_order_relaxed);
 
 		if (round % 256) {

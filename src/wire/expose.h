@@ -34,13 +34,13 @@
  *   0         free
  *   slot + 1  held by a thread of that process; taken over if the process has died
  */
-struct far_lock {
+struct shared_lock {
 	_Atomic(uint32_t) word;
 };
 
 /* A responder, as its peer must see it.  The lock is the responder's own. */
 struct qp_block {
-	cacheline_aligned struct far_lock lock;
+	cacheline_aligned struct shared_lock lock;
 	_Atomic(uint32_t) qpn; /* 0: none */
 	uint32_t epsn;
 	uint32_t msn;
@@ -51,12 +51,12 @@ struct qp_block {
 	uint32_t pkey;
 	/* Requests may be executed past the packets: in RTR or RTS, no message in progress, none
 	 * missing, nothing owed. */
-	uint32_t quiet;
+	uint32_t bypass_ok;
 	/* The receive queue. */
 	uint32_t rq_head;     /* the next to take; a counter, not masked */
 	uint32_t rq_seen;     /* the producer's counter as a peer last saw it */
 	uint32_t rq_claim;    /* a peer is completing the receive at rq_head ... */
-	uint32_t rq_claim_pi; /* ... with the CQE of this index; see far_send.c */
+	uint32_t rq_claim_pi; /* ... with the CQE of this index; see bypass/remote_receive.c */
 	uint32_t rq_wqes;     /* 0: peers cannot see it */
 	uint32_t rq_wqe_bytes;
 	/* in the arena */
@@ -68,7 +68,7 @@ struct qp_block {
 
 /* A completion queue that receives of peers' messages go to.  The lock is its owner's own. */
 struct cq_block {
-	cacheline_aligned struct far_lock lock;
+	cacheline_aligned struct shared_lock lock;
 	_Atomic(uint32_t) used;
 	uint32_t pi;	    /* producer index, never masked */
 	uint32_t ci;	    /* consumer index as a peer last saw it */
@@ -107,17 +107,17 @@ struct expose {
 };
 
 /* A peer's, as mapped here. */
-struct far {
+struct remote {
 	struct expose_mem *mem;
 	uint8_t *arena;
 	int32_t pid;
 	uint32_t alive; /* generation of the slot */
 	struct slot *slot;
 	uint16_t me; /* our own */
-	/* Our lane among its counters, and who of us counts there just now; 0: we have none. */
-	unsigned lane;
+	/* Our shard among its counters, and who of us counts there just now; 0: we have none. */
+	unsigned shard;
 	struct spin counting;
-	struct far *next;
+	struct remote *next;
 };
 
 /* 0 or negative errno; then nothing is exposed and all else works. */
@@ -138,24 +138,24 @@ void expose_key_end(struct expose *e, uint32_t key);
 int64_t expose_arena_take(struct expose *e, uint64_t bytes);
 
 /* Maps a peer's; NULL if it exposes nothing or may not be looked at. */
-struct far *far_open(struct slot *slots, uint16_t slot, uint16_t me);
-void far_close(struct far *f);
+struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me);
+void remote_close(struct remote *f);
 /* A consistent copy of the block of a key; false if it is not exposed. */
-bool far_key(const struct far *f, uint32_t key, struct key_block *out) must_check;
+bool remote_key(const struct remote *f, uint32_t key, struct key_block *out) must_check;
 
-static inline struct qp_block *far_qp(const struct far *f, uint32_t qpn)
+static inline struct qp_block *remote_qp(const struct remote *f, uint32_t qpn)
 {
 	return &f->mem->qps[qpn % EXPOSE_BLOCKS];
 }
 
 /* Of a peer's memory: its completion queue, or NULL. */
-static inline struct cq_block *far_cq(const struct far *f, uint32_t index)
+static inline struct cq_block *remote_cq(const struct remote *f, uint32_t index)
 {
 	return index < EXPOSE_CQS ? &f->mem->cqs[index] : NULL;
 }
 
 /* me is our slot */
-static inline bool far_try(struct far_lock *l, uint16_t me)
+static inline bool shared_lock_try(struct shared_lock *l, uint16_t me)
 {
 	uint32_t free = 0;
 
@@ -164,15 +164,15 @@ static inline bool far_try(struct far_lock *l, uint16_t me)
 }
 
 /* Waits; takes the lock from a process that died with it. */
-bool far_lock_slow(struct far_lock *l, const struct slot *slots, uint16_t me);
+bool shared_lock_slow(struct shared_lock *l, const struct slot *slots, uint16_t me);
 
 /* True: it was taken from a process that died with it, and what it guards may be half done. */
-static inline bool far_lock(struct far_lock *l, const struct slot *slots, uint16_t me)
+static inline bool shared_lock(struct shared_lock *l, const struct slot *slots, uint16_t me)
 {
-	return unlikely(!far_try(l, me)) && far_lock_slow(l, slots, me);
+	return unlikely(!shared_lock_try(l, me)) && shared_lock_slow(l, slots, me);
 }
 
-static inline void far_unlock(struct far_lock *l)
+static inline void shared_unlock(struct shared_lock *l)
 {
 	atomic_store_explicit(&l->word, 0, memory_order_release);
 }

@@ -9,8 +9,8 @@
  * others.
  */
 #include "base/rcu.h"
-#include "wire/host.h"
-#include "wire/lane.h"
+#include "wire/process.h"
+#include "wire/counter_shard.h"
 #include "wire/size.h"
 
 #define ETHERNET_FCS 4u
@@ -26,7 +26,7 @@ unsigned wire_group(const union ib_gid *gid)
 
 void wire_listen(struct wire *w, unsigned group)
 {
-	struct wire_host *h = w->host;
+	struct wire_process *h = w->host;
 
 	pthread_mutex_lock(&h->control);
 	if (!h->group_users[group]++)
@@ -36,7 +36,7 @@ void wire_listen(struct wire *w, unsigned group)
 
 void wire_unlisten(struct wire *w, unsigned group)
 {
-	struct wire_host *h = w->host;
+	struct wire_process *h = w->host;
 
 	pthread_mutex_lock(&h->control);
 	if (!--h->group_users[group])
@@ -84,13 +84,13 @@ static void deliver(struct wire *w, const struct pkt *p)
 	/* A switch keeps from a port what nobody there wants: it does not count. */
 	if (!client->receive_group(client->user, p))
 		return;
-	lane_count(w->counters, PORT_RCV_DATA, octets(p, w->ethernet) / 4);
-	lane_count(w->counters, PORT_RCV_PACKETS, 1);
+	shard_count(w->counters, PORT_RCV_DATA, octets(p, w->ethernet) / 4);
+	shard_count(w->counters, PORT_RCV_PACKETS, 1);
 	if (!is_unicast(p))
-		lane_count(w->counters, PORT_MULTICAST_RCV_PACKETS, 1);
+		shard_count(w->counters, PORT_MULTICAST_RCV_PACKETS, 1);
 }
 
-void multicast_deliver(struct wire_host *h, const struct pkt *p)
+void multicast_deliver(struct wire_process *h, const struct pkt *p)
 {
 	const struct registry *r = h->attr.registry;
 	uint32_t from = p->path->src_port;
@@ -98,7 +98,7 @@ void multicast_deliver(struct wire_host *h, const struct pkt *p)
 	/* from outside */
 	if (from >= r->nports)
 		return;
-	for (unsigned i = 0; i < HOST_WIRES; i++) {
+	for (unsigned i = 0; i < WIRE_PROCESS_WIRES; i++) {
 		struct wire *w = atomic_load_explicit(&h->wires[i], memory_order_acquire);
 
 		if (w && w->ethernet == !!r->ports[from].ethernet)
@@ -109,8 +109,8 @@ void multicast_deliver(struct wire_host *h, const struct pkt *p)
 /* ---- sending ---- */
 
 /* Calls fn for each other process that listens, until it says no. */
-static bool each_listener(struct wire_host *h, unsigned group, const struct pkt *p,
-			  bool (*fn)(struct wire_host *h, uint16_t peer, const struct pkt *p))
+static bool each_listener(struct wire_process *h, unsigned group, const struct pkt *p,
+			  bool (*fn)(struct wire_process *h, uint16_t peer, const struct pkt *p))
 {
 	for (unsigned word = 0; word < REGISTRY_SLOTS / 64; word++) {
 		uint64_t used = atomic_load_explicit(&h->attr.registry->slots_used[word],
@@ -127,16 +127,16 @@ static bool each_listener(struct wire_host *h, unsigned group, const struct pkt 
 	return true;
 }
 
-static bool send_copy(struct wire_host *h, uint16_t peer, const struct pkt *p)
+static bool send_copy(struct wire_process *h, uint16_t peer, const struct pkt *p)
 {
 	/* Who cannot be reached is none of the sender's business. */
-	(void)host_send(h, peer, p);
+	(void)wire_process_send(h, peer, p);
 	return true;
 }
 
 enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 {
-	struct wire_host *h = w->host;
+	struct wire_process *h = w->host;
 	const struct registry *r = h->attr.registry;
 	unsigned group = group_of(p);
 
@@ -144,16 +144,16 @@ enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 	if (((p->opcode & 0xe0) != BTH_UD && !is_frame(p)) ||
 	    atomic_load_explicit(&r->ports[w->port_row].state, memory_order_acquire) !=
 		    IB_PORT_ACTIVE) {
-		lane_count(w->counters, PORT_XMIT_DISCARDS, pkt_wire_packets(p));
+		shard_count(w->counters, PORT_XMIT_DISCARDS, pkt_wire_packets(p));
 		return WIRE_LOST;
 	}
 	/* All or none: whoever tries again must not send a second copy to those who had room. */
-	if (!each_listener(h, group, p, host_has_room))
+	if (!each_listener(h, group, p, wire_process_has_room))
 		return WIRE_BUSY;
-	lane_count(w->counters, PORT_XMIT_DATA, octets(p, w->ethernet) / 4);
-	lane_count(w->counters, PORT_XMIT_PACKETS, 1);
+	shard_count(w->counters, PORT_XMIT_DATA, octets(p, w->ethernet) / 4);
+	shard_count(w->counters, PORT_XMIT_PACKETS, 1);
 	if (!is_unicast(p))
-		lane_count(w->counters, PORT_MULTICAST_XMIT_PACKETS, 1);
+		shard_count(w->counters, PORT_MULTICAST_XMIT_PACKETS, 1);
 	each_listener(h, group, p, send_copy);
 	if (listens(h->slot, group)) {
 		rcu_enter();

@@ -114,11 +114,11 @@ enum port_counter {
 	PORT_UNICAST_RCV_PACKETS,
 };
 
-#define SLOT_HCAS	  4u /* devices of one host with counters */
-#define SLOT_THREAD_LANES 8u /* one per counting thread, the first shared by the rest */
-#define SLOT_FAR_LANES	  4u /* of peers that do our part of a request as well */
-#define SLOT_LANES	  (SLOT_THREAD_LANES + SLOT_FAR_LANES)
-#define SLOT_GROUP_WORDS  4u
+#define SLOT_HCAS	   4u /* devices of one host with counters */
+#define SLOT_THREAD_SHARDS 8u /* one per counting thread, the first shared by the rest */
+#define SLOT_REMOTE_SHARDS 4u /* of peers that do our part of a request as well */
+#define SLOT_SHARDS	   (SLOT_THREAD_SHARDS + SLOT_REMOTE_SHARDS)
+#define SLOT_GROUP_WORDS   4u
 
 /*
  * Wake-up protocol of a slot (its engine thread and whoever polls in that process):
@@ -138,16 +138,16 @@ struct slot {
 	/* Descriptors of the process's shared segments, see wire/expose.h; 0: none. */
 	_Atomic(int32_t) expose_fd_plus_1;
 	_Atomic(int32_t) arena_fd_plus_1;
-	/* The slot + 1 of the peer that counts in that far lane, 0: free. */
-	_Atomic(uint32_t) far_lane[SLOT_FAR_LANES];
+	/* The slot + 1 of the peer that counts in that far shard, 0: free. */
+	_Atomic(uint32_t) remote_shard[SLOT_REMOTE_SHARDS];
 	/* Bit s%64 of word s/64: slot s has put something into its channel to us.  Summary: word w
 	 * may be non-zero. */
 	cacheline_aligned _Atomic(uint64_t) inbox_summary;
 	_Atomic(uint64_t) inbox[REGISTRY_SLOTS / 64];
 	/* What the process listens to beside packets for its queue pairs, see wire/multicast.c. */
 	cacheline_aligned _Atomic(uint64_t) groups[SLOT_GROUP_WORDS];
-	/* See wire/lane.h; unicast packets are what is not multicast. */
-	cacheline_aligned _Atomic(uint64_t) counters[SLOT_LANES][SLOT_HCAS][PORT_COUNTERS];
+	/* See wire/counter_shard.h; unicast packets are what is not multicast. */
+	cacheline_aligned _Atomic(uint64_t) counters[SLOT_SHARDS][SLOT_HCAS][PORT_COUNTERS];
 };
 
 static_assert(REGISTRY_SLOTS / 64 <= 64, "one summary word");

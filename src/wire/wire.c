@@ -4,11 +4,11 @@
 #include <stdlib.h>
 
 #include "base/rcu.h"
-#include "wire/host.h"
-#include "wire/lane.h"
+#include "wire/process.h"
+#include "wire/counter_shard.h"
 #include "wire/size.h"
 
-int wire_create(struct wire_host *h, uint32_t port_row, unsigned hca, struct wire **out)
+int wire_create(struct wire_process *h, uint32_t port_row, unsigned hca, struct wire **out)
 {
 	struct wire *w;
 	int rc = -ENOSPC;
@@ -25,7 +25,7 @@ int wire_create(struct wire_host *h, uint32_t port_row, unsigned hca, struct wir
 		.counters = h->slot->counters[0][hca],
 	};
 	pthread_mutex_lock(&h->control);
-	for (unsigned i = 0; rc == -ENOSPC && i < HOST_WIRES; i++) {
+	for (unsigned i = 0; rc == -ENOSPC && i < WIRE_PROCESS_WIRES; i++) {
 		if (atomic_load_explicit(&h->wires[i], memory_order_relaxed))
 			continue;
 		atomic_store_explicit(&h->wires[i], w, memory_order_release);
@@ -41,10 +41,10 @@ int wire_create(struct wire_host *h, uint32_t port_row, unsigned hca, struct wir
 
 void wire_destroy(struct wire *w)
 {
-	struct wire_host *h = w->host;
+	struct wire_process *h = w->host;
 
 	pthread_mutex_lock(&h->control);
-	for (unsigned i = 0; i < HOST_WIRES; i++)
+	for (unsigned i = 0; i < WIRE_PROCESS_WIRES; i++)
 		if (atomic_load_explicit(&h->wires[i], memory_order_relaxed) == w)
 			atomic_store(&h->wires[i], NULL);
 	pthread_mutex_unlock(&h->control);
@@ -78,9 +78,9 @@ _Atomic(uint64_t) *wire_counters(struct wire *w)
 	return w->counters;
 }
 
-struct wire *host_wire(struct wire_host *h, uint32_t port_row)
+struct wire *wire_process_wire(struct wire_process *h, uint32_t port_row)
 {
-	for (unsigned i = 0; i < HOST_WIRES; i++) {
+	for (unsigned i = 0; i < WIRE_PROCESS_WIRES; i++) {
 		struct wire *w = atomic_load_explicit(&h->wires[i], memory_order_acquire);
 
 		if (w && w->port_row == port_row)
@@ -113,19 +113,19 @@ bool wire_deliver(struct wire *w, const struct pkt *p)
 	/* The port may have gone down while the packet was on its way. */
 	if (!client || !port_active(w->host->attr.registry, w->port_row))
 		return false;
-	lane_count(w->counters, PORT_RCV_DATA, pkt_wire_octets(p, w->ethernet) / 4);
-	lane_count(w->counters, PORT_RCV_PACKETS, n);
+	shard_count(w->counters, PORT_RCV_DATA, pkt_wire_octets(p, w->ethernet) / 4);
+	shard_count(w->counters, PORT_RCV_PACKETS, n);
 	client->receive(client->user, p);
 	return true;
 }
 
-static enum wire_verdict loop_back(struct wire_host *h, const struct pkt *p)
+static enum wire_verdict loop_back(struct wire_process *h, const struct pkt *p)
 {
 	struct wire *to;
 	bool delivered;
 
 	rcu_enter();
-	to = host_wire(h, p->path->dst_port);
+	to = wire_process_wire(h, p->path->dst_port);
 	delivered = to && wire_deliver(to, p);
 	rcu_leave();
 	return delivered ? WIRE_SENT : WIRE_LOST;
@@ -133,7 +133,7 @@ static enum wire_verdict loop_back(struct wire_host *h, const struct pkt *p)
 
 enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 {
-	struct wire_host *h = w->host;
+	struct wire_process *h = w->host;
 	const struct registry *r = h->attr.registry;
 	enum wire_verdict verdict = WIRE_LOST;
 	uint64_t octets;
@@ -150,13 +150,13 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 		if (owner == h->attr.slot + 1u)
 			verdict = loop_back(h, p);
 		else if (owner)
-			verdict = host_send(h, (uint16_t)(owner - 1), p);
+			verdict = wire_process_send(h, (uint16_t)(owner - 1), p);
 	}
 	if (likely(verdict == WIRE_SENT)) {
-		lane_count(w->counters, PORT_XMIT_DATA, octets / 4);
-		lane_count(w->counters, PORT_XMIT_PACKETS, n);
+		shard_count(w->counters, PORT_XMIT_DATA, octets / 4);
+		shard_count(w->counters, PORT_XMIT_PACKETS, n);
 	} else if (verdict == WIRE_LOST) {
-		lane_count(w->counters, PORT_XMIT_DISCARDS, n);
+		shard_count(w->counters, PORT_XMIT_DISCARDS, n);
 	}
 	return verdict;
 }
@@ -164,7 +164,7 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn,
 			  uint32_t mtu_bytes, bool by_reference_ok)
 {
-	struct wire_host *h = w->host;
+	struct wire_process *h = w->host;
 	uint32_t owner = owner_plus_1(h->attr.registry, dqpn);
 	uint32_t max = channel_min_payload();
 
@@ -197,38 +197,38 @@ uint16_t wire_slot(const struct wire *w)
 	return w->host->attr.slot;
 }
 
-struct far *wire_far(struct wire *w, const struct path *path, uint32_t dqpn)
+struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqpn)
 {
-	struct wire_host *h = w->host;
+	struct wire_process *h = w->host;
 	const struct registry *r = h->attr.registry;
 	uint32_t owner = owner_plus_1(r, dqpn);
-	struct far *f;
+	struct remote *f;
 
 	if (!owner || owner == h->attr.slot + 1u || !port_active(r, w->port_row) ||
 	    !port_active(r, path->dst_port))
 		return NULL;
-	f = atomic_load_explicit(&h->fars[owner - 1], memory_order_acquire);
+	f = atomic_load_explicit(&h->remotes[owner - 1], memory_order_acquire);
 	if (!f ||
 	    atomic_load_explicit(&h->attr.slots[owner - 1].alive, memory_order_relaxed) != f->alive)
 		return NULL;
 	return f;
 }
 
-bool wire_is_far(struct wire *w, const struct path *path, uint32_t dqpn)
+bool wire_is_remote(struct wire *w, const struct path *path, uint32_t dqpn)
 {
-	bool far;
+	bool remote;
 
 	rcu_enter();
-	far = wire_far(w, path, dqpn);
+	remote = wire_remote(w, path, dqpn);
 	rcu_leave();
-	return far;
+	return remote;
 }
 
-void wire_far_connect(struct wire *w, const struct path *path, uint32_t dqpn)
+void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn)
 {
 	const struct registry *r = w->host->attr.registry;
 	uint32_t owner = owner_plus_1(r, dqpn);
 
 	if (owner && owner != w->host->attr.slot + 1u && path->dst_port < r->nports)
-		host_far_connect(w->host, (uint16_t)(owner - 1));
+		wire_process_remote_connect(w->host, (uint16_t)(owner - 1));
 }

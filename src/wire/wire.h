@@ -2,13 +2,13 @@
 /*
  * The wire as the adapter sees it: a way out for packets and an upcall for those that arrive.
  *
- * struct wire_host: one per process.  It owns what the process's devices share: the channels to the
- * other processes of this machine.  struct wire: one port of one adapter, attached to a host.
+ * struct wire_process: one per process.  It owns what the process's devices share: the channels to
+ * the other processes of this machine.  struct wire: one port of one adapter, attached to a host.
  *
  * A packet to a queue pair of the same process is delivered inside wire_xmit (loopback); one to
  * another process goes through a channel in shared memory and is delivered by that process's
- * wire_host_progress. Which process owns a QP number, which port owns an address and whether ports
- * are up is read from the registry.
+ * wire_process_progress. Which process owns a QP number, which port owns an address and whether
+ * ports are up is read from the registry.
  */
 #pragma once
 
@@ -22,7 +22,7 @@
 #include "wire/registry.h"
 
 struct wire;
-struct wire_host;
+struct wire_process;
 
 /* Outcome of a transmission. */
 enum wire_verdict {
@@ -38,7 +38,7 @@ enum wire_verdict {
 struct wire_client {
 	/*
 	 * A packet for this adapter.  On loopback it runs inside the sender's wire_xmit; from
-	 * another process inside wire_host_progress.  Packet and payload are valid until return.
+	 * another process inside wire_process_progress.  Packet and payload are valid until return.
 	 */
 	void (*receive)(void *user, const struct pkt *pkt);
 	/* The same for packets to a group and for Ethernet frames; false if nobody here wants it.
@@ -47,7 +47,7 @@ struct wire_client {
 	void *user;
 };
 
-struct wire_host_attr {
+struct wire_process_attr {
 	const struct registry *registry;
 	struct slot *slots; /* REGISTRY_SLOTS entries */
 	uint16_t slot;	    /* our own */
@@ -58,21 +58,22 @@ struct wire_host_attr {
 	void *user;
 };
 
-int wire_host_create(const struct wire_host_attr *attr, struct wire_host **out) must_check;
-void wire_host_destroy(struct wire_host *h);
+int wire_process_create(const struct wire_process_attr *attr, struct wire_process **out) must_check;
+void wire_process_destroy(struct wire_process *h);
 /* A peer opened a channel to us (fabric_client_ops.channel).  Takes over fd.  Harmless if we have
  * it already. */
-int wire_host_add_channel(struct wire_host *h, uint16_t peer, int fd, size_t bytes, int side);
+int wire_process_add_channel(struct wire_process *h, uint16_t peer, int fd, size_t bytes, int side);
 /* That process is gone: drops its channel.  What it had sent is delivered first, by the next
  * progress, and the memory released then; so this never waits. */
-void wire_host_drop_channel(struct wire_host *h, uint16_t peer);
+void wire_process_drop_channel(struct wire_process *h, uint16_t peer);
 /* Delivers what other processes have sent.  O(1) when there is nothing.  True if anything was
  * delivered, or if what was told WIRE_BUSY should be tried again: a peer that makes room raises our
  * inbox. */
-bool wire_host_progress(struct wire_host *h);
+bool wire_process_progress(struct wire_process *h);
 
 /* hca: index of the port's device among the host's devices, selects the counters in the slot. */
-int wire_create(struct wire_host *h, uint32_t port_row, unsigned hca, struct wire **out) must_check;
+int wire_create(struct wire_process *h, uint32_t port_row, unsigned hca,
+		struct wire **out) must_check;
 void wire_destroy(struct wire *w);
 /* NULL detaches: when it has returned, nobody is in the client's receive. Not from within receive.
  */
@@ -80,7 +81,7 @@ void wire_attach(struct wire *w, const struct wire_client *client);
 
 const struct registry *wire_registry(const struct wire *w);
 uint32_t wire_port_row(const struct wire *w);
-/* The counters of this port in this process, for wire/lane.h. */
+/* The counters of this port in this process, for wire/counter_shard.h. */
 _Atomic(uint64_t) *wire_counters(struct wire *w);
 
 /*
@@ -97,11 +98,11 @@ struct expose *wire_expose(struct wire *w);
  * What the process that owns (path, dqpn) lays open, if both ports are up and it lives; NULL if it
  * is this process, or not connected.  Under RCU.
  */
-struct far *wire_far(struct wire *w, const struct path *path, uint32_t dqpn);
+struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqpn);
 /* Does it belong to another process that we could map?  For the control path. */
-bool wire_is_far(struct wire *w, const struct path *path, uint32_t dqpn);
+bool wire_is_remote(struct wire *w, const struct path *path, uint32_t dqpn);
 /* Control path: maps it. */
-void wire_far_connect(struct wire *w, const struct path *path, uint32_t dqpn);
+void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn);
 /* Slots and our own index, for the locks of blocks. */
 struct slot *wire_slots(const struct wire *w);
 uint16_t wire_slot(const struct wire *w);

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "adapter/device.h"
-#include "adapter/mkey.h"
+#include "adapter/core/device.h"
+#include "adapter/memory/mkey.h"
 #include "prm/bsf.h"
 #include "prm/umr.h"
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "wire/usermem.h"
+#include "usermem/usermem.h"
 
 void in_bytes(struct input *in, void *dst, size_t n)
 {

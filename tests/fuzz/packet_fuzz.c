@@ -80,13 +80,13 @@ static void channel_up(void)
 				 channel->data + PEER_SIDE * RING_MIN_BYTES, RING_MIN_BYTES));
 	MUST(!ring_open_consumer(&peer_rx, &channel->ring[OUR_SIDE],
 				 channel->data + OUR_SIDE * RING_MIN_BYTES, RING_MIN_BYTES));
-	MUST(!wire_host_add_channel(device.rig.host, PEER, fd, CHANNEL_BYTES, OUR_SIDE));
+	MUST(!wire_process_add_channel(device.rig.host, PEER, fd, CHANNEL_BYTES, OUR_SIDE));
 }
 
 static void channel_down(void)
 {
-	wire_host_drop_channel(device.rig.host, PEER);
-	(void)wire_host_progress(device.rig.host);
+	wire_process_drop_channel(device.rig.host, PEER);
+	(void)wire_process_progress(device.rig.host);
 	munmap(channel, CHANNEL_BYTES);
 }
 
@@ -187,7 +187,7 @@ static void set_cursor(struct input *in)
 static void deliver(void)
 {
 	inbox_raise(&device.rig.slots[0], PEER);
-	(void)wire_host_progress(device.rig.host);
+	(void)wire_process_progress(device.rig.host);
 }
 
 /* What we send must be well formed, whatever the peer said. */

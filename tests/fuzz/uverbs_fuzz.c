@@ -13,12 +13,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "adapter/device.h"
+#include "adapter/core/device.h"
 #include "driver/cdev.h"
-#include "driver/doorbell.h"
-#include "driver/process.h"
-#include "driver/uverbs_event.h"
-#include "driver/uverbs_hooks.h"
+#include "driver/doorbell/doorbell.h"
+#include "driver/runtime/process.h"
+#include "driver/uverbs/event.h"
+#include "driver/hooks/object_hooks.h"
 #include "memory.h"
 #include "uverbs_input.h"
 

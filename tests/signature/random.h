@@ -3,7 +3,7 @@
 #pragma once
 
 #include "stage.h"
-#include "unit/sig_model.h"
+#include "sig_model.h"
 
 #define RANDOM_STAGES 4
 #define RANDOM_BYTES  (48u * 1024)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "random.h"
-#include "unit/check.h"
+#include "check.h"
 
 struct dice {
 	struct rng rng;

@@ -142,9 +142,9 @@ static void counters_fold(struct fabric *f, uint32_t slot)
 
 	for (uint32_t hca = 0; hca < host->nports; hca++)
 		for (uint32_t c = 0; c < PORT_COUNTERS; c++)
-			for (uint32_t lane = 0; lane < SLOT_LANES; lane++)
+			for (uint32_t shard = 0; shard < SLOT_SHARDS; shard++)
 				f->base[host->rows[hca]][c] +=
-					atomic_exchange(&f->slots[slot].counters[lane][hca][c], 0);
+					atomic_exchange(&f->slots[slot].counters[shard][hca][c], 0);
 }
 
 static uint64_t stored_total(const struct fabric *f, uint32_t row, enum port_counter counter)
@@ -160,9 +160,9 @@ static uint64_t stored_total(const struct fabric *f, uint32_t row, enum port_cou
 		return total;
 	for (uint32_t i = 0; i < REGISTRY_SLOTS; i++)
 		if (f->rows[i].state == SLOT_TAKEN && f->rows[i].host == port->host)
-			for (uint32_t lane = 0; lane < SLOT_LANES; lane++)
+			for (uint32_t shard = 0; shard < SLOT_SHARDS; shard++)
 				total += atomic_load_explicit(
-					&f->slots[i].counters[lane][hca][counter],
+					&f->slots[i].counters[shard][hca][counter],
 					memory_order_relaxed);
 	return total;
 }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "adapter/bypass/bypass.h"
+
+#include "adapter/bypass/remote_receive.h"
+#include "adapter/signed/transfer.h"
+#include "adapter/bypass/bypass_peer.h"
+#include "usermem/usermem.h"
+
+/* Longer ones would hold the peer's responder for too long; packets let it breathe. */
+#define REMOTE_MAX_BYTES (4u << 20)
+
+/* A message to one run list or another, in one pass also if it is made on the way. */
+static bool gather(struct qp *qp, const struct send_wqe *w, const struct run *dst, uint32_t ndst)
+{
+	struct runs src;
+	enum mkey_verdict v;
+
+	runs_begin(&src);
+	v = send_wqe_runs(qp->adapter, w, qp->create.pdn, 0, 0, w->len, &src);
+	if (likely(v == MKEY_OK))
+		return usermem_pull(dst, ndst, src.run, src.n, 0);
+	if (mkey_staged(v)) {
+		struct transfer t = transfer_sent(qp, w, (uint16_t)qp->req.next_block);
+
+		return transfer_move(&t, 0, w->len, dst, ndst) == MKEY_OK;
+	}
+	return false;
+}
+
+static bool scatter(struct qp *qp, const struct send_wqe *w, const struct run *src)
+{
+	struct runs dst;
+	enum mkey_verdict v;
+
+	runs_begin(&dst);
+	v = send_wqe_runs(qp->adapter, w, qp->create.pdn, IB_ACCESS_LOCAL_WRITE, 0, w->len, &dst);
+	if (likely(v == MKEY_OK))
+		return usermem_pull(dst.run, dst.n, src, 1, 0);
+	if (mkey_staged(v)) {
+		/* nothing is outstanding: the completer is at rest */
+		struct transfer t = transfer_answered(qp, w, (uint16_t)qp->req.next_block);
+
+		return transfer_move(&t, 0, w->len, src, 1) == MKEY_OK;
+	}
+	return false;
+}
+
+static bool write_here(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w)
+{
+	struct runs dst;
+
+	runs_begin(&dst);
+	return mkey_append_runs(qp->adapter, w->rkey, r->pdn, IB_ACCESS_REMOTE_WRITE, w->raddr,
+				w->len, &dst) == MKEY_OK &&
+	       gather(qp, w, dst.run, dst.n);
+}
+
+static bool copy_remote(struct qp *qp, const struct bypass_peer *r, uint32_t right,
+			const struct send_wqe *w)
+{
+	struct run remote = {bypass_peer_remote_memory(r, w->rkey, right, w->raddr, w->len),
+			     w->len};
+
+	if (!remote.addr)
+		return false;
+	return right == IB_ACCESS_REMOTE_READ ? scatter(qp, w, &remote) : gather(qp, w, &remote, 1);
+}
+
+static uint32_t right_for(const struct wqe_props *p)
+{
+	if (p->send)
+		return 0;
+	return p->read ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE;
+}
+
+static enum message_kind kind_of(const struct wqe_props *p)
+{
+	if (p->send)
+		return p->imm ? MESSAGE_SEND_IMM : MESSAGE_SEND;
+	return p->read ? MESSAGE_ANSWER : MESSAGE_WRITE;
+}
+
+static bool execute(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w)
+{
+	const struct wqe_props *p = wqe_props(w->opcode);
+
+	if (!r->remote)
+		return write_here(qp, r, w);
+	if (w->len > REMOTE_MAX_BYTES)
+		return false;
+	return p->send ? remote_receive(qp, r->remote, r->shared, w)
+		       : copy_remote(qp, r, right_for(p), w);
+}
+
+static bool bypass_serves(uint8_t opcode)
+{
+	return opcode == WQE_OP_RDMA_WRITE || opcode == WQE_OP_RDMA_READ || opcode == WQE_OP_SEND ||
+	       opcode == WQE_OP_SEND_IMM;
+}
+
+bool bypass_take(struct qp *qp, const struct send_wqe *w)
+{
+	const struct wqe_props *p = wqe_props(w->opcode);
+	const struct message_sizes m = {
+		.kind = kind_of(p),
+		.messages = 1,
+		.packets = w->len <= qp->mtu ? 1 : div_round_up(w->len, qp->mtu),
+		.payload = align_up(w->len, 4),
+	};
+	uint32_t block = qp->req.next_block;
+	struct bypass_peer r;
+	bool done;
+
+	if (!bypass_serves(w->opcode) || w->bad || !w->len || !bypass_open(qp) ||
+	    !bypass_peer_enter(qp, right_for(p), &r))
+		return false;
+	done = execute(qp, &r, w);
+	bypass_peer_leave(qp, &r, done ? &m : NULL);
+	if (!done)
+		return false;
+	bypass_done(qp, m.packets, w->nblocks);
+	if (w->fm_ce_se & WQE_CTRL_CE_ALWAYS || qp->create.sq_sig_all)
+		completer_push_success(qp, &(struct send_op){.block = (uint16_t)block,
+							     .opcode = w->opcode,
+							     .len = (uint32_t)w->len});
+	return true;
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See flow.h. */
+#include "adapter/ethernet/flow.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapter/core/device.h"
+#include "base/rcu.h"
+
+#define BUCKETS 1024u
+
+/* Behind all priorities: what no other rule wanted (IB_FLOW_ATTR_ALL_DEFAULT, _MC_DEFAULT). */
+#define ORDER_LEFTOVERS UINT32_MAX
+
+struct flow_entry {
+	_Atomic(struct flow_entry *) next;
+	struct flow_layer *layer;
+	uint32_t refs; /* rules that say the same */
+	struct flow_key value;
+	struct flow_action action;
+};
+
+struct flow_layer {
+	_Atomic(struct flow_layer *) next;
+	uint32_t order;
+	uint32_t entries;
+	struct flow_key mask;
+	_Atomic(struct flow_entry *) bucket[BUCKETS];
+};
+
+/* One rule of the program; those for leftovers may need two entries. */
+struct flow {
+	struct adapter *adapter;
+	struct flow_entry *entry[2];
+	uint32_t nentries;
+};
+
+static void key_mask(const struct flow_key *key, const struct flow_key *mask, struct flow_key *out)
+{
+	for (unsigned i = 0; i < FLOW_KEY_WORDS; i++)
+		out->word[i] = key->word[i] & mask->word[i];
+}
+
+static bool key_equal(const struct flow_key *a, const struct flow_key *b)
+{
+	uint64_t diff = 0;
+
+	for (unsigned i = 0; i < FLOW_KEY_WORDS; i++)
+		diff |= a->word[i] ^ b->word[i];
+	return !diff;
+}
+
+static uint32_t key_hash(const struct flow_key *key)
+{
+	uint64_t h = 0;
+
+	for (unsigned i = 0; i < FLOW_KEY_WORDS; i++)
+		h = (h ^ key->word[i]) * 0x9e3779b97f4a7c15ull + (h >> 29);
+	return (uint32_t)(h >> 40) & (BUCKETS - 1);
+}
+
+/* ---- looking up ---- */
+
+/* True if the search is over. */
+static bool layer_find(struct flow_layer *layer, const struct flow_key *key,
+		       void (*fn)(void *user, const struct flow_action *action), void *user)
+{
+	bool found = false, go_on = false;
+	struct flow_entry *e;
+	struct flow_key value;
+
+	key_mask(key, &layer->mask, &value);
+	e = atomic_load_explicit(&layer->bucket[key_hash(&value)], memory_order_acquire);
+	for (; e; e = atomic_load_explicit(&e->next, memory_order_acquire)) {
+		if (!key_equal(&e->value, &value))
+			continue;
+		found = true;
+		go_on |= e->action.go_on;
+		fn(user, &e->action);
+	}
+	return found && !go_on;
+}
+
+void steering_find(struct steering *s, const struct flow_key *key,
+		   void (*fn)(void *user, const struct flow_action *action), void *user)
+{
+	struct flow_layer *layer = atomic_load_explicit(&s->layers, memory_order_acquire);
+
+	for (; layer; layer = atomic_load_explicit(&layer->next, memory_order_acquire))
+		if (layer_find(layer, key, fn, user))
+			break;
+}
+
+/* ---- changing; lock held ---- */
+
+static struct flow_layer *layer_get(struct steering *s, uint32_t order, const struct flow_key *mask)
+{
+	_Atomic(struct flow_layer *) *at = &s->layers;
+	struct flow_layer *layer;
+
+	while ((layer = atomic_load_explicit(at, memory_order_relaxed)) && layer->order <= order) {
+		if (layer->order == order && key_equal(&layer->mask, mask))
+			return layer;
+		at = &layer->next;
+	}
+	layer = calloc(1, sizeof(*layer));
+	if (!layer)
+		return NULL;
+	layer->order = order;
+	layer->mask = *mask;
+	atomic_store_explicit(&layer->next, atomic_load_explicit(at, memory_order_relaxed),
+			      memory_order_relaxed);
+	atomic_store_explicit(at, layer, memory_order_release);
+	return layer;
+}
+
+static void layer_unlink(struct steering *s, struct flow_layer *layer)
+{
+	_Atomic(struct flow_layer *) *at = &s->layers;
+	struct flow_layer *l;
+
+	while ((l = atomic_load_explicit(at, memory_order_relaxed)) != layer)
+		at = &l->next;
+	atomic_store_explicit(at, atomic_load_explicit(&layer->next, memory_order_relaxed),
+			      memory_order_release);
+}
+
+/* Do both say the same of a frame, apart from the queue?  Hardware has one such entry. */
+static bool actions_agree(const struct flow_action *a, const struct flow_action *b)
+{
+	return !a->qp == !b->qp && a->tag == b->tag && a->go_on == b->go_on;
+}
+
+static int entry_get(struct steering *s, uint32_t order, const struct flow_key *mask,
+		     const struct flow_key *value, const struct flow_action *action,
+		     struct flow_entry **out)
+{
+	struct flow_layer *layer = layer_get(s, order, mask);
+	_Atomic(struct flow_entry *) *at;
+	struct flow_entry *e;
+
+	if (!layer)
+		return -ENOMEM;
+	at = &layer->bucket[key_hash(value)];
+	for (; (e = atomic_load_explicit(at, memory_order_relaxed)); at = &e->next) {
+		if (!key_equal(&e->value, value))
+			continue;
+		if (!actions_agree(&e->action, action))
+			return -EEXIST; /* then the layer is not a fresh one */
+		if (e->action.qp == action->qp) {
+			e->refs++;
+			*out = e;
+			return 0;
+		}
+	}
+	e = calloc(1, sizeof(*e));
+	if (!e) {
+		if (!layer->entries) {
+			layer_unlink(s, layer);
+			rcu_wait();
+			free(layer);
+		}
+		return -ENOMEM;
+	}
+	e->layer = layer;
+	e->refs = 1;
+	e->value = *value;
+	e->action = *action;
+	layer->entries++;
+	/* at the end: queues get their copies in the order in which they asked for them */
+	atomic_store_explicit(at, e, memory_order_release);
+	*out = e;
+	return 0;
+}
+
+static void entry_put(struct steering *s, struct flow_entry *entry)
+{
+	struct flow_layer *layer = entry->layer;
+	_Atomic(struct flow_entry *) *at = &layer->bucket[key_hash(&entry->value)];
+	struct flow_entry *e;
+
+	if (--entry->refs)
+		return;
+	while ((e = atomic_load_explicit(at, memory_order_relaxed)) != entry)
+		at = &e->next;
+	atomic_store_explicit(at, atomic_load_explicit(&entry->next, memory_order_relaxed),
+			      memory_order_release);
+	if (!--layer->entries)
+		layer_unlink(s, layer);
+	rcu_wait();
+	if (!layer->entries)
+		free(layer);
+	free(entry);
+}
+
+/* ---- rules ---- */
+
+int steering_add(struct steering *s, const struct flow_attr *attr, struct flow **out)
+{
+	const struct flow_action action = {
+		.qp = attr->qp, .tag = attr->tag, .go_on = attr->go_on, .counter = attr->counter};
+	/* within a priority, those who leave the frame to others come first */
+	uint32_t order = attr->priority * 2 + !attr->go_on;
+	struct flow_key mask = attr->mask, value[2];
+	struct flow *flow = calloc(1, sizeof(*flow));
+	uint32_t n = 1;
+	int ret = 0;
+
+	if (!flow)
+		return -ENOMEM;
+	key_mask(&attr->value, &attr->mask, &value[0]);
+	if (attr->type != FLOW_NORMAL) {
+		/* told apart by the group bit of the address */
+		order = ORDER_LEFTOVERS;
+		mask = (struct flow_key){.dst_mac = {1}};
+		value[0] = mask;
+		value[1] = (struct flow_key){0};
+		n = attr->type == FLOW_ALL_DEFAULT ? 2 : 1;
+	}
+	pthread_mutex_lock(&s->lock);
+	for (uint32_t i = 0; i < n && !ret; i++) {
+		ret = entry_get(s, order, &mask, &value[i], &action, &flow->entry[i]);
+		flow->nentries += !ret;
+	}
+	if (ret)
+		while (flow->nentries)
+			entry_put(s, flow->entry[--flow->nentries]);
+	pthread_mutex_unlock(&s->lock);
+	if (ret)
+		free(flow);
+	else
+		*out = flow;
+	return ret;
+}
+
+void steering_remove(struct steering *s, struct flow *flow)
+{
+	pthread_mutex_lock(&s->lock);
+	while (flow->nentries)
+		entry_put(s, flow->entry[--flow->nentries]);
+	pthread_mutex_unlock(&s->lock);
+	free(flow);
+}
+
+void steering_init(struct steering *s)
+{
+	pthread_mutex_init(&s->lock, NULL);
+}
+
+void steering_release(struct steering *s)
+{
+	pthread_mutex_destroy(&s->lock);
+}
+
+int flow_create(struct adapter *a, const struct flow_attr *attr, struct flow **out)
+{
+	int ret;
+
+	if (attr->priority >= ADAPTER_FLOW_PRIORITIES || attr->tag & ~FLOW_TAG_MASK)
+		return -EINVAL;
+	ret = steering_add(&a->steering, attr, out);
+	if (ret)
+		return ret;
+	(*out)->adapter = a;
+	/* from now on frames may come from other processes */
+	wire_listen(a->wire, WIRE_GROUP_FRAMES);
+	return 0;
+}
+
+void flow_destroy(struct flow *flow)
+{
+	struct adapter *a = flow->adapter;
+
+	wire_unlisten(a->wire, WIRE_GROUP_FRAMES);
+	steering_remove(&a->steering, flow);
+}

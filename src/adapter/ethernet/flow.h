@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Steering: which queues get an Ethernet frame.
+ *
+ * Rules of one precedence and one mask form a layer, a hash table of what the masked fields must
+ * be.  A frame goes through the layers in order; the first one with a match decides, unless a rule
+ * there says that the search goes on.  Rules of equal match share the frame: each of their queues
+ * gets a copy.
+ *
+ * Load: thousands of rules in few layers; a look-up per frame, rules change seldom.  Readers take
+ * no lock (RCU); writers take the mutex.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "adapter/adapter.h"
+#include "adapter/ethernet/frame.h"
+
+struct flow_layer;
+
+struct steering {
+	pthread_mutex_t lock;
+	_Atomic(struct flow_layer *) layers; /* by order */
+};
+
+/* What a rule does with a frame. */
+struct flow_action {
+	struct qp *qp;		      /* NULL: drop */
+	uint32_t tag;		      /* FLOW_TAG_MASK */
+	bool go_on;		      /* the search continues in later layers */
+	struct flow_counter *counter; /* or NULL */
+};
+
+void steering_init(struct steering *s);
+/* No rule is left. */
+void steering_release(struct steering *s);
+
+/* Calls fn for each action of the frame.  Under RCU. */
+void steering_find(struct steering *s, const struct flow_key *key,
+		   void (*fn)(void *user, const struct flow_action *action), void *user);
+
+/* Rules among themselves, for flow_create and for tests that have no adapter. */
+int steering_add(struct steering *s, const struct flow_attr *attr, struct flow **out) must_check;
+void steering_remove(struct steering *s, struct flow *flow);

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * See raw.h.  A frame is put together in one piece, on the stack: segmentation and checksums change
+ * it, and steering reads it.
+ */
+#include "adapter/ethernet/raw.h"
+
+#include "adapter/ethernet/flow_counter.h"
+
+#include <string.h>
+
+#include "adapter/queue/cq.h"
+#include "adapter/ethernet/flow.h"
+#include "adapter/ethernet/rss.h"
+#include "adapter/queue/wq.h"
+#include "prm/eth.h"
+#include "wire/counter_shard.h"
+#include "usermem/usermem.h"
+
+/* ---- sending ---- */
+
+static void fill_checksums(uint8_t *frame, uint32_t bytes, uint8_t flags)
+{
+	struct frame_layout at;
+	struct flow_key key;
+
+	if (!frame_parse(frame, min_u32(bytes, FRAME_HEADERS_MAX), bytes, &key, &at))
+		return;
+	if (flags & WQE_ETH_L3_CSUM)
+		frame_fill_l3_checksum(frame, &at);
+	if (flags & WQE_ETH_L4_CSUM)
+		frame_fill_l4_checksum(frame, bytes, &key, &at);
+}
+
+static enum raw_verdict send_frame(struct qp *qp, uint8_t *frame, uint32_t bytes)
+{
+	struct run run = {frame, bytes};
+	struct path path = {
+		.src_port = wire_port_row(qp->adapter->wire),
+		.dst_port = REGISTRY_NO_PORT,
+	};
+	const struct pkt pkt = {
+		.opcode = BTH_RAW | BTH_SEND_ONLY,
+		.sqpn = qp->qpn,
+		.dqpn = IB_MULTICAST_QPN,
+		.npkts = 1,
+		.path = &path,
+		.payload_len = bytes,
+		.nruns = 1,
+		.runs = &run,
+	};
+
+	memcpy(path.dgid.raw, frame, 6);
+	return wire_xmit(qp->adapter->wire, &pkt) == WIRE_BUSY ? RAW_BUSY : RAW_SENT;
+}
+
+/* Copies payload bytes [off, off + n) of the request behind the header. */
+static bool gather(struct qp *qp, const struct send_wqe *w, uint64_t off, uint32_t n, uint8_t *to)
+{
+	struct run dst = {to, n};
+	struct runs src;
+
+	runs_begin(&src);
+	return send_wqe_runs(qp->adapter, w, qp->create.pdn, 0, off, n, &src) == MKEY_OK &&
+	       (!n || usermem_pull(&dst, 1, src.run, src.n, 0));
+}
+
+enum raw_verdict raw_send(struct qp *qp, const struct send_wqe *w, uint64_t *off)
+{
+	bool tso = w->opcode == WQE_OP_TSO;
+	uint8_t frame[FRAME_MAX];
+
+	do {
+		uint64_t left = w->len - *off;
+		uint32_t n = (uint32_t)(tso ? min_u64(left, w->eth_mss) : left);
+		uint32_t bytes = w->eth_header_len + n;
+		enum raw_verdict v;
+
+		if (left > FRAME_MAX - w->eth_header_len && !tso)
+			return RAW_BAD_LENGTH;
+		if (bytes < FRAME_MIN || bytes > FRAME_MAX)
+			return RAW_BAD_LENGTH;
+		memcpy(frame, w->eth_header, w->eth_header_len);
+		if (!gather(qp, w, *off, n, frame + w->eth_header_len))
+			return RAW_BAD_KEY;
+		if (tso && !frame_segment(frame, bytes, w->eth_header_len,
+					  (uint32_t)(*off / w->eth_mss), (uint32_t)*off, n == left))
+			return RAW_BAD_WQE;
+		if (w->eth_flags & (WQE_ETH_L3_CSUM | WQE_ETH_L4_CSUM))
+			fill_checksums(frame, bytes, w->eth_flags);
+		v = send_frame(qp, frame, bytes);
+		if (v != RAW_SENT)
+			return v;
+		*off += n;
+	} while (*off < w->len);
+	return RAW_SENT;
+}
+
+/* ---- receiving ---- */
+
+/* A frame on its way to queues, with what is told about it in their completions. */
+struct arrival {
+	const uint8_t *frame;
+	uint32_t bytes;
+	const void *sender_domain; /* NULL: of another process */
+	bool group;		   /* sent to a group address */
+	bool taken;
+	struct flow_key key;
+	struct cqe64 cqe; /* as far as it is the same for all */
+};
+
+/* A receive ring and where its completions go; its lock is held. */
+struct target {
+	struct adapter *adapter;
+	struct recv_ring *ring;
+	struct cq *cq;
+	uint32_t pdn;
+	uint32_t uidx;
+	uint32_t number;
+	bool strip_vlan;
+};
+
+void raw_push_error(struct adapter *a, struct cq *cq, uint32_t uidx, uint32_t number,
+		    uint16_t index, uint8_t syndrome)
+{
+	struct cqe64_err cqe = {
+		.srqn = be32_of(uidx),
+		.syndrome = syndrome,
+		.s_wqe_opcode_qpn = be32_of(number),
+		.wqe_counter = be16_of(index),
+		.op_own = CQE_OP_RESP_ERR << 4,
+	};
+	bool flush = syndrome == CQE_SYN_WR_FLUSH;
+
+	shard_count(a->counters, flush ? HW_RESP_CQE_FLUSH_ERROR : HW_RESP_CQE_ERROR, 1);
+	cq_push(cq, (struct cqe64 *)&cqe, true);
+}
+
+/* Offset of a tag that this queue does not want to see. */
+#define VLAN_AT 12u
+
+/* 0, or the syndrome of the receive that failed. */
+static uint8_t scatter(const struct target *t, const struct arrival *in, const struct recv_wqe *wqe,
+		       uint32_t *bytes)
+{
+	bool strip = t->strip_vlan && in->key.vlan;
+	struct run src[2] = {{(void *)(uintptr_t)in->frame, in->bytes}};
+	uint32_t nsrc = 1;
+	struct runs dst;
+
+	*bytes = in->bytes;
+	if (strip) {
+		*bytes -= FRAME_VLAN_BYTES;
+		src[0].len = VLAN_AT;
+		src[1] = (struct run){
+			(void *)(uintptr_t)(in->frame + VLAN_AT + FRAME_VLAN_BYTES),
+			*bytes - VLAN_AT,
+		};
+		nsrc = 2;
+	}
+	if (*bytes > recv_capacity(wqe))
+		return CQE_SYN_LOCAL_LENGTH;
+	runs_begin(&dst);
+	if (recv_runs(t->adapter, wqe, t->pdn, 0, *bytes, &dst) != MKEY_OK ||
+	    !usermem_pull(dst.run, dst.n, src, nsrc, 0))
+		return CQE_SYN_LOCAL_PROT;
+	return 0;
+}
+
+/* Puts the frame into the next receive.  False: the queue is of no use any more. */
+static bool place(const struct target *t, const struct arrival *in, const struct cqe64 *about)
+{
+	struct cqe64 cqe = *about;
+	struct recv_wqe wqe;
+	uint32_t bytes;
+	uint8_t syndrome;
+
+	switch (recv_ring_take(t->ring, &wqe)) {
+	case RECV_OK:
+		break;
+	case RECV_EMPTY:
+		shard_count(t->adapter->counters, HW_OUT_OF_BUFFER, 1);
+		return true;
+	default:
+		return false;
+	}
+	syndrome = scatter(t, in, &wqe, &bytes);
+	if (syndrome) {
+		if (syndrome == CQE_SYN_LOCAL_LENGTH)
+			shard_count(t->adapter->counters, HW_RESP_LOCAL_LENGTH_ERROR, 1);
+		raw_push_error(t->adapter, t->cq, t->uidx, t->number, wqe.index, syndrome);
+		return false;
+	}
+	if (t->strip_vlan && in->key.vlan) {
+		cqe.l4_hdr_type_etc |= CQE_ETH_CVLAN_STRIPPED;
+		memcpy(&cqe.vlan_info, in->key.vlan_tag, sizeof(cqe.vlan_info));
+	}
+	cqe.srqn_uidx = be32_of(t->uidx);
+	cqe.byte_cnt = be32_of(bytes);
+	cqe.wqe_counter = be16_of(wqe.index);
+	cq_push(t->cq, &cqe, false);
+	return true;
+}
+
+static void to_wq(struct wq *wq, const struct arrival *in, const struct cqe64 *about)
+{
+	const struct target t = {
+		.adapter = wq->adapter,
+		.ring = &wq->ring,
+		.cq = wq->create.cq,
+		.pdn = wq->create.pdn,
+		.uidx = wq->create.uidx,
+		.number = wq->wqn,
+		.strip_vlan = wq->strip_vlan,
+	};
+
+	spin_lock(&wq->lock);
+	if (wq->state == IB_WQS_RDY && !place(&t, in, about))
+		wq_fail(wq);
+	spin_unlock(&wq->lock);
+}
+
+static bool receives(const struct qp *qp)
+{
+	enum ib_qp_state s = qp_state(qp);
+
+	return s == IB_QPS_RTR || s == IB_QPS_RTS || s == IB_QPS_SQD || s == IB_QPS_SQE;
+}
+
+static void to_qp(struct qp *qp, const struct arrival *in, const struct cqe64 *about)
+{
+	const struct target t = {
+		.adapter = qp->adapter,
+		.ring = &qp->rq,
+		.cq = qp->create.recv_cq,
+		.pdn = qp->create.pdn,
+		.uidx = qp->create.uidx,
+		.number = qp->qpn,
+		.strip_vlan = qp->create.strip_vlan,
+	};
+
+	resp_lock(qp);
+	if (receives(qp) && !place(&t, in, about))
+		qp_fail(qp);
+	resp_unlock(qp);
+}
+
+/*
+ * Frames of a context do not come back to it unless its queue asked for that (mlx5dv_create_qp(3),
+ * MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC and _MC).
+ */
+static bool loops_back(const struct qp *qp, const struct arrival *in)
+{
+	uint32_t allowed = in->group ? QP_LOOPBACK_MC : QP_LOOPBACK_UC;
+
+	if (!in->sender_domain || in->sender_domain != qp->create.domain)
+		return true;
+	return qp->create.loopback & allowed && !(in->group && qp->create.block_self_mcast);
+}
+
+static void deliver(void *user, const struct flow_action *action)
+{
+	struct arrival *in = user;
+	struct cqe64 cqe = in->cqe;
+	struct qp *qp = action->qp;
+
+	in->taken = true;
+	if (qp && !loops_back(qp, in))
+		return;
+	if (unlikely(action->counter))
+		flow_counter_add(action->counter, in->bytes);
+	if (!qp)
+		return;
+	cqe.sop_drop_qpn = be32_of(action->tag);
+	if (qp->rss) {
+		uint32_t hash;
+		struct wq *wq = rss_choose(qp->rss, &in->key, &hash, &cqe.rss_hash_type);
+
+		cqe.rss_hash_result = be32_of(hash);
+		to_wq(wq, in, &cqe);
+	} else {
+		to_qp(qp, in, &cqe);
+	}
+}
+
+/* What the completion says of the headers, and of their checksums. */
+static void describe(struct arrival *in, const struct frame_layout *at)
+{
+	const struct flow_key *key = &in->key;
+	uint8_t l3 = key->ip_version == 4   ? CQE_ETH_L3_IPV4
+		     : key->ip_version == 6 ? CQE_ETH_L3_IPV6
+					    : CQE_ETH_L3_NONE;
+	uint8_t l4 = key->l4_proto == IP_PROTO_TCP   ? CQE_ETH_L4_TCP
+		     : key->l4_proto == IP_PROTO_UDP ? CQE_ETH_L4_UDP
+						     : CQE_ETH_L4_NONE;
+	uint8_t ok = CQE_ETH_L2_OK;
+
+	if (key->ip_version == 6 || frame_l3_checksum_ok(in->frame, at))
+		ok |= CQE_ETH_L3_OK;
+	if (frame_l4_checksum_ok(in->frame, in->bytes, key, at))
+		ok |= CQE_ETH_L4_OK;
+	in->cqe = (struct cqe64){
+		.hds_ip_ext = ok,
+		.l4_hdr_type_etc = (uint8_t)(l3 << CQE_ETH_L3_SHIFT | l4 << CQE_ETH_L4_SHIFT),
+		.op_own = CQE_OP_RESP_SEND << 4,
+	};
+}
+
+static const void *domain_of(struct adapter *a, uint32_t qpn)
+{
+	const struct qp *qp = number_find(&a->qps, qpn);
+
+	return qp ? qp->create.domain : NULL;
+}
+
+bool raw_receive(struct adapter *a, const struct pkt *pkt)
+{
+	struct arrival in = {.bytes = pkt->payload_len};
+	uint8_t copy[FRAME_MAX];
+	struct run whole = {copy, in.bytes};
+	struct frame_layout at;
+
+	if (!atomic_load_explicit(&a->steering.layers, memory_order_acquire) ||
+	    in.bytes > sizeof(copy) || in.bytes < FRAME_MIN)
+		return false;
+	/* Of our own process it is in one piece, on the sender's stack.  A peer may write on while
+	 * we read. */
+	if (pkt->batched || pkt->nruns != 1) {
+		if (!usermem_pull_payload(&whole, 1, pkt))
+			return false;
+		in.frame = copy;
+	} else {
+		in.frame = pkt->runs[0].addr;
+		in.sender_domain = domain_of(a, pkt->sqpn);
+	}
+	if (!frame_parse(in.frame, min_u32(in.bytes, FRAME_HEADERS_MAX), in.bytes, &in.key, &at))
+		return false;
+	in.group = in.key.dst_mac[0] & 1;
+	describe(&in, &at);
+	steering_find(&a->steering, &in.key, deliver, &in);
+	return in.taken;
+}

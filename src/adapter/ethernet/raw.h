@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Raw packet queue pairs: Ethernet frames out of the send ring, and into the receive ring. */
+#pragma once
+
+#include "adapter/transport/qp.h"
+#include "adapter/queue/send_wqe.h"
+
+enum raw_verdict {
+	RAW_SENT,
+	RAW_BUSY,	/* go on from *off later */
+	RAW_BAD_LENGTH, /* no frame has so many bytes, or so few */
+	RAW_BAD_KEY,
+	RAW_BAD_WQE, /* segmentation of what is no TCP segment */
+};
+
+/* Sends the frames of a request; *off: payload bytes that have been sent. */
+enum raw_verdict raw_send(struct qp *qp, const struct send_wqe *w, uint64_t *off);
+
+/* A frame for this port; true if a rule took it.  Under RCU. */
+bool raw_receive(struct adapter *a, const struct pkt *pkt);
+
+void raw_push_error(struct adapter *a, struct cq *cq, uint32_t uidx, uint32_t number,
+		    uint16_t index, uint8_t syndrome);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory keys: who may touch what.  A key is an index (bits 31:8) and a variant (7:0) that changes
+ * each time the index is used again, so a stale key is refused.
+ *
+ * What a key means is immutable once published; to change it, a new meaning is published and the
+ * old one freed after a grace period.  Users hold RCU from the look-up to the end of the copy.
+ */
+#pragma once
+
+#include "adapter/core/device.h"
+
+/* mkc.qpn: of no queue pair in particular. */
+#define MKEY_ANY_QPN 0xffffffu
+
+enum mkey_kind {
+	MKEY_FLAT,     /* a region: one run of memory */
+	MKEY_WINDOW,   /* see window.h; of the fields below only pdn is of use */
+	MKEY_INDIRECT, /* see mkey_indirect.h; likewise */
+};
+
+struct mkey_meaning {
+	uint32_t key;
+	enum mkey_kind kind;
+	uint32_t pdn;
+	uint32_t access;
+	uint64_t iova;
+	uint64_t length;
+	uint8_t *addr;
+	struct mkey *owner; /* of a region */
+	/* Frees it, and what it is part of; NULL: free(). */
+	void (*release)(struct mkey_meaning *m);
+};
+
+enum mkey_verdict {
+	MKEY_OK,
+	MKEY_NO_KEY, /* no such key, or a stale variant */
+	MKEY_WRONG_PD,
+	MKEY_NO_RIGHT,
+	MKEY_OUT_OF_RANGE,
+	MKEY_TOO_MANY_RUNS, /* those there are describe the beginning */
+	MKEY_GONE,	    /* its memory has been unmapped */
+	MKEY_BOUND,	    /* it belongs to a QP, and who asks did not say which it is */
+	MKEY_SIGNED,	    /* bytes of memory and of the message differ: mkey_indirect.h */
+};
+
+/* A list of runs under construction.  Begun with runs_begin: clearing all of it would cost more
+ * than a small copy. */
+struct runs {
+	uint32_t n;
+	struct run run[PKT_MAX_RUNS];
+};
+
+static inline void runs_begin(struct runs *runs)
+{
+	runs->n = 0;
+}
+
+/* Where [va, va + len) under the key of a region lies, with the same checks; NULL: the key is of
+ * another kind, or refuses. */
+static inline uint8_t *mkey_region_at(struct adapter *a, uint32_t key, uint32_t pdn,
+				      uint32_t access, uint64_t va, uint64_t len)
+{
+	const struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
+
+	if (unlikely(!m || m->key != key || m->pdn != pdn || (m->access & access) != access ||
+		     !range_inside(va - m->iova, len, m->length)))
+		return NULL;
+	return m->addr + (va - m->iova);
+}
+
+/*
+ * Appends the runs of [va, va + len) under key, if pdn may use it with all rights in access.  Zero
+ * length appends nothing but checks the key as well.  Under RCU.
+ */
+enum mkey_verdict mkey_append_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t access,
+				   uint64_t va, uint64_t len, struct runs *runs) must_check;
+/* The same by QP qpn, which MKEY_BOUND asks for. */
+enum mkey_verdict mkey_append_own_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,
+				       uint32_t access, uint64_t va, uint64_t len,
+				       struct runs *runs) must_check;
+/* The same for the null key (null_mkey.h); MKEY_NO_KEY if it is another. */
+enum mkey_verdict null_mkey_append_runs(const struct null_mkey *n, uint32_t key, uint32_t access,
+					uint64_t len, struct runs *runs) must_check;
+/* As mkey_append_runs, for a key that a peer named in a request to QP qpn: may also be that of a
+ * window. */
+enum mkey_verdict mkey_append_remote_runs(struct adapter *a, uint32_t key, uint32_t pdn,
+					  uint32_t qpn, uint32_t access, uint64_t va, uint64_t len,
+					  struct runs *runs) must_check;
+
+/*
+ * Local Invalidate and Send with Invalidate, executed by QP qpn of domain pdn: the key refuses all
+ * accesses that begin from now on.  Under RCU.
+ */
+enum mkey_verdict mkey_invalidate(struct adapter *a, uint32_t key, uint32_t pdn,
+				  uint32_t qpn) must_check;
+
+/*
+ * Makes a key with a meaning of another kind, and publishes it: *key is the whole key, of this
+ * variant; m->key is set to one that no look-up asks for.
+ */
+int mkey_adopt(struct adapter *a, struct mkey_meaning *m, uint8_t variant, uint32_t *key,
+	       struct mkey **out) must_check;
+
+/* As mkey_append_runs, of an indirect key, which qpn uses (MKEY_ANY_QPN: it is not known).
+ * MKEY_NO_KEY if it is of another kind. */
+enum mkey_verdict indirect_append_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,
+				       bool remote, uint32_t access, uint64_t va, uint64_t len,
+				       struct runs *runs) must_check;
+
+/* Send with Invalidate: its owner must have allowed that. */
+enum mkey_verdict indirect_invalidate(struct adapter *a, uint32_t key, uint32_t pdn,
+				      uint32_t qpn) must_check;
+
+/* A window is bound to it, so it has to stay as it is.  False: it is about to change or go. */
+bool mkey_hold(struct mkey *m) must_check;
+void mkey_let_go(struct mkey *m);

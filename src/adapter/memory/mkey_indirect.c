@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "adapter/memory/mkey_indirect.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "adapter/memory/mkey_inside.h"
+#include "adapter/memory/psv.h"
+#include "base/log.h"
+
+/* Keys may name keys that are lists too: so many levels of them. */
+#define MAX_DEPTH 4u
+
+/* In the face of somebody who changes the key without pause. */
+#define MAX_ATTEMPTS 1000u
+
+/* So much of a list is copied out under its lock at a time. */
+#define PIECES 16u
+
+/* ---- life ---- */
+
+static bool attr_fine(const struct mkey_indirect_attr *attr)
+{
+	return attr->max_entries <= ADAPTER_MAX_KLM && attr->entries <= attr->max_entries &&
+	       attr->qpn <= MKEY_ANY_QPN && (!attr->signature || attr->bsf_octowords) &&
+	       (attr->list == MKEY_LIST_KLM ||
+		(attr->list == MKEY_LIST_KSM && attr->log_entry_bytes < 32));
+}
+
+static int fill(struct indirect *k, const struct mkey_indirect_attr *attr)
+{
+	const char *why;
+	int ret;
+
+	ret = klm_list_init(&k->list, attr->list, attr->log_entry_bytes, attr->max_entries);
+	if (ret < 0)
+		return ret;
+	if (attr->entries)
+		klm_list_put(&k->list, 0, attr->entry, attr->entries);
+	why = klm_list_settle(&k->list);
+	if (why) {
+		log_info("indirect key: %s", why);
+		return -EINVAL;
+	}
+	k->meaning.kind = MKEY_INDIRECT;
+	k->meaning.pdn = attr->pdn;
+	k->umr = attr->umr;
+	k->bsf_octowords = attr->bsf_octowords;
+	k->qpn = attr->qpn;
+	k->access = attr->access;
+	k->local_read = attr->local_read;
+	k->free = attr->free;
+	k->remote_invalidate = attr->remote_invalidate;
+	k->start = attr->start;
+	k->length = attr->length;
+	k->signature = attr->signature;
+	return 0;
+}
+
+static void indirect_free(struct mkey_meaning *m)
+{
+	struct indirect *k = container_of(m, struct indirect, meaning);
+
+	klm_list_release(&k->list);
+	free(k);
+}
+
+int mkey_create_indirect(struct adapter *a, const struct mkey_indirect_attr *attr,
+			 struct mkey **out)
+{
+	struct indirect *k;
+	int ret;
+
+	if (!attr_fine(attr))
+		return -EINVAL;
+	k = calloc(1, sizeof(*k));
+	if (!k)
+		return -ENOMEM;
+	ret = fill(k, attr);
+	if (ret < 0)
+		goto release;
+	k->meaning.release = indirect_free;
+	k->generation = (uint64_t)atomic_fetch_add(&a->lists_made, 1) << 32;
+	ret = mkey_adopt(a, &k->meaning, attr->variant, &k->key, out);
+	if (ret < 0)
+		goto release;
+	return 0;
+release:
+	indirect_free(&k->meaning);
+	return ret;
+}
+
+/* ---- use ---- */
+
+/* Who uses a key for what. */
+struct use {
+	uint32_t key;
+	uint32_t pdn;
+	uint32_t qpn;
+	bool remote; /* a peer named it */
+	uint32_t access;
+};
+
+static enum mkey_verdict check(const struct indirect *k, const struct use *u)
+{
+	if (k->key != u->key || k->free)
+		return MKEY_NO_KEY;
+	if (k->meaning.pdn != u->pdn)
+		return MKEY_WRONG_PD;
+	if (k->qpn != MKEY_ANY_QPN && k->qpn != u->qpn)
+		return u->qpn == MKEY_ANY_QPN ? MKEY_BOUND : MKEY_NO_RIGHT;
+	if ((k->access & u->access) != u->access || (!u->remote && !u->access && !k->local_read))
+		return MKEY_NO_RIGHT;
+	return MKEY_OK;
+}
+
+/* Two runs that touch are one. */
+static void join_last(struct runs *runs)
+{
+	struct run *last = &runs->run[runs->n - 1];
+	struct run *before = last - 1;
+
+	if (runs->n < 2 || before->addr == RUN_DISCARD ||
+	    (uint8_t *)before->addr + before->len != last->addr)
+		return;
+	before->len += last->len;
+	runs->n--;
+}
+
+static enum mkey_verdict list_runs(struct adapter *a, struct indirect *k, uint64_t generation,
+				   uint32_t access, uint64_t off, uint64_t len, struct runs *runs,
+				   unsigned depth);
+
+/* May it be used so?  *generation: what the list of now is known by. */
+static enum mkey_verdict look(struct indirect *k, const struct use *u, uint64_t va, uint64_t len,
+			      uint64_t *off, uint64_t *generation)
+{
+	enum mkey_verdict v;
+
+	spin_lock(&k->lock);
+	v = check(k, u);
+	*generation = k->generation;
+	*off = va - k->start;
+	/* Addresses are those of the wire's stream then, and say little about memory. */
+	if (v == MKEY_OK && indirect_signed(k))
+		v = MKEY_SIGNED;
+	if (v == MKEY_OK && !range_inside(*off, len, k->length))
+		v = MKEY_OUT_OF_RANGE;
+	spin_unlock(&k->lock);
+	return v;
+}
+
+static bool has_changed(struct indirect *k, uint64_t generation)
+{
+	bool changed;
+
+	spin_lock(&k->lock);
+	changed = k->generation != generation;
+	spin_unlock(&k->lock);
+	return changed;
+}
+
+/* A key that is changed meanwhile is used as it was before or as it is then: never half and half,
+ * and never refused for that. */
+static enum mkey_verdict indirect_runs(struct adapter *a, struct indirect *k, const struct use *u,
+				       uint64_t va, uint64_t len, struct runs *runs, unsigned depth)
+{
+	const uint32_t before = runs->n;
+	const struct run last = before ? runs->run[before - 1] : (struct run){0};
+
+	for (unsigned attempt = 1;; attempt++) {
+		uint64_t generation, off;
+		enum mkey_verdict v = look(k, u, va, len, &off, &generation);
+
+		if (v != MKEY_OK || !len)
+			return v;
+		v = list_runs(a, k, generation, u->access, off, len, runs, depth);
+		if (likely(v != MKEY_NO_KEY) || attempt == MAX_ATTEMPTS ||
+		    !has_changed(k, generation))
+			return v;
+		runs->n = before;
+		if (before)
+			runs->run[before - 1] = last;
+	}
+}
+
+/*
+ * A piece belongs to another key of the same domain, which is asked for local rights alone: what a
+ * peer may do is for the outer key to say.
+ */
+static enum mkey_verdict follow(struct adapter *a, uint32_t pdn, uint32_t access,
+				const struct klm_piece *p, struct runs *runs, unsigned depth)
+{
+	struct indirect *inner = indirect_find(a, p->key);
+	const struct use u = {
+		.key = p->key,
+		.pdn = pdn,
+		.qpn = MKEY_ANY_QPN,
+		.access = access,
+	};
+	enum mkey_verdict v;
+
+	if (!inner)
+		v = mkey_append_runs(a, p->key, pdn, access, p->va, p->len, runs);
+	else if (depth + 1 < MAX_DEPTH)
+		v = indirect_runs(a, inner, &u, p->va, p->len, runs, depth + 1);
+	else
+		v = MKEY_NO_RIGHT;
+	/* A list of bytes that are not those in memory is no list of pieces; and a key that is for
+	 * one QP alone is no piece of one that may be for others. */
+	if (v == MKEY_SIGNED || v == MKEY_BOUND)
+		v = MKEY_NO_RIGHT;
+	if (v == MKEY_OK)
+		join_last(runs);
+	else if (v != MKEY_TOO_MANY_RUNS)
+		log_debug("key 0x%x of a list refuses 0x%llx+%llu (verdict %d, depth %u)", p->key,
+			  (unsigned long long)p->va, (unsigned long long)p->len, (int)v, depth);
+	return v;
+}
+
+/* Bytes [off, off + len) of the list, as long as the key is that of this generation. */
+static enum mkey_verdict list_runs(struct adapter *a, struct indirect *k, uint64_t generation,
+				   uint32_t access, uint64_t off, uint64_t len, struct runs *runs,
+				   unsigned depth)
+{
+	uint32_t local =
+		access & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
+			? IB_ACCESS_LOCAL_WRITE
+			: 0;
+	struct klm_piece piece[PIECES];
+
+	while (len) {
+		/* one too many will say so */
+		uint32_t room = min_u32(PKT_MAX_RUNS - runs->n, PIECES);
+		enum mkey_verdict v = MKEY_OK;
+		uint32_t n = 0;
+
+		spin_lock(&k->lock);
+		if (k->generation != generation)
+			v = MKEY_NO_KEY;
+		else if (!range_inside(off, len, k->list.bytes))
+			v = MKEY_OUT_OF_RANGE;
+		else
+			n = klm_list_pieces(&k->list, off, len, piece, room ? room : 1);
+		spin_unlock(&k->lock);
+		for (uint32_t i = 0; i < n && v == MKEY_OK; i++) {
+			v = follow(a, k->meaning.pdn, local, &piece[i], runs, depth);
+			off += piece[i].len;
+			len -= piece[i].len;
+		}
+		if (v != MKEY_OK)
+			return v;
+	}
+	return MKEY_OK;
+}
+
+enum mkey_verdict indirect_append_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,
+				       bool remote, uint32_t access, uint64_t va, uint64_t len,
+				       struct runs *runs)
+{
+	struct indirect *k = indirect_find(a, key);
+	const struct use u = {
+		.key = key, .pdn = pdn, .qpn = qpn, .remote = remote, .access = access};
+
+	return k ? indirect_runs(a, k, &u, va, len, runs, 0) : MKEY_NO_KEY;
+}
+
+enum mkey_verdict indirect_invalidate(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn)
+{
+	struct indirect *k = indirect_find(a, key);
+	enum mkey_verdict v = MKEY_OK;
+
+	if (!k)
+		return MKEY_NO_KEY;
+	spin_lock(&k->lock);
+	if (k->key != key || k->free)
+		v = MKEY_NO_KEY;
+	else if (k->meaning.pdn != pdn)
+		v = MKEY_WRONG_PD;
+	else if (!k->remote_invalidate || (k->qpn != MKEY_ANY_QPN && k->qpn != qpn))
+		v = MKEY_NO_RIGHT;
+	if (v == MKEY_OK) {
+		k->free = true;
+		k->generation++;
+	}
+	spin_unlock(&k->lock);
+	return v;
+}
+
+/* ---- signatures ---- */
+
+enum mkey_verdict mkey_signed_open(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,
+				   bool remote, uint32_t access, enum sig_direction d,
+				   struct mkey_signed *out)
+{
+	struct indirect *k = indirect_find(a, key);
+	const struct use u = {
+		.key = key, .pdn = pdn, .qpn = qpn, .remote = remote, .access = access};
+	enum mkey_verdict v;
+
+	if (!k)
+		return MKEY_NO_KEY;
+	spin_lock(&k->lock);
+	v = check(k, &u);
+	if (v == MKEY_OK && !indirect_signed(k))
+		v = MKEY_NO_KEY;
+	if (v == MKEY_OK)
+		*out = (struct mkey_signed){
+			.key = key,
+			.generation = k->generation,
+			.start = k->start,
+			.length = k->length,
+			.plan = k->plan[d],
+		};
+	spin_unlock(&k->lock);
+	return v;
+}
+
+enum mkey_verdict mkey_signed_runs(struct adapter *a, const struct mkey_signed *s, uint32_t access,
+				   uint64_t off, uint64_t len, struct runs *runs)
+{
+	struct indirect *k = indirect_find(a, s->key);
+
+	if (!k)
+		return MKEY_NO_KEY;
+	if (!range_inside(off, len, s->length))
+		return MKEY_OUT_OF_RANGE;
+	return list_runs(a, k, s->generation, access, off, len, runs, 0);
+}
+
+bool mkey_signed_raise(struct adapter *a, const struct mkey_signed *s, const struct sig_error *e)
+{
+	struct indirect *k = indirect_find(a, s->key);
+	uint32_t arms, psv;
+	bool first;
+
+	if (!k)
+		return false;
+	spin_lock(&k->lock);
+	psv = k->psv[e->side];
+	arms = psv_arms(a, k->psv[SIG_WIRE]) + psv_arms(a, k->psv[SIG_MEMORY]);
+	first = !k->reported || k->psv_arms != arms;
+	k->reported = true;
+	k->psv_arms = arms;
+	spin_unlock(&k->lock);
+	return psv_note_error(a, psv) && first;
+}

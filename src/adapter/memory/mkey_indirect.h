@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Indirect memory keys: lists of pieces of other keys, with or without block signatures.
+ *
+ * UMR work requests change them, as often as once per transfer, so a change allocates nothing and
+ * waits for nobody: list and signature configuration stand in place, under a lock of the key that
+ * is held only while they are read out.  What was read is a copy; an access that began before a
+ * change may end after it.
+ *
+ * Offsets.  Accesses to a key with signatures name the wire's stream (sig.h); its list, its start
+ * and its length are those of the memory's stream.
+ */
+#pragma once
+
+#include "adapter/memory/mkey.h"
+#include "adapter/sig/sig.h"
+
+/* A key with signatures as it was at one moment. */
+struct mkey_signed {
+	uint32_t key;
+	uint64_t generation; /* of its configuration; no other key of this device ever has it */
+	uint64_t start;	     /* address of the first byte */
+	uint64_t length;     /* of the memory's stream */
+	struct sig_plan plan;
+};
+
+/*
+ * The plan for an access in this direction.  remote: the key came from a peer, in a request to QP
+ * qpn; otherwise QP qpn itself names it.  MKEY_NO_KEY also if it has no signatures.  Under RCU.
+ */
+enum mkey_verdict mkey_signed_open(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,
+				   bool remote, uint32_t access, enum sig_direction d,
+				   struct mkey_signed *out) must_check;
+/*
+ * Appends the runs of bytes [off, off + len) of the memory's stream, counted from the key's first
+ * byte.  MKEY_NO_KEY if the key has been changed since it was opened; MKEY_TOO_MANY_RUNS with runs
+ * as it was.  Under RCU.
+ */
+enum mkey_verdict mkey_signed_runs(struct adapter *a, const struct mkey_signed *s, uint32_t access,
+				   uint64_t off, uint64_t len, struct runs *runs) must_check;
+/*
+ * An access found this error.  True: it is the first since the key was armed (by SET_PSV to the
+ * side's PSV, or by a UMR with the signature error bit) and is to be reported.  Under RCU.
+ */
+bool mkey_signed_raise(struct adapter *a, const struct mkey_signed *s,
+		       const struct sig_error *e) must_check;

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The inside of an indirect memory key, for those who use it (mkey_indirect.c) and those who change
+ * it (mkey_update.c).
+ */
+#pragma once
+
+#include "adapter/memory/klm_list.h"
+#include "adapter/memory/mkey_indirect.h"
+
+struct indirect {
+	/* Published.  Its key is one that no look-up asks for, so that the path of regions refuses
+	 * it and only then asks what it is. */
+	struct mkey_meaning meaning;
+	bool umr;
+	uint32_t bsf_octowords; /* room */
+
+	struct spin lock;    /* of all below */
+	uint64_t generation; /* number of the key 63:32, of its changes 31:0 */
+	uint32_t key;
+	uint32_t qpn;
+	uint32_t access; /* remote rights and local write */
+	bool local_read;
+	bool free;
+	bool remote_invalidate;
+	uint64_t start;
+	uint64_t length;
+	struct klm_list list;
+
+	bool signature;		 /* mkc.bsf_en */
+	bool has_bsf;		 /* a BSF was written at some time */
+	struct sig_plan plan[2]; /* by enum sig_direction */
+	uint32_t psv[SIG_SIDES];
+	bool reported;	   /* an error, and since then the key was not armed */
+	uint32_t psv_arms; /* at that time: how often its PSVs had been set */
+};
+
+/* NULL if the key's index names none.  Under RCU. */
+static inline struct indirect *indirect_find(struct adapter *a, uint32_t key)
+{
+	struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
+
+	return m && m->kind == MKEY_INDIRECT ? container_of(m, struct indirect, meaning) : NULL;
+}
+
+/* Lock held.  Data and signatures differ from what is in memory. */
+static inline bool indirect_signed(const struct indirect *k)
+{
+	return k->signature && k->has_bsf;
+}

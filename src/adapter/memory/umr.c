@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What a UMR is for: an indirect key gets a new meaning (mkey_update.c), a memory window is bound,
+ * a key is invalidated.  libmlx5 posts both ibv_bind_mw and the work requests BIND_MW and LOCAL_INV
+ * in this form.
+ *
+ * What a work request asks and the rules of the architecture forbid completes with the memory
+ * management error (IBTA 11.6.2); a work request that this device cannot make sense of with the
+ * local QP operation error.
+ */
+#include "adapter/memory/umr.h"
+
+#include <string.h>
+
+#include "adapter/memory/mkey_update.h"
+#include "adapter/transport/qp.h"
+#include "adapter/memory/window.h"
+#include "base/log.h"
+#include "prm/cqe.h"
+#include "prm/umr.h"
+
+/* Fields of a window's context that may change. */
+#define MASK_ACCESS                                                  \
+	(UMR_MASK_ACCESS_LOCAL_WRITE | UMR_MASK_ACCESS_REMOTE_READ | \
+	 UMR_MASK_ACCESS_REMOTE_WRITE | UMR_MASK_ACCESS_ATOMIC)
+#define MASK_BIND  (UMR_MASK_LEN | UMR_MASK_START_ADDR | MASK_ACCESS)
+#define MASK_KNOWN (MASK_BIND | UMR_MASK_MKEY | UMR_MASK_QPN | UMR_MASK_FREE)
+
+struct umr {
+	struct umr_ctrl ctrl;
+	struct umr_mkey_context context;
+	struct umr_klm klm;
+	uint64_t mask;
+	bool has_klm;
+};
+
+static bool decode(const struct send_wqe *w, struct umr *u)
+{
+	const uint8_t *at = w->bytes + sizeof(struct wqe_ctrl);
+	uint32_t bytes = wqe_ds(&w->ctrl) * WQE_UNIT;
+	uint32_t fixed = sizeof(struct wqe_ctrl) + sizeof(u->ctrl) + sizeof(u->context);
+
+	if (bytes < fixed)
+		return false;
+	memcpy(&u->ctrl, at, sizeof(u->ctrl));
+	memcpy(&u->context, at + sizeof(u->ctrl), sizeof(u->context));
+	u->mask = be64_get(u->ctrl.mkey_mask);
+	u->has_klm = u->ctrl.flags & UMR_INLINE && bytes >= fixed + sizeof(u->klm);
+	if (u->has_klm)
+		memcpy(&u->klm, w->bytes + fixed, sizeof(u->klm));
+	return true;
+}
+
+static uint32_t access_of(uint8_t bits)
+{
+	return (bits & MKEY_CTX_ACCESS_LOCAL_WRITE ? IB_ACCESS_LOCAL_WRITE : 0) |
+	       (bits & MKEY_CTX_ACCESS_REMOTE_READ ? IB_ACCESS_REMOTE_READ : 0) |
+	       (bits & MKEY_CTX_ACCESS_REMOTE_WRITE ? IB_ACCESS_REMOTE_WRITE : 0) |
+	       (bits & MKEY_CTX_ACCESS_ATOMIC ? IB_ACCESS_REMOTE_ATOMIC : 0);
+}
+
+static uint8_t bind(struct qp *qp, const struct send_wqe *w, const struct umr *u)
+{
+	uint32_t qpn_mkey = be32_get(u->context.qpn_mkey);
+	const struct window_bind b = {
+		.key = w->imm,
+		.pdn = qp->create.pdn,
+		.qpn = qp->qpn,
+		.type = u->mask & UMR_MASK_QPN ? WINDOW_TYPE_2 : WINDOW_TYPE_1,
+		.variant = (uint8_t)qpn_mkey,
+		.access = access_of(u->context.access),
+		.iova = be64_get(u->context.start_addr),
+		.length = be64_get(u->context.len),
+		.mr_key = be32_get(u->klm.mkey),
+		.mr_va = be64_get(u->klm.va),
+	};
+
+	if ((u->mask & MASK_BIND) != MASK_BIND || !(u->mask & UMR_MASK_MKEY) || !u->has_klm)
+		return CQE_SYN_LOCAL_QP_OP;
+	/* A type 2 window becomes that of the QP which binds it, and of no other. */
+	if (b.type == WINDOW_TYPE_2 && qpn_mkey >> 8 != qp->qpn)
+		return CQE_SYN_LOCAL_QP_OP;
+	/* one entry, which carries all of the window */
+	if (!b.length || b.length > be32_get(u->klm.byte_count))
+		return CQE_SYN_LOCAL_QP_OP;
+	return window_bind(qp->adapter, &b) ? 0 : CQE_SYN_MW_BIND;
+}
+
+/*
+ * The users of a key that became invalid are requests to this QP.  One that found the key valid may
+ * be in the midst of its copy: it is over when the responder's lock can be had, and no access
+ * outlives the completion.
+ */
+static void wait_for_users(struct qp *qp)
+{
+	resp_lock(qp);
+	resp_unlock(qp);
+}
+
+static uint8_t local_invalidate(struct qp *qp, const struct send_wqe *w)
+{
+	enum mkey_verdict v = mkey_invalidate(qp->adapter, w->imm, qp->create.pdn, qp->qpn);
+
+	if (v != MKEY_OK) {
+		log_info("QP 0x%x: local invalidate of key 0x%x refused (verdict %d)", qp->qpn,
+			 w->imm, (int)v);
+		return CQE_SYN_MW_BIND;
+	}
+	wait_for_users(qp);
+	return 0;
+}
+
+/* Of a window. */
+static uint8_t execute_window(struct qp *qp, const struct send_wqe *w, const struct umr *u)
+{
+	if (u->mask & ~MASK_KNOWN || be16_get(u->ctrl.bsf_octowords))
+		return CQE_SYN_LOCAL_QP_OP;
+	if (!(u->mask & UMR_MASK_FREE) || !(u->context.free & MKEY_CTX_FREE))
+		return bind(qp, w, u);
+	if (u->ctrl.flags & UMR_CHECK_QPN)
+		return local_invalidate(qp, w);
+	return window_unbind(qp->adapter, w->imm, qp->create.pdn) ? 0 : CQE_SYN_MW_BIND;
+}
+
+/* The list and what stands behind it.  False: the work request ends before they do. */
+static bool find_parts(const struct send_wqe *w, const struct umr *u, struct mkey_update *out)
+{
+	uint32_t at = (uint32_t)(sizeof(w->ctrl) + sizeof(u->ctrl) + sizeof(u->context));
+	uint32_t left = wqe_ds(&w->ctrl) * WQE_UNIT - at;
+	uint32_t list = (uint32_t)(out->entries * sizeof(u->klm));
+
+	if (u->ctrl.flags & UMR_TRANSLATION_OFFSET)
+		out->at = (uint64_t)be32_get(u->ctrl.offset_47_16) << 16 |
+			  be16_get(u->ctrl.bsf_octowords);
+	else
+		out->bsf_octowords = be16_get(u->ctrl.bsf_octowords);
+	if (out->entries && !(u->ctrl.flags & UMR_INLINE)) {
+		struct wqe_data d;
+
+		/* one segment; where a BSF would stand then nobody says */
+		if (left < sizeof(d) || out->bsf_octowords)
+			return false;
+		memcpy(&d, w->bytes + at, sizeof(d));
+		out->list_lkey = be32_get(d.lkey);
+		out->list_va = be64_get(d.addr);
+		return be32_get(d.byte_count) >= list;
+	}
+	if (left < list)
+		return false;
+	if (out->entries)
+		out->entry = (const struct umr_klm *)(w->bytes + at);
+	if (!out->bsf_octowords)
+		return true;
+	list = (uint32_t)align_up(list, WQE_BLOCK);
+	if (!range_inside(list, (uint64_t)out->bsf_octowords * WQE_UNIT, left))
+		return false;
+	out->bsf = w->bytes + at + list;
+	return true;
+}
+
+/* Of an indirect key; that it is none is for mkey_update to say. */
+static uint8_t execute_update(struct qp *qp, const struct send_wqe *w, const struct umr *u)
+{
+	struct mkey_update update = {
+		.key = w->imm,
+		.pdn = qp->create.pdn,
+		.qpn = qp->qpn,
+		.flags = u->ctrl.flags,
+		.mask = u->mask,
+		.context = u->context,
+		.entries = be16_get(u->ctrl.klm_octowords),
+	};
+	uint8_t syndrome;
+
+	if (u->ctrl.flags & ~UMR_FLAGS || !find_parts(w, u, &update))
+		return CQE_SYN_LOCAL_QP_OP;
+	syndrome = mkey_update(qp->adapter, &update);
+	if (!syndrome && mkey_update_invalidates(&update))
+		wait_for_users(qp);
+	return syndrome;
+}
+
+uint8_t umr_execute(struct qp *qp, const struct send_wqe *w)
+{
+	const struct mkey_meaning *m = number_find(&qp->adapter->mkeys, w->imm >> 8);
+	uint8_t syndrome = CQE_SYN_LOCAL_QP_OP;
+	struct umr u;
+
+	if (decode(w, &u))
+		syndrome = m && m->kind == MKEY_WINDOW ? execute_window(qp, w, &u)
+						       : execute_update(qp, w, &u);
+	if (syndrome == CQE_SYN_LOCAL_QP_OP)
+		log_info("QP 0x%x: this UMR is not supported (key 0x%x, ds %u)", qp->qpn, w->imm,
+			 wqe_ds(&w->ctrl));
+	return syndrome;
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "adapter/memory/window.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/rcu.h"
+
+/* What a bound window is.  Single fields are atomic only so that a torn look is harmless: it is
+ * thrown away when the sequence number has changed. */
+struct contents {
+	_Atomic(uint32_t) key; /* meaningful while bound */
+	_Atomic(uint32_t) bound;
+	_Atomic(uint32_t) qpn; /* type 2 */
+	_Atomic(uint32_t) access;
+	_Atomic(uint64_t) iova;
+	_Atomic(uint64_t) length;
+	_Atomic(uint8_t *) addr;
+};
+
+struct window {
+	struct mkey_meaning meaning; /* published */
+	enum window_type type;
+	uint32_t key;	       /* as allocated */
+	struct spin lock;      /* of those who change it */
+	_Atomic(uint32_t) seq; /* odd while the contents change */
+	struct contents now;
+	struct mkey *region; /* while bound; under the lock */
+};
+
+/* A consistent copy of the contents. */
+struct look {
+	uint32_t key;
+	uint32_t qpn;
+	uint32_t access;
+	bool bound;
+	uint64_t iova;
+	uint64_t length;
+	uint8_t *addr;
+};
+
+#define GET(field)    atomic_load_explicit(&w->now.field, memory_order_relaxed)
+#define SET(field, v) atomic_store_explicit(&w->now.field, (v), memory_order_relaxed)
+
+static void look_at(const struct window *w, struct look *out)
+{
+	uint32_t seq;
+
+	do {
+		while ((seq = atomic_load_explicit(&w->seq, memory_order_acquire)) & 1)
+			cpu_relax();
+		*out = (struct look){
+			.key = GET(key),
+			.qpn = GET(qpn),
+			.access = GET(access),
+			.bound = GET(bound),
+			.iova = GET(iova),
+			.length = GET(length),
+			.addr = GET(addr),
+		};
+		/* The fields before the second look at the number; partner: change_begin. */
+		atomic_thread_fence(memory_order_acquire);
+	} while (atomic_load_explicit(&w->seq, memory_order_relaxed) != seq);
+}
+
+static void change_begin(struct window *w)
+{
+	uint32_t seq = atomic_load_explicit(&w->seq, memory_order_relaxed);
+
+	atomic_store_explicit(&w->seq, seq + 1, memory_order_relaxed);
+	/* The odd number before the fields; partner: look_at. */
+	atomic_thread_fence(memory_order_release);
+}
+
+static void change_end(struct window *w)
+{
+	uint32_t seq = atomic_load_explicit(&w->seq, memory_order_relaxed);
+
+	atomic_store_explicit(&w->seq, seq + 1, memory_order_release);
+}
+
+/* Lock held. */
+static void set_unbound(struct window *w)
+{
+	change_begin(w);
+	SET(bound, false);
+	change_end(w);
+	if (w->region)
+		mkey_let_go(w->region);
+	w->region = NULL;
+}
+
+int window_create(struct adapter *a, uint32_t pdn, enum window_type type, struct window **out)
+{
+	struct window *w;
+	int64_t index;
+
+	if (type != WINDOW_TYPE_1 && type != WINDOW_TYPE_2)
+		return -EINVAL;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	index = number_take(&a->mkeys, &a->attr, NUMBER_MKEY);
+	if (index < 0) {
+		free(w);
+		return (int)index;
+	}
+	w->type = type;
+	w->key = (uint32_t)index << 8 | atomic_fetch_add(&a->key_variant, 1);
+	w->meaning = (struct mkey_meaning){
+		/* An index that is not its own: equal to no key that is looked up here. */
+		.key = ~w->key,
+		.kind = MKEY_WINDOW,
+		.pdn = pdn,
+	};
+	number_publish(&a->mkeys, (uint32_t)index, &w->meaning);
+	*out = w;
+	return 0;
+}
+
+uint32_t window_key(const struct window *w)
+{
+	return w->key;
+}
+
+void window_destroy(struct adapter *a, struct window *w)
+{
+	number_publish(&a->mkeys, w->key >> 8, NULL);
+	rcu_wait();
+	set_unbound(w);
+	number_give(&a->mkeys, w->key >> 8);
+	free(w);
+}
+
+static struct window *find(struct adapter *a, uint32_t key)
+{
+	struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
+
+	return m && m->kind == MKEY_WINDOW ? container_of(m, struct window, meaning) : NULL;
+}
+
+static bool refuse(uint32_t key, const char *why)
+{
+	log_info("memory window 0x%x: %s", key, why);
+	return false;
+}
+
+/* May this region carry that window (IBTA 10.6.7, memory windows)?  NULL, or why not. */
+static const char *region_refuses(const struct mkey_meaning *m, const struct window_bind *b)
+{
+	if (!m || m->kind != MKEY_FLAT || m->key != b->mr_key)
+		return "bind to an invalid L_Key";
+	if (m->pdn != b->pdn)
+		return "bind to a region of another protection domain";
+	if (!(m->access & IB_ACCESS_MW_BIND))
+		return "bind to a region without the bind right";
+	if (b->access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC) &&
+	    !(m->access & IB_ACCESS_LOCAL_WRITE))
+		return "bind with write access to a region that is not writable";
+	/* va - iova wraps to something huge when va lies before the region */
+	if (!range_inside(b->mr_va - m->iova, b->length, m->length))
+		return "bind to a range outside of the region";
+	return NULL;
+}
+
+/* Finds and holds the region; its meaning cannot change while it is held. */
+static struct mkey *hold_region(struct adapter *a, const struct window_bind *b, uint8_t **addr)
+{
+	const struct mkey_meaning *m = number_find(&a->mkeys, b->mr_key >> 8);
+	struct mkey *region = m ? m->owner : NULL;
+	const char *why;
+
+	if (region && !mkey_hold(region)) {
+		refuse(b->key, "bind to a region that is being changed or deregistered");
+		return NULL;
+	}
+	if (region)
+		m = number_find(&a->mkeys, b->mr_key >> 8);
+	why = region_refuses(m, b);
+	if (why) {
+		refuse(b->key, why);
+		if (region)
+			mkey_let_go(region);
+		return NULL;
+	}
+	*addr = m->addr + (b->mr_va - m->iova);
+	return region;
+}
+
+static bool bind_locked(struct adapter *a, struct window *w, const struct window_bind *b)
+{
+	struct mkey *region, *former;
+	uint8_t *addr;
+
+	/* IBTA 10.6.7: a type 2 window is bound in the invalid state only */
+	if (w->type == WINDOW_TYPE_2 && GET(bound))
+		return refuse(b->key, "bind of a type 2 window that is bound");
+	region = hold_region(a, b, &addr);
+	if (!region)
+		return false;
+	former = w->region;
+	change_begin(w);
+	SET(key, (b->key & ~0xffu) | b->variant);
+	SET(qpn, b->qpn);
+	SET(access, b->access);
+	SET(iova, b->iova);
+	SET(length, b->length);
+	SET(addr, addr);
+	SET(bound, true);
+	change_end(w);
+	w->region = region;
+	if (former)
+		mkey_let_go(former);
+	return true;
+}
+
+bool window_bind(struct adapter *a, const struct window_bind *b)
+{
+	struct window *w = find(a, b->key);
+	bool ok;
+
+	if (!w)
+		return refuse(b->key, "bind of a key that is no window");
+	if (w->meaning.pdn != b->pdn)
+		return refuse(b->key, "bind by a QP of another protection domain");
+	if (w->type != b->type)
+		return refuse(b->key, "bind as a window of the other type");
+	spin_lock(&w->lock);
+	ok = bind_locked(a, w, b);
+	spin_unlock(&w->lock);
+	return ok;
+}
+
+bool window_unbind(struct adapter *a, uint32_t key, uint32_t pdn)
+{
+	struct window *w = find(a, key);
+
+	if (!w || w->type != WINDOW_TYPE_1)
+		return refuse(key, "bind of no bytes for a key that is no type 1 window");
+	if (w->meaning.pdn != pdn)
+		return refuse(key, "bind by a QP of another protection domain");
+	spin_lock(&w->lock);
+	set_unbound(w);
+	spin_unlock(&w->lock);
+	return true;
+}
+
+enum mkey_verdict window_invalidate(struct mkey_meaning *m, uint32_t key, uint32_t pdn,
+				    uint32_t qpn)
+{
+	struct window *w = container_of(m, struct window, meaning);
+	enum mkey_verdict v = MKEY_OK;
+
+	/* IBTA 10.6.7: type 1 is invalidated by a bind of no bytes and nothing else */
+	if (w->type != WINDOW_TYPE_2)
+		return MKEY_NO_RIGHT;
+	if (w->meaning.pdn != pdn)
+		return MKEY_WRONG_PD;
+	spin_lock(&w->lock);
+	if (!GET(bound) || GET(key) != key)
+		v = MKEY_NO_KEY;
+	else if (GET(qpn) != qpn)
+		v = MKEY_NO_RIGHT;
+	else
+		set_unbound(w);
+	spin_unlock(&w->lock);
+	return v;
+}
+
+enum mkey_verdict window_append_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,
+				     uint32_t access, uint64_t va, uint64_t len, struct runs *runs)
+{
+	const struct window *w = find(a, key);
+	struct look now;
+
+	if (!w)
+		return MKEY_NO_KEY;
+	look_at(w, &now);
+	if (!now.bound || now.key != key)
+		return MKEY_NO_KEY;
+	if (w->meaning.pdn != pdn)
+		return MKEY_WRONG_PD;
+	/* Type 2B: for the QP that bound it alone (IBTA 10.6.7). */
+	if ((w->type == WINDOW_TYPE_2 && now.qpn != qpn) || (now.access & access) != access)
+		return MKEY_NO_RIGHT;
+	if (!range_inside(va - now.iova, len, now.length))
+		return MKEY_OUT_OF_RANGE;
+	if (!len)
+		return MKEY_OK;
+	if (runs->n == PKT_MAX_RUNS)
+		return MKEY_TOO_MANY_RUNS;
+	runs->run[runs->n++] = (struct run){now.addr + (va - now.iova), len};
+	return MKEY_OK;
+}

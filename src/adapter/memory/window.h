@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory windows (IBTA 10.6.7): keys for remote access to a part of a memory region, which work
+ * requests bind and invalidate.
+ *
+ * A bound window holds its region, which can be neither deregistered nor changed meanwhile; so the
+ * window keeps the memory's address itself and a remote access takes one look-up.  Its contents
+ * change on the data path, where nothing can wait for a grace period; so they are guarded by a
+ * sequence number, and what the key table publishes of a window is a meaning that no key matches:
+ * the fast path for regions refuses it, and only then windows are asked.
+ */
+#pragma once
+
+#include "adapter/memory/mkey.h"
+
+/* A bind, as the work request states it. */
+struct window_bind {
+	uint32_t key; /* names the window; its variant is not looked at */
+	uint32_t pdn; /* of the QP that binds */
+	uint32_t qpn;
+	enum window_type type;
+	uint8_t variant; /* of the new key */
+	uint32_t access;
+	uint64_t iova; /* address of the first byte for users of the window */
+	uint64_t length;
+	uint32_t mr_key; /* the region, and where in it */
+	uint64_t mr_va;
+};
+
+/* All under RCU.  False: refused (a log line says why); nothing has changed. */
+bool window_bind(struct adapter *a, const struct window_bind *b) must_check;
+/* Type 1: a bind of no bytes. */
+bool window_unbind(struct adapter *a, uint32_t key, uint32_t pdn) must_check;
+/* Type 2: the key must be the current one, the QP the one that bound it. */
+enum mkey_verdict window_invalidate(struct mkey_meaning *m, uint32_t key, uint32_t pdn,
+				    uint32_t qpn) must_check;
+
+/* As mkey_append_runs. */
+enum mkey_verdict window_append_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,
+				     uint32_t access, uint64_t va, uint64_t len,
+				     struct runs *runs) must_check;

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Completion queues.  The ring and the doorbell record lie in the program's memory; the
+ * device owns the producer index, the program the consumer index.
+ *
+ * Arming: the program writes (sn, solicited-only, consumer index) into the arm record, then rings.
+ * The request stands while its sn equals the number of events delivered (mod 4): after one event it
+ * is stale by itself. The device looks at the record when the bell rings and after each CQE, so a
+ * bell that nobody heard loses nothing (the program polls once more after arming, as the API
+ * demands).
+ */
+#include "adapter/queue/cq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/rcu.h"
+#include "prm/wqe.h"
+#include "usermem/usermem.h"
+
+struct cq {
+	struct adapter *adapter;
+	struct cq_attr attr;
+	uint32_t cqn;
+	_Atomic(uint32_t) users;
+	/* The lock and the producer index lie where a peer's process may see them. */
+	struct cq_block *shared; /* exposed, or &own */
+	struct cq_block own;
+	uint32_t solicited_pi; /* pi just after the last solicited CQE */
+	uint32_t event_sn;
+	uint32_t event_pi; /* pi at the last event: what came before it was reported by it */
+	bool overrun;
+	/* moderation; both 0: none */
+	uint32_t event_count;
+	uint64_t event_period_ns;
+	struct cq_timer timer;
+	bool timer_used;
+};
+
+static void settle(struct cq *cq) __attribute__((noinline, cold));
+
+static inline void lock_cq(struct cq *cq)
+{
+	if (unlikely(shared_lock(&cq->shared->lock, cq->adapter->slots, cq->adapter->slot)))
+		settle(cq);
+}
+
+static be32 *dbrec_of(const struct cq *cq, unsigned word)
+{
+	return (be32 *)cq->attr.dbrec + word;
+}
+
+int cq_create(struct adapter *a, const struct cq_attr *attr, struct cq **out)
+{
+	struct cq *cq;
+
+	if (!attr->entries || attr->entries & (attr->entries - 1) ||
+	    attr->entries > ADAPTER_MAX_CQE + 1 ||
+	    (attr->cqe_bytes != CQE_BYTES && attr->cqe_bytes != 2 * CQE_BYTES))
+		return -EINVAL;
+	/* Zero, the memory's initial content, is also the first real request: mark "never armed".
+	 */
+	if (!usermem_store_be32((be32 *)attr->dbrec + DBREC_CQ_ARM, DBREC_CQ_ARM_NEVER))
+		return -EFAULT;
+	cq = aligned_alloc(_Alignof(struct cq), sizeof(*cq));
+	if (!cq)
+		return -ENOMEM;
+	*cq = (struct cq){.adapter = a, .attr = *attr};
+	/* To others nobody completes from afar: see cq_expose. */
+	if (!attr->event && !attr->timestamps)
+		cq->shared = expose_cq(wire_expose(a->wire));
+	if (!cq->shared)
+		cq->shared = &cq->own;
+	cq->cqn = atomic_fetch_add(&a->next_cqn, 1);
+	*out = cq;
+	return 0;
+}
+
+uint32_t cq_number(const struct cq *cq)
+{
+	return cq->cqn;
+}
+
+void cq_hold(struct cq *cq)
+{
+	atomic_fetch_add(&cq->users, 1);
+}
+
+void cq_release(struct cq *cq)
+{
+	atomic_fetch_sub(&cq->users, 1);
+}
+
+/* How many completions the arm record asks to be told of; 0: it asks for nothing.  Lock held. */
+static uint32_t unreported(struct cq *cq)
+{
+	uint32_t arm, newest, ci;
+
+	if (!usermem_load_be32(dbrec_of(cq, DBREC_CQ_ARM), &arm))
+		return 0;
+	if (arm == DBREC_CQ_ARM_NEVER || DBREC_CQ_ARM_SN(arm) != (cq->event_sn & 3))
+		return 0;
+	newest = arm & DBREC_CQ_ARM_SOLICITED ? cq->solicited_pi : cq->shared->pi;
+	ci = DBREC_CQ_ARM_CI(arm);
+	/*
+	 * Nothing new since the program last looked, or since the last event? Programs arm right
+	 * after an event and poll then.  The counters are serial numbers of 24 bits.
+	 */
+	if ((int32_t)((newest - ci) << 8) <= 0 || (int32_t)(newest - cq->event_pi) <= 0)
+		return 0;
+	return min_u32((newest - ci) & 0xffffff, newest - cq->event_pi);
+}
+
+/* Lock held. */
+static void report(struct cq *cq)
+{
+	cq->event_sn++;
+	cq->event_pi = cq->shared->pi;
+	cq->attr.event(cq->attr.user);
+}
+
+static bool is_moderated(const struct cq *cq)
+{
+	return cq->event_count || cq->event_period_ns;
+}
+
+/* May n completions wait for more?  Lock held. */
+static bool postpone(struct cq *cq, uint32_t n)
+{
+	struct adapter *a = cq->adapter;
+
+	if (cq->event_count && n >= cq->event_count) {
+		cq_timer_stop(&a->cq_timers, &cq->timer);
+		return false;
+	}
+	if (cq->event_period_ns &&
+	    cq_timer_start(&a->cq_timers, &cq->timer, clock_ns() + cq->event_period_ns) &&
+	    a->attr.kick)
+		a->attr.kick(a->attr.user);
+	return true;
+}
+
+/* Fires if the arm record asks for what the queue now holds.  Lock held. */
+static void notify(struct cq *cq)
+{
+	uint32_t n = cq->attr.event ? unreported(cq) : 0;
+
+	if (n && (likely(!is_moderated(cq)) || !postpone(cq, n)))
+		report(cq);
+}
+
+void cq_timer_fired(struct cq_timer *timer)
+{
+	struct cq *cq = container_of(timer, struct cq, timer);
+
+	lock_cq(cq);
+	if (unreported(cq))
+		report(cq);
+	shared_unlock(&cq->shared->lock);
+}
+
+void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us)
+{
+	lock_cq(cq);
+	cq->timer_used = true;
+	cq->event_count = count;
+	cq->event_period_ns = period_us * 1000ull;
+	/* What waits by the old rule is looked at by the new one. */
+	cq_timer_stop(&cq->adapter->cq_timers, &cq->timer);
+	notify(cq);
+	shared_unlock(&cq->shared->lock);
+}
+
+static void overrun(struct cq *cq)
+{
+	if (cq->overrun)
+		return;
+	cq->overrun = true;
+	cq->shared->entries = 0;
+	log_warn("CQ 0x%x: overrun, %u entries and none consumed", cq->cqn, cq->attr.entries);
+	if (cq->attr.async)
+		cq->attr.async(cq->attr.user, IB_EVENT_CQ_ERR);
+}
+
+static uint8_t *entry(const struct cq *cq, uint32_t index)
+{
+	uint8_t *at = (uint8_t *)cq->attr.buf +
+		      (size_t)(index & (cq->attr.entries - 1)) * cq->attr.cqe_bytes;
+
+	return at + (cq->attr.cqe_bytes - CQE_BYTES);
+}
+
+static uint8_t owner(const struct cq *cq, uint32_t index)
+{
+	return !!(index & cq->attr.entries);
+}
+
+/* An error CQE has other things in that place. */
+static bool has_timestamp(const struct cqe64 *cqe)
+{
+	uint8_t op = cqe->op_own >> 4;
+
+	return op != CQE_OP_REQ_ERR && op != CQE_OP_RESP_ERR && op != CQE_OP_SIG_ERR;
+}
+
+/* The half of the entry in front of the CQE. */
+static bool pad(const struct cq *cq, uint32_t index)
+{
+	static const uint8_t zeros[CQE_BYTES];
+
+	return cq->attr.cqe_bytes == CQE_BYTES ||
+	       usermem_copy(entry(cq, index) - CQE_BYTES, zeros, sizeof(zeros));
+}
+
+void cq_fetch_ahead(const struct cq *cq)
+{
+	__builtin_prefetch(dbrec_of(cq, DBREC_CQ_CI));
+	__builtin_prefetch(entry(cq, cq->shared->pi), 1);
+}
+
+void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
+{
+	uint32_t ci, pi;
+
+	lock_cq(cq);
+	if (unlikely(cq->overrun || !usermem_load_be32(dbrec_of(cq, DBREC_CQ_CI), &ci)))
+		goto unlock;
+	/* consumer index: 24 bits; the ring is far smaller */
+	pi = cq->shared->pi;
+	if (unlikely(((pi - ci) & 0xffffff) >= cq->attr.entries) && !cq->attr.overrun_ignore) {
+		overrun(cq);
+		goto unlock;
+	}
+	if (unlikely(cq->attr.padded) && !pad(cq, pi))
+		goto unlock;
+	if (unlikely(cq->attr.timestamps) && has_timestamp(cqe))
+		cqe->timestamp = be64_of(clock_ns());
+	cqe->word[CQE_WORD_LAST] |= cqe_last_word(0, 0, owner(cq, pi));
+	if (unlikely(!usermem_publish(entry(cq, pi), cqe, sizeof(*cqe))))
+		goto unlock;
+	cq->shared->pi = pi + 1;
+	/* so that a peer's memory of its 24 bits does not outlast their turn */
+	cq->shared->ci = ci;
+	if (!cq->attr.event)
+		goto unlock;
+	if (solicited)
+		cq->solicited_pi = cq->shared->pi;
+	/*
+	 * The CQE before the look at the arm record; the program stores the record before it
+	 * polls again.  One of the two sees the other.
+	 */
+	atomic_thread_fence(memory_order_seq_cst);
+	notify(cq);
+unlock:
+	shared_unlock(&cq->shared->lock);
+}
+
+/* ---- peers that complete by themselves ---- */
+
+static bool load_entry(const struct cq *cq, uint32_t index, struct cqe64 *out)
+{
+	return usermem_copy(out, entry(cq, index), sizeof(*out)) &&
+	       (out->op_own & 1) == owner(cq, index) && out->op_own >> 4 != CQE_OP_INVALID;
+}
+
+/* Its former holder has died: the CQE may be there and the index not yet beyond it.  Lock held. */
+static void settle(struct cq *cq)
+{
+	struct cqe64 cqe;
+
+	if (load_entry(cq, cq->shared->pi, &cqe))
+		cq->shared->pi++;
+}
+
+bool cq_holds_receive(struct cq *cq, uint32_t index, uint32_t qpn, uint16_t wqe_index)
+{
+	struct cqe64 cqe;
+	bool holds;
+
+	lock_cq(cq);
+	holds = cq->shared->pi != index && load_entry(cq, index, &cqe) &&
+		(be32_get(cqe.sop_drop_qpn) & IB_QPN_MASK) == qpn &&
+		be16_get(cqe.wqe_counter) == wqe_index;
+	shared_unlock(&cq->shared->lock);
+	return holds;
+}
+
+bool cq_exposable(const struct cq *cq)
+{
+	return cq->shared != &cq->own && !cq->overrun && !cq->attr.padded;
+}
+
+bool cq_exposed(const struct cq *cq, uint32_t *index)
+{
+	*index = expose_cq_index(wire_expose(cq->adapter->wire), cq->shared);
+	return cq->shared != &cq->own && cq->shared->entries;
+}
+
+void cq_expose(struct cq *cq, uint64_t ring, uint64_t dbrec)
+{
+	lock_cq(cq);
+	if (cq_exposable(cq)) {
+		cq->shared->ring = ring;
+		cq->shared->dbrec = dbrec;
+		cq->shared->ci = cq->shared->pi - cq->attr.entries; /* full, as far as is known */
+		cq->shared->cqe_bytes = cq->attr.cqe_bytes;
+		cq->shared->entries = cq->attr.entries;
+	}
+	shared_unlock(&cq->shared->lock);
+}
+
+void cq_doorbell(struct cq *cq)
+{
+	lock_cq(cq);
+	notify(cq);
+	shared_unlock(&cq->shared->lock);
+}
+
+void cq_query(struct cq *cq, struct cq_counters *out)
+{
+	uint32_t ci = 0, arm;
+
+	lock_cq(cq);
+	out->armed = usermem_load_be32(dbrec_of(cq, DBREC_CQ_ARM), &arm) &&
+		     arm != DBREC_CQ_ARM_NEVER && DBREC_CQ_ARM_SN(arm) == (cq->event_sn & 3);
+	if (!usermem_load_be32(dbrec_of(cq, DBREC_CQ_CI), &ci))
+		ci = cq->shared->pi;
+	out->producer = cq->shared->pi & 0xffffff;
+	out->consumer = ci & 0xffffff;
+	shared_unlock(&cq->shared->lock);
+}
+
+int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes)
+{
+	struct cqe64 resize = {.op_own = CQE_OP_RESIZE << 4};
+	uint32_t ci;
+	int ret = -EINVAL;
+
+	if (!entries || entries & (entries - 1) || entries > ADAPTER_MAX_CQE + 1 ||
+	    (cqe_bytes != CQE_BYTES && cqe_bytes != 2 * CQE_BYTES))
+		return -EINVAL;
+	lock_cq(cq);
+	if (!usermem_load_be32(dbrec_of(cq, DBREC_CQ_CI), &ci)) {
+		ret = -EFAULT;
+		goto unlock;
+	}
+	/* The marker takes a place too, in the old ring and as an index in the new one. */
+	if (((cq->shared->pi - ci) & 0xffffff) >= min_u32(entries, cq->attr.entries))
+		goto unlock;
+	resize.op_own = (uint8_t)(resize.op_own | owner(cq, cq->shared->pi));
+	if (!usermem_publish(entry(cq, cq->shared->pi), &resize, sizeof(resize))) {
+		ret = -EFAULT;
+		goto unlock;
+	}
+	cq->shared->pi++;
+	cq->attr.buf = buf;
+	cq->attr.entries = entries;
+	cq->attr.cqe_bytes = cqe_bytes;
+	cq->shared->entries = 0;
+	ret = 0;
+unlock:
+	shared_unlock(&cq->shared->lock);
+	return ret;
+}
+
+int cq_destroy(struct cq *cq)
+{
+	if (atomic_load(&cq->users))
+		return -EBUSY;
+	if (cq->timer_used) {
+		/* It may be about to fire on another thread. */
+		cq_timer_stop(&cq->adapter->cq_timers, &cq->timer);
+		rcu_wait();
+	}
+	/* A late cq_doorbell of another thread is the program's error, but must not find freed
+	 * memory locked. */
+	lock_cq(cq);
+	shared_unlock(&cq->shared->lock);
+	if (cq->shared != &cq->own)
+		expose_cq_end(cq->shared);
+	free(cq);
+	return 0;
+}

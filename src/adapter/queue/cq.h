@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completion queues, from the side of those who complete. */
+#pragma once
+
+#include "adapter/core/device.h"
+#include "prm/cqe.h"
+
+/*
+ * Appends a CQE.  op_own's owner bit and the time are filled in here; all else is the caller's.
+ * Solicited: also wakes those who armed for solicited completions only; errors count as solicited.
+ */
+void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited);
+
+/* A completion is about to come. */
+void cq_fetch_ahead(const struct cq *cq);
+
+/* The block of a CQ that peers can see. */
+bool cq_exposed(const struct cq *cq, uint32_t *index);
+/* Is the CQE of this index that of this receive? */
+bool cq_holds_receive(struct cq *cq, uint32_t index, uint32_t qpn, uint16_t wqe_index);
+
+/* Queue pairs hold their CQs. */
+void cq_hold(struct cq *cq);
+void cq_release(struct cq *cq);

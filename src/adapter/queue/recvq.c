@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "adapter/queue/recvq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapter/queue/cq.h"
+#include "base/rcu.h"
+#include "usermem/usermem.h"
+
+struct srq {
+	struct adapter *adapter;
+	struct srq_attr attr;
+	uint32_t srqn;
+	_Atomic(uint32_t) users;
+	struct spin lock;
+	uint16_t next;	   /* ring index of the oldest posted WQE: the head of the linked list */
+	uint16_t consumed; /* how many were taken; the producer's counter is in the doorbell record
+			    */
+	uint32_t limit;
+};
+
+/* Copies a scatter list of at most max entries that ends at the list's end or at WQE_DATA_LKEY_END.
+ */
+static bool fetch_scatter(const uint8_t *from, uint32_t bytes, struct recv_wqe *out)
+{
+	uint32_t max = min_u32(bytes / sizeof(struct wqe_data), ADAPTER_MAX_SRQ_SGE);
+
+	/* One entry is the usual case: fetch it first and go on only if the list does. */
+	for (out->nsge = 0; out->nsge < max; out->nsge++) {
+		struct wqe_data *d = &out->sge[out->nsge];
+
+		if (!usermem_copy(d, from + out->nsge * sizeof(*d), sizeof(*d)))
+			return false;
+		if (be32_get(d->lkey) == WQE_DATA_LKEY_END && !be32_get(d->byte_count))
+			break;
+	}
+	return true;
+}
+
+enum recv_verdict recv_ring_take(struct recv_ring *ring, struct recv_wqe *out)
+{
+	uint32_t producer, slot;
+	uint16_t ready;
+
+	if (!ring->wqes)
+		return RECV_EMPTY;
+	if (!usermem_load_be32(ring->dbrec, &producer))
+		return RECV_FAULT;
+	ready = (uint16_t)(producer - *ring->head);
+	if (!ready)
+		return RECV_EMPTY;
+	if (ready > ring->wqes)
+		return RECV_FAULT;
+	/* a counter, for programs that keep one beside it: it does not wrap with the ring */
+	out->index = (uint16_t)*ring->head;
+	slot = *ring->head & (ring->wqes - 1);
+	if (!fetch_scatter(ring->buf + (size_t)slot * ring->wqe_bytes, ring->wqe_bytes, out))
+		return RECV_FAULT;
+	++*ring->head;
+	return RECV_OK;
+}
+
+uint64_t recv_capacity(const struct recv_wqe *wqe)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < wqe->nsge; i++)
+		n += be32_get(wqe->sge[i].byte_count);
+	return n;
+}
+
+enum mkey_verdict recv_runs(struct adapter *a, const struct recv_wqe *wqe, uint32_t pdn,
+			    uint64_t off, uint64_t len, struct runs *runs)
+{
+	for (uint32_t i = 0; i < wqe->nsge && len; i++) {
+		uint64_t have = be32_get(wqe->sge[i].byte_count);
+		enum mkey_verdict v;
+		uint64_t part;
+
+		if (off >= have) {
+			off -= have;
+			continue;
+		}
+		part = min_u64(have - off, len);
+		v = mkey_append_runs(a, be32_get(wqe->sge[i].lkey), pdn, IB_ACCESS_LOCAL_WRITE,
+				     be64_get(wqe->sge[i].addr) + off, part, runs);
+		if (v != MKEY_OK)
+			return v;
+		len -= part;
+		off = 0;
+	}
+	return len ? MKEY_OUT_OF_RANGE : MKEY_OK;
+}
+
+int srq_create(struct adapter *a, const struct srq_attr *attr, struct srq **out)
+{
+	struct srq *srq;
+	int64_t srqn;
+
+	if (!attr->wqe_count || attr->wqe_count & (attr->wqe_count - 1) ||
+	    attr->wqe_count > ADAPTER_MAX_SRQ_WR + 1 || attr->wqe_bytes < 32 ||
+	    attr->wqe_bytes & (attr->wqe_bytes - 1) || attr->limit > attr->wqe_count ||
+	    !attr->xrcdn != !attr->cq)
+		return -EINVAL;
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		return -ENOMEM;
+	srqn = number_take(&a->srqs, &a->attr, NUMBER_SRQN);
+	if (srqn < 0) {
+		free(srq);
+		return (int)srqn;
+	}
+	srq->adapter = a;
+	srq->attr = *attr;
+	srq->srqn = (uint32_t)srqn;
+	srq->limit = attr->limit;
+	if (attr->cq)
+		cq_hold(attr->cq);
+	number_publish(&a->srqs, srq->srqn, srq);
+	*out = srq;
+	return 0;
+}
+
+uint32_t srq_number(const struct srq *srq)
+{
+	return srq->srqn;
+}
+
+uint32_t srq_pdn(const struct srq *srq)
+{
+	return srq->attr.pdn;
+}
+
+struct srq *srq_find_xrc(struct adapter *a, uint32_t srqn, uint32_t xrcdn)
+{
+	struct srq *srq = number_find(&a->srqs, srqn);
+
+	return srq && srq->attr.cq && srq->attr.xrcdn == xrcdn ? srq : NULL;
+}
+
+struct cq *srq_cq(const struct srq *srq)
+{
+	return srq->attr.cq;
+}
+
+uint32_t srq_uidx(const struct srq *srq)
+{
+	return srq->attr.uidx;
+}
+
+void srq_hold(struct srq *srq)
+{
+	atomic_fetch_add(&srq->users, 1);
+}
+
+void srq_release(struct srq *srq)
+{
+	atomic_fetch_sub(&srq->users, 1);
+}
+
+/* Posted and not taken; -1 if the record is unreadable or senseless.  Lock held. */
+static int ready_count(const struct srq *srq)
+{
+	uint32_t producer;
+	uint16_t ready;
+
+	if (!usermem_load_be32((const be32 *)srq->attr.dbrec + DBREC_RECV, &producer))
+		return -1;
+	ready = (uint16_t)(producer - srq->consumed);
+	return ready <= srq->attr.wqe_count ? ready : -1;
+}
+
+/* The limit is one-shot: IBTA 10.2.9.3, it is disarmed by the event.  Lock held. */
+static void check_limit(struct srq *srq, int ready)
+{
+	if (!srq->limit || ready >= (int)srq->limit)
+		return;
+	srq->limit = 0;
+	if (srq->attr.async)
+		srq->attr.async(srq->attr.user, IB_EVENT_SRQ_LIMIT_REACHED);
+}
+
+enum recv_verdict srq_take(struct srq *srq, struct recv_wqe *out)
+{
+	enum recv_verdict v = RECV_FAULT;
+	const uint8_t *at;
+	struct wqe_srq_next link;
+	int ready;
+
+	spin_lock(&srq->lock);
+	ready = ready_count(srq);
+	if (ready <= 0) {
+		v = ready ? RECV_FAULT : RECV_EMPTY;
+		goto unlock;
+	}
+	out->index = srq->next;
+	at = (const uint8_t *)srq->attr.buf + (size_t)srq->next * srq->attr.wqe_bytes;
+	if (!usermem_copy(&link, at, sizeof(link)) ||
+	    !fetch_scatter(at + sizeof(link), srq->attr.wqe_bytes - sizeof(link), out))
+		goto unlock;
+	srq->next = (srq->attr.cyclic ? srq->next + 1u : be16_get(link.next_wqe_index)) &
+		    (uint16_t)(srq->attr.wqe_count - 1);
+	srq->consumed++;
+	check_limit(srq, ready - 1);
+	v = RECV_OK;
+unlock:
+	spin_unlock(&srq->lock);
+	return v;
+}
+
+void srq_set_limit(struct srq *srq, uint32_t limit)
+{
+	int ready;
+
+	spin_lock(&srq->lock);
+	srq->limit = limit;
+	ready = ready_count(srq);
+	if (ready >= 0)
+		check_limit(srq, ready);
+	spin_unlock(&srq->lock);
+}
+
+uint32_t srq_limit(const struct srq *srq)
+{
+	return srq->limit;
+}
+
+int srq_destroy(struct srq *srq)
+{
+	struct adapter *a = srq->adapter;
+
+	if (atomic_load(&srq->users))
+		return -EBUSY;
+	number_publish(&a->srqs, srq->srqn, NULL);
+	if (srq->attr.cq) {
+		/* packets name it: one may be looking at it */
+		rcu_wait();
+		cq_release(srq->attr.cq);
+	}
+	number_give(&a->srqs, srq->srqn);
+	free(srq);
+	return 0;
+}

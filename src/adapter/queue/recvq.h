@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receive work requests, from a QP's own ring or from a shared one. */
+#pragma once
+
+#include "adapter/memory/mkey.h"
+#include "prm/wqe.h"
+
+/* A receive queue's ring in the program's memory. */
+struct recv_ring {
+	const uint8_t *buf;
+	uint32_t wqes;	    /* power of two, or 0: no ring */
+	uint32_t wqe_bytes; /* power of two */
+	const be32 *dbrec;
+	uint32_t *head; /* next to take; a counter, not masked */
+};
+
+/* One receive, copied out of the ring before it is looked at. */
+struct recv_wqe {
+	uint16_t index; /* as completions name it: in an SRQ; of a ring the counter */
+	uint32_t nsge;
+	struct wqe_data sge[ADAPTER_MAX_SRQ_SGE];
+};
+
+enum recv_verdict {
+	RECV_OK,
+	RECV_EMPTY,
+	RECV_FAULT, /* the ring itself cannot be read, or its counters make no sense */
+};
+
+/* The QP's ring; under qp->rx. */
+enum recv_verdict recv_ring_take(struct recv_ring *ring, struct recv_wqe *out) must_check;
+
+/* The runs of bytes [off, off + len) of a receive's scatter list; MKEY_OUT_OF_RANGE if it is
+ * shorter. */
+enum mkey_verdict recv_runs(struct adapter *a, const struct recv_wqe *wqe, uint32_t pdn,
+			    uint64_t off, uint64_t len, struct runs *runs) must_check;
+uint64_t recv_capacity(const struct recv_wqe *wqe);
+
+/* From a shared queue. */
+enum recv_verdict srq_take(struct srq *srq, struct recv_wqe *out) must_check;
+uint32_t srq_pdn(const struct srq *srq);
+uint32_t srq_uidx(const struct srq *srq);
+/* XRC: the queue of that number in that domain, or NULL.  Under RCU. */
+struct srq *srq_find_xrc(struct adapter *a, uint32_t srqn, uint32_t xrcdn);
+struct cq *srq_cq(const struct srq *srq);
+void srq_hold(struct srq *srq);
+void srq_release(struct srq *srq);

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "adapter/queue/send_wqe.h"
+
+#include <string.h>
+
+#include "adapter/transport/qp.h"
+#include "prm/eth.h"
+#include "usermem/usermem.h"
+
+static const struct wqe_props props[256] = {
+	[WQE_OP_NOP] = {.valid = 1, .local = 1, .rc = 1, .uc = 1, .ud = 1, .raw = 1},
+	[WQE_OP_SEND] = {.valid = 1, .send = 1, .rc = 1, .uc = 1, .ud = 1, .raw = 1},
+	[WQE_OP_SEND_IMM] = {.valid = 1, .send = 1, .imm = 1, .rc = 1, .uc = 1, .ud = 1},
+	[WQE_OP_SEND_INVAL] = {.valid = 1, .send = 1, .inval = 1, .rc = 1},
+	[WQE_OP_RDMA_WRITE] = {.valid = 1, .write = 1, .rc = 1, .uc = 1},
+	[WQE_OP_RDMA_WRITE_IMM] = {.valid = 1, .write = 1, .imm = 1, .rc = 1, .uc = 1},
+	[WQE_OP_TSO] = {.valid = 1, .send = 1, .raw = 1},
+	[WQE_OP_RDMA_READ] = {.valid = 1, .read = 1, .rc = 1},
+	[WQE_OP_ATOMIC_CS] = {.valid = 1, .atomic = 1, .rc = 1},
+	[WQE_OP_ATOMIC_FA] = {.valid = 1, .atomic = 1, .rc = 1},
+	[WQE_OP_SET_PSV] = {.valid = 1, .local = 1, .rc = 1, .uc = 1},
+	[WQE_OP_UMR] = {.valid = 1, .local = 1, .rc = 1, .uc = 1},
+	[WQE_OP_MMO] = {.valid = 1, .local = 1, .rc = 1},
+};
+
+const struct wqe_props *wqe_props(uint8_t opcode)
+{
+	return &props[opcode];
+}
+
+/* Copies n bytes at ring position block; a WQE may wrap at the ring's end. */
+static bool copy_blocks(const struct qp *qp, uint32_t block, void *to, size_t n)
+{
+	size_t ring = (size_t)qp->create.sq_blocks * WQE_BLOCK;
+	size_t at = (size_t)(block & (qp->create.sq_blocks - 1)) * WQE_BLOCK;
+	size_t first = n <= ring - at ? n : ring - at;
+	const uint8_t *buf = qp->create.sq_buf;
+
+	return usermem_copy(to, buf + at, first) &&
+	       (first == n || usermem_copy((uint8_t *)to + first, buf, n - first));
+}
+
+/* Decodes data segments in bytes [at, end) of the copy. */
+static bool decode_segments(struct send_wqe *w, uint32_t at, uint32_t end)
+{
+	while (at + sizeof(struct wqe_data) <= end) {
+		const struct wqe_data *d = (const struct wqe_data *)(w->bytes + at);
+		uint32_t count = be32_get(d->byte_count);
+		struct send_seg *s = &w->seg[w->nsegs];
+
+		if (count & WQE_DATA_INLINE) {
+			count &= WQE_DATA_INLINE_LEN;
+			if (count > end - at - sizeof(be32))
+				return false;
+			*s = (struct send_seg){.len = count,
+					       .inline_data = w->bytes + at + sizeof(be32)};
+			at += (uint32_t)align_up(sizeof(be32) + count, WQE_UNIT);
+		} else {
+			/* 0 stands for 2^31 (PRM, data pointer segment) */
+			*s = (struct send_seg){.lkey = be32_get(d->lkey),
+					       .len = count ? count : (uint32_t)IB_MAX_MSG_BYTES,
+					       .addr = be64_get(d->addr)};
+			at += sizeof(*d);
+		}
+		if (s->len || s->inline_data) {
+			w->len += s->len;
+			w->nsegs++;
+		}
+	}
+	return w->len <= IB_MAX_MSG_BYTES;
+}
+
+/* The segment of a raw packet QP and the part of the frame that stands in it. */
+static bool decode_eth(struct send_wqe *w, uint32_t *at, uint32_t end)
+{
+	const uint32_t inlined = offsetof(struct wqe_eth, inline_hdr_start);
+	struct wqe_eth e;
+
+	if (end - *at < sizeof(e))
+		return false;
+	memcpy(&e, w->bytes + *at, sizeof(e));
+	w->eth_flags = e.cs_flags;
+	w->eth_mss = be16_get(e.mss);
+	w->eth_header_len = be16_get(e.inline_hdr_sz);
+	w->eth_header = w->bytes + *at + inlined;
+	if (!range_inside(inlined, w->eth_header_len, end - *at))
+		return false;
+	/* all are whole units, so this stays inside */
+	*at += (uint32_t)align_up(inlined + w->eth_header_len, WQE_UNIT);
+	return w->opcode != WQE_OP_TSO || w->eth_mss;
+}
+
+/* Without the extended bit only so much of an address vector is there. */
+#define AV_SHORT_BYTES 16u
+
+/* The segments in front of the data; moves *at past them. */
+static bool decode_headers(const struct qp *qp, struct send_wqe *w, uint32_t *at, uint32_t end)
+{
+	const struct wqe_props *p = wqe_props(w->opcode);
+
+	if (qp->bth == BTH_RAW && !decode_eth(w, at, end))
+		return false;
+	if ((qp->bth == BTH_UD && p->send) || qp->bth == BTH_DC) {
+		uint32_t n = AV_SHORT_BYTES;
+
+		if (end - *at < n)
+			return false;
+		memset(&w->av, 0, sizeof(w->av));
+		memcpy(&w->av, w->bytes + *at, n);
+		if (be32_get(w->av.dqp_dct) & WQE_AV_EXTENDED)
+			n = sizeof(w->av);
+		if (end - *at < n)
+			return false;
+		memcpy(&w->av, w->bytes + *at, n);
+		*at += n;
+	}
+	if (qp->bth == BTH_XRC) {
+		struct wqe_xrc x;
+
+		if (end - *at < sizeof(x))
+			return false;
+		memcpy(&x, w->bytes + *at, sizeof(x));
+		w->srqn = be32_get(x.xrc_srqn) & IB_QPN_MASK;
+		*at += sizeof(x);
+	}
+	if (p->write || p->read || p->atomic) {
+		struct wqe_raddr r;
+
+		if (end - *at < sizeof(r))
+			return false;
+		memcpy(&r, w->bytes + *at, sizeof(r));
+		w->raddr = be64_get(r.va);
+		w->rkey = be32_get(r.rkey);
+		*at += sizeof(r);
+	}
+	if (p->atomic) {
+		struct wqe_atomic x;
+
+		if (end - *at < sizeof(x))
+			return false;
+		memcpy(&x, w->bytes + *at, sizeof(x));
+		w->swap_add = be64_get(x.swap_add);
+		w->compare = be64_get(x.compare);
+		*at += sizeof(x);
+	}
+	return true;
+}
+
+static bool carried_by(const struct qp *qp, const struct wqe_props *p)
+{
+	switch (qp->bth) {
+	case BTH_RC:
+	case BTH_XRC:
+	case BTH_DC:
+		return p->rc;
+	case BTH_UC:
+		return p->uc;
+	case BTH_RAW:
+		return p->raw;
+	default:
+		return p->ud;
+	}
+}
+
+static bool decode(const struct qp *qp, struct send_wqe *w, uint32_t ds)
+{
+	const struct wqe_props *p = wqe_props(w->opcode);
+	uint32_t at = sizeof(struct wqe_ctrl);
+	uint32_t end = ds * WQE_UNIT;
+
+	if (!p->valid || !carried_by(qp, p) || wqe_qpn(&w->ctrl) != qp->qpn)
+		return false;
+	if (p->local)
+		return true;
+	if (!decode_headers(qp, w, &at, end) || !decode_segments(w, at, end))
+		return false;
+	return !p->atomic || w->len == sizeof(uint64_t);
+}
+
+enum fetch_verdict send_wqe_fetch(const struct qp *qp, uint32_t block, struct send_wqe *out)
+{
+	int ready = send_ring_ready(qp, block);
+	uint32_t ds;
+
+	if (ready <= 0)
+		return ready ? FETCH_FAULT : FETCH_NONE;
+	/* a block at a time: most WQEs are one */
+	if (!copy_blocks(qp, block, out->bytes, WQE_BLOCK))
+		return FETCH_FAULT;
+	ds = wqe_ds(&out->ctrl);
+	out->nblocks = div_round_up(ds * WQE_UNIT, WQE_BLOCK);
+	if (!ds || out->nblocks > (uint32_t)ready)
+		return FETCH_FAULT;
+	out->newest = out->nblocks == (uint32_t)ready;
+	if (out->nblocks > 1 && !copy_blocks(qp, block + 1, out->bytes + WQE_BLOCK,
+					     (size_t)(out->nblocks - 1) * WQE_BLOCK))
+		return FETCH_FAULT;
+
+	out->opcode = wqe_opcode(&out->ctrl);
+	out->fm_ce_se = out->ctrl.fm_ce_se;
+	out->imm = be32_get(out->ctrl.imm);
+	out->nsegs = 0;
+	out->len = 0;
+	/* The length may have changed between the two copies: only the first reading counts. */
+	out->bad = !decode(qp, out, ds);
+	return FETCH_OK;
+}
+
+enum mkey_verdict send_wqe_runs(struct adapter *a, const struct send_wqe *w, uint32_t pdn,
+				uint32_t access, uint64_t off, uint64_t len, struct runs *runs)
+{
+	for (uint32_t i = 0; i < w->nsegs && len; i++) {
+		const struct send_seg *s = &w->seg[i];
+		enum mkey_verdict v = MKEY_OK;
+		uint64_t part;
+
+		if (off >= s->len) {
+			off -= s->len;
+			continue;
+		}
+		part = min_u64(s->len - off, len);
+		if (s->inline_data) {
+			if (runs->n == PKT_MAX_RUNS)
+				return MKEY_TOO_MANY_RUNS;
+			runs->run[runs->n++] =
+				(struct run){(void *)(uintptr_t)(s->inline_data + off), part};
+		} else {
+			v = mkey_append_runs(a, s->lkey, pdn, access, s->addr + off, part, runs);
+		}
+		if (v != MKEY_OK)
+			return v;
+		len -= part;
+		off = 0;
+	}
+	return len ? MKEY_OUT_OF_RANGE : MKEY_OK;
+}

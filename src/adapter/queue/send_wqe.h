@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A send WQE, fetched and decoded.  The ring is the program's memory: it is copied once, checked,
+ * and only the copy is used.  It is fetched anew for a retransmission and for the scatter of a
+ * read, never kept: software may rewrite a WQE between the error and the resumption of a pipelined
+ * QP.
+ */
+#pragma once
+
+#include "adapter/memory/mkey.h"
+#include "prm/wqe.h"
+
+struct qp;
+
+/* A piece of the gather or scatter list. */
+struct send_seg {
+	uint32_t lkey;
+	uint32_t len;
+	uint64_t addr;
+	const uint8_t *inline_data; /* into the copy; NULL for a pointer */
+};
+
+#define SEND_WQE_MAX_SEGS (WQE_MAX_BYTES / WQE_UNIT)
+
+struct send_wqe {
+	/* word-aligned copy of the ring's blocks */
+	union {
+		uint8_t bytes[WQE_MAX_BYTES];
+		struct wqe_ctrl ctrl;
+		uint64_t align;
+	};
+	uint32_t nblocks;
+	bool newest; /* nothing was posted behind it when it was fetched */
+	uint8_t opcode;
+	bool bad; /* decoding failed: malformed for this QP */
+	uint8_t fm_ce_se;
+	uint32_t imm;
+	uint64_t raddr;
+	uint32_t rkey;
+	uint64_t swap_add;
+	uint64_t compare;
+	uint32_t srqn; /* XRC */
+	struct wqe_av av;
+	uint8_t eth_flags; /* raw packet: WQE_ETH_* */
+	uint16_t eth_mss;
+	uint32_t eth_header_len;
+	const uint8_t *eth_header; /* into the copy: how the frame begins */
+	uint32_t nsegs;
+	uint64_t len;
+	struct send_seg seg[SEND_WQE_MAX_SEGS];
+};
+
+/* What an operation is made of, and which transports carry it. */
+struct wqe_props {
+	bool valid : 1;
+	bool send : 1;
+	bool write : 1;
+	bool read : 1;
+	bool atomic : 1;
+	bool imm : 1;
+	bool inval : 1;
+	bool local : 1; /* no packet */
+	bool rc : 1;
+	bool uc : 1;
+	bool ud : 1;
+	bool raw : 1;
+};
+
+const struct wqe_props *wqe_props(uint8_t opcode);
+
+enum fetch_verdict {
+	FETCH_OK,
+	FETCH_NONE,  /* the ring holds no more */
+	FETCH_FAULT, /* ring or doorbell record unreadable, or senseless counters */
+};
+
+/* Fetches and decodes the WQE at block (as counted, not masked). */
+enum fetch_verdict send_wqe_fetch(const struct qp *qp, uint32_t block,
+				  struct send_wqe *out) must_check;
+
+/* Runs of bytes [off, off + len) of the list. */
+enum mkey_verdict send_wqe_runs(struct adapter *a, const struct send_wqe *w, uint32_t pdn,
+				uint32_t access, uint64_t off, uint64_t len,
+				struct runs *runs) must_check;

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "adapter/queue/wq.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapter/queue/cq.h"
+#include "adapter/ethernet/raw.h"
+#include "base/rcu.h"
+
+static void ring_reset(struct wq *wq)
+{
+	wq->head = 0;
+	wq->ring = (struct recv_ring){
+		.head = &wq->head,
+		.buf = wq->create.buf,
+		.wqes = wq->create.wqes,
+		.wqe_bytes = wq->create.wqe_bytes,
+		.dbrec = (const be32 *)wq->create.dbrec + DBREC_RECV,
+	};
+}
+
+int wq_create(struct adapter *a, const struct wq_attr *attr, struct wq **out)
+{
+	struct wq *wq;
+	int64_t wqn;
+
+	if (!attr->cq || !attr->wqes || attr->wqes & (attr->wqes - 1) ||
+	    attr->wqes > ADAPTER_MAX_QP_WR || attr->wqe_bytes & (attr->wqe_bytes - 1) ||
+	    attr->wqe_bytes < sizeof(struct wqe_data))
+		return -EINVAL;
+	wq = calloc(1, sizeof(*wq));
+	if (!wq)
+		return -ENOMEM;
+	/* numbers of receive queues and of queue pairs are one space */
+	wqn = number_take(&a->qps, &a->attr, NUMBER_QPN);
+	if (wqn < 0) {
+		free(wq);
+		return (int)wqn;
+	}
+	wq->adapter = a;
+	wq->create = *attr;
+	wq->wqn = (uint32_t)wqn;
+	wq->strip_vlan = attr->strip_vlan;
+	ring_reset(wq);
+	cq_hold(attr->cq);
+	*out = wq;
+	return 0;
+}
+
+uint32_t wq_number(const struct wq *wq)
+{
+	return wq->wqn;
+}
+
+enum ib_wq_state wq_state(struct wq *wq)
+{
+	enum ib_wq_state state;
+
+	spin_lock(&wq->lock);
+	state = wq->state;
+	spin_unlock(&wq->lock);
+	return state;
+}
+
+static void flush(struct wq *wq)
+{
+	struct recv_wqe wqe;
+
+	while (recv_ring_take(&wq->ring, &wqe) == RECV_OK)
+		raw_push_error(wq->adapter, wq->create.cq, wq->create.uidx, wq->wqn, wqe.index,
+			       CQE_SYN_WR_FLUSH);
+}
+
+void wq_fail(struct wq *wq)
+{
+	wq->state = IB_WQS_ERR;
+	flush(wq);
+	if (wq->create.async)
+		wq->create.async(wq->create.user, IB_EVENT_WQ_FATAL);
+}
+
+int wq_modify(struct wq *wq, enum ib_wq_state cur, enum ib_wq_state next)
+{
+	int ret = -EINVAL;
+
+	spin_lock(&wq->lock);
+	/* ready only from reset; to reset and to error from everywhere */
+	if (wq->state != cur || (next == IB_WQS_RDY && cur == IB_WQS_ERR))
+		goto unlock;
+	if (next == IB_WQS_RESET)
+		ring_reset(wq);
+	wq->state = next;
+	if (next == IB_WQS_ERR)
+		flush(wq);
+	ret = 0;
+unlock:
+	spin_unlock(&wq->lock);
+	return ret;
+}
+
+void wq_strip_vlan(struct wq *wq, bool strip)
+{
+	spin_lock(&wq->lock);
+	wq->strip_vlan = strip;
+	spin_unlock(&wq->lock);
+}
+
+void wq_destroy(struct wq *wq)
+{
+	/* The queue pair that led here has gone already, with its grace period. */
+	cq_release(wq->create.cq);
+	number_give(&wq->adapter->qps, wq->wqn);
+	free(wq);
+}

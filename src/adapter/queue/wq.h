@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receive work queues: receive rings that stand alone, for RSS. */
+#pragma once
+
+#include "adapter/core/device.h"
+#include "adapter/queue/recvq.h"
+
+struct wq {
+	struct adapter *adapter;
+	struct wq_attr create;
+	uint32_t wqn;
+	struct spin lock;
+	enum ib_wq_state state;
+	bool strip_vlan;
+	struct recv_ring ring;
+	uint32_t head; /* of the ring */
+};
+
+/* Its ring or its memory is of no use: to the error state, with the event.  Lock held. */
+void wq_fail(struct wq *wq);

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "adapter/signed/sig_report.h"
+
+#include "adapter/transport/qp.h"
+#include "base/log.h"
+
+/* One bit only: libmlx5 and the kernel look at several in different orders. */
+static const uint16_t syndrome[] = {
+	[SIG_BAD_GUARD] = CQE_SIG_ERR_GUARD,
+	[SIG_BAD_APP_TAG] = CQE_SIG_ERR_APP_TAG,
+	[SIG_BAD_REF_TAG] = CQE_SIG_ERR_REF_TAG,
+};
+
+void sig_report_push(struct qp *qp, struct cq *cq, uint32_t key, const struct sig_error *e,
+		     uint16_t block)
+{
+	enum sig_report_style style =
+		qp->adapter->attr.sig_report_hardware ? SIG_REPORT_HARDWARE : SIG_REPORT_MANUAL;
+	struct sig_report r = sig_error_report(e, style);
+	struct cqe64_sig_err cqe = {
+		.expected_trans_sig = be32_of((uint32_t)(r.expected >> 32)),
+		.actual_trans_sig = be32_of((uint32_t)(r.actual >> 32)),
+		.expected_ref_tag = be32_of((uint32_t)r.expected),
+		.actual_ref_tag = be32_of((uint32_t)r.actual),
+		.syndrome = be16_of(syndrome[e->kind]),
+		.domain = e->side == SIG_MEMORY,
+		.mkey = be32_of(key),
+		.offset = be64_of(r.offset),
+		.sop_drop_qpn = be32_of(qp->qpn),
+		.wqe_counter = be16_of(block),
+		.op_own = CQE_OP_SIG_ERR << 4,
+	};
+
+	log_info("QP 0x%x: key 0x%x has a bad %s in block %llu", qp->qpn, key,
+		 sig_error_name(e->kind), (unsigned long long)e->block);
+	cq_push(cq, (struct cqe64 *)&cqe, true);
+}

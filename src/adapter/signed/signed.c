@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See signed.h. */
+#include "adapter/signed/signed.h"
+
+#include "adapter/transport/qp.h"
+#include "adapter/signed/sig_report.h"
+#include "usermem/usermem.h"
+
+/* A payload that is in another process, or has yet to be made, is taken in steps of this many
+ * bytes; on the stack, so not too much. */
+#define STAGE_BYTES 16384u
+
+/* ---- lists ---- */
+
+/* A piece of the list: under one key, and in one piece there. */
+struct piece {
+	const struct send_seg *seg;
+	uint64_t off; /* in the entry */
+	uint64_t len;
+};
+
+/* The piece at byte off of the message, at most len bytes; false behind the list's end. */
+static bool piece_at(const struct transfer *t, uint64_t off, uint64_t len, struct piece *out)
+{
+	for (uint32_t i = 0; i < t->nsegs; i++) {
+		const struct send_seg *s = &t->seg[i];
+
+		if (off < s->len) {
+			*out = (struct piece){s, off, min_u64(len, s->len - off)};
+			return true;
+		}
+		off -= s->len;
+	}
+	return false;
+}
+
+static uint64_t runs_bytes(const struct run *run, uint32_t n)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		sum += run[i].len;
+	return sum;
+}
+
+/* Takes len bytes off the front of a list that the cursor stands in. */
+static bool split(struct sig_cursor *c, uint64_t len, struct runs *out)
+{
+	runs_begin(out);
+	while (len) {
+		uint64_t n = min_u64(len, sig_cursor_left(c));
+
+		if (!n || out->n == PKT_MAX_RUNS)
+			return false;
+		out->run[out->n++] = (struct run){sig_cursor_at(c), n};
+		sig_cursor_advance(c, n);
+		len -= n;
+	}
+	return true;
+}
+
+/* Of what was asked for, as much as fits into a list; *len says how much that is. */
+static enum mkey_verdict as_many_as_fit(enum mkey_verdict v, const struct runs *runs, uint64_t *len)
+{
+	if (v != MKEY_TOO_MANY_RUNS)
+		return v;
+	*len = runs_bytes(runs->run, runs->n);
+	return *len ? MKEY_OK : MKEY_TOO_MANY_RUNS;
+}
+
+/* ---- pieces without signatures ---- */
+
+static enum mkey_verdict plain_runs(const struct transfer *t, const struct piece *p, uint64_t off,
+				    uint64_t *len, struct runs *runs)
+{
+	const struct send_seg *s = p->seg;
+	uint64_t at = p->off + off;
+	enum mkey_verdict v;
+
+	runs_begin(runs);
+	if (s->inline_data) {
+		runs->run[runs->n++] = (struct run){(void *)(uintptr_t)(s->inline_data + at), *len};
+		return MKEY_OK;
+	}
+	v = t->remote ? mkey_append_remote_runs(t->adapter, s->lkey, t->pdn, t->qp->qpn, t->access,
+						s->addr + at, *len, runs)
+		      : mkey_append_own_runs(t->adapter, s->lkey, t->pdn, t->qp->qpn, t->access,
+					     s->addr + at, *len, runs);
+	return as_many_as_fit(v, runs, len);
+}
+
+static enum mkey_verdict plain_move(const struct transfer *t, const struct piece *p,
+				    struct sig_cursor *wire)
+{
+	struct runs memory, other;
+	uint64_t n;
+
+	for (uint64_t done = 0; done < p->len; done += n) {
+		enum mkey_verdict v;
+		bool ok;
+
+		n = p->len - done;
+		v = plain_runs(t, p, done, &n, &memory);
+		if (v != MKEY_OK)
+			return v;
+		if (!split(wire, n, &other))
+			return MKEY_TOO_MANY_RUNS;
+		if (t->direction == SIG_GATHER)
+			ok = usermem_pull(other.run, other.n, memory.run, memory.n, 0);
+		else
+			ok = usermem_pull(memory.run, memory.n, other.run, other.n, 0);
+		if (!ok)
+			return MKEY_GONE;
+	}
+	return MKEY_OK;
+}
+
+/* ---- pieces with signatures ---- */
+
+/* A piece in terms of its key. */
+struct stretch {
+	const struct mkey_signed *key;
+	uint64_t wire;	      /* offset in the wire's stream */
+	uint64_t memory, end; /* in the memory's */
+};
+
+/* MKEY_NO_KEY if it has no signatures. */
+static enum mkey_verdict open_key(const struct transfer *t, const struct piece *p,
+				  struct mkey_signed *key, struct stretch *out)
+{
+	const struct send_seg *s = p->seg;
+	enum mkey_verdict v;
+	uint64_t end;
+
+	if (s->inline_data)
+		return MKEY_NO_KEY;
+	v = mkey_signed_open(t->adapter, s->lkey, t->pdn, t->qp->qpn, t->remote, t->access,
+			     t->direction, key);
+	if (v != MKEY_OK)
+		return v;
+	out->key = key;
+	/* wraps to something huge if it lies before the key's first byte */
+	out->wire = s->addr + p->off - key->start;
+	if (__builtin_add_overflow(out->wire, p->len, &end))
+		return MKEY_OUT_OF_RANGE;
+	out->memory = sig_place(&key->plan, out->wire);
+	out->end = sig_place(&key->plan, end);
+	/* UINT64_MAX, no place at all, is more than any key has */
+	return out->end <= key->length && out->memory <= out->end ? MKEY_OK : MKEY_OUT_OF_RANGE;
+}
+
+static enum mkey_verdict signed_runs(const struct transfer *t, const struct mkey_signed *key,
+				     uint64_t off, uint64_t *len, struct runs *runs)
+{
+	runs_begin(runs);
+	if (!*len)
+		return MKEY_OK;
+	return as_many_as_fit(mkey_signed_runs(t->adapter, key, t->access, off, *len, runs), runs,
+			      len);
+}
+
+/* One call of the engine. */
+struct sig_step {
+	struct sig_stream *stream;
+	struct sig_cursor *from, *to;
+	bool done;
+};
+
+static void feed(void *arg)
+{
+	struct sig_step *e = arg;
+
+	sig_stream_feed(e->stream, e->from, e->to);
+}
+
+static void prime(void *arg)
+{
+	struct sig_step *e = arg;
+
+	e->done = sig_stream_prime(e->stream, e->from);
+}
+
+static struct usermem_list list_of(const struct runs *runs)
+{
+	return (struct usermem_list){runs->run, runs->n};
+}
+
+/* The stream at the beginning of the stretch. */
+static enum mkey_verdict begin(const struct transfer *t, struct sig_resume *f,
+			       const struct stretch *s)
+{
+	const struct usermem_list none = {NULL, 0};
+	uint64_t lead;
+
+	sig_stream_begin(&f->stream, &s->key->plan, s->wire);
+	while ((lead = sig_stream_lead(&f->stream))) {
+		struct runs memory;
+		struct sig_cursor c;
+		struct sig_step e = {.stream = &f->stream, .from = &c};
+		enum mkey_verdict v = signed_runs(t, s->key, s->memory - lead, &lead, &memory);
+
+		if (v != MKEY_OK)
+			return v;
+		c = sig_cursor(memory.run, memory.n);
+		if (!usermem_guarded(prime, &e, list_of(&memory), none))
+			return MKEY_GONE;
+	}
+	return MKEY_OK;
+}
+
+static void report(const struct transfer *t, struct sig_resume *f)
+{
+	const struct sig_error *e = sig_stream_finish(&f->stream);
+
+	if (likely(!e))
+		return;
+	if (mkey_signed_raise(t->adapter, &f->key, e)) {
+		if (t->cq)
+			sig_report_push(t->qp, t->cq, f->key.key, e, t->block);
+		if (t->drain)
+			qp_drain(t->qp);
+	}
+	/* The key may be armed again before the stream ends: what follows counts as a first. */
+	f->stream.errors = 0;
+}
+
+static enum mkey_verdict stretch_move(const struct transfer *t, struct sig_resume *f,
+				      const struct stretch *s, const struct runs *wire)
+{
+	bool gather = t->direction == SIG_GATHER;
+	struct sig_cursor message = sig_cursor(wire->run, wire->n);
+	uint64_t at = s->memory;
+	uint64_t n;
+
+	/* A stretch may lie in a signature of the wire alone: it moves no byte of memory. */
+	do {
+		struct runs memory;
+		struct sig_cursor c;
+		struct sig_step e = {
+			.stream = &f->stream,
+			.from = gather ? &c : &message,
+			.to = gather ? &message : &c,
+		};
+		enum mkey_verdict v;
+
+		n = s->end - at;
+		v = signed_runs(t, s->key, at, &n, &memory);
+		if (v != MKEY_OK)
+			return v;
+		c = sig_cursor(memory.run, memory.n);
+		if (!usermem_guarded(feed, &e, list_of(&memory), list_of(wire)))
+			return MKEY_GONE;
+		at += n;
+	} while (at < s->end);
+	report(t, f);
+	return MKEY_OK;
+}
+
+/* MKEY_NO_KEY if the key has no signatures; nothing was done then. */
+static enum mkey_verdict signed_move(const struct transfer *t, const struct piece *p,
+				     struct sig_cursor *wire)
+{
+	struct sig_resume *f = t->flow;
+	uint32_t key = f->key.key;
+	uint64_t generation = f->key.generation;
+	uint64_t next = f->next;
+	enum mkey_verdict v;
+	struct stretch s;
+	struct runs part;
+
+	/* of no use until all has gone well */
+	f->next = 0;
+	v = open_key(t, p, &f->key, &s);
+	if (v == MKEY_NO_KEY)
+		f->next = next;
+	if (v != MKEY_OK)
+		return v;
+	if (!next || next != s.wire || key != f->key.key || generation != f->key.generation) {
+		v = begin(t, f, &s);
+		if (v != MKEY_OK)
+			return v;
+	}
+	if (!split(wire, p->len, &part))
+		return MKEY_TOO_MANY_RUNS;
+	v = stretch_move(t, f, &s, &part);
+	if (v == MKEY_OK)
+		f->next = s.wire + p->len;
+	return v;
+}
+
+/* ---- transfers ---- */
+
+enum mkey_verdict transfer_check(const struct transfer *t, uint64_t off, uint64_t len)
+{
+	struct piece p;
+
+	for (uint64_t end = off + len; off < end; off += p.len) {
+		enum mkey_verdict v;
+		struct mkey_signed key;
+		struct stretch s;
+		struct runs runs;
+		uint64_t n;
+
+		if (!piece_at(t, off, end - off, &p))
+			return MKEY_OUT_OF_RANGE;
+		n = p.len;
+		v = plain_runs(t, &p, 0, &n, &runs);
+		if (v == MKEY_SIGNED)
+			v = open_key(t, &p, &key, &s);
+		if (v != MKEY_OK)
+			return v;
+	}
+	return MKEY_OK;
+}
+
+enum mkey_verdict transfer_move(const struct transfer *t, uint64_t off, uint64_t len,
+				const struct run *wire, uint32_t nwire)
+{
+	struct sig_cursor c = sig_cursor(wire, nwire);
+	struct piece p;
+
+	for (uint64_t end = off + len; off < end; off += p.len) {
+		enum mkey_verdict v;
+
+		if (!piece_at(t, off, end - off, &p))
+			return MKEY_OUT_OF_RANGE;
+		v = signed_move(t, &p, &c);
+		if (v == MKEY_NO_KEY)
+			v = plain_move(t, &p, &c);
+		if (v != MKEY_OK)
+			return v;
+	}
+	return MKEY_OK;
+}
+
+/* Takes bytes [off, off + len) of the payload. */
+static bool payload_part(const struct pkt *pkt, uint64_t off, uint64_t len, uint8_t *to)
+{
+	const struct run dst = {to, len};
+	struct sig_cursor c = sig_cursor(pkt->runs, pkt->nruns);
+	struct runs part;
+
+	if (pkt->source)
+		return pkt->source->pull(pkt->source, off, &dst, 1);
+	for (uint64_t skip = off; skip;) {
+		uint64_t n = min_u64(skip, sig_cursor_left(&c));
+
+		if (!n)
+			return false;
+		sig_cursor_advance(&c, n);
+		skip -= n;
+	}
+	return split(&c, len, &part) && usermem_pull(&dst, 1, part.run, part.n, pkt->foreign_pid);
+}
+
+enum mkey_verdict transfer_place(const struct transfer *t, uint64_t off, const struct pkt *pkt)
+{
+	uint8_t stage[STAGE_BYTES];
+	uint64_t n;
+
+	if (!pkt->source && !pkt->foreign_pid)
+		return transfer_move(t, off, pkt->payload_len, pkt->runs, pkt->nruns);
+	for (uint64_t done = 0; done < pkt->payload_len; done += n) {
+		struct run part = {stage, n = min_u64(sizeof(stage), pkt->payload_len - done)};
+		enum mkey_verdict v;
+
+		if (!payload_part(pkt, done, n, stage))
+			return MKEY_GONE;
+		v = transfer_move(t, off + done, n, &part, 1);
+		if (v != MKEY_OK)
+			return v;
+	}
+	return MKEY_OK;
+}
+
+/* ---- payloads that are made on demand ---- */
+
+/* Is the memory of bytes [off, off + len) there?  For telling whose has gone; slow. */
+static bool memory_there(const struct transfer *t, uint64_t off, uint64_t len)
+{
+	uint8_t scratch[4096];
+	uint64_t n;
+
+	for (uint64_t done = 0; done < len; done += n) {
+		struct run part = {scratch, n = min_u64(sizeof(scratch), len - done)};
+
+		if (transfer_move(t, off + done, n, &part, 1) != MKEY_OK)
+			return false;
+	}
+	return true;
+}
+
+static bool source_pull(struct pkt_source *source, uint64_t off, const struct run *dst,
+			uint32_t ndst)
+{
+	struct transfer_source *s = container_of(source, struct transfer_source, source);
+	uint64_t len = runs_bytes(dst, ndst);
+	enum mkey_verdict v = transfer_move(&s->t, s->off + off, len, dst, ndst);
+
+	if (likely(v == MKEY_OK)) {
+		if (s->made == off)
+			s->made = off + len;
+		return true;
+	}
+	source->gone = v != MKEY_GONE || !memory_there(&s->t, s->off + off, len);
+	return false;
+}
+
+void transfer_source_begin(struct transfer_source *s, uint64_t off)
+{
+	s->source = (struct pkt_source){.pull = source_pull};
+	s->off = off;
+	s->made = 0;
+}
+
+void transfer_source_end(struct transfer_source *s, uint64_t len)
+{
+	struct run nowhere = {RUN_DISCARD, len - s->made};
+
+	if (likely(s->made == len) || s->source.gone || !atomic_load(&s->t.qp->drain_sigerr))
+		return;
+	/* If it fails the packet will be sent again, and fail then. */
+	if (!source_pull(&s->source, s->made, &nowhere, 1))
+		s->made = 0;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "adapter/signed/transfer.h"
+
+#include "adapter/transport/responder.h"
+#include "base/log.h"
+#include "usermem/usermem.h"
+
+struct transfer transfer_sent(struct qp *qp, const struct send_wqe *w, uint16_t block)
+{
+	return (struct transfer){
+		.adapter = qp->adapter,
+		.qp = qp,
+		.flow = &qp->sent,
+		.cq = qp->create.send_cq,
+		.direction = SIG_GATHER,
+		.pdn = qp->create.pdn,
+		.drain = true,
+		.block = block,
+		.seg = w->seg,
+		.nsegs = w->nsegs,
+	};
+}
+
+struct transfer transfer_answered(struct qp *qp, const struct send_wqe *w, uint16_t block)
+{
+	struct transfer t = transfer_sent(qp, w, block);
+
+	t.flow = &qp->answered;
+	t.direction = SIG_SCATTER;
+	t.access = IB_ACCESS_LOCAL_WRITE;
+	return t;
+}
+
+/* Of an XRC target it is the CQ of the shared receive queue. */
+static struct cq *recv_cq(const struct qp *qp, const struct srq *srq)
+{
+	if (qp->bth != BTH_XRC)
+		return qp->create.recv_cq;
+	return srq ? srq_cq(srq) : NULL;
+}
+
+struct transfer transfer_remote(struct qp *qp, const struct srq *srq, uint32_t pdn, uint32_t right,
+				struct send_seg *seg)
+{
+	bool read = right == IB_ACCESS_REMOTE_READ;
+
+	return (struct transfer){
+		.adapter = qp->adapter,
+		.qp = qp,
+		.flow = read ? &qp->read : &qp->written,
+		.cq = recv_cq(qp, srq),
+		.direction = read ? SIG_GATHER : SIG_SCATTER,
+		.pdn = pdn,
+		.access = right,
+		.remote = true,
+		.seg = seg,
+		.nsegs = 1,
+	};
+}
+
+/* The receive in progress; seg has room for ADAPTER_MAX_SRQ_SGE. */
+static struct transfer transfer_recv(struct qp *qp, struct send_seg *seg)
+{
+	const struct recv_wqe *wqe = &qp->resp.recv;
+
+	for (uint32_t i = 0; i < wqe->nsge; i++)
+		seg[i] = (struct send_seg){
+			.lkey = be32_get(wqe->sge[i].lkey),
+			.len = be32_get(wqe->sge[i].byte_count),
+			.addr = be64_get(wqe->sge[i].addr),
+		};
+	return (struct transfer){
+		.adapter = qp->adapter,
+		.qp = qp,
+		.flow = &qp->written,
+		.cq = recv_cq(qp, qp->resp.srq),
+		.direction = SIG_SCATTER,
+		.pdn = recv_pd(qp),
+		.access = IB_ACCESS_LOCAL_WRITE,
+		.block = wqe->index,
+		.seg = seg,
+		.nsegs = wqe->nsge,
+	};
+}
+
+enum mkey_verdict remote_check(struct qp *qp, uint32_t pdn, uint32_t right, uint32_t rkey,
+			       uint64_t va, uint32_t len)
+{
+	struct send_seg seg = {.lkey = rkey, .len = len, .addr = va};
+	enum mkey_verdict v;
+	struct runs runs;
+
+	runs_begin(&runs);
+	v = mkey_append_remote_runs(qp->adapter, rkey, pdn, qp->qpn, right, va, len, &runs);
+	if (unlikely(mkey_staged(v))) {
+		struct transfer t = transfer_remote(qp, NULL, pdn, right, &seg);
+
+		v = transfer_check(&t, 0, len);
+	}
+	return v;
+}
+
+/* By runs, or if v says so the long way round. */
+static enum mkey_verdict place(enum mkey_verdict v, const struct runs *dst,
+			       const struct transfer *t, uint64_t off, const struct pkt *pkt)
+{
+	if (unlikely(mkey_staged(v)))
+		return transfer_place(t, off, pkt);
+	if (likely(v == MKEY_OK) && pkt->payload_len &&
+	    !usermem_pull_payload(dst->run, dst->n, pkt))
+		return MKEY_GONE;
+	return v;
+}
+
+enum mkey_verdict write_place(struct qp *qp, uint64_t off, const struct pkt *pkt)
+{
+	struct responder *r = &qp->resp;
+	struct send_seg seg;
+	struct transfer t;
+	struct runs dst;
+	enum mkey_verdict v = MKEY_OK;
+
+	runs_begin(&dst);
+	/* Checked again for each packet: the key may have gone since the first. */
+	if (pkt->payload_len)
+		v = mkey_append_remote_runs(qp->adapter, r->write_rkey, r->pdn, qp->qpn,
+					    IB_ACCESS_REMOTE_WRITE, r->write_va + off,
+					    pkt->payload_len, &dst);
+	if (unlikely(mkey_staged(v))) {
+		seg = (struct send_seg){
+			.lkey = r->write_rkey, .len = r->write_len, .addr = r->write_va};
+		t = transfer_remote(qp, r->srq, r->pdn, IB_ACCESS_REMOTE_WRITE, &seg);
+	}
+	return place(v, &dst, &t, off, pkt);
+}
+
+enum mkey_verdict recv_place(struct qp *qp, uint64_t off, const struct pkt *pkt)
+{
+	struct responder *r = &qp->resp;
+	struct send_seg seg[ADAPTER_MAX_SRQ_SGE];
+	struct transfer t;
+	struct runs dst;
+	enum mkey_verdict v;
+
+	runs_begin(&dst);
+	v = recv_runs(qp->adapter, &r->recv, recv_pd(qp), off, pkt->payload_len, &dst);
+	if (unlikely(mkey_staged(v)))
+		t = transfer_recv(qp, seg);
+	return place(v, &dst, &t, off, pkt);
+}

@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The completer: takes acknowledgements and answers, retires requests in the order in which they
+ * were posted.
+ *
+ * Runs with qp->comp.lock held.  On loopback it runs inside the requester's wire_xmit.
+ */
+#include "adapter/transport/dci.h"
+#include "adapter/signed/transfer.h"
+#include "adapter/queue/send_wqe.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "wire/counter_shard.h"
+#include "usermem/usermem.h"
+
+/* RNR NAK timer codes, in microseconds (IBTA table 45). */
+static const uint32_t rnr_timer_us[32] = {
+	655360, 10,    20,    30,    40,    60,	    80,	    120,    160,    240,    320,
+	480,	640,   960,   1280,  1920,  2560,   3840,   5120,   7680,   10240,  15360,
+	20480,	30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520,
+};
+
+#define RNR_RETRY_FOREVER 7
+
+/* Not a syndrome of a CQE: the memory that an answer comes from cannot be read. */
+#define SYN_SOURCE_GONE 0xff
+
+static uint32_t last_psn(const struct send_op *op)
+{
+	return psn_add(op->first_psn, op->npkts - 1);
+}
+
+static bool awaits_answer(const struct send_op *op)
+{
+	const struct wqe_props *p = wqe_props(op->opcode);
+
+	return (p->read || p->atomic) && op->npkts;
+}
+
+void completer_push_success(struct qp *qp, const struct send_op *op)
+{
+	const struct wqe_props *p = wqe_props(op->opcode);
+	struct cqe64 cqe = {
+		.word[CQE_WORD_INDEX] = word_of(be32_of(qp->create.uidx), be32_of(0)),
+		.word[CQE_WORD_BYTES] =
+			word_of(be32_of(0), be32_of(p->read || p->atomic ? op->len : 0)),
+		.word[CQE_WORD_LAST] = cqe_last_word((uint32_t)op->opcode << 24 | qp->qpn,
+						     op->block, CQE_OP_REQ << 4),
+	};
+
+	cq_push(qp->create.send_cq, &cqe, false);
+}
+
+static void push_error(struct qp *qp, const struct send_op *op)
+{
+	struct cqe64_err cqe = {
+		.srqn = be32_of(qp->create.uidx),
+		.vendor_err_synd = op->vendor_err,
+		.syndrome = op->syndrome,
+		.s_wqe_opcode_qpn = be32_of((uint32_t)op->opcode << 24 | qp->qpn),
+		.wqe_counter = be16_of(op->block),
+		.op_own = CQE_OP_REQ_ERR << 4,
+	};
+	bool flush = op->syndrome == CQE_SYN_WR_FLUSH;
+
+	shard_count(qp->adapter->counters, flush ? HW_REQ_CQE_FLUSH_ERROR : HW_REQ_CQE_ERROR, 1);
+	cq_push(qp->create.send_cq, (struct cqe64 *)&cqe, true);
+}
+
+/* IBTA 10.3.1: an error in the send queue of a UC or UD QP stops the send queue only. */
+static void send_queue_failed(struct qp *qp)
+{
+	uint32_t rts = IB_QPS_RTS;
+
+	if (qp_is_reliable(qp) ||
+	    !atomic_compare_exchange_strong(&qp->state, &rts, (uint32_t)IB_QPS_SQE))
+		qp_fail(qp);
+	else
+		qp_kick(qp);
+}
+
+/* Every request that is outstanding gets a flush error. */
+static void flush_outstanding(struct qp *qp)
+{
+	uint32_t head = atomic_load(&qp->comp.head);
+	uint32_t tail = atomic_load(&qp->req.tail);
+
+	for (; head != tail; head++) {
+		struct send_op *op = qp_send_op(qp, head);
+
+		if (awaits_answer(op))
+			atomic_fetch_sub(&qp->comp.rd_outstanding, 1);
+		atomic_store(&qp->comp.head, head + 1);
+		/* one that was over, but behind the failed one, is flushed like the others
+		 * (IBTA 10.3.1) */
+		completer_flush_one(qp, op);
+	}
+	atomic_store(&qp->waiting, 0);
+	atomic_store(&qp->deadline_ns, 0);
+}
+
+static void request_failed(struct qp *qp)
+{
+	if (!qp->dci || !dci_contain(qp)) {
+		send_queue_failed(qp);
+		return;
+	}
+	flush_outstanding(qp);
+	/* the requester may be in the midst of one of them */
+	atomic_store(&qp->comp.resend, true);
+	qp_kick(qp);
+}
+
+static void retire(struct qp *qp)
+{
+	uint32_t head = atomic_load_explicit(&qp->comp.head, memory_order_relaxed);
+	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_acquire);
+	bool answered = false;
+
+	while (head != tail && qp_send_op(qp, head)->done) {
+		struct send_op *op = qp_send_op(qp, head);
+
+		if (awaits_answer(op)) {
+			atomic_fetch_sub(&qp->comp.rd_outstanding, 1);
+			answered = true;
+		}
+		head++;
+		atomic_store_explicit(&qp->comp.head, head, memory_order_release);
+		if (unlikely(op->syndrome)) {
+			push_error(qp, op);
+			request_failed(qp);
+			break;
+		}
+		if (op->signaled)
+			completer_push_success(qp, op);
+	}
+	/*
+	 * Only a read or atomic that ended can be what the requester waits for; its subtraction
+	 * above is the full barrier between the change and this look at who waits.
+	 */
+	if (answered && atomic_load_explicit(&qp->waiting, memory_order_relaxed) & QP_WAIT_READS &&
+	    atomic_fetch_and(&qp->waiting, ~(unsigned)QP_WAIT_READS) & QP_WAIT_READS)
+		qp_kick(qp);
+	if (head == tail && unlikely(atomic_load_explicit(&qp->drain_notify, memory_order_relaxed)))
+		qp_kick(qp);
+}
+
+void completer_arm(struct qp *qp)
+{
+	if (qp->ack_timeout_ns && !atomic_load_explicit(&qp->deadline_ns, memory_order_relaxed))
+		adapter_timer(qp, clock_ns() + qp->ack_timeout_ns);
+}
+
+/*
+ * There was progress: the peer lives.  The running timer is not moved for that, which would cost a
+ * look at the clock per answer: when it fires and finds the mark, it runs once more.  So an answer
+ * is missed after one to two timeouts (IBTA 9.7.6.1.3 allows up to four).
+ */
+static void progress(struct qp *qp)
+{
+	qp->comp.retry_left = qp->attr.retry_cnt;
+	qp->comp.rnr_left = qp->attr.rnr_retry;
+	atomic_store_explicit(&qp->comp.fresh, true, memory_order_relaxed);
+}
+
+static void done_locked(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_err)
+{
+	struct send_op *op = qp_send_op(qp, n);
+
+	op->syndrome = syndrome;
+	op->vendor_err = vendor_err;
+	atomic_store_explicit(&op->done, true, memory_order_release);
+	retire(qp);
+}
+
+void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_err)
+{
+	spin_lock(&qp->comp.lock);
+	done_locked(qp, n, syndrome, vendor_err);
+	spin_unlock(&qp->comp.lock);
+}
+
+/* The first request that still waits for the wire, or tail. */
+static uint32_t oldest_open(struct qp *qp)
+{
+	uint32_t n = atomic_load_explicit(&qp->comp.head, memory_order_relaxed);
+	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_acquire);
+
+	while (n != tail && (qp_send_op(qp, n)->done || !qp_send_op(qp, n)->npkts))
+		n++;
+	return n;
+}
+
+static void go_back(struct qp *qp)
+{
+	atomic_store(&qp->comp.resend, true);
+	qp_kick(qp);
+}
+
+/*
+ * Something was lost, which shows by the timer, a sequence error or a missing answer: once more, as
+ * long as the one retry count that they share lasts (IBTA 9.9.2.4.1).
+ */
+static bool retry(struct qp *qp)
+{
+	uint32_t n;
+
+	if (likely(qp->comp.retry_left)) {
+		qp->comp.retry_left--;
+		go_back(qp);
+		return true;
+	}
+	n = oldest_open(qp);
+	log_info("QP 0x%x: no answer from QP 0x%x, retries exhausted", qp->qpn, qp->attr.dest_qpn);
+	if (n != atomic_load(&qp->req.tail))
+		done_locked(qp, n, CQE_SYN_RETRY_EXC, 0);
+	return false;
+}
+
+/* The peer has all up to and including psn. */
+static void acknowledge_through(struct qp *qp, uint32_t psn)
+{
+	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_acquire);
+	uint32_t head = atomic_load_explicit(&qp->comp.head, memory_order_relaxed);
+	uint32_t acked = atomic_load_explicit(&qp->comp.acked_psn, memory_order_relaxed);
+	bool answer_lost = false;
+
+	for (uint32_t n = head; n != tail; n++) {
+		struct send_op *op = qp_send_op(qp, n);
+
+		if (op->done || !op->npkts)
+			continue;
+		if (psn_diff(psn, last_psn(op)) < 0)
+			break;
+		if (awaits_answer(op)) {
+			/* The answer was lost (IBTA 9.7.5.2.3, implied NAK): ask again. */
+			shard_count(qp->adapter->counters, HW_IMPLIED_NAK_SEQ_ERR, 1);
+			atomic_store_explicit(&qp->comp.acked_psn, op->first_psn,
+					      memory_order_release);
+			answer_lost = true;
+			break;
+		}
+		atomic_store_explicit(&op->done, true, memory_order_release);
+	}
+	if (!answer_lost && psn_diff(psn_add(psn, 1), acked) > 0)
+		atomic_store_explicit(&qp->comp.acked_psn, psn_add(psn, 1), memory_order_release);
+	retire(qp);
+	/* What only repeats itself must not renew the retry count. */
+	if (head != atomic_load_explicit(&qp->comp.head, memory_order_relaxed) ||
+	    acked != atomic_load_explicit(&qp->comp.acked_psn, memory_order_relaxed))
+		progress(qp);
+	if (unlikely(answer_lost))
+		retry(qp);
+}
+
+static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
+{
+	uint32_t us = rnr_timer_us[pkt->aeth & AETH_VALUE_MASK];
+
+	if (qp->attr.rnr_retry != RNR_RETRY_FOREVER) {
+		if (!qp->comp.rnr_left) {
+			uint32_t n = oldest_open(qp);
+
+			shard_count(qp->adapter->counters, HW_RNR_NAK_RETRY_ERR, 1);
+			if (n != atomic_load(&qp->req.tail))
+				done_locked(qp, n, CQE_SYN_RNR_RETRY_EXC, 0);
+			return;
+		}
+		qp->comp.rnr_left--;
+	}
+	atomic_fetch_or(&qp->waiting, QP_WAIT_RNR);
+	adapter_timer(qp, clock_ns() + us * 1000ull);
+}
+
+static void sequence_error(struct qp *qp)
+{
+	shard_count(qp->adapter->counters, HW_PACKET_SEQ_ERR, 1);
+	retry(qp);
+}
+
+static void negative(struct qp *qp, const struct pkt *pkt)
+{
+	static const uint8_t syndrome[AETH_VALUE_MASK + 1] = {
+		[NAK_INVALID_REQUEST] = CQE_SYN_REM_INVAL_REQ,
+		[NAK_REMOTE_ACCESS] = CQE_SYN_REM_ACCESS,
+		[NAK_REMOTE_OPERATIONAL] = CQE_SYN_REM_OP,
+		[NAK_INVALID_RD_REQUEST] = CQE_SYN_REM_INVAL_REQ,
+		[NAK_SENDER_FAULT] = CQE_SYN_LOCAL_PROT,
+	};
+	uint8_t code = pkt->aeth & AETH_VALUE_MASK;
+	uint32_t n = oldest_open(qp);
+
+	if (code == NAK_PSN_SEQUENCE) {
+		sequence_error(qp);
+		return;
+	}
+	if (n == atomic_load(&qp->req.tail))
+		return;
+	if (code == NAK_REMOTE_ACCESS)
+		shard_count(qp->adapter->counters, HW_REQ_REMOTE_ACCESS_ERRORS, 1);
+	if (code == NAK_INVALID_REQUEST)
+		shard_count(qp->adapter->counters, HW_REQ_REMOTE_INVALID_REQUEST, 1);
+	done_locked(qp, n, syndrome[code] ? syndrome[code] : CQE_SYN_BAD_RESP, 0);
+}
+
+static void acknowledgement(struct qp *qp, const struct pkt *pkt)
+{
+	const struct send_op *newest = qp_send_op(qp, atomic_load(&qp->req.tail) - 1);
+
+	/* an old one says nothing new; one for what was never sent says nothing true */
+	if (psn_diff(pkt->psn, atomic_load(&qp->comp.acked_psn)) < 0 ||
+	    unlikely(psn_diff(pkt->psn, psn_add(newest->first_psn, newest->npkts)) >= 0))
+		return;
+	switch (pkt->aeth & AETH_KIND_MASK) {
+	case AETH_ACK:
+		acknowledge_through(qp, pkt->psn);
+		break;
+	case AETH_RNR_NAK:
+		if (pkt->psn != atomic_load(&qp->comp.acked_psn))
+			acknowledge_through(qp, psn_add(pkt->psn, IB_PSN_MASK));
+		receiver_not_ready(qp, pkt);
+		break;
+	case AETH_NAK:
+		/* all before the refused one arrived */
+		if (pkt->psn != atomic_load(&qp->comp.acked_psn))
+			acknowledge_through(qp, psn_add(pkt->psn, IB_PSN_MASK));
+		negative(qp, pkt);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Puts the payload of an answer where the request wants it. */
+static uint8_t place_answer(struct qp *qp, const struct send_op *op, uint64_t off,
+			    const struct pkt *pkt)
+{
+	enum mkey_verdict v;
+	struct send_wqe w;
+	struct runs runs;
+
+	if (!pkt->payload_len)
+		return 0;
+	runs_begin(&runs);
+	if (send_wqe_fetch(qp, op->block, &w) != FETCH_OK || w.bad)
+		return CQE_SYN_LOCAL_PROT;
+	v = send_wqe_runs(qp->adapter, &w, qp->create.pdn, IB_ACCESS_LOCAL_WRITE, off,
+			  pkt->payload_len, &runs);
+	if (unlikely(mkey_staged(v))) {
+		struct transfer t = transfer_answered(qp, &w, op->block);
+
+		v = transfer_place(&t, off, pkt);
+	} else if (v == MKEY_OK && !usermem_pull_payload(runs.run, runs.n, pkt)) {
+		v = MKEY_GONE;
+	}
+	if (unlikely(v == MKEY_GONE && usermem_payload_gone(pkt)))
+		return SYN_SOURCE_GONE;
+	return v == MKEY_OK ? 0 : CQE_SYN_LOCAL_PROT;
+}
+
+static void answered(struct qp *qp, uint32_t n, uint8_t syndrome)
+{
+	struct send_op *op = qp_send_op(qp, n);
+	uint32_t next = psn_add(last_psn(op), 1);
+
+	if (!syndrome)
+		atomic_store_explicit(&qp->comp.acked_psn, next, memory_order_release);
+	done_locked(qp, n, syndrome, 0);
+	progress(qp);
+}
+
+static void read_response(struct qp *qp, uint32_t n, const struct pkt *pkt)
+{
+	struct send_op *op = qp_send_op(qp, n);
+	uint32_t have = op->read_bytes;
+	int32_t at = psn_diff(pkt->psn, op->first_psn);
+	uint32_t want = have / qp->mtu;
+	bool complete = have + pkt->payload_len == op->len;
+	uint8_t syndrome;
+
+	if (at != (int32_t)want) {
+		/* seen before; or one in between was lost */
+		if (at > (int32_t)want)
+			sequence_error(qp);
+		return;
+	}
+	if (pkt->payload_len > op->len - have || pkt_props(pkt)->last != complete) {
+		answered(qp, n, CQE_SYN_BAD_RESP);
+		return;
+	}
+	syndrome = place_answer(qp, op, have, pkt);
+	if (syndrome == SYN_SOURCE_GONE) {
+		/* On loopback we are the first to read it: the responder refuses then. */
+		if (pkt->payload_gone)
+			*pkt->payload_gone = true;
+		return;
+	}
+	if (syndrome || complete) {
+		answered(qp, n, syndrome);
+		return;
+	}
+	op->read_bytes = have + pkt->payload_len;
+	atomic_store_explicit(&qp->comp.acked_psn, psn_add(op->first_psn, op->read_bytes / qp->mtu),
+			      memory_order_release);
+	progress(qp);
+}
+
+static void answer(struct qp *qp, const struct pkt *pkt)
+{
+	bool is_read = pkt_op(pkt) != BTH_ATOMIC_ACK;
+	struct send_op *op;
+	uint32_t n;
+
+	if (psn_diff(pkt->psn, atomic_load(&qp->comp.acked_psn)) < 0)
+		return;
+	/* It also acknowledges what was before it. */
+	n = oldest_open(qp);
+	if (n == atomic_load(&qp->req.tail))
+		return;
+	if (!awaits_answer(qp_send_op(qp, n))) {
+		uint32_t tail = atomic_load(&qp->req.tail);
+
+		while (n != tail &&
+		       (!qp_send_op(qp, n)->npkts || !awaits_answer(qp_send_op(qp, n))))
+			n++;
+		if (n == tail || psn_diff(pkt->psn, qp_send_op(qp, n)->first_psn) < 0)
+			return;
+		acknowledge_through(qp, psn_add(qp_send_op(qp, n)->first_psn, IB_PSN_MASK));
+	}
+	op = qp_send_op(qp, n);
+	if (psn_diff(pkt->psn, last_psn(op)) > 0) {
+		sequence_error(qp);
+		return;
+	}
+	if (wqe_props(op->opcode)->read != is_read) {
+		answered(qp, n, CQE_SYN_BAD_RESP);
+		return;
+	}
+	if (is_read) {
+		read_response(qp, n, pkt);
+	} else {
+		/* the original value, in the byte order of the memory it came from */
+		uint64_t orig = pkt->atomic_orig;
+		struct run run = {&orig, sizeof(orig)};
+		const struct pkt value = {.payload_len = sizeof(orig), .nruns = 1, .runs = &run};
+
+		answered(qp, n, place_answer(qp, op, 0, &value));
+	}
+}
+
+void completer_receive(struct qp *qp, const struct pkt *pkt)
+{
+	uint32_t tail;
+
+	spin_lock(&qp->comp.lock);
+	tail = atomic_load_explicit(&qp->req.tail, memory_order_acquire);
+	if (atomic_load_explicit(&qp->comp.head, memory_order_relaxed) != tail &&
+	    (qp_state(qp) == IB_QPS_RTS || qp_state(qp) == IB_QPS_SQD)) {
+		if (pkt_op(pkt) == BTH_ACK)
+			acknowledgement(qp, pkt);
+		else
+			answer(qp, pkt);
+	}
+	spin_unlock(&qp->comp.lock);
+}
+
+void completer_timeout(struct qp *qp)
+{
+	uint32_t n;
+
+	spin_lock(&qp->comp.lock);
+	if (atomic_fetch_and(&qp->waiting, ~(unsigned)QP_WAIT_RNR) & QP_WAIT_RNR) {
+		go_back(qp);
+		goto unlock;
+	}
+	n = oldest_open(qp);
+	if (n == atomic_load(&qp->req.tail) ||
+	    (qp_state(qp) != IB_QPS_RTS && qp_state(qp) != IB_QPS_SQD))
+		goto unlock;
+	if (atomic_exchange(&qp->comp.fresh, false)) {
+		adapter_timer(qp, clock_ns() + qp->ack_timeout_ns);
+		goto unlock;
+	}
+	shard_count(qp->adapter->counters, HW_LOCAL_ACK_TIMEOUT_ERR, 1);
+	if (retry(qp))
+		adapter_timer(qp, clock_ns() + qp->ack_timeout_ns);
+unlock:
+	spin_unlock(&qp->comp.lock);
+}
+
+void completer_flush_one(struct qp *qp, const struct send_op *op)
+{
+	struct send_op flushed = {
+		.block = op->block, .opcode = op->opcode, .syndrome = CQE_SYN_WR_FLUSH};
+
+	push_error(qp, &flushed);
+}
+
+void completer_flush(struct qp *qp)
+{
+	spin_lock(&qp->comp.lock);
+	flush_outstanding(qp);
+	spin_unlock(&qp->comp.lock);
+}

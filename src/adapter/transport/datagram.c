@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The receiving side of datagrams (IBTA 9.8.3). */
+#include "adapter/signed/transfer.h"
+#include "adapter/transport/responder.h"
+
+#include "wire/counter_shard.h"
+
+/* There is nobody to tell but our consumer. */
+static void fail_recv(struct qp *qp, uint8_t syndrome)
+{
+	recv_push_error(qp, qp->resp.recv.index, syndrome);
+	qp->resp.have_recv = false;
+	qp_fail(qp);
+}
+
+void datagram_receive(struct qp *qp, const struct pkt *pkt)
+{
+	struct responder *r = &qp->resp;
+	uint8_t grh[IB_GRH_BYTES];
+	struct run run = {grh, sizeof(grh)};
+	const struct pkt head = {.payload_len = sizeof(grh), .nruns = 1, .runs = &run};
+
+	if (pkt->qkey != qp->attr.qkey || responder_take_recv(qp) != RECV_OK) {
+		if (pkt->qkey == qp->attr.qkey)
+			shard_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);
+		return;
+	}
+	if (IB_GRH_BYTES + pkt->payload_len > recv_capacity(&r->recv)) {
+		fail_recv(qp, CQE_SYN_LOCAL_LENGTH);
+		return;
+	}
+	if (pkt->path->grh) {
+		grh_from_path(pkt->path, pkt->payload_len, grh);
+		if (recv_place(qp, 0, &head) != MKEY_OK) {
+			fail_recv(qp, CQE_SYN_LOCAL_PROT);
+			return;
+		}
+	}
+	if (recv_place(qp, sizeof(grh), pkt) != MKEY_OK) {
+		fail_recv(qp, CQE_SYN_LOCAL_PROT);
+		return;
+	}
+	recv_push(qp, pkt, IB_GRH_BYTES + pkt->payload_len);
+	r->have_recv = false;
+}

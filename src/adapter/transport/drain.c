@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Signature pipelining (mlx5dv_qp_cancel_posted_send_wrs(3)): a send queue that stops when one of
+ * its transfers meets a signature error, so that the program can withdraw what depends on it, a
+ * response with good status, say.  It is the SQD state of the IB specification, entered by the
+ * device itself: the program learns of it by the event that a drained queue raises, and resumes
+ * with a modification to RTS.
+ */
+#include "adapter/transport/qp.h"
+#include "usermem/usermem.h"
+
+void qp_set_drain_sigerr(struct qp *qp, bool drain)
+{
+	atomic_store(&qp->drain_sigerr, drain);
+}
+
+void qp_drain(struct qp *qp)
+{
+	uint32_t rts = IB_QPS_RTS;
+
+	/* Once per entry into SQD, however many errors there are until then. */
+	if (!atomic_load(&qp->drain_sigerr) ||
+	    !atomic_compare_exchange_strong(&qp->state, &rts, (uint32_t)IB_QPS_SQD))
+		return;
+	atomic_store(&qp->drain_notify, true);
+	/* It may have been empty already between the two stores. */
+	qp_kick(qp);
+}
+
+void qp_sq_counters(struct qp *qp, uint16_t *hw, uint16_t *sw)
+{
+	uint32_t producer;
+
+	qp_lock(qp);
+	*hw = (uint16_t)qp->req.next_block;
+	*sw = *hw;
+	if (qp->create.sq_blocks &&
+	    usermem_load_be32((const be32 *)qp->create.dbrec + DBREC_SEND, &producer))
+		*sw = (uint16_t)producer;
+	qp_unlock(qp);
+	/* what came for the requester meanwhile */
+	qp_kick(qp);
+	adapter_run(qp->adapter);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See mmo.h. */
+#include "adapter/transport/mmo.h"
+
+#include <string.h>
+
+#include "adapter/transport/qp.h"
+#include "base/log.h"
+#include "prm/cqe.h"
+#include "usermem/usermem.h"
+
+/* The work request has exactly these parts. */
+struct copy_wqe {
+	struct wqe_ctrl ctrl;
+	struct wqe_mmo mmo;
+	struct wqe_data src;
+	struct wqe_data dst;
+};
+
+static enum mkey_verdict runs_of(const struct qp *qp, const struct wqe_data *d, uint32_t access,
+				 uint64_t off, uint64_t len, struct runs *runs)
+{
+	runs_begin(runs);
+	return mkey_append_runs(qp->adapter, be32_get(d->lkey), qp->create.pdn, access,
+				be64_get(d->addr) + off, len, runs);
+}
+
+/* Copies up to len bytes from off on, as many as a list of runs can name; 0: refused. */
+static uint64_t copy_some(const struct qp *qp, const struct copy_wqe *c, uint64_t off, uint64_t len)
+{
+	struct runs src, dst;
+
+	while (len) {
+		enum mkey_verdict from = runs_of(qp, &c->src, 0, off, len, &src);
+		enum mkey_verdict to = runs_of(qp, &c->dst, IB_ACCESS_LOCAL_WRITE, off, len, &dst);
+
+		if (from == MKEY_OK && to == MKEY_OK)
+			return usermem_pull(dst.run, dst.n, src.run, src.n, 0) ? len : 0;
+		if ((from != MKEY_OK && from != MKEY_TOO_MANY_RUNS) ||
+		    (to != MKEY_OK && to != MKEY_TOO_MANY_RUNS))
+			return 0;
+		len /= 2;
+	}
+	return 0;
+}
+
+uint8_t mmo_execute(struct qp *qp, const struct send_wqe *w)
+{
+	struct copy_wqe c;
+	uint64_t len;
+
+	if (wqe_opmod(&w->ctrl) != WQE_OPMOD_MMO_DMA || wqe_ds(&w->ctrl) * WQE_UNIT != sizeof(c)) {
+		log_info("QP 0x%x: memory operation %u is not supported (ds %u)", qp->qpn,
+			 wqe_opmod(&w->ctrl), wqe_ds(&w->ctrl));
+		return CQE_SYN_LOCAL_QP_OP;
+	}
+	memcpy(&c, w->bytes, sizeof(c));
+	/* 0 stands for 2^31 here as in any data segment */
+	len = be32_get(c.src.byte_count);
+	if (be32_get(c.dst.byte_count) != len)
+		return CQE_SYN_LOCAL_QP_OP;
+	if (!len || len > 1u << ADAPTER_LOG_MAX_DMA)
+		return CQE_SYN_LOCAL_LENGTH;
+	for (uint64_t off = 0, n; off < len; off += n) {
+		n = copy_some(qp, &c, off, len - off);
+		if (!n)
+			return CQE_SYN_LOCAL_PROT;
+	}
+	return 0;
+}

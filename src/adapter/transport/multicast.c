@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See multicast.h.  IBTA volume 1, 10.5.2 and 11.3.6 ff. (attach and detach). */
+#include "adapter/transport/multicast.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapter/transport/qp.h"
+#include "base/rcu.h"
+
+struct multicast_group {
+	_Atomic(struct multicast_group *) next;
+	union ib_gid gid;
+	uint16_t mlid; /* RoCE: 0 */
+	uint32_t members;
+	struct qp *member[];
+};
+
+typedef _Atomic(struct multicast_group *) group_link;
+
+static group_link *bucket_of(struct multicast *m, const union ib_gid *gid)
+{
+	uint64_t h = (gid->half[0] ^ gid->half[1]) * 0x9e3779b97f4a7c15ull;
+
+	return &m->bucket[h >> 56 & (MULTICAST_BUCKETS - 1)];
+}
+
+static bool names(const struct multicast_group *g, const union ib_gid *gid, uint16_t mlid)
+{
+	return g->gid.half[0] == gid->half[0] && g->gid.half[1] == gid->half[1] && g->mlid == mlid;
+}
+
+/* The link that leads to the group, or to the end of its chain.  Lock held. */
+static group_link *find(struct multicast *m, const union ib_gid *gid, uint16_t mlid)
+{
+	group_link *at = bucket_of(m, gid);
+	struct multicast_group *g;
+
+	while ((g = atomic_load_explicit(at, memory_order_relaxed)) && !names(g, gid, mlid))
+		at = &g->next;
+	return at;
+}
+
+static uint32_t index_of(const struct multicast_group *g, const struct qp *qp)
+{
+	uint32_t i = 0;
+
+	while (i < g->members && g->member[i] != qp)
+		i++;
+	return i;
+}
+
+/* Puts fresh (NULL: nothing) in the place of what the link leads to.  Lock held. */
+static void replace(group_link *at, struct multicast_group *fresh)
+{
+	struct multicast_group *old = atomic_load_explicit(at, memory_order_relaxed);
+	struct multicast_group *next =
+		old ? atomic_load_explicit(&old->next, memory_order_relaxed) : NULL;
+
+	if (fresh)
+		atomic_store_explicit(&fresh->next, next, memory_order_relaxed);
+	atomic_store_explicit(at, fresh ? fresh : next, memory_order_release);
+	if (old) {
+		rcu_wait();
+		free(old);
+	}
+}
+
+static uint16_t mlid_of(const struct adapter *a, uint16_t mlid)
+{
+	/* A RoCE group has no LID (annex A16). */
+	return a->port->ethernet ? 0 : mlid;
+}
+
+int qp_attach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid)
+{
+	struct adapter *a = qp->adapter;
+	struct multicast *m = &a->multicast;
+	struct multicast_group *old, *fresh;
+	uint32_t n;
+	group_link *at;
+	int ret = 0;
+
+	if (qp->create.type != IB_QPT_UD || !ib_gid_is_multicast(gid))
+		return -EINVAL;
+	mlid = mlid_of(a, mlid);
+	pthread_mutex_lock(&m->lock);
+	at = find(m, gid, mlid);
+	old = atomic_load_explicit(at, memory_order_relaxed);
+	n = old ? old->members : 0;
+	if (old && index_of(old, qp) < n)
+		goto unlock;
+	ret = -ENOMEM;
+	if (n >= ADAPTER_MAX_MCAST_QPS || (!old && m->groups >= ADAPTER_MAX_MCAST_GROUPS))
+		goto unlock;
+	fresh = malloc(sizeof(*fresh) + (n + 1) * sizeof(fresh->member[0]));
+	if (!fresh)
+		goto unlock;
+	memset(fresh, 0, sizeof(*fresh));
+	fresh->gid = *gid;
+	fresh->mlid = mlid;
+	fresh->members = n + 1;
+	if (old)
+		memcpy(fresh->member, old->member, n * sizeof(fresh->member[0]));
+	fresh->member[n] = qp;
+	m->groups += !old;
+	replace(at, fresh);
+	wire_listen(a->wire, wire_group(gid));
+	ret = 1;
+unlock:
+	pthread_mutex_unlock(&m->lock);
+	return ret;
+}
+
+/* Takes a member out of the group that the link leads to.  Lock held. */
+static void leave(struct adapter *a, group_link *at, uint32_t i)
+{
+	struct multicast_group *old = atomic_load_explicit(at, memory_order_relaxed);
+	uint32_t n = old->members - 1;
+	struct multicast_group *fresh = NULL;
+
+	wire_unlisten(a->wire, wire_group(&old->gid));
+	if (n) {
+		fresh = malloc(sizeof(*fresh) + n * sizeof(fresh->member[0]));
+		if (!fresh) {
+			/* leaving must not fail: shrink in place, when nobody reads */
+			struct multicast_group *next =
+				atomic_load_explicit(&old->next, memory_order_relaxed);
+
+			atomic_store_explicit(at, next, memory_order_release);
+			rcu_wait();
+			old->member[i] = old->member[n];
+			old->members = n;
+			atomic_store_explicit(at, old, memory_order_release);
+			return;
+		}
+		memset(fresh, 0, sizeof(*fresh));
+		fresh->gid = old->gid;
+		fresh->mlid = old->mlid;
+		fresh->members = n;
+		memcpy(fresh->member, old->member, i * sizeof(fresh->member[0]));
+		memcpy(fresh->member + i, old->member + i + 1, (n - i) * sizeof(fresh->member[0]));
+	} else {
+		a->multicast.groups--;
+	}
+	replace(at, fresh);
+}
+
+int qp_detach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid)
+{
+	struct adapter *a = qp->adapter;
+	struct multicast_group *g;
+	group_link *at;
+	uint32_t i;
+	int ret = -EINVAL;
+
+	pthread_mutex_lock(&a->multicast.lock);
+	at = find(&a->multicast, gid, mlid_of(a, mlid));
+	g = atomic_load_explicit(at, memory_order_relaxed);
+	i = g ? index_of(g, qp) : 0;
+	if (g && i < g->members) {
+		leave(a, at, i);
+		ret = 0;
+	}
+	pthread_mutex_unlock(&a->multicast.lock);
+	return ret;
+}
+
+void multicast_forget(struct qp *qp)
+{
+	struct multicast *m = &qp->adapter->multicast;
+
+	if (qp->create.type != IB_QPT_UD)
+		return;
+	pthread_mutex_lock(&m->lock);
+	for (unsigned b = 0; m->groups && b < MULTICAST_BUCKETS; b++) {
+		group_link *at = &m->bucket[b];
+		struct multicast_group *g;
+
+		while ((g = atomic_load_explicit(at, memory_order_relaxed))) {
+			uint32_t i = index_of(g, qp), n = g->members;
+
+			if (i < n)
+				leave(qp->adapter, at, i);
+			/* a group without members has left the chain */
+			if (i == n || n > 1)
+				at = &atomic_load_explicit(at, memory_order_relaxed)->next;
+		}
+	}
+	pthread_mutex_unlock(&m->lock);
+}
+
+bool multicast_receive(struct adapter *a, const struct pkt *pkt)
+{
+	const union ib_gid *gid = &pkt->path->dgid;
+	uint16_t mlid = mlid_of(a, pkt->path->dlid);
+	struct multicast_group *g;
+
+	/* IBTA 9.6.1.2.1: a multicast packet has a GRH */
+	if (!pkt->path->grh)
+		return false;
+	g = atomic_load_explicit(bucket_of(&a->multicast, gid), memory_order_acquire);
+	while (g && !names(g, gid, mlid))
+		g = atomic_load_explicit(&g->next, memory_order_acquire);
+	if (!g)
+		return false;
+	for (uint32_t i = 0; i < g->members; i++) {
+		struct qp *qp = g->member[i];
+		bool own = qp->qpn == pkt->sqpn && pkt->path->src_port == wire_port_row(a->wire);
+
+		if (!own || !qp->create.block_self_mcast)
+			responder_receive(qp, pkt);
+	}
+	return true;
+}
+
+void multicast_init(struct multicast *m)
+{
+	pthread_mutex_init(&m->lock, NULL);
+}
+
+void multicast_release(struct multicast *m)
+{
+	pthread_mutex_destroy(&m->lock);
+}

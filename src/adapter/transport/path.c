@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* From address vectors to paths, and from paths to the headers that a datagram's receiver sees. */
+#include <string.h>
+
+#include "adapter/core/device.h"
+#include "prm/cqe.h"
+#include "prm/wqe.h"
+#include "wire/size.h"
+
+/* A GID of the form ::ffff:a.b.c.d is an IPv4 address (RoCE annex A17). */
+static bool gid_is_ipv4(const union ib_gid *gid)
+{
+	return !gid->half[0] && gid->word[2] == htobe32(0xffff);
+}
+
+void path_from_ah(const struct adapter *a, const struct ib_ah *ah, struct path *path)
+{
+	const struct registry *r = wire_registry(a->wire);
+	const struct registry_gid *sgid =
+		&a->port->gids[ah->sgid_index < REGISTRY_GIDS ? ah->sgid_index : 0];
+	uint16_t own_lid = (uint16_t)atomic_load(&a->port->lid);
+
+	*path = (struct path){
+		.src_port = wire_port_row(a->wire),
+		.slid = own_lid | (ah->src_path_bits & ((1u << a->port->lmc) - 1)),
+		.dlid = ah->dlid,
+		.sl = ah->sl,
+		.path_bits = ah->src_path_bits,
+		.hop_limit = ah->hop_limit,
+		.traffic_class = ah->traffic_class,
+		.flow_label = ah->flow_label,
+		.grh = ah->is_global,
+		.roce_v1 = a->port->ethernet && sgid->type == GID_IB_ROCE_V1,
+		.sgid = sgid->gid,
+		.dgid = ah->dgid,
+	};
+	if (a->port->ethernet) {
+		path->slid = 0;
+		path->dlid = 0;
+		path->dst_port = ah->is_global && sgid->valid ? registry_port_by_gid(r, &ah->dgid)
+							      : REGISTRY_NO_PORT;
+	} else {
+		path->dst_port = registry_port_by_lid(r, ah->dlid);
+	}
+	path->routing_octets = path_routing_octets(path, a->port->ethernet);
+}
+
+void path_from_av(const struct adapter *a, const struct wqe_av *av, struct path *path)
+{
+	uint32_t grh = be32_get(av->grh_gid_fl);
+	struct ib_ah ah = {
+		.dlid = be16_get(av->rlid),
+		.sl = av->stat_rate_sl & 0xf,
+		.src_path_bits = av->fl_mlid & 0x7f,
+		.port_num = 1,
+	};
+
+	if (a->port->ethernet)
+		ah.sl = (av->stat_rate_sl >> 1) & 7;
+	if (be32_get(av->dqp_dct) & WQE_AV_EXTENDED && (grh & WQE_AV_GRH || a->port->ethernet)) {
+		ah.is_global = 1;
+		memcpy(ah.dgid.raw, av->rgid, sizeof(ah.dgid.raw));
+		ah.sgid_index = (uint8_t)(grh >> 20);
+		ah.flow_label = grh & 0xfffff;
+		ah.hop_limit = av->hop_limit;
+		ah.traffic_class = av->tclass;
+	}
+	path_from_ah(a, &ah, path);
+}
+
+void path_reverse(const struct path *path, struct path *back)
+{
+	*back = *path;
+	back->src_port = path->dst_port;
+	back->dst_port = path->src_port;
+	back->slid = path->dlid;
+	back->dlid = path->slid;
+	back->sgid = path->dgid;
+	back->dgid = path->sgid;
+	back->channel = 0;
+}
+
+static uint16_t ipv4_checksum(const uint8_t *header, unsigned bytes)
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < bytes; i += 2)
+		sum += (uint32_t)header[i] << 8 | header[i + 1];
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
+static void put16(uint8_t *at, uint32_t v)
+{
+	at[0] = (uint8_t)(v >> 8);
+	at[1] = (uint8_t)v;
+}
+
+/* RFC 791, in the last 20 of the 40 bytes, as the hardware delivers it. */
+static void ipv4_header(const struct path *path, uint32_t ip_payload, uint8_t *ip)
+{
+	memset(ip, 0, 20);
+	ip[0] = 0x45;
+	ip[1] = path->traffic_class;
+	put16(ip + 2, 20 + ip_payload);
+	put16(ip + 6, 0x4000); /* don't fragment */
+	ip[8] = path->hop_limit;
+	ip[9] = 17; /* UDP */
+	memcpy(ip + 12, path->sgid.raw + 12, 4);
+	memcpy(ip + 16, path->dgid.raw + 12, 4);
+	put16(ip + 10, ipv4_checksum(ip, 20));
+}
+
+enum cqe_roce_header path_header_type(const struct path *path)
+{
+	if (path->roce_v1)
+		return CQE_ROCE_GRH;
+	return gid_is_ipv4(&path->sgid) ? CQE_ROCE_IPV4 : CQE_ROCE_IPV6;
+}
+
+void grh_from_path(const struct path *path, uint32_t payload_bytes, uint8_t out[IB_GRH_BYTES])
+{
+	/* BTH, DETH, padded payload, ICRC; RoCE v2 adds UDP */
+	uint32_t bytes = 12 + 8 + (uint32_t)align_up(payload_bytes, 4) + 4;
+	bool v2 = !path->dlid && !path->roce_v1;
+
+	memset(out, 0, IB_GRH_BYTES);
+	if (v2 && gid_is_ipv4(&path->sgid)) {
+		ipv4_header(path, bytes + 8, out + 20);
+		return;
+	}
+	/* IBTA 8.3: version 6, traffic class, flow label */
+	out[0] = (uint8_t)(0x60 | path->traffic_class >> 4);
+	out[1] = (uint8_t)(path->traffic_class << 4 | (path->flow_label >> 16 & 0xf));
+	put16(out + 2, path->flow_label);
+	put16(out + 4, bytes + (v2 ? 8 : 0));
+	out[6] = v2 ? 17 : 0x1b; /* next header: UDP, or IBA */
+	out[7] = path->hop_limit;
+	memcpy(out + 8, path->sgid.raw, 16);
+	memcpy(out + 24, path->dgid.raw, 16);
+}

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Queue pairs: creation, modification, end. */
+#include "adapter/transport/qp.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapter/transport/dci.h"
+#include "adapter/transport/dct.h"
+#include "adapter/transport/qp_state.h"
+#include "adapter/ethernet/rss.h"
+#include "base/log.h"
+#include "base/rcu.h"
+
+void qp_async(struct qp *qp, enum ib_event event)
+{
+	if (qp->create.async)
+		qp->create.async(qp->create.user, event);
+}
+
+void qp_fail(struct qp *qp)
+{
+	uint32_t old = atomic_exchange(&qp->state, (uint32_t)IB_QPS_ERR);
+
+	if (old == IB_QPS_ERR)
+		return;
+	/* set again only by resp_unlock, which looks at the state */
+	qp->resp.shared->bypass_ok = 0;
+	if (qp->create.srq)
+		qp_async(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+	qp_kick(qp);
+}
+
+void qp_lock(struct qp *qp)
+{
+	baton_take(&qp->sq);
+	resp_lock(qp);
+	spin_lock(&qp->comp.lock);
+}
+
+/* What came for the requester meanwhile is done by the kick that every modification ends with. */
+void qp_unlock(struct qp *qp)
+{
+	spin_unlock(&qp->comp.lock);
+	resp_unlock(qp);
+	while (!baton_leave(&qp->sq))
+		;
+}
+
+static const uint8_t bth_of[] = {
+	[IB_QPT_RC] = BTH_RC,	       [IB_QPT_UC] = BTH_UC,	   [IB_QPT_UD] = BTH_UD,
+	[IB_QPT_RAW_PACKET] = BTH_RAW, [IB_QPT_XRC_INI] = BTH_XRC, [IB_QPT_XRC_TGT] = BTH_XRC,
+	[IB_QPT_DCI] = BTH_DC,	       [IB_QPT_DCT] = BTH_DC,
+};
+
+static bool power_of_two_or_zero(uint32_t v)
+{
+	return !(v & (v - 1));
+}
+
+/* An RSS QP has neither rings nor completions of its own. */
+static int check_rss(const struct qp_create_attr *attr)
+{
+	if (attr->type != IB_QPT_RAW_PACKET || attr->send_cq || attr->recv_cq || attr->srq ||
+	    attr->sq_blocks || attr->rq_wqes)
+		return -EINVAL;
+	return rss_attr_ok(attr->rss) ? 0 : -EINVAL;
+}
+
+static bool has_sender(enum ib_qp_type type)
+{
+	return type != IB_QPT_XRC_TGT && type != IB_QPT_DCT;
+}
+
+static int check_create(const struct qp_create_attr *attr)
+{
+	if (attr->rss)
+		return check_rss(attr);
+	if (attr->type != IB_QPT_RC && attr->type != IB_QPT_UC && attr->type != IB_QPT_UD &&
+	    attr->type != IB_QPT_XRC_INI && attr->type != IB_QPT_XRC_TGT &&
+	    attr->type != IB_QPT_RAW_PACKET && attr->type != IB_QPT_DCI && attr->type != IB_QPT_DCT)
+		return -EOPNOTSUPP;
+	if (attr->srq && attr->type == IB_QPT_RAW_PACKET)
+		return -EINVAL;
+	if (!attr->send_cq != !has_sender(attr->type) ||
+	    !attr->xrcdn != (attr->type != IB_QPT_XRC_TGT))
+		return -EINVAL;
+	if (!has_sender(attr->type) && attr->sq_blocks)
+		return -EINVAL;
+	/* neither half of an XRC connection has receives of its own (IBTA annex A14), nor a DCI */
+	if (attr->type == IB_QPT_XRC_INI || attr->type == IB_QPT_XRC_TGT ||
+	    attr->type == IB_QPT_DCI) {
+		if (attr->srq || attr->rq_wqes)
+			return -EINVAL;
+	} else if (!attr->recv_cq) {
+		return -EINVAL;
+	}
+	if (attr->type == IB_QPT_DCT && (!attr->srq || attr->rq_wqes))
+		return -EINVAL;
+	if (attr->dc_streams &&
+	    (attr->type != IB_QPT_DCI || attr->log_dc_errored > ADAPTER_LOG_MAX_DC_ERRORED))
+		return -EINVAL;
+	/* 65536 would alias the 16-bit counters of the doorbell record */
+	if (!power_of_two_or_zero(attr->sq_blocks) || attr->sq_blocks > 0x8000 ||
+	    !power_of_two_or_zero(attr->rq_wqes) || attr->rq_wqes > 0x8000)
+		return -EINVAL;
+	if (attr->rq_wqes && (!power_of_two_or_zero(attr->rq_wqe_bytes) || attr->rq_wqe_bytes < 16))
+		return -EINVAL;
+	return 0;
+}
+
+int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **out)
+{
+	int ret = check_create(attr);
+	struct qp *qp;
+	int64_t qpn;
+
+	if (ret)
+		return ret;
+	if (attr->type == IB_QPT_RAW_PACKET && !a->port->ethernet)
+		return -EOPNOTSUPP;
+	qp = aligned_alloc(64, align_up(sizeof(*qp), 64));
+	if (!qp)
+		return -ENOMEM;
+	memset(qp, 0, sizeof(*qp));
+	qp->adapter = a;
+	qp->create = *attr;
+	qp->bth = bth_of[attr->type];
+	qp->reliable = qp->bth == BTH_RC || qp->bth == BTH_XRC || qp->bth == BTH_DC;
+	if (attr->rss) {
+		qp->rss = rss_create(attr->rss);
+		/* the caller's memory is not ours any more */
+		qp->create.rss = NULL;
+		if (!qp->rss) {
+			ret = -ENOMEM;
+			goto free_qp;
+		}
+	}
+	if (attr->sq_blocks) {
+		qp->send_ops = calloc(attr->sq_blocks, sizeof(*qp->send_ops));
+		if (!qp->send_ops) {
+			ret = -ENOMEM;
+			goto free_qp;
+		}
+	}
+	if (attr->type == IB_QPT_DCI)
+		qp->dci = dci_create(attr);
+	if (attr->type == IB_QPT_DCT)
+		qp->dct = dct_create(attr);
+	if (!qp->dci != (attr->type != IB_QPT_DCI) || !qp->dct != (attr->type != IB_QPT_DCT)) {
+		ret = -ENOMEM;
+		goto free_parts;
+	}
+	qpn = number_take(&a->qps, &a->attr, NUMBER_QPN);
+	if (qpn < 0) {
+		ret = (int)qpn;
+		goto free_parts;
+	}
+	qp->qpn = (uint32_t)qpn;
+	/* Of the others a peer could not make use. */
+	qp->resp.shared = qp->bth == BTH_RC && attr->type == IB_QPT_RC
+				  ? expose_qp(wire_expose(a->wire), qp->qpn)
+				  : NULL;
+	if (!qp->resp.shared)
+		qp->resp.shared = &qp->resp.own;
+	qp->attr.path_mtu = IB_MTU_4096;
+	qp_reset_queues(qp);
+	if (attr->send_cq)
+		cq_hold(attr->send_cq);
+	if (attr->recv_cq)
+		cq_hold(attr->recv_cq);
+	if (attr->srq)
+		srq_hold(attr->srq);
+	number_publish(&a->qps, qp->qpn, qp);
+	*out = qp;
+	return 0;
+
+free_parts:
+	free(qp->dct);
+	free(qp->dci);
+	free(qp->send_ops);
+free_qp:
+	free(qp->rss);
+	free(qp);
+	return ret;
+}
+
+uint32_t qp_number(const struct qp *qp)
+{
+	return qp->qpn;
+}
+
+void qp_destroy(struct qp *qp)
+{
+	struct adapter *a = qp->adapter;
+
+	/* The peer's last message has arrived, also if its answer still waits for a poll. */
+	(void)responder_continue(qp);
+	/* No new packets or timers find it; those that had found it leave within the grace period.
+	 */
+	number_publish(&a->qps, qp->qpn, NULL);
+	multicast_forget(qp);
+	qp_lock(qp);
+	atomic_store(&qp->state, (uint32_t)IB_QPS_RESET);
+	qp_unlock(qp);
+	adapter_forget_qp(a, qp);
+	rcu_wait();
+	/* a reader of before may have listed it once more */
+	adapter_forget_qp(a, qp);
+	if (qp->dct)
+		dct_destroy(qp);
+	if (qp->create.send_cq)
+		cq_release(qp->create.send_cq);
+	if (qp->create.recv_cq)
+		cq_release(qp->create.recv_cq);
+	if (qp->create.srq)
+		srq_release(qp->create.srq);
+	if (qp->resp.shared != &qp->resp.own)
+		expose_qp_end(qp->resp.shared);
+	number_give(&a->qps, qp->qpn);
+	free(qp->dci);
+	free(qp->send_ops);
+	free(qp->rss);
+	free(qp);
+}
+
+void qp_reset_queues(struct qp *qp)
+{
+	qp->req.next_block = 0;
+	qp->req.cur = 0;
+	qp->req.cur_off = 0;
+	qp->req.stopped = false;
+	atomic_store(&qp->req.tail, 0);
+	atomic_store(&qp->comp.head, 0);
+	atomic_store(&qp->comp.rd_outstanding, 0);
+	atomic_store(&qp->comp.resend, false);
+	atomic_store(&qp->waiting, 0);
+	atomic_store(&qp->deadline_ns, 0);
+	atomic_store(&qp->drain_notify, false);
+	if (qp->dci)
+		dci_reset(qp->dci);
+	qp->resp.nak_sent = false;
+	qp->resp.in_message = false;
+	qp->resp.have_recv = false;
+	qp->resp.srq = qp->create.srq;
+	qp->resp.pdn = qp->create.pdn;
+	qp->resp.ack_owed = false;
+	qp->resp.rd_count = 0;
+	qp->resp.rd_answered = 0;
+	qp->resp.rd_off = 0;
+	qp->resp.shared->msn = 0;
+	qp->rq = (struct recv_ring){
+		.buf = qp->create.rq_buf,
+		.wqes = qp->create.rq_wqes,
+		.wqe_bytes = qp->create.rq_wqe_bytes,
+		.dbrec = (const be32 *)qp->create.dbrec + DBREC_RECV,
+		.head = &qp->resp.shared->rq_head,
+	};
+	qp->resp.shared->rq_head = 0;
+	qp->resp.shared->rq_seen = 0;
+	qp->resp.shared->rq_claim = 0;
+}
+
+static bool attributes_ok(const struct qp *qp, const struct qp_attr *attr, uint32_t mask)
+{
+	if (mask & IB_QP_PORT && attr->port_num != 1)
+		return false;
+	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index >= REGISTRY_PKEYS)
+		return false;
+	if (mask & IB_QP_PATH_MTU && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096))
+		return false;
+	if (mask & IB_QP_AV && (attr->ah.port_num > 1 || attr->ah.sgid_index >= REGISTRY_GIDS))
+		return false;
+	/* RoCE routes by GID only */
+	if (mask & IB_QP_AV && qp->adapter->port->ethernet && !attr->ah.is_global)
+		return false;
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
+		return false;
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
+		return false;
+	/* no automatic path migration; its capability bit is off */
+	if (mask & IB_QP_ALT_PATH)
+		return false;
+	return !((mask & IB_QP_TIMEOUT && attr->timeout > 31) ||
+		 (mask & IB_QP_RETRY_CNT && attr->retry_cnt > 7) ||
+		 (mask & IB_QP_RNR_RETRY && attr->rnr_retry > 7) ||
+		 (mask & IB_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31));
+}
+
+/* Copies the attributes that mask names. */
+static void take_attributes(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
+{
+	struct qp_attr *to = &qp->attr;
+
+#define TAKE(bit, field)                         \
+	do {                                     \
+		if (mask & (bit))                \
+			to->field = attr->field; \
+	} while (0)
+	TAKE(IB_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
+	TAKE(IB_QP_ACCESS_FLAGS, access);
+	TAKE(IB_QP_PKEY_INDEX, pkey_index);
+	TAKE(IB_QP_PORT, port_num);
+	TAKE(IB_QP_QKEY, qkey);
+	TAKE(IB_QP_AV, ah);
+	TAKE(IB_QP_PATH_MTU, path_mtu);
+	TAKE(IB_QP_TIMEOUT, timeout);
+	TAKE(IB_QP_RETRY_CNT, retry_cnt);
+	TAKE(IB_QP_RNR_RETRY, rnr_retry);
+	TAKE(IB_QP_RQ_PSN, rq_psn);
+	TAKE(IB_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
+	TAKE(IB_QP_MIN_RNR_TIMER, min_rnr_timer);
+	TAKE(IB_QP_SQ_PSN, sq_psn);
+	TAKE(IB_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
+	TAKE(IB_QP_PATH_MIG_STATE, path_mig_state);
+	TAKE(IB_QP_DEST_QPN, dest_qpn);
+	TAKE(IB_QP_RATE_LIMIT, rate_limit);
+#undef TAKE
+}
+
+/* What the attributes mean to the state machines. */
+static void apply_attributes(struct qp *qp, uint32_t mask)
+{
+	struct adapter *a = qp->adapter;
+
+	qp->mtu = ib_mtu_bytes(qp->attr.path_mtu);
+	if (mask & IB_QP_PKEY_INDEX)
+		qp->pkey = a->port->pkeys[qp->attr.pkey_index];
+	if (mask & IB_QP_AV)
+		path_from_ah(a, &qp->attr.ah, &qp->path);
+	/* IBTA 9.7.6.1.3: 4.096 us times 2^timeout; 0 waits for ever */
+	if (mask & IB_QP_TIMEOUT)
+		qp->ack_timeout_ns = qp->attr.timeout ? 4096ull << qp->attr.timeout : 0;
+	if (mask & IB_QP_RETRY_CNT)
+		qp->comp.retry_left = qp->attr.retry_cnt;
+	if (mask & IB_QP_RNR_RETRY)
+		qp->comp.rnr_left = qp->attr.rnr_retry;
+	if (mask & IB_QP_RQ_PSN)
+		qp->resp.shared->epsn = qp->attr.rq_psn & IB_PSN_MASK;
+	qp->resp.shared->dest_qpn = qp->attr.dest_qpn;
+	qp->resp.shared->dest_port = qp->path.dst_port;
+	qp->resp.shared->pdn = qp->create.pdn;
+	qp->resp.shared->access = qp->attr.access;
+	qp->resp.shared->pkey = qp->pkey;
+	if (mask & IB_QP_SQ_PSN) {
+		qp->req.psn = qp->attr.sq_psn & IB_PSN_MASK;
+		atomic_store(&qp->comp.acked_psn, qp->req.psn);
+	}
+}
+
+static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state to)
+{
+	atomic_store(&qp->state, (uint32_t)to);
+	if (to == IB_QPS_RESET) {
+		qp_reset_queues(qp);
+		qp_set_drain_sigerr(qp, false);
+	}
+	if (to == IB_QPS_RTS && from == IB_QPS_SQE)
+		qp->req.stopped = false;
+	if (to == IB_QPS_SQD && from == IB_QPS_RTS)
+		atomic_store(&qp->drain_notify, qp->attr.en_sqd_async_notify);
+	if (to == IB_QPS_ERR && from != IB_QPS_ERR && qp->create.srq)
+		qp_async(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+	log_debug("QP 0x%x: %s -> %s", qp->qpn, qp_state_name(from), qp_state_name(to));
+}
+
+int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
+{
+	enum ib_qp_state cur, next = IB_QPS_RESET;
+	int ret = -EINVAL;
+
+	/* A distributor of frames has no states. */
+	if (qp->rss)
+		return -EOPNOTSUPP;
+	if (mask & IB_QP_STATE && attr->state == IB_QPS_RESET)
+		(void)responder_continue(qp); /* as in qp_destroy */
+	qp_lock(qp);
+	cur = qp_state(qp);
+	if (mask & IB_QP_CUR_STATE && attr->cur_state != cur)
+		goto unlock;
+	next = mask & IB_QP_STATE ? attr->state : cur;
+	if (!qp_transition_ok(qp->create.type, cur, next, mask) || !attributes_ok(qp, attr, mask))
+		goto unlock;
+	if (next != IB_QPS_RESET && next != IB_QPS_ERR) {
+		take_attributes(qp, attr, mask);
+		apply_attributes(qp, mask);
+	}
+	enter_state(qp, cur, next);
+	ret = 0;
+unlock:
+	qp_unlock(qp);
+	if (!ret && mask & IB_QP_AV && qp->bth == BTH_RC)
+		wire_remote_connect(qp->adapter->wire, &qp->path, qp->attr.dest_qpn);
+	/* flush, drain, or start what was posted before */
+	if (!ret && next != IB_QPS_RESET) {
+		qp_kick(qp);
+		adapter_run(qp->adapter);
+	}
+	return ret;
+}
+
+bool qp_recv_exposable(const struct qp *qp)
+{
+	return qp->bth == BTH_RC && qp->resp.shared != &qp->resp.own && qp->create.rq_wqes &&
+	       !qp->create.srq && cq_exposable(qp->create.recv_cq) && qp_state(qp) >= IB_QPS_RTR &&
+	       qp_state(qp) <= IB_QPS_SQD &&
+	       wire_is_remote(qp->adapter->wire, &qp->path, qp->attr.dest_qpn);
+}
+
+uint64_t qp_recv_ring_bytes(const struct qp *qp)
+{
+	return (uint64_t)qp->create.rq_wqes * qp->create.rq_wqe_bytes;
+}
+
+void qp_recv_expose(struct qp *qp, uint64_t ring, uint64_t dbrec)
+{
+	struct qp_block *b = qp->resp.shared;
+	uint32_t cq;
+
+	if (!qp_recv_exposable(qp) || !cq_exposed(qp->create.recv_cq, &cq))
+		return;
+	resp_lock(qp);
+	b->rq_offset = ring;
+	b->rq_dbrec = dbrec;
+	b->rq_seen = b->rq_head;
+	b->cq = cq;
+	b->uidx = qp->create.uidx;
+	b->rq_wqe_bytes = qp->create.rq_wqe_bytes;
+	b->rq_wqes = qp->create.rq_wqes;
+	resp_unlock(qp);
+}
+
+void qp_set_udp_sport(struct qp *qp, uint16_t port)
+{
+	qp_lock(qp);
+	qp->attr.udp_sport = port;
+	qp_unlock(qp);
+	qp_kick(qp);
+	adapter_run(qp->adapter);
+}
+
+void qp_query(struct qp *qp, struct qp_attr *attr)
+{
+	qp_lock(qp);
+	*attr = qp->attr;
+	attr->state = qp_state(qp);
+	attr->cur_state = attr->state;
+	attr->sq_draining = attr->state == IB_QPS_SQD &&
+			    atomic_load(&qp->comp.head) != atomic_load(&qp->req.tail);
+	/* the numbers of the next packets, as the device's context holds them */
+	if (attr->state != IB_QPS_RESET && attr->state != IB_QPS_INIT) {
+		attr->rq_psn = qp->resp.shared->epsn;
+		attr->sq_psn = qp->req.psn;
+	}
+	qp_unlock(qp);
+	qp_kick(qp);
+	adapter_run(qp->adapter);
+}
+
+/* What the request will need is in the caches of the processor where the program wrote it: fetched
+ * one after the other as it is used, each line would take its time. */
+static void fetch_ahead(const struct qp *qp)
+{
+	if (!qp->create.sq_blocks)
+		return;
+	__builtin_prefetch((const be32 *)qp->create.dbrec + DBREC_SEND);
+	__builtin_prefetch(send_ring_at(qp, qp->req.next_block));
+	cq_fetch_ahead(qp->create.send_cq);
+}
+
+void adapter_doorbell(struct adapter *a, uint32_t qpn)
+{
+	struct qp *qp;
+
+	rcu_enter();
+	qp = number_find(&a->qps, qpn);
+	if (qp) {
+		fetch_ahead(qp);
+		qp_doorbell(qp);
+	}
+	rcu_leave();
+}
+
+void qp_recv_posted(struct qp *qp)
+{
+	/* Only a QP in error has something to do at once: what is posted there is flushed. */
+	if (unlikely(qp_state(qp) == IB_QPS_ERR)) {
+		qp_kick(qp);
+		adapter_run(qp->adapter);
+	}
+}

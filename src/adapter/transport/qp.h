@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The inside of a queue pair: three roles, each with its own lock (see device.h for their order).
+ *
+ *   requester  (requester.c)  reads the send ring, makes request packets     under sq, a baton
+ *   responder  (responder.c)  takes request packets, makes responses         under rx
+ *   completer  (completer.c)  takes responses, retires requests in order     under comp
+ *
+ * Between requester and completer stands the ring of outstanding requests, struct send_op: the
+ * requester appends at tail, the completer retires at head.
+ */
+#pragma once
+
+#include "adapter/queue/cq.h"
+#include "adapter/core/device.h"
+#include "adapter/queue/recvq.h"
+#include "adapter/signed/signed.h"
+#include "prm/wqe.h"
+#include "usermem/usermem_touch.h"
+
+/* A send work request from its fetch to its completion. */
+struct send_op {
+	uint16_t block; /* ring index of its first block, as counted by the program */
+	uint8_t opcode; /* enum wqe_opcode */
+	uint8_t nblocks;
+	bool signaled;
+	_Atomic(bool) done; /* waits only for its elders */
+	uint8_t syndrome;   /* enum cqe_syndrome, 0: success */
+	uint8_t vendor_err;
+	uint32_t first_psn;
+	uint32_t npkts;		      /* PSNs that it takes; 0: local operation */
+	uint32_t len;		      /* bytes of the message (READ: of the answer) */
+	_Atomic(uint32_t) read_bytes; /* READ: how much of the answer is here */
+};
+
+/* What a request still needs before it may go on.  Bits in qp->waiting. */
+enum qp_wait {
+	QP_WAIT_FENCE = 1 << 0,	   /* reads and atomics before a fenced request */
+	QP_WAIT_RD_DEPTH = 1 << 1, /* max_rd_atomic reached */
+	QP_WAIT_READS = QP_WAIT_FENCE | QP_WAIT_RD_DEPTH,
+	QP_WAIT_RNR = 1 << 2, /* receiver not ready: until the timer */
+};
+
+/* A read or atomic that the responder has accepted, kept for repetition (IBTA 9.4.4). */
+struct rd_resource {
+	bool atomic;
+	uint32_t first_psn;
+	uint32_t npkts;
+	uint64_t va;
+	uint32_t rkey;
+	uint32_t pdn;  /* in which rkey is looked up */
+	uint32_t srqn; /* XRC */
+	uint32_t len;
+	uint64_t orig; /* atomic: the answer */
+};
+
+struct requester {
+	uint32_t next_block; /* next block to fetch, never masked */
+	uint32_t cur;	     /* op being sent; counts like tail */
+	uint64_t cur_off;    /* bytes of it that are sent */
+	uint32_t psn;	     /* next PSN to give to a new request */
+	_Atomic(uint32_t) tail;
+	bool stopped; /* a request failed here: nothing after it may start */
+};
+
+struct completer {
+	struct spin lock;
+	_Atomic(uint32_t) head;
+	_Atomic(uint32_t) rd_outstanding; /* reads and atomics */
+	_Atomic(uint32_t) acked_psn;	  /* all before this one are acknowledged */
+	uint8_t retry_left;
+	uint8_t rnr_left;
+	/* Something happened since the timer was started: answers, or the first request after none.
+	 */
+	_Atomic(bool) fresh;
+	/* The requester is to go back to this PSN. */
+	_Atomic(bool) resend;
+};
+
+struct responder {
+	/* The lock, the PSN expected and the MSN lie where the peer's process may see them. */
+	struct qp_block *shared; /* exposed, or &own */
+	struct qp_block own;
+	bool nak_sent; /* sequence error reported; silent until the PSN comes */
+	/* the message in progress */
+	bool in_message;
+	bool in_write;
+	bool have_recv;
+	struct recv_wqe recv;
+	/*
+	 * The shared receive queue and protection domain that requests are for.  An XRC target
+	 * takes both from the queue that the packet names, and only while it looks at that packet.
+	 */
+	struct srq *srq;
+	uint32_t pdn;
+	uint32_t srqn; /* XRC: of the message in progress */
+	uint64_t off;  /* bytes placed */
+	uint64_t write_va;
+	uint32_t write_rkey;
+	uint32_t write_len;
+	/* owed to the peer */
+	bool ack_owed;
+	uint8_t ack_syndrome;
+	uint32_t ack_psn;
+	/* reads and atomics; a ring of ADAPTER_MAX_RD_ATOMIC */
+	struct rd_resource rd[ADAPTER_MAX_RD_ATOMIC];
+	uint32_t rd_count;    /* accepted so far */
+	uint32_t rd_answered; /* answered so far; the next one answers from rd_off */
+	uint64_t rd_off;
+};
+
+struct qp {
+	struct adapter *adapter;
+	struct qp_create_attr create;
+	uint32_t qpn;
+	uint8_t bth; /* enum bth_transport */
+	bool reliable;
+	_Atomic(uint32_t) state; /* enum ib_qp_state */
+	struct qp_attr attr;	 /* as set; changed under all three locks */
+	struct path path;	 /* connected types */
+	struct rss *rss;	 /* raw packet: frames are distributed */
+	struct dci *dci;	 /* DCI */
+	struct dct *dct;	 /* DCT; not of its responders */
+	uint32_t mtu;
+	uint64_t ack_timeout_ns; /* 0: none */
+	uint16_t pkey;
+
+	struct baton sq;
+	struct requester req;
+	struct send_op *send_ops;  /* create.sq_blocks entries */
+	_Atomic(uint32_t) waiting; /* enum qp_wait */
+
+	struct completer comp;
+	struct responder resp;
+	struct recv_ring rq;
+
+	/* lists of the adapter */
+	_Atomic(bool) queued; /* in run or later list */
+	struct qp *run_next;
+	bool timer_listed;
+	struct qp *timer_next, *timer_prev;
+	_Atomic(uint64_t) deadline_ns; /* 0: not armed */
+	/* Somebody waits for the last outstanding request: SQ_DRAINED is owed, or a DCI wants to
+	 * turn to another peer. */
+	_Atomic(bool) drain_notify;
+	_Atomic(bool) drain_sigerr; /* see qp_set_drain_sigerr */
+
+	/* Keys with signatures, where they were left; far from what others need. */
+	struct sig_resume sent;	    /* gathered by the requester; under sq */
+	struct sig_resume answered; /* scattered by the completer; under comp */
+	struct sig_resume written;  /* scattered by the responder; under rx */
+	struct sig_resume read;	    /* gathered by it */
+};
+
+static inline enum ib_qp_state qp_state(const struct qp *qp)
+{
+	return (enum ib_qp_state)atomic_load_explicit(&qp->state, memory_order_acquire);
+}
+
+static inline bool qp_is_reliable(const struct qp *qp)
+{
+	return qp->reliable;
+}
+
+static inline struct send_op *qp_send_op(struct qp *qp, uint32_t n)
+{
+	return &qp->send_ops[n & (qp->create.sq_blocks - 1)];
+}
+
+/* A peer has died while it completed a receive of ours: was it completed?  Under rx. */
+void recv_settle_claim(struct qp *qp);
+
+static inline void resp_lock(struct qp *qp)
+{
+	if (unlikely(shared_lock(&qp->resp.shared->lock, qp->adapter->slots, qp->adapter->slot)))
+		recv_settle_claim(qp);
+}
+
+/* May requests be executed past the packets? */
+static inline uint32_t resp_quiet(const struct qp *qp)
+{
+	const struct responder *r = &qp->resp;
+	enum ib_qp_state state = qp_state(qp);
+
+	return (state == IB_QPS_RTR || state == IB_QPS_RTS) && qp->bth == BTH_RC && !r->nak_sent &&
+	       !r->in_message && !r->ack_owed && r->rd_answered == r->rd_count;
+}
+
+static inline void resp_unlock(struct qp *qp)
+{
+	qp->resp.shared->bypass_ok = resp_quiet(qp);
+	shared_unlock(&qp->resp.shared->lock);
+}
+
+/* Where a block of the send ring lies, counted and not masked. */
+static inline const uint8_t *send_ring_at(const struct qp *qp, uint32_t block)
+{
+	return (const uint8_t *)qp->create.sq_buf +
+	       (size_t)(block & (qp->create.sq_blocks - 1)) * WQE_BLOCK;
+}
+
+/* How many blocks the program has posted beyond block; -1 on a fault. */
+static inline int send_ring_ready(const struct qp *qp, uint32_t block)
+{
+	uint32_t producer;
+	uint16_t ready;
+
+	if (!qp->create.sq_blocks)
+		return 0;
+	if (!usermem_fetch_be32((const be32 *)qp->create.dbrec + DBREC_SEND, &producer))
+		return -1;
+	ready = (uint16_t)(producer - block);
+	return ready <= qp->create.sq_blocks ? ready : -1;
+}
+
+/* All three locks, for the control path.  Unlocked, the requester needs a kick: what came for it
+ * meanwhile has not been done. */
+void qp_lock(struct qp *qp);
+void qp_unlock(struct qp *qp);
+
+/* Work for the requester; called with the baton held. */
+void requester_run(struct qp *qp);
+/* Gives the requester its next chance: runs it here if nobody else does.  No other lock held, under
+ * RCU. */
+void qp_run(struct qp *qp);
+
+/* A request packet for us. */
+void responder_receive(struct qp *qp, const struct pkt *pkt);
+/* Sends what is owed: acknowledgements, the rest of read answers.  False if the wire is still busy.
+ */
+bool responder_continue(struct qp *qp);
+/* Completes all posted receives with flush errors.  Under rx. */
+void responder_flush(struct qp *qp);
+
+/* A response packet for us. */
+void completer_receive(struct qp *qp, const struct pkt *pkt);
+/* Marks request n as over and retires what is ready. */
+void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_err);
+/* The completion of a request that succeeded. */
+void completer_push_success(struct qp *qp, const struct send_op *op);
+/* The QP is in error: every request that is outstanding gets a flush error. */
+void completer_flush(struct qp *qp);
+/* Requests are outstanding: see that the acknowledgement timer runs. */
+void completer_arm(struct qp *qp);
+/* The timer fired. */
+void completer_timeout(struct qp *qp);
+/* A flush error for a request that never became outstanding. */
+void completer_flush_one(struct qp *qp, const struct send_op *op);
+
+/*
+ * Sends the QP to the error state (idempotent).  Flushing happens when the requester runs next.
+ * With locks held: the caller sees to a qp_kick, which this does.
+ */
+void qp_fail(struct qp *qp);
+void qp_async(struct qp *qp, enum ib_event event);
+/*
+ * A request found a signature error: if the QP asked for it, it executes none behind those that
+ * have begun.  Under sq or comp.
+ */
+void qp_drain(struct qp *qp);
+/* After a modification: the state and the numbers of a fresh connection. */
+void qp_reset_queues(struct qp *qp);

@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The requester: reads the send ring in order and makes packets of it.
+ *
+ * For each request it first notes a struct send_op with the PSNs that the request takes, so that
+ * the answer, which on loopback arrives before wire_xmit returns, finds it.  It goes back
+ * (go-back-N) when the completer asks for it: the WQEs of unretired requests are still in the ring,
+ * and are decoded again.
+ *
+ * Runs with qp->sq held.
+ */
+#include <string.h>
+
+#include "adapter/transport/dci.h"
+#include "adapter/transport/mmo.h"
+#include "adapter/signed/transfer.h"
+#include "adapter/memory/psv.h"
+#include "adapter/ethernet/raw.h"
+#include "adapter/queue/send_wqe.h"
+#include "adapter/bypass/bypass.h"
+#include "adapter/memory/umr.h"
+#include "base/rcu.h"
+
+/* At most this many PSNs outstanding: a quarter of the space, so that serial comparison is safe. */
+#define PSN_WINDOW (1u << 22)
+
+/* Outcome of one step. */
+enum step {
+	STEP_NEXT, /* this request is sent: go on with the next */
+	STEP_DONE, /* the same, and it was never outstanding */
+	STEP_WAIT, /* something must happen first; whoever makes it happen kicks us */
+	STEP_IDLE, /* the ring is empty */
+	STEP_FAIL, /* the ring is unusable */
+};
+
+static void wait_for(struct qp *qp, enum qp_wait what)
+{
+	atomic_fetch_or(&qp->waiting, what);
+}
+
+static bool must_fence(uint8_t fm_ce_se)
+{
+	uint8_t mode = fm_ce_se & WQE_CTRL_FENCE_MASK;
+
+	return mode >= WQE_CTRL_FENCE_STRONG;
+}
+
+/*
+ * May the request start?  The condition is noted before it is tested again, so a completer that
+ * makes it true after the first test sees the note.
+ */
+static bool may_start(struct qp *qp, const struct send_wqe *w)
+{
+	const struct wqe_props *p = wqe_props(w->opcode);
+	uint32_t depth = qp->attr.max_rd_atomic ? qp->attr.max_rd_atomic : 1;
+	bool fence = must_fence(w->fm_ce_se);
+
+	if (!qp_is_reliable(qp))
+		return true;
+	if (fence && atomic_load(&qp->comp.rd_outstanding)) {
+		wait_for(qp, QP_WAIT_FENCE);
+		if (atomic_load(&qp->comp.rd_outstanding))
+			return false;
+	}
+	if ((p->read || p->atomic) && atomic_load(&qp->comp.rd_outstanding) >= depth) {
+		wait_for(qp, QP_WAIT_RD_DEPTH);
+		if (atomic_load(&qp->comp.rd_outstanding) >= depth)
+			return false;
+	}
+	if (unlikely(psn_diff(qp->req.psn, atomic_load(&qp->comp.acked_psn)) >=
+		     (int32_t)PSN_WINDOW)) {
+		/* never in practice: just look again later */
+		qp_kick_later(qp);
+		return false;
+	}
+	return true;
+}
+
+static uint32_t packets_of(const struct qp *qp, const struct send_wqe *w)
+{
+	const struct wqe_props *p = wqe_props(w->opcode);
+
+	if (p->local)
+		return 0;
+	if (p->atomic || !w->len)
+		return 1;
+	return div_round_up(w->len, qp->mtu);
+}
+
+/* Notes the request as outstanding. */
+static void append_swr(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
+{
+	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
+	const struct wqe_props *p = wqe_props(w->opcode);
+
+	*qp_send_op(qp, tail) = (struct send_op){
+		.block = (uint16_t)qp->req.next_block,
+		.opcode = w->opcode,
+		.nblocks = (uint8_t)w->nblocks,
+		.signaled = (w->fm_ce_se & WQE_CTRL_CE_MASK) == WQE_CTRL_CE_ALWAYS ||
+			    qp->create.sq_sig_all,
+		.first_psn = qp->req.psn,
+		.npkts = npkts,
+		.len = (uint32_t)w->len,
+	};
+	qp->req.psn = psn_add(qp->req.psn, npkts);
+	qp->req.next_block += w->nblocks;
+	if (p->read || p->atomic)
+		atomic_fetch_add(&qp->comp.rd_outstanding, 1);
+	if (atomic_load_explicit(&qp->comp.head, memory_order_relaxed) == tail)
+		atomic_store_explicit(&qp->comp.fresh, true, memory_order_relaxed);
+	atomic_store_explicit(&qp->req.tail, tail + 1, memory_order_release);
+}
+
+static uint8_t message_op(const struct wqe_props *p, bool first, bool last)
+{
+	/* rows: send, write; columns: first/middle, last, last+imm, last+inv, only... */
+	static const uint8_t op[2][2][4] = {
+		{{BTH_SEND_LAST, BTH_SEND_LAST_IMM, BTH_SEND_LAST_INV, BTH_SEND_MIDDLE},
+		 {BTH_SEND_ONLY, BTH_SEND_ONLY_IMM, BTH_SEND_ONLY_INV, BTH_SEND_FIRST}},
+		{{BTH_WRITE_LAST, BTH_WRITE_LAST_IMM, BTH_WRITE_LAST, BTH_WRITE_MIDDLE},
+		 {BTH_WRITE_ONLY, BTH_WRITE_ONLY_IMM, BTH_WRITE_ONLY, BTH_WRITE_FIRST}},
+	};
+	unsigned column = !last ? 3 : p->imm ? 1 : p->inval ? 2 : 0;
+
+	return op[p->write][first][column];
+}
+
+/* This request failed here.  It completes in its turn; nothing after it starts. */
+static enum step fail_request(struct qp *qp, uint8_t syndrome)
+{
+	qp->req.stopped = !qp->dci || !dci_request_failed(qp);
+	completer_done(qp, qp->req.cur, syndrome, 0);
+	return STEP_NEXT;
+}
+
+static enum step transmit(struct qp *qp, const struct pkt *pkt)
+{
+	switch (wire_xmit(qp->adapter->wire, pkt)) {
+	case WIRE_BUSY:
+		qp_kick_later(qp);
+		return STEP_WAIT;
+	case WIRE_FAULT:
+		/* registered memory that has been unmapped */
+		fail_request(qp, CQE_SYN_LOCAL_PROT);
+		return STEP_WAIT;
+	case WIRE_SENT:
+	case WIRE_LOST: /* as on a real wire: the sender does not know */
+		break;
+	}
+	return STEP_NEXT;
+}
+
+/* Of a packet: where it lies, or what will make it. */
+struct payload {
+	struct runs runs;
+	struct transfer_source made;
+};
+
+/* The packet's payload will be made as it is copied, and so is not read from here later. */
+static enum mkey_verdict make_payload(struct qp *qp, const struct send_wqe *w,
+				      const struct send_op *op, uint64_t off,
+				      struct transfer_source *made, struct pkt *pkt)
+{
+	made->t = transfer_sent(qp, w, op->block);
+	transfer_source_begin(made, off);
+	pkt->source = &made->source;
+	pkt->nruns = 0;
+	return transfer_check(&made->t, off, pkt->payload_len);
+}
+
+/* Datagram: the address comes with the request. */
+static void path_of_datagram(const struct qp *qp, const struct send_wqe *w, struct path *path,
+			     struct pkt *pkt)
+{
+	uint32_t qkey = (uint32_t)(be64_get(w->av.dc_key_or_qkey) >> 32);
+
+	path_from_av(qp->adapter, &w->av, path);
+	pkt->path = path;
+	pkt->dqpn = be32_get(w->av.dqp_dct) & IB_QPN_MASK;
+	/* IBTA 10.2.5: a Q_Key with its top bit set stands for the QP's own */
+	pkt->qkey = qkey & 0x80000000u ? qp->attr.qkey : qkey;
+}
+
+static enum step send_datagram(struct qp *qp, struct send_op *op, const struct send_wqe *w,
+			       struct pkt *pkt, struct path *path, struct payload *payload)
+{
+	struct runs *runs = &payload->runs;
+	enum mkey_verdict v;
+	enum step s;
+
+	if (w->len > ib_mtu_bytes(IB_MTU_4096))
+		return fail_request(qp, CQE_SYN_LOCAL_LENGTH);
+	path_of_datagram(qp, w, path, pkt);
+	runs_begin(runs);
+	v = send_wqe_runs(qp->adapter, w, qp->create.pdn, 0, 0, w->len, runs);
+	pkt->payload_len = (uint32_t)w->len;
+	pkt->nruns = runs->n;
+	pkt->runs = runs->run;
+	if (unlikely(mkey_staged(v)))
+		v = make_payload(qp, w, op, 0, &payload->made, pkt);
+	if (v != MKEY_OK)
+		return fail_request(qp, CQE_SYN_LOCAL_PROT);
+	pkt->opcode = BTH_UD | (wqe_props(w->opcode)->imm ? BTH_SEND_ONLY_IMM : BTH_SEND_ONLY);
+	pkt->solicited = w->fm_ce_se & WQE_CTRL_SOLICITED;
+	pkt->psn = op->first_psn;
+	pkt->npkts = 1;
+	s = transmit(qp, pkt);
+	if (s != STEP_NEXT)
+		return s;
+	completer_done(qp, qp->req.cur, 0, 0);
+	return STEP_NEXT;
+}
+
+static enum step send_frames(struct qp *qp, const struct send_wqe *w)
+{
+	static const uint8_t syndrome[] = {
+		[RAW_BAD_LENGTH] = CQE_SYN_LOCAL_LENGTH,
+		[RAW_BAD_KEY] = CQE_SYN_LOCAL_PROT,
+		[RAW_BAD_WQE] = CQE_SYN_LOCAL_QP_OP,
+	};
+	enum raw_verdict v = raw_send(qp, w, &qp->req.cur_off);
+
+	if (v == RAW_BUSY) {
+		qp_kick_later(qp);
+		return STEP_WAIT;
+	}
+	if (v != RAW_SENT)
+		return fail_request(qp, syndrome[v]);
+	completer_done(qp, qp->req.cur, 0, 0);
+	return STEP_NEXT;
+}
+
+/* SEND and WRITE on a connected QP, from cur_off on; as few packets as the wire takes. */
+static enum step send_message(struct qp *qp, struct send_op *op, const struct send_wqe *w,
+			      struct pkt *pkt, struct payload *payload)
+{
+	const struct wqe_props *p = wqe_props(w->opcode);
+	struct runs *runs = &payload->runs;
+	uint32_t most = wire_max_payload(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, qp->mtu,
+					 qp_is_reliable(qp));
+
+	do {
+		uint64_t off = qp->req.cur_off;
+		uint32_t n = (uint32_t)min_u64(w->len - off, most);
+		bool last = off + n == w->len;
+		enum mkey_verdict v;
+		enum step s;
+
+		runs_begin(runs);
+		v = send_wqe_runs(qp->adapter, w, qp->create.pdn, 0, off, n, runs);
+		pkt->source = NULL;
+		pkt->nruns = runs->n;
+		pkt->runs = runs->run;
+		if (unlikely(mkey_staged(v))) {
+			n = min_u32(n, wire_max_payload(qp->adapter->wire, &qp->path,
+							qp->attr.dest_qpn, qp->mtu, false));
+			last = off + n == w->len;
+			pkt->payload_len = n;
+			v = make_payload(qp, w, op, off, &payload->made, pkt);
+		}
+		if (v != MKEY_OK)
+			return fail_request(qp, CQE_SYN_LOCAL_PROT);
+		pkt->opcode = (uint8_t)(qp->bth | message_op(p, !off, last));
+		pkt->solicited = last && w->fm_ce_se & WQE_CTRL_SOLICITED;
+		/* Without a request for an answer in between, a long message would be silent until
+		 * its end. */
+		pkt->ack_req = qp_is_reliable(qp);
+		pkt->psn = psn_add(op->first_psn, (uint32_t)(off / qp->mtu));
+		pkt->npkts = n ? div_round_up(n, qp->mtu) : 1;
+		pkt->payload_len = n;
+		s = transmit(qp, pkt);
+		if (s != STEP_NEXT)
+			return s;
+		if (unlikely(pkt->source))
+			transfer_source_end(&payload->made, n);
+		qp->req.cur_off = off + n;
+		/* The answer may have been bad news. */
+		if (atomic_load(&qp->waiting) & QP_WAIT_RNR || atomic_load(&qp->comp.resend) ||
+		    qp_state(qp) == IB_QPS_ERR)
+			return STEP_WAIT;
+	} while (qp->req.cur_off < w->len);
+
+	if (!qp_is_reliable(qp))
+		completer_done(qp, qp->req.cur, 0, 0);
+	return STEP_NEXT;
+}
+
+static enum step send_read_or_atomic(struct qp *qp, struct send_op *op, const struct send_wqe *w,
+				     struct pkt *pkt)
+{
+	struct runs runs;
+	uint64_t have = op->read_bytes;
+	enum mkey_verdict v;
+	enum step s;
+
+	/* The answer's place is checked before anything is asked for. */
+	runs_begin(&runs);
+	v = send_wqe_runs(qp->adapter, w, qp->create.pdn, IB_ACCESS_LOCAL_WRITE, 0, w->len, &runs);
+	if (unlikely(mkey_staged(v)) && w->opcode == WQE_OP_RDMA_READ) {
+		struct transfer t = transfer_answered(qp, w, op->block);
+
+		v = transfer_check(&t, 0, w->len);
+	}
+	if (v != MKEY_OK)
+		return fail_request(qp, CQE_SYN_LOCAL_PROT);
+	pkt->psn = psn_add(op->first_psn, (uint32_t)(have / qp->mtu));
+	pkt->npkts = op->npkts - (uint32_t)(have / qp->mtu);
+	pkt->ack_req = true;
+	if (w->opcode == WQE_OP_RDMA_READ) {
+		/* after a loss, ask only for what is missing */
+		pkt->opcode = qp->bth | BTH_READ_REQUEST;
+		pkt->va += have;
+		pkt->dma_len -= (uint32_t)have;
+	} else {
+		pkt->opcode = (uint8_t)(qp->bth | (w->opcode == WQE_OP_ATOMIC_CS ? BTH_COMPARE_SWAP
+										 : BTH_FETCH_ADD));
+		pkt->swap_add = w->swap_add;
+		pkt->compare = w->compare;
+	}
+	s = transmit(qp, pkt);
+	if (s != STEP_NEXT)
+		return s;
+	return STEP_NEXT;
+}
+
+/* A request without a packet.  What follows in the queue sees its effect. */
+static enum step execute_local(struct qp *qp, const struct send_wqe *w)
+{
+	uint8_t syndrome = 0;
+
+	if (w->opcode == WQE_OP_UMR)
+		syndrome = umr_execute(qp, w);
+	else if (w->opcode == WQE_OP_SET_PSV)
+		syndrome = psv_execute(qp, w);
+	else if (w->opcode == WQE_OP_MMO)
+		syndrome = mmo_execute(qp, w);
+
+	if (syndrome)
+		return fail_request(qp, syndrome);
+	completer_done(qp, qp->req.cur, 0, 0);
+	return STEP_NEXT;
+}
+
+/* Sends what is left of the current request. */
+static enum step send_current(struct qp *qp, const struct send_wqe *w)
+{
+	struct send_op *op = qp_send_op(qp, qp->req.cur);
+	const struct wqe_props *p = wqe_props(w->opcode);
+	/* what the packet refers to, so of the same lifetime */
+	struct payload payload;
+	struct path path;
+	struct pkt pkt = {
+		.sqpn = qp->qpn,
+		.dqpn = qp->attr.dest_qpn,
+		.pkey = qp->pkey,
+		.path = &qp->path,
+		.imm = w->imm,
+		.va = w->raddr,
+		.rkey = w->rkey,
+		.dma_len = (uint32_t)w->len,
+	};
+
+	if (w->bad)
+		return fail_request(qp, CQE_SYN_LOCAL_QP_OP);
+	if (p->local)
+		return execute_local(qp, w);
+	if (qp->bth == BTH_XRC)
+		pkt.srqn = w->srqn;
+	if (qp->bth == BTH_DC) {
+		if (!dci_continue(qp))
+			return fail_request(qp, CQE_SYN_WR_FLUSH);
+		pkt.dc = &qp->dci->header;
+	}
+	if (qp->bth == BTH_UD)
+		return send_datagram(qp, op, w, &pkt, &path, &payload);
+	if (qp->bth == BTH_RAW)
+		return send_frames(qp, w);
+	if (p->read || p->atomic)
+		return send_read_or_atomic(qp, op, w, &pkt);
+	return send_message(qp, op, w, &pkt, &payload);
+}
+
+/* Goes back to the first PSN that is not acknowledged. */
+static void go_back(struct qp *qp)
+{
+	uint32_t head = atomic_load(&qp->comp.head);
+	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
+	uint32_t acked = atomic_load(&qp->comp.acked_psn);
+
+	qp->req.cur = head;
+	qp->req.cur_off = 0;
+	for (; qp->req.cur != tail; qp->req.cur++) {
+		const struct send_op *op = qp_send_op(qp, qp->req.cur);
+		const struct wqe_props *p = wqe_props(op->opcode);
+		int32_t into = psn_diff(acked, op->first_psn);
+
+		if (op->done || p->local)
+			continue;
+		if (into < (int32_t)op->npkts) {
+			if (into > 0 && !p->read && !p->atomic)
+				qp->req.cur_off = (uint64_t)into * qp->mtu;
+			return;
+		}
+		/* acknowledged by number, but an answer is missing: ask again */
+		if (p->read || p->atomic)
+			return;
+	}
+}
+
+static bool resend_asked(struct qp *qp)
+{
+	return unlikely(atomic_load_explicit(&qp->comp.resend, memory_order_acquire)) &&
+	       atomic_exchange(&qp->comp.resend, false);
+}
+
+static enum step step(struct qp *qp, struct send_wqe *w)
+{
+	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
+
+	if (qp->req.cur == tail) {
+		/* a new request */
+		if (qp->req.stopped || qp_state(qp) != IB_QPS_RTS)
+			return STEP_IDLE;
+		switch (send_wqe_fetch(qp, qp->req.next_block, w)) {
+		case FETCH_NONE:
+			return STEP_IDLE;
+		case FETCH_FAULT:
+			return STEP_FAIL;
+		case FETCH_OK:
+			break;
+		}
+		/* Whoever posts more has us look again: see struct baton. */
+		if (bypass_take(qp, w))
+			return w->newest ? STEP_IDLE : STEP_DONE;
+		if (unlikely(qp->dci)) {
+			enum dci_verdict v = dci_admit(qp, w);
+
+			if (v != DCI_GO)
+				return v == DCI_SKIP ? STEP_DONE : STEP_WAIT;
+		}
+		if (!may_start(qp, w))
+			return STEP_WAIT;
+		/* A read that a fence waited for may have stopped the queue. */
+		if (unlikely(atomic_load(&qp->drain_sigerr)) && qp_state(qp) != IB_QPS_RTS)
+			return STEP_IDLE;
+		append_swr(qp, w, w->bad ? 0 : packets_of(qp, w));
+	} else {
+		/* again, or the rest of one that the wire could not take */
+		const struct send_op *op = qp_send_op(qp, qp->req.cur);
+
+		if (op->done)
+			return STEP_NEXT;
+		if (send_wqe_fetch(qp, op->block, w) != FETCH_OK)
+			return STEP_FAIL;
+	}
+	return send_current(qp, w);
+}
+
+/* Everything that is posted, in error state. */
+static void flush_ring(struct qp *qp)
+{
+	struct send_wqe w;
+
+	completer_flush(qp);
+	qp->req.cur = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
+	while (send_wqe_fetch(qp, qp->req.next_block, &w) == FETCH_OK) {
+		struct send_op op = {.block = (uint16_t)qp->req.next_block, .opcode = w.opcode};
+
+		completer_flush_one(qp, &op);
+		qp->req.next_block += w.nblocks;
+	}
+}
+
+static void flush(struct qp *qp)
+{
+	flush_ring(qp);
+	if (qp_state(qp) == IB_QPS_ERR) {
+		resp_lock(qp);
+		responder_flush(qp);
+		resp_unlock(qp);
+	}
+}
+
+static void drained(struct qp *qp)
+{
+	if (qp_state(qp) == IB_QPS_SQD &&
+	    atomic_load(&qp->comp.head) == atomic_load(&qp->req.tail) &&
+	    atomic_exchange(&qp->drain_notify, false))
+		qp_async(qp, IB_EVENT_SQ_DRAINED);
+}
+
+void requester_run(struct qp *qp)
+{
+	struct send_wqe w;
+	enum step s = STEP_NEXT;
+
+	rcu_enter();
+	if (resend_asked(qp))
+		go_back(qp);
+	while (s <= STEP_DONE) {
+		enum ib_qp_state state = qp_state(qp);
+
+		if (state == IB_QPS_ERR || state == IB_QPS_SQE) {
+			flush(qp);
+			break;
+		}
+		if (state != IB_QPS_RTS && state != IB_QPS_SQD)
+			break;
+		if (atomic_load(&qp->waiting) & QP_WAIT_RNR)
+			break;
+		s = step(qp, &w);
+		if (s == STEP_NEXT) {
+			qp->req.cur++;
+			qp->req.cur_off = 0;
+		} else if (s == STEP_FAIL) {
+			/* a ring that cannot be read: nothing can be completed by name */
+			qp_async(qp, IB_EVENT_QP_FATAL);
+			qp_fail(qp);
+		}
+		if (resend_asked(qp)) {
+			go_back(qp);
+			s = STEP_NEXT;
+		}
+	}
+	drained(qp);
+	rcu_leave();
+
+	if (qp_is_reliable(qp) && atomic_load(&qp->comp.head) !=
+					  atomic_load_explicit(&qp->req.tail, memory_order_relaxed))
+		completer_arm(qp);
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Completion queues made by DEVX.  The program owns everything but the producer index: it maps the
+ * register page itself, so the page is watched from the beginning, and it hears of completions by
+ * the event of the event queue that it subscribes to.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "driver/devx/devx.h"
+#include "prm/cmd_cq.h"
+#include "prm/cqe.h"
+#include "usermem/usermem.h"
+#include "prm/wqe.h"
+
+struct devx_cq {
+	struct devx_obj obj;
+	struct cq *cq;
+	struct doorbell_user bell;
+	struct cq_attr attr;
+	uint32_t uar_page;
+	uint32_t eqn;
+	uint32_t period;
+	uint32_t max_count;
+};
+
+struct cq *devx_cq_of(struct uobj *obj)
+{
+	if (obj->type == UOBJ_CQ)
+		return container_of(obj, struct ucq, uobj)->cq;
+	return container_of(obj, struct devx_cq, obj.uobj)->cq;
+}
+
+static void on_event(void *user)
+{
+	struct devx_cq *cq = user;
+	uint8_t eqe[EQE_BYTES] = {0};
+
+	prm_set(eqe, EQE_TYPE, EQE_COMP);
+	prm_set(eqe, EQE_COMP_CQN, cq_number(cq->cq));
+	devx_event(&cq->obj, EQE_COMP, eqe);
+}
+
+static void on_async(void *user, enum ib_event event)
+{
+	struct devx_cq *cq = user;
+	uint8_t eqe[EQE_BYTES] = {0};
+
+	(void)event; /* a CQ has one: overrun */
+	prm_set(eqe, EQE_TYPE, EQE_CQ_ERROR);
+	prm_set(eqe, EQE_CQ_ERR_NR, cq_number(cq->cq));
+	prm_set(eqe, EQE_CQ_ERR, EQE_CQ_OVERRUN);
+	devx_event(&cq->obj, EQE_CQ_ERROR, eqe);
+}
+
+static void ring(struct doorbell_user *u)
+{
+	cq_doorbell(container_of(u, struct devx_cq, bell)->cq);
+}
+
+/* What this device has not got. */
+static int check_features(const uint8_t *cqc)
+{
+	if (prm_get(cqc, CQC_COLLAPSED) || prm_get(cqc, CQC_COMPRESSION) ||
+	    prm_get(cqc, CQC_PAGE_OFFSET) || prm_get(cqc, CQC_CQE_SIZE) > CQC_CQE_128) {
+		log_info("devx: collapsed, compressed and padded CQs and page offsets are not "
+			 "supported");
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static bool eqn_ok(uint32_t eqn)
+{
+	return eqn - DEVX_EQN_FIRST < uverbs_comp_vectors();
+}
+
+static int decode(struct devx_call *c, struct devx_cq *cq)
+{
+	const uint8_t *cqc = c->in + CREATE_CQ_CONTEXT;
+	struct uobj *ring_umem, *dbr_umem;
+	int ret = check_features(cqc);
+
+	if (ret < 0)
+		return ret;
+	cq->attr = (struct cq_attr){
+		.entries = 1u << prm_get32(cqc, CQC_LOG_SIZE),
+		.cqe_bytes = CQE_BYTES << prm_get32(cqc, CQC_CQE_SIZE),
+		.timestamps = true,
+		.overrun_ignore = prm_get(cqc, CQC_OVERRUN_IGNORE),
+		.event = on_event,
+		.async = on_async,
+		.user = cq,
+	};
+	cq->uar_page = prm_get32(cqc, CQC_UAR_PAGE);
+	cq->eqn = prm_get32(cqc, CQC_EQN);
+	cq->period = prm_get32(cqc, CQC_PERIOD);
+	cq->max_count = prm_get32(cqc, CQC_MAX_COUNT);
+	if (!eqn_ok(cq->eqn) || !uuar_regs(c->file, cq->uar_page))
+		return -EINVAL;
+	cq->attr.buf =
+		devx_umem_part(c->file, prm_get32(c->in, CREATE_CQ_UMEM),
+			       prm_get(c->in, CREATE_CQ_OFFSET),
+			       (uint64_t)cq->attr.entries * cq->attr.cqe_bytes, true, &ring_umem);
+	cq->attr.dbrec =
+		devx_umem_part(c->file, prm_get32(cqc, CQC_DBR_UMEM), prm_get(cqc, CQC_DBR_ADDR),
+			       2 * sizeof(be32), false, &dbr_umem);
+	if (!cq->attr.buf || !cq->attr.dbrec)
+		return -EINVAL;
+	ret = cq_create(c->file->hca->adapter, &cq->attr, &cq->cq);
+	if (ret < 0)
+		return ret;
+	devx_obj_init(&cq->obj, DEVX_CQ, cq_number(cq->cq));
+	devx_obj_uses(&cq->obj, ring_umem);
+	devx_obj_uses(&cq->obj, dbr_umem);
+	return 0;
+}
+
+int devx_create_cq(struct devx_call *c, struct devx_obj **out)
+{
+	struct devx_cq *cq = calloc(1, sizeof(*cq));
+	int ret;
+
+	if (!cq)
+		return -ENOMEM;
+	ret = decode(c, cq);
+	if (ret < 0) {
+		free(cq);
+		return ret;
+	}
+	if (cq->period || cq->max_count)
+		cq_moderate(cq->cq, cq->max_count, cq->period);
+	doorbell_user_init(&cq->bell, DOORBELL_CQ, uuar_regs(c->file, cq->uar_page), ring);
+	/* No hook announces what such a program stores. */
+	doorbell_taken_over(&cq->bell);
+	prm_set(c->out, CMD_OUT_NUMBER, cq->obj.number);
+	*out = &cq->obj;
+	return 0;
+}
+
+void devx_cq_free(struct devx_obj *obj)
+{
+	struct devx_cq *cq = container_of(obj, struct devx_cq, obj);
+
+	doorbell_user_release(&cq->bell);
+	if (cq_destroy(cq->cq) < 0)
+		log_error("devx: a CQ without users is in use");
+}
+
+/* Of a CQ of verbs some of this is known to its own record. */
+static void describe(struct uobj *obj, uint8_t *cqc)
+{
+	const struct devx_cq *cq;
+
+	if (obj->type == UOBJ_CQ) {
+		const struct ucq *u = container_of(obj, struct ucq, uobj);
+
+		prm_set(cqc, CQC_LOG_SIZE, 31u - (unsigned)__builtin_clz(u->entries));
+		prm_set(cqc, CQC_CQE_SIZE, u->cqe_bytes == CQE_BYTES ? CQC_CQE_64 : CQC_CQE_128);
+		prm_set(cqc, CQC_EQN, DEVX_EQN_FIRST);
+		return;
+	}
+	cq = container_of(obj, struct devx_cq, obj.uobj);
+	prm_set(cqc, CQC_LOG_SIZE, 31u - (unsigned)__builtin_clz(cq->attr.entries));
+	prm_set(cqc, CQC_CQE_SIZE, cq->attr.cqe_bytes == CQE_BYTES ? CQC_CQE_64 : CQC_CQE_128);
+	prm_set(cqc, CQC_EQN, cq->eqn);
+	prm_set(cqc, CQC_UAR_PAGE, cq->uar_page);
+	prm_set(cqc, CQC_PERIOD, cq->period);
+	prm_set(cqc, CQC_MAX_COUNT, cq->max_count);
+}
+
+int devx_query_cq(struct devx_call *c)
+{
+	uint8_t *cqc = c->out + QUERY_CQ_CONTEXT;
+	struct cq_counters counters;
+
+	describe(c->target, cqc);
+	cq_query(devx_cq_of(c->target), &counters);
+	prm_set(cqc, CQC_STATE, counters.armed ? CQC_STATE_ARMED : CQC_STATE_FIRED);
+	prm_set(cqc, CQC_PRODUCER, counters.producer);
+	prm_set(cqc, CQC_CONSUMER, counters.consumer);
+	return 0;
+}
+
+/* Moderation; the vector and the period's mode make no difference to this device. */
+int devx_modify_cq(struct devx_call *c)
+{
+	const uint32_t known =
+		MODIFY_CQ_PERIOD | MODIFY_CQ_MAX_COUNT | MODIFY_CQ_EQN | MODIFY_CQ_PERIOD_MODE;
+	const uint8_t *cqc = c->in + MODIFY_CQ_CONTEXT;
+	uint32_t select = prm_get32(c->in, MODIFY_CQ_SELECT), period = 0, count = 0;
+	struct devx_cq *cq = NULL;
+
+	if (prm_get(c->in, CMD_IN_OP_MOD) != MODIFY_CQ_MODERATE || select & ~known) {
+		log_info("devx: MODIFY_CQ changes moderation only");
+		return -EOPNOTSUPP;
+	}
+	if (select & MODIFY_CQ_EQN && !eqn_ok(prm_get32(cqc, CQC_EQN)))
+		return -EINVAL;
+	if (c->target->type == UOBJ_DEVX) {
+		cq = container_of(c->target, struct devx_cq, obj.uobj);
+		period = cq->period;
+		count = cq->max_count;
+	}
+	if (select & MODIFY_CQ_PERIOD)
+		period = prm_get32(cqc, CQC_PERIOD);
+	if (select & MODIFY_CQ_MAX_COUNT)
+		count = prm_get32(cqc, CQC_MAX_COUNT);
+	if (cq) {
+		cq->period = period;
+		cq->max_count = count;
+		if (select & MODIFY_CQ_EQN)
+			cq->eqn = prm_get32(cqc, CQC_EQN);
+	}
+	if (select & (MODIFY_CQ_PERIOD | MODIFY_CQ_MAX_COUNT))
+		cq_moderate(devx_cq_of(c->target), count, period);
+	return 0;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * DEVX: commands of the PRM that a program sends to the firmware, and the objects that they make.
+ *
+ * As in mlx5_ib the driver looks at few things: which method may carry which opcode, and whether
+ * the command names the object of the handle.  A mistake there is -EINVAL.  All else is the
+ * firmware's to refuse: status and syndrome in the mailbox, and -EREMOTEIO.  What is known of each
+ * command is a row of devx/command.c.
+ *
+ * A mailbox names other objects by number, and numbers come from the program: only those of the
+ * same file are found (devx_find).
+ */
+#pragma once
+
+#include "base/spin.h"
+#include "driver/uverbs/objects.h"
+#include "prm/cmd.h"
+#include "prm/eqe.h"
+
+/* What a command may be about: objects as the device counts them. */
+enum devx_kind {
+	DEVX_NONE,
+	DEVX_MKEY,
+	DEVX_PSV,
+	DEVX_PD,
+	DEVX_XRCD,
+	DEVX_TRANSPORT_DOMAIN,
+	DEVX_CQ,
+	DEVX_QP,
+	DEVX_DCT,
+	DEVX_RMP, /* also shared receive queues of verbs */
+	DEVX_XRC_SRQ,
+	DEVX_RQ,
+	DEVX_SQ,
+	DEVX_TIR,
+	DEVX_TIS,
+	DEVX_RQT,
+	DEVX_RESERVED_QPNS,
+	DEVX_AV_QP_MAPPING,
+	DEVX_KINDS
+};
+
+#define DEVX_USES 6u
+/* Event queues are one per completion vector, numbered from here. */
+#define DEVX_EQN_FIRST 4u
+
+struct devx_subscription;
+
+struct devx_obj {
+	struct uobj uobj;
+	enum devx_kind kind;
+	uint32_t number;
+	struct uobj *uses[DEVX_USES]; /* objects that it was made of */
+	struct spin events_lock;
+	struct devx_subscription *events;
+};
+
+/* Memory of the program that queues and keys may lie in. */
+struct devx_umem {
+	struct uobj uobj;
+	uint64_t addr;
+	uint64_t length;
+	bool writable;
+};
+
+/* A command in a copy of ours.  Both mailboxes have the bytes that the row of the command says. */
+struct devx_call {
+	struct ufile *file;
+	const uint8_t *in;
+	size_t in_len;
+	uint8_t *out; /* zero */
+	size_t out_len;
+	struct uobj *target; /* of a query or a modify: what the handle names */
+};
+
+/*
+ * Both return 0 or a negative errno, which becomes a status of the mailbox.  create hands out an
+ * object that is complete but for its handle; devx_discard undoes it.
+ */
+typedef int devx_run(struct devx_call *c);
+typedef int devx_create(struct devx_call *c, struct devx_obj **out);
+
+enum devx_method { DEVX_GENERAL, DEVX_OBJ_CREATE, DEVX_OBJ_MODIFY, DEVX_OBJ_QUERY };
+
+struct devx_op {
+	uint16_t opcode;
+	uint8_t method;
+	uint8_t kind;		 /* enum devx_kind of the object */
+	struct prm_field number; /* where a query or modify names it */
+	uint16_t in_bytes;
+	uint16_t out_bytes;
+	const char *name;
+	/* Neither: the kernel knows the command and this device has not got it; -EOPNOTSUPP. */
+	devx_run *run;
+	devx_create *create;
+	/* What the kernel looks at besides the opcode; NULL: nothing. */
+	bool (*admits)(const uint8_t *in);
+};
+
+/* NULL if the kernel does not let it pass by that method either. */
+const struct devx_op *devx_op_find(uint16_t opcode, enum devx_method method);
+
+/* ---- objects ---- */
+
+/* record: calloc'ed, with obj inside at its start.  number: as the device calls it. */
+void devx_obj_init(struct devx_obj *obj, enum devx_kind kind, uint32_t number);
+/* It cannot be destroyed while obj is there. */
+void devx_obj_uses(struct devx_obj *obj, struct uobj *used);
+/* It uses nothing any more. */
+void devx_obj_release(struct devx_obj *obj);
+/* An object that was not published. */
+void devx_discard(struct ufile *f, struct devx_obj *obj);
+/* Is this object (of verbs or of DEVX) what a command means by that kind and number? */
+bool devx_is(struct uobj *obj, enum devx_kind kind, uint32_t number);
+/*
+ * The object of the file that has this number: of DEVX or of verbs.  Looks at handles in the order
+ * in which they were given out, so what is made first and named often, as domains and CQs, is found
+ * soon.
+ */
+struct uobj *devx_find(struct ufile *f, enum devx_kind kind, uint32_t number);
+
+/* The device's object behind what devx_find found. */
+struct cq *devx_cq_of(struct uobj *obj);
+struct srq *devx_srq_of(struct uobj *obj);
+/* -EINVAL if the file has no such domain; *obj may be used. */
+int devx_pd(struct ufile *f, uint32_t pdn, struct uobj **obj) must_check;
+
+/* NULL if the file has no such umem. */
+struct devx_umem *devx_umem_find(struct ufile *f, uint32_t umem_id);
+/* The part of an umem that begins at offset: NULL unless length bytes of it are there, and aligned
+ * to 4; writable if the device writes to it: of rings and records only to those of CQEs. */
+void *devx_umem_part(struct ufile *f, uint32_t umem_id, uint64_t offset, uint64_t length,
+		     bool write, struct uobj **umem);
+
+/* Frees the device's part. */
+void devx_mkey_free(struct devx_obj *obj);
+void devx_psv_free(struct devx_obj *obj);
+void devx_pd_free(struct devx_obj *obj);
+void devx_xrcd_free(struct devx_obj *obj);
+void devx_cq_free(struct devx_obj *obj);
+void devx_qp_free(struct devx_obj *obj);
+void devx_dct_free(struct devx_obj *obj);
+void devx_reserved_qpns_free(struct devx_obj *obj);
+void devx_av_qp_mapping_free(struct devx_obj *obj);
+void devx_rmp_free(struct devx_obj *obj);
+
+/* ---- events ---- */
+
+/* Tells those who subscribed to events of this type of the object.  An upcall of the device. */
+void devx_event(struct devx_obj *obj, enum eqe_type type, const uint8_t eqe[EQE_BYTES]);
+/* Asynchronous event of a queue, as the device names them. */
+void devx_queue_event(struct devx_obj *obj, enum ib_event event);
+/* When nothing posts events of the object any more. */
+void devx_events_drop(struct devx_obj *obj);
+/* The same for those of the device as a whole. */
+void devx_file_event(struct ufile *f, enum ib_event event);
+void devx_file_events_drop(struct ufile *f);
+
+/* ---- commands, see devx/command.c ---- */
+
+devx_run devx_query_hca_cap, devx_query_hca_vport;
+devx_create devx_create_mkey, devx_create_psv;
+devx_run devx_query_mkey;
+bool devx_admits_psv(const uint8_t *in);
+devx_create devx_create_pd, devx_create_xrcd;
+devx_create devx_create_cq, devx_create_qp, devx_create_rmp;
+devx_create devx_create_general, devx_create_dct;
+devx_run devx_query_dct;
+devx_run devx_modify_rmp, devx_query_rmp;
+devx_run devx_query_cq, devx_modify_cq;
+devx_run devx_query_qp, devx_modify_qp;

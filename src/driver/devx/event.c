@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Events of DEVX: a program subscribes to types of events of an object, or of the device as a
+ * whole, and gets the event queue entry through a channel, or a count in an eventfd of its own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "driver/cdev.h"
+#include "driver/devx/devx.h"
+#include "usermem/usermem.h"
+
+#define TYPES_MAX 16u /* in one subscription, as mlx5_ib */
+
+struct devx_subscription {
+	struct devx_subscription *next;
+	struct uport_listener port; /* of the device as a whole */
+	uint16_t type;		    /* enum eqe_type */
+	uint64_t cookie;
+	struct uchannel *channel; /* a reference; or NULL and */
+	int eventfd;		  /* a duplicate */
+};
+
+/* Without the capability event_cap these are what programs may ask for. */
+static bool is_object_event(uint16_t type)
+{
+	switch ((enum eqe_type)type) {
+	case EQE_COMP:
+	case EQE_PATH_MIG:
+	case EQE_COMM_EST:
+	case EQE_SQ_DRAINED:
+	case EQE_CQ_ERROR:
+	case EQE_WQ_CATAS_ERROR:
+	case EQE_PATH_MIG_FAILED:
+	case EQE_WQ_INVAL_REQ_ERROR:
+	case EQE_WQ_ACCESS_ERROR:
+	case EQE_SRQ_CATAS_ERROR:
+	case EQE_SRQ_LAST_WQE:
+	case EQE_SRQ_RQ_LIMIT:
+	case EQE_XRQ_ERROR:
+	case EQE_DCT_DRAINED:
+	case EQE_DCT_KEY_VIOLATION:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* ---- delivery ---- */
+
+static void deliver(const struct devx_subscription *s, const uint8_t eqe[EQE_BYTES])
+{
+	const uint64_t one = 1;
+
+	if (s->channel)
+		uchannel_post_devx(s->channel, s->cookie, eqe);
+	else
+		(void)!write(s->eventfd, &one, sizeof(one));
+}
+
+void devx_event(struct devx_obj *obj, enum eqe_type type, const uint8_t eqe[EQE_BYTES])
+{
+	spin_lock(&obj->events_lock);
+	for (struct devx_subscription *s = obj->events; s; s = s->next)
+		if (s->type == type)
+			deliver(s, eqe);
+	spin_unlock(&obj->events_lock);
+}
+
+void devx_queue_event(struct devx_obj *obj, enum ib_event event)
+{
+	static const struct {
+		enum ib_event event;
+		enum eqe_type type;
+	} names[] = {
+		{IB_EVENT_QP_FATAL, EQE_WQ_CATAS_ERROR},
+		{IB_EVENT_QP_REQ_ERR, EQE_WQ_INVAL_REQ_ERROR},
+		{IB_EVENT_QP_ACCESS_ERR, EQE_WQ_ACCESS_ERROR},
+		{IB_EVENT_COMM_EST, EQE_COMM_EST},
+		{IB_EVENT_SQ_DRAINED, EQE_SQ_DRAINED},
+		{IB_EVENT_PATH_MIG, EQE_PATH_MIG},
+		{IB_EVENT_PATH_MIG_ERR, EQE_PATH_MIG_FAILED},
+		{IB_EVENT_SRQ_ERR, EQE_SRQ_CATAS_ERROR},
+		{IB_EVENT_SRQ_LIMIT_REACHED, EQE_SRQ_RQ_LIMIT},
+		{IB_EVENT_QP_LAST_WQE_REACHED, EQE_SRQ_LAST_WQE},
+	};
+	uint8_t eqe[EQE_BYTES] = {0};
+
+	for (size_t i = 0; i < array_size(names); i++)
+		if (names[i].event == event) {
+			prm_set(eqe, EQE_TYPE, names[i].type);
+			prm_set(eqe, EQE_QUEUE, EQE_QUEUE_QP);
+			prm_set(eqe, EQE_QUEUE_NR, obj->number);
+			devx_event(obj, names[i].type, eqe);
+		}
+}
+
+static void port_event(struct uport_listener *l, enum ib_event event)
+{
+	static const struct {
+		enum ib_event event;
+		enum eqe_port_change change;
+	} names[] = {
+		{IB_EVENT_PORT_ACTIVE, EQE_PORT_ACTIVE},
+		{IB_EVENT_PORT_ERR, EQE_PORT_DOWN},
+		{IB_EVENT_LID_CHANGE, EQE_PORT_LID},
+		{IB_EVENT_PKEY_CHANGE, EQE_PORT_PKEY},
+		{IB_EVENT_GID_CHANGE, EQE_PORT_GUID},
+		{IB_EVENT_CLIENT_REREGISTER, EQE_PORT_CLIENT_REREGISTER},
+	};
+	uint8_t eqe[EQE_BYTES] = {0};
+
+	for (size_t i = 0; i < array_size(names); i++)
+		if (names[i].event == event) {
+			prm_set(eqe, EQE_TYPE, EQE_PORT_CHANGE);
+			prm_set(eqe, EQE_SUB_TYPE, names[i].change);
+			prm_set(eqe, EQE_PORT, UVERBS_PORTS);
+			deliver(container_of(l, struct devx_subscription, port), eqe);
+		}
+}
+
+/* ---- subscription ---- */
+
+static void drop(struct devx_subscription *s)
+{
+	if (s->channel)
+		cdev_put(uchannel_cdev(s->channel));
+	if (s->eventfd >= 0)
+		close(s->eventfd);
+	free(s);
+}
+
+void devx_events_drop(struct devx_obj *obj)
+{
+	while (obj->events) {
+		struct devx_subscription *s = obj->events;
+
+		obj->events = s->next;
+		drop(s);
+	}
+}
+
+void devx_file_events_drop(struct ufile *f)
+{
+	while (f->devx_events) {
+		struct devx_subscription *s = f->devx_events;
+
+		f->devx_events = s->next;
+		uport_unlisten(&s->port);
+		drop(s);
+	}
+}
+
+static bool is_eventfd(int fd)
+{
+	static const char name[] = "anon_inode:[eventfd]";
+	char path[32], target[sizeof(name)];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, target, sizeof(target)) == sizeof(name) - 1 &&
+	       !memcmp(target, name, sizeof(name) - 1);
+}
+
+/* Where events go: a descriptor of its own, or the channel. */
+static int aim(struct ureq *req, struct devx_subscription *s, struct uchannel *channel)
+{
+	int fd;
+
+	s->eventfd = -1;
+	if (!ureq_attr(req, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM)) {
+		s->cookie = ureq_u64(req, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE);
+		s->channel = channel;
+		cdev_hold(uchannel_cdev(channel));
+		return 0;
+	}
+	fd = (int)ureq_u32(req, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM);
+	s->eventfd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (s->eventfd < 0)
+		return -errno;
+	return is_eventfd(s->eventfd) ? 0 : -EINVAL;
+}
+
+/* All types or none. */
+static int make_subscriptions(struct ureq *req, const uint16_t *types, size_t n,
+			      struct uchannel *channel, struct devx_subscription **list)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct devx_subscription *s = calloc(1, sizeof(*s));
+		int ret;
+
+		if (!s)
+			return -ENOMEM;
+		s->type = types[i];
+		s->next = *list;
+		*list = s;
+		ret = aim(req, s, channel);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static int read_types(struct ureq *req, bool of_object, uint16_t types[TYPES_MAX], size_t *n)
+{
+	struct ubuf list = ureq_buf(req, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST);
+
+	*n = list.len / sizeof(types[0]);
+	if (list.len % sizeof(types[0]) || *n > TYPES_MAX)
+		return -EINVAL;
+	if (!usermem_copy(types, list.ptr, list.len))
+		return -EFAULT;
+	for (size_t i = 0; i < *n; i++)
+		if (of_object ? !is_object_event(types[i]) : types[i] != EQE_PORT_CHANGE)
+			return -EINVAL;
+	return 0;
+}
+
+static int subscribe(struct ureq *req, struct devx_obj *obj, struct uchannel *channel)
+{
+	struct devx_subscription *list = NULL, *s;
+	uint16_t types[TYPES_MAX];
+	size_t n;
+	int ret = read_types(req, obj, types, &n);
+
+	if (ret == 0)
+		ret = make_subscriptions(req, types, n, channel, &list);
+	while (list) {
+		s = list;
+		list = s->next;
+		if (ret < 0) {
+			drop(s);
+		} else if (obj) {
+			spin_lock(&obj->events_lock);
+			s->next = obj->events;
+			obj->events = s;
+			spin_unlock(&obj->events_lock);
+		} else {
+			s->next = req->file->devx_events;
+			req->file->devx_events = s;
+			s->port = (struct uport_listener){
+				.port_row = req->file->hca->port_row,
+				.event = port_event,
+			};
+			uport_listen(&s->port);
+		}
+	}
+	return ret;
+}
+
+int method_devx_subscribe(struct ureq *req)
+{
+	struct uobj *uobj = ureq_obj(req, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE);
+	int64_t fd = (int64_t)ureq_handle(req, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE);
+	struct uchannel *channel;
+	int ret;
+
+	if (!req->file->devx)
+		return -EINVAL;
+	/* The cookie comes through the channel, an eventfd has no room for it. */
+	if (ureq_attr(req, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM) &&
+	    ureq_attr(req, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE))
+		return -EINVAL;
+	ret = uchannel_find(req->file, UCHANNEL_DEVX, fd, &channel);
+	if (ret < 0)
+		ret = uchannel_find(req->file, UCHANNEL_DEVX_BRIEF, fd, &channel);
+	if (ret < 0)
+		return ret;
+	ret = subscribe(req, uobj ? container_of(uobj, struct devx_obj, uobj) : NULL, channel);
+	cdev_put(uchannel_cdev(channel));
+	return ret;
+}
+
+int method_devx_event_alloc(struct ureq *req)
+{
+	struct uchannel *c;
+	uint32_t flags;
+	int fd, ret = ureq_flags(req, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS,
+				 MLX5_IB_UAPI_DEVX_CR_EV_CH_FLAGS_OMIT_DATA, &flags);
+
+	if (ret < 0)
+		return ret;
+	fd = uchannel_create(req->file, flags ? UCHANNEL_DEVX_BRIEF : UCHANNEL_DEVX, &c);
+	if (fd < 0)
+		return fd;
+	ret = ureq_put_handle(req, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE, fd);
+	if (ret < 0)
+		uchannel_drop_fd(fd);
+	return ret;
+}

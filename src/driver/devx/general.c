@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * General objects: one command creates many kinds of them, told apart by a type.  Their numbers are
+ * of their type.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "driver/devx/devx.h"
+#include "prm/cmd_general.h"
+
+/* ---- ranges of QP numbers that no queue pair gets ---- */
+
+static int create_reserved_qpns(struct devx_call *c, struct devx_obj *obj)
+{
+	struct adapter *a = c->file->hca->adapter;
+	int64_t first;
+
+	/* One size: that of the capability. */
+	if (prm_get32(c->in, GENERAL_IN_LOG_RANGE) != ADAPTER_LOG_RESERVED_QPNS)
+		return -EINVAL;
+	first = qpn_reserve(a);
+	if (first < 0)
+		return (int)first;
+	devx_obj_init(obj, DEVX_RESERVED_QPNS, (uint32_t)first);
+	return 0;
+}
+
+void devx_reserved_qpns_free(struct devx_obj *obj)
+{
+	qpn_unreserve(obj->uobj.file->hca->adapter, obj->number);
+}
+
+/* ---- addresses whose congestion state is that of a queue pair ---- */
+
+/*
+ * Tells congestion control which round trip times to take for datagrams and DC to an address.  Here
+ * are no links that could be congested: the mapping has nothing to do but to exist.
+ */
+static int create_av_qp_mapping(struct devx_call *c, struct devx_obj *obj)
+{
+	static _Atomic(uint32_t) number;
+
+	if (prm_get32(c->in, AV_QP_MAPPING_QPN) & ~IB_QPN_MASK)
+		return -EINVAL;
+	devx_obj_init(obj, DEVX_AV_QP_MAPPING, atomic_fetch_add(&number, 1));
+	return 0;
+}
+
+void devx_av_qp_mapping_free(struct devx_obj *obj)
+{
+	(void)obj;
+}
+
+static const struct {
+	uint16_t type; /* enum general_object */
+	uint16_t in_bytes;
+	int (*create)(struct devx_call *c, struct devx_obj *obj);
+} types[] = {
+	{GENERAL_RESERVED_QPN, RESERVED_QPN_IN_BYTES, create_reserved_qpns},
+	{GENERAL_AV_QP_MAPPING, AV_QP_MAPPING_IN_BYTES, create_av_qp_mapping},
+};
+
+int devx_create_general(struct devx_call *c, struct devx_obj **out)
+{
+	uint16_t type = (uint16_t)prm_get(c->in, GENERAL_IN_TYPE);
+	struct devx_obj *obj;
+	size_t i = 0;
+	int ret;
+
+	while (i < array_size(types) && types[i].type != type)
+		i++;
+	if (i == array_size(types)) {
+		log_info("devx: general objects of type 0x%x are not supported", type);
+		return -EOPNOTSUPP;
+	}
+	if (c->in_len < types[i].in_bytes)
+		return -EINVAL;
+	obj = calloc(1, sizeof(*obj));
+	if (!obj)
+		return -ENOMEM;
+	ret = types[i].create(c, obj);
+	if (ret < 0) {
+		free(obj);
+		return ret;
+	}
+	prm_set(c->out, GENERAL_OUT_ID, obj->number);
+	*out = obj;
+	return 0;
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The DEVX methods of uverbs: a mailbox comes in, is copied, checked as mlx5_ib checks it,
+ * performed by the device's part (devx.h), and the answer goes out.
+ */
+#include <errno.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "driver/devx/devx.h"
+#include "driver/devx/async.h"
+#include "usermem/usermem.h"
+
+/* One call on its way through the methods. */
+struct mailbox {
+	const struct devx_op *op;
+	struct devx_call call;
+	uint8_t *memory; /* of both mailboxes */
+};
+
+/* What a handler's errno is called in the mailbox. */
+static enum cmd_status status_of(int err)
+{
+	static const struct {
+		int err;
+		enum cmd_status status;
+	} names[] = {
+		{-EINVAL, CMD_STATUS_BAD_PARAM}, {-EOPNOTSUPP, CMD_STATUS_BAD_OP},
+		{-EBUSY, CMD_STATUS_RES_BUSY},	 {-ENOENT, CMD_STATUS_BAD_RES},
+		{-ENOSPC, CMD_STATUS_LIMIT},	 {-ENOMEM, CMD_STATUS_NO_RES},
+		{-EMFILE, CMD_STATUS_LIMIT},
+	};
+
+	for (size_t i = 0; i < array_size(names); i++)
+		if (names[i].err == err)
+			return names[i].status;
+	return CMD_STATUS_INTERNAL;
+}
+
+/* The syndrome is for those who support the firmware; ours repeats what was refused and why. */
+static int refuse(struct mailbox *m, enum cmd_status status, int err)
+{
+	log_info("devx: %s: status 0x%x (%s)", m->op->name, status, strerror(-err));
+	memset(m->call.out, 0, m->call.out_len);
+	prm_set(m->call.out, CMD_OUT_STATUS, status);
+	prm_set(m->call.out, CMD_OUT_SYNDROME, (uint32_t)m->op->opcode << 16 | (uint32_t)-err);
+	return -EREMOTEIO;
+}
+
+/* Both mailboxes in memory of ours; the output at least as long as a header. */
+static int open_mailbox(struct ureq *req, struct mailbox *m, const struct ubuf *in, size_t out_len)
+{
+	size_t in_room = align_up(in->len, 8);
+
+	*m = (struct mailbox){.memory = calloc(1, in_room + out_len)};
+	if (!m->memory)
+		return -ENOMEM;
+	if (!usermem_copy(m->memory, in->ptr, in->len)) {
+		free(m->memory);
+		return -EFAULT;
+	}
+	m->call = (struct devx_call){
+		.file = req->file,
+		.in = m->memory,
+		.in_len = in->len,
+		.out = m->memory + in_room,
+		.out_len = out_len,
+	};
+	return 0;
+}
+
+/* What the kernel checks.  Both mailboxes have a header's length: the attributes say so. */
+static int check_method(struct mailbox *m, enum devx_method method)
+{
+	uint16_t opcode = (uint16_t)prm_get(m->call.in, CMD_IN_OPCODE);
+
+	/* Without DEVX a context may still ask what the device can. */
+	if (!m->call.file->devx && opcode != PRM_OP_QUERY_HCA_CAP &&
+	    opcode != PRM_OP_QUERY_HCA_VPORT_CONTEXT)
+		return -EINVAL;
+	/* Commands for another function of the device: there is none. */
+	if (prm_get(m->call.in, CMD_IN_VHCA_TUNNEL))
+		return -EINVAL;
+	m->op = devx_op_find(opcode, method);
+	if (!m->op) {
+		log_info("devx: command 0x%x is not known to this method", opcode);
+		return -EINVAL;
+	}
+	if (m->op->admits && !m->op->admits(m->call.in))
+		return -EINVAL;
+	/* Firmware would say CMD_STATUS_BAD_OP, which libmlx5 turns into EINVAL: one could not tell
+	 * a feature that is not there from a mistake. */
+	if (!m->op->run && !m->op->create) {
+		log_info("devx: %s is not supported", m->op->name);
+		return -EOPNOTSUPP;
+	}
+	if ((method == DEVX_OBJ_MODIFY || method == DEVX_OBJ_QUERY) &&
+	    !devx_is(m->call.target, m->op->kind, prm_get32(m->call.in, m->op->number)))
+		return -EINVAL;
+	return 0;
+}
+
+/* What the firmware checks first. */
+static int check_lengths(struct mailbox *m)
+{
+	if (m->call.in_len < m->op->in_bytes)
+		return refuse(m, CMD_STATUS_BAD_INPUT_LEN, -EINVAL);
+	if (m->call.out_len < m->op->out_bytes)
+		return refuse(m, CMD_STATUS_BAD_OUTPUT_LEN, -EINVAL);
+	return 0;
+}
+
+static int run(struct mailbox *m)
+{
+	int ret = check_lengths(m);
+
+	if (ret < 0)
+		return ret;
+	ret = m->op->run(&m->call);
+	return ret < 0 ? refuse(m, status_of(ret), ret) : 0;
+}
+
+/* The answer, also of a command that was refused. */
+static int answer(struct ureq *req, const struct mailbox *m, uint16_t out_id, int ret)
+{
+	int err;
+
+	if (ret < 0 && ret != -EREMOTEIO)
+		return ret;
+	err = ureq_put(req, out_id, m->call.out, m->call.out_len);
+	return err < 0 ? err : ret;
+}
+
+/* Handles may be those of verbs objects, too. */
+static int find_target(struct ureq *req, uint16_t handle_id, struct uobj **out)
+{
+	*out = uobj_any(req->file, ureq_handle(req, handle_id));
+	return *out ? 0 : -ENOENT;
+}
+
+static int run_method(struct ureq *req, enum devx_method method, uint16_t in_id, uint16_t out_id,
+		      struct uobj *target)
+{
+	struct ubuf in = ureq_buf(req, in_id), out = ureq_buf(req, out_id);
+	struct mailbox m;
+	int ret = open_mailbox(req, &m, &in, out.len);
+
+	if (ret < 0)
+		return ret;
+	m.call.target = target;
+	ret = check_method(&m, method);
+	if (ret == 0)
+		ret = answer(req, &m, out_id, run(&m));
+	free(m.memory);
+	return ret;
+}
+
+int method_devx_other(struct ureq *req)
+{
+	return run_method(req, DEVX_GENERAL, MLX5_IB_ATTR_DEVX_OTHER_CMD_IN,
+			  MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, NULL);
+}
+
+int method_devx_obj_modify(struct ureq *req)
+{
+	struct uobj *target;
+	int ret = find_target(req, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE, &target);
+
+	return ret < 0 ? ret
+		       : run_method(req, DEVX_OBJ_MODIFY, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN,
+				    MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT, target);
+}
+
+int method_devx_obj_query(struct ureq *req)
+{
+	struct uobj *target;
+	int ret = find_target(req, MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, &target);
+
+	return ret < 0 ? ret
+		       : run_method(req, DEVX_OBJ_QUERY, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN,
+				    MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT, target);
+}
+
+/* Performs the query at once; what is asynchronous is that the answer comes through the channel. */
+int method_devx_obj_query_async(struct ureq *req)
+{
+	struct ubuf in = ureq_buf(req, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_CMD_IN);
+	uint64_t out_len = ureq_u64(req, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_OUT_LEN);
+	struct devx_async *channel;
+	struct uobj *target;
+	struct mailbox m;
+	int ret = find_target(req, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_HANDLE, &target);
+
+	if (ret < 0)
+		return ret;
+	if (out_len > UINT16_MAX)
+		return -EINVAL;
+	ret = devx_async_find(req->file,
+			      (int64_t)ureq_handle(req, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_FD),
+			      &channel);
+	if (ret < 0)
+		return ret;
+	ret = open_mailbox(req, &m, &in, out_len < CMD_OUT_BYTES ? CMD_OUT_BYTES : out_len);
+	if (ret < 0)
+		goto put;
+	m.call.target = target;
+	ret = check_method(&m, DEVX_OBJ_QUERY);
+	if (ret == 0) {
+		/* A refusal is in the mailbox, too. */
+		(void)run(&m);
+		ret = devx_async_post(channel,
+				      ureq_u64(req, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_WR_ID),
+				      m.call.out, out_len);
+	}
+	free(m.memory);
+put:
+	devx_async_put(channel);
+	return ret;
+}
+
+static int create(struct ureq *req, struct mailbox *m)
+{
+	struct devx_obj *obj;
+	int ret = check_lengths(m);
+
+	if (ret < 0)
+		return ret;
+	ret = m->op->create(&m->call, &obj);
+	if (ret < 0)
+		return refuse(m, status_of(ret), ret);
+	ret = uobj_publish(req->file, &obj->uobj, UOBJ_DEVX);
+	if (ret < 0) {
+		devx_discard(req->file, obj);
+		return ret;
+	}
+	ret = ureq_put(req, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, m->call.out, m->call.out_len);
+	if (ret == 0)
+		ret = ureq_put_handle(req, MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, obj->uobj.handle);
+	if (ret < 0)
+		(void)uobj_destroy(&obj->uobj, NULL);
+	return ret;
+}
+
+int method_devx_obj_create(struct ureq *req)
+{
+	struct ubuf in = ureq_buf(req, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN);
+	struct ubuf out = ureq_buf(req, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT);
+	struct mailbox m;
+	int ret = open_mailbox(req, &m, &in, out.len);
+
+	if (ret < 0)
+		return ret;
+	ret = check_method(&m, DEVX_OBJ_CREATE);
+	if (ret == 0)
+		ret = create(req, &m);
+	if (ret == -EREMOTEIO)
+		ret = answer(req, &m, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, ret);
+	free(m.memory);
+	return ret;
+}
+
+int method_devx_query_eqn(struct ureq *req)
+{
+	uint32_t vector = ureq_u32(req, MLX5_IB_ATTR_DEVX_QUERY_EQN_USER_VEC);
+
+	if (vector >= uverbs_comp_vectors())
+		return -ENOENT;
+	return ureq_put_u32(req, MLX5_IB_ATTR_DEVX_QUERY_EQN_DEV_EQN, DEVX_EQN_FIRST + vector);
+}
+
+/* It converts the index of a static doorbell register; a context with dynamic ones has none. */
+int method_devx_query_uar(struct ureq *req)
+{
+	(void)req;
+	return -EINVAL;
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Memory keys made by DEVX: lists of pieces of other keys, which work requests may rewrite, and
+ * regions that lie in an umem.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "driver/devx/devx.h"
+#include "prm/cmd_mkey.h"
+#include "prm/umr.h"
+
+#define LOG_PAGE_MIN 12u
+
+struct devx_mkey {
+	struct devx_obj obj;
+	struct mkey *mkey;
+	uint8_t context[MKC_BYTES]; /* as it was made */
+};
+
+static uint32_t access_of(const uint8_t *mkc)
+{
+	return (prm_get(mkc, MKC_LOCAL_WRITE) ? IB_ACCESS_LOCAL_WRITE : 0) |
+	       (prm_get(mkc, MKC_REMOTE_WRITE) ? IB_ACCESS_REMOTE_WRITE : 0) |
+	       (prm_get(mkc, MKC_REMOTE_READ) ? IB_ACCESS_REMOTE_READ : 0) |
+	       (prm_get(mkc, MKC_ATOMIC) ? IB_ACCESS_REMOTE_ATOMIC : 0);
+}
+
+static uint64_t length_of(const uint8_t *mkc)
+{
+	return prm_get(mkc, MKC_LENGTH64) ? UINT64_MAX : prm_get(mkc, MKC_LENGTH);
+}
+
+static uint32_t mode_of(const uint8_t *mkc)
+{
+	return prm_get32(mkc, MKC_ACCESS_MODE_HIGH) << 2 | prm_get32(mkc, MKC_ACCESS_MODE_LOW);
+}
+
+/* The list stands behind the fixed part of the command. */
+static int create_list(struct devx_call *c, const uint8_t *mkc, struct devx_mkey *key)
+{
+	uint32_t entries = prm_get32(c->in, CREATE_MKEY_LIST_ACTUAL);
+	struct mkey_indirect_attr attr = {
+		.pdn = prm_get32(mkc, MKC_PD),
+		.access = access_of(mkc),
+		.local_read = prm_get(mkc, MKC_LOCAL_READ),
+		.variant = (uint8_t)prm_get(mkc, MKC_VARIANT),
+		.qpn = prm_get32(mkc, MKC_QPN),
+		.free = prm_get(mkc, MKC_FREE),
+		.remote_invalidate = prm_get(mkc, MKC_REMOTE_INVALIDATE),
+		.umr = prm_get(mkc, MKC_UMR),
+		.signature = prm_get(mkc, MKC_BSF),
+		.list = mode_of(mkc) == MKC_MODE_KLM ? MKEY_LIST_KLM : MKEY_LIST_KSM,
+		.log_entry_bytes = (uint8_t)prm_get(mkc, MKC_LOG_ENTRY_BYTES),
+		.start = prm_get(mkc, MKC_START),
+		.length = length_of(mkc),
+		.bsf_octowords = prm_get32(mkc, MKC_BSF_OCTOWORDS),
+		.max_entries = prm_get32(mkc, MKC_LIST_OCTOWORDS),
+		.entries = entries,
+		.entry = (const void *)(c->in + CREATE_MKEY_LIST),
+	};
+
+	if (prm_get(c->in, CREATE_MKEY_BSF_ACTUAL)) {
+		log_info("devx: signatures are configured by work requests, not at creation");
+		return -EOPNOTSUPP;
+	}
+	if (!range_inside(CREATE_MKEY_LIST, (uint64_t)entries * sizeof(struct umr_klm), c->in_len))
+		return -EINVAL;
+	return mkey_create_indirect(c->file->hca->adapter, &attr, &key->mkey);
+}
+
+/*
+ * Pages of an umem, from the one that offset lies in: the first byte of the region is as far into
+ * its page as its address says.
+ */
+static int create_region(struct devx_call *c, const uint8_t *mkc, struct devx_mkey *key)
+{
+	uint32_t log_page = prm_get32(mkc, MKC_LOG_ENTRY_BYTES);
+	struct mkey_attr attr = {
+		.pdn = prm_get32(mkc, MKC_PD),
+		.access = access_of(mkc),
+		.iova = prm_get(mkc, MKC_START),
+		.length = length_of(mkc),
+		.given_variant = true,
+		.variant = (uint8_t)prm_get(mkc, MKC_VARIANT),
+	};
+	const uint32_t writes =
+		IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC;
+	uint64_t page, start, offset = prm_get(c->in, CREATE_MKEY_OFFSET);
+	struct devx_umem *umem;
+
+	if (prm_get(mkc, MKC_FREE) || prm_get(mkc, MKC_UMR) || prm_get(mkc, MKC_BSF) ||
+	    prm_get32(mkc, MKC_QPN) != IB_QPN_MASK) {
+		log_info("devx: regions that work requests change, or of one queue pair, are not "
+			 "supported");
+		return -EOPNOTSUPP;
+	}
+	umem = devx_umem_find(c->file, prm_get32(c->in, CREATE_MKEY_UMEM));
+	if (!umem || (attr.access & writes && !umem->writable) || offset >= umem->length)
+		return -EINVAL;
+	page = 1ull << (log_page < LOG_PAGE_MIN ? LOG_PAGE_MIN : log_page);
+	start = ((umem->addr + offset) & ~(page - 1)) + (attr.iova & (page - 1));
+	/* what lies in front of the umem wraps to something huge */
+	if (!range_inside(start - umem->addr, attr.length, umem->length))
+		return -EINVAL;
+	attr.addr = (void *)(uintptr_t)start;
+	devx_obj_uses(&key->obj, &umem->uobj);
+	return mkey_create(c->file->hca->adapter, &attr, &key->mkey);
+}
+
+static int create(struct devx_call *c, struct devx_mkey *key)
+{
+	struct uobj *pd;
+	int ret = devx_pd(c->file, prm_get32(key->context, MKC_PD), &pd);
+
+	if (ret < 0)
+		return ret;
+	devx_obj_uses(&key->obj, pd);
+	switch (mode_of(key->context)) {
+	case MKC_MODE_KLM:
+	case MKC_MODE_KSM:
+		return create_list(c, key->context, key);
+	case MKC_MODE_MTT:
+		return create_region(c, key->context, key);
+	default:
+		log_info("devx: access mode %u of memory keys is not supported",
+			 mode_of(key->context));
+		return -EOPNOTSUPP;
+	}
+}
+
+int devx_create_mkey(struct devx_call *c, struct devx_obj **out)
+{
+	struct devx_mkey *key = calloc(1, sizeof(*key));
+	int ret;
+
+	if (!key)
+		return -ENOMEM;
+	memcpy(key->context, c->in + CREATE_MKEY_CONTEXT, sizeof(key->context));
+	if (prm_get(key->context, MKC_CRYPTO)) {
+		log_info("devx: memory keys with encryption are not supported");
+		ret = -EOPNOTSUPP;
+	} else {
+		ret = create(c, key);
+	}
+	if (ret < 0) {
+		devx_obj_release(&key->obj);
+		free(key);
+		return ret;
+	}
+	devx_obj_init(&key->obj, DEVX_MKEY, mkey_key(key->mkey) >> 8);
+	prm_set(c->out, CMD_OUT_NUMBER, key->obj.number);
+	*out = &key->obj;
+	return 0;
+}
+
+void devx_mkey_free(struct devx_obj *obj)
+{
+	mkey_destroy(obj->uobj.file->hca->adapter, container_of(obj, struct devx_mkey, obj)->mkey);
+}
+
+int devx_query_mkey(struct devx_call *c)
+{
+	const struct devx_mkey *key = container_of(c->target, struct devx_mkey, obj.uobj);
+
+	if (prm_get(key->context, MKC_UMR)) {
+		log_info("devx: memory keys that work requests change cannot be queried");
+		return -EOPNOTSUPP;
+	}
+	memcpy(c->out + QUERY_MKEY_CONTEXT, key->context, MKC_BYTES);
+	return 0;
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Commands about the device and its port that need no object. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "driver/devx/devx.h"
+#include "prm/cmd_port.h"
+#include "prm/hca_cap.h"
+
+int devx_query_hca_cap(struct devx_call *c)
+{
+	const struct registry_port *port = ufile_port(c->file);
+	const struct hca_cap_values values = {
+		.ethernet = port->ethernet,
+		.gids = uport_gids(port),
+		.pkeys = uport_pkeys(port),
+	};
+	uint32_t type = prm_get32(c->in, CMD_IN_OP_MOD) >> 1;
+	uint8_t page[HCA_CAP_PAGE_BYTES];
+
+	if (!hca_cap_page((enum hca_cap_type)type, &values, page)) {
+		log_info("devx: no capabilities of type 0x%x", type);
+		return -EINVAL;
+	}
+	memcpy(c->out + HCA_CAP_HEADER, page, min_u64(sizeof(page), c->out_len - HCA_CAP_HEADER));
+	return 0;
+}
+
+/* Of InfiniBand; an Ethernet port has a NIC's context. */
+int devx_query_hca_vport(struct devx_call *c)
+{
+	const struct registry_port *port = ufile_port(c->file);
+	uint32_t nr = prm_get32(c->in, HCA_VPORT_PORT);
+	uint8_t *ctx = c->out + HCA_VPORT_CONTEXT;
+	uint32_t state;
+
+	if (port->ethernet)
+		return -EOPNOTSUPP;
+	if (nr > UVERBS_PORTS || prm_get(c->in, HCA_VPORT_OTHER) ||
+	    prm_get(c->in, HCA_VPORT_NUMBER))
+		return -EINVAL;
+	state = ufile_port_state(c->file);
+	prm_set(ctx, HCA_VPORT_PHYS_STATE, uport_phys_state(state));
+	prm_set(ctx, HCA_VPORT_PORT_STATE, state);
+	prm_set(ctx, HCA_VPORT_VPORT_STATE, state != IB_PORT_DOWN);
+	prm_set(ctx, HCA_VPORT_SYSTEM_GUID, port->node_guid);
+	prm_set(ctx, HCA_VPORT_PORT_GUID, port->port_guid);
+	prm_set(ctx, HCA_VPORT_NODE_GUID, port->node_guid);
+	prm_set(ctx, HCA_VPORT_LID, atomic_load_explicit(&port->lid, memory_order_acquire));
+	prm_set(ctx, HCA_VPORT_LMC, port->lmc);
+	prm_set(ctx, HCA_VPORT_SM_LID, port->sm_lid);
+	return 0;
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Queue pairs made by DEVX: CREATE_QP. */
+#include "driver/devx/qp.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/rcu.h"
+#include "prm/cmd_qp.h"
+#include "prm/wqe.h"
+
+static_assert(sizeof(((struct devx_qp *)0)->created) == QPC_BYTES, "a QP context");
+
+static void on_async(void *user, enum ib_event event)
+{
+	devx_queue_event(user, event);
+}
+
+static void ring(struct doorbell_user *u)
+{
+	rcu_enter();
+	qp_doorbell(container_of(u, struct devx_qp, bell)->qp);
+	rcu_leave();
+}
+
+struct devx_qp_target devx_qp_target(struct uobj *obj)
+{
+	if (obj->type == UOBJ_QP) {
+		struct uqp *qp = container_of(obj, struct uqp, uobj);
+
+		return (struct devx_qp_target){qp->qp, &qp->bell, qp->type, NULL};
+	}
+	struct devx_qp *qp = container_of(obj, struct devx_qp, obj.uobj);
+
+	return (struct devx_qp_target){qp->qp, &qp->bell, qp->type, qp->created};
+}
+
+static int decode_service(const uint8_t *qpc, enum ib_qp_type *type)
+{
+	switch (prm_get32(qpc, QPC_SERVICE)) {
+	case QPC_SERVICE_RC:
+		*type = IB_QPT_RC;
+		return 0;
+	case QPC_SERVICE_UC:
+		*type = IB_QPT_UC;
+		return 0;
+	case QPC_SERVICE_UD:
+		*type = IB_QPT_UD;
+		return 0;
+	case QPC_SERVICE_DCI:
+		*type = IB_QPT_DCI;
+		return 0;
+	default:
+		log_info("devx: service type 0x%x of queue pairs is not supported",
+			 prm_get32(qpc, QPC_SERVICE));
+		return -EOPNOTSUPP;
+	}
+}
+
+static int check_features(const uint8_t *qpc)
+{
+	if (prm_get(qpc, QPC_WQ_SIGNATURE) || prm_get(qpc, QPC_OFFLOAD) ||
+	    prm_get(qpc, QPC_PAGE_OFFSET) || prm_get(qpc, QPC_CROSS_CHANNEL) ||
+	    prm_get(qpc, QPC_DRAIN_SIGERR)) {
+		log_info("devx: queue pairs with WQE signatures, offloads, cross-channel "
+			 "synchronisation, page offsets, or signature pipelining from the "
+			 "beginning (that is INIT2INIT_QP's) are not supported");
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+/* The CQ, and that it stays. */
+static int use_cq(struct devx_call *c, struct devx_qp *qp, uint32_t cqn, struct cq **out)
+{
+	struct uobj *obj = devx_find(c->file, DEVX_CQ, cqn);
+
+	if (!obj)
+		return -EINVAL;
+	devx_obj_uses(&qp->obj, obj);
+	*out = devx_cq_of(obj);
+	return 0;
+}
+
+static int use_queues(struct devx_call *c, struct devx_qp *qp, struct qp_create_attr *attr)
+{
+	const uint8_t *qpc = qp->created;
+	uint32_t rq_type = prm_get32(qpc, QPC_RQ_TYPE);
+	bool sends = !prm_get(qpc, QPC_NO_SQ), receives = rq_type != QPC_RQ_NONE;
+	struct uobj *obj;
+	int ret = 0;
+
+	/* whatever its context says of receives */
+	if (qp->type == IB_QPT_DCI)
+		return sends ? use_cq(c, qp, prm_get32(qpc, QPC_CQN_SEND), &attr->send_cq)
+			     : -EINVAL;
+	if (!sends && !receives)
+		return -EINVAL;
+	if (sends)
+		ret = use_cq(c, qp, prm_get32(qpc, QPC_CQN_SEND), &attr->send_cq);
+	if (ret == 0 && receives)
+		ret = use_cq(c, qp, prm_get32(qpc, QPC_CQN_RECV), &attr->recv_cq);
+	if (ret < 0)
+		return ret;
+	/* The side that is not there never completes anything. */
+	if (!sends)
+		attr->send_cq = attr->recv_cq;
+	if (!receives)
+		attr->recv_cq = attr->send_cq;
+	if (rq_type != QPC_RQ_SRQ)
+		return 0;
+	/* UC has no shared receive queues (IBTA 10.2.9). */
+	obj = qp->type == IB_QPT_UC ? NULL : devx_find(c->file, DEVX_RMP, prm_get32(qpc, QPC_SRQN));
+	if (!obj)
+		return -EINVAL;
+	devx_obj_uses(&qp->obj, obj);
+	attr->srq = devx_srq_of(obj);
+	return 0;
+}
+
+/* The rings: receive first, send right behind. */
+static int use_memory(struct devx_call *c, struct devx_qp *qp, struct qp_create_attr *attr)
+{
+	const uint8_t *qpc = qp->created;
+	uint64_t offset = prm_get(c->in, CREATE_QP_OFFSET), rq_bytes = 0, sq_bytes = 0;
+	struct uobj *umem;
+	uint8_t *rings;
+
+	if (prm_get32(qpc, QPC_RQ_TYPE) == QPC_RQ_REGULAR && qp->type != IB_QPT_DCI) {
+		attr->rq_wqes = 1u << prm_get32(qpc, QPC_LOG_RQ_SIZE);
+		attr->rq_wqe_bytes = 16u << prm_get32(qpc, QPC_LOG_RQ_STRIDE);
+		attr->max_recv_sge = attr->rq_wqe_bytes / (uint32_t)sizeof(struct wqe_data);
+		rq_bytes = (uint64_t)attr->rq_wqes * attr->rq_wqe_bytes;
+	}
+	if (!prm_get(qpc, QPC_NO_SQ)) {
+		attr->sq_blocks = 1u << prm_get32(qpc, QPC_LOG_SQ_SIZE);
+		sq_bytes = (uint64_t)attr->sq_blocks * WQE_BLOCK;
+	}
+	if (rq_bytes + sq_bytes) {
+		rings = devx_umem_part(c->file, prm_get32(c->in, CREATE_QP_UMEM), offset,
+				       rq_bytes + sq_bytes, false, &umem);
+		if (!rings)
+			return -EINVAL;
+		devx_obj_uses(&qp->obj, umem);
+		attr->rq_buf = rings;
+		attr->sq_buf = rings + rq_bytes;
+	}
+	attr->dbrec = devx_umem_part(c->file, prm_get32(qpc, QPC_DBR_UMEM),
+				     prm_get(qpc, QPC_DBR_ADDR), 2 * sizeof(be32), false, &umem);
+	if (!attr->dbrec)
+		return -EINVAL;
+	devx_obj_uses(&qp->obj, umem);
+	return 0;
+}
+
+static int create(struct devx_call *c, struct devx_qp *qp)
+{
+	const uint8_t *qpc = qp->created;
+	struct qp_create_attr attr = {
+		.pdn = prm_get32(qpc, QPC_PD),
+		.uidx = prm_get32(qpc, QPC_USER_INDEX),
+		.block_self_mcast = prm_get(qpc, QPC_BLOCK_LB_MC),
+		.domain = c->file,
+		.async = on_async,
+		.user = &qp->obj,
+	};
+	struct uobj *pd;
+	int ret = decode_service(qpc, &qp->type);
+
+	if (ret == 0)
+		ret = check_features(qpc);
+	if (ret == 0)
+		ret = devx_pd(c->file, attr.pdn, &pd);
+	if (ret < 0)
+		return ret;
+	devx_obj_uses(&qp->obj, pd);
+	if (!prm_get(qpc, QPC_NO_SQ) && !uuar_regs(c->file, prm_get32(qpc, QPC_UAR_PAGE)))
+		return -EINVAL;
+	attr.type = qp->type;
+	if (qp->type == IB_QPT_DCI) {
+		attr.log_dc_errored = (uint8_t)prm_get(qpc, QPC_LOG_DCI_ERRORED);
+		attr.dc_streams = attr.log_dc_errored || prm_get(qpc, QPC_LOG_DCI_STREAMS);
+	}
+	ret = use_queues(c, qp, &attr);
+	if (ret == 0)
+		ret = use_memory(c, qp, &attr);
+	return ret < 0 ? ret : qp_create(c->file->hca->adapter, &attr, &qp->qp);
+}
+
+int devx_create_qp(struct devx_call *c, struct devx_obj **out)
+{
+	struct devx_qp *qp = calloc(1, sizeof(*qp));
+	int ret;
+
+	if (!qp)
+		return -ENOMEM;
+	memcpy(qp->created, c->in + CREATE_QP_CONTEXT, sizeof(qp->created));
+	ret = create(c, qp);
+	if (ret < 0) {
+		devx_obj_release(&qp->obj);
+		free(qp);
+		return ret;
+	}
+	devx_obj_init(&qp->obj, DEVX_QP, qp_number(qp->qp));
+	doorbell_user_init(&qp->bell, DOORBELL_SQ,
+			   uuar_regs(c->file, prm_get32(qp->created, QPC_UAR_PAGE)), ring);
+	/* No hook announces what such a program stores. */
+	doorbell_taken_over(&qp->bell);
+	prm_set(c->out, CMD_OUT_NUMBER, qp->obj.number);
+	*out = &qp->obj;
+	return 0;
+}
+
+void devx_qp_free(struct devx_obj *obj)
+{
+	struct devx_qp *qp = container_of(obj, struct devx_qp, obj);
+
+	doorbell_user_release(&qp->bell);
+	qp_destroy(qp->qp);
+}

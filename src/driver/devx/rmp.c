@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Receive memory pools: what mlx5 makes shared receive queues of.  The commands that ask and change
+ * are also for the shared receive queues of verbs.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "driver/devx/devx.h"
+#include "prm/cmd_rmp.h"
+#include "prm/wqe.h"
+
+struct devx_rmp {
+	struct devx_obj obj;
+	struct srq *srq;
+	uint8_t context[RMPC_BYTES]; /* as it was made */
+};
+
+struct srq *devx_srq_of(struct uobj *obj)
+{
+	if (obj->type == UOBJ_SRQ)
+		return container_of(obj, struct usrq, uobj)->srq;
+	return container_of(obj, struct devx_rmp, obj.uobj)->srq;
+}
+
+static void on_async(void *user, enum ib_event event)
+{
+	devx_queue_event(user, event);
+}
+
+static int check_features(const uint8_t *rmpc)
+{
+	const uint8_t *wq = rmpc + RMPC_WQ;
+
+	if (prm_get(wq, WQ_TYPE) > WQ_CYCLIC || prm_get(rmpc, RMPC_BASIC_WQE) ||
+	    prm_get(wq, WQ_SIGNATURE) || prm_get(wq, WQ_PAGE_OFFSET)) {
+		log_info("devx: striding receive memory pools, those without next segments, with "
+			 "WQE signatures or page offsets are not supported");
+		return -EOPNOTSUPP;
+	}
+	return prm_get(rmpc, RMPC_STATE) == RMPC_STATE_RDY ? 0 : -EINVAL;
+}
+
+static int create(struct devx_call *c, struct devx_rmp *rmp)
+{
+	const uint8_t *wq = rmp->context + RMPC_WQ;
+	struct srq_attr attr = {
+		.pdn = prm_get32(wq, WQ_PD),
+		.wqe_count = 1u << prm_get32(wq, WQ_LOG_SIZE),
+		.wqe_bytes = 1u << prm_get32(wq, WQ_LOG_STRIDE),
+		.cyclic = prm_get(wq, WQ_TYPE) == WQ_CYCLIC,
+		.limit = prm_get32(wq, WQ_LWM),
+		.async = on_async,
+		.user = &rmp->obj,
+	};
+	struct uobj *pd, *ring, *dbr;
+	int ret = check_features(rmp->context);
+
+	if (ret == 0)
+		ret = devx_pd(c->file, attr.pdn, &pd);
+	if (ret < 0)
+		return ret;
+	attr.buf = devx_umem_part(c->file, prm_get32(wq, WQ_UMEM), prm_get(wq, WQ_OFFSET),
+				  (uint64_t)attr.wqe_count * attr.wqe_bytes, false, &ring);
+	attr.dbrec = devx_umem_part(c->file, prm_get32(wq, WQ_DBR_UMEM), prm_get(wq, WQ_DBR_ADDR),
+				    sizeof(be32), false, &dbr);
+	if (!attr.buf || !attr.dbrec || attr.wqe_bytes < sizeof(struct wqe_srq_next))
+		return -EINVAL;
+	attr.max_sge = (attr.wqe_bytes - (uint32_t)sizeof(struct wqe_srq_next)) /
+		       (uint32_t)sizeof(struct wqe_data);
+	ret = srq_create(c->file->hca->adapter, &attr, &rmp->srq);
+	if (ret < 0)
+		return ret;
+	devx_obj_init(&rmp->obj, DEVX_RMP, srq_number(rmp->srq));
+	devx_obj_uses(&rmp->obj, pd);
+	devx_obj_uses(&rmp->obj, ring);
+	devx_obj_uses(&rmp->obj, dbr);
+	return 0;
+}
+
+int devx_create_rmp(struct devx_call *c, struct devx_obj **out)
+{
+	struct devx_rmp *rmp = calloc(1, sizeof(*rmp));
+	int ret;
+
+	if (!rmp)
+		return -ENOMEM;
+	memcpy(rmp->context, c->in + CREATE_RMP_CONTEXT, sizeof(rmp->context));
+	ret = create(c, rmp);
+	if (ret < 0) {
+		free(rmp);
+		return ret;
+	}
+	prm_set(c->out, CMD_OUT_NUMBER, rmp->obj.number);
+	*out = &rmp->obj;
+	return 0;
+}
+
+void devx_rmp_free(struct devx_obj *obj)
+{
+	if (srq_destroy(container_of(obj, struct devx_rmp, obj)->srq) < 0)
+		log_error("devx: a receive memory pool without users is in use");
+}
+
+/* Its limit; a pool is always ready. */
+int devx_modify_rmp(struct devx_call *c)
+{
+	const uint8_t *wq = c->in + MODIFY_RMP_CONTEXT + RMPC_WQ;
+
+	if (prm_get(c->in, MODIFY_RMP_BITMASK) & ~(uint64_t)MODIFY_RMP_LWM ||
+	    prm_get(c->in, MODIFY_RMP_STATE) != RMPC_STATE_RDY) {
+		log_info("devx: MODIFY_RMP changes the limit only");
+		return -EOPNOTSUPP;
+	}
+	if (prm_get(c->in, MODIFY_RMP_BITMASK) & MODIFY_RMP_LWM)
+		srq_set_limit(devx_srq_of(c->target), prm_get32(wq, WQ_LWM));
+	return 0;
+}
+
+int devx_query_rmp(struct devx_call *c)
+{
+	uint8_t *rmpc = c->out + QUERY_RMP_CONTEXT;
+
+	if (c->target->type == UOBJ_DEVX)
+		memcpy(rmpc, container_of(c->target, struct devx_rmp, obj.uobj)->context,
+		       RMPC_BYTES);
+	prm_set(rmpc, RMPC_STATE, RMPC_STATE_RDY);
+	prm_set(rmpc + RMPC_WQ, WQ_LWM, srq_limit(devx_srq_of(c->target)));
+	return 0;
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Memory that queues and keys of DEVX lie in.  Commands name it by a number: its handle plus one,
+ * because zero stands for none.
+ */
+#include <errno.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <stdlib.h>
+
+#include "driver/devx/devx.h"
+
+#define UMEM_ACCESS   (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
+#define UMEM_WRITABLE (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE)
+
+/* Page sizes that the program offers: one of them must be ours or larger, up to the length. */
+static int check_page_sizes(struct ureq *req, uint64_t length)
+{
+	uint64_t offered = UINT64_MAX, pages = ~(uint64_t)(UVERBS_PAGE - 1);
+
+	if (ureq_attr(req, MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP))
+		offered = ureq_u64(req, MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP);
+	while (pages & (pages - 1) && 1ull << (63 - __builtin_clzll(pages)) >= 2 * length)
+		pages &= ~(1ull << (63 - __builtin_clzll(pages)));
+	return offered & pages ? 0 : -EINVAL;
+}
+
+int method_devx_umem_reg(struct ureq *req)
+{
+	uint64_t addr = ureq_u64(req, MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR);
+	uint64_t length = ureq_u64(req, MLX5_IB_ATTR_DEVX_UMEM_REG_LEN);
+	struct devx_umem *umem;
+	uint32_t access;
+	int ret = ureq_flags(req, MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS, UMEM_ACCESS, &access);
+
+	if (ret == 0)
+		ret = req->file->devx ? umr_check_access(access) : -EINVAL;
+	if (ret == 0)
+		ret = umem_populate(addr, length, access & UMEM_WRITABLE);
+	if (ret == 0)
+		ret = check_page_sizes(req, length);
+	if (ret < 0)
+		return ret;
+	umem = calloc(1, sizeof(*umem));
+	if (!umem)
+		return -ENOMEM;
+	umem->addr = addr;
+	umem->length = length;
+	umem->writable = access & UMEM_WRITABLE;
+	ret = uobj_publish(req->file, &umem->uobj, UOBJ_UMEM);
+	if (ret < 0) {
+		free(umem);
+		return ret;
+	}
+	ret = ureq_put_u32(req, MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, umem->uobj.handle + 1);
+	if (ret == 0)
+		ret = ureq_put_handle(req, MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, umem->uobj.handle);
+	if (ret < 0)
+		(void)uobj_destroy(&umem->uobj, NULL);
+	return ret;
+}
+
+void uumem_free(struct uobj *obj)
+{
+	(void)obj; /* nothing in the device; queues that lie in it have been counted */
+}
+
+int method_devx_umem_dereg(struct ureq *req)
+{
+	return uobj_destroy(ureq_obj(req, MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE), NULL);
+}
+
+struct devx_umem *devx_umem_find(struct ufile *f, uint32_t umem_id)
+{
+	int err;
+	struct uobj *obj = umem_id ? uobj_find(f, UOBJ_UMEM, umem_id - 1, &err) : NULL;
+
+	return obj ? container_of(obj, struct devx_umem, uobj) : NULL;
+}
+
+void *devx_umem_part(struct ufile *f, uint32_t umem_id, uint64_t offset, uint64_t length,
+		     bool write, struct uobj **umem)
+{
+	struct devx_umem *u = devx_umem_find(f, umem_id);
+
+	if (!u || (write && !u->writable) || !range_inside(offset, length, u->length) ||
+	    (u->addr + offset) % sizeof(uint32_t))
+		return NULL;
+	*umem = &u->uobj;
+	return (void *)(uintptr_t)(u->addr + offset);
+}

@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Where the program has mapped the pages, and the protection of these mappings while the engine
+ * sleeps.
+ *
+ * Nothing is lost: the engine makes known that it sleeps, protects, and looks at the registers once
+ * more.  A store before the protection is found by that look; one after it faults, and the handler
+ * (doorbell_fault, in the thread that stores) serves the queues of the page.  Then it does one of
+ * two things:
+ *
+ *   takes it   for executed: a value is only a hint, and nobody needs it any more.  The page stays
+ *              protected, the engine asleep.  That is the quickest, for a store that stands alone
+ *              on a DIRECT page.
+ *   lets it go and ends the engine's sleep, when more are likely to follow soon, or the thread
+ *              could not serve the queues by itself.  Then the store itself is still to come, so
+ *              such a page is not protected again before its value was seen: protecting it at once
+ *              would catch the same store for ever.
+ *
+ * A page stays protected when the engine wakes for other reasons, until something is stored to it.
+ * So a page that nobody uses costs one system call ever, and one that hooks serve one fault ever.
+ * Only DIRECT pages are let go at once: a program that is woken by a message often answers it.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "driver/doorbell/page.h"
+#include "driver/doorbell/store.h"
+#include "driver/doorbell/uffd.h"
+#include "prm/uar.h"
+#include "usermem/usermem.h"
+
+/* A store that was let go and has not come until then was not one to a register. */
+#define STORE_PATIENCE_NS 1000000u
+/* A store stands alone if this long ago there was none; about as long as the engine stays awake for
+ * the next. */
+#define ALONE_NS 20000u
+/* Between searches for mappings of a page that has none: a page need not be mapped at all. */
+#define SEARCH_APART_NS 1000000000u
+
+struct doorbell_mapping {
+	struct doorbell_mapping *next;	       /* of all */
+	struct doorbell_mapping *next_of_page; /* of page, if it is not NULL */
+	struct doorbell_page *page;
+	const uint8_t *regs;
+	uintptr_t addr;
+	bool added; /* to uffd */
+	bool armed;
+};
+
+/* The lock of the mappings covers all of this. */
+static struct {
+	struct spin lock;
+	struct doorbell_mapping *list;
+	struct uffd *uffd; /* NULL: nothing was to be protected yet */
+	bool refused;	   /* the system did not allow it and is not asked again */
+	struct uffd *abandoned;
+	_Atomic(uint64_t) keep_armed_until_ns;
+	/* No mapping is outside: most munmap calls of a program end here. */
+	_Atomic(uintptr_t) lowest, end;
+} maps;
+
+/* ---- which mapping belongs to which page ---- */
+
+static void join(struct doorbell_mapping *m, struct doorbell_page *page)
+{
+	m->page = page;
+	m->next_of_page = page->mappings;
+	page->mappings = m;
+}
+
+static void leave(struct doorbell_mapping *m)
+{
+	struct doorbell_mapping **at;
+
+	if (!m->page)
+		return;
+	for (at = &m->page->mappings; *at != m; at = &(*at)->next_of_page)
+		;
+	*at = m->next_of_page;
+	m->page = NULL;
+}
+
+void doorbell_mappings_join(struct doorbell_page *page)
+{
+	spin_lock(&maps.lock);
+	for (struct doorbell_mapping *m = maps.list; m; m = m->next)
+		if (m->regs == page->attr.regs)
+			join(m, page);
+	spin_unlock(&maps.lock);
+}
+
+void doorbell_mappings_leave(struct doorbell_page *page)
+{
+	spin_lock(&maps.lock);
+	while (page->mappings)
+		leave(page->mappings);
+	spin_unlock(&maps.lock);
+}
+
+static void set_bounds(void)
+{
+	uintptr_t lowest = UINTPTR_MAX, end = 0;
+
+	for (const struct doorbell_mapping *m = maps.list; m; m = m->next) {
+		lowest = m->addr < lowest ? m->addr : lowest;
+		end = m->addr + UAR_BYTES > end ? m->addr + UAR_BYTES : end;
+	}
+	atomic_store_explicit(&maps.lowest, lowest, memory_order_relaxed);
+	atomic_store_explicit(&maps.end, end, memory_order_relaxed);
+}
+
+static bool overlaps(uintptr_t a, size_t alen, uintptr_t b, size_t blen)
+{
+	return a <= b ? b - a < alen : a - b < blen;
+}
+
+static bool out_of_bounds(uintptr_t addr, size_t len)
+{
+	uintptr_t lowest = atomic_load_explicit(&maps.lowest, memory_order_relaxed);
+	uintptr_t end = atomic_load_explicit(&maps.end, memory_order_relaxed);
+
+	return end <= lowest || !overlaps(addr, len, lowest, end - lowest);
+}
+
+void doorbell_mapped(const uint8_t *regs, uintptr_t addr)
+{
+	struct doorbell_mapping *m = calloc(1, sizeof(*m));
+	struct doorbell_page *page;
+	bool listed = false;
+
+	/* The page has no mapping then, as far as we know, and the engine does not rely on it. */
+	if (!m)
+		return;
+	m->regs = regs;
+	m->addr = addr;
+	spin_lock(&doorbell_set.lock);
+	spin_lock(&maps.lock);
+	m->next = maps.list;
+	maps.list = m;
+	set_bounds();
+	for (page = doorbell_set.pages; page && page->attr.regs != regs; page = page->next)
+		;
+	if (page) {
+		join(m, page);
+		listed = page->listed;
+	}
+	spin_unlock(&maps.lock);
+	spin_unlock(&doorbell_set.lock);
+	if (listed && doorbell_set.kick)
+		doorbell_set.kick(doorbell_set.user);
+}
+
+/* Nobody would let a store go that comes later.  Lock of the mappings held. */
+static void disarm(struct doorbell_mapping *m)
+{
+	if (m->armed && maps.uffd && uffd_protect(maps.uffd, m->addr, UAR_BYTES, false) == 0)
+		m->armed = false;
+}
+
+/* Removes those for which gone holds. */
+static void remove_if(bool (*gone)(const struct doorbell_mapping *m, uintptr_t at, size_t len),
+		      uintptr_t at, size_t len)
+{
+	struct doorbell_mapping **link = &maps.list;
+
+	while (*link) {
+		struct doorbell_mapping *m = *link;
+
+		if (!gone(m, at, len)) {
+			link = &m->next;
+			continue;
+		}
+		*link = m->next;
+		leave(m);
+		disarm(m);
+		free(m);
+	}
+	set_bounds();
+}
+
+static bool lies_at(const struct doorbell_mapping *m, uintptr_t addr, size_t len)
+{
+	return overlaps(m->addr, UAR_BYTES, addr, len);
+}
+
+static bool shows(const struct doorbell_mapping *m, uintptr_t regs, size_t len)
+{
+	return overlaps((uintptr_t)m->regs, UAR_BYTES, regs, len);
+}
+
+void doorbell_unmapping(uintptr_t addr, size_t len)
+{
+	if (likely(out_of_bounds(addr, len)))
+		return;
+	spin_lock(&maps.lock);
+	remove_if(lies_at, addr, len);
+	spin_unlock(&maps.lock);
+}
+
+void doorbell_forget(const uint8_t *regs, size_t len)
+{
+	spin_lock(&maps.lock);
+	remove_if(shows, (uintptr_t)regs, len);
+	spin_unlock(&maps.lock);
+}
+
+void doorbell_moved(uintptr_t from, size_t len, uintptr_t to)
+{
+	bool any = false;
+
+	if (likely(out_of_bounds(from, len)))
+		return;
+	spin_lock(&maps.lock);
+	for (struct doorbell_mapping *m = maps.list; m; m = m->next) {
+		if (!lies_at(m, from, len))
+			continue;
+		/* The kernel has dropped the protection on the way. */
+		m->addr = to + (m->addr - from);
+		m->added = m->armed = false;
+		any = true;
+	}
+	set_bounds();
+	spin_unlock(&maps.lock);
+	if (any && doorbell_set.kick)
+		doorbell_set.kick(doorbell_set.user);
+}
+
+/* ---- protection ---- */
+
+static struct uffd *forget_uffd(void)
+{
+	struct uffd *u = maps.uffd;
+
+	maps.uffd = NULL;
+	for (struct doorbell_mapping *m = maps.list; m; m = m->next)
+		m->added = m->armed = false;
+	return u;
+}
+
+/* The program has closed our descriptor: from now on the engine polls. */
+static void give_up(void)
+{
+	maps.refused = true;
+	maps.abandoned = forget_uffd();
+	uffd_abandon(maps.abandoned);
+}
+
+/* A store there was held up: lets it go.  False: it is not ours.  Lock of the mappings held. */
+static bool let_go(struct doorbell_mapping *m)
+{
+	bool armed = m->armed;
+	uint32_t value;
+
+	m->armed = false;
+	if (maps.uffd && m->added && uffd_protect(maps.uffd, m->addr, UAR_BYTES, false) < 0)
+		give_up();
+	/* Of two threads that store at once the second finds the page open, or about to be; but the
+	 * page must be there. */
+	if (!armed && !usermem_load_be32((const void *)m->addr, &value))
+		return false;
+	if (m->page)
+		atomic_store_explicit(&m->page->fault_ns, clock_ns(), memory_order_relaxed);
+	return true;
+}
+
+static bool keeps_armed(uint64_t now)
+{
+	return now < atomic_load_explicit(&maps.keep_armed_until_ns, memory_order_relaxed);
+}
+
+void doorbell_keep_armed(uint64_t until_ns)
+{
+	atomic_store_explicit(&maps.keep_armed_until_ns, until_ns, memory_order_relaxed);
+}
+
+/*
+ * Is the store one to take for executed?  One that follows soon on another, or copies a whole work
+ * request piece by piece, is not: its like would better find the page open.  Lock of the mappings
+ * held.
+ */
+static bool take(const struct doorbell_mapping *m, void *ucontext)
+{
+	struct doorbell_page *page = m->page;
+	uint64_t now;
+
+	if (!m->armed || !doorbell_is_direct(page))
+		return false;
+	now = clock_ns();
+	if (now - page->taken_ns < ALONE_NS && !keeps_armed(now))
+		return false;
+	if (!store_skip(ucontext))
+		return false;
+	page->taken_ns = now;
+	return true;
+}
+
+static struct doorbell_mapping *mapping_at(uintptr_t addr)
+{
+	struct doorbell_mapping *m = maps.list;
+
+	while (m && !lies_at(m, addr, 1))
+		m = m->next;
+	return m;
+}
+
+/*
+ * The rings and their records were written before the register, so the store that is still to come
+ * says nothing new: its queues are served here and now.
+ */
+bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
+{
+	struct doorbell_page *page = NULL;
+	struct doorbell_mapping *m;
+	bool serve, ours, done;
+
+	if (out_of_bounds(addr, 1))
+		return false;
+	/* With it taken, or without the room, the engine does it. */
+	serve = may_serve && spin_try(&doorbell_set.lock);
+	spin_lock(&maps.lock);
+	m = mapping_at(addr);
+	if (m && serve && m->page && !m->page->gone)
+		page = m->page;
+	done = page && take(m, ucontext);
+	ours = done || (m && let_go(m));
+	spin_unlock(&maps.lock);
+	if (page && ours)
+		done &= doorbell_serve_now(page);
+	if (serve)
+		spin_unlock(&doorbell_set.lock);
+	if (ours && !done && doorbell_set.kick)
+		doorbell_set.kick(doorbell_set.user);
+	return ours;
+}
+
+static void open_uffd(void)
+{
+	struct uffd *u = NULL;
+	int ret = uffd_open(&u);
+
+	spin_lock(&maps.lock);
+	maps.uffd = u;
+	maps.refused = ret < 0;
+	spin_unlock(&maps.lock);
+	if (ret < 0)
+		log_info("userfaultfd: error %d; the engine polls doorbells that nobody announces",
+			 -ret);
+}
+
+/* False: it cannot be. */
+static bool arm_mapping(struct doorbell_mapping *m)
+{
+	if (!m->added && uffd_add(maps.uffd, m->addr, UAR_BYTES) < 0)
+		return false;
+	m->added = true;
+	if (uffd_protect(maps.uffd, m->addr, UAR_BYTES, true) < 0)
+		return false;
+	m->armed = true;
+	/* Whatever came before is looked for in the records, not only in the registers. */
+	doorbell_serve_all(m->page);
+	return true;
+}
+
+static bool store_is_coming(struct doorbell_page *page, uint64_t *now)
+{
+	uint64_t fault = atomic_load_explicit(&page->fault_ns, memory_order_relaxed);
+
+	if (likely(!fault))
+		return false;
+	if (!*now)
+		*now = clock_ns();
+	if (*now - fault < STORE_PATIENCE_NS)
+		return true;
+	atomic_compare_exchange_strong(&page->fault_ns, &fault, 0);
+	return false;
+}
+
+static enum doorbell_sleep arm_page(struct doorbell_page *page, uint64_t *now)
+{
+	if (store_is_coming(page, now))
+		return DOORBELL_STAY;
+	if (!page->mappings || !maps.uffd)
+		return DOORBELL_POLL;
+	for (struct doorbell_mapping *m = page->mappings; m; m = m->next_of_page)
+		if (!m->armed && !arm_mapping(m))
+			return DOORBELL_POLL;
+	return DOORBELL_SLEEP;
+}
+
+/* A watched page of which no mapping is known, if it is time to look for one; or NULL. */
+static const uint8_t *unmapped_page(void)
+{
+	const uint8_t *regs = NULL;
+	uint64_t now = 0;
+
+	spin_lock(&doorbell_set.lock);
+	spin_lock(&maps.lock);
+	for (struct doorbell_page *p = doorbell_set.watched; p && !regs; p = p->next_watched) {
+		if (likely(p->mappings))
+			continue;
+		now = now ? now : clock_ns();
+		if (now < p->search_ns)
+			continue;
+		p->search_ns = now + SEARCH_APART_NS;
+		regs = p->attr.regs;
+	}
+	spin_unlock(&maps.lock);
+	spin_unlock(&doorbell_set.lock);
+	return regs;
+}
+
+enum doorbell_sleep doorbell_arm(void)
+{
+	enum doorbell_sleep sleep = DOORBELL_SLEEP;
+	const uint8_t *regs = unmapped_page();
+	uint64_t now = 0;
+
+	if (unlikely(regs))
+		doorbell_find(regs);
+	if (!maps.uffd && !maps.refused)
+		open_uffd();
+	spin_lock(&doorbell_set.lock);
+	spin_lock(&maps.lock);
+	for (struct doorbell_page *p = doorbell_set.watched; p && sleep != DOORBELL_STAY;
+	     p = p->next_watched) {
+		enum doorbell_sleep s = arm_page(p, &now);
+
+		sleep = s < sleep ? s : sleep;
+	}
+	spin_unlock(&maps.lock);
+	if (doorbell_look_locked(DOORBELL_WATCHED_PAGES))
+		sleep = DOORBELL_STAY;
+	spin_unlock(&doorbell_set.lock);
+	return sleep;
+}
+
+void doorbell_wake(void)
+{
+	if (keeps_armed(clock_ns()))
+		return;
+	spin_lock(&maps.lock);
+	for (struct doorbell_mapping *m = maps.list; m; m = m->next) {
+		if (m->page && doorbell_is_direct(m->page))
+			disarm(m);
+	}
+	spin_unlock(&maps.lock);
+}
+
+/* ---- beginning and end ---- */
+
+void doorbell_start(void (*kick)(void *user), void *user)
+{
+	doorbell_set.user = user;
+	doorbell_set.kick = kick;
+}
+
+void doorbell_stop(void)
+{
+	struct uffd *u;
+
+	spin_lock(&maps.lock);
+	u = forget_uffd();
+	if (!u)
+		u = maps.abandoned;
+	maps.abandoned = NULL;
+	spin_unlock(&maps.lock);
+	if (u)
+		uffd_close(u);
+	doorbell_set.kick = NULL;
+}
+
+/*
+ * The lists stay as they are, for another thread of the parent may have been changing them; what
+ * they hold is lost to the child.
+ */
+void doorbell_fork_child(void)
+{
+	if (maps.uffd)
+		uffd_fork_child(maps.uffd);
+	doorbell_set = (struct doorbell_set){0};
+	maps.lock = (struct spin){0};
+	maps.list = NULL;
+	maps.uffd = NULL;
+	maps.abandoned = NULL;
+	maps.refused = false;
+	set_bounds();
+	atomic_store(&doorbell_load.watched, 0);
+	atomic_store(&doorbell_load.direct, 0);
+}

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The pages, the queues that use them, and the look at the registers.  See doorbell.h. */
+#include "driver/doorbell/doorbell.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "driver/doorbell/page.h"
+#include "prm/uar.h"
+#include "prm/wqe.h"
+
+/* Queues that share a page are served in portions of so many, lest those named wait for them. */
+#define SERVE_AT_ONCE 8u
+
+/*
+ * With hooks the first store to an UNKNOWN page may be one that its hook is just about to announce;
+ * before a second one the hook would have come.
+ */
+#define STORES_OF_A_DIRECT_USER 2u
+
+struct doorbell_load doorbell_load;
+struct doorbell_set doorbell_set;
+
+/* A queue that was taken over outweighs whatever hooks say of the others. */
+static enum doorbell_state state_of(const struct doorbell_page *page)
+{
+	if (atomic_load_explicit(&page->announced, memory_order_relaxed))
+		return DOORBELL_DIRECT;
+	return (enum doorbell_state)atomic_load_explicit(&page->state, memory_order_relaxed);
+}
+
+bool doorbell_is_direct(const struct doorbell_page *page)
+{
+	return state_of(page) == DOORBELL_DIRECT;
+}
+
+static void set_state(struct doorbell_page *page, enum doorbell_state state)
+{
+	atomic_store_explicit(&page->state, state, memory_order_relaxed);
+}
+
+/* ---- which pages are looked at ---- */
+
+static bool is_watched(const struct doorbell_page *page)
+{
+	return !page->gone && state_of(page) != DOORBELL_HOOKED &&
+	       (page->group[DOORBELL_SQ].count || page->group[DOORBELL_CQ].count);
+}
+
+/* Takes pages out of the list that need not be in it and counts the others. */
+static void recount(void)
+{
+	struct doorbell_page **at = &doorbell_set.watched;
+	uint32_t watched = 0, direct = 0;
+
+	while (*at) {
+		struct doorbell_page *page = *at;
+
+		if (!is_watched(page)) {
+			*at = page->next_watched;
+			page->listed = false;
+			continue;
+		}
+		watched++;
+		direct += state_of(page) == DOORBELL_DIRECT;
+		at = &page->next_watched;
+	}
+	atomic_store_explicit(&doorbell_load.watched, watched, memory_order_relaxed);
+	atomic_store_explicit(&doorbell_load.direct, direct, memory_order_relaxed);
+}
+
+/* The state or the queues of a page have changed.  True: the engine should hear of it. */
+static bool changed(struct doorbell_page *page)
+{
+	bool fresh = !page->listed && is_watched(page);
+
+	if (fresh) {
+		page->next_watched = doorbell_set.watched;
+		doorbell_set.watched = page;
+		page->listed = true;
+	}
+	recount();
+	return fresh;
+}
+
+/* An engine that sleeps has not protected this page. */
+static void tell_engine(bool fresh)
+{
+	if (fresh && doorbell_set.kick)
+		doorbell_set.kick(doorbell_set.user);
+}
+
+/* ---- pages ---- */
+
+int doorbell_page_create(const struct doorbell_page_attr *attr, struct doorbell_page **out)
+{
+	struct doorbell_page *page = calloc(1, sizeof(*page));
+
+	if (!page)
+		return -ENOMEM;
+	page->attr = *attr;
+	page->refs = 1;
+	spin_lock(&doorbell_set.lock);
+	page->next = doorbell_set.pages;
+	doorbell_set.pages = page;
+	doorbell_mappings_join(page);
+	spin_unlock(&doorbell_set.lock);
+	*out = page;
+	return 0;
+}
+
+static void put(struct doorbell_page *page)
+{
+	if (!--page->refs)
+		free(page);
+}
+
+void doorbell_page_destroy(struct doorbell_page *page)
+{
+	struct doorbell_page **at = &doorbell_set.pages;
+
+	spin_lock(&doorbell_set.lock);
+	while (*at != page)
+		at = &(*at)->next;
+	*at = page->next;
+	page->gone = true;
+	doorbell_mappings_leave(page);
+	changed(page);
+	put(page);
+	spin_unlock(&doorbell_set.lock);
+}
+
+/* ---- queues ---- */
+
+void doorbell_user_init(struct doorbell_user *u, enum doorbell_kind kind, const uint8_t *regs,
+			void (*ring)(struct doorbell_user *u))
+{
+	struct doorbell_page *page;
+
+	*u = (struct doorbell_user){.kind = kind, .ring = ring};
+	spin_lock(&doorbell_set.lock);
+	for (page = doorbell_set.pages; page && page->attr.regs != regs; page = page->next)
+		;
+	if (page)
+		page->refs++;
+	u->page = page;
+	spin_unlock(&doorbell_set.lock);
+}
+
+static void link_user(struct doorbell_group *g, struct doorbell_user *u)
+{
+	if (!g->next) {
+		u->next = u->prev = u;
+		g->next = u;
+	} else {
+		u->next = g->next;
+		u->prev = g->next->prev;
+		u->prev->next = u;
+		u->next->prev = u;
+	}
+	g->count++;
+}
+
+static void unlink_user(struct doorbell_group *g, struct doorbell_user *u)
+{
+	u->prev->next = u->next;
+	u->next->prev = u->prev;
+	g->count--;
+	if (g->next == u)
+		g->next = g->count ? u->next : NULL;
+	g->left = min_u32(g->left, g->count);
+}
+
+/* Set lock held. */
+static void set_live(struct doorbell_user *u, bool live)
+{
+	struct doorbell_page *page = u->page;
+	struct doorbell_group *g = &page->group[u->kind];
+
+	if (u->live == live)
+		return;
+	u->live = live;
+	if (live) {
+		link_user(g, u);
+		atomic_fetch_add(&page->announced, u->announced);
+	} else {
+		unlink_user(g, u);
+		atomic_fetch_sub(&page->announced, u->announced);
+	}
+}
+
+void doorbell_live(struct doorbell_user *u, bool live)
+{
+	bool fresh;
+
+	if (!u->page)
+		return;
+	spin_lock(&doorbell_set.lock);
+	set_live(u, live);
+	fresh = changed(u->page);
+	spin_unlock(&doorbell_set.lock);
+	tell_engine(fresh);
+}
+
+void doorbell_user_release(struct doorbell_user *u)
+{
+	struct doorbell_page *page = u->page;
+
+	if (!page)
+		return;
+	spin_lock(&doorbell_set.lock);
+	set_live(u, false);
+	changed(page);
+	u->page = NULL;
+	put(page);
+	spin_unlock(&doorbell_set.lock);
+}
+
+void doorbell_taken_over(struct doorbell_user *u)
+{
+	bool fresh = false;
+
+	if (!u->page)
+		return;
+	spin_lock(&doorbell_set.lock);
+	if (!u->announced) {
+		u->announced = true;
+		if (u->live)
+			atomic_fetch_add(&u->page->announced, 1);
+		else if (u->kind == DOORBELL_CQ)
+			set_live(u, true); /* with hooks it was not before */
+		fresh = changed(u->page);
+	}
+	spin_unlock(&doorbell_set.lock);
+	tell_engine(fresh);
+}
+
+/* On the data path, hence without the lock: the page leaves the list when somebody next looks. */
+void doorbell_first_hook(struct doorbell_user *u)
+{
+	atomic_store_explicit(&u->hooked, true, memory_order_relaxed);
+	if (u->page)
+		set_state(u->page, DOORBELL_HOOKED);
+}
+
+/* ---- looking ---- */
+
+static _Atomic(uint64_t) *reg_at(const struct doorbell_page *page, size_t off)
+{
+	return (_Atomic(uint64_t) *)(void *)(page->attr.regs + off);
+}
+
+/* Acquire: the ring and its record were written before the register. */
+static uint64_t peek(const struct doorbell_page *page, size_t off)
+{
+	return atomic_load_explicit(reg_at(page, off), memory_order_acquire);
+}
+
+/* The value is taken out, so that the same one again, after a reset of the queue, is another. */
+static uint64_t take(const struct doorbell_page *page, size_t off)
+{
+	return atomic_exchange_explicit(reg_at(page, off), 0, memory_order_acquire);
+}
+
+static void serve(struct doorbell_group *g)
+{
+	struct doorbell_user *u = g->next;
+
+	g->next = u->next;
+	g->left--;
+	u->ring(u);
+}
+
+static void serve_some(struct doorbell_group *g)
+{
+	for (uint32_t n = min_u32(g->left, SERVE_AT_ONCE); n; n--)
+		serve(g);
+}
+
+static void seen(struct doorbell_page *page)
+{
+	atomic_store_explicit(&page->fault_ns, 0, memory_order_relaxed);
+	if (likely(state_of(page) != DOORBELL_UNKNOWN))
+		return;
+	page->stores++;
+	if (page->stores < STORES_OF_A_DIRECT_USER &&
+	    atomic_load_explicit(page->attr.hooks, memory_order_relaxed))
+		return;
+	set_state(page, DOORBELL_DIRECT);
+	changed(page);
+}
+
+/* Serves the queue that the value in a register of send queues names. */
+static void serve_named(struct doorbell_page *page, uint64_t value)
+{
+	const union {
+		uint64_t value;
+		struct {
+			be32 opcode;
+			be32 qpn_ds;
+		};
+	} head = {value};
+
+	page->attr.ring(page->attr.user, be32_get(head.qpn_ds) >> 8);
+}
+
+/*
+ * The one that is named is served before the value is taken out: to write to the register's line
+ * takes as long as to fetch what the request consists of, and the program waits for the request.
+ * What is rung in between is found when all are looked at, after that.
+ */
+static bool look_at_sqs(struct doorbell_page *page)
+{
+	struct doorbell_group *g = &page->group[DOORBELL_SQ];
+	bool found = false;
+
+	for (unsigned half = 0; half < UAR_SQ_HALVES; half++) {
+		size_t off = UAR_SQ + half * UAR_SQ_HALF;
+		uint64_t first = peek(page, off), last;
+
+		if (likely(!first))
+			continue;
+		serve_named(page, first);
+		last = take(page, off);
+		if (unlikely(last != first))
+			serve_named(page, last);
+		g->left = g->count;
+		found = true;
+	}
+	return found;
+}
+
+/* The register of CQs is one for all; whom it names is not worth knowing. */
+static bool look_at_cqs(struct doorbell_page *page)
+{
+	struct doorbell_group *g = &page->group[DOORBELL_CQ];
+
+	if (likely(!peek(page, UAR_CQ)))
+		return false;
+	(void)take(page, UAR_CQ);
+	g->left = g->count;
+	return true;
+}
+
+static bool look_at(struct doorbell_page *page)
+{
+	bool found = false;
+
+	if (page->group[DOORBELL_SQ].count)
+		found = look_at_sqs(page);
+	if (page->group[DOORBELL_CQ].count)
+		found |= look_at_cqs(page);
+	if (unlikely(found))
+		seen(page);
+	for (unsigned kind = 0; kind < DOORBELL_KINDS; kind++) {
+		if (page->group[kind].left) {
+			serve_some(&page->group[kind]);
+			found = true;
+		}
+	}
+	return found;
+}
+
+bool doorbell_look_locked(enum doorbell_scope scope)
+{
+	bool found = false, stale = false;
+
+	for (struct doorbell_page *p = doorbell_set.watched; p; p = p->next_watched) {
+		enum doorbell_state state = state_of(p);
+
+		stale |= state == DOORBELL_HOOKED;
+		if (state == DOORBELL_DIRECT ||
+		    (state == DOORBELL_UNKNOWN && scope == DOORBELL_WATCHED_PAGES))
+			found |= look_at(p);
+	}
+	if (unlikely(stale))
+		recount();
+	return found;
+}
+
+bool doorbell_look(enum doorbell_scope scope)
+{
+	bool found;
+
+	/* Who finds it taken may go: the other is looking. */
+	if (!spin_try(&doorbell_set.lock))
+		return false;
+	found = doorbell_look_locked(scope);
+	spin_unlock(&doorbell_set.lock);
+	return found;
+}
+
+void doorbell_serve_all(struct doorbell_page *page)
+{
+	for (unsigned kind = 0; kind < DOORBELL_KINDS; kind++)
+		page->group[kind].left = page->group[kind].count;
+}
+
+bool doorbell_serve_now(struct doorbell_page *page)
+{
+	bool all = true;
+
+	doorbell_serve_all(page);
+	for (unsigned kind = 0; kind < DOORBELL_KINDS; kind++) {
+		serve_some(&page->group[kind]);
+		all &= !page->group[kind].left;
+	}
+	return all;
+}

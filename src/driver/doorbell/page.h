@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The inside of the doorbells, shared by doorbell.c (what is looked at) and doorbell/arm.c (what is
+ * protected while the engine sleeps).
+ *
+ * Locks, in this order:
+ *   doorbell_set.lock  the lists of pages and queues; held while registers are looked at and queues
+ *                      served, so never wait for it on the data path
+ *   the lock of the mappings, in doorbell/arm.c; held for a few system calls at most
+ */
+#pragma once
+
+#include "base/spin.h"
+#include "driver/doorbell/doorbell.h"
+
+enum doorbell_state { DOORBELL_UNKNOWN, DOORBELL_HOOKED, DOORBELL_DIRECT };
+
+/* The live queues of one kind on a page. */
+struct doorbell_group {
+	struct doorbell_user *next; /* whom to serve next; of a circular list */
+	uint32_t count;
+	uint32_t left; /* so many are to be served yet */
+};
+
+struct doorbell_mapping;
+
+struct doorbell_page {
+	struct doorbell_page_attr attr;
+	struct doorbell_page *next;	    /* of all */
+	struct doorbell_page *next_watched; /* if listed */
+	bool listed;
+	bool gone; /* its owner has destroyed it, some queues have not noticed */
+	uint32_t refs;
+	_Atomic(uint32_t) announced; /* live queues that were taken over */
+	uint32_t stores;	     /* seen while UNKNOWN */
+	_Atomic(uint32_t) state;
+	struct doorbell_group group[DOORBELL_KINDS];
+
+	/* A store was held up at that time and let go, and has not been seen yet; or 0. */
+	_Atomic(uint64_t) fault_ns;
+	uint64_t taken_ns; /* when one was taken for executed; the lock of the mappings */
+	struct doorbell_mapping *mappings; /* the lock of the mappings */
+	uint64_t search_ns;		   /* not before: when it has none */
+};
+
+struct doorbell_set {
+	struct spin lock;
+	struct doorbell_page *pages;
+	struct doorbell_page *watched;
+	/* the engine */
+	void (*kick)(void *user);
+	void *user;
+};
+
+extern struct doorbell_set doorbell_set;
+
+/* Set lock held: looks at every watched page. */
+bool doorbell_look_locked(enum doorbell_scope scope);
+/* Set lock held: its queues are to be served whether or not there is a value. */
+void doorbell_serve_all(struct doorbell_page *page);
+
+/* Set lock held: serves some of them at once.  False: it leaves others to the next look. */
+bool doorbell_serve_now(struct doorbell_page *page);
+
+/* Set lock held: a page joins or leaves the set, so mappings of its registers get or lose it. */
+void doorbell_mappings_join(struct doorbell_page *page);
+void doorbell_mappings_leave(struct doorbell_page *page);
+/* No lock held: looks for mappings of the registers and tells doorbell_mapped.  Slow. */
+void doorbell_find(const uint8_t *regs);
+/* Any lock held. */
+bool doorbell_is_direct(const struct doorbell_page *page);

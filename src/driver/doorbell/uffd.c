@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A program may close every descriptor that it does not know and open files in their places; with
+ * the last descriptor the protection would go, unnoticed.  So a thread that does nothing else keeps
+ * one: its descriptor table is a copy of its own with nothing else in it.  In the program's table
+ * the descriptor serves to protect pages; if it goes there, that fails, and the thread's end lifts
+ * all protection.
+ */
+#include "driver/doorbell/uffd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define STACK_BYTES (128u << 10)
+
+struct uffd {
+	int fd;
+	pthread_t thread;
+	sem_t started;
+	bool failed; /* before started */
+	sem_t end;
+};
+
+/* The system call, for ioctl() is the preload library's. */
+static int control(const struct uffd *u, unsigned long request, void *arg)
+{
+	return syscall(SYS_ioctl, u->fd, request, arg) < 0 ? -errno : 0;
+}
+
+int uffd_add(struct uffd *u, uintptr_t addr, size_t len)
+{
+	struct uffdio_register reg = {
+		.range = {addr, len},
+		.mode = UFFDIO_REGISTER_MODE_WP,
+	};
+
+	return control(u, UFFDIO_REGISTER, &reg);
+}
+
+int uffd_protect(struct uffd *u, uintptr_t addr, size_t len, bool on)
+{
+	struct uffdio_writeprotect wp = {
+		.range = {addr, len},
+		.mode = on ? UFFDIO_WRITEPROTECT_MODE_WP : 0,
+	};
+	int ret;
+
+	/* EAGAIN: the address space is being changed by another thread. */
+	do {
+		ret = control(u, UFFDIO_WRITEPROTECT, &wp);
+	} while (ret == -EAGAIN);
+	return ret;
+}
+
+static int close_all_but(int fd)
+{
+	if (syscall(SYS_close_range, (unsigned)fd + 1, ~0u, CLOSE_RANGE_UNSHARE) < 0)
+		return -errno;
+	if (fd > 0)
+		(void)syscall(SYS_close_range, 0, (unsigned)fd - 1, 0);
+	return 0;
+}
+
+static void *uffd_main(void *arg)
+{
+	struct uffd *u = arg;
+
+	u->failed = close_all_but(u->fd) < 0;
+	sem_post(&u->started);
+	while (!u->failed && sem_wait(&u->end) < 0)
+		;
+	return NULL;
+}
+
+static int spawn(struct uffd *u)
+{
+	pthread_attr_t attr;
+	sigset_t all, saved;
+	int ret = pthread_attr_init(&attr);
+
+	if (ret)
+		return -ret;
+	sigfillset(&all);
+	ret = pthread_attr_setstacksize(&attr, STACK_BYTES);
+	if (!ret)
+		ret = pthread_sigmask(SIG_SETMASK, &all, &saved);
+	if (!ret) {
+		ret = pthread_create(&u->thread, &attr, uffd_main, u);
+		pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	}
+	pthread_attr_destroy(&attr);
+	if (ret)
+		return -ret;
+	pthread_setname_np(u->thread, "softhca-keep");
+	while (sem_wait(&u->started) < 0)
+		;
+	if (!u->failed)
+		return 0;
+	pthread_join(u->thread, NULL);
+	return -ENOSYS;
+}
+
+static int open_fd(struct uffd *u)
+{
+	struct uffdio_api api = {
+		.api = UFFD_API,
+		.features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+			    UFFD_FEATURE_SIGBUS,
+	};
+
+	u->fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+	return u->fd < 0 ? -errno : control(u, UFFDIO_API, &api);
+}
+
+static void release(struct uffd *u)
+{
+	sem_destroy(&u->end);
+	sem_destroy(&u->started);
+	free(u);
+}
+
+int uffd_open(struct uffd **out)
+{
+	struct uffd *u = calloc(1, sizeof(*u));
+	int ret;
+
+	if (!u)
+		return -ENOMEM;
+	sem_init(&u->started, 0, 0);
+	sem_init(&u->end, 0, 0);
+	ret = open_fd(u);
+	if (ret == 0)
+		ret = spawn(u);
+	if (ret == 0) {
+		*out = u;
+		return 0;
+	}
+	if (u->fd >= 0)
+		close(u->fd);
+	release(u);
+	return ret;
+}
+
+/* Is the number still ours? Every other kind of file refuses the request. */
+static void close_fd(const struct uffd *u)
+{
+	struct uffdio_range nothing = {0};
+
+	if (control(u, UFFDIO_WAKE, &nothing) == -EINVAL)
+		syscall(SYS_close, u->fd);
+}
+
+void uffd_close(struct uffd *u)
+{
+	sem_post(&u->end);
+	pthread_join(u->thread, NULL);
+	close_fd(u);
+	release(u);
+}
+
+void uffd_abandon(struct uffd *u)
+{
+	sem_post(&u->end);
+}
+
+void uffd_fork_child(struct uffd *u)
+{
+	close_fd(u);
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A live attribute as an open file: a memfd that holds its text.  As in sysfs the text is made
+ * anew when it is read from the start again (Documentation/filesystems/sysfs.rst, "Reading and
+ * writing attribute data"), which is how programs follow a counter through one descriptor.
+ */
+#include "driver/file/attr_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "driver/cdev.h"
+#include "driver/file/cdev_file.h"
+#include "fabric/client/client.h"
+#include "fabric/protocol.h"
+
+struct attr_file {
+	struct cdev_file cdev;
+	dev_t dev; /* of the memfd */
+	ino_t ino;
+	char path[FABRIC_PATH_BYTES];
+};
+
+static struct attr_file *attr_file_of(struct cdev_file *f)
+{
+	return container_of(f, struct attr_file, cdev);
+}
+
+static int text_store(int fd, const char *text, ssize_t n)
+{
+	if (pwrite(fd, text, (size_t)n, 0) != n || ftruncate(fd, n))
+		return -EIO;
+	return 0;
+}
+
+/* The old text stays if there is no new one, because the fabric has gone. */
+static void attr_before_read(struct cdev_file *f, int fd, off_t position)
+{
+	struct attr_file *a = attr_file_of(f);
+	char text[FABRIC_TEXT_BYTES];
+	struct stat st;
+	ssize_t n;
+
+	if (position == CDEV_WHERE_IT_STANDS)
+		position = lseek(fd, 0, SEEK_CUR);
+	if (position)
+		return;
+	/* libc closes some descriptors without us: the number may name another file now */
+	if (fstat(fd, &st) || st.st_dev != a->dev || st.st_ino != a->ino)
+		return;
+	n = fabric_read_attr(a->path, text, sizeof(text));
+	if (n >= 0)
+		(void)text_store(fd, text, n);
+}
+
+static void attr_last_close(struct cdev_file *f)
+{
+	(void)f;
+}
+
+static void attr_release(struct cdev_file *f)
+{
+	free(attr_file_of(f));
+}
+
+static const struct cdev_ops attr_ops = {
+	.before_read = attr_before_read,
+	.last_close = attr_last_close,
+	.release = attr_release,
+};
+
+/* Without this, for want of memory or beyond the table, the text stays what it was at the open. */
+static void track(int fd, const char *path)
+{
+	struct attr_file *a = calloc(1, sizeof(*a));
+	struct stat st;
+
+	if (!a)
+		return;
+	cdev_file_init(&a->cdev, &attr_ops);
+	if (fstat(fd, &st) || !text_copy(a->path, sizeof(a->path), path))
+		goto free_file;
+	a->dev = st.st_dev;
+	a->ino = st.st_ino;
+	if (!cdev_install(fd, &a->cdev))
+		return;
+free_file:
+	free(a);
+}
+
+int attr_file_open(const char *path, int flags, bool tracked)
+{
+	char text[FABRIC_TEXT_BYTES];
+	ssize_t n = fabric_read_attr(path, text, sizeof(text));
+	int fd;
+
+	if (n < 0)
+		return (int)n;
+	fd = memfd_create("softhca-attr", flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+	if (fd < 0)
+		return -errno;
+	if (text_store(fd, text, n)) {
+		close(fd);
+		return -EIO;
+	}
+	if (tracked)
+		track(fd, path);
+	return fd;
+}

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The hooks, and the library functions through which contexts, extended CQs and QPs appear.
+ *
+ * A hook must find the original of the pointer that it replaced, on the data path, for any number
+ * of contexts.  There are few different originals (libmlx5 has one post_send, and a start_poll per
+ * flavour of CQ), so each distinct one gets a wrapper function of its own out of a fixed set, made
+ * below by macros: no look-up, no lock, nothing to free.  When a set is used up, pointers stay as
+ * they are and the engine does the work.
+ *
+ * Nothing of libibverbs is linked: the preload library is in every program.  The real functions are
+ * asked of the loaded library by name and version, because RTLD_NEXT does not see a libibverbs that
+ * a Python extension brought in with local scope.
+ */
+#include "driver/hooks/hooks.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <infiniband/mlx5dv.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "driver/cdev.h"
+#include "driver/runtime/engine.h"
+#include "driver/runtime/process.h"
+#include "driver/hooks/object_hooks.h"
+
+/* ---- the libraries' own functions ---- */
+
+enum real_function {
+	REAL_OPEN_DEVICE,
+	REAL_IMPORT_DEVICE,
+	REAL_MODIFY_QP,
+	REAL_QP_TO_QP_EX,
+	REAL_DV_OPEN_DEVICE,
+	REAL_DV_CREATE_CQ,
+	REAL_DV_INIT_OBJ,
+	REAL_DV_DEVX_QP_MODIFY,
+	REAL_FUNCTIONS,
+};
+
+static const struct {
+	const char *library;
+	const char *name;
+	const char *version;
+} real_names[REAL_FUNCTIONS] = {
+	[REAL_OPEN_DEVICE] = {"libibverbs.so.1", "ibv_open_device", "IBVERBS_1.1"},
+	[REAL_IMPORT_DEVICE] = {"libibverbs.so.1", "ibv_import_device", "IBVERBS_1.10"},
+	[REAL_MODIFY_QP] = {"libibverbs.so.1", "ibv_modify_qp", "IBVERBS_1.1"},
+	[REAL_QP_TO_QP_EX] = {"libibverbs.so.1", "ibv_qp_to_qp_ex", "IBVERBS_1.6"},
+	[REAL_DV_OPEN_DEVICE] = {"libmlx5.so.1", "mlx5dv_open_device", "MLX5_1.7"},
+	[REAL_DV_CREATE_CQ] = {"libmlx5.so.1", "mlx5dv_create_cq", "MLX5_1.1"},
+	[REAL_DV_INIT_OBJ] = {"libmlx5.so.1", "mlx5dv_init_obj", "MLX5_1.2"},
+	[REAL_DV_DEVX_QP_MODIFY] = {"libmlx5.so.1", "mlx5dv_devx_qp_modify", "MLX5_1.8"},
+};
+
+static void *real_function(enum real_function f)
+{
+	static _Atomic(void *) addresses[REAL_FUNCTIONS];
+	void *address = atomic_load_explicit(&addresses[f], memory_order_relaxed);
+
+	if (!address) {
+		/* The handle is kept: the library must not go while we know its addresses. */
+		void *library = dlopen(real_names[f].library, RTLD_NOLOAD | RTLD_LAZY);
+
+		/* Python wheels bring the library under a name of their own. */
+		address = dlvsym(library ? library : RTLD_NEXT, real_names[f].name,
+				 real_names[f].version);
+		if (!address)
+			errno = ENOSYS;
+		atomic_store_explicit(&addresses[f], address, memory_order_relaxed);
+	}
+	return address;
+}
+
+#define REAL(f, like) ((__typeof__(&(like)))real_function(f))
+
+/* ---- what a hook adds ---- */
+
+static bool drive_device(void)
+{
+	struct process *p = process_current();
+
+	return p && engine_poll(p);
+}
+
+static void going_to_wait(void)
+{
+	struct process *p = process_current();
+
+	if (p)
+		engine_yield(p);
+}
+
+/* ---- entry points of a context ---- */
+
+struct entry_points {
+	int (*post_send)(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
+	int (*post_recv)(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **);
+	int (*poll_cq)(struct ibv_cq *, int, struct ibv_wc *);
+	int (*req_notify_cq)(struct ibv_cq *, int);
+	int (*bind_mw)(struct ibv_qp *, struct ibv_mw *, struct ibv_mw_bind *);
+	/* NULL where the library is too old to have it. */
+	struct ibv_cq_ex *(*create_cq_ex)(struct ibv_context *, struct ibv_cq_init_attr_ex *);
+	int (*query_rt_values)(struct ibv_context *, struct ibv_values_ex *);
+};
+
+/* A failed post may have posted the head of its list, so the doorbell is looked at in any case. */
+static inline int hooked_post_send(const struct entry_points *real, struct ibv_qp *qp,
+				   struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	int ret = real->post_send(qp, wr, bad_wr);
+
+	uverbs_qp_doorbell(qp->context->cmd_fd, qp->handle);
+	return ret;
+}
+
+static inline int hooked_post_recv(const struct entry_points *real, struct ibv_qp *qp,
+				   struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	int ret = real->post_recv(qp, wr, bad_wr);
+
+	uverbs_qp_recv_posted(qp->context->cmd_fd, qp->handle);
+	return ret;
+}
+
+static inline int hooked_poll_cq(const struct entry_points *real, struct ibv_cq *cq, int entries,
+				 struct ibv_wc *wc)
+{
+	int n = real->poll_cq(cq, entries, wc);
+
+	if (n == 0 && drive_device())
+		n = real->poll_cq(cq, entries, wc);
+	return n;
+}
+
+static inline int hooked_req_notify_cq(const struct entry_points *real, struct ibv_cq *cq,
+				       int solicited_only)
+{
+	int ret = real->req_notify_cq(cq, solicited_only);
+
+	uverbs_cq_doorbell(cq->context->cmd_fd, cq->handle);
+	going_to_wait();
+	return ret;
+}
+
+/* Type 1 windows: the library posts the bind itself. */
+static inline int hooked_bind_mw(const struct entry_points *real, struct ibv_qp *qp,
+				 struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	int ret = real->bind_mw(qp, mw, bind);
+
+	uverbs_qp_doorbell(qp->context->cmd_fd, qp->handle);
+	return ret;
+}
+
+static inline struct ibv_cq_ex *hooked_create_cq_ex(const struct entry_points *real,
+						    struct ibv_context *context,
+						    struct ibv_cq_init_attr_ex *attr)
+{
+	struct ibv_cq_ex *cq = real->create_cq_ex(context, attr);
+
+	if (cq)
+		hooks_cq_ex(cq);
+	return cq;
+}
+
+static inline int hooked_query_rt_values(const struct entry_points *real,
+					 struct ibv_context *context, struct ibv_values_ex *values)
+{
+	uverbs_clock_wanted(context->cmd_fd);
+	return real->query_rt_values(context, values);
+}
+
+/* One set per provider library and CQE version is all that a program can meet. */
+#define CONTEXT_SETS 4
+static struct entry_points context_reals[CONTEXT_SETS];
+
+#define CONTEXT_WRAPPERS(i)                                                                       \
+	static int post_send_##i(struct ibv_qp *qp, struct ibv_send_wr *wr,                       \
+				 struct ibv_send_wr **bad_wr)                                     \
+	{                                                                                         \
+		return hooked_post_send(&context_reals[i], qp, wr, bad_wr);                       \
+	}                                                                                         \
+	static int post_recv_##i(struct ibv_qp *qp, struct ibv_recv_wr *wr,                       \
+				 struct ibv_recv_wr **bad_wr)                                     \
+	{                                                                                         \
+		return hooked_post_recv(&context_reals[i], qp, wr, bad_wr);                       \
+	}                                                                                         \
+	static int poll_cq_##i(struct ibv_cq *cq, int entries, struct ibv_wc *wc)                 \
+	{                                                                                         \
+		return hooked_poll_cq(&context_reals[i], cq, entries, wc);                        \
+	}                                                                                         \
+	static int req_notify_cq_##i(struct ibv_cq *cq, int solicited_only)                       \
+	{                                                                                         \
+		return hooked_req_notify_cq(&context_reals[i], cq, solicited_only);               \
+	}                                                                                         \
+	static int bind_mw_##i(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *b)       \
+	{                                                                                         \
+		return hooked_bind_mw(&context_reals[i], qp, mw, b);                              \
+	}                                                                                         \
+	static struct ibv_cq_ex *create_cq_ex_##i(struct ibv_context *context,                    \
+						  struct ibv_cq_init_attr_ex *attr)               \
+	{                                                                                         \
+		return hooked_create_cq_ex(&context_reals[i], context, attr);                     \
+	}                                                                                         \
+	static int query_rt_values_##i(struct ibv_context *context, struct ibv_values_ex *values) \
+	{                                                                                         \
+		return hooked_query_rt_values(&context_reals[i], context, values);                \
+	}
+
+CONTEXT_WRAPPERS(0)
+CONTEXT_WRAPPERS(1)
+CONTEXT_WRAPPERS(2)
+CONTEXT_WRAPPERS(3)
+
+#define CONTEXT_SET(i)                                                                          \
+	{                                                                                       \
+		.post_send = post_send_##i, .post_recv = post_recv_##i, .poll_cq = poll_cq_##i, \
+		.req_notify_cq = req_notify_cq_##i, .bind_mw = bind_mw_##i,                     \
+		.create_cq_ex = create_cq_ex_##i, .query_rt_values = query_rt_values_##i,       \
+	}
+
+static const struct entry_points context_wrappers[CONTEXT_SETS] = {
+	CONTEXT_SET(0),
+	CONTEXT_SET(1),
+	CONTEXT_SET(2),
+	CONTEXT_SET(3),
+};
+
+/* ---- start_poll of an extended CQ ---- */
+
+typedef int start_poll_fn(struct ibv_cq_ex *, struct ibv_poll_cq_attr *);
+
+static inline int hooked_start_poll(start_poll_fn *real, struct ibv_cq_ex *cq,
+				    struct ibv_poll_cq_attr *attr)
+{
+	int ret = real(cq, attr);
+
+	/* The library has released the CQ's lock when it says that the CQ is empty. */
+	if (ret == ENOENT && drive_device())
+		ret = real(cq, attr);
+	return ret;
+}
+
+/* Flavours of CQ: locked or not, three ways to stall, clock conversion, two CQE versions. */
+#define FIRST_8(X)	       X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
+#define SECOND_8(X)	       X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
+#define THIRD_8(X)	       X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23)
+#define FOR_EACH_START_POLL(X) FIRST_8(X) SECOND_8(X) THIRD_8(X)
+#define START_POLLS	       24
+static start_poll_fn *start_poll_reals[START_POLLS];
+
+#define START_POLL_WRAPPER(i)                                                       \
+	static int start_poll_##i(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *a) \
+	{                                                                           \
+		return hooked_start_poll(start_poll_reals[i], cq, a);               \
+	}
+FOR_EACH_START_POLL(START_POLL_WRAPPER)
+
+#define START_POLL_NAME(i) start_poll_##i,
+static start_poll_fn *const start_poll_wrappers[] = {FOR_EACH_START_POLL(START_POLL_NAME)};
+static_assert(array_size(start_poll_wrappers) == START_POLLS, "one wrapper per original");
+
+/* ---- wr_complete of an extended QP ---- */
+
+typedef int wr_complete_fn(struct ibv_qp_ex *);
+
+static inline int hooked_wr_complete(wr_complete_fn *real, struct ibv_qp_ex *qp)
+{
+	int ret = real(qp);
+
+	uverbs_qp_doorbell(qp->qp_base.context->cmd_fd, qp->qp_base.handle);
+	return ret;
+}
+
+#define FOR_EACH_WR_COMPLETE(X) X(0) X(1) X(2) X(3)
+#define WR_COMPLETES		4
+static wr_complete_fn *wr_complete_reals[WR_COMPLETES];
+
+#define WR_COMPLETE_WRAPPER(i)                                       \
+	static int wr_complete_##i(struct ibv_qp_ex *qp)             \
+	{                                                            \
+		return hooked_wr_complete(wr_complete_reals[i], qp); \
+	}
+FOR_EACH_WR_COMPLETE(WR_COMPLETE_WRAPPER)
+
+#define WR_COMPLETE_NAME(i) wr_complete_##i,
+static wr_complete_fn *const wr_complete_wrappers[] = {FOR_EACH_WR_COMPLETE(WR_COMPLETE_NAME)};
+static_assert(array_size(wr_complete_wrappers) == WR_COMPLETES, "one wrapper per original");
+
+/* ---- replacing ---- */
+
+/* Writers of the *_reals tables.  A wrapper reads its entry only after it was installed somewhere,
+ * and entries never change after that. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool same_context_set(const struct entry_points *a, const struct entry_points *b)
+{
+	return a->post_send == b->post_send && a->post_recv == b->post_recv &&
+	       a->poll_cq == b->poll_cq && a->req_notify_cq == b->req_notify_cq &&
+	       a->bind_mw == b->bind_mw && a->create_cq_ex == b->create_cq_ex &&
+	       a->query_rt_values == b->query_rt_values;
+}
+
+/* The wrappers for these originals, or NULL: they are wrappers already, or the sets are used up. */
+static const struct entry_points *context_set_for(const struct entry_points *real)
+{
+	for (size_t i = 0; i < CONTEXT_SETS; i++)
+		if (real->post_send == context_wrappers[i].post_send)
+			return NULL;
+	for (size_t i = 0; i < CONTEXT_SETS; i++) {
+		if (!context_reals[i].post_send)
+			context_reals[i] = *real;
+		if (same_context_set(&context_reals[i], real))
+			return &context_wrappers[i];
+	}
+	return NULL;
+}
+
+void hooks_context(struct ibv_context *context)
+{
+	struct ibv_context_ops *ops = &context->ops;
+	struct verbs_context *with_cq_ex = verbs_get_ctx_op(context, create_cq_ex);
+	struct verbs_context *with_rt_values = verbs_get_ctx_op(context, query_rt_values);
+	const struct entry_points real = {
+		.post_send = ops->post_send,
+		.post_recv = ops->post_recv,
+		.poll_cq = ops->poll_cq,
+		.req_notify_cq = ops->req_notify_cq,
+		.bind_mw = ops->bind_mw,
+		.create_cq_ex = with_cq_ex ? with_cq_ex->create_cq_ex : NULL,
+		.query_rt_values = with_rt_values ? with_rt_values->query_rt_values : NULL,
+	};
+	const struct entry_points *hook;
+
+	if (!cdev_is_ours(context->cmd_fd))
+		return;
+	pthread_mutex_lock(&lock);
+	hook = context_set_for(&real);
+	if (hook) {
+		ops->post_send = hook->post_send;
+		ops->post_recv = hook->post_recv;
+		ops->poll_cq = hook->poll_cq;
+		ops->req_notify_cq = hook->req_notify_cq;
+		ops->bind_mw = hook->bind_mw;
+		if (with_cq_ex)
+			with_cq_ex->create_cq_ex = hook->create_cq_ex;
+		if (with_rt_values)
+			with_rt_values->query_rt_values = hook->query_rt_values;
+		uverbs_hooked(context->cmd_fd);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void hooks_cq_ex(struct ibv_cq_ex *cq)
+{
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < START_POLLS && cq->start_poll; i++) {
+		if (cq->start_poll == start_poll_wrappers[i])
+			break;
+		if (!start_poll_reals[i])
+			start_poll_reals[i] = cq->start_poll;
+		if (start_poll_reals[i] == cq->start_poll) {
+			cq->start_poll = start_poll_wrappers[i];
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void hooks_qp_ex(struct ibv_qp_ex *qp)
+{
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < WR_COMPLETES && qp->wr_complete; i++) {
+		if (qp->wr_complete == wr_complete_wrappers[i])
+			break;
+		if (!wr_complete_reals[i])
+			wr_complete_reals[i] = qp->wr_complete;
+		if (wr_complete_reals[i] == qp->wr_complete) {
+			qp->wr_complete = wr_complete_wrappers[i];
+			break;
+		}
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* ---- the library functions where contexts, CQs and QPs appear ---- */
+
+static struct ibv_context *hooked(struct ibv_context *context)
+{
+	if (context)
+		hooks_context(context);
+	return context;
+}
+
+exported struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	__typeof__(&ibv_open_device) real = REAL(REAL_OPEN_DEVICE, ibv_open_device);
+
+	return real ? hooked(real(device)) : NULL;
+}
+
+exported struct ibv_context *ibv_import_device(int cmd_fd)
+{
+	__typeof__(&ibv_import_device) real = REAL(REAL_IMPORT_DEVICE, ibv_import_device);
+
+	return real ? hooked(real(cmd_fd)) : NULL;
+}
+
+exported struct ibv_context *mlx5dv_open_device(struct ibv_device *device,
+						struct mlx5dv_context_attr *attr)
+{
+	__typeof__(&mlx5dv_open_device) real = REAL(REAL_DV_OPEN_DEVICE, mlx5dv_open_device);
+
+	return real ? hooked(real(device, attr)) : NULL;
+}
+
+exported struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context,
+					    struct ibv_cq_init_attr_ex *cq_attr,
+					    struct mlx5dv_cq_init_attr *mlx5_cq_attr)
+{
+	__typeof__(&mlx5dv_create_cq) real = REAL(REAL_DV_CREATE_CQ, mlx5dv_create_cq);
+	struct ibv_cq_ex *cq = real ? real(context, cq_attr, mlx5_cq_attr) : NULL;
+
+	if (cq && cdev_is_ours(context->cmd_fd))
+		hooks_cq_ex(cq);
+	return cq;
+}
+
+/* The program takes rings and registers into its own hands: no hook will announce its doorbells. */
+exported int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
+{
+	__typeof__(&mlx5dv_init_obj) real = REAL(REAL_DV_INIT_OBJ, mlx5dv_init_obj);
+	int ret = real ? real(obj, obj_type) : ENOSYS;
+
+	if (ret)
+		return ret;
+	if (obj_type & MLX5DV_OBJ_QP)
+		uverbs_qp_taken_over(obj->qp.in->context->cmd_fd, obj->qp.in->handle);
+	if (obj_type & MLX5DV_OBJ_CQ)
+		uverbs_cq_taken_over(obj->cq.in->context->cmd_fd, obj->cq.in->handle);
+	return 0;
+}
+
+/* libmlx5 writes the pointers anew when the QP comes to RTS, be it from there. */
+static void hook_again(struct ibv_qp *qp)
+{
+	__typeof__(&ibv_qp_to_qp_ex) to_qp_ex = REAL(REAL_QP_TO_QP_EX, ibv_qp_to_qp_ex);
+	struct ibv_qp_ex *qp_ex = to_qp_ex ? to_qp_ex(qp) : NULL;
+
+	if (qp_ex && cdev_is_ours(qp->context->cmd_fd))
+		hooks_qp_ex(qp_ex);
+}
+
+exported int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask)
+{
+	__typeof__(&ibv_modify_qp) real = REAL(REAL_MODIFY_QP, ibv_modify_qp);
+	int ret = real ? real(qp, attr, attr_mask) : ENOSYS;
+
+	if (!ret && attr_mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RTS)
+		hook_again(qp);
+	return ret;
+}
+
+/* Many functions of libmlx5 modify queue pairs by this one, and call it as a program does. */
+exported int mlx5dv_devx_qp_modify(struct ibv_qp *qp, const void *in, size_t inlen, void *out,
+				   size_t outlen)
+{
+	__typeof__(&mlx5dv_devx_qp_modify) real =
+		REAL(REAL_DV_DEVX_QP_MODIFY, mlx5dv_devx_qp_modify);
+	int ret = real ? real(qp, in, inlen, out, outlen) : ENOSYS;
+
+	if (!ret)
+		hook_again(qp);
+	return ret;
+}
+
+/* ---- fork: a child must not inherit the lock held by a thread that it does not have ---- */
+
+void hooks_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void hooks_fork_done(void)
+{
+	pthread_mutex_unlock(&lock);
+}

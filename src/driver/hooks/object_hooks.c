@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See hooks/object_hooks.h. */
+#include "driver/hooks/object_hooks.h"
+
+#include "base/rcu.h"
+#include "driver/uverbs/objects/clock.h"
+#include "driver/uverbs/objects.h"
+
+/* Inside rcu_enter: the object stays until rcu_leave, for destroy waits in between. */
+static inline struct uobj *peek(int cmd_fd, enum uobj_type type, uint32_t handle)
+{
+	struct cdev_file *f = cdev_peek(cmd_fd);
+
+	if (!f || f->ops != &uverbs_file_ops)
+		return NULL;
+	return uobj_peek(&container_of(f, struct ufile, cdev)->objects, type, handle);
+}
+
+void uverbs_qp_doorbell(int cmd_fd, uint32_t handle)
+{
+	struct uobj *obj;
+	struct uqp *qp;
+
+	rcu_enter();
+	obj = peek(cmd_fd, UOBJ_QP, handle);
+	if (obj) {
+		qp = container_of(obj, struct uqp, uobj);
+		doorbell_hooked(&qp->bell);
+		qp_doorbell(qp->qp);
+	}
+	rcu_leave();
+}
+
+void uverbs_qp_recv_posted(int cmd_fd, uint32_t handle)
+{
+	struct uobj *obj;
+
+	rcu_enter();
+	obj = peek(cmd_fd, UOBJ_QP, handle);
+	if (obj)
+		qp_recv_posted(container_of(obj, struct uqp, uobj)->qp);
+	rcu_leave();
+}
+
+void ucq_ring(struct ucq *cq)
+{
+	/* Who arms has just read an event: there is room for one that waited. */
+	if (unlikely(uchannel_overflowed()) && cq->comp)
+		uchannel_flush(cq->comp);
+	cq_doorbell(cq->cq);
+}
+
+void uverbs_cq_doorbell(int cmd_fd, uint32_t handle)
+{
+	struct uobj *obj;
+
+	rcu_enter();
+	obj = peek(cmd_fd, UOBJ_CQ, handle);
+	if (obj)
+		ucq_ring(container_of(obj, struct ucq, uobj));
+	rcu_leave();
+}
+
+void uverbs_hooked(int cmd_fd)
+{
+	struct cdev_file *f;
+
+	rcu_enter();
+	f = cdev_peek(cmd_fd);
+	if (f && f->ops == &uverbs_file_ops)
+		atomic_store(&container_of(f, struct ufile, cdev)->hooked, true);
+	rcu_leave();
+}
+
+void uverbs_qp_taken_over(int cmd_fd, uint32_t handle)
+{
+	struct uobj *obj;
+
+	rcu_enter();
+	obj = peek(cmd_fd, UOBJ_QP, handle);
+	if (obj)
+		doorbell_taken_over(&container_of(obj, struct uqp, uobj)->bell);
+	rcu_leave();
+}
+
+void uverbs_cq_taken_over(int cmd_fd, uint32_t handle)
+{
+	struct uobj *obj;
+
+	rcu_enter();
+	obj = peek(cmd_fd, UOBJ_CQ, handle);
+	if (obj)
+		doorbell_taken_over(&container_of(obj, struct ucq, uobj)->bell);
+	rcu_leave();
+}
+
+void uverbs_clock_wanted(int cmd_fd)
+{
+	struct cdev_file *f;
+
+	rcu_enter();
+	f = cdev_peek(cmd_fd);
+	if (f && f->ops == &uverbs_file_ops)
+		uclock_refresh(container_of(f, struct ufile, cdev));
+	rcu_leave();
+}

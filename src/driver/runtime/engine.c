@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The engine thread.
+ *
+ * It goes through three stages, always in this direction until there is work again:
+ *
+ *   look    AWAKE: makes progress and spins for some microseconds.  The window grows while work
+ *           keeps arriving inside it and shrinks while none does.
+ *   nap     POLLED: a thread of the program polls and drives the device itself.  The engine only
+ *           checks, at intervals of 0.1 to 1 ms, that the count of polls still moves.  If it finds
+ *           that work lay there instead (the program polls now and then and mostly spins on its
+ *           memory), it takes no naps for a while.
+ *   sleep   ASLEEP: waits on the futex until a peer or a hook wakes it, or the next timer is due.
+ *
+ * The word is 'wake' of our slot; its protocol with senders is in wire/registry.h.  Moves:
+ *   AWAKE -> POLLED, AWAKE -> ASLEEP, any -> AWAKE   by the engine
+ *   ASLEEP -> AWAKE and wake                         by senders, engine_kick
+ *   POLLED -> AWAKE and wake                         by engine_yield, engine_stop
+ */
+#include "driver/runtime/engine.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/spin.h"
+#include "driver/doorbell/doorbell.h"
+#include "driver/runtime/process.h"
+
+#define USEC 1000u
+
+#define SPIN_MIN_NS (4 * USEC)
+#define SPIN_MAX_NS (20 * USEC)
+/* On a machine with few CPUs a spinning engine keeps a worker from running, maybe the very one that
+ * waits for what the engine has just delivered. */
+#define FEW_CPUS	4
+#define FEW_SPIN_MIN_NS 0u
+#define FEW_SPIN_MAX_NS (8 * USEC)
+#define SPIN_STEP_NS	(2 * USEC)
+
+/* Whoever rings doorbells by bare stores pays a fault for each sleep of the engine. */
+#define DIRECT_SPIN_NS (20 * USEC)
+
+#define LOOKS_AT_REGISTERS 4u
+
+/* An engine that was away for so long while it was awake may have to share its CPU with somebody
+ * who does not sleep; it reckons with that for some time, and longer if it goes on. */
+#define AWAY_NS	       (1000 * USEC)
+#define STARVED_MIN_NS (10000 * USEC)
+#define STARVED_MAX_NS (1000000 * USEC)
+
+#define NAP_MIN_NS	(100 * USEC)
+#define NAP_MAX_NS	(1000 * USEC)
+#define DISTRUST_MIN_NS (10000 * USEC)
+#define DISTRUST_MAX_NS (1000000 * USEC)
+
+/* Empty polls that make a poller, if they come this close on the average.  An event-driven program
+ * polls once or twice after each event. */
+#define POLLS_OF_A_POLLER 3u
+#define POLL_APART_NS	  (4 * USEC)
+#define POLL_WINDOW_NS	  (20 * USEC)
+/* A program that has polled in vain so often lets the engine know, so that senders are spared the
+ * wake-up. */
+#define POLLS_PER_NOTICE 64u
+#define STACK_BYTES	 (512u << 10)
+#define SLICE_NS	 100000u /* the shortest there is */
+
+struct engine {
+	struct process *process;
+	_Atomic(uint32_t) *wake; /* of our slot */
+	pthread_t thread;
+	uint64_t spin_ns, spin_min_ns, spin_max_ns;
+	uint32_t window_polls; /* 'polls' when the window began */
+	uint64_t window_ns;
+	uint64_t distrust_ns;	    /* for how long, the next time */
+	_Atomic(uint64_t) trust_at; /* no naps before */
+	uint64_t seen_ns;	    /* the last look at the clock while awake */
+	uint64_t starved_until_ns, starved_for_ns;
+	_Atomic(bool) stop;
+	/* Empty polls of the program's threads.  Not exact: two of them may count as one. */
+	cacheline_aligned _Atomic(uint32_t) polls;
+	/* One thread polls the device for all; the others go on looking at their CQs. */
+	cacheline_aligned struct spin polling;
+};
+
+/* Shared between processes, hence not FUTEX_PRIVATE.  The time is absolute, CLOCK_MONOTONIC. */
+static void futex_wait_until(_Atomic(uint32_t) *word, uint32_t value, uint64_t deadline_ns)
+{
+	const struct timespec ts = {
+		.tv_sec = (time_t)(deadline_ns / 1000000000u),
+		.tv_nsec = (long)(deadline_ns % 1000000000u),
+	};
+
+	syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, deadline_ns == UINT64_MAX ? NULL : &ts,
+		NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+/* Ends the engine's wait, if it waits in that state. */
+static void wake_from(_Atomic(uint32_t) *word, uint32_t state)
+{
+	if (atomic_compare_exchange_strong(word, &state, SLOT_AWAKE))
+		syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX);
+}
+
+void engine_kick(struct process *p)
+{
+	/* Between the caller's store of work and our load of the word; its partner is the fence in
+	 * engine_sleep, between the store of ASLEEP and the last look for work. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(p->wake, memory_order_relaxed) == SLOT_ASLEEP)
+		wake_from(p->wake, SLOT_ASLEEP);
+}
+
+void engine_yield(struct process *p)
+{
+	if (atomic_load_explicit(p->wake, memory_order_relaxed) == SLOT_POLLED)
+		wake_from(p->wake, SLOT_POLLED);
+}
+
+static bool trusts_pollers(struct engine *e, uint64_t now)
+{
+	return now >= atomic_load_explicit(&e->trust_at, memory_order_relaxed);
+}
+
+static bool owes(const struct process *p)
+{
+	for (uint32_t i = 0; i < p->nhcas; i++)
+		if (adapter_owes(p->hcas[i].adapter))
+			return true;
+	return false;
+}
+
+bool engine_poll(struct process *p)
+{
+	struct engine *e = p->engine;
+	uint32_t polls = atomic_load_explicit(&e->polls, memory_order_relaxed) + 1;
+	bool done;
+
+	atomic_store_explicit(&e->polls, polls, memory_order_relaxed);
+	if (unlikely(polls % POLLS_PER_NOTICE == 0) && trusts_pollers(e, clock_ns()))
+		engine_kick(p);
+	if (!spin_try(&e->polling))
+		return false;
+	done = unlikely(doorbell_any_direct()) && doorbell_look(DOORBELL_DIRECT_PAGES);
+	done |= process_progress(p);
+	spin_unlock(&e->polling);
+	/* Should this thread not come back, the engine does what is still owed. */
+	if (done && atomic_load_explicit(p->wake, memory_order_relaxed) == SLOT_ASLEEP && owes(p))
+		engine_kick(p);
+	return done;
+}
+
+/* Several looks at the registers cost less than one at all the rest, and find a doorbell sooner. */
+static bool look_for_doorbells(void)
+{
+	for (unsigned n = doorbell_any_direct() ? LOOKS_AT_REGISTERS : 1; n; n--)
+		if (doorbell_look(DOORBELL_WATCHED_PAGES))
+			return true;
+	return false;
+}
+
+/* Doorbells that nobody announced, then the rest. */
+static bool engine_progress(struct engine *e)
+{
+	bool done = doorbell_any_watched() && look_for_doorbells();
+
+	return process_progress(e->process) | done;
+}
+
+/* The naps have ended because nobody polled.  Was that in time? */
+static void judge_naps(struct engine *e, uint64_t now)
+{
+	if (!engine_progress(e)) {
+		e->distrust_ns = DISTRUST_MIN_NS;
+		return;
+	}
+	atomic_store_explicit(&e->trust_at, now + e->distrust_ns, memory_order_relaxed);
+	e->distrust_ns = min_u64(2 * e->distrust_ns, DISTRUST_MAX_NS);
+}
+
+/* A poller is at work: leave the device to it until it stops. */
+static void engine_nap(struct engine *e)
+{
+	uint64_t nap_ns = NAP_MIN_NS;
+	bool moved, woken;
+	uint32_t seen;
+
+	atomic_store(e->wake, SLOT_POLLED);
+	do {
+		seen = atomic_load_explicit(&e->polls, memory_order_relaxed);
+		futex_wait_until(e->wake, SLOT_POLLED, clock_ns() + nap_ns);
+		/* Those who poll look at DIRECT pages only. */
+		if (doorbell_any_watched())
+			(void)doorbell_look(DOORBELL_WATCHED_PAGES);
+		nap_ns = min_u64(2 * nap_ns, NAP_MAX_NS);
+		moved = atomic_load_explicit(&e->polls, memory_order_relaxed) != seen;
+		woken = atomic_load_explicit(e->wake, memory_order_relaxed) != SLOT_POLLED;
+	} while (moved && !woken && !atomic_load(&e->stop));
+	atomic_store(e->wake, SLOT_AWAKE);
+	if (!woken)
+		judge_naps(e, clock_ns());
+}
+
+static void engine_sleep(struct engine *e)
+{
+	enum doorbell_sleep bells = DOORBELL_SLEEP;
+	uint64_t deadline = UINT64_MAX;
+	bool done;
+
+	/*
+	 * While another thread is inside the device its queues and timers are busy, and we should
+	 * not learn the time of the next timer.  It polls, so this is a nap.
+	 */
+	if (!spin_try(&e->polling)) {
+		engine_nap(e);
+		return;
+	}
+	atomic_store(e->wake, SLOT_ASLEEP);
+	/* Between our store of ASLEEP and the last look for work; partners: engine_kick and every
+	 * sender, between their store of work and their load of the word. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (doorbell_any_watched())
+		bells = doorbell_arm();
+	done = process_progress_until(e->process, &deadline);
+	spin_unlock(&e->polling);
+	if (bells == DOORBELL_POLL)
+		deadline = min_u64(deadline, clock_ns() + DOORBELL_POLL_NS);
+	if (!done && bells != DOORBELL_STAY && !atomic_load(&e->stop))
+		futex_wait_until(e->wake, SLOT_ASLEEP, deadline);
+	atomic_store(e->wake, SLOT_AWAKE);
+	if (bells == DOORBELL_STAY)
+		sched_yield(); /* the one whose store is to come may wait for this CPU */
+	else if (doorbell_any_direct())
+		doorbell_wake();
+}
+
+/*
+ * While the engine is awake nobody else hears of bare stores.  Where it may be kept from running at
+ * any moment, it is better that they fault, however many there are.
+ */
+static void watch_for_starvation(struct engine *e, uint64_t now)
+{
+	if (unlikely(now - e->seen_ns > AWAY_NS)) {
+		bool again = now < e->starved_until_ns + 2 * e->starved_for_ns;
+
+		e->starved_for_ns =
+			again ? min_u64(2 * e->starved_for_ns, STARVED_MAX_NS) : STARVED_MIN_NS;
+		e->starved_until_ns = now + e->starved_for_ns;
+		doorbell_keep_armed(e->starved_until_ns);
+	}
+	e->seen_ns = now;
+}
+
+/* Work that came in several batches is a stream: stay for the next. */
+static void adapt_spin(struct engine *e, unsigned batches)
+{
+	if (batches > 1)
+		e->spin_ns = min_u64(2 * e->spin_ns + SPIN_STEP_NS, e->spin_max_ns);
+	else if (e->spin_ns / 2 > e->spin_min_ns)
+		e->spin_ns /= 2;
+	else
+		e->spin_ns = e->spin_min_ns;
+}
+
+/* Does a thread of the program poll, often enough to leave the device to it? */
+static bool somebody_polls(struct engine *e, uint64_t now)
+{
+	uint32_t polls = atomic_load_explicit(&e->polls, memory_order_relaxed);
+	uint32_t n = polls - e->window_polls;
+	uint64_t ns = now - e->window_ns;
+
+	if (n >= POLLS_OF_A_POLLER && ns <= (uint64_t)n * POLL_APART_NS && trusts_pollers(e, now))
+		return true;
+	if (ns >= POLL_WINDOW_NS) {
+		e->window_polls = polls;
+		e->window_ns = now;
+	}
+	return false;
+}
+
+/*
+ * Looks for work until there has been none for the spin window.  True: a thread of the program
+ * polls, so leave even if there is work: the two would only take it from each other.
+ */
+static bool engine_look(struct engine *e)
+{
+	uint64_t idle_since = clock_ns(), window_ns = e->spin_ns;
+	unsigned batches = 0;
+	bool idle = true;
+
+	if (doorbell_any_direct() && idle_since >= e->starved_until_ns)
+		window_ns = max_u64(window_ns, DIRECT_SPIN_NS);
+	e->seen_ns = idle_since;
+
+	while (!atomic_load_explicit(&e->stop, memory_order_relaxed)) {
+		bool done = engine_progress(e);
+		uint64_t now = clock_ns();
+
+		watch_for_starvation(e, now);
+		if (somebody_polls(e, now))
+			return true;
+		if (done) {
+			batches += idle;
+			idle_since = now;
+		} else if (now - idle_since >= window_ns) {
+			break;
+		} else {
+			cpu_relax();
+		}
+		idle = !done;
+	}
+	adapt_spin(e, batches);
+	return false;
+}
+
+/*
+ * A thread that asks for short slices may interrupt one with longer ones as soon as it wakes (Linux
+ * 6.12, sched_setattr(2)); otherwise a program that spins on its memory has the CPU to itself for
+ * milliseconds, while what it waits for is here.  Elsewhere it makes no difference.
+ */
+static void ask_for_short_slices(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr;
+
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) ||
+	    (attr.policy != SCHED_OTHER && attr.policy != SCHED_BATCH))
+		return;
+	attr.size = sizeof(attr);
+	attr.runtime = SLICE_NS;
+	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
+static void *engine_main(void *arg)
+{
+	struct engine *e = arg;
+
+	/* RNR timers begin at 10 us (IBTA table 45); the default slack is 50 us. */
+	prctl(PR_SET_TIMERSLACK, USEC);
+	ask_for_short_slices();
+	while (!atomic_load(&e->stop)) {
+		if (engine_look(e))
+			engine_nap(e);
+		else
+			engine_sleep(e);
+	}
+	return NULL;
+}
+
+/* The program's signals are for the program's threads.  Only faults stay open: a blocked one kills
+ * the process, and this thread touches memory that may have gone. */
+static void engine_sigmask(sigset_t *mask)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
+
+	sigfillset(mask);
+	for (size_t i = 0; i < array_size(faults); i++)
+		sigdelset(mask, faults[i]);
+}
+
+static int engine_spawn(struct engine *e)
+{
+	pthread_attr_t attr;
+	sigset_t mask, saved;
+	int ret;
+
+	engine_sigmask(&mask);
+	ret = pthread_attr_init(&attr);
+	if (ret)
+		return -ret;
+	ret = pthread_attr_setstacksize(&attr, STACK_BYTES);
+	if (!ret)
+		ret = pthread_sigmask(SIG_SETMASK, &mask, &saved);
+	if (!ret) {
+		ret = pthread_create(&e->thread, &attr, engine_main, e);
+		pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	}
+	pthread_attr_destroy(&attr);
+	if (!ret)
+		pthread_setname_np(e->thread, "softhca-engine");
+	return -ret;
+}
+
+int engine_start(struct process *p)
+{
+	struct engine *e = aligned_alloc(_Alignof(struct engine), sizeof(*e));
+	cpu_set_t cpus;
+	int ret;
+
+	if (!e)
+		return -ENOMEM;
+	*e = (struct engine){
+		.process = p,
+		.wake = p->wake,
+		.spin_min_ns = SPIN_MIN_NS,
+		.spin_max_ns = SPIN_MAX_NS,
+		.distrust_ns = DISTRUST_MIN_NS,
+	};
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) < FEW_CPUS) {
+		e->spin_min_ns = FEW_SPIN_MIN_NS;
+		e->spin_max_ns = FEW_SPIN_MAX_NS;
+	}
+	atomic_store(e->wake, SLOT_AWAKE);
+	p->engine = e;
+	ret = engine_spawn(e);
+	if (ret) {
+		p->engine = NULL;
+		free(e);
+	}
+	return ret;
+}
+
+void engine_stop(struct process *p)
+{
+	struct engine *e = p->engine;
+
+	atomic_store(&e->stop, true);
+	/* The engine looks at 'stop' after each of its stores to the word, and waits only while the
+	 * word is what it stored. */
+	atomic_store(e->wake, SLOT_AWAKE);
+	syscall(SYS_futex, e->wake, FUTEX_WAKE, INT_MAX);
+	pthread_join(e->thread, NULL);
+	p->engine = NULL;
+	free(e);
+}

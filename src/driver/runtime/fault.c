@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The outermost handler of SIGSEGV and SIGBUS, and the book of what the program believes to be
+ * installed.
+ *
+ * The real sigaction is looked up behind ourselves, because the preload library's sigaction calls
+ * fault_sigaction.  Everything here may run in a signal handler of the program (sigaction is
+ * async-signal-safe), hence a spin lock under blocked signals.
+ */
+#include "driver/runtime/fault.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/spin.h"
+#include "driver/doorbell/doorbell.h"
+#include "usermem/usermem.h"
+
+typedef int sigaction_fn(int signum, const struct sigaction *act, struct sigaction *oldact);
+
+struct fault_signal {
+	int signum;
+	struct sigaction program; /* what the program has installed; under lock */
+};
+
+static struct fault_signal fault_signals[] = {{.signum = SIGSEGV}, {.signum = SIGBUS}};
+static struct spin lock;
+/* Whose handlers these are, 0 before installation.  A child of vfork(2) that resets its handlers
+ * has its own in the kernel but our memory. */
+static _Atomic(pid_t) installed_pid;
+
+static sigaction_fn *real_sigaction(void)
+{
+	static _Atomic(sigaction_fn *) fn;
+	sigaction_fn *f = atomic_load_explicit(&fn, memory_order_relaxed);
+
+	if (!f) {
+		f = (sigaction_fn *)dlsym(RTLD_NEXT, "sigaction");
+		atomic_store_explicit(&fn, f, memory_order_relaxed);
+	}
+	return f;
+}
+
+static struct fault_signal *find(int signum)
+{
+	for (size_t i = 0; i < array_size(fault_signals); i++)
+		if (fault_signals[i].signum == signum)
+			return &fault_signals[i];
+	return NULL;
+}
+
+bool fault_is_ours(int signum)
+{
+	return find(signum) != NULL;
+}
+
+/* The system call: pthread_sigmask of the preload library would leave our two signals open. */
+static void set_mask(int how, const sigset_t *set, sigset_t *old)
+{
+	syscall(SYS_rt_sigprocmask, how, set, old, _NSIG / 8);
+}
+
+static void lock_signals(sigset_t *saved)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	set_mask(SIG_SETMASK, &all, saved);
+	spin_lock(&lock);
+}
+
+static void unlock_signals(const sigset_t *saved)
+{
+	spin_unlock(&lock);
+	set_mask(SIG_SETMASK, saved, NULL);
+}
+
+/*
+ * The default action.  After a fault it is enough to return: the instruction faults again and the
+ * core dump shows the fault itself.  A signal that somebody sent has to be sent again.
+ */
+static void take_default(int signum, const siginfo_t *info)
+{
+	struct sigaction dfl = {.sa_handler = SIG_DFL};
+
+	sigemptyset(&dfl.sa_mask);
+	real_sigaction()(signum, &dfl, NULL);
+	if (info->si_code <= 0)
+		raise(signum);
+}
+
+/* Runs the program's handler as the kernel would have run it. */
+static void chain(struct fault_signal *s, siginfo_t *info, void *ucontext)
+{
+	struct sigaction act;
+	sigset_t saved, mask;
+
+	lock_signals(&saved);
+	act = s->program;
+	if (act.sa_flags & (int)SA_RESETHAND)
+		s->program.sa_handler = SIG_DFL;
+	unlock_signals(&saved);
+
+	/* A fault cannot be ignored (the kernel kills); a sent signal can. */
+	if (act.sa_handler == SIG_IGN && info->si_code <= 0)
+		return;
+	if (act.sa_handler == SIG_DFL || act.sa_handler == SIG_IGN) {
+		take_default(s->signum, info);
+		return;
+	}
+	mask = act.sa_mask;
+	if (!(act.sa_flags & SA_NODEFER))
+		sigaddset(&mask, s->signum);
+	/* Lifted by the return from our handler, which restores the mask of the interrupted code.
+	 */
+	set_mask(SIG_BLOCK, &mask, NULL);
+	if (act.sa_flags & SA_SIGINFO)
+		act.sa_sigaction(s->signum, info, ucontext);
+	else
+		act.sa_handler(s->signum);
+}
+
+/* On an alternate stack there may be no room for more than a handler. */
+static bool on_own_stack(const ucontext_t *uc)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	return here - (uintptr_t)uc->uc_stack.ss_sp >= uc->uc_stack.ss_size;
+}
+
+static bool is_handled(int signum, const siginfo_t *info, void *ucontext)
+{
+	return (signum == SIGBUS &&
+		doorbell_fault((uintptr_t)info->si_addr, ucontext, on_own_stack(ucontext))) ||
+	       usermem_fault(ucontext, info->si_addr);
+}
+
+static void on_fault(int signum, siginfo_t *info, void *ucontext)
+{
+	int saved_errno = errno;
+
+	if (info->si_code <= 0 || !is_handled(signum, info, ucontext))
+		chain(find(signum), info, ucontext);
+	errno = saved_errno;
+}
+
+/*
+ * SA_ONSTACK: programs that catch their own stack overflow have an alternate stack, others are not
+ * affected.  SA_NODEFER: usermem may leave by a jump, which would leave the signal blocked.
+ */
+static int install(struct fault_signal *s)
+{
+	struct sigaction act = {
+		.sa_sigaction = on_fault,
+		.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER,
+	};
+
+	sigemptyset(&act.sa_mask);
+	return real_sigaction()(s->signum, &act, &s->program) ? -errno : 0;
+}
+
+int fault_install(void)
+{
+	sigset_t saved;
+	int ret = 0;
+
+	if (!real_sigaction())
+		return -ENOSYS;
+	lock_signals(&saved);
+	if (!atomic_load(&installed_pid)) {
+		for (size_t i = 0; !ret && i < array_size(fault_signals); i++)
+			ret = install(&fault_signals[i]);
+		atomic_store(&installed_pid, ret ? 0 : getpid());
+	}
+	unlock_signals(&saved);
+	return ret;
+}
+
+int fault_sigaction(int signum, const struct sigaction *act, struct sigaction *oldact)
+{
+	struct fault_signal *s = find(signum);
+	struct sigaction old;
+	sigset_t saved;
+
+	if (!s || !atomic_load(&installed_pid) || atomic_load(&installed_pid) != getpid())
+		return real_sigaction()(signum, act, oldact);
+	lock_signals(&saved);
+	old = s->program;
+	if (act)
+		s->program = *act;
+	unlock_signals(&saved);
+	if (oldact)
+		*oldact = old;
+	return 0;
+}
+
+void fault_fork_child(void)
+{
+	if (atomic_load(&installed_pid))
+		atomic_store(&installed_pid, getpid());
+	/* Perhaps held by a thread that is not here. */
+	spin_unlock(&lock);
+}

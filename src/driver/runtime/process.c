@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Brings the process's share of the fabric up with the first open device and down with the last.
+ *
+ * Order of bringing up: fault handler (from now on the device touches program memory), connection,
+ * wire host, per port a wire and an adapter, engine.  Down in reverse.
+ *
+ * Locks: 'lock' covers references and bringing up and down.  'host_lock' covers the short time
+ * between the first notification that the control thread may deliver and the wire host's being
+ * there to take it; it is the only one that the control thread takes.
+ */
+#include "driver/runtime/process.h"
+
+#include <errno.h>
+#include <string.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "driver/doorbell/doorbell.h"
+#include "driver/runtime/engine.h"
+#include "driver/runtime/fault.h"
+
+struct running {
+	struct process process;
+	pthread_mutex_t host_lock;
+};
+
+typedef void port_listener(uint32_t port_row, enum ib_event event);
+
+/* Recursive: starting the daemon may fork, and the fork handlers below take the lock again. */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+static unsigned references;
+static _Atomic(struct process *) current;
+static _Atomic(port_listener *) listener;
+
+struct process *process_current(void)
+{
+	return atomic_load_explicit(&current, memory_order_acquire);
+}
+
+void process_on_port_event(port_listener *fn)
+{
+	atomic_store(&listener, fn);
+}
+
+static void tell(uint32_t port_row, enum ib_event event)
+{
+	port_listener *fn = atomic_load(&listener);
+
+	if (fn)
+		fn(port_row, event);
+}
+
+/* ---- notifications of the fabric, on its control thread ---- */
+
+static void on_channel(void *user, uint16_t peer, int fd, size_t bytes, int side)
+{
+	struct running *r = user;
+	int ret = -ENODEV;
+
+	pthread_mutex_lock(&r->host_lock);
+	if (r->process.wire_process)
+		ret = wire_process_add_channel(r->process.wire_process, peer, fd, bytes, side);
+	else
+		close(fd);
+	pthread_mutex_unlock(&r->host_lock);
+	if (ret)
+		log_warn("channel of process slot %u: error %d", peer, -ret);
+	/* The peer may have sent before we knew the channel, and found the engine awake. */
+	engine_kick(&r->process);
+}
+
+static void on_gone(void *user, uint16_t peer)
+{
+	struct running *r = user;
+
+	pthread_mutex_lock(&r->host_lock);
+	if (r->process.wire_process)
+		wire_process_drop_channel(r->process.wire_process, peer);
+	pthread_mutex_unlock(&r->host_lock);
+}
+
+static void on_port(void *user, uint32_t port_row, enum ib_event event)
+{
+	(void)user;
+	tell(port_row, event);
+}
+
+static void on_lost(void *user)
+{
+	struct running *r = user;
+
+	atomic_store(&r->process.lost, true);
+	log_warn("the fabric's daemon has gone: ports are down");
+	for (uint32_t i = 0; i < r->process.nhcas; i++)
+		tell(r->process.hcas[i].port_row, IB_EVENT_PORT_ERR);
+}
+
+/* ---- what the wire and the adapters ask of the fabric ---- */
+
+static int open_channel(void *user, uint16_t peer, int *fd, size_t *bytes, int *side)
+{
+	struct process *p = user;
+
+	return fabric_open_channel(p->fabric, peer, fd, bytes, side);
+}
+
+static int64_t number_chunk(void *user, enum number_kind kind)
+{
+	struct process *p = user;
+
+	return fabric_number_chunk(p->fabric, kind);
+}
+
+static void kick(void *user)
+{
+	engine_kick(user);
+}
+
+/* ---- up and down ---- */
+
+/* SOFTHCA_EXPOSE=0 keeps registered memory where it is, and all data in packets. */
+static bool expose_wanted(void)
+{
+	const char *value = getenv("SOFTHCA_EXPOSE");
+
+	return !value || strcmp(value, "0") != 0;
+}
+
+/* SOFTHCA_SIGNATURE_REPORTS; softhca(1). */
+static bool reports_as_hardware(void)
+{
+	const char *value = getenv("SOFTHCA_SIGNATURE_REPORTS");
+
+	if (!value || !strcmp(value, "manual"))
+		return false;
+	if (!strcmp(value, "hardware"))
+		return true;
+	log_warn("SOFTHCA_SIGNATURE_REPORTS: neither manual nor hardware: %s", value);
+	return false;
+}
+
+static int connect_fabric(struct running *r)
+{
+	struct process *p = &r->process;
+	const struct fabric_client_ops ops = {
+		.channel = on_channel,
+		.gone = on_gone,
+		.port = on_port,
+		.lost = on_lost,
+		.user = r,
+	};
+	int ret;
+
+	pthread_mutex_lock(&r->host_lock);
+	ret = fabric_client_open(&ops, &p->fabric);
+	if (!ret) {
+		const struct wire_process_attr attr = {
+			.registry = fabric_registry(p->fabric),
+			.slots = fabric_slots(p->fabric),
+			.slot = fabric_slot(p->fabric),
+			.open_channel = open_channel,
+			.expose = expose_wanted(),
+			.user = p,
+		};
+
+		p->registry = attr.registry;
+		p->wake = &attr.slots[attr.slot].wake;
+		ret = wire_process_create(&attr, &p->wire_process);
+	}
+	pthread_mutex_unlock(&r->host_lock);
+	if (ret && p->fabric)
+		fabric_client_close(p->fabric);
+	return ret;
+}
+
+static void disconnect_fabric(struct running *r)
+{
+	struct process *p = &r->process;
+	struct wire_process *host = p->wire_process;
+
+	pthread_mutex_lock(&r->host_lock);
+	p->wire_process = NULL;
+	pthread_mutex_unlock(&r->host_lock);
+	wire_process_destroy(host);
+	fabric_client_close(p->fabric);
+}
+
+static int hca_create(struct process *p, uint32_t row)
+{
+	struct hca *h = &p->hcas[p->nhcas];
+	const struct registry_port *port = &p->registry->ports[row];
+	struct adapter_attr attr = {
+		.port = {.fabric_port = row, .ethernet = port->ethernet},
+		.number_chunk = number_chunk,
+		.sig_report_hardware = reports_as_hardware(),
+		.kick = kick,
+		.user = p,
+	};
+	int ret;
+
+	snprintf(h->name, sizeof(h->name), "%.*s", (int)sizeof(port->hca) - 1, port->hca);
+	h->index = p->nhcas;
+	h->port_row = row;
+	h->port = port;
+	ret = wire_create(p->wire_process, row, h->index, &h->wire);
+	if (ret)
+		return ret;
+	pthread_mutex_init(&h->xrc_lock, NULL);
+	h->xrc_domains = NULL;
+	attr.wire = h->wire;
+	ret = adapter_create(&attr, &h->adapter);
+	if (ret) {
+		wire_destroy(h->wire);
+		return ret;
+	}
+	p->nhcas++;
+	return 0;
+}
+
+static void hcas_destroy(struct process *p)
+{
+	while (p->nhcas) {
+		struct hca *h = &p->hcas[--p->nhcas];
+
+		adapter_destroy(h->adapter);
+		wire_destroy(h->wire);
+	}
+}
+
+static int hcas_create(struct process *p)
+{
+	uint32_t rows[SLOT_HCAS];
+	uint32_t n = min_u32(fabric_host_ports(p->fabric, rows, SLOT_HCAS), SLOT_HCAS);
+
+	for (uint32_t i = 0; i < n; i++) {
+		int ret = rows[i] < p->registry->nports ? hca_create(p, rows[i]) : -EPROTO;
+
+		if (ret) {
+			hcas_destroy(p);
+			return ret;
+		}
+	}
+	return n ? 0 : -ENODEV;
+}
+
+static int bring_up(struct process **out)
+{
+	struct running *r = calloc(1, sizeof(*r));
+	int ret;
+
+	if (!r)
+		return -ENOMEM;
+	pthread_mutex_init(&r->host_lock, NULL);
+	log_init();
+	ret = fault_install();
+	if (ret)
+		goto free_running;
+	ret = connect_fabric(r);
+	if (ret)
+		goto free_running;
+	ret = hcas_create(&r->process);
+	if (ret)
+		goto disconnect;
+	doorbell_start(kick, &r->process);
+	ret = engine_start(&r->process);
+	if (ret)
+		goto stop_doorbells;
+	*out = &r->process;
+	return 0;
+
+stop_doorbells:
+	doorbell_stop();
+	hcas_destroy(&r->process);
+disconnect:
+	disconnect_fabric(r);
+free_running:
+	pthread_mutex_destroy(&r->host_lock);
+	free(r);
+	return ret;
+}
+
+static void take_down(struct process *p)
+{
+	struct running *r = container_of(p, struct running, process);
+
+	engine_stop(p);
+	doorbell_stop();
+	hcas_destroy(p);
+	disconnect_fabric(r);
+	pthread_mutex_destroy(&r->host_lock);
+	free(r);
+}
+
+int process_get(struct process **out)
+{
+	struct process *p = NULL;
+	int ret = 0;
+
+	pthread_mutex_lock(&lock);
+	if (!references) {
+		ret = bring_up(&p);
+		if (!ret)
+			atomic_store_explicit(&current, p, memory_order_release);
+	} else {
+		p = process_current();
+	}
+	if (!ret) {
+		references++;
+		*out = p;
+	}
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+void process_put(struct process *p)
+{
+	pthread_mutex_lock(&lock);
+	/* A reference taken before a fork is not this process's. */
+	if (p == process_current() && references && !--references) {
+		atomic_store(&current, NULL);
+		take_down(p);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+bool process_progress_until(struct process *p, uint64_t *deadline_ns)
+{
+	bool done = false;
+
+	/*
+	 * What is owed first, then what has arrived: a program that polls gets the completion of a
+	 * receive before the acknowledgement goes out, which its next poll or post sends.
+	 */
+	for (uint32_t i = 0; i < p->nhcas; i++)
+		done |= adapter_progress(p->hcas[i].adapter, deadline_ns);
+	if (!wire_process_progress(p->wire_process))
+		return done;
+	for (uint32_t i = 0; i < p->nhcas; i++)
+		adapter_batch_end(p->hcas[i].adapter);
+	return true;
+}
+
+bool process_progress(struct process *p)
+{
+	return process_progress_until(p, NULL);
+}
+
+int process_ensure_fabric(void)
+{
+	char text[16];
+	ssize_t n = fabric_read_attr(".", text, sizeof(text));
+
+	/* Not a live attribute, but an answer: the daemon is there. */
+	return n < 0 && n != -ENOENT ? (int)n : 0;
+}
+
+/* ---- fork ---- */
+
+void process_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void process_fork_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+void process_fork_child(void)
+{
+	struct process *p = process_current();
+
+	fault_fork_child();
+	/* The memory stays: other threads of the parent may have been in the middle of it. */
+	if (p)
+		fabric_client_forget(p->fabric);
+	references = 0;
+	atomic_store(&current, NULL);
+	/* Its owner was a thread of the parent. */
+	lock = (pthread_mutex_t)PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "driver/runtime/share.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "driver/runtime/engine.h"
+#include "driver/runtime/process.h"
+#include "usermem/usermem.h"
+
+#define PAGE 4096u
+
+/* Moving costs two copies; a program that registers and deregisters all the time shall not pay for
+ * it. */
+#define SHARE_MAX_BYTES (64u << 20)
+#define SHARE_MAX_MOVES 256u
+
+struct share {
+	struct share *next;
+	uint64_t addr; /* page-aligned */
+	uint64_t bytes;
+	uint64_t offset; /* in the arena */
+	ino_t inode;	 /* of the arena */
+	uint32_t users;
+	bool in_place; /* when last looked at, before a fork */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct share *shares;
+static uint32_t moves;
+
+/* ---- what lies where ---- */
+
+struct vma {
+	uint64_t start, end, offset;
+	unsigned long inode;
+	char perms[5];
+	char name[64];
+};
+
+/* All mappings that overlap [addr, end) satisfy ok, and they leave no gap. */
+static bool all_mappings(uint64_t addr, uint64_t end, bool (*ok)(const struct vma *, const void *),
+			 const void *arg)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	uint64_t at = addr;
+	char line[512];
+
+	while (f && at < end && fgets(line, sizeof(line), f)) {
+		struct vma v = {0};
+
+		if (sscanf(line, "%lx-%lx %4s %lx %*s %lu %63s", &v.start, &v.end, v.perms,
+			   &v.offset, &v.inode, v.name) < 5 ||
+		    v.end <= at)
+			continue;
+		if (v.start > at || !ok(&v, arg))
+			break;
+		at = v.end;
+	}
+	if (f)
+		fclose(f);
+	return at >= end;
+}
+
+static bool is_plain(const struct vma *v, const void *arg)
+{
+	(void)arg;
+	return strcmp(v->perms, "rw-p") == 0 && !v->inode &&
+	       (!v->name[0] || strcmp(v->name, "[heap]") == 0 ||
+		strncmp(v->name, "[anon:", 6) == 0);
+}
+
+static bool is_shared_page(const struct vma *v, const void *arg)
+{
+	const struct share *s = arg;
+	uint64_t first = v->start > s->addr ? v->start : s->addr;
+
+	return v->inode == s->inode &&
+	       v->offset + (first - v->start) == s->offset + (first - s->addr);
+}
+
+/* Only threads of ours besides the caller? */
+static bool alone(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	const struct dirent *e;
+	unsigned others = 0;
+
+	if (!tasks)
+		return false;
+	while ((e = readdir(tasks))) {
+		char path[300], name[32] = "";
+		FILE *f;
+
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", e->d_name);
+		f = fopen(path, "re");
+		if (f && !fgets(name, sizeof(name), f))
+			name[0] = '\0';
+		if (f)
+			fclose(f);
+		others += strncmp(name, "softhca-", 8) != 0;
+	}
+	closedir(tasks);
+	return others <= 1;
+}
+
+/* ---- moving ---- */
+
+/* Copies the pages and puts the copy in their place.  fd < 0: private memory. */
+static bool replace(uint64_t addr, uint64_t bytes, int fd, uint64_t offset)
+{
+	int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+	void *at = (void *)(uintptr_t)addr;
+	void *copy = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset);
+
+	if (copy == MAP_FAILED)
+		return false;
+	/* Not memcpy: a program under AddressSanitizer has bytes in its pages that it must not
+	 * read. */
+	if (!usermem_copy(copy, at, bytes) ||
+	    mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) {
+		munmap(copy, bytes);
+		return false;
+	}
+	return true;
+}
+
+static struct share *find(uint64_t addr, uint64_t bytes)
+{
+	for (struct share *s = shares; s; s = s->next)
+		if (range_inside(addr - s->addr, bytes, s->bytes) &&
+		    all_mappings(s->addr, s->addr + s->bytes, is_shared_page, s))
+			return s;
+	return NULL;
+}
+
+static struct share *move_in(struct process *p, uint64_t addr, uint64_t bytes)
+{
+	struct expose *e = wire_expose(p->hcas[0].wire);
+	uint64_t first = addr & ~(uint64_t)(PAGE - 1);
+	uint64_t end = align_up(addr + bytes, PAGE);
+	struct share *s;
+	struct stat st;
+	int64_t offset;
+	bool moved;
+
+	if (!e->mem || bytes > SHARE_MAX_BYTES || moves >= SHARE_MAX_MOVES ||
+	    fstat(e->arena_fd, &st) < 0 || !all_mappings(first, end, is_plain, NULL) || !alone())
+		return NULL;
+	offset = expose_arena_take(e, end - first);
+	s = offset < 0 ? NULL : calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	*s = (struct share){
+		.addr = first,
+		.bytes = end - first,
+		.offset = (uint64_t)offset,
+		.inode = st.st_ino,
+		.next = shares,
+	};
+	/* The engine may be placing data there for another key. */
+	engine_stop(p);
+	moved = replace(first, end - first, e->arena_fd, s->offset);
+	if (engine_start(p) < 0)
+		log_error("the engine does not start again: %m");
+	if (!moved) {
+		free(s);
+		return NULL;
+	}
+	moves++;
+	shares = s;
+	return s;
+}
+
+int64_t share_begin(struct process *p, uint64_t addr, uint64_t bytes, struct share **out)
+{
+	struct share *s;
+	int64_t ret = -EOPNOTSUPP;
+
+	if (!p->nhcas)
+		return ret;
+	pthread_mutex_lock(&lock);
+	s = find(addr, bytes);
+	if (!s)
+		s = move_in(p, addr, bytes);
+	if (s) {
+		s->users++;
+		*out = s;
+		ret = (int64_t)(s->offset + (addr - s->addr));
+	}
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+static void forget(struct share *s)
+{
+	struct share **at = &shares;
+
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	free(s);
+}
+
+/* The program may have unmapped the memory, or put something else there: then it stays as it is. */
+static void move_back(const struct share *s)
+{
+	struct process *p = process_current();
+	bool stop = p && p->engine;
+
+	if (!all_mappings(s->addr, s->addr + s->bytes, is_shared_page, s))
+		return;
+	/* The engine may be placing data for another key, whose memory begins or ends in these
+	 * pages. */
+	if (stop)
+		engine_stop(p);
+	if (!replace(s->addr, s->bytes, -1, 0))
+		log_warn("memory at 0x%lx stays shared: %m", (unsigned long)s->addr);
+	if (stop && engine_start(p) < 0)
+		log_error("the engine does not start again: %m");
+}
+
+/*
+ * The pages hold more than was registered.  A program that has started threads since may be writing
+ * there: then they stay shared without users, until another registration takes them up, and a
+ * forked child gets its copy as ever.
+ */
+void share_end(struct share *s)
+{
+	if (!s)
+		return;
+	pthread_mutex_lock(&lock);
+	if (--s->users == 0 && alone()) {
+		move_back(s);
+		forget(s);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+/* What lies no longer where it was must not be put there in a child: the program may have unmapped
+ * it, registered as it is, and have something else there. */
+static void look_at_all(void)
+{
+	for (struct share *s = shares, *next; s; s = next) {
+		next = s->next;
+		s->in_place = all_mappings(s->addr, s->addr + s->bytes, is_shared_page, s);
+		if (!s->users && !s->in_place)
+			forget(s);
+	}
+}
+
+/* Open between prepare and the end of the child's moves, if there is anything to move. */
+static int moving[2] = {-1, -1};
+
+void share_fork_prepare(void)
+{
+	pthread_mutex_lock(&lock);
+	look_at_all();
+	if (shares && pipe2(moving, O_CLOEXEC) < 0)
+		moving[0] = moving[1] = -1;
+}
+
+/* The heap may be among the pages: neither may use it before the child has its own. */
+void share_fork_parent(void)
+{
+	char done;
+
+	if (moving[0] >= 0) {
+		close(moving[1]);
+		while (read(moving[0], &done, 1) < 0 && errno == EINTR)
+			;
+		close(moving[0]);
+		moving[0] = moving[1] = -1;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void share_fork_child(void)
+{
+	/* The list stays: objects of the parent's device that the child inherited refer to it.
+	 * No stdio here: it would use the heap that is still shared. */
+	for (const struct share *s = shares; s; s = s->next)
+		if (s->in_place && !replace(s->addr, s->bytes, -1, 0))
+			log_warn("memory at 0x%lx stays shared: %m", (unsigned long)s->addr);
+	if (moving[0] >= 0) {
+		close(moving[0]);
+		close(moving[1]);
+		moving[0] = moving[1] = -1;
+	}
+	pthread_mutex_unlock(&lock);
+}

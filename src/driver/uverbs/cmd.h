@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A control request of the program, parsed and checked, as the methods see it.  It arrives in one
+ * of two forms, which share the methods where they can:
+ *
+ *   ioctl    RDMA_VERBS_IOCTL: an object, a method and typed attributes (uverbs/ioctl.c).  What a
+ *            method takes is data: struct attr_spec.
+ *   command  a numbered struct in, a struct out, and the provider's private parts (UHW) of both;
+ *            through write(2) or inside the ioctl method INVOKE_WRITE (uverbs/write.c).
+ *
+ * Methods run with the file's lock held and return 0 or a negative errno.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/compiler.h"
+#include "driver/uverbs/event.h"
+#include "driver/uverbs/file.h"
+#include "driver/uverbs/object.h"
+
+/* Bytes of the program (or a copy of at most 8 that came inside an attribute). */
+struct ubuf {
+	void *ptr;
+	size_t len;
+};
+
+/* What stands so far behind an address of the program.  In integers: it may be null or wrap, of
+ * which C says nothing for pointers. */
+static inline void *uaddr_at(const void *base, size_t off)
+{
+	return (void *)((uintptr_t)base + off);
+}
+
+/*
+ * Reads a struct of which the program may know an older or a newer version: what it did not send
+ * reads as zero; what we do not know must be zero (-EOPNOTSUPP), as in the kernel's ABI rules.
+ */
+int ubuf_read(const struct ubuf *b, void *dst, size_t size) must_check;
+/* Writes what fits and zero-fills what the program expected beyond. */
+int ubuf_write(const struct ubuf *b, const void *src, size_t size) must_check;
+
+/* ---- ioctl attributes ---- */
+
+enum attr_type {
+	ATTR_PTR_IN,
+	ATTR_PTR_OUT,
+	ATTR_ENUM,    /* as ATTR_PTR_IN; the choice among several meanings comes with it */
+	ATTR_IDR,     /* handle of an existing object */
+	ATTR_IDR_NEW, /* the method answers with a handle */
+	ATTR_HANDLE,  /* a handle that the method looks up itself */
+	ATTR_FD,      /* event channel */
+	ATTR_FD_NEW,
+};
+
+struct attr_spec {
+	uint16_t id;
+	uint8_t type;
+	uint8_t optional;
+	uint8_t zero_trailing; /* longer is fine if the rest is zero */
+	uint8_t object;	       /* ATTR_IDR: enum uobj_type; ATTR_FD: enum uchannel_kind */
+	uint16_t min;
+	uint16_t max;
+};
+
+struct uattr {
+	const struct attr_spec *spec;
+	size_t user_index; /* place in the program's array */
+	uint16_t len;
+	uint8_t choice; /* ATTR_ENUM */
+	uint64_t data;
+	union {
+		struct uobj *obj;
+		struct uchannel *channel; /* a reference, dropped after the method */
+	};
+};
+
+#define UREQ_ATTRS 20u /* the largest method has 17 */
+
+struct ureq {
+	struct ufile *file;
+	bool inherited; /* the caller is a forked child */
+	/* commands; the UHW parts for both forms */
+	struct ubuf core_in;
+	struct ubuf core_out;
+	struct ubuf uhw_in;
+	struct ubuf uhw_out;
+	/* ioctl */
+	struct ib_uverbs_attr *user_attrs;
+	struct uattr attrs[UREQ_ATTRS];
+	uint32_t nattrs;
+};
+
+struct method_spec {
+	uint16_t object;
+	uint16_t method;
+	bool before_context; /* allowed before GET_CONTEXT */
+	bool inherited;	     /* allowed in a forked child; then without the file's lock */
+	uint8_t nattrs;
+	const char *name;
+	const struct attr_spec *attrs;
+	int (*run)(struct ureq *req);
+};
+
+const struct method_spec *uverbs_method(uint16_t object, uint16_t method);
+
+/* NULL if the program did not send it. */
+struct uattr *ureq_attr(struct ureq *req, uint16_t id);
+/* Numbers; 0 where an optional attribute is absent. */
+uint64_t ureq_u64(struct ureq *req, uint16_t id);
+uint32_t ureq_u32(struct ureq *req, uint16_t id);
+/* -EINVAL if a bit outside of allowed is set. */
+int ureq_flags(struct ureq *req, uint16_t id, uint64_t allowed, uint32_t *out) must_check;
+struct uobj *ureq_obj(struct ureq *req, uint16_t id);
+uint64_t ureq_handle(struct ureq *req, uint16_t id); /* ATTR_HANDLE */
+struct uchannel *ureq_channel(struct ureq *req, uint16_t id);
+/* Answers; 0 if the program did not ask for that attribute. */
+int ureq_put(struct ureq *req, uint16_t id, const void *src, size_t size) must_check;
+int ureq_put_u32(struct ureq *req, uint16_t id, uint32_t v) must_check;
+int ureq_put_u64(struct ureq *req, uint16_t id, uint64_t v) must_check;
+/* Handle of a new object, or descriptor of a new channel. */
+int ureq_put_handle(struct ureq *req, uint16_t id, int64_t handle) must_check;
+struct ubuf ureq_buf(struct ureq *req, uint16_t id);
+
+/* ---- entry points of the file ---- */
+
+int uverbs_ioctl(struct ufile *f, unsigned long request, void *arg);
+/* In a forked child, on the parent's file: most methods answer -EIO. */
+int uverbs_ioctl_inherited(struct ufile *f, unsigned long request, void *arg);
+ssize_t uverbs_write(struct ufile *f, const void *buf, size_t count);
+/* Runs one command whose buffers are in req.  Method INVOKE_WRITE. */
+int uverbs_command(struct ureq *req, uint32_t number);

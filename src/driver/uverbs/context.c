@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The context of a file and its event channels. */
+#include <errno.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+
+#include "base/log.h"
+#include "driver/uverbs/objects/clock.h"
+#include "driver/uverbs/objects.h"
+
+/*
+ * tot_bfregs 0: doorbell pages are objects of their own.  Of the comp_mask bits those for ECE and
+ * the like are clear.  So is that for time stamps in wall-clock form: the library converts.
+ */
+static const struct mlx5_ib_alloc_ucontext_resp ucontext = {
+	.qp_tab_size = ADAPTER_MAX_QP,
+	.bf_reg_size = 512,
+	.cache_line_size = 64,
+	.max_sq_desc_sz = 1024,
+	.max_rq_desc_sz = 512,
+	.max_send_wqebb = ADAPTER_MAX_QP_WR,
+	.max_recv_wr = ADAPTER_MAX_QP_WR,
+	.max_srq_recv_wr = ADAPTER_MAX_SRQ_WR,
+	.num_ports = UVERBS_PORTS,
+	.cqe_version = 1,
+	.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE | MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
+	.eth_min_inline = MLX5_USER_INLINE_MODE_NONE,
+	.clock_info_versions = 1 << MLX5_IB_CLOCK_INFO_V1,
+	.hca_core_clock_offset = 0, /* in its page */
+	.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET |
+		     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_SQD2RTS |
+		     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_MKEY_UPDATE_TAG,
+	.log_uar_size = 12,
+	.num_uars_per_page = 1,
+};
+
+static int write_ucontext(struct ufile *f, const struct ubuf *out)
+{
+	struct mlx5_ib_alloc_ucontext_resp resp = ucontext;
+	int64_t null_key = adapter_null_key(f->hca->adapter);
+
+	/* Without it null regions are refused by the library. */
+	if (null_key > 0) {
+		resp.dump_fill_mkey = (uint32_t)null_key;
+		resp.comp_mask |= MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_DUMP_FILL_MKEY;
+	}
+	uclock_refresh(f);
+
+	resp.response_length = (uint32_t)min_u64(sizeof(resp), out->len);
+	return ubuf_write(out, &resp, sizeof(resp));
+}
+
+static int open_context(struct ureq *req)
+{
+	struct mlx5_ib_alloc_ucontext_req_v2 uhw;
+	int ret;
+
+	if (req->file->context)
+		return -EINVAL;
+	if (req->uhw_in.len < sizeof(struct mlx5_ib_alloc_ucontext_req))
+		return -EINVAL;
+	ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
+	if (ret < 0)
+		return ret;
+	if (uhw.flags & ~(uint32_t)MLX5_IB_ALLOC_UCTX_DEVX)
+		return -EINVAL;
+	if (uhw.comp_mask || uhw.reserved0 || uhw.reserved1 || uhw.reserved2)
+		return -EOPNOTSUPP;
+	/* Both are older than rdma-core 24; what they would need is neither tested nor missed. */
+	if (!(uhw.lib_caps & MLX5_LIB_CAP_DYN_UAR) || uhw.max_cqe_version < 1) {
+		log_warn("uverbs: this libmlx5 is too old (no dynamic UARs or CQE version 1)");
+		return -EOPNOTSUPP;
+	}
+	ret = write_ucontext(req->file, &req->uhw_out);
+	if (ret == 0) {
+		req->file->context = true;
+		req->file->devx = uhw.flags & MLX5_IB_ALLOC_UCTX_DEVX;
+	}
+	return ret;
+}
+
+int method_get_context(struct ureq *req)
+{
+	int ret =
+		ureq_put_u32(req, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, uverbs_comp_vectors());
+
+	if (ret == 0)
+		ret = ureq_put_u64(req, UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT,
+				   IB_UVERBS_CORE_SUPPORT_OPTIONAL_MR_ACCESS);
+	return ret < 0 ? ret : open_context(req);
+}
+
+int method_query_context(struct ureq *req)
+{
+	struct ubuf out = ureq_buf(req, MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX);
+	int ret = ureq_put_u32(req, UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS,
+			       uverbs_comp_vectors());
+
+	if (ret == 0)
+		ret = ureq_put_u64(req, UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT,
+				   IB_UVERBS_CORE_SUPPORT_OPTIONAL_MR_ACCESS);
+	return ret < 0 ? ret : write_ucontext(req->file, &out);
+}
+
+/* The first one is the default for objects that name none. */
+static int alloc_async(struct ufile *f)
+{
+	struct uchannel *c;
+	int fd = uchannel_create(f, UCHANNEL_ASYNC, &c);
+
+	if (fd >= 0 && !f->async) {
+		cdev_hold(uchannel_cdev(c));
+		f->async = c;
+	}
+	return fd;
+}
+
+int cmd_get_context(struct ureq *req)
+{
+	struct ib_uverbs_get_context_resp resp = {0};
+	int fd, ret = open_context(req);
+
+	if (ret < 0)
+		return ret;
+	fd = alloc_async(req->file);
+	if (fd < 0) {
+		req->file->context = false;
+		return fd;
+	}
+	resp.async_fd = (uint32_t)fd;
+	resp.num_comp_vectors = uverbs_comp_vectors();
+	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
+	if (ret < 0) {
+		req->file->context = false;
+		uchannel_drop_fd(fd);
+	}
+	return ret;
+}
+
+int method_async_alloc(struct ureq *req)
+{
+	int fd = alloc_async(req->file);
+	int ret;
+
+	if (fd < 0)
+		return fd;
+	ret = ureq_put_handle(req, UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE, fd);
+	if (ret < 0)
+		uchannel_drop_fd(fd);
+	return ret;
+}
+
+int cmd_create_comp_channel(struct ureq *req)
+{
+	struct ib_uverbs_create_comp_channel_resp resp = {0};
+	struct uchannel *c;
+	int ret, fd = uchannel_create(req->file, UCHANNEL_COMP, &c);
+
+	if (fd < 0)
+		return fd;
+	resp.fd = (uint32_t)fd;
+	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
+	if (ret < 0)
+		uchannel_drop_fd(fd);
+	return ret;
+}
+
+static const struct {
+	uint16_t object;
+	enum uobj_type type;
+} listed[] = {
+	{UVERBS_OBJECT_PD, UOBJ_PD},
+	{UVERBS_OBJECT_CQ, UOBJ_CQ},
+	{UVERBS_OBJECT_QP, UOBJ_QP},
+	{UVERBS_OBJECT_SRQ, UOBJ_SRQ},
+	{UVERBS_OBJECT_AH, UOBJ_AH},
+	{UVERBS_OBJECT_MR, UOBJ_MR},
+	{UVERBS_OBJECT_WQ, UOBJ_WQ},
+	{UVERBS_OBJECT_FLOW, UOBJ_FLOW},
+	{UVERBS_OBJECT_COUNTERS, UOBJ_COUNTERS},
+	{UVERBS_OBJECT_RWQ_IND_TBL, UOBJ_IND_TABLE},
+	{MLX5_IB_OBJECT_UAR, UOBJ_UAR},
+	{MLX5_IB_OBJECT_FLOW_MATCHER, UOBJ_MATCHER},
+};
+
+/* Device memory has handles of its own, see dm_pool.h. */
+static bool exists(struct ufile *f, enum uobj_type type, uint32_t handle)
+{
+	struct dm_info dm;
+	int err;
+
+	if (handle >= DM_HANDLE_FIRST)
+		return dm_find(&f->dm, handle, &dm) == 0;
+	return uobj_find(f, type, handle, &err) != NULL;
+}
+
+/* Lists the handles of one kind; as many as fit are written. */
+int method_info_handles(struct ureq *req)
+{
+	uint64_t object = ureq_u64(req, UVERBS_ATTR_INFO_OBJECT_ID);
+	struct ubuf list = ureq_buf(req, UVERBS_ATTR_INFO_HANDLES_LIST);
+	uint32_t room = (uint32_t)(list.len / sizeof(uint32_t)), n = 0;
+	enum uobj_type type = UOBJ_NONE;
+	bool dm = object == UVERBS_OBJECT_DM;
+	uint32_t end = dm ? DM_HANDLE_FIRST + DM_PAGES : req->file->objects.limit;
+
+	for (size_t i = 0; i < array_size(listed); i++)
+		if (listed[i].object == object)
+			type = listed[i].type;
+	if (type == UOBJ_NONE && !dm)
+		return -EINVAL;
+	for (uint32_t handle = dm ? DM_HANDLE_FIRST : 0; handle < end && n < room; handle++) {
+		struct ubuf at = {uaddr_at(list.ptr, n * sizeof(handle)), sizeof(handle)};
+		int ret;
+
+		if (!exists(req->file, type, handle))
+			continue;
+		ret = ubuf_write(&at, &handle, sizeof(handle));
+		if (ret < 0)
+			return ret;
+		n++;
+	}
+	return ureq_put_u32(req, UVERBS_ATTR_INFO_TOTAL_HANDLES, n);
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the device and its port say of themselves. */
+#include <errno.h>
+#include <net/if.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
+#include <string.h>
+
+#include "base/endian.h"
+#include "driver/uverbs/objects/clock.h"
+#include "driver/uverbs/objects.h"
+#include "prm/model.h"
+#include "usermem/usermem.h"
+
+#define VENDOR_ID      0x02c9u
+#define PKEYS_MAX      128u
+#define ACK_DELAY      16u /* 4.096 us << 16; what mlx5 firmware reports */
+#define ATOMIC_CAP_HCA 1u  /* atomic among this device's QPs */
+#define MSG_MAX	       (1u << 30)
+#define PD_MAX	       (1u << 23)
+
+/* enum ib_odp_general_cap_bits and ib_odp_transport_cap_bits; in no UAPI header. */
+enum { ODP_SUPPORT = 1 << 0, ODP_IMPLICIT = 1 << 1 };
+enum {
+	ODP_SEND = 1 << 0,
+	ODP_RECV = 1 << 1,
+	ODP_WRITE = 1 << 2,
+	ODP_READ = 1 << 3,
+	ODP_ATOMIC = 1 << 4,
+	ODP_SRQ_RECV = 1 << 5,
+};
+#define ODP_DATAGRAM   (ODP_SEND | ODP_RECV | ODP_SRQ_RECV)
+#define ODP_UNRELIABLE (ODP_DATAGRAM | ODP_WRITE)
+#define ODP_RELIABLE   (ODP_UNRELIABLE | ODP_READ | ODP_ATOMIC)
+
+/* PortInfo CapabilityMask as sysfs shows it. Its bit 26 means something else in this ABI. */
+#define PORT_CAP_IB 0x2651e848u
+
+enum { WIDTH_4X = 2 };
+enum { SPEED_HDR = 64, SPEED_NDR = 128 };
+enum { PHYS_POLLING = 2, PHYS_LINK_UP = 5 };
+enum { LINK_LAYER_IB = 1, LINK_LAYER_ETHERNET = 2 };
+
+static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_resp *d)
+{
+	const struct registry_port *port = ufile_port(f);
+	uint32_t index = f->process->registry->model;
+	const struct model *model = &models[index < models_count ? index : MODEL_DEFAULT];
+
+	*d = (struct ib_uverbs_query_device_resp){
+		/* as sysfs shows it */
+		.fw_ver =
+			(uint64_t)model->fw_major << 32 | MODEL_FW_MINOR << 16 | MODEL_FW_SUBMINOR,
+		.node_guid = be64_of(port->node_guid).raw,
+		.sys_image_guid = be64_of(port->node_guid).raw,
+		.max_mr_size = UINT64_MAX,
+		.page_size_cap = ~(uint64_t)(UVERBS_PAGE - 1),
+		.vendor_id = VENDOR_ID,
+		.vendor_part_id = model->device,
+		.hw_ver = 1,
+		.max_qp = ADAPTER_MAX_QP,
+		.max_qp_wr = ADAPTER_MAX_QP_WR,
+		.device_cap_flags = IB_UVERBS_DEVICE_PORT_ACTIVE_EVENT |
+				    IB_UVERBS_DEVICE_SYS_IMAGE_GUID |
+				    IB_UVERBS_DEVICE_RC_RNR_NAK_GEN | IB_UVERBS_DEVICE_MEM_WINDOW |
+				    IB_UVERBS_DEVICE_MEM_WINDOW_TYPE_2B | IB_UVERBS_DEVICE_XRC |
+				    IB_UVERBS_DEVICE_MEM_MGT_EXTENSIONS,
+		.max_sge = ADAPTER_MAX_SGE,
+		.max_sge_rd = ADAPTER_MAX_SGE,
+		.max_cq = ADAPTER_MAX_CQ,
+		.max_cqe = ADAPTER_MAX_CQE,
+		.max_mr = ADAPTER_MAX_MR,
+		.max_mw = ADAPTER_MAX_MR,
+		.max_pd = PD_MAX,
+		.max_qp_rd_atom = ADAPTER_MAX_RD_ATOMIC,
+		.max_res_rd_atom = ADAPTER_MAX_QP * ADAPTER_MAX_RD_ATOMIC,
+		.max_qp_init_rd_atom = ADAPTER_MAX_RD_ATOMIC,
+		.atomic_cap = ATOMIC_CAP_HCA,
+		.max_ah = UOBJ_CHUNKS * UOBJ_CHUNK,
+		.max_srq = ADAPTER_MAX_SRQ,
+		.max_srq_wr = ADAPTER_MAX_SRQ_WR,
+		.max_srq_sge = ADAPTER_MAX_SRQ_SGE,
+		.max_pkeys = PKEYS_MAX,
+		.local_ca_ack_delay = ACK_DELAY,
+		.phys_port_cnt = UVERBS_PORTS,
+		.max_mcast_grp = ADAPTER_MAX_MCAST_GROUPS,
+		.max_mcast_qp_attach = ADAPTER_MAX_MCAST_QPS,
+		.max_total_mcast_qp_attach = ADAPTER_MAX_MCAST_GROUPS * ADAPTER_MAX_MCAST_QPS,
+	};
+	if (port->ethernet)
+		d->device_cap_flags |=
+			IB_UVERBS_DEVICE_RAW_IP_CSUM | IB_UVERBS_DEVICE_MANAGED_FLOW_STEERING;
+}
+
+int cmd_query_device(struct ureq *req)
+{
+	struct ib_uverbs_query_device_resp resp;
+
+	fill_device(req->file, &resp);
+	return ubuf_write(&req->core_out, &resp, sizeof(resp));
+}
+
+/* What Ethernet queues can do. */
+static void fill_ethernet(struct ib_uverbs_ex_query_device_resp *d,
+			  struct mlx5_ib_query_device_resp *uhw)
+{
+	d->raw_packet_caps =
+		IB_UVERBS_RAW_PACKET_CAP_CVLAN_STRIPPING | IB_UVERBS_RAW_PACKET_CAP_IP_CSUM;
+	d->max_wq_type_rq = ADAPTER_MAX_QP;
+	d->rss_caps.supported_qpts = 1u << IB_QPT_RAW_PACKET;
+	d->rss_caps.max_rwq_indirection_tables = UOBJ_CHUNKS * UOBJ_CHUNK;
+	d->rss_caps.max_rwq_indirection_table_size = 1u << ADAPTER_MAX_LOG_IND_TBL;
+	uhw->rss_caps.rx_hash_function = MLX5_RX_HASH_FUNC_TOEPLITZ;
+	uhw->rss_caps.rx_hash_fields_mask = RSS_ALL_FIELDS;
+	uhw->tso_caps.max_tso = ADAPTER_MAX_TSO;
+	uhw->tso_caps.supported_qpts = 1u << IB_QPT_RAW_PACKET;
+}
+
+int cmd_query_device_ex(struct ureq *req)
+{
+	struct ib_uverbs_ex_query_device cmd;
+	struct ib_uverbs_ex_query_device_resp resp = {0};
+	/* All else is zero: no CQE compression, pacing, striding or tunnels. */
+	struct mlx5_ib_query_device_resp uhw = {
+		.flags = MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD,
+		.dci_streams_caps = {ADAPTER_LOG_MAX_DC_STREAMS, ADAPTER_LOG_MAX_DC_ERRORED},
+	};
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	if (cmd.comp_mask || cmd.reserved)
+		return -EINVAL;
+	fill_device(req->file, &resp.base);
+	resp.response_length = (uint32_t)min_u64(sizeof(resp), req->core_out.len);
+	resp.device_cap_flags_ex = resp.base.device_cap_flags;
+	resp.odp_caps.general_caps = ODP_SUPPORT | ODP_IMPLICIT;
+	resp.odp_caps.per_transport_caps.rc_odp_caps = ODP_RELIABLE;
+	resp.odp_caps.per_transport_caps.uc_odp_caps = ODP_UNRELIABLE;
+	resp.odp_caps.per_transport_caps.ud_odp_caps = ODP_DATAGRAM;
+	if (resp.base.device_cap_flags & IB_UVERBS_DEVICE_XRC)
+		resp.xrc_odp_caps = ODP_RELIABLE & ~ODP_RECV;
+	if (ufile_port(req->file)->ethernet)
+		fill_ethernet(&resp, &uhw);
+	resp.max_dm_size = DM_BYTES;
+	resp.timestamp_mask = UINT64_MAX;
+	resp.hca_core_clock = UCLOCK_KHZ;
+	resp.cq_moderation_caps.max_cq_moderation_count = ADAPTER_MAX_CQ_COUNT;
+	resp.cq_moderation_caps.max_cq_moderation_period = ADAPTER_MAX_CQ_PERIOD;
+	uhw.response_length = (uint32_t)min_u64(sizeof(uhw), req->uhw_out.len);
+	ret = ubuf_write(&req->uhw_out, &uhw, sizeof(uhw));
+	return ret < 0 ? ret : ubuf_write(&req->core_out, &resp, sizeof(resp));
+}
+
+uint32_t ufile_port_state(const struct ufile *f)
+{
+	/* Without the daemon nothing is routed, whatever the registry said last. */
+	if (atomic_load_explicit(&f->process->lost, memory_order_relaxed))
+		return IB_PORT_DOWN;
+	return atomic_load_explicit(&ufile_port(f)->state, memory_order_acquire);
+}
+
+uint8_t uport_phys_state(uint32_t state)
+{
+	return state >= IB_PORT_INIT ? PHYS_LINK_UP : PHYS_POLLING;
+}
+
+static void fill_port(const struct ufile *f, struct ib_uverbs_query_port_resp *p)
+{
+	const struct registry_port *port = ufile_port(f);
+	uint32_t state = ufile_port_state(f);
+
+	*p = (struct ib_uverbs_query_port_resp){
+		.max_msg_sz = MSG_MAX,
+		.gid_tbl_len = uport_gids(port),
+		.pkey_tbl_len = (uint16_t)uport_pkeys(port),
+		.state = (uint8_t)state,
+		.max_mtu = IB_MTU_4096,
+		.active_mtu = IB_MTU_4096,
+		.max_vl_num = 1,
+		.active_width = WIDTH_4X,
+		.phys_state = uport_phys_state(state),
+	};
+	if (port->ethernet) {
+		p->port_cap_flags = IB_UVERBS_PCF_CM_SUP | IB_UVERBS_PCF_IP_BASED_GIDS;
+		p->active_speed = SPEED_HDR;
+		p->link_layer = LINK_LAYER_ETHERNET;
+		p->flags = IB_UVERBS_QPF_GRH_REQUIRED;
+		return;
+	}
+	p->port_cap_flags = PORT_CAP_IB & ~(uint32_t)IB_UVERBS_PCF_IP_BASED_GIDS;
+	p->lid = (uint16_t)atomic_load_explicit(&port->lid, memory_order_acquire);
+	p->sm_lid = (uint16_t)port->sm_lid;
+	if (p->lid && p->lid == p->sm_lid)
+		p->port_cap_flags |= IB_UVERBS_PCF_SM;
+	p->lmc = (uint8_t)port->lmc;
+	p->active_speed = SPEED_NDR;
+	p->link_layer = LINK_LAYER_IB;
+}
+
+int method_query_port(struct ureq *req)
+{
+	struct ib_uverbs_query_port_resp_ex resp = {0};
+	uint64_t number = ureq_u64(req, UVERBS_ATTR_QUERY_PORT_PORT_NUM);
+
+	if (number < 1 || number > UVERBS_PORTS)
+		return -EINVAL;
+	fill_port(req->file, &resp.legacy_resp);
+	return ureq_put(req, UVERBS_ATTR_QUERY_PORT_RESP, &resp, sizeof(resp));
+}
+
+int cmd_query_port(struct ureq *req)
+{
+	struct ib_uverbs_query_port cmd;
+	struct ib_uverbs_query_port_resp resp;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	if (cmd.port_num < 1 || cmd.port_num > UVERBS_PORTS)
+		return -EINVAL;
+	fill_port(req->file, &resp);
+	return ubuf_write(&req->core_out, &resp, sizeof(resp));
+}
+
+/* Virtual ports and steering: there is nothing to say, which flags 0 says. */
+int method_query_port_mlx5(struct ureq *req)
+{
+	struct mlx5_ib_uapi_query_port resp = {0};
+	uint32_t number = ureq_u32(req, MLX5_IB_ATTR_QUERY_PORT_PORT_NUM);
+
+	if (number < 1 || number > UVERBS_PORTS)
+		return -EINVAL;
+	return ureq_put(req, MLX5_IB_ATTR_QUERY_PORT, &resp, sizeof(resp));
+}
+
+/* ---- the GID table ---- */
+
+static uint32_t gid_type(const struct registry_port *port, const struct registry_gid *gid)
+{
+	if (!port->ethernet)
+		return IB_UVERBS_GID_TYPE_IB;
+	return gid->type == GID_ROCE_V2 ? IB_UVERBS_GID_TYPE_ROCE_V2 : IB_UVERBS_GID_TYPE_ROCE_V1;
+}
+
+static bool fill_gid(const struct registry_port *port, uint32_t index,
+		     struct ib_uverbs_gid_entry *out)
+{
+	const struct registry_gid *gid = &port->gids[index];
+
+	if (!gid->valid)
+		return false;
+	*out = (struct ib_uverbs_gid_entry){
+		.gid_index = index,
+		.port_num = 1,
+		.gid_type = gid_type(port, gid),
+	};
+	memcpy(out->gid, gid->gid.raw, sizeof(out->gid));
+	if (port->ethernet && port->netdev[0]) {
+		char name[sizeof(port->netdev) + 1] = {0};
+
+		memcpy(name, port->netdev, sizeof(port->netdev));
+		out->netdev_ifindex = if_nametoindex(name);
+	}
+	return true;
+}
+
+int method_query_gid_entry(struct ureq *req)
+{
+	const struct registry_port *port = ufile_port(req->file);
+	uint32_t number = ureq_u32(req, UVERBS_ATTR_QUERY_GID_ENTRY_PORT);
+	uint32_t index = ureq_u32(req, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX);
+	struct ib_uverbs_gid_entry entry;
+	uint32_t flags;
+	int ret = ureq_flags(req, UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS, 0, &flags);
+
+	if (ret < 0)
+		return ret;
+	if (number < 1 || number > UVERBS_PORTS || index >= uport_gids(port))
+		return -EINVAL;
+	if (!fill_gid(port, index, &entry))
+		return -ENODATA;
+	return ureq_put(req, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &entry, sizeof(entry));
+}
+
+int method_query_gid_table(struct ureq *req)
+{
+	const struct registry_port *port = ufile_port(req->file);
+	struct ubuf out = ureq_buf(req, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
+	uint64_t stride = ureq_u64(req, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE);
+	uint64_t room, n = 0;
+	uint32_t flags;
+	int ret = ureq_flags(req, UVERBS_ATTR_QUERY_GID_TABLE_FLAGS, 0, &flags);
+
+	if (ret < 0)
+		return ret;
+	room = stride ? out.len / stride : 0;
+	if (!room)
+		return -EINVAL;
+	for (uint32_t i = 0; i < uport_gids(port); i++) {
+		struct ib_uverbs_gid_entry entry;
+		struct ubuf at = {uaddr_at(out.ptr, n * stride), stride};
+
+		if (!fill_gid(port, i, &entry))
+			continue;
+		if (n == room)
+			return -EINVAL;
+		ret = ubuf_write(&at, &entry, sizeof(entry));
+		if (ret < 0)
+			return ret;
+		n++;
+	}
+	return ureq_put_u64(req, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, n);
+}

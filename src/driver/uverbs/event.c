@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See uverbs/event.h. */
+#include "driver/uverbs/event.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <rdma/ib_user_verbs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "driver/cdev.h"
+#include "driver/uverbs/file.h"
+
+#define PIPE_BYTES_MAX (1 << 20) /* what an unprivileged process may ask for */
+
+struct uchannel {
+	struct cdev_file cdev;
+	const struct ufile *file; /* identity only: the channel may outlive it */
+	enum uchannel_kind kind;
+	uint32_t event_bytes;
+	uint32_t port_row;
+	struct uchannel *next; /* async channels, under channels_lock */
+
+	pthread_mutex_t lock; /* a leaf: held across pipe system calls that do not block */
+	bool closed;
+	int write_fd;
+	int read_fd; /* our own open file description, non-blocking */
+	uint8_t *late;
+	size_t late_bytes;
+	size_t late_room;
+};
+
+static pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct uchannel *channels;
+static _Atomic(unsigned) overflowed;
+
+static const struct cdev_ops uchannel_ops;
+static struct uport_listener *port_listeners; /* under channels_lock */
+
+struct devx_event {
+	uint64_t cookie;
+	uint8_t eqe[EQE_BYTES];
+};
+
+static const uint32_t event_bytes[] = {
+	[UCHANNEL_COMP] = sizeof(struct ib_uverbs_comp_event_desc),
+	[UCHANNEL_ASYNC] = sizeof(struct ib_uverbs_async_event_desc),
+	[UCHANNEL_DEVX] = sizeof(struct devx_event),
+	[UCHANNEL_DEVX_BRIEF] = sizeof(uint64_t),
+};
+
+struct cdev_file *uchannel_cdev(struct uchannel *c)
+{
+	return &c->cdev;
+}
+
+bool uchannel_overflowed(void)
+{
+	return atomic_load_explicit(&overflowed, memory_order_relaxed) != 0;
+}
+
+static int pipe_open(struct uchannel *c, int *user_fd)
+{
+	/* Messages of DEVX are read one at a time, however large the reader's buffer. */
+	int packets = c->kind >= UCHANNEL_DEVX ? O_DIRECT : 0;
+	char path[32];
+	int fd[2];
+
+	if (pipe2(fd, O_CLOEXEC) < 0)
+		return -errno;
+	if (fcntl(fd[1], F_SETFL, O_NONBLOCK | packets) < 0)
+		goto fail;
+	/* A second open of the pipe: its O_NONBLOCK is not the program's.  The system call, because
+	 * openat() of this process is interposed. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd[0]);
+	c->read_fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (c->read_fd < 0)
+		goto fail;
+	c->write_fd = fd[1];
+	*user_fd = fd[0];
+	return 0;
+
+fail:
+	close(fd[0]);
+	close(fd[1]);
+	return -EMFILE;
+}
+
+int uchannel_create(struct ufile *file, enum uchannel_kind kind, struct uchannel **out)
+{
+	struct uchannel *c = calloc(1, sizeof(*c));
+	int fd = -1, ret;
+
+	if (!c)
+		return -ENOMEM;
+	cdev_file_init(&c->cdev, &uchannel_ops);
+	pthread_mutex_init(&c->lock, NULL);
+	c->file = file;
+	c->kind = kind;
+	c->port_row = file->hca->port_row;
+	c->event_bytes = event_bytes[kind];
+	ret = pipe_open(c, &fd);
+	if (ret < 0)
+		goto free_channel;
+	ret = cdev_install(fd, &c->cdev);
+	if (ret < 0)
+		goto close_pipe;
+	if (kind == UCHANNEL_ASYNC) {
+		pthread_mutex_lock(&channels_lock);
+		c->next = channels;
+		channels = c;
+		pthread_mutex_unlock(&channels_lock);
+	}
+	*out = c;
+	return fd;
+
+close_pipe:
+	close(fd);
+	close(c->write_fd);
+	close(c->read_fd);
+free_channel:
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+	return ret;
+}
+
+int uchannel_find(struct ufile *file, enum uchannel_kind kind, int64_t fd, struct uchannel **out)
+{
+	struct cdev_file *f = fd >= 0 && fd <= INT32_MAX ? cdev_get((int)fd) : NULL;
+	struct uchannel *c;
+
+	if (!f)
+		return -EBADF;
+	c = container_of(f, struct uchannel, cdev);
+	if (f->ops != &uchannel_ops || c->kind != kind || c->file != file) {
+		cdev_put(f);
+		return -EBADF;
+	}
+	*out = c;
+	return 0;
+}
+
+/* ---- writing; the channel's lock is held ---- */
+
+static bool late_append(struct uchannel *c, const void *data, size_t bytes)
+{
+	if (bytes > c->late_room - c->late_bytes) {
+		size_t room = (c->late_room + bytes) * 2;
+		uint8_t *grown = realloc(c->late, room);
+
+		if (!grown)
+			return false;
+		c->late = grown;
+		c->late_room = room;
+	}
+	if (!c->late_bytes)
+		atomic_fetch_add_explicit(&overflowed, 1, memory_order_relaxed);
+	memcpy(c->late + c->late_bytes, data, bytes);
+	c->late_bytes += bytes;
+	return true;
+}
+
+static bool pipe_grow(struct uchannel *c)
+{
+	int size = fcntl(c->write_fd, F_GETPIPE_SZ);
+
+	return size > 0 && size < PIPE_BYTES_MAX &&
+	       fcntl(c->write_fd, F_SETPIPE_SZ, size * 2) > size;
+}
+
+/* One event.  Below PIPE_BUF a pipe takes all or nothing. */
+static bool pipe_put(struct uchannel *c, const void *event)
+{
+	do {
+		if (write(c->write_fd, event, c->event_bytes) == (ssize_t)c->event_bytes)
+			return true;
+	} while (errno == EINTR || (errno == EAGAIN && pipe_grow(c)));
+	return false;
+}
+
+static void late_flush(struct uchannel *c)
+{
+	size_t done = 0;
+
+	if (!c->late_bytes)
+		return;
+	while (done < c->late_bytes && pipe_put(c, c->late + done))
+		done += c->event_bytes;
+	memmove(c->late, c->late + done, c->late_bytes - done);
+	c->late_bytes -= done;
+	if (!c->late_bytes)
+		atomic_fetch_sub_explicit(&overflowed, 1, memory_order_relaxed);
+}
+
+static bool put(struct uchannel *c, const void *event)
+{
+	late_flush(c);
+	/* Behind what waits: order is kept. */
+	if (!c->late_bytes && pipe_put(c, event))
+		return true;
+	return late_append(c, event, c->event_bytes);
+}
+
+static void post(struct uchannel *c, const void *event, uint32_t *count)
+{
+	pthread_mutex_lock(&c->lock);
+	if (!c->closed) {
+		if (!put(c, event))
+			log_error("uverbs: no memory for an event; it is lost");
+		else if (count)
+			(*count)++;
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+void uchannel_post_comp(struct uchannel *c, uint64_t cq_handle, uint32_t *count)
+{
+	struct ib_uverbs_comp_event_desc desc = {.cq_handle = cq_handle};
+
+	post(c, &desc, count);
+}
+
+void uchannel_post_async(struct uchannel *c, uint64_t element, enum ib_event event, uint32_t *count)
+{
+	struct ib_uverbs_async_event_desc desc = {.element = element, .event_type = event};
+
+	post(c, &desc, count);
+}
+
+void uchannel_post_devx(struct uchannel *c, uint64_t cookie, const uint8_t eqe[EQE_BYTES])
+{
+	struct devx_event e = {.cookie = cookie};
+
+	memcpy(e.eqe, eqe, sizeof(e.eqe));
+	post(c, &e, NULL);
+}
+
+void uchannel_flush(struct uchannel *c)
+{
+	pthread_mutex_lock(&c->lock);
+	if (!c->closed)
+		late_flush(c);
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- taking back ---- */
+
+/* Moves what is in the pipe in front of the list. */
+static bool pipe_drain(struct uchannel *c)
+{
+	uint8_t *all = NULL;
+	size_t bytes = 0, room = 0;
+	ssize_t n;
+
+	for (;;) {
+		if (room - bytes < UVERBS_PAGE) {
+			uint8_t *grown = realloc(all, room * 2 + 2 * UVERBS_PAGE);
+
+			if (!grown)
+				break;
+			all = grown;
+			room = room * 2 + 2 * UVERBS_PAGE;
+		}
+		n = read(c->read_fd, all + bytes, UVERBS_PAGE);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		bytes += (size_t)n;
+	}
+	if (bytes && late_append(c, all, bytes)) {
+		/* late_append put them behind; they were first. */
+		memmove(c->late + bytes, c->late, c->late_bytes - bytes);
+		memcpy(c->late, all, bytes);
+		bytes = 0;
+	}
+	free(all);
+	return bytes == 0;
+}
+
+uint32_t uchannel_purge(struct uchannel *c, uint64_t element)
+{
+	uint32_t purged = 0;
+	size_t kept = 0;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->closed)
+		goto out;
+	if (!pipe_drain(c))
+		log_error("uverbs: no memory to take events back; some are lost");
+	for (size_t at = 0; at + c->event_bytes <= c->late_bytes; at += c->event_bytes) {
+		uint64_t name;
+
+		/* Both kinds of event begin with the name of the object. */
+		memcpy(&name, c->late + at, sizeof(name));
+		if (name == element) {
+			purged++;
+			continue;
+		}
+		memmove(c->late + kept, c->late + at, c->event_bytes);
+		kept += c->event_bytes;
+	}
+	if (c->late_bytes && !kept)
+		atomic_fetch_sub_explicit(&overflowed, 1, memory_order_relaxed);
+	c->late_bytes = kept;
+	late_flush(c);
+out:
+	pthread_mutex_unlock(&c->lock);
+	return purged;
+}
+
+/* ---- life ---- */
+
+void uchannel_drop_fd(int fd)
+{
+	cdev_close(fd);
+	close(fd);
+}
+
+static void channel_last_close(struct cdev_file *cdev)
+{
+	struct uchannel *c = container_of(cdev, struct uchannel, cdev);
+
+	if (c->kind == UCHANNEL_ASYNC) {
+		pthread_mutex_lock(&channels_lock);
+		for (struct uchannel **p = &channels; *p; p = &(*p)->next)
+			if (*p == c) {
+				*p = c->next;
+				break;
+			}
+		pthread_mutex_unlock(&channels_lock);
+	}
+	pthread_mutex_lock(&c->lock);
+	c->closed = true;
+	close(c->write_fd);
+	close(c->read_fd);
+	if (c->late_bytes)
+		atomic_fetch_sub_explicit(&overflowed, 1, memory_order_relaxed);
+	c->late_bytes = 0;
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void channel_release(struct cdev_file *cdev)
+{
+	struct uchannel *c = container_of(cdev, struct uchannel, cdev);
+
+	pthread_mutex_destroy(&c->lock);
+	free(c->late);
+	free(c);
+}
+
+static const struct cdev_ops uchannel_ops = {
+	.last_close = channel_last_close,
+	.release = channel_release,
+};
+
+void uverbs_event_port(uint32_t port_row, enum ib_event event)
+{
+	const uint64_t port_number = 1; /* each HCA has one port */
+
+	pthread_mutex_lock(&channels_lock);
+	for (struct uchannel *c = channels; c; c = c->next)
+		if (c->port_row == port_row)
+			uchannel_post_async(c, port_number, event, NULL);
+	for (struct uport_listener *l = port_listeners; l; l = l->next)
+		if (l->port_row == port_row)
+			l->event(l, event);
+	pthread_mutex_unlock(&channels_lock);
+}
+
+void uport_listen(struct uport_listener *l)
+{
+	pthread_mutex_lock(&channels_lock);
+	l->next = port_listeners;
+	port_listeners = l;
+	pthread_mutex_unlock(&channels_lock);
+}
+
+void uport_unlisten(struct uport_listener *l)
+{
+	pthread_mutex_lock(&channels_lock);
+	for (struct uport_listener **at = &port_listeners; *at; at = &(*at)->next)
+		if (*at == l) {
+			*at = l->next;
+			break;
+		}
+	pthread_mutex_unlock(&channels_lock);
+}
+
+void uverbs_event_fork_lock(void)
+{
+	pthread_mutex_lock(&channels_lock);
+}
+
+void uverbs_event_fork_unlock(void)
+{
+	pthread_mutex_unlock(&channels_lock);
+}
+
+void uverbs_event_fork_child(void)
+{
+	/* The parent's channels are none of ours. */
+	channels = NULL;
+	port_listeners = NULL;
+	atomic_store_explicit(&overflowed, 0, memory_order_relaxed);
+	pthread_mutex_unlock(&channels_lock);
+}

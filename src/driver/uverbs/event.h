@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Event channels: the descriptors from which a program reads completion events (the user handle of
+ * a CQ, 8 bytes) and asynchronous events (16 bytes).  The program holds the read end of a pipe, so
+ * that read, poll and fcntl need no help of ours.
+ *
+ * Writers run as upcalls of the adapter and never block: what the pipe cannot take waits in a
+ * list.  Destroying an object takes back its undelivered events, because libibverbs waits until the
+ * program has acknowledged exactly as many as destroy reports.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "driver/file/cdev_file.h"
+#include "prm/eqe.h"
+#include "prm/ib.h"
+
+struct uchannel;
+struct ufile;
+struct uobj;
+
+enum uchannel_kind {
+	UCHANNEL_COMP,
+	UCHANNEL_ASYNC,
+	UCHANNEL_DEVX,	     /* cookie and event queue entry */
+	UCHANNEL_DEVX_BRIEF, /* cookie alone */
+};
+
+/* Returns the descriptor for the program, O_CLOEXEC; *out is valid until it is closed, or longer
+ * with cdev_hold. */
+int uchannel_create(struct ufile *file, enum uchannel_kind kind, struct uchannel **out) must_check;
+/* The channel that fd names, with a reference; -EBADF if it is no such channel of this file. */
+int uchannel_find(struct ufile *file, enum uchannel_kind kind, int64_t fd,
+		  struct uchannel **out) must_check;
+struct cdev_file *uchannel_cdev(struct uchannel *c);
+
+/* Upcalls. *count is counted up under the channel's lock if the event was delivered. */
+void uchannel_post_comp(struct uchannel *c, uint64_t cq_handle, uint32_t *count);
+void uchannel_post_async(struct uchannel *c, uint64_t element, enum ib_event event,
+			 uint32_t *count);
+void uchannel_post_devx(struct uchannel *c, uint64_t cookie, const uint8_t eqe[EQE_BYTES]);
+/* Takes back the events named element that nobody has read; when nothing posts them any more.
+ * Returns how many. */
+uint32_t uchannel_purge(struct uchannel *c, uint64_t element);
+
+/* Something waits in the list of some channel: worth a uchannel_flush. */
+bool uchannel_overflowed(void);
+void uchannel_flush(struct uchannel *c);
+
+/* A descriptor of a channel that the program never learns of must not stay open. */
+void uchannel_drop_fd(int fd);
+
+/* A port of the fabric changed (process_on_port_event). */
+void uverbs_event_port(uint32_t port_row, enum ib_event event);
+
+/* Those who want to hear of it other than through channels of kind UCHANNEL_ASYNC. */
+struct uport_listener {
+	struct uport_listener *next;
+	uint32_t port_row;
+	void (*event)(struct uport_listener *l, enum ib_event event);
+};
+
+void uport_listen(struct uport_listener *l);
+void uport_unlisten(struct uport_listener *l);
+
+void uverbs_event_fork_lock(void);
+void uverbs_event_fork_unlock(void);
+void uverbs_event_fork_child(void);

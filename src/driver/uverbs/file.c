@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Life of a uverbs file: open, the look of a character device, and the last close. */
+#include "driver/uverbs/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "driver/devx/devx.h"
+#include "driver/uverbs/cmd.h"
+#include "driver/uverbs/event.h"
+#include "driver/uverbs/objects.h"
+
+static struct hca *find_hca(struct process *p, const char *name)
+{
+	char *end;
+	unsigned long index = strtoul(name + strlen("uverbs"), &end, 10);
+
+	if (*end || end == name + strlen("uverbs"))
+		return NULL;
+	for (uint32_t i = 0; i < p->nhcas; i++)
+		if (p->hcas[i].index == index)
+			return &p->hcas[i];
+	return NULL;
+}
+
+static int map_pages(struct ufile *f, int fd)
+{
+	if (ftruncate(fd, UVERBS_FILE_BYTES) < 0)
+		return -errno;
+	/* Mapped once, whole: a descriptor kept for later could be closed by the program, and its
+	 * number would then name somebody else's file. */
+	f->pages = mmap(NULL, UVERBS_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+			fd, 0);
+	if (f->pages == MAP_FAILED) {
+		f->pages = NULL;
+		return -errno;
+	}
+	/* A child would only hold on to memory of a device that is not its own. */
+	(void)madvise(f->pages, UVERBS_FILE_BYTES, MADV_DONTFORK);
+	return dm_pool_open(&f->dm, fd, UVERBS_DM_OFFSET);
+}
+
+int uverbs_file_open(const char *name, int flags)
+{
+	struct process *process;
+	struct ufile *f;
+	int fd, ret;
+
+	ret = process_get(&process);
+	if (ret < 0)
+		return ret;
+	process_on_port_event(uverbs_event_port);
+
+	ret = -ENOMEM;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		goto put_process;
+	cdev_file_init(&f->cdev, &uverbs_file_ops);
+	pthread_mutex_init(&f->lock, NULL);
+	f->process = process;
+	ret = -ENOENT;
+	f->hca = find_hca(process, name);
+	if (!f->hca)
+		goto free_file;
+
+	fd = memfd_create(name, flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
+	ret = -errno;
+	if (fd < 0)
+		goto free_file;
+	ret = map_pages(f, fd);
+	if (ret == 0)
+		ret = cdev_install(fd, &f->cdev);
+	if (ret < 0)
+		goto close_fd;
+	return fd;
+
+close_fd:
+	if (f->pages)
+		munmap(f->pages, UVERBS_FILE_BYTES);
+	close(fd);
+free_file:
+	pthread_mutex_destroy(&f->lock);
+	free(f);
+put_process:
+	process_put(process);
+	return ret;
+}
+
+static int file_ioctl(struct cdev_file *cdev, unsigned long request, void *arg)
+{
+	return uverbs_ioctl(container_of(cdev, struct ufile, cdev), request, arg);
+}
+
+static int file_ioctl_inherited(struct cdev_file *cdev, unsigned long request, void *arg)
+{
+	return uverbs_ioctl_inherited(container_of(cdev, struct ufile, cdev), request, arg);
+}
+
+static ssize_t file_write(struct cdev_file *cdev, const void *buf, size_t count)
+{
+	return uverbs_write(container_of(cdev, struct ufile, cdev), buf, count);
+}
+
+/* libibverbs compares the number with the one in sysfs. */
+static void file_fstat(struct cdev_file *cdev, struct stat *st)
+{
+	struct ufile *f = container_of(cdev, struct ufile, cdev);
+
+	st->st_mode = S_IFCHR | 0666;
+	st->st_rdev = makedev(UVERBS_MAJOR, UVERBS_MINOR + f->hca->index);
+	st->st_size = 0;
+	st->st_blocks = 0;
+}
+
+/* Users before what they use, so that nothing is busy. */
+static const enum uobj_type teardown_order[] = {
+	UOBJ_FLOW, UOBJ_MATCHER,  UOBJ_AH,  UOBJ_QP,   UOBJ_IND_TABLE,
+	UOBJ_WQ,   UOBJ_SRQ,	  UOBJ_CQ,  UOBJ_MW,   UOBJ_MR,
+	UOBJ_UMEM, UOBJ_COUNTERS, UOBJ_UAR, UOBJ_XRCD, UOBJ_PD,
+};
+
+static void destroy_all(struct ufile *f, enum uobj_type type)
+{
+	for (uint32_t handle = 0; handle < f->objects.limit; handle++) {
+		int err;
+		struct uobj *obj = uobj_find(f, type, handle, &err);
+
+		if (obj && uobj_destroy(obj, NULL) < 0)
+			log_error("uverbs: an object of type %d survived its file", type);
+	}
+}
+
+/*
+ * Objects of DEVX use each other and those of verbs, never the other way round: as often as some
+ * can go, the rest is tried again.
+ */
+static void destroy_devx(struct ufile *f)
+{
+	bool some = true;
+
+	while (some) {
+		some = false;
+		for (uint32_t handle = 0; handle < f->objects.limit; handle++) {
+			struct uobj *obj = uobj_any(f, handle);
+
+			if (obj && obj->type == UOBJ_DEVX)
+				some |= uobj_destroy(obj, NULL) == 0;
+		}
+	}
+	devx_file_events_drop(f);
+}
+
+static void file_last_close(struct cdev_file *cdev)
+{
+	struct ufile *f = container_of(cdev, struct ufile, cdev);
+
+	pthread_mutex_lock(&f->lock);
+	destroy_devx(f);
+	for (size_t i = 0; i < array_size(teardown_order); i++)
+		destroy_all(f, teardown_order[i]);
+	if (f->async)
+		cdev_put(uchannel_cdev(f->async));
+	f->async = NULL;
+	f->context = false;
+	pthread_mutex_unlock(&f->lock);
+}
+
+static void file_release(struct cdev_file *cdev)
+{
+	struct ufile *f = container_of(cdev, struct ufile, cdev);
+
+	uuar_forget(f);
+	munmap(f->pages, UVERBS_FILE_BYTES);
+	dm_pool_close(&f->dm);
+	uobj_table_release(&f->objects);
+	pthread_mutex_destroy(&f->lock);
+	process_put(f->process);
+	free(f);
+}
+
+static void file_mapped(struct cdev_file *cdev, uintptr_t addr, size_t len, off_t offset)
+{
+	uuar_mapped(container_of(cdev, struct ufile, cdev), addr, len, offset);
+}
+
+const struct cdev_ops uverbs_file_ops = {
+	.ioctl = file_ioctl,
+	.ioctl_inherited = file_ioctl_inherited,
+	.write = file_write,
+	.fstat = file_fstat,
+	.mapped = file_mapped,
+	.last_close = file_last_close,
+	.release = file_release,
+};

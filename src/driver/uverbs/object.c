@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See uverbs/object.h. */
+#include "driver/uverbs/object.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/rcu.h"
+#include "driver/uverbs/file.h"
+
+/* Room for giving back is made when a handle is taken: giving back must not fail. */
+static int reserve_free(struct uobj_table *t)
+{
+	uint32_t room = t->free_room ? t->free_room * 2 : UOBJ_CHUNK;
+	uint32_t *grown;
+
+	if (t->limit < t->free_room)
+		return 0;
+	grown = realloc(t->free, room * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	t->free = grown;
+	t->free_room = room;
+	return 0;
+}
+
+static int64_t handle_take(struct uobj_table *t)
+{
+	uint32_t index = t->limit >> UOBJ_CHUNK_SHIFT;
+	struct uobj_chunk *c;
+
+	if (t->nfree)
+		return t->free[--t->nfree];
+	if (index >= UOBJ_CHUNKS || reserve_free(t) < 0)
+		return -ENOMEM;
+	if (!atomic_load_explicit(&t->chunk[index], memory_order_relaxed)) {
+		c = calloc(1, sizeof(*c));
+		if (!c)
+			return -ENOMEM;
+		atomic_store_explicit(&t->chunk[index], c, memory_order_release);
+	}
+	return t->limit++;
+}
+
+int uobj_publish(struct ufile *file, struct uobj *obj, enum uobj_type type)
+{
+	int64_t handle = handle_take(&file->objects);
+
+	if (handle < 0)
+		return (int)handle;
+	obj->type = type;
+	obj->handle = (uint32_t)handle;
+	obj->file = file;
+	/* Release: pairs with the acquire of uobj_peek on a thread that rings a doorbell. */
+	atomic_store_explicit(uobj_slot(&file->objects, obj->handle), obj, memory_order_release);
+	return 0;
+}
+
+void uobj_unpublish(struct uobj *obj)
+{
+	struct uobj_table *t = &obj->file->objects;
+
+	atomic_store_explicit(uobj_slot(t, obj->handle), NULL, memory_order_release);
+	rcu_wait();
+	t->free[t->nfree++] = obj->handle;
+}
+
+struct uobj *uobj_any(struct ufile *file, uint64_t handle)
+{
+	_Atomic(struct uobj *) *slot = uobj_slot(&file->objects, handle);
+
+	return slot ? atomic_load_explicit(slot, memory_order_relaxed) : NULL;
+}
+
+struct uobj *uobj_find(struct ufile *file, enum uobj_type type, uint64_t handle, int *err)
+{
+	struct uobj *obj = uobj_any(file, handle);
+
+	if (!obj) {
+		*err = -ENOENT;
+		return NULL;
+	}
+	if (obj->type != type) {
+		*err = -EINVAL;
+		return NULL;
+	}
+	return obj;
+}
+
+void uobj_table_release(struct uobj_table *t)
+{
+	for (unsigned i = 0; i < UOBJ_CHUNKS; i++)
+		free(atomic_load_explicit(&t->chunk[i], memory_order_relaxed));
+	free(t->free);
+}

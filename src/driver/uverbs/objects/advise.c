@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Advice on regions with on-demand paging (ibv_advise_mr(3)).  The device sees the pages that the
+ * process has, so prefetching is to make the process have them.
+ */
+#include <errno.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+
+#include "driver/uverbs/objects.h"
+#include "usermem/usermem.h"
+
+struct advice {
+	struct adapter *adapter;
+	uint32_t pdn;
+	bool fault; /* bring pages in */
+	bool write;
+};
+
+static int check_key(const struct advice *a, uint32_t lkey, struct mkey_attr *mkey)
+{
+	int ret = mkey_query(a->adapter, lkey, mkey);
+
+	if (ret < 0)
+		return ret;
+	/* To the kernel, keys of ordinary regions are none of those it looks among. */
+	if (!(mkey->access & IB_ACCESS_ON_DEMAND))
+		return -ENOENT;
+	if (mkey->pdn != a->pdn)
+		return -EPERM;
+	return a->write && !(mkey->access & IB_ACCESS_LOCAL_WRITE) ? -EPERM : 0;
+}
+
+static int prefetch(const struct advice *a, const struct ib_uverbs_sge *sge,
+		    const struct mkey_attr *mkey)
+{
+	uint64_t off = sge->addr - mkey->iova;
+
+	if (!range_inside(off, sge->length, mkey->length))
+		return -EFAULT;
+	if (!sge->length || !a->fault)
+		return 0;
+	return umem_populate((uintptr_t)mkey->addr + off, sge->length, a->write);
+}
+
+static int read_sge(const struct ubuf *list, uint64_t index, struct ib_uverbs_sge *sge)
+{
+	const struct ib_uverbs_sge *from = list->ptr;
+
+	return usermem_copy(sge, from + index, sizeof(*sge)) ? 0 : -EFAULT;
+}
+
+/*
+ * All keys are checked before the first page is touched.  Without FLUSH the kernel only promises to
+ * begin: what then goes wrong with pages is not reported.
+ */
+static int advise(const struct advice *a, const struct ubuf *list, bool flush)
+{
+	uint64_t n = list->len / sizeof(struct ib_uverbs_sge);
+	struct ib_uverbs_sge sge;
+	struct mkey_attr mkey;
+	int ret = 0;
+
+	for (uint64_t i = 0; ret == 0 && i < n; i++) {
+		ret = read_sge(list, i, &sge);
+		if (ret == 0)
+			ret = check_key(a, sge.lkey, &mkey);
+	}
+	for (uint64_t i = 0; ret == 0 && i < n; i++) {
+		ret = read_sge(list, i, &sge);
+		/* again: the list is the program's and may have changed */
+		if (ret == 0)
+			ret = check_key(a, sge.lkey, &mkey);
+		if (ret == 0)
+			ret = prefetch(a, &sge, &mkey);
+		if (!flush)
+			ret = 0;
+	}
+	return ret;
+}
+
+int method_advise_mr(struct ureq *req)
+{
+	struct upd *pd =
+		container_of(ureq_obj(req, UVERBS_ATTR_ADVISE_MR_PD_HANDLE), struct upd, uobj);
+	uint64_t advice = ureq_u64(req, UVERBS_ATTR_ADVISE_MR_ADVICE);
+	struct ubuf list = ureq_buf(req, UVERBS_ATTR_ADVISE_MR_SGE_LIST);
+	const struct advice a = {
+		.adapter = req->file->hca->adapter,
+		.pdn = pd->pdn,
+		.fault = advice != IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
+		.write = advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE,
+	};
+	uint32_t flags;
+	int ret = ureq_flags(req, UVERBS_ATTR_ADVISE_MR_FLAGS, IB_UVERBS_ADVISE_MR_FLAG_FLUSH,
+			     &flags);
+
+	if (ret < 0)
+		return ret;
+	if (list.len % sizeof(struct ib_uverbs_sge))
+		return -EINVAL;
+	if (advice > IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+		return -EOPNOTSUPP;
+	return advise(&a, &list, flags & IB_UVERBS_ADVISE_MR_FLAG_FLUSH);
+}

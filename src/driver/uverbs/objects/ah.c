@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Address handles.  On Ethernet the destination MAC is not in the attributes but follows from the
+ * destination GID; the kernel asks its neighbour table, we ask the fabric's registry.
+ */
+#include <errno.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/uverbs/objects.h"
+
+static bool is_v4_mapped(const union ib_gid *gid)
+{
+	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+	return !memcmp(gid->raw, prefix, sizeof(prefix));
+}
+
+/* RFC 4291, 2.5.6 and appendix A: the interface identifier is a modified EUI-64 of the MAC. */
+static bool link_local_mac(const union ib_gid *gid, uint8_t mac[6])
+{
+	static const uint8_t prefix[8] = {0xfe, 0x80};
+
+	if (memcmp(gid->raw, prefix, sizeof(prefix)) != 0 || gid->raw[11] != 0xff ||
+	    gid->raw[12] != 0xfe)
+		return false;
+	memcpy(mac, gid->raw + 8, 3);
+	memcpy(mac + 3, gid->raw + 13, 3);
+	mac[0] ^= 0x02;
+	return true;
+}
+
+static void multicast_mac(const union ib_gid *gid, uint8_t mac[6])
+{
+	static const uint8_t v4_prefix[2] = {0x01, 0x00};
+
+	/* [ff0e]::ffff:a.b.c.d is IPv4 multicast, RFC 1112 6.4; else RFC 2464 section 7. */
+	if (gid->raw[10] == 0xff && gid->raw[11] == 0xff) {
+		memcpy(mac, v4_prefix, 2);
+		mac[2] = 0x5e;
+		mac[3] = gid->raw[13] & 0x7f;
+		memcpy(mac + 4, gid->raw + 14, 2);
+		return;
+	}
+	mac[0] = mac[1] = 0x33;
+	memcpy(mac + 2, gid->raw + 12, 4);
+}
+
+static int resolve_mac(const struct registry *registry, const union ib_gid *gid, uint8_t mac[6])
+{
+	uint32_t row = registry_port_by_gid(registry, gid);
+
+	if (ib_gid_is_multicast(gid)) {
+		multicast_mac(gid, mac);
+		return 0;
+	}
+	if (row != REGISTRY_NO_PORT && row < registry->nports) {
+		memcpy(mac, registry->ports[row].mac, 6);
+		return 0;
+	}
+	if (!is_v4_mapped(gid) && link_local_mac(gid, mac))
+		return 0;
+	return -ENETUNREACH;
+}
+
+int uah_decode(const struct ufile *f, const struct ib_uverbs_ah_attr *in, struct ib_ah *out)
+{
+	const struct registry_port *port = ufile_port(f);
+
+	if (in->port_num < 1 || in->port_num > UVERBS_PORTS)
+		return -EINVAL;
+	/* RoCE has no local routing header: without a GRH there is no address at all. */
+	if (port->ethernet && !in->is_global)
+		return -EINVAL;
+	if (in->is_global &&
+	    (in->grh.sgid_index >= uport_gids(port) || !port->gids[in->grh.sgid_index].valid))
+		return -EINVAL;
+	*out = (struct ib_ah){
+		.dlid = in->dlid,
+		.sl = in->sl,
+		.src_path_bits = in->src_path_bits,
+		.static_rate = in->static_rate,
+		.is_global = in->is_global != 0,
+		.port_num = in->port_num,
+	};
+	if (in->is_global) {
+		memcpy(out->dgid.raw, in->grh.dgid, sizeof(out->dgid.raw));
+		out->flow_label = in->grh.flow_label & 0xfffff;
+		out->sgid_index = in->grh.sgid_index;
+		out->hop_limit = in->grh.hop_limit;
+		out->traffic_class = in->grh.traffic_class;
+	}
+	return port->ethernet ? resolve_mac(f->process->registry, &out->dgid, out->dmac) : 0;
+}
+
+int cmd_create_ah(struct ureq *req)
+{
+	struct ib_uverbs_create_ah cmd;
+	struct ib_uverbs_create_ah_resp resp = {0};
+	struct mlx5_ib_create_ah_resp uhw = {0};
+	struct ib_ah decoded;
+	struct uobj *pd;
+	struct uah *ah;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	pd = uobj_find(req->file, UOBJ_PD, cmd.pd_handle, &ret);
+	if (!pd)
+		return ret;
+	ret = uah_decode(req->file, &cmd.attr, &decoded);
+	if (ret < 0)
+		return ret;
+	ah = calloc(1, sizeof(*ah));
+	if (!ah)
+		return -ENOMEM;
+	ah->uobj.user_handle = cmd.user_handle;
+	ah->pd = container_of(pd, struct upd, uobj);
+	ret = uobj_publish(req->file, &ah->uobj, UOBJ_AH);
+	if (ret < 0) {
+		free(ah);
+		return ret;
+	}
+	pd->users++;
+	/* The library sends by itself; all it needs from us is the MAC. */
+	uhw.response_length = (uint32_t)min_u64(sizeof(uhw), req->uhw_out.len);
+	memcpy(uhw.dmac, decoded.dmac, sizeof(uhw.dmac));
+	resp.ah_handle = ah->uobj.handle;
+	ret = ubuf_write(&req->uhw_out, &uhw, sizeof(uhw));
+	if (ret == 0)
+		ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
+	if (ret < 0)
+		(void)uobj_destroy(&ah->uobj, NULL);
+	return ret;
+}
+
+void uah_free(struct uobj *obj)
+{
+	container_of(obj, struct uah, uobj)->pd->uobj.users--;
+}
+
+int cmd_destroy_ah(struct ureq *req)
+{
+	struct ib_uverbs_destroy_ah cmd;
+	struct uobj *obj;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	obj = uobj_find(req->file, UOBJ_AH, cmd.ah_handle, &ret);
+	return obj ? uobj_destroy(obj, NULL) : ret;
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See uverbs/objects/clock.h. */
+#include "driver/uverbs/objects/clock.h"
+
+#include <rdma/mlx5-abi.h>
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "base/endian.h"
+#include "driver/uverbs/file.h"
+
+/* How often readers should look at the conversion again; it does not drift, so this is generous. */
+#define CLOCK_INFO_PERIOD_NS 10000000000ull
+
+static void store_u32(__u32 *at, uint32_t v, memory_order order)
+{
+	atomic_store_explicit((_Atomic(uint32_t) *)at, v, order);
+}
+
+static void store_u64(void *at, uint64_t v)
+{
+	atomic_store_explicit((_Atomic(uint64_t) *)at, v, memory_order_relaxed);
+}
+
+/*
+ * Readers take the fields between two looks at 'sign': the same even value, or they try again.
+ * Here it is odd from before the first store of a field (the fence) until after the last (release).
+ */
+static void refresh_info(struct mlx5_ib_clock_info *info, uint64_t cycles)
+{
+	uint32_t sign = info->sign | MLX5_IB_CLOCK_INFO_KERNEL_UPDATING;
+
+	store_u32(&info->sign, sign, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	store_u64(&info->nsec, clock_realtime_ns());
+	store_u64(&info->cycles, cycles);
+	store_u64(&info->frac, 0);
+	/* cycles are nanoseconds: nothing to scale, nothing that could overflow */
+	store_u32(&info->mult, 1, memory_order_relaxed);
+	store_u32(&info->shift, 0, memory_order_relaxed);
+	store_u64(&info->mask, UINT64_MAX);
+	store_u64(&info->overflow_period, CLOCK_INFO_PERIOD_NS);
+	store_u32(&info->sign, sign + 1, memory_order_release);
+}
+
+void uclock_refresh(struct ufile *f)
+{
+	uint64_t cycles;
+
+	/* Who finds it taken may go on: the other is storing the present time. */
+	if (!spin_try(&f->clock_busy))
+		return;
+	cycles = clock_ns();
+	/* in one store, for the library reads it as two halves and looks for a carry */
+	store_u64(f->pages + UCLOCK_PAGE_OFFSET, be64_of(cycles).raw);
+	refresh_info((struct mlx5_ib_clock_info *)(f->pages + UCLOCK_INFO_OFFSET), cycles);
+	spin_unlock(&f->clock_busy);
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Counters objects (ibv_create_counters(3)) as mlx5_ib implements them: a set of flow counters,
+ * packets and bytes of the steering rules that it is attached to.  Which value goes to which place
+ * of the program's array is told when the first rule is made; a rule that comes later shares that.
+ */
+#include <errno.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <stdlib.h>
+
+#include "driver/uverbs/raw.h"
+#include "usermem/usermem.h"
+
+/* enum mlx5_ib_flow_counters of the kernel; in no UAPI header. */
+enum { COUNT_PACKETS, COUNT_BYTES, COUNTS };
+
+#define POINTS_MAX (UINT16_MAX / 8u) /* of an attribute's length */
+
+struct ucounters {
+	struct uobj uobj;
+	struct flow_counter *counter;
+	uint32_t places; /* of the array; 0: nothing is attached yet */
+	uint32_t npoints;
+	struct mlx5_ib_flow_counters_desc *points;
+};
+
+int method_counters_create(struct ureq *req)
+{
+	struct ucounters *c = calloc(1, sizeof(*c));
+	int ret;
+
+	if (!c)
+		return -ENOMEM;
+	ret = flow_counter_create(&c->counter);
+	if (ret == 0)
+		ret = uobj_publish(req->file, &c->uobj, UOBJ_COUNTERS);
+	if (ret < 0) {
+		if (c->counter)
+			flow_counter_destroy(c->counter);
+		free(c);
+		return ret;
+	}
+	ret = ureq_put_handle(req, UVERBS_ATTR_CREATE_COUNTERS_HANDLE, c->uobj.handle);
+	if (ret < 0)
+		(void)uobj_destroy(&c->uobj, NULL);
+	return ret;
+}
+
+void ucounters_free(struct uobj *obj)
+{
+	struct ucounters *c = container_of(obj, struct ucounters, uobj);
+
+	flow_counter_destroy(c->counter);
+	free(c->points);
+}
+
+struct flow_counter *ucounters_counter(struct uobj *obj)
+{
+	return container_of(obj, struct ucounters, uobj)->counter;
+}
+
+static int check_points(const struct mlx5_ib_flow_counters_desc *points, uint32_t n,
+			uint32_t *places)
+{
+	*places = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		if (points[i].description >= COUNTS || points[i].index >= POINTS_MAX)
+			return -EINVAL;
+		if (points[i].index >= *places)
+			*places = points[i].index + 1;
+	}
+	return 0;
+}
+
+static int take_points(struct ucounters *c, const struct mlx5_ib_flow_counters_data *data)
+{
+	struct mlx5_ib_flow_counters_desc *points;
+	uint32_t places;
+	int ret = -EFAULT;
+
+	if (c->places || !data->ncounters || data->ncounters > POINTS_MAX)
+		return -EINVAL;
+	points = calloc(data->ncounters, sizeof(*points));
+	if (!points)
+		return -ENOMEM;
+	if (usermem_copy(points, (const void *)(uintptr_t)data->counters_data,
+			 data->ncounters * sizeof(*points)))
+		ret = check_points(points, data->ncounters, &places);
+	if (ret < 0) {
+		free(points);
+		return ret;
+	}
+	c->points = points;
+	c->npoints = data->ncounters;
+	c->places = places;
+	return 0;
+}
+
+int ucounters_attach(struct uobj *obj, const struct mlx5_ib_flow_counters_data *data)
+{
+	struct ucounters *c = container_of(obj, struct ucounters, uobj);
+	int ret = data ? take_points(c, data) : 0;
+
+	if (ret == 0 && !c->places)
+		ret = -EINVAL;
+	if (ret == 0)
+		obj->users++;
+	return ret;
+}
+
+void ucounters_detach(struct uobj *obj)
+{
+	struct ucounters *c = container_of(obj, struct ucounters, uobj);
+
+	if (--obj->users)
+		return;
+	/* Counts stay, and the next first rule tells anew where they go. */
+	free(c->points);
+	c->points = NULL;
+	c->npoints = 0;
+	c->places = 0;
+}
+
+int method_counters_read(struct ureq *req)
+{
+	struct ucounters *c = container_of(ureq_obj(req, UVERBS_ATTR_READ_COUNTERS_HANDLE),
+					   struct ucounters, uobj);
+	struct ubuf out = ureq_buf(req, UVERBS_ATTR_READ_COUNTERS_BUFF);
+	uint64_t counts[COUNTS], *values;
+	uint32_t flags;
+	int ret = ureq_flags(req, UVERBS_ATTR_READ_COUNTERS_FLAGS,
+			     IB_UVERBS_READ_COUNTERS_PREFER_CACHED, &flags);
+
+	if (ret < 0)
+		return ret;
+	if (!c->uobj.users || out.len % sizeof(*values) || c->places > out.len / sizeof(*values))
+		return -EINVAL;
+	values = calloc(1, out.len);
+	if (!values)
+		return -ENOMEM;
+	flow_counter_read(c->counter, &counts[COUNT_PACKETS], &counts[COUNT_BYTES]);
+	for (uint32_t i = 0; i < c->npoints; i++)
+		values[c->points[i].index] += counts[c->points[i].description];
+	ret = ubuf_write(&out, values, out.len);
+	free(values);
+	return ret;
+}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Completion queues, by ioctl and by command. */
+#include <errno.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "driver/uverbs/objects.h"
+#include "driver/uverbs/objects/share.h"
+#include "prm/wqe.h"
+#include "usermem/usermem.h"
+
+/* enum ibv_cq_attr_mask; in no UAPI header. */
+#define CQ_MODERATE 1u
+
+struct cq_request {
+	uint64_t user_handle;
+	uint32_t cqe;
+	uint32_t comp_vector;
+	uint32_t flags; /* enum ib_uverbs_ex_create_cq_flags */
+	struct uchannel *comp;
+	struct uchannel *async;
+};
+
+/* Ring for cqe completions; 0 if there is none. */
+static uint32_t ring_entries(uint32_t cqe)
+{
+	if (!cqe || cqe > ADAPTER_MAX_CQE)
+		return 0;
+	return 1u << (32 - __builtin_clz(cqe));
+}
+
+static int check_uhw(const struct mlx5_ib_create_cq *uhw)
+{
+	if (uhw->cqe_size != 64 && uhw->cqe_size != 128)
+		return -EINVAL;
+	if (uhw->flags &
+	    ~(MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD | MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX |
+	      MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS))
+		return -EINVAL;
+	if (uhw->cqe_comp_en || uhw->flags & MLX5_IB_CREATE_CQ_FLAGS_REAL_TIME_TS) {
+		log_info("uverbs: CQE compression and wall-clock stamps are not supported");
+		return -EOPNOTSUPP;
+	}
+	if (uhw->flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD && uhw->cqe_size != 128)
+		return -EOPNOTSUPP;
+	return uhw->db_addr % sizeof(uint32_t) ? -EINVAL : 0;
+}
+
+/* Upcall: the CQ was armed and a completion came. */
+static void cq_event(void *user)
+{
+	struct ucq *cq = container_of((struct uobj *)user, struct ucq, uobj);
+
+	uchannel_post_comp(cq->comp, cq->uobj.user_handle, &cq->comp_events);
+}
+
+/* No QP names it: users were counted. */
+static void destroy_device_cq(struct ucq *cq)
+{
+	if (cq_destroy(cq->cq) < 0)
+		log_error("uverbs: a CQ without users is in use");
+}
+
+static void unbind(struct ucq *cq)
+{
+	uobj_unbind_async(&cq->uobj);
+	if (cq->comp)
+		cdev_put(uchannel_cdev(cq->comp));
+}
+
+static int create(struct ureq *req, const struct cq_request *r, struct ucq **out)
+{
+	struct mlx5_ib_create_cq uhw;
+	struct mlx5_ib_create_cq_resp uhw_resp = {0};
+	uint32_t entries = ring_entries(r->cqe);
+	struct cq_attr attr;
+	struct ucq *cq;
+	int ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
+
+	if (ret < 0)
+		return ret;
+	if (!entries || r->comp_vector >= uverbs_comp_vectors())
+		return -EINVAL;
+	if (r->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION) {
+		log_info("uverbs: CQ creation flags 0x%x are not supported", r->flags);
+		return -EOPNOTSUPP;
+	}
+	ret = check_uhw(&uhw);
+	if (ret == 0)
+		ret = umem_populate(uhw.buf_addr, (uint64_t)entries * uhw.cqe_size, true);
+	if (ret == 0)
+		ret = umem_populate(uhw.db_addr, 2 * sizeof(uint32_t), true);
+	if (ret < 0)
+		return ret;
+	/* The first record that arms is all zero, like fresh memory: without this mark the device
+	 * could not tell it from "never armed". */
+	if (!usermem_store_be32((uint32_t *)(uintptr_t)uhw.db_addr + DBREC_CQ_ARM,
+				DBREC_CQ_ARM_NEVER))
+		return -EFAULT;
+
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -ENOMEM;
+	cq->uobj.user_handle = r->user_handle;
+	cq->entries = entries;
+	cq->cqe_bytes = uhw.cqe_size;
+	cq->shared.buf = uhw.buf_addr;
+	cq->shared.dbrec = uhw.db_addr;
+	uobj_bind_async(&cq->uobj, req->file, r->async);
+	cq->comp = r->comp;
+	if (cq->comp)
+		cdev_hold(uchannel_cdev(cq->comp));
+	attr = (struct cq_attr){
+		.buf = (void *)(uintptr_t)uhw.buf_addr,
+		.entries = entries,
+		.cqe_bytes = uhw.cqe_size,
+		.dbrec = (void *)(uintptr_t)uhw.db_addr,
+		.timestamps = r->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION,
+		.padded = uhw.flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD,
+		.event = r->comp ? cq_event : NULL,
+		.async = uobj_async,
+		.user = &cq->uobj,
+	};
+	ret = cq_create(req->file->hca->adapter, &attr, &cq->cq);
+	if (ret < 0)
+		goto free_cq;
+	if (uhw.flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX)
+		ucq_bell(cq, req->file, uhw.uar_page_index);
+	ret = uobj_publish(req->file, &cq->uobj, UOBJ_CQ);
+	if (ret < 0)
+		goto destroy_cq;
+	uhw_resp.cqn = cq_number(cq->cq);
+	ret = ubuf_write(&req->uhw_out, &uhw_resp, sizeof(uhw_resp));
+	if (ret < 0) {
+		(void)uobj_destroy(&cq->uobj, NULL);
+		return ret;
+	}
+	*out = cq;
+	return 0;
+
+destroy_cq:
+	doorbell_user_release(&cq->bell);
+	destroy_device_cq(cq);
+free_cq:
+	unbind(cq);
+	free(cq);
+	return ret;
+}
+
+int method_cq_create(struct ureq *req)
+{
+	struct cq_request r = {
+		.user_handle = ureq_u64(req, UVERBS_ATTR_CREATE_CQ_USER_HANDLE),
+		.cqe = ureq_u32(req, UVERBS_ATTR_CREATE_CQ_CQE),
+		.comp_vector = ureq_u32(req, UVERBS_ATTR_CREATE_CQ_COMP_VECTOR),
+		.comp = ureq_channel(req, UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL),
+		.async = ureq_channel(req, UVERBS_ATTR_CREATE_CQ_EVENT_FD),
+	};
+	struct ucq *cq;
+	int ret = ureq_flags(req, UVERBS_ATTR_CREATE_CQ_FLAGS,
+			     IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION |
+				     IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN,
+			     &r.flags);
+
+	if (ret == 0)
+		ret = create(req, &r, &cq);
+	if (ret)
+		return ret;
+	ret = ureq_put_u32(req, UVERBS_ATTR_CREATE_CQ_RESP_CQE, cq->entries - 1);
+	if (ret == 0)
+		ret = ureq_put_handle(req, UVERBS_ATTR_CREATE_CQ_HANDLE, cq->uobj.handle);
+	if (ret < 0)
+		(void)uobj_destroy(&cq->uobj, NULL);
+	return ret;
+}
+
+/* comp_channel of a command: a descriptor, or negative for none. */
+static int create_by_command(struct ureq *req, struct cq_request *r, int32_t comp_channel,
+			     struct ucq **out)
+{
+	int ret;
+
+	if (comp_channel >= 0) {
+		ret = uchannel_find(req->file, UCHANNEL_COMP, comp_channel, &r->comp);
+		if (ret < 0)
+			return ret;
+	}
+	ret = create(req, r, out);
+	if (r->comp)
+		cdev_put(uchannel_cdev(r->comp));
+	return ret;
+}
+
+int cmd_create_cq(struct ureq *req)
+{
+	struct ib_uverbs_create_cq cmd;
+	struct ib_uverbs_create_cq_resp resp = {0};
+	struct cq_request r = {0};
+	struct ucq *cq;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	r.user_handle = cmd.user_handle;
+	r.cqe = cmd.cqe;
+	r.comp_vector = cmd.comp_vector;
+	ret = create_by_command(req, &r, cmd.comp_channel, &cq);
+	if (ret < 0)
+		return ret;
+	resp.cq_handle = cq->uobj.handle;
+	resp.cqe = cq->entries - 1;
+	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
+	if (ret < 0)
+		(void)uobj_destroy(&cq->uobj, NULL);
+	return ret;
+}
+
+int cmd_create_cq_ex(struct ureq *req)
+{
+	struct ib_uverbs_ex_create_cq cmd;
+	struct ib_uverbs_ex_create_cq_resp resp = {0};
+	struct cq_request r = {0};
+	struct ucq *cq;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	if (cmd.comp_mask || cmd.reserved)
+		return -EINVAL;
+	r.user_handle = cmd.user_handle;
+	r.cqe = cmd.cqe;
+	r.comp_vector = cmd.comp_vector;
+	r.flags = cmd.flags;
+	ret = create_by_command(req, &r, cmd.comp_channel, &cq);
+	if (ret < 0)
+		return ret;
+	resp.base.cq_handle = cq->uobj.handle;
+	resp.base.cqe = cq->entries - 1;
+	resp.response_length = (uint32_t)min_u64(sizeof(resp), req->core_out.len);
+	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
+	if (ret < 0)
+		(void)uobj_destroy(&cq->uobj, NULL);
+	return ret;
+}
+
+int cmd_resize_cq(struct ureq *req)
+{
+	struct ib_uverbs_resize_cq cmd;
+	struct ib_uverbs_resize_cq_resp resp = {0};
+	struct mlx5_ib_resize_cq uhw;
+	uint32_t entries;
+	struct uobj *obj;
+	struct ucq *cq;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret == 0)
+		ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
+	if (ret)
+		return ret;
+	obj = uobj_find(req->file, UOBJ_CQ, cmd.cq_handle, &ret);
+	if (!obj)
+		return ret;
+	cq = container_of(obj, struct ucq, uobj);
+	entries = ring_entries(cmd.cqe);
+	if (!entries)
+		return -EINVAL;
+	/* The size that it has: the kernel leaves the old ring in place, and so does libmlx5. */
+	if (entries != cq->entries) {
+		if (uhw.cqe_size != 64 && uhw.cqe_size != 128)
+			return -EINVAL;
+		if (uhw.reserved0 || uhw.reserved1)
+			return -EINVAL;
+		ret = umem_populate(uhw.buf_addr, (uint64_t)entries * uhw.cqe_size, true);
+		if (ret == 0)
+			ret = cq_resize(cq->cq, (void *)(uintptr_t)uhw.buf_addr, entries,
+					uhw.cqe_size);
+		if (ret < 0)
+			return ret;
+		cq->entries = entries;
+		cq->cqe_bytes = uhw.cqe_size;
+		ushare_ring_end(&cq->shared);
+		cq->shared.buf = uhw.buf_addr;
+	}
+	resp.cqe = cq->entries - 1;
+	return ubuf_write(&req->core_out, &resp, sizeof(resp));
+}
+
+int cmd_modify_cq(struct ureq *req)
+{
+	struct ib_uverbs_ex_modify_cq cmd;
+	struct uobj *obj;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	if (!cmd.attr_mask || cmd.reserved)
+		return -EINVAL;
+	if (cmd.attr_mask != CQ_MODERATE)
+		return -EOPNOTSUPP;
+	obj = uobj_find(req->file, UOBJ_CQ, cmd.cq_handle, &ret);
+	if (!obj)
+		return ret;
+	if (cmd.attr.cq_period > ADAPTER_MAX_CQ_PERIOD)
+		return -EINVAL;
+	cq_moderate(container_of(obj, struct ucq, uobj)->cq, cmd.attr.cq_count, cmd.attr.cq_period);
+	return 0;
+}
+
+void ucq_free(struct uobj *obj)
+{
+	struct ucq *cq = container_of(obj, struct ucq, uobj);
+
+	doorbell_user_release(&cq->bell);
+	destroy_device_cq(cq);
+	ushare_ring_end(&cq->shared);
+}
+
+static int destroy(struct uobj *obj, struct ib_uverbs_destroy_cq_resp *resp)
+{
+	struct uevents events;
+	int ret = uobj_destroy(obj, &events);
+
+	if (ret < 0)
+		return ret;
+	*resp = (struct ib_uverbs_destroy_cq_resp){
+		.comp_events_reported = events.comp,
+		.async_events_reported = events.async,
+	};
+	return 0;
+}
+
+int method_cq_destroy(struct ureq *req)
+{
+	struct ib_uverbs_destroy_cq_resp resp;
+	int ret = destroy(ureq_obj(req, UVERBS_ATTR_DESTROY_CQ_HANDLE), &resp);
+
+	return ret < 0 ? ret : ureq_put(req, UVERBS_ATTR_DESTROY_CQ_RESP, &resp, sizeof(resp));
+}
+
+int cmd_destroy_cq(struct ureq *req)
+{
+	struct ib_uverbs_destroy_cq cmd;
+	struct ib_uverbs_destroy_cq_resp resp;
+	struct uobj *obj;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	obj = uobj_find(req->file, UOBJ_CQ, cmd.cq_handle, &ret);
+	if (!obj)
+		return ret;
+	ret = destroy(obj, &resp);
+	return ret < 0 ? ret : ubuf_write(&req->core_out, &resp, sizeof(resp));
+}

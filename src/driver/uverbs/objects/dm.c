@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Device memory: allocation, what libmlx5 needs to map it, and regions on it.  The program maps the
+ * pages of the command descriptor natively.
+ *
+ * All but registration runs in a forked child too (method_spec.inherited), without the file's lock:
+ * it touches the pool only.
+ */
+#include <errno.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
+
+#include "base/log.h"
+#include "driver/uverbs/objects.h"
+
+static_assert(DM_PAGE_BYTES == UVERBS_PAGE, "one page size");
+/* A page index takes the low byte of an mmap offset's page number; more would leave gaps. */
+static_assert(DM_PAGES <= 256, "page indices are contiguous offsets");
+
+#define DM_ACCESS_KNOWN                                                           \
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
+	 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_ZERO_BASED | IB_UVERBS_ACCESS_OPTIONAL_RANGE)
+
+/* Like uobj_find, for a handle that the pool does not know: it may be that of another object. */
+static int not_found(struct ufile *f, uint64_t handle, int ret)
+{
+	if (ret == -ENOENT)
+		(void)uobj_find(f, UOBJ_NONE, handle, &ret);
+	return ret;
+}
+
+/* Allocations begin at page boundaries. */
+static int put_place(struct ureq *req, uint16_t offset_attr, uint16_t index_attr,
+		     const struct dm_info *dm)
+{
+	uint16_t page = (uint16_t)dm->first_page;
+	int ret = ureq_put_u64(req, offset_attr, 0);
+
+	return ret < 0 ? ret : ureq_put(req, index_attr, &page, sizeof(page));
+}
+
+int method_dm_alloc(struct ureq *req)
+{
+	struct dm_pool *pool = &req->file->dm;
+	struct dm_info dm;
+	int ret;
+
+	if (ureq_u64(req, MLX5_IB_ATTR_ALLOC_DM_REQ_TYPE) != MLX5_IB_UAPI_DM_TYPE_MEMIC) {
+		log_info("uverbs: device memory for steering is not supported");
+		return -EOPNOTSUPP;
+	}
+	ret = dm_alloc(pool, ureq_u64(req, UVERBS_ATTR_ALLOC_DM_LENGTH),
+		       ureq_u32(req, UVERBS_ATTR_ALLOC_DM_ALIGNMENT), &dm);
+	if (ret < 0)
+		return ret;
+	ret = put_place(req, MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET,
+			MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX, &dm);
+	if (ret == 0)
+		ret = ureq_put_handle(req, UVERBS_ATTR_ALLOC_DM_HANDLE, dm.handle);
+	if (ret < 0 && dm_free(pool, dm.handle) < 0)
+		log_error("uverbs: device memory that nobody knows of is in use");
+	return ret;
+}
+
+int method_dm_free(struct ureq *req)
+{
+	uint64_t handle = ureq_handle(req, UVERBS_ATTR_FREE_DM_HANDLE);
+
+	return not_found(req->file, handle, dm_free(&req->file->dm, handle));
+}
+
+int method_dm_query(struct ureq *req)
+{
+	uint64_t handle = ureq_handle(req, MLX5_IB_ATTR_QUERY_DM_REQ_HANDLE);
+	struct dm_info dm;
+	int ret = dm_find(&req->file->dm, handle, &dm);
+
+	if (ret < 0)
+		return not_found(req->file, handle, ret);
+	ret = put_place(req, MLX5_IB_ATTR_QUERY_DM_RESP_START_OFFSET,
+			MLX5_IB_ATTR_QUERY_DM_RESP_PAGE_INDEX, &dm);
+	return ret < 0 ? ret : ureq_put_u64(req, MLX5_IB_ATTR_QUERY_DM_RESP_LENGTH, dm.length);
+}
+
+/*
+ * Views of the memory on which a plain load or store is an atomic operation.  Memory of a process
+ * cannot do that, and no such operation is reported.
+ */
+int method_dm_map_op(struct ureq *req)
+{
+	uint64_t handle = ureq_handle(req, MLX5_IB_ATTR_DM_MAP_OP_ADDR_REQ_HANDLE);
+	struct dm_info dm;
+	int ret = dm_find(&req->file->dm, handle, &dm);
+
+	return ret < 0 ? not_found(req->file, handle, ret) : -EOPNOTSUPP;
+}
+
+int method_dm_mr_reg(struct ureq *req)
+{
+	struct ufile *f = req->file;
+	struct upd *pd =
+		container_of(ureq_obj(req, UVERBS_ATTR_REG_DM_MR_PD_HANDLE), struct upd, uobj);
+	uint64_t handle = ureq_handle(req, UVERBS_ATTR_REG_DM_MR_DM_HANDLE);
+	uint64_t offset = ureq_u64(req, UVERBS_ATTR_REG_DM_MR_OFFSET);
+	uint64_t length = ureq_u64(req, UVERBS_ATTR_REG_DM_MR_LENGTH);
+	struct mkey_attr attr = {.pdn = pd->pdn, .length = length};
+	struct dm_info dm;
+	struct umr *mr;
+	uint32_t access;
+	int ret = ureq_flags(req, UVERBS_ATTR_REG_DM_MR_ACCESS_FLAGS, DM_ACCESS_KNOWN, &access);
+
+	if (ret == 0)
+		ret = umr_check_access(access);
+	if (ret < 0)
+		return ret;
+	if (!(access & IB_ACCESS_ZERO_BASED))
+		return -EINVAL;
+	ret = dm_hold(&f->dm, handle, &dm);
+	if (ret < 0)
+		return not_found(f, handle, ret);
+	ret = -EINVAL;
+	if (!range_inside(offset, length, dm.length))
+		goto release;
+	attr.access = access & ~(uint32_t)IB_UVERBS_ACCESS_OPTIONAL_RANGE;
+	attr.addr = f->dm.memory + (size_t)dm.first_page * DM_PAGE_BYTES + offset;
+	ret = umr_create(f, pd, &attr, &mr);
+	if (ret < 0)
+		goto release;
+	/* from here on its hold is the region's */
+	mr->dm_handle = dm.handle;
+	ret = ureq_put_u32(req, UVERBS_ATTR_REG_DM_MR_RESP_LKEY, mkey_key(mr->mkey));
+	if (ret == 0)
+		ret = ureq_put_u32(req, UVERBS_ATTR_REG_DM_MR_RESP_RKEY, mkey_key(mr->mkey));
+	if (ret == 0)
+		ret = ureq_put_handle(req, UVERBS_ATTR_REG_DM_MR_HANDLE, mr->uobj.handle);
+	if (ret < 0)
+		(void)uobj_destroy(&mr->uobj, NULL);
+	return ret;
+
+release:
+	dm_release(&f->dm, handle);
+	return ret;
+}

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Steering rules.  A rule is a list of specifications, one per layer of the frame, which become one
+ * value and one mask; actions stand among them.  What is known of each kind is a row of a table.
+ */
+#include <errno.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "driver/uverbs/raw.h"
+#include "usermem/usermem.h"
+
+/* enum ib_flow_spec_type, ib_flow_attr_type, ib_flow_flags; in no UAPI header. */
+enum {
+	SPEC_ETH = 0x20,
+	SPEC_IPV4 = 0x30,
+	SPEC_IPV6 = 0x31,
+	SPEC_TCP = 0x40,
+	SPEC_UDP = 0x41,
+	SPEC_INNER = 0x100,
+	SPEC_ACTION_TAG = 0x1000,
+	SPEC_ACTION_DROP = 0x1001,
+	SPEC_ACTION_COUNT = 0x1003,
+};
+enum { ATTR_NORMAL, ATTR_ALL_DEFAULT, ATTR_MC_DEFAULT, ATTR_SNIFFER };
+enum { FLAG_DONT_TRAP = 1 << 1, FLAG_EGRESS = 1 << 2, FLAGS_KNOWN = FLAG_DONT_TRAP | FLAG_EGRESS };
+
+#define SPECS_MAX 10u
+
+union spec {
+	struct ib_uverbs_flow_spec_hdr hdr;
+	struct ib_uverbs_flow_spec_eth eth;
+	struct ib_uverbs_flow_spec_ipv4 ipv4;
+	struct ib_uverbs_flow_spec_ipv6 ipv6;
+	struct ib_uverbs_flow_spec_tcp_udp tcp_udp;
+	struct ib_uverbs_flow_spec_action_tag tag;
+	struct ib_uverbs_flow_spec_action_drop drop;
+	struct ib_uverbs_flow_spec_action_count count;
+};
+
+/* A rule under construction. */
+struct rule {
+	struct flow_attr attr;
+	bool drop;
+	bool tagged;
+	bool counted;
+	uint32_t counters; /* handle */
+};
+
+#define COPY(rule, field, spec, from)                                                           \
+	do {                                                                                    \
+		memcpy((rule)->attr.value.field, &(spec)->val.from, sizeof((spec)->val.from));  \
+		memcpy((rule)->attr.mask.field, &(spec)->mask.from, sizeof((spec)->mask.from)); \
+	} while (0)
+#define COPY8(rule, field, spec, from)                       \
+	do {                                                 \
+		(rule)->attr.value.field = (spec)->val.from; \
+		(rule)->attr.mask.field = (spec)->mask.from; \
+	} while (0)
+
+static int add_eth(struct rule *r, const union spec *s)
+{
+	COPY(r, dst_mac, &s->eth, dst_mac);
+	COPY(r, src_mac, &s->eth, src_mac);
+	COPY(r, ether_type, &s->eth, ether_type);
+	COPY(r, vlan_tag, &s->eth, vlan_tag);
+	if (s->eth.mask.vlan_tag) {
+		r->attr.value.vlan = 1;
+		r->attr.mask.vlan = 0xff;
+	}
+	return 0;
+}
+
+static void match_exactly(uint8_t *value, uint8_t *mask, uint8_t what)
+{
+	*value = what;
+	*mask = 0xff;
+}
+
+static int add_ipv4(struct rule *r, const union spec *s)
+{
+	if (s->ipv4.mask.flags)
+		return -EOPNOTSUPP;
+	COPY(r, src_ip, &s->ipv4, src_ip);
+	COPY(r, dst_ip, &s->ipv4, dst_ip);
+	COPY8(r, ip_proto, &s->ipv4, proto);
+	COPY8(r, ip_tos, &s->ipv4, tos);
+	COPY8(r, ip_ttl, &s->ipv4, ttl);
+	match_exactly(&r->attr.value.ip_version, &r->attr.mask.ip_version, 4);
+	return 0;
+}
+
+static int add_ipv6(struct rule *r, const union spec *s)
+{
+	COPY(r, src_ip, &s->ipv6, src_ip);
+	COPY(r, dst_ip, &s->ipv6, dst_ip);
+	COPY(r, flow_label, &s->ipv6, flow_label);
+	COPY8(r, ip_proto, &s->ipv6, next_hdr);
+	COPY8(r, ip_tos, &s->ipv6, traffic_class);
+	COPY8(r, ip_ttl, &s->ipv6, hop_limit);
+	match_exactly(&r->attr.value.ip_version, &r->attr.mask.ip_version, 6);
+	return 0;
+}
+
+static int add_ports(struct rule *r, const union spec *s)
+{
+	COPY(r, src_port, &s->tcp_udp, src_port);
+	COPY(r, dst_port, &s->tcp_udp, dst_port);
+	match_exactly(&r->attr.value.l4_proto, &r->attr.mask.l4_proto,
+		      s->hdr.type == SPEC_TCP ? IP_PROTO_TCP : IP_PROTO_UDP);
+	return 0;
+}
+
+static int add_tag(struct rule *r, const union spec *s)
+{
+	if (s->tag.reserved1 || s->tag.tag_id & ~FLOW_TAG_MASK)
+		return -EINVAL;
+	r->attr.tag = s->tag.tag_id;
+	r->tagged = true;
+	return 0;
+}
+
+static int add_drop(struct rule *r, const union spec *s)
+{
+	(void)s;
+	r->drop = true;
+	return 0;
+}
+
+static int add_count(struct rule *r, const union spec *s)
+{
+	if (s->count.reserved1 || r->counted)
+		return -EINVAL;
+	r->counted = true;
+	r->counters = s->count.handle;
+	return 0;
+}
+
+/* What may not occur twice, or together: layers of the frame. */
+enum { LAYER_NONE, LAYER_2 = 1 << 0, LAYER_3 = 1 << 1, LAYER_4 = 1 << 2 };
+
+static const struct spec_kind {
+	uint32_t type;
+	uint32_t layer;
+	size_t bytes;
+	int (*add)(struct rule *r, const union spec *s);
+} kinds[] = {
+	{SPEC_ETH, LAYER_2, sizeof(struct ib_uverbs_flow_spec_eth), add_eth},
+	{SPEC_IPV4, LAYER_3, sizeof(struct ib_uverbs_flow_spec_ipv4), add_ipv4},
+	{SPEC_IPV6, LAYER_3, sizeof(struct ib_uverbs_flow_spec_ipv6), add_ipv6},
+	{SPEC_TCP, LAYER_4, sizeof(struct ib_uverbs_flow_spec_tcp_udp), add_ports},
+	{SPEC_UDP, LAYER_4, sizeof(struct ib_uverbs_flow_spec_tcp_udp), add_ports},
+	{SPEC_ACTION_TAG, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_tag), add_tag},
+	{SPEC_ACTION_DROP, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_drop), add_drop},
+	{SPEC_ACTION_COUNT, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_count), add_count},
+};
+
+static const struct spec_kind *find_kind(uint32_t type)
+{
+	for (size_t i = 0; i < array_size(kinds); i++)
+		if (kinds[i].type == type)
+			return &kinds[i];
+	return NULL;
+}
+
+/* Reads the specification at *at; the list ends at end. */
+static int add_spec(struct rule *r, const uint8_t *base, size_t *at, size_t end, uint32_t *layers)
+{
+	const struct spec_kind *k;
+	union spec s;
+
+	if (!range_inside(*at, sizeof(s.hdr), end))
+		return -EINVAL;
+	if (!usermem_copy(&s.hdr, base + *at, sizeof(s.hdr)))
+		return -EFAULT;
+	if (s.hdr.reserved || s.hdr.size < sizeof(s.hdr) || !range_inside(*at, s.hdr.size, end))
+		return -EINVAL;
+	k = find_kind(s.hdr.type);
+	if (!k) {
+		log_info("uverbs: flow specification 0x%x is not supported", s.hdr.type);
+		return -EOPNOTSUPP;
+	}
+	if (s.hdr.size != k->bytes || *layers & k->layer)
+		return -EINVAL;
+	/* the header as it was checked */
+	if (!usermem_copy((uint8_t *)&s + sizeof(s.hdr), base + *at + sizeof(s.hdr),
+			  k->bytes - sizeof(s.hdr)))
+		return -EFAULT;
+	*layers |= k->layer;
+	*at += k->bytes;
+	return k->add(r, &s);
+}
+
+/* An ether type that contradicts the IP version can never match. */
+static bool ether_type_agrees(const struct flow_attr *a)
+{
+	const uint8_t *type = a->value.ether_type, *mask = a->mask.ether_type;
+	uint32_t want = a->value.ip_version == 4 ? FRAME_TYPE_IPV4 : FRAME_TYPE_IPV6;
+
+	return !a->mask.ip_version || mask[0] != 0xff || mask[1] != 0xff ||
+	       ((uint32_t)type[0] << 8 | type[1]) == want;
+}
+
+static int check_attr(const struct ib_uverbs_flow_attr *a)
+{
+	if (a->flags & ~(uint32_t)FLAGS_KNOWN || a->type > ATTR_SNIFFER ||
+	    a->num_of_specs > SPECS_MAX || a->reserved[0] || a->reserved[1] || a->port < 1 ||
+	    a->port > UVERBS_PORTS)
+		return -EINVAL;
+	if (a->flags & FLAG_DONT_TRAP && a->type != ATTR_NORMAL)
+		return -EINVAL;
+	if (a->flags & FLAG_EGRESS || a->type == ATTR_SNIFFER) {
+		log_info("uverbs: egress and sniffer rules are not supported");
+		return -EOPNOTSUPP;
+	}
+	if (a->type != ATTR_NORMAL && a->num_of_specs)
+		return -EINVAL;
+	return a->priority >= ADAPTER_FLOW_PRIORITIES ? -ENOSPC : 0;
+}
+
+static int decode(struct ureq *req, const struct ib_uverbs_create_flow *cmd, struct rule *r)
+{
+	static const enum flow_type types[] = {
+		[ATTR_NORMAL] = FLOW_NORMAL,
+		[ATTR_ALL_DEFAULT] = FLOW_ALL_DEFAULT,
+		[ATTR_MC_DEFAULT] = FLOW_MC_DEFAULT,
+	};
+	const struct ib_uverbs_flow_attr *a = &cmd->flow_attr;
+	size_t at = sizeof(*cmd), end;
+	uint32_t layers = 0;
+	int ret = check_attr(a);
+
+	if (ret < 0)
+		return ret;
+	if (!range_inside(at, a->size, req->core_in.len))
+		return -EINVAL;
+	end = at + a->size;
+	*r = (struct rule){.attr = {.type = types[a->type],
+				    .priority = a->priority,
+				    .go_on = a->flags & FLAG_DONT_TRAP}};
+	for (uint32_t i = 0; i < a->num_of_specs; i++) {
+		ret = add_spec(r, req->core_in.ptr, &at, end, &layers);
+		if (ret < 0)
+			return ret;
+	}
+	if (at != end || !ether_type_agrees(&r->attr))
+		return -EINVAL;
+	/* nobody would see the tag, nor could the search end and go on */
+	return r->drop && (r->tagged || r->attr.go_on) ? -EINVAL : 0;
+}
+
+/* The provider's part: what the counts of a counters object mean, at its first rule only. */
+struct counts {
+	struct mlx5_ib_flow_counters_data data;
+	bool given;
+};
+
+static int read_counts(const struct ubuf *uhw, struct counts *counts)
+{
+	struct mlx5_ib_create_flow head;
+	struct ubuf first = {uhw->ptr, min_u64(uhw->len, sizeof(head))};
+	struct ubuf rest = {uaddr_at(uhw->ptr, first.len), uhw->len - first.len};
+	int ret = ubuf_read(&first, &head, sizeof(head));
+
+	if (ret < 0)
+		return ret;
+	if (head.ncounters_data > 1 || head.reserved ||
+	    (head.ncounters_data && rest.len < sizeof(counts->data)))
+		return -EINVAL;
+	counts->given = head.ncounters_data;
+	ret = ubuf_read(&rest, &counts->data, counts->given ? sizeof(counts->data) : 0);
+	return ret == 0 && counts->given && counts->data.reserved ? -EINVAL : ret;
+}
+
+int uflow_create(struct ufile *f, const struct flow_attr *attr, struct uqp *qp, struct uflow **out)
+{
+	struct uflow *flow = calloc(1, sizeof(*flow));
+	int ret;
+
+	if (!flow)
+		return -ENOMEM;
+	ret = flow_create(f->hca->adapter, attr, &flow->flow);
+	if (ret < 0)
+		goto free_flow;
+	ret = uobj_publish(f, &flow->uobj, UOBJ_FLOW);
+	if (ret < 0)
+		goto destroy_flow;
+	flow->qp = qp;
+	if (qp)
+		qp->uobj.users++;
+	*out = flow;
+	return 0;
+
+destroy_flow:
+	flow_destroy(flow->flow);
+free_flow:
+	free(flow);
+	return ret;
+}
+
+/* The counters object that the rule names, or NULL. */
+static int attach_counters(struct ureq *req, struct rule *rule, const struct counts *counts,
+			   struct uobj **out)
+{
+	int ret = 0;
+
+	*out = NULL;
+	if (!rule->counted)
+		return counts->given ? -EINVAL : 0;
+	*out = uobj_find(req->file, UOBJ_COUNTERS, rule->counters, &ret);
+	if (*out)
+		ret = ucounters_attach(*out, counts->given ? &counts->data : NULL);
+	if (ret == 0)
+		rule->attr.counter = ucounters_counter(*out);
+	return ret;
+}
+
+int cmd_create_flow_ex(struct ureq *req)
+{
+	struct ib_uverbs_create_flow cmd;
+	struct ib_uverbs_create_flow_resp resp = {0};
+	struct ubuf head = {req->core_in.ptr, sizeof(cmd)};
+	struct uobj *obj, *counters;
+	struct counts counts;
+	struct uflow *flow;
+	struct rule rule;
+	struct uqp *qp;
+	int ret = ubuf_read(&head, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	if (cmd.comp_mask)
+		return -EINVAL;
+	if (!uverbs_may_raw())
+		return -EPERM;
+	ret = read_counts(&req->uhw_in, &counts);
+	if (ret == 0)
+		ret = decode(req, &cmd, &rule);
+	if (ret)
+		return ret;
+	obj = uobj_find(req->file, UOBJ_QP, cmd.qp_handle, &ret);
+	if (!obj || container_of(obj, struct uqp, uobj)->type != IB_QPT_RAW_PACKET)
+		return -EINVAL;
+	qp = container_of(obj, struct uqp, uobj);
+	rule.attr.qp = rule.drop ? NULL : qp->qp;
+	ret = attach_counters(req, &rule, &counts, &counters);
+	if (ret < 0)
+		return ret;
+	ret = uflow_create(req->file, &rule.attr, qp, &flow);
+	if (ret < 0) {
+		if (counters)
+			ucounters_detach(counters);
+		return ret;
+	}
+	flow->counters = counters;
+	resp.flow_handle = flow->uobj.handle;
+	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
+	if (ret < 0)
+		(void)uobj_destroy(&flow->uobj, NULL);
+	return ret;
+}
+
+void uflow_free(struct uobj *obj)
+{
+	struct uflow *flow = container_of(obj, struct uflow, uobj);
+
+	flow_destroy(flow->flow);
+	if (flow->qp)
+		flow->qp->uobj.users--;
+	if (flow->counters)
+		ucounters_detach(flow->counters);
+	if (flow->matcher)
+		flow->matcher->users--;
+}
+
+int cmd_destroy_flow_ex(struct ureq *req)
+{
+	struct ib_uverbs_destroy_flow cmd;
+	struct uobj *obj;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	if (cmd.comp_mask)
+		return -EINVAL;
+	obj = uobj_find(req->file, UOBJ_FLOW, cmd.flow_handle, &ret);
+	return obj ? uobj_destroy(obj, NULL) : ret;
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * mlx5's own steering rules (mlx5dv_create_flow_matcher(3), mlx5dv_create_flow(3)): a matcher says
+ * in the device's layout which bits of the headers count, a rule of it what they must be.  The
+ * device steers by fields, so the layout is taken apart; bits of which it knows nothing are
+ * refused.
+ */
+#include <errno.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "driver/uverbs/raw.h"
+#include "prm/fte.h"
+
+/* enum ib_flow_flags; in no UAPI header. */
+#define FLAG_EGRESS (1u << 2)
+
+struct umatcher {
+	struct uobj uobj;
+	enum flow_type type;
+	uint32_t priority;
+	struct fte_headers mask;
+};
+
+/* ---- from layout to fields ---- */
+
+/* Fields that are bytes in both. */
+static const struct {
+	uint8_t from, to, bytes;
+} fields[] = {
+	{offsetof(struct fte_headers, smac), offsetof(struct flow_key, src_mac), 6},
+	{offsetof(struct fte_headers, dmac), offsetof(struct flow_key, dst_mac), 6},
+	{offsetof(struct fte_headers, ethertype), offsetof(struct flow_key, ether_type), 2},
+	{offsetof(struct fte_headers, first_tag), offsetof(struct flow_key, vlan_tag), 2},
+	{offsetof(struct fte_headers, ip_protocol), offsetof(struct flow_key, ip_proto), 1},
+	{offsetof(struct fte_headers, ip_dscp_ecn), offsetof(struct flow_key, ip_tos), 1},
+	{offsetof(struct fte_headers, ttl_hoplimit), offsetof(struct flow_key, ip_ttl), 1},
+};
+
+static int unknown(const char *what)
+{
+	log_info("uverbs: flow matcher: %s is not supported", what);
+	return -EOPNOTSUPP;
+}
+
+/* What a mask may ask for. */
+static int check_mask(const struct fte_headers *m)
+{
+	uint16_t flags = be16_get(m->flags);
+	uint16_t version = flags >> FTE_IP_VERSION_SHIFT & FTE_IP_VERSION_MASK;
+
+	if (flags & (FTE_FLAG_SVLAN | FTE_FLAG_FRAG | FTE_TCP_FLAGS))
+		return unknown("service VLAN, fragments or TCP flags");
+	if (m->ipv4_ihl[0] || m->ipv4_ihl[1] || m->ipv4_ihl[2])
+		return unknown("header length");
+	if (version && version != FTE_IP_VERSION_MASK)
+		return unknown("a part of the IP version");
+	if ((m->tcp_port[0].raw || m->tcp_port[1].raw) &&
+	    (m->udp_port[0].raw || m->udp_port[1].raw))
+		return unknown("TCP and UDP ports in one rule");
+	return 0;
+}
+
+static uint8_t ip_version(const struct fte_headers *h)
+{
+	return be16_get(h->flags) >> FTE_IP_VERSION_SHIFT & FTE_IP_VERSION_MASK;
+}
+
+/* 4 or 6 if the rule says so, by version or by type; 0: it does not. */
+static uint8_t family(const struct fte_headers *mask, const struct fte_headers *value)
+{
+	if (ip_version(mask))
+		return ip_version(value);
+	if (be16_get(mask->ethertype) != 0xffff)
+		return 0;
+	switch (be16_get(value->ethertype)) {
+	case FRAME_TYPE_IPV4:
+		return 4;
+	case FRAME_TYPE_IPV6:
+		return 6;
+	default:
+		return 0;
+	}
+}
+
+static bool any(const uint8_t *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (bytes[i])
+			return true;
+	return false;
+}
+
+static int add_address(const uint8_t mask[16], const uint8_t value[16], uint8_t version,
+		       uint8_t *to_mask, uint8_t *to_value)
+{
+	size_t skip = version == 4 ? FTE_IPV4_AT : 0;
+
+	if (!any(mask, 16))
+		return 0;
+	if (version != 4 && version != 6)
+		return unknown("an IP address without a version");
+	if (any(mask, skip))
+		return -EINVAL;
+	memcpy(to_mask, mask + skip, 16 - skip);
+	memcpy(to_value, value + skip, 16 - skip);
+	return 0;
+}
+
+static void add_ports(struct flow_attr *a, const be16 mask[2], const be16 value[2], uint8_t proto)
+{
+	if (!mask[0].raw && !mask[1].raw)
+		return;
+	memcpy(a->mask.src_port, &mask[0], 2);
+	memcpy(a->mask.dst_port, &mask[1], 2);
+	memcpy(a->value.src_port, &value[0], 2);
+	memcpy(a->value.dst_port, &value[1], 2);
+	a->mask.l4_proto = 0xff;
+	a->value.l4_proto = proto;
+}
+
+static int add_headers(struct flow_attr *a, const struct fte_headers *mask,
+		       const struct fte_headers *value)
+{
+	uint8_t version = family(mask, value);
+	int ret;
+
+	for (size_t i = 0; i < array_size(fields); i++) {
+		memcpy((uint8_t *)&a->mask + fields[i].to, (const uint8_t *)mask + fields[i].from,
+		       fields[i].bytes);
+		memcpy((uint8_t *)&a->value + fields[i].to, (const uint8_t *)value + fields[i].from,
+		       fields[i].bytes);
+	}
+	if (be16_get(mask->flags) & FTE_FLAG_CVLAN) {
+		a->mask.vlan = 0xff;
+		a->value.vlan = !!(be16_get(value->flags) & FTE_FLAG_CVLAN);
+	}
+	if (ip_version(mask)) {
+		a->mask.ip_version = 0xff;
+		a->value.ip_version = version;
+	}
+	add_ports(a, mask->tcp_port, value->tcp_port, IP_PROTO_TCP);
+	add_ports(a, mask->udp_port, value->udp_port, IP_PROTO_UDP);
+	ret = add_address(mask->src_ip, value->src_ip, version, a->mask.src_ip, a->value.src_ip);
+	if (ret == 0)
+		ret = add_address(mask->dst_ip, value->dst_ip, version, a->mask.dst_ip,
+				  a->value.dst_ip);
+	return ret;
+}
+
+/* ---- matchers ---- */
+
+static int read_type(struct ureq *req, struct umatcher *m)
+{
+	const struct uattr *a = ureq_attr(req, MLX5_IB_ATTR_FLOW_MATCHER_FLOW_TYPE);
+	uint16_t priority = 0;
+
+	memcpy(&priority, &a->data, min_u64(a->len, sizeof(priority)));
+	switch (a->choice) {
+	case MLX5_IB_FLOW_TYPE_NORMAL:
+		if (a->len != sizeof(priority))
+			return -EINVAL;
+		m->type = FLOW_NORMAL;
+		m->priority = priority;
+		return 0;
+	case MLX5_IB_FLOW_TYPE_ALL_DEFAULT:
+		m->type = FLOW_ALL_DEFAULT;
+		break;
+	case MLX5_IB_FLOW_TYPE_MC_DEFAULT:
+		m->type = FLOW_MC_DEFAULT;
+		break;
+	case MLX5_IB_FLOW_TYPE_SNIFFER:
+		return unknown("a sniffer");
+	default:
+		return -EINVAL;
+	}
+	return a->len ? -EINVAL : 0;
+}
+
+static int read_mask(struct ureq *req, struct umatcher *m)
+{
+	struct ubuf mask = ureq_buf(req, MLX5_IB_ATTR_FLOW_MATCHER_MATCH_MASK);
+	uint32_t criteria = ureq_u32(req, MLX5_IB_ATTR_FLOW_MATCHER_MATCH_CRITERIA);
+	struct ubuf outer = {mask.ptr, min_u64(mask.len, sizeof(m->mask))};
+	int ret;
+
+	/* of groups that do not count nothing is read */
+	if (!criteria)
+		return 0;
+	if (criteria & FTE_MATCH_OUTER_HEADERS) {
+		ret = ubuf_read(&outer, &m->mask, sizeof(m->mask));
+		if (ret < 0)
+			return ret;
+	}
+	if (criteria & ~FTE_MATCH_OUTER_HEADERS) {
+		struct ubuf rest = {uaddr_at(mask.ptr, outer.len), mask.len - outer.len};
+		uint8_t none;
+
+		ret = ubuf_read(&rest, &none, 0);
+		if (ret < 0)
+			return ret == -EOPNOTSUPP ? unknown("more than the outer headers") : ret;
+	}
+	if (m->type != FLOW_NORMAL && any((const uint8_t *)&m->mask, sizeof(m->mask)))
+		return unknown("a default rule with a mask");
+	return check_mask(&m->mask);
+}
+
+/* Where the rules apply: only to what the NIC receives. */
+static int check_table(struct ureq *req)
+{
+	uint32_t flags;
+	int ret = ureq_flags(req, MLX5_IB_ATTR_FLOW_MATCHER_FLOW_FLAGS, FLAG_EGRESS, &flags);
+
+	if (ret < 0)
+		return ret;
+	if (ureq_attr(req, MLX5_IB_ATTR_FLOW_MATCHER_FLOW_FLAGS) &&
+	    ureq_attr(req, MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE))
+		return -EINVAL;
+	if (flags ||
+	    ureq_u32(req, MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE) != MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX)
+		return unknown("a table other than that of received frames");
+	return 0;
+}
+
+int method_matcher_create(struct ureq *req)
+{
+	struct umatcher *m;
+	int ret = check_table(req);
+
+	if (ret < 0)
+		return ret;
+	if (!ufile_port(req->file)->ethernet)
+		return unknown("an InfiniBand port");
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	ret = read_type(req, m);
+	if (ret == 0)
+		ret = read_mask(req, m);
+	if (ret == 0)
+		ret = uobj_publish(req->file, &m->uobj, UOBJ_MATCHER);
+	if (ret < 0) {
+		free(m);
+		return ret;
+	}
+	ret = ureq_put_handle(req, MLX5_IB_ATTR_FLOW_MATCHER_CREATE_HANDLE, m->uobj.handle);
+	if (ret < 0)
+		(void)uobj_destroy(&m->uobj, NULL);
+	return ret;
+}
+
+void umatcher_free(struct uobj *obj)
+{
+	(void)obj; /* nothing that it points to */
+}
+
+/* ---- rules ---- */
+
+/* Where the frames go: exactly one thing. */
+static int read_destination(struct ureq *req, struct flow_attr *a, struct uqp **out)
+{
+	struct uobj *obj = ureq_obj(req, MLX5_IB_ATTR_CREATE_FLOW_DEST_QP);
+	uint32_t flags;
+	int ret = ureq_flags(req, MLX5_IB_ATTR_CREATE_FLOW_FLAGS,
+			     MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DEFAULT_MISS |
+				     MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DROP,
+			     &flags);
+
+	if (ret < 0)
+		return ret;
+	if (ureq_attr(req, MLX5_IB_ATTR_CREATE_FLOW_DEST_DEVX))
+		return unknown("a destination made by DEVX");
+	if (flags & MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DEFAULT_MISS)
+		return unknown("the default miss");
+	if (!obj != (flags == MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DROP))
+		return -EINVAL;
+	*out = obj ? container_of(obj, struct uqp, uobj) : NULL;
+	if (obj && (*out)->type != IB_QPT_RAW_PACKET)
+		return -EINVAL;
+	a->qp = obj ? (*out)->qp : NULL;
+	return 0;
+}
+
+static int read_actions(struct ureq *req, struct flow_attr *a)
+{
+	if (ureq_attr(req, MLX5_IB_ATTR_CREATE_FLOW_ARR_FLOW_ACTIONS))
+		return unknown("a flow action");
+	if (ureq_attr(req, MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX) ||
+	    ureq_attr(req, MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX_OFFSET))
+		return unknown("a counter made by DEVX");
+	a->tag = ureq_u32(req, MLX5_IB_ATTR_CREATE_FLOW_TAG);
+	return a->tag & ~FLOW_TAG_MASK ? -EINVAL : 0;
+}
+
+int method_flow_create_mlx5(struct ureq *req)
+{
+	struct umatcher *m = container_of(ureq_obj(req, MLX5_IB_ATTR_CREATE_FLOW_MATCHER),
+					  struct umatcher, uobj);
+	struct ubuf value = ureq_buf(req, MLX5_IB_ATTR_CREATE_FLOW_MATCH_VALUE);
+	struct ubuf outer = {value.ptr, min_u64(value.len, sizeof(struct fte_headers))};
+	struct flow_attr attr = {.type = m->type, .priority = m->priority};
+	struct fte_headers headers;
+	struct uflow *flow;
+	struct uqp *qp;
+	int ret;
+
+	if (!uverbs_may_raw())
+		return -EPERM;
+	ret = read_destination(req, &attr, &qp);
+	if (ret == 0)
+		ret = read_actions(req, &attr);
+	if (ret == 0)
+		ret = ubuf_read(&outer, &headers, sizeof(headers));
+	if (ret == 0)
+		ret = add_headers(&attr, &m->mask, &headers);
+	if (ret == 0)
+		ret = uflow_create(req->file, &attr, qp, &flow);
+	if (ret)
+		return ret;
+	flow->matcher = &m->uobj;
+	m->uobj.users++;
+	ret = ureq_put_handle(req, MLX5_IB_ATTR_CREATE_FLOW_HANDLE, flow->uobj.handle);
+	if (ret < 0)
+		(void)uobj_destroy(&flow->uobj, NULL);
+	return ret;
+}

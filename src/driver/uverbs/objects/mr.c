@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Memory regions.  The memory lies in our own process, so nothing is pinned; but like the kernel's
+ * ib_umem_get, registration fails for memory that is not there or not writable, and makes it
+ * resident.
+ */
+#include <errno.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/log.h"
+#include "driver/runtime/process.h"
+#include "driver/runtime/share.h"
+#include "driver/uverbs/objects.h"
+#include "driver/uverbs/objects/share.h"
+#include "usermem/usermem.h"
+
+#ifndef MADV_POPULATE_READ /* Linux 5.14 */
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* enum ib_mr_rereg_flags; in no UAPI header. */
+enum { REREG_TRANS = 1 << 0, REREG_PD = 1 << 1, REREG_ACCESS = 1 << 2, REREG_ALL = 7 };
+
+#define ACCESS_WRITABLE                                                             \
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC | \
+	 IB_ACCESS_MW_BIND)
+#define ACCESS_KNOWN                                                                            \
+	(ACCESS_WRITABLE | IB_ACCESS_REMOTE_READ | IB_ACCESS_ZERO_BASED | IB_ACCESS_ON_DEMAND | \
+	 IB_ACCESS_HUGETLB | IB_UVERBS_ACCESS_OPTIONAL_RANGE)
+/* Hints that the kernel may ignore; of these we know one, and it asks for nothing here. */
+#define ACCESS_KEPT (ACCESS_KNOWN & ~IB_UVERBS_ACCESS_OPTIONAL_RANGE)
+
+int umr_check_access(uint32_t access)
+{
+	if (access & ~(uint32_t)ACCESS_KNOWN)
+		return -EINVAL;
+	/* IBTA 11.2.8.2: remote write and atomic need local write. */
+	if (access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC) &&
+	    !(access & IB_ACCESS_LOCAL_WRITE))
+		return -EINVAL;
+	return 0;
+}
+
+/* Page by page, where the kernel is older than MADV_POPULATE. */
+static bool touch_pages(uint8_t *first, uint8_t *end, bool write)
+{
+	for (uint8_t *page = first; page < end; page += UVERBS_PAGE) {
+		uint64_t old;
+		uint32_t word;
+
+		if (write ? !usermem_fetch_add(page, 0, &old) : !usermem_load_be32(page, &word))
+			return false;
+	}
+	return true;
+}
+
+int umem_populate(uint64_t start, uint64_t length, bool write)
+{
+	uint64_t first = start & ~(uint64_t)(UVERBS_PAGE - 1);
+	uint64_t end = align_up(start + length, UVERBS_PAGE);
+	int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+	void *addr = (void *)(uintptr_t)first;
+
+	if (length == 0)
+		return -EINVAL;
+	if (length > UINT64_MAX - UVERBS_PAGE || start > UINT64_MAX - UVERBS_PAGE - length)
+		return -EINVAL;
+	while (madvise(addr, end - first, advice) < 0) {
+		if (errno == EINTR || errno == EAGAIN)
+			continue;
+		/* EINVAL also means "no such advice"; an empty range tells. */
+		if (errno == EINVAL && madvise(NULL, 0, advice) < 0)
+			return touch_pages(addr, (uint8_t *)addr + (end - first), write) ? 0
+											 : -EFAULT;
+		return -EFAULT;
+	}
+	return 0;
+}
+
+/*
+ * On demand: pages are looked at when they are accessed, so there is nothing to check now but the
+ * numbers.  Address 0 and the greatest length stand for the whole address space (ibv_reg_mr(3),
+ * implicit).
+ */
+static int check_on_demand(uint64_t start, uint64_t length, uint64_t iova)
+{
+	if (!start && length == UINT64_MAX)
+		return iova ? -EINVAL : 0;
+	if (!length)
+		return -EINVAL;
+	return length > UINT64_MAX - UVERBS_PAGE || start > UINT64_MAX - UVERBS_PAGE - length
+		       ? -EOVERFLOW
+		       : 0;
+}
+
+static int check_range(uint64_t start, uint64_t length, uint64_t iova, uint32_t access)
+{
+	if ((start ^ iova) & (UVERBS_PAGE - 1))
+		return -EINVAL;
+	if (length > UINT64_MAX - iova)
+		return -EINVAL;
+	if (access & IB_ACCESS_ON_DEMAND)
+		return check_on_demand(start, length, iova);
+	return umem_populate(start, length, access & ACCESS_WRITABLE);
+}
+
+int umr_create(struct ufile *f, struct upd *pd, const struct mkey_attr *attr, struct umr **out)
+{
+	struct umr *mr = calloc(1, sizeof(*mr));
+	int ret;
+
+	if (!mr)
+		return -ENOMEM;
+	mr->pd = pd;
+	mr->attr = *attr;
+	ret = mkey_create(f->hca->adapter, attr, &mr->mkey);
+	if (ret < 0)
+		goto free_mr;
+	ret = uobj_publish(f, &mr->uobj, UOBJ_MR);
+	if (ret < 0)
+		goto destroy_mkey;
+	pd->uobj.users++;
+	*out = mr;
+	return 0;
+
+destroy_mkey:
+	mkey_destroy(f->hca->adapter, mr->mkey);
+free_mr:
+	free(mr);
+	return ret;
+}
+
+int cmd_reg_mr(struct ureq *req)
+{
+	struct ib_uverbs_reg_mr cmd;
+	struct ib_uverbs_reg_mr_resp resp = {0};
+	struct mkey_attr attr;
+	struct uobj *obj;
+	struct upd *pd;
+	struct umr *mr;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret == 0)
+		ret = umr_check_access(cmd.access_flags);
+	if (ret < 0)
+		return ret;
+	obj = uobj_find(req->file, UOBJ_PD, cmd.pd_handle, &ret);
+	if (!obj)
+		return ret;
+	ret = check_range(cmd.start, cmd.length, cmd.hca_va, cmd.access_flags);
+	if (ret < 0)
+		return ret;
+	pd = container_of(obj, struct upd, uobj);
+	attr = (struct mkey_attr){
+		.pdn = pd->pdn,
+		.access = cmd.access_flags & ACCESS_KEPT,
+		.iova = cmd.hca_va,
+		.length = cmd.length,
+		.addr = (void *)(uintptr_t)cmd.start,
+	};
+	ret = umr_create(req->file, pd, &attr, &mr);
+	if (ret < 0)
+		return ret;
+	ushare_region(req->file, mr);
+	resp.mr_handle = mr->uobj.handle;
+	resp.lkey = resp.rkey = mkey_key(mr->mkey);
+	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
+	if (ret < 0)
+		(void)uobj_destroy(&mr->uobj, NULL);
+	return ret;
+}
+
+int umr_retire(struct uobj *obj)
+{
+	return mkey_retire(container_of(obj, struct umr, uobj)->mkey);
+}
+
+void umr_free(struct uobj *obj)
+{
+	struct umr *mr = container_of(obj, struct umr, uobj);
+
+	mkey_destroy(obj->file->hca->adapter, mr->mkey);
+	share_end(mr->share);
+	mr->pd->uobj.users--;
+	if (mr->dm_handle)
+		dm_release(&obj->file->dm, mr->dm_handle);
+}
+
+int cmd_rereg_mr(struct ureq *req)
+{
+	struct ib_uverbs_rereg_mr cmd;
+	struct ib_uverbs_rereg_mr_resp resp = {0};
+	struct mkey_attr attr;
+	struct uobj *obj;
+	struct upd *pd;
+	struct umr *mr;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	if (!cmd.flags || cmd.flags & ~(uint32_t)REREG_ALL)
+		return -EINVAL;
+	obj = uobj_find(req->file, UOBJ_MR, cmd.mr_handle, &ret);
+	if (!obj)
+		return ret;
+	mr = container_of(obj, struct umr, uobj);
+	/* ib_core: a region on device memory stays as it is */
+	if (mr->dm_handle)
+		return -EINVAL;
+	attr = mr->attr;
+	pd = mr->pd;
+	if (cmd.flags & REREG_ACCESS) {
+		ret = umr_check_access(cmd.access_flags);
+		if (ret < 0)
+			return ret;
+		attr.access = cmd.access_flags & ACCESS_KEPT;
+	}
+	if (cmd.flags & REREG_PD) {
+		obj = uobj_find(req->file, UOBJ_PD, cmd.pd_handle, &ret);
+		if (!obj)
+			return ret;
+		pd = container_of(obj, struct upd, uobj);
+		attr.pdn = pd->pdn;
+	}
+	if (cmd.flags & REREG_TRANS) {
+		attr.iova = cmd.hca_va;
+		attr.length = cmd.length;
+		attr.addr = (void *)(uintptr_t)cmd.start;
+	}
+	/* New rights may need pages that the old ones did not. */
+	if (cmd.flags & (REREG_TRANS | REREG_ACCESS)) {
+		ret = check_range((uintptr_t)attr.addr, attr.length, attr.iova, attr.access);
+		if (ret < 0)
+			return ret;
+	}
+	ret = mkey_modify(req->file->hca->adapter, mr->mkey, &attr);
+	if (ret < 0)
+		return ret;
+	mr->attr = attr;
+	share_end(mr->share);
+	mr->share = NULL;
+	ushare_region(req->file, mr);
+	mr->pd->uobj.users--;
+	pd->uobj.users++;
+	mr->pd = pd;
+	resp.lkey = resp.rkey = mkey_key(mr->mkey);
+	return ubuf_write(&req->core_out, &resp, sizeof(resp));
+}
+
+int cmd_dereg_mr(struct ureq *req)
+{
+	struct ib_uverbs_dereg_mr cmd;
+	struct uobj *obj;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	obj = uobj_find(req->file, UOBJ_MR, cmd.mr_handle, &ret);
+	return obj ? uobj_destroy(obj, NULL) : ret;
+}
+
+int method_query_mr(struct ureq *req)
+{
+	struct umr *mr = container_of(ureq_obj(req, UVERBS_ATTR_QUERY_MR_HANDLE), struct umr, uobj);
+	uint32_t key = mkey_key(mr->mkey);
+	int ret = ureq_put_u32(req, UVERBS_ATTR_QUERY_MR_RESP_LKEY, key);
+
+	if (ret == 0)
+		ret = ureq_put_u32(req, UVERBS_ATTR_QUERY_MR_RESP_RKEY, key);
+	if (ret == 0)
+		ret = ureq_put_u64(req, UVERBS_ATTR_QUERY_MR_RESP_LENGTH, mr->attr.length);
+	if (ret == 0)
+		ret = ureq_put_u64(req, UVERBS_ATTR_QUERY_MR_RESP_IOVA, mr->attr.iova);
+	return ret;
+}

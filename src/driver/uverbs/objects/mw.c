@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Memory windows: a key from the device; what binds it goes through the send queue. */
+#include <errno.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "driver/uverbs/objects.h"
+
+/* enum ib_mw_type; in no UAPI header. */
+enum { MW_TYPE_1 = 1, MW_TYPE_2 = 2 };
+
+/* A window lies in one region, so one translation entry is all that it has. */
+static int check_uhw(const struct mlx5_ib_alloc_mw *uhw)
+{
+	if (uhw->comp_mask || uhw->reserved1 || uhw->reserved2)
+		return -EOPNOTSUPP;
+	if (uhw->num_klms > 1) {
+		log_info("uverbs: memory windows of several entries are not supported");
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+int cmd_alloc_mw(struct ureq *req)
+{
+	struct adapter *a = req->file->hca->adapter;
+	struct ib_uverbs_alloc_mw cmd;
+	struct ib_uverbs_alloc_mw_resp resp = {0};
+	struct mlx5_ib_alloc_mw uhw;
+	struct uobj *pd;
+	struct umw *mw;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret == 0)
+		ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
+	if (ret == 0)
+		ret = check_uhw(&uhw);
+	if (ret < 0)
+		return ret;
+	if (cmd.mw_type != MW_TYPE_1 && cmd.mw_type != MW_TYPE_2)
+		return -EINVAL;
+	pd = uobj_find(req->file, UOBJ_PD, cmd.pd_handle, &ret);
+	if (!pd)
+		return ret;
+	mw = calloc(1, sizeof(*mw));
+	if (!mw)
+		return -ENOMEM;
+	mw->pd = container_of(pd, struct upd, uobj);
+	ret = window_create(a, mw->pd->pdn,
+			    cmd.mw_type == MW_TYPE_1 ? WINDOW_TYPE_1 : WINDOW_TYPE_2, &mw->window);
+	if (ret < 0)
+		goto free_mw;
+	ret = uobj_publish(req->file, &mw->uobj, UOBJ_MW);
+	if (ret < 0)
+		goto destroy_window;
+	pd->users++;
+	resp.mw_handle = mw->uobj.handle;
+	resp.rkey = window_key(mw->window);
+	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
+	if (ret < 0)
+		(void)uobj_destroy(&mw->uobj, NULL);
+	return ret;
+
+destroy_window:
+	window_destroy(a, mw->window);
+free_mw:
+	free(mw);
+	return ret;
+}
+
+void umw_free(struct uobj *obj)
+{
+	struct umw *mw = container_of(obj, struct umw, uobj);
+
+	window_destroy(obj->file->hca->adapter, mw->window);
+	mw->pd->uobj.users--;
+}
+
+int cmd_dealloc_mw(struct ureq *req)
+{
+	struct ib_uverbs_dealloc_mw cmd;
+	struct uobj *obj;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	obj = uobj_find(req->file, UOBJ_MW, cmd.mw_handle, &ret);
+	return obj ? uobj_destroy(obj, NULL) : ret;
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Protection domains. */
+#include <errno.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <stdlib.h>
+
+#include "driver/uverbs/objects.h"
+
+int cmd_alloc_pd(struct ureq *req)
+{
+	struct adapter *a = req->file->hca->adapter;
+	struct ib_uverbs_alloc_pd_resp resp = {0};
+	struct mlx5_ib_alloc_pd_resp mlx5 = {0};
+	struct upd *pd = calloc(1, sizeof(*pd));
+	int ret;
+
+	if (!pd)
+		return -ENOMEM;
+	pd->pdn = pd_alloc(a);
+	ret = uobj_publish(req->file, &pd->uobj, UOBJ_PD);
+	if (ret < 0) {
+		pd_free(a, pd->pdn);
+		free(pd);
+		return ret;
+	}
+	mlx5.pdn = pd->pdn;
+	resp.pd_handle = pd->uobj.handle;
+	ret = ubuf_write(&req->uhw_out, &mlx5, sizeof(mlx5));
+	if (ret == 0)
+		ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
+	if (ret < 0)
+		(void)uobj_destroy(&pd->uobj, NULL);
+	return ret;
+}
+
+void upd_free(struct uobj *obj)
+{
+	struct upd *pd = container_of(obj, struct upd, uobj);
+
+	pd_free(obj->file->hca->adapter, pd->pdn);
+}
+
+int cmd_dealloc_pd(struct ureq *req)
+{
+	struct ib_uverbs_dealloc_pd cmd;
+	struct uobj *obj;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	obj = uobj_find(req->file, UOBJ_PD, cmd.pd_handle, &ret);
+	return obj ? uobj_destroy(obj, NULL) : ret;
+}
+
+int method_pd_query(struct ureq *req)
+{
+	struct upd *pd =
+		container_of(ureq_obj(req, MLX5_IB_ATTR_QUERY_PD_HANDLE), struct upd, uobj);
+
+	return ureq_put_u32(req, MLX5_IB_ATTR_QUERY_PD_RESP_PDN, pd->pdn);
+}

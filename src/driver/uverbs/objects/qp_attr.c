@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Modify and query of queue pairs: between the ABI's structs and the device's.  Checks that need
+ * the port are made here, those of the state machine by the device.
+ */
+#include <errno.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <string.h>
+
+#include "driver/uverbs/objects/dc.h"
+#include "driver/uverbs/objects.h"
+#include "driver/uverbs/objects/share.h"
+
+#define ATTR_MASK_STANDARD ((1u << 21) - 1) /* up to IB_QP_DEST_QPN */
+#define RESOLVE_MASK	   (IB_QP_AV | IB_QP_ALT_PATH)
+
+static void dest_to_ah(const struct ib_uverbs_qp_dest *dest, struct ib_uverbs_ah_attr *ah)
+{
+	*ah = (struct ib_uverbs_ah_attr){
+		.grh.flow_label = dest->flow_label,
+		.grh.sgid_index = dest->sgid_index,
+		.grh.hop_limit = dest->hop_limit,
+		.grh.traffic_class = dest->traffic_class,
+		.dlid = dest->dlid,
+		.sl = dest->sl,
+		.src_path_bits = dest->src_path_bits,
+		.static_rate = dest->static_rate,
+		.is_global = dest->is_global,
+		.port_num = dest->port_num,
+	};
+	memcpy(ah->grh.dgid, dest->dgid, sizeof(ah->grh.dgid));
+}
+
+static void ah_to_dest(const struct ib_ah *ah, struct ib_uverbs_qp_dest *dest)
+{
+	*dest = (struct ib_uverbs_qp_dest){
+		.dlid = ah->dlid,
+		.sl = ah->sl,
+		.src_path_bits = ah->src_path_bits,
+		.static_rate = ah->static_rate,
+		.is_global = ah->is_global,
+		.port_num = ah->port_num,
+	};
+	if (!ah->is_global)
+		return;
+	memcpy(dest->dgid, ah->dgid.raw, sizeof(dest->dgid));
+	dest->flow_label = ah->flow_label;
+	dest->sgid_index = ah->sgid_index;
+	dest->hop_limit = ah->hop_limit;
+	dest->traffic_class = ah->traffic_class;
+}
+
+static int check_ranges(const struct ufile *f, const struct ib_uverbs_modify_qp *cmd)
+{
+	uint32_t mask = cmd->attr_mask;
+	uint32_t pkeys = uport_pkeys(ufile_port(f));
+
+	if ((mask & IB_QP_CUR_STATE && cmd->cur_qp_state > IB_QPS_ERR) ||
+	    (mask & IB_QP_STATE && cmd->qp_state > IB_QPS_ERR))
+		return -EINVAL;
+	if (mask & IB_QP_PORT && (cmd->port_num < 1 || cmd->port_num > UVERBS_PORTS))
+		return -EINVAL;
+	if (mask & IB_QP_PKEY_INDEX && cmd->pkey_index >= pkeys)
+		return -EINVAL;
+	if (mask & IB_QP_ALT_PATH && (cmd->alt_port_num < 1 || cmd->alt_port_num > UVERBS_PORTS ||
+				      cmd->alt_pkey_index >= pkeys))
+		return -EINVAL;
+	if (mask & IB_QP_PATH_MTU && (cmd->path_mtu < IB_MTU_256 || cmd->path_mtu > IB_MTU_4096))
+		return -EINVAL;
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC && cmd->max_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
+		return -EINVAL;
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && cmd->max_dest_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
+		return -EINVAL;
+	return 0;
+}
+
+static int decode(const struct ufile *f, const struct ib_uverbs_modify_qp *cmd,
+		  struct qp_attr *attr)
+{
+	struct ib_uverbs_ah_attr ah;
+	int ret = 0;
+
+	*attr = (struct qp_attr){
+		.state = cmd->qp_state,
+		.cur_state = cmd->cur_qp_state,
+		.path_mtu = cmd->path_mtu,
+		.path_mig_state = cmd->path_mig_state,
+		.qkey = cmd->qkey,
+		.rq_psn = cmd->rq_psn & IB_PSN_MASK,
+		.sq_psn = cmd->sq_psn & IB_PSN_MASK,
+		.dest_qpn = cmd->dest_qp_num & IB_QPN_MASK,
+		.access = cmd->qp_access_flags,
+		.pkey_index = cmd->pkey_index,
+		.alt_pkey_index = cmd->alt_pkey_index,
+		.en_sqd_async_notify = cmd->en_sqd_async_notify,
+		.max_rd_atomic = cmd->max_rd_atomic,
+		.max_dest_rd_atomic = cmd->max_dest_rd_atomic,
+		.min_rnr_timer = cmd->min_rnr_timer & 0x1f, /* 5 bits each on the wire */
+		.port_num = cmd->port_num,
+		.timeout = cmd->timeout & 0x1f,
+		.retry_cnt = cmd->retry_cnt & 0x7,
+		.rnr_retry = cmd->rnr_retry & 0x7,
+		.alt_port_num = cmd->alt_port_num,
+		.alt_timeout = cmd->alt_timeout & 0x1f,
+	};
+	if (cmd->attr_mask & IB_QP_AV) {
+		dest_to_ah(&cmd->dest, &ah);
+		ret = uah_decode(f, &ah, &attr->ah);
+	}
+	if (ret == 0 && cmd->attr_mask & IB_QP_ALT_PATH) {
+		dest_to_ah(&cmd->alt_dest, &ah);
+		ret = uah_decode(f, &ah, &attr->alt_ah);
+	}
+	return ret;
+}
+
+/* Half an XRC connection ignores the attributes of the other half: programs set those of RC. */
+static uint32_t mask_for(enum ib_qp_type type, uint32_t mask)
+{
+	switch (type) {
+	case IB_QPT_XRC_INI:
+		return mask & ~(uint32_t)(IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
+	case IB_QPT_XRC_TGT:
+		return mask &
+		       ~(uint32_t)(IB_QP_MAX_QP_RD_ATOMIC | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY);
+	default:
+		return mask;
+	}
+}
+
+static struct uqp *find_qp(struct ureq *req, uint32_t handle, int *err)
+{
+	struct uobj *obj = uobj_find(req->file, UOBJ_QP, handle, err);
+
+	return obj ? container_of(obj, struct uqp, uobj) : NULL;
+}
+
+static int modify(struct ureq *req, struct uqp *qp, const struct ib_uverbs_modify_qp *cmd,
+		  uint32_t rate_limit)
+{
+	struct qp_attr attr;
+	int ret = uqp_check_modify_dc(qp, cmd, req->uhw_out.len);
+
+	if (ret == 0)
+		ret = check_ranges(req->file, cmd);
+	if (ret == 0)
+		ret = decode(req->file, cmd, &attr);
+	if (ret)
+		return ret;
+	attr.rate_limit = rate_limit;
+	ret = qp_modify(qp->qp, &attr, mask_for(qp->type, cmd->attr_mask));
+	/* Before RTR a store to the doorbell means nothing; in error it means something to flush.
+	 */
+	if (ret == 0 && cmd->attr_mask & IB_QP_STATE)
+		doorbell_live(&qp->bell, attr.state >= IB_QPS_RTR);
+	if (ret == 0)
+		ushare_receive(req->file, qp);
+	return ret;
+}
+
+int cmd_modify_qp(struct ureq *req)
+{
+	struct ib_uverbs_modify_qp cmd;
+	struct uqp *qp;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	if (cmd.attr_mask & ~ATTR_MASK_STANDARD)
+		return -EOPNOTSUPP;
+	qp = find_qp(req, cmd.qp_handle, &ret);
+	return qp ? modify(req, qp, &cmd, 0) : ret;
+}
+
+int cmd_modify_qp_ex(struct ureq *req)
+{
+	struct ib_uverbs_ex_modify_qp cmd;
+	struct ib_uverbs_ex_modify_qp_resp resp = {0};
+	struct mlx5_ib_modify_qp uhw;
+	struct mlx5_ib_modify_qp_resp uhw_resp = {0};
+	struct uqp *qp;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret == 0)
+		ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
+	if (ret)
+		return ret;
+	/* Rate limits and bursts belong to raw packet QPs. */
+	if (cmd.base.attr_mask & ~ATTR_MASK_STANDARD || uhw.comp_mask ||
+	    uhw.burst_info.max_burst_sz || uhw.burst_info.typical_pkt_sz)
+		return -EOPNOTSUPP;
+	qp = find_qp(req, cmd.base.qp_handle, &ret);
+	if (!qp)
+		return ret;
+	ret = modify(req, qp, &cmd.base, cmd.rate_limit);
+	if (ret)
+		return ret;
+	if (qp->type == IB_QPT_DCT)
+		uhw_resp.dctn = uqp_number(qp);
+	resp.response_length = (uint32_t)min_u64(sizeof(resp), req->core_out.len);
+	uhw_resp.response_length = (uint32_t)min_u64(sizeof(uhw_resp), req->uhw_out.len);
+	ret = ubuf_write(&req->uhw_out, &uhw_resp, sizeof(uhw_resp));
+	return ret < 0 ? ret : ubuf_write(&req->core_out, &resp, sizeof(resp));
+}
+
+int cmd_query_qp(struct ureq *req)
+{
+	struct ib_uverbs_query_qp cmd;
+	struct ib_uverbs_query_qp_resp resp = {0};
+	struct qp_attr attr;
+	struct uobj *obj;
+	struct uqp *qp;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	obj = uobj_find(req->file, UOBJ_QP, cmd.qp_handle, &ret);
+	if (!obj)
+		return ret;
+	qp = container_of(obj, struct uqp, uobj);
+	/* it distributes frames and has no state of its own */
+	if (qp->ind_table)
+		return -EOPNOTSUPP;
+	qp_query(qp->qp, &attr);
+
+	ah_to_dest(&attr.ah, &resp.dest);
+	ah_to_dest(&attr.alt_ah, &resp.alt_dest);
+	/* Of the send side only the library knows the limits; it fills them in. */
+	resp.max_recv_wr = qp->max_recv_wr;
+	resp.max_recv_sge = qp->max_recv_sge;
+	resp.qkey = attr.qkey;
+	resp.rq_psn = attr.rq_psn;
+	resp.sq_psn = attr.sq_psn;
+	resp.dest_qp_num = attr.dest_qpn;
+	resp.qp_access_flags = attr.access;
+	resp.pkey_index = attr.pkey_index;
+	resp.alt_pkey_index = attr.alt_pkey_index;
+	resp.qp_state = (uint8_t)attr.state;
+	resp.cur_qp_state = (uint8_t)attr.cur_state;
+	resp.path_mtu = (uint8_t)attr.path_mtu;
+	resp.path_mig_state = (uint8_t)attr.path_mig_state;
+	resp.sq_draining = attr.sq_draining;
+	resp.max_rd_atomic = attr.max_rd_atomic;
+	resp.max_dest_rd_atomic = attr.max_dest_rd_atomic;
+	resp.min_rnr_timer = attr.min_rnr_timer;
+	resp.port_num = attr.port_num;
+	resp.timeout = attr.timeout;
+	resp.retry_cnt = attr.retry_cnt;
+	resp.rnr_retry = attr.rnr_retry;
+	resp.alt_port_num = attr.alt_port_num;
+	resp.alt_timeout = attr.alt_timeout;
+	resp.sq_sig_all = qp->sq_sig_all;
+	return ubuf_write(&req->core_out, &resp, sizeof(resp));
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Shared receive queues, by ioctl and by command: basic and XRC; tag matching is refused. */
+#include <errno.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "driver/uverbs/objects.h"
+#include "prm/wqe.h"
+
+#define SRQ_WQE_MIN 32u
+#define UIDX_MASK   0xffffffu
+
+/* enum ib_srq_attr_mask; in no UAPI header. */
+enum { SRQ_ATTR_MAX_WR = 1 << 0, SRQ_ATTR_LIMIT = 1 << 1 };
+
+struct srq_request {
+	uint64_t user_handle;
+	uint64_t type; /* enum ib_uverbs_srq_type */
+	struct upd *pd;
+	struct uxrcd *xrcd;
+	struct ucq *cq;
+	struct uchannel *async;
+	uint32_t max_wr;
+	uint32_t max_sge;
+	uint32_t limit;
+};
+
+static uint32_t roundup_power_of_two(uint32_t v)
+{
+	return v <= 1 ? 1 : 1u << (32 - __builtin_clz(v - 1));
+}
+
+static int check_type(const struct srq_request *r)
+{
+	switch (r->type) {
+	case IB_UVERBS_SRQT_BASIC:
+		return 0;
+	case IB_UVERBS_SRQT_XRC:
+		return r->xrcd && r->cq ? 0 : -EINVAL;
+	case IB_UVERBS_SRQT_TM:
+		log_info("uverbs: tag-matching SRQs are not supported");
+		return -EOPNOTSUPP;
+	default:
+		return -EINVAL;
+	}
+}
+
+static void count_users(struct usrq *srq, int by)
+{
+	srq->pd->uobj.users += (uint32_t)by;
+	if (!srq->xrcd)
+		return;
+	srq->xrcd->uobj.users += (uint32_t)by;
+	srq->cq->uobj.users += (uint32_t)by;
+}
+
+static int create(struct ureq *req, const struct srq_request *r, struct usrq **out)
+{
+	struct mlx5_ib_create_srq uhw;
+	struct mlx5_ib_create_srq_resp uhw_resp = {0};
+	uint32_t wqes, bytes;
+	struct srq_attr attr;
+	struct usrq *srq;
+	int ret = check_type(r);
+
+	if (ret == 0)
+		ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
+	if (ret < 0)
+		return ret;
+	if (r->max_wr > ADAPTER_MAX_SRQ_WR || r->max_sge > ADAPTER_MAX_SRQ_SGE ||
+	    r->limit > r->max_wr)
+		return -EINVAL;
+	if (uhw.flags || uhw.reserved0 || uhw.reserved1 || uhw.uidx > UIDX_MASK ||
+	    uhw.db_addr % sizeof(uint32_t))
+		return -EINVAL;
+	/* The geometry is implied by the limits; libmlx5 computes the same. */
+	wqes = roundup_power_of_two(r->max_wr + 1);
+	bytes = sizeof(struct wqe_srq_next) + r->max_sge * sizeof(struct wqe_data);
+	bytes = roundup_power_of_two(bytes < SRQ_WQE_MIN ? SRQ_WQE_MIN : bytes);
+	ret = umem_populate(uhw.buf_addr, (uint64_t)wqes * bytes, true);
+	if (ret == 0)
+		ret = umem_populate(uhw.db_addr, sizeof(uint32_t), true);
+	if (ret < 0)
+		return ret;
+
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		return -ENOMEM;
+	srq->uobj.user_handle = r->user_handle;
+	srq->pd = r->pd;
+	if (r->type == IB_UVERBS_SRQT_XRC) {
+		srq->xrcd = r->xrcd;
+		srq->cq = r->cq;
+	}
+	srq->max_wr = wqes - 1;
+	srq->max_sge = r->max_sge;
+	uobj_bind_async(&srq->uobj, req->file, r->async);
+	attr = (struct srq_attr){
+		.pdn = r->pd->pdn,
+		.buf = (void *)(uintptr_t)uhw.buf_addr,
+		.wqe_count = wqes,
+		.wqe_bytes = bytes,
+		.max_sge = (bytes - (uint32_t)sizeof(struct wqe_srq_next)) /
+			   (uint32_t)sizeof(struct wqe_data),
+		.limit = r->limit,
+		.dbrec = (void *)(uintptr_t)uhw.db_addr,
+		.async = uobj_async,
+		.user = &srq->uobj,
+		.uidx = uhw.uidx,
+		.xrcdn = srq->xrcd ? uxrcd_number(srq->xrcd) : 0,
+		.cq = srq->cq ? srq->cq->cq : NULL,
+	};
+	ret = srq_create(req->file->hca->adapter, &attr, &srq->srq);
+	if (ret < 0)
+		goto free_srq;
+	ret = uobj_publish(req->file, &srq->uobj, UOBJ_SRQ);
+	if (ret < 0)
+		goto destroy_srq;
+	count_users(srq, 1);
+	uhw_resp.srqn = srq_number(srq->srq);
+	ret = ubuf_write(&req->uhw_out, &uhw_resp, sizeof(uhw_resp));
+	if (ret < 0) {
+		(void)uobj_destroy(&srq->uobj, NULL);
+		return ret;
+	}
+	*out = srq;
+	return 0;
+
+destroy_srq:
+	if (srq_destroy(srq->srq) < 0)
+		log_error("uverbs: a fresh SRQ is in use");
+free_srq:
+	uobj_unbind_async(&srq->uobj);
+	free(srq);
+	return ret;
+}
+
+int method_srq_create(struct ureq *req)
+{
+	struct uobj *xrcd = ureq_obj(req, UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE);
+	struct uobj *cq = ureq_obj(req, UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE);
+	struct srq_request r = {
+		.type = ureq_u64(req, UVERBS_ATTR_CREATE_SRQ_TYPE),
+		.xrcd = xrcd ? container_of(xrcd, struct uxrcd, uobj) : NULL,
+		.cq = cq ? container_of(cq, struct ucq, uobj) : NULL,
+		.user_handle = ureq_u64(req, UVERBS_ATTR_CREATE_SRQ_USER_HANDLE),
+		.pd = container_of(ureq_obj(req, UVERBS_ATTR_CREATE_SRQ_PD_HANDLE), struct upd,
+				   uobj),
+		.async = ureq_channel(req, UVERBS_ATTR_CREATE_SRQ_EVENT_FD),
+		.max_wr = ureq_u32(req, UVERBS_ATTR_CREATE_SRQ_MAX_WR),
+		.max_sge = ureq_u32(req, UVERBS_ATTR_CREATE_SRQ_MAX_SGE),
+		.limit = ureq_u32(req, UVERBS_ATTR_CREATE_SRQ_LIMIT),
+	};
+	struct usrq *srq;
+	int ret = create(req, &r, &srq);
+
+	if (ret < 0)
+		return ret;
+	ret = ureq_put_u32(req, UVERBS_ATTR_CREATE_SRQ_RESP_MAX_WR, srq->max_wr);
+	if (ret == 0)
+		ret = ureq_put_u32(req, UVERBS_ATTR_CREATE_SRQ_RESP_MAX_SGE, srq->max_sge);
+	if (ret == 0)
+		ret = ureq_put_u32(req, UVERBS_ATTR_CREATE_SRQ_RESP_SRQ_NUM, srq_number(srq->srq));
+	if (ret == 0)
+		ret = ureq_put_handle(req, UVERBS_ATTR_CREATE_SRQ_HANDLE, srq->uobj.handle);
+	if (ret < 0)
+		(void)uobj_destroy(&srq->uobj, NULL);
+	return ret;
+}
+
+/* The command for XRC says all that the basic one does. */
+static int create_by_command(struct ureq *req, const struct ib_uverbs_create_xsrq *cmd)
+{
+	struct ib_uverbs_create_srq_resp resp = {0};
+	struct srq_request r = {
+		.user_handle = cmd->user_handle,
+		.type = cmd->srq_type,
+		.max_wr = cmd->max_wr,
+		.max_sge = cmd->max_sge,
+		.limit = cmd->srq_limit,
+	};
+	struct uobj *obj;
+	struct usrq *srq;
+	int ret;
+
+	obj = uobj_find(req->file, UOBJ_PD, cmd->pd_handle, &ret);
+	if (!obj)
+		return ret;
+	r.pd = container_of(obj, struct upd, uobj);
+	if (r.type == IB_UVERBS_SRQT_XRC) {
+		obj = uobj_find(req->file, UOBJ_XRCD, cmd->xrcd_handle, &ret);
+		if (!obj)
+			return -EINVAL;
+		r.xrcd = container_of(obj, struct uxrcd, uobj);
+		obj = uobj_find(req->file, UOBJ_CQ, cmd->cq_handle, &ret);
+		if (!obj)
+			return -EINVAL;
+		r.cq = container_of(obj, struct ucq, uobj);
+	}
+	ret = create(req, &r, &srq);
+	if (ret < 0)
+		return ret;
+	resp.srq_handle = srq->uobj.handle;
+	resp.max_wr = srq->max_wr;
+	resp.max_sge = srq->max_sge;
+	resp.srqn = srq_number(srq->srq);
+	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
+	if (ret < 0)
+		(void)uobj_destroy(&srq->uobj, NULL);
+	return ret;
+}
+
+int cmd_create_srq(struct ureq *req)
+{
+	struct ib_uverbs_create_srq cmd;
+	struct ib_uverbs_create_xsrq xcmd = {.srq_type = IB_UVERBS_SRQT_BASIC};
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	xcmd.user_handle = cmd.user_handle;
+	xcmd.pd_handle = cmd.pd_handle;
+	xcmd.max_wr = cmd.max_wr;
+	xcmd.max_sge = cmd.max_sge;
+	xcmd.srq_limit = cmd.srq_limit;
+	return create_by_command(req, &xcmd);
+}
+
+int cmd_create_xsrq(struct ureq *req)
+{
+	struct ib_uverbs_create_xsrq cmd;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	return ret < 0 ? ret : create_by_command(req, &cmd);
+}
+
+int cmd_modify_srq(struct ureq *req)
+{
+	struct ib_uverbs_modify_srq cmd;
+	struct uobj *obj;
+	struct usrq *srq;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	obj = uobj_find(req->file, UOBJ_SRQ, cmd.srq_handle, &ret);
+	if (!obj)
+		return ret;
+	srq = container_of(obj, struct usrq, uobj);
+	/* No resizing, as on the real device. */
+	if (cmd.attr_mask & ~(uint32_t)SRQ_ATTR_LIMIT)
+		return -EINVAL;
+	if (cmd.attr_mask & SRQ_ATTR_LIMIT) {
+		if (cmd.srq_limit > srq->max_wr)
+			return -EINVAL;
+		srq_set_limit(srq->srq, cmd.srq_limit);
+	}
+	return 0;
+}
+
+int cmd_query_srq(struct ureq *req)
+{
+	struct ib_uverbs_query_srq cmd;
+	struct ib_uverbs_query_srq_resp resp = {0};
+	struct uobj *obj;
+	struct usrq *srq;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	obj = uobj_find(req->file, UOBJ_SRQ, cmd.srq_handle, &ret);
+	if (!obj)
+		return ret;
+	srq = container_of(obj, struct usrq, uobj);
+	resp.max_wr = srq->max_wr;
+	resp.max_sge = srq->max_sge;
+	resp.srq_limit = srq_limit(srq->srq);
+	return ubuf_write(&req->core_out, &resp, sizeof(resp));
+}
+
+void usrq_free(struct uobj *obj)
+{
+	struct usrq *srq = container_of(obj, struct usrq, uobj);
+
+	/* No QP of ours names it: the object's users were counted. */
+	if (srq_destroy(srq->srq) < 0)
+		log_error("uverbs: an SRQ without users is in use");
+	count_users(srq, -1);
+}
+
+static int destroy(struct uobj *obj, struct ib_uverbs_destroy_srq_resp *resp)
+{
+	struct uevents events;
+	int ret = uobj_destroy(obj, &events);
+
+	if (ret == 0)
+		resp->events_reported = events.async;
+	return ret;
+}
+
+int method_srq_destroy(struct ureq *req)
+{
+	struct ib_uverbs_destroy_srq_resp resp;
+	int ret = destroy(ureq_obj(req, UVERBS_ATTR_DESTROY_SRQ_HANDLE), &resp);
+
+	return ret < 0 ? ret : ureq_put(req, UVERBS_ATTR_DESTROY_SRQ_RESP, &resp, sizeof(resp));
+}
+
+int cmd_destroy_srq(struct ureq *req)
+{
+	struct ib_uverbs_destroy_srq cmd;
+	struct ib_uverbs_destroy_srq_resp resp;
+	struct uobj *obj;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	obj = uobj_find(req->file, UOBJ_SRQ, cmd.srq_handle, &ret);
+	if (!obj)
+		return ret;
+	ret = destroy(obj, &resp);
+	return ret < 0 ? ret : ubuf_write(&req->core_out, &resp, sizeof(resp));
+}

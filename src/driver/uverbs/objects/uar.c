@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * User access regions: the pages with doorbell registers.  Each is a page of the file's memfd; the
+ * program maps it natively at the offset that we tell.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rcu.h"
+#include "driver/uverbs/objects.h"
+#include "prm/uar.h"
+
+static_assert(UAR_BYTES == UVERBS_PAGE, "one region to a page");
+
+static uint64_t page_offset(uint32_t page)
+{
+	return (uint64_t)(UVERBS_UAR_FIRST + page) * UVERBS_PAGE;
+}
+
+/* Page 0 is never given out: programs take that number for "none". */
+static int take_page(struct ufile *f)
+{
+	f->uar_used[0] |= 1;
+	for (uint32_t w = 0; w < array_size(f->uar_used); w++)
+		if (~f->uar_used[w]) {
+			uint32_t bit = (uint32_t)__builtin_ctzll(~f->uar_used[w]);
+
+			f->uar_used[w] |= 1ull << bit;
+			return (int)(w * 64 + bit);
+		}
+	return -ENOSPC;
+}
+
+/* A register named this queue pair. */
+static void ring(void *file, uint32_t qpn)
+{
+	adapter_doorbell(((struct ufile *)file)->hca->adapter, qpn);
+}
+
+static int watch_page(struct ufile *f, struct uuar *uar)
+{
+	const struct doorbell_page_attr attr = {
+		.regs = f->pages + page_offset(uar->page),
+		.hooks = &f->hooked,
+		.ring = ring,
+		.user = f,
+	};
+
+	return doorbell_page_create(&attr, &uar->bell);
+}
+
+static void give_page(struct ufile *f, uint32_t page)
+{
+	f->uar_used[page / 64] &= ~(1ull << page % 64);
+}
+
+int method_uar_alloc(struct ureq *req)
+{
+	struct ufile *f = req->file;
+	uint64_t type = ureq_u64(req, MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE);
+	struct uuar *uar;
+	int page, ret;
+
+	if (type != MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF && type != MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC)
+		return -EOPNOTSUPP;
+	uar = calloc(1, sizeof(*uar));
+	if (!uar)
+		return -ENOMEM;
+	page = take_page(f);
+	if (page < 0) {
+		free(uar);
+		return page;
+	}
+	uar->page = (uint32_t)page;
+	/* No doorbells of an earlier owner. */
+	memset(f->pages + page_offset(uar->page), 0, UVERBS_PAGE);
+	ret = watch_page(f, uar);
+	if (ret < 0)
+		goto give;
+	ret = uobj_publish(f, &uar->uobj, UOBJ_UAR);
+	if (ret < 0)
+		goto unwatch;
+	ret = ureq_put_u64(req, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, page_offset(uar->page));
+	if (ret == 0)
+		ret = ureq_put_u32(req, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, UVERBS_PAGE);
+	if (ret == 0)
+		ret = ureq_put_u32(req, MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, uar->page);
+	if (ret == 0)
+		ret = ureq_put_handle(req, MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, uar->uobj.handle);
+	if (ret < 0)
+		(void)uobj_destroy(&uar->uobj, NULL);
+	return ret;
+
+unwatch:
+	doorbell_page_destroy(uar->bell);
+give:
+	give_page(f, uar->page);
+	free(uar);
+	return ret;
+}
+
+void uuar_free(struct uobj *obj)
+{
+	struct uuar *uar = container_of(obj, struct uuar, uobj);
+
+	doorbell_page_destroy(uar->bell);
+	give_page(obj->file, uar->page);
+}
+
+/* The registers of a page, or NULL; the number comes from the program. */
+uint8_t *uuar_regs(struct ufile *f, uint32_t page)
+{
+	return page < UVERBS_UARS ? f->pages + page_offset(page) : NULL;
+}
+
+static void ring_qp(struct doorbell_user *u)
+{
+	rcu_enter();
+	qp_doorbell(container_of(u, struct uqp, bell)->qp);
+	rcu_leave();
+}
+
+void uqp_bell(struct uqp *qp, struct ufile *f, uint32_t uar_page)
+{
+	doorbell_user_init(&qp->bell, DOORBELL_SQ, uuar_regs(f, uar_page), ring_qp);
+}
+
+static void ring_cq(struct doorbell_user *u)
+{
+	ucq_ring(container_of(u, struct ucq, bell));
+}
+
+/*
+ * A CQ without hooks may be armed by a store at any time.  With hooks that is a matter of those CQs
+ * only that the program takes over, and the others need no look.
+ */
+void ucq_bell(struct ucq *cq, struct ufile *f, uint32_t uar_page)
+{
+	doorbell_user_init(&cq->bell, DOORBELL_CQ, uuar_regs(f, uar_page), ring_cq);
+	doorbell_live(&cq->bell, !atomic_load(&f->hooked));
+}
+
+/* The program has mapped a part of the file. */
+void uuar_mapped(struct ufile *f, uintptr_t addr, size_t len, off_t offset)
+{
+	uint64_t page = (uint64_t)offset / UVERBS_PAGE;
+
+	for (uint64_t n = 0; n < len; n += UVERBS_PAGE, page++)
+		if (page >= UVERBS_UAR_FIRST && page - UVERBS_UAR_FIRST < UVERBS_UARS)
+			doorbell_mapped(f->pages + page * UVERBS_PAGE, addr + n);
+}
+
+void uuar_forget(struct ufile *f)
+{
+	doorbell_forget(f->pages + page_offset(0), (size_t)UVERBS_UARS * UVERBS_PAGE);
+}
+
+int method_uar_destroy(struct ureq *req)
+{
+	return uobj_destroy(ureq_obj(req, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE), NULL);
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Receive work queues and the indirection tables over them. */
+#include <errno.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "driver/uverbs/raw.h"
+#include "prm/wqe.h"
+#include "usermem/usermem.h"
+
+#define UIDX_MASK   0xffffffu
+#define RQ_DESC_MAX 512u /* max_rq_desc_sz of the context */
+
+/* enum ib_wq_attr_mask; in no UAPI header. */
+enum { WQ_ATTR_STATE = 1 << 0, WQ_ATTR_CUR_STATE = 1 << 1, WQ_ATTR_FLAGS = 1 << 2 };
+#define WQ_ATTR_ALL (WQ_ATTR_STATE | WQ_ATTR_CUR_STATE | WQ_ATTR_FLAGS)
+
+struct wq_request {
+	uint64_t user_handle;
+	struct upd *pd;
+	struct ucq *cq;
+	struct uchannel *async;
+	uint64_t type;
+	uint32_t max_wr;
+	uint32_t max_sge;
+	uint32_t flags;
+};
+
+static bool power_of_two(uint32_t v)
+{
+	return v && !(v & (v - 1));
+}
+
+static int check(struct ureq *req, const struct wq_request *r, const struct mlx5_ib_create_wq *uhw)
+{
+	int ret;
+
+	if (!ufile_port(req->file)->ethernet || r->type != IB_UVERBS_WQT_RQ)
+		return -EOPNOTSUPP;
+	if (r->flags & ~(uint32_t)IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING) {
+		log_info("uverbs: work queue flags 0x%x are not supported", r->flags);
+		return -EOPNOTSUPP;
+	}
+	/* striding and signed queues */
+	if (uhw->comp_mask || uhw->flags)
+		return -EOPNOTSUPP;
+	if (r->max_wr > ADAPTER_MAX_QP_WR || r->max_sge > ADAPTER_MAX_SGE ||
+	    !power_of_two(uhw->rq_wqe_count) || uhw->rq_wqe_count > ADAPTER_MAX_QP_WR ||
+	    uhw->rq_wqe_shift > 31 || 1u << uhw->rq_wqe_shift < sizeof(struct wqe_data) ||
+	    1u << uhw->rq_wqe_shift > RQ_DESC_MAX)
+		return -EINVAL;
+	if (uhw->user_index > UIDX_MASK || uhw->db_addr % sizeof(uint32_t))
+		return -EINVAL;
+	ret = umem_populate(uhw->buf_addr, (uint64_t)uhw->rq_wqe_count << uhw->rq_wqe_shift, true);
+	return ret ? ret : umem_populate(uhw->db_addr, sizeof(uint32_t), true);
+}
+
+static int create(struct ureq *req, const struct wq_request *r, struct uwq **out)
+{
+	struct mlx5_ib_create_wq uhw;
+	struct mlx5_ib_create_wq_resp uhw_resp = {0};
+	struct wq_attr attr;
+	struct uwq *wq;
+	int ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
+
+	if (ret == 0)
+		ret = check(req, r, &uhw);
+	if (ret < 0)
+		return ret;
+	wq = calloc(1, sizeof(*wq));
+	if (!wq)
+		return -ENOMEM;
+	wq->uobj.user_handle = r->user_handle;
+	wq->pd = r->pd;
+	wq->cq = r->cq;
+	uobj_bind_async(&wq->uobj, req->file, r->async);
+	attr = (struct wq_attr){
+		.pdn = r->pd->pdn,
+		.uidx = uhw.user_index,
+		.cq = r->cq->cq,
+		.buf = (void *)(uintptr_t)uhw.buf_addr,
+		.wqes = uhw.rq_wqe_count,
+		.wqe_bytes = 1u << uhw.rq_wqe_shift,
+		.dbrec = (void *)(uintptr_t)uhw.db_addr,
+		.strip_vlan = r->flags & IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING,
+		.async = uobj_async,
+		.user = &wq->uobj,
+	};
+	ret = wq_create(req->file->hca->adapter, &attr, &wq->wq);
+	if (ret < 0)
+		goto free_wq;
+	ret = uobj_publish(req->file, &wq->uobj, UOBJ_WQ);
+	if (ret < 0)
+		goto destroy_wq;
+	r->pd->uobj.users++;
+	r->cq->uobj.users++;
+	uhw_resp.response_length = (uint32_t)min_u64(sizeof(uhw_resp), req->uhw_out.len);
+	ret = ubuf_write(&req->uhw_out, &uhw_resp, sizeof(uhw_resp));
+	if (ret < 0) {
+		(void)uobj_destroy(&wq->uobj, NULL);
+		return ret;
+	}
+	*out = wq;
+	return 0;
+
+destroy_wq:
+	wq_destroy(wq->wq);
+free_wq:
+	uobj_unbind_async(&wq->uobj);
+	free(wq);
+	return ret;
+}
+
+int method_wq_create(struct ureq *req)
+{
+	struct wq_request r = {
+		.user_handle = ureq_u64(req, UVERBS_ATTR_CREATE_WQ_USER_HANDLE),
+		.pd = container_of(ureq_obj(req, UVERBS_ATTR_CREATE_WQ_PD_HANDLE), struct upd,
+				   uobj),
+		.cq = container_of(ureq_obj(req, UVERBS_ATTR_CREATE_WQ_CQ_HANDLE), struct ucq,
+				   uobj),
+		.async = ureq_channel(req, UVERBS_ATTR_CREATE_WQ_EVENT_FD),
+		.type = ureq_u64(req, UVERBS_ATTR_CREATE_WQ_TYPE),
+		.max_wr = ureq_u32(req, UVERBS_ATTR_CREATE_WQ_MAX_WR),
+		.max_sge = ureq_u32(req, UVERBS_ATTR_CREATE_WQ_MAX_SGE),
+	};
+	const uint32_t known = IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING | IB_UVERBS_WQ_FLAGS_SCATTER_FCS |
+			       IB_UVERBS_WQ_FLAGS_DELAY_DROP |
+			       IB_UVERBS_WQ_FLAGS_PCI_WRITE_END_PADDING;
+	struct uwq *wq;
+	int ret = ureq_flags(req, UVERBS_ATTR_CREATE_WQ_FLAGS, known, &r.flags);
+
+	if (ret == 0)
+		ret = create(req, &r, &wq);
+	if (ret)
+		return ret;
+	ret = ureq_put_u32(req, UVERBS_ATTR_CREATE_WQ_RESP_MAX_WR, r.max_wr);
+	if (ret == 0)
+		ret = ureq_put_u32(req, UVERBS_ATTR_CREATE_WQ_RESP_MAX_SGE, r.max_sge);
+	if (ret == 0)
+		ret = ureq_put_u32(req, UVERBS_ATTR_CREATE_WQ_RESP_WQ_NUM, wq_number(wq->wq));
+	if (ret == 0)
+		ret = ureq_put_handle(req, UVERBS_ATTR_CREATE_WQ_HANDLE, wq->uobj.handle);
+	if (ret < 0)
+		(void)uobj_destroy(&wq->uobj, NULL);
+	return ret;
+}
+
+int cmd_create_wq_ex(struct ureq *req)
+{
+	struct ib_uverbs_ex_create_wq cmd;
+	struct ib_uverbs_ex_create_wq_resp resp = {0};
+	struct wq_request r = {0};
+	struct uobj *pd, *cq;
+	struct uwq *wq;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	if (cmd.comp_mask)
+		return -EOPNOTSUPP;
+	pd = uobj_find(req->file, UOBJ_PD, cmd.pd_handle, &ret);
+	if (!pd)
+		return ret;
+	cq = uobj_find(req->file, UOBJ_CQ, cmd.cq_handle, &ret);
+	if (!cq)
+		return ret;
+	r.user_handle = cmd.user_handle;
+	r.pd = container_of(pd, struct upd, uobj);
+	r.cq = container_of(cq, struct ucq, uobj);
+	r.type = cmd.wq_type;
+	r.max_wr = cmd.max_wr;
+	r.max_sge = cmd.max_sge;
+	r.flags = cmd.create_flags;
+	ret = create(req, &r, &wq);
+	if (ret < 0)
+		return ret;
+	resp.wq_handle = wq->uobj.handle;
+	resp.max_wr = cmd.max_wr;
+	resp.max_sge = cmd.max_sge;
+	resp.wqn = wq_number(wq->wq);
+	resp.response_length = (uint32_t)min_u64(sizeof(resp), req->core_out.len);
+	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
+	if (ret < 0)
+		(void)uobj_destroy(&wq->uobj, NULL);
+	return ret;
+}
+
+int cmd_modify_wq_ex(struct ureq *req)
+{
+	struct ib_uverbs_ex_modify_wq cmd;
+	enum ib_wq_state now, cur, next;
+	struct uobj *obj;
+	struct wq *wq;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	if (!cmd.attr_mask || cmd.attr_mask & ~(uint32_t)WQ_ATTR_ALL)
+		return -EINVAL;
+	obj = uobj_find(req->file, UOBJ_WQ, cmd.wq_handle, &ret);
+	if (!obj)
+		return ret;
+	wq = container_of(obj, struct uwq, uobj)->wq;
+	if ((cmd.attr_mask & WQ_ATTR_CUR_STATE && cmd.curr_wq_state > IB_WQS_ERR) ||
+	    (cmd.attr_mask & WQ_ATTR_STATE && cmd.wq_state > IB_WQS_ERR))
+		return -EINVAL;
+	if (cmd.attr_mask & WQ_ATTR_FLAGS &&
+	    cmd.flags_mask & ~(uint32_t)IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING)
+		return -EOPNOTSUPP;
+	now = wq_state(wq);
+	cur = cmd.attr_mask & WQ_ATTR_CUR_STATE ? cmd.curr_wq_state : now;
+	next = cmd.attr_mask & WQ_ATTR_STATE ? cmd.wq_state : cur;
+	if (next != cur || cur != now || cmd.attr_mask & WQ_ATTR_STATE)
+		ret = wq_modify(wq, cur, next);
+	if (ret == 0 && cmd.attr_mask & WQ_ATTR_FLAGS && cmd.flags_mask)
+		wq_strip_vlan(wq, cmd.flags & IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING);
+	return ret;
+}
+
+void uwq_free(struct uobj *obj)
+{
+	struct uwq *wq = container_of(obj, struct uwq, uobj);
+
+	wq_destroy(wq->wq);
+	wq->pd->uobj.users--;
+	wq->cq->uobj.users--;
+}
+
+int method_wq_destroy(struct ureq *req)
+{
+	struct uevents events;
+	int ret = uobj_destroy(ureq_obj(req, UVERBS_ATTR_DESTROY_WQ_HANDLE), &events);
+
+	return ret < 0 ? ret : ureq_put_u32(req, UVERBS_ATTR_DESTROY_WQ_RESP, events.async);
+}
+
+int cmd_destroy_wq_ex(struct ureq *req)
+{
+	struct ib_uverbs_ex_destroy_wq cmd;
+	struct ib_uverbs_ex_destroy_wq_resp resp = {0};
+	struct uevents events;
+	struct uobj *obj;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	if (cmd.comp_mask)
+		return -EOPNOTSUPP;
+	obj = uobj_find(req->file, UOBJ_WQ, cmd.wq_handle, &ret);
+	if (!obj)
+		return ret;
+	ret = uobj_destroy(obj, &events);
+	if (ret < 0)
+		return ret;
+	resp.response_length = (uint32_t)min_u64(sizeof(resp), req->core_out.len);
+	resp.events_reported = events.async;
+	return ubuf_write(&req->core_out, &resp, sizeof(resp));
+}
+
+/* ---- indirection tables ---- */
+
+static int fill_table(struct ureq *req, struct uind_table *t)
+{
+	const uint8_t *handles = (const uint8_t *)req->core_in.ptr +
+				 offsetof(struct ib_uverbs_ex_create_rwq_ind_table, wq_handles);
+
+	for (uint32_t i = 0; i < 1u << t->log_size; i++) {
+		uint32_t handle;
+		struct uobj *obj;
+		int ret;
+
+		if (!usermem_copy(&handle, handles + i * sizeof(handle), sizeof(handle)))
+			return -EFAULT;
+		obj = uobj_find(req->file, UOBJ_WQ, handle, &ret);
+		if (!obj)
+			return -EINVAL;
+		t->wqs[i] = container_of(obj, struct uwq, uobj);
+	}
+	return 0;
+}
+
+int cmd_create_rwq_ind_tbl_ex(struct ureq *req)
+{
+	struct ib_uverbs_ex_create_rwq_ind_table cmd;
+	struct ib_uverbs_ex_create_rwq_ind_table_resp resp = {0};
+	struct mlx5_ib_create_rwq_ind_tbl_resp uhw_resp = {0};
+	struct ubuf head = {req->core_in.ptr, sizeof(cmd)};
+	struct uind_table *t;
+	size_t n;
+	int ret = ubuf_read(&head, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	if (cmd.comp_mask)
+		return -EOPNOTSUPP;
+	if (cmd.log_ind_tbl_size > ADAPTER_MAX_LOG_IND_TBL)
+		return -EINVAL;
+	n = (size_t)1 << cmd.log_ind_tbl_size;
+	if (!range_inside(sizeof(cmd), n * sizeof(uint32_t), req->core_in.len))
+		return -ENOSPC;
+	t = calloc(1, sizeof(*t) + n * sizeof(t->wqs[0]));
+	if (!t)
+		return -ENOMEM;
+	t->log_size = cmd.log_ind_tbl_size;
+	ret = fill_table(req, t);
+	if (ret == 0)
+		ret = uobj_publish(req->file, &t->uobj, UOBJ_IND_TABLE);
+	if (ret < 0) {
+		free(t);
+		return ret;
+	}
+	for (size_t i = 0; i < n; i++)
+		t->wqs[i]->uobj.users++;
+	resp.ind_tbl_handle = t->uobj.handle;
+	resp.ind_tbl_num = t->uobj.handle;
+	resp.response_length = (uint32_t)min_u64(sizeof(resp), req->core_out.len);
+	uhw_resp.response_length = (uint32_t)min_u64(sizeof(uhw_resp), req->uhw_out.len);
+	ret = ubuf_write(&req->uhw_out, &uhw_resp, sizeof(uhw_resp));
+	if (ret == 0)
+		ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
+	if (ret < 0)
+		(void)uobj_destroy(&t->uobj, NULL);
+	return ret;
+}
+
+void uind_table_free(struct uobj *obj)
+{
+	struct uind_table *t = container_of(obj, struct uind_table, uobj);
+
+	for (uint32_t i = 0; i < 1u << t->log_size; i++)
+		t->wqs[i]->uobj.users--;
+}
+
+int cmd_destroy_rwq_ind_tbl_ex(struct ureq *req)
+{
+	struct ib_uverbs_ex_destroy_rwq_ind_table cmd;
+	struct uobj *obj;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	if (cmd.comp_mask)
+		return -EOPNOTSUPP;
+	obj = uobj_find(req->file, UOBJ_IND_TABLE, cmd.ind_tbl_handle, &ret);
+	return obj ? uobj_destroy(obj, NULL) : ret;
+}

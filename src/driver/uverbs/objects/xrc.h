@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * XRC: domains, which contexts of the process share by opening the same inode, and the target QPs
+ * of a domain, which they share by number.
+ *
+ * A domain and what hangs on it belong to the device, not to a file; hca->xrc_lock guards them.  It
+ * is taken with a file's lock held.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "adapter/adapter.h"
+#include "base/compiler.h"
+#include "base/spin.h"
+#include "driver/uverbs/objects.h"
+
+struct xrc_domain {
+	struct xrc_domain *next;
+	uint32_t openers;
+	uint32_t xrcdn;
+	/* What others find it by; a private domain has none. */
+	bool shared;
+	dev_t dev;
+	ino_t ino;
+	void *pin; /* a mapping, so that the inode's number is not given to another file */
+	struct xrc_target *targets;
+};
+
+/* A target QP: one queue pair, and a handle in each file that created or opened it. */
+struct xrc_target {
+	struct xrc_target *next;
+	struct xrc_domain *domain;
+	struct qp *qp;
+	struct spin lock; /* of the list of handles, for upcalls */
+	struct uqp *handles;
+};
+
+/* Fills handle->qp and handle->target.  attr: all but the domain and the upcall. */
+int xrc_target_create(struct uqp *handle, struct hca *hca, struct uxrcd *xrcd,
+		      struct qp_create_attr *attr) must_check;
+/* The same for a QP that exists in the domain; -EINVAL if there is none. */
+int xrc_target_open(struct uqp *handle, struct hca *hca, struct uxrcd *xrcd,
+		    uint32_t qpn) must_check;
+/* The last handle takes the QP along. */
+void xrc_target_close(struct uqp *handle, struct hca *hca);

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Target QPs of XRC domains, and OPEN_QP, which gives a file a handle of one that exists. */
+#include <errno.h>
+#include <rdma/ib_user_verbs.h>
+#include <stdlib.h>
+
+#include "driver/uverbs/objects/xrc.h"
+
+/* Upcall: an event of the QP is one for each of its handles. */
+static void target_async(void *user, enum ib_event event)
+{
+	struct xrc_target *t = user;
+
+	spin_lock(&t->lock);
+	for (struct uqp *h = t->handles; h; h = h->next_handle)
+		uobj_async(&h->uobj, event);
+	spin_unlock(&t->lock);
+}
+
+static void add_handle(struct xrc_target *t, struct uqp *handle)
+{
+	handle->target = t;
+	handle->qp = t->qp;
+	spin_lock(&t->lock);
+	handle->next_handle = t->handles;
+	t->handles = handle;
+	spin_unlock(&t->lock);
+}
+
+/* True: it was the last. */
+static bool remove_handle(struct xrc_target *t, struct uqp *handle)
+{
+	struct uqp **at = &t->handles;
+	bool last;
+
+	spin_lock(&t->lock);
+	while (*at != handle)
+		at = &(*at)->next_handle;
+	*at = handle->next_handle;
+	last = !t->handles;
+	spin_unlock(&t->lock);
+	return last;
+}
+
+int xrc_target_create(struct uqp *handle, struct hca *hca, struct uxrcd *xrcd,
+		      struct qp_create_attr *attr)
+{
+	struct xrc_target *t = calloc(1, sizeof(*t));
+	int ret;
+
+	if (!t)
+		return -ENOMEM;
+	t->domain = xrcd->domain;
+	attr->xrcdn = t->domain->xrcdn;
+	attr->async = target_async;
+	attr->user = t;
+	ret = qp_create(hca->adapter, attr, &t->qp);
+	if (ret < 0) {
+		free(t);
+		return ret;
+	}
+	pthread_mutex_lock(&hca->xrc_lock);
+	add_handle(t, handle);
+	t->next = t->domain->targets;
+	t->domain->targets = t;
+	pthread_mutex_unlock(&hca->xrc_lock);
+	return 0;
+}
+
+int xrc_target_open(struct uqp *handle, struct hca *hca, struct uxrcd *xrcd, uint32_t qpn)
+{
+	struct xrc_target *t;
+
+	pthread_mutex_lock(&hca->xrc_lock);
+	for (t = xrcd->domain->targets; t && qp_number(t->qp) != qpn; t = t->next)
+		;
+	if (t)
+		add_handle(t, handle);
+	pthread_mutex_unlock(&hca->xrc_lock);
+	return t ? 0 : -EINVAL;
+}
+
+void xrc_target_close(struct uqp *handle, struct hca *hca)
+{
+	struct xrc_target *t = handle->target, **at = &t->domain->targets;
+	bool last;
+
+	pthread_mutex_lock(&hca->xrc_lock);
+	last = remove_handle(t, handle);
+	if (last) {
+		while (*at != t)
+			at = &(*at)->next;
+		*at = t->next;
+	}
+	pthread_mutex_unlock(&hca->xrc_lock);
+	if (!last)
+		return;
+	qp_destroy(t->qp);
+	free(t);
+}
+
+int cmd_open_qp(struct ureq *req)
+{
+	struct ib_uverbs_open_qp cmd;
+	struct ib_uverbs_create_qp_resp resp = {0};
+	struct hca *hca = req->file->hca;
+	struct uobj *obj;
+	struct uqp *qp;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	if (cmd.qp_type != IB_QPT_XRC_TGT)
+		return -EINVAL;
+	obj = uobj_find(req->file, UOBJ_XRCD, cmd.pd_handle, &ret);
+	if (!obj)
+		return -EINVAL;
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return -ENOMEM;
+	qp->uobj.user_handle = cmd.user_handle;
+	qp->type = IB_QPT_XRC_TGT;
+	qp->xrcd = container_of(obj, struct uxrcd, uobj);
+	uobj_bind_async(&qp->uobj, req->file, NULL);
+	ret = xrc_target_open(qp, hca, qp->xrcd, cmd.qpn);
+	if (ret < 0)
+		goto free_qp;
+	ret = uobj_publish(req->file, &qp->uobj, UOBJ_QP);
+	if (ret < 0)
+		goto close_target;
+	obj->users++;
+	resp.qp_handle = qp->uobj.handle;
+	resp.qpn = cmd.qpn;
+	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
+	if (ret < 0)
+		(void)uobj_destroy(&qp->uobj, NULL);
+	return ret;
+
+close_target:
+	xrc_target_close(qp, hca);
+free_qp:
+	uobj_unbind_async(&qp->uobj);
+	free(qp);
+	return ret;
+}

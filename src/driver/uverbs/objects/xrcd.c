@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Opening and closing of XRC domains. */
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/ib_user_verbs.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "driver/uverbs/objects/xrc.h"
+
+#define NO_FD UINT32_MAX
+
+static struct xrc_domain *find_domain(struct hca *hca, const struct stat *inode)
+{
+	struct xrc_domain *d = hca->xrc_domains;
+
+	while (d && !(d->shared && d->dev == inode->st_dev && d->ino == inode->st_ino))
+		d = d->next;
+	return d;
+}
+
+static struct xrc_domain *new_domain(struct hca *hca, int fd, const struct stat *inode)
+{
+	struct xrc_domain *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return NULL;
+	d->xrcdn = xrcd_alloc(hca->adapter);
+	d->pin = MAP_FAILED;
+	if (inode) {
+		d->shared = true;
+		d->dev = inode->st_dev;
+		d->ino = inode->st_ino;
+		/* A descriptor of ours could be closed by the program; what cannot be mapped is a
+		 * device or a directory, and those stay. */
+		d->pin = mmap(NULL, UVERBS_PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	}
+	d->next = hca->xrc_domains;
+	hca->xrc_domains = d;
+	return d;
+}
+
+/* Errors are those of the kernel's ib_uverbs_open_xrcd. */
+static int open_domain(struct hca *hca, const struct ib_uverbs_open_xrcd *cmd,
+		       struct xrc_domain **out)
+{
+	struct stat inode;
+	bool by_inode = cmd->fd != NO_FD;
+	struct xrc_domain *d = NULL;
+	int ret = 0;
+
+	if (by_inode && fstat((int)cmd->fd, &inode) < 0)
+		return -EBADF;
+	pthread_mutex_lock(&hca->xrc_lock);
+	if (by_inode) {
+		d = find_domain(hca, &inode);
+		if (!d && !(cmd->oflags & O_CREAT))
+			ret = -EAGAIN;
+		else if (d && cmd->oflags & O_EXCL)
+			ret = -EINVAL;
+	}
+	if (!ret && !d) {
+		d = new_domain(hca, (int)cmd->fd, by_inode ? &inode : NULL);
+		if (!d)
+			ret = -ENOMEM;
+	}
+	if (!ret) {
+		d->openers++;
+		*out = d;
+	}
+	pthread_mutex_unlock(&hca->xrc_lock);
+	return ret;
+}
+
+static void close_domain(struct hca *hca, struct xrc_domain *d)
+{
+	struct xrc_domain **at = &hca->xrc_domains;
+	bool last;
+
+	pthread_mutex_lock(&hca->xrc_lock);
+	last = !--d->openers;
+	if (last) {
+		while (*at != d)
+			at = &(*at)->next;
+		*at = d->next;
+	}
+	pthread_mutex_unlock(&hca->xrc_lock);
+	if (!last)
+		return;
+	if (d->pin != MAP_FAILED)
+		munmap(d->pin, UVERBS_PAGE);
+	xrcd_free(hca->adapter, d->xrcdn);
+	free(d);
+}
+
+int cmd_open_xrcd(struct ureq *req)
+{
+	struct hca *hca = req->file->hca;
+	struct ib_uverbs_open_xrcd cmd;
+	struct ib_uverbs_open_xrcd_resp resp;
+	struct uxrcd *xrcd;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	xrcd = calloc(1, sizeof(*xrcd));
+	if (!xrcd)
+		return -ENOMEM;
+	ret = open_domain(hca, &cmd, &xrcd->domain);
+	if (ret < 0)
+		goto free_xrcd;
+	ret = uobj_publish(req->file, &xrcd->uobj, UOBJ_XRCD);
+	if (ret < 0)
+		goto close_domain;
+	resp.xrcd_handle = xrcd->uobj.handle;
+	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
+	if (ret < 0)
+		(void)uobj_destroy(&xrcd->uobj, NULL);
+	return ret;
+
+close_domain:
+	close_domain(hca, xrcd->domain);
+free_xrcd:
+	free(xrcd);
+	return ret;
+}
+
+void uxrcd_free(struct uobj *obj)
+{
+	close_domain(obj->file->hca, container_of(obj, struct uxrcd, uobj)->domain);
+}
+
+uint32_t uxrcd_number(const struct uxrcd *xrcd)
+{
+	return xrcd->domain->xrcdn;
+}
+
+int cmd_close_xrcd(struct ureq *req)
+{
+	struct ib_uverbs_close_xrcd cmd;
+	struct uobj *obj;
+	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+
+	if (ret < 0)
+		return ret;
+	obj = uobj_find(req->file, UOBJ_XRCD, cmd.xrcd_handle, &ret);
+	return obj ? uobj_destroy(obj, NULL) : ret;
+}

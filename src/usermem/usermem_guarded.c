@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Other people's code on the program's memory: checksum kernels that know nothing of faults.  The
+ * signal handler leaves such a stretch by a jump to where it was entered.
+ *
+ * The guard is reached from a signal handler: its storage is allocated with the thread, never on
+ * first use.
+ */
+#include <setjmp.h>
+#include <stdatomic.h>
+
+#include "usermem/usermem.h"
+
+/* A fault is reported for some byte of the access; wide accesses may begin before a run or reach
+ * over its end, but only in the same page. */
+#define PAGE_MASK ((uintptr_t)4096 - 1)
+
+struct stretch {
+	struct usermem_list list[2];
+	jmp_buf out;
+};
+
+static _Thread_local struct stretch *volatile current __attribute__((tls_model("initial-exec")));
+
+/* No signal mask is saved: the handler is installed with SA_NODEFER. */
+bool usermem_guarded(void (*work)(void *arg), void *arg, struct usermem_list a,
+		     struct usermem_list b)
+{
+	/* not NULL in a signal handler of the program that interrupted another stretch */
+	struct stretch *const outer = current;
+	struct stretch here = {.list = {a, b}};
+
+	if (_setjmp(here.out)) {
+		current = outer;
+		return false;
+	}
+	current = &here;
+	atomic_signal_fence(memory_order_seq_cst);
+	work(arg);
+	atomic_signal_fence(memory_order_seq_cst);
+	current = outer;
+	return true;
+}
+
+static bool on_page_of(const struct run *r, uintptr_t addr)
+{
+	uintptr_t start = (uintptr_t)r->addr & ~PAGE_MASK;
+
+	return r->len && addr - start <= (((uintptr_t)r->addr + r->len - 1) | PAGE_MASK) - start;
+}
+
+void usermem_guarded_fault(const void *addr)
+{
+	struct stretch *here = current;
+
+	for (uint32_t i = 0; here && i < 2; i++)
+		for (uint32_t k = 0; k < here->list[i].n; k++)
+			if (on_page_of(&here->list[i].run[k], (uintptr_t)addr))
+				longjmp(here->out, 1);
+}

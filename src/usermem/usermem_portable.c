@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Touching application memory on any architecture: each touch runs under a guard of its thread that
+ * says which addresses may fault and where to go then.  Costs a few more instructions than a table
+ * of faulting instructions (usermem_x86_64.c), and needs the faulting address.
+ *
+ * The guard is reached from a signal handler: its storage is allocated with the thread, never on
+ * first use.
+ */
+#if !defined(__x86_64__) || defined(USERMEM_PORTABLE)
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/endian.h"
+#include "usermem/usermem.h"
+
+struct guard {
+	const char *start[2];
+	size_t len[2];
+	volatile sig_atomic_t active;
+	sigjmp_buf out;
+};
+
+static _Thread_local struct guard guard __attribute__((tls_model("initial-exec")));
+
+/* Runs the statements with faults inside the two ranges turned into "return false".  No signal mask
+ * is saved: the handler is installed with SA_NODEFER. */
+#define guarded(a, alen, b, blen, ...)                     \
+	do {                                               \
+		guard.start[0] = (const char *)(a);        \
+		guard.len[0] = (alen);                     \
+		guard.start[1] = (const char *)(b);        \
+		guard.len[1] = (blen);                     \
+		if (sigsetjmp(guard.out, 0)) {             \
+			guard.active = 0;                  \
+			return false;                      \
+		}                                          \
+		atomic_signal_fence(memory_order_seq_cst); \
+		guard.active = 1;                          \
+		atomic_signal_fence(memory_order_seq_cst); \
+		__VA_ARGS__;                               \
+		atomic_signal_fence(memory_order_seq_cst); \
+		guard.active = 0;                          \
+	} while (0)
+
+/* The last of the bytes in one store where alignment allows, ordered after the body. */
+static void copy_in_order(char *dst, const char *src, size_t n)
+{
+	size_t tail = n < 8 ? n : 8;
+	uint64_t v;
+
+	memcpy(dst, src, n - tail);
+	dst += n - tail;
+	src += n - tail;
+	if (tail == 8 && (uintptr_t)dst % 8 == 0) {
+		memcpy(&v, src, 8);
+		atomic_store_explicit((_Atomic(uint64_t) *)(void *)dst, v, memory_order_release);
+		return;
+	}
+	for (; tail > 1; tail--)
+		*(volatile char *)dst++ = *src++;
+	if (tail)
+		atomic_store_explicit((_Atomic(char) *)dst, *src, memory_order_release);
+}
+
+bool usermem_copy(void *dst, const void *src, size_t n)
+{
+	guarded(dst, n, src, n, copy_in_order(dst, src, n));
+	return true;
+}
+
+bool usermem_publish(void *dst, const void *src, size_t n)
+{
+	/* The last 8 bytes go last and, if aligned, at once. */
+	return usermem_copy(dst, src, n);
+}
+
+bool usermem_load_be32(const void *addr, uint32_t *out)
+{
+	const _Atomic(uint32_t) *word = addr;
+	uint32_t v;
+
+	if ((uintptr_t)addr % sizeof(v))
+		return false;
+	guarded(addr, sizeof(v), NULL, 0, v = atomic_load_explicit(word, memory_order_acquire));
+	*out = be32toh(v);
+	return true;
+}
+
+bool usermem_store_be32(void *addr, uint32_t v)
+{
+	_Atomic(uint32_t) *word = addr;
+
+	if ((uintptr_t)addr % sizeof(v))
+		return false;
+	guarded(addr, sizeof(v), NULL, 0,
+		atomic_store_explicit(word, htobe32(v), memory_order_release));
+	return true;
+}
+
+bool usermem_fetch_add(void *addr, uint64_t add, uint64_t *orig)
+{
+	_Atomic(uint64_t) *word = addr;
+
+	if ((uintptr_t)addr % sizeof(add))
+		return false;
+	guarded(addr, sizeof(add), NULL, 0, add = atomic_fetch_add(word, add));
+	*orig = add;
+	return true;
+}
+
+bool usermem_compare_swap(void *addr, uint64_t compare, uint64_t swap, uint64_t *orig)
+{
+	_Atomic(uint64_t) *word = addr;
+
+	if ((uintptr_t)addr % sizeof(swap))
+		return false;
+	guarded(addr, sizeof(swap), NULL, 0, atomic_compare_exchange_strong(word, &compare, swap));
+	*orig = compare;
+	return true;
+}
+
+bool usermem_fault(void *ucontext, const void *addr)
+{
+	(void)ucontext;
+	for (int i = 0; guard.active && i < 2; i++)
+		if ((uintptr_t)addr - (uintptr_t)guard.start[i] < guard.len[i])
+			siglongjmp(guard.out, 1);
+	usermem_guarded_fault(addr);
+	return false;
+}
+#else
+/* Not an empty translation unit; see usermem_x86_64.c. */
+typedef int usermem_portable_unused;
+#endif

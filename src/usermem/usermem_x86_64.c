@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Touching application memory on x86-64: by the instructions of usermem_touch.h.  usermem_fault()
+ * looks the interrupted instruction up and moves the saved instruction pointer.  The faulting
+ * address is not asked for: a non-canonical pointer raises a signal without one.  Other people's
+ * code cannot be listed in a table: usermem_guarded.c.
+ *
+ * Order: x86 keeps stores in program order, and the stores of a string instruction before those
+ * that follow it (Intel SDM volume 3, "Fast-String Operation and Out-of-Order Stores"), so that
+ * "last" only means to write it last.
+ */
+#if defined(__x86_64__) && !defined(USERMEM_PORTABLE)
+
+#include <string.h>
+#include <ucontext.h>
+
+#include "base/endian.h"
+#include "usermem/usermem.h"
+#include "usermem/usermem_touch.h"
+
+struct extable_entry {
+	int32_t insn; /* both relative to their own address: no relocation at load time */
+	int32_t fixup;
+};
+
+/* The bounds of the section, from the linker; hidden, for each object that links us has its own. */
+extern const struct extable_entry __start_softhca_extable[] __attribute__((visibility("hidden")));
+extern const struct extable_entry __stop_softhca_extable[] __attribute__((visibility("hidden")));
+
+/*
+ * From this size on the string instruction is as fast as memcpy or faster; below, its start-up
+ * counts and single moves win (measured on Sapphire Rapids, crossing between 400 and 1000 bytes).
+ */
+#define STRING_COPY_MIN 576u
+
+/* Copies n >= 16 bytes with 16-byte moves; at the end they overlap. */
+static inline bool copy_vectors(void *dst, const void *src, size_t n)
+{
+	vec16 a, b, c, d;
+	size_t off = 0;
+
+	if (n <= 64) {
+		/* Straight through, the middle pair only where the outer two leave a gap. */
+		touch_load16(a, touch_at(const vec16, src, 0));
+		touch_load16(d, touch_at(const vec16, src, n - 16));
+		if (n > 32) {
+			touch_load16(b, touch_at(const vec16, src, 16));
+			touch_load16(c, touch_at(const vec16, src, n - 32));
+			touch_store16(touch_at(vec16, dst, 16), b);
+			touch_store16(touch_at(vec16, dst, n - 32), c);
+		}
+		touch_store16(touch_at(vec16, dst, 0), a);
+		touch_store16(touch_at(vec16, dst, n - 16), d);
+		return true;
+	}
+	for (; n - off >= 64; off += 64) {
+		touch_load16(a, touch_at(const vec16, src, off));
+		touch_load16(b, touch_at(const vec16, src, off + 16));
+		touch_load16(c, touch_at(const vec16, src, off + 32));
+		touch_load16(d, touch_at(const vec16, src, off + 48));
+		touch_store16(touch_at(vec16, dst, off), a);
+		touch_store16(touch_at(vec16, dst, off + 16), b);
+		touch_store16(touch_at(vec16, dst, off + 32), c);
+		touch_store16(touch_at(vec16, dst, off + 48), d);
+	}
+	for (; n - off >= 16; off += 16) {
+		touch_load16(a, touch_at(const vec16, src, off));
+		touch_store16(touch_at(vec16, dst, off), a);
+	}
+	if (n > off) {
+		touch_load16(a, touch_at(const vec16, src, n - 16));
+		touch_store16(touch_at(vec16, dst, n - 16), a);
+	}
+	return true;
+fault:
+	return false;
+}
+
+static bool copy_string(void *dst, const void *src, size_t n)
+{
+	__asm__ volatile goto("1: rep movsb\n\t" EXTABLE("1b")
+			      : "+D"(dst), "+S"(src), "+c"(n)
+			      :
+			      : "memory"
+			      : fault);
+	__asm__ volatile("");
+	return true;
+fault:
+	return false;
+}
+
+/* Fewer than 8 bytes: powers of two, the last of them at the end. */
+static bool copy_tiny(void *dst, const void *src, size_t n)
+{
+	uint32_t v4;
+	uint16_t v2;
+	uint8_t v1;
+
+	if (n & 4) {
+		touch_load(v4, touch_at(const una32, src, 0));
+		touch_store(touch_at(una32, dst, 0), v4);
+	}
+	if (n & 2) {
+		touch_load(v2, touch_at(const una16, src, n & 4));
+		touch_store(touch_at(una16, dst, n & 4), v2);
+	}
+	if (n & 1) {
+		touch_load(v1, touch_at(const uint8_t, src, n - 1));
+		touch_store(touch_at(uint8_t, dst, n - 1), v1);
+	}
+	return true;
+fault:
+	return false;
+}
+
+bool usermem_copy(void *dst, const void *src, size_t n)
+{
+	uint64_t head, tail;
+
+	if (n < 8)
+		return copy_tiny(dst, src, n);
+
+	/* The body may overlap the last 8 bytes, but must leave the last byte alone. */
+	if (n >= 24) {
+		bool ok = n < STRING_COPY_MIN ? copy_vectors(dst, src, n - 8)
+					      : copy_string(dst, src, n - 8);
+		if (!ok)
+			return false;
+	} else if (n > 8) {
+		touch_load(head, touch_at(const una64, src, 0));
+		touch_store(touch_at(una64, dst, 0), head);
+		if (n > 16) {
+			touch_load(head, touch_at(const una64, src, n - 16));
+			touch_store(touch_at(una64, dst, n - 16), head);
+		}
+	}
+	touch_load(tail, touch_at(const una64, src, n - 8));
+	touch_store(touch_at(una64, dst, n - 8), tail);
+	return true;
+fault:
+	return false;
+}
+
+bool usermem_publish(void *dst, const void *src, size_t n)
+{
+	const uint64_t *from = src;
+
+	/* Word by word, as the source was written a moment ago. */
+#pragma GCC unroll 8
+	for (size_t off = 0; off < n; off += sizeof(*from))
+		touch_store(touch_at(una64, dst, off), from[off / sizeof(*from)]);
+	return true;
+fault:
+	return false;
+}
+
+bool usermem_load_be32(const void *addr, uint32_t *out)
+{
+	return usermem_fetch_be32(addr, out);
+}
+
+bool usermem_store_be32(void *addr, uint32_t v)
+{
+	/* A plain store releases on x86. */
+	touch_store(touch_at(una32, addr, 0), htobe32(v));
+	return true;
+fault:
+	return false;
+}
+
+bool usermem_fetch_add(void *addr, uint64_t add, uint64_t *orig)
+{
+	uint64_t *word = addr;
+
+	/* A locked access across cache lines stops the machine's memory traffic. */
+	if ((uintptr_t)addr % sizeof(*word))
+		return false;
+	__asm__ volatile goto("1: lock xaddq %0, %1\n\t" EXTABLE("1b")
+			      : "+r"(add), "+m"(*word)
+			      :
+			      : "memory", "cc"
+			      : fault);
+	__asm__ volatile("");
+	*orig = add;
+	return true;
+fault:
+	return false;
+}
+
+bool usermem_compare_swap(void *addr, uint64_t compare, uint64_t swap, uint64_t *orig)
+{
+	uint64_t *word = addr;
+
+	if ((uintptr_t)addr % sizeof(*word))
+		return false;
+	__asm__ volatile goto("1: lock cmpxchgq %2, %1\n\t" EXTABLE("1b")
+			      : "+a"(compare), "+m"(*word)
+			      : "r"(swap)
+			      : "memory", "cc"
+			      : fault);
+	__asm__ volatile("");
+	*orig = compare;
+	return true;
+fault:
+	return false;
+}
+
+static uintptr_t extable_target(const int32_t *relative)
+{
+	return (uintptr_t)relative + (uintptr_t)(intptr_t)*relative;
+}
+
+bool usermem_fault(void *ucontext, const void *addr)
+{
+	ucontext_t *uc = ucontext;
+	uintptr_t insn = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+
+	for (const struct extable_entry *e = __start_softhca_extable; e < __stop_softhca_extable;
+	     e++) {
+		if (extable_target(&e->insn) == insn) {
+			uc->uc_mcontext.gregs[REG_RIP] = (greg_t)extable_target(&e->fixup);
+			return true;
+		}
+	}
+	usermem_guarded_fault(addr);
+	return false;
+}
+#else
+/* Not an empty translation unit; see usermem_portable.c. */
+typedef int usermem_x86_64_unused;
+#endif

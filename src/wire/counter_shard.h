@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Counting without fighting.  Every packet counts four times, so counters must cost next to
+ * nothing: each thread counts in a shard of its own, with plain loads and stores; whoever reads
+ * adds the shards up.  There are SLOT_THREAD_SHARDS of them; shard 0 is for all threads that found
+ * no other free, and counts with atomic additions.
+ */
+#pragma once
+
+#include "base/compiler.h"
+#include "wire/registry.h"
+
+/* This thread's shard plus one; 0: none taken yet. */
+extern _Thread_local unsigned shard_plus_1;
+/* Takes a shard for this thread, until it ends. */
+unsigned shard_take(void);
+
+/* This thread's own shard of the counters, for shard_add; NULL: it shares shard 0. */
+static inline _Atomic(uint64_t) *shard_own(_Atomic(uint64_t) *counters)
+{
+	unsigned shard = likely(shard_plus_1) ? shard_plus_1 - 1 : shard_take();
+
+	return likely(shard) ? counters + (size_t)shard * SLOT_HCAS * PORT_COUNTERS : NULL;
+}
+
+static inline void shard_add(_Atomic(uint64_t) *own, enum port_counter c, uint64_t n)
+{
+	/* Relaxed: a counter orders nothing. */
+	atomic_store_explicit(&own[c], atomic_load_explicit(&own[c], memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+/* The same in a shard that others count in as well. */
+static inline void shard_add_shared(_Atomic(uint64_t) *shard, enum port_counter c, uint64_t n)
+{
+	atomic_fetch_add_explicit(&shard[c], n, memory_order_relaxed);
+}
+
+typedef void shard_add_fn(_Atomic(uint64_t) *shard, enum port_counter c, uint64_t n);
+
+/* counters: those of one port in shard 0. */
+static inline void shard_count(_Atomic(uint64_t) *counters, enum port_counter c, uint64_t n)
+{
+	_Atomic(uint64_t) *own = shard_own(counters);
+
+	if (likely(own))
+		shard_add(own, c, n);
+	else
+		shard_add_shared(counters, c, n);
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "wire/port_account.h"
+
+#include "wire/process.h"
+
+static enum port_counter request_of(enum message_kind kind)
+{
+	switch (kind) {
+	case MESSAGE_WRITE:
+		return HW_RX_WRITE_REQUESTS;
+	case MESSAGE_ANSWER:
+		return HW_RX_READ_REQUESTS;
+	case MESSAGE_SEND:
+	case MESSAGE_SEND_IMM:
+		break;
+	}
+	return PORT_COUNTERS;
+}
+
+void port_account_remote(struct wire *w, const struct path *path, struct remote *f,
+			 const struct message_sizes *m)
+{
+	bool read = m->kind == MESSAGE_ANSWER;
+	uint64_t data = message_octets(path, w->ethernet, m) / 4;
+	uint64_t other =
+		(read ? request_octets(path, w->ethernet) : ack_octets(path, w->ethernet)) *
+		m->messages / 4;
+	const struct registry_port *dst = &w->host->attr.registry->ports[path->dst_port];
+	/* the device's index is the digit of its name */
+	unsigned hca = (unsigned)(dst->hca[5] - '0') % SLOT_HCAS;
+	const struct port_account ours = {
+		.sent = read ? other : data,
+		.sent_packets = read ? m->messages : m->packets,
+		.received = read ? data : other,
+		.received_packets = read ? m->packets : m->messages,
+		.request = PORT_COUNTERS,
+	};
+	/* What the peer's own device would have counted. */
+	const struct port_account theirs = {
+		.sent = ours.received,
+		.sent_packets = ours.received_packets,
+		.received = ours.sent,
+		.received_packets = ours.sent_packets,
+		.request = request_of(m->kind),
+		.requests = m->messages,
+	};
+
+	tally(w->counters, &ours);
+	if (likely(f->shard && spin_try(&f->counting))) {
+		port_account_add(f->slot->counters[f->shard][hca], &theirs, shard_add);
+		spin_unlock(&f->counting);
+	} else {
+		port_account_add(f->slot->counters[0][hca], &theirs, shard_add_shared);
+	}
+}

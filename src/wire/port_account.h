@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Port counters for messages that no packets were made for: both ends count what packets would have
+ * been.  Inline where the rate of small messages depends on it.
+ */
+#pragma once
+
+#include "wire/counter_shard.h"
+#include "wire/size.h"
+#include "wire/wire.h"
+
+/* In units of PortXmitData: words of 4 octets. */
+struct port_account {
+	uint64_t sent, sent_packets;	     /* by the side that asked */
+	uint64_t received, received_packets; /* by it */
+	enum port_counter request; /* what the other side has served; of PORT_COUNTERS: none */
+	uint32_t requests;
+};
+
+/* add: shard_add or shard_add_shared. */
+static inline void port_account_add(_Atomic(uint64_t) *shard, const struct port_account *t,
+				    shard_add_fn *add)
+{
+	add(shard, PORT_XMIT_DATA, t->sent);
+	add(shard, PORT_XMIT_PACKETS, t->sent_packets);
+	add(shard, PORT_RCV_DATA, t->received);
+	add(shard, PORT_RCV_PACKETS, t->received_packets);
+	if (t->request != PORT_COUNTERS)
+		add(shard, t->request, t->requests);
+}
+
+/* counters: those of one port in shard 0. */
+static inline void tally(_Atomic(uint64_t) *counters, const struct port_account *t)
+{
+	_Atomic(uint64_t) *own = shard_own(counters);
+
+	if (likely(own))
+		port_account_add(own, t, shard_add);
+	else
+		port_account_add(counters, t, shard_add_shared);
+}
+
+/* RDMA WRITEs and their acknowledgements, sent and received by this very port. */
+static inline void port_account_looped(_Atomic(uint64_t) *counters, const struct path *path,
+				       bool ethernet, const struct message_sizes *m)
+{
+	const struct message_sizes writes = {MESSAGE_WRITE, m->messages, m->packets, m->payload};
+	uint64_t octets =
+		message_octets(path, ethernet, &writes) + m->messages * ack_octets(path, ethernet);
+	uint32_t packets = m->packets + m->messages;
+	const struct port_account both = {
+		.sent = octets / 4,
+		.sent_packets = packets,
+		.received = octets / 4,
+		.received_packets = packets,
+		.request = HW_RX_WRITE_REQUESTS,
+		.requests = m->messages,
+	};
+
+	tally(counters, &both);
+}
+
+/* Messages to (MESSAGE_ANSWER: read from) another process and their answers: counts for that
+ * process as well. */
+void port_account_remote(struct wire *w, const struct path *path, struct remote *f,
+			 const struct message_sizes *m);

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "adapter_rig.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rcu.h"
+#include "check.h"
+
+static int64_t chunk(void *user, enum number_kind kind)
+{
+	struct rig *r = user;
+	uint32_t c = ++r->next_chunk;
+
+	if (kind == NUMBER_QPN)
+		atomic_store(&r->registry->qpn_slot_plus_1[c], 1);
+	return (int64_t)c << REGISTRY_CHUNK_SHIFT;
+}
+
+static void kicked(void *user)
+{
+	((struct rig *)user)->kicks++;
+}
+
+void rig_up(struct rig *r)
+{
+	struct wire_process_attr attr;
+
+	memset(r, 0, sizeof(*r));
+	r->registry = calloc(1, sizeof(*r->registry) + 2 * sizeof(struct registry_port));
+	r->slots = aligned_alloc(64, sizeof(struct slot) * REGISTRY_SLOTS);
+	CHECK(r->registry && r->slots);
+	memset(r->slots, 0, sizeof(struct slot) * REGISTRY_SLOTS);
+	r->registry->magic = REGISTRY_MAGIC;
+	r->registry->version = REGISTRY_VERSION;
+	r->registry->nports = 2;
+	for (unsigned i = 0; i < 2; i++) {
+		struct registry_port *p = &r->registry->ports[i];
+		union ib_gid gid = {.raw = {0xfe, 0x80, [15] = (uint8_t)(i + 1)}};
+		uint32_t h = registry_gid_hash(&gid);
+
+		p->ethernet = i;
+		atomic_store(&p->state, IB_PORT_ACTIVE);
+		atomic_store(&p->lid, i ? 0 : 7);
+		p->pkeys[0] = 0xffff;
+		p->gids[0] = (struct registry_gid){.gid = gid, .type = GID_ROCE_V2, .valid = 1};
+		r->registry->gid_hash[h].gid = gid;
+		atomic_store(&r->registry->gid_hash[h].port_plus_1, i + 1);
+	}
+	atomic_store(&r->registry->lid_port_plus_1[7], 1);
+
+	attr = (struct wire_process_attr){.registry = r->registry, .slots = r->slots, .slot = 0};
+	CHECK(!wire_process_create(&attr, &r->host));
+	for (unsigned i = 0; i < 2; i++) {
+		struct adapter_attr a = {.number_chunk = chunk, .kick = kicked, .user = r};
+
+		CHECK(!wire_create(r->host, i, i, &r->wire[i]));
+		a.wire = r->wire[i];
+		CHECK(!adapter_create(&a, &r->adapter[i]));
+	}
+}
+
+void rig_down(struct rig *r)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		adapter_destroy(r->adapter[i]);
+		wire_destroy(r->wire[i]);
+	}
+	wire_process_destroy(r->host);
+	free(r->registry);
+	free(r->slots);
+}
+
+static void cq_event(void *user)
+{
+	((struct rig_cq *)user)->events++;
+}
+
+static void cq_async(void *user, enum ib_event event)
+{
+	(void)event;
+	((struct rig_cq *)user)->async++;
+}
+
+void rig_cq_up(struct rig *r, unsigned dev, struct rig_cq *cq)
+{
+	struct cq_attr attr = {
+		.buf = cq->ring,
+		.entries = RIG_CQES,
+		.cqe_bytes = CQE_BYTES,
+		.dbrec = cq->dbrec,
+		.event = r->silent ? NULL : cq_event,
+		.async = cq_async,
+		.user = cq,
+	};
+
+	memset(cq, 0, sizeof(*cq));
+	for (unsigned i = 0; i < RIG_CQES; i++)
+		cq->ring[i].op_own = CQE_OP_INVALID << 4;
+	CHECK(!cq_create(r->adapter[dev], &attr, &cq->cq));
+}
+
+const struct cqe64 *rig_cq_poll(struct rig_cq *cq)
+{
+	const struct cqe64 *cqe = &cq->ring[cq->ci & (RIG_CQES - 1)];
+	uint8_t op_own = __atomic_load_n(&cqe->op_own, __ATOMIC_ACQUIRE);
+
+	if (op_own >> 4 == CQE_OP_INVALID || (op_own & 1) != !!(cq->ci & RIG_CQES))
+		return NULL;
+	cq->ci++;
+	__atomic_store_n(&cq->dbrec[DBREC_CQ_CI].raw, be32_of(cq->ci & 0xffffff).raw,
+			 __ATOMIC_RELEASE);
+	return cqe;
+}
+
+static void qp_event(void *user, enum ib_event event)
+{
+	((struct rig_qp *)user)->async[event]++;
+}
+
+void rig_qp_up(struct rig *r, unsigned dev, struct rig_qp *q, enum ib_qp_type type)
+{
+	struct qp_create_attr attr;
+
+	memset(q, 0, sizeof(*q));
+	q->type = type;
+	q->pdn = pd_alloc(r->adapter[dev]);
+	rig_cq_up(r, dev, &q->cq);
+	attr = (struct qp_create_attr){
+		.type = type,
+		.pdn = q->pdn,
+		.send_cq = q->cq.cq,
+		.recv_cq = q->cq.cq,
+		.sq_buf = q->sq,
+		.sq_blocks = RIG_BLOCKS,
+		.rq_buf = q->rq,
+		.rq_wqes = RIG_RECVS,
+		.rq_wqe_bytes = RIG_RQ_BYTES,
+		.dbrec = q->dbrec,
+		.async = qp_event,
+		.user = q,
+	};
+	CHECK(!qp_create(r->adapter[dev], &attr, &q->qp));
+}
+
+void rig_qp_down(struct rig_qp *q)
+{
+	qp_destroy(q->qp);
+	CHECK(!cq_destroy(q->cq.cq));
+}
+
+void rig_attr(struct rig *r, unsigned dev, struct rig_qp *to, struct qp_attr *attr)
+{
+	*attr = (struct qp_attr){
+		.path_mtu = IB_MTU_1024,
+		.qkey = 0x11111111,
+		.rq_psn = 0xfffff0,
+		.sq_psn = 0xfffff0,
+		.dest_qpn = qp_number(to->qp),
+		.access = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC,
+		.ah = {.dlid = dev ? 0 : 7,
+		       .is_global = dev,
+		       .dgid = r->registry->ports[dev].gids[0].gid,
+		       .hop_limit = 64,
+		       .port_num = 1},
+		.max_rd_atomic = 4,
+		.max_dest_rd_atomic = 4,
+		.min_rnr_timer = 1,
+		.port_num = 1,
+		.timeout = 8,
+		.retry_cnt = 2,
+		.rnr_retry = 2,
+	};
+}
+
+static const uint32_t to_init[] = {
+	[IB_QPT_RC] = IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS,
+	[IB_QPT_UC] = IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS,
+	[IB_QPT_UD] = IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_QKEY,
+};
+static const uint32_t to_rtr[] = {
+	[IB_QPT_RC] = IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN |
+		      IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER,
+	[IB_QPT_UC] = IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN,
+	[IB_QPT_UD] = IB_QP_STATE,
+};
+static const uint32_t to_rts[] = {
+	[IB_QPT_RC] = IB_QP_STATE | IB_QP_SQ_PSN | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
+		      IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC,
+	[IB_QPT_UC] = IB_QP_STATE | IB_QP_SQ_PSN,
+	[IB_QPT_UD] = IB_QP_STATE | IB_QP_SQ_PSN,
+};
+
+static void to_state(struct rig_qp *q, struct qp_attr *attr, enum ib_qp_state state,
+		     const uint32_t *masks)
+{
+	attr->state = state;
+	CHECK(!qp_modify(q->qp, attr, masks[q->type]));
+}
+
+void rig_connect(struct rig *r, unsigned dev, struct rig_qp *a, struct rig_qp *b)
+{
+	struct rig_qp *const end[2] = {a, b};
+
+	for (unsigned i = 0; i < (a == b ? 1 : 2); i++) {
+		struct qp_attr attr;
+
+		rig_attr(r, dev, end[!i], &attr);
+		to_state(end[i], &attr, IB_QPS_INIT, to_init);
+		to_state(end[i], &attr, IB_QPS_RTR, to_rtr);
+		to_state(end[i], &attr, IB_QPS_RTS, to_rts);
+	}
+}
+
+static void put(struct rig_wqe *w, const void *data, size_t n)
+{
+	CHECK(w->at + n <= sizeof(w->bytes));
+	memcpy(w->bytes + w->at, data, n);
+	w->at += (uint32_t)n;
+}
+
+void rig_wqe_begin(struct rig_qp *q, struct rig_wqe *w, uint8_t opcode, uint8_t fm_ce_se,
+		   uint32_t imm)
+{
+	struct wqe_ctrl c = {
+		.opmod_idx_opcode = be32_of((uint32_t)q->sq_pi << 8 | opcode),
+		.fm_ce_se = fm_ce_se,
+		.imm = be32_of(imm),
+	};
+
+	memset(w, 0, sizeof(*w));
+	w->q = q;
+	put(w, &c, sizeof(c));
+}
+
+void rig_wqe_raddr(struct rig_wqe *w, uint64_t va, uint32_t rkey)
+{
+	struct wqe_raddr r = {.va = be64_of(va), .rkey = be32_of(rkey)};
+
+	put(w, &r, sizeof(r));
+}
+
+void rig_wqe_atomic(struct rig_wqe *w, uint64_t swap_add, uint64_t compare)
+{
+	struct wqe_atomic a = {be64_of(swap_add), be64_of(compare)};
+
+	put(w, &a, sizeof(a));
+}
+
+void rig_wqe_data(struct rig_wqe *w, const void *addr, uint32_t len, uint32_t lkey)
+{
+	struct wqe_data d = {be32_of(len), be32_of(lkey), be64_of((uintptr_t)addr)};
+
+	put(w, &d, sizeof(d));
+}
+
+void rig_wqe_inline(struct rig_wqe *w, const void *data, uint32_t len)
+{
+	be32 head = be32_of(WQE_DATA_INLINE | len);
+
+	put(w, &head, sizeof(head));
+	put(w, data, len);
+	w->at = (uint32_t)align_up(w->at, WQE_UNIT);
+}
+
+void rig_wqe_put(struct rig_wqe *w)
+{
+	struct rig_qp *q = w->q;
+	uint32_t ds = w->at / WQE_UNIT;
+	uint32_t blocks = div_round_up(w->at, WQE_BLOCK);
+	be32 qpn_ds = be32_of(qp_number(q->qp) << 8 | ds);
+
+	memcpy(w->bytes + 4, &qpn_ds, sizeof(qpn_ds));
+	for (uint32_t i = 0; i < blocks; i++)
+		memcpy(q->sq + (size_t)((q->sq_pi + i) % RIG_BLOCKS) * WQE_BLOCK,
+		       w->bytes + i * WQE_BLOCK, WQE_BLOCK);
+	q->sq_pi = (uint16_t)(q->sq_pi + blocks);
+}
+
+void rig_ring(struct rig_qp *q)
+{
+	__atomic_store_n(&q->dbrec[DBREC_SEND].raw, be32_of(q->sq_pi).raw, __ATOMIC_RELEASE);
+	rcu_enter();
+	qp_doorbell(q->qp);
+	rcu_leave();
+}
+
+void rig_wqe_end(struct rig_wqe *w)
+{
+	rig_wqe_put(w);
+	rig_ring(w->q);
+}
+
+void rig_recv(struct rig_qp *q, const void *addr, uint32_t len, uint32_t lkey)
+{
+	struct wqe_data d[2] = {{be32_of(len), be32_of(lkey), be64_of((uintptr_t)addr)},
+				{.lkey = be32_of(WQE_DATA_LKEY_END)}};
+
+	memcpy(q->rq + (size_t)(q->rq_pi % RIG_RECVS) * RIG_RQ_BYTES, d, sizeof(d));
+	q->rq_pi++;
+	__atomic_store_n(&q->dbrec[DBREC_RECV].raw, be32_of(q->rq_pi).raw, __ATOMIC_RELEASE);
+	qp_recv_posted(q->qp);
+}
+
+uint32_t rig_mr(struct rig *r, unsigned dev, uint32_t pdn, void *addr, uint64_t len,
+		uint32_t access, struct mkey **out)
+{
+	struct mkey_attr attr = {
+		.pdn = pdn, .access = access, .iova = (uintptr_t)addr, .length = len, .addr = addr};
+
+	CHECK(!mkey_create(r->adapter[dev], &attr, out));
+	return mkey_key(*out);
+}

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "signed_bed.h"
+
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "adapter/memory/mkey_inside.h"
+#include "base/rcu.h"
+#include "usermem/usermem.h"
+
+static const uint16_t lids[2] = {7, 9};
+
+static unsigned dev(const struct bed *t, unsigned side)
+{
+	return t->far ? side : 0;
+}
+
+struct adapter *bed_adapter(struct bed *t, unsigned side)
+{
+	return t->rig.adapter[dev(t, side)];
+}
+
+struct far_user {
+	struct bed *bed;
+	uint16_t slot;
+};
+
+static struct far_user far_users[2];
+
+/* testbed.h: the slot's QP numbers begin there. */
+static int64_t far_chunk(void *user, enum number_kind kind)
+{
+	struct far_user *u = user;
+
+	if (kind == NUMBER_QPN)
+		return testbed_qpn(u->slot);
+	return (int64_t)(16 + ++u->bed->chunks) << REGISTRY_CHUNK_SHIFT;
+}
+
+static void far_up(struct bed *t)
+{
+	struct registry *r;
+
+	t->testbed = testbed_create();
+	r = t->testbed->registry;
+	t->rig.registry = r;
+	for (uint16_t i = 0; i < 2; i++) {
+		struct wire_process_attr attr = {
+			.registry = r,
+			.slots = t->testbed->slots,
+			.slot = i,
+			.open_channel = testbed_open_channel,
+			.user = &t->station[i],
+		};
+		struct adapter_attr a = {.number_chunk = far_chunk,
+					 .port = {.fabric_port = i},
+					 .user = &far_users[i]};
+
+		far_users[i] = (struct far_user){t, i};
+		t->station[i] = (struct station){.bed = t->testbed, .slot = i};
+		r->ports[i].pkeys[0] = 0xffff;
+		atomic_store(&r->ports[i].lid, lids[i]);
+		atomic_store(&r->lid_port_plus_1[lids[i]], (uint16_t)(i + 1));
+		CHECK(!wire_process_create(&attr, &t->station[i].host));
+		CHECK(!wire_create(t->station[i].host, i, 0, &t->rig.wire[i]));
+		a.wire = t->rig.wire[i];
+		CHECK(!adapter_create(&a, &t->rig.adapter[i]));
+	}
+	station_add_channel(&t->station[0]);
+	station_add_channel(&t->station[1]);
+}
+
+static void list_up(struct bed *t, unsigned side)
+{
+	struct bed_side *s = &t->side[side];
+	const struct mkey_indirect_attr attr = {
+		.pdn = s->q.pdn,
+		.access = RIG_ALL_ACCESS,
+		.local_read = true,
+		.qpn = MKEY_ANY_QPN,
+		.umr = true,
+		.signature = true,
+		.bsf_octowords = 4,
+		.max_entries = BED_ENTRIES,
+	};
+
+	CHECK(!mkey_create_indirect(bed_adapter(t, side), &attr, &s->list));
+	s->skey = mkey_key(s->list);
+	for (unsigned i = 0; i < SIG_SIDES; i++)
+		CHECK(!psv_create(bed_adapter(t, side), s->q.pdn, &s->psv[i]));
+}
+
+static void on_fault(int sig, siginfo_t *info, void *ucontext)
+{
+	if (!usermem_fault(ucontext, info->si_addr))
+		signal(sig, SIG_DFL);
+}
+
+void bed_catch_faults(void)
+{
+	struct sigaction act = {.sa_sigaction = on_fault,
+				.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
+
+	CHECK(!sigaction(SIGSEGV, &act, NULL) && !sigaction(SIGBUS, &act, NULL));
+}
+
+static void up(struct bed *t, bool far, enum ib_qp_type type)
+{
+	memset(t, 0, sizeof(*t));
+	t->far = far;
+	t->type = type;
+	if (far)
+		far_up(t);
+	else
+		rig_up(&t->rig);
+	for (unsigned i = 0; i < 2; i++) {
+		struct bed_side *s = &t->side[i];
+
+		rig_qp_up(&t->rig, dev(t, i), &s->q, type);
+		s->memory = malloc(BED_BYTES);
+		CHECK(s->memory);
+		s->lkey = rig_mr(&t->rig, dev(t, i), s->q.pdn, s->memory, BED_BYTES, RIG_ALL_ACCESS,
+				 &s->region);
+		list_up(t, i);
+	}
+}
+
+void bed_up(struct bed *t, bool far)
+{
+	up(t, far, IB_QPT_RC);
+}
+
+void bed_up_of(struct bed *t, enum ib_qp_type type)
+{
+	up(t, false, type);
+}
+
+void bed_down(struct bed *t)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct bed_side *s = &t->side[i];
+
+		rig_qp_down(&s->q);
+		mkey_destroy(bed_adapter(t, i), s->list);
+		mkey_destroy(bed_adapter(t, i), s->region);
+		for (unsigned k = 0; k < SIG_SIDES; k++)
+			psv_destroy(bed_adapter(t, i), s->psv[k]);
+		free(s->memory);
+	}
+	if (!t->far) {
+		rig_down(&t->rig);
+		return;
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		adapter_destroy(t->rig.adapter[i]);
+		wire_destroy(t->rig.wire[i]);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		wire_process_destroy(t->station[i].host);
+	close(t->testbed->channel_fd);
+}
+
+static void step(struct bed *t, unsigned side, enum ib_qp_state state, uint32_t mask,
+		 enum ib_mtu mtu)
+{
+	struct qp_attr attr;
+
+	rig_attr(&t->rig, 0, &t->side[!side].q, &attr);
+	attr.state = state;
+	attr.path_mtu = mtu;
+	attr.retry_cnt = 7;
+	attr.rnr_retry = 7;
+	if (t->far)
+		attr.ah = (struct ib_ah){.dlid = lids[!side], .port_num = 1};
+	CHECK(!qp_modify(t->side[side].q.qp, &attr, mask));
+}
+
+static void restart(struct rig_qp *q)
+{
+	q->sq_pi = q->rq_pi = 0;
+	memset(q->dbrec, 0, sizeof(q->dbrec));
+	memset(q->async, 0, sizeof(q->async));
+}
+
+void bed_connect(struct bed *t, enum ib_mtu mtu)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		step(t, i, IB_QPS_RESET, IB_QP_STATE, mtu);
+		restart(&t->side[i].q);
+	}
+	if (t->type != IB_QPT_RC) {
+		rig_connect(&t->rig, 0, &t->side[0].q, &t->side[1].q);
+		return;
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		step(t, i, IB_QPS_INIT,
+		     IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS, mtu);
+		step(t, i, IB_QPS_RTR,
+		     IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN |
+			     IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER,
+		     mtu);
+		step(t, i, IB_QPS_RTS,
+		     IB_QP_STATE | IB_QP_SQ_PSN | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
+			     IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC,
+		     mtu);
+	}
+}
+
+void bed_progress(struct bed *t)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		if (t->far)
+			(void)wire_process_progress(t->station[i].host);
+		(void)adapter_progress(t->rig.adapter[i], NULL);
+	}
+}
+
+void bed_sign(struct bed *t, unsigned side, const struct sig_config *c, const struct umr_klm *e,
+	      uint32_t n, uint64_t length)
+{
+	struct bed_side *s = &t->side[side];
+	struct indirect *k;
+
+	rcu_enter();
+	k = indirect_find(bed_adapter(t, side), s->skey);
+	CHECK(k && n <= BED_ENTRIES);
+	spin_lock(&k->lock);
+	klm_list_put(&k->list, 0, e, n);
+	CHECK(!klm_list_settle(&k->list));
+	k->length = length;
+	k->has_bsf = true;
+	k->reported = false;
+	k->generation++;
+	sig_plan_make(&k->plan[SIG_GATHER], c, SIG_GATHER);
+	sig_plan_make(&k->plan[SIG_SCATTER], c, SIG_SCATTER);
+	for (unsigned i = 0; i < SIG_SIDES; i++)
+		k->psv[i] = psv_number(s->psv[i]);
+	spin_unlock(&k->lock);
+	rcu_leave();
+}
+
+struct umr_klm bed_klm(const struct bed *t, unsigned side, uint64_t at, uint32_t bytes)
+{
+	const struct bed_side *s = &t->side[side];
+
+	CHECK(at + bytes <= BED_BYTES);
+	return (struct umr_klm){be32_of(bytes), be32_of(s->lkey),
+				be64_of((uintptr_t)(s->memory + at))};
+}
+
+const struct cqe64 *bed_wait(struct bed *t, struct rig_cq *cq)
+{
+	time_t end = time(NULL) + 10;
+	const struct cqe64 *cqe;
+
+	while (!(cqe = rig_cq_poll(cq))) {
+		bed_progress(t);
+		CHECK(time(NULL) < end);
+	}
+	return cqe;
+}
+
+uint8_t cqe_op(const struct cqe64 *cqe)
+{
+	return cqe->op_own >> 4;
+}
+
+void check_sig_err(const struct bed *t, unsigned side, const struct cqe64 *cqe,
+		   const struct sig_error *e, enum sig_report_style style)
+{
+	const struct cqe64_sig_err *c = (const struct cqe64_sig_err *)cqe;
+	static const uint16_t bit[] = {[SIG_BAD_GUARD] = CQE_SIG_ERR_GUARD,
+				       [SIG_BAD_APP_TAG] = CQE_SIG_ERR_APP_TAG,
+				       [SIG_BAD_REF_TAG] = CQE_SIG_ERR_REF_TAG};
+	struct sig_report r = sig_error_report(e, style);
+
+	CHECK(cqe_op(cqe) == CQE_OP_SIG_ERR);
+	CHECK(be16_get(c->syndrome) == bit[e->kind]);
+	CHECK(c->sig_type == 0 && c->domain == (e->side == SIG_MEMORY));
+	CHECK(be32_get(c->mkey) == t->side[side].skey);
+	CHECK(be64_get(c->offset) == r.offset);
+	CHECK(be32_get(c->expected_trans_sig) == r.expected >> 32);
+	CHECK(be32_get(c->actual_trans_sig) == r.actual >> 32);
+	CHECK(be32_get(c->expected_ref_tag) == (uint32_t)r.expected);
+	CHECK(be32_get(c->actual_ref_tag) == (uint32_t)r.actual);
+	CHECK((be32_get(c->sop_drop_qpn) & IB_QPN_MASK) == qp_number(t->side[side].q.qp));
+}
+
+struct sig_config crc32(uint8_t check)
+{
+	return (struct sig_config){
+		.side[SIG_MEMORY] = {.type = SIG_CRC32, .block = BLOCK, .seed_ones = true},
+		.check_mask = check,
+		.data_bytes = UINT32_MAX,
+	};
+}
+
+void key_up(struct bed *t, unsigned side, uint8_t check)
+{
+	struct umr_klm e = bed_klm(t, side, 0, UNIT * BLOCKS);
+	struct sig_config c = crc32(check);
+
+	bed_sign(t, side, &c, &e, 1, UNIT * BLOCKS);
+}
+
+void fill(struct bed *t, unsigned side, unsigned bad)
+{
+	struct sig_config c = crc32(0xf0);
+
+	for (unsigned k = 0; k < BLOCKS; k++) {
+		uint8_t *unit = t->side[side].memory + (size_t)k * UNIT;
+
+		for (unsigned i = 0; i < BLOCK; i++)
+			unit[i] = (uint8_t)(i + k * 7);
+		model_signature(&c.side[SIG_MEMORY], k, unit, BLOCK, unit + BLOCK);
+		if (bad & 1u << k)
+			unit[BLOCK] ^= 1;
+	}
+}
+
+const struct cqe64 *next(struct bed *t, unsigned side)
+{
+	return bed_wait(t, &t->side[side].q.cq);
+}
+
+bool idle(struct bed *t)
+{
+	for (unsigned i = 0; i < 200; i++)
+		bed_progress(t);
+	return !rig_cq_poll(&t->side[0].q.cq) && !rig_cq_poll(&t->side[1].q.cq);
+}
+
+void expect_error(struct bed *t, unsigned side, uint64_t block)
+{
+	const struct cqe64_sig_err *c = (const struct cqe64_sig_err *)next(t, side);
+
+	CHECK(c->op_own >> 4 == CQE_OP_SIG_ERR);
+	CHECK(be16_get(c->syndrome) == CQE_SIG_ERR_GUARD);
+	CHECK(be64_get(c->offset) == block * UNIT);
+	CHECK(be32_get(c->mkey) == t->side[side].skey);
+}
+
+void start(struct bed *t, bool pipelining, uint8_t check, unsigned bad)
+{
+	bed_connect(t, IB_MTU_256);
+	memset(t->side[1].memory, 0xee, BED_BYTES);
+	key_up(t, 0, check);
+	fill(t, 0, bad);
+	if (pipelining)
+		qp_set_drain_sigerr(t->side[0].q.qp, true);
+	for (unsigned i = 0; i < 8; i++)
+		rig_recv(&t->side[1].q, t->side[1].memory + BED_BYTES / 2, 16, t->side[1].lkey);
+}

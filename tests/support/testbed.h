@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A fabric without a daemon, in memory that a forked child shares:
+ *
+ *      slot 0 (port row 0) ---- channel ---- slot 1 (port row 1)
+ *
+ * Slot s owns the QP numbers from (s + 1) * 1024 on.  Both ports are active.
+ */
+#pragma once
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "wire/registry.h"
+#include "wire/wire.h"
+#include "check.h"
+
+#define TESTBED_CHANNEL_BYTES (1u << 20)
+#define TESTBED_PORTS	      2u
+
+struct testbed {
+	struct registry *registry;
+	struct slot *slots;
+	int channel_fd;
+	_Atomic(uint32_t) opened; /* calls of open_channel */
+	bool refuse;		  /* open_channel fails */
+};
+
+/* One process of it. */
+struct station {
+	struct testbed *bed;
+	uint16_t slot;
+	struct wire_process *host;
+	struct wire *wire;
+	struct path path; /* to the other */
+};
+
+static inline uint32_t testbed_qpn(uint16_t slot)
+{
+	return (slot + 1u) << REGISTRY_CHUNK_SHIFT;
+}
+
+static inline void *testbed_shared(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+	return p;
+}
+
+static inline void testbed_new_channel(struct testbed *b)
+{
+	b->channel_fd = memfd_create("channel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	CHECK(b->channel_fd >= 0 && !ftruncate(b->channel_fd, TESTBED_CHANNEL_BYTES));
+}
+
+static inline struct testbed *testbed_create(void)
+{
+	struct testbed *b = testbed_shared(sizeof(*b));
+
+	b->registry =
+		testbed_shared(sizeof(*b->registry) + TESTBED_PORTS * sizeof(struct registry_port));
+	b->slots = testbed_shared(REGISTRY_SLOTS * sizeof(struct slot));
+	b->registry->nports = TESTBED_PORTS;
+	for (uint16_t s = 0; s < TESTBED_PORTS; s++) {
+		atomic_store(&b->registry->ports[s].state, IB_PORT_ACTIVE);
+		atomic_store(&b->registry->qpn_slot_plus_1[s + 1], (uint16_t)(s + 1));
+		atomic_store(&b->slots[s].alive, 1);
+	}
+	testbed_new_channel(b);
+	return b;
+}
+
+static inline int testbed_open_channel(void *user, uint16_t peer, int *fd, size_t *bytes, int *side)
+{
+	struct station *st = user;
+
+	atomic_fetch_add(&st->bed->opened, 1);
+	if (st->bed->refuse || peer > 1 || peer == st->slot)
+		return -ENOENT;
+	*fd = dup(st->bed->channel_fd);
+	*bytes = TESTBED_CHANNEL_BYTES;
+	*side = st->slot > peer;
+	return 0;
+}
+
+static inline void station_up(struct station *st, struct testbed *b, uint16_t slot,
+			      void (*receive)(void *user, const struct pkt *p), void *user)
+{
+	struct wire_process_attr attr = {
+		.registry = b->registry,
+		.slots = b->slots,
+		.slot = slot,
+		.open_channel = testbed_open_channel,
+		.user = st,
+	};
+	struct wire_client client = {.receive = receive, .user = user};
+
+	*st = (struct station){.bed = b, .slot = slot};
+	CHECK(!wire_process_create(&attr, &st->host));
+	CHECK(!wire_create(st->host, slot, 0, &st->wire));
+	wire_attach(st->wire, &client);
+	st->path.src_port = slot;
+	st->path.dst_port = !slot;
+}
+
+/* What the daemon would do when the other side has opened the channel. */
+static inline void station_add_channel(struct station *st)
+{
+	CHECK(!wire_process_add_channel(st->host, !st->slot, dup(st->bed->channel_fd),
+					TESTBED_CHANNEL_BYTES, st->slot == 1));
+}
+
+static inline void station_down(struct station *st)
+{
+	wire_attach(st->wire, NULL);
+	wire_destroy(st->wire);
+	wire_process_destroy(st->host);
+}
+
+static inline uint64_t station_counter(struct station *st, enum port_counter c)
+{
+	const _Atomic(uint64_t) *shard = wire_counters(st->wire);
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < SLOT_SHARDS; i++, shard += SLOT_HCAS * PORT_COUNTERS)
+		n += atomic_load(&shard[c]);
+	return n;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The null key (zeros out of it, nothing into it), what keys tell of themselves, and completion
+ * queues with time stamps and moderated events.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "adapter_rig.h"
+#include "base/clock.h"
+#include "check.h"
+#include "usermem/usermem.h"
+
+#define BYTES 8192u
+#define ALL   (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
+
+struct bench {
+	struct rig rig;
+	struct rig_qp a, b;
+	uint8_t src[BYTES], dst[BYTES];
+	struct mkey *src_mr, *dst_mr;
+	uint32_t lkey, rkey;
+	uint32_t null_key;
+};
+
+static struct bench bench;
+
+static void bench_up(void)
+{
+	struct bench *t = &bench;
+	int64_t key;
+
+	rig_up(&t->rig);
+	rig_qp_up(&t->rig, 0, &t->a, IB_QPT_RC);
+	rig_qp_up(&t->rig, 0, &t->b, IB_QPT_RC);
+	rig_connect(&t->rig, 0, &t->a, &t->b);
+	for (unsigned i = 0; i < BYTES; i++)
+		t->src[i] = (uint8_t)(i % 251 + 1);
+	memset(t->dst, 0xee, BYTES);
+	t->lkey = rig_mr(&t->rig, 0, t->a.pdn, t->src, BYTES, ALL, &t->src_mr);
+	t->rkey = rig_mr(&t->rig, 0, t->b.pdn, t->dst, BYTES, ALL, &t->dst_mr);
+	key = adapter_null_key(t->rig.adapter[0]);
+	CHECK(key > 0 && key == adapter_null_key(t->rig.adapter[0]));
+	t->null_key = (uint32_t)key;
+}
+
+static void bench_down(void)
+{
+	struct bench *t = &bench;
+
+	rig_qp_down(&t->a);
+	rig_qp_down(&t->b);
+	mkey_destroy(t->rig.adapter[0], t->src_mr);
+	mkey_destroy(t->rig.adapter[0], t->dst_mr);
+	rig_down(&t->rig);
+}
+
+static uint8_t expect(struct rig_qp *q)
+{
+	const struct cqe64 *cqe = rig_cq_poll(&q->cq);
+
+	CHECK(cqe);
+	return cqe->op_own >> 4;
+}
+
+static void rdma(uint8_t opcode, uint64_t va, uint32_t lkey, uint32_t rkey, uint32_t len)
+{
+	struct bench *t = &bench;
+	struct rig_wqe w;
+
+	rig_wqe_begin(&t->a, &w, opcode, WQE_CTRL_CE_ALWAYS, 0);
+	rig_wqe_raddr(&w, (uintptr_t)t->dst, rkey);
+	rig_wqe_data(&w, (void *)(uintptr_t)va, len, lkey);
+	rig_wqe_end(&w);
+}
+
+static void null_key(void)
+{
+	struct bench *t = &bench;
+	struct rig_wqe w;
+
+	bench_up();
+	/* zeros out, whatever the address */
+	rdma(WQE_OP_RDMA_WRITE, UINT64_MAX - 3, t->null_key, t->rkey, BYTES);
+	CHECK(expect(&t->a) == CQE_OP_REQ);
+	for (unsigned i = 0; i < BYTES; i++)
+		CHECK(!t->dst[i]);
+	/* an answer that nobody wants */
+	rdma(WQE_OP_RDMA_READ, 0, t->null_key, t->rkey, BYTES);
+	CHECK(expect(&t->a) == CQE_OP_REQ);
+
+	/* a receive of which the middle is dropped */
+	rig_recv(&t->b, t->dst, 2048, t->rkey);
+	memcpy(t->b.rq,
+	       (struct wqe_data[3]){{be32_of(100), be32_of(t->rkey), be64_of((uintptr_t)t->dst)},
+				    {be32_of(1000), be32_of(t->null_key), be64_of(5)},
+				    {be32_of(100), be32_of(t->rkey),
+				     be64_of((uintptr_t)t->dst + 100)}},
+	       3 * sizeof(struct wqe_data));
+	rig_wqe_begin(&t->a, &w, WQE_OP_SEND, WQE_CTRL_CE_ALWAYS, 0);
+	rig_wqe_data(&w, t->src, 1200, t->lkey);
+	rig_wqe_end(&w);
+	CHECK(expect(&t->b) == CQE_OP_RESP_SEND && expect(&t->a) == CQE_OP_REQ);
+	CHECK(!memcmp(t->dst, t->src, 100) && !memcmp(t->dst + 100, t->src + 1100, 100));
+	CHECK(!t->dst[200]);
+
+	/* not for peers; and not one bit beside */
+	rdma(WQE_OP_RDMA_WRITE, (uintptr_t)t->src, t->lkey, t->null_key, 8);
+	CHECK(expect(&t->a) == CQE_OP_REQ_ERR);
+	bench_down();
+	bench_up();
+	rdma(WQE_OP_RDMA_WRITE, 0, t->null_key + 1, t->rkey, 8);
+	CHECK(expect(&t->a) == CQE_OP_REQ_ERR);
+	bench_down();
+}
+
+/* The same from another process's memory, which here is our own by its number. */
+static void discard_foreign(void)
+{
+	char from[64], head[16] = {0}, tail[16] = {0};
+	struct run src[2] = {{from, 40}, {from + 40, 24}};
+	struct run dst[3] = {{head, 16}, {RUN_DISCARD, 32}, {tail, 16}};
+	struct run none = {RUN_DISCARD, 64};
+
+	for (unsigned i = 0; i < sizeof(from); i++)
+		from[i] = (char)i;
+	for (int pid = 0; pid <= getpid(); pid += getpid()) {
+		memset(head, 0, sizeof(head));
+		memset(tail, 0, sizeof(tail));
+		CHECK(usermem_pull(dst, 3, src, 2, pid));
+		CHECK(!memcmp(head, from, 16) && !memcmp(tail, from + 48, 16));
+		CHECK(usermem_pull(&none, 1, src, 2, pid));
+		CHECK(!usermem_pull(&none, 1, src, 1, pid));
+	}
+}
+
+static void keys_tell(void)
+{
+	struct bench *t = &bench;
+	struct mkey_attr attr;
+
+	bench_up();
+	CHECK(!mkey_query(t->rig.adapter[0], t->lkey, &attr));
+	CHECK(attr.addr == t->src && attr.length == BYTES && attr.access == ALL);
+	CHECK(attr.pdn == t->a.pdn && attr.iova == (uintptr_t)t->src);
+	CHECK(mkey_query(t->rig.adapter[0], t->lkey + 1, &attr) == -ENOENT);
+	CHECK(mkey_query(t->rig.adapter[0], 0, &attr) == -ENOENT);
+	CHECK(mkey_query(t->rig.adapter[0], UINT32_MAX, &attr) == -ENOENT);
+	bench_down();
+}
+
+static void write_some(unsigned n)
+{
+	while (n--)
+		rdma(WQE_OP_RDMA_WRITE, (uintptr_t)bench.src, bench.lkey, bench.rkey, 8);
+}
+
+static void arm(uint32_t sn)
+{
+	struct rig_cq *cq = &bench.a.cq;
+
+	cq->dbrec[DBREC_CQ_ARM] = be32_of(sn << 28 | (cq->ci & 0xffffff));
+	cq_doorbell(cq->cq);
+}
+
+static void drain(unsigned n)
+{
+	while (n--)
+		CHECK(expect(&bench.a) == CQE_OP_REQ);
+	CHECK(!rig_cq_poll(&bench.a.cq));
+}
+
+static void moderation(void)
+{
+	struct bench *t = &bench;
+	struct rig_cq *cq = &t->a.cq;
+	uint64_t deadline = UINT64_MAX, before;
+
+	bench_up();
+	/* by number: those that were polled before arming do not count */
+	cq_moderate(cq->cq, 4, 0);
+	write_some(10);
+	drain(10);
+	arm(0);
+	write_some(3);
+	CHECK(!cq->events);
+	(void)adapter_progress(t->rig.adapter[0], &deadline);
+	CHECK(deadline > clock_ns() + 1000000000);
+	write_some(1);
+	CHECK(cq->events == 1);
+	drain(4);
+
+	/* by time: from the first one */
+	cq_moderate(cq->cq, 100, 2000);
+	arm(1);
+	before = clock_ns();
+	write_some(1);
+	(void)adapter_progress(t->rig.adapter[0], &deadline);
+	CHECK(deadline >= before + 2000000 && deadline <= clock_ns() + 2000000);
+	write_some(5);
+	while (cq->events == 1 && clock_ns() < before + 1000000000)
+		(void)adapter_progress(t->rig.adapter[0], NULL);
+	CHECK(cq->events == 2 && clock_ns() >= before + 2000000);
+	drain(6);
+
+	/* consumed in time: no event, and the next one is timed anew */
+	arm(2);
+	write_some(1);
+	drain(1);
+	usleep(2100);
+	(void)adapter_progress(t->rig.adapter[0], NULL);
+	CHECK(cq->events == 2);
+	/* off: what waits is told at once */
+	arm(2);
+	write_some(2);
+	CHECK(cq->events == 2);
+	cq_moderate(cq->cq, 0, 0);
+	CHECK(cq->events == 3);
+	drain(2);
+	arm(3);
+	write_some(1);
+	CHECK(cq->events == 4);
+	/* destroyed while one waits */
+	cq_moderate(cq->cq, 100, 1000);
+	drain(1);
+	arm(4);
+	write_some(1);
+	bench_down();
+}
+
+static void timestamps(void)
+{
+	static struct rig_cq cq;
+	struct bench *t = &bench;
+	struct cq_attr attr = {
+		.buf = cq.ring,
+		.entries = RIG_CQES,
+		.cqe_bytes = CQE_BYTES,
+		.dbrec = cq.dbrec,
+		.timestamps = true,
+	};
+	struct rig_qp *q = &t->a;
+	struct cq *plain;
+	uint64_t before;
+
+	bench_up();
+	before = clock_ns();
+	/* without: nothing there */
+	write_some(1);
+	CHECK(!be64_get(q->cq.ring[0].timestamp));
+	drain(1);
+
+	/* the same queue pair's completions in a CQ that says when */
+	qp_destroy(q->qp);
+	plain = q->cq.cq;
+	for (unsigned i = 0; i < RIG_CQES; i++)
+		cq.ring[i].op_own = CQE_OP_INVALID << 4;
+	CHECK(!cq_create(t->rig.adapter[0], &attr, &cq.cq));
+	memset(q->dbrec, 0, sizeof(q->dbrec));
+	q->sq_pi = q->rq_pi = 0;
+	CHECK(!qp_create(t->rig.adapter[0],
+			 &(struct qp_create_attr){.type = IB_QPT_RC,
+						  .pdn = q->pdn,
+						  .send_cq = cq.cq,
+						  .recv_cq = cq.cq,
+						  .sq_buf = q->sq,
+						  .sq_blocks = RIG_BLOCKS,
+						  .rq_buf = q->rq,
+						  .rq_wqes = RIG_RECVS,
+						  .rq_wqe_bytes = RIG_RQ_BYTES,
+						  .dbrec = q->dbrec},
+			 &q->qp));
+	rig_connect(&t->rig, 0, q, q);
+	mkey_destroy(t->rig.adapter[0], t->dst_mr);
+	t->rkey = rig_mr(&t->rig, 0, q->pdn, t->dst, BYTES, ALL, &t->dst_mr);
+	write_some(2);
+	for (unsigned i = 0; i < 2; i++) {
+		const struct cqe64 *cqe = rig_cq_poll(&cq);
+
+		CHECK(cqe && be64_get(cqe->timestamp) >= before);
+		before = be64_get(cqe->timestamp);
+	}
+	CHECK(before <= clock_ns());
+	/* an error's syndrome lies in the same place */
+	rdma(WQE_OP_RDMA_WRITE, (uintptr_t)t->src, t->lkey + 1, t->rkey, 8);
+	CHECK(((const struct cqe64_err *)rig_cq_poll(&cq))->syndrome == CQE_SYN_LOCAL_PROT);
+	qp_destroy(q->qp);
+	CHECK(!cq_destroy(cq.cq) && !cq_destroy(plain));
+	rig_qp_down(&t->b);
+	mkey_destroy(t->rig.adapter[0], t->src_mr);
+	mkey_destroy(t->rig.adapter[0], t->dst_mr);
+	rig_down(&t->rig);
+}
+
+int main(void)
+{
+	null_key();
+	discard_foreign();
+	keys_tell();
+	moderation();
+	timestamps();
+	return 0;
+}

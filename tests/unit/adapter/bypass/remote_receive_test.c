@@ -1,0 +1,556 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Sends that their sender completes: two hosts of a fabric in one process, the receiver's rings and
+ * buffers in its arena.  What is out of the ordinary goes by packets with the outcome that it
+ * always has; blocks full of nonsense lead nowhere; and a peer that died in the middle leaves a
+ * queue that is whole.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "adapter_rig.h"
+#include "check.h"
+#include "wire/expose.h"
+
+#define CHANNEL_BYTES (1u << 20)
+#define ARENA_OFFSET  8192u
+#define LID	      7u
+#define PORTS	      2u
+#define DEAD_SLOT     9u
+
+/* What the receiver has in its arena. */
+struct exposed {
+	struct rig_qp qp;
+	uint8_t data[4096];
+};
+
+struct side {
+	struct rig rig;
+	struct fabric *fabric;
+	uint16_t slot;
+};
+
+struct fabric {
+	struct registry *registry;
+	struct slot *slots;
+	int channel;
+	uint32_t next_chunk;
+	struct side a, b; /* a sends to b */
+	struct rig_qp from;
+	struct exposed *to;
+	uint8_t source[4096];
+	uint32_t source_key, target_key;
+	struct mkey *mr[2];
+};
+
+static int64_t chunk(void *user, enum number_kind kind)
+{
+	struct side *s = user;
+	uint32_t c = ++s->fabric->next_chunk;
+
+	if (kind == NUMBER_QPN)
+		atomic_store(&s->fabric->registry->qpn_slot_plus_1[c], (uint16_t)(s->slot + 1));
+	return (int64_t)c << REGISTRY_CHUNK_SHIFT;
+}
+
+static int open_channel(void *user, uint16_t peer, int *fd, size_t *bytes, int *side)
+{
+	struct side *s = user;
+
+	*fd = dup(s->fabric->channel);
+	*bytes = CHANNEL_BYTES;
+	*side = s->slot > peer;
+	return 0;
+}
+
+static void side_up(struct fabric *f, struct side *s, uint16_t slot)
+{
+	const struct wire_process_attr attr = {
+		.registry = f->registry,
+		.slots = f->slots,
+		.slot = slot,
+		.open_channel = open_channel,
+		.expose = true,
+		.user = s,
+	};
+	struct adapter_attr a = {.number_chunk = chunk, .user = s};
+
+	s->fabric = f;
+	s->slot = slot;
+	s->rig = (struct rig){.registry = f->registry, .slots = f->slots, .silent = true};
+	f->slots[slot].pid = getpid();
+	atomic_store(&f->slots[slot].alive, 1);
+	CHECK(!wire_process_create(&attr, &s->rig.host));
+	CHECK(!wire_create(s->rig.host, slot, 0, &s->rig.wire[0]));
+	a.wire = s->rig.wire[0];
+	CHECK(!adapter_create(&a, &s->rig.adapter[0]));
+}
+
+static void side_down(struct side *s)
+{
+	adapter_destroy(s->rig.adapter[0]);
+	wire_destroy(s->rig.wire[0]);
+	wire_process_destroy(s->rig.host);
+}
+
+static void connect_half(struct fabric *f, struct rig_qp *q, struct rig_qp *peer,
+			 uint16_t peer_slot)
+{
+	static const uint32_t masks[] = {
+		[IB_QPS_INIT] = IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS,
+		[IB_QPS_RTR] = IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
+			       IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER,
+		[IB_QPS_RTS] = IB_QP_STATE | IB_QP_SQ_PSN | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
+			       IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC,
+	};
+	struct qp_attr attr;
+
+	rig_attr(&f->a.rig, 0, peer, &attr);
+	attr.ah.dlid = (uint16_t)(LID + peer_slot);
+	attr.timeout = 0;
+	for (enum ib_qp_state s = IB_QPS_INIT; s <= IB_QPS_RTS; s++) {
+		attr.state = s;
+		CHECK(!qp_modify(q->qp, &attr, masks[s]));
+	}
+}
+
+static struct qp_block *block_of(struct fabric *f)
+{
+	uint32_t qpn = qp_number(f->to->qp.qp);
+
+	return &wire_expose(f->b.rig.wire[0])->mem->qps[qpn % EXPOSE_BLOCKS];
+}
+
+static struct cq_block *cq_block_of(struct fabric *f)
+{
+	return &wire_expose(f->b.rig.wire[0])->mem->cqs[block_of(f)->cq];
+}
+
+static uint64_t arena_offset(struct fabric *f, const void *p)
+{
+	return ARENA_OFFSET + (uint64_t)((const uint8_t *)p - (const uint8_t *)f->to);
+}
+
+static void expose_all(struct fabric *f)
+{
+	struct exposed *to = f->to;
+
+	mkey_expose(f->b.rig.adapter[0], f->mr[1], arena_offset(f, to->data));
+	CHECK(qp_recv_exposable(to->qp.qp));
+	cq_expose(to->qp.cq.cq, arena_offset(f, to->qp.cq.ring), arena_offset(f, to->qp.cq.dbrec));
+	qp_recv_expose(to->qp.qp, arena_offset(f, to->qp.rq),
+		       arena_offset(f, &to->qp.dbrec[DBREC_RECV]));
+}
+
+static struct fabric *fabric_up(void)
+{
+	struct fabric *f = aligned_alloc(64, align_up(sizeof(*f), 64));
+
+	CHECK(f);
+	memset(f, 0, sizeof(*f));
+	f->registry = calloc(1, sizeof(*f->registry) + PORTS * sizeof(struct registry_port));
+	f->slots = aligned_alloc(64, sizeof(struct slot) * REGISTRY_SLOTS);
+	CHECK(f->registry && f->slots);
+	memset(f->slots, 0, sizeof(struct slot) * REGISTRY_SLOTS);
+	f->registry->nports = PORTS;
+	for (unsigned i = 0; i < PORTS; i++) {
+		atomic_store(&f->registry->ports[i].state, IB_PORT_ACTIVE);
+		f->registry->ports[i].pkeys[0] = 0xffff;
+		strcpy(f->registry->ports[i].hca, "mlx5_0");
+		atomic_store(&f->registry->lid_port_plus_1[LID + i], i + 1);
+	}
+	f->channel = memfd_create("channel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	CHECK(f->channel >= 0 && !ftruncate(f->channel, CHANNEL_BYTES));
+	side_up(f, &f->a, 0);
+	side_up(f, &f->b, 1);
+
+	f->to = mmap(NULL, sizeof(*f->to), PROT_READ | PROT_WRITE, MAP_SHARED,
+		     wire_expose(f->b.rig.wire[0])->arena_fd, ARENA_OFFSET);
+	CHECK(f->to != MAP_FAILED);
+	rig_qp_up(&f->a.rig, 0, &f->from, IB_QPT_RC);
+	rig_qp_up(&f->b.rig, 0, &f->to->qp, IB_QPT_RC);
+	f->source_key = rig_mr(&f->a.rig, 0, f->from.pdn, f->source, sizeof(f->source),
+			       IB_ACCESS_LOCAL_WRITE, &f->mr[0]);
+	f->target_key = rig_mr(&f->b.rig, 0, f->to->qp.pdn, f->to->data, sizeof(f->to->data),
+			       IB_ACCESS_LOCAL_WRITE, &f->mr[1]);
+	connect_half(f, &f->from, &f->to->qp, 1);
+	connect_half(f, &f->to->qp, &f->from, 0);
+	expose_all(f);
+	for (unsigned i = 0; i < sizeof(f->source); i++)
+		f->source[i] = (uint8_t)(i * 7 + 1);
+	return f;
+}
+
+static void fabric_down(struct fabric *f)
+{
+	rig_qp_down(&f->from);
+	rig_qp_down(&f->to->qp);
+	mkey_destroy(f->a.rig.adapter[0], f->mr[0]);
+	mkey_destroy(f->b.rig.adapter[0], f->mr[1]);
+	munmap(f->to, sizeof(*f->to));
+	side_down(&f->a);
+	side_down(&f->b);
+	close(f->channel);
+	free(f->registry);
+	free(f->slots);
+	free(f);
+}
+
+static void post_send(struct fabric *f, uint8_t opcode, uint32_t imm, uint32_t len)
+{
+	struct rig_wqe w;
+
+	rig_wqe_begin(&f->from, &w, opcode, WQE_CTRL_CE_ALWAYS, imm);
+	rig_wqe_data(&w, f->source, len, f->source_key);
+	rig_wqe_end(&w);
+}
+
+/* The packets' way. */
+static void progress(struct fabric *f)
+{
+	for (unsigned i = 0; i < 200; i++) {
+		uint64_t never = UINT64_MAX;
+
+		(void)adapter_progress(f->a.rig.adapter[0], &never);
+		(void)adapter_progress(f->b.rig.adapter[0], &never);
+		(void)wire_process_progress(f->a.rig.host);
+		(void)wire_process_progress(f->b.rig.host);
+		usleep(10);
+	}
+}
+
+static void sent(struct fabric *f, uint8_t op)
+{
+	const struct cqe64 *cqe = rig_cq_poll(&f->from.cq);
+
+	CHECK(cqe && cqe->op_own >> 4 == op);
+}
+
+static const struct cqe64 *received(struct fabric *f, uint8_t op, uint32_t bytes)
+{
+	const struct cqe64 *cqe = rig_cq_poll(&f->to->qp.cq);
+
+	CHECK(cqe && cqe->op_own >> 4 == op);
+	if (op != CQE_OP_RESP_ERR)
+		CHECK(be32_get(cqe->byte_cnt) == bytes &&
+		      (be32_get(cqe->flags_rqpn) & IB_QPN_MASK) == qp_number(f->from.qp) &&
+		      (be32_get(cqe->sop_drop_qpn) & IB_QPN_MASK) == qp_number(f->to->qp.qp));
+	return cqe;
+}
+
+static uint64_t counted(const struct side *s, enum port_counter c)
+{
+	uint64_t n = 0;
+
+	for (unsigned shard = 0; shard < SLOT_SHARDS; shard++)
+		n += atomic_load(&s->fabric->slots[s->slot].counters[shard][0][c]);
+	return n;
+}
+
+static void count_one(struct fabric *f, bool far, uint8_t opcode, uint64_t got[4])
+{
+	static const enum port_counter c[] = {PORT_XMIT_DATA, PORT_XMIT_PACKETS, PORT_RCV_DATA,
+					      PORT_RCV_PACKETS};
+	uint64_t before[4];
+
+	for (unsigned i = 0; i < 4; i++)
+		before[i] = counted(&f->b, c[i]);
+	if (far)
+		rig_recv(&f->to->qp, f->to->data, sizeof(f->to->data), f->target_key);
+	post_send(f, opcode, 1, 2500);
+	if (!far) {
+		CHECK(!rig_cq_poll(&f->from.cq));
+		rig_recv(&f->to->qp, f->to->data, sizeof(f->to->data), f->target_key);
+		progress(f);
+	}
+	sent(f, CQE_OP_REQ);
+	for (unsigned i = 0; i < 4; i++)
+		got[i] = counted(&f->b, c[i]) - before[i];
+}
+
+/* The counters cannot tell which way a message went. */
+static void test_counters(void)
+{
+	static const uint8_t opcode[] = {WQE_OP_SEND, WQE_OP_SEND_IMM};
+
+	for (unsigned i = 0; i < array_size(opcode); i++) {
+		struct fabric *f = fabric_up();
+		uint64_t by_sender[4], by_packets[4];
+
+		count_one(f, true, opcode[i], by_sender);
+		count_one(f, false, opcode[i], by_packets);
+		CHECK(!memcmp(by_sender, by_packets, sizeof(by_sender)));
+		fabric_down(f);
+	}
+}
+
+/* Nothing of the receiver runs: what it finds, the sender has put there. */
+static void test_sender_completes(void)
+{
+	struct fabric *f = fabric_up();
+	struct exposed *to = f->to;
+	struct qp_attr attr;
+	uint32_t psn;
+
+	for (unsigned i = 0; i < 3 * RIG_CQES; i++) {
+		uint32_t len = 1 + i % 2500;
+		const struct cqe64 *cqe;
+
+		memset(to->data, 0, sizeof(to->data));
+		if (i % 3)
+			rig_recv(&to->qp, to->data, sizeof(to->data), f->target_key);
+		else
+			rig_recv(&to->qp, to->data, len, f->target_key);
+		post_send(f, i % 2 ? WQE_OP_SEND_IMM : WQE_OP_SEND, 0xabcd0000 + i, len);
+		sent(f, CQE_OP_REQ);
+		cqe = received(f, i % 2 ? CQE_OP_RESP_SEND_IMM : CQE_OP_RESP_SEND, len);
+		CHECK(be32_get(cqe->imm_inval_pkey) == (i % 2 ? 0xabcd0000 + i : 0));
+		CHECK(be16_get(cqe->wqe_counter) == (uint16_t)i);
+		CHECK(!memcmp(to->data, f->source, len) && !to->data[len]);
+	}
+	CHECK(!rig_cq_poll(&to->qp.cq) && !rig_cq_poll(&f->from.cq));
+	/* both ends count as if packets had gone */
+	qp_query(to->qp.qp, &attr);
+	psn = attr.rq_psn;
+	qp_query(f->from.qp, &attr);
+	CHECK(psn != 0xfffff0 && attr.sq_psn == psn);
+	CHECK(counted(&f->a, PORT_XMIT_PACKETS) == counted(&f->b, PORT_RCV_PACKETS));
+	CHECK(counted(&f->a, PORT_XMIT_DATA) == counted(&f->b, PORT_RCV_DATA));
+	CHECK(counted(&f->b, PORT_XMIT_PACKETS) == 3 * RIG_CQES);
+	fabric_down(f);
+}
+
+static void test_not_ready(void)
+{
+	struct fabric *f = fabric_up();
+
+	post_send(f, WQE_OP_SEND, 0, 100);
+	CHECK(!rig_cq_poll(&f->from.cq));
+	wire_process_progress(f->b.rig.host);
+	CHECK(!rig_cq_poll(&f->to->qp.cq));
+	rig_recv(&f->to->qp, f->to->data, 100, f->target_key);
+	rig_recv(&f->to->qp, f->to->data + 1000, 100, f->target_key);
+	progress(f);
+	sent(f, CQE_OP_REQ);
+	received(f, CQE_OP_RESP_SEND, 100);
+	/* what was remembered of counters that wrap is fresh after each packet */
+	CHECK(block_of(f)->rq_seen == block_of(f)->rq_head);
+	CHECK(cq_block_of(f)->ci == 0 && cq_block_of(f)->pi == 1);
+	/* and from then on by the sender again, into the next receive */
+	post_send(f, WQE_OP_SEND, 0, 50);
+	sent(f, CQE_OP_REQ);
+	CHECK(be16_get(received(f, CQE_OP_RESP_SEND, 50)->wqe_counter) == 1);
+	CHECK(!memcmp(f->to->data + 1000, f->source, 50));
+	fabric_down(f);
+}
+
+static void test_too_short(void)
+{
+	struct fabric *f = fabric_up();
+
+	rig_recv(&f->to->qp, f->to->data, 99, f->target_key);
+	post_send(f, WQE_OP_SEND, 0, 100);
+	progress(f);
+	sent(f, CQE_OP_REQ_ERR);
+	received(f, CQE_OP_RESP_ERR, 0);
+	CHECK(!f->to->data[0]);
+	fabric_down(f);
+}
+
+/* Memory that is not in the arena is reached by packets; a key of another domain by nobody. */
+static void test_other_keys(void)
+{
+	static uint8_t private[256];
+	struct fabric *f = fabric_up();
+	struct mkey *elsewhere, *foreign;
+	uint32_t key = rig_mr(&f->b.rig, 0, f->to->qp.pdn, private, sizeof(private),
+			      IB_ACCESS_LOCAL_WRITE, &elsewhere);
+
+	rig_recv(&f->to->qp, private, sizeof(private), key);
+	post_send(f, WQE_OP_SEND, 0, 100);
+	CHECK(!rig_cq_poll(&f->from.cq));
+	progress(f);
+	sent(f, CQE_OP_REQ);
+	received(f, CQE_OP_RESP_SEND, 100);
+	CHECK(!memcmp(private, f->source, 100));
+
+	key = rig_mr(&f->b.rig, 0, pd_alloc(f->b.rig.adapter[0]), f->to->data, 256,
+		     IB_ACCESS_LOCAL_WRITE, &foreign);
+	mkey_expose(f->b.rig.adapter[0], foreign, arena_offset(f, f->to->data));
+	rig_recv(&f->to->qp, f->to->data, 256, key);
+	post_send(f, WQE_OP_SEND, 0, 100);
+	progress(f);
+	sent(f, CQE_OP_REQ_ERR);
+	received(f, CQE_OP_RESP_ERR, 0);
+	CHECK(!f->to->data[0]);
+	mkey_destroy(f->b.rig.adapter[0], elsewhere);
+	mkey_destroy(f->b.rig.adapter[0], foreign);
+	fabric_down(f);
+}
+
+/* A CQ that nobody polls overruns by packets, with its event, and nothing is written over. */
+static void test_full_cq(void)
+{
+	struct fabric *f = fabric_up();
+
+	for (unsigned i = 0; i < RIG_CQES; i++) {
+		rig_recv(&f->to->qp, f->to->data, 8, f->target_key);
+		post_send(f, WQE_OP_SEND, 0, 8);
+		sent(f, CQE_OP_REQ);
+	}
+	rig_recv(&f->to->qp, f->to->data, 8, f->target_key);
+	post_send(f, WQE_OP_SEND, 0, 8);
+	CHECK(!f->to->qp.cq.async);
+	progress(f);
+	CHECK(f->to->qp.cq.async == 1);
+	CHECK(be16_get(received(f, CQE_OP_RESP_SEND, 8)->wqe_counter) == 0);
+	fabric_down(f);
+}
+
+/* The receiver says something senseless of itself: the sender looks elsewhere and lives. */
+static void test_nonsense(void)
+{
+	for (unsigned n = 0; n < 9; n++) {
+		struct fabric *f = fabric_up();
+		struct qp_block *b = block_of(f);
+		struct cq_block *c = cq_block_of(f);
+
+		rig_recv(&f->to->qp, f->to->data, 100, f->target_key);
+		switch (n) {
+		case 0:
+			b->rq_offset = UINT64_MAX - 64;
+			break;
+		case 1:
+			b->rq_wqe_bytes = UINT32_MAX;
+			break;
+		case 2:
+			b->rq_wqes = 3;
+			break;
+		case 3:
+			b->cq = EXPOSE_CQS;
+			break;
+		case 4:
+			b->rq_dbrec = EXPOSE_ARENA_BYTES;
+			break;
+		case 5:
+			c->ring = EXPOSE_ARENA_BYTES - 64;
+			break;
+		case 6:
+			c->entries = 1u << 31;
+			break;
+		case 7:
+			c->cqe_bytes = 1u << 30;
+			break;
+		default:
+			c->dbrec = UINT64_MAX;
+		}
+		post_send(f, WQE_OP_SEND, 0, 100);
+		CHECK(!rig_cq_poll(&f->from.cq));
+		progress(f);
+		sent(f, CQE_OP_REQ);
+		received(f, CQE_OP_RESP_SEND, 100);
+		fabric_down(f);
+	}
+}
+
+/* What a peer leaves that dies at each of the steps of remote_receive. */
+static void test_death(void)
+{
+	struct fabric *f = fabric_up();
+	struct qp_block *b = block_of(f);
+	struct cq_block *c = cq_block_of(f);
+	struct qp_attr attr;
+
+	for (unsigned i = 0; i < 3; i++)
+		rig_recv(&f->to->qp, f->to->data, 100, f->target_key);
+	post_send(f, WQE_OP_SEND, 0, 8);
+	sent(f, CQE_OP_REQ);
+	CHECK(b->rq_head == 1 && c->pi == 1);
+
+	/* claimed, and no CQE yet: the receive is still there */
+	b->rq_claim = 1;
+	b->rq_claim_pi = 1;
+	atomic_store(&b->lock.word, DEAD_SLOT + 1);
+	atomic_store(&c->lock.word, DEAD_SLOT + 1);
+	qp_query(f->to->qp.qp, &attr);
+	CHECK(b->rq_head == 1 && c->pi == 1 && !b->rq_claim);
+	CHECK(!atomic_load(&b->lock.word) && !atomic_load(&c->lock.word));
+
+	/* the CQE is there, and neither index has moved */
+	post_send(f, WQE_OP_SEND, 0, 8);
+	sent(f, CQE_OP_REQ);
+	CHECK(b->rq_head == 2 && c->pi == 2);
+	b->rq_claim = 1;
+	b->rq_claim_pi = 1;
+	b->rq_head = 1;
+	c->pi = 1;
+	atomic_store(&b->lock.word, DEAD_SLOT + 1);
+	atomic_store(&c->lock.word, DEAD_SLOT + 1);
+	qp_query(f->to->qp.qp, &attr);
+	CHECK(b->rq_head == 2 && c->pi == 2 && !b->rq_claim);
+
+	/* the same without the CQ's lock: only the receive was not counted */
+	b->rq_claim = 1;
+	b->rq_claim_pi = 1;
+	b->rq_head = 1;
+	atomic_store(&b->lock.word, DEAD_SLOT + 1);
+	qp_query(f->to->qp.qp, &attr);
+	CHECK(b->rq_head == 2 && c->pi == 2);
+
+	received(f, CQE_OP_RESP_SEND, 8);
+	received(f, CQE_OP_RESP_SEND, 8);
+	post_send(f, WQE_OP_SEND, 0, 8);
+	sent(f, CQE_OP_REQ);
+	CHECK(be16_get(received(f, CQE_OP_RESP_SEND, 8)->wqe_counter) == 2);
+	fabric_down(f);
+}
+
+/* In error nobody takes its receives: they are flushed. */
+static void test_flush(void)
+{
+	struct fabric *f = fabric_up();
+	struct qp_attr attr = {.state = IB_QPS_ERR};
+
+	rig_recv(&f->to->qp, f->to->data, 100, f->target_key);
+	CHECK(!qp_modify(f->to->qp.qp, &attr, IB_QP_STATE));
+	post_send(f, WQE_OP_SEND, 0, 8);
+	CHECK(!rig_cq_poll(&f->from.cq));
+	received(f, CQE_OP_RESP_ERR, 0);
+	CHECK(!rig_cq_poll(&f->to->qp.cq));
+	fabric_down(f);
+}
+
+/* With an event to report, or in a ring that has moved, the owner completes by itself. */
+static void test_resized(void)
+{
+	static struct cqe64 bigger[2 * RIG_CQES];
+	struct fabric *f = fabric_up();
+
+	for (unsigned i = 0; i < 2 * RIG_CQES; i++)
+		bigger[i].op_own = CQE_OP_INVALID << 4;
+	CHECK(!cq_resize(f->to->qp.cq.cq, bigger, 2 * RIG_CQES, CQE_BYTES));
+	rig_recv(&f->to->qp, f->to->data, 100, f->target_key);
+	post_send(f, WQE_OP_SEND, 0, 8);
+	CHECK(!rig_cq_poll(&f->from.cq));
+	progress(f);
+	sent(f, CQE_OP_REQ);
+	CHECK(bigger[1].op_own >> 4 == CQE_OP_RESP_SEND);
+	fabric_down(f);
+}
+
+int main(void)
+{
+	test_sender_completes();
+	test_counters();
+	test_not_ready();
+	test_too_short();
+	test_other_keys();
+	test_full_cq();
+	test_nonsense();
+	test_death();
+	test_flush();
+	test_resized();
+	return 0;
+}

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Plain RDMA WRITEs, many to a doorbell, mixed with requests that are not plain: bytes,
+ * completions, sequence numbers and counters are those of the same requests one by one.
+ *
+ *     rig_qp a --- loopback --- rig_qp b
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "adapter_rig.h"
+#include "check.h"
+#include "usermem/usermem.h"
+
+#define BUF    8192u
+#define MTU    1024u
+#define ROUNDS 3000u
+#define ALL    (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
+
+struct bed {
+	struct rig rig;
+	unsigned dev;
+	struct rig_qp a, b;
+	uint8_t *src, *dst, *model;
+	struct mkey *ma, *mb;
+	uint32_t lkey, rkey;
+	struct rng rng;
+	/* what is expected of the requests that were put into the ring */
+	uint16_t signaled[RIG_BLOCKS];
+	unsigned nsignaled;
+	uint64_t packets, words, requests;
+};
+
+static void *pages(void)
+{
+	void *p = mmap(NULL, BUF, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+	return p;
+}
+
+static void bed_up(struct bed *d, unsigned dev)
+{
+	*d = (struct bed){.dev = dev, .rng = {12345 + dev}};
+	rig_up(&d->rig);
+	rig_qp_up(&d->rig, dev, &d->a, IB_QPT_RC);
+	rig_qp_up(&d->rig, dev, &d->b, IB_QPT_RC);
+	rig_connect(&d->rig, dev, &d->a, &d->b);
+	d->src = pages();
+	d->dst = pages();
+	d->model = pages();
+	for (unsigned i = 0; i < BUF; i++)
+		d->src[i] = (uint8_t)rng_next(&d->rng);
+	d->lkey = rig_mr(&d->rig, dev, d->a.pdn, d->src, BUF, ALL, &d->ma);
+	d->rkey = rig_mr(&d->rig, dev, d->b.pdn, d->dst, BUF, ALL, &d->mb);
+}
+
+static void bed_down(struct bed *d)
+{
+	rig_qp_down(&d->a);
+	rig_qp_down(&d->b);
+	mkey_destroy(d->rig.adapter[d->dev], d->ma);
+	mkey_destroy(d->rig.adapter[d->dev], d->mb);
+	rig_down(&d->rig);
+	munmap(d->src, BUF);
+	munmap(d->dst, BUF);
+	munmap(d->model, BUF);
+}
+
+/* Octets of a WRITE and its acknowledgement beside the payload (IBTA chapter 9, annex A17). */
+static uint64_t header_octets(unsigned dev, uint32_t packets)
+{
+	/* LRH, BTH, ICRC; or Ethernet with its FCS, IPv6, UDP, BTH, ICRC */
+	uint64_t each = dev ? 14 + 4 + 40 + 8 + 12 + 4 : 8 + 12 + 4;
+
+	return packets * each + 16 /* RETH */ + each + 4 /* AETH */;
+}
+
+static uint64_t counter(struct bed *d, enum port_counter c)
+{
+	uint64_t sum = 0;
+
+	for (unsigned shard = 0; shard < SLOT_SHARDS; shard++)
+		sum += d->rig.slots[0].counters[shard][d->dev][c];
+	return sum;
+}
+
+/* One request of random form; expects what it does. */
+static void put_write(struct bed *d)
+{
+	static const uint32_t lens[] = {1, 4, 7, 8, 12, 13, 28, 29, 64, 200, MTU - 1, MTU};
+	uint32_t len = lens[rng_below(&d->rng, array_size(lens))];
+	uint32_t from = (uint32_t)rng_below(&d->rng, BUF - len);
+	uint32_t to = (uint32_t)rng_below(&d->rng, BUF - len);
+	bool signaled = !rng_below(&d->rng, 4);
+	unsigned form = (unsigned)rng_below(&d->rng, 4);
+	uint32_t packets = div_round_up(len, MTU);
+	struct rig_wqe w;
+
+	if (signaled)
+		d->signaled[d->nsignaled++] = d->a.sq_pi;
+	rig_wqe_begin(&d->a, &w, WQE_OP_RDMA_WRITE, signaled ? WQE_CTRL_CE_ALWAYS : 0, 0);
+	rig_wqe_raddr(&w, (uintptr_t)d->dst + to, d->rkey);
+	if (form == 0 && len <= 200) {
+		rig_wqe_inline(&w, d->src + from, len);
+	} else if (form == 1 && len > 1) {
+		rig_wqe_data(&w, d->src + from, len / 2, d->lkey);
+		rig_wqe_data(&w, d->src + from + len / 2, len - len / 2, d->lkey);
+	} else {
+		rig_wqe_data(&w, d->src + from, len, d->lkey);
+	}
+	rig_wqe_put(&w);
+	memcpy(d->model + to, d->src + from, len);
+	d->packets += packets;
+	d->words += (header_octets(d->dev, packets) + align_up(len, 4)) / 4;
+	d->requests++;
+}
+
+static void expect_completions(struct bed *d)
+{
+	for (unsigned i = 0; i < d->nsignaled; i++) {
+		const struct cqe64 *c = rig_cq_poll(&d->a.cq);
+
+		CHECK(c && c->op_own >> 4 == CQE_OP_REQ);
+		CHECK(be16_get(c->wqe_counter) == d->signaled[i]);
+		CHECK(be32_get(c->sop_drop_qpn) ==
+		      ((uint32_t)WQE_OP_RDMA_WRITE << 24 | qp_number(d->a.qp)));
+	}
+	CHECK(!rig_cq_poll(&d->a.cq) && !rig_cq_poll(&d->b.cq));
+	d->nsignaled = 0;
+}
+
+static void test_random_lists(unsigned dev)
+{
+	struct qp_attr before, a, b;
+	struct bed d;
+
+	bed_up(&d, dev);
+	qp_query(d.a.qp, &before);
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		/* of up to 5 blocks each: never more than the ring holds */
+		for (uint64_t n = 1 + rng_below(&d.rng, RIG_BLOCKS / 5); n; n--)
+			put_write(&d);
+		rig_ring(&d.a);
+		expect_completions(&d);
+		CHECK(!memcmp(d.dst, d.model, BUF));
+	}
+	qp_query(d.a.qp, &a);
+	qp_query(d.b.qp, &b);
+	CHECK(a.sq_psn == ((before.sq_psn + d.packets) & IB_PSN_MASK));
+	CHECK(b.rq_psn == a.sq_psn && a.rq_psn == before.rq_psn);
+	CHECK(counter(&d, HW_RX_WRITE_REQUESTS) == d.requests);
+	CHECK(counter(&d, PORT_XMIT_PACKETS) == d.packets + d.requests);
+	CHECK(counter(&d, PORT_RCV_PACKETS) == d.packets + d.requests);
+	CHECK(counter(&d, PORT_XMIT_DATA) == d.words && counter(&d, PORT_RCV_DATA) == d.words);
+	bed_down(&d);
+}
+
+static void put_plain(struct bed *d, uint64_t va, uint32_t rkey, const void *from, uint32_t len,
+		      uint32_t lkey)
+{
+	struct rig_wqe w;
+
+	rig_wqe_begin(&d->a, &w, WQE_OP_RDMA_WRITE, 0, 0);
+	rig_wqe_raddr(&w, va, rkey);
+	rig_wqe_data(&w, from, len, lkey);
+	rig_wqe_put(&w);
+}
+
+static struct cqe64_err poll_error(struct rig_qp *q)
+{
+	const struct cqe64 *c = rig_cq_poll(&q->cq);
+	struct cqe64_err e;
+
+	CHECK(c && c->op_own >> 4 == CQE_OP_REQ_ERR);
+	memcpy(&e, c, sizeof(e));
+	return e;
+}
+
+/*
+ * One bad request among good ones: those before it have been executed, it names the error of the
+ * specification, those behind it are flushed and move nothing.
+ */
+static void test_bad_one(uint8_t syndrome, uint64_t va_off, uint32_t rkey_flip, uint64_t from_off,
+			 uint32_t lkey_flip, uint32_t len)
+{
+	struct cqe64_err e;
+	struct bed d;
+
+	bed_up(&d, 0);
+	for (unsigned i = 0; i < 3; i++)
+		put_plain(&d, (uintptr_t)d.dst + 8 * i, d.rkey, d.src, 8, d.lkey);
+	put_plain(&d, (uintptr_t)d.dst + va_off, d.rkey ^ rkey_flip, d.src + from_off, len,
+		  d.lkey ^ lkey_flip);
+	put_plain(&d, (uintptr_t)d.dst + 4096, d.rkey, d.src, 8, d.lkey);
+	rig_ring(&d.a);
+
+	e = poll_error(&d.a);
+	CHECK(e.syndrome == syndrome && be16_get(e.wqe_counter) == 3);
+	e = poll_error(&d.a);
+	CHECK(e.syndrome == CQE_SYN_WR_FLUSH && be16_get(e.wqe_counter) == 4);
+	CHECK(!rig_cq_poll(&d.a.cq));
+	for (unsigned i = 0; i < 3; i++)
+		memcpy(d.model + 8 * i, d.src, 8);
+	CHECK(!memcmp(d.dst, d.model, BUF));
+	bed_down(&d);
+}
+
+static void test_malformed(uint32_t word, uint32_t flip)
+{
+	struct cqe64_err e;
+	struct bed d;
+	uint32_t *at;
+
+	bed_up(&d, 0);
+	put_plain(&d, (uintptr_t)d.dst, d.rkey, d.src, 8, d.lkey);
+	at = (uint32_t *)(void *)d.a.sq + word;
+	*at ^= htobe32(flip);
+	rig_ring(&d.a);
+	e = poll_error(&d.a);
+	CHECK(e.syndrome == CQE_SYN_LOCAL_QP_OP);
+	CHECK(!memcmp(d.dst, d.model, BUF));
+	bed_down(&d);
+}
+
+/* Memory that has gone, on either side. */
+static void test_unmapped(bool source)
+{
+	struct cqe64_err e;
+	struct bed d;
+
+	bed_up(&d, 0);
+	put_plain(&d, (uintptr_t)d.dst, d.rkey, d.src, 8, d.lkey);
+	munmap(source ? d.src : d.dst, BUF);
+	rig_ring(&d.a);
+	e = poll_error(&d.a);
+	CHECK(e.syndrome == (source ? CQE_SYN_LOCAL_PROT : CQE_SYN_REM_ACCESS));
+	CHECK(!rig_cq_poll(&d.a.cq));
+	bed_down(&d);
+}
+
+/* A sender that is ahead of its peer is refused, however plain the request. */
+static void test_sequence(void)
+{
+	static const struct {
+		enum ib_qp_state state;
+		uint32_t mask;
+	} steps[] = {
+		{IB_QPS_RESET, 0},
+		{IB_QPS_INIT, IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS},
+		{IB_QPS_RTR, IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN |
+				     IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER},
+		{IB_QPS_RTS, IB_QP_SQ_PSN | IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY |
+				     IB_QP_MAX_QP_RD_ATOMIC},
+	};
+	struct qp_attr attr;
+	struct bed d;
+
+	bed_up(&d, 0);
+	rig_attr(&d.rig, 0, &d.b, &attr);
+	attr.sq_psn = psn_add(attr.rq_psn, 5);
+	for (size_t i = 0; i < array_size(steps); i++) {
+		attr.state = steps[i].state;
+		CHECK(!qp_modify(d.a.qp, &attr, IB_QP_STATE | steps[i].mask));
+	}
+	put_plain(&d, (uintptr_t)d.dst, d.rkey, d.src, 8, d.lkey);
+	rig_ring(&d.a);
+	CHECK(!memcmp(d.dst, d.model, BUF));
+	CHECK(counter(&d, HW_OUT_OF_SEQUENCE) == 1);
+	bed_down(&d);
+}
+
+/* Its own peer: the responder and the requester are of one queue pair. */
+static void test_self(void)
+{
+	struct mkey *key;
+	uint32_t rkey;
+	struct bed d;
+
+	bed_up(&d, 0);
+	rig_qp_down(&d.a);
+	rig_qp_up(&d.rig, 0, &d.a, IB_QPT_RC);
+	rig_connect(&d.rig, 0, &d.a, &d.a);
+	rkey = rig_mr(&d.rig, 0, d.a.pdn, d.dst, BUF, ALL, &key);
+	for (unsigned i = 0; i < 40; i++) {
+		struct rig_wqe w;
+
+		rig_wqe_begin(&d.a, &w, WQE_OP_RDMA_WRITE, i == 39 ? WQE_CTRL_CE_ALWAYS : 0, 0);
+		rig_wqe_raddr(&w, (uintptr_t)d.dst + 8 * i, rkey);
+		rig_wqe_inline(&w, d.src + 8 * i, 8);
+		rig_wqe_put(&w);
+	}
+	rig_ring(&d.a);
+	d.signaled[d.nsignaled++] = 39;
+	expect_completions(&d);
+	memcpy(d.model, d.src, 40 * 8);
+	CHECK(!memcmp(d.dst, d.model, BUF));
+	mkey_destroy(d.rig.adapter[0], key);
+	bed_down(&d);
+}
+
+static void on_fault(int signum, siginfo_t *info, void *ucontext)
+{
+	(void)signum;
+	if (!usermem_fault(ucontext, info->si_addr))
+		_exit(99);
+}
+
+static void catch_faults(void)
+{
+	struct sigaction act = {.sa_sigaction = on_fault,
+				.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
+
+	sigemptyset(&act.sa_mask);
+	CHECK(!sigaction(SIGSEGV, &act, NULL) && !sigaction(SIGBUS, &act, NULL));
+}
+
+int main(void)
+{
+	catch_faults();
+	test_random_lists(0);
+	test_random_lists(1);
+	test_bad_one(CQE_SYN_REM_ACCESS, 0, 0x100, 0, 0, 8);
+	test_bad_one(CQE_SYN_REM_ACCESS, 0, 1, 0, 0, 8);
+	test_bad_one(CQE_SYN_REM_ACCESS, BUF - 7, 0, 0, 0, 8);
+	test_bad_one(CQE_SYN_REM_ACCESS, (uint64_t)-8, 0, 0, 0, 8);
+	test_bad_one(CQE_SYN_LOCAL_PROT, 0, 0, 0, 0x100, 8);
+	test_bad_one(CQE_SYN_LOCAL_PROT, 0, 0, 0, 1, 8);
+	test_bad_one(CQE_SYN_LOCAL_PROT, 0, 0, BUF - 7, 0, 8);
+	test_bad_one(CQE_SYN_LOCAL_PROT, 0, 0, (uint64_t)-8, 0, 8);
+	test_malformed(1, 0x100);		     /* another queue pair's number */
+	test_malformed(0, WQE_OP_RDMA_WRITE ^ 0x3f); /* no operation */
+	test_unmapped(true);
+	test_unmapped(false);
+	test_sequence();
+	test_self();
+	return 0;
+}

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Work requests that change indirect keys and protected signature values.  Each rule has a case
+ * that breaks it and nothing else.
+ */
+#include <string.h>
+
+#include "adapter/memory/psv.h"
+#include "base/rcu.h"
+#include "indirect_bed.h"
+
+static void configured(void)
+{
+	struct change c;
+	struct bed t;
+
+	bed_with_empty(&t);
+	/* free: nobody may use it */
+	CHECK(write_through(&t, t.key, 0, 8) == CQE_SYN_REM_ACCESS);
+	bed_down(&t);
+
+	bed_with_empty(&t);
+	c = of_b(&t, 1000);
+	CHECK(!change(&t, &c));
+	CHECK(!write_through(&t, t.key | 0x5a, 0, 1000) && !memcmp(t.dst, t.src, 1000));
+	/* the old variant is stale */
+	CHECK(write_through(&t, t.key, 0, 1000) == CQE_SYN_REM_ACCESS);
+	bed_down(&t);
+
+	/* one byte more than its length; than its list */
+	for (unsigned i = 0; i < 2; i++) {
+		bed_with_empty(&t);
+		c = of_b(&t, 1000);
+		if (i)
+			c.context.len = be64_of(2000);
+		CHECK(!change(&t, &c));
+		CHECK(write_through(&t, t.key | 0x5a, 1, 1000) == CQE_SYN_REM_ACCESS);
+		bed_down(&t);
+	}
+
+	/* where its first byte is */
+	bed_with_empty(&t);
+	c = of_b(&t, 1000);
+	c.ctrl.mkey_mask = be64_of(be64_get(c.ctrl.mkey_mask) | UMR_MASK_START_ADDR);
+	c.context.start_addr = be64_of(1ull << 60);
+	CHECK(!change(&t, &c));
+	CHECK(!write_through(&t, t.key | 0x5a, (1ull << 60) + 10, 990));
+	CHECK(!memcmp(t.dst + 10, t.src, 990));
+	CHECK(write_through(&t, t.key | 0x5a, 10, 8) == CQE_SYN_REM_ACCESS);
+	bed_down(&t);
+}
+
+/* What is not in the mask stays as it was, whatever the context says. */
+static void mask_is_law(void)
+{
+	struct change c, rest;
+	struct bed t;
+
+	bed_with_empty(&t);
+	c = of_b(&t, 1000);
+	CHECK(!change(&t, &c));
+	memset(&rest, 0, sizeof(rest));
+	rest.ctrl.flags = UMR_INLINE;
+	memset(&rest.context, 0xff, sizeof(rest.context));
+	CHECK(!change(&t, &rest));
+	CHECK(!write_through(&t, t.key | 0x5a, 0, 1000));
+
+	/* without the right to read, which it had */
+	rest.ctrl.mkey_mask = be64_of(UMR_MASK_ACCESS_REMOTE_READ);
+	rest.context.access = (uint8_t)~MKEY_CTX_ACCESS_REMOTE_READ;
+	CHECK(!change(&t, &rest));
+	CHECK(!write_through(&t, t.key | 0x5a, 0, 1000));
+	rdma(&t.a, WQE_OP_RDMA_READ, 0, t.key | 0x5a, (uintptr_t)t.src, t.lkey, 8);
+	CHECK(outcome(&t.a) == CQE_SYN_REM_ACCESS);
+	bed_down(&t);
+}
+
+/* b's requests that are refused, each by one thing that is wrong. */
+enum wrong {
+	RIGHT,
+	NOT_FREE,
+	IS_FREE,
+	OF_OTHER_QP,
+	TOO_LONG,
+	TOO_FAR,
+	CUT_SHORT,
+	UNKNOWN_MASK,
+	UNKNOWN_FLAG,
+	OTHER_DOMAIN,
+	NO_SUCH_KEY,
+	A_REGION,
+	WITHOUT_UMR,
+	BSF_NO_ROOM,
+	BSF_ENABLE_NO_ROOM,
+	BAD_STRIDES,
+	STALE_INVALIDATE,
+	WRONGS
+};
+
+static void refusals(void)
+{
+	static const uint8_t want[WRONGS] = {
+		[NOT_FREE] = CQE_SYN_MW_BIND,	      [IS_FREE] = CQE_SYN_MW_BIND,
+		[OF_OTHER_QP] = CQE_SYN_MW_BIND,      [TOO_LONG] = CQE_SYN_MW_BIND,
+		[TOO_FAR] = CQE_SYN_MW_BIND,	      [CUT_SHORT] = CQE_SYN_LOCAL_QP_OP,
+		[UNKNOWN_MASK] = CQE_SYN_LOCAL_QP_OP, [UNKNOWN_FLAG] = CQE_SYN_LOCAL_QP_OP,
+		[OTHER_DOMAIN] = CQE_SYN_MW_BIND,     [NO_SUCH_KEY] = CQE_SYN_MW_BIND,
+		[A_REGION] = CQE_SYN_MW_BIND,	      [WITHOUT_UMR] = CQE_SYN_MW_BIND,
+		[BSF_NO_ROOM] = CQE_SYN_MW_BIND,      [BSF_ENABLE_NO_ROOM] = CQE_SYN_MW_BIND,
+		[BAD_STRIDES] = CQE_SYN_LOCAL_QP_OP,  [STALE_INVALIDATE] = CQE_SYN_MW_BIND,
+	};
+
+	for (unsigned i = 0; i < WRONGS; i++) {
+		static const uint8_t bsf[BSF_BYTES] = {0x80};
+		struct mkey_indirect_attr attr;
+		struct change c;
+		struct bed t;
+		uint32_t key;
+
+		bed_with_empty(&t);
+		if (i == WITHOUT_UMR || i == OF_OTHER_QP) {
+			attr = empty(t.b.pdn);
+			attr.umr = i != WITHOUT_UMR;
+			attr.qpn = i == OF_OTHER_QP ? qp_number(t.a.qp) : MKEY_ANY_QPN;
+			make(&t, &attr);
+		}
+		if (i == OTHER_DOMAIN) {
+			attr = empty(t.a.pdn);
+			make(&t, &attr);
+		}
+		c = of_b(&t, 1000);
+		key = t.key;
+		if (i == NOT_FREE) {
+			CHECK(!change(&t, &c));
+			c.ctrl.flags |= UMR_CHECK_FREE;
+		}
+		if (i == IS_FREE)
+			c.ctrl.flags |= UMR_CHECK_NOT_FREE;
+		if (i == OF_OTHER_QP)
+			c.ctrl.flags |= UMR_CHECK_QPN;
+		if (i == TOO_LONG) {
+			c.ctrl.klm_octowords = be16_of(12);
+			c.entries = 12;
+		}
+		if (i == TOO_FAR) {
+			c.ctrl.flags |= UMR_TRANSLATION_OFFSET;
+			c.ctrl.bsf_octowords = be16_of(5);
+		}
+		if (i == CUT_SHORT)
+			c.entries = 3;
+		if (i == UNKNOWN_MASK)
+			c.ctrl.mkey_mask = be64_of(be64_get(c.ctrl.mkey_mask) | 1ull << 40);
+		if (i == UNKNOWN_FLAG)
+			c.ctrl.flags |= 1;
+		if (i == NO_SUCH_KEY)
+			key = 0x7fffff00;
+		if (i == A_REGION) {
+			key = t.rkey;
+			c.ctrl.mkey_mask =
+				be64_of(be64_get(c.ctrl.mkey_mask) | UMR_MASK_START_ADDR);
+		}
+		if (i == BSF_NO_ROOM) {
+			c.ctrl.bsf_octowords = be16_of(4);
+			c.bsf = bsf;
+		}
+		if (i == BSF_ENABLE_NO_ROOM) {
+			c.ctrl.mkey_mask =
+				be64_of(be64_get(c.ctrl.mkey_mask) | UMR_MASK_BSF_ENABLE);
+			c.context.flags_pd = be32_of(MKEY_CTX_BSF_ENABLE);
+		}
+		if (i == BAD_STRIDES)
+			c.entry[0] = header(7, 1, 3);
+		if (i == STALE_INVALIDATE) {
+			c.ctrl.flags = UMR_INLINE | UMR_TRANSLATION_OFFSET | UMR_CHECK_QPN;
+			c.context.free = MKEY_CTX_FREE;
+			key ^= 0x10;
+		}
+		post(&t.b, key, &c);
+		CHECK(outcome(&t.b) == want[i]);
+		bed_down(&t);
+	}
+}
+
+#define ROWS 100u
+
+static void parts_of_lists(void)
+{
+	struct umr_klm table[ROWS];
+	struct mkey_indirect_attr attr;
+	struct mkey *of_table;
+	struct change c;
+	struct bed t;
+
+	bed_up(&t);
+	for (unsigned i = 0; i < ROWS; i++)
+		table[i] = klm(10, t.rkey, t.dst + (ROWS - 1 - i) * 10);
+	attr = empty(t.b.pdn);
+	attr.max_entries = ROWS;
+	make(&t, &attr);
+	/* by a pointer to it */
+	c = of_b(&t, ROWS * 10);
+	c.ctrl.flags = 0;
+	c.ctrl.klm_octowords = be16_of(ROWS);
+	c.entries = 1;
+	c.entry[0] = klm(sizeof(table),
+			 rig_mr(&t.rig, 0, t.b.pdn, table, sizeof(table), 0, &of_table), table);
+	CHECK(!change(&t, &c));
+	CHECK(!write_through(&t, t.key | 0x5a, 0, ROWS * 10));
+	for (unsigned i = 0; i < ROWS; i++)
+		CHECK(!memcmp(t.dst + (ROWS - 1 - i) * 10, t.src + i * 10, 10));
+	/* two entries of it anew */
+	c.ctrl.flags = UMR_INLINE | UMR_TRANSLATION_OFFSET;
+	c.ctrl.klm_octowords = be16_of(2);
+	c.ctrl.bsf_octowords = be16_of(40);
+	c.ctrl.mkey_mask = be64_of(0);
+	c.entries = 2;
+	c.entry[0] = klm(10, t.rkey, t.dst + 5000);
+	c.entry[1] = klm(10, t.rkey, t.dst + 6000);
+	CHECK(!change(&t, &c));
+	CHECK(!write_through(&t, t.key | 0x5a, 0, ROWS * 10));
+	CHECK(!memcmp(t.dst + 5000, t.src + 400, 10) && !memcmp(t.dst + 6000, t.src + 410, 10));
+	CHECK(!memcmp(t.dst + (ROWS - 43) * 10, t.src + 420, 10) &&
+	      !memcmp(t.dst, t.src + (ROWS - 1) * 10, 10));
+	/* from memory that the key does not reach: the list is empty then */
+	c = of_b(&t, ROWS * 10);
+	c.ctrl.flags = 0;
+	c.ctrl.klm_octowords = be16_of(ROWS);
+	c.entries = 1;
+	c.entry[0] = klm(sizeof(table), mkey_key(of_table), table + 1);
+	CHECK(change(&t, &c) == CQE_SYN_LOCAL_PROT);
+	CHECK(verdict(&t, t.key | 0x5a, 0, 1) == MKEY_OUT_OF_RANGE);
+	mkey_destroy(t.rig.adapter[0], of_table);
+	bed_down(&t);
+}
+
+/* ---- invalidation ---- */
+
+static struct change local_invalidate(void)
+{
+	struct change c = {
+		.ctrl = {.flags = UMR_INLINE | UMR_TRANSLATION_OFFSET | UMR_CHECK_QPN,
+			 .mkey_mask = be64_of(UMR_MASK_FREE | UMR_MASK_MKEY | UMR_MASK_QPN)},
+	};
+
+	/* libmlx5 leaves there what the ring held */
+	memset(&c.context, 0xff, sizeof(c.context));
+	c.context.free = MKEY_CTX_FREE;
+	c.context.qpn_mkey = be32_of(0xffffff00);
+	return c;
+}
+
+static uint8_t send_invalidate(struct bed *t, uint32_t key)
+{
+	struct rig_wqe w;
+
+	rig_recv(&t->b, t->dst, 100, t->rkey);
+	rig_wqe_begin(&t->a, &w, WQE_OP_SEND_INVAL, SIGNALED, key);
+	rig_wqe_data(&w, t->src, 100, t->lkey);
+	rig_wqe_end(&w);
+	(void)outcome(&t->b);
+	return outcome(&t->a);
+}
+
+static void invalidated(void)
+{
+	struct mkey_indirect_attr attr;
+	struct change c, inv = local_invalidate();
+	struct bed t;
+
+	bed_with_empty(&t);
+	c = of_b(&t, 1000);
+	CHECK(!change(&t, &c) && !write_through(&t, t.key | 0x5a, 0, 8));
+	post(&t.b, t.key | 0x5a, &inv);
+	CHECK(!outcome(&t.b));
+	/* and configured again */
+	CHECK(!change(&t, &c) && !write_through(&t, t.key | 0x5a, 0, 8));
+	post(&t.b, t.key | 0x5a, &inv);
+	CHECK(!outcome(&t.b));
+	CHECK(write_through(&t, t.key | 0x5a, 0, 8) == CQE_SYN_REM_ACCESS);
+	bed_down(&t);
+
+	/* by the peer: only if its owner wants that, and only the key as it is */
+	for (unsigned i = 0; i < 3; i++) {
+		bed_up(&t);
+		attr = empty(t.b.pdn);
+		attr.remote_invalidate = i != 1;
+		make(&t, &attr);
+		c = of_b(&t, 1000);
+		CHECK(!change(&t, &c));
+		CHECK(!write_through(&t, t.key | 0x5a, 0, 8));
+		CHECK(send_invalidate(&t, t.key | (i == 2 ? 0x5b : 0x5a)) ==
+		      (i ? CQE_SYN_REM_ACCESS : 0));
+		if (!i)
+			CHECK(write_through(&t, t.key | 0x5a, 0, 8) == CQE_SYN_REM_ACCESS);
+		bed_down(&t);
+	}
+}
+
+/* ---- protected signature values ---- */
+
+static uint8_t set_psv(struct rig_qp *q, uint32_t number, uint64_t transient, bool cut)
+{
+	const struct wqe_set_psv p = {.psv_index = be32_of(number),
+				      .transient_signature = be64_of(transient)};
+	struct rig_wqe w;
+
+	rig_wqe_begin(q, &w, WQE_OP_SET_PSV, SIGNALED, 0);
+	if (!cut) {
+		memcpy(w.bytes + w.at, &p, sizeof(p));
+		w.at += sizeof(p);
+	}
+	rig_wqe_end(&w);
+	return outcome(q);
+}
+
+static void psvs(void)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t transient;
+		struct psv *p;
+		struct bed t;
+		bool error;
+
+		bed_up(&t);
+		CHECK(!psv_create(t.rig.adapter[0], t.b.pdn, &p));
+		CHECK(psv_number(p) && psv_number(p) <= PSV_INDEX_MASK);
+		rcu_enter();
+		CHECK(psv_note_error(t.rig.adapter[0], psv_number(p)));
+		rcu_leave();
+		psv_query(p, &transient, &error);
+		CHECK(!transient && error);
+		switch (i) {
+		case 0:
+			CHECK(!set_psv(&t.b, psv_number(p), 0x1122334455667788, false));
+			psv_query(p, &transient, &error);
+			CHECK(transient == 0x1122334455667788 && !error);
+			break;
+		case 1: /* of another domain */
+			CHECK(set_psv(&t.a, psv_number(p), 1, false) == CQE_SYN_LOCAL_PROT);
+			break;
+		case 2:
+			CHECK(set_psv(&t.b, psv_number(p) + 1, 1, false) == CQE_SYN_LOCAL_PROT);
+			break;
+		default:
+			CHECK(set_psv(&t.b, psv_number(p), 1, true) == CQE_SYN_LOCAL_QP_OP);
+			break;
+		}
+		psv_query(p, &transient, &error);
+		CHECK(!i || (!transient && error));
+		psv_destroy(t.rig.adapter[0], p);
+		bed_down(&t);
+	}
+}
+
+/* The work request that does nothing says so. */
+static void nop(void)
+{
+	static const uint8_t fences[] = {0, WQE_CTRL_FENCE_INITIATOR_SMALL, 0x40,
+					 WQE_CTRL_FENCE_STRONG, WQE_CTRL_FENCE};
+	struct bed t;
+
+	bed_up(&t);
+	for (unsigned i = 0; i < array_size(fences); i++) {
+		const struct cqe64 *cqe;
+		struct rig_wqe w;
+
+		rig_wqe_begin(&t.a, &w, WQE_OP_NOP, SIGNALED | fences[i], 0);
+		rig_wqe_end(&w);
+		cqe = rig_cq_poll(&t.a.cq);
+		CHECK(cqe && cqe->op_own >> 4 == CQE_OP_REQ);
+		CHECK(be32_get(cqe->sop_drop_qpn) == qp_number(t.a.qp));
+		CHECK(be16_get(cqe->wqe_counter) == i);
+	}
+	bed_down(&t);
+}
+
+int main(void)
+{
+	configured();
+	mask_is_law();
+	refusals();
+	parts_of_lists();
+	invalidated();
+	psvs();
+	nop();
+	return 0;
+}

@@ -1,0 +1,544 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Memory windows, bound and invalidated by work requests:
+ *
+ *     a --- writes through the window's key ---> b, which owns region and window
+ *
+ * Each rule of the architecture for binding has a case that breaks it and nothing else.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "adapter/memory/window.h"
+#include "adapter_rig.h"
+#include "base/rcu.h"
+#include "check.h"
+#include "prm/umr.h"
+
+#define BYTES	  8192u
+#define SIGNALED  WQE_CTRL_CE_ALWAYS
+#define CTX_WRITE (MKEY_CTX_ACCESS_REMOTE_WRITE | MKEY_CTX_ACCESS_REMOTE_READ)
+
+struct bed {
+	struct rig rig;
+	struct rig_qp a, b;
+	uint8_t src[BYTES], dst[BYTES];
+	struct mkey *ma, *mb;
+	uint32_t lkey, region;
+	struct window *window;
+	uint32_t key; /* of the window, as the last bind made it */
+};
+
+static void bed_up(struct bed *t, enum window_type type, uint32_t region_access)
+{
+	memset(t, 0, sizeof(*t));
+	rig_up(&t->rig);
+	rig_qp_up(&t->rig, 0, &t->a, IB_QPT_RC);
+	rig_qp_up(&t->rig, 0, &t->b, IB_QPT_RC);
+	rig_connect(&t->rig, 0, &t->a, &t->b);
+	for (unsigned i = 0; i < BYTES; i++)
+		t->src[i] = (uint8_t)(i * 11 + 3);
+	t->lkey = rig_mr(&t->rig, 0, t->a.pdn, t->src, BYTES, RIG_ALL_ACCESS, &t->ma);
+	t->region = rig_mr(&t->rig, 0, t->b.pdn, t->dst, BYTES, region_access, &t->mb);
+	CHECK(!window_create(t->rig.adapter[0], t->b.pdn, type, &t->window));
+	t->key = window_key(t->window);
+}
+
+static void bed_down(struct bed *t)
+{
+	rig_qp_down(&t->a);
+	rig_qp_down(&t->b);
+	if (t->window)
+		window_destroy(t->rig.adapter[0], t->window);
+	CHECK(!mkey_retire(t->mb));
+	mkey_destroy(t->rig.adapter[0], t->mb);
+	mkey_destroy(t->rig.adapter[0], t->ma);
+	rig_down(&t->rig);
+}
+
+/* A UMR as libmlx5 makes it; a case changes what it wants before it is posted. */
+struct request {
+	struct umr_ctrl ctrl;
+	struct umr_mkey_context context;
+	struct umr_klm klm[4];
+};
+
+#define MASK_BIND                                                             \
+	(UMR_MASK_LEN | UMR_MASK_START_ADDR | UMR_MASK_MKEY | UMR_MASK_FREE | \
+	 UMR_MASK_ACCESS_LOCAL_WRITE | UMR_MASK_ACCESS_REMOTE_READ |          \
+	 UMR_MASK_ACCESS_REMOTE_WRITE | UMR_MASK_ACCESS_ATOMIC)
+
+static struct request bind_request(const struct bed *t, const struct rig_qp *q,
+				   enum window_type type, uint8_t variant, const void *addr,
+				   uint64_t len)
+{
+	uint32_t qpn = type == WINDOW_TYPE_2 ? qp_number(q->qp) : 0xffffff;
+	uint64_t mask = MASK_BIND | (type == WINDOW_TYPE_2 ? UMR_MASK_QPN : 0);
+
+	return (struct request){
+		.ctrl = {.flags = UMR_INLINE | UMR_TRANSLATION_OFFSET |
+				  (type == WINDOW_TYPE_2 ? UMR_CHECK_FREE : 0),
+			 .mkey_mask = be64_of(mask)},
+		.context = {.access = CTX_WRITE,
+			    .qpn_mkey = be32_of(qpn << 8 | variant),
+			    .start_addr = be64_of((uintptr_t)addr),
+			    .len = be64_of(len)},
+		.klm = {{be32_of((uint32_t)len), be32_of(t->region), be64_of((uintptr_t)addr)}},
+	};
+}
+
+static struct request free_request(enum window_type type)
+{
+	uint64_t mask = UMR_MASK_MKEY | UMR_MASK_FREE | (type == WINDOW_TYPE_2 ? UMR_MASK_QPN : 0);
+
+	return (struct request){
+		.ctrl = {.flags = UMR_INLINE | UMR_TRANSLATION_OFFSET |
+				  (type == WINDOW_TYPE_2 ? UMR_CHECK_QPN : 0),
+			 .mkey_mask = be64_of(mask)},
+		.context = {.free = MKEY_CTX_FREE, .qpn_mkey = be32_of(0xffffff00)},
+	};
+}
+
+static void post(struct rig_qp *q, uint32_t key, const struct request *r, size_t bytes)
+{
+	struct rig_wqe w;
+
+	rig_wqe_begin(q, &w, WQE_OP_UMR, SIGNALED, key);
+	memcpy(w.bytes + w.at, r, bytes);
+	w.at += (uint32_t)bytes;
+	rig_wqe_end(&w);
+}
+
+static const struct cqe64 *completion(struct rig_qp *q)
+{
+	const struct cqe64 *c = rig_cq_poll(&q->cq);
+
+	CHECK(c);
+	return c;
+}
+
+static void expect_ok(struct rig_qp *q, uint8_t opcode)
+{
+	const struct cqe64 *c = completion(q);
+
+	CHECK(c->op_own >> 4 == CQE_OP_REQ);
+	CHECK(be32_get(c->sop_drop_qpn) == ((uint32_t)opcode << 24 | qp_number(q->qp)));
+}
+
+static void expect_error(struct rig_qp *q, enum cqe_opcode op, uint8_t syndrome)
+{
+	const struct cqe64_err *e = (const struct cqe64_err *)completion(q);
+
+	CHECK(e->op_own >> 4 == op);
+	CHECK(e->syndrome == syndrome);
+}
+
+static void bind_ok(struct bed *t, enum window_type type, void *addr, uint64_t len)
+{
+	uint32_t key = (t->key & ~0xffu) | ((t->key + 1) & 0xff);
+	struct request r = bind_request(t, &t->b, type, (uint8_t)key, addr, len);
+
+	post(&t->b, t->key, &r, sizeof(r));
+	expect_ok(&t->b, WQE_OP_UMR);
+	t->key = key;
+}
+
+static void write_through(struct bed *t, uint32_t key, void *to, uint32_t len)
+{
+	struct rig_wqe w;
+
+	rig_wqe_begin(&t->a, &w, WQE_OP_RDMA_WRITE, SIGNALED, 0);
+	rig_wqe_raddr(&w, (uintptr_t)to, key);
+	rig_wqe_data(&w, t->src, len, t->lkey);
+	rig_wqe_end(&w);
+}
+
+static void write_ok(struct bed *t, uint8_t *to, uint32_t len)
+{
+	memset(t->dst, 0, BYTES);
+	write_through(t, t->key, to, len);
+	expect_ok(&t->a, WQE_OP_RDMA_WRITE);
+	CHECK(!memcmp(to, t->src, len));
+}
+
+static void write_refused(struct bed *t, uint32_t key, void *to, uint32_t len)
+{
+	write_through(t, key, to, len);
+	expect_error(&t->a, CQE_OP_REQ_ERR, CQE_SYN_REM_ACCESS);
+	CHECK(t->b.async[IB_EVENT_QP_ACCESS_ERR] == 1);
+}
+
+static void test_type_1(void)
+{
+	struct bed t;
+	struct request none = free_request(WINDOW_TYPE_1);
+	uint32_t former;
+
+	bed_up(&t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	bind_ok(&t, WINDOW_TYPE_1, t.dst, 4096);
+	write_ok(&t, t.dst + 100, 200);
+	/* type 1 is bound anew without being invalidated first */
+	former = t.key;
+	bind_ok(&t, WINDOW_TYPE_1, t.dst + 4096, 4096);
+	write_ok(&t, t.dst + BYTES - 64, 64);
+	CHECK(mkey_retire(t.mb) == -EBUSY);
+	write_refused(&t, former, t.dst + 4096, 8);
+	bed_down(&t);
+
+	/* a bind of no bytes; twice does no harm */
+	bed_up(&t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	bind_ok(&t, WINDOW_TYPE_1, t.dst, BYTES);
+	for (int i = 0; i < 2; i++) {
+		post(&t.b, t.key, &none, sizeof(none.ctrl) + sizeof(none.context));
+		expect_ok(&t.b, WQE_OP_UMR);
+	}
+	write_refused(&t, t.key, t.dst, 8);
+	bed_down(&t);
+}
+
+static void test_type_2(void)
+{
+	struct bed t;
+	struct request inval = free_request(WINDOW_TYPE_2);
+
+	bed_up(&t, WINDOW_TYPE_2, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	for (int i = 0; i < 3; i++) {
+		bind_ok(&t, WINDOW_TYPE_2, t.dst + 64 * i, 1000);
+		write_ok(&t, t.dst + 64 * i, 1000);
+		CHECK(mkey_retire(t.mb) == -EBUSY);
+		post(&t.b, t.key, &inval, sizeof(inval.ctrl) + sizeof(inval.context));
+		expect_ok(&t.b, WQE_OP_UMR);
+	}
+	write_refused(&t, t.key, t.dst, 8);
+	bed_down(&t);
+}
+
+static void test_send_with_invalidate(void)
+{
+	struct bed t;
+	struct rig_wqe w;
+	const struct cqe64 *c;
+
+	bed_up(&t, WINDOW_TYPE_2, RIG_ALL_ACCESS | IB_ACCESS_MW_BIND);
+	bind_ok(&t, WINDOW_TYPE_2, t.dst, 1000);
+	rig_recv(&t.b, t.dst, 100, t.region);
+	rig_wqe_begin(&t.a, &w, WQE_OP_SEND_INVAL, SIGNALED, t.key);
+	rig_wqe_data(&w, t.src, 100, t.lkey);
+	rig_wqe_end(&w);
+	expect_ok(&t.a, WQE_OP_SEND_INVAL);
+	c = completion(&t.b);
+	CHECK(c->op_own >> 4 == CQE_OP_RESP_SEND_INV);
+	CHECK(be32_get(c->imm_inval_pkey) == t.key && be32_get(c->byte_cnt) == 100);
+	/* free again: only so can it be bound */
+	bind_ok(&t, WINDOW_TYPE_2, t.dst, 1000);
+	bed_down(&t);
+}
+
+/* What a message may not invalidate: a region, type 1, a stale key. */
+static void test_invalidate_refused(void)
+{
+	for (int what = 0; what < 3; what++) {
+		enum window_type type = what == 1 ? WINDOW_TYPE_1 : WINDOW_TYPE_2;
+		struct bed t;
+		struct rig_wqe w;
+
+		bed_up(&t, type, RIG_ALL_ACCESS | IB_ACCESS_MW_BIND);
+		bind_ok(&t, type, t.dst, 1000);
+		rig_recv(&t.b, t.dst, 100, t.region);
+		rig_wqe_begin(&t.a, &w, WQE_OP_SEND_INVAL, SIGNALED,
+			      what == 0	  ? t.region
+			      : what == 1 ? t.key
+					  : t.key - 1);
+		rig_wqe_data(&w, t.src, 100, t.lkey);
+		rig_wqe_end(&w);
+		expect_error(&t.a, CQE_OP_REQ_ERR, CQE_SYN_REM_ACCESS);
+		expect_error(&t.b, CQE_OP_RESP_ERR, CQE_SYN_MW_BIND);
+		bed_down(&t);
+	}
+}
+
+/* Outside of the window, and a right that it was not given. */
+static void test_limits(void)
+{
+	struct bed t;
+	struct request r;
+	struct rig_wqe w;
+
+	bed_up(&t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	bind_ok(&t, WINDOW_TYPE_1, t.dst + 100, 100);
+	write_ok(&t, t.dst + 100, 100);
+	write_refused(&t, t.key, t.dst + 101, 100);
+	bed_down(&t);
+
+	bed_up(&t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	r = bind_request(&t, &t.b, WINDOW_TYPE_1, 1, t.dst, BYTES);
+	r.context.access = MKEY_CTX_ACCESS_REMOTE_READ;
+	post(&t.b, t.key, &r, sizeof(r));
+	expect_ok(&t.b, WQE_OP_UMR);
+	write_refused(&t, (t.key & ~0xffu) | 1, t.dst, 8);
+	bed_down(&t);
+
+	/* zero-based: users count from the window's beginning */
+	bed_up(&t, WINDOW_TYPE_2, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	r = bind_request(&t, &t.b, WINDOW_TYPE_2, 1, t.dst + 512, 512);
+	r.context.start_addr = be64_of(0);
+	post(&t.b, t.key, &r, sizeof(r));
+	expect_ok(&t.b, WQE_OP_UMR);
+	write_through(&t, (t.key & ~0xffu) | 1, (void *)16, 8);
+	expect_ok(&t.a, WQE_OP_RDMA_WRITE);
+	CHECK(!memcmp(t.dst + 512 + 16, t.src, 8));
+	bed_down(&t);
+
+	/* a window has no L_Key */
+	bed_up(&t, WINDOW_TYPE_1, RIG_ALL_ACCESS | IB_ACCESS_MW_BIND);
+	bind_ok(&t, WINDOW_TYPE_1, t.dst, BYTES);
+	rig_wqe_begin(&t.b, &w, WQE_OP_SEND, SIGNALED, 0);
+	rig_wqe_data(&w, t.dst, 8, t.key);
+	rig_wqe_end(&w);
+	expect_error(&t.b, CQE_OP_REQ_ERR, CQE_SYN_LOCAL_PROT);
+	bed_down(&t);
+}
+
+enum breach {
+	NO_BIND_RIGHT,
+	NOT_WRITABLE,
+	OTHER_PD,
+	BEFORE_REGION,
+	BEYOND_REGION,
+	WRAPS,
+	STALE_REGION,
+	NO_WINDOW,
+	OTHER_TYPE,
+	BOUND_ALREADY,
+	INVALIDATE_STALE,
+	INVALIDATE_FREE,
+	INVALIDATE_TYPE_1,
+	UNBIND_TYPE_2,
+	/* not a bind that this device knows */
+	TOO_SHORT,
+	NO_KLM,
+	KLM_TOO_SHORT,
+	NO_LENGTH,
+	OTHER_QPN,
+	UNKNOWN_MASK,
+	BSF,
+	BREACHES,
+};
+
+static void break_rule(struct bed *t, enum breach what, struct request *r, size_t *bytes)
+{
+	switch (what) {
+	case BEFORE_REGION:
+		r->klm[0].va = be64_of((uintptr_t)t->dst - 1);
+		break;
+	case BEYOND_REGION:
+		r->klm[0].va = be64_of((uintptr_t)t->dst + BYTES - 99);
+		break;
+	case WRAPS:
+		r->klm[0].va = be64_of(UINT64_MAX - 10);
+		break;
+	case STALE_REGION:
+		r->klm[0].mkey = be32_of(t->region ^ 1);
+		break;
+	case TOO_SHORT:
+		*bytes = sizeof(r->ctrl) + sizeof(r->context) - 16;
+		break;
+	case NO_KLM:
+		*bytes = sizeof(r->ctrl) + sizeof(r->context);
+		break;
+	case KLM_TOO_SHORT:
+		r->klm[0].byte_count = be32_of(99);
+		break;
+	case NO_LENGTH:
+		r->context.len = be64_of(0);
+		break;
+	case OTHER_QPN:
+		r->context.qpn_mkey = be32_of(qp_number(t->a.qp) << 8 | 1);
+		break;
+	case UNKNOWN_MASK:
+		r->ctrl.mkey_mask = be64_of(be64_get(r->ctrl.mkey_mask) | UMR_MASK_BSF_ENABLE);
+		break;
+	case BSF:
+		r->ctrl.bsf_octowords = be16_of(4);
+		break;
+	default:
+		break;
+	}
+}
+
+static void test_breach(enum breach what)
+{
+	bool one = what == INVALIDATE_TYPE_1;
+	enum window_type type = one ? WINDOW_TYPE_1 : WINDOW_TYPE_2;
+	uint32_t access = what == NO_BIND_RIGHT	 ? IB_ACCESS_LOCAL_WRITE
+			  : what == NOT_WRITABLE ? IB_ACCESS_MW_BIND
+						 : IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND;
+	size_t bytes = sizeof(struct request);
+	struct request r;
+	struct bed t;
+	uint32_t key;
+
+	bed_up(&t, type, access);
+	if (what == BOUND_ALREADY ||
+	    (what >= INVALIDATE_STALE && what <= UNBIND_TYPE_2 && what != INVALIDATE_FREE))
+		bind_ok(&t, type, t.dst, 100);
+	key = what == NO_WINDOW ? t.region : what == INVALIDATE_STALE ? t.key - 1 : t.key;
+	if (what >= INVALIDATE_STALE && what <= UNBIND_TYPE_2)
+		r = free_request(what == UNBIND_TYPE_2 ? WINDOW_TYPE_1 : WINDOW_TYPE_2);
+	else
+		r = bind_request(&t, what == OTHER_PD ? &t.a : &t.b,
+				 what == OTHER_TYPE ? WINDOW_TYPE_1 : type, 1, t.dst, 100);
+	break_rule(&t, what, &r, &bytes);
+	post(what == OTHER_PD ? &t.a : &t.b, key, &r, bytes);
+	expect_error(what == OTHER_PD ? &t.a : &t.b, CQE_OP_REQ_ERR,
+		     what < TOO_SHORT ? CQE_SYN_MW_BIND : CQE_SYN_LOCAL_QP_OP);
+	bed_down(&t);
+}
+
+/* Type 2B: another QP of the same domain may not use it. */
+static void test_other_qp(void)
+{
+	struct bed t;
+	struct rig_qp c, d;
+	struct qp_create_attr attr;
+
+	bed_up(&t, WINDOW_TYPE_2, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	bind_ok(&t, WINDOW_TYPE_2, t.dst, 1000);
+	rig_qp_up(&t.rig, 0, &c, IB_QPT_RC);
+	rig_qp_up(&t.rig, 0, &d, IB_QPT_RC);
+	/* d again, in the domain of b */
+	qp_destroy(d.qp);
+	attr = (struct qp_create_attr){
+		.type = IB_QPT_RC,
+		.pdn = t.b.pdn,
+		.send_cq = d.cq.cq,
+		.recv_cq = d.cq.cq,
+		.sq_buf = d.sq,
+		.sq_blocks = RIG_BLOCKS,
+		.dbrec = d.dbrec,
+	};
+	CHECK(!qp_create(t.rig.adapter[0], &attr, &d.qp));
+	rig_connect(&t.rig, 0, &c, &d);
+	for (int i = 0; i < 2; i++) {
+		/* the region of a is none of c's: its payload goes along inline */
+		struct rig_wqe w;
+
+		rig_wqe_begin(i ? &c : &t.a, &w, WQE_OP_RDMA_WRITE, SIGNALED, 0);
+		rig_wqe_raddr(&w, (uintptr_t)t.dst, t.key);
+		rig_wqe_inline(&w, "12345678", 8);
+		rig_wqe_end(&w);
+		if (i)
+			expect_error(&c, CQE_OP_REQ_ERR, CQE_SYN_REM_ACCESS);
+		else
+			expect_ok(&t.a, WQE_OP_RDMA_WRITE);
+	}
+	rig_qp_down(&c);
+	rig_qp_down(&d);
+	bed_down(&t);
+}
+
+static void test_region_held(void)
+{
+	struct bed t;
+	struct mkey_attr attr;
+
+	bed_up(&t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	attr = (struct mkey_attr){.pdn = t.b.pdn,
+				  .access = IB_ACCESS_MW_BIND,
+				  .iova = (uintptr_t)t.dst,
+				  .length = BYTES,
+				  .addr = t.dst};
+	bind_ok(&t, WINDOW_TYPE_1, t.dst, 100);
+	CHECK(mkey_modify(t.rig.adapter[0], t.mb, &attr) == -EBUSY);
+	/* a window that goes lets the region go */
+	window_destroy(t.rig.adapter[0], t.window);
+	t.window = NULL;
+	CHECK(!mkey_modify(t.rig.adapter[0], t.mb, &attr));
+	write_refused(&t, t.key, t.dst, 8);
+	bed_down(&t);
+}
+
+/*
+ * One thread binds the window to the lower and to the upper half in turn, two look: what they get
+ * is all of one binding or all of the other.
+ */
+static struct {
+	struct bed bed;
+	_Atomic(bool) stop;
+} race;
+
+static void *look(void *arg)
+{
+	struct bed *t = &race.bed;
+	uint64_t seen = 0;
+
+	(void)arg;
+	while (!atomic_load(&race.stop) || !seen) {
+		for (uint32_t half = 0; half < 2; half++) {
+			uint32_t key = (window_key(t->window) & ~0xffu) | half;
+			struct runs runs;
+			enum mkey_verdict v;
+
+			runs_begin(&runs);
+			rcu_enter();
+			v = window_append_runs(t->rig.adapter[0], key, t->b.pdn, 0,
+					       IB_ACCESS_REMOTE_WRITE, half * 0x100000ull, 64,
+					       &runs);
+			rcu_leave();
+			CHECK(v == MKEY_OK || v == MKEY_NO_KEY);
+			if (v == MKEY_OK)
+				CHECK(runs.run[0].addr == t->dst + half * (BYTES / 2));
+			seen += v == MKEY_OK;
+		}
+	}
+	return NULL;
+}
+
+static void test_race(void)
+{
+	struct bed *t = &race.bed;
+	pthread_t thread[2];
+
+	bed_up(t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	for (unsigned i = 0; i < 2; i++)
+		CHECK(!pthread_create(&thread[i], NULL, look, NULL));
+	for (unsigned i = 0; i < 20000; i++) {
+		unsigned half = i & 1;
+		struct window_bind b = {
+			.key = window_key(t->window),
+			.pdn = t->b.pdn,
+			.type = WINDOW_TYPE_1,
+			.variant = (uint8_t)half,
+			.access = IB_ACCESS_REMOTE_WRITE,
+			.iova = half * 0x100000ull,
+			.length = BYTES / 2,
+			.mr_key = t->region,
+			.mr_va = (uintptr_t)t->dst + half * (BYTES / 2),
+		};
+
+		rcu_enter();
+		CHECK(window_bind(t->rig.adapter[0], &b));
+		rcu_leave();
+	}
+	atomic_store(&race.stop, true);
+	for (unsigned i = 0; i < 2; i++)
+		CHECK(!pthread_join(thread[i], NULL));
+	bed_down(t);
+}
+
+int main(void)
+{
+	test_type_1();
+	test_type_2();
+	test_send_with_invalidate();
+	test_invalidate_refused();
+	test_limits();
+	for (enum breach b = 0; b < BREACHES; b++)
+		test_breach(b);
+	test_other_qp();
+	test_region_held();
+	test_race();
+	return 0;
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Copies within memory by work requests: what they move, and what each kind of refusal looks like.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "adapter_rig.h"
+#include "check.h"
+#include "usermem/usermem.h"
+
+#define BYTES (1u << ADAPTER_LOG_MAX_DMA)
+
+struct bed {
+	struct rig rig;
+	struct rig_qp q;
+	uint8_t *src, *dst;
+	struct mkey *ms, *md;
+};
+
+struct copy {
+	uint8_t opmod;
+	uint32_t src_key, dst_key;
+	uint64_t src, dst;
+	uint32_t src_len, dst_len;
+	uint32_t tail; /* bytes that the work request is too long */
+};
+
+static void *map(void)
+{
+	void *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(p != MAP_FAILED);
+	return p;
+}
+
+static void bed_up(struct bed *t, enum ib_qp_type type)
+{
+	rig_up(&t->rig);
+	rig_qp_up(&t->rig, 0, &t->q, type);
+	rig_connect(&t->rig, 0, &t->q, &t->q);
+	t->src = map();
+	t->dst = map();
+	for (uint32_t i = 0; i < BYTES; i++)
+		t->src[i] = (uint8_t)(i * 7 + (i >> 9));
+	/* a source needs no right but to be there */
+	(void)rig_mr(&t->rig, 0, t->q.pdn, t->src, BYTES, 0, &t->ms);
+	(void)rig_mr(&t->rig, 0, t->q.pdn, t->dst, BYTES, IB_ACCESS_LOCAL_WRITE, &t->md);
+}
+
+static void bed_down(struct bed *t)
+{
+	rig_qp_down(&t->q);
+	mkey_destroy(t->rig.adapter[0], t->ms);
+	mkey_destroy(t->rig.adapter[0], t->md);
+	munmap(t->src, BYTES);
+	munmap(t->dst, BYTES);
+	rig_down(&t->rig);
+}
+
+static struct copy good(struct bed *t, uint32_t len)
+{
+	return (struct copy){
+		.opmod = WQE_OPMOD_MMO_DMA,
+		.src_key = mkey_key(t->ms),
+		.dst_key = mkey_key(t->md),
+		.src = (uintptr_t)t->src,
+		.dst = (uintptr_t)t->dst,
+		.src_len = len,
+		.dst_len = len,
+	};
+}
+
+static void post(struct bed *t, const struct copy *c)
+{
+	struct rig_wqe w;
+
+	rig_wqe_begin(&t->q, &w, WQE_OP_MMO, WQE_CTRL_CE_ALWAYS, 0);
+	w.bytes[0] = c->opmod;
+	w.at += sizeof(struct wqe_mmo);
+	rig_wqe_data(&w, (void *)(uintptr_t)c->src, c->src_len, c->src_key);
+	rig_wqe_data(&w, (void *)(uintptr_t)c->dst, c->dst_len, c->dst_key);
+	w.at += c->tail;
+	rig_wqe_end(&w);
+}
+
+static void copies(struct bed *t, uint32_t from, uint32_t to, uint32_t len)
+{
+	struct copy c = good(t, len);
+	const struct cqe64 *cqe;
+
+	memset(t->dst, 0xee, BYTES);
+	c.src += from;
+	c.dst += to;
+	post(t, &c);
+	cqe = rig_cq_poll(&t->q.cq);
+	CHECK(cqe && cqe->op_own >> 4 == CQE_OP_REQ);
+	CHECK(be32_get(cqe->sop_drop_qpn) >> 24 == WQE_OP_MMO);
+	CHECK(!memcmp(t->dst + to, t->src + from, len));
+	CHECK(!to || t->dst[to - 1] == 0xee);
+	CHECK(to + len == BYTES || t->dst[to + len] == 0xee);
+}
+
+static void refuses(const struct copy *c, struct bed *t, uint8_t syndrome)
+{
+	const struct cqe64_err *cqe;
+
+	memset(t->dst, 0xee, BYTES);
+	post(t, c);
+	cqe = (const struct cqe64_err *)rig_cq_poll(&t->q.cq);
+	CHECK(cqe && cqe->op_own >> 4 == CQE_OP_REQ_ERR);
+	CHECK(cqe->syndrome == syndrome);
+	for (uint32_t i = 0; i < BYTES; i += 511)
+		CHECK(t->dst[i] == 0xee);
+}
+
+static void test_copies(void)
+{
+	struct bed t;
+
+	bed_up(&t, IB_QPT_RC);
+	copies(&t, 0, 0, 1);
+	copies(&t, 3, 4097, 5000);
+	copies(&t, 0, 0, BYTES);
+	bed_down(&t);
+}
+
+/* One of these per queue pair: a refusal is the end of it. */
+static void test_refusals(void)
+{
+	for (unsigned which = 0; which < 12; which++) {
+		uint8_t syndrome = CQE_SYN_LOCAL_PROT;
+		struct mkey *other;
+		struct copy c;
+		struct bed t;
+
+		bed_up(&t, which == 11 ? IB_QPT_UD : IB_QPT_RC);
+		(void)rig_mr(&t.rig, 0, pd_alloc(t.rig.adapter[0]), t.dst, BYTES,
+			     IB_ACCESS_LOCAL_WRITE, &other);
+		c = good(&t, 4096);
+		switch (which) {
+		case 0: /* rights of the destination */
+			c.dst_key = mkey_key(t.ms);
+			c.dst = (uintptr_t)t.src;
+			break;
+		case 1: /* protection domains */
+			c.dst_key = mkey_key(other);
+			break;
+		case 2:
+			c.src_key = mkey_key(other);
+			c.src = (uintptr_t)t.dst;
+			break;
+		case 3: /* ranges */
+			c.src += BYTES - 4095;
+			break;
+		case 4:
+			c.dst += BYTES - 4095;
+			break;
+		case 5:
+			c.src_key ^= 0x5500;
+			break;
+		case 6: /* memory that has gone */
+			munmap(t.src, BYTES);
+			break;
+		case 7:
+			c.src_len = c.dst_len = BYTES + 1;
+			syndrome = CQE_SYN_LOCAL_LENGTH;
+			break;
+		case 8:
+			c.src_len--;
+			syndrome = CQE_SYN_LOCAL_QP_OP;
+			break;
+		case 9:
+			c.opmod = 2;
+			syndrome = CQE_SYN_LOCAL_QP_OP;
+			break;
+		case 10:
+			c.tail = WQE_UNIT;
+			syndrome = CQE_SYN_LOCAL_QP_OP;
+			break;
+		default: /* a transport that has not got it */
+			syndrome = CQE_SYN_LOCAL_QP_OP;
+			break;
+		}
+		refuses(&c, &t, syndrome);
+		mkey_destroy(t.rig.adapter[0], other);
+		bed_down(&t);
+	}
+}
+
+static void on_fault(int sig, siginfo_t *info, void *ucontext)
+{
+	if (!usermem_fault(ucontext, info->si_addr))
+		signal(sig, SIG_DFL);
+}
+
+int main(void)
+{
+	struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
+
+	CHECK(!sigaction(SIGSEGV, &sa, NULL));
+	test_copies();
+	test_refusals();
+	return 0;
+}

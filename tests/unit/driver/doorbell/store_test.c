@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Which instructions are taken for stores, and how long they are: by bytes, and by executing them
+ * on a page that refuses.
+ */
+#include "driver/doorbell/store.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "check.h"
+
+#if defined(__x86_64__)
+
+#define PAGE 4096u
+
+struct sample {
+	const char *what;
+	uint8_t length; /* 0: not a store alone */
+	uint8_t code[STORE_INSN_MAX];
+};
+
+/* As an assembler encodes them. */
+static const struct sample samples[] = {
+	{"mov %al,(%rdx)", 2, {0x88, 0x02}},
+	{"mov %eax,(%rdx)", 2, {0x89, 0x02}},
+	{"mov %ax,(%rdx)", 3, {0x66, 0x89, 0x02}},
+	{"mov %rax,(%rdx)", 3, {0x48, 0x89, 0x02}},
+	{"mov %r9,0x800(%r12)", 8, {0x4d, 0x89, 0x8c, 0x24, 0x00, 0x08, 0x00, 0x00}},
+	{"mov %rax,0x20(%rsp)", 5, {0x48, 0x89, 0x44, 0x24, 0x20}},
+	{"mov %rax,0(%rbp)", 4, {0x48, 0x89, 0x45, 0x00}},
+	{"mov %rax,(%rdx,%rcx,8)", 4, {0x48, 0x89, 0x04, 0xca}},
+	{"mov %rax,0x10(,%rcx,8)", 8, {0x48, 0x89, 0x04, 0xcd, 0x10, 0x00, 0x00, 0x00}},
+	{"mov %rax,0x10(%rip)", 7, {0x48, 0x89, 0x05, 0x10, 0x00, 0x00, 0x00}},
+	{"mov %rax,%fs:(%rdx)", 4, {0x64, 0x48, 0x89, 0x02}},
+	{"movb $1,(%rdx)", 3, {0xc6, 0x02, 0x01}},
+	{"movl $1,(%rdx)", 6, {0xc7, 0x02, 0x01, 0x00, 0x00, 0x00}},
+	{"movw $1,(%rdx)", 5, {0x66, 0xc7, 0x02, 0x01, 0x00}},
+	{"movq $1,8(%rdx)", 8, {0x48, 0xc7, 0x42, 0x08, 0x01, 0x00, 0x00, 0x00}},
+	{"movups %xmm0,(%rdx)", 3, {0x0f, 0x11, 0x02}},
+	{"movaps %xmm9,0x40(%rdx)", 5, {0x44, 0x0f, 0x29, 0x4a, 0x40}},
+	{"movdqu %xmm0,(%rdx)", 4, {0xf3, 0x0f, 0x7f, 0x02}},
+	{"movq %xmm0,(%rdx)", 4, {0x66, 0x0f, 0xd6, 0x02}},
+	{"movntdq %xmm0,(%rdx)", 4, {0x66, 0x0f, 0xe7, 0x02}},
+	{"movnti %rax,(%rdx)", 4, {0x48, 0x0f, 0xc3, 0x02}},
+	{"movdiri %rax,(%rdx)", 5, {0x48, 0x0f, 0x38, 0xf9, 0x02}},
+	{"movdir64b (%rdx),%rax", 5, {0x66, 0x0f, 0x38, 0xf8, 0x02}},
+	{"vmovdqu %ymm0,(%rdx)", 4, {0xc5, 0xfe, 0x7f, 0x02}},
+	{"vmovups %ymm9,0x40(%r12)", 7, {0xc4, 0x41, 0x7c, 0x11, 0x4c, 0x24, 0x40}},
+	{"vmovdqu64 %zmm0,0x40(%rdx)", 7, {0x62, 0xf1, 0xfe, 0x48, 0x7f, 0x42, 0x01}},
+
+	{"mov %rax,%rdx", 0, {0x48, 0x89, 0xc2}},
+	{"mov (%rdx),%rax", 0, {0x48, 0x8b, 0x02}},
+	{"movdqu (%rdx),%xmm0", 0, {0xf3, 0x0f, 0x6f, 0x02}},
+	{"movq (%rdx),%xmm0", 0, {0xf3, 0x0f, 0x7e, 0x02}},
+	{"vmovq (%rdx),%xmm0", 0, {0xc5, 0xfa, 0x7e, 0x02}},
+	{"vpaddb (%rdx),%ymm0,%ymm0", 0, {0xc5, 0xfd, 0xfc, 0x02}},
+	{"xchg %rax,(%rdx)", 0, {0x48, 0x87, 0x02}},
+	{"lock xadd %rax,(%rdx)", 0, {0xf0, 0x48, 0x0f, 0xc1, 0x02}},
+	{"lock mov", 0, {0xf0, 0x48, 0x89, 0x02}},
+	{"add %rax,(%rdx)", 0, {0x48, 0x01, 0x02}},
+	{"push (%rdx)", 0, {0xff, 0x32}},
+	{"rep movsb", 0, {0xf3, 0xa4}},
+	{"rep stosq", 0, {0xf3, 0x48, 0xab}},
+	{"xabort $1", 0, {0xc6, 0xf8, 0x01}},
+	{"movnti, with a prefix that it has not", 0, {0x66, 0x0f, 0xc3, 0x02}},
+	{"an opcode of another map", 0, {0xc4, 0xe2, 0x7d, 0x11, 0x02}},
+	{"nothing", 0, {0}},
+};
+
+static void test_lengths(void)
+{
+	for (size_t i = 0; i < array_size(samples); i++) {
+		const struct sample *s = &samples[i];
+		size_t n = store_length(s->code, sizeof(s->code));
+
+		if (n != s->length)
+			fprintf(stderr, "%s: length %zu\n", s->what, n);
+		CHECK(n == s->length);
+		/* cut short it is nothing */
+		for (size_t len = 0; len < s->length; len++)
+			CHECK(store_length(s->code, len) == 0);
+	}
+}
+
+/* Any bytes, at the end of what can be read. */
+static void test_any_bytes(void)
+{
+	uint8_t *pages =
+		mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct rng rng = {99};
+
+	CHECK(pages != MAP_FAILED && !mprotect(pages + PAGE, PAGE, PROT_NONE));
+	for (unsigned i = 0; i < 1000000; i++) {
+		size_t len = rng_below(&rng, STORE_INSN_MAX + 1);
+		uint8_t *code = pages + PAGE - len;
+
+		for (size_t k = 0; k < len; k++)
+			code[k] = (uint8_t)rng_next(&rng);
+		if (len && rng_below(&rng, 2))
+			code[0] =
+				(uint8_t[]){0x66, 0x0f, 0xc5, 0xc4, 0x62, 0x48}[rng_below(&rng, 6)];
+		CHECK(store_length(code, len) <= len);
+	}
+	munmap(pages, 2 * PAGE);
+}
+
+static uint8_t *refuses;
+static unsigned skipped, repeated;
+
+static void on_fault(int signum, siginfo_t *info, void *ucontext)
+{
+	(void)signum;
+	CHECK((uint8_t *)info->si_addr >= refuses && (uint8_t *)info->si_addr < refuses + PAGE);
+	if (store_skip(ucontext)) {
+		skipped++;
+	} else {
+		repeated++;
+		CHECK(!mprotect(refuses, PAGE, PROT_READ | PROT_WRITE));
+	}
+}
+
+/* What follows each store is executed, with the registers as they were. */
+static void test_skip(void)
+{
+	struct sigaction act = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+	uint64_t value = 0x1122334455667788, after = 0;
+	uint8_t zeros[PAGE] = {0};
+
+	refuses = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(refuses != MAP_FAILED && !sigaction(SIGSEGV, &act, NULL));
+
+	__asm__ volatile("mov %1, (%2)\n\t"
+			 "movl $7, 0x800(%2)\n\t"
+			 "movb %b1, 5(%2)\n\t"
+			 "movnti %1, 8(%2)\n\t"
+			 "movq %1, %%xmm5\n\t"
+			 "movups %%xmm5, 64(%2)\n\t"
+			 "movq %%xmm5, 0xff8(%2)\n\t"
+			 "mov %1, %0"
+			 : "=r"(after)
+			 : "r"(value), "r"(refuses)
+			 : "memory", "xmm5");
+	CHECK(after == value && skipped == 6 && !repeated);
+	CHECK(!memcmp(refuses, zeros, PAGE));
+
+	/* one that also loads has to be executed */
+	__asm__ volatile("xchg %0, (%1)" : "+r"(value) : "r"(refuses) : "memory");
+	CHECK(!value && repeated == 1 && skipped == 6);
+	CHECK(!memcmp(refuses, &after, sizeof(after)));
+}
+
+int main(void)
+{
+	test_lengths();
+	test_any_bytes();
+	test_skip();
+	return 0;
+}
+
+#else
+
+int main(void)
+{
+	SKIP("store instructions are known of x86-64 only");
+}
+
+#endif

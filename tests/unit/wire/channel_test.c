@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Two processes on the wire, as two threads and as two real processes:
+ *
+ *      station 0  -- packets -->  station 1
+ *                 <-- packets --
+ *
+ * Each side sends packets whose every field follows from their number, with payload cut from a
+ * block of random bytes that both have; the other side computes the same packet and compares.
+ */
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "testbed.h"
+#include "wire/channel.h"
+#include "wire/inbox.h"
+#include "usermem/usermem.h"
+
+#define BLOCK_BYTES (4u << 20)
+
+static unsigned char *block;
+static unsigned packets = 20000;
+
+/* One direction of the traffic, as its receiver sees it. */
+struct flow {
+	struct station st;
+	_Atomic(uint32_t) got; /* written under the receive lock */
+	unsigned by_reference;
+	pthread_mutex_t number; /* several threads send: takes a number and sends as one step */
+	uint32_t next;
+};
+
+/* Packet "psn" of the direction towards slot dst. */
+static void make_packet(struct pkt *p, struct run *runs, const struct path *path, uint16_t dst,
+			uint32_t psn, uint32_t max_inline, uint32_t max_reference)
+{
+	struct rng rng = {psn * 2u + 1 + dst};
+	bool big = rng_below(&rng, 16) == 0;
+	uint32_t max = big ? max_reference : (uint32_t)rng_below(&rng, 2) ? 200 : max_inline;
+	uint32_t left;
+
+	*p = (struct pkt){
+		.opcode = BTH_RC | (rng_below(&rng, 2) ? BTH_WRITE_ONLY : BTH_SEND_ONLY),
+		.ack_req = big,
+		.dqpn = testbed_qpn(dst) + (uint32_t)rng_below(&rng, 1024),
+		.psn = psn,
+		.npkts = 1 + (uint32_t)rng_below(&rng, 100),
+		.imm = (uint32_t)rng_next(&rng),
+		.va = rng_below(&rng, 2) ? rng_next(&rng) : 0,
+		.rkey = (uint32_t)rng_next(&rng),
+		.compare = rng_below(&rng, 2) ? rng_next(&rng) : 0,
+		.path = path,
+		.payload_len = (uint32_t)rng_below(&rng, max + 1),
+		.runs = runs,
+	};
+	for (left = p->payload_len; left; p->nruns++) {
+		uint32_t len = p->nruns == 9 ? left : 1 + (uint32_t)rng_below(&rng, left);
+
+		runs[p->nruns].addr = block + rng_below(&rng, BLOCK_BYTES - len);
+		runs[p->nruns].len = len;
+		left -= len;
+	}
+}
+
+#define MAX_INLINE    20000u
+#define MAX_REFERENCE 60000u
+
+static void receive(void *user, const struct pkt *p)
+{
+	static _Thread_local unsigned char got[MAX_REFERENCE], want[MAX_REFERENCE];
+	struct flow *f = user;
+	struct path path = {.src_port = !f->st.slot, .dst_port = f->st.slot};
+	struct run runs[PKT_MAX_RUNS], to;
+	struct pkt w;
+
+	make_packet(&w, runs, &path, f->st.slot, f->got++, MAX_INLINE, MAX_REFERENCE);
+	CHECK(p->opcode == w.opcode && p->ack_req == w.ack_req && p->dqpn == w.dqpn);
+	CHECK(p->psn == w.psn && p->npkts == w.npkts && p->imm == w.imm && p->va == w.va);
+	CHECK(p->rkey == w.rkey && p->compare == w.compare && p->payload_len == w.payload_len);
+	CHECK(p->path->src_port == path.src_port && p->path->dst_port == path.dst_port);
+	to = (struct run){got, p->payload_len};
+	CHECK(usermem_pull(&to, 1, p->runs, p->nruns, p->foreign_pid));
+	to.addr = want;
+	CHECK(usermem_pull(&to, 1, w.runs, w.nruns, 0));
+	CHECK(!memcmp(got, want, p->payload_len));
+	f->by_reference += p->foreign_pid != 0;
+}
+
+/* Sends the next packet; false if there is no room or none is left. */
+static bool send_one(struct flow *f)
+{
+	struct run runs[PKT_MAX_RUNS];
+	enum wire_verdict v;
+	struct pkt p;
+	bool sent = false;
+
+	pthread_mutex_lock(&f->number);
+	if (f->next < packets) {
+		make_packet(&p, runs, &f->st.path, !f->st.slot, f->next, MAX_INLINE, MAX_REFERENCE);
+		v = wire_xmit(f->st.wire, &p);
+		CHECK(v == WIRE_SENT || v == WIRE_BUSY);
+		sent = v == WIRE_SENT;
+		f->next += sent;
+	}
+	pthread_mutex_unlock(&f->number);
+	return sent;
+}
+
+static bool sent_all(struct flow *f)
+{
+	bool all;
+
+	pthread_mutex_lock(&f->number);
+	all = f->next == packets;
+	pthread_mutex_unlock(&f->number);
+	return all;
+}
+
+/* One thread of a station: sends in bursts and receives until both directions are done. */
+static void *station_loop(void *arg)
+{
+	struct flow *f = arg;
+	struct rng rng = {f->st.slot + 1u};
+
+	while (!sent_all(f) || atomic_load(&f->got) < packets) {
+		for (uint64_t n = rng_below(&rng, 20); n && send_one(f); n--)
+			;
+		if (!wire_process_progress(f->st.host))
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void flow_start(struct flow *f, struct testbed *bed, uint16_t slot)
+{
+	*f = (struct flow){.number = PTHREAD_MUTEX_INITIALIZER};
+	station_up(&f->st, bed, slot, receive, f);
+	station_add_channel(&f->st);
+}
+
+static void check_counters(struct station *out, struct station *in)
+{
+	CHECK(station_counter(out, PORT_XMIT_PACKETS) == station_counter(in, PORT_RCV_PACKETS));
+	CHECK(station_counter(out, PORT_XMIT_DATA) == station_counter(in, PORT_RCV_DATA));
+	CHECK(station_counter(out, PORT_XMIT_DATA) > 0);
+	CHECK(!station_counter(out, PORT_XMIT_DISCARDS));
+}
+
+/* Two threads each stand for a process; with more, several send and poll on each side. */
+static void between_threads(unsigned threads_each)
+{
+	struct testbed *bed = testbed_create();
+	static struct flow f[2];
+	pthread_t t[8];
+	unsigned n = 0;
+
+	flow_start(&f[0], bed, 0);
+	flow_start(&f[1], bed, 1);
+	for (unsigned i = 0; i < threads_each; i++)
+		for (int s = 0; s < 2; s++)
+			CHECK(!pthread_create(&t[n++], NULL, station_loop, &f[s]));
+	while (n)
+		pthread_join(t[--n], NULL);
+	for (int s = 0; s < 2; s++) {
+		CHECK(f[s].got == packets);
+		check_counters(&f[s].st, &f[!s].st);
+		CHECK(wire_max_payload(f[s].st.wire, &f[s].st.path, testbed_qpn(!s), 4096, false) ==
+		      61440);
+	}
+	for (int s = 0; s < 2; s++)
+		station_down(&f[s].st);
+}
+
+static void between_processes(void)
+{
+	struct testbed *bed = testbed_create();
+	static struct flow f;
+	pid_t pid = fork();
+	int status;
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		flow_start(&f, bed, 1);
+		station_loop(&f);
+		/* The parent may still read what went by reference. */
+		while (!atomic_load(&bed->slots[2].alive))
+			usleep(100);
+		station_down(&f.st);
+		_exit(0);
+	}
+	flow_start(&f, bed, 0);
+	station_loop(&f);
+	atomic_store(&bed->slots[2].alive, 1);
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	CHECK(f.got == packets);
+	fprintf(stderr, "between processes: %u of %u packets read from the sender's memory\n",
+		f.by_reference, packets);
+	station_down(&f.st);
+}
+
+/* ---- trouble ---- */
+
+static _Atomic(unsigned) ignored;
+
+static void ignore(void *user, const struct pkt *p)
+{
+	(void)user;
+	(void)p;
+	ignored++;
+}
+
+static struct channel_mem *map_channel(struct testbed *bed)
+{
+	void *p = mmap(NULL, TESTBED_CHANNEL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       bed->channel_fd, 0);
+
+	CHECK(p != MAP_FAILED);
+	return p;
+}
+
+static enum wire_verdict send_small(struct station *st)
+{
+	struct pkt p = {.opcode = BTH_RC | BTH_ACK,
+			.dqpn = testbed_qpn(!st->slot),
+			.npkts = 1,
+			.path = &st->path};
+
+	return wire_xmit(st->wire, &p);
+}
+
+/* The ring fills, the sender hears of room, nothing is lost or doubled. */
+static void full_ring(void)
+{
+	struct testbed *bed = testbed_create();
+	struct station a, b;
+	unsigned sent = 0, total;
+
+	ignored = 0;
+	station_up(&a, bed, 0, ignore, NULL);
+	station_up(&b, bed, 1, ignore, NULL);
+	while (send_small(&a) == WIRE_SENT) /* opens the channel: b does not know yet */
+		sent++;
+	CHECK(sent > 8000 && sent < 8200 && atomic_load(&bed->opened) == 1);
+	CHECK(send_small(&a) == WIRE_BUSY && !wire_process_progress(b.host));
+	while (wire_process_progress(a.host))
+		;
+	station_add_channel(&b);
+	station_add_channel(&b); /* again: harmless */
+	CHECK(wire_process_progress(b.host) && ignored > 0 && ignored < sent);
+	while (wire_process_progress(b.host))
+		;
+	CHECK(ignored == sent);
+	CHECK(wire_process_progress(a.host)); /* room */
+	total = sent;
+	for (sent = 0; sent < 100; sent++)
+		CHECK(send_small(&a) == WIRE_SENT);
+	while (wire_process_progress(b.host))
+		;
+	CHECK(ignored == total + 100);
+	station_down(&a);
+	station_down(&b);
+}
+
+/* A payload whose memory has gone is not sent, and the ring is as before. */
+static void payload_gone(void)
+{
+	struct testbed *bed = testbed_create();
+	struct station a, b;
+	struct run run = {(void *)4096, 100};
+	struct pkt p = {.opcode = BTH_UD | BTH_SEND_ONLY,
+			.dqpn = testbed_qpn(1),
+			.npkts = 1,
+			.payload_len = 100,
+			.runs = &run,
+			.nruns = 1};
+
+	ignored = 0;
+	station_up(&a, bed, 0, ignore, NULL);
+	station_up(&b, bed, 1, ignore, NULL);
+	p.path = &a.path;
+	station_add_channel(&b);
+	CHECK(wire_xmit(a.wire, &p) == WIRE_FAULT);
+	CHECK(send_small(&a) == WIRE_SENT);
+	p.payload_len = 1u << 20; /* more than was promised */
+	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
+	while (wire_process_progress(b.host))
+		;
+	CHECK(ignored == 1);
+	station_down(&a);
+	station_down(&b);
+}
+
+/* Where a process may not read the other (here: finds another value than announced), payloads go
+ * through the ring, in that direction only. */
+static void reading_forbidden(void)
+{
+	struct testbed *bed = testbed_create();
+	struct channel_mem *mem = map_channel(bed);
+	struct station a, b;
+
+	station_up(&a, bed, 0, ignore, NULL);
+	station_up(&b, bed, 1, ignore, NULL);
+	station_add_channel(&a);
+	CHECK(wire_max_payload(a.wire, &a.path, testbed_qpn(1), 4096, true) == 61440);
+	mem->side[0].probe_value ^= 1;
+	station_add_channel(&b);
+	for (int i = 0; i < 4; i++) {
+		wire_process_progress(b.host);
+		wire_process_progress(a.host);
+	}
+	CHECK(atomic_load(&mem->side[1].readable) == READABLE_NO);
+	CHECK(atomic_load(&mem->side[0].readable) == READABLE_YES);
+	CHECK(wire_max_payload(a.wire, &a.path, testbed_qpn(1), 4096, true) == 61440);
+	CHECK(wire_max_payload(b.wire, &b.path, testbed_qpn(0), 4096, true) ==
+	      CHANNEL_REFERENCE_MAX);
+	CHECK(wire_max_payload(b.wire, &b.path, testbed_qpn(0), 4096, false) == 61440);
+	station_down(&a);
+	station_down(&b);
+	munmap(mem, TESTBED_CHANNEL_BYTES);
+}
+
+/* Whatever is written over the channel: no crash, and the other side only stops talking to it. */
+static void noise(void)
+{
+	struct rng rng = {3};
+
+	for (int round = 0; round < 300; round++) {
+		struct testbed *bed = testbed_create();
+		struct channel_mem *mem = map_channel(bed);
+		struct station a, b;
+		uint64_t *words = (uint64_t *)mem;
+		uint64_t reach = rng_below(&rng, 2) ? 64 : TESTBED_CHANNEL_BYTES / 8;
+
+		station_up(&a, bed, 0, ignore, NULL);
+		station_up(&b, bed, 1, ignore, NULL);
+		station_add_channel(&a);
+		station_add_channel(&b);
+		for (int i = 0; i < 200; i++)
+			CHECK(send_small(rng_below(&rng, 2) ? &a : &b) == WIRE_SENT);
+		for (int i = 0; i < 50; i++) {
+			for (int k = 0; k < 20; k++)
+				words[rng_below(&rng, reach)] =
+					rng_below(&rng, 2) ? rng_next(&rng) : rng_below(&rng, 4096);
+			send_small(&a);
+			send_small(&b);
+			inbox_raise(&bed->slots[0], 1);
+			inbox_raise(&bed->slots[1], 0);
+			wire_process_progress(a.host);
+			wire_process_progress(b.host);
+		}
+		station_down(&a);
+		station_down(&b);
+		munmap(mem, TESTBED_CHANNEL_BYTES);
+		close(bed->channel_fd);
+	}
+}
+
+/* The peer dies in the middle: what it had sent arrives, then packets to it are lost. */
+static void peer_death(void)
+{
+	struct testbed *bed = testbed_create();
+	struct station a;
+	pid_t pid;
+
+	ignored = 0;
+	station_up(&a, bed, 0, ignore, NULL);
+	station_add_channel(&a);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		struct station b;
+
+		station_up(&b, bed, 1, ignore, NULL);
+		for (int i = 0; i < 1000; i++)
+			CHECK(send_small(&b) == WIRE_SENT);
+		raise(SIGKILL);
+	}
+	CHECK(waitpid(pid, NULL, 0) == pid);
+	CHECK(send_small(&a) == WIRE_SENT); /* nobody knows yet */
+	atomic_store(&bed->slots[1].alive, 0);
+	wire_process_drop_channel(a.host, 1);
+	wire_process_drop_channel(a.host, 1);
+	CHECK(send_small(&a) == WIRE_LOST);
+	while (wire_process_progress(a.host))
+		;
+	CHECK(ignored == 1000);
+
+	/* Another process takes the slot. */
+	close(bed->channel_fd);
+	testbed_new_channel(bed);
+	atomic_store(&bed->slots[1].alive, 2);
+	CHECK(send_small(&a) == WIRE_SENT);
+	station_down(&a);
+}
+
+/* Channels come and go while threads send and receive. */
+static _Atomic(bool) stop;
+
+static void *send_loop(void *arg)
+{
+	struct station *st = arg;
+
+	while (!atomic_load(&stop)) {
+		send_small(st);
+		wire_process_progress(st->host);
+	}
+	return NULL;
+}
+
+static void churn(void)
+{
+	struct testbed *bed = testbed_create();
+	struct station a, b;
+	pthread_t t[3];
+
+	station_up(&a, bed, 0, ignore, NULL);
+	station_up(&b, bed, 1, ignore, NULL);
+	atomic_store(&stop, false);
+	CHECK(!pthread_create(&t[0], NULL, send_loop, &a));
+	CHECK(!pthread_create(&t[1], NULL, send_loop, &a));
+	CHECK(!pthread_create(&t[2], NULL, send_loop, &b));
+	for (int i = 0; i < 2000; i++) {
+		wire_process_drop_channel(a.host, 1);
+		if (i % 3 == 0)
+			wire_process_drop_channel(b.host, 0);
+		sched_yield();
+	}
+	atomic_store(&stop, true);
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+	station_down(&a);
+	station_down(&b);
+}
+
+/* A sleeping engine is woken by the first packet, as struct slot says. */
+static void *sleep_until_woken(void *arg)
+{
+	struct station *st = arg;
+	struct slot *s = &st->bed->slots[st->slot];
+
+	for (unsigned before = ignored; ignored < before + 200;) {
+		if (wire_process_progress(st->host))
+			continue;
+		atomic_store(&s->wake, SLOT_ASLEEP);
+		atomic_thread_fence(memory_order_seq_cst);
+		if (!wire_process_progress(st->host)) /* the alarm ends a sleep that nobody ends */
+			syscall(SYS_futex, &s->wake, FUTEX_WAIT, SLOT_ASLEEP, NULL, NULL, 0);
+		atomic_store(&s->wake, SLOT_AWAKE);
+	}
+	return NULL;
+}
+
+static void waking(void)
+{
+	struct testbed *bed = testbed_create();
+	struct station a, b;
+	pthread_t t;
+
+	station_up(&a, bed, 0, ignore, NULL);
+	station_up(&b, bed, 1, ignore, NULL);
+	station_add_channel(&b);
+	CHECK(!pthread_create(&t, NULL, sleep_until_woken, &b));
+	for (int i = 0; i < 200; i++) {
+		CHECK(send_small(&a) == WIRE_SENT);
+		usleep(100);
+	}
+	pthread_join(t, NULL);
+	station_down(&a);
+	station_down(&b);
+}
+
+static void on_fault(int sig, siginfo_t *info, void *ucontext)
+{
+	if (!usermem_fault(ucontext, info->si_addr))
+		signal(sig, SIG_DFL);
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
+	struct rng rng = {42};
+
+	if (argc > 1)
+		packets = (unsigned)strtoul(argv[1], NULL, 0);
+	alarm(120); /* nothing may hang */
+	CHECK(!sigaction(SIGSEGV, &sa, NULL));
+	block = malloc(BLOCK_BYTES);
+	CHECK(block);
+	for (size_t i = 0; i < BLOCK_BYTES; i++)
+		block[i] = (unsigned char)rng_next(&rng);
+
+	between_processes();
+	between_threads(1);
+	between_threads(3);
+	full_ring();
+	payload_gone();
+	reading_forbidden();
+	noise();
+	peer_death();
+	churn();
+	waking();
+	return 0;
+}

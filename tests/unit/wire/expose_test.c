@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What one process lays open and another maps:
+ *
+ *     parent, slot 0: exposure and arena      child, slot 1: far, looks and copies
+ *
+ * The child finds keys and responders by number, never a half-written key; its lock dies with it;
+ * what is taken back is not found any more; a process that exposes nothing is no error.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "wire/expose.h"
+
+#define KEY   0x12345600u
+#define BYTES 8192u
+
+static struct slot *slots_new(void)
+{
+	struct slot *s = mmap(NULL, sizeof(*s) * REGISTRY_SLOTS, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(s != MAP_FAILED);
+	for (uint32_t i = 0; i < 2; i++) {
+		s[i].pid = getpid();
+		atomic_store(&s[i].alive, i + 1);
+	}
+	return s;
+}
+
+static struct key_block key_of(uint32_t key, uint64_t offset, uint64_t length)
+{
+	return (struct key_block){
+		.key = key,
+		.pdn = 3,
+		.access = 7,
+		.iova = 0x10000,
+		.length = length,
+		.offset = offset,
+	};
+}
+
+static int in_child(int (*fn)(struct slot *), struct slot *slots)
+{
+	pid_t pid = fork();
+	int status;
+
+	CHECK(pid >= 0);
+	if (!pid)
+		_exit(fn(slots));
+	CHECK(waitpid(pid, &status, 0) == pid);
+	return status;
+}
+
+static int child_writes(struct slot *slots)
+{
+	struct remote *f = remote_open(slots, 0, 1);
+	struct key_block k;
+
+	CHECK(f);
+	CHECK(remote_key(f, KEY, &k) && k.pdn == 3 && k.iova == 0x10000 && k.length == BYTES);
+	CHECK(!remote_key(f, KEY + 1, &k) && !remote_key(f, KEY + 0x100, &k));
+	memset(f->arena + k.offset + 100, 0x5a, 1000);
+	remote_close(f);
+	return 0;
+}
+
+static void test_write(void)
+{
+	struct slot *slots = slots_new();
+	struct expose e;
+	struct key_block k;
+	int64_t offset;
+	uint8_t *mine;
+
+	CHECK(!remote_open(slots, 0, 1));
+	CHECK(!expose_open(&e, slots, 0));
+	CHECK(expose_arena_take(&e, 1) == 0);
+	offset = expose_arena_take(&e, BYTES);
+	CHECK(offset == 4096);
+	CHECK(expose_arena_take(&e, EXPOSE_ARENA_BYTES) < 0 &&
+	      expose_arena_take(&e, UINT64_MAX) < 0);
+	k = key_of(KEY, (uint64_t)offset, BYTES);
+	CHECK(expose_key(&e, &k));
+	/* the same place, another key: the first stays */
+	k = key_of(KEY + (EXPOSE_BLOCKS << 8), 0, 1);
+	CHECK(!expose_key(&e, &k));
+	mine = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, e.arena_fd, offset);
+	CHECK(mine != MAP_FAILED);
+	CHECK(in_child(child_writes, slots) == 0);
+	CHECK(mine[99] == 0 && mine[100] == 0x5a && mine[1099] == 0x5a && mine[1100] == 0);
+	expose_key_end(&e, KEY + (EXPOSE_BLOCKS << 8)); /* not its own: no effect */
+	CHECK(in_child(child_writes, slots) == 0);
+	expose_close(&e);
+	CHECK(!remote_open(slots, 0, 1));
+	munmap(mine, BYTES);
+}
+
+/* A key whose range lies outside the arena is never handed on, whatever its owner wrote. */
+static void test_nonsense(void)
+{
+	struct slot *slots = slots_new();
+	struct expose e;
+	struct remote *f;
+	struct key_block k;
+
+	CHECK(!expose_open(&e, slots, 0));
+	k = key_of(KEY, EXPOSE_ARENA_BYTES - 10, 11);
+	CHECK(expose_key(&e, &k));
+	f = remote_open(slots, 0, 1);
+	CHECK(f && !remote_key(f, KEY, &k));
+	remote_close(f);
+	expose_close(&e);
+}
+
+static int child_dies_with_lock(struct slot *slots)
+{
+	struct remote *f = remote_open(slots, 0, 1);
+
+	CHECK(f && shared_lock_try(&remote_qp(f, 0x400)->lock, 1));
+	raise(SIGKILL);
+	return 0;
+}
+
+static void test_dead_holder(void)
+{
+	struct slot *slots = slots_new();
+	struct expose e;
+	struct qp_block *b;
+
+	CHECK(!expose_open(&e, slots, 0));
+	b = expose_qp(&e, 0x400);
+	CHECK(b && !expose_qp(&e, 0x400 + EXPOSE_BLOCKS));
+	CHECK(WIFSIGNALED(in_child(child_dies_with_lock, slots)));
+	CHECK(!shared_lock_try(&b->lock, 0));
+	/* the daemon notices */
+	atomic_store(&slots[1].alive, 0);
+	CHECK(shared_lock(&b->lock, slots, 0));
+	shared_unlock(&b->lock);
+	expose_qp_end(b);
+	CHECK(expose_qp(&e, 0x400 + EXPOSE_BLOCKS) == b);
+	expose_close(&e);
+}
+
+static struct expose shared;
+static _Atomic(bool) over;
+
+static void *changer(void *arg)
+{
+	(void)arg;
+	for (uint64_t i = 1; !atomic_load(&over); i++) {
+		struct key_block k = key_of(KEY, i % 1000 * 4096, i % 1000 * 4096 + 4096);
+
+		CHECK(expose_key(&shared, &k));
+		expose_key_end(&shared, KEY);
+	}
+	return NULL;
+}
+
+/* Offset and length belong together in every copy that a reader gets. */
+static void test_consistent(void)
+{
+	struct slot *slots = slots_new();
+	struct remote *f;
+	pthread_t t;
+
+	CHECK(!expose_open(&shared, slots, 0));
+	f = remote_open(slots, 0, 1);
+	CHECK(f && !pthread_create(&t, NULL, changer, NULL));
+	for (unsigned i = 0, got = 0; got < 20000 && i < 50000000; i++) {
+		struct key_block k;
+
+		if (remote_key(f, KEY, &k)) {
+			CHECK(k.length == k.offset + 4096);
+			got++;
+		}
+	}
+	atomic_store(&over, true);
+	pthread_join(t, NULL);
+	remote_close(f);
+	expose_close(&shared);
+}
+
+int main(void)
+{
+	test_write();
+	test_nonsense();
+	test_dead_holder();
+	test_consistent();
+	return 0;
+}
