@@ -4,10 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/text.h"
 
 static const char *const level_name[] = {
 	[LOG_LEVEL_ERROR] = "error",
@@ -17,11 +21,19 @@ static const char *const level_name[] = {
 };
 
 enum log_level log_level = LOG_LEVEL_WARN;
+/* A copy: the program may change its environment at any moment, and a line be written meanwhile. */
+static char log_file[4096];
+static bool log_ready;
 
 void log_init(void)
 {
-	const char *want = getenv("SOFTHCA_LOG");
+	const char *want = getenv("SOFTHCA_LOG"), *file = getenv("SOFTHCA_LOG_FILE");
 
+	if (log_ready)
+		return;
+	log_ready = true;
+	if (file && !text_copy(log_file, sizeof(log_file), file))
+		log_file[0] = '\0';
 	if (!want)
 		return;
 	for (size_t i = 0; i < array_size(level_name); i++)
@@ -29,16 +41,39 @@ void log_init(void)
 			log_level = (enum log_level)i;
 }
 
-/* The file is opened per line: lines are rare, and a kept fd could be closed by the program. */
+/*
+ * The file is opened per line: a kept descriptor could be closed by the program, which would then
+ * find lines in a file of its own that gets the same number.
+ */
 static int log_target(void)
 {
-	const char *path = getenv("SOFTHCA_LOG_FILE");
-	int fd;
+	const char *path = log_ready ? log_file : getenv("SOFTHCA_LOG_FILE");
+	long fd;
 
-	if (!path)
+	if (!path || !path[0])
 		return STDERR_FILENO;
-	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-	return fd < 0 ? STDERR_FILENO : fd;
+	fd = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	return fd < 0 ? STDERR_FILENO : (int)fd;
+}
+
+static bool write_whole(int fd, const char *text, size_t n)
+{
+	long ret;
+
+	do {
+		ret = syscall(SYS_write, fd, text, n);
+	} while (ret < 0 && errno == EINTR);
+	return ret >= 0;
+}
+
+void log_write(const char *text, size_t n)
+{
+	int fd = log_target();
+
+	if (!write_whole(fd, text, n) && fd != STDERR_FILENO)
+		(void)write_whole(STDERR_FILENO, text, n);
+	if (fd != STDERR_FILENO)
+		syscall(SYS_close, fd);
 }
 
 void log_line(enum log_level level, const char *fmt, ...)
@@ -47,7 +82,6 @@ void log_line(enum log_level level, const char *fmt, ...)
 	int saved_errno = errno;
 	va_list ap;
 	int n = snprintf(line, sizeof(line), "softhca[%d]: %s: ", (int)getpid(), level_name[level]);
-	int fd;
 
 	va_start(ap, fmt);
 	n += vsnprintf(line + n, sizeof(line) - (size_t)n, fmt, ap);
@@ -56,10 +90,6 @@ void log_line(enum log_level level, const char *fmt, ...)
 		n = (int)sizeof(line) - 2;
 	line[n++] = '\n';
 
-	fd = log_target();
-	if (write(fd, line, (size_t)n) < 0 && fd != STDERR_FILENO)
-		(void)!write(STDERR_FILENO, line, (size_t)n);
-	if (fd != STDERR_FILENO)
-		close(fd);
+	log_write(line, (size_t)n);
 	errno = saved_errno;
 }

@@ -78,6 +78,7 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 		{"json", no_argument, NULL, OPT_JSON},
 		{"signature-reports", required_argument, NULL, OPT_REPORTS},
 		{"model", required_argument, NULL, OPT_MODEL},
+		{"trace", required_argument, NULL, OPT_TRACE},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -101,6 +102,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 			s->reports = optarg;
 		else if (opt == OPT_MODEL)
 			s->model = optarg;
+		else if (opt == OPT_TRACE)
+			s->trace = optarg;
 		else
 			s->json = true;
 	}

@@ -29,6 +29,7 @@ struct session {
 	const char *host; /* or NULL */
 	bool json;
 	const char *reports; /* of signature errors: their style, or NULL */
+	const char *trace;   /* patterns of trace points, or NULL */
 	const char *model;   /* what the fabric's devices are to be taken for, or NULL */
 	char dir[RUNDIR_BYTES];
 	char daemon[TOOL_PATH_BYTES];
@@ -39,7 +40,14 @@ struct session {
 void tool_error(const char *command, const char *fmt, ...) printf_like(2, 3);
 
 /* session.c */
-enum session_option { OPT_FABRIC = 1, OPT_HOST = 2, OPT_JSON = 4, OPT_REPORTS = 8, OPT_MODEL = 16 };
+enum session_option {
+	OPT_FABRIC = 1,
+	OPT_HOST = 2,
+	OPT_JSON = 4,
+	OPT_REPORTS = 8,
+	OPT_MODEL = 16,
+	OPT_TRACE = 32,
+};
 
 struct command {
 	const char *name; /* "fabric status" */

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/trace.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/runtime/engine.h"
 #include "driver/runtime/fault.h"
@@ -256,6 +257,7 @@ static int bring_up(struct process **out)
 		return -ENOMEM;
 	pthread_mutex_init(&r->host_lock, NULL);
 	log_init();
+	trace_init();
 	ret = fault_install();
 	if (ret)
 		goto free_running;

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Trace points: the decisions that a reader of a failure asks about.  They are declared once, in
+ * base/trace_points.h, and used as
+ *
+ *   trace(qp, state, qp->qpn, qp_state_name(from), qp_state_name(to), "modify");
+ *
+ * A point that is off costs a test of a global word and a branch; its arguments are not evaluated.
+ * SOFTHCA_TRACE switches points on: patterns of names (fnmatch) with commas between, or "help".  A
+ * point that is on writes a line where the log goes:
+ *
+ *   softhca[PID/TID]: SECONDS.NANOSECONDS group.name argument=value ...
+ *
+ * The time is CLOCK_MONOTONIC, the same in all processes.  Safe in any thread and in signal
+ * handlers: no lock, no allocation, no cancellation point.
+ *
+ * Where <sys/sdt.h> was there at compile time, each point is a USDT probe too: provider softhca,
+ * name group__name, the same arguments.  The word that is tested is the probe's semaphore, so a
+ * tracer that attaches switches the point on as well.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+/* TRACE_EACH(m, (a, b), (c, d)) is m(a, b), m(c, d). */
+#define TRACE_EACH_1(m, t)			      m t
+#define TRACE_EACH_2(m, t, ...)			      m t, TRACE_EACH_1(m, __VA_ARGS__)
+#define TRACE_EACH_3(m, t, ...)			      m t, TRACE_EACH_2(m, __VA_ARGS__)
+#define TRACE_EACH_4(m, t, ...)			      m t, TRACE_EACH_3(m, __VA_ARGS__)
+#define TRACE_EACH_5(m, t, ...)			      m t, TRACE_EACH_4(m, __VA_ARGS__)
+#define TRACE_EACH_6(m, t, ...)			      m t, TRACE_EACH_5(m, __VA_ARGS__)
+#define TRACE_EACH_7(m, t, ...)			      m t, TRACE_EACH_6(m, __VA_ARGS__)
+#define TRACE_EACH_8(m, t, ...)			      m t, TRACE_EACH_7(m, __VA_ARGS__)
+#define TRACE_PICK(a, b, c, d, e, f, g, h, pick, ...) pick
+#define TRACE_EACH(m, ...)                                                              \
+	TRACE_PICK(__VA_ARGS__, TRACE_EACH_8, TRACE_EACH_7, TRACE_EACH_6, TRACE_EACH_5, \
+		   TRACE_EACH_4, TRACE_EACH_3, TRACE_EACH_2, TRACE_EACH_1, )            \
+	(m, __VA_ARGS__)
+
+/* What a point's arguments are in C. */
+#define TRACE_TYPE_HEX		    uint64_t
+#define TRACE_TYPE_NUM		    uint64_t
+#define TRACE_TYPE_NAME		    const char *
+#define TRACE_PARAMETER(kind, name) TRACE_TYPE_##kind name
+
+/* Per point the word that is not 0 while somebody listens, and the function that tells them. */
+#define TRACE_POINT(group, name, text, ...)                          \
+	extern unsigned short softhca_##group##__##name##_semaphore; \
+	void trace_##group##_##name(TRACE_EACH(TRACE_PARAMETER, __VA_ARGS__)) __attribute__((cold));
+#include "base/trace_points.h"
+
+#define trace_is_on(group, name) unlikely(softhca_##group##__##name##_semaphore)
+#define trace(group, name, ...)                              \
+	do {                                                 \
+		if (trace_is_on(group, name))                \
+			trace_##group##_##name(__VA_ARGS__); \
+	} while (0)
+
+/* Obeys SOFTHCA_TRACE, the first time that it is called; later calls change nothing. */
+void trace_init(void);
+/*
+ * Prints the points that one of the patterns matches from now on, and no others.  A pattern that
+ * matches none is warned of by name.
+ */
+void trace_select(const char *patterns);
+/* Lists the points with their arguments, where the log goes. */
+void trace_help(void);
+
+/* The symbol of an error number, whatever its sign: "EINVAL". */
+const char *trace_errno(int error);

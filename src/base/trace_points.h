@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The table of trace points, without #pragma once: whoever includes it defines
+ *
+ *   TRACE_POINT(group, name, text, (kind, argument), ...)
+ *
+ * first.  The point's name is "group.name"; text says what happened, for SOFTHCA_TRACE=help.  The
+ * kind of an argument is its type and how it is printed: HEX or NUM (a number), NAME (a string, of
+ * one word where that is possible).  Values of an enumeration are passed by name, by a function
+ * that stands beside the enumeration.  A point has one to eight arguments.
+ */
+
+/* Queue pairs and their requests. */
+TRACE_POINT(qp, state, "a queue pair changes its state", (HEX, qpn), (NAME, from), (NAME, to),
+	    (NAME, why))
+TRACE_POINT(qp, event, "a queue pair raises an asynchronous event", (HEX, qpn), (NAME, event))
+TRACE_POINT(sq, drain, "a send queue begins to drain", (HEX, qpn), (NAME, why))
+TRACE_POINT(sq, drained, "a send queue has drained", (HEX, qpn))
+TRACE_POINT(send, error, "a send request completes in error", (HEX, qpn), (HEX, peer), (NUM, wqe),
+	    (NAME, opcode), (NAME, syndrome))
+TRACE_POINT(send, flush, "a send request is flushed", (HEX, qpn), (NUM, wqe), (NAME, opcode))
+TRACE_POINT(recv, error, "a receive completes in error", (HEX, qpn), (NUM, wqe), (NAME, syndrome))
+TRACE_POINT(recv, flush, "a receive is flushed", (HEX, qpn), (NUM, wqe))
+TRACE_POINT(cq, overrun, "a completion queue is full", (HEX, cqn), (NUM, entries))
+
+/* The reliable transport. */
+TRACE_POINT(retry, begin, "a requester sends again", (HEX, qpn), (HEX, peer), (NAME, why),
+	    (HEX, psn), (NUM, left))
+TRACE_POINT(retry, exhausted, "a requester gives up", (HEX, qpn), (HEX, peer), (NAME, why))
+TRACE_POINT(nak, sent, "a responder refuses a packet", (HEX, qpn), (HEX, peer), (NAME, syndrome),
+	    (HEX, psn), (NAME, why))
+TRACE_POINT(nak, received, "a requester is told of a refusal", (HEX, qpn), (HEX, peer),
+	    (NAME, syndrome), (HEX, psn))
+TRACE_POINT(rnr, sent, "a responder has no receive", (HEX, qpn), (HEX, peer), (HEX, psn),
+	    (NUM, delay_us))
+TRACE_POINT(rnr, received, "a requester is told that there is no receive", (HEX, qpn), (HEX, peer),
+	    (HEX, psn), (NUM, delay_us), (NUM, left))
+TRACE_POINT(packet, duplicate, "a responder has seen the packet before", (HEX, qpn), (NAME, op),
+	    (HEX, psn), (HEX, expected))
+TRACE_POINT(packet, dropped, "a queue pair drops a packet", (HEX, qpn), (NAME, op), (HEX, psn),
+	    (HEX, peer), (NAME, why))
+TRACE_POINT(packet, lost, "the wire does not carry a packet", (HEX, qpn), (HEX, peer), (NAME, op),
+	    (HEX, psn), (NAME, why))
+
+/* Access to memory. */
+TRACE_POINT(access, remote, "a key refuses what a peer asks for", (HEX, qpn), (HEX, rkey),
+	    (HEX, va), (NUM, bytes), (NAME, right), (NAME, verdict))
+TRACE_POINT(access, local, "a key refuses what a work request asks for", (HEX, qpn), (NAME, what),
+	    (NUM, wqe), (NUM, bytes), (NAME, verdict))
+TRACE_POINT(access, list, "a key in the list of an indirect key refuses", (HEX, key), (HEX, va),
+	    (NUM, bytes), (NAME, verdict), (NUM, depth))
+
+/* Ways to a peer. */
+TRACE_POINT(bypass, taken, "requests are executed without packets", (HEX, qpn), (HEX, peer),
+	    (NAME, opcode), (NUM, requests), (NUM, bytes), (NAME, way))
+TRACE_POINT(bypass, left, "a request takes packets", (HEX, qpn), (HEX, peer), (NAME, opcode),
+	    (NUM, bytes), (NAME, why))
+TRACE_POINT(peer, payload, "how large payloads travel from a peer", (NUM, slot), (NUM, pid),
+	    (NAME, way))
+TRACE_POINT(peer, exposed, "whether a peer's memory can be mapped", (NUM, slot), (NUM, pid),
+	    (NAME, verdict))
+TRACE_POINT(channel, open, "a channel to another process is open", (NUM, slot), (NUM, bytes))
+TRACE_POINT(channel, refused, "no channel to another process", (NUM, slot), (NAME, errno_name),
+	    (NAME, why))
+TRACE_POINT(channel, broken, "a channel is not used any more", (NUM, slot), (NAME, why))
+TRACE_POINT(channel, gone, "the process at a channel's other end has gone", (NUM, slot))
+TRACE_POINT(port, event, "a port changes its state", (NUM, row), (NAME, event), (NAME, why))
+
+/* The driver. */
+TRACE_POINT(uverbs, refused, "a uverbs method or command is refused", (NAME, method),
+	    (NAME, errno_name), (NAME, why))
+TRACE_POINT(devx, refused, "a DEVX method is refused", (NAME, command), (HEX, opcode),
+	    (NAME, errno_name), (NAME, why))
+TRACE_POINT(prm, refused, "a command of the PRM ends with a status", (NAME, command),
+	    (NAME, status), (NAME, errno_name))
+TRACE_POINT(doorbell, noticed, "a doorbell is noticed", (NAME, how), (NAME, queue), (HEX, number))
+TRACE_POINT(engine, sleep, "the engine thread goes to sleep", (NAME, how), (NUM, timer_us))
+TRACE_POINT(engine, wake, "the engine thread is awake", (NAME, from))
+TRACE_POINT(share, moved, "registered memory moves to the arena", (HEX, addr), (NUM, bytes))
+TRACE_POINT(share, refused, "registered memory stays where it is", (HEX, addr), (NUM, bytes),
+	    (NAME, why))
+
+#undef TRACE_POINT

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Trace points: which patterns switch on, what a line looks like, what an argument costs when its
+ * point is off, what the environment does.  Standard error goes to a file that the test reads.
+ */
+#include "base/trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "check.h"
+
+static int captured, terminal;
+static char text[65536];
+
+static void capture_begin(void)
+{
+	captured = memfd_create("trace", 0);
+	terminal = dup(STDERR_FILENO);
+	CHECK(captured >= 0 && terminal >= 0);
+	CHECK(dup2(captured, STDERR_FILENO) >= 0);
+}
+
+static const char *capture_end(void)
+{
+	ssize_t n = pread(captured, text, sizeof(text) - 1, 0);
+
+	dup2(terminal, STDERR_FILENO);
+	close(terminal);
+	close(captured);
+	CHECK(n >= 0);
+	text[n] = '\0';
+	return text;
+}
+
+static unsigned count(const char *in, const char *what)
+{
+	unsigned n = 0;
+
+	while ((in = strstr(in, what))) {
+		in += strlen(what);
+		n++;
+	}
+	return n;
+}
+
+static unsigned evaluated;
+
+static const char *costly(void)
+{
+	evaluated++;
+	return "RTS";
+}
+
+static void off_evaluates_nothing(void)
+{
+	const char *out;
+
+	trace_select("");
+	capture_begin();
+	trace(qp, state, 1, costly(), costly(), "modify");
+	CHECK(!trace_is_on(qp, state));
+	out = capture_end();
+	CHECK(!*out && !evaluated);
+
+	trace_select("qp.state");
+	capture_begin();
+	trace(qp, state, 1, costly(), costly(), "modify");
+	CHECK(trace_is_on(qp, state));
+	out = capture_end();
+	CHECK(evaluated == 2 && count(out, "\n") == 1);
+}
+
+/* Head, name and arguments, each as the header says. */
+static void line_has_its_form(void)
+{
+	unsigned seconds, nanoseconds, digits;
+	int pid, tid, from, to, end;
+	const char *out;
+
+	trace_select("qp.*,cq.overrun,access.remote,engine.*");
+	capture_begin();
+	trace(qp, state, 0xabc123, "INIT", "RTR", "modify");
+	out = capture_end();
+	CHECK(sscanf(out, "softhca[%d/%d]: %u.%n%u%n %n", &pid, &tid, &seconds, &from, &nanoseconds,
+		     &to, &end) == 4);
+	digits = (unsigned)(to - from);
+	CHECK(pid == getpid() && tid == (int)syscall(SYS_gettid));
+	CHECK(digits == 9 && nanoseconds < 1000000000u);
+	CHECK(!strcmp(out + end, "qp.state qpn=0xabc123 from=INIT to=RTR why=modify\n"));
+
+	capture_begin();
+	trace(cq, overrun, 0, UINT64_MAX);
+	trace(engine, wake, "another process");
+	trace(engine, wake, NULL);
+	trace(access, remote, 1, 0xffffffff, UINT64_MAX, 0, "REMOTE_READ", "");
+	out = capture_end();
+	CHECK(strstr(out, " cq.overrun cqn=0x0 entries=18446744073709551615\n"));
+	CHECK(strstr(out, " engine.wake from=\"another process\"\n"));
+	CHECK(strstr(out, " engine.wake from=?\n"));
+	CHECK(strstr(out, " access.remote qpn=0x1 rkey=0xffffffff va=0xffffffffffffffff bytes=0 "
+			  "right=REMOTE_READ verdict=\"\"\n"));
+	CHECK(count(out, "\n") == 4);
+}
+
+/* Cut, but a line still. */
+static void long_line_ends(void)
+{
+	static char word[4096];
+	const char *out;
+
+	memset(word, 'x', sizeof(word) - 1);
+	trace_select("engine.wake");
+	capture_begin();
+	trace(engine, wake, word);
+	trace(engine, wake, "short");
+	out = capture_end();
+	CHECK(count(out, "\n") == 2);
+	CHECK(strchr(out, '\n') - out == 511);
+	CHECK(strstr(out, "engine.wake from=short\n"));
+}
+
+static void patterns_select(void)
+{
+	const char *out;
+
+	trace_select("rnr.*,,cq.overrun");
+	CHECK(trace_is_on(rnr, sent) && trace_is_on(rnr, received) && trace_is_on(cq, overrun));
+	CHECK(!trace_is_on(qp, state) && !trace_is_on(nak, sent));
+	trace_select("nak.sen[st]");
+	CHECK(trace_is_on(nak, sent) && !trace_is_on(nak, received) && !trace_is_on(rnr, sent));
+	trace_select("*");
+	CHECK(trace_is_on(qp, state) && trace_is_on(share, refused) && trace_is_on(nak, received));
+	trace_select("*,qp.*");
+	trace_select("");
+	CHECK(!trace_is_on(qp, state) && !trace_is_on(share, refused));
+
+	capture_begin();
+	trace_select("qp.sate,rnr.sent,nothing*");
+	out = capture_end();
+	CHECK(trace_is_on(rnr, sent) && !trace_is_on(qp, state));
+	CHECK(count(out, "\n") == 2 && strstr(out, "warn: ") && strstr(out, "'qp.sate'") &&
+	      strstr(out, "'nothing*'") && !strstr(out, "'rnr.sent'"));
+
+	capture_begin();
+	trace_select(
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,"
+		"qp.state");
+	out = capture_end();
+	CHECK(count(out, "\n") == 1 && strstr(out, "'aaaa") && trace_is_on(qp, state));
+}
+
+/* A tracer counts in the same word, and neither of the two switches the other off. */
+static void tracer_listens_too(void)
+{
+	const char *out;
+
+	trace_select("");
+	softhca_qp__state_semaphore++;
+	CHECK(trace_is_on(qp, state));
+	capture_begin();
+	trace(qp, state, 1, "RTS", "ERR", "modify");
+	out = capture_end();
+	CHECK(!*out);
+	trace_select("*");
+	trace_select("");
+	CHECK(trace_is_on(qp, state));
+	softhca_qp__state_semaphore--;
+	CHECK(!trace_is_on(qp, state));
+}
+
+static void errno_stays(void)
+{
+	trace_select("*");
+	capture_begin();
+	errno = EXDEV;
+	trace(qp, state, 1, "RTS", "ERR", "modify");
+	CHECK(errno == EXDEV);
+	capture_end();
+	CHECK(!strcmp(trace_errno(-ENOENT), "ENOENT") && !strcmp(trace_errno(EINVAL), "EINVAL"));
+}
+
+static void in_child(const char *value, void (*child)(void))
+{
+	pid_t pid;
+	int status;
+
+	trace_select("");
+	capture_begin();
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		setenv("SOFTHCA_TRACE", value, 1);
+		trace_init();
+		child();
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid);
+	capture_end();
+	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+static void selects_qp(void)
+{
+	CHECK(trace_is_on(qp, state) && !trace_is_on(rnr, sent));
+	/* Once per process, whatever the environment says later. */
+	setenv("SOFTHCA_TRACE", "rnr.*", 1);
+	trace_init();
+	CHECK(trace_is_on(qp, state) && !trace_is_on(rnr, sent));
+}
+
+static void selects_none(void)
+{
+	trace_init();
+	CHECK(!trace_is_on(qp, state));
+}
+
+static void environment_decides(void)
+{
+	in_child("qp.*", selects_qp);
+	in_child("help", selects_none);
+	CHECK(count(text, "trace point qp.state qpn from to why: ") == 1);
+	CHECK(count(text, "trace point share.refused addr bytes why: ") == 1);
+	CHECK(count(text, "\n") > 20);
+	in_child("", selects_none);
+	CHECK(!*text);
+}
+
+/* As for the log's own lines. */
+static void file_takes_the_lines(void)
+{
+	char path[] = "/tmp/softhca-trace-XXXXXX";
+	int fd = mkstemp(path);
+	ssize_t n;
+
+	CHECK(fd >= 0);
+	setenv("SOFTHCA_LOG_FILE", path, 1);
+	log_init();
+	unsetenv("SOFTHCA_LOG_FILE");
+	trace_select("qp.state");
+	capture_begin();
+	trace(qp, state, 7, "RTS", "ERR", "modify");
+	log_warn("after it");
+	CHECK(!*capture_end());
+	n = read(fd, text, sizeof(text) - 1);
+	CHECK(n > 0);
+	text[n] = '\0';
+	close(fd);
+	unlink(path);
+	CHECK(count(text, "\n") == 2 && strstr(text, "qp.state qpn=0x7 ") &&
+	      strstr(text, "warn: after it\n"));
+}
+
+int main(void)
+{
+	unsetenv("SOFTHCA_TRACE");
+	unsetenv("SOFTHCA_LOG");
+	unsetenv("SOFTHCA_LOG_FILE");
+	off_evaluates_nothing();
+	line_has_its_form();
+	long_line_ends();
+	patterns_select();
+	tracer_listens_too();
+	errno_stays();
+	environment_decides();
+	file_takes_the_lines();
+	return 0;
+}
