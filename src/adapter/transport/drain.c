@@ -38,7 +38,4 @@ void qp_sq_counters(struct qp *qp, uint16_t *hw, uint16_t *sw)
 	    usermem_load_be32((const be32 *)qp->create.dbrec + DBREC_SEND, &producer))
 		*sw = (uint16_t)producer;
 	qp_unlock(qp);
-	/* what came for the requester meanwhile */
-	qp_kick(qp);
-	adapter_run(qp->adapter);
 }

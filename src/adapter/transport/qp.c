@@ -39,13 +39,22 @@ void qp_lock(struct qp *qp)
 	spin_lock(&qp->comp.lock);
 }
 
-/* What came for the requester meanwhile is done by the kick that every modification ends with. */
+/*
+ * Who came for the requester meanwhile has gone away again, for the holder of the baton would look;
+ * but this one cannot be told what is new, so the requester is run.
+ */
 void qp_unlock(struct qp *qp)
 {
+	bool rung = false;
+
 	spin_unlock(&qp->comp.lock);
 	resp_unlock(qp);
 	while (!baton_leave(&qp->sq))
-		;
+		rung = true;
+	if (rung) {
+		qp_kick(qp);
+		adapter_run(qp->adapter);
+	}
 }
 
 static const uint8_t bth_of[] = {
@@ -436,8 +445,6 @@ void qp_set_udp_sport(struct qp *qp, uint16_t port)
 	qp_lock(qp);
 	qp->attr.udp_sport = port;
 	qp_unlock(qp);
-	qp_kick(qp);
-	adapter_run(qp->adapter);
 }
 
 void qp_query(struct qp *qp, struct qp_attr *attr)
@@ -454,8 +461,6 @@ void qp_query(struct qp *qp, struct qp_attr *attr)
 		attr->sq_psn = qp->req.psn;
 	}
 	qp_unlock(qp);
-	qp_kick(qp);
-	adapter_run(qp->adapter);
 }
 
 /* What the request will need is in the caches of the processor where the program wrote it: fetched

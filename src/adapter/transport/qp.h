@@ -213,9 +213,9 @@ static inline int send_ring_ready(const struct qp *qp, uint32_t block)
 	return ready <= qp->create.sq_blocks ? ready : -1;
 }
 
-/* All three locks, for the control path.  Unlocked, the requester needs a kick: what came for it
- * meanwhile has not been done. */
+/* All three locks, for the control path. */
 void qp_lock(struct qp *qp);
+/* Then does what was posted meanwhile, so the caller holds no other lock. */
 void qp_unlock(struct qp *qp);
 
 /* Work for the requester; called with the baton held. */
