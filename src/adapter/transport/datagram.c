@@ -4,6 +4,7 @@
 #include "adapter/transport/responder.h"
 
 #include "wire/counter_shard.h"
+#include "usermem/usermem.h"
 
 /* There is nobody to tell but our consumer. */
 static void fail_recv(struct qp *qp, uint8_t syndrome)
@@ -19,6 +20,7 @@ void datagram_receive(struct qp *qp, const struct pkt *pkt)
 	uint8_t grh[IB_GRH_BYTES];
 	struct run run = {grh, sizeof(grh)};
 	const struct pkt head = {.payload_len = sizeof(grh), .nruns = 1, .runs = &run};
+	enum mkey_verdict v;
 
 	if (pkt->qkey != qp->attr.qkey || responder_take_recv(qp) != RECV_OK) {
 		if (pkt->qkey == qp->attr.qkey)
@@ -36,7 +38,14 @@ void datagram_receive(struct qp *qp, const struct pkt *pkt)
 			return;
 		}
 	}
-	if (recv_place(qp, sizeof(grh), pkt) != MKEY_OK) {
+	v = recv_place(qp, sizeof(grh), pkt);
+	if (unlikely(v == MKEY_GONE && usermem_payload_gone(pkt))) {
+		/* The sender's error, not ours: the receive is the next datagram's. */
+		if (pkt->payload_gone)
+			*pkt->payload_gone = true;
+		return;
+	}
+	if (v != MKEY_OK) {
 		fail_recv(qp, CQE_SYN_LOCAL_PROT);
 		return;
 	}

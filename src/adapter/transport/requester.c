@@ -136,7 +136,12 @@ static enum step fail_request(struct qp *qp, uint8_t syndrome)
 
 static enum step transmit(struct qp *qp, const struct pkt *pkt)
 {
-	switch (wire_xmit(qp->adapter->wire, pkt)) {
+	enum wire_verdict v = wire_xmit(qp->adapter->wire, pkt);
+
+	/* Of a reliable request the answer says so. */
+	if (unlikely(pkt->payload_gone && *pkt->payload_gone))
+		v = WIRE_FAULT;
+	switch (v) {
 	case WIRE_BUSY:
 		qp_kick_later(qp);
 		return STEP_WAIT;
@@ -155,6 +160,7 @@ static enum step transmit(struct qp *qp, const struct pkt *pkt)
 struct payload {
 	struct runs runs;
 	struct transfer_source made;
+	bool gone; /* a receiver in this process has found out, see struct pkt */
 };
 
 /* The packet's payload will be made as it is copied, and so is not read from here later. */
@@ -361,6 +367,9 @@ static enum step send_current(struct qp *qp, const struct send_wqe *w)
 		.dma_len = (uint32_t)w->len,
 	};
 
+	payload.gone = false;
+	if (!qp_is_reliable(qp))
+		pkt.payload_gone = &payload.gone;
 	if (w->bad)
 		return fail_request(qp, CQE_SYN_LOCAL_QP_OP);
 	if (p->local)

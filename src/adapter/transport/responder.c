@@ -181,7 +181,7 @@ static enum resp_state check_psn(struct qp *qp, const struct pkt *pkt)
 	if (qp_is_reliable(qp))
 		return diff < 0 ? RESP_DUPLICATE : RESP_ERR_PSN;
 	/* UC: a gap ends the message in progress; a new one may begin at any number
-	 * (IBTA 9.8.2.2.1) */
+	 * (IBTA 9.8.2.2.1).  The next message that needs a receive has this one's. */
 	qp->resp.in_message = false;
 	if (!pkt_props(pkt)->first)
 		return RESP_DONE;
@@ -195,6 +195,9 @@ static enum resp_state check_sequence(struct qp *qp, const struct pkt *pkt)
 	struct responder *r = &qp->resp;
 	bool invalid = false;
 
+	/* UC: so does the beginning of another message */
+	if (unlikely(r->in_message && p->first && !qp_is_reliable(qp)))
+		r->in_message = false;
 	if (p->read || p->atomic)
 		invalid = r->in_message || !qp_is_reliable(qp);
 	else if (p->first)
@@ -212,7 +215,10 @@ static enum resp_state check_sequence(struct qp *qp, const struct pkt *pkt)
 	}
 	if (!invalid)
 		return RESP_CHECK_ACCESS;
-	return qp_is_reliable(qp) ? RESP_ERR_INVALID : RESP_DONE;
+	if (qp_is_reliable(qp))
+		return RESP_ERR_INVALID;
+	r->in_message = false;
+	return RESP_DONE;
 }
 
 /* The right that a request needs on the QP and on the key. */
@@ -283,9 +289,12 @@ static enum resp_state check_access(struct qp *qp, const struct pkt *pkt)
 enum recv_verdict responder_take_recv(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
-	enum recv_verdict v =
-		r->srq ? srq_take(r->srq, &r->recv) : recv_ring_take(&qp->rq, &r->recv);
+	enum recv_verdict v;
 
+	/* Of an unreliable message that came to no end: it is this one's (IBTA 9.8.2.2). */
+	if (unlikely(r->have_recv))
+		return RECV_OK;
+	v = r->srq ? srq_take(r->srq, &r->recv) : recv_ring_take(&qp->rq, &r->recv);
 	if (v == RECV_OK) {
 		r->have_recv = true;
 		/* A peer's memory of the producer's 16 bits must not outlast their turn. */
@@ -344,9 +353,11 @@ static enum resp_state complete(struct qp *qp, const struct pkt *pkt)
 	if (p->last) {
 		r->in_message = false;
 		r->shared->msn = psn_add(r->shared->msn, 1);
-		if (r->have_recv)
+		/* The receive that an aborted message left is none of a plain WRITE's business. */
+		if (p->send || p->imm) {
 			recv_push(qp, pkt, (uint32_t)r->off);
-		r->have_recv = false;
+			r->have_recv = false;
+		}
 	}
 	return qp_is_reliable(qp) ? RESP_ACKNOWLEDGE : RESP_DONE;
 }
@@ -603,6 +614,19 @@ static enum resp_state fail_recv(struct qp *qp, const struct pkt *pkt, uint8_t s
 	return RESP_DONE;
 }
 
+/* The payload cannot be read: nothing of the packet happens here, its sender is told. */
+static enum resp_state sender_failed(struct qp *qp, const struct pkt *pkt)
+{
+	if (qp_is_reliable(qp)) {
+		acknowledge(qp, AETH_NAK | NAK_SENDER_FAULT, pkt->psn);
+		return RESP_DONE;
+	}
+	qp->resp.in_message = false;
+	if (pkt->payload_gone)
+		*pkt->payload_gone = true;
+	return RESP_DONE;
+}
+
 static enum resp_state not_ready(struct qp *qp, const struct pkt *pkt)
 {
 	shard_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);
@@ -670,9 +694,7 @@ static enum resp_state next_state(struct qp *qp, const struct pkt *pkt, enum res
 	case RESP_ERR_LOCAL_PROT:
 		return fail_recv(qp, pkt, CQE_SYN_LOCAL_PROT, NAK_REMOTE_OPERATIONAL);
 	case RESP_ERR_SENDER:
-		if (qp_is_reliable(qp))
-			acknowledge(qp, AETH_NAK | NAK_SENDER_FAULT, pkt->psn);
-		return RESP_DONE;
+		return sender_failed(qp, pkt);
 	case RESP_ERR_RING:
 		qp_async(qp, IB_EVENT_QP_FATAL);
 		return fail_recv(qp, pkt, CQE_SYN_LOCAL_PROT, NAK_REMOTE_OPERATIONAL);
