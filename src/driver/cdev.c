@@ -15,8 +15,8 @@
 #include "driver/file/attr_file.h"
 #include "driver/file/cdev_file.h"
 #include "driver/doorbell/doorbell.h"
-#include "driver/uverbs/event.h"
-#include "driver/uverbs/file.h"
+#include "driver/uverbs/core/event.h"
+#include "driver/uverbs/core/file.h"
 
 _Atomic(struct cdev_file *) cdev_table[CDEV_MAX_FDS];
 static _Atomic(unsigned) table_end; /* nothing has ever been at this place or beyond */

@@ -17,7 +17,7 @@
 #include "driver/cdev.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/runtime/process.h"
-#include "driver/uverbs/event.h"
+#include "driver/uverbs/core/event.h"
 #include "driver/hooks/object_hooks.h"
 #include "memory.h"
 #include "uverbs_input.h"

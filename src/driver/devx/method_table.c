@@ -2,7 +2,7 @@
 /* The ioctl methods of DEVX, as uverbs/methods.c has those of verbs. */
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
-#include "driver/uverbs/spec.h"
+#include "driver/uverbs/core/spec.h"
 #include "prm/cmd.h"
 
 static const struct attr_spec other_attrs[] = {

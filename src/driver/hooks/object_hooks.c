@@ -3,7 +3,7 @@
 #include "driver/hooks/object_hooks.h"
 
 #include "base/rcu.h"
-#include "driver/uverbs/objects/clock.h"
+#include "driver/uverbs/core/clock.h"
 #include "driver/uverbs/objects.h"
 
 /* Inside rcu_enter: the object stays until rcu_leave, for destroy waits in between. */

@@ -8,7 +8,7 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
 #include "base/log.h"
-#include "driver/uverbs/objects/clock.h"
+#include "driver/uverbs/core/clock.h"
 #include "driver/uverbs/objects.h"
 
 /*

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/endian.h"
-#include "driver/uverbs/objects/clock.h"
+#include "driver/uverbs/core/clock.h"
 #include "driver/uverbs/objects.h"
 #include "prm/model.h"
 #include "usermem/usermem.h"

@@ -5,7 +5,7 @@
  * probes with it: EPROTONOSUPPORT means "this kernel has no such method or attribute" and nothing
  * else.
  */
-#include "driver/uverbs/cmd.h"
+#include "driver/uverbs/core/request.h"
 
 #include <errno.h>
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "driver/uverbs/objects/clock.h"
+#include "driver/uverbs/core/clock.h"
 #include "usermem/usermem.h"
 
 #define ATTRS_MAX \

@@ -10,7 +10,7 @@
 
 #include "adapter/adapter.h"
 #include "driver/doorbell/doorbell.h"
-#include "driver/uverbs/cmd.h"
+#include "driver/uverbs/core/request.h"
 
 struct ib_uverbs_ah_attr;
 

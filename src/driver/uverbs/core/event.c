@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See uverbs/event.h. */
-#include "driver/uverbs/event.h"
+/* See uverbs/core/event.h. */
+#include "driver/uverbs/core/event.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 #include "driver/cdev.h"
-#include "driver/uverbs/file.h"
+#include "driver/uverbs/core/file.h"
 
 #define PIPE_BYTES_MAX (1 << 20) /* what an unprivileged process may ask for */
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See uverbs/object.h. */
-#include "driver/uverbs/object.h"
+/* See uverbs/core/object.h. */
+#include "driver/uverbs/core/object.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/rcu.h"
-#include "driver/uverbs/file.h"
+#include "driver/uverbs/core/file.h"
 
 /* Room for giving back is made when a handle is taken: giving back must not fail. */
 static int reserve_free(struct uobj_table *t)

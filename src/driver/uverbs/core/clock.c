@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See uverbs/objects/clock.h. */
-#include "driver/uverbs/objects/clock.h"
+/* See uverbs/core/clock.h. */
+#include "driver/uverbs/core/clock.h"
 
 #include <rdma/mlx5-abi.h>
 #include <stdatomic.h>
 
 #include "base/clock.h"
 #include "base/endian.h"
-#include "driver/uverbs/file.h"
+#include "driver/uverbs/core/file.h"
 
 /* How often readers should look at the conversion again; it does not drift, so this is generous. */
 #define CLOCK_INFO_PERIOD_NS 10000000000ull

@@ -18,9 +18,9 @@
 #include <sys/types.h>
 
 #include "base/compiler.h"
-#include "driver/uverbs/event.h"
-#include "driver/uverbs/file.h"
-#include "driver/uverbs/object.h"
+#include "driver/uverbs/core/event.h"
+#include "driver/uverbs/core/file.h"
+#include "driver/uverbs/core/object.h"
 
 /* Bytes of the program (or a copy of at most 8 that came inside an attribute). */
 struct ubuf {

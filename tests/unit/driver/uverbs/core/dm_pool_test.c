@@ -3,7 +3,7 @@
  * Device memory: random allocations against a map of page owners; children of a fork that allocate
  * at once, write what they got, and die in the middle of it.
  */
-#include "driver/uverbs/objects/dm_pool.h"
+#include "driver/uverbs/core/dm_pool.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -4,7 +4,7 @@
  * of its page count on, so a process that dies in the middle of a change leaves a consistent book
  * (the lock is robust).
  */
-#include "driver/uverbs/objects/dm_pool.h"
+#include "driver/uverbs/core/dm_pool.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -12,9 +12,9 @@
 #include "base/compiler.h"
 #include "base/spin.h"
 #include "driver/file/cdev_file.h"
-#include "driver/uverbs/objects/dm_pool.h"
+#include "driver/uverbs/core/dm_pool.h"
 #include "driver/runtime/process.h"
-#include "driver/uverbs/object.h"
+#include "driver/uverbs/core/object.h"
 
 #define UVERBS_PAGE	  4096u
 #define UVERBS_FILE_BYTES (64u << 20) /* sparse; every mmap offset lies below */

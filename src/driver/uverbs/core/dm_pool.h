@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "driver/uverbs/object.h"
+#include "driver/uverbs/core/object.h"
 
 #define DM_PAGE_BYTES	4096u
 #define DM_PAGES	256u /* what the mmap offsets of one command reach without a gap */
