@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "driver/cdev.h"
+#include "driver/file/cdev_file.h"
 #include "driver/uverbs/objects.h"
 
 #define UNREAD_BYTES (1 << 20) /* as mlx5_ib; the system may grant less */

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "driver/cdev.h"
+#include "driver/file/cdev_file.h"
 #include "driver/devx/devx.h"
 #include "usermem/usermem.h"
 

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "driver/cdev.h"
 #include "driver/file/cdev_file.h"
 #include "fabric/client/client.h"
 #include "fabric/protocol.h"
@@ -46,8 +45,6 @@ static void attr_before_read(struct cdev_file *f, int fd, off_t position)
 	struct stat st;
 	ssize_t n;
 
-	if (position == CDEV_WHERE_IT_STANDS)
-		position = lseek(fd, 0, SEEK_CUR);
 	if (position)
 		return;
 	/* libc closes some descriptors without us: the number may name another file now */

@@ -27,7 +27,7 @@ struct cdev_ops {
 	int (*ioctl_inherited)(struct cdev_file *f, unsigned long request, void *arg);
 	ssize_t (*write)(struct cdev_file *f, const void *buf, size_t count);
 	void (*fstat)(struct cdev_file *f, struct stat *st);
-	/* fd, one of its descriptors, is about to be read; position as in cdev_before_read. */
+	/* fd, one of its descriptors, is about to be read at position. */
 	void (*before_read)(struct cdev_file *f, int fd, off_t position);
 	/* The program has mapped [offset, offset + len), shared. */
 	void (*mapped)(struct cdev_file *f, uintptr_t addr, size_t len, off_t offset);
@@ -47,6 +47,12 @@ struct cdev_file {
 void cdev_file_init(struct cdev_file *f, const struct cdev_ops *ops);
 /* -EMFILE if fd is beyond the table; then the reference stays with the caller. */
 int cdev_install(int fd, struct cdev_file *f) must_check;
+/* fd names no device file any more; before it is closed. */
+void cdev_table_clear(int fd);
+/* newfd names what fd names. */
+void cdev_table_dup(int fd, int newfd);
+/* In the child of a fork: all files are the parent's. */
+void cdev_table_fork_child(void);
 /* What fd names, with a reference, or NULL. */
 struct cdev_file *cdev_get(int fd);
 void cdev_hold(struct cdev_file *f);

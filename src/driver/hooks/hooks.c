@@ -22,7 +22,7 @@
 #include <stdbool.h>
 
 #include "base/compiler.h"
-#include "driver/cdev.h"
+#include "driver/file/cdev_file.h"
 #include "driver/runtime/engine.h"
 #include "driver/runtime/process.h"
 #include "driver/hooks/object_hooks.h"
@@ -336,7 +336,7 @@ void hooks_context(struct ibv_context *context)
 	};
 	const struct entry_points *hook;
 
-	if (!cdev_is_ours(context->cmd_fd))
+	if (!cdev_table_load(context->cmd_fd))
 		return;
 	pthread_mutex_lock(&lock);
 	hook = context_set_for(&real);
@@ -425,7 +425,7 @@ exported struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context,
 	__typeof__(&mlx5dv_create_cq) real = REAL(REAL_DV_CREATE_CQ, mlx5dv_create_cq);
 	struct ibv_cq_ex *cq = real ? real(context, cq_attr, mlx5_cq_attr) : NULL;
 
-	if (cq && cdev_is_ours(context->cmd_fd))
+	if (cq && cdev_table_load(context->cmd_fd))
 		hooks_cq_ex(cq);
 	return cq;
 }
@@ -451,7 +451,7 @@ static void hook_again(struct ibv_qp *qp)
 	__typeof__(&ibv_qp_to_qp_ex) to_qp_ex = REAL(REAL_QP_TO_QP_EX, ibv_qp_to_qp_ex);
 	struct ibv_qp_ex *qp_ex = to_qp_ex ? to_qp_ex(qp) : NULL;
 
-	if (qp_ex && cdev_is_ours(qp->context->cmd_fd))
+	if (qp_ex && cdev_table_load(qp->context->cmd_fd))
 		hooks_qp_ex(qp_ex);
 }
 

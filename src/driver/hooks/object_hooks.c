@@ -5,6 +5,7 @@
 #include "base/rcu.h"
 #include "driver/uverbs/core/clock.h"
 #include "driver/uverbs/objects.h"
+#include "driver/uverbs/uverbs.h"
 
 /* Inside rcu_enter: the object stays until rcu_leave, for destroy waits in between. */
 static inline struct uobj *peek(int cmd_fd, enum uobj_type type, uint32_t handle)
@@ -40,14 +41,6 @@ void uverbs_qp_recv_posted(int cmd_fd, uint32_t handle)
 	if (obj)
 		qp_recv_posted(container_of(obj, struct uqp, uobj)->qp);
 	rcu_leave();
-}
-
-void ucq_ring(struct ucq *cq)
-{
-	/* Who arms has just read an event: there is room for one that waited. */
-	if (unlikely(uchannel_overflowed()) && cq->comp)
-		uchannel_flush(cq->comp);
-	cq_doorbell(cq->cq);
 }
 
 void uverbs_cq_doorbell(int cmd_fd, uint32_t handle)

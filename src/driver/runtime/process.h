@@ -65,8 +65,8 @@ void process_on_port_event(void (*fn)(uint32_t port_row, enum ib_event event));
 int process_ensure_fabric(void);
 
 /*
- * pthread_atfork handlers: a child begins without a device and may bring up its own.  Prepare comes
- * before that of cdev.h, the others after theirs.
+ * Around fork(2): a child begins without a device and may bring up its own.  driver/fork.c has the
+ * order among the parts.
  */
 void process_fork_prepare(void);
 void process_fork_parent(void);

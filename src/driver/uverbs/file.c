@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Life of a uverbs file: open, the look of a character device, and the last close. */
-#include "driver/uverbs/core/file.h"
+#include "driver/uverbs/uverbs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,6 @@
 
 #include "base/log.h"
 #include "driver/devx/devx.h"
-#include "driver/uverbs/core/request.h"
 #include "driver/uverbs/core/event.h"
 #include "driver/uverbs/objects.h"
 

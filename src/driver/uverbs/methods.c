@@ -11,6 +11,7 @@
 #include <rdma/mlx5_user_ioctl_verbs.h>
 
 #include "driver/uverbs/core/spec.h"
+#include "driver/uverbs/uverbs.h"
 #include "prm/fte.h"
 
 static const struct attr_spec invoke_write_attrs[] = {

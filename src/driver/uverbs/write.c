@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "driver/uverbs/objects.h"
+#include "driver/uverbs/uverbs.h"
 #include "usermem/usermem.h"
 
 #define WRITE_MAX_BYTES (1u << 18) /* in_words has 16 bits */
@@ -178,7 +179,7 @@ static int run_command(struct ureq *req, const struct command *c)
 	return ret;
 }
 
-int uverbs_command(struct ureq *req, uint32_t number)
+static int run_numbered(struct ureq *req, uint32_t number)
 {
 	const struct command *c;
 	int ret = find_command(number, &c);
@@ -195,7 +196,7 @@ int method_invoke_write(struct ureq *req)
 {
 	req->core_in = ureq_buf(req, UVERBS_ATTR_CORE_IN);
 	req->core_out = ureq_buf(req, UVERBS_ATTR_CORE_OUT);
-	return uverbs_command(req, ureq_u32(req, UVERBS_ATTR_WRITE_CMD));
+	return run_numbered(req, ureq_u32(req, UVERBS_ATTR_WRITE_CMD));
 }
 
 /* ---- write(2): the same, with the buffers cut out of one block ---- */

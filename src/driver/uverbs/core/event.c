@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "driver/cdev.h"
+#include "driver/file/cdev_file.h"
 #include "driver/uverbs/core/file.h"
 
 #define PIPE_BYTES_MAX (1 << 20) /* what an unprivileged process may ask for */
@@ -318,7 +318,7 @@ out:
 
 void uchannel_drop_fd(int fd)
 {
-	cdev_close(fd);
+	cdev_table_clear(fd);
 	close(fd);
 }
 

@@ -50,7 +50,3 @@ struct ufile {
 	struct devx_subscription *devx_events;
 	struct spin clock_busy; /* writers of the clock's pages */
 };
-
-/* An opener of cdev.c: a descriptor, or negative errno. */
-int uverbs_file_open(const char *name, int flags);
-extern const struct cdev_ops uverbs_file_ops;

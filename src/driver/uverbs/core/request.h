@@ -105,8 +105,6 @@ struct method_spec {
 	int (*run)(struct ureq *req);
 };
 
-const struct method_spec *uverbs_method(uint16_t object, uint16_t method);
-
 /* NULL if the program did not send it. */
 struct uattr *ureq_attr(struct ureq *req, uint16_t id);
 /* Numbers; 0 where an optional attribute is absent. */
@@ -124,12 +122,3 @@ int ureq_put_u64(struct ureq *req, uint16_t id, uint64_t v) must_check;
 /* Handle of a new object, or descriptor of a new channel. */
 int ureq_put_handle(struct ureq *req, uint16_t id, int64_t handle) must_check;
 struct ubuf ureq_buf(struct ureq *req, uint16_t id);
-
-/* ---- entry points of the file ---- */
-
-int uverbs_ioctl(struct ufile *f, unsigned long request, void *arg);
-/* In a forked child, on the parent's file: most methods answer -EIO. */
-int uverbs_ioctl_inherited(struct ufile *f, unsigned long request, void *arg);
-ssize_t uverbs_write(struct ufile *f, const void *buf, size_t count);
-/* Runs one command whose buffers are in req.  Method INVOKE_WRITE. */
-int uverbs_command(struct ureq *req, uint32_t number);

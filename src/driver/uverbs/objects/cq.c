@@ -309,6 +309,14 @@ int cmd_modify_cq(struct ureq *req)
 	return 0;
 }
 
+void ucq_ring(struct ucq *cq)
+{
+	/* Who arms has just read an event: there is room for one that waited. */
+	if (unlikely(uchannel_overflowed()) && cq->comp)
+		uchannel_flush(cq->comp);
+	cq_doorbell(cq->cq);
+}
+
 void ucq_free(struct uobj *obj)
 {
 	struct ucq *cq = container_of(obj, struct ucq, uobj);

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The descriptor table: which numbers of this process are device files, and whose.  Every ioctl,
+ * close and dup of the program and the data path look at it, so a look is one load from an array;
+ * files are freed after a grace period.
+ */
+#include <errno.h>
+
+#include "base/rcu.h"
+#include "driver/file/cdev_file.h"
+
+_Atomic(struct cdev_file *) cdev_table[CDEV_MAX_FDS];
+static _Atomic(unsigned) table_end; /* nothing has ever been at this place or beyond */
+
+void cdev_file_init(struct cdev_file *f, const struct cdev_ops *ops)
+{
+	f->ops = ops;
+	atomic_init(&f->descriptors, 0);
+	atomic_init(&f->refs, 1);
+	atomic_init(&f->foreign, false);
+}
+
+void cdev_hold(struct cdev_file *f)
+{
+	atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+}
+
+void cdev_put(struct cdev_file *f)
+{
+	if (atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	rcu_wait();
+	f->ops->release(f);
+}
+
+/* A reader that found f may come after its last reference went: then it found nothing. */
+static bool cdev_hold_unless_dead(struct cdev_file *f)
+{
+	unsigned refs = atomic_load_explicit(&f->refs, memory_order_relaxed);
+
+	do {
+		if (!refs)
+			return false;
+	} while (!atomic_compare_exchange_weak_explicit(
+		&f->refs, &refs, refs + 1, memory_order_acquire, memory_order_relaxed));
+	return true;
+}
+
+struct cdev_file *cdev_get(int fd)
+{
+	struct cdev_file *f;
+
+	rcu_enter();
+	f = cdev_table_load(fd);
+	if (f && !cdev_hold_unless_dead(f))
+		f = NULL;
+	rcu_leave();
+	return f;
+}
+
+static void cdev_descriptor_put(struct cdev_file *f)
+{
+	if (atomic_fetch_sub_explicit(&f->descriptors, 1, memory_order_acq_rel) != 1)
+		return;
+	/* In a forked child the objects are the parent's: nothing of them is touched, and the
+	 * memory stays, since locks in it may be held by threads that do not exist here. */
+	if (atomic_load_explicit(&f->foreign, memory_order_relaxed))
+		return;
+	f->ops->last_close(f);
+	cdev_put(f);
+}
+
+/* Publishes f under fd, dropping what a close that we did not see left there. */
+static void cdev_table_store(int fd, struct cdev_file *f)
+{
+	unsigned end = atomic_load_explicit(&table_end, memory_order_relaxed);
+	struct cdev_file *old;
+
+	while (end <= (unsigned)fd &&
+	       !atomic_compare_exchange_weak_explicit(&table_end, &end, (unsigned)fd + 1,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+	atomic_fetch_add_explicit(&f->descriptors, 1, memory_order_relaxed);
+	old = atomic_exchange_explicit(&cdev_table[fd], f, memory_order_acq_rel);
+	if (old)
+		cdev_descriptor_put(old);
+}
+
+int cdev_install(int fd, struct cdev_file *f)
+{
+	if (fd < 0 || (unsigned)fd >= CDEV_MAX_FDS)
+		return -EMFILE;
+	cdev_table_store(fd, f);
+	return 0;
+}
+
+void cdev_table_clear(int fd)
+{
+	struct cdev_file *old;
+
+	if (!cdev_table_load(fd))
+		return;
+	old = atomic_exchange_explicit(&cdev_table[fd], NULL, memory_order_acq_rel);
+	if (old)
+		cdev_descriptor_put(old);
+}
+
+void cdev_table_dup(int fd, int newfd)
+{
+	struct cdev_file *f;
+
+	if (fd == newfd)
+		return;
+	f = cdev_get(fd);
+	if (!f) {
+		/* newfd, if it was a device file, is one no longer. */
+		cdev_table_clear(newfd);
+		return;
+	}
+	if (newfd >= 0 && (unsigned)newfd < CDEV_MAX_FDS)
+		cdev_table_store(newfd, f);
+	cdev_put(f);
+}
+
+void cdev_table_fork_child(void)
+{
+	for (unsigned fd = 0; fd < atomic_load_explicit(&table_end, memory_order_relaxed); fd++) {
+		struct cdev_file *f = atomic_load_explicit(&cdev_table[fd], memory_order_relaxed);
+
+		if (f)
+			atomic_store_explicit(&f->foreign, true, memory_order_relaxed);
+	}
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* fork(2): the parts of the driver that have something to do around it, in their order. */
+#include "base/rcu.h"
+#include "driver/cdev.h"
+#include "driver/doorbell/doorbell.h"
+#include "driver/file/cdev_file.h"
+#include "driver/hooks/hooks.h"
+#include "driver/runtime/process.h"
+#include "driver/runtime/share.h"
+#include "driver/uverbs/core/event.h"
+
+/* Whoever holds the process's lock may wait for a grace period, which the lock of the RCU library
+ * holds up: so that one comes last. */
+void cdev_fork_prepare(void)
+{
+	hooks_fork_prepare();
+	share_fork_prepare();
+	process_fork_prepare();
+	uverbs_event_fork_lock();
+	urcu_bp_before_fork();
+}
+
+void cdev_fork_parent(void)
+{
+	share_fork_parent();
+	urcu_bp_after_fork_parent();
+	uverbs_event_fork_unlock();
+	process_fork_parent();
+	hooks_fork_done();
+}
+
+void cdev_fork_child(void)
+{
+	/* First: a thread that is not here may have held its lock, which each mapping takes. */
+	doorbell_fork_child();
+	share_fork_child();
+	urcu_bp_after_fork_child();
+	uverbs_event_fork_child();
+	cdev_table_fork_child();
+	process_fork_child();
+	hooks_fork_done();
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* /dev/infiniband/uverbs<N>: the file, and the two ways in which requests come to it. */
+#pragma once
+
+#include "driver/uverbs/core/request.h"
+
+/* An opener of cdev.c: a descriptor, or negative errno. */
+int uverbs_file_open(const char *name, int flags);
+extern const struct cdev_ops uverbs_file_ops;
+
+int uverbs_ioctl(struct ufile *f, unsigned long request, void *arg);
+/* In a forked child, on the parent's file: most methods answer -EIO. */
+int uverbs_ioctl_inherited(struct ufile *f, unsigned long request, void *arg);
+ssize_t uverbs_write(struct ufile *f, const void *buf, size_t count);
+
+const struct method_spec *uverbs_method(uint16_t object, uint16_t method);
