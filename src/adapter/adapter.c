@@ -12,6 +12,7 @@
 #include "adapter/ethernet/raw.h"
 #include "base/clock.h"
 #include "base/rcu.h"
+#include "base/trace.h"
 
 #define NO_TIMER UINT64_MAX
 
@@ -307,6 +308,9 @@ static void receive(void *user, const struct pkt *pkt)
 			dct_receive(qp, pkt);
 		else if (pkt_props(pkt)->request)
 			responder_receive(qp, pkt);
+	} else {
+		trace(packet, dropped, pkt->dqpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn,
+		      qp ? "transport" : "no-such-qp");
 	}
 	rcu_leave();
 }

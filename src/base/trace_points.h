@@ -28,7 +28,7 @@ TRACE_POINT(retry, begin, "a requester sends again", (HEX, qpn), (HEX, peer), (N
 	    (HEX, psn), (NUM, left))
 TRACE_POINT(retry, exhausted, "a requester gives up", (HEX, qpn), (HEX, peer), (NAME, why))
 TRACE_POINT(nak, sent, "a responder refuses a packet", (HEX, qpn), (HEX, peer), (NAME, syndrome),
-	    (HEX, psn), (NAME, why))
+	    (HEX, psn))
 TRACE_POINT(nak, received, "a requester is told of a refusal", (HEX, qpn), (HEX, peer),
 	    (NAME, syndrome), (HEX, psn))
 TRACE_POINT(rnr, sent, "a responder has no receive", (HEX, qpn), (HEX, peer), (HEX, psn),
@@ -37,6 +37,8 @@ TRACE_POINT(rnr, received, "a requester is told that there is no receive", (HEX,
 	    (HEX, psn), (NUM, delay_us), (NUM, left))
 TRACE_POINT(packet, duplicate, "a responder has seen the packet before", (HEX, qpn), (NAME, op),
 	    (HEX, psn), (HEX, expected))
+TRACE_POINT(packet, refused, "a responder does not execute a request", (HEX, qpn), (NAME, op),
+	    (HEX, psn), (HEX, peer), (NAME, why))
 TRACE_POINT(packet, dropped, "a queue pair drops a packet", (HEX, qpn), (NAME, op), (HEX, psn),
 	    (HEX, peer), (NAME, why))
 TRACE_POINT(packet, lost, "the wire does not carry a packet", (HEX, qpn), (HEX, peer), (NAME, op),

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/compiler.h"
 #include "prm/field.h"
 
 enum prm_opcode {
@@ -129,3 +130,24 @@ enum cmd_status {
 	CMD_STATUS_BAD_INPUT_LEN = 0x50,
 	CMD_STATUS_BAD_OUTPUT_LEN = 0x51,
 };
+
+/* For traces. */
+static inline const char *cmd_status_name(enum cmd_status status)
+{
+	static const char *const names[] = {
+		[CMD_STATUS_OK] = "OK",
+		[CMD_STATUS_INTERNAL] = "INTERNAL",
+		[CMD_STATUS_BAD_OP] = "BAD_OP",
+		[CMD_STATUS_BAD_PARAM] = "BAD_PARAM",
+		[CMD_STATUS_BAD_RES] = "BAD_RES",
+		[CMD_STATUS_RES_BUSY] = "RES_BUSY",
+		[CMD_STATUS_LIMIT] = "LIMIT",
+		[CMD_STATUS_NO_RES] = "NO_RES",
+		[CMD_STATUS_BAD_QP_STATE] = "BAD_QP_STATE",
+		[CMD_STATUS_BAD_INPUT_LEN] = "BAD_INPUT_LEN",
+		[CMD_STATUS_BAD_OUTPUT_LEN] = "BAD_OUTPUT_LEN",
+	};
+	const char *name = (unsigned)status < array_size(names) ? names[status] : NULL;
+
+	return name ? name : "unknown";
+}

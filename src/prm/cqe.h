@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "base/compiler.h"
 #include "base/endian.h"
 
 #define CQE_BYTES 64u
@@ -42,6 +43,23 @@ enum cqe_syndrome {
 	CQE_SYN_RNR_RETRY_EXC = 0x16,
 	CQE_SYN_REM_ABORTED = 0x22,
 };
+
+/* For traces. */
+static inline const char *cqe_syndrome_name(uint8_t syndrome)
+{
+	static const char *const names[] = {
+		[CQE_SYN_LOCAL_LENGTH] = "LOCAL_LENGTH", [CQE_SYN_LOCAL_QP_OP] = "LOCAL_QP_OP",
+		[CQE_SYN_LOCAL_PROT] = "LOCAL_PROT",	 [CQE_SYN_WR_FLUSH] = "WR_FLUSH",
+		[CQE_SYN_MW_BIND] = "MW_BIND",		 [CQE_SYN_BAD_RESP] = "BAD_RESP",
+		[CQE_SYN_LOCAL_ACCESS] = "LOCAL_ACCESS", [CQE_SYN_REM_INVAL_REQ] = "REM_INVAL_REQ",
+		[CQE_SYN_REM_ACCESS] = "REM_ACCESS",	 [CQE_SYN_REM_OP] = "REM_OP",
+		[CQE_SYN_RETRY_EXC] = "RETRY_EXC",	 [CQE_SYN_RNR_RETRY_EXC] = "RNR_RETRY_EXC",
+		[CQE_SYN_REM_ABORTED] = "REM_ABORTED",
+	};
+	const char *name = (unsigned)syndrome < array_size(names) ? names[syndrome] : NULL;
+
+	return name ? name : "unknown";
+}
 
 /*
  * What is written most is written as whole words, the form in which it goes to the ring: to load

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
+
 enum ib_qp_type {
 	IB_QPT_RC = 2,
 	IB_QPT_UC = 3,
@@ -98,6 +100,53 @@ enum ib_event {
 	IB_EVENT_GID_CHANGE,
 	IB_EVENT_WQ_FATAL,
 };
+
+/* For traces. */
+static inline const char *ib_event_name(enum ib_event event)
+{
+	static const char *const names[] = {
+		[IB_EVENT_CQ_ERR] = "CQ_ERR",
+		[IB_EVENT_QP_FATAL] = "QP_FATAL",
+		[IB_EVENT_QP_REQ_ERR] = "QP_REQ_ERR",
+		[IB_EVENT_QP_ACCESS_ERR] = "QP_ACCESS_ERR",
+		[IB_EVENT_COMM_EST] = "COMM_EST",
+		[IB_EVENT_SQ_DRAINED] = "SQ_DRAINED",
+		[IB_EVENT_PATH_MIG] = "PATH_MIG",
+		[IB_EVENT_PATH_MIG_ERR] = "PATH_MIG_ERR",
+		[IB_EVENT_DEVICE_FATAL] = "DEVICE_FATAL",
+		[IB_EVENT_PORT_ACTIVE] = "PORT_ACTIVE",
+		[IB_EVENT_PORT_ERR] = "PORT_ERR",
+		[IB_EVENT_LID_CHANGE] = "LID_CHANGE",
+		[IB_EVENT_PKEY_CHANGE] = "PKEY_CHANGE",
+		[IB_EVENT_SM_CHANGE] = "SM_CHANGE",
+		[IB_EVENT_SRQ_ERR] = "SRQ_ERR",
+		[IB_EVENT_SRQ_LIMIT_REACHED] = "SRQ_LIMIT_REACHED",
+		[IB_EVENT_QP_LAST_WQE_REACHED] = "QP_LAST_WQE_REACHED",
+		[IB_EVENT_CLIENT_REREGISTER] = "CLIENT_REREGISTER",
+		[IB_EVENT_GID_CHANGE] = "GID_CHANGE",
+		[IB_EVENT_WQ_FATAL] = "WQ_FATAL",
+	};
+	const char *name = (unsigned)event < array_size(names) ? names[event] : NULL;
+
+	return name ? name : "unknown";
+}
+
+/* Of one right that a request needs; for traces. */
+static inline const char *ib_access_name(uint32_t right)
+{
+	switch (right) {
+	case IB_ACCESS_LOCAL_WRITE:
+		return "LOCAL_WRITE";
+	case IB_ACCESS_REMOTE_WRITE:
+		return "REMOTE_WRITE";
+	case IB_ACCESS_REMOTE_READ:
+		return "REMOTE_READ";
+	case IB_ACCESS_REMOTE_ATOMIC:
+		return "REMOTE_ATOMIC";
+	default:
+		return "none";
+	}
+}
 
 #define IB_MULTICAST_QPN 0xffffffu
 #define IB_GRH_BYTES	 40u

@@ -35,6 +35,33 @@ enum wqe_opcode {
 	WQE_OP_MMO = 0x2f,
 };
 
+/* For traces. */
+static inline const char *wqe_opcode_name(uint8_t opcode)
+{
+	static const char *const names[] = {
+		[WQE_OP_NOP] = "NOP",
+		[WQE_OP_SEND_INVAL] = "SEND_INVAL",
+		[WQE_OP_RDMA_WRITE] = "RDMA_WRITE",
+		[WQE_OP_RDMA_WRITE_IMM] = "RDMA_WRITE_IMM",
+		[WQE_OP_SEND] = "SEND",
+		[WQE_OP_SEND_IMM] = "SEND_IMM",
+		[WQE_OP_TSO] = "TSO",
+		[WQE_OP_RDMA_READ] = "RDMA_READ",
+		[WQE_OP_ATOMIC_CS] = "ATOMIC_CS",
+		[WQE_OP_ATOMIC_FA] = "ATOMIC_FA",
+		[WQE_OP_ATOMIC_MASKED_CS] = "ATOMIC_MASKED_CS",
+		[WQE_OP_ATOMIC_MASKED_FA] = "ATOMIC_MASKED_FA",
+		[WQE_OP_BIND_MW] = "BIND_MW",
+		[WQE_OP_LOCAL_INVAL] = "LOCAL_INVAL",
+		[WQE_OP_SET_PSV] = "SET_PSV",
+		[WQE_OP_UMR] = "UMR",
+		[WQE_OP_MMO] = "MMO",
+	};
+	const char *name = (unsigned)opcode < array_size(names) ? names[opcode] : NULL;
+
+	return name ? name : "reserved";
+}
+
 struct wqe_ctrl {
 	be32 opmod_idx_opcode; /* opmod 31:24, block index 23:8, opcode 7:0 */
 	be32 qpn_ds;	       /* qpn 31:8, ds 5:0 */

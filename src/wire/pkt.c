@@ -70,3 +70,18 @@ const char *bth_op_name(uint8_t opcode)
 
 	return name ? name : "RESERVED";
 }
+
+const char *aeth_nak_name(uint8_t syndrome)
+{
+	static const char *const names[AETH_VALUE_MASK + 1] = {
+		[NAK_PSN_SEQUENCE] = "PSN_SEQUENCE",
+		[NAK_INVALID_REQUEST] = "INVALID_REQUEST",
+		[NAK_REMOTE_ACCESS] = "REMOTE_ACCESS",
+		[NAK_REMOTE_OPERATIONAL] = "REMOTE_OPERATIONAL",
+		[NAK_INVALID_RD_REQUEST] = "INVALID_RD_REQUEST",
+		[NAK_SENDER_FAULT] = "SENDER_FAULT",
+	};
+	const char *name = names[syndrome & AETH_VALUE_MASK];
+
+	return name ? name : "RESERVED";
+}

@@ -76,6 +76,7 @@ struct bth_props {
 };
 
 extern const struct bth_props bth_props[BTH_OP_COUNT];
+/* For traces. */
 const char *bth_op_name(uint8_t opcode);
 
 /* Of a payload by reference: runs of memory in the sending process. */
@@ -96,6 +97,8 @@ enum aeth_nak {
 	   reference). */
 	NAK_SENDER_FAULT = 0x1f,
 };
+/* Of a syndrome with AETH_NAK; for traces. */
+const char *aeth_nak_name(uint8_t syndrome);
 
 /* Where it goes, resolved once per connection (RC, UC) or per datagram. */
 struct path {

@@ -241,7 +241,7 @@ static void to_qp(struct qp *qp, const struct arrival *in, const struct cqe64 *a
 
 	resp_lock(qp);
 	if (receives(qp) && !place(&t, in, about))
-		qp_fail(qp);
+		qp_fail(qp, "receive-refused");
 	resp_unlock(qp);
 }
 

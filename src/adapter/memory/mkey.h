@@ -44,6 +44,25 @@ enum mkey_verdict {
 	MKEY_SIGNED,	    /* bytes of memory and of the message differ: mkey_indirect.h */
 };
 
+/* For traces. */
+static inline const char *mkey_verdict_name(enum mkey_verdict v)
+{
+	static const char *const names[] = {
+		[MKEY_OK] = "OK",
+		[MKEY_NO_KEY] = "NO_KEY",
+		[MKEY_WRONG_PD] = "WRONG_PD",
+		[MKEY_NO_RIGHT] = "NO_RIGHT",
+		[MKEY_OUT_OF_RANGE] = "OUT_OF_RANGE",
+		[MKEY_TOO_MANY_RUNS] = "TOO_MANY_RUNS",
+		[MKEY_GONE] = "GONE",
+		[MKEY_BOUND] = "BOUND",
+		[MKEY_SIGNED] = "SIGNED",
+	};
+	const char *name = (unsigned)v < array_size(names) ? names[v] : NULL;
+
+	return name ? name : "unknown";
+}
+
 /* A list of runs under construction.  Begun with runs_begin: clearing all of it would cost more
  * than a small copy. */
 struct runs {

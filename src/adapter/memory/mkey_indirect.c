@@ -7,6 +7,7 @@
 #include "adapter/memory/mkey_inside.h"
 #include "adapter/memory/psv.h"
 #include "base/log.h"
+#include "base/trace.h"
 
 /* Keys may name keys that are lists too: so many levels of them. */
 #define MAX_DEPTH 4u
@@ -213,8 +214,7 @@ static enum mkey_verdict follow(struct adapter *a, uint32_t pdn, uint32_t access
 	if (v == MKEY_OK)
 		join_last(runs);
 	else if (v != MKEY_TOO_MANY_RUNS)
-		log_debug("key 0x%x of a list refuses 0x%llx+%llu (verdict %d, depth %u)", p->key,
-			  (unsigned long long)p->va, (unsigned long long)p->len, (int)v, depth);
+		trace(access, list, p->key, p->va, p->len, mkey_verdict_name(v), depth);
 	return v;
 }
 

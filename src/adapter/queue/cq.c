@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/rcu.h"
+#include "base/trace.h"
 #include "prm/wqe.h"
 #include "usermem/usermem.h"
 
@@ -180,6 +181,7 @@ static void overrun(struct cq *cq)
 		return;
 	cq->overrun = true;
 	cq->shared->entries = 0;
+	trace(cq, overrun, cq->cqn, cq->attr.entries);
 	log_warn("CQ 0x%x: overrun, %u entries and none consumed", cq->cqn, cq->attr.entries);
 	if (cq->attr.async)
 		cq->attr.async(cq->attr.user, IB_EVENT_CQ_ERR);

@@ -2,6 +2,7 @@
 /* Completions of receives. */
 #include "adapter/transport/responder.h"
 
+#include "base/trace.h"
 #include "wire/counter_shard.h"
 
 /* An XRC target has none of its own: there the shared receive queue has one. */
@@ -27,6 +28,10 @@ void recv_push_error(struct qp *qp, uint16_t index, uint8_t syndrome)
 	};
 	bool flush = syndrome == CQE_SYN_WR_FLUSH;
 
+	if (flush)
+		trace(recv, flush, qp->qpn, index);
+	else
+		trace(recv, error, qp->qpn, index, cqe_syndrome_name(syndrome));
 	shard_count(qp->adapter->counters, flush ? HW_RESP_CQE_FLUSH_ERROR : HW_RESP_CQE_ERROR, 1);
 	cq_push(recv_cq(qp), (struct cqe64 *)&cqe, true);
 }

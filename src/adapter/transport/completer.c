@@ -6,21 +6,28 @@
  * Runs with qp->comp.lock held.  On loopback it runs inside the requester's wire_xmit.
  */
 #include "adapter/transport/dci.h"
+#include "adapter/transport/qp_state.h"
 #include "adapter/signed/transfer.h"
 #include "adapter/queue/send_wqe.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "wire/counter_shard.h"
 #include "usermem/usermem.h"
 
 /* RNR NAK timer codes, in microseconds (IBTA table 45). */
-static const uint32_t rnr_timer_us[32] = {
+static const uint32_t rnr_us[32] = {
 	655360, 10,    20,    30,    40,    60,	    80,	    120,    160,    240,    320,
 	480,	640,   960,   1280,  1920,  2560,   3840,   5120,   7680,   10240,  15360,
 	20480,	30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520,
 };
 
 #define RNR_RETRY_FOREVER 7
+
+uint32_t rnr_timer_us(uint8_t aeth)
+{
+	return rnr_us[aeth & AETH_VALUE_MASK];
+}
 
 /* Not a syndrome of a CQE: the memory that an answer comes from cannot be read. */
 #define SYN_SOURCE_GONE 0xff
@@ -63,20 +70,27 @@ static void push_error(struct qp *qp, const struct send_op *op)
 	};
 	bool flush = op->syndrome == CQE_SYN_WR_FLUSH;
 
+	if (flush)
+		trace(send, flush, qp->qpn, op->block, wqe_opcode_name(op->opcode));
+	else
+		trace(send, error, qp->qpn, qp->attr.dest_qpn, op->block,
+		      wqe_opcode_name(op->opcode), cqe_syndrome_name(op->syndrome));
 	shard_count(qp->adapter->counters, flush ? HW_REQ_CQE_FLUSH_ERROR : HW_REQ_CQE_ERROR, 1);
 	cq_push(qp->create.send_cq, (struct cqe64 *)&cqe, true);
 }
 
 /* IBTA 10.3.1: an error in the send queue of a UC or UD QP stops the send queue only. */
-static void send_queue_failed(struct qp *qp)
+static void send_queue_failed(struct qp *qp, const char *why)
 {
 	uint32_t rts = IB_QPS_RTS;
 
 	if (qp_is_reliable(qp) ||
-	    !atomic_compare_exchange_strong(&qp->state, &rts, (uint32_t)IB_QPS_SQE))
-		qp_fail(qp);
-	else
-		qp_kick(qp);
+	    !atomic_compare_exchange_strong(&qp->state, &rts, (uint32_t)IB_QPS_SQE)) {
+		qp_fail(qp, why);
+		return;
+	}
+	trace(qp, state, qp->qpn, qp_state_name(IB_QPS_RTS), qp_state_name(IB_QPS_SQE), why);
+	qp_kick(qp);
 }
 
 /* Every request that is outstanding gets a flush error. */
@@ -99,10 +113,10 @@ static void flush_outstanding(struct qp *qp)
 	atomic_store(&qp->deadline_ns, 0);
 }
 
-static void request_failed(struct qp *qp)
+static void request_failed(struct qp *qp, const char *why)
 {
 	if (!qp->dci || !dci_contain(qp)) {
-		send_queue_failed(qp);
+		send_queue_failed(qp, why);
 		return;
 	}
 	flush_outstanding(qp);
@@ -128,7 +142,7 @@ static void retire(struct qp *qp)
 		atomic_store_explicit(&qp->comp.head, head, memory_order_release);
 		if (unlikely(op->syndrome)) {
 			push_error(qp, op);
-			request_failed(qp);
+			request_failed(qp, cqe_syndrome_name(op->syndrome));
 			break;
 		}
 		if (op->signaled)
@@ -191,8 +205,10 @@ static uint32_t oldest_open(struct qp *qp)
 	return n;
 }
 
-static void go_back(struct qp *qp)
+static void go_back(struct qp *qp, const char *why)
 {
+	trace(retry, begin, qp->qpn, qp->attr.dest_qpn, why, atomic_load(&qp->comp.acked_psn),
+	      qp->comp.retry_left);
 	atomic_store(&qp->comp.resend, true);
 	qp_kick(qp);
 }
@@ -201,16 +217,17 @@ static void go_back(struct qp *qp)
  * Something was lost, which shows by the timer, a sequence error or a missing answer: once more, as
  * long as the one retry count that they share lasts (IBTA 9.9.2.4.1).
  */
-static bool retry(struct qp *qp)
+static bool retry(struct qp *qp, const char *why)
 {
 	uint32_t n;
 
 	if (likely(qp->comp.retry_left)) {
 		qp->comp.retry_left--;
-		go_back(qp);
+		go_back(qp, why);
 		return true;
 	}
 	n = oldest_open(qp);
+	trace(retry, exhausted, qp->qpn, qp->attr.dest_qpn, why);
 	log_info("QP 0x%x: no answer from QP 0x%x, retries exhausted", qp->qpn, qp->attr.dest_qpn);
 	if (n != atomic_load(&qp->req.tail))
 		done_locked(qp, n, CQE_SYN_RETRY_EXC, 0);
@@ -250,17 +267,19 @@ static void acknowledge_through(struct qp *qp, uint32_t psn)
 	    acked != atomic_load_explicit(&qp->comp.acked_psn, memory_order_relaxed))
 		progress(qp);
 	if (unlikely(answer_lost))
-		retry(qp);
+		retry(qp, "answer-lost");
 }
 
 static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
 {
-	uint32_t us = rnr_timer_us[pkt->aeth & AETH_VALUE_MASK];
+	uint32_t us = rnr_timer_us(pkt->aeth);
 
+	trace(rnr, received, qp->qpn, pkt->sqpn, pkt->psn, us, qp->comp.rnr_left);
 	if (qp->attr.rnr_retry != RNR_RETRY_FOREVER) {
 		if (!qp->comp.rnr_left) {
 			uint32_t n = oldest_open(qp);
 
+			trace(retry, exhausted, qp->qpn, pkt->sqpn, "receiver-not-ready");
 			shard_count(qp->adapter->counters, HW_RNR_NAK_RETRY_ERR, 1);
 			if (n != atomic_load(&qp->req.tail))
 				done_locked(qp, n, CQE_SYN_RNR_RETRY_EXC, 0);
@@ -272,10 +291,10 @@ static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
 	adapter_timer(qp, clock_ns() + us * 1000ull);
 }
 
-static void sequence_error(struct qp *qp)
+static void sequence_error(struct qp *qp, const char *why)
 {
 	shard_count(qp->adapter->counters, HW_PACKET_SEQ_ERR, 1);
-	retry(qp);
+	retry(qp, why);
 }
 
 static void negative(struct qp *qp, const struct pkt *pkt)
@@ -290,8 +309,9 @@ static void negative(struct qp *qp, const struct pkt *pkt)
 	uint8_t code = pkt->aeth & AETH_VALUE_MASK;
 	uint32_t n = oldest_open(qp);
 
+	trace(nak, received, qp->qpn, pkt->sqpn, aeth_nak_name(code), pkt->psn);
 	if (code == NAK_PSN_SEQUENCE) {
-		sequence_error(qp);
+		sequence_error(qp, "sequence-nak");
 		return;
 	}
 	if (n == atomic_load(&qp->req.tail))
@@ -355,7 +375,10 @@ static uint8_t place_answer(struct qp *qp, const struct send_op *op, uint64_t of
 	}
 	if (unlikely(v == MKEY_GONE && usermem_payload_gone(pkt)))
 		return SYN_SOURCE_GONE;
-	return v == MKEY_OK ? 0 : CQE_SYN_LOCAL_PROT;
+	if (likely(v == MKEY_OK))
+		return 0;
+	trace(access, local, qp->qpn, "answer", op->block, pkt->payload_len, mkey_verdict_name(v));
+	return CQE_SYN_LOCAL_PROT;
 }
 
 static void answered(struct qp *qp, uint32_t n, uint8_t syndrome)
@@ -381,7 +404,7 @@ static void read_response(struct qp *qp, uint32_t n, const struct pkt *pkt)
 	if (at != (int32_t)want) {
 		/* seen before; or one in between was lost */
 		if (at > (int32_t)want)
-			sequence_error(qp);
+			sequence_error(qp, "answer-gap");
 		return;
 	}
 	if (pkt->payload_len > op->len - have || pkt_props(pkt)->last != complete) {
@@ -429,7 +452,7 @@ static void answer(struct qp *qp, const struct pkt *pkt)
 	}
 	op = qp_send_op(qp, n);
 	if (psn_diff(pkt->psn, last_psn(op)) > 0) {
-		sequence_error(qp);
+		sequence_error(qp, "answer-gap");
 		return;
 	}
 	if (wqe_props(op->opcode)->read != is_read) {
@@ -470,7 +493,7 @@ void completer_timeout(struct qp *qp)
 
 	spin_lock(&qp->comp.lock);
 	if (atomic_fetch_and(&qp->waiting, ~(unsigned)QP_WAIT_RNR) & QP_WAIT_RNR) {
-		go_back(qp);
+		go_back(qp, "rnr-timer");
 		goto unlock;
 	}
 	n = oldest_open(qp);
@@ -482,7 +505,7 @@ void completer_timeout(struct qp *qp)
 		goto unlock;
 	}
 	shard_count(qp->adapter->counters, HW_LOCAL_ACK_TIMEOUT_ERR, 1);
-	if (retry(qp))
+	if (retry(qp, "timeout"))
 		adapter_timer(qp, clock_ns() + qp->ack_timeout_ns);
 unlock:
 	spin_unlock(&qp->comp.lock);

@@ -3,6 +3,7 @@
 #include "adapter/signed/transfer.h"
 #include "adapter/transport/responder.h"
 
+#include "base/trace.h"
 #include "wire/counter_shard.h"
 #include "usermem/usermem.h"
 
@@ -11,7 +12,7 @@ static void fail_recv(struct qp *qp, uint8_t syndrome)
 {
 	recv_push_error(qp, qp->resp.recv.index, syndrome);
 	qp->resp.have_recv = false;
-	qp_fail(qp);
+	qp_fail(qp, cqe_syndrome_name(syndrome));
 }
 
 void datagram_receive(struct qp *qp, const struct pkt *pkt)
@@ -22,9 +23,15 @@ void datagram_receive(struct qp *qp, const struct pkt *pkt)
 	const struct pkt head = {.payload_len = sizeof(grh), .nruns = 1, .runs = &run};
 	enum mkey_verdict v;
 
-	if (pkt->qkey != qp->attr.qkey || responder_take_recv(qp) != RECV_OK) {
-		if (pkt->qkey == qp->attr.qkey)
-			shard_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);
+	if (pkt->qkey != qp->attr.qkey) {
+		trace(packet, dropped, qp->qpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn,
+		      "qkey");
+		return;
+	}
+	if (responder_take_recv(qp) != RECV_OK) {
+		trace(packet, dropped, qp->qpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn,
+		      "no-receive");
+		shard_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);
 		return;
 	}
 	if (IB_GRH_BYTES + pkt->payload_len > recv_capacity(&r->recv)) {

@@ -8,6 +8,7 @@
 #include "adapter/transport/qp.h"
 #include "adapter/transport/responder.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "base/rcu.h"
 #include "wire/counter_shard.h"
 
@@ -212,6 +213,7 @@ static void refuse_key(struct qp *target, const struct pkt *pkt)
 		.path = &back,
 	};
 
+	trace(nak, sent, target->qpn, pkt->sqpn, aeth_nak_name(nak.aeth), pkt->psn);
 	log_info("DCT 0x%x: QP 0x%x has not got the access key", target->qpn, pkt->sqpn);
 	shard_count(target->adapter->counters, HW_RESP_REMOTE_ACCESS_ERRORS, 1);
 	path_reverse(pkt->path, &back);
@@ -219,15 +221,23 @@ static void refuse_key(struct qp *target, const struct pkt *pkt)
 	(void)wire_xmit(target->adapter->wire, &nak);
 }
 
+static void dct_trace_drop(const struct qp *target, const struct pkt *pkt, const char *why)
+{
+	trace(packet, dropped, target->qpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn, why);
+}
+
 void dct_receive(struct qp *target, const struct pkt *pkt)
 {
 	struct peer *p;
 
 	/* a DCI takes no requests */
-	if (unlikely(!target->dct || qp_state(target) != IB_QPS_RTR || !pkt->dc))
+	if (unlikely(!target->dct || qp_state(target) != IB_QPS_RTR || !pkt->dc)) {
+		dct_trace_drop(target, pkt, target->dct ? "state" : "not-a-target");
 		return;
+	}
 	/* as responder_receive, but without a place for strangers */
 	if (unlikely(!pkey_match(pkt->pkey, target->pkey))) {
+		dct_trace_drop(target, pkt, "pkey");
 		shard_count(target->adapter->counters, PORT_RCV_ERRORS, 1);
 		return;
 	}
@@ -238,6 +248,8 @@ void dct_receive(struct qp *target, const struct pkt *pkt)
 	p = find_or_add(target, pkt);
 	if (likely(p && enter(p, pkt)))
 		responder_receive(&p->qp, pkt);
+	else
+		dct_trace_drop(target, pkt, p ? "old-connection" : "too-many-initiators");
 }
 
 static void stop(struct peer *p)

@@ -7,6 +7,8 @@
  * with a modification to RTS.
  */
 #include "adapter/transport/qp.h"
+#include "adapter/transport/qp_state.h"
+#include "base/trace.h"
 #include "usermem/usermem.h"
 
 void qp_set_drain_sigerr(struct qp *qp, bool drain)
@@ -22,6 +24,9 @@ void qp_drain(struct qp *qp)
 	if (!atomic_load(&qp->drain_sigerr) ||
 	    !atomic_compare_exchange_strong(&qp->state, &rts, (uint32_t)IB_QPS_SQD))
 		return;
+	trace(qp, state, qp->qpn, qp_state_name(IB_QPS_RTS), qp_state_name(IB_QPS_SQD),
+	      "signature-error");
+	trace(sq, drain, qp->qpn, "signature-error");
 	atomic_store(&qp->drain_notify, true);
 	/* It may have been empty already between the two stores. */
 	qp_kick(qp);

@@ -10,21 +10,24 @@
 #include "adapter/transport/dct.h"
 #include "adapter/transport/qp_state.h"
 #include "adapter/ethernet/rss.h"
-#include "base/log.h"
+#include "base/trace.h"
 #include "base/rcu.h"
 
 void qp_async(struct qp *qp, enum ib_event event)
 {
+	trace(qp, event, qp->qpn, ib_event_name(event));
 	if (qp->create.async)
 		qp->create.async(qp->create.user, event);
 }
 
-void qp_fail(struct qp *qp)
+void qp_fail(struct qp *qp, const char *why)
 {
 	uint32_t old = atomic_exchange(&qp->state, (uint32_t)IB_QPS_ERR);
 
 	if (old == IB_QPS_ERR)
 		return;
+	trace(qp, state, qp->qpn, qp_state_name((enum ib_qp_state)old), qp_state_name(IB_QPS_ERR),
+	      why);
 	/* set again only by resp_unlock, which looks at the state */
 	qp->resp.shared->bypass_ok = 0;
 	if (qp->create.srq)
@@ -367,11 +370,13 @@ static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state t
 	}
 	if (to == IB_QPS_RTS && from == IB_QPS_SQE)
 		qp->req.stopped = false;
-	if (to == IB_QPS_SQD && from == IB_QPS_RTS)
+	if (to == IB_QPS_SQD && from == IB_QPS_RTS) {
+		trace(sq, drain, qp->qpn, "modify");
 		atomic_store(&qp->drain_notify, qp->attr.en_sqd_async_notify);
+	}
 	if (to == IB_QPS_ERR && from != IB_QPS_ERR && qp->create.srq)
 		qp_async(qp, IB_EVENT_QP_LAST_WQE_REACHED);
-	log_debug("QP 0x%x: %s -> %s", qp->qpn, qp_state_name(from), qp_state_name(to));
+	trace(qp, state, qp->qpn, qp_state_name(from), qp_state_name(to), "modify");
 }
 
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)

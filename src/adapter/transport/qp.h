@@ -242,6 +242,8 @@ void completer_push_success(struct qp *qp, const struct send_op *op);
 void completer_flush(struct qp *qp);
 /* Requests are outstanding: see that the acknowledgement timer runs. */
 void completer_arm(struct qp *qp);
+/* How long an RNR NAK of this syndrome asks to wait. */
+uint32_t rnr_timer_us(uint8_t aeth);
 /* The timer fired. */
 void completer_timeout(struct qp *qp);
 /* A flush error for a request that never became outstanding. */
@@ -249,9 +251,9 @@ void completer_flush_one(struct qp *qp, const struct send_op *op);
 
 /*
  * Sends the QP to the error state (idempotent).  Flushing happens when the requester runs next.
- * With locks held: the caller sees to a qp_kick, which this does.
+ * With locks held: the caller sees to a qp_kick, which this does.  why is for traces.
  */
-void qp_fail(struct qp *qp);
+void qp_fail(struct qp *qp, const char *why);
 void qp_async(struct qp *qp, enum ib_event event);
 /*
  * A request found a signature error: if the QP asked for it, it executes none behind those that

@@ -20,6 +20,7 @@
 #include "adapter/bypass/bypass.h"
 #include "adapter/memory/umr.h"
 #include "base/rcu.h"
+#include "base/trace.h"
 
 /* At most this many PSNs outstanding: a quarter of the space, so that serial comparison is safe. */
 #define PSN_WINDOW (1u << 22)
@@ -134,6 +135,14 @@ static enum step fail_request(struct qp *qp, uint8_t syndrome)
 	return STEP_NEXT;
 }
 
+/* A key refuses the memory of the request. */
+static enum step refuse_memory(struct qp *qp, const struct send_wqe *w, enum mkey_verdict v)
+{
+	trace(access, local, qp->qpn, wqe_opcode_name(w->opcode),
+	      qp_send_op(qp, qp->req.cur)->block, w->len, mkey_verdict_name(v));
+	return fail_request(qp, CQE_SYN_LOCAL_PROT);
+}
+
 static enum step transmit(struct qp *qp, const struct pkt *pkt)
 {
 	enum wire_verdict v = wire_xmit(qp->adapter->wire, pkt);
@@ -147,6 +156,9 @@ static enum step transmit(struct qp *qp, const struct pkt *pkt)
 		return STEP_WAIT;
 	case WIRE_FAULT:
 		/* registered memory that has been unmapped */
+		trace(access, local, qp->qpn, bth_op_name(pkt->opcode),
+		      qp_send_op(qp, qp->req.cur)->block, pkt->payload_len,
+		      mkey_verdict_name(MKEY_GONE));
 		fail_request(qp, CQE_SYN_LOCAL_PROT);
 		return STEP_WAIT;
 	case WIRE_SENT:
@@ -206,7 +218,7 @@ static enum step send_datagram(struct qp *qp, struct send_op *op, const struct s
 	if (unlikely(mkey_staged(v)))
 		v = make_payload(qp, w, op, 0, &payload->made, pkt);
 	if (v != MKEY_OK)
-		return fail_request(qp, CQE_SYN_LOCAL_PROT);
+		return refuse_memory(qp, w, v);
 	pkt->opcode = BTH_UD | (wqe_props(w->opcode)->imm ? BTH_SEND_ONLY_IMM : BTH_SEND_ONLY);
 	pkt->solicited = w->fm_ce_se & WQE_CTRL_SOLICITED;
 	pkt->psn = op->first_psn;
@@ -266,7 +278,7 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 			v = make_payload(qp, w, op, off, &payload->made, pkt);
 		}
 		if (v != MKEY_OK)
-			return fail_request(qp, CQE_SYN_LOCAL_PROT);
+			return refuse_memory(qp, w, v);
 		pkt->opcode = (uint8_t)(qp->bth | message_op(p, !off, last));
 		pkt->solicited = last && w->fm_ce_se & WQE_CTRL_SOLICITED;
 		/* Without a request for an answer in between, a long message would be silent until
@@ -309,7 +321,7 @@ static enum step send_read_or_atomic(struct qp *qp, struct send_op *op, const st
 		v = transfer_check(&t, 0, w->len);
 	}
 	if (v != MKEY_OK)
-		return fail_request(qp, CQE_SYN_LOCAL_PROT);
+		return refuse_memory(qp, w, v);
 	pkt->psn = psn_add(op->first_psn, (uint32_t)(have / qp->mtu));
 	pkt->npkts = op->npkts - (uint32_t)(have / qp->mtu);
 	pkt->ack_req = true;
@@ -495,8 +507,10 @@ static void drained(struct qp *qp)
 {
 	if (qp_state(qp) == IB_QPS_SQD &&
 	    atomic_load(&qp->comp.head) == atomic_load(&qp->req.tail) &&
-	    atomic_exchange(&qp->drain_notify, false))
+	    atomic_exchange(&qp->drain_notify, false)) {
+		trace(sq, drained, qp->qpn);
 		qp_async(qp, IB_EVENT_SQ_DRAINED);
+	}
 }
 
 void requester_run(struct qp *qp)
@@ -525,7 +539,7 @@ void requester_run(struct qp *qp)
 		} else if (s == STEP_FAIL) {
 			/* a ring that cannot be read: nothing can be completed by name */
 			qp_async(qp, IB_EVENT_QP_FATAL);
-			qp_fail(qp);
+			qp_fail(qp, "send-queue-unreadable");
 		}
 		if (resend_asked(qp)) {
 			go_back(qp);

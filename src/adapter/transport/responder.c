@@ -9,8 +9,9 @@
 #include "adapter/transport/responder.h"
 
 #include "adapter/signed/transfer.h"
-#include "base/log.h"
+#include "adapter/transport/qp_state.h"
 #include "base/rcu.h"
+#include "base/trace.h"
 #include "wire/counter_shard.h"
 #include "usermem/usermem.h"
 
@@ -40,26 +41,26 @@ enum resp_state {
 };
 
 static const char *const resp_state_name[] = {
-	[RESP_CHECK_PSN] = "check PSN",
-	[RESP_CHECK_SEQUENCE] = "check sequence",
-	[RESP_CHECK_ACCESS] = "check access",
-	[RESP_TAKE_RECV] = "take receive",
+	[RESP_CHECK_PSN] = "check-PSN",
+	[RESP_CHECK_SEQUENCE] = "check-sequence",
+	[RESP_CHECK_ACCESS] = "check-access",
+	[RESP_TAKE_RECV] = "take-receive",
 	[RESP_EXECUTE] = "execute",
 	[RESP_READ] = "read",
 	[RESP_ATOMIC] = "atomic",
 	[RESP_COMPLETE] = "complete",
 	[RESP_ACKNOWLEDGE] = "acknowledge",
 	[RESP_DUPLICATE] = "duplicate",
-	[RESP_ERR_PSN] = "PSN sequence error",
-	[RESP_ERR_RNR] = "receiver not ready",
-	[RESP_ERR_INVALID] = "invalid request",
-	[RESP_ERR_RD_DEPTH] = "too many reads",
-	[RESP_ERR_REMOTE_ACCESS] = "remote access error",
-	[RESP_ERR_LENGTH] = "receive too short",
-	[RESP_ERR_LOCAL_PROT] = "receive list protection error",
-	[RESP_ERR_SENDER] = "sender's payload gone",
-	[RESP_ERR_RING] = "receive queue unreadable",
-	[RESP_ERR_INVALIDATE] = "invalidation refused",
+	[RESP_ERR_PSN] = "PSN-sequence-error",
+	[RESP_ERR_RNR] = "receiver-not-ready",
+	[RESP_ERR_INVALID] = "invalid-request",
+	[RESP_ERR_RD_DEPTH] = "too-many-reads",
+	[RESP_ERR_REMOTE_ACCESS] = "remote-access-error",
+	[RESP_ERR_LENGTH] = "receive-too-short",
+	[RESP_ERR_LOCAL_PROT] = "receive-list-protection-error",
+	[RESP_ERR_SENDER] = "sender-payload-gone",
+	[RESP_ERR_RING] = "receive-queue-unreadable",
+	[RESP_ERR_INVALIDATE] = "invalidation-refused",
 	[RESP_DONE] = "done",
 };
 
@@ -170,6 +171,11 @@ void responder_flush(struct qp *qp)
 
 /* ---- the states ---- */
 
+static inline void trace_drop(const struct qp *qp, const struct pkt *pkt, const char *why)
+{
+	trace(packet, dropped, qp->qpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn, why);
+}
+
 static enum resp_state check_psn(struct qp *qp, const struct pkt *pkt)
 {
 	int32_t diff = psn_diff(pkt->psn, qp->resp.shared->epsn);
@@ -183,8 +189,10 @@ static enum resp_state check_psn(struct qp *qp, const struct pkt *pkt)
 	/* UC: a gap ends the message in progress; a new one may begin at any number
 	 * (IBTA 9.8.2.2.1).  The next message that needs a receive has this one's. */
 	qp->resp.in_message = false;
-	if (!pkt_props(pkt)->first)
+	if (!pkt_props(pkt)->first) {
+		trace_drop(qp, pkt, "gap-in-message");
 		return RESP_DONE;
+	}
 	qp->resp.shared->epsn = pkt->psn;
 	return RESP_CHECK_SEQUENCE;
 }
@@ -218,6 +226,7 @@ static enum resp_state check_sequence(struct qp *qp, const struct pkt *pkt)
 	if (qp_is_reliable(qp))
 		return RESP_ERR_INVALID;
 	r->in_message = false;
+	trace_drop(qp, pkt, "not-in-sequence");
 	return RESP_DONE;
 }
 
@@ -231,13 +240,12 @@ static uint32_t right_of(const struct bth_props *p)
 	return p->atomic ? IB_ACCESS_REMOTE_ATOMIC : 0;
 }
 
-static bool granted(const struct qp *qp, enum mkey_verdict v, uint32_t rkey, uint64_t va,
-		    uint64_t len)
+static bool granted(const struct qp *qp, enum mkey_verdict v, uint32_t right, uint32_t rkey,
+		    uint64_t va, uint64_t len)
 {
 	if (likely(v == MKEY_OK))
 		return true;
-	log_debug("QP 0x%x: rkey 0x%x refuses 0x%llx+%llu (verdict %d)", qp->qpn, rkey,
-		  (unsigned long long)va, (unsigned long long)len, (int)v);
+	trace(access, remote, qp->qpn, rkey, va, len, ib_access_name(right), mkey_verdict_name(v));
 	return false;
 }
 
@@ -246,7 +254,7 @@ static bool may_access(struct qp *qp, uint32_t right, const struct pkt *pkt)
 	enum mkey_verdict v =
 		remote_check(qp, qp->resp.pdn, right, pkt->rkey, pkt->va, pkt->dma_len);
 
-	return granted(qp, v, pkt->rkey, pkt->va, pkt->dma_len);
+	return granted(qp, v, right, pkt->rkey, pkt->va, pkt->dma_len);
 }
 
 static enum resp_state check_access(struct qp *qp, const struct pkt *pkt)
@@ -256,8 +264,11 @@ static enum resp_state check_access(struct qp *qp, const struct pkt *pkt)
 	uint32_t right = right_of(p);
 
 	/* an operation that the QP does not allow at all: its class is "invalid request" */
-	if (right && !(qp->attr.access & right))
+	if (right && !(qp->attr.access & right)) {
+		trace(access, remote, qp->qpn, pkt->rkey, pkt->va, pkt->dma_len,
+		      ib_access_name(right), "QP_FORBIDS");
 		return RESP_ERR_INVALID;
+	}
 	if (p->write && p->first) {
 		/*
 		 * The whole range before the first byte; of a single packet, execute checks it.  A
@@ -323,7 +334,8 @@ static enum resp_state execute(struct qp *qp, const struct pkt *pkt)
 
 	if (write) {
 		v = write_place(qp, r->off, pkt);
-		granted(qp, v, r->write_rkey, r->write_va + r->off, pkt->payload_len);
+		granted(qp, v, IB_ACCESS_REMOTE_WRITE, r->write_rkey, r->write_va + r->off,
+			pkt->payload_len);
 	} else {
 		if (!r->have_recv)
 			return RESP_ERR_INVALID;
@@ -333,6 +345,9 @@ static enum resp_state execute(struct qp *qp, const struct pkt *pkt)
 	}
 	if (unlikely(v == MKEY_GONE && usermem_payload_gone(pkt)))
 		return RESP_ERR_SENDER;
+	if (unlikely(v != MKEY_OK) && !write)
+		trace(access, local, qp->qpn, "receive", r->recv.index, pkt->payload_len,
+		      mkey_verdict_name(v));
 	if (unlikely(v != MKEY_OK))
 		return write ? RESP_ERR_REMOTE_ACCESS : RESP_ERR_LOCAL_PROT;
 	r->off += pkt->payload_len;
@@ -424,7 +439,8 @@ static enum resp_state answer_read(struct qp *qp, const struct rd_resource *rd)
 		if (n)
 			v = mkey_append_remote_runs(qp->adapter, rd->rkey, rd->pdn, qp->qpn,
 						    IB_ACCESS_REMOTE_READ, rd->va + off, n, &src);
-		if (!mkey_staged(v) && !granted(qp, v, rd->rkey, rd->va + off, n))
+		if (!mkey_staged(v) &&
+		    !granted(qp, v, IB_ACCESS_REMOTE_READ, rd->rkey, rd->va + off, n))
 			return RESP_ERR_REMOTE_ACCESS;
 		answer_init(qp, &out, read_resp_op(!off, off + n == rd->len),
 			    psn_add(rd->first_psn, off / qp->mtu));
@@ -533,7 +549,7 @@ static enum resp_state atomic_request(struct qp *qp, const struct pkt *pkt)
 	v = mkey_append_remote_runs(qp->adapter, pkt->rkey, r->pdn, qp->qpn,
 				    IB_ACCESS_REMOTE_ATOMIC, pkt->va, sizeof(uint64_t), &runs);
 	/* nor is there one on data that a signature covers */
-	if (!granted(qp, v, pkt->rkey, pkt->va, sizeof(uint64_t)))
+	if (!granted(qp, v, IB_ACCESS_REMOTE_ATOMIC, pkt->rkey, pkt->va, sizeof(uint64_t)))
 		return RESP_ERR_REMOTE_ACCESS;
 	/* an iova and its memory may differ in alignment; CPU atomics need the memory's */
 	if (runs.n != 1 || (uintptr_t)runs.run[0].addr % sizeof(uint64_t))
@@ -558,6 +574,7 @@ static enum resp_state duplicate(struct qp *qp, const struct pkt *pkt)
 	const struct bth_props *p = pkt_props(pkt);
 	struct responder *r = &qp->resp;
 
+	trace(packet, duplicate, qp->qpn, bth_op_name(pkt->opcode), pkt->psn, r->shared->epsn);
 	shard_count(qp->adapter->counters, HW_DUPLICATE_REQUEST, 1);
 	if (!p->read && !p->atomic) {
 		acknowledge(qp, AETH_ACK | AETH_NO_CREDIT, psn_add(r->shared->epsn, IB_PSN_MASK));
@@ -582,6 +599,12 @@ static enum resp_state duplicate(struct qp *qp, const struct pkt *pkt)
 
 /* ---- refusals ---- */
 
+static void refuse_packet(struct qp *qp, enum aeth_nak code, uint32_t psn)
+{
+	trace(nak, sent, qp->qpn, qp->attr.dest_qpn, aeth_nak_name(code), psn);
+	acknowledge(qp, (uint8_t)(AETH_NAK | code), psn);
+}
+
 /* A refusal that ends the connection: tell the peer, tell our consumer, go to error. */
 static enum resp_state refuse(struct qp *qp, const struct pkt *pkt, enum aeth_nak code,
 			      enum ib_event event)
@@ -589,11 +612,11 @@ static enum resp_state refuse(struct qp *qp, const struct pkt *pkt, enum aeth_na
 	struct responder *r = &qp->resp;
 
 	if (qp_is_reliable(qp))
-		acknowledge(qp, (uint8_t)(AETH_NAK | code), pkt->psn);
+		refuse_packet(qp, code, pkt->psn);
 	r->in_message = false;
 	if (qp_is_reliable(qp)) {
 		qp_async(qp, event);
-		qp_fail(qp);
+		qp_fail(qp, aeth_nak_name(code));
 	}
 	return RESP_DONE;
 }
@@ -609,8 +632,8 @@ static enum resp_state fail_recv(struct qp *qp, const struct pkt *pkt, uint8_t s
 	r->have_recv = false;
 	r->in_message = false;
 	if (qp_is_reliable(qp))
-		acknowledge(qp, (uint8_t)(AETH_NAK | code), pkt->psn);
-	qp_fail(qp);
+		refuse_packet(qp, code, pkt->psn);
+	qp_fail(qp, cqe_syndrome_name(syndrome));
 	return RESP_DONE;
 }
 
@@ -618,7 +641,7 @@ static enum resp_state fail_recv(struct qp *qp, const struct pkt *pkt, uint8_t s
 static enum resp_state sender_failed(struct qp *qp, const struct pkt *pkt)
 {
 	if (qp_is_reliable(qp)) {
-		acknowledge(qp, AETH_NAK | NAK_SENDER_FAULT, pkt->psn);
+		refuse_packet(qp, NAK_SENDER_FAULT, pkt->psn);
 		return RESP_DONE;
 	}
 	qp->resp.in_message = false;
@@ -638,9 +661,12 @@ static enum resp_state not_ready(struct qp *qp, const struct pkt *pkt)
 	/* the packet will come again whole: forget what was noted of it */
 	if (pkt_props(pkt)->first)
 		qp->resp.in_message = false;
-	if (qp_is_reliable(qp))
-		acknowledge(qp, (uint8_t)(AETH_RNR_NAK | (qp->attr.min_rnr_timer & 0x1f)),
-			    pkt->psn);
+	if (qp_is_reliable(qp)) {
+		uint8_t aeth = AETH_RNR_NAK | (qp->attr.min_rnr_timer & AETH_VALUE_MASK);
+
+		trace(rnr, sent, qp->qpn, qp->attr.dest_qpn, pkt->psn, rnr_timer_us(aeth));
+		acknowledge(qp, aeth, pkt->psn);
+	}
 	return RESP_DONE;
 }
 
@@ -648,7 +674,7 @@ static enum resp_state out_of_sequence(struct qp *qp)
 {
 	shard_count(qp->adapter->counters, HW_OUT_OF_SEQUENCE, 1);
 	if (!qp->resp.nak_sent)
-		acknowledge(qp, AETH_NAK | NAK_PSN_SEQUENCE, qp->resp.shared->epsn);
+		refuse_packet(qp, NAK_PSN_SEQUENCE, qp->resp.shared->epsn);
 	qp->resp.nak_sent = true;
 	return RESP_DONE;
 }
@@ -725,10 +751,13 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 	enum resp_state s = RESP_CHECK_PSN;
 
 	resp_lock(qp);
-	if (unlikely(!receives(qp) || qp->create.type == IB_QPT_XRC_INI))
+	if (unlikely(!receives(qp) || qp->create.type == IB_QPT_XRC_INI)) {
+		trace_drop(qp, pkt, qp_state_name(qp_state(qp)));
 		goto unlock;
+	}
 	/* IBTA 9.6.1.1.1: a packet of another partition is dropped without a word */
 	if (unlikely(!pkey_match(pkt->pkey, qp->pkey))) {
+		trace_drop(qp, pkt, "pkey");
 		shard_count(qp->adapter->counters, PORT_RCV_ERRORS, 1);
 		goto unlock;
 	}
@@ -737,15 +766,17 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 		goto unlock;
 	}
 	/* IBTA 9.6.1.1.3: a connected QP listens to its peer alone */
-	if (unlikely(pkt->path->src_port != qp->path.dst_port || pkt->sqpn != qp->attr.dest_qpn))
+	if (unlikely(pkt->path->src_port != qp->path.dst_port || pkt->sqpn != qp->attr.dest_qpn)) {
+		trace_drop(qp, pkt, "not-from-peer");
 		goto unlock;
+	}
 	xrc_enter(qp, pkt->srqn);
 	while (s != RESP_DONE) {
 		enum resp_state next = next_state(qp, pkt, s);
 
 		if (unlikely(next >= RESP_ERR_PSN && next != RESP_DONE))
-			log_debug("QP 0x%x: %s -> %s", qp->qpn, resp_state_name[s],
-				  resp_state_name[next]);
+			trace(packet, refused, qp->qpn, bth_op_name(pkt->opcode), pkt->psn,
+			      pkt->sqpn, resp_state_name[next]);
 		s = next;
 	}
 	xrc_leave(qp);
