@@ -97,6 +97,8 @@ struct devx_op {
 	bool (*admits)(const uint8_t *in);
 };
 
+extern const struct uobj_class udevx_class;
+
 /* NULL if the kernel does not let it pass by that method either. */
 const struct devx_op *devx_op_find(uint16_t opcode, enum devx_method method);
 

@@ -231,7 +231,7 @@ static int create(struct ureq *req, struct mailbox *m)
 	ret = m->op->create(&m->call, &obj);
 	if (ret < 0)
 		return refuse(m, status_of(ret), ret);
-	ret = uobj_publish(req->file, &obj->uobj, UOBJ_DEVX);
+	ret = uobj_publish(req->file, &obj->uobj, &udevx_class);
 	if (ret < 0) {
 		devx_discard(req->file, obj);
 		return ret;

@@ -41,7 +41,7 @@ void devx_obj_release(struct devx_obj *obj)
 		obj->uses[i]->users--;
 }
 
-void udevx_free(struct uobj *uobj)
+static void udevx_free(struct uobj *uobj)
 {
 	struct devx_obj *obj = container_of(uobj, struct devx_obj, uobj);
 
@@ -49,6 +49,11 @@ void udevx_free(struct uobj *uobj)
 	devx_events_drop(obj);
 	devx_obj_release(obj);
 }
+
+const struct uobj_class udevx_class = {
+	.type = UOBJ_DEVX,
+	.free = udevx_free,
+};
 
 void devx_discard(struct ufile *f, struct devx_obj *obj)
 {

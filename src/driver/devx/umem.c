@@ -24,6 +24,16 @@ static int check_page_sizes(struct ureq *req, uint64_t length)
 	return offered & pages ? 0 : -EINVAL;
 }
 
+static void uumem_free(struct uobj *obj)
+{
+	(void)obj; /* nothing in the device; queues that lie in it have been counted */
+}
+
+static const struct uobj_class uumem_class = {
+	.type = UOBJ_UMEM,
+	.free = uumem_free,
+};
+
 int method_devx_umem_reg(struct ureq *req)
 {
 	uint64_t addr = ureq_u64(req, MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR);
@@ -46,7 +56,7 @@ int method_devx_umem_reg(struct ureq *req)
 	umem->addr = addr;
 	umem->length = length;
 	umem->writable = access & UMEM_WRITABLE;
-	ret = uobj_publish(req->file, &umem->uobj, UOBJ_UMEM);
+	ret = uobj_publish(req->file, &umem->uobj, &uumem_class);
 	if (ret < 0) {
 		free(umem);
 		return ret;
@@ -57,11 +67,6 @@ int method_devx_umem_reg(struct ureq *req)
 	if (ret < 0)
 		(void)uobj_destroy(&umem->uobj, NULL);
 	return ret;
-}
-
-void uumem_free(struct uobj *obj)
-{
-	(void)obj; /* nothing in the device; queues that lie in it have been counted */
 }
 
 int method_devx_umem_dereg(struct ureq *req)

@@ -42,7 +42,6 @@ enum {
 
 enum { WIDTH_4X = 2 };
 enum { SPEED_HDR = 64, SPEED_NDR = 128 };
-enum { PHYS_POLLING = 2, PHYS_LINK_UP = 5 };
 enum { LINK_LAYER_IB = 1, LINK_LAYER_ETHERNET = 2 };
 
 static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_resp *d)
@@ -154,19 +153,6 @@ int cmd_query_device_ex(struct ureq *req)
 	uhw.response_length = (uint32_t)min_u64(sizeof(uhw), req->uhw_out.len);
 	ret = ubuf_write(&req->uhw_out, &uhw, sizeof(uhw));
 	return ret < 0 ? ret : ubuf_write(&req->core_out, &resp, sizeof(resp));
-}
-
-uint32_t ufile_port_state(const struct ufile *f)
-{
-	/* Without the daemon nothing is routed, whatever the registry said last. */
-	if (atomic_load_explicit(&f->process->lost, memory_order_relaxed))
-		return IB_PORT_DOWN;
-	return atomic_load_explicit(&ufile_port(f)->state, memory_order_acquire);
-}
-
-uint8_t uport_phys_state(uint32_t state)
-{
-	return state >= IB_PORT_INIT ? PHYS_LINK_UP : PHYS_POLLING;
 }
 
 static void fill_port(const struct ufile *f, struct ib_uverbs_query_port_resp *p)

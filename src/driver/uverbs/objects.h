@@ -10,6 +10,7 @@
 
 #include "adapter/adapter.h"
 #include "driver/doorbell/doorbell.h"
+#include "driver/uverbs/core/port.h"
 #include "driver/uverbs/core/request.h"
 
 struct ib_uverbs_ah_attr;
@@ -88,6 +89,8 @@ struct uqp {
 	struct ushared_ring shared; /* of receives */
 };
 
+extern const struct uobj_class uqp_class;
+
 struct uah {
 	struct uobj uobj;
 	struct upd *pd;
@@ -99,47 +102,8 @@ struct uuar {
 	struct doorbell_page *bell;
 };
 
-/* What a destroy method answers with. */
-struct uevents {
-	uint32_t comp;
-	uint32_t async;
-};
-
-/*
- * Destroys obj and frees it; events (may be NULL) gets what was reported to the program and not
- * taken back.  -EBUSY while something uses it.
- */
-int uobj_destroy(struct uobj *obj, struct uevents *events);
-/* The families' parts, called by it: obj is unpublished already and nothing uses it; its memory is
- * freed by the caller. */
-void upd_free(struct uobj *obj);
-void umr_free(struct uobj *obj);
-void umw_free(struct uobj *obj);
-void uxrcd_free(struct uobj *obj);
-void ucq_free(struct uobj *obj);
-void usrq_free(struct uobj *obj);
-void uqp_free(struct uobj *obj);
-void uah_free(struct uobj *obj);
-void uuar_free(struct uobj *obj);
-void uwq_free(struct uobj *obj);
-void uind_table_free(struct uobj *obj);
-void uflow_free(struct uobj *obj);
-void udevx_free(struct uobj *obj);
-void uumem_free(struct uobj *obj);
-void ucounters_free(struct uobj *obj);
-void umatcher_free(struct uobj *obj);
-
-/* -EBUSY while windows are bound to the region; afterwards none can be. */
-int umr_retire(struct uobj *obj) must_check;
 /* The device's number of the domain. */
 uint32_t uxrcd_number(const struct uxrcd *xrcd);
-
-/* Remembers where the asynchronous events of obj go: the attribute's channel, or the file's. */
-void uobj_bind_async(struct uobj *obj, struct ufile *file, struct uchannel *channel);
-/* Before the object was published. */
-void uobj_unbind_async(struct uobj *obj);
-/* The upcalls of CQ, SRQ and QP for asynchronous events; user is the uobj. */
-void uobj_async(void *user, enum ib_event event);
 
 /* The queue's doorbells come by that page of the file, if it has one.  Before it is published. */
 void uqp_bell(struct uqp *qp, struct ufile *f, uint32_t uar_page);
@@ -152,17 +116,6 @@ void uuar_forget(struct ufile *f);
 /* The program asks for an event of the CQ, or may have. */
 void ucq_ring(struct ucq *cq);
 
-/* ---- shared checks ---- */
-
-#define UVERBS_PORTS 1u
-
-const struct registry_port *ufile_port(const struct ufile *f);
-uint32_t ufile_port_state(const struct ufile *f); /* enum ib_port_state */
-uint8_t uport_phys_state(uint32_t state);	  /* as PortInfo counts */
-/* GID table and P_Key table lengths that the port reports. */
-uint32_t uport_gids(const struct registry_port *port);
-uint32_t uport_pkeys(const struct registry_port *port);
-uint32_t uverbs_comp_vectors(void);
 /*
  * Checks address handle attributes against the port and decodes them; resolves the destination MAC
  * on Ethernet.  Negative errno as ib_core.
@@ -192,7 +145,6 @@ int method_query_port_mlx5(struct ureq *req);
 int method_query_gid_table(struct ureq *req);
 int method_query_gid_entry(struct ureq *req);
 int method_info_handles(struct ureq *req);
-int method_destroy(struct ureq *req); /* object in attribute 0, no answer */
 int method_pd_query(struct ureq *req);
 int method_query_mr(struct ureq *req);
 int method_advise_mr(struct ureq *req);
@@ -203,7 +155,6 @@ int method_dm_map_op(struct ureq *req);
 int method_dm_mr_reg(struct ureq *req);
 int method_matcher_create(struct ureq *req);
 int method_flow_create_mlx5(struct ureq *req);
-int method_refuse(struct ureq *req); /* known, but this device has not got it */
 int method_cq_create(struct ureq *req);
 int method_cq_destroy(struct ureq *req);
 int method_qp_create(struct ureq *req);

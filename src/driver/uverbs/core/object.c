@@ -6,10 +6,11 @@
 #include <stdlib.h>
 
 #include "base/rcu.h"
+#include "driver/uverbs/core/event.h"
 #include "driver/uverbs/core/file.h"
 
 /* Room for giving back is made when a handle is taken: giving back must not fail. */
-static int reserve_free(struct uobj_table *t)
+static int free_list_reserve(struct uobj_table *t)
 {
 	uint32_t room = t->free_room ? t->free_room * 2 : UOBJ_CHUNK;
 	uint32_t *grown;
@@ -31,7 +32,7 @@ static int64_t handle_take(struct uobj_table *t)
 
 	if (t->nfree)
 		return t->free[--t->nfree];
-	if (index >= UOBJ_CHUNKS || reserve_free(t) < 0)
+	if (index >= UOBJ_CHUNKS || free_list_reserve(t) < 0)
 		return -ENOMEM;
 	if (!atomic_load_explicit(&t->chunk[index], memory_order_relaxed)) {
 		c = calloc(1, sizeof(*c));
@@ -42,13 +43,14 @@ static int64_t handle_take(struct uobj_table *t)
 	return t->limit++;
 }
 
-int uobj_publish(struct ufile *file, struct uobj *obj, enum uobj_type type)
+int uobj_publish(struct ufile *file, struct uobj *obj, const struct uobj_class *class)
 {
 	int64_t handle = handle_take(&file->objects);
 
 	if (handle < 0)
 		return (int)handle;
-	obj->type = type;
+	obj->type = class->type;
+	obj->class = class;
 	obj->handle = (uint32_t)handle;
 	obj->file = file;
 	/* Release: pairs with the acquire of uobj_peek on a thread that rings a doorbell. */
@@ -92,4 +94,60 @@ void uobj_table_release(struct uobj_table *t)
 	for (unsigned i = 0; i < UOBJ_CHUNKS; i++)
 		free(atomic_load_explicit(&t->chunk[i], memory_order_relaxed));
 	free(t->free);
+}
+
+/* ---- destruction ---- */
+
+static void async_collect(struct uobj *obj, struct uevents *events)
+{
+	uint32_t taken;
+
+	if (!obj->async)
+		return;
+	taken = uchannel_purge(obj->async, obj->user_handle);
+	events->async = obj->async_events - min_u32(taken, obj->async_events);
+	uobj_unbind_async(obj);
+}
+
+int uobj_destroy(struct uobj *obj, struct uevents *events)
+{
+	const struct uobj_class *class = obj->class;
+	struct uevents mine = {0};
+
+	if (obj->users || (class->retire && class->retire(obj) < 0))
+		return -EBUSY;
+	uobj_unpublish(obj);
+	/* The device's part first: after it no upcall can count another event. */
+	class->free(obj);
+	async_collect(obj, &mine);
+	if (class->collect)
+		class->collect(obj, &mine);
+	free(obj);
+	if (events)
+		*events = mine;
+	return 0;
+}
+
+/* ---- asynchronous events ---- */
+
+void uobj_bind_async(struct uobj *obj, struct ufile *file, struct uchannel *channel)
+{
+	obj->async = channel ? channel : file->async;
+	if (obj->async)
+		cdev_hold(uchannel_cdev(obj->async));
+}
+
+void uobj_unbind_async(struct uobj *obj)
+{
+	if (obj->async)
+		cdev_put(uchannel_cdev(obj->async));
+	obj->async = NULL;
+}
+
+void uobj_async(void *user, enum ib_event event)
+{
+	struct uobj *obj = user;
+
+	if (obj->async)
+		uchannel_post_async(obj->async, obj->user_handle, event, &obj->async_events);
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "prm/ib.h"
 
 struct uchannel;
 struct ufile;
@@ -37,8 +38,30 @@ enum uobj_type {
 	UOBJ_TYPES,
 };
 
-struct uobj {
+struct uobj;
+
+/* What a destroy method answers with: events reported to the program and not taken back. */
+struct uevents {
+	uint32_t comp;
+	uint32_t async;
+};
+
+/* What a type of object does beyond being in the table; each is a constant beside its handlers. */
+struct uobj_class {
 	enum uobj_type type;
+	/* May be missing.  -EBUSY while something uses the device's part; else nothing can any
+	 * more. */
+	int (*retire)(struct uobj *obj);
+	/* Frees the device's part.  obj is unpublished and nothing uses it; the caller frees it. */
+	void (*free)(struct uobj *obj);
+	/* May be missing.  After free: lets go of channels of its own, and fills in their events.
+	 */
+	void (*collect)(struct uobj *obj, struct uevents *events);
+};
+
+struct uobj {
+	enum uobj_type type; /* of its class; for the data path */
+	const struct uobj_class *class;
 	uint32_t handle;
 	uint32_t users; /* objects that name this one; > 0 is busy */
 	struct ufile *file;
@@ -65,14 +88,26 @@ struct uobj_table {
 };
 
 /* Gives obj a handle and publishes it: the object must be complete.  -ENOMEM. */
-int uobj_publish(struct ufile *file, struct uobj *obj, enum uobj_type type) must_check;
+int uobj_publish(struct ufile *file, struct uobj *obj, const struct uobj_class *class) must_check;
 /* Takes it out and waits until no reader can see it; the caller then frees it. */
 void uobj_unpublish(struct uobj *obj);
 /* NULL with *err -ENOENT (no such handle) or -EINVAL (of another type), as the kernel. */
 struct uobj *uobj_find(struct ufile *file, enum uobj_type type, uint64_t handle, int *err);
 /* Of whatever type; NULL if there is none. */
 struct uobj *uobj_any(struct ufile *file, uint64_t handle);
+/*
+ * Destroys obj and frees it: each record begins with its uobj.  events may be NULL.  -EBUSY while
+ * something uses it.
+ */
+int uobj_destroy(struct uobj *obj, struct uevents *events);
 void uobj_table_release(struct uobj_table *t);
+
+/* Remembers where the asynchronous events of obj go: to that channel, or to the file's. */
+void uobj_bind_async(struct uobj *obj, struct ufile *file, struct uchannel *channel);
+/* Of an object that was not published. */
+void uobj_unbind_async(struct uobj *obj);
+/* The upcall of the device for asynchronous events; user is the uobj. */
+void uobj_async(void *user, enum ib_event event);
 
 static inline _Atomic(struct uobj *) *uobj_slot(struct uobj_table *t, uint64_t handle)
 {

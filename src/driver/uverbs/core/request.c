@@ -144,3 +144,24 @@ int ureq_put_handle(struct ureq *req, uint16_t id, int64_t handle)
 		       ? 0
 		       : -EFAULT;
 }
+
+/* ---- what many families do ---- */
+
+int method_refuse(struct ureq *req)
+{
+	(void)req;
+	return -EOPNOTSUPP;
+}
+
+int method_destroy(struct ureq *req)
+{
+	return uobj_destroy(req->attrs[0].obj, NULL);
+}
+
+int ureq_destroy(struct ureq *req, enum uobj_type type, uint32_t handle, struct uevents *events)
+{
+	int err;
+	struct uobj *obj = uobj_find(req->file, type, handle, &err);
+
+	return obj ? uobj_destroy(obj, events) : err;
+}

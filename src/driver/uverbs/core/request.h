@@ -122,3 +122,13 @@ int ureq_put_u64(struct ureq *req, uint16_t id, uint64_t v) must_check;
 /* Handle of a new object, or descriptor of a new channel. */
 int ureq_put_handle(struct ureq *req, uint16_t id, int64_t handle) must_check;
 struct ubuf ureq_buf(struct ureq *req, uint16_t id);
+
+/* ---- what many families do ---- */
+
+/* Destroys the object in attribute 0, and answers nothing. */
+int method_destroy(struct ureq *req);
+/* The method is known, but this device has not got it. */
+int method_refuse(struct ureq *req);
+/* Destroys the object that a command names by its handle; events may be NULL. */
+int ureq_destroy(struct ureq *req, enum uobj_type type, uint32_t handle,
+		 struct uevents *events) must_check;

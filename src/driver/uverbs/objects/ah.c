@@ -95,6 +95,16 @@ int uah_decode(const struct ufile *f, const struct ib_uverbs_ah_attr *in, struct
 	return port->ethernet ? resolve_mac(f->process->registry, &out->dgid, out->dmac) : 0;
 }
 
+static void uah_free(struct uobj *obj)
+{
+	container_of(obj, struct uah, uobj)->pd->uobj.users--;
+}
+
+static const struct uobj_class uah_class = {
+	.type = UOBJ_AH,
+	.free = uah_free,
+};
+
 int cmd_create_ah(struct ureq *req)
 {
 	struct ib_uverbs_create_ah cmd;
@@ -118,7 +128,7 @@ int cmd_create_ah(struct ureq *req)
 		return -ENOMEM;
 	ah->uobj.user_handle = cmd.user_handle;
 	ah->pd = container_of(pd, struct upd, uobj);
-	ret = uobj_publish(req->file, &ah->uobj, UOBJ_AH);
+	ret = uobj_publish(req->file, &ah->uobj, &uah_class);
 	if (ret < 0) {
 		free(ah);
 		return ret;
@@ -134,11 +144,6 @@ int cmd_create_ah(struct ureq *req)
 	if (ret < 0)
 		(void)uobj_destroy(&ah->uobj, NULL);
 	return ret;
-}
-
-void uah_free(struct uobj *obj)
-{
-	container_of(obj, struct uah, uobj)->pd->uobj.users--;
 }
 
 int cmd_destroy_ah(struct ureq *req)

@@ -27,6 +27,19 @@ struct ucounters {
 	struct mlx5_ib_flow_counters_desc *points;
 };
 
+static void ucounters_free(struct uobj *obj)
+{
+	struct ucounters *c = container_of(obj, struct ucounters, uobj);
+
+	flow_counter_destroy(c->counter);
+	free(c->points);
+}
+
+static const struct uobj_class ucounters_class = {
+	.type = UOBJ_COUNTERS,
+	.free = ucounters_free,
+};
+
 int method_counters_create(struct ureq *req)
 {
 	struct ucounters *c = calloc(1, sizeof(*c));
@@ -36,7 +49,7 @@ int method_counters_create(struct ureq *req)
 		return -ENOMEM;
 	ret = flow_counter_create(&c->counter);
 	if (ret == 0)
-		ret = uobj_publish(req->file, &c->uobj, UOBJ_COUNTERS);
+		ret = uobj_publish(req->file, &c->uobj, &ucounters_class);
 	if (ret < 0) {
 		if (c->counter)
 			flow_counter_destroy(c->counter);
@@ -47,14 +60,6 @@ int method_counters_create(struct ureq *req)
 	if (ret < 0)
 		(void)uobj_destroy(&c->uobj, NULL);
 	return ret;
-}
-
-void ucounters_free(struct uobj *obj)
-{
-	struct ucounters *c = container_of(obj, struct ucounters, uobj);
-
-	flow_counter_destroy(c->counter);
-	free(c->points);
 }
 
 struct flow_counter *ucounters_counter(struct uobj *obj)

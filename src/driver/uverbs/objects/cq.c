@@ -71,6 +71,33 @@ static void unbind(struct ucq *cq)
 		cdev_put(uchannel_cdev(cq->comp));
 }
 
+static void ucq_free(struct uobj *obj)
+{
+	struct ucq *cq = container_of(obj, struct ucq, uobj);
+
+	doorbell_user_release(&cq->bell);
+	destroy_device_cq(cq);
+	ushare_ring_end(&cq->shared);
+}
+
+static void ucq_collect(struct uobj *obj, struct uevents *events)
+{
+	struct ucq *cq = container_of(obj, struct ucq, uobj);
+	uint32_t taken;
+
+	if (!cq->comp)
+		return;
+	taken = uchannel_purge(cq->comp, obj->user_handle);
+	events->comp = cq->comp_events - min_u32(taken, cq->comp_events);
+	cdev_put(uchannel_cdev(cq->comp));
+}
+
+static const struct uobj_class ucq_class = {
+	.type = UOBJ_CQ,
+	.free = ucq_free,
+	.collect = ucq_collect,
+};
+
 static int create(struct ureq *req, const struct cq_request *r, struct ucq **out)
 {
 	struct mlx5_ib_create_cq uhw;
@@ -129,7 +156,7 @@ static int create(struct ureq *req, const struct cq_request *r, struct ucq **out
 		goto free_cq;
 	if (uhw.flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX)
 		ucq_bell(cq, req->file, uhw.uar_page_index);
-	ret = uobj_publish(req->file, &cq->uobj, UOBJ_CQ);
+	ret = uobj_publish(req->file, &cq->uobj, &ucq_class);
 	if (ret < 0)
 		goto destroy_cq;
 	uhw_resp.cqn = cq_number(cq->cq);
@@ -315,15 +342,6 @@ void ucq_ring(struct ucq *cq)
 	if (unlikely(uchannel_overflowed()) && cq->comp)
 		uchannel_flush(cq->comp);
 	cq_doorbell(cq->cq);
-}
-
-void ucq_free(struct uobj *obj)
-{
-	struct ucq *cq = container_of(obj, struct ucq, uobj);
-
-	doorbell_user_release(&cq->bell);
-	destroy_device_cq(cq);
-	ushare_ring_end(&cq->shared);
 }
 
 static int destroy(struct uobj *obj, struct ib_uverbs_destroy_cq_resp *resp)

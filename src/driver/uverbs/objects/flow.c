@@ -275,6 +275,24 @@ static int read_counts(const struct ubuf *uhw, struct counts *counts)
 	return ret == 0 && counts->given && counts->data.reserved ? -EINVAL : ret;
 }
 
+static void uflow_free(struct uobj *obj)
+{
+	struct uflow *flow = container_of(obj, struct uflow, uobj);
+
+	flow_destroy(flow->flow);
+	if (flow->qp)
+		flow->qp->uobj.users--;
+	if (flow->counters)
+		ucounters_detach(flow->counters);
+	if (flow->matcher)
+		flow->matcher->users--;
+}
+
+static const struct uobj_class uflow_class = {
+	.type = UOBJ_FLOW,
+	.free = uflow_free,
+};
+
 int uflow_create(struct ufile *f, const struct flow_attr *attr, struct uqp *qp, struct uflow **out)
 {
 	struct uflow *flow = calloc(1, sizeof(*flow));
@@ -285,7 +303,7 @@ int uflow_create(struct ufile *f, const struct flow_attr *attr, struct uqp *qp, 
 	ret = flow_create(f->hca->adapter, attr, &flow->flow);
 	if (ret < 0)
 		goto free_flow;
-	ret = uobj_publish(f, &flow->uobj, UOBJ_FLOW);
+	ret = uobj_publish(f, &flow->uobj, &uflow_class);
 	if (ret < 0)
 		goto destroy_flow;
 	flow->qp = qp;
@@ -361,19 +379,6 @@ int cmd_create_flow_ex(struct ureq *req)
 	if (ret < 0)
 		(void)uobj_destroy(&flow->uobj, NULL);
 	return ret;
-}
-
-void uflow_free(struct uobj *obj)
-{
-	struct uflow *flow = container_of(obj, struct uflow, uobj);
-
-	flow_destroy(flow->flow);
-	if (flow->qp)
-		flow->qp->uobj.users--;
-	if (flow->counters)
-		ucounters_detach(flow->counters);
-	if (flow->matcher)
-		flow->matcher->users--;
 }
 
 int cmd_destroy_flow_ex(struct ureq *req)

@@ -225,6 +225,16 @@ static int check_table(struct ureq *req)
 	return 0;
 }
 
+static void umatcher_free(struct uobj *obj)
+{
+	(void)obj; /* nothing that it points to */
+}
+
+static const struct uobj_class umatcher_class = {
+	.type = UOBJ_MATCHER,
+	.free = umatcher_free,
+};
+
 int method_matcher_create(struct ureq *req)
 {
 	struct umatcher *m;
@@ -241,7 +251,7 @@ int method_matcher_create(struct ureq *req)
 	if (ret == 0)
 		ret = read_mask(req, m);
 	if (ret == 0)
-		ret = uobj_publish(req->file, &m->uobj, UOBJ_MATCHER);
+		ret = uobj_publish(req->file, &m->uobj, &umatcher_class);
 	if (ret < 0) {
 		free(m);
 		return ret;
@@ -250,11 +260,6 @@ int method_matcher_create(struct ureq *req)
 	if (ret < 0)
 		(void)uobj_destroy(&m->uobj, NULL);
 	return ret;
-}
-
-void umatcher_free(struct uobj *obj)
-{
-	(void)obj; /* nothing that it points to */
 }
 
 /* ---- rules ---- */

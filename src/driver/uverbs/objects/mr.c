@@ -109,6 +109,28 @@ static int check_range(uint64_t start, uint64_t length, uint64_t iova, uint32_t 
 	return umem_populate(start, length, access & ACCESS_WRITABLE);
 }
 
+static int umr_retire(struct uobj *obj)
+{
+	return mkey_retire(container_of(obj, struct umr, uobj)->mkey);
+}
+
+static void umr_free(struct uobj *obj)
+{
+	struct umr *mr = container_of(obj, struct umr, uobj);
+
+	mkey_destroy(obj->file->hca->adapter, mr->mkey);
+	share_end(mr->share);
+	mr->pd->uobj.users--;
+	if (mr->dm_handle)
+		dm_release(&obj->file->dm, mr->dm_handle);
+}
+
+static const struct uobj_class umr_class = {
+	.type = UOBJ_MR,
+	.retire = umr_retire,
+	.free = umr_free,
+};
+
 int umr_create(struct ufile *f, struct upd *pd, const struct mkey_attr *attr, struct umr **out)
 {
 	struct umr *mr = calloc(1, sizeof(*mr));
@@ -121,7 +143,7 @@ int umr_create(struct ufile *f, struct upd *pd, const struct mkey_attr *attr, st
 	ret = mkey_create(f->hca->adapter, attr, &mr->mkey);
 	if (ret < 0)
 		goto free_mr;
-	ret = uobj_publish(f, &mr->uobj, UOBJ_MR);
+	ret = uobj_publish(f, &mr->uobj, &umr_class);
 	if (ret < 0)
 		goto destroy_mkey;
 	pd->uobj.users++;
@@ -173,22 +195,6 @@ int cmd_reg_mr(struct ureq *req)
 	if (ret < 0)
 		(void)uobj_destroy(&mr->uobj, NULL);
 	return ret;
-}
-
-int umr_retire(struct uobj *obj)
-{
-	return mkey_retire(container_of(obj, struct umr, uobj)->mkey);
-}
-
-void umr_free(struct uobj *obj)
-{
-	struct umr *mr = container_of(obj, struct umr, uobj);
-
-	mkey_destroy(obj->file->hca->adapter, mr->mkey);
-	share_end(mr->share);
-	mr->pd->uobj.users--;
-	if (mr->dm_handle)
-		dm_release(&obj->file->dm, mr->dm_handle);
 }
 
 int cmd_rereg_mr(struct ureq *req)

@@ -23,6 +23,19 @@ static int check_uhw(const struct mlx5_ib_alloc_mw *uhw)
 	return 0;
 }
 
+static void umw_free(struct uobj *obj)
+{
+	struct umw *mw = container_of(obj, struct umw, uobj);
+
+	window_destroy(obj->file->hca->adapter, mw->window);
+	mw->pd->uobj.users--;
+}
+
+static const struct uobj_class umw_class = {
+	.type = UOBJ_MW,
+	.free = umw_free,
+};
+
 int cmd_alloc_mw(struct ureq *req)
 {
 	struct adapter *a = req->file->hca->adapter;
@@ -52,7 +65,7 @@ int cmd_alloc_mw(struct ureq *req)
 			    cmd.mw_type == MW_TYPE_1 ? WINDOW_TYPE_1 : WINDOW_TYPE_2, &mw->window);
 	if (ret < 0)
 		goto free_mw;
-	ret = uobj_publish(req->file, &mw->uobj, UOBJ_MW);
+	ret = uobj_publish(req->file, &mw->uobj, &umw_class);
 	if (ret < 0)
 		goto destroy_window;
 	pd->users++;
@@ -68,14 +81,6 @@ destroy_window:
 free_mw:
 	free(mw);
 	return ret;
-}
-
-void umw_free(struct uobj *obj)
-{
-	struct umw *mw = container_of(obj, struct umw, uobj);
-
-	window_destroy(obj->file->hca->adapter, mw->window);
-	mw->pd->uobj.users--;
 }
 
 int cmd_dealloc_mw(struct ureq *req)

@@ -8,6 +8,18 @@
 
 #include "driver/uverbs/objects.h"
 
+static void upd_free(struct uobj *obj)
+{
+	struct upd *pd = container_of(obj, struct upd, uobj);
+
+	pd_free(obj->file->hca->adapter, pd->pdn);
+}
+
+static const struct uobj_class upd_class = {
+	.type = UOBJ_PD,
+	.free = upd_free,
+};
+
 int cmd_alloc_pd(struct ureq *req)
 {
 	struct adapter *a = req->file->hca->adapter;
@@ -19,7 +31,7 @@ int cmd_alloc_pd(struct ureq *req)
 	if (!pd)
 		return -ENOMEM;
 	pd->pdn = pd_alloc(a);
-	ret = uobj_publish(req->file, &pd->uobj, UOBJ_PD);
+	ret = uobj_publish(req->file, &pd->uobj, &upd_class);
 	if (ret < 0) {
 		pd_free(a, pd->pdn);
 		free(pd);
@@ -33,13 +45,6 @@ int cmd_alloc_pd(struct ureq *req)
 	if (ret < 0)
 		(void)uobj_destroy(&pd->uobj, NULL);
 	return ret;
-}
-
-void upd_free(struct uobj *obj)
-{
-	struct upd *pd = container_of(obj, struct upd, uobj);
-
-	pd_free(obj->file->hca->adapter, pd->pdn);
 }
 
 int cmd_dealloc_pd(struct ureq *req)

@@ -190,6 +190,21 @@ static void destroy_queue_pair(struct hca *hca, struct uqp *qp)
 		qp_destroy(qp->qp);
 }
 
+static void uqp_free(struct uobj *obj)
+{
+	struct uqp *qp = container_of(obj, struct uqp, uobj);
+
+	doorbell_user_release(&qp->bell);
+	destroy_queue_pair(obj->file->hca, qp);
+	ushare_ring_end(&qp->shared);
+	count_users(qp, -1);
+}
+
+const struct uobj_class uqp_class = {
+	.type = UOBJ_QP,
+	.free = uqp_free,
+};
+
 static int create(struct ureq *req, struct qp_request *r, struct uqp **out)
 {
 	struct mlx5_ib_create_qp_resp uhw_resp = {0};
@@ -263,7 +278,7 @@ static int create(struct ureq *req, struct qp_request *r, struct uqp **out)
 		goto free_qp;
 	if (has_sender(r->type) && uhw.flags & MLX5_QP_FLAG_UAR_PAGE_INDEX)
 		uqp_bell(qp, req->file, uhw.bfreg_index);
-	ret = uobj_publish(req->file, &qp->uobj, UOBJ_QP);
+	ret = uobj_publish(req->file, &qp->uobj, &uqp_class);
 	if (ret < 0)
 		goto destroy_qp;
 	count_users(qp, 1);
@@ -481,16 +496,6 @@ int cmd_create_qp_ex(struct ureq *req)
 	if (ret < 0)
 		(void)uobj_destroy(&qp->uobj, NULL);
 	return ret;
-}
-
-void uqp_free(struct uobj *obj)
-{
-	struct uqp *qp = container_of(obj, struct uqp, uobj);
-
-	doorbell_user_release(&qp->bell);
-	destroy_queue_pair(obj->file->hca, qp);
-	ushare_ring_end(&qp->shared);
-	count_users(qp, -1);
 }
 
 static int destroy(struct uobj *obj, struct ib_uverbs_destroy_qp_resp *resp)

@@ -113,7 +113,7 @@ int urss_create(struct ureq *req, const struct urss_request *r, struct uqp **out
 	ret = create_device_qp(req, r, &rss, uhw.flags, qp);
 	if (ret < 0)
 		goto free_qp;
-	ret = uobj_publish(req->file, &qp->uobj, UOBJ_QP);
+	ret = uobj_publish(req->file, &qp->uobj, &uqp_class);
 	if (ret < 0)
 		goto destroy_qp;
 	r->pd->uobj.users++;

@@ -58,6 +58,21 @@ static void count_users(struct usrq *srq, int by)
 	srq->cq->uobj.users += (uint32_t)by;
 }
 
+static void usrq_free(struct uobj *obj)
+{
+	struct usrq *srq = container_of(obj, struct usrq, uobj);
+
+	/* No QP of ours names it: the object's users were counted. */
+	if (srq_destroy(srq->srq) < 0)
+		log_error("uverbs: an SRQ without users is in use");
+	count_users(srq, -1);
+}
+
+static const struct uobj_class usrq_class = {
+	.type = UOBJ_SRQ,
+	.free = usrq_free,
+};
+
 static int create(struct ureq *req, const struct srq_request *r, struct usrq **out)
 {
 	struct mlx5_ib_create_srq uhw;
@@ -117,7 +132,7 @@ static int create(struct ureq *req, const struct srq_request *r, struct usrq **o
 	ret = srq_create(req->file->hca->adapter, &attr, &srq->srq);
 	if (ret < 0)
 		goto free_srq;
-	ret = uobj_publish(req->file, &srq->uobj, UOBJ_SRQ);
+	ret = uobj_publish(req->file, &srq->uobj, &usrq_class);
 	if (ret < 0)
 		goto destroy_srq;
 	count_users(srq, 1);
@@ -280,16 +295,6 @@ int cmd_query_srq(struct ureq *req)
 	resp.max_sge = srq->max_sge;
 	resp.srq_limit = srq_limit(srq->srq);
 	return ubuf_write(&req->core_out, &resp, sizeof(resp));
-}
-
-void usrq_free(struct uobj *obj)
-{
-	struct usrq *srq = container_of(obj, struct usrq, uobj);
-
-	/* No QP of ours names it: the object's users were counted. */
-	if (srq_destroy(srq->srq) < 0)
-		log_error("uverbs: an SRQ without users is in use");
-	count_users(srq, -1);
 }
 
 static int destroy(struct uobj *obj, struct ib_uverbs_destroy_srq_resp *resp)

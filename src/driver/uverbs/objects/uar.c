@@ -58,6 +58,19 @@ static void give_page(struct ufile *f, uint32_t page)
 	f->uar_used[page / 64] &= ~(1ull << page % 64);
 }
 
+static void uuar_free(struct uobj *obj)
+{
+	struct uuar *uar = container_of(obj, struct uuar, uobj);
+
+	doorbell_page_destroy(uar->bell);
+	give_page(obj->file, uar->page);
+}
+
+static const struct uobj_class uuar_class = {
+	.type = UOBJ_UAR,
+	.free = uuar_free,
+};
+
 int method_uar_alloc(struct ureq *req)
 {
 	struct ufile *f = req->file;
@@ -81,7 +94,7 @@ int method_uar_alloc(struct ureq *req)
 	ret = watch_page(f, uar);
 	if (ret < 0)
 		goto give;
-	ret = uobj_publish(f, &uar->uobj, UOBJ_UAR);
+	ret = uobj_publish(f, &uar->uobj, &uuar_class);
 	if (ret < 0)
 		goto unwatch;
 	ret = ureq_put_u64(req, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, page_offset(uar->page));
@@ -101,14 +114,6 @@ give:
 	give_page(f, uar->page);
 	free(uar);
 	return ret;
-}
-
-void uuar_free(struct uobj *obj)
-{
-	struct uuar *uar = container_of(obj, struct uuar, uobj);
-
-	doorbell_page_destroy(uar->bell);
-	give_page(obj->file, uar->page);
 }
 
 /* The registers of a page, or NULL; the number comes from the program. */

@@ -59,6 +59,20 @@ static int check(struct ureq *req, const struct wq_request *r, const struct mlx5
 	return ret ? ret : umem_populate(uhw->db_addr, sizeof(uint32_t), true);
 }
 
+static void uwq_free(struct uobj *obj)
+{
+	struct uwq *wq = container_of(obj, struct uwq, uobj);
+
+	wq_destroy(wq->wq);
+	wq->pd->uobj.users--;
+	wq->cq->uobj.users--;
+}
+
+static const struct uobj_class uwq_class = {
+	.type = UOBJ_WQ,
+	.free = uwq_free,
+};
+
 static int create(struct ureq *req, const struct wq_request *r, struct uwq **out)
 {
 	struct mlx5_ib_create_wq uhw;
@@ -93,7 +107,7 @@ static int create(struct ureq *req, const struct wq_request *r, struct uwq **out
 	ret = wq_create(req->file->hca->adapter, &attr, &wq->wq);
 	if (ret < 0)
 		goto free_wq;
-	ret = uobj_publish(req->file, &wq->uobj, UOBJ_WQ);
+	ret = uobj_publish(req->file, &wq->uobj, &uwq_class);
 	if (ret < 0)
 		goto destroy_wq;
 	r->pd->uobj.users++;
@@ -222,15 +236,6 @@ int cmd_modify_wq_ex(struct ureq *req)
 	return ret;
 }
 
-void uwq_free(struct uobj *obj)
-{
-	struct uwq *wq = container_of(obj, struct uwq, uobj);
-
-	wq_destroy(wq->wq);
-	wq->pd->uobj.users--;
-	wq->cq->uobj.users--;
-}
-
 int method_wq_destroy(struct ureq *req)
 {
 	struct uevents events;
@@ -284,6 +289,19 @@ static int fill_table(struct ureq *req, struct uind_table *t)
 	return 0;
 }
 
+static void uind_table_free(struct uobj *obj)
+{
+	struct uind_table *t = container_of(obj, struct uind_table, uobj);
+
+	for (uint32_t i = 0; i < 1u << t->log_size; i++)
+		t->wqs[i]->uobj.users--;
+}
+
+static const struct uobj_class uind_table_class = {
+	.type = UOBJ_IND_TABLE,
+	.free = uind_table_free,
+};
+
 int cmd_create_rwq_ind_tbl_ex(struct ureq *req)
 {
 	struct ib_uverbs_ex_create_rwq_ind_table cmd;
@@ -309,7 +327,7 @@ int cmd_create_rwq_ind_tbl_ex(struct ureq *req)
 	t->log_size = cmd.log_ind_tbl_size;
 	ret = fill_table(req, t);
 	if (ret == 0)
-		ret = uobj_publish(req->file, &t->uobj, UOBJ_IND_TABLE);
+		ret = uobj_publish(req->file, &t->uobj, &uind_table_class);
 	if (ret < 0) {
 		free(t);
 		return ret;
@@ -326,14 +344,6 @@ int cmd_create_rwq_ind_tbl_ex(struct ureq *req)
 	if (ret < 0)
 		(void)uobj_destroy(&t->uobj, NULL);
 	return ret;
-}
-
-void uind_table_free(struct uobj *obj)
-{
-	struct uind_table *t = container_of(obj, struct uind_table, uobj);
-
-	for (uint32_t i = 0; i < 1u << t->log_size; i++)
-		t->wqs[i]->uobj.users--;
 }
 
 int cmd_destroy_rwq_ind_tbl_ex(struct ureq *req)

@@ -125,7 +125,7 @@ int cmd_open_qp(struct ureq *req)
 	ret = xrc_target_open(qp, hca, qp->xrcd, cmd.qpn);
 	if (ret < 0)
 		goto free_qp;
-	ret = uobj_publish(req->file, &qp->uobj, UOBJ_QP);
+	ret = uobj_publish(req->file, &qp->uobj, &uqp_class);
 	if (ret < 0)
 		goto close_target;
 	obj->users++;

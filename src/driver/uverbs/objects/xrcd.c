@@ -94,6 +94,16 @@ static void close_domain(struct hca *hca, struct xrc_domain *d)
 	free(d);
 }
 
+static void uxrcd_free(struct uobj *obj)
+{
+	close_domain(obj->file->hca, container_of(obj, struct uxrcd, uobj)->domain);
+}
+
+static const struct uobj_class uxrcd_class = {
+	.type = UOBJ_XRCD,
+	.free = uxrcd_free,
+};
+
 int cmd_open_xrcd(struct ureq *req)
 {
 	struct hca *hca = req->file->hca;
@@ -110,7 +120,7 @@ int cmd_open_xrcd(struct ureq *req)
 	ret = open_domain(hca, &cmd, &xrcd->domain);
 	if (ret < 0)
 		goto free_xrcd;
-	ret = uobj_publish(req->file, &xrcd->uobj, UOBJ_XRCD);
+	ret = uobj_publish(req->file, &xrcd->uobj, &uxrcd_class);
 	if (ret < 0)
 		goto close_domain;
 	resp.xrcd_handle = xrcd->uobj.handle;
@@ -124,11 +134,6 @@ close_domain:
 free_xrcd:
 	free(xrcd);
 	return ret;
-}
-
-void uxrcd_free(struct uobj *obj)
-{
-	close_domain(obj->file->hca, container_of(obj, struct uxrcd, uobj)->domain);
 }
 
 uint32_t uxrcd_number(const struct uxrcd *xrcd)

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See uverbs/core/port.h. */
+#include "driver/uverbs/core/port.h"
+
+#include <rdma/ib_user_verbs.h>
+#include <unistd.h>
+
+#define COMP_VECTORS_MAX 8u
+#define IB_GIDS		 8u
+
+enum { PHYS_POLLING = 2, PHYS_LINK_UP = 5 };
+
+const struct registry_port *ufile_port(const struct ufile *f)
+{
+	return f->hca->port;
+}
+
+uint32_t ufile_port_state(const struct ufile *f)
+{
+	/* Without the daemon nothing is routed, whatever the registry said last. */
+	if (atomic_load_explicit(&f->process->lost, memory_order_relaxed))
+		return IB_PORT_DOWN;
+	return atomic_load_explicit(&ufile_port(f)->state, memory_order_acquire);
+}
+
+uint8_t uport_phys_state(uint32_t state)
+{
+	return state >= IB_PORT_INIT ? PHYS_LINK_UP : PHYS_POLLING;
+}
+
+uint32_t uport_gids(const struct registry_port *port)
+{
+	return port->ethernet ? REGISTRY_GIDS : IB_GIDS;
+}
+
+uint32_t uport_pkeys(const struct registry_port *port)
+{
+	/* RoCE has the default P_Key only. */
+	return port->ethernet ? 1 : REGISTRY_PKEYS;
+}
+
+uint32_t uverbs_comp_vectors(void)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return cpus < 1 ? 1 : min_u32((uint32_t)cpus, COMP_VECTORS_MAX);
+}
