@@ -57,15 +57,16 @@ TRACE_POINT(bypass, taken, "requests are executed without packets", (HEX, qpn), 
 	    (NAME, opcode), (NUM, requests), (NUM, bytes), (NAME, way))
 TRACE_POINT(bypass, left, "a request takes packets", (HEX, qpn), (HEX, peer), (NAME, opcode),
 	    (NUM, bytes), (NAME, why))
-TRACE_POINT(peer, payload, "how large payloads travel from a peer", (NUM, slot), (NUM, pid),
-	    (NAME, way))
-TRACE_POINT(peer, exposed, "whether a peer's memory can be mapped", (NUM, slot), (NUM, pid),
-	    (NAME, verdict))
+TRACE_POINT(peer, payload, "how large payloads travel", (NUM, slot), (NAME, direction), (NAME, way))
+TRACE_POINT(peer, exposed, "whether a peer's exposed memory is used", (NUM, slot), (NAME, way))
 TRACE_POINT(channel, open, "a channel to another process is open", (NUM, slot), (NUM, bytes))
 TRACE_POINT(channel, refused, "no channel to another process", (NUM, slot), (NAME, errno_name),
 	    (NAME, why))
 TRACE_POINT(channel, broken, "a channel is not used any more", (NUM, slot), (NAME, why))
 TRACE_POINT(channel, gone, "the process at a channel's other end has gone", (NUM, slot))
+TRACE_POINT(fabric, joined, "the daemon has given this process a slot", (NUM, slot), (NUM, ports))
+TRACE_POINT(fabric, refused, "the daemon refuses a request", (NAME, request), (NAME, errno_name))
+TRACE_POINT(fabric, lost, "the connection to the daemon has ended", (NAME, errno_name))
 TRACE_POINT(port, event, "a port changes its state", (NUM, row), (NAME, event), (NAME, why))
 
 /* The driver. */

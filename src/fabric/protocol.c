@@ -54,6 +54,19 @@ static uint32_t shape_length(const struct shape *s, int status)
 	return (uint32_t)sizeof(struct msg_head) + (status ? 0 : (uint32_t)s->body - 1);
 }
 
+const char *msg_type_name(enum msg_type type)
+{
+	static const char *const names[MSG_TYPES] = {
+		[MSG_HELLO] = "HELLO",	     [MSG_LEASE] = "LEASE",	  [MSG_NUMBERS] = "NUMBERS",
+		[MSG_CHANNEL] = "CHANNEL",   [MSG_GONE] = "GONE",	  [MSG_PORT] = "PORT",
+		[MSG_ATTR] = "ATTR",	     [MSG_INFO] = "INFO",	  [MSG_HOST] = "HOST",
+		[MSG_SLOT] = "SLOT",	     [MSG_COUNTERS] = "COUNTERS", [MSG_STAY] = "STAY",
+		[MSG_SHUTDOWN] = "SHUTDOWN", [MSG_SET_PORT] = "SET_PORT",
+	};
+
+	return (unsigned)type < MSG_TYPES ? names[type] : "unknown";
+}
+
 void msg_prepare(struct msg *m, enum msg_type type, enum msg_kind kind, uint32_t seq, int status)
 {
 	m->head = (struct msg_head){

@@ -51,6 +51,8 @@ enum msg_type {
 	MSG_SET_PORT, /* take a port down or up */
 	MSG_TYPES,
 };
+/* For traces. */
+const char *msg_type_name(enum msg_type type);
 
 /* Layout of the head is the same in every version, so that strangers can tell each other. */
 struct msg_head {

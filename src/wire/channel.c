@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/trace.h"
 #include "wire/channel.h"
 #include "usermem/usermem.h"
 
@@ -119,9 +120,11 @@ void channel_detach(struct channel *ch)
 
 static void channel_break(struct channel *ch, const char *where)
 {
-	if (!atomic_exchange(&ch->broken, true))
-		log_warn("channel to process slot %u: %s; nothing more is exchanged with it",
-			 ch->peer, where);
+	if (atomic_exchange(&ch->broken, true))
+		return;
+	trace(channel, broken, ch->peer, where);
+	log_warn("channel to process slot %u: %s; nothing more is exchanged with it", ch->peer,
+		 where);
 }
 
 /* ---- may one read the other's memory? ---- */
@@ -156,6 +159,7 @@ static bool probe_peer(struct channel *ch)
 	pid = *(volatile int32_t *)&peer->pid;
 	yes = can_read(pid, peer->probe_addr, peer->probe_value);
 	ch->peer_pid = yes ? pid : 0;
+	trace(peer, payload, ch->peer, "received", yes ? "process_vm_readv" : "ring");
 	atomic_store_explicit(&me->readable, yes ? READABLE_YES : READABLE_NO,
 			      memory_order_release);
 	return true;
@@ -166,8 +170,10 @@ static void hear_answer(struct channel *ch)
 	struct channel_side *peer = &ch->mem->side[!ch->side];
 
 	if (atomic_load_explicit(&peer->readable, memory_order_acquire) == READABLE_YES &&
-	    !atomic_load_explicit(&ch->by_reference, memory_order_relaxed))
+	    !atomic_load_explicit(&ch->by_reference, memory_order_relaxed)) {
+		trace(peer, payload, ch->peer, "sent", "process_vm_readv");
 		atomic_store_explicit(&ch->by_reference, true, memory_order_relaxed);
+	}
 }
 
 /* ---- sending ---- */

@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/spin.h"
 
 #define PAGE	 4096u
@@ -245,7 +244,6 @@ struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me)
 		take_lane(f, slots, me);
 		return f;
 	}
-	log_debug("process %d exposes nothing", (int)f->pid);
 	remote_close(f);
 	return NULL;
 }

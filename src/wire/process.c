@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/rcu.h"
+#include "base/trace.h"
 #include "wire/process.h"
 #include "wire/inbox.h"
 
@@ -130,9 +131,11 @@ int wire_process_add_channel(struct wire_process *h, uint16_t peer, int fd, size
 	if (rc == -EEXIST)
 		return 0;
 	if (rc) {
+		trace(channel, refused, peer, trace_errno(rc), "attach");
 		log_warn("no channel to process slot %u: error %d", peer, -rc);
 		return rc;
 	}
+	trace(channel, open, peer, bytes);
 	/* What it sent before we had the channel, and its question whether we can read it. */
 	inbox_raise(h->slot, peer);
 	inbox_raise(&h->attr.slots[peer], h->attr.slot);
@@ -158,8 +161,10 @@ void wire_process_drop_channel(struct wire_process *h, uint16_t peer)
 		atomic_store_explicit(&h->any_dying, true, memory_order_release);
 	}
 	pthread_mutex_unlock(&h->control);
-	if (ch)
+	if (ch) {
+		trace(channel, gone, peer);
 		inbox_raise(h->slot, peer);
+	}
 }
 
 static struct channel *open_channel(struct wire_process *h, uint16_t peer,
@@ -182,7 +187,9 @@ static struct channel *open_channel(struct wire_process *h, uint16_t peer,
 	ch = atomic_load_explicit(&h->channels[peer], memory_order_acquire);
 	if (!ch) {
 		rc = attr->open_channel(attr->user, peer, &fd, &bytes, &side);
-		if (!rc)
+		if (rc)
+			trace(channel, refused, peer, trace_errno(rc), "daemon");
+		else
 			rc = wire_process_add_channel(h, peer, fd, bytes, side);
 		if (rc)
 			atomic_store_explicit(&h->retry_at[peer], clock_ns() + OPEN_RETRY_NS,
@@ -382,10 +389,15 @@ void wire_process_remote_connect(struct wire_process *h, uint16_t peer)
 {
 	struct remote *f, *dead;
 
+	if (!h->attr.expose) {
+		trace(peer, exposed, peer, "switched-off");
+		return;
+	}
 	/* The channel is how we hear of the peer's end. */
-	if (!h->attr.expose || atomic_load(&h->remotes[peer]) || !wire_process_connect(h, peer))
+	if (atomic_load(&h->remotes[peer]) || !wire_process_connect(h, peer))
 		return;
 	f = remote_open(h->attr.slots, peer, h->attr.slot);
+	trace(peer, exposed, peer, f ? "mapped" : "not-mapped");
 	if (!f)
 		return;
 	pthread_mutex_lock(&h->control);

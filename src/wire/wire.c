@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/rcu.h"
+#include "base/trace.h"
 #include "wire/process.h"
 #include "wire/counter_shard.h"
 #include "wire/size.h"
@@ -131,6 +132,24 @@ static enum wire_verdict loop_back(struct wire_process *h, const struct pkt *p)
 	return delivered ? WIRE_SENT : WIRE_LOST;
 }
 
+/* Why a packet was lost, as far as it shows afterwards. */
+static const char *lost_why(const struct wire *w, const struct pkt *p)
+{
+	const struct wire_process *h = w->host;
+	const struct registry *r = h->attr.registry;
+	uint32_t owner = owner_plus_1(r, p->dqpn);
+
+	if (!port_active(r, w->port_row))
+		return "port-down";
+	if (!port_active(r, p->path->dst_port))
+		return "peer-port-down";
+	if (!owner)
+		return "no-owner-of-number";
+	if (owner == h->attr.slot + 1u)
+		return "no-device-at-port";
+	return atomic_load(&h->attr.slots[owner - 1].alive) ? "channel" : "process-gone";
+}
+
 enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 {
 	struct wire_process *h = w->host;
@@ -156,6 +175,8 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 		shard_count(w->counters, PORT_XMIT_DATA, octets / 4);
 		shard_count(w->counters, PORT_XMIT_PACKETS, n);
 	} else if (verdict == WIRE_LOST) {
+		trace(packet, lost, p->sqpn, p->dqpn, bth_op_name(p->opcode), p->psn,
+		      lost_why(w, p));
 		shard_count(w->counters, PORT_XMIT_DISCARDS, n);
 	}
 	return verdict;

@@ -4,6 +4,7 @@
 #include "adapter/bypass/remote_receive.h"
 #include "adapter/signed/transfer.h"
 #include "adapter/bypass/bypass_peer.h"
+#include "base/trace.h"
 #include "usermem/usermem.h"
 
 /* Longer ones would hold the peer's responder for too long; packets let it breathe. */
@@ -98,6 +99,46 @@ static bool bypass_serves(uint8_t opcode)
 	       opcode == WQE_OP_SEND_IMM;
 }
 
+/* Where a request left the bypass; what else there is to say shows afterwards. */
+enum left_at { LEFT_REQUEST, LEFT_PEER, LEFT_EXECUTION };
+
+static const char *left_why(const struct qp *qp, const struct send_wqe *w, enum left_at at)
+{
+	const struct wqe_props *p = wqe_props(w->opcode);
+
+	if (at == LEFT_EXECUTION) {
+		if (w->len > REMOTE_MAX_BYTES)
+			return "long";
+		return p->send ? "no-receive-slot" : "memory";
+	}
+	if (!bypass_serves(w->opcode))
+		return "opcode";
+	if (w->bad || !w->len)
+		return w->bad ? "malformed" : "no-data";
+	if (at == LEFT_REQUEST)
+		return "outstanding-requests";
+	if (bypass_peer_here(qp))
+		return p->write ? "responder-not-ready" : "same-process";
+	return wire_remote(qp->adapter->wire, &qp->path, qp->attr.dest_qpn) ? "responder-not-ready"
+									    : "not-exposed";
+}
+
+/* Out of line: the data path has the test and the call. */
+static __attribute__((noinline, cold)) void trace_left(const struct qp *qp,
+						       const struct send_wqe *w, enum left_at at)
+{
+	if (qp->bth == BTH_RC)
+		trace(bypass, left, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(w->opcode), w->len,
+		      left_why(qp, w, at));
+}
+
+static bool bypass_leave(const struct qp *qp, const struct send_wqe *w, enum left_at at)
+{
+	if (trace_is_on(bypass, left))
+		trace_left(qp, w, at);
+	return false;
+}
+
 bool bypass_take(struct qp *qp, const struct send_wqe *w)
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
@@ -111,14 +152,17 @@ bool bypass_take(struct qp *qp, const struct send_wqe *w)
 	struct bypass_peer r;
 	bool done;
 
-	if (!bypass_serves(w->opcode) || w->bad || !w->len || !bypass_open(qp) ||
-	    !bypass_peer_enter(qp, right_for(p), &r))
-		return false;
+	if (!bypass_serves(w->opcode) || w->bad || !w->len || !bypass_open(qp))
+		return bypass_leave(qp, w, LEFT_REQUEST);
+	if (!bypass_peer_enter(qp, right_for(p), &r))
+		return bypass_leave(qp, w, LEFT_PEER);
 	done = execute(qp, &r, w);
 	bypass_peer_leave(qp, &r, done ? &m : NULL);
 	if (!done)
-		return false;
+		return bypass_leave(qp, w, LEFT_EXECUTION);
 	bypass_done(qp, m.packets, w->nblocks);
+	trace(bypass, taken, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(w->opcode), 1, w->len,
+	      bypass_peer_way(&r));
 	if (w->fm_ce_se & WQE_CTRL_CE_ALWAYS || qp->create.sq_sig_all)
 		completer_push_success(qp, &(struct send_op){.block = (uint16_t)block,
 							     .opcode = w->opcode,

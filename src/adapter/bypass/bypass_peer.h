@@ -15,6 +15,12 @@ struct bypass_peer {
 	uint32_t pdn;
 };
 
+/* For traces. */
+static inline const char *bypass_peer_way(const struct bypass_peer *r)
+{
+	return r->remote ? "exposed-memory" : "same-process";
+}
+
 /* The rest of bypass_peer_enter. */
 bool bypass_peer_enter_remote(const struct qp *qp, uint32_t right,
 			      struct bypass_peer *r) must_check;

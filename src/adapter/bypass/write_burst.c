@@ -9,6 +9,7 @@
 #include "adapter/bypass/bypass_peer.h"
 #include "adapter/queue/send_wqe.h"
 #include "adapter/bypass/bypass.h"
+#include "base/trace.h"
 
 /* So many at most under one hold of the peer's responder. */
 #define TURN 32u
@@ -103,6 +104,8 @@ static uint32_t take_turn(struct qp *qp, uint32_t ready)
 	if (!done.messages)
 		return 0;
 	bypass_done(qp, done.packets, done.messages);
+	trace(bypass, taken, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(WQE_OP_RDMA_WRITE),
+	      done.messages, done.payload, bypass_peer_way(&r));
 	if (signaled)
 		completer_push_success(
 			qp, &(struct send_op){.block = (uint16_t)(qp->req.next_block - 1),

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/trace.h"
 #include "fabric/attr.h"
 #include "fabric/client/environment.h"
 #include "fabric/client/link.h"
@@ -126,6 +127,8 @@ static int client_call(struct fabric_client *c, struct msg *m, enum msg_type typ
 		w.result = ret;
 	}
 	ret = wait_answer(c, &w);
+	if (ret)
+		trace(fabric, refused, msg_type_name(type), trace_errno(ret));
 unlock:
 	pthread_mutex_unlock(&c->lock);
 	pthread_setcancelstate(cancel, NULL);
@@ -208,8 +211,11 @@ static void on_note(struct fabric_client *c, const struct msg *m, int fds[MSG_MA
 			on_gone(c, (uint16_t)m->peer.peer);
 		break;
 	case MSG_PORT:
-		if (m->port.row < c->registry->nports)
+		if (m->port.row < c->registry->nports) {
+			trace(port, event, m->port.row, ib_event_name((enum ib_event)m->port.event),
+			      "fabric");
 			c->ops.port(c->ops.user, m->port.row, (enum ib_event)m->port.event);
+		}
 		break;
 	default:
 		break;
@@ -261,6 +267,7 @@ static void *control_thread(void *arg)
 	pthread_cond_broadcast(&c->answered);
 	pthread_mutex_unlock(&c->lock);
 	if (!closing) {
+		trace(fabric, lost, trace_errno(ret));
 		log_info("the fabric daemon is gone (%s)", strerror(-ret));
 		shutdown(c->sock, SHUT_RDWR);
 		c->ops.lost(c->ops.user);
@@ -372,6 +379,7 @@ int fabric_client_open(const struct fabric_client_ops *ops, struct fabric_client
 	ret = thread_start(c);
 	if (ret)
 		goto destroy_lock;
+	trace(fabric, joined, c->slot, c->nports);
 	*out = c;
 	return 0;
 
