@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "adapter/ethernet/frame.h"
+#include "adapter/flow_key.h"
 #include "prm/eth.h"
 #include "prm/ib.h"
 #include "prm/number.h"

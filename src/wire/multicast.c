@@ -46,7 +46,7 @@ void wire_unlisten(struct wire *w, unsigned group)
 
 static bool is_frame(const struct pkt *p)
 {
-	return (p->opcode & 0xe0) == BTH_RAW;
+	return pkt_transport(p) == BTH_RAW;
 }
 
 /* To a single station? */
@@ -141,7 +141,7 @@ enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 	unsigned group = group_of(p);
 
 	/* A connection has one peer (IBTA 9.6.1.2.1): of its packets none is for a group. */
-	if (((p->opcode & 0xe0) != BTH_UD && !is_frame(p)) ||
+	if ((pkt_transport(p) != BTH_UD && !is_frame(p)) ||
 	    atomic_load_explicit(&r->ports[w->port_row].state, memory_order_acquire) !=
 		    IB_PORT_ACTIVE) {
 		shard_count(w->counters, PORT_XMIT_DISCARDS, pkt_wire_packets(p));

@@ -2,6 +2,7 @@
 #include "adapter/bypass/bypass.h"
 
 #include "adapter/bypass/remote_receive.h"
+#include "adapter/qp/send_cqe.h"
 #include "adapter/signed/transfer.h"
 #include "adapter/bypass/bypass_peer.h"
 #include "base/trace.h"
@@ -164,8 +165,8 @@ bool bypass_take(struct qp *qp, const struct send_wqe *w)
 	trace(bypass, taken, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(w->opcode), 1, w->len,
 	      bypass_peer_way(&r));
 	if (w->fm_ce_se & WQE_CTRL_CE_ALWAYS || qp->create.sq_sig_all)
-		completer_push_success(qp, &(struct send_op){.block = (uint16_t)block,
-							     .opcode = w->opcode,
-							     .len = (uint32_t)w->len});
+		send_cqe_success(qp, &(struct send_op){.block = (uint16_t)block,
+						       .opcode = w->opcode,
+						       .len = (uint32_t)w->len});
 	return true;
 }

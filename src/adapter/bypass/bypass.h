@@ -10,8 +10,8 @@
  */
 #pragma once
 
-#include "adapter/transport/qp.h"
-#include "adapter/queue/send_wqe.h"
+#include "adapter/qp/qp.h"
+#include "adapter/qp/send_wqe.h"
 
 /* May the next request of this queue pair be executed that way?  Under sq. */
 static inline bool bypass_open(const struct qp *qp)

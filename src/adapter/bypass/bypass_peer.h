@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "adapter/transport/qp.h"
+#include "adapter/qp/qp.h"
 #include "wire/port_account.h"
 
 struct bypass_peer {

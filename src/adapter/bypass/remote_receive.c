@@ -9,7 +9,8 @@
  */
 #include "adapter/bypass/remote_receive.h"
 
-#include "adapter/transport/responder.h"
+#include "adapter/qp/recv.h"
+#include "adapter/qp/send_wqe.h"
 #include "usermem/usermem.h"
 
 #define MAX_RING 65536u

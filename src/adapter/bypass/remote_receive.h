@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "adapter/queue/send_wqe.h"
+#include "adapter/qp/send_wqe.h"
 #include "wire/expose.h"
 
 /* With the lock of the peer's block held.  False: nothing has happened. */

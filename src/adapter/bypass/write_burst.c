@@ -3,11 +3,14 @@
  * The way of a send ring's requests, and the shortest for the plainest of them: RDMA WRITEs of one
  * packet with one piece of data, in one block of the ring, to a peer within reach.  A shortcut
  * (bypass/bypass.h) that decodes nothing else and, where there are several of them, asks what holds
- * for all only once.  Programs that are after a message rate post these, so everything from the
- * doorbell to here is in one file.
+ * for all only once.  Programs that are after a message rate post these, so this file decodes
+ * nothing else.
  */
 #include "adapter/bypass/bypass_peer.h"
-#include "adapter/queue/send_wqe.h"
+#include "adapter/bypass/write_burst.h"
+
+#include "adapter/qp/send_cqe.h"
+#include "adapter/qp/send_wqe.h"
 #include "adapter/bypass/bypass.h"
 #include "base/trace.h"
 
@@ -107,9 +110,8 @@ static uint32_t take_turn(struct qp *qp, uint32_t ready)
 	trace(bypass, taken, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(WQE_OP_RDMA_WRITE),
 	      done.messages, done.payload, bypass_peer_way(&r));
 	if (signaled)
-		completer_push_success(
-			qp, &(struct send_op){.block = (uint16_t)(qp->req.next_block - 1),
-					      .opcode = WQE_OP_RDMA_WRITE});
+		send_cqe_success(qp, &(struct send_op){.block = (uint16_t)(qp->req.next_block - 1),
+						       .opcode = WQE_OP_RDMA_WRITE});
 	return done.messages;
 }
 
@@ -119,11 +121,7 @@ static inline bool may_run(const struct qp *qp)
 	       !(atomic_load_explicit(&qp->waiting, memory_order_relaxed) & QP_WAIT_RNR);
 }
 
-/*
- * Executes such requests from the head of the ring on.  True: that was all of the ring.  False:
- * what stands there now, if anything, is for requester_run.  sq held.
- */
-static bool write_burst_run(struct qp *qp)
+bool write_burst_run(struct qp *qp)
 {
 	int ready;
 
@@ -139,20 +137,4 @@ static bool write_burst_run(struct qp *qp)
 			return false;
 	}
 	return !ready;
-}
-
-void qp_run(struct qp *qp)
-{
-	if (!baton_enter(&qp->sq))
-		return;
-	do {
-		if (!write_burst_run(qp))
-			requester_run(qp);
-	} while (!baton_leave(&qp->sq));
-}
-
-void qp_doorbell(struct qp *qp)
-{
-	qp_run(qp);
-	adapter_run(qp->adapter);
 }

@@ -260,7 +260,7 @@ int flow_create(struct adapter *a, const struct flow_attr *attr, struct flow **o
 
 	if (attr->priority >= ADAPTER_FLOW_PRIORITIES || attr->tag & ~FLOW_TAG_MASK)
 		return -EINVAL;
-	ret = steering_add(&a->steering, attr, out);
+	ret = steering_add(a->steering, attr, out);
 	if (ret)
 		return ret;
 	(*out)->adapter = a;
@@ -274,5 +274,5 @@ void flow_destroy(struct flow *flow)
 	struct adapter *a = flow->adapter;
 
 	wire_unlisten(a->wire, WIRE_GROUP_FRAMES);
-	steering_remove(&a->steering, flow);
+	steering_remove(a->steering, flow);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "adapter/queue/cq.h"
+#include "adapter/queue/recv_error.h"
 #include "adapter/ethernet/flow.h"
 #include "adapter/ethernet/rss.h"
 #include "adapter/queue/wq.h"
@@ -120,22 +121,6 @@ struct target {
 	bool strip_vlan;
 };
 
-void raw_push_error(struct adapter *a, struct cq *cq, uint32_t uidx, uint32_t number,
-		    uint16_t index, uint8_t syndrome)
-{
-	struct cqe64_err cqe = {
-		.srqn = be32_of(uidx),
-		.syndrome = syndrome,
-		.s_wqe_opcode_qpn = be32_of(number),
-		.wqe_counter = be16_of(index),
-		.op_own = CQE_OP_RESP_ERR << 4,
-	};
-	bool flush = syndrome == CQE_SYN_WR_FLUSH;
-
-	shard_count(a->counters, flush ? HW_RESP_CQE_FLUSH_ERROR : HW_RESP_CQE_ERROR, 1);
-	cq_push(cq, (struct cqe64 *)&cqe, true);
-}
-
 /* Offset of a tag that this queue does not want to see. */
 #define VLAN_AT 12u
 
@@ -188,7 +173,7 @@ static bool place(const struct target *t, const struct arrival *in, const struct
 	if (syndrome) {
 		if (syndrome == CQE_SYN_LOCAL_LENGTH)
 			shard_count(t->adapter->counters, HW_RESP_LOCAL_LENGTH_ERROR, 1);
-		raw_push_error(t->adapter, t->cq, t->uidx, t->number, wqe.index, syndrome);
+		recv_error_push(t->adapter, t->cq, t->uidx, t->number, wqe.index, syndrome);
 		return false;
 	}
 	if (t->strip_vlan && in->key.vlan) {
@@ -320,7 +305,7 @@ bool raw_receive(struct adapter *a, const struct pkt *pkt)
 	struct run whole = {copy, in.bytes};
 	struct frame_layout at;
 
-	if (!atomic_load_explicit(&a->steering.layers, memory_order_acquire) ||
+	if (!atomic_load_explicit(&a->steering->layers, memory_order_acquire) ||
 	    in.bytes > sizeof(copy) || in.bytes < FRAME_MIN)
 		return false;
 	/* Of our own process it is in one piece, on the sender's stack.  A peer may write on while
@@ -337,6 +322,6 @@ bool raw_receive(struct adapter *a, const struct pkt *pkt)
 		return false;
 	in.group = in.key.dst_mac[0] & 1;
 	describe(&in, &at);
-	steering_find(&a->steering, &in.key, deliver, &in);
+	steering_find(a->steering, &in.key, deliver, &in);
 	return in.taken;
 }

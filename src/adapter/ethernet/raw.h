@@ -2,8 +2,8 @@
 /* Raw packet queue pairs: Ethernet frames out of the send ring, and into the receive ring. */
 #pragma once
 
-#include "adapter/transport/qp.h"
-#include "adapter/queue/send_wqe.h"
+#include "adapter/qp/qp.h"
+#include "adapter/qp/send_wqe.h"
 
 enum raw_verdict {
 	RAW_SENT,
@@ -18,6 +18,3 @@ enum raw_verdict raw_send(struct qp *qp, const struct send_wqe *w, uint64_t *off
 
 /* A frame for this port; true if a rule took it.  Under RCU. */
 bool raw_receive(struct adapter *a, const struct pkt *pkt);
-
-void raw_push_error(struct adapter *a, struct cq *cq, uint32_t uidx, uint32_t number,
-		    uint16_t index, uint8_t syndrome);

@@ -221,7 +221,7 @@ enum mkey_verdict mkey_append_runs(struct adapter *a, uint32_t key, uint32_t pdn
 	if (m && m->kind == MKEY_INDIRECT)
 		return indirect_append_runs(a, key, pdn, MKEY_ANY_QPN, false, access, va, len,
 					    runs);
-	return null_mkey_append_runs(&a->null_mkey, key, access, len, runs);
+	return null_mkey_append_runs(a->null_mkey, key, access, len, runs);
 }
 
 enum mkey_verdict mkey_append_own_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,

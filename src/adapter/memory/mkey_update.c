@@ -6,6 +6,7 @@
 #include "adapter/memory/mkey_inside.h"
 #include "adapter/memory/psv.h"
 #include "base/log.h"
+#include "prm/wqe.h"
 #include "prm/cqe.h"
 #include "usermem/usermem.h"
 

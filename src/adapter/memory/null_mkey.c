@@ -43,7 +43,7 @@ static int map_zeros(struct null_mkey *n)
 /* Its index is never given back, so no other key can be mistaken for it. */
 int64_t adapter_null_key(struct adapter *a)
 {
-	struct null_mkey *n = &a->null_mkey;
+	struct null_mkey *n = a->null_mkey;
 	int64_t ret;
 
 	pthread_mutex_lock(&n->lock);

@@ -3,11 +3,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "adapter/transport/qp.h"
 #include "adapter/sig/sig.h"
-#include "base/log.h"
 #include "base/rcu.h"
 
 struct psv {
@@ -95,21 +92,4 @@ bool psv_set(struct adapter *a, uint32_t number, uint32_t pdn, uint64_t transien
 	sig_psv_arm(&p->sig, transient);
 	atomic_fetch_add_explicit(&p->arms, 1, memory_order_relaxed);
 	return true;
-}
-
-uint8_t psv_execute(struct qp *qp, const struct send_wqe *w)
-{
-	struct wqe_set_psv set;
-	uint32_t number;
-
-	if (wqe_ds(&w->ctrl) * WQE_UNIT != sizeof(w->ctrl) + sizeof(set)) {
-		log_info("QP 0x%x: SET_PSV of one PSV has ds 2, not %u", qp->qpn, wqe_ds(&w->ctrl));
-		return CQE_SYN_LOCAL_QP_OP;
-	}
-	memcpy(&set, w->bytes + sizeof(w->ctrl), sizeof(set));
-	number = be32_get(set.psv_index) & PSV_INDEX_MASK;
-	if (psv_set(qp->adapter, number, qp->create.pdn, be64_get(set.transient_signature)))
-		return 0;
-	log_info("QP 0x%x: SET_PSV: no PSV 0x%x in its protection domain", qp->qpn, number);
-	return CQE_SYN_LOCAL_PROT;
 }

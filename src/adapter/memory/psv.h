@@ -8,7 +8,6 @@
 #pragma once
 
 #include "adapter/core/device.h"
-#include "adapter/queue/send_wqe.h"
 
 /* All under RCU.  How often it has been set; 0 if there is none of that number. */
 uint32_t psv_arms(struct adapter *a, uint32_t number);
@@ -18,6 +17,3 @@ bool psv_note_error(struct adapter *a, uint32_t number) must_check;
 bool psv_exists(struct adapter *a, uint32_t number, uint32_t pdn) must_check;
 /* False: there is none of that number and domain. */
 bool psv_set(struct adapter *a, uint32_t number, uint32_t pdn, uint64_t transient) must_check;
-
-/* Executes a SET_PSV of the QP, as umr_execute. */
-uint8_t psv_execute(struct qp *qp, const struct send_wqe *w) must_check;

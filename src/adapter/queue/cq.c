@@ -37,7 +37,7 @@ struct cq {
 	/* moderation; both 0: none */
 	uint32_t event_count;
 	uint64_t event_period_ns;
-	struct cq_timer timer;
+	struct timer timer; /* of the moderated event */
 	bool timer_used;
 };
 
@@ -54,6 +54,8 @@ static be32 *dbrec_of(const struct cq *cq, unsigned word)
 	return (be32 *)cq->attr.dbrec + word;
 }
 
+static void cq_event_due(struct timer *timer);
+
 int cq_create(struct adapter *a, const struct cq_attr *attr, struct cq **out)
 {
 	struct cq *cq;
@@ -69,7 +71,7 @@ int cq_create(struct adapter *a, const struct cq_attr *attr, struct cq **out)
 	cq = aligned_alloc(_Alignof(struct cq), sizeof(*cq));
 	if (!cq)
 		return -ENOMEM;
-	*cq = (struct cq){.adapter = a, .attr = *attr};
+	*cq = (struct cq){.adapter = a, .attr = *attr, .timer.fire = cq_event_due};
 	/* To others nobody completes from afar: see cq_expose. */
 	if (!attr->event && !attr->timestamps)
 		cq->shared = expose_cq(wire_expose(a->wire));
@@ -134,13 +136,12 @@ static bool postpone(struct cq *cq, uint32_t n)
 	struct adapter *a = cq->adapter;
 
 	if (cq->event_count && n >= cq->event_count) {
-		cq_timer_stop(&a->cq_timers, &cq->timer);
+		timer_cancel(&a->timers, &cq->timer);
 		return false;
 	}
-	if (cq->event_period_ns &&
-	    cq_timer_start(&a->cq_timers, &cq->timer, clock_ns() + cq->event_period_ns) &&
-	    a->attr.kick)
-		a->attr.kick(a->attr.user);
+	/* A running timer counts from the first completion that waits. */
+	if (cq->event_period_ns && !timer_armed(&cq->timer))
+		timer_arm(&a->timers, &cq->timer, clock_ns() + cq->event_period_ns);
 	return true;
 }
 
@@ -153,7 +154,8 @@ static void notify(struct cq *cq)
 		report(cq);
 }
 
-void cq_timer_fired(struct cq_timer *timer)
+/* The period of a moderated event is over. */
+static void cq_event_due(struct timer *timer)
 {
 	struct cq *cq = container_of(timer, struct cq, timer);
 
@@ -170,7 +172,7 @@ void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us)
 	cq->event_count = count;
 	cq->event_period_ns = period_us * 1000ull;
 	/* What waits by the old rule is looked at by the new one. */
-	cq_timer_stop(&cq->adapter->cq_timers, &cq->timer);
+	timer_cancel(&cq->adapter->timers, &cq->timer);
 	notify(cq);
 	shared_unlock(&cq->shared->lock);
 }
@@ -374,7 +376,7 @@ int cq_destroy(struct cq *cq)
 		return -EBUSY;
 	if (cq->timer_used) {
 		/* It may be about to fire on another thread. */
-		cq_timer_stop(&cq->adapter->cq_timers, &cq->timer);
+		timer_cancel(&cq->adapter->timers, &cq->timer);
 		rcu_wait();
 	}
 	/* A late cq_doorbell of another thread is the program's error, but must not find freed

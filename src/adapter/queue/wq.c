@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "adapter/queue/cq.h"
-#include "adapter/ethernet/raw.h"
+#include "adapter/queue/recv_error.h"
 #include "base/rcu.h"
 
 static void ring_reset(struct wq *wq)
@@ -69,8 +69,8 @@ static void flush(struct wq *wq)
 	struct recv_wqe wqe;
 
 	while (recv_ring_take(&wq->ring, &wqe) == RECV_OK)
-		raw_push_error(wq->adapter, wq->create.cq, wq->create.uidx, wq->wqn, wqe.index,
-			       CQE_SYN_WR_FLUSH);
+		recv_error_push(wq->adapter, wq->create.cq, wq->create.uidx, wq->wqn, wqe.index,
+				CQE_SYN_WR_FLUSH);
 }
 
 void wq_fail(struct wq *wq)

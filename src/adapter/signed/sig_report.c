@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "adapter/signed/sig_report.h"
 
-#include "adapter/transport/qp.h"
+#include "adapter/qp/qp.h"
 #include "base/log.h"
 
 /* One bit only: libmlx5 and the kernel look at several in different orders. */

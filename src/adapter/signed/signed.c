@@ -2,7 +2,7 @@
 /* See signed.h. */
 #include "adapter/signed/signed.h"
 
-#include "adapter/transport/qp.h"
+#include "adapter/qp/qp.h"
 #include "adapter/signed/sig_report.h"
 #include "usermem/usermem.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "adapter/signed/transfer.h"
 
-#include "adapter/transport/responder.h"
+#include "adapter/qp/recv.h"
 #include "base/log.h"
 #include "usermem/usermem.h"
 

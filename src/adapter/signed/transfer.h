@@ -6,7 +6,8 @@
  */
 #pragma once
 
-#include "adapter/transport/qp.h"
+#include "adapter/qp/qp.h"
+#include "adapter/signed/signed.h"
 
 /* Verdicts of the usual way that lead to the long one; which also says who asks. */
 static inline bool mkey_staged(enum mkey_verdict v)

@@ -5,10 +5,13 @@
  *
  * Runs with qp->comp.lock held.  On loopback it runs inside the requester's wire_xmit.
  */
-#include "adapter/transport/dci.h"
-#include "adapter/transport/qp_state.h"
+#include "adapter/transport/completer.h"
+
+#include "adapter/qp/send_cqe.h"
+#include "adapter/qp/send_wqe.h"
+#include "adapter/qp/qp_state.h"
 #include "adapter/signed/transfer.h"
-#include "adapter/queue/send_wqe.h"
+#include "adapter/transport/dci.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/trace.h"
@@ -44,41 +47,6 @@ static bool awaits_answer(const struct send_op *op)
 	return (p->read || p->atomic) && op->npkts;
 }
 
-void completer_push_success(struct qp *qp, const struct send_op *op)
-{
-	const struct wqe_props *p = wqe_props(op->opcode);
-	struct cqe64 cqe = {
-		.word[CQE_WORD_INDEX] = word_of(be32_of(qp->create.uidx), be32_of(0)),
-		.word[CQE_WORD_BYTES] =
-			word_of(be32_of(0), be32_of(p->read || p->atomic ? op->len : 0)),
-		.word[CQE_WORD_LAST] = cqe_last_word((uint32_t)op->opcode << 24 | qp->qpn,
-						     op->block, CQE_OP_REQ << 4),
-	};
-
-	cq_push(qp->create.send_cq, &cqe, false);
-}
-
-static void push_error(struct qp *qp, const struct send_op *op)
-{
-	struct cqe64_err cqe = {
-		.srqn = be32_of(qp->create.uidx),
-		.vendor_err_synd = op->vendor_err,
-		.syndrome = op->syndrome,
-		.s_wqe_opcode_qpn = be32_of((uint32_t)op->opcode << 24 | qp->qpn),
-		.wqe_counter = be16_of(op->block),
-		.op_own = CQE_OP_REQ_ERR << 4,
-	};
-	bool flush = op->syndrome == CQE_SYN_WR_FLUSH;
-
-	if (flush)
-		trace(send, flush, qp->qpn, op->block, wqe_opcode_name(op->opcode));
-	else
-		trace(send, error, qp->qpn, qp->attr.dest_qpn, op->block,
-		      wqe_opcode_name(op->opcode), cqe_syndrome_name(op->syndrome));
-	shard_count(qp->adapter->counters, flush ? HW_REQ_CQE_FLUSH_ERROR : HW_REQ_CQE_ERROR, 1);
-	cq_push(qp->create.send_cq, (struct cqe64 *)&cqe, true);
-}
-
 /* IBTA 10.3.1: an error in the send queue of a UC or UD QP stops the send queue only. */
 static void send_queue_failed(struct qp *qp, const char *why)
 {
@@ -107,10 +75,10 @@ static void flush_outstanding(struct qp *qp)
 		atomic_store(&qp->comp.head, head + 1);
 		/* one that was over, but behind the failed one, is flushed like the others
 		 * (IBTA 10.3.1) */
-		completer_flush_one(qp, op);
+		send_cqe_flush(qp, op);
 	}
 	atomic_store(&qp->waiting, 0);
-	atomic_store(&qp->deadline_ns, 0);
+	timer_disarm(&qp->timer);
 }
 
 static void request_failed(struct qp *qp, const char *why)
@@ -141,12 +109,12 @@ static void retire(struct qp *qp)
 		head++;
 		atomic_store_explicit(&qp->comp.head, head, memory_order_release);
 		if (unlikely(op->syndrome)) {
-			push_error(qp, op);
+			send_cqe_error(qp, op);
 			request_failed(qp, cqe_syndrome_name(op->syndrome));
 			break;
 		}
 		if (op->signaled)
-			completer_push_success(qp, op);
+			send_cqe_success(qp, op);
 	}
 	/*
 	 * Only a read or atomic that ended can be what the requester waits for; its subtraction
@@ -161,8 +129,8 @@ static void retire(struct qp *qp)
 
 void completer_arm(struct qp *qp)
 {
-	if (qp->ack_timeout_ns && !atomic_load_explicit(&qp->deadline_ns, memory_order_relaxed))
-		adapter_timer(qp, clock_ns() + qp->ack_timeout_ns);
+	if (qp->ack_timeout_ns && !timer_armed(&qp->timer))
+		qp_timer_arm(qp, clock_ns() + qp->ack_timeout_ns);
 }
 
 /*
@@ -288,7 +256,7 @@ static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
 		qp->comp.rnr_left--;
 	}
 	atomic_fetch_or(&qp->waiting, QP_WAIT_RNR);
-	adapter_timer(qp, clock_ns() + us * 1000ull);
+	qp_timer_arm(qp, clock_ns() + us * 1000ull);
 }
 
 static void sequence_error(struct qp *qp, const char *why)
@@ -487,8 +455,9 @@ void completer_receive(struct qp *qp, const struct pkt *pkt)
 	spin_unlock(&qp->comp.lock);
 }
 
-void completer_timeout(struct qp *qp)
+void completer_timeout(struct timer *t)
 {
+	struct qp *qp = container_of(t, struct qp, timer);
 	uint32_t n;
 
 	spin_lock(&qp->comp.lock);
@@ -501,22 +470,14 @@ void completer_timeout(struct qp *qp)
 	    (qp_state(qp) != IB_QPS_RTS && qp_state(qp) != IB_QPS_SQD))
 		goto unlock;
 	if (atomic_exchange(&qp->comp.fresh, false)) {
-		adapter_timer(qp, clock_ns() + qp->ack_timeout_ns);
+		qp_timer_arm(qp, clock_ns() + qp->ack_timeout_ns);
 		goto unlock;
 	}
 	shard_count(qp->adapter->counters, HW_LOCAL_ACK_TIMEOUT_ERR, 1);
 	if (retry(qp, "timeout"))
-		adapter_timer(qp, clock_ns() + qp->ack_timeout_ns);
+		qp_timer_arm(qp, clock_ns() + qp->ack_timeout_ns);
 unlock:
 	spin_unlock(&qp->comp.lock);
-}
-
-void completer_flush_one(struct qp *qp, const struct send_op *op)
-{
-	struct send_op flushed = {
-		.block = op->block, .opcode = op->opcode, .syndrome = CQE_SYN_WR_FLUSH};
-
-	push_error(qp, &flushed);
 }
 
 void completer_flush(struct qp *qp)

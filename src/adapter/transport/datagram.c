@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The receiving side of datagrams (IBTA 9.8.3). */
+#include "adapter/qp/path.h"
 #include "adapter/signed/transfer.h"
 #include "adapter/transport/responder.h"
 
@@ -28,7 +29,7 @@ void datagram_receive(struct qp *qp, const struct pkt *pkt)
 		      "qkey");
 		return;
 	}
-	if (responder_take_recv(qp) != RECV_OK) {
+	if (recv_take(qp) != RECV_OK) {
 		trace(packet, dropped, qp->qpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn,
 		      "no-receive");
 		shard_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);

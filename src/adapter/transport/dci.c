@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapter/transport/qp.h"
+#include "adapter/qp/path.h"
+#include "adapter/qp/qp.h"
+#include "adapter/qp/send_cqe.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -144,7 +146,7 @@ static void skip(struct qp *qp, const struct send_wqe *w)
 {
 	const struct send_op op = {.block = (uint16_t)qp->req.next_block, .opcode = w->opcode};
 
-	completer_flush_one(qp, &op);
+	send_cqe_flush(qp, &op);
 	qp->req.next_block += w->nblocks;
 }
 

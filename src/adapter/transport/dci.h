@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "adapter/queue/send_wqe.h"
+#include "adapter/qp/send_wqe.h"
 
 struct qp;
 

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapter/transport/qp.h"
+#include "adapter/qp/path.h"
+#include "adapter/qp/qp.h"
 #include "adapter/transport/responder.h"
 #include "base/log.h"
 #include "base/trace.h"
@@ -263,7 +264,7 @@ static void stop(struct peer *p)
 	qp->resp.have_recv = false;
 	atomic_store(&qp->state, (uint32_t)IB_QPS_RESET);
 	resp_unlock(qp);
-	adapter_forget_qp(qp->adapter, qp);
+	qp_forget(qp);
 }
 
 void dct_destroy(struct qp *target)
@@ -277,7 +278,7 @@ void dct_destroy(struct qp *target)
 	for (struct peer *p = d->all; p; p = next) {
 		next = p->all;
 		/* a reader of before may have listed it once more */
-		adapter_forget_qp(target->adapter, &p->qp);
+		qp_forget(&p->qp);
 		free(p);
 	}
 	free(d);

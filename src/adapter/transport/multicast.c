@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapter/transport/qp.h"
+#include "adapter/qp/qp.h"
+#include "adapter/transport/responder.h"
 #include "base/rcu.h"
 
 struct multicast_group {
@@ -76,7 +77,7 @@ static uint16_t mlid_of(const struct adapter *a, uint16_t mlid)
 int qp_attach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid)
 {
 	struct adapter *a = qp->adapter;
-	struct multicast *m = &a->multicast;
+	struct multicast *m = a->multicast;
 	struct multicast_group *old, *fresh;
 	uint32_t n;
 	group_link *at;
@@ -142,7 +143,7 @@ static void leave(struct adapter *a, group_link *at, uint32_t i)
 		memcpy(fresh->member, old->member, i * sizeof(fresh->member[0]));
 		memcpy(fresh->member + i, old->member + i + 1, (n - i) * sizeof(fresh->member[0]));
 	} else {
-		a->multicast.groups--;
+		a->multicast->groups--;
 	}
 	replace(at, fresh);
 }
@@ -155,21 +156,21 @@ int qp_detach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid)
 	uint32_t i;
 	int ret = -EINVAL;
 
-	pthread_mutex_lock(&a->multicast.lock);
-	at = find(&a->multicast, gid, mlid_of(a, mlid));
+	pthread_mutex_lock(&a->multicast->lock);
+	at = find(a->multicast, gid, mlid_of(a, mlid));
 	g = atomic_load_explicit(at, memory_order_relaxed);
 	i = g ? index_of(g, qp) : 0;
 	if (g && i < g->members) {
 		leave(a, at, i);
 		ret = 0;
 	}
-	pthread_mutex_unlock(&a->multicast.lock);
+	pthread_mutex_unlock(&a->multicast->lock);
 	return ret;
 }
 
 void multicast_forget(struct qp *qp)
 {
-	struct multicast *m = &qp->adapter->multicast;
+	struct multicast *m = qp->adapter->multicast;
 
 	if (qp->create.type != IB_QPT_UD)
 		return;
@@ -200,7 +201,7 @@ bool multicast_receive(struct adapter *a, const struct pkt *pkt)
 	/* IBTA 9.6.1.2.1: a multicast packet has a GRH */
 	if (!pkt->path->grh)
 		return false;
-	g = atomic_load_explicit(bucket_of(&a->multicast, gid), memory_order_acquire);
+	g = atomic_load_explicit(bucket_of(a->multicast, gid), memory_order_acquire);
 	while (g && !names(g, gid, mlid))
 		g = atomic_load_explicit(&g->next, memory_order_acquire);
 	if (!g)

@@ -1,64 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Queue pairs: creation, modification, end. */
-#include "adapter/transport/qp.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapter/ethernet/rss.h"
+#include "adapter/qp/path.h"
+#include "adapter/qp/qp_state.h"
+#include "adapter/transport/completer.h"
 #include "adapter/transport/dci.h"
 #include "adapter/transport/dct.h"
-#include "adapter/transport/qp_state.h"
-#include "adapter/ethernet/rss.h"
+#include "adapter/transport/multicast.h"
+#include "adapter/transport/responder.h"
 #include "base/trace.h"
 #include "base/rcu.h"
-
-void qp_async(struct qp *qp, enum ib_event event)
-{
-	trace(qp, event, qp->qpn, ib_event_name(event));
-	if (qp->create.async)
-		qp->create.async(qp->create.user, event);
-}
-
-void qp_fail(struct qp *qp, const char *why)
-{
-	uint32_t old = atomic_exchange(&qp->state, (uint32_t)IB_QPS_ERR);
-
-	if (old == IB_QPS_ERR)
-		return;
-	trace(qp, state, qp->qpn, qp_state_name((enum ib_qp_state)old), qp_state_name(IB_QPS_ERR),
-	      why);
-	/* set again only by resp_unlock, which looks at the state */
-	qp->resp.shared->bypass_ok = 0;
-	if (qp->create.srq)
-		qp_async(qp, IB_EVENT_QP_LAST_WQE_REACHED);
-	qp_kick(qp);
-}
-
-void qp_lock(struct qp *qp)
-{
-	baton_take(&qp->sq);
-	resp_lock(qp);
-	spin_lock(&qp->comp.lock);
-}
-
-/*
- * Who came for the requester meanwhile has gone away again, for the holder of the baton would look;
- * but this one cannot be told what is new, so the requester is run.
- */
-void qp_unlock(struct qp *qp)
-{
-	bool rung = false;
-
-	spin_unlock(&qp->comp.lock);
-	resp_unlock(qp);
-	while (!baton_leave(&qp->sq))
-		rung = true;
-	if (rung) {
-		qp_kick(qp);
-		adapter_run(qp->adapter);
-	}
-}
 
 static const uint8_t bth_of[] = {
 	[IB_QPT_RC] = BTH_RC,	       [IB_QPT_UC] = BTH_UC,	   [IB_QPT_UD] = BTH_UD,
@@ -178,6 +134,7 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 		qp->resp.shared = &qp->resp.own;
 	qp->attr.path_mtu = IB_MTU_4096;
 	qp_reset_queues(qp);
+	qp->timer.fire = completer_timeout;
 	if (attr->send_cq)
 		cq_hold(attr->send_cq);
 	if (attr->recv_cq)
@@ -216,10 +173,10 @@ void qp_destroy(struct qp *qp)
 	qp_lock(qp);
 	atomic_store(&qp->state, (uint32_t)IB_QPS_RESET);
 	qp_unlock(qp);
-	adapter_forget_qp(a, qp);
+	qp_forget(qp);
 	rcu_wait();
 	/* a reader of before may have listed it once more */
-	adapter_forget_qp(a, qp);
+	qp_forget(qp);
 	if (qp->dct)
 		dct_destroy(qp);
 	if (qp->create.send_cq)
@@ -235,43 +192,6 @@ void qp_destroy(struct qp *qp)
 	free(qp->send_ops);
 	free(qp->rss);
 	free(qp);
-}
-
-void qp_reset_queues(struct qp *qp)
-{
-	qp->req.next_block = 0;
-	qp->req.cur = 0;
-	qp->req.cur_off = 0;
-	qp->req.stopped = false;
-	atomic_store(&qp->req.tail, 0);
-	atomic_store(&qp->comp.head, 0);
-	atomic_store(&qp->comp.rd_outstanding, 0);
-	atomic_store(&qp->comp.resend, false);
-	atomic_store(&qp->waiting, 0);
-	atomic_store(&qp->deadline_ns, 0);
-	atomic_store(&qp->drain_notify, false);
-	if (qp->dci)
-		dci_reset(qp->dci);
-	qp->resp.nak_sent = false;
-	qp->resp.in_message = false;
-	qp->resp.have_recv = false;
-	qp->resp.srq = qp->create.srq;
-	qp->resp.pdn = qp->create.pdn;
-	qp->resp.ack_owed = false;
-	qp->resp.rd_count = 0;
-	qp->resp.rd_answered = 0;
-	qp->resp.rd_off = 0;
-	qp->resp.shared->msn = 0;
-	qp->rq = (struct recv_ring){
-		.buf = qp->create.rq_buf,
-		.wqes = qp->create.rq_wqes,
-		.wqe_bytes = qp->create.rq_wqe_bytes,
-		.dbrec = (const be32 *)qp->create.dbrec + DBREC_RECV,
-		.head = &qp->resp.shared->rq_head,
-	};
-	qp->resp.shared->rq_head = 0;
-	qp->resp.shared->rq_seen = 0;
-	qp->resp.shared->rq_claim = 0;
 }
 
 static bool attributes_ok(const struct qp *qp, const struct qp_attr *attr, uint32_t mask)
@@ -366,6 +286,8 @@ static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state t
 	atomic_store(&qp->state, (uint32_t)to);
 	if (to == IB_QPS_RESET) {
 		qp_reset_queues(qp);
+		if (qp->dci)
+			dci_reset(qp->dci);
 		qp_set_drain_sigerr(qp, false);
 	}
 	if (to == IB_QPS_RTS && from == IB_QPS_SQE)

@@ -11,14 +11,18 @@
  */
 #include <string.h>
 
+#include "adapter/transport/requester.h"
+
+#include "adapter/local/local.h"
+#include "adapter/qp/path.h"
+#include "adapter/qp/send_cqe.h"
+#include "adapter/transport/completer.h"
 #include "adapter/transport/dci.h"
-#include "adapter/transport/mmo.h"
+#include "adapter/transport/responder.h"
 #include "adapter/signed/transfer.h"
-#include "adapter/memory/psv.h"
 #include "adapter/ethernet/raw.h"
-#include "adapter/queue/send_wqe.h"
+#include "adapter/qp/send_wqe.h"
 #include "adapter/bypass/bypass.h"
-#include "adapter/memory/umr.h"
 #include "base/rcu.h"
 #include "base/trace.h"
 
@@ -350,7 +354,7 @@ static enum step execute_local(struct qp *qp, const struct send_wqe *w)
 	if (w->opcode == WQE_OP_UMR)
 		syndrome = umr_execute(qp, w);
 	else if (w->opcode == WQE_OP_SET_PSV)
-		syndrome = psv_execute(qp, w);
+		syndrome = set_psv_execute(qp, w);
 	else if (w->opcode == WQE_OP_MMO)
 		syndrome = mmo_execute(qp, w);
 
@@ -488,7 +492,7 @@ static void flush_ring(struct qp *qp)
 	while (send_wqe_fetch(qp, qp->req.next_block, &w) == FETCH_OK) {
 		struct send_op op = {.block = (uint16_t)qp->req.next_block, .opcode = w.opcode};
 
-		completer_flush_one(qp, &op);
+		send_cqe_flush(qp, &op);
 		qp->req.next_block += w.nblocks;
 	}
 }

@@ -9,7 +9,8 @@
 #include "adapter/transport/responder.h"
 
 #include "adapter/signed/transfer.h"
-#include "adapter/transport/qp_state.h"
+#include "adapter/transport/completer.h"
+#include "adapter/qp/qp_state.h"
 #include "base/rcu.h"
 #include "base/trace.h"
 #include "wire/counter_shard.h"
@@ -297,26 +298,9 @@ static enum resp_state check_access(struct qp *qp, const struct pkt *pkt)
 	return RESP_EXECUTE;
 }
 
-enum recv_verdict responder_take_recv(struct qp *qp)
-{
-	struct responder *r = &qp->resp;
-	enum recv_verdict v;
-
-	/* Of an unreliable message that came to no end: it is this one's (IBTA 9.8.2.2). */
-	if (unlikely(r->have_recv))
-		return RECV_OK;
-	v = r->srq ? srq_take(r->srq, &r->recv) : recv_ring_take(&qp->rq, &r->recv);
-	if (v == RECV_OK) {
-		r->have_recv = true;
-		/* A peer's memory of the producer's 16 bits must not outlast their turn. */
-		r->shared->rq_seen = r->shared->rq_head;
-	}
-	return v;
-}
-
 static enum resp_state take_recv(struct qp *qp)
 {
-	switch (responder_take_recv(qp)) {
+	switch (recv_take(qp)) {
 	case RECV_OK:
 		return RESP_EXECUTE;
 	case RECV_EMPTY:

@@ -1,38 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the responder share.  All of it runs under the responder's lock. */
+/* The responder: takes request packets, makes responses. */
 #pragma once
 
-#include "adapter/transport/qp.h"
+#include "adapter/qp/recv.h"
 
-/* The next receive, from the queue that applies, into resp.recv. */
-enum recv_verdict responder_take_recv(struct qp *qp) must_check;
+/* A request packet for us. */
+void responder_receive(struct qp *qp, const struct pkt *pkt);
+/* Sends what is owed: acknowledgements, the rest of read answers.  False if the wire is still busy.
+ */
+bool responder_continue(struct qp *qp);
+/* Completes all posted receives with flush errors.  Under its lock. */
+void responder_flush(struct qp *qp);
 
-/* The protection domain in which its scatter list is looked up. */
-static inline uint32_t recv_pd(const struct qp *qp)
-{
-	return qp->resp.srq ? srq_pdn(qp->resp.srq) : qp->create.pdn;
-}
-
-/* A datagram needs no connection state: Q_Key, a receive, the GRH, the payload. */
+/* A datagram needs no connection state: Q_Key, a receive, the GRH, the payload.  Under its lock. */
 void datagram_receive(struct qp *qp, const struct pkt *pkt);
-
-/* What the CQE of a receive says. */
-struct recv_done {
-	uint8_t op; /* enum cqe_op */
-	bool datagram;
-	const struct path *path;    /* as the sender sees it */
-	uint32_t service_or_header; /* service level, on Ethernet what headers it came with */
-	uint32_t peer_qpn;
-	uint32_t qpn, uidx;
-	uint32_t imm; /* or the key invalidated, or 0 */
-	uint32_t bytes;
-	uint16_t index; /* of the receive in its ring */
-};
-
-struct cqe64 recv_cqe(const struct recv_done *d);
-uint32_t recv_service_or_header(const struct qp *qp, const struct path *path);
-
-/* Completes resp.recv, which pkt ended, with so many bytes. */
-void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes);
-/* Completes the receive of this index with an error. */
-void recv_push_error(struct qp *qp, uint16_t index, uint8_t syndrome);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "adapter_rig.h"
+#include "adapter/ethernet/frame.h"
 #include "check.h"
 #include "prm/eth.h"
 

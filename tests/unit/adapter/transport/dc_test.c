@@ -7,8 +7,9 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "adapter/qp/path.h"
 #include "adapter/core/device.h"
-#include "adapter/transport/qp_state.h"
+#include "adapter/qp/qp_state.h"
 #include "adapter_rig.h"
 #include "check.h"
 #include "srq_rig.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "adapter/transport/qp.h"
+#include "adapter/qp/qp.h"
 #include "adapter_rig.h"
 #include "check.h"
 

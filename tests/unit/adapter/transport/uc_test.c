@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "adapter/qp/path.h"
 #include "adapter/core/device.h"
 #include "adapter_rig.h"
 #include "check.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapter/transport/qp_state.h"
+#include "adapter/qp/qp_state.h"
 #include "adapter_rig.h"
 #include "check.h"
 #include "srq_rig.h"

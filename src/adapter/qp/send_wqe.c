@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "adapter/queue/send_wqe.h"
+#include "adapter/qp/send_wqe.h"
 
 #include <string.h>
 
-#include "adapter/transport/qp.h"
+#include "adapter/qp/qp.h"
 #include "prm/eth.h"
 #include "usermem/usermem.h"
 

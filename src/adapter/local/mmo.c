@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* See mmo.h. */
-#include "adapter/transport/mmo.h"
+#include "adapter/local/local.h"
 
 #include <string.h>
 
-#include "adapter/transport/qp.h"
+#include "adapter/qp/qp.h"
 #include "base/log.h"
 #include "prm/cqe.h"
 #include "usermem/usermem.h"

@@ -14,7 +14,7 @@
 #include "adapter/queue/cq.h"
 #include "adapter/core/device.h"
 #include "adapter/queue/recvq.h"
-#include "adapter/signed/signed.h"
+#include "adapter/memory/sig_resume.h"
 #include "prm/wqe.h"
 #include "usermem/usermem_touch.h"
 
@@ -134,12 +134,8 @@ struct qp {
 	struct responder resp;
 	struct recv_ring rq;
 
-	/* lists of the adapter */
-	_Atomic(bool) queued; /* in run or later list */
-	struct qp *run_next;
-	bool timer_listed;
-	struct qp *timer_next, *timer_prev;
-	_Atomic(uint64_t) deadline_ns; /* 0: not armed */
+	struct run_entry run;
+	struct timer timer; /* of the oldest unanswered request, or of an RNR wait */
 	/* Somebody waits for the last outstanding request: SQ_DRAINED is owed, or a DCI wants to
 	 * turn to another peer. */
 	_Atomic(bool) drain_notify;
@@ -169,6 +165,23 @@ static inline struct send_op *qp_send_op(struct qp *qp, uint32_t n)
 
 /* A peer has died while it completed a receive of ours: was it completed?  Under rx. */
 void recv_settle_claim(struct qp *qp);
+
+/* Notes that the QP has work; the outermost call of this thread does it, or any progress. */
+static inline void qp_kick(struct qp *qp)
+{
+	runq_add(&qp->adapter->runq, &qp->run);
+}
+
+/* The wire had no room: the QP tries again at the next progress. */
+static inline void qp_kick_later(struct qp *qp)
+{
+	runq_add_later(&qp->adapter->runq, &qp->run);
+}
+
+static inline void qp_timer_arm(struct qp *qp, uint64_t deadline_ns)
+{
+	timer_arm(&qp->adapter->timers, &qp->timer, deadline_ns);
+}
 
 static inline void resp_lock(struct qp *qp)
 {
@@ -218,37 +231,6 @@ void qp_lock(struct qp *qp);
 /* Then does what was posted meanwhile, so the caller holds no other lock. */
 void qp_unlock(struct qp *qp);
 
-/* Work for the requester; called with the baton held. */
-void requester_run(struct qp *qp);
-/* Gives the requester its next chance: runs it here if nobody else does.  No other lock held, under
- * RCU. */
-void qp_run(struct qp *qp);
-
-/* A request packet for us. */
-void responder_receive(struct qp *qp, const struct pkt *pkt);
-/* Sends what is owed: acknowledgements, the rest of read answers.  False if the wire is still busy.
- */
-bool responder_continue(struct qp *qp);
-/* Completes all posted receives with flush errors.  Under rx. */
-void responder_flush(struct qp *qp);
-
-/* A response packet for us. */
-void completer_receive(struct qp *qp, const struct pkt *pkt);
-/* Marks request n as over and retires what is ready. */
-void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_err);
-/* The completion of a request that succeeded. */
-void completer_push_success(struct qp *qp, const struct send_op *op);
-/* The QP is in error: every request that is outstanding gets a flush error. */
-void completer_flush(struct qp *qp);
-/* Requests are outstanding: see that the acknowledgement timer runs. */
-void completer_arm(struct qp *qp);
-/* How long an RNR NAK of this syndrome asks to wait. */
-uint32_t rnr_timer_us(uint8_t aeth);
-/* The timer fired. */
-void completer_timeout(struct qp *qp);
-/* A flush error for a request that never became outstanding. */
-void completer_flush_one(struct qp *qp, const struct send_op *op);
-
 /*
  * Sends the QP to the error state (idempotent).  Flushing happens when the requester runs next.
  * With locks held: the caller sees to a qp_kick, which this does.  why is for traces.
@@ -260,5 +242,7 @@ void qp_async(struct qp *qp, enum ib_event event);
  * have begun.  Under sq or comp.
  */
 void qp_drain(struct qp *qp);
-/* After a modification: the state and the numbers of a fresh connection. */
+/* The numbers and queues of a fresh connection; all three locks held, or nobody knows the QP. */
 void qp_reset_queues(struct qp *qp);
+/* Takes a QP that goes away out of the run queue and the timers. */
+void qp_forget(struct qp *qp);

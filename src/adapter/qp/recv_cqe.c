@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Completions of receives. */
-#include "adapter/transport/responder.h"
-
+#include "adapter/qp/path.h"
+#include "adapter/qp/recv.h"
+#include "adapter/queue/recv_error.h"
 #include "base/trace.h"
-#include "wire/counter_shard.h"
 
 /* An XRC target has none of its own: there the shared receive queue has one. */
 static uint32_t cqe_user_index(const struct qp *qp)
@@ -19,21 +19,11 @@ static struct cq *recv_cq(const struct qp *qp)
 
 void recv_push_error(struct qp *qp, uint16_t index, uint8_t syndrome)
 {
-	struct cqe64_err cqe = {
-		.srqn = be32_of(cqe_user_index(qp)),
-		.syndrome = syndrome,
-		.s_wqe_opcode_qpn = be32_of(qp->qpn),
-		.wqe_counter = be16_of(index),
-		.op_own = CQE_OP_RESP_ERR << 4,
-	};
-	bool flush = syndrome == CQE_SYN_WR_FLUSH;
-
-	if (flush)
+	if (syndrome == CQE_SYN_WR_FLUSH)
 		trace(recv, flush, qp->qpn, index);
 	else
 		trace(recv, error, qp->qpn, index, cqe_syndrome_name(syndrome));
-	shard_count(qp->adapter->counters, flush ? HW_RESP_CQE_FLUSH_ERROR : HW_RESP_CQE_ERROR, 1);
-	cq_push(recv_cq(qp), (struct cqe64 *)&cqe, true);
+	recv_error_push(qp->adapter, recv_cq(qp), cqe_user_index(qp), qp->qpn, index, syndrome);
 }
 
 uint32_t recv_service_or_header(const struct qp *qp, const struct path *path)
@@ -77,15 +67,4 @@ void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
 	});
 
 	cq_push(recv_cq(qp), &cqe, pkt->solicited);
-}
-
-void recv_settle_claim(struct qp *qp)
-{
-	struct qp_block *b = qp->resp.shared;
-	uint32_t head = b->rq_head;
-
-	if (b->rq_claim && qp->create.rq_wqes &&
-	    cq_holds_receive(qp->create.recv_cq, b->rq_claim_pi, qp->qpn, (uint16_t)head))
-		b->rq_head = head + 1;
-	b->rq_claim = 0;
 }

@@ -6,8 +6,8 @@
  * device itself: the program learns of it by the event that a drained queue raises, and resumes
  * with a modification to RTS.
  */
-#include "adapter/transport/qp.h"
-#include "adapter/transport/qp_state.h"
+#include "adapter/qp/qp.h"
+#include "adapter/qp/qp_state.h"
 #include "base/trace.h"
 #include "usermem/usermem.h"
 

@@ -2,7 +2,7 @@
 /* From address vectors to paths, and from paths to the headers that a datagram's receiver sees. */
 #include <string.h>
 
-#include "adapter/core/device.h"
+#include "adapter/qp/path.h"
 #include "prm/cqe.h"
 #include "prm/wqe.h"
 #include "wire/size.h"

@@ -8,12 +8,12 @@
  * management error (IBTA 11.6.2); a work request that this device cannot make sense of with the
  * local QP operation error.
  */
-#include "adapter/memory/umr.h"
+#include "adapter/local/local.h"
 
 #include <string.h>
 
 #include "adapter/memory/mkey_update.h"
-#include "adapter/transport/qp.h"
+#include "adapter/qp/qp.h"
 #include "adapter/memory/window.h"
 #include "base/log.h"
 #include "prm/cqe.h"

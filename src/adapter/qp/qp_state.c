@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "adapter/transport/qp_state.h"
+#include "adapter/qp/qp_state.h"
 
 #include "base/compiler.h"
 

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The run queue: what has work that its caller could not do, because it held a lock that the work
+ * needs or because the wire was busy.  The outermost call of a thread runs it, or any progress.
+ *
+ * An entry is in at most one of two lists: entries to run, first in first out, and entries to run
+ * not before the next progress.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "base/spin.h"
+
+struct run_entry {
+	_Atomic(bool) queued;
+	struct run_entry *next;
+};
+
+struct runq {
+	/* Does the work of an entry.  It runs under RCU, without a lock. */
+	void (*run)(struct run_entry *e);
+	/* Something waits for the next progress, and nobody may be polling.  May be NULL. */
+	void (*kick)(void *user);
+	void *user;
+
+	struct spin lock;
+	struct run_entry *head, *tail;
+	_Atomic(bool) any;
+	struct run_entry *later;
+	_Atomic(bool) later_any;
+};
+
+/* Notes that the entry has work. */
+void runq_add(struct runq *q, struct run_entry *e);
+/* Notes that the entry has work for the next progress. */
+void runq_add_later(struct runq *q, struct run_entry *e);
+/* Takes an entry that goes away out of both lists. */
+void runq_remove(struct runq *q, struct run_entry *e);
+/* Makes what waited for a progress ready to run; true if there was anything. */
+bool runq_wake_later(struct runq *q);
+/* Runs what is ready until nothing is.  The caller holds no lock. */
+void runq_run_all(struct runq *q);
+
+static inline bool runq_ready(const struct runq *q)
+{
+	return atomic_load_explicit(&q->any, memory_order_relaxed);
+}
+
+static inline bool runq_waiting(const struct runq *q)
+{
+	return atomic_load_explicit(&q->later_any, memory_order_relaxed);
+}
+
+static inline void runq_run(struct runq *q)
+{
+	if (unlikely(runq_ready(q)))
+		runq_run_all(q);
+}

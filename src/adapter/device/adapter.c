@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The adapter as a whole: its lists of queue pairs that have work, its timers, packets that arrive.
+ */
+#include "adapter/adapter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "adapter/core/device.h"
+#include "adapter/ethernet/flow.h"
+#include "adapter/ethernet/raw.h"
+#include "adapter/memory/null_mkey.h"
+#include "adapter/transport/completer.h"
+#include "adapter/transport/dct.h"
+#include "adapter/transport/multicast.h"
+#include "adapter/transport/requester.h"
+#include "adapter/transport/responder.h"
+#include "base/clock.h"
+#include "base/rcu.h"
+#include "base/trace.h"
+
+/* How soon a queue that found the wire busy is tried again if nobody polls. */
+#define BUSY_RETRY_NS 20000u
+
+/* An adapter with those of its parts that other rooms know the inside of. */
+struct whole {
+	struct adapter adapter;
+	struct multicast multicast;
+	struct steering steering;
+	struct null_mkey null_mkey;
+};
+
+/* ---- progress ---- */
+
+/* A poll is short beside any timer: pollers look at the clock only now and then. */
+static bool time_to_look(struct adapter *a)
+{
+	uint32_t polls = atomic_load_explicit(&a->polls, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&a->polls, polls, memory_order_relaxed);
+	return polls % 32 == 0;
+}
+
+bool adapter_progress(struct adapter *a, uint64_t *deadline_ns)
+{
+	bool any = runq_wake_later(&a->runq);
+
+	if (unlikely(timers_next(&a->timers) != TIMER_NEVER) && (deadline_ns || time_to_look(a)))
+		any |= timers_run(&a->timers, clock_ns());
+	if (runq_ready(&a->runq)) {
+		adapter_run(a);
+		any = true;
+	}
+	if (!deadline_ns)
+		return any;
+	*deadline_ns = min_u64(*deadline_ns, timers_next(&a->timers));
+	if (runq_waiting(&a->runq))
+		*deadline_ns = min_u64(*deadline_ns, clock_ns() + BUSY_RETRY_NS);
+	return any;
+}
+
+void adapter_batch_end(struct adapter *a)
+{
+	if (atomic_load_explicit(&a->prompt, memory_order_relaxed)) {
+		atomic_store_explicit(&a->prompt, false, memory_order_relaxed);
+		adapter_run(a);
+	}
+}
+
+bool adapter_owes(const struct adapter *a)
+{
+	return runq_ready(&a->runq) || runq_waiting(&a->runq);
+}
+
+/* ---- packets ---- */
+
+static void adapter_receive(void *user, const struct pkt *pkt)
+{
+	struct adapter *a = user;
+	struct qp *qp;
+
+	rcu_enter();
+	qp = number_find(&a->qps, pkt->dqpn);
+	if (likely(qp && pkt_transport(pkt) == qp->bth)) {
+		if (pkt_props(pkt)->response)
+			completer_receive(qp, pkt);
+		else if (unlikely(qp->bth == BTH_DC))
+			dct_receive(qp, pkt);
+		else if (pkt_props(pkt)->request)
+			responder_receive(qp, pkt);
+	} else {
+		trace(packet, dropped, pkt->dqpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn,
+		      qp ? "transport" : "no-such-qp");
+	}
+	rcu_leave();
+}
+
+static bool adapter_receive_group(void *user, const struct pkt *pkt)
+{
+	struct adapter *a = user;
+
+	switch (pkt_transport(pkt)) {
+	case BTH_RAW:
+		return a->port->ethernet && raw_receive(a, pkt);
+	case BTH_UD:
+		return pkt_props(pkt)->request && multicast_receive(a, pkt);
+	default:
+		return false;
+	}
+}
+
+/* ---- life ---- */
+
+static void adapter_kick(void *user)
+{
+	struct adapter *a = user;
+
+	if (a->attr.kick)
+		a->attr.kick(a->attr.user);
+}
+
+static void adapter_run_qp(struct run_entry *e)
+{
+	struct qp *qp = container_of(e, struct qp, run);
+
+	responder_continue(qp);
+	qp_run(qp);
+}
+
+int adapter_create(const struct adapter_attr *attr, struct adapter **out)
+{
+	struct wire_client client = {.receive = adapter_receive,
+				     .receive_group = adapter_receive_group};
+	struct whole *w = calloc(1, sizeof(*w));
+	struct adapter *a;
+
+	if (!w)
+		return -ENOMEM;
+	a = &w->adapter;
+	client.user = a;
+	a->attr = *attr;
+	a->wire = attr->wire;
+	a->port = &wire_registry(a->wire)->ports[wire_port_row(a->wire)];
+	a->counters = wire_counters(a->wire);
+	a->slots = wire_slots(a->wire);
+	a->slot = wire_slot(a->wire);
+	pd_space_init(&a->pds);
+	pd_space_init(&a->xrcds);
+	atomic_store(&a->next_cqn, 0x80);
+	a->runq = (struct runq){.run = adapter_run_qp, .kick = adapter_kick, .user = a};
+	timers_init(&a->timers, adapter_kick, a);
+	number_space_init(&a->qps);
+	number_space_init(&a->srqs);
+	number_space_init(&a->mkeys);
+	number_space_init(&a->psvs);
+	a->null_mkey = &w->null_mkey;
+	null_mkey_init(a->null_mkey);
+	reserve_init(&a->reserve);
+	a->multicast = &w->multicast;
+	multicast_init(a->multicast);
+	a->steering = &w->steering;
+	steering_init(a->steering);
+	wire_attach(a->wire, &client);
+	*out = a;
+	return 0;
+}
+
+void adapter_destroy(struct adapter *a)
+{
+	const struct wire_client nobody = {0};
+
+	wire_attach(a->wire, &nobody);
+	rcu_wait();
+	number_space_release(&a->qps);
+	number_space_release(&a->srqs);
+	number_space_release(&a->mkeys);
+	number_space_release(&a->psvs);
+	null_mkey_release(a->null_mkey);
+	reserve_release(&a->reserve);
+	pd_space_release(&a->pds);
+	multicast_release(a->multicast);
+	steering_release(a->steering);
+	pd_space_release(&a->xrcds);
+	free(container_of(a, struct whole, adapter));
+}

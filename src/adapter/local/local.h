@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Local operations: work requests that take no packet.  Each is over when the requester has passed
+ * it, so what follows in the queue sees its effect.
+ *
+ * The requester calls them with its baton held, under RCU.  They return an enum cqe_syndrome, 0
+ * when the work is done.
+ */
+#pragma once
+
+#include "adapter/qp/send_wqe.h"
+#include "base/compiler.h"
+
+struct qp;
+
+/* User-mode memory registration: changes what a key means. */
+uint8_t umr_execute(struct qp *qp, const struct send_wqe *w) must_check;
+/* Writes a protected signature value. */
+uint8_t set_psv_execute(struct qp *qp, const struct send_wqe *w) must_check;
+/* Memory-to-memory operations: of the engines behind this opcode the copy is here. */
+uint8_t mmo_execute(struct qp *qp, const struct send_wqe *w) must_check;

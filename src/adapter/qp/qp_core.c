@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What all parts of a queue pair need: its locks, its fall into the error state, its queues. */
+#include "adapter/qp/qp.h"
+
+#include "adapter/qp/qp_state.h"
+#include "base/trace.h"
+
+void qp_async(struct qp *qp, enum ib_event event)
+{
+	trace(qp, event, qp->qpn, ib_event_name(event));
+	if (qp->create.async)
+		qp->create.async(qp->create.user, event);
+}
+
+void qp_fail(struct qp *qp, const char *why)
+{
+	uint32_t old = atomic_exchange(&qp->state, (uint32_t)IB_QPS_ERR);
+
+	if (old == IB_QPS_ERR)
+		return;
+	trace(qp, state, qp->qpn, qp_state_name((enum ib_qp_state)old), qp_state_name(IB_QPS_ERR),
+	      why);
+	/* set again only by resp_unlock, which looks at the state */
+	qp->resp.shared->bypass_ok = 0;
+	if (qp->create.srq)
+		qp_async(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+	qp_kick(qp);
+}
+
+void qp_lock(struct qp *qp)
+{
+	baton_take(&qp->sq);
+	resp_lock(qp);
+	spin_lock(&qp->comp.lock);
+}
+
+/*
+ * Whoever came for the requester meanwhile has gone away again, because the holder of the baton
+ * looks before it leaves.  This holder cannot tell what is new, so the requester runs.
+ */
+void qp_unlock(struct qp *qp)
+{
+	bool rung = false;
+
+	spin_unlock(&qp->comp.lock);
+	resp_unlock(qp);
+	while (!baton_leave(&qp->sq))
+		rung = true;
+	if (rung) {
+		qp_kick(qp);
+		adapter_run(qp->adapter);
+	}
+}
+
+void qp_reset_queues(struct qp *qp)
+{
+	qp->req.next_block = 0;
+	qp->req.cur = 0;
+	qp->req.cur_off = 0;
+	qp->req.stopped = false;
+	atomic_store(&qp->req.tail, 0);
+	atomic_store(&qp->comp.head, 0);
+	atomic_store(&qp->comp.rd_outstanding, 0);
+	atomic_store(&qp->comp.resend, false);
+	atomic_store(&qp->waiting, 0);
+	timer_disarm(&qp->timer);
+	atomic_store(&qp->drain_notify, false);
+	qp->resp.nak_sent = false;
+	qp->resp.in_message = false;
+	qp->resp.have_recv = false;
+	qp->resp.srq = qp->create.srq;
+	qp->resp.pdn = qp->create.pdn;
+	qp->resp.ack_owed = false;
+	qp->resp.rd_count = 0;
+	qp->resp.rd_answered = 0;
+	qp->resp.rd_off = 0;
+	qp->resp.shared->msn = 0;
+	qp->rq = (struct recv_ring){
+		.buf = qp->create.rq_buf,
+		.wqes = qp->create.rq_wqes,
+		.wqe_bytes = qp->create.rq_wqe_bytes,
+		.dbrec = (const be32 *)qp->create.dbrec + DBREC_RECV,
+		.head = &qp->resp.shared->rq_head,
+	};
+	qp->resp.shared->rq_head = 0;
+	qp->resp.shared->rq_seen = 0;
+	qp->resp.shared->rq_claim = 0;
+}
+
+void qp_forget(struct qp *qp)
+{
+	runq_remove(&qp->adapter->runq, &qp->run);
+	timer_cancel(&qp->adapter->timers, &qp->timer);
+}

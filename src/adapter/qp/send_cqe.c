@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See send_cqe.h. */
+#include "adapter/qp/send_cqe.h"
+
+#include "adapter/qp/send_wqe.h"
+#include "base/trace.h"
+#include "wire/counter_shard.h"
+
+void send_cqe_success(struct qp *qp, const struct send_op *op)
+{
+	const struct wqe_props *p = wqe_props(op->opcode);
+	struct cqe64 cqe = {
+		.word[CQE_WORD_INDEX] = word_of(be32_of(qp->create.uidx), be32_of(0)),
+		.word[CQE_WORD_BYTES] =
+			word_of(be32_of(0), be32_of(p->read || p->atomic ? op->len : 0)),
+		.word[CQE_WORD_LAST] = cqe_last_word((uint32_t)op->opcode << 24 | qp->qpn,
+						     op->block, CQE_OP_REQ << 4),
+	};
+
+	cq_push(qp->create.send_cq, &cqe, false);
+}
+
+void send_cqe_error(struct qp *qp, const struct send_op *op)
+{
+	struct cqe64_err cqe = {
+		.srqn = be32_of(qp->create.uidx),
+		.vendor_err_synd = op->vendor_err,
+		.syndrome = op->syndrome,
+		.s_wqe_opcode_qpn = be32_of((uint32_t)op->opcode << 24 | qp->qpn),
+		.wqe_counter = be16_of(op->block),
+		.op_own = CQE_OP_REQ_ERR << 4,
+	};
+	bool flush = op->syndrome == CQE_SYN_WR_FLUSH;
+
+	if (flush)
+		trace(send, flush, qp->qpn, op->block, wqe_opcode_name(op->opcode));
+	else
+		trace(send, error, qp->qpn, qp->attr.dest_qpn, op->block,
+		      wqe_opcode_name(op->opcode), cqe_syndrome_name(op->syndrome));
+	shard_count(qp->adapter->counters, flush ? HW_REQ_CQE_FLUSH_ERROR : HW_REQ_CQE_ERROR, 1);
+	cq_push(qp->create.send_cq, (struct cqe64 *)&cqe, true);
+}
+
+void send_cqe_flush(struct qp *qp, const struct send_op *op)
+{
+	struct send_op flushed = {
+		.block = op->block, .opcode = op->opcode, .syndrome = CQE_SYN_WR_FLUSH};
+
+	send_cqe_error(qp, &flushed);
+}

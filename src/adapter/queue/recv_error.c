@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See recv_error.h. */
+#include "adapter/queue/recv_error.h"
+
+#include "adapter/queue/cq.h"
+#include "wire/counter_shard.h"
+
+void recv_error_push(struct adapter *a, struct cq *cq, uint32_t uidx, uint32_t number,
+		     uint16_t index, uint8_t syndrome)
+{
+	struct cqe64_err cqe = {
+		.srqn = be32_of(uidx),
+		.syndrome = syndrome,
+		.s_wqe_opcode_qpn = be32_of(number),
+		.wqe_counter = be16_of(index),
+		.op_own = CQE_OP_RESP_ERR << 4,
+	};
+	bool flush = syndrome == CQE_SYN_WR_FLUSH;
+
+	shard_count(a->counters, flush ? HW_RESP_CQE_FLUSH_ERROR : HW_RESP_CQE_ERROR, 1);
+	cq_push(cq, (struct cqe64 *)&cqe, true);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The completer: takes responses, retires requests in order. */
+#pragma once
+
+#include "adapter/qp/qp.h"
+
+/* A response packet for us. */
+void completer_receive(struct qp *qp, const struct pkt *pkt);
+/* Marks request n as over and retires what is ready. */
+void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_err);
+/* The QP is in error: every request that is outstanding gets a flush error. */
+void completer_flush(struct qp *qp);
+/* Requests are outstanding: see that the acknowledgement timer runs. */
+void completer_arm(struct qp *qp);
+/* How long an RNR NAK of this syndrome asks to wait, in microseconds. */
+uint32_t rnr_timer_us(uint8_t aeth);
+/* The QP's timer fired. */
+void completer_timeout(struct timer *t);

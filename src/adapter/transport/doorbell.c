@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* From the doorbell to the requester, by way of the bursts that need none. */
+#include "adapter/bypass/write_burst.h"
+#include "adapter/transport/requester.h"
+
+void qp_run(struct qp *qp)
+{
+	if (!baton_enter(&qp->sq))
+		return;
+	do {
+		if (!write_burst_run(qp))
+			requester_run(qp);
+	} while (!baton_leave(&qp->sq));
+}
+
+void qp_doorbell(struct qp *qp)
+{
+	qp_run(qp);
+	adapter_run(qp->adapter);
+}
