@@ -87,7 +87,7 @@ static void put_uar(struct seed *s)
 {
 	put_ioctl(s, MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, 5);
 	attr_handle(s, MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, 0);
-	attr_data(s, MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE, 4, 1);
+	attr_data(s, MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE, 8, 1);
 	attr_out(s, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, 8);
 	attr_out(s, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, 4);
 	attr_out(s, MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, 4);

@@ -4,30 +4,24 @@
  * the kernel gives; then a while of random ones.  Afterwards a well-formed call works.  Prints a
  * line per call that is answered otherwise.
  */
+#include "abuse.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <rdma/ib_user_ioctl_cmds.h>
-#include <rdma/ib_user_ioctl_verbs.h>
-#include <rdma/ib_user_verbs.h>
-#include <rdma/rdma_user_ioctl_cmds.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "random.h"
 
 #define MLX5_UHW_BYTES 32
-#define ATTRS	       8
 
-static int fd, failures;
-static uint8_t *nowhere; /* a page that is not there */
+int fd, failures;
+uint8_t *nowhere;
 
-static void expect(const char *what, long ret, int want)
+void expect(const char *what, long ret, int want)
 {
 	int got = ret < 0 ? errno : 0;
 
@@ -38,12 +32,7 @@ static void expect(const char *what, long ret, int want)
 	       want ? strerrorname_np(want) : "success");
 }
 
-struct call {
-	struct ib_uverbs_ioctl_hdr hdr;
-	struct ib_uverbs_attr attrs[ATTRS];
-};
-
-static struct call call(uint16_t object, uint16_t method, uint16_t n)
+struct call call(uint16_t object, uint16_t method, uint16_t n)
 {
 	return (struct call){.hdr = {.length = (uint16_t)(sizeof(struct ib_uverbs_ioctl_hdr) +
 							  n * sizeof(struct ib_uverbs_attr)),
@@ -53,7 +42,7 @@ static struct call call(uint16_t object, uint16_t method, uint16_t n)
 				     .driver_id = RDMA_DRIVER_MLX5}};
 }
 
-static void attr(struct call *c, unsigned i, uint16_t id, uint16_t len, const void *data)
+void attr(struct call *c, unsigned i, uint16_t id, uint16_t len, const void *data)
 {
 	c->attrs[i] = (struct ib_uverbs_attr){.attr_id = id,
 					      .len = len,
@@ -61,7 +50,13 @@ static void attr(struct call *c, unsigned i, uint16_t id, uint16_t len, const vo
 					      .data = (uintptr_t)data};
 }
 
-static void expect_call(const char *what, struct call *c, int want)
+void attr_value(struct call *c, unsigned i, uint16_t id, uint16_t len, uint64_t value)
+{
+	attr(c, i, id, len, NULL);
+	c->attrs[i].data = value;
+}
+
+void expect_call(const char *what, struct call *c, int want)
 {
 	expect(what, ioctl(fd, RDMA_VERBS_IOCTL, c), want);
 }
@@ -71,8 +66,7 @@ static void query_port(const char *what, uint64_t port, uint16_t id, void *resp,
 {
 	struct call c = call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, 2);
 
-	attr(&c, 0, UVERBS_ATTR_QUERY_PORT_PORT_NUM, 4, NULL);
-	c.attrs[0].data = port;
+	attr_value(&c, 0, UVERBS_ATTR_QUERY_PORT_PORT_NUM, 8, port);
 	attr(&c, 1, id, len, resp);
 	expect_call(what, &c, want);
 }
@@ -132,10 +126,10 @@ static void attributes(void)
 	query_port("answer half there", 1, UVERBS_ATTR_QUERY_PORT_RESP, nowhere - 8, sizeof(resp),
 		   EFAULT);
 	c = call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, 1);
-	attr(&c, 0, UVERBS_ATTR_QUERY_PORT_PORT_NUM, 4, NULL);
+	attr_value(&c, 0, UVERBS_ATTR_QUERY_PORT_PORT_NUM, 8, 1);
 	expect_call("attribute missing", &c, EINVAL);
 	c = call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, 2);
-	attr(&c, 0, UVERBS_ATTR_QUERY_PORT_PORT_NUM, 4, NULL);
+	attr_value(&c, 0, UVERBS_ATTR_QUERY_PORT_PORT_NUM, 8, 1);
 	c.attrs[1] = c.attrs[0];
 	expect_call("attribute twice", &c, EINVAL);
 	c = call(UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, 1);
@@ -143,22 +137,14 @@ static void attributes(void)
 	c.attrs[0].data = 12345;
 	expect_call("unknown handle", &c, ENOENT);
 	c.attrs[0].data = UINT64_MAX;
+	expect_call("negative handle", &c, EINVAL);
+	c.attrs[0].data = INT64_MAX;
 	expect_call("huge handle", &c, ENOENT);
 	c.attrs[0].len = 8;
 	expect_call("handle with a length", &c, EINVAL);
 }
 
-struct message {
-	struct ib_uverbs_cmd_hdr hdr;
-	union {
-		struct ib_uverbs_alloc_pd alloc_pd;
-		struct ib_uverbs_dealloc_pd dealloc_pd;
-		struct ib_uverbs_reg_mr reg_mr;
-		uint8_t bytes[256];
-	};
-};
-
-static void expect_write(const char *what, struct message *m, size_t body, int want)
+void expect_write(const char *what, struct message *m, size_t body, int want)
 {
 	m->hdr.in_words = (uint16_t)((sizeof(m->hdr) + body) / 4);
 	expect(what, write(fd, m, sizeof(m->hdr) + body), want);
@@ -208,7 +194,7 @@ static void random_calls(uint64_t seed, unsigned n)
 
 	for (unsigned i = 0; i < n; i++) {
 		struct call c = call((uint16_t)rnd_below(&r, 20), (uint16_t)rnd_below(&r, 12),
-				     (uint16_t)rnd_below(&r, ATTRS + 1));
+				     (uint16_t)rnd_below(&r, ATTRS / 2 + 1));
 		struct message m = {.hdr = {.command = (uint32_t)rnd_below(&r, 60),
 					    .out_words = (uint16_t)rnd_below(&r, 64)}};
 
@@ -255,9 +241,12 @@ int main(int argc, char **argv)
 	}
 	headers();
 	expect_call("a query without context", &early, EINVAL);
+	abuse_before_context();
 	get_context();
 	attributes();
 	commands();
+	abuse_ioctl();
+	abuse_write();
 	random_calls(1, 20000);
 	query_port("good, after all", 1, UVERBS_ATTR_QUERY_PORT_RESP, (uint8_t[48]){0}, 48, 0);
 	close(fd);

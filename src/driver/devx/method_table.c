@@ -62,7 +62,7 @@ static const struct attr_spec umem_reg_attrs[] = {
 	{MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, ATTR_IDR_NEW},
 	{MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR, IN(8)},
 	{MLX5_IB_ATTR_DEVX_UMEM_REG_LEN, IN(8)},
-	{MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS, CONST_IN, OPT},
+	{MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS, FLAGS_IN, OPT},
 	{MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, OUT(4)},
 	{MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP, CONST_IN, OPT},
 };
@@ -77,7 +77,7 @@ static const struct attr_spec async_cmd_attrs[] = {
 
 static const struct attr_spec async_event_attrs[] = {
 	{MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE, ATTR_FD_NEW},
-	{MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS, CONST_IN},
+	{MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS, FLAGS_IN},
 };
 
 const struct method_spec devx_methods[] = {

@@ -102,7 +102,9 @@ int method_query_context(struct ureq *req)
 	if (ret == 0)
 		ret = ureq_put_u64(req, UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT,
 				   IB_UVERBS_CORE_SUPPORT_OPTIONAL_MR_ACCESS);
-	return ret < 0 ? ret : write_ucontext(req->file, &out);
+	if (ret == 0)
+		ret = write_ucontext(req->file, &out);
+	return ret < 0 ? ret : ureq_put_done(req, MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX);
 }
 
 /* The first one is the default for objects that name none. */
@@ -204,17 +206,19 @@ int method_info_handles(struct ureq *req)
 	struct ubuf list = ureq_buf(req, UVERBS_ATTR_INFO_HANDLES_LIST);
 	uint32_t room = (uint32_t)(list.len / sizeof(uint32_t)), n = 0;
 	enum uobj_type type = UOBJ_NONE;
+	int ret;
 	bool dm = object == UVERBS_OBJECT_DM;
 	uint32_t end = dm ? DM_HANDLE_FIRST + DM_PAGES : req->file->objects.limit;
 
 	for (size_t i = 0; i < array_size(listed); i++)
 		if (listed[i].object == object)
 			type = listed[i].type;
-	if (type == UOBJ_NONE && !dm)
+	if (list.len % sizeof(uint32_t))
 		return -EINVAL;
+	if (type == UOBJ_NONE && !dm)
+		return -ENOENT;
 	for (uint32_t handle = dm ? DM_HANDLE_FIRST : 0; handle < end && n < room; handle++) {
 		struct ubuf at = {uaddr_at(list.ptr, n * sizeof(handle)), sizeof(handle)};
-		int ret;
 
 		if (!exists(req->file, type, handle))
 			continue;
@@ -223,5 +227,6 @@ int method_info_handles(struct ureq *req)
 			return ret;
 		n++;
 	}
-	return ureq_put_u32(req, UVERBS_ATTR_INFO_TOTAL_HANDLES, n);
+	ret = ureq_put_done(req, UVERBS_ATTR_INFO_HANDLES_LIST);
+	return ret < 0 ? ret : ureq_put_u32(req, UVERBS_ATTR_INFO_TOTAL_HANDLES, n);
 }

@@ -258,12 +258,14 @@ static bool fill_gid(const struct registry_port *port, uint32_t index,
 int method_query_gid_entry(struct ureq *req)
 {
 	const struct registry_port *port = ufile_port(req->file);
-	uint32_t number = ureq_u32(req, UVERBS_ATTR_QUERY_GID_ENTRY_PORT);
-	uint32_t index = ureq_u32(req, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX);
 	struct ib_uverbs_gid_entry entry;
-	uint32_t flags;
+	uint32_t flags, number, index;
 	int ret = ureq_flags(req, UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS, 0, &flags);
 
+	if (ret == 0)
+		ret = ureq_const(req, UVERBS_ATTR_QUERY_GID_ENTRY_PORT, &number);
+	if (ret == 0)
+		ret = ureq_const(req, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX, &index);
 	if (ret < 0)
 		return ret;
 	if (number < 1 || number > UVERBS_PORTS || index >= uport_gids(port))
@@ -300,5 +302,8 @@ int method_query_gid_table(struct ureq *req)
 			return ret;
 		n++;
 	}
+	ret = ureq_put_done(req, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
+	if (ret < 0)
+		return ret;
 	return ureq_put_u64(req, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, n);
 }

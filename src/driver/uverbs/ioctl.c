@@ -30,31 +30,74 @@ static const struct attr_spec *find_spec(const struct method_spec *m, uint16_t i
 	for (uint32_t i = 0; i < m->nattrs; i++)
 		if (m->attrs[i].id == id)
 			return &m->attrs[i];
-	/* Driver methods number their own attributes from 0x1000: there these are not UHW. */
-	if (m->object < UVERBS_UDATA_DRIVER_DATA_FLAG && m->method < UVERBS_UDATA_DRIVER_DATA_FLAG)
+	/* Other methods may have attributes of their own with these numbers. */
+	if (m->uhw)
 		for (uint32_t i = 0; i < array_size(uhw_specs); i++)
 			if (uhw_specs[i].id == id)
 				return &uhw_specs[i];
 	return NULL;
 }
 
-static int parse_data(struct ureq *req, struct uattr *a)
+static bool tail_is_zero(struct uattr *a)
+{
+	size_t known = a->spec->max;
+	struct ubuf tail = {uaddr_at((void *)(uintptr_t)a->data, known), a->len - known};
+	uint8_t none;
+
+	if (a->len <= sizeof(a->data))
+		tail.ptr = (uint8_t *)&a->data + known;
+	return ubuf_read(&tail, &none, 0) == 0;
+}
+
+/* A choice but the first has no data. */
+static int parse_choice(const struct uattr *a, const struct ib_uverbs_attr *in)
+{
+	if (a->choice >= a->spec->choices)
+		return -EOPNOTSUPP;
+	if (in->attr_data.enum_data.reserved)
+		return -EINVAL;
+	return a->choice && a->len ? -EINVAL : 0;
+}
+
+static int parse_data(struct uattr *a, const struct ib_uverbs_attr *in)
 {
 	const struct attr_spec *s = a->spec;
+	int ret;
 
+	if (s->type == ATTR_ENUM) {
+		ret = parse_choice(a, in);
+		if (ret < 0 || a->choice)
+			return ret;
+	}
+	if (s->type == ATTR_PTR_IN && s->zero_trailing && a->len > s->max && !tail_is_zero(a))
+		return -EOPNOTSUPP;
 	if (a->len < s->min || (a->len > s->max && !s->zero_trailing))
 		return -EINVAL;
-	if (s->type == ATTR_PTR_IN && a->len > s->max && a->len > sizeof(a->data)) {
-		struct ubuf b = {(void *)(uintptr_t)(a->data + s->max), a->len - s->max};
-		uint8_t none;
+	return s->type != ATTR_ENUM && in->attr_data.reserved ? -EINVAL : 0;
+}
 
-		return ubuf_read(&b, &none, 0);
+/* Handles are signed; -1 is none that was ever given. */
+static int parse_handle(struct ureq *req, struct uattr *a, const struct ib_uverbs_attr *in)
+{
+	const struct attr_spec *s = a->spec;
+	int err = 0;
+
+	if (in->attr_data.reserved || in->len)
+		return -EINVAL;
+	switch ((enum attr_type)s->type) {
+	case ATTR_IDR:
+		if (in->data_s64 < 0)
+			return -EINVAL;
+		a->obj = uobj_find(req->file, s->object, in->data, &err);
+		return err;
+	case ATTR_FD:
+		return uchannel_find(req->file, s->object, in->data_s64, &a->channel);
+	case ATTR_IDR_NEW:
+	case ATTR_FD_NEW:
+		return req->file->context ? 0 : -EINVAL;
+	default:
+		return 0;
 	}
-	if (s == &uhw_specs[0])
-		req->uhw_in = ureq_buf(req, s->id);
-	else if (s == &uhw_specs[1])
-		req->uhw_out = ureq_buf(req, s->id);
-	return 0;
 }
 
 static int parse_attr(struct ureq *req, const struct method_spec *m,
@@ -62,47 +105,26 @@ static int parse_attr(struct ureq *req, const struct method_spec *m,
 {
 	const struct attr_spec *s = find_spec(m, in->attr_id);
 	struct uattr *a;
-	int err = 0;
+	int ret;
 
 	if (!s)
 		return in->flags & UVERBS_ATTR_F_MANDATORY ? -EPROTONOSUPPORT : 0;
-	if (ureq_attr(req, in->attr_id) || req->nattrs == UREQ_ATTRS ||
-	    in->attr_data.enum_data.reserved ||
-	    (in->attr_data.enum_data.elem_id && s->type != ATTR_ENUM))
+	if (ureq_attr(req, in->attr_id) || req->nattrs == UREQ_ATTRS)
 		return -EINVAL;
 	a = &req->attrs[req->nattrs];
 	*a = (struct uattr){.spec = s,
 			    .user_index = index,
+			    .flags = in->flags,
 			    .len = in->len,
 			    .choice = in->attr_data.enum_data.elem_id,
 			    .data = in->data};
-
-	switch ((enum attr_type)s->type) {
-	case ATTR_PTR_IN:
-	case ATTR_PTR_OUT:
-	case ATTR_ENUM:
+	if (s->type == ATTR_PTR_IN || s->type == ATTR_PTR_OUT || s->type == ATTR_ENUM)
+		ret = parse_data(a, in);
+	else
+		ret = parse_handle(req, a, in);
+	if (ret == 0)
 		req->nattrs++;
-		return parse_data(req, a);
-	case ATTR_IDR:
-		if (in->len)
-			return -EINVAL;
-		a->obj = uobj_find(req->file, s->object, in->data, &err);
-		break;
-	case ATTR_FD:
-		if (in->len)
-			return -EINVAL;
-		err = uchannel_find(req->file, s->object, in->data_s64, &a->channel);
-		break;
-	case ATTR_HANDLE:
-	case ATTR_IDR_NEW:
-	case ATTR_FD_NEW:
-		if (in->len)
-			return -EINVAL;
-		break;
-	}
-	if (err == 0)
-		req->nattrs++;
-	return err;
+	return ret;
 }
 
 static void drop_channels(struct ureq *req)
@@ -117,8 +139,6 @@ static int parse_and_run(struct ureq *req, const struct method_spec *m,
 {
 	int ret;
 
-	if (!m->before_context && !req->file->context)
-		return -EINVAL;
 	for (uint32_t i = 0; i < n; i++) {
 		ret = parse_attr(req, m, &attrs[i], i);
 		if (ret < 0)
@@ -127,7 +147,15 @@ static int parse_and_run(struct ureq *req, const struct method_spec *m,
 	for (uint32_t i = 0; i < m->nattrs; i++)
 		if (!m->attrs[i].optional && !ureq_attr(req, m->attrs[i].id))
 			return -EINVAL;
+	if (!m->before_context && !req->file->context)
+		return -EINVAL;
+	if (m->uhw) {
+		req->uhw_in = ureq_buf(req, UVERBS_ATTR_UHW_IN);
+		req->uhw_out = ureq_buf(req, UVERBS_ATTR_UHW_OUT);
+	}
 	ret = m->run(req);
+	if (ret == 0 && m->uhw)
+		ret = ureq_put_done(req, UVERBS_ATTR_UHW_OUT);
 	/* Reserved for the parser: the library would take the method for missing. */
 	return ret == -EPROTONOSUPPORT ? -EINVAL : ret;
 }
@@ -153,17 +181,16 @@ static int run_ioctl(struct ufile *f, unsigned long request, void *arg, bool inh
 		return -EPROTONOSUPPORT;
 	if (in.hdr.driver_id != RDMA_DRIVER_MLX5)
 		return -EINVAL;
-	req.user_attrs = ((struct ib_uverbs_ioctl_hdr *)arg)->attrs;
-	if (in.hdr.num_attrs &&
-	    !usermem_copy(in.attrs, req.user_attrs, in.hdr.num_attrs * sizeof(in.attrs[0])))
-		return -EFAULT;
-
 	m = uverbs_method(in.hdr.object_id, in.hdr.method_id);
 	if (!m) {
 		log_info("uverbs: object 0x%x has no method 0x%x here", in.hdr.object_id,
 			 in.hdr.method_id);
 		return -EPROTONOSUPPORT;
 	}
+	req.user_attrs = ((struct ib_uverbs_ioctl_hdr *)arg)->attrs;
+	if (in.hdr.num_attrs &&
+	    !usermem_copy(in.attrs, req.user_attrs, in.hdr.num_attrs * sizeof(in.attrs[0])))
+		return -EFAULT;
 	/* A thread of the parent may have held the lock when the child came to be. */
 	if (inherited && !m->inherited)
 		return -EIO;

@@ -54,7 +54,7 @@ static const struct attr_spec query_port_mlx5_attrs[] = {
 
 static const struct attr_spec query_gid_table_attrs[] = {
 	{UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE, CONST_IN},
-	{UVERBS_ATTR_QUERY_GID_TABLE_FLAGS, CONST_IN, OPT},
+	{UVERBS_ATTR_QUERY_GID_TABLE_FLAGS, FLAGS_IN, OPT},
 	{UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES, OUT_MIN(0)},
 	{UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, OUT(8)},
 };
@@ -62,7 +62,7 @@ static const struct attr_spec query_gid_table_attrs[] = {
 static const struct attr_spec query_gid_entry_attrs[] = {
 	{UVERBS_ATTR_QUERY_GID_ENTRY_PORT, CONST_IN},
 	{UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX, CONST_IN},
-	{UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS, CONST_IN, OPT},
+	{UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS, FLAGS_IN},
 	{UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, ATTR_PTR_OUT,
 	 .min = sizeof(struct ib_uverbs_gid_entry), .max = UINT16_MAX},
 };
@@ -97,7 +97,7 @@ static const struct attr_spec query_mr_attrs[] = {
 static const struct attr_spec advise_mr_attrs[] = {
 	{UVERBS_ATTR_ADVISE_MR_PD_HANDLE, IDR(UOBJ_PD)},
 	{UVERBS_ATTR_ADVISE_MR_ADVICE, CONST_IN},
-	{UVERBS_ATTR_ADVISE_MR_FLAGS, CONST_IN},
+	{UVERBS_ATTR_ADVISE_MR_FLAGS, FLAGS_IN},
 	{UVERBS_ATTR_ADVISE_MR_SGE_LIST, IN_MIN(sizeof(struct ib_uverbs_sge))},
 };
 
@@ -106,7 +106,7 @@ static const struct attr_spec dm_mr_reg_attrs[] = {
 	{UVERBS_ATTR_REG_DM_MR_OFFSET, IN(8)},
 	{UVERBS_ATTR_REG_DM_MR_LENGTH, IN(8)},
 	{UVERBS_ATTR_REG_DM_MR_PD_HANDLE, IDR(UOBJ_PD)},
-	{UVERBS_ATTR_REG_DM_MR_ACCESS_FLAGS, CONST_IN},
+	{UVERBS_ATTR_REG_DM_MR_ACCESS_FLAGS, FLAGS_IN, OPT},
 	{UVERBS_ATTR_REG_DM_MR_DM_HANDLE, ATTR_HANDLE},
 	{UVERBS_ATTR_REG_DM_MR_RESP_LKEY, OUT(4)},
 	{UVERBS_ATTR_REG_DM_MR_RESP_RKEY, OUT(4)},
@@ -119,7 +119,7 @@ static const struct attr_spec reg_dmabuf_mr_attrs[] = {
 	{UVERBS_ATTR_REG_DMABUF_MR_LENGTH, IN(8)},
 	{UVERBS_ATTR_REG_DMABUF_MR_IOVA, IN(8)},
 	{UVERBS_ATTR_REG_DMABUF_MR_FD, IN(4)},
-	{UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, CONST_IN},
+	{UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, FLAGS_IN},
 	{UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, OUT(4)},
 	{UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, OUT(4)},
 };
@@ -149,7 +149,7 @@ static const struct attr_spec dm_map_op_attrs[] = {
 	{MLX5_IB_ATTR_DM_MAP_OP_ADDR_REQ_HANDLE, ATTR_HANDLE},
 	{MLX5_IB_ATTR_DM_MAP_OP_ADDR_REQ_OP, IN(1)},
 	{MLX5_IB_ATTR_DM_MAP_OP_ADDR_RESP_START_OFFSET, OUT(8)},
-	{MLX5_IB_ATTR_DM_MAP_OP_ADDR_RESP_PAGE_INDEX, OUT(2)},
+	{MLX5_IB_ATTR_DM_MAP_OP_ADDR_RESP_PAGE_INDEX, OUT(2), OPT},
 };
 
 static const struct attr_spec counters_create_attrs[] = {
@@ -163,7 +163,7 @@ static const struct attr_spec counters_destroy_attrs[] = {
 static const struct attr_spec counters_read_attrs[] = {
 	{UVERBS_ATTR_READ_COUNTERS_HANDLE, IDR(UOBJ_COUNTERS)},
 	{UVERBS_ATTR_READ_COUNTERS_BUFF, OUT_MIN(0)},
-	{UVERBS_ATTR_READ_COUNTERS_FLAGS, CONST_IN},
+	{UVERBS_ATTR_READ_COUNTERS_FLAGS, FLAGS_IN, OPT},
 };
 
 static const struct attr_spec ah_destroy_attrs[] = {
@@ -176,7 +176,7 @@ static const struct attr_spec cq_create_attrs[] = {
 	{UVERBS_ATTR_CREATE_CQ_USER_HANDLE, IN(8)},
 	{UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL, CHANNEL(UCHANNEL_COMP), OPT},
 	{UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, IN(4)},
-	{UVERBS_ATTR_CREATE_CQ_FLAGS, CONST_IN, OPT},
+	{UVERBS_ATTR_CREATE_CQ_FLAGS, FLAGS_IN, OPT},
 	{UVERBS_ATTR_CREATE_CQ_RESP_CQE, OUT(4)},
 	{UVERBS_ATTR_CREATE_CQ_EVENT_FD, CHANNEL(UCHANNEL_ASYNC), OPT},
 };
@@ -198,7 +198,7 @@ static const struct attr_spec qp_create_attrs[] = {
 	{UVERBS_ATTR_CREATE_QP_CAP, ATTR_PTR_IN, .zero_trailing = 1,
 	 .min = sizeof(struct ib_uverbs_qp_cap), .max = sizeof(struct ib_uverbs_qp_cap)},
 	{UVERBS_ATTR_CREATE_QP_TYPE, CONST_IN},
-	{UVERBS_ATTR_CREATE_QP_FLAGS, CONST_IN, OPT},
+	{UVERBS_ATTR_CREATE_QP_FLAGS, FLAGS_IN, OPT},
 	{UVERBS_ATTR_CREATE_QP_SOURCE_QPN, IN(4), OPT},
 	{UVERBS_ATTR_CREATE_QP_EVENT_FD, CHANNEL(UCHANNEL_ASYNC), OPT},
 	{UVERBS_ATTR_CREATE_QP_RESP_CAP, ATTR_PTR_OUT, .min = sizeof(struct ib_uverbs_qp_cap),
@@ -242,7 +242,7 @@ static const struct attr_spec wq_create_attrs[] = {
 	{UVERBS_ATTR_CREATE_WQ_EVENT_FD, CHANNEL(UCHANNEL_ASYNC), OPT},
 	{UVERBS_ATTR_CREATE_WQ_MAX_WR, IN(4)},
 	{UVERBS_ATTR_CREATE_WQ_MAX_SGE, IN(4)},
-	{UVERBS_ATTR_CREATE_WQ_FLAGS, CONST_IN},
+	{UVERBS_ATTR_CREATE_WQ_FLAGS, FLAGS_IN},
 	{UVERBS_ATTR_CREATE_WQ_RESP_MAX_WR, OUT(4)},
 	{UVERBS_ATTR_CREATE_WQ_RESP_MAX_SGE, OUT(4)},
 	{UVERBS_ATTR_CREATE_WQ_RESP_WQ_NUM, OUT(4), OPT},
@@ -272,7 +272,7 @@ static const struct attr_spec flow_create_mlx5_attrs[] = {
 	{MLX5_IB_ATTR_CREATE_FLOW_TAG, IN(4), OPT},
 	{MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX, IN_MIN(0), OPT},
 	{MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX_OFFSET, IN_MIN(4), OPT},
-	{MLX5_IB_ATTR_CREATE_FLOW_FLAGS, CONST_IN, OPT},
+	{MLX5_IB_ATTR_CREATE_FLOW_FLAGS, FLAGS_IN, OPT},
 };
 
 static const struct attr_spec flow_destroy_mlx5_attrs[] = {
@@ -282,9 +282,10 @@ static const struct attr_spec flow_destroy_mlx5_attrs[] = {
 static const struct attr_spec matcher_create_attrs[] = {
 	{MLX5_IB_ATTR_FLOW_MATCHER_CREATE_HANDLE, ATTR_IDR_NEW},
 	{MLX5_IB_ATTR_FLOW_MATCHER_MATCH_MASK, ATTR_PTR_IN, .min = 1, .max = FTE_MATCH_PARAM_BYTES},
-	{MLX5_IB_ATTR_FLOW_MATCHER_FLOW_TYPE, ATTR_ENUM, .max = 2},
+	{MLX5_IB_ATTR_FLOW_MATCHER_FLOW_TYPE, ATTR_ENUM, .min = 2, .max = 2,
+	 .choices = MLX5_IB_FLOW_TYPE_MC_DEFAULT + 1},
 	{MLX5_IB_ATTR_FLOW_MATCHER_MATCH_CRITERIA, IN(1)},
-	{MLX5_IB_ATTR_FLOW_MATCHER_FLOW_FLAGS, CONST_IN, OPT},
+	{MLX5_IB_ATTR_FLOW_MATCHER_FLOW_FLAGS, FLAGS_IN, OPT},
 	{MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE, CONST_IN, OPT},
 };
 
@@ -316,16 +317,25 @@ static const struct method_spec methods[] = {
 		.attrs = invoke_write_attrs,
 		.nattrs = array_size(invoke_write_attrs),
 		.run = method_invoke_write,
+		.uhw = true,
 		/* depends on the command */
 		.before_context = true,
 		.inherited = true,
+	},
+	{
+		.object = UVERBS_OBJECT_DEVICE,
+		.method = UVERBS_METHOD_GET_CONTEXT,
+		.name = "UVERBS_METHOD_GET_CONTEXT",
+		.attrs = get_context_attrs,
+		.nattrs = array_size(get_context_attrs),
+		.run = method_get_context,
+		.uhw = true,
+		.before_context = true,
 	},
 	METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INFO_HANDLES, method_info_handles,
 	       info_handles_attrs),
 	INHERITED_METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, method_query_port,
 			 query_port_attrs),
-	EARLY_METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT, method_get_context,
-		     get_context_attrs),
 	METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT, method_query_context,
 	       query_context_attrs),
 	INHERITED_METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE,
@@ -336,13 +346,14 @@ static const struct method_spec methods[] = {
 	       query_port_mlx5_attrs),
 	METHOD(UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, method_destroy, pd_destroy_attrs),
 	METHOD(UVERBS_OBJECT_PD, MLX5_IB_METHOD_PD_QUERY, method_pd_query, pd_query_attrs),
-	METHOD(UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, method_cq_create, cq_create_attrs),
+	UHW_METHOD(UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, method_cq_create, cq_create_attrs),
 	METHOD(UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_DESTROY, method_cq_destroy, cq_destroy_attrs),
-	METHOD(UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, method_qp_create, qp_create_attrs),
+	UHW_METHOD(UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, method_qp_create, qp_create_attrs),
 	METHOD(UVERBS_OBJECT_QP, UVERBS_METHOD_QP_DESTROY, method_qp_destroy, qp_destroy_attrs),
-	METHOD(UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, method_srq_create, srq_create_attrs),
+	UHW_METHOD(UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, method_srq_create,
+		   srq_create_attrs),
 	METHOD(UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_DESTROY, method_srq_destroy, srq_destroy_attrs),
-	METHOD(UVERBS_OBJECT_WQ, UVERBS_METHOD_WQ_CREATE, method_wq_create, wq_create_attrs),
+	UHW_METHOD(UVERBS_OBJECT_WQ, UVERBS_METHOD_WQ_CREATE, method_wq_create, wq_create_attrs),
 	METHOD(UVERBS_OBJECT_WQ, UVERBS_METHOD_WQ_DESTROY, method_wq_destroy, wq_destroy_attrs),
 	METHOD(UVERBS_OBJECT_RWQ_IND_TBL, UVERBS_METHOD_RWQ_IND_TBL_DESTROY, method_destroy,
 	       ind_table_destroy_attrs),

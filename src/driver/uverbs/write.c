@@ -2,7 +2,8 @@
 /*
  * The numbered commands of the uverbs ABI: the table, and the two ways they come in.  Sizes in the
  * table are the least that an ABI 6 program sends and expects; what the program knows beyond is
- * dealt with by ubuf_read and ubuf_write.
+ * dealt with by ubuf_read and ubuf_write.  Which errno answers which mistake, and which of two is
+ * found first, are as in the kernel: libraries probe with them.
  */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_cmds.h>
@@ -14,14 +15,13 @@
 #include "driver/uverbs/uverbs.h"
 #include "usermem/usermem.h"
 
-#define WRITE_MAX_BYTES (1u << 18) /* in_words has 16 bits */
-
 struct command {
 	const char *name;
 	int (*run)(struct ureq *req);
 	uint16_t in; /* legacy: core struct without header; extended: what must be there */
 	uint16_t out;
 	bool has_response; /* the struct begins with the address of the response */
+	bool uhw;	   /* legacy: what follows the core struct is the provider's */
 	bool before_context;
 	bool inherited; /* only looks: also for a forked child, see struct method_spec */
 };
@@ -47,6 +47,18 @@ struct command {
 		.has_response = true,       \
 		.inherited = true,          \
 	}
+#define CMD_UHW(num, fn, type) \
+	[IB_USER_VERBS_CMD_##  \
+		num] = {.name = #num, .run = (fn), .in = sizeof(struct type), .uhw = true}
+#define CMD_RESP_UHW(num, fn, type, resp)   \
+	[IB_USER_VERBS_CMD_##num] = {       \
+		.name = #num,               \
+		.run = (fn),                \
+		.in = sizeof(struct type),  \
+		.out = sizeof(struct resp), \
+		.has_response = true,       \
+		.uhw = true,                \
+	}
 /* Known, but this device has not got the feature. */
 #define NO_CMD(num) [IB_USER_VERBS_CMD_##num] = {.name = #num}
 
@@ -58,28 +70,29 @@ static const struct command commands[] = {
 			.in = sizeof(struct ib_uverbs_get_context),
 			.out = sizeof(struct ib_uverbs_get_context_resp),
 			.has_response = true,
+			.uhw = true,
 			.before_context = true,
 		},
 	CMD_LOOK(QUERY_DEVICE, cmd_query_device, ib_uverbs_query_device,
 		 ib_uverbs_query_device_resp),
 	CMD_LOOK(QUERY_PORT, cmd_query_port, ib_uverbs_query_port, ib_uverbs_query_port_resp),
-	CMD_RESP(ALLOC_PD, cmd_alloc_pd, ib_uverbs_alloc_pd, ib_uverbs_alloc_pd_resp),
+	CMD_RESP_UHW(ALLOC_PD, cmd_alloc_pd, ib_uverbs_alloc_pd, ib_uverbs_alloc_pd_resp),
 	CMD(DEALLOC_PD, cmd_dealloc_pd, ib_uverbs_dealloc_pd),
-	CMD_RESP(CREATE_AH, cmd_create_ah, ib_uverbs_create_ah, ib_uverbs_create_ah_resp),
+	CMD_RESP_UHW(CREATE_AH, cmd_create_ah, ib_uverbs_create_ah, ib_uverbs_create_ah_resp),
 	NO_CMD(MODIFY_AH),
 	NO_CMD(QUERY_AH),
 	CMD(DESTROY_AH, cmd_destroy_ah, ib_uverbs_destroy_ah),
-	CMD_RESP(REG_MR, cmd_reg_mr, ib_uverbs_reg_mr, ib_uverbs_reg_mr_resp),
+	CMD_RESP_UHW(REG_MR, cmd_reg_mr, ib_uverbs_reg_mr, ib_uverbs_reg_mr_resp),
 	NO_CMD(REG_SMR),
-	CMD_RESP(REREG_MR, cmd_rereg_mr, ib_uverbs_rereg_mr, ib_uverbs_rereg_mr_resp),
+	CMD_RESP_UHW(REREG_MR, cmd_rereg_mr, ib_uverbs_rereg_mr, ib_uverbs_rereg_mr_resp),
 	NO_CMD(QUERY_MR),
 	CMD(DEREG_MR, cmd_dereg_mr, ib_uverbs_dereg_mr),
-	CMD_RESP(ALLOC_MW, cmd_alloc_mw, ib_uverbs_alloc_mw, ib_uverbs_alloc_mw_resp),
+	CMD_RESP_UHW(ALLOC_MW, cmd_alloc_mw, ib_uverbs_alloc_mw, ib_uverbs_alloc_mw_resp),
 	NO_CMD(BIND_MW),
 	CMD(DEALLOC_MW, cmd_dealloc_mw, ib_uverbs_dealloc_mw),
 	CMD_RESP(CREATE_COMP_CHANNEL, cmd_create_comp_channel, ib_uverbs_create_comp_channel,
 		 ib_uverbs_create_comp_channel_resp),
-	CMD_RESP(CREATE_CQ, cmd_create_cq, ib_uverbs_create_cq, ib_uverbs_create_cq_resp),
+	CMD_RESP_UHW(CREATE_CQ, cmd_create_cq, ib_uverbs_create_cq, ib_uverbs_create_cq_resp),
 	[IB_USER_VERBS_CMD_RESIZE_CQ] =
 		{
 			.name = "RESIZE_CQ",
@@ -88,12 +101,13 @@ static const struct command commands[] = {
 			/* The reserved word came later. */
 			.out = END_OF(struct ib_uverbs_resize_cq_resp, cqe),
 			.has_response = true,
+			.uhw = true,
 		},
 	CMD_RESP(DESTROY_CQ, cmd_destroy_cq, ib_uverbs_destroy_cq, ib_uverbs_destroy_cq_resp),
 	NO_CMD(POLL_CQ),
 	NO_CMD(PEEK_CQ),
 	NO_CMD(REQ_NOTIFY_CQ),
-	CMD_RESP(CREATE_QP, cmd_create_qp, ib_uverbs_create_qp, ib_uverbs_create_qp_resp),
+	CMD_RESP_UHW(CREATE_QP, cmd_create_qp, ib_uverbs_create_qp, ib_uverbs_create_qp_resp),
 	CMD_RESP(QUERY_QP, cmd_query_qp, ib_uverbs_query_qp, ib_uverbs_query_qp_resp),
 	CMD(MODIFY_QP, cmd_modify_qp, ib_uverbs_modify_qp),
 	CMD_RESP(DESTROY_QP, cmd_destroy_qp, ib_uverbs_destroy_qp, ib_uverbs_destroy_qp_resp),
@@ -101,15 +115,16 @@ static const struct command commands[] = {
 	NO_CMD(POST_RECV),
 	CMD(ATTACH_MCAST, cmd_attach_mcast, ib_uverbs_attach_mcast),
 	CMD(DETACH_MCAST, cmd_detach_mcast, ib_uverbs_detach_mcast),
-	CMD_RESP(CREATE_SRQ, cmd_create_srq, ib_uverbs_create_srq, ib_uverbs_create_srq_resp),
-	CMD(MODIFY_SRQ, cmd_modify_srq, ib_uverbs_modify_srq),
+	CMD_RESP_UHW(CREATE_SRQ, cmd_create_srq, ib_uverbs_create_srq, ib_uverbs_create_srq_resp),
+	CMD_UHW(MODIFY_SRQ, cmd_modify_srq, ib_uverbs_modify_srq),
 	CMD_RESP(QUERY_SRQ, cmd_query_srq, ib_uverbs_query_srq, ib_uverbs_query_srq_resp),
 	CMD_RESP(DESTROY_SRQ, cmd_destroy_srq, ib_uverbs_destroy_srq, ib_uverbs_destroy_srq_resp),
 	NO_CMD(POST_SRQ_RECV),
-	CMD_RESP(OPEN_XRCD, cmd_open_xrcd, ib_uverbs_open_xrcd, ib_uverbs_open_xrcd_resp),
+	CMD_RESP_UHW(OPEN_XRCD, cmd_open_xrcd, ib_uverbs_open_xrcd, ib_uverbs_open_xrcd_resp),
 	CMD(CLOSE_XRCD, cmd_close_xrcd, ib_uverbs_close_xrcd),
-	CMD_RESP(CREATE_XSRQ, cmd_create_xsrq, ib_uverbs_create_xsrq, ib_uverbs_create_srq_resp),
-	CMD_RESP(OPEN_QP, cmd_open_qp, ib_uverbs_open_qp, ib_uverbs_create_qp_resp),
+	CMD_RESP_UHW(CREATE_XSRQ, cmd_create_xsrq, ib_uverbs_create_xsrq,
+		     ib_uverbs_create_srq_resp),
+	CMD_RESP_UHW(OPEN_QP, cmd_open_qp, ib_uverbs_open_qp, ib_uverbs_create_qp_resp),
 };
 
 #define EX(num, fn, need_in, need_out) \
@@ -156,19 +171,21 @@ static int find_command(uint32_t number, const struct command **out)
 
 	if (number & ~(IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_CMD_COMMAND_MASK))
 		return -EINVAL;
-	if (index < n && list[index].run) {
-		*out = &list[index];
-		return 0;
-	}
-	log_info("uverbs: command %s (0x%x) is not supported",
-		 index < n && list[index].name ? list[index].name : "unknown", number);
-	return -EOPNOTSUPP;
+	if (index >= n)
+		return -EOPNOTSUPP;
+	*out = &list[index];
+	return 0;
 }
 
 static int run_command(struct ureq *req, const struct command *c)
 {
 	int ret;
 
+	if (!c->run) {
+		log_info("uverbs: the command %s is not there",
+			 c->name ? c->name : "of that number");
+		return -EOPNOTSUPP;
+	}
 	if (!c->before_context && !req->file->context)
 		return -EINVAL;
 	if (req->inherited && !c->inherited)
@@ -194,32 +211,49 @@ static int run_numbered(struct ureq *req, uint32_t number)
 
 int method_invoke_write(struct ureq *req)
 {
+	uint32_t number;
+	int ret = ureq_const(req, UVERBS_ATTR_WRITE_CMD, &number);
+
+	if (ret < 0)
+		return ret;
 	req->core_in = ureq_buf(req, UVERBS_ATTR_CORE_IN);
 	req->core_out = ureq_buf(req, UVERBS_ATTR_CORE_OUT);
-	return run_numbered(req, ureq_u32(req, UVERBS_ATTR_WRITE_CMD));
+	ret = run_numbered(req, number);
+	return ret < 0 ? ret : ureq_put_done(req, UVERBS_ATTR_CORE_OUT);
 }
 
 /* ---- write(2): the same, with the buffers cut out of one block ---- */
 
-/* head, then the core struct, then the provider's part; the response likewise. */
+/*
+ * head, then the core struct, then the provider's part; the response likewise.  Where the provider
+ * has no part all is the core struct's, which may be longer than we know it.
+ */
 static int cut_legacy(struct ureq *req, const struct command *c, uint8_t *body, size_t bytes,
 		      size_t out_bytes)
 {
+	size_t core_in = c->uhw ? c->in : bytes, core_out = c->uhw ? c->out : out_bytes;
 	uint64_t response = 0;
 
 	if (bytes < c->in || out_bytes < c->out)
 		return -ENOSPC;
 	if (c->has_response && !usermem_copy(&response, body, sizeof(response)))
 		return -EFAULT;
-	req->core_in = (struct ubuf){body, c->in};
-	req->uhw_in = (struct ubuf){uaddr_at(body, c->in), bytes - c->in};
+	req->core_in = (struct ubuf){body, core_in};
+	req->uhw_in = (struct ubuf){uaddr_at(body, core_in), bytes - core_in};
 	if (c->has_response) {
 		uint8_t *out = (uint8_t *)(uintptr_t)response;
 
-		req->core_out = (struct ubuf){out, c->out};
-		req->uhw_out = (struct ubuf){uaddr_at(out, c->out), out_bytes - c->out};
+		req->core_out = (struct ubuf){out, core_out};
+		req->uhw_out = (struct ubuf){uaddr_at(out, core_out), out_bytes - core_out};
 	}
 	return 0;
+}
+
+static int check_response(const struct ib_uverbs_ex_cmd_hdr *ex, size_t core_out, size_t need)
+{
+	if (!ex->response == (core_out || ex->provider_out_words))
+		return -EINVAL;
+	return ex->response && core_out < need ? -ENOSPC : 0;
 }
 
 static int cut_extended(struct ureq *req, const struct command *c, uint8_t *body, size_t bytes,
@@ -228,17 +262,21 @@ static int cut_extended(struct ureq *req, const struct command *c, uint8_t *body
 	struct ib_uverbs_ex_cmd_hdr ex;
 	size_t core_in = hdr->in_words * 8u, core_out = hdr->out_words * 8u;
 	uint8_t *out;
+	int ret;
 
 	if (bytes < sizeof(ex))
 		return -EINVAL;
 	if (!usermem_copy(&ex, body, sizeof(ex)))
 		return -EFAULT;
-	if (ex.cmd_hdr_reserved || core_in + ex.provider_in_words * 8u != bytes - sizeof(ex))
+	if (core_in + ex.provider_in_words * 8u != bytes - sizeof(ex))
 		return -EINVAL;
-	if (!ex.response && (core_out || ex.provider_out_words))
-		return -EINVAL;
-	if (core_in < c->in || core_out < c->out)
+	if (core_in < c->in)
 		return -ENOSPC;
+	if (ex.cmd_hdr_reserved)
+		return -EINVAL;
+	ret = check_response(&ex, core_out, c->out);
+	if (ret < 0)
+		return ret;
 	out = (uint8_t *)(uintptr_t)ex.response;
 	body += sizeof(ex);
 	req->core_in = (struct ubuf){body, core_in};
@@ -248,28 +286,31 @@ static int cut_extended(struct ureq *req, const struct command *c, uint8_t *body
 	return 0;
 }
 
+/* A command that is not there has no extended form: its number is answered after the length. */
+static int cut_message(struct ureq *req, const struct command *c, uint8_t *body, size_t bytes,
+		       const struct ib_uverbs_cmd_hdr *hdr)
+{
+	if (c->run && hdr->command & IB_USER_VERBS_CMD_FLAG_EXTENDED)
+		return cut_extended(req, c, body, bytes, hdr);
+	if (hdr->in_words * 4u != sizeof(*hdr) + bytes)
+		return -EINVAL;
+	return cut_legacy(req, c, body, bytes, hdr->out_words * 4u);
+}
+
 ssize_t uverbs_write(struct ufile *f, const void *buf, size_t count)
 {
 	struct ureq req = {.file = f};
 	struct ib_uverbs_cmd_hdr hdr;
 	const struct command *c;
-	uint8_t *body;
 	int ret;
 
-	if (count < sizeof(hdr) || count > WRITE_MAX_BYTES + sizeof(hdr))
+	if (count < sizeof(hdr))
 		return -EINVAL;
 	if (!usermem_copy(&hdr, buf, sizeof(hdr)))
 		return -EFAULT;
 	ret = find_command(hdr.command, &c);
-	if (ret < 0)
-		return ret;
-	body = (uint8_t *)(uintptr_t)buf + sizeof(hdr);
-	if (hdr.command & IB_USER_VERBS_CMD_FLAG_EXTENDED)
-		ret = cut_extended(&req, c, body, count - sizeof(hdr), &hdr);
-	else if (hdr.in_words * 4u != count)
-		ret = -EINVAL;
-	else
-		ret = cut_legacy(&req, c, body, count - sizeof(hdr), hdr.out_words * 4u);
+	if (ret == 0)
+		ret = cut_message(&req, c, uaddr_at(buf, sizeof(hdr)), count - sizeof(hdr), &hdr);
 	if (ret < 0)
 		return ret;
 

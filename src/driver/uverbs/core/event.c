@@ -131,9 +131,12 @@ free_channel:
 
 int uchannel_find(struct ufile *file, enum uchannel_kind kind, int64_t fd, struct uchannel **out)
 {
-	struct cdev_file *f = fd >= 0 && fd <= INT32_MAX ? cdev_get((int)fd) : NULL;
+	struct cdev_file *f;
 	struct uchannel *c;
 
+	if (fd != (int)fd)
+		return -EINVAL;
+	f = fd < 0 ? NULL : cdev_get((int)fd);
 	if (!f)
 		return -EBADF;
 	c = container_of(f, struct uchannel, cdev);

@@ -22,7 +22,7 @@ int ubuf_read(const struct ubuf *b, void *dst, size_t size)
 		size_t part = min_u64(b->len - at, sizeof(rest));
 
 		if (!usermem_copy(rest, uaddr_at(b->ptr, at), part))
-			return -EFAULT;
+			return -EOPNOTSUPP;
 		for (size_t i = 0; i < part; i++)
 			if (rest[i])
 				return -EOPNOTSUPP;
@@ -88,9 +88,22 @@ uint32_t ureq_u32(struct ureq *req, uint16_t id)
 
 int ureq_flags(struct ureq *req, uint16_t id, uint64_t allowed, uint32_t *out)
 {
+	const struct uattr *a = ureq_attr(req, id);
 	uint64_t v = ureq_u64(req, id);
 
+	if (a && a->len != sizeof(uint32_t) && a->len != sizeof(uint64_t))
+		return -EINVAL;
 	if (v & ~allowed)
+		return -EINVAL;
+	*out = (uint32_t)v;
+	return 0;
+}
+
+int ureq_const(struct ureq *req, uint16_t id, uint32_t *out)
+{
+	uint64_t v = ureq_u64(req, id);
+
+	if (v > UINT32_MAX)
 		return -EINVAL;
 	*out = (uint32_t)v;
 	return 0;
@@ -120,8 +133,21 @@ struct uchannel *ureq_channel(struct ureq *req, uint16_t id)
 int ureq_put(struct ureq *req, uint16_t id, const void *src, size_t size)
 {
 	struct ubuf b = ureq_buf(req, id);
+	int ret = ubuf_write(&b, src, size);
 
-	return ubuf_write(&b, src, size);
+	return ret < 0 ? ret : ureq_put_done(req, id);
+}
+
+int ureq_put_done(struct ureq *req, uint16_t id)
+{
+	const struct uattr *a = ureq_attr(req, id);
+	uint16_t flags;
+
+	if (!a)
+		return 0;
+	flags = a->flags | UVERBS_ATTR_F_VALID_OUTPUT;
+	return usermem_copy(&req->user_attrs[a->user_index].flags, &flags, sizeof(flags)) ? 0
+											  : -EFAULT;
 }
 
 int ureq_put_u32(struct ureq *req, uint16_t id, uint32_t v)

@@ -37,7 +37,7 @@ static inline void *uaddr_at(const void *base, size_t off)
 
 /*
  * Reads a struct of which the program may know an older or a newer version: what it did not send
- * reads as zero; what we do not know must be zero (-EOPNOTSUPP), as in the kernel's ABI rules.
+ * reads as zero; what we do not know must be there and zero (-EOPNOTSUPP), as in the kernel.
  */
 int ubuf_read(const struct ubuf *b, void *dst, size_t size) must_check;
 /* Writes what fits and zero-fills what the program expected beyond. */
@@ -48,7 +48,7 @@ int ubuf_write(const struct ubuf *b, const void *src, size_t size) must_check;
 enum attr_type {
 	ATTR_PTR_IN,
 	ATTR_PTR_OUT,
-	ATTR_ENUM,    /* as ATTR_PTR_IN; the choice among several meanings comes with it */
+	ATTR_ENUM,    /* a choice comes with it: the first has data as ATTR_PTR_IN, others none */
 	ATTR_IDR,     /* handle of an existing object */
 	ATTR_IDR_NEW, /* the method answers with a handle */
 	ATTR_HANDLE,  /* a handle that the method looks up itself */
@@ -62,6 +62,7 @@ struct attr_spec {
 	uint8_t optional;
 	uint8_t zero_trailing; /* longer is fine if the rest is zero */
 	uint8_t object;	       /* ATTR_IDR: enum uobj_type; ATTR_FD: enum uchannel_kind */
+	uint8_t choices;       /* ATTR_ENUM */
 	uint16_t min;
 	uint16_t max;
 };
@@ -69,6 +70,7 @@ struct attr_spec {
 struct uattr {
 	const struct attr_spec *spec;
 	size_t user_index; /* place in the program's array */
+	uint16_t flags;
 	uint16_t len;
 	uint8_t choice; /* ATTR_ENUM */
 	uint64_t data;
@@ -99,6 +101,7 @@ struct method_spec {
 	uint16_t method;
 	bool before_context; /* allowed before GET_CONTEXT */
 	bool inherited;	     /* allowed in a forked child; then without the file's lock */
+	bool uhw;	     /* takes the provider's private parts */
 	uint8_t nattrs;
 	const char *name;
 	const struct attr_spec *attrs;
@@ -110,7 +113,9 @@ struct uattr *ureq_attr(struct ureq *req, uint16_t id);
 /* Numbers; 0 where an optional attribute is absent. */
 uint64_t ureq_u64(struct ureq *req, uint16_t id);
 uint32_t ureq_u32(struct ureq *req, uint16_t id);
-/* -EINVAL if a bit outside of allowed is set. */
+/* A number of 32 bits that comes in 64; -EINVAL if it is larger. */
+int ureq_const(struct ureq *req, uint16_t id, uint32_t *out) must_check;
+/* -EINVAL if a bit outside of allowed is set, or if it came as neither 4 nor 8 bytes. */
 int ureq_flags(struct ureq *req, uint16_t id, uint64_t allowed, uint32_t *out) must_check;
 struct uobj *ureq_obj(struct ureq *req, uint16_t id);
 uint64_t ureq_handle(struct ureq *req, uint16_t id); /* ATTR_HANDLE */
@@ -119,6 +124,8 @@ struct uchannel *ureq_channel(struct ureq *req, uint16_t id);
 int ureq_put(struct ureq *req, uint16_t id, const void *src, size_t size) must_check;
 int ureq_put_u32(struct ureq *req, uint16_t id, uint32_t v) must_check;
 int ureq_put_u64(struct ureq *req, uint16_t id, uint64_t v) must_check;
+/* Tells the program that an answer has been written; ureq_put does so by itself. */
+int ureq_put_done(struct ureq *req, uint16_t id) must_check;
 /* Handle of a new object, or descriptor of a new channel. */
 int ureq_put_handle(struct ureq *req, uint16_t id, int64_t handle) must_check;
 struct ubuf ureq_buf(struct ureq *req, uint16_t id);

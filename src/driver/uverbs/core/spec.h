@@ -9,8 +9,10 @@
 #define OUT(n)	   ATTR_PTR_OUT, .min = (n), .max = (n)
 #define IN_MIN(n)  ATTR_PTR_IN, .min = (n), .max = UINT16_MAX
 #define OUT_MIN(n) ATTR_PTR_OUT, .min = (n), .max = UINT16_MAX
-/* A number that libraries send as 4 or as 8 bytes. */
-#define CONST_IN   ATTR_PTR_IN, .min = 4, .max = 8
+/* A number: always 8 bytes, whatever the width of what it stands for. */
+#define CONST_IN ATTR_PTR_IN, .min = 8, .max = 8
+/* Bits, which libraries send as 4 or as 8 bytes: for ureq_flags. */
+#define FLAGS_IN   ATTR_PTR_IN, .min = 4, .max = 8
 #define IDR(what)  ATTR_IDR, .object = (what)
 #define CHANNEL(k) ATTR_FD, .object = (k)
 
@@ -24,10 +26,10 @@
 		.object = (object_id), .method = (method_id), .name = #method_id, .attrs = (list), \
 		.nattrs = array_size(list), .run = (fn), .inherited = true                         \
 	}
-#define EARLY_METHOD(object_id, method_id, fn, list)                                               \
+#define UHW_METHOD(object_id, method_id, fn, list)                                                 \
 	{                                                                                          \
 		.object = (object_id), .method = (method_id), .name = #method_id, .attrs = (list), \
-		.nattrs = array_size(list), .run = (fn), .before_context = true                    \
+		.nattrs = array_size(list), .run = (fn), .uhw = true                               \
 	}
 
 /* The methods of DEVX, devx/method_table.c. */

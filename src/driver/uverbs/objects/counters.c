@@ -149,7 +149,7 @@ int method_counters_read(struct ureq *req)
 	flow_counter_read(c->counter, &counts[COUNT_PACKETS], &counts[COUNT_BYTES]);
 	for (uint32_t i = 0; i < c->npoints; i++)
 		values[c->points[i].index] += counts[c->points[i].description];
-	ret = ubuf_write(&out, values, out.len);
+	ret = ureq_put(req, UVERBS_ATTR_READ_COUNTERS_BUFF, values, out.len);
 	free(values);
 	return ret;
 }

@@ -161,23 +161,18 @@ static int read_type(struct ureq *req, struct umatcher *m)
 	memcpy(&priority, &a->data, min_u64(a->len, sizeof(priority)));
 	switch (a->choice) {
 	case MLX5_IB_FLOW_TYPE_NORMAL:
-		if (a->len != sizeof(priority))
-			return -EINVAL;
 		m->type = FLOW_NORMAL;
 		m->priority = priority;
 		return 0;
 	case MLX5_IB_FLOW_TYPE_ALL_DEFAULT:
 		m->type = FLOW_ALL_DEFAULT;
-		break;
+		return 0;
 	case MLX5_IB_FLOW_TYPE_MC_DEFAULT:
 		m->type = FLOW_MC_DEFAULT;
-		break;
-	case MLX5_IB_FLOW_TYPE_SNIFFER:
-		return unknown("a sniffer");
+		return 0;
 	default:
-		return -EINVAL;
+		return unknown("a sniffer");
 	}
-	return a->len ? -EINVAL : 0;
 }
 
 static int read_mask(struct ureq *req, struct umatcher *m)
@@ -211,16 +206,17 @@ static int read_mask(struct ureq *req, struct umatcher *m)
 /* Where the rules apply: only to what the NIC receives. */
 static int check_table(struct ureq *req)
 {
-	uint32_t flags;
+	uint32_t flags, type;
 	int ret = ureq_flags(req, MLX5_IB_ATTR_FLOW_MATCHER_FLOW_FLAGS, FLAG_EGRESS, &flags);
 
+	if (ret == 0)
+		ret = ureq_const(req, MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE, &type);
 	if (ret < 0)
 		return ret;
 	if (ureq_attr(req, MLX5_IB_ATTR_FLOW_MATCHER_FLOW_FLAGS) &&
 	    ureq_attr(req, MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE))
 		return -EINVAL;
-	if (flags ||
-	    ureq_u32(req, MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE) != MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX)
+	if (flags || type != MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX)
 		return unknown("a table other than that of received frames");
 	return 0;
 }
