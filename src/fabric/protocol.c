@@ -145,10 +145,12 @@ static unsigned take_fds(struct msghdr *mh, int fds[MSG_MAX_FDS])
 	return nfds;
 }
 
-static int msg_check(const struct msg *m, size_t bytes, unsigned nfds, unsigned allowed)
+/* lost: descriptors came with it that could not be taken. */
+static int msg_check(const struct msg *m, size_t bytes, unsigned nfds, bool lost, unsigned allowed)
 {
 	const struct shape *s;
 	enum msg_kind kind;
+	unsigned want;
 
 	if (bytes < sizeof(m->head) || m->head.magic != MSG_MAGIC)
 		return -EBADMSG;
@@ -161,9 +163,12 @@ static int msg_check(const struct msg *m, size_t bytes, unsigned nfds, unsigned 
 		return -EBADMSG;
 	s = &shapes[m->head.type][kind];
 	if (s->body == ABSENT || m->head.length != bytes ||
-	    bytes != shape_length(s, m->head.status) || nfds != (m->head.status ? 0 : s->fds))
+	    bytes != shape_length(s, m->head.status))
 		return -EBADMSG;
-	return 0;
+	want = m->head.status ? 0 : s->fds;
+	if (lost && nfds < want)
+		return -EMFILE;
+	return lost || nfds != want ? -EBADMSG : 0;
 }
 
 int msg_recv(int sock, struct msg *m, int fds[MSG_MAX_FDS], unsigned allowed, int flags)
@@ -191,8 +196,9 @@ int msg_recv(int sock, struct msg *m, int fds[MSG_MAX_FDS], unsigned allowed, in
 	if (n == 0)
 		return -ECONNRESET;
 	nfds = take_fds(&mh, fds);
-	ret = mh.msg_flags & (MSG_TRUNC | MSG_CTRUNC) ? -EBADMSG
-						      : msg_check(m, (size_t)n, nfds, allowed);
+	ret = mh.msg_flags & MSG_TRUNC
+		      ? -EBADMSG
+		      : msg_check(m, (size_t)n, nfds, mh.msg_flags & MSG_CTRUNC, allowed);
 	if (ret)
 		msg_close_fds(fds);
 	return ret;

@@ -182,8 +182,8 @@ int msg_send(int sock, const struct msg *m, const int *fds, unsigned nfds, int f
 /*
  * Receives and validates one message from one who may send the kinds in 'allowed' (bit mask of enum
  * msg_kind).  Unused places of fds are -1.  -ECONNRESET at the end of the connection, -EPROTO from
- * another version (the head alone is valid then), -EBADMSG malformed, -EAGAIN, or what recvmsg
- * says.
+ * another version (the head alone is valid then), -EMFILE the message is valid but this process had
+ * no room for its descriptors, which are lost; -EBADMSG malformed, -EAGAIN, or what recvmsg says.
  */
 int msg_recv(int sock, struct msg *m, int fds[MSG_MAX_FDS], unsigned allowed, int flags) must_check;
 

@@ -29,7 +29,7 @@ enum op {
 };
 
 static struct fabric fabric;
-static struct server server = {.epoll = -1, .listener.fd = -1, .signals.fd = -1};
+static struct server server = {.epoll = -1, .listener.fd = -1, .signals.fd = -1, .spare = -1};
 static char dir[] = "/tmp/softhca-fuzz.XXXXXX";
 static uint32_t free_numbers[NUMBER_KINDS];
 static int first_fd;

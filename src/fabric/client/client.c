@@ -7,6 +7,7 @@
 #include "fabric/client/client.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -26,6 +27,11 @@
 /* Static TLS of the program comes out of this too. */
 #define CONTROL_STACK_BYTES (256u << 10)
 #define REMAINS_ATTEMPTS    25
+
+/* Channels for which there was no descriptor are asked for again so often, by requests of this
+ * number. */
+#define MISSED_RETRY_MS 50
+#define MISSED_SEQ	UINT32_MAX
 
 /* A thread that waits for a reply; lives on its stack. */
 struct waiter {
@@ -49,6 +55,10 @@ struct fabric_client {
 	struct fabric_client_ops ops;
 	pthread_t thread;
 	char dir[RUNDIR_BYTES];
+
+	/* Peers whose channels came when we had no descriptor left; the control thread's. */
+	uint64_t missed[REGISTRY_SLOTS / 64];
+	uint32_t nmissed;
 
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t answered;
@@ -115,7 +125,7 @@ static int client_call(struct fabric_client *c, struct msg *m, enum msg_type typ
 		ret = -ECONNRESET;
 		goto unlock;
 	}
-	if (!++c->seq)
+	if (++c->seq == MISSED_SEQ)
 		c->seq = 1; /* 0 marks notifications */
 	w.seq = c->seq;
 	w.next = c->waiters;
@@ -164,7 +174,8 @@ int fabric_open_channel(struct fabric_client *c, uint16_t peer, int *fd, size_t 
 
 /* ---- the control thread ---- */
 
-static void on_reply(struct fabric_client *c, const struct msg *m, int fds[MSG_MAX_FDS])
+/* error: why there are no descriptors, or 0. */
+static void on_reply(struct fabric_client *c, const struct msg *m, int fds[MSG_MAX_FDS], int error)
 {
 	pthread_mutex_lock(&c->lock);
 	for (struct waiter *w = c->waiters; w; w = w->next) {
@@ -175,7 +186,7 @@ static void on_reply(struct fabric_client *c, const struct msg *m, int fds[MSG_M
 			w->fds[i] = fds[i];
 			fds[i] = -1;
 		}
-		w->result = m->head.status;
+		w->result = error ? error : m->head.status;
 		w->done = true;
 		pthread_cond_broadcast(&c->answered);
 		break;
@@ -185,10 +196,70 @@ static void on_reply(struct fabric_client *c, const struct msg *m, int fds[MSG_M
 	msg_close_fds(fds);
 }
 
+/* ---- channels that could not be taken ---- */
+
+static void missed_set(struct fabric_client *c, uint32_t peer, bool missed)
+{
+	uint64_t bit = 1ull << peer % 64;
+	uint64_t *word = &c->missed[peer / 64];
+
+	if (missed == !!(*word & bit))
+		return;
+	*word ^= bit;
+	c->nmissed += missed ? 1u : UINT32_MAX;
+}
+
+static void missed_ask(struct fabric_client *c)
+{
+	for (uint32_t peer = 0; peer < REGISTRY_SLOTS; peer++) {
+		struct msg m = {.peer.peer = peer};
+
+		if (!(c->missed[peer / 64] >> peer % 64 & 1))
+			continue;
+		msg_prepare(&m, MSG_CHANNEL, MSG_REQUEST, MISSED_SEQ, 0);
+		if (msg_send(c->sock, &m, NULL, 0, MSG_DONTWAIT))
+			return;
+	}
+}
+
+/* Waits for a message; meanwhile asks again for what was missed. */
+static void missed_retry(struct fabric_client *c)
+{
+	struct pollfd p = {.fd = c->sock, .events = POLLIN};
+
+	while (c->nmissed && poll(&p, 1, MISSED_RETRY_MS) == 0)
+		missed_ask(c);
+}
+
+/* As a notification or as the answer to missed_ask.  A program that has used up its descriptors
+ * will have some again, and the daemon keeps the channel. */
+static void on_channel(struct fabric_client *c, const struct msg *m, int fds[MSG_MAX_FDS])
+{
+	if (m->channel.peer >= REGISTRY_SLOTS || m->channel.side > 1)
+		return;
+	missed_set(c, m->channel.peer, fds[0] < 0);
+	if (fds[0] < 0)
+		return;
+	c->ops.channel(c->ops.user, (uint16_t)m->channel.peer, fds[0], m->channel.bytes,
+		       (int)m->channel.side);
+	fds[0] = -1;
+}
+
+/* A refusal names no peer: its process has ended, which its own notification tells. */
+static void on_missed_reply(struct fabric_client *c, const struct msg *m, int fds[MSG_MAX_FDS])
+{
+	if (m->head.type == MSG_CHANNEL && !m->head.status)
+		on_channel(c, m, fds);
+	msg_close_fds(fds);
+}
+
+/* ---- the rest of what it hears ---- */
+
 static void on_gone(struct fabric_client *c, uint16_t peer)
 {
 	struct msg ack = {.peer.peer = peer};
 
+	missed_set(c, peer, false);
 	c->ops.gone(c->ops.user, peer);
 	/* Only now may the daemon give that slot to somebody else.  No reply comes. */
 	msg_prepare(&ack, MSG_GONE, MSG_REQUEST, 1, 0);
@@ -200,11 +271,7 @@ static void on_note(struct fabric_client *c, const struct msg *m, int fds[MSG_MA
 {
 	switch (m->head.type) {
 	case MSG_CHANNEL:
-		if (m->channel.peer >= REGISTRY_SLOTS || m->channel.side > 1)
-			break;
-		c->ops.channel(c->ops.user, (uint16_t)m->channel.peer, fds[0], m->channel.bytes,
-			       (int)m->channel.side);
-		fds[0] = -1;
+		on_channel(c, m, fds);
 		break;
 	case MSG_GONE:
 		if (m->peer.peer < REGISTRY_SLOTS)
@@ -251,15 +318,18 @@ static void *control_thread(void *arg)
 	int ret;
 
 	for (;;) {
+		missed_retry(c);
 		ret = msg_recv(c->sock, &m, fds, 1u << MSG_REPLY | 1u << MSG_NOTE, 0);
 		if (ret == -EAGAIN)
 			continue;
-		if (ret)
+		if (ret && ret != -EMFILE)
 			break;
-		if (msg_kind(&m) == MSG_REPLY)
-			on_reply(c, &m, fds);
-		else
+		if (msg_kind(&m) != MSG_REPLY)
 			on_note(c, &m, fds);
+		else if (m.head.seq == MISSED_SEQ)
+			on_missed_reply(c, &m, fds);
+		else
+			on_reply(c, &m, fds, ret);
 	}
 	pthread_mutex_lock(&c->lock);
 	c->lost = true;

@@ -99,6 +99,8 @@ int slot_take(struct fabric *f, uint32_t host, pid_t pid) must_check;
 void slot_release(struct fabric *f, uint32_t slot, const struct slot_notes *notes);
 /* 'slot' has forgotten 'peer'. */
 void slot_acked(struct fabric *f, uint32_t slot, uint32_t peer);
+/* Per slot, how many that are free but for its acknowledgement. */
+void slot_debts(const struct fabric *f, uint32_t debts[REGISTRY_SLOTS]);
 /* The channel's descriptor, which stays the fabric's, or negative errno.  *fresh: just created. */
 int slot_channel(struct fabric *f, uint32_t slot, uint32_t peer, bool *fresh) must_check;
 /* First number of a chunk, or negative errno. */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "fabric/daemon/server.h"
@@ -20,6 +21,41 @@ static void terminate(char *s, size_t size)
 	s[size - 1] = '\0';
 }
 
+/*
+ * A client that is stopped, by a debugger perhaps, acknowledges no ends of its peers, and their
+ * slots stay.  It is left alone for as long as there are others.
+ */
+static bool debtor_cut_off(struct server *s)
+{
+	uint32_t debts[REGISTRY_SLOTS];
+	struct conn *worst = NULL;
+
+	slot_debts(s->fabric, debts);
+	for (uint32_t slot = 0; slot < REGISTRY_SLOTS; slot++) {
+		struct conn *c = s->by_slot[slot];
+
+		if (c && debts[slot] && !conn_is_reading(c) &&
+		    (!worst || debts[slot] > debts[worst->slot]))
+			worst = c;
+	}
+	if (!worst)
+		return false;
+	log_warn("process %d does not read what it is told, and no slot is left: cut off",
+		 (int)worst->pid);
+	conn_end(s, worst);
+	return true;
+}
+
+static int slot_for(struct server *s, uint32_t host, pid_t pid)
+{
+	int slot;
+
+	do {
+		slot = slot_take(s->fabric, host, pid);
+	} while (slot == -ENOSPC && debtor_cut_off(s));
+	return slot;
+}
+
 static int answer_hello(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
 	struct fabric *f = s->fabric;
@@ -34,7 +70,7 @@ static int answer_hello(struct server *s, struct conn *c, struct msg *m, struct 
 	h = fabric_find_host(f, m->hello.host);
 	if (h < 0)
 		return h;
-	slot = slot_take(f, (uint32_t)h, c->pid);
+	slot = slot_for(s, (uint32_t)h, c->pid);
 	if (slot < 0)
 		return slot;
 	host = &f->hosts[h];
@@ -104,10 +140,14 @@ void request_note_gone(void *user, uint32_t to, uint32_t peer)
 {
 	struct server *s = user;
 	struct msg note = {.peer.peer = peer};
+	struct conn *c = s->by_slot[to];
 
 	msg_prepare(&note, MSG_GONE, MSG_NOTE, 0, 0);
-	if (s->by_slot[to])
-		conn_send(s, s->by_slot[to], &note, NULL, 0);
+	if (!c)
+		return;
+	if (!c->ends_told++)
+		c->ends_told_ns = clock_ns();
+	conn_send(s, c, &note, NULL, 0);
 }
 
 static int answer_attr(struct server *s, struct conn *c, struct msg *m, struct attached *a)
@@ -240,6 +280,14 @@ static answer_fn *const answers[MSG_TYPES] = {
 	[MSG_SHUTDOWN] = answer_shutdown, [MSG_SET_PORT] = answer_set_port,
 };
 
+static void peer_forgotten(struct server *s, struct conn *c, uint32_t peer)
+{
+	slot_acked(s->fabric, (uint32_t)c->slot, peer);
+	if (c->ends_told)
+		c->ends_told--;
+	c->ends_told_ns = clock_ns();
+}
+
 void request_answer(struct server *s, struct conn *c, struct msg *m)
 {
 	struct attached attached = {{-1, -1}, 0};
@@ -248,7 +296,7 @@ void request_answer(struct server *s, struct conn *c, struct msg *m)
 
 	if (type == MSG_GONE) { /* an acknowledgement: it has no reply */
 		if (c->slot != CONN_NO_SLOT)
-			slot_acked(s->fabric, (uint32_t)c->slot, m->peer.peer);
+			peer_forgotten(s, c, m->peer.peer);
 		return;
 	}
 	status = answers[type](s, c, m, &attached);

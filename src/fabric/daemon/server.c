@@ -15,7 +15,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "fabric/daemon/descriptor.h"
 
 #define BACKLOG	   4096
 #define MAX_QUEUED 4096u /* messages; every peer's end and every new channel make one */
@@ -23,6 +25,8 @@
 
 /* Whoever started us connects at once; if it died instead, we are of no use. */
 #define FIRST_CLIENT_MS FABRIC_TIMEOUT_MS
+
+#define DEAF_MS 1000
 
 struct outgoing {
 	struct outgoing *next;
@@ -50,7 +54,7 @@ static void watch_change(struct server *s, struct source *src, uint32_t events)
 static void outgoing_free(struct outgoing *o)
 {
 	for (unsigned i = 0; i < o->nfds; i++)
-		close(o->fds[i]);
+		descriptor_put(o->fds[i]);
 	free(o);
 }
 
@@ -64,15 +68,14 @@ static bool conn_queue(struct conn *c, const struct msg *m, const int *fds, unsi
 	if (!o)
 		return false;
 	memcpy(&o->m, m, m->head.length);
-	/* The original may be closed before this leaves. */
+	/* The owner may put them before this leaves. */
 	while (o->nfds < nfds) {
-		int fd = fcntl(fds[o->nfds], F_DUPFD_CLOEXEC, 0);
-
-		if (fd < 0) {
+		if (!descriptor_hold(fds[o->nfds])) {
 			outgoing_free(o);
 			return false;
 		}
-		o->fds[o->nfds++] = fd;
+		o->fds[o->nfds] = fds[o->nfds];
+		o->nfds++;
 	}
 	*c->queue_end = o;
 	c->queue_end = &o->next;
@@ -111,6 +114,12 @@ void conn_send(struct server *s, struct conn *c, const struct msg *m, const int 
 	 * makes the loop come back to it. */
 	if (ret)
 		shutdown(c->sock.fd, SHUT_RDWR);
+}
+
+bool conn_is_reading(const struct conn *c)
+{
+	return !c->queue &&
+	       (!c->ends_told || clock_ns() - c->ends_told_ns < FABRIC_TIMEOUT_MS * 1000000ull);
 }
 
 static void conn_flush(struct server *s, struct conn *c)
@@ -177,6 +186,18 @@ static void refuse(int sock, int status)
 		log_debug("cannot tell a client why it is refused");
 }
 
+/* Who is refused may have asked already: unread, that would make an error of our answer. */
+static void turn_off(int sock, int status)
+{
+	struct msg m;
+
+	shutdown(sock, SHUT_RD);
+	while (recv(sock, &m, sizeof(m), MSG_DONTWAIT) > 0)
+		;
+	refuse(sock, status);
+	close(sock);
+}
+
 static void conn_ready(struct server *s, struct source *src, uint32_t events)
 {
 	struct conn *c = container_of(src, struct conn, sock);
@@ -233,8 +254,7 @@ static void conn_new(struct server *s, int sock)
 	struct conn *c;
 
 	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) || cred.uid != geteuid()) {
-		refuse(sock, -EPERM);
-		close(sock);
+		turn_off(sock, -EPERM);
 		return;
 	}
 	c = calloc(1, sizeof(*c));
@@ -261,15 +281,69 @@ static void conn_new(struct server *s, int sock)
 	s->served = true;
 }
 
-static void listener_ready(struct server *s, struct source *src, uint32_t events)
+/* The next that has connected, or negative errno. */
+static int listener_accept(const struct server *s)
 {
 	int sock;
 
-	(void)events;
-	while ((sock = accept4(src->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0 ||
-	       errno == EINTR || errno == ECONNABORTED)
+	do {
+		sock = accept4(s->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	} while (sock < 0 && (errno == EINTR || errno == ECONNABORTED));
+	return sock < 0 ? -errno : sock;
+}
+
+static int spare_open(void)
+{
+	return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/*
+ * Who has connected when there is no descriptor left is told so: waiting, it would keep the
+ * listener ready.  0, -EAGAIN if there is nobody (without a descriptor accept does not say so), or
+ * why not even that is possible.
+ */
+static int turn_away(struct server *s, int why)
+{
+	int sock;
+
+	if (s->spare < 0)
+		return why;
+	close(s->spare);
+	sock = listener_accept(s);
+	if (sock >= 0)
+		turn_off(sock, why);
+	s->spare = spare_open();
+	return sock < 0 ? sock : 0;
+}
+
+static void listener_ready(struct server *s, struct source *src, uint32_t events)
+{
+	int ret;
+
+	(void)src, (void)events;
+	do {
+		int sock = listener_accept(s);
+
 		if (sock >= 0)
 			conn_new(s, sock);
+		ret = sock >= 0 || sock == -EAGAIN ? sock : turn_away(s, sock);
+	} while (ret >= 0);
+	if (ret == -EAGAIN)
+		return;
+	log_warn("cannot accept: %s", strerror(-ret));
+	watch_change(s, &s->listener, 0);
+	s->deaf = true;
+}
+
+/* Something has happened, or some time has passed: there may be descriptors again. */
+static void listener_try(struct server *s)
+{
+	if (!s->deaf)
+		return;
+	s->deaf = false;
+	if (s->spare < 0)
+		s->spare = spare_open();
+	watch_change(s, &s->listener, EPOLLIN);
 }
 
 static void signals_ready(struct server *s, struct source *src, uint32_t events)
@@ -326,6 +400,7 @@ int server_open(struct server *s, struct fabric *f)
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0)
 		return -errno;
+	s->spare = spare_open();
 	ret = signals_open(s);
 	return ret ? ret : listener_open(s);
 }
@@ -345,14 +420,15 @@ void server_run(struct server *s)
 
 	while (!s->leave) {
 		int timeout = s->served || s->stay ? -1 : FIRST_CLIENT_MS;
-		int n = epoll_wait(s->epoll, events, BATCH, timeout);
+		int n = epoll_wait(s->epoll, events, BATCH, s->deaf ? DEAF_MS : timeout);
 
 		if (n < 0 && errno != EINTR) {
 			log_error("epoll_wait: %s", strerror(errno));
 			return;
 		}
-		if (n == 0 && timeout > 0)
+		if (n == 0 && timeout > 0 && !s->deaf)
 			return;
+		listener_try(s);
 		for (int i = 0; i < n && !s->leave; i++) {
 			struct source *src = events[i].data.ptr;
 
@@ -393,4 +469,6 @@ void server_close(struct server *s)
 		close(s->signals.fd);
 	if (s->epoll >= 0)
 		close(s->epoll);
+	if (s->spare >= 0)
+		close(s->spare);
 }

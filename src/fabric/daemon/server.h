@@ -34,6 +34,8 @@ struct conn {
 	struct outgoing *queue;
 	struct outgoing **queue_end;
 	uint32_t queued;
+	uint32_t ends_told;    /* ends of peers that it has not acknowledged */
+	uint64_t ends_told_ns; /* since when nothing has come of that */
 };
 
 struct server {
@@ -41,6 +43,8 @@ struct server {
 	int epoll;
 	struct source listener;
 	struct source signals;
+	int spare; /* a descriptor kept to refuse those with for whom there is none */
+	bool deaf; /* not even that one was left: the listener rests */
 	struct conn *conns;
 	struct conn *graves; /* dead ones; freed when no event can name them any more */
 	struct conn *by_slot[REGISTRY_SLOTS];
@@ -65,6 +69,9 @@ void conn_send(struct server *s, struct conn *c, const struct msg *m, const int 
 void conn_end(struct server *s, struct conn *c);
 /* Watches the life of the process behind the connection, once it has a slot. */
 void conn_watch_life(struct server *s, struct conn *c);
+
+/* Does it read what it is told? */
+bool conn_is_reading(const struct conn *c) must_check;
 
 /* requests.c: answers one valid request. */
 void request_answer(struct server *s, struct conn *c, struct msg *m);

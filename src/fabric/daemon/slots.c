@@ -12,6 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fabric/daemon/descriptor.h"
+
 #define NO_SLOT REGISTRY_SLOTS
 
 static bool bit_test(const uint64_t *words, uint32_t bit)
@@ -186,7 +188,7 @@ static void channel_drop(struct fabric *f, uint32_t a, uint32_t b)
 	uint32_t low = a < b ? a : b;
 	uint32_t high = a < b ? b : a;
 
-	close(f->rows[low].channel[high]);
+	descriptor_put(f->rows[low].channel[high]);
 	f->rows[low].channel[high] = -1;
 	bit_clear(f->rows[a].peers, b);
 	bit_clear(f->rows[b].peers, a);
@@ -204,6 +206,15 @@ void slot_acked(struct fabric *f, uint32_t slot, uint32_t peer)
 		return;
 	bit_clear(f->rows[peer].acks_due, slot);
 	slot_settle(f, peer);
+}
+
+void slot_debts(const struct fabric *f, uint32_t debts[REGISTRY_SLOTS])
+{
+	memset(debts, 0, REGISTRY_SLOTS * sizeof(*debts));
+	for (uint32_t slot = 0; slot < REGISTRY_SLOTS; slot++)
+		for (uint32_t w = 0; f->rows[slot].state == SLOT_DRAINING && w < SLOT_WORDS; w++)
+			for (uint64_t due = f->rows[slot].acks_due[w]; due; due &= due - 1)
+				debts[w * 64 + (uint32_t)__builtin_ctzll(due)]++;
 }
 
 void slot_release(struct fabric *f, uint32_t slot, const struct slot_notes *notes)

@@ -35,7 +35,7 @@ struct options {
 
 /* Large tables; as static memory their unused pages cost nothing. */
 static struct fabric fabric;
-static struct server server = {.epoll = -1, .listener.fd = -1, .signals.fd = -1};
+static struct server server = {.epoll = -1, .listener.fd = -1, .signals.fd = -1, .spare = -1};
 
 static int usage(void)
 {

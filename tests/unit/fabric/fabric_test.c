@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -566,6 +567,214 @@ static void test_races(void)
 	}
 }
 
+/* ---- descriptors and slots that run out ---- */
+
+static int raw_hello(const char *host, uint16_t *slot)
+{
+	const struct timeval limit = {.tv_sec = WAIT_MS / 1000};
+	struct msg m = {0};
+	int fds[MSG_MAX_FDS];
+	int sock = raw_connect();
+
+	CHECK(!setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
+	snprintf(m.hello.host, sizeof(m.hello.host), "%s", host);
+	CHECK(link_call(sock, &m, MSG_HELLO, fds) == 0);
+	msg_close_fds(fds);
+	*slot = m.hello_reply.slot;
+	return sock;
+}
+
+static int raw_call(int sock, struct msg *m, enum msg_type type)
+{
+	int fds[MSG_MAX_FDS];
+	int ret = link_call(sock, m, type, fds);
+
+	if (!ret)
+		msg_close_fds(fds);
+	return ret;
+}
+
+static int raw_channel(int sock, uint16_t peer)
+{
+	struct msg m = {.peer.peer = peer};
+
+	return raw_call(sock, &m, MSG_CHANNEL);
+}
+
+static void limit_descriptors(pid_t pid, rlim_t n, struct rlimit *saved)
+{
+	struct rlimit few;
+
+	CHECK(!prlimit(pid, RLIMIT_NOFILE, NULL, saved));
+	few = *saved;
+	few.rlim_cur = n;
+	CHECK(!prlimit(pid, RLIMIT_NOFILE, &few, NULL));
+}
+
+/* Opens a channel to 'to' and takes its port down when told so, and tells its slot. */
+static pid_t start_peer(uint16_t to, uint32_t row, int pipes[2])
+{
+	pid_t pid = fork();
+	uint16_t slot;
+	int sock;
+
+	if (pid)
+		return pid;
+	close(pipes[0]);
+	sock = raw_hello("host2", &slot);
+	CHECK(write(pipes[1], &slot, sizeof(slot)) == sizeof(slot));
+	CHECK(read(pipes[1], &slot, sizeof(slot)) == sizeof(slot));
+	CHECK(raw_channel(sock, to) == 0);
+	CHECK(set_port(row, IB_PORT_DOWN) == 0);
+	CHECK(read(pipes[1], &slot, sizeof(slot)) == 0);
+	_exit(0);
+}
+
+/*
+ * A peer connects to a process that has no descriptor left: no channel, but the process does not
+ * take the daemon for broken, and the channel comes when there is room.
+ */
+static void test_no_descriptors(void)
+{
+	struct fabric_client *c;
+	uint32_t rows[SLOT_HCAS];
+	struct rlimit saved;
+	int pipes[2], fd, side, top;
+	struct told t;
+	uint16_t slot;
+	size_t bytes;
+	pid_t peer;
+
+	c = open_client(&t);
+	CHECK(fabric_host_ports(c, rows, SLOT_HCAS) == 2);
+	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pipes));
+	peer = start_peer(fabric_slot(c), rows[0], pipes);
+	close(pipes[1]);
+	CHECK(read(pipes[0], &slot, sizeof(slot)) == sizeof(slot));
+	top = open("/dev/null", O_RDONLY); /* the lowest number that is free */
+	CHECK(top >= 0);
+	close(top);
+	limit_descriptors(0, (rlim_t)top, &saved);
+
+	CHECK(write(pipes[0], &slot, sizeof(slot)) == sizeof(slot));
+	/* Told after the channel. */
+	wait_for(&t.downs, 1);
+	CHECK(t.lost == 0 && t.channels == 0);
+	CHECK(fabric_open_channel(c, slot, &fd, &bytes, &side) == -EMFILE);
+	CHECK(t.lost == 0 && fabric_number_chunk(c, 0) > 0);
+
+	CHECK(!prlimit(0, RLIMIT_NOFILE, &saved, NULL));
+	wait_for(&t.channels, 1);
+	CHECK(t.peer == slot);
+	close(t.fd);
+	CHECK(fabric_open_channel(c, slot, &fd, &bytes, &side) == 0);
+	close(fd);
+	close(pipes[0]);
+	CHECK(waitpid(peer, NULL, 0) == peer);
+	wait_for(&t.gone, 1);
+	fabric_client_close(c);
+	wait_no_dir();
+}
+
+#define FULL_DAEMON 64
+
+/* The daemon takes in as many as it can and tells the next one that there is no room. */
+static int fill_daemon(int *idle)
+{
+	const struct timeval limit = {.tv_sec = WAIT_MS / 1000};
+
+	for (int n = 0; n < FULL_DAEMON; n++) {
+		struct msg m = {0};
+		int ret;
+
+		idle[n] = raw_connect();
+		CHECK(!setsockopt(idle[n], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)));
+		ret = raw_call(idle[n], &m, MSG_LEASE);
+		if (!ret)
+			continue;
+		CHECK(ret == -EMFILE);
+		check_cut(idle[n]);
+		return n;
+	}
+	CHECK(!"the daemon has a limit");
+	return 0;
+}
+
+/* More than fits into the socket of one who does not read. */
+static void tell_much(int sock, uint32_t row)
+{
+	for (uint32_t i = 0; i < 600; i++) {
+		struct msg m = {.set_port = {row, i & 1 ? IB_PORT_ACTIVE : IB_PORT_DOWN}};
+
+		CHECK(raw_call(sock, &m, MSG_SET_PORT) == 0);
+	}
+}
+
+/*
+ * The daemon without a free descriptor: newcomers are told so, and one that is slow to read gets
+ * its descriptors later like all else.
+ */
+static void test_full_daemon(void)
+{
+	int idle[FULL_DAEMON], fds[MSG_MAX_FDS], slow, peer, n, ret;
+	struct fabric_client *c;
+	uint32_t rows[SLOT_HCAS];
+	uint16_t slow_slot, slot;
+	struct rlimit saved;
+	struct told t;
+	struct msg m;
+
+	c = open_client(&t);
+	CHECK(fabric_host_ports(c, rows, SLOT_HCAS) == 2);
+	slow = raw_hello("", &slow_slot);
+	peer = raw_hello("host2", &slot);
+	limit_descriptors(daemon_pid(), FULL_DAEMON, &saved);
+	n = fill_daemon(idle);
+	CHECK(n > 1);
+	tell_much(idle[0], rows[0]);
+	/* Room for the channel's memory, not for a second name of it. */
+	close(idle[--n]);
+	do {
+		ret = raw_channel(peer, slow_slot);
+	} while (ret == -EMFILE);
+	CHECK(ret == 0);
+	do {
+		CHECK(msg_recv(slow, &m, fds, 1u << MSG_NOTE, 0) == 0);
+		msg_close_fds(fds);
+	} while (m.head.type != MSG_CHANNEL);
+	CHECK(m.channel.peer == slot);
+	CHECK(fabric_number_chunk(c, 0) > 0 && t.lost == 0);
+	while (n)
+		close(idle[--n]);
+	close(slow);
+	close(peer);
+	fabric_client_close(c);
+	wait_no_dir();
+}
+
+/* One that is stopped acknowledges no ends of its peers; that must not use up the slots. */
+static void test_slots_of_the_dead(void)
+{
+	uint16_t stopped_slot, slot;
+	struct fabric_client *c;
+	struct told t;
+	int stopped;
+
+	c = open_client(&t);
+	stopped = raw_hello("", &stopped_slot);
+	for (uint32_t i = 0; i < REGISTRY_SLOTS + 10; i++) {
+		int sock = raw_hello("", &slot);
+		int ret = raw_channel(sock, stopped_slot);
+
+		CHECK(ret == 0 || i > REGISTRY_SLOTS / 2);
+		close(sock);
+	}
+	check_cut(stopped);
+	CHECK(t.lost == 0 && fabric_number_chunk(c, 0) > 0);
+	fabric_client_close(c);
+	wait_no_dir();
+}
+
 static void test_refused(void)
 {
 	const struct fabric_client_ops ops = {on_channel, on_gone, on_port, on_lost, NULL};
@@ -601,6 +810,9 @@ int main(int argc, char **argv)
 	test_malformed();
 	test_threads();
 	test_races();
+	test_no_descriptors();
+	test_full_daemon();
+	test_slots_of_the_dead();
 	mkdir(base, 0700);
 	test_refused();
 	rmdir(base);
