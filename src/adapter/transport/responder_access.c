@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What a request may do: the right of the operation on the queue pair, the range and right of the
+ * key, and the length of the message.
+ */
+#include "adapter/transport/responder_state.h"
+
+#include "adapter/signed/transfer.h"
+#include "prm/ib.h"
+
+/* The right that a request needs on the QP and on the key. */
+static uint32_t resp_right(const struct bth_props *p)
+{
+	if (p->write)
+		return IB_ACCESS_REMOTE_WRITE;
+	if (p->read)
+		return IB_ACCESS_REMOTE_READ;
+	return p->atomic ? IB_ACCESS_REMOTE_ATOMIC : 0;
+}
+
+bool resp_granted(const struct qp *qp, enum mkey_verdict v, uint32_t right, uint32_t rkey,
+		  uint64_t va, uint64_t len)
+{
+	if (likely(v == MKEY_OK))
+		return true;
+	trace(access, remote, qp->qpn, rkey, va, len, ib_access_name(right), mkey_verdict_name(v));
+	return false;
+}
+
+bool resp_may_access(struct qp *qp, uint32_t right, const struct pkt *pkt)
+{
+	enum mkey_verdict v =
+		remote_check(qp, qp->resp.pdn, right, pkt->rkey, pkt->va, pkt->dma_len);
+
+	return resp_granted(qp, v, right, pkt->rkey, pkt->va, pkt->dma_len);
+}
+
+/* An operation that the QP does not allow at all: its class is "invalid request". */
+enum resp_state resp_check_right(struct qp *qp, const struct pkt *pkt)
+{
+	uint32_t right = resp_right(pkt_props(pkt));
+
+	if (likely(!right || qp->attr.access & right))
+		return RESP_CHECK_RANGE;
+	trace(access, remote, qp->qpn, pkt->rkey, pkt->va, pkt->dma_len, ib_access_name(right),
+	      "QP_FORBIDS");
+	return RESP_ERR_INVALID;
+}
+
+/*
+ * The whole range of a write is checked before its first byte; of a single packet execution checks
+ * it, and reads and atomics check theirs when they are accepted.  A message of no bytes asks no key
+ * (IBTA 9.7.4.1.4).
+ */
+enum resp_state resp_check_range(struct qp *qp, const struct pkt *pkt)
+{
+	const struct bth_props *p = pkt_props(pkt);
+
+	if (p->read)
+		return RESP_READ;
+	if (p->atomic)
+		return RESP_ATOMIC;
+	if (p->write && p->first && !p->last && pkt->dma_len &&
+	    !resp_may_access(qp, IB_ACCESS_REMOTE_WRITE, pkt))
+		return RESP_ERR_REMOTE_ACCESS;
+	return RESP_CHECK_LENGTH;
+}
+
+/* Together the packets of a write carry as many bytes as it says, no more and no less. */
+enum resp_state resp_check_length(const struct qp *qp, const struct pkt *pkt)
+{
+	const struct bth_props *p = pkt_props(pkt);
+	const struct responder *r = &qp->resp;
+	uint64_t total = p->first ? pkt->dma_len : r->write_len;
+	uint64_t off = p->first ? 0 : r->off;
+
+	if (p->write &&
+	    (pkt->payload_len > total - off || (p->last && off + pkt->payload_len != total)))
+		return RESP_ERR_INVALID;
+	if ((p->send && p->first) || (p->write && p->imm))
+		return RESP_TAKE_RECV;
+	return RESP_BEGIN;
+}

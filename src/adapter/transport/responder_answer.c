@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Answers of the responder: acknowledgements and refusals. */
+#include "adapter/transport/responder_state.h"
+
+void resp_answer_init(const struct qp *qp, struct pkt *out, uint8_t op, uint32_t psn)
+{
+	*out = (struct pkt){
+		.opcode = (uint8_t)(qp->bth | op),
+		.pkey = qp->pkey,
+		.sqpn = qp->qpn,
+		.dqpn = qp->attr.dest_qpn,
+		.psn = psn,
+		.npkts = 1,
+		.msn = qp->resp.shared->msn,
+		.aeth = AETH_ACK | AETH_NO_CREDIT,
+		.path = &qp->path,
+	};
+}
+
+static bool resp_send_ack(struct qp *qp, uint8_t syndrome, uint32_t psn)
+{
+	struct pkt out;
+
+	resp_answer_init(qp, &out, BTH_ACK, psn);
+	out.aeth = syndrome;
+	return wire_xmit(qp->adapter->wire, &out) != WIRE_BUSY;
+}
+
+/*
+ * An answer that the wire cannot take now is owed; a newer one replaces it, for it says more.  It
+ * must not overtake the answer of a read that still waits: the requester would take that for lost.
+ */
+void resp_acknowledge(struct qp *qp, uint8_t syndrome, uint32_t psn)
+{
+	struct responder *r = &qp->resp;
+	bool behind_read = unlikely(r->rd_answered != r->rd_count) && resp_receives(qp);
+
+	r->ack_owed = behind_read || !resp_send_ack(qp, syndrome, psn);
+	if (r->ack_owed) {
+		r->ack_syndrome = syndrome;
+		r->ack_psn = psn;
+		qp_kick_later(qp);
+	}
+}
+
+/*
+ * A positive answer to a packet of a batch waits for the batch's end, and then speaks for all of
+ * them (IBTA 9.7.5.1.2, acknowledge coalescing).  If the message completed a receive it may wait a
+ * little longer: the program has something to do now, and its next poll or post sends the answer.
+ */
+void resp_acknowledge_message(struct qp *qp, const struct pkt *pkt)
+{
+	struct responder *r = &qp->resp;
+	uint32_t psn = psn_add(r->shared->epsn, IB_PSN_MASK);
+
+	if (!pkt->batched) {
+		resp_acknowledge(qp, AETH_ACK | AETH_NO_CREDIT, psn);
+		return;
+	}
+	r->ack_owed = true;
+	r->ack_syndrome = AETH_ACK | AETH_NO_CREDIT;
+	r->ack_psn = psn;
+	if (!pkt_props(pkt)->last || (pkt_props(pkt)->write && !pkt_props(pkt)->imm))
+		atomic_store_explicit(&qp->adapter->prompt, true, memory_order_relaxed);
+	qp_kick(qp);
+}
+
+void resp_nak(struct qp *qp, enum aeth_nak code, uint32_t psn)
+{
+	trace(nak, sent, qp->qpn, qp->attr.dest_qpn, aeth_nak_name(code), psn);
+	resp_acknowledge(qp, (uint8_t)(AETH_NAK | code), psn);
+}

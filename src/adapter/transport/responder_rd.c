@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Reads and atomics: accepted, kept for repetition, answered in order. */
+#include "adapter/transport/responder_state.h"
+
+#include "adapter/signed/transfer.h"
+#include "usermem/usermem.h"
+#include "wire/counter_shard.h"
+
+/* Notes a read or atomic, so that it can be answered again. */
+static struct rd_resource *rd_accept(struct qp *qp, const struct pkt *pkt, uint32_t npkts)
+{
+	struct responder *r = &qp->resp;
+	struct rd_resource *rd = &r->rd[r->rd_count++ % ADAPTER_MAX_RD_ATOMIC];
+
+	*rd = (struct rd_resource){
+		.atomic = pkt_props(pkt)->atomic,
+		.first_psn = pkt->psn,
+		.npkts = npkts,
+		.va = pkt->va,
+		.rkey = pkt->rkey,
+		.pdn = r->pdn,
+		.srqn = pkt->srqn,
+		.len = pkt->dma_len,
+	};
+	return rd;
+}
+
+static uint8_t rd_response_op(bool first, bool last)
+{
+	static const uint8_t op[2][2] = {{BTH_READ_RESP_MIDDLE, BTH_READ_RESP_LAST},
+					 {BTH_READ_RESP_FIRST, BTH_READ_RESP_ONLY}};
+
+	return op[first][last];
+}
+
+/* The rest of the answer is made as it is copied. */
+static void rd_answer_source(struct qp *qp, const struct rd_resource *rd, struct send_seg *seg,
+			     struct transfer_source *made, struct pkt *out)
+{
+	const struct srq *srq =
+		qp->bth == BTH_XRC ? srq_find_xrc(qp->adapter, rd->srqn, qp->create.xrcdn) : NULL;
+
+	*seg = (struct send_seg){.lkey = rd->rkey, .len = rd->len, .addr = rd->va};
+	made->t = transfer_remote(qp, srq, rd->pdn, IB_ACCESS_REMOTE_READ, seg);
+	transfer_source_begin(made, qp->resp.rd_off);
+	out->nruns = 0;
+	out->source = &made->source;
+}
+
+/* Sends read data from rd_off on.  RESP_DONE also when the wire is busy: it is continued then. */
+static enum resp_state rd_answer_read(struct qp *qp, const struct rd_resource *rd)
+{
+	struct responder *r = &qp->resp;
+	uint32_t most =
+		wire_max_payload(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, qp->mtu, false);
+
+	do {
+		uint32_t off = (uint32_t)r->rd_off;
+		uint32_t n = min_u32(rd->len - off, most);
+		enum mkey_verdict v = MKEY_OK;
+		struct transfer_source made;
+		struct send_seg seg;
+		struct runs src;
+		struct pkt out;
+		bool gone = false;
+
+		runs_begin(&src);
+		if (n)
+			v = mkey_append_remote_runs(qp->adapter, rd->rkey, rd->pdn, qp->qpn,
+						    IB_ACCESS_REMOTE_READ, rd->va + off, n, &src);
+		if (!mkey_staged(v) &&
+		    !resp_granted(qp, v, IB_ACCESS_REMOTE_READ, rd->rkey, rd->va + off, n))
+			return RESP_ERR_REMOTE_ACCESS;
+		resp_answer_init(qp, &out, rd_response_op(!off, off + n == rd->len),
+				 psn_add(rd->first_psn, off / qp->mtu));
+		out.npkts = n ? div_round_up(n, qp->mtu) : 1;
+		out.payload_len = n;
+		out.nruns = src.n;
+		out.runs = src.run;
+		out.payload_gone = &gone;
+		if (unlikely(mkey_staged(v)))
+			rd_answer_source(qp, rd, &seg, &made, &out);
+		switch (wire_xmit(qp->adapter->wire, &out)) {
+		case WIRE_BUSY:
+			qp_kick_later(qp);
+			return RESP_DONE;
+		case WIRE_FAULT:
+			return RESP_ERR_REMOTE_ACCESS;
+		case WIRE_SENT:
+		case WIRE_LOST:
+			break;
+		}
+		if (gone)
+			return RESP_ERR_REMOTE_ACCESS;
+		r->rd_off += n;
+	} while (r->rd_off < rd->len);
+	r->rd_answered++;
+	r->rd_off = 0;
+	return RESP_DONE;
+}
+
+static bool rd_answer_atomic(struct qp *qp, const struct rd_resource *rd)
+{
+	struct pkt out;
+
+	resp_answer_init(qp, &out, BTH_ATOMIC_ACK, rd->first_psn);
+	out.atomic_orig = rd->orig;
+	return wire_xmit(qp->adapter->wire, &out) != WIRE_BUSY;
+}
+
+/* Answers accepted reads and atomics, in order. */
+enum resp_state resp_answer_pending(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+
+	while (r->rd_answered != r->rd_count) {
+		const struct rd_resource *rd = &r->rd[r->rd_answered % ADAPTER_MAX_RD_ATOMIC];
+		uint32_t before = r->rd_answered;
+
+		if (rd->atomic) {
+			if (!rd_answer_atomic(qp, rd)) {
+				qp_kick_later(qp);
+				return RESP_DONE;
+			}
+			r->rd_answered++;
+		} else {
+			enum resp_state s = rd_answer_read(qp, rd);
+
+			/* refused: what came after it is not answered any more */
+			if (s != RESP_DONE)
+				r->rd_answered = r->rd_count;
+			if (s != RESP_DONE || r->rd_answered == before)
+				return s;
+		}
+	}
+	return RESP_DONE;
+}
+
+static bool rd_full(const struct qp *qp)
+{
+	uint32_t depth = min_u32(qp->attr.max_dest_rd_atomic, ADAPTER_MAX_RD_ATOMIC);
+
+	return qp->resp.rd_count - qp->resp.rd_answered >= depth;
+}
+
+enum resp_state resp_read(struct qp *qp, const struct pkt *pkt)
+{
+	struct responder *r = &qp->resp;
+	uint32_t npkts = pkt->dma_len ? div_round_up(pkt->dma_len, qp->mtu) : 1;
+
+	if (rd_full(qp))
+		return RESP_ERR_RD_DEPTH;
+	if (pkt->dma_len > IB_MAX_MSG_BYTES)
+		return RESP_ERR_INVALID;
+	if (pkt->dma_len && !resp_may_access(qp, IB_ACCESS_REMOTE_READ, pkt))
+		return RESP_ERR_REMOTE_ACCESS;
+	shard_count(qp->adapter->counters, HW_RX_READ_REQUESTS, 1);
+	rd_accept(qp, pkt, npkts);
+	r->shared->epsn = psn_add(r->shared->epsn, npkts);
+	r->shared->msn = psn_add(r->shared->msn, 1);
+	return resp_answer_pending(qp);
+}
+
+enum resp_state resp_atomic(struct qp *qp, const struct pkt *pkt)
+{
+	struct responder *r = &qp->resp;
+	enum mkey_verdict v;
+	struct runs runs;
+	struct rd_resource *rd;
+	uint64_t orig;
+	bool ok;
+
+	runs_begin(&runs);
+	if (rd_full(qp))
+		return RESP_ERR_RD_DEPTH;
+	if (pkt->va % sizeof(uint64_t))
+		return RESP_ERR_INVALID;
+	v = mkey_append_remote_runs(qp->adapter, pkt->rkey, r->pdn, qp->qpn,
+				    IB_ACCESS_REMOTE_ATOMIC, pkt->va, sizeof(uint64_t), &runs);
+	/* nor is there one on data that a signature covers */
+	if (!resp_granted(qp, v, IB_ACCESS_REMOTE_ATOMIC, pkt->rkey, pkt->va, sizeof(uint64_t)))
+		return RESP_ERR_REMOTE_ACCESS;
+	/* an iova and its memory may differ in alignment; CPU atomics need the memory's */
+	if (runs.n != 1 || (uintptr_t)runs.run[0].addr % sizeof(uint64_t))
+		return RESP_ERR_REMOTE_ACCESS;
+	ok = pkt_op(pkt) == BTH_FETCH_ADD
+		     ? usermem_fetch_add(runs.run[0].addr, pkt->swap_add, &orig)
+		     : usermem_compare_swap(runs.run[0].addr, pkt->compare, pkt->swap_add, &orig);
+	if (!ok)
+		return RESP_ERR_REMOTE_ACCESS;
+	shard_count(qp->adapter->counters, HW_RX_ATOMIC_REQUESTS, 1);
+	rd = rd_accept(qp, pkt, 1);
+	rd->orig = orig;
+	r->shared->epsn = psn_add(r->shared->epsn, 1);
+	r->shared->msn = psn_add(r->shared->msn, 1);
+	return resp_answer_pending(qp);
+}
+
+/* IBTA 9.7.4.1.2: sends and writes are acknowledged again, reads answered again, atomics from
+ * memory. */
+enum resp_state resp_duplicate(struct qp *qp, const struct pkt *pkt)
+{
+	const struct bth_props *p = pkt_props(pkt);
+	struct responder *r = &qp->resp;
+
+	trace(packet, duplicate, qp->qpn, bth_op_name(pkt->opcode), pkt->psn, r->shared->epsn);
+	shard_count(qp->adapter->counters, HW_DUPLICATE_REQUEST, 1);
+	if (!p->read && !p->atomic) {
+		resp_acknowledge(qp, AETH_ACK | AETH_NO_CREDIT,
+				 psn_add(r->shared->epsn, IB_PSN_MASK));
+		return RESP_DONE;
+	}
+	for (uint32_t n = 1; n <= min_u32(r->rd_count, ADAPTER_MAX_RD_ATOMIC); n++) {
+		struct rd_resource *rd = &r->rd[(r->rd_count - n) % ADAPTER_MAX_RD_ATOMIC];
+		int32_t into = psn_diff(pkt->psn, rd->first_psn);
+
+		if (into < 0 || into >= (int32_t)rd->npkts || rd->atomic != p->atomic)
+			continue;
+		/* the rest of what was asked before, or a part of it; never more */
+		if (p->read && (pkt->rkey != rd->rkey || pkt->dma_len > rd->len ||
+				pkt->va != rd->va + (uint64_t)into * qp->mtu))
+			return RESP_DONE;
+		r->rd_answered = r->rd_count - n;
+		r->rd_off = (uint64_t)into * qp->mtu;
+		return resp_answer_pending(qp);
+	}
+	return RESP_DONE;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of the responder share: its states, and the acts of more than one of them. */
+#pragma once
+
+#include "adapter/transport/responder.h"
+#include "base/trace.h"
+
+enum resp_state {
+	RESP_CHECK_PSN,
+	RESP_CHECK_SEQUENCE,
+	RESP_CHECK_RIGHT,  /* does the QP allow the operation at all? */
+	RESP_CHECK_RANGE,  /* does the key allow the whole of a write? */
+	RESP_CHECK_LENGTH, /* do the packets of a write make up its length? */
+	RESP_TAKE_RECV,
+	RESP_BEGIN, /* a message begins: nothing that follows can put the packet back */
+	RESP_EXECUTE,
+	RESP_READ,
+	RESP_ATOMIC,
+	RESP_COMPLETE,
+	RESP_ACKNOWLEDGE,
+	RESP_DUPLICATE,
+	/* refusals */
+	RESP_ERR_PSN,		/* out of sequence: NAK once, drop */
+	RESP_ERR_RNR,		/* no receive posted */
+	RESP_ERR_INVALID,	/* malformed, or an operation that is not allowed here */
+	RESP_ERR_RD_DEPTH,	/* more reads than max_dest_rd_atomic */
+	RESP_ERR_REMOTE_ACCESS, /* key, range or right */
+	RESP_ERR_LENGTH,	/* longer than the receive: our consumer's error */
+	RESP_ERR_LOCAL_PROT,	/* our consumer's receive list is bad */
+	RESP_ERR_SENDER,	/* the sender's payload has gone: its error, not ours */
+	RESP_ERR_RING,		/* our consumer's receive queue is unreadable */
+	RESP_ERR_INVALIDATE,	/* the key to be invalidated is none that may be */
+	RESP_DONE,
+};
+
+/* ---- responder_answer.c ---- */
+
+void resp_answer_init(const struct qp *qp, struct pkt *out, uint8_t op, uint32_t psn);
+/* Sends an acknowledgement of this syndrome, or owes it. */
+void resp_acknowledge(struct qp *qp, uint8_t syndrome, uint32_t psn);
+/* The positive answer to a packet that asks for one. */
+void resp_acknowledge_message(struct qp *qp, const struct pkt *pkt);
+/* The refusal of a packet. */
+void resp_nak(struct qp *qp, enum aeth_nak code, uint32_t psn);
+
+/* ---- responder_access.c ---- */
+
+enum resp_state resp_check_right(struct qp *qp, const struct pkt *pkt);
+enum resp_state resp_check_range(struct qp *qp, const struct pkt *pkt);
+enum resp_state resp_check_length(const struct qp *qp, const struct pkt *pkt);
+/* Says whether the key grants the access; notes a refusal. */
+bool resp_granted(const struct qp *qp, enum mkey_verdict v, uint32_t right, uint32_t rkey,
+		  uint64_t va, uint64_t len);
+/* Does the key that the packet names grant the whole of what it asks for? */
+bool resp_may_access(struct qp *qp, uint32_t right, const struct pkt *pkt);
+
+/* ---- responder_rd.c ---- */
+
+enum resp_state resp_read(struct qp *qp, const struct pkt *pkt);
+enum resp_state resp_atomic(struct qp *qp, const struct pkt *pkt);
+enum resp_state resp_duplicate(struct qp *qp, const struct pkt *pkt);
+/* Answers accepted reads and atomics, in order. */
+enum resp_state resp_answer_pending(struct qp *qp);
+
+/* Is the QP in a state in which it takes requests? */
+static inline bool resp_receives(const struct qp *qp)
+{
+	switch (qp_state(qp)) {
+	case IB_QPS_RTR:
+	case IB_QPS_RTS:
+	case IB_QPS_SQD:
+	case IB_QPS_SQE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static inline void resp_trace_drop(const struct qp *qp, const struct pkt *pkt, const char *why)
+{
+	trace(packet, dropped, qp->qpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn, why);
+}
