@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "driver/file/cdev_file.h"
-#include "driver/uverbs/objects.h"
+#include "driver/devx/devx.h"
 
 #define UNREAD_BYTES (1 << 20) /* as mlx5_ib; the system may grant less */
 
@@ -104,7 +104,7 @@ int devx_async_post(struct devx_async *a, uint64_t wr_id, const uint8_t *answer,
 	return ret == -EMSGSIZE || ret == -ENOBUFS ? -EAGAIN : ret;
 }
 
-int method_devx_async_alloc(struct ureq *req)
+static int method_devx_async_alloc(struct ureq *req)
 {
 	int fd = devx_async_create(req->file);
 	int ret;
@@ -116,3 +116,16 @@ int method_devx_async_alloc(struct ureq *req)
 		uchannel_drop_fd(fd);
 	return ret;
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct attr_spec async_cmd_attrs[] = {
+	{MLX5_IB_ATTR_DEVX_ASYNC_CMD_FD_ALLOC_HANDLE, ATTR_FD_NEW},
+};
+
+static const struct method_spec methods[] = {
+	METHOD(MLX5_IB_OBJECT_DEVX_ASYNC_CMD_FD, MLX5_IB_METHOD_DEVX_ASYNC_CMD_FD_ALLOC,
+	       method_devx_async_alloc, async_cmd_attrs),
+};
+
+const struct uverbs_family udevx_async_family = {METHODS(methods)};

@@ -9,6 +9,8 @@
 
 #include "base/log.h"
 #include "driver/devx/devx.h"
+#include "driver/uverbs/objects/cq.h"
+#include "driver/uverbs/objects/uar.h"
 #include "prm/cmd_cq.h"
 #include "prm/cqe.h"
 #include "usermem/usermem.h"

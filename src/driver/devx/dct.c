@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "driver/devx/devx.h"
+#include "driver/uverbs/objects/qp.h"
 #include "prm/cmd_dct.h"
 
 struct devx_dct {

@@ -13,7 +13,9 @@
 #pragma once
 
 #include "base/spin.h"
-#include "driver/uverbs/objects.h"
+#include "driver/doorbell/doorbell.h"
+#include "driver/uverbs/core/port.h"
+#include "driver/uverbs/core/spec.h"
 #include "prm/cmd.h"
 #include "prm/eqe.h"
 
@@ -98,6 +100,10 @@ struct devx_op {
 };
 
 extern const struct uobj_class udevx_class;
+extern const struct uverbs_family udevx_family;
+extern const struct uverbs_family udevx_async_family;
+extern const struct uverbs_family udevx_event_family;
+extern const struct uverbs_family uumem_family;
 
 /* NULL if the kernel does not let it pass by that method either. */
 const struct devx_op *devx_op_find(uint16_t opcode, enum devx_method method);

@@ -253,7 +253,7 @@ static int subscribe(struct ureq *req, struct devx_obj *obj, struct uchannel *ch
 	return ret;
 }
 
-int method_devx_subscribe(struct ureq *req)
+static int method_devx_subscribe(struct ureq *req)
 {
 	struct uobj *uobj = ureq_obj(req, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE);
 	int64_t fd = (int64_t)ureq_handle(req, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE);
@@ -276,7 +276,7 @@ int method_devx_subscribe(struct ureq *req)
 	return ret;
 }
 
-int method_devx_event_alloc(struct ureq *req)
+static int method_devx_event_alloc(struct ureq *req)
 {
 	struct uchannel *c;
 	uint32_t flags;
@@ -293,3 +293,27 @@ int method_devx_event_alloc(struct ureq *req)
 		uchannel_drop_fd(fd);
 	return ret;
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct attr_spec subscribe_attrs[] = {
+	{MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE, ATTR_HANDLE},
+	{MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE, IDR(UOBJ_DEVX), OPT},
+	{MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST, IN_MIN(2)},
+	{MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM, IN(4), OPT},
+	{MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE, IN(8), OPT},
+};
+
+static const struct attr_spec async_event_attrs[] = {
+	{MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE, ATTR_FD_NEW},
+	{MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS, FLAGS_IN},
+};
+
+static const struct method_spec methods[] = {
+	METHOD(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_SUBSCRIBE_EVENT, method_devx_subscribe,
+	       subscribe_attrs),
+	METHOD(MLX5_IB_OBJECT_DEVX_ASYNC_EVENT_FD, MLX5_IB_METHOD_DEVX_ASYNC_EVENT_FD_ALLOC,
+	       method_devx_event_alloc, async_event_attrs),
+};
+
+const struct uverbs_family udevx_event_family = {METHODS(methods)};

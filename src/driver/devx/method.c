@@ -158,13 +158,13 @@ static int run_method(struct ureq *req, enum devx_method method, uint16_t in_id,
 	return ret;
 }
 
-int method_devx_other(struct ureq *req)
+static int method_devx_other(struct ureq *req)
 {
 	return run_method(req, DEVX_GENERAL, MLX5_IB_ATTR_DEVX_OTHER_CMD_IN,
 			  MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, NULL);
 }
 
-int method_devx_obj_modify(struct ureq *req)
+static int method_devx_obj_modify(struct ureq *req)
 {
 	struct uobj *target;
 	int ret = find_target(req, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE, &target);
@@ -174,7 +174,7 @@ int method_devx_obj_modify(struct ureq *req)
 				    MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT, target);
 }
 
-int method_devx_obj_query(struct ureq *req)
+static int method_devx_obj_query(struct ureq *req)
 {
 	struct uobj *target;
 	int ret = find_target(req, MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, &target);
@@ -185,7 +185,7 @@ int method_devx_obj_query(struct ureq *req)
 }
 
 /* Performs the query at once; what is asynchronous is that the answer comes through the channel. */
-int method_devx_obj_query_async(struct ureq *req)
+static int method_devx_obj_query_async(struct ureq *req)
 {
 	struct ubuf in = ureq_buf(req, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_CMD_IN);
 	uint64_t out_len = ureq_u64(req, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_OUT_LEN);
@@ -244,7 +244,7 @@ static int create(struct ureq *req, struct mailbox *m)
 	return ret;
 }
 
-int method_devx_obj_create(struct ureq *req)
+static int method_devx_obj_create(struct ureq *req)
 {
 	struct ubuf in = ureq_buf(req, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN);
 	struct ubuf out = ureq_buf(req, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT);
@@ -262,7 +262,7 @@ int method_devx_obj_create(struct ureq *req)
 	return ret;
 }
 
-int method_devx_query_eqn(struct ureq *req)
+static int method_devx_query_eqn(struct ureq *req)
 {
 	uint32_t vector = ureq_u32(req, MLX5_IB_ATTR_DEVX_QUERY_EQN_USER_VEC);
 
@@ -272,8 +272,75 @@ int method_devx_query_eqn(struct ureq *req)
 }
 
 /* It converts the index of a static doorbell register; a context with dynamic ones has none. */
-int method_devx_query_uar(struct ureq *req)
+static int method_devx_query_uar(struct ureq *req)
 {
 	(void)req;
 	return -EINVAL;
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct attr_spec other_attrs[] = {
+	{MLX5_IB_ATTR_DEVX_OTHER_CMD_IN, IN_MIN(CMD_IN_BYTES)},
+	{MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, OUT_MIN(CMD_OUT_BYTES)},
+};
+
+static const struct attr_spec query_uar_attrs[] = {
+	{MLX5_IB_ATTR_DEVX_QUERY_UAR_USER_IDX, IN(4)},
+	{MLX5_IB_ATTR_DEVX_QUERY_UAR_DEV_IDX, OUT(4)},
+};
+
+static const struct attr_spec query_eqn_attrs[] = {
+	{MLX5_IB_ATTR_DEVX_QUERY_EQN_USER_VEC, IN(4)},
+	{MLX5_IB_ATTR_DEVX_QUERY_EQN_DEV_EQN, OUT(4)},
+};
+
+static const struct attr_spec obj_create_attrs[] = {
+	{MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, ATTR_IDR_NEW},
+	{MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN, IN_MIN(CMD_IN_BYTES)},
+	{MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, OUT_MIN(CMD_OUT_BYTES)},
+};
+
+static const struct attr_spec obj_destroy_attrs[] = {
+	{MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE, IDR(UOBJ_DEVX)},
+};
+
+static const struct attr_spec obj_modify_attrs[] = {
+	{MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE, ATTR_HANDLE},
+	{MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN, IN_MIN(CMD_IN_BYTES)},
+	{MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT, OUT_MIN(CMD_OUT_BYTES)},
+};
+
+static const struct attr_spec obj_query_attrs[] = {
+	{MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, ATTR_HANDLE},
+	{MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN, IN_MIN(CMD_IN_BYTES)},
+	{MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT, OUT_MIN(CMD_OUT_BYTES)},
+};
+
+static const struct attr_spec obj_query_async_attrs[] = {
+	{MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_HANDLE, ATTR_HANDLE},
+	{MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_CMD_IN, IN_MIN(CMD_IN_BYTES)},
+	{MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_FD, ATTR_HANDLE},
+	{MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_WR_ID, IN(8)},
+	{MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_OUT_LEN, CONST_IN},
+};
+
+static const struct method_spec methods[] = {
+	METHOD(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER, method_devx_other, other_attrs),
+	METHOD(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_QUERY_UAR, method_devx_query_uar,
+	       query_uar_attrs),
+	METHOD(MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_QUERY_EQN, method_devx_query_eqn,
+	       query_eqn_attrs),
+	METHOD(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE, method_devx_obj_create,
+	       obj_create_attrs),
+	METHOD(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_DESTROY, method_destroy,
+	       obj_destroy_attrs),
+	METHOD(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_MODIFY, method_devx_obj_modify,
+	       obj_modify_attrs),
+	METHOD(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY, method_devx_obj_query,
+	       obj_query_attrs),
+	METHOD(MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_ASYNC_QUERY,
+	       method_devx_obj_query_async, obj_query_async_attrs),
+};
+
+const struct uverbs_family udevx_family = {METHODS(methods)};

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 #include "driver/devx/devx.h"
-#include "driver/uverbs/raw.h"
+#include "driver/uverbs/objects/qp.h"
+#include "driver/uverbs/objects/wq.h"
 
 static void (*const free_kind[DEVX_KINDS])(struct devx_obj *obj) = {
 	[DEVX_MKEY] = devx_mkey_free,
@@ -60,11 +61,6 @@ void devx_discard(struct ufile *f, struct devx_obj *obj)
 	obj->uobj.file = f;
 	udevx_free(&obj->uobj);
 	free(obj);
-}
-
-int method_devx_obj_destroy(struct ureq *req)
-{
-	return uobj_destroy(req->attrs[0].obj, NULL);
 }
 
 /* Queues of raw packet QPs have numbers of their own kinds, see uraw_numbers. */

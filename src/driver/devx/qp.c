@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Queue pairs made by DEVX: CREATE_QP. */
 #include "driver/devx/qp.h"
+#include "driver/uverbs/objects/qp.h"
+#include "driver/uverbs/objects/uar.h"
 
 #include <assert.h>
 #include <errno.h>

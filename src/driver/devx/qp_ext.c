@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "driver/devx/qp.h"
+#include "driver/uverbs/objects/qp.h"
 #include "prm/cmd_qp.h"
 
 #define TYPE(t) (1ull << (t))

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "driver/devx/path.h"
 #include "driver/devx/qp.h"
+#include "driver/uverbs/objects/qp.h"
 #include "prm/cmd_qp.h"
 
 enum service { SERVICE_RC, SERVICE_UC, SERVICE_UD, SERVICE_DCI, SERVICES };

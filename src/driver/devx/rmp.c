@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "driver/devx/devx.h"
+#include "driver/uverbs/objects/srq.h"
 #include "prm/cmd_rmp.h"
 #include "prm/wqe.h"
 

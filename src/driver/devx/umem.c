@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "driver/devx/devx.h"
+#include "driver/uverbs/objects/mr.h"
 
 #define UMEM_ACCESS   (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
 #define UMEM_WRITABLE (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE)
@@ -34,7 +35,7 @@ static const struct uobj_class uumem_class = {
 	.free = uumem_free,
 };
 
-int method_devx_umem_reg(struct ureq *req)
+static int method_devx_umem_reg(struct ureq *req)
 {
 	uint64_t addr = ureq_u64(req, MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR);
 	uint64_t length = ureq_u64(req, MLX5_IB_ATTR_DEVX_UMEM_REG_LEN);
@@ -69,11 +70,6 @@ int method_devx_umem_reg(struct ureq *req)
 	return ret;
 }
 
-int method_devx_umem_dereg(struct ureq *req)
-{
-	return uobj_destroy(ureq_obj(req, MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE), NULL);
-}
-
 struct devx_umem *devx_umem_find(struct ufile *f, uint32_t umem_id)
 {
 	int err;
@@ -93,3 +89,27 @@ void *devx_umem_part(struct ufile *f, uint32_t umem_id, uint64_t offset, uint64_
 	*umem = &u->uobj;
 	return (void *)(uintptr_t)(u->addr + offset);
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct attr_spec umem_reg_attrs[] = {
+	{MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, ATTR_IDR_NEW},
+	{MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR, IN(8)},
+	{MLX5_IB_ATTR_DEVX_UMEM_REG_LEN, IN(8)},
+	{MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS, FLAGS_IN, OPT},
+	{MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, OUT(4)},
+	{MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP, CONST_IN, OPT},
+};
+
+static const struct attr_spec umem_dereg_attrs[] = {
+	{MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE, IDR(UOBJ_UMEM)},
+};
+
+static const struct method_spec methods[] = {
+	METHOD(MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_REG, method_devx_umem_reg,
+	       umem_reg_attrs),
+	METHOD(MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_DEREG, method_destroy,
+	       umem_dereg_attrs),
+};
+
+const struct uverbs_family uumem_family = {METHODS(methods)};

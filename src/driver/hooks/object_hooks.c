@@ -4,7 +4,7 @@
 
 #include "base/rcu.h"
 #include "driver/uverbs/core/clock.h"
-#include "driver/uverbs/objects.h"
+#include "driver/uverbs/objects/qp.h"
 #include "driver/uverbs/uverbs.h"
 
 /* Inside rcu_enter: the object stays until rcu_leave, for destroy waits in between. */

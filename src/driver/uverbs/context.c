@@ -9,7 +9,8 @@
 
 #include "base/log.h"
 #include "driver/uverbs/core/clock.h"
-#include "driver/uverbs/objects.h"
+#include "driver/uverbs/core/port.h"
+#include "driver/uverbs/uverbs.h"
 
 /*
  * tot_bfregs 0: doorbell pages are objects of their own.  Of the comp_mask bits those for ECE and
@@ -82,7 +83,7 @@ static int open_context(struct ureq *req)
 	return ret;
 }
 
-int method_get_context(struct ureq *req)
+static int method_get_context(struct ureq *req)
 {
 	int ret =
 		ureq_put_u32(req, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, uverbs_comp_vectors());
@@ -93,7 +94,7 @@ int method_get_context(struct ureq *req)
 	return ret < 0 ? ret : open_context(req);
 }
 
-int method_query_context(struct ureq *req)
+static int method_query_context(struct ureq *req)
 {
 	struct ubuf out = ureq_buf(req, MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX);
 	int ret = ureq_put_u32(req, UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS,
@@ -120,7 +121,7 @@ static int alloc_async(struct ufile *f)
 	return fd;
 }
 
-int cmd_get_context(struct ureq *req)
+static int cmd_get_context(struct ureq *req)
 {
 	struct ib_uverbs_get_context_resp resp = {0};
 	int fd, ret = open_context(req);
@@ -142,7 +143,7 @@ int cmd_get_context(struct ureq *req)
 	return ret;
 }
 
-int method_async_alloc(struct ureq *req)
+static int method_async_alloc(struct ureq *req)
 {
 	int fd = alloc_async(req->file);
 	int ret;
@@ -155,7 +156,7 @@ int method_async_alloc(struct ureq *req)
 	return ret;
 }
 
-int cmd_create_comp_channel(struct ureq *req)
+static int cmd_create_comp_channel(struct ureq *req)
 {
 	struct ib_uverbs_create_comp_channel_resp resp = {0};
 	struct uchannel *c;
@@ -200,7 +201,7 @@ static bool exists(struct ufile *f, enum uobj_type type, uint32_t handle)
 }
 
 /* Lists the handles of one kind; as many as fit are written. */
-int method_info_handles(struct ureq *req)
+static int method_info_handles(struct ureq *req)
 {
 	uint64_t object = ureq_u64(req, UVERBS_ATTR_INFO_OBJECT_ID);
 	struct ubuf list = ureq_buf(req, UVERBS_ATTR_INFO_HANDLES_LIST);
@@ -230,3 +231,64 @@ int method_info_handles(struct ureq *req)
 	ret = ureq_put_done(req, UVERBS_ATTR_INFO_HANDLES_LIST);
 	return ret < 0 ? ret : ureq_put_u32(req, UVERBS_ATTR_INFO_TOTAL_HANDLES, n);
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct attr_spec get_context_attrs[] = {
+	{UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, OUT(4), OPT},
+	{UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, OUT(8), OPT},
+};
+
+static const struct attr_spec info_handles_attrs[] = {
+	{UVERBS_ATTR_INFO_OBJECT_ID, CONST_IN},
+	{UVERBS_ATTR_INFO_TOTAL_HANDLES, OUT(4), OPT},
+	{UVERBS_ATTR_INFO_HANDLES_LIST, OUT_MIN(4)},
+};
+
+static const struct attr_spec query_context_attrs[] = {
+	{UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS, OUT(4), OPT},
+	{UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT, OUT(8), OPT},
+	{MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX, ATTR_PTR_OUT, OPT,
+	 .min = offsetof(struct mlx5_ib_alloc_ucontext_resp, dump_fill_mkey) + 4,
+	 .max = UINT16_MAX},
+};
+
+static const struct attr_spec async_alloc_attrs[] = {
+	{UVERBS_ATTR_ASYNC_EVENT_ALLOC_FD_HANDLE, ATTR_FD_NEW},
+};
+
+static const struct method_spec methods[] = {
+	{
+		.object = UVERBS_OBJECT_DEVICE,
+		.method = UVERBS_METHOD_GET_CONTEXT,
+		.name = "UVERBS_METHOD_GET_CONTEXT",
+		.attrs = get_context_attrs,
+		.nattrs = array_size(get_context_attrs),
+		.run = method_get_context,
+		.uhw = true,
+		.before_context = true,
+	},
+	METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INFO_HANDLES, method_info_handles,
+	       info_handles_attrs),
+	METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT, method_query_context,
+	       query_context_attrs),
+	METHOD(UVERBS_OBJECT_ASYNC_EVENT, UVERBS_METHOD_ASYNC_EVENT_ALLOC, method_async_alloc,
+	       async_alloc_attrs),
+};
+
+static const struct command_spec commands[] = {
+	{
+		.number = IB_USER_VERBS_CMD_GET_CONTEXT,
+		.name = "GET_CONTEXT",
+		.run = cmd_get_context,
+		.in = sizeof(struct ib_uverbs_get_context),
+		.out = sizeof(struct ib_uverbs_get_context_resp),
+		.has_response = true,
+		.uhw = true,
+		.before_context = true,
+	},
+	CMD_RESP(CREATE_COMP_CHANNEL, cmd_create_comp_channel, ib_uverbs_create_comp_channel,
+		 ib_uverbs_create_comp_channel_resp),
+};
+
+const struct uverbs_family ucontext_family = {METHODS(methods), COMMANDS(commands)};

@@ -12,7 +12,8 @@
 
 #include "base/endian.h"
 #include "driver/uverbs/core/clock.h"
-#include "driver/uverbs/objects.h"
+#include "driver/uverbs/core/port.h"
+#include "driver/uverbs/uverbs.h"
 #include "prm/model.h"
 #include "usermem/usermem.h"
 
@@ -95,7 +96,7 @@ static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_res
 			IB_UVERBS_DEVICE_RAW_IP_CSUM | IB_UVERBS_DEVICE_MANAGED_FLOW_STEERING;
 }
 
-int cmd_query_device(struct ureq *req)
+static int cmd_query_device(struct ureq *req)
 {
 	struct ib_uverbs_query_device_resp resp;
 
@@ -119,7 +120,7 @@ static void fill_ethernet(struct ib_uverbs_ex_query_device_resp *d,
 	uhw->tso_caps.supported_qpts = 1u << IB_QPT_RAW_PACKET;
 }
 
-int cmd_query_device_ex(struct ureq *req)
+static int cmd_query_device_ex(struct ureq *req)
 {
 	struct ib_uverbs_ex_query_device cmd;
 	struct ib_uverbs_ex_query_device_resp resp = {0};
@@ -188,7 +189,7 @@ static void fill_port(const struct ufile *f, struct ib_uverbs_query_port_resp *p
 	p->link_layer = LINK_LAYER_IB;
 }
 
-int method_query_port(struct ureq *req)
+static int method_query_port(struct ureq *req)
 {
 	struct ib_uverbs_query_port_resp_ex resp = {0};
 	uint64_t number = ureq_u64(req, UVERBS_ATTR_QUERY_PORT_PORT_NUM);
@@ -199,7 +200,7 @@ int method_query_port(struct ureq *req)
 	return ureq_put(req, UVERBS_ATTR_QUERY_PORT_RESP, &resp, sizeof(resp));
 }
 
-int cmd_query_port(struct ureq *req)
+static int cmd_query_port(struct ureq *req)
 {
 	struct ib_uverbs_query_port cmd;
 	struct ib_uverbs_query_port_resp resp;
@@ -214,7 +215,7 @@ int cmd_query_port(struct ureq *req)
 }
 
 /* Virtual ports and steering: there is nothing to say, which flags 0 says. */
-int method_query_port_mlx5(struct ureq *req)
+static int method_query_port_mlx5(struct ureq *req)
 {
 	struct mlx5_ib_uapi_query_port resp = {0};
 	uint32_t number = ureq_u32(req, MLX5_IB_ATTR_QUERY_PORT_PORT_NUM);
@@ -255,7 +256,7 @@ static bool fill_gid(const struct registry_port *port, uint32_t index,
 	return true;
 }
 
-int method_query_gid_entry(struct ureq *req)
+static int method_query_gid_entry(struct ureq *req)
 {
 	const struct registry_port *port = ufile_port(req->file);
 	struct ib_uverbs_gid_entry entry;
@@ -275,7 +276,7 @@ int method_query_gid_entry(struct ureq *req)
 	return ureq_put(req, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &entry, sizeof(entry));
 }
 
-int method_query_gid_table(struct ureq *req)
+static int method_query_gid_table(struct ureq *req)
 {
 	const struct registry_port *port = ufile_port(req->file);
 	struct ubuf out = ureq_buf(req, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
@@ -307,3 +308,60 @@ int method_query_gid_table(struct ureq *req)
 		return ret;
 	return ureq_put_u64(req, UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, n);
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct attr_spec query_port_attrs[] = {
+	{UVERBS_ATTR_QUERY_PORT_PORT_NUM, CONST_IN},
+	{UVERBS_ATTR_QUERY_PORT_RESP, ATTR_PTR_OUT,
+	 .min = offsetof(struct ib_uverbs_query_port_resp_ex, reserved), .max = UINT16_MAX},
+};
+
+static const struct attr_spec query_gid_table_attrs[] = {
+	{UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE, CONST_IN},
+	{UVERBS_ATTR_QUERY_GID_TABLE_FLAGS, FLAGS_IN, OPT},
+	{UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES, OUT_MIN(0)},
+	{UVERBS_ATTR_QUERY_GID_TABLE_RESP_NUM_ENTRIES, OUT(8)},
+};
+
+static const struct attr_spec query_gid_entry_attrs[] = {
+	{UVERBS_ATTR_QUERY_GID_ENTRY_PORT, CONST_IN},
+	{UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX, CONST_IN},
+	{UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS, FLAGS_IN},
+	{UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, ATTR_PTR_OUT,
+	 .min = sizeof(struct ib_uverbs_gid_entry), .max = UINT16_MAX},
+};
+
+static const struct attr_spec query_port_mlx5_attrs[] = {
+	{MLX5_IB_ATTR_QUERY_PORT_PORT_NUM, IN(4)},
+	{MLX5_IB_ATTR_QUERY_PORT, ATTR_PTR_OUT,
+	 .min = offsetof(struct mlx5_ib_uapi_query_port, reg_c0) + sizeof(struct mlx5_ib_uapi_reg),
+	 .max = UINT16_MAX},
+};
+
+static const struct method_spec methods[] = {
+	INHERITED_METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT, method_query_port,
+			 query_port_attrs),
+	INHERITED_METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE,
+			 method_query_gid_table, query_gid_table_attrs),
+	INHERITED_METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY,
+			 method_query_gid_entry, query_gid_entry_attrs),
+	METHOD(UVERBS_OBJECT_DEVICE, MLX5_IB_METHOD_QUERY_PORT, method_query_port_mlx5,
+	       query_port_mlx5_attrs),
+};
+
+static const struct command_spec commands[] = {
+	CMD_LOOK(QUERY_DEVICE, cmd_query_device, ib_uverbs_query_device,
+		 ib_uverbs_query_device_resp),
+	CMD_LOOK(QUERY_PORT, cmd_query_port, ib_uverbs_query_port, ib_uverbs_query_port_resp),
+	{
+		.number = IB_USER_VERBS_EX_CMD_QUERY_DEVICE | IB_USER_VERBS_CMD_FLAG_EXTENDED,
+		.name = "EX_QUERY_DEVICE",
+		.run = cmd_query_device_ex,
+		.in = sizeof(struct ib_uverbs_ex_query_device),
+		.out = END_OF(struct ib_uverbs_ex_query_device_resp, response_length),
+		.inherited = true,
+	},
+};
+
+const struct uverbs_family udevice_family = {METHODS(methods), COMMANDS(commands)};

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "driver/devx/devx.h"
 #include "driver/uverbs/core/event.h"
-#include "driver/uverbs/objects.h"
+#include "driver/uverbs/objects/uar.h"
 
 static struct hca *find_hca(struct process *p, const char *name)
 {

@@ -160,6 +160,13 @@ static int parse_and_run(struct ureq *req, const struct method_spec *m,
 	return ret == -EPROTONOSUPPORT ? -EINVAL : ret;
 }
 
+static const struct method_spec *method_find(uint16_t object, uint16_t method)
+{
+	if (object == uverbs_invoke_write.object && method == uverbs_invoke_write.method)
+		return &uverbs_invoke_write;
+	return uverbs_method(object, method);
+}
+
 static int run_ioctl(struct ufile *f, unsigned long request, void *arg, bool inherited)
 {
 	struct {
@@ -181,7 +188,7 @@ static int run_ioctl(struct ufile *f, unsigned long request, void *arg, bool inh
 		return -EPROTONOSUPPORT;
 	if (in.hdr.driver_id != RDMA_DRIVER_MLX5)
 		return -EINVAL;
-	m = uverbs_method(in.hdr.object_id, in.hdr.method_id);
+	m = method_find(in.hdr.object_id, in.hdr.method_id);
 	if (!m) {
 		log_info("uverbs: object 0x%x has no method 0x%x here", in.hdr.object_id,
 			 in.hdr.method_id);

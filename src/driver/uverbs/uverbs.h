@@ -2,7 +2,7 @@
 /* /dev/infiniband/uverbs<N>: the file, and the two ways in which requests come to it. */
 #pragma once
 
-#include "driver/uverbs/core/request.h"
+#include "driver/uverbs/core/spec.h"
 
 /* An opener of cdev.c: a descriptor, or negative errno. */
 int uverbs_file_open(const char *name, int flags);
@@ -13,4 +13,11 @@ int uverbs_ioctl(struct ufile *f, unsigned long request, void *arg);
 int uverbs_ioctl_inherited(struct ufile *f, unsigned long request, void *arg);
 ssize_t uverbs_write(struct ufile *f, const void *buf, size_t count);
 
+/* The rows of a method and of a command, or NULL. */
 const struct method_spec *uverbs_method(uint16_t object, uint16_t method);
+const struct command_spec *uverbs_command(uint32_t number);
+
+extern const struct uverbs_family ucontext_family;
+extern const struct uverbs_family udevice_family;
+/* The method that carries a command. */
+extern const struct method_spec uverbs_invoke_write;

@@ -96,18 +96,6 @@ struct ureq {
 	uint32_t nattrs;
 };
 
-struct method_spec {
-	uint16_t object;
-	uint16_t method;
-	bool before_context; /* allowed before GET_CONTEXT */
-	bool inherited;	     /* allowed in a forked child; then without the file's lock */
-	bool uhw;	     /* takes the provider's private parts */
-	uint8_t nattrs;
-	const char *name;
-	const struct attr_spec *attrs;
-	int (*run)(struct ureq *req);
-};
-
 /* NULL if the program did not send it. */
 struct uattr *ureq_attr(struct ureq *req, uint16_t id);
 /* Numbers; 0 where an optional attribute is absent. */

@@ -8,7 +8,8 @@
 #include <rdma/ib_user_ioctl_verbs.h>
 #include <rdma/ib_user_verbs.h>
 
-#include "driver/uverbs/objects.h"
+#include "driver/uverbs/objects/families.h"
+#include "driver/uverbs/objects/mr.h"
 #include "usermem/usermem.h"
 
 struct advice {
@@ -80,7 +81,7 @@ static int advise(const struct advice *a, const struct ubuf *list, bool flush)
 	return ret;
 }
 
-int method_advise_mr(struct ureq *req)
+static int method_advise_mr(struct ureq *req)
 {
 	struct upd *pd =
 		container_of(ureq_obj(req, UVERBS_ATTR_ADVISE_MR_PD_HANDLE), struct upd, uobj);
@@ -104,3 +105,18 @@ int method_advise_mr(struct ureq *req)
 		return -EOPNOTSUPP;
 	return advise(&a, &list, flags & IB_UVERBS_ADVISE_MR_FLAG_FLUSH);
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct attr_spec advise_mr_attrs[] = {
+	{UVERBS_ATTR_ADVISE_MR_PD_HANDLE, IDR(UOBJ_PD)},
+	{UVERBS_ATTR_ADVISE_MR_ADVICE, CONST_IN},
+	{UVERBS_ATTR_ADVISE_MR_FLAGS, FLAGS_IN},
+	{UVERBS_ATTR_ADVISE_MR_SGE_LIST, IN_MIN(sizeof(struct ib_uverbs_sge))},
+};
+
+static const struct method_spec methods[] = {
+	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_ADVISE_MR, method_advise_mr, advise_mr_attrs),
+};
+
+const struct uverbs_family uadvise_family = {METHODS(methods)};

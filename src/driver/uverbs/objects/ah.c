@@ -9,7 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/uverbs/objects.h"
+#include "driver/uverbs/core/port.h"
+#include "driver/uverbs/objects/families.h"
+#include "driver/uverbs/objects/ah.h"
+#include "driver/uverbs/objects/pd.h"
+
+struct uah {
+	struct uobj uobj;
+	struct upd *pd;
+};
 
 static bool is_v4_mapped(const union ib_gid *gid)
 {
@@ -105,7 +113,7 @@ static const struct uobj_class uah_class = {
 	.free = uah_free,
 };
 
-int cmd_create_ah(struct ureq *req)
+static int cmd_create_ah(struct ureq *req)
 {
 	struct ib_uverbs_create_ah cmd;
 	struct ib_uverbs_create_ah_resp resp = {0};
@@ -146,7 +154,7 @@ int cmd_create_ah(struct ureq *req)
 	return ret;
 }
 
-int cmd_destroy_ah(struct ureq *req)
+static int cmd_destroy_ah(struct ureq *req)
 {
 	struct ib_uverbs_destroy_ah cmd;
 	struct uobj *obj;
@@ -157,3 +165,20 @@ int cmd_destroy_ah(struct ureq *req)
 	obj = uobj_find(req->file, UOBJ_AH, cmd.ah_handle, &ret);
 	return obj ? uobj_destroy(obj, NULL) : ret;
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct attr_spec ah_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_AH_HANDLE, IDR(UOBJ_AH)},
+};
+
+static const struct method_spec methods[] = {
+	METHOD(UVERBS_OBJECT_AH, UVERBS_METHOD_AH_DESTROY, method_destroy, ah_destroy_attrs),
+};
+
+static const struct command_spec commands[] = {
+	CMD_RESP_UHW(CREATE_AH, cmd_create_ah, ib_uverbs_create_ah, ib_uverbs_create_ah_resp),
+	CMD(DESTROY_AH, cmd_destroy_ah, ib_uverbs_destroy_ah),
+};
+
+const struct uverbs_family uah_family = {METHODS(methods), COMMANDS(commands)};

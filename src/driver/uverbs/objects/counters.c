@@ -11,7 +11,8 @@
 #include <rdma/mlx5-abi.h>
 #include <stdlib.h>
 
-#include "driver/uverbs/raw.h"
+#include "driver/uverbs/objects/families.h"
+#include "driver/uverbs/objects/flow.h"
 #include "usermem/usermem.h"
 
 /* enum mlx5_ib_flow_counters of the kernel; in no UAPI header. */
@@ -40,7 +41,7 @@ static const struct uobj_class ucounters_class = {
 	.free = ucounters_free,
 };
 
-int method_counters_create(struct ureq *req)
+static int method_counters_create(struct ureq *req)
 {
 	struct ucounters *c = calloc(1, sizeof(*c));
 	int ret;
@@ -129,7 +130,7 @@ void ucounters_detach(struct uobj *obj)
 	c->places = 0;
 }
 
-int method_counters_read(struct ureq *req)
+static int method_counters_read(struct ureq *req)
 {
 	struct ucounters *c = container_of(ureq_obj(req, UVERBS_ATTR_READ_COUNTERS_HANDLE),
 					   struct ucounters, uobj);
@@ -153,3 +154,30 @@ int method_counters_read(struct ureq *req)
 	free(values);
 	return ret;
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct attr_spec counters_create_attrs[] = {
+	{UVERBS_ATTR_CREATE_COUNTERS_HANDLE, ATTR_IDR_NEW},
+};
+
+static const struct attr_spec counters_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_COUNTERS_HANDLE, IDR(UOBJ_COUNTERS)},
+};
+
+static const struct attr_spec counters_read_attrs[] = {
+	{UVERBS_ATTR_READ_COUNTERS_HANDLE, IDR(UOBJ_COUNTERS)},
+	{UVERBS_ATTR_READ_COUNTERS_BUFF, OUT_MIN(0)},
+	{UVERBS_ATTR_READ_COUNTERS_FLAGS, FLAGS_IN, OPT},
+};
+
+static const struct method_spec methods[] = {
+	METHOD(UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_CREATE, method_counters_create,
+	       counters_create_attrs),
+	METHOD(UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_DESTROY, method_destroy,
+	       counters_destroy_attrs),
+	METHOD(UVERBS_OBJECT_COUNTERS, UVERBS_METHOD_COUNTERS_READ, method_counters_read,
+	       counters_read_attrs),
+};
+
+const struct uverbs_family ucounters_family = {METHODS(methods)};

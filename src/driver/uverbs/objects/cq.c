@@ -7,7 +7,11 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "driver/uverbs/objects.h"
+#include "driver/uverbs/core/port.h"
+#include "driver/uverbs/objects/families.h"
+#include "driver/uverbs/objects/cq.h"
+#include "driver/uverbs/objects/mr.h"
+#include "driver/uverbs/objects/uar.h"
 #include "driver/uverbs/objects/share.h"
 #include "prm/wqe.h"
 #include "usermem/usermem.h"
@@ -98,6 +102,29 @@ static const struct uobj_class ucq_class = {
 	.collect = ucq_collect,
 };
 
+void ucq_ring(struct ucq *cq)
+{
+	/* Who arms has just read an event: there is room for one that waited. */
+	if (unlikely(uchannel_overflowed()) && cq->comp)
+		uchannel_flush(cq->comp);
+	cq_doorbell(cq->cq);
+}
+
+static void ucq_rung(struct doorbell_user *u)
+{
+	ucq_ring(container_of(u, struct ucq, bell));
+}
+
+/*
+ * A CQ without hooks may be armed by a store at any time.  With hooks that is a matter of those CQs
+ * only that the program takes over, and the others need no look.
+ */
+static void ucq_bell(struct ucq *cq, struct ufile *f, uint32_t uar_page)
+{
+	doorbell_user_init(&cq->bell, DOORBELL_CQ, uuar_regs(f, uar_page), ucq_rung);
+	doorbell_live(&cq->bell, !atomic_load(&f->hooked));
+}
+
 static int create(struct ureq *req, const struct cq_request *r, struct ucq **out)
 {
 	struct mlx5_ib_create_cq uhw;
@@ -177,7 +204,7 @@ free_cq:
 	return ret;
 }
 
-int method_cq_create(struct ureq *req)
+static int method_cq_create(struct ureq *req)
 {
 	struct cq_request r = {
 		.user_handle = ureq_u64(req, UVERBS_ATTR_CREATE_CQ_USER_HANDLE),
@@ -221,7 +248,7 @@ static int create_by_command(struct ureq *req, struct cq_request *r, int32_t com
 	return ret;
 }
 
-int cmd_create_cq(struct ureq *req)
+static int cmd_create_cq(struct ureq *req)
 {
 	struct ib_uverbs_create_cq cmd;
 	struct ib_uverbs_create_cq_resp resp = {0};
@@ -245,7 +272,7 @@ int cmd_create_cq(struct ureq *req)
 	return ret;
 }
 
-int cmd_create_cq_ex(struct ureq *req)
+static int cmd_create_cq_ex(struct ureq *req)
 {
 	struct ib_uverbs_ex_create_cq cmd;
 	struct ib_uverbs_ex_create_cq_resp resp = {0};
@@ -273,7 +300,7 @@ int cmd_create_cq_ex(struct ureq *req)
 	return ret;
 }
 
-int cmd_resize_cq(struct ureq *req)
+static int cmd_resize_cq(struct ureq *req)
 {
 	struct ib_uverbs_resize_cq cmd;
 	struct ib_uverbs_resize_cq_resp resp = {0};
@@ -315,7 +342,7 @@ int cmd_resize_cq(struct ureq *req)
 	return ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
 
-int cmd_modify_cq(struct ureq *req)
+static int cmd_modify_cq(struct ureq *req)
 {
 	struct ib_uverbs_ex_modify_cq cmd;
 	struct uobj *obj;
@@ -336,14 +363,6 @@ int cmd_modify_cq(struct ureq *req)
 	return 0;
 }
 
-void ucq_ring(struct ucq *cq)
-{
-	/* Who arms has just read an event: there is room for one that waited. */
-	if (unlikely(uchannel_overflowed()) && cq->comp)
-		uchannel_flush(cq->comp);
-	cq_doorbell(cq->cq);
-}
-
 static int destroy(struct uobj *obj, struct ib_uverbs_destroy_cq_resp *resp)
 {
 	struct uevents events;
@@ -358,7 +377,7 @@ static int destroy(struct uobj *obj, struct ib_uverbs_destroy_cq_resp *resp)
 	return 0;
 }
 
-int method_cq_destroy(struct ureq *req)
+static int method_cq_destroy(struct ureq *req)
 {
 	struct ib_uverbs_destroy_cq_resp resp;
 	int ret = destroy(ureq_obj(req, UVERBS_ATTR_DESTROY_CQ_HANDLE), &resp);
@@ -366,7 +385,7 @@ int method_cq_destroy(struct ureq *req)
 	return ret < 0 ? ret : ureq_put(req, UVERBS_ATTR_DESTROY_CQ_RESP, &resp, sizeof(resp));
 }
 
-int cmd_destroy_cq(struct ureq *req)
+static int cmd_destroy_cq(struct ureq *req)
 {
 	struct ib_uverbs_destroy_cq cmd;
 	struct ib_uverbs_destroy_cq_resp resp;
@@ -381,3 +400,46 @@ int cmd_destroy_cq(struct ureq *req)
 	ret = destroy(obj, &resp);
 	return ret < 0 ? ret : ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct attr_spec cq_create_attrs[] = {
+	{UVERBS_ATTR_CREATE_CQ_HANDLE, ATTR_IDR_NEW},
+	{UVERBS_ATTR_CREATE_CQ_CQE, IN(4)},
+	{UVERBS_ATTR_CREATE_CQ_USER_HANDLE, IN(8)},
+	{UVERBS_ATTR_CREATE_CQ_COMP_CHANNEL, CHANNEL(UCHANNEL_COMP), OPT},
+	{UVERBS_ATTR_CREATE_CQ_COMP_VECTOR, IN(4)},
+	{UVERBS_ATTR_CREATE_CQ_FLAGS, FLAGS_IN, OPT},
+	{UVERBS_ATTR_CREATE_CQ_RESP_CQE, OUT(4)},
+	{UVERBS_ATTR_CREATE_CQ_EVENT_FD, CHANNEL(UCHANNEL_ASYNC), OPT},
+};
+
+static const struct attr_spec cq_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_CQ_HANDLE, IDR(UOBJ_CQ)},
+	{UVERBS_ATTR_DESTROY_CQ_RESP, OUT(sizeof(struct ib_uverbs_destroy_cq_resp))},
+};
+
+static const struct method_spec methods[] = {
+	UHW_METHOD(UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, method_cq_create, cq_create_attrs),
+	METHOD(UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_DESTROY, method_cq_destroy, cq_destroy_attrs),
+};
+
+static const struct command_spec commands[] = {
+	CMD_RESP_UHW(CREATE_CQ, cmd_create_cq, ib_uverbs_create_cq, ib_uverbs_create_cq_resp),
+	{
+		.number = IB_USER_VERBS_CMD_RESIZE_CQ,
+		.name = "RESIZE_CQ",
+		.run = cmd_resize_cq,
+		.in = sizeof(struct ib_uverbs_resize_cq),
+		/* The reserved word came later. */
+		.out = END_OF(struct ib_uverbs_resize_cq_resp, cqe),
+		.has_response = true,
+		.uhw = true,
+	},
+	CMD_RESP(DESTROY_CQ, cmd_destroy_cq, ib_uverbs_destroy_cq, ib_uverbs_destroy_cq_resp),
+	EX(CREATE_CQ, cmd_create_cq_ex, END_OF(struct ib_uverbs_ex_create_cq, reserved),
+	   END_OF(struct ib_uverbs_ex_create_cq_resp, response_length)),
+	EX(MODIFY_CQ, cmd_modify_cq, sizeof(struct ib_uverbs_ex_modify_cq), 0),
+};
+
+const struct uverbs_family ucq_family = {METHODS(methods), COMMANDS(commands)};

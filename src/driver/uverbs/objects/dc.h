@@ -8,7 +8,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 
-#include "driver/uverbs/objects.h"
+#include "driver/uverbs/objects/qp.h"
 
 struct ib_uverbs_qp_cap;
 

@@ -14,7 +14,9 @@
 #include <rdma/mlx5_user_ioctl_verbs.h>
 
 #include "base/log.h"
-#include "driver/uverbs/objects.h"
+#include "driver/uverbs/core/port.h"
+#include "driver/uverbs/objects/families.h"
+#include "driver/uverbs/objects/mr.h"
 
 static_assert(DM_PAGE_BYTES == UVERBS_PAGE, "one page size");
 /* A page index takes the low byte of an mmap offset's page number; more would leave gaps. */
@@ -42,7 +44,7 @@ static int put_place(struct ureq *req, uint16_t offset_attr, uint16_t index_attr
 	return ret < 0 ? ret : ureq_put(req, index_attr, &page, sizeof(page));
 }
 
-int method_dm_alloc(struct ureq *req)
+static int method_dm_alloc(struct ureq *req)
 {
 	struct dm_pool *pool = &req->file->dm;
 	struct dm_info dm;
@@ -65,14 +67,14 @@ int method_dm_alloc(struct ureq *req)
 	return ret;
 }
 
-int method_dm_free(struct ureq *req)
+static int method_dm_free(struct ureq *req)
 {
 	uint64_t handle = ureq_handle(req, UVERBS_ATTR_FREE_DM_HANDLE);
 
 	return not_found(req->file, handle, dm_free(&req->file->dm, handle));
 }
 
-int method_dm_query(struct ureq *req)
+static int method_dm_query(struct ureq *req)
 {
 	uint64_t handle = ureq_handle(req, MLX5_IB_ATTR_QUERY_DM_REQ_HANDLE);
 	struct dm_info dm;
@@ -89,7 +91,7 @@ int method_dm_query(struct ureq *req)
  * Views of the memory on which a plain load or store is an atomic operation.  Memory of a process
  * cannot do that, and no such operation is reported.
  */
-int method_dm_map_op(struct ureq *req)
+static int method_dm_map_op(struct ureq *req)
 {
 	uint64_t handle = ureq_handle(req, MLX5_IB_ATTR_DM_MAP_OP_ADDR_REQ_HANDLE);
 	struct dm_info dm;
@@ -98,7 +100,7 @@ int method_dm_map_op(struct ureq *req)
 	return ret < 0 ? not_found(req->file, handle, ret) : -EOPNOTSUPP;
 }
 
-int method_dm_mr_reg(struct ureq *req)
+static int method_dm_mr_reg(struct ureq *req)
 {
 	struct ufile *f = req->file;
 	struct upd *pd =
@@ -144,3 +146,56 @@ release:
 	dm_release(&f->dm, handle);
 	return ret;
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct attr_spec dm_mr_reg_attrs[] = {
+	{UVERBS_ATTR_REG_DM_MR_HANDLE, ATTR_IDR_NEW},
+	{UVERBS_ATTR_REG_DM_MR_OFFSET, IN(8)},
+	{UVERBS_ATTR_REG_DM_MR_LENGTH, IN(8)},
+	{UVERBS_ATTR_REG_DM_MR_PD_HANDLE, IDR(UOBJ_PD)},
+	{UVERBS_ATTR_REG_DM_MR_ACCESS_FLAGS, FLAGS_IN, OPT},
+	{UVERBS_ATTR_REG_DM_MR_DM_HANDLE, ATTR_HANDLE},
+	{UVERBS_ATTR_REG_DM_MR_RESP_LKEY, OUT(4)},
+	{UVERBS_ATTR_REG_DM_MR_RESP_RKEY, OUT(4)},
+};
+
+/* The provider's attributes have the numbers that UHW has elsewhere. */
+static const struct attr_spec dm_alloc_attrs[] = {
+	{UVERBS_ATTR_ALLOC_DM_HANDLE, ATTR_IDR_NEW},
+	{UVERBS_ATTR_ALLOC_DM_LENGTH, IN(8)},
+	{UVERBS_ATTR_ALLOC_DM_ALIGNMENT, IN(4)},
+	{MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET, OUT(8)},
+	{MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX, OUT(2), OPT},
+	{MLX5_IB_ATTR_ALLOC_DM_REQ_TYPE, CONST_IN, OPT},
+};
+
+static const struct attr_spec dm_free_attrs[] = {
+	{UVERBS_ATTR_FREE_DM_HANDLE, ATTR_HANDLE},
+};
+
+static const struct attr_spec dm_query_attrs[] = {
+	{MLX5_IB_ATTR_QUERY_DM_REQ_HANDLE, ATTR_HANDLE},
+	{MLX5_IB_ATTR_QUERY_DM_RESP_START_OFFSET, OUT(8)},
+	{MLX5_IB_ATTR_QUERY_DM_RESP_PAGE_INDEX, OUT(2)},
+	{MLX5_IB_ATTR_QUERY_DM_RESP_LENGTH, OUT(8)},
+};
+
+static const struct attr_spec dm_map_op_attrs[] = {
+	{MLX5_IB_ATTR_DM_MAP_OP_ADDR_REQ_HANDLE, ATTR_HANDLE},
+	{MLX5_IB_ATTR_DM_MAP_OP_ADDR_REQ_OP, IN(1)},
+	{MLX5_IB_ATTR_DM_MAP_OP_ADDR_RESP_START_OFFSET, OUT(8)},
+	{MLX5_IB_ATTR_DM_MAP_OP_ADDR_RESP_PAGE_INDEX, OUT(2), OPT},
+};
+
+static const struct method_spec methods[] = {
+	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_DM_MR_REG, method_dm_mr_reg, dm_mr_reg_attrs),
+	INHERITED_METHOD(UVERBS_OBJECT_DM, UVERBS_METHOD_DM_ALLOC, method_dm_alloc, dm_alloc_attrs),
+	INHERITED_METHOD(UVERBS_OBJECT_DM, UVERBS_METHOD_DM_FREE, method_dm_free, dm_free_attrs),
+	INHERITED_METHOD(UVERBS_OBJECT_DM, MLX5_IB_METHOD_DM_QUERY, method_dm_query,
+			 dm_query_attrs),
+	INHERITED_METHOD(UVERBS_OBJECT_DM, MLX5_IB_METHOD_DM_MAP_OP_ADDR, method_dm_map_op,
+			 dm_map_op_attrs),
+};
+
+const struct uverbs_family udm_family = {METHODS(methods)};

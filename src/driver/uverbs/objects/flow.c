@@ -10,7 +10,10 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "driver/uverbs/raw.h"
+#include "driver/uverbs/core/port.h"
+#include "driver/uverbs/objects/families.h"
+#include "driver/uverbs/objects/flow.h"
+#include "driver/uverbs/objects/rss.h"
 #include "usermem/usermem.h"
 
 /* enum ib_flow_spec_type, ib_flow_attr_type, ib_flow_flags; in no UAPI header. */
@@ -336,7 +339,7 @@ static int attach_counters(struct ureq *req, struct rule *rule, const struct cou
 	return ret;
 }
 
-int cmd_create_flow_ex(struct ureq *req)
+static int cmd_create_flow_ex(struct ureq *req)
 {
 	struct ib_uverbs_create_flow cmd;
 	struct ib_uverbs_create_flow_resp resp = {0};
@@ -381,7 +384,7 @@ int cmd_create_flow_ex(struct ureq *req)
 	return ret;
 }
 
-int cmd_destroy_flow_ex(struct ureq *req)
+static int cmd_destroy_flow_ex(struct ureq *req)
 {
 	struct ib_uverbs_destroy_flow cmd;
 	struct uobj *obj;
@@ -394,3 +397,21 @@ int cmd_destroy_flow_ex(struct ureq *req)
 	obj = uobj_find(req->file, UOBJ_FLOW, cmd.flow_handle, &ret);
 	return obj ? uobj_destroy(obj, NULL) : ret;
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct attr_spec flow_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_FLOW_HANDLE, IDR(UOBJ_FLOW)},
+};
+
+static const struct method_spec methods[] = {
+	METHOD(UVERBS_OBJECT_FLOW, UVERBS_METHOD_FLOW_DESTROY, method_destroy, flow_destroy_attrs),
+};
+
+static const struct command_spec commands[] = {
+	EX(CREATE_FLOW, cmd_create_flow_ex, sizeof(struct ib_uverbs_create_flow),
+	   sizeof(struct ib_uverbs_create_flow_resp)),
+	EX(DESTROY_FLOW, cmd_destroy_flow_ex, sizeof(struct ib_uverbs_destroy_flow), 0),
+};
+
+const struct uverbs_family uflow_family = {METHODS(methods), COMMANDS(commands)};

@@ -12,7 +12,10 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "driver/uverbs/raw.h"
+#include "driver/uverbs/core/port.h"
+#include "driver/uverbs/objects/families.h"
+#include "driver/uverbs/objects/flow.h"
+#include "driver/uverbs/objects/rss.h"
 #include "prm/fte.h"
 
 /* enum ib_flow_flags; in no UAPI header. */
@@ -231,7 +234,7 @@ static const struct uobj_class umatcher_class = {
 	.free = umatcher_free,
 };
 
-int method_matcher_create(struct ureq *req)
+static int method_matcher_create(struct ureq *req)
 {
 	struct umatcher *m;
 	int ret = check_table(req);
@@ -296,7 +299,7 @@ static int read_actions(struct ureq *req, struct flow_attr *a)
 	return a->tag & ~FLOW_TAG_MASK ? -EINVAL : 0;
 }
 
-int method_flow_create_mlx5(struct ureq *req)
+static int method_flow_create_mlx5(struct ureq *req)
 {
 	struct umatcher *m = container_of(ureq_obj(req, MLX5_IB_ATTR_CREATE_FLOW_MATCHER),
 					  struct umatcher, uobj);
@@ -328,3 +331,50 @@ int method_flow_create_mlx5(struct ureq *req)
 		(void)uobj_destroy(&flow->uobj, NULL);
 	return ret;
 }
+
+/* ---- what requests reach this family ---- */
+
+/* Arrays of handles are only asked for whether they are there. */
+static const struct attr_spec flow_create_mlx5_attrs[] = {
+	{MLX5_IB_ATTR_CREATE_FLOW_HANDLE, ATTR_IDR_NEW},
+	{MLX5_IB_ATTR_CREATE_FLOW_MATCH_VALUE, ATTR_PTR_IN, .min = 1, .max = FTE_MATCH_PARAM_BYTES},
+	{MLX5_IB_ATTR_CREATE_FLOW_MATCHER, IDR(UOBJ_MATCHER)},
+	{MLX5_IB_ATTR_CREATE_FLOW_DEST_QP, IDR(UOBJ_QP), OPT},
+	{MLX5_IB_ATTR_CREATE_FLOW_DEST_DEVX, IDR(UOBJ_DEVX), OPT},
+	{MLX5_IB_ATTR_CREATE_FLOW_ARR_FLOW_ACTIONS, IN_MIN(0), OPT},
+	{MLX5_IB_ATTR_CREATE_FLOW_TAG, IN(4), OPT},
+	{MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX, IN_MIN(0), OPT},
+	{MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX_OFFSET, IN_MIN(4), OPT},
+	{MLX5_IB_ATTR_CREATE_FLOW_FLAGS, FLAGS_IN, OPT},
+};
+
+static const struct attr_spec flow_destroy_mlx5_attrs[] = {
+	{MLX5_IB_ATTR_DESTROY_FLOW_HANDLE, IDR(UOBJ_FLOW)},
+};
+
+static const struct attr_spec matcher_create_attrs[] = {
+	{MLX5_IB_ATTR_FLOW_MATCHER_CREATE_HANDLE, ATTR_IDR_NEW},
+	{MLX5_IB_ATTR_FLOW_MATCHER_MATCH_MASK, ATTR_PTR_IN, .min = 1, .max = FTE_MATCH_PARAM_BYTES},
+	{MLX5_IB_ATTR_FLOW_MATCHER_FLOW_TYPE, ATTR_ENUM, .min = 2, .max = 2,
+	 .choices = MLX5_IB_FLOW_TYPE_MC_DEFAULT + 1},
+	{MLX5_IB_ATTR_FLOW_MATCHER_MATCH_CRITERIA, IN(1)},
+	{MLX5_IB_ATTR_FLOW_MATCHER_FLOW_FLAGS, FLAGS_IN, OPT},
+	{MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE, CONST_IN, OPT},
+};
+
+static const struct attr_spec matcher_destroy_attrs[] = {
+	{MLX5_IB_ATTR_FLOW_MATCHER_DESTROY_HANDLE, IDR(UOBJ_MATCHER)},
+};
+
+static const struct method_spec methods[] = {
+	METHOD(UVERBS_OBJECT_FLOW, MLX5_IB_METHOD_CREATE_FLOW, method_flow_create_mlx5,
+	       flow_create_mlx5_attrs),
+	METHOD(UVERBS_OBJECT_FLOW, MLX5_IB_METHOD_DESTROY_FLOW, method_destroy,
+	       flow_destroy_mlx5_attrs),
+	METHOD(MLX5_IB_OBJECT_FLOW_MATCHER, MLX5_IB_METHOD_FLOW_MATCHER_CREATE,
+	       method_matcher_create, matcher_create_attrs),
+	METHOD(MLX5_IB_OBJECT_FLOW_MATCHER, MLX5_IB_METHOD_FLOW_MATCHER_DESTROY, method_destroy,
+	       matcher_destroy_attrs),
+};
+
+const struct uverbs_family umatcher_family = {METHODS(methods)};

@@ -4,7 +4,9 @@
 #include <rdma/ib_user_verbs.h>
 #include <string.h>
 
-#include "driver/uverbs/objects.h"
+#include "driver/uverbs/core/port.h"
+#include "driver/uverbs/objects/families.h"
+#include "driver/uverbs/objects/qp.h"
 
 /* IBTA 4.1.3: multicast LIDs, and the permissive one that is none of them. */
 #define MLID_FIRST     0xc000u
@@ -30,7 +32,7 @@ static struct uqp *decode(struct ureq *req, const uint8_t raw[16], uint32_t hand
 	return qp;
 }
 
-int cmd_attach_mcast(struct ureq *req)
+static int cmd_attach_mcast(struct ureq *req)
 {
 	struct ib_uverbs_attach_mcast cmd;
 	union ib_gid gid;
@@ -49,7 +51,7 @@ int cmd_attach_mcast(struct ureq *req)
 	return ret < 0 ? ret : 0;
 }
 
-int cmd_detach_mcast(struct ureq *req)
+static int cmd_detach_mcast(struct ureq *req)
 {
 	struct ib_uverbs_detach_mcast cmd;
 	union ib_gid gid;
@@ -66,3 +68,12 @@ int cmd_detach_mcast(struct ureq *req)
 		qp->groups--;
 	return ret;
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct command_spec commands[] = {
+	CMD(ATTACH_MCAST, cmd_attach_mcast, ib_uverbs_attach_mcast),
+	CMD(DETACH_MCAST, cmd_detach_mcast, ib_uverbs_detach_mcast),
+};
+
+const struct uverbs_family umcast_family = {COMMANDS(commands)};

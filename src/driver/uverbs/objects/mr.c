@@ -14,7 +14,8 @@
 #include "base/log.h"
 #include "driver/runtime/process.h"
 #include "driver/runtime/share.h"
-#include "driver/uverbs/objects.h"
+#include "driver/uverbs/objects/families.h"
+#include "driver/uverbs/objects/mr.h"
 #include "driver/uverbs/objects/share.h"
 #include "usermem/usermem.h"
 
@@ -157,7 +158,7 @@ free_mr:
 	return ret;
 }
 
-int cmd_reg_mr(struct ureq *req)
+static int cmd_reg_mr(struct ureq *req)
 {
 	struct ib_uverbs_reg_mr cmd;
 	struct ib_uverbs_reg_mr_resp resp = {0};
@@ -197,7 +198,7 @@ int cmd_reg_mr(struct ureq *req)
 	return ret;
 }
 
-int cmd_rereg_mr(struct ureq *req)
+static int cmd_rereg_mr(struct ureq *req)
 {
 	struct ib_uverbs_rereg_mr cmd;
 	struct ib_uverbs_rereg_mr_resp resp = {0};
@@ -258,7 +259,7 @@ int cmd_rereg_mr(struct ureq *req)
 	return ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
 
-int cmd_dereg_mr(struct ureq *req)
+static int cmd_dereg_mr(struct ureq *req)
 {
 	struct ib_uverbs_dereg_mr cmd;
 	struct uobj *obj;
@@ -270,7 +271,7 @@ int cmd_dereg_mr(struct ureq *req)
 	return obj ? uobj_destroy(obj, NULL) : ret;
 }
 
-int method_query_mr(struct ureq *req)
+static int method_query_mr(struct ureq *req)
 {
 	struct umr *mr = container_of(ureq_obj(req, UVERBS_ATTR_QUERY_MR_HANDLE), struct umr, uobj);
 	uint32_t key = mkey_key(mr->mkey);
@@ -284,3 +285,41 @@ int method_query_mr(struct ureq *req)
 		ret = ureq_put_u64(req, UVERBS_ATTR_QUERY_MR_RESP_IOVA, mr->attr.iova);
 	return ret;
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct attr_spec mr_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_MR_HANDLE, IDR(UOBJ_MR)},
+};
+
+static const struct attr_spec query_mr_attrs[] = {
+	{UVERBS_ATTR_QUERY_MR_HANDLE, IDR(UOBJ_MR)},   {UVERBS_ATTR_QUERY_MR_RESP_LKEY, OUT(4)},
+	{UVERBS_ATTR_QUERY_MR_RESP_RKEY, OUT(4)},      {UVERBS_ATTR_QUERY_MR_RESP_LENGTH, OUT(8)},
+	{UVERBS_ATTR_QUERY_MR_RESP_IOVA, OUT(8), OPT},
+};
+
+static const struct attr_spec reg_dmabuf_mr_attrs[] = {
+	{UVERBS_ATTR_REG_DMABUF_MR_HANDLE, ATTR_IDR_NEW},
+	{UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE, IDR(UOBJ_PD)},
+	{UVERBS_ATTR_REG_DMABUF_MR_OFFSET, IN(8)},
+	{UVERBS_ATTR_REG_DMABUF_MR_LENGTH, IN(8)},
+	{UVERBS_ATTR_REG_DMABUF_MR_IOVA, IN(8)},
+	{UVERBS_ATTR_REG_DMABUF_MR_FD, IN(4)},
+	{UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS, FLAGS_IN},
+	{UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, OUT(4)},
+	{UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY, OUT(4)},
+};
+
+static const struct method_spec methods[] = {
+	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_MR_DESTROY, method_destroy, mr_destroy_attrs),
+	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_QUERY_MR, method_query_mr, query_mr_attrs),
+	METHOD(UVERBS_OBJECT_MR, UVERBS_METHOD_REG_DMABUF_MR, method_refuse, reg_dmabuf_mr_attrs),
+};
+
+static const struct command_spec commands[] = {
+	CMD_RESP_UHW(REG_MR, cmd_reg_mr, ib_uverbs_reg_mr, ib_uverbs_reg_mr_resp),
+	CMD_RESP_UHW(REREG_MR, cmd_rereg_mr, ib_uverbs_rereg_mr, ib_uverbs_rereg_mr_resp),
+	CMD(DEREG_MR, cmd_dereg_mr, ib_uverbs_dereg_mr),
+};
+
+const struct uverbs_family umr_family = {METHODS(methods), COMMANDS(commands)};

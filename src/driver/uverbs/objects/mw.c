@@ -6,10 +6,17 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "driver/uverbs/objects.h"
+#include "driver/uverbs/objects/families.h"
+#include "driver/uverbs/objects/pd.h"
 
 /* enum ib_mw_type; in no UAPI header. */
 enum { MW_TYPE_1 = 1, MW_TYPE_2 = 2 };
+
+struct umw {
+	struct uobj uobj;
+	struct upd *pd;
+	struct window *window;
+};
 
 /* A window lies in one region, so one translation entry is all that it has. */
 static int check_uhw(const struct mlx5_ib_alloc_mw *uhw)
@@ -36,7 +43,7 @@ static const struct uobj_class umw_class = {
 	.free = umw_free,
 };
 
-int cmd_alloc_mw(struct ureq *req)
+static int cmd_alloc_mw(struct ureq *req)
 {
 	struct adapter *a = req->file->hca->adapter;
 	struct ib_uverbs_alloc_mw cmd;
@@ -83,7 +90,7 @@ free_mw:
 	return ret;
 }
 
-int cmd_dealloc_mw(struct ureq *req)
+static int cmd_dealloc_mw(struct ureq *req)
 {
 	struct ib_uverbs_dealloc_mw cmd;
 	struct uobj *obj;
@@ -94,3 +101,20 @@ int cmd_dealloc_mw(struct ureq *req)
 	obj = uobj_find(req->file, UOBJ_MW, cmd.mw_handle, &ret);
 	return obj ? uobj_destroy(obj, NULL) : ret;
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct attr_spec mw_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_MW_HANDLE, IDR(UOBJ_MW)},
+};
+
+static const struct method_spec methods[] = {
+	METHOD(UVERBS_OBJECT_MW, UVERBS_METHOD_MW_DESTROY, method_destroy, mw_destroy_attrs),
+};
+
+static const struct command_spec commands[] = {
+	CMD_RESP_UHW(ALLOC_MW, cmd_alloc_mw, ib_uverbs_alloc_mw, ib_uverbs_alloc_mw_resp),
+	CMD(DEALLOC_MW, cmd_dealloc_mw, ib_uverbs_dealloc_mw),
+};
+
+const struct uverbs_family umw_family = {METHODS(methods), COMMANDS(commands)};

@@ -6,7 +6,8 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <stdlib.h>
 
-#include "driver/uverbs/objects.h"
+#include "driver/uverbs/objects/families.h"
+#include "driver/uverbs/objects/pd.h"
 
 static void upd_free(struct uobj *obj)
 {
@@ -20,7 +21,7 @@ static const struct uobj_class upd_class = {
 	.free = upd_free,
 };
 
-int cmd_alloc_pd(struct ureq *req)
+static int cmd_alloc_pd(struct ureq *req)
 {
 	struct adapter *a = req->file->hca->adapter;
 	struct ib_uverbs_alloc_pd_resp resp = {0};
@@ -47,7 +48,7 @@ int cmd_alloc_pd(struct ureq *req)
 	return ret;
 }
 
-int cmd_dealloc_pd(struct ureq *req)
+static int cmd_dealloc_pd(struct ureq *req)
 {
 	struct ib_uverbs_dealloc_pd cmd;
 	struct uobj *obj;
@@ -59,10 +60,33 @@ int cmd_dealloc_pd(struct ureq *req)
 	return obj ? uobj_destroy(obj, NULL) : ret;
 }
 
-int method_pd_query(struct ureq *req)
+static int method_pd_query(struct ureq *req)
 {
 	struct upd *pd =
 		container_of(ureq_obj(req, MLX5_IB_ATTR_QUERY_PD_HANDLE), struct upd, uobj);
 
 	return ureq_put_u32(req, MLX5_IB_ATTR_QUERY_PD_RESP_PDN, pd->pdn);
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct attr_spec pd_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_PD_HANDLE, IDR(UOBJ_PD)},
+};
+
+static const struct attr_spec pd_query_attrs[] = {
+	{MLX5_IB_ATTR_QUERY_PD_HANDLE, IDR(UOBJ_PD)},
+	{MLX5_IB_ATTR_QUERY_PD_RESP_PDN, OUT(4)},
+};
+
+static const struct method_spec methods[] = {
+	METHOD(UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, method_destroy, pd_destroy_attrs),
+	METHOD(UVERBS_OBJECT_PD, MLX5_IB_METHOD_PD_QUERY, method_pd_query, pd_query_attrs),
+};
+
+static const struct command_spec commands[] = {
+	CMD_RESP_UHW(ALLOC_PD, cmd_alloc_pd, ib_uverbs_alloc_pd, ib_uverbs_alloc_pd_resp),
+	CMD(DEALLOC_PD, cmd_dealloc_pd, ib_uverbs_dealloc_pd),
+};
+
+const struct uverbs_family upd_family = {METHODS(methods), COMMANDS(commands)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Creation and destruction of queue pairs, by ioctl and by command. */
+/* Creation of queue pairs, by ioctl and by command. */
 #include <errno.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_verbs.h>
@@ -9,8 +9,12 @@
 
 #include "base/log.h"
 #include "driver/uverbs/objects/dc.h"
-#include "driver/uverbs/objects.h"
-#include "driver/uverbs/raw.h"
+#include "driver/uverbs/core/port.h"
+#include "driver/uverbs/objects/families.h"
+#include "driver/uverbs/objects/qp.h"
+#include "driver/uverbs/objects/mr.h"
+#include "driver/uverbs/objects/uar.h"
+#include "driver/uverbs/objects/rss.h"
 #include "driver/uverbs/objects/share.h"
 #include "driver/uverbs/objects/xrc.h"
 #include "prm/wqe.h"
@@ -158,22 +162,6 @@ static int check_rings(const struct qp_request *r, const struct mlx5_ib_create_q
 	return populate_rings(r, uhw);
 }
 
-static void count_users(struct uqp *qp, int by)
-{
-	struct uobj *used[] = {
-		qp->pd ? &qp->pd->uobj : NULL,
-		qp->send_cq ? &qp->send_cq->uobj : NULL,
-		qp->recv_cq ? &qp->recv_cq->uobj : NULL,
-		qp->srq ? &qp->srq->uobj : NULL,
-		qp->xrcd ? &qp->xrcd->uobj : NULL,
-		qp->ind_table ? &qp->ind_table->uobj : NULL,
-	};
-
-	for (size_t i = 0; i < array_size(used); i++)
-		if (used[i])
-			used[i]->users += (uint32_t)by;
-}
-
 /* The device's part. */
 static int create_queue_pair(struct hca *hca, struct uqp *qp, struct qp_create_attr *attr)
 {
@@ -181,29 +169,6 @@ static int create_queue_pair(struct hca *hca, struct uqp *qp, struct qp_create_a
 		return xrc_target_create(qp, hca, qp->xrcd, attr);
 	return qp_create(hca->adapter, attr, &qp->qp);
 }
-
-static void destroy_queue_pair(struct hca *hca, struct uqp *qp)
-{
-	if (qp->target)
-		xrc_target_close(qp, hca);
-	else
-		qp_destroy(qp->qp);
-}
-
-static void uqp_free(struct uobj *obj)
-{
-	struct uqp *qp = container_of(obj, struct uqp, uobj);
-
-	doorbell_user_release(&qp->bell);
-	destroy_queue_pair(obj->file->hca, qp);
-	ushare_ring_end(&qp->shared);
-	count_users(qp, -1);
-}
-
-const struct uobj_class uqp_class = {
-	.type = UOBJ_QP,
-	.free = uqp_free,
-};
 
 static int create(struct ureq *req, struct qp_request *r, struct uqp **out)
 {
@@ -281,7 +246,7 @@ static int create(struct ureq *req, struct qp_request *r, struct uqp **out)
 	ret = uobj_publish(req->file, &qp->uobj, &uqp_class);
 	if (ret < 0)
 		goto destroy_qp;
-	count_users(qp, 1);
+	uqp_count_users(qp, 1);
 	uhw_resp.bfreg_index = BFREG_NOT_OURS;
 	if (qp->type == IB_QPT_RAW_PACKET)
 		uraw_numbers(qp->qp, &uhw_resp);
@@ -295,7 +260,7 @@ static int create(struct ureq *req, struct qp_request *r, struct uqp **out)
 
 destroy_qp:
 	doorbell_user_release(&qp->bell);
-	destroy_queue_pair(req->file->hca, qp);
+	uqp_destroy_device(req->file->hca, qp);
 free_qp:
 	uobj_unbind_async(&qp->uobj);
 	free(qp);
@@ -322,7 +287,7 @@ static int create_any(struct ureq *req, struct qp_request *r, struct uind_table 
 	return table ? urss_create(req, &rss, out) : create(req, r, out);
 }
 
-int method_qp_create(struct ureq *req)
+static int method_qp_create(struct ureq *req)
 {
 	const uint32_t known =
 		IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK | IB_UVERBS_QP_CREATE_SCATTER_FCS |
@@ -448,7 +413,7 @@ static int create_by_command(struct ureq *req, const struct ib_uverbs_ex_create_
 	return 0;
 }
 
-int cmd_create_qp(struct ureq *req)
+static int cmd_create_qp(struct ureq *req)
 {
 	struct ib_uverbs_create_qp cmd;
 	struct ib_uverbs_ex_create_qp ex = {0};
@@ -480,7 +445,7 @@ int cmd_create_qp(struct ureq *req)
 	return ret;
 }
 
-int cmd_create_qp_ex(struct ureq *req)
+static int cmd_create_qp_ex(struct ureq *req)
 {
 	struct ib_uverbs_ex_create_qp cmd;
 	struct ib_uverbs_ex_create_qp_resp resp = {0};
@@ -498,40 +463,36 @@ int cmd_create_qp_ex(struct ureq *req)
 	return ret;
 }
 
-static int destroy(struct uobj *obj, struct ib_uverbs_destroy_qp_resp *resp)
-{
-	struct uevents events;
-	int ret;
+/* ---- what requests reach this family ---- */
 
-	/* first it leaves its multicast groups */
-	if (container_of(obj, struct uqp, uobj)->groups)
-		return -EBUSY;
-	ret = uobj_destroy(obj, &events);
-	if (ret == 0)
-		resp->events_reported = events.async;
-	return ret;
-}
+static const struct attr_spec qp_create_attrs[] = {
+	{UVERBS_ATTR_CREATE_QP_HANDLE, ATTR_IDR_NEW},
+	{UVERBS_ATTR_CREATE_QP_XRCD_HANDLE, IDR(UOBJ_XRCD), OPT},
+	{UVERBS_ATTR_CREATE_QP_PD_HANDLE, IDR(UOBJ_PD), OPT},
+	{UVERBS_ATTR_CREATE_QP_SRQ_HANDLE, IDR(UOBJ_SRQ), OPT},
+	{UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, IDR(UOBJ_CQ), OPT},
+	{UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, IDR(UOBJ_CQ), OPT},
+	{UVERBS_ATTR_CREATE_QP_IND_TABLE_HANDLE, IDR(UOBJ_IND_TABLE), OPT},
+	{UVERBS_ATTR_CREATE_QP_USER_HANDLE, IN(8)},
+	{UVERBS_ATTR_CREATE_QP_CAP, ATTR_PTR_IN, .zero_trailing = 1,
+	 .min = sizeof(struct ib_uverbs_qp_cap), .max = sizeof(struct ib_uverbs_qp_cap)},
+	{UVERBS_ATTR_CREATE_QP_TYPE, CONST_IN},
+	{UVERBS_ATTR_CREATE_QP_FLAGS, FLAGS_IN, OPT},
+	{UVERBS_ATTR_CREATE_QP_SOURCE_QPN, IN(4), OPT},
+	{UVERBS_ATTR_CREATE_QP_EVENT_FD, CHANNEL(UCHANNEL_ASYNC), OPT},
+	{UVERBS_ATTR_CREATE_QP_RESP_CAP, ATTR_PTR_OUT, .min = sizeof(struct ib_uverbs_qp_cap),
+	 .max = UINT16_MAX},
+	{UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, OUT(4)},
+};
 
-int method_qp_destroy(struct ureq *req)
-{
-	struct ib_uverbs_destroy_qp_resp resp;
-	int ret = destroy(ureq_obj(req, UVERBS_ATTR_DESTROY_QP_HANDLE), &resp);
+static const struct method_spec methods[] = {
+	UHW_METHOD(UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, method_qp_create, qp_create_attrs),
+};
 
-	return ret < 0 ? ret : ureq_put(req, UVERBS_ATTR_DESTROY_QP_RESP, &resp, sizeof(resp));
-}
+static const struct command_spec commands[] = {
+	CMD_RESP_UHW(CREATE_QP, cmd_create_qp, ib_uverbs_create_qp, ib_uverbs_create_qp_resp),
+	EX(CREATE_QP, cmd_create_qp_ex, END_OF(struct ib_uverbs_ex_create_qp, create_flags),
+	   END_OF(struct ib_uverbs_ex_create_qp_resp, response_length)),
+};
 
-int cmd_destroy_qp(struct ureq *req)
-{
-	struct ib_uverbs_destroy_qp cmd;
-	struct ib_uverbs_destroy_qp_resp resp;
-	struct uobj *obj;
-	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
-
-	if (ret < 0)
-		return ret;
-	obj = uobj_find(req->file, UOBJ_QP, cmd.qp_handle, &ret);
-	if (!obj)
-		return ret;
-	ret = destroy(obj, &resp);
-	return ret < 0 ? ret : ubuf_write(&req->core_out, &resp, sizeof(resp));
-}
+const struct uverbs_family uqp_family = {METHODS(methods), COMMANDS(commands)};

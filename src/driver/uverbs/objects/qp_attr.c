@@ -9,7 +9,10 @@
 #include <string.h>
 
 #include "driver/uverbs/objects/dc.h"
-#include "driver/uverbs/objects.h"
+#include "driver/uverbs/core/port.h"
+#include "driver/uverbs/objects/families.h"
+#include "driver/uverbs/objects/ah.h"
+#include "driver/uverbs/objects/qp.h"
 #include "driver/uverbs/objects/share.h"
 
 #define ATTR_MASK_STANDARD ((1u << 21) - 1) /* up to IB_QP_DEST_QPN */
@@ -159,7 +162,7 @@ static int modify(struct ureq *req, struct uqp *qp, const struct ib_uverbs_modif
 	return ret;
 }
 
-int cmd_modify_qp(struct ureq *req)
+static int cmd_modify_qp(struct ureq *req)
 {
 	struct ib_uverbs_modify_qp cmd;
 	struct uqp *qp;
@@ -173,7 +176,7 @@ int cmd_modify_qp(struct ureq *req)
 	return qp ? modify(req, qp, &cmd, 0) : ret;
 }
 
-int cmd_modify_qp_ex(struct ureq *req)
+static int cmd_modify_qp_ex(struct ureq *req)
 {
 	struct ib_uverbs_ex_modify_qp cmd;
 	struct ib_uverbs_ex_modify_qp_resp resp = {0};
@@ -204,7 +207,7 @@ int cmd_modify_qp_ex(struct ureq *req)
 	return ret < 0 ? ret : ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
 
-int cmd_query_qp(struct ureq *req)
+static int cmd_query_qp(struct ureq *req)
 {
 	struct ib_uverbs_query_qp cmd;
 	struct ib_uverbs_query_qp_resp resp = {0};
@@ -253,3 +256,13 @@ int cmd_query_qp(struct ureq *req)
 	resp.sq_sig_all = qp->sq_sig_all;
 	return ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct command_spec commands[] = {
+	CMD_RESP(QUERY_QP, cmd_query_qp, ib_uverbs_query_qp, ib_uverbs_query_qp_resp),
+	CMD(MODIFY_QP, cmd_modify_qp, ib_uverbs_modify_qp),
+	EX(MODIFY_QP, cmd_modify_qp_ex, offsetof(struct ib_uverbs_ex_modify_qp, rate_limit), 0),
+};
+
+const struct uverbs_family uqp_attr_family = {COMMANDS(commands)};

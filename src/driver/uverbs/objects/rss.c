@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "driver/uverbs/raw.h"
+#include "driver/uverbs/objects/rss.h"
 
 bool uverbs_may_raw(void)
 {

@@ -3,6 +3,8 @@
 
 #include "driver/runtime/process.h"
 #include "driver/runtime/share.h"
+#include "driver/uverbs/objects/mr.h"
+#include "driver/uverbs/objects/qp.h"
 #include "prm/wqe.h"
 
 static bool may_be_reached(const struct ufile *f, uint32_t access)

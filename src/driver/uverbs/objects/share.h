@@ -9,7 +9,16 @@
  */
 #pragma once
 
-#include "driver/uverbs/objects.h"
+#include "driver/uverbs/core/file.h"
+
+struct umr;
+struct uqp;
+
+/* A ring that peers may see (uverbs/objects/share.c), with its doorbell record. */
+struct ushared_ring {
+	uint64_t buf, dbrec;
+	struct share *pages[2]; /* where they are in the arena, or NULL */
+};
 
 void ushare_region(struct ufile *f, struct umr *mr);
 /* After a modification of the queue pair. */

@@ -8,7 +8,11 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "driver/uverbs/objects.h"
+#include "driver/uverbs/core/port.h"
+#include "driver/uverbs/objects/families.h"
+#include "driver/uverbs/objects/mr.h"
+#include "driver/uverbs/objects/srq.h"
+#include "driver/uverbs/objects/xrc.h"
 #include "prm/wqe.h"
 
 #define SRQ_WQE_MIN 32u
@@ -154,7 +158,7 @@ free_srq:
 	return ret;
 }
 
-int method_srq_create(struct ureq *req)
+static int method_srq_create(struct ureq *req)
 {
 	struct uobj *xrcd = ureq_obj(req, UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE);
 	struct uobj *cq = ureq_obj(req, UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE);
@@ -229,7 +233,7 @@ static int create_by_command(struct ureq *req, const struct ib_uverbs_create_xsr
 	return ret;
 }
 
-int cmd_create_srq(struct ureq *req)
+static int cmd_create_srq(struct ureq *req)
 {
 	struct ib_uverbs_create_srq cmd;
 	struct ib_uverbs_create_xsrq xcmd = {.srq_type = IB_UVERBS_SRQT_BASIC};
@@ -245,7 +249,7 @@ int cmd_create_srq(struct ureq *req)
 	return create_by_command(req, &xcmd);
 }
 
-int cmd_create_xsrq(struct ureq *req)
+static int cmd_create_xsrq(struct ureq *req)
 {
 	struct ib_uverbs_create_xsrq cmd;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
@@ -253,7 +257,7 @@ int cmd_create_xsrq(struct ureq *req)
 	return ret < 0 ? ret : create_by_command(req, &cmd);
 }
 
-int cmd_modify_srq(struct ureq *req)
+static int cmd_modify_srq(struct ureq *req)
 {
 	struct ib_uverbs_modify_srq cmd;
 	struct uobj *obj;
@@ -277,7 +281,7 @@ int cmd_modify_srq(struct ureq *req)
 	return 0;
 }
 
-int cmd_query_srq(struct ureq *req)
+static int cmd_query_srq(struct ureq *req)
 {
 	struct ib_uverbs_query_srq cmd;
 	struct ib_uverbs_query_srq_resp resp = {0};
@@ -307,7 +311,7 @@ static int destroy(struct uobj *obj, struct ib_uverbs_destroy_srq_resp *resp)
 	return ret;
 }
 
-int method_srq_destroy(struct ureq *req)
+static int method_srq_destroy(struct ureq *req)
 {
 	struct ib_uverbs_destroy_srq_resp resp;
 	int ret = destroy(ureq_obj(req, UVERBS_ATTR_DESTROY_SRQ_HANDLE), &resp);
@@ -315,7 +319,7 @@ int method_srq_destroy(struct ureq *req)
 	return ret < 0 ? ret : ureq_put(req, UVERBS_ATTR_DESTROY_SRQ_RESP, &resp, sizeof(resp));
 }
 
-int cmd_destroy_srq(struct ureq *req)
+static int cmd_destroy_srq(struct ureq *req)
 {
 	struct ib_uverbs_destroy_srq cmd;
 	struct ib_uverbs_destroy_srq_resp resp;
@@ -330,3 +334,44 @@ int cmd_destroy_srq(struct ureq *req)
 	ret = destroy(obj, &resp);
 	return ret < 0 ? ret : ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct attr_spec srq_create_attrs[] = {
+	{UVERBS_ATTR_CREATE_SRQ_HANDLE, ATTR_IDR_NEW},
+	{UVERBS_ATTR_CREATE_SRQ_PD_HANDLE, IDR(UOBJ_PD)},
+	{UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE, IDR(UOBJ_XRCD), OPT},
+	{UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE, IDR(UOBJ_CQ), OPT},
+	{UVERBS_ATTR_CREATE_SRQ_USER_HANDLE, IN(8)},
+	{UVERBS_ATTR_CREATE_SRQ_MAX_WR, IN(4)},
+	{UVERBS_ATTR_CREATE_SRQ_MAX_SGE, IN(4)},
+	{UVERBS_ATTR_CREATE_SRQ_LIMIT, IN(4)},
+	{UVERBS_ATTR_CREATE_SRQ_MAX_NUM_TAGS, IN(4), OPT},
+	{UVERBS_ATTR_CREATE_SRQ_TYPE, CONST_IN},
+	{UVERBS_ATTR_CREATE_SRQ_EVENT_FD, CHANNEL(UCHANNEL_ASYNC), OPT},
+	{UVERBS_ATTR_CREATE_SRQ_RESP_MAX_WR, OUT(4)},
+	{UVERBS_ATTR_CREATE_SRQ_RESP_MAX_SGE, OUT(4)},
+	{UVERBS_ATTR_CREATE_SRQ_RESP_SRQ_NUM, OUT(4), OPT},
+};
+
+static const struct attr_spec srq_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_SRQ_HANDLE, IDR(UOBJ_SRQ)},
+	{UVERBS_ATTR_DESTROY_SRQ_RESP, OUT(sizeof(struct ib_uverbs_destroy_srq_resp))},
+};
+
+static const struct method_spec methods[] = {
+	UHW_METHOD(UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_CREATE, method_srq_create,
+		   srq_create_attrs),
+	METHOD(UVERBS_OBJECT_SRQ, UVERBS_METHOD_SRQ_DESTROY, method_srq_destroy, srq_destroy_attrs),
+};
+
+static const struct command_spec commands[] = {
+	CMD_RESP_UHW(CREATE_SRQ, cmd_create_srq, ib_uverbs_create_srq, ib_uverbs_create_srq_resp),
+	CMD_UHW(MODIFY_SRQ, cmd_modify_srq, ib_uverbs_modify_srq),
+	CMD_RESP(QUERY_SRQ, cmd_query_srq, ib_uverbs_query_srq, ib_uverbs_query_srq_resp),
+	CMD_RESP(DESTROY_SRQ, cmd_destroy_srq, ib_uverbs_destroy_srq, ib_uverbs_destroy_srq_resp),
+	CMD_RESP_UHW(CREATE_XSRQ, cmd_create_xsrq, ib_uverbs_create_xsrq,
+		     ib_uverbs_create_srq_resp),
+};
+
+const struct uverbs_family usrq_family = {METHODS(methods), COMMANDS(commands)};

@@ -11,10 +11,18 @@
 #include <string.h>
 
 #include "base/rcu.h"
-#include "driver/uverbs/objects.h"
+#include "driver/uverbs/objects/families.h"
+#include "driver/doorbell/doorbell.h"
+#include "driver/uverbs/objects/uar.h"
 #include "prm/uar.h"
 
 static_assert(UAR_BYTES == UVERBS_PAGE, "one region to a page");
+
+struct uuar {
+	struct uobj uobj;
+	uint32_t page;
+	struct doorbell_page *bell;
+};
 
 static uint64_t page_offset(uint32_t page)
 {
@@ -71,7 +79,7 @@ static const struct uobj_class uuar_class = {
 	.free = uuar_free,
 };
 
-int method_uar_alloc(struct ureq *req)
+static int method_uar_alloc(struct ureq *req)
 {
 	struct ufile *f = req->file;
 	uint64_t type = ureq_u64(req, MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE);
@@ -122,33 +130,6 @@ uint8_t *uuar_regs(struct ufile *f, uint32_t page)
 	return page < UVERBS_UARS ? f->pages + page_offset(page) : NULL;
 }
 
-static void ring_qp(struct doorbell_user *u)
-{
-	rcu_enter();
-	qp_doorbell(container_of(u, struct uqp, bell)->qp);
-	rcu_leave();
-}
-
-void uqp_bell(struct uqp *qp, struct ufile *f, uint32_t uar_page)
-{
-	doorbell_user_init(&qp->bell, DOORBELL_SQ, uuar_regs(f, uar_page), ring_qp);
-}
-
-static void ring_cq(struct doorbell_user *u)
-{
-	ucq_ring(container_of(u, struct ucq, bell));
-}
-
-/*
- * A CQ without hooks may be armed by a store at any time.  With hooks that is a matter of those CQs
- * only that the program takes over, and the others need no look.
- */
-void ucq_bell(struct ucq *cq, struct ufile *f, uint32_t uar_page)
-{
-	doorbell_user_init(&cq->bell, DOORBELL_CQ, uuar_regs(f, uar_page), ring_cq);
-	doorbell_live(&cq->bell, !atomic_load(&f->hooked));
-}
-
 /* The program has mapped a part of the file. */
 void uuar_mapped(struct ufile *f, uintptr_t addr, size_t len, off_t offset)
 {
@@ -164,7 +145,24 @@ void uuar_forget(struct ufile *f)
 	doorbell_forget(f->pages + page_offset(0), (size_t)UVERBS_UARS * UVERBS_PAGE);
 }
 
-int method_uar_destroy(struct ureq *req)
-{
-	return uobj_destroy(ureq_obj(req, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE), NULL);
-}
+/* ---- what requests reach this family ---- */
+
+static const struct attr_spec uar_alloc_attrs[] = {
+	{MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, ATTR_IDR_NEW},
+	{MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE, CONST_IN},
+	{MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, OUT(8)},
+	{MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, OUT(4)},
+	{MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, OUT(4)},
+};
+
+static const struct attr_spec uar_destroy_attrs[] = {
+	{MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE, IDR(UOBJ_UAR)},
+};
+
+static const struct method_spec methods[] = {
+	METHOD(MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_ALLOC, method_uar_alloc, uar_alloc_attrs),
+	METHOD(MLX5_IB_OBJECT_UAR, MLX5_IB_METHOD_UAR_OBJ_DESTROY, method_destroy,
+	       uar_destroy_attrs),
+};
+
+const struct uverbs_family uuar_family = {METHODS(methods)};

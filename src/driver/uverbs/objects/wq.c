@@ -8,7 +8,10 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "driver/uverbs/raw.h"
+#include "driver/uverbs/core/port.h"
+#include "driver/uverbs/objects/families.h"
+#include "driver/uverbs/objects/mr.h"
+#include "driver/uverbs/objects/wq.h"
 #include "prm/wqe.h"
 #include "usermem/usermem.h"
 
@@ -129,7 +132,7 @@ free_wq:
 	return ret;
 }
 
-int method_wq_create(struct ureq *req)
+static int method_wq_create(struct ureq *req)
 {
 	struct wq_request r = {
 		.user_handle = ureq_u64(req, UVERBS_ATTR_CREATE_WQ_USER_HANDLE),
@@ -164,7 +167,7 @@ int method_wq_create(struct ureq *req)
 	return ret;
 }
 
-int cmd_create_wq_ex(struct ureq *req)
+static int cmd_create_wq_ex(struct ureq *req)
 {
 	struct ib_uverbs_ex_create_wq cmd;
 	struct ib_uverbs_ex_create_wq_resp resp = {0};
@@ -204,7 +207,7 @@ int cmd_create_wq_ex(struct ureq *req)
 	return ret;
 }
 
-int cmd_modify_wq_ex(struct ureq *req)
+static int cmd_modify_wq_ex(struct ureq *req)
 {
 	struct ib_uverbs_ex_modify_wq cmd;
 	enum ib_wq_state now, cur, next;
@@ -236,7 +239,7 @@ int cmd_modify_wq_ex(struct ureq *req)
 	return ret;
 }
 
-int method_wq_destroy(struct ureq *req)
+static int method_wq_destroy(struct ureq *req)
 {
 	struct uevents events;
 	int ret = uobj_destroy(ureq_obj(req, UVERBS_ATTR_DESTROY_WQ_HANDLE), &events);
@@ -244,7 +247,7 @@ int method_wq_destroy(struct ureq *req)
 	return ret < 0 ? ret : ureq_put_u32(req, UVERBS_ATTR_DESTROY_WQ_RESP, events.async);
 }
 
-int cmd_destroy_wq_ex(struct ureq *req)
+static int cmd_destroy_wq_ex(struct ureq *req)
 {
 	struct ib_uverbs_ex_destroy_wq cmd;
 	struct ib_uverbs_ex_destroy_wq_resp resp = {0};
@@ -302,7 +305,7 @@ static const struct uobj_class uind_table_class = {
 	.free = uind_table_free,
 };
 
-int cmd_create_rwq_ind_tbl_ex(struct ureq *req)
+static int cmd_create_rwq_ind_tbl_ex(struct ureq *req)
 {
 	struct ib_uverbs_ex_create_rwq_ind_table cmd;
 	struct ib_uverbs_ex_create_rwq_ind_table_resp resp = {0};
@@ -346,7 +349,7 @@ int cmd_create_rwq_ind_tbl_ex(struct ureq *req)
 	return ret;
 }
 
-int cmd_destroy_rwq_ind_tbl_ex(struct ureq *req)
+static int cmd_destroy_rwq_ind_tbl_ex(struct ureq *req)
 {
 	struct ib_uverbs_ex_destroy_rwq_ind_table cmd;
 	struct uobj *obj;
@@ -359,3 +362,51 @@ int cmd_destroy_rwq_ind_tbl_ex(struct ureq *req)
 	obj = uobj_find(req->file, UOBJ_IND_TABLE, cmd.ind_tbl_handle, &ret);
 	return obj ? uobj_destroy(obj, NULL) : ret;
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct attr_spec wq_create_attrs[] = {
+	{UVERBS_ATTR_CREATE_WQ_HANDLE, ATTR_IDR_NEW},
+	{UVERBS_ATTR_CREATE_WQ_PD_HANDLE, IDR(UOBJ_PD)},
+	{UVERBS_ATTR_CREATE_WQ_CQ_HANDLE, IDR(UOBJ_CQ)},
+	{UVERBS_ATTR_CREATE_WQ_USER_HANDLE, IN(8)},
+	{UVERBS_ATTR_CREATE_WQ_TYPE, CONST_IN},
+	{UVERBS_ATTR_CREATE_WQ_EVENT_FD, CHANNEL(UCHANNEL_ASYNC), OPT},
+	{UVERBS_ATTR_CREATE_WQ_MAX_WR, IN(4)},
+	{UVERBS_ATTR_CREATE_WQ_MAX_SGE, IN(4)},
+	{UVERBS_ATTR_CREATE_WQ_FLAGS, FLAGS_IN},
+	{UVERBS_ATTR_CREATE_WQ_RESP_MAX_WR, OUT(4)},
+	{UVERBS_ATTR_CREATE_WQ_RESP_MAX_SGE, OUT(4)},
+	{UVERBS_ATTR_CREATE_WQ_RESP_WQ_NUM, OUT(4), OPT},
+};
+
+static const struct attr_spec wq_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_WQ_HANDLE, IDR(UOBJ_WQ)},
+	{UVERBS_ATTR_DESTROY_WQ_RESP, OUT(4)},
+};
+
+static const struct attr_spec ind_table_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_RWQ_IND_TBL_HANDLE, IDR(UOBJ_IND_TABLE)},
+};
+
+static const struct method_spec methods[] = {
+	UHW_METHOD(UVERBS_OBJECT_WQ, UVERBS_METHOD_WQ_CREATE, method_wq_create, wq_create_attrs),
+	METHOD(UVERBS_OBJECT_WQ, UVERBS_METHOD_WQ_DESTROY, method_wq_destroy, wq_destroy_attrs),
+	METHOD(UVERBS_OBJECT_RWQ_IND_TBL, UVERBS_METHOD_RWQ_IND_TBL_DESTROY, method_destroy,
+	       ind_table_destroy_attrs),
+};
+
+static const struct command_spec commands[] = {
+	EX(CREATE_WQ, cmd_create_wq_ex, END_OF(struct ib_uverbs_ex_create_wq, max_sge),
+	   END_OF(struct ib_uverbs_ex_create_wq_resp, wqn)),
+	EX(MODIFY_WQ, cmd_modify_wq_ex, END_OF(struct ib_uverbs_ex_modify_wq, curr_wq_state), 0),
+	EX(DESTROY_WQ, cmd_destroy_wq_ex, sizeof(struct ib_uverbs_ex_destroy_wq),
+	   END_OF(struct ib_uverbs_ex_destroy_wq_resp, events_reported)),
+	EX(CREATE_RWQ_IND_TBL, cmd_create_rwq_ind_tbl_ex,
+	   sizeof(struct ib_uverbs_ex_create_rwq_ind_table),
+	   END_OF(struct ib_uverbs_ex_create_rwq_ind_table_resp, ind_tbl_num)),
+	EX(DESTROY_RWQ_IND_TBL, cmd_destroy_rwq_ind_tbl_ex,
+	   sizeof(struct ib_uverbs_ex_destroy_rwq_ind_table), 0),
+};
+
+const struct uverbs_family uwq_family = {METHODS(methods), COMMANDS(commands)};

@@ -14,7 +14,12 @@
 #include "adapter/adapter.h"
 #include "base/compiler.h"
 #include "base/spin.h"
-#include "driver/uverbs/objects.h"
+#include "driver/uverbs/objects/qp.h"
+
+struct uxrcd {
+	struct uobj uobj;
+	struct xrc_domain *domain;
+};
 
 struct xrc_domain {
 	struct xrc_domain *next;
@@ -36,6 +41,9 @@ struct xrc_target {
 	struct spin lock; /* of the list of handles, for upcalls */
 	struct uqp *handles;
 };
+
+/* The device's number of the domain. */
+uint32_t uxrcd_number(const struct uxrcd *xrcd);
 
 /* Fills handle->qp and handle->target.  attr: all but the domain and the upcall. */
 int xrc_target_create(struct uqp *handle, struct hca *hca, struct uxrcd *xrcd,

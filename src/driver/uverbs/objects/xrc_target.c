@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Target QPs of XRC domains, and OPEN_QP, which gives a file a handle of one that exists. */
+/* Target QPs of XRC domains. */
 #include <errno.h>
-#include <rdma/ib_user_verbs.h>
 #include <stdlib.h>
 
 #include "driver/uverbs/objects/xrc.h"
@@ -97,49 +96,4 @@ void xrc_target_close(struct uqp *handle, struct hca *hca)
 		return;
 	qp_destroy(t->qp);
 	free(t);
-}
-
-int cmd_open_qp(struct ureq *req)
-{
-	struct ib_uverbs_open_qp cmd;
-	struct ib_uverbs_create_qp_resp resp = {0};
-	struct hca *hca = req->file->hca;
-	struct uobj *obj;
-	struct uqp *qp;
-	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
-
-	if (ret < 0)
-		return ret;
-	if (cmd.qp_type != IB_QPT_XRC_TGT)
-		return -EINVAL;
-	obj = uobj_find(req->file, UOBJ_XRCD, cmd.pd_handle, &ret);
-	if (!obj)
-		return -EINVAL;
-	qp = calloc(1, sizeof(*qp));
-	if (!qp)
-		return -ENOMEM;
-	qp->uobj.user_handle = cmd.user_handle;
-	qp->type = IB_QPT_XRC_TGT;
-	qp->xrcd = container_of(obj, struct uxrcd, uobj);
-	uobj_bind_async(&qp->uobj, req->file, NULL);
-	ret = xrc_target_open(qp, hca, qp->xrcd, cmd.qpn);
-	if (ret < 0)
-		goto free_qp;
-	ret = uobj_publish(req->file, &qp->uobj, &uqp_class);
-	if (ret < 0)
-		goto close_target;
-	obj->users++;
-	resp.qp_handle = qp->uobj.handle;
-	resp.qpn = cmd.qpn;
-	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
-	if (ret < 0)
-		(void)uobj_destroy(&qp->uobj, NULL);
-	return ret;
-
-close_target:
-	xrc_target_close(qp, hca);
-free_qp:
-	uobj_unbind_async(&qp->uobj);
-	free(qp);
-	return ret;
 }

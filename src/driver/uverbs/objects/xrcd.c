@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "driver/uverbs/objects/families.h"
 #include "driver/uverbs/objects/xrc.h"
 
 #define NO_FD UINT32_MAX
@@ -104,7 +105,7 @@ static const struct uobj_class uxrcd_class = {
 	.free = uxrcd_free,
 };
 
-int cmd_open_xrcd(struct ureq *req)
+static int cmd_open_xrcd(struct ureq *req)
 {
 	struct hca *hca = req->file->hca;
 	struct ib_uverbs_open_xrcd cmd;
@@ -141,7 +142,7 @@ uint32_t uxrcd_number(const struct uxrcd *xrcd)
 	return xrcd->domain->xrcdn;
 }
 
-int cmd_close_xrcd(struct ureq *req)
+static int cmd_close_xrcd(struct ureq *req)
 {
 	struct ib_uverbs_close_xrcd cmd;
 	struct uobj *obj;
@@ -152,3 +153,20 @@ int cmd_close_xrcd(struct ureq *req)
 	obj = uobj_find(req->file, UOBJ_XRCD, cmd.xrcd_handle, &ret);
 	return obj ? uobj_destroy(obj, NULL) : ret;
 }
+
+/* ---- what requests reach this family ---- */
+
+static const struct attr_spec xrcd_destroy_attrs[] = {
+	{UVERBS_ATTR_DESTROY_XRCD_HANDLE, IDR(UOBJ_XRCD)},
+};
+
+static const struct method_spec methods[] = {
+	METHOD(UVERBS_OBJECT_XRCD, UVERBS_METHOD_XRCD_DESTROY, method_destroy, xrcd_destroy_attrs),
+};
+
+static const struct command_spec commands[] = {
+	CMD_RESP_UHW(OPEN_XRCD, cmd_open_xrcd, ib_uverbs_open_xrcd, ib_uverbs_open_xrcd_resp),
+	CMD(CLOSE_XRCD, cmd_close_xrcd, ib_uverbs_close_xrcd),
+};
+
+const struct uverbs_family uxrcd_family = {METHODS(methods), COMMANDS(commands)};
