@@ -73,8 +73,8 @@ struct wqe_ctrl {
 };
 
 /* fm_ce_se */
-#define WQE_CTRL_SOLICITED	       0x02u
-#define WQE_CTRL_CE_MASK	       0x0cu /* completion mode */
+#define WQE_CTRL_SOLICITED 0x02u
+/* Completion mode, two bits: 0 and 1 on an error only, 2 always, 3 always and with an event. */
 #define WQE_CTRL_CE_ALWAYS	       0x08u
 #define WQE_CTRL_FENCE_MASK	       0xe0u
 #define WQE_CTRL_FENCE_INITIATOR_SMALL 0x20u

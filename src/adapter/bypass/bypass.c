@@ -164,7 +164,7 @@ bool bypass_take(struct qp *qp, const struct send_wqe *w)
 	bypass_done(qp, m.packets, w->nblocks);
 	trace(bypass, taken, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(w->opcode), 1, w->len,
 	      bypass_peer_way(&r));
-	if (w->fm_ce_se & WQE_CTRL_CE_ALWAYS || qp->create.sq_sig_all)
+	if (qp_is_signaled(qp, w->fm_ce_se))
 		send_cqe_success(qp, &(struct send_op){.block = (uint16_t)block,
 						       .opcode = w->opcode,
 						       .len = (uint32_t)w->len});

@@ -72,11 +72,6 @@ static bool write_one(struct qp *qp, const struct bypass_peer *r, const struct r
 	return w->bytes == 8 ? usermem_copy_8(to, from) : usermem_copy(to, from, w->bytes);
 }
 
-static bool is_signaled(const struct qp *qp, const struct request *w)
-{
-	return w->seg.ctrl.fm_ce_se & WQE_CTRL_CE_ALWAYS || qp->create.sq_sig_all;
-}
-
 /*
  * Up to the first that is signaled: its completion waits until the peer's responder is let go.
  * Says how many there were.
@@ -98,7 +93,7 @@ static uint32_t take_turn(struct qp *qp, uint32_t ready)
 			break;
 		done.messages++;
 		done.payload += align_up(w.bytes, 4);
-		signaled = is_signaled(qp, &w);
+		signaled = qp_is_signaled(qp, w.seg.ctrl.fm_ce_se);
 	}
 	if (!entered)
 		return 0;

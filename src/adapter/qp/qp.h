@@ -205,6 +205,12 @@ static inline void resp_unlock(struct qp *qp)
 	shared_unlock(&qp->resp.shared->lock);
 }
 
+/* Does a request with these flags complete if it succeeds?  All ways of execution ask here. */
+static inline bool qp_is_signaled(const struct qp *qp, uint8_t fm_ce_se)
+{
+	return fm_ce_se & WQE_CTRL_CE_ALWAYS || qp->create.sq_sig_all;
+}
+
 /* Where a block of the send ring lies, counted and not masked. */
 static inline const uint8_t *send_ring_at(const struct qp *qp, uint32_t block)
 {

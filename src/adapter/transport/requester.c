@@ -102,8 +102,7 @@ static void append_swr(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
 		.block = (uint16_t)qp->req.next_block,
 		.opcode = w->opcode,
 		.nblocks = (uint8_t)w->nblocks,
-		.signaled = (w->fm_ce_se & WQE_CTRL_CE_MASK) == WQE_CTRL_CE_ALWAYS ||
-			    qp->create.sq_sig_all,
+		.signaled = qp_is_signaled(qp, w->fm_ce_se),
 		.first_psn = qp->req.psn,
 		.npkts = npkts,
 		.len = (uint32_t)w->len,

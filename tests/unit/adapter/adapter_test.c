@@ -166,6 +166,32 @@ static void test_write_and_read(void)
 	pair_down(&p);
 }
 
+/* All four completion modes on the three ways of execution: a burst, a bypass, packets. */
+static void test_completion_modes(void)
+{
+	struct pair p;
+
+	pair_up(&p, 0, IB_QPT_RC);
+	for (unsigned way = 0; way < 3; way++)
+		for (uint8_t mode = 0; mode < 4; mode++) {
+			uint8_t op = way == 2 ? WQE_OP_RDMA_WRITE_IMM : WQE_OP_RDMA_WRITE;
+			struct rig_wqe w;
+
+			if (way == 2)
+				rig_recv(&p.b, p.dst, 8, p.rkey);
+			rig_wqe_begin(&p.a, &w, op, (uint8_t)(mode << 2), 0);
+			rig_wqe_raddr(&w, (uintptr_t)p.dst, p.rkey);
+			rig_wqe_data(&w, p.src, way ? 3000 : 8, p.lkey);
+			rig_wqe_end(&w);
+			if (mode >= 2)
+				expect_req(&p.a, op);
+			expect_nothing(&p.a);
+			if (way == 2)
+				expect_recv(&p.b, CQE_OP_RESP_WRITE_IMM, 3000, 0);
+		}
+	pair_down(&p);
+}
+
 static void test_write_imm_and_inline(void)
 {
 	struct pair p;
@@ -533,6 +559,7 @@ int main(void)
 	test_send(0, IB_QPT_UC);
 	test_write_and_read();
 	test_write_imm_and_inline();
+	test_completion_modes();
 	test_atomics();
 	test_write_errors();
 	test_receive_errors();
