@@ -40,13 +40,6 @@ static uint32_t last_psn(const struct send_op *op)
 	return psn_add(op->first_psn, op->npkts - 1);
 }
 
-static bool awaits_answer(const struct send_op *op)
-{
-	const struct wqe_props *p = wqe_props(op->opcode);
-
-	return (p->read || p->atomic) && op->npkts;
-}
-
 /* IBTA 10.3.1: an error in the send queue of a UC or UD QP stops the send queue only. */
 static void send_queue_failed(struct qp *qp, const char *why)
 {
@@ -70,7 +63,7 @@ static void flush_outstanding(struct qp *qp)
 	for (; head != tail; head++) {
 		struct send_op *op = qp_send_op(qp, head);
 
-		if (awaits_answer(op))
+		if (op->awaits_answer)
 			atomic_fetch_sub(&qp->comp.rd_outstanding, 1);
 		atomic_store(&qp->comp.head, head + 1);
 		/* one that was over, but behind the failed one, is flushed like the others
@@ -102,7 +95,7 @@ static void retire(struct qp *qp)
 	while (head != tail && qp_send_op(qp, head)->done) {
 		struct send_op *op = qp_send_op(qp, head);
 
-		if (awaits_answer(op)) {
+		if (op->awaits_answer) {
 			atomic_fetch_sub(&qp->comp.rd_outstanding, 1);
 			answered = true;
 		}
@@ -217,7 +210,7 @@ static void acknowledge_through(struct qp *qp, uint32_t psn)
 			continue;
 		if (psn_diff(psn, last_psn(op)) < 0)
 			break;
-		if (awaits_answer(op)) {
+		if (op->awaits_answer) {
 			/* The answer was lost (IBTA 9.7.5.2.3, implied NAK): ask again. */
 			shard_count(qp->adapter->counters, HW_IMPLIED_NAK_SEQ_ERR, 1);
 			atomic_store_explicit(&qp->comp.acked_psn, op->first_psn,
@@ -408,11 +401,10 @@ static void answer(struct qp *qp, const struct pkt *pkt)
 	n = oldest_open(qp);
 	if (n == atomic_load(&qp->req.tail))
 		return;
-	if (!awaits_answer(qp_send_op(qp, n))) {
+	if (!qp_send_op(qp, n)->awaits_answer) {
 		uint32_t tail = atomic_load(&qp->req.tail);
 
-		while (n != tail &&
-		       (!qp_send_op(qp, n)->npkts || !awaits_answer(qp_send_op(qp, n))))
+		while (n != tail && !qp_send_op(qp, n)->awaits_answer)
 			n++;
 		if (n == tail || psn_diff(pkt->psn, qp_send_op(qp, n)->first_psn) < 0)
 			return;

@@ -97,19 +97,22 @@ static void append_swr(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
 {
 	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
 	const struct wqe_props *p = wqe_props(w->opcode);
+	/* a malformed one takes no PSN and is never sent */
+	bool answered = (p->read || p->atomic) && npkts;
 
 	*qp_send_op(qp, tail) = (struct send_op){
 		.block = (uint16_t)qp->req.next_block,
 		.opcode = w->opcode,
 		.nblocks = (uint8_t)w->nblocks,
 		.signaled = qp_is_signaled(qp, w->fm_ce_se),
+		.awaits_answer = answered,
 		.first_psn = qp->req.psn,
 		.npkts = npkts,
 		.len = (uint32_t)w->len,
 	};
 	qp->req.psn = psn_add(qp->req.psn, npkts);
 	qp->req.next_block += w->nblocks;
-	if (p->read || p->atomic)
+	if (answered)
 		atomic_fetch_add(&qp->comp.rd_outstanding, 1);
 	if (atomic_load_explicit(&qp->comp.head, memory_order_relaxed) == tail)
 		atomic_store_explicit(&qp->comp.fresh, true, memory_order_relaxed);

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A target and packets of initiators that are not there: what it makes of connections. */
+#include <string.h>
+
+#include "adapter/core/device.h"
+#include "adapter/qp/path.h"
+#include "check.h"
+#include "dc_bed.h"
+
+#define STRANGER 0x812345u
+
+static void packet(struct dc_bed *t, uint32_t sqpn, uint8_t op, uint64_t connection, uint32_t psn,
+		   uint32_t oldest, uint32_t bytes)
+{
+	const struct run run = {t->src, bytes};
+	const struct pkt_dc dc = {.key = DC_KEY, .connection = connection, .psn = oldest};
+	const struct ib_ah ah = {.dlid = 7, .port_num = 1};
+	struct path path;
+	struct pkt p = {
+		.opcode = BTH_DC | op,
+		.pkey = 0xffff,
+		.dqpn = qp_number(t->dct[0].qp),
+		.sqpn = sqpn,
+		.psn = psn,
+		.npkts = 1,
+		.dc = &dc,
+		.path = &path,
+		.payload_len = bytes,
+		.nruns = bytes ? 1 : 0,
+		.runs = &run,
+	};
+
+	path_from_ah(t->rig.adapter[0], &ah, &path);
+	(void)wire_xmit(t->rig.wire[0], &p);
+}
+
+static void expect_message(struct dc_bed *t, uint32_t bytes)
+{
+	const struct cqe64 *cqe = rig_cq_poll(&t->dct[0].q.cq);
+
+	CHECK(cqe && cqe->op_own >> 4 == CQE_OP_RESP_SEND && be32_get(cqe->byte_cnt) == bytes);
+}
+
+/* A message that its initiator gives up; what comes too late; what has no header. */
+static void test_connections(void)
+{
+	const struct cqe64_err *err;
+	struct dc_bed t;
+
+	dc_bed_up(&t, 0, -1);
+	for (unsigned i = 0; i < 4; i++)
+		rig_srq_post(&t.dct[0].q, DC_BYTES);
+	packet(&t, STRANGER, BTH_SEND_FIRST, 10, 100, 100, 1024);
+	packet(&t, STRANGER, BTH_SEND_ONLY, 12, 101, 101, 10);
+	err = (const struct cqe64_err *)rig_cq_poll(&t.dct[0].q.cq);
+	CHECK(err && err->op_own >> 4 == CQE_OP_RESP_ERR && err->syndrome == CQE_SYN_REM_ABORTED);
+	expect_message(&t, 10);
+	packet(&t, STRANGER, BTH_SEND_LAST, 10, 101, 100, 10);
+	packet(&t, STRANGER, BTH_SEND_ONLY, 11, 102, 102, 10);
+	/* of the second connection, and its first packet was lost */
+	packet(&t, STRANGER + 1, BTH_SEND_ONLY, 1, 501, 500, 10);
+	CHECK(!rig_cq_poll(&t.dct[0].q.cq));
+	packet(&t, STRANGER + 1, BTH_SEND_ONLY, 1, 500, 500, 20);
+	expect_message(&t, 20);
+	/* one in the midst of a message when the target ends */
+	packet(&t, STRANGER + 2, BTH_SEND_FIRST, 1, 1, 1, 1024);
+	qp_destroy(t.dct[0].qp);
+	t.dct[0].qp = NULL;
+	err = (const struct cqe64_err *)rig_cq_poll(&t.dct[0].q.cq);
+	CHECK(err && err->op_own >> 4 == CQE_OP_RESP_ERR && err->syndrome == CQE_SYN_WR_FLUSH);
+	dc_bed_down(&t);
+}
+
+/* More initiators than there are places: each is served, also one that comes back. */
+static void test_many(void)
+{
+	const uint32_t n = (1u << ADAPTER_LOG_MAX_DCT_PEERS) + 100;
+	struct dc_bed t;
+
+	dc_bed_up(&t, 0, -1);
+	for (uint32_t round = 0; round < 2; round++)
+		for (uint32_t i = 0; i < n; i++) {
+			rig_srq_post(&t.dct[0].q, DC_BYTES);
+			packet(&t, STRANGER + i, BTH_SEND_ONLY, 5, 100 + round, 100 + round,
+			       i % 99);
+			expect_message(&t, i % 99);
+		}
+	dc_bed_down(&t);
+}
+
+int main(void)
+{
+	test_connections();
+	test_many();
+	return 0;
+}
