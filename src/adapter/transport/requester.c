@@ -501,12 +501,13 @@ static void flush_ring(struct qp *qp)
 
 static void flush(struct qp *qp)
 {
-	flush_ring(qp);
-	if (qp_state(qp) == IB_QPS_ERR) {
-		resp_lock(qp);
+	if (qp->create.sq_blocks)
+		flush_ring(qp);
+	resp_lock(qp);
+	/* A target's peer may have been given a new connection since. */
+	if (qp_state(qp) == IB_QPS_ERR)
 		responder_flush(qp);
-		resp_unlock(qp);
-	}
+	resp_unlock(qp);
 }
 
 static void drained(struct qp *qp)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A target and packets of initiators that are not there: what it makes of connections. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "adapter/core/device.h"
@@ -88,9 +90,62 @@ static void test_many(void)
 	dc_bed_down(&t);
 }
 
+/* ---- a connection that opens while the last one is being flushed ---- */
+
+#define REOPENINGS 60000u
+
+struct flusher {
+	struct adapter *adapter;
+	_Atomic(bool) over;
+	pthread_t thread;
+};
+
+static void *flush(void *arg)
+{
+	struct flusher *f = arg;
+
+	while (!atomic_load(&f->over))
+		adapter_progress(f->adapter, NULL);
+	return NULL;
+}
+
+/* The flush is the old connection's: it takes nothing of the new one. */
+static void test_flush_and_reopen(void)
+{
+	static struct dc_bed t;
+	static struct flusher f;
+
+	dc_bed_up(&t, 0, -1);
+	f.adapter = t.rig.adapter[0];
+	CHECK(!pthread_create(&f.thread, NULL, flush, &f));
+	for (uint32_t i = 0; i < REOPENINGS; i++) {
+		uint64_t old = 1 + 2 * (uint64_t)i, new = old + 1;
+		const struct cqe64 *cqe;
+
+		rig_srq_post(&t.dct[0].q, DC_BYTES);
+		rig_srq_post(&t.dct[0].q, DC_BYTES);
+		packet(&t, STRANGER, BTH_SEND_FIRST, old, 1, 1, 1024);
+		/* out of place: the connection is in error, which the other thread hears of */
+		packet(&t, STRANGER, BTH_WRITE_MIDDLE, old, 2, 1, 1024);
+		/* by and by at each point of the other thread's way */
+		for (uint32_t n = 0; n < i % 128; n++)
+			cpu_relax();
+		packet(&t, STRANGER, BTH_SEND_FIRST, new, 1, 1, 1024);
+		packet(&t, STRANGER, BTH_SEND_LAST, new, 2, 1, 10);
+		cqe = rig_cq_poll(&t.dct[0].q.cq);
+		CHECK(cqe && cqe->op_own >> 4 == CQE_OP_RESP_ERR);
+		expect_message(&t, 1034);
+		CHECK(!rig_cq_poll(&t.dct[0].q.cq));
+	}
+	atomic_store(&f.over, true);
+	CHECK(!pthread_join(f.thread, NULL));
+	dc_bed_down(&t);
+}
+
 int main(void)
 {
 	test_connections();
 	test_many();
+	test_flush_and_reopen();
 	return 0;
 }
