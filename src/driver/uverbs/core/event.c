@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,6 +18,9 @@
 #include "driver/uverbs/core/file.h"
 
 #define PIPE_BYTES_MAX (1 << 20) /* what an unprivileged process may ask for */
+#define PURGE_BYTES    4096u	 /* one write puts as many back */
+/* So that events of ordinary number find room whatever becomes of the system's memory. */
+#define LATE_BYTES (2 * PURGE_BYTES)
 
 struct uchannel {
 	struct cdev_file cdev;
@@ -104,7 +108,9 @@ int uchannel_create(struct ufile *file, enum uchannel_kind kind, struct uchannel
 	c->kind = kind;
 	c->port_row = file->hca->port_row;
 	c->event_bytes = event_bytes[kind];
-	ret = pipe_open(c, &fd);
+	c->late = malloc(LATE_BYTES);
+	c->late_room = LATE_BYTES;
+	ret = c->late ? pipe_open(c, &fd) : -ENOMEM;
 	if (ret < 0)
 		goto free_channel;
 	ret = cdev_install(fd, &c->cdev);
@@ -124,6 +130,7 @@ close_pipe:
 	close(c->write_fd);
 	close(c->read_fd);
 free_channel:
+	free(c->late);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 	return ret;
@@ -150,22 +157,36 @@ int uchannel_find(struct ufile *file, enum uchannel_kind kind, int64_t fd, struc
 
 /* ---- writing; the channel's lock is held ---- */
 
-static bool late_append(struct uchannel *c, const void *data, size_t bytes)
+static bool late_reserve(struct uchannel *c, size_t bytes)
 {
-	if (bytes > c->late_room - c->late_bytes) {
-		size_t room = (c->late_room + bytes) * 2;
-		uint8_t *grown = realloc(c->late, room);
+	size_t room = (c->late_room + bytes) * 2;
+	uint8_t *grown;
 
-		if (!grown)
-			return false;
-		c->late = grown;
-		c->late_room = room;
-	}
+	if (bytes <= c->late_room - c->late_bytes)
+		return true;
+	grown = realloc(c->late, room);
+	if (!grown)
+		return false;
+	c->late = grown;
+	c->late_room = room;
+	return true;
+}
+
+static bool late_put(struct uchannel *c, const void *data, size_t bytes)
+{
+	if (!late_reserve(c, bytes))
+		return false;
 	if (!c->late_bytes)
 		atomic_fetch_add_explicit(&overflowed, 1, memory_order_relaxed);
 	memcpy(c->late + c->late_bytes, data, bytes);
 	c->late_bytes += bytes;
 	return true;
+}
+
+/* One more event, and behind it room for what a purge takes from the pipe and cannot put back. */
+static bool late_append(struct uchannel *c, const void *event)
+{
+	return late_reserve(c, c->event_bytes + PURGE_BYTES) && late_put(c, event, c->event_bytes);
 }
 
 static bool pipe_grow(struct uchannel *c)
@@ -206,7 +227,7 @@ static bool put(struct uchannel *c, const void *event)
 	/* Behind what waits: order is kept. */
 	if (!c->late_bytes && pipe_put(c, event))
 		return true;
-	return late_append(c, event, c->event_bytes);
+	return late_append(c, event);
 }
 
 static void post(struct uchannel *c, const void *event, uint32_t *count)
@@ -253,64 +274,69 @@ void uchannel_flush(struct uchannel *c)
 
 /* ---- taking back ---- */
 
-/* Moves what is in the pipe in front of the list. */
-static bool pipe_drain(struct uchannel *c)
+/* Takes the events of element out of a list.  What is left of it is the result. */
+static size_t events_without(const struct uchannel *c, uint8_t *list, size_t bytes,
+			     uint64_t element, uint32_t *purged)
 {
-	uint8_t *all = NULL;
-	size_t bytes = 0, room = 0;
-	ssize_t n;
+	size_t kept = 0;
 
-	for (;;) {
-		if (room - bytes < UVERBS_PAGE) {
-			uint8_t *grown = realloc(all, room * 2 + 2 * UVERBS_PAGE);
+	for (size_t at = 0; at + c->event_bytes <= bytes; at += c->event_bytes) {
+		uint64_t name;
 
-			if (!grown)
-				break;
-			all = grown;
-			room = room * 2 + 2 * UVERBS_PAGE;
+		/* Both kinds of event begin with the name of the object. */
+		memcpy(&name, list + at, sizeof(name));
+		if (name == element) {
+			(*purged)++;
+			continue;
 		}
-		n = read(c->read_fd, all + bytes, UVERBS_PAGE);
+		memmove(list + kept, list + at, c->event_bytes);
+		kept += c->event_bytes;
+	}
+	return kept;
+}
+
+/*
+ * Sends what is in the pipe once round.  It allocates nothing: an event that stayed uncounted would
+ * make the program wait for ever when it destroys the object.
+ */
+static bool pipe_purge(struct uchannel *c, uint64_t element, uint32_t *purged)
+{
+	uint8_t chunk[PURGE_BYTES];
+	int waiting = 0;
+
+	if (ioctl(c->read_fd, FIONREAD, &waiting) < 0)
+		return false;
+	while (waiting > 0) {
+		ssize_t n = read(c->read_fd, chunk, min_u64((uint64_t)waiting, sizeof(chunk)));
+		size_t kept;
+
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			break;
-		bytes += (size_t)n;
+			break; /* the program was faster */
+		waiting -= (int)n;
+		kept = events_without(c, chunk, (size_t)n, element, purged);
+		if (kept && write(c->write_fd, chunk, kept) != (ssize_t)kept &&
+		    !late_put(c, chunk, kept))
+			return false;
 	}
-	if (bytes && late_append(c, all, bytes)) {
-		/* late_append put them behind; they were first. */
-		memmove(c->late + bytes, c->late, c->late_bytes - bytes);
-		memcpy(c->late, all, bytes);
-		bytes = 0;
-	}
-	free(all);
-	return bytes == 0;
+	return true;
 }
 
 uint32_t uchannel_purge(struct uchannel *c, uint64_t element)
 {
 	uint32_t purged = 0;
-	size_t kept = 0;
+	size_t kept;
 
 	pthread_mutex_lock(&c->lock);
 	if (c->closed)
 		goto out;
-	if (!pipe_drain(c))
-		log_error("uverbs: no memory to take events back; some are lost");
-	for (size_t at = 0; at + c->event_bytes <= c->late_bytes; at += c->event_bytes) {
-		uint64_t name;
-
-		/* Both kinds of event begin with the name of the object. */
-		memcpy(&name, c->late + at, sizeof(name));
-		if (name == element) {
-			purged++;
-			continue;
-		}
-		memmove(c->late + kept, c->late + at, c->event_bytes);
-		kept += c->event_bytes;
-	}
+	kept = events_without(c, c->late, c->late_bytes, element, &purged);
 	if (c->late_bytes && !kept)
 		atomic_fetch_sub_explicit(&overflowed, 1, memory_order_relaxed);
 	c->late_bytes = kept;
+	if (!pipe_purge(c, element, &purged))
+		log_error("uverbs: no memory to take events back; some are lost");
 	late_flush(c);
 out:
 	pthread_mutex_unlock(&c->lock);
