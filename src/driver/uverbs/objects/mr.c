@@ -60,6 +60,17 @@ static bool touch_pages(uint8_t *first, uint8_t *end, bool write)
 	return true;
 }
 
+/*
+ * ENOMEM also means that nothing is mapped there, which is the program's mistake.  msync(MS_ASYNC)
+ * looks at the mappings and does nothing else.
+ */
+static int populate_error(void *addr, size_t bytes)
+{
+	if (errno != ENOMEM && errno != EAGAIN)
+		return -EFAULT;
+	return msync(addr, bytes, MS_ASYNC) < 0 ? -EFAULT : -ENOMEM;
+}
+
 int umem_populate(uint64_t start, uint64_t length, bool write)
 {
 	uint64_t first = start & ~(uint64_t)(UVERBS_PAGE - 1);
@@ -72,13 +83,13 @@ int umem_populate(uint64_t start, uint64_t length, bool write)
 	if (length > UINT64_MAX - UVERBS_PAGE || start > UINT64_MAX - UVERBS_PAGE - length)
 		return -EINVAL;
 	while (madvise(addr, end - first, advice) < 0) {
-		if (errno == EINTR || errno == EAGAIN)
+		if (errno == EINTR)
 			continue;
 		/* EINVAL also means "no such advice"; an empty range tells. */
 		if (errno == EINVAL && madvise(NULL, 0, advice) < 0)
 			return touch_pages(addr, (uint8_t *)addr + (end - first), write) ? 0
 											 : -EFAULT;
-		return -EFAULT;
+		return populate_error(addr, end - first);
 	}
 	return 0;
 }
