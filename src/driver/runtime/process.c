@@ -102,6 +102,22 @@ static void on_lost(void *user)
 
 /* ---- what the wire and the adapters ask of the fabric ---- */
 
+/* A driver whose device does not answer knows these errors alone. */
+static int device_error(int error)
+{
+	switch (error) {
+	case -ECONNRESET:
+	case -ETIMEDOUT:
+	case -EBADMSG:
+	case -ENOTCONN:
+		return -EIO;
+	case -ENOBUFS:
+		return -ENOMEM;
+	default:
+		return error;
+	}
+}
+
 static int open_channel(void *user, uint16_t peer, int *fd, size_t *bytes, int *side)
 {
 	struct process *p = user;
@@ -113,7 +129,9 @@ static int64_t number_chunk(void *user, enum number_kind kind)
 {
 	struct process *p = user;
 
-	return fabric_number_chunk(p->fabric, kind);
+	int64_t first = fabric_number_chunk(p->fabric, kind);
+
+	return first < 0 ? device_error((int)first) : first;
 }
 
 static void kick(void *user)
