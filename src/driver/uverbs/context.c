@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "driver/uverbs/core/clock.h"
 #include "driver/uverbs/core/port.h"
+#include "driver/uverbs/objects/uar.h"
 #include "driver/uverbs/uverbs.h"
 
 /*
@@ -32,6 +33,7 @@ static const struct mlx5_ib_alloc_ucontext_resp ucontext = {
 	.clock_info_versions = 1 << MLX5_IB_CLOCK_INFO_V1,
 	.hca_core_clock_offset = 0, /* in its page */
 	.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET |
+		     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_DUMP_FILL_MKEY |
 		     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_SQD2RTS |
 		     MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_MKEY_UPDATE_TAG,
 	.log_uar_size = 12,
@@ -43,15 +45,22 @@ static int write_ucontext(struct ufile *f, const struct ubuf *out)
 	struct mlx5_ib_alloc_ucontext_resp resp = ucontext;
 	int64_t null_key = adapter_null_key(f->hca->adapter);
 
-	/* Without it null regions are refused by the library. */
-	if (null_key > 0) {
-		resp.dump_fill_mkey = (uint32_t)null_key;
-		resp.comp_mask |= MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_DUMP_FILL_MKEY;
-	}
+	if (null_key < 0)
+		return (int)null_key;
+	resp.dump_fill_mkey = (uint32_t)null_key;
 	uclock_refresh(f);
 
 	resp.response_length = (uint32_t)min_u64(sizeof(resp), out->len);
 	return ubuf_write(out, &resp, sizeof(resp));
+}
+
+/* A library that is refused asks again as its older versions did: the reason stays the first. */
+static int refuse_old(const struct ufile *f)
+{
+	if (f->context_error)
+		return f->context_error;
+	log_warn("uverbs: this libmlx5 is too old (no dynamic UARs or CQE version 1)");
+	return -EOPNOTSUPP;
 }
 
 static int open_context(struct ureq *req)
@@ -71,11 +80,13 @@ static int open_context(struct ureq *req)
 	if (uhw.comp_mask || uhw.reserved0 || uhw.reserved1 || uhw.reserved2)
 		return -EOPNOTSUPP;
 	/* Both are older than rdma-core 24; what they would need is neither tested nor missed. */
-	if (!(uhw.lib_caps & MLX5_LIB_CAP_DYN_UAR) || uhw.max_cqe_version < 1) {
-		log_warn("uverbs: this libmlx5 is too old (no dynamic UARs or CQE version 1)");
-		return -EOPNOTSUPP;
-	}
-	ret = write_ucontext(req->file, &req->uhw_out);
+	if (!(uhw.lib_caps & MLX5_LIB_CAP_DYN_UAR) || uhw.max_cqe_version < 1)
+		return refuse_old(req->file);
+	/* libmlx5 asks for a region at once, and crashes later if it gets none. */
+	ret = uuar_reserve(req->file);
+	if (ret == 0)
+		ret = write_ucontext(req->file, &req->uhw_out);
+	req->file->context_error = ret;
 	if (ret == 0) {
 		req->file->context = true;
 		req->file->devx = uhw.flags & MLX5_IB_ALLOC_UCTX_DEVX;

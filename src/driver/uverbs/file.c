@@ -163,6 +163,7 @@ static void file_last_close(struct cdev_file *cdev)
 	destroy_devx(f);
 	for (size_t i = 0; i < array_size(teardown_order); i++)
 		destroy_all(f, teardown_order[i]);
+	uuar_release(f);
 	if (f->async)
 		cdev_put(uchannel_cdev(f->async));
 	f->async = NULL;

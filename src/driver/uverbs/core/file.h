@@ -29,6 +29,7 @@
 #define UVERBS_MINOR 192u
 
 struct uchannel;
+struct uuar;
 
 struct ufile {
 	struct cdev_file cdev;
@@ -39,13 +40,15 @@ struct ufile {
 	/* One control call at a time; never taken on the data path. */
 	pthread_mutex_t lock;
 	bool context;	      /* GET_CONTEXT succeeded */
+	int context_error;    /* or why the first did not */
 	bool shares_receives; /* regions that peers' messages may go to are in the arena */
 	bool devx;	      /* and asked for DEVX */
 	_Atomic(bool) hooked; /* the program's entry points announce their doorbells */
 	struct uchannel *async;
 	struct uobj_table objects;
 	uint64_t uar_used[UVERBS_UARS / 64];
-	struct dm_pool dm; /* has a lock of its own */
+	struct uuar *uar_spare; /* for the first request; objects/uar.c */
+	struct dm_pool dm;	/* has a lock of its own */
 	/* Of the device as a whole; devx/event.c */
 	struct devx_subscription *devx_events;
 	struct spin clock_busy; /* writers of the clock's pages */

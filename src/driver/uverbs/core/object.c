@@ -25,13 +25,14 @@ static int free_list_reserve(struct uobj_table *t)
 	return 0;
 }
 
-static int64_t handle_take(struct uobj_table *t)
+/* Makes sure that a handle can be taken. */
+static int handle_reserve(struct uobj_table *t)
 {
 	uint32_t index = t->limit >> UOBJ_CHUNK_SHIFT;
 	struct uobj_chunk *c;
 
 	if (t->nfree)
-		return t->free[--t->nfree];
+		return 0;
 	if (index >= UOBJ_CHUNKS || free_list_reserve(t) < 0)
 		return -ENOMEM;
 	if (!atomic_load_explicit(&t->chunk[index], memory_order_relaxed)) {
@@ -40,7 +41,21 @@ static int64_t handle_take(struct uobj_table *t)
 			return -ENOMEM;
 		atomic_store_explicit(&t->chunk[index], c, memory_order_release);
 	}
-	return t->limit++;
+	return 0;
+}
+
+static int64_t handle_take(struct uobj_table *t)
+{
+	int ret = handle_reserve(t);
+
+	if (ret < 0)
+		return ret;
+	return t->nfree ? t->free[--t->nfree] : t->limit++;
+}
+
+int uobj_reserve(struct ufile *file)
+{
+	return handle_reserve(&file->objects);
 }
 
 int uobj_publish(struct ufile *file, struct uobj *obj, const struct uobj_class *class)

@@ -89,6 +89,8 @@ struct uobj_table {
 
 /* Gives obj a handle and publishes it: the object must be complete.  -ENOMEM. */
 int uobj_publish(struct ufile *file, struct uobj *obj, const struct uobj_class *class) must_check;
+/* Makes sure that the next object to be published finds a handle. */
+int uobj_reserve(struct ufile *file) must_check;
 /* Takes it out and waits until no reader can see it; the caller then frees it. */
 void uobj_unpublish(struct uobj *obj);
 /* NULL with *err -ENOENT (no such handle) or -EINVAL (of another type), as the kernel. */

@@ -79,16 +79,12 @@ static const struct uobj_class uuar_class = {
 	.free = uuar_free,
 };
 
-static int method_uar_alloc(struct ureq *req)
+/* Complete but for its handle. */
+static int uar_create(struct ufile *f, struct uuar **out)
 {
-	struct ufile *f = req->file;
-	uint64_t type = ureq_u64(req, MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE);
-	struct uuar *uar;
+	struct uuar *uar = calloc(1, sizeof(*uar));
 	int page, ret;
 
-	if (type != MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF && type != MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC)
-		return -EOPNOTSUPP;
-	uar = calloc(1, sizeof(*uar));
 	if (!uar)
 		return -ENOMEM;
 	page = take_page(f);
@@ -97,14 +93,66 @@ static int method_uar_alloc(struct ureq *req)
 		return page;
 	}
 	uar->page = (uint32_t)page;
+	ret = watch_page(f, uar);
+	if (ret < 0) {
+		give_page(f, uar->page);
+		free(uar);
+		return ret;
+	}
+	*out = uar;
+	return 0;
+}
+
+static void uar_destroy(struct ufile *f, struct uuar *uar)
+{
+	doorbell_page_destroy(uar->bell);
+	give_page(f, uar->page);
+	free(uar);
+}
+
+int uuar_reserve(struct ufile *f)
+{
+	int ret = uobj_reserve(f);
+
+	return ret < 0 || f->uar_spare ? ret : uar_create(f, &f->uar_spare);
+}
+
+void uuar_release(struct ufile *f)
+{
+	if (f->uar_spare)
+		uar_destroy(f, f->uar_spare);
+	f->uar_spare = NULL;
+}
+
+static int uar_publish(struct ufile *f, struct uuar **out)
+{
+	struct uuar *uar = f->uar_spare;
+	int ret = uar ? 0 : uar_create(f, &uar);
+
+	if (ret < 0)
+		return ret;
+	f->uar_spare = NULL;
 	/* No doorbells of an earlier owner. */
 	memset(f->pages + page_offset(uar->page), 0, UVERBS_PAGE);
-	ret = watch_page(f, uar);
-	if (ret < 0)
-		goto give;
 	ret = uobj_publish(f, &uar->uobj, &uuar_class);
 	if (ret < 0)
-		goto unwatch;
+		uar_destroy(f, uar);
+	*out = uar;
+	return ret;
+}
+
+static int method_uar_alloc(struct ureq *req)
+{
+	struct ufile *f = req->file;
+	uint64_t type = ureq_u64(req, MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE);
+	struct uuar *uar;
+	int ret;
+
+	if (type != MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF && type != MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC)
+		return -EOPNOTSUPP;
+	ret = uar_publish(f, &uar);
+	if (ret < 0)
+		return ret;
 	ret = ureq_put_u64(req, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, page_offset(uar->page));
 	if (ret == 0)
 		ret = ureq_put_u32(req, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, UVERBS_PAGE);
@@ -114,13 +162,6 @@ static int method_uar_alloc(struct ureq *req)
 		ret = ureq_put_handle(req, MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, uar->uobj.handle);
 	if (ret < 0)
 		(void)uobj_destroy(&uar->uobj, NULL);
-	return ret;
-
-unwatch:
-	doorbell_page_destroy(uar->bell);
-give:
-	give_page(f, uar->page);
-	free(uar);
 	return ret;
 }
 
