@@ -60,22 +60,23 @@ TRACE_POINT(bypass, left, "a request takes packets", (HEX, qpn), (HEX, peer), (N
 TRACE_POINT(peer, payload, "how large payloads travel", (NUM, slot), (NAME, direction), (NAME, way))
 TRACE_POINT(peer, exposed, "whether a peer's exposed memory is used", (NUM, slot), (NAME, way))
 TRACE_POINT(channel, open, "a channel to another process is open", (NUM, slot), (NUM, bytes))
-TRACE_POINT(channel, refused, "no channel to another process", (NUM, slot), (NAME, errno_name),
+TRACE_POINT(channel, refused, "no channel to another process", (NUM, slot), (NAME, error),
 	    (NAME, why))
 TRACE_POINT(channel, broken, "a channel is not used any more", (NUM, slot), (NAME, why))
 TRACE_POINT(channel, gone, "the process at a channel's other end has gone", (NUM, slot))
 TRACE_POINT(fabric, joined, "the daemon has given this process a slot", (NUM, slot), (NUM, ports))
-TRACE_POINT(fabric, refused, "the daemon refuses a request", (NAME, request), (NAME, errno_name))
-TRACE_POINT(fabric, lost, "the connection to the daemon has ended", (NAME, errno_name))
+TRACE_POINT(fabric, refused, "the daemon refuses a request", (NAME, request), (NAME, error))
+TRACE_POINT(fabric, lost, "the connection to the daemon has ended", (NAME, error))
 TRACE_POINT(port, event, "a port changes its state", (NUM, row), (NAME, event), (NAME, why))
 
 /* The driver. */
-TRACE_POINT(uverbs, refused, "a uverbs method or command is refused", (NAME, method),
-	    (NAME, errno_name), (NAME, why))
+TRACE_POINT(uverbs, refused, "a uverbs method or command is refused", (NAME, method), (NAME, error),
+	    (NAME, why))
+TRACE_POINT(uverbs, unknown, "there is no such uverbs method", (HEX, object), (HEX, method))
 TRACE_POINT(devx, refused, "a DEVX method is refused", (NAME, command), (HEX, opcode),
-	    (NAME, errno_name), (NAME, why))
+	    (NAME, error), (NAME, why))
 TRACE_POINT(prm, refused, "a command of the PRM ends with a status", (NAME, command),
-	    (NAME, status), (NAME, errno_name))
+	    (NAME, status), (NAME, error))
 TRACE_POINT(doorbell, noticed, "a doorbell is noticed", (NAME, how), (NAME, queue), (HEX, number))
 TRACE_POINT(engine, sleep, "the engine thread goes to sleep", (NAME, how), (NUM, timer_us))
 TRACE_POINT(engine, wake, "the engine thread is awake", (NAME, from))

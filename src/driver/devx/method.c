@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/trace.h"
 #include "driver/devx/devx.h"
 #include "driver/devx/async.h"
 #include "usermem/usermem.h"
@@ -43,6 +44,7 @@ static enum cmd_status status_of(int err)
 /* The syndrome is for those who support the firmware; ours repeats what was refused and why. */
 static int refuse(struct mailbox *m, enum cmd_status status, int err)
 {
+	trace(prm, refused, m->op->name, cmd_status_name(status), trace_errno(err));
 	log_info("devx: %s: status 0x%x (%s)", m->op->name, status, strerror(-err));
 	memset(m->call.out, 0, m->call.out_len);
 	prm_set(m->call.out, CMD_OUT_STATUS, status);
@@ -72,6 +74,13 @@ static int open_mailbox(struct ureq *req, struct mailbox *m, const struct ubuf *
 	return 0;
 }
 
+static int devx_refused(const struct mailbox *m, int err, const char *why)
+{
+	trace(devx, refused, m->op ? m->op->name : "unknown", prm_get(m->call.in, CMD_IN_OPCODE),
+	      trace_errno(err), why);
+	return err;
+}
+
 /* What the kernel checks.  Both mailboxes have a header's length: the attributes say so. */
 static int check_method(struct mailbox *m, enum devx_method method)
 {
@@ -80,26 +89,26 @@ static int check_method(struct mailbox *m, enum devx_method method)
 	/* Without DEVX a context may still ask what the device can. */
 	if (!m->call.file->devx && opcode != PRM_OP_QUERY_HCA_CAP &&
 	    opcode != PRM_OP_QUERY_HCA_VPORT_CONTEXT)
-		return -EINVAL;
+		return devx_refused(m, -EINVAL, "context-without-devx");
 	/* Commands for another function of the device: there is none. */
 	if (prm_get(m->call.in, CMD_IN_VHCA_TUNNEL))
-		return -EINVAL;
+		return devx_refused(m, -EINVAL, "for-another-function");
 	m->op = devx_op_find(opcode, method);
 	if (!m->op) {
 		log_info("devx: command 0x%x is not known to this method", opcode);
-		return -EINVAL;
+		return devx_refused(m, -EINVAL, "unknown-to-method");
 	}
 	if (m->op->admits && !m->op->admits(m->call.in))
-		return -EINVAL;
+		return devx_refused(m, -EINVAL, "not-admitted");
 	/* Firmware would say CMD_STATUS_BAD_OP, which libmlx5 turns into EINVAL: one could not tell
 	 * a feature that is not there from a mistake. */
 	if (!m->op->run && !m->op->create) {
 		log_info("devx: %s is not supported", m->op->name);
-		return -EOPNOTSUPP;
+		return devx_refused(m, -EOPNOTSUPP, "not-supported");
 	}
 	if ((method == DEVX_OBJ_MODIFY || method == DEVX_OBJ_QUERY) &&
 	    !devx_is(m->call.target, m->op->kind, prm_get32(m->call.in, m->op->number)))
-		return -EINVAL;
+		return devx_refused(m, -EINVAL, "other-object");
 	return 0;
 }
 

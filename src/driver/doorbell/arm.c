@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/trace.h"
 #include "driver/doorbell/page.h"
 #include "driver/doorbell/store.h"
 #include "driver/doorbell/uffd.h"
@@ -325,6 +326,8 @@ bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 	done = page && take(m, ucontext);
 	ours = done || (m && let_go(m));
 	spin_unlock(&maps.lock);
+	if (ours)
+		trace(doorbell, noticed, done ? "fault-skipped" : "fault-opened", "page", addr);
 	if (page && ours)
 		done &= doorbell_serve_now(page);
 	if (serve)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/trace.h"
 #include "driver/doorbell/page.h"
 #include "prm/uar.h"
 #include "prm/wqe.h"
@@ -301,6 +302,7 @@ static void serve_named(struct doorbell_page *page, uint64_t value)
 		};
 	} head = {value};
 
+	trace(doorbell, noticed, "look", "SQ", be32_get(head.qpn_ds) >> 8);
 	page->attr.ring(page->attr.user, be32_get(head.qpn_ds) >> 8);
 }
 
@@ -337,6 +339,7 @@ static bool look_at_cqs(struct doorbell_page *page)
 
 	if (likely(!peek(page, UAR_CQ)))
 		return false;
+	trace(doorbell, noticed, "look", "CQ-page", (uintptr_t)page->attr.regs);
 	(void)take(page, UAR_CQ);
 	g->left = g->count;
 	return true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* See hooks/object_hooks.h. */
+#include "base/trace.h"
 #include "driver/hooks/object_hooks.h"
 
 #include "base/rcu.h"
@@ -27,6 +28,7 @@ void uverbs_qp_doorbell(int cmd_fd, uint32_t handle)
 	if (obj) {
 		qp = container_of(obj, struct uqp, uobj);
 		doorbell_hooked(&qp->bell);
+		trace(doorbell, noticed, "hook", "SQ", qp_number(qp->qp));
 		qp_doorbell(qp->qp);
 	}
 	rcu_leave();
@@ -49,8 +51,10 @@ void uverbs_cq_doorbell(int cmd_fd, uint32_t handle)
 
 	rcu_enter();
 	obj = peek(cmd_fd, UOBJ_CQ, handle);
-	if (obj)
+	if (obj) {
+		trace(doorbell, noticed, "hook", "CQ", handle);
 		ucq_ring(container_of(obj, struct ucq, uobj));
+	}
 	rcu_leave();
 }
 

@@ -32,6 +32,7 @@
 
 #include "base/clock.h"
 #include "base/spin.h"
+#include "base/trace.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/runtime/process.h"
 
@@ -193,6 +194,7 @@ static void engine_nap(struct engine *e)
 	bool moved, woken;
 	uint32_t seen;
 
+	trace(engine, sleep, "program-polls", nap_ns / USEC);
 	atomic_store(e->wake, SLOT_POLLED);
 	do {
 		seen = atomic_load_explicit(&e->polls, memory_order_relaxed);
@@ -205,8 +207,20 @@ static void engine_nap(struct engine *e)
 		woken = atomic_load_explicit(e->wake, memory_order_relaxed) != SLOT_POLLED;
 	} while (moved && !woken && !atomic_load(&e->stop));
 	atomic_store(e->wake, SLOT_AWAKE);
+	trace(engine, wake, woken ? "kick" : "program-stopped-polling");
 	if (!woken)
 		judge_naps(e, clock_ns());
+}
+
+/* Until somebody changes the word, or the deadline. */
+static void engine_wait(struct engine *e, uint64_t deadline)
+{
+	uint64_t now = trace_is_on(engine, sleep) ? clock_ns() : 0;
+
+	trace(engine, sleep, deadline == UINT64_MAX ? "until-kick" : "until-timer",
+	      deadline == UINT64_MAX || deadline < now ? 0 : (deadline - now) / USEC);
+	futex_wait_until(e->wake, SLOT_ASLEEP, deadline);
+	trace(engine, wake, atomic_load(e->wake) == SLOT_ASLEEP ? "timer" : "kick");
 }
 
 static void engine_sleep(struct engine *e)
@@ -234,7 +248,7 @@ static void engine_sleep(struct engine *e)
 	if (bells == DOORBELL_POLL)
 		deadline = min_u64(deadline, clock_ns() + DOORBELL_POLL_NS);
 	if (!done && bells != DOORBELL_STAY && !atomic_load(&e->stop))
-		futex_wait_until(e->wake, SLOT_ASLEEP, deadline);
+		engine_wait(e, deadline);
 	atomic_store(e->wake, SLOT_AWAKE);
 	if (bells == DOORBELL_STAY)
 		sched_yield(); /* the one whose store is to come may wait for this CPU */

@@ -96,8 +96,11 @@ static void on_lost(void *user)
 
 	atomic_store(&r->process.lost, true);
 	log_warn("the fabric's daemon has gone: ports are down");
-	for (uint32_t i = 0; i < r->process.nhcas; i++)
+	for (uint32_t i = 0; i < r->process.nhcas; i++) {
+		trace(port, event, r->process.hcas[i].port_row, ib_event_name(IB_EVENT_PORT_ERR),
+		      "daemon-gone");
 		tell(r->process.hcas[i].port_row, IB_EVENT_PORT_ERR);
+	}
 }
 
 /* ---- what the wire and the adapters ask of the fabric ---- */

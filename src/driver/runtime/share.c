@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/trace.h"
 #include "driver/runtime/engine.h"
 #include "driver/runtime/process.h"
 #include "usermem/usermem.h"
@@ -145,6 +146,26 @@ static struct share *find(uint64_t addr, uint64_t bytes)
 	return NULL;
 }
 
+/* Why the memory cannot move; NULL: it can. */
+static const char *cannot_move(const struct expose *e, uint64_t bytes, uint64_t first, uint64_t end)
+{
+	if (!e->mem)
+		return "nothing-exposed";
+	if (bytes > SHARE_MAX_BYTES)
+		return "large";
+	if (moves >= SHARE_MAX_MOVES)
+		return "moved-too-often";
+	if (!all_mappings(first, end, is_plain, NULL))
+		return "not-plain-private-memory";
+	return alone() ? NULL : "threads";
+}
+
+static struct share *stays(uint64_t addr, uint64_t bytes, const char *why)
+{
+	trace(share, refused, addr, bytes, why);
+	return NULL;
+}
+
 static struct share *move_in(struct process *p, uint64_t addr, uint64_t bytes)
 {
 	struct expose *e = wire_expose(p->hcas[0].wire);
@@ -152,16 +173,16 @@ static struct share *move_in(struct process *p, uint64_t addr, uint64_t bytes)
 	uint64_t end = align_up(addr + bytes, PAGE);
 	struct share *s;
 	struct stat st;
+	const char *why = cannot_move(e, bytes, first, end);
 	int64_t offset;
 	bool moved;
 
-	if (!e->mem || bytes > SHARE_MAX_BYTES || moves >= SHARE_MAX_MOVES ||
-	    fstat(e->arena_fd, &st) < 0 || !all_mappings(first, end, is_plain, NULL) || !alone())
-		return NULL;
-	offset = expose_arena_take(e, end - first);
+	if (why)
+		return stays(addr, bytes, why);
+	offset = fstat(e->arena_fd, &st) < 0 ? -errno : expose_arena_take(e, end - first);
 	s = offset < 0 ? NULL : calloc(1, sizeof(*s));
 	if (!s)
-		return NULL;
+		return stays(addr, bytes, "no-room");
 	*s = (struct share){
 		.addr = first,
 		.bytes = end - first,
@@ -176,8 +197,9 @@ static struct share *move_in(struct process *p, uint64_t addr, uint64_t bytes)
 		log_error("the engine does not start again: %m");
 	if (!moved) {
 		free(s);
-		return NULL;
+		return stays(addr, bytes, "copy-failed");
 	}
+	trace(share, moved, addr, bytes);
 	moves++;
 	shares = s;
 	return s;

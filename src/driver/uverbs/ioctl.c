@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/trace.h"
 #include "driver/uverbs/core/clock.h"
 #include "usermem/usermem.h"
 
@@ -134,6 +135,12 @@ static void drop_channels(struct ureq *req)
 			cdev_put(uchannel_cdev(req->attrs[i].channel));
 }
 
+static int method_refused(const struct method_spec *m, int err, const char *why)
+{
+	trace(uverbs, refused, m->name, trace_errno(err), why);
+	return err;
+}
+
 static int parse_and_run(struct ureq *req, const struct method_spec *m,
 			 const struct ib_uverbs_attr *attrs, uint32_t n)
 {
@@ -142,13 +149,13 @@ static int parse_and_run(struct ureq *req, const struct method_spec *m,
 	for (uint32_t i = 0; i < n; i++) {
 		ret = parse_attr(req, m, &attrs[i], i);
 		if (ret < 0)
-			return ret;
+			return method_refused(m, ret, "bad-attribute");
 	}
 	for (uint32_t i = 0; i < m->nattrs; i++)
 		if (!m->attrs[i].optional && !ureq_attr(req, m->attrs[i].id))
-			return -EINVAL;
+			return method_refused(m, -EINVAL, "missing-attribute");
 	if (!m->before_context && !req->file->context)
-		return -EINVAL;
+		return method_refused(m, -EINVAL, "no-context");
 	if (m->uhw) {
 		req->uhw_in = ureq_buf(req, UVERBS_ATTR_UHW_IN);
 		req->uhw_out = ureq_buf(req, UVERBS_ATTR_UHW_OUT);
@@ -157,7 +164,9 @@ static int parse_and_run(struct ureq *req, const struct method_spec *m,
 	if (ret == 0 && m->uhw)
 		ret = ureq_put_done(req, UVERBS_ATTR_UHW_OUT);
 	/* Reserved for the parser: the library would take the method for missing. */
-	return ret == -EPROTONOSUPPORT ? -EINVAL : ret;
+	ret = ret == -EPROTONOSUPPORT ? -EINVAL : ret;
+	/* ENOSPC is libibverbs asking what there is, see uverbs/write.c. */
+	return ret < 0 && ret != -ENOSPC ? method_refused(m, ret, "handler") : ret;
 }
 
 static const struct method_spec *method_find(uint16_t object, uint16_t method)
@@ -190,6 +199,7 @@ static int run_ioctl(struct ufile *f, unsigned long request, void *arg, bool inh
 		return -EINVAL;
 	m = method_find(in.hdr.object_id, in.hdr.method_id);
 	if (!m) {
+		trace(uverbs, unknown, in.hdr.object_id, in.hdr.method_id);
 		log_info("uverbs: object 0x%x has no method 0x%x here", in.hdr.object_id,
 			 in.hdr.method_id);
 		return -EPROTONOSUPPORT;
@@ -200,7 +210,7 @@ static int run_ioctl(struct ufile *f, unsigned long request, void *arg, bool inh
 		return -EFAULT;
 	/* A thread of the parent may have held the lock when the child came to be. */
 	if (inherited && !m->inherited)
-		return -EIO;
+		return method_refused(m, -EIO, "inherited-by-fork");
 	if (!inherited)
 		pthread_mutex_lock(&f->lock);
 	ret = parse_and_run(&req, m, in.attrs, in.hdr.num_attrs);
@@ -209,9 +219,6 @@ static int run_ioctl(struct ufile *f, unsigned long request, void *arg, bool inh
 		uclock_refresh(f);
 		pthread_mutex_unlock(&f->lock);
 	}
-	/* ENOSPC is libibverbs asking what there is, see uverbs/write.c. */
-	if (ret < 0 && ret != -ENOSPC)
-		log_debug("uverbs: %s: %s", m->name, strerror(-ret));
 	return ret;
 }
 

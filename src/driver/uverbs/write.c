@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/trace.h"
 #include "driver/uverbs/uverbs.h"
 #include "usermem/usermem.h"
 
@@ -48,6 +49,12 @@ static int command_find(uint32_t number, const struct command_spec **out)
 	return 0;
 }
 
+static int command_refused(const struct command_spec *c, int err, const char *why)
+{
+	trace(uverbs, refused, c->name ? c->name : "unknown", trace_errno(err), why);
+	return err;
+}
+
 static int command_run(struct ureq *req, const struct command_spec *c)
 {
 	int ret;
@@ -55,16 +62,14 @@ static int command_run(struct ureq *req, const struct command_spec *c)
 	if (!c->run) {
 		log_info("uverbs: the command %s is not there",
 			 c->name ? c->name : "of that number");
-		return -EOPNOTSUPP;
+		return command_refused(c, -EOPNOTSUPP, "not-supported");
 	}
 	if (!c->before_context && !req->file->context)
-		return -EINVAL;
+		return command_refused(c, -EINVAL, "no-context");
 	if (req->inherited && !c->inherited)
-		return -EIO;
+		return command_refused(c, -EIO, "inherited-by-fork");
 	ret = c->run(req);
-	if (ret < 0)
-		log_debug("uverbs: %s: %s", c->name, strerror(-ret));
-	return ret;
+	return ret < 0 ? command_refused(c, ret, "handler") : ret;
 }
 
 static int command_run_checked(struct ureq *req, uint32_t number)
