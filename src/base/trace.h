@@ -46,8 +46,9 @@
 #define TRACE_PARAMETER(kind, name) TRACE_TYPE_##kind name
 
 /* Per point the word that is not 0 while somebody listens, and the function that tells them. */
-#define TRACE_POINT(group, name, text, ...)                          \
-	extern unsigned short softhca_##group##__##name##_semaphore; \
+#define TRACE_POINT(group, name, text, ...)                         \
+	extern unsigned short softhca_##group##__##name##_semaphore \
+		__attribute__((visibility("hidden")));              \
 	void trace_##group##_##name(TRACE_EACH(TRACE_PARAMETER, __VA_ARGS__)) __attribute__((cold));
 #include "base/trace_points.h"
 

@@ -49,6 +49,8 @@ TRACE_POINT(access, remote, "a key refuses what a peer asks for", (HEX, qpn), (H
 	    (HEX, va), (NUM, bytes), (NAME, right), (NAME, verdict))
 TRACE_POINT(access, local, "a key refuses what a work request asks for", (HEX, qpn), (NAME, what),
 	    (NUM, wqe), (NUM, bytes), (NAME, verdict))
+TRACE_POINT(access, key, "a key refuses a piece of what a work request lists", (HEX, lkey),
+	    (HEX, va), (NUM, bytes), (NAME, right), (NAME, verdict))
 TRACE_POINT(access, list, "a key in the list of an indirect key refuses", (HEX, key), (HEX, va),
 	    (NUM, bytes), (NAME, verdict), (NUM, depth))
 

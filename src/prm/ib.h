@@ -143,8 +143,10 @@ static inline const char *ib_access_name(uint32_t right)
 		return "REMOTE_READ";
 	case IB_ACCESS_REMOTE_ATOMIC:
 		return "REMOTE_ATOMIC";
+	case 0:
+		return "LOCAL_READ";
 	default:
-		return "none";
+		return "several";
 	}
 }
 

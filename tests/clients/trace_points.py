@@ -57,6 +57,13 @@ def wrong_key(session):
         told.expect("qp.state", **{"from": "INIT", "to": "RTR", "why": "modify"})
 
 
+def wrong_local_key(session):
+    _, sender = failing_pair(session, "local", "access.*,send.*")
+    sender.expect("access.key", right="LOCAL_READ", verdict="NO_KEY", bytes="64")
+    sender.expect("access.local", what="SEND", verdict="NO_KEY", bytes="64")
+    sender.expect("send.error", opcode="SEND", syndrome="LOCAL_PROT")
+
+
 def no_receive(session):
     listener, sender = failing_pair(session, "receive", "rnr.*,retry.*,send.error")
     listener.expect("rnr.sent", delay_us="10")
@@ -100,4 +107,4 @@ def env_has_it(session):
 
 def cases():
     return [(f"trace: {test.__name__.replace('_', ' ')}", test) for test in (
-        wrong_key, no_receive, killed_peer, help_and_unknown, env_has_it)]
+        wrong_key, wrong_local_key, no_receive, killed_peer, help_and_unknown, env_has_it)]

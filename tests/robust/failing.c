@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * failing DEVICE listen|connect TCP-PORT key|receive|killed: one request that must fail, for tests
- * that look at what is told of it.
+ * failing DEVICE listen|connect TCP-PORT key|local|receive|killed: one request that must fail, for
+ * tests that look at what is told of it.
  *
  *   key       an RDMA WRITE with a key that the other never made
+ *   local     a SEND from memory with a key that was never made
  *   receive   a SEND to one that has posted no receive
  *   killed    RDMA WRITEs to one that somebody kills after the line "going"
  *
@@ -48,9 +49,9 @@ static enum ibv_wc_status await(struct pair *p)
 	rig_die("no completion");
 }
 
-static void post_send(struct pair *p)
+static void post_send(struct pair *p, uint32_t lkey)
 {
-	struct ibv_sge sge = {(uintptr_t)p->mem, 64, p->mr->lkey};
+	struct ibv_sge sge = {(uintptr_t)p->mem, 64, lkey};
 	struct ibv_send_wr *bad, wr = {
 					 .sg_list = &sge,
 					 .num_sge = 1,
@@ -66,8 +67,8 @@ static enum ibv_wc_status fail(struct pair *p, const char *how)
 {
 	enum ibv_wc_status status;
 
-	if (!strcmp(how, "receive")) {
-		post_send(p);
+	if (!strcmp(how, "receive") || !strcmp(how, "local")) {
+		post_send(p, p->mr->lkey + (*how == 'l' ? 0x100 : 0));
 		return await(p);
 	}
 	if (!strcmp(how, "key")) {
@@ -102,7 +103,7 @@ int main(int argc, char **argv)
 	bool listens;
 
 	if (argc != 5)
-		rig_die("usage: failing DEVICE listen|connect TCP-PORT key|receive|killed");
+		rig_die("usage: failing DEVICE listen|connect TCP-PORT key|local|receive|killed");
 	listens = !strcmp(argv[2], "listen");
 	pair_open(&p, argv[1], &impatient, BYTES);
 	pair_meet(&p, &impatient, listens, pair_number(argv[3]));

@@ -6,6 +6,7 @@
 
 #include "adapter/memory/window.h"
 #include "base/rcu.h"
+#include "base/trace.h"
 
 struct mkey {
 	uint32_t key;
@@ -209,6 +210,15 @@ static inline enum mkey_verdict region_runs(const struct mkey_meaning *m, uint32
 		return MKEY_TOO_MANY_RUNS;
 	runs->run[runs->n++] = (struct run){m->addr + (va - m->iova), len};
 	return MKEY_OK;
+}
+
+enum mkey_verdict mkey_piece_refused(enum mkey_verdict v, uint32_t lkey, uint32_t access,
+				     uint64_t va, uint64_t len)
+{
+	/* The others lead to another way to the same memory. */
+	if (v != MKEY_TOO_MANY_RUNS && v != MKEY_SIGNED && v != MKEY_BOUND)
+		trace(access, key, lkey, va, len, ib_access_name(access), mkey_verdict_name(v));
+	return v;
 }
 
 enum mkey_verdict mkey_append_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t access,

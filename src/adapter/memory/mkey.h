@@ -107,6 +107,10 @@ enum mkey_verdict mkey_append_remote_runs(struct adapter *a, uint32_t key, uint3
 					  uint32_t qpn, uint32_t access, uint64_t va, uint64_t len,
 					  struct runs *runs) must_check;
 
+/* Traces a verdict on a piece of a work request's list, if it is a refusal; returns it. */
+enum mkey_verdict mkey_piece_refused(enum mkey_verdict v, uint32_t lkey, uint32_t access,
+				     uint64_t va, uint64_t len) __attribute__((cold));
+
 /*
  * Local Invalidate and Send with Invalidate, executed by QP qpn of domain pdn: the key refuses all
  * accesses that begin from now on.  Under RCU.

@@ -227,8 +227,8 @@ enum mkey_verdict send_wqe_runs(struct adapter *a, const struct send_wqe *w, uin
 		} else {
 			v = mkey_append_runs(a, s->lkey, pdn, access, s->addr + off, part, runs);
 		}
-		if (v != MKEY_OK)
-			return v;
+		if (unlikely(v != MKEY_OK))
+			return mkey_piece_refused(v, s->lkey, access, s->addr + off, part);
 		len -= part;
 		off = 0;
 	}

@@ -86,8 +86,10 @@ enum mkey_verdict recv_runs(struct adapter *a, const struct recv_wqe *wqe, uint3
 		part = min_u64(have - off, len);
 		v = mkey_append_runs(a, be32_get(wqe->sge[i].lkey), pdn, IB_ACCESS_LOCAL_WRITE,
 				     be64_get(wqe->sge[i].addr) + off, part, runs);
-		if (v != MKEY_OK)
-			return v;
+		if (unlikely(v != MKEY_OK))
+			return mkey_piece_refused(v, be32_get(wqe->sge[i].lkey),
+						  IB_ACCESS_LOCAL_WRITE,
+						  be64_get(wqe->sge[i].addr) + off, part);
 		len -= part;
 		off = 0;
 	}
