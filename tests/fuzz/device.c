@@ -440,5 +440,5 @@ void device_end(struct fuzz_device *d)
 	must_be_unused(&a->srqs, 0);
 	must_be_unused(&a->mkeys, 1 /* the null key */);
 	must_be_unused(&a->psvs, 0);
-	MUST(!a->run_head && !a->later_head && !a->timers);
+	MUST(!a->runq.head && !a->runq.later && !a->timers.root);
 }
