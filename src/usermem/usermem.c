@@ -84,9 +84,10 @@ static void discard(struct cursor *dst, struct cursor *src)
 
 /*
  * The kernel copies in no promised order, so the last bytes go to a buffer of ours within the same
- * call and are stored when it has returned.
+ * call and are stored when it has returned, and when what was read was still the sender's (p, if
+ * there is one, tells).
  */
-static bool pull_foreign(struct cursor dst, struct cursor src, int32_t pid)
+static bool pull_foreign(struct cursor dst, struct cursor src, int32_t pid, const struct pkt *p)
 {
 	struct iovec local[PKT_MAX_RUNS + 1], remote[PKT_MAX_RUNS];
 	unsigned char tail[TAIL_BYTES];
@@ -115,8 +116,10 @@ static bool pull_foreign(struct cursor dst, struct cursor src, int32_t pid)
 		tail_addr = (char *)last->iov_base + last->iov_len;
 		local[nlocal++] = (struct iovec){.iov_base = tail, .iov_len = held};
 
+		if (p && pkt_withdrawn(p))
+			return false;
 		got = process_vm_readv(pid, local, nlocal, remote, nremote, 0);
-		if (got <= 0)
+		if (got <= 0 || (p && pkt_withdrawn(p)))
 			return false;
 		if ((size_t)got > room - held &&
 		    !usermem_copy(tail_addr, tail, (size_t)got - (room - held)))
@@ -138,14 +141,17 @@ bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src, u
 		return usermem_copy(dst->addr, src->addr, src->len);
 	to = cursor_start(dst, ndst);
 	from = cursor_start(src, nsrc);
-	return pid ? pull_foreign(to, from, pid) : pull_local(to, from);
+	return pid ? pull_foreign(to, from, pid, NULL) : pull_local(to, from);
 }
 
 bool usermem_pull_payload(const struct run *dst, uint32_t ndst, const struct pkt *p)
 {
 	if (unlikely(p->source))
 		return p->source->pull(p->source, 0, dst, ndst);
-	return usermem_pull(dst, ndst, p->runs, p->nruns, p->foreign_pid);
+	if (p->foreign_pid)
+		return pull_foreign(cursor_start(dst, ndst), cursor_start(p->runs, p->nruns),
+				    p->foreign_pid, p);
+	return usermem_pull(dst, ndst, p->runs, p->nruns, 0);
 }
 
 bool usermem_payload_gone(const struct pkt *p)

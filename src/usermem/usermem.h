@@ -31,7 +31,8 @@ bool usermem_compare_swap(void *addr, uint64_t compare, uint64_t swap, uint64_t 
 bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src, uint32_t nsrc,
 		  int32_t pid) must_check;
 
-/* The payload of a packet, all of it; the same for one that is made on demand. */
+/* The payload of a packet, all of it; the same for one that is made on demand.  Of one that its
+ * sender has taken back (pkt_withdrawn) the last bytes are not stored. */
 bool usermem_pull_payload(const struct run *dst, uint32_t ndst, const struct pkt *p) must_check;
 /* Why usermem_pull_payload failed: the sender's memory has gone; slow. */
 bool usermem_payload_gone(const struct pkt *p) must_check;

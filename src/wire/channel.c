@@ -95,6 +95,7 @@ int channel_attach(struct channel *ch, uint16_t peer, int fd, size_t bytes, int 
 		ch->peer_pid = 0;
 		ch->probed = false;
 		ch->next = NULL;
+		ch->refs_up_to = 0;
 		atomic_store(&ch->broken, false);
 		atomic_store(&ch->by_reference, false);
 		atomic_store(&ch->starved, false);
@@ -181,11 +182,8 @@ static void hear_answer(struct channel *ch)
 /* The peer acknowledges it after it has read the payload; see wire_xmit. */
 static bool reference_allowed(const struct pkt *p)
 {
-	uint8_t transport = pkt_transport(p);
-
 	return p->ack_req && pkt_props(p)->request && p->payload_len >= CHANNEL_REFERENCE_MIN &&
-	       (transport == BTH_RC || transport == BTH_XRC || transport == BTH_DC) &&
-	       p->nruns <= PKT_MAX_RUNS && !p->foreign_pid && !p->source;
+	       pkt_is_reliable(p) && p->nruns <= PKT_MAX_RUNS && !p->foreign_pid && !p->source;
 }
 
 /* As ring_reserve; -ENOSPC if the sender has to wait, and then hears when there is room. */
@@ -227,7 +225,13 @@ static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
 		if (!usermem_pull_payload(&to, 1, p))
 			return WIRE_FAULT;
 	}
+	/* Whoever gives the request up says so first, and then comes here to take back what is in
+	 * the ring: nothing of it may get there any more. */
+	if (unlikely(pkt_withdrawn(p)))
+		return WIRE_LOST;
 	ring_commit(&ch->tx, bytes);
+	if (by_reference)
+		ch->refs_up_to = ch->tx.head;
 	return WIRE_SENT;
 }
 
@@ -240,6 +244,35 @@ bool channel_send(struct channel *ch, uint16_t peer, const struct pkt *p,
 		*verdict = send_locked(ch, p);
 	spin_unlock(&ch->tx_lock);
 	return *verdict == WIRE_SENT;
+}
+
+struct withdrawal {
+	const struct record_refs *refs;
+	void (*lost)(void *user, uint32_t sqpn);
+	void *user;
+};
+
+static void withdraw_record(void *arg, void *record, uint32_t bytes)
+{
+	const struct withdrawal *w = arg;
+	uint32_t sqpn = record_withdraw(record, bytes, w->refs);
+
+	if (sqpn && w->lost)
+		w->lost(w->user, sqpn);
+}
+
+void channel_withdraw(struct channel *ch, uint16_t peer, const struct record_refs *refs,
+		      void (*lost)(void *user, uint32_t sqpn), void *user)
+{
+	struct withdrawal w = {refs, lost, user};
+
+	spin_lock(&ch->tx_lock);
+	if (ch->mem && ch->peer == peer && ch->refs_up_to > ring_read_up_to(&ch->tx))
+		ring_each_unread(&ch->tx, withdraw_record, &w);
+	spin_unlock(&ch->tx_lock);
+	/* The marks stand before the program learns that the memory is its own again, and so before
+	 * what it writes there; partner: the fence in pkt_withdrawn. */
+	atomic_thread_fence(memory_order_seq_cst);
 }
 
 bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p)
@@ -276,6 +309,13 @@ static bool room_again(struct channel *ch)
 	return !ring_wants_room(&ch->tx) && atomic_exchange(&ch->starved, false);
 }
 
+/* A packet whose payload the sender has taken back never came; nor is a sender that has gone read,
+ * whose id may name another by now. */
+static bool taken_back(const struct pkt *p, bool sender_gone)
+{
+	return p->foreign_pid && (sender_gone || pkt_withdrawn(p));
+}
+
 unsigned channel_drain(struct channel *ch, bool all,
 		       void (*deliver)(void *user, const struct pkt *p), void *user)
 {
@@ -303,7 +343,8 @@ unsigned channel_drain(struct channel *ch, bool all,
 		rc = record_unpack(record, bytes, ch->peer_pid, &ch->in);
 		if (rc)
 			break;
-		deliver(user, &ch->in.pkt);
+		if (likely(!taken_back(&ch->in.pkt, all)))
+			deliver(user, &ch->in.pkt);
 		payload += ch->in.pkt.payload_len;
 		records++;
 		ring_next(&ch->rx, bytes);

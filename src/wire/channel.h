@@ -20,7 +20,7 @@
 #include "wire/ring.h"
 #include "wire/wire.h"
 
-#define CHANNEL_ABI 1u
+#define CHANNEL_ABI 2u
 
 /* From this size on reading the sender's memory (a system call) is cheaper than two copies through
  * the ring and the cache traffic of the first (see the wire benchmark). */
@@ -58,6 +58,7 @@ struct channel {
 	uint8_t side; /* ours, 0 or 1 */
 	struct channel_mem *mem;
 	size_t bytes;
+	uint64_t refs_up_to;  /* payloads by reference are in front of this cursor; under tx_lock */
 	uint64_t probe_value; /* what the peer reads to find out whether it can */
 
 	cacheline_aligned struct ring rx;
@@ -77,6 +78,13 @@ bool channel_send(struct channel *ch, uint16_t peer, const struct pkt *p,
 		  enum wire_verdict *verdict);
 /* False: channel_send would say WIRE_BUSY; CHANNEL_ROOM will tell when no longer. */
 bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p);
+/*
+ * Payloads by reference are taken back: when it has returned, the peer delivers none of these that
+ * it reads from then on, also if it is stopped in the midst of one.  lost (may be NULL) hears of
+ * each queue pair that was concerned, under tx_lock.
+ */
+void channel_withdraw(struct channel *ch, uint16_t peer, const struct record_refs *refs,
+		      void (*lost)(void *user, uint32_t sqpn), void *user);
 uint32_t channel_max_payload(struct channel *ch, bool by_reference_ok);
 /* Before there is a channel: what any channel takes. */
 uint32_t channel_min_payload(void);

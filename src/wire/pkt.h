@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -164,6 +165,12 @@ struct pkt {
 	bool batched;
 	/* Non-zero: runs are addresses in the process with this id, to be read by usermem_pull. */
 	int32_t foreign_pid;
+	/*
+	 * Not 0: the sender has given the request up, and its payload is no longer what it was.  On
+	 * the sending side a word of the queue pair, where a payload comes by reference one of its
+	 * record, otherwise NULL.
+	 */
+	const _Atomic(uint32_t) *withdrawn;
 	/* Not NULL: the payload is nowhere yet, and this instead of runs makes it. */
 	struct pkt_source *source;
 };
@@ -188,6 +195,14 @@ static inline uint8_t pkt_transport(const struct pkt *p)
 	return p->opcode & 0xe0;
 }
 
+/* Is it sent again until it is answered?  Others may be lost. */
+static inline bool pkt_is_reliable(const struct pkt *p)
+{
+	uint8_t transport = pkt_transport(p);
+
+	return transport == BTH_RC || transport == BTH_XRC || transport == BTH_DC;
+}
+
 static inline uint8_t pkt_op(const struct pkt *p)
 {
 	return p->opcode & 0x1f;
@@ -196,6 +211,18 @@ static inline uint8_t pkt_op(const struct pkt *p)
 static inline const struct bth_props *pkt_props(const struct pkt *p)
 {
 	return &bth_props[p->opcode & 0x1f];
+}
+
+/*
+ * Asked after the payload has been read: false means that it was the sender's when it was read.
+ * The fence keeps the reads in front of the look; partner: the one in channel_withdraw.
+ */
+static inline bool pkt_withdrawn(const struct pkt *p)
+{
+	if (!p->withdrawn)
+		return false;
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(p->withdrawn, memory_order_relaxed);
 }
 
 /* Does it carry struct pkt_dc? */

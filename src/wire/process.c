@@ -228,6 +228,15 @@ bool wire_process_has_room(struct wire_process *h, uint16_t peer, const struct p
 	return channel_has_room(ch, peer, p);
 }
 
+void wire_process_withdraw(struct wire_process *h, uint16_t peer, const struct record_refs *refs,
+			   void (*lost)(void *user, uint32_t sqpn), void *user)
+{
+	struct channel *ch = atomic_load_explicit(&h->channels[peer], memory_order_acquire);
+
+	if (ch)
+		channel_withdraw(ch, peer, refs, lost, user);
+}
+
 /* ---- receiving ---- */
 
 static void deliver(void *user, const struct pkt *p)

@@ -67,6 +67,9 @@ bool wire_process_connect(struct wire_process *h, uint16_t peer);
 enum wire_verdict wire_process_send(struct wire_process *h, uint16_t peer, const struct pkt *p);
 /* Would it take the packet now?  False means WIRE_BUSY, and that we hear when there is room. */
 bool wire_process_has_room(struct wire_process *h, uint16_t peer, const struct pkt *p);
+/* Payloads that went by reference to the process in another slot are taken back. */
+void wire_process_withdraw(struct wire_process *h, uint16_t peer, const struct record_refs *refs,
+			   void (*lost)(void *user, uint32_t sqpn), void *user);
 /* The wire of this process for a port, or NULL.  In a reader's section. */
 struct wire *wire_process_wire(struct wire_process *h, uint32_t port_row);
 /* Hands a packet to the wire's client, counting it.  In a reader's section; false: nobody there. */

@@ -40,7 +40,9 @@ struct record_base {
 	uint32_t src_port;
 	uint32_t dst_port;
 	uint32_t payload_len;
-	uint32_t reserved;
+	/* By reference: not 0 if the sender has taken the payload back.  Written by it alone, at
+	 * any time. */
+	_Atomic(uint32_t) withdrawn;
 };
 
 struct record_address {
@@ -203,6 +205,58 @@ static bool take(struct reader *r, void *part, size_t n)
 	return true;
 }
 
+/* Where the optional parts end and the runs begin. */
+static size_t runs_offset(const struct record_base *base)
+{
+	const struct pkt of = {.opcode = base->opcode};
+
+	return sizeof(*base) +
+	       (base->flags & RECORD_HAS_ADDRESS ? sizeof(struct record_address) : 0) +
+	       (base->flags & RECORD_HAS_ATOMIC ? sizeof(struct record_atomic) : 0) +
+	       (base->flags & RECORD_HAS_GLOBAL ? sizeof(struct record_global) : 0) +
+	       (pkt_has_dc(&of) ? sizeof(struct pkt_dc) : 0);
+}
+
+static bool overlap(const struct record_run *part, const struct run *memory)
+{
+	uint64_t begin = (uintptr_t)memory->addr;
+
+	/* either begins within the other */
+	return part->addr - begin < memory->len || begin - part->addr < part->len;
+}
+
+static bool lies_in(const struct reader *record, const struct record_base *base,
+		    const struct run *memory)
+{
+	size_t off = runs_offset(base);
+	struct record_run part;
+	struct reader r;
+
+	if (off > record->left)
+		return false;
+	r = (struct reader){record->at + off, record->left - off};
+	for (uint32_t i = 0; i < base->nruns && take(&r, &part, sizeof(part)); i++)
+		if (overlap(&part, memory))
+			return true;
+	return false;
+}
+
+uint32_t record_withdraw(void *record, uint32_t bytes, const struct record_refs *refs)
+{
+	const struct reader whole = {record, bytes};
+	struct reader r = whole;
+	struct record_base *live = record, base;
+
+	/* our own words, but they lie where the peer may write */
+	if (!take(&r, &base, sizeof(base)) || !(base.flags & RECORD_BY_REFERENCE))
+		return 0;
+	if (refs->sqpn ? base.sqpn != refs->sqpn
+		       : base.src_port != refs->src_port || !lies_in(&whole, &base, &refs->memory))
+		return 0;
+	atomic_store_explicit(&live->withdrawn, 1, memory_order_relaxed);
+	return base.sqpn;
+}
+
 static bool take_optional(struct reader *r, const struct record_base *base, struct pkt *p,
 			  struct path *path)
 {
@@ -299,6 +353,7 @@ int record_unpack(const void *record, uint32_t bytes, int32_t sender_pid, struct
 			return -EPROTO;
 		out->pkt.nruns = base.nruns;
 		out->pkt.foreign_pid = sender_pid;
+		out->pkt.withdrawn = &((const struct record_base *)record)->withdrawn;
 		return 0;
 	}
 	if (base.payload_len > r.left)

@@ -21,10 +21,22 @@ struct record_pkt {
 	struct run runs[PKT_MAX_RUNS];
 };
 
+/* Which payloads by reference their sender takes back. */
+struct record_refs {
+	uint32_t sqpn;	   /* of this queue pair; 0: of any */
+	uint32_t src_port; /* of any: that sends from this port, */
+	struct run memory; /* and where some of the payload lies in here */
+};
+
 /* Bytes of the record, a multiple of RING_ALIGN; 0 if the packet cannot be sent in that form. */
 uint32_t record_bytes(const struct pkt *p, bool by_reference);
 /* Fills all but the payload; returns where the payload (if it goes along) belongs. */
 void *record_pack(void *record, uint32_t bytes, const struct pkt *p, bool by_reference);
+/*
+ * The sender takes the payload of a record back if it goes by reference and is among these: whoever
+ * has not read it by now takes the packet for lost.  The sender's queue pair, or 0.
+ */
+uint32_t record_withdraw(void *record, uint32_t bytes, const struct record_refs *refs);
 /*
  * Checks every length against the record's own; the header is copied before it is looked at, the
  * payload stays in place.  sender_pid: for payload by reference, 0 if that was not agreed on.

@@ -95,6 +95,31 @@ bool ring_wants_room(const struct ring *r)
 	return atomic_load_explicit(&r->shared->want_room, memory_order_relaxed);
 }
 
+uint64_t ring_read_up_to(struct ring *r)
+{
+	/* A senseless tail ends the use of the ring with the next record; until then the last good
+	 * one serves, which lies further back. */
+	(void)refresh_tail(r);
+	return r->tail;
+}
+
+void ring_each_unread(struct ring *r, void (*fn)(void *arg, void *record, uint32_t bytes),
+		      void *arg)
+{
+	for (uint64_t at = ring_read_up_to(r); at != r->head;) {
+		uint32_t off = (uint32_t)(at % r->size);
+		uint32_t len = *(const volatile uint32_t *)(const void *)(r->data + off);
+		uint32_t to_end = r->size - off;
+		uint32_t bytes = len ? len : to_end;
+
+		if (bytes % RING_ALIGN || bytes > to_end || bytes > r->head - at)
+			return;
+		if (len)
+			fn(arg, r->data + off, len);
+		at += bytes;
+	}
+}
+
 static void step(struct ring *r, uint64_t *cursor, uint32_t bytes)
 {
 	*cursor += bytes;

@@ -58,6 +58,16 @@ void ring_commit(struct ring *r, uint32_t bytes);
 /* Producer: after -ENOSPC, until the consumer has made room. */
 bool ring_wants_room(const struct ring *r);
 
+/*
+ * Producer: hands over each record that the consumer may not be through with.  Its memory is
+ * written by nobody else that plays by the rules; what the consumer scribbled there stays inside of
+ * the ring.
+ */
+void ring_each_unread(struct ring *r, void (*fn)(void *arg, void *record, uint32_t bytes),
+		      void *arg);
+/* Producer: up to where the consumer is through. */
+uint64_t ring_read_up_to(struct ring *r);
+
 /* Consumer: the next record.  1, 0 if there is none, or -EPROTO. */
 int ring_peek(struct ring *r, const void **record, uint32_t *bytes) must_check;
 /* Done with the record looked at last; its memory returns to the producer with ring_give_back. */

@@ -182,6 +182,25 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 	return verdict;
 }
 
+void wire_withdraw(struct wire *w, uint32_t dqpn, uint32_t sqpn)
+{
+	const struct record_refs refs = {.sqpn = sqpn};
+	struct wire_process *h = w->host;
+	uint32_t owner = owner_plus_1(h->attr.registry, dqpn);
+
+	if (owner && owner != h->attr.slot + 1u)
+		wire_process_withdraw(h, (uint16_t)(owner - 1), &refs, NULL, NULL);
+}
+
+void wire_withdraw_memory(struct wire *w, struct run memory,
+			  void (*lost)(void *user, uint32_t sqpn), void *user)
+{
+	const struct record_refs refs = {.src_port = w->port_row, .memory = memory};
+
+	for (unsigned peer = 0; peer < REGISTRY_SLOTS; peer++)
+		wire_process_withdraw(w->host, (uint16_t)peer, &refs, lost, user);
+}
+
 uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn,
 			  uint32_t mtu_bytes, bool by_reference_ok)
 {

@@ -88,9 +88,22 @@ _Atomic(uint64_t) *wire_counters(struct wire *w);
  * Sends one packet.  The wire keeps no reference to the payload after it returned, with one
  * exception: a reliable request (RC, XRC, DC) with ack_req set, to another process, may be sent by
  * reference, and the peer reads the payload from our memory before it acknowledges.  The requester
- * keeps the memory in place until then, as it must for hardware.
+ * keeps the memory in place until then, as it must for hardware, or takes the payload back.
  */
 enum wire_verdict wire_xmit(struct wire *w, const struct pkt *pkt);
+
+/*
+ * Takes back what queue pair sqpn has sent to dqpn by reference: what the peer has not read when
+ * this returns it takes for lost, also if it is stopped, for which nobody waits.  The caller has
+ * set the word that the queue pair's packets name (pkt.withdrawn), so nothing follows.
+ */
+void wire_withdraw(struct wire *w, uint32_t dqpn, uint32_t sqpn);
+/*
+ * The same for all that lies in some memory, to whomever it went.  lost hears of each queue pair
+ * concerned, under a lock of the wire: it must not call the wire.
+ */
+void wire_withdraw_memory(struct wire *w, struct run memory,
+			  void (*lost)(void *user, uint32_t sqpn), void *user);
 
 /* What we lay open to peers (wire/expose.h). */
 struct expose *wire_expose(struct wire *w);

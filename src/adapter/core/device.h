@@ -59,6 +59,8 @@ struct adapter {
 	_Atomic(uint32_t) polls; /* without a look at the clock, see adapter_progress */
 };
 
+/* What a QP sent may not have arrived, for the memory is no longer registered. */
+void qp_payload_lost(void *adapter, uint32_t qpn);
 /* Does what was noted for the run queue.  The caller holds no lock. */
 static inline void adapter_run(struct adapter *a)
 {

@@ -121,6 +121,14 @@ static void hide(struct adapter *a, struct mkey *m)
 	m->exposed = false;
 }
 
+/* Nobody finds the key any more, nor is a request being sent that has found it before: what was
+ * sent by reference and has not been read yet never will be. */
+static void withdraw_sent(struct adapter *a, const struct mkey_meaning *m)
+{
+	if (m->kind == MKEY_FLAT && m->length)
+		wire_withdraw_memory(a->wire, (struct run){m->addr, m->length}, qp_payload_lost, a);
+}
+
 int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
 {
 	struct mkey_meaning *old = m->meaning;
@@ -137,6 +145,7 @@ int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
 	m->meaning = new;
 	number_publish(&a->mkeys, m->key >> 8, new);
 	rcu_wait();
+	withdraw_sent(a, old);
 	atomic_store(&m->windows, 0);
 	free(old);
 	return 0;
@@ -161,6 +170,7 @@ void mkey_destroy(struct adapter *a, struct mkey *m)
 	hide(a, m);
 	number_publish(&a->mkeys, m->key >> 8, NULL);
 	rcu_wait();
+	withdraw_sent(a, m->meaning);
 	number_give(&a->mkeys, m->key >> 8);
 	if (m->meaning->release)
 		m->meaning->release(m->meaning);

@@ -76,6 +76,9 @@ struct completer {
 	_Atomic(bool) fresh;
 	/* The requester is to go back to this PSN. */
 	_Atomic(bool) resend;
+	/* Requests have been given up and their memory may be the program's again: nothing more of
+	 * it may leave (see pkt.withdrawn). */
+	_Atomic(uint32_t) withdrawn;
 };
 
 struct responder {
@@ -86,8 +89,11 @@ struct responder {
 	/* the message in progress */
 	bool in_message;
 	bool in_write;
+	/* Taken and not completed; without a message in progress it is for the next that needs one.
+	 */
 	bool have_recv;
 	struct recv_wqe recv;
+	uint32_t recv_srqn; /* XRC: where it is from */
 	/*
 	 * The shared receive queue and protection domain that requests are for.  An XRC target
 	 * takes both from the queue that the packet names, and only while it looks at that packet.
@@ -197,7 +203,7 @@ static inline uint32_t resp_quiet(const struct qp *qp)
 	enum ib_qp_state state = qp_state(qp);
 
 	return (state == IB_QPS_RTR || state == IB_QPS_RTS) && qp->bth == BTH_RC && !r->nak_sent &&
-	       !r->in_message && !r->ack_owed && r->rd_answered == r->rd_count;
+	       !r->in_message && !r->have_recv && !r->ack_owed && r->rd_answered == r->rd_count;
 }
 
 static inline void resp_unlock(struct qp *qp)

@@ -3,6 +3,7 @@
 #include "adapter/qp/qp.h"
 
 #include "adapter/qp/qp_state.h"
+#include "base/rcu.h"
 #include "base/trace.h"
 
 void qp_async(struct qp *qp, enum ib_event event)
@@ -62,6 +63,7 @@ void qp_reset_queues(struct qp *qp)
 	atomic_store(&qp->comp.head, 0);
 	atomic_store(&qp->comp.rd_outstanding, 0);
 	atomic_store(&qp->comp.resend, false);
+	atomic_store(&qp->comp.withdrawn, 0);
 	atomic_store(&qp->waiting, 0);
 	timer_disarm(&qp->timer);
 	atomic_store(&qp->drain_notify, false);
@@ -91,4 +93,20 @@ void qp_forget(struct qp *qp)
 {
 	runq_remove(&qp->adapter->runq, &qp->run);
 	timer_cancel(&qp->adapter->timers, &qp->timer);
+}
+
+/* Under a lock of the wire.  The acknowledgement may be on its way all the same, so the timer
+ * decides, which sends again and then finds the key gone; without a timer that is done now. */
+void qp_payload_lost(void *adapter, uint32_t qpn)
+{
+	struct adapter *a = adapter;
+	struct qp *qp;
+
+	rcu_enter();
+	qp = number_find(&a->qps, qpn);
+	if (qp && !qp->ack_timeout_ns) {
+		atomic_store(&qp->comp.resend, true);
+		qp_kick_later(qp);
+	}
+	rcu_leave();
 }

@@ -13,6 +13,7 @@ enum recv_verdict recv_take(struct qp *qp)
 	v = r->srq ? srq_take(r->srq, &r->recv) : recv_ring_take(&qp->rq, &r->recv);
 	if (v == RECV_OK) {
 		r->have_recv = true;
+		r->recv_srqn = r->srqn;
 		/* A peer's memory of the producer's 16 bits must not outlast their turn. */
 		r->shared->rq_seen = r->shared->rq_head;
 	}

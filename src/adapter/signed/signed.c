@@ -350,7 +350,8 @@ static bool payload_part(const struct pkt *pkt, uint64_t off, uint64_t len, uint
 		sig_cursor_advance(&c, n);
 		skip -= n;
 	}
-	return split(&c, len, &part) && usermem_pull(&dst, 1, part.run, part.n, pkt->foreign_pid);
+	return split(&c, len, &part) && usermem_pull(&dst, 1, part.run, part.n, pkt->foreign_pid) &&
+	       !pkt_withdrawn(pkt);
 }
 
 enum mkey_verdict transfer_place(const struct transfer *t, uint64_t off, const struct pkt *pkt)

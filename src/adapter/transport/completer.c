@@ -54,12 +54,22 @@ static void send_queue_failed(struct qp *qp, const char *why)
 	qp_kick(qp);
 }
 
+void completer_withdraw(struct qp *qp)
+{
+	if (!qp_is_reliable(qp) || atomic_load(&qp->comp.withdrawn))
+		return;
+	atomic_store(&qp->comp.withdrawn, 1);
+	wire_withdraw(qp->adapter->wire, qp->attr.dest_qpn, qp->qpn);
+}
+
 /* Every request that is outstanding gets a flush error. */
 static void flush_outstanding(struct qp *qp)
 {
 	uint32_t head = atomic_load(&qp->comp.head);
 	uint32_t tail = atomic_load(&qp->req.tail);
 
+	if (head != tail)
+		completer_withdraw(qp);
 	for (; head != tail; head++) {
 		struct send_op *op = qp_send_op(qp, head);
 
@@ -102,6 +112,7 @@ static void retire(struct qp *qp)
 		head++;
 		atomic_store_explicit(&qp->comp.head, head, memory_order_release);
 		if (unlikely(op->syndrome)) {
+			completer_withdraw(qp);
 			send_cqe_error(qp, op);
 			request_failed(qp, cqe_syndrome_name(op->syndrome));
 			break;

@@ -8,6 +8,11 @@
 void completer_receive(struct qp *qp, const struct pkt *pkt);
 /* Marks request n as over and retires what is ready. */
 void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_err);
+/*
+ * Before the program may use the memory of requests again that the peer has not acknowledged: what
+ * of it is on its way arrives as it is now or never.  Under comp.
+ */
+void completer_withdraw(struct qp *qp);
 /* The QP is in error: every request that is outstanding gets a flush error. */
 void completer_flush(struct qp *qp);
 /* Requests are outstanding: see that the acknowledgement timer runs. */

@@ -138,6 +138,7 @@ static void connect(struct qp *qp, const struct wqe_av *av)
 	atomic_store(&qp->comp.acked_psn, qp->req.psn);
 	qp->comp.retry_left = qp->attr.retry_cnt;
 	qp->comp.rnr_left = qp->attr.rnr_retry;
+	atomic_store(&qp->comp.withdrawn, 0);
 	spin_unlock(&qp->comp.lock);
 	atomic_store(&d->connected, true);
 }

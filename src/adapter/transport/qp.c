@@ -171,6 +171,7 @@ void qp_destroy(struct qp *qp)
 	number_publish(&a->qps, qp->qpn, NULL);
 	multicast_forget(qp);
 	qp_lock(qp);
+	completer_withdraw(qp);
 	atomic_store(&qp->state, (uint32_t)IB_QPS_RESET);
 	qp_unlock(qp);
 	qp_forget(qp);
@@ -284,6 +285,8 @@ static void apply_attributes(struct qp *qp, uint32_t mask)
 static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state to)
 {
 	atomic_store(&qp->state, (uint32_t)to);
+	if (to == IB_QPS_RESET || to == IB_QPS_ERR)
+		completer_withdraw(qp);
 	if (to == IB_QPS_RESET) {
 		qp_reset_queues(qp);
 		if (qp->dci)

@@ -383,6 +383,7 @@ static enum step send_current(struct qp *qp, const struct send_wqe *w)
 		.va = w->raddr,
 		.rkey = w->rkey,
 		.dma_len = (uint32_t)w->len,
+		.withdrawn = &qp->comp.withdrawn,
 	};
 
 	payload.gone = false;

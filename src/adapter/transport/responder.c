@@ -30,6 +30,7 @@ static const char *const resp_state_name[] = {
 	[RESP_COMPLETE] = "complete",
 	[RESP_ACKNOWLEDGE] = "acknowledge",
 	[RESP_DUPLICATE] = "duplicate",
+	[RESP_WITHDRAWN] = "withdrawn-by-sender",
 	[RESP_ERR_PSN] = "PSN-sequence-error",
 	[RESP_ERR_RNR] = "receiver-not-ready",
 	[RESP_ERR_INVALID] = "invalid-request",
@@ -68,7 +69,7 @@ void responder_flush(struct qp *qp)
 	struct recv_wqe wqe;
 
 	if (r->have_recv) {
-		xrc_enter(qp, r->srqn);
+		xrc_enter(qp, r->recv_srqn);
 		if (qp->bth != BTH_XRC || r->srq)
 			recv_push_error(qp, r->recv.index, CQE_SYN_WR_FLUSH);
 		xrc_leave(qp);
@@ -137,8 +138,23 @@ static enum resp_state resp_check_sequence(struct qp *qp, const struct pkt *pkt)
 	return RESP_DONE;
 }
 
+/* XRC: a receive that is left of a message that never came is none of another queue's. */
+static void resp_return_recv(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+
+	if (likely(!r->have_recv || qp->bth != BTH_XRC || r->recv_srqn == r->srqn))
+		return;
+	xrc_enter(qp, r->recv_srqn);
+	if (r->srq)
+		recv_push_error(qp, r->recv.index, CQE_SYN_REM_ABORTED);
+	xrc_enter(qp, r->srqn);
+	r->have_recv = false;
+}
+
 static enum resp_state resp_take_recv(struct qp *qp)
 {
+	resp_return_recv(qp);
 	switch (recv_take(qp)) {
 	case RECV_OK:
 		return RESP_BEGIN;
@@ -185,6 +201,8 @@ static enum resp_state resp_execute(struct qp *qp, const struct pkt *pkt)
 			return RESP_ERR_LENGTH;
 		v = recv_place(qp, r->off, pkt);
 	}
+	if (unlikely(v == MKEY_GONE && pkt_withdrawn(pkt)))
+		return RESP_WITHDRAWN;
 	if (unlikely(v == MKEY_GONE && usermem_payload_gone(pkt)))
 		return RESP_ERR_SENDER;
 	if (unlikely(v != MKEY_OK) && !write)
@@ -211,12 +229,24 @@ static enum resp_state resp_complete(struct qp *qp, const struct pkt *pkt)
 		r->in_message = false;
 		r->shared->msn = psn_add(r->shared->msn, 1);
 		/* The receive that an aborted message left is none of a plain WRITE's business. */
-		if (p->send || p->imm) {
+		if (r->have_recv && (p->send || p->imm)) {
 			recv_push(qp, pkt, (uint32_t)r->off);
 			r->have_recv = false;
 		}
 	}
 	return qp_is_reliable(qp) ? RESP_ACKNOWLEDGE : RESP_DONE;
+}
+
+/*
+ * Part of the payload may be in place, but nobody has been told of it.  Should the message come
+ * again, it begins or goes on where it did; a receive that was taken for it stays.
+ */
+static enum resp_state resp_forget(struct qp *qp, const struct pkt *pkt)
+{
+	resp_trace_drop(qp, pkt, resp_state_name[RESP_WITHDRAWN]);
+	if (pkt_props(pkt)->first)
+		qp->resp.in_message = false;
+	return RESP_DONE;
 }
 
 /* ---- refusals ---- */
@@ -323,6 +353,8 @@ static enum resp_state resp_next_state(struct qp *qp, const struct pkt *pkt, enu
 		return RESP_DONE;
 	case RESP_DUPLICATE:
 		return resp_duplicate(qp, pkt);
+	case RESP_WITHDRAWN:
+		return resp_forget(qp, pkt);
 	case RESP_ERR_PSN:
 		return resp_out_of_sequence(qp);
 	case RESP_ERR_RNR:

@@ -19,6 +19,7 @@ enum resp_state {
 	RESP_COMPLETE,
 	RESP_ACKNOWLEDGE,
 	RESP_DUPLICATE,
+	RESP_WITHDRAWN, /* the sender has given the request up: lost on the way */
 	/* refusals */
 	RESP_ERR_PSN,		/* out of sequence: NAK once, drop */
 	RESP_ERR_RNR,		/* no receive posted */

@@ -72,6 +72,85 @@ static void turns(void)
 	CHECK(full > 100 && told > 100);
 }
 
+struct visit {
+	uint32_t next; /* number of the record that must come */
+	unsigned seen;
+};
+
+static void visit_one(void *arg, void *record, uint32_t bytes)
+{
+	const uint32_t *words = record;
+	struct visit *v = arg;
+
+	CHECK(words[0] == bytes && words[1] == v->next++);
+	v->seen++;
+}
+
+/* The producer sees again exactly those that the consumer has not returned, in order. */
+static void visits(void)
+{
+	struct rng rng = {6};
+	uint32_t sent = 0, got = 0, returned = 0;
+
+	fresh();
+	for (unsigned i = 0; i < 20000; i++) {
+		uint32_t bytes = 64 * (uint32_t)(1 + rng_below(&rng, SIZE / 4 / 64)), len;
+		struct visit v = {.next = returned};
+		const void *in;
+		void *out;
+
+		if (!ring_reserve(&tx, bytes, &out) && rng_below(&rng, 10)) {
+			((uint32_t *)out)[0] = bytes;
+			((uint32_t *)out)[1] = sent++;
+			ring_commit(&tx, bytes);
+		}
+		if (rng_below(&rng, 2) && ring_peek(&rx, &in, &len)) {
+			CHECK(((const uint32_t *)in)[1] == got++);
+			ring_next(&rx, len);
+		}
+		ring_each_unread(&tx, visit_one, &v);
+		CHECK(v.next == sent && v.seen == sent - returned);
+		if (rng_below(&rng, 3) == 0) {
+			(void)give_back();
+			returned = got;
+		}
+	}
+}
+
+static void visit_within(void *arg, void *record, uint32_t bytes)
+{
+	const unsigned char *at = record;
+
+	(void)arg;
+	CHECK(bytes && at >= data && bytes <= SIZE && at + bytes <= data + SIZE);
+	memset(record, 1, 8); /* as who overwrites what comes after it */
+}
+
+/* The consumer has written over the records and its cursor: nothing outside the ring is visited. */
+static void visits_of_noise(void)
+{
+	struct rng rng = {7};
+	void *out;
+
+	for (unsigned i = 0; i < 20000; i++) {
+		fresh();
+		for (unsigned n = 1 + (unsigned)rng_below(&rng, 8); n--;) {
+			CHECK(!ring_reserve(&tx, SIZE / 8, &out));
+			*(uint32_t *)out = SIZE / 8;
+			ring_commit(&tx, SIZE / 8);
+		}
+		for (unsigned n = (unsigned)rng_below(&rng, 20); n--;) {
+			uint32_t len = rng_below(&rng, 2) ? 64 * (uint32_t)rng_below(&rng, 2000)
+							  : (uint32_t)rng_next(&rng);
+
+			memcpy(data + 64 * rng_below(&rng, SIZE / 64), &len, sizeof(len));
+		}
+		atomic_store(&shared.tail,
+			     rng_below(&rng, 2) ? 64 * rng_below(&rng, SIZE / 64) : rng_next(&rng));
+		ring_each_unread(&tx, visit_within, NULL);
+	}
+}
+
 static void bad_lengths(void)
 {
 	static const uint32_t lengths[] = {1,	      63,	  65,	      128, SIZE,
@@ -262,6 +341,8 @@ int main(void)
 	data = mmap(NULL, SIZE + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(data != MAP_FAILED && !munmap(data + SIZE, 4096));
 	turns();
+	visits();
+	visits_of_noise();
 	bad_lengths();
 	bad_cursors();
 	records_round_trip();

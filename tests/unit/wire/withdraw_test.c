@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Payloads that go by reference and that their sender takes back before the receiver has read them:
+ *
+ *      station a  -- packets -->  station b         both in this process
+ *
+ * See tests/robust/stopped.c for the same between processes, seen by programs.
+ */
+#include <signal.h>
+#include <string.h>
+
+#include "testbed.h"
+#include "usermem/usermem.h"
+#include "wire/channel.h"
+
+static unsigned char block[64u << 10];
+
+static void ignore(void *user, const struct pkt *p)
+{
+	(void)user;
+	(void)p;
+}
+
+#define BIG	   (CHANNEL_REFERENCE_MIN * 2)
+#define FIRST_SQPN 0x111u
+#define OTHER_SQPN 0x222u
+
+/* The receiver's side. */
+static struct taking {
+	struct station a, b;
+	unsigned whole, withdrawn;
+	uint32_t sqpn; /* of the last */
+	bool in_midst; /* the sender takes it back when it has arrived and is not read yet */
+	unsigned lost;
+} taking;
+
+static void take(void *user, const struct pkt *p)
+{
+	static unsigned char got[BIG];
+	struct taking *t = user;
+	struct run to = {got, BIG};
+
+	memset(got, 0, BIG);
+	t->sqpn = p->sqpn;
+	CHECK(p->foreign_pid && p->payload_len == BIG && !pkt_withdrawn(p));
+	if (t->in_midst)
+		wire_withdraw(t->a.wire, p->dqpn, p->sqpn);
+	if (usermem_pull_payload(&to, 1, p)) {
+		CHECK(!t->in_midst && !memcmp(got, block, BIG));
+		t->whole++;
+	} else {
+		CHECK(pkt_withdrawn(p) && !got[BIG - 1]);
+		t->withdrawn++;
+	}
+}
+
+static enum wire_verdict send_big(struct taking *t, uint32_t sqpn, const _Atomic(uint32_t) *word)
+{
+	struct run run[2] = {{block, BIG / 2}, {block + BIG / 2, BIG / 2}};
+	struct pkt p = {.opcode = BTH_RC | BTH_SEND_ONLY,
+			.ack_req = true,
+			.dqpn = testbed_qpn(1),
+			.sqpn = sqpn,
+			.npkts = 1,
+			.va = sqpn == OTHER_SQPN, /* some have optional parts */
+			.path = &t->a.path,
+			.payload_len = BIG,
+			.runs = run,
+			.nruns = 2,
+			.withdrawn = word};
+
+	return wire_xmit(t->a.wire, &p);
+}
+
+static void expect_taken(struct taking *t, unsigned whole, unsigned withdrawn)
+{
+	while (wire_process_progress(t->b.host))
+		;
+	CHECK(t->whole == whole && t->withdrawn == withdrawn);
+	t->whole = t->withdrawn = 0;
+}
+
+static void note_lost(void *user, uint32_t sqpn)
+{
+	struct taking *t = user;
+
+	CHECK(sqpn == FIRST_SQPN || sqpn == OTHER_SQPN);
+	t->lost++;
+}
+
+static void taking_up(struct taking *t)
+{
+	struct testbed *bed = testbed_create();
+
+	*t = (struct taking){0};
+	station_up(&t->a, bed, 0, ignore, NULL);
+	station_up(&t->b, bed, 1, take, t);
+	station_add_channel(&t->a);
+	station_add_channel(&t->b);
+	while (wire_max_payload(t->a.wire, &t->a.path, testbed_qpn(1), 4096, true) !=
+	       CHANNEL_REFERENCE_MAX) {
+		wire_process_progress(t->b.host);
+		wire_process_progress(t->a.host);
+	}
+}
+
+/* What the sender has given up does not arrive, be it not looked at yet or in the midst of it. */
+static void taken_back(void)
+{
+	_Atomic(uint32_t) word = 0;
+	struct taking *t = &taking;
+
+	taking_up(t);
+	CHECK(send_big(t, FIRST_SQPN, &word) == WIRE_SENT);
+	CHECK(send_big(t, OTHER_SQPN, &word) == WIRE_SENT);
+	expect_taken(t, 2, 0);
+	/* of one queue pair */
+	CHECK(send_big(t, FIRST_SQPN, &word) == WIRE_SENT);
+	CHECK(send_big(t, OTHER_SQPN, &word) == WIRE_SENT);
+	CHECK(send_big(t, FIRST_SQPN, &word) == WIRE_SENT);
+	wire_withdraw(t->a.wire, testbed_qpn(1), FIRST_SQPN);
+	expect_taken(t, 1, 0);
+	CHECK(t->sqpn == OTHER_SQPN);
+	/* in the midst; another try arrives */
+	t->in_midst = true;
+	CHECK(send_big(t, FIRST_SQPN, &word) == WIRE_SENT);
+	expect_taken(t, 0, 1);
+	t->in_midst = false;
+	CHECK(send_big(t, FIRST_SQPN, &word) == WIRE_SENT);
+	expect_taken(t, 1, 0);
+	/* who comes too late finds the word set */
+	atomic_store(&word, 1);
+	CHECK(send_big(t, FIRST_SQPN, &word) == WIRE_LOST);
+	expect_taken(t, 0, 0);
+	station_down(&t->a);
+	station_down(&t->b);
+}
+
+static void taken_back_by_memory(void)
+{
+	struct taking *t = &taking;
+
+	taking_up(t);
+	CHECK(send_big(t, FIRST_SQPN, NULL) == WIRE_SENT);
+	CHECK(send_big(t, OTHER_SQPN, NULL) == WIRE_SENT);
+	wire_withdraw_memory(t->a.wire, (struct run){block + BIG, 4096}, note_lost, t);
+	wire_withdraw_memory(t->b.wire, (struct run){block, BIG}, note_lost, t);
+	CHECK(!t->lost);
+	expect_taken(t, 2, 0);
+	CHECK(send_big(t, FIRST_SQPN, NULL) == WIRE_SENT);
+	CHECK(send_big(t, OTHER_SQPN, NULL) == WIRE_SENT);
+	wire_withdraw_memory(t->a.wire, (struct run){block + BIG - 1, 1}, note_lost, t);
+	CHECK(t->lost >= 2); /* those that have been read and may be overwritten count as well */
+	expect_taken(t, 0, 0);
+	t->lost = 0;
+	for (unsigned i = 0; i < 1000; i++) /* beyond the end of the ring */
+		CHECK(send_big(t, FIRST_SQPN, NULL) == WIRE_SENT);
+	wire_withdraw_memory(t->a.wire, (struct run){block, 1}, note_lost, t);
+	CHECK(t->lost >= 1000);
+	expect_taken(t, 0, 0);
+	station_down(&t->a);
+	station_down(&t->b);
+}
+
+static void on_fault(int sig, siginfo_t *info, void *ucontext)
+{
+	if (!usermem_fault(ucontext, info->si_addr))
+		signal(sig, SIG_DFL);
+}
+
+int main(void)
+{
+	struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
+
+	alarm(120); /* nothing may hang */
+	CHECK(!sigaction(SIGSEGV, &sa, NULL));
+	for (size_t i = 0; i < sizeof(block); i++)
+		block[i] = (unsigned char)(i * 7 + 1);
+	taken_back();
+	taken_back_by_memory();
+	return 0;
+}
