@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "wire/channel.h"
@@ -21,6 +22,12 @@
 #define DRAIN_PAYLOAD (512u * 1024u)
 /* Room returns to the sender in steps of this part of the ring, not with every record. */
 #define GIVE_BACK_SHARE 16u
+/*
+ * Nobody waits for ever to send what may be lost: when the ring has been full for so long and the
+ * peer has taken nothing out of it meanwhile, it is stopped, and packets are dropped until it goes
+ * on.  Longer than a running process waits for a processor on a machine where all are busy.
+ */
+#define STUCK_NS 1000000000u
 
 /* ---- set-up and teardown ---- */
 
@@ -96,6 +103,7 @@ int channel_attach(struct channel *ch, uint16_t peer, int fd, size_t bytes, int 
 		ch->probed = false;
 		ch->next = NULL;
 		ch->refs_up_to = 0;
+		ch->stuck_since = 0;
 		atomic_store(&ch->broken, false);
 		atomic_store(&ch->by_reference, false);
 		atomic_store(&ch->starved, false);
@@ -200,6 +208,24 @@ static int reserve(struct channel *ch, uint32_t bytes, void **record)
 	return rc;
 }
 
+/* There was no room: has the peer stopped taking packets?  Under tx_lock. */
+static bool peer_stuck(struct channel *ch)
+{
+	uint64_t now = clock_ns();
+
+	if (!ch->stuck_since || ch->stuck_tail != ch->tx.tail) {
+		ch->stuck_tail = ch->tx.tail;
+		ch->stuck_since = now;
+	}
+	return now - ch->stuck_since >= STUCK_NS;
+}
+
+/* There was no room for a packet: is it dropped, or does its sender wait? */
+static bool may_drop(struct channel *ch, const struct pkt *p)
+{
+	return !pkt_is_reliable(p) && (p->no_wait || peer_stuck(ch));
+}
+
 static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
 {
 	bool by_reference = atomic_load_explicit(&ch->by_reference, memory_order_relaxed) &&
@@ -213,7 +239,7 @@ static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
 		return WIRE_LOST;
 	rc = reserve(ch, bytes, &record);
 	if (rc == -ENOSPC)
-		return WIRE_BUSY;
+		return may_drop(ch, p) ? WIRE_LOST : WIRE_BUSY;
 	if (rc) {
 		channel_break(ch, "its receive cursor makes no sense");
 		return WIRE_LOST;
@@ -285,7 +311,7 @@ bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p)
 	/* What is wrong with channel or packet is for channel_send to say. */
 	if (ch->mem && ch->peer == peer && bytes && p->payload_len <= ch->tx.size / INLINE_SHARE &&
 	    !atomic_load_explicit(&ch->broken, memory_order_relaxed))
-		room = reserve(ch, bytes, &record) != -ENOSPC;
+		room = reserve(ch, bytes, &record) != -ENOSPC || may_drop(ch, p);
 	spin_unlock(&ch->tx_lock);
 	return room;
 }

@@ -58,7 +58,10 @@ struct channel {
 	uint8_t side; /* ours, 0 or 1 */
 	struct channel_mem *mem;
 	size_t bytes;
-	uint64_t refs_up_to;  /* payloads by reference are in front of this cursor; under tx_lock */
+	/* under tx_lock */
+	uint64_t refs_up_to;  /* payloads by reference are in front of this cursor */
+	uint64_t stuck_tail;  /* where the peer's cursor stood when there was no room, */
+	uint64_t stuck_since; /* ns: since when; 0: never */
 	uint64_t probe_value; /* what the peer reads to find out whether it can */
 
 	cacheline_aligned struct ring rx;
@@ -76,7 +79,8 @@ void channel_detach(struct channel *ch);
 /* True: *verdict is WIRE_SENT and the peer must be told. */
 bool channel_send(struct channel *ch, uint16_t peer, const struct pkt *p,
 		  enum wire_verdict *verdict);
-/* False: channel_send would say WIRE_BUSY; CHANNEL_ROOM will tell when no longer. */
+/* False: channel_send would say WIRE_BUSY of this unreliable packet; CHANNEL_ROOM will tell when no
+ * longer. */
 bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p);
 /*
  * Payloads by reference are taken back: when it has returned, the peer delivers none of these that

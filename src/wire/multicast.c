@@ -129,8 +129,13 @@ static bool each_listener(struct wire_process *h, unsigned group, const struct p
 
 static bool send_copy(struct wire_process *h, uint16_t peer, const struct pkt *p)
 {
-	/* Who cannot be reached is none of the sender's business. */
-	(void)wire_process_send(h, peer, p);
+	/* Who cannot be reached, or takes nothing, is none of the sender's business. */
+	if (wire_process_send(h, peer, p) != WIRE_SENT) {
+		struct wire *w = wire_process_wire(h, p->path->src_port);
+
+		if (w)
+			shard_count(w->counters, PORT_XMIT_DISCARDS, 1);
+	}
 	return true;
 }
 

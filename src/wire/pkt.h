@@ -163,6 +163,9 @@ struct pkt {
 	bool *payload_gone;
 	/* It came in a batch from another process: an answer may wait until the batch's end. */
 	bool batched;
+	/* Of an unreliable transport: packets for other processes wait behind it, so it does not
+	 * wait for room on the way to one. */
+	bool no_wait;
 	/* Non-zero: runs are addresses in the process with this id, to be read by usermem_pull. */
 	int32_t foreign_pid;
 	/*

@@ -28,7 +28,9 @@ struct wire_process;
 enum wire_verdict {
 	WIRE_SENT, /* delivered, or on its way */
 	WIRE_BUSY, /* no room; nothing was sent: try again at the next progress */
-	WIRE_LOST, /* no route, port down, peer gone: a real wire drops it silently */
+	/* no route, port down, peer gone, or stopped and the transport is unreliable: a real wire
+	   drops it silently */
+	WIRE_LOST,
 	/* The payload's own memory has gone: nothing was sent (local protection error). Loopback
 	 * never says so: there the receiver is the one who reads. */
 	WIRE_FAULT,

@@ -61,7 +61,9 @@ struct requester {
 	uint64_t cur_off;    /* bytes of it that are sent */
 	uint32_t psn;	     /* next PSN to give to a new request */
 	_Atomic(uint32_t) tail;
-	bool stopped; /* a request failed here: nothing after it may start */
+	bool stopped;	     /* a request failed here: nothing after it may start */
+	uint32_t last_chunk; /* datagrams: of whose QP numbers the last receiver was; 0: none yet */
+	uint32_t around;     /* so many more are taken for some of many that go to several */
 };
 
 struct completer {

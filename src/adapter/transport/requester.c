@@ -29,6 +29,9 @@
 /* At most this many PSNs outstanding: a quarter of the space, so that serial comparison is safe. */
 #define PSN_WINDOW (1u << 22)
 
+/* So many datagrams to one process, and a QP is taken for one that sends to that alone. */
+#define AROUND 256u
+
 /* Outcome of one step. */
 enum step {
 	STEP_NEXT, /* this request is sent: go on with the next */
@@ -206,6 +209,24 @@ static void path_of_datagram(const struct qp *qp, const struct send_wqe *w, stru
 	pkt->qkey = qkey & 0x80000000u ? qp->attr.qkey : qkey;
 }
 
+/*
+ * Does the QP send to several processes?  Then no datagram waits until one of them makes room, for
+ * that would keep the others waiting; a receiver alone may take its time.
+ */
+static bool goes_around(struct requester *req, uint32_t dqpn)
+{
+	uint32_t chunk = dqpn >> REGISTRY_CHUNK_SHIFT;
+
+	if (unlikely(chunk != req->last_chunk)) {
+		if (req->last_chunk)
+			req->around = AROUND;
+		req->last_chunk = chunk;
+	} else if (unlikely(req->around)) {
+		req->around--;
+	}
+	return req->around;
+}
+
 static enum step send_datagram(struct qp *qp, struct send_op *op, const struct send_wqe *w,
 			       struct pkt *pkt, struct path *path, struct payload *payload)
 {
@@ -216,6 +237,7 @@ static enum step send_datagram(struct qp *qp, struct send_op *op, const struct s
 	if (w->len > ib_mtu_bytes(IB_MTU_4096))
 		return fail_request(qp, CQE_SYN_LOCAL_LENGTH);
 	path_of_datagram(qp, w, path, pkt);
+	pkt->no_wait = goes_around(&qp->req, pkt->dqpn);
 	runs_begin(runs);
 	v = send_wqe_runs(qp->adapter, w, qp->create.pdn, 0, 0, w->len, runs);
 	pkt->payload_len = (uint32_t)w->len;

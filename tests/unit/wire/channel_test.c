@@ -325,6 +325,59 @@ static void reading_forbidden(void)
 	munmap(mem, TESTBED_CHANNEL_BYTES);
 }
 
+/* ---- receivers that are stopped ---- */
+
+static enum wire_verdict send_datagram(struct station *st, bool no_wait)
+{
+	struct run run = {block, 4096};
+	struct pkt p = {.opcode = BTH_UD | BTH_SEND_ONLY,
+			.dqpn = testbed_qpn(!st->slot),
+			.npkts = 1,
+			.no_wait = no_wait,
+			.path = &st->path,
+			.payload_len = 4096,
+			.runs = &run,
+			.nruns = 1};
+
+	return wire_xmit(st->wire, &p);
+}
+
+/* Datagrams wait for a receiver that is slow and not for one that takes nothing. */
+static void stopped_receiver(void)
+{
+	struct testbed *bed = testbed_create();
+	enum wire_verdict v;
+	struct station a, b;
+	unsigned sent = 0;
+
+	ignored = 0;
+	station_up(&a, bed, 0, ignore, NULL);
+	station_up(&b, bed, 1, ignore, NULL);
+	station_add_channel(&b);
+	while ((v = send_datagram(&a, false)) == WIRE_SENT)
+		sent++;
+	CHECK(v == WIRE_BUSY && !station_counter(&a, PORT_XMIT_DISCARDS));
+	/* others wait: this one is lost at once, without any time having passed */
+	CHECK(send_datagram(&a, true) == WIRE_LOST);
+	CHECK(station_counter(&a, PORT_XMIT_DISCARDS) == 1);
+	while ((v = send_datagram(&a, false)) == WIRE_BUSY)
+		;
+	CHECK(v == WIRE_LOST && send_datagram(&a, false) == WIRE_LOST);
+	CHECK(station_counter(&a, PORT_XMIT_DISCARDS) == 3);
+	while ((v = send_small(&a)) == WIRE_SENT) /* what is left of the room */
+		sent++;
+	CHECK(v == WIRE_BUSY); /* what is reliable waits all the same */
+	/* it goes on, and stops again */
+	while (wire_process_progress(b.host))
+		;
+	CHECK(ignored == sent && wire_process_progress(a.host));
+	while ((v = send_datagram(&a, false)) == WIRE_SENT)
+		sent++;
+	CHECK(v == WIRE_BUSY && sent > ignored);
+	station_down(&a);
+	station_down(&b);
+}
+
 /* Whatever is written over the channel: no crash, and the other side only stops talking to it. */
 static void noise(void)
 {
@@ -501,6 +554,7 @@ int main(int argc, char **argv)
 	full_ring();
 	payload_gone();
 	reading_forbidden();
+	stopped_receiver();
 	noise();
 	peer_death();
 	churn();
