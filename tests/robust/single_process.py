@@ -80,6 +80,8 @@ def cases(programs):
         *((f"fork under traffic {d}", program(programs, "forked", d)) for d in devices),
         *((f"fork with other memory in a region's place {d}", program(programs, "replaced", d))
           for d in devices),
+        *((f"peer stopped, {how} {d}", program(programs, "stopped", d, how)) for d in devices
+          for how in ("retries", "error", "reset", "destroy", "dereg", "datagrams")),
         *((f"passive target {d}", two(programs, "passive", d)) for d in devices),
         *((f"stores beside a region, peer {d}", two(programs, "neighbours", d)) for d in devices),
         *((f"stores beside a region, thread {d}", program(programs, "neighbours", d, "thread"))
