@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* softhca: picks the subcommand from a table; the same table prints the help. */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,17 +44,6 @@ static void help_all(FILE *out)
 	for (size_t i = 0; i < array_size(commands); i++)
 		fprintf(out, "  softhca %s %s\n", commands[i].name, commands[i].synopsis);
 	fprintf(out, "  softhca --version | --help | COMMAND --help\n\nSee softhca(1).\n");
-}
-
-void tool_error(const char *command, const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(stderr, "%s: ", command);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
 }
 
 /* How many arguments the name of the command takes, 0 if it is not this one. */
