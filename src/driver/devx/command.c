@@ -1,33 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The commands: which method carries them, where they name their object, how long their mailboxes
- * are.  The rows without a function are those that mlx5_ib lets pass and this device has not got;
- * opcodes without a row never come as far as a device.
+ * The list of the files with commands, and the commands that mlx5_ib lets pass and this device has
+ * not got.  Opcodes without a row never come as far as a device.
  */
 #include "driver/devx/devx.h"
-#include "prm/cmd_cq.h"
-#include "prm/cmd_dct.h"
-#include "prm/cmd_mkey.h"
-#include "prm/cmd_psv.h"
-#include "prm/cmd_port.h"
-#include "prm/cmd_qp.h"
-#include "prm/cmd_rmp.h"
 
-/* clang-format off */
-#define ROW(op, how, what, nr, in, out) \
-	.opcode = PRM_OP_##op, .method = (how), .kind = (what), .number = (nr), .in_bytes = (in), \
-	.out_bytes = (out), .name = #op
-#define NOWHERE PRM_FIELD(0, 0)
-#define GENERAL(op, in, out, fn)      {ROW(op, DEVX_GENERAL, DEVX_NONE, NOWHERE, in, out), .run = (fn)}
-#define CREATE(op, what, in, out, fn) {ROW(op, DEVX_OBJ_CREATE, what, NOWHERE, in, out), .create = (fn)}
-#define MODIFY(op, what, in, out, fn) {ROW(op, DEVX_OBJ_MODIFY, what, CMD_IN_NUMBER, in, out), .run = (fn)}
-#define QUERY(op, what, in, out, fn)  {ROW(op, DEVX_OBJ_QUERY, what, CMD_IN_NUMBER, in, out), .run = (fn)}
-#define LACKS(op, how)                {ROW(op, how, DEVX_NONE, NOWHERE, CMD_IN_BYTES, CMD_OUT_BYTES)}
-#define LACKS_OF(op, how, what)       {ROW(op, how, what, CMD_IN_NUMBER, CMD_IN_BYTES, CMD_OUT_BYTES)}
+#define LACKS(op, how)                                              \
+	{                                                           \
+		.opcode = PRM_OP_##op, .method = (how), .name = #op \
+	}
 
-static const struct devx_op ops[] = {
-	GENERAL(QUERY_HCA_CAP, CMD_IN_BYTES, CMD_OUT_BYTES, devx_query_hca_cap),
-	GENERAL(QUERY_HCA_VPORT_CONTEXT, CMD_IN_BYTES, HCA_VPORT_OUT_BYTES, devx_query_hca_vport),
+static const struct devx_op lacking[] = {
 	LACKS(QUERY_ESW_VPORT_CONTEXT, DEVX_GENERAL),
 	LACKS(QUERY_VPORT_STATE, DEVX_GENERAL),
 	LACKS(QUERY_ADAPTER, DEVX_GENERAL),
@@ -41,39 +24,6 @@ static const struct devx_op ops[] = {
 	LACKS(QUERY_CONG_PARAMS, DEVX_GENERAL),
 	LACKS(QUERY_CONG_STATISTICS, DEVX_GENERAL),
 	LACKS(QUERY_LAG, DEVX_GENERAL),
-
-	CREATE(ALLOC_PD, DEVX_PD, CMD_IN_BYTES, CMD_OUT_BYTES, devx_create_pd),
-	CREATE(ALLOC_XRCD, DEVX_XRCD, CMD_IN_BYTES, CMD_OUT_BYTES, devx_create_xrcd),
-
-	CREATE(CREATE_MKEY, DEVX_MKEY, CREATE_MKEY_IN_BYTES, CMD_OUT_BYTES, devx_create_mkey),
-	QUERY(QUERY_MKEY, DEVX_MKEY, CMD_IN_BYTES, QUERY_MKEY_OUT_BYTES, devx_query_mkey),
-	{ROW(CREATE_PSV, DEVX_OBJ_CREATE, DEVX_PSV, NOWHERE, CMD_IN_BYTES, CREATE_PSV_OUT_BYTES),
-	 .create = devx_create_psv, .admits = devx_admits_psv},
-
-	CREATE(CREATE_CQ, DEVX_CQ, CREATE_CQ_IN_BYTES, CMD_OUT_BYTES, devx_create_cq),
-	MODIFY(MODIFY_CQ, DEVX_CQ, MODIFY_CQ_IN_BYTES, CMD_OUT_BYTES, devx_modify_cq),
-	QUERY(QUERY_CQ, DEVX_CQ, CMD_IN_BYTES, QUERY_CQ_OUT_BYTES, devx_query_cq),
-
-	CREATE(CREATE_RMP, DEVX_RMP, CREATE_RMP_IN_BYTES, CMD_OUT_BYTES, devx_create_rmp),
-	MODIFY(MODIFY_RMP, DEVX_RMP, MODIFY_RMP_IN_BYTES, CMD_OUT_BYTES, devx_modify_rmp),
-	QUERY(QUERY_RMP, DEVX_RMP, CMD_IN_BYTES, QUERY_RMP_OUT_BYTES, devx_query_rmp),
-
-	CREATE(CREATE_QP, DEVX_QP, CREATE_QP_IN_BYTES, CMD_OUT_BYTES, devx_create_qp),
-	MODIFY(RST2INIT_QP, DEVX_QP, MODIFY_QP_IN_BYTES, CMD_OUT_BYTES, devx_modify_qp),
-	MODIFY(INIT2INIT_QP, DEVX_QP, MODIFY_QP_IN_BYTES, CMD_OUT_BYTES, devx_modify_qp),
-	MODIFY(INIT2RTR_QP, DEVX_QP, MODIFY_QP_IN_BYTES, CMD_OUT_BYTES, devx_modify_qp),
-	MODIFY(RTR2RTS_QP, DEVX_QP, MODIFY_QP_IN_BYTES, CMD_OUT_BYTES, devx_modify_qp),
-	MODIFY(RTS2RTS_QP, DEVX_QP, MODIFY_QP_IN_BYTES, CMD_OUT_BYTES, devx_modify_qp),
-	MODIFY(SQERR2RTS_QP, DEVX_QP, MODIFY_QP_IN_BYTES, CMD_OUT_BYTES, devx_modify_qp),
-	MODIFY(2ERR_QP, DEVX_QP, SHORT_QP_IN_BYTES, CMD_OUT_BYTES, devx_modify_qp),
-	MODIFY(2RST_QP, DEVX_QP, SHORT_QP_IN_BYTES, CMD_OUT_BYTES, devx_modify_qp),
-	QUERY(QUERY_QP, DEVX_QP, SHORT_QP_IN_BYTES, QUERY_QP_OUT_BYTES, devx_query_qp),
-
-	CREATE(CREATE_DCT, DEVX_DCT, CREATE_DCT_IN_BYTES, CMD_OUT_BYTES, devx_create_dct),
-	QUERY(QUERY_DCT, DEVX_DCT, CMD_IN_BYTES, QUERY_DCT_OUT_BYTES, devx_query_dct),
-
-	CREATE(CREATE_GENERAL_OBJECT, DEVX_NONE, CMD_IN_BYTES, CMD_OUT_BYTES, devx_create_general),
-
 	LACKS(ALLOC_TRANSPORT_DOMAIN, DEVX_OBJ_CREATE),
 	LACKS(CREATE_SQ, DEVX_OBJ_CREATE),
 	LACKS(CREATE_RQ, DEVX_OBJ_CREATE),
@@ -94,27 +44,44 @@ static const struct devx_op ops[] = {
 	LACKS(CREATE_XRC_SRQ, DEVX_OBJ_CREATE),
 	LACKS(CREATE_XRQ, DEVX_OBJ_CREATE),
 	LACKS(ATTACH_TO_MCG, DEVX_OBJ_CREATE),
-
-	LACKS_OF(ARM_XRC_SRQ, DEVX_OBJ_MODIFY, DEVX_XRC_SRQ),
-	LACKS_OF(MODIFY_RQ, DEVX_OBJ_MODIFY, DEVX_RQ),
-	LACKS_OF(MODIFY_SQ, DEVX_OBJ_MODIFY, DEVX_SQ),
-	LACKS_OF(MODIFY_TIR, DEVX_OBJ_MODIFY, DEVX_TIR),
-	LACKS_OF(MODIFY_TIS, DEVX_OBJ_MODIFY, DEVX_TIS),
-	LACKS_OF(MODIFY_RQT, DEVX_OBJ_MODIFY, DEVX_RQT),
-
-	LACKS_OF(QUERY_XRC_SRQ, DEVX_OBJ_QUERY, DEVX_XRC_SRQ),
-	LACKS_OF(QUERY_RQ, DEVX_OBJ_QUERY, DEVX_RQ),
-	LACKS_OF(QUERY_SQ, DEVX_OBJ_QUERY, DEVX_SQ),
-	LACKS_OF(QUERY_TIR, DEVX_OBJ_QUERY, DEVX_TIR),
-	LACKS_OF(QUERY_TIS, DEVX_OBJ_QUERY, DEVX_TIS),
-	LACKS_OF(QUERY_RQT, DEVX_OBJ_QUERY, DEVX_RQT),
+	LACKS(ARM_XRC_SRQ, DEVX_OBJ_MODIFY),
+	LACKS(MODIFY_RQ, DEVX_OBJ_MODIFY),
+	LACKS(MODIFY_SQ, DEVX_OBJ_MODIFY),
+	LACKS(MODIFY_TIR, DEVX_OBJ_MODIFY),
+	LACKS(MODIFY_TIS, DEVX_OBJ_MODIFY),
+	LACKS(MODIFY_RQT, DEVX_OBJ_MODIFY),
+	LACKS(QUERY_XRC_SRQ, DEVX_OBJ_QUERY),
+	LACKS(QUERY_RQ, DEVX_OBJ_QUERY),
+	LACKS(QUERY_SQ, DEVX_OBJ_QUERY),
+	LACKS(QUERY_TIR, DEVX_OBJ_QUERY),
+	LACKS(QUERY_TIS, DEVX_OBJ_QUERY),
+	LACKS(QUERY_RQT, DEVX_OBJ_QUERY),
 };
-/* clang-format on */
+
+static const struct devx_family lacking_family = DEVX_FAMILY(lacking);
+
+static const struct devx_family *const families[] = {
+	&devx_port_family, &devx_pd_family,	 &devx_mkey_family, &devx_psv_family,
+	&devx_cq_family,   &devx_rmp_family,	 &devx_qp_family,   &devx_qp_modify_family,
+	&devx_dct_family,  &devx_general_family, &lacking_family,
+};
+
+static const struct devx_op *family_op(const struct devx_family *f, uint16_t opcode,
+				       enum devx_method method)
+{
+	for (size_t i = 0; i < f->nops; i++)
+		if (f->ops[i].opcode == opcode && f->ops[i].method == method)
+			return &f->ops[i];
+	return NULL;
+}
 
 const struct devx_op *devx_op_find(uint16_t opcode, enum devx_method method)
 {
-	for (size_t i = 0; i < array_size(ops); i++)
-		if (ops[i].opcode == opcode && ops[i].method == method)
-			return &ops[i];
+	for (size_t i = 0; i < array_size(families); i++) {
+		const struct devx_op *op = family_op(families[i], opcode, method);
+
+		if (op)
+			return op;
+	}
 	return NULL;
 }

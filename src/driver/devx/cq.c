@@ -78,6 +78,22 @@ static bool eqn_ok(uint32_t eqn)
 	return eqn - DEVX_EQN_FIRST < uverbs_comp_vectors();
 }
 
+static void devx_cq_free(struct devx_obj *obj)
+{
+	struct devx_cq *cq = container_of(obj, struct devx_cq, obj);
+
+	doorbell_user_release(&cq->bell);
+	if (cq_destroy(cq->cq) < 0)
+		log_error("devx: a CQ without users is in use");
+}
+
+static bool devx_cq_is(struct uobj *obj, uint32_t number)
+{
+	return obj->type == UOBJ_CQ && cq_number(container_of(obj, struct ucq, uobj)->cq) == number;
+}
+
+const struct devx_class devx_cq_class = {.is = devx_cq_is, .free = devx_cq_free};
+
 static int decode(struct devx_call *c, struct devx_cq *cq)
 {
 	const uint8_t *cqc = c->in + CREATE_CQ_CONTEXT;
@@ -113,13 +129,13 @@ static int decode(struct devx_call *c, struct devx_cq *cq)
 	ret = cq_create(c->file->hca->adapter, &cq->attr, &cq->cq);
 	if (ret < 0)
 		return ret;
-	devx_obj_init(&cq->obj, DEVX_CQ, cq_number(cq->cq));
+	devx_obj_init(&cq->obj, &devx_cq_class, cq_number(cq->cq));
 	devx_obj_uses(&cq->obj, ring_umem);
 	devx_obj_uses(&cq->obj, dbr_umem);
 	return 0;
 }
 
-int devx_create_cq(struct devx_call *c, struct devx_obj **out)
+static int devx_create_cq(struct devx_call *c, struct devx_obj **out)
 {
 	struct devx_cq *cq = calloc(1, sizeof(*cq));
 	int ret;
@@ -139,15 +155,6 @@ int devx_create_cq(struct devx_call *c, struct devx_obj **out)
 	prm_set(c->out, CMD_OUT_NUMBER, cq->obj.number);
 	*out = &cq->obj;
 	return 0;
-}
-
-void devx_cq_free(struct devx_obj *obj)
-{
-	struct devx_cq *cq = container_of(obj, struct devx_cq, obj);
-
-	doorbell_user_release(&cq->bell);
-	if (cq_destroy(cq->cq) < 0)
-		log_error("devx: a CQ without users is in use");
 }
 
 /* Of a CQ of verbs some of this is known to its own record. */
@@ -172,7 +179,7 @@ static void describe(struct uobj *obj, uint8_t *cqc)
 	prm_set(cqc, CQC_MAX_COUNT, cq->max_count);
 }
 
-int devx_query_cq(struct devx_call *c)
+static int devx_query_cq(struct devx_call *c)
 {
 	uint8_t *cqc = c->out + QUERY_CQ_CONTEXT;
 	struct cq_counters counters;
@@ -186,7 +193,7 @@ int devx_query_cq(struct devx_call *c)
 }
 
 /* Moderation; the vector and the period's mode make no difference to this device. */
-int devx_modify_cq(struct devx_call *c)
+static int devx_modify_cq(struct devx_call *c)
 {
 	const uint32_t known =
 		MODIFY_CQ_PERIOD | MODIFY_CQ_MAX_COUNT | MODIFY_CQ_EQN | MODIFY_CQ_PERIOD_MODE;
@@ -219,3 +226,11 @@ int devx_modify_cq(struct devx_call *c)
 		cq_moderate(devx_cq_of(c->target), count, period);
 	return 0;
 }
+
+static const struct devx_op ops[] = {
+	DEVX_CREATE(CREATE_CQ, CREATE_CQ_IN_BYTES, CMD_OUT_BYTES, devx_create_cq),
+	DEVX_MODIFY(MODIFY_CQ, &devx_cq_class, MODIFY_CQ_IN_BYTES, CMD_OUT_BYTES, devx_modify_cq),
+	DEVX_QUERY(QUERY_CQ, &devx_cq_class, CMD_IN_BYTES, QUERY_CQ_OUT_BYTES, devx_query_cq),
+};
+
+const struct devx_family devx_cq_family = DEVX_FAMILY(ops);

@@ -32,10 +32,10 @@ static void on_async(void *user, enum ib_event event)
 }
 
 /* The object of that number, which the target uses. */
-static struct uobj *use(struct devx_call *c, struct devx_dct *d, enum devx_kind kind,
+static struct uobj *use(struct devx_call *c, struct devx_dct *d, const struct devx_class *class,
 			struct prm_field number)
 {
-	struct uobj *obj = devx_find(c->file, kind, prm_get32(d->created, number));
+	struct uobj *obj = devx_find(c->file, class, prm_get32(d->created, number));
 
 	if (obj)
 		devx_obj_uses(&d->obj, obj);
@@ -77,8 +77,9 @@ static int activate(struct devx_call *c, struct devx_dct *d)
 
 static int create(struct devx_call *c, struct devx_dct *d)
 {
-	struct uobj *pd = use(c, d, DEVX_PD, DCTC_PD), *cq = use(c, d, DEVX_CQ, DCTC_CQN);
-	struct uobj *srq = use(c, d, DEVX_RMP, DCTC_SRQN);
+	struct uobj *pd = use(c, d, &devx_pd_class, DCTC_PD);
+	struct uobj *cq = use(c, d, &devx_cq_class, DCTC_CQN);
+	struct uobj *srq = use(c, d, &devx_rmp_class, DCTC_SRQN);
 	struct qp_create_attr attr = {
 		.type = IB_QPT_DCT,
 		.pdn = prm_get32(d->created, DCTC_PD),
@@ -102,7 +103,24 @@ static int create(struct devx_call *c, struct devx_dct *d)
 	return ret;
 }
 
-int devx_create_dct(struct devx_call *c, struct devx_obj **out)
+static void devx_dct_free(struct devx_obj *obj)
+{
+	qp_destroy(container_of(obj, struct devx_dct, obj)->qp);
+}
+
+static bool devx_dct_is(struct uobj *obj, uint32_t number)
+{
+	const struct uqp *qp;
+
+	if (obj->type != UOBJ_QP)
+		return false;
+	qp = container_of(obj, struct uqp, uobj);
+	return !qp->ind_table && qp->type == IB_QPT_DCT && qp_number(qp->qp) == number;
+}
+
+static const struct devx_class devx_dct_class = {.is = devx_dct_is, .free = devx_dct_free};
+
+static int devx_create_dct(struct devx_call *c, struct devx_obj **out)
 {
 	struct devx_dct *d = calloc(1, sizeof(*d));
 	int ret;
@@ -116,19 +134,14 @@ int devx_create_dct(struct devx_call *c, struct devx_obj **out)
 		free(d);
 		return ret;
 	}
-	devx_obj_init(&d->obj, DEVX_DCT, qp_number(d->qp));
+	devx_obj_init(&d->obj, &devx_dct_class, qp_number(d->qp));
 	prm_set(c->out, CMD_OUT_NUMBER, d->obj.number);
 	*out = &d->obj;
 	return 0;
 }
 
-void devx_dct_free(struct devx_obj *obj)
-{
-	qp_destroy(container_of(obj, struct devx_dct, obj)->qp);
-}
-
 /* Of one made by verbs the library knows the rest. */
-int devx_query_dct(struct devx_call *c)
+static int devx_query_dct(struct devx_call *c)
 {
 	uint8_t *dctc = c->out + QUERY_DCT_CONTEXT;
 	struct qp_attr attr;
@@ -152,3 +165,10 @@ int devx_query_dct(struct devx_call *c)
 		prm_set(dctc, rights[i].field, (attr.access & rights[i].access) != 0);
 	return 0;
 }
+
+static const struct devx_op ops[] = {
+	DEVX_CREATE(CREATE_DCT, CREATE_DCT_IN_BYTES, CMD_OUT_BYTES, devx_create_dct),
+	DEVX_QUERY(QUERY_DCT, &devx_dct_class, CMD_IN_BYTES, QUERY_DCT_OUT_BYTES, devx_query_dct),
+};
+
+const struct devx_family devx_dct_family = DEVX_FAMILY(ops);

@@ -4,8 +4,10 @@
  *
  * As in mlx5_ib the driver looks at few things: which method may carry which opcode, and whether
  * the command names the object of the handle.  A mistake there is -EINVAL.  All else is the
- * firmware's to refuse: status and syndrome in the mailbox, and -EREMOTEIO.  What is known of each
- * command is a row of devx/command.c.
+ * firmware's to refuse: status and syndrome in the mailbox, and -EREMOTEIO.
+ *
+ * Each kind of object has a class and its commands at the end of its file; devx/command.c lists the
+ * files.
  *
  * A mailbox names other objects by number, and numbers come from the program: only those of the
  * same file are found (devx_find).
@@ -19,38 +21,25 @@
 #include "prm/cmd.h"
 #include "prm/eqe.h"
 
-/* What a command may be about: objects as the device counts them. */
-enum devx_kind {
-	DEVX_NONE,
-	DEVX_MKEY,
-	DEVX_PSV,
-	DEVX_PD,
-	DEVX_XRCD,
-	DEVX_TRANSPORT_DOMAIN,
-	DEVX_CQ,
-	DEVX_QP,
-	DEVX_DCT,
-	DEVX_RMP, /* also shared receive queues of verbs */
-	DEVX_XRC_SRQ,
-	DEVX_RQ,
-	DEVX_SQ,
-	DEVX_TIR,
-	DEVX_TIS,
-	DEVX_RQT,
-	DEVX_RESERVED_QPNS,
-	DEVX_AV_QP_MAPPING,
-	DEVX_KINDS
-};
-
 #define DEVX_USES 6u
 /* Event queues are one per completion vector, numbered from here. */
 #define DEVX_EQN_FIRST 4u
 
 struct devx_subscription;
 
+struct devx_obj;
+
+/* A kind of object as the device counts them, each with numbers of its own. */
+struct devx_class {
+	/* May be missing.  Is this an object of verbs that a command means by that number? */
+	bool (*is)(struct uobj *obj, uint32_t number);
+	/* Frees the device's part; may be missing. */
+	void (*free)(struct devx_obj *obj);
+};
+
 struct devx_obj {
 	struct uobj uobj;
-	enum devx_kind kind;
+	const struct devx_class *class;
 	uint32_t number;
 	struct uobj *uses[DEVX_USES]; /* objects that it was made of */
 	struct spin events_lock;
@@ -86,11 +75,11 @@ enum devx_method { DEVX_GENERAL, DEVX_OBJ_CREATE, DEVX_OBJ_MODIFY, DEVX_OBJ_QUER
 
 struct devx_op {
 	uint16_t opcode;
-	uint8_t method;
-	uint8_t kind;		 /* enum devx_kind of the object */
-	struct prm_field number; /* where a query or modify names it */
+	uint8_t method;		 /* enum devx_method */
+	struct prm_field number; /* where a query or modify names its object */
 	uint16_t in_bytes;
 	uint16_t out_bytes;
+	const struct devx_class *class; /* of the object that a query or modify names */
 	const char *name;
 	/* Neither: the kernel knows the command and this device has not got it; -EOPNOTSUPP. */
 	devx_run *run;
@@ -98,6 +87,33 @@ struct devx_op {
 	/* What the kernel looks at besides the opcode; NULL: nothing. */
 	bool (*admits)(const uint8_t *in);
 };
+
+/* The commands of a file. */
+struct devx_family {
+	const struct devx_op *ops;
+	size_t nops;
+};
+
+#define DEVX_FAMILY(list)                \
+	{                                \
+		(list), array_size(list) \
+	}
+#define DEVX_ROW(op, how, in, out) \
+	.opcode = PRM_OP_##op, .method = (how), .in_bytes = (in), .out_bytes = (out), .name = #op
+#define DEVX_OTHER(op, in, out, fn)                              \
+	{                                                        \
+		DEVX_ROW(op, DEVX_GENERAL, in, out), .run = (fn) \
+	}
+#define DEVX_CREATE(op, in, out, fn)                                   \
+	{                                                              \
+		DEVX_ROW(op, DEVX_OBJ_CREATE, in, out), .create = (fn) \
+	}
+#define DEVX_NAMED(op, how, what, in, out, fn)                                                    \
+	{                                                                                         \
+		DEVX_ROW(op, how, in, out), .class = (what), .number = CMD_IN_NUMBER, .run = (fn) \
+	}
+#define DEVX_MODIFY(op, what, in, out, fn) DEVX_NAMED(op, DEVX_OBJ_MODIFY, what, in, out, fn)
+#define DEVX_QUERY(op, what, in, out, fn)  DEVX_NAMED(op, DEVX_OBJ_QUERY, what, in, out, fn)
 
 extern const struct uobj_class udevx_class;
 extern const struct uverbs_family udevx_family;
@@ -111,22 +127,24 @@ const struct devx_op *devx_op_find(uint16_t opcode, enum devx_method method);
 /* ---- objects ---- */
 
 /* record: calloc'ed, with obj inside at its start.  number: as the device calls it. */
-void devx_obj_init(struct devx_obj *obj, enum devx_kind kind, uint32_t number);
+void devx_obj_init(struct devx_obj *obj, const struct devx_class *class, uint32_t number);
 /* It cannot be destroyed while obj is there. */
 void devx_obj_uses(struct devx_obj *obj, struct uobj *used);
 /* It uses nothing any more. */
 void devx_obj_release(struct devx_obj *obj);
 /* An object that was not published. */
 void devx_discard(struct ufile *f, struct devx_obj *obj);
-/* Is this object (of verbs or of DEVX) what a command means by that kind and number? */
-bool devx_is(struct uobj *obj, enum devx_kind kind, uint32_t number);
+/* Is this object (of verbs or of DEVX) what a command means by that class and number? */
+bool devx_is(struct uobj *obj, const struct devx_class *class, uint32_t number);
 /*
  * The object of the file that has this number: of DEVX or of verbs.  Looks at handles in the order
  * in which they were given out, so what is made first and named often, as domains and CQs, is found
  * soon.
  */
-struct uobj *devx_find(struct ufile *f, enum devx_kind kind, uint32_t number);
+struct uobj *devx_find(struct ufile *f, const struct devx_class *class, uint32_t number);
 
+/* Kinds that others are made of.  An SRQ of verbs is one of RMPs. */
+extern const struct devx_class devx_pd_class, devx_cq_class, devx_rmp_class;
 /* The device's object behind what devx_find found. */
 struct cq *devx_cq_of(struct uobj *obj);
 struct srq *devx_srq_of(struct uobj *obj);
@@ -140,18 +158,6 @@ struct devx_umem *devx_umem_find(struct ufile *f, uint32_t umem_id);
 void *devx_umem_part(struct ufile *f, uint32_t umem_id, uint64_t offset, uint64_t length,
 		     bool write, struct uobj **umem);
 
-/* Frees the device's part. */
-void devx_mkey_free(struct devx_obj *obj);
-void devx_psv_free(struct devx_obj *obj);
-void devx_pd_free(struct devx_obj *obj);
-void devx_xrcd_free(struct devx_obj *obj);
-void devx_cq_free(struct devx_obj *obj);
-void devx_qp_free(struct devx_obj *obj);
-void devx_dct_free(struct devx_obj *obj);
-void devx_reserved_qpns_free(struct devx_obj *obj);
-void devx_av_qp_mapping_free(struct devx_obj *obj);
-void devx_rmp_free(struct devx_obj *obj);
-
 /* ---- events ---- */
 
 /* Tells those who subscribed to events of this type of the object.  An upcall of the device. */
@@ -164,16 +170,8 @@ void devx_events_drop(struct devx_obj *obj);
 void devx_file_event(struct ufile *f, enum ib_event event);
 void devx_file_events_drop(struct ufile *f);
 
-/* ---- commands, see devx/command.c ---- */
+/* ---- the files with commands ---- */
 
-devx_run devx_query_hca_cap, devx_query_hca_vport;
-devx_create devx_create_mkey, devx_create_psv;
-devx_run devx_query_mkey;
-bool devx_admits_psv(const uint8_t *in);
-devx_create devx_create_pd, devx_create_xrcd;
-devx_create devx_create_cq, devx_create_qp, devx_create_rmp;
-devx_create devx_create_general, devx_create_dct;
-devx_run devx_query_dct;
-devx_run devx_modify_rmp, devx_query_rmp;
-devx_run devx_query_cq, devx_modify_cq;
-devx_run devx_query_qp, devx_modify_qp;
+extern const struct devx_family devx_port_family, devx_pd_family, devx_mkey_family, devx_psv_family,
+	devx_cq_family, devx_rmp_family, devx_qp_family, devx_qp_modify_family, devx_dct_family,
+	devx_general_family;

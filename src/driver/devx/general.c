@@ -13,6 +13,13 @@
 
 /* ---- ranges of QP numbers that no queue pair gets ---- */
 
+static void devx_reserved_qpns_free(struct devx_obj *obj)
+{
+	qpn_unreserve(obj->uobj.file->hca->adapter, obj->number);
+}
+
+static const struct devx_class devx_reserved_qpns_class = {.free = devx_reserved_qpns_free};
+
 static int create_reserved_qpns(struct devx_call *c, struct devx_obj *obj)
 {
 	struct adapter *a = c->file->hca->adapter;
@@ -24,16 +31,13 @@ static int create_reserved_qpns(struct devx_call *c, struct devx_obj *obj)
 	first = qpn_reserve(a);
 	if (first < 0)
 		return (int)first;
-	devx_obj_init(obj, DEVX_RESERVED_QPNS, (uint32_t)first);
+	devx_obj_init(obj, &devx_reserved_qpns_class, (uint32_t)first);
 	return 0;
 }
 
-void devx_reserved_qpns_free(struct devx_obj *obj)
-{
-	qpn_unreserve(obj->uobj.file->hca->adapter, obj->number);
-}
-
 /* ---- addresses whose congestion state is that of a queue pair ---- */
+
+static const struct devx_class devx_av_qp_mapping_class; /* nothing of the device's */
 
 /*
  * Tells congestion control which round trip times to take for datagrams and DC to an address.  Here
@@ -45,13 +49,8 @@ static int create_av_qp_mapping(struct devx_call *c, struct devx_obj *obj)
 
 	if (prm_get32(c->in, AV_QP_MAPPING_QPN) & ~IB_QPN_MASK)
 		return -EINVAL;
-	devx_obj_init(obj, DEVX_AV_QP_MAPPING, atomic_fetch_add(&number, 1));
+	devx_obj_init(obj, &devx_av_qp_mapping_class, atomic_fetch_add(&number, 1));
 	return 0;
-}
-
-void devx_av_qp_mapping_free(struct devx_obj *obj)
-{
-	(void)obj;
 }
 
 static const struct {
@@ -63,7 +62,7 @@ static const struct {
 	{GENERAL_AV_QP_MAPPING, AV_QP_MAPPING_IN_BYTES, create_av_qp_mapping},
 };
 
-int devx_create_general(struct devx_call *c, struct devx_obj **out)
+static int devx_create_general(struct devx_call *c, struct devx_obj **out)
 {
 	uint16_t type = (uint16_t)prm_get(c->in, GENERAL_IN_TYPE);
 	struct devx_obj *obj;
@@ -90,3 +89,9 @@ int devx_create_general(struct devx_call *c, struct devx_obj **out)
 	*out = obj;
 	return 0;
 }
+
+static const struct devx_op ops[] = {
+	DEVX_CREATE(CREATE_GENERAL_OBJECT, CMD_IN_BYTES, CMD_OUT_BYTES, devx_create_general),
+};
+
+const struct devx_family devx_general_family = DEVX_FAMILY(ops);

@@ -107,7 +107,7 @@ static int check_method(struct mailbox *m, enum devx_method method)
 		return devx_refused(m, -EOPNOTSUPP, "not-supported");
 	}
 	if ((method == DEVX_OBJ_MODIFY || method == DEVX_OBJ_QUERY) &&
-	    !devx_is(m->call.target, m->op->kind, prm_get32(m->call.in, m->op->number)))
+	    !devx_is(m->call.target, m->op->class, prm_get32(m->call.in, m->op->number)))
 		return devx_refused(m, -EINVAL, "other-object");
 	return 0;
 }

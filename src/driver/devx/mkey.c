@@ -131,7 +131,14 @@ static int create(struct devx_call *c, struct devx_mkey *key)
 	}
 }
 
-int devx_create_mkey(struct devx_call *c, struct devx_obj **out)
+static void devx_mkey_free(struct devx_obj *obj)
+{
+	mkey_destroy(obj->uobj.file->hca->adapter, container_of(obj, struct devx_mkey, obj)->mkey);
+}
+
+static const struct devx_class devx_mkey_class = {.free = devx_mkey_free};
+
+static int devx_create_mkey(struct devx_call *c, struct devx_obj **out)
 {
 	struct devx_mkey *key = calloc(1, sizeof(*key));
 	int ret;
@@ -150,18 +157,13 @@ int devx_create_mkey(struct devx_call *c, struct devx_obj **out)
 		free(key);
 		return ret;
 	}
-	devx_obj_init(&key->obj, DEVX_MKEY, mkey_key(key->mkey) >> 8);
+	devx_obj_init(&key->obj, &devx_mkey_class, mkey_key(key->mkey) >> 8);
 	prm_set(c->out, CMD_OUT_NUMBER, key->obj.number);
 	*out = &key->obj;
 	return 0;
 }
 
-void devx_mkey_free(struct devx_obj *obj)
-{
-	mkey_destroy(obj->uobj.file->hca->adapter, container_of(obj, struct devx_mkey, obj)->mkey);
-}
-
-int devx_query_mkey(struct devx_call *c)
+static int devx_query_mkey(struct devx_call *c)
 {
 	const struct devx_mkey *key = container_of(c->target, struct devx_mkey, obj.uobj);
 
@@ -172,3 +174,11 @@ int devx_query_mkey(struct devx_call *c)
 	memcpy(c->out + QUERY_MKEY_CONTEXT, key->context, MKC_BYTES);
 	return 0;
 }
+
+static const struct devx_op ops[] = {
+	DEVX_CREATE(CREATE_MKEY, CREATE_MKEY_IN_BYTES, CMD_OUT_BYTES, devx_create_mkey),
+	DEVX_QUERY(QUERY_MKEY, &devx_mkey_class, CMD_IN_BYTES, QUERY_MKEY_OUT_BYTES,
+		   devx_query_mkey),
+};
+
+const struct devx_family devx_mkey_family = DEVX_FAMILY(ops);

@@ -8,7 +8,7 @@
 #include "prm/cmd_port.h"
 #include "prm/hca_cap.h"
 
-int devx_query_hca_cap(struct devx_call *c)
+static int devx_query_hca_cap(struct devx_call *c)
 {
 	const struct registry_port *port = ufile_port(c->file);
 	const struct hca_cap_values values = {
@@ -28,7 +28,7 @@ int devx_query_hca_cap(struct devx_call *c)
 }
 
 /* Of InfiniBand; an Ethernet port has a NIC's context. */
-int devx_query_hca_vport(struct devx_call *c)
+static int devx_query_hca_vport(struct devx_call *c)
 {
 	const struct registry_port *port = ufile_port(c->file);
 	uint32_t nr = prm_get32(c->in, HCA_VPORT_PORT);
@@ -52,3 +52,11 @@ int devx_query_hca_vport(struct devx_call *c)
 	prm_set(ctx, HCA_VPORT_SM_LID, port->sm_lid);
 	return 0;
 }
+
+static const struct devx_op ops[] = {
+	DEVX_OTHER(QUERY_HCA_CAP, CMD_IN_BYTES, CMD_OUT_BYTES, devx_query_hca_cap),
+	DEVX_OTHER(QUERY_HCA_VPORT_CONTEXT, CMD_IN_BYTES, HCA_VPORT_OUT_BYTES,
+		   devx_query_hca_vport),
+};
+
+const struct devx_family devx_port_family = DEVX_FAMILY(ops);

@@ -11,12 +11,19 @@ struct devx_psv {
 	struct psv *psv;
 };
 
-bool devx_admits_psv(const uint8_t *in)
+static bool devx_admits_psv(const uint8_t *in)
 {
 	return prm_get(in, CREATE_PSV_COUNT) == 1;
 }
 
-int devx_create_psv(struct devx_call *c, struct devx_obj **out)
+static void devx_psv_free(struct devx_obj *obj)
+{
+	psv_destroy(obj->uobj.file->hca->adapter, container_of(obj, struct devx_psv, obj)->psv);
+}
+
+static const struct devx_class devx_psv_class = {.free = devx_psv_free};
+
+static int devx_create_psv(struct devx_call *c, struct devx_obj **out)
 {
 	uint32_t pdn = prm_get32(c->in, CREATE_PSV_PD);
 	struct devx_psv *psv;
@@ -33,14 +40,16 @@ int devx_create_psv(struct devx_call *c, struct devx_obj **out)
 		free(psv);
 		return ret;
 	}
-	devx_obj_init(&psv->obj, DEVX_PSV, psv_number(psv->psv));
+	devx_obj_init(&psv->obj, &devx_psv_class, psv_number(psv->psv));
 	devx_obj_uses(&psv->obj, pd);
 	prm_set(c->out, CREATE_PSV_INDEX, psv->obj.number);
 	*out = &psv->obj;
 	return 0;
 }
 
-void devx_psv_free(struct devx_obj *obj)
-{
-	psv_destroy(obj->uobj.file->hca->adapter, container_of(obj, struct devx_psv, obj)->psv);
-}
+static const struct devx_op ops[] = {
+	{DEVX_ROW(CREATE_PSV, DEVX_OBJ_CREATE, CMD_IN_BYTES, CREATE_PSV_OUT_BYTES),
+	 .create = devx_create_psv, .admits = devx_admits_psv},
+};
+
+const struct devx_family devx_psv_family = DEVX_FAMILY(ops);

@@ -78,7 +78,7 @@ static int check_features(const uint8_t *qpc)
 /* The CQ, and that it stays. */
 static int use_cq(struct devx_call *c, struct devx_qp *qp, uint32_t cqn, struct cq **out)
 {
-	struct uobj *obj = devx_find(c->file, DEVX_CQ, cqn);
+	struct uobj *obj = devx_find(c->file, &devx_cq_class, cqn);
 
 	if (!obj)
 		return -EINVAL;
@@ -115,7 +115,8 @@ static int use_queues(struct devx_call *c, struct devx_qp *qp, struct qp_create_
 	if (rq_type != QPC_RQ_SRQ)
 		return 0;
 	/* UC has no shared receive queues (IBTA 10.2.9). */
-	obj = qp->type == IB_QPT_UC ? NULL : devx_find(c->file, DEVX_RMP, prm_get32(qpc, QPC_SRQN));
+	obj = qp->type == IB_QPT_UC ? NULL
+				    : devx_find(c->file, &devx_rmp_class, prm_get32(qpc, QPC_SRQN));
 	if (!obj)
 		return -EINVAL;
 	devx_obj_uses(&qp->obj, obj);
@@ -192,7 +193,29 @@ static int create(struct devx_call *c, struct devx_qp *qp)
 	return ret < 0 ? ret : qp_create(c->file->hca->adapter, &attr, &qp->qp);
 }
 
-int devx_create_qp(struct devx_call *c, struct devx_obj **out)
+static void devx_qp_free(struct devx_obj *obj)
+{
+	struct devx_qp *qp = container_of(obj, struct devx_qp, obj);
+
+	doorbell_user_release(&qp->bell);
+	qp_destroy(qp->qp);
+}
+
+/* Raw packet QPs are made of queues, which have numbers of their own kinds (uraw_numbers). */
+static bool devx_qp_is(struct uobj *obj, uint32_t number)
+{
+	const struct uqp *qp;
+
+	if (obj->type != UOBJ_QP)
+		return false;
+	qp = container_of(obj, struct uqp, uobj);
+	return !qp->ind_table && qp->type != IB_QPT_DCT && qp->type != IB_QPT_RAW_PACKET &&
+	       qp_number(qp->qp) == number;
+}
+
+const struct devx_class devx_qp_class = {.is = devx_qp_is, .free = devx_qp_free};
+
+static int devx_create_qp(struct devx_call *c, struct devx_obj **out)
 {
 	struct devx_qp *qp = calloc(1, sizeof(*qp));
 	int ret;
@@ -206,7 +229,7 @@ int devx_create_qp(struct devx_call *c, struct devx_obj **out)
 		free(qp);
 		return ret;
 	}
-	devx_obj_init(&qp->obj, DEVX_QP, qp_number(qp->qp));
+	devx_obj_init(&qp->obj, &devx_qp_class, qp_number(qp->qp));
 	doorbell_user_init(&qp->bell, DOORBELL_SQ,
 			   uuar_regs(c->file, prm_get32(qp->created, QPC_UAR_PAGE)), ring);
 	/* No hook announces what such a program stores. */
@@ -216,10 +239,8 @@ int devx_create_qp(struct devx_call *c, struct devx_obj **out)
 	return 0;
 }
 
-void devx_qp_free(struct devx_obj *obj)
-{
-	struct devx_qp *qp = container_of(obj, struct devx_qp, obj);
+static const struct devx_op ops[] = {
+	DEVX_CREATE(CREATE_QP, CREATE_QP_IN_BYTES, CMD_OUT_BYTES, devx_create_qp),
+};
 
-	doorbell_user_release(&qp->bell);
-	qp_destroy(qp->qp);
-}
+const struct devx_family devx_qp_family = DEVX_FAMILY(ops);

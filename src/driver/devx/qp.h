@@ -21,6 +21,8 @@ struct devx_qp_target {
 	const uint8_t *created; /* NULL of verbs */
 };
 
+extern const struct devx_class devx_qp_class;
+
 struct devx_qp_target devx_qp_target(struct uobj *obj);
 
 /* Options beyond the first 32 of a transition that has a context: are they known, and the data

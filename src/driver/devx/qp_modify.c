@@ -197,7 +197,7 @@ static const struct transition *find_transition(uint16_t opcode)
 	return NULL;
 }
 
-int devx_modify_qp(struct devx_call *c)
+static int devx_modify_qp(struct devx_call *c)
 {
 	const struct transition *t = find_transition((uint16_t)prm_get(c->in, CMD_IN_OPCODE));
 	struct devx_qp_target target = devx_qp_target(c->target);
@@ -269,7 +269,7 @@ static enum qpc_service service_number(enum ib_qp_type type)
 	}
 }
 
-int devx_query_qp(struct devx_call *c)
+static int devx_query_qp(struct devx_call *c)
 {
 	struct devx_qp_target target = devx_qp_target(c->target);
 	uint8_t *qpc = c->out + QUERY_QP_CONTEXT;
@@ -303,3 +303,19 @@ int devx_query_qp(struct devx_call *c)
 	prm_set(qpc + QPC_PRIMARY_PATH, ADS_UDP_SPORT, attr.udp_sport);
 	return 0;
 }
+
+#define MODIFY_QP_ROW(op, in) DEVX_MODIFY(op, &devx_qp_class, in, CMD_OUT_BYTES, devx_modify_qp)
+
+static const struct devx_op ops[] = {
+	MODIFY_QP_ROW(RST2INIT_QP, MODIFY_QP_IN_BYTES),
+	MODIFY_QP_ROW(INIT2INIT_QP, MODIFY_QP_IN_BYTES),
+	MODIFY_QP_ROW(INIT2RTR_QP, MODIFY_QP_IN_BYTES),
+	MODIFY_QP_ROW(RTR2RTS_QP, MODIFY_QP_IN_BYTES),
+	MODIFY_QP_ROW(RTS2RTS_QP, MODIFY_QP_IN_BYTES),
+	MODIFY_QP_ROW(SQERR2RTS_QP, MODIFY_QP_IN_BYTES),
+	MODIFY_QP_ROW(2ERR_QP, SHORT_QP_IN_BYTES),
+	MODIFY_QP_ROW(2RST_QP, SHORT_QP_IN_BYTES),
+	DEVX_QUERY(QUERY_QP, &devx_qp_class, SHORT_QP_IN_BYTES, QUERY_QP_OUT_BYTES, devx_query_qp),
+};
+
+const struct devx_family devx_qp_modify_family = DEVX_FAMILY(ops);

@@ -44,6 +44,25 @@ static int check_features(const uint8_t *rmpc)
 	return prm_get(rmpc, RMPC_STATE) == RMPC_STATE_RDY ? 0 : -EINVAL;
 }
 
+static void devx_rmp_free(struct devx_obj *obj)
+{
+	if (srq_destroy(container_of(obj, struct devx_rmp, obj)->srq) < 0)
+		log_error("devx: a receive memory pool without users is in use");
+}
+
+/* Those of verbs, but for XRC. */
+static bool devx_rmp_is(struct uobj *obj, uint32_t number)
+{
+	const struct usrq *srq;
+
+	if (obj->type != UOBJ_SRQ)
+		return false;
+	srq = container_of(obj, struct usrq, uobj);
+	return !srq->xrcd && srq_number(srq->srq) == number;
+}
+
+const struct devx_class devx_rmp_class = {.is = devx_rmp_is, .free = devx_rmp_free};
+
 static int create(struct devx_call *c, struct devx_rmp *rmp)
 {
 	const uint8_t *wq = rmp->context + RMPC_WQ;
@@ -74,14 +93,14 @@ static int create(struct devx_call *c, struct devx_rmp *rmp)
 	ret = srq_create(c->file->hca->adapter, &attr, &rmp->srq);
 	if (ret < 0)
 		return ret;
-	devx_obj_init(&rmp->obj, DEVX_RMP, srq_number(rmp->srq));
+	devx_obj_init(&rmp->obj, &devx_rmp_class, srq_number(rmp->srq));
 	devx_obj_uses(&rmp->obj, pd);
 	devx_obj_uses(&rmp->obj, ring);
 	devx_obj_uses(&rmp->obj, dbr);
 	return 0;
 }
 
-int devx_create_rmp(struct devx_call *c, struct devx_obj **out)
+static int devx_create_rmp(struct devx_call *c, struct devx_obj **out)
 {
 	struct devx_rmp *rmp = calloc(1, sizeof(*rmp));
 	int ret;
@@ -99,14 +118,8 @@ int devx_create_rmp(struct devx_call *c, struct devx_obj **out)
 	return 0;
 }
 
-void devx_rmp_free(struct devx_obj *obj)
-{
-	if (srq_destroy(container_of(obj, struct devx_rmp, obj)->srq) < 0)
-		log_error("devx: a receive memory pool without users is in use");
-}
-
 /* Its limit; a pool is always ready. */
-int devx_modify_rmp(struct devx_call *c)
+static int devx_modify_rmp(struct devx_call *c)
 {
 	const uint8_t *wq = c->in + MODIFY_RMP_CONTEXT + RMPC_WQ;
 
@@ -120,7 +133,7 @@ int devx_modify_rmp(struct devx_call *c)
 	return 0;
 }
 
-int devx_query_rmp(struct devx_call *c)
+static int devx_query_rmp(struct devx_call *c)
 {
 	uint8_t *rmpc = c->out + QUERY_RMP_CONTEXT;
 
@@ -131,3 +144,12 @@ int devx_query_rmp(struct devx_call *c)
 	prm_set(rmpc + RMPC_WQ, WQ_LWM, srq_limit(devx_srq_of(c->target)));
 	return 0;
 }
+
+static const struct devx_op ops[] = {
+	DEVX_CREATE(CREATE_RMP, CREATE_RMP_IN_BYTES, CMD_OUT_BYTES, devx_create_rmp),
+	DEVX_MODIFY(MODIFY_RMP, &devx_rmp_class, MODIFY_RMP_IN_BYTES, CMD_OUT_BYTES,
+		    devx_modify_rmp),
+	DEVX_QUERY(QUERY_RMP, &devx_rmp_class, CMD_IN_BYTES, QUERY_RMP_OUT_BYTES, devx_query_rmp),
+};
+
+const struct devx_family devx_rmp_family = DEVX_FAMILY(ops);
