@@ -17,6 +17,8 @@ const char *const port_attr_name[PORT_ATTRS] = {
 	[ATTR_LINK_LAYER] = "link_layer",
 };
 
+#define NODE_PORTS_MAX 254u
+
 #define LIVE(name, counter)      \
 	{                        \
 		name, counter, 0 \
@@ -122,6 +124,24 @@ static bool prefix(const char **s, const char *with)
 	return true;
 }
 
+/* "<port>/", from 1 to what NodeInfo can count (IBTA 14.2.5.3). */
+static bool port_parse(const char **s, uint32_t *port)
+{
+	const char *slash = strchr(*s, '/');
+	char text[4];
+	size_t n;
+
+	if (!slash)
+		return false;
+	n = (size_t)(slash - *s);
+	if (n >= sizeof(text))
+		return false;
+	memcpy(text, *s, n);
+	text[n] = '\0';
+	*s = slash + 1;
+	return index_parse(text, NODE_PORTS_MAX + 1, port) && *port;
+}
+
 bool attr_parse(const char *path, struct attr *out)
 {
 	static const char dir[] = "/infiniband/";
@@ -139,7 +159,7 @@ bool attr_parse(const char *path, struct attr *out)
 	memset(out->hca, 0, sizeof(out->hca));
 	memcpy(out->hca, p, (size_t)(end - p));
 	p = end;
-	if (!prefix(&p, "/ports/1/"))
+	if (!prefix(&p, "/ports/") || !port_parse(&p, &out->port))
 		return false;
 	if (prefix(&p, "counters/")) {
 		out->group = GROUP_COUNTERS;
@@ -151,11 +171,11 @@ bool attr_parse(const char *path, struct attr *out)
 	}
 	if (prefix(&p, "gids/")) {
 		out->group = GROUP_GIDS;
-		return index_parse(p, REGISTRY_GIDS, &out->index);
+		return index_parse(p, SUBNET_ETHERNET_GIDS, &out->index);
 	}
 	if (prefix(&p, "pkeys/")) {
 		out->group = GROUP_PKEYS;
-		return index_parse(p, REGISTRY_PKEYS, &out->index);
+		return index_parse(p, SUBNET_MAX_PKEYS, &out->index);
 	}
 	out->group = GROUP_PORT;
 	for (out->index = 0; out->index < PORT_ATTRS; out->index++)

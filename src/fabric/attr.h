@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The names of a port's attributes, below .../infiniband/<hca>/ports/1/.  The daemon writes files
- * by these tables and renders their text; clients use them to tell which paths are worth asking
- * about.
+ * The names of a port's attributes, below .../infiniband/<hca>/ports/<port>/.  The daemon writes
+ * files by these tables and renders their text; clients use them to tell which paths are worth
+ * asking about.
  */
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "subnet/subnet.h"
 #include "wire/registry.h"
 
 enum port_attr {
@@ -48,6 +49,7 @@ enum attr_group { GROUP_PORT, GROUP_COUNTERS, GROUP_HW_COUNTERS, GROUP_GIDS, GRO
 
 struct attr {
 	char hca[16];
+	uint32_t port; /* from 1 */
 	enum attr_group group;
 	uint32_t index; /* in the group's table; for GIDs and P_Keys the table index */
 };

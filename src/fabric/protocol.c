@@ -19,9 +19,9 @@ struct shape {
 #define BODY(m) ((int32_t)sizeof(struct m) + 1)
 
 static const struct shape shapes[MSG_TYPES][MSG_KINDS] = {
-	[MSG_HELLO] =
-		{[MSG_REQUEST] = {BODY(msg_hello), 0}, [MSG_REPLY] = {BODY(msg_hello_reply), 2}},
-	[MSG_LEASE] = {[MSG_REQUEST] = {EMPTY, 0}, [MSG_REPLY] = {EMPTY, 0}},
+	[MSG_HELLO] = {[MSG_REQUEST] = {BODY(msg_hello), 0},
+		       [MSG_REPLY] = {BODY(msg_hello_reply), HELLO_FDS}},
+	[MSG_LEASE] = {[MSG_REQUEST] = {BODY(msg_lease), 0}, [MSG_REPLY] = {EMPTY, 0}},
 	[MSG_NUMBERS] = {[MSG_REQUEST] = {BODY(msg_numbers), 0},
 			 [MSG_REPLY] = {BODY(msg_numbers_reply), 0}},
 	[MSG_CHANNEL] = {[MSG_REQUEST] = {BODY(msg_peer), 0},
@@ -30,9 +30,8 @@ static const struct shape shapes[MSG_TYPES][MSG_KINDS] = {
 	[MSG_GONE] = {[MSG_REQUEST] = {BODY(msg_peer), 0}, [MSG_NOTE] = {BODY(msg_peer), 0}},
 	[MSG_PORT] = {[MSG_NOTE] = {BODY(msg_port), 0}},
 	[MSG_ATTR] = {[MSG_REQUEST] = {BODY(msg_attr), 0}, [MSG_REPLY] = {BODY(msg_attr_reply), 0}},
-	[MSG_INFO] = {[MSG_REQUEST] = {EMPTY, 0}, [MSG_REPLY] = {BODY(msg_info_reply), 2}},
-	[MSG_HOST] =
-		{[MSG_REQUEST] = {BODY(msg_index), 0}, [MSG_REPLY] = {BODY(msg_host_reply), 0}},
+	[MSG_INFO] = {[MSG_REQUEST] = {EMPTY, 0}, [MSG_REPLY] = {BODY(msg_info_reply), HELLO_FDS}},
+	[MSG_HOST] = {[MSG_REQUEST] = {BODY(msg_host), 0}, [MSG_REPLY] = {BODY(msg_host_reply), 0}},
 	[MSG_SLOT] =
 		{[MSG_REQUEST] = {BODY(msg_index), 0}, [MSG_REPLY] = {BODY(msg_slot_reply), 0}},
 	[MSG_COUNTERS] =

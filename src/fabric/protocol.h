@@ -16,13 +16,14 @@
 #include "wire/registry.h"
 
 #define MSG_MAGIC   0x73686370u /* "shcp" */
-#define MSG_VERSION 3u		/* of everything below, and of wire/registry.h */
+#define MSG_VERSION 4u		/* of everything below, and of wire/registry.h */
 
 #define FABRIC_NAME_BYTES   64u	 /* host and fabric names, with their NUL */
 #define FABRIC_PATH_BYTES   256u /* path of an attribute, with its NUL */
 #define FABRIC_TEXT_BYTES   128u /* text of an attribute */
 #define FABRIC_DEFAULT	    "default"
 #define FABRIC_DEFAULT_HOST "host1"
+#define FABRIC_MAX_HOSTS    65535u
 #define FABRIC_TIMEOUT_MS   10000 /* for an answer, and for a daemon to come up */
 
 /* What a daemon tells its starter: 0 once it serves, else why it ends: a negative errno, or */
@@ -32,17 +33,20 @@
 
 #define FABRIC_COUNTERS (PORT_UNICAST_RCV_PACKETS + 1u) /* stored ones and derived ones */
 
-#define MSG_MAX_FDS 2u
+#define MSG_MAX_FDS 3u
+
+/* The descriptors that come with the replies to MSG_HELLO and MSG_INFO. */
+enum hello_fd { HELLO_FD_REGISTRY, HELLO_FD_SUBNET, HELLO_FD_SLOTS, HELLO_FDS };
 
 enum msg_type {
 	MSG_HELLO,    /* take a slot */
-	MSG_LEASE,    /* hold the daemon, without a slot */
+	MSG_LEASE,    /* hold the daemon, without a slot, and have a host's device tree */
 	MSG_NUMBERS,  /* a chunk of QPNs, SRQNs or mkey indices */
 	MSG_CHANNEL,  /* shared memory with a peer; as a notification: a peer opened one */
 	MSG_GONE,     /* notification: a peer is gone; as a request: the peer has been forgotten */
 	MSG_PORT,     /* notification: a port changed */
 	MSG_ATTR,     /* text of a live attribute */
-	MSG_INFO,     /* about the fabric; registry and slots for reading */
+	MSG_INFO,     /* about the fabric; its shared memory for reading */
 	MSG_HOST,     /* row of the host table */
 	MSG_SLOT,     /* who has a slot */
 	MSG_COUNTERS, /* totals of a port */
@@ -69,12 +73,17 @@ struct msg_hello {
 	char host[FABRIC_NAME_BYTES]; /* empty: the first host */
 };
 
+struct msg_lease {
+	char host[FABRIC_NAME_BYTES]; /* empty: the first host */
+};
+
 struct msg_hello_reply {
 	uint16_t slot;
 	uint16_t nports;
-	uint32_t rows[SLOT_HCAS];
+	uint32_t rows[SLOT_PORTS];
 	uint32_t reserved;
 	uint64_t registry_bytes;
+	uint64_t subnet_bytes;
 	uint64_t slots_bytes;
 };
 
@@ -120,6 +129,11 @@ struct msg_index {
 	uint32_t index;
 };
 
+struct msg_host {
+	char name[FABRIC_NAME_BYTES]; /* or empty: */
+	uint32_t index;
+};
+
 struct msg_info_reply {
 	char fabric[FABRIC_NAME_BYTES];
 	char release[FABRIC_NAME_BYTES];
@@ -129,13 +143,15 @@ struct msg_info_reply {
 	uint32_t stay;
 	uint32_t connections;
 	uint64_t registry_bytes;
+	uint64_t subnet_bytes;
 	uint64_t slots_bytes;
 };
 
 struct msg_host_reply {
 	char name[FABRIC_NAME_BYTES];
+	uint32_t index;
 	uint32_t nports;
-	uint32_t rows[SLOT_HCAS];
+	uint32_t rows[SLOT_PORTS];
 };
 
 struct msg_slot_reply {
@@ -153,6 +169,7 @@ struct msg {
 	struct msg_head head;
 	union {
 		struct msg_hello hello;
+		struct msg_lease lease;
 		struct msg_hello_reply hello_reply;
 		struct msg_numbers numbers;
 		struct msg_numbers_reply numbers_reply;
@@ -164,6 +181,7 @@ struct msg {
 		struct msg_attr_reply attr_reply;
 		struct msg_index index;
 		struct msg_info_reply info_reply;
+		struct msg_host host;
 		struct msg_host_reply host_reply;
 		struct msg_slot_reply slot_reply;
 		struct msg_counters_reply counters_reply;

@@ -171,6 +171,15 @@ static void remove_below(int fd, unsigned depth)
 
 #define TREE_DEPTH 16
 
+void rundir_remove_tree(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd >= 0)
+		remove_below(fd, TREE_DEPTH);
+	rmdir(path);
+}
+
 void rundir_clear(const char *dir)
 {
 	int at = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -28,5 +28,7 @@ int rundir_lock(const char *dir, bool create) must_check;
 bool rundir_is_locked(const char *dir);
 /* With the lock held: removes what a daemon makes, all but the lock. */
 void rundir_clear(const char *dir);
+/* Removes a directory and all below it. */
+void rundir_remove_tree(const char *path);
 /* With the lock held: removes everything including the lock, and empty parents. */
 void rundir_remove(const char *dir);

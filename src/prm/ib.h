@@ -162,13 +162,19 @@ union ib_gid {
 	uint64_t half[2];
 };
 
+/* Of the form ::ffff:a.b.c.d (RoCE annex A17). */
+static inline bool ib_gid_is_ipv4(const union ib_gid *gid)
+{
+	return !gid->half[0] && !gid->raw[8] && !gid->raw[9] && gid->raw[10] == 0xff &&
+	       gid->raw[11] == 0xff;
+}
+
 /* FF00::/8 (IBTA 4.1.1), or for RoCE v2 a mapped IPv4 address of class D (annex A17). */
 static inline bool ib_gid_is_multicast(const union ib_gid *gid)
 {
 	if (gid->raw[0] == 0xff)
 		return true;
-	return !gid->half[0] && !gid->raw[8] && !gid->raw[9] && gid->raw[10] == 0xff &&
-	       gid->raw[11] == 0xff && gid->raw[12] >> 4 == 0xe;
+	return ib_gid_is_ipv4(gid) && gid->raw[12] >> 4 == 0xe;
 }
 
 /* Address handle attributes, decoded: where a packet goes and how it is marked. */

@@ -6,21 +6,23 @@
 
 struct line {
 	const char *host;
-	const struct registry_port *port;
+	const struct subnet_node *node;
+	const struct subnet_port *port;
 	char guid[32], state[32], link[32], rate[64], lid[16];
 };
 
 static void line_fill(struct view *v, struct line *l, const char *host, uint32_t row)
 {
-	const struct registry_port *p = &v->registry->ports[row];
+	const struct subnet_port *p = &v->subnet.ports[row];
 
 	l->host = host;
 	l->port = p;
-	view_guid(p->node_guid, l->guid, sizeof(l->guid));
-	view_attr(v, host, p->hca, ATTR_STATE, l->state, sizeof(l->state));
-	view_attr(v, host, p->hca, ATTR_LINK_LAYER, l->link, sizeof(l->link));
-	view_attr(v, host, p->hca, ATTR_RATE, l->rate, sizeof(l->rate));
-	view_attr(v, host, p->hca, ATTR_LID, l->lid, sizeof(l->lid));
+	l->node = subnet_node_of(&v->subnet, row);
+	view_guid(l->node->guid, l->guid, sizeof(l->guid));
+	view_attr(v, host, row, ATTR_STATE, l->state, sizeof(l->state));
+	view_attr(v, host, row, ATTR_LINK_LAYER, l->link, sizeof(l->link));
+	view_attr(v, host, row, ATTR_RATE, l->rate, sizeof(l->rate));
+	view_attr(v, host, row, ATTR_LID, l->lid, sizeof(l->lid));
 }
 
 static const char *state_name(const char *text)
@@ -32,7 +34,7 @@ static const char *state_name(const char *text)
 
 static void line_print(const struct line *l)
 {
-	printf("%-10s %-8s %s  %-10s  %-6s  lid %-6s %-20s %s\n", l->host, l->port->hca, l->guid,
+	printf("%-10s %-8s %s  %-10s  %-6s  lid %-6s %-20s %s\n", l->host, l->node->name, l->guid,
 	       l->link, state_name(l->state), l->lid, l->rate, l->port->netdev);
 }
 
@@ -40,7 +42,7 @@ static void line_json(struct json *j, const struct line *l)
 {
 	json_open(j, NULL, '{');
 	json_string(j, "host", l->host);
-	json_string(j, "device", l->port->hca);
+	json_string(j, "device", l->node->name);
 	json_string(j, "node_guid", l->guid);
 	json_string(j, "link_layer", l->link);
 	json_string(j, "state", state_name(l->state));

@@ -70,29 +70,31 @@ int command_fabric_down(struct session *s, int argc, char **argv)
 
 /* ---- status ---- */
 
-static uint64_t lid_of(const struct registry_port *p)
+static uint64_t lid_of(const struct subnet_port *p)
 {
 	return atomic_load_explicit(&p->lid, memory_order_relaxed);
 }
 
 static void port_print(struct view *v, const char *host, uint32_t row)
 {
-	const struct registry_port *p = &v->registry->ports[row];
+	const struct subnet_port *p = &v->subnet.ports[row];
+	const struct subnet_node *node = subnet_node_of(&v->subnet, row);
+	struct subnet_gid_entry gid;
 	char state[32], link[32], rate[64], text[64];
 	struct msg_counters_reply c;
 
-	view_attr(v, host, p->hca, ATTR_STATE, state, sizeof(state));
-	view_attr(v, host, p->hca, ATTR_LINK_LAYER, link, sizeof(link));
-	view_attr(v, host, p->hca, ATTR_RATE, rate, sizeof(rate));
-	view_guid(p->port_guid, text, sizeof(text));
-	printf("  %s port 1: %s, %s, lid 0x%" PRIx64 ", sm lid 0x%x, %s, guid %s", p->hca, link,
-	       state, lid_of(p), p->sm_lid, rate, text);
+	view_attr(v, host, row, ATTR_STATE, state, sizeof(state));
+	view_attr(v, host, row, ATTR_LINK_LAYER, link, sizeof(link));
+	view_attr(v, host, row, ATTR_RATE, rate, sizeof(rate));
+	view_guid(p->guid, text, sizeof(text));
+	printf("  %s port %u: %s, %s, lid 0x%" PRIx64 ", sm lid 0x%x, %s, guid %s", node->name,
+	       p->number, link, state, lid_of(p), atomic_load(&p->sm_lid), rate, text);
 	printf(p->netdev[0] ? ", netdev %s\n" : "\n", p->netdev);
-	for (uint32_t i = 0; i < REGISTRY_GIDS; i++) {
-		if (!p->gids[i].valid)
+	for (uint32_t i = 0; i < subnet_port_gids(p); i++) {
+		if (!subnet_gid(&v->subnet, row, i, &gid))
 			continue;
-		view_gid(&p->gids[i].gid, text, sizeof(text));
-		printf("    gid %-2u %s  %s\n", i, text, view_gid_type(p, i));
+		view_gid(&gid.gid, text, sizeof(text));
+		printf("    gid %-2u %s  %s\n", i, text, view_gid_type(p, gid.type));
 	}
 	if (!view_counters(v, row, &c))
 		return;
@@ -118,31 +120,33 @@ static void counters_json(struct json *j, const char *key, const struct counter_
 
 static void port_json(struct view *v, struct json *j, const char *host, uint32_t row)
 {
-	const struct registry_port *p = &v->registry->ports[row];
+	const struct subnet_port *p = &v->subnet.ports[row];
+	const struct subnet_node *node = subnet_node_of(&v->subnet, row);
+	struct subnet_gid_entry gid;
 	struct msg_counters_reply c;
 	char text[64];
 
 	json_open(j, NULL, '{');
-	json_string(j, "device", p->hca);
-	json_number(j, "port", 1);
+	json_string(j, "device", node->name);
+	json_number(j, "port", p->number);
 	for (uint32_t i = 0; i < PORT_ATTRS; i++) {
-		view_attr(v, host, p->hca, (enum port_attr)i, text, sizeof(text));
+		view_attr(v, host, row, (enum port_attr)i, text, sizeof(text));
 		json_string(j, port_attr_name[i], text);
 	}
-	view_guid(p->node_guid, text, sizeof(text));
+	view_guid(node->guid, text, sizeof(text));
 	json_string(j, "node_guid", text);
-	view_guid(p->port_guid, text, sizeof(text));
+	view_guid(p->guid, text, sizeof(text));
 	json_string(j, "port_guid", text);
 	json_string(j, "netdev", p->netdev);
 	json_open(j, "gids", '[');
-	for (uint32_t i = 0; i < REGISTRY_GIDS; i++) {
-		if (!p->gids[i].valid)
+	for (uint32_t i = 0; i < subnet_port_gids(p); i++) {
+		if (!subnet_gid(&v->subnet, row, i, &gid))
 			continue;
-		view_gid(&p->gids[i].gid, text, sizeof(text));
+		view_gid(&gid.gid, text, sizeof(text));
 		json_open(j, NULL, '{');
 		json_number(j, "index", i);
 		json_string(j, "gid", text);
-		json_string(j, "type", view_gid_type(p, i));
+		json_string(j, "type", view_gid_type(p, gid.type));
 		json_close(j, '}');
 	}
 	json_close(j, ']');
@@ -251,11 +255,13 @@ int command_fabric_status(struct session *s, int argc, char **argv)
 
 	if (!no_arguments(s, argc, argv))
 		return EXIT_USAGE;
-	sock = link_open(s->dir, NULL, &m, MSG_LEASE, fds);
+	sock = link_open(s->dir, NULL, &m, MSG_INFO, fds);
 	if (sock == -ECONNREFUSED)
 		return status_absent(s);
-	if (sock >= 0)
+	if (sock >= 0) {
+		msg_close_fds(fds);
 		close(sock);
+	}
 	if (!view_open(s, false, &v))
 		return EXIT_OURS;
 	if (s->json)

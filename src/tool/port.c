@@ -2,6 +2,7 @@
 /* softhca fabric port: pulls a port's cable, or puts it back. */
 #include <string.h>
 
+#include "base/text.h"
 #include "fabric/client/link.h"
 #include "tool/view.h"
 
@@ -44,21 +45,34 @@ static const char *split_name(struct session *s, const char *name)
 	return slash + 1;
 }
 
-static bool find_row(const struct session *s, struct view *v, const char *hca,
+/* "HCA:PORT" or "HCA": port 1.  False if PORT is no number of a port. */
+static bool split_port(char *hca, uint32_t *port)
+{
+	char *colon = strchr(hca, ':');
+
+	*port = 1;
+	if (!colon)
+		return true;
+	*colon = '\0';
+	return text_number(colon + 1, UINT8_MAX, port);
+}
+
+static bool find_row(const struct session *s, struct view *v, const char *hca, uint32_t port,
 		     struct msg_host_reply *host, uint32_t *row)
 {
-	uint32_t index;
-
-	if (!session_host(s, v->sock, host, &index))
+	if (!session_host(s, v->sock, host))
 		return false;
 	/* Once more, with its rows checked. */
-	for (uint32_t i = 0; view_host(v, index, host) && i < host->nports; i++) {
+	for (uint32_t i = 0; view_host(v, host->index, host) && i < host->nports; i++) {
+		const struct subnet_node *node = subnet_node_of(&v->subnet, host->rows[i]);
+
 		*row = host->rows[i];
-		if (!strncmp(v->registry->ports[*row].hca, hca, sizeof(v->registry->ports[0].hca)))
+		if (!strncmp(node->name, hca, sizeof(node->name)) &&
+		    v->subnet.ports[*row].number == port)
 			return true;
 	}
-	tool_error(s->command, "host '%s' has no device '%s'; see softhca devices", host->name,
-		   hca);
+	tool_error(s->command, "host '%s' has no device '%s' with a port %u; see softhca devices",
+		   host->name, hca, port);
 	return false;
 }
 
@@ -68,8 +82,9 @@ int command_fabric_port(struct session *s, int argc, char **argv)
 	enum ib_port_state state;
 	int fds[MSG_MAX_FDS];
 	struct msg m = {0};
-	const char *hca;
-	uint32_t row;
+	char hca[FABRIC_NAME_BYTES];
+	const char *name;
+	uint32_t row, port;
 	struct view v;
 	int ret;
 
@@ -77,9 +92,11 @@ int command_fabric_port(struct session *s, int argc, char **argv)
 		tool_error(s->command, "it takes a device and a state; see %s --help", s->command);
 		return EXIT_USAGE;
 	}
-	hca = split_name(s, argv[0]);
-	if (!hca || !fabric_name_ok(hca)) {
-		tool_error(s->command, "'%s' is not the name of a device, [HOST/]HCA", argv[0]);
+	name = split_name(s, argv[0]);
+	if (!name || !text_copy(hca, sizeof(hca), name) || !split_port(hca, &port) ||
+	    !fabric_name_ok(hca)) {
+		tool_error(s->command, "'%s' is not the name of a port, [HOST/]HCA[:PORT]",
+			   argv[0]);
 		return EXIT_USAGE;
 	}
 	if (!state_of(argv[1], &state)) {
@@ -88,7 +105,7 @@ int command_fabric_port(struct session *s, int argc, char **argv)
 	}
 	if (!view_open(s, false, &v))
 		return EXIT_OURS;
-	if (!find_row(s, &v, hca, &host, &row)) {
+	if (!find_row(s, &v, hca, port, &host, &row)) {
 		view_close(&v);
 		return EXIT_OURS;
 	}
@@ -99,6 +116,6 @@ int command_fabric_port(struct session *s, int argc, char **argv)
 		session_link_error(s, ret);
 		return EXIT_OURS;
 	}
-	printf("%s/%s is %s\n", host.name, hca, argv[1]);
+	printf("%s/%s is %s\n", host.name, name, argv[1]);
 	return 0;
 }

@@ -48,7 +48,6 @@ int command_run(struct session *s, int argc, char **argv)
 	struct msg_host_reply host;
 	int fds[MSG_MAX_FDS];
 	struct msg m = {0};
-	uint32_t index;
 	int sock, status;
 	char *preload;
 
@@ -66,7 +65,7 @@ int command_run(struct session *s, int argc, char **argv)
 	sock = session_link(s, true, &m, MSG_LEASE, fds);
 	if (sock < 0)
 		goto free_preload;
-	if (!session_host(s, sock, &host, &index))
+	if (!session_host(s, sock, &host))
 		goto close_sock;
 	if (setenv(PRELOAD, preload, 1) || setenv("SOFTHCA_DIR", s->dir, 1) ||
 	    setenv("SOFTHCA_HOST", host.name, 1) || setenv("SOFTHCA_DAEMON", s->daemon, 1) ||
@@ -105,7 +104,6 @@ int command_env(struct session *s, int argc, char **argv)
 	int fds[MSG_MAX_FDS];
 	struct msg m = {0};
 	int sock, status = EXIT_OURS;
-	uint32_t index;
 	char *preload;
 
 	if (argc) {
@@ -119,7 +117,7 @@ int command_env(struct session *s, int argc, char **argv)
 	sock = session_link(s, true, &m, MSG_LEASE, fds);
 	if (sock < 0)
 		goto free_preload;
-	if (!session_host(s, sock, &host, &index))
+	if (!session_host(s, sock, &host))
 		goto close_sock;
 	print_export("SOFTHCA_DIR", s->dir);
 	print_export("SOFTHCA_HOST", host.name);

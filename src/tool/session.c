@@ -79,6 +79,7 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 		{"signature-reports", required_argument, NULL, OPT_REPORTS},
 		{"model", required_argument, NULL, OPT_MODEL},
 		{"trace", required_argument, NULL, OPT_TRACE},
+		{"hosts", required_argument, NULL, OPT_HOSTS},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -104,6 +105,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 			s->model = optarg;
 		else if (opt == OPT_TRACE)
 			s->trace = optarg;
+		else if (opt == OPT_HOSTS)
+			s->hosts = optarg;
 		else
 			s->json = true;
 	}
@@ -149,6 +152,8 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 		return bad_option(s, "reports are manual or hardware, not", s->reports);
 	if (s->model && model_find(s->model) < 0)
 		return bad_model(s);
+	if (s->hosts && !text_number(s->hosts, FABRIC_MAX_HOSTS, &s->nhosts))
+		return bad_option(s, "not a number of hosts", s->hosts);
 	if (s->host && !fabric_name_ok(s->host)) {
 		tool_error(s->command, "'%s' is not a name for a host", s->host);
 		return EXIT_USAGE;
@@ -182,8 +187,8 @@ void session_link_error(const struct session *s, int error)
 	}
 }
 
-/* A fabric that runs already keeps the model that it was started with. */
-static bool is_model(const struct session *s, int sock)
+/* A fabric that runs already keeps the model and the hosts that it was started with. */
+static bool is_as_asked(const struct session *s, int sock)
 {
 	int fds[MSG_MAX_FDS];
 	struct msg m = {0};
@@ -195,13 +200,27 @@ static bool is_model(const struct session *s, int sock)
 	}
 	msg_close_fds(fds);
 	m.info_reply.model[sizeof(m.info_reply.model) - 1] = '\0';
-	if (!strcmp(m.info_reply.model, s->model))
-		return true;
-	tool_error(s->command,
-		   "fabric '%s' runs with devices of model %s; take it down first, or use another "
-		   "(--fabric)",
-		   s->fabric, m.info_reply.model);
-	return false;
+	if (s->model && strcmp(m.info_reply.model, s->model) != 0) {
+		tool_error(s->command,
+			   "fabric '%s' runs with devices of model %s; take it down first, or use "
+			   "another (--fabric)",
+			   s->fabric, m.info_reply.model);
+		return false;
+	}
+	if (s->hosts && m.info_reply.nhosts != s->nhosts) {
+		tool_error(s->command,
+			   "fabric '%s' runs with %u hosts; take it down first, or use another "
+			   "(--fabric)",
+			   s->fabric, m.info_reply.nhosts);
+		return false;
+	}
+	return true;
+}
+
+static void no_such_host(const struct session *s)
+{
+	tool_error(s->command, "fabric '%s' has no host '%s'; see softhca devices", s->fabric,
+		   s->host ? s->host : "");
 }
 
 int session_link(const struct session *s, bool start, struct msg *m, enum msg_type type,
@@ -214,37 +233,46 @@ int session_link(const struct session *s, bool start, struct msg *m, enum msg_ty
 		return -1;
 	}
 	/* for the daemon, if it is started now or later by a program */
-	if (s->model && setenv("SOFTHCA_MODEL", s->model, 1)) {
+	if ((s->model && setenv("SOFTHCA_MODEL", s->model, 1)) ||
+	    (s->hosts && setenv("SOFTHCA_HOSTS", s->hosts, 1))) {
 		tool_error(s->command, "%s", strerror(errno));
 		return -1;
 	}
+	if (type == MSG_LEASE && s->host)
+		text_copy(m->lease.host, sizeof(m->lease.host), s->host);
 	sock = link_open(s->dir, start ? s->daemon : NULL, m, type, fds);
+	if (sock == -ENOENT && type == MSG_LEASE) {
+		no_such_host(s);
+		return -1;
+	}
 	if (sock < 0) {
 		session_link_error(s, sock);
 		return -1;
 	}
-	if (s->model && !is_model(s, sock)) {
+	if ((s->model || s->hosts) && !is_as_asked(s, sock)) {
 		close(sock);
 		return -1;
 	}
 	return sock;
 }
 
-bool session_host(const struct session *s, int sock, struct msg_host_reply *host, uint32_t *index)
+bool session_host(const struct session *s, int sock, struct msg_host_reply *host)
 {
 	int fds[MSG_MAX_FDS];
 	struct msg m = {0};
+	int ret;
 
-	for (*index = 0;; ++*index) {
-		m.index.index = *index;
-		if (link_call(sock, &m, MSG_HOST, fds))
-			break;
+	if (s->host)
+		text_copy(m.host.name, sizeof(m.host.name), s->host);
+	ret = link_call(sock, &m, MSG_HOST, fds);
+	if (!ret) {
 		*host = m.host_reply;
 		host->name[sizeof(host->name) - 1] = '\0';
-		if (!s->host || !strcmp(s->host, host->name))
-			return true;
+		return true;
 	}
-	tool_error(s->command, "fabric '%s' has no host '%s'; see softhca devices", s->fabric,
-		   s->host ? s->host : "");
+	if (ret == -ENOENT)
+		no_such_host(s);
+	else
+		session_link_error(s, ret);
 	return false;
 }

@@ -30,6 +30,8 @@ struct session {
 	bool json;
 	const char *reports; /* of signature errors: their style, or NULL */
 	const char *trace;   /* patterns of trace points, or NULL */
+	const char *hosts;   /* how many the fabric is to have, or NULL */
+	uint32_t nhosts;     /* the same */
 	const char *model;   /* what the fabric's devices are to be taken for, or NULL */
 	char dir[RUNDIR_BYTES];
 	char daemon[TOOL_PATH_BYTES];
@@ -47,6 +49,7 @@ enum session_option {
 	OPT_REPORTS = 8,
 	OPT_MODEL = 16,
 	OPT_TRACE = 32,
+	OPT_HOSTS = 64,
 };
 
 struct command {
@@ -68,7 +71,7 @@ void session_link_error(const struct session *s, int error);
 int session_link(const struct session *s, bool start, struct msg *m, enum msg_type type,
 		 int fds[MSG_MAX_FDS]);
 /* The host asked for, or the first, by a connected daemon; false (and an error line) if unknown. */
-bool session_host(const struct session *s, int sock, struct msg_host_reply *host, uint32_t *index);
+bool session_host(const struct session *s, int sock, struct msg_host_reply *host);
 
 /* program.c: finds what execvp(3) would run and whether it can be served.  0 or an exit status. */
 int program_find(const char *command, const char *name, char *path, size_t size);

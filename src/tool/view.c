@@ -2,6 +2,7 @@
 /* Gathers what status and devices print; see view.h. */
 #include "tool/view.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@ bool view_open(const struct session *s, bool start, struct view *v)
 {
 	int fds[MSG_MAX_FDS];
 	struct msg m = {0};
+	int ret = -EBADMSG;
 	void *p;
 
 	memset(v, 0, sizeof(*v));
@@ -21,44 +23,39 @@ bool view_open(const struct session *s, bool start, struct view *v)
 	v->info = m.info_reply;
 	v->info.release[sizeof(v->info.release) - 1] = '\0';
 	v->info.model[sizeof(v->info.model) - 1] = '\0';
-	p = MAP_FAILED;
-	if (v->info.registry_bytes >= sizeof(*v->registry))
-		p = mmap(NULL, v->info.registry_bytes, PROT_READ, MAP_SHARED, fds[0], 0);
+	p = mmap(NULL, v->info.subnet_bytes, PROT_READ, MAP_SHARED, fds[HELLO_FD_SUBNET], 0);
 	msg_close_fds(fds);
-	if (p == MAP_FAILED)
-		goto bad;
-	v->registry = p;
-	if (!range_inside(sizeof(*v->registry),
-			  (uint64_t)v->registry->nports * sizeof(v->registry->ports[0]),
-			  v->info.registry_bytes))
-		goto bad;
-	return true;
-bad:
-	tool_error(s->command, "the registry of fabric '%s' cannot be read", s->fabric);
+	if (p != MAP_FAILED) {
+		v->memory = p;
+		ret = subnet_attach(&v->subnet, p, v->info.subnet_bytes);
+	}
+	if (!ret)
+		return true;
+	tool_error(s->command, "the ports of fabric '%s' cannot be read", s->fabric);
 	view_close(v);
 	return false;
 }
 
 void view_close(struct view *v)
 {
-	if (v->registry)
-		munmap((void *)(uintptr_t)v->registry, v->info.registry_bytes);
+	if (v->memory)
+		munmap(v->memory, v->info.subnet_bytes);
 	close(v->sock);
 }
 
 bool view_host(struct view *v, uint32_t index, struct msg_host_reply *host)
 {
-	struct msg m = {.index.index = index};
+	struct msg m = {.host.index = index};
 	int fds[MSG_MAX_FDS];
 
 	if (index >= v->info.nhosts || link_call(v->sock, &m, MSG_HOST, fds))
 		return false;
 	*host = m.host_reply;
 	host->name[sizeof(host->name) - 1] = '\0';
-	if (host->nports > SLOT_HCAS)
+	if (host->nports > SLOT_PORTS)
 		return false;
 	for (uint32_t i = 0; i < host->nports; i++)
-		if (host->rows[i] >= v->registry->nports)
+		if (host->rows[i] >= v->subnet.nports)
 			return false;
 	return true;
 }
@@ -74,7 +71,7 @@ bool view_counters(struct view *v, uint32_t row, struct msg_counters_reply *coun
 	return true;
 }
 
-void view_attr(struct view *v, const char *host, const char *hca, enum port_attr attr, char *buf,
+void view_attr(struct view *v, const char *host, uint32_t row, enum port_attr attr, char *buf,
 	       size_t size)
 {
 	int fds[MSG_MAX_FDS];
@@ -82,7 +79,8 @@ void view_attr(struct view *v, const char *host, const char *hca, enum port_attr
 
 	buf[0] = '\0';
 	snprintf(m.attr.host, sizeof(m.attr.host), "%s", host);
-	snprintf(m.attr.path, sizeof(m.attr.path), "sys/class/infiniband/%s/ports/1/%s", hca,
+	snprintf(m.attr.path, sizeof(m.attr.path), "sys/class/infiniband/%s/ports/%u/%s",
+		 subnet_node_of(&v->subnet, row)->name, v->subnet.ports[row].number,
 		 port_attr_name[attr]);
 	if (link_call(v->sock, &m, MSG_ATTR, fds) ||
 	    m.attr_reply.length >= sizeof(m.attr_reply.text))
@@ -106,9 +104,9 @@ void view_gid(const union ib_gid *gid, char *buf, size_t size)
 			      gid->raw[i + 1]);
 }
 
-const char *view_gid_type(const struct registry_port *p, uint32_t index)
+const char *view_gid_type(const struct subnet_port *p, enum gid_type type)
 {
 	if (!p->ethernet)
 		return "IB";
-	return p->gids[index].type == GID_ROCE_V2 ? "RoCE v2" : "RoCE v1";
+	return type == GID_ROCE_V2 ? "RoCE v2" : "RoCE v1";
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A look at a running fabric: what the daemon says and what the registry shows. */
+/* A look at a running fabric: what the daemon says and what the subnet shows. */
 #pragma once
 
 #include "fabric/attr.h"
@@ -8,8 +8,8 @@
 struct view {
 	int sock;
 	struct msg_info_reply info;
-	const struct registry *registry;
-	struct slot *slots;
+	struct subnet subnet;
+	void *memory; /* where the subnet lies */
 };
 
 /* False: the error was printed. */
@@ -19,8 +19,8 @@ void view_close(struct view *v);
 bool view_host(struct view *v, uint32_t index, struct msg_host_reply *host);
 bool view_counters(struct view *v, uint32_t row, struct msg_counters_reply *counters);
 /* A port attribute without its newline; empty if it cannot be had. */
-void view_attr(struct view *v, const char *host, const char *hca, enum port_attr attr, char *buf,
+void view_attr(struct view *v, const char *host, uint32_t row, enum port_attr attr, char *buf,
 	       size_t size);
 void view_guid(uint64_t guid, char *buf, size_t size);
 void view_gid(const union ib_gid *gid, char *buf, size_t size);
-const char *view_gid_type(const struct registry_port *p, uint32_t index);
+const char *view_gid_type(const struct subnet_port *p, enum gid_type type);

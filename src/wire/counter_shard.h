@@ -20,7 +20,7 @@ static inline _Atomic(uint64_t) *shard_own(_Atomic(uint64_t) *counters)
 {
 	unsigned shard = likely(shard_plus_1) ? shard_plus_1 - 1 : shard_take();
 
-	return likely(shard) ? counters + (size_t)shard * SLOT_HCAS * PORT_COUNTERS : NULL;
+	return likely(shard) ? counters + (size_t)shard * SLOT_PORTS * PORT_COUNTERS : NULL;
 }
 
 static inline void shard_add(_Atomic(uint64_t) *own, enum port_counter c, uint64_t n)

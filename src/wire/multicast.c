@@ -75,11 +75,9 @@ static bool listens(const struct slot *s, unsigned group)
 static void deliver(struct wire *w, const struct pkt *p)
 {
 	const struct wire_client *client = atomic_load_explicit(&w->client, memory_order_acquire);
-	const struct registry *r = w->host->attr.registry;
+	const struct subnet *s = w->host->attr.subnet;
 
-	if (!client || !client->receive_group ||
-	    atomic_load_explicit(&r->ports[w->port_row].state, memory_order_acquire) !=
-		    IB_PORT_ACTIVE)
+	if (!client || !client->receive_group || !subnet_port_active(s, w->port_row))
 		return;
 	/* A switch keeps from a port what nobody there wants: it does not count. */
 	if (!client->receive_group(client->user, p))
@@ -92,16 +90,16 @@ static void deliver(struct wire *w, const struct pkt *p)
 
 void multicast_deliver(struct wire_process *h, const struct pkt *p)
 {
-	const struct registry *r = h->attr.registry;
+	const struct subnet *s = h->attr.subnet;
 	uint32_t from = p->path->src_port;
 
 	/* from outside */
-	if (from >= r->nports)
+	if (from >= s->nports)
 		return;
 	for (unsigned i = 0; i < WIRE_PROCESS_WIRES; i++) {
 		struct wire *w = atomic_load_explicit(&h->wires[i], memory_order_acquire);
 
-		if (w && w->ethernet == !!r->ports[from].ethernet)
+		if (w && w->ethernet == !!s->ports[from].ethernet)
 			deliver(w, p);
 	}
 }
@@ -142,13 +140,11 @@ static bool send_copy(struct wire_process *h, uint16_t peer, const struct pkt *p
 enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 {
 	struct wire_process *h = w->host;
-	const struct registry *r = h->attr.registry;
+	const struct subnet *s = h->attr.subnet;
 	unsigned group = group_of(p);
 
 	/* A connection has one peer (IBTA 9.6.1.2.1): of its packets none is for a group. */
-	if ((pkt_transport(p) != BTH_UD && !is_frame(p)) ||
-	    atomic_load_explicit(&r->ports[w->port_row].state, memory_order_acquire) !=
-		    IB_PORT_ACTIVE) {
+	if ((pkt_transport(p) != BTH_UD && !is_frame(p)) || !subnet_port_active(s, w->port_row)) {
 		shard_count(w->counters, PORT_XMIT_DISCARDS, pkt_wire_packets(p));
 		return WIRE_LOST;
 	}

@@ -25,9 +25,8 @@ void port_account_remote(struct wire *w, const struct path *path, struct remote 
 	uint64_t other =
 		(read ? request_octets(path, w->ethernet) : ack_octets(path, w->ethernet)) *
 		m->messages / 4;
-	const struct registry_port *dst = &w->host->attr.registry->ports[path->dst_port];
-	/* the device's index is the digit of its name */
-	unsigned hca = (unsigned)(dst->hca[5] - '0') % SLOT_HCAS;
+	/* wire_remote has found it in the subnet */
+	uint32_t port = w->host->attr.subnet->ports[path->dst_port].host_index % SLOT_PORTS;
 	const struct port_account ours = {
 		.sent = read ? other : data,
 		.sent_packets = read ? m->messages : m->packets,
@@ -47,9 +46,9 @@ void port_account_remote(struct wire *w, const struct path *path, struct remote 
 
 	tally(w->counters, &ours);
 	if (likely(f->shard && spin_try(&f->counting))) {
-		port_account_add(f->slot->counters[f->shard][hca], &theirs, shard_add);
+		port_account_add(f->slot->counters[f->shard][port], &theirs, shard_add);
 		spin_unlock(&f->counting);
 	} else {
-		port_account_add(f->slot->counters[0][hca], &theirs, shard_add_shared);
+		port_account_add(f->slot->counters[0][port], &theirs, shard_add_shared);
 	}
 }

@@ -19,7 +19,7 @@ int wire_process_create(const struct wire_process_attr *attr, struct wire_proces
 {
 	struct wire_process *h;
 
-	if (attr->slot >= REGISTRY_SLOTS || !attr->registry || !attr->slots)
+	if (attr->slot >= REGISTRY_SLOTS || !attr->registry || !attr->subnet || !attr->slots)
 		return -EINVAL;
 	h = aligned_alloc(64, align_up(sizeof(*h), 64));
 	if (!h)

@@ -4,21 +4,13 @@
 
 #define TRANSPORT_MASK 0xe0u
 
-/* ::ffff:a.b.c.d stands for an IPv4 address (RFC 4291, 2.5.5.2). */
-static bool gid_is_ipv4(const union ib_gid *gid)
-{
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	return !__builtin_memcmp(gid->raw, prefix, sizeof(prefix));
-}
-
 uint32_t path_routing_octets(const struct path *path, bool ethernet)
 {
 	if (!ethernet)
 		return LRH_OCTETS + (path->grh ? GRH_OCTETS : 0);
 	if (path->roce_v1)
 		return ETHERNET_OCTETS + GRH_OCTETS + ETHERNET_FCS;
-	return ETHERNET_OCTETS + (gid_is_ipv4(&path->dgid) ? IPV4_OCTETS : IPV6_OCTETS) +
+	return ETHERNET_OCTETS + (ib_gid_is_ipv4(&path->dgid) ? IPV4_OCTETS : IPV6_OCTETS) +
 	       UDP_OCTETS + ETHERNET_FCS;
 }
 

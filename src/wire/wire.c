@@ -9,12 +9,13 @@
 #include "wire/counter_shard.h"
 #include "wire/size.h"
 
-int wire_create(struct wire_process *h, uint32_t port_row, unsigned hca, struct wire **out)
+int wire_create(struct wire_process *h, uint32_t port_row, struct wire **out)
 {
+	const struct subnet *s = h->attr.subnet;
 	struct wire *w;
 	int rc = -ENOSPC;
 
-	if (port_row >= h->attr.registry->nports || hca >= SLOT_HCAS)
+	if (port_row >= s->nports || s->ports[port_row].host_index >= SLOT_PORTS)
 		return -EINVAL;
 	w = malloc(sizeof(*w));
 	if (!w)
@@ -22,8 +23,8 @@ int wire_create(struct wire_process *h, uint32_t port_row, unsigned hca, struct 
 	*w = (struct wire){
 		.host = h,
 		.port_row = port_row,
-		.ethernet = h->attr.registry->ports[port_row].ethernet,
-		.counters = h->slot->counters[0][hca],
+		.ethernet = s->ports[port_row].ethernet,
+		.counters = h->slot->counters[0][s->ports[port_row].host_index],
 	};
 	pthread_mutex_lock(&h->control);
 	for (unsigned i = 0; rc == -ENOSPC && i < WIRE_PROCESS_WIRES; i++) {
@@ -64,9 +65,9 @@ void wire_attach(struct wire *w, const struct wire_client *client)
 	}
 }
 
-const struct registry *wire_registry(const struct wire *w)
+const struct subnet *wire_subnet(const struct wire *w)
 {
-	return w->host->attr.registry;
+	return w->host->attr.subnet;
 }
 
 uint32_t wire_port_row(const struct wire *w)
@@ -90,12 +91,6 @@ struct wire *wire_process_wire(struct wire_process *h, uint32_t port_row)
 	return NULL;
 }
 
-static bool port_active(const struct registry *r, uint32_t row)
-{
-	return row < r->nports &&
-	       atomic_load_explicit(&r->ports[row].state, memory_order_acquire) == IB_PORT_ACTIVE;
-}
-
 /* The slot that owns a QP number plus one, 0 if none does. */
 static uint32_t owner_plus_1(const struct registry *r, uint32_t qpn)
 {
@@ -112,7 +107,7 @@ bool wire_deliver(struct wire *w, const struct pkt *p)
 	uint32_t n = pkt_wire_packets(p);
 
 	/* The port may have gone down while the packet was on its way. */
-	if (!client || !port_active(w->host->attr.registry, w->port_row))
+	if (!client || !subnet_port_active(w->host->attr.subnet, w->port_row))
 		return false;
 	shard_count(w->counters, PORT_RCV_DATA, pkt_wire_octets(p, w->ethernet) / 4);
 	shard_count(w->counters, PORT_RCV_PACKETS, n);
@@ -136,12 +131,11 @@ static enum wire_verdict loop_back(struct wire_process *h, const struct pkt *p)
 static const char *lost_why(const struct wire *w, const struct pkt *p)
 {
 	const struct wire_process *h = w->host;
-	const struct registry *r = h->attr.registry;
-	uint32_t owner = owner_plus_1(r, p->dqpn);
+	uint32_t owner = owner_plus_1(h->attr.registry, p->dqpn);
 
-	if (!port_active(r, w->port_row))
+	if (!subnet_port_active(h->attr.subnet, w->port_row))
 		return "port-down";
-	if (!port_active(r, p->path->dst_port))
+	if (!subnet_port_active(h->attr.subnet, p->path->dst_port))
 		return "peer-port-down";
 	if (!owner)
 		return "no-owner-of-number";
@@ -163,7 +157,7 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 	/* Before it is sent: on loopback the receiver may reuse what the packet describes. */
 	octets = pkt_wire_octets(p, w->ethernet);
 	n = pkt_wire_packets(p);
-	if (likely(port_active(r, w->port_row) && port_active(r, p->path->dst_port))) {
+	if (likely(subnet_walk(h->attr.subnet, w->port_row, p->path->dst_port))) {
 		uint32_t owner = owner_plus_1(r, p->dqpn);
 
 		if (owner == h->attr.slot + 1u)
@@ -244,8 +238,8 @@ struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqp
 	uint32_t owner = owner_plus_1(r, dqpn);
 	struct remote *f;
 
-	if (!owner || owner == h->attr.slot + 1u || !port_active(r, w->port_row) ||
-	    !port_active(r, path->dst_port))
+	if (!owner || owner == h->attr.slot + 1u ||
+	    !subnet_walk(h->attr.subnet, w->port_row, path->dst_port))
 		return NULL;
 	f = atomic_load_explicit(&h->remotes[owner - 1], memory_order_acquire);
 	if (!f ||
@@ -266,9 +260,9 @@ bool wire_is_remote(struct wire *w, const struct path *path, uint32_t dqpn)
 
 void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn)
 {
-	const struct registry *r = w->host->attr.registry;
-	uint32_t owner = owner_plus_1(r, dqpn);
+	uint32_t owner = owner_plus_1(w->host->attr.registry, dqpn);
 
-	if (owner && owner != w->host->attr.slot + 1u && path->dst_port < r->nports)
+	if (owner && owner != w->host->attr.slot + 1u &&
+	    path->dst_port < w->host->attr.subnet->nports)
 		wire_process_remote_connect(w->host, (uint16_t)(owner - 1));
 }

@@ -7,8 +7,8 @@
  *
  * A packet to a queue pair of the same process is delivered inside wire_xmit (loopback); one to
  * another process goes through a channel in shared memory and is delivered by that process's
- * wire_process_progress. Which process owns a QP number, which port owns an address and whether
- * ports are up is read from the registry.
+ * wire_process_progress. Which process owns a QP number is read from the registry, which port owns
+ * an address and whether ports are up from the subnet.
  */
 #pragma once
 
@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "subnet/subnet.h"
 #include "wire/expose.h"
 #include "wire/pkt.h"
 #include "wire/registry.h"
@@ -51,6 +52,7 @@ struct wire_client {
 
 struct wire_process_attr {
 	const struct registry *registry;
+	const struct subnet *subnet;
 	struct slot *slots; /* REGISTRY_SLOTS entries */
 	uint16_t slot;	    /* our own */
 	/* Slow path, first packet to a process: gets the shared memory; as fabric_open_channel.
@@ -73,15 +75,13 @@ void wire_process_drop_channel(struct wire_process *h, uint16_t peer);
  * inbox. */
 bool wire_process_progress(struct wire_process *h);
 
-/* hca: index of the port's device among the host's devices, selects the counters in the slot. */
-int wire_create(struct wire_process *h, uint32_t port_row, unsigned hca,
-		struct wire **out) must_check;
+int wire_create(struct wire_process *h, uint32_t port_row, struct wire **out) must_check;
 void wire_destroy(struct wire *w);
 /* NULL detaches: when it has returned, nobody is in the client's receive. Not from within receive.
  */
 void wire_attach(struct wire *w, const struct wire_client *client);
 
-const struct registry *wire_registry(const struct wire *w);
+const struct subnet *wire_subnet(const struct wire *w);
 uint32_t wire_port_row(const struct wire *w);
 /* The counters of this port in this process, for wire/counter_shard.h. */
 _Atomic(uint64_t) *wire_counters(struct wire *w);

@@ -77,6 +77,43 @@ def models(session):
     complains(session.tool("run", "--model", "connectx-99", "--", "true"), "connectx-99")
 
 
+def trees(session):
+    """Hosts that have a device tree."""
+    return sorted(path.name for path in session.runtime.glob("softhca-*/*/hosts/*"))
+
+
+def many_hosts(session):
+    """Hosts are rows: only those that programs run on have files, and the last is like the first."""
+    begin = time.monotonic()
+    up = session.tool("fabric", "up", "--hosts", "10000")
+    took = time.monotonic() - begin
+    expect(up.status == 0, up.text())
+    try:
+        expect(not trees(session), f"before any lease: {trees(session)}")
+        times = {}
+        for host in ("host1", "host10000", "host7777"):
+            begin = time.monotonic()
+            seen = session.tool("run", "--host", host, "--", "ibv_devinfo", "-d", "mlx5_1")
+            times[host] = time.monotonic() - begin
+            expect(seen.status == 0 and "PORT_ACTIVE" in seen.out, seen.text())
+        expect(trees(session) == ["host1", "host10000", "host7777"], str(trees(session)))
+        for host, lid in (("host1", "0x1"), ("host10000", "0x2710")):
+            path = "/sys/class/infiniband/mlx5_0/ports/1/lid"
+            seen = session.tool("run", "--host", host, "--", "cat", path)
+            expect(seen.out.strip() == lid, seen.text())
+        complains(session.tool("run", "--host", "host10001", "--", "true"), "host10001")
+        complains(session.tool("fabric", "up", "--hosts", "3"), "10000 hosts")
+        print(f"10,000 hosts: up in {took:.3f} s; programs in " +
+              ", ".join(f"{t:.3f} s on {host}" for host, t in times.items()))
+    finally:
+        session.tool("fabric", "down")
+    for wrong in ("0", "-1", "2x", "65536"):
+        complains(session.tool("fabric", "up", "--hosts", wrong), wrong)
+    refused = session.tool("fabric", "up", "--hosts", "43521")
+    expect(refused.status != 0 and "host43521" in refused.err and "198.18.0.0/15" in refused.err,
+           refused.text())
+
+
 def unknown_host(session):
     complains(session.tool("run", "--host", "nosuchhost", "--", "true"), "nosuchhost")
 
@@ -302,7 +339,7 @@ def ordinary_user(session):
 def cases():
     return [(f"tool: {test.__name__.replace('_', ' ')}", test) for test in (
         exit_status, models, killed_by_signal, signal_reaches_program, streams, arguments,
-        unknown_option, unknown_command, unknown_host, missing_program, not_executable,
+        unknown_option, unknown_command, many_hosts, unknown_host, missing_program, not_executable,
         static_program, script, help_and_version, env_eval, devices, fabric_up_status_down,
         fabrics_are_separate, concurrent_runs, concurrent_traffic, program_killed, peer_killed,
         daemon_killed, daemon_killed_under_traffic, idle_cpu, start_up_time, ordinary_user)]

@@ -12,6 +12,7 @@ static struct fabric fabric;
 
 void target_init(void)
 {
+	MUST(!topology_generate(&fabric.topology, TOPOLOGY_DEFAULT_HOSTS));
 	MUST(!fabric_create(&fabric));
 }
 
@@ -24,6 +25,7 @@ void target_seeds(struct seed *s)
 		"sys/class/infiniband/mlx5_1/ports/1/gids/31",
 		"sys/class/infiniband/mlx5_1/ports/1/pkeys/0",
 		"sys/devices/pci0000:00/infiniband/x/infiniband/mlx5_0/ports/1/lid_mask_count",
+		"sys/class/infiniband/mlx5_1/ports/254/state",
 		"/infiniband/",
 	};
 	char name[16];
@@ -46,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(path, data, size);
 	path[size] = '\0';
 	if (attr_parse(path, &attr))
-		MUST(memchr(attr.hca, '\0', sizeof(attr.hca)));
+		MUST(memchr(attr.hca, '\0', sizeof(attr.hca)) && attr.port);
 	n = attr_text_by_path(&fabric, "", path, text, sizeof(text));
 	MUST(n < (int)sizeof(text));
 	if (n > 0)

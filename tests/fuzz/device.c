@@ -8,6 +8,7 @@
 #include "adapter/memory/mkey.h"
 #include "prm/bsf.h"
 #include "prm/umr.h"
+#include "subnet_bed.h"
 
 #define PATTERN 0x5a
 
@@ -257,7 +258,7 @@ static void read_attributes(struct fuzz_device *d, struct qp_attr *attr, uint32_
 		.access = in_u8(in) ^ 0xff,
 		.ah = {.dlid = row ? 0 : 7,
 		       .is_global = row || retry & 128,
-		       .dgid = d->rig.registry->ports[row].gids[0].gid,
+		       .dgid = subnet_bed_gid_of(d->rig.subnet, row),
 		       .hop_limit = 64,
 		       .port_num = 1},
 		.max_rd_atomic = limits & 15,

@@ -10,53 +10,38 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "subnet_bed.h"
 
 #define PORTS	  2u
 #define FIRST_LID 1u
 
 struct fabric_client {
 	struct registry *registry;
+	struct subnet subnet;
 	struct slot *slots;
 	uint32_t next_chunk[NUMBER_KINDS];
 };
 
 static struct fabric_client client;
 
-static void add_port(struct registry *r, uint32_t row)
-{
-	struct registry_port *p = &r->ports[row];
-	union ib_gid gid = {.raw = {0xfe, 0x80, [8] = 2, [15] = (uint8_t)(row + 1)}};
-	uint32_t h = registry_gid_hash(&gid);
-
-	snprintf(p->hca, sizeof(p->hca), "mlx5_%u", row);
-	p->ethernet = row;
-	p->node_guid = p->port_guid = 0x0200000000000001ull + row;
-	p->pkeys[0] = 0xffff;
-	p->gids[0] = (struct registry_gid){
-		.gid = gid, .type = p->ethernet ? GID_ROCE_V2 : GID_IB_ROCE_V1, .valid = 1};
-	r->gid_hash[h].gid = gid;
-	atomic_store(&r->gid_hash[h].port_plus_1, row + 1);
-	if (!p->ethernet) {
-		atomic_store(&p->lid, FIRST_LID);
-		atomic_store(&r->lid_port_plus_1[FIRST_LID], (uint16_t)(row + 1));
-	}
-	atomic_store(&p->state, IB_PORT_ACTIVE);
-}
-
 int fabric_client_open(const struct fabric_client_ops *ops, struct fabric_client **out)
 {
 	(void)ops;
 	if (!client.registry) {
-		client.registry =
-			calloc(1, sizeof(struct registry) + PORTS * sizeof(struct registry_port));
+		client.registry = calloc(1, sizeof(struct registry));
 		client.slots = aligned_alloc(64, REGISTRY_SLOTS * sizeof(struct slot));
 		MUST(client.registry && client.slots);
 		memset(client.slots, 0, REGISTRY_SLOTS * sizeof(struct slot));
 		client.registry->magic = REGISTRY_MAGIC;
 		client.registry->version = REGISTRY_VERSION;
-		client.registry->nports = PORTS;
-		for (uint32_t row = 0; row < PORTS; row++)
-			add_port(client.registry, row);
+		atomic_store(&client.registry->slot_host_plus_1[0], 1);
+		subnet_bed_open(&client.subnet, PORTS);
+		for (uint32_t row = 0; row < PORTS; row++) {
+			subnet_bed_port(&client.subnet, 0, row, row);
+			subnet_bed_gid(&client.subnet, row, (uint8_t)(row + 1),
+				       row ? GID_ROCE_V2 : GID_IB_ROCE_V1);
+		}
+		subnet_bed_lid(&client.subnet, 0, FIRST_LID);
 	}
 	*out = &client;
 	return 0;
@@ -75,6 +60,11 @@ void fabric_client_forget(struct fabric_client *c)
 const struct registry *fabric_registry(const struct fabric_client *c)
 {
 	return c->registry;
+}
+
+const struct subnet *fabric_subnet(const struct fabric_client *c)
+{
+	return &c->subnet;
 }
 
 struct slot *fabric_slots(const struct fabric_client *c)

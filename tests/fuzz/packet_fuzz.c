@@ -56,6 +56,7 @@ void target_init(void)
 
 	device_init(&device);
 	r = device.rig.registry;
+	atomic_store(&r->slot_host_plus_1[PEER], 1);
 	atomic_store(&r->qpn_slot_plus_1[PEER_QPN >> REGISTRY_CHUNK_SHIFT], PEER + 1);
 	atomic_store(&device.rig.slots[PEER].alive, 1);
 	/* No futex calls for a peer that is not there. */

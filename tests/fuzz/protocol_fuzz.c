@@ -45,7 +45,9 @@ void target_init(void)
 	atexit(remove_dir);
 	strcpy(fabric.dir, dir);
 	strcpy(fabric.name, "fuzz");
+	MUST(!topology_generate(&fabric.topology, TOPOLOGY_DEFAULT_HOSTS));
 	MUST(!fabric_create(&fabric));
+	MUST(!trees_open(&fabric));
 	MUST(!server_open(&server, &fabric));
 	for (unsigned i = 0; i < NUMBER_KINDS; i++)
 		free_numbers[i] = fabric.numbers[i].count;
@@ -95,7 +97,7 @@ static void send_request(int sock, struct input *in, bool with_fd)
 	(void)!msg_send(sock, &m, &first_fd, 0, MSG_DONTWAIT);
 	if (with_fd) {
 		int fd = memfd_create("x", MFD_CLOEXEC);
-		int fds[MSG_MAX_FDS] = {fd, fd};
+		int fds[MSG_MAX_FDS] = {fd, fd, fd};
 
 		(void)!msg_send(sock, &m, fds, 1 + twist % MSG_MAX_FDS, MSG_DONTWAIT);
 		close(fd);
@@ -224,6 +226,8 @@ void target_seeds(struct seed *s)
 		.host = FABRIC_DEFAULT_HOST,
 		.path = "sys/class/infiniband/mlx5_0/ports/1/counters/port_rcv_data",
 	};
+	const struct msg_lease lease = {.host = "host2"};
+	const struct msg_host host = {.name = "host2"};
 	const uint32_t zero = 0, one = 1;
 	const struct msg_set_port down = {.row = 0, .state = IB_PORT_DOWN};
 
@@ -246,9 +250,9 @@ void target_seeds(struct seed *s)
 	/* One of every question. */
 	put_op(s, 0, OP_CONNECT);
 	put_request(s, 0, MSG_ATTR, &attr, sizeof(attr));
-	put_request(s, 0, MSG_LEASE, NULL, 0);
+	put_request(s, 0, MSG_LEASE, &lease, sizeof(lease));
 	put_request(s, 0, MSG_INFO, NULL, 0);
-	put_request(s, 0, MSG_HOST, &zero, sizeof(zero));
+	put_request(s, 0, MSG_HOST, &host, sizeof(host));
 	put_request(s, 0, MSG_SLOT, &zero, sizeof(zero));
 	put_request(s, 0, MSG_COUNTERS, &one, sizeof(one));
 	put_request(s, 0, MSG_SET_PORT, &down, sizeof(down));

@@ -14,6 +14,7 @@
 #include "prm/eth.h"
 #include "prm/umr.h"
 #include "wqe_input.h"
+#include "subnet_bed.h"
 
 static struct fuzz_device device;
 
@@ -90,7 +91,7 @@ static void put_headers(struct wqe *w, uint8_t parts, struct input *in)
 			.grh_gid_fl = be32_of(dest & 0x80 ? WQE_AV_GRH | in_u32(in) : 0),
 		};
 
-		memcpy(av.rgid, device.rig.registry->ports[device.dev].gids[0].gid.raw, 16);
+		memcpy(av.rgid, subnet_bed_gid_of(device.rig.subnet, device.dev).raw, 16);
 		if (dest & 0x40)
 			memcpy(av.rgid, group(dest >> 4 & 3).raw, 16);
 		put(w, &av, parts & PART_AV ? sizeof(av) : 16);

@@ -6,6 +6,7 @@
 
 #include "base/rcu.h"
 #include "check.h"
+#include "subnet_bed.h"
 
 static int64_t chunk(void *user, enum number_kind kind)
 {
@@ -27,34 +28,28 @@ void rig_up(struct rig *r)
 	struct wire_process_attr attr;
 
 	memset(r, 0, sizeof(*r));
-	r->registry = calloc(1, sizeof(*r->registry) + 2 * sizeof(struct registry_port));
+	r->registry = calloc(1, sizeof(*r->registry));
 	r->slots = aligned_alloc(64, sizeof(struct slot) * REGISTRY_SLOTS);
 	CHECK(r->registry && r->slots);
 	memset(r->slots, 0, sizeof(struct slot) * REGISTRY_SLOTS);
 	r->registry->magic = REGISTRY_MAGIC;
 	r->registry->version = REGISTRY_VERSION;
-	r->registry->nports = 2;
+	atomic_store(&r->registry->slot_host_plus_1[0], 1);
+	r->subnet = &r->own_subnet;
+	subnet_bed_open(r->subnet, 2);
 	for (unsigned i = 0; i < 2; i++) {
-		struct registry_port *p = &r->registry->ports[i];
-		union ib_gid gid = {.raw = {0xfe, 0x80, [15] = (uint8_t)(i + 1)}};
-		uint32_t h = registry_gid_hash(&gid);
-
-		p->ethernet = i;
-		atomic_store(&p->state, IB_PORT_ACTIVE);
-		atomic_store(&p->lid, i ? 0 : 7);
-		p->pkeys[0] = 0xffff;
-		p->gids[0] = (struct registry_gid){.gid = gid, .type = GID_ROCE_V2, .valid = 1};
-		r->registry->gid_hash[h].gid = gid;
-		atomic_store(&r->registry->gid_hash[h].port_plus_1, i + 1);
+		subnet_bed_port(r->subnet, 0, i, i);
+		subnet_bed_gid(r->subnet, i, (uint8_t)(i + 1), GID_ROCE_V2);
 	}
-	atomic_store(&r->registry->lid_port_plus_1[7], 1);
+	subnet_bed_lid(r->subnet, 0, 7);
 
-	attr = (struct wire_process_attr){.registry = r->registry, .slots = r->slots, .slot = 0};
+	attr = (struct wire_process_attr){
+		.registry = r->registry, .subnet = r->subnet, .slots = r->slots, .slot = 0};
 	CHECK(!wire_process_create(&attr, &r->host));
 	for (unsigned i = 0; i < 2; i++) {
 		struct adapter_attr a = {.number_chunk = chunk, .kick = kicked, .user = r};
 
-		CHECK(!wire_create(r->host, i, i, &r->wire[i]));
+		CHECK(!wire_create(r->host, i, &r->wire[i]));
 		a.wire = r->wire[i];
 		CHECK(!adapter_create(&a, &r->adapter[i]));
 	}
@@ -67,6 +62,7 @@ void rig_down(struct rig *r)
 		wire_destroy(r->wire[i]);
 	}
 	wire_process_destroy(r->host);
+	subnet_bed_close(r->subnet);
 	free(r->registry);
 	free(r->slots);
 }
@@ -158,11 +154,7 @@ void rig_attr(struct rig *r, unsigned dev, struct rig_qp *to, struct qp_attr *at
 		.sq_psn = 0xfffff0,
 		.dest_qpn = qp_number(to->qp),
 		.access = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC,
-		.ah = {.dlid = dev ? 0 : 7,
-		       .is_global = dev,
-		       .dgid = r->registry->ports[dev].gids[0].gid,
-		       .hop_limit = 64,
-		       .port_num = 1},
+		.ah = {.dlid = dev ? 0 : 7, .is_global = dev, .hop_limit = 64, .port_num = 1},
 		.max_rd_atomic = 4,
 		.max_dest_rd_atomic = 4,
 		.min_rnr_timer = 1,
@@ -171,6 +163,8 @@ void rig_attr(struct rig *r, unsigned dev, struct rig_qp *to, struct qp_attr *at
 		.retry_cnt = 2,
 		.rnr_retry = 2,
 	};
+	if (dev)
+		attr->ah.dgid = subnet_bed_gid_of(r->subnet, dev);
 }
 
 static const uint32_t to_init[] = {

@@ -20,6 +20,8 @@
 
 struct rig {
 	struct registry *registry;
+	struct subnet *subnet; /* own_subnet, or that of whoever put the rig together */
+	struct subnet own_subnet;
 	struct slot *slots;
 	struct wire_process *host;
 	struct wire *wire[2]; /* 0: InfiniBand, 1: Ethernet */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "subnet_bed.h"
 
 static void async(void *user, enum ib_event event)
 {
@@ -115,7 +116,7 @@ void dc_begin(struct dc_bed *t, unsigned dci, struct rig_wqe *w, uint8_t opcode,
 		.hop_limit = 1,
 	};
 
-	memcpy(av.rgid, t->rig.registry->ports[t->dev].gids[0].gid.raw, sizeof(av.rgid));
+	memcpy(av.rgid, subnet_bed_gid_of(t->rig.subnet, t->dev).raw, sizeof(av.rgid));
 	rig_wqe_begin(&t->dci[dci], w, opcode, WQE_CTRL_CE_ALWAYS, imm);
 	w->bytes[9] = (uint8_t)(to.stream >> 8);
 	w->bytes[10] = (uint8_t)to.stream;

@@ -45,9 +45,11 @@ static void far_up(struct bed *t)
 	t->testbed = testbed_create();
 	r = t->testbed->registry;
 	t->rig.registry = r;
+	t->rig.subnet = &t->testbed->subnet;
 	for (uint16_t i = 0; i < 2; i++) {
 		struct wire_process_attr attr = {
 			.registry = r,
+			.subnet = t->rig.subnet,
 			.slots = t->testbed->slots,
 			.slot = i,
 			.open_channel = testbed_open_channel,
@@ -59,11 +61,9 @@ static void far_up(struct bed *t)
 
 		far_users[i] = (struct far_user){t, i};
 		t->station[i] = (struct station){.bed = t->testbed, .slot = i};
-		r->ports[i].pkeys[0] = 0xffff;
-		atomic_store(&r->ports[i].lid, lids[i]);
-		atomic_store(&r->lid_port_plus_1[lids[i]], (uint16_t)(i + 1));
+		subnet_bed_lid(t->rig.subnet, i, lids[i]);
 		CHECK(!wire_process_create(&attr, &t->station[i].host));
-		CHECK(!wire_create(t->station[i].host, i, 0, &t->rig.wire[i]));
+		CHECK(!wire_create(t->station[i].host, i, &t->rig.wire[i]));
 		a.wire = t->rig.wire[i];
 		CHECK(!adapter_create(&a, &t->rig.adapter[i]));
 	}

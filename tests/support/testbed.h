@@ -4,7 +4,8 @@
  *
  *      slot 0 (port row 0) ---- channel ---- slot 1 (port row 1)
  *
- * Slot s owns the QP numbers from (s + 1) * 1024 on.  Both ports are active.
+ * Slot s owns the QP numbers from (s + 1) * 1024 on.  Each has a host of its
+ * own.  Both ports are active.
  */
 #pragma once
 
@@ -17,12 +18,14 @@
 #include "wire/registry.h"
 #include "wire/wire.h"
 #include "check.h"
+#include "subnet_bed.h"
 
 #define TESTBED_CHANNEL_BYTES (1u << 20)
 #define TESTBED_PORTS	      2u
 
 struct testbed {
 	struct registry *registry;
+	struct subnet subnet;
 	struct slot *slots;
 	int channel_fd;
 	_Atomic(uint32_t) opened; /* calls of open_channel */
@@ -61,12 +64,12 @@ static inline struct testbed *testbed_create(void)
 {
 	struct testbed *b = testbed_shared(sizeof(*b));
 
-	b->registry =
-		testbed_shared(sizeof(*b->registry) + TESTBED_PORTS * sizeof(struct registry_port));
+	b->registry = testbed_shared(sizeof(*b->registry));
 	b->slots = testbed_shared(REGISTRY_SLOTS * sizeof(struct slot));
-	b->registry->nports = TESTBED_PORTS;
+	subnet_bed_open(&b->subnet, TESTBED_PORTS);
 	for (uint16_t s = 0; s < TESTBED_PORTS; s++) {
-		atomic_store(&b->registry->ports[s].state, IB_PORT_ACTIVE);
+		subnet_bed_port(&b->subnet, s, 0, false);
+		atomic_store(&b->registry->slot_host_plus_1[s], s + 1u);
 		atomic_store(&b->registry->qpn_slot_plus_1[s + 1], (uint16_t)(s + 1));
 		atomic_store(&b->slots[s].alive, 1);
 	}
@@ -92,6 +95,7 @@ static inline void station_up(struct station *st, struct testbed *b, uint16_t sl
 {
 	struct wire_process_attr attr = {
 		.registry = b->registry,
+		.subnet = &b->subnet,
 		.slots = b->slots,
 		.slot = slot,
 		.open_channel = testbed_open_channel,
@@ -101,7 +105,7 @@ static inline void station_up(struct station *st, struct testbed *b, uint16_t sl
 
 	*st = (struct station){.bed = b, .slot = slot};
 	CHECK(!wire_process_create(&attr, &st->host));
-	CHECK(!wire_create(st->host, slot, 0, &st->wire));
+	CHECK(!wire_create(st->host, slot, &st->wire));
 	wire_attach(st->wire, &client);
 	st->path.src_port = slot;
 	st->path.dst_port = !slot;
@@ -126,7 +130,7 @@ static inline uint64_t station_counter(struct station *st, enum port_counter c)
 	const _Atomic(uint64_t) *shard = wire_counters(st->wire);
 	uint64_t n = 0;
 
-	for (unsigned i = 0; i < SLOT_SHARDS; i++, shard += SLOT_HCAS * PORT_COUNTERS)
+	for (unsigned i = 0; i < SLOT_SHARDS; i++, shard += SLOT_PORTS * PORT_COUNTERS)
 		n += atomic_load(&shard[c]);
 	return n;
 }

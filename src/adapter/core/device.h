@@ -33,8 +33,8 @@ struct adapter {
 	struct adapter_attr attr;
 	struct wire *wire;
 	const struct slot *slots;
-	uint16_t slot;			  /* ours */
-	const struct registry_port *port; /* our row */
+	uint16_t slot;			/* ours */
+	const struct subnet_port *port; /* our row */
 	_Atomic(uint64_t) *counters;
 	struct pd_space pds;
 	struct pd_space xrcds;

@@ -140,7 +140,7 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	client.user = a;
 	a->attr = *attr;
 	a->wire = attr->wire;
-	a->port = &wire_registry(a->wire)->ports[wire_port_row(a->wire)];
+	a->port = &wire_subnet(a->wire)->ports[wire_port_row(a->wire)];
 	a->counters = wire_counters(a->wire);
 	a->slots = wire_slots(a->wire);
 	a->slot = wire_slot(a->wire);

@@ -38,7 +38,7 @@ static enum raw_verdict send_frame(struct qp *qp, uint8_t *frame, uint32_t bytes
 	struct run run = {frame, bytes};
 	struct path path = {
 		.src_port = wire_port_row(qp->adapter->wire),
-		.dst_port = REGISTRY_NO_PORT,
+		.dst_port = SUBNET_NONE,
 	};
 	const struct pkt pkt = {
 		.opcode = BTH_RAW | BTH_SEND_ONLY,

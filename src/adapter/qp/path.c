@@ -7,22 +7,16 @@
 #include "prm/wqe.h"
 #include "wire/size.h"
 
-/* A GID of the form ::ffff:a.b.c.d is an IPv4 address (RoCE annex A17). */
-static bool gid_is_ipv4(const union ib_gid *gid)
-{
-	return !gid->half[0] && gid->word[2] == htobe32(0xffff);
-}
-
 void path_from_ah(const struct adapter *a, const struct ib_ah *ah, struct path *path)
 {
-	const struct registry *r = wire_registry(a->wire);
-	const struct registry_gid *sgid =
-		&a->port->gids[ah->sgid_index < REGISTRY_GIDS ? ah->sgid_index : 0];
+	const struct subnet *s = wire_subnet(a->wire);
 	uint16_t own_lid = (uint16_t)atomic_load(&a->port->lid);
+	struct subnet_gid_entry sgid = {0};
+	bool sgid_ok = subnet_gid(s, wire_port_row(a->wire), ah->sgid_index, &sgid);
 
 	*path = (struct path){
 		.src_port = wire_port_row(a->wire),
-		.slid = own_lid | (ah->src_path_bits & ((1u << a->port->lmc) - 1)),
+		.slid = own_lid | (ah->src_path_bits & ((1u << atomic_load(&a->port->lmc)) - 1)),
 		.dlid = ah->dlid,
 		.sl = ah->sl,
 		.path_bits = ah->src_path_bits,
@@ -30,17 +24,17 @@ void path_from_ah(const struct adapter *a, const struct ib_ah *ah, struct path *
 		.traffic_class = ah->traffic_class,
 		.flow_label = ah->flow_label,
 		.grh = ah->is_global,
-		.roce_v1 = a->port->ethernet && sgid->type == GID_IB_ROCE_V1,
-		.sgid = sgid->gid,
+		.roce_v1 = a->port->ethernet && sgid.type == GID_IB_ROCE_V1,
+		.sgid = sgid.gid,
 		.dgid = ah->dgid,
 	};
 	if (a->port->ethernet) {
 		path->slid = 0;
 		path->dlid = 0;
-		path->dst_port = ah->is_global && sgid->valid ? registry_port_by_gid(r, &ah->dgid)
-							      : REGISTRY_NO_PORT;
+		path->dst_port =
+			ah->is_global && sgid_ok ? subnet_port_by_gid(s, &ah->dgid) : SUBNET_NONE;
 	} else {
-		path->dst_port = registry_port_by_lid(r, ah->dlid);
+		path->dst_port = subnet_port_by_lid(s, ah->dlid);
 	}
 	path->routing_octets = path_routing_octets(path, a->port->ethernet);
 }
@@ -116,7 +110,7 @@ enum cqe_roce_header path_header_type(const struct path *path)
 {
 	if (path->roce_v1)
 		return CQE_ROCE_GRH;
-	return gid_is_ipv4(&path->sgid) ? CQE_ROCE_IPV4 : CQE_ROCE_IPV6;
+	return ib_gid_is_ipv4(&path->sgid) ? CQE_ROCE_IPV4 : CQE_ROCE_IPV6;
 }
 
 void grh_from_path(const struct path *path, uint32_t payload_bytes, uint8_t out[IB_GRH_BYTES])
@@ -126,7 +120,7 @@ void grh_from_path(const struct path *path, uint32_t payload_bytes, uint8_t out[
 	bool v2 = !path->dlid && !path->roce_v1;
 
 	memset(out, 0, IB_GRH_BYTES);
-	if (v2 && gid_is_ipv4(&path->sgid)) {
+	if (v2 && ib_gid_is_ipv4(&path->sgid)) {
 		ipv4_header(path, bytes + 8, out + 20);
 		return;
 	}

@@ -199,11 +199,12 @@ static bool attributes_ok(const struct qp *qp, const struct qp_attr *attr, uint3
 {
 	if (mask & IB_QP_PORT && attr->port_num != 1)
 		return false;
-	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index >= REGISTRY_PKEYS)
+	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index >= SUBNET_MAX_PKEYS)
 		return false;
 	if (mask & IB_QP_PATH_MTU && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096))
 		return false;
-	if (mask & IB_QP_AV && (attr->ah.port_num > 1 || attr->ah.sgid_index >= REGISTRY_GIDS))
+	if (mask & IB_QP_AV &&
+	    (attr->ah.port_num > 1 || attr->ah.sgid_index >= SUBNET_ETHERNET_GIDS))
 		return false;
 	/* RoCE routes by GID only */
 	if (mask & IB_QP_AV && qp->adapter->port->ethernet && !attr->ah.is_global)
@@ -259,7 +260,7 @@ static void apply_attributes(struct qp *qp, uint32_t mask)
 
 	qp->mtu = ib_mtu_bytes(qp->attr.path_mtu);
 	if (mask & IB_QP_PKEY_INDEX)
-		qp->pkey = a->port->pkeys[qp->attr.pkey_index];
+		qp->pkey = subnet_pkey(a->port, qp->attr.pkey_index);
 	if (mask & IB_QP_AV)
 		path_from_ah(a, &qp->attr.ah, &qp->path);
 	/* IBTA 9.7.6.1.3: 4.096 us times 2^timeout; 0 waits for ever */

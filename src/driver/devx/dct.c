@@ -64,7 +64,7 @@ static int activate(struct devx_call *c, struct devx_dct *d)
 	for (size_t i = 0; i < array_size(rights); i++)
 		if (prm_get(dctc, rights[i].field))
 			attr.access |= rights[i].access;
-	if (attr.pkey_index >= uport_pkeys(ufile_port(c->file)))
+	if (attr.pkey_index >= subnet_port_pkeys(ufile_port(c->file)))
 		return -EINVAL;
 	ret = qp_modify(d->qp, &attr,
 			IB_QP_STATE | IB_QP_PORT | IB_QP_PKEY_INDEX | IB_QP_ACCESS_FLAGS);

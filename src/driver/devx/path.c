@@ -19,7 +19,8 @@ int devx_path_port(const uint8_t *ads, uint8_t *port)
 
 int devx_path_decode(const struct ufile *f, const uint8_t *ads, struct ib_ah *out)
 {
-	const struct registry_port *port = ufile_port(f);
+	const struct subnet_port *port = ufile_port(f);
+	struct subnet_gid_entry sgid;
 
 	*out = (struct ib_ah){
 		.flow_label = prm_get32(ads, ADS_FLOW_LABEL),
@@ -43,7 +44,7 @@ int devx_path_decode(const struct ufile *f, const uint8_t *ads, struct ib_ah *ou
 		out->sl = (uint8_t)prm_get(ads, ADS_SL);
 	}
 	if (out->is_global &&
-	    (out->sgid_index >= uport_gids(port) || !port->gids[out->sgid_index].valid))
+	    !subnet_gid(f->process->subnet, f->hca->port_row, out->sgid_index, &sgid))
 		return -EINVAL;
 	return devx_path_port(ads, &out->port_num);
 }

@@ -10,11 +10,11 @@
 
 static int devx_query_hca_cap(struct devx_call *c)
 {
-	const struct registry_port *port = ufile_port(c->file);
+	const struct subnet_port *port = ufile_port(c->file);
 	const struct hca_cap_values values = {
 		.ethernet = port->ethernet,
-		.gids = uport_gids(port),
-		.pkeys = uport_pkeys(port),
+		.gids = subnet_port_gids(port),
+		.pkeys = subnet_port_pkeys(port),
 	};
 	uint32_t type = prm_get32(c->in, CMD_IN_OP_MOD) >> 1;
 	uint8_t page[HCA_CAP_PAGE_BYTES];
@@ -30,7 +30,7 @@ static int devx_query_hca_cap(struct devx_call *c)
 /* Of InfiniBand; an Ethernet port has a NIC's context. */
 static int devx_query_hca_vport(struct devx_call *c)
 {
-	const struct registry_port *port = ufile_port(c->file);
+	const struct subnet_port *port = ufile_port(c->file);
 	uint32_t nr = prm_get32(c->in, HCA_VPORT_PORT);
 	uint8_t *ctx = c->out + HCA_VPORT_CONTEXT;
 	uint32_t state;
@@ -44,12 +44,12 @@ static int devx_query_hca_vport(struct devx_call *c)
 	prm_set(ctx, HCA_VPORT_PHYS_STATE, uport_phys_state(state));
 	prm_set(ctx, HCA_VPORT_PORT_STATE, state);
 	prm_set(ctx, HCA_VPORT_VPORT_STATE, state != IB_PORT_DOWN);
-	prm_set(ctx, HCA_VPORT_SYSTEM_GUID, port->node_guid);
-	prm_set(ctx, HCA_VPORT_PORT_GUID, port->port_guid);
-	prm_set(ctx, HCA_VPORT_NODE_GUID, port->node_guid);
+	prm_set(ctx, HCA_VPORT_SYSTEM_GUID, c->file->hca->node->guid);
+	prm_set(ctx, HCA_VPORT_PORT_GUID, port->guid);
+	prm_set(ctx, HCA_VPORT_NODE_GUID, c->file->hca->node->guid);
 	prm_set(ctx, HCA_VPORT_LID, atomic_load_explicit(&port->lid, memory_order_acquire));
-	prm_set(ctx, HCA_VPORT_LMC, port->lmc);
-	prm_set(ctx, HCA_VPORT_SM_LID, port->sm_lid);
+	prm_set(ctx, HCA_VPORT_LMC, atomic_load_explicit(&port->lmc, memory_order_acquire));
+	prm_set(ctx, HCA_VPORT_SM_LID, atomic_load_explicit(&port->sm_lid, memory_order_acquire));
 	return 0;
 }
 

@@ -134,7 +134,7 @@ static int decode_paths(const struct ufile *f, const uint8_t *qpc, uint32_t mask
 
 static int check_ranges(const struct ufile *f, const struct qp_attr *attr, uint32_t mask)
 {
-	uint32_t pkeys = uport_pkeys(ufile_port(f));
+	uint32_t pkeys = subnet_port_pkeys(ufile_port(f));
 
 	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index >= pkeys)
 		return -EINVAL;

@@ -182,6 +182,7 @@ static int connect_fabric(struct running *r)
 	if (!ret) {
 		const struct wire_process_attr attr = {
 			.registry = fabric_registry(p->fabric),
+			.subnet = fabric_subnet(p->fabric),
 			.slots = fabric_slots(p->fabric),
 			.slot = fabric_slot(p->fabric),
 			.open_channel = open_channel,
@@ -190,6 +191,7 @@ static int connect_fabric(struct running *r)
 		};
 
 		p->registry = attr.registry;
+		p->subnet = attr.subnet;
 		p->wake = &attr.slots[attr.slot].wake;
 		ret = wire_process_create(&attr, &p->wire_process);
 	}
@@ -214,7 +216,7 @@ static void disconnect_fabric(struct running *r)
 static int hca_create(struct process *p, uint32_t row)
 {
 	struct hca *h = &p->hcas[p->nhcas];
-	const struct registry_port *port = &p->registry->ports[row];
+	const struct subnet_port *port = &p->subnet->ports[row];
 	struct adapter_attr attr = {
 		.port = {.fabric_port = row, .ethernet = port->ethernet},
 		.number_chunk = number_chunk,
@@ -224,11 +226,12 @@ static int hca_create(struct process *p, uint32_t row)
 	};
 	int ret;
 
-	snprintf(h->name, sizeof(h->name), "%.*s", (int)sizeof(port->hca) - 1, port->hca);
-	h->index = p->nhcas;
+	h->node = subnet_node_of(p->subnet, row);
+	h->index = h->node->device;
+	snprintf(h->name, sizeof(h->name), "%.*s", (int)sizeof(h->name) - 1, h->node->name);
 	h->port_row = row;
 	h->port = port;
-	ret = wire_create(p->wire_process, row, h->index, &h->wire);
+	ret = wire_create(p->wire_process, row, &h->wire);
 	if (ret)
 		return ret;
 	pthread_mutex_init(&h->xrc_lock, NULL);
@@ -255,11 +258,11 @@ static void hcas_destroy(struct process *p)
 
 static int hcas_create(struct process *p)
 {
-	uint32_t rows[SLOT_HCAS];
-	uint32_t n = min_u32(fabric_host_ports(p->fabric, rows, SLOT_HCAS), SLOT_HCAS);
+	uint32_t rows[SLOT_PORTS];
+	uint32_t n = min_u32(fabric_host_ports(p->fabric, rows, SLOT_PORTS), SLOT_PORTS);
 
 	for (uint32_t i = 0; i < n; i++) {
-		int ret = rows[i] < p->registry->nports ? hca_create(p, rows[i]) : -EPROTO;
+		int ret = rows[i] < p->subnet->nports ? hca_create(p, rows[i]) : -EPROTO;
 
 		if (ret) {
 			hcas_destroy(p);

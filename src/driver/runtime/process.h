@@ -19,7 +19,8 @@ struct hca {
 	char name[16];	/* "mlx5_0" */
 	unsigned index; /* uverbs<index> */
 	uint32_t port_row;
-	const struct registry_port *port;
+	const struct subnet_port *port;
+	const struct subnet_node *node;
 	struct wire *wire;
 	struct adapter *adapter;
 	/* see uverbs/objects/xrc.h */
@@ -32,8 +33,9 @@ struct engine;
 struct process {
 	struct fabric_client *fabric;
 	const struct registry *registry;
+	const struct subnet *subnet;
 	struct wire_process *wire_process;
-	struct hca hcas[SLOT_HCAS];
+	struct hca hcas[SLOT_PORTS];
 	uint32_t nhcas;
 	struct engine *engine;
 	_Atomic(uint32_t) *wake; /* of our slot: whoever has work for the engine looks at it */

@@ -47,7 +47,7 @@ enum { LINK_LAYER_IB = 1, LINK_LAYER_ETHERNET = 2 };
 
 static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_resp *d)
 {
-	const struct registry_port *port = ufile_port(f);
+	const struct subnet_port *port = ufile_port(f);
 	uint32_t index = f->process->registry->model;
 	const struct model *model = &models[index < models_count ? index : MODEL_DEFAULT];
 
@@ -55,8 +55,8 @@ static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_res
 		/* as sysfs shows it */
 		.fw_ver =
 			(uint64_t)model->fw_major << 32 | MODEL_FW_MINOR << 16 | MODEL_FW_SUBMINOR,
-		.node_guid = be64_of(port->node_guid).raw,
-		.sys_image_guid = be64_of(port->node_guid).raw,
+		.node_guid = be64_of(f->hca->node->guid).raw,
+		.sys_image_guid = be64_of(f->hca->node->guid).raw,
 		.max_mr_size = UINT64_MAX,
 		.page_size_cap = ~(uint64_t)(UVERBS_PAGE - 1),
 		.vendor_id = VENDOR_ID,
@@ -158,13 +158,13 @@ static int cmd_query_device_ex(struct ureq *req)
 
 static void fill_port(const struct ufile *f, struct ib_uverbs_query_port_resp *p)
 {
-	const struct registry_port *port = ufile_port(f);
+	const struct subnet_port *port = ufile_port(f);
 	uint32_t state = ufile_port_state(f);
 
 	*p = (struct ib_uverbs_query_port_resp){
 		.max_msg_sz = MSG_MAX,
-		.gid_tbl_len = uport_gids(port),
-		.pkey_tbl_len = (uint16_t)uport_pkeys(port),
+		.gid_tbl_len = subnet_port_gids(port),
+		.pkey_tbl_len = (uint16_t)subnet_port_pkeys(port),
 		.state = (uint8_t)state,
 		.max_mtu = IB_MTU_4096,
 		.active_mtu = IB_MTU_4096,
@@ -181,10 +181,10 @@ static void fill_port(const struct ufile *f, struct ib_uverbs_query_port_resp *p
 	}
 	p->port_cap_flags = PORT_CAP_IB & ~(uint32_t)IB_UVERBS_PCF_IP_BASED_GIDS;
 	p->lid = (uint16_t)atomic_load_explicit(&port->lid, memory_order_acquire);
-	p->sm_lid = (uint16_t)port->sm_lid;
+	p->sm_lid = (uint16_t)atomic_load_explicit(&port->sm_lid, memory_order_acquire);
 	if (p->lid && p->lid == p->sm_lid)
 		p->port_cap_flags |= IB_UVERBS_PCF_SM;
-	p->lmc = (uint8_t)port->lmc;
+	p->lmc = (uint8_t)atomic_load_explicit(&port->lmc, memory_order_acquire);
 	p->active_speed = SPEED_NDR;
 	p->link_layer = LINK_LAYER_IB;
 }
@@ -227,26 +227,26 @@ static int method_query_port_mlx5(struct ureq *req)
 
 /* ---- the GID table ---- */
 
-static uint32_t gid_type(const struct registry_port *port, const struct registry_gid *gid)
+static uint32_t gid_type(const struct subnet_port *port, const struct subnet_gid_entry *gid)
 {
 	if (!port->ethernet)
 		return IB_UVERBS_GID_TYPE_IB;
 	return gid->type == GID_ROCE_V2 ? IB_UVERBS_GID_TYPE_ROCE_V2 : IB_UVERBS_GID_TYPE_ROCE_V1;
 }
 
-static bool fill_gid(const struct registry_port *port, uint32_t index,
-		     struct ib_uverbs_gid_entry *out)
+static bool fill_gid(const struct ufile *f, uint32_t index, struct ib_uverbs_gid_entry *out)
 {
-	const struct registry_gid *gid = &port->gids[index];
+	const struct subnet_port *port = ufile_port(f);
+	struct subnet_gid_entry gid;
 
-	if (!gid->valid)
+	if (!subnet_gid(f->process->subnet, f->hca->port_row, index, &gid))
 		return false;
 	*out = (struct ib_uverbs_gid_entry){
 		.gid_index = index,
 		.port_num = 1,
-		.gid_type = gid_type(port, gid),
+		.gid_type = gid_type(port, &gid),
 	};
-	memcpy(out->gid, gid->gid.raw, sizeof(out->gid));
+	memcpy(out->gid, gid.gid.raw, sizeof(out->gid));
 	if (port->ethernet && port->netdev[0]) {
 		char name[sizeof(port->netdev) + 1] = {0};
 
@@ -258,7 +258,7 @@ static bool fill_gid(const struct registry_port *port, uint32_t index,
 
 static int method_query_gid_entry(struct ureq *req)
 {
-	const struct registry_port *port = ufile_port(req->file);
+	const struct subnet_port *port = ufile_port(req->file);
 	struct ib_uverbs_gid_entry entry;
 	uint32_t flags, number, index;
 	int ret = ureq_flags(req, UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS, 0, &flags);
@@ -269,16 +269,16 @@ static int method_query_gid_entry(struct ureq *req)
 		ret = ureq_const(req, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX, &index);
 	if (ret < 0)
 		return ret;
-	if (number < 1 || number > UVERBS_PORTS || index >= uport_gids(port))
+	if (number < 1 || number > UVERBS_PORTS || index >= subnet_port_gids(port))
 		return -EINVAL;
-	if (!fill_gid(port, index, &entry))
+	if (!fill_gid(req->file, index, &entry))
 		return -ENODATA;
 	return ureq_put(req, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &entry, sizeof(entry));
 }
 
 static int method_query_gid_table(struct ureq *req)
 {
-	const struct registry_port *port = ufile_port(req->file);
+	const struct subnet_port *port = ufile_port(req->file);
 	struct ubuf out = ureq_buf(req, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
 	uint64_t stride = ureq_u64(req, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE);
 	uint64_t room, n = 0;
@@ -290,11 +290,11 @@ static int method_query_gid_table(struct ureq *req)
 	room = stride ? out.len / stride : 0;
 	if (!room)
 		return -EINVAL;
-	for (uint32_t i = 0; i < uport_gids(port); i++) {
+	for (uint32_t i = 0; i < subnet_port_gids(port); i++) {
 		struct ib_uverbs_gid_entry entry;
 		struct ubuf at = {uaddr_at(out.ptr, n * stride), stride};
 
-		if (!fill_gid(port, i, &entry))
+		if (!fill_gid(req->file, i, &entry))
 			continue;
 		if (n == room)
 			return -EINVAL;

@@ -47,9 +47,10 @@ struct fabric_client {
 	int sock;
 	uint16_t slot;
 	uint32_t nports;
-	uint32_t rows[SLOT_HCAS];
+	uint32_t rows[SLOT_PORTS];
 	const struct registry *registry;
-	size_t registry_bytes;
+	struct subnet subnet;
+	size_t subnet_bytes;
 	struct slot *slots;
 	size_t slots_bytes;
 	struct fabric_client_ops ops;
@@ -71,6 +72,11 @@ struct fabric_client {
 const struct registry *fabric_registry(const struct fabric_client *c)
 {
 	return c->registry;
+}
+
+const struct subnet *fabric_subnet(const struct fabric_client *c)
+{
+	return &c->subnet;
 }
 
 struct slot *fabric_slots(const struct fabric_client *c)
@@ -115,7 +121,7 @@ static int wait_answer(struct fabric_client *c, struct waiter *w)
 static int client_call(struct fabric_client *c, struct msg *m, enum msg_type type,
 		       int fds[MSG_MAX_FDS])
 {
-	struct waiter w = {.m = m, .fds = {-1, -1}};
+	struct waiter w = {.m = m, .fds = {-1, -1, -1}};
 	int cancel, ret;
 
 	/* A thread that is cancelled here would leave its stack in the list. */
@@ -278,7 +284,7 @@ static void on_note(struct fabric_client *c, const struct msg *m, int fds[MSG_MA
 			on_gone(c, (uint16_t)m->peer.peer);
 		break;
 	case MSG_PORT:
-		if (m->port.row < c->registry->nports) {
+		if (m->port.row < c->subnet.nports) {
 			trace(port, event, m->port.row, ib_event_name((enum ib_event)m->port.event),
 			      "fabric");
 			c->ops.port(c->ops.user, m->port.row, (enum ib_event)m->port.event);
@@ -369,34 +375,56 @@ static int thread_start(struct fabric_client *c)
 
 /* ---- open and close ---- */
 
+static int map_segment(int fd, size_t bytes, int protection, void *out)
+{
+	void *p = mmap(NULL, bytes, protection, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	memcpy(out, &p, sizeof(p));
+	return 0;
+}
+
+static int map_subnet(struct fabric_client *c, size_t bytes, int fd)
+{
+	void *p = NULL;
+	int ret = map_segment(fd, bytes, PROT_READ, &p);
+
+	if (ret)
+		return ret;
+	ret = subnet_attach(&c->subnet, p, bytes);
+	if (ret) {
+		munmap(p, bytes);
+		return ret;
+	}
+	c->subnet_bytes = bytes;
+	return 0;
+}
+
 static int map_segments(struct fabric_client *c, const struct msg_hello_reply *r, const int *fds)
 {
-	void *p;
+	int ret;
 
-	if (r->nports > SLOT_HCAS || r->slot >= REGISTRY_SLOTS ||
+	if (r->nports > SLOT_PORTS || r->slot >= REGISTRY_SLOTS ||
 	    r->slots_bytes < REGISTRY_SLOTS * sizeof(struct slot) ||
-	    r->registry_bytes < sizeof(struct registry))
+	    r->registry_bytes != sizeof(struct registry))
 		return -EBADMSG;
-	p = mmap(NULL, r->registry_bytes, PROT_READ, MAP_SHARED, fds[0], 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	c->registry = p;
-	c->registry_bytes = r->registry_bytes;
+	ret = map_segment(fds[HELLO_FD_REGISTRY], sizeof(*c->registry), PROT_READ, &c->registry);
+	if (ret)
+		return ret;
 	if (c->registry->magic != REGISTRY_MAGIC || c->registry->version != REGISTRY_VERSION)
 		return -EPROTO;
-	if (!range_inside(sizeof(struct registry),
-			  (uint64_t)c->registry->nports * sizeof(struct registry_port),
-			  r->registry_bytes))
-		return -EBADMSG;
-	p = mmap(NULL, r->slots_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds[1], 0);
-	if (p == MAP_FAILED)
-		return -errno;
-	c->slots = p;
+	ret = map_subnet(c, r->subnet_bytes, fds[HELLO_FD_SUBNET]);
+	if (ret)
+		return ret;
+	ret = map_segment(fds[HELLO_FD_SLOTS], r->slots_bytes, PROT_READ | PROT_WRITE, &c->slots);
+	if (ret)
+		return ret;
 	c->slots_bytes = r->slots_bytes;
 	c->slot = r->slot;
 	c->nports = r->nports;
 	for (uint32_t i = 0; i < c->nports; i++) {
-		if (r->rows[i] >= c->registry->nports)
+		if (r->rows[i] >= c->subnet.nports)
 			return -EBADMSG;
 		c->rows[i] = r->rows[i];
 	}
@@ -407,8 +435,10 @@ static void unmap_segments(struct fabric_client *c)
 {
 	if (c->slots)
 		munmap(c->slots, c->slots_bytes);
+	if (c->subnet.head)
+		munmap(c->subnet.head, c->subnet_bytes);
 	if (c->registry)
-		munmap((void *)(uintptr_t)c->registry, c->registry_bytes);
+		munmap((void *)(uintptr_t)c->registry, sizeof(*c->registry));
 }
 
 int fabric_client_open(const struct fabric_client_ops *ops, struct fabric_client **out)
@@ -503,9 +533,10 @@ static int hold_fabric(const struct fabric_environment *env)
 	static int lease = -1;
 	static pid_t owner;
 	int fds[MSG_MAX_FDS];
-	struct msg m;
+	struct msg m = {0};
 	int sock = 0;
 
+	memcpy(m.lease.host, env->host, sizeof(m.lease.host));
 	pthread_mutex_lock(&lock);
 	if (lease < 0 || owner != getpid()) {
 		sock = link_open(env->dir, env->daemon[0] ? env->daemon : NULL, &m, MSG_LEASE, fds);

@@ -18,6 +18,7 @@
 
 #include "base/compiler.h"
 #include "prm/number.h"
+#include "subnet/subnet.h"
 #include "wire/registry.h"
 
 struct fabric_client;
@@ -29,7 +30,7 @@ struct fabric_client_ops {
 	void (*channel)(void *user, uint16_t peer, int fd, size_t bytes, int side);
 	/* That process is gone; its channel will carry nothing more. */
 	void (*gone)(void *user, uint16_t peer);
-	/* A port row of the registry changed state or LID. */
+	/* A port of the subnet changed state or LID. */
 	void (*port)(void *user, uint32_t port_row, enum ib_event event);
 	/* The daemon is gone: every port is to be treated as down. */
 	void (*lost)(void *user);
@@ -48,10 +49,11 @@ void fabric_client_close(struct fabric_client *c);
 void fabric_client_forget(struct fabric_client *c);
 
 const struct registry *fabric_registry(const struct fabric_client *c);
+const struct subnet *fabric_subnet(const struct fabric_client *c);
 struct slot *fabric_slots(const struct fabric_client *c); /* array of REGISTRY_SLOTS */
 uint16_t fabric_slot(const struct fabric_client *c);	  /* our own index */
 
-/* The ports of our host, in device order (mlx5_0, mlx5_1, ...): rows of the registry.  Returns how
+/* The ports of our host, in device order (mlx5_0, mlx5_1, ...): rows of the subnet.  Returns how
  * many. */
 uint32_t fabric_host_ports(const struct fabric_client *c, uint32_t *rows, uint32_t max);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The daemon's picture of a fabric.  One thread, no locks: what clients see of it lies in the two
- * shared segments of wire/registry.h.
+ * The daemon's picture of a fabric.  One thread, no locks: what clients see of it lies in the three
+ * shared segments, see wire/registry.h and subnet/subnet.h.
  */
 #pragma once
 
@@ -11,15 +11,24 @@
 #include <sys/types.h>
 
 #include "fabric/attr.h"
+#include "fabric/daemon/topology.h"
 #include "fabric/protocol.h"
 #include "fabric/rundir.h"
 #include "prm/number.h"
+#include "subnet/subnet.h"
 #include "wire/registry.h"
 
+/* Where a host of the topology lies in the subnet, whose rows have its order. */
 struct fabric_host {
-	char name[FABRIC_NAME_BYTES];
-	uint32_t nports;
-	uint32_t rows[SLOT_HCAS]; /* of the registry, in device order */
+	uint32_t first_node;
+	uint32_t first_port;
+	bool tree_written;
+};
+
+struct segment {
+	void *memory;
+	size_t bytes;
+	int fd;
 };
 
 /*
@@ -52,17 +61,15 @@ struct numbers {
 struct fabric {
 	char dir[RUNDIR_BYTES];
 	char name[FABRIC_NAME_BYTES];
+	struct topology topology; /* for fabric_create, which takes it over */
 	struct fabric_host *hosts;
-	uint32_t nhosts;
 	uint32_t sm_lid;
 	uint32_t model; /* what the devices are taken for, see prm/model.h */
 
+	struct segment registry_segment, subnet_segment, slots_segment;
 	struct registry *registry;
-	size_t registry_bytes;
-	int registry_fd;
+	struct subnet subnet;
 	struct slot *slots;
-	size_t slots_bytes;
-	int slots_fd;
 
 	uint64_t (*base)[PORT_COUNTERS]; /* per port: what processes that are gone have counted */
 	struct slot_row rows[REGISTRY_SLOTS];
@@ -71,14 +78,17 @@ struct fabric {
 	uint32_t first_number; /* where to begin with them; any value */
 };
 
-/* ---- topology.c: hosts, ports and addresses ---- */
+/* ---- fabric.c: what all is made of ---- */
 
+/* 0 or negative errno; what is wrong with the topology has been said. */
 int fabric_create(struct fabric *f) must_check;
 void fabric_destroy(struct fabric *f);
 /* Index of the host, the first one if name is empty, or -ENOENT. */
-int fabric_find_host(const struct fabric *f, const char *name) must_check;
-/* All functions of a host's card carry the GUID of its first. */
-uint64_t fabric_system_guid(const struct fabric *f, uint32_t row);
+int64_t fabric_find_host(const struct fabric *f, const char *name) must_check;
+/* Row of a port of that host, or SUBNET_NONE. */
+uint32_t fabric_find_port(const struct fabric *f, uint32_t host, const char *hca, uint32_t number);
+/* Of the host that a port is plugged into. */
+const char *fabric_host_name(const struct fabric *f, uint32_t row);
 
 /* ---- port.c: state of a port ---- */
 
@@ -116,10 +126,10 @@ int guid_text(uint64_t guid, char *buf, size_t size);
 /* By path; host as in fabric_find_host. */
 int attr_text_by_path(const struct fabric *f, const char *host, const char *path, char *buf,
 		      size_t size) must_check;
-/* Entries that the GID and P_Key tables of a port have. */
-uint32_t port_gids(const struct registry_port *p);
-uint32_t port_pkeys(const struct registry_port *p);
 
-/* ---- tree.c: the device trees of all hosts ---- */
+/* ---- tree.c: the device trees of the hosts ---- */
 
-int tree_write(const struct fabric *f) must_check;
+/* Makes the directory that they go to. */
+int trees_open(const struct fabric *f) must_check;
+/* Writes a host's tree unless it is there. */
+int tree_write(struct fabric *f, uint32_t host) must_check;

@@ -28,12 +28,18 @@ static void take_address(struct netdev *nd, const struct sockaddr *sa)
 	switch (sa->sa_family) {
 	case AF_INET:
 		memcpy(&u.in, sa, sizeof(u.in));
-		if (nd->nipv4 < NETDEV_ADDRESSES)
+		if (nd->nipv4 == NETDEV_ADDRESSES)
+			nd->nleft_out++;
+		else
 			memcpy(nd->ipv4[nd->nipv4++], &u.in.sin_addr, 4);
 		break;
 	case AF_INET6:
 		memcpy(&u.in6, sa, sizeof(u.in6));
-		if (!IN6_IS_ADDR_LINKLOCAL(&u.in6.sin6_addr) && nd->nipv6 < NETDEV_ADDRESSES)
+		if (IN6_IS_ADDR_LINKLOCAL(&u.in6.sin6_addr))
+			break;
+		if (nd->nipv6 == NETDEV_ADDRESSES)
+			nd->nleft_out++;
+		else
 			memcpy(nd->ipv6[nd->nipv6++], &u.in6.sin6_addr, 16);
 		break;
 	case AF_PACKET:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The state of a port.  It lies in the registry, where the wires of all processes read it per
+ * The state of a port.  It lies in the subnet, where the wires of all processes read it per
  * packet: nobody has to be asked or told for traffic to stop.
  */
 #include <errno.h>
@@ -9,14 +9,13 @@
 
 int port_set_state(struct fabric *f, uint32_t row, uint32_t state)
 {
-	if (row >= f->registry->nports)
+	if (row >= f->subnet.nports)
 		return -ENOENT;
 	/* INIT and ARMED are stations on the way up that a subnet manager passes (IBTA 14.2.5.6,
 	 * PortState); the built-in one brings a port to ACTIVE at once. */
 	if (state != IB_PORT_DOWN && state != IB_PORT_ACTIVE)
 		return -EINVAL;
-	if (atomic_exchange_explicit(&f->registry->ports[row].state, state, memory_order_acq_rel) ==
-	    state)
+	if (!subnet_set_state(&f->subnet, row, (enum ib_port_state)state))
 		return 0;
 	if (state == IB_PORT_DOWN)
 		f->base[row][PORT_LINK_DOWNED]++;

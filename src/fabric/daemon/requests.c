@@ -56,41 +56,62 @@ static int slot_for(struct server *s, uint32_t host, pid_t pid)
 	return slot;
 }
 
+static struct attached segments_attached(const struct fabric *f)
+{
+	return (struct attached){{[HELLO_FD_REGISTRY] = f->registry_segment.fd,
+				  [HELLO_FD_SUBNET] = f->subnet_segment.fd,
+				  [HELLO_FD_SLOTS] = f->slots_segment.fd},
+				 HELLO_FDS};
+}
+
+/* The ports of a host; how many. */
+static uint32_t host_rows(const struct fabric *f, uint32_t host, uint32_t rows[SLOT_PORTS])
+{
+	uint32_t n = f->topology.hosts[host].nports;
+
+	for (uint32_t i = 0; i < n; i++)
+		rows[i] = f->hosts[host].first_port + i;
+	return n;
+}
+
 static int answer_hello(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
 	struct fabric *f = s->fabric;
-	struct msg_hello_reply reply = {.registry_bytes = f->registry_bytes,
-					.slots_bytes = f->slots_bytes};
-	const struct fabric_host *host;
-	int h, slot;
+	struct msg_hello_reply reply = {.registry_bytes = f->registry_segment.bytes,
+					.subnet_bytes = f->subnet_segment.bytes,
+					.slots_bytes = f->slots_segment.bytes};
+	int64_t h;
+	int slot;
 
 	if (c->slot != CONN_NO_SLOT)
 		return -EISCONN;
 	terminate(m->hello.host, sizeof(m->hello.host));
 	h = fabric_find_host(f, m->hello.host);
 	if (h < 0)
-		return h;
+		return (int)h;
 	slot = slot_for(s, (uint32_t)h, c->pid);
 	if (slot < 0)
 		return slot;
-	host = &f->hosts[h];
 	c->slot = slot;
 	s->by_slot[slot] = c;
 	conn_watch_life(s, c);
 	reply.slot = (uint16_t)slot;
-	reply.nports = (uint16_t)host->nports;
-	memcpy(reply.rows, host->rows, sizeof(reply.rows));
+	reply.nports = (uint16_t)host_rows(f, (uint32_t)h, reply.rows);
 	m->hello_reply = reply;
-	*a = (struct attached){{f->registry_fd, f->slots_fd}, 2};
-	log_info("slot %d: process %d on %s", slot, (int)c->pid, host->name);
+	*a = segments_attached(f);
+	log_info("slot %d: process %d on %s", slot, (int)c->pid, f->topology.hosts[h].name);
 	return 0;
 }
 
-/* The connection itself is the lease. */
+/* The connection itself is the lease; whoever takes it looks at the host's device tree next. */
 static int answer_lease(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
-	(void)s, (void)c, (void)m, (void)a;
-	return 0;
+	int64_t host;
+
+	(void)c, (void)a;
+	terminate(m->lease.host, sizeof(m->lease.host));
+	host = fabric_find_host(s->fabric, m->lease.host);
+	return host < 0 ? (int)host : tree_write(s->fabric, (uint32_t)host);
 }
 
 static int answer_numbers(struct server *s, struct conn *c, struct msg *m, struct attached *a)
@@ -176,28 +197,33 @@ static int answer_info(struct server *s, struct conn *c, struct msg *m, struct a
 	text_copy(m->info_reply.fabric, sizeof(m->info_reply.fabric), f->name);
 	text_copy(m->info_reply.release, sizeof(m->info_reply.release), SOFTHCA_VERSION);
 	text_copy(m->info_reply.model, sizeof(m->info_reply.model), models[f->model].name);
-	m->info_reply.nhosts = f->nhosts;
+	m->info_reply.nhosts = f->topology.nhosts;
 	m->info_reply.pid = getpid();
 	m->info_reply.stay = s->stay;
 	m->info_reply.connections = s->nconns;
-	m->info_reply.registry_bytes = f->registry_bytes;
-	m->info_reply.slots_bytes = f->slots_bytes;
-	*a = (struct attached){{f->registry_fd, f->slots_fd}, 2};
+	m->info_reply.registry_bytes = f->registry_segment.bytes;
+	m->info_reply.subnet_bytes = f->subnet_segment.bytes;
+	m->info_reply.slots_bytes = f->slots_segment.bytes;
+	*a = segments_attached(f);
 	return 0;
 }
 
 static int answer_host(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
-	uint32_t index = m->index.index;
-	const struct fabric_host *host;
+	const struct fabric *f = s->fabric;
+	struct msg_host_reply reply = {0};
+	int64_t host = m->host.index;
 
 	(void)c, (void)a;
-	if (index >= s->fabric->nhosts)
+	terminate(m->host.name, sizeof(m->host.name));
+	if (m->host.name[0])
+		host = fabric_find_host(f, m->host.name);
+	if (host < 0 || host >= f->topology.nhosts)
 		return -ENOENT;
-	host = &s->fabric->hosts[index];
-	memcpy(m->host_reply.name, host->name, sizeof(m->host_reply.name));
-	memcpy(m->host_reply.rows, host->rows, sizeof(m->host_reply.rows));
-	m->host_reply.nports = host->nports;
+	memcpy(reply.name, f->topology.hosts[host].name, sizeof(reply.name));
+	reply.index = (uint32_t)host;
+	reply.nports = host_rows(f, (uint32_t)host, reply.rows);
+	m->host_reply = reply;
 	return 0;
 }
 
@@ -224,7 +250,7 @@ static int answer_counters(struct server *s, struct conn *c, struct msg *m, stru
 	uint32_t row = m->index.index;
 
 	(void)c, (void)a;
-	if (row >= s->fabric->registry->nports)
+	if (row >= s->fabric->subnet.nports)
 		return -ENOENT;
 	for (uint32_t i = 0; i < FABRIC_COUNTERS; i++)
 		m->counters_reply.total[i] =
@@ -248,12 +274,13 @@ static int answer_shutdown(struct server *s, struct conn *c, struct msg *m, stru
 	return 0;
 }
 
-/* Every process of the port's host is told; others see it in the registry. */
+/* Every process of the port's host is told; others see it in the subnet. */
 static int answer_set_port(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
 	struct fabric *f = s->fabric;
 	uint32_t row = m->set_port.row;
 	struct msg note = {.port.row = row};
+	uint32_t host;
 	int changed;
 
 	(void)c, (void)a;
@@ -263,8 +290,9 @@ static int answer_set_port(struct server *s, struct conn *c, struct msg *m, stru
 	note.port.event =
 		m->set_port.state == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR;
 	msg_prepare(&note, MSG_PORT, MSG_NOTE, 0, 0);
+	host = subnet_node_of(&f->subnet, row)->host;
 	for (uint32_t i = 0; i < REGISTRY_SLOTS; i++)
-		if (s->by_slot[i] && f->rows[i].host == f->registry->ports[row].host)
+		if (s->by_slot[i] && f->rows[i].host == host)
 			conn_send(s, s->by_slot[i], &note, NULL, 0);
 	return 0;
 }
@@ -290,7 +318,7 @@ static void peer_forgotten(struct server *s, struct conn *c, uint32_t peer)
 
 void request_answer(struct server *s, struct conn *c, struct msg *m)
 {
-	struct attached attached = {{-1, -1}, 0};
+	struct attached attached = {{-1, -1, -1}, 0};
 	enum msg_type type = (enum msg_type)m->head.type;
 	int status;
 

@@ -133,6 +133,7 @@ int slot_take(struct fabric *f, uint32_t host, pid_t pid)
 	s = &f->slots[i];
 	memset(s, 0, sizeof(*s));
 	s->pid = pid;
+	atomic_store_explicit(&f->registry->slot_host_plus_1[i], host + 1, memory_order_release);
 	atomic_store_explicit(&s->alive, row->generation, memory_order_release);
 	atomic_fetch_or(&f->registry->slots_used[i / 64], 1ull << i % 64);
 	return (int)i;
@@ -140,31 +141,27 @@ int slot_take(struct fabric *f, uint32_t host, pid_t pid)
 
 static void counters_fold(struct fabric *f, uint32_t slot)
 {
-	const struct fabric_host *host = &f->hosts[f->rows[slot].host];
+	uint32_t host = f->rows[slot].host;
+	uint32_t row = f->hosts[host].first_port;
 
-	for (uint32_t hca = 0; hca < host->nports; hca++)
+	for (uint32_t port = 0; port < f->topology.hosts[host].nports; port++)
 		for (uint32_t c = 0; c < PORT_COUNTERS; c++)
 			for (uint32_t shard = 0; shard < SLOT_SHARDS; shard++)
-				f->base[host->rows[hca]][c] +=
-					atomic_exchange(&f->slots[slot].counters[shard][hca][c], 0);
+				f->base[row + port][c] += atomic_exchange(
+					&f->slots[slot].counters[shard][port][c], 0);
 }
 
 static uint64_t stored_total(const struct fabric *f, uint32_t row, enum port_counter counter)
 {
-	const struct registry_port *port = &f->registry->ports[row];
-	const struct fabric_host *host = &f->hosts[port->host];
+	uint32_t host = subnet_node_of(&f->subnet, row)->host;
+	uint32_t port = f->subnet.ports[row].host_index;
 	uint64_t total = f->base[row][counter];
-	uint32_t hca = 0;
 
-	while (hca < host->nports && host->rows[hca] != row)
-		hca++;
-	if (hca == host->nports)
-		return total;
 	for (uint32_t i = 0; i < REGISTRY_SLOTS; i++)
-		if (f->rows[i].state == SLOT_TAKEN && f->rows[i].host == port->host)
+		if (f->rows[i].state == SLOT_TAKEN && f->rows[i].host == host)
 			for (uint32_t shard = 0; shard < SLOT_SHARDS; shard++)
 				total += atomic_load_explicit(
-					&f->slots[i].counters[shard][hca][counter],
+					&f->slots[i].counters[shard][port][counter],
 					memory_order_relaxed);
 	return total;
 }

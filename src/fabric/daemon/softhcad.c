@@ -192,12 +192,29 @@ static int choose_model(uint32_t *out)
 	return 0;
 }
 
+/* SOFTHCA_HOSTS: how many hosts, all alike. */
+static int choose_topology(struct topology *t)
+{
+	const char *text = getenv("SOFTHCA_HOSTS");
+	uint32_t hosts = TOPOLOGY_DEFAULT_HOSTS;
+
+	if (text && *text && !text_number(text, FABRIC_MAX_HOSTS, &hosts)) {
+		log_error("SOFTHCA_HOSTS: '%s' is not a number of hosts from 1 to %u", text,
+			  FABRIC_MAX_HOSTS);
+		return -EINVAL;
+	}
+	return topology_generate(t, hosts);
+}
+
 static int serve(const struct options *o)
 {
 	bool remains;
 	int lock, ret;
 
 	ret = choose_model(&fabric.model);
+	if (ret)
+		return ret;
+	ret = choose_topology(&fabric.topology);
 	if (ret)
 		return ret;
 	ret = become_daemon(o->dir, &lock, &remains);
@@ -216,7 +233,7 @@ static int serve(const struct options *o)
 	ret = fabric_create(&fabric);
 	if (ret)
 		goto remove;
-	ret = tree_write(&fabric);
+	ret = trees_open(&fabric);
 	if (ret)
 		goto destroy;
 	server.stay = o->stay;

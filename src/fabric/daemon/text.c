@@ -11,12 +11,10 @@
 static const struct {
 	const char *link_layer;
 	const char *rate;
-	uint32_t gids;
-	uint32_t pkeys;
 	uint32_t cap_mask; /* PortInfo CapabilityMask (IBTA 14.2.5.6) */
 } kinds[2] = {
-	[false] = {"InfiniBand", "400 Gb/sec (4X NDR)", 8, REGISTRY_PKEYS, 0x2651e848},
-	[true] = {"Ethernet", "200 Gb/sec (4X HDR)", REGISTRY_GIDS, 1, 0x00010000},
+	[false] = {"InfiniBand", "400 Gb/sec (4X NDR)", 0x2651e848},
+	[true] = {"Ethernet", "200 Gb/sec (4X HDR)", 0x00010000},
 };
 
 #define CAP_IS_SM 0x2u
@@ -26,18 +24,8 @@ static const char *const state_text[] = {
 	[IB_PORT_ARMED] = "3: ARMED", [IB_PORT_ACTIVE] = "4: ACTIVE",
 };
 
-uint32_t port_gids(const struct registry_port *p)
-{
-	return kinds[!!p->ethernet].gids;
-}
-
-uint32_t port_pkeys(const struct registry_port *p)
-{
-	return kinds[!!p->ethernet].pkeys;
-}
-
-static int port_text(const struct fabric *f, const struct registry_port *p, uint32_t attr,
-		     char *buf, size_t size)
+static int port_text(const struct fabric *f, const struct subnet_port *p, uint32_t attr, char *buf,
+		     size_t size)
 {
 	uint32_t state = atomic_load_explicit(&p->state, memory_order_relaxed);
 	uint32_t lid = atomic_load_explicit(&p->lid, memory_order_relaxed);
@@ -47,9 +35,11 @@ static int port_text(const struct fabric *f, const struct registry_port *p, uint
 	case ATTR_LID:
 		return snprintf(buf, size, "0x%x\n", lid);
 	case ATTR_LID_MASK_COUNT:
-		return snprintf(buf, size, "%u\n", p->lmc);
+		return snprintf(buf, size, "%u\n",
+				atomic_load_explicit(&p->lmc, memory_order_relaxed));
 	case ATTR_SM_LID:
-		return snprintf(buf, size, "0x%x\n", p->sm_lid);
+		return snprintf(buf, size, "0x%x\n",
+				atomic_load_explicit(&p->sm_lid, memory_order_relaxed));
 	case ATTR_SM_SL:
 		return snprintf(buf, size, "0\n");
 	case ATTR_STATE:
@@ -102,7 +92,8 @@ static int counter_text(const struct fabric *f, uint32_t row, const struct count
 int attr_text(const struct fabric *f, uint32_t row, enum attr_group group, uint32_t index,
 	      char *buf, size_t size)
 {
-	const struct registry_port *p = &f->registry->ports[row];
+	const struct subnet_port *p = &f->subnet.ports[row];
+	struct subnet_gid_entry entry;
 
 	switch (group) {
 	case GROUP_PORT:
@@ -116,13 +107,16 @@ int attr_text(const struct fabric *f, uint32_t row, enum attr_group group, uint3
 			return -ENOENT;
 		return counter_text(f, row, &hw_counter_attrs[index], buf, size);
 	case GROUP_GIDS:
-		if (index >= port_gids(p))
+		if (index >= subnet_port_gids(p))
 			return -ENOENT;
-		return gid_text(&p->gids[index].gid, buf, size);
+		/* An empty entry reads as zeroes. */
+		if (!subnet_gid(&f->subnet, row, index, &entry))
+			entry = (struct subnet_gid_entry){0};
+		return gid_text(&entry.gid, buf, size);
 	case GROUP_PKEYS:
-		if (index >= port_pkeys(p))
+		if (index >= subnet_port_pkeys(p))
 			return -ENOENT;
-		return snprintf(buf, size, "0x%04x\n", p->pkeys[index]);
+		return snprintf(buf, size, "0x%04x\n", subnet_pkey(p, index));
 	}
 	return -ENOENT;
 }
@@ -130,16 +124,14 @@ int attr_text(const struct fabric *f, uint32_t row, enum attr_group group, uint3
 int attr_text_by_path(const struct fabric *f, const char *host, const char *path, char *buf,
 		      size_t size)
 {
-	int h = fabric_find_host(f, host);
+	int64_t h = fabric_find_host(f, host);
 	struct attr attr;
+	uint32_t row;
 
 	if (h < 0 || !attr_parse(path, &attr))
 		return -ENOENT;
-	for (uint32_t i = 0; i < f->hosts[h].nports; i++) {
-		uint32_t row = f->hosts[h].rows[i];
-
-		if (!strcmp(f->registry->ports[row].hca, attr.hca))
-			return attr_text(f, row, attr.group, attr.index, buf, size);
-	}
-	return -ENOENT;
+	row = fabric_find_port(f, (uint32_t)h, attr.hca, attr.port);
+	if (row == SUBNET_NONE)
+		return -ENOENT;
+	return attr_text(f, row, attr.group, attr.index, buf, size);
 }

@@ -5,7 +5,7 @@
  * sys/devices, the classes are symbolic links to them.
  *
  * Most files are alike (a zero counter, an empty GID).  Those are hard links of one: a link costs
- * one system call where a file costs three, and the whole tree is written at each start.
+ * one system call where a file costs three, and a program waits for the tree of its host.
  */
 #include "fabric/daemon/fabric.h"
 
@@ -172,22 +172,23 @@ static void gids_write(struct tree *t, const char *port, uint32_t row)
 		[GID_IB_ROCE_V1] = "IB/RoCE v1\n",
 		[GID_ROCE_V2] = "RoCE v2\n",
 	};
-	const struct registry_port *p = &t->fabric->registry->ports[row];
+	const struct subnet_port *p = &t->fabric->subnet.ports[row];
 	char dir[TREE_PATH_BYTES + 16], name[24], netdev[sizeof(p->netdev) + 2];
+	struct subnet_gid_entry entry;
 
 	tree_dir(t, "%s/gids", port);
 	tree_dir(t, "%s/gid_attrs/types", port);
 	tree_dir(t, "%s/gid_attrs/ndevs", port);
 	snprintf(dir, sizeof(dir), "%s/gids", port);
 	snprintf(netdev, sizeof(netdev), "%.15s\n", p->netdev);
-	for (uint32_t i = 0; i < port_gids(p); i++) {
+	for (uint32_t i = 0; i < subnet_port_gids(p); i++) {
 		snprintf(name, sizeof(name), "%u", i);
 		port_attr_file(t, dir, name, row, GROUP_GIDS, i);
 		/* To read the attributes of an empty entry is EINVAL in the kernel; a file that is
 		 * not there serves programs the same. */
-		if (!p->gids[i].valid)
+		if (!subnet_gid(&t->fabric->subnet, row, i, &entry))
 			continue;
-		tree_file(t, type_text[p->gids[i].type], "%s/gid_attrs/types/%u", port, i);
+		tree_file(t, type_text[entry.type], "%s/gid_attrs/types/%u", port, i);
 		if (p->netdev[0])
 			tree_file(t, netdev, "%s/gid_attrs/ndevs/%u", port, i);
 	}
@@ -195,17 +196,17 @@ static void gids_write(struct tree *t, const char *port, uint32_t row)
 
 static void port_write(struct tree *t, const char *ibdev, uint32_t row)
 {
-	const struct registry_port *p = &t->fabric->registry->ports[row];
+	const struct subnet_port *p = &t->fabric->subnet.ports[row];
 	char port[TREE_PATH_BYTES], dir[TREE_PATH_BYTES], name[24];
 
-	if (snprintf(port, sizeof(port), "%s/ports/1", ibdev) >= (int)sizeof(port))
+	if (snprintf(port, sizeof(port), "%s/ports/%u", ibdev, p->number) >= (int)sizeof(port))
 		return;
 	tree_dir(t, "%s", port);
 	for (uint32_t i = 0; i < PORT_ATTRS; i++)
 		port_attr_file(t, port, port_attr_name[i], row, GROUP_PORT, i);
 	gids_write(t, port, row);
 	tree_dir(t, "%s/pkeys", port);
-	for (uint32_t i = 0; i < port_pkeys(p); i++) {
+	for (uint32_t i = 0; i < subnet_port_pkeys(p); i++) {
 		snprintf(name, sizeof(name), "pkeys/%u", i);
 		port_attr_file(t, port, name, row, GROUP_PKEYS, i);
 	}
@@ -258,7 +259,7 @@ static const struct model *model_of(const struct tree *t)
 	return &models[t->fabric->model];
 }
 
-static void pci_write(struct tree *t, const char *pci, const struct registry_port *p)
+static void pci_write(struct tree *t, const char *pci, const struct subnet_port *p)
 {
 	static const struct {
 		const char *name;
@@ -292,17 +293,17 @@ static void pci_write(struct tree *t, const char *pci, const struct registry_por
 		tree_dir(t, "%s/net/%s", pci, p->netdev);
 }
 
-static void ibdev_write(struct tree *t, const char *pci, uint32_t row, const char *host)
+static void ibdev_write(struct tree *t, const char *pci, const struct subnet_node *node,
+			const char *host)
 {
-	const struct registry_port *p = &t->fabric->registry->ports[row];
 	char dir[TREE_PATH_BYTES], guid[32], desc[96], path[TREE_PATH_BYTES];
 
-	snprintf(dir, sizeof(dir), "%.160s/infiniband/%s", pci, p->hca);
+	snprintf(dir, sizeof(dir), "%.160s/infiniband/%s", pci, node->name);
 	tree_dir(t, "%s", dir);
 	tree_file(t, "1: CA\n", "%s/node_type", dir);
-	guid_text(p->node_guid, guid, sizeof(guid));
+	guid_text(node->guid, guid, sizeof(guid));
 	tree_file(t, guid, "%s/node_guid", dir);
-	guid_text(fabric_system_guid(t->fabric, row), guid, sizeof(guid));
+	guid_text(node->system_guid, guid, sizeof(guid));
 	tree_file(t, guid, "%s/sys_image_guid", dir);
 	snprintf(desc, sizeof(desc), "%u.%u.%u\n", model_of(t)->fw_major, MODEL_FW_MINOR,
 		 MODEL_FW_SUBMINOR);
@@ -313,28 +314,28 @@ static void ibdev_write(struct tree *t, const char *pci, uint32_t row, const cha
 	snprintf(desc, sizeof(desc), "%s\n", model_of(t)->board);
 	tree_file(t, desc, "%s/board_id", dir);
 	/* 64 bytes at most (IBTA 14.2.5.2, NodeDescription), and writable. */
-	snprintf(desc, sizeof(desc), "%.50s %.12s\n", host, p->hca);
+	snprintf(desc, sizeof(desc), "%.50s %.12s\n", host, node->name);
 	snprintf(path, sizeof(path), "%.200s/node_desc", dir);
 	if (!t->error)
 		file_create(t, path, desc, FILE_READ_WRITE);
 	snprintf(path, sizeof(path), "../../..%.100s", strrchr(pci, '/'));
 	tree_symlink(t, path, "%s/device", dir);
-	port_write(t, dir, row);
+	for (uint32_t i = 0; i < node->nports; i++)
+		port_write(t, dir, node->first_port + i);
 }
 
-static void hca_write(struct tree *t, const struct fabric_host *host, uint32_t device)
+static void hca_write(struct tree *t, const struct subnet_node *node, const char *host)
 {
-	uint32_t row = host->rows[device];
-	const struct registry_port *p = &t->fabric->registry->ports[row];
-	char pci[64], to[TREE_PATH_BYTES], text[32], node[64];
+	char pci[64], to[TREE_PATH_BYTES], text[32], path[64];
+	uint32_t device = node->device;
 
 	/* One card, a function per device. */
 	snprintf(pci, sizeof(pci), PCI_ROOT "/0000:03:00.%u", device);
 	tree_dir(t, "%s", pci);
-	pci_write(t, pci, p);
-	ibdev_write(t, pci, row, host->name);
+	pci_write(t, pci, &t->fabric->subnet.ports[node->first_port]);
+	ibdev_write(t, pci, node, host);
 	tree_dir(t, "%s/infiniband_verbs/uverbs%u", pci, device);
-	snprintf(text, sizeof(text), "%s\n", p->hca);
+	snprintf(text, sizeof(text), "%s\n", node->name);
 	tree_file(t, text, "%s/infiniband_verbs/uverbs%u/ibdev", pci, device);
 	snprintf(text, sizeof(text), "%d:%u\n", UVERBS_MAJOR, UVERBS_MINOR + device);
 	tree_file(t, text, "%s/infiniband_verbs/uverbs%u/dev", pci, device);
@@ -342,50 +343,57 @@ static void hca_write(struct tree *t, const struct fabric_host *host, uint32_t d
 	snprintf(to, sizeof(to), "../../..%s", strrchr(pci, '/'));
 	tree_symlink(t, to, "%s/infiniband_verbs/uverbs%u/device", pci, device);
 
-	snprintf(to, sizeof(to), "../../%s/infiniband/%s", pci + strlen("sys/"), p->hca);
-	tree_symlink(t, to, "sys/class/infiniband/%s", p->hca);
+	snprintf(to, sizeof(to), "../../%s/infiniband/%s", pci + strlen("sys/"), node->name);
+	tree_symlink(t, to, "sys/class/infiniband/%s", node->name);
 	snprintf(to, sizeof(to), "../../%s/infiniband_verbs/uverbs%u", pci + strlen("sys/"),
 		 device);
 	tree_symlink(t, to, "sys/class/infiniband_verbs/uverbs%u", device);
-	snprintf(node, sizeof(node), "dev/infiniband/uverbs%u", device);
+	snprintf(path, sizeof(path), "dev/infiniband/uverbs%u", device);
 	if (!t->error)
-		file_create(t, node, "", FILE_DEVICE_NODE);
+		file_create(t, path, "", FILE_DEVICE_NODE);
 }
 
-static int host_write(const struct fabric *f, const struct fabric_host *host, int hosts_fd)
+static int host_write(const struct fabric *f, uint32_t host, int root)
 {
-	struct tree t = {.fabric = f};
+	const struct topology_host *h = &f->topology.hosts[host];
+	struct tree t = {.fabric = f, .root = root};
 
-	if (mkdirat(hosts_fd, host->name, 0755))
-		return -errno;
-	t.root = openat(hosts_fd, host->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (t.root < 0)
-		return -errno;
 	tree_dir(&t, "dev/infiniband");
 	tree_dir(&t, "sys/class/infiniband");
 	tree_dir(&t, "sys/class/infiniband_verbs");
 	tree_dir(&t, "sys/class/infiniband_mad");
 	tree_file(&t, "6\n", "sys/class/infiniband_verbs/abi_version");
 	tree_file(&t, "5\n", "sys/class/infiniband_mad/abi_version");
-	for (uint32_t i = 0; i < host->nports; i++)
-		hca_write(&t, host, i);
-	close(t.root);
+	for (uint32_t i = 0; i < h->nhcas; i++)
+		hca_write(&t, &f->subnet.nodes[f->hosts[host].first_node + i], h->name);
 	return t.error;
 }
 
-int tree_write(const struct fabric *f)
+int trees_open(const struct fabric *f)
 {
 	char path[RUNDIR_BYTES + 8];
-	int fd, ret = 0;
 
 	snprintf(path, sizeof(path), "%s/hosts", f->dir);
+	return mkdir(path, 0755) ? -errno : 0;
+}
+
+int tree_write(struct fabric *f, uint32_t host)
+{
+	char path[RUNDIR_BYTES + FABRIC_NAME_BYTES + 8];
+	int root, ret;
+
+	if (f->hosts[host].tree_written)
+		return 0;
+	snprintf(path, sizeof(path), "%s/hosts/%s", f->dir, f->topology.hosts[host].name);
 	if (mkdir(path, 0755))
 		return -errno;
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	for (uint32_t i = 0; i < f->nhosts && !ret; i++)
-		ret = host_write(f, &f->hosts[i], fd);
-	close(fd);
+	root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ret = root < 0 ? -errno : host_write(f, host, root);
+	if (root >= 0)
+		close(root);
+	/* The next lease begins again. */
+	if (ret)
+		rundir_remove_tree(path);
+	f->hosts[host].tree_written = !ret;
 	return ret;
 }

@@ -14,6 +14,7 @@
 
 #include "adapter_rig.h"
 #include "check.h"
+#include "subnet_bed.h"
 #include "usermem/usermem.h"
 
 #define BUF	 65536u
@@ -408,8 +409,8 @@ static void test_partitions(void)
 
 		CHECK(!!pkey_match(row[i].a, row[i].b) == row[i].heard);
 		pair_up(&p, 0, IB_QPT_RC);
-		p.rig.registry->ports[0].pkeys[0] = row[i].a;
-		p.rig.registry->ports[0].pkeys[1] = row[i].b;
+		p.rig.subnet->ports[0].pkeys[0] = row[i].a;
+		p.rig.subnet->ports[0].pkeys[1] = row[i].b;
 		for (unsigned end = 0; end < 2; end++)
 			CHECK(!qp_modify((end ? p.b : p.a).qp, &attr, IB_QP_STATE));
 		rig_connect(&p.rig, 0, &p.a, &p.b);
@@ -485,7 +486,7 @@ static void test_datagram(unsigned dev)
 	};
 
 	pair_up(&p, dev, IB_QPT_UD);
-	memcpy(av.rgid, p.rig.registry->ports[dev].gids[0].gid.raw, 16);
+	memcpy(av.rgid, subnet_bed_gid_of(p.rig.subnet, dev).raw, 16);
 	for (unsigned bad_qkey = 0; bad_qkey < 2; bad_qkey++) {
 		av.dqp_dct = be32_of(WQE_AV_EXTENDED | qp_number(p.b.qp));
 		av.dc_key_or_qkey = be64_of((0x11111111ull + bad_qkey) << 32);

@@ -122,7 +122,7 @@ static void on_sigchld(int sig)
 static void test_start_and_leave(void)
 {
 	struct fabric_client *c;
-	uint32_t rows[SLOT_HCAS];
+	uint32_t rows[SLOT_PORTS];
 	struct told t;
 
 	CHECK(signal(SIGCHLD, on_sigchld) != SIG_ERR);
@@ -131,39 +131,40 @@ static void test_start_and_leave(void)
 	CHECK(waitpid(-1, NULL, 0) == -1 && errno == ECHILD);
 	CHECK(signal(SIGCHLD, SIG_DFL) != SIG_ERR);
 
-	CHECK(fabric_host_ports(c, rows, SLOT_HCAS) == 2);
-	CHECK(fabric_registry(c)->ports[rows[0]].ethernet == 0);
-	CHECK(fabric_registry(c)->ports[rows[1]].ethernet == 1);
+	CHECK(fabric_host_ports(c, rows, SLOT_PORTS) == 2);
+	CHECK(fabric_subnet(c)->ports[rows[0]].ethernet == 0);
+	CHECK(fabric_subnet(c)->ports[rows[1]].ethernet == 1);
 	CHECK(fabric_slots(c)[fabric_slot(c)].pid == getpid());
 	fabric_client_close(c);
 	wait_no_dir();
 }
 
-/* The registry's two indices agree with its rows, and no GID names two ports. */
-static void test_registry(void)
+/* The indices agree with the rows, and no GID names two ports. */
+static void test_subnet(void)
 {
-	const struct registry *r;
+	const struct subnet *s;
 	struct fabric_client *c;
 	struct told t;
 
 	c = open_client(&t);
-	r = fabric_registry(c);
-	CHECK(r->nports >= 4);
-	for (uint32_t i = 0; i < r->nports; i++) {
-		const struct registry_port *p = &r->ports[i];
+	s = fabric_subnet(c);
+	CHECK(s->nports == 4 && s->nnodes == 4);
+	for (uint32_t i = 0; i < s->nports; i++) {
+		const struct subnet_port *p = &s->ports[i];
+		struct subnet_gid_entry gid;
 		uint32_t valid = 0;
 
 		CHECK(p->state == IB_PORT_ACTIVE);
-		CHECK(p->ethernet ? p->lid == 0 : registry_port_by_lid(r, (uint16_t)p->lid) == i);
-		for (uint32_t g = 0; g < REGISTRY_GIDS; g++) {
-			if (!p->gids[g].valid)
+		CHECK(p->ethernet ? p->lid == 0 : subnet_port_by_lid(s, (uint16_t)p->lid) == i);
+		for (uint32_t g = 0; g < SUBNET_ETHERNET_GIDS; g++) {
+			if (!subnet_gid(s, i, g, &gid))
 				continue;
 			valid++;
-			CHECK(registry_port_by_gid(r, &p->gids[g].gid) == i);
+			CHECK(subnet_port_by_gid(s, &gid.gid) == i);
 		}
-		CHECK(valid >= 1 && valid < REGISTRY_GIDS);
+		CHECK(valid >= 1 && valid < SUBNET_ETHERNET_GIDS);
 		for (uint32_t k = 0; k < i; k++)
-			CHECK(r->ports[k].node_guid != p->node_guid);
+			CHECK(subnet_node_of(s, k)->guid != subnet_node_of(s, i)->guid);
 	}
 	fabric_client_close(c);
 	wait_no_dir();
@@ -322,8 +323,8 @@ static void test_port(void)
 {
 	struct msg m = {.hello.host = "host2"};
 	struct fabric_client *a, *b;
-	uint32_t rows[SLOT_HCAS];
-	const struct registry *r;
+	uint32_t rows[SLOT_PORTS];
+	const struct subnet *s;
 	struct told here, too;
 	int fds[MSG_MAX_FDS];
 	uint32_t far_row;
@@ -331,15 +332,15 @@ static void test_port(void)
 
 	a = open_client(&here);
 	b = open_client(&too);
-	r = fabric_registry(a);
-	CHECK(fabric_host_ports(a, rows, SLOT_HCAS) == 2);
+	s = fabric_subnet(a);
+	CHECK(fabric_host_ports(a, rows, SLOT_PORTS) == 2);
 	far = link_open(dir, NULL, &m, MSG_HELLO, fds);
 	CHECK(far >= 0);
 	msg_close_fds(fds);
 	far_row = m.hello_reply.rows[1];
 	CHECK(far_row != rows[1]);
 
-	CHECK(set_port(r->nports, IB_PORT_DOWN) == -ENOENT);
+	CHECK(set_port(s->nports, IB_PORT_DOWN) == -ENOENT);
 	CHECK(set_port(rows[1], IB_PORT_NOP) == -EINVAL);
 	CHECK(set_port(rows[1], IB_PORT_INIT) == -EINVAL);
 	CHECK(set_port(rows[1], IB_PORT_ACTIVE + 1) == -EINVAL);
@@ -347,8 +348,8 @@ static void test_port(void)
 	check_attr("phys_state", "5: LinkUp\n");
 
 	CHECK(set_port(rows[1], IB_PORT_DOWN) == 0);
-	CHECK(atomic_load(&r->ports[rows[1]].state) == IB_PORT_DOWN);
-	CHECK(atomic_load(&r->ports[rows[0]].state) == IB_PORT_ACTIVE);
+	CHECK(atomic_load(&s->ports[rows[1]].state) == IB_PORT_DOWN);
+	CHECK(atomic_load(&s->ports[rows[0]].state) == IB_PORT_ACTIVE);
 	check_attr("state", "1: DOWN\n");
 	check_attr("phys_state", "2: Polling\n");
 	check_attr("counters/link_downed", "1\n");
@@ -637,7 +638,7 @@ static pid_t start_peer(uint16_t to, uint32_t row, int pipes[2])
 static void test_no_descriptors(void)
 {
 	struct fabric_client *c;
-	uint32_t rows[SLOT_HCAS];
+	uint32_t rows[SLOT_PORTS];
 	struct rlimit saved;
 	int pipes[2], fd, side, top;
 	struct told t;
@@ -646,7 +647,7 @@ static void test_no_descriptors(void)
 	pid_t peer;
 
 	c = open_client(&t);
-	CHECK(fabric_host_ports(c, rows, SLOT_HCAS) == 2);
+	CHECK(fabric_host_ports(c, rows, SLOT_PORTS) == 2);
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pipes));
 	peer = start_peer(fabric_slot(c), rows[0], pipes);
 	close(pipes[1]);
@@ -718,14 +719,14 @@ static void test_full_daemon(void)
 {
 	int idle[FULL_DAEMON], fds[MSG_MAX_FDS], slow, peer, n, ret;
 	struct fabric_client *c;
-	uint32_t rows[SLOT_HCAS];
+	uint32_t rows[SLOT_PORTS];
 	uint16_t slow_slot, slot;
 	struct rlimit saved;
 	struct told t;
 	struct msg m;
 
 	c = open_client(&t);
-	CHECK(fabric_host_ports(c, rows, SLOT_HCAS) == 2);
+	CHECK(fabric_host_ports(c, rows, SLOT_PORTS) == 2);
 	slow = raw_hello("", &slow_slot);
 	peer = raw_hello("host2", &slot);
 	limit_descriptors(daemon_pid(), FULL_DAEMON, &saved);
@@ -800,7 +801,7 @@ int main(int argc, char **argv)
 	unsetenv("SOFTHCA_HOST");
 	test_start_and_leave();
 	/* The last to leave takes the parent with it: its name begins with softhca-. */
-	test_registry();
+	test_subnet();
 	test_numbers();
 	test_channel();
 	test_counters();

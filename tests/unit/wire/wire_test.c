@@ -70,9 +70,9 @@ static void loopback(struct testbed *bed)
 	self.dst_port = 1; /* up, but none of ours */
 	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
 	self.dst_port = 0;
-	atomic_store(&bed->registry->ports[0].state, IB_PORT_INIT);
+	subnet_set_state(&bed->subnet, 0, IB_PORT_INIT);
 	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
-	atomic_store(&bed->registry->ports[0].state, IB_PORT_ACTIVE);
+	subnet_set_state(&bed->subnet, 0, IB_PORT_ACTIVE);
 	CHECK(station_counter(&a, PORT_XMIT_DISCARDS) == 6 * 3);
 	CHECK(received == 12);
 	wire_attach(a.wire, NULL);
@@ -147,8 +147,8 @@ int main(void)
 	properties();
 	sizes();
 	station_up(&a, bed, 0, receive, &a);
-	CHECK(wire_create(a.host, TESTBED_PORTS, 0, &w) && wire_create(a.host, 0, SLOT_HCAS, &w));
-	CHECK(wire_port_row(a.wire) == 0 && wire_registry(a.wire) == bed->registry);
+	CHECK(wire_create(a.host, TESTBED_PORTS, &w));
+	CHECK(wire_port_row(a.wire) == 0 && wire_subnet(a.wire) == &bed->subnet);
 	loopback(bed);
 	unreachable(bed);
 	station_down(&a);

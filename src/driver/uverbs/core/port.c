@@ -6,11 +6,10 @@
 #include <unistd.h>
 
 #define COMP_VECTORS_MAX 8u
-#define IB_GIDS		 8u
 
 enum { PHYS_POLLING = 2, PHYS_LINK_UP = 5 };
 
-const struct registry_port *ufile_port(const struct ufile *f)
+const struct subnet_port *ufile_port(const struct ufile *f)
 {
 	return f->hca->port;
 }
@@ -26,17 +25,6 @@ uint32_t ufile_port_state(const struct ufile *f)
 uint8_t uport_phys_state(uint32_t state)
 {
 	return state >= IB_PORT_INIT ? PHYS_LINK_UP : PHYS_POLLING;
-}
-
-uint32_t uport_gids(const struct registry_port *port)
-{
-	return port->ethernet ? REGISTRY_GIDS : IB_GIDS;
-}
-
-uint32_t uport_pkeys(const struct registry_port *port)
-{
-	/* RoCE has the default P_Key only. */
-	return port->ethernet ? 1 : REGISTRY_PKEYS;
 }
 
 uint32_t uverbs_comp_vectors(void)

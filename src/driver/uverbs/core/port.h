@@ -6,10 +6,7 @@
 
 #define UVERBS_PORTS 1u
 
-const struct registry_port *ufile_port(const struct ufile *f);
+const struct subnet_port *ufile_port(const struct ufile *f);
 uint32_t ufile_port_state(const struct ufile *f); /* enum ib_port_state */
 uint8_t uport_phys_state(uint32_t state);	  /* as PortInfo counts */
-/* GID table and P_Key table lengths that the port reports. */
-uint32_t uport_gids(const struct registry_port *port);
-uint32_t uport_pkeys(const struct registry_port *port);
 uint32_t uverbs_comp_vectors(void);

@@ -19,13 +19,6 @@ struct uah {
 	struct upd *pd;
 };
 
-static bool is_v4_mapped(const union ib_gid *gid)
-{
-	static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
-
-	return !memcmp(gid->raw, prefix, sizeof(prefix));
-}
-
 /* RFC 4291, 2.5.6 and appendix A: the interface identifier is a modified EUI-64 of the MAC. */
 static bool link_local_mac(const union ib_gid *gid, uint8_t mac[6])
 {
@@ -56,26 +49,27 @@ static void multicast_mac(const union ib_gid *gid, uint8_t mac[6])
 	memcpy(mac + 2, gid->raw + 12, 4);
 }
 
-static int resolve_mac(const struct registry *registry, const union ib_gid *gid, uint8_t mac[6])
+static int resolve_mac(const struct subnet *subnet, const union ib_gid *gid, uint8_t mac[6])
 {
-	uint32_t row = registry_port_by_gid(registry, gid);
+	uint32_t row = subnet_port_by_gid(subnet, gid);
 
 	if (ib_gid_is_multicast(gid)) {
 		multicast_mac(gid, mac);
 		return 0;
 	}
-	if (row != REGISTRY_NO_PORT && row < registry->nports) {
-		memcpy(mac, registry->ports[row].mac, 6);
+	if (row < subnet->nports) {
+		memcpy(mac, subnet->ports[row].mac, 6);
 		return 0;
 	}
-	if (!is_v4_mapped(gid) && link_local_mac(gid, mac))
+	if (!ib_gid_is_ipv4(gid) && link_local_mac(gid, mac))
 		return 0;
 	return -ENETUNREACH;
 }
 
 int uah_decode(const struct ufile *f, const struct ib_uverbs_ah_attr *in, struct ib_ah *out)
 {
-	const struct registry_port *port = ufile_port(f);
+	const struct subnet_port *port = ufile_port(f);
+	struct subnet_gid_entry sgid;
 
 	if (in->port_num < 1 || in->port_num > UVERBS_PORTS)
 		return -EINVAL;
@@ -83,7 +77,7 @@ int uah_decode(const struct ufile *f, const struct ib_uverbs_ah_attr *in, struct
 	if (port->ethernet && !in->is_global)
 		return -EINVAL;
 	if (in->is_global &&
-	    (in->grh.sgid_index >= uport_gids(port) || !port->gids[in->grh.sgid_index].valid))
+	    !subnet_gid(f->process->subnet, f->hca->port_row, in->grh.sgid_index, &sgid))
 		return -EINVAL;
 	*out = (struct ib_ah){
 		.dlid = in->dlid,
@@ -100,7 +94,7 @@ int uah_decode(const struct ufile *f, const struct ib_uverbs_ah_attr *in, struct
 		out->hop_limit = in->grh.hop_limit;
 		out->traffic_class = in->grh.traffic_class;
 	}
-	return port->ethernet ? resolve_mac(f->process->registry, &out->dgid, out->dmac) : 0;
+	return port->ethernet ? resolve_mac(f->process->subnet, &out->dgid, out->dmac) : 0;
 }
 
 static void uah_free(struct uobj *obj)

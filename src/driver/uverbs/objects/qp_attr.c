@@ -57,7 +57,7 @@ static void ah_to_dest(const struct ib_ah *ah, struct ib_uverbs_qp_dest *dest)
 static int check_ranges(const struct ufile *f, const struct ib_uverbs_modify_qp *cmd)
 {
 	uint32_t mask = cmd->attr_mask;
-	uint32_t pkeys = uport_pkeys(ufile_port(f));
+	uint32_t pkeys = subnet_port_pkeys(ufile_port(f));
 
 	if ((mask & IB_QP_CUR_STATE && cmd->cur_qp_state > IB_QPS_ERR) ||
 	    (mask & IB_QP_STATE && cmd->qp_state > IB_QPS_ERR))

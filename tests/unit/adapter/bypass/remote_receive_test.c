@@ -12,6 +12,7 @@
 
 #include "adapter_rig.h"
 #include "check.h"
+#include "subnet_bed.h"
 #include "wire/expose.h"
 
 #define CHANNEL_BYTES (1u << 20)
@@ -34,6 +35,7 @@ struct side {
 
 struct fabric {
 	struct registry *registry;
+	struct subnet subnet;
 	struct slot *slots;
 	int channel;
 	uint32_t next_chunk;
@@ -69,6 +71,7 @@ static void side_up(struct fabric *f, struct side *s, uint16_t slot)
 {
 	const struct wire_process_attr attr = {
 		.registry = f->registry,
+		.subnet = &f->subnet,
 		.slots = f->slots,
 		.slot = slot,
 		.open_channel = open_channel,
@@ -79,11 +82,12 @@ static void side_up(struct fabric *f, struct side *s, uint16_t slot)
 
 	s->fabric = f;
 	s->slot = slot;
-	s->rig = (struct rig){.registry = f->registry, .slots = f->slots, .silent = true};
+	s->rig = (struct rig){
+		.registry = f->registry, .subnet = &f->subnet, .slots = f->slots, .silent = true};
 	f->slots[slot].pid = getpid();
 	atomic_store(&f->slots[slot].alive, 1);
 	CHECK(!wire_process_create(&attr, &s->rig.host));
-	CHECK(!wire_create(s->rig.host, slot, 0, &s->rig.wire[0]));
+	CHECK(!wire_create(s->rig.host, slot, &s->rig.wire[0]));
 	a.wire = s->rig.wire[0];
 	CHECK(!adapter_create(&a, &s->rig.adapter[0]));
 }
@@ -150,16 +154,15 @@ static struct fabric *fabric_up(void)
 
 	CHECK(f);
 	memset(f, 0, sizeof(*f));
-	f->registry = calloc(1, sizeof(*f->registry) + PORTS * sizeof(struct registry_port));
+	f->registry = calloc(1, sizeof(*f->registry));
 	f->slots = aligned_alloc(64, sizeof(struct slot) * REGISTRY_SLOTS);
 	CHECK(f->registry && f->slots);
 	memset(f->slots, 0, sizeof(struct slot) * REGISTRY_SLOTS);
-	f->registry->nports = PORTS;
+	subnet_bed_open(&f->subnet, PORTS);
 	for (unsigned i = 0; i < PORTS; i++) {
-		atomic_store(&f->registry->ports[i].state, IB_PORT_ACTIVE);
-		f->registry->ports[i].pkeys[0] = 0xffff;
-		strcpy(f->registry->ports[i].hca, "mlx5_0");
-		atomic_store(&f->registry->lid_port_plus_1[LID + i], i + 1);
+		subnet_bed_port(&f->subnet, i, 0, false);
+		subnet_bed_lid(&f->subnet, i, (uint16_t)(LID + i));
+		atomic_store(&f->registry->slot_host_plus_1[i], i + 1);
 	}
 	f->channel = memfd_create("channel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	CHECK(f->channel >= 0 && !ftruncate(f->channel, CHANNEL_BYTES));
@@ -193,6 +196,7 @@ static void fabric_down(struct fabric *f)
 	side_down(&f->a);
 	side_down(&f->b);
 	close(f->channel);
+	subnet_bed_close(&f->subnet);
 	free(f->registry);
 	free(f->slots);
 	free(f);

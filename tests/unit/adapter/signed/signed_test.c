@@ -193,12 +193,12 @@ static void finish(struct act *a, const struct sig_error *want, bool bad_line)
 				take(a, &t, i, cqe, want);
 		}
 		if (bad_line)
-			atomic_store(&bed->rig.registry->ports[1].state,
-				     maybe(a->s, 90) ? IB_PORT_ACTIVE : IB_PORT_DOWN);
+			subnet_set_state(bed->rig.subnet, 1,
+					 maybe(a->s, 90) ? IB_PORT_ACTIVE : IB_PORT_DOWN);
 		bed_progress(bed);
 		HOLDS(a->s, ++spins < 50000000);
 	}
-	atomic_store(&bed->rig.registry->ports[1].state, IB_PORT_ACTIVE);
+	subnet_set_state(bed->rig.subnet, 1, IB_PORT_ACTIVE);
 	bed_progress(bed);
 	HOLDS(a->s, !rig_cq_poll(&bed->side[0].q.cq) && !rig_cq_poll(&bed->side[1].q.cq));
 }

@@ -118,7 +118,7 @@ static void groups(unsigned dev)
 	CHECK(received(&member[0], 0, "gone") == 1);
 	CHECK(atomic_load(&wire_counters(rig.wire[dev])[PORT_MULTICAST_XMIT_PACKETS]) +
 		      atomic_load(&wire_counters(rig.wire[dev])[PORT_MULTICAST_XMIT_PACKETS +
-								SLOT_HCAS * PORT_COUNTERS]) >=
+								SLOT_PORTS * PORT_COUNTERS]) >=
 	      6);
 	rig_qp_down(&member[0]);
 	rig_qp_down(&member[2]);
@@ -195,7 +195,7 @@ static void between_processes(void)
 	struct station st[2];
 	uint8_t payload[1500];
 	struct run run = {payload, sizeof(payload)};
-	struct path path = {.src_port = 0, .dst_port = REGISTRY_NO_PORT, .grh = true};
+	struct path path = {.src_port = 0, .dst_port = SUBNET_NONE, .grh = true};
 	struct pkt p = {
 		.opcode = BTH_UD | BTH_SEND_ONLY,
 		.dqpn = IB_MULTICAST_QPN,
@@ -253,7 +253,7 @@ static void between_processes(void)
 	/* a link layer of another kind hears nothing */
 	wire_listen(st[1].wire, wire_group(&path.dgid));
 	listener[1] = (struct listener){.wants = true};
-	bed->registry->ports[0].ethernet = 1;
+	bed->subnet.ports[0].ethernet = 1;
 	CHECK(wire_xmit(st[0].wire, &p) == WIRE_SENT);
 	while (wire_process_progress(st[1].host))
 		;

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Assigns addresses; see address.h. */
+#include "fabric/daemon/address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/endian.h"
+#include "base/log.h"
+#include "fabric/daemon/netdev.h"
+
+#define OUI_MELLANOX  0x0c42a1ull
+#define CARD_GUIDS    16u /* a card's functions and ports count up */
+#define INVENTED_GIDS 4u  /* the MAC's own address and the IPv4 address, each as RoCE v1 and v2 */
+
+/* 198.18.0.0/15: 9 bits name one of 512 hosts; of 256 addresses each, 85 times 3 for a host. */
+#define IPV4_HOSTS 512u
+#define IPV4_PORTS 3u
+#define IPV4_LAST  254u
+
+#define PORT_FORMAT "host '%s', %s port %u"
+#define PORT_NAMES(f, row)                                                 \
+	fabric_host_name(f, row), subnet_node_of(&(f)->subnet, row)->name, \
+		(f)->subnet.ports[row].number
+
+uint32_t address_gids(uint32_t host, bool ethernet)
+{
+	if (!ethernet)
+		return SUBNET_IB_GIDS;
+	return host ? INVENTED_GIDS : SUBNET_ETHERNET_GIDS;
+}
+
+uint64_t address_guid(uint32_t host, uint32_t host_index)
+{
+	/* As on the cards: the OUI, 0x0300, then the card. */
+	return OUI_MELLANOX << 40 | (0x0300000000ull + (uint64_t)(host + 1) * CARD_GUIDS) |
+	       host_index;
+}
+
+/* Modified EUI-64 (RFC 4291, appendix A), in network order. */
+static uint64_t mac_eui64(const uint8_t mac[6])
+{
+	const uint8_t id[8] = {mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
+	uint64_t v;
+
+	memcpy(&v, id, sizeof(v));
+	return v;
+}
+
+static union ib_gid gid_link_local(uint64_t interface_id)
+{
+	union ib_gid gid = {.half = {htobe64(0xfe80ull << 48), interface_id}};
+
+	return gid;
+}
+
+static union ib_gid gid_ipv4(const uint8_t addr[4])
+{
+	union ib_gid gid = {.raw = {[10] = 0xff, [11] = 0xff}};
+
+	memcpy(gid.raw + 12, addr, 4);
+	return gid;
+}
+
+/* ---- GID tables ---- */
+
+static int gid_refused(const struct fabric *f, uint32_t row, const union ib_gid *gid,
+		       uint32_t owner)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	inet_ntop(AF_INET6, gid->raw, text, sizeof(text));
+	log_error(PORT_FORMAT ": its GID %s is that of " PORT_FORMAT, PORT_NAMES(f, row), text,
+		  PORT_NAMES(f, owner));
+	return -EADDRINUSE;
+}
+
+/* The table of a network interface may be too small for all its addresses. */
+static void gid_left_out(const struct fabric *f, uint32_t row, const union ib_gid *gid)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	inet_ntop(AF_INET6, gid->raw, text, sizeof(text));
+	log_warn(PORT_FORMAT ": no room in the GID table for %s", PORT_NAMES(f, row), text);
+}
+
+/* Appends to the port's table.  One entry always stays empty: programs must meet that too. */
+static int gid_append(struct fabric *f, uint32_t row, const union ib_gid *gid, enum gid_type type)
+{
+	const struct subnet_gid_entry entry = {*gid, type};
+	struct subnet_gid_entry there;
+	uint32_t n = 0, owner;
+	int ret;
+
+	while (subnet_gid(&f->subnet, row, n, &there))
+		n++;
+	ret = n + 1 < subnet_port_gids(&f->subnet.ports[row])
+		      ? subnet_set_gid(&f->subnet, row, n, &entry, &owner)
+		      : -ERANGE;
+	if (ret == -ERANGE) {
+		gid_left_out(f, row, gid);
+		return 0;
+	}
+	return ret == -EADDRINUSE ? gid_refused(f, row, gid, owner) : ret;
+}
+
+/* In the kernel's order: each address as RoCE v1, then v2. */
+static int gid_append_both(struct fabric *f, uint32_t row, union ib_gid gid)
+{
+	int ret = gid_append(f, row, &gid, GID_IB_ROCE_V1);
+
+	return ret ? ret : gid_append(f, row, &gid, GID_ROCE_V2);
+}
+
+/* ---- InfiniBand ---- */
+
+int address_infiniband(struct fabric *f, uint32_t row, uint32_t *lid)
+{
+	struct subnet_port *p = &f->subnet.ports[row];
+	union ib_gid gid = gid_link_local(htobe64(p->guid));
+	uint32_t owner;
+	int ret;
+
+	if (*lid >= SUBNET_LIDS) {
+		log_error(PORT_FORMAT ": no LID is left; a subnet has %u of them",
+			  PORT_NAMES(f, row), SUBNET_LIDS - 1);
+		return -ENOSPC;
+	}
+	atomic_store_explicit(&p->sm_lid, f->sm_lid, memory_order_relaxed);
+	atomic_store_explicit(&p->pkeys[0], SUBNET_PKEY_DEFAULT, memory_order_relaxed);
+	ret = gid_append(f, row, &gid, GID_IB_ROCE_V1);
+	return ret ? ret : subnet_set_lid(&f->subnet, row, (uint16_t)(*lid)++, 0, &owner);
+}
+
+/* ---- Ethernet ---- */
+
+/* 198.18.hh.pp and 198.19.hh.pp; the hosts from 512 on have the next three pp of those before. */
+static int netdev_invent(const struct fabric *f, struct netdev *nd, uint32_t host, uint32_t row)
+{
+	uint32_t last = f->subnet.ports[row].host_index + 1 + IPV4_PORTS * (host / IPV4_HOSTS);
+	const uint8_t addr[4] = {198, (uint8_t)(18 | (host >> 8 & 1)), (uint8_t)host,
+				 (uint8_t)last};
+
+	if (last > IPV4_LAST) {
+		log_error(PORT_FORMAT ": no address of 198.18.0.0/15 is left for it",
+			  PORT_NAMES(f, row));
+		return -ENOSPC;
+	}
+	memset(nd, 0, sizeof(*nd));
+	memcpy(nd->ipv4[nd->nipv4++], addr, sizeof(addr));
+	return 0;
+}
+
+static int netdev_gids(struct fabric *f, uint32_t row, const struct netdev *nd)
+{
+	int ret = gid_append_both(f, row, gid_link_local(mac_eui64(f->subnet.ports[row].mac)));
+
+	for (uint32_t i = 0; i < nd->nipv4 && !ret; i++)
+		ret = gid_append_both(f, row, gid_ipv4(nd->ipv4[i]));
+	for (uint32_t i = 0; i < nd->nipv6 && !ret; i++) {
+		union ib_gid gid;
+
+		memcpy(gid.raw, nd->ipv6[i], sizeof(gid.raw));
+		ret = gid_append_both(f, row, gid);
+	}
+	if (nd->nleft_out)
+		log_warn(PORT_FORMAT ": %u more addresses of %s than its GID table has room for",
+			 PORT_NAMES(f, row), nd->nleft_out, nd->name);
+	return ret;
+}
+
+int address_ethernet(struct fabric *f, uint32_t row)
+{
+	static const uint8_t no_mac[6];
+	struct subnet_port *p = &f->subnet.ports[row];
+	uint32_t host = subnet_node_of(&f->subnet, row)->host;
+	const uint8_t own_mac[6] = {
+		0x02, 0x53, 0x48, (uint8_t)(host >> 8), (uint8_t)host, (uint8_t)p->host_index};
+	struct netdev nd;
+	int ret = 0;
+
+	if (host == 0)
+		netdev_find(&nd);
+	else
+		ret = netdev_invent(f, &nd, host, row);
+	if (ret)
+		return ret;
+	/* The loopback interface has none, but a RoCE destination must. */
+	memcpy(p->mac, memcmp(nd.mac, no_mac, 6) ? nd.mac : own_mac, sizeof(p->mac));
+	memcpy(p->netdev, nd.name, sizeof(p->netdev));
+	p->guid = be64toh(mac_eui64(p->mac));
+	atomic_store_explicit(&p->pkeys[0], SUBNET_PKEY_DEFAULT, memory_order_relaxed);
+	return netdev_gids(f, row, &nd);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the ports of a topology are called: GUIDs, LIDs, MACs, GIDs, P_Keys.
+ *
+ * Ethernet ports: those of the first host stand for a network interface of this machine and have
+ * its MAC and addresses.  The other hosts exist only here: their MACs are locally administered
+ * (02:53:48:hh:hh:pp; hh:hh host, pp port), and their IPv4 addresses are of 198.18.0.0/15, which
+ * RFC 2544 sets aside for such use: no real network has them.
+ *
+ * Each says by name of host and device what it cannot do.
+ */
+#pragma once
+
+#include "fabric/daemon/fabric.h"
+
+/* Room that a port of that host needs in the pool of GIDs. */
+uint32_t address_gids(uint32_t host, bool ethernet);
+uint64_t address_guid(uint32_t host, uint32_t host_index);
+/* 0; -EADDRINUSE, -ENOSPC.  *lid is the next free one. */
+int address_infiniband(struct fabric *f, uint32_t row, uint32_t *lid) must_check;
+int address_ethernet(struct fabric *f, uint32_t row) must_check;

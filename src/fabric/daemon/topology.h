@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a fabric consists of, as data: hosts and their HCAs.  Somebody builds it (today a
+ * generator); fabric_create makes the subnet of it.  Everything in the subnet follows from it, so
+ * two daemons with the same topology make the same fabric.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fabric/daemon/names.h"
+#include "fabric/protocol.h"
+
+#define TOPOLOGY_DEFAULT_HOSTS 2u
+
+struct topology_hca {
+	char name[16]; /* "mlx5_0" */
+	uint32_t nports;
+	bool ethernet;
+};
+
+struct topology_host {
+	char name[FABRIC_NAME_BYTES];
+	uint32_t first_hca; /* the others follow */
+	uint32_t nhcas;
+	uint32_t nports; /* of all of them */
+};
+
+struct topology {
+	struct topology_host *hosts;
+	uint32_t nhosts, hosts_room;
+	struct topology_hca *hcas;
+	uint32_t nhcas, hcas_room;
+	struct names names; /* of the hosts */
+};
+
+/* Begins a host.  0; -EINVAL not a name, -EEXIST another host has it, -ENOMEM. */
+int topology_add_host(struct topology *t, const char *name) must_check;
+/*
+ * One more HCA of the host that was begun last.  0; -EINVAL not a name or no port, -EEXIST another
+ * HCA of that host has it, -ENOSPC more ports than a host can have, -ENOMEM.
+ */
+int topology_add_hca(struct topology *t, const char *name, uint32_t nports,
+		     bool ethernet) must_check;
+/* Hosts "host1" to "hostN", each with mlx5_0 of InfiniBand and mlx5_1 of Ethernet. */
+int topology_generate(struct topology *t, uint32_t hosts) must_check;
+/* Index of the host, or -ENOENT. */
+int64_t topology_find_host(const struct topology *t, const char *name) must_check;
+void topology_free(struct topology *t);

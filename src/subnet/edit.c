@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Changing the block while others read it; see subnet.h. */
+#include <errno.h>
+
+#include "subnet/gid_index.h"
+
+void subnet_raise_epoch(struct subnet *s)
+{
+	/* One writer: no need for an atomic addition. */
+	atomic_store_explicit(&s->head->epoch,
+			      atomic_load_explicit(&s->head->epoch, memory_order_relaxed) + 1,
+			      memory_order_release);
+}
+
+/* ---- rows ---- */
+
+static void port_add(struct subnet *s, uint32_t node, uint32_t number, bool ethernet, uint32_t gids)
+{
+	struct subnet_port *p = &s->ports[s->nports];
+
+	p->node = node;
+	p->number = number;
+	p->ethernet = ethernet;
+	p->first_gid = s->ngids;
+	p->gid_room = gids;
+	atomic_store_explicit(&p->state, IB_PORT_DOWN, memory_order_relaxed);
+	for (uint32_t i = 0; i < gids; i++)
+		s->gids[s->ngids++].port = s->nports;
+	s->nports++;
+}
+
+int64_t subnet_add_node(struct subnet *s, const struct subnet_node *node, bool ethernet,
+			uint32_t gids)
+{
+	uint32_t row = s->nnodes;
+
+	if (row == s->head->table[SUBNET_TABLE_NODES].count ||
+	    node->nports > s->head->table[SUBNET_TABLE_PORTS].count - s->nports ||
+	    (uint64_t)node->nports * gids > s->head->table[SUBNET_TABLE_GIDS].count - s->ngids)
+		return -ENOSPC;
+	s->nodes[row] = *node;
+	s->nodes[row].first_port = s->nports;
+	s->nnodes++;
+	for (uint32_t i = 0; i < node->nports; i++)
+		port_add(s, row, i + 1, ethernet, gids);
+	return row;
+}
+
+bool subnet_set_state(struct subnet *s, uint32_t row, enum ib_port_state state)
+{
+	_Atomic(uint32_t) *at = &s->ports[row].state;
+
+	if (atomic_load_explicit(at, memory_order_relaxed) == (uint32_t)state)
+		return false;
+	atomic_store_explicit(at, (uint32_t)state, memory_order_release);
+	subnet_raise_epoch(s);
+	return true;
+}
+
+/* ---- LIDs ---- */
+
+static void lids_store(struct subnet *s, uint32_t lid, uint32_t lmc, uint32_t row_plus_1)
+{
+	for (uint32_t i = lid; lid && i < lid + (1u << lmc); i++)
+		atomic_store_explicit(&s->lids[i], row_plus_1, memory_order_release);
+}
+
+static bool lids_free(const struct subnet *s, uint32_t lid, uint32_t lmc, uint32_t row,
+		      uint32_t *owner)
+{
+	for (uint32_t i = lid; i < lid + (1u << lmc); i++) {
+		*owner = subnet_port_by_lid(s, (uint16_t)i);
+		if (*owner != SUBNET_NONE && *owner != row)
+			return false;
+	}
+	return true;
+}
+
+int subnet_set_lid(struct subnet *s, uint32_t row, uint16_t lid, uint32_t lmc, uint32_t *owner)
+{
+	struct subnet_port *p = &s->ports[row];
+	uint32_t old = atomic_load_explicit(&p->lid, memory_order_relaxed);
+	uint32_t old_lmc = atomic_load_explicit(&p->lmc, memory_order_relaxed);
+
+	if (lmc > SUBNET_MAX_LMC || lid & ((1u << lmc) - 1) || lid + (1u << lmc) > SUBNET_LIDS)
+		return -EINVAL;
+	if (lid && !lids_free(s, lid, lmc, row, owner))
+		return -EADDRINUSE;
+	if (old == lid && old_lmc == lmc)
+		return 0;
+	lids_store(s, old, old_lmc, 0);
+	lids_store(s, lid, lmc, row + 1);
+	atomic_store_explicit(&p->lmc, lmc, memory_order_release);
+	atomic_store_explicit(&p->lid, lid, memory_order_release);
+	subnet_raise_epoch(s);
+	return 0;
+}
+
+/* ---- GIDs ---- */
+
+static void gid_index_insert(struct subnet *s, uint32_t entry, const union ib_gid *gid)
+{
+	uint32_t i = gid_index_start(s, gid);
+	uint32_t v = atomic_load_explicit(&s->gid_index[i], memory_order_relaxed);
+
+	/* There is a place: the index is never more than half full. */
+	while (v != GID_INDEX_EMPTY && v != GID_INDEX_GONE) {
+		i = (i + 1) & s->gid_index_mask;
+		v = atomic_load_explicit(&s->gid_index[i], memory_order_relaxed);
+	}
+	atomic_store_explicit(&s->gid_index[i], entry + 1, memory_order_release);
+}
+
+static void gid_index_remove(struct subnet *s, uint32_t entry, const union ib_gid *gid)
+{
+	uint32_t i = gid_index_start(s, gid);
+
+	while (atomic_load_explicit(&s->gid_index[i], memory_order_relaxed) != entry + 1)
+		i = (i + 1) & s->gid_index_mask;
+	atomic_store_explicit(&s->gid_index[i], GID_INDEX_GONE, memory_order_release);
+	/* Nothing lies behind the last ones of a row of these: no search needs to pass them. */
+	if (atomic_load_explicit(&s->gid_index[(i + 1) & s->gid_index_mask],
+				 memory_order_relaxed) != GID_INDEX_EMPTY)
+		return;
+	while (atomic_load_explicit(&s->gid_index[i], memory_order_relaxed) == GID_INDEX_GONE) {
+		atomic_store_explicit(&s->gid_index[i], GID_INDEX_EMPTY, memory_order_release);
+		i = (i - 1) & s->gid_index_mask;
+	}
+}
+
+static void gid_entry_write(struct subnet_gid *g, const union ib_gid *gid, uint32_t type_plus_1)
+{
+	uint32_t sequence = atomic_load_explicit(&g->sequence, memory_order_relaxed);
+
+	atomic_store_explicit(&g->sequence, sequence + 1, memory_order_relaxed);
+	/* Release, so that whoever sees one of these sees the odd number too. */
+	atomic_store_explicit(&g->type_plus_1, type_plus_1, memory_order_release);
+	atomic_store_explicit(&g->half[0], gid->half[0], memory_order_release);
+	atomic_store_explicit(&g->half[1], gid->half[1], memory_order_release);
+	atomic_store_explicit(&g->sequence, sequence + 2, memory_order_release);
+}
+
+static bool gid_entry_is(const struct subnet_gid *g, const struct subnet_gid_entry *entry)
+{
+	uint32_t type_plus_1 = atomic_load_explicit(&g->type_plus_1, memory_order_relaxed);
+
+	if (!entry)
+		return !type_plus_1;
+	return type_plus_1 == (uint32_t)entry->type + 1 && gid_equals(g, &entry->gid);
+}
+
+int subnet_set_gid(struct subnet *s, uint32_t row, uint32_t index,
+		   const struct subnet_gid_entry *entry, uint32_t *owner)
+{
+	static const union ib_gid none;
+	struct subnet_port *p = &s->ports[row];
+	uint32_t at = p->first_gid + index;
+	struct subnet_gid *g = &s->gids[at];
+	union ib_gid old;
+
+	if (index >= p->gid_room)
+		return -ERANGE;
+	if (entry) {
+		*owner = subnet_port_by_gid(s, &entry->gid);
+		if (*owner != SUBNET_NONE && *owner != row)
+			return -EADDRINUSE;
+	}
+	if (gid_entry_is(g, entry))
+		return 0;
+	if (atomic_load_explicit(&g->type_plus_1, memory_order_relaxed)) {
+		old.half[0] = atomic_load_explicit(&g->half[0], memory_order_relaxed);
+		old.half[1] = atomic_load_explicit(&g->half[1], memory_order_relaxed);
+		gid_index_remove(s, at, &old);
+	}
+	gid_entry_write(g, entry ? &entry->gid : &none, entry ? (uint32_t)entry->type + 1 : 0);
+	if (entry)
+		gid_index_insert(s, at, &entry->gid);
+	subnet_raise_epoch(s);
+	return 0;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The subnet: nodes, their ports, and what the ports are called.
+ *
+ * It is one block of memory that the daemon writes and that all processes of the fabric map
+ * read-only.  The block is a head and the tables that the head lists; a table more (of forwarding,
+ * say) is an entry more.  struct subnet is a process's own view of it: where the tables lie here.
+ *
+ * Rows never move.  What never changes once the block is published is plain; what a subnet manager
+ * or a cable changes while others read is atomic.  Readers take such fields with acquire order, the
+ * daemon stores them with release order.
+ *
+ * Epoch: a number that the daemon raises after it has changed anything that decides whether or
+ * where a packet arrives (a port's state, a LID, a GID, who owns a range of queue pair numbers).
+ * Who remembers a route remembers the epoch that it was found in, and looks again when the number
+ * is another one.  A reader loads the epoch before it looks: then a change in between leaves it
+ * with an old epoch, never with an old route of the new one.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "prm/ib.h"
+
+#define SUBNET_MAGIC   0x74656e73u /* "snet" */
+#define SUBNET_VERSION 1u
+
+#define SUBNET_NONE	     0xffffffffu /* no row */
+#define SUBNET_LIDS	     0xc000u	 /* unicast LIDs are 1 to 0xbfff (IBTA 4.1.3) */
+#define SUBNET_MAX_LMC	     7u
+#define SUBNET_IB_GIDS	     8u
+#define SUBNET_ETHERNET_GIDS 32u
+#define SUBNET_IB_PKEYS	     32u
+#define SUBNET_MAX_PKEYS     SUBNET_IB_PKEYS /* Ethernet has the default P_Key only */
+#define SUBNET_PKEY_DEFAULT  0xffffu	     /* full member of the default partition */
+
+enum gid_type { GID_IB_ROCE_V1, GID_ROCE_V2 };
+
+enum subnet_kind {
+	SUBNET_HCA,    /* ports of a host of this machine's fabric */
+	SUBNET_SWITCH, /* forwards; no program of ours has its ports */
+	SUBNET_REMOTE, /* reached by an address outside of this machine */
+};
+
+struct subnet_node {
+	uint32_t kind;	     /* enum subnet_kind */
+	uint32_t host;	     /* index of the host that it is plugged into, or SUBNET_NONE */
+	uint32_t first_port; /* row of its port 1; the others follow */
+	uint32_t nports;
+	uint64_t guid;
+	uint64_t system_guid;
+	uint32_t device; /* index among the devices of its host */
+	uint32_t reserved;
+	char name[16]; /* on its host: "mlx5_0" */
+};
+
+struct subnet_port {
+	uint32_t node;
+	uint32_t number;     /* on its node, from 1 */
+	uint32_t host_index; /* among all ports of its host: selects its counters in a slot */
+	uint32_t ethernet;
+	_Atomic(uint32_t) state; /* enum ib_port_state */
+	_Atomic(uint32_t) lid;
+	_Atomic(uint32_t) lmc;
+	_Atomic(uint32_t) sm_lid;
+	uint32_t first_gid; /* its part of the pool of GIDs */
+	uint32_t gid_room;
+	uint64_t guid;
+	uint8_t mac[6];
+	uint8_t reserved[2];
+	char netdev[16]; /* Ethernet: the interface of this machine, or empty */
+	_Atomic(uint16_t) pkeys[SUBNET_MAX_PKEYS];
+};
+
+/* An entry of the pool.  Its port never changes, and neither does its index in the port's table. */
+struct subnet_gid {
+	_Atomic(uint64_t) half[2];     /* as in union ib_gid: network order */
+	_Atomic(uint32_t) sequence;    /* odd while the entry is being written */
+	_Atomic(uint32_t) type_plus_1; /* enum gid_type; 0: empty */
+	uint32_t port;
+	uint32_t reserved;
+};
+
+enum subnet_table {
+	SUBNET_TABLE_NODES,
+	SUBNET_TABLE_PORTS,
+	SUBNET_TABLE_GIDS,
+	SUBNET_TABLE_GID_INDEX, /* open addressing, a power of two: entries of the pool plus one */
+	SUBNET_TABLE_LIDS,	/* rows of ports plus one */
+	SUBNET_TABLES,
+};
+
+struct subnet_head {
+	uint32_t magic;
+	uint32_t version;
+	uint64_t bytes;
+	struct {
+		uint64_t offset;
+		uint32_t count;
+		uint32_t stride;
+	} table[SUBNET_TABLES];
+	cacheline_aligned _Atomic(uint64_t) epoch; /* 0: not published yet */
+};
+
+/* A view.  Only the daemon, and tests in its stead, may write through it. */
+struct subnet {
+	struct subnet_head *head;
+	struct subnet_node *nodes;
+	struct subnet_port *ports;
+	struct subnet_gid *gids;
+	_Atomic(uint32_t) *gid_index;
+	_Atomic(uint32_t) *lids;
+	uint32_t nnodes, nports, ngids;
+	uint32_t gid_index_mask;
+};
+
+/* ---- layout.c: the block itself ---- */
+
+struct subnet_shape {
+	uint32_t nodes, ports, gids;
+};
+
+size_t subnet_bytes(const struct subnet_shape *shape);
+/* Makes a block of that shape in zeroed, page-aligned memory of subnet_bytes. */
+void subnet_format(struct subnet *s, void *memory, const struct subnet_shape *shape);
+/* A view of somebody else's block: 0, -EPROTO another version, -EBADMSG its tables do not fit. */
+int subnet_attach(struct subnet *s, void *memory, size_t bytes) must_check;
+
+/* ---- route.c: looking ---- */
+
+struct subnet_gid_entry {
+	union ib_gid gid;
+	enum gid_type type;
+};
+
+/* The port that owns a GID, or SUBNET_NONE. */
+uint32_t subnet_port_by_gid(const struct subnet *s, const union ib_gid *gid);
+/* Entry of a port's GID table; false if it is empty or past the table's end. */
+bool subnet_gid(const struct subnet *s, uint32_t row, uint32_t index, struct subnet_gid_entry *out);
+/* Does a packet from one port arrive at the other?  False also for rows that do not exist. */
+bool subnet_walk(const struct subnet *s, uint32_t from, uint32_t to) must_check;
+
+static inline uint64_t subnet_epoch(const struct subnet *s)
+{
+	return atomic_load_explicit(&s->head->epoch, memory_order_acquire);
+}
+
+static inline uint32_t subnet_port_by_lid(const struct subnet *s, uint16_t lid)
+{
+	if (lid >= SUBNET_LIDS)
+		return SUBNET_NONE;
+	/* 0 (no port) becomes SUBNET_NONE */
+	return atomic_load_explicit(&s->lids[lid], memory_order_acquire) - 1;
+}
+
+static inline bool subnet_port_active(const struct subnet *s, uint32_t row)
+{
+	return row < s->nports &&
+	       atomic_load_explicit(&s->ports[row].state, memory_order_acquire) == IB_PORT_ACTIVE;
+}
+
+static inline const struct subnet_node *subnet_node_of(const struct subnet *s, uint32_t row)
+{
+	return &s->nodes[s->ports[row].node];
+}
+
+/* How many entries programs find in a port's tables. */
+static inline uint32_t subnet_port_gids(const struct subnet_port *p)
+{
+	return p->ethernet ? SUBNET_ETHERNET_GIDS : SUBNET_IB_GIDS;
+}
+
+static inline uint32_t subnet_port_pkeys(const struct subnet_port *p)
+{
+	return p->ethernet ? 1 : SUBNET_IB_PKEYS;
+}
+
+static inline uint16_t subnet_pkey(const struct subnet_port *p, uint32_t index)
+{
+	return atomic_load_explicit(&p->pkeys[index], memory_order_acquire);
+}
+
+/* ---- edit.c: changing; for the daemon's one thread ---- */
+
+/*
+ * Takes the next nports rows of ports and the next node.  Each port gets room for 'gids' entries
+ * of the pool.  The node's row; -ENOSPC if the block has no more.
+ */
+int64_t subnet_add_node(struct subnet *s, const struct subnet_node *node, bool ethernet,
+			uint32_t gids) must_check;
+/* Each raises the epoch if it changes anything.  True: it did. */
+bool subnet_set_state(struct subnet *s, uint32_t row, enum ib_port_state state);
+/*
+ * LID and LMC of a port; LID 0 takes them away.  0; -EINVAL not a unicast LID, or not a multiple of
+ * 2^lmc; -EADDRINUSE another port, *owner, has one of these.
+ */
+int subnet_set_lid(struct subnet *s, uint32_t row, uint16_t lid, uint32_t lmc,
+		   uint32_t *owner) must_check;
+/*
+ * Entry of a port's GID table; NULL empties it.  0; -ERANGE past the room of the port; -EADDRINUSE
+ * another port, *owner, has that GID.
+ */
+int subnet_set_gid(struct subnet *s, uint32_t row, uint32_t index,
+		   const struct subnet_gid_entry *entry, uint32_t *owner) must_check;
+/* Something outside of the block changed that routes depend on. */
+void subnet_raise_epoch(struct subnet *s);

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Topologies and the fabrics that the daemon makes of them, without a daemon. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "fabric/daemon/fabric.h"
+
+static struct fabric fabric;
+
+static struct fabric *make(void)
+{
+	CHECK(!fabric_create(&fabric));
+	return &fabric;
+}
+
+static void unmake(void)
+{
+	fabric_destroy(&fabric);
+	memset(&fabric, 0, sizeof(fabric));
+}
+
+static void refusals(void)
+{
+	struct topology t = {0};
+
+	CHECK(topology_generate(&t, 0) == -EINVAL);
+	CHECK(topology_add_host(&t, "../x") == -EINVAL);
+	CHECK(!topology_add_host(&t, "a") && topology_add_host(&t, "a") == -EEXIST);
+	CHECK(t.nhosts == 1);
+	CHECK(topology_add_hca(&t, "", 1, false) == -EINVAL);
+	CHECK(topology_add_hca(&t, "0123456789abcdef", 1, false) == -EINVAL);
+	CHECK(topology_add_hca(&t, "mlx5_0", 0, false) == -EINVAL);
+	CHECK(!topology_add_hca(&t, "mlx5_0", 2, false));
+	CHECK(topology_add_hca(&t, "mlx5_0", 1, false) == -EEXIST);
+	CHECK(topology_add_hca(&t, "mlx5_1", SLOT_PORTS - 1, false) == -ENOSPC);
+	CHECK(!topology_add_hca(&t, "mlx5_1", SLOT_PORTS - 2, true));
+	CHECK(t.nhcas == 2 && t.hosts[0].nports == SLOT_PORTS);
+	CHECK(topology_find_host(&t, "b") == -ENOENT && topology_find_host(&t, "a") == 0);
+	topology_free(&t);
+}
+
+/* Two ports of one device: rows, names of attributes, GUIDs and LIDs of their own. */
+static void two_ports(void)
+{
+	char text[FABRIC_TEXT_BYTES], other[FABRIC_TEXT_BYTES];
+	struct fabric *f = &fabric;
+	uint32_t row;
+
+	CHECK(!topology_add_host(&f->topology, "a"));
+	CHECK(!topology_add_hca(&f->topology, "mlx5_0", 2, false));
+	CHECK(!topology_add_hca(&f->topology, "mlx5_1", 1, false));
+	f = make();
+	CHECK(f->subnet.nports == 3 && f->subnet.nnodes == 2);
+	row = fabric_find_port(f, 0, "mlx5_0", 2);
+	CHECK(row == 1 && f->subnet.ports[1].number == 2 && f->subnet.ports[1].host_index == 1);
+	CHECK(fabric_find_port(f, 0, "mlx5_1", 1) == 2);
+	CHECK(fabric_find_port(f, 0, "mlx5_0", 3) == SUBNET_NONE);
+	CHECK(fabric_find_port(f, 0, "mlx5_0", 0) == SUBNET_NONE);
+	CHECK(f->subnet.ports[0].guid != f->subnet.ports[1].guid);
+	CHECK(f->subnet.ports[1].guid != f->subnet.ports[2].guid);
+	CHECK(f->subnet.nodes[0].system_guid == f->subnet.nodes[1].system_guid);
+	CHECK(attr_text_by_path(f, "a", "sys/class/infiniband/mlx5_0/ports/1/lid", text,
+				sizeof(text)) > 0);
+	CHECK(attr_text_by_path(f, "a", "sys/class/infiniband/mlx5_0/ports/2/lid", other,
+				sizeof(other)) > 0);
+	CHECK(!strcmp(text, "0x1\n") && !strcmp(other, "0x2\n"));
+	CHECK(attr_text_by_path(f, "a", "sys/class/infiniband/mlx5_0/ports/3/lid", other,
+				sizeof(other)) == -ENOENT);
+	CHECK(attr_text_by_path(f, "a", "sys/class/infiniband/mlx5_0/ports/02/lid", other,
+				sizeof(other)) == -ENOENT);
+	unmake();
+}
+
+/* No two ports share an address, however many there are; all are found by each of theirs. */
+static void large(uint32_t hosts)
+{
+	struct timespec from, to;
+	char name[32];
+
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	CHECK(!topology_generate(&fabric.topology, hosts));
+	make();
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	printf("%u hosts: %.1f ms, %.0f bytes a port\n", hosts,
+	       (double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6,
+	       (double)fabric.subnet_segment.bytes / (2 * hosts));
+	CHECK(fabric.subnet.nports == 2 * hosts && fabric.subnet.nnodes == 2 * hosts);
+	for (uint32_t row = 0; row < fabric.subnet.nports; row++) {
+		const struct subnet_port *p = &fabric.subnet.ports[row];
+		struct subnet_gid_entry gid;
+		uint32_t n = 0;
+
+		for (; subnet_gid(&fabric.subnet, row, n, &gid); n++)
+			CHECK(subnet_port_by_gid(&fabric.subnet, &gid.gid) == row);
+		CHECK(n >= (p->ethernet ? 2 : 1));
+		CHECK(p->ethernet || subnet_port_by_lid(&fabric.subnet, (uint16_t)p->lid) == row);
+	}
+	for (uint32_t h = 0; h < hosts; h++) {
+		snprintf(name, sizeof(name), "host%u", h + 1);
+		CHECK(fabric_find_host(&fabric, name) == h);
+	}
+	CHECK(fabric_find_host(&fabric, "") == 0 && fabric_find_host(&fabric, "host0") == -ENOENT);
+	unmake();
+}
+
+/* More hosts than there are addresses: refused, not cut short. */
+static void too_large(void)
+{
+	CHECK(!topology_generate(&fabric.topology, 43521));
+	CHECK(fabric_create(&fabric) == -ENOSPC); /* of 198.18.0.0/15 */
+	memset(&fabric, 0, sizeof(fabric));
+	for (uint32_t h = 0; h < SUBNET_LIDS; h++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "h%u", h);
+		CHECK(!topology_add_host(&fabric.topology, name));
+		CHECK(!topology_add_hca(&fabric.topology, "mlx5_0", 1, false));
+	}
+	CHECK(fabric_create(&fabric) == -ENOSPC); /* of LIDs */
+	memset(&fabric, 0, sizeof(fabric));
+}
+
+/* Two ports that stand for the same interface have the same GIDs. */
+static void collision(void)
+{
+	CHECK(!topology_add_host(&fabric.topology, "a"));
+	CHECK(!topology_add_hca(&fabric.topology, "mlx5_0", 1, true));
+	CHECK(!topology_add_hca(&fabric.topology, "mlx5_1", 1, true));
+	CHECK(fabric_create(&fabric) == -EADDRINUSE);
+	memset(&fabric, 0, sizeof(fabric));
+}
+
+static bool exists(const char *dir, const char *path)
+{
+	char full[256];
+
+	snprintf(full, sizeof(full), "%s/%s", dir, path);
+	return !access(full, F_OK);
+}
+
+/* Only the trees that were asked for are there; a second request changes nothing. */
+static void trees(void)
+{
+	char dir[] = "/tmp/softhca-tree-XXXXXX";
+
+	CHECK(mkdtemp(dir));
+	strcpy(fabric.dir, dir);
+	CHECK(!topology_generate(&fabric.topology, 100));
+	CHECK(!topology_add_host(&fabric.topology, "wide"));
+	CHECK(!topology_add_hca(&fabric.topology, "mlx5_0", 2, false));
+	make();
+	CHECK(!trees_open(&fabric) && !exists(dir, "hosts/host1"));
+	CHECK(!tree_write(&fabric, 99) && !tree_write(&fabric, 99));
+	CHECK(exists(dir, "hosts/host100/sys/class/infiniband/mlx5_1/ports/1/gids/31"));
+	CHECK(!exists(dir, "hosts/host100/sys/class/infiniband/mlx5_1/ports/2"));
+	CHECK(!exists(dir, "hosts/host1") && !exists(dir, "hosts/host99"));
+	CHECK(!tree_write(&fabric, 100));
+	CHECK(exists(dir, "hosts/wide/sys/class/infiniband/mlx5_0/ports/2/counters/port_rcv_data"));
+	CHECK(!exists(dir, "hosts/wide/sys/class/infiniband/mlx5_0/ports/3"));
+	rundir_remove(dir);
+	unmake();
+}
+
+int main(void)
+{
+	refusals();
+	two_ports();
+	large(1);
+	large(600);
+	large(10000);
+	large(43520);
+	too_large();
+	collision();
+	trees();
+	return 0;
+}

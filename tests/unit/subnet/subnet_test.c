@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The subnet's block: layout, look-ups, collisions, the epoch, and readers beside the writer. */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "check.h"
+#include "subnet_bed.h"
+
+#define MANY 2000u
+
+static union ib_gid gid_of(uint32_t n)
+{
+	union ib_gid gid = {.raw = {0xfe, 0x80}};
+
+	gid.word[3] = n;
+	return gid;
+}
+
+static int set(struct subnet *s, uint32_t row, uint32_t index, uint32_t n, uint32_t *owner)
+{
+	const struct subnet_gid_entry entry = {gid_of(n), GID_ROCE_V2};
+
+	return subnet_set_gid(s, row, index, &entry, owner);
+}
+
+/* Who maps the block sees what its maker sees; what is cut short or foreign is refused. */
+static void attach(void)
+{
+	struct subnet_head damaged;
+	struct subnet s, other;
+
+	subnet_bed_open(&s, 3);
+	subnet_bed_port(&s, 0, 0, false);
+	subnet_bed_lid(&s, 0, 9);
+	CHECK(!subnet_attach(&other, s.head, s.head->bytes));
+	CHECK(other.nports == 3 && other.nnodes == 3 && other.ngids == 3 * SUBNET_BED_GIDS);
+	CHECK(subnet_port_by_lid(&other, 9) == 0);
+	CHECK(!strcmp(subnet_node_of(&other, 0)->name, "mlx5_0"));
+
+	CHECK(subnet_attach(&other, s.head, sizeof(*s.head) - 1) == -EBADMSG);
+	CHECK(subnet_attach(&other, s.head, s.head->bytes - 64) == -EBADMSG);
+	damaged = *s.head;
+	s.head->version++;
+	CHECK(subnet_attach(&other, s.head, s.head->bytes) == -EPROTO);
+	*s.head = damaged;
+	s.head->table[SUBNET_TABLE_PORTS].stride += 8;
+	CHECK(subnet_attach(&other, s.head, s.head->bytes) == -EBADMSG);
+	*s.head = damaged;
+	s.head->table[SUBNET_TABLE_GID_INDEX].count--;
+	CHECK(subnet_attach(&other, s.head, s.head->bytes) == -EBADMSG);
+	*s.head = damaged;
+	s.head->magic = 0;
+	CHECK(subnet_attach(&other, s.head, s.head->bytes) == -EBADMSG);
+	*s.head = damaged;
+	subnet_bed_close(&s);
+}
+
+/* A node needs room for itself, its ports and their GIDs; one that finds none takes nothing. */
+static void rows(void)
+{
+	const struct subnet_shape shape = {2, 4, 6};
+	struct subnet_node node = {.kind = SUBNET_HCA, .nports = 3};
+	struct subnet s;
+	void *p = aligned_alloc(4096, align_up(subnet_bytes(&shape), 4096));
+
+	CHECK(p);
+	memset(p, 0, subnet_bytes(&shape));
+	subnet_format(&s, p, &shape);
+	CHECK(subnet_add_node(&s, &node, false, 3) == -ENOSPC);
+	CHECK(subnet_add_node(&s, &node, false, 2) == 0);
+	CHECK(s.nports == 3 && s.ngids == 6);
+	for (uint32_t i = 0; i < 3; i++) {
+		CHECK(s.ports[i].number == i + 1 && s.ports[i].node == 0);
+		CHECK(s.ports[i].first_gid == 2 * i && s.gids[2 * i + 1].port == i);
+	}
+	CHECK(subnet_add_node(&s, &node, false, 0) == -ENOSPC);
+	node.nports = 1;
+	CHECK(subnet_add_node(&s, &node, true, 0) == 1 && s.nodes[1].first_port == 3);
+	CHECK(subnet_add_node(&s, &node, true, 0) == -ENOSPC && s.nports == 4);
+	free(p);
+}
+
+static void lids(void)
+{
+	struct subnet s;
+	uint32_t owner = 99;
+
+	subnet_bed_open(&s, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		subnet_bed_port(&s, i, 0, false);
+	CHECK(subnet_port_by_lid(&s, 0) == SUBNET_NONE && subnet_port_by_lid(&s, 1) == SUBNET_NONE);
+	CHECK(subnet_port_by_lid(&s, 0xc000) == SUBNET_NONE);
+	CHECK(subnet_port_by_lid(&s, 0xffff) == SUBNET_NONE);
+	CHECK(!subnet_set_lid(&s, 2, 0xbfff, 0, &owner) && subnet_port_by_lid(&s, 0xbfff) == 2);
+	CHECK(subnet_set_lid(&s, 1, 0xc000, 0, &owner) == -EINVAL);
+	CHECK(subnet_set_lid(&s, 1, 0xbfff, 0, &owner) == -EADDRINUSE && owner == 2);
+	CHECK(atomic_load(&s.ports[1].lid) == 0);
+
+	/* With a mask, a port has all LIDs that differ in the masked bits. */
+	CHECK(subnet_set_lid(&s, 0, 6, 2, &owner) == -EINVAL);
+	CHECK(subnet_set_lid(&s, 0, 8, SUBNET_MAX_LMC + 1, &owner) == -EINVAL);
+	CHECK(!subnet_set_lid(&s, 0, 8, 2, &owner));
+	for (uint16_t lid = 7; lid <= 12; lid++)
+		CHECK(subnet_port_by_lid(&s, lid) == (lid < 8 || lid > 11 ? SUBNET_NONE : 0));
+	CHECK(subnet_set_lid(&s, 1, 11, 0, &owner) == -EADDRINUSE && owner == 0);
+	CHECK(subnet_set_lid(&s, 2, 8, 3, &owner) == -EADDRINUSE && owner == 0);
+	/* It may keep some of its own. */
+	CHECK(!subnet_set_lid(&s, 0, 10, 1, &owner));
+	CHECK(subnet_port_by_lid(&s, 9) == SUBNET_NONE && subnet_port_by_lid(&s, 11) == 0);
+	CHECK(!subnet_set_lid(&s, 0, 0, 0, &owner) && subnet_port_by_lid(&s, 10) == SUBNET_NONE);
+	subnet_bed_close(&s);
+}
+
+static void gids(void)
+{
+	struct subnet_gid_entry entry;
+	union ib_gid gid = gid_of(1);
+	struct subnet s;
+	uint32_t owner;
+
+	subnet_bed_open(&s, 2);
+	subnet_bed_port(&s, 0, 0, false);
+	subnet_bed_port(&s, 1, 0, true);
+	CHECK(subnet_port_by_gid(&s, &gid) == SUBNET_NONE && !subnet_gid(&s, 0, 0, &entry));
+	CHECK(!set(&s, 0, 3, 1, &owner) && subnet_port_by_gid(&s, &gid) == 0);
+	CHECK(subnet_gid(&s, 0, 3, &entry) && entry.type == GID_ROCE_V2);
+	CHECK(!memcmp(&entry.gid, &gid, sizeof(gid)));
+	CHECK(set(&s, 1, 0, 1, &owner) == -EADDRINUSE && owner == 0);
+	CHECK(!subnet_gid(&s, 1, 0, &entry));
+	CHECK(set(&s, 0, SUBNET_BED_GIDS, 2, &owner) == -ERANGE);
+	CHECK(!subnet_gid(&s, 0, SUBNET_BED_GIDS, &entry) &&
+	      !subnet_gid(&s, 0, UINT32_MAX, &entry));
+
+	/* The same port may have it twice, as RoCE v1 and v2; it is found until both are gone. */
+	CHECK(!set(&s, 0, 4, 1, &owner));
+	CHECK(!subnet_set_gid(&s, 0, 3, NULL, &owner) && subnet_port_by_gid(&s, &gid) == 0);
+	CHECK(!subnet_set_gid(&s, 0, 4, NULL, &owner));
+	CHECK(subnet_port_by_gid(&s, &gid) == SUBNET_NONE && !subnet_gid(&s, 0, 4, &entry));
+	CHECK(!set(&s, 1, 0, 1, &owner) && subnet_port_by_gid(&s, &gid) == 1);
+	subnet_bed_close(&s);
+}
+
+/* Entries that come and go leave the index such that all others are found, and the search ends. */
+static void churn(void)
+{
+	uint32_t held[MANY], next = 1, owner;
+	union ib_gid gid;
+	struct subnet s;
+
+	subnet_bed_open(&s, MANY);
+	for (uint32_t row = 0; row < MANY; row++) {
+		subnet_bed_port(&s, row, 0, false);
+		held[row] = next++;
+		CHECK(!set(&s, row, 0, held[row], &owner));
+	}
+	for (uint32_t round = 0; round < 20; round++)
+		for (uint32_t row = round % 3; row < MANY; row += 1 + round % 7) {
+			gid = gid_of(held[row]);
+			held[row] = next++;
+			CHECK(!set(&s, row, 0, held[row], &owner));
+			CHECK(subnet_port_by_gid(&s, &gid) == SUBNET_NONE);
+		}
+	for (uint32_t row = 0; row < MANY; row++) {
+		gid = gid_of(held[row]);
+		CHECK(subnet_port_by_gid(&s, &gid) == row);
+	}
+	subnet_bed_close(&s);
+}
+
+/* It rises with each change of contents, and only then. */
+static void epoch(void)
+{
+	uint64_t at, owner_at;
+	struct subnet s;
+	uint32_t owner;
+
+	subnet_bed_open(&s, 2);
+	subnet_bed_port(&s, 0, 0, false);
+	subnet_bed_port(&s, 1, 0, false);
+	at = subnet_epoch(&s);
+	CHECK(at && !subnet_set_state(&s, 0, IB_PORT_ACTIVE) && subnet_epoch(&s) == at);
+	CHECK(subnet_set_state(&s, 0, IB_PORT_DOWN) && subnet_epoch(&s) == ++at);
+	CHECK(!subnet_set_lid(&s, 0, 4, 1, &owner) && subnet_epoch(&s) == ++at);
+	CHECK(!subnet_set_lid(&s, 0, 4, 1, &owner) && subnet_epoch(&s) == at);
+	CHECK(subnet_set_lid(&s, 1, 5, 0, &owner) && subnet_epoch(&s) == at);
+	CHECK(!set(&s, 0, 1, 7, &owner) && subnet_epoch(&s) == ++at);
+	CHECK(!set(&s, 0, 1, 7, &owner) && subnet_epoch(&s) == at);
+	CHECK(set(&s, 1, 1, 7, &owner) && subnet_epoch(&s) == at);
+	CHECK(!subnet_set_gid(&s, 0, 1, NULL, &owner) && subnet_epoch(&s) == ++at);
+	CHECK(!subnet_set_gid(&s, 0, 1, NULL, &owner) && subnet_epoch(&s) == at);
+	subnet_raise_epoch(&s);
+	owner_at = subnet_epoch(&s);
+	CHECK(owner_at == at + 1);
+	subnet_bed_close(&s);
+}
+
+static void walk(void)
+{
+	struct subnet s;
+
+	subnet_bed_open(&s, 2);
+	subnet_bed_port(&s, 0, 0, false);
+	subnet_bed_port(&s, 1, 0, false);
+	CHECK(subnet_walk(&s, 0, 1) && subnet_walk(&s, 1, 1));
+	CHECK(!subnet_walk(&s, 0, 2) && !subnet_walk(&s, SUBNET_NONE, 1));
+	subnet_set_state(&s, 0, IB_PORT_INIT);
+	CHECK(!subnet_walk(&s, 0, 1) && !subnet_walk(&s, 1, 0) && subnet_walk(&s, 1, 1));
+	subnet_bed_close(&s);
+}
+
+static atomic_bool stop;
+
+/* Both halves of each GID that is ever written are alike: a torn one would show. */
+static void *reader(void *arg)
+{
+	const struct subnet *s = arg;
+	struct subnet_gid_entry entry;
+	uint64_t seen = 0;
+
+	while (!atomic_load(&stop)) {
+		if (subnet_gid(s, 0, 0, &entry)) {
+			CHECK(entry.gid.half[0] == entry.gid.half[1]);
+			seen++;
+		}
+		entry.gid.half[0] = entry.gid.half[1] = 5;
+		CHECK(subnet_port_by_gid(s, &entry.gid) == 1);
+	}
+	return (void *)(uintptr_t)seen;
+}
+
+static void beside_writer(void)
+{
+	struct subnet_gid_entry entry = {.type = GID_IB_ROCE_V1};
+	pthread_t thread;
+	struct subnet s;
+	uint32_t owner;
+
+	subnet_bed_open(&s, 2);
+	subnet_bed_port(&s, 0, 0, false);
+	subnet_bed_port(&s, 1, 0, false);
+	entry.gid.half[0] = entry.gid.half[1] = 5;
+	CHECK(!subnet_set_gid(&s, 1, 0, &entry, &owner));
+	CHECK(!pthread_create(&thread, NULL, reader, &s));
+	for (uint64_t i = 10; i < 100000; i++) {
+		entry.gid.half[0] = entry.gid.half[1] = i;
+		CHECK(!subnet_set_gid(&s, 0, 0, i % 16 ? &entry : NULL, &owner));
+	}
+	atomic_store(&stop, true);
+	CHECK(!pthread_join(thread, NULL));
+	subnet_bed_close(&s);
+}
+
+int main(void)
+{
+	attach();
+	rows();
+	lids();
+	gids();
+	churn();
+	epoch();
+	walk();
+	beside_writer();
+	return 0;
+}
