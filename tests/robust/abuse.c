@@ -102,12 +102,21 @@ static void headers(void)
 static void get_context(void)
 {
 	struct call c = call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_GET_CONTEXT, 2);
-	/* struct mlx5_ib_alloc_ucontext_req_v2: CQE version 1, 4K UARs, dynamic UARs */
-	uint32_t uhw[MLX5_UHW_BYTES / 4] = {16, 4, 0, 0, [4] = 1, [6] = 3};
+	/* Longer than struct mlx5_ib_alloc_ucontext_req_v2, with bytes behind it that no kernel
+	 * looks at: CQE version 1, 4K UARs, dynamic UARs. */
+	uint32_t uhw[MLX5_UHW_BYTES / 4 + 1] = {16, 4, 0, 0, [4] = 1, [6] = 3, [8] = 1};
 	uint8_t resp[72];
 
-	attr(&c, 0, UVERBS_ATTR_UHW_IN, sizeof(uhw), uhw);
+	attr(&c, 0, UVERBS_ATTR_UHW_IN, 12, uhw);
 	attr(&c, 1, UVERBS_ATTR_UHW_OUT, sizeof(resp), resp);
+	expect_call("GET_CONTEXT with neither an old nor a new struct", &c, EINVAL);
+	c.attrs[0].len = sizeof(uhw);
+	uhw[2] = 1u << 31;
+	expect_call("GET_CONTEXT with an unknown flag", &c, EOPNOTSUPP);
+	uhw[2] = 0;
+	uhw[3] = 1;
+	expect_call("GET_CONTEXT with an unknown mask", &c, EOPNOTSUPP);
+	uhw[3] = 0;
 	expect_call("GET_CONTEXT", &c, 0);
 	expect_call("GET_CONTEXT again", &c, EINVAL);
 }

@@ -297,7 +297,7 @@ static int method_devx_event_alloc(struct ureq *req)
 /* ---- what requests reach this family ---- */
 
 static const struct attr_spec subscribe_attrs[] = {
-	{MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE, ATTR_HANDLE},
+	{MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE, ATTR_NUMBER},
 	{MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE, IDR(UOBJ_DEVX), OPT},
 	{MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST, IN_MIN(2)},
 	{MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM, IN(4), OPT},

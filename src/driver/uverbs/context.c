@@ -63,6 +63,17 @@ static int refuse_old(const struct ufile *f)
 	return -EOPNOTSUPP;
 }
 
+/* mlx5_ib reads what it knows of a longer struct and does not look at the rest. */
+static int read_ucontext(const struct ubuf *sent, struct mlx5_ib_alloc_ucontext_req_v2 *uhw)
+{
+	struct ubuf known = {sent->ptr, min_u64(sent->len, sizeof(*uhw))};
+
+	if (sent->len != sizeof(struct mlx5_ib_alloc_ucontext_req) &&
+	    sent->len < offsetof(struct mlx5_ib_alloc_ucontext_req_v2, max_cqe_version))
+		return -EINVAL;
+	return ubuf_read(&known, uhw, sizeof(*uhw));
+}
+
 static int open_context(struct ureq *req)
 {
 	struct mlx5_ib_alloc_ucontext_req_v2 uhw;
@@ -70,13 +81,11 @@ static int open_context(struct ureq *req)
 
 	if (req->file->context)
 		return -EINVAL;
-	if (req->uhw_in.len < sizeof(struct mlx5_ib_alloc_ucontext_req))
-		return -EINVAL;
-	ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
+	ret = read_ucontext(&req->uhw_in, &uhw);
 	if (ret < 0)
 		return ret;
 	if (uhw.flags & ~(uint32_t)MLX5_IB_ALLOC_UCTX_DEVX)
-		return -EINVAL;
+		return -EOPNOTSUPP;
 	if (uhw.comp_mask || uhw.reserved0 || uhw.reserved1 || uhw.reserved2)
 		return -EOPNOTSUPP;
 	/* Both are older than rdma-core 24; what they would need is neither tested nor missed. */

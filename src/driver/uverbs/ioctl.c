@@ -77,7 +77,7 @@ static int parse_data(struct uattr *a, const struct ib_uverbs_attr *in)
 	return s->type != ATTR_ENUM && in->attr_data.reserved ? -EINVAL : 0;
 }
 
-/* Handles are signed; -1 is none that was ever given. */
+/* Handles are signed, and none that was ever given is negative. */
 static int parse_handle(struct ureq *req, struct uattr *a, const struct ib_uverbs_attr *in)
 {
 	const struct attr_spec *s = a->spec;
@@ -96,6 +96,10 @@ static int parse_handle(struct ureq *req, struct uattr *a, const struct ib_uverb
 	case ATTR_IDR_NEW:
 	case ATTR_FD_NEW:
 		return req->file->context ? 0 : -EINVAL;
+	case ATTR_HANDLE:
+		return in->data_s64 < 0 ? -EINVAL : 0;
+	case ATTR_NUMBER:
+		return in->data_s64 != (int)in->data_s64 ? -EINVAL : 0;
 	default:
 		return 0;
 	}

@@ -52,6 +52,7 @@ enum attr_type {
 	ATTR_IDR,     /* handle of an existing object */
 	ATTR_IDR_NEW, /* the method answers with a handle */
 	ATTR_HANDLE,  /* a handle that the method looks up itself */
+	ATTR_NUMBER,  /* a descriptor that the method looks up itself */
 	ATTR_FD,      /* event channel */
 	ATTR_FD_NEW,
 };
@@ -106,7 +107,7 @@ int ureq_const(struct ureq *req, uint16_t id, uint32_t *out) must_check;
 /* -EINVAL if a bit outside of allowed is set, or if it came as neither 4 nor 8 bytes. */
 int ureq_flags(struct ureq *req, uint16_t id, uint64_t allowed, uint32_t *out) must_check;
 struct uobj *ureq_obj(struct ureq *req, uint16_t id);
-uint64_t ureq_handle(struct ureq *req, uint16_t id); /* ATTR_HANDLE */
+uint64_t ureq_handle(struct ureq *req, uint16_t id); /* also ATTR_NUMBER */
 struct uchannel *ureq_channel(struct ureq *req, uint16_t id);
 /* Answers; 0 if the program did not ask for that attribute. */
 int ureq_put(struct ureq *req, uint16_t id, const void *src, size_t size) must_check;
