@@ -151,13 +151,9 @@ static int cmd_create_ah(struct ureq *req)
 static int cmd_destroy_ah(struct ureq *req)
 {
 	struct ib_uverbs_destroy_ah cmd;
-	struct uobj *obj;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
-	if (ret < 0)
-		return ret;
-	obj = uobj_find(req->file, UOBJ_AH, cmd.ah_handle, &ret);
-	return obj ? uobj_destroy(obj, NULL) : ret;
+	return ret < 0 ? ret : ureq_destroy(req, UOBJ_AH, cmd.ah_handle, NULL);
 }
 
 /* ---- what requests reach this family ---- */

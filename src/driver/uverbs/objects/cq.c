@@ -363,42 +363,39 @@ static int cmd_modify_cq(struct ureq *req)
 	return 0;
 }
 
-static int destroy(struct uobj *obj, struct ib_uverbs_destroy_cq_resp *resp)
+static struct ib_uverbs_destroy_cq_resp destroy_answer(const struct uevents *events)
 {
-	struct uevents events;
-	int ret = uobj_destroy(obj, &events);
-
-	if (ret < 0)
-		return ret;
-	*resp = (struct ib_uverbs_destroy_cq_resp){
-		.comp_events_reported = events.comp,
-		.async_events_reported = events.async,
+	return (struct ib_uverbs_destroy_cq_resp){
+		.comp_events_reported = events->comp,
+		.async_events_reported = events->async,
 	};
-	return 0;
 }
 
 static int method_cq_destroy(struct ureq *req)
 {
 	struct ib_uverbs_destroy_cq_resp resp;
-	int ret = destroy(ureq_obj(req, UVERBS_ATTR_DESTROY_CQ_HANDLE), &resp);
+	struct uevents events;
+	int ret = uobj_destroy(ureq_obj(req, UVERBS_ATTR_DESTROY_CQ_HANDLE), &events);
 
-	return ret < 0 ? ret : ureq_put(req, UVERBS_ATTR_DESTROY_CQ_RESP, &resp, sizeof(resp));
+	if (ret < 0)
+		return ret;
+	resp = destroy_answer(&events);
+	return ureq_put(req, UVERBS_ATTR_DESTROY_CQ_RESP, &resp, sizeof(resp));
 }
 
 static int cmd_destroy_cq(struct ureq *req)
 {
 	struct ib_uverbs_destroy_cq cmd;
 	struct ib_uverbs_destroy_cq_resp resp;
-	struct uobj *obj;
+	struct uevents events;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
+	if (ret == 0)
+		ret = ureq_destroy(req, UOBJ_CQ, cmd.cq_handle, &events);
 	if (ret < 0)
 		return ret;
-	obj = uobj_find(req->file, UOBJ_CQ, cmd.cq_handle, &ret);
-	if (!obj)
-		return ret;
-	ret = destroy(obj, &resp);
-	return ret < 0 ? ret : ubuf_write(&req->core_out, &resp, sizeof(resp));
+	resp = destroy_answer(&events);
+	return ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
 
 /* ---- what requests reach this family ---- */

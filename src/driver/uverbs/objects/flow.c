@@ -387,15 +387,13 @@ static int cmd_create_flow_ex(struct ureq *req)
 static int cmd_destroy_flow_ex(struct ureq *req)
 {
 	struct ib_uverbs_destroy_flow cmd;
-	struct uobj *obj;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
 	if (ret < 0)
 		return ret;
 	if (cmd.comp_mask)
 		return -EINVAL;
-	obj = uobj_find(req->file, UOBJ_FLOW, cmd.flow_handle, &ret);
-	return obj ? uobj_destroy(obj, NULL) : ret;
+	return ureq_destroy(req, UOBJ_FLOW, cmd.flow_handle, NULL);
 }
 
 /* ---- what requests reach this family ---- */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Datagram QPs join and leave multicast groups. */
+#include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <rdma/ib_user_verbs.h>
 #include <string.h>
 
@@ -13,35 +15,45 @@
 #define LID_PERMISSIVE 0xffffu
 
 /* The QP, or NULL and *ret says why not. */
-static struct uqp *decode(struct ureq *req, const uint8_t raw[16], uint32_t handle, uint16_t mlid,
-			  union ib_gid *gid, int *ret)
+static struct uqp *mcast_decode(struct ureq *req, const struct ib_uverbs_attach_mcast *cmd,
+				union ib_gid *gid, int *ret)
 {
-	struct uobj *obj = uobj_find(req->file, UOBJ_QP, handle, ret);
+	struct uobj *obj = uobj_find(req->file, UOBJ_QP, cmd->qp_handle, ret);
 	struct uqp *qp;
 
 	if (!obj)
 		return NULL;
 	*ret = -EINVAL;
 	qp = container_of(obj, struct uqp, uobj);
-	memcpy(gid->raw, raw, sizeof(gid->raw));
+	memcpy(gid->raw, cmd->gid, sizeof(gid->raw));
 	if (qp->type != IB_QPT_UD || !ib_gid_is_multicast(gid))
 		return NULL;
 	/* RoCE has no LIDs (annex A16). */
-	if (!ufile_port(req->file)->ethernet && (mlid < MLID_FIRST || mlid == LID_PERMISSIVE))
+	if (!ufile_port(req->file)->ethernet &&
+	    (cmd->mlid < MLID_FIRST || cmd->mlid == LID_PERMISSIVE))
 		return NULL;
 	return qp;
+}
+
+static_assert(sizeof(struct ib_uverbs_attach_mcast) == sizeof(struct ib_uverbs_detach_mcast) &&
+		      offsetof(struct ib_uverbs_attach_mcast, mlid) ==
+			      offsetof(struct ib_uverbs_detach_mcast, mlid),
+	      "one layout for both commands");
+
+static struct uqp *mcast_read(struct ureq *req, struct ib_uverbs_attach_mcast *cmd,
+			      union ib_gid *gid, int *ret)
+{
+	*ret = ubuf_read(&req->core_in, cmd, sizeof(*cmd));
+	return *ret < 0 ? NULL : mcast_decode(req, cmd, gid, ret);
 }
 
 static int cmd_attach_mcast(struct ureq *req)
 {
 	struct ib_uverbs_attach_mcast cmd;
 	union ib_gid gid;
-	struct uqp *qp;
-	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+	int ret;
+	struct uqp *qp = mcast_read(req, &cmd, &gid, &ret);
 
-	if (ret)
-		return ret;
-	qp = decode(req, cmd.gid, cmd.qp_handle, cmd.mlid, &gid, &ret);
 	if (!qp)
 		return ret;
 	ret = qp_attach_mcast(qp->qp, &gid, cmd.mlid);
@@ -53,14 +65,11 @@ static int cmd_attach_mcast(struct ureq *req)
 
 static int cmd_detach_mcast(struct ureq *req)
 {
-	struct ib_uverbs_detach_mcast cmd;
+	struct ib_uverbs_attach_mcast cmd;
 	union ib_gid gid;
-	struct uqp *qp;
-	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+	int ret;
+	struct uqp *qp = mcast_read(req, &cmd, &gid, &ret);
 
-	if (ret)
-		return ret;
-	qp = decode(req, cmd.gid, cmd.qp_handle, cmd.mlid, &gid, &ret);
 	if (!qp)
 		return ret;
 	ret = qp_detach_mcast(qp->qp, &gid, cmd.mlid);

@@ -273,13 +273,9 @@ static int cmd_rereg_mr(struct ureq *req)
 static int cmd_dereg_mr(struct ureq *req)
 {
 	struct ib_uverbs_dereg_mr cmd;
-	struct uobj *obj;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
-	if (ret < 0)
-		return ret;
-	obj = uobj_find(req->file, UOBJ_MR, cmd.mr_handle, &ret);
-	return obj ? uobj_destroy(obj, NULL) : ret;
+	return ret < 0 ? ret : ureq_destroy(req, UOBJ_MR, cmd.mr_handle, NULL);
 }
 
 static int method_query_mr(struct ureq *req)

@@ -93,13 +93,9 @@ free_mw:
 static int cmd_dealloc_mw(struct ureq *req)
 {
 	struct ib_uverbs_dealloc_mw cmd;
-	struct uobj *obj;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
-	if (ret < 0)
-		return ret;
-	obj = uobj_find(req->file, UOBJ_MW, cmd.mw_handle, &ret);
-	return obj ? uobj_destroy(obj, NULL) : ret;
+	return ret < 0 ? ret : ureq_destroy(req, UOBJ_MW, cmd.mw_handle, NULL);
 }
 
 /* ---- what requests reach this family ---- */

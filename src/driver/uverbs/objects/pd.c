@@ -51,13 +51,9 @@ static int cmd_alloc_pd(struct ureq *req)
 static int cmd_dealloc_pd(struct ureq *req)
 {
 	struct ib_uverbs_dealloc_pd cmd;
-	struct uobj *obj;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
-	if (ret < 0)
-		return ret;
-	obj = uobj_find(req->file, UOBJ_PD, cmd.pd_handle, &ret);
-	return obj ? uobj_destroy(obj, NULL) : ret;
+	return ret < 0 ? ret : ureq_destroy(req, UOBJ_PD, cmd.pd_handle, NULL);
 }
 
 static int method_pd_query(struct ureq *req)

@@ -301,38 +301,31 @@ static int cmd_query_srq(struct ureq *req)
 	return ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
 
-static int destroy(struct uobj *obj, struct ib_uverbs_destroy_srq_resp *resp)
-{
-	struct uevents events;
-	int ret = uobj_destroy(obj, &events);
-
-	if (ret == 0)
-		resp->events_reported = events.async;
-	return ret;
-}
-
 static int method_srq_destroy(struct ureq *req)
 {
 	struct ib_uverbs_destroy_srq_resp resp;
-	int ret = destroy(ureq_obj(req, UVERBS_ATTR_DESTROY_SRQ_HANDLE), &resp);
+	struct uevents events;
+	int ret = uobj_destroy(ureq_obj(req, UVERBS_ATTR_DESTROY_SRQ_HANDLE), &events);
 
-	return ret < 0 ? ret : ureq_put(req, UVERBS_ATTR_DESTROY_SRQ_RESP, &resp, sizeof(resp));
+	if (ret < 0)
+		return ret;
+	resp.events_reported = events.async;
+	return ureq_put(req, UVERBS_ATTR_DESTROY_SRQ_RESP, &resp, sizeof(resp));
 }
 
 static int cmd_destroy_srq(struct ureq *req)
 {
 	struct ib_uverbs_destroy_srq cmd;
 	struct ib_uverbs_destroy_srq_resp resp;
-	struct uobj *obj;
+	struct uevents events;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
+	if (ret == 0)
+		ret = ureq_destroy(req, UOBJ_SRQ, cmd.srq_handle, &events);
 	if (ret < 0)
 		return ret;
-	obj = uobj_find(req->file, UOBJ_SRQ, cmd.srq_handle, &ret);
-	if (!obj)
-		return ret;
-	ret = destroy(obj, &resp);
-	return ret < 0 ? ret : ubuf_write(&req->core_out, &resp, sizeof(resp));
+	resp.events_reported = events.async;
+	return ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
 
 /* ---- what requests reach this family ---- */

@@ -252,17 +252,13 @@ static int cmd_destroy_wq_ex(struct ureq *req)
 	struct ib_uverbs_ex_destroy_wq cmd;
 	struct ib_uverbs_ex_destroy_wq_resp resp = {0};
 	struct uevents events;
-	struct uobj *obj;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
 	if (ret < 0)
 		return ret;
 	if (cmd.comp_mask)
 		return -EOPNOTSUPP;
-	obj = uobj_find(req->file, UOBJ_WQ, cmd.wq_handle, &ret);
-	if (!obj)
-		return ret;
-	ret = uobj_destroy(obj, &events);
+	ret = ureq_destroy(req, UOBJ_WQ, cmd.wq_handle, &events);
 	if (ret < 0)
 		return ret;
 	resp.response_length = (uint32_t)min_u64(sizeof(resp), req->core_out.len);
@@ -352,15 +348,13 @@ static int cmd_create_rwq_ind_tbl_ex(struct ureq *req)
 static int cmd_destroy_rwq_ind_tbl_ex(struct ureq *req)
 {
 	struct ib_uverbs_ex_destroy_rwq_ind_table cmd;
-	struct uobj *obj;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
 	if (ret < 0)
 		return ret;
 	if (cmd.comp_mask)
 		return -EOPNOTSUPP;
-	obj = uobj_find(req->file, UOBJ_IND_TABLE, cmd.ind_tbl_handle, &ret);
-	return obj ? uobj_destroy(obj, NULL) : ret;
+	return ureq_destroy(req, UOBJ_IND_TABLE, cmd.ind_tbl_handle, NULL);
 }
 
 /* ---- what requests reach this family ---- */

@@ -145,13 +145,9 @@ uint32_t uxrcd_number(const struct uxrcd *xrcd)
 static int cmd_close_xrcd(struct ureq *req)
 {
 	struct ib_uverbs_close_xrcd cmd;
-	struct uobj *obj;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
-	if (ret < 0)
-		return ret;
-	obj = uobj_find(req->file, UOBJ_XRCD, cmd.xrcd_handle, &ret);
-	return obj ? uobj_destroy(obj, NULL) : ret;
+	return ret < 0 ? ret : ureq_destroy(req, UOBJ_XRCD, cmd.xrcd_handle, NULL);
 }
 
 /* ---- what requests reach this family ---- */
