@@ -355,36 +355,32 @@ void hooks_context(struct ibv_context *context)
 	pthread_mutex_unlock(&lock);
 }
 
+/* Puts the wrapper of a pointer that the library set in its place.  A macro, because each pointer
+ * has its type. */
+#define HOOK_POINTER(pointer, reals, wrappers)                                \
+	do {                                                                  \
+		pthread_mutex_lock(&lock);                                    \
+		for (size_t i = 0; i < array_size(reals) && (pointer); i++) { \
+			if ((pointer) == (wrappers)[i])                       \
+				break;                                        \
+			if (!(reals)[i])                                      \
+				(reals)[i] = (pointer);                       \
+			if ((reals)[i] == (pointer)) {                        \
+				(pointer) = (wrappers)[i];                    \
+				break;                                        \
+			}                                                     \
+		}                                                             \
+		pthread_mutex_unlock(&lock);                                  \
+	} while (0)
+
 void hooks_cq_ex(struct ibv_cq_ex *cq)
 {
-	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < START_POLLS && cq->start_poll; i++) {
-		if (cq->start_poll == start_poll_wrappers[i])
-			break;
-		if (!start_poll_reals[i])
-			start_poll_reals[i] = cq->start_poll;
-		if (start_poll_reals[i] == cq->start_poll) {
-			cq->start_poll = start_poll_wrappers[i];
-			break;
-		}
-	}
-	pthread_mutex_unlock(&lock);
+	HOOK_POINTER(cq->start_poll, start_poll_reals, start_poll_wrappers);
 }
 
 void hooks_qp_ex(struct ibv_qp_ex *qp)
 {
-	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < WR_COMPLETES && qp->wr_complete; i++) {
-		if (qp->wr_complete == wr_complete_wrappers[i])
-			break;
-		if (!wr_complete_reals[i])
-			wr_complete_reals[i] = qp->wr_complete;
-		if (wr_complete_reals[i] == qp->wr_complete) {
-			qp->wr_complete = wr_complete_wrappers[i];
-			break;
-		}
-	}
-	pthread_mutex_unlock(&lock);
+	HOOK_POINTER(qp->wr_complete, wr_complete_reals, wr_complete_wrappers);
 }
 
 /* ---- the library functions where contexts, CQs and QPs appear ---- */
