@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/trace.h"
+#include "base/vma.h"
 #include "driver/runtime/engine.h"
 #include "driver/runtime/process.h"
 #include "usermem/usermem.h"
@@ -41,34 +42,23 @@ static uint32_t moves;
 
 /* ---- what lies where ---- */
 
-struct vma {
-	uint64_t start, end, offset;
-	unsigned long inode;
-	char perms[5];
-	char name[64];
-};
-
 /* All mappings that overlap [addr, end) satisfy ok, and they leave no gap. */
 static bool all_mappings(uint64_t addr, uint64_t end, bool (*ok)(const struct vma *, const void *),
 			 const void *arg)
 {
-	FILE *f = fopen("/proc/self/maps", "re");
+	char *list = vma_list();
+	const char *line = list;
 	uint64_t at = addr;
-	char line[512];
+	struct vma v;
 
-	while (f && at < end && fgets(line, sizeof(line), f)) {
-		struct vma v = {0};
-
-		if (sscanf(line, "%lx-%lx %4s %lx %*s %lu %63s", &v.start, &v.end, v.perms,
-			   &v.offset, &v.inode, v.name) < 5 ||
-		    v.end <= at)
+	while (list && at < end && vma_next(&line, &v)) {
+		if (v.end <= at)
 			continue;
 		if (v.start > at || !ok(&v, arg))
 			break;
 		at = v.end;
 	}
-	if (f)
-		fclose(f);
+	free(list);
 	return at >= end;
 }
 

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The list of mappings: what was mapped is found as it was mapped. */
+#include "base/vma.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check.h"
+
+/* The mapping that addr lies in. */
+static bool vma_of(const void *addr, struct vma *out)
+{
+	char *list = vma_list();
+	const char *at = list;
+	uint64_t last = 0;
+	bool found = false;
+	struct vma v;
+
+	CHECK(list);
+	while (vma_next(&at, &v)) {
+		CHECK(v.start >= last && v.end > v.start);
+		last = v.end;
+		if ((uintptr_t)addr >= v.start && (uintptr_t)addr < v.end) {
+			*out = v;
+			found = true;
+		}
+	}
+	free(list);
+	return found;
+}
+
+int main(void)
+{
+	const size_t page = 4096;
+	int fd = memfd_create("with a blank", MFD_CLOEXEC);
+	struct stat st;
+	struct vma v;
+	uint8_t *shared, *plain;
+
+	CHECK(fd >= 0 && !ftruncate(fd, (off_t)(4 * page)) && !fstat(fd, &st));
+	shared = mmap(NULL, 2 * page, PROT_READ, MAP_SHARED, fd, (off_t)page);
+	plain = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(shared != MAP_FAILED && plain != MAP_FAILED);
+	CHECK(vma_of(shared + page, &v));
+	CHECK(v.start == (uintptr_t)shared && v.end == v.start + 2 * page && v.offset == page);
+	CHECK(v.inode == st.st_ino && !strcmp(v.perms, "r--s") && !strcmp(v.name, "/memfd:with"));
+	CHECK(vma_of(plain, &v) && !v.inode && !strcmp(v.perms, "rw-p") && !v.name[0]);
+	CHECK(vma_of(&v, &v) && !strcmp(v.name, "[stack]"));
+	CHECK(!munmap(plain, page) && !munmap(shared, 2 * page));
+	close(fd);
+	return 0;
+}
