@@ -45,7 +45,8 @@ struct qp_block {
 	uint32_t epsn;
 	uint32_t msn;
 	uint32_t dest_qpn;
-	uint32_t dest_port; /* row of the port where the peer lives */
+	uint32_t port;	    /* row of the responder's own port */
+	uint32_t dest_port; /* and of that where the peer lives */
 	uint32_t pdn;
 	uint32_t access; /* enum ib_access: what the QP allows */
 	uint32_t pkey;
@@ -58,10 +59,10 @@ struct qp_block {
 	uint32_t rq_claim;    /* a peer is completing the receive at rq_head ... */
 	uint32_t rq_claim_pi; /* ... with the CQE of this index; see bypass/remote_receive.c */
 	uint32_t rq_wqes;     /* 0: peers cannot see it */
-	uint32_t rq_wqe_bytes;
 	/* in the arena */
 	cacheline_aligned uint64_t rq_offset;
 	uint64_t rq_dbrec;
+	uint32_t rq_wqe_bytes;
 	uint32_t cq; /* index of the completion queue's block */
 	uint32_t uidx;
 };

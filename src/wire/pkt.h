@@ -9,6 +9,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -101,6 +102,11 @@ enum aeth_nak {
 /* Of a syndrome with AETH_NAK; for traces. */
 const char *aeth_nak_name(uint8_t syndrome);
 
+/* The memory of a connection, see wire/route.h.  0: nothing is known. */
+struct route {
+	_Atomic(uint64_t) word;
+};
+
 /* Where it goes, resolved once per connection (RC, UC) or per datagram. */
 struct path {
 	uint32_t src_port; /* rows of the fabric registry */
@@ -118,8 +124,7 @@ struct path {
 	union ib_gid dgid; /* Ethernet frame: the destination address in the first 6 bytes */
 	/* Of the headers in front of the BTH (size.h); 0: not known yet. */
 	uint32_t routing_octets;
-	/* Wire-private hint: which way the packet leaves (0 = look it up). */
-	uint32_t channel;
+	struct route *route; /* the connection's memory of it; NULL: looked up per packet */
 };
 
 /*

@@ -6,6 +6,7 @@
 #include "base/rcu.h"
 #include "base/trace.h"
 #include "wire/process.h"
+#include "wire/route.h"
 #include "wire/counter_shard.h"
 #include "wire/size.h"
 
@@ -91,16 +92,6 @@ struct wire *wire_process_wire(struct wire_process *h, uint32_t port_row)
 	return NULL;
 }
 
-/* The slot that owns a QP number plus one, 0 if none does. */
-static uint32_t owner_plus_1(const struct registry *r, uint32_t qpn)
-{
-	uint32_t owner = atomic_load_explicit(
-		&r->qpn_slot_plus_1[(qpn & IB_QPN_MASK) >> REGISTRY_CHUNK_SHIFT],
-		memory_order_acquire);
-
-	return owner <= REGISTRY_SLOTS ? owner : 0;
-}
-
 bool wire_deliver(struct wire *w, const struct pkt *p)
 {
 	const struct wire_client *client = atomic_load_explicit(&w->client, memory_order_acquire);
@@ -127,50 +118,29 @@ static enum wire_verdict loop_back(struct wire_process *h, const struct pkt *p)
 	return delivered ? WIRE_SENT : WIRE_LOST;
 }
 
-/* Why a packet was lost, as far as it shows afterwards. */
-static const char *lost_why(const struct wire *w, const struct pkt *p)
-{
-	const struct wire_process *h = w->host;
-	uint32_t owner = owner_plus_1(h->attr.registry, p->dqpn);
-
-	if (!subnet_port_active(h->attr.subnet, w->port_row))
-		return "port-down";
-	if (!subnet_port_active(h->attr.subnet, p->path->dst_port))
-		return "peer-port-down";
-	if (!owner)
-		return "no-owner-of-number";
-	if (owner == h->attr.slot + 1u)
-		return "no-device-at-port";
-	return atomic_load(&h->attr.slots[owner - 1].alive) ? "channel" : "process-gone";
-}
-
 enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 {
 	struct wire_process *h = w->host;
-	const struct registry *r = h->attr.registry;
 	enum wire_verdict verdict = WIRE_LOST;
+	uint32_t n, owner;
 	uint64_t octets;
-	uint32_t n;
 
 	if (unlikely(p->dqpn == IB_MULTICAST_QPN))
 		return multicast_xmit(w, p);
 	/* Before it is sent: on loopback the receiver may reuse what the packet describes. */
 	octets = pkt_wire_octets(p, w->ethernet);
 	n = pkt_wire_packets(p);
-	if (likely(subnet_walk(h->attr.subnet, w->port_row, p->path->dst_port))) {
-		uint32_t owner = owner_plus_1(r, p->dqpn);
-
-		if (owner == h->attr.slot + 1u)
-			verdict = loop_back(h, p);
-		else if (owner)
-			verdict = wire_process_send(h, (uint16_t)(owner - 1), p);
-	}
+	owner = route_owner_plus_1(w, p->path, p->dqpn);
+	if (owner == h->attr.slot + 1u)
+		verdict = loop_back(h, p);
+	else if (likely(owner))
+		verdict = wire_process_send(h, (uint16_t)(owner - 1), p);
 	if (likely(verdict == WIRE_SENT)) {
 		shard_count(w->counters, PORT_XMIT_DATA, octets / 4);
 		shard_count(w->counters, PORT_XMIT_PACKETS, n);
 	} else if (verdict == WIRE_LOST) {
 		trace(packet, lost, p->sqpn, p->dqpn, bth_op_name(p->opcode), p->psn,
-		      lost_why(w, p));
+		      route_missing(w, p->path, p->dqpn));
 		shard_count(w->counters, PORT_XMIT_DISCARDS, n);
 	}
 	return verdict;
@@ -180,7 +150,7 @@ void wire_withdraw(struct wire *w, uint32_t dqpn, uint32_t sqpn)
 {
 	const struct record_refs refs = {.sqpn = sqpn};
 	struct wire_process *h = w->host;
-	uint32_t owner = owner_plus_1(h->attr.registry, dqpn);
+	uint32_t owner = route_number_owner_plus_1(h->attr.registry, dqpn);
 
 	if (owner && owner != h->attr.slot + 1u)
 		wire_process_withdraw(h, (uint16_t)(owner - 1), &refs, NULL, NULL);
@@ -199,10 +169,9 @@ uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn
 			  uint32_t mtu_bytes, bool by_reference_ok)
 {
 	struct wire_process *h = w->host;
-	uint32_t owner = owner_plus_1(h->attr.registry, dqpn);
+	uint32_t owner = route_owner_plus_1(w, path, dqpn);
 	uint32_t max = channel_min_payload();
 
-	(void)path;
 	if (owner == h->attr.slot + 1u) {
 		max = (uint32_t)IB_MAX_MSG_BYTES;
 	} else if (owner) {
@@ -231,21 +200,23 @@ uint16_t wire_slot(const struct wire *w)
 	return w->host->attr.slot;
 }
 
-struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqpn)
+/* What that slot lays open, if it lives.  Under RCU. */
+static struct remote *remote_of(struct wire_process *h, uint32_t owner_plus_1)
 {
-	struct wire_process *h = w->host;
-	const struct registry *r = h->attr.registry;
-	uint32_t owner = owner_plus_1(r, dqpn);
 	struct remote *f;
 
-	if (!owner || owner == h->attr.slot + 1u ||
-	    !subnet_walk(h->attr.subnet, w->port_row, path->dst_port))
+	if (!owner_plus_1 || owner_plus_1 == h->attr.slot + 1u)
 		return NULL;
-	f = atomic_load_explicit(&h->remotes[owner - 1], memory_order_acquire);
-	if (!f ||
-	    atomic_load_explicit(&h->attr.slots[owner - 1].alive, memory_order_relaxed) != f->alive)
+	f = atomic_load_explicit(&h->remotes[owner_plus_1 - 1], memory_order_acquire);
+	if (!f || atomic_load_explicit(&h->attr.slots[owner_plus_1 - 1].alive,
+				       memory_order_relaxed) != f->alive)
 		return NULL;
 	return f;
+}
+
+struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqpn)
+{
+	return remote_of(w->host, route_owner_plus_1(w, path, dqpn));
 }
 
 bool wire_is_remote(struct wire *w, const struct path *path, uint32_t dqpn)
@@ -253,16 +224,21 @@ bool wire_is_remote(struct wire *w, const struct path *path, uint32_t dqpn)
 	bool remote;
 
 	rcu_enter();
-	remote = wire_remote(w, path, dqpn);
+	/* The queue pair's locks may not be held: its memory of the route is none of ours. */
+	remote = remote_of(w->host, route_walk(w, path, dqpn));
 	rcu_leave();
 	return remote;
 }
 
 void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn)
 {
-	uint32_t owner = owner_plus_1(w->host->attr.registry, dqpn);
+	uint32_t owner = route_walk(w, path, dqpn);
 
-	if (owner && owner != w->host->attr.slot + 1u &&
-	    path->dst_port < w->host->attr.subnet->nports)
+	if (owner && owner != w->host->attr.slot + 1u)
 		wire_process_remote_connect(w->host, (uint16_t)(owner - 1));
+}
+
+bool wire_leads_here(struct wire *w, const struct path *path, uint32_t dqpn)
+{
+	return route_owner_plus_1(w, path, dqpn) == w->host->attr.slot + 1u;
 }

@@ -8,6 +8,7 @@
 
 #include "adapter/qp/qp.h"
 #include "wire/port_account.h"
+#include "wire/route.h"
 
 struct bypass_peer {
 	struct qp_block *shared;
@@ -32,8 +33,8 @@ static inline must_check bool bypass_peer_lock(const struct qp *qp, uint32_t rig
 	if (unlikely(!shared_lock_try(&b->lock, qp->adapter->slot)))
 		return false;
 	if (likely(b->bypass_ok && b->dest_qpn == qp->qpn && b->dest_port == qp->path.src_port &&
-		   b->epsn == qp->req.psn && (b->access & right) == right &&
-		   pkey_match((uint16_t)b->pkey, qp->pkey)))
+		   b->port == qp->path.dst_port && b->epsn == qp->req.psn &&
+		   (b->access & right) == right && pkey_match((uint16_t)b->pkey, qp->pkey)))
 		return true;
 	shared_unlock(&b->lock);
 	return false;
@@ -44,8 +45,11 @@ static inline const struct qp *bypass_peer_here(const struct qp *qp)
 {
 	struct adapter *a = qp->adapter;
 
-	if (qp->path.dst_port != qp->path.src_port ||
-	    unlikely(atomic_load_explicit(&a->port->state, memory_order_acquire) != IB_PORT_ACTIVE))
+	if (qp->path.dst_port != qp->path.src_port)
+		return NULL;
+	if (unlikely(!route_leads_to(&qp->route, subnet_epoch(a->subnet), qp->attr.dest_qpn,
+				     a->slot)) &&
+	    !wire_leads_here(a->wire, &qp->path, qp->attr.dest_qpn))
 		return NULL;
 	return number_find(&a->qps, qp->attr.dest_qpn);
 }

@@ -33,7 +33,8 @@ struct adapter {
 	struct adapter_attr attr;
 	struct wire *wire;
 	const struct slot *slots;
-	uint16_t slot;			/* ours */
+	uint16_t slot; /* ours */
+	const struct subnet *subnet;
 	const struct subnet_port *port; /* our row */
 	_Atomic(uint64_t) *counters;
 	struct pd_space pds;

@@ -71,7 +71,7 @@ void path_reverse(const struct path *path, struct path *back)
 	back->dlid = path->slid;
 	back->sgid = path->dgid;
 	back->dgid = path->sgid;
-	back->channel = 0;
+	back->route = NULL;
 }
 
 static uint16_t ipv4_checksum(const uint8_t *header, unsigned bytes)

@@ -127,6 +127,7 @@ struct qp {
 	_Atomic(uint32_t) state; /* enum ib_qp_state */
 	struct qp_attr attr;	 /* as set; changed under all three locks */
 	struct path path;	 /* connected types */
+	struct route route;	 /* of that path */
 	struct rss *rss;	 /* raw packet: frames are distributed */
 	struct dci *dci;	 /* DCI */
 	struct dct *dct;	 /* DCT; not of its responders */

@@ -15,6 +15,7 @@
 #include "adapter/transport/responder.h"
 #include "base/trace.h"
 #include "base/rcu.h"
+#include "wire/route.h"
 
 static const uint8_t bth_of[] = {
 	[IB_QPT_RC] = BTH_RC,	       [IB_QPT_UC] = BTH_UC,	   [IB_QPT_UD] = BTH_UD,
@@ -261,8 +262,11 @@ static void apply_attributes(struct qp *qp, uint32_t mask)
 	qp->mtu = ib_mtu_bytes(qp->attr.path_mtu);
 	if (mask & IB_QP_PKEY_INDEX)
 		qp->pkey = subnet_pkey(a->port, qp->attr.pkey_index);
-	if (mask & IB_QP_AV)
+	if (mask & IB_QP_AV) {
 		path_from_ah(a, &qp->attr.ah, &qp->path);
+		qp->path.route = &qp->route;
+		route_forget(&qp->route);
+	}
 	/* IBTA 9.7.6.1.3: 4.096 us times 2^timeout; 0 waits for ever */
 	if (mask & IB_QP_TIMEOUT)
 		qp->ack_timeout_ns = qp->attr.timeout ? 4096ull << qp->attr.timeout : 0;
@@ -273,6 +277,7 @@ static void apply_attributes(struct qp *qp, uint32_t mask)
 	if (mask & IB_QP_RQ_PSN)
 		qp->resp.shared->epsn = qp->attr.rq_psn & IB_PSN_MASK;
 	qp->resp.shared->dest_qpn = qp->attr.dest_qpn;
+	qp->resp.shared->port = qp->path.src_port;
 	qp->resp.shared->dest_port = qp->path.dst_port;
 	qp->resp.shared->pdn = qp->create.pdn;
 	qp->resp.shared->access = qp->attr.access;

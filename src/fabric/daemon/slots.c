@@ -76,18 +76,25 @@ int64_t slot_numbers(struct fabric *f, uint32_t slot, uint32_t kind)
 
 static void numbers_release(struct fabric *f, uint32_t slot)
 {
+	bool routes = false;
+
 	for (uint32_t kind = 0; kind < NUMBER_KINDS; kind++) {
 		struct numbers *n = &f->numbers[kind];
 
 		for (uint32_t chunk = 0; chunk < REGISTRY_CHUNKS; chunk++) {
 			if (n->owner_plus_1[chunk] != slot + 1)
 				continue;
-			if (kind == NUMBER_QPN)
+			if (kind == NUMBER_QPN) {
 				atomic_store_explicit(&f->registry->qpn_slot_plus_1[chunk], 0,
 						      memory_order_release);
+				routes = true;
+			}
 			number_put(n, chunk);
 		}
 	}
+	/* Whoever remembers that these lead to the slot. */
+	if (routes)
+		subnet_raise_epoch(&f->subnet);
 }
 
 /* ---- slots ---- */

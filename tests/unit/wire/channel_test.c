@@ -267,6 +267,32 @@ static void full_ring(void)
 	station_down(&b);
 }
 
+/* Addressed to the sender's own host, a packet does not reach the other, whose number it names. */
+static void wrong_address(void)
+{
+	struct testbed *bed = testbed_create();
+	struct station a, b;
+	struct path wrong;
+	struct pkt p = {.opcode = BTH_RC | BTH_SEND_ONLY, .dqpn = testbed_qpn(1), .npkts = 1};
+
+	ignored = 0;
+	station_up(&a, bed, 0, ignore, NULL);
+	station_up(&b, bed, 1, ignore, NULL);
+	wrong = a.path;
+	wrong.dst_port = wrong.src_port;
+	p.path = &wrong;
+	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST && !atomic_load(&bed->opened));
+	CHECK(station_counter(&a, PORT_XMIT_DISCARDS) == 1);
+	p.path = &a.path;
+	CHECK(wire_xmit(a.wire, &p) == WIRE_SENT);
+	station_add_channel(&b);
+	while (wire_process_progress(b.host))
+		;
+	CHECK(ignored == 1);
+	station_down(&a);
+	station_down(&b);
+}
+
 /* A payload whose memory has gone is not sent, and the ring is as before. */
 static void payload_gone(void)
 {
@@ -552,6 +578,7 @@ int main(int argc, char **argv)
 	between_threads(1);
 	between_threads(3);
 	full_ring();
+	wrong_address();
 	payload_gone();
 	reading_forbidden();
 	stopped_receiver();

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "testbed.h"
+#include "wire/route.h"
 #include "wire/size.h"
 
 static struct station a;
@@ -67,7 +68,7 @@ static void loopback(struct testbed *bed)
 	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
 	self.dst_port = UINT32_MAX;
 	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
-	self.dst_port = 1; /* up, but none of ours */
+	self.dst_port = 1; /* up, but of another host than the number's owner */
 	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
 	self.dst_port = 0;
 	subnet_set_state(&bed->subnet, 0, IB_PORT_INIT);
@@ -77,6 +78,67 @@ static void loopback(struct testbed *bed)
 	CHECK(received == 12);
 	wire_attach(a.wire, NULL);
 	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST && received == 12);
+}
+
+/* A number is no address: the process that owns it must be on the host that the packet goes to. */
+static void routes(struct testbed *bed)
+{
+	struct path to_self = {.src_port = 0, .dst_port = 0};
+	struct path to_other = {.src_port = 0, .dst_port = 1};
+
+	CHECK(route_walk(a.wire, &to_self, testbed_qpn(0)) == 1);
+	CHECK(route_walk(a.wire, &to_other, testbed_qpn(1)) == 2);
+	CHECK(route_walk(a.wire, &to_self, testbed_qpn(1)) == 0);
+	CHECK(route_walk(a.wire, &to_other, testbed_qpn(0)) == 0);
+	CHECK(!strcmp(route_missing(a.wire, &to_self, testbed_qpn(1)), "number-of-another-host"));
+	/* Two processes of one host. */
+	atomic_store(&bed->registry->slot_host_plus_1[1], 1);
+	CHECK(route_walk(a.wire, &to_self, testbed_qpn(1)) == 2);
+	CHECK(route_walk(a.wire, &to_other, testbed_qpn(1)) == 0);
+	atomic_store(&bed->registry->slot_host_plus_1[1], 2);
+	CHECK(wire_max_payload(a.wire, &to_self, testbed_qpn(1), 4096, true) ==
+	      wire_max_payload(a.wire, &to_self, 700u << REGISTRY_CHUNK_SHIFT, 4096, true));
+}
+
+static void expect_route(struct path *path, uint32_t dqpn, uint32_t owner_plus_1)
+{
+	CHECK(route_owner_plus_1(a.wire, path, dqpn) == owner_plus_1);
+	CHECK(route_leads_to(path->route, subnet_epoch(&a.bed->subnet), dqpn,
+			     (uint16_t)(owner_plus_1 - 1)) == !!owner_plus_1);
+}
+
+/* What is remembered holds until the epoch rises, and for that number alone. */
+static void remembered_routes(struct testbed *bed)
+{
+	struct route route = {0};
+	struct path path = {.src_port = 0, .dst_port = 1, .route = &route};
+	uint32_t qpn = testbed_qpn(1);
+
+	expect_route(&path, qpn, 2);
+	expect_route(&path, qpn + 1, 2);
+	expect_route(&path, testbed_qpn(0), 0);
+	expect_route(&path, qpn, 2);
+	subnet_set_state(&bed->subnet, 1, IB_PORT_DOWN);
+	expect_route(&path, qpn, 0);
+	subnet_set_state(&bed->subnet, 1, IB_PORT_ACTIVE);
+	expect_route(&path, qpn, 2);
+	subnet_set_state(&bed->subnet, 0, IB_PORT_DOWN);
+	expect_route(&path, qpn, 0);
+	subnet_set_state(&bed->subnet, 0, IB_PORT_ACTIVE);
+
+	/* The owner ends: the daemon frees its numbers, then raises the epoch. */
+	expect_route(&path, qpn, 2);
+	atomic_store(&bed->registry->qpn_slot_plus_1[qpn >> REGISTRY_CHUNK_SHIFT], 0);
+	CHECK(route_owner_plus_1(a.wire, &path, qpn) == 2);
+	subnet_raise_epoch(&bed->subnet);
+	expect_route(&path, qpn, 0);
+	/* Somebody gets the number: found without a new epoch. */
+	atomic_store(&bed->registry->qpn_slot_plus_1[qpn >> REGISTRY_CHUNK_SHIFT], 2);
+	expect_route(&path, qpn, 2);
+	route_forget(&route);
+	CHECK(!route_leads_to(&route, subnet_epoch(&bed->subnet), qpn, 1));
+	/* Nothing known, in any epoch, is no owner. */
+	CHECK(!route_leads_to(&route, 0, 0, 0));
 }
 
 /* A process that cannot be reached is asked for once, not with every packet. */
@@ -150,6 +212,8 @@ int main(void)
 	CHECK(wire_create(a.host, TESTBED_PORTS, &w));
 	CHECK(wire_port_row(a.wire) == 0 && wire_subnet(a.wire) == &bed->subnet);
 	loopback(bed);
+	routes(bed);
+	remembered_routes(bed);
 	unreachable(bed);
 	station_down(&a);
 	return 0;

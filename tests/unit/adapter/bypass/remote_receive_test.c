@@ -326,6 +326,68 @@ static void test_sender_completes(void)
 	fabric_down(f);
 }
 
+/* A responder that says it is at another port is not the one that the path leads to. */
+static void test_other_port(void)
+{
+	struct fabric *f = fabric_up();
+	struct qp_block *b = block_of(f);
+
+	CHECK(b->port == 1 && b->dest_port == 0);
+	rig_recv(&f->to->qp, f->to->data, sizeof(f->to->data), f->target_key);
+	b->port = 0;
+	post_send(f, WQE_OP_SEND, 0, 100);
+	CHECK(!rig_cq_poll(&f->to->qp.cq)); /* not past the packets, which go by the path */
+	b->port = 1;
+	progress(f);
+	received(f, CQE_OP_RESP_SEND, 100);
+	sent(f, CQE_OP_REQ);
+	fabric_down(f);
+}
+
+/* With the address of its own host a queue pair reaches no peer of another, in no way, though that
+ * peer would take it for its own. */
+static void test_wrong_address(void)
+{
+	struct fabric *f = fabric_up();
+	struct qp_block *b = block_of(f);
+	const struct path wrong = {.src_port = 0, .dst_port = 0};
+	uint32_t to = qp_number(f->to->qp.qp);
+
+	rig_qp_down(&f->from);
+	rig_qp_up(&f->a.rig, 0, &f->from, IB_QPT_RC);
+	mkey_destroy(f->a.rig.adapter[0], f->mr[0]);
+	f->source_key = rig_mr(&f->a.rig, 0, f->from.pdn, f->source, sizeof(f->source),
+			       IB_ACCESS_LOCAL_WRITE, &f->mr[0]);
+	connect_half(f, &f->from, &f->to->qp, 0);
+	b->dest_qpn = qp_number(f->from.qp);
+	CHECK(!wire_is_remote(f->a.rig.wire[0], &wrong, to));
+	rig_recv(&f->to->qp, f->to->data, sizeof(f->to->data), f->target_key);
+	post_send(f, WQE_OP_SEND, 0, 100);
+	progress(f);
+	CHECK(!rig_cq_poll(&f->to->qp.cq) && !f->to->data[1]);
+	CHECK(counted(&f->a, PORT_XMIT_DISCARDS) && !counted(&f->a, PORT_XMIT_PACKETS));
+	fabric_down(f);
+}
+
+/* The bypass heeds the state of both ports, and works again when they are up. */
+static void test_port_down(void)
+{
+	struct fabric *f = fabric_up();
+
+	for (uint32_t row = 0; row < PORTS; row++) {
+		rig_recv(&f->to->qp, f->to->data, sizeof(f->to->data), f->target_key);
+		post_send(f, WQE_OP_SEND, 0, 100);
+		sent(f, CQE_OP_REQ);
+		received(f, CQE_OP_RESP_SEND, 100);
+		subnet_set_state(&f->subnet, row, IB_PORT_DOWN);
+		CHECK(!wire_is_remote(f->a.rig.wire[0],
+				      &(struct path){.src_port = 0, .dst_port = 1},
+				      qp_number(f->to->qp.qp)));
+		subnet_set_state(&f->subnet, row, IB_PORT_ACTIVE);
+	}
+	fabric_down(f);
+}
+
 static void test_not_ready(void)
 {
 	struct fabric *f = fabric_up();
@@ -548,6 +610,9 @@ int main(void)
 {
 	test_sender_completes();
 	test_counters();
+	test_other_port();
+	test_wrong_address();
+	test_port_down();
 	test_not_ready();
 	test_too_short();
 	test_other_keys();

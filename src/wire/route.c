@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Walks through subnet and registry; see route.h. */
+#include "wire/route.h"
+
+#include "wire/process.h"
+
+uint32_t route_number_owner_plus_1(const struct registry *r, uint32_t qpn)
+{
+	uint32_t owner = atomic_load_explicit(
+		&r->qpn_slot_plus_1[(qpn & IB_QPN_MASK) >> REGISTRY_CHUNK_SHIFT],
+		memory_order_acquire);
+
+	return owner <= REGISTRY_SLOTS ? owner : 0;
+}
+
+static bool owner_is_at(const struct wire_process *h, uint32_t owner, uint32_t port_row)
+{
+	return atomic_load_explicit(&h->attr.registry->slot_host_plus_1[owner - 1],
+				    memory_order_acquire) ==
+	       subnet_node_of(h->attr.subnet, port_row)->host + 1;
+}
+
+uint32_t route_walk(const struct wire *w, const struct path *path, uint32_t dqpn)
+{
+	const struct wire_process *h = w->host;
+	uint32_t owner;
+
+	if (!subnet_walk(h->attr.subnet, w->port_row, path->dst_port))
+		return 0;
+	owner = route_number_owner_plus_1(h->attr.registry, dqpn);
+	return owner && owner_is_at(h, owner, path->dst_port) ? owner : 0;
+}
+
+uint32_t route_owner_plus_1(const struct wire *w, const struct path *path, uint32_t dqpn)
+{
+	/* Before the walk, see subnet.h. */
+	uint64_t key = route_key(subnet_epoch(w->host->attr.subnet), dqpn);
+	uint64_t word;
+	uint32_t owner;
+
+	if (!path->route)
+		return route_walk(w, path, dqpn);
+	word = atomic_load_explicit(&path->route->word, memory_order_relaxed);
+	if (likely((word ^ key) <= ROUTE_OWNER_MASK))
+		return (uint32_t)word & ROUTE_OWNER_MASK;
+	owner = route_walk(w, path, dqpn);
+	if (owner)
+		atomic_store_explicit(&path->route->word, key | owner, memory_order_relaxed);
+	return owner;
+}
+
+const char *route_missing(const struct wire *w, const struct path *path, uint32_t dqpn)
+{
+	const struct wire_process *h = w->host;
+	uint32_t owner = route_number_owner_plus_1(h->attr.registry, dqpn);
+
+	if (!subnet_port_active(h->attr.subnet, w->port_row))
+		return "port-down";
+	if (!subnet_port_active(h->attr.subnet, path->dst_port))
+		return "peer-port-down";
+	if (!owner)
+		return "no-owner-of-number";
+	if (!owner_is_at(h, owner, path->dst_port))
+		return "number-of-another-host";
+	if (owner == h->attr.slot + 1u)
+		return "no-device-at-port";
+	return atomic_load(&h->attr.slots[owner - 1].alive) ? "channel" : "process-gone";
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which process gets what a port sends to (port, QP number).
+ *
+ * A number is no address: chunks of numbers have owners, but a packet arrives only if the owner is
+ * on the host of the port that the packet is addressed to, and if both ports are up.  That takes a
+ * walk through the subnet and the registry.  A connection remembers the answer, in one word: the
+ * epoch of the walk, the number and the owner; so asking again costs a load and a compare.  That
+ * there is no way is not remembered: it may come to be without the epoch's rising, when somebody
+ * gets a number.
+ */
+#pragma once
+
+#include <assert.h>
+
+#include "subnet/subnet.h"
+#include "wire/pkt.h"
+#include "wire/registry.h"
+
+#define ROUTE_OWNER_BITS 11u
+#define ROUTE_QPN_BITS	 24u
+#define ROUTE_OWNER_MASK ((1u << ROUTE_OWNER_BITS) - 1)
+
+static_assert(REGISTRY_SLOTS <= ROUTE_OWNER_MASK, "an owner is a slot plus one");
+
+struct wire;
+
+/* What the word of a connection says if the route to dqpn was walked in this epoch, less the owner.
+ */
+static inline uint64_t route_key(uint64_t epoch, uint32_t dqpn)
+{
+	return (epoch << ROUTE_QPN_BITS | (dqpn & IB_QPN_MASK)) << ROUTE_OWNER_BITS;
+}
+
+/* Does it remember that this slot owns dqpn? */
+static inline bool route_leads_to(const struct route *route, uint64_t epoch, uint32_t dqpn,
+				  uint16_t slot)
+{
+	return atomic_load_explicit(&route->word, memory_order_relaxed) ==
+	       (route_key(epoch, dqpn) | (slot + 1u));
+}
+
+/* When the path changes; nobody may be sending on it. */
+static inline void route_forget(struct route *route)
+{
+	atomic_store_explicit(&route->word, 0, memory_order_relaxed);
+}
+
+/* The slot that owns a number plus one, wherever it is; 0: none. */
+uint32_t route_number_owner_plus_1(const struct registry *r, uint32_t qpn);
+/* The same if a way from the port along the path leads there, else 0; remembers nothing. */
+uint32_t route_walk(const struct wire *w, const struct path *path, uint32_t dqpn);
+/* The same, from the path's memory if that is of the present epoch; else it is refreshed. */
+uint32_t route_owner_plus_1(const struct wire *w, const struct path *path, uint32_t dqpn);
+/* For traces. */
+const char *route_missing(const struct wire *w, const struct path *path, uint32_t dqpn);
