@@ -93,11 +93,12 @@ struct wqe_atomic {
 };
 
 struct wqe_data {
-	be32 byte_count; /* 0 means 2^31 in a data pointer segment */
+	be32 byte_count; /* 0 means WQE_DATA_ZERO in a data pointer segment */
 	be32 lkey;
 	be64 addr;
 };
 
+#define WQE_DATA_ZERO	    0x80000000u
 #define WQE_DATA_INLINE	    0x80000000u
 #define WQE_DATA_INLINE_LEN 0x000003ffu
 #define WQE_DATA_LKEY_END   0x00000100u /* terminates a receive scatter list */

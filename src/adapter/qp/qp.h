@@ -39,7 +39,9 @@ enum qp_wait {
 	QP_WAIT_FENCE = 1 << 0,	   /* reads and atomics before a fenced request */
 	QP_WAIT_RD_DEPTH = 1 << 1, /* max_rd_atomic reached */
 	QP_WAIT_READS = QP_WAIT_FENCE | QP_WAIT_RD_DEPTH,
-	QP_WAIT_RNR = 1 << 2, /* receiver not ready: until the timer */
+	QP_WAIT_RNR = 1 << 2,  /* receiver not ready: until the timer */
+	QP_WAIT_PSNS = 1 << 3, /* so many PSNs are outstanding that more could not be told apart */
+	QP_WAIT_ANSWERS = QP_WAIT_READS | QP_WAIT_PSNS,
 };
 
 /* A read or atomic that the responder has accepted, kept for repetition (IBTA 9.4.4). */

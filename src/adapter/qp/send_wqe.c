@@ -56,9 +56,8 @@ static bool decode_segments(struct send_wqe *w, uint32_t at, uint32_t end)
 					       .inline_data = w->bytes + at + sizeof(be32)};
 			at += (uint32_t)align_up(sizeof(be32) + count, WQE_UNIT);
 		} else {
-			/* 0 stands for 2^31 (PRM, data pointer segment) */
 			*s = (struct send_seg){.lkey = be32_get(d->lkey),
-					       .len = count ? count : (uint32_t)IB_MAX_MSG_BYTES,
+					       .len = count ? count : WQE_DATA_ZERO,
 					       .addr = be64_get(d->addr)};
 			at += sizeof(*d);
 		}
@@ -67,7 +66,7 @@ static bool decode_segments(struct send_wqe *w, uint32_t at, uint32_t end)
 			w->nsegs++;
 		}
 	}
-	return w->len <= IB_MAX_MSG_BYTES;
+	return true;
 }
 
 /* The segment of a raw packet QP and the part of the frame that stands in it. */
@@ -162,19 +161,21 @@ static bool carried_by(const struct qp *qp, const struct wqe_props *p)
 	}
 }
 
-static bool decode(const struct qp *qp, struct send_wqe *w, uint32_t ds)
+/* 0, or with what it completes: IBTA 11.6.2 tells a malformed request from one that is too long. */
+static uint8_t decode(const struct qp *qp, struct send_wqe *w, uint32_t ds)
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
 	uint32_t at = sizeof(struct wqe_ctrl);
 	uint32_t end = ds * WQE_UNIT;
 
 	if (!p->valid || !carried_by(qp, p) || wqe_qpn(&w->ctrl) != qp->qpn)
-		return false;
+		return CQE_SYN_LOCAL_QP_OP;
 	if (p->local)
-		return true;
-	if (!decode_headers(qp, w, &at, end) || !decode_segments(w, at, end))
-		return false;
-	return !p->atomic || w->len == sizeof(uint64_t);
+		return 0;
+	if (!decode_headers(qp, w, &at, end) || !decode_segments(w, at, end) ||
+	    (p->atomic && w->len != sizeof(uint64_t)))
+		return CQE_SYN_LOCAL_QP_OP;
+	return w->len <= IB_MAX_MSG_BYTES ? 0 : CQE_SYN_LOCAL_LENGTH;
 }
 
 enum fetch_verdict send_wqe_fetch(const struct qp *qp, uint32_t block, struct send_wqe *out)
@@ -202,7 +203,7 @@ enum fetch_verdict send_wqe_fetch(const struct qp *qp, uint32_t block, struct se
 	out->nsegs = 0;
 	out->len = 0;
 	/* The length may have changed between the two copies: only the first reading counts. */
-	out->bad = !decode(qp, out, ds);
+	out->bad = decode(qp, out, ds);
 	return FETCH_OK;
 }
 

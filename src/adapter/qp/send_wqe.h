@@ -32,7 +32,7 @@ struct send_wqe {
 	uint32_t nblocks;
 	bool newest; /* nothing was posted behind it when it was fetched */
 	uint8_t opcode;
-	bool bad; /* decoding failed: malformed for this QP */
+	uint8_t bad; /* not for this QP: enum cqe_syndrome; 0: good */
 	uint8_t fm_ce_se;
 	uint32_t imm;
 	uint64_t raddr;

@@ -101,6 +101,7 @@ static void retire(struct qp *qp)
 	uint32_t head = atomic_load_explicit(&qp->comp.head, memory_order_relaxed);
 	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_acquire);
 	bool answered = false;
+	unsigned waiting;
 
 	while (head != tail && qp_send_op(qp, head)->done) {
 		struct send_op *op = qp_send_op(qp, head);
@@ -121,11 +122,13 @@ static void retire(struct qp *qp)
 			send_cqe_success(qp, op);
 	}
 	/*
-	 * Only a read or atomic that ended can be what the requester waits for; its subtraction
-	 * above is the full barrier between the change and this look at who waits.
+	 * A read or atomic that ended may be what the requester waits for; its subtraction above is
+	 * the full barrier between the change and this look at who waits.  Who waits for PSNs says
+	 * so under our lock.
 	 */
-	if (answered && atomic_load_explicit(&qp->waiting, memory_order_relaxed) & QP_WAIT_READS &&
-	    atomic_fetch_and(&qp->waiting, ~(unsigned)QP_WAIT_READS) & QP_WAIT_READS)
+	waiting = atomic_load_explicit(&qp->waiting, memory_order_relaxed);
+	if (((answered && waiting & QP_WAIT_READS) || unlikely(waiting & QP_WAIT_PSNS)) &&
+	    atomic_fetch_and(&qp->waiting, ~(unsigned)QP_WAIT_ANSWERS) & QP_WAIT_ANSWERS)
 		qp_kick(qp);
 	if (head == tail && unlikely(atomic_load_explicit(&qp->drain_notify, memory_order_relaxed)))
 		qp_kick(qp);

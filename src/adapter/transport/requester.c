@@ -26,8 +26,9 @@
 #include "base/rcu.h"
 #include "base/trace.h"
 
-/* At most this many PSNs outstanding: a quarter of the space, so that serial comparison is safe. */
-#define PSN_WINDOW (1u << 22)
+/* Fewer PSNs are outstanding: half of the space, beyond which old and new look alike. */
+#define PSN_WINDOW ((int32_t)(IB_PSN_MASK + 1) / 2)
+static_assert(IB_MAX_MSG_BYTES / 256 < PSN_WINDOW, "a message has its PSNs at the smallest MTU");
 
 /* So many datagrams to one process, and a QP is taken for one that sends to that alone. */
 #define AROUND 256u
@@ -53,11 +54,30 @@ static bool must_fence(uint8_t fm_ce_se)
 	return mode >= WQE_CTRL_FENCE_STRONG;
 }
 
+static bool psns_left(const struct qp *qp, uint32_t npkts)
+{
+	return psn_diff(qp->req.psn, atomic_load(&qp->comp.acked_psn)) + (int32_t)npkts <
+	       PSN_WINDOW;
+}
+
+/* Noted under the completer's lock, as it moves the numbers.  False: they are there now. */
+static bool wait_for_psns(struct qp *qp, uint32_t npkts)
+{
+	bool wait;
+
+	spin_lock(&qp->comp.lock);
+	wait = !psns_left(qp, npkts);
+	if (wait)
+		wait_for(qp, QP_WAIT_PSNS);
+	spin_unlock(&qp->comp.lock);
+	return wait;
+}
+
 /*
  * May the request start?  The condition is noted before it is tested again, so a completer that
  * makes it true after the first test sees the note.
  */
-static bool may_start(struct qp *qp, const struct send_wqe *w)
+static bool may_start(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
 	uint32_t depth = qp->attr.max_rd_atomic ? qp->attr.max_rd_atomic : 1;
@@ -75,13 +95,7 @@ static bool may_start(struct qp *qp, const struct send_wqe *w)
 		if (atomic_load(&qp->comp.rd_outstanding) >= depth)
 			return false;
 	}
-	if (unlikely(psn_diff(qp->req.psn, atomic_load(&qp->comp.acked_psn)) >=
-		     (int32_t)PSN_WINDOW)) {
-		/* never in practice: just look again later */
-		qp_kick_later(qp);
-		return false;
-	}
-	return true;
+	return likely(psns_left(qp, npkts)) || !wait_for_psns(qp, npkts);
 }
 
 static uint32_t packets_of(const struct qp *qp, const struct send_wqe *w)
@@ -412,7 +426,7 @@ static enum step send_current(struct qp *qp, const struct send_wqe *w)
 	if (!qp_is_reliable(qp))
 		pkt.payload_gone = &payload.gone;
 	if (w->bad)
-		return fail_request(qp, CQE_SYN_LOCAL_QP_OP);
+		return fail_request(qp, w->bad);
 	if (p->local)
 		return execute_local(qp, w);
 	if (qp->bth == BTH_XRC)
@@ -467,6 +481,7 @@ static bool resend_asked(struct qp *qp)
 static enum step step(struct qp *qp, struct send_wqe *w)
 {
 	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
+	uint32_t npkts;
 
 	if (qp->req.cur == tail) {
 		/* a new request */
@@ -489,12 +504,13 @@ static enum step step(struct qp *qp, struct send_wqe *w)
 			if (v != DCI_GO)
 				return v == DCI_SKIP ? STEP_DONE : STEP_WAIT;
 		}
-		if (!may_start(qp, w))
+		npkts = w->bad ? 0 : packets_of(qp, w);
+		if (!may_start(qp, w, npkts))
 			return STEP_WAIT;
 		/* A read that a fence waited for may have stopped the queue. */
 		if (unlikely(atomic_load(&qp->drain_sigerr)) && qp_state(qp) != IB_QPS_RTS)
 			return STEP_IDLE;
-		append_swr(qp, w, w->bad ? 0 : packets_of(qp, w));
+		append_swr(qp, w, npkts);
 	} else {
 		/* again, or the rest of one that the wire could not take */
 		const struct send_op *op = qp_send_op(qp, qp->req.cur);

@@ -120,6 +120,9 @@ static enum resp_state resp_check_sequence(struct qp *qp, const struct pkt *pkt)
 		invalid = r->in_message;
 	else
 		invalid = !r->in_message || r->in_write != p->write;
+	/* more than our port takes (IBTA 9.7.4.1.6) */
+	if (p->write && p->first && unlikely(pkt->dma_len > IB_MAX_MSG_BYTES))
+		invalid = true;
 	/* every packet but the last is full */
 	if ((p->send || p->write) && !p->last && (!pkt->payload_len || pkt->payload_len % qp->mtu))
 		invalid = true;
@@ -197,7 +200,7 @@ static enum resp_state resp_execute(struct qp *qp, const struct pkt *pkt)
 	} else {
 		if (!r->have_recv)
 			return RESP_ERR_INVALID;
-		if (r->off + pkt->payload_len > recv_capacity(&r->recv))
+		if (r->off + pkt->payload_len > min_u64(recv_capacity(&r->recv), IB_MAX_MSG_BYTES))
 			return RESP_ERR_LENGTH;
 		v = recv_place(qp, r->off, pkt);
 	}

@@ -21,7 +21,6 @@
 #define PKEYS_MAX      128u
 #define ACK_DELAY      16u /* 4.096 us << 16; what mlx5 firmware reports */
 #define ATOMIC_CAP_HCA 1u  /* atomic among this device's QPs */
-#define MSG_MAX	       (1u << 30)
 #define PD_MAX	       (1u << 23)
 
 /* enum ib_odp_general_cap_bits and ib_odp_transport_cap_bits; in no UAPI header. */
@@ -162,7 +161,7 @@ static void fill_port(const struct ufile *f, struct ib_uverbs_query_port_resp *p
 	uint32_t state = ufile_port_state(f);
 
 	*p = (struct ib_uverbs_query_port_resp){
-		.max_msg_sz = MSG_MAX,
+		.max_msg_sz = (uint32_t)IB_MAX_MSG_BYTES,
 		.gid_tbl_len = subnet_port_gids(port),
 		.pkey_tbl_len = (uint16_t)subnet_port_pkeys(port),
 		.state = (uint8_t)state,
