@@ -3,7 +3,7 @@
 BUILD ?= build
 PREFIX ?= /usr/local
 
-.PHONY: all demo check bench fuzz install uninstall clean
+.PHONY: all demo check check-long bench fuzz install uninstall clean
 
 all: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -16,6 +16,9 @@ demo:
 
 check:
 	scripts/check
+
+check-long:
+	scripts/check --long
 
 bench: all
 	bench/run
