@@ -20,6 +20,7 @@
  * So a page that nobody uses costs one system call ever, and one that hooks serve one fault ever.
  * Only DIRECT pages are let go at once: a program that is woken by a message often answers it.
  */
+#include <sched.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -148,8 +149,8 @@ void doorbell_mapped(const uint8_t *regs, uintptr_t addr)
 	}
 	spin_unlock(&maps.lock);
 	spin_unlock(&doorbell_set.lock);
-	if (listed && doorbell_set.kick)
-		doorbell_set.kick(doorbell_set.user);
+	if (listed)
+		doorbell_tell_engine();
 }
 
 /* Nobody would let a store go that comes later.  Lock of the mappings held. */
@@ -223,8 +224,8 @@ void doorbell_moved(uintptr_t from, size_t len, uintptr_t to)
 	}
 	set_bounds();
 	spin_unlock(&maps.lock);
-	if (any && doorbell_set.kick)
-		doorbell_set.kick(doorbell_set.user);
+	if (any)
+		doorbell_tell_engine();
 }
 
 /* ---- protection ---- */
@@ -332,8 +333,8 @@ bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 		done &= doorbell_serve_now(page);
 	if (serve)
 		spin_unlock(&doorbell_set.lock);
-	if (ours && !done && doorbell_set.kick)
-		doorbell_set.kick(doorbell_set.user);
+	if (ours && !done)
+		doorbell_tell_engine();
 	return ours;
 }
 
@@ -455,7 +456,7 @@ void doorbell_wake(void)
 void doorbell_start(void (*kick)(void *user), void *user)
 {
 	doorbell_set.user = user;
-	doorbell_set.kick = kick;
+	atomic_store(&doorbell_set.kick, kick);
 }
 
 void doorbell_stop(void)
@@ -470,7 +471,9 @@ void doorbell_stop(void)
 	spin_unlock(&maps.lock);
 	if (u)
 		uffd_close(u);
-	doorbell_set.kick = NULL;
+	atomic_store(&doorbell_set.kick, NULL);
+	while (atomic_load(&doorbell_set.telling))
+		sched_yield();
 }
 
 /*

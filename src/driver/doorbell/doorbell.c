@@ -84,11 +84,23 @@ static bool changed(struct doorbell_page *page)
 	return fresh;
 }
 
+/* Counted before the look: who takes the engine away waits for those that may have seen it. */
+void doorbell_tell_engine(void)
+{
+	void (*kick)(void *user);
+
+	atomic_fetch_add(&doorbell_set.telling, 1);
+	kick = atomic_load(&doorbell_set.kick);
+	if (kick)
+		kick(doorbell_set.user);
+	atomic_fetch_sub(&doorbell_set.telling, 1);
+}
+
 /* An engine that sleeps has not protected this page. */
 static void tell_engine(bool fresh)
 {
-	if (fresh && doorbell_set.kick)
-		doorbell_set.kick(doorbell_set.user);
+	if (fresh)
+		doorbell_tell_engine();
 }
 
 /* ---- pages ---- */

@@ -126,7 +126,7 @@ enum doorbell_sleep {
 
 /* The engine's wake-up; cheap when it is awake.  Called from any thread. */
 void doorbell_start(void (*kick)(void *user), void *user);
-/* Nobody looks and nobody arms any more. */
+/* Nobody looks and nobody arms any more.  On return kick is not called any more. */
 void doorbell_stop(void);
 /*
  * Protects the watched pages and looks at them once more.  By the engine, after it has made it

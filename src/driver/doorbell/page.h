@@ -48,11 +48,15 @@ struct doorbell_set {
 	struct doorbell_page *pages;
 	struct doorbell_page *watched;
 	/* the engine */
-	void (*kick)(void *user);
+	void (*_Atomic kick)(void *user);
 	void *user;
+	_Atomic(uint32_t) telling; /* so many threads may be in kick */
 };
 
 extern struct doorbell_set doorbell_set;
+
+/* From any thread and from a signal handler: the engine wakes up, if there is one. */
+void doorbell_tell_engine(void);
 
 /* Set lock held: looks at every watched page. */
 bool doorbell_look_locked(enum doorbell_scope scope);

@@ -509,6 +509,46 @@ static void test_nothing_is_lost(void)
 	rig_close(&r);
 }
 
+/* ---- the engine goes while it is being told ---- */
+
+static _Atomic(bool) telling, stopped;
+
+static void kick_slowly(void *user)
+{
+	(void)user;
+	atomic_store(&telling, true);
+	for (unsigned i = 0; i < 1000; i++) {
+		CHECK(!atomic_load(&stopped));
+		sched_yield();
+	}
+}
+
+static void *tell(void *arg)
+{
+	struct rig *r = arg;
+
+	doorbell_live(&r->queues[0].user, false);
+	doorbell_live(&r->queues[0].user, true);
+	return NULL;
+}
+
+static void test_stop_while_told(void)
+{
+	pthread_t thread;
+	struct rig r;
+
+	rig_open(&r, false, 1);
+	doorbell_stop();
+	doorbell_start(kick_slowly, &r);
+	CHECK(!pthread_create(&thread, NULL, tell, &r));
+	while (!atomic_load(&telling))
+		sched_yield();
+	doorbell_stop();
+	atomic_store(&stopped, true);
+	CHECK(!pthread_join(thread, NULL));
+	rig_close(&r);
+}
+
 int main(void)
 {
 	catch_faults();
@@ -523,5 +563,6 @@ int main(void)
 	test_store_alone();
 	test_nothing_is_lost();
 	test_descriptor_closed();
+	test_stop_while_told();
 	return 0;
 }
