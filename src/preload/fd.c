@@ -71,7 +71,7 @@ exported void closefrom(int low)
 }
 
 /* newfd now is another name of fd, and whatever it was before is closed. */
-static int duplicated(int fd, int newfd)
+static int fd_duplicated(int fd, int newfd)
 {
 	if (newfd >= 0 && newfd != fd && (cdev_is_ours(fd) || cdev_is_ours(newfd)) &&
 	    tree_device_owner()) {
@@ -85,22 +85,22 @@ static int duplicated(int fd, int newfd)
 
 exported int dup(int fd)
 {
-	return duplicated(fd, real(dup)(fd));
+	return fd_duplicated(fd, real(dup)(fd));
 }
 
 exported int dup2(int fd, int newfd)
 {
-	return duplicated(fd, real(dup2)(fd, newfd));
+	return fd_duplicated(fd, real(dup2)(fd, newfd));
 }
 
 exported int dup3(int fd, int newfd, int flags)
 {
-	return duplicated(fd, real(dup3)(fd, newfd, flags));
+	return fd_duplicated(fd, real(dup3)(fd, newfd, flags));
 }
 
 static int fcntl_done(int fd, int cmd, int ret)
 {
-	return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC ? duplicated(fd, ret) : ret;
+	return cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC ? fd_duplicated(fd, ret) : ret;
 }
 
 exported int fcntl(int fd, int cmd, ...)

@@ -17,7 +17,7 @@
 #include "driver/cdev.h"
 #include "preload/tree.h"
 
-static void *map(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
+static void *map_and_tell(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
 	void *at;
 
@@ -34,12 +34,12 @@ static void *map(void *addr, size_t len, int prot, int flags, int fd, off_t offs
 
 exported void *mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
-	return map(addr, len, prot, flags, fd, offset);
+	return map_and_tell(addr, len, prot, flags, fd, offset);
 }
 
 exported void *mmap64(void *addr, size_t len, int prot, int flags, int fd, off_t offset)
 {
-	return map(addr, len, prot, flags, fd, offset);
+	return map_and_tell(addr, len, prot, flags, fd, offset);
 }
 
 exported int munmap(void *addr, size_t len)

@@ -97,7 +97,7 @@ exported ssize_t __readlinkat_chk(int dirfd, const char *path, char *buf, size_t
 }
 
 /* The answer is given in the program's terms again. */
-static char *unmapped(char *path)
+static char *path_unmapped(char *path)
 {
 	if (path)
 		tree_unmap(path);
@@ -110,7 +110,7 @@ exported char *realpath(const char *restrict path, char *restrict resolved)
 
 	if (!tree_active())
 		return real(realpath)(path, resolved);
-	return unmapped(real(realpath)(tree_map(AT_FDCWD, path, &t), resolved));
+	return path_unmapped(real(realpath)(tree_map(AT_FDCWD, path, &t), resolved));
 }
 
 exported char *__realpath_chk(const char *path, char *resolved, size_t resolved_len)
@@ -119,7 +119,8 @@ exported char *__realpath_chk(const char *path, char *resolved, size_t resolved_
 
 	if (!tree_active())
 		return real(__realpath_chk)(path, resolved, resolved_len);
-	return unmapped(real(__realpath_chk)(tree_map(AT_FDCWD, path, &t), resolved, resolved_len));
+	return path_unmapped(
+		real(__realpath_chk)(tree_map(AT_FDCWD, path, &t), resolved, resolved_len));
 }
 
 exported char *canonicalize_file_name(const char *path)
@@ -128,7 +129,7 @@ exported char *canonicalize_file_name(const char *path)
 
 	if (!tree_active())
 		return real(canonicalize_file_name)(path);
-	return unmapped(real(canonicalize_file_name)(tree_map(AT_FDCWD, path, &t)));
+	return path_unmapped(real(canonicalize_file_name)(tree_map(AT_FDCWD, path, &t)));
 }
 
 /* ls -l asks for access control lists this way and complains about a file that is not there. */

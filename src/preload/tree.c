@@ -158,7 +158,7 @@ static bool walk_path(struct walk *w, const char *path)
 	return true;
 }
 
-static bool listed(const char *const *list, size_t count, const char *name, size_t n)
+static bool name_listed(const char *const *list, size_t count, const char *name, size_t n)
 {
 	for (size_t i = 0; i < count; i++)
 		if (strlen(list[i]) == n && !strncmp(list[i], name, n))
@@ -179,13 +179,14 @@ static bool live_name(const char *path, bool unknown_directory)
 	const char *name = last_component(path);
 	const char *dir, *end = name - 1;
 
-	if (listed(live_files, array_size(live_files), name, strlen(name)))
+	if (name_listed(live_files, array_size(live_files), name, strlen(name)))
 		return true;
 	if (name == path)
 		return unknown_directory;
 	for (dir = end; dir > path && dir[-1] != '/'; dir--)
 		;
-	return listed(live_directories, array_size(live_directories), dir, (size_t)(end - dir));
+	return name_listed(live_directories, array_size(live_directories), dir,
+			   (size_t)(end - dir));
 }
 
 bool tree_live(const char *below, char *name, size_t size)
@@ -260,7 +261,7 @@ static bool is_devices_path(const char *path)
 	return !strncmp(path, DEVICES, sizeof(DEVICES) - 1);
 }
 
-static const char *resolve(int dirfd, const char *path, struct tree_path *t)
+static const char *path_resolve(int dirfd, const char *path, struct tree_path *t)
 {
 	/* The normalised path is built behind the root, so that a match is mapped already. */
 	struct walk w = {.out = t->text + root_len, .size = sizeof(t->text) - root_len};
@@ -297,7 +298,7 @@ const char *tree_map(int dirfd, const char *path, struct tree_path *t)
 	t->below = NULL;
 	if (!path || !tree_active() || (!strstr(path, WORD) && !is_devices_path(path)))
 		return path;
-	path = resolve(dirfd, path, t);
+	path = path_resolve(dirfd, path, t);
 	errno = saved_errno;
 	return path;
 }
@@ -309,7 +310,7 @@ const char *tree_map_live(int dirfd, const char *path, struct tree_path *t)
 
 	if (!t->below && path && path[0] && path[0] != '/' && tree_active() &&
 	    live_name(path, true))
-		mapped = resolve(dirfd, path, t);
+		mapped = path_resolve(dirfd, path, t);
 	errno = saved_errno;
 	return mapped;
 }

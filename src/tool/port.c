@@ -14,7 +14,7 @@ static const struct {
 	{"up", IB_PORT_ACTIVE},
 };
 
-static bool state_of(const char *word, enum ib_port_state *state)
+static bool port_state_of(const char *word, enum ib_port_state *state)
 {
 	for (size_t i = 0; i < array_size(states); i++) {
 		if (strcmp(states[i].word, word) != 0)
@@ -99,7 +99,7 @@ int command_fabric_port(struct session *s, int argc, char **argv)
 			   argv[0]);
 		return EXIT_USAGE;
 	}
-	if (!state_of(argv[1], &state)) {
+	if (!port_state_of(argv[1], &state)) {
 		tool_error(s->command, "a port can be taken down or up, not '%s'", argv[1]);
 		return EXIT_USAGE;
 	}

@@ -28,7 +28,7 @@
 #endif
 
 /* 0, or the errno that execve would give. */
-static int executable(const char *path)
+static int program_executable(const char *path)
 {
 	struct stat st;
 
@@ -39,7 +39,7 @@ static int executable(const char *path)
 	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) ? errno : 0;
 }
 
-static int search(const char *name, char *path, size_t size)
+static int program_search(const char *name, char *path, size_t size)
 {
 	const char *dirs = getenv("PATH");
 	int error = ENOENT;
@@ -47,7 +47,7 @@ static int search(const char *name, char *path, size_t size)
 	if (!*name)
 		return ENOENT;
 	if (strchr(name, '/'))
-		return text_copy(path, size, name) ? executable(path) : ENAMETOOLONG;
+		return text_copy(path, size, name) ? program_executable(path) : ENAMETOOLONG;
 	if (!dirs)
 		dirs = "/bin:/usr/bin";
 	for (const char *p = dirs;; p++) {
@@ -57,7 +57,7 @@ static int search(const char *name, char *path, size_t size)
 		/* An empty element is the working directory. */
 		if (snprintf(path, size, "%.*s/%s", n ? (int)n : 1, n ? p : ".", name) <
 		    (int)size) {
-			ret = executable(path);
+			ret = program_executable(path);
 			if (!ret)
 				return 0;
 			if (ret == EACCES)
@@ -111,7 +111,7 @@ static const char *elf_refusal(int fd)
 }
 
 /* The interpreter of a #! line; false if there is none. */
-static bool interpreter(int fd, char *path, size_t size)
+static bool program_interpreter(int fd, char *path, size_t size)
 {
 	char line[SHEBANG_BYTES];
 	ssize_t n = pread(fd, line, sizeof(line) - 1, 0);
@@ -125,7 +125,7 @@ static bool interpreter(int fd, char *path, size_t size)
 	return *start && text_copy(path, size, start);
 }
 
-static const char *refusal(const char *program)
+static const char *program_refusal(const char *program)
 {
 	char path[TOOL_PATH_BYTES];
 	const char *why = NULL;
@@ -144,7 +144,7 @@ static const char *refusal(const char *program)
 		if (pread(fd, magic, sizeof(magic), 0) < 2) {
 			why = NULL; /* execvp hands it to the shell */
 		} else if (!memcmp(magic, "#!", 2)) {
-			script = interpreter(fd, path, sizeof(path));
+			script = program_interpreter(fd, path, sizeof(path));
 		} else if (!memcmp(magic, ELFMAG, SELFMAG)) {
 			why = changes_rights(fd) ? "it is setuid, setgid or has capabilities"
 						 : elf_refusal(fd);
@@ -159,7 +159,7 @@ static const char *refusal(const char *program)
 int program_find(const char *command, const char *name, char *path, size_t size)
 {
 	const char *why;
-	int error = search(name, path, size);
+	int error = program_search(name, path, size);
 
 	if (error == ENOENT || error == ENOTDIR) {
 		tool_error(command, "%s: no such program", name);
@@ -169,7 +169,7 @@ int program_find(const char *command, const char *name, char *path, size_t size)
 		tool_error(command, "%s: %s", name, strerror(error));
 		return EXIT_CANNOT_RUN;
 	}
-	why = refusal(path);
+	why = program_refusal(path);
 	if (why) {
 		tool_error(command, "%s cannot be given devices: %s", path, why);
 		return EXIT_CANNOT_RUN;

@@ -45,7 +45,7 @@ static void find_part(const char *const *places, size_t n, int mode, char *out)
 	}
 }
 
-static int help(const struct command *c)
+static int command_help(const struct command *c)
 {
 	printf("usage: softhca %s %s\n%s\n", c->name, c->synopsis, c->help);
 	return 0;
@@ -90,7 +90,7 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 	 */
 	for (; (opt = getopt_long(argc, argv, "+:h", longs, NULL)) != -1; at = optind) {
 		if (opt == 'h')
-			return help(c);
+			return command_help(c);
 		if (opt == ':')
 			return bad_option(s, "the option needs a value", argv[at]);
 		if (opt == '?' || !(c->options & (unsigned)opt))

@@ -34,7 +34,7 @@ struct cq *devx_cq_of(struct uobj *obj)
 	return container_of(obj, struct devx_cq, obj.uobj)->cq;
 }
 
-static void on_event(void *user)
+static void devx_cq_on_event(void *user)
 {
 	struct devx_cq *cq = user;
 	uint8_t eqe[EQE_BYTES] = {0};
@@ -44,7 +44,7 @@ static void on_event(void *user)
 	devx_event(&cq->obj, EQE_COMP, eqe);
 }
 
-static void on_async(void *user, enum ib_event event)
+static void devx_cq_on_async(void *user, enum ib_event event)
 {
 	struct devx_cq *cq = user;
 	uint8_t eqe[EQE_BYTES] = {0};
@@ -56,13 +56,13 @@ static void on_async(void *user, enum ib_event event)
 	devx_event(&cq->obj, EQE_CQ_ERROR, eqe);
 }
 
-static void ring(struct doorbell_user *u)
+static void devx_cq_rung(struct doorbell_user *u)
 {
 	cq_doorbell(container_of(u, struct devx_cq, bell)->cq);
 }
 
 /* What this device has not got. */
-static int check_features(const uint8_t *cqc)
+static int devx_cq_check_features(const uint8_t *cqc)
 {
 	if (prm_get(cqc, CQC_COLLAPSED) || prm_get(cqc, CQC_COMPRESSION) ||
 	    prm_get(cqc, CQC_PAGE_OFFSET) || prm_get(cqc, CQC_CQE_SIZE) > CQC_CQE_128) {
@@ -94,11 +94,11 @@ static bool devx_cq_is(struct uobj *obj, uint32_t number)
 
 const struct devx_class devx_cq_class = {.is = devx_cq_is, .free = devx_cq_free};
 
-static int decode(struct devx_call *c, struct devx_cq *cq)
+static int devx_cq_make(struct devx_call *c, struct devx_cq *cq)
 {
 	const uint8_t *cqc = c->in + CREATE_CQ_CONTEXT;
 	struct uobj *ring_umem, *dbr_umem;
-	int ret = check_features(cqc);
+	int ret = devx_cq_check_features(cqc);
 
 	if (ret < 0)
 		return ret;
@@ -107,8 +107,8 @@ static int decode(struct devx_call *c, struct devx_cq *cq)
 		.cqe_bytes = CQE_BYTES << prm_get32(cqc, CQC_CQE_SIZE),
 		.timestamps = true,
 		.overrun_ignore = prm_get(cqc, CQC_OVERRUN_IGNORE),
-		.event = on_event,
-		.async = on_async,
+		.event = devx_cq_on_event,
+		.async = devx_cq_on_async,
 		.user = cq,
 	};
 	cq->uar_page = prm_get32(cqc, CQC_UAR_PAGE);
@@ -142,14 +142,14 @@ static int devx_create_cq(struct devx_call *c, struct devx_obj **out)
 
 	if (!cq)
 		return -ENOMEM;
-	ret = decode(c, cq);
+	ret = devx_cq_make(c, cq);
 	if (ret < 0) {
 		free(cq);
 		return ret;
 	}
 	if (cq->period || cq->max_count)
 		cq_moderate(cq->cq, cq->max_count, cq->period);
-	doorbell_user_init(&cq->bell, DOORBELL_CQ, uuar_regs(c->file, cq->uar_page), ring);
+	doorbell_user_init(&cq->bell, DOORBELL_CQ, uuar_regs(c->file, cq->uar_page), devx_cq_rung);
 	/* No hook announces what such a program stores. */
 	doorbell_taken_over(&cq->bell);
 	prm_set(c->out, CMD_OUT_NUMBER, cq->obj.number);
@@ -158,7 +158,7 @@ static int devx_create_cq(struct devx_call *c, struct devx_obj **out)
 }
 
 /* Of a CQ of verbs some of this is known to its own record. */
-static void describe(struct uobj *obj, uint8_t *cqc)
+static void devx_cq_describe(struct uobj *obj, uint8_t *cqc)
 {
 	const struct devx_cq *cq;
 
@@ -184,7 +184,7 @@ static int devx_query_cq(struct devx_call *c)
 	uint8_t *cqc = c->out + QUERY_CQ_CONTEXT;
 	struct cq_counters counters;
 
-	describe(c->target, cqc);
+	devx_cq_describe(c->target, cqc);
 	cq_query(devx_cq_of(c->target), &counters);
 	prm_set(cqc, CQC_STATE, counters.armed ? CQC_STATE_ARMED : CQC_STATE_FIRED);
 	prm_set(cqc, CQC_PRODUCER, counters.producer);

@@ -26,14 +26,14 @@ static const struct {
 	{DCTC_RAE, IB_ACCESS_REMOTE_ATOMIC},
 };
 
-static void on_async(void *user, enum ib_event event)
+static void devx_dct_on_async(void *user, enum ib_event event)
 {
 	devx_queue_event(user, event);
 }
 
 /* The object of that number, which the target uses. */
-static struct uobj *use(struct devx_call *c, struct devx_dct *d, const struct devx_class *class,
-			struct prm_field number)
+static struct uobj *devx_dct_use(struct devx_call *c, struct devx_dct *d,
+				 const struct devx_class *class, struct prm_field number)
 {
 	struct uobj *obj = devx_find(c->file, class, prm_get32(d->created, number));
 
@@ -42,7 +42,7 @@ static struct uobj *use(struct devx_call *c, struct devx_dct *d, const struct de
 	return obj;
 }
 
-static int activate(struct devx_call *c, struct devx_dct *d)
+static int devx_dct_activate(struct devx_call *c, struct devx_dct *d)
 {
 	const uint8_t *dctc = d->created;
 	struct qp_attr attr = {
@@ -75,17 +75,17 @@ static int activate(struct devx_call *c, struct devx_dct *d)
 			 IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_MIN_RNR_TIMER);
 }
 
-static int create(struct devx_call *c, struct devx_dct *d)
+static int devx_dct_make(struct devx_call *c, struct devx_dct *d)
 {
-	struct uobj *pd = use(c, d, &devx_pd_class, DCTC_PD);
-	struct uobj *cq = use(c, d, &devx_cq_class, DCTC_CQN);
-	struct uobj *srq = use(c, d, &devx_rmp_class, DCTC_SRQN);
+	struct uobj *pd = devx_dct_use(c, d, &devx_pd_class, DCTC_PD);
+	struct uobj *cq = devx_dct_use(c, d, &devx_cq_class, DCTC_CQN);
+	struct uobj *srq = devx_dct_use(c, d, &devx_rmp_class, DCTC_SRQN);
 	struct qp_create_attr attr = {
 		.type = IB_QPT_DCT,
 		.pdn = prm_get32(d->created, DCTC_PD),
 		.uidx = prm_get32(d->created, DCTC_USER_INDEX),
 		.dc_key = prm_get(d->created, DCTC_ACCESS_KEY),
-		.async = on_async,
+		.async = devx_dct_on_async,
 		.user = &d->obj,
 	};
 	int ret;
@@ -97,7 +97,7 @@ static int create(struct devx_call *c, struct devx_dct *d)
 	ret = qp_create(c->file->hca->adapter, &attr, &d->qp);
 	if (ret < 0)
 		return ret;
-	ret = activate(c, d);
+	ret = devx_dct_activate(c, d);
 	if (ret < 0)
 		qp_destroy(d->qp);
 	return ret;
@@ -128,7 +128,7 @@ static int devx_create_dct(struct devx_call *c, struct devx_obj **out)
 	if (!d)
 		return -ENOMEM;
 	memcpy(d->created, c->in + CREATE_DCT_CONTEXT, sizeof(d->created));
-	ret = create(c, d);
+	ret = devx_dct_make(c, d);
 	if (ret < 0) {
 		devx_obj_release(&d->obj);
 		free(d);

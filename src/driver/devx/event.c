@@ -54,7 +54,7 @@ static bool is_object_event(uint16_t type)
 
 /* ---- delivery ---- */
 
-static void deliver(const struct devx_subscription *s, const uint8_t eqe[EQE_BYTES])
+static void subscription_deliver(const struct devx_subscription *s, const uint8_t eqe[EQE_BYTES])
 {
 	const uint64_t one = 1;
 
@@ -69,7 +69,7 @@ void devx_event(struct devx_obj *obj, enum eqe_type type, const uint8_t eqe[EQE_
 	spin_lock(&obj->events_lock);
 	for (struct devx_subscription *s = obj->events; s; s = s->next)
 		if (s->type == type)
-			deliver(s, eqe);
+			subscription_deliver(s, eqe);
 	spin_unlock(&obj->events_lock);
 }
 
@@ -101,7 +101,7 @@ void devx_queue_event(struct devx_obj *obj, enum ib_event event)
 		}
 }
 
-static void port_event(struct uport_listener *l, enum ib_event event)
+static void subscription_port_event(struct uport_listener *l, enum ib_event event)
 {
 	static const struct {
 		enum ib_event event;
@@ -121,13 +121,13 @@ static void port_event(struct uport_listener *l, enum ib_event event)
 			prm_set(eqe, EQE_TYPE, EQE_PORT_CHANGE);
 			prm_set(eqe, EQE_SUB_TYPE, names[i].change);
 			prm_set(eqe, EQE_PORT, UVERBS_PORTS);
-			deliver(container_of(l, struct devx_subscription, port), eqe);
+			subscription_deliver(container_of(l, struct devx_subscription, port), eqe);
 		}
 }
 
 /* ---- subscription ---- */
 
-static void drop(struct devx_subscription *s)
+static void subscription_drop(struct devx_subscription *s)
 {
 	if (s->channel)
 		cdev_put(uchannel_cdev(s->channel));
@@ -142,7 +142,7 @@ void devx_events_drop(struct devx_obj *obj)
 		struct devx_subscription *s = obj->events;
 
 		obj->events = s->next;
-		drop(s);
+		subscription_drop(s);
 	}
 }
 
@@ -153,7 +153,7 @@ void devx_file_events_drop(struct ufile *f)
 
 		f->devx_events = s->next;
 		uport_unlisten(&s->port);
-		drop(s);
+		subscription_drop(s);
 	}
 }
 
@@ -168,7 +168,7 @@ static bool is_eventfd(int fd)
 }
 
 /* Where events go: a descriptor of its own, or the channel. */
-static int aim(struct ureq *req, struct devx_subscription *s, struct uchannel *channel)
+static int subscription_aim(struct ureq *req, struct devx_subscription *s, struct uchannel *channel)
 {
 	int fd;
 
@@ -187,7 +187,7 @@ static int aim(struct ureq *req, struct devx_subscription *s, struct uchannel *c
 }
 
 /* All types or none. */
-static int make_subscriptions(struct ureq *req, const uint16_t *types, size_t n,
+static int subscriptions_make(struct ureq *req, const uint16_t *types, size_t n,
 			      struct uchannel *channel, struct devx_subscription **list)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -199,14 +199,15 @@ static int make_subscriptions(struct ureq *req, const uint16_t *types, size_t n,
 		s->type = types[i];
 		s->next = *list;
 		*list = s;
-		ret = aim(req, s, channel);
+		ret = subscription_aim(req, s, channel);
 		if (ret < 0)
 			return ret;
 	}
 	return 0;
 }
 
-static int read_types(struct ureq *req, bool of_object, uint16_t types[TYPES_MAX], size_t *n)
+static int subscription_read_types(struct ureq *req, bool of_object, uint16_t types[TYPES_MAX],
+				   size_t *n)
 {
 	struct ubuf list = ureq_buf(req, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST);
 
@@ -221,20 +222,20 @@ static int read_types(struct ureq *req, bool of_object, uint16_t types[TYPES_MAX
 	return 0;
 }
 
-static int subscribe(struct ureq *req, struct devx_obj *obj, struct uchannel *channel)
+static int subscriptions_add(struct ureq *req, struct devx_obj *obj, struct uchannel *channel)
 {
 	struct devx_subscription *list = NULL, *s;
 	uint16_t types[TYPES_MAX];
 	size_t n;
-	int ret = read_types(req, obj, types, &n);
+	int ret = subscription_read_types(req, obj, types, &n);
 
 	if (ret == 0)
-		ret = make_subscriptions(req, types, n, channel, &list);
+		ret = subscriptions_make(req, types, n, channel, &list);
 	while (list) {
 		s = list;
 		list = s->next;
 		if (ret < 0) {
-			drop(s);
+			subscription_drop(s);
 		} else if (obj) {
 			spin_lock(&obj->events_lock);
 			s->next = obj->events;
@@ -245,7 +246,7 @@ static int subscribe(struct ureq *req, struct devx_obj *obj, struct uchannel *ch
 			req->file->devx_events = s;
 			s->port = (struct uport_listener){
 				.port_row = req->file->hca->port_row,
-				.event = port_event,
+				.event = subscription_port_event,
 			};
 			uport_listen(&s->port);
 		}
@@ -271,7 +272,8 @@ static int method_devx_subscribe(struct ureq *req)
 		ret = uchannel_find(req->file, UCHANNEL_DEVX_BRIEF, fd, &channel);
 	if (ret < 0)
 		return ret;
-	ret = subscribe(req, uobj ? container_of(uobj, struct devx_obj, uobj) : NULL, channel);
+	ret = subscriptions_add(req, uobj ? container_of(uobj, struct devx_obj, uobj) : NULL,
+				channel);
 	cdev_put(uchannel_cdev(channel));
 	return ret;
 }

@@ -23,7 +23,7 @@ struct mailbox {
 };
 
 /* What a handler's errno is called in the mailbox. */
-static enum cmd_status status_of(int err)
+static enum cmd_status cmd_status_of(int err)
 {
 	static const struct {
 		int err;
@@ -42,7 +42,7 @@ static enum cmd_status status_of(int err)
 }
 
 /* The syndrome is for those who support the firmware; ours repeats what was refused and why. */
-static int refuse(struct mailbox *m, enum cmd_status status, int err)
+static int mailbox_refuse(struct mailbox *m, enum cmd_status status, int err)
 {
 	trace(prm, refused, m->op->name, cmd_status_name(status), trace_errno(err));
 	log_info("devx: %s: status 0x%x (%s)", m->op->name, status, strerror(-err));
@@ -53,7 +53,7 @@ static int refuse(struct mailbox *m, enum cmd_status status, int err)
 }
 
 /* Both mailboxes in memory of ours; the output at least as long as a header. */
-static int open_mailbox(struct ureq *req, struct mailbox *m, const struct ubuf *in, size_t out_len)
+static int mailbox_open(struct ureq *req, struct mailbox *m, const struct ubuf *in, size_t out_len)
 {
 	size_t in_room = align_up(in->len, 8);
 
@@ -82,7 +82,7 @@ static int devx_refused(const struct mailbox *m, int err, const char *why)
 }
 
 /* What the kernel checks.  Both mailboxes have a header's length: the attributes say so. */
-static int check_method(struct mailbox *m, enum devx_method method)
+static int mailbox_check_method(struct mailbox *m, enum devx_method method)
 {
 	uint16_t opcode = (uint16_t)prm_get(m->call.in, CMD_IN_OPCODE);
 
@@ -113,27 +113,27 @@ static int check_method(struct mailbox *m, enum devx_method method)
 }
 
 /* What the firmware checks first. */
-static int check_lengths(struct mailbox *m)
+static int mailbox_check_lengths(struct mailbox *m)
 {
 	if (m->call.in_len < m->op->in_bytes)
-		return refuse(m, CMD_STATUS_BAD_INPUT_LEN, -EINVAL);
+		return mailbox_refuse(m, CMD_STATUS_BAD_INPUT_LEN, -EINVAL);
 	if (m->call.out_len < m->op->out_bytes)
-		return refuse(m, CMD_STATUS_BAD_OUTPUT_LEN, -EINVAL);
+		return mailbox_refuse(m, CMD_STATUS_BAD_OUTPUT_LEN, -EINVAL);
 	return 0;
 }
 
-static int run(struct mailbox *m)
+static int mailbox_run(struct mailbox *m)
 {
-	int ret = check_lengths(m);
+	int ret = mailbox_check_lengths(m);
 
 	if (ret < 0)
 		return ret;
 	ret = m->op->run(&m->call);
-	return ret < 0 ? refuse(m, status_of(ret), ret) : 0;
+	return ret < 0 ? mailbox_refuse(m, cmd_status_of(ret), ret) : 0;
 }
 
 /* The answer, also of a command that was refused. */
-static int answer(struct ureq *req, const struct mailbox *m, uint16_t out_id, int ret)
+static int mailbox_answer(struct ureq *req, const struct mailbox *m, uint16_t out_id, int ret)
 {
 	int err;
 
@@ -144,53 +144,54 @@ static int answer(struct ureq *req, const struct mailbox *m, uint16_t out_id, in
 }
 
 /* Handles may be those of verbs objects, too. */
-static int find_target(struct ureq *req, uint16_t handle_id, struct uobj **out)
+static int target_find(struct ureq *req, uint16_t handle_id, struct uobj **out)
 {
 	*out = uobj_any(req->file, ureq_handle(req, handle_id));
 	return *out ? 0 : -ENOENT;
 }
 
-static int run_method(struct ureq *req, enum devx_method method, uint16_t in_id, uint16_t out_id,
-		      struct uobj *target)
+static int mailbox_run_method(struct ureq *req, enum devx_method method, uint16_t in_id,
+			      uint16_t out_id, struct uobj *target)
 {
 	struct ubuf in = ureq_buf(req, in_id), out = ureq_buf(req, out_id);
 	struct mailbox m;
-	int ret = open_mailbox(req, &m, &in, out.len);
+	int ret = mailbox_open(req, &m, &in, out.len);
 
 	if (ret < 0)
 		return ret;
 	m.call.target = target;
-	ret = check_method(&m, method);
+	ret = mailbox_check_method(&m, method);
 	if (ret == 0)
-		ret = answer(req, &m, out_id, run(&m));
+		ret = mailbox_answer(req, &m, out_id, mailbox_run(&m));
 	free(m.memory);
 	return ret;
 }
 
 static int method_devx_other(struct ureq *req)
 {
-	return run_method(req, DEVX_GENERAL, MLX5_IB_ATTR_DEVX_OTHER_CMD_IN,
-			  MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, NULL);
+	return mailbox_run_method(req, DEVX_GENERAL, MLX5_IB_ATTR_DEVX_OTHER_CMD_IN,
+				  MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, NULL);
 }
 
 static int method_devx_obj_modify(struct ureq *req)
 {
 	struct uobj *target;
-	int ret = find_target(req, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE, &target);
+	int ret = target_find(req, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE, &target);
 
 	return ret < 0 ? ret
-		       : run_method(req, DEVX_OBJ_MODIFY, MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN,
-				    MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT, target);
+		       : mailbox_run_method(req, DEVX_OBJ_MODIFY,
+					    MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_IN,
+					    MLX5_IB_ATTR_DEVX_OBJ_MODIFY_CMD_OUT, target);
 }
 
 static int method_devx_obj_query(struct ureq *req)
 {
 	struct uobj *target;
-	int ret = find_target(req, MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, &target);
+	int ret = target_find(req, MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, &target);
 
 	return ret < 0 ? ret
-		       : run_method(req, DEVX_OBJ_QUERY, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN,
-				    MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT, target);
+		       : mailbox_run_method(req, DEVX_OBJ_QUERY, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN,
+					    MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_OUT, target);
 }
 
 /* Performs the query at once; what is asynchronous is that the answer comes through the channel. */
@@ -201,7 +202,7 @@ static int method_devx_obj_query_async(struct ureq *req)
 	struct devx_async *channel;
 	struct uobj *target;
 	struct mailbox m;
-	int ret = find_target(req, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_HANDLE, &target);
+	int ret = target_find(req, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_HANDLE, &target);
 
 	if (ret < 0)
 		return ret;
@@ -212,14 +213,14 @@ static int method_devx_obj_query_async(struct ureq *req)
 			      &channel);
 	if (ret < 0)
 		return ret;
-	ret = open_mailbox(req, &m, &in, out_len < CMD_OUT_BYTES ? CMD_OUT_BYTES : out_len);
+	ret = mailbox_open(req, &m, &in, out_len < CMD_OUT_BYTES ? CMD_OUT_BYTES : out_len);
 	if (ret < 0)
 		goto put;
 	m.call.target = target;
-	ret = check_method(&m, DEVX_OBJ_QUERY);
+	ret = mailbox_check_method(&m, DEVX_OBJ_QUERY);
 	if (ret == 0) {
 		/* A refusal is in the mailbox, too. */
-		(void)run(&m);
+		(void)mailbox_run(&m);
 		ret = devx_async_post(channel,
 				      ureq_u64(req, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_WR_ID),
 				      m.call.out, out_len);
@@ -230,16 +231,16 @@ put:
 	return ret;
 }
 
-static int create(struct ureq *req, struct mailbox *m)
+static int mailbox_create_object(struct ureq *req, struct mailbox *m)
 {
 	struct devx_obj *obj;
-	int ret = check_lengths(m);
+	int ret = mailbox_check_lengths(m);
 
 	if (ret < 0)
 		return ret;
 	ret = m->op->create(&m->call, &obj);
 	if (ret < 0)
-		return refuse(m, status_of(ret), ret);
+		return mailbox_refuse(m, cmd_status_of(ret), ret);
 	ret = uobj_publish(req->file, &obj->uobj, &udevx_class);
 	if (ret < 0) {
 		devx_discard(req->file, obj);
@@ -258,15 +259,15 @@ static int method_devx_obj_create(struct ureq *req)
 	struct ubuf in = ureq_buf(req, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN);
 	struct ubuf out = ureq_buf(req, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT);
 	struct mailbox m;
-	int ret = open_mailbox(req, &m, &in, out.len);
+	int ret = mailbox_open(req, &m, &in, out.len);
 
 	if (ret < 0)
 		return ret;
-	ret = check_method(&m, DEVX_OBJ_CREATE);
+	ret = mailbox_check_method(&m, DEVX_OBJ_CREATE);
 	if (ret == 0)
-		ret = create(req, &m);
+		ret = mailbox_create_object(req, &m);
 	if (ret == -EREMOTEIO)
-		ret = answer(req, &m, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, ret);
+		ret = mailbox_answer(req, &m, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, ret);
 	free(m.memory);
 	return ret;
 }

@@ -20,7 +20,7 @@ struct devx_mkey {
 	uint8_t context[MKC_BYTES]; /* as it was made */
 };
 
-static uint32_t access_of(const uint8_t *mkc)
+static uint32_t mkc_access(const uint8_t *mkc)
 {
 	return (prm_get(mkc, MKC_LOCAL_WRITE) ? IB_ACCESS_LOCAL_WRITE : 0) |
 	       (prm_get(mkc, MKC_REMOTE_WRITE) ? IB_ACCESS_REMOTE_WRITE : 0) |
@@ -28,23 +28,23 @@ static uint32_t access_of(const uint8_t *mkc)
 	       (prm_get(mkc, MKC_ATOMIC) ? IB_ACCESS_REMOTE_ATOMIC : 0);
 }
 
-static uint64_t length_of(const uint8_t *mkc)
+static uint64_t mkc_length(const uint8_t *mkc)
 {
 	return prm_get(mkc, MKC_LENGTH64) ? UINT64_MAX : prm_get(mkc, MKC_LENGTH);
 }
 
-static uint32_t mode_of(const uint8_t *mkc)
+static uint32_t mkc_mode(const uint8_t *mkc)
 {
 	return prm_get32(mkc, MKC_ACCESS_MODE_HIGH) << 2 | prm_get32(mkc, MKC_ACCESS_MODE_LOW);
 }
 
 /* The list stands behind the fixed part of the command. */
-static int create_list(struct devx_call *c, const uint8_t *mkc, struct devx_mkey *key)
+static int devx_mkey_make_list(struct devx_call *c, const uint8_t *mkc, struct devx_mkey *key)
 {
 	uint32_t entries = prm_get32(c->in, CREATE_MKEY_LIST_ACTUAL);
 	struct mkey_indirect_attr attr = {
 		.pdn = prm_get32(mkc, MKC_PD),
-		.access = access_of(mkc),
+		.access = mkc_access(mkc),
 		.local_read = prm_get(mkc, MKC_LOCAL_READ),
 		.variant = (uint8_t)prm_get(mkc, MKC_VARIANT),
 		.qpn = prm_get32(mkc, MKC_QPN),
@@ -52,10 +52,10 @@ static int create_list(struct devx_call *c, const uint8_t *mkc, struct devx_mkey
 		.remote_invalidate = prm_get(mkc, MKC_REMOTE_INVALIDATE),
 		.umr = prm_get(mkc, MKC_UMR),
 		.signature = prm_get(mkc, MKC_BSF),
-		.list = mode_of(mkc) == MKC_MODE_KLM ? MKEY_LIST_KLM : MKEY_LIST_KSM,
+		.list = mkc_mode(mkc) == MKC_MODE_KLM ? MKEY_LIST_KLM : MKEY_LIST_KSM,
 		.log_entry_bytes = (uint8_t)prm_get(mkc, MKC_LOG_ENTRY_BYTES),
 		.start = prm_get(mkc, MKC_START),
-		.length = length_of(mkc),
+		.length = mkc_length(mkc),
 		.bsf_octowords = prm_get32(mkc, MKC_BSF_OCTOWORDS),
 		.max_entries = prm_get32(mkc, MKC_LIST_OCTOWORDS),
 		.entries = entries,
@@ -75,14 +75,14 @@ static int create_list(struct devx_call *c, const uint8_t *mkc, struct devx_mkey
  * Pages of an umem, from the one that offset lies in: the first byte of the region is as far into
  * its page as its address says.
  */
-static int create_region(struct devx_call *c, const uint8_t *mkc, struct devx_mkey *key)
+static int devx_mkey_make_region(struct devx_call *c, const uint8_t *mkc, struct devx_mkey *key)
 {
 	uint32_t log_page = prm_get32(mkc, MKC_LOG_ENTRY_BYTES);
 	struct mkey_attr attr = {
 		.pdn = prm_get32(mkc, MKC_PD),
-		.access = access_of(mkc),
+		.access = mkc_access(mkc),
 		.iova = prm_get(mkc, MKC_START),
-		.length = length_of(mkc),
+		.length = mkc_length(mkc),
 		.given_variant = true,
 		.variant = (uint8_t)prm_get(mkc, MKC_VARIANT),
 	};
@@ -110,7 +110,7 @@ static int create_region(struct devx_call *c, const uint8_t *mkc, struct devx_mk
 	return mkey_create(c->file->hca->adapter, &attr, &key->mkey);
 }
 
-static int create(struct devx_call *c, struct devx_mkey *key)
+static int devx_mkey_make(struct devx_call *c, struct devx_mkey *key)
 {
 	struct uobj *pd;
 	int ret = devx_pd(c->file, prm_get32(key->context, MKC_PD), &pd);
@@ -118,15 +118,15 @@ static int create(struct devx_call *c, struct devx_mkey *key)
 	if (ret < 0)
 		return ret;
 	devx_obj_uses(&key->obj, pd);
-	switch (mode_of(key->context)) {
+	switch (mkc_mode(key->context)) {
 	case MKC_MODE_KLM:
 	case MKC_MODE_KSM:
-		return create_list(c, key->context, key);
+		return devx_mkey_make_list(c, key->context, key);
 	case MKC_MODE_MTT:
-		return create_region(c, key->context, key);
+		return devx_mkey_make_region(c, key->context, key);
 	default:
 		log_info("devx: access mode %u of memory keys is not supported",
-			 mode_of(key->context));
+			 mkc_mode(key->context));
 		return -EOPNOTSUPP;
 	}
 }
@@ -150,7 +150,7 @@ static int devx_create_mkey(struct devx_call *c, struct devx_obj **out)
 		log_info("devx: memory keys with encryption are not supported");
 		ret = -EOPNOTSUPP;
 	} else {
-		ret = create(c, key);
+		ret = devx_mkey_make(c, key);
 	}
 	if (ret < 0) {
 		devx_obj_release(&key->obj);

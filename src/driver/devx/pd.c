@@ -6,8 +6,8 @@
 #include "driver/devx/devx.h"
 #include "driver/uverbs/objects/pd.h"
 
-static int create(struct devx_call *c, const struct devx_class *class,
-		  uint32_t (*take)(struct adapter *a), struct devx_obj **out)
+static int devx_domain_create(struct devx_call *c, const struct devx_class *class,
+			      uint32_t (*take)(struct adapter *a), struct devx_obj **out)
 {
 	struct devx_obj *obj = calloc(1, sizeof(*obj));
 
@@ -33,7 +33,7 @@ const struct devx_class devx_pd_class = {.is = devx_pd_is, .free = devx_pd_free}
 
 static int devx_create_pd(struct devx_call *c, struct devx_obj **out)
 {
-	return create(c, &devx_pd_class, pd_alloc, out);
+	return devx_domain_create(c, &devx_pd_class, pd_alloc, out);
 }
 
 static void devx_xrcd_free(struct devx_obj *obj)
@@ -45,7 +45,7 @@ static const struct devx_class devx_xrcd_class = {.free = devx_xrcd_free};
 
 static int devx_create_xrcd(struct devx_call *c, struct devx_obj **out)
 {
-	return create(c, &devx_xrcd_class, xrcd_alloc, out);
+	return devx_domain_create(c, &devx_xrcd_class, xrcd_alloc, out);
 }
 
 int devx_pd(struct ufile *f, uint32_t pdn, struct uobj **obj)

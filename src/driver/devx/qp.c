@@ -16,12 +16,12 @@
 
 static_assert(sizeof(((struct devx_qp *)0)->created) == QPC_BYTES, "a QP context");
 
-static void on_async(void *user, enum ib_event event)
+static void devx_qp_on_async(void *user, enum ib_event event)
 {
 	devx_queue_event(user, event);
 }
 
-static void ring(struct doorbell_user *u)
+static void devx_qp_rung(struct doorbell_user *u)
 {
 	rcu_enter();
 	qp_doorbell(container_of(u, struct devx_qp, bell)->qp);
@@ -40,7 +40,7 @@ struct devx_qp_target devx_qp_target(struct uobj *obj)
 	return (struct devx_qp_target){qp->qp, &qp->bell, qp->type, qp->created};
 }
 
-static int decode_service(const uint8_t *qpc, enum ib_qp_type *type)
+static int devx_qp_service(const uint8_t *qpc, enum ib_qp_type *type)
 {
 	switch (prm_get32(qpc, QPC_SERVICE)) {
 	case QPC_SERVICE_RC:
@@ -62,7 +62,7 @@ static int decode_service(const uint8_t *qpc, enum ib_qp_type *type)
 	}
 }
 
-static int check_features(const uint8_t *qpc)
+static int devx_qp_check_features(const uint8_t *qpc)
 {
 	if (prm_get(qpc, QPC_WQ_SIGNATURE) || prm_get(qpc, QPC_OFFLOAD) ||
 	    prm_get(qpc, QPC_PAGE_OFFSET) || prm_get(qpc, QPC_CROSS_CHANNEL) ||
@@ -76,7 +76,7 @@ static int check_features(const uint8_t *qpc)
 }
 
 /* The CQ, and that it stays. */
-static int use_cq(struct devx_call *c, struct devx_qp *qp, uint32_t cqn, struct cq **out)
+static int devx_qp_use_cq(struct devx_call *c, struct devx_qp *qp, uint32_t cqn, struct cq **out)
 {
 	struct uobj *obj = devx_find(c->file, &devx_cq_class, cqn);
 
@@ -87,7 +87,7 @@ static int use_cq(struct devx_call *c, struct devx_qp *qp, uint32_t cqn, struct 
 	return 0;
 }
 
-static int use_queues(struct devx_call *c, struct devx_qp *qp, struct qp_create_attr *attr)
+static int devx_qp_use_queues(struct devx_call *c, struct devx_qp *qp, struct qp_create_attr *attr)
 {
 	const uint8_t *qpc = qp->created;
 	uint32_t rq_type = prm_get32(qpc, QPC_RQ_TYPE);
@@ -97,14 +97,14 @@ static int use_queues(struct devx_call *c, struct devx_qp *qp, struct qp_create_
 
 	/* whatever its context says of receives */
 	if (qp->type == IB_QPT_DCI)
-		return sends ? use_cq(c, qp, prm_get32(qpc, QPC_CQN_SEND), &attr->send_cq)
+		return sends ? devx_qp_use_cq(c, qp, prm_get32(qpc, QPC_CQN_SEND), &attr->send_cq)
 			     : -EINVAL;
 	if (!sends && !receives)
 		return -EINVAL;
 	if (sends)
-		ret = use_cq(c, qp, prm_get32(qpc, QPC_CQN_SEND), &attr->send_cq);
+		ret = devx_qp_use_cq(c, qp, prm_get32(qpc, QPC_CQN_SEND), &attr->send_cq);
 	if (ret == 0 && receives)
-		ret = use_cq(c, qp, prm_get32(qpc, QPC_CQN_RECV), &attr->recv_cq);
+		ret = devx_qp_use_cq(c, qp, prm_get32(qpc, QPC_CQN_RECV), &attr->recv_cq);
 	if (ret < 0)
 		return ret;
 	/* The side that is not there never completes anything. */
@@ -125,7 +125,7 @@ static int use_queues(struct devx_call *c, struct devx_qp *qp, struct qp_create_
 }
 
 /* The rings: receive first, send right behind. */
-static int use_memory(struct devx_call *c, struct devx_qp *qp, struct qp_create_attr *attr)
+static int devx_qp_use_memory(struct devx_call *c, struct devx_qp *qp, struct qp_create_attr *attr)
 {
 	const uint8_t *qpc = qp->created;
 	uint64_t offset = prm_get(c->in, CREATE_QP_OFFSET), rq_bytes = 0, sq_bytes = 0;
@@ -159,7 +159,7 @@ static int use_memory(struct devx_call *c, struct devx_qp *qp, struct qp_create_
 	return 0;
 }
 
-static int create(struct devx_call *c, struct devx_qp *qp)
+static int devx_qp_make(struct devx_call *c, struct devx_qp *qp)
 {
 	const uint8_t *qpc = qp->created;
 	struct qp_create_attr attr = {
@@ -167,14 +167,14 @@ static int create(struct devx_call *c, struct devx_qp *qp)
 		.uidx = prm_get32(qpc, QPC_USER_INDEX),
 		.block_self_mcast = prm_get(qpc, QPC_BLOCK_LB_MC),
 		.domain = c->file,
-		.async = on_async,
+		.async = devx_qp_on_async,
 		.user = &qp->obj,
 	};
 	struct uobj *pd;
-	int ret = decode_service(qpc, &qp->type);
+	int ret = devx_qp_service(qpc, &qp->type);
 
 	if (ret == 0)
-		ret = check_features(qpc);
+		ret = devx_qp_check_features(qpc);
 	if (ret == 0)
 		ret = devx_pd(c->file, attr.pdn, &pd);
 	if (ret < 0)
@@ -187,9 +187,9 @@ static int create(struct devx_call *c, struct devx_qp *qp)
 		attr.log_dc_errored = (uint8_t)prm_get(qpc, QPC_LOG_DCI_ERRORED);
 		attr.dc_streams = attr.log_dc_errored || prm_get(qpc, QPC_LOG_DCI_STREAMS);
 	}
-	ret = use_queues(c, qp, &attr);
+	ret = devx_qp_use_queues(c, qp, &attr);
 	if (ret == 0)
-		ret = use_memory(c, qp, &attr);
+		ret = devx_qp_use_memory(c, qp, &attr);
 	return ret < 0 ? ret : qp_create(c->file->hca->adapter, &attr, &qp->qp);
 }
 
@@ -223,7 +223,7 @@ static int devx_create_qp(struct devx_call *c, struct devx_obj **out)
 	if (!qp)
 		return -ENOMEM;
 	memcpy(qp->created, c->in + CREATE_QP_CONTEXT, sizeof(qp->created));
-	ret = create(c, qp);
+	ret = devx_qp_make(c, qp);
 	if (ret < 0) {
 		devx_obj_release(&qp->obj);
 		free(qp);
@@ -231,7 +231,7 @@ static int devx_create_qp(struct devx_call *c, struct devx_obj **out)
 	}
 	devx_obj_init(&qp->obj, &devx_qp_class, qp_number(qp->qp));
 	doorbell_user_init(&qp->bell, DOORBELL_SQ,
-			   uuar_regs(c->file, prm_get32(qp->created, QPC_UAR_PAGE)), ring);
+			   uuar_regs(c->file, prm_get32(qp->created, QPC_UAR_PAGE)), devx_qp_rung);
 	/* No hook announces what such a program stores. */
 	doorbell_taken_over(&qp->bell);
 	prm_set(c->out, CMD_OUT_NUMBER, qp->obj.number);

@@ -132,7 +132,7 @@ static int decode_paths(const struct ufile *f, const uint8_t *qpc, uint32_t mask
 	return devx_path_decode(f, alt, &attr->alt_ah);
 }
 
-static int check_ranges(const struct ufile *f, const struct qp_attr *attr, uint32_t mask)
+static int qp_attr_check_ranges(const struct ufile *f, const struct qp_attr *attr, uint32_t mask)
 {
 	uint32_t pkeys = subnet_port_pkeys(ufile_port(f));
 
@@ -149,8 +149,8 @@ static int check_ranges(const struct ufile *f, const struct qp_attr *attr, uint3
 	return 0;
 }
 
-static int decode(const struct ufile *f, const uint8_t *qpc, uint32_t opt, uint32_t needs,
-		  struct qp *qp, struct qp_attr *attr)
+static int qp_attr_decode(const struct ufile *f, const uint8_t *qpc, uint32_t opt, uint32_t needs,
+			  struct qp *qp, struct qp_attr *attr)
 {
 	uint32_t mask = needs | mask_of(opt);
 	struct qp_attr old;
@@ -170,7 +170,7 @@ static int decode(const struct ufile *f, const uint8_t *qpc, uint32_t opt, uint3
 	attr->retry_cnt = (uint8_t)prm_get(qpc, QPC_RETRY_COUNT);
 	attr->rnr_retry = (uint8_t)prm_get(qpc, QPC_RNR_RETRY);
 	ret = decode_paths(f, qpc, mask, attr);
-	return ret < 0 ? ret : check_ranges(f, attr, mask);
+	return ret < 0 ? ret : qp_attr_check_ranges(f, attr, mask);
 }
 
 static int check_options(const struct devx_call *c, uint16_t opcode, enum ib_qp_type type,
@@ -214,8 +214,8 @@ static int devx_modify_qp(struct devx_call *c)
 		opt = prm_get32(c->in, MODIFY_QP_OPT);
 		ret = check_options(c, t->opcode, target.type, opt);
 		if (ret == 0)
-			ret = decode(c->file, c->in + MODIFY_QP_CONTEXT, opt, needs, target.qp,
-				     &attr);
+			ret = qp_attr_decode(c->file, c->in + MODIFY_QP_CONTEXT, opt, needs,
+					     target.qp, &attr);
 		if (ret < 0)
 			return ret;
 		mask |= needs | mask_of(opt);
@@ -235,7 +235,7 @@ static int devx_modify_qp(struct devx_call *c)
 	return ret;
 }
 
-static enum qpc_state state_of(const struct qp_attr *attr)
+static enum qpc_state qpc_state_of(const struct qp_attr *attr)
 {
 	static const uint8_t names[] = {
 		[IB_QPS_RESET] = QPC_STATE_RST, [IB_QPS_INIT] = QPC_STATE_INIT,
@@ -282,7 +282,7 @@ static int devx_query_qp(struct devx_call *c)
 	qp_sq_counters(target.qp, &hw, &sw);
 	prm_set(qpc, QPC_HW_SQ_COUNTER, hw);
 	prm_set(qpc, QPC_SW_SQ_COUNTER, sw);
-	prm_set(qpc, QPC_STATE, state_of(&attr));
+	prm_set(qpc, QPC_STATE, qpc_state_of(&attr));
 	prm_set(qpc, QPC_SERVICE, service_number(target.type));
 	prm_set(qpc, QPC_PM_STATE, attr.path_mig_state ? 0 : QPC_PM_MIGRATED);
 	prm_set(qpc, QPC_MTU, attr.path_mtu);

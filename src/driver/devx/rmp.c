@@ -26,12 +26,12 @@ struct srq *devx_srq_of(struct uobj *obj)
 	return container_of(obj, struct devx_rmp, obj.uobj)->srq;
 }
 
-static void on_async(void *user, enum ib_event event)
+static void devx_rmp_on_async(void *user, enum ib_event event)
 {
 	devx_queue_event(user, event);
 }
 
-static int check_features(const uint8_t *rmpc)
+static int devx_rmp_check_features(const uint8_t *rmpc)
 {
 	const uint8_t *wq = rmpc + RMPC_WQ;
 
@@ -63,7 +63,7 @@ static bool devx_rmp_is(struct uobj *obj, uint32_t number)
 
 const struct devx_class devx_rmp_class = {.is = devx_rmp_is, .free = devx_rmp_free};
 
-static int create(struct devx_call *c, struct devx_rmp *rmp)
+static int devx_rmp_make(struct devx_call *c, struct devx_rmp *rmp)
 {
 	const uint8_t *wq = rmp->context + RMPC_WQ;
 	struct srq_attr attr = {
@@ -72,11 +72,11 @@ static int create(struct devx_call *c, struct devx_rmp *rmp)
 		.wqe_bytes = 1u << prm_get32(wq, WQ_LOG_STRIDE),
 		.cyclic = prm_get(wq, WQ_TYPE) == WQ_CYCLIC,
 		.limit = prm_get32(wq, WQ_LWM),
-		.async = on_async,
+		.async = devx_rmp_on_async,
 		.user = &rmp->obj,
 	};
 	struct uobj *pd, *ring, *dbr;
-	int ret = check_features(rmp->context);
+	int ret = devx_rmp_check_features(rmp->context);
 
 	if (ret == 0)
 		ret = devx_pd(c->file, attr.pdn, &pd);
@@ -108,7 +108,7 @@ static int devx_create_rmp(struct devx_call *c, struct devx_obj **out)
 	if (!rmp)
 		return -ENOMEM;
 	memcpy(rmp->context, c->in + CREATE_RMP_CONTEXT, sizeof(rmp->context));
-	ret = create(c, rmp);
+	ret = devx_rmp_make(c, rmp);
 	if (ret < 0) {
 		free(rmp);
 		return ret;

@@ -64,14 +64,14 @@ static struct {
 
 /* ---- which mapping belongs to which page ---- */
 
-static void join(struct doorbell_mapping *m, struct doorbell_page *page)
+static void mapping_join(struct doorbell_mapping *m, struct doorbell_page *page)
 {
 	m->page = page;
 	m->next_of_page = page->mappings;
 	page->mappings = m;
 }
 
-static void leave(struct doorbell_mapping *m)
+static void mapping_leave(struct doorbell_mapping *m)
 {
 	struct doorbell_mapping **at;
 
@@ -88,7 +88,7 @@ void doorbell_mappings_join(struct doorbell_page *page)
 	spin_lock(&maps.lock);
 	for (struct doorbell_mapping *m = maps.list; m; m = m->next)
 		if (m->regs == page->attr.regs)
-			join(m, page);
+			mapping_join(m, page);
 	spin_unlock(&maps.lock);
 }
 
@@ -96,7 +96,7 @@ void doorbell_mappings_leave(struct doorbell_page *page)
 {
 	spin_lock(&maps.lock);
 	while (page->mappings)
-		leave(page->mappings);
+		mapping_leave(page->mappings);
 	spin_unlock(&maps.lock);
 }
 
@@ -112,7 +112,7 @@ static void set_bounds(void)
 	atomic_store_explicit(&maps.end, end, memory_order_relaxed);
 }
 
-static bool overlaps(uintptr_t a, size_t alen, uintptr_t b, size_t blen)
+static bool ranges_overlap(uintptr_t a, size_t alen, uintptr_t b, size_t blen)
 {
 	return a <= b ? b - a < alen : a - b < blen;
 }
@@ -122,7 +122,7 @@ static bool out_of_bounds(uintptr_t addr, size_t len)
 	uintptr_t lowest = atomic_load_explicit(&maps.lowest, memory_order_relaxed);
 	uintptr_t end = atomic_load_explicit(&maps.end, memory_order_relaxed);
 
-	return end <= lowest || !overlaps(addr, len, lowest, end - lowest);
+	return end <= lowest || !ranges_overlap(addr, len, lowest, end - lowest);
 }
 
 void doorbell_mapped(const uint8_t *regs, uintptr_t addr)
@@ -144,7 +144,7 @@ void doorbell_mapped(const uint8_t *regs, uintptr_t addr)
 	for (page = doorbell_set.pages; page && page->attr.regs != regs; page = page->next)
 		;
 	if (page) {
-		join(m, page);
+		mapping_join(m, page);
 		listed = page->listed;
 	}
 	spin_unlock(&maps.lock);
@@ -154,7 +154,7 @@ void doorbell_mapped(const uint8_t *regs, uintptr_t addr)
 }
 
 /* Nobody would let a store go that comes later.  Lock of the mappings held. */
-static void disarm(struct doorbell_mapping *m)
+static void mapping_disarm(struct doorbell_mapping *m)
 {
 	if (m->armed && maps.uffd && uffd_protect(maps.uffd, m->addr, UAR_BYTES, false) == 0)
 		m->armed = false;
@@ -174,8 +174,8 @@ static void remove_if(bool (*gone)(const struct doorbell_mapping *m, uintptr_t a
 			continue;
 		}
 		*link = m->next;
-		leave(m);
-		disarm(m);
+		mapping_leave(m);
+		mapping_disarm(m);
 		free(m);
 	}
 	set_bounds();
@@ -183,12 +183,12 @@ static void remove_if(bool (*gone)(const struct doorbell_mapping *m, uintptr_t a
 
 static bool lies_at(const struct doorbell_mapping *m, uintptr_t addr, size_t len)
 {
-	return overlaps(m->addr, UAR_BYTES, addr, len);
+	return ranges_overlap(m->addr, UAR_BYTES, addr, len);
 }
 
-static bool shows(const struct doorbell_mapping *m, uintptr_t regs, size_t len)
+static bool mapping_shows(const struct doorbell_mapping *m, uintptr_t regs, size_t len)
 {
-	return overlaps((uintptr_t)m->regs, UAR_BYTES, regs, len);
+	return ranges_overlap((uintptr_t)m->regs, UAR_BYTES, regs, len);
 }
 
 void doorbell_unmapping(uintptr_t addr, size_t len)
@@ -203,7 +203,7 @@ void doorbell_unmapping(uintptr_t addr, size_t len)
 void doorbell_forget(const uint8_t *regs, size_t len)
 {
 	spin_lock(&maps.lock);
-	remove_if(shows, (uintptr_t)regs, len);
+	remove_if(mapping_shows, (uintptr_t)regs, len);
 	spin_unlock(&maps.lock);
 }
 
@@ -281,7 +281,7 @@ void doorbell_keep_armed(uint64_t until_ns)
  * request piece by piece, is not: its like would better find the page open.  Lock of the mappings
  * held.
  */
-static bool take(const struct doorbell_mapping *m, void *ucontext)
+static bool mapping_take(const struct doorbell_mapping *m, void *ucontext)
 {
 	struct doorbell_page *page = m->page;
 	uint64_t now;
@@ -324,7 +324,7 @@ bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 	m = mapping_at(addr);
 	if (m && serve && m->page && !m->page->gone)
 		page = m->page;
-	done = page && take(m, ucontext);
+	done = page && mapping_take(m, ucontext);
 	ours = done || (m && let_go(m));
 	spin_unlock(&maps.lock);
 	if (ours)
@@ -446,7 +446,7 @@ void doorbell_wake(void)
 	spin_lock(&maps.lock);
 	for (struct doorbell_mapping *m = maps.list; m; m = m->next) {
 		if (m->page && doorbell_is_direct(m->page))
-			disarm(m);
+			mapping_disarm(m);
 	}
 	spin_unlock(&maps.lock);
 }

@@ -23,7 +23,7 @@ struct doorbell_load doorbell_load;
 struct doorbell_set doorbell_set;
 
 /* A queue that was taken over outweighs whatever hooks say of the others. */
-static enum doorbell_state state_of(const struct doorbell_page *page)
+static enum doorbell_state page_state(const struct doorbell_page *page)
 {
 	if (atomic_load_explicit(&page->announced, memory_order_relaxed))
 		return DOORBELL_DIRECT;
@@ -32,7 +32,7 @@ static enum doorbell_state state_of(const struct doorbell_page *page)
 
 bool doorbell_is_direct(const struct doorbell_page *page)
 {
-	return state_of(page) == DOORBELL_DIRECT;
+	return page_state(page) == DOORBELL_DIRECT;
 }
 
 static void set_state(struct doorbell_page *page, enum doorbell_state state)
@@ -44,12 +44,12 @@ static void set_state(struct doorbell_page *page, enum doorbell_state state)
 
 static bool is_watched(const struct doorbell_page *page)
 {
-	return !page->gone && state_of(page) != DOORBELL_HOOKED &&
+	return !page->gone && page_state(page) != DOORBELL_HOOKED &&
 	       (page->group[DOORBELL_SQ].count || page->group[DOORBELL_CQ].count);
 }
 
 /* Takes pages out of the list that need not be in it and counts the others. */
-static void recount(void)
+static void pages_recount(void)
 {
 	struct doorbell_page **at = &doorbell_set.watched;
 	uint32_t watched = 0, direct = 0;
@@ -63,7 +63,7 @@ static void recount(void)
 			continue;
 		}
 		watched++;
-		direct += state_of(page) == DOORBELL_DIRECT;
+		direct += page_state(page) == DOORBELL_DIRECT;
 		at = &page->next_watched;
 	}
 	atomic_store_explicit(&doorbell_load.watched, watched, memory_order_relaxed);
@@ -71,7 +71,7 @@ static void recount(void)
 }
 
 /* The state or the queues of a page have changed.  True: the engine should hear of it. */
-static bool changed(struct doorbell_page *page)
+static bool page_changed(struct doorbell_page *page)
 {
 	bool fresh = !page->listed && is_watched(page);
 
@@ -80,7 +80,7 @@ static bool changed(struct doorbell_page *page)
 		doorbell_set.watched = page;
 		page->listed = true;
 	}
-	recount();
+	pages_recount();
 	return fresh;
 }
 
@@ -122,7 +122,7 @@ int doorbell_page_create(const struct doorbell_page_attr *attr, struct doorbell_
 	return 0;
 }
 
-static void put(struct doorbell_page *page)
+static void page_put(struct doorbell_page *page)
 {
 	if (!--page->refs)
 		free(page);
@@ -138,8 +138,8 @@ void doorbell_page_destroy(struct doorbell_page *page)
 	*at = page->next;
 	page->gone = true;
 	doorbell_mappings_leave(page);
-	changed(page);
-	put(page);
+	page_changed(page);
+	page_put(page);
 	spin_unlock(&doorbell_set.lock);
 }
 
@@ -210,7 +210,7 @@ void doorbell_live(struct doorbell_user *u, bool live)
 		return;
 	spin_lock(&doorbell_set.lock);
 	set_live(u, live);
-	fresh = changed(u->page);
+	fresh = page_changed(u->page);
 	spin_unlock(&doorbell_set.lock);
 	tell_engine(fresh);
 }
@@ -223,9 +223,9 @@ void doorbell_user_release(struct doorbell_user *u)
 		return;
 	spin_lock(&doorbell_set.lock);
 	set_live(u, false);
-	changed(page);
+	page_changed(page);
 	u->page = NULL;
-	put(page);
+	page_put(page);
 	spin_unlock(&doorbell_set.lock);
 }
 
@@ -242,7 +242,7 @@ void doorbell_taken_over(struct doorbell_user *u)
 			atomic_fetch_add(&u->page->announced, 1);
 		else if (u->kind == DOORBELL_CQ)
 			set_live(u, true); /* with hooks it was not before */
-		fresh = changed(u->page);
+		fresh = page_changed(u->page);
 	}
 	spin_unlock(&doorbell_set.lock);
 	tell_engine(fresh);
@@ -264,18 +264,18 @@ static _Atomic(uint64_t) *reg_at(const struct doorbell_page *page, size_t off)
 }
 
 /* Acquire: the ring and its record were written before the register. */
-static uint64_t peek(const struct doorbell_page *page, size_t off)
+static uint64_t page_peek(const struct doorbell_page *page, size_t off)
 {
 	return atomic_load_explicit(reg_at(page, off), memory_order_acquire);
 }
 
 /* The value is taken out, so that the same one again, after a reset of the queue, is another. */
-static uint64_t take(const struct doorbell_page *page, size_t off)
+static uint64_t page_take(const struct doorbell_page *page, size_t off)
 {
 	return atomic_exchange_explicit(reg_at(page, off), 0, memory_order_acquire);
 }
 
-static void serve(struct doorbell_group *g)
+static void group_serve(struct doorbell_group *g)
 {
 	struct doorbell_user *u = g->next;
 
@@ -287,20 +287,20 @@ static void serve(struct doorbell_group *g)
 static void serve_some(struct doorbell_group *g)
 {
 	for (uint32_t n = min_u32(g->left, SERVE_AT_ONCE); n; n--)
-		serve(g);
+		group_serve(g);
 }
 
-static void seen(struct doorbell_page *page)
+static void page_seen(struct doorbell_page *page)
 {
 	atomic_store_explicit(&page->fault_ns, 0, memory_order_relaxed);
-	if (likely(state_of(page) != DOORBELL_UNKNOWN))
+	if (likely(page_state(page) != DOORBELL_UNKNOWN))
 		return;
 	page->stores++;
 	if (page->stores < STORES_OF_A_DIRECT_USER &&
 	    atomic_load_explicit(page->attr.hooks, memory_order_relaxed))
 		return;
 	set_state(page, DOORBELL_DIRECT);
-	changed(page);
+	page_changed(page);
 }
 
 /* Serves the queue that the value in a register of send queues names. */
@@ -330,12 +330,12 @@ static bool look_at_sqs(struct doorbell_page *page)
 
 	for (unsigned half = 0; half < UAR_SQ_HALVES; half++) {
 		size_t off = UAR_SQ + half * UAR_SQ_HALF;
-		uint64_t first = peek(page, off), last;
+		uint64_t first = page_peek(page, off), last;
 
 		if (likely(!first))
 			continue;
 		serve_named(page, first);
-		last = take(page, off);
+		last = page_take(page, off);
 		if (unlikely(last != first))
 			serve_named(page, last);
 		g->left = g->count;
@@ -349,10 +349,10 @@ static bool look_at_cqs(struct doorbell_page *page)
 {
 	struct doorbell_group *g = &page->group[DOORBELL_CQ];
 
-	if (likely(!peek(page, UAR_CQ)))
+	if (likely(!page_peek(page, UAR_CQ)))
 		return false;
 	trace(doorbell, noticed, "look", "CQ-page", (uintptr_t)page->attr.regs);
-	(void)take(page, UAR_CQ);
+	(void)page_take(page, UAR_CQ);
 	g->left = g->count;
 	return true;
 }
@@ -366,7 +366,7 @@ static bool look_at(struct doorbell_page *page)
 	if (page->group[DOORBELL_CQ].count)
 		found |= look_at_cqs(page);
 	if (unlikely(found))
-		seen(page);
+		page_seen(page);
 	for (unsigned kind = 0; kind < DOORBELL_KINDS; kind++) {
 		if (page->group[kind].left) {
 			serve_some(&page->group[kind]);
@@ -381,7 +381,7 @@ bool doorbell_look_locked(enum doorbell_scope scope)
 	bool found = false, stale = false;
 
 	for (struct doorbell_page *p = doorbell_set.watched; p; p = p->next_watched) {
-		enum doorbell_state state = state_of(p);
+		enum doorbell_state state = page_state(p);
 
 		stale |= state == DOORBELL_HOOKED;
 		if (state == DOORBELL_DIRECT ||
@@ -389,7 +389,7 @@ bool doorbell_look_locked(enum doorbell_scope scope)
 			found |= look_at(p);
 	}
 	if (unlikely(stale))
-		recount();
+		pages_recount();
 	return found;
 }
 

@@ -56,14 +56,14 @@ struct cursor {
 	size_t len, at;
 };
 
-static uint8_t next(struct cursor *c)
+static uint8_t cursor_next(struct cursor *c)
 {
 	size_t at = c->at++;
 
 	return at < c->len ? c->code[at] : 0;
 }
 
-static uint8_t peek(const struct cursor *c)
+static uint8_t cursor_peek(const struct cursor *c)
 {
 	return c->at < c->len ? c->code[c->at] : 0;
 }
@@ -77,8 +77,8 @@ static void take_prefixes(struct cursor *c, uint8_t *selects)
 	bool word = false;
 	uint8_t repeat = 0;
 
-	for (;; next(c)) {
-		switch (peek(c)) {
+	for (;; cursor_next(c)) {
+		switch (cursor_peek(c)) {
 		case 0x66:
 			word = true;
 			continue;
@@ -102,20 +102,20 @@ static void take_prefixes(struct cursor *c, uint8_t *selects)
 		break;
 	}
 	*selects = repeat ? repeat : word ? P66 : PLAIN;
-	if (peek(c) >> 4 == 4) /* REX */
-		next(c);
+	if (cursor_peek(c) >> 4 == 4) /* REX */
+		cursor_next(c);
 }
 
 /* ModRM, SIB and displacement, all that says where to; false: to a register. */
 static bool take_address(struct cursor *c, uint8_t *reg)
 {
-	uint8_t modrm = next(c), mod = modrm >> 6, rm = modrm & 7, base = rm;
+	uint8_t modrm = cursor_next(c), mod = modrm >> 6, rm = modrm & 7, base = rm;
 
 	*reg = modrm >> 3 & 7;
 	if (mod == 3)
 		return false;
 	if (rm == 4)
-		base = next(c) & 7;
+		base = cursor_next(c) & 7;
 	if (mod == 1)
 		c->at += 1;
 	else if (mod == 2 || base == 5)
@@ -126,16 +126,16 @@ static bool take_address(struct cursor *c, uint8_t *reg)
 /* VEX of two or three bytes, EVEX; all only with opcodes behind 0x0f.  The opcode's row, or 0. */
 static uint8_t take_vector(struct cursor *c)
 {
-	uint8_t kind = next(c), first = next(c), pp = first, row;
+	uint8_t kind = cursor_next(c), first = cursor_next(c), pp = first, row;
 
 	if (kind != 0xc5) {
 		if ((first & (kind == 0xc4 ? 0x1f : 0x0f)) != 1)
 			return 0;
-		pp = next(c);
+		pp = cursor_next(c);
 	}
 	if (kind == 0x62)
-		next(c);
-	row = two_bytes[next(c)];
+		cursor_next(c);
+	row = two_bytes[cursor_next(c)];
 	return row & VECTOR && row & by_pp[pp & 3] ? row : 0;
 }
 
@@ -145,15 +145,15 @@ static uint8_t take_opcode(struct cursor *c, uint8_t selects)
 	const uint8_t *table = one_byte;
 	uint8_t row;
 
-	if (peek(c) == 0x0f) {
-		next(c);
+	if (cursor_peek(c) == 0x0f) {
+		cursor_next(c);
 		table = two_bytes;
-		if (peek(c) == 0x38) {
-			next(c);
+		if (cursor_peek(c) == 0x38) {
+			cursor_next(c);
 			table = three_bytes;
 		}
 	}
-	row = table[next(c)];
+	row = table[cursor_next(c)];
 	return row & selects ? row : 0;
 }
 
@@ -167,7 +167,7 @@ size_t store_length(const uint8_t *code, size_t len)
 	struct cursor c = {code, len, 0};
 	uint8_t selects = 0, row, reg;
 
-	if (is_vector(peek(&c))) {
+	if (is_vector(cursor_peek(&c))) {
 		row = take_vector(&c);
 	} else {
 		take_prefixes(&c, &selects);

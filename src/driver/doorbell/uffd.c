@@ -32,7 +32,7 @@ struct uffd {
 };
 
 /* The system call, for ioctl() is the preload library's. */
-static int control(const struct uffd *u, unsigned long request, void *arg)
+static int uffd_control(const struct uffd *u, unsigned long request, void *arg)
 {
 	return syscall(SYS_ioctl, u->fd, request, arg) < 0 ? -errno : 0;
 }
@@ -44,7 +44,7 @@ int uffd_add(struct uffd *u, uintptr_t addr, size_t len)
 		.mode = UFFDIO_REGISTER_MODE_WP,
 	};
 
-	return control(u, UFFDIO_REGISTER, &reg);
+	return uffd_control(u, UFFDIO_REGISTER, &reg);
 }
 
 int uffd_protect(struct uffd *u, uintptr_t addr, size_t len, bool on)
@@ -57,7 +57,7 @@ int uffd_protect(struct uffd *u, uintptr_t addr, size_t len, bool on)
 
 	/* EAGAIN: the address space is being changed by another thread. */
 	do {
-		ret = control(u, UFFDIO_WRITEPROTECT, &wp);
+		ret = uffd_control(u, UFFDIO_WRITEPROTECT, &wp);
 	} while (ret == -EAGAIN);
 	return ret;
 }
@@ -82,7 +82,7 @@ static void *uffd_main(void *arg)
 	return NULL;
 }
 
-static int spawn(struct uffd *u)
+static int uffd_spawn(struct uffd *u)
 {
 	pthread_attr_t attr;
 	sigset_t all, saved;
@@ -119,10 +119,10 @@ static int open_fd(struct uffd *u)
 	};
 
 	u->fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
-	return u->fd < 0 ? -errno : control(u, UFFDIO_API, &api);
+	return u->fd < 0 ? -errno : uffd_control(u, UFFDIO_API, &api);
 }
 
-static void release(struct uffd *u)
+static void uffd_release(struct uffd *u)
 {
 	sem_destroy(&u->end);
 	sem_destroy(&u->started);
@@ -140,14 +140,14 @@ int uffd_open(struct uffd **out)
 	sem_init(&u->end, 0, 0);
 	ret = open_fd(u);
 	if (ret == 0)
-		ret = spawn(u);
+		ret = uffd_spawn(u);
 	if (ret == 0) {
 		*out = u;
 		return 0;
 	}
 	if (u->fd >= 0)
 		close(u->fd);
-	release(u);
+	uffd_release(u);
 	return ret;
 }
 
@@ -156,7 +156,7 @@ static void close_fd(const struct uffd *u)
 {
 	struct uffdio_range nothing = {0};
 
-	if (control(u, UFFDIO_WAKE, &nothing) == -EINVAL)
+	if (uffd_control(u, UFFDIO_WAKE, &nothing) == -EINVAL)
 		syscall(SYS_close, u->fd);
 }
 
@@ -165,7 +165,7 @@ void uffd_close(struct uffd *u)
 	sem_post(&u->end);
 	pthread_join(u->thread, NULL);
 	close_fd(u);
-	release(u);
+	uffd_release(u);
 }
 
 void uffd_abandon(struct uffd *u)

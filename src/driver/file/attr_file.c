@@ -72,7 +72,7 @@ static const struct cdev_ops attr_ops = {
 };
 
 /* Without this, for want of memory or beyond the table, the text stays what it was at the open. */
-static void track(int fd, const char *path)
+static void attr_track(int fd, const char *path)
 {
 	struct attr_file *a = calloc(1, sizeof(*a));
 	struct stat st;
@@ -106,6 +106,6 @@ int attr_file_open(const char *path, int flags, bool tracked)
 		return -EIO;
 	}
 	if (tracked)
-		track(fd, path);
+		attr_track(fd, path);
 	return fd;
 }

@@ -79,14 +79,14 @@ static void *real_function(enum real_function f)
 
 /* ---- what a hook adds ---- */
 
-static bool drive_device(void)
+static bool hook_drive_device(void)
 {
 	struct process *p = process_current();
 
 	return p && engine_poll(p);
 }
 
-static void going_to_wait(void)
+static void hook_going_to_wait(void)
 {
 	struct process *p = process_current();
 
@@ -131,7 +131,7 @@ static inline int hooked_poll_cq(const struct entry_points *real, struct ibv_cq 
 {
 	int n = real->poll_cq(cq, entries, wc);
 
-	if (n == 0 && drive_device())
+	if (n == 0 && hook_drive_device())
 		n = real->poll_cq(cq, entries, wc);
 	return n;
 }
@@ -142,7 +142,7 @@ static inline int hooked_req_notify_cq(const struct entry_points *real, struct i
 	int ret = real->req_notify_cq(cq, solicited_only);
 
 	uverbs_cq_doorbell(cq->context->cmd_fd, cq->handle);
-	going_to_wait();
+	hook_going_to_wait();
 	return ret;
 }
 
@@ -240,7 +240,7 @@ static inline int hooked_start_poll(start_poll_fn *real, struct ibv_cq_ex *cq,
 	int ret = real(cq, attr);
 
 	/* The library has released the CQ's lock when it says that the CQ is empty. */
-	if (ret == ENOENT && drive_device())
+	if (ret == ENOENT && hook_drive_device())
 		ret = real(cq, attr);
 	return ret;
 }
@@ -385,7 +385,7 @@ void hooks_qp_ex(struct ibv_qp_ex *qp)
 
 /* ---- the library functions where contexts, CQs and QPs appear ---- */
 
-static struct ibv_context *hooked(struct ibv_context *context)
+static struct ibv_context *context_hooked(struct ibv_context *context)
 {
 	if (context)
 		hooks_context(context);
@@ -396,14 +396,14 @@ exported struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	__typeof__(&ibv_open_device) real = REAL(REAL_OPEN_DEVICE, ibv_open_device);
 
-	return real ? hooked(real(device)) : NULL;
+	return real ? context_hooked(real(device)) : NULL;
 }
 
 exported struct ibv_context *ibv_import_device(int cmd_fd)
 {
 	__typeof__(&ibv_import_device) real = REAL(REAL_IMPORT_DEVICE, ibv_import_device);
 
-	return real ? hooked(real(cmd_fd)) : NULL;
+	return real ? context_hooked(real(cmd_fd)) : NULL;
 }
 
 exported struct ibv_context *mlx5dv_open_device(struct ibv_device *device,
@@ -411,7 +411,7 @@ exported struct ibv_context *mlx5dv_open_device(struct ibv_device *device,
 {
 	__typeof__(&mlx5dv_open_device) real = REAL(REAL_DV_OPEN_DEVICE, mlx5dv_open_device);
 
-	return real ? hooked(real(device, attr)) : NULL;
+	return real ? context_hooked(real(device, attr)) : NULL;
 }
 
 exported struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context,
@@ -442,7 +442,7 @@ exported int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
 }
 
 /* libmlx5 writes the pointers anew when the QP comes to RTS, be it from there. */
-static void hook_again(struct ibv_qp *qp)
+static void hook_qp_again(struct ibv_qp *qp)
 {
 	__typeof__(&ibv_qp_to_qp_ex) to_qp_ex = REAL(REAL_QP_TO_QP_EX, ibv_qp_to_qp_ex);
 	struct ibv_qp_ex *qp_ex = to_qp_ex ? to_qp_ex(qp) : NULL;
@@ -457,7 +457,7 @@ exported int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr
 	int ret = real ? real(qp, attr, attr_mask) : ENOSYS;
 
 	if (!ret && attr_mask & IBV_QP_STATE && attr->qp_state == IBV_QPS_RTS)
-		hook_again(qp);
+		hook_qp_again(qp);
 	return ret;
 }
 
@@ -470,7 +470,7 @@ exported int mlx5dv_devx_qp_modify(struct ibv_qp *qp, const void *in, size_t inl
 	int ret = real ? real(qp, in, inlen, out, outlen) : ENOSYS;
 
 	if (!ret)
-		hook_again(qp);
+		hook_qp_again(qp);
 	return ret;
 }
 

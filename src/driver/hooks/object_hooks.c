@@ -9,7 +9,7 @@
 #include "driver/uverbs/uverbs.h"
 
 /* Inside rcu_enter: the object stays until rcu_leave, for destroy waits in between. */
-static inline struct uobj *peek(int cmd_fd, enum uobj_type type, uint32_t handle)
+static inline struct uobj *object_peek(int cmd_fd, enum uobj_type type, uint32_t handle)
 {
 	struct cdev_file *f = cdev_peek(cmd_fd);
 
@@ -24,7 +24,7 @@ void uverbs_qp_doorbell(int cmd_fd, uint32_t handle)
 	struct uqp *qp;
 
 	rcu_enter();
-	obj = peek(cmd_fd, UOBJ_QP, handle);
+	obj = object_peek(cmd_fd, UOBJ_QP, handle);
 	if (obj) {
 		qp = container_of(obj, struct uqp, uobj);
 		doorbell_hooked(&qp->bell);
@@ -39,7 +39,7 @@ void uverbs_qp_recv_posted(int cmd_fd, uint32_t handle)
 	struct uobj *obj;
 
 	rcu_enter();
-	obj = peek(cmd_fd, UOBJ_QP, handle);
+	obj = object_peek(cmd_fd, UOBJ_QP, handle);
 	if (obj)
 		qp_recv_posted(container_of(obj, struct uqp, uobj)->qp);
 	rcu_leave();
@@ -50,7 +50,7 @@ void uverbs_cq_doorbell(int cmd_fd, uint32_t handle)
 	struct uobj *obj;
 
 	rcu_enter();
-	obj = peek(cmd_fd, UOBJ_CQ, handle);
+	obj = object_peek(cmd_fd, UOBJ_CQ, handle);
 	if (obj) {
 		trace(doorbell, noticed, "hook", "CQ", handle);
 		ucq_ring(container_of(obj, struct ucq, uobj));
@@ -74,7 +74,7 @@ void uverbs_qp_taken_over(int cmd_fd, uint32_t handle)
 	struct uobj *obj;
 
 	rcu_enter();
-	obj = peek(cmd_fd, UOBJ_QP, handle);
+	obj = object_peek(cmd_fd, UOBJ_QP, handle);
 	if (obj)
 		doorbell_taken_over(&container_of(obj, struct uqp, uobj)->bell);
 	rcu_leave();
@@ -85,7 +85,7 @@ void uverbs_cq_taken_over(int cmd_fd, uint32_t handle)
 	struct uobj *obj;
 
 	rcu_enter();
-	obj = peek(cmd_fd, UOBJ_CQ, handle);
+	obj = object_peek(cmd_fd, UOBJ_CQ, handle);
 	if (obj)
 		doorbell_taken_over(&container_of(obj, struct ucq, uobj)->bell);
 	rcu_leave();

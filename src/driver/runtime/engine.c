@@ -131,7 +131,7 @@ static bool trusts_pollers(struct engine *e, uint64_t now)
 	return now >= atomic_load_explicit(&e->trust_at, memory_order_relaxed);
 }
 
-static bool owes(const struct process *p)
+static bool engine_owes(const struct process *p)
 {
 	for (uint32_t i = 0; i < p->nhcas; i++)
 		if (adapter_owes(p->hcas[i].adapter))
@@ -154,7 +154,8 @@ bool engine_poll(struct process *p)
 	done |= process_progress(p);
 	spin_unlock(&e->polling);
 	/* Should this thread not come back, the engine does what is still owed. */
-	if (done && atomic_load_explicit(p->wake, memory_order_relaxed) == SLOT_ASLEEP && owes(p))
+	if (done && atomic_load_explicit(p->wake, memory_order_relaxed) == SLOT_ASLEEP &&
+	    engine_owes(p))
 		engine_kick(p);
 	return done;
 }

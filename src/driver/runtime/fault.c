@@ -46,7 +46,7 @@ static sigaction_fn *real_sigaction(void)
 	return f;
 }
 
-static struct fault_signal *find(int signum)
+static struct fault_signal *handler_find(int signum)
 {
 	for (size_t i = 0; i < array_size(fault_signals); i++)
 		if (fault_signals[i].signum == signum)
@@ -56,7 +56,7 @@ static struct fault_signal *find(int signum)
 
 bool fault_is_ours(int signum)
 {
-	return find(signum) != NULL;
+	return handler_find(signum) != NULL;
 }
 
 /* The system call: pthread_sigmask of the preload library would leave our two signals open. */
@@ -95,7 +95,7 @@ static void take_default(int signum, const siginfo_t *info)
 }
 
 /* Runs the program's handler as the kernel would have run it. */
-static void chain(struct fault_signal *s, siginfo_t *info, void *ucontext)
+static void handler_chain(struct fault_signal *s, siginfo_t *info, void *ucontext)
 {
 	struct sigaction act;
 	sigset_t saved, mask;
@@ -145,7 +145,7 @@ static void on_fault(int signum, siginfo_t *info, void *ucontext)
 	int saved_errno = errno;
 
 	if (info->si_code <= 0 || !is_handled(signum, info, ucontext))
-		chain(find(signum), info, ucontext);
+		handler_chain(handler_find(signum), info, ucontext);
 	errno = saved_errno;
 }
 
@@ -153,7 +153,7 @@ static void on_fault(int signum, siginfo_t *info, void *ucontext)
  * SA_ONSTACK: programs that catch their own stack overflow have an alternate stack, others are not
  * affected.  SA_NODEFER: usermem may leave by a jump, which would leave the signal blocked.
  */
-static int install(struct fault_signal *s)
+static int handler_install(struct fault_signal *s)
 {
 	struct sigaction act = {
 		.sa_sigaction = on_fault,
@@ -174,7 +174,7 @@ int fault_install(void)
 	lock_signals(&saved);
 	if (!atomic_load(&installed_pid)) {
 		for (size_t i = 0; !ret && i < array_size(fault_signals); i++)
-			ret = install(&fault_signals[i]);
+			ret = handler_install(&fault_signals[i]);
 		atomic_store(&installed_pid, ret ? 0 : getpid());
 	}
 	unlock_signals(&saved);
@@ -183,7 +183,7 @@ int fault_install(void)
 
 int fault_sigaction(int signum, const struct sigaction *act, struct sigaction *oldact)
 {
-	struct fault_signal *s = find(signum);
+	struct fault_signal *s = handler_find(signum);
 	struct sigaction old;
 	sigset_t saved;
 

@@ -47,7 +47,7 @@ void process_on_port_event(port_listener *fn)
 	atomic_store(&listener, fn);
 }
 
-static void tell(uint32_t port_row, enum ib_event event)
+static void port_listener_tell(uint32_t port_row, enum ib_event event)
 {
 	port_listener *fn = atomic_load(&listener);
 
@@ -87,7 +87,7 @@ static void on_gone(void *user, uint16_t peer)
 static void on_port(void *user, uint32_t port_row, enum ib_event event)
 {
 	(void)user;
-	tell(port_row, event);
+	port_listener_tell(port_row, event);
 }
 
 static void on_lost(void *user)
@@ -99,7 +99,7 @@ static void on_lost(void *user)
 	for (uint32_t i = 0; i < r->process.nhcas; i++) {
 		trace(port, event, r->process.hcas[i].port_row, ib_event_name(IB_EVENT_PORT_ERR),
 		      "daemon-gone");
-		tell(r->process.hcas[i].port_row, IB_EVENT_PORT_ERR);
+		port_listener_tell(r->process.hcas[i].port_row, IB_EVENT_PORT_ERR);
 	}
 }
 
@@ -121,14 +121,14 @@ static int device_error(int error)
 	}
 }
 
-static int open_channel(void *user, uint16_t peer, int *fd, size_t *bytes, int *side)
+static int process_open_channel(void *user, uint16_t peer, int *fd, size_t *bytes, int *side)
 {
 	struct process *p = user;
 
 	return fabric_open_channel(p->fabric, peer, fd, bytes, side);
 }
 
-static int64_t number_chunk(void *user, enum number_kind kind)
+static int64_t process_number_chunk(void *user, enum number_kind kind)
 {
 	struct process *p = user;
 
@@ -137,7 +137,7 @@ static int64_t number_chunk(void *user, enum number_kind kind)
 	return first < 0 ? device_error((int)first) : first;
 }
 
-static void kick(void *user)
+static void process_kick(void *user)
 {
 	engine_kick(user);
 }
@@ -165,7 +165,7 @@ static bool reports_as_hardware(void)
 	return false;
 }
 
-static int connect_fabric(struct running *r)
+static int process_connect(struct running *r)
 {
 	struct process *p = &r->process;
 	const struct fabric_client_ops ops = {
@@ -185,7 +185,7 @@ static int connect_fabric(struct running *r)
 			.subnet = fabric_subnet(p->fabric),
 			.slots = fabric_slots(p->fabric),
 			.slot = fabric_slot(p->fabric),
-			.open_channel = open_channel,
+			.open_channel = process_open_channel,
 			.expose = expose_wanted(),
 			.user = p,
 		};
@@ -201,7 +201,7 @@ static int connect_fabric(struct running *r)
 	return ret;
 }
 
-static void disconnect_fabric(struct running *r)
+static void process_disconnect(struct running *r)
 {
 	struct process *p = &r->process;
 	struct wire_process *host = p->wire_process;
@@ -219,9 +219,9 @@ static int hca_create(struct process *p, uint32_t row)
 	const struct subnet_port *port = &p->subnet->ports[row];
 	struct adapter_attr attr = {
 		.port = {.fabric_port = row, .ethernet = port->ethernet},
-		.number_chunk = number_chunk,
+		.number_chunk = process_number_chunk,
 		.sig_report_hardware = reports_as_hardware(),
-		.kick = kick,
+		.kick = process_kick,
 		.user = p,
 	};
 	int ret;
@@ -272,7 +272,7 @@ static int hcas_create(struct process *p)
 	return n ? 0 : -ENODEV;
 }
 
-static int bring_up(struct process **out)
+static int process_bring_up(struct process **out)
 {
 	struct running *r = calloc(1, sizeof(*r));
 	int ret;
@@ -285,13 +285,13 @@ static int bring_up(struct process **out)
 	ret = fault_install();
 	if (ret)
 		goto free_running;
-	ret = connect_fabric(r);
+	ret = process_connect(r);
 	if (ret)
 		goto free_running;
 	ret = hcas_create(&r->process);
 	if (ret)
 		goto disconnect;
-	doorbell_start(kick, &r->process);
+	doorbell_start(process_kick, &r->process);
 	ret = engine_start(&r->process);
 	if (ret)
 		goto stop_doorbells;
@@ -302,21 +302,21 @@ stop_doorbells:
 	doorbell_stop();
 	hcas_destroy(&r->process);
 disconnect:
-	disconnect_fabric(r);
+	process_disconnect(r);
 free_running:
 	pthread_mutex_destroy(&r->host_lock);
 	free(r);
 	return ret;
 }
 
-static void take_down(struct process *p)
+static void process_take_down(struct process *p)
 {
 	struct running *r = container_of(p, struct running, process);
 
 	engine_stop(p);
 	doorbell_stop();
 	hcas_destroy(p);
-	disconnect_fabric(r);
+	process_disconnect(r);
 	pthread_mutex_destroy(&r->host_lock);
 	free(r);
 }
@@ -328,7 +328,7 @@ int process_get(struct process **out)
 
 	pthread_mutex_lock(&lock);
 	if (!references) {
-		ret = bring_up(&p);
+		ret = process_bring_up(&p);
 		if (!ret)
 			atomic_store_explicit(&current, p, memory_order_release);
 	} else {
@@ -348,7 +348,7 @@ void process_put(struct process *p)
 	/* A reference taken before a fork is not this process's. */
 	if (p == process_current() && references && !--references) {
 		atomic_store(&current, NULL);
-		take_down(p);
+		process_take_down(p);
 	}
 	pthread_mutex_unlock(&lock);
 }

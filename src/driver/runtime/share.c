@@ -80,7 +80,7 @@ static bool is_shared_page(const struct vma *v, const void *arg)
 }
 
 /* Only threads of ours besides the caller? */
-static bool alone(void)
+static bool threads_alone(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
 	const struct dirent *e;
@@ -109,7 +109,7 @@ static bool alone(void)
 /* ---- moving ---- */
 
 /* Copies the pages and puts the copy in their place.  fd < 0: private memory. */
-static bool replace(uint64_t addr, uint64_t bytes, int fd, uint64_t offset)
+static bool pages_replace(uint64_t addr, uint64_t bytes, int fd, uint64_t offset)
 {
 	int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
 	void *at = (void *)(uintptr_t)addr;
@@ -127,7 +127,7 @@ static bool replace(uint64_t addr, uint64_t bytes, int fd, uint64_t offset)
 	return true;
 }
 
-static struct share *find(uint64_t addr, uint64_t bytes)
+static struct share *share_find(uint64_t addr, uint64_t bytes)
 {
 	for (struct share *s = shares; s; s = s->next)
 		if (range_inside(addr - s->addr, bytes, s->bytes) &&
@@ -147,10 +147,10 @@ static const char *cannot_move(const struct expose *e, uint64_t bytes, uint64_t 
 		return "moved-too-often";
 	if (!all_mappings(first, end, is_plain, NULL))
 		return "not-plain-private-memory";
-	return alone() ? NULL : "threads";
+	return threads_alone() ? NULL : "threads";
 }
 
-static struct share *stays(uint64_t addr, uint64_t bytes, const char *why)
+static struct share *share_refuse(uint64_t addr, uint64_t bytes, const char *why)
 {
 	trace(share, refused, addr, bytes, why);
 	return NULL;
@@ -168,11 +168,11 @@ static struct share *move_in(struct process *p, uint64_t addr, uint64_t bytes)
 	bool moved;
 
 	if (why)
-		return stays(addr, bytes, why);
+		return share_refuse(addr, bytes, why);
 	offset = fstat(e->arena_fd, &st) < 0 ? -errno : expose_arena_take(e, end - first);
 	s = offset < 0 ? NULL : calloc(1, sizeof(*s));
 	if (!s)
-		return stays(addr, bytes, "no-room");
+		return share_refuse(addr, bytes, "no-room");
 	*s = (struct share){
 		.addr = first,
 		.bytes = end - first,
@@ -182,12 +182,12 @@ static struct share *move_in(struct process *p, uint64_t addr, uint64_t bytes)
 	};
 	/* The engine may be placing data there for another key. */
 	engine_stop(p);
-	moved = replace(first, end - first, e->arena_fd, s->offset);
+	moved = pages_replace(first, end - first, e->arena_fd, s->offset);
 	if (engine_start(p) < 0)
 		log_error("the engine does not start again: %m");
 	if (!moved) {
 		free(s);
-		return stays(addr, bytes, "copy-failed");
+		return share_refuse(addr, bytes, "copy-failed");
 	}
 	trace(share, moved, addr, bytes);
 	moves++;
@@ -203,7 +203,7 @@ int64_t share_begin(struct process *p, uint64_t addr, uint64_t bytes, struct sha
 	if (!p->nhcas)
 		return ret;
 	pthread_mutex_lock(&lock);
-	s = find(addr, bytes);
+	s = share_find(addr, bytes);
 	if (!s)
 		s = move_in(p, addr, bytes);
 	if (s) {
@@ -215,7 +215,7 @@ int64_t share_begin(struct process *p, uint64_t addr, uint64_t bytes, struct sha
 	return ret;
 }
 
-static void forget(struct share *s)
+static void share_forget(struct share *s)
 {
 	struct share **at = &shares;
 
@@ -237,7 +237,7 @@ static void move_back(const struct share *s)
 	 * pages. */
 	if (stop)
 		engine_stop(p);
-	if (!replace(s->addr, s->bytes, -1, 0))
+	if (!pages_replace(s->addr, s->bytes, -1, 0))
 		log_warn("memory at 0x%lx stays shared: %m", (unsigned long)s->addr);
 	if (stop && engine_start(p) < 0)
 		log_error("the engine does not start again: %m");
@@ -253,9 +253,9 @@ void share_end(struct share *s)
 	if (!s)
 		return;
 	pthread_mutex_lock(&lock);
-	if (--s->users == 0 && alone()) {
+	if (--s->users == 0 && threads_alone()) {
 		move_back(s);
-		forget(s);
+		share_forget(s);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -268,7 +268,7 @@ static void look_at_all(void)
 		next = s->next;
 		s->in_place = all_mappings(s->addr, s->addr + s->bytes, is_shared_page, s);
 		if (!s->users && !s->in_place)
-			forget(s);
+			share_forget(s);
 	}
 }
 
@@ -303,7 +303,7 @@ void share_fork_child(void)
 	/* The list stays: objects of the parent's device that the child inherited refer to it.
 	 * No stdio here: it would use the heap that is still shared. */
 	for (const struct share *s = shares; s; s = s->next)
-		if (s->in_place && !replace(s->addr, s->bytes, -1, 0))
+		if (s->in_place && !pages_replace(s->addr, s->bytes, -1, 0))
 			log_warn("memory at 0x%lx stays shared: %m", (unsigned long)s->addr);
 	if (moving[0] >= 0) {
 		close(moving[0]);

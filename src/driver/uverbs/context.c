@@ -40,7 +40,7 @@ static const struct mlx5_ib_alloc_ucontext_resp ucontext = {
 	.num_uars_per_page = 1,
 };
 
-static int write_ucontext(struct ufile *f, const struct ubuf *out)
+static int ucontext_write(struct ufile *f, const struct ubuf *out)
 {
 	struct mlx5_ib_alloc_ucontext_resp resp = ucontext;
 	int64_t null_key = adapter_null_key(f->hca->adapter);
@@ -74,7 +74,7 @@ static int read_ucontext(const struct ubuf *sent, struct mlx5_ib_alloc_ucontext_
 	return ubuf_read(&known, uhw, sizeof(*uhw));
 }
 
-static int open_context(struct ureq *req)
+static int ucontext_open(struct ureq *req)
 {
 	struct mlx5_ib_alloc_ucontext_req_v2 uhw;
 	int ret;
@@ -94,7 +94,7 @@ static int open_context(struct ureq *req)
 	/* libmlx5 asks for a region at once, and crashes later if it gets none. */
 	ret = uuar_reserve(req->file);
 	if (ret == 0)
-		ret = write_ucontext(req->file, &req->uhw_out);
+		ret = ucontext_write(req->file, &req->uhw_out);
 	req->file->context_error = ret;
 	if (ret == 0) {
 		req->file->context = true;
@@ -111,7 +111,7 @@ static int method_get_context(struct ureq *req)
 	if (ret == 0)
 		ret = ureq_put_u64(req, UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT,
 				   IB_UVERBS_CORE_SUPPORT_OPTIONAL_MR_ACCESS);
-	return ret < 0 ? ret : open_context(req);
+	return ret < 0 ? ret : ucontext_open(req);
 }
 
 static int method_query_context(struct ureq *req)
@@ -124,12 +124,12 @@ static int method_query_context(struct ureq *req)
 		ret = ureq_put_u64(req, UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT,
 				   IB_UVERBS_CORE_SUPPORT_OPTIONAL_MR_ACCESS);
 	if (ret == 0)
-		ret = write_ucontext(req->file, &out);
+		ret = ucontext_write(req->file, &out);
 	return ret < 0 ? ret : ureq_put_done(req, MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX);
 }
 
 /* The first one is the default for objects that name none. */
-static int alloc_async(struct ufile *f)
+static int async_channel_alloc(struct ufile *f)
 {
 	struct uchannel *c;
 	int fd = uchannel_create(f, UCHANNEL_ASYNC, &c);
@@ -144,11 +144,11 @@ static int alloc_async(struct ufile *f)
 static int cmd_get_context(struct ureq *req)
 {
 	struct ib_uverbs_get_context_resp resp = {0};
-	int fd, ret = open_context(req);
+	int fd, ret = ucontext_open(req);
 
 	if (ret < 0)
 		return ret;
-	fd = alloc_async(req->file);
+	fd = async_channel_alloc(req->file);
 	if (fd < 0) {
 		req->file->context = false;
 		return fd;
@@ -165,7 +165,7 @@ static int cmd_get_context(struct ureq *req)
 
 static int method_async_alloc(struct ureq *req)
 {
-	int fd = alloc_async(req->file);
+	int fd = async_channel_alloc(req->file);
 	int ret;
 
 	if (fd < 0)
@@ -210,7 +210,7 @@ static const struct {
 };
 
 /* Device memory has handles of its own, see dm_pool.h. */
-static bool exists(struct ufile *f, enum uobj_type type, uint32_t handle)
+static bool handle_exists(struct ufile *f, enum uobj_type type, uint32_t handle)
 {
 	struct dm_info dm;
 	int err;
@@ -241,7 +241,7 @@ static int method_info_handles(struct ureq *req)
 	for (uint32_t handle = dm ? DM_HANDLE_FIRST : 0; handle < end && n < room; handle++) {
 		struct ubuf at = {uaddr_at(list.ptr, n * sizeof(handle)), sizeof(handle)};
 
-		if (!exists(req->file, type, handle))
+		if (!handle_exists(req->file, type, handle))
 			continue;
 		ret = ubuf_write(&at, &handle, sizeof(handle));
 		if (ret < 0)

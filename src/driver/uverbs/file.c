@@ -15,7 +15,7 @@
 #include "driver/uverbs/core/event.h"
 #include "driver/uverbs/objects/uar.h"
 
-static struct hca *find_hca(struct process *p, const char *name)
+static struct hca *file_find_hca(struct process *p, const char *name)
 {
 	char *end;
 	unsigned long index = strtoul(name + strlen("uverbs"), &end, 10);
@@ -28,7 +28,7 @@ static struct hca *find_hca(struct process *p, const char *name)
 	return NULL;
 }
 
-static int map_pages(struct ufile *f, int fd)
+static int file_map_pages(struct ufile *f, int fd)
 {
 	if (ftruncate(fd, UVERBS_FILE_BYTES) < 0)
 		return -errno;
@@ -64,7 +64,7 @@ int uverbs_file_open(const char *name, int flags)
 	pthread_mutex_init(&f->lock, NULL);
 	f->process = process;
 	ret = -ENOENT;
-	f->hca = find_hca(process, name);
+	f->hca = file_find_hca(process, name);
 	if (!f->hca)
 		goto free_file;
 
@@ -72,7 +72,7 @@ int uverbs_file_open(const char *name, int flags)
 	ret = -errno;
 	if (fd < 0)
 		goto free_file;
-	ret = map_pages(f, fd);
+	ret = file_map_pages(f, fd);
 	if (ret == 0)
 		ret = cdev_install(fd, &f->cdev);
 	if (ret < 0)
@@ -124,7 +124,7 @@ static const enum uobj_type teardown_order[] = {
 	UOBJ_UMEM, UOBJ_COUNTERS, UOBJ_UAR, UOBJ_XRCD, UOBJ_PD,
 };
 
-static void destroy_all(struct ufile *f, enum uobj_type type)
+static void file_destroy_type(struct ufile *f, enum uobj_type type)
 {
 	for (uint32_t handle = 0; handle < f->objects.limit; handle++) {
 		int err;
@@ -139,7 +139,7 @@ static void destroy_all(struct ufile *f, enum uobj_type type)
  * Objects of DEVX use each other and those of verbs, never the other way round: as often as some
  * can go, the rest is tried again.
  */
-static void destroy_devx(struct ufile *f)
+static void file_destroy_devx(struct ufile *f)
 {
 	bool some = true;
 
@@ -160,9 +160,9 @@ static void file_last_close(struct cdev_file *cdev)
 	struct ufile *f = container_of(cdev, struct ufile, cdev);
 
 	pthread_mutex_lock(&f->lock);
-	destroy_devx(f);
+	file_destroy_devx(f);
 	for (size_t i = 0; i < array_size(teardown_order); i++)
-		destroy_all(f, teardown_order[i]);
+		file_destroy_type(f, teardown_order[i]);
 	uuar_release(f);
 	if (f->async)
 		cdev_put(uchannel_cdev(f->async));

@@ -26,7 +26,7 @@ static void store_u64(void *at, uint64_t v)
  * Readers take the fields between two looks at 'sign': the same even value, or they try again.
  * Here it is odd from before the first store of a field (the fence) until after the last (release).
  */
-static void refresh_info(struct mlx5_ib_clock_info *info, uint64_t cycles)
+static void clock_info_refresh(struct mlx5_ib_clock_info *info, uint64_t cycles)
 {
 	uint32_t sign = info->sign | MLX5_IB_CLOCK_INFO_KERNEL_UPDATING;
 
@@ -53,6 +53,6 @@ void uclock_refresh(struct ufile *f)
 	cycles = clock_ns();
 	/* in one store, for the library reads it as two halves and looks for a carry */
 	store_u64(f->pages + UCLOCK_PAGE_OFFSET, be64_of(cycles).raw);
-	refresh_info((struct mlx5_ib_clock_info *)(f->pages + UCLOCK_INFO_OFFSET), cycles);
+	clock_info_refresh((struct mlx5_ib_clock_info *)(f->pages + UCLOCK_INFO_OFFSET), cycles);
 	spin_unlock(&f->clock_busy);
 }

@@ -85,7 +85,7 @@ void dm_pool_close(struct dm_pool *p)
 }
 
 /* First free stretch of that many pages; DM_PAGES if there is none. */
-static uint32_t first_fit(const struct dm_shared *s, uint32_t pages)
+static uint32_t dm_first_fit(const struct dm_shared *s, uint32_t pages)
 {
 	bool used[DM_PAGES] = {0};
 	uint32_t run = 0;
@@ -101,7 +101,7 @@ static uint32_t first_fit(const struct dm_shared *s, uint32_t pages)
 	return DM_PAGES;
 }
 
-static struct dm_area *unused_area(struct dm_shared *s)
+static struct dm_area *dm_area_unused(struct dm_shared *s)
 {
 	for (uint32_t i = 0; i < DM_PAGES; i++)
 		if (!s->areas[i].pages)
@@ -109,14 +109,15 @@ static struct dm_area *unused_area(struct dm_shared *s)
 	return NULL;
 }
 
-static struct dm_area *find(struct dm_shared *s, uint64_t handle)
+static struct dm_area *dm_area_find(struct dm_shared *s, uint64_t handle)
 {
 	uint64_t index = handle - DM_HANDLE_FIRST;
 
 	return index < DM_PAGES && s->areas[index].pages ? &s->areas[index] : NULL;
 }
 
-static void describe(const struct dm_shared *s, const struct dm_area *area, struct dm_info *out)
+static void dm_area_describe(const struct dm_shared *s, const struct dm_area *area,
+			     struct dm_info *out)
 {
 	*out = (struct dm_info){
 		.handle = DM_HANDLE_FIRST + (uint32_t)(area - s->areas),
@@ -138,8 +139,8 @@ int dm_alloc(struct dm_pool *p, uint64_t length, uint32_t log_align, struct dm_i
 		return -ENOMEM;
 	pages = div_round_up(length, DM_PAGE_BYTES);
 	lock_book(s);
-	first = first_fit(s, pages);
-	area = unused_area(s);
+	first = dm_first_fit(s, pages);
+	area = dm_area_unused(s);
 	if (first < DM_PAGES && area) {
 		/* nothing of an earlier owner */
 		memset(p->memory + (size_t)first * DM_PAGE_BYTES, 0, (size_t)pages * DM_PAGE_BYTES);
@@ -148,7 +149,7 @@ int dm_alloc(struct dm_pool *p, uint64_t length, uint32_t log_align, struct dm_i
 		area->holds = 0;
 		/* last: from here on it exists */
 		__atomic_store_n(&area->pages, pages, __ATOMIC_RELEASE);
-		describe(s, area, out);
+		dm_area_describe(s, area, out);
 		ret = 0;
 	}
 	unlock_book(s);
@@ -161,7 +162,7 @@ int dm_free(struct dm_pool *p, uint64_t handle)
 	int ret = 0;
 
 	lock_book(p->shared);
-	area = find(p->shared, handle);
+	area = dm_area_find(p->shared, handle);
 	if (!area)
 		ret = -ENOENT;
 	else if (area->holds)
@@ -172,15 +173,15 @@ int dm_free(struct dm_pool *p, uint64_t handle)
 	return ret;
 }
 
-static int look(struct dm_pool *p, uint64_t handle, uint32_t holds, struct dm_info *out)
+static int dm_look(struct dm_pool *p, uint64_t handle, uint32_t holds, struct dm_info *out)
 {
 	struct dm_area *area;
 
 	lock_book(p->shared);
-	area = find(p->shared, handle);
+	area = dm_area_find(p->shared, handle);
 	if (area) {
 		area->holds += holds;
-		describe(p->shared, area, out);
+		dm_area_describe(p->shared, area, out);
 	}
 	unlock_book(p->shared);
 	return area ? 0 : -ENOENT;
@@ -188,12 +189,12 @@ static int look(struct dm_pool *p, uint64_t handle, uint32_t holds, struct dm_in
 
 int dm_find(struct dm_pool *p, uint64_t handle, struct dm_info *out)
 {
-	return look(p, handle, 0, out);
+	return dm_look(p, handle, 0, out);
 }
 
 int dm_hold(struct dm_pool *p, uint64_t handle, struct dm_info *out)
 {
-	return look(p, handle, 1, out);
+	return dm_look(p, handle, 1, out);
 }
 
 void dm_release(struct dm_pool *p, uint64_t handle)
@@ -201,7 +202,7 @@ void dm_release(struct dm_pool *p, uint64_t handle)
 	struct dm_area *area;
 
 	lock_book(p->shared);
-	area = find(p->shared, handle);
+	area = dm_area_find(p->shared, handle);
 	if (area && area->holds)
 		area->holds--;
 	unlock_book(p->shared);

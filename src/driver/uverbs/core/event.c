@@ -221,7 +221,7 @@ static void late_flush(struct uchannel *c)
 		atomic_fetch_sub_explicit(&overflowed, 1, memory_order_relaxed);
 }
 
-static bool put(struct uchannel *c, const void *event)
+static bool channel_put_event(struct uchannel *c, const void *event)
 {
 	late_flush(c);
 	/* Behind what waits: order is kept. */
@@ -230,11 +230,11 @@ static bool put(struct uchannel *c, const void *event)
 	return late_append(c, event);
 }
 
-static void post(struct uchannel *c, const void *event, uint32_t *count)
+static void channel_post(struct uchannel *c, const void *event, uint32_t *count)
 {
 	pthread_mutex_lock(&c->lock);
 	if (!c->closed) {
-		if (!put(c, event))
+		if (!channel_put_event(c, event))
 			log_error("uverbs: no memory for an event; it is lost");
 		else if (count)
 			(*count)++;
@@ -246,14 +246,14 @@ void uchannel_post_comp(struct uchannel *c, uint64_t cq_handle, uint32_t *count)
 {
 	struct ib_uverbs_comp_event_desc desc = {.cq_handle = cq_handle};
 
-	post(c, &desc, count);
+	channel_post(c, &desc, count);
 }
 
 void uchannel_post_async(struct uchannel *c, uint64_t element, enum ib_event event, uint32_t *count)
 {
 	struct ib_uverbs_async_event_desc desc = {.element = element, .event_type = event};
 
-	post(c, &desc, count);
+	channel_post(c, &desc, count);
 }
 
 void uchannel_post_devx(struct uchannel *c, uint64_t cookie, const uint8_t eqe[EQE_BYTES])
@@ -261,7 +261,7 @@ void uchannel_post_devx(struct uchannel *c, uint64_t cookie, const uint8_t eqe[E
 	struct devx_event e = {.cookie = cookie};
 
 	memcpy(e.eqe, eqe, sizeof(e.eqe));
-	post(c, &e, NULL);
+	channel_post(c, &e, NULL);
 }
 
 void uchannel_flush(struct uchannel *c)

@@ -19,7 +19,7 @@ struct advice {
 	bool write;
 };
 
-static int check_key(const struct advice *a, uint32_t lkey, struct mkey_attr *mkey)
+static int advice_check_key(const struct advice *a, uint32_t lkey, struct mkey_attr *mkey)
 {
 	int ret = mkey_query(a->adapter, lkey, mkey);
 
@@ -33,8 +33,8 @@ static int check_key(const struct advice *a, uint32_t lkey, struct mkey_attr *mk
 	return a->write && !(mkey->access & IB_ACCESS_LOCAL_WRITE) ? -EPERM : 0;
 }
 
-static int prefetch(const struct advice *a, const struct ib_uverbs_sge *sge,
-		    const struct mkey_attr *mkey)
+static int advice_prefetch(const struct advice *a, const struct ib_uverbs_sge *sge,
+			   const struct mkey_attr *mkey)
 {
 	uint64_t off = sge->addr - mkey->iova;
 
@@ -45,7 +45,7 @@ static int prefetch(const struct advice *a, const struct ib_uverbs_sge *sge,
 	return umem_populate((uintptr_t)mkey->addr + off, sge->length, a->write);
 }
 
-static int read_sge(const struct ubuf *list, uint64_t index, struct ib_uverbs_sge *sge)
+static int advice_read_sge(const struct ubuf *list, uint64_t index, struct ib_uverbs_sge *sge)
 {
 	const struct ib_uverbs_sge *from = list->ptr;
 
@@ -56,7 +56,7 @@ static int read_sge(const struct ubuf *list, uint64_t index, struct ib_uverbs_sg
  * All keys are checked before the first page is touched.  Without FLUSH the kernel only promises to
  * begin: what then goes wrong with pages is not reported.
  */
-static int advise(const struct advice *a, const struct ubuf *list, bool flush)
+static int advice_apply(const struct advice *a, const struct ubuf *list, bool flush)
 {
 	uint64_t n = list->len / sizeof(struct ib_uverbs_sge);
 	struct ib_uverbs_sge sge;
@@ -64,17 +64,17 @@ static int advise(const struct advice *a, const struct ubuf *list, bool flush)
 	int ret = 0;
 
 	for (uint64_t i = 0; ret == 0 && i < n; i++) {
-		ret = read_sge(list, i, &sge);
+		ret = advice_read_sge(list, i, &sge);
 		if (ret == 0)
-			ret = check_key(a, sge.lkey, &mkey);
+			ret = advice_check_key(a, sge.lkey, &mkey);
 	}
 	for (uint64_t i = 0; ret == 0 && i < n; i++) {
-		ret = read_sge(list, i, &sge);
+		ret = advice_read_sge(list, i, &sge);
 		/* again: the list is the program's and may have changed */
 		if (ret == 0)
-			ret = check_key(a, sge.lkey, &mkey);
+			ret = advice_check_key(a, sge.lkey, &mkey);
 		if (ret == 0)
-			ret = prefetch(a, &sge, &mkey);
+			ret = advice_prefetch(a, &sge, &mkey);
 		if (!flush)
 			ret = 0;
 	}
@@ -103,7 +103,7 @@ static int method_advise_mr(struct ureq *req)
 		return -EINVAL;
 	if (advice > IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
 		return -EOPNOTSUPP;
-	return advise(&a, &list, flags & IB_UVERBS_ADVISE_MR_FLAG_FLUSH);
+	return advice_apply(&a, &list, flags & IB_UVERBS_ADVISE_MR_FLAG_FLUSH);
 }
 
 /* ---- what requests reach this family ---- */

@@ -29,14 +29,14 @@ struct cq_request {
 };
 
 /* Ring for cqe completions; 0 if there is none. */
-static uint32_t ring_entries(uint32_t cqe)
+static uint32_t cq_ring_entries(uint32_t cqe)
 {
 	if (!cqe || cqe > ADAPTER_MAX_CQE)
 		return 0;
 	return 1u << (32 - __builtin_clz(cqe));
 }
 
-static int check_uhw(const struct mlx5_ib_create_cq *uhw)
+static int cq_check_uhw(const struct mlx5_ib_create_cq *uhw)
 {
 	if (uhw->cqe_size != 64 && uhw->cqe_size != 128)
 		return -EINVAL;
@@ -62,13 +62,13 @@ static void cq_event(void *user)
 }
 
 /* No QP names it: users were counted. */
-static void destroy_device_cq(struct ucq *cq)
+static void ucq_destroy_device(struct ucq *cq)
 {
 	if (cq_destroy(cq->cq) < 0)
 		log_error("uverbs: a CQ without users is in use");
 }
 
-static void unbind(struct ucq *cq)
+static void ucq_unbind(struct ucq *cq)
 {
 	uobj_unbind_async(&cq->uobj);
 	if (cq->comp)
@@ -80,7 +80,7 @@ static void ucq_free(struct uobj *obj)
 	struct ucq *cq = container_of(obj, struct ucq, uobj);
 
 	doorbell_user_release(&cq->bell);
-	destroy_device_cq(cq);
+	ucq_destroy_device(cq);
 	ushare_ring_end(&cq->shared);
 }
 
@@ -125,11 +125,11 @@ static void ucq_bell(struct ucq *cq, struct ufile *f, uint32_t uar_page)
 	doorbell_live(&cq->bell, !atomic_load(&f->hooked));
 }
 
-static int create(struct ureq *req, const struct cq_request *r, struct ucq **out)
+static int ucq_create(struct ureq *req, const struct cq_request *r, struct ucq **out)
 {
 	struct mlx5_ib_create_cq uhw;
 	struct mlx5_ib_create_cq_resp uhw_resp = {0};
-	uint32_t entries = ring_entries(r->cqe);
+	uint32_t entries = cq_ring_entries(r->cqe);
 	struct cq_attr attr;
 	struct ucq *cq;
 	int ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
@@ -142,7 +142,7 @@ static int create(struct ureq *req, const struct cq_request *r, struct ucq **out
 		log_info("uverbs: CQ creation flags 0x%x are not supported", r->flags);
 		return -EOPNOTSUPP;
 	}
-	ret = check_uhw(&uhw);
+	ret = cq_check_uhw(&uhw);
 	if (ret == 0)
 		ret = umem_populate(uhw.buf_addr, (uint64_t)entries * uhw.cqe_size, true);
 	if (ret == 0)
@@ -197,9 +197,9 @@ static int create(struct ureq *req, const struct cq_request *r, struct ucq **out
 
 destroy_cq:
 	doorbell_user_release(&cq->bell);
-	destroy_device_cq(cq);
+	ucq_destroy_device(cq);
 free_cq:
-	unbind(cq);
+	ucq_unbind(cq);
 	free(cq);
 	return ret;
 }
@@ -220,7 +220,7 @@ static int method_cq_create(struct ureq *req)
 			     &r.flags);
 
 	if (ret == 0)
-		ret = create(req, &r, &cq);
+		ret = ucq_create(req, &r, &cq);
 	if (ret)
 		return ret;
 	ret = ureq_put_u32(req, UVERBS_ATTR_CREATE_CQ_RESP_CQE, cq->entries - 1);
@@ -232,8 +232,8 @@ static int method_cq_create(struct ureq *req)
 }
 
 /* comp_channel of a command: a descriptor, or negative for none. */
-static int create_by_command(struct ureq *req, struct cq_request *r, int32_t comp_channel,
-			     struct ucq **out)
+static int ucq_create_by_command(struct ureq *req, struct cq_request *r, int32_t comp_channel,
+				 struct ucq **out)
 {
 	int ret;
 
@@ -242,7 +242,7 @@ static int create_by_command(struct ureq *req, struct cq_request *r, int32_t com
 		if (ret < 0)
 			return ret;
 	}
-	ret = create(req, r, out);
+	ret = ucq_create(req, r, out);
 	if (r->comp)
 		cdev_put(uchannel_cdev(r->comp));
 	return ret;
@@ -261,7 +261,7 @@ static int cmd_create_cq(struct ureq *req)
 	r.user_handle = cmd.user_handle;
 	r.cqe = cmd.cqe;
 	r.comp_vector = cmd.comp_vector;
-	ret = create_by_command(req, &r, cmd.comp_channel, &cq);
+	ret = ucq_create_by_command(req, &r, cmd.comp_channel, &cq);
 	if (ret < 0)
 		return ret;
 	resp.cq_handle = cq->uobj.handle;
@@ -288,7 +288,7 @@ static int cmd_create_cq_ex(struct ureq *req)
 	r.cqe = cmd.cqe;
 	r.comp_vector = cmd.comp_vector;
 	r.flags = cmd.flags;
-	ret = create_by_command(req, &r, cmd.comp_channel, &cq);
+	ret = ucq_create_by_command(req, &r, cmd.comp_channel, &cq);
 	if (ret < 0)
 		return ret;
 	resp.base.cq_handle = cq->uobj.handle;
@@ -318,7 +318,7 @@ static int cmd_resize_cq(struct ureq *req)
 	if (!obj)
 		return ret;
 	cq = container_of(obj, struct ucq, uobj);
-	entries = ring_entries(cmd.cqe);
+	entries = cq_ring_entries(cmd.cqe);
 	if (!entries)
 		return -EINVAL;
 	/* The size that it has: the kernel leaves the old ring in place, and so does libmlx5. */
@@ -363,7 +363,7 @@ static int cmd_modify_cq(struct ureq *req)
 	return 0;
 }
 
-static struct ib_uverbs_destroy_cq_resp destroy_answer(const struct uevents *events)
+static struct ib_uverbs_destroy_cq_resp cq_destroy_answer(const struct uevents *events)
 {
 	return (struct ib_uverbs_destroy_cq_resp){
 		.comp_events_reported = events->comp,
@@ -379,7 +379,7 @@ static int method_cq_destroy(struct ureq *req)
 
 	if (ret < 0)
 		return ret;
-	resp = destroy_answer(&events);
+	resp = cq_destroy_answer(&events);
 	return ureq_put(req, UVERBS_ATTR_DESTROY_CQ_RESP, &resp, sizeof(resp));
 }
 
@@ -394,7 +394,7 @@ static int cmd_destroy_cq(struct ureq *req)
 		ret = ureq_destroy(req, UOBJ_CQ, cmd.cq_handle, &events);
 	if (ret < 0)
 		return ret;
-	resp = destroy_answer(&events);
+	resp = cq_destroy_answer(&events);
 	return ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
 

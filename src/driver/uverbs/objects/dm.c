@@ -27,7 +27,7 @@ static_assert(DM_PAGES <= 256, "page indices are contiguous offsets");
 	 IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_ZERO_BASED | IB_UVERBS_ACCESS_OPTIONAL_RANGE)
 
 /* Like uobj_find, for a handle that the pool does not know: it may be that of another object. */
-static int not_found(struct ufile *f, uint64_t handle, int ret)
+static int dm_not_found(struct ufile *f, uint64_t handle, int ret)
 {
 	if (ret == -ENOENT)
 		(void)uobj_find(f, UOBJ_NONE, handle, &ret);
@@ -35,8 +35,8 @@ static int not_found(struct ufile *f, uint64_t handle, int ret)
 }
 
 /* Allocations begin at page boundaries. */
-static int put_place(struct ureq *req, uint16_t offset_attr, uint16_t index_attr,
-		     const struct dm_info *dm)
+static int dm_put_place(struct ureq *req, uint16_t offset_attr, uint16_t index_attr,
+			const struct dm_info *dm)
 {
 	uint16_t page = (uint16_t)dm->first_page;
 	int ret = ureq_put_u64(req, offset_attr, 0);
@@ -58,8 +58,8 @@ static int method_dm_alloc(struct ureq *req)
 		       ureq_u32(req, UVERBS_ATTR_ALLOC_DM_ALIGNMENT), &dm);
 	if (ret < 0)
 		return ret;
-	ret = put_place(req, MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET,
-			MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX, &dm);
+	ret = dm_put_place(req, MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET,
+			   MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX, &dm);
 	if (ret == 0)
 		ret = ureq_put_handle(req, UVERBS_ATTR_ALLOC_DM_HANDLE, dm.handle);
 	if (ret < 0 && dm_free(pool, dm.handle) < 0)
@@ -71,7 +71,7 @@ static int method_dm_free(struct ureq *req)
 {
 	uint64_t handle = ureq_handle(req, UVERBS_ATTR_FREE_DM_HANDLE);
 
-	return not_found(req->file, handle, dm_free(&req->file->dm, handle));
+	return dm_not_found(req->file, handle, dm_free(&req->file->dm, handle));
 }
 
 static int method_dm_query(struct ureq *req)
@@ -81,9 +81,9 @@ static int method_dm_query(struct ureq *req)
 	int ret = dm_find(&req->file->dm, handle, &dm);
 
 	if (ret < 0)
-		return not_found(req->file, handle, ret);
-	ret = put_place(req, MLX5_IB_ATTR_QUERY_DM_RESP_START_OFFSET,
-			MLX5_IB_ATTR_QUERY_DM_RESP_PAGE_INDEX, &dm);
+		return dm_not_found(req->file, handle, ret);
+	ret = dm_put_place(req, MLX5_IB_ATTR_QUERY_DM_RESP_START_OFFSET,
+			   MLX5_IB_ATTR_QUERY_DM_RESP_PAGE_INDEX, &dm);
 	return ret < 0 ? ret : ureq_put_u64(req, MLX5_IB_ATTR_QUERY_DM_RESP_LENGTH, dm.length);
 }
 
@@ -97,7 +97,7 @@ static int method_dm_map_op(struct ureq *req)
 	struct dm_info dm;
 	int ret = dm_find(&req->file->dm, handle, &dm);
 
-	return ret < 0 ? not_found(req->file, handle, ret) : -EOPNOTSUPP;
+	return ret < 0 ? dm_not_found(req->file, handle, ret) : -EOPNOTSUPP;
 }
 
 static int method_dm_mr_reg(struct ureq *req)
@@ -122,7 +122,7 @@ static int method_dm_mr_reg(struct ureq *req)
 		return -EINVAL;
 	ret = dm_hold(&f->dm, handle, &dm);
 	if (ret < 0)
-		return not_found(f, handle, ret);
+		return dm_not_found(f, handle, ret);
 	ret = -EINVAL;
 	if (!range_inside(offset, length, dm.length))
 		goto release;

@@ -64,7 +64,7 @@ struct rule {
 		(rule)->attr.mask.field = (spec)->mask.from; \
 	} while (0)
 
-static int add_eth(struct rule *r, const union spec *s)
+static int rule_add_eth(struct rule *r, const union spec *s)
 {
 	COPY(r, dst_mac, &s->eth, dst_mac);
 	COPY(r, src_mac, &s->eth, src_mac);
@@ -83,7 +83,7 @@ static void match_exactly(uint8_t *value, uint8_t *mask, uint8_t what)
 	*mask = 0xff;
 }
 
-static int add_ipv4(struct rule *r, const union spec *s)
+static int rule_add_ipv4(struct rule *r, const union spec *s)
 {
 	if (s->ipv4.mask.flags)
 		return -EOPNOTSUPP;
@@ -96,7 +96,7 @@ static int add_ipv4(struct rule *r, const union spec *s)
 	return 0;
 }
 
-static int add_ipv6(struct rule *r, const union spec *s)
+static int rule_add_ipv6(struct rule *r, const union spec *s)
 {
 	COPY(r, src_ip, &s->ipv6, src_ip);
 	COPY(r, dst_ip, &s->ipv6, dst_ip);
@@ -108,7 +108,7 @@ static int add_ipv6(struct rule *r, const union spec *s)
 	return 0;
 }
 
-static int add_ports(struct rule *r, const union spec *s)
+static int rule_add_ports(struct rule *r, const union spec *s)
 {
 	COPY(r, src_port, &s->tcp_udp, src_port);
 	COPY(r, dst_port, &s->tcp_udp, dst_port);
@@ -117,7 +117,7 @@ static int add_ports(struct rule *r, const union spec *s)
 	return 0;
 }
 
-static int add_tag(struct rule *r, const union spec *s)
+static int rule_add_tag(struct rule *r, const union spec *s)
 {
 	if (s->tag.reserved1 || s->tag.tag_id & ~FLOW_TAG_MASK)
 		return -EINVAL;
@@ -126,14 +126,14 @@ static int add_tag(struct rule *r, const union spec *s)
 	return 0;
 }
 
-static int add_drop(struct rule *r, const union spec *s)
+static int rule_add_drop(struct rule *r, const union spec *s)
 {
 	(void)s;
 	r->drop = true;
 	return 0;
 }
 
-static int add_count(struct rule *r, const union spec *s)
+static int rule_add_count(struct rule *r, const union spec *s)
 {
 	if (s->count.reserved1 || r->counted)
 		return -EINVAL;
@@ -151,17 +151,19 @@ static const struct spec_kind {
 	size_t bytes;
 	int (*add)(struct rule *r, const union spec *s);
 } kinds[] = {
-	{SPEC_ETH, LAYER_2, sizeof(struct ib_uverbs_flow_spec_eth), add_eth},
-	{SPEC_IPV4, LAYER_3, sizeof(struct ib_uverbs_flow_spec_ipv4), add_ipv4},
-	{SPEC_IPV6, LAYER_3, sizeof(struct ib_uverbs_flow_spec_ipv6), add_ipv6},
-	{SPEC_TCP, LAYER_4, sizeof(struct ib_uverbs_flow_spec_tcp_udp), add_ports},
-	{SPEC_UDP, LAYER_4, sizeof(struct ib_uverbs_flow_spec_tcp_udp), add_ports},
-	{SPEC_ACTION_TAG, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_tag), add_tag},
-	{SPEC_ACTION_DROP, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_drop), add_drop},
-	{SPEC_ACTION_COUNT, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_count), add_count},
+	{SPEC_ETH, LAYER_2, sizeof(struct ib_uverbs_flow_spec_eth), rule_add_eth},
+	{SPEC_IPV4, LAYER_3, sizeof(struct ib_uverbs_flow_spec_ipv4), rule_add_ipv4},
+	{SPEC_IPV6, LAYER_3, sizeof(struct ib_uverbs_flow_spec_ipv6), rule_add_ipv6},
+	{SPEC_TCP, LAYER_4, sizeof(struct ib_uverbs_flow_spec_tcp_udp), rule_add_ports},
+	{SPEC_UDP, LAYER_4, sizeof(struct ib_uverbs_flow_spec_tcp_udp), rule_add_ports},
+	{SPEC_ACTION_TAG, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_tag), rule_add_tag},
+	{SPEC_ACTION_DROP, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_drop),
+	 rule_add_drop},
+	{SPEC_ACTION_COUNT, LAYER_NONE, sizeof(struct ib_uverbs_flow_spec_action_count),
+	 rule_add_count},
 };
 
-static const struct spec_kind *find_kind(uint32_t type)
+static const struct spec_kind *spec_kind_find(uint32_t type)
 {
 	for (size_t i = 0; i < array_size(kinds); i++)
 		if (kinds[i].type == type)
@@ -170,7 +172,8 @@ static const struct spec_kind *find_kind(uint32_t type)
 }
 
 /* Reads the specification at *at; the list ends at end. */
-static int add_spec(struct rule *r, const uint8_t *base, size_t *at, size_t end, uint32_t *layers)
+static int rule_add_spec(struct rule *r, const uint8_t *base, size_t *at, size_t end,
+			 uint32_t *layers)
 {
 	const struct spec_kind *k;
 	union spec s;
@@ -181,7 +184,7 @@ static int add_spec(struct rule *r, const uint8_t *base, size_t *at, size_t end,
 		return -EFAULT;
 	if (s.hdr.reserved || s.hdr.size < sizeof(s.hdr) || !range_inside(*at, s.hdr.size, end))
 		return -EINVAL;
-	k = find_kind(s.hdr.type);
+	k = spec_kind_find(s.hdr.type);
 	if (!k) {
 		log_info("uverbs: flow specification 0x%x is not supported", s.hdr.type);
 		return -EOPNOTSUPP;
@@ -207,7 +210,7 @@ static bool ether_type_agrees(const struct flow_attr *a)
 	       ((uint32_t)type[0] << 8 | type[1]) == want;
 }
 
-static int check_attr(const struct ib_uverbs_flow_attr *a)
+static int flow_check_attr(const struct ib_uverbs_flow_attr *a)
 {
 	if (a->flags & ~(uint32_t)FLAGS_KNOWN || a->type > ATTR_SNIFFER ||
 	    a->num_of_specs > SPECS_MAX || a->reserved[0] || a->reserved[1] || a->port < 1 ||
@@ -224,7 +227,7 @@ static int check_attr(const struct ib_uverbs_flow_attr *a)
 	return a->priority >= ADAPTER_FLOW_PRIORITIES ? -ENOSPC : 0;
 }
 
-static int decode(struct ureq *req, const struct ib_uverbs_create_flow *cmd, struct rule *r)
+static int rule_decode(struct ureq *req, const struct ib_uverbs_create_flow *cmd, struct rule *r)
 {
 	static const enum flow_type types[] = {
 		[ATTR_NORMAL] = FLOW_NORMAL,
@@ -234,7 +237,7 @@ static int decode(struct ureq *req, const struct ib_uverbs_create_flow *cmd, str
 	const struct ib_uverbs_flow_attr *a = &cmd->flow_attr;
 	size_t at = sizeof(*cmd), end;
 	uint32_t layers = 0;
-	int ret = check_attr(a);
+	int ret = flow_check_attr(a);
 
 	if (ret < 0)
 		return ret;
@@ -245,7 +248,7 @@ static int decode(struct ureq *req, const struct ib_uverbs_create_flow *cmd, str
 				    .priority = a->priority,
 				    .go_on = a->flags & FLAG_DONT_TRAP}};
 	for (uint32_t i = 0; i < a->num_of_specs; i++) {
-		ret = add_spec(r, req->core_in.ptr, &at, end, &layers);
+		ret = rule_add_spec(r, req->core_in.ptr, &at, end, &layers);
 		if (ret < 0)
 			return ret;
 	}
@@ -323,8 +326,8 @@ free_flow:
 }
 
 /* The counters object that the rule names, or NULL. */
-static int attach_counters(struct ureq *req, struct rule *rule, const struct counts *counts,
-			   struct uobj **out)
+static int flow_attach_counters(struct ureq *req, struct rule *rule, const struct counts *counts,
+				struct uobj **out)
 {
 	int ret = 0;
 
@@ -359,7 +362,7 @@ static int cmd_create_flow_ex(struct ureq *req)
 		return -EPERM;
 	ret = read_counts(&req->uhw_in, &counts);
 	if (ret == 0)
-		ret = decode(req, &cmd, &rule);
+		ret = rule_decode(req, &cmd, &rule);
 	if (ret)
 		return ret;
 	obj = uobj_find(req->file, UOBJ_QP, cmd.qp_handle, &ret);
@@ -367,7 +370,7 @@ static int cmd_create_flow_ex(struct ureq *req)
 		return -EINVAL;
 	qp = container_of(obj, struct uqp, uobj);
 	rule.attr.qp = rule.drop ? NULL : qp->qp;
-	ret = attach_counters(req, &rule, &counts, &counters);
+	ret = flow_attach_counters(req, &rule, &counts, &counters);
 	if (ret < 0)
 		return ret;
 	ret = uflow_create(req->file, &rule.attr, qp, &flow);

@@ -43,27 +43,27 @@ static const struct {
 	{offsetof(struct fte_headers, ttl_hoplimit), offsetof(struct flow_key, ip_ttl), 1},
 };
 
-static int unknown(const char *what)
+static int matcher_refuse(const char *what)
 {
 	log_info("uverbs: flow matcher: %s is not supported", what);
 	return -EOPNOTSUPP;
 }
 
 /* What a mask may ask for. */
-static int check_mask(const struct fte_headers *m)
+static int matcher_check_mask(const struct fte_headers *m)
 {
 	uint16_t flags = be16_get(m->flags);
 	uint16_t version = flags >> FTE_IP_VERSION_SHIFT & FTE_IP_VERSION_MASK;
 
 	if (flags & (FTE_FLAG_SVLAN | FTE_FLAG_FRAG | FTE_TCP_FLAGS))
-		return unknown("service VLAN, fragments or TCP flags");
+		return matcher_refuse("service VLAN, fragments or TCP flags");
 	if (m->ipv4_ihl[0] || m->ipv4_ihl[1] || m->ipv4_ihl[2])
-		return unknown("header length");
+		return matcher_refuse("header length");
 	if (version && version != FTE_IP_VERSION_MASK)
-		return unknown("a part of the IP version");
+		return matcher_refuse("a part of the IP version");
 	if ((m->tcp_port[0].raw || m->tcp_port[1].raw) &&
 	    (m->udp_port[0].raw || m->udp_port[1].raw))
-		return unknown("TCP and UDP ports in one rule");
+		return matcher_refuse("TCP and UDP ports in one rule");
 	return 0;
 }
 
@@ -73,7 +73,7 @@ static uint8_t ip_version(const struct fte_headers *h)
 }
 
 /* 4 or 6 if the rule says so, by version or by type; 0: it does not. */
-static uint8_t family(const struct fte_headers *mask, const struct fte_headers *value)
+static uint8_t ip_family(const struct fte_headers *mask, const struct fte_headers *value)
 {
 	if (ip_version(mask))
 		return ip_version(value);
@@ -89,7 +89,7 @@ static uint8_t family(const struct fte_headers *mask, const struct fte_headers *
 	}
 }
 
-static bool any(const uint8_t *bytes, size_t n)
+static bool any_bit(const uint8_t *bytes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (bytes[i])
@@ -97,23 +97,24 @@ static bool any(const uint8_t *bytes, size_t n)
 	return false;
 }
 
-static int add_address(const uint8_t mask[16], const uint8_t value[16], uint8_t version,
-		       uint8_t *to_mask, uint8_t *to_value)
+static int flow_add_address(const uint8_t mask[16], const uint8_t value[16], uint8_t version,
+			    uint8_t *to_mask, uint8_t *to_value)
 {
 	size_t skip = version == 4 ? FTE_IPV4_AT : 0;
 
-	if (!any(mask, 16))
+	if (!any_bit(mask, 16))
 		return 0;
 	if (version != 4 && version != 6)
-		return unknown("an IP address without a version");
-	if (any(mask, skip))
+		return matcher_refuse("an IP address without a version");
+	if (any_bit(mask, skip))
 		return -EINVAL;
 	memcpy(to_mask, mask + skip, 16 - skip);
 	memcpy(to_value, value + skip, 16 - skip);
 	return 0;
 }
 
-static void add_ports(struct flow_attr *a, const be16 mask[2], const be16 value[2], uint8_t proto)
+static void flow_add_ports(struct flow_attr *a, const be16 mask[2], const be16 value[2],
+			   uint8_t proto)
 {
 	if (!mask[0].raw && !mask[1].raw)
 		return;
@@ -125,10 +126,10 @@ static void add_ports(struct flow_attr *a, const be16 mask[2], const be16 value[
 	a->value.l4_proto = proto;
 }
 
-static int add_headers(struct flow_attr *a, const struct fte_headers *mask,
-		       const struct fte_headers *value)
+static int flow_add_headers(struct flow_attr *a, const struct fte_headers *mask,
+			    const struct fte_headers *value)
 {
-	uint8_t version = family(mask, value);
+	uint8_t version = ip_family(mask, value);
 	int ret;
 
 	for (size_t i = 0; i < array_size(fields); i++) {
@@ -145,18 +146,19 @@ static int add_headers(struct flow_attr *a, const struct fte_headers *mask,
 		a->mask.ip_version = 0xff;
 		a->value.ip_version = version;
 	}
-	add_ports(a, mask->tcp_port, value->tcp_port, IP_PROTO_TCP);
-	add_ports(a, mask->udp_port, value->udp_port, IP_PROTO_UDP);
-	ret = add_address(mask->src_ip, value->src_ip, version, a->mask.src_ip, a->value.src_ip);
+	flow_add_ports(a, mask->tcp_port, value->tcp_port, IP_PROTO_TCP);
+	flow_add_ports(a, mask->udp_port, value->udp_port, IP_PROTO_UDP);
+	ret = flow_add_address(mask->src_ip, value->src_ip, version, a->mask.src_ip,
+			       a->value.src_ip);
 	if (ret == 0)
-		ret = add_address(mask->dst_ip, value->dst_ip, version, a->mask.dst_ip,
-				  a->value.dst_ip);
+		ret = flow_add_address(mask->dst_ip, value->dst_ip, version, a->mask.dst_ip,
+				       a->value.dst_ip);
 	return ret;
 }
 
 /* ---- matchers ---- */
 
-static int read_type(struct ureq *req, struct umatcher *m)
+static int matcher_read_type(struct ureq *req, struct umatcher *m)
 {
 	const struct uattr *a = ureq_attr(req, MLX5_IB_ATTR_FLOW_MATCHER_FLOW_TYPE);
 	uint16_t priority = 0;
@@ -174,11 +176,11 @@ static int read_type(struct ureq *req, struct umatcher *m)
 		m->type = FLOW_MC_DEFAULT;
 		return 0;
 	default:
-		return unknown("a sniffer");
+		return matcher_refuse("a sniffer");
 	}
 }
 
-static int read_mask(struct ureq *req, struct umatcher *m)
+static int matcher_read_mask(struct ureq *req, struct umatcher *m)
 {
 	struct ubuf mask = ureq_buf(req, MLX5_IB_ATTR_FLOW_MATCHER_MATCH_MASK);
 	uint32_t criteria = ureq_u32(req, MLX5_IB_ATTR_FLOW_MATCHER_MATCH_CRITERIA);
@@ -199,15 +201,16 @@ static int read_mask(struct ureq *req, struct umatcher *m)
 
 		ret = ubuf_read(&rest, &none, 0);
 		if (ret < 0)
-			return ret == -EOPNOTSUPP ? unknown("more than the outer headers") : ret;
+			return ret == -EOPNOTSUPP ? matcher_refuse("more than the outer headers")
+						  : ret;
 	}
-	if (m->type != FLOW_NORMAL && any((const uint8_t *)&m->mask, sizeof(m->mask)))
-		return unknown("a default rule with a mask");
-	return check_mask(&m->mask);
+	if (m->type != FLOW_NORMAL && any_bit((const uint8_t *)&m->mask, sizeof(m->mask)))
+		return matcher_refuse("a default rule with a mask");
+	return matcher_check_mask(&m->mask);
 }
 
 /* Where the rules apply: only to what the NIC receives. */
-static int check_table(struct ureq *req)
+static int matcher_check_table(struct ureq *req)
 {
 	uint32_t flags, type;
 	int ret = ureq_flags(req, MLX5_IB_ATTR_FLOW_MATCHER_FLOW_FLAGS, FLAG_EGRESS, &flags);
@@ -220,7 +223,7 @@ static int check_table(struct ureq *req)
 	    ureq_attr(req, MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE))
 		return -EINVAL;
 	if (flags || type != MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX)
-		return unknown("a table other than that of received frames");
+		return matcher_refuse("a table other than that of received frames");
 	return 0;
 }
 
@@ -237,18 +240,18 @@ static const struct uobj_class umatcher_class = {
 static int method_matcher_create(struct ureq *req)
 {
 	struct umatcher *m;
-	int ret = check_table(req);
+	int ret = matcher_check_table(req);
 
 	if (ret < 0)
 		return ret;
 	if (!ufile_port(req->file)->ethernet)
-		return unknown("an InfiniBand port");
+		return matcher_refuse("an InfiniBand port");
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return -ENOMEM;
-	ret = read_type(req, m);
+	ret = matcher_read_type(req, m);
 	if (ret == 0)
-		ret = read_mask(req, m);
+		ret = matcher_read_mask(req, m);
 	if (ret == 0)
 		ret = uobj_publish(req->file, &m->uobj, &umatcher_class);
 	if (ret < 0) {
@@ -264,7 +267,7 @@ static int method_matcher_create(struct ureq *req)
 /* ---- rules ---- */
 
 /* Where the frames go: exactly one thing. */
-static int read_destination(struct ureq *req, struct flow_attr *a, struct uqp **out)
+static int flow_read_destination(struct ureq *req, struct flow_attr *a, struct uqp **out)
 {
 	struct uobj *obj = ureq_obj(req, MLX5_IB_ATTR_CREATE_FLOW_DEST_QP);
 	uint32_t flags;
@@ -276,9 +279,9 @@ static int read_destination(struct ureq *req, struct flow_attr *a, struct uqp **
 	if (ret < 0)
 		return ret;
 	if (ureq_attr(req, MLX5_IB_ATTR_CREATE_FLOW_DEST_DEVX))
-		return unknown("a destination made by DEVX");
+		return matcher_refuse("a destination made by DEVX");
 	if (flags & MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DEFAULT_MISS)
-		return unknown("the default miss");
+		return matcher_refuse("the default miss");
 	if (!obj != (flags == MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DROP))
 		return -EINVAL;
 	*out = obj ? container_of(obj, struct uqp, uobj) : NULL;
@@ -288,13 +291,13 @@ static int read_destination(struct ureq *req, struct flow_attr *a, struct uqp **
 	return 0;
 }
 
-static int read_actions(struct ureq *req, struct flow_attr *a)
+static int flow_read_actions(struct ureq *req, struct flow_attr *a)
 {
 	if (ureq_attr(req, MLX5_IB_ATTR_CREATE_FLOW_ARR_FLOW_ACTIONS))
-		return unknown("a flow action");
+		return matcher_refuse("a flow action");
 	if (ureq_attr(req, MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX) ||
 	    ureq_attr(req, MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX_OFFSET))
-		return unknown("a counter made by DEVX");
+		return matcher_refuse("a counter made by DEVX");
 	a->tag = ureq_u32(req, MLX5_IB_ATTR_CREATE_FLOW_TAG);
 	return a->tag & ~FLOW_TAG_MASK ? -EINVAL : 0;
 }
@@ -313,13 +316,13 @@ static int method_flow_create_mlx5(struct ureq *req)
 
 	if (!uverbs_may_raw())
 		return -EPERM;
-	ret = read_destination(req, &attr, &qp);
+	ret = flow_read_destination(req, &attr, &qp);
 	if (ret == 0)
-		ret = read_actions(req, &attr);
+		ret = flow_read_actions(req, &attr);
 	if (ret == 0)
 		ret = ubuf_read(&outer, &headers, sizeof(headers));
 	if (ret == 0)
-		ret = add_headers(&attr, &m->mask, &headers);
+		ret = flow_add_headers(&attr, &m->mask, &headers);
 	if (ret == 0)
 		ret = uflow_create(req->file, &attr, qp, &flow);
 	if (ret)

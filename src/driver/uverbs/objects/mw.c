@@ -19,7 +19,7 @@ struct umw {
 };
 
 /* A window lies in one region, so one translation entry is all that it has. */
-static int check_uhw(const struct mlx5_ib_alloc_mw *uhw)
+static int mw_check_uhw(const struct mlx5_ib_alloc_mw *uhw)
 {
 	if (uhw->comp_mask || uhw->reserved1 || uhw->reserved2)
 		return -EOPNOTSUPP;
@@ -56,7 +56,7 @@ static int cmd_alloc_mw(struct ureq *req)
 	if (ret == 0)
 		ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
 	if (ret == 0)
-		ret = check_uhw(&uhw);
+		ret = mw_check_uhw(&uhw);
 	if (ret < 0)
 		return ret;
 	if (cmd.mw_type != MW_TYPE_1 && cmd.mw_type != MW_TYPE_2)

@@ -51,7 +51,7 @@ static bool has_receiver(uint64_t type)
 	return type != IB_QPT_XRC_INI && type != IB_QPT_XRC_TGT && type != IB_QPT_DCI;
 }
 
-static int check_type(uint64_t type)
+static int qp_check_type(uint64_t type)
 {
 	switch (type) {
 	case IB_QPT_RC:
@@ -81,7 +81,7 @@ static uint32_t flags_of_type(uint64_t type)
 	}
 }
 
-static int check_parts(const struct qp_request *r)
+static int qp_check_parts(const struct qp_request *r)
 {
 	bool target = r->type == IB_QPT_XRC_TGT;
 
@@ -98,7 +98,7 @@ static int check_parts(const struct qp_request *r)
 	return uqp_check_dc(r->type, r->srq, &r->cap);
 }
 
-static int check_uhw_flags(uint64_t type, uint32_t flags)
+static int qp_check_uhw_flags(uint64_t type, uint32_t flags)
 {
 	const uint32_t raw = MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC | MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_MC;
 	const uint32_t granted = MLX5_QP_FLAG_SCATTER_CQE | MLX5_QP_FLAG_ALLOW_SCATTER_CQE |
@@ -113,13 +113,13 @@ static int check_uhw_flags(uint64_t type, uint32_t flags)
 	return flags & ~granted ? -EINVAL : 0;
 }
 
-static bool power_of_two(uint32_t v)
+static bool is_power_of_two(uint32_t v)
 {
 	return v && !(v & (v - 1));
 }
 
 /* The memory of the rings as libmlx5 laid them out: receive first, send right behind, or apart. */
-static int populate_rings(const struct qp_request *r, const struct mlx5_ib_create_qp *uhw)
+static int qp_populate_rings(const struct qp_request *r, const struct mlx5_ib_create_qp *uhw)
 {
 	uint64_t sq = (uint64_t)uhw->sq_wqe_count * WQE_BLOCK, rq = 0;
 	int ret = 0;
@@ -136,7 +136,7 @@ static int populate_rings(const struct qp_request *r, const struct mlx5_ib_creat
 	return ret ? ret : umem_populate(uhw->db_addr, 2 * sizeof(uint32_t), true);
 }
 
-static int check_rings(const struct qp_request *r, const struct mlx5_ib_create_qp *uhw)
+static int qp_check_rings(const struct qp_request *r, const struct mlx5_ib_create_qp *uhw)
 {
 
 	/* of a target the library's rings are not used (nor made, if it is libmlx5) */
@@ -145,10 +145,10 @@ static int check_rings(const struct qp_request *r, const struct mlx5_ib_create_q
 	if (r->cap.max_send_wr > ADAPTER_MAX_QP_WR || r->cap.max_recv_wr > ADAPTER_MAX_QP_WR)
 		return -EINVAL;
 	if (uhw->sq_wqe_count &&
-	    (!power_of_two(uhw->sq_wqe_count) || uhw->sq_wqe_count > ADAPTER_MAX_QP_WR))
+	    (!is_power_of_two(uhw->sq_wqe_count) || uhw->sq_wqe_count > ADAPTER_MAX_QP_WR))
 		return -EINVAL;
 	if (r->srq ? uhw->rq_wqe_count != 0
-		   : uhw->rq_wqe_count && (!power_of_two(uhw->rq_wqe_count) ||
+		   : uhw->rq_wqe_count && (!is_power_of_two(uhw->rq_wqe_count) ||
 					   uhw->rq_wqe_count > ADAPTER_MAX_QP_WR))
 		return -EINVAL;
 	if (has_receiver(r->type) && !r->srq && r->cap.max_recv_wr > uhw->rq_wqe_count)
@@ -159,36 +159,36 @@ static int check_rings(const struct qp_request *r, const struct mlx5_ib_create_q
 		return -EINVAL;
 	if (uhw->uidx > UIDX_MASK || uhw->db_addr % sizeof(uint32_t))
 		return -EINVAL;
-	return populate_rings(r, uhw);
+	return qp_populate_rings(r, uhw);
 }
 
 /* The device's part. */
-static int create_queue_pair(struct hca *hca, struct uqp *qp, struct qp_create_attr *attr)
+static int uqp_create_device(struct hca *hca, struct uqp *qp, struct qp_create_attr *attr)
 {
 	if (qp->type == IB_QPT_XRC_TGT)
 		return xrc_target_create(qp, hca, qp->xrcd, attr);
 	return qp_create(hca->adapter, attr, &qp->qp);
 }
 
-static int create(struct ureq *req, struct qp_request *r, struct uqp **out)
+static int uqp_create(struct ureq *req, struct qp_request *r, struct uqp **out)
 {
 	struct mlx5_ib_create_qp_resp uhw_resp = {0};
 	struct qp_create_attr attr;
 	struct mlx5_ib_create_qp uhw;
 	uint64_t rq_bytes = 0;
 	struct uqp *qp;
-	int ret = check_type(r->type);
+	int ret = qp_check_type(r->type);
 
 	if (ret == 0)
 		ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
 	if (ret == 0)
 		ret = uqp_driver_type(&uhw, &r->type);
 	if (ret == 0)
-		ret = check_parts(r);
+		ret = qp_check_parts(r);
 	if (ret == 0)
-		ret = check_uhw_flags(r->type, uhw.flags);
+		ret = qp_check_uhw_flags(r->type, uhw.flags);
 	if (ret == 0)
-		ret = check_rings(r, &uhw);
+		ret = qp_check_rings(r, &uhw);
 	if (ret)
 		return ret;
 
@@ -238,7 +238,7 @@ static int create(struct ureq *req, struct qp_request *r, struct uqp **out)
 		.user = &qp->uobj,
 	};
 	uqp_dc_attributes(r->type, &uhw, &attr);
-	ret = create_queue_pair(req->file->hca, qp, &attr);
+	ret = uqp_create_device(req->file->hca, qp, &attr);
 	if (ret < 0)
 		goto free_qp;
 	if (has_sender(r->type) && uhw.flags & MLX5_QP_FLAG_UAR_PAGE_INDEX)
@@ -270,8 +270,8 @@ free_qp:
 #define RECORD(obj, type) ((obj) ? container_of((obj), struct type, uobj) : NULL)
 
 /* The same over an indirection table, if the program named one. */
-static int create_any(struct ureq *req, struct qp_request *r, struct uind_table *table,
-		      struct uqp **out)
+static int uqp_create_any(struct ureq *req, struct qp_request *r, struct uind_table *table,
+			  struct uqp **out)
 {
 	const struct urss_request rss = {
 		.user_handle = r->user_handle,
@@ -284,7 +284,7 @@ static int create_any(struct ureq *req, struct qp_request *r, struct uind_table 
 			      r->cap.max_recv_sge,
 	};
 
-	return table ? urss_create(req, &rss, out) : create(req, r, out);
+	return table ? urss_create(req, &rss, out) : uqp_create(req, r, out);
 }
 
 static int method_qp_create(struct ureq *req)
@@ -318,7 +318,7 @@ static int method_qp_create(struct ureq *req)
 		return -EOPNOTSUPP;
 	r.sq_sig_all = r.flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
 	r.flags &= ~(uint32_t)IB_UVERBS_QP_CREATE_SQ_SIG_ALL;
-	ret = create_any(req, &r, table, &qp);
+	ret = uqp_create_any(req, &r, table, &qp);
 	if (ret < 0)
 		return ret;
 	ret = ureq_put(req, UVERBS_ATTR_CREATE_QP_RESP_CAP, &r.cap, sizeof(r.cap));
@@ -332,8 +332,8 @@ static int method_qp_create(struct ureq *req)
 }
 
 /* The objects that a command names.  An XRC target names its domain where others name their PD. */
-static int find_parts(struct ufile *f, const struct ib_uverbs_ex_create_qp *cmd,
-		      struct qp_request *r)
+static int qp_find_parts(struct ufile *f, const struct ib_uverbs_ex_create_qp *cmd,
+			 struct qp_request *r)
 {
 	struct uobj *obj;
 	int ret;
@@ -371,8 +371,8 @@ static int find_parts(struct ufile *f, const struct ib_uverbs_ex_create_qp *cmd,
 }
 
 /* The extended command begins with the fields of the legacy one. */
-static int create_by_command(struct ureq *req, const struct ib_uverbs_ex_create_qp *cmd,
-			     struct ib_uverbs_create_qp_resp *resp, struct uqp **out)
+static int uqp_create_by_command(struct ureq *req, const struct ib_uverbs_ex_create_qp *cmd,
+				 struct ib_uverbs_create_qp_resp *resp, struct uqp **out)
 {
 	struct qp_request r = {
 		.user_handle = cmd->user_handle,
@@ -389,16 +389,16 @@ static int create_by_command(struct ureq *req, const struct ib_uverbs_ex_create_
 		return -EOPNOTSUPP;
 	if (cmd->comp_mask & ~(uint32_t)IB_UVERBS_CREATE_QP_MASK_IND_TABLE)
 		return -EINVAL;
-	ret = check_type(r.type);
+	ret = qp_check_type(r.type);
 	if (ret == 0)
-		ret = find_parts(req->file, cmd, &r);
+		ret = qp_find_parts(req->file, cmd, &r);
 	if (ret == 0 && cmd->comp_mask) {
 		table = uobj_find(req->file, UOBJ_IND_TABLE, cmd->rwq_ind_tbl_handle, &ret);
 		if (table && cmd->is_srq)
 			return -EINVAL;
 	}
 	if (ret == 0)
-		ret = create_any(req, &r, RECORD(table, uind_table), out);
+		ret = uqp_create_any(req, &r, RECORD(table, uind_table), out);
 	if (ret)
 		return ret;
 	*resp = (struct ib_uverbs_create_qp_resp){
@@ -436,7 +436,7 @@ static int cmd_create_qp(struct ureq *req)
 	ex.sq_sig_all = cmd.sq_sig_all;
 	ex.qp_type = cmd.qp_type;
 	ex.is_srq = cmd.is_srq;
-	ret = create_by_command(req, &ex, &resp, &qp);
+	ret = uqp_create_by_command(req, &ex, &resp, &qp);
 	if (ret)
 		return ret;
 	ret = ubuf_write(&req->core_out, &resp, sizeof(resp));
@@ -453,7 +453,7 @@ static int cmd_create_qp_ex(struct ureq *req)
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
 	if (ret == 0)
-		ret = create_by_command(req, &cmd, &resp.base, &qp);
+		ret = uqp_create_by_command(req, &cmd, &resp.base, &qp);
 	if (ret)
 		return ret;
 	resp.response_length = (uint32_t)min_u64(sizeof(resp), req->core_out.len);

@@ -54,7 +54,7 @@ static void ah_to_dest(const struct ib_ah *ah, struct ib_uverbs_qp_dest *dest)
 	dest->traffic_class = ah->traffic_class;
 }
 
-static int check_ranges(const struct ufile *f, const struct ib_uverbs_modify_qp *cmd)
+static int qp_attr_check_ranges(const struct ufile *f, const struct ib_uverbs_modify_qp *cmd)
 {
 	uint32_t mask = cmd->attr_mask;
 	uint32_t pkeys = subnet_port_pkeys(ufile_port(f));
@@ -78,8 +78,8 @@ static int check_ranges(const struct ufile *f, const struct ib_uverbs_modify_qp 
 	return 0;
 }
 
-static int decode(const struct ufile *f, const struct ib_uverbs_modify_qp *cmd,
-		  struct qp_attr *attr)
+static int qp_attr_decode(const struct ufile *f, const struct ib_uverbs_modify_qp *cmd,
+			  struct qp_attr *attr)
 {
 	struct ib_uverbs_ah_attr ah;
 	int ret = 0;
@@ -119,7 +119,7 @@ static int decode(const struct ufile *f, const struct ib_uverbs_modify_qp *cmd,
 }
 
 /* Half an XRC connection ignores the attributes of the other half: programs set those of RC. */
-static uint32_t mask_for(enum ib_qp_type type, uint32_t mask)
+static uint32_t qp_attr_mask_for(enum ib_qp_type type, uint32_t mask)
 {
 	switch (type) {
 	case IB_QPT_XRC_INI:
@@ -132,27 +132,27 @@ static uint32_t mask_for(enum ib_qp_type type, uint32_t mask)
 	}
 }
 
-static struct uqp *find_qp(struct ureq *req, uint32_t handle, int *err)
+static struct uqp *uqp_find(struct ureq *req, uint32_t handle, int *err)
 {
 	struct uobj *obj = uobj_find(req->file, UOBJ_QP, handle, err);
 
 	return obj ? container_of(obj, struct uqp, uobj) : NULL;
 }
 
-static int modify(struct ureq *req, struct uqp *qp, const struct ib_uverbs_modify_qp *cmd,
-		  uint32_t rate_limit)
+static int uqp_modify(struct ureq *req, struct uqp *qp, const struct ib_uverbs_modify_qp *cmd,
+		      uint32_t rate_limit)
 {
 	struct qp_attr attr;
 	int ret = uqp_check_modify_dc(qp, cmd, req->uhw_out.len);
 
 	if (ret == 0)
-		ret = check_ranges(req->file, cmd);
+		ret = qp_attr_check_ranges(req->file, cmd);
 	if (ret == 0)
-		ret = decode(req->file, cmd, &attr);
+		ret = qp_attr_decode(req->file, cmd, &attr);
 	if (ret)
 		return ret;
 	attr.rate_limit = rate_limit;
-	ret = qp_modify(qp->qp, &attr, mask_for(qp->type, cmd->attr_mask));
+	ret = qp_modify(qp->qp, &attr, qp_attr_mask_for(qp->type, cmd->attr_mask));
 	/* Before RTR a store to the doorbell means nothing; in error it means something to flush.
 	 */
 	if (ret == 0 && cmd->attr_mask & IB_QP_STATE)
@@ -172,8 +172,8 @@ static int cmd_modify_qp(struct ureq *req)
 		return ret;
 	if (cmd.attr_mask & ~ATTR_MASK_STANDARD)
 		return -EOPNOTSUPP;
-	qp = find_qp(req, cmd.qp_handle, &ret);
-	return qp ? modify(req, qp, &cmd, 0) : ret;
+	qp = uqp_find(req, cmd.qp_handle, &ret);
+	return qp ? uqp_modify(req, qp, &cmd, 0) : ret;
 }
 
 static int cmd_modify_qp_ex(struct ureq *req)
@@ -193,10 +193,10 @@ static int cmd_modify_qp_ex(struct ureq *req)
 	if (cmd.base.attr_mask & ~ATTR_MASK_STANDARD || uhw.comp_mask ||
 	    uhw.burst_info.max_burst_sz || uhw.burst_info.typical_pkt_sz)
 		return -EOPNOTSUPP;
-	qp = find_qp(req, cmd.base.qp_handle, &ret);
+	qp = uqp_find(req, cmd.base.qp_handle, &ret);
 	if (!qp)
 		return ret;
-	ret = modify(req, qp, &cmd.base, cmd.rate_limit);
+	ret = uqp_modify(req, qp, &cmd.base, cmd.rate_limit);
 	if (ret)
 		return ret;
 	if (qp->type == IB_QPT_DCT)

@@ -21,7 +21,8 @@ bool uverbs_may_raw(void)
 	return syscall(SYS_capget, &head, data) == 0 && data[0].effective & 1u << CAP_NET_RAW;
 }
 
-static int decode(const struct mlx5_ib_create_qp_rss *uhw, uint32_t log_size, struct rss_attr *rss)
+static int rss_attr_decode(const struct mlx5_ib_create_qp_rss *uhw, uint32_t log_size,
+			   struct rss_attr *rss)
 {
 	const uint32_t granted =
 		MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_UC | MLX5_QP_FLAG_TIR_ALLOW_SELF_LB_MC;
@@ -56,8 +57,8 @@ void uraw_numbers(const struct qp *qp, struct mlx5_ib_create_qp_resp *resp)
 	resp->tirn = resp->tisn = resp->rqn = resp->sqn = qp_number(qp);
 }
 
-static int create_device_qp(struct ureq *req, const struct urss_request *r,
-			    const struct rss_attr *template, uint32_t flags, struct uqp *qp)
+static int urss_create_device(struct ureq *req, const struct urss_request *r,
+			      const struct rss_attr *template, uint32_t flags, struct uqp *qp)
 {
 	size_t n = (size_t)1 << r->table->log_size;
 	struct rss_attr rss = *template;
@@ -99,7 +100,7 @@ int urss_create(struct ureq *req, const struct urss_request *r, struct uqp **out
 		return -EINVAL;
 	ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
 	if (ret == 0)
-		ret = decode(&uhw, r->table->log_size, &rss);
+		ret = rss_attr_decode(&uhw, r->table->log_size, &rss);
 	if (ret < 0)
 		return ret;
 	qp = calloc(1, sizeof(*qp));
@@ -110,7 +111,7 @@ int urss_create(struct ureq *req, const struct urss_request *r, struct uqp **out
 	qp->ind_table = r->table;
 	qp->type = IB_QPT_RAW_PACKET;
 	uobj_bind_async(&qp->uobj, req->file, r->async);
-	ret = create_device_qp(req, r, &rss, uhw.flags, qp);
+	ret = urss_create_device(req, r, &rss, uhw.flags, qp);
 	if (ret < 0)
 		goto free_qp;
 	ret = uobj_publish(req->file, &qp->uobj, &uqp_class);

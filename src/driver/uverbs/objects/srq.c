@@ -38,7 +38,7 @@ static uint32_t roundup_power_of_two(uint32_t v)
 	return v <= 1 ? 1 : 1u << (32 - __builtin_clz(v - 1));
 }
 
-static int check_type(const struct srq_request *r)
+static int srq_check_type(const struct srq_request *r)
 {
 	switch (r->type) {
 	case IB_UVERBS_SRQT_BASIC:
@@ -53,7 +53,7 @@ static int check_type(const struct srq_request *r)
 	}
 }
 
-static void count_users(struct usrq *srq, int by)
+static void usrq_count_users(struct usrq *srq, int by)
 {
 	srq->pd->uobj.users += (uint32_t)by;
 	if (!srq->xrcd)
@@ -69,7 +69,7 @@ static void usrq_free(struct uobj *obj)
 	/* No QP of ours names it: the object's users were counted. */
 	if (srq_destroy(srq->srq) < 0)
 		log_error("uverbs: an SRQ without users is in use");
-	count_users(srq, -1);
+	usrq_count_users(srq, -1);
 }
 
 static const struct uobj_class usrq_class = {
@@ -77,14 +77,14 @@ static const struct uobj_class usrq_class = {
 	.free = usrq_free,
 };
 
-static int create(struct ureq *req, const struct srq_request *r, struct usrq **out)
+static int usrq_create(struct ureq *req, const struct srq_request *r, struct usrq **out)
 {
 	struct mlx5_ib_create_srq uhw;
 	struct mlx5_ib_create_srq_resp uhw_resp = {0};
 	uint32_t wqes, bytes;
 	struct srq_attr attr;
 	struct usrq *srq;
-	int ret = check_type(r);
+	int ret = srq_check_type(r);
 
 	if (ret == 0)
 		ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
@@ -139,7 +139,7 @@ static int create(struct ureq *req, const struct srq_request *r, struct usrq **o
 	ret = uobj_publish(req->file, &srq->uobj, &usrq_class);
 	if (ret < 0)
 		goto destroy_srq;
-	count_users(srq, 1);
+	usrq_count_users(srq, 1);
 	uhw_resp.srqn = srq_number(srq->srq);
 	ret = ubuf_write(&req->uhw_out, &uhw_resp, sizeof(uhw_resp));
 	if (ret < 0) {
@@ -175,7 +175,7 @@ static int method_srq_create(struct ureq *req)
 		.limit = ureq_u32(req, UVERBS_ATTR_CREATE_SRQ_LIMIT),
 	};
 	struct usrq *srq;
-	int ret = create(req, &r, &srq);
+	int ret = usrq_create(req, &r, &srq);
 
 	if (ret < 0)
 		return ret;
@@ -192,7 +192,7 @@ static int method_srq_create(struct ureq *req)
 }
 
 /* The command for XRC says all that the basic one does. */
-static int create_by_command(struct ureq *req, const struct ib_uverbs_create_xsrq *cmd)
+static int usrq_create_by_command(struct ureq *req, const struct ib_uverbs_create_xsrq *cmd)
 {
 	struct ib_uverbs_create_srq_resp resp = {0};
 	struct srq_request r = {
@@ -220,7 +220,7 @@ static int create_by_command(struct ureq *req, const struct ib_uverbs_create_xsr
 			return -EINVAL;
 		r.cq = container_of(obj, struct ucq, uobj);
 	}
-	ret = create(req, &r, &srq);
+	ret = usrq_create(req, &r, &srq);
 	if (ret < 0)
 		return ret;
 	resp.srq_handle = srq->uobj.handle;
@@ -246,7 +246,7 @@ static int cmd_create_srq(struct ureq *req)
 	xcmd.max_wr = cmd.max_wr;
 	xcmd.max_sge = cmd.max_sge;
 	xcmd.srq_limit = cmd.srq_limit;
-	return create_by_command(req, &xcmd);
+	return usrq_create_by_command(req, &xcmd);
 }
 
 static int cmd_create_xsrq(struct ureq *req)
@@ -254,7 +254,7 @@ static int cmd_create_xsrq(struct ureq *req)
 	struct ib_uverbs_create_xsrq cmd;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
-	return ret < 0 ? ret : create_by_command(req, &cmd);
+	return ret < 0 ? ret : usrq_create_by_command(req, &cmd);
 }
 
 static int cmd_modify_srq(struct ureq *req)

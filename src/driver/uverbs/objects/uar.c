@@ -24,13 +24,13 @@ struct uuar {
 	struct doorbell_page *bell;
 };
 
-static uint64_t page_offset(uint32_t page)
+static uint64_t uuar_page_offset(uint32_t page)
 {
 	return (uint64_t)(UVERBS_UAR_FIRST + page) * UVERBS_PAGE;
 }
 
 /* Page 0 is never given out: programs take that number for "none". */
-static int take_page(struct ufile *f)
+static int uuar_page_take(struct ufile *f)
 {
 	f->uar_used[0] |= 1;
 	for (uint32_t w = 0; w < array_size(f->uar_used); w++)
@@ -44,24 +44,24 @@ static int take_page(struct ufile *f)
 }
 
 /* A register named this queue pair. */
-static void ring(void *file, uint32_t qpn)
+static void uuar_rung(void *file, uint32_t qpn)
 {
 	adapter_doorbell(((struct ufile *)file)->hca->adapter, qpn);
 }
 
-static int watch_page(struct ufile *f, struct uuar *uar)
+static int uuar_page_watch(struct ufile *f, struct uuar *uar)
 {
 	const struct doorbell_page_attr attr = {
-		.regs = f->pages + page_offset(uar->page),
+		.regs = f->pages + uuar_page_offset(uar->page),
 		.hooks = &f->hooked,
-		.ring = ring,
+		.ring = uuar_rung,
 		.user = f,
 	};
 
 	return doorbell_page_create(&attr, &uar->bell);
 }
 
-static void give_page(struct ufile *f, uint32_t page)
+static void uuar_page_give(struct ufile *f, uint32_t page)
 {
 	f->uar_used[page / 64] &= ~(1ull << page % 64);
 }
@@ -71,7 +71,7 @@ static void uuar_free(struct uobj *obj)
 	struct uuar *uar = container_of(obj, struct uuar, uobj);
 
 	doorbell_page_destroy(uar->bell);
-	give_page(obj->file, uar->page);
+	uuar_page_give(obj->file, uar->page);
 }
 
 static const struct uobj_class uuar_class = {
@@ -87,15 +87,15 @@ static int uar_create(struct ufile *f, struct uuar **out)
 
 	if (!uar)
 		return -ENOMEM;
-	page = take_page(f);
+	page = uuar_page_take(f);
 	if (page < 0) {
 		free(uar);
 		return page;
 	}
 	uar->page = (uint32_t)page;
-	ret = watch_page(f, uar);
+	ret = uuar_page_watch(f, uar);
 	if (ret < 0) {
-		give_page(f, uar->page);
+		uuar_page_give(f, uar->page);
 		free(uar);
 		return ret;
 	}
@@ -106,7 +106,7 @@ static int uar_create(struct ufile *f, struct uuar **out)
 static void uar_destroy(struct ufile *f, struct uuar *uar)
 {
 	doorbell_page_destroy(uar->bell);
-	give_page(f, uar->page);
+	uuar_page_give(f, uar->page);
 	free(uar);
 }
 
@@ -133,7 +133,7 @@ static int uar_publish(struct ufile *f, struct uuar **out)
 		return ret;
 	f->uar_spare = NULL;
 	/* No doorbells of an earlier owner. */
-	memset(f->pages + page_offset(uar->page), 0, UVERBS_PAGE);
+	memset(f->pages + uuar_page_offset(uar->page), 0, UVERBS_PAGE);
 	ret = uobj_publish(f, &uar->uobj, &uuar_class);
 	if (ret < 0)
 		uar_destroy(f, uar);
@@ -153,7 +153,8 @@ static int method_uar_alloc(struct ureq *req)
 	ret = uar_publish(f, &uar);
 	if (ret < 0)
 		return ret;
-	ret = ureq_put_u64(req, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET, page_offset(uar->page));
+	ret = ureq_put_u64(req, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET,
+			   uuar_page_offset(uar->page));
 	if (ret == 0)
 		ret = ureq_put_u32(req, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, UVERBS_PAGE);
 	if (ret == 0)
@@ -168,7 +169,7 @@ static int method_uar_alloc(struct ureq *req)
 /* The registers of a page, or NULL; the number comes from the program. */
 uint8_t *uuar_regs(struct ufile *f, uint32_t page)
 {
-	return page < UVERBS_UARS ? f->pages + page_offset(page) : NULL;
+	return page < UVERBS_UARS ? f->pages + uuar_page_offset(page) : NULL;
 }
 
 /* The program has mapped a part of the file. */
@@ -183,7 +184,7 @@ void uuar_mapped(struct ufile *f, uintptr_t addr, size_t len, off_t offset)
 
 void uuar_forget(struct ufile *f)
 {
-	doorbell_forget(f->pages + page_offset(0), (size_t)UVERBS_UARS * UVERBS_PAGE);
+	doorbell_forget(f->pages + uuar_page_offset(0), (size_t)UVERBS_UARS * UVERBS_PAGE);
 }
 
 /* ---- what requests reach this family ---- */

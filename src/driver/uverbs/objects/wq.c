@@ -33,12 +33,13 @@ struct wq_request {
 	uint32_t flags;
 };
 
-static bool power_of_two(uint32_t v)
+static bool is_power_of_two(uint32_t v)
 {
 	return v && !(v & (v - 1));
 }
 
-static int check(struct ureq *req, const struct wq_request *r, const struct mlx5_ib_create_wq *uhw)
+static int wq_request_check(struct ureq *req, const struct wq_request *r,
+			    const struct mlx5_ib_create_wq *uhw)
 {
 	int ret;
 
@@ -52,7 +53,7 @@ static int check(struct ureq *req, const struct wq_request *r, const struct mlx5
 	if (uhw->comp_mask || uhw->flags)
 		return -EOPNOTSUPP;
 	if (r->max_wr > ADAPTER_MAX_QP_WR || r->max_sge > ADAPTER_MAX_SGE ||
-	    !power_of_two(uhw->rq_wqe_count) || uhw->rq_wqe_count > ADAPTER_MAX_QP_WR ||
+	    !is_power_of_two(uhw->rq_wqe_count) || uhw->rq_wqe_count > ADAPTER_MAX_QP_WR ||
 	    uhw->rq_wqe_shift > 31 || 1u << uhw->rq_wqe_shift < sizeof(struct wqe_data) ||
 	    1u << uhw->rq_wqe_shift > RQ_DESC_MAX)
 		return -EINVAL;
@@ -76,7 +77,7 @@ static const struct uobj_class uwq_class = {
 	.free = uwq_free,
 };
 
-static int create(struct ureq *req, const struct wq_request *r, struct uwq **out)
+static int uwq_create(struct ureq *req, const struct wq_request *r, struct uwq **out)
 {
 	struct mlx5_ib_create_wq uhw;
 	struct mlx5_ib_create_wq_resp uhw_resp = {0};
@@ -85,7 +86,7 @@ static int create(struct ureq *req, const struct wq_request *r, struct uwq **out
 	int ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
 
 	if (ret == 0)
-		ret = check(req, r, &uhw);
+		ret = wq_request_check(req, r, &uhw);
 	if (ret < 0)
 		return ret;
 	wq = calloc(1, sizeof(*wq));
@@ -152,7 +153,7 @@ static int method_wq_create(struct ureq *req)
 	int ret = ureq_flags(req, UVERBS_ATTR_CREATE_WQ_FLAGS, known, &r.flags);
 
 	if (ret == 0)
-		ret = create(req, &r, &wq);
+		ret = uwq_create(req, &r, &wq);
 	if (ret)
 		return ret;
 	ret = ureq_put_u32(req, UVERBS_ATTR_CREATE_WQ_RESP_MAX_WR, r.max_wr);
@@ -193,7 +194,7 @@ static int cmd_create_wq_ex(struct ureq *req)
 	r.max_wr = cmd.max_wr;
 	r.max_sge = cmd.max_sge;
 	r.flags = cmd.create_flags;
-	ret = create(req, &r, &wq);
+	ret = uwq_create(req, &r, &wq);
 	if (ret < 0)
 		return ret;
 	resp.wq_handle = wq->uobj.handle;
@@ -268,7 +269,7 @@ static int cmd_destroy_wq_ex(struct ureq *req)
 
 /* ---- indirection tables ---- */
 
-static int fill_table(struct ureq *req, struct uind_table *t)
+static int ind_table_fill(struct ureq *req, struct uind_table *t)
 {
 	const uint8_t *handles = (const uint8_t *)req->core_in.ptr +
 				 offsetof(struct ib_uverbs_ex_create_rwq_ind_table, wq_handles);
@@ -324,7 +325,7 @@ static int cmd_create_rwq_ind_tbl_ex(struct ureq *req)
 	if (!t)
 		return -ENOMEM;
 	t->log_size = cmd.log_ind_tbl_size;
-	ret = fill_table(req, t);
+	ret = ind_table_fill(req, t);
 	if (ret == 0)
 		ret = uobj_publish(req->file, &t->uobj, &uind_table_class);
 	if (ret < 0) {

@@ -12,7 +12,7 @@
 
 #define NO_FD UINT32_MAX
 
-static struct xrc_domain *find_domain(struct hca *hca, const struct stat *inode)
+static struct xrc_domain *xrc_domain_find(struct hca *hca, const struct stat *inode)
 {
 	struct xrc_domain *d = hca->xrc_domains;
 
@@ -21,7 +21,7 @@ static struct xrc_domain *find_domain(struct hca *hca, const struct stat *inode)
 	return d;
 }
 
-static struct xrc_domain *new_domain(struct hca *hca, int fd, const struct stat *inode)
+static struct xrc_domain *xrc_domain_create(struct hca *hca, int fd, const struct stat *inode)
 {
 	struct xrc_domain *d = calloc(1, sizeof(*d));
 
@@ -43,8 +43,8 @@ static struct xrc_domain *new_domain(struct hca *hca, int fd, const struct stat 
 }
 
 /* Errors are those of the kernel's ib_uverbs_open_xrcd. */
-static int open_domain(struct hca *hca, const struct ib_uverbs_open_xrcd *cmd,
-		       struct xrc_domain **out)
+static int xrc_domain_open(struct hca *hca, const struct ib_uverbs_open_xrcd *cmd,
+			   struct xrc_domain **out)
 {
 	struct stat inode;
 	bool by_inode = cmd->fd != NO_FD;
@@ -55,14 +55,14 @@ static int open_domain(struct hca *hca, const struct ib_uverbs_open_xrcd *cmd,
 		return -EBADF;
 	pthread_mutex_lock(&hca->xrc_lock);
 	if (by_inode) {
-		d = find_domain(hca, &inode);
+		d = xrc_domain_find(hca, &inode);
 		if (!d && !(cmd->oflags & O_CREAT))
 			ret = -EAGAIN;
 		else if (d && cmd->oflags & O_EXCL)
 			ret = -EINVAL;
 	}
 	if (!ret && !d) {
-		d = new_domain(hca, (int)cmd->fd, by_inode ? &inode : NULL);
+		d = xrc_domain_create(hca, (int)cmd->fd, by_inode ? &inode : NULL);
 		if (!d)
 			ret = -ENOMEM;
 	}
@@ -74,7 +74,7 @@ static int open_domain(struct hca *hca, const struct ib_uverbs_open_xrcd *cmd,
 	return ret;
 }
 
-static void close_domain(struct hca *hca, struct xrc_domain *d)
+static void xrc_domain_close(struct hca *hca, struct xrc_domain *d)
 {
 	struct xrc_domain **at = &hca->xrc_domains;
 	bool last;
@@ -97,7 +97,7 @@ static void close_domain(struct hca *hca, struct xrc_domain *d)
 
 static void uxrcd_free(struct uobj *obj)
 {
-	close_domain(obj->file->hca, container_of(obj, struct uxrcd, uobj)->domain);
+	xrc_domain_close(obj->file->hca, container_of(obj, struct uxrcd, uobj)->domain);
 }
 
 static const struct uobj_class uxrcd_class = {
@@ -118,7 +118,7 @@ static int cmd_open_xrcd(struct ureq *req)
 	xrcd = calloc(1, sizeof(*xrcd));
 	if (!xrcd)
 		return -ENOMEM;
-	ret = open_domain(hca, &cmd, &xrcd->domain);
+	ret = xrc_domain_open(hca, &cmd, &xrcd->domain);
 	if (ret < 0)
 		goto free_xrcd;
 	ret = uobj_publish(req->file, &xrcd->uobj, &uxrcd_class);
@@ -131,7 +131,7 @@ static int cmd_open_xrcd(struct ureq *req)
 	return ret;
 
 close_domain:
-	close_domain(hca, xrcd->domain);
+	xrc_domain_close(hca, xrcd->domain);
 free_xrcd:
 	free(xrcd);
 	return ret;
