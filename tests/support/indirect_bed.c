@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapter/qp/qp.h"
 #include "base/rcu.h"
 
 void bed_up(struct bed *t)
@@ -101,13 +102,13 @@ uint8_t outcome(struct rig_qp *q)
 
 enum mkey_verdict verdict(struct bed *t, uint32_t key, uint64_t va, uint64_t len)
 {
+	const struct mkey_use u = qp_remote_use(t->b.qp, key, t->b.pdn, IB_ACCESS_REMOTE_WRITE);
 	enum mkey_verdict v;
 	struct runs runs;
 
 	runs_begin(&runs);
 	rcu_enter();
-	v = mkey_append_remote_runs(t->rig.adapter[0], key, t->b.pdn, qp_number(t->b.qp),
-				    IB_ACCESS_REMOTE_WRITE, va, len, &runs);
+	v = mkey_resolve(t->rig.adapter[0], &u, va, len, &runs);
 	rcu_leave();
 	return v;
 }

@@ -49,11 +49,17 @@ static bool scatter(struct qp *qp, const struct send_wqe *w, const struct run *s
 
 static bool write_here(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w)
 {
+	/* As if a peer had not named it: windows and bound keys are left to packets. */
+	const struct mkey_use u = {
+		.key = w->rkey,
+		.pdn = r->pdn,
+		.qpn = MKEY_ANY_QPN,
+		.access = IB_ACCESS_REMOTE_WRITE,
+	};
 	struct runs dst;
 
 	runs_begin(&dst);
-	return mkey_append_runs(qp->adapter, w->rkey, r->pdn, IB_ACCESS_REMOTE_WRITE, w->raddr,
-				w->len, &dst) == MKEY_OK &&
+	return mkey_resolve(qp->adapter, &u, w->raddr, w->len, &dst) == MKEY_OK &&
 	       gather(qp, w, dst.run, dst.n);
 }
 

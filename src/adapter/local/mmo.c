@@ -20,9 +20,15 @@ struct copy_wqe {
 static enum mkey_verdict runs_of(const struct qp *qp, const struct wqe_data *d, uint32_t access,
 				 uint64_t off, uint64_t len, struct runs *runs)
 {
+	const struct mkey_use u = {
+		.key = be32_get(d->lkey),
+		.pdn = qp->create.pdn,
+		.qpn = MKEY_ANY_QPN,
+		.access = access,
+	};
+
 	runs_begin(runs);
-	return mkey_append_runs(qp->adapter, be32_get(d->lkey), qp->create.pdn, access,
-				be64_get(d->addr) + off, len, runs);
+	return mkey_resolve(qp->adapter, &u, be64_get(d->addr) + off, len, runs);
 }
 
 /* Copies up to len bytes from off on, as many as a list of runs can name; 0: refused. */

@@ -99,7 +99,8 @@ static void wait_for_users(struct qp *qp)
 
 static uint8_t local_invalidate(struct qp *qp, const struct send_wqe *w)
 {
-	enum mkey_verdict v = mkey_invalidate(qp->adapter, w->imm, qp->create.pdn, qp->qpn);
+	const struct mkey_use u = {.key = w->imm, .pdn = qp->create.pdn, .qpn = qp->qpn};
+	enum mkey_verdict v = mkey_invalidate(qp->adapter, &u);
 
 	if (v != MKEY_OK) {
 		log_info("QP 0x%x: local invalidate of key 0x%x refused (verdict %d)", qp->qpn,
@@ -187,8 +188,8 @@ uint8_t umr_execute(struct qp *qp, const struct send_wqe *w)
 	struct umr u;
 
 	if (decode(w, &u))
-		syndrome = m && m->kind == MKEY_WINDOW ? execute_window(qp, w, &u)
-						       : execute_update(qp, w, &u);
+		syndrome = m && m->ops == &window_ops ? execute_window(qp, w, &u)
+						      : execute_update(qp, w, &u);
 	if (syndrome == CQE_SYN_LOCAL_QP_OP)
 		log_info("QP 0x%x: this UMR is not supported (key 0x%x, ds %u)", qp->qpn, w->imm,
 			 wqe_ds(&w->ctrl));

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "adapter/memory/window.h"
 #include "base/rcu.h"
 #include "base/trace.h"
 
@@ -18,27 +17,30 @@ struct mkey {
 
 #define FROZEN UINT32_MAX
 
-static struct mkey_meaning *meaning_of(struct mkey *owner, const struct mkey_attr *attr)
+static const struct mkey_ops region_ops;
+
+static struct mkey_meaning *region_meaning(struct mkey *owner, const struct mkey_attr *attr)
 {
 	struct mkey_meaning *m = malloc(sizeof(*m));
 
 	if (m)
 		*m = (struct mkey_meaning){
-			.key = owner->key,
-			.kind = MKEY_FLAT,
+			.region_key = owner->key,
 			.pdn = attr->pdn,
 			.access = attr->access,
 			.iova = attr->access & IB_ACCESS_ZERO_BASED ? 0 : attr->iova,
 			.length = attr->length,
 			.addr = attr->addr,
 			.owner = owner,
+			.ops = &region_ops,
 		};
 	return m;
 }
 
-int mkey_create(struct adapter *a, const struct mkey_attr *attr, struct mkey **out)
+/* A key with a number and without a meaning. */
+static int mkey_alloc(struct adapter *a, uint8_t variant, struct mkey **out)
 {
-	struct mkey *m = malloc(sizeof(*m));
+	struct mkey *m = calloc(1, sizeof(*m));
 	int64_t index;
 
 	if (!m)
@@ -48,17 +50,27 @@ int mkey_create(struct adapter *a, const struct mkey_attr *attr, struct mkey **o
 		free(m);
 		return (int)index;
 	}
-	m->key = (uint32_t)index << 8 |
-		 (attr->given_variant ? attr->variant : atomic_fetch_add(&a->key_variant, 1));
-	atomic_init(&m->windows, 0);
-	m->exposed = false;
-	m->meaning = meaning_of(m, attr);
+	m->key = (uint32_t)index << 8 | variant;
+	*out = m;
+	return 0;
+}
+
+int mkey_create(struct adapter *a, const struct mkey_attr *attr, struct mkey **out)
+{
+	uint8_t variant =
+		attr->given_variant ? attr->variant : atomic_fetch_add(&a->key_variant, 1);
+	struct mkey *m = NULL;
+	int ret = mkey_alloc(a, variant, &m);
+
+	if (ret < 0)
+		return ret;
+	m->meaning = region_meaning(m, attr);
 	if (!m->meaning) {
-		number_give(&a->mkeys, (uint32_t)index);
+		number_give(&a->mkeys, m->key >> 8);
 		free(m);
 		return -ENOMEM;
 	}
-	number_publish(&a->mkeys, (uint32_t)index, m->meaning);
+	number_publish(&a->mkeys, m->key >> 8, m->meaning);
 	*out = m;
 	return 0;
 }
@@ -66,22 +78,15 @@ int mkey_create(struct adapter *a, const struct mkey_attr *attr, struct mkey **o
 int mkey_adopt(struct adapter *a, struct mkey_meaning *meaning, uint8_t variant, uint32_t *key,
 	       struct mkey **out)
 {
-	struct mkey *m = malloc(sizeof(*m));
-	int64_t index;
+	struct mkey *m = NULL;
+	int ret = mkey_alloc(a, variant, &m);
 
-	if (!m)
-		return -ENOMEM;
-	index = number_take(&a->mkeys, &a->attr, NUMBER_MKEY);
-	if (index < 0) {
-		free(m);
-		return (int)index;
-	}
-	m->key = *key = (uint32_t)index << 8 | variant;
-	atomic_init(&m->windows, 0);
-	m->exposed = false;
+	if (ret < 0)
+		return ret;
+	*key = m->key;
 	m->meaning = meaning;
-	meaning->key = ~m->key;
-	number_publish(&a->mkeys, (uint32_t)index, meaning);
+	meaning->region_key = MKEY_NO_REGION;
+	number_publish(&a->mkeys, m->key >> 8, meaning);
 	*out = m;
 	return 0;
 }
@@ -114,7 +119,7 @@ int mkey_retire(struct mkey *m)
 	return atomic_compare_exchange_strong(&m->windows, &none, FROZEN) ? 0 : -EBUSY;
 }
 
-static void hide(struct adapter *a, struct mkey *m)
+static void mkey_hide(struct adapter *a, struct mkey *m)
 {
 	if (m->exposed)
 		expose_key_end(wire_expose(a->wire), m->key);
@@ -125,14 +130,14 @@ static void hide(struct adapter *a, struct mkey *m)
  * sent by reference and has not been read yet never will be. */
 static void withdraw_sent(struct adapter *a, const struct mkey_meaning *m)
 {
-	if (m->kind == MKEY_FLAT && m->length)
+	if (m->ops == &region_ops && m->length)
 		wire_withdraw_memory(a->wire, (struct run){m->addr, m->length}, qp_payload_lost, a);
 }
 
 int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
 {
 	struct mkey_meaning *old = m->meaning;
-	struct mkey_meaning *new = meaning_of(m, attr);
+	struct mkey_meaning *new = region_meaning(m, attr);
 
 	if (!new)
 		return -ENOMEM;
@@ -141,7 +146,7 @@ int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
 		free(new);
 		return -EBUSY;
 	}
-	hide(a, m);
+	mkey_hide(a, m);
 	m->meaning = new;
 	number_publish(&a->mkeys, m->key >> 8, new);
 	rcu_wait();
@@ -167,15 +172,12 @@ void mkey_expose(struct adapter *a, struct mkey *m, uint64_t offset)
 
 void mkey_destroy(struct adapter *a, struct mkey *m)
 {
-	hide(a, m);
+	mkey_hide(a, m);
 	number_publish(&a->mkeys, m->key >> 8, NULL);
 	rcu_wait();
 	withdraw_sent(a, m->meaning);
 	number_give(&a->mkeys, m->key >> 8);
-	if (m->meaning->release)
-		m->meaning->release(m->meaning);
-	else
-		free(m->meaning);
+	m->meaning->ops->release(m->meaning);
 	free(m);
 }
 
@@ -186,9 +188,9 @@ int mkey_query(struct adapter *a, uint32_t key, struct mkey_attr *out)
 
 	rcu_enter();
 	m = number_find(&a->mkeys, key >> 8);
-	if (m && m->kind != MKEY_FLAT) {
+	if (m && m->ops != &region_ops) {
 		ret = -EINVAL;
-	} else if (m && m->key == key) {
+	} else if (m && m->region_key == key) {
 		*out = (struct mkey_attr){
 			.pdn = m->pdn,
 			.access = m->access,
@@ -203,13 +205,12 @@ int mkey_query(struct adapter *a, uint32_t key, struct mkey_attr *out)
 }
 
 /* The key names this region. */
-static inline enum mkey_verdict region_runs(const struct mkey_meaning *m, uint32_t pdn,
-					    uint32_t access, uint64_t va, uint64_t len,
-					    struct runs *runs)
+static inline enum mkey_verdict region_runs(const struct mkey_meaning *m, const struct mkey_use *u,
+					    uint64_t va, uint64_t len, struct runs *runs)
 {
-	if (unlikely(m->pdn != pdn))
+	if (unlikely(m->pdn != u->pdn))
 		return MKEY_WRONG_PD;
-	if (unlikely((m->access & access) != access))
+	if (unlikely((m->access & u->access) != u->access))
 		return MKEY_NO_RIGHT;
 	/* va - iova wraps to something huge when va lies before the region */
 	if (unlikely(!range_inside(va - m->iova, len, m->length)))
@@ -222,66 +223,56 @@ static inline enum mkey_verdict region_runs(const struct mkey_meaning *m, uint32
 	return MKEY_OK;
 }
 
-enum mkey_verdict mkey_piece_refused(enum mkey_verdict v, uint32_t lkey, uint32_t access,
-				     uint64_t va, uint64_t len)
+enum mkey_verdict mkey_piece_refused(enum mkey_verdict v, const struct mkey_use *u, uint64_t va,
+				     uint64_t len)
 {
 	/* The others lead to another way to the same memory. */
 	if (v != MKEY_TOO_MANY_RUNS && v != MKEY_SIGNED && v != MKEY_BOUND)
-		trace(access, key, lkey, va, len, ib_access_name(access), mkey_verdict_name(v));
+		trace(access, key, u->key, va, len, ib_access_name(u->access),
+		      mkey_verdict_name(v));
 	return v;
 }
 
-enum mkey_verdict mkey_append_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t access,
-				   uint64_t va, uint64_t len, struct runs *runs)
+static enum mkey_verdict region_resolve(struct adapter *a, struct mkey_meaning *m,
+					const struct mkey_use *u, uint64_t va, uint64_t len,
+					struct runs *runs)
 {
-	const struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
-
-	if (likely(m && m->key == key))
-		return region_runs(m, pdn, access, va, len, runs);
-	if (m && m->kind == MKEY_INDIRECT)
-		return indirect_append_runs(a, key, pdn, MKEY_ANY_QPN, false, access, va, len,
-					    runs);
-	return null_mkey_append_runs(a->null_mkey, key, access, len, runs);
+	(void)a;
+	return m->region_key == u->key ? region_runs(m, u, va, len, runs) : MKEY_NO_KEY;
 }
 
-enum mkey_verdict mkey_append_own_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,
-				       uint32_t access, uint64_t va, uint64_t len,
-				       struct runs *runs)
+/* IBTA 10.6.5: a region made by Register Memory Region is not invalidated by requests. */
+static enum mkey_verdict region_invalidate(struct mkey_meaning *m, const struct mkey_use *u)
 {
-	const struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
-
-	if (m && m->kind == MKEY_INDIRECT)
-		return indirect_append_runs(a, key, pdn, qpn, false, access, va, len, runs);
-	return mkey_append_runs(a, key, pdn, access, va, len, runs);
+	return m->region_key == u->key ? MKEY_NO_RIGHT : MKEY_NO_KEY;
 }
 
-enum mkey_verdict mkey_append_remote_runs(struct adapter *a, uint32_t key, uint32_t pdn,
-					  uint32_t qpn, uint32_t access, uint64_t va, uint64_t len,
-					  struct runs *runs)
+static void region_release(struct mkey_meaning *m)
 {
-	const struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
-
-	if (likely(m && m->key == key))
-		return region_runs(m, pdn, access, va, len, runs);
-	if (m && m->kind == MKEY_INDIRECT)
-		return indirect_append_runs(a, key, pdn, qpn, true, access, va, len, runs);
-	return window_append_runs(a, key, pdn, qpn, access, va, len, runs);
+	free(m);
 }
 
-enum mkey_verdict mkey_invalidate(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn)
-{
-	struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
+static const struct mkey_ops region_ops = {
+	.resolve = region_resolve,
+	.invalidate = region_invalidate,
+	.release = region_release,
+};
 
-	if (!m)
-		return MKEY_NO_KEY;
-	switch (m->kind) {
-	case MKEY_WINDOW:
-		return window_invalidate(m, key, pdn, qpn);
-	case MKEY_INDIRECT:
-		return indirect_invalidate(a, key, pdn, qpn);
-	case MKEY_FLAT:
-		break;
-	}
-	/* IBTA 10.6.5: a region made by Register Memory Region is not invalidated by requests. */
-	return m->key == key ? MKEY_NO_RIGHT : MKEY_NO_KEY;
+enum mkey_verdict mkey_resolve(struct adapter *a, const struct mkey_use *u, uint64_t va,
+			       uint64_t len, struct runs *runs)
+{
+	struct mkey_meaning *m = number_find(&a->mkeys, u->key >> 8);
+
+	if (likely(m && m->region_key == u->key))
+		return region_runs(m, u, va, len, runs);
+	if (m)
+		return m->ops->resolve(a, m, u, va, len, runs);
+	return null_mkey_resolve(a->null_mkey, u, len, runs);
+}
+
+enum mkey_verdict mkey_invalidate(struct adapter *a, const struct mkey_use *u)
+{
+	struct mkey_meaning *m = number_find(&a->mkeys, u->key >> 8);
+
+	return m ? m->ops->invalidate(m, u) : MKEY_NO_KEY;
 }

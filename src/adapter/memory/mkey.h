@@ -13,23 +13,16 @@
 /* mkc.qpn: of no queue pair in particular. */
 #define MKEY_ANY_QPN 0xffffffu
 
-enum mkey_kind {
-	MKEY_FLAT,     /* a region: one run of memory */
-	MKEY_WINDOW,   /* see window.h; of the fields below only pdn is of use */
-	MKEY_INDIRECT, /* see mkey_indirect.h; likewise */
-};
+struct mkey_meaning;
+struct runs;
 
-struct mkey_meaning {
+/* Who uses a key, and for what. */
+struct mkey_use {
 	uint32_t key;
-	enum mkey_kind kind;
 	uint32_t pdn;
+	uint32_t qpn; /* MKEY_ANY_QPN: who asks cannot say */
+	bool remote;  /* a peer named the key, in a request to that QP */
 	uint32_t access;
-	uint64_t iova;
-	uint64_t length;
-	uint8_t *addr;
-	struct mkey *owner; /* of a region */
-	/* Frees it, and what it is part of; NULL: free(). */
-	void (*release)(struct mkey_meaning *m);
 };
 
 enum mkey_verdict {
@@ -42,6 +35,33 @@ enum mkey_verdict {
 	MKEY_GONE,	    /* its memory has been unmapped */
 	MKEY_BOUND,	    /* it belongs to a QP, and who asks did not say which it is */
 	MKEY_SIGNED,	    /* bytes of memory and of the message differ: mkey_indirect.h */
+};
+
+/* What a kind of key is.  All under RCU. */
+struct mkey_ops {
+	/* As mkey_resolve, of a key whose index is that of m. */
+	enum mkey_verdict (*resolve)(struct adapter *a, struct mkey_meaning *m,
+				     const struct mkey_use *u, uint64_t va, uint64_t len,
+				     struct runs *runs);
+	/* As mkey_invalidate. */
+	enum mkey_verdict (*invalidate)(struct mkey_meaning *m, const struct mkey_use *u);
+	/* Frees it, and what it is part of. */
+	void (*release)(struct mkey_meaning *m);
+};
+
+/* No 32-bit key equals this one. */
+#define MKEY_NO_REGION UINT64_MAX
+
+/* A region stands here whole, so that the look-up of its key ends here. */
+struct mkey_meaning {
+	uint64_t region_key; /* of a region its key, of other kinds MKEY_NO_REGION */
+	uint32_t pdn;
+	uint32_t access;
+	uint64_t iova;
+	uint64_t length;
+	uint8_t *addr;
+	struct mkey *owner;
+	const struct mkey_ops *ops;
 };
 
 /* For traces. */
@@ -82,58 +102,35 @@ static inline uint8_t *mkey_region_at(struct adapter *a, uint32_t key, uint32_t 
 {
 	const struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
 
-	if (unlikely(!m || m->key != key || m->pdn != pdn || (m->access & access) != access ||
-		     !range_inside(va - m->iova, len, m->length)))
+	if (unlikely(!m || m->region_key != key || m->pdn != pdn ||
+		     (m->access & access) != access || !range_inside(va - m->iova, len, m->length)))
 		return NULL;
 	return m->addr + (va - m->iova);
 }
 
 /*
- * Appends the runs of [va, va + len) under key, if pdn may use it with all rights in access.  Zero
- * length appends nothing but checks the key as well.  Under RCU.
+ * Appends the runs of [va, va + len) under u->key, if it may be used so.  Zero length appends
+ * nothing but checks the key as well.  Under RCU.
  */
-enum mkey_verdict mkey_append_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t access,
-				   uint64_t va, uint64_t len, struct runs *runs) must_check;
-/* The same by QP qpn, which MKEY_BOUND asks for. */
-enum mkey_verdict mkey_append_own_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,
-				       uint32_t access, uint64_t va, uint64_t len,
-				       struct runs *runs) must_check;
+enum mkey_verdict mkey_resolve(struct adapter *a, const struct mkey_use *u, uint64_t va,
+			       uint64_t len, struct runs *runs) must_check;
 /* The same for the null key (null_mkey.h); MKEY_NO_KEY if it is another. */
-enum mkey_verdict null_mkey_append_runs(const struct null_mkey *n, uint32_t key, uint32_t access,
-					uint64_t len, struct runs *runs) must_check;
-/* As mkey_append_runs, for a key that a peer named in a request to QP qpn: may also be that of a
- * window. */
-enum mkey_verdict mkey_append_remote_runs(struct adapter *a, uint32_t key, uint32_t pdn,
-					  uint32_t qpn, uint32_t access, uint64_t va, uint64_t len,
-					  struct runs *runs) must_check;
+enum mkey_verdict null_mkey_resolve(const struct null_mkey *n, const struct mkey_use *u,
+				    uint64_t len, struct runs *runs) must_check;
 
 /* Traces a verdict on a piece of a work request's list, if it is a refusal; returns it. */
-enum mkey_verdict mkey_piece_refused(enum mkey_verdict v, uint32_t lkey, uint32_t access,
-				     uint64_t va, uint64_t len) __attribute__((cold));
+enum mkey_verdict mkey_piece_refused(enum mkey_verdict v, const struct mkey_use *u, uint64_t va,
+				     uint64_t len) __attribute__((cold));
 
 /*
- * Local Invalidate and Send with Invalidate, executed by QP qpn of domain pdn: the key refuses all
- * accesses that begin from now on.  Under RCU.
+ * Local Invalidate and Send with Invalidate, executed by QP u->qpn of domain u->pdn: the key
+ * refuses all accesses that begin from now on.  Under RCU.
  */
-enum mkey_verdict mkey_invalidate(struct adapter *a, uint32_t key, uint32_t pdn,
-				  uint32_t qpn) must_check;
+enum mkey_verdict mkey_invalidate(struct adapter *a, const struct mkey_use *u) must_check;
 
-/*
- * Makes a key with a meaning of another kind, and publishes it: *key is the whole key, of this
- * variant; m->key is set to one that no look-up asks for.
- */
+/* Makes a key of this variant with a meaning of another kind than region, and publishes it. */
 int mkey_adopt(struct adapter *a, struct mkey_meaning *m, uint8_t variant, uint32_t *key,
 	       struct mkey **out) must_check;
-
-/* As mkey_append_runs, of an indirect key, which qpn uses (MKEY_ANY_QPN: it is not known).
- * MKEY_NO_KEY if it is of another kind. */
-enum mkey_verdict indirect_append_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,
-				       bool remote, uint32_t access, uint64_t va, uint64_t len,
-				       struct runs *runs) must_check;
-
-/* Send with Invalidate: its owner must have allowed that. */
-enum mkey_verdict indirect_invalidate(struct adapter *a, uint32_t key, uint32_t pdn,
-				      uint32_t qpn) must_check;
 
 /* A window is bound to it, so it has to stay as it is.  False: it is about to change or go. */
 bool mkey_hold(struct mkey *m) must_check;

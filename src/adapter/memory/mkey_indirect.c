@@ -20,7 +20,7 @@
 
 /* ---- life ---- */
 
-static bool attr_fine(const struct mkey_indirect_attr *attr)
+static bool indirect_attr_ok(const struct mkey_indirect_attr *attr)
 {
 	return attr->max_entries <= ADAPTER_MAX_KLM && attr->entries <= attr->max_entries &&
 	       attr->qpn <= MKEY_ANY_QPN && (!attr->signature || attr->bsf_octowords) &&
@@ -28,7 +28,7 @@ static bool attr_fine(const struct mkey_indirect_attr *attr)
 		(attr->list == MKEY_LIST_KSM && attr->log_entry_bytes < 32));
 }
 
-static int fill(struct indirect *k, const struct mkey_indirect_attr *attr)
+static int indirect_fill(struct indirect *k, const struct mkey_indirect_attr *attr)
 {
 	const char *why;
 	int ret;
@@ -43,7 +43,7 @@ static int fill(struct indirect *k, const struct mkey_indirect_attr *attr)
 		log_info("indirect key: %s", why);
 		return -EINVAL;
 	}
-	k->meaning.kind = MKEY_INDIRECT;
+	k->meaning.ops = &indirect_ops;
 	k->meaning.pdn = attr->pdn;
 	k->umr = attr->umr;
 	k->bsf_octowords = attr->bsf_octowords;
@@ -72,15 +72,14 @@ int mkey_create_indirect(struct adapter *a, const struct mkey_indirect_attr *att
 	struct indirect *k;
 	int ret;
 
-	if (!attr_fine(attr))
+	if (!indirect_attr_ok(attr))
 		return -EINVAL;
 	k = calloc(1, sizeof(*k));
 	if (!k)
 		return -ENOMEM;
-	ret = fill(k, attr);
+	ret = indirect_fill(k, attr);
 	if (ret < 0)
 		goto release;
-	k->meaning.release = indirect_free;
 	k->generation = (uint64_t)atomic_fetch_add(&a->lists_made, 1) << 32;
 	ret = mkey_adopt(a, &k->meaning, attr->variant, &k->key, out);
 	if (ret < 0)
@@ -93,16 +92,7 @@ release:
 
 /* ---- use ---- */
 
-/* Who uses a key for what. */
-struct use {
-	uint32_t key;
-	uint32_t pdn;
-	uint32_t qpn;
-	bool remote; /* a peer named it */
-	uint32_t access;
-};
-
-static enum mkey_verdict check(const struct indirect *k, const struct use *u)
+static enum mkey_verdict indirect_check(const struct indirect *k, const struct mkey_use *u)
 {
 	if (k->key != u->key || k->free)
 		return MKEY_NO_KEY;
@@ -116,7 +106,7 @@ static enum mkey_verdict check(const struct indirect *k, const struct use *u)
 }
 
 /* Two runs that touch are one. */
-static void join_last(struct runs *runs)
+static void runs_join_last(struct runs *runs)
 {
 	struct run *last = &runs->run[runs->n - 1];
 	struct run *before = last - 1;
@@ -128,18 +118,18 @@ static void join_last(struct runs *runs)
 	runs->n--;
 }
 
-static enum mkey_verdict list_runs(struct adapter *a, struct indirect *k, uint64_t generation,
-				   uint32_t access, uint64_t off, uint64_t len, struct runs *runs,
-				   unsigned depth);
+static enum mkey_verdict indirect_list_runs(struct adapter *a, struct indirect *k,
+					    uint64_t generation, uint32_t access, uint64_t off,
+					    uint64_t len, struct runs *runs, unsigned depth);
 
 /* May it be used so?  *generation: what the list of now is known by. */
-static enum mkey_verdict look(struct indirect *k, const struct use *u, uint64_t va, uint64_t len,
-			      uint64_t *off, uint64_t *generation)
+static enum mkey_verdict indirect_look(struct indirect *k, const struct mkey_use *u, uint64_t va,
+				       uint64_t len, uint64_t *off, uint64_t *generation)
 {
 	enum mkey_verdict v;
 
 	spin_lock(&k->lock);
-	v = check(k, u);
+	v = indirect_check(k, u);
 	*generation = k->generation;
 	*off = va - k->start;
 	/* Addresses are those of the wire's stream then, and say little about memory. */
@@ -151,7 +141,7 @@ static enum mkey_verdict look(struct indirect *k, const struct use *u, uint64_t 
 	return v;
 }
 
-static bool has_changed(struct indirect *k, uint64_t generation)
+static bool indirect_changed(struct indirect *k, uint64_t generation)
 {
 	bool changed;
 
@@ -163,21 +153,22 @@ static bool has_changed(struct indirect *k, uint64_t generation)
 
 /* A key that is changed meanwhile is used as it was before or as it is then: never half and half,
  * and never refused for that. */
-static enum mkey_verdict indirect_runs(struct adapter *a, struct indirect *k, const struct use *u,
-				       uint64_t va, uint64_t len, struct runs *runs, unsigned depth)
+static enum mkey_verdict indirect_runs(struct adapter *a, struct indirect *k,
+				       const struct mkey_use *u, uint64_t va, uint64_t len,
+				       struct runs *runs, unsigned depth)
 {
 	const uint32_t before = runs->n;
 	const struct run last = before ? runs->run[before - 1] : (struct run){0};
 
 	for (unsigned attempt = 1;; attempt++) {
 		uint64_t generation, off;
-		enum mkey_verdict v = look(k, u, va, len, &off, &generation);
+		enum mkey_verdict v = indirect_look(k, u, va, len, &off, &generation);
 
 		if (v != MKEY_OK || !len)
 			return v;
-		v = list_runs(a, k, generation, u->access, off, len, runs, depth);
+		v = indirect_list_runs(a, k, generation, u->access, off, len, runs, depth);
 		if (likely(v != MKEY_NO_KEY) || attempt == MAX_ATTEMPTS ||
-		    !has_changed(k, generation))
+		    !indirect_changed(k, generation))
 			return v;
 		runs->n = before;
 		if (before)
@@ -189,11 +180,12 @@ static enum mkey_verdict indirect_runs(struct adapter *a, struct indirect *k, co
  * A piece belongs to another key of the same domain, which is asked for local rights alone: what a
  * peer may do is for the outer key to say.
  */
-static enum mkey_verdict follow(struct adapter *a, uint32_t pdn, uint32_t access,
-				const struct klm_piece *p, struct runs *runs, unsigned depth)
+static enum mkey_verdict indirect_follow(struct adapter *a, uint32_t pdn, uint32_t access,
+					 const struct klm_piece *p, struct runs *runs,
+					 unsigned depth)
 {
 	struct indirect *inner = indirect_find(a, p->key);
-	const struct use u = {
+	const struct mkey_use u = {
 		.key = p->key,
 		.pdn = pdn,
 		.qpn = MKEY_ANY_QPN,
@@ -202,7 +194,7 @@ static enum mkey_verdict follow(struct adapter *a, uint32_t pdn, uint32_t access
 	enum mkey_verdict v;
 
 	if (!inner)
-		v = mkey_append_runs(a, p->key, pdn, access, p->va, p->len, runs);
+		v = mkey_resolve(a, &u, p->va, p->len, runs);
 	else if (depth + 1 < MAX_DEPTH)
 		v = indirect_runs(a, inner, &u, p->va, p->len, runs, depth + 1);
 	else
@@ -212,16 +204,16 @@ static enum mkey_verdict follow(struct adapter *a, uint32_t pdn, uint32_t access
 	if (v == MKEY_SIGNED || v == MKEY_BOUND)
 		v = MKEY_NO_RIGHT;
 	if (v == MKEY_OK)
-		join_last(runs);
+		runs_join_last(runs);
 	else if (v != MKEY_TOO_MANY_RUNS)
 		trace(access, list, p->key, p->va, p->len, mkey_verdict_name(v), depth);
 	return v;
 }
 
 /* Bytes [off, off + len) of the list, as long as the key is that of this generation. */
-static enum mkey_verdict list_runs(struct adapter *a, struct indirect *k, uint64_t generation,
-				   uint32_t access, uint64_t off, uint64_t len, struct runs *runs,
-				   unsigned depth)
+static enum mkey_verdict indirect_list_runs(struct adapter *a, struct indirect *k,
+					    uint64_t generation, uint32_t access, uint64_t off,
+					    uint64_t len, struct runs *runs, unsigned depth)
 {
 	uint32_t local =
 		access & (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC)
@@ -244,7 +236,7 @@ static enum mkey_verdict list_runs(struct adapter *a, struct indirect *k, uint64
 			n = klm_list_pieces(&k->list, off, len, piece, room ? room : 1);
 		spin_unlock(&k->lock);
 		for (uint32_t i = 0; i < n && v == MKEY_OK; i++) {
-			v = follow(a, k->meaning.pdn, local, &piece[i], runs, depth);
+			v = indirect_follow(a, k->meaning.pdn, local, &piece[i], runs, depth);
 			off += piece[i].len;
 			len -= piece[i].len;
 		}
@@ -254,30 +246,25 @@ static enum mkey_verdict list_runs(struct adapter *a, struct indirect *k, uint64
 	return MKEY_OK;
 }
 
-enum mkey_verdict indirect_append_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,
-				       bool remote, uint32_t access, uint64_t va, uint64_t len,
-				       struct runs *runs)
+static enum mkey_verdict indirect_resolve(struct adapter *a, struct mkey_meaning *m,
+					  const struct mkey_use *u, uint64_t va, uint64_t len,
+					  struct runs *runs)
 {
-	struct indirect *k = indirect_find(a, key);
-	const struct use u = {
-		.key = key, .pdn = pdn, .qpn = qpn, .remote = remote, .access = access};
-
-	return k ? indirect_runs(a, k, &u, va, len, runs, 0) : MKEY_NO_KEY;
+	return indirect_runs(a, container_of(m, struct indirect, meaning), u, va, len, runs, 0);
 }
 
-enum mkey_verdict indirect_invalidate(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn)
+/* Send with Invalidate: the owner of the key must have allowed that. */
+static enum mkey_verdict indirect_invalidate(struct mkey_meaning *m, const struct mkey_use *u)
 {
-	struct indirect *k = indirect_find(a, key);
+	struct indirect *k = container_of(m, struct indirect, meaning);
 	enum mkey_verdict v = MKEY_OK;
 
-	if (!k)
-		return MKEY_NO_KEY;
 	spin_lock(&k->lock);
-	if (k->key != key || k->free)
+	if (k->key != u->key || k->free)
 		v = MKEY_NO_KEY;
-	else if (k->meaning.pdn != pdn)
+	else if (k->meaning.pdn != u->pdn)
 		v = MKEY_WRONG_PD;
-	else if (!k->remote_invalidate || (k->qpn != MKEY_ANY_QPN && k->qpn != qpn))
+	else if (!k->remote_invalidate || (k->qpn != MKEY_ANY_QPN && k->qpn != u->qpn))
 		v = MKEY_NO_RIGHT;
 	if (v == MKEY_OK) {
 		k->free = true;
@@ -287,26 +274,29 @@ enum mkey_verdict indirect_invalidate(struct adapter *a, uint32_t key, uint32_t 
 	return v;
 }
 
+const struct mkey_ops indirect_ops = {
+	.resolve = indirect_resolve,
+	.invalidate = indirect_invalidate,
+	.release = indirect_free,
+};
+
 /* ---- signatures ---- */
 
-enum mkey_verdict mkey_signed_open(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,
-				   bool remote, uint32_t access, enum sig_direction d,
-				   struct mkey_signed *out)
+enum mkey_verdict mkey_signed_open(struct adapter *a, const struct mkey_use *u,
+				   enum sig_direction d, struct mkey_signed *out)
 {
-	struct indirect *k = indirect_find(a, key);
-	const struct use u = {
-		.key = key, .pdn = pdn, .qpn = qpn, .remote = remote, .access = access};
+	struct indirect *k = indirect_find(a, u->key);
 	enum mkey_verdict v;
 
 	if (!k)
 		return MKEY_NO_KEY;
 	spin_lock(&k->lock);
-	v = check(k, &u);
+	v = indirect_check(k, u);
 	if (v == MKEY_OK && !indirect_signed(k))
 		v = MKEY_NO_KEY;
 	if (v == MKEY_OK)
 		*out = (struct mkey_signed){
-			.key = key,
+			.key = u->key,
 			.generation = k->generation,
 			.start = k->start,
 			.length = k->length,
@@ -325,7 +315,7 @@ enum mkey_verdict mkey_signed_runs(struct adapter *a, const struct mkey_signed *
 		return MKEY_NO_KEY;
 	if (!range_inside(off, len, s->length))
 		return MKEY_OUT_OF_RANGE;
-	return list_runs(a, k, s->generation, access, off, len, runs, 0);
+	return indirect_list_runs(a, k, s->generation, access, off, len, runs, 0);
 }
 
 bool mkey_signed_raise(struct adapter *a, const struct mkey_signed *s, const struct sig_error *e)

@@ -25,12 +25,10 @@ struct mkey_signed {
 };
 
 /*
- * The plan for an access in this direction.  remote: the key came from a peer, in a request to QP
- * qpn; otherwise QP qpn itself names it.  MKEY_NO_KEY also if it has no signatures.  Under RCU.
+ * The plan for an access in this direction.  MKEY_NO_KEY also if it has no signatures.  Under RCU.
  */
-enum mkey_verdict mkey_signed_open(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,
-				   bool remote, uint32_t access, enum sig_direction d,
-				   struct mkey_signed *out) must_check;
+enum mkey_verdict mkey_signed_open(struct adapter *a, const struct mkey_use *u,
+				   enum sig_direction d, struct mkey_signed *out) must_check;
 /*
  * Appends the runs of bytes [off, off + len) of the memory's stream, counted from the key's first
  * byte.  MKEY_NO_KEY if the key has been changed since it was opened; MKEY_TOO_MANY_RUNS with runs

@@ -9,9 +9,7 @@
 #include "adapter/memory/mkey_indirect.h"
 
 struct indirect {
-	/* Published.  Its key is one that no look-up asks for, so that the path of regions refuses
-	 * it and only then asks what it is. */
-	struct mkey_meaning meaning;
+	struct mkey_meaning meaning; /* published */
 	bool umr;
 	uint32_t bsf_octowords; /* room */
 
@@ -35,12 +33,14 @@ struct indirect {
 	uint32_t psv_arms; /* at that time: how often its PSVs had been set */
 };
 
+extern const struct mkey_ops indirect_ops;
+
 /* NULL if the key's index names none.  Under RCU. */
 static inline struct indirect *indirect_find(struct adapter *a, uint32_t key)
 {
 	struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
 
-	return m && m->kind == MKEY_INDIRECT ? container_of(m, struct indirect, meaning) : NULL;
+	return m && m->ops == &indirect_ops ? container_of(m, struct indirect, meaning) : NULL;
 }
 
 /* Lock held.  Data and signatures differ from what is in memory. */

@@ -184,12 +184,12 @@ static struct objection begin(struct indirect *k, const struct mkey_update *u)
 static bool fetch(struct adapter *a, const struct mkey_update *u, uint32_t i, struct umr_klm *to,
 		  uint32_t n)
 {
+	const struct mkey_use list = {.key = u->list_lkey, .pdn = u->pdn, .qpn = MKEY_ANY_QPN};
 	struct run dst = {to, n * sizeof(*to)};
 	struct runs src;
 
 	runs_begin(&src);
-	return mkey_append_runs(a, u->list_lkey, u->pdn, 0, u->list_va + i * sizeof(*to), dst.len,
-				&src) == MKEY_OK &&
+	return mkey_resolve(a, &list, u->list_va + i * sizeof(*to), dst.len, &src) == MKEY_OK &&
 	       usermem_pull(&dst, 1, src.run, src.n, 0);
 }
 

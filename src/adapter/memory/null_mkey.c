@@ -64,14 +64,14 @@ unlock:
 	return ret;
 }
 
-enum mkey_verdict null_mkey_append_runs(const struct null_mkey *n, uint32_t key, uint32_t access,
-					uint64_t len, struct runs *runs)
+enum mkey_verdict null_mkey_resolve(const struct null_mkey *n, const struct mkey_use *u,
+				    uint64_t len, struct runs *runs)
 {
-	bool write = access & IB_ACCESS_LOCAL_WRITE;
+	bool write = u->access & IB_ACCESS_LOCAL_WRITE;
 
-	if (!key || key != atomic_load_explicit(&n->key, memory_order_acquire))
+	if (u->remote || !u->key || u->key != atomic_load_explicit(&n->key, memory_order_acquire))
 		return MKEY_NO_KEY;
-	if (access & ~(uint32_t)IB_ACCESS_LOCAL_WRITE)
+	if (u->access & ~(uint32_t)IB_ACCESS_LOCAL_WRITE)
 		return MKEY_NO_RIGHT;
 	if (len > ZEROS_BYTES)
 		return MKEY_OUT_OF_RANGE;

@@ -43,7 +43,7 @@ struct look {
 #define GET(field)    atomic_load_explicit(&w->now.field, memory_order_relaxed)
 #define SET(field, v) atomic_store_explicit(&w->now.field, (v), memory_order_relaxed)
 
-static void look_at(const struct window *w, struct look *out)
+static void window_look_at(const struct window *w, struct look *out)
 {
 	uint32_t seq;
 
@@ -59,21 +59,21 @@ static void look_at(const struct window *w, struct look *out)
 			.length = GET(length),
 			.addr = GET(addr),
 		};
-		/* The fields before the second look at the number; partner: change_begin. */
+		/* The fields before the second look at the number; partner: window_change_begin. */
 		atomic_thread_fence(memory_order_acquire);
 	} while (atomic_load_explicit(&w->seq, memory_order_relaxed) != seq);
 }
 
-static void change_begin(struct window *w)
+static void window_change_begin(struct window *w)
 {
 	uint32_t seq = atomic_load_explicit(&w->seq, memory_order_relaxed);
 
 	atomic_store_explicit(&w->seq, seq + 1, memory_order_relaxed);
-	/* The odd number before the fields; partner: look_at. */
+	/* The odd number before the fields; partner: window_look_at. */
 	atomic_thread_fence(memory_order_release);
 }
 
-static void change_end(struct window *w)
+static void window_change_end(struct window *w)
 {
 	uint32_t seq = atomic_load_explicit(&w->seq, memory_order_relaxed);
 
@@ -81,11 +81,11 @@ static void change_end(struct window *w)
 }
 
 /* Lock held. */
-static void set_unbound(struct window *w)
+static void window_set_unbound(struct window *w)
 {
-	change_begin(w);
+	window_change_begin(w);
 	SET(bound, false);
-	change_end(w);
+	window_change_end(w);
 	if (w->region)
 		mkey_let_go(w->region);
 	w->region = NULL;
@@ -109,10 +109,9 @@ int window_create(struct adapter *a, uint32_t pdn, enum window_type type, struct
 	w->type = type;
 	w->key = (uint32_t)index << 8 | atomic_fetch_add(&a->key_variant, 1);
 	w->meaning = (struct mkey_meaning){
-		/* An index that is not its own: equal to no key that is looked up here. */
-		.key = ~w->key,
-		.kind = MKEY_WINDOW,
+		.region_key = MKEY_NO_REGION,
 		.pdn = pdn,
+		.ops = &window_ops,
 	};
 	number_publish(&a->mkeys, (uint32_t)index, &w->meaning);
 	*out = w;
@@ -128,19 +127,19 @@ void window_destroy(struct adapter *a, struct window *w)
 {
 	number_publish(&a->mkeys, w->key >> 8, NULL);
 	rcu_wait();
-	set_unbound(w);
+	window_set_unbound(w);
 	number_give(&a->mkeys, w->key >> 8);
-	free(w);
+	w->meaning.ops->release(&w->meaning);
 }
 
-static struct window *find(struct adapter *a, uint32_t key)
+static struct window *window_find(struct adapter *a, uint32_t key)
 {
 	struct mkey_meaning *m = number_find(&a->mkeys, key >> 8);
 
-	return m && m->kind == MKEY_WINDOW ? container_of(m, struct window, meaning) : NULL;
+	return m && m->ops == &window_ops ? container_of(m, struct window, meaning) : NULL;
 }
 
-static bool refuse(uint32_t key, const char *why)
+static bool window_refuse(uint32_t key, const char *why)
 {
 	log_info("memory window 0x%x: %s", key, why);
 	return false;
@@ -149,7 +148,7 @@ static bool refuse(uint32_t key, const char *why)
 /* May this region carry that window (IBTA 10.6.7, memory windows)?  NULL, or why not. */
 static const char *region_refuses(const struct mkey_meaning *m, const struct window_bind *b)
 {
-	if (!m || m->kind != MKEY_FLAT || m->key != b->mr_key)
+	if (!m || m->region_key != b->mr_key)
 		return "bind to an invalid L_Key";
 	if (m->pdn != b->pdn)
 		return "bind to a region of another protection domain";
@@ -165,21 +164,22 @@ static const char *region_refuses(const struct mkey_meaning *m, const struct win
 }
 
 /* Finds and holds the region; its meaning cannot change while it is held. */
-static struct mkey *hold_region(struct adapter *a, const struct window_bind *b, uint8_t **addr)
+static struct mkey *window_hold_region(struct adapter *a, const struct window_bind *b,
+				       uint8_t **addr)
 {
 	const struct mkey_meaning *m = number_find(&a->mkeys, b->mr_key >> 8);
 	struct mkey *region = m ? m->owner : NULL;
 	const char *why;
 
 	if (region && !mkey_hold(region)) {
-		refuse(b->key, "bind to a region that is being changed or deregistered");
+		window_refuse(b->key, "bind to a region that is being changed or deregistered");
 		return NULL;
 	}
 	if (region)
 		m = number_find(&a->mkeys, b->mr_key >> 8);
 	why = region_refuses(m, b);
 	if (why) {
-		refuse(b->key, why);
+		window_refuse(b->key, why);
 		if (region)
 			mkey_let_go(region);
 		return NULL;
@@ -188,19 +188,19 @@ static struct mkey *hold_region(struct adapter *a, const struct window_bind *b, 
 	return region;
 }
 
-static bool bind_locked(struct adapter *a, struct window *w, const struct window_bind *b)
+static bool window_bind_locked(struct adapter *a, struct window *w, const struct window_bind *b)
 {
 	struct mkey *region, *former;
 	uint8_t *addr;
 
 	/* IBTA 10.6.7: a type 2 window is bound in the invalid state only */
 	if (w->type == WINDOW_TYPE_2 && GET(bound))
-		return refuse(b->key, "bind of a type 2 window that is bound");
-	region = hold_region(a, b, &addr);
+		return window_refuse(b->key, "bind of a type 2 window that is bound");
+	region = window_hold_region(a, b, &addr);
 	if (!region)
 		return false;
 	former = w->region;
-	change_begin(w);
+	window_change_begin(w);
 	SET(key, (b->key & ~0xffu) | b->variant);
 	SET(qpn, b->qpn);
 	SET(access, b->access);
@@ -208,7 +208,7 @@ static bool bind_locked(struct adapter *a, struct window *w, const struct window
 	SET(length, b->length);
 	SET(addr, addr);
 	SET(bound, true);
-	change_end(w);
+	window_change_end(w);
 	w->region = region;
 	if (former)
 		mkey_let_go(former);
@@ -217,37 +217,36 @@ static bool bind_locked(struct adapter *a, struct window *w, const struct window
 
 bool window_bind(struct adapter *a, const struct window_bind *b)
 {
-	struct window *w = find(a, b->key);
+	struct window *w = window_find(a, b->key);
 	bool ok;
 
 	if (!w)
-		return refuse(b->key, "bind of a key that is no window");
+		return window_refuse(b->key, "bind of a key that is no window");
 	if (w->meaning.pdn != b->pdn)
-		return refuse(b->key, "bind by a QP of another protection domain");
+		return window_refuse(b->key, "bind by a QP of another protection domain");
 	if (w->type != b->type)
-		return refuse(b->key, "bind as a window of the other type");
+		return window_refuse(b->key, "bind as a window of the other type");
 	spin_lock(&w->lock);
-	ok = bind_locked(a, w, b);
+	ok = window_bind_locked(a, w, b);
 	spin_unlock(&w->lock);
 	return ok;
 }
 
 bool window_unbind(struct adapter *a, uint32_t key, uint32_t pdn)
 {
-	struct window *w = find(a, key);
+	struct window *w = window_find(a, key);
 
 	if (!w || w->type != WINDOW_TYPE_1)
-		return refuse(key, "bind of no bytes for a key that is no type 1 window");
+		return window_refuse(key, "bind of no bytes for a key that is no type 1 window");
 	if (w->meaning.pdn != pdn)
-		return refuse(key, "bind by a QP of another protection domain");
+		return window_refuse(key, "bind by a QP of another protection domain");
 	spin_lock(&w->lock);
-	set_unbound(w);
+	window_set_unbound(w);
 	spin_unlock(&w->lock);
 	return true;
 }
 
-enum mkey_verdict window_invalidate(struct mkey_meaning *m, uint32_t key, uint32_t pdn,
-				    uint32_t qpn)
+static enum mkey_verdict window_invalidate(struct mkey_meaning *m, const struct mkey_use *u)
 {
 	struct window *w = container_of(m, struct window, meaning);
 	enum mkey_verdict v = MKEY_OK;
@@ -255,34 +254,38 @@ enum mkey_verdict window_invalidate(struct mkey_meaning *m, uint32_t key, uint32
 	/* IBTA 10.6.7: type 1 is invalidated by a bind of no bytes and nothing else */
 	if (w->type != WINDOW_TYPE_2)
 		return MKEY_NO_RIGHT;
-	if (w->meaning.pdn != pdn)
+	if (w->meaning.pdn != u->pdn)
 		return MKEY_WRONG_PD;
 	spin_lock(&w->lock);
-	if (!GET(bound) || GET(key) != key)
+	if (!GET(bound) || GET(key) != u->key)
 		v = MKEY_NO_KEY;
-	else if (GET(qpn) != qpn)
+	else if (GET(qpn) != u->qpn)
 		v = MKEY_NO_RIGHT;
 	else
-		set_unbound(w);
+		window_set_unbound(w);
 	spin_unlock(&w->lock);
 	return v;
 }
 
-enum mkey_verdict window_append_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,
-				     uint32_t access, uint64_t va, uint64_t len, struct runs *runs)
+/* A window is for peers alone. */
+static enum mkey_verdict window_resolve(struct adapter *a, struct mkey_meaning *m,
+					const struct mkey_use *u, uint64_t va, uint64_t len,
+					struct runs *runs)
 {
-	const struct window *w = find(a, key);
+	const struct window *w = container_of(m, struct window, meaning);
 	struct look now;
 
-	if (!w)
+	(void)a;
+	if (!u->remote)
 		return MKEY_NO_KEY;
-	look_at(w, &now);
-	if (!now.bound || now.key != key)
+	window_look_at(w, &now);
+	if (!now.bound || now.key != u->key)
 		return MKEY_NO_KEY;
-	if (w->meaning.pdn != pdn)
+	if (w->meaning.pdn != u->pdn)
 		return MKEY_WRONG_PD;
 	/* Type 2B: for the QP that bound it alone (IBTA 10.6.7). */
-	if ((w->type == WINDOW_TYPE_2 && now.qpn != qpn) || (now.access & access) != access)
+	if ((w->type == WINDOW_TYPE_2 && now.qpn != u->qpn) ||
+	    (now.access & u->access) != u->access)
 		return MKEY_NO_RIGHT;
 	if (!range_inside(va - now.iova, len, now.length))
 		return MKEY_OUT_OF_RANGE;
@@ -293,3 +296,14 @@ enum mkey_verdict window_append_runs(struct adapter *a, uint32_t key, uint32_t p
 	runs->run[runs->n++] = (struct run){now.addr + (va - now.iova), len};
 	return MKEY_OK;
 }
+
+static void window_release(struct mkey_meaning *m)
+{
+	free(container_of(m, struct window, meaning));
+}
+
+const struct mkey_ops window_ops = {
+	.resolve = window_resolve,
+	.invalidate = window_invalidate,
+	.release = window_release,
+};

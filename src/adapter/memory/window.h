@@ -6,12 +6,13 @@
  * A bound window holds its region, which can be neither deregistered nor changed meanwhile; so the
  * window keeps the memory's address itself and a remote access takes one look-up.  Its contents
  * change on the data path, where nothing can wait for a grace period; so they are guarded by a
- * sequence number, and what the key table publishes of a window is a meaning that no key matches:
- * the fast path for regions refuses it, and only then windows are asked.
+ * sequence number, and the key table publishes a meaning of the window that is no region.
  */
 #pragma once
 
 #include "adapter/memory/mkey.h"
+
+extern const struct mkey_ops window_ops;
 
 /* A bind, as the work request states it. */
 struct window_bind {
@@ -31,11 +32,3 @@ struct window_bind {
 bool window_bind(struct adapter *a, const struct window_bind *b) must_check;
 /* Type 1: a bind of no bytes. */
 bool window_unbind(struct adapter *a, uint32_t key, uint32_t pdn) must_check;
-/* Type 2: the key must be the current one, the QP the one that bound it. */
-enum mkey_verdict window_invalidate(struct mkey_meaning *m, uint32_t key, uint32_t pdn,
-				    uint32_t qpn) must_check;
-
-/* As mkey_append_runs. */
-enum mkey_verdict window_append_runs(struct adapter *a, uint32_t key, uint32_t pdn, uint32_t qpn,
-				     uint32_t access, uint64_t va, uint64_t len,
-				     struct runs *runs) must_check;

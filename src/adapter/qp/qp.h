@@ -201,6 +201,14 @@ static inline void resp_lock(struct qp *qp)
 		recv_settle_claim(qp);
 }
 
+/* The key that a peer names in a request of this right (0: none) to the QP. */
+static inline struct mkey_use qp_remote_use(const struct qp *qp, uint32_t key, uint32_t pdn,
+					    uint32_t right)
+{
+	return (struct mkey_use){
+		.key = key, .pdn = pdn, .qpn = qp->qpn, .remote = true, .access = right};
+}
+
 /* May requests be executed past the packets? */
 static inline uint32_t resp_quiet(const struct qp *qp)
 {

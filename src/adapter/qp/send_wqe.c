@@ -210,6 +210,8 @@ enum fetch_verdict send_wqe_fetch(const struct qp *qp, uint32_t block, struct se
 enum mkey_verdict send_wqe_runs(struct adapter *a, const struct send_wqe *w, uint32_t pdn,
 				uint32_t access, uint64_t off, uint64_t len, struct runs *runs)
 {
+	struct mkey_use u = {.pdn = pdn, .qpn = MKEY_ANY_QPN, .access = access};
+
 	for (uint32_t i = 0; i < w->nsegs && len; i++) {
 		const struct send_seg *s = &w->seg[i];
 		enum mkey_verdict v = MKEY_OK;
@@ -226,10 +228,11 @@ enum mkey_verdict send_wqe_runs(struct adapter *a, const struct send_wqe *w, uin
 			runs->run[runs->n++] =
 				(struct run){(void *)(uintptr_t)(s->inline_data + off), part};
 		} else {
-			v = mkey_append_runs(a, s->lkey, pdn, access, s->addr + off, part, runs);
+			u.key = s->lkey;
+			v = mkey_resolve(a, &u, s->addr + off, part, runs);
 		}
 		if (unlikely(v != MKEY_OK))
-			return mkey_piece_refused(v, s->lkey, access, s->addr + off, part);
+			return mkey_piece_refused(v, &u, s->addr + off, part);
 		len -= part;
 		off = 0;
 	}

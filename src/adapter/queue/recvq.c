@@ -74,6 +74,8 @@ uint64_t recv_capacity(const struct recv_wqe *wqe)
 enum mkey_verdict recv_runs(struct adapter *a, const struct recv_wqe *wqe, uint32_t pdn,
 			    uint64_t off, uint64_t len, struct runs *runs)
 {
+	struct mkey_use u = {.pdn = pdn, .qpn = MKEY_ANY_QPN, .access = IB_ACCESS_LOCAL_WRITE};
+
 	for (uint32_t i = 0; i < wqe->nsge && len; i++) {
 		uint64_t have = be32_get(wqe->sge[i].byte_count);
 		enum mkey_verdict v;
@@ -84,12 +86,10 @@ enum mkey_verdict recv_runs(struct adapter *a, const struct recv_wqe *wqe, uint3
 			continue;
 		}
 		part = min_u64(have - off, len);
-		v = mkey_append_runs(a, be32_get(wqe->sge[i].lkey), pdn, IB_ACCESS_LOCAL_WRITE,
-				     be64_get(wqe->sge[i].addr) + off, part, runs);
+		u.key = be32_get(wqe->sge[i].lkey);
+		v = mkey_resolve(a, &u, be64_get(wqe->sge[i].addr) + off, part, runs);
 		if (unlikely(v != MKEY_OK))
-			return mkey_piece_refused(v, be32_get(wqe->sge[i].lkey),
-						  IB_ACCESS_LOCAL_WRITE,
-						  be64_get(wqe->sge[i].addr) + off, part);
+			return mkey_piece_refused(v, &u, be64_get(wqe->sge[i].addr) + off, part);
 		len -= part;
 		off = 0;
 	}

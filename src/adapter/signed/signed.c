@@ -68,6 +68,17 @@ static enum mkey_verdict as_many_as_fit(enum mkey_verdict v, const struct runs *
 	return *len ? MKEY_OK : MKEY_TOO_MANY_RUNS;
 }
 
+static struct mkey_use transfer_use(const struct transfer *t, uint32_t key)
+{
+	return (struct mkey_use){
+		.key = key,
+		.pdn = t->pdn,
+		.qpn = t->qp->qpn,
+		.remote = t->remote,
+		.access = t->access,
+	};
+}
+
 /* ---- pieces without signatures ---- */
 
 static enum mkey_verdict plain_runs(const struct transfer *t, const struct piece *p, uint64_t off,
@@ -75,6 +86,7 @@ static enum mkey_verdict plain_runs(const struct transfer *t, const struct piece
 {
 	const struct send_seg *s = p->seg;
 	uint64_t at = p->off + off;
+	struct mkey_use u;
 	enum mkey_verdict v;
 
 	runs_begin(runs);
@@ -82,10 +94,8 @@ static enum mkey_verdict plain_runs(const struct transfer *t, const struct piece
 		runs->run[runs->n++] = (struct run){(void *)(uintptr_t)(s->inline_data + at), *len};
 		return MKEY_OK;
 	}
-	v = t->remote ? mkey_append_remote_runs(t->adapter, s->lkey, t->pdn, t->qp->qpn, t->access,
-						s->addr + at, *len, runs)
-		      : mkey_append_own_runs(t->adapter, s->lkey, t->pdn, t->qp->qpn, t->access,
-					     s->addr + at, *len, runs);
+	u = transfer_use(t, s->lkey);
+	v = mkey_resolve(t->adapter, &u, s->addr + at, *len, runs);
 	return as_many_as_fit(v, runs, len);
 }
 
@@ -129,13 +139,14 @@ static enum mkey_verdict open_key(const struct transfer *t, const struct piece *
 				  struct mkey_signed *key, struct stretch *out)
 {
 	const struct send_seg *s = p->seg;
+	struct mkey_use u;
 	enum mkey_verdict v;
 	uint64_t end;
 
 	if (s->inline_data)
 		return MKEY_NO_KEY;
-	v = mkey_signed_open(t->adapter, s->lkey, t->pdn, t->qp->qpn, t->remote, t->access,
-			     t->direction, key);
+	u = transfer_use(t, s->lkey);
+	v = mkey_signed_open(t->adapter, &u, t->direction, key);
 	if (v != MKEY_OK)
 		return v;
 	out->key = key;

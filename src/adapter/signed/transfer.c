@@ -86,12 +86,13 @@ static struct transfer transfer_recv(struct qp *qp, struct send_seg *seg)
 enum mkey_verdict remote_check(struct qp *qp, uint32_t pdn, uint32_t right, uint32_t rkey,
 			       uint64_t va, uint32_t len)
 {
+	const struct mkey_use u = qp_remote_use(qp, rkey, pdn, right);
 	struct send_seg seg = {.lkey = rkey, .len = len, .addr = va};
 	enum mkey_verdict v;
 	struct runs runs;
 
 	runs_begin(&runs);
-	v = mkey_append_remote_runs(qp->adapter, rkey, pdn, qp->qpn, right, va, len, &runs);
+	v = mkey_resolve(qp->adapter, &u, va, len, &runs);
 	if (unlikely(mkey_staged(v))) {
 		struct transfer t = transfer_remote(qp, NULL, pdn, right, &seg);
 
@@ -115,6 +116,7 @@ static enum mkey_verdict place(enum mkey_verdict v, const struct runs *dst,
 enum mkey_verdict write_place(struct qp *qp, uint64_t off, const struct pkt *pkt)
 {
 	struct responder *r = &qp->resp;
+	const struct mkey_use u = qp_remote_use(qp, r->write_rkey, r->pdn, IB_ACCESS_REMOTE_WRITE);
 	struct send_seg seg;
 	struct transfer t;
 	struct runs dst;
@@ -123,9 +125,7 @@ enum mkey_verdict write_place(struct qp *qp, uint64_t off, const struct pkt *pkt
 	runs_begin(&dst);
 	/* Checked again for each packet: the key may have gone since the first. */
 	if (pkt->payload_len)
-		v = mkey_append_remote_runs(qp->adapter, r->write_rkey, r->pdn, qp->qpn,
-					    IB_ACCESS_REMOTE_WRITE, r->write_va + off,
-					    pkt->payload_len, &dst);
+		v = mkey_resolve(qp->adapter, &u, r->write_va + off, pkt->payload_len, &dst);
 	if (unlikely(mkey_staged(v))) {
 		seg = (struct send_seg){
 			.lkey = r->write_rkey, .len = r->write_len, .addr = r->write_va};

@@ -217,13 +217,20 @@ static enum resp_state resp_execute(struct qp *qp, const struct pkt *pkt)
 	return RESP_COMPLETE;
 }
 
+static bool resp_invalidate(const struct qp *qp, uint32_t key)
+{
+	const struct mkey_use u = qp_remote_use(qp, key, qp->resp.pdn, 0);
+
+	return mkey_invalidate(qp->adapter, &u) == MKEY_OK;
+}
+
 static enum resp_state resp_complete(struct qp *qp, const struct pkt *pkt)
 {
 	const struct bth_props *p = pkt_props(pkt);
 	struct responder *r = &qp->resp;
 
 	/* the message is here whole: only now its key becomes invalid (IBTA 9.4.1.1.3) */
-	if (unlikely(p->ieth) && mkey_invalidate(qp->adapter, pkt->imm, r->pdn, qp->qpn) != MKEY_OK)
+	if (unlikely(p->ieth) && !resp_invalidate(qp, pkt->imm))
 		return RESP_ERR_INVALIDATE;
 	r->shared->epsn = psn_add(r->shared->epsn, pkt->npkts);
 	if (p->write && p->first)

@@ -51,6 +51,7 @@ static void rd_answer_source(struct qp *qp, const struct rd_resource *rd, struct
 static enum resp_state rd_answer_read(struct qp *qp, const struct rd_resource *rd)
 {
 	struct responder *r = &qp->resp;
+	const struct mkey_use u = qp_remote_use(qp, rd->rkey, rd->pdn, IB_ACCESS_REMOTE_READ);
 	uint32_t most =
 		wire_max_payload(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, qp->mtu, false);
 
@@ -66,8 +67,7 @@ static enum resp_state rd_answer_read(struct qp *qp, const struct rd_resource *r
 
 		runs_begin(&src);
 		if (n)
-			v = mkey_append_remote_runs(qp->adapter, rd->rkey, rd->pdn, qp->qpn,
-						    IB_ACCESS_REMOTE_READ, rd->va + off, n, &src);
+			v = mkey_resolve(qp->adapter, &u, rd->va + off, n, &src);
 		if (!mkey_staged(v) &&
 		    !resp_granted(qp, v, IB_ACCESS_REMOTE_READ, rd->rkey, rd->va + off, n))
 			return RESP_ERR_REMOTE_ACCESS;
@@ -164,6 +164,7 @@ enum resp_state resp_read(struct qp *qp, const struct pkt *pkt)
 enum resp_state resp_atomic(struct qp *qp, const struct pkt *pkt)
 {
 	struct responder *r = &qp->resp;
+	const struct mkey_use u = qp_remote_use(qp, pkt->rkey, r->pdn, IB_ACCESS_REMOTE_ATOMIC);
 	enum mkey_verdict v;
 	struct runs runs;
 	struct rd_resource *rd;
@@ -175,8 +176,7 @@ enum resp_state resp_atomic(struct qp *qp, const struct pkt *pkt)
 		return RESP_ERR_RD_DEPTH;
 	if (pkt->va % sizeof(uint64_t))
 		return RESP_ERR_INVALID;
-	v = mkey_append_remote_runs(qp->adapter, pkt->rkey, r->pdn, qp->qpn,
-				    IB_ACCESS_REMOTE_ATOMIC, pkt->va, sizeof(uint64_t), &runs);
+	v = mkey_resolve(qp->adapter, &u, pkt->va, sizeof(uint64_t), &runs);
 	/* nor is there one on data that a signature covers */
 	if (!resp_granted(qp, v, IB_ACCESS_REMOTE_ATOMIC, pkt->rkey, pkt->va, sizeof(uint64_t)))
 		return RESP_ERR_REMOTE_ACCESS;

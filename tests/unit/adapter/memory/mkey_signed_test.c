@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "adapter/memory/psv.h"
+#include "adapter/qp/qp.h"
 #include "base/rcu.h"
 #include "indirect_bed.h"
 
@@ -76,11 +77,11 @@ static struct change with_bsf(const struct signed_bed *s)
 static enum mkey_verdict signed_open(struct signed_bed *s, uint32_t pdn, uint32_t access,
 				     enum sig_direction d, struct mkey_signed *out)
 {
+	const struct mkey_use u = qp_remote_use(s->t.b.qp, s->key, pdn, access);
 	enum mkey_verdict v;
 
 	rcu_enter();
-	v = mkey_signed_open(s->t.rig.adapter[0], s->key, pdn, qp_number(s->t.b.qp), true, access,
-			     d, out);
+	v = mkey_signed_open(s->t.rig.adapter[0], &u, d, out);
 	rcu_leave();
 	return v;
 }

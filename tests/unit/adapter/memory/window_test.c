@@ -478,14 +478,16 @@ static void *look(void *arg)
 	while (!atomic_load(&race.stop) || !seen) {
 		for (uint32_t half = 0; half < 2; half++) {
 			uint32_t key = (window_key(t->window) & ~0xffu) | half;
+			const struct mkey_use u = {.key = key,
+						   .pdn = t->b.pdn,
+						   .remote = true,
+						   .access = IB_ACCESS_REMOTE_WRITE};
 			struct runs runs;
 			enum mkey_verdict v;
 
 			runs_begin(&runs);
 			rcu_enter();
-			v = window_append_runs(t->rig.adapter[0], key, t->b.pdn, 0,
-					       IB_ACCESS_REMOTE_WRITE, half * 0x100000ull, 64,
-					       &runs);
+			v = mkey_resolve(t->rig.adapter[0], &u, half * 0x100000ull, 64, &runs);
 			rcu_leave();
 			CHECK(v == MKEY_OK || v == MKEY_NO_KEY);
 			if (v == MKEY_OK)
