@@ -13,5 +13,8 @@ struct run {
 	size_t len;
 };
 
+/* Of a list that is copied as one: how many runs it may have. */
+#define RUNS_MAX 64
+
 /* Of a destination: what would go there is dropped. */
 #define RUN_DISCARD ((void *)UINTPTR_MAX)

@@ -62,7 +62,7 @@ static size_t fill_iovecs(struct iovec *iov, unsigned long *count, struct cursor
 {
 	size_t sum = 0;
 
-	for (*count = 0; *count < PKT_MAX_RUNS && c.left && sum < max && c.run->addr != RUN_DISCARD;
+	for (*count = 0; *count < RUNS_MAX && c.left && sum < max && c.run->addr != RUN_DISCARD;
 	     (*count)++) {
 		size_t n = min_u64(c.run->len - c.off, max - sum);
 
@@ -82,14 +82,23 @@ static void discard(struct cursor *dst, struct cursor *src)
 	cursor_advance(src, n);
 }
 
+/* The fence keeps the reads in front of the look; partner: the one in channel_withdraw. */
+static bool is_withdrawn(const _Atomic(uint32_t) *word)
+{
+	if (!word)
+		return false;
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(word, memory_order_relaxed);
+}
+
 /*
  * The kernel copies in no promised order, so the last bytes go to a buffer of ours within the same
- * call and are stored when it has returned, and when what was read was still the sender's (p, if
- * there is one, tells).
+ * call and are stored when it has returned, and when what was read was not withdrawn until then.
  */
-static bool pull_foreign(struct cursor dst, struct cursor src, int32_t pid, const struct pkt *p)
+static bool pull_foreign(struct cursor dst, struct cursor src, int32_t pid,
+			 const _Atomic(uint32_t) *withdrawn)
 {
-	struct iovec local[PKT_MAX_RUNS + 1], remote[PKT_MAX_RUNS];
+	struct iovec local[RUNS_MAX + 1], remote[RUNS_MAX];
 	unsigned char tail[TAIL_BYTES];
 
 	while (dst.left && src.left) {
@@ -116,10 +125,10 @@ static bool pull_foreign(struct cursor dst, struct cursor src, int32_t pid, cons
 		tail_addr = (char *)last->iov_base + last->iov_len;
 		local[nlocal++] = (struct iovec){.iov_base = tail, .iov_len = held};
 
-		if (p && pkt_withdrawn(p))
+		if (is_withdrawn(withdrawn))
 			return false;
 		got = process_vm_readv(pid, local, nlocal, remote, nremote, 0);
-		if (got <= 0 || (p && pkt_withdrawn(p)))
+		if (got <= 0 || is_withdrawn(withdrawn))
 			return false;
 		if ((size_t)got > room - held &&
 		    !usermem_copy(tail_addr, tail, (size_t)got - (room - held)))
@@ -144,19 +153,10 @@ bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src, u
 	return pid ? pull_foreign(to, from, pid, NULL) : pull_local(to, from);
 }
 
-bool usermem_pull_payload(const struct run *dst, uint32_t ndst, const struct pkt *p)
+bool usermem_pull_foreign(const struct run *dst, uint32_t ndst, const struct run *src,
+			  uint32_t nsrc, int32_t pid, const _Atomic(uint32_t) *withdrawn)
 {
-	if (unlikely(p->source))
-		return p->source->pull(p->source, 0, dst, ndst);
-	if (p->foreign_pid)
-		return pull_foreign(cursor_start(dst, ndst), cursor_start(p->runs, p->nruns),
-				    p->foreign_pid, p);
-	return usermem_pull(dst, ndst, p->runs, p->nruns, 0);
-}
-
-bool usermem_payload_gone(const struct pkt *p)
-{
-	return p->source ? p->source->gone : !usermem_readable(p->runs, p->nruns, p->foreign_pid);
+	return pull_foreign(cursor_start(dst, ndst), cursor_start(src, nsrc), pid, withdrawn);
 }
 
 bool usermem_readable(const struct run *run, uint32_t n, int32_t pid)

@@ -10,12 +10,13 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "wire/pkt.h"
+#include "base/run.h"
 
 bool usermem_copy(void *dst, const void *src, size_t n) must_check;
 bool usermem_load_be32(const void *addr, uint32_t *out) must_check;
@@ -31,11 +32,13 @@ bool usermem_compare_swap(void *addr, uint64_t compare, uint64_t swap, uint64_t 
 bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src, uint32_t nsrc,
 		  int32_t pid) must_check;
 
-/* The payload of a packet, all of it; the same for one that is made on demand.  Of one that its
- * sender has taken back (pkt_withdrawn) the last bytes are not stored. */
-bool usermem_pull_payload(const struct run *dst, uint32_t ndst, const struct pkt *p) must_check;
-/* Why usermem_pull_payload failed: the sender's memory has gone; slow. */
-bool usermem_payload_gone(const struct pkt *p) must_check;
+/*
+ * The same from another process, as long as *withdrawn is 0 (NULL: whatever happens).  The last
+ * bytes are stored when the word was still 0 after all had been read.
+ */
+bool usermem_pull_foreign(const struct run *dst, uint32_t ndst, const struct run *src,
+			  uint32_t nsrc, int32_t pid,
+			  const _Atomic(uint32_t) *withdrawn) must_check;
 
 /* Can all of it be read?  For telling which side of a failed pull has gone; slow. */
 bool usermem_readable(const struct run *run, uint32_t n, int32_t pid) must_check;

@@ -14,6 +14,7 @@
 #include "base/trace.h"
 #include "wire/channel.h"
 #include "usermem/usermem.h"
+#include "wire/payload.h"
 
 /* A packet that goes along takes at most this part of the ring, so that several fit. */
 #define INLINE_SHARE RING_LARGEST_SHARE
@@ -191,7 +192,7 @@ static void hear_answer(struct channel *ch)
 static bool reference_allowed(const struct pkt *p)
 {
 	return p->ack_req && pkt_props(p)->request && p->payload_len >= CHANNEL_REFERENCE_MIN &&
-	       pkt_is_reliable(p) && p->nruns <= PKT_MAX_RUNS && !p->foreign_pid && !p->source;
+	       pkt_is_reliable(p) && p->nruns <= RUNS_MAX && !p->foreign_pid && !p->source;
 }
 
 /* As ring_reserve; -ENOSPC if the sender has to wait, and then hears when there is room. */
@@ -248,7 +249,7 @@ static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
 	if (!by_reference && p->payload_len) {
 		struct run to = {payload, p->payload_len};
 
-		if (!usermem_pull_payload(&to, 1, p))
+		if (!payload_pull(&to, 1, p))
 			return WIRE_FAULT;
 	}
 	/* Whoever gives the request up says so first, and then comes here to take back what is in

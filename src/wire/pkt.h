@@ -81,9 +81,6 @@ extern const struct bth_props bth_props[BTH_OP_COUNT];
 /* For traces. */
 const char *bth_op_name(uint8_t opcode);
 
-/* Of a payload by reference: runs of memory in the sending process. */
-#define PKT_MAX_RUNS 64
-
 /* AETH syndrome, IBTA 9.7.5.1.1. */
 enum aeth_kind { AETH_ACK = 0x00, AETH_RNR_NAK = 0x20, AETH_NAK = 0x60 };
 #define AETH_KIND_MASK	0x60u

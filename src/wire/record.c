@@ -72,7 +72,7 @@ struct record_run {
 };
 
 static_assert(sizeof(struct record_base) == RING_ALIGN, "one cache line");
-static_assert(PKT_MAX_RUNS <= UINT8_MAX, "nruns is one byte");
+static_assert(RUNS_MAX <= UINT8_MAX, "nruns is one byte");
 
 static bool has_address(const struct pkt *p)
 {
@@ -104,7 +104,7 @@ uint32_t record_bytes(const struct pkt *p, bool by_reference)
 		n += sizeof(struct pkt_dc);
 	if (!by_reference)
 		n += p->payload_len;
-	else if (p->nruns <= PKT_MAX_RUNS)
+	else if (p->nruns <= RUNS_MAX)
 		n += p->nruns * sizeof(struct record_run);
 	else
 		return 0;
@@ -288,7 +288,7 @@ static bool take_runs(struct reader *r, const struct record_base *base, struct r
 {
 	uint64_t sum = 0;
 
-	if (base->nruns > PKT_MAX_RUNS)
+	if (base->nruns > RUNS_MAX)
 		return false;
 	for (uint32_t i = 0; i < base->nruns; i++) {
 		struct record_run part;

@@ -18,7 +18,7 @@ struct record_pkt {
 	struct pkt pkt;
 	struct path path;
 	struct pkt_dc dc;
-	struct run runs[PKT_MAX_RUNS];
+	struct run runs[RUNS_MAX];
 };
 
 /* Which payloads by reference their sender takes back. */

@@ -229,7 +229,7 @@ static void unpack(struct input *in)
 	if (!record_unpack(record, (uint32_t)bytes, pid, &out)) {
 		uint64_t sum = 0;
 
-		MUST(out.pkt.nruns <= PKT_MAX_RUNS);
+		MUST(out.pkt.nruns <= RUNS_MAX);
 		for (uint32_t i = 0; i < out.pkt.nruns; i++) {
 			size_t at = (size_t)((uint8_t *)out.runs[i].addr - record);
 

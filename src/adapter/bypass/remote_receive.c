@@ -69,7 +69,7 @@ static bool receive_slot_add(const struct remote *f, const struct wqe_data *d, u
 	uint64_t addr = be64_get(d->addr);
 	struct key_block k;
 
-	if (to->n == PKT_MAX_RUNS || !remote_key(f, be32_get(d->lkey), &k) || k.pdn != pdn ||
+	if (to->n == RUNS_MAX || !remote_key(f, be32_get(d->lkey), &k) || k.pdn != pdn ||
 	    !(k.access & IB_ACCESS_LOCAL_WRITE) || !range_inside(addr - k.iova, len, k.length))
 		return false;
 	to->run[to->n++] = (struct run){f->arena + k.offset + (addr - k.iova), len};

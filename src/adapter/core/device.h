@@ -54,14 +54,13 @@ struct adapter {
 	struct null_mkey *null_mkey;
 	struct reserve reserve;
 
-	struct runq runq;	 /* queue pairs that have work */
-	_Atomic(bool) prompt;	 /* run them at the end of the batch, see adapter_batch_end */
-	struct timers timers;	 /* of queue pairs and of moderated completion queues */
+	struct runq runq;     /* queue pairs that have work */
+	_Atomic(bool) prompt; /* run them at the end of the batch, see adapter_batch_end */
+	struct timers timers; /* of queue pairs and of moderated completion queues */
+	/* What a QP sent may not have arrived, because its memory is no longer registered. */
+	void (*payload_lost)(void *adapter, uint32_t qpn);
 	_Atomic(uint32_t) polls; /* without a look at the clock, see adapter_progress */
 };
-
-/* What a QP sent may not have arrived, for the memory is no longer registered. */
-void qp_payload_lost(void *adapter, uint32_t qpn);
 /* Does what was noted for the run queue.  The caller holds no lock. */
 static inline void adapter_run(struct adapter *a)
 {

@@ -150,6 +150,7 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	atomic_store(&a->next_cqn, 0x80);
 	a->runq = (struct runq){.run = adapter_run_qp, .kick = adapter_kick, .user = a};
 	timers_init(&a->timers, adapter_kick, a);
+	a->payload_lost = qp_payload_lost;
 	number_space_init(&a->qps);
 	number_space_init(&a->srqs);
 	number_space_init(&a->mkeys);

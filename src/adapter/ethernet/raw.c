@@ -17,6 +17,7 @@
 #include "prm/eth.h"
 #include "wire/counter_shard.h"
 #include "usermem/usermem.h"
+#include "wire/payload.h"
 
 /* ---- sending ---- */
 
@@ -311,7 +312,7 @@ bool raw_receive(struct adapter *a, const struct pkt *pkt)
 	/* Of our own process it is in one piece, on the sender's stack.  A peer may write on while
 	 * we read. */
 	if (pkt->batched || pkt->nruns != 1) {
-		if (!usermem_pull_payload(&whole, 1, pkt))
+		if (!payload_pull(&whole, 1, pkt))
 			return false;
 		in.frame = copy;
 	} else {

@@ -128,10 +128,10 @@ static void mkey_hide(struct adapter *a, struct mkey *m)
 
 /* Nobody finds the key any more, nor is a request being sent that has found it before: what was
  * sent by reference and has not been read yet never will be. */
-static void withdraw_sent(struct adapter *a, const struct mkey_meaning *m)
+static void mkey_withdraw_sent(struct adapter *a, const struct mkey_meaning *m)
 {
 	if (m->ops == &region_ops && m->length)
-		wire_withdraw_memory(a->wire, (struct run){m->addr, m->length}, qp_payload_lost, a);
+		wire_withdraw_memory(a->wire, (struct run){m->addr, m->length}, a->payload_lost, a);
 }
 
 int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
@@ -150,7 +150,7 @@ int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
 	m->meaning = new;
 	number_publish(&a->mkeys, m->key >> 8, new);
 	rcu_wait();
-	withdraw_sent(a, old);
+	mkey_withdraw_sent(a, old);
 	atomic_store(&m->windows, 0);
 	free(old);
 	return 0;
@@ -175,7 +175,7 @@ void mkey_destroy(struct adapter *a, struct mkey *m)
 	mkey_hide(a, m);
 	number_publish(&a->mkeys, m->key >> 8, NULL);
 	rcu_wait();
-	withdraw_sent(a, m->meaning);
+	mkey_withdraw_sent(a, m->meaning);
 	number_give(&a->mkeys, m->key >> 8);
 	m->meaning->ops->release(m->meaning);
 	free(m);
@@ -217,7 +217,7 @@ static inline enum mkey_verdict region_runs(const struct mkey_meaning *m, const 
 		return MKEY_OUT_OF_RANGE;
 	if (!len)
 		return MKEY_OK;
-	if (unlikely(runs->n == PKT_MAX_RUNS))
+	if (unlikely(runs->n == RUNS_MAX))
 		return MKEY_TOO_MANY_RUNS;
 	runs->run[runs->n++] = (struct run){m->addr + (va - m->iova), len};
 	return MKEY_OK;

@@ -87,7 +87,7 @@ static inline const char *mkey_verdict_name(enum mkey_verdict v)
  * than a small copy. */
 struct runs {
 	uint32_t n;
-	struct run run[PKT_MAX_RUNS];
+	struct run run[RUNS_MAX];
 };
 
 static inline void runs_begin(struct runs *runs)

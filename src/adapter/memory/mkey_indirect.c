@@ -223,7 +223,7 @@ static enum mkey_verdict indirect_list_runs(struct adapter *a, struct indirect *
 
 	while (len) {
 		/* one too many will say so */
-		uint32_t room = min_u32(PKT_MAX_RUNS - runs->n, PIECES);
+		uint32_t room = min_u32(RUNS_MAX - runs->n, PIECES);
 		enum mkey_verdict v = MKEY_OK;
 		uint32_t n = 0;
 

@@ -291,7 +291,7 @@ static enum mkey_verdict window_resolve(struct adapter *a, struct mkey_meaning *
 		return MKEY_OUT_OF_RANGE;
 	if (!len)
 		return MKEY_OK;
-	if (runs->n == PKT_MAX_RUNS)
+	if (runs->n == RUNS_MAX)
 		return MKEY_TOO_MANY_RUNS;
 	runs->run[runs->n++] = (struct run){now.addr + (va - now.iova), len};
 	return MKEY_OK;

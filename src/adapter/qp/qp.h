@@ -270,5 +270,7 @@ void qp_async(struct qp *qp, enum ib_event event);
 void qp_drain(struct qp *qp);
 /* The numbers and queues of a fresh connection; all three locks held, or nobody knows the QP. */
 void qp_reset_queues(struct qp *qp);
+/* Of adapter.payload_lost. */
+void qp_payload_lost(void *adapter, uint32_t qpn);
 /* Takes a QP that goes away out of the run queue and the timers. */
 void qp_forget(struct qp *qp);

@@ -223,7 +223,7 @@ enum mkey_verdict send_wqe_runs(struct adapter *a, const struct send_wqe *w, uin
 		}
 		part = min_u64(s->len - off, len);
 		if (s->inline_data) {
-			if (runs->n == PKT_MAX_RUNS)
+			if (runs->n == RUNS_MAX)
 				return MKEY_TOO_MANY_RUNS;
 			runs->run[runs->n++] =
 				(struct run){(void *)(uintptr_t)(s->inline_data + off), part};

@@ -50,7 +50,7 @@ static bool split(struct sig_cursor *c, uint64_t len, struct runs *out)
 	while (len) {
 		uint64_t n = min_u64(len, sig_cursor_left(c));
 
-		if (!n || out->n == PKT_MAX_RUNS)
+		if (!n || out->n == RUNS_MAX)
 			return false;
 		out->run[out->n++] = (struct run){sig_cursor_at(c), n};
 		sig_cursor_advance(c, n);

@@ -40,7 +40,7 @@ enum mkey_verdict transfer_check(const struct transfer *t, uint64_t off, uint64_
  * here or there. */
 enum mkey_verdict transfer_move(const struct transfer *t, uint64_t off, uint64_t len,
 				const struct run *wire, uint32_t nwire) must_check;
-/* Puts the payload of a packet into memory, from off on.  MKEY_GONE: see usermem_payload_gone. */
+/* Puts the payload of a packet into memory, from off on.  MKEY_GONE: see payload_gone. */
 enum mkey_verdict transfer_place(const struct transfer *t, uint64_t off,
 				 const struct pkt *pkt) must_check;
 

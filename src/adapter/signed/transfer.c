@@ -4,6 +4,7 @@
 #include "adapter/qp/recv.h"
 #include "base/log.h"
 #include "usermem/usermem.h"
+#include "wire/payload.h"
 
 struct transfer transfer_sent(struct qp *qp, const struct send_wqe *w, uint16_t block)
 {
@@ -107,8 +108,7 @@ static enum mkey_verdict place(enum mkey_verdict v, const struct runs *dst,
 {
 	if (unlikely(mkey_staged(v)))
 		return transfer_place(t, off, pkt);
-	if (likely(v == MKEY_OK) && pkt->payload_len &&
-	    !usermem_pull_payload(dst->run, dst->n, pkt))
+	if (likely(v == MKEY_OK) && pkt->payload_len && !payload_pull(dst->run, dst->n, pkt))
 		return MKEY_GONE;
 	return v;
 }

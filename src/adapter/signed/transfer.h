@@ -27,6 +27,6 @@ struct transfer transfer_remote(struct qp *qp, const struct srq *srq, uint32_t p
 enum mkey_verdict remote_check(struct qp *qp, uint32_t pdn, uint32_t right, uint32_t rkey,
 			       uint64_t va, uint32_t len) must_check;
 /* Puts a packet's payload at byte off of the write in progress, or of the receive.  MKEY_GONE: see
- * usermem_payload_gone. */
+ * payload_gone. */
 enum mkey_verdict write_place(struct qp *qp, uint64_t off, const struct pkt *pkt) must_check;
 enum mkey_verdict recv_place(struct qp *qp, uint64_t off, const struct pkt *pkt) must_check;

@@ -17,6 +17,7 @@
 #include "base/trace.h"
 #include "wire/counter_shard.h"
 #include "usermem/usermem.h"
+#include "wire/payload.h"
 
 /* RNR NAK timer codes, in microseconds (IBTA table 45). */
 static const uint32_t rnr_us[32] = {
@@ -345,10 +346,10 @@ static uint8_t place_answer(struct qp *qp, const struct send_op *op, uint64_t of
 		struct transfer t = transfer_answered(qp, &w, op->block);
 
 		v = transfer_place(&t, off, pkt);
-	} else if (v == MKEY_OK && !usermem_pull_payload(runs.run, runs.n, pkt)) {
+	} else if (v == MKEY_OK && !payload_pull(runs.run, runs.n, pkt)) {
 		v = MKEY_GONE;
 	}
-	if (unlikely(v == MKEY_GONE && usermem_payload_gone(pkt)))
+	if (unlikely(v == MKEY_GONE && payload_gone(pkt)))
 		return SYN_SOURCE_GONE;
 	if (likely(v == MKEY_OK))
 		return 0;

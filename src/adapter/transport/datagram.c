@@ -7,6 +7,7 @@
 #include "base/trace.h"
 #include "wire/counter_shard.h"
 #include "usermem/usermem.h"
+#include "wire/payload.h"
 
 /* There is nobody to tell but our consumer. */
 static void fail_recv(struct qp *qp, uint8_t syndrome)
@@ -47,7 +48,7 @@ void datagram_receive(struct qp *qp, const struct pkt *pkt)
 		}
 	}
 	v = recv_place(qp, sizeof(grh), pkt);
-	if (unlikely(v == MKEY_GONE && usermem_payload_gone(pkt))) {
+	if (unlikely(v == MKEY_GONE && payload_gone(pkt))) {
 		/* The sender's error, not ours: the receive is the next datagram's. */
 		if (pkt->payload_gone)
 			*pkt->payload_gone = true;

@@ -15,6 +15,7 @@
 #include "base/trace.h"
 #include "wire/counter_shard.h"
 #include "usermem/usermem.h"
+#include "wire/payload.h"
 
 static const char *const resp_state_name[] = {
 	[RESP_CHECK_PSN] = "check-PSN",
@@ -206,7 +207,7 @@ static enum resp_state resp_execute(struct qp *qp, const struct pkt *pkt)
 	}
 	if (unlikely(v == MKEY_GONE && pkt_withdrawn(pkt)))
 		return RESP_WITHDRAWN;
-	if (unlikely(v == MKEY_GONE && usermem_payload_gone(pkt)))
+	if (unlikely(v == MKEY_GONE && payload_gone(pkt)))
 		return RESP_ERR_SENDER;
 	if (unlikely(v != MKEY_OK) && !write)
 		trace(access, local, qp->qpn, "receive", r->recv.index, pkt->payload_len,

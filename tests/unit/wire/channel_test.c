@@ -20,6 +20,7 @@
 #include "wire/channel.h"
 #include "wire/inbox.h"
 #include "usermem/usermem.h"
+#include "wire/payload.h"
 
 #define BLOCK_BYTES (4u << 20)
 
@@ -75,7 +76,7 @@ static void receive(void *user, const struct pkt *p)
 	static _Thread_local unsigned char got[MAX_REFERENCE], want[MAX_REFERENCE];
 	struct flow *f = user;
 	struct path path = {.src_port = !f->st.slot, .dst_port = f->st.slot};
-	struct run runs[PKT_MAX_RUNS], to;
+	struct run runs[RUNS_MAX], to;
 	struct pkt w;
 
 	make_packet(&w, runs, &path, f->st.slot, f->got++, MAX_INLINE, MAX_REFERENCE);
@@ -94,7 +95,7 @@ static void receive(void *user, const struct pkt *p)
 /* Sends the next packet; false if there is no room or none is left. */
 static bool send_one(struct flow *f)
 {
-	struct run runs[PKT_MAX_RUNS];
+	struct run runs[RUNS_MAX];
 	enum wire_verdict v;
 	struct pkt p;
 	bool sent = false;
@@ -294,7 +295,7 @@ static void wrong_address(void)
 }
 
 /* A payload whose memory has gone is not sent, and the ring is as before. */
-static void payload_gone(void)
+static void test_payload_gone(void)
 {
 	struct testbed *bed = testbed_create();
 	struct station a, b;
@@ -579,7 +580,7 @@ int main(int argc, char **argv)
 	between_threads(3);
 	full_ring();
 	wrong_address();
-	payload_gone();
+	test_payload_gone();
 	reading_forbidden();
 	stopped_receiver();
 	noise();

@@ -325,7 +325,7 @@ static void records_of_noise(void)
 			continue;
 		}
 		good++;
-		CHECK(out.pkt.nruns <= PKT_MAX_RUNS);
+		CHECK(out.pkt.nruns <= RUNS_MAX);
 		for (uint32_t k = 0; k < out.pkt.nruns; k++)
 			sum += out.pkt.runs[k].len;
 		CHECK(sum == out.pkt.payload_len);

@@ -12,6 +12,7 @@
 #include "testbed.h"
 #include "usermem/usermem.h"
 #include "wire/channel.h"
+#include "wire/payload.h"
 
 static unsigned char block[64u << 10];
 
@@ -45,7 +46,7 @@ static void take(void *user, const struct pkt *p)
 	CHECK(p->foreign_pid && p->payload_len == BIG && !pkt_withdrawn(p));
 	if (t->in_midst)
 		wire_withdraw(t->a.wire, p->dqpn, p->sqpn);
-	if (usermem_pull_payload(&to, 1, p)) {
+	if (payload_pull(&to, 1, p)) {
 		CHECK(!t->in_midst && !memcmp(got, block, BIG));
 		t->whole++;
 	} else {
