@@ -468,8 +468,12 @@ void completer_timeout(struct timer *t)
 	uint32_t n;
 
 	spin_lock(&qp->comp.lock);
-	if (atomic_fetch_and(&qp->waiting, ~(unsigned)QP_WAIT_RNR) & QP_WAIT_RNR) {
+	if (atomic_load(&qp->waiting) & QP_WAIT_RNR) {
+		/* In this order: the requester may run at any time, and does not go on where it
+		 * was; see requester_run. */
 		go_back(qp, "rnr-timer");
+		atomic_fetch_and(&qp->waiting, ~(unsigned)QP_WAIT_RNR);
+		qp_kick(qp);
 		goto unlock;
 	}
 	n = oldest_open(qp);

@@ -291,6 +291,13 @@ static enum step send_frames(struct qp *qp, const struct send_wqe *w)
 	return STEP_NEXT;
 }
 
+/* The answer to a packet may say that those behind it are sent in vain. */
+static bool requester_interrupted(struct qp *qp)
+{
+	return atomic_load(&qp->waiting) & QP_WAIT_RNR || atomic_load(&qp->comp.resend) ||
+	       qp_state(qp) == IB_QPS_ERR;
+}
+
 /* SEND and WRITE on a connected QP, from cur_off on; as few packets as the wire takes. */
 static enum step send_message(struct qp *qp, struct send_op *op, const struct send_wqe *w,
 			      struct pkt *pkt, struct payload *payload)
@@ -335,12 +342,12 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 		if (unlikely(pkt->source))
 			transfer_source_end(&payload->made, n);
 		qp->req.cur_off = off + n;
-		/* The answer may have been bad news. */
-		if (atomic_load(&qp->waiting) & QP_WAIT_RNR || atomic_load(&qp->comp.resend) ||
-		    qp_state(qp) == IB_QPS_ERR)
-			return STEP_WAIT;
-	} while (qp->req.cur_off < w->len);
+	} while (qp->req.cur_off < w->len && !requester_interrupted(qp));
 
+	/* A message that is sent to its end is not gone on with, whatever the news: what is sent of
+	 * it again is what the completer makes the requester go back to. */
+	if (qp->req.cur_off < w->len)
+		return STEP_WAIT;
 	if (!qp_is_reliable(qp))
 		completer_done(qp, qp->req.cur, 0, 0);
 	return STEP_NEXT;
@@ -565,8 +572,6 @@ void requester_run(struct qp *qp)
 	enum step s = STEP_NEXT;
 
 	rcu_enter();
-	if (resend_asked(qp))
-		go_back(qp);
 	while (s <= STEP_DONE) {
 		enum ib_qp_state state = qp_state(qp);
 
@@ -576,8 +581,11 @@ void requester_run(struct qp *qp)
 		}
 		if (state != IB_QPS_RTS && state != IB_QPS_SQD)
 			break;
+		/* In this order: a wait ends after it is said where to go on. */
 		if (atomic_load(&qp->waiting) & QP_WAIT_RNR)
 			break;
+		if (resend_asked(qp))
+			go_back(qp);
 		s = step(qp, &w);
 		if (s == STEP_NEXT) {
 			qp->req.cur++;
@@ -587,10 +595,8 @@ void requester_run(struct qp *qp)
 			qp_async(qp, IB_EVENT_QP_FATAL);
 			qp_fail(qp, "send-queue-unreadable");
 		}
-		if (resend_asked(qp)) {
-			go_back(qp);
+		if (s > STEP_DONE && unlikely(atomic_load(&qp->comp.resend)))
 			s = STEP_NEXT;
-		}
 	}
 	drained(qp);
 	rcu_leave();
