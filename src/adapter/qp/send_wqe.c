@@ -238,3 +238,17 @@ enum mkey_verdict send_wqe_runs(struct adapter *a, const struct send_wqe *w, uin
 	}
 	return len ? MKEY_OUT_OF_RANGE : MKEY_OK;
 }
+
+uint8_t send_wqe_bth_op(const struct wqe_props *p, bool first, bool last)
+{
+	/* rows: send, write; columns: first/middle, last, last+imm, last+inv, only... */
+	static const uint8_t op[2][2][4] = {
+		{{BTH_SEND_LAST, BTH_SEND_LAST_IMM, BTH_SEND_LAST_INV, BTH_SEND_MIDDLE},
+		 {BTH_SEND_ONLY, BTH_SEND_ONLY_IMM, BTH_SEND_ONLY_INV, BTH_SEND_FIRST}},
+		{{BTH_WRITE_LAST, BTH_WRITE_LAST_IMM, BTH_WRITE_LAST, BTH_WRITE_MIDDLE},
+		 {BTH_WRITE_ONLY, BTH_WRITE_ONLY_IMM, BTH_WRITE_ONLY, BTH_WRITE_FIRST}},
+	};
+	unsigned column = !last ? 3 : p->imm ? 1 : p->inval ? 2 : 0;
+
+	return op[p->write][first][column];
+}

@@ -68,6 +68,9 @@ struct wqe_props {
 
 const struct wqe_props *wqe_props(uint8_t opcode);
 
+/* Of a SEND or WRITE, the operation (enum bth_op) of its first, its last or another packet. */
+uint8_t send_wqe_bth_op(const struct wqe_props *p, bool first, bool last);
+
 enum fetch_verdict {
 	FETCH_OK,
 	FETCH_NONE,  /* the ring holds no more */

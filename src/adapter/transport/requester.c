@@ -136,20 +136,6 @@ static void append_swr(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
 	atomic_store_explicit(&qp->req.tail, tail + 1, memory_order_release);
 }
 
-static uint8_t message_op(const struct wqe_props *p, bool first, bool last)
-{
-	/* rows: send, write; columns: first/middle, last, last+imm, last+inv, only... */
-	static const uint8_t op[2][2][4] = {
-		{{BTH_SEND_LAST, BTH_SEND_LAST_IMM, BTH_SEND_LAST_INV, BTH_SEND_MIDDLE},
-		 {BTH_SEND_ONLY, BTH_SEND_ONLY_IMM, BTH_SEND_ONLY_INV, BTH_SEND_FIRST}},
-		{{BTH_WRITE_LAST, BTH_WRITE_LAST_IMM, BTH_WRITE_LAST, BTH_WRITE_MIDDLE},
-		 {BTH_WRITE_ONLY, BTH_WRITE_ONLY_IMM, BTH_WRITE_ONLY, BTH_WRITE_FIRST}},
-	};
-	unsigned column = !last ? 3 : p->imm ? 1 : p->inval ? 2 : 0;
-
-	return op[p->write][first][column];
-}
-
 /* This request failed here.  It completes in its turn; nothing after it starts. */
 static enum step fail_request(struct qp *qp, uint8_t syndrome)
 {
@@ -328,7 +314,7 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 		}
 		if (v != MKEY_OK)
 			return refuse_memory(qp, w, v);
-		pkt->opcode = (uint8_t)(qp->bth | message_op(p, !off, last));
+		pkt->opcode = (uint8_t)(qp->bth | send_wqe_bth_op(p, !off, last));
 		pkt->solicited = last && w->fm_ce_se & WQE_CTRL_SOLICITED;
 		/* Without a request for an answer in between, a long message would be silent until
 		 * its end. */
