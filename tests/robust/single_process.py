@@ -82,6 +82,7 @@ def cases(programs):
           for d in devices),
         *((f"peer stopped, {how} {d}", program(programs, "stopped", d, how)) for d in devices
           for how in ("retries", "error", "reset", "destroy", "dereg", "datagrams")),
+        *((f"no new threads {d}", program(programs, "confined", d)) for d in devices),
         *((f"passive target {d}", two(programs, "passive", d)) for d in devices),
         *((f"stores beside a region, peer {d}", two(programs, "neighbours", d)) for d in devices),
         *((f"stores beside a region, thread {d}", program(programs, "neighbours", d, "thread"))

@@ -15,7 +15,7 @@
  * The word is 'wake' of our slot; its protocol with senders is in wire/registry.h.  Moves:
  *   AWAKE -> POLLED, AWAKE -> ASLEEP, any -> AWAKE   by the engine
  *   ASLEEP -> AWAKE and wake                         by senders, engine_kick
- *   POLLED -> AWAKE and wake                         by engine_yield, engine_stop
+ *   POLLED -> AWAKE and wake                         by engine_yield, engine_ask
  */
 #include "driver/runtime/engine.h"
 
@@ -74,6 +74,14 @@
 #define STACK_BYTES	 (512u << 10)
 #define SLICE_NS	 100000u /* the shortest there is */
 
+/*
+ * What is wanted of the thread, and PARKED, its answer to PARK.  It is not ended and made anew: a
+ * program may have forbidden itself more threads.  While parked it stores nothing, so that even the
+ * memory under this structure may be replaced; the futex is private, hence the same wherever the
+ * page comes from.
+ */
+enum engine_state { ENGINE_RUN, ENGINE_PARK, ENGINE_PARKED, ENGINE_END };
+
 struct engine {
 	struct process *process;
 	_Atomic(uint32_t) *wake; /* of our slot */
@@ -85,7 +93,7 @@ struct engine {
 	_Atomic(uint64_t) trust_at; /* no naps before */
 	uint64_t seen_ns;	    /* the last look at the clock while awake */
 	uint64_t starved_until_ns, starved_for_ns;
-	_Atomic(bool) stop;
+	_Atomic(uint32_t) state; /* enum engine_state */
 	/* Empty polls of the program's threads.  Not exact: two of them may count as one. */
 	cacheline_aligned _Atomic(uint32_t) polls;
 	/* One thread polls the device for all; the others go on looking at their CQs. */
@@ -102,6 +110,21 @@ static void futex_wait_until(_Atomic(uint32_t) *word, uint32_t value, uint64_t d
 
 	syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, deadline_ns == UINT64_MAX ? NULL : &ts,
 		NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+static void state_wait(struct engine *e, enum engine_state state)
+{
+	syscall(SYS_futex, &e->state, FUTEX_WAIT_PRIVATE, state, NULL);
+}
+
+static void state_wake(struct engine *e)
+{
+	syscall(SYS_futex, &e->state, FUTEX_WAKE_PRIVATE, INT_MAX);
+}
+
+static bool engine_runs(struct engine *e)
+{
+	return atomic_load(&e->state) == ENGINE_RUN;
 }
 
 /* Ends the engine's wait, if it waits in that state. */
@@ -206,7 +229,7 @@ static void engine_nap(struct engine *e)
 		nap_ns = min_u64(2 * nap_ns, NAP_MAX_NS);
 		moved = atomic_load_explicit(&e->polls, memory_order_relaxed) != seen;
 		woken = atomic_load_explicit(e->wake, memory_order_relaxed) != SLOT_POLLED;
-	} while (moved && !woken && !atomic_load(&e->stop));
+	} while (moved && !woken && engine_runs(e));
 	atomic_store(e->wake, SLOT_AWAKE);
 	trace(engine, wake, woken ? "kick" : "program-stopped-polling");
 	if (!woken)
@@ -248,7 +271,7 @@ static void engine_sleep(struct engine *e)
 	spin_unlock(&e->polling);
 	if (bells == DOORBELL_POLL)
 		deadline = min_u64(deadline, clock_ns() + DOORBELL_POLL_NS);
-	if (!done && bells != DOORBELL_STAY && !atomic_load(&e->stop))
+	if (!done && bells != DOORBELL_STAY && engine_runs(e))
 		engine_wait(e, deadline);
 	atomic_store(e->wake, SLOT_AWAKE);
 	if (bells == DOORBELL_STAY)
@@ -315,7 +338,7 @@ static bool engine_look(struct engine *e)
 		window_ns = max_u64(window_ns, DIRECT_SPIN_NS);
 	e->seen_ns = idle_since;
 
-	while (!atomic_load_explicit(&e->stop, memory_order_relaxed)) {
+	while (engine_runs(e)) {
 		bool done = engine_progress(e);
 		uint64_t now = clock_ns();
 
@@ -359,6 +382,21 @@ static void ask_for_short_slices(void)
 	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
+/* Is parked as long as that is wanted.  False: to end. */
+static bool engine_goes_on(struct engine *e)
+{
+	for (;;) {
+		uint32_t state = ENGINE_PARK;
+
+		if (atomic_compare_exchange_strong(&e->state, &state, ENGINE_PARKED))
+			state_wake(e);
+		else if (state == ENGINE_PARKED)
+			state_wait(e, ENGINE_PARKED);
+		else
+			return state == ENGINE_RUN;
+	}
+}
+
 static void *engine_main(void *arg)
 {
 	struct engine *e = arg;
@@ -366,7 +404,7 @@ static void *engine_main(void *arg)
 	/* RNR timers begin at 10 us (IBTA table 45); the default slack is 50 us. */
 	prctl(PR_SET_TIMERSLACK, USEC);
 	ask_for_short_slices();
-	while (!atomic_load(&e->stop)) {
+	while (engine_goes_on(e)) {
 		if (engine_look(e))
 			engine_nap(e);
 		else
@@ -438,15 +476,33 @@ int engine_start(struct process *p)
 	return ret;
 }
 
+static void engine_ask(struct engine *e, enum engine_state state)
+{
+	atomic_store(&e->state, state);
+	/* The engine looks at 'state' after each of its stores to the word, and waits only while
+	 * the word is what it stored. */
+	atomic_store(e->wake, SLOT_AWAKE);
+	syscall(SYS_futex, e->wake, FUTEX_WAKE, INT_MAX);
+}
+
+void engine_pause(struct process *p)
+{
+	engine_ask(p->engine, ENGINE_PARK);
+	while (atomic_load(&p->engine->state) != ENGINE_PARKED)
+		state_wait(p->engine, ENGINE_PARK);
+}
+
+void engine_resume(struct process *p)
+{
+	atomic_store(&p->engine->state, ENGINE_RUN);
+	state_wake(p->engine);
+}
+
 void engine_stop(struct process *p)
 {
 	struct engine *e = p->engine;
 
-	atomic_store(&e->stop, true);
-	/* The engine looks at 'stop' after each of its stores to the word, and waits only while the
-	 * word is what it stored. */
-	atomic_store(e->wake, SLOT_AWAKE);
-	syscall(SYS_futex, e->wake, FUTEX_WAKE, INT_MAX);
+	engine_ask(e, ENGINE_END);
 	pthread_join(e->thread, NULL);
 	p->engine = NULL;
 	free(e);

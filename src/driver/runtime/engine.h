@@ -12,6 +12,9 @@ struct process;
 
 int engine_start(struct process *p);
 void engine_stop(struct process *p);
+/* In between the engine touches no memory at all.  One pause at a time. */
+void engine_pause(struct process *p);
+void engine_resume(struct process *p);
 /* There is (or will be at some deadline) work, and maybe nobody polls.  Cheap when the engine is
  * awake. */
 void engine_kick(struct process *p);

@@ -181,10 +181,9 @@ static struct share *move_in(struct process *p, uint64_t addr, uint64_t bytes)
 		.next = shares,
 	};
 	/* The engine may be placing data there for another key. */
-	engine_stop(p);
+	engine_pause(p);
 	moved = pages_replace(first, end - first, e->arena_fd, s->offset);
-	if (engine_start(p) < 0)
-		log_error("the engine does not start again: %m");
+	engine_resume(p);
 	if (!moved) {
 		free(s);
 		return share_refuse(addr, bytes, "copy-failed");
@@ -229,18 +228,18 @@ static void share_forget(struct share *s)
 static void move_back(const struct share *s)
 {
 	struct process *p = process_current();
-	bool stop = p && p->engine;
+	bool running = p && p->engine;
 
 	if (!all_mappings(s->addr, s->addr + s->bytes, is_shared_page, s))
 		return;
 	/* The engine may be placing data for another key, whose memory begins or ends in these
 	 * pages. */
-	if (stop)
-		engine_stop(p);
+	if (running)
+		engine_pause(p);
 	if (!pages_replace(s->addr, s->bytes, -1, 0))
 		log_warn("memory at 0x%lx stays shared: %m", (unsigned long)s->addr);
-	if (stop && engine_start(p) < 0)
-		log_error("the engine does not start again: %m");
+	if (running)
+		engine_resume(p);
 }
 
 /*
