@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The doors of the driver: system calls on a descriptor become operations of the file that it
- * names.
+ * names.  A thread is not cancelled inside.
  */
 #include "driver/cdev.h"
 
@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "driver/file/attr_file.h"
 #include "driver/file/cdev_file.h"
 #include "driver/doorbell/doorbell.h"
@@ -33,6 +34,8 @@ static int to_errno(long ret)
 
 int cdev_open(const char *name, int flags)
 {
+	no_cancellation();
+
 	for (size_t i = 0; i < array_size(openers); i++)
 		if (!strncmp(name, openers[i].prefix, strlen(openers[i].prefix)))
 			return to_errno(openers[i].open(name, flags));
@@ -46,6 +49,7 @@ bool cdev_is_ours(int fd)
 
 int cdev_ioctl(int fd, unsigned long request, void *arg)
 {
+	no_cancellation();
 	struct cdev_file *f = cdev_get(fd);
 	int ret;
 
@@ -67,6 +71,7 @@ int cdev_ioctl(int fd, unsigned long request, void *arg)
 
 ssize_t cdev_write(int fd, const void *buf, size_t count)
 {
+	no_cancellation();
 	struct cdev_file *f = cdev_get(fd);
 	ssize_t ret;
 
@@ -85,6 +90,7 @@ ssize_t cdev_write(int fd, const void *buf, size_t count)
 
 void cdev_fstat(int fd, struct stat *st)
 {
+	no_cancellation();
 	struct cdev_file *f = cdev_get(fd);
 
 	if (!f)
@@ -96,6 +102,7 @@ void cdev_fstat(int fd, struct stat *st)
 
 void cdev_before_read(int fd, off_t position)
 {
+	no_cancellation();
 	struct cdev_file *f = cdev_get(fd);
 	int saved_errno = errno;
 
@@ -112,6 +119,7 @@ void cdev_before_read(int fd, off_t position)
 
 void cdev_mapped(int fd, void *addr, size_t len, off_t offset)
 {
+	no_cancellation();
 	struct cdev_file *f = cdev_get(fd);
 
 	if (!f)
@@ -123,25 +131,35 @@ void cdev_mapped(int fd, void *addr, size_t len, off_t offset)
 
 void cdev_unmapping(void *addr, size_t len)
 {
+	no_cancellation();
+
 	doorbell_unmapping((uintptr_t)addr, len);
 }
 
 void cdev_moved(void *from, size_t len, void *to)
 {
+	no_cancellation();
+
 	doorbell_moved((uintptr_t)from, len, (uintptr_t)to);
 }
 
 void cdev_close(int fd)
 {
+	no_cancellation();
+
 	cdev_table_clear(fd);
 }
 
 void cdev_dup(int fd, int newfd)
 {
+	no_cancellation();
+
 	cdev_table_dup(fd, newfd);
 }
 
 int cdev_open_attr(const char *path, int flags, bool tracked)
 {
+	no_cancellation();
+
 	return to_errno(attr_file_open(path, flags, tracked));
 }

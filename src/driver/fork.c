@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* fork(2): the parts of the driver that have something to do around it, in their order. */
+#include "base/cancel.h"
 #include "base/rcu.h"
 #include "driver/cdev.h"
 #include "driver/doorbell/doorbell.h"
@@ -13,6 +14,8 @@
  * holds up: so that one comes last. */
 void cdev_fork_prepare(void)
 {
+	no_cancellation();
+
 	hooks_fork_prepare();
 	share_fork_prepare();
 	process_fork_prepare();
@@ -22,6 +25,8 @@ void cdev_fork_prepare(void)
 
 void cdev_fork_parent(void)
 {
+	no_cancellation();
+
 	share_fork_parent();
 	urcu_bp_after_fork_parent();
 	uverbs_event_fork_unlock();
@@ -31,6 +36,8 @@ void cdev_fork_parent(void)
 
 void cdev_fork_child(void)
 {
+	no_cancellation();
+
 	/* First: a thread that is not here may have held its lock, which each mapping takes. */
 	doorbell_fork_child();
 	share_fork_child();

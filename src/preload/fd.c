@@ -3,6 +3,8 @@
  * Calls on descriptors.  The driver's table says which are device files; it must hear of every
  * duplicate and every close, except those of a vfork child: it closes what it does not want to pass
  * on (Python's subprocess does), has descriptors of its own, but writes to our memory.
+ *
+ * write, close and open are cancellation points, but not in the middle of what they do.
  */
 #include "preload/libc.h"
 
@@ -12,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "driver/cdev.h"
 #include "preload/tree.h"
 
@@ -35,6 +38,7 @@ exported ssize_t write(int fd, const void *buf, size_t count)
 {
 	if (!cdev_is_ours(fd))
 		return real(write)(fd, buf, count);
+	pthread_testcancel();
 	return cdev_write(fd, buf, count);
 }
 
@@ -42,6 +46,8 @@ exported int close(int fd)
 {
 	if (!cdev_is_ours(fd))
 		return real(close)(fd);
+	pthread_testcancel();
+	no_cancellation();
 	if (tree_device_owner())
 		cdev_close(fd);
 	return real(close)(fd);

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,6 +61,7 @@ int tree_open(int dirfd, const char *path, int flags, mode_t mode)
 
 		if (device) {
 			atomic_store_explicit(&device_pid, getpid(), memory_order_relaxed);
+			pthread_testcancel();
 			return cdev_open(device, flags);
 		}
 		if (reads && tree_live(t.below, name, sizeof(name))) {

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/rcu.h"
@@ -170,6 +171,7 @@ void wire_process_drop_channel(struct wire_process *h, uint16_t peer)
 static struct channel *open_channel(struct wire_process *h, uint16_t peer,
 				    enum wire_verdict *verdict)
 {
+	no_cancellation();
 	const struct wire_process_attr *attr = &h->attr;
 	struct channel *ch;
 	size_t bytes;
@@ -396,6 +398,7 @@ bool wire_process_connect(struct wire_process *h, uint16_t peer)
 
 void wire_process_remote_connect(struct wire_process *h, uint16_t peer)
 {
+	no_cancellation();
 	struct remote *f, *dead;
 
 	if (!h->attr.expose) {

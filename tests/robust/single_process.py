@@ -19,6 +19,14 @@ def program(programs, name, *arguments, limit=60):
     return test
 
 
+def cancelled(programs, device):
+    def test(session):
+        # Lines are written wherever one can be.
+        env = {**session.env, "SOFTHCA_LOG": "debug", "SOFTHCA_LOG_FILE": "/dev/null"}
+        return last_line(session.run_ok(str(programs / "cancelled"), device, env=env))
+    return test
+
+
 def sanitized(programs, device):
     def test(session):
         # The preload library stands in front of the sanitizer's, which it would complain of.
@@ -83,6 +91,7 @@ def cases(programs):
         *((f"peer stopped, {how} {d}", program(programs, "stopped", d, how)) for d in devices
           for how in ("retries", "error", "reset", "destroy", "dereg", "datagrams")),
         *((f"no new threads {d}", program(programs, "confined", d)) for d in devices),
+        *((f"threads that are cancelled {d}", cancelled(programs, d)) for d in devices),
         *((f"passive target {d}", two(programs, "passive", d)) for d in devices),
         *((f"stores beside a region, peer {d}", two(programs, "neighbours", d)) for d in devices),
         *((f"stores beside a region, thread {d}", program(programs, "neighbours", d, "thread"))

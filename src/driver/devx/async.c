@@ -7,6 +7,7 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -99,7 +100,9 @@ int devx_async_post(struct devx_async *a, uint64_t wr_id, const uint8_t *answer,
 
 	pthread_mutex_lock(&a->lock);
 	if (a->write_fd >= 0)
-		ret = sendmsg(a->write_fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+		ret = syscall(SYS_sendmsg, a->write_fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0
+			      ? -errno
+			      : 0;
 	pthread_mutex_unlock(&a->lock);
 	return ret == -EMSGSIZE || ret == -ENOBUFS ? -EAGAIN : ret;
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "driver/file/cdev_file.h"
@@ -61,7 +62,7 @@ static void subscription_deliver(const struct devx_subscription *s, const uint8_
 	if (s->channel)
 		uchannel_post_devx(s->channel, s->cookie, eqe);
 	else
-		(void)!write(s->eventfd, &one, sizeof(one));
+		(void)!syscall(SYS_write, s->eventfd, &one, sizeof(one));
 }
 
 void devx_event(struct devx_obj *obj, enum eqe_type type, const uint8_t eqe[EQE_BYTES])

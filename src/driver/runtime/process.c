@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "driver/doorbell/doorbell.h"
@@ -377,6 +378,7 @@ bool process_progress(struct process *p)
 
 int process_ensure_fabric(void)
 {
+	no_cancellation();
 	char text[16];
 	ssize_t n = fabric_read_attr(".", text, sizeof(text));
 

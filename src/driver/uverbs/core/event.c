@@ -197,11 +197,13 @@ static bool pipe_grow(struct uchannel *c)
 	       fcntl(c->write_fd, F_SETPIPE_SZ, size * 2) > size;
 }
 
-/* One event.  Below PIPE_BUF a pipe takes all or nothing. */
+/* One event, by the system call: write() is a cancellation point, and a thread that ends here holds
+ * locks.  Below PIPE_BUF a pipe takes all or nothing. */
 static bool pipe_put(struct uchannel *c, const void *event)
 {
 	do {
-		if (write(c->write_fd, event, c->event_bytes) == (ssize_t)c->event_bytes)
+		if (syscall(SYS_write, c->write_fd, event, c->event_bytes) ==
+		    (ssize_t)c->event_bytes)
 			return true;
 	} while (errno == EINTR || (errno == EAGAIN && pipe_grow(c)));
 	return false;
@@ -307,7 +309,8 @@ static bool pipe_purge(struct uchannel *c, uint64_t element, uint32_t *purged)
 	if (ioctl(c->read_fd, FIONREAD, &waiting) < 0)
 		return false;
 	while (waiting > 0) {
-		ssize_t n = read(c->read_fd, chunk, min_u64((uint64_t)waiting, sizeof(chunk)));
+		ssize_t n = syscall(SYS_read, c->read_fd, chunk,
+				    min_u64((uint64_t)waiting, sizeof(chunk)));
 		size_t kept;
 
 		if (n < 0 && errno == EINTR)
@@ -316,7 +319,7 @@ static bool pipe_purge(struct uchannel *c, uint64_t element, uint32_t *purged)
 			break; /* the program was faster */
 		waiting -= (int)n;
 		kept = events_without(c, chunk, (size_t)n, element, purged);
-		if (kept && write(c->write_fd, chunk, kept) != (ssize_t)kept &&
+		if (kept && syscall(SYS_write, c->write_fd, chunk, kept) != (ssize_t)kept &&
 		    !late_put(c, chunk, kept))
 			return false;
 	}
