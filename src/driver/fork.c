@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* fork(2): the parts of the driver that have something to do around it, in their order. */
 #include "base/cancel.h"
+#include "base/hidden.h"
 #include "base/rcu.h"
 #include "driver/cdev.h"
 #include "driver/doorbell/doorbell.h"
@@ -44,6 +45,7 @@ void cdev_fork_child(void)
 	urcu_bp_after_fork_child();
 	uverbs_event_fork_child();
 	cdev_table_fork_child();
+	hidden_fork_child();
 	process_fork_child();
 	hooks_fork_done();
 }

@@ -10,11 +10,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/cancel.h"
+#include "base/hidden.h"
 #include "driver/cdev.h"
 #include "preload/tree.h"
 
@@ -42,8 +44,18 @@ exported ssize_t write(int fd, const void *buf, size_t count)
 	return cdev_write(fd, buf, count);
 }
 
+/* As if it were not there: the program did not open it. */
+static bool is_hidden(int fd)
+{
+	return hidden_is(fd) && tree_device_owner();
+}
+
 exported int close(int fd)
 {
+	if (unlikely(is_hidden(fd))) {
+		errno = EBADF;
+		return -1;
+	}
 	if (!cdev_is_ours(fd))
 		return real(close)(fd);
 	pthread_testcancel();
@@ -61,9 +73,26 @@ static void close_devices(unsigned first, unsigned last)
 		cdev_close((int)fd);
 }
 
+/* Around what is hidden. */
+static int close_gaps(unsigned first, unsigned last, int flags)
+{
+	int hidden, ret = 0;
+
+	while (first <= last && (hidden = hidden_next(first, last)) >= 0) {
+		if ((unsigned)hidden > first)
+			ret = real(close_range)(first, (unsigned)hidden - 1, flags);
+		if (ret || (unsigned)hidden == last)
+			return ret;
+		first = (unsigned)hidden + 1;
+	}
+	return real(close_range)(first, last, flags);
+}
+
 exported int close_range(unsigned first, unsigned last, int flags)
 {
-	int ret = real(close_range)(first, last, flags);
+	/* What is hidden is CLOEXEC already. */
+	bool gaps = tree_device_owner() && !(flags & (int)CLOSE_RANGE_CLOEXEC);
+	int ret = gaps ? close_gaps(first, last, flags) : real(close_range)(first, last, flags);
 
 	if (!ret && !(flags & (int)CLOSE_RANGE_CLOEXEC))
 		close_devices(first, last);
@@ -72,8 +101,11 @@ exported int close_range(unsigned first, unsigned last, int flags)
 
 exported void closefrom(int low)
 {
-	close_devices(low < 0 ? 0 : (unsigned)low, DEVICE_FD_MAX);
-	real(closefrom)(low);
+	unsigned first = low < 0 ? 0 : (unsigned)low;
+
+	close_devices(first, DEVICE_FD_MAX);
+	if (!tree_device_owner() || close_gaps(first, UINT_MAX, 0))
+		real(closefrom)(low);
 }
 
 /* newfd now is another name of fd, and whatever it was before is closed. */

@@ -74,7 +74,7 @@ int command_run(struct session *s, int argc, char **argv)
 		tool_error(s->command, "%s", strerror(errno));
 		goto close_sock;
 	}
-	sock = link_raise(sock, false);
+	sock = link_raise(sock);
 	execvp(path, argv);
 	status = errno == ENOENT ? EXIT_NO_PROGRAM : EXIT_CANNOT_RUN;
 	tool_error(s->command, "%s: %s", path, strerror(errno));

@@ -11,8 +11,7 @@
 
 #include "base/spin.h"
 
-#define PAGE	 4096u
-#define FIRST_FD 210
+#define PAGE 4096u
 
 static void *map_shared(int fd, size_t bytes)
 {
@@ -22,23 +21,17 @@ static void *map_shared(int fd, size_t bytes)
 }
 
 /* A size that stays: a peer that maps it need not fear for its end. */
-static int open_shared(const char *name, uint64_t bytes)
+static struct hidden open_shared(const char *name, uint64_t bytes)
 {
-	int low = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int fd;
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	if (low < 0)
-		return -1;
-	/* Out of the way of a program that counts on low numbers. */
-	fd = fcntl(low, F_DUPFD_CLOEXEC, FIRST_FD);
-	close(low);
 	if (fd < 0)
-		return -1;
+		return HIDDEN_NONE;
 	if (ftruncate(fd, (off_t)bytes) == 0 &&
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-		return fd;
+		return hidden_keep(fd);
 	close(fd);
-	return -1;
+	return HIDDEN_NONE;
 }
 
 int expose_open(struct expose *e, struct slot *slots, uint16_t slot)
@@ -46,25 +39,25 @@ int expose_open(struct expose *e, struct slot *slots, uint16_t slot)
 	int ret;
 
 	*e = (struct expose){.slots = slots, .slot = slot};
-	e->fd = open_shared("softhca-exposure", sizeof(struct expose_mem));
-	e->arena_fd = open_shared("softhca-arena", EXPOSE_ARENA_BYTES);
-	if (e->fd < 0 || e->arena_fd < 0)
+	e->file = open_shared("softhca-exposure", sizeof(struct expose_mem));
+	e->arena_file = open_shared("softhca-arena", EXPOSE_ARENA_BYTES);
+	if (e->file.fd < 0 || e->arena_file.fd < 0)
 		goto fail;
-	e->mem = map_shared(e->fd, sizeof(struct expose_mem));
+	e->mem = map_shared(e->file.fd, sizeof(struct expose_mem));
 	if (!e->mem)
 		goto fail;
 	for (unsigned i = 0; i < SLOT_REMOTE_SHARDS; i++)
 		atomic_store(&slots[slot].remote_shard[i], 0);
-	atomic_store(&slots[slot].arena_fd_plus_1, e->arena_fd + 1);
-	atomic_store(&slots[slot].expose_fd_plus_1, e->fd + 1);
+	atomic_store(&slots[slot].arena_id, e->arena_file.id);
+	atomic_store(&slots[slot].expose_id, e->file.id);
+	atomic_store(&slots[slot].arena_fd_plus_1, e->arena_file.fd + 1);
+	atomic_store(&slots[slot].expose_fd_plus_1, e->file.fd + 1);
 	return 0;
 
 fail:
 	ret = errno ? -errno : -ENOMEM;
-	if (e->fd >= 0)
-		close(e->fd);
-	if (e->arena_fd >= 0)
-		close(e->arena_fd);
+	hidden_close(&e->file);
+	hidden_close(&e->arena_file);
 	e->mem = NULL;
 	return ret;
 }
@@ -76,8 +69,8 @@ void expose_close(struct expose *e)
 	atomic_store(&e->slots[e->slot].expose_fd_plus_1, 0);
 	munmap(e->mem, sizeof(*e->mem));
 	e->mem = NULL;
-	close(e->fd);
-	close(e->arena_fd);
+	hidden_close(&e->file);
+	hidden_close(&e->arena_file);
 }
 
 struct qp_block *expose_qp(struct expose *e, uint32_t qpn)
@@ -184,7 +177,7 @@ int64_t expose_arena_take(struct expose *e, uint64_t bytes)
 
 /* ---- the other side ---- */
 
-static void *map_of_peer(int32_t pid, int32_t fd_plus_1, size_t bytes)
+static void *map_of_peer(int32_t pid, int32_t fd_plus_1, uint64_t id, size_t bytes)
 {
 	char path[64];
 	void *p;
@@ -196,8 +189,13 @@ static void *map_of_peer(int32_t pid, int32_t fd_plus_1, size_t bytes)
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
-	/* The peer may have closed its descriptor and opened something else under the number. */
-	p = lseek(fd, 0, SEEK_END) == (off_t)bytes && fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK
+	/*
+	 * The peer may have closed its descriptor and opened something else under the number, or be
+	 * gone, and its number another process's, or mean another one where we are (PID
+	 * namespaces).
+	 */
+	p = hidden_id(fd) == id && lseek(fd, 0, SEEK_END) == (off_t)bytes &&
+			    fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK
 		    ? map_shared(fd, bytes)
 		    : NULL;
 	close(fd);
@@ -238,8 +236,10 @@ struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me)
 	f->me = me;
 	f->pid = s->pid;
 	f->alive = atomic_load(&s->alive);
-	f->mem = map_of_peer(f->pid, atomic_load(&s->expose_fd_plus_1), sizeof(*f->mem));
-	f->arena = map_of_peer(f->pid, atomic_load(&s->arena_fd_plus_1), EXPOSE_ARENA_BYTES);
+	f->mem = map_of_peer(f->pid, atomic_load(&s->expose_fd_plus_1), atomic_load(&s->expose_id),
+			     sizeof(*f->mem));
+	f->arena = map_of_peer(f->pid, atomic_load(&s->arena_fd_plus_1), atomic_load(&s->arena_id),
+			       EXPOSE_ARENA_BYTES);
 	if (f->mem && f->arena) {
 		take_lane(f, slots, me);
 		return f;

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/hidden.h"
 #include "base/spin.h"
 #include "wire/registry.h"
 
@@ -101,7 +102,7 @@ struct expose_mem {
 struct expose {
 	struct slot *slots;
 	uint16_t slot;
-	int fd, arena_fd;
+	struct hidden file, arena_file;
 	struct expose_mem *mem;
 	_Atomic(uint64_t) arena_used;
 	_Atomic(uint32_t) next_cq; /* where to look for a free block */

@@ -92,6 +92,8 @@ def cases(programs):
           for how in ("retries", "error", "reset", "destroy", "dereg", "datagrams")),
         *((f"no new threads {d}", program(programs, "confined", d)) for d in devices),
         *((f"threads that are cancelled {d}", cancelled(programs, d)) for d in devices),
+        *((f"all unknown descriptors closed by {how}", program(programs, "tidy", "mlx5_0", how))
+          for how in ("close", "close_range", "closefrom", "syscall")),
         *((f"passive target {d}", two(programs, "passive", d)) for d in devices),
         *((f"stores beside a region, peer {d}", two(programs, "neighbours", d)) for d in devices),
         *((f"stores beside a region, thread {d}", program(programs, "neighbours", d, "thread"))

@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/hidden.h"
 #include "driver/file/cdev_file.h"
 #include "driver/devx/devx.h"
 
@@ -20,7 +21,7 @@ struct devx_async {
 	struct cdev_file cdev;
 	const struct ufile *file; /* identity only */
 	pthread_mutex_t lock;	  /* a leaf */
-	int write_fd;		  /* -1: closed */
+	struct hidden writer;
 };
 
 static void async_last_close(struct cdev_file *cdev)
@@ -28,8 +29,7 @@ static void async_last_close(struct cdev_file *cdev)
 	struct devx_async *a = container_of(cdev, struct devx_async, cdev);
 
 	pthread_mutex_lock(&a->lock);
-	close(a->write_fd);
-	a->write_fd = -1;
+	hidden_close(&a->writer);
 	pthread_mutex_unlock(&a->lock);
 }
 
@@ -63,12 +63,12 @@ int devx_async_create(struct ufile *f)
 	cdev_file_init(&a->cdev, &async_ops);
 	pthread_mutex_init(&a->lock, NULL);
 	a->file = f;
-	a->write_fd = fd[1];
+	a->writer = hidden_keep(fd[1]);
 	ret = cdev_install(fd[0], &a->cdev);
 	if (ret == 0)
 		return fd[0];
 	close(fd[0]);
-	close(fd[1]);
+	hidden_close(&a->writer);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
 	return ret;
@@ -99,8 +99,8 @@ int devx_async_post(struct devx_async *a, uint64_t wr_id, const uint8_t *answer,
 	int ret = -EBADF;
 
 	pthread_mutex_lock(&a->lock);
-	if (a->write_fd >= 0)
-		ret = syscall(SYS_sendmsg, a->write_fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0
+	if (hidden_ours(&a->writer))
+		ret = syscall(SYS_sendmsg, a->writer.fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0
 			      ? -errno
 			      : 0;
 	pthread_mutex_unlock(&a->lock);

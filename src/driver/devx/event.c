@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/hidden.h"
 #include "driver/file/cdev_file.h"
 #include "driver/devx/devx.h"
 #include "usermem/usermem.h"
@@ -25,7 +26,7 @@ struct devx_subscription {
 	uint16_t type;		    /* enum eqe_type */
 	uint64_t cookie;
 	struct uchannel *channel; /* a reference; or NULL and */
-	int eventfd;		  /* a duplicate */
+	struct hidden eventfd;	  /* a duplicate */
 };
 
 /* Without the capability event_cap these are what programs may ask for. */
@@ -61,8 +62,8 @@ static void subscription_deliver(const struct devx_subscription *s, const uint8_
 
 	if (s->channel)
 		uchannel_post_devx(s->channel, s->cookie, eqe);
-	else
-		(void)!syscall(SYS_write, s->eventfd, &one, sizeof(one));
+	else if (hidden_ours(&s->eventfd))
+		(void)!syscall(SYS_write, s->eventfd.fd, &one, sizeof(one));
 }
 
 void devx_event(struct devx_obj *obj, enum eqe_type type, const uint8_t eqe[EQE_BYTES])
@@ -132,8 +133,7 @@ static void subscription_drop(struct devx_subscription *s)
 {
 	if (s->channel)
 		cdev_put(uchannel_cdev(s->channel));
-	if (s->eventfd >= 0)
-		close(s->eventfd);
+	hidden_close(&s->eventfd);
 	free(s);
 }
 
@@ -173,7 +173,7 @@ static int subscription_aim(struct ureq *req, struct devx_subscription *s, struc
 {
 	int fd;
 
-	s->eventfd = -1;
+	s->eventfd = HIDDEN_NONE;
 	if (!ureq_attr(req, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM)) {
 		s->cookie = ureq_u64(req, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE);
 		s->channel = channel;
@@ -181,10 +181,11 @@ static int subscription_aim(struct ureq *req, struct devx_subscription *s, struc
 		return 0;
 	}
 	fd = (int)ureq_u32(req, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_NUM);
-	s->eventfd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (s->eventfd < 0)
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
 		return -errno;
-	return is_eventfd(s->eventfd) ? 0 : -EINVAL;
+	s->eventfd = hidden_keep(fd);
+	return is_eventfd(s->eventfd.fd) ? 0 : -EINVAL;
 }
 
 /* All types or none. */

@@ -21,10 +21,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/hidden.h"
+
 #define STACK_BYTES (128u << 10)
 
 struct uffd {
-	int fd;
+	struct hidden file;
 	pthread_t thread;
 	sem_t started;
 	bool failed; /* before started */
@@ -34,7 +36,9 @@ struct uffd {
 /* The system call, for ioctl() is the preload library's. */
 static int uffd_control(const struct uffd *u, unsigned long request, void *arg)
 {
-	return syscall(SYS_ioctl, u->fd, request, arg) < 0 ? -errno : 0;
+	if (!hidden_ours(&u->file))
+		return -EBADF;
+	return syscall(SYS_ioctl, u->file.fd, request, arg) < 0 ? -errno : 0;
 }
 
 int uffd_add(struct uffd *u, uintptr_t addr, size_t len)
@@ -75,7 +79,7 @@ static void *uffd_main(void *arg)
 {
 	struct uffd *u = arg;
 
-	u->failed = close_all_but(u->fd) < 0;
+	u->failed = close_all_but(u->file.fd) < 0;
 	sem_post(&u->started);
 	while (!u->failed && sem_wait(&u->end) < 0)
 		;
@@ -118,8 +122,8 @@ static int open_fd(struct uffd *u)
 			    UFFD_FEATURE_SIGBUS,
 	};
 
-	u->fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
-	return u->fd < 0 ? -errno : uffd_control(u, UFFDIO_API, &api);
+	u->file = hidden_keep((int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY));
+	return u->file.fd < 0 ? -errno : uffd_control(u, UFFDIO_API, &api);
 }
 
 static void uffd_release(struct uffd *u)
@@ -145,26 +149,16 @@ int uffd_open(struct uffd **out)
 		*out = u;
 		return 0;
 	}
-	if (u->fd >= 0)
-		close(u->fd);
+	hidden_close(&u->file);
 	uffd_release(u);
 	return ret;
-}
-
-/* Is the number still ours? Every other kind of file refuses the request. */
-static void close_fd(const struct uffd *u)
-{
-	struct uffdio_range nothing = {0};
-
-	if (uffd_control(u, UFFDIO_WAKE, &nothing) == -EINVAL)
-		syscall(SYS_close, u->fd);
 }
 
 void uffd_close(struct uffd *u)
 {
 	sem_post(&u->end);
 	pthread_join(u->thread, NULL);
-	close_fd(u);
+	hidden_close(&u->file);
 	uffd_release(u);
 }
 
@@ -175,5 +169,5 @@ void uffd_abandon(struct uffd *u)
 
 void uffd_fork_child(struct uffd *u)
 {
-	close_fd(u);
+	hidden_close(&u->file);
 }

@@ -139,7 +139,7 @@ static struct share *share_find(uint64_t addr, uint64_t bytes)
 /* Why the memory cannot move; NULL: it can. */
 static const char *cannot_move(const struct expose *e, uint64_t bytes, uint64_t first, uint64_t end)
 {
-	if (!e->mem)
+	if (!e->mem || !hidden_ours(&e->arena_file))
 		return "nothing-exposed";
 	if (bytes > SHARE_MAX_BYTES)
 		return "large";
@@ -169,7 +169,7 @@ static struct share *move_in(struct process *p, uint64_t addr, uint64_t bytes)
 
 	if (why)
 		return share_refuse(addr, bytes, why);
-	offset = fstat(e->arena_fd, &st) < 0 ? -errno : expose_arena_take(e, end - first);
+	offset = fstat(e->arena_file.fd, &st) < 0 ? -errno : expose_arena_take(e, end - first);
 	s = offset < 0 ? NULL : calloc(1, sizeof(*s));
 	if (!s)
 		return share_refuse(addr, bytes, "no-room");
@@ -182,7 +182,7 @@ static struct share *move_in(struct process *p, uint64_t addr, uint64_t bytes)
 	};
 	/* The engine may be placing data there for another key. */
 	engine_pause(p);
-	moved = pages_replace(first, end - first, e->arena_fd, s->offset);
+	moved = pages_replace(first, end - first, e->arena_file.fd, s->offset);
 	engine_resume(p);
 	if (!moved) {
 		free(s);

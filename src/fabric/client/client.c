@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/hidden.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "fabric/attr.h"
@@ -44,7 +45,7 @@ struct waiter {
 };
 
 struct fabric_client {
-	int sock;
+	struct hidden sock;
 	uint16_t slot;
 	uint32_t nports;
 	uint32_t rows[SLOT_PORTS];
@@ -96,6 +97,32 @@ uint32_t fabric_host_ports(const struct fabric_client *c, uint32_t *rows, uint32
 	return c->nports;
 }
 
+/* ---- the connection; the program may have closed it ---- */
+
+static int client_send(struct fabric_client *c, const struct msg *m, int flags)
+{
+	return hidden_ours(&c->sock) ? msg_send(c->sock.fd, m, NULL, 0, flags) : -ECONNRESET;
+}
+
+/* The wait is where the control thread may be cancelled. */
+static int client_recv(struct fabric_client *c, struct msg *m, int fds[MSG_MAX_FDS])
+{
+	int ret;
+
+	if (!hidden_ours(&c->sock))
+		return -ECONNRESET;
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	ret = msg_recv(c->sock.fd, m, fds, 1u << MSG_REPLY | 1u << MSG_NOTE, 0);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	return ret;
+}
+
+static void client_shutdown(struct fabric_client *c)
+{
+	if (hidden_ours(&c->sock))
+		shutdown(c->sock.fd, SHUT_RDWR);
+}
+
 /* ---- requests ---- */
 
 static int wait_answer(struct fabric_client *c, struct waiter *w)
@@ -137,7 +164,7 @@ static int client_call(struct fabric_client *c, struct msg *m, enum msg_type typ
 	w.next = c->waiters;
 	c->waiters = &w;
 	msg_prepare(m, type, MSG_REQUEST, w.seq, 0);
-	ret = msg_send(c->sock, m, NULL, 0, 0);
+	ret = client_send(c, m, 0);
 	if (ret) {
 		w.done = true;
 		w.result = ret;
@@ -223,7 +250,7 @@ static void missed_ask(struct fabric_client *c)
 		if (!(c->missed[peer / 64] >> peer % 64 & 1))
 			continue;
 		msg_prepare(&m, MSG_CHANNEL, MSG_REQUEST, MISSED_SEQ, 0);
-		if (msg_send(c->sock, &m, NULL, 0, MSG_DONTWAIT))
+		if (client_send(c, &m, MSG_DONTWAIT))
 			return;
 	}
 }
@@ -231,9 +258,9 @@ static void missed_ask(struct fabric_client *c)
 /* Waits for a message; meanwhile asks again for what was missed. */
 static void missed_retry(struct fabric_client *c)
 {
-	struct pollfd p = {.fd = c->sock, .events = POLLIN};
+	struct pollfd p = {.fd = c->sock.fd, .events = POLLIN};
 
-	while (c->nmissed && poll(&p, 1, MISSED_RETRY_MS) == 0)
+	while (c->nmissed && hidden_ours(&c->sock) && poll(&p, 1, MISSED_RETRY_MS) == 0)
 		missed_ask(c);
 }
 
@@ -269,7 +296,7 @@ static void on_gone(struct fabric_client *c, uint16_t peer)
 	c->ops.gone(c->ops.user, peer);
 	/* Only now may the daemon give that slot to somebody else.  No reply comes. */
 	msg_prepare(&ack, MSG_GONE, MSG_REQUEST, 1, 0);
-	if (msg_send(c->sock, &ack, NULL, 0, 0))
+	if (client_send(c, &ack, 0))
 		log_debug("cannot acknowledge the end of slot %u", peer);
 }
 
@@ -323,9 +350,10 @@ static void *control_thread(void *arg)
 	int fds[MSG_MAX_FDS];
 	int ret;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	for (;;) {
 		missed_retry(c);
-		ret = msg_recv(c->sock, &m, fds, 1u << MSG_REPLY | 1u << MSG_NOTE, 0);
+		ret = client_recv(c, &m, fds);
 		if (ret == -EAGAIN)
 			continue;
 		if (ret && ret != -EMFILE)
@@ -345,7 +373,7 @@ static void *control_thread(void *arg)
 	if (!closing) {
 		trace(fabric, lost, trace_errno(ret));
 		log_info("the fabric daemon is gone (%s)", strerror(-ret));
-		shutdown(c->sock, SHUT_RDWR);
+		client_shutdown(c);
 		c->ops.lost(c->ops.user);
 		clean_up(c->dir, rundir_clear);
 	}
@@ -459,13 +487,11 @@ int fabric_client_open(const struct fabric_client_ops *ops, struct fabric_client
 	c->ops = *ops;
 	memcpy(c->dir, env->dir, sizeof(c->dir));
 	memcpy(m.hello.host, env->host, sizeof(m.hello.host));
-	c->sock = link_open(env->dir, env->daemon[0] ? env->daemon : NULL, &m, MSG_HELLO, fds);
-	if (c->sock < 0) {
-		ret = c->sock;
+	ret = link_open(env->dir, env->daemon[0] ? env->daemon : NULL, &m, MSG_HELLO, fds);
+	if (ret < 0)
 		goto free_client;
-	}
-	c->sock = link_raise(c->sock, true);
-	setsockopt(c->sock, SOL_SOCKET, SO_RCVTIMEO, &forever, sizeof(forever));
+	c->sock = hidden_keep(ret);
+	setsockopt(c->sock.fd, SOL_SOCKET, SO_RCVTIMEO, &forever, sizeof(forever));
 	ret = map_segments(c, &m.hello_reply, fds);
 	msg_close_fds(fds);
 	if (ret)
@@ -488,7 +514,7 @@ destroy_lock:
 	pthread_mutex_destroy(&c->lock);
 close_sock:
 	unmap_segments(c);
-	close(c->sock);
+	hidden_close(&c->sock);
 free_client:
 	free(c);
 	return ret;
@@ -502,9 +528,12 @@ void fabric_client_close(struct fabric_client *c)
 	c->closing = true;
 	lost = c->lost;
 	pthread_mutex_unlock(&c->lock);
-	shutdown(c->sock, SHUT_RDWR);
+	client_shutdown(c);
+	/* That does not end its wait if the descriptor has gone: the system call holds on to the
+	 * socket. */
+	pthread_cancel(c->thread);
 	pthread_join(c->thread, NULL);
-	close(c->sock);
+	hidden_close(&c->sock);
 	if (lost)
 		clean_up(c->dir, rundir_remove);
 	unmap_segments(c);
@@ -517,8 +546,7 @@ void fabric_client_forget(struct fabric_client *c)
 {
 	/* Mappings and memory stay: what the child has inherited may still point there.  No
 	 * shutdown: that would end the parent's connection. */
-	close(c->sock);
-	c->sock = -1;
+	hidden_close(&c->sock);
 }
 
 /* ---- attributes ---- */
@@ -530,7 +558,7 @@ void fabric_client_forget(struct fabric_client *c)
 static int hold_fabric(const struct fabric_environment *env)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static int lease = -1;
+	static struct hidden lease = HIDDEN_NONE;
 	static pid_t owner;
 	int fds[MSG_MAX_FDS];
 	struct msg m = {0};
@@ -538,10 +566,10 @@ static int hold_fabric(const struct fabric_environment *env)
 
 	memcpy(m.lease.host, env->host, sizeof(m.lease.host));
 	pthread_mutex_lock(&lock);
-	if (lease < 0 || owner != getpid()) {
+	if (!hidden_ours(&lease) || owner != getpid()) {
 		sock = link_open(env->dir, env->daemon[0] ? env->daemon : NULL, &m, MSG_LEASE, fds);
 		if (sock >= 0) {
-			lease = link_raise(sock, true);
+			lease = hidden_keep(sock);
 			owner = getpid();
 		}
 	}

@@ -21,7 +21,7 @@
 /* The daemon's answer to a stranger comes with this. */
 #define REPLIES (1u << MSG_REPLY | 1u << MSG_NOTE)
 
-int link_raise(int fd, bool cloexec)
+int link_raise(int fd)
 {
 	struct rlimit lim;
 	int want = HIGH_FD;
@@ -29,9 +29,9 @@ int link_raise(int fd, bool cloexec)
 
 	if (!getrlimit(RLIMIT_NOFILE, &lim) && lim.rlim_cur <= HIGH_FD)
 		want = (int)(lim.rlim_cur / 2);
-	high = fcntl(fd, cloexec ? F_DUPFD_CLOEXEC : F_DUPFD, want);
+	high = fcntl(fd, F_DUPFD, want);
 	if (high < 0) {
-		fcntl(fd, F_SETFD, cloexec ? FD_CLOEXEC : 0);
+		fcntl(fd, F_SETFD, 0);
 		return fd;
 	}
 	close(fd);

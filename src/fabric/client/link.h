@@ -2,8 +2,6 @@
 /* A connection to softhcad as its users make it: connect, start on demand, ask, be answered. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "fabric/protocol.h"
 
 /*
@@ -16,5 +14,5 @@ int link_open(const char *dir, const char *daemon, struct msg *m, enum msg_type 
 	      int fds[MSG_MAX_FDS]) must_check;
 /* One more request on a connection that nobody else reads from.  0 or negative errno. */
 int link_call(int sock, struct msg *m, enum msg_type type, int fds[MSG_MAX_FDS]) must_check;
-/* Moves a descriptor out of the way of programs that count on low numbers; keeps CLOEXEC or not. */
-int link_raise(int fd, bool cloexec);
+/* Moves a descriptor out of the way of programs that count on low numbers, to be inherited. */
+int link_raise(int fd);

@@ -7,10 +7,12 @@
  * The child finds keys and responders by number, never a half-written key; its lock dies with it;
  * what is taken back is not found any more; a process that exposes nothing is no error.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,7 +92,7 @@ static void test_write(void)
 	/* the same place, another key: the first stays */
 	k = key_of(KEY + (EXPOSE_BLOCKS << 8), 0, 1);
 	CHECK(!expose_key(&e, &k));
-	mine = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, e.arena_fd, offset);
+	mine = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, e.arena_file.fd, offset);
 	CHECK(mine != MAP_FAILED);
 	CHECK(in_child(child_writes, slots) == 0);
 	CHECK(mine[99] == 0 && mine[100] == 0x5a && mine[1099] == 0x5a && mine[1100] == 0);
@@ -116,6 +118,25 @@ static void test_nonsense(void)
 	CHECK(f && !remote_key(f, KEY, &k));
 	remote_close(f);
 	expose_close(&e);
+}
+
+/* What has the peer's number may look like its memory: the same size, the same seals. */
+static void test_stranger(void)
+{
+	struct slot *slots = slots_new();
+	struct expose e;
+	struct stat st;
+	int other;
+
+	CHECK(!expose_open(&e, slots, 0));
+	other = memfd_create("stranger", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	CHECK(other >= 0 && !fstat(e.file.fd, &st) && !ftruncate(other, st.st_size));
+	CHECK(!fcntl(other, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL));
+	CHECK(dup2(other, e.file.fd) == e.file.fd);
+	CHECK(!remote_open(slots, 0, 1));
+	expose_close(&e);
+	CHECK(fcntl(other, F_GETFD) >= 0);
+	close(other);
 }
 
 static int child_dies_with_lock(struct slot *slots)
@@ -190,6 +211,7 @@ int main(void)
 {
 	test_write();
 	test_nonsense();
+	test_stranger();
 	test_dead_holder();
 	test_consistent();
 	return 0;

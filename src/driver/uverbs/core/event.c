@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/hidden.h"
 #include "base/log.h"
 #include "driver/file/cdev_file.h"
 #include "driver/uverbs/core/file.h"
@@ -32,8 +33,8 @@ struct uchannel {
 
 	pthread_mutex_t lock; /* a leaf: held across pipe system calls that do not block */
 	bool closed;
-	int write_fd;
-	int read_fd; /* our own open file description, non-blocking */
+	struct hidden writer;
+	struct hidden reader; /* our own open file description, non-blocking */
 	uint8_t *late;
 	size_t late_bytes;
 	size_t late_room;
@@ -73,7 +74,7 @@ static int pipe_open(struct uchannel *c, int *user_fd)
 	/* Messages of DEVX are read one at a time, however large the reader's buffer. */
 	int packets = c->kind >= UCHANNEL_DEVX ? O_DIRECT : 0;
 	char path[32];
-	int fd[2];
+	int fd[2], reader;
 
 	if (pipe2(fd, O_CLOEXEC) < 0)
 		return -errno;
@@ -82,10 +83,11 @@ static int pipe_open(struct uchannel *c, int *user_fd)
 	/* A second open of the pipe: its O_NONBLOCK is not the program's.  The system call, because
 	 * openat() of this process is interposed. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd[0]);
-	c->read_fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (c->read_fd < 0)
+	reader = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (reader < 0)
 		goto fail;
-	c->write_fd = fd[1];
+	c->reader = hidden_keep(reader);
+	c->writer = hidden_keep(fd[1]);
 	*user_fd = fd[0];
 	return 0;
 
@@ -127,8 +129,8 @@ int uchannel_create(struct ufile *file, enum uchannel_kind kind, struct uchannel
 
 close_pipe:
 	close(fd);
-	close(c->write_fd);
-	close(c->read_fd);
+	hidden_close(&c->writer);
+	hidden_close(&c->reader);
 free_channel:
 	free(c->late);
 	pthread_mutex_destroy(&c->lock);
@@ -156,6 +158,12 @@ int uchannel_find(struct ufile *file, enum uchannel_kind kind, int64_t fd, struc
 }
 
 /* ---- writing; the channel's lock is held ---- */
+
+/* Neither end is open, or what has their numbers is not ours to write to. */
+static bool can_write(const struct uchannel *c)
+{
+	return !c->closed && hidden_ours(&c->writer) && hidden_ours(&c->reader);
+}
 
 static bool late_reserve(struct uchannel *c, size_t bytes)
 {
@@ -191,10 +199,10 @@ static bool late_append(struct uchannel *c, const void *event)
 
 static bool pipe_grow(struct uchannel *c)
 {
-	int size = fcntl(c->write_fd, F_GETPIPE_SZ);
+	int size = fcntl(c->writer.fd, F_GETPIPE_SZ);
 
 	return size > 0 && size < PIPE_BYTES_MAX &&
-	       fcntl(c->write_fd, F_SETPIPE_SZ, size * 2) > size;
+	       fcntl(c->writer.fd, F_SETPIPE_SZ, size * 2) > size;
 }
 
 /* One event, by the system call: write() is a cancellation point, and a thread that ends here holds
@@ -202,7 +210,7 @@ static bool pipe_grow(struct uchannel *c)
 static bool pipe_put(struct uchannel *c, const void *event)
 {
 	do {
-		if (syscall(SYS_write, c->write_fd, event, c->event_bytes) ==
+		if (syscall(SYS_write, c->writer.fd, event, c->event_bytes) ==
 		    (ssize_t)c->event_bytes)
 			return true;
 	} while (errno == EINTR || (errno == EAGAIN && pipe_grow(c)));
@@ -235,7 +243,7 @@ static bool channel_put_event(struct uchannel *c, const void *event)
 static void channel_post(struct uchannel *c, const void *event, uint32_t *count)
 {
 	pthread_mutex_lock(&c->lock);
-	if (!c->closed) {
+	if (can_write(c)) {
 		if (!channel_put_event(c, event))
 			log_error("uverbs: no memory for an event; it is lost");
 		else if (count)
@@ -269,7 +277,7 @@ void uchannel_post_devx(struct uchannel *c, uint64_t cookie, const uint8_t eqe[E
 void uchannel_flush(struct uchannel *c)
 {
 	pthread_mutex_lock(&c->lock);
-	if (!c->closed)
+	if (can_write(c))
 		late_flush(c);
 	pthread_mutex_unlock(&c->lock);
 }
@@ -306,10 +314,10 @@ static bool pipe_purge(struct uchannel *c, uint64_t element, uint32_t *purged)
 	uint8_t chunk[PURGE_BYTES];
 	int waiting = 0;
 
-	if (ioctl(c->read_fd, FIONREAD, &waiting) < 0)
+	if (ioctl(c->reader.fd, FIONREAD, &waiting) < 0)
 		return false;
 	while (waiting > 0) {
-		ssize_t n = syscall(SYS_read, c->read_fd, chunk,
+		ssize_t n = syscall(SYS_read, c->reader.fd, chunk,
 				    min_u64((uint64_t)waiting, sizeof(chunk)));
 		size_t kept;
 
@@ -319,7 +327,7 @@ static bool pipe_purge(struct uchannel *c, uint64_t element, uint32_t *purged)
 			break; /* the program was faster */
 		waiting -= (int)n;
 		kept = events_without(c, chunk, (size_t)n, element, purged);
-		if (kept && syscall(SYS_write, c->write_fd, chunk, kept) != (ssize_t)kept &&
+		if (kept && syscall(SYS_write, c->writer.fd, chunk, kept) != (ssize_t)kept &&
 		    !late_put(c, chunk, kept))
 			return false;
 	}
@@ -332,7 +340,7 @@ uint32_t uchannel_purge(struct uchannel *c, uint64_t element)
 	size_t kept;
 
 	pthread_mutex_lock(&c->lock);
-	if (c->closed)
+	if (!can_write(c))
 		goto out;
 	kept = events_without(c, c->late, c->late_bytes, element, &purged);
 	if (c->late_bytes && !kept)
@@ -369,8 +377,8 @@ static void channel_last_close(struct cdev_file *cdev)
 	}
 	pthread_mutex_lock(&c->lock);
 	c->closed = true;
-	close(c->write_fd);
-	close(c->read_fd);
+	hidden_close(&c->writer);
+	hidden_close(&c->reader);
 	if (c->late_bytes)
 		atomic_fetch_sub_explicit(&overflowed, 1, memory_order_relaxed);
 	c->late_bytes = 0;

@@ -170,7 +170,7 @@ static struct fabric *fabric_up(void)
 	side_up(f, &f->b, 1);
 
 	f->to = mmap(NULL, sizeof(*f->to), PROT_READ | PROT_WRITE, MAP_SHARED,
-		     wire_expose(f->b.rig.wire[0])->arena_fd, ARENA_OFFSET);
+		     wire_expose(f->b.rig.wire[0])->arena_file.fd, ARENA_OFFSET);
 	CHECK(f->to != MAP_FAILED);
 	rig_qp_up(&f->a.rig, 0, &f->from, IB_QPT_RC);
 	rig_qp_up(&f->b.rig, 0, &f->to->qp, IB_QPT_RC);

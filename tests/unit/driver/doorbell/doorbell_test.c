@@ -441,7 +441,7 @@ static void test_descriptor_closed(void)
 
 	rig_open(&r, false, 1);
 	if (go_to_sleep(&r) == DOORBELL_SLEEP) {
-		for (int fd = 3; fd < 64; fd++)
+		for (int fd = 3; fd < 4096; fd++)
 			if (fd != r.fd)
 				close(fd);
 		CHECK(!pthread_create(&thread, NULL, post_one, &r));
