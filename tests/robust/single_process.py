@@ -94,6 +94,7 @@ def cases(programs):
         *((f"threads that are cancelled {d}", cancelled(programs, d)) for d in devices),
         *((f"all unknown descriptors closed by {how}", program(programs, "tidy", "mlx5_0", how))
           for how in ("close", "close_range", "closefrom", "syscall")),
+        ("memory with marks keeps them", program(programs, "marked", "mlx5_0")),
         *((f"passive target {d}", two(programs, "passive", d)) for d in devices),
         *((f"stores beside a region, peer {d}", two(programs, "neighbours", d)) for d in devices),
         *((f"stores beside a region, thread {d}", program(programs, "neighbours", d, "thread"))

@@ -57,6 +57,11 @@ bool process_progress(struct process *p);
 /* The same; *deadline_ns is lowered to the time of the next timer. */
 bool process_progress_until(struct process *p, uint64_t *deadline_ns);
 
+/* In between no thread of ours touches memory of the program or the heap.  For short, without
+ * waiting for anything, and never twice at once. */
+void process_pause(struct process *p);
+void process_resume(struct process *p);
+
 /*
  * Port events of the fabric go to whoever listens (the uverbs files). Called on the control thread.
  */

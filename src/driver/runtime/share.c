@@ -14,8 +14,7 @@
 
 #include "base/log.h"
 #include "base/trace.h"
-#include "base/vma.h"
-#include "driver/runtime/engine.h"
+#include "driver/runtime/mapping.h"
 #include "driver/runtime/process.h"
 #include "usermem/usermem.h"
 
@@ -25,6 +24,8 @@
  * it. */
 #define SHARE_MAX_BYTES (64u << 20)
 #define SHARE_MAX_MOVES 256u
+/* Finding out that memory must not be moved is not for nothing either. */
+#define SHARE_MAX_REFUSALS 256u
 
 struct share {
 	struct share *next;
@@ -38,37 +39,9 @@ struct share {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct share *shares;
-static uint32_t moves;
+static uint32_t moves, refusals;
 
 /* ---- what lies where ---- */
-
-/* All mappings that overlap [addr, end) satisfy ok, and they leave no gap. */
-static bool all_mappings(uint64_t addr, uint64_t end, bool (*ok)(const struct vma *, const void *),
-			 const void *arg)
-{
-	char *list = vma_list();
-	const char *line = list;
-	uint64_t at = addr;
-	struct vma v;
-
-	while (list && at < end && vma_next(&line, &v)) {
-		if (v.end <= at)
-			continue;
-		if (v.start > at || !ok(&v, arg))
-			break;
-		at = v.end;
-	}
-	free(list);
-	return at >= end;
-}
-
-static bool is_plain(const struct vma *v, const void *arg)
-{
-	(void)arg;
-	return strcmp(v->perms, "rw-p") == 0 && !v->inode &&
-	       (!v->name[0] || strcmp(v->name, "[heap]") == 0 ||
-		strncmp(v->name, "[anon:", 6) == 0);
-}
 
 static bool is_shared_page(const struct vma *v, const void *arg)
 {
@@ -108,6 +81,16 @@ static bool threads_alone(void)
 
 /* ---- moving ---- */
 
+static bool may_move(uint64_t addr, uint64_t end)
+{
+	if (refusals >= SHARE_MAX_REFUSALS)
+		return false;
+	if (mappings_plain(addr, end))
+		return true;
+	refusals++;
+	return false;
+}
+
 /* Copies the pages and puts the copy in their place.  fd < 0: private memory. */
 static bool pages_replace(uint64_t addr, uint64_t bytes, int fd, uint64_t offset)
 {
@@ -131,7 +114,7 @@ static struct share *share_find(uint64_t addr, uint64_t bytes)
 {
 	for (struct share *s = shares; s; s = s->next)
 		if (range_inside(addr - s->addr, bytes, s->bytes) &&
-		    all_mappings(s->addr, s->addr + s->bytes, is_shared_page, s))
+		    mappings_all(s->addr, s->addr + s->bytes, is_shared_page, s))
 			return s;
 	return NULL;
 }
@@ -145,9 +128,9 @@ static const char *cannot_move(const struct expose *e, uint64_t bytes, uint64_t 
 		return "large";
 	if (moves >= SHARE_MAX_MOVES)
 		return "moved-too-often";
-	if (!all_mappings(first, end, is_plain, NULL))
-		return "not-plain-private-memory";
-	return threads_alone() ? NULL : "threads";
+	if (!threads_alone())
+		return "threads";
+	return may_move(first, end) ? NULL : "not-plain-private-memory";
 }
 
 static struct share *share_refuse(uint64_t addr, uint64_t bytes, const char *why)
@@ -180,10 +163,11 @@ static struct share *move_in(struct process *p, uint64_t addr, uint64_t bytes)
 		.inode = st.st_ino,
 		.next = shares,
 	};
-	/* The engine may be placing data there for another key. */
-	engine_pause(p);
+	/* The engine may be placing data there for another key, and any thread of ours may use the
+	 * heap. */
+	process_pause(p);
 	moved = pages_replace(first, end - first, e->arena_file.fd, s->offset);
-	engine_resume(p);
+	process_resume(p);
 	if (!moved) {
 		free(s);
 		return share_refuse(addr, bytes, "copy-failed");
@@ -230,16 +214,15 @@ static void move_back(const struct share *s)
 	struct process *p = process_current();
 	bool running = p && p->engine;
 
-	if (!all_mappings(s->addr, s->addr + s->bytes, is_shared_page, s))
+	if (!mappings_all(s->addr, s->addr + s->bytes, is_shared_page, s))
 		return;
-	/* The engine may be placing data for another key, whose memory begins or ends in these
-	 * pages. */
+	/* These pages may hold other keys' memory, and the heap. */
 	if (running)
-		engine_pause(p);
+		process_pause(p);
 	if (!pages_replace(s->addr, s->bytes, -1, 0))
 		log_warn("memory at 0x%lx stays shared: %m", (unsigned long)s->addr);
 	if (running)
-		engine_resume(p);
+		process_resume(p);
 }
 
 /*
@@ -265,7 +248,7 @@ static void look_at_all(void)
 {
 	for (struct share *s = shares, *next; s; s = next) {
 		next = s->next;
-		s->in_place = all_mappings(s->addr, s->addr + s->bytes, is_shared_page, s);
+		s->in_place = mappings_all(s->addr, s->addr + s->bytes, is_shared_page, s);
 		if (!s->users && !s->in_place)
 			share_forget(s);
 	}

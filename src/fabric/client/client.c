@@ -20,7 +20,6 @@
 #include "base/hidden.h"
 #include "base/log.h"
 #include "base/trace.h"
-#include "fabric/attr.h"
 #include "fabric/client/environment.h"
 #include "fabric/client/link.h"
 #include "fabric/rundir.h"
@@ -33,6 +32,10 @@
  * number. */
 #define MISSED_RETRY_MS 50
 #define MISSED_SEQ	UINT32_MAX
+
+/* Held while a control thread does more than wait for a message.  Not part of the client: whoever
+ * takes it may put other pages in the place of those that the client lies in. */
+static pthread_mutex_t hearing = PTHREAD_MUTEX_INITIALIZER;
 
 /* A thread that waits for a reply; lives on its stack. */
 struct waiter {
@@ -342,6 +345,27 @@ static void clean_up(const char *dir, void (*remove)(const char *dir))
 	close(lock);
 }
 
+static void on_message(struct fabric_client *c, const struct msg *m, int fds[MSG_MAX_FDS],
+		       int error)
+{
+	if (msg_kind(m) != MSG_REPLY)
+		on_note(c, m, fds);
+	else if (m->head.seq == MISSED_SEQ)
+		on_missed_reply(c, m, fds);
+	else
+		on_reply(c, m, fds, error);
+}
+
+void fabric_client_pause(void)
+{
+	pthread_mutex_lock(&hearing);
+}
+
+void fabric_client_resume(void)
+{
+	pthread_mutex_unlock(&hearing);
+}
+
 static void *control_thread(void *arg)
 {
 	struct fabric_client *c = arg;
@@ -358,13 +382,11 @@ static void *control_thread(void *arg)
 			continue;
 		if (ret && ret != -EMFILE)
 			break;
-		if (msg_kind(&m) != MSG_REPLY)
-			on_note(c, &m, fds);
-		else if (m.head.seq == MISSED_SEQ)
-			on_missed_reply(c, &m, fds);
-		else
-			on_reply(c, &m, fds, ret);
+		pthread_mutex_lock(&hearing);
+		on_message(c, &m, fds, ret);
+		pthread_mutex_unlock(&hearing);
 	}
+	pthread_mutex_lock(&hearing);
 	pthread_mutex_lock(&c->lock);
 	c->lost = true;
 	closing = c->closing;
@@ -377,6 +399,7 @@ static void *control_thread(void *arg)
 		c->ops.lost(c->ops.user);
 		clean_up(c->dir, rundir_clear);
 	}
+	pthread_mutex_unlock(&hearing);
 	return NULL;
 }
 
@@ -547,60 +570,6 @@ void fabric_client_forget(struct fabric_client *c)
 	/* Mappings and memory stay: what the child has inherited may still point there.  No
 	 * shutdown: that would end the parent's connection. */
 	hidden_close(&c->sock);
-}
-
-/* ---- attributes ---- */
-
-/*
- * Under `softhca env` nothing holds the daemon but its users: a program that looks at the device
- * tree holds it for its lifetime.
- */
-static int hold_fabric(const struct fabric_environment *env)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static struct hidden lease = HIDDEN_NONE;
-	static pid_t owner;
-	int fds[MSG_MAX_FDS];
-	struct msg m = {0};
-	int sock = 0;
-
-	memcpy(m.lease.host, env->host, sizeof(m.lease.host));
-	pthread_mutex_lock(&lock);
-	if (!hidden_ours(&lease) || owner != getpid()) {
-		sock = link_open(env->dir, env->daemon[0] ? env->daemon : NULL, &m, MSG_LEASE, fds);
-		if (sock >= 0) {
-			lease = hidden_keep(sock);
-			owner = getpid();
-		}
-	}
-	pthread_mutex_unlock(&lock);
-	return sock < 0 ? sock : 0;
-}
-
-ssize_t fabric_read_attr(const char *path, char *buf, size_t size)
-{
-	const struct fabric_environment *env = fabric_environment();
-	int fds[MSG_MAX_FDS];
-	struct msg m = {0};
-	struct attr attr;
-	int sock;
-
-	if (!env)
-		return -ENODEV;
-	if (!strcmp(path, "."))
-		return hold_fabric(env);
-	if (!attr_parse(path, &attr) || strlen(path) >= sizeof(m.attr.path))
-		return -ENOENT;
-	memcpy(m.attr.host, env->host, sizeof(m.attr.host));
-	memcpy(m.attr.path, path, strlen(path) + 1);
-	sock = link_open(env->dir, NULL, &m, MSG_ATTR, fds);
-	if (sock < 0)
-		return sock == -ECONNREFUSED ? -ENODEV : sock;
-	close(sock);
-	if (m.attr_reply.length > sizeof(m.attr_reply.text))
-		return -EBADMSG;
-	if (m.attr_reply.length > size)
-		return -ENOSPC;
-	memcpy(buf, m.attr_reply.text, m.attr_reply.length);
-	return (ssize_t)m.attr_reply.length;
+	/* The control thread that may hold it is not here. */
+	hearing = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }

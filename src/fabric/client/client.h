@@ -48,6 +48,11 @@ void fabric_client_close(struct fabric_client *c);
  * lives on. */
 void fabric_client_forget(struct fabric_client *c);
 
+/* Control threads hear nothing and touch no memory between these two; an upcall under way ends
+ * first. */
+void fabric_client_pause(void);
+void fabric_client_resume(void);
+
 const struct registry *fabric_registry(const struct fabric_client *c);
 const struct subnet *fabric_subnet(const struct fabric_client *c);
 struct slot *fabric_slots(const struct fabric_client *c); /* array of REGISTRY_SLOTS */

@@ -3,17 +3,20 @@
  * softhcad and its client library against each other: slots, numbers, channels, live attributes,
  * deaths on either side, and strangers who talk nonsense.  The argument is the daemon's path.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -677,6 +680,58 @@ static void test_no_descriptors(void)
 	wait_no_dir();
 }
 
+/* The control thread of this process: 'softhca-control', and what it waits in. */
+static bool control_waits_in(long call)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	const struct dirent *e;
+	bool found = false;
+
+	CHECK(tasks);
+	while ((e = readdir(tasks))) {
+		char path[320], text[64] = "";
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", e->d_name);
+		f = fopen(path, "r");
+		if (f && fgets(text, sizeof(text), f) && !strcmp(text, "softhca-control\n")) {
+			fclose(f);
+			snprintf(path, sizeof(path), "/proc/self/task/%s/syscall", e->d_name);
+			f = fopen(path, "r");
+			found |= f && fgets(text, sizeof(text), f) && atol(text) == call;
+		}
+		if (f)
+			fclose(f);
+	}
+	closedir(tasks);
+	return found;
+}
+
+/* Between pause and resume nothing of a message is acted upon. */
+static void test_pause(void)
+{
+	struct fabric_client *c;
+	struct told t;
+	uint16_t slot;
+	int peer;
+
+	if (access("/proc/self/syscall", R_OK))
+		return;
+	c = open_client(&t);
+	peer = raw_hello("host2", &slot);
+	fabric_client_pause();
+	CHECK(raw_channel(peer, fabric_slot(c)) == 0);
+	for (int i = 0; i < WAIT_MS && !control_waits_in(SYS_futex); i++)
+		usleep(1000);
+	CHECK(control_waits_in(SYS_futex) && t.channels == 0);
+	fabric_client_resume();
+	wait_for(&t.channels, 1);
+	close(t.fd);
+	close(peer);
+	fabric_client_close(c);
+	wait_no_dir();
+}
+
 #define FULL_DAEMON 64
 
 /* The daemon takes in as many as it can and tells the next one that there is no room. */
@@ -812,6 +867,7 @@ int main(int argc, char **argv)
 	test_threads();
 	test_races();
 	test_no_descriptors();
+	test_pause();
 	test_full_daemon();
 	test_slots_of_the_dead();
 	mkdir(base, 0700);

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What needs no open client: live attributes, and that the daemon stays. */
+#include "fabric/client/client.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/hidden.h"
+#include "fabric/attr.h"
+#include "fabric/client/environment.h"
+#include "fabric/client/link.h"
+
+/*
+ * Under `softhca env` nothing holds the daemon but its users: a program that looks at the device
+ * tree holds it for its lifetime.
+ */
+static int hold_fabric(const struct fabric_environment *env)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct hidden lease = HIDDEN_NONE;
+	static pid_t owner;
+	int fds[MSG_MAX_FDS];
+	struct msg m = {0};
+	int sock = 0;
+
+	memcpy(m.lease.host, env->host, sizeof(m.lease.host));
+	pthread_mutex_lock(&lock);
+	if (!hidden_ours(&lease) || owner != getpid()) {
+		sock = link_open(env->dir, env->daemon[0] ? env->daemon : NULL, &m, MSG_LEASE, fds);
+		if (sock >= 0) {
+			lease = hidden_keep(sock);
+			owner = getpid();
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return sock < 0 ? sock : 0;
+}
+
+ssize_t fabric_read_attr(const char *path, char *buf, size_t size)
+{
+	const struct fabric_environment *env = fabric_environment();
+	int fds[MSG_MAX_FDS];
+	struct msg m = {0};
+	struct attr attr;
+	int sock;
+
+	if (!env)
+		return -ENODEV;
+	if (!strcmp(path, "."))
+		return hold_fabric(env);
+	if (!attr_parse(path, &attr) || strlen(path) >= sizeof(m.attr.path))
+		return -ENOENT;
+	memcpy(m.attr.host, env->host, sizeof(m.attr.host));
+	memcpy(m.attr.path, path, strlen(path) + 1);
+	sock = link_open(env->dir, NULL, &m, MSG_ATTR, fds);
+	if (sock < 0)
+		return sock == -ECONNREFUSED ? -ENODEV : sock;
+	close(sock);
+	if (m.attr_reply.length > sizeof(m.attr_reply.text))
+		return -EBADMSG;
+	if (m.attr_reply.length > size)
+		return -ENOSPC;
+	memcpy(buf, m.attr_reply.text, m.attr_reply.length);
+	return (ssize_t)m.attr_reply.length;
+}
