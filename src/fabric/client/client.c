@@ -210,28 +210,6 @@ int fabric_open_channel(struct fabric_client *c, uint16_t peer, int *fd, size_t 
 
 /* ---- the control thread ---- */
 
-/* error: why there are no descriptors, or 0. */
-static void on_reply(struct fabric_client *c, const struct msg *m, int fds[MSG_MAX_FDS], int error)
-{
-	pthread_mutex_lock(&c->lock);
-	for (struct waiter *w = c->waiters; w; w = w->next) {
-		if (w->seq != m->head.seq)
-			continue;
-		*w->m = *m;
-		for (unsigned i = 0; i < MSG_MAX_FDS; i++) {
-			w->fds[i] = fds[i];
-			fds[i] = -1;
-		}
-		w->result = error ? error : m->head.status;
-		w->done = true;
-		pthread_cond_broadcast(&c->answered);
-		break;
-	}
-	pthread_mutex_unlock(&c->lock);
-	/* Nobody waits any more (timed out): the descriptors have no owner. */
-	msg_close_fds(fds);
-}
-
 /* ---- channels that could not be taken ---- */
 
 static void missed_set(struct fabric_client *c, uint32_t peer, bool missed)
@@ -267,7 +245,7 @@ static void missed_retry(struct fabric_client *c)
 		missed_ask(c);
 }
 
-/* As a notification or as the answer to missed_ask.  A program that has used up its descriptors
+/* As a notification or as an answer that nobody takes.  A program that has used up its descriptors
  * will have some again, and the daemon keeps the channel. */
 static void on_channel(struct fabric_client *c, const struct msg *m, int fds[MSG_MAX_FDS])
 {
@@ -281,10 +259,38 @@ static void on_channel(struct fabric_client *c, const struct msg *m, int fds[MSG
 	fds[0] = -1;
 }
 
-/* A refusal names no peer: its process has ended, which its own notification tells. */
-static void on_missed_reply(struct fabric_client *c, const struct msg *m, int fds[MSG_MAX_FDS])
+/* error: why there are no descriptors, or 0.  False: nobody waits any more (timed out). */
+static bool waiter_wake(struct fabric_client *c, const struct msg *m, int fds[MSG_MAX_FDS],
+			int error)
 {
-	if (m->head.type == MSG_CHANNEL && !m->head.status)
+	struct waiter *w;
+
+	pthread_mutex_lock(&c->lock);
+	for (w = c->waiters; w && w->seq != m->head.seq; w = w->next)
+		;
+	if (w) {
+		*w->m = *m;
+		for (unsigned i = 0; i < MSG_MAX_FDS; i++) {
+			w->fds[i] = fds[i];
+			fds[i] = -1;
+		}
+		w->result = error ? error : m->head.status;
+		w->done = true;
+		pthread_cond_broadcast(&c->answered);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return w;
+}
+
+/*
+ * A channel that nobody here takes has been made nevertheless, and the peer, which was told of it,
+ * may use it: that is as if the peer had opened it.
+ */
+static void on_reply(struct fabric_client *c, const struct msg *m, int fds[MSG_MAX_FDS], int error)
+{
+	bool taken = m->head.seq != MISSED_SEQ && waiter_wake(c, m, fds, error);
+
+	if (m->head.type == MSG_CHANNEL && !m->head.status && (!taken || error))
 		on_channel(c, m, fds);
 	msg_close_fds(fds);
 }
@@ -350,8 +356,6 @@ static void on_message(struct fabric_client *c, const struct msg *m, int fds[MSG
 {
 	if (msg_kind(m) != MSG_REPLY)
 		on_note(c, m, fds);
-	else if (m->head.seq == MISSED_SEQ)
-		on_missed_reply(c, m, fds);
 	else
 		on_reply(c, m, fds, error);
 }

@@ -643,9 +643,9 @@ static void test_no_descriptors(void)
 	struct fabric_client *c;
 	uint32_t rows[SLOT_PORTS];
 	struct rlimit saved;
-	int pipes[2], fd, side, top;
+	int pipes[2], fd, side, top, mate;
 	struct told t;
-	uint16_t slot;
+	uint16_t slot, mate_slot;
 	size_t bytes;
 	pid_t peer;
 
@@ -655,6 +655,7 @@ static void test_no_descriptors(void)
 	peer = start_peer(fabric_slot(c), rows[0], pipes);
 	close(pipes[1]);
 	CHECK(read(pipes[0], &slot, sizeof(slot)) == sizeof(slot));
+	mate = raw_hello("host2", &mate_slot);
 	top = open("/dev/null", O_RDONLY); /* the lowest number that is free */
 	CHECK(top >= 0);
 	close(top);
@@ -665,17 +666,20 @@ static void test_no_descriptors(void)
 	wait_for(&t.downs, 1);
 	CHECK(t.lost == 0 && t.channels == 0);
 	CHECK(fabric_open_channel(c, slot, &fd, &bytes, &side) == -EMFILE);
+	/* One of which the other end learns only. */
+	CHECK(fabric_open_channel(c, mate_slot, &fd, &bytes, &side) == -EMFILE);
 	CHECK(t.lost == 0 && fabric_number_chunk(c, 0) > 0);
 
 	CHECK(!prlimit(0, RLIMIT_NOFILE, &saved, NULL));
-	wait_for(&t.channels, 1);
-	CHECK(t.peer == slot);
+	wait_for(&t.channels, 2);
+	CHECK(t.peer == slot || t.peer == mate_slot);
 	close(t.fd);
 	CHECK(fabric_open_channel(c, slot, &fd, &bytes, &side) == 0);
 	close(fd);
 	close(pipes[0]);
 	CHECK(waitpid(peer, NULL, 0) == peer);
-	wait_for(&t.gone, 1);
+	close(mate);
+	wait_for(&t.gone, 2);
 	fabric_client_close(c);
 	wait_no_dir();
 }
