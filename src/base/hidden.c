@@ -4,6 +4,9 @@
 #include "base/hidden.h"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -25,6 +28,32 @@ uint64_t hidden_id(int fd)
 		return 0;
 	id = (uint64_t)st.st_dev * 0x9e3779b97f4a7c15u ^ (uint64_t)st.st_ino;
 	return id ? id : 1;
+}
+
+/* As fdinfo tells it. */
+static int64_t eventfd_number(int fd)
+{
+	static const char key[] = "eventfd-id:";
+	char path[40], text[512];
+	const char *at;
+	long file, n;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (file < 0)
+		return -1;
+	n = syscall(SYS_read, file, text, sizeof(text) - 1);
+	syscall(SYS_close, file);
+	text[n > 0 ? n : 0] = '\0';
+	at = strstr(text, key);
+	return at ? atoll(at + sizeof(key) - 1) : -1;
+}
+
+static bool is_same_eventfd(const struct hidden *h)
+{
+	int64_t now = h->eventfd < 0 ? -1 : eventfd_number(h->fd);
+
+	return now < 0 || now == h->eventfd;
 }
 
 static unsigned hidden_base(void)
@@ -62,13 +91,14 @@ struct hidden hidden_keep(int fd)
 		syscall(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC);
 	h.fd = high >= 0 ? high : fd;
 	h.id = hidden_id(h.fd);
+	h.eventfd = eventfd_number(h.fd);
 	hidden_mark(h.fd, h.id);
 	return h;
 }
 
 bool hidden_ours(const struct hidden *h)
 {
-	return h->id && hidden_id(h->fd) == h->id;
+	return h->id && hidden_id(h->fd) == h->id && is_same_eventfd(h);
 }
 
 void hidden_close(struct hidden *h)

@@ -20,11 +20,13 @@
 #include "base/compiler.h"
 
 struct hidden {
-	int fd;	     /* -1: none */
-	uint64_t id; /* of the file behind it */
+	int fd;		 /* -1: none */
+	uint64_t id;	 /* of the file behind it */
+	int64_t eventfd; /* which one, for all of them are one file; -1: no such, or cannot be told
+			  */
 };
 
-#define HIDDEN_NONE ((struct hidden){-1, 0})
+#define HIDDEN_NONE ((struct hidden){-1, 0, -1})
 
 /* Which file a descriptor is, the same in all processes of this system; 0: none. */
 uint64_t hidden_id(int fd);
