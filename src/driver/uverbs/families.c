@@ -4,7 +4,7 @@
 #include "driver/uverbs/objects/families.h"
 #include "driver/uverbs/uverbs.h"
 
-static const struct uverbs_family *const families[] = {
+const struct uverbs_family *const uverbs_families[] = {
 	&ucontext_family,  &udevice_family,	&uadvise_family,     &uah_family,
 	&ucounters_family, &ucq_family,		&udm_family,	     &uflow_family,
 	&umatcher_family,  &umcast_family,	&umr_family,	     &umw_family,
@@ -12,6 +12,8 @@ static const struct uverbs_family *const families[] = {
 	&usrq_family,	   &uuar_family,	&uwq_family,	     &uxrcd_family,
 	&udevx_family,	   &udevx_async_family, &udevx_event_family, &uumem_family,
 };
+
+const size_t uverbs_families_count = array_size(uverbs_families);
 
 static const struct method_spec *family_method(const struct uverbs_family *f, uint16_t object,
 					       uint16_t method)
@@ -24,8 +26,8 @@ static const struct method_spec *family_method(const struct uverbs_family *f, ui
 
 const struct method_spec *uverbs_method(uint16_t object, uint16_t method)
 {
-	for (size_t i = 0; i < array_size(families); i++) {
-		const struct method_spec *m = family_method(families[i], object, method);
+	for (size_t i = 0; i < uverbs_families_count; i++) {
+		const struct method_spec *m = family_method(uverbs_families[i], object, method);
 
 		if (m)
 			return m;
@@ -43,8 +45,8 @@ static const struct command_spec *family_command(const struct uverbs_family *f, 
 
 const struct command_spec *uverbs_command(uint32_t number)
 {
-	for (size_t i = 0; i < array_size(families); i++) {
-		const struct command_spec *c = family_command(families[i], number);
+	for (size_t i = 0; i < uverbs_families_count; i++) {
+		const struct command_spec *c = family_command(uverbs_families[i], number);
 
 		if (c)
 			return c;

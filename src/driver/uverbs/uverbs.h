@@ -13,6 +13,9 @@ int uverbs_ioctl(struct ufile *f, unsigned long request, void *arg);
 int uverbs_ioctl_inherited(struct ufile *f, unsigned long request, void *arg);
 ssize_t uverbs_write(struct ufile *f, const void *buf, size_t count);
 
+/* All families. */
+extern const struct uverbs_family *const uverbs_families[];
+extern const size_t uverbs_families_count;
 /* The rows of a method and of a command, or NULL. */
 const struct method_spec *uverbs_method(uint16_t object, uint16_t method);
 const struct command_spec *uverbs_command(uint32_t number);

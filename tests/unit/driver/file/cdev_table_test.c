@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The descriptor table: the last descriptor closes a file once, the last reference releases it. */
+#include <errno.h>
+#include <limits.h>
+
+#include "check.h"
+#include "driver/file/cdev_file.h"
+
+static unsigned closed, released;
+
+static void count_close(struct cdev_file *f)
+{
+	(void)f;
+	closed++;
+}
+
+static void count_release(struct cdev_file *f)
+{
+	(void)f;
+	released++;
+}
+
+static const struct cdev_ops ops = {.last_close = count_close, .release = count_release};
+
+static void expect(unsigned closes, unsigned releases)
+{
+	CHECK(closed == closes && released == releases);
+}
+
+static void numbers(void)
+{
+	const int wrong[] = {-1, INT_MIN, (int)CDEV_MAX_FDS, INT_MAX};
+	struct cdev_file f;
+
+	cdev_file_init(&f, &ops);
+	for (size_t i = 0; i < array_size(wrong); i++) {
+		CHECK(cdev_install(wrong[i], &f) == -EMFILE);
+		CHECK(!cdev_get(wrong[i]) && !cdev_table_load(wrong[i]) && !cdev_peek(wrong[i]));
+		cdev_table_clear(wrong[i]);
+		CHECK(!cdev_install(7, &f));
+		cdev_table_dup(7, wrong[i]);
+		cdev_table_dup(wrong[i], 7); /* 7 is nothing of ours any more */
+		expect((unsigned)i + 1, (unsigned)i + 1);
+		cdev_file_init(&f, &ops);
+	}
+	CHECK(!cdev_install((int)CDEV_MAX_FDS - 1, &f) && cdev_peek((int)CDEV_MAX_FDS - 1) == &f);
+	cdev_table_clear((int)CDEV_MAX_FDS - 1);
+	closed = released = 0;
+}
+
+static void life(void)
+{
+	struct cdev_file a, b;
+
+	cdev_file_init(&a, &ops);
+	cdev_file_init(&b, &ops);
+	CHECK(!cdev_install(3, &a) && !cdev_install(4, &b));
+	cdev_table_dup(3, 5);
+	cdev_table_dup(3, 3);
+	cdev_table_clear(3);
+	cdev_table_clear(3);
+	expect(0, 0);
+	CHECK(!cdev_get(3) && cdev_get(5) == &a);
+	/* a user in flight keeps it, not open but there */
+	cdev_table_clear(5);
+	expect(1, 0);
+	cdev_put(&a);
+	expect(1, 1);
+	/* a descriptor on top of one whose close we did not see */
+	cdev_file_init(&a, &ops);
+	CHECK(!cdev_install(4, &a));
+	expect(2, 2);
+	/* a duplicate of what is not ours */
+	cdev_table_dup(9, 4);
+	expect(3, 3);
+	closed = released = 0;
+}
+
+/* A child of fork(2) touches nothing of its parent's files. */
+static void forked(void)
+{
+	struct cdev_file a, own;
+
+	cdev_file_init(&a, &ops);
+	cdev_file_init(&own, &ops);
+	CHECK(!cdev_install(3, &a));
+	cdev_table_fork_child();
+	CHECK(!cdev_peek(3) && cdev_table_load(3) == &a);
+	CHECK(!cdev_install(4, &own) && cdev_peek(4) == &own);
+	cdev_table_clear(3);
+	expect(0, 0);
+	cdev_table_clear(4);
+	expect(1, 1);
+}
+
+int main(void)
+{
+	numbers();
+	life();
+	forked();
+	return 0;
+}

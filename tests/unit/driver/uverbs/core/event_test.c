@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Event channels: order, what a full pipe does not take, what is taken back when an object goes,
+ * and descriptors that are no such channel.
+ */
+#include "driver/uverbs/core/event.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/ib_user_verbs.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "uverbs_file.h"
+
+#define EVENTS 300000u /* more than the largest pipe takes */
+
+static struct uverbs_file u, other;
+
+static uint64_t comp_next(int fd)
+{
+	struct ib_uverbs_comp_event_desc desc;
+	ssize_t n = read(fd, &desc, sizeof(desc));
+
+	if (n < 0) {
+		CHECK(errno == EAGAIN);
+		return UINT64_MAX;
+	}
+	CHECK(n == sizeof(desc));
+	return desc.cq_handle;
+}
+
+static int channel_open(enum uchannel_kind kind, struct uchannel **c)
+{
+	int fd = uchannel_create(&u.file, kind, c);
+
+	CHECK(fd >= 0 && fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	CHECK(!(fcntl(fd, F_GETFL) & O_NONBLOCK)); /* the program's choice */
+	CHECK(!fcntl(fd, F_SETFL, O_NONBLOCK));
+	return fd;
+}
+
+static void order(void)
+{
+	struct uchannel *c;
+	int fd = channel_open(UCHANNEL_COMP, &c);
+	uint32_t count = 0;
+	uint64_t next = 0;
+
+	for (uint64_t i = 0; i < EVENTS; i++)
+		uchannel_post_comp(c, i, &count);
+	/* all are counted, some wait in memory, and they come in order */
+	CHECK(count == EVENTS && uchannel_overflowed());
+	while (next < EVENTS) {
+		uint64_t got = comp_next(fd);
+
+		if (got == UINT64_MAX)
+			uchannel_flush(c);
+		else
+			CHECK(got == next++);
+	}
+	CHECK(!uchannel_overflowed() && comp_next(fd) == UINT64_MAX);
+	uchannel_drop_fd(fd);
+}
+
+/* Those of one object go, of the pipe and of the list; the others stay, in order. */
+static void taking_back(void)
+{
+	struct uchannel *c;
+	int fd = channel_open(UCHANNEL_COMP, &c);
+	uint32_t a = 0, b = 0, left = 0;
+
+	for (uint32_t i = 0; i < EVENTS / 2; i++) {
+		uchannel_post_comp(c, 1, &a);
+		uchannel_post_comp(c, 2, &b);
+	}
+	for (int i = 0; i < 11; i++)
+		CHECK(comp_next(fd) == (uint64_t)(1 + i % 2));
+	CHECK(uchannel_purge(c, 1) == a - 6);
+	CHECK(uchannel_purge(c, 1) == 0 && uchannel_purge(c, 3) == 0);
+	while (left < b - 5) {
+		uint64_t got = comp_next(fd);
+
+		CHECK(got == 2 || got == UINT64_MAX);
+		if (got == 2)
+			left++;
+		else
+			uchannel_flush(c);
+	}
+	CHECK(!uchannel_overflowed());
+	/* also when all that waits goes */
+	for (uint32_t i = 0; i < EVENTS; i++)
+		uchannel_post_comp(c, 4, NULL);
+	CHECK(uchannel_overflowed() && uchannel_purge(c, 4) == EVENTS);
+	CHECK(!uchannel_overflowed() && comp_next(fd) == UINT64_MAX);
+	uchannel_drop_fd(fd);
+}
+
+static void strangers(void)
+{
+	struct uchannel *c, *found;
+	int fd = channel_open(UCHANNEL_COMP, &c), plain = dup(STDERR_FILENO);
+
+	CHECK(!uchannel_find(&u.file, UCHANNEL_COMP, fd, &found) && found == c);
+	cdev_put(uchannel_cdev(found));
+	CHECK(uchannel_find(&u.file, UCHANNEL_ASYNC, fd, &found) == -EBADF);
+	CHECK(uchannel_find(&other.file, UCHANNEL_COMP, fd, &found) == -EBADF);
+	CHECK(uchannel_find(&u.file, UCHANNEL_COMP, plain, &found) == -EBADF);
+	CHECK(uchannel_find(&u.file, UCHANNEL_COMP, -1, &found) == -EBADF);
+	CHECK(uchannel_find(&u.file, UCHANNEL_COMP, fd + (1ll << 32), &found) == -EINVAL);
+	close(plain);
+	/* one that the program closed takes no more, and whoever names it may still post */
+	cdev_hold(uchannel_cdev(c));
+	uchannel_drop_fd(fd);
+	CHECK(uchannel_find(&u.file, UCHANNEL_COMP, fd, &found) == -EBADF);
+	uint32_t count = 0;
+	uchannel_post_comp(c, 1, &count);
+	CHECK(!count && !uchannel_purge(c, 1));
+	uchannel_flush(c);
+	cdev_put(uchannel_cdev(c));
+}
+
+static unsigned heard;
+
+static void listener_event(struct uport_listener *l, enum ib_event event)
+{
+	CHECK(l->port_row == 5 && event == IB_EVENT_LID_CHANGE);
+	heard++;
+}
+
+/* Each channel of the port and each listener hears of it, those of other ports do not. */
+static void ports(void)
+{
+	struct uport_listener mine = {.port_row = 5, .event = listener_event};
+	struct ib_uverbs_async_event_desc desc;
+	struct uchannel *here, *there;
+	int fd, far;
+
+	u.hca.port_row = 5;
+	fd = channel_open(UCHANNEL_ASYNC, &here);
+	u.hca.port_row = 6;
+	far = channel_open(UCHANNEL_ASYNC, &there);
+	uport_listen(&mine);
+	uverbs_event_port(5, IB_EVENT_LID_CHANGE);
+	CHECK(heard == 1 && read(fd, &desc, sizeof(desc)) == sizeof(desc));
+	CHECK(desc.element == 1 && desc.event_type == IB_EVENT_LID_CHANGE);
+	CHECK(read(far, &desc, sizeof(desc)) < 0 && errno == EAGAIN);
+	uport_unlisten(&mine);
+	uchannel_drop_fd(fd);
+	uverbs_event_port(5, IB_EVENT_LID_CHANGE);
+	CHECK(heard == 1);
+	uchannel_drop_fd(far);
+}
+
+int main(void)
+{
+	uverbs_file_up(&u);
+	uverbs_file_up(&other);
+	order();
+	taking_back();
+	strangers();
+	ports();
+	uverbs_file_down(&u);
+	uverbs_file_down(&other);
+	return 0;
+}
