@@ -125,14 +125,11 @@ static void ucq_bell(struct ucq *cq, struct ufile *f, uint32_t uar_page)
 	doorbell_live(&cq->bell, !atomic_load(&f->hooked));
 }
 
-static int ucq_create(struct ureq *req, const struct cq_request *r, struct ucq **out)
+/* What the library asks for, checked before anything is made. */
+static int cq_read_uhw(struct ureq *req, const struct cq_request *r, struct mlx5_ib_create_cq *uhw)
 {
-	struct mlx5_ib_create_cq uhw;
-	struct mlx5_ib_create_cq_resp uhw_resp = {0};
 	uint32_t entries = cq_ring_entries(r->cqe);
-	struct cq_attr attr;
-	struct ucq *cq;
-	int ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
+	int ret = ubuf_read(&req->uhw_in, uhw, sizeof(*uhw));
 
 	if (ret < 0)
 		return ret;
@@ -142,43 +139,71 @@ static int ucq_create(struct ureq *req, const struct cq_request *r, struct ucq *
 		log_info("uverbs: CQ creation flags 0x%x are not supported", r->flags);
 		return -EOPNOTSUPP;
 	}
-	ret = cq_check_uhw(&uhw);
+	ret = cq_check_uhw(uhw);
 	if (ret == 0)
-		ret = umem_populate(uhw.buf_addr, (uint64_t)entries * uhw.cqe_size, true);
+		ret = umem_populate(uhw->buf_addr, (uint64_t)entries * uhw->cqe_size, true);
 	if (ret == 0)
-		ret = umem_populate(uhw.db_addr, 2 * sizeof(uint32_t), true);
+		ret = umem_populate(uhw->db_addr, 2 * sizeof(uint32_t), true);
 	if (ret < 0)
 		return ret;
 	/* The first record that arms is all zero, like fresh memory: without this mark the device
 	 * could not tell it from "never armed". */
-	if (!usermem_store_be32((uint32_t *)(uintptr_t)uhw.db_addr + DBREC_CQ_ARM,
-				DBREC_CQ_ARM_NEVER))
-		return -EFAULT;
+	return usermem_store_be32((uint32_t *)(uintptr_t)uhw->db_addr + DBREC_CQ_ARM,
+				  DBREC_CQ_ARM_NEVER)
+		       ? 0
+		       : -EFAULT;
+}
 
-	cq = calloc(1, sizeof(*cq));
+static struct ucq *ucq_new(struct ureq *req, const struct cq_request *r,
+			   const struct mlx5_ib_create_cq *uhw)
+{
+	struct ucq *cq = calloc(1, sizeof(*cq));
+
 	if (!cq)
-		return -ENOMEM;
+		return NULL;
 	cq->uobj.user_handle = r->user_handle;
-	cq->entries = entries;
-	cq->cqe_bytes = uhw.cqe_size;
-	cq->shared.buf = uhw.buf_addr;
-	cq->shared.dbrec = uhw.db_addr;
+	cq->entries = cq_ring_entries(r->cqe);
+	cq->cqe_bytes = uhw->cqe_size;
+	cq->shared.buf = uhw->buf_addr;
+	cq->shared.dbrec = uhw->db_addr;
 	uobj_bind_async(&cq->uobj, req->file, r->async);
 	cq->comp = r->comp;
 	if (cq->comp)
 		cdev_hold(uchannel_cdev(cq->comp));
-	attr = (struct cq_attr){
-		.buf = (void *)(uintptr_t)uhw.buf_addr,
-		.entries = entries,
-		.cqe_bytes = uhw.cqe_size,
-		.dbrec = (void *)(uintptr_t)uhw.db_addr,
+	return cq;
+}
+
+static int ucq_create_device(struct ureq *req, const struct cq_request *r,
+			     const struct mlx5_ib_create_cq *uhw, struct ucq *cq)
+{
+	const struct cq_attr attr = {
+		.buf = (void *)(uintptr_t)uhw->buf_addr,
+		.entries = cq->entries,
+		.cqe_bytes = uhw->cqe_size,
+		.dbrec = (void *)(uintptr_t)uhw->db_addr,
 		.timestamps = r->flags & IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION,
-		.padded = uhw.flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD,
+		.padded = uhw->flags & MLX5_IB_CREATE_CQ_FLAGS_CQE_128B_PAD,
 		.event = r->comp ? cq_event : NULL,
 		.async = uobj_async,
 		.user = &cq->uobj,
 	};
-	ret = cq_create(req->file->hca->adapter, &attr, &cq->cq);
+
+	return cq_create(req->file->hca->adapter, &attr, &cq->cq);
+}
+
+static int ucq_create(struct ureq *req, const struct cq_request *r, struct ucq **out)
+{
+	struct mlx5_ib_create_cq uhw;
+	struct mlx5_ib_create_cq_resp uhw_resp = {0};
+	struct ucq *cq;
+	int ret = cq_read_uhw(req, r, &uhw);
+
+	if (ret < 0)
+		return ret;
+	cq = ucq_new(req, r, &uhw);
+	if (!cq)
+		return -ENOMEM;
+	ret = ucq_create_device(req, r, &uhw, cq);
 	if (ret < 0)
 		goto free_cq;
 	if (uhw.flags & MLX5_IB_CREATE_CQ_FLAGS_UAR_PAGE_INDEX)

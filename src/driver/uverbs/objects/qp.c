@@ -162,39 +162,31 @@ static int qp_check_rings(const struct qp_request *r, const struct mlx5_ib_creat
 	return qp_populate_rings(r, uhw);
 }
 
-/* The device's part. */
-static int uqp_create_device(struct hca *hca, struct uqp *qp, struct qp_create_attr *attr)
+/* What the library asks for, checked before anything is made. */
+static int qp_read_uhw(struct ureq *req, struct qp_request *r, struct mlx5_ib_create_qp *uhw)
 {
-	if (qp->type == IB_QPT_XRC_TGT)
-		return xrc_target_create(qp, hca, qp->xrcd, attr);
-	return qp_create(hca->adapter, attr, &qp->qp);
-}
-
-static int uqp_create(struct ureq *req, struct qp_request *r, struct uqp **out)
-{
-	struct mlx5_ib_create_qp_resp uhw_resp = {0};
-	struct qp_create_attr attr;
-	struct mlx5_ib_create_qp uhw;
-	uint64_t rq_bytes = 0;
-	struct uqp *qp;
 	int ret = qp_check_type(r->type);
 
 	if (ret == 0)
-		ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
+		ret = ubuf_read(&req->uhw_in, uhw, sizeof(*uhw));
 	if (ret == 0)
-		ret = uqp_driver_type(&uhw, &r->type);
+		ret = uqp_driver_type(uhw, &r->type);
 	if (ret == 0)
 		ret = qp_check_parts(r);
 	if (ret == 0)
-		ret = qp_check_uhw_flags(r->type, uhw.flags);
+		ret = qp_check_uhw_flags(r->type, uhw->flags);
 	if (ret == 0)
-		ret = qp_check_rings(r, &uhw);
-	if (ret)
-		return ret;
+		ret = qp_check_rings(r, uhw);
+	return ret;
+}
 
-	qp = calloc(1, sizeof(*qp));
+static struct uqp *uqp_new(struct ureq *req, const struct qp_request *r,
+			   const struct mlx5_ib_create_qp *uhw)
+{
+	struct uqp *qp = calloc(1, sizeof(*qp));
+
 	if (!qp)
-		return -ENOMEM;
+		return NULL;
 	qp->uobj.user_handle = r->user_handle;
 	qp->pd = r->pd;
 	qp->send_cq = r->send_cq;
@@ -203,42 +195,76 @@ static int uqp_create(struct ureq *req, struct qp_request *r, struct uqp **out)
 	qp->xrcd = r->xrcd;
 	qp->type = (enum ib_qp_type)r->type;
 	qp->sq_sig_all = r->sq_sig_all;
-	qp->shared.buf = uhw.buf_addr;
-	qp->shared.dbrec = uhw.db_addr;
-	if (uhw.rq_wqe_count && r->type != IB_QPT_XRC_TGT && r->type != IB_QPT_DCT)
-		rq_bytes = (uint64_t)uhw.rq_wqe_count << uhw.rq_wqe_shift;
-	if (uhw.rq_wqe_count && has_receiver(r->type) && has_sender(r->type)) {
-		qp->max_recv_wr = uhw.rq_wqe_count;
-		qp->max_recv_sge = (1u << uhw.rq_wqe_shift) / sizeof(struct wqe_data);
+	qp->shared.buf = uhw->buf_addr;
+	qp->shared.dbrec = uhw->db_addr;
+	if (uhw->rq_wqe_count && has_receiver(r->type) && has_sender(r->type)) {
+		qp->max_recv_wr = uhw->rq_wqe_count;
+		qp->max_recv_sge = (1u << uhw->rq_wqe_shift) / sizeof(struct wqe_data);
 	}
 	uobj_bind_async(&qp->uobj, req->file, r->async);
-	attr = (struct qp_create_attr){
+	return qp;
+}
+
+/* Behind the receives, but for raw packet QPs, whose rings have buffers of their own. */
+static void *qp_send_ring(const struct qp_request *r, const struct mlx5_ib_create_qp *uhw)
+{
+	uint64_t rq_bytes = 0;
+
+	if (r->type == IB_QPT_RAW_PACKET)
+		return (void *)(uintptr_t)uhw->sq_buf_addr;
+	if (uhw->rq_wqe_count && r->type != IB_QPT_XRC_TGT && r->type != IB_QPT_DCT)
+		rq_bytes = (uint64_t)uhw->rq_wqe_count << uhw->rq_wqe_shift;
+	return (void *)(uintptr_t)(uhw->buf_addr + rq_bytes);
+}
+
+static int uqp_create_device(struct ureq *req, const struct qp_request *r,
+			     const struct mlx5_ib_create_qp *uhw, struct uqp *qp)
+{
+	bool sends = has_sender(r->type), receives = has_receiver(r->type);
+	struct hca *hca = req->file->hca;
+	struct qp_create_attr attr = {
 		.type = qp->type,
 		.pdn = r->pd ? r->pd->pdn : 0,
-		.uidx = uhw.uidx,
-		.send_cq = has_sender(r->type) ? r->send_cq->cq : NULL,
-		.recv_cq = has_receiver(r->type) ? r->recv_cq->cq : NULL,
-		.srq = r->srq && has_receiver(r->type) ? r->srq->srq : NULL,
-		.sq_buf =
-			(void *)(uintptr_t)(r->type == IB_QPT_RAW_PACKET ? uhw.sq_buf_addr
-									 : uhw.buf_addr + rq_bytes),
-		.sq_blocks = has_sender(r->type) ? uhw.sq_wqe_count : 0,
-		.rq_buf = (void *)(uintptr_t)uhw.buf_addr,
+		.uidx = uhw->uidx,
+		.send_cq = sends ? r->send_cq->cq : NULL,
+		.recv_cq = receives ? r->recv_cq->cq : NULL,
+		.srq = r->srq && receives ? r->srq->srq : NULL,
+		.sq_buf = qp_send_ring(r, uhw),
+		.sq_blocks = sends ? uhw->sq_wqe_count : 0,
+		.rq_buf = (void *)(uintptr_t)uhw->buf_addr,
 		.rq_wqes = qp->max_recv_wr,
-		.rq_wqe_bytes = qp->max_recv_wr ? 1u << uhw.rq_wqe_shift : 0,
-		.dbrec = (void *)(uintptr_t)uhw.db_addr,
+		.rq_wqe_bytes = qp->max_recv_wr ? 1u << uhw->rq_wqe_shift : 0,
+		.dbrec = (void *)(uintptr_t)uhw->db_addr,
 		.sq_sig_all = r->sq_sig_all,
 		.max_recv_sge = qp->max_recv_sge,
 		.max_inline = r->cap.max_inline_data,
 		.block_self_mcast = r->flags & IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK,
 		.strip_vlan = r->flags & IB_UVERBS_QP_CREATE_CVLAN_STRIPPING,
-		.loopback = uraw_loopback(uhw.flags),
+		.loopback = uraw_loopback(uhw->flags),
 		.domain = req->file,
 		.async = uobj_async,
 		.user = &qp->uobj,
 	};
-	uqp_dc_attributes(r->type, &uhw, &attr);
-	ret = uqp_create_device(req->file->hca, qp, &attr);
+
+	uqp_dc_attributes(r->type, uhw, &attr);
+	if (qp->type == IB_QPT_XRC_TGT)
+		return xrc_target_create(qp, hca, qp->xrcd, &attr);
+	return qp_create(hca->adapter, &attr, &qp->qp);
+}
+
+static int uqp_create(struct ureq *req, struct qp_request *r, struct uqp **out)
+{
+	struct mlx5_ib_create_qp_resp uhw_resp = {.bfreg_index = BFREG_NOT_OURS};
+	struct mlx5_ib_create_qp uhw;
+	struct uqp *qp;
+	int ret = qp_read_uhw(req, r, &uhw);
+
+	if (ret)
+		return ret;
+	qp = uqp_new(req, r, &uhw);
+	if (!qp)
+		return -ENOMEM;
+	ret = uqp_create_device(req, r, &uhw, qp);
 	if (ret < 0)
 		goto free_qp;
 	if (has_sender(r->type) && uhw.flags & MLX5_QP_FLAG_UAR_PAGE_INDEX)
@@ -247,7 +273,6 @@ static int uqp_create(struct ureq *req, struct qp_request *r, struct uqp **out)
 	if (ret < 0)
 		goto destroy_qp;
 	uqp_count_users(qp, 1);
-	uhw_resp.bfreg_index = BFREG_NOT_OURS;
 	if (qp->type == IB_QPT_RAW_PACKET)
 		uraw_numbers(qp->qp, &uhw_resp);
 	ret = ubuf_write(&req->uhw_out, &uhw_resp, sizeof(uhw_resp));

@@ -77,38 +77,49 @@ static const struct uobj_class usrq_class = {
 	.free = usrq_free,
 };
 
-static int usrq_create(struct ureq *req, const struct srq_request *r, struct usrq **out)
+struct srq_geometry {
+	uint32_t wqes;
+	uint32_t bytes; /* of one */
+};
+
+/* It is implied by the limits; libmlx5 computes the same. */
+static struct srq_geometry srq_geometry_of(const struct srq_request *r)
 {
-	struct mlx5_ib_create_srq uhw;
-	struct mlx5_ib_create_srq_resp uhw_resp = {0};
-	uint32_t wqes, bytes;
-	struct srq_attr attr;
-	struct usrq *srq;
+	uint32_t bytes = sizeof(struct wqe_srq_next) + r->max_sge * sizeof(struct wqe_data);
+
+	return (struct srq_geometry){
+		.wqes = roundup_power_of_two(r->max_wr + 1),
+		.bytes = roundup_power_of_two(bytes < SRQ_WQE_MIN ? SRQ_WQE_MIN : bytes),
+	};
+}
+
+/* What the library asks for, checked before anything is made. */
+static int srq_read_uhw(struct ureq *req, const struct srq_request *r,
+			struct mlx5_ib_create_srq *uhw, struct srq_geometry *g)
+{
 	int ret = srq_check_type(r);
 
 	if (ret == 0)
-		ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
+		ret = ubuf_read(&req->uhw_in, uhw, sizeof(*uhw));
 	if (ret < 0)
 		return ret;
 	if (r->max_wr > ADAPTER_MAX_SRQ_WR || r->max_sge > ADAPTER_MAX_SRQ_SGE ||
 	    r->limit > r->max_wr)
 		return -EINVAL;
-	if (uhw.flags || uhw.reserved0 || uhw.reserved1 || uhw.uidx > UIDX_MASK ||
-	    uhw.db_addr % sizeof(uint32_t))
+	if (uhw->flags || uhw->reserved0 || uhw->reserved1 || uhw->uidx > UIDX_MASK ||
+	    uhw->db_addr % sizeof(uint32_t))
 		return -EINVAL;
-	/* The geometry is implied by the limits; libmlx5 computes the same. */
-	wqes = roundup_power_of_two(r->max_wr + 1);
-	bytes = sizeof(struct wqe_srq_next) + r->max_sge * sizeof(struct wqe_data);
-	bytes = roundup_power_of_two(bytes < SRQ_WQE_MIN ? SRQ_WQE_MIN : bytes);
-	ret = umem_populate(uhw.buf_addr, (uint64_t)wqes * bytes, true);
-	if (ret == 0)
-		ret = umem_populate(uhw.db_addr, sizeof(uint32_t), true);
-	if (ret < 0)
-		return ret;
+	*g = srq_geometry_of(r);
+	ret = umem_populate(uhw->buf_addr, (uint64_t)g->wqes * g->bytes, true);
+	return ret < 0 ? ret : umem_populate(uhw->db_addr, sizeof(uint32_t), true);
+}
 
-	srq = calloc(1, sizeof(*srq));
+static struct usrq *usrq_new(struct ureq *req, const struct srq_request *r, uint32_t wqes)
+{
+	struct usrq *srq = calloc(1, sizeof(*srq));
+
 	if (!srq)
-		return -ENOMEM;
+		return NULL;
 	srq->uobj.user_handle = r->user_handle;
 	srq->pd = r->pd;
 	if (r->type == IB_UVERBS_SRQT_XRC) {
@@ -118,22 +129,46 @@ static int usrq_create(struct ureq *req, const struct srq_request *r, struct usr
 	srq->max_wr = wqes - 1;
 	srq->max_sge = r->max_sge;
 	uobj_bind_async(&srq->uobj, req->file, r->async);
-	attr = (struct srq_attr){
+	return srq;
+}
+
+static int usrq_create_device(struct ureq *req, const struct srq_request *r,
+			      const struct mlx5_ib_create_srq *uhw, const struct srq_geometry *g,
+			      struct usrq *srq)
+{
+	const struct srq_attr attr = {
 		.pdn = r->pd->pdn,
-		.buf = (void *)(uintptr_t)uhw.buf_addr,
-		.wqe_count = wqes,
-		.wqe_bytes = bytes,
-		.max_sge = (bytes - (uint32_t)sizeof(struct wqe_srq_next)) /
+		.buf = (void *)(uintptr_t)uhw->buf_addr,
+		.wqe_count = g->wqes,
+		.wqe_bytes = g->bytes,
+		.max_sge = (g->bytes - (uint32_t)sizeof(struct wqe_srq_next)) /
 			   (uint32_t)sizeof(struct wqe_data),
 		.limit = r->limit,
-		.dbrec = (void *)(uintptr_t)uhw.db_addr,
+		.dbrec = (void *)(uintptr_t)uhw->db_addr,
 		.async = uobj_async,
 		.user = &srq->uobj,
-		.uidx = uhw.uidx,
+		.uidx = uhw->uidx,
 		.xrcdn = srq->xrcd ? uxrcd_number(srq->xrcd) : 0,
 		.cq = srq->cq ? srq->cq->cq : NULL,
 	};
-	ret = srq_create(req->file->hca->adapter, &attr, &srq->srq);
+
+	return srq_create(req->file->hca->adapter, &attr, &srq->srq);
+}
+
+static int usrq_create(struct ureq *req, const struct srq_request *r, struct usrq **out)
+{
+	struct mlx5_ib_create_srq uhw;
+	struct mlx5_ib_create_srq_resp uhw_resp = {0};
+	struct srq_geometry g;
+	struct usrq *srq;
+	int ret = srq_read_uhw(req, r, &uhw, &g);
+
+	if (ret < 0)
+		return ret;
+	srq = usrq_new(req, r, g.wqes);
+	if (!srq)
+		return -ENOMEM;
+	ret = usrq_create_device(req, r, &uhw, &g, srq);
 	if (ret < 0)
 		goto free_srq;
 	ret = uobj_publish(req->file, &srq->uobj, &usrq_class);
