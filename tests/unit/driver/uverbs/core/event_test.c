@@ -47,8 +47,11 @@ static void order(void)
 	uint32_t count = 0;
 	uint64_t next = 0;
 
-	for (uint64_t i = 0; i < EVENTS; i++)
+	for (uint64_t i = 0; i < EVENTS; i++) {
 		uchannel_post_comp(c, i, &count);
+		if (i % 1000 == 999)
+			CHECK(comp_next(fd) == next++);
+	}
 	/* all are counted, some wait in memory, and they come in order */
 	CHECK(count == EVENTS && uchannel_overflowed());
 	while (next < EVENTS) {
