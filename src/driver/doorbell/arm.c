@@ -421,7 +421,7 @@ enum doorbell_sleep doorbell_arm(void)
 	uint64_t now = 0;
 
 	if (unlikely(regs))
-		doorbell_find(regs);
+		doorbell_find(regs, doorbell_mapped);
 	if (!maps.uffd && !maps.refused)
 		open_uffd();
 	spin_lock(&doorbell_set.lock);

@@ -14,7 +14,7 @@ static bool same_file(const struct vma *a, const struct vma *b)
 	return a->inode == b->inode && a->major == b->major && a->minor == b->minor;
 }
 
-void doorbell_find(const uint8_t *regs)
+void doorbell_find(const uint8_t *regs, doorbell_found *found)
 {
 	char *text = vma_list();
 	const char *at = text;
@@ -31,6 +31,6 @@ void doorbell_find(const uint8_t *regs)
 	while (ours.end && vma_next(&at, &v))
 		if (v.perms[3] == 's' && same_file(&v, &ours) && v.start != ours.start &&
 		    page >= v.offset && page - v.offset < v.end - v.start)
-			doorbell_mapped(regs, v.start + (page - v.offset));
+			found(regs, v.start + (page - v.offset));
 	free(text);
 }

@@ -69,7 +69,8 @@ bool doorbell_serve_now(struct doorbell_page *page);
 /* Set lock held: a page joins or leaves the set, so mappings of its registers get or lose it. */
 void doorbell_mappings_join(struct doorbell_page *page);
 void doorbell_mappings_leave(struct doorbell_page *page);
-/* No lock held: looks for mappings of the registers and tells doorbell_mapped.  Slow. */
-void doorbell_find(const uint8_t *regs);
+/* No lock held: tells found of each other mapping of the registers.  Slow. */
+typedef void doorbell_found(const uint8_t *regs, uintptr_t addr);
+void doorbell_find(const uint8_t *regs, doorbell_found *found);
 /* Any lock held. */
 bool doorbell_is_direct(const struct doorbell_page *page);

@@ -354,28 +354,6 @@ void process_put(struct process *p)
 	pthread_mutex_unlock(&lock);
 }
 
-bool process_progress_until(struct process *p, uint64_t *deadline_ns)
-{
-	bool done = false;
-
-	/*
-	 * What is owed first, then what has arrived: a program that polls gets the completion of a
-	 * receive before the acknowledgement goes out, which its next poll or post sends.
-	 */
-	for (uint32_t i = 0; i < p->nhcas; i++)
-		done |= adapter_progress(p->hcas[i].adapter, deadline_ns);
-	if (!wire_process_progress(p->wire_process))
-		return done;
-	for (uint32_t i = 0; i < p->nhcas; i++)
-		adapter_batch_end(p->hcas[i].adapter);
-	return true;
-}
-
-bool process_progress(struct process *p)
-{
-	return process_progress_until(p, NULL);
-}
-
 int process_ensure_fabric(void)
 {
 	no_cancellation();

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The work of the process's devices, in whichever thread does it: the engine's or a poller's. */
+#include "driver/runtime/process.h"
+
+bool process_progress_until(struct process *p, uint64_t *deadline_ns)
+{
+	bool done = false;
+
+	/*
+	 * What is owed first, then what has arrived: a program that polls gets the completion of a
+	 * receive before the acknowledgement goes out, which its next poll or post sends.
+	 */
+	for (uint32_t i = 0; i < p->nhcas; i++)
+		done |= adapter_progress(p->hcas[i].adapter, deadline_ns);
+	if (!wire_process_progress(p->wire_process))
+		return done;
+	for (uint32_t i = 0; i < p->nhcas; i++)
+		adapter_batch_end(p->hcas[i].adapter);
+	return true;
+}
+
+bool process_progress(struct process *p)
+{
+	return process_progress_until(p, NULL);
+}
