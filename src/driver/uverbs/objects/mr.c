@@ -209,6 +209,53 @@ static int cmd_reg_mr(struct ureq *req)
 	return ret;
 }
 
+/* What the region becomes: attributes, and the domain that it is in. */
+static int umr_rereg_attr(struct ureq *req, const struct ib_uverbs_rereg_mr *cmd,
+			  struct mkey_attr *attr, struct upd **pd)
+{
+	struct uobj *obj;
+	int ret;
+
+	if (cmd->flags & REREG_ACCESS) {
+		ret = umr_check_access(cmd->access_flags);
+		if (ret < 0)
+			return ret;
+		attr->access = cmd->access_flags & ACCESS_KEPT;
+	}
+	if (cmd->flags & REREG_PD) {
+		obj = uobj_find(req->file, UOBJ_PD, cmd->pd_handle, &ret);
+		if (!obj)
+			return ret;
+		*pd = container_of(obj, struct upd, uobj);
+		attr->pdn = (*pd)->pdn;
+	}
+	if (cmd->flags & REREG_TRANS) {
+		attr->iova = cmd->hca_va;
+		attr->length = cmd->length;
+		attr->addr = (void *)(uintptr_t)cmd->start;
+	}
+	/* New rights may need pages that the old ones did not. */
+	return cmd->flags & (REREG_TRANS | REREG_ACCESS)
+		       ? check_range((uintptr_t)attr->addr, attr->length, attr->iova, attr->access)
+		       : 0;
+}
+
+static int umr_rereg(struct ureq *req, struct umr *mr, const struct mkey_attr *attr, struct upd *pd)
+{
+	int ret = mkey_modify(req->file->hca->adapter, mr->mkey, attr);
+
+	if (ret < 0)
+		return ret;
+	mr->attr = *attr;
+	share_end(mr->share);
+	mr->share = NULL;
+	ushare_region(req->file, mr);
+	mr->pd->uobj.users--;
+	pd->uobj.users++;
+	mr->pd = pd;
+	return 0;
+}
+
 static int cmd_rereg_mr(struct ureq *req)
 {
 	struct ib_uverbs_rereg_mr cmd;
@@ -232,40 +279,11 @@ static int cmd_rereg_mr(struct ureq *req)
 		return -EINVAL;
 	attr = mr->attr;
 	pd = mr->pd;
-	if (cmd.flags & REREG_ACCESS) {
-		ret = umr_check_access(cmd.access_flags);
-		if (ret < 0)
-			return ret;
-		attr.access = cmd.access_flags & ACCESS_KEPT;
-	}
-	if (cmd.flags & REREG_PD) {
-		obj = uobj_find(req->file, UOBJ_PD, cmd.pd_handle, &ret);
-		if (!obj)
-			return ret;
-		pd = container_of(obj, struct upd, uobj);
-		attr.pdn = pd->pdn;
-	}
-	if (cmd.flags & REREG_TRANS) {
-		attr.iova = cmd.hca_va;
-		attr.length = cmd.length;
-		attr.addr = (void *)(uintptr_t)cmd.start;
-	}
-	/* New rights may need pages that the old ones did not. */
-	if (cmd.flags & (REREG_TRANS | REREG_ACCESS)) {
-		ret = check_range((uintptr_t)attr.addr, attr.length, attr.iova, attr.access);
-		if (ret < 0)
-			return ret;
-	}
-	ret = mkey_modify(req->file->hca->adapter, mr->mkey, &attr);
+	ret = umr_rereg_attr(req, &cmd, &attr, &pd);
+	if (ret == 0)
+		ret = umr_rereg(req, mr, &attr, pd);
 	if (ret < 0)
 		return ret;
-	mr->attr = attr;
-	share_end(mr->share);
-	mr->share = NULL;
-	ushare_region(req->file, mr);
-	mr->pd->uobj.users--;
-	pd->uobj.users++;
-	mr->pd = pd;
 	resp.lkey = resp.rkey = mkey_key(mr->mkey);
 	return ubuf_write(&req->core_out, &resp, sizeof(resp));
 }

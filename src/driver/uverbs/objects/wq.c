@@ -77,11 +77,29 @@ static const struct uobj_class uwq_class = {
 	.free = uwq_free,
 };
 
+static int uwq_create_device(struct ureq *req, const struct wq_request *r,
+			     const struct mlx5_ib_create_wq *uhw, struct uwq *wq)
+{
+	const struct wq_attr attr = {
+		.pdn = r->pd->pdn,
+		.uidx = uhw->user_index,
+		.cq = r->cq->cq,
+		.buf = (void *)(uintptr_t)uhw->buf_addr,
+		.wqes = uhw->rq_wqe_count,
+		.wqe_bytes = 1u << uhw->rq_wqe_shift,
+		.dbrec = (void *)(uintptr_t)uhw->db_addr,
+		.strip_vlan = r->flags & IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING,
+		.async = uobj_async,
+		.user = &wq->uobj,
+	};
+
+	return wq_create(req->file->hca->adapter, &attr, &wq->wq);
+}
+
 static int uwq_create(struct ureq *req, const struct wq_request *r, struct uwq **out)
 {
 	struct mlx5_ib_create_wq uhw;
 	struct mlx5_ib_create_wq_resp uhw_resp = {0};
-	struct wq_attr attr;
 	struct uwq *wq;
 	int ret = ubuf_read(&req->uhw_in, &uhw, sizeof(uhw));
 
@@ -96,19 +114,7 @@ static int uwq_create(struct ureq *req, const struct wq_request *r, struct uwq *
 	wq->pd = r->pd;
 	wq->cq = r->cq;
 	uobj_bind_async(&wq->uobj, req->file, r->async);
-	attr = (struct wq_attr){
-		.pdn = r->pd->pdn,
-		.uidx = uhw.user_index,
-		.cq = r->cq->cq,
-		.buf = (void *)(uintptr_t)uhw.buf_addr,
-		.wqes = uhw.rq_wqe_count,
-		.wqe_bytes = 1u << uhw.rq_wqe_shift,
-		.dbrec = (void *)(uintptr_t)uhw.db_addr,
-		.strip_vlan = r->flags & IB_UVERBS_WQ_FLAGS_CVLAN_STRIPPING,
-		.async = uobj_async,
-		.user = &wq->uobj,
-	};
-	ret = wq_create(req->file->hca->adapter, &attr, &wq->wq);
+	ret = uwq_create_device(req, r, &uhw, wq);
 	if (ret < 0)
 		goto free_wq;
 	ret = uobj_publish(req->file, &wq->uobj, &uwq_class);
