@@ -9,7 +9,7 @@
 #include "driver/cdev.h"
 #include "preload/tree.h"
 
-/* Of the thread that forks: another one may open the first device between the handlers. */
+/* A thread's own: another one may open the first device between the handlers. */
 static __thread bool prepared;
 
 static void fork_prepare(void)

@@ -25,7 +25,7 @@ static void *map_and_tell(void *addr, size_t len, int prot, int flags, int fd, o
 	if (flags & MAP_FIXED)
 		cdev_unmapping(addr, len);
 	at = (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);
-	/* Of a private mapping the device sees no stores. */
+	/* The device sees no stores to a private mapping. */
 	if (at != MAP_FAILED && !(flags & MAP_ANONYMOUS) && (flags & MAP_TYPE) != MAP_PRIVATE &&
 	    cdev_is_ours(fd))
 		cdev_mapped(fd, at, len, offset);

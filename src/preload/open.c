@@ -21,7 +21,7 @@ int __open64_2(const char *path, int flags);
 int __openat_2(int dirfd, const char *path, int flags);
 int __openat64_2(int dirfd, const char *path, int flags);
 
-/* Of the process that has opened device files or live attributes, or 0. */
+/* The process that has opened device files or live attributes, or 0. */
 static _Atomic(pid_t) device_pid;
 
 bool tree_device_opened(void)

@@ -173,7 +173,7 @@ static const char *last_component(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* By its last component and the directory that it is in, if the path names one. */
+/* Looks at the last component and the directory that it is in, if the path names one. */
 static bool live_name(const char *path, bool unknown_directory)
 {
 	const char *name = last_component(path);

@@ -157,7 +157,7 @@ static int devx_create_cq(struct devx_call *c, struct devx_obj **out)
 	return 0;
 }
 
-/* Of a CQ of verbs some of this is known to its own record. */
+/* A CQ of verbs has some of this in its own record. */
 static void devx_cq_describe(struct uobj *obj, uint8_t *cqc)
 {
 	const struct devx_cq *cq;

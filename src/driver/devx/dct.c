@@ -140,7 +140,7 @@ static int devx_create_dct(struct devx_call *c, struct devx_obj **out)
 	return 0;
 }
 
-/* Of one made by verbs the library knows the rest. */
+/* The library knows the rest of a target that was made by verbs. */
 static int devx_query_dct(struct devx_call *c)
 {
 	uint8_t *dctc = c->out + QUERY_DCT_CONTEXT;

@@ -27,7 +27,7 @@ static int devx_query_hca_cap(struct devx_call *c)
 	return 0;
 }
 
-/* Of InfiniBand; an Ethernet port has a NIC's context. */
+/* InfiniBand ports have this context; an Ethernet port has a NIC's. */
 static int devx_query_hca_vport(struct devx_call *c)
 {
 	const struct subnet_port *port = ufile_port(c->file);

@@ -257,7 +257,7 @@ static bool let_go(struct doorbell_mapping *m)
 	m->armed = false;
 	if (maps.uffd && m->added && uffd_protect(maps.uffd, m->addr, UAR_BYTES, false) < 0)
 		give_up();
-	/* Of two threads that store at once the second finds the page open, or about to be; but the
+	/* When two threads store at once, the second finds the page open, or about to be; but the
 	 * page must be there. */
 	if (!armed && !usermem_load_be32((const void *)m->addr, &value))
 		return false;

@@ -4,7 +4,7 @@
  * arena (wire/expose.h), at the same addresses, so that an RDMA WRITE from another process is a
  * copy and nothing more.
  *
- * To the program nothing changes: same address, same content, and a forked child gets a private
+ * The program sees no change: same address, same content, and a forked child gets a private
  * copy as ever.  It is done only where nobody can notice the move: plain private memory, no other
  * thread of the program that might write while it moves, a bounded size and number.  Otherwise, and
  * with SOFTHCA_EXPOSE=0, packets carry the data.

@@ -14,8 +14,8 @@
 #include "driver/uverbs/uverbs.h"
 
 /*
- * tot_bfregs 0: doorbell pages are objects of their own.  Of the comp_mask bits those for ECE and
- * the like are clear.  So is that for time stamps in wall-clock form: the library converts.
+ * tot_bfregs 0: doorbell pages are objects of their own.  The bits of comp_mask for ECE and the
+ * like are clear, and so is the one for time stamps in wall-clock form: the library converts.
  */
 static const struct mlx5_ib_alloc_ucontext_resp ucontext = {
 	.qp_tab_size = ADAPTER_MAX_QP,

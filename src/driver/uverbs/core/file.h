@@ -49,7 +49,7 @@ struct ufile {
 	uint64_t uar_used[UVERBS_UARS / 64];
 	struct uuar *uar_spare; /* for the first request; objects/uar.c */
 	struct dm_pool dm;	/* has a lock of its own */
-	/* Of the device as a whole; devx/event.c */
+	/* to events of the device as a whole; devx/event.c */
 	struct devx_subscription *devx_events;
 	struct spin clock_busy; /* writers of the clock's pages */
 };

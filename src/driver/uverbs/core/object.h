@@ -95,7 +95,7 @@ int uobj_reserve(struct ufile *file) must_check;
 void uobj_unpublish(struct uobj *obj);
 /* NULL with *err -ENOENT (no such handle) or -EINVAL (of another type), as the kernel. */
 struct uobj *uobj_find(struct ufile *file, enum uobj_type type, uint64_t handle, int *err);
-/* Of whatever type; NULL if there is none. */
+/* An object of any type; NULL if there is none. */
 struct uobj *uobj_any(struct ufile *file, uint64_t handle);
 /*
  * Destroys obj and frees it: each record begins with its uobj.  events may be NULL.  -EBUSY while
@@ -106,7 +106,7 @@ void uobj_table_release(struct uobj_table *t);
 
 /* Remembers where the asynchronous events of obj go: to that channel, or to the file's. */
 void uobj_bind_async(struct uobj *obj, struct ufile *file, struct uchannel *channel);
-/* Of an object that was not published. */
+/* Takes that back, for an object that was not published. */
 void uobj_unbind_async(struct uobj *obj);
 /* The upcall of the device for asynchronous events; user is the uobj. */
 void uobj_async(void *user, enum ib_event event);

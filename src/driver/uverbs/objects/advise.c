@@ -25,7 +25,7 @@ static int advice_check_key(const struct advice *a, uint32_t lkey, struct mkey_a
 
 	if (ret < 0)
 		return ret;
-	/* To the kernel, keys of ordinary regions are none of those it looks among. */
+	/* The kernel looks only among regions with on-demand paging. */
 	if (!(mkey->access & IB_ACCESS_ON_DEMAND))
 		return -ENOENT;
 	if (mkey->pdn != a->pdn)

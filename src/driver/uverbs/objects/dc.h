@@ -14,7 +14,7 @@ struct ib_uverbs_qp_cap;
 
 /* Replaces the type DRIVER by the one meant; -EINVAL if it is unclear. */
 int uqp_driver_type(const struct mlx5_ib_create_qp *uhw, uint64_t *type) must_check;
-/* Of a DC type: are its parts those that it takes?  0 for others. */
+/* -EINVAL if a QP of a DC type has other parts than it takes; 0 for other types. */
 int uqp_check_dc(uint64_t type, const struct usrq *srq,
 		 const struct ib_uverbs_qp_cap *cap) must_check;
 /* Private creation flags of a DC type. */

@@ -229,7 +229,7 @@ static int cmd_query_qp(struct ureq *req)
 
 	ah_to_dest(&attr.ah, &resp.dest);
 	ah_to_dest(&attr.alt_ah, &resp.alt_dest);
-	/* Of the send side only the library knows the limits; it fills them in. */
+	/* Only the library knows the limits of the send side; it fills them in. */
 	resp.max_recv_wr = qp->max_recv_wr;
 	resp.max_recv_sge = qp->max_recv_sge;
 	resp.qkey = attr.qkey;
