@@ -516,33 +516,7 @@ static enum step step(struct qp *qp, struct send_wqe *w)
 	return send_current(qp, w);
 }
 
-/* Everything that is posted, in error state. */
-static void flush_ring(struct qp *qp)
-{
-	struct send_wqe w;
-
-	completer_flush(qp);
-	qp->req.cur = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
-	while (send_wqe_fetch(qp, qp->req.next_block, &w) == FETCH_OK) {
-		struct send_op op = {.block = (uint16_t)qp->req.next_block, .opcode = w.opcode};
-
-		send_cqe_flush(qp, &op);
-		qp->req.next_block += w.nblocks;
-	}
-}
-
-static void flush(struct qp *qp)
-{
-	if (qp->create.sq_blocks)
-		flush_ring(qp);
-	resp_lock(qp);
-	/* A target's peer may have been given a new connection since. */
-	if (qp_state(qp) == IB_QPS_ERR)
-		responder_flush(qp);
-	resp_unlock(qp);
-}
-
-static void drained(struct qp *qp)
+static void requester_drained(struct qp *qp)
 {
 	if (qp_state(qp) == IB_QPS_SQD &&
 	    atomic_load(&qp->comp.head) == atomic_load(&qp->req.tail) &&
@@ -562,7 +536,7 @@ void requester_run(struct qp *qp)
 		enum ib_qp_state state = qp_state(qp);
 
 		if (state == IB_QPS_ERR || state == IB_QPS_SQE) {
-			flush(qp);
+			requester_flush(qp);
 			break;
 		}
 		if (state != IB_QPS_RTS && state != IB_QPS_SQD)
@@ -584,7 +558,7 @@ void requester_run(struct qp *qp)
 		if (s > STEP_DONE && unlikely(atomic_load(&qp->comp.resend)))
 			s = STEP_NEXT;
 	}
-	drained(qp);
+	requester_drained(qp);
 	rcu_leave();
 
 	if (qp_is_reliable(qp) && atomic_load(&qp->comp.head) !=

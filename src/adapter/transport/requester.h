@@ -9,3 +9,5 @@
 void qp_run(struct qp *qp);
 /* The work itself; called with the baton held. */
 void requester_run(struct qp *qp);
+/* The QP is in error: flushes both of its queues.  Called with the baton held. */
+void requester_flush(struct qp *qp);

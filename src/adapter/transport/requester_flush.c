@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A queue pair in error: everything that is posted completes with a flush error. */
+#include "adapter/transport/requester.h"
+
+#include "adapter/qp/send_cqe.h"
+#include "adapter/qp/send_wqe.h"
+#include "adapter/transport/completer.h"
+#include "adapter/transport/responder.h"
+
+/* Everything that is posted, in error state. */
+static void requester_flush_ring(struct qp *qp)
+{
+	struct send_wqe w;
+
+	completer_flush(qp);
+	qp->req.cur = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
+	while (send_wqe_fetch(qp, qp->req.next_block, &w) == FETCH_OK) {
+		struct send_op op = {.block = (uint16_t)qp->req.next_block, .opcode = w.opcode};
+
+		send_cqe_flush(qp, &op);
+		qp->req.next_block += w.nblocks;
+	}
+}
+
+void requester_flush(struct qp *qp)
+{
+	if (qp->create.sq_blocks)
+		requester_flush_ring(qp);
+	resp_lock(qp);
+	/* A target's peer may have been given a new connection since. */
+	if (qp_state(qp) == IB_QPS_ERR)
+		responder_flush(qp);
+	resp_unlock(qp);
+}
