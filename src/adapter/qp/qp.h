@@ -117,6 +117,7 @@ struct responder {
 	struct rd_resource rd[ADAPTER_MAX_RD_ATOMIC];
 	uint32_t rd_count;    /* accepted so far */
 	uint32_t rd_answered; /* answered so far; the next one answers from rd_off */
+	uint32_t rd_once;     /* so far without what is answered again: not less */
 	uint64_t rd_off;
 };
 

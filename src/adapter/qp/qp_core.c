@@ -75,6 +75,7 @@ void qp_reset_queues(struct qp *qp)
 	qp->resp.ack_owed = false;
 	qp->resp.rd_count = 0;
 	qp->resp.rd_answered = 0;
+	qp->resp.rd_once = 0;
 	qp->resp.rd_off = 0;
 	qp->resp.shared->msn = 0;
 	qp->rq = (struct recv_ring){

@@ -47,6 +47,22 @@ static void rd_answer_source(struct qp *qp, const struct rd_resource *rd, struct
 	out->source = &made->source;
 }
 
+/* The next one is answered, for the first time or again. */
+static void rd_done(struct responder *r)
+{
+	if (r->rd_answered == r->rd_once)
+		r->rd_once++;
+	r->rd_answered++;
+	r->rd_off = 0;
+}
+
+/* Refused: what came after it is not answered any more. */
+static void rd_give_up(struct responder *r)
+{
+	r->rd_answered = r->rd_count;
+	r->rd_once = r->rd_count;
+}
+
 /* Sends read data from rd_off on.  RESP_DONE also when the wire is busy: it is continued then. */
 static enum resp_state rd_answer_read(struct qp *qp, const struct rd_resource *rd)
 {
@@ -94,8 +110,7 @@ static enum resp_state rd_answer_read(struct qp *qp, const struct rd_resource *r
 			return RESP_ERR_REMOTE_ACCESS;
 		r->rd_off += n;
 	} while (r->rd_off < rd->len);
-	r->rd_answered++;
-	r->rd_off = 0;
+	rd_done(r);
 	return RESP_DONE;
 }
 
@@ -122,13 +137,12 @@ enum resp_state resp_answer_pending(struct qp *qp)
 				qp_kick_later(qp);
 				return RESP_DONE;
 			}
-			r->rd_answered++;
+			rd_done(r);
 		} else {
 			enum resp_state s = rd_answer_read(qp, rd);
 
-			/* refused: what came after it is not answered any more */
 			if (s != RESP_DONE)
-				r->rd_answered = r->rd_count;
+				rd_give_up(r);
 			if (s != RESP_DONE || r->rd_answered == before)
 				return s;
 		}
@@ -136,11 +150,23 @@ enum resp_state resp_answer_pending(struct qp *qp)
 	return RESP_DONE;
 }
 
-static bool rd_full(const struct qp *qp)
+/*
+ * Are there as many as may be outstanding?  What waits to be answered again does not count: a
+ * requester that asks for more has had the oldest of them since.  Those are then left out, for
+ * their places are needed.
+ */
+static bool rd_full(struct qp *qp)
 {
 	uint32_t depth = min_u32(qp->attr.max_dest_rd_atomic, ADAPTER_MAX_RD_ATOMIC);
+	struct responder *r = &qp->resp;
 
-	return qp->resp.rd_count - qp->resp.rd_answered >= depth;
+	if (r->rd_count - r->rd_once >= depth)
+		return true;
+	if (unlikely(r->rd_count - r->rd_answered >= depth)) {
+		r->rd_answered = r->rd_count + 1 - depth;
+		r->rd_off = 0;
+	}
+	return false;
 }
 
 enum resp_state resp_read(struct qp *qp, const struct pkt *pkt)
@@ -219,6 +245,10 @@ enum resp_state resp_duplicate(struct qp *qp, const struct pkt *pkt)
 		/* the rest of what was asked before, or a part of it; never more */
 		if (p->read && (pkt->rkey != rd->rkey || pkt->dma_len > rd->len ||
 				pkt->va != rd->va + (uint64_t)into * qp->mtu))
+			return RESP_DONE;
+		/* It is answered in its turn, behind those that were asked for again before it.
+		 * Who asks for the rest of it has had them. */
+		if (!into && (int32_t)(r->rd_count - n - r->rd_answered) > 0)
 			return RESP_DONE;
 		r->rd_answered = r->rd_count - n;
 		r->rd_off = (uint64_t)into * qp->mtu;

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * READs that are asked for again while the way back is full: their answers wait, and what is asked
+ * for meanwhile neither counts them nor takes their turn.  The requester is made here, at the other
+ * end of a channel; it takes answers when the test says so.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "adapter/core/device.h"
+#include "adapter/qp/qp.h"
+#include "adapter_rig.h"
+#include "check.h"
+#include "testbed.h"
+
+#define MTU	 1024u
+#define LARGE	 (768u << 10) /* more than the ring of one direction */
+#define SMALL	 8u
+#define LID	 7u
+#define PSN	 0xfffff0u
+#define DEPTH	 2u
+#define PEER	 (testbed_qpn(1) + 5)
+#define MAX_READ 8u
+
+struct read {
+	uint32_t psn, bytes;
+	uint32_t got;	 /* of the last answer, in order */
+	unsigned rounds; /* answers that came whole */
+};
+
+struct bed {
+	struct testbed *fabric;
+	struct station st[2];
+	struct rig rig;
+	struct rig_qp qp;
+	struct mkey *mr;
+	uint8_t memory[LARGE];
+	uint32_t psn; /* of the next new request */
+	struct read read[MAX_READ];
+	unsigned reads, order, naks;
+	unsigned finished[MAX_READ]; /* in which order answers came to their end */
+};
+
+static int64_t chunk(void *user, enum number_kind kind)
+{
+	struct rig *r = user;
+
+	if (kind == NUMBER_QPN)
+		return testbed_qpn(0);
+	return (int64_t)++r->next_chunk << REGISTRY_CHUNK_SHIFT;
+}
+
+/* An answer's packet: of which request, and are these its bytes? */
+static void answered(struct bed *t, const struct pkt *p)
+{
+	uint32_t offset, at = 0;
+	unsigned i = 0;
+
+	while (psn_diff(p->psn, t->read[i].psn) < 0 ||
+	       psn_diff(p->psn, psn_add(t->read[i].psn, div_round_up(t->read[i].bytes, MTU))) >= 0)
+		CHECK(++i < t->reads);
+	offset = (uint32_t)psn_diff(p->psn, t->read[i].psn) * MTU;
+	for (uint32_t n = 0; n < p->nruns; n++) {
+		CHECK(!memcmp(p->runs[n].addr, t->memory + offset + at, p->runs[n].len));
+		at += (uint32_t)p->runs[n].len;
+	}
+	CHECK(at == p->payload_len);
+	/* the rest of one that is asked for in its midst begins there */
+	t->read[i].got = pkt_props(p)->first || t->read[i].got == offset ? offset + at : 0;
+	if (!pkt_props(p)->last)
+		return;
+	CHECK(t->read[i].got == t->read[i].bytes);
+	t->read[i].rounds++;
+	t->finished[t->order++ % MAX_READ] = i;
+}
+
+static void receive(void *user, const struct pkt *p)
+{
+	struct bed *t = user;
+
+	CHECK(pkt_props(p)->response);
+	if (pkt_op(p) != BTH_ACK)
+		answered(t, p);
+	else
+		t->naks += (p->aeth & AETH_KIND_MASK) == AETH_NAK;
+}
+
+static void connect_qp(struct bed *t)
+{
+	static const uint32_t masks[] = {
+		[IB_QPS_INIT] = IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS,
+		[IB_QPS_RTR] = IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
+			       IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER,
+	};
+	struct qp_attr attr;
+
+	rig_attr(&t->rig, 0, &t->qp, &attr);
+	attr.ah.dlid = LID + 1;
+	attr.dest_qpn = PEER;
+	attr.rq_psn = PSN;
+	attr.max_dest_rd_atomic = DEPTH;
+	for (enum ib_qp_state s = IB_QPS_INIT; s <= IB_QPS_RTR; s++) {
+		attr.state = s;
+		CHECK(!qp_modify(t->qp.qp, &attr, masks[s]));
+	}
+}
+
+static void bed_up(struct bed *t)
+{
+	struct adapter_attr attr = {.number_chunk = chunk, .user = &t->rig};
+
+	memset(t, 0, sizeof(*t));
+	t->fabric = testbed_create();
+	for (uint16_t s = 0; s < TESTBED_PORTS; s++) {
+		subnet_bed_lid(&t->fabric->subnet, s, (uint16_t)(LID + s));
+		station_up(&t->st[s], t->fabric, s, receive, t);
+	}
+	attr.wire = t->st[0].wire;
+	t->rig = (struct rig){.subnet = &t->fabric->subnet, .silent = true};
+	CHECK(!adapter_create(&attr, &t->rig.adapter[0]));
+	for (uint32_t i = 0; i < LARGE; i++)
+		t->memory[i] = (uint8_t)(i * 7 + i / MTU);
+	rig_qp_up(&t->rig, 0, &t->qp, IB_QPT_RC);
+	(void)rig_mr(&t->rig, 0, t->qp.pdn, t->memory, LARGE, RIG_ALL_ACCESS, &t->mr);
+	connect_qp(t);
+	station_add_channel(&t->st[0]);
+	t->psn = PSN;
+}
+
+static void bed_down(struct bed *t)
+{
+	rig_qp_down(&t->qp);
+	mkey_destroy(t->rig.adapter[0], t->mr);
+	adapter_destroy(t->rig.adapter[0]);
+	for (unsigned s = 0; s < TESTBED_PORTS; s++)
+		station_down(&t->st[s]);
+	close(t->fabric->channel_fd);
+}
+
+/* The responder's side runs, until it does nothing more. */
+static void respond(struct bed *t)
+{
+	for (unsigned i = 0; i < 20; i++) {
+		uint64_t never = UINT64_MAX;
+
+		(void)wire_process_progress(t->st[0].host);
+		(void)adapter_progress(t->rig.adapter[0], &never);
+	}
+}
+
+/* And so does the requester's: all answers are taken. */
+static void take_answers(struct bed *t)
+{
+	for (unsigned i = 0; i < 100; i++) {
+		respond(t);
+		(void)wire_process_progress(t->st[1].host);
+	}
+	CHECK(t->qp.qp->resp.rd_answered == t->qp.qp->resp.rd_count);
+}
+
+/* Asks for a read from its byte from on. */
+static void ask(struct bed *t, unsigned i, uint32_t from)
+{
+	struct pkt p = {
+		.opcode = BTH_RC | BTH_READ_REQUEST,
+		.pkey = 0xffff,
+		.sqpn = PEER,
+		.dqpn = qp_number(t->qp.qp),
+		.psn = psn_add(t->read[i].psn, from / MTU),
+		.npkts = div_round_up(t->read[i].bytes - from, MTU),
+		.ack_req = true,
+		.path = &t->st[1].path,
+		.va = (uintptr_t)t->memory + from,
+		.rkey = mkey_key(t->mr),
+		.dma_len = t->read[i].bytes - from,
+	};
+
+	t->read[i].got = from;
+	CHECK(wire_xmit(t->st[1].wire, &p) == WIRE_SENT);
+	respond(t);
+}
+
+static void ask_new(struct bed *t, uint32_t bytes)
+{
+	t->read[t->reads] = (struct read){.psn = t->psn, .bytes = bytes};
+	t->psn = psn_add(t->psn, div_round_up(bytes, MTU));
+	ask(t, t->reads++, 0);
+}
+
+static void expect_waiting(const struct bed *t)
+{
+	CHECK(t->qp.qp->resp.rd_answered != t->qp.qp->resp.rd_count);
+}
+
+/* Two have been answered, and the first one is asked for again; the answer does not fit. */
+static void repeat_first(struct bed *t, uint32_t second)
+{
+	bed_up(t);
+	ask_new(t, LARGE);
+	ask_new(t, second);
+	take_answers(t);
+	CHECK(t->read[0].rounds == 1 && t->read[1].rounds == 1);
+	ask(t, 0, 0);
+	expect_waiting(t);
+}
+
+/* The requester has had both answers, and may ask for as many again. */
+static void test_more(unsigned turns)
+{
+	static struct bed t;
+
+	repeat_first(&t, SMALL);
+	for (unsigned i = 0; i < turns; i++) {
+		ask_new(&t, LARGE);
+		ask_new(&t, SMALL);
+		CHECK(!t.naks);
+		take_answers(&t);
+		CHECK(t.read[2 + 2 * i].rounds == 1 && t.read[3 + 2 * i].rounds == 1);
+		ask(&t, 2 + 2 * i, 0);
+		expect_waiting(&t);
+	}
+	CHECK(!t.naks && qp_state(t.qp.qp) == IB_QPS_RTR);
+	take_answers(&t);
+	bed_down(&t);
+}
+
+/* More than it may: those that have never been answered count. */
+static void test_too_many(void)
+{
+	static struct bed t;
+
+	repeat_first(&t, SMALL);
+	ask_new(&t, LARGE);
+	ask_new(&t, SMALL);
+	CHECK(qp_state(t.qp.qp) == IB_QPS_RTR);
+	ask_new(&t, SMALL);
+	CHECK(qp_state(t.qp.qp) == IB_QPS_ERR);
+	bed_down(&t);
+}
+
+/* Both are asked for again: both are answered, in their order. */
+static void test_order(void)
+{
+	static struct bed t;
+
+	repeat_first(&t, SMALL);
+	ask(&t, 1, 0);
+	take_answers(&t);
+	CHECK(t.read[0].rounds == 2 && t.read[1].rounds == 2);
+	CHECK(t.finished[2] == 0 && t.finished[3] == 1 && !t.naks);
+	bed_down(&t);
+}
+
+/* Who asks for the rest of the second has the first. */
+static void test_rest(void)
+{
+	static struct bed t;
+
+	repeat_first(&t, LARGE);
+	ask(&t, 1, LARGE / 2);
+	take_answers(&t);
+	CHECK(t.read[1].rounds == 2 && t.finished[2] == 1 && !t.naks);
+	bed_down(&t);
+}
+
+int main(void)
+{
+	alarm(120); /* nothing may hang */
+	test_more(1);
+	test_more(3);
+	test_too_many();
+	test_order();
+	test_rest();
+	return 0;
+}
