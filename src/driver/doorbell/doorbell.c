@@ -2,7 +2,6 @@
 /* The pages, the queues that use them, and the look at the registers.  See doorbell.h. */
 #include "driver/doorbell/doorbell.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/trace.h"
@@ -70,8 +69,7 @@ static void pages_recount(void)
 	atomic_store_explicit(&doorbell_load.direct, direct, memory_order_relaxed);
 }
 
-/* The state or the queues of a page have changed.  True: the engine should hear of it. */
-static bool page_changed(struct doorbell_page *page)
+bool doorbell_page_changed(struct doorbell_page *page)
 {
 	bool fresh = !page->listed && is_watched(page);
 
@@ -105,42 +103,10 @@ static void tell_engine(bool fresh)
 
 /* ---- pages ---- */
 
-int doorbell_page_create(const struct doorbell_page_attr *attr, struct doorbell_page **out)
-{
-	struct doorbell_page *page = calloc(1, sizeof(*page));
-
-	if (!page)
-		return -ENOMEM;
-	page->attr = *attr;
-	page->refs = 1;
-	spin_lock(&doorbell_set.lock);
-	page->next = doorbell_set.pages;
-	doorbell_set.pages = page;
-	doorbell_mappings_join(page);
-	spin_unlock(&doorbell_set.lock);
-	*out = page;
-	return 0;
-}
-
-static void page_put(struct doorbell_page *page)
+void doorbell_page_put(struct doorbell_page *page)
 {
 	if (!--page->refs)
 		free(page);
-}
-
-void doorbell_page_destroy(struct doorbell_page *page)
-{
-	struct doorbell_page **at = &doorbell_set.pages;
-
-	spin_lock(&doorbell_set.lock);
-	while (*at != page)
-		at = &(*at)->next;
-	*at = page->next;
-	page->gone = true;
-	doorbell_mappings_leave(page);
-	page_changed(page);
-	page_put(page);
-	spin_unlock(&doorbell_set.lock);
 }
 
 /* ---- queues ---- */
@@ -210,7 +176,7 @@ void doorbell_live(struct doorbell_user *u, bool live)
 		return;
 	spin_lock(&doorbell_set.lock);
 	set_live(u, live);
-	fresh = page_changed(u->page);
+	fresh = doorbell_page_changed(u->page);
 	spin_unlock(&doorbell_set.lock);
 	tell_engine(fresh);
 }
@@ -223,9 +189,9 @@ void doorbell_user_release(struct doorbell_user *u)
 		return;
 	spin_lock(&doorbell_set.lock);
 	set_live(u, false);
-	page_changed(page);
+	doorbell_page_changed(page);
 	u->page = NULL;
-	page_put(page);
+	doorbell_page_put(page);
 	spin_unlock(&doorbell_set.lock);
 }
 
@@ -242,7 +208,7 @@ void doorbell_taken_over(struct doorbell_user *u)
 			atomic_fetch_add(&u->page->announced, 1);
 		else if (u->kind == DOORBELL_CQ)
 			set_live(u, true); /* with hooks it was not before */
-		fresh = page_changed(u->page);
+		fresh = doorbell_page_changed(u->page);
 	}
 	spin_unlock(&doorbell_set.lock);
 	tell_engine(fresh);
@@ -300,7 +266,7 @@ static void page_seen(struct doorbell_page *page)
 	    atomic_load_explicit(page->attr.hooks, memory_order_relaxed))
 		return;
 	set_state(page, DOORBELL_DIRECT);
-	page_changed(page);
+	doorbell_page_changed(page);
 }
 
 /* Serves the queue that the value in a register of send queues names. */

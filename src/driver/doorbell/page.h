@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of the doorbells, shared by doorbell.c (what is looked at) and doorbell/arm.c (what is
- * protected while the engine sleeps).
+ * The inside of the doorbells, shared by doorbell.c (what is looked at), arm.c (what is protected
+ * while the engine sleeps) and page.c (pages come and go) of this folder.
  *
  * Locks, in this order:
  *   doorbell_set.lock  the lists of pages and queues; held while registers are looked at and queues
@@ -58,6 +58,11 @@ extern struct doorbell_set doorbell_set;
 /* From any thread and from a signal handler: the engine wakes up, if there is one. */
 void doorbell_tell_engine(void);
 
+/* Set lock held: the state or the queues of a page have changed.  True: the engine should hear of
+ * it. */
+bool doorbell_page_changed(struct doorbell_page *page);
+/* Set lock held: one that names the page goes; with the last the page is freed. */
+void doorbell_page_put(struct doorbell_page *page);
 /* Set lock held: looks at every watched page. */
 bool doorbell_look_locked(enum doorbell_scope scope);
 /* Set lock held: its queues are to be served whether or not there is a value. */

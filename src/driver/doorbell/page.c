@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A page of registers comes to be looked at, and goes. */
+#include "driver/doorbell/page.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int doorbell_page_create(const struct doorbell_page_attr *attr, struct doorbell_page **out)
+{
+	struct doorbell_page *page = calloc(1, sizeof(*page));
+
+	if (!page)
+		return -ENOMEM;
+	page->attr = *attr;
+	page->refs = 1;
+	spin_lock(&doorbell_set.lock);
+	page->next = doorbell_set.pages;
+	doorbell_set.pages = page;
+	doorbell_mappings_join(page);
+	spin_unlock(&doorbell_set.lock);
+	*out = page;
+	return 0;
+}
+
+void doorbell_page_destroy(struct doorbell_page *page)
+{
+	struct doorbell_page **at = &doorbell_set.pages;
+
+	spin_lock(&doorbell_set.lock);
+	while (*at != page)
+		at = &(*at)->next;
+	*at = page->next;
+	page->gone = true;
+	doorbell_mappings_leave(page);
+	doorbell_page_changed(page);
+	doorbell_page_put(page);
+	spin_unlock(&doorbell_set.lock);
+}
