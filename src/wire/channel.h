@@ -20,7 +20,7 @@
 #include "wire/ring.h"
 #include "wire/wire.h"
 
-#define CHANNEL_ABI 2u
+#define CHANNEL_ABI 3u
 
 /* From this size on reading the sender's memory (a system call) is cheaper than two copies through
  * the ring and the cache traffic of the first (see the wire benchmark). */

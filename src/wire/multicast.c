@@ -13,8 +13,6 @@
 #include "wire/counter_shard.h"
 #include "wire/size.h"
 
-#define ETHERNET_FCS 4u
-
 static_assert(WIRE_GROUP_BITS == SLOT_GROUP_WORDS * 64, "one user count per bit");
 
 unsigned wire_group(const union ib_gid *gid)

@@ -1,42 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each BTH operation is and carries (IBTA volume 1, table "OpCode field"), and its name. */
+/* Names for traces. */
 #include "wire/pkt.h"
-
-const struct bth_props bth_props[BTH_OP_COUNT] = {
-	[BTH_SEND_FIRST] = {.request = 1, .first = 1, .send = 1, .payload = 1},
-	[BTH_SEND_MIDDLE] = {.request = 1, .send = 1, .payload = 1},
-	[BTH_SEND_LAST] = {.request = 1, .last = 1, .send = 1, .payload = 1},
-	[BTH_SEND_LAST_IMM] = {.request = 1, .last = 1, .send = 1, .imm = 1, .payload = 1},
-	[BTH_SEND_ONLY] = {.request = 1, .first = 1, .last = 1, .send = 1, .payload = 1},
-	[BTH_SEND_ONLY_IMM] =
-		{.request = 1, .first = 1, .last = 1, .send = 1, .imm = 1, .payload = 1},
-	[BTH_WRITE_FIRST] = {.request = 1, .first = 1, .write = 1, .reth = 1, .payload = 1},
-	[BTH_WRITE_MIDDLE] = {.request = 1, .write = 1, .payload = 1},
-	[BTH_WRITE_LAST] = {.request = 1, .last = 1, .write = 1, .payload = 1},
-	[BTH_WRITE_LAST_IMM] = {.request = 1, .last = 1, .write = 1, .imm = 1, .payload = 1},
-	[BTH_WRITE_ONLY] =
-		{.request = 1, .first = 1, .last = 1, .write = 1, .reth = 1, .payload = 1},
-	[BTH_WRITE_ONLY_IMM] = {.request = 1,
-				.first = 1,
-				.last = 1,
-				.write = 1,
-				.reth = 1,
-				.imm = 1,
-				.payload = 1},
-	[BTH_READ_REQUEST] = {.request = 1, .first = 1, .last = 1, .read = 1, .reth = 1},
-	[BTH_READ_RESP_FIRST] = {.response = 1, .first = 1, .read = 1, .aeth = 1, .payload = 1},
-	[BTH_READ_RESP_MIDDLE] = {.response = 1, .read = 1, .payload = 1},
-	[BTH_READ_RESP_LAST] = {.response = 1, .last = 1, .read = 1, .aeth = 1, .payload = 1},
-	[BTH_READ_RESP_ONLY] =
-		{.response = 1, .first = 1, .last = 1, .read = 1, .aeth = 1, .payload = 1},
-	[BTH_ACK] = {.response = 1, .first = 1, .last = 1, .aeth = 1},
-	[BTH_ATOMIC_ACK] = {.response = 1, .first = 1, .last = 1, .atomic = 1, .aeth = 1},
-	[BTH_COMPARE_SWAP] = {.request = 1, .first = 1, .last = 1, .atomic = 1, .atomic_eth = 1},
-	[BTH_FETCH_ADD] = {.request = 1, .first = 1, .last = 1, .atomic = 1, .atomic_eth = 1},
-	[BTH_SEND_LAST_INV] = {.request = 1, .last = 1, .send = 1, .ieth = 1, .payload = 1},
-	[BTH_SEND_ONLY_INV] =
-		{.request = 1, .first = 1, .last = 1, .send = 1, .ieth = 1, .payload = 1},
-};
 
 static const char *const op_names[BTH_OP_COUNT] = {
 	[BTH_SEND_FIRST] = "SEND_FIRST",

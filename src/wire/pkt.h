@@ -9,77 +9,13 @@
 #pragma once
 
 #include <stdatomic.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/run.h"
 #include "prm/ib.h"
-
-/* BTH opcode, low five bits (IBTA table 38); the transport is in the upper three. */
-enum bth_op {
-	BTH_SEND_FIRST = 0x00,
-	BTH_SEND_MIDDLE = 0x01,
-	BTH_SEND_LAST = 0x02,
-	BTH_SEND_LAST_IMM = 0x03,
-	BTH_SEND_ONLY = 0x04,
-	BTH_SEND_ONLY_IMM = 0x05,
-	BTH_WRITE_FIRST = 0x06,
-	BTH_WRITE_MIDDLE = 0x07,
-	BTH_WRITE_LAST = 0x08,
-	BTH_WRITE_LAST_IMM = 0x09,
-	BTH_WRITE_ONLY = 0x0a,
-	BTH_WRITE_ONLY_IMM = 0x0b,
-	BTH_READ_REQUEST = 0x0c,
-	BTH_READ_RESP_FIRST = 0x0d,
-	BTH_READ_RESP_MIDDLE = 0x0e,
-	BTH_READ_RESP_LAST = 0x0f,
-	BTH_READ_RESP_ONLY = 0x10,
-	BTH_ACK = 0x11,
-	BTH_ATOMIC_ACK = 0x12,
-	BTH_COMPARE_SWAP = 0x13,
-	BTH_FETCH_ADD = 0x14,
-	BTH_SEND_LAST_INV = 0x16,
-	BTH_SEND_ONLY_INV = 0x17,
-	BTH_OP_COUNT = 0x20,
-};
-
-enum bth_transport {
-	BTH_RC = 0x00,
-	BTH_UC = 0x20,
-	BTH_RD = 0x40,
-	BTH_UD = 0x60,
-	BTH_CNP = 0x80,
-	BTH_XRC = 0xa0,
-	/* Dynamically connected: no transport of the specification; an opcode for manufacturers. */
-	BTH_DC = 0xc0,
-	/* No BTH at all (the opcode is for manufacturers): an Ethernet frame as its payload. */
-	BTH_RAW = 0xe0,
-};
-
-/* Properties of an operation.  Code asks for these and never lists opcodes.  A struct, so that mask
- * and opcode cannot be mixed. */
-struct bth_props {
-	bool request : 1;  /* towards the responder */
-	bool response : 1; /* towards the requester */
-	bool first : 1;	   /* begins a message (FIRST or ONLY) */
-	bool last : 1;	   /* ends a message (LAST or ONLY) */
-	bool send : 1;
-	bool write : 1;
-	bool read : 1;
-	bool atomic : 1;
-	bool reth : 1;
-	bool aeth : 1;
-	bool imm : 1;
-	bool ieth : 1;
-	bool atomic_eth : 1;
-	bool payload : 1;
-};
-
-extern const struct bth_props bth_props[BTH_OP_COUNT];
-/* For traces. */
-const char *bth_op_name(uint8_t opcode);
+#include "wire/bth.h"
 
 /* AETH syndrome, IBTA 9.7.5.1.1. */
 enum aeth_kind { AETH_ACK = 0x00, AETH_RNR_NAK = 0x20, AETH_NAK = 0x60 };
@@ -197,7 +133,7 @@ struct pkt_source {
 
 static inline uint8_t pkt_transport(const struct pkt *p)
 {
-	return p->opcode & 0xe0;
+	return p->opcode & BTH_TRANSPORT_MASK;
 }
 
 /* Is it sent again until it is answered?  Others may be lost. */
@@ -210,12 +146,12 @@ static inline bool pkt_is_reliable(const struct pkt *p)
 
 static inline uint8_t pkt_op(const struct pkt *p)
 {
-	return p->opcode & 0x1f;
+	return p->opcode & BTH_OP_MASK;
 }
 
 static inline const struct bth_props *pkt_props(const struct pkt *p)
 {
-	return &bth_props[p->opcode & 0x1f];
+	return bth_props_of(p->opcode);
 }
 
 /*
@@ -233,5 +169,5 @@ static inline bool pkt_withdrawn(const struct pkt *p)
 /* Does it carry struct pkt_dc? */
 static inline bool pkt_has_dc(const struct pkt *p)
 {
-	return pkt_transport(p) == BTH_DC && pkt_props(p)->request;
+	return bth_transport_props_of(p->opcode)->dc && pkt_props(p)->request;
 }

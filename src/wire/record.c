@@ -12,10 +12,7 @@ enum record_flag {
 	RECORD_ACK_REQ = 1 << 1,
 	RECORD_GRH = 1 << 2,
 	RECORD_ROCE_V1 = 1 << 3,
-	RECORD_HAS_ADDRESS = 1 << 4,
-	RECORD_HAS_ATOMIC = 1 << 5,
-	RECORD_HAS_GLOBAL = 1 << 6,
-	RECORD_BY_REFERENCE = 1 << 7,
+	RECORD_BY_REFERENCE = 1 << 4,
 };
 
 struct record_base {
@@ -74,34 +71,47 @@ struct record_run {
 static_assert(sizeof(struct record_base) == RING_ALIGN, "one cache line");
 static_assert(RUNS_MAX <= UINT8_MAX, "nruns is one byte");
 
-static bool has_address(const struct pkt *p)
+/* Which optional parts a record has is told by what its packet is, never by what is in it. */
+
+static bool has_address(uint8_t opcode)
 {
-	return p->va || p->rkey || p->dma_len;
+	const struct bth_props *p = bth_props_of(opcode);
+
+	return p->reth || p->atomic_eth;
 }
 
-static bool has_atomic(const struct pkt *p)
+static bool has_atomic(uint8_t opcode)
 {
-	return p->swap_add || p->compare || p->atomic_orig;
+	const struct bth_props *p = bth_props_of(opcode);
+
+	return p->atomic_eth || p->atomic_ack;
 }
 
-static bool has_global(const struct path *path)
+/* Packets to many have a GRH (IBTA 9.6.1.2), and of a frame it holds the address. */
+static bool has_global(bool grh, uint32_t dqpn)
 {
-	return path->grh || path->sgid.half[0] || path->sgid.half[1] || path->dgid.half[0] ||
-	       path->dgid.half[1] || path->flow_label || path->hop_limit || path->traffic_class;
+	return grh || dqpn == IB_MULTICAST_QPN;
+}
+
+static bool has_dc(uint8_t opcode)
+{
+	return bth_transport_props_of(opcode)->dc && bth_props_of(opcode)->request;
+}
+
+/* Of the record without payload and runs. */
+static uint32_t header_bytes(uint8_t opcode, bool grh, uint32_t dqpn)
+{
+	return (uint32_t)(sizeof(struct record_base) +
+			  (has_address(opcode) ? sizeof(struct record_address) : 0) +
+			  (has_atomic(opcode) ? sizeof(struct record_atomic) : 0) +
+			  (has_global(grh, dqpn) ? sizeof(struct record_global) : 0) +
+			  (has_dc(opcode) ? sizeof(struct pkt_dc) : 0));
 }
 
 uint32_t record_bytes(const struct pkt *p, bool by_reference)
 {
-	uint64_t n = sizeof(struct record_base);
+	uint64_t n = header_bytes(p->opcode, p->path->grh, p->dqpn);
 
-	if (has_address(p))
-		n += sizeof(struct record_address);
-	if (has_atomic(p))
-		n += sizeof(struct record_atomic);
-	if (has_global(p->path))
-		n += sizeof(struct record_global);
-	if (pkt_has_dc(p))
-		n += sizeof(struct pkt_dc);
 	if (!by_reference)
 		n += p->payload_len;
 	else if (p->nruns <= RUNS_MAX)
@@ -128,9 +138,6 @@ void *record_pack(void *record, uint32_t bytes, const struct pkt *p, bool by_ref
 			(uint8_t)((p->solicited ? RECORD_SOLICITED : 0) |
 				  (p->ack_req ? RECORD_ACK_REQ : 0) | (path->grh ? RECORD_GRH : 0) |
 				  (path->roce_v1 ? RECORD_ROCE_V1 : 0) |
-				  (has_address(p) ? RECORD_HAS_ADDRESS : 0) |
-				  (has_atomic(p) ? RECORD_HAS_ATOMIC : 0) |
-				  (has_global(path) ? RECORD_HAS_GLOBAL : 0) |
 				  (by_reference ? RECORD_BY_REFERENCE : 0)),
 		.aeth = p->aeth,
 		.sl = path->sl,
@@ -153,17 +160,17 @@ void *record_pack(void *record, uint32_t bytes, const struct pkt *p, bool by_ref
 	};
 	void *at = put(record, &base, sizeof(base));
 
-	if (base.flags & RECORD_HAS_ADDRESS) {
+	if (has_address(p->opcode)) {
 		struct record_address part = {p->va, p->rkey, p->dma_len};
 
 		at = put(at, &part, sizeof(part));
 	}
-	if (base.flags & RECORD_HAS_ATOMIC) {
+	if (has_atomic(p->opcode)) {
 		struct record_atomic part = {p->swap_add, p->compare, p->atomic_orig};
 
 		at = put(at, &part, sizeof(part));
 	}
-	if (base.flags & RECORD_HAS_GLOBAL) {
+	if (has_global(path->grh, p->dqpn)) {
 		struct record_global part = {
 			.sgid = path->sgid,
 			.dgid = path->dgid,
@@ -174,7 +181,7 @@ void *record_pack(void *record, uint32_t bytes, const struct pkt *p, bool by_ref
 
 		at = put(at, &part, sizeof(part));
 	}
-	if (pkt_has_dc(p)) {
+	if (has_dc(p->opcode)) {
 		const struct pkt_dc none = {0};
 
 		at = put(at, p->dc ? p->dc : &none, sizeof(none));
@@ -205,18 +212,6 @@ static bool take(struct reader *r, void *part, size_t n)
 	return true;
 }
 
-/* Where the optional parts end and the runs begin. */
-static size_t runs_offset(const struct record_base *base)
-{
-	const struct pkt of = {.opcode = base->opcode};
-
-	return sizeof(*base) +
-	       (base->flags & RECORD_HAS_ADDRESS ? sizeof(struct record_address) : 0) +
-	       (base->flags & RECORD_HAS_ATOMIC ? sizeof(struct record_atomic) : 0) +
-	       (base->flags & RECORD_HAS_GLOBAL ? sizeof(struct record_global) : 0) +
-	       (pkt_has_dc(&of) ? sizeof(struct pkt_dc) : 0);
-}
-
 static bool overlap(const struct record_run *part, const struct run *memory)
 {
 	uint64_t begin = (uintptr_t)memory->addr;
@@ -228,7 +223,7 @@ static bool overlap(const struct record_run *part, const struct run *memory)
 static bool lies_in(const struct reader *record, const struct record_base *base,
 		    const struct run *memory)
 {
-	size_t off = runs_offset(base);
+	size_t off = header_bytes(base->opcode, base->flags & RECORD_GRH, base->dqpn);
 	struct record_run part;
 	struct reader r;
 
@@ -264,11 +259,11 @@ static bool take_optional(struct reader *r, const struct record_base *base, stru
 	struct record_atomic atomic = {0};
 	struct record_global global = {0};
 
-	if (base->flags & RECORD_HAS_ADDRESS && !take(r, &address, sizeof(address)))
+	if (has_address(base->opcode) && !take(r, &address, sizeof(address)))
 		return false;
-	if (base->flags & RECORD_HAS_ATOMIC && !take(r, &atomic, sizeof(atomic)))
+	if (has_atomic(base->opcode) && !take(r, &atomic, sizeof(atomic)))
 		return false;
-	if (base->flags & RECORD_HAS_GLOBAL && !take(r, &global, sizeof(global)))
+	if (has_global(base->flags & RECORD_GRH, base->dqpn) && !take(r, &global, sizeof(global)))
 		return false;
 	p->va = address.va;
 	p->rkey = address.rkey;
@@ -342,8 +337,7 @@ int record_unpack(const void *record, uint32_t bytes, int32_t sender_pid, struct
 	};
 	if (!base.npkts || !take_optional(&r, &base, &out->pkt, &out->path))
 		return -EPROTO;
-	/* told by the opcode: the flags are all in use */
-	if (pkt_has_dc(&out->pkt)) {
+	if (has_dc(base.opcode)) {
 		if (!take(&r, &out->dc, sizeof(out->dc)))
 			return -EPROTO;
 		out->pkt.dc = &out->dc;

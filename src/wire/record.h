@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A packet as it lies in a channel: 64 bytes that every packet needs, the optional parts that are
- * not all zero, then the payload or the list of its runs.  One cache line for an acknowledgement,
- * two for a small write.
+ * A packet as it lies in a channel: 64 bytes that every packet needs, the optional parts that
+ * its opcode (wire/bth.h) and path call for, then the payload or the list of its runs.  One cache
+ * line for an acknowledgement, two for a small write.
  */
 #pragma once
 

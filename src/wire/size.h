@@ -11,25 +11,15 @@
 #include "base/compiler.h"
 #include "wire/pkt.h"
 
-/* IBTA volume 1, chapter 9, "Header and data field source"; annexes A16 and A17 for RoCE. */
-#define LRH_OCTETS	  8u
-#define GRH_OCTETS	  40u
-#define BTH_OCTETS	  12u
-#define DETH_OCTETS	  8u
-#define XRCETH_OCTETS	  4u
-#define DC_OCTETS	  20u /* ours: key, connection, PSN */
-#define RETH_OCTETS	  16u
-#define ATOMIC_ETH_OCTETS 28u
-#define AETH_OCTETS	  4u
-#define ATOMIC_ACK_OCTETS 8u
-#define IMM_OCTETS	  4u
-#define IETH_OCTETS	  4u
-#define ICRC_OCTETS	  4u
-#define ETHERNET_OCTETS	  14u
-#define ETHERNET_FCS	  4u
-#define IPV4_OCTETS	  20u
-#define IPV6_OCTETS	  40u
-#define UDP_OCTETS	  8u
+/* In front of the BTH and behind the payload; annexes A16 and A17 for RoCE. */
+#define LRH_OCTETS	8u
+#define GRH_OCTETS	40u
+#define ICRC_OCTETS	4u
+#define ETHERNET_OCTETS 14u
+#define ETHERNET_FCS	4u
+#define IPV4_OCTETS	20u
+#define IPV6_OCTETS	40u
+#define UDP_OCTETS	8u
 
 /* Packets on the wire; a read request that stands for many responses is one. */
 uint32_t pkt_wire_packets(const struct pkt *p);
@@ -54,19 +44,18 @@ static inline uint32_t routing_octets(const struct path *path, bool ethernet)
 					    : path_routing_octets(path, ethernet);
 }
 
+/* Of the extended headers of one message. */
 static inline uint32_t header_octets(const struct message_sizes *m)
 {
-	switch (m->kind) {
-	case MESSAGE_SEND:
-		break;
-	case MESSAGE_SEND_IMM:
-		return IMM_OCTETS;
-	case MESSAGE_WRITE:
-		return RETH_OCTETS;
-	case MESSAGE_ANSWER:
-		return AETH_OCTETS * (m->packets > 1 ? 2 : 1);
-	}
-	return 0;
+	static const uint8_t whole[] = {
+		[MESSAGE_SEND] = BTH_SEND_ONLY,
+		[MESSAGE_SEND_IMM] = BTH_SEND_ONLY_IMM,
+		[MESSAGE_WRITE] = BTH_WRITE_ONLY,
+		[MESSAGE_ANSWER] = BTH_READ_RESP_ONLY,
+	};
+	const struct bth_props *p = bth_props_of(whole[m->kind]);
+
+	return m->packets > m->messages ? bth_ext_octets_of_many(p) : bth_ext_octets(p);
 }
 
 /* Of these messages. */
@@ -81,10 +70,12 @@ static inline uint64_t message_octets(const struct path *path, bool ethernet,
 /* Of a read request, and of an acknowledgement. */
 static inline uint64_t request_octets(const struct path *path, bool ethernet)
 {
-	return routing_octets(path, ethernet) + BTH_OCTETS + ICRC_OCTETS + RETH_OCTETS;
+	return routing_octets(path, ethernet) + BTH_OCTETS + ICRC_OCTETS +
+	       bth_ext_octets(bth_props_of(BTH_READ_REQUEST));
 }
 
 static inline uint64_t ack_octets(const struct path *path, bool ethernet)
 {
-	return routing_octets(path, ethernet) + BTH_OCTETS + ICRC_OCTETS + AETH_OCTETS;
+	return routing_octets(path, ethernet) + BTH_OCTETS + ICRC_OCTETS +
+	       bth_ext_octets(bth_props_of(BTH_ACK));
 }

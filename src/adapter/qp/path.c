@@ -94,16 +94,16 @@ static void put16(uint8_t *at, uint32_t v)
 /* RFC 791, in the last 20 of the 40 bytes, as the hardware delivers it. */
 static void ipv4_header(const struct path *path, uint32_t ip_payload, uint8_t *ip)
 {
-	memset(ip, 0, 20);
+	memset(ip, 0, IPV4_OCTETS);
 	ip[0] = 0x45;
 	ip[1] = path->traffic_class;
-	put16(ip + 2, 20 + ip_payload);
+	put16(ip + 2, IPV4_OCTETS + ip_payload);
 	put16(ip + 6, 0x4000); /* don't fragment */
 	ip[8] = path->hop_limit;
 	ip[9] = 17; /* UDP */
 	memcpy(ip + 12, path->sgid.raw + 12, 4);
 	memcpy(ip + 16, path->dgid.raw + 12, 4);
-	put16(ip + 10, ipv4_checksum(ip, 20));
+	put16(ip + 10, ipv4_checksum(ip, IPV4_OCTETS));
 }
 
 enum cqe_roce_header path_header_type(const struct path *path)
@@ -115,20 +115,21 @@ enum cqe_roce_header path_header_type(const struct path *path)
 
 void grh_from_path(const struct path *path, uint32_t payload_bytes, uint8_t out[IB_GRH_BYTES])
 {
-	/* BTH, DETH, padded payload, ICRC; RoCE v2 adds UDP */
-	uint32_t bytes = 12 + 8 + (uint32_t)align_up(payload_bytes, 4) + 4;
+	/* of a datagram; RoCE v2 adds UDP */
+	uint32_t bytes = BTH_OCTETS + bth_transport_octets(BTH_UD) +
+			 (uint32_t)align_up(payload_bytes, 4) + ICRC_OCTETS;
 	bool v2 = !path->dlid && !path->roce_v1;
 
 	memset(out, 0, IB_GRH_BYTES);
 	if (v2 && ib_gid_is_ipv4(&path->sgid)) {
-		ipv4_header(path, bytes + 8, out + 20);
+		ipv4_header(path, bytes + UDP_OCTETS, out + IPV4_OCTETS);
 		return;
 	}
 	/* IBTA 8.3: version 6, traffic class, flow label */
 	out[0] = (uint8_t)(0x60 | path->traffic_class >> 4);
 	out[1] = (uint8_t)(path->traffic_class << 4 | (path->flow_label >> 16 & 0xf));
 	put16(out + 2, path->flow_label);
-	put16(out + 4, bytes + (v2 ? 8 : 0));
+	put16(out + 4, bytes + (v2 ? UDP_OCTETS : 0));
 	out[6] = v2 ? 17 : 0x1b; /* next header: UDP, or IBA */
 	out[7] = path->hop_limit;
 	memcpy(out + 8, path->sgid.raw, 16);

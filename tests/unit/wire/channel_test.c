@@ -43,10 +43,11 @@ static void make_packet(struct pkt *p, struct run *runs, const struct path *path
 	struct rng rng = {psn * 2u + 1 + dst};
 	bool big = rng_below(&rng, 16) == 0;
 	uint32_t max = big ? max_reference : (uint32_t)rng_below(&rng, 2) ? 200 : max_inline;
+	uint8_t op = rng_below(&rng, 2) ? BTH_WRITE_ONLY : BTH_COMPARE_SWAP;
 	uint32_t left;
 
 	*p = (struct pkt){
-		.opcode = BTH_RC | (rng_below(&rng, 2) ? BTH_WRITE_ONLY : BTH_SEND_ONLY),
+		.opcode = BTH_RC | op,
 		.ack_req = big,
 		.dqpn = testbed_qpn(dst) + (uint32_t)rng_below(&rng, 1024),
 		.psn = psn,
@@ -54,7 +55,7 @@ static void make_packet(struct pkt *p, struct run *runs, const struct path *path
 		.imm = (uint32_t)rng_next(&rng),
 		.va = rng_below(&rng, 2) ? rng_next(&rng) : 0,
 		.rkey = (uint32_t)rng_next(&rng),
-		.compare = rng_below(&rng, 2) ? rng_next(&rng) : 0,
+		.compare = op == BTH_COMPARE_SWAP ? rng_next(&rng) : 0,
 		.path = path,
 		.payload_len = (uint32_t)rng_below(&rng, max + 1),
 		.runs = runs,

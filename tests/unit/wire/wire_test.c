@@ -197,6 +197,8 @@ static void properties(void)
 		CHECK(!p->imm || p->last);
 		CHECK(!p->aeth || p->response);
 		CHECK(!p->reth || (p->request && p->first));
+		CHECK(p->atomic_eth == (p->atomic && p->request));
+		CHECK(p->atomic_ack == (p->atomic && p->response));
 	}
 	CHECK(!strcmp(bth_op_name(BTH_XRC | BTH_WRITE_LAST_IMM), "WRITE_LAST_IMM"));
 }

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The base transport header's opcode: what each operation is, which extended headers stand behind
+ * the BTH, and how long they are (IBTA volume 1, chapter 9, tables "OpCode field" and "Header and
+ * data field source").  Sizes, records and whoever writes or shows headers follow from the tables
+ * here.  They are constants of this header, so that what is asked of a known opcode costs nothing.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BTH_OP_MASK	   0x1fu
+#define BTH_TRANSPORT_MASK 0xe0u
+
+/* BTH opcode, low five bits (IBTA table 38); the transport is in the upper three. */
+enum bth_op {
+	BTH_SEND_FIRST = 0x00,
+	BTH_SEND_MIDDLE = 0x01,
+	BTH_SEND_LAST = 0x02,
+	BTH_SEND_LAST_IMM = 0x03,
+	BTH_SEND_ONLY = 0x04,
+	BTH_SEND_ONLY_IMM = 0x05,
+	BTH_WRITE_FIRST = 0x06,
+	BTH_WRITE_MIDDLE = 0x07,
+	BTH_WRITE_LAST = 0x08,
+	BTH_WRITE_LAST_IMM = 0x09,
+	BTH_WRITE_ONLY = 0x0a,
+	BTH_WRITE_ONLY_IMM = 0x0b,
+	BTH_READ_REQUEST = 0x0c,
+	BTH_READ_RESP_FIRST = 0x0d,
+	BTH_READ_RESP_MIDDLE = 0x0e,
+	BTH_READ_RESP_LAST = 0x0f,
+	BTH_READ_RESP_ONLY = 0x10,
+	BTH_ACK = 0x11,
+	BTH_ATOMIC_ACK = 0x12,
+	BTH_COMPARE_SWAP = 0x13,
+	BTH_FETCH_ADD = 0x14,
+	BTH_SEND_LAST_INV = 0x16,
+	BTH_SEND_ONLY_INV = 0x17,
+	BTH_OP_COUNT = 0x20,
+};
+
+enum bth_transport {
+	BTH_RC = 0x00,
+	BTH_UC = 0x20,
+	BTH_RD = 0x40,
+	BTH_UD = 0x60,
+	BTH_CNP = 0x80,
+	BTH_XRC = 0xa0,
+	/* Dynamically connected: no transport of the specification; an opcode for manufacturers. */
+	BTH_DC = 0xc0,
+	/* No BTH at all (the opcode is for manufacturers): an Ethernet frame as its payload. */
+	BTH_RAW = 0xe0,
+};
+
+/*
+ * Properties of an operation.  Code asks for these and never lists opcodes.  A struct, so that mask
+ * and opcode cannot be mixed.
+ */
+struct bth_props {
+	bool request : 1;  /* towards the responder */
+	bool response : 1; /* towards the requester */
+	bool first : 1;	   /* begins a message (FIRST or ONLY) */
+	bool last : 1;	   /* ends a message (LAST or ONLY) */
+	bool send : 1;
+	bool write : 1;
+	bool read : 1;
+	bool atomic : 1;
+	/* Extended headers, in their order behind those of the transport. */
+	bool reth : 1;
+	bool atomic_eth : 1;
+	bool aeth : 1;
+	bool atomic_ack : 1;
+	bool imm : 1;
+	bool ieth : 1;
+	bool payload : 1;
+};
+
+/* Extended headers that each packet of a transport has, right behind the BTH. */
+struct bth_transport_props {
+	bool deth : 1;
+	bool xrceth : 1; /* of a request */
+	bool dc : 1;	 /* of a request: struct pkt_dc */
+};
+
+#define BTH_OCTETS	  12u
+#define DETH_OCTETS	  8u
+#define XRCETH_OCTETS	  4u
+#define DC_OCTETS	  20u /* ours: key, connection, PSN */
+#define RETH_OCTETS	  16u
+#define ATOMIC_ETH_OCTETS 28u
+#define AETH_OCTETS	  4u
+#define ATOMIC_ACK_OCTETS 8u
+#define IMM_OCTETS	  4u
+#define IETH_OCTETS	  4u
+
+static const struct bth_props bth_props[BTH_OP_COUNT] = {
+	[BTH_SEND_FIRST] = {.request = 1, .first = 1, .send = 1, .payload = 1},
+	[BTH_SEND_MIDDLE] = {.request = 1, .send = 1, .payload = 1},
+	[BTH_SEND_LAST] = {.request = 1, .last = 1, .send = 1, .payload = 1},
+	[BTH_SEND_LAST_IMM] = {.request = 1, .last = 1, .send = 1, .imm = 1, .payload = 1},
+	[BTH_SEND_ONLY] = {.request = 1, .first = 1, .last = 1, .send = 1, .payload = 1},
+	[BTH_SEND_ONLY_IMM] =
+		{.request = 1, .first = 1, .last = 1, .send = 1, .imm = 1, .payload = 1},
+	[BTH_WRITE_FIRST] = {.request = 1, .first = 1, .write = 1, .reth = 1, .payload = 1},
+	[BTH_WRITE_MIDDLE] = {.request = 1, .write = 1, .payload = 1},
+	[BTH_WRITE_LAST] = {.request = 1, .last = 1, .write = 1, .payload = 1},
+	[BTH_WRITE_LAST_IMM] = {.request = 1, .last = 1, .write = 1, .imm = 1, .payload = 1},
+	[BTH_WRITE_ONLY] =
+		{.request = 1, .first = 1, .last = 1, .write = 1, .reth = 1, .payload = 1},
+	[BTH_WRITE_ONLY_IMM] = {.request = 1,
+				.first = 1,
+				.last = 1,
+				.write = 1,
+				.reth = 1,
+				.imm = 1,
+				.payload = 1},
+	[BTH_READ_REQUEST] = {.request = 1, .first = 1, .last = 1, .read = 1, .reth = 1},
+	[BTH_READ_RESP_FIRST] = {.response = 1, .first = 1, .read = 1, .aeth = 1, .payload = 1},
+	[BTH_READ_RESP_MIDDLE] = {.response = 1, .read = 1, .payload = 1},
+	[BTH_READ_RESP_LAST] = {.response = 1, .last = 1, .read = 1, .aeth = 1, .payload = 1},
+	[BTH_READ_RESP_ONLY] =
+		{.response = 1, .first = 1, .last = 1, .read = 1, .aeth = 1, .payload = 1},
+	[BTH_ACK] = {.response = 1, .first = 1, .last = 1, .aeth = 1},
+	[BTH_ATOMIC_ACK] =
+		{.response = 1, .first = 1, .last = 1, .atomic = 1, .aeth = 1, .atomic_ack = 1},
+	[BTH_COMPARE_SWAP] = {.request = 1, .first = 1, .last = 1, .atomic = 1, .atomic_eth = 1},
+	[BTH_FETCH_ADD] = {.request = 1, .first = 1, .last = 1, .atomic = 1, .atomic_eth = 1},
+	[BTH_SEND_LAST_INV] = {.request = 1, .last = 1, .send = 1, .ieth = 1, .payload = 1},
+	[BTH_SEND_ONLY_INV] =
+		{.request = 1, .first = 1, .last = 1, .send = 1, .ieth = 1, .payload = 1},
+};
+
+/* The upper three bits of the opcode. */
+enum bth_transport_row {
+	BTH_ROW_UD = BTH_UD >> 5,
+	BTH_ROW_XRC = BTH_XRC >> 5,
+	BTH_ROW_DC = BTH_DC >> 5,
+	BTH_ROWS = 8,
+};
+
+static const struct bth_transport_props bth_transport_props[BTH_ROWS] = {
+	[BTH_ROW_UD] = {.deth = 1},
+	[BTH_ROW_XRC] = {.xrceth = 1},
+	[BTH_ROW_DC] = {.dc = 1},
+};
+
+static inline const struct bth_props *bth_props_of(uint8_t opcode)
+{
+	return &bth_props[opcode & BTH_OP_MASK];
+}
+
+static inline const struct bth_transport_props *bth_transport_props_of(uint8_t opcode)
+{
+	return &bth_transport_props[opcode >> 5];
+}
+
+/* Of the operation's extended headers. */
+static inline uint32_t bth_ext_octets(const struct bth_props *p)
+{
+	return p->reth * RETH_OCTETS + p->atomic_eth * ATOMIC_ETH_OCTETS + p->aeth * AETH_OCTETS +
+	       p->atomic_ack * ATOMIC_ACK_OCTETS + p->imm * IMM_OCTETS + p->ieth * IETH_OCTETS;
+}
+
+/*
+ * The same of a packet that stands for several of the path MTU.  What begins or ends the message
+ * stands in one of them; but the first and the last packet of a read response both have an AETH.
+ */
+static inline uint32_t bth_ext_octets_of_many(const struct bth_props *p)
+{
+	return bth_ext_octets(p) + (p->aeth && p->first && p->last ? AETH_OCTETS : 0);
+}
+
+/* Of the transport's headers in each packet. */
+static inline uint32_t bth_transport_octets(uint8_t opcode)
+{
+	const struct bth_transport_props *t = bth_transport_props_of(opcode);
+	bool request = bth_props_of(opcode)->request;
+
+	return t->deth * DETH_OCTETS + (t->xrceth && request ? XRCETH_OCTETS : 0) +
+	       (t->dc && request ? DC_OCTETS : 0);
+}
+
+/* For traces. */
+const char *bth_op_name(uint8_t opcode);
