@@ -69,10 +69,23 @@ bool uchannel_overflowed(void)
 	return atomic_load_explicit(&overflowed, memory_order_relaxed) != 0;
 }
 
+/*
+ * A pipe that has been read from keeps the page: the first events need none that the system may not
+ * have.  An event that cannot be written waits for the next one, which may never come.
+ */
+static bool pipe_prime(const struct uchannel *c, int read_fd, int write_fd)
+{
+	uint8_t event[sizeof(struct devx_event)] = {0};
+
+	return write(write_fd, event, c->event_bytes) == (ssize_t)c->event_bytes &&
+	       read(read_fd, event, c->event_bytes) == (ssize_t)c->event_bytes;
+}
+
 static int pipe_open(struct uchannel *c, int *user_fd)
 {
 	/* Messages of DEVX are read one at a time, however large the reader's buffer. */
 	int packets = c->kind >= UCHANNEL_DEVX ? O_DIRECT : 0;
+	int ret = -EMFILE;
 	char path[32];
 	int fd[2], reader;
 
@@ -86,6 +99,11 @@ static int pipe_open(struct uchannel *c, int *user_fd)
 	reader = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (reader < 0)
 		goto fail;
+	if (!pipe_prime(c, reader, fd[1])) {
+		close(reader);
+		ret = -ENOMEM;
+		goto fail;
+	}
 	c->reader = hidden_keep(reader);
 	c->writer = hidden_keep(fd[1]);
 	*user_fd = fd[0];
@@ -94,7 +112,7 @@ static int pipe_open(struct uchannel *c, int *user_fd)
 fail:
 	close(fd[0]);
 	close(fd[1]);
-	return -EMFILE;
+	return ret;
 }
 
 int uchannel_create(struct ufile *file, enum uchannel_kind kind, struct uchannel **out)
