@@ -195,20 +195,27 @@ void rundir_clear(const char *dir)
 	close(at);
 }
 
+void rundir_abandon(const char *dir)
+{
+	char parent[RUNDIR_BYTES];
+	const char *name;
+
+	rmdir(dir);
+	if (parent_of(dir, parent, sizeof(parent)))
+		return;
+	name = strrchr(parent, '/');
+	if (name && !strncmp(name + 1, PARENT_PREFIX, strlen(PARENT_PREFIX)))
+		rmdir(parent);
+}
+
 void rundir_remove(const char *dir)
 {
 	char path[RUNDIR_BYTES + 8];
-	const char *name;
 
 	rundir_clear(dir);
 	/* The lock goes last: a starter that comes now finds either it or nothing. */
 	if (snprintf(path, sizeof(path), "%s/lock", dir) >= (int)sizeof(path))
 		return;
 	unlink(path);
-	rmdir(dir);
-	if (parent_of(dir, path, sizeof(path)))
-		return;
-	name = strrchr(path, '/');
-	if (name && !strncmp(name + 1, PARENT_PREFIX, strlen(PARENT_PREFIX)))
-		rmdir(path);
+	rundir_abandon(dir);
 }

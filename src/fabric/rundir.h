@@ -26,6 +26,8 @@ int rundir_make(const char *dir) must_check;
 int rundir_lock(const char *dir, bool create) must_check;
 /* Does somebody hold the lock?  No, if directory or parent belong, or are open, to others. */
 bool rundir_is_locked(const char *dir);
+/* Removes what rundir_make made, if it is empty. */
+void rundir_abandon(const char *dir);
 /* With the lock held: removes what a daemon makes, all but the lock. */
 void rundir_clear(const char *dir);
 /* Removes a directory and all below it. */

@@ -172,8 +172,10 @@ static int become_daemon(const char *dir, int *lock, bool *remains)
 			return 0;
 		if (*lock == -EAGAIN && somebody_listens(dir))
 			return FABRIC_ANOTHER_SERVES;
-		if (*lock != -EAGAIN && *lock != -ENOENT)
+		if (*lock != -EAGAIN && *lock != -ENOENT) {
+			rundir_abandon(dir);
 			return *lock;
+		}
 		nanosleep(&nap, NULL);
 	} while (clock_ns() < deadline);
 	return -ETIMEDOUT;
