@@ -377,6 +377,17 @@ int trees_open(const struct fabric *f)
 	return mkdir(path, 0755) ? -errno : 0;
 }
 
+/* An attempt that failed may have left what it could not take back either. */
+static int host_root_make(const char *path)
+{
+	if (!mkdir(path, 0755))
+		return 0;
+	if (errno != EEXIST)
+		return -errno;
+	rundir_remove_tree(path);
+	return mkdir(path, 0755) ? -errno : 0;
+}
+
 int tree_write(struct fabric *f, uint32_t host)
 {
 	char path[RUNDIR_BYTES + FABRIC_NAME_BYTES + 8];
@@ -385,8 +396,9 @@ int tree_write(struct fabric *f, uint32_t host)
 	if (f->hosts[host].tree_written)
 		return 0;
 	snprintf(path, sizeof(path), "%s/hosts/%s", f->dir, f->topology.hosts[host].name);
-	if (mkdir(path, 0755))
-		return -errno;
+	ret = host_root_make(path);
+	if (ret)
+		return ret;
 	root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ret = root < 0 ? -errno : host_write(f, host, root);
 	if (root >= 0)
