@@ -199,6 +199,20 @@ static bool enter(struct peer *p, const struct pkt *pkt)
 	return ok;
 }
 
+static void dct_trace_drop(const struct qp *target, const struct pkt *pkt, const char *why)
+{
+	trace(packet, dropped, target->qpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn, why);
+}
+
+/*
+ * Does no packet before this one wait for its answer?  Others get none without a place: it would
+ * say that all before them had been executed.
+ */
+static bool is_oldest(const struct pkt *pkt)
+{
+	return psn_diff(pkt->psn, pkt->dc->psn) <= 0;
+}
+
 /* Without a place for the initiator, which has shown no right to one. */
 static void refuse_key(struct qp *target, const struct pkt *pkt)
 {
@@ -214,17 +228,16 @@ static void refuse_key(struct qp *target, const struct pkt *pkt)
 		.path = &back,
 	};
 
+	if (!is_oldest(pkt)) {
+		dct_trace_drop(target, pkt, "access-key");
+		return;
+	}
 	trace(nak, sent, target->qpn, pkt->sqpn, aeth_nak_name(nak.aeth), pkt->psn);
 	log_info("DCT 0x%x: QP 0x%x has not got the access key", target->qpn, pkt->sqpn);
 	shard_count(target->adapter->counters, HW_RESP_REMOTE_ACCESS_ERRORS, 1);
 	path_reverse(pkt->path, &back);
 	/* if the wire is busy, the request comes again */
 	(void)wire_xmit(target->adapter->wire, &nak);
-}
-
-static void dct_trace_drop(const struct qp *target, const struct pkt *pkt, const char *why)
-{
-	trace(packet, dropped, target->qpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn, why);
 }
 
 void dct_receive(struct qp *target, const struct pkt *pkt)

@@ -11,11 +11,10 @@
 
 #define STRANGER 0x812345u
 
-static void packet(struct dc_bed *t, uint32_t sqpn, uint8_t op, uint64_t connection, uint32_t psn,
-		   uint32_t oldest, uint32_t bytes)
+static void packet_of(struct dc_bed *t, struct pkt_dc dc, uint32_t sqpn, uint8_t op, uint32_t psn,
+		      uint32_t bytes)
 {
 	const struct run run = {t->src, bytes};
-	const struct pkt_dc dc = {.key = DC_KEY, .connection = connection, .psn = oldest};
 	const struct ib_ah ah = {.dlid = 7, .port_num = 1};
 	struct path path;
 	struct pkt p = {
@@ -34,6 +33,14 @@ static void packet(struct dc_bed *t, uint32_t sqpn, uint8_t op, uint64_t connect
 
 	path_from_ah(t->rig.adapter[0], &ah, &path);
 	(void)wire_xmit(t->rig.wire[0], &p);
+}
+
+static void packet(struct dc_bed *t, uint32_t sqpn, uint8_t op, uint64_t connection, uint32_t psn,
+		   uint32_t oldest, uint32_t bytes)
+{
+	const struct pkt_dc dc = {.key = DC_KEY, .connection = connection, .psn = oldest};
+
+	packet_of(t, dc, sqpn, op, psn, bytes);
 }
 
 static void expect_message(struct dc_bed *t, uint32_t bytes)
@@ -87,6 +94,30 @@ static void test_many(void)
 			       i % 99);
 			expect_message(&t, i % 99);
 		}
+	dc_bed_down(&t);
+}
+
+/* Requests with a wrong key, of which the first is lost: the answer to the second would say that
+ * the first had been executed. */
+static void test_key_refused_in_order(void)
+{
+	const uint32_t psn = 0xfffff0; /* see rig_attr */
+	const struct dc_to nobody = {0, DC_KEY, 0};
+	struct qp *dct;
+	struct dc_bed t;
+
+	dc_bed_up(&t, 0, -1);
+	dct = t.dct[0].qp;
+	t.dct[0].qp = NULL;
+	dc_send(&t, 0, nobody, 0, 10);
+	dc_send(&t, 0, nobody, 0, 10);
+	t.dct[0].qp = dct;
+	packet_of(&t, (struct pkt_dc){.key = DC_KEY + 1, .connection = 5, .psn = psn},
+		  qp_number(t.dci[0].qp), BTH_SEND_ONLY, psn + 1, 10);
+	CHECK(!rig_cq_poll(&t.dci[0].cq));
+	packet_of(&t, (struct pkt_dc){.key = DC_KEY + 1, .connection = 5, .psn = psn},
+		  qp_number(t.dci[0].qp), BTH_SEND_ONLY, psn, 10);
+	dc_expect_failed(&t, 0, CQE_SYN_REM_ACCESS);
 	dc_bed_down(&t);
 }
 
@@ -146,6 +177,7 @@ int main(void)
 {
 	test_connections();
 	test_many();
+	test_key_refused_in_order();
 	test_flush_and_reopen();
 	return 0;
 }
