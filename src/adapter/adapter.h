@@ -89,8 +89,8 @@ bool adapter_owes(const struct adapter *a);
 #define ADAPTER_MAX_MR	      (1u << 24)
 #define ADAPTER_MAX_RD_ATOMIC 16u
 #define ADAPTER_MAX_TSO	      (1u << 18)
-/* Initiators whose state a DCT keeps: beyond that a silent one loses its place to a new one. */
-#define ADAPTER_LOG_MAX_DCT_PEERS  12u
+/* Initiators whose state a DCT keeps: beyond that a new one is told to try again later. */
+#define ADAPTER_LOG_MAX_DCT_PEERS  14u
 #define ADAPTER_LOG_MAX_DC_STREAMS 6u /* at a time */
 #define ADAPTER_LOG_MAX_DC_ERRORED 6u
 #define ADAPTER_LOG_RESERVED_QPNS  6u

@@ -68,7 +68,7 @@ struct pkt_dc {
 	uint64_t key;	     /* access key of the target */
 	uint64_t connection; /* a later one of the same initiator has a higher number */
 	uint32_t psn;	     /* all before this one has been answered */
-	uint32_t reserved;
+	uint32_t process;    /* of the initiator: its slot 9:0, the slot's generation 31:10 */
 };
 
 struct pkt {

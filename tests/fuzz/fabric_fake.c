@@ -35,6 +35,7 @@ int fabric_client_open(const struct fabric_client_ops *ops, struct fabric_client
 		client.registry->magic = REGISTRY_MAGIC;
 		client.registry->version = REGISTRY_VERSION;
 		atomic_store(&client.registry->slot_host_plus_1[0], 1);
+		atomic_store(&client.slots[0].alive, 1);
 		subnet_bed_open(&client.subnet, PORTS);
 		for (uint32_t row = 0; row < PORTS; row++) {
 			subnet_bed_port(&client.subnet, 0, row, row);

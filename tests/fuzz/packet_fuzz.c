@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "adapter/transport/dc_process.h"
 #include "base/rcu.h"
 #include "device.h"
 #include "signed_key.h"
@@ -139,7 +140,7 @@ static void send_packet(struct fuzz_qp *q, struct input *in)
 		.payload_len = in_u16(in),
 		.runs = runs,
 	};
-	struct pkt_dc dc = {.key = FUZZ_DC_KEY};
+	struct pkt_dc dc = {.key = FUZZ_DC_KEY, .process = dc_process_name(PEER, 1)};
 	bool by_reference = flags & 64;
 	uint32_t bytes;
 	void *record, *payload;

@@ -35,6 +35,7 @@ void rig_up(struct rig *r)
 	r->registry->magic = REGISTRY_MAGIC;
 	r->registry->version = REGISTRY_VERSION;
 	atomic_store(&r->registry->slot_host_plus_1[0], 1);
+	atomic_store(&r->slots[0].alive, 1);
 	r->subnet = &r->own_subnet;
 	subnet_bed_open(r->subnet, 2);
 	for (unsigned i = 0; i < 2; i++) {

@@ -9,6 +9,7 @@
 #include "adapter/qp/path.h"
 #include "adapter/qp/qp.h"
 #include "adapter/qp/send_cqe.h"
+#include "adapter/transport/dc_process.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -132,6 +133,7 @@ static void connect(struct qp *qp, const struct wqe_av *av)
 	d->header = (struct pkt_dc){
 		.key = be64_get(av->dc_key_or_qkey),
 		.connection = next_connection(d),
+		.process = dc_process(qp->adapter->slots, qp->adapter->slot),
 	};
 	/* What an earlier peer may still say is about PSNs of before. */
 	spin_lock(&qp->comp.lock);

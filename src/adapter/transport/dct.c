@@ -7,21 +7,30 @@
 
 #include "adapter/qp/path.h"
 #include "adapter/qp/qp.h"
+#include "adapter/transport/completer.h"
+#include "adapter/transport/dc_process.h"
 #include "adapter/transport/responder.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "base/rcu.h"
 #include "wire/counter_shard.h"
 
-#define BUCKETS	  256u
+#define BUCKETS	  2048u
 #define MAX_PEERS (1u << ADAPTER_LOG_MAX_DCT_PEERS)
+
+#define NO_INITIATOR UINT64_MAX
+
+/* The places are searched for dead owners when there are so many, and then twice as many. */
+#define SWEEP_MIN 1024u
 
 struct peer {
 	struct qp qp;
-	_Atomic(uint64_t) id; /* of the initiator */
+	_Atomic(uint64_t) id;	   /* of the initiator, or NO_INITIATOR */
+	_Atomic(uint32_t) process; /* of the initiator */
 	uint64_t connection;
 	_Atomic(struct peer *) next; /* of the same bucket */
 	struct peer *all;
+	struct peer *spare;
 };
 
 /*
@@ -32,8 +41,9 @@ struct dct {
 	uint64_t key;
 	struct spin lock;
 	uint32_t count;
+	uint32_t sweep_at; /* so many places, none of them spare: search them */
 	struct peer *all;
-	struct peer *hand; /* where the search for a silent one goes on */
+	struct peer *spare; /* places without an initiator */
 	_Atomic(struct peer *) bucket[BUCKETS];
 };
 
@@ -41,8 +51,10 @@ struct dct *dct_create(const struct qp_create_attr *attr)
 {
 	struct dct *d = calloc(1, sizeof(*d));
 
-	if (d)
+	if (d) {
 		d->key = attr->dc_key;
+		d->sweep_at = SWEEP_MIN;
+	}
 	return d;
 }
 
@@ -91,13 +103,6 @@ static struct peer *new_peer(struct qp *target)
 	return p;
 }
 
-static bool is_silent(const struct peer *p)
-{
-	const struct responder *r = &p->qp.resp;
-
-	return !r->in_message && !r->ack_owed && r->rd_answered == r->rd_count;
-}
-
 static void unlink_peer(struct dct *d, struct peer *p)
 {
 	_Atomic(struct peer *) *at = bucket_of(d, atomic_load(&p->id));
@@ -107,28 +112,70 @@ static void unlink_peer(struct dct *d, struct peer *p)
 	atomic_store(at, atomic_load(&p->next));
 }
 
-/*
- * One that owes nothing loses its place.  Should its initiator come back, any of its packets says
- * where it stands.
- */
-static struct peer *evict(struct dct *d)
+static bool peer_ended(const struct peer *p)
 {
-	for (uint32_t n = 0; n < d->count; n++) {
-		struct peer *p = d->hand ? d->hand : d->all;
-		bool silent;
+	return !dc_process_lives(p->qp.adapter->slots,
+				 atomic_load_explicit(&p->process, memory_order_relaxed));
+}
 
-		d->hand = p->all;
-		resp_lock(&p->qp);
-		silent = is_silent(p);
-		if (silent) {
-			unlink_peer(d, p);
-			p->connection = 0;
-		}
-		resp_unlock(&p->qp);
-		if (silent)
-			return p;
+/* Nothing of the last connection counts any more.  Its lock held. */
+static void end_connection(struct peer *p)
+{
+	struct responder *r = &p->qp.resp;
+
+	/* the initiator gave up in the midst of a message */
+	if (r->have_recv)
+		recv_push_error(&p->qp, r->recv.index, CQE_SYN_REM_ABORTED);
+	qp_reset_queues(&p->qp);
+}
+
+/* Lock held.  False: a new owner of the initiator's number has come meanwhile. */
+static bool retire_peer(struct dct *d, struct peer *p)
+{
+	bool ended;
+
+	resp_lock(&p->qp);
+	ended = peer_ended(p);
+	if (ended) {
+		end_connection(p);
+		unlink_peer(d, p);
+		p->connection = 0;
+		atomic_store(&p->id, NO_INITIATOR);
+		atomic_store(&p->qp.state, (uint32_t)IB_QPS_RESET);
+		p->spare = d->spare;
+		d->spare = p;
 	}
-	return NULL;
+	resp_unlock(&p->qp);
+	return ended;
+}
+
+/*
+ * Lock held, no place is spare.  A search costs as much as there are places, so the next one is
+ * due when there are twice as many as were found in use.
+ */
+static void sweep_peers(struct dct *d)
+{
+	uint32_t live = 0;
+
+	for (struct peer *p = d->all; p; p = p->all)
+		if (!peer_ended(p) || !retire_peer(d, p))
+			live++;
+	d->sweep_at = min_u32(SWEEP_MIN + 2 * live, MAX_PEERS);
+}
+
+/* Lock held.  NULL: there is none. */
+static struct peer *take_place(struct qp *target)
+{
+	struct dct *d = target->dct;
+	struct peer *p;
+
+	if (!d->spare && d->count >= d->sweep_at)
+		sweep_peers(d);
+	p = d->spare;
+	if (!p)
+		return d->count < MAX_PEERS ? new_peer(target) : NULL;
+	d->spare = p->spare;
+	return p;
 }
 
 /* Lock held.  A peer that this initiator has from now on; its connection number is 0. */
@@ -136,12 +183,13 @@ static struct peer *add(struct qp *target, const struct pkt *pkt)
 {
 	struct dct *d = target->dct;
 	_Atomic(struct peer *) *at = bucket_of(d, id_of(pkt));
-	struct peer *p = d->count < MAX_PEERS ? new_peer(target) : evict(d);
+	struct peer *p = take_place(target);
 
 	if (!p)
 		return NULL;
 	resp_lock(&p->qp);
 	atomic_store(&p->id, id_of(pkt));
+	atomic_store(&p->process, pkt->dc->process);
 	path_reverse(pkt->path, &p->qp.path);
 	p->qp.attr = target->attr;
 	p->qp.attr.dest_qpn = pkt->sqpn;
@@ -153,13 +201,12 @@ static struct peer *add(struct qp *target, const struct pkt *pkt)
 	return p;
 }
 
+/* The place of an initiator whose process lives. */
 static struct peer *find_or_add(struct qp *target, const struct pkt *pkt)
 {
 	struct dct *d = target->dct;
-	struct peer *p = find(d, id_of(pkt));
+	struct peer *p;
 
-	if (likely(p))
-		return p;
 	spin_lock(&d->lock);
 	p = find(d, id_of(pkt));
 	if (!p)
@@ -168,35 +215,43 @@ static struct peer *find_or_add(struct qp *target, const struct pkt *pkt)
 	return p;
 }
 
-/* A new connection of the same initiator: nothing of the last one counts any more. */
+/* A new connection of the same initiator, or of a later owner of its number. */
 static void open_connection(struct peer *p, const struct pkt *pkt)
 {
 	struct qp *qp = &p->qp;
 
-	/* the initiator gave up in the midst of a message */
-	if (qp->resp.have_recv)
-		recv_push_error(qp, qp->resp.recv.index, CQE_SYN_REM_ABORTED);
-	qp_reset_queues(qp);
+	end_connection(p);
 	path_reverse(pkt->path, &qp->path);
 	qp->resp.shared->epsn = pkt->dc->psn & IB_PSN_MASK;
 	p->connection = pkt->dc->connection;
+	atomic_store(&p->process, pkt->dc->process);
 	atomic_store(&qp->state, (uint32_t)IB_QPS_RTR);
 }
 
-/* False: the packet is none that this peer may take. */
-static bool enter(struct peer *p, const struct pkt *pkt)
+/* Why the packet is none that this peer may take; NULL: it may.  Its lock held. */
+static const char *connection_refusal(struct peer *p, const struct pkt *pkt)
 {
-	bool ok = false;
+	/* its place has been given away, or the target is about to go */
+	if (atomic_load(&p->id) != id_of(pkt) || qp_state(&p->qp) == IB_QPS_RESET)
+		return "no-place";
+	if (pkt->dc->connection < p->connection)
+		return "old-connection";
+	if (pkt->dc->connection == p->connection)
+		return NULL;
+	if (!dc_process_lives(p->qp.adapter->slots, pkt->dc->process))
+		return "initiator-ended";
+	open_connection(p, pkt);
+	return NULL;
+}
+
+static const char *enter(struct peer *p, const struct pkt *pkt)
+{
+	const char *why;
 
 	resp_lock(&p->qp);
-	if (atomic_load(&p->id) == id_of(pkt) && pkt->dc->connection >= p->connection &&
-	    qp_state(&p->qp) != IB_QPS_RESET) {
-		if (pkt->dc->connection > p->connection)
-			open_connection(p, pkt);
-		ok = true;
-	}
+	why = connection_refusal(p, pkt);
 	resp_unlock(&p->qp);
-	return ok;
+	return why;
 }
 
 static void dct_trace_drop(const struct qp *target, const struct pkt *pkt, const char *why)
@@ -213,13 +268,13 @@ static bool is_oldest(const struct pkt *pkt)
 	return psn_diff(pkt->psn, pkt->dc->psn) <= 0;
 }
 
-/* Without a place for the initiator, which has shown no right to one. */
-static void refuse_key(struct qp *target, const struct pkt *pkt)
+/* An answer to an initiator without a place. */
+static void dct_refuse(struct qp *target, const struct pkt *pkt, uint8_t aeth)
 {
 	struct path back;
 	struct pkt nak = {
 		.opcode = BTH_DC | BTH_ACK,
-		.aeth = AETH_NAK | NAK_REMOTE_ACCESS,
+		.aeth = aeth,
 		.pkey = target->pkey,
 		.sqpn = target->qpn,
 		.dqpn = pkt->sqpn,
@@ -228,22 +283,63 @@ static void refuse_key(struct qp *target, const struct pkt *pkt)
 		.path = &back,
 	};
 
-	if (!is_oldest(pkt)) {
-		dct_trace_drop(target, pkt, "access-key");
-		return;
-	}
-	trace(nak, sent, target->qpn, pkt->sqpn, aeth_nak_name(nak.aeth), pkt->psn);
-	log_info("DCT 0x%x: QP 0x%x has not got the access key", target->qpn, pkt->sqpn);
-	shard_count(target->adapter->counters, HW_RESP_REMOTE_ACCESS_ERRORS, 1);
 	path_reverse(pkt->path, &back);
 	/* if the wire is busy, the request comes again */
 	(void)wire_xmit(target->adapter->wire, &nak);
 }
 
+/* Without a place for the initiator, which has shown no right to one. */
+static void refuse_key(struct qp *target, const struct pkt *pkt)
+{
+	uint8_t aeth = AETH_NAK | NAK_REMOTE_ACCESS;
+
+	if (!is_oldest(pkt)) {
+		dct_trace_drop(target, pkt, "access-key");
+		return;
+	}
+	trace(nak, sent, target->qpn, pkt->sqpn, aeth_nak_name(aeth), pkt->psn);
+	log_info("DCT 0x%x: QP 0x%x has not got the access key", target->qpn, pkt->sqpn);
+	shard_count(target->adapter->counters, HW_RESP_REMOTE_ACCESS_ERRORS, 1);
+	dct_refuse(target, pkt, aeth);
+}
+
+/* All places are taken: as a responder without a receive. */
+static void refuse_place(struct qp *target, const struct pkt *pkt)
+{
+	uint8_t aeth = AETH_RNR_NAK | (target->attr.min_rnr_timer & AETH_VALUE_MASK);
+
+	dct_trace_drop(target, pkt, "too-many-initiators");
+	if (!is_oldest(pkt))
+		return;
+	trace(rnr, sent, target->qpn, pkt->sqpn, pkt->psn, rnr_timer_us(aeth));
+	dct_refuse(target, pkt, aeth);
+}
+
+static void dct_receive_request(struct qp *target, const struct pkt *pkt)
+{
+	struct peer *p = find(target->dct, id_of(pkt));
+	const char *why;
+
+	if (unlikely(!p)) {
+		if (!dc_process_lives(target->adapter->slots, pkt->dc->process)) {
+			dct_trace_drop(target, pkt, "initiator-ended");
+			return;
+		}
+		p = find_or_add(target, pkt);
+		if (!p) {
+			refuse_place(target, pkt);
+			return;
+		}
+	}
+	why = enter(p, pkt);
+	if (likely(!why))
+		responder_receive(&p->qp, pkt);
+	else
+		dct_trace_drop(target, pkt, why);
+}
+
 void dct_receive(struct qp *target, const struct pkt *pkt)
 {
-	struct peer *p;
-
 	/* a DCI takes no requests */
 	if (unlikely(!target->dct || qp_state(target) != IB_QPS_RTR || !pkt->dc)) {
 		dct_trace_drop(target, pkt, target->dct ? "state" : "not-a-target");
@@ -259,11 +355,7 @@ void dct_receive(struct qp *target, const struct pkt *pkt)
 		refuse_key(target, pkt);
 		return;
 	}
-	p = find_or_add(target, pkt);
-	if (likely(p && enter(p, pkt)))
-		responder_receive(&p->qp, pkt);
-	else
-		dct_trace_drop(target, pkt, p ? "old-connection" : "too-many-initiators");
+	dct_receive_request(target, pkt);
 }
 
 static void stop(struct peer *p)

@@ -6,6 +6,11 @@
  *
  * A responder is made when an initiator's first packet arrives, and stays for the next connection
  * of the same initiator.  An error ends the connection, never the target.
+ *
+ * What has been executed of a connection is known here alone: an initiator whose answer was lost
+ * sends again, however long it was silent, and would have the message executed twice by a target
+ * that had forgotten it.  So an initiator keeps its place while its process lives.  After that
+ * nothing opens a connection in its name, for what is still on its way may have been executed.
  */
 #pragma once
 

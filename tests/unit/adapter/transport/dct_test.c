@@ -6,10 +6,23 @@
 
 #include "adapter/core/device.h"
 #include "adapter/qp/path.h"
+#include "adapter/transport/dc_process.h"
 #include "check.h"
 #include "dc_bed.h"
 
 #define STRANGER 0x812345u
+/* Slots of their processes, of whose generations this is the first. */
+#define STRANGERS 5u
+#define OTHERS	  6u
+#define BORN	  1u
+#define PLACES	  (1u << ADAPTER_LOG_MAX_DCT_PEERS)
+
+static void strangers_up(struct dc_bed *t)
+{
+	dc_bed_up(t, 0, -1);
+	atomic_store(&t->rig.slots[STRANGERS].alive, BORN);
+	atomic_store(&t->rig.slots[OTHERS].alive, BORN);
+}
 
 static void packet_of(struct dc_bed *t, struct pkt_dc dc, uint32_t sqpn, uint8_t op, uint32_t psn,
 		      uint32_t bytes)
@@ -35,12 +48,25 @@ static void packet_of(struct dc_bed *t, struct pkt_dc dc, uint32_t sqpn, uint8_t
 	(void)wire_xmit(t->rig.wire[0], &p);
 }
 
+static void packet_from(struct dc_bed *t, uint32_t process, uint32_t sqpn, uint8_t op,
+			uint64_t connection, uint32_t psn, uint32_t oldest, uint32_t bytes)
+{
+	const struct pkt_dc dc = {
+		.key = DC_KEY, .connection = connection, .psn = oldest, .process = process};
+
+	packet_of(t, dc, sqpn, op, psn, bytes);
+}
+
 static void packet(struct dc_bed *t, uint32_t sqpn, uint8_t op, uint64_t connection, uint32_t psn,
 		   uint32_t oldest, uint32_t bytes)
 {
-	const struct pkt_dc dc = {.key = DC_KEY, .connection = connection, .psn = oldest};
+	packet_from(t, dc_process_name(STRANGERS, BORN), sqpn, op, connection, psn, oldest, bytes);
+}
 
-	packet_of(t, dc, sqpn, op, psn, bytes);
+/* A message of a new connection. */
+static void message_from(struct dc_bed *t, uint32_t process, uint32_t sqpn)
+{
+	packet_from(t, process, sqpn, BTH_SEND_ONLY, 5, 100, 100, 10);
 }
 
 static void expect_message(struct dc_bed *t, uint32_t bytes)
@@ -56,7 +82,7 @@ static void test_connections(void)
 	const struct cqe64_err *err;
 	struct dc_bed t;
 
-	dc_bed_up(&t, 0, -1);
+	strangers_up(&t);
 	for (unsigned i = 0; i < 4; i++)
 		rig_srq_post(&t.dct[0].q, DC_BYTES);
 	packet(&t, STRANGER, BTH_SEND_FIRST, 10, 100, 100, 1024);
@@ -80,20 +106,107 @@ static void test_connections(void)
 	dc_bed_down(&t);
 }
 
-/* More initiators than there are places: each is served, also one that comes back. */
-static void test_many(void)
+/* ---- more initiators than there are places ---- */
+
+static void expect_nothing(struct dc_bed *t)
 {
-	const uint32_t n = (1u << ADAPTER_LOG_MAX_DCT_PEERS) + 100;
+	CHECK(!rig_cq_poll(&t->dct[0].q.cq));
+}
+
+static void serve(struct dc_bed *t, uint32_t process, uint32_t sqpn)
+{
+	rig_srq_post(&t->dct[0].q, DC_BYTES);
+	message_from(t, process, sqpn);
+	expect_message(t, 10);
+}
+
+/* Initiators of a living process take all the places: none loses its own, and none is executed
+ * without one. */
+static void test_places_taken(void)
+{
+	const uint32_t process = dc_process_name(STRANGERS, BORN);
+	const struct dc_to to = {0, DC_KEY, 0};
 	struct dc_bed t;
 
-	dc_bed_up(&t, 0, -1);
-	for (uint32_t round = 0; round < 2; round++)
-		for (uint32_t i = 0; i < n; i++) {
-			rig_srq_post(&t.dct[0].q, DC_BYTES);
-			packet(&t, STRANGER + i, BTH_SEND_ONLY, 5, 100 + round, 100 + round,
-			       i % 99);
-			expect_message(&t, i % 99);
-		}
+	strangers_up(&t);
+	for (uint32_t i = 0; i < PLACES; i++)
+		serve(&t, process, STRANGER + i);
+	rig_srq_post(&t.dct[0].q, DC_BYTES);
+	message_from(&t, process, STRANGER + PLACES);
+	expect_nothing(&t);
+	/* Each sends again what has been executed already, the first of them the next message too.
+	 */
+	for (uint32_t i = 0; i < PLACES; i++)
+		message_from(&t, process, STRANGER + i);
+	expect_nothing(&t);
+	packet(&t, STRANGER, BTH_SEND_ONLY, 5, 101, 100, 20);
+	expect_message(&t, 20);
+	/* a real one hears that the target is not ready */
+	rig_srq_post(&t.dct[0].q, DC_BYTES);
+	dc_send(&t, 0, to, 0, 30);
+	dc_expect_failed(&t, 0, CQE_SYN_RNR_RETRY_EXC);
+	expect_nothing(&t);
+	/* the end of their process makes room */
+	atomic_store(&t.rig.slots[STRANGERS].alive, 0);
+	dc_send(&t, 1, to, 0, 30);
+	dc_expect_sent(&t, 1, WQE_OP_SEND_IMM);
+	dc_expect_received(&t, 0, 1, 0, 30);
+	dc_bed_down(&t);
+}
+
+/* The places of a process that has ended go to others; what comes late of it opens nothing. */
+static void test_ended_process(void)
+{
+	const uint32_t before = dc_process_name(STRANGERS, BORN);
+	const uint32_t after = dc_process_name(STRANGERS, BORN + 1);
+	const uint32_t others = dc_process_name(OTHERS, BORN);
+	const struct cqe64_err *err;
+	struct dc_bed t;
+
+	strangers_up(&t);
+	serve(&t, others, STRANGER - 1);
+	for (uint32_t i = 0; i < PLACES - 1; i++)
+		serve(&t, before, STRANGER + i);
+	/* one of them in the midst of a message */
+	rig_srq_post(&t.dct[0].q, DC_BYTES);
+	packet(&t, STRANGER, BTH_SEND_FIRST, 5, 101, 100, 1024);
+	atomic_store(&t.rig.slots[STRANGERS].alive, BORN + 1);
+	rig_srq_post(&t.dct[0].q, DC_BYTES);
+	message_from(&t, others, STRANGER + PLACES);
+	err = (const struct cqe64_err *)rig_cq_poll(&t.dct[0].q.cq);
+	CHECK(err && err->op_own >> 4 == CQE_OP_RESP_ERR && err->syndrome == CQE_SYN_REM_ABORTED);
+	expect_message(&t, 10);
+	rig_srq_post(&t.dct[0].q, DC_BYTES);
+	message_from(&t, before, STRANGER + 1);
+	/* nor where the initiator still has a place, which these two have */
+	packet_from(&t, before, STRANGER + PLACES, BTH_SEND_ONLY, 6, 100, 100, 10);
+	message_from(&t, others, STRANGER - 1);
+	expect_nothing(&t);
+	/* a later owner of the slot and of the number */
+	message_from(&t, after, STRANGER + 1);
+	expect_message(&t, 10);
+	dc_bed_down(&t);
+}
+
+/* A number that has gone to another process keeps its place for as long as that lives. */
+static void test_number_changes_hands(void)
+{
+	const uint32_t before = dc_process_name(STRANGERS, BORN);
+	const uint32_t others = dc_process_name(OTHERS, BORN);
+	struct dc_bed t;
+
+	strangers_up(&t);
+	serve(&t, before, STRANGER);
+	rig_srq_post(&t.dct[0].q, DC_BYTES);
+	packet_from(&t, others, STRANGER, BTH_SEND_ONLY, 6, 100, 100, 10);
+	expect_message(&t, 10);
+	for (uint32_t i = 1; i < PLACES; i++)
+		serve(&t, before, STRANGER + i);
+	atomic_store(&t.rig.slots[STRANGERS].alive, 0);
+	serve(&t, others, STRANGER + PLACES);
+	rig_srq_post(&t.dct[0].q, DC_BYTES);
+	packet_from(&t, others, STRANGER, BTH_SEND_ONLY, 6, 100, 100, 10);
+	expect_nothing(&t);
 	dc_bed_down(&t);
 }
 
@@ -106,7 +219,7 @@ static void test_key_refused_in_order(void)
 	struct qp *dct;
 	struct dc_bed t;
 
-	dc_bed_up(&t, 0, -1);
+	strangers_up(&t);
 	dct = t.dct[0].qp;
 	t.dct[0].qp = NULL;
 	dc_send(&t, 0, nobody, 0, 10);
@@ -146,7 +259,7 @@ static void test_flush_and_reopen(void)
 	static struct dc_bed t;
 	static struct flusher f;
 
-	dc_bed_up(&t, 0, -1);
+	strangers_up(&t);
 	f.adapter = t.rig.adapter[0];
 	CHECK(!pthread_create(&f.thread, NULL, flush, &f));
 	for (uint32_t i = 0; i < REOPENINGS; i++) {
@@ -176,7 +289,9 @@ static void test_flush_and_reopen(void)
 int main(void)
 {
 	test_connections();
-	test_many();
+	test_places_taken();
+	test_ended_process();
+	test_number_changes_hands();
 	test_key_refused_in_order();
 	test_flush_and_reopen();
 	return 0;
