@@ -77,6 +77,9 @@ void adapter_batch_end(struct adapter *a);
 /* Is something left for the next adapter_progress (acknowledgements owed, queues that waited)? */
 bool adapter_owes(const struct adapter *a);
 
+/* Queue pairs are at a device's first port, also if it has more. */
+#define ADAPTER_QP_PORTS 1u
+
 /* Limits; the driver reports these and nothing else, so that caps are honest. */
 #define ADAPTER_MAX_QP	      (1u << 18)
 #define ADAPTER_MAX_QP_WR     32768u

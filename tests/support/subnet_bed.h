@@ -11,7 +11,7 @@
 
 #define SUBNET_BED_GIDS 8u /* room of each port */
 
-/* Room for that many HCAs with one port each. */
+/* Room for that many ports, and as many HCAs at most. */
 static inline void subnet_bed_open(struct subnet *s, uint32_t ports)
 {
 	const struct subnet_shape shape = {ports, ports, ports * SUBNET_BED_GIDS};
@@ -27,15 +27,15 @@ static inline void subnet_bed_close(struct subnet *s)
 	munmap(s->head, s->head->bytes);
 }
 
-/* The next device of a host, with one port, which is active; its row. */
-static inline uint32_t subnet_bed_port(struct subnet *s, uint32_t host, uint32_t device,
-				       bool ethernet)
+/* The next device of a host, whose ports are active; the row of the first. */
+static inline uint32_t subnet_bed_hca(struct subnet *s, uint32_t host, uint32_t device,
+				      uint32_t nports, bool ethernet)
 {
 	uint32_t row = s->nports;
 	struct subnet_node node = {
 		.kind = SUBNET_HCA,
 		.host = host,
-		.nports = 1,
+		.nports = nports,
 		.guid = 0x0200000000000001ull + row,
 		.system_guid = 0x0200000000000001ull + row - device,
 		.device = device,
@@ -43,11 +43,19 @@ static inline uint32_t subnet_bed_port(struct subnet *s, uint32_t host, uint32_t
 
 	snprintf(node.name, sizeof(node.name), "mlx5_%u", device);
 	CHECK(subnet_add_node(s, &node, ethernet, SUBNET_BED_GIDS) >= 0);
-	s->ports[row].host_index = device;
-	s->ports[row].guid = node.guid;
-	atomic_store(&s->ports[row].pkeys[0], SUBNET_PKEY_DEFAULT);
-	CHECK(subnet_set_state(s, row, IB_PORT_ACTIVE));
+	for (uint32_t i = 0; i < nports; i++) {
+		s->ports[row + i].host_index = device + i;
+		s->ports[row + i].guid = node.guid + i;
+		atomic_store(&s->ports[row + i].pkeys[0], SUBNET_PKEY_DEFAULT);
+		CHECK(subnet_set_state(s, row + i, IB_PORT_ACTIVE));
+	}
 	return row;
+}
+
+static inline uint32_t subnet_bed_port(struct subnet *s, uint32_t host, uint32_t device,
+				       bool ethernet)
+{
+	return subnet_bed_hca(s, host, device, 1, ethernet);
 }
 
 static inline void subnet_bed_lid(struct subnet *s, uint32_t row, uint16_t lid)

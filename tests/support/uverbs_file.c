@@ -13,6 +13,10 @@
 void uverbs_file_up(struct uverbs_file *u)
 {
 	memset(u, 0, sizeof(*u));
+	u->node.nports = 1;
+	u->subnet = (struct subnet){.nodes = &u->node, .nnodes = 1, .ports = &u->port, .nports = 1};
+	u->process.subnet = &u->subnet;
+	u->hca.node = &u->node;
 	u->hca.port = &u->port;
 	u->file.process = &u->process;
 	u->file.hca = &u->hca;

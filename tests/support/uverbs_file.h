@@ -10,6 +10,8 @@
 #include "driver/uverbs/core/file.h"
 
 struct uverbs_file {
+	struct subnet subnet; /* of these two: */
+	struct subnet_node node;
 	struct subnet_port port;
 	struct process process;
 	struct hca hca;

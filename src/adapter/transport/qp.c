@@ -198,14 +198,14 @@ void qp_destroy(struct qp *qp)
 
 static bool attributes_ok(const struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 {
-	if (mask & IB_QP_PORT && attr->port_num != 1)
+	if (mask & IB_QP_PORT && (attr->port_num < 1 || attr->port_num > ADAPTER_QP_PORTS))
 		return false;
 	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index >= SUBNET_MAX_PKEYS)
 		return false;
 	if (mask & IB_QP_PATH_MTU && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096))
 		return false;
 	if (mask & IB_QP_AV &&
-	    (attr->ah.port_num > 1 || attr->ah.sgid_index >= SUBNET_ETHERNET_GIDS))
+	    (attr->ah.port_num > ADAPTER_QP_PORTS || attr->ah.sgid_index >= SUBNET_ETHERNET_GIDS))
 		return false;
 	/* RoCE routes by GID only */
 	if (mask & IB_QP_AV && qp->adapter->port->ethernet && !attr->ah.is_global)

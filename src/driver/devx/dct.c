@@ -57,7 +57,7 @@ static int devx_dct_activate(struct devx_call *c, struct devx_dct *d)
 		       .hop_limit = (uint8_t)prm_get(dctc, DCTC_HOP_LIMIT),
 		       .traffic_class = (uint8_t)prm_get(dctc, DCTC_TCLASS),
 		       .flow_label = prm_get32(dctc, DCTC_FLOW_LABEL),
-		       .port_num = UVERBS_PORTS},
+		       .port_num = ADAPTER_QP_PORTS},
 	};
 	int ret;
 

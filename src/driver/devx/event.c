@@ -103,7 +103,7 @@ void devx_queue_event(struct devx_obj *obj, enum ib_event event)
 		}
 }
 
-static void subscription_port_event(struct uport_listener *l, enum ib_event event)
+static void subscription_port_event(struct uport_listener *l, uint32_t number, enum ib_event event)
 {
 	static const struct {
 		enum ib_event event;
@@ -122,7 +122,7 @@ static void subscription_port_event(struct uport_listener *l, enum ib_event even
 		if (names[i].event == event) {
 			prm_set(eqe, EQE_TYPE, EQE_PORT_CHANGE);
 			prm_set(eqe, EQE_SUB_TYPE, names[i].change);
-			prm_set(eqe, EQE_PORT, UVERBS_PORTS);
+			prm_set(eqe, EQE_PORT, number);
 			subscription_deliver(container_of(l, struct devx_subscription, port), eqe);
 		}
 }
@@ -248,6 +248,7 @@ static int subscriptions_add(struct ureq *req, struct devx_obj *obj, struct ucha
 			req->file->devx_events = s;
 			s->port = (struct uport_listener){
 				.port_row = req->file->hca->port_row,
+				.nports = req->file->hca->node->nports,
 				.event = subscription_port_event,
 			};
 			uport_listen(&s->port);

@@ -11,9 +11,9 @@ int devx_path_port(const uint8_t *ads, uint8_t *port)
 {
 	uint32_t nr = prm_get32(ads, ADS_PORT);
 
-	if (nr > UVERBS_PORTS)
+	if (nr > ADAPTER_QP_PORTS)
 		return -EINVAL;
-	*port = UVERBS_PORTS;
+	*port = ADAPTER_QP_PORTS;
 	return 0;
 }
 

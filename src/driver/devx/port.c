@@ -31,16 +31,18 @@ static int devx_query_hca_cap(struct devx_call *c)
 static int devx_query_hca_vport(struct devx_call *c)
 {
 	const struct subnet_port *port = ufile_port(c->file);
-	uint32_t nr = prm_get32(c->in, HCA_VPORT_PORT);
+	/* 0 stands for port 1. */
+	uint32_t nr = prm_get32(c->in, HCA_VPORT_PORT) ? prm_get32(c->in, HCA_VPORT_PORT) : 1;
 	uint8_t *ctx = c->out + HCA_VPORT_CONTEXT;
 	uint32_t state;
 
 	if (port->ethernet)
 		return -EOPNOTSUPP;
-	if (nr > UVERBS_PORTS || prm_get(c->in, HCA_VPORT_OTHER) ||
+	if (!ufile_has_port(c->file, nr) || prm_get(c->in, HCA_VPORT_OTHER) ||
 	    prm_get(c->in, HCA_VPORT_NUMBER))
 		return -EINVAL;
-	state = ufile_port_state(c->file);
+	port = &c->file->process->subnet->ports[ufile_port_row(c->file, nr)];
+	state = ufile_port_state(c->file, nr);
 	prm_set(ctx, HCA_VPORT_PHYS_STATE, uport_phys_state(state));
 	prm_set(ctx, HCA_VPORT_PORT_STATE, state);
 	prm_set(ctx, HCA_VPORT_VPORT_STATE, state != IB_PORT_DOWN);

@@ -126,7 +126,7 @@ static int decode_paths(const struct ufile *f, const uint8_t *qpc, uint32_t mask
 		ret = devx_path_decode(f, ads, &attr->ah);
 	if (ret < 0 || !(mask & IB_QP_ALT_PATH))
 		return ret;
-	attr->alt_port_num = UVERBS_PORTS;
+	attr->alt_port_num = ADAPTER_QP_PORTS;
 	attr->alt_pkey_index = (uint16_t)prm_get(alt, ADS_PKEY_INDEX);
 	attr->alt_timeout = (uint8_t)prm_get(alt, ADS_ACK_TIMEOUT);
 	return devx_path_decode(f, alt, &attr->alt_ah);

@@ -91,17 +91,23 @@ static void on_port(void *user, uint32_t port_row, enum ib_event event)
 	port_listener_tell(port_row, event);
 }
 
+static void hca_lost(const struct hca *h)
+{
+	for (uint32_t i = 0; i < h->node->nports; i++) {
+		trace(port, event, h->port_row + i, ib_event_name(IB_EVENT_PORT_ERR),
+		      "daemon-gone");
+		port_listener_tell(h->port_row + i, IB_EVENT_PORT_ERR);
+	}
+}
+
 static void on_lost(void *user)
 {
 	struct running *r = user;
 
 	atomic_store(&r->process.lost, true);
 	log_warn("the fabric's daemon has gone: ports are down");
-	for (uint32_t i = 0; i < r->process.nhcas; i++) {
-		trace(port, event, r->process.hcas[i].port_row, ib_event_name(IB_EVENT_PORT_ERR),
-		      "daemon-gone");
-		port_listener_tell(r->process.hcas[i].port_row, IB_EVENT_PORT_ERR);
-	}
+	for (uint32_t i = 0; i < r->process.nhcas; i++)
+		hca_lost(&r->process.hcas[i]);
 }
 
 /* ---- what the wire and the adapters ask of the fabric ---- */
@@ -263,8 +269,11 @@ static int hcas_create(struct process *p)
 	uint32_t n = min_u32(fabric_host_ports(p->fabric, rows, SLOT_PORTS), SLOT_PORTS);
 
 	for (uint32_t i = 0; i < n; i++) {
-		int ret = rows[i] < p->subnet->nports ? hca_create(p, rows[i]) : -EPROTO;
+		int ret = rows[i] < p->subnet->nports ? 0 : -EPROTO;
 
+		/* The further ports of a device follow its first. */
+		if (!ret && p->subnet->ports[rows[i]].number == 1)
+			ret = hca_create(p, rows[i]);
 		if (ret) {
 			hcas_destroy(p);
 			return ret;

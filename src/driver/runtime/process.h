@@ -18,9 +18,9 @@
 struct hca {
 	char name[16];	/* "mlx5_0" */
 	unsigned index; /* uverbs<index> */
-	uint32_t port_row;
-	const struct subnet_port *port;
 	const struct subnet_node *node;
+	uint32_t port_row;		/* of port 1; the others follow */
+	const struct subnet_port *port; /* port 1 */
 	struct wire *wire;
 	struct adapter *adapter;
 	/* see uverbs/objects/xrc.h */

@@ -26,7 +26,6 @@ static const struct mlx5_ib_alloc_ucontext_resp ucontext = {
 	.max_send_wqebb = ADAPTER_MAX_QP_WR,
 	.max_recv_wr = ADAPTER_MAX_QP_WR,
 	.max_srq_recv_wr = ADAPTER_MAX_SRQ_WR,
-	.num_ports = UVERBS_PORTS,
 	.cqe_version = 1,
 	.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE | MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
 	.eth_min_inline = MLX5_USER_INLINE_MODE_NONE,
@@ -48,6 +47,7 @@ static int ucontext_write(struct ufile *f, const struct ubuf *out)
 	if (null_key < 0)
 		return (int)null_key;
 	resp.dump_fill_mkey = (uint32_t)null_key;
+	resp.num_ports = (uint8_t)f->hca->node->nports;
 	uclock_refresh(f);
 
 	resp.response_length = (uint32_t)min_u64(sizeof(resp), out->len);

@@ -85,7 +85,7 @@ static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_res
 		.max_srq_sge = ADAPTER_MAX_SRQ_SGE,
 		.max_pkeys = PKEYS_MAX,
 		.local_ca_ack_delay = ACK_DELAY,
-		.phys_port_cnt = UVERBS_PORTS,
+		.phys_port_cnt = (uint8_t)f->hca->node->nports,
 		.max_mcast_grp = ADAPTER_MAX_MCAST_GROUPS,
 		.max_mcast_qp_attach = ADAPTER_MAX_MCAST_QPS,
 		.max_total_mcast_qp_attach = ADAPTER_MAX_MCAST_GROUPS * ADAPTER_MAX_MCAST_QPS,
@@ -155,10 +155,10 @@ static int cmd_query_device_ex(struct ureq *req)
 	return ret < 0 ? ret : ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
 
-static void fill_port(const struct ufile *f, struct ib_uverbs_query_port_resp *p)
+static void fill_port(const struct ufile *f, uint32_t number, struct ib_uverbs_query_port_resp *p)
 {
-	const struct subnet_port *port = ufile_port(f);
-	uint32_t state = ufile_port_state(f);
+	const struct subnet_port *port = &f->process->subnet->ports[ufile_port_row(f, number)];
+	uint32_t state = ufile_port_state(f, number);
 
 	*p = (struct ib_uverbs_query_port_resp){
 		.max_msg_sz = (uint32_t)IB_MAX_MSG_BYTES,
@@ -193,9 +193,9 @@ static int method_query_port(struct ureq *req)
 	struct ib_uverbs_query_port_resp_ex resp = {0};
 	uint64_t number = ureq_u64(req, UVERBS_ATTR_QUERY_PORT_PORT_NUM);
 
-	if (number < 1 || number > UVERBS_PORTS)
+	if (!ufile_has_port(req->file, number))
 		return -EINVAL;
-	fill_port(req->file, &resp.legacy_resp);
+	fill_port(req->file, (uint32_t)number, &resp.legacy_resp);
 	return ureq_put(req, UVERBS_ATTR_QUERY_PORT_RESP, &resp, sizeof(resp));
 }
 
@@ -207,9 +207,9 @@ static int cmd_query_port(struct ureq *req)
 
 	if (ret < 0)
 		return ret;
-	if (cmd.port_num < 1 || cmd.port_num > UVERBS_PORTS)
+	if (!ufile_has_port(req->file, cmd.port_num))
 		return -EINVAL;
-	fill_port(req->file, &resp);
+	fill_port(req->file, cmd.port_num, &resp);
 	return ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
 
@@ -219,7 +219,7 @@ static int method_query_port_mlx5(struct ureq *req)
 	struct mlx5_ib_uapi_query_port resp = {0};
 	uint32_t number = ureq_u32(req, MLX5_IB_ATTR_QUERY_PORT_PORT_NUM);
 
-	if (number < 1 || number > UVERBS_PORTS)
+	if (!ufile_has_port(req->file, number))
 		return -EINVAL;
 	return ureq_put(req, MLX5_IB_ATTR_QUERY_PORT, &resp, sizeof(resp));
 }
@@ -233,16 +233,17 @@ static uint32_t gid_type(const struct subnet_port *port, const struct subnet_gid
 	return gid->type == GID_ROCE_V2 ? IB_UVERBS_GID_TYPE_ROCE_V2 : IB_UVERBS_GID_TYPE_ROCE_V1;
 }
 
-static bool fill_gid(const struct ufile *f, uint32_t index, struct ib_uverbs_gid_entry *out)
+static bool fill_gid(const struct ufile *f, uint32_t number, uint32_t index,
+		     struct ib_uverbs_gid_entry *out)
 {
-	const struct subnet_port *port = ufile_port(f);
+	const struct subnet_port *port = &f->process->subnet->ports[ufile_port_row(f, number)];
 	struct subnet_gid_entry gid;
 
-	if (!subnet_gid(f->process->subnet, f->hca->port_row, index, &gid))
+	if (!subnet_gid(f->process->subnet, ufile_port_row(f, number), index, &gid))
 		return false;
 	*out = (struct ib_uverbs_gid_entry){
 		.gid_index = index,
-		.port_num = 1,
+		.port_num = number,
 		.gid_type = gid_type(port, &gid),
 	};
 	memcpy(out->gid, gid.gid.raw, sizeof(out->gid));
@@ -268,9 +269,9 @@ static int method_query_gid_entry(struct ureq *req)
 		ret = ureq_const(req, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX, &index);
 	if (ret < 0)
 		return ret;
-	if (number < 1 || number > UVERBS_PORTS || index >= subnet_port_gids(port))
+	if (!ufile_has_port(req->file, number) || index >= subnet_port_gids(port))
 		return -EINVAL;
-	if (!fill_gid(req->file, index, &entry))
+	if (!fill_gid(req->file, number, index, &entry))
 		return -ENODATA;
 	return ureq_put(req, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &entry, sizeof(entry));
 }
@@ -278,6 +279,7 @@ static int method_query_gid_entry(struct ureq *req)
 static int method_query_gid_table(struct ureq *req)
 {
 	const struct subnet_port *port = ufile_port(req->file);
+	uint32_t nports = req->file->hca->node->nports;
 	struct ubuf out = ureq_buf(req, UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
 	uint64_t stride = ureq_u64(req, UVERBS_ATTR_QUERY_GID_TABLE_ENTRY_SIZE);
 	uint64_t room, n = 0;
@@ -289,11 +291,12 @@ static int method_query_gid_table(struct ureq *req)
 	room = stride ? out.len / stride : 0;
 	if (!room)
 		return -EINVAL;
-	for (uint32_t i = 0; i < subnet_port_gids(port); i++) {
+	for (uint32_t i = 0; i < subnet_port_gids(port) * nports; i++) {
 		struct ib_uverbs_gid_entry entry;
 		struct ubuf at = {uaddr_at(out.ptr, n * stride), stride};
 
-		if (!fill_gid(req->file, i, &entry))
+		if (!fill_gid(req->file, 1 + i / subnet_port_gids(port), i % subnet_port_gids(port),
+			      &entry))
 			continue;
 		if (n == room)
 			return -EINVAL;

@@ -28,7 +28,8 @@ struct uchannel {
 	const struct ufile *file; /* identity only: the channel may outlive it */
 	enum uchannel_kind kind;
 	uint32_t event_bytes;
-	uint32_t port_row;
+	uint32_t port_row; /* of the device's port 1 */
+	uint32_t nports;
 	struct uchannel *next; /* async channels, under channels_lock */
 
 	pthread_mutex_t lock; /* a leaf: held across pipe system calls that do not block */
@@ -127,6 +128,7 @@ int uchannel_create(struct ufile *file, enum uchannel_kind kind, struct uchannel
 	c->file = file;
 	c->kind = kind;
 	c->port_row = file->hca->port_row;
+	c->nports = file->hca->node->nports;
 	c->event_bytes = event_bytes[kind];
 	c->late = malloc(LATE_BYTES);
 	c->late_room = LATE_BYTES;
@@ -419,15 +421,13 @@ static const struct cdev_ops uchannel_ops = {
 
 void uverbs_event_port(uint32_t port_row, enum ib_event event)
 {
-	const uint64_t port_number = 1; /* each HCA has one port */
-
 	pthread_mutex_lock(&channels_lock);
 	for (struct uchannel *c = channels; c; c = c->next)
-		if (c->port_row == port_row)
-			uchannel_post_async(c, port_number, event, NULL);
+		if (port_row - c->port_row < c->nports)
+			uchannel_post_async(c, port_row - c->port_row + 1, event, NULL);
 	for (struct uport_listener *l = port_listeners; l; l = l->next)
-		if (l->port_row == port_row)
-			l->event(l, event);
+		if (port_row - l->port_row < l->nports)
+			l->event(l, port_row - l->port_row + 1, event);
 	pthread_mutex_unlock(&channels_lock);
 }
 

@@ -59,8 +59,9 @@ void uverbs_event_port(uint32_t port_row, enum ib_event event);
 /* Those who want to hear of it other than through channels of kind UCHANNEL_ASYNC. */
 struct uport_listener {
 	struct uport_listener *next;
-	uint32_t port_row;
-	void (*event)(struct uport_listener *l, enum ib_event event);
+	uint32_t port_row; /* of port 1 */
+	uint32_t nports;
+	void (*event)(struct uport_listener *l, uint32_t number, enum ib_event event);
 };
 
 void uport_listen(struct uport_listener *l);

@@ -14,12 +14,23 @@ const struct subnet_port *ufile_port(const struct ufile *f)
 	return f->hca->port;
 }
 
-uint32_t ufile_port_state(const struct ufile *f)
+bool ufile_has_port(const struct ufile *f, uint64_t number)
+{
+	return number >= 1 && number <= f->hca->node->nports;
+}
+
+uint32_t ufile_port_row(const struct ufile *f, uint32_t number)
+{
+	return f->hca->port_row + number - 1;
+}
+
+uint32_t ufile_port_state(const struct ufile *f, uint32_t number)
 {
 	/* Without the daemon nothing is routed, whatever the registry said last. */
 	if (atomic_load_explicit(&f->process->lost, memory_order_relaxed))
 		return IB_PORT_DOWN;
-	return atomic_load_explicit(&ufile_port(f)->state, memory_order_acquire);
+	return atomic_load_explicit(&f->process->subnet->ports[ufile_port_row(f, number)].state,
+				    memory_order_acquire);
 }
 
 uint8_t uport_phys_state(uint32_t state)

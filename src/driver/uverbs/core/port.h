@@ -4,9 +4,12 @@
 
 #include "driver/uverbs/core/file.h"
 
-#define UVERBS_PORTS 1u
-
+/* Port 1, for what all ports of a device share: link layer, sizes of tables. */
 const struct subnet_port *ufile_port(const struct ufile *f);
-uint32_t ufile_port_state(const struct ufile *f); /* enum ib_port_state */
-uint8_t uport_phys_state(uint32_t state);	  /* as PortInfo counts */
+/* Has the device a port of that number?  They count from 1. */
+bool ufile_has_port(const struct ufile *f, uint64_t number) must_check;
+/* Row of a port that it has. */
+uint32_t ufile_port_row(const struct ufile *f, uint32_t number);
+uint32_t ufile_port_state(const struct ufile *f, uint32_t number); /* enum ib_port_state */
+uint8_t uport_phys_state(uint32_t state);			   /* as PortInfo counts */
 uint32_t uverbs_comp_vectors(void);

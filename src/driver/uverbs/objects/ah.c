@@ -71,13 +71,13 @@ int uah_decode(const struct ufile *f, const struct ib_uverbs_ah_attr *in, struct
 	const struct subnet_port *port = ufile_port(f);
 	struct subnet_gid_entry sgid;
 
-	if (in->port_num < 1 || in->port_num > UVERBS_PORTS)
+	if (!ufile_has_port(f, in->port_num))
 		return -EINVAL;
 	/* RoCE has no local routing header: without a GRH there is no address at all. */
 	if (port->ethernet && !in->is_global)
 		return -EINVAL;
-	if (in->is_global &&
-	    !subnet_gid(f->process->subnet, f->hca->port_row, in->grh.sgid_index, &sgid))
+	if (in->is_global && !subnet_gid(f->process->subnet, ufile_port_row(f, in->port_num),
+					 in->grh.sgid_index, &sgid))
 		return -EINVAL;
 	*out = (struct ib_ah){
 		.dlid = in->dlid,

@@ -210,11 +210,11 @@ static bool ether_type_agrees(const struct flow_attr *a)
 	       ((uint32_t)type[0] << 8 | type[1]) == want;
 }
 
-static int flow_check_attr(const struct ib_uverbs_flow_attr *a)
+static int flow_check_attr(const struct ufile *f, const struct ib_uverbs_flow_attr *a)
 {
 	if (a->flags & ~(uint32_t)FLAGS_KNOWN || a->type > ATTR_SNIFFER ||
-	    a->num_of_specs > SPECS_MAX || a->reserved[0] || a->reserved[1] || a->port < 1 ||
-	    a->port > UVERBS_PORTS)
+	    a->num_of_specs > SPECS_MAX || a->reserved[0] || a->reserved[1] ||
+	    !ufile_has_port(f, a->port))
 		return -EINVAL;
 	if (a->flags & FLAG_DONT_TRAP && a->type != ATTR_NORMAL)
 		return -EINVAL;
@@ -237,7 +237,7 @@ static int rule_decode(struct ureq *req, const struct ib_uverbs_create_flow *cmd
 	const struct ib_uverbs_flow_attr *a = &cmd->flow_attr;
 	size_t at = sizeof(*cmd), end;
 	uint32_t layers = 0;
-	int ret = flow_check_attr(a);
+	int ret = flow_check_attr(req->file, a);
 
 	if (ret < 0)
 		return ret;

@@ -62,12 +62,12 @@ static int qp_attr_check_ranges(const struct ufile *f, const struct ib_uverbs_mo
 	if ((mask & IB_QP_CUR_STATE && cmd->cur_qp_state > IB_QPS_ERR) ||
 	    (mask & IB_QP_STATE && cmd->qp_state > IB_QPS_ERR))
 		return -EINVAL;
-	if (mask & IB_QP_PORT && (cmd->port_num < 1 || cmd->port_num > UVERBS_PORTS))
+	if (mask & IB_QP_PORT && !ufile_has_port(f, cmd->port_num))
 		return -EINVAL;
 	if (mask & IB_QP_PKEY_INDEX && cmd->pkey_index >= pkeys)
 		return -EINVAL;
-	if (mask & IB_QP_ALT_PATH && (cmd->alt_port_num < 1 || cmd->alt_port_num > UVERBS_PORTS ||
-				      cmd->alt_pkey_index >= pkeys))
+	if (mask & IB_QP_ALT_PATH &&
+	    (!ufile_has_port(f, cmd->alt_port_num) || cmd->alt_pkey_index >= pkeys))
 		return -EINVAL;
 	if (mask & IB_QP_PATH_MTU && (cmd->path_mtu < IB_MTU_256 || cmd->path_mtu > IB_MTU_4096))
 		return -EINVAL;

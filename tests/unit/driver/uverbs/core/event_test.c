@@ -125,28 +125,30 @@ static void strangers(void)
 
 static unsigned heard;
 
-static void listener_event(struct uport_listener *l, enum ib_event event)
+static void listener_event(struct uport_listener *l, uint32_t number, enum ib_event event)
 {
-	CHECK(l->port_row == 5 && event == IB_EVENT_LID_CHANGE);
+	CHECK(l->port_row == 4 && number == 2 && event == IB_EVENT_LID_CHANGE);
 	heard++;
 }
 
-/* Each channel of the port and each listener hears of it, those of other ports do not. */
+/* Each channel of the port's device and each listener hears of it, with the port's number, those of
+ * other ports do not. */
 static void ports(void)
 {
-	struct uport_listener mine = {.port_row = 5, .event = listener_event};
+	struct uport_listener mine = {.port_row = 4, .nports = 2, .event = listener_event};
 	struct ib_uverbs_async_event_desc desc;
 	struct uchannel *here, *there;
 	int fd, far;
 
-	u.hca.port_row = 5;
+	u.hca.port_row = 4;
+	u.node.nports = 2;
 	fd = channel_open(UCHANNEL_ASYNC, &here);
 	u.hca.port_row = 6;
 	far = channel_open(UCHANNEL_ASYNC, &there);
 	uport_listen(&mine);
 	uverbs_event_port(5, IB_EVENT_LID_CHANGE);
 	CHECK(heard == 1 && read(fd, &desc, sizeof(desc)) == sizeof(desc));
-	CHECK(desc.element == 1 && desc.event_type == IB_EVENT_LID_CHANGE);
+	CHECK(desc.element == 2 && desc.event_type == IB_EVENT_LID_CHANGE);
 	CHECK(read(far, &desc, sizeof(desc)) < 0 && errno == EAGAIN);
 	uport_unlisten(&mine);
 	uchannel_drop_fd(fd);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The ports of a device, as requests name them: by numbers from 1. */
+#include "check.h"
+#include "driver/uverbs/core/port.h"
+#include "subnet_bed.h"
+
+int main(void)
+{
+	static struct process process;
+	static struct ufile file;
+	struct subnet s;
+	struct hca two = {0}, one = {0};
+
+	subnet_bed_open(&s, 4);
+	subnet_bed_port(&s, 0, 0, false); /* so that rows are not numbers */
+	subnet_bed_hca(&s, 1, 0, 2, false);
+	subnet_bed_hca(&s, 1, 1, 1, true);
+	process.subnet = &s;
+	two = (struct hca){.node = subnet_node_of(&s, 1), .port_row = 1, .port = &s.ports[1]};
+	one = (struct hca){.node = subnet_node_of(&s, 3), .port_row = 3, .port = &s.ports[3]};
+	file.process = &process;
+
+	file.hca = &two;
+	CHECK(!ufile_has_port(&file, 0) && ufile_has_port(&file, 1) && ufile_has_port(&file, 2));
+	CHECK(!ufile_has_port(&file, 3) && !ufile_has_port(&file, UINT64_MAX));
+	CHECK(!ufile_has_port(&file, (1ull << 32) + 1));
+	CHECK(ufile_port_row(&file, 1) == 1 && ufile_port_row(&file, 2) == 2);
+	CHECK(ufile_port(&file) == &s.ports[1]);
+	subnet_set_state(&s, 2, IB_PORT_DOWN);
+	CHECK(ufile_port_state(&file, 1) == IB_PORT_ACTIVE);
+	CHECK(ufile_port_state(&file, 2) == IB_PORT_DOWN);
+
+	file.hca = &one;
+	CHECK(ufile_has_port(&file, 1) && !ufile_has_port(&file, 2));
+	CHECK(ufile_port_row(&file, 1) == 3 && ufile_port_state(&file, 1) == IB_PORT_ACTIVE);
+	/* Without the daemon nothing is routed. */
+	atomic_store(&process.lost, true);
+	CHECK(ufile_port_state(&file, 1) == IB_PORT_DOWN);
+	subnet_bed_close(&s);
+	return 0;
+}
