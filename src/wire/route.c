@@ -49,6 +49,18 @@ uint32_t route_owner_plus_1(const struct wire *w, const struct path *path, uint3
 	return owner;
 }
 
+bool route_here(const struct wire *w, const struct path *path, uint32_t dqpn)
+{
+	/* Before the walk, see subnet.h. */
+	uint64_t epoch = subnet_epoch(w->host->attr.subnet);
+
+	if (route_owner_plus_1(w, path, dqpn) != w->host->attr.slot + 1u)
+		return false;
+	if (path->route)
+		atomic_store_explicit(&path->route->here, epoch, memory_order_relaxed);
+	return true;
+}
+
 const char *route_missing(const struct wire *w, const struct path *path, uint32_t dqpn)
 {
 	const struct wire_process *h = w->host;

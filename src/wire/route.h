@@ -32,18 +32,17 @@ static inline uint64_t route_key(uint64_t epoch, uint32_t dqpn)
 	return (epoch << ROUTE_QPN_BITS | (dqpn & IB_QPN_MASK)) << ROUTE_OWNER_BITS;
 }
 
-/* Does it remember that this slot owns dqpn? */
-static inline bool route_leads_to(const struct route *route, uint64_t epoch, uint32_t dqpn,
-				  uint16_t slot)
+/* Does it remember that the connection's peer is in this process? */
+static inline bool route_leads_here(const struct route *route, uint64_t epoch)
 {
-	return atomic_load_explicit(&route->word, memory_order_relaxed) ==
-	       (route_key(epoch, dqpn) | (slot + 1u));
+	return atomic_load_explicit(&route->here, memory_order_relaxed) == epoch;
 }
 
-/* When the path changes; nobody may be sending on it. */
+/* When the path or the peer's number changes; nobody may be sending on it. */
 static inline void route_forget(struct route *route)
 {
 	atomic_store_explicit(&route->word, 0, memory_order_relaxed);
+	atomic_store_explicit(&route->here, 0, memory_order_relaxed);
 }
 
 /* The slot that owns a number plus one, wherever it is; 0: none. */
@@ -52,5 +51,7 @@ uint32_t route_number_owner_plus_1(const struct registry *r, uint32_t qpn);
 uint32_t route_walk(const struct wire *w, const struct path *path, uint32_t dqpn);
 /* The same, from the path's memory if that is of the present epoch; else it is refreshed. */
 uint32_t route_owner_plus_1(const struct wire *w, const struct path *path, uint32_t dqpn);
+/* Does the way to the path's peer, which has that number, end in this process?  Remembered too. */
+bool route_here(const struct wire *w, const struct path *path, uint32_t dqpn);
 /* For traces. */
 const char *route_missing(const struct wire *w, const struct path *path, uint32_t dqpn);

@@ -237,8 +237,3 @@ void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn)
 	if (owner && owner != w->host->attr.slot + 1u)
 		wire_process_remote_connect(w->host, (uint16_t)(owner - 1));
 }
-
-bool wire_leads_here(struct wire *w, const struct path *path, uint32_t dqpn)
-{
-	return route_owner_plus_1(w, path, dqpn) == w->host->attr.slot + 1u;
-}

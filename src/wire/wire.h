@@ -114,8 +114,6 @@ struct expose *wire_expose(struct wire *w);
  * is this process, or not connected.  Under RCU.
  */
 struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqpn);
-/* Does a packet to (path, dqpn) arrive in this process? */
-bool wire_leads_here(struct wire *w, const struct path *path, uint32_t dqpn);
 /* Does it belong to another process that we could map?  For the control path. */
 bool wire_is_remote(struct wire *w, const struct path *path, uint32_t dqpn);
 /* Control path: maps it. */

@@ -47,9 +47,9 @@ static inline const struct qp *bypass_peer_here(const struct qp *qp)
 
 	if (qp->path.dst_port != qp->path.src_port)
 		return NULL;
-	if (unlikely(!route_leads_to(&qp->route, subnet_epoch(a->subnet), qp->attr.dest_qpn,
-				     a->slot)) &&
-	    !wire_leads_here(a->wire, &qp->path, qp->attr.dest_qpn))
+	if (unlikely(!route_leads_here(&qp->route,
+				       atomic_load_explicit(a->epoch, memory_order_acquire))) &&
+	    !route_here(a->wire, &qp->path, qp->attr.dest_qpn))
 		return NULL;
 	return number_find(&a->qps, qp->attr.dest_qpn);
 }

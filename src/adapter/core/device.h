@@ -33,9 +33,9 @@ struct adapter {
 	struct adapter_attr attr;
 	struct wire *wire;
 	const struct slot *slots;
-	uint16_t slot; /* ours */
-	const struct subnet *subnet;
+	uint16_t slot;			/* ours */
 	const struct subnet_port *port; /* our row */
+	const _Atomic(uint64_t) *epoch; /* of the subnet */
 	_Atomic(uint64_t) *counters;
 	struct pd_space pds;
 	struct pd_space xrcds;

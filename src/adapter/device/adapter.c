@@ -140,8 +140,8 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	client.user = a;
 	a->attr = *attr;
 	a->wire = attr->wire;
-	a->subnet = wire_subnet(a->wire);
-	a->port = &a->subnet->ports[wire_port_row(a->wire)];
+	a->port = &wire_subnet(a->wire)->ports[wire_port_row(a->wire)];
+	a->epoch = &wire_subnet(a->wire)->head->epoch;
 	a->counters = wire_counters(a->wire);
 	a->slots = wire_slots(a->wire);
 	a->slot = wire_slot(a->wire);

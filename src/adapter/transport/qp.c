@@ -265,8 +265,9 @@ static void apply_attributes(struct qp *qp, uint32_t mask)
 	if (mask & IB_QP_AV) {
 		path_from_ah(a, &qp->attr.ah, &qp->path);
 		qp->path.route = &qp->route;
-		route_forget(&qp->route);
 	}
+	if (mask & (IB_QP_AV | IB_QP_DEST_QPN))
+		route_forget(&qp->route);
 	/* IBTA 9.7.6.1.3: 4.096 us times 2^timeout; 0 waits for ever */
 	if (mask & IB_QP_TIMEOUT)
 		qp->ack_timeout_ns = qp->attr.timeout ? 4096ull << qp->attr.timeout : 0;
