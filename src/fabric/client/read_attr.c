@@ -3,6 +3,7 @@
 #include "fabric/client/client.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +12,14 @@
 #include "fabric/attr.h"
 #include "fabric/client/environment.h"
 #include "fabric/client/link.h"
+
+/* Has the daemon gone that gave it?  The next one knows nothing of it, and has no tree for us. */
+static bool lease_ended(int fd)
+{
+	struct pollfd p = {.fd = fd};
+
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
+}
 
 /*
  * Under `softhca env` nothing holds the daemon but its users: a program that looks at the device
@@ -27,6 +36,8 @@ static int hold_fabric(const struct fabric_environment *env)
 
 	memcpy(m.lease.host, env->host, sizeof(m.lease.host));
 	pthread_mutex_lock(&lock);
+	if (hidden_ours(&lease) && owner == getpid() && lease_ended(lease.fd))
+		hidden_close(&lease);
 	if (!hidden_ours(&lease) || owner != getpid()) {
 		sock = link_open(env->dir, env->daemon[0] ? env->daemon : NULL, &m, MSG_LEASE, fds);
 		if (sock >= 0) {

@@ -450,6 +450,36 @@ static void test_daemon_killed(void)
 	wait_no_dir();
 }
 
+static bool tree_exists(void)
+{
+	char path[sizeof(dir) + 64];
+
+	snprintf(path, sizeof(path), "%s/hosts/host1/sys/class/infiniband/mlx5_0", dir);
+	return !access(path, F_OK);
+}
+
+/* A program that looks at its device tree again after the daemon was killed finds a tree again. */
+static void test_lease_again(void)
+{
+	char text[16];
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		CHECK(!fabric_read_attr(".", text, sizeof(text)) && tree_exists());
+		CHECK(!fabric_read_attr(".", text, sizeof(text)) && tree_exists());
+		kill(daemon_pid(), SIGKILL);
+		for (int i = 0; i < WAIT_MS && rundir_is_locked(dir); i++)
+			usleep(1000);
+		rundir_clear(dir);
+		CHECK(!tree_exists());
+		CHECK(!fabric_read_attr(".", text, sizeof(text)) && tree_exists());
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	wait_no_dir();
+}
+
 static int raw_connect(void)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -867,6 +897,7 @@ int main(int argc, char **argv)
 	test_port();
 	test_fork();
 	test_daemon_killed();
+	test_lease_again();
 	test_malformed();
 	test_threads();
 	test_races();
