@@ -260,7 +260,7 @@ static int method_query_gid_entry(struct ureq *req)
 {
 	const struct subnet_port *port = ufile_port(req->file);
 	struct ib_uverbs_gid_entry entry;
-	uint32_t flags, number, index;
+	uint32_t flags, number = 0, index = 0;
 	int ret = ureq_flags(req, UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS, 0, &flags);
 
 	if (ret == 0)

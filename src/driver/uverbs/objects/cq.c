@@ -399,7 +399,7 @@ static struct ib_uverbs_destroy_cq_resp cq_destroy_answer(const struct uevents *
 static int method_cq_destroy(struct ureq *req)
 {
 	struct ib_uverbs_destroy_cq_resp resp;
-	struct uevents events;
+	struct uevents events = {0};
 	int ret = uobj_destroy(ureq_obj(req, UVERBS_ATTR_DESTROY_CQ_HANDLE), &events);
 
 	if (ret < 0)
@@ -412,7 +412,7 @@ static int cmd_destroy_cq(struct ureq *req)
 {
 	struct ib_uverbs_destroy_cq cmd;
 	struct ib_uverbs_destroy_cq_resp resp;
-	struct uevents events;
+	struct uevents events = {0};
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
 	if (ret == 0)

@@ -212,7 +212,7 @@ static int matcher_read_mask(struct ureq *req, struct umatcher *m)
 /* Where the rules apply: only to what the NIC receives. */
 static int matcher_check_table(struct ureq *req)
 {
-	uint32_t flags, type;
+	uint32_t flags, type = 0;
 	int ret = ureq_flags(req, MLX5_IB_ATTR_FLOW_MATCHER_FLOW_FLAGS, FLAG_EGRESS, &flags);
 
 	if (ret == 0)

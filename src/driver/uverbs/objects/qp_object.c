@@ -112,7 +112,7 @@ free_qp:
 
 static int uqp_destroy(struct uobj *obj, struct ib_uverbs_destroy_qp_resp *resp)
 {
-	struct uevents events;
+	struct uevents events = {0};
 	int ret;
 
 	/* first it leaves its multicast groups */

@@ -339,7 +339,7 @@ static int cmd_query_srq(struct ureq *req)
 static int method_srq_destroy(struct ureq *req)
 {
 	struct ib_uverbs_destroy_srq_resp resp;
-	struct uevents events;
+	struct uevents events = {0};
 	int ret = uobj_destroy(ureq_obj(req, UVERBS_ATTR_DESTROY_SRQ_HANDLE), &events);
 
 	if (ret < 0)
@@ -352,7 +352,7 @@ static int cmd_destroy_srq(struct ureq *req)
 {
 	struct ib_uverbs_destroy_srq cmd;
 	struct ib_uverbs_destroy_srq_resp resp;
-	struct uevents events;
+	struct uevents events = {0};
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
 	if (ret == 0)

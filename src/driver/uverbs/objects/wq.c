@@ -248,7 +248,7 @@ static int cmd_modify_wq_ex(struct ureq *req)
 
 static int method_wq_destroy(struct ureq *req)
 {
-	struct uevents events;
+	struct uevents events = {0};
 	int ret = uobj_destroy(ureq_obj(req, UVERBS_ATTR_DESTROY_WQ_HANDLE), &events);
 
 	return ret < 0 ? ret : ureq_put_u32(req, UVERBS_ATTR_DESTROY_WQ_RESP, events.async);
@@ -258,7 +258,7 @@ static int cmd_destroy_wq_ex(struct ureq *req)
 {
 	struct ib_uverbs_ex_destroy_wq cmd;
 	struct ib_uverbs_ex_destroy_wq_resp resp = {0};
-	struct uevents events;
+	struct uevents events = {0};
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
 
 	if (ret < 0)
