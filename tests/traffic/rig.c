@@ -12,7 +12,8 @@ const struct rig_connection rig_default_connection = {
 	.access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
 	.rnr_retry = 7, /* for ever */
 	.retry_cnt = 7,
-	.timeout = 14,	     /* 4.096 us * 2^14 = 67 ms */
+	/* 4.096 us * 2^18 = 1.1 s: a side that a busy machine lets wait is not lost */
+	.timeout = 18,
 	.min_rnr_timer = 12, /* 0.64 ms */
 	.rd_atomic = 8,
 	.mtu = IBV_MTU_1024,
