@@ -34,6 +34,13 @@ struct cq {
 	uint32_t event_sn;
 	uint32_t event_pi; /* pi at the last event: what came before it was reported by it */
 	bool overrun;
+	/*
+	 * Resize markers that the program has taken since it wrote resize_ci into its record, the
+	 * last of them when the producer index was resize_pi.  See cq_outstanding.
+	 */
+	uint32_t resizes;
+	uint32_t resize_ci;
+	uint32_t resize_pi;
 	/* moderation; both 0: none */
 	uint32_t event_count;
 	uint64_t event_period_ns;
@@ -225,6 +232,31 @@ void cq_fetch_ahead(const struct cq *cq)
 	__builtin_prefetch(entry(cq, cq->shared->pi), 1);
 }
 
+/*
+ * How many entries the program has not consumed, if its record says ci.  It takes a resize marker
+ * within the call that resizes and does not write its record for that, but with its next
+ * completion.  Markers do not count as entries, or a program that resizes often would have less
+ * room than it was promised, and none in the end.  Lock held.
+ */
+static uint32_t cq_outstanding(const struct cq *cq, uint32_t ci)
+{
+	uint32_t pi = cq->shared->pi;
+
+	/* after half a turn of the 24 bits it is another ci of the same value */
+	if (cq->resizes && ci == cq->resize_ci && pi - cq->resize_pi < 0x800000)
+		ci += cq->resizes;
+	return (pi - ci) & 0xffffff;
+}
+
+static void cq_count_marker(struct cq *cq, uint32_t ci)
+{
+	if (ci != cq->resize_ci || cq->shared->pi - cq->resize_pi >= 0x800000)
+		cq->resizes = 0;
+	cq->resizes++;
+	cq->resize_ci = ci;
+	cq->resize_pi = cq->shared->pi++;
+}
+
 void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
 {
 	uint32_t ci, pi;
@@ -234,7 +266,8 @@ void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
 		goto unlock;
 	/* consumer index: 24 bits; the ring is far smaller */
 	pi = cq->shared->pi;
-	if (unlikely(((pi - ci) & 0xffffff) >= cq->attr.entries) && !cq->attr.overrun_ignore) {
+	if (unlikely(((pi - ci) & 0xffffff) >= cq->attr.entries) && !cq->attr.overrun_ignore &&
+	    cq_outstanding(cq, ci) >= cq->attr.entries) {
 		overrun(cq);
 		goto unlock;
 	}
@@ -351,15 +384,16 @@ int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes)
 		ret = -EFAULT;
 		goto unlock;
 	}
-	/* The marker takes a place too, in the old ring and as an index in the new one. */
-	if (((cq->shared->pi - ci) & 0xffffff) >= min_u32(entries, cq->attr.entries))
+	/* The marker takes a place in the old ring, and the new one is promised one entry less than
+	 * it has. */
+	if (cq_outstanding(cq, ci) >= min_u32(entries, cq->attr.entries))
 		goto unlock;
 	resize.op_own = (uint8_t)(resize.op_own | owner(cq, cq->shared->pi));
 	if (!usermem_publish(entry(cq, cq->shared->pi), &resize, sizeof(resize))) {
 		ret = -EFAULT;
 		goto unlock;
 	}
-	cq->shared->pi++;
+	cq_count_marker(cq, ci);
 	cq->attr.buf = buf;
 	cq->attr.entries = entries;
 	cq->attr.cqe_bytes = cqe_bytes;

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Completion queues that change their size, with a consumer that takes the marker as libmlx5 does:
+ * it moves what lies in front of the marker one place up into the new ring, and says how far it has
+ * consumed only with the next completion.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "adapter_rig.h"
+#include "check.h"
+
+#define SMALL 8u
+#define LARGE 16u
+
+struct bed {
+	struct rig rig;
+	struct cq *cq;
+	struct rig_qp q;
+	_Alignas(64) struct cqe64 ring[2][LARGE];
+	unsigned active;
+	uint32_t entries;
+	uint32_t cons_index;
+	be32 dbrec[2];
+	unsigned errors;
+	uint16_t posted, polled;
+};
+
+static void async(void *user, enum ib_event event)
+{
+	CHECK(event == IB_EVENT_CQ_ERR);
+	((struct bed *)user)->errors++;
+}
+
+static void ring_clear(struct cqe64 *ring)
+{
+	memset(ring, 0, LARGE * sizeof(*ring));
+	for (unsigned i = 0; i < LARGE; i++)
+		ring[i].op_own = CQE_OP_INVALID << 4;
+}
+
+static void queue_pair_up(struct bed *t)
+{
+	struct qp_create_attr attr = {
+		.type = IB_QPT_UD,
+		.pdn = pd_alloc(t->rig.adapter[0]),
+		.send_cq = t->cq,
+		.recv_cq = t->cq,
+		.sq_buf = t->q.sq,
+		.sq_blocks = RIG_BLOCKS,
+		.dbrec = t->q.dbrec,
+	};
+	struct qp_attr to;
+
+	CHECK(!qp_create(t->rig.adapter[0], &attr, &t->q.qp));
+	rig_attr(&t->rig, 0, &t->q, &to);
+	to.state = IB_QPS_INIT;
+	CHECK(!qp_modify(t->q.qp, &to, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_QKEY));
+	to.state = IB_QPS_RTR;
+	CHECK(!qp_modify(t->q.qp, &to, IB_QP_STATE));
+	to.state = IB_QPS_RTS;
+	CHECK(!qp_modify(t->q.qp, &to, IB_QP_STATE | IB_QP_SQ_PSN));
+}
+
+static void bed_up(struct bed *t)
+{
+	struct cq_attr attr = {
+		.buf = t->ring[0],
+		.entries = SMALL,
+		.cqe_bytes = CQE_BYTES,
+		.dbrec = t->dbrec,
+		.async = async,
+		.user = t,
+	};
+
+	memset(t, 0, sizeof(*t));
+	ring_clear(t->ring[0]);
+	t->entries = SMALL;
+	rig_up(&t->rig);
+	CHECK(!cq_create(t->rig.adapter[0], &attr, &t->cq));
+	queue_pair_up(t);
+}
+
+static void bed_down(struct bed *t)
+{
+	qp_destroy(t->q.qp);
+	CHECK(!cq_destroy(t->cq));
+	rig_down(&t->rig);
+}
+
+static void complete(struct bed *t, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct rig_wqe w;
+
+		rig_wqe_begin(&t->q, &w, WQE_OP_NOP, WQE_CTRL_CE_ALWAYS, 0);
+		rig_wqe_end(&w);
+		t->posted++;
+	}
+}
+
+static struct cqe64 *entry_of(struct bed *t, uint32_t index)
+{
+	struct cqe64 *cqe = &t->ring[t->active][index & (t->entries - 1)];
+	bool owned = (cqe->op_own & 1) == !!(index & t->entries);
+
+	return owned && cqe->op_own >> 4 != CQE_OP_INVALID ? cqe : NULL;
+}
+
+/* The completions of so many requests, in order, and no more. */
+static void poll(struct bed *t, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		const struct cqe64 *cqe = entry_of(t, t->cons_index);
+
+		CHECK(cqe && cqe->op_own >> 4 == CQE_OP_REQ);
+		CHECK(be16_get(cqe->wqe_counter) == t->polled++);
+		t->cons_index++;
+	}
+	if (n)
+		t->dbrec[DBREC_CQ_CI] = be32_of(t->cons_index & 0xffffff);
+}
+
+static void expect_empty(struct bed *t)
+{
+	CHECK(!entry_of(t, t->cons_index) && t->posted == t->polled && !t->errors);
+}
+
+static void move_to(struct bed *t, struct cqe64 *ring, uint32_t entries)
+{
+	uint32_t from = t->cons_index, i = from;
+	const struct cqe64 *cqe;
+
+	while ((cqe = entry_of(t, i)) && cqe->op_own >> 4 != CQE_OP_RESIZE) {
+		struct cqe64 *to = &ring[++i & (entries - 1)];
+
+		CHECK(i - from < t->entries);
+		*to = *cqe;
+		to->op_own = (uint8_t)((to->op_own & ~1u) | !!(i & entries));
+	}
+	CHECK(cqe);
+	t->cons_index++;
+}
+
+static int resize(struct bed *t, uint32_t entries)
+{
+	struct cqe64 *ring = t->ring[!t->active];
+	int ret;
+
+	ring_clear(ring);
+	ret = cq_resize(t->cq, ring, entries, CQE_BYTES);
+	if (!ret) {
+		move_to(t, ring, entries);
+		t->active = !t->active;
+		t->entries = entries;
+	}
+	return ret;
+}
+
+/* However often it is resized without a completion, it has room for what it was made for. */
+static void test_no_completion_between(unsigned resizes, unsigned held)
+{
+	struct bed t;
+
+	bed_up(&t);
+	complete(&t, held);
+	for (unsigned i = 0; i < resizes; i++)
+		CHECK(!resize(&t, t.entries == SMALL ? LARGE : SMALL));
+	complete(&t, t.entries - 1 - held);
+	poll(&t, t.entries - 1);
+	expect_empty(&t);
+	/* nor do markers of before count when the consumer has spoken */
+	complete(&t, t.entries);
+	CHECK(!t.errors);
+	poll(&t, t.entries);
+	expect_empty(&t);
+	bed_down(&t);
+}
+
+/* What does not fit is refused, and nothing has changed. */
+static void test_too_small(void)
+{
+	struct bed t;
+
+	bed_up(&t);
+	CHECK(!resize(&t, LARGE));
+	complete(&t, SMALL);
+	CHECK(resize(&t, SMALL) == -EINVAL);
+	poll(&t, 1);
+	CHECK(!resize(&t, SMALL));
+	poll(&t, SMALL - 1);
+	expect_empty(&t);
+	/* a full ring has no place for the marker */
+	complete(&t, SMALL);
+	CHECK(resize(&t, LARGE) == -EINVAL);
+	poll(&t, SMALL);
+	expect_empty(&t);
+	bed_down(&t);
+}
+
+/* Markers make room for themselves and for nothing else. */
+static void test_overrun(unsigned resizes)
+{
+	struct bed t;
+
+	bed_up(&t);
+	for (unsigned i = 0; i < resizes; i++)
+		CHECK(!resize(&t, t.entries == SMALL ? LARGE : SMALL));
+	complete(&t, t.entries);
+	CHECK(!t.errors);
+	complete(&t, 1);
+	CHECK(t.errors == 1);
+	poll(&t, t.entries);
+	bed_down(&t);
+}
+
+int main(void)
+{
+	for (unsigned resizes = 0; resizes < 4 * LARGE; resizes++) {
+		for (unsigned held = 0; held < SMALL; held++)
+			test_no_completion_between(resizes, held);
+		test_overrun(resizes);
+	}
+	test_too_small();
+	return 0;
+}
