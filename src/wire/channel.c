@@ -13,11 +13,13 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "wire/channel.h"
+#include "wire/link.h"
 #include "usermem/usermem.h"
 #include "wire/payload.h"
 
 /* A packet that goes along takes at most this part of the ring, so that several fit. */
 #define INLINE_SHARE RING_LARGEST_SHARE
+static_assert(RING_MIN_BYTES / INLINE_SHARE >= LINK_MIN_PAYLOAD, "any channel takes that");
 /* Receiving: at most so much per visit, so that all peers and the sender's own queues get turns. */
 #define DRAIN_RECORDS 64u
 #define DRAIN_PAYLOAD (512u * 1024u)
@@ -322,11 +324,6 @@ uint32_t channel_max_payload(struct channel *ch, bool by_reference_ok)
 	if (by_reference_ok && atomic_load_explicit(&ch->by_reference, memory_order_relaxed))
 		return CHANNEL_REFERENCE_MAX;
 	return atomic_load_explicit(&ch->inline_max, memory_order_relaxed);
-}
-
-uint32_t channel_min_payload(void)
-{
-	return RING_MIN_BYTES / INLINE_SHARE;
 }
 
 /* ---- receiving ---- */

@@ -90,8 +90,6 @@ bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p);
 void channel_withdraw(struct channel *ch, uint16_t peer, const struct record_refs *refs,
 		      void (*lost)(void *user, uint32_t sqpn), void *user);
 uint32_t channel_max_payload(struct channel *ch, bool by_reference_ok);
-/* Before there is a channel: what any channel takes. */
-uint32_t channel_min_payload(void);
 
 /* Under the receive lock, attached: is there anything for channel_drain to do?  One cache line. */
 bool channel_has_news(const struct channel *ch);

@@ -106,7 +106,7 @@ void multicast_deliver(struct wire_process *h, const struct pkt *p)
 
 /* Calls fn for each other process that listens, until it says no. */
 static bool each_listener(struct wire_process *h, unsigned group, const struct pkt *p,
-			  bool (*fn)(struct wire_process *h, uint16_t peer, const struct pkt *p))
+			  bool (*fn)(struct link *l, uint32_t to, const struct pkt *p))
 {
 	for (unsigned word = 0; word < REGISTRY_SLOTS / 64; word++) {
 		uint64_t used = atomic_load_explicit(&h->attr.registry->slots_used[word],
@@ -114,20 +114,26 @@ static bool each_listener(struct wire_process *h, unsigned group, const struct p
 
 		for (; used; used &= used - 1) {
 			uint16_t peer = (uint16_t)(word * 64 + (unsigned)__builtin_ctzll(used));
+			struct link *l = h->link_to[peer + 1u];
 
 			if (peer != h->attr.slot && listens(&h->attr.slots[peer], group) &&
-			    !fn(h, peer, p))
+			    !fn(l, peer + 1u, p))
 				return false;
 		}
 	}
 	return true;
 }
 
-static bool send_copy(struct wire_process *h, uint16_t peer, const struct pkt *p)
+static bool has_room(struct link *l, uint32_t to, const struct pkt *p)
+{
+	return l->ops->has_room(l, to, p);
+}
+
+static bool send_copy(struct link *l, uint32_t to, const struct pkt *p)
 {
 	/* Who cannot be reached, or takes nothing, is none of the sender's business. */
-	if (wire_process_send(h, peer, p) != WIRE_SENT) {
-		struct wire *w = wire_process_wire(h, p->path->src_port);
+	if (l->ops->xmit(l, to, p) != WIRE_SENT) {
+		struct wire *w = wire_process_wire(l->process, p->path->src_port);
 
 		if (w)
 			shard_count(w->counters, PORT_XMIT_DISCARDS, 1);
@@ -147,7 +153,7 @@ enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 		return WIRE_LOST;
 	}
 	/* All or none: whoever tries again must not send a second copy to those who had room. */
-	if (!each_listener(h, group, p, wire_process_has_room))
+	if (!each_listener(h, group, p, has_room))
 		return WIRE_BUSY;
 	shard_count(w->counters, PORT_XMIT_DATA, octets(p, w->ethernet) / 4);
 	shard_count(w->counters, PORT_XMIT_PACKETS, 1);

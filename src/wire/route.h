@@ -19,7 +19,8 @@
 
 #define ROUTE_OWNER_BITS 11u
 #define ROUTE_QPN_BITS	 24u
-#define ROUTE_OWNER_MASK ((1u << ROUTE_OWNER_BITS) - 1)
+#define ROUTE_OWNERS	 (1u << ROUTE_OWNER_BITS)
+#define ROUTE_OWNER_MASK (ROUTE_OWNERS - 1)
 
 static_assert(REGISTRY_SLOTS <= ROUTE_OWNER_MASK, "an owner is a slot plus one");
 

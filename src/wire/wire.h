@@ -5,10 +5,10 @@
  * struct wire_process: one per process.  It owns what the process's devices share: the channels to
  * the other processes of this machine.  struct wire: one port of one adapter, attached to a host.
  *
- * A packet to a queue pair of the same process is delivered inside wire_xmit (loopback); one to
- * another process goes through a channel in shared memory and is delivered by that process's
- * wire_process_progress. Which process owns a QP number is read from the registry, which port owns
- * an address and whether ports are up from the subnet.
+ * Links (wire/link.h) carry the packets.  A packet to a queue pair of the same process is delivered
+ * inside wire_xmit (loopback); one to another process goes through a channel in shared memory and
+ * is delivered by that process's wire_process_progress. Which process owns a QP number is read from
+ * the registry, which port owns an address and whether ports are up from the subnet.
  */
 #pragma once
 

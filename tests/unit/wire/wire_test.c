@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "testbed.h"
+#include "wire/deliver.h"
 #include "wire/route.h"
 #include "wire/size.h"
 
@@ -215,6 +216,84 @@ static void properties(void)
 	CHECK(!strcmp(bth_op_name(BTH_XRC | BTH_WRITE_LAST_IMM), "WRITE_LAST_IMM"));
 }
 
+/* ---- a link of another kind ---- */
+
+static struct pkt carried;
+static uint32_t carried_to, drains;
+static enum wire_verdict carry_verdict;
+
+static enum wire_verdict carry(struct link *l, uint32_t to, const struct pkt *p)
+{
+	CHECK(l->process == a.host);
+	carried = *p;
+	carried_to = to;
+	return carry_verdict;
+}
+
+static uint32_t carry_max(struct link *l, uint32_t to, bool by_reference_ok)
+{
+	(void)l;
+	CHECK(to == 2 && by_reference_ok);
+	return 9000;
+}
+
+static bool carry_has_room(struct link *l, uint32_t to, const struct pkt *p)
+{
+	(void)l;
+	(void)to;
+	(void)p;
+	return true;
+}
+
+static bool carry_drain(struct link *l)
+{
+	struct path self = {.src_port = 1};
+	struct pkt p = {.opcode = BTH_RC | BTH_ACK, .dqpn = testbed_qpn(0), .path = &self};
+
+	return !drains++ && wire_process_deliver(l->process, &p);
+}
+
+/* An owner that is no process of this machine: what goes there and what comes from there takes
+ * another link, and the wire is none the wiser. */
+static void other_links(struct testbed *bed)
+{
+	static const struct link_ops ops = {.xmit = carry,
+					    .max_payload = carry_max,
+					    .has_room = carry_has_room,
+					    .drain = carry_drain};
+	struct link l = {.ops = &ops, .fd = -1};
+	struct pkt p = {
+		.opcode = BTH_RC | BTH_ACK, .dqpn = testbed_qpn(1), .path = &a.path, .npkts = 1};
+	uint64_t sent = station_counter(&a, PORT_XMIT_PACKETS);
+	uint64_t lost = station_counter(&a, PORT_XMIT_DISCARDS);
+	uint64_t got = station_counter(&a, PORT_RCV_PACKETS);
+	unsigned before = received;
+
+	wire_process_add_link(a.host, &l, 2, 3);
+	CHECK(wire_max_payload(a.wire, &a.path, p.dqpn, 4096, true) == 8192);
+	carry_verdict = WIRE_BUSY;
+	CHECK(wire_xmit(a.wire, &p) == WIRE_BUSY && carried_to == 2);
+	CHECK(carried.dqpn == p.dqpn && carried.path == p.path);
+	CHECK(station_counter(&a, PORT_XMIT_PACKETS) == sent);
+	carry_verdict = WIRE_LOST;
+	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
+	CHECK(station_counter(&a, PORT_XMIT_DISCARDS) == lost + 1);
+	carry_verdict = WIRE_SENT;
+	CHECK(wire_xmit(a.wire, &p) == WIRE_SENT);
+	CHECK(station_counter(&a, PORT_XMIT_PACKETS) == sent + 1);
+	wire_withdraw(a.wire, p.dqpn, 1); /* it has nothing to take back */
+	CHECK(!wire_remote(a.wire, &a.path, p.dqpn));
+	CHECK(!route_here(a.wire, &a.path, p.dqpn));
+
+	CHECK(wire_process_progress(a.host) && received == before + 1);
+	CHECK(station_counter(&a, PORT_RCV_PACKETS) == got + 1);
+	CHECK(!wire_process_progress(a.host) && drains == 2);
+	/* Still lost at a port that is down. */
+	subnet_set_state(&bed->subnet, 1, IB_PORT_DOWN);
+	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
+	subnet_set_state(&bed->subnet, 1, IB_PORT_ACTIVE);
+}
+
 int main(void)
 {
 	struct testbed *bed = testbed_create();
@@ -229,6 +308,9 @@ int main(void)
 	routes(bed);
 	remembered_routes(bed);
 	unreachable(bed);
+	station_down(&a);
+	station_up(&a, bed, 0, receive, &a);
+	other_links(bed);
 	station_down(&a);
 	return 0;
 }

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See deliver.h. */
+#include "wire/deliver.h"
+
+#include "base/rcu.h"
+#include "wire/counter_shard.h"
+#include "wire/size.h"
+
+/* Hands a packet to the wire's client, counting it.  In a reader's section. */
+static bool wire_deliver(struct wire *w, const struct pkt *p)
+{
+	const struct wire_client *client = atomic_load_explicit(&w->client, memory_order_acquire);
+	uint32_t n = pkt_wire_packets(p);
+
+	/* The port may have gone down while the packet was on its way. */
+	if (!client || !subnet_port_active(w->host->attr.subnet, w->port_row))
+		return false;
+	shard_count(w->counters, PORT_RCV_DATA, pkt_wire_octets(p, w->ethernet) / 4);
+	shard_count(w->counters, PORT_RCV_PACKETS, n);
+	client->receive(client->user, p);
+	return true;
+}
+
+bool wire_process_deliver(struct wire_process *h, const struct pkt *p)
+{
+	bool delivered;
+
+	rcu_enter();
+	if (unlikely(p->dqpn == IB_MULTICAST_QPN)) {
+		multicast_deliver(h, p);
+		delivered = true;
+	} else {
+		struct wire *to = wire_process_wire(h, p->path->dst_port);
+
+		delivered = to && wire_deliver(to, p);
+	}
+	rcu_leave();
+	return delivered;
+}

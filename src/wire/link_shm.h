@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The link to the other processes of this machine: a channel in shared memory for each, and what
+ * they lay open to this one (wire/expose.h).
+ *
+ * Channels are type-stable (see channel.h).  The control lock is held for short and never across a
+ * callback: the thread that answers open_channel's request may be the very one that calls
+ * link_shm_add or link_shm_drop.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/spin.h"
+#include "wire/channel.h"
+#include "wire/inbox.h"
+#include "wire/link.h"
+
+/*
+ * Channels that carried something lately are looked into at each progress, without waiting for a
+ * bit in the inbox: as many as cost less to look at than the bits would cost to set and clear.
+ */
+#define LINK_SHM_HOT 4u
+/* A channel that was found empty so often in a row gives up its place to another. */
+#define LINK_SHM_HOT_PATIENCE 1024u
+
+struct link_shm {
+	struct link link;
+	const struct wire_process_attr *attr;
+	struct slot *slot; /* our own */
+	struct spin rx_lock;
+	/* under rx_lock */
+	struct inbox_kept kept;
+	uint16_t hot[LINK_SHM_HOT]; /* peers */
+	uint32_t hot_idle[LINK_SHM_HOT];
+	_Atomic(uint32_t) nhot;
+	_Atomic(struct channel *) channels[REGISTRY_SLOTS];
+	_Atomic(bool) opening[REGISTRY_SLOTS];
+	_Atomic(uint64_t) retry_at[REGISTRY_SLOTS]; /* ns; no attempt to open before */
+
+	pthread_mutex_t control;
+	_Atomic(struct remote *) remotes[REGISTRY_SLOTS]; /* mapped under control, read under RCU */
+	struct remote *dead_remotes;
+	struct channel *dying; /* unpublished, torn down by the next who drains */
+	_Atomic(bool) any_dying;
+	struct channel *spare;
+};
+
+/* In zeroed memory.  attr stays the caller's. */
+void link_shm_open(struct link_shm *l, const struct wire_process_attr *attr);
+void link_shm_close(struct link_shm *l);
+/* As wire_process_add_channel and wire_process_drop_channel. */
+int link_shm_add(struct link_shm *l, uint16_t peer, int fd, size_t bytes, int side);
+void link_shm_drop(struct link_shm *l, uint16_t peer);
+/* Opens the channel to another slot if need be; false: not now. */
+bool link_shm_connect(struct link_shm *l, uint16_t peer);
+/* Those that nobody can find any more, a grace period ago. */
+void link_shm_free_remotes(struct remote *f);
+/* The op; see link_shm_receive.c. */
+bool link_shm_drain(struct link *link);

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What other processes have sent is delivered. */
+#include "base/trace.h"
+#include "wire/deliver.h"
+#include "wire/link_shm.h"
+
+static void deliver(void *user, const struct pkt *p)
+{
+	struct link_shm *l = user;
+
+	(void)wire_process_deliver(l->link.process, p);
+}
+
+static bool drain(struct link_shm *l, uint16_t peer)
+{
+	struct channel *ch = atomic_load_explicit(&l->channels[peer], memory_order_acquire);
+	unsigned news;
+
+	if (!ch)
+		return false;
+	news = channel_drain(ch, false, deliver, l);
+	if (news & CHANNEL_MORE)
+		inbox_raise(l->slot, peer);
+	if (news & CHANNEL_TELL_PEER)
+		inbox_raise(&l->attr->slots[peer], l->attr->slot);
+	return news & (CHANNEL_DELIVERED | CHANNEL_ROOM);
+}
+
+/* True if there was one: its packets were delivered, and who waited for room learns that it is
+ * gone. */
+static bool reap(struct link_shm *l)
+{
+	struct channel *ch, *last = NULL;
+
+	if (likely(!atomic_load_explicit(&l->any_dying, memory_order_acquire)))
+		return false;
+	pthread_mutex_lock(&l->control);
+	ch = l->dying;
+	l->dying = NULL;
+	atomic_store(&l->any_dying, false);
+	pthread_mutex_unlock(&l->control);
+
+	for (struct channel *c = ch; c; c = c->next) {
+		channel_drain(c, true, deliver, l);
+		channel_detach(c);
+		last = c;
+	}
+	if (last) {
+		pthread_mutex_lock(&l->control);
+		last->next = l->spare;
+		l->spare = ch;
+		pthread_mutex_unlock(&l->control);
+	}
+	return last;
+}
+
+/* ---- hot channels; under rx_lock ---- */
+
+static void cool(struct link_shm *l, uint32_t i)
+{
+	uint32_t last = atomic_load_explicit(&l->nhot, memory_order_relaxed) - 1;
+
+	inbox_unkeep(l->slot, &l->kept, l->hot[i]);
+	l->hot[i] = l->hot[last];
+	l->hot_idle[i] = l->hot_idle[last];
+	atomic_store_explicit(&l->nhot, last, memory_order_relaxed);
+}
+
+/* It has just delivered something. */
+static void warm(struct link_shm *l, uint16_t peer)
+{
+	uint32_t n = atomic_load_explicit(&l->nhot, memory_order_relaxed);
+
+	for (uint32_t i = 0; n == LINK_SHM_HOT && i < n; i++) {
+		uint16_t idle_peer = l->hot[i];
+
+		if (l->hot_idle[i] < LINK_SHM_HOT_PATIENCE)
+			continue;
+		cool(l, i);
+		drain(l, idle_peer);
+		n--;
+	}
+	if (n == LINK_SHM_HOT)
+		return;
+	l->hot[n] = peer;
+	l->hot_idle[n] = 0;
+	inbox_keep(l->slot, &l->kept, peer);
+	atomic_store_explicit(&l->nhot, n + 1, memory_order_relaxed);
+}
+
+static bool drain_hot(struct link_shm *l)
+{
+	bool did = false;
+
+	for (uint32_t i = 0; i < atomic_load_explicit(&l->nhot, memory_order_relaxed);) {
+		struct channel *ch =
+			atomic_load_explicit(&l->channels[l->hot[i]], memory_order_acquire);
+
+		if (unlikely(!ch)) {
+			cool(l, i);
+			continue;
+		}
+		if (channel_has_news(ch)) {
+			did |= drain(l, l->hot[i]);
+			l->hot_idle[i] = 0;
+		} else {
+			l->hot_idle[i]++;
+		}
+		i++;
+	}
+	return did;
+}
+
+static bool drain_cold(struct link_shm *l, uint16_t peer)
+{
+	bool did = drain(l, peer);
+
+	if (did)
+		warm(l, peer);
+	return did;
+}
+
+/* Out of line: who polls mostly finds nothing.  Under rx_lock. */
+static __attribute__((noinline)) bool drain_arrived(struct link_shm *l)
+{
+	uint64_t words[INBOX_WORDS];
+	/* Before the drains, because a new channel of the same peer may be there: what was sent
+	 * first arrives first.  And again after the inbox, which is how a drop tells us. */
+	bool did = reap(l) | drain_hot(l);
+
+	if (inbox_collect(l->slot, &l->kept, words)) {
+		did |= reap(l);
+		for (unsigned w = 0; w < INBOX_WORDS; w++)
+			for (; words[w]; words[w] &= words[w] - 1)
+				did |= drain_cold(l, (uint16_t)(w * 64 + (unsigned)__builtin_ctzll(
+										 words[w])));
+	}
+	return did;
+}
+
+bool link_shm_drain(struct link *link)
+{
+	struct link_shm *l = container_of(link, struct link_shm, link);
+	bool did;
+
+	if ((inbox_empty(l->slot) && !atomic_load_explicit(&l->nhot, memory_order_relaxed)) ||
+	    !spin_try(&l->rx_lock))
+		return false;
+	did = drain_arrived(l);
+	spin_unlock(&l->rx_lock);
+	return did;
+}

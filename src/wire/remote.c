@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Other processes' memory that lies open to this one: found by route, mapped when asked for. */
+#include "base/cancel.h"
+#include "base/rcu.h"
+#include "base/trace.h"
+#include "wire/process.h"
+#include "wire/route.h"
+
+/* What that slot lays open, if it lives.  Under RCU. */
+static struct remote *remote_of(struct wire_process *h, uint32_t owner_plus_1)
+{
+	struct remote *f;
+
+	if (h->link_to[owner_plus_1] != &h->shm.link)
+		return NULL;
+	f = atomic_load_explicit(&h->shm.remotes[owner_plus_1 - 1], memory_order_acquire);
+	if (!f || atomic_load_explicit(&h->attr.slots[owner_plus_1 - 1].alive,
+				       memory_order_relaxed) != f->alive)
+		return NULL;
+	return f;
+}
+
+struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqpn)
+{
+	return remote_of(w->host, route_owner_plus_1(w, path, dqpn));
+}
+
+bool wire_is_remote(struct wire *w, const struct path *path, uint32_t dqpn)
+{
+	bool remote;
+
+	rcu_enter();
+	/* The queue pair's locks may not be held: its memory of the route is none of ours. */
+	remote = remote_of(w->host, route_walk(w, path, dqpn));
+	rcu_leave();
+	return remote;
+}
+
+static void remote_connect(struct link_shm *l, uint16_t peer)
+{
+	no_cancellation();
+	struct remote *f, *dead;
+
+	if (!l->attr->expose) {
+		trace(peer, exposed, peer, "switched-off");
+		return;
+	}
+	/* The channel is how we hear of the peer's end. */
+	if (atomic_load(&l->remotes[peer]) || !link_shm_connect(l, peer))
+		return;
+	f = remote_open(l->attr->slots, peer, l->attr->slot);
+	trace(peer, exposed, peer, f ? "mapped" : "not-mapped");
+	if (!f)
+		return;
+	pthread_mutex_lock(&l->control);
+	dead = l->dead_remotes;
+	l->dead_remotes = NULL;
+	if (!atomic_load(&l->remotes[peer]) && atomic_load(&l->channels[peer])) {
+		atomic_store_explicit(&l->remotes[peer], f, memory_order_release);
+		f = NULL;
+	}
+	pthread_mutex_unlock(&l->control);
+	if (f)
+		remote_close(f);
+	if (dead)
+		rcu_wait();
+	link_shm_free_remotes(dead);
+}
+
+void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn)
+{
+	uint32_t owner = route_walk(w, path, dqpn);
+
+	if (w->host->link_to[owner] == &w->host->shm.link)
+		remote_connect(&w->host->shm, (uint16_t)(owner - 1));
+}
