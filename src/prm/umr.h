@@ -49,6 +49,12 @@ struct umr_ctrl {
 #define UMR_MASK_FREE		     (1ull << 29)
 #define UMR_MASK_RELAXED_READ	     (1ull << 47)
 
+/* The rights that a bind of a window sets; a key has the right to be read locally as well. */
+#define UMR_MASK_ACCESS_WINDOW                                       \
+	(UMR_MASK_ACCESS_LOCAL_WRITE | UMR_MASK_ACCESS_REMOTE_READ | \
+	 UMR_MASK_ACCESS_REMOTE_WRITE | UMR_MASK_ACCESS_ATOMIC)
+#define UMR_MASK_ACCESS (UMR_MASK_ACCESS_WINDOW | UMR_MASK_ACCESS_LOCAL_READ)
+
 struct umr_mkey_context {
 	uint8_t free;
 	uint8_t reserved1;

@@ -20,10 +20,7 @@
 #include "prm/umr.h"
 
 /* Fields of a window's context that may change. */
-#define MASK_ACCESS                                                  \
-	(UMR_MASK_ACCESS_LOCAL_WRITE | UMR_MASK_ACCESS_REMOTE_READ | \
-	 UMR_MASK_ACCESS_REMOTE_WRITE | UMR_MASK_ACCESS_ATOMIC)
-#define MASK_BIND  (UMR_MASK_LEN | UMR_MASK_START_ADDR | MASK_ACCESS)
+#define MASK_BIND  (UMR_MASK_LEN | UMR_MASK_START_ADDR | UMR_MASK_ACCESS_WINDOW)
 #define MASK_KNOWN (MASK_BIND | UMR_MASK_MKEY | UMR_MASK_QPN | UMR_MASK_FREE)
 
 struct umr {

@@ -13,14 +13,11 @@
 /* A list in memory is fetched so many entries at a time. */
 #define FETCH 64u
 
-#define MASK_ACCESS                                                                               \
-	(UMR_MASK_ACCESS_LOCAL_READ | UMR_MASK_ACCESS_LOCAL_WRITE | UMR_MASK_ACCESS_REMOTE_READ | \
-	 UMR_MASK_ACCESS_REMOTE_WRITE | UMR_MASK_ACCESS_ATOMIC)
 /* Without a meaning here: hints of ordering. */
 #define MASK_HINTS (UMR_MASK_SMALL_FENCE | UMR_MASK_RELAXED_WRITE | UMR_MASK_RELAXED_READ)
-#define MASK_KNOWN                                                                            \
-	(MASK_ACCESS | MASK_HINTS | UMR_MASK_LEN | UMR_MASK_PAGE_SIZE | UMR_MASK_START_ADDR | \
-	 UMR_MASK_PD | UMR_MASK_REMOTE_INVALIDATE | UMR_MASK_SIG_ERR | UMR_MASK_BSF_ENABLE |  \
+#define MASK_KNOWN                                                                                \
+	(UMR_MASK_ACCESS | MASK_HINTS | UMR_MASK_LEN | UMR_MASK_PAGE_SIZE | UMR_MASK_START_ADDR | \
+	 UMR_MASK_PD | UMR_MASK_REMOTE_INVALIDATE | UMR_MASK_SIG_ERR | UMR_MASK_BSF_ENABLE |      \
 	 UMR_MASK_MKEY | UMR_MASK_QPN | UMR_MASK_FREE)
 
 /* All zero: no objection. */

@@ -49,7 +49,7 @@ static bool flags_are_plain(char *flags)
 	     flag = strtok_r(NULL, " \n", &rest)) {
 		size_t i = 0;
 
-		while (i < array_size(plain) && strcmp(flag, plain[i]))
+		while (i < array_size(plain) && strcmp(flag, plain[i]) != 0)
 			i++;
 		if (i == array_size(plain))
 			return false;
