@@ -13,6 +13,7 @@
 #include "adapter/transport/dct.h"
 #include "adapter/transport/multicast.h"
 #include "adapter/transport/responder.h"
+#include "base/fence.h"
 #include "base/trace.h"
 #include "base/rcu.h"
 #include "wire/route.h"
@@ -426,6 +427,8 @@ void adapter_doorbell(struct adapter *a, uint32_t qpn)
 
 void qp_recv_posted(struct qp *qp)
 {
+	/* The doorbell record before the state; the other side is where receives are flushed. */
+	fence_light();
 	/* Only a QP in error has something to do at once: what is posted there is flushed. */
 	if (unlikely(qp_state(qp) == IB_QPS_ERR)) {
 		qp_kick(qp);

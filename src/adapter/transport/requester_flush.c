@@ -6,6 +6,7 @@
 #include "adapter/qp/send_wqe.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/responder.h"
+#include "base/fence.h"
 
 /* Everything that is posted, in error state. */
 static void requester_flush_ring(struct qp *qp)
@@ -26,6 +27,9 @@ void requester_flush(struct qp *qp)
 {
 	if (qp->create.sq_blocks)
 		requester_flush_ring(qp);
+	/* The state before the doorbell record; the other side is qp_recv_posted. */
+	if (qp->create.rq_wqes)
+		fence_heavy();
 	resp_lock(qp);
 	/* A target's peer may have been given a new connection since. */
 	if (qp_state(qp) == IB_QPS_ERR)

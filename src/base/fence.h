@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A fence of which one side costs nothing.  Two threads each store and then look at what the other
+ * stores, one of them often and the other seldom.  The first puts fence_light between the two, the
+ * second fence_heavy, which has every running thread of the process pass a full fence: one of the
+ * two sees the other's store.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/compiler.h"
+
+/* Does the system lack what fence_heavy needs?  Both are full fences then. */
+extern _Atomic(bool) fence_symmetric;
+
+static inline void fence_light(void)
+{
+	if (unlikely(atomic_load_explicit(&fence_symmetric, memory_order_relaxed)))
+		atomic_thread_fence(memory_order_seq_cst);
+	else
+		atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* A system call: the caller holds no spin lock. */
+void fence_heavy(void);

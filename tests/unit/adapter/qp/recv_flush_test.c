@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A receive that is posted at the moment when its queue pair goes to the error state is flushed. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "adapter/core/device.h"
+#include "adapter_rig.h"
+#include "check.h"
+
+#define ROUNDS 100000u
+/* Stores to memory that is in no cache, in front of the doorbell's, which so comes late. */
+#define STORES	   20u
+#define STRIDE	   4160u
+#define SLOW_BYTES (64u << 20)
+
+static struct {
+	struct rig rig;
+	struct rig_qp q;
+	uint8_t mem[64];
+	uint32_t key;
+	/* The number of the round that the poster may begin, and of the last that it has ended. */
+	_Atomic(uint32_t) begin, end;
+	pthread_t poster;
+} t;
+
+static uint8_t slow[SLOW_BYTES];
+
+static void store_slowly(uint32_t round)
+{
+	size_t at = (size_t)round * STORES * STRIDE;
+
+	for (uint32_t i = 0; i < STORES; i++)
+		*(volatile uint8_t *)&slow[(at + i * STRIDE) % SLOW_BYTES] = 1;
+}
+
+static void wait_for(_Atomic(uint32_t) *word, uint32_t value)
+{
+	for (uint32_t n = 1; atomic_load(word) != value; n++) {
+		if (n % 256)
+			cpu_relax();
+		else
+			sched_yield();
+	}
+}
+
+/* By and by at each point of the other thread's way. */
+static void delay(uint32_t n)
+{
+	while (n--)
+		cpu_relax();
+}
+
+static void *post(void *arg)
+{
+	for (uint32_t round = 1; round <= ROUNDS; round++) {
+		wait_for(&t.begin, round);
+		delay(round * 7 % 61);
+		store_slowly(round);
+		rig_recv(&t.q, t.mem, sizeof(t.mem), t.key);
+		atomic_store(&t.end, round);
+	}
+	return arg;
+}
+
+static void modify(enum ib_qp_state state, uint32_t mask)
+{
+	struct qp_attr attr;
+
+	rig_attr(&t.rig, 0, &t.q, &attr);
+	attr.state = state;
+	CHECK(!qp_modify(t.q.qp, &attr, IB_QP_STATE | mask));
+}
+
+int main(void)
+{
+	struct mkey *m;
+
+	rig_up(&t.rig);
+	rig_qp_up(&t.rig, 0, &t.q, IB_QPT_UD);
+	t.key = rig_mr(&t.rig, 0, t.q.pdn, t.mem, sizeof(t.mem), RIG_ALL_ACCESS, &m);
+	CHECK(!pthread_create(&t.poster, NULL, post, NULL));
+	for (uint32_t round = 1; round <= ROUNDS; round++) {
+		const struct cqe64 *cqe;
+
+		modify(IB_QPS_INIT, IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_QKEY);
+		atomic_store(&t.begin, round);
+		delay(round % 600);
+		modify(IB_QPS_ERR, 0);
+		wait_for(&t.end, round);
+		adapter_run(t.rig.adapter[0]);
+		cqe = rig_cq_poll(&t.q.cq);
+		CHECK(cqe && cqe->op_own >> 4 == CQE_OP_RESP_ERR);
+		CHECK(!rig_cq_poll(&t.q.cq));
+		modify(IB_QPS_RESET, 0);
+		memset(t.q.dbrec, 0, sizeof(t.q.dbrec));
+		t.q.rq_pi = 0;
+	}
+	CHECK(!pthread_join(t.poster, NULL));
+	rig_qp_down(&t.q);
+	mkey_destroy(t.rig.adapter[0], m);
+	rig_down(&t.rig);
+	return 0;
+}
