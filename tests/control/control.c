@@ -26,6 +26,7 @@ static const struct lane_kind kinds[] = {
 	{"ud", IBV_QPT_UD, false, false},	{"rc-srq", IBV_QPT_RC, true, false},
 	{"rc-events", IBV_QPT_RC, false, true}, {"uc-events", IBV_QPT_UC, false, true},
 	{"ud-events", IBV_QPT_UD, false, true}, {"rc-srq-events", IBV_QPT_RC, true, true},
+	{"uc-srq", IBV_QPT_UC, true, false},
 };
 
 /* ---- what the control path does ---- */

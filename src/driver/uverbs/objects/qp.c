@@ -92,8 +92,8 @@ static int qp_check_parts(const struct qp_request *r)
 		return -EINVAL;
 	if (r->flags & ~flags_of_type(r->type))
 		return -EINVAL;
-	/* UC has no shared receive queues (IBTA 10.2.9), nor have Ethernet queues. */
-	if (r->srq && (r->type == IB_QPT_UC || r->type == IB_QPT_RAW_PACKET))
+	/* Ethernet queues have no shared receive queues. */
+	if (r->srq && r->type == IB_QPT_RAW_PACKET)
 		return -EINVAL;
 	return uqp_check_dc(r->type, r->srq, &r->cap);
 }
