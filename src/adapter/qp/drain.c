@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Signature pipelining (mlx5dv_qp_cancel_posted_send_wrs(3)): a send queue that stops when one of
- * its transfers meets a signature error, so that the program can withdraw what depends on it, a
- * response with good status, say.  It is the SQD state of the IB specification, entered by the
- * device itself: the program learns of it by the event that a drained queue raises, and resumes
- * with a modification to RTS.
+ * Signature pipelining (mlx5dv_qp_cancel_posted_send_wrs(3)): a send queue stops when one of its
+ * transfers meets a signature error, so that the program can withdraw requests that depend on the
+ * transfer, for example a response with good status.  The queue enters the SQD state of the IB
+ * specification by itself: the SQ_DRAINED event tells the program, which resumes the queue with a
+ * modification to RTS.
  */
 #include "adapter/qp/qp.h"
 #include "adapter/qp/qp_state.h"
@@ -20,7 +20,7 @@ void qp_drain(struct qp *qp)
 {
 	uint32_t rts = IB_QPS_RTS;
 
-	/* Once per entry into SQD, however many errors there are until then. */
+	/* The queue enters SQD once, however many errors follow until it resumes. */
 	if (!atomic_load(&qp->drain_sigerr) ||
 	    !atomic_compare_exchange_strong(&qp->state, &rts, (uint32_t)IB_QPS_SQD))
 		return;
@@ -28,7 +28,7 @@ void qp_drain(struct qp *qp)
 	      "signature-error");
 	trace(sq, drain, qp->qpn, "signature-error");
 	atomic_store(&qp->drain_notify, true);
-	/* It may have been empty already between the two stores. */
+	/* The last request may have ended between the two stores. */
 	qp_kick(qp);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* From address vectors to paths, and from paths to the headers that a datagram's receiver sees. */
+/* Makes paths from address vectors, and from paths the headers that a datagram's receiver sees. */
 #include <string.h>
 
 #include "adapter/qp/path.h"
@@ -115,7 +115,7 @@ enum cqe_roce_header path_header_type(const struct path *path)
 
 void grh_from_path(const struct path *path, uint32_t payload_bytes, uint8_t out[IB_GRH_BYTES])
 {
-	/* of a datagram; RoCE v2 adds UDP */
+	/* the payload of a datagram's IP packet; RoCE v2 adds UDP */
 	uint32_t bytes = BTH_OCTETS + bth_transport_octets(BTH_UD) +
 			 (uint32_t)align_up(payload_bytes, 4) + ICRC_OCTETS;
 	bool v2 = !path->dlid && !path->roce_v1;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Paths: where packets go, and what their headers say of it. */
+/* Paths: where packets go and what their headers say. */
 #pragma once
 
 #include "adapter/core/device.h"
 
 struct wqe_av;
 
-/* Fills a path from an address vector.  Unreachable destinations give a path that loses every
+/* Fills a path from an address vector.  An unreachable destination gives a path that loses every
  * packet. */
 void path_from_ah(const struct adapter *a, const struct ib_ah *ah, struct path *path);
-/* The same from the form in which a work request carries it; without the extended bit only the
- * first 16 bytes count. */
+/* The same from a work request's address vector; without the extended bit only the first 16 bytes
+ * count. */
 void path_from_av(const struct adapter *a, const struct wqe_av *av, struct path *path);
-/* The way back of a packet that came by that path. */
+/* The path back to the sender of a packet that came by that path. */
 void path_reverse(const struct path *path, struct path *back);
-/* What the 40 bytes in front of a datagram are, on Ethernet. */
+/* The kind of header, on Ethernet, in the 40 bytes in front of a datagram. */
 enum cqe_roce_header path_header_type(const struct path *path);
-/* These bytes: GRH, or for RoCE v2 over IPv4 the IP header at their end. */
+/* Writes those bytes: the GRH, or for RoCE v2 over IPv4 the IP header at their end. */
 void grh_from_path(const struct path *path, uint32_t payload_bytes, uint8_t out[IB_GRH_BYTES]);

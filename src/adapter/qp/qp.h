@@ -2,11 +2,14 @@
 /*
  * The inside of a queue pair: three roles, each with its own lock (see device.h for their order).
  *
- *   requester  (requester.c)  reads the send ring, makes request packets     under sq, a baton
- *   responder  (responder.c)  takes request packets, makes responses         under rx
- *   completer  (completer.c)  takes responses, retires requests in order     under comp
+ *   requester  (transport/requester.c)  reads the send ring, makes request packets
+ *       under sq, a baton
+ *   responder  (transport/responder.c)  takes request packets, makes responses
+ *       under resp.shared->lock
+ *   completer  (transport/completer.c)  takes responses, retires requests in order
+ *       under comp.lock
  *
- * Between requester and completer stands the ring of outstanding requests, struct send_op: the
+ * The ring of outstanding requests, struct send_op, stands between requester and completer: the
  * requester appends at tail, the completer retires at head.
  */
 #pragma once
@@ -25,26 +28,26 @@ struct send_op {
 	uint8_t nblocks;
 	bool signaled : 1;
 	bool awaits_answer : 1; /* a read or atomic that was sent; counted in rd_outstanding */
-	_Atomic(bool) done;	/* waits only for its elders */
+	_Atomic(bool) done;	/* ended; retires after the older ones */
 	uint8_t syndrome;	/* enum cqe_syndrome, 0: success */
 	uint8_t vendor_err;
 	uint32_t first_psn;
-	uint32_t npkts;		      /* PSNs that it takes; 0: local operation */
+	uint32_t npkts;		      /* PSNs that it takes; 0: a local operation */
 	uint32_t len;		      /* bytes of the message (READ: of the answer) */
-	_Atomic(uint32_t) read_bytes; /* READ: how much of the answer is here */
+	_Atomic(uint32_t) read_bytes; /* READ: bytes of the answer that have arrived */
 };
 
-/* What a request still needs before it may go on.  Bits in qp->waiting. */
+/* What the requester waits for before it continues.  Bits in qp->waiting. */
 enum qp_wait {
 	QP_WAIT_FENCE = 1 << 0,	   /* reads and atomics before a fenced request */
 	QP_WAIT_RD_DEPTH = 1 << 1, /* max_rd_atomic reached */
 	QP_WAIT_READS = QP_WAIT_FENCE | QP_WAIT_RD_DEPTH,
 	QP_WAIT_RNR = 1 << 2,  /* receiver not ready: until the timer */
-	QP_WAIT_PSNS = 1 << 3, /* so many PSNs are outstanding that more could not be told apart */
+	QP_WAIT_PSNS = 1 << 3, /* too many PSNs are outstanding to tell old from new */
 	QP_WAIT_ANSWERS = QP_WAIT_READS | QP_WAIT_PSNS,
 };
 
-/* A read or atomic that the responder has accepted, kept for repetition (IBTA 9.4.4). */
+/* A read or atomic that the responder has accepted and keeps for repetition (IBTA 9.4.4). */
 struct rd_resource {
 	bool atomic;
 	uint32_t first_psn;
@@ -64,8 +67,8 @@ struct requester {
 	uint32_t psn;	     /* next PSN to give to a new request */
 	_Atomic(uint32_t) tail;
 	bool stopped;	     /* a request failed here: nothing after it may start */
-	uint32_t last_chunk; /* datagrams: of whose QP numbers the last receiver was; 0: none yet */
-	uint32_t around;     /* so many more are taken for some of many that go to several */
+	uint32_t last_chunk; /* datagrams: chunk of QP numbers of the last receiver; 0: none yet */
+	uint32_t around;     /* datagrams that still count as sent to several processes */
 };
 
 struct completer {
@@ -75,32 +78,33 @@ struct completer {
 	_Atomic(uint32_t) acked_psn;	  /* all before this one are acknowledged */
 	uint8_t retry_left;
 	uint8_t rnr_left;
-	/* Something happened since the timer was started: answers, or the first request after none.
+	/* Since the timer was started an answer came, or a request was sent with none outstanding.
 	 */
 	_Atomic(bool) fresh;
-	/* The requester is to go back to this PSN. */
+	/* The requester must go back to acked_psn. */
 	_Atomic(bool) resend;
-	/* Requests have been given up and their memory may be the program's again: nothing more of
-	 * it may leave (see pkt.withdrawn). */
+	/* Requests were given up and the program may use their memory again: no more data may leave
+	 * it (see pkt.withdrawn). */
 	_Atomic(uint32_t) withdrawn;
 };
 
 struct responder {
-	/* The lock, the PSN expected and the MSN lie where the peer's process may see them. */
+	/* The block has the lock, the expected PSN and the MSN, where the peer's process may see
+	 * them. */
 	struct qp_block *shared; /* exposed, or &own */
 	struct qp_block own;
 	bool nak_sent; /* sequence error reported; silent until the PSN comes */
 	/* the message in progress */
 	bool in_message;
 	bool in_write;
-	/* Taken and not completed; without a message in progress it is for the next that needs one.
+	/* recv was taken and not completed; without a message in progress the next message uses it.
 	 */
 	bool have_recv;
 	struct recv_wqe recv;
-	uint32_t recv_srqn; /* XRC: where it is from */
+	uint32_t recv_srqn; /* XRC: the queue that it comes from */
 	/*
-	 * The shared receive queue and protection domain that requests are for.  An XRC target
-	 * takes both from the queue that the packet names, and only while it looks at that packet.
+	 * The shared receive queue and protection domain of requests.  An XRC target takes both
+	 * from the queue that the packet names, and only while it handles that packet.
 	 */
 	struct srq *srq;
 	uint32_t pdn;
@@ -117,7 +121,7 @@ struct responder {
 	struct rd_resource rd[ADAPTER_MAX_RD_ATOMIC];
 	uint32_t rd_count;    /* accepted so far */
 	uint32_t rd_answered; /* answered so far; the next one answers from rd_off */
-	uint32_t rd_once;     /* so far without what is answered again: not less */
+	uint32_t rd_once;     /* answered at least once so far; never decreases */
 	uint64_t rd_off;
 };
 
@@ -133,7 +137,7 @@ struct qp {
 	struct route route;	 /* of that path */
 	struct rss *rss;	 /* raw packet: frames are distributed */
 	struct dci *dci;	 /* DCI */
-	struct dct *dct;	 /* DCT; not of its responders */
+	struct dct *dct;	 /* DCT; NULL for its responders */
 	uint32_t mtu;
 	uint64_t ack_timeout_ns; /* 0: none */
 	uint16_t pkey;
@@ -149,16 +153,17 @@ struct qp {
 
 	struct run_entry run;
 	struct timer timer; /* of the oldest unanswered request, or of an RNR wait */
-	/* Somebody waits for the last outstanding request: SQ_DRAINED is owed, or a DCI wants to
-	 * turn to another peer. */
+	/* The last outstanding request is awaited: SQ_DRAINED is owed, or a DCI turns to another
+	 * peer. */
 	_Atomic(bool) drain_notify;
 	_Atomic(bool) drain_sigerr; /* see qp_set_drain_sigerr */
 
-	/* Keys with signatures, where they were left; far from what others need. */
+	/* Where accesses to signed keys stopped; kept apart from the fields of the plain data path.
+	 */
 	struct sig_resume sent;	    /* gathered by the requester; under sq */
 	struct sig_resume answered; /* scattered by the completer; under comp */
-	struct sig_resume written;  /* scattered by the responder; under rx */
-	struct sig_resume read;	    /* gathered by it */
+	struct sig_resume written;  /* scattered by the responder; under its lock */
+	struct sig_resume read;	    /* gathered by the responder; under its lock */
 };
 
 static inline enum ib_qp_state qp_state(const struct qp *qp)
@@ -176,16 +181,17 @@ static inline struct send_op *qp_send_op(struct qp *qp, uint32_t n)
 	return &qp->send_ops[n & (qp->create.sq_blocks - 1)];
 }
 
-/* A peer has died while it completed a receive of ours: was it completed?  Under rx. */
+/* A peer died while it completed a receive of ours: settles whether it did.  Under the responder's
+ * lock. */
 void recv_settle_claim(struct qp *qp);
 
-/* Notes that the QP has work; the outermost call of this thread does it, or any progress. */
+/* Notes that the QP has work; the outermost call of this thread does it, or any progress call. */
 static inline void qp_kick(struct qp *qp)
 {
 	runq_add(&qp->adapter->runq, &qp->run);
 }
 
-/* The wire had no room: the QP tries again at the next progress. */
+/* The wire had no room: the QP tries again at the next progress call. */
 static inline void qp_kick_later(struct qp *qp)
 {
 	runq_add_later(&qp->adapter->runq, &qp->run);
@@ -202,7 +208,7 @@ static inline void resp_lock(struct qp *qp)
 		recv_settle_claim(qp);
 }
 
-/* The key that a peer names in a request of this right (0: none) to the QP. */
+/* The use of a key that a peer names in a request of this right (0: none) to the QP. */
 static inline struct mkey_use qp_remote_use(const struct qp *qp, uint32_t key, uint32_t pdn,
 					    uint32_t right)
 {
@@ -210,7 +216,7 @@ static inline struct mkey_use qp_remote_use(const struct qp *qp, uint32_t key, u
 		.key = key, .pdn = pdn, .qpn = qp->qpn, .remote = true, .access = right};
 }
 
-/* May requests be executed past the packets? */
+/* May peers execute requests directly, without packets? */
 static inline uint32_t resp_quiet(const struct qp *qp)
 {
 	const struct responder *r = &qp->resp;
@@ -226,13 +232,13 @@ static inline void resp_unlock(struct qp *qp)
 	shared_unlock(&qp->resp.shared->lock);
 }
 
-/* Does a request with these flags complete if it succeeds?  All ways of execution ask here. */
+/* Does a request with these flags complete when it succeeds?  Every way of execution asks here. */
 static inline bool qp_is_signaled(const struct qp *qp, uint8_t fm_ce_se)
 {
 	return fm_ce_se & WQE_CTRL_CE_ALWAYS || qp->create.sq_sig_all;
 }
 
-/* Where a block of the send ring lies, counted and not masked. */
+/* The address of a block of the send ring; block is a counter, not masked. */
 static inline const uint8_t *send_ring_at(const struct qp *qp, uint32_t block)
 {
 	return (const uint8_t *)qp->create.sq_buf +
@@ -253,25 +259,26 @@ static inline int send_ring_ready(const struct qp *qp, uint32_t block)
 	return ready <= qp->create.sq_blocks ? ready : -1;
 }
 
-/* All three locks, for the control path. */
+/* Takes all three locks, for the control path. */
 void qp_lock(struct qp *qp);
-/* Then does what was posted meanwhile, so the caller holds no other lock. */
+/* Releases them and executes what was posted meanwhile, so the caller holds no other lock. */
 void qp_unlock(struct qp *qp);
 
 /*
- * Sends the QP to the error state (idempotent).  Flushing happens when the requester runs next.
- * With locks held: the caller sees to a qp_kick, which this does.  why is for traces.
+ * Moves the QP to the error state (idempotent) and kicks it: the requester flushes when it runs
+ * next.  Locks may be held.  why is for traces.
  */
 void qp_fail(struct qp *qp, const char *why);
 void qp_async(struct qp *qp, enum ib_event event);
 /*
- * A request found a signature error: if the QP asked for it, it executes none behind those that
- * have begun.  Under sq or comp.
+ * A request found a signature error: if the QP asked for it, no request starts behind those that
+ * have begun.  Under sq or comp.lock.
  */
 void qp_drain(struct qp *qp);
-/* The numbers and queues of a fresh connection; all three locks held, or nobody knows the QP. */
+/* Sets the numbers and queues of a fresh connection; all three locks held, or the QP is
+ * unpublished. */
 void qp_reset_queues(struct qp *qp);
-/* Of adapter.payload_lost. */
+/* Implements adapter.payload_lost. */
 void qp_payload_lost(void *adapter, uint32_t qpn);
 /* Takes a QP that goes away out of the run queue and the timers. */
 void qp_forget(struct qp *qp);

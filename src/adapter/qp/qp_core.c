@@ -21,7 +21,7 @@ void qp_fail(struct qp *qp, const char *why)
 		return;
 	trace(qp, state, qp->qpn, qp_state_name((enum ib_qp_state)old), qp_state_name(IB_QPS_ERR),
 	      why);
-	/* set again only by resp_unlock, which looks at the state */
+	/* only resp_unlock sets it again, after a look at the state */
 	qp->resp.shared->bypass_ok = 0;
 	if (qp->create.srq)
 		qp_async(qp, IB_EVENT_QP_LAST_WQE_REACHED);
@@ -36,8 +36,8 @@ void qp_lock(struct qp *qp)
 }
 
 /*
- * Whoever came for the requester meanwhile has gone away again, because the holder of the baton
- * looks before it leaves.  This holder cannot tell what is new, so the requester runs.
+ * Threads that came for the requester meanwhile have left, because the holder of the baton looks
+ * for their work before it leaves.  This holder cannot tell what is new, so the requester runs.
  */
 void qp_unlock(struct qp *qp)
 {
@@ -96,8 +96,9 @@ void qp_forget(struct qp *qp)
 	timer_cancel(&qp->adapter->timers, &qp->timer);
 }
 
-/* Under a lock of the wire.  The acknowledgement may be on its way all the same, so the timer
- * decides, which sends again and then finds the key gone; without a timer that is done now. */
+/* Called under a lock of the wire.  The acknowledgement may still arrive, so the timer decides: it
+ * makes the requester send again, which then finds the key gone.  Without a timer that is done now.
+ */
 void qp_payload_lost(void *adapter, uint32_t qpn)
 {
 	struct adapter *a = adapter;

@@ -3,7 +3,7 @@
 
 #include "base/compiler.h"
 
-/* Columns of the table: transports whose attributes differ. */
+/* Columns of the table: transports that differ in their attributes. */
 enum column { COL_UD, COL_UC, COL_RC, COL_XRC_INI, COL_XRC_TGT, COL_RAW, COLUMNS };
 
 struct transition {
@@ -148,8 +148,8 @@ static const struct transition transitions[IB_QPS_COUNT][IB_QPS_COUNT] = {
 };
 
 /*
- * Dynamically connected queue pairs keep to what the kernel driver allows: a DCI is connected by
- * its work requests, so it needs no peer's attributes; a DCT ends in RTR.
+ * Dynamically connected queue pairs follow the kernel driver: work requests connect a DCI, so it
+ * needs no attributes of a peer; a DCT ends in RTR.
  */
 static const struct dc_transition {
 	enum ib_qp_type type;
@@ -165,7 +165,7 @@ static const struct dc_transition {
 	{IB_QPT_DCT, IB_QPS_INIT, IB_QPS_RTR, IB_QP_AV | IB_QP_PATH_MTU | IB_QP_MIN_RNR_TIMER, 0},
 };
 
-/* The masks count to the bit. */
+/* The masks must match to the bit. */
 static bool dc_transition_ok(enum ib_qp_type type, enum ib_qp_state from, enum ib_qp_state to,
 			     uint32_t mask)
 {
@@ -210,7 +210,7 @@ bool qp_transition_ok(enum ib_qp_type type, enum ib_qp_state cur, enum ib_qp_sta
 		return false;
 	if (type == IB_QPT_DCI || type == IB_QPT_DCT)
 		return dc_transition_ok(type, cur, next, mask);
-	/* To RESET and to ERR from everywhere; only the state is looked at. */
+	/* RESET and ERR can be reached from everywhere, whatever the mask */
 	if (next == IB_QPS_RESET || next == IB_QPS_ERR)
 		return true;
 	t = &transitions[cur][next];

@@ -7,14 +7,15 @@ enum recv_verdict recv_take(struct qp *qp)
 	struct responder *r = &qp->resp;
 	enum recv_verdict v;
 
-	/* The receive of an unreliable message that came to no end is this one's (IBTA 9.8.2.2). */
+	/* An unreliable message that never ended left its receive for this one (IBTA 9.8.2.2). */
 	if (unlikely(r->have_recv))
 		return RECV_OK;
 	v = r->srq ? srq_take(r->srq, &r->recv) : recv_ring_take(&qp->rq, &r->recv);
 	if (v == RECV_OK) {
 		r->have_recv = true;
 		r->recv_srqn = r->srqn;
-		/* A peer's memory of the producer's 16 bits must not outlast their turn. */
+		/* Drops the 16-bit producer counter that a peer has noted: it could wrap before the
+		 * peer looks again. */
 		r->shared->rq_seen = r->shared->rq_head;
 	}
 	return v;

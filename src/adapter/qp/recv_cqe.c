@@ -5,13 +5,13 @@
 #include "adapter/queue/recv_error.h"
 #include "base/trace.h"
 
-/* An XRC target has none of its own: there the shared receive queue has one. */
+/* An XRC target has no user index of its own: the shared receive queue has it. */
 static uint32_t cqe_user_index(const struct qp *qp)
 {
 	return qp->bth == BTH_XRC && qp->resp.srq ? srq_uidx(qp->resp.srq) : qp->create.uidx;
 }
 
-/* Of an XRC target it is the CQ of the shared receive queue. */
+/* An XRC target completes to the CQ of the shared receive queue. */
 static struct cq *recv_cq(const struct qp *qp)
 {
 	return qp->bth == BTH_XRC ? srq_cq(qp->resp.srq) : qp->create.recv_cq;

@@ -84,12 +84,12 @@ static bool decode_eth(struct send_wqe *w, uint32_t *at, uint32_t end)
 	w->eth_header = w->bytes + *at + inlined;
 	if (!range_inside(inlined, w->eth_header_len, end - *at))
 		return false;
-	/* all are whole units, so this stays inside */
+	/* all segments are whole units, so this stays inside */
 	*at += (uint32_t)align_up(inlined + w->eth_header_len, WQE_UNIT);
 	return w->opcode != WQE_OP_TSO || w->eth_mss;
 }
 
-/* Without the extended bit only so much of an address vector is there. */
+/* An address vector without the extended bit has only this many bytes. */
 #define AV_SHORT_BYTES 16u
 
 /* The segments in front of the data; moves *at past them. */
@@ -161,7 +161,8 @@ static bool carried_by(const struct qp *qp, const struct wqe_props *p)
 	}
 }
 
-/* 0, or with what it completes: IBTA 11.6.2 tells a malformed request from one that is too long. */
+/* Returns 0 or the syndrome of the completion: IBTA 11.6.2 tells a malformed request from a long
+ * one. */
 static uint8_t decode(const struct qp *qp, struct send_wqe *w, uint32_t ds)
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
@@ -202,7 +203,8 @@ enum fetch_verdict send_wqe_fetch(const struct qp *qp, uint32_t block, struct se
 	out->imm = be32_get(out->ctrl.imm);
 	out->nsegs = 0;
 	out->len = 0;
-	/* The length may have changed between the two copies: only the first reading counts. */
+	/* The program may have changed the length between the two copies: only the first reading
+	 * counts. */
 	out->bad = decode(qp, out, ds);
 	return FETCH_OK;
 }

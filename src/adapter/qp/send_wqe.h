@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A send WQE, fetched and decoded.  The ring is the program's memory: it is copied once, checked,
- * and only the copy is used.  It is fetched anew for a retransmission and for the scatter of a
- * read, never kept: software may rewrite a WQE between the error and the resumption of a pipelined
- * QP.
+ * A send WQE, fetched and decoded.  The ring is the program's memory: the WQE is copied once,
+ * checked, and only the copy is used.  A retransmission and the scatter of a read fetch it anew
+ * instead of keeping it: software may rewrite a WQE between the error and the resumption of a
+ * pipelined QP.
  */
 #pragma once
 
@@ -30,9 +30,9 @@ struct send_wqe {
 		uint64_t align;
 	};
 	uint32_t nblocks;
-	bool newest; /* nothing was posted behind it when it was fetched */
+	bool newest; /* nothing was posted behind it at its fetch */
 	uint8_t opcode;
-	uint8_t bad; /* not for this QP: enum cqe_syndrome; 0: good */
+	uint8_t bad; /* enum cqe_syndrome of what this QP cannot execute; 0: good */
 	uint8_t fm_ce_se;
 	uint32_t imm;
 	uint64_t raddr;
@@ -44,13 +44,13 @@ struct send_wqe {
 	uint8_t eth_flags; /* raw packet: WQE_ETH_* */
 	uint16_t eth_mss;
 	uint32_t eth_header_len;
-	const uint8_t *eth_header; /* into the copy: how the frame begins */
+	const uint8_t *eth_header; /* points into the copy: the frame's first bytes */
 	uint32_t nsegs;
 	uint64_t len;
 	struct send_seg seg[SEND_WQE_MAX_SEGS];
 };
 
-/* What an operation is made of, and which transports carry it. */
+/* The parts of an operation, and the transports that carry it. */
 struct wqe_props {
 	bool valid : 1;
 	bool send : 1;
@@ -68,7 +68,7 @@ struct wqe_props {
 
 const struct wqe_props *wqe_props(uint8_t opcode);
 
-/* Of a SEND or WRITE, the operation (enum bth_op) of its first, its last or another packet. */
+/* The operation (enum bth_op) of the first, the last or another packet of a SEND or WRITE. */
 uint8_t send_wqe_bth_op(const struct wqe_props *p, bool first, bool last);
 
 enum fetch_verdict {

@@ -77,8 +77,8 @@ static void flush_outstanding(struct qp *qp)
 		if (op->awaits_answer)
 			atomic_fetch_sub(&qp->comp.rd_outstanding, 1);
 		atomic_store(&qp->comp.head, head + 1);
-		/* one that was over, but behind the failed one, is flushed like the others
-		 * (IBTA 10.3.1) */
+		/* a request that had ended behind the failed one is flushed like the others (IBTA
+		 * 10.3.1) */
 		send_cqe_flush(qp, op);
 	}
 	atomic_store(&qp->waiting, 0);
@@ -92,7 +92,7 @@ static void request_failed(struct qp *qp, const char *why)
 		return;
 	}
 	flush_outstanding(qp);
-	/* the requester may be in the midst of one of them */
+	/* the requester may be sending one of them just now */
 	atomic_store(&qp->comp.resend, true);
 	qp_kick(qp);
 }
@@ -123,9 +123,9 @@ static void retire(struct qp *qp)
 			send_cqe_success(qp, op);
 	}
 	/*
-	 * A read or atomic that ended may be what the requester waits for; its subtraction above is
-	 * the full barrier between the change and this look at who waits.  Who waits for PSNs says
-	 * so under our lock.
+	 * The requester may wait for a read or atomic that has ended.  The subtraction above is the
+	 * full barrier between that change and this look at who waits.  A requester that waits for
+	 * PSNs notes it under our lock.
 	 */
 	waiting = atomic_load_explicit(&qp->waiting, memory_order_relaxed);
 	if (((answered && waiting & QP_WAIT_READS) || unlikely(waiting & QP_WAIT_PSNS)) &&
@@ -142,9 +142,9 @@ void completer_arm(struct qp *qp)
 }
 
 /*
- * There was progress: the peer lives.  The running timer is not moved for that, which would cost a
- * look at the clock per answer: when it fires and finds the mark, it runs once more.  So an answer
- * is missed after one to two timeouts (IBTA 9.7.6.1.3 allows up to four).
+ * There was progress: the peer lives.  The running timer stays as it is, because moving it would
+ * cost a look at the clock per answer: it runs once more if it finds the mark when it fires.  So a
+ * missing answer is noticed after one to two timeouts (IBTA 9.7.6.1.3 allows up to four).
  */
 static void progress(struct qp *qp)
 {
@@ -190,8 +190,8 @@ static void go_back(struct qp *qp, const char *why)
 }
 
 /*
- * Something was lost, which shows by the timer, a sequence error or a missing answer: once more, as
- * long as the one retry count that they share lasts (IBTA 9.9.2.4.1).
+ * A packet was lost: the timer, a sequence error or a missing answer shows it.  Sends again as long
+ * as the one retry count lasts that all three share (IBTA 9.9.2.4.1).
  */
 static bool retry(struct qp *qp, const char *why)
 {
@@ -210,7 +210,7 @@ static bool retry(struct qp *qp, const char *why)
 	return false;
 }
 
-/* The peer has all up to and including psn. */
+/* The peer has received everything up to and including psn. */
 static void acknowledge_through(struct qp *qp, uint32_t psn)
 {
 	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_acquire);
@@ -238,7 +238,7 @@ static void acknowledge_through(struct qp *qp, uint32_t psn)
 	if (!answer_lost && psn_diff(psn_add(psn, 1), acked) > 0)
 		atomic_store_explicit(&qp->comp.acked_psn, psn_add(psn, 1), memory_order_release);
 	retire(qp);
-	/* What only repeats itself must not renew the retry count. */
+	/* An acknowledgement that only repeats an earlier one must not renew the retry count. */
 	if (head != atomic_load_explicit(&qp->comp.head, memory_order_relaxed) ||
 	    acked != atomic_load_explicit(&qp->comp.acked_psn, memory_order_relaxed))
 		progress(qp);
@@ -303,7 +303,7 @@ static void acknowledgement(struct qp *qp, const struct pkt *pkt)
 {
 	const struct send_op *newest = qp_send_op(qp, atomic_load(&qp->req.tail) - 1);
 
-	/* an old one says nothing new; one for what was never sent says nothing true */
+	/* ignore an old one, and one for a PSN that was never sent */
 	if (psn_diff(pkt->psn, atomic_load(&qp->comp.acked_psn)) < 0 ||
 	    unlikely(psn_diff(pkt->psn, psn_add(newest->first_psn, newest->npkts)) >= 0))
 		return;
@@ -317,7 +317,7 @@ static void acknowledgement(struct qp *qp, const struct pkt *pkt)
 		receiver_not_ready(qp, pkt);
 		break;
 	case AETH_NAK:
-		/* all before the refused one arrived */
+		/* all packets before the refused one arrived */
 		if (pkt->psn != atomic_load(&qp->comp.acked_psn))
 			acknowledge_through(qp, psn_add(pkt->psn, IB_PSN_MASK));
 		negative(qp, pkt);
@@ -378,7 +378,7 @@ static void read_response(struct qp *qp, uint32_t n, const struct pkt *pkt)
 	uint8_t syndrome;
 
 	if (at != (int32_t)want) {
-		/* seen before; or one in between was lost */
+		/* a repetition; or an answer in between was lost */
 		if (at > (int32_t)want)
 			sequence_error(qp, "answer-gap");
 		return;
@@ -389,7 +389,8 @@ static void read_response(struct qp *qp, uint32_t n, const struct pkt *pkt)
 	}
 	syndrome = place_answer(qp, op, have, pkt);
 	if (syndrome == SYN_SOURCE_GONE) {
-		/* On loopback we are the first to read it: the responder refuses then. */
+		/* On loopback this is the first read of that memory: the mark makes the responder
+		 * refuse. */
 		if (pkt->payload_gone)
 			*pkt->payload_gone = true;
 		return;
@@ -412,7 +413,7 @@ static void answer(struct qp *qp, const struct pkt *pkt)
 
 	if (psn_diff(pkt->psn, atomic_load(&qp->comp.acked_psn)) < 0)
 		return;
-	/* It also acknowledges what was before it. */
+	/* An answer also acknowledges the requests before it. */
 	n = oldest_open(qp);
 	if (n == atomic_load(&qp->req.tail))
 		return;
@@ -469,8 +470,8 @@ void completer_timeout(struct timer *t)
 
 	spin_lock(&qp->comp.lock);
 	if (atomic_load(&qp->waiting) & QP_WAIT_RNR) {
-		/* In this order: the requester may run at any time, and does not go on where it
-		 * was; see requester_run. */
+		/* go_back comes first: the requester may run as soon as the wait ends, and must not
+		 * continue where it stopped; see requester_run. */
 		go_back(qp, "rnr-timer");
 		atomic_fetch_and(&qp->waiting, ~(unsigned)QP_WAIT_RNR);
 		qp_kick(qp);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The completer: takes responses, retires requests in order. */
+/* The completer: takes responses and retires requests in order. */
 #pragma once
 
 #include "adapter/qp/qp.h"
 
 /* A response packet for us. */
 void completer_receive(struct qp *qp, const struct pkt *pkt);
-/* Marks request n as over and retires what is ready. */
+/* Marks request n as ended and retires what is ready. */
 void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_err);
 /*
- * Before the program may use the memory of requests again that the peer has not acknowledged: what
- * of it is on its way arrives as it is now or never.  Under comp.
+ * Called before the program may use the memory of unacknowledged requests again: packets on their
+ * way arrive with the present data or not at all.  Under comp.lock.
  */
 void completer_withdraw(struct qp *qp);
-/* The QP is in error: every request that is outstanding gets a flush error. */
+/* The QP is in error: every outstanding request gets a flush error. */
 void completer_flush(struct qp *qp);
-/* Requests are outstanding: see that the acknowledgement timer runs. */
+/* Requests are outstanding: makes sure that the acknowledgement timer runs. */
 void completer_arm(struct qp *qp);
 /* How long an RNR NAK of this syndrome asks to wait, in microseconds. */
 uint32_t rnr_timer_us(uint8_t aeth);

@@ -9,7 +9,7 @@
 #include "usermem/usermem.h"
 #include "wire/payload.h"
 
-/* There is nobody to tell but our consumer. */
+/* Only our own consumer is told: a datagram has no answer. */
 static void fail_recv(struct qp *qp, uint8_t syndrome)
 {
 	recv_push_error(qp, qp->resp.recv.index, syndrome);
@@ -49,7 +49,7 @@ void datagram_receive(struct qp *qp, const struct pkt *pkt)
 	}
 	v = recv_place(qp, sizeof(grh), pkt);
 	if (unlikely(v == MKEY_GONE && payload_gone(pkt))) {
-		/* The sender's error, not ours: the receive is the next datagram's. */
+		/* The error is the sender's, not ours: the next datagram gets the receive. */
 		if (pkt->payload_gone)
 			*pkt->payload_gone = true;
 		return;

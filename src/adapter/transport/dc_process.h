@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The process of an initiator as its requests name it (pkt_dc.process): its slot, and which of the
- * slot's owners it is.
+ * The process of an initiator, as its requests name it (pkt_dc.process): the slot and which of the
+ * slot's successive owners it is.
  */
 #pragma once
 
@@ -18,14 +18,14 @@ static inline uint32_t dc_process_name(uint32_t slot, uint32_t generation)
 	return generation << DC_PROCESS_SLOT_BITS | slot;
 }
 
-/* The slot's owner of now. */
+/* The slot's present owner. */
 static inline uint32_t dc_process(const struct slot *slots, uint32_t slot)
 {
 	return dc_process_name(slot,
 			       atomic_load_explicit(&slots[slot].alive, memory_order_acquire));
 }
 
-/* Once false, it is false for ever. */
+/* Once this is false, it stays false. */
 static inline bool dc_process_lives(const struct slot *slots, uint32_t process)
 {
 	uint32_t slot = process % REGISTRY_SLOTS;

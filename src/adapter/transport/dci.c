@@ -83,7 +83,7 @@ bool dci_contain(struct qp *qp)
 	atomic_store(&d->connected, false);
 	if (!d->errored_max)
 		return false;
-	/* one that was still on its way when its stream failed */
+	/* this request was on its way when its stream failed */
 	if (find_errored(d, d->stream) < n)
 		return true;
 	d->errored_stream[n] = d->stream;
@@ -101,21 +101,22 @@ bool dci_request_failed(struct qp *qp)
 
 /* ---- connections ---- */
 
-/* Nothing is outstanding; if something is, the completer kicks us when no longer. */
+/* Is nothing outstanding?  If something is, the completer kicks the QP when the last request ends.
+ */
 static bool drained(struct qp *qp)
 {
 	bool empty;
 
 	spin_lock(&qp->comp.lock);
 	empty = atomic_load(&qp->comp.head) == atomic_load(&qp->req.tail);
-	/* in SQD it is the program that wants to know */
+	/* in SQD the mark belongs to the program, which waits for SQ_DRAINED */
 	if (!empty || qp_state(qp) == IB_QPS_RTS)
 		atomic_store(&qp->drain_notify, !empty);
 	spin_unlock(&qp->comp.lock);
 	return empty;
 }
 
-/* Numbers of connections rise also from one owner of the QP number to the next. */
+/* Connection numbers also rise from one owner of the QP number to the next. */
 static uint64_t next_connection(const struct dci *d)
 {
 	uint64_t now = clock_ns();
@@ -135,7 +136,7 @@ static void connect(struct qp *qp, const struct wqe_av *av)
 		.connection = next_connection(d),
 		.process = dc_process(qp->adapter->slots, qp->adapter->slot),
 	};
-	/* What an earlier peer may still say is about PSNs of before. */
+	/* A late answer of an earlier peer names PSNs below this one. */
 	spin_lock(&qp->comp.lock);
 	atomic_store(&qp->comp.acked_psn, qp->req.psn);
 	qp->comp.retry_left = qp->attr.retry_cnt;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The initiator of dynamically connected transport: a requester as that of RC, whose peer is named
- * by each work request.  It has one peer at a time: a request to another one starts when all
- * before it are over.  A connection needs no handshake, see struct pkt_dc.
+ * The initiator of dynamically connected transport: a requester like that of RC, but each work
+ * request names its peer.  It has one peer at a time: a request to another peer starts when all
+ * requests before it have ended.  A connection needs no handshake, see struct pkt_dc.
  *
- * Streams: requests carry a stream number.  Hardware runs streams side by side; here one follows
- * the other, in the order in which they were posted, which their users cannot tell apart.  What
- * they can tell is that an error stays within its stream.
+ * Streams: requests carry a stream number.  Hardware runs streams side by side; this device runs
+ * them in the order in which they were posted.  Programs cannot tell the difference, but they can
+ * tell that an error stays within its stream.
  */
 #pragma once
 
@@ -16,10 +16,10 @@ struct qp;
 
 struct dci {
 	struct pkt_dc header;	 /* of the requests of this connection */
-	struct wqe_av av;	 /* as the request had it that opened the connection */
+	struct wqe_av av;	 /* of the request that opened the connection */
 	_Atomic(bool) connected; /* cleared by the completer after an error */
-	bool closing;		 /* a request failed before it was sent: its elders finish first */
-	uint16_t stream;	 /* of what is outstanding */
+	bool closing;		 /* a request failed before it was sent: older ones end first */
+	uint16_t stream;	 /* of the outstanding requests */
 	/* Streams in error; under the completer's lock. */
 	uint32_t errored_max; /* 0: no streams */
 	_Atomic(uint32_t) errored;
@@ -32,15 +32,15 @@ void dci_reset(struct dci *d);
 
 enum dci_verdict {
 	DCI_GO,	  /* the connection is that of the request */
-	DCI_WAIT, /* kicked when those before it are over */
+	DCI_WAIT, /* kicked when the requests before it have ended */
 	DCI_SKIP, /* its stream is in error: it was flushed */
 };
 
 /* May this new request start?  Requester, sq held. */
 enum dci_verdict dci_admit(struct qp *qp, const struct send_wqe *w);
-/* Is the request, which had been admitted, still of a live connection?  Refreshes the header. */
+/* Does the connection of an admitted request still live?  Refreshes the header. */
 bool dci_continue(struct qp *qp);
-/* The request being sent failed here.  True if later ones may start nevertheless. */
+/* The request being sent failed on this side.  True if later ones may start nevertheless. */
 bool dci_request_failed(struct qp *qp);
-/* A request has completed in error; under the completer's lock.  True: only its stream is hit. */
+/* A request has completed in error.  True: the error stays within its stream.  Under comp.lock. */
 bool dci_contain(struct qp *qp);

@@ -20,7 +20,7 @@
 
 #define NO_INITIATOR UINT64_MAX
 
-/* The places are searched for dead owners when there are so many, and then twice as many. */
+/* The first search for dead owners comes at this many places, the next at twice as many. */
 #define SWEEP_MIN 1024u
 
 struct peer {
@@ -34,14 +34,14 @@ struct peer {
 };
 
 /*
- * Peers are found without a lock.  A place is given to another initiator under the lock; who finds
- * one at that moment looks at its number again under the responder's lock.
+ * A reader finds peers without a lock.  A writer gives a place to another initiator under the lock,
+ * so a reader checks the initiator's number again under the responder's lock.
  */
 struct dct {
 	uint64_t key;
 	struct spin lock;
 	uint32_t count;
-	uint32_t sweep_at; /* so many places, none of them spare: search them */
+	uint32_t sweep_at; /* search when there are so many places and none is spare */
 	struct peer *all;
 	struct peer *spare; /* places without an initiator */
 	_Atomic(struct peer *) bucket[BUCKETS];
@@ -89,7 +89,7 @@ static struct peer *new_peer(struct qp *target)
 	qp = &p->qp;
 	qp->adapter = target->adapter;
 	qp->create = target->create;
-	/* The consumer hears of its receives; it has no part in connections. */
+	/* The consumer hears of receives only: connections are not its business. */
 	qp->create.async = NULL;
 	qp->qpn = target->qpn;
 	qp->bth = BTH_DC;
@@ -118,7 +118,7 @@ static bool peer_ended(const struct peer *p)
 				 atomic_load_explicit(&p->process, memory_order_relaxed));
 }
 
-/* Nothing of the last connection counts any more.  Its lock held. */
+/* Forgets the last connection.  The responder's lock is held. */
 static void end_connection(struct peer *p)
 {
 	struct responder *r = &p->qp.resp;
@@ -129,7 +129,7 @@ static void end_connection(struct peer *p)
 	qp_reset_queues(&p->qp);
 }
 
-/* Lock held.  False: a new owner of the initiator's number has come meanwhile. */
+/* False: a new owner of the initiator's number has come meanwhile.  Lock held. */
 static bool retire_peer(struct dct *d, struct peer *p)
 {
 	bool ended;
@@ -150,8 +150,8 @@ static bool retire_peer(struct dct *d, struct peer *p)
 }
 
 /*
- * Lock held, no place is spare.  A search costs as much as there are places, so the next one is
- * due when there are twice as many as were found in use.
+ * Frees the places of dead initiators.  A search costs as much as there are places, so the next one
+ * comes when there are twice as many as this one found in use.  Lock held, no place is spare.
  */
 static void sweep_peers(struct dct *d)
 {
@@ -163,7 +163,7 @@ static void sweep_peers(struct dct *d)
 	d->sweep_at = min_u32(SWEEP_MIN + 2 * live, MAX_PEERS);
 }
 
-/* Lock held.  NULL: there is none. */
+/* NULL: there is no place.  Lock held. */
 static struct peer *take_place(struct qp *target)
 {
 	struct dct *d = target->dct;
@@ -178,7 +178,7 @@ static struct peer *take_place(struct qp *target)
 	return p;
 }
 
-/* Lock held.  A peer that this initiator has from now on; its connection number is 0. */
+/* Gives the initiator a peer; its connection number is 0.  Lock held. */
 static struct peer *add(struct qp *target, const struct pkt *pkt)
 {
 	struct dct *d = target->dct;
@@ -215,7 +215,7 @@ static struct peer *find_or_add(struct qp *target, const struct pkt *pkt)
 	return p;
 }
 
-/* A new connection of the same initiator, or of a later owner of its number. */
+/* Opens a new connection of the same initiator, or of a later owner of its number. */
 static void open_connection(struct peer *p, const struct pkt *pkt)
 {
 	struct qp *qp = &p->qp;
@@ -228,10 +228,10 @@ static void open_connection(struct peer *p, const struct pkt *pkt)
 	atomic_store(&qp->state, (uint32_t)IB_QPS_RTR);
 }
 
-/* Why the packet is none that this peer may take; NULL: it may.  Its lock held. */
+/* Why this peer may not take the packet; NULL: it may.  The responder's lock is held. */
 static const char *connection_refusal(struct peer *p, const struct pkt *pkt)
 {
-	/* its place has been given away, or the target is about to go */
+	/* the place has another initiator, or the target is about to go */
 	if (atomic_load(&p->id) != id_of(pkt) || qp_state(&p->qp) == IB_QPS_RESET)
 		return "no-place";
 	if (pkt->dc->connection < p->connection)
@@ -260,8 +260,8 @@ static void dct_trace_drop(const struct qp *target, const struct pkt *pkt, const
 }
 
 /*
- * Does no packet before this one wait for its answer?  Others get none without a place: it would
- * say that all before them had been executed.
+ * Does no earlier packet wait for its answer?  An initiator without a place gets no answer to later
+ * packets: it would take that for the execution of all before them.
  */
 static bool is_oldest(const struct pkt *pkt)
 {
@@ -288,7 +288,7 @@ static void dct_refuse(struct qp *target, const struct pkt *pkt, uint8_t aeth)
 	(void)wire_xmit(target->adapter->wire, &nak);
 }
 
-/* Without a place for the initiator, which has shown no right to one. */
+/* Refuses an initiator without the access key; it gets no place. */
 static void refuse_key(struct qp *target, const struct pkt *pkt)
 {
 	uint8_t aeth = AETH_NAK | NAK_REMOTE_ACCESS;
@@ -303,7 +303,7 @@ static void refuse_key(struct qp *target, const struct pkt *pkt)
 	dct_refuse(target, pkt, aeth);
 }
 
-/* All places are taken: as a responder without a receive. */
+/* All places are taken: answers like a responder without a receive. */
 static void refuse_place(struct qp *target, const struct pkt *pkt)
 {
 	uint8_t aeth = AETH_RNR_NAK | (target->attr.min_rnr_timer & AETH_VALUE_MASK);
@@ -345,7 +345,7 @@ void dct_receive(struct qp *target, const struct pkt *pkt)
 		dct_trace_drop(target, pkt, target->dct ? "state" : "not-a-target");
 		return;
 	}
-	/* as responder_receive, but without a place for strangers */
+	/* the checks of responder_receive, made before a stranger gets a place */
 	if (unlikely(!pkey_match(pkt->pkey, target->pkey))) {
 		dct_trace_drop(target, pkt, "pkey");
 		shard_count(target->adapter->counters, PORT_RCV_ERRORS, 1);
@@ -382,7 +382,7 @@ void dct_destroy(struct qp *target)
 	rcu_wait();
 	for (struct peer *p = d->all; p; p = next) {
 		next = p->all;
-		/* a reader of before may have listed it once more */
+		/* a reader that found it before may have listed it once more */
 		qp_forget(&p->qp);
 		free(p);
 	}

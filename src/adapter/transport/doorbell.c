@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* From the doorbell to the requester, by way of the bursts that need none. */
+/* The send doorbell: first the burst of plain writes, then the requester for the rest. */
 #include "adapter/bypass/write_burst.h"
 #include "adapter/transport/requester.h"
 

@@ -125,7 +125,8 @@ static void leave(struct adapter *a, group_link *at, uint32_t i)
 	if (n) {
 		fresh = malloc(sizeof(*fresh) + n * sizeof(fresh->member[0]));
 		if (!fresh) {
-			/* leaving must not fail: shrink in place, when nobody reads */
+			/* leaving must not fail: shrink the old group in place when nobody reads it
+			 */
 			struct multicast_group *next =
 				atomic_load_explicit(&old->next, memory_order_relaxed);
 
@@ -184,7 +185,7 @@ void multicast_forget(struct qp *qp)
 
 			if (i < n)
 				leave(qp->adapter, at, i);
-			/* a group without members has left the chain */
+			/* the group has left the chain if this was its last member */
 			if (i == n || n > 1)
 				at = &atomic_load_explicit(at, memory_order_relaxed)->next;
 		}

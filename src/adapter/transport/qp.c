@@ -58,7 +58,8 @@ static int check_create(const struct qp_create_attr *attr)
 		return -EINVAL;
 	if (!has_sender(attr->type) && attr->sq_blocks)
 		return -EINVAL;
-	/* neither half of an XRC connection has receives of its own (IBTA annex A14), nor a DCI */
+	/* an XRC initiator, an XRC target (IBTA annex A14) and a DCI have no receives of their own
+	 */
 	if (attr->type == IB_QPT_XRC_INI || attr->type == IB_QPT_XRC_TGT ||
 	    attr->type == IB_QPT_DCI) {
 		if (attr->srq || attr->rq_wqes)
@@ -100,7 +101,7 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 	qp->reliable = qp->bth == BTH_RC || qp->bth == BTH_XRC || qp->bth == BTH_DC;
 	if (attr->rss) {
 		qp->rss = rss_create(attr->rss);
-		/* the caller's memory is not ours any more */
+		/* the caller may free its attributes after this call */
 		qp->create.rss = NULL;
 		if (!qp->rss) {
 			ret = -ENOMEM;
@@ -128,7 +129,8 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 		goto free_parts;
 	}
 	qp->qpn = (uint32_t)qpn;
-	/* Of the others a peer could not make use. */
+	/* Peers execute requests directly for plain RC only, so no other type takes a shared block.
+	 */
 	qp->resp.shared = qp->bth == BTH_RC && attr->type == IB_QPT_RC
 				  ? expose_qp(wire_expose(a->wire), qp->qpn)
 				  : NULL;
@@ -166,9 +168,9 @@ void qp_destroy(struct qp *qp)
 {
 	struct adapter *a = qp->adapter;
 
-	/* The peer's last message has arrived, also if its answer still waits for a poll. */
+	/* Sends the answer to the peer's last message, which may still wait for a poll. */
 	(void)responder_continue(qp);
-	/* No new packets or timers find it; those that had found it leave within the grace period.
+	/* No new packets or timers find the QP; users that found it leave within the grace period.
 	 */
 	number_publish(&a->qps, qp->qpn, NULL);
 	multicast_forget(qp);
@@ -178,7 +180,7 @@ void qp_destroy(struct qp *qp)
 	qp_unlock(qp);
 	qp_forget(qp);
 	rcu_wait();
-	/* a reader of before may have listed it once more */
+	/* a reader that found it before may have listed it once more */
 	qp_forget(qp);
 	if (qp->dct)
 		dct_destroy(qp);
@@ -255,7 +257,7 @@ static void take_attributes(struct qp *qp, const struct qp_attr *attr, uint32_t 
 #undef TAKE
 }
 
-/* What the attributes mean to the state machines. */
+/* Derives from the attributes what the state machines use. */
 static void apply_attributes(struct qp *qp, uint32_t mask)
 {
 	struct adapter *a = qp->adapter;
@@ -317,7 +319,7 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 	enum ib_qp_state cur, next = IB_QPS_RESET;
 	int ret = -EINVAL;
 
-	/* A distributor of frames has no states. */
+	/* An RSS QP has no states. */
 	if (qp->rss)
 		return -EOPNOTSUPP;
 	if (mask & IB_QP_STATE && attr->state == IB_QPS_RESET)
@@ -339,7 +341,7 @@ unlock:
 	qp_unlock(qp);
 	if (!ret && mask & IB_QP_AV && qp->bth == BTH_RC)
 		wire_remote_connect(qp->adapter->wire, &qp->path, qp->attr.dest_qpn);
-	/* flush, drain, or start what was posted before */
+	/* flush, drain, or start what was posted earlier */
 	if (!ret && next != IB_QPS_RESET) {
 		qp_kick(qp);
 		adapter_run(qp->adapter);
@@ -401,8 +403,8 @@ void qp_query(struct qp *qp, struct qp_attr *attr)
 	qp_unlock(qp);
 }
 
-/* What the request will need is in the caches of the processor where the program wrote it: fetched
- * one after the other as it is used, each line would take its time. */
+/* The request lies in the caches of the processor on which the program wrote it.  Fetches its lines
+ * together, because one after the other, as they are used, each would take its time. */
 static void fetch_ahead(const struct qp *qp)
 {
 	if (!qp->create.sq_blocks)
@@ -427,9 +429,9 @@ void adapter_doorbell(struct adapter *a, uint32_t qpn)
 
 void qp_recv_posted(struct qp *qp)
 {
-	/* The doorbell record before the state; the other side is where receives are flushed. */
+	/* Reads the state after the doorbell record, which was stored before; partner: flushing. */
 	fence_light();
-	/* Only a QP in error has something to do at once: what is posted there is flushed. */
+	/* Only a QP in error acts at once: it flushes what is posted. */
 	if (unlikely(qp_state(qp) == IB_QPS_ERR)) {
 		qp_kick(qp);
 		adapter_run(qp->adapter);

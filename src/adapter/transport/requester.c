@@ -26,18 +26,18 @@
 #include "base/rcu.h"
 #include "base/trace.h"
 
-/* Fewer PSNs are outstanding: half of the space, beyond which old and new look alike. */
+/* Outstanding PSNs stay below half of the space, because old and new look alike beyond it. */
 #define PSN_WINDOW ((int32_t)(IB_PSN_MASK + 1) / 2)
 static_assert(IB_MAX_MSG_BYTES / 256 < PSN_WINDOW, "a message has its PSNs at the smallest MTU");
 
-/* So many datagrams to one process, and a QP is taken for one that sends to that alone. */
+/* After so many datagrams in a row to one process, the QP counts as sending to that one alone. */
 #define AROUND 256u
 
 /* Outcome of one step. */
 enum step {
 	STEP_NEXT, /* this request is sent: go on with the next */
-	STEP_DONE, /* the same, and it was never outstanding */
-	STEP_WAIT, /* something must happen first; whoever makes it happen kicks us */
+	STEP_DONE, /* the same, but it never became outstanding */
+	STEP_WAIT, /* an event must happen first; whoever makes it happen kicks us */
 	STEP_IDLE, /* the ring is empty */
 	STEP_FAIL, /* the ring is unusable */
 };
@@ -60,7 +60,7 @@ static bool psns_left(const struct qp *qp, uint32_t npkts)
 	       PSN_WINDOW;
 }
 
-/* Noted under the completer's lock, as it moves the numbers.  False: they are there now. */
+/* Notes the wait under the completer's lock, which guards the numbers.  False: there are enough. */
 static bool wait_for_psns(struct qp *qp, uint32_t npkts)
 {
 	bool wait;
@@ -156,7 +156,7 @@ static enum step transmit(struct qp *qp, const struct pkt *pkt)
 {
 	enum wire_verdict v = wire_xmit(qp->adapter->wire, pkt);
 
-	/* Of a reliable request the answer says so. */
+	/* For a reliable request the answer reports this. */
 	if (unlikely(pkt->payload_gone && *pkt->payload_gone))
 		v = WIRE_FAULT;
 	switch (v) {
@@ -177,14 +177,14 @@ static enum step transmit(struct qp *qp, const struct pkt *pkt)
 	return STEP_NEXT;
 }
 
-/* Of a packet: where it lies, or what will make it. */
+/* The payload of a packet: where it lies, or what makes it. */
 struct payload {
 	struct runs runs;
 	struct transfer_source made;
-	bool gone; /* a receiver in this process has found out, see struct pkt */
+	bool gone; /* a receiver in this process could not read it, see struct pkt */
 };
 
-/* The packet's payload will be made as it is copied, and so is not read from here later. */
+/* The wire makes the payload while it copies, so no receiver reads it from here later. */
 static enum mkey_verdict make_payload(struct qp *qp, const struct send_wqe *w,
 				      const struct send_op *op, uint64_t off,
 				      struct transfer_source *made, struct pkt *pkt)
@@ -196,7 +196,7 @@ static enum mkey_verdict make_payload(struct qp *qp, const struct send_wqe *w,
 	return transfer_check(&made->t, off, pkt->payload_len);
 }
 
-/* Datagram: the address comes with the request. */
+/* Takes a datagram's address from its request. */
 static void path_of_datagram(const struct qp *qp, const struct send_wqe *w, struct path *path,
 			     struct pkt *pkt)
 {
@@ -210,8 +210,8 @@ static void path_of_datagram(const struct qp *qp, const struct send_wqe *w, stru
 }
 
 /*
- * Does the QP send to several processes?  Then no datagram waits until one of them makes room, for
- * that would keep the others waiting; a receiver alone may take its time.
+ * Does the QP send to several processes?  If so, no datagram waits for room at one of them, because
+ * that would delay the others; a sole receiver may take its time.
  */
 static bool goes_around(struct requester *req, uint32_t dqpn)
 {
@@ -277,14 +277,14 @@ static enum step send_frames(struct qp *qp, const struct send_wqe *w)
 	return STEP_NEXT;
 }
 
-/* The answer to a packet may say that those behind it are sent in vain. */
+/* Has an answer arrived that makes further packets useless? */
 static bool requester_interrupted(struct qp *qp)
 {
 	return atomic_load(&qp->waiting) & QP_WAIT_RNR || atomic_load(&qp->comp.resend) ||
 	       qp_state(qp) == IB_QPS_ERR;
 }
 
-/* SEND and WRITE on a connected QP, from cur_off on; as few packets as the wire takes. */
+/* Sends a SEND or WRITE on a connected QP from cur_off on, in as few packets as the wire takes. */
 static enum step send_message(struct qp *qp, struct send_op *op, const struct send_wqe *w,
 			      struct pkt *pkt, struct payload *payload)
 {
@@ -316,8 +316,8 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 			return refuse_memory(qp, w, v);
 		pkt->opcode = (uint8_t)(qp->bth | send_wqe_bth_op(p, !off, last));
 		pkt->solicited = last && w->fm_ce_se & WQE_CTRL_SOLICITED;
-		/* Without a request for an answer in between, a long message would be silent until
-		 * its end. */
+		/* Each packet asks for an answer: otherwise a long message would get none until its
+		 * end. */
 		pkt->ack_req = qp_is_reliable(qp);
 		pkt->psn = psn_add(op->first_psn, (uint32_t)(off / qp->mtu));
 		pkt->npkts = n ? div_round_up(n, qp->mtu) : 1;
@@ -330,8 +330,8 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 		qp->req.cur_off = off + n;
 	} while (qp->req.cur_off < w->len && !requester_interrupted(qp));
 
-	/* A message that is sent to its end is not gone on with, whatever the news: what is sent of
-	 * it again is what the completer makes the requester go back to. */
+	/* A message that was sent to its end is done here, whatever has arrived meanwhile: the
+	 * completer tells the requester where to go back to. */
 	if (qp->req.cur_off < w->len)
 		return STEP_WAIT;
 	if (!qp_is_reliable(qp))
@@ -347,7 +347,7 @@ static enum step send_read_or_atomic(struct qp *qp, struct send_op *op, const st
 	enum mkey_verdict v;
 	enum step s;
 
-	/* The answer's place is checked before anything is asked for. */
+	/* Checks the place of the answer before it asks for anything. */
 	runs_begin(&runs);
 	v = send_wqe_runs(qp->adapter, w, qp->create.pdn, IB_ACCESS_LOCAL_WRITE, 0, w->len, &runs);
 	if (unlikely(mkey_staged(v)) && w->opcode == WQE_OP_RDMA_READ) {
@@ -361,7 +361,7 @@ static enum step send_read_or_atomic(struct qp *qp, struct send_op *op, const st
 	pkt->npkts = op->npkts - (uint32_t)(have / qp->mtu);
 	pkt->ack_req = true;
 	if (w->opcode == WQE_OP_RDMA_READ) {
-		/* after a loss, ask only for what is missing */
+		/* after a loss, ask only for the missing part */
 		pkt->opcode = qp->bth | BTH_READ_REQUEST;
 		pkt->va += have;
 		pkt->dma_len -= (uint32_t)have;
@@ -377,7 +377,7 @@ static enum step send_read_or_atomic(struct qp *qp, struct send_op *op, const st
 	return STEP_NEXT;
 }
 
-/* A request without a packet.  What follows in the queue sees its effect. */
+/* Executes a request without a packet.  Requests behind it see its effect. */
 static enum step execute_local(struct qp *qp, const struct send_wqe *w)
 {
 	uint8_t syndrome = 0;
@@ -400,7 +400,7 @@ static enum step send_current(struct qp *qp, const struct send_wqe *w)
 {
 	struct send_op *op = qp_send_op(qp, qp->req.cur);
 	const struct wqe_props *p = wqe_props(w->opcode);
-	/* what the packet refers to, so of the same lifetime */
+	/* the packet points to these, so they live as long */
 	struct payload payload;
 	struct path path;
 	struct pkt pkt = {
@@ -459,7 +459,7 @@ static void go_back(struct qp *qp)
 				qp->req.cur_off = (uint64_t)into * qp->mtu;
 			return;
 		}
-		/* acknowledged by number, but an answer is missing: ask again */
+		/* its PSNs are acknowledged but an answer is missing: ask again */
 		if (p->read || p->atomic)
 			return;
 	}
@@ -488,7 +488,7 @@ static enum step step(struct qp *qp, struct send_wqe *w)
 		case FETCH_OK:
 			break;
 		}
-		/* Whoever posts more has us look again: see struct baton. */
+		/* Whoever posts more makes us look again, see struct baton. */
 		if (bypass_take(qp, w))
 			return w->newest ? STEP_IDLE : STEP_DONE;
 		if (unlikely(qp->dci)) {
@@ -500,12 +500,12 @@ static enum step step(struct qp *qp, struct send_wqe *w)
 		npkts = w->bad ? 0 : packets_of(qp, w);
 		if (!may_start(qp, w, npkts))
 			return STEP_WAIT;
-		/* A read that a fence waited for may have stopped the queue. */
+		/* The fence may have waited for a read whose signature error stopped the queue. */
 		if (unlikely(atomic_load(&qp->drain_sigerr)) && qp_state(qp) != IB_QPS_RTS)
 			return STEP_IDLE;
 		append_swr(qp, w, npkts);
 	} else {
-		/* again, or the rest of one that the wire could not take */
+		/* a retransmission, or the rest of a request that the wire could not take */
 		const struct send_op *op = qp_send_op(qp, qp->req.cur);
 
 		if (op->done)
@@ -541,7 +541,8 @@ void requester_run(struct qp *qp)
 		}
 		if (state != IB_QPS_RTS && state != IB_QPS_SQD)
 			break;
-		/* In this order: a wait ends after it is said where to go on. */
+		/* Look at the wait first: the timer says where to go back to before it ends the
+		 * wait. */
 		if (atomic_load(&qp->waiting) & QP_WAIT_RNR)
 			break;
 		if (resend_asked(qp))
@@ -551,7 +552,7 @@ void requester_run(struct qp *qp)
 			qp->req.cur++;
 			qp->req.cur_off = 0;
 		} else if (s == STEP_FAIL) {
-			/* a ring that cannot be read: nothing can be completed by name */
+			/* the ring cannot be read, so no completion can name its request */
 			qp_async(qp, IB_EVENT_QP_FATAL);
 			qp_fail(qp, "send-queue-unreadable");
 		}

@@ -8,7 +8,7 @@
 #include "adapter/transport/responder.h"
 #include "base/fence.h"
 
-/* Everything that is posted, in error state. */
+/* Flushes everything that is posted on the send ring of a QP in error. */
 static void requester_flush_ring(struct qp *qp)
 {
 	struct send_wqe w;
@@ -31,7 +31,7 @@ void requester_flush(struct qp *qp)
 	if (qp->create.rq_wqes)
 		fence_heavy();
 	resp_lock(qp);
-	/* A target's peer may have been given a new connection since. */
+	/* The peer of a DC target may have opened a new connection since. */
 	if (qp_state(qp) == IB_QPS_ERR)
 		responder_flush(qp);
 	resp_unlock(qp);

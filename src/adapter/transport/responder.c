@@ -4,7 +4,7 @@
  * specification (volume 1, 9.7.4 for RC, 9.8.2 for UC and UD).  Each state below is one check or
  * one act and names the next; errors are states too, so each kind of refusal happens at one spot.
  *
- * Runs with qp->resp.lock held.
+ * Runs with resp.shared->lock held.
  */
 #include "adapter/transport/responder_state.h"
 
@@ -47,7 +47,8 @@ static const char *const resp_state_name[] = {
 
 /* ---- shared receive queues of XRC ---- */
 
-/* The queue and the protection domain that an XRC request is for; no queue if its name is wrong. */
+/* Selects the queue and the protection domain of an XRC request; no queue if its number is wrong.
+ */
 static void xrc_enter(struct qp *qp, uint32_t srqn)
 {
 	struct responder *r = &qp->resp;
@@ -112,7 +113,7 @@ static enum resp_state resp_check_sequence(struct qp *qp, const struct pkt *pkt)
 	struct responder *r = &qp->resp;
 	bool invalid = false;
 
-	/* UC: so does the beginning of another message */
+	/* UC: the beginning of another message also ends the one in progress */
 	if (unlikely(r->in_message && p->first && !qp_is_reliable(qp)))
 		r->in_message = false;
 	if (p->read || p->atomic)
@@ -121,13 +122,13 @@ static enum resp_state resp_check_sequence(struct qp *qp, const struct pkt *pkt)
 		invalid = r->in_message;
 	else
 		invalid = !r->in_message || r->in_write != p->write;
-	/* more than our port takes (IBTA 9.7.4.1.6) */
+	/* longer than our port takes (IBTA 9.7.4.1.6) */
 	if (p->write && p->first && unlikely(pkt->dma_len > IB_MAX_MSG_BYTES))
 		invalid = true;
 	/* every packet but the last is full */
 	if ((p->send || p->write) && !p->last && (!pkt->payload_len || pkt->payload_len % qp->mtu))
 		invalid = true;
-	/* the queue named must be one of the target's domain, the same for all of a message */
+	/* the queue must belong to the target's domain and stay the same throughout a message */
 	if (unlikely(qp->bth == BTH_XRC)) {
 		invalid |= !r->srq || (!p->first && pkt->srqn != r->srqn);
 		if (!invalid)
@@ -142,7 +143,8 @@ static enum resp_state resp_check_sequence(struct qp *qp, const struct pkt *pkt)
 	return RESP_DONE;
 }
 
-/* XRC: a receive that is left of a message that never came is none of another queue's. */
+/* XRC: a message that never ended may have left a receive.  Another queue cannot use it, so it
+ * completes in error. */
 static void resp_return_recv(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
@@ -169,7 +171,7 @@ static enum resp_state resp_take_recv(struct qp *qp)
 	}
 }
 
-/* The packet is taken: what is noted of its message stays until the message ends. */
+/* Accepts the packet: what it notes of the message stays until the message ends. */
 static enum resp_state resp_begin(struct qp *qp, const struct pkt *pkt)
 {
 	const struct bth_props *p = pkt_props(pkt);
@@ -230,7 +232,7 @@ static enum resp_state resp_complete(struct qp *qp, const struct pkt *pkt)
 	const struct bth_props *p = pkt_props(pkt);
 	struct responder *r = &qp->resp;
 
-	/* the message is here whole: only now its key becomes invalid (IBTA 9.4.1.1.3) */
+	/* the message is complete: only now its key becomes invalid (IBTA 9.4.1.1.3) */
 	if (unlikely(p->ieth) && !resp_invalidate(qp, pkt->imm))
 		return RESP_ERR_INVALIDATE;
 	r->shared->epsn = psn_add(r->shared->epsn, pkt->npkts);
@@ -239,7 +241,7 @@ static enum resp_state resp_complete(struct qp *qp, const struct pkt *pkt)
 	if (p->last) {
 		r->in_message = false;
 		r->shared->msn = psn_add(r->shared->msn, 1);
-		/* The receive that an aborted message left is none of a plain WRITE's business. */
+		/* A plain WRITE does not complete the receive that an aborted message left. */
 		if (r->have_recv && (p->send || p->imm)) {
 			recv_push(qp, pkt, (uint32_t)r->off);
 			r->have_recv = false;
@@ -249,8 +251,8 @@ static enum resp_state resp_complete(struct qp *qp, const struct pkt *pkt)
 }
 
 /*
- * Part of the payload may be in place, but nobody has been told of it.  Should the message come
- * again, it begins or goes on where it did; a receive that was taken for it stays.
+ * Drops a packet whose payload may be partly in place, but of which nobody has been told.  If the
+ * message comes again, it begins or continues where it did; a receive that was taken for it stays.
  */
 static enum resp_state resp_forget(struct qp *qp, const struct pkt *pkt)
 {
@@ -262,7 +264,7 @@ static enum resp_state resp_forget(struct qp *qp, const struct pkt *pkt)
 
 /* ---- refusals ---- */
 
-/* A refusal that ends the connection: tell the peer, tell our consumer, go to error. */
+/* Ends the connection: tells the peer and our consumer, and goes to the error state. */
 static enum resp_state resp_refuse(struct qp *qp, const struct pkt *pkt, enum aeth_nak code,
 				   enum ib_event event)
 {
@@ -278,7 +280,7 @@ static enum resp_state resp_refuse(struct qp *qp, const struct pkt *pkt, enum ae
 	return RESP_DONE;
 }
 
-/* Our consumer's receive failed: it gets the completion, the peer a remote error. */
+/* Our consumer's receive failed: completes it in error, and tells the peer of a remote error. */
 static enum resp_state resp_fail_recv(struct qp *qp, const struct pkt *pkt, uint8_t syndrome,
 				      enum aeth_nak code)
 {
@@ -294,7 +296,7 @@ static enum resp_state resp_fail_recv(struct qp *qp, const struct pkt *pkt, uint
 	return RESP_DONE;
 }
 
-/* The payload cannot be read: nothing of the packet happens here, its sender is told. */
+/* The payload cannot be read: the packet has no effect here, and its sender is told. */
 static enum resp_state resp_sender_failed(struct qp *qp, const struct pkt *pkt)
 {
 	if (qp_is_reliable(qp)) {
@@ -311,8 +313,8 @@ static enum resp_state resp_not_ready(struct qp *qp, const struct pkt *pkt)
 {
 	shard_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);
 	/*
-	 * What was sent behind it is dropped without a word until it comes again (IBTA 9.7.5.2.8):
-	 * a sequence NAK for those would use up the sender's transport retries.
+	 * Packets sent behind it are dropped silently until it comes again (IBTA 9.7.5.2.8): a
+	 * sequence NAK for them would use up the sender's transport retries.
 	 */
 	qp->resp.nak_sent = true;
 	if (qp_is_reliable(qp)) {
@@ -404,7 +406,7 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 		resp_trace_drop(qp, pkt, qp_state_name(qp_state(qp)));
 		goto unlock;
 	}
-	/* IBTA 9.6.1.1.1: a packet of another partition is dropped without a word */
+	/* IBTA 9.6.1.1.1: a packet of another partition is dropped silently */
 	if (unlikely(!pkey_match(pkt->pkey, qp->pkey))) {
 		resp_trace_drop(qp, pkt, "pkey");
 		shard_count(qp->adapter->counters, PORT_RCV_ERRORS, 1);
@@ -414,7 +416,7 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 		datagram_receive(qp, pkt);
 		goto unlock;
 	}
-	/* IBTA 9.6.1.1.3: a connected QP listens to its peer alone */
+	/* IBTA 9.6.1.1.3: a connected QP accepts packets from its peer alone */
 	if (unlikely(pkt->path->src_port != qp->path.dst_port || pkt->sqpn != qp->attr.dest_qpn)) {
 		resp_trace_drop(qp, pkt, "not-from-peer");
 		goto unlock;

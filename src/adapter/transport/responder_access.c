@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a request may do: the right of the operation on the queue pair, the range and right of the
- * key, and the length of the message.
+ * Checks what a request may do: the right of the operation on the queue pair, the range and right
+ * of the key, and the length of the message.
  */
 #include "adapter/transport/responder_state.h"
 
@@ -35,7 +35,7 @@ bool resp_may_access(struct qp *qp, uint32_t right, const struct pkt *pkt)
 	return resp_granted(qp, v, right, pkt->rkey, pkt->va, pkt->dma_len);
 }
 
-/* An operation that the QP does not allow at all: its class is "invalid request". */
+/* Refuses an operation that the QP does not allow at all, as an invalid request. */
 enum resp_state resp_check_right(struct qp *qp, const struct pkt *pkt)
 {
 	uint32_t right = resp_right(pkt_props(pkt));
@@ -48,9 +48,9 @@ enum resp_state resp_check_right(struct qp *qp, const struct pkt *pkt)
 }
 
 /*
- * The whole range of a write is checked before its first byte; of a single packet execution checks
- * it, and reads and atomics check theirs when they are accepted.  A message of no bytes asks no key
- * (IBTA 9.7.4.1.4).
+ * Checks the whole range of a write before its first byte moves.  Execution checks a single packet;
+ * reads and atomics are checked when they are accepted.  A message of no bytes needs no key (IBTA
+ * 9.7.4.1.4).
  */
 enum resp_state resp_check_range(struct qp *qp, const struct pkt *pkt)
 {
@@ -66,7 +66,8 @@ enum resp_state resp_check_range(struct qp *qp, const struct pkt *pkt)
 	return RESP_CHECK_LENGTH;
 }
 
-/* Together the packets of a write carry as many bytes as it says, no more and no less. */
+/* The packets of a write must carry together as many bytes as the write says, no more and no less.
+ */
 enum resp_state resp_check_length(const struct qp *qp, const struct pkt *pkt)
 {
 	const struct bth_props *p = pkt_props(pkt);

@@ -27,8 +27,9 @@ static bool resp_send_ack(struct qp *qp, uint8_t syndrome, uint32_t psn)
 }
 
 /*
- * An answer that the wire cannot take now is owed; a newer one replaces it, for it says more.  It
- * must not overtake the answer of a read that still waits: the requester would take that for lost.
+ * If the wire cannot take an answer now, it is owed, and a newer one replaces it because it says
+ * more.  An answer must not overtake a read answer that still waits: the requester would take the
+ * read answer for lost.
  */
 void resp_acknowledge(struct qp *qp, uint8_t syndrome, uint32_t psn)
 {
@@ -44,9 +45,10 @@ void resp_acknowledge(struct qp *qp, uint8_t syndrome, uint32_t psn)
 }
 
 /*
- * A positive answer to a packet of a batch waits for the batch's end, and then speaks for all of
- * them (IBTA 9.7.5.1.2, acknowledge coalescing).  If the message completed a receive it may wait a
- * little longer: the program has something to do now, and its next poll or post sends the answer.
+ * A positive answer to a packet of a batch waits for the batch's end, and then acknowledges the
+ * whole batch (IBTA 9.7.5.1.2, acknowledge coalescing).  If the message completed a receive, the
+ * answer may wait a little longer: the program now has work to do, and its next poll or post sends
+ * it.
  */
 void resp_acknowledge_message(struct qp *qp, const struct pkt *pkt)
 {

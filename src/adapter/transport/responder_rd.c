@@ -33,7 +33,7 @@ static uint8_t rd_response_op(bool first, bool last)
 	return op[first][last];
 }
 
-/* The rest of the answer is made as it is copied. */
+/* Makes the rest of the answer while it is copied. */
 static void rd_answer_source(struct qp *qp, const struct rd_resource *rd, struct send_seg *seg,
 			     struct transfer_source *made, struct pkt *out)
 {
@@ -47,7 +47,7 @@ static void rd_answer_source(struct qp *qp, const struct rd_resource *rd, struct
 	out->source = &made->source;
 }
 
-/* The next one is answered, for the first time or again. */
+/* Moves past an entry that has been answered, for the first time or again. */
 static void rd_done(struct responder *r)
 {
 	if (r->rd_answered == r->rd_once)
@@ -56,14 +56,15 @@ static void rd_done(struct responder *r)
 	r->rd_off = 0;
 }
 
-/* Refused: what came after it is not answered any more. */
+/* The entry was refused: those behind it get no answer either. */
 static void rd_give_up(struct responder *r)
 {
 	r->rd_answered = r->rd_count;
 	r->rd_once = r->rd_count;
 }
 
-/* Sends read data from rd_off on.  RESP_DONE also when the wire is busy: it is continued then. */
+/* Sends read data from rd_off on.  Returns RESP_DONE also when the wire is busy; it continues
+ * later. */
 static enum resp_state rd_answer_read(struct qp *qp, const struct rd_resource *rd)
 {
 	struct responder *r = &qp->resp;
@@ -151,9 +152,9 @@ enum resp_state resp_answer_pending(struct qp *qp)
 }
 
 /*
- * Are there as many as may be outstanding?  What waits to be answered again does not count: a
- * requester that asks for more has had the oldest of them since.  Those are then left out, for
- * their places are needed.
+ * Has the peer reached its limit of outstanding reads and atomics?  Entries that wait to be
+ * answered again do not count: a requester that asks for more has received the oldest of them
+ * meanwhile.  They are skipped then, because their places are needed.
  */
 static bool rd_full(struct qp *qp)
 {
@@ -203,7 +204,7 @@ enum resp_state resp_atomic(struct qp *qp, const struct pkt *pkt)
 	if (pkt->va % sizeof(uint64_t))
 		return RESP_ERR_INVALID;
 	v = mkey_resolve(qp->adapter, &u, pkt->va, sizeof(uint64_t), &runs);
-	/* nor is there one on data that a signature covers */
+	/* a signed key allows no atomics either */
 	if (!resp_granted(qp, v, IB_ACCESS_REMOTE_ATOMIC, pkt->rkey, pkt->va, sizeof(uint64_t)))
 		return RESP_ERR_REMOTE_ACCESS;
 	/* an iova and its memory may differ in alignment; CPU atomics need the memory's */
@@ -242,12 +243,12 @@ enum resp_state resp_duplicate(struct qp *qp, const struct pkt *pkt)
 
 		if (into < 0 || into >= (int32_t)rd->npkts || rd->atomic != p->atomic)
 			continue;
-		/* the rest of what was asked before, or a part of it; never more */
+		/* a repeated read may ask for the same range or a part of it, never for more */
 		if (p->read && (pkt->rkey != rd->rkey || pkt->dma_len > rd->len ||
 				pkt->va != rd->va + (uint64_t)into * qp->mtu))
 			return RESP_DONE;
-		/* It is answered in its turn, behind those that were asked for again before it.
-		 * Who asks for the rest of it has had them. */
+		/* Its answer already waits, behind others that were asked for again.  A requester
+		 * that asks for a later part of it has received those others. */
 		if (!into && (int32_t)(r->rd_count - n - r->rd_answered) > 0)
 			return RESP_DONE;
 		r->rd_answered = r->rd_count - n;

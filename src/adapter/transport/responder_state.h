@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the responder share: its states, and the acts of more than one of them. */
+/* What the responder's files share: its states, and the acts that more than one of them uses. */
 #pragma once
 
 #include "adapter/transport/responder.h"
@@ -12,25 +12,25 @@ enum resp_state {
 	RESP_CHECK_RANGE,  /* does the key allow the whole of a write? */
 	RESP_CHECK_LENGTH, /* do the packets of a write make up its length? */
 	RESP_TAKE_RECV,
-	RESP_BEGIN, /* a message begins: nothing that follows can put the packet back */
+	RESP_BEGIN, /* a message begins: no later state puts the packet back */
 	RESP_EXECUTE,
 	RESP_READ,
 	RESP_ATOMIC,
 	RESP_COMPLETE,
 	RESP_ACKNOWLEDGE,
 	RESP_DUPLICATE,
-	RESP_WITHDRAWN, /* the sender has given the request up: lost on the way */
+	RESP_WITHDRAWN, /* the sender has given the request up: it counts as lost */
 	/* refusals */
 	RESP_ERR_PSN,		/* out of sequence: NAK once, drop */
 	RESP_ERR_RNR,		/* no receive posted */
-	RESP_ERR_INVALID,	/* malformed, or an operation that is not allowed here */
+	RESP_ERR_INVALID,	/* malformed, or an operation not allowed here */
 	RESP_ERR_RD_DEPTH,	/* more reads than max_dest_rd_atomic */
 	RESP_ERR_REMOTE_ACCESS, /* key, range or right */
 	RESP_ERR_LENGTH,	/* longer than the receive: our consumer's error */
 	RESP_ERR_LOCAL_PROT,	/* our consumer's receive list is bad */
-	RESP_ERR_SENDER,	/* the sender's payload has gone: its error, not ours */
+	RESP_ERR_SENDER,	/* the sender's payload is gone: the sender's error */
 	RESP_ERR_RING,		/* our consumer's receive queue is unreadable */
-	RESP_ERR_INVALIDATE,	/* the key to be invalidated is none that may be */
+	RESP_ERR_INVALIDATE,	/* the key may not be invalidated */
 	RESP_DONE,
 };
 
