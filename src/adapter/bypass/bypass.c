@@ -8,10 +8,10 @@
 #include "base/trace.h"
 #include "usermem/usermem.h"
 
-/* Longer ones would hold the peer's responder for too long; packets let it breathe. */
+/* Longer messages would hold the peer's responder for too long; between packets it is free. */
 #define REMOTE_MAX_BYTES (4u << 20)
 
-/* A message to one run list or another, in one pass also if it is made on the way. */
+/* Gathers a message into a list of runs, in one pass even if it is made on the way. */
 static bool gather(struct qp *qp, const struct send_wqe *w, const struct run *dst, uint32_t ndst)
 {
 	struct runs src;
@@ -39,7 +39,7 @@ static bool scatter(struct qp *qp, const struct send_wqe *w, const struct run *s
 	if (likely(v == MKEY_OK))
 		return usermem_pull(dst.run, dst.n, src, 1, 0);
 	if (mkey_staged(v)) {
-		/* nothing is outstanding: the completer is at rest */
+		/* nothing is outstanding, so the completer is idle and its state is ours */
 		struct transfer t = transfer_answered(qp, w, (uint16_t)qp->req.next_block);
 
 		return transfer_move(&t, 0, w->len, src, 1) == MKEY_OK;
@@ -49,7 +49,7 @@ static bool scatter(struct qp *qp, const struct send_wqe *w, const struct run *s
 
 static bool write_here(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w)
 {
-	/* As if a peer had not named it: windows and bound keys are left to packets. */
+	/* Without .remote: so windows and bound keys refuse, which packets handle. */
 	const struct mkey_use u = {
 		.key = w->rkey,
 		.pdn = r->pdn,
@@ -106,7 +106,7 @@ static bool bypass_serves(uint8_t opcode)
 	       opcode == WQE_OP_SEND_IMM;
 }
 
-/* Where a request left the bypass; what else there is to say shows afterwards. */
+/* The step at which a request left the bypass; left_why finds the rest afterwards. */
 enum left_at { LEFT_REQUEST, LEFT_PEER, LEFT_EXECUTION };
 
 static const char *left_why(const struct qp *qp, const struct send_wqe *w, enum left_at at)
@@ -130,7 +130,7 @@ static const char *left_why(const struct qp *qp, const struct send_wqe *w, enum 
 									    : "not-exposed";
 }
 
-/* Out of line: the data path has the test and the call. */
+/* Out of line, so that the data path has only the test and the call. */
 static __attribute__((noinline, cold)) void trace_left(const struct qp *qp,
 						       const struct send_wqe *w, enum left_at at)
 {

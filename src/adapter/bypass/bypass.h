@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The short way of the commonest requests: an RDMA WRITE to a QP of this process, or an RDMA WRITE
- * or READ to one of another process that lays its memory open (wire/expose.h).
+ * The bypass executes the commonest requests without packets: an RDMA WRITE to a QP of this
+ * process, or an RDMA WRITE, READ or SEND to a QP of another process that exposes its memory
+ * (wire/expose.h).
  *
- * Nothing lies between the two queues then, so the request is done at both ends in one go, without
- * making a packet. It leaves exactly the state, counters and completion that the long way would.
- * Whatever is unusual (something outstanding, a key that refuses, a peer that is busy or not ready)
- * is left to the long way, which knows what to do about it; so there is no error handling here.
+ * Nothing lies between the two queues then, so one thread executes the request at both ends.  It
+ * leaves exactly the state, counters and completions that packets would leave.  Requests that are
+ * unusual (something is outstanding, a key refuses, the peer is busy or not ready) go to the
+ * requester, which handles these cases; so there is no error handling here.
  */
 #pragma once
 
@@ -19,12 +20,12 @@ static inline bool bypass_open(const struct qp *qp)
 	return qp->bth == BTH_RC &&
 	       atomic_load_explicit(&qp->comp.head, memory_order_acquire) ==
 		       atomic_load_explicit(&qp->req.tail, memory_order_relaxed) &&
-	       /* the last to complete may have been a read that stopped the queue */
+	       /* the last request may have been a read whose signature error stopped the queue */
 	       likely(!atomic_load_explicit(&qp->drain_sigerr, memory_order_relaxed) ||
 		      qp_state(qp) == IB_QPS_RTS);
 }
 
-/* Requests are done, of so many packets and blocks.  Under sq. */
+/* Counts requests of so many packets and blocks as done.  Under sq. */
 static inline void bypass_done(struct qp *qp, uint32_t packets, uint32_t blocks)
 {
 	qp->req.psn = psn_add(qp->req.psn, packets);
@@ -32,5 +33,6 @@ static inline void bypass_done(struct qp *qp, uint32_t packets, uint32_t blocks)
 	qp->req.next_block += blocks;
 }
 
-/* Requester, sq held, under RCU: true if the request is done and retired. */
+/* Executes a request: true if it is done and retired.  Called by the requester, sq held, under RCU.
+ */
 bool bypass_take(struct qp *qp, const struct send_wqe *w);

@@ -18,8 +18,8 @@ bool bypass_peer_enter_remote(const struct qp *qp, uint32_t right, struct bypass
 	return false;
 }
 
-/* The key is looked at under the responder's lock, and the peer's arena outlives the key: a late
- * copy harms nobody. */
+/* Looks at the key under the responder's lock.  The peer's arena outlives the key, so a late copy
+ * harms nobody. */
 uint8_t *bypass_peer_remote_memory(const struct bypass_peer *r, uint32_t rkey, uint32_t right,
 				   uint64_t va, uint64_t len)
 {

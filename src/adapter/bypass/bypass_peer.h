@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A peer within reach: a responder that requests are executed at directly, because it is one of
- * this process or lies open to it (wire/expose.h).  What concerns one of this process is inline:
- * the rate of small messages depends on it.
+ * The peer of the bypass: a responder at which this process executes requests directly, because the
+ * responder is in this process or its memory is exposed (wire/expose.h).  The functions for a peer
+ * of this process are inline, because the rate of small messages depends on them.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 struct bypass_peer {
 	struct qp_block *shared;
-	struct remote *remote; /* the process that it is in; NULL: this one */
+	struct remote *remote; /* the peer's process; NULL: this one */
 	uint32_t pdn;
 };
 
@@ -40,7 +40,7 @@ static inline must_check bool bypass_peer_lock(const struct qp *qp, uint32_t rig
 	return false;
 }
 
-/* The peer if it is of this device: on its port, with a number of this process. */
+/* The peer if it belongs to this device: on its port, with a number of this process. */
 static inline const struct qp *bypass_peer_here(const struct qp *qp)
 {
 	struct adapter *a = qp->adapter;
@@ -55,8 +55,8 @@ static inline const struct qp *bypass_peer_here(const struct qp *qp)
 }
 
 /*
- * The peer of a connected queue pair that would accept a request of this right (0: SEND) with our
- * next PSN.  Its responder's lock is held on success.  sq held, under RCU.
+ * Finds the peer of a connected queue pair, if it accepts a request of this right (0: SEND) with
+ * our next PSN.  On success its responder's lock is held.  sq held, under RCU.
  */
 static inline must_check bool bypass_peer_enter(const struct qp *qp, uint32_t right,
 						struct bypass_peer *r)
@@ -72,7 +72,7 @@ static inline must_check bool bypass_peer_enter(const struct qp *qp, uint32_t ri
 	return true;
 }
 
-/* Ends it, when these were executed; NULL: none. */
+/* Leaves the peer after these messages were executed; NULL: none. */
 static inline void bypass_peer_leave(const struct qp *qp, const struct bypass_peer *r,
 				     const struct message_sizes *done)
 {
@@ -90,6 +90,6 @@ static inline void bypass_peer_leave(const struct qp *qp, const struct bypass_pe
 				    done);
 }
 
-/* Where [va, va + len) of a key of another process lies here; NULL: the key refuses. */
+/* The address here of [va, va + len) under a key of another process; NULL: the key refuses. */
 uint8_t *bypass_peer_remote_memory(const struct bypass_peer *r, uint32_t rkey, uint32_t right,
 				   uint64_t va, uint64_t len) must_check;

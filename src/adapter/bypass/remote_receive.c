@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A process that dies in here leaves the locks of the receiver's QP and CQ behind.  Whoever takes
- * them over sees from the CQE how far it had come: the CQE is published before the CQ's index moves
- * on (settle in cq.c), and a receive is claimed before its CQE is published and counted as taken
+ * A process that dies in here leaves the locks of the receiver's QP and CQ behind.  The next holder
+ * sees from the CQE how far it had come: the CQE is published before the CQ's index moves on
+ * (settle in queue/cq.c), and a receive is claimed before its CQE is published and counted as taken
  * after that (recv_settle_claim).
  *
- * What the peer's process may change meanwhile is loaded once, checked, and used from the copy.
+ * The peer's process may change its fields at any time, so each is loaded once, checked, and used
+ * from the copy.
  */
 #include "adapter/bypass/remote_receive.h"
 
@@ -15,7 +16,7 @@
 
 #define MAX_RING 65536u
 
-/* A receive, as far as the message needs it. */
+/* The part of a receive that the message needs. */
 struct receive_slot {
 	uint32_t head;
 	uint16_t index;
@@ -32,7 +33,7 @@ static uint64_t load64(const uint64_t *p)
 	return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
 
-/* Release: whoever takes over sees the steps in their order. */
+/* Release: the next holder of the locks sees the steps in their order. */
 static void store(uint32_t *p, uint32_t v)
 {
 	__atomic_store_n(p, v, __ATOMIC_RELEASE);
@@ -50,7 +51,7 @@ static bool posted(const struct remote *f, struct qp_block *b, uint32_t head, ui
 	uint32_t producer;
 	uint16_t ready;
 
-	/* Our own look of before lasts for as many messages as it saw receives. */
+	/* The producer index that we noted serves as many messages as it counted receives. */
 	ready = (uint16_t)(load(&b->rq_seen) - head);
 	if (likely(ready && ready <= wqes))
 		return true;
@@ -62,7 +63,7 @@ static bool posted(const struct remote *f, struct qp_block *b, uint32_t head, ui
 	return ready && ready <= wqes;
 }
 
-/* The bytes of one entry of the scatter list. */
+/* Appends one entry of the scatter list. */
 static bool receive_slot_add(const struct remote *f, const struct wqe_data *d, uint32_t pdn,
 			     uint64_t len, struct runs *to)
 {
@@ -108,7 +109,7 @@ static bool receive_slot_find(const struct remote *f, struct qp_block *b, uint64
 	return !len;
 }
 
-/* Where the next CQE belongs; NULL: the ring is full, or not to be seen. */
+/* The address of the next CQE; NULL: the ring is full, or not exposed. */
 static uint8_t *next_cqe(const struct remote *f, struct cq_block *c, uint32_t pi, uint8_t *owner)
 {
 	uint32_t entries = load(&c->entries), cqe_bytes = load(&c->cqe_bytes), ci;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The way of a send ring's requests, and the shortest for the plainest of them: RDMA WRITEs of one
- * packet with one piece of data, in one block of the ring, to a peer within reach.  A shortcut
- * (bypass/bypass.h) that decodes nothing else and, where there are several of them, asks what holds
- * for all only once.  Programs that are after a message rate post these, so this file decodes
- * nothing else.
+ * Bursts of the plainest requests: RDMA WRITEs of one packet with one piece of data, in one block
+ * of the ring, to a peer of the bypass (bypass_peer.h).  This file runs ahead of bypass.c and of
+ * the requester, decodes nothing else, and checks only once per burst what holds for all of its
+ * requests.  Programs that want a message rate post such requests.
  */
 #include "adapter/bypass/bypass_peer.h"
 #include "adapter/bypass/write_burst.h"
@@ -14,10 +13,10 @@
 #include "adapter/bypass/bypass.h"
 #include "base/trace.h"
 
-/* So many at most under one hold of the peer's responder. */
+/* The most requests under one hold of the peer's responder. */
 #define TURN 32u
 
-/* How such a request begins. */
+/* The segments at the start of such a request. */
 struct segments {
 	struct wqe_ctrl ctrl;
 	struct wqe_raddr remote;
@@ -29,10 +28,10 @@ struct segments {
 struct request {
 	struct segments seg; /* a copy */
 	uint32_t bytes;
-	const uint8_t *inlined; /* the data, in the ring; NULL: seg.data points to them */
+	const uint8_t *inlined; /* data in the ring; NULL: seg.data points to it */
 };
 
-/* The request at block; false: it is not such a one. */
+/* Reads the request at block; false: it is of another kind. */
 static bool fetch(const struct qp *qp, uint32_t block, struct request *w)
 {
 	const uint8_t *at = send_ring_at(qp, block);
@@ -73,8 +72,8 @@ static bool write_one(struct qp *qp, const struct bypass_peer *r, const struct r
 }
 
 /*
- * Up to the first that is signaled: its completion waits until the peer's responder is let go.
- * Says how many there were.
+ * Executes requests up to the first signaled one, whose completion waits until the peer's responder
+ * is released.  Returns how many there were.
  */
 static uint32_t take_turn(struct qp *qp, uint32_t ready)
 {
@@ -122,7 +121,7 @@ bool write_burst_run(struct qp *qp)
 
 	if (!may_run(qp))
 		return false;
-	/* Whoever posts more has us look again: see struct baton. */
+	/* Whoever posts more makes us look again, see struct baton. */
 	ready = send_ring_ready(qp, qp->req.next_block);
 	while (ready > 0) {
 		uint32_t n = take_turn(qp, (uint32_t)ready);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The shortest way for the plainest requests, see write_burst.c. */
+/* Bursts of the plainest requests, see write_burst.c. */
 #pragma once
 
 #include "adapter/qp/qp.h"
 
 /*
- * Executes such requests from the head of the ring on.  True: that was all of the ring.  False:
- * what stands there now, if anything, is for the requester.  sq held.
+ * Executes such requests from the head of the ring on.  True: the ring is empty.  False: the
+ * requester handles the request at the head, if there is one.  sq held.
  */
 bool write_burst_run(struct qp *qp);

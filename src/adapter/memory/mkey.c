@@ -9,7 +9,7 @@
 
 struct mkey {
 	uint32_t key;
-	/* Windows bound to it; or FROZEN: none is and none can be. */
+	/* Windows bound to it; or FROZEN: there are none and none can be bound. */
 	_Atomic(uint32_t) windows;
 	struct mkey_meaning *meaning;
 	bool exposed;
@@ -126,8 +126,8 @@ static void mkey_hide(struct adapter *a, struct mkey *m)
 	m->exposed = false;
 }
 
-/* Nobody finds the key any more, nor is a request being sent that has found it before: what was
- * sent by reference and has not been read yet never will be. */
+/* Called when no request finds the key any more and none that found it is being sent.  Payloads
+ * that were sent by reference and are still unread are never read. */
 static void mkey_withdraw_sent(struct adapter *a, const struct mkey_meaning *m)
 {
 	if (m->ops == &region_ops && m->length)
@@ -141,7 +141,7 @@ int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
 
 	if (!new)
 		return -ENOMEM;
-	/* IBTA 11.2.8, Reregister Memory Region: not while windows are bound to it */
+	/* IBTA 11.2.8, Reregister Memory Region: refused while windows are bound to the region */
 	if (mkey_retire(m) < 0) {
 		free(new);
 		return -EBUSY;
@@ -204,7 +204,7 @@ int mkey_query(struct adapter *a, uint32_t key, struct mkey_attr *out)
 	return ret;
 }
 
-/* The key names this region. */
+/* Appends the runs of a range under a key that names this region. */
 static inline enum mkey_verdict region_runs(const struct mkey_meaning *m, const struct mkey_use *u,
 					    uint64_t va, uint64_t len, struct runs *runs)
 {
@@ -226,7 +226,7 @@ static inline enum mkey_verdict region_runs(const struct mkey_meaning *m, const 
 enum mkey_verdict mkey_piece_refused(enum mkey_verdict v, const struct mkey_use *u, uint64_t va,
 				     uint64_t len)
 {
-	/* The others lead to another way to the same memory. */
+	/* The other verdicts lead to another way to the same memory. */
 	if (v != MKEY_TOO_MANY_RUNS && v != MKEY_SIGNED && v != MKEY_BOUND)
 		trace(access, key, u->key, va, len, ib_access_name(u->access),
 		      mkey_verdict_name(v));
@@ -241,7 +241,7 @@ static enum mkey_verdict region_resolve(struct adapter *a, struct mkey_meaning *
 	return m->region_key == u->key ? region_runs(m, u, va, len, runs) : MKEY_NO_KEY;
 }
 
-/* IBTA 10.6.5: a region made by Register Memory Region is not invalidated by requests. */
+/* IBTA 10.6.5: requests do not invalidate a region made by Register Memory Region. */
 static enum mkey_verdict region_invalidate(struct mkey_meaning *m, const struct mkey_use *u)
 {
 	return m->region_key == u->key ? MKEY_NO_RIGHT : MKEY_NO_KEY;

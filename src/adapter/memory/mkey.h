@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory keys: who may touch what.  A key is an index (bits 31:8) and a variant (7:0) that changes
- * each time the index is used again, so a stale key is refused.
+ * Memory keys: they say who may touch which memory.  A key is an index (bits 31:8) and a variant
+ * (7:0) that changes each time the index is used again, so a stale key is refused.
  *
- * What a key means is immutable once published; to change it, a new meaning is published and the
- * old one freed after a grace period.  Users hold RCU from the look-up to the end of the copy.
+ * The meaning of a key is immutable once published.  A change publishes a new meaning and frees the
+ * old one after a grace period.  Users hold RCU from the look-up to the end of the copy.
  */
 #pragma once
 
 #include "adapter/core/device.h"
 
-/* mkc.qpn: of no queue pair in particular. */
+/* mkc.qpn: the key belongs to no particular queue pair. */
 #define MKEY_ANY_QPN 0xffffffu
 
 struct mkey_meaning;
@@ -20,7 +20,7 @@ struct runs;
 struct mkey_use {
 	uint32_t key;
 	uint32_t pdn;
-	uint32_t qpn; /* MKEY_ANY_QPN: who asks cannot say */
+	uint32_t qpn; /* MKEY_ANY_QPN: the user cannot say */
 	bool remote;  /* a peer named the key, in a request to that QP */
 	uint32_t access;
 };
@@ -31,30 +31,30 @@ enum mkey_verdict {
 	MKEY_WRONG_PD,
 	MKEY_NO_RIGHT,
 	MKEY_OUT_OF_RANGE,
-	MKEY_TOO_MANY_RUNS, /* those there are describe the beginning */
+	MKEY_TOO_MANY_RUNS, /* the runs present describe the beginning */
 	MKEY_GONE,	    /* its memory has been unmapped */
-	MKEY_BOUND,	    /* it belongs to a QP, and who asks did not say which it is */
-	MKEY_SIGNED,	    /* bytes of memory and of the message differ: mkey_indirect.h */
+	MKEY_BOUND,	    /* it belongs to a QP, and the user did not say which QP it is */
+	MKEY_SIGNED,	    /* memory and message differ: mkey_indirect.h */
 };
 
-/* What a kind of key is.  All under RCU. */
+/* The operations of a kind of key.  All run under RCU. */
 struct mkey_ops {
-	/* As mkey_resolve, of a key whose index is that of m. */
+	/* As mkey_resolve, for a key with the index of m. */
 	enum mkey_verdict (*resolve)(struct adapter *a, struct mkey_meaning *m,
 				     const struct mkey_use *u, uint64_t va, uint64_t len,
 				     struct runs *runs);
 	/* As mkey_invalidate. */
 	enum mkey_verdict (*invalidate)(struct mkey_meaning *m, const struct mkey_use *u);
-	/* Frees it, and what it is part of. */
+	/* Frees the meaning and the object that contains it. */
 	void (*release)(struct mkey_meaning *m);
 };
 
 /* No 32-bit key equals this one. */
 #define MKEY_NO_REGION UINT64_MAX
 
-/* A region stands here whole, so that the look-up of its key ends here. */
+/* A region stands here whole, so a look-up of its key needs nothing else. */
 struct mkey_meaning {
-	uint64_t region_key; /* of a region its key, of other kinds MKEY_NO_REGION */
+	uint64_t region_key; /* the key of a region; MKEY_NO_REGION for other kinds */
 	uint32_t pdn;
 	uint32_t access;
 	uint64_t iova;
@@ -83,7 +83,7 @@ static inline const char *mkey_verdict_name(enum mkey_verdict v)
 	return name ? name : "unknown";
 }
 
-/* A list of runs under construction.  Begun with runs_begin: clearing all of it would cost more
+/* A list of runs under construction.  runs_begin starts it: clearing the whole list would cost more
  * than a small copy. */
 struct runs {
 	uint32_t n;
@@ -95,8 +95,8 @@ static inline void runs_begin(struct runs *runs)
 	runs->n = 0;
 }
 
-/* Where [va, va + len) under the key of a region lies, with the same checks; NULL: the key is of
- * another kind, or refuses. */
+/* The address of [va, va + len) under the key of a region, with the same checks; NULL: the key is
+ * of another kind, or refuses. */
 static inline uint8_t *mkey_region_at(struct adapter *a, uint32_t key, uint32_t pdn,
 				      uint32_t access, uint64_t va, uint64_t len)
 {
@@ -109,12 +109,12 @@ static inline uint8_t *mkey_region_at(struct adapter *a, uint32_t key, uint32_t 
 }
 
 /*
- * Appends the runs of [va, va + len) under u->key, if it may be used so.  Zero length appends
+ * Appends the runs of [va, va + len) under u->key, if the key allows this use.  Zero length appends
  * nothing but checks the key as well.  Under RCU.
  */
 enum mkey_verdict mkey_resolve(struct adapter *a, const struct mkey_use *u, uint64_t va,
 			       uint64_t len, struct runs *runs) must_check;
-/* The same for the null key (null_mkey.h); MKEY_NO_KEY if it is another. */
+/* The same for the null key (null_mkey.h); MKEY_NO_KEY if u names another key. */
 enum mkey_verdict null_mkey_resolve(const struct null_mkey *n, const struct mkey_use *u,
 				    uint64_t len, struct runs *runs) must_check;
 
@@ -132,6 +132,6 @@ enum mkey_verdict mkey_invalidate(struct adapter *a, const struct mkey_use *u) m
 int mkey_adopt(struct adapter *a, struct mkey_meaning *m, uint8_t variant, uint32_t *key,
 	       struct mkey **out) must_check;
 
-/* A window is bound to it, so it has to stay as it is.  False: it is about to change or go. */
+/* Holds the key as it is, for a window bound to it.  False: it is about to change or go. */
 bool mkey_hold(struct mkey *m) must_check;
 void mkey_let_go(struct mkey *m);

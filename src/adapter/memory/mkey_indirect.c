@@ -9,13 +9,13 @@
 #include "base/log.h"
 #include "base/trace.h"
 
-/* Keys may name keys that are lists too: so many levels of them. */
+/* Keys may name other lists: to this depth. */
 #define MAX_DEPTH 4u
 
-/* In the face of somebody who changes the key without pause. */
+/* A bound for look-ups while another thread changes the key without pause. */
 #define MAX_ATTEMPTS 1000u
 
-/* So much of a list is copied out under its lock at a time. */
+/* A look-up copies so many pieces at a time out of the list, under its lock. */
 #define PIECES 16u
 
 /* ---- life ---- */
@@ -122,7 +122,7 @@ static enum mkey_verdict indirect_list_runs(struct adapter *a, struct indirect *
 					    uint64_t generation, uint32_t access, uint64_t off,
 					    uint64_t len, struct runs *runs, unsigned depth);
 
-/* May it be used so?  *generation: what the list of now is known by. */
+/* May the key be used so?  *generation identifies the present list. */
 static enum mkey_verdict indirect_look(struct indirect *k, const struct mkey_use *u, uint64_t va,
 				       uint64_t len, uint64_t *off, uint64_t *generation)
 {
@@ -132,7 +132,7 @@ static enum mkey_verdict indirect_look(struct indirect *k, const struct mkey_use
 	v = indirect_check(k, u);
 	*generation = k->generation;
 	*off = va - k->start;
-	/* Addresses are those of the wire's stream then, and say little about memory. */
+	/* Addresses then count the wire's stream, and say little about memory. */
 	if (v == MKEY_OK && indirect_signed(k))
 		v = MKEY_SIGNED;
 	if (v == MKEY_OK && !range_inside(*off, len, k->length))
@@ -151,8 +151,8 @@ static bool indirect_changed(struct indirect *k, uint64_t generation)
 	return changed;
 }
 
-/* A key that is changed meanwhile is used as it was before or as it is then: never half and half,
- * and never refused for that. */
+/* An access meets a concurrent change before or after it, never half of it, and is never refused
+ * because of it. */
 static enum mkey_verdict indirect_runs(struct adapter *a, struct indirect *k,
 				       const struct mkey_use *u, uint64_t va, uint64_t len,
 				       struct runs *runs, unsigned depth)
@@ -177,8 +177,8 @@ static enum mkey_verdict indirect_runs(struct adapter *a, struct indirect *k,
 }
 
 /*
- * A piece belongs to another key of the same domain, which is asked for local rights alone: what a
- * peer may do is for the outer key to say.
+ * A piece belongs to another key of the same domain.  Only local rights are asked of that key: the
+ * outer key says what a peer may do.
  */
 static enum mkey_verdict indirect_follow(struct adapter *a, uint32_t pdn, uint32_t access,
 					 const struct klm_piece *p, struct runs *runs,
@@ -199,8 +199,8 @@ static enum mkey_verdict indirect_follow(struct adapter *a, uint32_t pdn, uint32
 		v = indirect_runs(a, inner, &u, p->va, p->len, runs, depth + 1);
 	else
 		v = MKEY_NO_RIGHT;
-	/* A list of bytes that are not those in memory is no list of pieces; and a key that is for
-	 * one QP alone is no piece of one that may be for others. */
+	/* The bytes of a signed key are not those in memory, so it cannot be a piece; and a key for
+	 * one QP alone cannot be a piece of a key that others may use. */
 	if (v == MKEY_SIGNED || v == MKEY_BOUND)
 		v = MKEY_NO_RIGHT;
 	if (v == MKEY_OK)
@@ -210,7 +210,7 @@ static enum mkey_verdict indirect_follow(struct adapter *a, uint32_t pdn, uint32
 	return v;
 }
 
-/* Bytes [off, off + len) of the list, as long as the key is that of this generation. */
+/* Appends bytes [off, off + len) of the list while the key is of this generation. */
 static enum mkey_verdict indirect_list_runs(struct adapter *a, struct indirect *k,
 					    uint64_t generation, uint32_t access, uint64_t off,
 					    uint64_t len, struct runs *runs, unsigned depth)
@@ -222,7 +222,7 @@ static enum mkey_verdict indirect_list_runs(struct adapter *a, struct indirect *
 	struct klm_piece piece[PIECES];
 
 	while (len) {
-		/* one too many will say so */
+		/* one piece too many shows that the runs do not fit */
 		uint32_t room = min_u32(RUNS_MAX - runs->n, PIECES);
 		enum mkey_verdict v = MKEY_OK;
 		uint32_t n = 0;
@@ -253,7 +253,7 @@ static enum mkey_verdict indirect_resolve(struct adapter *a, struct mkey_meaning
 	return indirect_runs(a, container_of(m, struct indirect, meaning), u, va, len, runs, 0);
 }
 
-/* Send with Invalidate: the owner of the key must have allowed that. */
+/* Send with Invalidate: the key's owner must have allowed it. */
 static enum mkey_verdict indirect_invalidate(struct mkey_meaning *m, const struct mkey_use *u)
 {
 	struct indirect *k = container_of(m, struct indirect, meaning);

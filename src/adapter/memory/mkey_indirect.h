@@ -2,13 +2,12 @@
 /*
  * Indirect memory keys: lists of pieces of other keys, with or without block signatures.
  *
- * UMR work requests change them, as often as once per transfer, so a change allocates nothing and
- * waits for nobody: list and signature configuration stand in place, under a lock of the key that
- * is held only while they are read out.  What was read is a copy; an access that began before a
- * change may end after it.
+ * UMR work requests change them, as often as once per transfer.  So a change allocates nothing and
+ * waits for nobody: list and signature configuration change in place, under a lock of the key that
+ * users hold only while they copy them out.  An access that began before a change may end after it.
  *
- * Offsets.  Accesses to a key with signatures name the wire's stream (sig.h); its list, its start
- * and its length are those of the memory's stream.
+ * Offsets.  Accesses to a signed key name the wire's stream (sig.h); its list, its start and its
+ * length are those of the memory's stream.
  */
 #pragma once
 
@@ -18,27 +17,28 @@
 /* A key with signatures as it was at one moment. */
 struct mkey_signed {
 	uint32_t key;
-	uint64_t generation; /* of its configuration; no other key of this device ever has it */
+	uint64_t generation; /* of its configuration; unique on this device */
 	uint64_t start;	     /* address of the first byte */
 	uint64_t length;     /* of the memory's stream */
 	struct sig_plan plan;
 };
 
 /*
- * The plan for an access in this direction.  MKEY_NO_KEY also if it has no signatures.  Under RCU.
+ * Opens a signed key for an access in this direction.  MKEY_NO_KEY also if it has no signatures.
+ * Under RCU.
  */
 enum mkey_verdict mkey_signed_open(struct adapter *a, const struct mkey_use *u,
 				   enum sig_direction d, struct mkey_signed *out) must_check;
 /*
  * Appends the runs of bytes [off, off + len) of the memory's stream, counted from the key's first
- * byte.  MKEY_NO_KEY if the key has been changed since it was opened; MKEY_TOO_MANY_RUNS with runs
- * as it was.  Under RCU.
+ * byte.  MKEY_NO_KEY if the key has changed since it was opened; MKEY_TOO_MANY_RUNS leaves runs
+ * unchanged.  Under RCU.
  */
 enum mkey_verdict mkey_signed_runs(struct adapter *a, const struct mkey_signed *s, uint32_t access,
 				   uint64_t off, uint64_t len, struct runs *runs) must_check;
 /*
- * An access found this error.  True: it is the first since the key was armed (by SET_PSV to the
- * side's PSV, or by a UMR with the signature error bit) and is to be reported.  Under RCU.
+ * An access found this error.  True: report it, because it is the first since the key was armed (by
+ * SET_PSV to the side's PSV, or by a UMR with the signature error bit).  Under RCU.
  */
 bool mkey_signed_raise(struct adapter *a, const struct mkey_signed *s,
 		       const struct sig_error *e) must_check;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of an indirect memory key, for those who use it (mkey_indirect.c) and those who change
- * it (mkey_update.c).
+ * The inside of an indirect memory key, which mkey_indirect.c uses and mkey_update.c changes.
  */
 #pragma once
 
@@ -26,11 +25,11 @@ struct indirect {
 	struct klm_list list;
 
 	bool signature;		 /* mkc.bsf_en */
-	bool has_bsf;		 /* a BSF was written at some time */
+	bool has_bsf;		 /* a BSF has been written */
 	struct sig_plan plan[2]; /* by enum sig_direction */
 	uint32_t psv[SIG_SIDES];
-	bool reported;	   /* an error, and since then the key was not armed */
-	uint32_t psv_arms; /* at that time: how often its PSVs had been set */
+	bool reported;	   /* an error, and the key was not armed since */
+	uint32_t psv_arms; /* how often its PSVs had been set by then */
 };
 
 extern const struct mkey_ops indirect_ops;
@@ -43,7 +42,7 @@ static inline struct indirect *indirect_find(struct adapter *a, uint32_t key)
 	return m && m->ops == &indirect_ops ? container_of(m, struct indirect, meaning) : NULL;
 }
 
-/* Lock held.  Data and signatures differ from what is in memory. */
+/* Does the data differ from what is in memory?  Lock held. */
 static inline bool indirect_signed(const struct indirect *k)
 {
 	return k->signature && k->has_bsf;

@@ -10,10 +10,10 @@
 #include "prm/cqe.h"
 #include "usermem/usermem.h"
 
-/* A list in memory is fetched so many entries at a time. */
+/* Entries of a list in memory that are fetched at a time. */
 #define FETCH 64u
 
-/* Without a meaning here: hints of ordering. */
+/* Hints of ordering, which mean nothing here. */
 #define MASK_HINTS (UMR_MASK_SMALL_FENCE | UMR_MASK_RELAXED_WRITE | UMR_MASK_RELAXED_READ)
 #define MASK_KNOWN                                                                                \
 	(UMR_MASK_ACCESS | MASK_HINTS | UMR_MASK_LEN | UMR_MASK_PAGE_SIZE | UMR_MASK_START_ADDR | \
@@ -133,7 +133,8 @@ static void apply_fields(struct indirect *k, const struct mkey_update *u)
 		k->list.log_entry_bytes = c->log_page_size & MKEY_CTX_LOG_PAGE_SIZE;
 	if (u->mask & UMR_MASK_REMOTE_INVALIDATE)
 		k->remote_invalidate = flags & MKEY_CTX_REMOTE_INVALIDATE;
-	/* which of its two values the bit has is of use to software alone: it counts by it */
+	/* only software uses the value of the bit, as a counter: setting it either way arms the key
+	 */
 	if (u->mask & UMR_MASK_SIG_ERR)
 		k->reported = false;
 	if (u->mask & UMR_MASK_BSF_ENABLE)
@@ -166,7 +167,7 @@ static struct objection apply(struct indirect *k, const struct mkey_update *u,
 	return why ? object(CQE_SYN_LOCAL_QP_OP, why) : none;
 }
 
-/* May it be changed?  Then a list that is written anew is empty from here on. */
+/* Checks whether the key may change.  If so, a list that is written anew is empty from here on. */
 static struct objection begin(struct indirect *k, const struct mkey_update *u)
 {
 	struct objection o = check_state(k, u);
@@ -190,7 +191,8 @@ static bool fetch(struct adapter *a, const struct mkey_update *u, uint32_t i, st
 	       usermem_pull(&dst, 1, src.run, src.n, 0);
 }
 
-/* From the first step on the list describes nothing; if a step fails it stays so. */
+/* Fetches a list in steps.  It describes nothing until the last one, and for ever if a step fails.
+ */
 static struct objection fetch_list(struct adapter *a, struct indirect *k,
 				   const struct mkey_update *u)
 {

@@ -2,9 +2,9 @@
 /*
  * Changes of indirect memory keys by UMR work requests.
  *
- * The mask says which fields of the key change; nothing else of the context is looked at, for it
- * may hold whatever the ring held before.  A change is seen whole by accesses that begin after it;
- * only a list that is fetched from memory is written in steps, and describes nothing meanwhile.
+ * The mask says which fields of the key change; the rest of the context is ignored, because the
+ * ring may hold old bytes there.  Accesses that begin after a change see all of it.  Only a list
+ * that is fetched from memory is written in steps, and describes nothing meanwhile.
  */
 #pragma once
 
@@ -12,13 +12,13 @@
 #include "prm/umr.h"
 
 struct mkey_update {
-	uint32_t key; /* names it; its variant is looked at only to invalidate it */
-	uint32_t pdn; /* of the QP that asks */
+	uint32_t key; /* names it; only an invalidation looks at its variant */
+	uint32_t pdn; /* of the QP that posted it */
 	uint32_t qpn;
 	uint8_t flags;
 	uint64_t mask;
 	struct umr_mkey_context context;
-	/* Entries [at, at + entries) of the list are written: from here, or from memory. */
+	/* Entries [at, at + entries) of the list to write: their bytes here, or in memory. */
 	uint64_t at;
 	uint32_t entries;
 	const struct umr_klm *entry;

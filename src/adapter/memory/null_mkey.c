@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See null_mkey.h.  Made on demand, for the address range costs something under a limit. */
+/* See null_mkey.h.  It is made on demand, because its address range costs something under a limit.
+ */
 #include "adapter/memory/null_mkey.h"
 
 #include <errno.h>
@@ -8,8 +9,8 @@
 #include "adapter/memory/mkey.h"
 
 /*
- * As much as one message can carry.  The pages are never written, so all of them are the kernel's
- * one page of zeros.
+ * One message carries at most so much.  The pages are never written, so all of them are the
+ * kernel's one page of zeros.
  */
 #define ZEROS_BYTES ((size_t)IB_MAX_MSG_BYTES)
 
@@ -40,7 +41,7 @@ static int map_zeros(struct null_mkey *n)
 	return 0;
 }
 
-/* Its index is never given back, so no other key can be mistaken for it. */
+/* The index is never freed, so no other key can be mistaken for it. */
 int64_t adapter_null_key(struct adapter *a)
 {
 	struct null_mkey *n = a->null_mkey;
@@ -57,7 +58,7 @@ int64_t adapter_null_key(struct adapter *a)
 	if (ret < 0)
 		goto unlock;
 	ret = ret << 8;
-	/* the zeros before it */
+	/* publishes the zeros before the key */
 	atomic_store_explicit(&n->key, (uint32_t)ret, memory_order_release);
 unlock:
 	pthread_mutex_unlock(&n->lock);

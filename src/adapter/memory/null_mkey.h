@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The null key: an lkey of every protection domain that covers all addresses.  What is written
- * through it goes nowhere, what is read is zero (ibv_alloc_null_mr(3)).
+ * The null key: an lkey of every protection domain that covers all addresses.  Writes through it go
+ * nowhere, reads give zeros (ibv_alloc_null_mr(3)).
  *
- * It is no entry of the key table, so that ordinary look-ups need not ask for it: they come here
- * when they have found nothing.
+ * It is not in the key table, so ordinary look-ups need not test for it: they come here when they
+ * have found nothing.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct null_mkey {
-	pthread_mutex_t lock;  /* of who makes it */
+	pthread_mutex_t lock;  /* held to make it */
 	_Atomic(uint32_t) key; /* 0: nobody has asked for it */
 	uint8_t *zeros;
 };

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Protected signature values: what SET_PSV writes, and the state to which a signature reports its
- * errors.  A key names two, one for each side of its signatures; more than one key may name the
- * same, so it is the key that knows whether its error is the first, and the PSV how often it has
- * been set since (mkey_indirect.c).
+ * Protected signature values: SET_PSV writes them, and a signature reports its errors to their
+ * state.  A key names two, one for each side of its signatures, and several keys may name the same
+ * one.  So the key knows whether its error is the first, and the PSV counts how often it has been
+ * set (mkey_indirect.c).
  */
 #pragma once
 
 #include "adapter/core/device.h"
 
-/* All under RCU.  How often it has been set; 0 if there is none of that number. */
+/* How often it has been set; 0 if none has that number.  All of these under RCU. */
 uint32_t psv_arms(struct adapter *a, uint32_t number);
-/* False: there is none of that number. */
+/* False: none has that number. */
 bool psv_note_error(struct adapter *a, uint32_t number) must_check;
-/* Is there one of that number and domain? */
+/* Does one of that number exist in that domain? */
 bool psv_exists(struct adapter *a, uint32_t number, uint32_t pdn) must_check;
-/* False: there is none of that number and domain. */
+/* False: none of that number exists in that domain. */
 bool psv_set(struct adapter *a, uint32_t number, uint32_t pdn, uint64_t transient) must_check;

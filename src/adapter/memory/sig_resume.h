@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where an access to a key with signatures goes on. */
+/* Where the next access to a signed key continues. */
 #pragma once
 
 #include "adapter/memory/mkey_indirect.h"
 
 /*
- * Where the latest access of one role of a queue pair left its key, so that the next packet, or an
- * access that follows on the last, goes on with the unit that was begun.  A packet that is sent
- * again, or any other access, begins anew.  All zero: nothing.  Its owner is under a lock.
+ * Where the latest access of one role of a queue pair left its signed key.  The next packet, or an
+ * access that follows on the last one, continues with the unit that was begun there.  A packet that
+ * is sent again, and any other access, begins anew.  All zero: nothing.  The role's lock guards it.
  */
 struct sig_resume {
 	struct mkey_signed key;
 	struct sig_stream stream;
-	uint64_t next; /* offset in the wire's stream; 0: the stream is of no use */
+	uint64_t next; /* offset in the wire's stream; 0: the stream is useless */
 };

@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "base/rcu.h"
 
-/* What a bound window is.  Single fields are atomic only so that a torn look is harmless: it is
- * thrown away when the sequence number has changed. */
+/* A bound window.  The fields are atomic only so that a torn read is harmless: the reader drops it
+ * when the sequence number has changed. */
 struct contents {
 	_Atomic(uint32_t) key; /* meaningful while bound */
 	_Atomic(uint32_t) bound;
@@ -23,7 +23,7 @@ struct window {
 	struct mkey_meaning meaning; /* published */
 	enum window_type type;
 	uint32_t key;	       /* as allocated */
-	struct spin lock;      /* of those who change it */
+	struct spin lock;      /* held to change it */
 	_Atomic(uint32_t) seq; /* odd while the contents change */
 	struct contents now;
 	struct mkey *region; /* while bound; under the lock */
@@ -59,7 +59,8 @@ static void window_look_at(const struct window *w, struct look *out)
 			.length = GET(length),
 			.addr = GET(addr),
 		};
-		/* The fields before the second look at the number; partner: window_change_begin. */
+		/* Reads the fields before the second look at the number; partner:
+		 * window_change_begin. */
 		atomic_thread_fence(memory_order_acquire);
 	} while (atomic_load_explicit(&w->seq, memory_order_relaxed) != seq);
 }
@@ -69,7 +70,7 @@ static void window_change_begin(struct window *w)
 	uint32_t seq = atomic_load_explicit(&w->seq, memory_order_relaxed);
 
 	atomic_store_explicit(&w->seq, seq + 1, memory_order_relaxed);
-	/* The odd number before the fields; partner: window_look_at. */
+	/* Stores the odd number before the fields; partner: window_look_at. */
 	atomic_thread_fence(memory_order_release);
 }
 
@@ -145,7 +146,7 @@ static bool window_refuse(uint32_t key, const char *why)
 	return false;
 }
 
-/* May this region carry that window (IBTA 10.6.7, memory windows)?  NULL, or why not. */
+/* May this region have that window (IBTA 10.6.7, memory windows)?  NULL, or why not. */
 static const char *region_refuses(const struct mkey_meaning *m, const struct window_bind *b)
 {
 	if (!m || m->region_key != b->mr_key)
@@ -163,7 +164,7 @@ static const char *region_refuses(const struct mkey_meaning *m, const struct win
 	return NULL;
 }
 
-/* Finds and holds the region; its meaning cannot change while it is held. */
+/* Finds the region and holds it; its meaning cannot change meanwhile. */
 static struct mkey *window_hold_region(struct adapter *a, const struct window_bind *b,
 				       uint8_t **addr)
 {
@@ -251,7 +252,7 @@ static enum mkey_verdict window_invalidate(struct mkey_meaning *m, const struct 
 	struct window *w = container_of(m, struct window, meaning);
 	enum mkey_verdict v = MKEY_OK;
 
-	/* IBTA 10.6.7: type 1 is invalidated by a bind of no bytes and nothing else */
+	/* IBTA 10.6.7: only a bind of no bytes invalidates type 1 */
 	if (w->type != WINDOW_TYPE_2)
 		return MKEY_NO_RIGHT;
 	if (w->meaning.pdn != u->pdn)
@@ -267,7 +268,7 @@ static enum mkey_verdict window_invalidate(struct mkey_meaning *m, const struct 
 	return v;
 }
 
-/* A window is for peers alone. */
+/* Only peers use a window. */
 static enum mkey_verdict window_resolve(struct adapter *a, struct mkey_meaning *m,
 					const struct mkey_use *u, uint64_t va, uint64_t len,
 					struct runs *runs)
@@ -283,7 +284,7 @@ static enum mkey_verdict window_resolve(struct adapter *a, struct mkey_meaning *
 		return MKEY_NO_KEY;
 	if (w->meaning.pdn != u->pdn)
 		return MKEY_WRONG_PD;
-	/* Type 2B: for the QP that bound it alone (IBTA 10.6.7). */
+	/* Type 2B: only the QP that bound it may use it (IBTA 10.6.7). */
 	if ((w->type == WINDOW_TYPE_2 && now.qpn != u->qpn) ||
 	    (now.access & u->access) != u->access)
 		return MKEY_NO_RIGHT;

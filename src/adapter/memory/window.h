@@ -3,10 +3,10 @@
  * Memory windows (IBTA 10.6.7): keys for remote access to a part of a memory region, which work
  * requests bind and invalidate.
  *
- * A bound window holds its region, which can be neither deregistered nor changed meanwhile; so the
- * window keeps the memory's address itself and a remote access takes one look-up.  Its contents
- * change on the data path, where nothing can wait for a grace period; so they are guarded by a
- * sequence number, and the key table publishes a meaning of the window that is no region.
+ * A bound window holds its region, which can be neither deregistered nor changed meanwhile.  So the
+ * window keeps the memory's address itself, and a remote access takes one look-up.  The contents
+ * change on the data path, which cannot wait for a grace period, so a sequence number guards them,
+ * and the key table publishes a meaning that is no region.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ extern const struct mkey_ops window_ops;
 
 /* A bind, as the work request states it. */
 struct window_bind {
-	uint32_t key; /* names the window; its variant is not looked at */
+	uint32_t key; /* names the window; its variant is ignored */
 	uint32_t pdn; /* of the QP that binds */
 	uint32_t qpn;
 	enum window_type type;
@@ -24,11 +24,11 @@ struct window_bind {
 	uint32_t access;
 	uint64_t iova; /* address of the first byte for users of the window */
 	uint64_t length;
-	uint32_t mr_key; /* the region, and where in it */
+	uint32_t mr_key; /* the region, and the place in it */
 	uint64_t mr_va;
 };
 
-/* All under RCU.  False: refused (a log line says why); nothing has changed. */
+/* False: refused (a log line says why); nothing has changed.  All of these under RCU. */
 bool window_bind(struct adapter *a, const struct window_bind *b) must_check;
 /* Type 1: a bind of no bytes. */
 bool window_unbind(struct adapter *a, uint32_t key, uint32_t pdn) must_check;

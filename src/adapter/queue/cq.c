@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Completion queues.  The ring and the doorbell record lie in the program's memory; the
- * device owns the producer index, the program the consumer index.
+ * Completion queues.  The ring and the doorbell record lie in the program's memory; the device owns
+ * the producer index, the program the consumer index.
  *
  * Arming: the program writes (sn, solicited-only, consumer index) into the arm record, then rings.
- * The request stands while its sn equals the number of events delivered (mod 4): after one event it
- * is stale by itself. The device looks at the record when the bell rings and after each CQE, so a
- * bell that nobody heard loses nothing (the program polls once more after arming, as the API
- * demands).
+ * The request stands while its sn equals the number of events delivered (mod 4), so one event makes
+ * it stale.  The device looks at the record when the bell rings and after each CQE.  So an unheard
+ * bell loses nothing, because the program polls once more after arming, as the API demands.
  */
 #include "adapter/queue/cq.h"
 
@@ -27,12 +26,12 @@ struct cq {
 	struct cq_attr attr;
 	uint32_t cqn;
 	_Atomic(uint32_t) users;
-	/* The lock and the producer index lie where a peer's process may see them. */
+	/* The block has the lock and the producer index, where a peer's process may see them. */
 	struct cq_block *shared; /* exposed, or &own */
 	struct cq_block own;
 	uint32_t solicited_pi; /* pi just after the last solicited CQE */
 	uint32_t event_sn;
-	uint32_t event_pi; /* pi at the last event: what came before it was reported by it */
+	uint32_t event_pi; /* pi at the last event, which reported all before it */
 	bool overrun;
 	/*
 	 * Resize markers that the program has taken since it wrote resize_ci into its record, the
@@ -71,15 +70,15 @@ int cq_create(struct adapter *a, const struct cq_attr *attr, struct cq **out)
 	    attr->entries > ADAPTER_MAX_CQE + 1 ||
 	    (attr->cqe_bytes != CQE_BYTES && attr->cqe_bytes != 2 * CQE_BYTES))
 		return -EINVAL;
-	/* Zero, the memory's initial content, is also the first real request: mark "never armed".
-	 */
+	/* Zero, the memory's initial content, is also the first real request, so mark "never
+	 * armed". */
 	if (!usermem_store_be32((be32 *)attr->dbrec + DBREC_CQ_ARM, DBREC_CQ_ARM_NEVER))
 		return -EFAULT;
 	cq = aligned_alloc(_Alignof(struct cq), sizeof(*cq));
 	if (!cq)
 		return -ENOMEM;
 	*cq = (struct cq){.adapter = a, .attr = *attr, .timer.fire = cq_event_due};
-	/* To others nobody completes from afar: see cq_expose. */
+	/* Peers complete only to a CQ without event and timestamps: see cq_expose. */
 	if (!attr->event && !attr->timestamps)
 		cq->shared = expose_cq(wire_expose(a->wire));
 	if (!cq->shared)
@@ -104,7 +103,7 @@ void cq_release(struct cq *cq)
 	atomic_fetch_sub(&cq->users, 1);
 }
 
-/* How many completions the arm record asks to be told of; 0: it asks for nothing.  Lock held. */
+/* How many completions the arm record wants reported; 0: none.  Lock held. */
 static uint32_t unreported(struct cq *cq)
 {
 	uint32_t arm, newest, ci;
@@ -116,8 +115,8 @@ static uint32_t unreported(struct cq *cq)
 	newest = arm & DBREC_CQ_ARM_SOLICITED ? cq->solicited_pi : cq->shared->pi;
 	ci = DBREC_CQ_ARM_CI(arm);
 	/*
-	 * Nothing new since the program last looked, or since the last event? Programs arm right
-	 * after an event and poll then.  The counters are serial numbers of 24 bits.
+	 * Has anything come since the program last looked, and since the last event?  Programs arm
+	 * right after an event and poll then.  The counters are serial numbers of 24 bits.
 	 */
 	if ((int32_t)((newest - ci) << 8) <= 0 || (int32_t)(newest - cq->event_pi) <= 0)
 		return 0;
@@ -137,7 +136,7 @@ static bool is_moderated(const struct cq *cq)
 	return cq->event_count || cq->event_period_ns;
 }
 
-/* May n completions wait for more?  Lock held. */
+/* May n completions wait for more to come?  Lock held. */
 static bool postpone(struct cq *cq, uint32_t n)
 {
 	struct adapter *a = cq->adapter;
@@ -152,7 +151,7 @@ static bool postpone(struct cq *cq, uint32_t n)
 	return true;
 }
 
-/* Fires if the arm record asks for what the queue now holds.  Lock held. */
+/* Reports if the arm record asks for what the queue now holds.  Lock held. */
 static void notify(struct cq *cq)
 {
 	uint32_t n = cq->attr.event ? unreported(cq) : 0;
@@ -178,7 +177,7 @@ void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us)
 	cq->timer_used = true;
 	cq->event_count = count;
 	cq->event_period_ns = period_us * 1000ull;
-	/* What waits by the old rule is looked at by the new one. */
+	/* The new rule decides about completions that wait by the old one. */
 	timer_cancel(&cq->adapter->timers, &cq->timer);
 	notify(cq);
 	shared_unlock(&cq->shared->lock);
@@ -209,7 +208,7 @@ static uint8_t owner(const struct cq *cq, uint32_t index)
 	return !!(index & cq->attr.entries);
 }
 
-/* An error CQE has other things in that place. */
+/* An error CQE has other fields in place of the timestamp. */
 static bool has_timestamp(const struct cqe64 *cqe)
 {
 	uint8_t op = cqe->op_own >> 4;
@@ -217,7 +216,7 @@ static bool has_timestamp(const struct cqe64 *cqe)
 	return op != CQE_OP_REQ_ERR && op != CQE_OP_RESP_ERR && op != CQE_OP_SIG_ERR;
 }
 
-/* The half of the entry in front of the CQE. */
+/* Clears the half of the entry in front of the CQE. */
 static bool pad(const struct cq *cq, uint32_t index)
 {
 	static const uint8_t zeros[CQE_BYTES];
@@ -279,15 +278,15 @@ void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
 	if (unlikely(!usermem_publish(entry(cq, pi), cqe, sizeof(*cqe))))
 		goto unlock;
 	cq->shared->pi = pi + 1;
-	/* so that a peer's memory of its 24 bits does not outlast their turn */
+	/* refreshes the 24-bit index that a peer has noted, before it can wrap */
 	cq->shared->ci = ci;
 	if (!cq->attr.event)
 		goto unlock;
 	if (solicited)
 		cq->solicited_pi = cq->shared->pi;
 	/*
-	 * The CQE before the look at the arm record; the program stores the record before it
-	 * polls again.  One of the two sees the other.
+	 * Writes the CQE before the look at the arm record; the program stores the record before it
+	 * polls again.  So one of the two sees the other.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	notify(cq);
@@ -303,7 +302,7 @@ static bool load_entry(const struct cq *cq, uint32_t index, struct cqe64 *out)
 	       (out->op_own & 1) == owner(cq, index) && out->op_own >> 4 != CQE_OP_INVALID;
 }
 
-/* Its former holder has died: the CQE may be there and the index not yet beyond it.  Lock held. */
+/* The lock's former holder has died: the CQE may be there without the index past it.  Lock held. */
 static void settle(struct cq *cq)
 {
 	struct cqe64 cqe;
@@ -342,7 +341,8 @@ void cq_expose(struct cq *cq, uint64_t ring, uint64_t dbrec)
 	if (cq_exposable(cq)) {
 		cq->shared->ring = ring;
 		cq->shared->dbrec = dbrec;
-		cq->shared->ci = cq->shared->pi - cq->attr.entries; /* full, as far as is known */
+		cq->shared->ci =
+			cq->shared->pi - cq->attr.entries; /* counts as full until the first look */
 		cq->shared->cqe_bytes = cq->attr.cqe_bytes;
 		cq->shared->entries = cq->attr.entries;
 	}
@@ -384,8 +384,7 @@ int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes)
 		ret = -EFAULT;
 		goto unlock;
 	}
-	/* The marker takes a place in the old ring, and the new one is promised one entry less than
-	 * it has. */
+	/* The resize marker also takes an entry in the old ring and an index in the new one. */
 	if (cq_outstanding(cq, ci) >= min_u32(entries, cq->attr.entries))
 		goto unlock;
 	resize.op_own = (uint8_t)(resize.op_own | owner(cq, cq->shared->pi));
@@ -409,12 +408,12 @@ int cq_destroy(struct cq *cq)
 	if (atomic_load(&cq->users))
 		return -EBUSY;
 	if (cq->timer_used) {
-		/* It may be about to fire on another thread. */
+		/* The timer may be about to fire on another thread. */
 		timer_cancel(&cq->adapter->timers, &cq->timer);
 		rcu_wait();
 	}
-	/* A late cq_doorbell of another thread is the program's error, but must not find freed
-	 * memory locked. */
+	/* A late cq_doorbell of another thread is the program's error, but must not lock freed
+	 * memory. */
 	lock_cq(cq);
 	shared_unlock(&cq->shared->lock);
 	if (cq->shared != &cq->own)

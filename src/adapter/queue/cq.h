@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completion queues, from the side of those who complete. */
+/* Completion queues, as those see them who complete. */
 #pragma once
 
 #include "adapter/core/device.h"
 #include "prm/cqe.h"
 
 /*
- * Appends a CQE.  op_own's owner bit and the time are filled in here; all else is the caller's.
- * Solicited: also wakes those who armed for solicited completions only; errors count as solicited.
+ * Appends a CQE and fills in the owner bit of op_own and the time; the caller fills in the rest.
+ * Solicited: also wakes programs that armed for solicited completions only; errors count as
+ * solicited.
  */
 void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited);
 
-/* A completion is about to come. */
+/* Prefetches: a completion is about to come. */
 void cq_fetch_ahead(const struct cq *cq);
 
-/* The block of a CQ that peers can see. */
+/* Do peers see this CQ?  *index is that of its block. */
 bool cq_exposed(const struct cq *cq, uint32_t *index);
 /* Is the CQE of this index that of this receive? */
 bool cq_holds_receive(struct cq *cq, uint32_t index, uint32_t qpn, uint16_t wqe_index);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completions of receives that failed, of queue pairs and of receive work queues. */
+/* Completions of failed receives, of queue pairs and of receive work queues. */
 #pragma once
 
 #include "adapter/core/device.h"

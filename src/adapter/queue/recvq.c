@@ -16,8 +16,7 @@ struct srq {
 	_Atomic(uint32_t) users;
 	struct spin lock;
 	uint16_t next;	   /* ring index of the oldest posted WQE: the head of the linked list */
-	uint16_t consumed; /* how many were taken; the producer's counter is in the doorbell record
-			    */
+	uint16_t consumed; /* receives taken; the doorbell record counts those posted */
 	uint32_t limit;
 };
 
@@ -27,7 +26,7 @@ static bool fetch_scatter(const uint8_t *from, uint32_t bytes, struct recv_wqe *
 {
 	uint32_t max = min_u32(bytes / sizeof(struct wqe_data), ADAPTER_MAX_SRQ_SGE);
 
-	/* One entry is the usual case: fetch it first and go on only if the list does. */
+	/* One entry is usual: fetch it first, and go on only if the list does. */
 	for (out->nsge = 0; out->nsge < max; out->nsge++) {
 		struct wqe_data *d = &out->sge[out->nsge];
 
@@ -53,7 +52,7 @@ enum recv_verdict recv_ring_take(struct recv_ring *ring, struct recv_wqe *out)
 		return RECV_EMPTY;
 	if (ready > ring->wqes)
 		return RECV_FAULT;
-	/* a counter, for programs that keep one beside it: it does not wrap with the ring */
+	/* the counter does not wrap with the ring, for programs that keep one beside it */
 	out->index = (uint16_t)*ring->head;
 	slot = *ring->head & (ring->wqes - 1);
 	if (!fetch_scatter(ring->buf + (size_t)slot * ring->wqe_bytes, ring->wqe_bytes, out))
@@ -162,7 +161,7 @@ void srq_release(struct srq *srq)
 	atomic_fetch_sub(&srq->users, 1);
 }
 
-/* Posted and not taken; -1 if the record is unreadable or senseless.  Lock held. */
+/* Receives posted and not taken; -1 if the record is unreadable or senseless.  Lock held. */
 static int ready_count(const struct srq *srq)
 {
 	uint32_t producer;
@@ -237,7 +236,7 @@ int srq_destroy(struct srq *srq)
 		return -EBUSY;
 	number_publish(&a->srqs, srq->srqn, NULL);
 	if (srq->attr.cq) {
-		/* packets name it: one may be looking at it */
+		/* packets name the queue, so a responder may still use it */
 		rcu_wait();
 		cq_release(srq->attr.cq);
 	}

@@ -16,7 +16,7 @@ struct recv_ring {
 
 /* One receive, copied out of the ring before it is looked at. */
 struct recv_wqe {
-	uint16_t index; /* as completions name it: in an SRQ; of a ring the counter */
+	uint16_t index; /* for completions: index in an SRQ, counter of a ring */
 	uint32_t nsge;
 	struct wqe_data sge[ADAPTER_MAX_SRQ_SGE];
 };
@@ -27,16 +27,16 @@ enum recv_verdict {
 	RECV_FAULT, /* the ring itself cannot be read, or its counters make no sense */
 };
 
-/* The QP's ring; under qp->rx. */
+/* Takes from the QP's ring, under resp.shared->lock. */
 enum recv_verdict recv_ring_take(struct recv_ring *ring, struct recv_wqe *out) must_check;
 
-/* The runs of bytes [off, off + len) of a receive's scatter list; MKEY_OUT_OF_RANGE if it is
- * shorter. */
+/* Appends the runs of bytes [off, off + len) of a receive's scatter list; MKEY_OUT_OF_RANGE if it
+ * is shorter. */
 enum mkey_verdict recv_runs(struct adapter *a, const struct recv_wqe *wqe, uint32_t pdn,
 			    uint64_t off, uint64_t len, struct runs *runs) must_check;
 uint64_t recv_capacity(const struct recv_wqe *wqe);
 
-/* From a shared queue. */
+/* Takes from a shared queue. */
 enum recv_verdict srq_take(struct srq *srq, struct recv_wqe *out) must_check;
 uint32_t srq_pdn(const struct srq *srq);
 uint32_t srq_uidx(const struct srq *srq);

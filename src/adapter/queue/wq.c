@@ -33,7 +33,7 @@ int wq_create(struct adapter *a, const struct wq_attr *attr, struct wq **out)
 	wq = calloc(1, sizeof(*wq));
 	if (!wq)
 		return -ENOMEM;
-	/* numbers of receive queues and of queue pairs are one space */
+	/* receive queues and queue pairs share one space of numbers */
 	wqn = number_take(&a->qps, &a->attr, NUMBER_QPN);
 	if (wqn < 0) {
 		free(wq);
@@ -86,7 +86,7 @@ int wq_modify(struct wq *wq, enum ib_wq_state cur, enum ib_wq_state next)
 	int ret = -EINVAL;
 
 	spin_lock(&wq->lock);
-	/* ready only from reset; to reset and to error from everywhere */
+	/* ERR leads to RDY only through RESET; RESET and ERR are allowed from everywhere */
 	if (wq->state != cur || (next == IB_WQS_RDY && cur == IB_WQS_ERR))
 		goto unlock;
 	if (next == IB_WQS_RESET)
@@ -109,7 +109,7 @@ void wq_strip_vlan(struct wq *wq, bool strip)
 
 void wq_destroy(struct wq *wq)
 {
-	/* The queue pair that led here has gone already, with its grace period. */
+	/* The queue pair that led here is gone already, and its grace period is over. */
 	cq_release(wq->create.cq);
 	number_give(&wq->adapter->qps, wq->wqn);
 	free(wq);

@@ -16,5 +16,5 @@ struct wq {
 	uint32_t head; /* of the ring */
 };
 
-/* Its ring or its memory is of no use: to the error state, with the event.  Lock held. */
+/* The ring or its memory is unusable: enters the error state and raises the event.  Lock held. */
 void wq_fail(struct wq *wq);

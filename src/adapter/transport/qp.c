@@ -429,7 +429,7 @@ void adapter_doorbell(struct adapter *a, uint32_t qpn)
 
 void qp_recv_posted(struct qp *qp)
 {
-	/* Reads the state after the doorbell record, which was stored before; partner: flushing. */
+	/* Orders the store of the doorbell record before this read; partner: requester_flush. */
 	fence_light();
 	/* Only a QP in error acts at once: it flushes what is posted. */
 	if (unlikely(qp_state(qp) == IB_QPS_ERR)) {

@@ -27,7 +27,8 @@ void requester_flush(struct qp *qp)
 {
 	if (qp->create.sq_blocks)
 		requester_flush_ring(qp);
-	/* The state before the doorbell record; the other side is qp_recv_posted. */
+	/* Orders the store of the state before the read of the doorbell record; partner:
+	 * qp_recv_posted. */
 	if (qp->create.rq_wqes)
 		fence_heavy();
 	resp_lock(qp);
