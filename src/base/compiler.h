@@ -16,7 +16,7 @@
 #define printf_like(f, a) __attribute__((format(printf, f, a)))
 #define cacheline_aligned __attribute__((aligned(64)))
 
-/* Symbols that the dynamic linker must see; all else is built hidden. */
+/* Symbols that the dynamic linker must see; all others are built hidden. */
 #define exported __attribute__((visibility("default")))
 
 #define array_size(a)			(sizeof(a) / sizeof((a)[0]))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The system calls directly: close() and fstat() of the process are interposed, and some of the
- * callers hold locks that a cancelled thread would keep. */
+/* This file makes system calls directly: close() and fstat() of the process are interposed, and
+ * some callers hold locks that a cancelled thread would keep. */
 #include "base/hidden.h"
 
 #include <fcntl.h>
@@ -12,7 +12,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A table of descriptors is as long as its highest number: no higher than necessary. */
+/* The kernel's table of descriptors is as long as the highest number, so this is no higher than
+ * necessary. */
 #define HIDDEN_HIGHEST_BASE 3072u
 
 /* By number; 0: not hidden. */
@@ -30,7 +31,7 @@ uint64_t hidden_id(int fd)
 	return id ? id : 1;
 }
 
-/* As fdinfo tells it. */
+/* The number of an eventfd, from fdinfo; -1: none. */
 static int64_t eventfd_number(int fd)
 {
 	static const char key[] = "eventfd-id:";
@@ -107,7 +108,7 @@ void hidden_close(struct hidden *h)
 
 	if (h->fd < 0)
 		return;
-	/* It may meanwhile be another hidden one's number. */
+	/* Another hidden descriptor may have the number meanwhile. */
 	if ((unsigned)h->fd < HIDDEN_MAX_FDS)
 		atomic_compare_exchange_strong(&hidden_ids[h->fd], &id, 0);
 	if (hidden_ours(h))
@@ -115,7 +116,7 @@ void hidden_close(struct hidden *h)
 	*h = HIDDEN_NONE;
 }
 
-/* The mark goes with the file. */
+/* The mark goes when the file has gone. */
 bool hidden_is_slow(int fd)
 {
 	uint64_t id = atomic_load(&hidden_ids[fd]);

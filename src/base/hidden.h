@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Descriptors that the program does not know of.  It may close whatever it does not know, as
- * daemons do, and open files of its own, which then get these numbers.  So
+ * Descriptors that the program does not know of.  A program may close every descriptor that it does
+ * not know, as daemons do, and open files of its own, which then get these numbers.  So
  *
  *   - they have high numbers, out of the way of programs that count on low ones,
  *   - close(2) and its relatives do not find them (preload/fd.c asks hidden_is),
- *   - whoever uses one asks hidden_ours first: system calls that pass the C library by do close it,
- *     and then it is gone, but nothing is done to the file that has its number.
+ *   - whoever uses one asks hidden_ours first: a system call that bypasses the C library does close
+ *     it, and then the file that has its number stays untouched.
  *
- * Between hidden_ours and the use another thread may close it as it may close any descriptor that
- * a library is just using.
+ * Between hidden_ours and the use another thread may still close the descriptor, as it may close
+ * any that a library is using.
  */
 #pragma once
 
@@ -22,21 +22,20 @@
 struct hidden {
 	int fd;		 /* -1: none */
 	uint64_t id;	 /* of the file behind it */
-	int64_t eventfd; /* which one, for all of them are one file; -1: no such, or cannot be told
-			  */
+	int64_t eventfd; /* which one, as all eventfds share a file; -1: unknown */
 };
 
 #define HIDDEN_NONE ((struct hidden){-1, 0, -1})
 
-/* Which file a descriptor is, the same in all processes of this system; 0: none. */
+/* Identifies the file behind a descriptor, alike in all processes of this system; 0: none. */
 uint64_t hidden_id(int fd);
 /* Takes fd over, CLOEXEC; its number may change.  Negative: none. */
 struct hidden hidden_keep(int fd);
-/* Is it still what it was? */
+/* Does it still name the file that was kept? */
 bool hidden_ours(const struct hidden *h) must_check;
 /* Closes it if it is ours, and makes it none. */
 void hidden_close(struct hidden *h);
-/* In a forked child, which has no use for those of its parent. */
+/* Closes all in a forked child, which has no use for those of its parent. */
 void hidden_fork_child(void);
 
 /* ---- for those who close by number ---- */
@@ -54,5 +53,5 @@ static inline bool hidden_is(int fd)
 	       hidden_is_slow(fd);
 }
 
-/* The first from 'first' to 'last', or -1. */
+/* The first hidden one from 'first' to 'last', or -1. */
 int hidden_next(unsigned first, unsigned last);

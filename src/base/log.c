@@ -21,7 +21,7 @@ static const char *const level_name[] = {
 };
 
 enum log_level log_level = LOG_LEVEL_WARN;
-/* A copy: the program may change its environment at any moment, and a line be written meanwhile. */
+/* A copy, because the program may change its environment while a line is written. */
 static char log_file[4096];
 static bool log_ready;
 
@@ -42,8 +42,8 @@ void log_init(void)
 }
 
 /*
- * The file is opened per line: a kept descriptor could be closed by the program, which would then
- * find lines in a file of its own that gets the same number.
+ * Opens the file for each line.  The program could close a kept descriptor, and would then find
+ * lines in a file of its own that gets the same number.
  */
 static int log_target(void)
 {

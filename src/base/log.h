@@ -13,10 +13,10 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBU
 
 extern enum log_level log_level;
 
-/* Reads the environment, the first time; called by each program or library at its start. */
+/* Reads the environment when first called; each program or library calls it at its start. */
 void log_init(void);
 void log_line(enum log_level level, const char *fmt, ...) printf_like(2, 3);
-/* Whole lines, to where the log goes.  Also for signal handlers; changes errno. */
+/* Writes whole lines to where the log goes.  Safe in signal handlers; changes errno. */
 void log_write(const char *text, size_t n);
 
 #define log_at(level, ...)                              \

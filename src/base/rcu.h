@@ -4,14 +4,14 @@
  * register).  Readers: the data path, around each look at a table of objects and the use of what
  * it found.  Writers: the control path, which unpublishes, waits, frees.
  *
- * ThreadSanitizer cannot see liburcu's membarrier protocol, so under it the same order is told
- * to it by hand.
+ * ThreadSanitizer cannot see liburcu's membarrier protocol, so a build for it is told the same
+ * order by hand.
  */
 #pragma once
 
 /*
- * Inline readers: a few loads and stores, which the header allows any program.  Not under
- * UBSan: the library places its per-thread record with less alignment than its type declares.
+ * Makes readers inline: a few loads and stores, which the header's licence allows any program.  Not
+ * under UBSan, because the library aligns its per-thread record less than its type declares.
  */
 #ifndef RCU_OUT_OF_LINE
 #define _LGPL_SOURCE

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A run: contiguous bytes in this process.  Keys are resolved into lists of them, and whatever
- * moves data takes such lists.
+ * A run: contiguous bytes of memory.  Keys are resolved into lists of runs, and whatever moves data
+ * takes such lists.
  */
 #pragma once
 
@@ -13,8 +13,8 @@ struct run {
 	size_t len;
 };
 
-/* Of a list that is copied as one: how many runs it may have. */
+/* How many runs a list may have that is copied as one. */
 #define RUNS_MAX 64
 
-/* Of a destination: what would go there is dropped. */
+/* A destination that drops what would go there. */
 #define RUN_DISCARD ((void *)UINTPTR_MAX)

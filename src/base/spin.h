@@ -2,9 +2,8 @@
 /*
  * Two locks for the data path.
  *
- * struct spin: held for a bounded number of instructions, never across a
- * system call other than futex-free memory access.  After some rounds a waiter
- * yields, because on a machine with few CPUs the holder may be descheduled.
+ * struct spin: held for a bounded number of instructions, never across a system call.  After some
+ * rounds a waiter yields, because on a machine with few CPUs the holder may be descheduled.
  *
  * struct baton: "exactly one thread processes this queue".  States of the word:
  *   0 IDLE     nobody holds it            -> HELD by baton_enter
@@ -66,8 +65,8 @@ struct baton {
 
 /*
  * True: the caller now holds the baton and must process, then baton_leave.  The exchange is a
- * read-modify-write even when the word stays PENDING, so that what the caller stored before is
- * seen by the holder's next look.
+ * read-modify-write even when the word stays PENDING, so that the holder's next look sees what the
+ * caller stored before.
  */
 static inline bool baton_enter(struct baton *b)
 {
@@ -91,7 +90,7 @@ static inline bool baton_leave(struct baton *b)
 	return false;
 }
 
-/* Take the baton unconditionally (control path: modify, destroy). */
+/* Takes the baton, waiting for its holder (control path: modify, destroy). */
 static inline void baton_take(struct baton *b)
 {
 	unsigned round = 0;

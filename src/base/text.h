@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Copies src into dst[size], cut short if it must be and always with its NUL; did all of it fit? */
+/* Copies src into dst[size], cut short if need be, always with a NUL.  False: not all fits. */
 static inline bool text_copy(char *dst, size_t size, const char *src)
 {
 	int n = snprintf(dst, size, "%s", src);
@@ -14,7 +14,7 @@ static inline bool text_copy(char *dst, size_t size, const char *src)
 	return n >= 0 && (size_t)n < size;
 }
 
-/* A decimal number from 1 to max, which is at most 2^28, and nothing else. */
+/* Parses a decimal number from 1 to max (at most 2^28) with nothing around it. */
 static inline bool text_number(const char *s, uint32_t max, uint32_t *out)
 {
 	uint32_t n = 0;

@@ -16,7 +16,7 @@
 #define PATTERN_BYTES 64
 #define NSEC	      1000000000u
 
-/* The semaphores, as sys/sdt.h wants them: declared before it, in a section of their own. */
+/* sys/sdt.h wants the semaphores declared before it, in a section of their own. */
 #define TRACE_POINT(group, name, text, ...) \
 	unsigned short softhca_##group##__##name##_semaphore __attribute__((section(".probes")));
 #include "base/trace_points.h"
@@ -41,7 +41,7 @@ struct trace_point {
 	const char *name;
 	const char *text;
 	unsigned short *semaphore;
-	const struct trace_argument *arguments; /* ends with one without a name */
+	const struct trace_argument *arguments; /* an argument without a name ends the list */
 	bool printed;
 };
 
@@ -67,14 +67,14 @@ static struct trace_point points[POINTS] = {
 #include "base/trace_points.h"
 };
 
-/* ---- lines: snprintf is not for signal handlers ---- */
+/* ---- lines, without snprintf: it is not for signal handlers ---- */
 
 struct line {
 	size_t n;
 	char text[LINE_BYTES];
 };
 
-/* The last byte is the newline's. */
+/* Leaves the last byte for the newline. */
 static void line_char(struct line *l, char c)
 {
 	if (l->n < sizeof(l->text) - 1)

@@ -45,7 +45,7 @@
 #define TRACE_TYPE_NAME		    const char *
 #define TRACE_PARAMETER(kind, name) TRACE_TYPE_##kind name
 
-/* Per point the word that is not 0 while somebody listens, and the function that tells them. */
+/* Each point has a word that is not 0 while somebody listens, and a function that tells them. */
 #define TRACE_POINT(group, name, text, ...)                         \
 	extern unsigned short softhca_##group##__##name##_semaphore \
 		__attribute__((visibility("hidden")));              \
@@ -59,11 +59,11 @@
 			trace_##group##_##name(__VA_ARGS__); \
 	} while (0)
 
-/* Obeys SOFTHCA_TRACE, the first time that it is called; later calls change nothing. */
+/* Obeys SOFTHCA_TRACE when first called; later calls change nothing. */
 void trace_init(void);
 /*
- * Prints the points that one of the patterns matches from now on, and no others.  A pattern that
- * matches none is warned of by name.
+ * From now on prints the points that one of the patterns matches, and no others.  Warns of a
+ * pattern that matches none.
  */
 void trace_select(const char *patterns);
 /* Lists the points with their arguments, where the log goes. */

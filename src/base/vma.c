@@ -11,7 +11,7 @@
 
 #define GROW 65536u
 
-/* By system calls: the functions of this process are interposed. */
+/* Makes system calls directly: the functions of this process are interposed. */
 char *vma_list(void)
 {
 	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -38,7 +38,7 @@ char *vma_list(void)
 	return text;
 }
 
-/* From a copy of the line: sscanf would measure the whole rest of the list each time. */
+/* Parses a copy of the line: sscanf would measure the whole rest of the list each time. */
 static bool vma_parse(const char *line, size_t len, struct vma *v)
 {
 	char text[256];

@@ -29,8 +29,8 @@ enum port_attr {
 extern const char *const port_attr_name[PORT_ATTRS];
 
 /*
- * A file of counters/ or hw_counters/.  What the software device cannot suffer (a symbol error, a
- * congestion notification) reads as the constant that idle hardware shows.
+ * A file of counters/ or hw_counters/.  A counter of what cannot happen to the software device (a
+ * symbol error, a congestion notification) reads as the constant that idle hardware shows.
  */
 struct counter_attr {
 	const char *name;
@@ -54,6 +54,6 @@ struct attr {
 	uint32_t index; /* in the group's table; for GIDs and P_Keys the table index */
 };
 
-/* Does the path name a live attribute?  It is "sys/class/infiniband/..." without a leading slash,
- * or any other way through the tree to the same place. */
+/* Does the path name a live attribute?  The path is "sys/class/infiniband/..." without a leading
+ * slash, or any other path through the tree to the same file. */
 bool attr_parse(const char *path, struct attr *out) must_check;

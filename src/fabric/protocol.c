@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* What each message looks like in each of its kinds; body ABSENT where the kind does not exist. */
+/* The shape of each message in each of its kinds; body is ABSENT where the kind does not exist. */
 struct shape {
 	int32_t body; /* bytes, plus 1, so that an unnamed entry of the table is ABSENT */
 	uint32_t fds;
@@ -121,7 +121,7 @@ void msg_close_fds(int fds[MSG_MAX_FDS])
 	}
 }
 
-/* Collects the descriptors; whatever does not fit is closed by the kernel and flagged. */
+/* Collects the descriptors.  The kernel closes those that do not fit and sets a flag. */
 static unsigned take_fds(struct msghdr *mh, int fds[MSG_MAX_FDS])
 {
 	unsigned nfds = 0;
@@ -144,7 +144,7 @@ static unsigned take_fds(struct msghdr *mh, int fds[MSG_MAX_FDS])
 	return nfds;
 }
 
-/* lost: descriptors came with it that could not be taken. */
+/* lost: descriptors came with the message that could not be taken. */
 static int msg_check(const struct msg *m, size_t bytes, unsigned nfds, bool lost, unsigned allowed)
 {
 	const struct shape *s;

@@ -4,8 +4,8 @@
  * descriptors attached (SCM_RIGHTS).  A request carries a sequence number that its reply repeats;
  * a notification from the daemon has sequence number 0.
  *
- * Neither end trusts the other: a message whose length, type, number of descriptors or strings are
- * not those of the table in protocol.c is malformed, and its connection is closed.
+ * Neither end trusts the other: a message is malformed if its length, type, number of descriptors
+ * or strings differ from the table in protocol.c, and its connection is closed.
  */
 #pragma once
 
@@ -58,7 +58,8 @@ enum msg_type {
 /* For traces. */
 const char *msg_type_name(enum msg_type type);
 
-/* Layout of the head is the same in every version, so that strangers can tell each other. */
+/* The layout of the head is the same in every version, so that two versions can recognise each
+ * other. */
 struct msg_head {
 	uint32_t magic;
 	uint16_t version;
@@ -198,8 +199,8 @@ enum msg_kind msg_kind(const struct msg *m);
 int msg_send(int sock, const struct msg *m, const int *fds, unsigned nfds, int flags) must_check;
 
 /*
- * Receives and validates one message from one who may send the kinds in 'allowed' (bit mask of enum
- * msg_kind).  Unused places of fds are -1.  -ECONNRESET at the end of the connection, -EPROTO from
+ * Receives and validates one message from a sender of the kinds in 'allowed' (bit mask of enum
+ * msg_kind).  Unused entries of fds are -1. -ECONNRESET at the end of the connection, -EPROTO from
  * another version (the head alone is valid then), -EMFILE the message is valid but this process had
  * no room for its descriptors, which are lost; -EBADMSG malformed, -EAGAIN, or what recvmsg says.
  */

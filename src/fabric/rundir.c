@@ -37,7 +37,7 @@ static int parent_of(const char *dir, char *buf, size_t size)
 	if (dir[0] != '/')
 		return -EINVAL;
 	n = (size_t)(slash - dir);
-	/* below the root itself: its slash stays */
+	/* directly below the root, whose slash stays */
 	if (!n)
 		n = 1;
 	if (n >= size)
@@ -48,8 +48,8 @@ static int parent_of(const char *dir, char *buf, size_t size)
 }
 
 /*
- * A parent is safe if nobody but us and root can replace what is in it: the name alone proves
- * nothing in /tmp, where a stranger may have made "softhca-<our uid>" before us.
+ * A parent is safe if only we and root can replace what is in it.  In /tmp the name alone proves
+ * nothing: a stranger may have made "softhca-<our uid>" before us.
  */
 static int parent_check(const char *parent)
 {

@@ -4,10 +4,10 @@
  *   lock   flock'ed by the daemon for as long as it lives; who has the lock owns the directory
  *   sock   where the daemon listens
  *   hosts  the device trees
- * A daemon that was killed leaves all this behind, and its clients remove all but the lock; one
- * that is told to leave while it has clients does the same.  As long as the lock is there, programs
- * may live that have numbers of a former daemon, and a new one does not begin with the same.  It
- * goes with the first of those programs that closes its devices.
+ * A daemon that was killed leaves all this behind, and its clients remove all but the lock.  A
+ * daemon that is told to leave while it has clients leaves the lock too.  While the lock exists,
+ * programs may live that have numbers of a former daemon, so a new daemon begins with other
+ * numbers.  The first of those programs that closes its devices removes the lock.
  */
 #pragma once
 
@@ -22,9 +22,9 @@
 int rundir_path(const char *fabric, char *buf, size_t size) must_check;
 /* Makes the directory and its parent where missing. -EPERM: it belongs, or is open, to others. */
 int rundir_make(const char *dir) must_check;
-/* Takes the lock: the descriptor, -EAGAIN while a daemon lives, -ENOENT if the directory went. */
+/* Takes the lock.  The descriptor, -EAGAIN while a daemon lives, -ENOENT if the directory went. */
 int rundir_lock(const char *dir, bool create) must_check;
-/* Does somebody hold the lock?  No, if directory or parent belong, or are open, to others. */
+/* Does somebody hold the lock?  Says no if directory or parent belong, or are open, to others. */
 bool rundir_is_locked(const char *dir);
 /* Removes what rundir_make made, if it is empty. */
 void rundir_abandon(const char *dir);

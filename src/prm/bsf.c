@@ -18,7 +18,7 @@ static const struct prm_field fields[] = {
 
 enum { WIRE_INLINE = 256, INLINE_BITS = 128, WIRE_SELECTOR = 64, SELECTOR_BITS = 32 };
 
-/* Of the wire; the memory domain's lies further on by stride. */
+/* Bit places of the wire domain; those of the memory domain lie further on by stride. */
 static const struct {
 	struct prm_field place;
 	uint8_t stride;

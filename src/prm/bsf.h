@@ -68,7 +68,7 @@ enum bsf_block {
 
 uint32_t bsf_get(const uint8_t bsf[BSF_BYTES], enum bsf_field f);
 uint32_t bsf_domain_get(const uint8_t bsf[BSF_BYTES], enum bsf_domain d, enum bsf_domain_field f);
-/* For those that write one; bits above the field's width are dropped. */
+/* For those who write a BSF.  Bits above the field's width are dropped. */
 void bsf_set(uint8_t bsf[BSF_BYTES], enum bsf_field f, uint32_t value);
 void bsf_domain_set(uint8_t bsf[BSF_BYTES], enum bsf_domain d, enum bsf_domain_field f,
 		    uint32_t value);

@@ -102,18 +102,18 @@ enum prm_opcode {
 #define CMD_IN_BYTES  16u
 #define CMD_OUT_BYTES 16u
 
-/* Of every input. */
+/* In every input. */
 #define CMD_IN_OPCODE	   PRM_FIELD(0x00, 16)
 #define CMD_IN_UID	   PRM_FIELD(0x10, 16)
 #define CMD_IN_VHCA_TUNNEL PRM_FIELD(0x20, 16)
 #define CMD_IN_OP_MOD	   PRM_FIELD(0x30, 16)
-/* Where most commands name what they are about. */
+/* Where most commands name their object. */
 #define CMD_IN_NUMBER PRM_FIELD(0x48, 24)
 
-/* Of every output. */
+/* In every output. */
 #define CMD_OUT_STATUS	 PRM_FIELD(0x00, 8)
 #define CMD_OUT_SYNDROME PRM_FIELD(0x20, 32)
-/* Where most of those that create tell the number. */
+/* Where most commands that create an object return its number. */
 #define CMD_OUT_NUMBER PRM_FIELD(0x48, 24)
 
 /* PRM, "Command interface status". */

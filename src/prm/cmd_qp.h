@@ -26,7 +26,7 @@
 #define QUERY_QP_OUT_BYTES 0x110u
 #define QUERY_QP_CONTEXT   0x18u /* byte */
 
-/* Which attributes that a transition does not need are to be taken nevertheless. */
+/* Names the optional attributes that a transition is to take. */
 enum qp_opt {
 	QP_OPT_ALT_PATH = 1 << 0,
 	QP_OPT_RRE = 1 << 1,

@@ -62,8 +62,8 @@ static inline const char *cqe_syndrome_name(uint8_t syndrome)
 }
 
 /*
- * What is written most is written as whole words, the form in which it goes to the ring: to load
- * words from parts that were just stored makes a processor wait for the stores.
+ * The CQEs that are written most are made of whole words, the form in which they go to the ring: a
+ * processor that loads words from parts that were just stored waits for the stores.
  */
 struct cqe64 {
 	union {
@@ -125,7 +125,7 @@ struct cqe64_err {
 	uint8_t op_own;
 };
 
-/* CQE_OP_SIG_ERR: data of a key did not have the signature that it should have. */
+/* CQE_OP_SIG_ERR: data of a key does not have the signature that it should have. */
 struct cqe64_sig_err {
 	uint8_t reserved0[16];
 	be32 expected_trans_sig; /* T10-DIF guard 31:16, application tag 15:0; CRC32; CRC64 63:32 */
@@ -150,7 +150,8 @@ struct cqe64_sig_err {
 
 #define CQE_FLAGS_GRH	   (1u << 28) /* flags_rqpn: GRH present */
 #define CQE_FLAGS_SL_SHIFT 24
-/* On Ethernet in the place of the SL: what the 40 bytes in front of a datagram are. */
+/* On Ethernet this stands in the place of the SL and says what the 40 bytes in front of a datagram
+ * are. */
 enum cqe_roce_header { CQE_ROCE_GRH, CQE_ROCE_IPV6, CQE_ROCE_IPV4 };
 
 static_assert(sizeof(struct cqe64) == CQE_BYTES, "CQE");

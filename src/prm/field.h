@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A field of a PRM structure: its place and width in bits, counted from the start of the structure,
- * most significant bit first, as the PRM draws them.  What a structure consists of is a list of
- * such places; nobody else shifts bits.
+ * most significant bit first, as the PRM draws them.  A structure is a list of such places; nothing
+ * else shifts bits.
  *
  * One bit at a time: commands and capability pages are not on the data path.
  */

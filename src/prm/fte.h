@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What entries of flow tables match on: struct fte_match_param begins with the headers of the frame
- * itself, which may be followed by further groups (virtual port, headers inside of a tunnel, ...).
- * Which groups count is told beside it (match_criteria_enable).
+ * What entries of flow tables match on. struct fte_match_param begins with the headers of the frame
+ * itself; further groups may follow (virtual port, headers inside a tunnel, ...).
+ * match_criteria_enable, beside it, says which groups count.
  */
 #pragma once
 

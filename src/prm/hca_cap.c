@@ -139,7 +139,7 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_ATOMIC, 0x0d0, 16, ATOMIC_SIZE_8},			     /* size_dc */
 };
 
-/* Types whose page may be asked for: all is zero in those without a field. */
+/* Types whose page may be asked for.  The page of a type without a field is all zero. */
 static const uint16_t known_types[] = {
 	HCA_CAP_GENERAL, HCA_CAP_ODP,		HCA_CAP_ATOMIC,
 	HCA_CAP_ROCE,	 HCA_CAP_DEVICE_MEMORY, HCA_CAP_GENERAL_2,

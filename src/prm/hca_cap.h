@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The capability pages that QUERY_HCA_CAP answers with.  A library may read any of hundreds of
- * bits; all are zero but those in the table of hca_cap.c, and a bit is put there when the feature
+ * bits; all are zero but those in the table of hca_cap.c, which has a bit only when the feature
  * behind it works.
  */
 #pragma once
@@ -38,9 +38,9 @@ enum hca_cap_type {
 struct hca_cap_values {
 	bool ethernet;
 	uint32_t gids;	/* a power of two */
-	uint32_t pkeys; /* a power of two, at least 128 is told as 128 */
+	uint32_t pkeys; /* a power of two; the page says at least 128 */
 };
 
-/* Fills a page; false for a type that this device has not got. */
+/* Fills a page; false for a type that this device does not have. */
 bool hca_cap_page(enum hca_cap_type type, const struct hca_cap_values *v,
 		  uint8_t page[HCA_CAP_PAGE_BYTES]) must_check;

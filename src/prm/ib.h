@@ -18,7 +18,7 @@ enum ib_qp_type {
 	IB_QPT_RAW_PACKET = 8,
 	IB_QPT_XRC_INI = 9,
 	IB_QPT_XRC_TGT = 10,
-	/* Dynamically connected: of the ABI's "driver" type. */
+	/* Dynamically connected; the ABI calls both the "driver" type. */
 	IB_QPT_DCI = 32,
 	IB_QPT_DCT = 33,
 };
@@ -131,7 +131,7 @@ static inline const char *ib_event_name(enum ib_event event)
 	return name ? name : "unknown";
 }
 
-/* Of one right that a request needs; for traces. */
+/* The name of one right that a request needs; for traces. */
 static inline const char *ib_access_name(uint32_t right)
 {
 	switch (right) {
@@ -154,7 +154,7 @@ static inline const char *ib_access_name(uint32_t right)
 #define IB_GRH_BYTES	 40u
 #define IB_QPN_MASK	 0xffffffu
 #define IB_PSN_MASK	 0xffffffu
-/* Of a message on our ports; the specification allows twice as much (9.7.1). */
+/* The limit of a message on our ports; the specification allows twice as much (9.7.1). */
 #define IB_MAX_MSG_BYTES (1ull << 30)
 
 union ib_gid {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The cards that a device can be taken for: what it says of itself on the PCI bus, in sysfs and in
- * answers to queries.  Libraries choose by it what they use of a device and what not; what the
- * device can do is the same for all.
+ * answers to queries.  Libraries choose by it which features of a device they use; the device can
+ * do the same whatever the model.
  */
 #pragma once
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A user access region (PRM, "UAR page format"): the page of registers that a program stores to.
- * Two BlueFlame registers for send queues, each made of two halves that the program uses in turn,
+ * It has two BlueFlame registers for send queues, each of two halves that the program uses in turn,
  * and one register for the arm requests of CQs.
  *
- * What is stored to a half begins with the control segment of the last WQE, struct wqe_ctrl, whose
- * first 8 bytes name the queue pair.  What is stored for a CQ is its arm record and its number.
- * Neither is ever 0.
+ * A store to a half begins with the control segment of the last WQE, struct wqe_ctrl, whose first 8
+ * bytes name the queue pair.  A store for a CQ is its arm record and its number.  Neither is ever
+ * 0.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The UMR work request: a control segment, this UMR control segment, a memory key context, then the
- * list of translation entries inline, padded to 64 bytes.  mkey_mask says which fields of the key's
- * context are to change; the others are not looked at.
+ * list of translation entries inline, padded to 64 bytes. mkey_mask says which fields of the key's
+ * context change; the device ignores the others.
  */
 #pragma once
 
@@ -91,7 +91,7 @@ struct umr_klm {
 	be64 va;
 };
 
-/* A list that begins with this, instead of a KLM, describes a cycle of pieces that repeats. */
+/* A list that begins with this instead of a KLM describes a repeating cycle of pieces. */
 struct umr_stride_header {
 	be32 byte_count; /* of one cycle */
 	be32 op;	 /* UMR_STRIDED; no key is like that */

@@ -135,7 +135,7 @@ struct wqe_xrc {
 	uint8_t reserved[12];
 };
 
-/* Memory-to-memory operation: control, this, source and destination data segments. */
+/* Memory-to-memory operation.  Its WQE: control, this, source and destination data segments. */
 struct wqe_mmo {
 	be32 control;
 	be32 opaque_lkey; /* where operations other than the copy leave a report */

@@ -103,7 +103,7 @@ static void gid_index_insert(struct subnet *s, uint32_t entry, const union ib_gi
 	uint32_t i = gid_index_start(s, gid);
 	uint32_t v = atomic_load_explicit(&s->gid_index[i], memory_order_relaxed);
 
-	/* There is a place: the index is never more than half full. */
+	/* The loop ends: the index is never more than half full. */
 	while (v != GID_INDEX_EMPTY && v != GID_INDEX_GONE) {
 		i = (i + 1) & s->gid_index_mask;
 		v = atomic_load_explicit(&s->gid_index[i], memory_order_relaxed);
@@ -118,7 +118,7 @@ static void gid_index_remove(struct subnet *s, uint32_t entry, const union ib_gi
 	while (atomic_load_explicit(&s->gid_index[i], memory_order_relaxed) != entry + 1)
 		i = (i + 1) & s->gid_index_mask;
 	atomic_store_explicit(&s->gid_index[i], GID_INDEX_GONE, memory_order_release);
-	/* Nothing lies behind the last ones of a row of these: no search needs to pass them. */
+	/* A GONE that is followed by EMPTY has nothing behind it, so no search needs to pass it. */
 	if (atomic_load_explicit(&s->gid_index[(i + 1) & s->gid_index_mask],
 				 memory_order_relaxed) != GID_INDEX_EMPTY)
 		return;
@@ -133,7 +133,7 @@ static void gid_entry_write(struct subnet_gid *g, const union ib_gid *gid, uint3
 	uint32_t sequence = atomic_load_explicit(&g->sequence, memory_order_relaxed);
 
 	atomic_store_explicit(&g->sequence, sequence + 1, memory_order_relaxed);
-	/* Release, so that whoever sees one of these sees the odd number too. */
+	/* Release: whoever sees one of these stores sees the odd sequence number too. */
 	atomic_store_explicit(&g->type_plus_1, type_plus_1, memory_order_release);
 	atomic_store_explicit(&g->half[0], gid->half[0], memory_order_release);
 	atomic_store_explicit(&g->half[1], gid->half[1], memory_order_release);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The index of the GIDs: where a search begins, and what a place in it says. */
+/* The index of the GIDs: where a search begins, and what an entry says. */
 #pragma once
 
 #include "subnet/subnet.h"
 
 #define GID_INDEX_EMPTY 0u
-#define GID_INDEX_GONE	0xffffffffu /* was used: a search goes on behind it */
+#define GID_INDEX_GONE	0xffffffffu /* was used; a search goes on past it */
 
 static inline uint32_t gid_index_start(const struct subnet *s, const union ib_gid *gid)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Where the tables lie in the block; see subnet.h. */
+/* Lays out the tables in the block; see subnet.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -88,7 +88,7 @@ void subnet_format(struct subnet *s, void *memory, const struct subnet_shape *sh
 	h->version = SUBNET_VERSION;
 	h->magic = SUBNET_MAGIC;
 	subnet_view(s, h);
-	/* Rows come by subnet_add_node. */
+	/* subnet_add_node adds the rows. */
 	s->nnodes = s->nports = s->ngids = 0;
 	atomic_store_explicit(&h->epoch, 1, memory_order_release);
 }

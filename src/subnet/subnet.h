@@ -3,18 +3,19 @@
  * The subnet: nodes, their ports, and what the ports are called.
  *
  * It is one block of memory that the daemon writes and that all processes of the fabric map
- * read-only.  The block is a head and the tables that the head lists; a table more (of forwarding,
- * say) is an entry more.  struct subnet is a process's own view of it: where the tables lie here.
+ * read-only.  The block is a head and the tables that the head lists; another table (of forwarding,
+ * say) takes another entry in the head. struct subnet is a process's own view of the block: where
+ * the tables lie in that process.
  *
- * Rows never move.  What never changes once the block is published is plain; what a subnet manager
- * or a cable changes while others read is atomic.  Readers take such fields with acquire order, the
- * daemon stores them with release order.
+ * Rows never move.  Fields that never change once the block is published are plain; fields that a
+ * subnet manager or a cable changes while others read are atomic.  Readers load those with acquire
+ * order, the daemon stores them with release order.
  *
  * Epoch: a number that the daemon raises after it has changed anything that decides whether or
  * where a packet arrives (a port's state, a LID, a GID, who owns a range of queue pair numbers).
- * Who remembers a route remembers the epoch that it was found in, and looks again when the number
- * is another one.  A reader loads the epoch before it looks: then a change in between leaves it
- * with an old epoch, never with an old route of the new one.
+ * Whoever remembers a route remembers the epoch that it was found in, and looks again when the
+ * epoch has changed.  A reader loads the epoch before it looks: a change in between then leaves it
+ * with an old epoch, never with an old route under the new epoch.
  */
 #pragma once
 
@@ -42,7 +43,7 @@ enum gid_type { GID_IB_ROCE_V1, GID_ROCE_V2 };
 
 enum subnet_kind {
 	SUBNET_HCA,    /* ports of a host of this machine's fabric */
-	SUBNET_SWITCH, /* forwards; no program of ours has its ports */
+	SUBNET_SWITCH, /* forwards packets; its ports belong to no program of ours */
 	SUBNET_REMOTE, /* reached by an address outside of this machine */
 };
 
@@ -67,7 +68,7 @@ struct subnet_port {
 	_Atomic(uint32_t) lid;
 	_Atomic(uint32_t) lmc;
 	_Atomic(uint32_t) sm_lid;
-	uint32_t first_gid; /* its part of the pool of GIDs */
+	uint32_t first_gid; /* where its part of the pool of GIDs begins */
 	uint32_t gid_room;
 	uint64_t guid;
 	uint8_t mac[6];
@@ -127,7 +128,8 @@ struct subnet_shape {
 size_t subnet_bytes(const struct subnet_shape *shape);
 /* Makes a block of that shape in zeroed, page-aligned memory of subnet_bytes. */
 void subnet_format(struct subnet *s, void *memory, const struct subnet_shape *shape);
-/* A view of somebody else's block: 0, -EPROTO another version, -EBADMSG its tables do not fit. */
+/* Makes a view of somebody else's block. 0, -EPROTO another version, -EBADMSG its tables do not
+ * fit. */
 int subnet_attach(struct subnet *s, void *memory, size_t bytes) must_check;
 
 /* ---- route.c: looking ---- */
@@ -168,7 +170,7 @@ static inline const struct subnet_node *subnet_node_of(const struct subnet *s, u
 	return &s->nodes[s->ports[row].node];
 }
 
-/* How many entries programs find in a port's tables. */
+/* How many entries a port's tables show to programs. */
 static inline uint32_t subnet_port_gids(const struct subnet_port *p)
 {
 	return p->ethernet ? SUBNET_ETHERNET_GIDS : SUBNET_IB_GIDS;
@@ -187,24 +189,24 @@ static inline uint16_t subnet_pkey(const struct subnet_port *p, uint32_t index)
 /* ---- edit.c: changing; for the daemon's one thread ---- */
 
 /*
- * Takes the next nports rows of ports and the next node.  Each port gets room for 'gids' entries
- * of the pool.  The node's row; -ENOSPC if the block has no more.
+ * Takes the next nports rows of ports and the next node.  Each port gets room for 'gids' entries of
+ * the pool.  Returns the node's row, or -ENOSPC if the block has no more.
  */
 int64_t subnet_add_node(struct subnet *s, const struct subnet_node *node, bool ethernet,
 			uint32_t gids) must_check;
-/* Each raises the epoch if it changes anything.  True: it did. */
+/* This and the next two raise the epoch if they change anything.  True: it did. */
 bool subnet_set_state(struct subnet *s, uint32_t row, enum ib_port_state state);
 /*
- * LID and LMC of a port; LID 0 takes them away.  0; -EINVAL not a unicast LID, or not a multiple of
- * 2^lmc; -EADDRINUSE another port, *owner, has one of these.
+ * Sets LID and LMC of a port; LID 0 takes them away. 0; -EINVAL not a unicast LID, or not a
+ * multiple of 2^lmc; -EADDRINUSE another port, *owner, has one of these.
  */
 int subnet_set_lid(struct subnet *s, uint32_t row, uint16_t lid, uint32_t lmc,
 		   uint32_t *owner) must_check;
 /*
- * Entry of a port's GID table; NULL empties it.  0; -ERANGE past the room of the port; -EADDRINUSE
- * another port, *owner, has that GID.
+ * Sets an entry of a port's GID table; NULL empties it. 0; -ERANGE past the room of the port;
+ * -EADDRINUSE another port, *owner, has that GID.
  */
 int subnet_set_gid(struct subnet *s, uint32_t row, uint32_t index,
 		   const struct subnet_gid_entry *entry, uint32_t *owner) must_check;
-/* Something outside of the block changed that routes depend on. */
+/* Call it when something outside the block changes that routes depend on. */
 void subnet_raise_epoch(struct subnet *s);

@@ -43,7 +43,7 @@ int command_fabric_down(struct session *s, int argc, char **argv)
 	if (sock == -ECONNREFUSED) {
 		int lock = rundir_lock(s->dir, false);
 
-		/* One that was killed cannot clean up after itself. */
+		/* A daemon that was killed cannot clean up after itself. */
 		if (lock >= 0) {
 			rundir_remove(s->dir);
 			close(lock);
@@ -218,7 +218,7 @@ static void status_print(const struct session *s, struct view *v)
 {
 	struct msg_host_reply host;
 
-	/* Our own connection is none that anybody wants to hear of. */
+	/* Nobody wants to hear of our own connection. */
 	printf("fabric %s: %s, softhcad %s, pid %d, in %s, %u connections%s\n", s->fabric,
 	       v->info.model, v->info.release, v->info.pid, s->dir, v->info.connections - 1,
 	       v->info.stay ? ", stays up" : "");

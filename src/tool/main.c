@@ -47,7 +47,7 @@ static void help_all(FILE *out)
 	fprintf(out, "  softhca --version | --help | COMMAND --help\n\nSee softhca(1).\n");
 }
 
-/* How many arguments the name of the command takes, 0 if it is not this one. */
+/* How many arguments the command's name takes; 0 if they are not this command. */
 static int name_match(const char *name, int argc, char **argv)
 {
 	size_t n = strcspn(name, " ");

@@ -25,7 +25,7 @@ static bool port_state_of(const char *word, enum ib_port_state *state)
 	return false;
 }
 
-/* "HOST/HCA" or "HCA"; the host goes into the session. */
+/* Splits "HOST/HCA" or "HCA"; the host goes into the session. */
 static const char *split_name(struct session *s, const char *name)
 {
 	static char host[FABRIC_NAME_BYTES];
@@ -45,7 +45,7 @@ static const char *split_name(struct session *s, const char *name)
 	return slash + 1;
 }
 
-/* "HCA:PORT" or "HCA": port 1.  False if PORT is no number of a port. */
+/* Splits "HCA:PORT", or "HCA" for port 1.  False if PORT is no number of a port. */
 static bool split_port(char *hca, uint32_t *port)
 {
 	char *colon = strchr(hca, ':');
@@ -62,7 +62,7 @@ static bool find_row(const struct session *s, struct view *v, const char *hca, u
 {
 	if (!session_host(s, v->sock, host))
 		return false;
-	/* Once more, with its rows checked. */
+	/* Asks once more, because view_host checks the rows. */
 	for (uint32_t i = 0; view_host(v, host->index, host) && i < host->nports; i++) {
 		const struct subnet_node *node = subnet_node_of(&v->subnet, host->rows[i]);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Finds the program that execvp(3) would run, and tells beforehand when the dynamic linker would
- * not load the preload library into it: the program would simply see no devices, and its user would
+ * Finds the program that execvp(3) would run, and says beforehand if the dynamic linker would not
+ * load the preload library into it.  Otherwise the program would see no devices and its user would
  * not know why.
  */
 #include <elf.h>
@@ -84,7 +84,7 @@ static bool changes_rights(int fd)
 	return geteuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0;
 }
 
-/* Why the dynamic linker of our library would not meet this ELF file, or NULL. */
+/* Why the dynamic linker would not load our library into this ELF file, or NULL. */
 static const char *elf_refusal(int fd)
 {
 	Elf64_Ehdr eh;
@@ -137,7 +137,7 @@ static const char *program_refusal(const char *program)
 		char magic[SELFMAG] = {0};
 		int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-		/* Executable but not readable: nothing to be seen; let it try. */
+		/* Executable but not readable: we cannot tell, so let it try. */
 		if (fd < 0)
 			return NULL;
 		script = false;

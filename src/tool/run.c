@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * softhca run and softhca env.  run becomes the program itself: its process, terminal, signals and
- * exit status are nobody else's.  What stays of run is an open connection to the daemon, inherited
- * by the program and its children, which holds the fabric until the last of them has ended.
+ * softhca run and softhca env. run becomes the program itself, so process, terminal, signals and
+ * exit status are the program's own.  Only an open connection to the daemon stays of run.  The
+ * program and its children inherit it, and it holds the fabric until the last of them has ended.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,8 +14,7 @@
 
 #define PRELOAD "LD_PRELOAD"
 
-/* The library goes first, before what the user preloads, so that its view of paths is the
- * outermost. */
+/* The library goes before what the user preloads, so that its view of paths is the outermost. */
 static char *preload_value(const struct session *s)
 {
 	const char *old = getenv(PRELOAD);
@@ -85,7 +84,7 @@ free_preload:
 	return status;
 }
 
-/* For any POSIX shell: in single quotes nothing is special but the quote itself. */
+/* Prints for any POSIX shell: in single quotes only the quote itself is special. */
 static void print_export(const char *name, const char *value)
 {
 	printf("export %s='", name);
@@ -113,7 +112,7 @@ int command_env(struct session *s, int argc, char **argv)
 	preload = preload_value(s);
 	if (!preload)
 		return EXIT_OURS;
-	/* A host that is not there is better noticed now than by each program later. */
+	/* Notices a missing host now, before each program does later. */
 	sock = session_link(s, true, &m, MSG_LEASE, fds);
 	if (sock < 0)
 		goto free_preload;

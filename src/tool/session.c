@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Options, the places of the installed parts, and the connection to the daemon. */
+/* Options, where the installed parts are, and the connection to the daemon. */
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -12,7 +12,7 @@
 #include "prm/model.h"
 #include "tool/tool.h"
 
-/* In the build tree everything lies beside the tool; installed, where make install puts it. */
+/* In the build tree everything lies beside the tool; else where make install puts it. */
 static const char *const daemon_places[] = {"softhcad", "../libexec/softhca/softhcad"};
 static const char *const preload_places[] = {"libsofthca-preload.so",
 					     "../lib/softhca/libsofthca-preload.so"};
@@ -51,7 +51,7 @@ static int command_help(const struct command *c)
 	return 0;
 }
 
-/* One line, which names the option as the user wrote it. */
+/* Prints one line, which names the option as the user wrote it. */
 static int bad_option(const struct session *s, const char *why, const char *option)
 {
 	tool_error(s->command, "%s: %s; see %s --help", why, option, s->command);
@@ -86,8 +86,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 	int opt, at = 1;
 
 	opterr = 0;
-	/* '+': what follows the program's name is the program's.  ':': tell a missing value apart.
-	 */
+	/* '+': what follows the program's name is the program's. ':': a missing value is told
+	 * apart. */
 	for (; (opt = getopt_long(argc, argv, "+:h", longs, NULL)) != -1; at = optind) {
 		if (opt == 'h')
 			return command_help(c);
@@ -113,7 +113,7 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 	return -1;
 }
 
-/* A command inside `softhca run` means the fabric and host that it runs on. */
+/* Inside `softhca run`, a command means the fabric and host that it runs on. */
 static int find_fabric(struct session *s)
 {
 	const char *dir = getenv("SOFTHCA_DIR");

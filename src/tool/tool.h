@@ -28,17 +28,17 @@ struct session {
 	const char *fabric;
 	const char *host; /* or NULL */
 	bool json;
-	const char *reports; /* of signature errors: their style, or NULL */
+	const char *reports; /* style of reports of signature errors, or NULL */
 	const char *trace;   /* patterns of trace points, or NULL */
-	const char *hosts;   /* how many the fabric is to have, or NULL */
-	uint32_t nhosts;     /* the same */
+	const char *hosts;   /* how many hosts the fabric is to have, or NULL */
+	uint32_t nhosts;     /* the same as a number */
 	const char *model;   /* what the fabric's devices are to be taken for, or NULL */
 	char dir[RUNDIR_BYTES];
 	char daemon[TOOL_PATH_BYTES];
 	char preload[TOOL_PATH_BYTES];
 };
 
-/* One line on standard error, "softhca run: ...". */
+/* Prints one line on standard error, "softhca run: ...". */
 void tool_error(const char *command, const char *fmt, ...) printf_like(2, 3);
 
 /* session.c */
@@ -62,15 +62,15 @@ struct command {
 
 /*
  * Parses the command's options (up to the first other argument) and finds directory, daemon and
- * preload library.  -1 to go on with argv[*first]; else the exit status.
+ * preload library.  Returns -1 to go on with argv[*first], else the exit status.
  */
 int session_open(struct session *s, const struct command *c, int argc, char **argv, int *first);
 /* Says why link_open failed. */
 void session_link_error(const struct session *s, int error);
-/* Connected, first request answered; or -1 and the error was printed. */
+/* Connects and makes a first request.  The descriptor, or -1 after it has printed the error. */
 int session_link(const struct session *s, bool start, struct msg *m, enum msg_type type,
 		 int fds[MSG_MAX_FDS]);
-/* The host asked for, or the first, by a connected daemon; false (and an error line) if unknown. */
+/* Asks the daemon for the session's host, or the first.  False after an error line: unknown. */
 bool session_host(const struct session *s, int sock, struct msg_host_reply *host);
 
 /* program.c: finds what execvp(3) would run and whether it can be served.  0 or an exit status. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A look at a running fabric: what the daemon says and what the subnet shows. */
+/* A view of a running fabric: what the daemon says and what the subnet shows. */
 #pragma once
 
 #include "fabric/attr.h"
@@ -12,13 +12,13 @@ struct view {
 	void *memory; /* where the subnet lies */
 };
 
-/* False: the error was printed. */
+/* False after it has printed the error. */
 bool view_open(const struct session *s, bool start, struct view *v);
 void view_close(struct view *v);
 /* Row of the host table; false after the last. */
 bool view_host(struct view *v, uint32_t index, struct msg_host_reply *host);
 bool view_counters(struct view *v, uint32_t row, struct msg_counters_reply *counters);
-/* A port attribute without its newline; empty if it cannot be had. */
+/* Reads a port attribute, without its newline; empty if that fails. */
 void view_attr(struct view *v, const char *host, uint32_t row, enum port_attr attr, char *buf,
 	       size_t size);
 void view_guid(uint64_t guid, char *buf, size_t size);

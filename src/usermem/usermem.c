@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Copies between run lists, from this process or another, on top of the single touches that are
+ * Copies between run lists, within this process or from another.  The single touches below them are
  * made per architecture (usermem_x86_64.c, usermem_portable.c).
  */
 #include <string.h>
@@ -8,10 +8,10 @@
 
 #include "usermem/usermem.h"
 
-/* The last bytes of a message, held back until all else is in place: what a program polls on. */
+/* A program polls on the last bytes of a message, so they are stored when all else is in place. */
 #define TAIL_BYTES 8u
 
-/* A place in a run list. */
+/* A position in a run list. */
 struct cursor {
 	const struct run *run;
 	uint32_t left; /* runs from here on */
@@ -56,8 +56,8 @@ static bool pull_local(struct cursor dst, struct cursor src)
 	return !dst.left && !src.left;
 }
 
-/* Lists the memory from c on, at most max bytes and up to what is discarded; returns how many bytes
- * the list covers. */
+/* Lists the memory from c on: at most max bytes, and only up to a run that is discarded.  Returns
+ * how many bytes the list covers. */
 static size_t fill_iovecs(struct iovec *iov, unsigned long *count, struct cursor c, size_t max)
 {
 	size_t sum = 0;
@@ -73,7 +73,7 @@ static size_t fill_iovecs(struct iovec *iov, unsigned long *count, struct cursor
 	return sum;
 }
 
-/* Both past the bytes of the destination's run, which nobody wants. */
+/* Moves both cursors past the bytes of the destination's run, which nobody wants. */
 static void discard(struct cursor *dst, struct cursor *src)
 {
 	size_t n = min_u64(dst->run->len - dst->off, src->run->len - src->off);
@@ -82,7 +82,7 @@ static void discard(struct cursor *dst, struct cursor *src)
 	cursor_advance(src, n);
 }
 
-/* The fence keeps the reads in front of the look; partner: the one in channel_withdraw. */
+/* The fence keeps the reads of the payload before this load; its partner is in channel_withdraw. */
 static bool is_withdrawn(const _Atomic(uint32_t) *word)
 {
 	if (!word)
@@ -92,8 +92,8 @@ static bool is_withdrawn(const _Atomic(uint32_t) *word)
 }
 
 /*
- * The kernel copies in no promised order, so the last bytes go to a buffer of ours within the same
- * call and are stored when it has returned, and when what was read was not withdrawn until then.
+ * The kernel promises no order of copying, so the same call reads the last bytes to a buffer of
+ * ours.  They are stored after it has returned, and only if the payload was not withdrawn by then.
  */
 static bool pull_foreign(struct cursor dst, struct cursor src, int32_t pid,
 			 const _Atomic(uint32_t) *withdrawn)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every touch of application memory.  Registered memory, rings and doorbell records belong to the
- * program, which may unmap them at any moment; a touch of a page that has gone returns false
+ * Everything that touches application memory.  Registered memory, rings and doorbell records belong
+ * to the program, which may unmap them at any moment; a touch of a page that has gone returns false
  * instead of killing the process.  For that, the signal handler for SIGSEGV and SIGBUS (installed
  * by the driver) offers each fault to usermem_fault() first.
  *
@@ -27,26 +27,26 @@ bool usermem_publish(void *dst, const void *src, size_t n) must_check;
 bool usermem_fetch_add(void *addr, uint64_t add, uint64_t *orig) must_check;
 bool usermem_compare_swap(void *addr, uint64_t compare, uint64_t swap, uint64_t *orig) must_check;
 
-/* Copies between run lists (RUN_DISCARD may be a destination); from another process if pid != 0
- * (process_vm_readv). Lengths must be equal. */
+/* Copies between run lists of equal length; a destination may be RUN_DISCARD.  If pid is not 0, src
+ * lies in that process (process_vm_readv). */
 bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src, uint32_t nsrc,
 		  int32_t pid) must_check;
 
 /*
  * The same from another process, as long as *withdrawn is 0 (NULL: whatever happens).  The last
- * bytes are stored when the word was still 0 after all had been read.
+ * bytes are stored only if the word is still 0 after all has been read.
  */
 bool usermem_pull_foreign(const struct run *dst, uint32_t ndst, const struct run *src,
 			  uint32_t nsrc, int32_t pid,
 			  const _Atomic(uint32_t) *withdrawn) must_check;
 
-/* Can all of it be read?  For telling which side of a failed pull has gone; slow. */
+/* Can all of it be read?  Tells which side of a failed pull has gone; slow. */
 bool usermem_readable(const struct run *run, uint32_t n, int32_t pid) must_check;
 
 /*
- * Runs work(arg), which touches the memory of these two lists as memcpy does.  False: some of it
- * has gone, and work was left where it stood: it must not hold anything that has to be given back.
- * Does not nest.
+ * Runs work(arg), which touches the memory of these two lists as memcpy does.  False: some of the
+ * memory has gone, and work was abandoned half-way, so it must not hold anything that has to be
+ * given back.  Does not nest.
  */
 struct usermem_list {
 	const struct run *run;
@@ -59,11 +59,11 @@ bool usermem_guarded(void (*work)(void *arg), void *arg, struct usermem_list a,
 /*
  * For the signal handler of SIGSEGV and SIGBUS (installed with SA_SIGINFO, SA_NODEFER and
  * SA_ONSTACK): ucontext is the handler's third argument, addr its si_addr.  If a usermem function
- * of this thread caused the fault, arranges that it returns false and returns true: the handler
- * must then return.  False: the signal is somebody else's.  In the first case it does not return if
- * the fault was inside of usermem_guarded, or if the architecture has no table of faulting
- * instructions.
+ * of this thread caused the fault, makes that function return false.  It then either returns true,
+ * and the handler must return; or, if the fault was inside usermem_guarded or the architecture has
+ * no table of faulting instructions, it jumps and does not return.  False: the signal is somebody
+ * else's.
  */
 bool usermem_fault(void *ucontext, const void *addr);
-/* Its part for usermem_guarded: leaves it if the fault is there. */
+/* The part of usermem_fault for usermem_guarded: jumps out of it if the fault is there. */
 void usermem_guarded_fault(const void *addr);

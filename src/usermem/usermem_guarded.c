@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Other people's code on the program's memory: checksum kernels that know nothing of faults.  The
- * signal handler leaves such a stretch by a jump to where it was entered.
+ * Runs other people's code, such as checksum kernels that know nothing of faults, on the program's
+ * memory.  On a fault the signal handler jumps back to where the stretch was entered.
  *
  * The guard is reached from a signal handler: its storage is allocated with the thread, never on
  * first use.
@@ -11,8 +11,8 @@
 
 #include "usermem/usermem.h"
 
-/* A fault is reported for some byte of the access; wide accesses may begin before a run or reach
- * over its end, but only in the same page. */
+/* The kernel reports some byte of the access that faulted.  A wide access may begin before a run or
+ * end behind it, but stays in the same page. */
 #define PAGE_MASK ((uintptr_t)4096 - 1)
 
 struct stretch {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Touching application memory on any architecture: each touch runs under a guard of its thread that
- * says which addresses may fault and where to go then.  Costs a few more instructions than a table
- * of faulting instructions (usermem_x86_64.c), and needs the faulting address.
+ * Touches application memory on any architecture.  Each touch runs under a guard of its thread,
+ * which says which addresses may fault and where to go then.  This costs a few more instructions
+ * than a table of faulting instructions (usermem_x86_64.c), and needs the faulting address.
  *
  * The guard is reached from a signal handler: its storage is allocated with the thread, never on
  * first use.
@@ -26,7 +26,7 @@ struct guard {
 
 static _Thread_local struct guard guard __attribute__((tls_model("initial-exec")));
 
-/* Runs the statements with faults inside the two ranges turned into "return false".  No signal mask
+/* Runs the statements; a fault inside one of the two ranges becomes "return false".  No signal mask
  * is saved: the handler is installed with SA_NODEFER. */
 #define guarded(a, alen, b, blen, ...)                     \
 	do {                                               \
@@ -46,7 +46,7 @@ static _Thread_local struct guard guard __attribute__((tls_model("initial-exec")
 		guard.active = 0;                          \
 	} while (0)
 
-/* The last of the bytes in one store where alignment allows, ordered after the body. */
+/* Stores the last bytes after the body, and at once where alignment allows. */
 static void copy_in_order(char *dst, const char *src, size_t n)
 {
 	size_t tail = n < 8 ? n : 8;

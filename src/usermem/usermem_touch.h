@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Single touches of application memory, for the few places of the data path where a call would cost
- * more than the access; on x86-64 also what usermem_x86_64.c is made of.
+ * Single touches of application memory, for the few parts of the data path where a call would cost
+ * more than the access.  On x86-64, usermem_x86_64.c is made of them too.
  *
- * There, every instruction that may fault stands in a table, section softhca_extable, next to the
- * place where execution goes on if it does.  So a touch that succeeds costs nothing but the access.
+ * There, a table (section softhca_extable) lists every instruction that may fault, and where
+ * execution goes on if it does.  So a touch that succeeds costs nothing but the access.
  */
 #pragma once
 
@@ -26,9 +26,9 @@
 /* clang-format on */
 
 /*
- * They need a label "fault" in the function.  Two shields against GCC 12, which treats an asm goto
- * with outputs too lightly: "volatile" is said although "goto" implies it, or one whose outputs
- * nobody uses is dropped; the empty statement after it keeps the output from being moved away.
+ * The function needs a label "fault".  GCC 12 mishandles an asm goto with outputs in two ways.  It
+ * drops one whose outputs nobody uses, so "volatile" is said although "goto" implies it; and it
+ * moves the output away, which the empty statement prevents.
  */
 #define touch_load_by(insn, place, out, addr)                        \
 	__asm__ volatile goto("1: " insn " %1, %0\n\t" EXTABLE("1b") \
@@ -48,7 +48,7 @@
 #define touch_load16(out, addr) touch_load_by("movups", "=x", out, addr)
 #define touch_store16(addr, v)	touch_store_by("movups", "x", addr, v)
 
-/* Operands of the asm: memory of that size at any alignment and of any type. */
+/* An operand of the asm: memory of that size, of any alignment and type. */
 #define touch_at(type, p, off) ((type *)((uintptr_t)(p) + (off)))
 
 typedef uint16_t una16 __attribute__((may_alias, aligned(1)));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Touching application memory on x86-64: by the instructions of usermem_touch.h.  usermem_fault()
- * looks the interrupted instruction up and moves the saved instruction pointer.  The faulting
- * address is not asked for: a non-canonical pointer raises a signal without one.  Other people's
- * code cannot be listed in a table: usermem_guarded.c.
+ * Touches application memory on x86-64 with the instructions of usermem_touch.h. usermem_fault()
+ * looks up the interrupted instruction and moves the saved instruction pointer.  It ignores the
+ * faulting address, because a non-canonical pointer raises a signal without one.  Other people's
+ * code cannot be listed in a table; usermem_guarded.c runs it.
  *
  * Order: x86 keeps stores in program order, and the stores of a string instruction before those
- * that follow it (Intel SDM volume 3, "Fast-String Operation and Out-of-Order Stores"), so that
- * "last" only means to write it last.
+ * that follow it (Intel SDM volume 3, "Fast-String Operation and Out-of-Order Stores"), so writing
+ * something last is enough to make it visible last.
  */
 #if defined(__x86_64__) && !defined(USERMEM_PORTABLE)
 
@@ -23,12 +23,13 @@ struct extable_entry {
 	int32_t fixup;
 };
 
-/* The bounds of the section, from the linker; hidden, for each object that links us has its own. */
+/* The linker gives the bounds of the section.  They are hidden, because each object that links us
+ * has a section of its own. */
 extern const struct extable_entry __start_softhca_extable[] __attribute__((visibility("hidden")));
 extern const struct extable_entry __stop_softhca_extable[] __attribute__((visibility("hidden")));
 
 /*
- * From this size on the string instruction is as fast as memcpy or faster; below, its start-up
+ * From this size on the string instruction is at least as fast as memcpy.  Below, its start-up
  * counts and single moves win (measured on Sapphire Rapids, crossing between 400 and 1000 bytes).
  */
 #define STRING_COPY_MIN 576u
@@ -40,7 +41,7 @@ static inline bool copy_vectors(void *dst, const void *src, size_t n)
 	size_t off = 0;
 
 	if (n <= 64) {
-		/* Straight through, the middle pair only where the outer two leave a gap. */
+		/* No loop.  The middle pair is needed only where the outer two leave a gap. */
 		touch_load16(a, touch_at(const vec16, src, 0));
 		touch_load16(d, touch_at(const vec16, src, n - 16));
 		if (n > 32) {
@@ -89,7 +90,7 @@ fault:
 	return false;
 }
 
-/* Fewer than 8 bytes: powers of two, the last of them at the end. */
+/* Copies fewer than 8 bytes in powers of two, the last byte last. */
 static bool copy_tiny(void *dst, const void *src, size_t n)
 {
 	uint32_t v4;
@@ -145,7 +146,7 @@ bool usermem_publish(void *dst, const void *src, size_t n)
 {
 	const uint64_t *from = src;
 
-	/* Word by word, as the source was written a moment ago. */
+	/* Word by word: wider loads would wait for the source's stores of a moment ago. */
 #pragma GCC unroll 8
 	for (size_t off = 0; off < n; off += sizeof(*from))
 		touch_store(touch_at(una64, dst, off), from[off / sizeof(*from)]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * SOFTHCA_DIR, SOFTHCA_HOST and SOFTHCA_DAEMON as they were when the program started: programs
- * change and clear their environment, and getenv is not safe while they do.
+ * Keeps SOFTHCA_DIR, SOFTHCA_HOST and SOFTHCA_DAEMON as they were when the program started:
+ * programs change and clear their environment, and getenv is not safe while they do.
  */
 #pragma once
 

@@ -50,7 +50,7 @@ static int sock_connect(const char *dir)
 	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (sock < 0)
 		return -errno;
-	/* A daemon that is stopped must not stop us: connect and replies have their limit. */
+	/* A daemon that is stopped must not stop us: connect and replies have a time limit. */
 	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	do {
@@ -70,7 +70,7 @@ int link_call(int sock, struct msg *m, enum msg_type type, int fds[MSG_MAX_FDS])
 
 	msg_prepare(m, type, MSG_REQUEST, 1, 0);
 	ret = msg_send(sock, m, NULL, 0, 0);
-	/* The daemon may have said why and closed before we sent: read in any case. */
+	/* Read in any case: the daemon may have said why and closed before we sent. */
 	if (ret && ret != -ECONNRESET)
 		return ret;
 	ret = msg_recv(sock, m, fds, REPLIES, 0);
@@ -97,8 +97,8 @@ int link_open(const char *dir, const char *daemon, struct msg *m, enum msg_type 
 		sock = sock_connect(dir);
 		if (sock == -ECONNREFUSED && daemon) {
 			/*
-			 * A daemon that comes up or leaves.  One more would only find that out, and
-			 * twenty programs that start at once would start twenty.
+			 * A daemon is coming up or leaving.  Another one would only find that out,
+			 * and twenty programs that start at once would start twenty.
 			 */
 			if (rundir_is_locked(dir)) {
 				nanosleep(&nap, NULL);
@@ -116,7 +116,8 @@ int link_open(const char *dir, const char *daemon, struct msg *m, enum msg_type 
 		if (!ret)
 			return sock;
 		close(sock);
-		/* Closed without an answer: it was leaving when we connected.  Once more. */
+		/* Closed without an answer: the daemon was leaving when we connected.  Try once
+		 * more. */
 		if (ret != -ECONNRESET)
 			return ret;
 	} while (clock_ns() < deadline);

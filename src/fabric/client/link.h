@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A connection to softhcad as its users make it: connect, start on demand, ask, be answered. */
+/* Makes a connection to softhcad: connects, starts the daemon on demand, asks. */
 #pragma once
 
 #include "fabric/protocol.h"
 
 /*
- * Connects to the daemon of 'dir' and makes a first request, whose reply replaces it in *m.  With
- * 'daemon' a missing daemon is started; one that leaves at this very moment is waited for.  The
+ * Connects to the daemon of 'dir' and makes a first request, whose reply replaces it in *m.  If
+ * 'daemon' is given, starts a missing daemon; waits for one that is just leaving.  Returns the
  * connected descriptor, or negative errno: -ECONNREFUSED nothing answers, -ETIMEDOUT not in time,
  * -EPROTO another version, -EPERM not ours, or the status of the reply.
  */
@@ -14,5 +14,5 @@ int link_open(const char *dir, const char *daemon, struct msg *m, enum msg_type 
 	      int fds[MSG_MAX_FDS]) must_check;
 /* One more request on a connection that nobody else reads from.  0 or negative errno. */
 int link_call(int sock, struct msg *m, enum msg_type type, int fds[MSG_MAX_FDS]) must_check;
-/* Moves a descriptor out of the way of programs that count on low numbers, to be inherited. */
+/* Moves a descriptor, to be inherited, out of the way of programs that count on low numbers. */
 int link_raise(int fd);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What needs no open client: live attributes, and that the daemon stays. */
+/* Requests that need no open client: live attributes, and a lease that holds the daemon. */
 #include "fabric/client/client.h"
 
 #include <errno.h>
@@ -13,7 +13,8 @@
 #include "fabric/client/environment.h"
 #include "fabric/client/link.h"
 
-/* Has the daemon gone that gave it?  The next one knows nothing of it, and has no tree for us. */
+/* Has the daemon gone that gave the lease?  The next daemon does not know it and has no tree for
+ * us. */
 static bool lease_ended(int fd)
 {
 	struct pollfd p = {.fd = fd};
@@ -22,8 +23,8 @@ static bool lease_ended(int fd)
 }
 
 /*
- * Under `softhca env` nothing holds the daemon but its users: a program that looks at the device
- * tree holds it for its lifetime.
+ * Under `softhca env` only its users hold the daemon, so a program that looks at the device tree
+ * holds it for the program's lifetime.
  */
 static int hold_fabric(const struct fabric_environment *env)
 {

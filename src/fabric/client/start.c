@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The daemon becomes an orphan by way of an intermediate child that does not execute anything: its
- * exit signal is none (clone(2): then wait() without __WCLONE passes it by), whereas a child that
- * calls execve would get SIGCHLD as its exit signal back.
+ * An intermediate child starts the daemon and ends, which makes the daemon an orphan.  That child
+ * has no exit signal, so wait() without __WCLONE does not see it (clone(2)).  The daemon cannot be
+ * a child itself: execve sets the exit signal back to SIGCHLD.
  */
 #include "fabric/client/start.h"
 
@@ -26,7 +26,7 @@
 #include "fabric/protocol.h"
 
 #define STACK_BYTES 65536u
-#define REAP_S	    1 /* for a daemon to serve or to end; it takes a few milliseconds */
+#define REAP_S	    1 /* limit for a daemon to serve or to end, which takes milliseconds */
 
 struct birth {
 	const char *path;
@@ -53,8 +53,8 @@ static int birth_daemon(void *arg)
 }
 
 /*
- * A daemon that finds another one serving ends at once.  Only its parent can spare the system a
- * zombie where process 1 does not wait for orphans, as in many containers.
+ * A daemon that finds another one serving ends at once.  In many containers process 1 does not wait
+ * for orphans; there only the daemon's parent can keep it from becoming a zombie.
  */
 static void reap_unless_serving(struct birth *b, pid_t daemon)
 {
@@ -65,7 +65,7 @@ static void reap_unless_serving(struct birth *b, pid_t daemon)
 
 	if (pidfd < 0) /* before Linux 5.3 */
 		return;
-	/* system calls without libc's checks for cancellation, which is our parent's */
+	/* libc would check for cancellation, which is our parent's */
 	if (syscall(SYS_ppoll, p, 2, &limit, NULL, 0) > 0 && p[1].revents & POLLIN)
 		b->told = syscall(SYS_read, b->verdict_fd, &b->verdict, sizeof(b->verdict)) ==
 			  sizeof(b->verdict);
@@ -86,7 +86,7 @@ static int birth_between(void *arg)
 	_exit(0);
 }
 
-/* The daemon must not be preloaded with what it serves, nor take itself for a client. */
+/* The daemon must not load the preload library, nor take itself for a client. */
 static char **environment_filter(void)
 {
 	static const char *const dropped[] = {
