@@ -17,6 +17,8 @@ static bool wire_deliver(struct wire *w, const struct pkt *p)
 		return false;
 	shard_count(w->counters, PORT_RCV_DATA, pkt_wire_octets(p, w->ethernet) / 4);
 	shard_count(w->counters, PORT_RCV_PACKETS, n);
+	if (slot_observed(w->host->slot))
+		tap_packet(w, TAP_DELIVERED, p);
 	client->receive(client->user, p);
 	return true;
 }

@@ -11,6 +11,7 @@
 
 /* A packet of this size is carried by any link: more than the largest MTU. */
 #define LINK_MIN_PAYLOAD (8u * 1024u)
+#define LINK_PATH_MTU	 0u
 /* In the place of an owner: all that the link leads to. */
 #define LINK_ALL 0u
 
@@ -18,9 +19,10 @@ struct link;
 
 /* Those that may be NULL have nothing to do. */
 struct link_ops {
+	bool immediate; /* xmit delivers */
 	/* As wire_xmit, to one owner. */
 	enum wire_verdict (*xmit)(struct link *l, uint32_t to, const struct pkt *p);
-	/* At least LINK_MIN_PAYLOAD. */
+	/* At least LINK_MIN_PAYLOAD; or LINK_PATH_MTU, if the far end takes no larger packets. */
 	uint32_t (*max_payload)(struct link *l, uint32_t to, bool by_reference_ok);
 	/* False: xmit would say WIRE_BUSY of this unreliable packet, and drain will tell when no
 	 * longer. */

@@ -26,6 +26,7 @@ static bool local_has_room(struct link *l, uint32_t to, const struct pkt *p)
 }
 
 const struct link_ops link_local_ops = {
+	.immediate = true,
 	.xmit = local_xmit,
 	.max_payload = local_max_payload,
 	.has_room = local_has_room,

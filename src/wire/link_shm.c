@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "wire/link_shm.h"
+#include "wire/tap.h"
 
 /* A process that could not be reached is not asked for with every packet. */
 #define OPEN_RETRY_NS 10000000u
@@ -202,8 +203,11 @@ static enum wire_verdict shm_xmit(struct link *link, uint32_t to, const struct p
 
 static uint32_t shm_max_payload(struct link *link, uint32_t to, bool by_reference_ok)
 {
-	struct channel *ch = shm_channel(shm_of(link), (uint16_t)(to - 1));
+	struct link_shm *l = shm_of(link);
+	struct channel *ch = shm_channel(l, (uint16_t)(to - 1));
 
+	if (slot_observed(&l->attr->slots[to - 1]))
+		return LINK_PATH_MTU;
 	return ch ? channel_max_payload(ch, by_reference_ok) : LINK_MIN_PAYLOAD;
 }
 

@@ -80,6 +80,8 @@ static void deliver(struct wire *w, const struct pkt *p)
 	/* A switch keeps from a port what nobody there wants: it does not count. */
 	if (!client->receive_group(client->user, p))
 		return;
+	if (slot_observed(w->host->slot))
+		tap_packet(w, TAP_DELIVERED, p);
 	shard_count(w->counters, PORT_RCV_DATA, octets(p, w->ethernet) / 4);
 	shard_count(w->counters, PORT_RCV_PACKETS, 1);
 	if (!is_unicast(p))
@@ -159,6 +161,8 @@ enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 	shard_count(w->counters, PORT_XMIT_PACKETS, 1);
 	if (!is_unicast(p))
 		shard_count(w->counters, PORT_MULTICAST_XMIT_PACKETS, 1);
+	if (slot_observed(h->slot))
+		tap_packet(w, TAP_SENT, p);
 	each_listener(h, group, p, send_copy);
 	if (listens(h->slot, group)) {
 		rcu_enter();

@@ -10,6 +10,7 @@
 
 #include "wire/link_shm.h"
 #include "wire/route.h"
+#include "wire/tap.h"
 #include "wire/wire.h"
 
 #define WIRE_PROCESS_WIRES 16u
@@ -31,6 +32,7 @@ struct wire_process {
 	struct link *links[WIRE_PROCESS_LINKS]; /* that drain */
 	unsigned nlinks;
 	_Atomic(struct wire *) wires[WIRE_PROCESS_WIRES];
+	_Atomic(struct tap *) taps;	       /* changed under the control lock, read under RCU */
 	uint32_t group_users[WIRE_GROUP_BITS]; /* the control lock */
 	pthread_mutex_t control;
 	struct link none, local;
@@ -52,6 +54,9 @@ static inline struct wire *wire_process_wire(struct wire_process *h, uint32_t po
 	}
 	return NULL;
 }
+
+/* Tells the taps of a packet, if the slot is observed. */
+void tap_packet(struct wire *w, enum tap_point at, const struct pkt *p) __attribute__((cold));
 
 /* Packets to IB_MULTICAST_QPN, see multicast.c.  Delivery in a reader's section. */
 enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p);

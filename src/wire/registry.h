@@ -23,7 +23,7 @@
 #include "prm/ib.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 7u
+#define REGISTRY_VERSION 8u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* numbers are handed out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -94,7 +94,7 @@ struct slot {
 	_Atomic(uint32_t) wake;	 /* enum slot_wake; futex */
 	_Atomic(uint32_t) alive; /* generation, 0 while the slot is free */
 	int32_t pid;
-	uint32_t reserved;
+	_Atomic(uint32_t) observers; /* of its packets, see wire/tap.h */
 	/* Descriptors of the process's shared segments, see wire/expose.h; 0: none. */
 	_Atomic(int32_t) expose_fd_plus_1;
 	_Atomic(int32_t) arena_fd_plus_1;

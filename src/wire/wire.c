@@ -83,6 +83,7 @@ _Atomic(uint64_t) *wire_counters(struct wire *w)
 
 enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 {
+	bool observed = slot_observed(w->host->slot);
 	struct link *l;
 	enum wire_verdict verdict;
 	uint32_t n, to;
@@ -95,8 +96,12 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 	n = pkt_wire_packets(p);
 	to = route_owner_plus_1(w, p->path, p->dqpn);
 	l = w->host->link_to[to];
+	if (unlikely(observed) && l->ops->immediate)
+		tap_packet(w, TAP_SENT, p);
 	verdict = l->ops->xmit(l, to, p);
 	if (likely(verdict == WIRE_SENT)) {
+		if (unlikely(observed) && !l->ops->immediate)
+			tap_packet(w, TAP_SENT, p);
 		shard_count(w->counters, PORT_XMIT_DATA, octets / 4);
 		shard_count(w->counters, PORT_XMIT_PACKETS, n);
 	} else if (verdict == WIRE_LOST) {
@@ -138,12 +143,19 @@ uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn
 	uint32_t max = l->ops->max_payload(l, to, by_reference_ok);
 
 	/* mtu_bytes is at most 4096 and every link takes that. */
+	if (unlikely(max == LINK_PATH_MTU) || slot_observed(w->host->slot))
+		return mtu_bytes ? mtu_bytes : LINK_MIN_PAYLOAD;
 	return mtu_bytes ? max - max % mtu_bytes : max;
 }
 
 struct expose *wire_expose(struct wire *w)
 {
 	return &w->host->expose;
+}
+
+const _Atomic(uint32_t) *wire_observers(const struct wire *w)
+{
+	return &w->host->slot->observers;
 }
 
 struct slot *wire_slots(const struct wire *w)

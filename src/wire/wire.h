@@ -122,9 +122,13 @@ void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn)
 struct slot *wire_slots(const struct wire *w);
 uint16_t wire_slot(const struct wire *w);
 
+/* Not 0: requests are to make packets (wire/tap.h). */
+const _Atomic(uint32_t) *wire_observers(const struct wire *w);
+
 /*
  * The largest payload one packet to (path, dqpn) may carry, at most IB_MAX_MSG_BYTES.  A multiple
- * of mtu_bytes. by_reference_ok: the packet will satisfy the exception above.
+ * of mtu_bytes, and mtu_bytes itself while this process or that of dqpn is observed.
+ * by_reference_ok: the packet will satisfy the exception above.
  */
 uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn,
 			  uint32_t mtu_bytes, bool by_reference_ok);

@@ -123,7 +123,7 @@ static const char *left_why(const struct qp *qp, const struct send_wqe *w, enum 
 	if (w->bad || !w->len)
 		return w->bad ? "malformed" : "no-data";
 	if (at == LEFT_REQUEST)
-		return "outstanding-requests";
+		return bypass_observed(qp) ? "observed" : "outstanding-requests";
 	if (bypass_peer_here(qp))
 		return p->write ? "responder-not-ready" : "same-process";
 	return wire_remote(qp->adapter->wire, &qp->path, qp->attr.dest_qpn) ? "responder-not-ready"

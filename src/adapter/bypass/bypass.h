@@ -14,10 +14,16 @@
 #include "adapter/qp/qp.h"
 #include "adapter/qp/send_wqe.h"
 
+/* Does somebody want to see packets? */
+static inline bool bypass_observed(const struct qp *qp)
+{
+	return unlikely(atomic_load_explicit(qp->adapter->observers, memory_order_relaxed));
+}
+
 /* May the next request of this queue pair be executed that way?  Under sq. */
 static inline bool bypass_open(const struct qp *qp)
 {
-	return qp->bth == BTH_RC &&
+	return !bypass_observed(qp) && qp->bth == BTH_RC &&
 	       atomic_load_explicit(&qp->comp.head, memory_order_acquire) ==
 		       atomic_load_explicit(&qp->req.tail, memory_order_relaxed) &&
 	       /* the last request may have been a read whose signature error stopped the queue */

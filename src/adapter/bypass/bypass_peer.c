@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "adapter/bypass/bypass_peer.h"
 
+#include "wire/tap.h"
+
 bool bypass_peer_enter_remote(const struct qp *qp, uint32_t right, struct bypass_peer *r)
 {
 	struct remote *f = wire_remote(qp->adapter->wire, &qp->path, qp->attr.dest_qpn);
 	struct qp_block *b;
 
-	if (!f)
+	if (!f || slot_observed(f->slot))
 		return false;
 	b = remote_qp(f, qp->attr.dest_qpn);
 	if (!bypass_peer_lock(qp, right, b))

@@ -37,6 +37,7 @@ struct adapter {
 	const struct subnet_port *port; /* our row */
 	const _Atomic(uint64_t) *epoch; /* of the subnet */
 	_Atomic(uint64_t) *counters;
+	const _Atomic(uint32_t) *observers; /* not 0: requests make packets, see wire/tap.h */
 	struct pd_space pds;
 	struct pd_space xrcds;
 	_Atomic(uint32_t) next_cqn;

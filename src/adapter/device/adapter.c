@@ -143,6 +143,7 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	a->port = &wire_subnet(a->wire)->ports[wire_port_row(a->wire)];
 	a->epoch = &wire_subnet(a->wire)->head->epoch;
 	a->counters = wire_counters(a->wire);
+	a->observers = wire_observers(a->wire);
 	a->slots = wire_slots(a->wire);
 	a->slot = wire_slot(a->wire);
 	pd_space_init(&a->pds);

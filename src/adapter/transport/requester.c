@@ -33,6 +33,9 @@ static_assert(IB_MAX_MSG_BYTES / 256 < PSN_WINDOW, "a message has its PSNs at th
 /* After so many datagrams in a row to one process, the QP counts as sending to that one alone. */
 #define AROUND 256u
 
+/* A long message in packets of the path MTU asks for an answer after so many bytes. */
+#define ANSWER_EVERY (1u << 20)
+
 /* Outcome of one step. */
 enum step {
 	STEP_NEXT, /* this request is sent: go on with the next */
@@ -316,9 +319,10 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 			return refuse_memory(qp, w, v);
 		pkt->opcode = (uint8_t)(qp->bth | send_wqe_bth_op(p, !off, last));
 		pkt->solicited = last && w->fm_ce_se & WQE_CTRL_SOLICITED;
-		/* Each packet asks for an answer: otherwise a long message would get none until its
-		 * end. */
-		pkt->ack_req = qp_is_reliable(qp);
+		/* Each large packet asks for an answer: otherwise a long message would get none
+		 * until its end. */
+		pkt->ack_req =
+			qp_is_reliable(qp) && (last || n > qp->mtu || !((off + n) % ANSWER_EVERY));
 		pkt->psn = psn_add(op->first_psn, (uint32_t)(off / qp->mtu));
 		pkt->npkts = n ? div_round_up(n, qp->mtu) : 1;
 		pkt->payload_len = n;

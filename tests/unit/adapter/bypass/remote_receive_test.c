@@ -14,6 +14,7 @@
 #include "check.h"
 #include "subnet_bed.h"
 #include "wire/expose.h"
+#include "wire/tap.h"
 
 #define CHANNEL_BYTES (1u << 20)
 #define ARENA_OFFSET  8192u
@@ -606,6 +607,53 @@ static void test_resized(void)
 	fabric_down(f);
 }
 
+struct watcher {
+	struct tap tap;
+	unsigned packets;
+};
+
+static void packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
+{
+	struct watcher *w = container_of(t, struct watcher, tap);
+
+	(void)at;
+	(void)port_row;
+	if (pkt_props(p)->send) {
+		CHECK(p->npkts == 1 && psn_diff(p->psn, 0xfffff0) == 1 + (int32_t)w->packets);
+		w->packets++;
+	}
+}
+
+/* While either of the two processes is observed, nothing goes past who looks. */
+static void test_observed(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct fabric *f = fabric_up();
+		struct exposed *to = f->to;
+		struct wire_process *host = i ? f->b.rig.host : f->a.rig.host;
+		struct watcher w = {.tap.packet = packet};
+
+		for (unsigned k = 0; k < 3; k++)
+			rig_recv(&to->qp, to->data, sizeof(to->data), f->target_key);
+		post_send(f, WQE_OP_SEND, 0, 8);
+		sent(f, CQE_OP_REQ);
+		wire_tap_attach(host, &w.tap);
+		post_send(f, WQE_OP_SEND, 0, 3500);
+		CHECK(!rig_cq_poll(&f->from.cq));
+		progress(f);
+		sent(f, CQE_OP_REQ);
+		CHECK(w.packets == 4);
+		wire_tap_detach(host, &w.tap);
+		post_send(f, WQE_OP_SEND, 0, 8);
+		sent(f, CQE_OP_REQ);
+		received(f, CQE_OP_RESP_SEND, 8);
+		received(f, CQE_OP_RESP_SEND, 3500);
+		received(f, CQE_OP_RESP_SEND, 8);
+		CHECK(w.packets == 4);
+		fabric_down(f);
+	}
+}
+
 int main(void)
 {
 	test_sender_completes();
@@ -621,5 +669,6 @@ int main(void)
 	test_death();
 	test_flush();
 	test_resized();
+	test_observed();
 	return 0;
 }

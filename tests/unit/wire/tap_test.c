@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Taps: what is sent and what is delivered is seen, packet by packet, for as long as somebody
+ * looks.
+ */
+#include "testbed.h"
+#include "wire/size.h"
+#include "wire/tap.h"
+
+#define MTU 1024u
+
+struct watcher {
+	struct tap tap;
+	unsigned seen[2]; /* by enum tap_point */
+	uint32_t port_row;
+	struct pkt last;
+};
+
+static struct station a, b;
+static unsigned got_a, got_b;
+static struct watcher watch_a, watch_b;
+
+static void packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
+{
+	struct watcher *w = container_of(t, struct watcher, tap);
+
+	/* On loopback nothing is delivered before it was sent. */
+	if (at == TAP_DELIVERED && p->path->src_port == p->path->dst_port)
+		CHECK(w->seen[TAP_DELIVERED] < w->seen[TAP_SENT]);
+	w->seen[at]++;
+	w->port_row = port_row;
+	w->last = *p;
+}
+
+static void receive(void *user, const struct pkt *p)
+{
+	(void)p;
+	++*(unsigned *)user;
+}
+
+static void watch(struct station *st, struct watcher *w)
+{
+	*w = (struct watcher){.tap.packet = packet};
+	wire_tap_attach(st->host, &w->tap);
+}
+
+static uint32_t largest(struct station *from, const struct path *path, uint16_t to)
+{
+	return wire_max_payload(from->wire, path, testbed_qpn(to), MTU, true);
+}
+
+static enum wire_verdict send_psn(struct station *from, const struct path *path, uint16_t to,
+				  uint32_t psn)
+{
+	static unsigned char bytes[MTU];
+	const struct run run = {bytes, sizeof(bytes)};
+	struct pkt p = {.opcode = BTH_RC | BTH_SEND_ONLY,
+			.dqpn = testbed_qpn(to),
+			.psn = psn,
+			.npkts = 1,
+			.path = path,
+			.payload_len = MTU,
+			.nruns = 1,
+			.runs = &run};
+
+	return wire_xmit(from->wire, &p);
+}
+
+static void loopback(void)
+{
+	const struct path self = {.src_port = 0, .dst_port = 0};
+	struct watcher second;
+
+	CHECK(!atomic_load(wire_observers(a.wire)) && largest(&a, &self, 0) > MTU);
+	watch(&a, &watch_a);
+	watch(&a, &second);
+	CHECK(atomic_load(wire_observers(a.wire)) == 2 && largest(&a, &self, 0) == MTU);
+	/* Without an MTU: what any link takes. */
+	CHECK(wire_max_payload(a.wire, &self, testbed_qpn(0), 0, true) >= 4096);
+	CHECK(send_psn(&a, &self, 0, 7) == WIRE_SENT && got_a == 1);
+	CHECK(watch_a.seen[TAP_SENT] == 1 && watch_a.seen[TAP_DELIVERED] == 1);
+	CHECK(watch_a.last.psn == 7 && watch_a.last.payload_len == MTU && !watch_a.port_row);
+	wire_tap_detach(a.host, &watch_a.tap);
+	CHECK(largest(&a, &self, 0) == MTU);
+	CHECK(send_psn(&a, &self, 0, 8) == WIRE_SENT);
+	CHECK(watch_a.seen[TAP_SENT] == 1 && second.seen[TAP_SENT] == 2);
+	wire_tap_detach(a.host, &second.tap);
+	wire_tap_detach(a.host, &second.tap);
+	CHECK(!atomic_load(wire_observers(a.wire)) && largest(&a, &self, 0) > MTU);
+	CHECK(send_psn(&a, &self, 0, 9) == WIRE_SENT && second.seen[TAP_SENT] == 2);
+}
+
+static void drain(void)
+{
+	while (wire_process_progress(b.host))
+		;
+}
+
+/* Whichever of the two is observed, packets between them have the path MTU. */
+static void between_processes(struct testbed *bed)
+{
+	uint32_t psn = 0;
+
+	CHECK(send_psn(&a, &a.path, 1, psn++) == WIRE_SENT);
+	station_add_channel(&b);
+	drain();
+	CHECK(got_b == 1 && largest(&a, &a.path, 1) > MTU);
+	watch(&b, &watch_b);
+	CHECK(largest(&a, &a.path, 1) == MTU && largest(&b, &b.path, 0) == MTU);
+	CHECK(send_psn(&a, &a.path, 1, psn++) == WIRE_SENT);
+	drain();
+	CHECK(watch_b.seen[TAP_DELIVERED] == 1 && !watch_b.seen[TAP_SENT]);
+	CHECK(watch_b.port_row == 1 && watch_b.last.psn == 1);
+
+	/* What found no room was not sent. */
+	watch(&a, &watch_a);
+	while (send_psn(&a, &a.path, 1, psn) == WIRE_SENT)
+		psn++;
+	CHECK(watch_a.seen[TAP_SENT] == psn - 2 && watch_a.last.psn == psn - 1);
+	drain();
+	CHECK(watch_b.seen[TAP_DELIVERED] == psn - 1 && watch_b.last.psn == psn - 1);
+	/* Nor what has no way. */
+	subnet_set_state(&bed->subnet, 1, IB_PORT_DOWN);
+	CHECK(send_psn(&a, &a.path, 1, psn) == WIRE_LOST);
+	CHECK(watch_a.seen[TAP_SENT] == psn - 2);
+	subnet_set_state(&bed->subnet, 1, IB_PORT_ACTIVE);
+
+	wire_tap_detach(b.host, &watch_b.tap);
+	CHECK(largest(&a, &a.path, 1) == MTU && largest(&b, &b.path, 0) == MTU);
+	wire_tap_detach(a.host, &watch_a.tap);
+	CHECK(largest(&a, &a.path, 1) > MTU);
+}
+
+/* A packet to many is sent once, and delivered where somebody wants it. */
+static void to_many(void)
+{
+	const struct path group = {.src_port = 0, .grh = true, .dgid.raw = {0xff, 0x12}};
+	struct pkt p = {.opcode = BTH_UD | BTH_SEND_ONLY,
+			.dqpn = IB_MULTICAST_QPN,
+			.npkts = 1,
+			.path = &group};
+
+	watch(&a, &watch_a);
+	watch(&b, &watch_b);
+	wire_listen(b.wire, wire_group(&group.dgid));
+	CHECK(wire_xmit(a.wire, &p) == WIRE_SENT);
+	drain();
+	CHECK(watch_a.seen[TAP_SENT] == 1 && !watch_a.seen[TAP_DELIVERED]);
+	CHECK(!watch_b.seen[TAP_DELIVERED]); /* the port has no client for groups */
+	wire_unlisten(b.wire, wire_group(&group.dgid));
+	wire_tap_detach(a.host, &watch_a.tap);
+	wire_tap_detach(b.host, &watch_b.tap);
+}
+
+int main(void)
+{
+	struct testbed *bed = testbed_create();
+
+	station_up(&a, bed, 0, receive, &got_a);
+	station_up(&b, bed, 1, receive, &got_b);
+	loopback();
+	between_processes(bed);
+	to_many();
+	station_down(&a);
+	station_down(&b);
+	return 0;
+}
