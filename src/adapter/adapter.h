@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The device: one HCA as one process sees it.  A plain library without globals: the uverbs driver,
- * DEVX, the DPA and a unit test are equal callers.
+ * DEVX and a unit test are equal callers.
  *
  * Threads.  Every function may be called from any thread.  Control functions (create, modify,
  * query, destroy) may block for a grace period; the data-path functions (qp_doorbell,
@@ -38,7 +38,7 @@ struct window;
 struct wire;
 struct wq;
 
-/* What the numbers of a port mean to the data path; the driver keeps them fresh from the fabric. */
+/* What the data path knows of a port; the driver keeps it up to date from the fabric. */
 struct adapter_port {
 	uint32_t fabric_port; /* row of this port in the fabric's registry */
 	bool ethernet;
@@ -66,15 +66,15 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out) must_c
 void adapter_destroy(struct adapter *a);
 
 /*
- * Takes what the wire has received, continues queues that waited, and fires timers that are due.
- * Returns true if anything was done.  *deadline_ns (may be NULL) is lowered to the time of the next
+ * Takes packets from the wire, continues queues that waited, and fires timers that are due.
+ * Returns true if anything was done.  Lowers *deadline_ns (may be NULL) to the time of the next
  * timer.
  */
 bool adapter_progress(struct adapter *a, uint64_t *deadline_ns);
 
 /* After a batch of packets from the wire: sends the answers that nobody else will send soon. */
 void adapter_batch_end(struct adapter *a);
-/* Is something left for the next adapter_progress (acknowledgements owed, queues that waited)? */
+/* Is work left for the next adapter_progress (acknowledgements owed, queues that waited)? */
 bool adapter_owes(const struct adapter *a);
 
 /* Queue pairs are at a device's first port, also if it has more. */
@@ -92,7 +92,7 @@ bool adapter_owes(const struct adapter *a);
 #define ADAPTER_MAX_MR	      (1u << 24)
 #define ADAPTER_MAX_RD_ATOMIC 16u
 #define ADAPTER_MAX_TSO	      (1u << 18)
-/* Initiators whose state a DCT keeps: beyond that a new one is told to try again later. */
+/* Initiators whose state a DCT keeps: it tells further ones to try again later. */
 #define ADAPTER_LOG_MAX_DCT_PEERS  14u
 #define ADAPTER_LOG_MAX_DC_STREAMS 6u /* at a time */
 #define ADAPTER_LOG_MAX_DC_ERRORED 6u
@@ -137,7 +137,7 @@ int mkey_retire(struct mkey *m) must_check;
 int mkey_query(struct adapter *a, uint32_t key, struct mkey_attr *out) must_check;
 /*
  * The region's memory lies at this offset of the process's arena (wire/expose.h), so that peers may
- * write to it by themselves.  Until it is modified or destroyed.
+ * write to it directly, until the region is modified or destroyed.
  */
 void mkey_expose(struct adapter *a, struct mkey *m, uint64_t offset);
 /* On return nobody touches the memory any more. */
@@ -243,8 +243,9 @@ void cq_query(struct cq *cq, struct cq_counters *out);
 int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes) must_check;
 /*
  * Ring and doorbell record lie at these offsets of the process's arena (wire/expose.h), so that
- * peers may complete receives by themselves.  Until it is resized or destroyed.  Only a CQ without
- * event and timestamps is exposable: of others the owner has more to do.
+ * peers may complete receives directly, until the CQ is resized or destroyed.  Only a CQ without
+ * event and timestamps is exposable, because completing to another one takes more than writing the
+ * CQE.
  */
 bool cq_exposable(const struct cq *cq);
 void cq_expose(struct cq *cq, uint64_t ring, uint64_t dbrec);
@@ -258,7 +259,7 @@ struct srq_attr {
 	void *buf;
 	uint32_t wqe_count; /* power of two */
 	uint32_t wqe_bytes; /* power of two; next segment included */
-	bool cyclic;	    /* taken in the order of the ring, whatever the next segments say */
+	bool cyclic;	    /* taken in ring order; next segments are ignored */
 	uint32_t max_sge;
 	uint32_t limit;
 	void *dbrec;					/* be32 producer counter at DBREC_RECV */
@@ -298,7 +299,7 @@ enum ib_wq_state wq_state(struct wq *wq);
 /* -EINVAL if it is not in state cur, or cannot go from there to next. */
 int wq_modify(struct wq *wq, enum ib_wq_state cur, enum ib_wq_state next) must_check;
 void wq_strip_vlan(struct wq *wq, bool strip);
-/* No queue pair distributes to it any more. */
+/* Requires that no queue pair distributes to it any more. */
 void wq_destroy(struct wq *wq);
 
 /* Numbered as in the mlx5 ABI. */
@@ -326,7 +327,7 @@ struct rss_attr {
 
 /* ---- queue pairs ---- */
 
-/* Raw packet QP: which frames of its own context it gets. */
+/* Raw packet QP: the frames of its own context that it gets. */
 enum qp_loopback { QP_LOOPBACK_UC = 1 << 0, QP_LOOPBACK_MC = 1 << 1 };
 
 struct qp_create_attr {
@@ -355,9 +356,9 @@ struct qp_create_attr {
 	const struct rss_attr *rss; /* raw packet: no rings and no CQs then */
 	uint64_t dc_key;	    /* DCT: requests must bring it */
 	/*
-	 * DCI: its requests belong to streams.  After an error the requests of that stream are
-	 * flushed and the others go on, until 1 << log_dc_errored streams are in error; then the
-	 * whole queue pair is.
+	 * DCI: its requests belong to streams.  An error flushes the requests of its stream, and
+	 * the others go on, until 1 << log_dc_errored streams are in error; then the whole queue
+	 * pair is.
 	 */
 	bool dc_streams;
 	uint8_t log_dc_errored;				/* up to ADAPTER_LOG_MAX_DC_ERRORED */
@@ -402,31 +403,31 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask) must_che
 void qp_query(struct qp *qp, struct qp_attr *attr);
 /*
  * INIT2INIT_QP with DRAIN_SIGERR: a signature error that a request of this QP finds stops the send
- * queue in SQD, right behind that request.  What was under way is finished first; the event is
- * IB_EVENT_SQ_DRAINED.  Reset by RESET.
+ * queue in SQD, right behind that request.  Requests under way are finished first, then comes
+ * IB_EVENT_SQ_DRAINED.  RESET clears it.
  */
 void qp_set_drain_sigerr(struct qp *qp, bool drain);
 /* Running counters of WQE_BLOCK in the send ring: the first block of the first request that has not
  * been executed (hw), and the last doorbell record (sw). */
 void qp_sq_counters(struct qp *qp, uint16_t *hw, uint16_t *sw);
-/* RoCE v2: the source port of its packets.  Kept and told; no wire of this machine has one. */
+/* RoCE v2: sets the source port of its packets, which a query reports; the wire does not carry it.
+ */
 void qp_set_udp_sport(struct qp *qp, uint16_t port);
 /* DCI: requests of the stream are executed again.  -EINVAL if it is not in error. */
 int qp_reset_stream(struct qp *qp, uint16_t stream) must_check;
-/* The send doorbell was (or may have been) rung: execute what the send ring holds.  Inside
- * rcu_enter (base/rcu.h), which every caller is already in who has just looked the queue pair up.
- */
+/* The send doorbell was (or may have been) rung: executes the requests on the send ring.  Inside
+ * rcu_enter (base/rcu.h), where a caller that has just looked up the queue pair already is. */
 void qp_doorbell(struct qp *qp);
-/* The same of the queue pair that a doorbell register names; the number may be anybody's. */
+/* The same for the queue pair that a doorbell register names; the number may be anybody's. */
 void adapter_doorbell(struct adapter *a, uint32_t qpn);
 /*
- * Its receive ring and the doorbell record of that lie at these offsets of the process's arena, and
- * its receive CQ is exposed: a peer of another process may take receives by itself.
+ * Its receive ring and the ring's doorbell record lie at these offsets of the process's arena, and
+ * its receive CQ is exposed: a peer of another process may take receives directly.
  */
 bool qp_recv_exposable(const struct qp *qp);
 uint64_t qp_recv_ring_bytes(const struct qp *qp);
 void qp_recv_expose(struct qp *qp, uint64_t ring, uint64_t dbrec);
-/* Receives were posted: a QP in error flushes them at once, no other state needs to know. */
+/* Receives were posted: a QP in error flushes them at once; other states ignore the call. */
 void qp_recv_posted(struct qp *qp);
 /* Detaches from CQs and SRQ; on return neither rings nor registered memory are touched on its
  * behalf. */
@@ -454,7 +455,7 @@ int qp_detach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid) must_
 enum flow_type {
 	FLOW_NORMAL,
 	FLOW_ALL_DEFAULT, /* what no other rule wanted */
-	FLOW_MC_DEFAULT,  /* of that what is sent to a group address */
+	FLOW_MC_DEFAULT,  /* of those, frames to a group address */
 };
 
 struct flow_attr {
@@ -463,17 +464,17 @@ struct flow_attr {
 	struct flow_key value;
 	struct flow_key mask;
 	struct qp *qp;		      /* raw packet; NULL: drop the frame */
-	uint32_t tag;		      /* for the completion, FLOW_TAG_MASK */
-	struct flow_counter *counter; /* or NULL; longer there than the rule */
+	uint32_t tag;		      /* goes into the completion; FLOW_TAG_MASK */
+	struct flow_counter *counter; /* or NULL; outlives the rule */
 	bool go_on;		      /* rules of less precedence get the frame too */
 };
 
 /* Frames that rules have taken, whether for a queue or to drop them. */
 int flow_counter_create(struct flow_counter **out) must_check;
 void flow_counter_read(const struct flow_counter *c, uint64_t *packets, uint64_t *bytes);
-/* No rule names it. */
+/* Requires that no rule names it. */
 void flow_counter_destroy(struct flow_counter *c);
 
-/* -EEXIST if a rule with the same match says something else of the frame. */
+/* -EEXIST if a rule with the same match treats the frame differently. */
 int flow_create(struct adapter *a, const struct flow_attr *attr, struct flow **out) must_check;
 void flow_destroy(struct flow *flow);

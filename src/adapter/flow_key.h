@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What steering compares of an Ethernet frame. */
+/* The fields of an Ethernet frame that steering compares. */
 #pragma once
 
 #include <stdint.h>
@@ -8,9 +8,9 @@ enum { FRAME_TYPE_IPV4 = 0x0800, FRAME_TYPE_VLAN = 0x8100, FRAME_TYPE_IPV6 = 0x8
 enum { IP_PROTO_TCP = 6, IP_PROTO_UDP = 17 };
 
 /*
- * The fields by which frames are told apart.  Numbers are in network order, absent fields zero; an
- * IPv4 address takes the first 4 bytes.  All bytes belong to fields, so that masked comparison
- * works on words.
+ * The fields that tell frames apart.  Numbers are in network order, absent fields zero; an IPv4
+ * address takes the first 4 bytes.  All bytes belong to fields, so that masked comparison works on
+ * words.
  */
 struct flow_key {
 	union {

@@ -49,7 +49,7 @@ static bool scatter(struct qp *qp, const struct send_wqe *w, const struct run *s
 
 static bool write_here(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w)
 {
-	/* Without .remote: so windows and bound keys refuse, which packets handle. */
+	/* Without .remote, so that windows and bound keys refuse: packets handle them. */
 	const struct mkey_use u = {
 		.key = w->rkey,
 		.pdn = r->pdn,

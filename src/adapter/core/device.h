@@ -2,14 +2,16 @@
 /*
  * The adapter's inside: what its objects share.
  *
- * Locks, in the order in which they may be taken:
- *   qp->sq (baton)  requester: the send ring and what has been sent of it
- *   qp->rx          responder: expected PSN, the receive message in progress
- *   qp->comp        completer: outstanding requests, oldest first
- *   srq->lock, cq->lock, the locks of the run queue and of the timers  leaves
+ * Locks, in the order in which threads take them:
+ *
+ *   qp->sq (baton)         requester: the send ring and what has been sent of it
+ *   resp.shared->lock      responder: expected PSN, the receive message in progress
+ *   comp.lock              completer: outstanding requests, oldest first
+ *   srq->lock, cq->shared->lock, the locks of the run queue and of the timers: leaves
+ *
  * On loopback one call chain takes them along the way of a packet: requester, the peer's responder,
- * our completer. Whoever holds rx or comp and wants the requester to go on calls qp_kick, which
- * only notes it.
+ * our completer.  A thread that holds the responder's or the completer's lock and wants the
+ * requester to go on calls qp_kick, which only notes it.
  */
 #pragma once
 
@@ -58,11 +60,11 @@ struct adapter {
 	struct runq runq;     /* queue pairs that have work */
 	_Atomic(bool) prompt; /* run them at the end of the batch, see adapter_batch_end */
 	struct timers timers; /* of queue pairs and of moderated completion queues */
-	/* What a QP sent may not have arrived, because its memory is no longer registered. */
+	/* Packets of a QP may not have arrived, because their memory is no longer registered. */
 	void (*payload_lost)(void *adapter, uint32_t qpn);
-	_Atomic(uint32_t) polls; /* without a look at the clock, see adapter_progress */
+	_Atomic(uint32_t) polls; /* since the last look at the clock, see adapter_progress */
 };
-/* Does what was noted for the run queue.  The caller holds no lock. */
+/* Does the work noted in the run queue.  The caller holds no lock. */
 static inline void adapter_run(struct adapter *a)
 {
 	runq_run(&a->runq);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers (QPN, SRQN, mkey index) and what they name.
+ * Numbers (QPN, SRQN, mkey index) and the objects that they name.
  *
- * Numbers come from the fabric in chunks of NUMBER_CHUNK, so that they are unique among all
- * processes of the host.  A freed number goes to the end of the queue: a late packet for a QP
- * that is gone should not find a new one at once.
+ * The fabric gives out numbers in chunks of NUMBER_CHUNK, so that they are unique among all
+ * processes of the host.  A freed number goes to the end of the queue, because a late packet for a
+ * QP that is gone should not find a new one at once.
  *
- * Load: one look-up per packet or scatter entry, an insertion per object.  Hence an
- * array of arrays, read without a lock under RCU.
+ * Load: one look-up per packet or scatter entry, an insertion per object.  Hence an array of
+ * arrays, which readers use without a lock under RCU.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers of protection domains and XRC domains.  A domain has no state of its own: it is a number
- * that keys and queues carry and that must be equal.  Numbers are private to the process, because
+ * Numbers of protection domains and XRC domains.  A domain has no state of its own: keys and queues
+ * carry its number, and their numbers must be equal.  Numbers are private to the process, because
  * keys and queues are looked up there.
  */
 #pragma once

@@ -27,7 +27,7 @@ void reserve_release(struct reserve *r)
 	pthread_mutex_destroy(&r->lock);
 }
 
-/* Chunks go back to the fabric with the process, as all numbers do. */
+/* Takes a chunk.  It goes back to the fabric when the process ends, as all numbers do. */
 static int grow(struct adapter *a)
 {
 	struct reserve_chunk *c = calloc(1, sizeof(*c));

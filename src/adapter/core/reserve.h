@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * QP numbers in ranges that no queue pair gets: programs give them to connections whose queue pairs
+ * Ranges of QP numbers that no queue pair gets: programs give them to connections whose queue pairs
  * have numbers of another kind.  They come from chunks of their own, so that ranges stay whole.
  */
 #pragma once

@@ -87,7 +87,7 @@ static struct run_entry *runq_pop(struct runq *q)
 		q->head = e->next;
 		if (!q->head)
 			q->tail = NULL;
-		/* before it runs: what comes while it runs must list it again */
+		/* clear it before the run: work that comes meanwhile must list the entry again */
 		atomic_store(&e->queued, false);
 	}
 	if (!q->head)

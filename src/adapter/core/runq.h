@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The run queue: what has work that its caller could not do, because it held a lock that the work
- * needs or because the wire was busy.  The outermost call of a thread runs it, or any progress.
+ * The run queue: each entry has work that its finder could not do, because it held a lock that the
+ * work needs or because the wire was busy.  The outermost call of a thread runs them, or any
+ * progress call.
  *
- * An entry is in at most one of two lists: entries to run, first in first out, and entries to run
- * not before the next progress.
+ * An entry is in at most one of two lists: entries to run, first in first out, and entries that
+ * wait for the next progress call.
  */
 #pragma once
 
@@ -22,7 +23,7 @@ struct run_entry {
 struct runq {
 	/* Does the work of an entry.  It runs under RCU, without a lock. */
 	void (*run)(struct run_entry *e);
-	/* Something waits for the next progress, and nobody may be polling.  May be NULL. */
+	/* An entry waits for the next progress call, and nobody may be polling.  May be NULL. */
 	void (*kick)(void *user);
 	void *user;
 
@@ -35,13 +36,13 @@ struct runq {
 
 /* Notes that the entry has work. */
 void runq_add(struct runq *q, struct run_entry *e);
-/* Notes that the entry has work for the next progress. */
+/* Notes that the entry has work for the next progress call. */
 void runq_add_later(struct runq *q, struct run_entry *e);
 /* Takes an entry that goes away out of both lists. */
 void runq_remove(struct runq *q, struct run_entry *e);
-/* Makes what waited for a progress ready to run; true if there was anything. */
+/* Makes entries ready that waited for a progress call; true if there were any. */
 bool runq_wake_later(struct runq *q);
-/* Runs what is ready until nothing is.  The caller holds no lock. */
+/* Runs ready entries until there are none.  The caller holds no lock. */
 void runq_run_all(struct runq *q);
 
 static inline bool runq_ready(const struct runq *q)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Timers.  A timer lies inside the object that it belongs to, so arming it allocates nothing, and
- * all timers of an adapter stand in one heap by their deadline: arming and firing cost the
- * logarithm of how many are armed, however many objects there are.
+ * Timers.  A timer lies inside the object that it belongs to, so arming it allocates nothing.  All
+ * timers of an adapter are in one heap ordered by deadline: arming and firing cost the logarithm of
+ * the number of armed timers, however many objects there are.
  *
  * Most timers are disarmed before they fire.  Disarming is a store: the timer stays in the heap
- * until its old deadline and is dropped then.  A timer that is armed again for a later time stays
- * where it is, too, and moves when its old time has come.
+ * until its old deadline, which drops it.  A timer that is armed again for a later time also stays
+ * where it is, and moves at its old deadline.
  *
- * Callbacks run under RCU and without the lock of the heap.  Who frees a timer cancels it and waits
+ * Callbacks run under RCU and without the lock of the heap.  To free a timer, cancel it and wait
  * for a grace period.
  */
 #pragma once
@@ -33,7 +33,7 @@ struct timer {
 };
 
 struct timers {
-	/* A deadline sooner than all others came up, and nobody may be polling.  May be NULL. */
+	/* A new deadline is sooner than all others, and nobody may be polling.  May be NULL. */
 	void (*kick)(void *user);
 	void *user;
 
@@ -46,12 +46,12 @@ void timers_init(struct timers *s, void (*kick)(void *user), void *user);
 
 /* Sets the deadline, whether the timer is armed or not. */
 void timer_arm(struct timers *s, struct timer *t, uint64_t deadline_ns);
-/* On return it is in the heap no more; its callback may still run elsewhere. */
+/* On return the timer is out of the heap; its callback may still run elsewhere. */
 void timer_cancel(struct timers *s, struct timer *t);
-/* Calls what is due; true if anything was. */
+/* Calls the timers that are due; true if there were any. */
 bool timers_run(struct timers *s, uint64_t now_ns);
 
-/* It does not fire any more, unless it does so just now. */
+/* Disarms the timer, which may just be firing. */
 static inline void timer_disarm(struct timer *t)
 {
 	atomic_store(&t->deadline_ns, 0);
@@ -62,7 +62,7 @@ static inline bool timer_armed(const struct timer *t)
 	return atomic_load_explicit(&t->deadline_ns, memory_order_relaxed);
 }
 
-/* When to call timers_run next. */
+/* The time of the next call of timers_run. */
 static inline uint64_t timers_next(const struct timers *s)
 {
 	return atomic_load_explicit(&s->next_ns, memory_order_relaxed);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The adapter as a whole: its lists of queue pairs that have work, its timers, packets that arrive.
- */
+/* The adapter as a whole: its run queue, its timers, and the packets that arrive. */
 #include "adapter/adapter.h"
 
 #include <errno.h>
@@ -19,10 +18,10 @@
 #include "base/rcu.h"
 #include "base/trace.h"
 
-/* How soon a queue that found the wire busy is tried again if nobody polls. */
+/* The delay until a queue that found the wire busy is tried again if nobody polls. */
 #define BUSY_RETRY_NS 20000u
 
-/* An adapter with those of its parts that other rooms know the inside of. */
+/* An adapter with the parts whose inside other rooms know. */
 struct whole {
 	struct adapter adapter;
 	struct multicast multicast;
@@ -32,7 +31,7 @@ struct whole {
 
 /* ---- progress ---- */
 
-/* A poll is short beside any timer: pollers look at the clock only now and then. */
+/* A poll takes much less time than any timer, so pollers look at the clock only now and then. */
 static bool time_to_look(struct adapter *a)
 {
 	uint32_t polls = atomic_load_explicit(&a->polls, memory_order_relaxed) + 1;

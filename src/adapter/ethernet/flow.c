@@ -30,7 +30,7 @@ struct flow_layer {
 	_Atomic(struct flow_entry *) bucket[BUCKETS];
 };
 
-/* One rule of the program; those for leftovers may need two entries. */
+/* One rule of the program; a rule for leftovers may need two entries. */
 struct flow {
 	struct adapter *adapter;
 	struct flow_entry *entry[2];
@@ -127,7 +127,7 @@ static void layer_unlink(struct steering *s, struct flow_layer *layer)
 			      memory_order_release);
 }
 
-/* Do both say the same of a frame, apart from the queue?  Hardware has one such entry. */
+/* Do both treat a frame alike, apart from the queue?  Hardware has one such entry. */
 static bool actions_agree(const struct flow_action *a, const struct flow_action *b)
 {
 	return !a->qp == !b->qp && a->tag == b->tag && a->go_on == b->go_on;
@@ -148,7 +148,7 @@ static int entry_get(struct steering *s, uint32_t order, const struct flow_key *
 		if (!key_equal(&e->value, value))
 			continue;
 		if (!actions_agree(&e->action, action))
-			return -EEXIST; /* then the layer is not a fresh one */
+			return -EEXIST; /* the layer has entries, so it is not a fresh one */
 		if (e->action.qp == action->qp) {
 			e->refs++;
 			*out = e;
@@ -201,7 +201,7 @@ int steering_add(struct steering *s, const struct flow_attr *attr, struct flow *
 {
 	const struct flow_action action = {
 		.qp = attr->qp, .tag = attr->tag, .go_on = attr->go_on, .counter = attr->counter};
-	/* within a priority, those who leave the frame to others come first */
+	/* within a priority, rules that leave the frame to others come first */
 	uint32_t order = attr->priority * 2 + !attr->go_on;
 	struct flow_key mask = attr->mask, value[2];
 	struct flow *flow = calloc(1, sizeof(*flow));
@@ -212,7 +212,7 @@ int steering_add(struct steering *s, const struct flow_attr *attr, struct flow *
 		return -ENOMEM;
 	key_mask(&attr->value, &attr->mask, &value[0]);
 	if (attr->type != FLOW_NORMAL) {
-		/* told apart by the group bit of the address */
+		/* the group bit of the address tells them apart */
 		order = ORDER_LEFTOVERS;
 		mask = (struct flow_key){.dst_mac = {1}};
 		value[0] = mask;

@@ -41,6 +41,6 @@ void steering_release(struct steering *s);
 void steering_find(struct steering *s, const struct flow_key *key,
 		   void (*fn)(void *user, const struct flow_action *action), void *user);
 
-/* Rules among themselves, for flow_create and for tests that have no adapter. */
+/* Rules without an adapter, for flow_create and for tests. */
 int steering_add(struct steering *s, const struct flow_attr *attr, struct flow **out) must_check;
 void steering_remove(struct steering *s, struct flow *flow);

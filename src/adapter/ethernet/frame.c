@@ -32,7 +32,7 @@ static void put32(uint8_t *at, uint32_t v)
 
 /* ---- parsing ---- */
 
-/* The bytes that are at hand, and where we are among them. */
+/* The bytes present, and the position among them. */
 struct cursor {
 	const uint8_t *head;
 	uint32_t headed;
@@ -100,7 +100,7 @@ static void parse_ipv6(struct cursor *c, uint32_t bytes, struct flow_key *key,
 
 	if (!h || h[0] >> 4 != 6)
 		return;
-	/* A payload length beyond the frame is the sender's mistake; what is there is there. */
+	/* A payload length beyond the frame is the sender's mistake: use the bytes present. */
 	end = (uint32_t)min_u64(bytes, (uint64_t)start + IPV6_HEADER + get16(h + 4));
 	key->ip_version = 6;
 	key->ip_tos = (uint8_t)(h[0] << 4 | h[1] >> 4);
@@ -194,10 +194,10 @@ bool frame_l3_checksum_ok(const uint8_t *frame, const struct frame_layout *at)
 	return has_ipv4(frame, at) && l3_sum(frame, at) == 0xffff;
 }
 
-/* The length of the transport's part, or 0 if it cannot be summed up. */
+/* The length of the transport's part, or 0 if it cannot be summed. */
 static uint32_t l4_bytes(uint32_t bytes, const struct flow_key *key, const struct frame_layout *at)
 {
-	/* of a fragmented datagram no frame has all */
+	/* no frame has all of a fragmented datagram */
 	if (!at->l4 || at->l3_end > bytes || at->l3_end <= at->l4 ||
 	    (key->ip_version == 4 && key->ip_flags & 1))
 		return 0;
@@ -245,7 +245,7 @@ bool frame_l4_checksum_ok(const uint8_t *frame, uint32_t bytes, const struct flo
 
 /* ---- segmentation ---- */
 
-/* Where the headers stand; lengths in them are those of the whole and are not looked at. */
+/* Finds the headers; ignores the lengths in them, which are those of the whole. */
 static bool tcp_headers(const uint8_t *frame, uint32_t header, uint32_t *l3, uint32_t *l4)
 {
 	uint32_t type;

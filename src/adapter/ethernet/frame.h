@@ -34,7 +34,7 @@ bool frame_parse(const uint8_t *head, uint32_t headed, uint32_t bytes, struct fl
 void frame_fill_l3_checksum(uint8_t *frame, const struct frame_layout *at);
 void frame_fill_l4_checksum(uint8_t *frame, uint32_t bytes, const struct flow_key *key,
 			    const struct frame_layout *at);
-/* Are they right?  False too where there is nothing to check. */
+/* Are the checksums right?  False also where there is nothing to check. */
 bool frame_l3_checksum_ok(const uint8_t *frame, const struct frame_layout *at) must_check;
 bool frame_l4_checksum_ok(const uint8_t *frame, uint32_t bytes, const struct flow_key *key,
 			  const struct frame_layout *at) must_check;

@@ -100,7 +100,7 @@ enum raw_verdict raw_send(struct qp *qp, const struct send_wqe *w, uint64_t *off
 
 /* ---- receiving ---- */
 
-/* A frame on its way to queues, with what is told about it in their completions. */
+/* A frame on its way to queues, with what their completions say of it. */
 struct arrival {
 	const uint8_t *frame;
 	uint32_t bytes;
@@ -108,7 +108,7 @@ struct arrival {
 	bool group;		   /* sent to a group address */
 	bool taken;
 	struct flow_key key;
-	struct cqe64 cqe; /* as far as it is the same for all */
+	struct cqe64 cqe; /* the fields that are the same for all */
 };
 
 /* A receive ring and where its completions go; its lock is held. */
@@ -122,7 +122,7 @@ struct target {
 	bool strip_vlan;
 };
 
-/* Offset of a tag that this queue does not want to see. */
+/* The offset of a tag that this queue strips. */
 #define VLAN_AT 12u
 
 /* 0, or the syndrome of the receive that failed. */
@@ -153,7 +153,7 @@ static uint8_t scatter(const struct target *t, const struct arrival *in, const s
 	return 0;
 }
 
-/* Puts the frame into the next receive.  False: the queue is of no use any more. */
+/* Puts the frame into the next receive.  False: the queue has become unusable. */
 static bool place(const struct target *t, const struct arrival *in, const struct cqe64 *about)
 {
 	struct cqe64 cqe = *about;
@@ -269,7 +269,7 @@ static void deliver(void *user, const struct flow_action *action)
 	}
 }
 
-/* What the completion says of the headers, and of their checksums. */
+/* Describes the headers and their checksums for the completion. */
 static void describe(struct arrival *in, const struct frame_layout *at)
 {
 	const struct flow_key *key = &in->key;
@@ -309,8 +309,8 @@ bool raw_receive(struct adapter *a, const struct pkt *pkt)
 	if (!atomic_load_explicit(&a->steering->layers, memory_order_acquire) ||
 	    in.bytes > sizeof(copy) || in.bytes < FRAME_MIN)
 		return false;
-	/* Of our own process it is in one piece, on the sender's stack.  A peer may write on while
-	 * we read. */
+	/* A frame of our own process is in one piece, on the sender's stack.  A peer may go on
+	 * writing while we read, so its frame is copied. */
 	if (pkt->batched || pkt->nruns != 1) {
 		if (!payload_pull(&whole, 1, pkt))
 			return false;

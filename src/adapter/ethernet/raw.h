@@ -7,10 +7,10 @@
 
 enum raw_verdict {
 	RAW_SENT,
-	RAW_BUSY,	/* go on from *off later */
-	RAW_BAD_LENGTH, /* no frame has so many bytes, or so few */
+	RAW_BUSY,	/* continue from *off later */
+	RAW_BAD_LENGTH, /* too many bytes for a frame, or too few */
 	RAW_BAD_KEY,
-	RAW_BAD_WQE, /* segmentation of what is no TCP segment */
+	RAW_BAD_WQE, /* segmentation of a frame that is no TCP segment */
 };
 
 /* Sends the frames of a request; *off: payload bytes that have been sent. */

@@ -53,7 +53,7 @@ bool rss_attr_ok(const struct rss_attr *attr)
 	/* one hash, so one kind of packet */
 	if ((f & IPV4_FIELDS && f & IPV6_FIELDS) || (f & TCP_FIELDS && f & UDP_FIELDS))
 		return false;
-	/* without a hash there is nothing to choose by */
+	/* without a hash nothing chooses a queue */
 	return f || !attr->log_size;
 }
 
@@ -82,7 +82,7 @@ static void append(struct input *in, const uint8_t *field, uint32_t n)
 	in->n += n;
 }
 
-/* Collects the chosen fields; false if the frame has not got them. */
+/* Collects the chosen fields; false if the frame lacks them. */
 static bool collect(uint32_t fields, const struct flow_key *key, struct input *in, uint8_t *type)
 {
 	uint32_t l3 = fields & (IPV4_FIELDS | IPV6_FIELDS);

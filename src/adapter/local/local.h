@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Local operations: work requests that take no packet.  Each is over when the requester has passed
- * it, so what follows in the queue sees its effect.
+ * Local operations: work requests that need no packet.  Each has ended when the requester has
+ * passed it, so requests behind it see its effect.
  *
- * The requester calls them with its baton held, under RCU.  They return an enum cqe_syndrome, 0
- * when the work is done.
+ * The requester calls these functions with its baton held, under RCU.  They return an enum
+ * cqe_syndrome, 0 for success.
  */
 #pragma once
 
@@ -17,5 +17,5 @@ struct qp;
 uint8_t umr_execute(struct qp *qp, const struct send_wqe *w) must_check;
 /* Writes a protected signature value. */
 uint8_t set_psv_execute(struct qp *qp, const struct send_wqe *w) must_check;
-/* Memory-to-memory operations: of the engines behind this opcode the copy is here. */
+/* Memory-to-memory operations: of the engines behind this opcode, this device has the copy. */
 uint8_t mmo_execute(struct qp *qp, const struct send_wqe *w) must_check;

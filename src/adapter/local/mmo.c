@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See mmo.h. */
+/* Memory-to-memory copies (local.h). */
 #include "adapter/local/local.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "prm/cqe.h"
 #include "usermem/usermem.h"
 
-/* The work request has exactly these parts. */
+/* The parts of the work request; it has no others. */
 struct copy_wqe {
 	struct wqe_ctrl ctrl;
 	struct wqe_mmo mmo;

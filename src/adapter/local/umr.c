@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What a UMR is for: an indirect key gets a new meaning (mkey_update.c), a memory window is bound,
- * a key is invalidated.  libmlx5 posts both ibv_bind_mw and the work requests BIND_MW and LOCAL_INV
+ * UMR work requests give an indirect key a new meaning (memory/mkey_update.c), bind a memory window
+ * or invalidate a key.  libmlx5 posts both ibv_bind_mw and the work requests BIND_MW and LOCAL_INV
  * in this form.
  *
- * What a work request asks and the rules of the architecture forbid completes with the memory
- * management error (IBTA 11.6.2); a work request that this device cannot make sense of with the
- * local QP operation error.
+ * A request that the rules of the architecture forbid completes with the memory management error
+ * (IBTA 11.6.2), a request that this device cannot interpret with the local QP operation error.
  */
 #include "adapter/local/local.h"
 
@@ -74,7 +73,7 @@ static uint8_t bind(struct qp *qp, const struct send_wqe *w, const struct umr *u
 
 	if ((u->mask & MASK_BIND) != MASK_BIND || !(u->mask & UMR_MASK_MKEY) || !u->has_klm)
 		return CQE_SYN_LOCAL_QP_OP;
-	/* A type 2 window becomes that of the QP which binds it, and of no other. */
+	/* A type 2 window belongs to the QP that binds it, and to no other. */
 	if (b.type == WINDOW_TYPE_2 && qpn_mkey >> 8 != qp->qpn)
 		return CQE_SYN_LOCAL_QP_OP;
 	/* one entry, which carries all of the window */
@@ -84,9 +83,9 @@ static uint8_t bind(struct qp *qp, const struct send_wqe *w, const struct umr *u
 }
 
 /*
- * The users of a key that became invalid are requests to this QP.  One that found the key valid may
- * be in the midst of its copy: it is over when the responder's lock can be had, and no access
- * outlives the completion.
+ * Waits for the users of a key that has become invalid: they are requests to this QP.  One that
+ * found the key valid may still be copying, under the responder's lock.  So no access outlives the
+ * completion once this function has held that lock.
  */
 static void wait_for_users(struct qp *qp)
 {
@@ -108,7 +107,7 @@ static uint8_t local_invalidate(struct qp *qp, const struct send_wqe *w)
 	return 0;
 }
 
-/* Of a window. */
+/* Executes a UMR on a window. */
 static uint8_t execute_window(struct qp *qp, const struct send_wqe *w, const struct umr *u)
 {
 	if (u->mask & ~MASK_KNOWN || be16_get(u->ctrl.bsf_octowords))
@@ -120,7 +119,7 @@ static uint8_t execute_window(struct qp *qp, const struct send_wqe *w, const str
 	return window_unbind(qp->adapter, w->imm, qp->create.pdn) ? 0 : CQE_SYN_MW_BIND;
 }
 
-/* The list and what stands behind it.  False: the work request ends before they do. */
+/* Finds the list and the parts behind it.  False: the work request ends before they do. */
 static bool find_parts(const struct send_wqe *w, const struct umr *u, struct mkey_update *out)
 {
 	uint32_t at = (uint32_t)(sizeof(w->ctrl) + sizeof(u->ctrl) + sizeof(u->context));
@@ -135,7 +134,7 @@ static bool find_parts(const struct send_wqe *w, const struct umr *u, struct mke
 	if (out->entries && !(u->ctrl.flags & UMR_INLINE)) {
 		struct wqe_data d;
 
-		/* one segment; where a BSF would stand then nobody says */
+		/* one segment; the format has no place for a BSF then */
 		if (left < sizeof(d) || out->bsf_octowords)
 			return false;
 		memcpy(&d, w->bytes + at, sizeof(d));
@@ -156,7 +155,7 @@ static bool find_parts(const struct send_wqe *w, const struct umr *u, struct mke
 	return true;
 }
 
-/* Of an indirect key; that it is none is for mkey_update to say. */
+/* Executes a UMR on an indirect key; mkey_update refuses other keys. */
 static uint8_t execute_update(struct qp *qp, const struct send_wqe *w, const struct umr *u)
 {
 	struct mkey_update update = {

@@ -3,10 +3,10 @@
  * The translation list of an indirect memory key: it says for each byte of the key which piece of
  * which other key the byte is.  Three forms:
  *
- * 	KLM	entries with a length each, one behind the other
- * 	KSM	entries of one length, a power of two
- * 	strided	a cycle of pieces, repeated: in cycle r each piece lies r of its strides further
- * 		on.  The first entry is a header, which has UMR_STRIDED where a KLM has a key.
+ *	KLM	entries with a length each, one behind the other
+ *	KSM	entries of one length, a power of two
+ *	strided	a cycle of pieces, repeated: in cycle r each piece lies r of its strides further
+ *		on.  The first entry is a header, which has UMR_STRIDED where a KLM has a key.
  *
  * Entries stay as they were written, because a UMR may change a part of them.  A look-up takes time
  * logarithmic in the number of entries and does not depend on how often a cycle repeats.

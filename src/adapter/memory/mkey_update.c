@@ -191,8 +191,8 @@ static bool fetch(struct adapter *a, const struct mkey_update *u, uint32_t i, st
 	       usermem_pull(&dst, 1, src.run, src.n, 0);
 }
 
-/* Fetches a list in steps.  It describes nothing until the last one, and for ever if a step fails.
- */
+/* Fetches a list in steps.  The list describes nothing until the last step, nor after a step that
+ * fails. */
 static struct objection fetch_list(struct adapter *a, struct indirect *k,
 				   const struct mkey_update *u)
 {

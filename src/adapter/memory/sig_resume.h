@@ -12,5 +12,5 @@
 struct sig_resume {
 	struct mkey_signed key;
 	struct sig_stream stream;
-	uint64_t next; /* offset in the wire's stream; 0: the stream is useless */
+	uint64_t next; /* offset in the wire's stream; 0: the stream is unusable */
 };

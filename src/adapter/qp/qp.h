@@ -161,7 +161,7 @@ struct qp {
 	/* Where accesses to signed keys stopped; kept apart from the fields of the plain data path.
 	 */
 	struct sig_resume sent;	    /* gathered by the requester; under sq */
-	struct sig_resume answered; /* scattered by the completer; under comp */
+	struct sig_resume answered; /* scattered by the completer; under comp.lock */
 	struct sig_resume written;  /* scattered by the responder; under its lock */
 	struct sig_resume read;	    /* gathered by the responder; under its lock */
 };

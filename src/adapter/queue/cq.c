@@ -341,8 +341,7 @@ void cq_expose(struct cq *cq, uint64_t ring, uint64_t dbrec)
 	if (cq_exposable(cq)) {
 		cq->shared->ring = ring;
 		cq->shared->dbrec = dbrec;
-		cq->shared->ci =
-			cq->shared->pi - cq->attr.entries; /* counts as full until the first look */
+		cq->shared->ci = cq->shared->pi - cq->attr.entries; /* full, as far as known */
 		cq->shared->cqe_bytes = cq->attr.cqe_bytes;
 		cq->shared->entries = cq->attr.entries;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completion queues, as those see them who complete. */
+/* Completion queues, from the side of those who complete. */
 #pragma once
 
 #include "adapter/core/device.h"

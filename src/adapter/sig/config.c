@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* From a BSF to a configuration, and what is refused on the way. */
+/* Makes a configuration from a BSF, or refuses it. */
 #include <string.h>
 
 #include "adapter/sig/domain.h"
@@ -81,7 +81,7 @@ static enum sig_refusal decode_t10dif(const uint8_t *bsf, enum bsf_domain from,
 	d->app_mask = (uint16_t)bsf_domain_get(bsf, from, BSF_INL_APP_MASK);
 	d->ref_tag = bsf_domain_get(bsf, from, BSF_INL_REF_TAG);
 	d->ref_increment = bsf_domain_get(bsf, from, BSF_INL_REF_INCREMENT);
-	/* With both flags the narrower escape holds, as libmlx5 resolves it. */
+	/* With both flags the narrower escape applies, as libmlx5 resolves it. */
 	if (bsf_domain_get(bsf, from, BSF_INL_APP_REF_ESCAPE))
 		d->escape = SIG_ESCAPE_APP_REF;
 	else if (bsf_domain_get(bsf, from, BSF_INL_APP_ESCAPE))
@@ -148,7 +148,8 @@ enum sig_refusal sig_config_decode(const uint8_t *given, size_t bytes, struct si
 	else
 		selector = bsf_get(bsf, BSF_WIRE_BLOCK);
 	r = decode_domain(bsf, BSF_WIRE, selector, &out->side[SIG_WIRE]);
-	/* Of the same structure a missing signature is the error, not the size it would have. */
+	/* If both sides have the same structure, the missing signature is the error, not its size.
+	 */
 	if (r == SIG_REFUSED_BLOCK_SIZE && out->same_structure)
 		r = SIG_REFUSED_STRUCTURE;
 	return r ? r : sig_config_check(out);

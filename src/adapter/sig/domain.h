@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which signature data carries, in memory and on the wire: what mlx5dv_wr_set_mkey_sig_block(3)
- * describes and a BSF encodes (prm/bsf.h).
+ * The signatures of data in memory and on the wire: mlx5dv_wr_set_mkey_sig_block(3) describes them
+ * and a BSF encodes them (prm/bsf.h).
  *
  * A domain with a signature is a stream of units: a block of data, then its signature.  A domain
- * without is data alone.
+ * without a signature is data alone.
  */
 #pragma once
 
@@ -47,8 +47,8 @@ struct sig_domain {
 	uint32_t psv;
 };
 
-/* Of the masks bit 7 stands for the first byte of the signature in the stream, bit 6 for the second
- * and so on; bits past the signature's end mean nothing. */
+/* In the masks, bit 7 stands for the first byte of the signature in the stream, bit 6 for the
+ * second and so on; bits past the signature's end mean nothing. */
 struct sig_config {
 	struct sig_domain side[SIG_SIDES];
 	bool same_structure; /* type and block size agree, so that bytes can be copied */
@@ -82,7 +82,7 @@ const char *sig_type_name(enum sig_type t);
 /* The BSF of a UMR.  given has bytes bytes and must be a private copy. */
 enum sig_refusal sig_config_decode(const uint8_t *given, size_t bytes,
 				   struct sig_config *out) must_check;
-/* Does it make sense?  Decoding has asked already. */
+/* Is the configuration valid?  Decoding has checked it already. */
 enum sig_refusal sig_config_check(const struct sig_config *c) must_check;
 
 /* Bytes of a signature. */

@@ -14,7 +14,7 @@ const char *sig_error_name(enum sig_error_kind k)
 	return (unsigned)k < array_size(names) ? names[k] : "?";
 }
 
-/* From the order in the stream to the number. */
+/* Makes a number from the bytes in stream order. */
 static uint64_t number(enum sig_type t, uint64_t word)
 {
 	switch (t) {
@@ -61,8 +61,8 @@ uint64_t sig_report_part(const struct sig_error *e, uint64_t value)
 void sig_psv_arm(struct sig_psv *p, uint64_t transient)
 {
 	atomic_store_explicit(&p->transient, transient, memory_order_relaxed);
-	/* After it nothing is published by the state: whoever raises an error carries it himself.
-	 */
+	/* Relaxed, because the state publishes no data: the thread that raises an error has it
+	 * itself. */
 	atomic_store_explicit(&p->state, SIG_PSV_ARMED, memory_order_relaxed);
 }
 

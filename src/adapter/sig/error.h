@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Signature errors.  They are data: a transfer goes on and the error is kept for whoever asks
- * (mlx5dv_mkey_check(3)).
+ * Signature errors.  They are data: a transfer goes on, and the error is kept for the program to
+ * ask for (mlx5dv_mkey_check(3)).
  */
 #pragma once
 
@@ -9,7 +9,8 @@
 
 #include "adapter/sig/domain.h"
 
-/* In the order in which the parts of a unit are looked at; the first that differs is the error. */
+/* The parts of a unit, in the order in which they are checked; the first that differs is the error.
+ */
 enum sig_error_kind { SIG_NO_ERROR, SIG_BAD_GUARD, SIG_BAD_APP_TAG, SIG_BAD_REF_TAG };
 
 struct sig_error {
@@ -19,13 +20,13 @@ struct sig_error {
 	uint64_t block;	   /* counted from offset 0 of the key */
 	uint64_t unit;	   /* bytes of a block and its signature */
 	uint64_t found;	   /* the whole signature as it stood there, a word as in guard.h */
-	uint64_t computed; /* as it should have been; parts that nobody asked for as found */
+	uint64_t computed; /* as it should have been; unchecked parts as found */
 };
 
 /*
- * Two readings of "actual", "expected" and "offset".  The manual page calls actual what was
- * calculated and expected what the field says, and gives a block boundary: the start of the failing
- * unit.  Devices are seen to report it the other way about, with the last byte of the unit.
+ * Two readings of "actual", "expected" and "offset".  In the manual page "actual" is the calculated
+ * value, "expected" is the field's value, and the offset is a block boundary: the start of the
+ * failing unit.  Devices are seen to swap the two values and to give the last byte of the unit.
  */
 enum sig_report_style { SIG_REPORT_MANUAL, SIG_REPORT_HARDWARE };
 
@@ -39,16 +40,17 @@ struct sig_report {
 };
 
 struct sig_report sig_error_report(const struct sig_error *e, enum sig_report_style style);
-/* The part of a report's value that the error is about. */
+/* The part of a report's value that the error concerns. */
 uint64_t sig_report_part(const struct sig_error *e, uint64_t value);
 const char *sig_error_name(enum sig_error_kind k);
 
 /*
- * A protected signature value object: what SET_PSV wrote, and whether an error has been reported
- * since.  Block signatures take their seed and tags from the BSF, so the value is only kept.
+ * A protected signature value object: the value that SET_PSV wrote, and whether an error has been
+ * reported since.  Block signatures take their seed and tags from the BSF, so the value is only
+ * kept.
  *
- * State, shared by all QPs that use the key: ARMED -> REPORTED by sig_psv_raise (one of those that
- * race succeeds), back by sig_psv_arm.
+ * All QPs that use the key share the state: sig_psv_raise moves ARMED to REPORTED (one of the
+ * threads that race succeeds), sig_psv_arm moves it back.
  */
 enum sig_psv_state { SIG_PSV_ARMED, SIG_PSV_REPORTED };
 

@@ -18,7 +18,7 @@
 #include "adapter/sig/checksum.h"
 #include "adapter/sig/crc64_xp10.h"
 
-/* ISA-L takes pointers to what it only reads without const. */
+/* ISA-L has no const on pointers that it only reads. */
 static unsigned char *unconst(const uint8_t *p)
 {
 	return (unsigned char *)(uintptr_t)p;
@@ -37,7 +37,7 @@ static inline uint64_t clean(uint64_t reg)
 	return reg;
 }
 
-/* The two sides may be the same memory, if a program wants that: then the outcome is its own. */
+/* A program may use the same memory on both sides; then the outcome is its own affair. */
 static inline __attribute__((always_inline)) uint64_t
 copy_then(uint64_t (*update)(uint64_t reg, const uint8_t *data, size_t n), uint64_t reg,
 	  uint8_t *to, const uint8_t *data, size_t n)
@@ -115,7 +115,7 @@ static uint64_t crc32_seal(uint64_t reg)
 
 static uint64_t crc32c_update(uint64_t reg, const uint8_t *data, size_t n)
 {
-	/* Its length is an int. */
+	/* The kernel's length is an int. */
 	while (n > SIG_BLOCK_MAX) {
 		reg = crc32_iscsi(unconst(data), SIG_BLOCK_MAX, (uint32_t)reg);
 		data += SIG_BLOCK_MAX;
@@ -166,7 +166,7 @@ static uint64_t xp10_wide_copy(uint64_t reg, uint8_t *to, const uint8_t *data, s
 }
 #endif
 
-/* What the processor multiplies without carry. */
+/* The processor's carry-less multiplication. */
 enum cpu { CPU_PLAIN, CPU_CLMUL, CPU_WIDE };
 
 static enum cpu cpu_level(void)
@@ -201,7 +201,7 @@ static enum cpu cpu_level(void)
 		0, UINT64_MAX \
 	}
 
-/* The first row of its type that the processor can do is the best. */
+/* The best row is the first of its type that the processor can execute. */
 static const struct row {
 	enum sig_type type;
 	enum cpu needs;

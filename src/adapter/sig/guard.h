@@ -2,10 +2,10 @@
 /*
  * Guards: the part of a signature that is computed from the data.
  *
- * A guard runs in a 64-bit register: start, any number of updates cut at any byte, seal.  Sealed it
- * is a signature word: the bytes of the signature in stream order as a big-endian number, a 4-byte
- * signature in the upper half.  So one mask of eight bytes and one comparison serve all types, and
- * T10-DIF's tags are or'ed into a word whose guard is at the top.
+ * A guard runs in a 64-bit register: start, any number of updates cut at any byte, seal.  The
+ * sealed guard is a signature word: the bytes of the signature in stream order as a big-endian
+ * number; a 4-byte signature is in the upper half.  So one mask of eight bytes and one comparison
+ * serve all types, and T10-DIF's tags are or'ed into a word whose guard is at the top.
  */
 #pragma once
 
@@ -21,11 +21,12 @@ struct sig_guard {
 	uint64_t (*seal)(uint64_t reg);
 };
 
-/* The best for this processor; NULL for SIG_NONE. */
+/* The best guard for this processor; NULL for SIG_NONE. */
 const struct sig_guard *sig_guard(enum sig_type t);
-/* All that this processor can do, the best is number 0; NULL after the last.  For tests. */
+/* All guards that this processor can execute, the best is number 0; NULL after the last.  For
+ * tests. */
 const struct sig_guard *sig_guard_variant(enum sig_type t, unsigned which);
 
-/* Large enough to hide a call, small enough that source and destination stay in the first cache
- * between two passes. */
+/* The slice is large enough to hide a call, and small enough that source and destination stay in
+ * the first cache between two passes. */
 #define SIG_SLICE 8192u

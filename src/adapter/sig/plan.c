@@ -28,7 +28,7 @@ static void frame_make(struct sig_frame *f, const struct sig_domain *d, enum sig
 	f->ref_step = d->ref_increment;
 }
 
-/* A bit for each byte of the stream, the first on top, to the bits of a word. */
+/* Expands a bit for each byte of the stream, the first on top, to the bits of a word. */
 static uint64_t spread(uint8_t mask)
 {
 	uint64_t word = 0;
@@ -102,7 +102,7 @@ uint64_t sig_place(const struct sig_plan *p, uint64_t wire_offset)
 	if (p->lockstep && p->direction == SIG_SCATTER)
 		return wire_offset;
 	data = w->guard ? units * w->block + min_u64(rest, w->block) : wire_offset;
-	/* What the wire may name goes up to 2^64. */
+	/* A wire offset may be anything up to 2^64, so the place may overflow. */
 	if (__builtin_mul_overflow(data / m->block, m->bytes, &signatures) ||
 	    __builtin_add_overflow(data, signatures, &place))
 		return UINT64_MAX;

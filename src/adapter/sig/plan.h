@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A configuration made ready for one direction: all that can be decided before the first byte.  A
- * key has two, made when it is configured; they refer to nothing that can go away.
+ * A plan: a configuration prepared for one direction, with all decisions that need no data.  A key
+ * makes two when it is configured; they refer to nothing that can go away.
  */
 #pragma once
 
@@ -13,7 +13,7 @@ enum sig_direction {
 	SIG_SCATTER, /* wire to memory: receives, inbound writes, responses to own reads */
 };
 
-/* How one side's stream is cut.  Without a signature it is a single block that never ends. */
+/* The units of one side's stream.  Without a signature it is a single block that never ends. */
 struct sig_frame {
 	enum sig_side side;
 	enum sig_type type;
@@ -36,7 +36,7 @@ struct sig_plan {
 	uint64_t escape; /* if all of these are set nothing is compared; 0: no escape */
 	bool lockstep;	 /* same structure: output follows input inside signatures too */
 	bool coincide;	 /* blocks begin together on both sides, or one side has none */
-	/* Which guards run over the data: the first copies it, the second reads what was copied.
+	/* The guards that run over the data: the first copies it, the second reads the copy.
 	 * Registers: 0 is the input's, 1 the output's unless the two are the same. */
 	const struct sig_guard *first;
 	const struct sig_guard *second;
@@ -44,14 +44,13 @@ struct sig_plan {
 	uint8_t out_reg;
 };
 
-/* c has been accepted by sig_config_decode or sig_config_check. */
+/* sig_config_decode or sig_config_check has accepted c. */
 void sig_plan_make(struct sig_plan *p, const struct sig_config *c, enum sig_direction d);
 
 /*
- * Where in memory the byte at this offset of the wire's stream belongs, as offset in the memory's
- * stream; accesses name the wire's offset and length, a key's length is the memory's.  So an access
- * touches memory [place(off), place(off + len)), and accesses that follow each other on the wire do
- * so in memory.  A block that is complete counts with its signature; a block that is not has none.
- * UINT64_MAX if there is no such place.
+ * The offset in the memory's stream of the byte at this offset of the wire's stream; UINT64_MAX if
+ * there is none.  Accesses name the wire's offset and length; a key's length is the memory's.  So
+ * an access touches memory [place(off), place(off + len)), and consecutive accesses on the wire are
+ * consecutive in memory.  A complete block counts with its signature, an incomplete one without.
  */
 uint64_t sig_place(const struct sig_plan *p, uint64_t wire_offset);

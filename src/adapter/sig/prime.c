@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Beginning inside of a unit: the marks follow from the offset alone, the guards from the data that
- * lies in memory before it.
+ * Begins a stream inside a unit: the marks follow from the offset alone, the guards from the data
+ * that lies in memory before it.
  */
 #include "adapter/sig/unit.h"
 
@@ -27,8 +27,8 @@ uint64_t sig_stream_at(const struct sig_stream *s, enum sig_side side)
 	return mark_stream(&s->out, &s->plan->out);
 }
 
-/* Where the data begins that the guards of the units at the marks cover; the marks' place if
- * nothing is needed. */
+/* The start of the data that the guards of the units at the marks cover; the place of the marks if
+ * no data is needed. */
 static uint64_t lead_data(const struct sig_stream *s)
 {
 	const struct sig_plan *p = s->plan;
@@ -38,7 +38,7 @@ static uint64_t lead_data(const struct sig_stream *s)
 		from = min_u64(from, s->in.block * p->in.block);
 	if (!p->out.guard || !s->out.at)
 		return from;
-	/* Gathering, the signature to copy from lies before the start as well. */
+	/* When gathering, the signature to copy from lies before the start as well. */
 	if (plan_sums_out(p) || (p->copy && p->direction == SIG_GATHER))
 		from = min_u64(from, s->out.block * p->out.block);
 	return from;
@@ -94,7 +94,7 @@ void sig_stream_begin(struct sig_stream *s, const struct sig_plan *p, uint64_t w
 		s->out_word = frame_word(&p->out, s->out.block, s->guard[p->out_reg]);
 }
 
-/* Data at this place goes into the guards; n does not reach over a border of a block. */
+/* Feeds data at this place to the guards; n does not reach over a border of a block. */
 static void lead_update(struct sig_stream *s, uint64_t data, const uint8_t *from, size_t n)
 {
 	const struct sig_plan *p = s->plan;
@@ -109,14 +109,14 @@ static void lead_update(struct sig_stream *s, uint64_t data, const uint8_t *from
 		s->guard[1] = p->second->update(s->guard[1], from, n);
 }
 
-/* The guards have seen what lies before the marks. */
+/* Called when the guards have seen the data before the marks. */
 static void primed(struct sig_stream *s)
 {
 	const struct sig_plan *p = s->plan;
 
 	if (in_signature(&s->out, &p->out))
 		s->out_word = frame_word(&p->out, s->out.block, s->guard[p->out_reg]);
-	/* Of a unit that has not begun nothing is in the guard. */
+	/* The guard contains nothing of a unit that has not begun. */
 	if (!s->in.at && p->in.guard)
 		s->guard[0] = p->in.start;
 	if (!s->out.at && p->out.guard)
@@ -147,7 +147,7 @@ bool sig_stream_prime(struct sig_stream *s, struct sig_cursor *memory)
 			n = min_u64(n, m->block - at);
 			n = min_u64(n, p->in.block - data % p->in.block);
 			n = min_u64(n, p->out.block - data % p->out.block);
-			/* what was dropped there nobody can sum up */
+			/* dropped bytes are not there to be summed up */
 			if (from != RUN_DISCARD)
 				lead_update(s, data, from, n);
 		} else {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Feeding a stream.  Each side is either in the data of a block or in a signature.  Data moves when
- * both sides are in data; an input signature is collected and checked, an output signature emitted,
- * independently of each other but for one rule: of equal structures the output's signature follows
- * the input's byte by byte, because bytes of it may be copied.
+ * Feeds a stream.  Each side is either in the data of a block or in a signature.  Data moves when
+ * both sides are in data.  An input signature is collected and checked and an output signature
+ * emitted independently of each other, with one exception: if the structures are equal, the
+ * output's signature follows the input's byte by byte, because bytes of it may be copied.
  *
- * Where both sides are at the beginning of a unit and both runs hold whole units, they go the short
- * way (unit_run); all else takes this one, block by block or in smaller pieces, with guards carried
- * in the stream.
+ * Where both sides are at the beginning of a unit and both runs hold whole units, unit_run moves
+ * them.  Otherwise this file moves block by block or smaller pieces, and the stream carries the
+ * guards.
  */
 #include "adapter/sig/unit.h"
 
-/* Of the output's signature: how many bytes are known. */
+/* How many bytes of the output's signature are known. */
 static uint64_t known(const struct sig_stream *s)
 {
 	const struct sig_frame *in = &s->plan->in;
 
-	/* The input is ahead by a whole unit at most: more data waits for the output. */
+	/* The input can be ahead by one unit at most, because more data waits for the output. */
 	if (!s->plan->lockstep || s->in.block > s->out.block)
 		return s->plan->out.unit;
 	return s->in.at > in->block ? s->in.at : in->block;

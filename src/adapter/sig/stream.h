@@ -22,7 +22,7 @@ static inline struct sig_cursor sig_cursor(const struct run *run, uint32_t runs)
 	return (struct sig_cursor){.run = run, .runs = runs};
 }
 
-/* What is left of the run that the cursor stands in; runs that are used up are left behind. */
+/* The bytes left of the run at the cursor; moves past runs that are used up. */
 static inline uint64_t sig_cursor_left(struct sig_cursor *c)
 {
 	while (c->runs && c->at == c->run->len) {
@@ -33,20 +33,20 @@ static inline uint64_t sig_cursor_left(struct sig_cursor *c)
 	return c->runs ? c->run->len - c->at : 0;
 }
 
-/* Where that is; RUN_DISCARD in a run that drops. */
+/* The address of those bytes; RUN_DISCARD in a run that drops. */
 static inline uint8_t *sig_cursor_at(const struct sig_cursor *c)
 {
 	return c->run->addr == RUN_DISCARD ? RUN_DISCARD : (uint8_t *)c->run->addr + c->at;
 }
 
-/* By no more than is left of the run. */
+/* n is no more than what is left of the run. */
 static inline void sig_cursor_advance(struct sig_cursor *c, uint64_t n)
 {
 	c->at += n;
 	c->moved += n;
 }
 
-/* Where a side's stream stands. */
+/* A side's position in its stream. */
 struct sig_mark {
 	uint64_t block;
 	uint64_t at; /* in the unit: from frame.block on in the signature */
@@ -58,7 +58,7 @@ struct sig_stream {
 	struct sig_mark in;
 	struct sig_mark out;
 	uint64_t guard[2]; /* registers, see struct sig_plan */
-	uint64_t in_word;  /* the input's signature, as far as it is there; of the latest unit */
+	uint64_t in_word;  /* what has come of the signature of the input's latest unit */
 	uint64_t out_word; /* the output's, without the bytes that are copied */
 	bool blind;	   /* the input's unit was not seen from its beginning: not to be checked */
 	uint64_t lead;	   /* see sig_stream_lead */
@@ -71,26 +71,26 @@ struct sig_stream {
 void sig_stream_begin(struct sig_stream *s, const struct sig_plan *p, uint64_t wire_offset);
 
 /*
- * Starting inside of a unit, guards depend on data before the start.  This much of the memory's
- * stream, ending where the access begins in memory, has to go through sig_stream_prime before the
- * first sig_stream_feed; 0: nothing.  Without it the signature that such a unit gets is wrong, and
- * that of the input is not checked.  False: there was less than that; go on with the rest.
+ * A stream that starts inside a unit needs the data before the start for its guards.
+ * sig_stream_lead says how many bytes of the memory's stream, which end where the access begins in
+ * memory, the caller has to pass to sig_stream_prime before the first sig_stream_feed; 0: none.
+ * Without them the signature of such a unit is wrong, and that of the input is not checked.  False:
+ * the cursor had fewer bytes; go on with the rest.
  */
 uint64_t sig_stream_lead(const struct sig_stream *s);
 bool sig_stream_prime(struct sig_stream *s, struct sig_cursor *memory) must_check;
 
 /*
- * Moves what can be moved, until one of the two cursors ends; the other and the stream stay where
- * they are for the next call.  Bytes for RUN_DISCARD are dropped.  Memory is touched as memcpy
- * does: who gives runs that may go away has to catch that; the stream is then worth nothing, but
- * there is nothing to release.
+ * Moves bytes until one of the two cursors ends; the other and the stream stay where they are for
+ * the next call.  Drops bytes for RUN_DISCARD.  It touches memory like memcpy: a caller with runs
+ * that may go away has to catch that; the stream is unusable then, but holds nothing to release.
  */
 void sig_stream_feed(struct sig_stream *s, struct sig_cursor *from, struct sig_cursor *to);
 
-/* The end of a transfer: the first error, or NULL.  A unit that was begun is neither checked nor
- * signed; a later transfer may still complete it, if the stream is kept. */
+/* Ends a transfer: the first error, or NULL.  A unit that was begun is neither checked nor signed;
+ * a later transfer may still complete it, if the stream is kept. */
 const struct sig_error *sig_stream_finish(const struct sig_stream *s);
 
-/* Offset in the wire's and the memory's stream that comes next: says whether a kept stream fits an
- * access that follows. */
+/* The next offset in the wire's or the memory's stream: says whether a kept stream fits a following
+ * access. */
 uint64_t sig_stream_at(const struct sig_stream *s, enum sig_side side);

@@ -8,7 +8,7 @@
 #include "base/compiler.h"
 #include "base/endian.h"
 
-/* n bytes of a signature into the top of a word, and out of it. */
+/* Loads n bytes of a signature into the top of a word; word_store stores them. */
 static inline uint64_t word_load(const uint8_t *p, size_t n)
 {
 	uint64_t word = 0;
@@ -46,7 +46,7 @@ static inline void word_store(uint8_t *p, uint64_t word, size_t n)
 	}
 }
 
-/* A word of which the first have bytes are there, and n more. */
+/* Appends n bytes to a word that has the first have bytes. */
 static inline uint64_t word_append(uint64_t word, uint64_t have, const uint8_t *p, size_t n)
 {
 	return (have ? word : 0) | word_load(p, n) >> 8 * have;
@@ -63,7 +63,7 @@ static inline uint64_t frame_word(const struct sig_frame *f, uint64_t block, uin
 	return f->guard->seal(reg) | frame_tags(f, block);
 }
 
-/* Which guards run at all. */
+/* Does the plan need the guard of the input, of the output? */
 static inline bool plan_sums_in(const struct sig_plan *p)
 {
 	return p->first && p->first_reg == 0;
@@ -87,12 +87,13 @@ static inline void unit_check(struct sig_stream *s, uint64_t block, uint64_t fou
 		unit_mismatch(s, block, found, computed, diff);
 }
 
-/* Data inside of a block: copied (or dropped, to RUN_DISCARD), with the guards of both sides. */
+/* Moves data inside a block: copies it (or drops it, to RUN_DISCARD) and runs the guards of both
+ * sides. */
 void unit_data(const struct sig_plan *p, uint64_t reg[2], uint8_t *to, const uint8_t *from,
 	       uint64_t n);
 
 /*
- * The path for whole units in single runs: n of them, both sides at the beginning of one.  The
- * frames coincide and not both lack a signature.  Moves the marks.
+ * Moves n whole units in single runs, with both sides at the beginning of one, and moves the
+ * marks.  The frames coincide and not both lack a signature.
  */
 void unit_run(struct sig_stream *s, uint8_t *to, const uint8_t *from, uint64_t n);

@@ -4,7 +4,7 @@
 #include "adapter/qp/qp.h"
 #include "base/log.h"
 
-/* One bit only: libmlx5 and the kernel look at several in different orders. */
+/* Sets one bit only, because libmlx5 and the kernel look at several bits in different orders. */
 static const uint16_t syndrome[] = {
 	[SIG_BAD_GUARD] = CQE_SIG_ERR_GUARD,
 	[SIG_BAD_APP_TAG] = CQE_SIG_ERR_APP_TAG,

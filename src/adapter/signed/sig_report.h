@@ -7,6 +7,6 @@
 struct cq;
 struct qp;
 
-/* Tells cq that a request of qp, whose WQE is at that block, found e under key. */
+/* Reports to cq that a request of qp, whose WQE is at that block, found e under key. */
 void sig_report_push(struct qp *qp, struct cq *cq, uint32_t key, const struct sig_error *e,
 		     uint16_t block);

@@ -6,20 +6,20 @@
 #include "adapter/signed/sig_report.h"
 #include "usermem/usermem.h"
 
-/* A payload that is in another process, or has yet to be made, is taken in steps of this many
- * bytes; on the stack, so not too much. */
+/* The step in which a payload is taken that another process has or that has yet to be made.  The
+ * bytes are on the stack, so there are not too many. */
 #define STAGE_BYTES 16384u
 
 /* ---- lists ---- */
 
-/* A piece of the list: under one key, and in one piece there. */
+/* A part of the list that lies under one key and in one piece. */
 struct piece {
 	const struct send_seg *seg;
-	uint64_t off; /* in the entry */
+	uint64_t off; /* offset in the entry */
 	uint64_t len;
 };
 
-/* The piece at byte off of the message, at most len bytes; false behind the list's end. */
+/* Finds the piece at byte off of the message, at most len bytes; false behind the list's end. */
 static bool piece_at(const struct transfer *t, uint64_t off, uint64_t len, struct piece *out)
 {
 	for (uint32_t i = 0; i < t->nsegs; i++) {
@@ -43,7 +43,7 @@ static uint64_t runs_bytes(const struct run *run, uint32_t n)
 	return sum;
 }
 
-/* Takes len bytes off the front of a list that the cursor stands in. */
+/* Moves the next len bytes at the cursor into a list of their own. */
 static bool split(struct sig_cursor *c, uint64_t len, struct runs *out)
 {
 	runs_begin(out);
@@ -59,7 +59,7 @@ static bool split(struct sig_cursor *c, uint64_t len, struct runs *out)
 	return true;
 }
 
-/* Of what was asked for, as much as fits into a list; *len says how much that is. */
+/* Accepts a list that is full: *len says how many bytes it holds. */
 static enum mkey_verdict as_many_as_fit(enum mkey_verdict v, const struct runs *runs, uint64_t *len)
 {
 	if (v != MKEY_TOO_MANY_RUNS)
@@ -131,10 +131,10 @@ static enum mkey_verdict plain_move(const struct transfer *t, const struct piece
 struct stretch {
 	const struct mkey_signed *key;
 	uint64_t wire;	      /* offset in the wire's stream */
-	uint64_t memory, end; /* in the memory's */
+	uint64_t memory, end; /* offsets in the memory's stream */
 };
 
-/* MKEY_NO_KEY if it has no signatures. */
+/* Opens a piece's key.  MKEY_NO_KEY if the key has no signatures. */
 static enum mkey_verdict open_key(const struct transfer *t, const struct piece *p,
 				  struct mkey_signed *key, struct stretch *out)
 {
@@ -150,13 +150,13 @@ static enum mkey_verdict open_key(const struct transfer *t, const struct piece *
 	if (v != MKEY_OK)
 		return v;
 	out->key = key;
-	/* wraps to something huge if it lies before the key's first byte */
+	/* wraps to a huge number if the piece lies before the key's first byte */
 	out->wire = s->addr + p->off - key->start;
 	if (__builtin_add_overflow(out->wire, p->len, &end))
 		return MKEY_OUT_OF_RANGE;
 	out->memory = sig_place(&key->plan, out->wire);
 	out->end = sig_place(&key->plan, end);
-	/* UINT64_MAX, no place at all, is more than any key has */
+	/* UINT64_MAX, which means no such place, is more than any key has */
 	return out->end <= key->length && out->memory <= out->end ? MKEY_OK : MKEY_OUT_OF_RANGE;
 }
 
@@ -196,7 +196,7 @@ static struct usermem_list list_of(const struct runs *runs)
 	return (struct usermem_list){runs->run, runs->n};
 }
 
-/* The stream at the beginning of the stretch. */
+/* Prepares the stream at the beginning of the stretch. */
 static enum mkey_verdict begin(const struct transfer *t, struct sig_resume *f,
 			       const struct stretch *s)
 {
@@ -231,7 +231,8 @@ static void report(const struct transfer *t, struct sig_resume *f)
 		if (t->drain)
 			qp_drain(t->qp);
 	}
-	/* The key may be armed again before the stream ends: what follows counts as a first. */
+	/* The program may arm the key again before the stream ends, so the next error counts as a
+	 * first. */
 	f->stream.errors = 0;
 }
 
@@ -243,7 +244,7 @@ static enum mkey_verdict stretch_move(const struct transfer *t, struct sig_resum
 	uint64_t at = s->memory;
 	uint64_t n;
 
-	/* A stretch may lie in a signature of the wire alone: it moves no byte of memory. */
+	/* A stretch may lie in a signature of the wire alone, and then moves no byte of memory. */
 	do {
 		struct runs memory;
 		struct sig_cursor c;
@@ -267,7 +268,7 @@ static enum mkey_verdict stretch_move(const struct transfer *t, struct sig_resum
 	return MKEY_OK;
 }
 
-/* MKEY_NO_KEY if the key has no signatures; nothing was done then. */
+/* Moves a piece with signatures.  MKEY_NO_KEY if the key has none; nothing was done then. */
 static enum mkey_verdict signed_move(const struct transfer *t, const struct piece *p,
 				     struct sig_cursor *wire)
 {
@@ -279,7 +280,7 @@ static enum mkey_verdict signed_move(const struct transfer *t, const struct piec
 	struct stretch s;
 	struct runs part;
 
-	/* of no use until all has gone well */
+	/* unusable until all has gone well */
 	f->next = 0;
 	v = open_key(t, p, &f->key, &s);
 	if (v == MKEY_NO_KEY)
@@ -344,7 +345,7 @@ enum mkey_verdict transfer_move(const struct transfer *t, uint64_t off, uint64_t
 	return MKEY_OK;
 }
 
-/* Takes bytes [off, off + len) of the payload. */
+/* Copies bytes [off, off + len) of the payload into to. */
 static bool payload_part(const struct pkt *pkt, uint64_t off, uint64_t len, uint8_t *to)
 {
 	const struct run dst = {to, len};
@@ -387,7 +388,7 @@ enum mkey_verdict transfer_place(const struct transfer *t, uint64_t off, const s
 
 /* ---- payloads that are made on demand ---- */
 
-/* Is the memory of bytes [off, off + len) there?  For telling whose has gone; slow. */
+/* Is the memory of bytes [off, off + len) there?  This slow test tells whose memory is gone. */
 static bool memory_there(const struct transfer *t, uint64_t off, uint64_t len)
 {
 	uint8_t scratch[4096];
@@ -431,7 +432,7 @@ void transfer_source_end(struct transfer_source *s, uint64_t len)
 
 	if (likely(s->made == len) || s->source.gone || !atomic_load(&s->t.qp->drain_sigerr))
 		return;
-	/* If it fails the packet will be sent again, and fail then. */
+	/* If this fails, the packet is sent again and fails then. */
 	if (!source_pull(&s->source, s->made, &nowhere, 1))
 		s->made = 0;
 }

@@ -32,7 +32,7 @@ struct transfer transfer_answered(struct qp *qp, const struct send_wqe *w, uint1
 	return t;
 }
 
-/* Of an XRC target it is the CQ of the shared receive queue. */
+/* An XRC target completes to the CQ of the shared receive queue. */
 static struct cq *recv_cq(const struct qp *qp, const struct srq *srq)
 {
 	if (qp->bth != BTH_XRC)
@@ -59,7 +59,7 @@ struct transfer transfer_remote(struct qp *qp, const struct srq *srq, uint32_t p
 	};
 }
 
-/* The receive in progress; seg has room for ADAPTER_MAX_SRQ_SGE. */
+/* A transfer into the receive in progress; seg has room for ADAPTER_MAX_SRQ_SGE. */
 static struct transfer transfer_recv(struct qp *qp, struct send_seg *seg)
 {
 	const struct recv_wqe *wqe = &qp->resp.recv;
@@ -102,7 +102,7 @@ enum mkey_verdict remote_check(struct qp *qp, uint32_t pdn, uint32_t right, uint
 	return v;
 }
 
-/* By runs, or if v says so the long way round. */
+/* Places a payload by runs, or by a transfer (signed.h) if v asks for it. */
 static enum mkey_verdict place(enum mkey_verdict v, const struct runs *dst,
 			       const struct transfer *t, uint64_t off, const struct pkt *pkt)
 {
@@ -123,7 +123,7 @@ enum mkey_verdict write_place(struct qp *qp, uint64_t off, const struct pkt *pkt
 	enum mkey_verdict v = MKEY_OK;
 
 	runs_begin(&dst);
-	/* Checked again for each packet: the key may have gone since the first. */
+	/* Checks the key again for each packet: it may be gone since the first. */
 	if (pkt->payload_len)
 		v = mkey_resolve(qp->adapter, &u, r->write_va + off, pkt->payload_len, &dst);
 	if (unlikely(mkey_staged(v))) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where messages lie in memory, for each role of a queue pair: the usual way, by a list of runs,
- * and the long way round (signed.h) for keys with signatures and lists of more runs than one packet
+ * Where messages lie in memory, for each role of a queue pair: normally in a list of runs; in a
+ * transfer (signed.h) for keys with signatures and for lists of more runs than one packet
  * describes.
  */
 #pragma once
@@ -9,7 +9,7 @@
 #include "adapter/qp/qp.h"
 #include "adapter/signed/signed.h"
 
-/* Verdicts of the usual way that lead to the long one; which also says who asks. */
+/* Verdicts of a look-up by runs that ask for a transfer, which also says which QP asks. */
 static inline bool mkey_staged(enum mkey_verdict v)
 {
 	return v == MKEY_SIGNED || v == MKEY_TOO_MANY_RUNS || v == MKEY_BOUND;
@@ -19,11 +19,12 @@ static inline bool mkey_staged(enum mkey_verdict v)
 struct transfer transfer_sent(struct qp *qp, const struct send_wqe *w, uint16_t block);
 /* Completer: the answer to a read, to scatter. */
 struct transfer transfer_answered(struct qp *qp, const struct send_wqe *w, uint16_t block);
-/* Responder: what a peer names in a request of this right; NULL srq: no XRC.  seg is filled in. */
+/* Responder: the memory that a peer names in a request of this right; NULL srq: no XRC.  Fills seg.
+ */
 struct transfer transfer_remote(struct qp *qp, const struct srq *srq, uint32_t pdn, uint32_t right,
 				struct send_seg *seg);
 
-/* May the peer do that?  Under rx. */
+/* May the peer access this range?  Under resp.shared->lock. */
 enum mkey_verdict remote_check(struct qp *qp, uint32_t pdn, uint32_t right, uint32_t rkey,
 			       uint64_t va, uint32_t len) must_check;
 /* Puts a packet's payload at byte off of the write in progress, or of the receive.  MKEY_GONE: see

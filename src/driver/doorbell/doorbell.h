@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* clang-format off */
 /*
  * Doorbells that nobody announces.
  *
- * Most doorbells come by the hooks (hooks.h), in the thread that rang them.  But a program may also
- * take rings and registers into its own hands (mlx5dv_init_obj, DEVX) or be out of the hooks'
- * reach; then all that there is to see is a store to a page of registers.  This is the set of those
- * pages, of the queues that use them, and the look at them.
+ * Most doorbells come by the hooks (hooks/hooks.h), in the thread that rang them.  But a program may
+ * also handle rings and registers itself (mlx5dv_init_obj, DEVX) or ring where no hook is called;
+ * then only a store to a page of registers can be seen.  This is the set of those pages, of the
+ * queues that use them, and the look at them.
  *
  * States of a page:
- *   UNKNOWN  allocated                          -> HOOKED by the first doorbell that a hook
- * announces
- *                                               -> DIRECT by stores that none announces
- *   HOOKED   never looked at                    -> DIRECT by a queue that the program takes over
- *   DIRECT   stores come from nobody knows whom -> HOOKED by a hook, unless a queue was taken over
+ *   UNKNOWN  allocated                       -> HOOKED  by the first doorbell that a hook announces
+ *                                            -> DIRECT  by stores that no hook announces
+ *   HOOKED   never looked at                 -> DIRECT  by a queue that the program takes over
+ *   DIRECT   stores may come from any thread -> HOOKED  by a hook, unless a queue was taken over
  * A page is watched if it is not HOOKED and a queue that uses it can have work.
  *
  * While the engine is awake it looks at the registers of watched pages, and threads that poll by
- * the hooks at those of DIRECT ones.  A value is a hint only: it names a queue pair, but those that
- * share the register overwrite each other's values.  So the one that was named is served at once,
- * the value is taken out (the register is set to 0), and then all of the page are served, a few at
- * a time. The number of the register is not known for a queue pair, its page is (struct
+ * the hooks look at those of DIRECT pages.  A value is only a hint: it names a queue pair, but
+ * queue pairs that share the register overwrite each other's values.  So the named queue pair is
+ * served at once, the value is taken out (the register is set to 0), and then all queues of the
+ * page are served, a few at a time.  The register of a queue pair is not known, its page is (struct
  * mlx5_ib_create_qp).
  *
  * Before the engine sleeps, watched pages are protected against stores by userfaultfd, see
@@ -27,6 +27,7 @@
  *
  * There is one set per process, as there is one address space.
  */
+/* clang-format on */
 #pragma once
 
 #include <stdatomic.h>
