@@ -2,8 +2,9 @@
 /*
  * The base transport header's opcode: what each operation is, which extended headers stand behind
  * the BTH, and how long they are (IBTA volume 1, chapter 9, tables "OpCode field" and "Header and
- * data field source").  Sizes, records and whoever writes or shows headers follow from the tables
- * here.  They are constants of this header, so that what is asked of a known opcode costs nothing.
+ * data field source").  Sizes, records, and code that writes or shows headers follow the tables
+ * here.  The tables are constants in this header, so that a question about a known opcode costs
+ * nothing.
  */
 #pragma once
 
@@ -55,8 +56,8 @@ enum bth_transport {
 };
 
 /*
- * Properties of an operation.  Code asks for these and never lists opcodes.  A struct, so that mask
- * and opcode cannot be mixed.
+ * Properties of an operation.  Code asks for these and never lists opcodes.  They are a struct, so
+ * that nobody mixes a mask with an opcode.
  */
 struct bth_props {
 	bool request : 1;  /* towards the responder */
@@ -156,7 +157,7 @@ static inline const struct bth_transport_props *bth_transport_props_of(uint8_t o
 	return &bth_transport_props[opcode >> 5];
 }
 
-/* Of the operation's extended headers. */
+/* Octets of the operation's extended headers. */
 static inline uint32_t bth_ext_octets(const struct bth_props *p)
 {
 	return p->reth * RETH_OCTETS + p->atomic_eth * ATOMIC_ETH_OCTETS + p->aeth * AETH_OCTETS +
@@ -164,15 +165,16 @@ static inline uint32_t bth_ext_octets(const struct bth_props *p)
 }
 
 /*
- * The same of a packet that stands for several of the path MTU.  What begins or ends the message
- * stands in one of them; but the first and the last packet of a read response both have an AETH.
+ * The same for a packet that stands for several of the path MTU.  Headers that begin or end the
+ * message stand in one of them, but the first and the last packet of a read response both have an
+ * AETH.
  */
 static inline uint32_t bth_ext_octets_of_many(const struct bth_props *p)
 {
 	return bth_ext_octets(p) + (p->aeth && p->first && p->last ? AETH_OCTETS : 0);
 }
 
-/* Of the transport's headers in each packet. */
+/* Octets of the transport's headers in each packet. */
 static inline uint32_t bth_transport_octets(uint8_t opcode)
 {
 	const struct bth_transport_props *t = bth_transport_props_of(opcode);

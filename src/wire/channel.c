@@ -26,9 +26,9 @@ static_assert(RING_MIN_BYTES / INLINE_SHARE >= LINK_MIN_PAYLOAD, "any channel ta
 /* Room returns to the sender in steps of this part of the ring, not with every record. */
 #define GIVE_BACK_SHARE 16u
 /*
- * Nobody waits for ever to send what may be lost: when the ring has been full for so long and the
- * peer has taken nothing out of it meanwhile, it is stopped, and packets are dropped until it goes
- * on.  Longer than a running process waits for a processor on a machine where all are busy.
+ * Nobody waits for ever to send a packet that may be lost.  When the ring has been full for this
+ * long and the peer has taken nothing out of it, the peer is stopped, and packets are dropped until
+ * it goes on.  This is longer than a running process waits for a processor on a busy machine.
  */
 #define STUCK_NS 1000000000u
 
@@ -53,8 +53,8 @@ static int map_channel(int fd, size_t bytes, struct channel_mem **mem)
 		return -errno;
 	if (st.st_size < 0 || bytes > (uint64_t)st.st_size)
 		return -EINVAL;
-	/* A peer that shrank the file would kill us at the next access.  Fails on descriptors that
-	 * do not take seals, which then come from somebody who is trusted. */
+	/* If a peer shrank the file, our next access would kill us.  Sealing fails on descriptors
+	 * that do not take seals; those come from somebody who is trusted. */
 	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
 	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
@@ -67,7 +67,7 @@ static void introduce(struct channel *ch)
 {
 	struct channel_side *me = &ch->mem->side[ch->side];
 
-	/* Any value serves that another process is unlikely to have at the same address. */
+	/* Any value will do that another process is unlikely to have at the same address. */
 	if (getrandom(&ch->probe_value, sizeof(ch->probe_value), GRND_NONBLOCK) !=
 	    sizeof(ch->probe_value))
 		ch->probe_value = (uintptr_t)ch ^ ((uint64_t)getpid() << 32);
@@ -90,7 +90,7 @@ int channel_attach(struct channel *ch, uint16_t peer, int fd, size_t bytes, int 
 	if (rc)
 		return rc;
 
-	/* A sender that found this channel for its former peer may be at the lock just now. */
+	/* A sender that found this channel for its former peer may want the lock just now. */
 	spin_lock(&ch->tx_lock);
 	rc = ring_open_producer(&ch->tx, &mem->ring[side], mem->data + side * (size_t)size, size);
 	if (!rc)
@@ -141,7 +141,8 @@ static void channel_break(struct channel *ch, const char *where)
 
 /* ---- may one read the other's memory? ---- */
 
-/* Reads what the peer says is in its memory: proves permission, and that the id is that process. */
+/* Reads the value that the peer says is in its memory.  That proves permission, and that the id is
+ * the peer's. */
 static bool can_read(int32_t pid, uint64_t addr, uint64_t want)
 {
 	uint64_t got = ~want;
@@ -190,14 +191,14 @@ static void hear_answer(struct channel *ch)
 
 /* ---- sending ---- */
 
-/* The peer acknowledges it after it has read the payload; see wire_xmit. */
+/* Does the peer acknowledge it only after it has read the payload?  See wire_xmit. */
 static bool reference_allowed(const struct pkt *p)
 {
 	return p->ack_req && pkt_props(p)->request && p->payload_len >= CHANNEL_REFERENCE_MIN &&
 	       pkt_is_reliable(p) && p->nruns <= RUNS_MAX && !p->foreign_pid && !p->source;
 }
 
-/* As ring_reserve; -ENOSPC if the sender has to wait, and then hears when there is room. */
+/* As ring_reserve.  After -ENOSPC the sender has to wait, and hears when there is room. */
 static int reserve(struct channel *ch, uint32_t bytes, void **record)
 {
 	int rc = ring_reserve(&ch->tx, bytes, record);
@@ -237,7 +238,7 @@ static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
 	void *record, *payload;
 	int rc;
 
-	/* More than wire_max_payload promised would wait for room for ever. */
+	/* A larger payload than wire_max_payload promised would wait for room for ever. */
 	if (!bytes || (!by_reference && p->payload_len > ch->tx.size / INLINE_SHARE))
 		return WIRE_LOST;
 	rc = reserve(ch, bytes, &record);
@@ -254,8 +255,8 @@ static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
 		if (!payload_pull(&to, 1, p))
 			return WIRE_FAULT;
 	}
-	/* Whoever gives the request up says so first, and then comes here to take back what is in
-	 * the ring: nothing of it may get there any more. */
+	/* Whoever gives the request up sets the mark first, then comes here to take back what is in
+	 * the ring.  From then on nothing of the request may enter the ring. */
 	if (unlikely(pkt_withdrawn(p)))
 		return WIRE_LOST;
 	ring_commit(&ch->tx, bytes);
@@ -311,7 +312,7 @@ bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p)
 	void *record;
 
 	spin_lock(&ch->tx_lock);
-	/* What is wrong with channel or packet is for channel_send to say. */
+	/* channel_send reports what is wrong with channel or packet. */
 	if (ch->mem && ch->peer == peer && bytes && p->payload_len <= ch->tx.size / INLINE_SHARE &&
 	    !atomic_load_explicit(&ch->broken, memory_order_relaxed))
 		room = reserve(ch, bytes, &record) != -ENOSPC || may_drop(ch, p);
@@ -333,8 +334,8 @@ static bool room_again(struct channel *ch)
 	return !ring_wants_room(&ch->tx) && atomic_exchange(&ch->starved, false);
 }
 
-/* A packet whose payload the sender has taken back never came; nor is a sender that has gone read,
- * whose id may name another by now. */
+/* If the sender has taken the payload back, the packet counts as lost.  We do not read from a
+ * sender that has gone either: its id may name another process by now. */
 static bool taken_back(const struct pkt *p, bool sender_gone)
 {
 	return p->foreign_pid && (sender_gone || pkt_withdrawn(p));
@@ -358,8 +359,8 @@ unsigned channel_drain(struct channel *ch, bool all,
 	if (unlikely(atomic_load_explicit(&ch->starved, memory_order_relaxed)) && room_again(ch))
 		news |= CHANNEL_ROOM;
 
-	/* "All" is what the ring can hold: a peer that goes on sending must not keep us for ever.
-	 */
+	/* "All" is at most what the ring can hold, because a peer that goes on sending must not
+	 * keep us for ever. */
 	while (all ? total < ch->rx.size : records < DRAIN_RECORDS && payload < DRAIN_PAYLOAD) {
 		rc = ring_peek(&ch->rx, &record, &bytes);
 		if (rc <= 0)
@@ -385,7 +386,7 @@ unsigned channel_drain(struct channel *ch, bool all,
 		news |= CHANNEL_TELL_PEER;
 	if (rc < 0) {
 		channel_break(ch, "malformed record");
-		news |= CHANNEL_ROOM; /* who waits for room learns that there is nobody */
+		news |= CHANNEL_ROOM; /* whoever waits for room learns that the peer is gone */
 	}
 	if (rc > 0)
 		news |= CHANNEL_MORE;

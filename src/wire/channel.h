@@ -3,9 +3,9 @@
  * The shared memory between two processes: a ring each way, and a word from each side on whether it
  * can read the other's memory.
  *
- * Locks: sending is under tx_lock, receiving and teardown under the host's receive lock.  The
- * struct itself is never freed while the host lives, only used again, so a sender that lost a race
- * against teardown finds out under tx_lock (mem is NULL or peer another).
+ * Locks: sending is under tx_lock, receiving and teardown under the link's receive lock
+ * (link_shm.h).  The struct is never freed while the link lives, only used again, so a sender that
+ * lost a race against teardown finds out under tx_lock (mem is NULL, or peer is another).
  */
 #pragma once
 
@@ -22,8 +22,8 @@
 
 #define CHANNEL_ABI 3u
 
-/* From this size on reading the sender's memory (a system call) is cheaper than two copies through
- * the ring and the cache traffic of the first (see the wire benchmark). */
+/* From this size on, reading the sender's memory (a system call) is cheaper than two copies through
+ * the ring with the cache traffic of the first (see the wire benchmark). */
 #define CHANNEL_REFERENCE_MIN (8u * 1024u)
 /* One packet by reference: large enough to hide the system call, small enough not to keep others
  * waiting. */
@@ -79,13 +79,13 @@ void channel_detach(struct channel *ch);
 /* True: *verdict is WIRE_SENT and the peer must be told. */
 bool channel_send(struct channel *ch, uint16_t peer, const struct pkt *p,
 		  enum wire_verdict *verdict);
-/* False: channel_send would say WIRE_BUSY of this unreliable packet; CHANNEL_ROOM will tell when no
- * longer. */
+/* False: channel_send would return WIRE_BUSY for this unreliable packet, until CHANNEL_ROOM is
+ * told. */
 bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p);
 /*
- * Payloads by reference are taken back: when it has returned, the peer delivers none of these that
- * it reads from then on, also if it is stopped in the midst of one.  lost (may be NULL) hears of
- * each queue pair that was concerned, under tx_lock.
+ * Takes payloads by reference back.  After the return, the peer delivers none of them that it reads
+ * from then on, even if it is stopped in the middle of one.  Calls lost (may be NULL) under tx_lock
+ * for each queue pair concerned.
  */
 void channel_withdraw(struct channel *ch, uint16_t peer, const struct record_refs *refs,
 		      void (*lost)(void *user, uint32_t sqpn), void *user);

@@ -38,7 +38,7 @@ unsigned shard_take(void)
 			break;
 		}
 	}
-	/* without a note to the thread's end the shard could never be given back */
+	/* without this value the end of the thread cannot give the shard back */
 	if (shard && pthread_setspecific(at_thread_end, (void *)(uintptr_t)shard)) {
 		atomic_fetch_and(&taken, ~(1u << shard));
 		shard = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Counting without fighting.  Every packet counts four times, so counters must cost next to
- * nothing: each thread counts in a shard of its own, with plain loads and stores; whoever reads
- * adds the shards up.  There are SLOT_THREAD_SHARDS of them; shard 0 is for all threads that found
- * no other free, and counts with atomic additions.
+ * Counts without contention.  Every packet counts four times, so counters must cost next to
+ * nothing.  Each thread counts in a shard of its own, with plain loads and stores; readers add the
+ * shards up.  There are SLOT_THREAD_SHARDS of them.  All threads that find no other free share
+ * shard 0, with atomic additions.
  */
 #pragma once
 

@@ -20,7 +20,7 @@ static void *map_shared(int fd, size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* A size that stays: a peer that maps it need not fear for its end. */
+/* Opens shared memory of a fixed size, so that a peer can map all of it safely. */
 static struct hidden open_shared(const char *name, uint64_t bytes)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -190,9 +190,9 @@ static void *map_of_peer(int32_t pid, int32_t fd_plus_1, uint64_t id, size_t byt
 	if (fd < 0)
 		return NULL;
 	/*
-	 * The peer may have closed its descriptor and opened something else under the number, or be
-	 * gone, and its number another process's, or mean another one where we are (PID
-	 * namespaces).
+	 * The peer may have closed its descriptor and opened something else under that number.  Or
+	 * the peer is gone and another process has its PID, or the PID names another process in our
+	 * PID namespace.
 	 */
 	p = hidden_id(fd) == id && lseek(fd, 0, SEEK_END) == (off_t)bytes &&
 			    fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK
@@ -202,7 +202,7 @@ static void *map_of_peer(int32_t pid, int32_t fd_plus_1, uint64_t id, size_t byt
 	return p;
 }
 
-/* A shard that is free, or was that of a process that has died, or of the last one in our slot. */
+/* Takes a shard that is free, or was that of a dead process or of our slot's last process. */
 static void take_lane(struct remote *f, const struct slot *slots, uint16_t me)
 {
 	for (unsigned i = 0; i < SLOT_REMOTE_SHARDS && !f->shard; i++) {
@@ -285,7 +285,7 @@ bool shared_lock_slow(struct shared_lock *l, const struct slot *slots, uint16_t 
 			continue;
 		}
 		sched_yield();
-		/* Nobody's slot any more: it died between lock and unlock. */
+		/* The slot has no owner any more: the holder died between lock and unlock. */
 		if (holder && holder != me + 1u &&
 		    (holder > REGISTRY_SLOTS || !atomic_load(&slots[holder - 1].alive)) &&
 		    atomic_compare_exchange_strong(&l->word, &holder, me + 1u))

@@ -9,11 +9,11 @@
  *              (what it covers) and per completion queue (what comes next)
  *   arena      the memory behind exposed keys and rings (the driver places pages there)
  *
- * A peer maps both by way of /proc.  Where it may not, or something is not exposed, packets
- * through the channel do the same, slower.
+ * A peer maps both through /proc.  Where it may not, or something is not exposed, packets through
+ * the channel do the same more slowly.
  *
- * The owner does not trust what lies here: it takes back only counters (PSN, MSN, indexes of rings)
- * and masks or checks them wherever they lead to memory.
+ * The owner does not trust what lies here.  It reads back only counters (PSN, MSN, indexes of
+ * rings), and masks or checks them before they lead to memory.
  */
 #pragma once
 
@@ -39,7 +39,7 @@ struct shared_lock {
 	_Atomic(uint32_t) word;
 };
 
-/* A responder, as its peer must see it.  The lock is the responder's own. */
+/* A responder as its peer must see it.  The responder itself uses the same lock. */
 struct qp_block {
 	cacheline_aligned struct shared_lock lock;
 	_Atomic(uint32_t) qpn; /* 0: none */
@@ -47,12 +47,12 @@ struct qp_block {
 	uint32_t msn;
 	uint32_t dest_qpn;
 	uint32_t port;	    /* row of the responder's own port */
-	uint32_t dest_port; /* and of that where the peer lives */
+	uint32_t dest_port; /* row of the port where the peer lives */
 	uint32_t pdn;
 	uint32_t access; /* enum ib_access: what the QP allows */
 	uint32_t pkey;
-	/* Requests may be executed past the packets: in RTR or RTS, no message in progress, none
-	 * missing, nothing owed. */
+	/* Peers may execute requests without packets: the QP is in RTR or RTS, no message is in
+	 * progress or missing, and nothing is owed. */
 	uint32_t bypass_ok;
 	/* The receive queue. */
 	uint32_t rq_head;     /* the next to take; a counter, not masked */
@@ -68,7 +68,7 @@ struct qp_block {
 	uint32_t uidx;
 };
 
-/* A completion queue that receives of peers' messages go to.  The lock is its owner's own. */
+/* A completion queue for receives of peers' messages.  Its owner uses the same lock. */
 struct cq_block {
 	cacheline_aligned struct shared_lock lock;
 	_Atomic(uint32_t) used;
@@ -81,7 +81,7 @@ struct cq_block {
 	uint64_t dbrec;
 };
 
-/* A memory key.  Odd seq: being changed. */
+/* A memory key; seq is odd while the block changes. */
 struct key_block {
 	cacheline_aligned _Atomic(uint32_t) seq;
 	_Atomic(uint32_t) key; /* 0: none */
@@ -108,7 +108,7 @@ struct expose {
 	_Atomic(uint32_t) next_cq; /* where to look for a free block */
 };
 
-/* A peer's, as mapped here. */
+/* A peer's exposed memory, as mapped here. */
 struct remote {
 	struct expose_mem *mem;
 	uint8_t *arena;
@@ -116,7 +116,7 @@ struct remote {
 	uint32_t alive; /* generation of the slot */
 	struct slot *slot;
 	uint16_t me; /* our own */
-	/* Our shard among its counters, and who of us counts there just now; 0: we have none. */
+	/* Our shard among its counters (0: none), and the lock of the thread that counts there. */
 	unsigned shard;
 	struct spin counting;
 	struct remote *next;
@@ -135,14 +135,14 @@ uint32_t expose_cq_index(const struct expose *e, const struct cq_block *b);
 /* False if another key has the block. */
 bool expose_key(struct expose *e, const struct key_block *k);
 void expose_key_end(struct expose *e, uint32_t key);
-/* Room in the arena, page-aligned; never used twice, so a late writer harms nobody.  Negative errno
- * if it is used up. */
+/* Takes page-aligned room in the arena.  Room is never used twice, so a late writer harms nobody.
+ * Negative errno if the arena is used up. */
 int64_t expose_arena_take(struct expose *e, uint64_t bytes);
 
-/* Maps a peer's; NULL if it exposes nothing or may not be looked at. */
+/* Maps what a peer exposes; NULL if that is nothing or we may not map it. */
 struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me);
 void remote_close(struct remote *f);
-/* A consistent copy of the block of a key; false if it is not exposed. */
+/* Copies the block of a key consistently; false if the key is not exposed. */
 bool remote_key(const struct remote *f, uint32_t key, struct key_block *out) must_check;
 
 static inline struct qp_block *remote_qp(const struct remote *f, uint32_t qpn)
@@ -150,7 +150,7 @@ static inline struct qp_block *remote_qp(const struct remote *f, uint32_t qpn)
 	return &f->mem->qps[qpn % EXPOSE_BLOCKS];
 }
 
-/* Of a peer's memory: its completion queue, or NULL. */
+/* A peer's completion queue, or NULL. */
 static inline struct cq_block *remote_cq(const struct remote *f, uint32_t index)
 {
 	return index < EXPOSE_CQS ? &f->mem->cqs[index] : NULL;
@@ -165,10 +165,10 @@ static inline bool shared_lock_try(struct shared_lock *l, uint16_t me)
 						       memory_order_acquire, memory_order_relaxed);
 }
 
-/* Waits; takes the lock from a process that died with it. */
+/* Waits for the lock, or takes it from a process that died with it. */
 bool shared_lock_slow(struct shared_lock *l, const struct slot *slots, uint16_t me);
 
-/* True: it was taken from a process that died with it, and what it guards may be half done. */
+/* True: the former holder died with the lock, and what it guards may be half done. */
 static inline bool shared_lock(struct shared_lock *l, const struct slot *slots, uint16_t me)
 {
 	return unlikely(!shared_lock_try(l, me)) && shared_lock_slow(l, slots, me);

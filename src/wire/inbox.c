@@ -7,7 +7,8 @@
 
 #include "wire/inbox.h"
 
-/* Looks before it writes: the line stays shared while the owner is busy with earlier packets. */
+/* Loads before it writes, so that the line stays shared while the owner is busy with earlier
+ * packets. */
 static bool set_bit(_Atomic(uint64_t) *word, uint64_t bit)
 {
 	if (atomic_load_explicit(word, memory_order_relaxed) & bit)
@@ -26,11 +27,11 @@ void inbox_raise(struct slot *to, uint16_t from)
 	uint32_t asleep = SLOT_ASLEEP;
 
 	/*
-	 * Before: the store of a ring's cursor.  After: the looks at the bits and at the wake word.
-	 * If a bit is still seen set, the owner's emptying of the inbox comes later and its look at
-	 * the ring later still; or the bit is kept, and the owner looks at the ring without being
-	 * told. Partners: the read-modify-writes in inbox_collect; the engine, which stores ASLEEP
-	 * and then looks for work.  Setting a bit is a full fence itself.
+	 * The fence orders the store of a ring's cursor before the loads of the bits and of the
+	 * wake word.  If we still see a bit set, the owner empties the inbox later and looks at the
+	 * ring later still; or the bit is kept, and the owner looks at the ring anyway.  Partners:
+	 * the read-modify-writes in inbox_collect; the engine, which stores ASLEEP and then looks
+	 * for work.  Setting a bit is a full fence itself.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	set_bit(&to->inbox[from / 64], bit_of(from));
@@ -64,7 +65,7 @@ bool inbox_collect(struct slot *s, const struct inbox_kept *kept, uint64_t words
 
 	/*
 	 * Summary first: a bit set between the two steps sets the summary again.  Sequentially
-	 * consistent, so that what is in the rings is looked at after the bits were cleared.
+	 * consistent, so that the owner looks at the rings after it has cleared the bits.
 	 */
 	if (summary & ~kept->summary)
 		atomic_fetch_and(&s->inbox_summary, kept->summary);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A slot's inbox: which other slots have something for it.  Set by anyone, emptied by the slot's
- * own process.  See struct slot for the wake-up protocol.
+ * A slot's inbox: which other slots have something for it.  Anyone sets bits, the slot's own
+ * process clears them.  See struct slot for the wake-up protocol.
  */
 #pragma once
 
@@ -21,8 +21,8 @@ static inline bool inbox_empty(const struct slot *s)
 }
 
 /*
- * Bits that stay set because their owner looks into those channels anyway.  A sender that finds its
- * bit set stores nothing, and the line stays shared.
+ * Bits that stay set because the inbox's owner looks into those channels anyway.  A sender that
+ * finds its bit set stores nothing, so the line stays shared.
  */
 struct inbox_kept {
 	uint64_t words[INBOX_WORDS];
@@ -30,11 +30,11 @@ struct inbox_kept {
 };
 
 void inbox_keep(struct slot *s, struct inbox_kept *kept, uint16_t from);
-/* Afterwards the channel must be looked into once more. */
+/* The caller must look into the channel once more afterwards. */
 void inbox_unkeep(struct slot *s, struct inbox_kept *kept, uint16_t from);
 
 /*
- * Empties the inbox, but for what is kept, into words; false if there was nothing.  Called by one
- * thread at a time, which must look into the channels named afterwards.
+ * Moves the bits of the inbox, but for those kept, to words; false if there was none.  One thread
+ * at a time calls it, and must look into the named channels afterwards.
  */
 bool inbox_collect(struct slot *s, const struct inbox_kept *kept, uint64_t words[INBOX_WORDS]);

@@ -5,8 +5,8 @@
 #include "base/compiler.h"
 #include "wire/pkt.h"
 
-/* Copies all of it.  Of one that its sender has taken back (pkt_withdrawn) the last bytes are not
- * stored. */
+/* Copies all of it.  If its sender has taken it back (pkt_withdrawn), does not store the last
+ * bytes. */
 bool payload_pull(const struct run *dst, uint32_t ndst, const struct pkt *p) must_check;
-/* Why payload_pull failed: the sender's memory has gone; slow. */
+/* Did payload_pull fail because the sender's memory has gone?  Slow. */
 bool payload_gone(const struct pkt *p) must_check;

@@ -34,7 +34,7 @@ void port_account_remote(struct wire *w, const struct path *path, struct remote 
 		.received_packets = read ? m->packets : m->messages,
 		.request = PORT_COUNTERS,
 	};
-	/* What the peer's own device would have counted. */
+	/* The counts that the peer's own device would have made. */
 	const struct port_account theirs = {
 		.sent = ours.received,
 		.sent_packets = ours.received_packets,

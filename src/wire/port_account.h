@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Port counters for messages that no packets were made for: both ends count what packets would have
- * been.  Inline where the rate of small messages depends on it.
+ * Port counters for messages without packets: both ends count the packets that would have been.
+ * Inline where the rate of small messages depends on it.
  */
 #pragma once
 
@@ -11,9 +11,9 @@
 
 /* In units of PortXmitData: words of 4 octets. */
 struct port_account {
-	uint64_t sent, sent_packets;	     /* by the side that asked */
-	uint64_t received, received_packets; /* by it */
-	enum port_counter request; /* what the other side has served; of PORT_COUNTERS: none */
+	uint64_t sent, sent_packets;	     /* by the requesting side */
+	uint64_t received, received_packets; /* by the same side */
+	enum port_counter request; /* what the other side has served; PORT_COUNTERS: none */
 	uint32_t requests;
 };
 
@@ -40,7 +40,7 @@ static inline void tally(_Atomic(uint64_t) *counters, const struct port_account 
 		port_account_add(counters, t, shard_add_shared);
 }
 
-/* RDMA WRITEs and their acknowledgements, sent and received by this very port. */
+/* Counts RDMA WRITEs and their acknowledgements that this port sends to itself. */
 static inline void port_account_looped(_Atomic(uint64_t) *counters, const struct path *path,
 				       bool ethernet, const struct message_sizes *m)
 {
@@ -60,7 +60,7 @@ static inline void port_account_looped(_Atomic(uint64_t) *counters, const struct
 	tally(counters, &both);
 }
 
-/* Messages to (MESSAGE_ANSWER: read from) another process and their answers: counts for that
- * process as well. */
+/* Counts messages to another process (MESSAGE_ANSWER: read from it) and their answers, for us and
+ * for that process. */
 void port_account_remote(struct wire *w, const struct path *path, struct remote *f,
 			 const struct message_sizes *m);

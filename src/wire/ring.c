@@ -39,7 +39,7 @@ int ring_open_consumer(struct ring *r, struct ring_shared *shared, void *data, u
 	return rc;
 }
 
-/* Acquire: what the consumer read lies before its store of the tail, our overwriting after it. */
+/* Acquire: the consumer reads before it stores the tail; we overwrite after we have seen it. */
 static int refresh_tail(struct ring *r)
 {
 	uint64_t tail = atomic_load_explicit(&r->shared->tail, memory_order_acquire);
@@ -97,8 +97,8 @@ bool ring_wants_room(const struct ring *r)
 
 uint64_t ring_read_up_to(struct ring *r)
 {
-	/* A senseless tail ends the use of the ring with the next record; until then the last good
-	 * one serves, which lies further back. */
+	/* A senseless tail ends the use of the ring with the next record; until then we use the
+	 * last good one, which lies further back. */
 	(void)refresh_tail(r);
 	return r->tail;
 }
@@ -131,7 +131,7 @@ static void step(struct ring *r, uint64_t *cursor, uint32_t bytes)
 void ring_commit(struct ring *r, uint32_t bytes)
 {
 	step(r, &r->head, bytes);
-	/* Release: the record lies before its cursor; partner: the acquire in ring_peek. */
+	/* Release: the record is stored before its cursor; partner: the acquire in ring_peek. */
 	atomic_store_explicit(&r->shared->head, r->head, memory_order_release);
 }
 
@@ -171,7 +171,7 @@ void ring_next(struct ring *r, uint32_t bytes)
 
 bool ring_give_back(struct ring *r)
 {
-	/* Release: our reads of the records lie before it; partner: refresh_tail. */
+	/* Release: we read the records before this store; partner: refresh_tail. */
 	atomic_store_explicit(&r->shared->tail, r->tail, memory_order_release);
 	r->given = r->tail;
 	/* Partner: the fence in wait_for_room. */

@@ -24,8 +24,8 @@
 
 struct ring_shared {
 	cacheline_aligned _Atomic(uint64_t) head; /* written by the producer */
-	/* The producer found no room and wants to hear when there is: set by it, taken back by the
-	 * consumer. */
+	/* The producer found no room and wants to hear when there is some.  The producer sets it,
+	 * the consumer clears it. */
 	_Atomic(uint32_t) want_room;
 	cacheline_aligned _Atomic(uint64_t) tail; /* written by the consumer */
 };
@@ -59,18 +59,17 @@ void ring_commit(struct ring *r, uint32_t bytes);
 bool ring_wants_room(const struct ring *r);
 
 /*
- * Producer: hands over each record that the consumer may not be through with.  Its memory is
- * written by nobody else that plays by the rules; what the consumer scribbled there stays inside of
- * the ring.
+ * Producer: calls fn for each record that the consumer may not have finished.  By the rules nobody
+ * else writes its memory; what a consumer scribbled there stays inside the ring.
  */
 void ring_each_unread(struct ring *r, void (*fn)(void *arg, void *record, uint32_t bytes),
 		      void *arg);
-/* Producer: up to where the consumer is through. */
+/* Producer: the cursor up to which the consumer has finished. */
 uint64_t ring_read_up_to(struct ring *r);
 
 /* Consumer: the next record.  1, 0 if there is none, or -EPROTO. */
 int ring_peek(struct ring *r, const void **record, uint32_t *bytes) must_check;
-/* Done with the record looked at last; its memory returns to the producer with ring_give_back. */
+/* Finishes the last record; ring_give_back returns its memory to the producer. */
 void ring_next(struct ring *r, uint32_t bytes);
 /* True: the producer waits for room and must be told. */
 bool ring_give_back(struct ring *r) must_check;

@@ -24,17 +24,17 @@
 #include "fabric/client/link.h"
 #include "fabric/rundir.h"
 
-/* Static TLS of the program comes out of this too. */
+/* The program's static TLS takes its room from this stack too. */
 #define CONTROL_STACK_BYTES (256u << 10)
 #define REMAINS_ATTEMPTS    25
 
-/* Channels for which there was no descriptor are asked for again so often, by requests of this
- * number. */
+/* How often we ask again for channels that we had no descriptor for, and the number of those
+ * requests. */
 #define MISSED_RETRY_MS 50
 #define MISSED_SEQ	UINT32_MAX
 
-/* Held while a control thread does more than wait for a message.  Not part of the client: whoever
- * takes it may put other pages in the place of those that the client lies in. */
+/* Held while a control thread does more than wait for a message.  It is not part of the client,
+ * because whoever takes it may replace the pages that the client lies in. */
 static pthread_mutex_t hearing = PTHREAD_MUTEX_INITIALIZER;
 
 /* A thread that waits for a reply; lives on its stack. */
@@ -65,7 +65,7 @@ struct fabric_client {
 	uint64_t missed[REGISTRY_SLOTS / 64];
 	uint32_t nmissed;
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t answered;
 	struct waiter *waiters;
 	uint32_t seq;
@@ -107,7 +107,7 @@ static int client_send(struct fabric_client *c, const struct msg *m, int flags)
 	return hidden_ours(&c->sock) ? msg_send(c->sock.fd, m, NULL, 0, flags) : -ECONNRESET;
 }
 
-/* The wait is where the control thread may be cancelled. */
+/* The control thread may be cancelled in this wait only. */
 static int client_recv(struct fabric_client *c, struct msg *m, int fds[MSG_MAX_FDS])
 {
 	int ret;
@@ -245,8 +245,8 @@ static void missed_retry(struct fabric_client *c)
 		missed_ask(c);
 }
 
-/* As a notification or as an answer that nobody takes.  A program that has used up its descriptors
- * will have some again, and the daemon keeps the channel. */
+/* The channel comes by a notification, or by an answer that nobody takes.  If the program has used
+ * up its descriptors we ask again later, and the daemon keeps the channel. */
 static void on_channel(struct fabric_client *c, const struct msg *m, int fds[MSG_MAX_FDS])
 {
 	if (m->channel.peer >= REGISTRY_SLOTS || m->channel.side > 1)
@@ -283,8 +283,8 @@ static bool waiter_wake(struct fabric_client *c, const struct msg *m, int fds[MS
 }
 
 /*
- * A channel that nobody here takes has been made nevertheless, and the peer, which was told of it,
- * may use it: that is as if the peer had opened it.
+ * If nobody here takes a new channel, it exists nevertheless, and the peer knows of it and may use
+ * it.  So we treat it as if the peer had opened it.
  */
 static void on_reply(struct fabric_client *c, const struct msg *m, int fds[MSG_MAX_FDS], int error)
 {
@@ -333,8 +333,9 @@ static void on_note(struct fabric_client *c, const struct msg *m, int fds[MSG_MA
 }
 
 /*
- * A daemon that was killed left its directory; whoever gets the lock first cleans up.  The kernel
- * may close its socket a moment before it drops its lock; a lock that stays is a new daemon's.
+ * A daemon that was killed leaves its directory, and whoever gets the lock first cleans up.  The
+ * kernel may close the daemon's socket a moment before it drops the lock; a lock that stays belongs
+ * to a new daemon.
  */
 static void clean_up(const char *dir, void (*remove)(const char *dir))
 {
@@ -556,8 +557,8 @@ void fabric_client_close(struct fabric_client *c)
 	lost = c->lost;
 	pthread_mutex_unlock(&c->lock);
 	client_shutdown(c);
-	/* That does not end its wait if the descriptor has gone: the system call holds on to the
-	 * socket. */
+	/* If the descriptor has gone, that does not end the wait, because the system call holds on
+	 * to the socket. */
 	pthread_cancel(c->thread);
 	pthread_join(c->thread, NULL);
 	hidden_close(&c->sock);
@@ -571,9 +572,9 @@ void fabric_client_close(struct fabric_client *c)
 
 void fabric_client_forget(struct fabric_client *c)
 {
-	/* Mappings and memory stay: what the child has inherited may still point there.  No
-	 * shutdown: that would end the parent's connection. */
+	/* Mappings and memory stay, because what the child has inherited may still point there.
+	 * There is no shutdown: it would end the parent's connection. */
 	hidden_close(&c->sock);
-	/* The control thread that may hold it is not here. */
+	/* The control thread, which may hold it, does not exist in the child. */
 	hearing = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 }

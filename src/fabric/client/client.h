@@ -32,7 +32,7 @@ struct fabric_client_ops {
 	void (*gone)(void *user, uint16_t peer);
 	/* A port of the subnet changed state or LID. */
 	void (*port)(void *user, uint32_t port_row, enum ib_event event);
-	/* The daemon is gone: every port is to be treated as down. */
+	/* The daemon is gone: treat every port as down. */
 	void (*lost)(void *user);
 	void *user;
 };
@@ -44,12 +44,12 @@ struct fabric_client_ops {
  */
 int fabric_client_open(const struct fabric_client_ops *ops, struct fabric_client **out) must_check;
 void fabric_client_close(struct fabric_client *c);
-/* In a forked child: drops the descriptors without a word to the daemon; the parent's connection
+/* In a forked child: drops the descriptors without telling the daemon; the parent's connection
  * lives on. */
 void fabric_client_forget(struct fabric_client *c);
 
-/* Control threads hear nothing and touch no memory between these two; an upcall under way ends
- * first. */
+/* Between these two calls, control threads hear nothing and touch no memory; fabric_client_pause
+ * waits for an upcall under way. */
 void fabric_client_pause(void);
 void fabric_client_resume(void);
 
@@ -66,16 +66,16 @@ uint32_t fabric_host_ports(const struct fabric_client *c, uint32_t *rows, uint32
 int64_t fabric_number_chunk(struct fabric_client *c, enum number_kind kind);
 
 /*
- * The shared memory between us and slot 'peer'; created by the daemon, zero-filled, the same for
- * both whoever asks first. *side is 0 for the one with the lower slot index, else 1.  The
- * descriptor is the caller's. The peer learns of it by its channel() notification.
+ * Gets the shared memory between us and slot 'peer'.  The daemon creates it, zero-filled; both get
+ * the same, whoever asks first. *side is 0 for the one with the lower slot index, else 1.  The
+ * descriptor is the caller's.  The peer learns of it by its channel() notification.
  */
 int fabric_open_channel(struct fabric_client *c, uint16_t peer, int *fd, size_t *bytes,
 			int *side) must_check;
 
 /*
- * One-shot, needs no open client: the present text of a live attribute, named by its path below the
- * host's tree ("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data").  Returns its length,
- * -ENOENT if that path is not live (read the file), or another negative errno.
+ * Reads the present text of a live attribute; needs no open client.  The attribute is named by its
+ * path below the host's tree ("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data").
+ * Returns its length, -ENOENT if that path is not live (read the file), or another negative errno.
  */
 ssize_t fabric_read_attr(const char *path, char *buf, size_t size);

@@ -14,7 +14,7 @@
 #define CARD_GUIDS    16u /* a card's functions and ports count up */
 #define INVENTED_GIDS 4u  /* the MAC's own address and the IPv4 address, each as RoCE v1 and v2 */
 
-/* 198.18.0.0/15: 9 bits name one of 512 hosts; of 256 addresses each, 85 times 3 for a host. */
+/* 198.18.0.0/15: 9 bits name 512 blocks of 256 addresses; a block serves 85 hosts with 3 each. */
 #define IPV4_HOSTS 512u
 #define IPV4_PORTS 3u
 #define IPV4_LAST  254u
@@ -76,7 +76,7 @@ static int gid_refused(const struct fabric *f, uint32_t row, const union ib_gid 
 	return -EADDRINUSE;
 }
 
-/* The table of a network interface may be too small for all its addresses. */
+/* A port's table may be too small for all addresses of its network interface. */
 static void gid_left_out(const struct fabric *f, uint32_t row, const union ib_gid *gid)
 {
 	char text[INET6_ADDRSTRLEN];
@@ -85,7 +85,7 @@ static void gid_left_out(const struct fabric *f, uint32_t row, const union ib_gi
 	log_warn(PORT_FORMAT ": no room in the GID table for %s", PORT_NAMES(f, row), text);
 }
 
-/* Appends to the port's table.  One entry always stays empty: programs must meet that too. */
+/* Appends to the port's table.  One entry always stays empty, so that programs meet that too. */
 static int gid_append(struct fabric *f, uint32_t row, const union ib_gid *gid, enum gid_type type)
 {
 	const struct subnet_gid_entry entry = {*gid, type};
@@ -186,7 +186,7 @@ int address_ethernet(struct fabric *f, uint32_t row)
 		ret = netdev_invent(f, &nd, host, row);
 	if (ret)
 		return ret;
-	/* The loopback interface has none, but a RoCE destination must. */
+	/* The loopback interface has no MAC, but a RoCE destination must have one. */
 	memcpy(p->mac, memcmp(nd.mac, no_mac, 6) ? nd.mac : own_mac, sizeof(p->mac));
 	memcpy(p->netdev, nd.name, sizeof(p->netdev));
 	p->guid = be64toh(mac_eui64(p->mac));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the ports of a topology are called: GUIDs, LIDs, MACs, GIDs, P_Keys.
+ * Assigns the addresses of the ports of a topology: GUIDs, LIDs, MACs, GIDs, P_Keys.
  *
- * Ethernet ports: those of the first host stand for a network interface of this machine and have
- * its MAC and addresses.  The other hosts exist only here: their MACs are locally administered
- * (02:53:48:hh:hh:pp; hh:hh host, pp port), and their IPv4 addresses are of 198.18.0.0/15, which
- * RFC 2544 sets aside for such use: no real network has them.
+ * Ethernet ports of the first host stand for a network interface of this machine and have its MAC
+ * and addresses.  The other hosts exist only here: their MACs are locally administered
+ * (02:53:48:hh:hh:pp; hh:hh host, pp port), and their IPv4 addresses come from 198.18.0.0/15, which
+ * no real network uses because RFC 2544 sets it aside for benchmarks.
  *
- * Each says by name of host and device what it cannot do.
+ * Each function logs what it cannot do, with the names of host and device.
  */
 #pragma once
 

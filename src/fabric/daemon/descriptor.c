@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Users beside the first, by number; a number beyond has none. */
+/* How many users beside the first a descriptor has, by its number; beyond the end: none. */
 static uint32_t *others;
 static size_t nothers;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Descriptors that several parts of the daemon use at once: whoever is last closes.  A message that
- * waits in a queue holds those that go with it so; duplicates would need a number each just when
- * the daemon has none left.
+ * Descriptors that several parts of the daemon use at once; the last user closes them.  A message
+ * that waits in a queue holds its descriptors like this.  Duplicates would need a number each just
+ * when the daemon has none left.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 #include "base/compiler.h"
 
-/* One more user.  False: no memory. */
+/* Adds a user.  False: no memory. */
 bool descriptor_hold(int fd) must_check;
-/* One user less; without others it closes fd. */
+/* Takes a user away; after the last it closes fd. */
 void descriptor_put(int fd);

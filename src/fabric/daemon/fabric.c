@@ -17,8 +17,8 @@
 /* ---- segments ---- */
 
 /*
- * A shared segment of ours.  Sealed in size, so that no client can shorten it under the others; and
- * against new writable mappings where only we may write.
+ * Opens a shared segment.  Its size is sealed, so that no client can shorten it under the others.
+ * Where only the daemon may write, new writable mappings are sealed off too.
  */
 static int segment_open(struct segment *s, const char *name, size_t bytes, bool ours_alone)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The daemon's picture of a fabric.  One thread, no locks: what clients see of it lies in the three
- * shared segments, see wire/registry.h and subnet/subnet.h.
+ * The daemon's picture of a fabric.  One thread uses it, without locks.  What clients see of it
+ * lies in the three shared segments, see wire/registry.h and subnet/subnet.h.
  */
 #pragma once
 
@@ -44,7 +44,7 @@ struct slot_row {
 	uint32_t host;
 	uint32_t generation;
 	pid_t pid;
-	uint64_t acks_due[SLOT_WORDS]; /* peers that may still touch it */
+	uint64_t acks_due[SLOT_WORDS]; /* peers that may still touch the slot */
 	uint64_t peers[SLOT_WORDS];    /* peers with a channel */
 	int *channel; /* memfd per peer with a higher index; allocated with the first */
 	uint16_t next_free;
@@ -71,33 +71,33 @@ struct fabric {
 	struct subnet subnet;
 	struct slot *slots;
 
-	uint64_t (*base)[PORT_COUNTERS]; /* per port: what processes that are gone have counted */
+	uint64_t (*base)[PORT_COUNTERS]; /* per port: the counts of processes that are gone */
 	struct slot_row rows[REGISTRY_SLOTS];
 	uint16_t free_head, free_tail;
 	struct numbers numbers[NUMBER_KINDS];
-	uint32_t first_number; /* where to begin with them; any value */
+	uint32_t first_number; /* where numbers begin; any value */
 };
 
-/* ---- fabric.c: what all is made of ---- */
+/* ---- fabric.c: the whole ---- */
 
-/* 0 or negative errno; what is wrong with the topology has been said. */
+/* 0, or negative errno after it has logged what is wrong with the topology. */
 int fabric_create(struct fabric *f) must_check;
 void fabric_destroy(struct fabric *f);
 /* Index of the host, the first one if name is empty, or -ENOENT. */
 int64_t fabric_find_host(const struct fabric *f, const char *name) must_check;
 /* Row of a port of that host, or SUBNET_NONE. */
 uint32_t fabric_find_port(const struct fabric *f, uint32_t host, const char *hca, uint32_t number);
-/* Of the host that a port is plugged into. */
+/* The name of the host that a port is plugged into. */
 const char *fabric_host_name(const struct fabric *f, uint32_t row);
 
 /* ---- port.c: state of a port ---- */
 
-/* 1 if that was a change, 0 if not; -ENOENT no such row, -EINVAL not a state to put it into. */
+/* 1 if that was a change, 0 if not; -ENOENT no such row, -EINVAL no state that can be set. */
 int port_set_state(struct fabric *f, uint32_t row, uint32_t state) must_check;
 
 /* ---- slots.c: processes, their channels, their counters ---- */
 
-/* Told of things that the server sends; NULL where nobody listens. */
+/* What the server sends to clients; NULL where nobody listens. */
 struct slot_notes {
 	void (*gone)(void *user, uint32_t to, uint32_t peer);
 	void *user;
@@ -109,7 +109,7 @@ int slot_take(struct fabric *f, uint32_t host, pid_t pid) must_check;
 void slot_release(struct fabric *f, uint32_t slot, const struct slot_notes *notes);
 /* 'slot' has forgotten 'peer'. */
 void slot_acked(struct fabric *f, uint32_t slot, uint32_t peer);
-/* Per slot, how many that are free but for its acknowledgement. */
+/* Counts for each slot how many other slots wait only for its acknowledgement to be free. */
 void slot_debts(const struct fabric *f, uint32_t debts[REGISTRY_SLOTS]);
 /* The channel's descriptor, which stays the fabric's, or negative errno.  *fresh: just created. */
 int slot_channel(struct fabric *f, uint32_t slot, uint32_t peer, bool *fresh) must_check;
@@ -123,13 +123,13 @@ uint64_t port_counter_total(const struct fabric *f, uint32_t row, enum port_coun
 int attr_text(const struct fabric *f, uint32_t row, enum attr_group group, uint32_t index,
 	      char *buf, size_t size) must_check;
 int guid_text(uint64_t guid, char *buf, size_t size);
-/* By path; host as in fabric_find_host. */
+/* The same by path; host as in fabric_find_host. */
 int attr_text_by_path(const struct fabric *f, const char *host, const char *path, char *buf,
 		      size_t size) must_check;
 
 /* ---- tree.c: the device trees of the hosts ---- */
 
-/* Makes the directory that they go to. */
+/* Makes the directory for the trees. */
 int trees_open(const struct fabric *f) must_check;
 /* Writes a host's tree unless it is there. */
 int tree_write(struct fabric *f, uint32_t host) must_check;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finding things by name: an index over an array that its owner keeps.  Names are added in the
- * order of the array and never leave.  Load: a search per program that starts, in tables of tens of
+ * Finds things by name: an index over an array that its owner keeps.  Names are added in the order
+ * of the array and never leave.  Each program that starts makes a search, in tables of tens of
  * thousands of names.
  */
 #pragma once

@@ -5,7 +5,7 @@
 #include <net/if.h>
 #include <stdint.h>
 
-/* More of a family than a GID table has room for. */
+/* More addresses of a family than a GID table has room for. */
 #define NETDEV_ADDRESSES 16u
 
 struct netdev {
@@ -15,7 +15,7 @@ struct netdev {
 	uint8_t ipv4[NETDEV_ADDRESSES][4];
 	uint32_t nipv6; /* without link-local ones: the default GID covers those */
 	uint8_t ipv6[NETDEV_ADDRESSES][16];
-	uint32_t nleft_out; /* for which there was no place above */
+	uint32_t nleft_out; /* addresses for which the arrays have no room */
 };
 
 /* The first interface that is up, has an IPv4 address and is no loopback; else the loopback. */

@@ -10,7 +10,7 @@
 #include "fabric/daemon/server.h"
 #include "prm/model.h"
 
-/* Descriptors that go with a reply; they stay the fabric's. */
+/* Descriptors that go with a reply; the fabric keeps them. */
 struct attached {
 	int fds[MSG_MAX_FDS];
 	unsigned n;
@@ -22,8 +22,8 @@ static void terminate(char *s, size_t size)
 }
 
 /*
- * A client that is stopped, by a debugger perhaps, acknowledges no ends of its peers, and their
- * slots stay.  It is left alone for as long as there are others.
+ * A client that is stopped, by a debugger perhaps, does not acknowledge that peers have ended, and
+ * their slots stay taken.  We leave it alone for as long as there are other slots.
  */
 static bool debtor_cut_off(struct server *s)
 {
@@ -64,7 +64,7 @@ static struct attached segments_attached(const struct fabric *f)
 				 HELLO_FDS};
 }
 
-/* The ports of a host; how many. */
+/* Lists the ports of a host; returns how many. */
 static uint32_t host_rows(const struct fabric *f, uint32_t host, uint32_t rows[SLOT_PORTS])
 {
 	uint32_t n = f->topology.hosts[host].nports;
@@ -103,7 +103,7 @@ static int answer_hello(struct server *s, struct conn *c, struct msg *m, struct 
 	return 0;
 }
 
-/* The connection itself is the lease; whoever takes it looks at the host's device tree next. */
+/* The connection itself is the lease.  Its owner looks at the host's device tree next. */
 static int answer_lease(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
 	int64_t host;
@@ -128,7 +128,7 @@ static int answer_numbers(struct server *s, struct conn *c, struct msg *m, struc
 	return 0;
 }
 
-/* Each side is number 0 or 1 of the channel by the order of the slots. */
+/* The side with the lower slot is number 0 of the channel, the other 1. */
 static struct msg_channel channel_as_seen(uint32_t from, uint32_t peer)
 {
 	return (struct msg_channel){

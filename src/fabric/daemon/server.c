@@ -20,10 +20,10 @@
 #include "fabric/daemon/descriptor.h"
 
 #define BACKLOG	   4096
-#define MAX_QUEUED 4096u /* messages; every peer's end and every new channel make one */
+#define MAX_QUEUED 4096u /* messages; each end of a peer and each new channel make one */
 #define BATCH	   64
 
-/* Whoever started us connects at once; if it died instead, we are of no use. */
+/* Whoever started us connects at once; if it died instead, nobody needs us. */
 #define FIRST_CLIENT_MS FABRIC_TIMEOUT_MS
 
 #define DEAF_MS 1000
@@ -68,7 +68,7 @@ static bool conn_queue(struct conn *c, const struct msg *m, const int *fds, unsi
 	if (!o)
 		return false;
 	memcpy(&o->m, m, m->head.length);
-	/* The owner may put them before this leaves. */
+	/* The owner may give its use up before this message leaves. */
 	while (o->nfds < nfds) {
 		if (!descriptor_hold(fds[o->nfds])) {
 			outgoing_free(o);
@@ -110,8 +110,8 @@ void conn_send(struct server *s, struct conn *c, const struct msg *m, const int 
 		log_warn("process %d does not read what it is told: cut off", (int)c->pid);
 		ret = -ENOBUFS;
 	}
-	/* Not ended here: the caller may be in the middle of a walk over slots.  The shutdown
-	 * makes the loop come back to it. */
+	/* Does not end the connection, because the caller may be in the middle of a walk over
+	 * slots.  The shutdown makes the loop come back to it. */
 	if (ret)
 		shutdown(c->sock.fd, SHUT_RDWR);
 }
@@ -176,7 +176,7 @@ static void graves_clear(struct server *s)
 	}
 }
 
-/* One of another version, or not ours: told so by a head that every version understands. */
+/* Refuses a client of another version or another user, by a head that every version understands. */
 static void refuse(int sock, int status)
 {
 	struct msg m = {0};
@@ -186,7 +186,8 @@ static void refuse(int sock, int status)
 		log_debug("cannot tell a client why it is refused");
 }
 
-/* Who is refused may have asked already: unread, that would make an error of our answer. */
+/* Reads what the client may have asked already: closing with it unread would turn our answer into
+ * an error. */
 static void turn_off(int sock, int status)
 {
 	struct msg m;
@@ -209,7 +210,7 @@ static void conn_ready(struct server *s, struct source *src, uint32_t events)
 		return;
 	if (events & EPOLLOUT)
 		conn_flush(s, c);
-	/* Bounded, so that one client cannot keep the others waiting. */
+	/* Bounded, so that one client does not keep the others waiting. */
 	for (int i = 0; i < BATCH; i++) {
 		ret = msg_recv(c->sock.fd, &m, fds, 1u << MSG_REQUEST, MSG_DONTWAIT);
 		if (ret == -EAGAIN)
@@ -281,7 +282,7 @@ static void conn_new(struct server *s, int sock)
 	s->served = true;
 }
 
-/* The next that has connected, or negative errno. */
+/* Accepts the next connection.  The descriptor or negative errno. */
 static int listener_accept(const struct server *s)
 {
 	int sock;
@@ -298,8 +299,8 @@ static int spare_open(void)
 }
 
 /*
- * Who has connected when there is no descriptor left is told so: waiting, it would keep the
- * listener ready.  0, -EAGAIN if there is nobody (without a descriptor accept does not say so), or
+ * Tells a client that connects when no descriptor is left.  If it waited instead, it would keep the
+ * listener ready. 0, -EAGAIN if there is nobody (without a descriptor accept does not say so), or
  * why not even that is possible.
  */
 static int turn_away(struct server *s, int why)
@@ -335,7 +336,7 @@ static void listener_ready(struct server *s, struct source *src, uint32_t events
 	s->deaf = true;
 }
 
-/* Something has happened, or some time has passed: there may be descriptors again. */
+/* Tries again: something has happened or time has passed, so there may be descriptors. */
 static void listener_try(struct server *s)
 {
 	if (!s->deaf)
@@ -405,7 +406,7 @@ int server_open(struct server *s, struct fabric *f)
 	return ret ? ret : listener_open(s);
 }
 
-/* Is it time to go?  Those that have connected but were not accepted yet count. */
+/* Is it time to go?  Clients that have connected but are not accepted yet count. */
 static bool nobody_left(struct server *s)
 {
 	if (s->nconns || s->stay || !s->served)
@@ -450,7 +451,7 @@ bool server_has_programs(const struct server *s)
 
 void server_close(struct server *s)
 {
-	/* Nobody is told that a peer is gone: the processes go on, only without us. */
+	/* Tells nobody that a peer is gone: the processes go on without us. */
 	while (s->conns) {
 		struct conn *c = s->conns;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections of the daemon: one epoll loop that never blocks on a client.  What a client does not
- * take at once is queued; one that takes nothing for too long is cut off.
+ * Connections of the daemon: one epoll loop that never blocks on a client.  Messages that a client
+ * does not take at once are queued; a client that takes nothing for too long is cut off.
  */
 #pragma once
 
@@ -35,7 +35,7 @@ struct conn {
 	struct outgoing **queue_end;
 	uint32_t queued;
 	uint32_t ends_told;    /* ends of peers that it has not acknowledged */
-	uint64_t ends_told_ns; /* since when nothing has come of that */
+	uint64_t ends_told_ns; /* since when no acknowledgement has come */
 };
 
 struct server {
@@ -43,10 +43,10 @@ struct server {
 	int epoll;
 	struct source listener;
 	struct source signals;
-	int spare; /* a descriptor kept to refuse those with for whom there is none */
-	bool deaf; /* not even that one was left: the listener rests */
+	int spare; /* a descriptor kept for refusing clients when no other is left */
+	bool deaf; /* the spare was not left either: the listener rests */
 	struct conn *conns;
-	struct conn *graves; /* dead ones; freed when no event can name them any more */
+	struct conn *graves; /* dead connections; freed when no event can name them any more */
 	struct conn *by_slot[REGISTRY_SLOTS];
 	uint32_t nconns;
 	bool served; /* somebody has connected since the start */
@@ -55,11 +55,11 @@ struct server {
 };
 
 int server_open(struct server *s, struct fabric *f) must_check;
-/* Returns when it is time to leave: by request, by signal, or because nobody is left. */
+/* Serves until it is time to leave: by request, by signal, or because nobody is left. */
 void server_run(struct server *s);
-/* Is any of those connected a program with a device? */
+/* Is any connection that of a program with a device? */
 bool server_has_programs(const struct server *s) must_check;
-/* Also after a server_open that failed, or did not happen: then the descriptors are -1. */
+/* May follow a server_open that failed or did not happen: then the descriptors are -1. */
 void server_close(struct server *s);
 
 /* Sends or queues; fd (or -1) stays the caller's. */
@@ -70,7 +70,7 @@ void conn_end(struct server *s, struct conn *c);
 /* Watches the life of the process behind the connection, once it has a slot. */
 void conn_watch_life(struct server *s, struct conn *c);
 
-/* Does it read what it is told? */
+/* Does the client read what it is sent? */
 bool conn_is_reading(const struct conn *c) must_check;
 
 /* requests.c: answers one valid request. */

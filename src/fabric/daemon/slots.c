@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Client processes: the slot each has, the numbers it owns, the memory it shares with peers, and
- * what becomes of all that when it is gone.
+ * Client processes: the slot of each, the numbers it owns, the memory it shares with peers, and
+ * what happens to all this when the process is gone.
  */
 #include "fabric/daemon/fabric.h"
 
@@ -92,7 +92,7 @@ static void numbers_release(struct fabric *f, uint32_t slot)
 			number_put(n, chunk);
 		}
 	}
-	/* Whoever remembers that these lead to the slot. */
+	/* Processes may remember that these numbers lead to the slot. */
 	if (routes)
 		subnet_raise_epoch(&f->subnet);
 }
@@ -225,7 +225,7 @@ void slot_release(struct fabric *f, uint32_t slot, const struct slot_notes *note
 {
 	struct slot_row *row = &f->rows[slot];
 
-	/* First its numbers, so that nothing more is sent to it; then what it was. */
+	/* Releases its numbers first, so that nothing more is sent to it; then the slot. */
 	numbers_release(f, slot);
 	atomic_fetch_and(&f->registry->slots_used[slot / 64], ~(1ull << slot % 64));
 	atomic_store_explicit(&f->slots[slot].alive, 0, memory_order_release);
@@ -237,7 +237,7 @@ void slot_release(struct fabric *f, uint32_t slot, const struct slot_notes *note
 			bit_set(row->acks_due, peer);
 			notes->gone(notes->user, peer, slot);
 		}
-		/* It will not acknowledge the ends of others any more. */
+		/* It will not acknowledge any more that others have ended. */
 		slot_acked(f, slot, peer);
 	}
 	free(row->channel);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * softhcad: the daemon of one fabric.  Usually started by `softhca run` or by the first program
- * that looks for a device; leaves when its last user has left.
+ * softhcad: the daemon of one fabric. `softhca run` or the first program that looks for a device
+ * usually starts it; it leaves when its last user has left.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -81,7 +81,7 @@ static bool options_read(int argc, char **argv, struct options *o)
 	return fabric_name_ok(o->fabric);
 }
 
-/* Nothing of the program that happened to start us may shape the life of everybody's daemon. */
+/* The daemon serves everybody, so it keeps nothing of the program that happened to start it. */
 static void forget_parent(int keep_fd)
 {
 	struct rlimit files;
@@ -90,7 +90,7 @@ static void forget_parent(int keep_fd)
 
 	do {
 		null = open("/dev/null", O_RDWR);
-	} while (null >= 0 && null <= STDERR_FILENO); /* what we open later must not be stdio */
+	} while (null >= 0 && null <= STDERR_FILENO); /* so that no file opened later is stdio */
 	if (keep_fd > STDERR_FILENO) {
 		if (keep_fd > 3)
 			close_range(3, (unsigned)keep_fd - 1, 0);
@@ -101,17 +101,17 @@ static void forget_parent(int keep_fd)
 	for (int sig = 1; sig < NSIG; sig++)
 		signal(sig, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
-	umask(0); /* the modes in the device trees are meant */
+	umask(0); /* the device trees have exactly the modes given */
 	memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
-	/* A descriptor per process and per pair of processes that talk. */
+	/* We need a descriptor per process and per pair of processes that talk. */
 	if (!getrlimit(RLIMIT_NOFILE, &files)) {
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
 }
 
-/* Errors up to here still have a reader. */
+/* Up to here somebody reads the errors. */
 static void stdio_leave(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -152,7 +152,7 @@ static bool somebody_listens(const char *dir)
 
 /*
  * Takes the lock; 0, negative errno, or FABRIC_ANOTHER_SERVES.  The holder of the lock may also be
- * one that comes up, leaves, or cleans up: each takes milliseconds.
+ * coming up, leaving or cleaning up, each of which takes milliseconds.
  */
 static int become_daemon(const char *dir, int *lock, bool *remains)
 {
@@ -222,13 +222,13 @@ static int serve(const struct options *o)
 	ret = become_daemon(o->dir, &lock, &remains);
 	if (ret)
 		return ret;
-	rundir_clear(o->dir); /* what a killed one left */
+	rundir_clear(o->dir); /* what a killed daemon left */
 	text_copy(fabric.dir, sizeof(fabric.dir), o->dir);
 	text_copy(fabric.name, sizeof(fabric.name), o->fabric);
 	/*
-	 * Programs of the one that was killed may live on.  To two queue pairs of the same number,
-	 * each of another daemon's fabric, a connection to the other would be one to itself.  Any
-	 * place will do that the one before is unlikely to have begun at.
+	 * Programs of the killed daemon may live on.  If two queue pairs, each of another daemon's
+	 * fabric, had the same number, each would take a connection to the other for one to itself.
+	 * So begin anywhere the former daemon is unlikely to have begun.
 	 */
 	if (remains)
 		fabric.first_number = (uint32_t)(clock_ns() / 1000);
@@ -249,8 +249,8 @@ static int serve(const struct options *o)
 	server_run(&server);
 	log_info("fabric %s: leaving", fabric.name);
 destroy:
-	/* Files before connections: who waits for its connection to end finds nothing left; but the
-	 * lock, if programs go on without us. */
+	/* Removes files before it ends connections, so that whoever waits for the end finds nothing
+	 * left.  Only the lock stays if programs go on without us. */
 	if (server_has_programs(&server))
 		rundir_clear(o->dir);
 	else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Attributes of a port as the kernel prints them in sysfs. */
+/* Renders attributes of a port as the kernel prints them in sysfs. */
 #include "fabric/daemon/fabric.h"
 
 #include <errno.h>

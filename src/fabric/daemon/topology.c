@@ -17,7 +17,7 @@ static const char *host_name(const void *hosts, uint32_t index)
 	return ((const struct topology_host *)hosts)[index].name;
 }
 
-/* Room for one more. */
+/* Makes room for one more element. */
 static int array_grow(void *array, uint32_t count, uint32_t *room, size_t bytes)
 {
 	uint32_t more = *room ? *room * 2 : TOPOLOGY_MIN_ROOM;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a fabric consists of, as data: hosts and their HCAs.  Somebody builds it (today a
- * generator); fabric_create makes the subnet of it.  Everything in the subnet follows from it, so
- * two daemons with the same topology make the same fabric.
+ * What a fabric consists of, as data: hosts and their HCAs.  A generator builds it; fabric_create
+ * makes the subnet from it.  Everything in the subnet follows from it, so two daemons with the same
+ * topology make the same fabric.
  */
 #pragma once
 

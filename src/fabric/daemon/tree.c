@@ -4,8 +4,8 @@
  * hosts/<host>/ of the run-time directory.  The shape is the kernel's: devices live below
  * sys/devices, the classes are symbolic links to them.
  *
- * Most files are alike (a zero counter, an empty GID).  Those are hard links of one: a link costs
- * one system call where a file costs three, and a program waits for the tree of its host.
+ * Most files are alike (a zero counter, an empty GID).  Those are hard links to one file: a link
+ * costs one system call, a file costs three, and a program waits for the tree of its host.
  */
 #include "fabric/daemon/fabric.h"
 
@@ -37,7 +37,7 @@ struct tree {
 	const struct fabric *fabric;
 	int root; /* of the host */
 	int error;
-	/* Texts written lately, and where. */
+	/* Texts written lately, and the files that have them. */
 	struct {
 		char text[LINK_TEXT_BYTES];
 		char path[TREE_PATH_BYTES];
@@ -45,7 +45,8 @@ struct tree {
 	unsigned next;
 };
 
-/* The first error stays and makes everything after it do nothing: one check at the end. */
+/* Keeps the first error, which makes everything after it do nothing, so one check at the end is
+ * enough. */
 static void tree_failed(struct tree *t, const char *path)
 {
 	if (!t->error) {
@@ -184,8 +185,8 @@ static void gids_write(struct tree *t, const char *port, uint32_t row)
 	for (uint32_t i = 0; i < subnet_port_gids(p); i++) {
 		snprintf(name, sizeof(name), "%u", i);
 		port_attr_file(t, dir, name, row, GROUP_GIDS, i);
-		/* To read the attributes of an empty entry is EINVAL in the kernel; a file that is
-		 * not there serves programs the same. */
+		/* In the kernel, reading an attribute of an empty entry fails with EINVAL; a
+		 * missing file serves programs the same. */
 		if (!subnet_gid(&t->fabric->subnet, row, i, &entry))
 			continue;
 		tree_file(t, type_text[entry.type], "%s/gid_attrs/types/%u", port, i);
@@ -218,7 +219,7 @@ static void port_write(struct tree *t, const char *ibdev, uint32_t row)
 
 /* ---- a device ---- */
 
-/* Every CPU is local to a device that is software. */
+/* A device in software is local to every CPU. */
 static void cpus_write(struct tree *t, const char *pci)
 {
 	char mask[CPU_WORDS * 9 + 2], list[256];
@@ -329,7 +330,7 @@ static void hca_write(struct tree *t, const struct subnet_node *node, const char
 	char pci[64], to[TREE_PATH_BYTES], text[32], path[64];
 	uint32_t device = node->device;
 
-	/* One card, a function per device. */
+	/* All are functions of one card. */
 	snprintf(pci, sizeof(pci), PCI_ROOT "/0000:03:00.%u", device);
 	tree_dir(t, "%s", pci);
 	pci_write(t, pci, &t->fabric->subnet.ports[node->first_port]);
@@ -377,7 +378,7 @@ int trees_open(const struct fabric *f)
 	return mkdir(path, 0755) ? -errno : 0;
 }
 
-/* An attempt that failed may have left what it could not take back either. */
+/* An earlier attempt that failed may have left files that it could not remove. */
 static int host_root_make(const char *path)
 {
 	if (!mkdir(path, 0755))
