@@ -6,8 +6,8 @@
 #include "adapter/signed/sig_report.h"
 #include "usermem/usermem.h"
 
-/* The step in which a payload is taken that another process has or that has yet to be made.  The
- * bytes are on the stack, so there are not too many. */
+/* Bytes taken in one step of a payload that lies in another process or has yet to be made.  They
+ * are on the stack, so there are not too many. */
 #define STAGE_BYTES 16384u
 
 /* ---- lists ---- */

@@ -260,8 +260,8 @@ static void dct_trace_drop(const struct qp *target, const struct pkt *pkt, const
 }
 
 /*
- * Does no earlier packet wait for its answer?  An initiator without a place gets no answer to later
- * packets: it would take that for the execution of all before them.
+ * Does no earlier packet wait for its answer?  Without a place, an initiator gets an answer to the
+ * oldest packet only: one to a later packet would say that all before it had been executed.
  */
 static bool is_oldest(const struct pkt *pkt)
 {

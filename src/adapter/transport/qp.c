@@ -403,8 +403,8 @@ void qp_query(struct qp *qp, struct qp_attr *attr)
 	qp_unlock(qp);
 }
 
-/* The request lies in the caches of the processor on which the program wrote it.  Fetches its lines
- * together, because one after the other, as they are used, each would take its time. */
+/* Prefetches what the request needs.  It lies in the caches of the processor where the program
+ * wrote it; if each line were fetched only when it is used, the delays would add up. */
 static void fetch_ahead(const struct qp *qp)
 {
 	if (!qp->create.sq_blocks)

@@ -3,10 +3,10 @@
 /*
  * Doorbells that nobody announces.
  *
- * Most doorbells come by the hooks (hooks/hooks.h), in the thread that rang them.  But a program may
- * also handle rings and registers itself (mlx5dv_init_obj, DEVX) or ring where no hook is called;
- * then only a store to a page of registers can be seen.  This is the set of those pages, of the
- * queues that use them, and the look at them.
+ * Most doorbells come by the hooks (hooks/hooks.h), in the thread that rang them.  But a program
+ * may also handle rings and registers itself (mlx5dv_init_obj, DEVX) or ring where no hook is
+ * called; then only a store to a page of registers can be seen.  This is the set of those pages, of
+ * the queues that use them, and the look at them.
  *
  * States of a page:
  *   UNKNOWN  allocated                       -> HOOKED  by the first doorbell that a hook announces
