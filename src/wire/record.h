@@ -13,7 +13,7 @@
 #include "base/compiler.h"
 #include "wire/pkt.h"
 
-/* Where an unpacked packet stands: the packet points into the rest. */
+/* An unpacked packet; pkt points into the other members. */
 struct record_pkt {
 	struct pkt pkt;
 	struct path path;
@@ -21,11 +21,11 @@ struct record_pkt {
 	struct run runs[RUNS_MAX];
 };
 
-/* Which payloads by reference their sender takes back. */
+/* Says which payloads by reference their sender takes back. */
 struct record_refs {
 	uint32_t sqpn;	   /* of this queue pair; 0: of any */
-	uint32_t src_port; /* of any: that sends from this port, */
-	struct run memory; /* and where some of the payload lies in here */
+	uint32_t src_port; /* if of any: one that sends from this port, */
+	struct run memory; /* and has some of the payload in here */
 };
 
 /* Bytes of the record, a multiple of RING_ALIGN; 0 if the packet cannot be sent in that form. */
@@ -33,8 +33,8 @@ uint32_t record_bytes(const struct pkt *p, bool by_reference);
 /* Fills all but the payload; returns where the payload (if it goes along) belongs. */
 void *record_pack(void *record, uint32_t bytes, const struct pkt *p, bool by_reference);
 /*
- * The sender takes the payload of a record back if it goes by reference and is among these: whoever
- * has not read it by now takes the packet for lost.  The sender's queue pair, or 0.
+ * Takes the payload of a record back if it goes by reference and is among these: a receiver that
+ * has not read it by now takes the packet for lost.  Returns the sender's queue pair, or 0.
  */
 uint32_t record_withdraw(void *record, uint32_t bytes, const struct record_refs *refs);
 /*

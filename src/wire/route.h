@@ -5,9 +5,9 @@
  * A number is no address: chunks of numbers have owners, but a packet arrives only if the owner is
  * on the host of the port that the packet is addressed to, and if both ports are up.  That takes a
  * walk through the subnet and the registry.  A connection remembers the answer, in one word: the
- * epoch of the walk, the number and the owner; so asking again costs a load and a compare.  That
- * there is no way is not remembered: it may come to be without the epoch's rising, when somebody
- * gets a number.
+ * epoch of the walk, the number and the owner; so asking again costs a load and a compare.  It does
+ * not remember that there is no way: a way may appear without a new epoch, when somebody gets a
+ * number.
  */
 #pragma once
 
@@ -48,11 +48,11 @@ static inline void route_forget(struct route *route)
 
 /* The slot that owns a number plus one, wherever it is; 0: none. */
 uint32_t route_number_owner_plus_1(const struct registry *r, uint32_t qpn);
-/* The same if a way from the port along the path leads there, else 0; remembers nothing. */
+/* The same if a way from the port along the path leads there, else 0.  Remembers nothing. */
 uint32_t route_walk(const struct wire *w, const struct path *path, uint32_t dqpn);
-/* The same, from the path's memory if that is of the present epoch; else it is refreshed. */
+/* The same, from the path's memory if that is of the present epoch; else walks and remembers. */
 uint32_t route_owner_plus_1(const struct wire *w, const struct path *path, uint32_t dqpn);
-/* Does the way to the path's peer, which has that number, end in this process?  Remembered too. */
+/* Does the way to the path's peer, which has that number, end in this process?  Remembers too. */
 bool route_here(const struct wire *w, const struct path *path, uint32_t dqpn);
 /* For traces. */
 const char *route_missing(const struct wire *w, const struct path *path, uint32_t dqpn);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How large a packet would be on a real wire: what the port counters count.  PortXmitData counts
- * from the LRH to the ICRC, without the VCRC (IBTA, "PortCounters").
+ * How large a packet would be on a real wire, which is what the port counters count.  PortXmitData
+ * counts from the LRH to the ICRC, without the VCRC (IBTA, "PortCounters").
  */
 #pragma once
 
@@ -25,7 +25,7 @@
 uint32_t pkt_wire_packets(const struct pkt *p);
 /* Their octets from the link header to the ICRC (Ethernet: to the frame check sequence). */
 uint64_t pkt_wire_octets(const struct pkt *p, bool ethernet);
-/* Of the headers in front of the BTH, and on Ethernet the frame check sequence. */
+/* Octets of the headers in front of the BTH, and on Ethernet of the frame check sequence. */
 uint32_t path_routing_octets(const struct path *path, bool ethernet);
 
 enum message_kind { MESSAGE_SEND, MESSAGE_SEND_IMM, MESSAGE_WRITE, MESSAGE_ANSWER /* to a READ */ };
@@ -44,7 +44,7 @@ static inline uint32_t routing_octets(const struct path *path, bool ethernet)
 					    : path_routing_octets(path, ethernet);
 }
 
-/* Of the extended headers of one message. */
+/* Octets of the extended headers of one message. */
 static inline uint32_t header_octets(const struct message_sizes *m)
 {
 	static const uint8_t whole[] = {
@@ -58,7 +58,7 @@ static inline uint32_t header_octets(const struct message_sizes *m)
 	return m->packets > m->messages ? bth_ext_octets_of_many(p) : bth_ext_octets(p);
 }
 
-/* Of these messages. */
+/* Octets of these messages. */
 static inline uint64_t message_octets(const struct path *path, bool ethernet,
 				      const struct message_sizes *m)
 {
@@ -67,7 +67,7 @@ static inline uint64_t message_octets(const struct path *path, bool ethernet,
 	return m->packets * each + (uint64_t)m->messages * header_octets(m) + m->payload;
 }
 
-/* Of a read request, and of an acknowledgement. */
+/* Octets of a read request, and of an acknowledgement. */
 static inline uint64_t request_octets(const struct path *path, bool ethernet)
 {
 	return routing_octets(path, ethernet) + BTH_OCTETS + ICRC_OCTETS +
