@@ -114,9 +114,7 @@ static int devx_qp_use_queues(struct devx_call *c, struct devx_qp *qp, struct qp
 		attr->recv_cq = attr->send_cq;
 	if (rq_type != QPC_RQ_SRQ)
 		return 0;
-	/* UC has no shared receive queues (IBTA 10.2.9). */
-	obj = qp->type == IB_QPT_UC ? NULL
-				    : devx_find(c->file, &devx_rmp_class, prm_get32(qpc, QPC_SRQN));
+	obj = devx_find(c->file, &devx_rmp_class, prm_get32(qpc, QPC_SRQN));
 	if (!obj)
 		return -EINVAL;
 	devx_obj_uses(&qp->obj, obj);
