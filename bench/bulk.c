@@ -23,7 +23,7 @@ static uint64_t by_verbs(const struct pair *p, enum ibv_wr_opcode opcode, uint64
 {
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
-	uint64_t start = rig_now_ns();
+	uint64_t start = device_now_ns();
 	uint64_t blocks = 0;
 	unsigned in_flight = 0;
 
@@ -33,7 +33,7 @@ static uint64_t by_verbs(const struct pair *p, enum ibv_wr_opcode opcode, uint64
 			pair_post(p, &wr);
 		for (unsigned n = pair_reap(p); n; n--, in_flight--)
 			blocks++;
-		*ns = rig_now_ns() - start;
+		*ns = device_now_ns() - start;
 	} while (*ns < SLICE_NS);
 	while (in_flight) {
 		unsigned n = pair_reap(p);
@@ -41,13 +41,13 @@ static uint64_t by_verbs(const struct pair *p, enum ibv_wr_opcode opcode, uint64
 		in_flight -= n;
 		blocks += n;
 	}
-	*ns = rig_now_ns() - start;
+	*ns = device_now_ns() - start;
 	return blocks;
 }
 
 static uint64_t by_memcpy(const struct pair *p, uint64_t *ns)
 {
-	uint64_t start = rig_now_ns();
+	uint64_t start = device_now_ns();
 	uint64_t blocks = 0;
 
 	do {
@@ -55,7 +55,7 @@ static uint64_t by_memcpy(const struct pair *p, uint64_t *ns)
 		/* The compiler must not find out that one copy would do. */
 		__asm__ volatile("" : : "r"(p->target), "r"(p->source) : "memory");
 		blocks++;
-		*ns = rig_now_ns() - start;
+		*ns = device_now_ns() - start;
 	} while (*ns < SLICE_NS);
 	return blocks;
 }

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <ucontext.h>
 
-#include "rig.h"
+#include "verbs_device.h"
 
 #define PAUSE_NS 3000000u
 #define SAMPLES	 100u
@@ -38,9 +38,9 @@ static void nap(void)
 
 static void work(void)
 {
-	uint64_t until = rig_now_ns() + PAUSE_NS;
+	uint64_t until = device_now_ns() + PAUSE_NS;
 
-	while (rig_now_ns() < until)
+	while (device_now_ns() < until)
 		;
 }
 
@@ -52,11 +52,11 @@ static void measure(const char *name, void *page, void (*pause)(void))
 		uint64_t start;
 
 		pause();
-		start = rig_now_ns();
+		start = device_now_ns();
 		store(page);
-		ns[i] = rig_now_ns() - start;
+		ns[i] = device_now_ns() - start;
 	}
-	rig_sort(ns, SAMPLES);
+	device_sort(ns, SAMPLES);
 	printf("%s_p50 %.2f us\n", name, (double)ns[SAMPLES / 2] / 1e3);
 }
 
@@ -66,7 +66,7 @@ int main(void)
 	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (page == MAP_FAILED || sigaction(SIGSEGV, &act, NULL))
-		rig_die("set-up: %m");
+		device_die("set-up: %m");
 	measure("asleep", page, nap);
 	measure("busy", page, work);
 	return 0;
@@ -76,7 +76,7 @@ int main(void)
 
 int main(void)
 {
-	rig_die("x86-64 only");
+	device_die("x86-64 only");
 }
 
 #endif

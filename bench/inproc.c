@@ -31,7 +31,7 @@ static void rate(const struct pair *p, unsigned batch, unsigned list, const char
 	struct ibv_sge sge;
 	uint64_t total = 0;
 	unsigned in_flight = 0;
-	uint64_t start = rig_now_ns();
+	uint64_t start = device_now_ns();
 	uint64_t now = start;
 
 	pair_build(p, IBV_WR_RDMA_WRITE, wrs, &sge, batch);
@@ -47,7 +47,7 @@ static void rate(const struct pair *p, unsigned batch, unsigned list, const char
 			in_flight -= batch;
 			total += batch;
 		}
-		now = rig_now_ns();
+		now = device_now_ns();
 	}
 	while (in_flight)
 		in_flight -= batch * pair_reap(p);
@@ -60,7 +60,7 @@ static void set_state(const struct pair *p, enum ibv_qp_state state)
 	int err = ibv_modify_qp(p->qp[0], &attr, IBV_QP_STATE);
 
 	if (err)
-		rig_die("ibv_modify_qp: %s", strerror(err));
+		device_die("ibv_modify_qp: %s", strerror(err));
 }
 
 /* In SQD requests may be posted, and wait. */
@@ -77,10 +77,10 @@ static void posting(const struct pair *p, const char *name)
 		uint64_t start;
 
 		set_state(p, IBV_QPS_SQD);
-		start = rig_now_ns();
+		start = device_now_ns();
 		for (unsigned i = 0; i < DEPTH; i++)
 			pair_post(p, &wrs[i]);
-		spent += rig_now_ns() - start;
+		spent += device_now_ns() - start;
 		total += DEPTH;
 		set_state(p, IBV_QPS_RTS);
 		while (!pair_reap(p))

@@ -23,18 +23,18 @@ struct ibv_qp *pair_qp_create(struct pair *p, unsigned depth)
 	struct ibv_qp *qp = ibv_create_qp(p->pd, &init);
 
 	if (!qp)
-		rig_die("ibv_create_qp: %m");
+		device_die("ibv_create_qp: %m");
 	return qp;
 }
 
 void pair_qp_connect(const struct pair *p, struct ibv_qp *const qp[2])
 {
 	for (int i = 0; i < 2; i++)
-		rig_qp_init(qp[i], &rig_default_connection);
+		device_qp_init(qp[i], &device_default_connection);
 	for (int i = 0; i < 2; i++) {
-		struct rig_address peer = rig_address(&p->port, qp[!i], 0);
+		struct device_address peer = device_address(&p->port, qp[!i], 0);
 
-		rig_qp_connect(&p->port, qp[i], &rig_default_connection, &peer, 0);
+		device_qp_connect(&p->port, qp[i], &device_default_connection, &peer, 0);
 	}
 }
 
@@ -43,13 +43,13 @@ void pair_open(struct pair *p, const char *device, unsigned depth, size_t bytes)
 	size_t side = (bytes + PAGE - 1) / PAGE * PAGE;
 
 	*p = (struct pair){.bytes = bytes, .mapped = 2 * side};
-	rig_port_open(&p->port, device, -1);
+	device_port_open(&p->port, device, -1);
 	p->pd = ibv_alloc_pd(p->port.ctx);
 	p->cq = ibv_create_cq(p->port.ctx, 2 * (int)depth, NULL, NULL, 0);
 	p->source =
 		mmap(NULL, p->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!p->pd || !p->cq || p->source == MAP_FAILED)
-		rig_die("set-up: %m");
+		device_die("set-up: %m");
 	p->target = p->source + side;
 	memset(p->source, 1, side);
 	memset(p->target, 2, side);
@@ -57,7 +57,7 @@ void pair_open(struct pair *p, const char *device, unsigned depth, size_t bytes)
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 				   IBV_ACCESS_REMOTE_READ);
 	if (!p->mr)
-		rig_die("ibv_reg_mr: %m");
+		device_die("ibv_reg_mr: %m");
 	for (int i = 0; i < 2; i++)
 		p->qp[i] = pair_qp_create(p, depth);
 	pair_qp_connect(p, p->qp);
@@ -67,9 +67,9 @@ void pair_close(struct pair *p)
 {
 	if (ibv_destroy_qp(p->qp[0]) || ibv_destroy_qp(p->qp[1]) || ibv_dereg_mr(p->mr) ||
 	    ibv_destroy_cq(p->cq) || ibv_dealloc_pd(p->pd))
-		rig_die("clean-up: %m");
+		device_die("clean-up: %m");
 	munmap(p->source, p->mapped);
-	rig_port_close(&p->port);
+	device_port_close(&p->port);
 }
 
 void pair_build(const struct pair *p, enum ibv_wr_opcode opcode, struct ibv_send_wr *wrs,
@@ -99,7 +99,7 @@ void pair_post(const struct pair *p, struct ibv_send_wr *wrs)
 	int err = ibv_post_send(p->qp[0], wrs, &rejected);
 
 	if (err)
-		rig_die("ibv_post_send: %s", strerror(err));
+		device_die("ibv_post_send: %s", strerror(err));
 }
 
 unsigned pair_reap(const struct pair *p)
@@ -109,10 +109,10 @@ unsigned pair_reap(const struct pair *p)
 
 	for (int i = 0; i < n; i++) {
 		if (wc[i].status != IBV_WC_SUCCESS)
-			rig_die("completion: %s", ibv_wc_status_str(wc[i].status));
+			device_die("completion: %s", ibv_wc_status_str(wc[i].status));
 	}
 	if (n < 0)
-		rig_die("ibv_poll_cq: %d", n);
+		device_die("ibv_poll_cq: %d", n);
 	return (unsigned)n;
 }
 
@@ -123,13 +123,13 @@ void pair_latency(const struct pair *p, uint64_t *ns, unsigned samples)
 
 	pair_build(p, IBV_WR_RDMA_WRITE, &wr, &sge, 1);
 	for (unsigned i = 0; i < samples + WARM_UP; i++) {
-		uint64_t start = rig_now_ns();
+		uint64_t start = device_now_ns();
 
 		pair_post(p, &wr);
 		while (!pair_reap(p))
 			;
 		if (i >= WARM_UP)
-			ns[i - WARM_UP] = rig_now_ns() - start;
+			ns[i - WARM_UP] = device_now_ns() - start;
 	}
-	rig_sort(ns, samples);
+	device_sort(ns, samples);
 }

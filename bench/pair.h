@@ -5,10 +5,10 @@
  */
 #pragma once
 
-#include "rig.h"
+#include "verbs_device.h"
 
 struct pair {
-	struct rig_port port;
+	struct device_port port;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp[2];

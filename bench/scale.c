@@ -40,7 +40,7 @@ static unsigned number(const char *text, unsigned limit)
 	unsigned long value = strtoul(text, &end, 10);
 
 	if (*end || end == text || value > limit)
-		rig_die("not a number up to %u: %s", limit, text);
+		device_die("not a number up to %u: %s", limit, text);
 	return (unsigned)value;
 }
 
@@ -69,7 +69,7 @@ static void lone_serve(const char *device, int asked, int answer)
 		double ns = latency(&p);
 
 		if (write(answer, &ns, sizeof(ns)) != sizeof(ns))
-			rig_die("write: %m");
+			device_die("write: %m");
 	}
 	pair_close(&p);
 	exit(0);
@@ -81,7 +81,7 @@ static void lone_start(struct lone *l, const char *device)
 	int ask[2], answer[2];
 
 	if (pipe(ask) || pipe(answer) || (l->pid = fork()) < 0)
-		rig_die("set-up: %m");
+		device_die("set-up: %m");
 	if (!l->pid) {
 		close(ask[1]);
 		lone_serve(device, ask[0], answer[1]);
@@ -97,7 +97,7 @@ static double lone_latency(const struct lone *l)
 	double ns;
 
 	if (write(l->ask, "", 1) != 1 || read(l->answer, &ns, sizeof(ns)) != sizeof(ns))
-		rig_die("the process beside this one has gone");
+		device_die("the process beside this one has gone");
 	return ns;
 }
 
@@ -107,7 +107,7 @@ static void lone_end(const struct lone *l)
 
 	close(l->ask);
 	if (waitpid(l->pid, &status, 0) != l->pid || status)
-		rig_die("the process beside this one ended with status 0x%x", status);
+		device_die("the process beside this one ended with status 0x%x", status);
 }
 
 /* ---- the crowd ---- */
@@ -118,7 +118,7 @@ static double resident_bytes(void)
 	unsigned long pages;
 
 	if (!file || fscanf(file, "%*s %lu", &pages) != 1)
-		rig_die("/proc/self/statm: %m");
+		device_die("/proc/self/statm: %m");
 	fclose(file);
 	return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
@@ -138,7 +138,7 @@ static void make_mrs(struct crowd *c, struct pair *p, unsigned from, unsigned to
 		c->mr[i] = ibv_reg_mr(p->pd, c->memory + (size_t)(i % SPREAD) * REGION, REGION,
 				      IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 		if (!c->mr[i])
-			rig_die("ibv_reg_mr, number %u: %m", i);
+			device_die("ibv_reg_mr, number %u: %m", i);
 	}
 }
 
@@ -148,11 +148,11 @@ static void in_quarters(struct crowd *c, struct pair *p, unsigned n, const char 
 	unsigned quarter = n / QUARTERS;
 
 	for (unsigned q = 0; q < QUARTERS && quarter; q++) {
-		uint64_t start = rig_now_ns();
+		uint64_t start = device_now_ns();
 
 		make(c, p, q * quarter, (q + 1) * quarter);
 		printf("%s_%u %.3f us\n", name, q + 1,
-		       (double)(rig_now_ns() - start) / 1e3 / quarter);
+		       (double)(device_now_ns() - start) / 1e3 / quarter);
 	}
 }
 
@@ -165,7 +165,7 @@ static void crowd_open(struct crowd *c, struct pair *p)
 	c->memory = mmap(NULL, (size_t)SPREAD * REGION, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (!c->qp || !c->mr || c->memory == MAP_FAILED)
-		rig_die("set-up: %m");
+		device_die("set-up: %m");
 	before = resident_bytes();
 	in_quarters(c, p, c->qps, "qp", make_qps);
 	if (c->qps)
@@ -180,11 +180,11 @@ static void crowd_close(struct crowd *c)
 {
 	for (unsigned i = 0; i < c->qps; i++) {
 		if (ibv_destroy_qp(c->qp[i]))
-			rig_die("ibv_destroy_qp, number %u: %m", i);
+			device_die("ibv_destroy_qp, number %u: %m", i);
 	}
 	for (unsigned i = 0; i < c->mrs; i++) {
 		if (ibv_dereg_mr(c->mr[i]))
-			rig_die("ibv_dereg_mr, number %u: %m", i);
+			device_die("ibv_dereg_mr, number %u: %m", i);
 	}
 	munmap(c->memory, (size_t)SPREAD * REGION);
 	free(c->qp);

@@ -26,7 +26,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "rig.h"
+#include "verbs_device.h"
 
 enum { DATA = 1 << 20, ROOM = DATA + DATA / 16, DEPTH = 8, SLICES = 10 };
 
@@ -39,14 +39,14 @@ static const char *const kind_names[KINDS] = {"t10dif", "crc32c", "crc32", "crc6
 
 /* What one side must know of the other. */
 struct hello {
-	struct rig_address address;
+	struct device_address address;
 	uint64_t plain;
 	uint32_t plain_key;
 	uint32_t signed_key;
 };
 
 struct side {
-	struct rig_port port;
+	struct device_port port;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
@@ -105,33 +105,33 @@ static void side_open(struct side *s, const char *device)
 		.max_entries = 4,
 	};
 
-	rig_port_open_by(&s->port, device, -1, open_devx);
+	device_port_open_by(&s->port, device, -1, open_devx);
 	s->pd = ibv_alloc_pd(s->port.ctx);
 	s->cq = ibv_create_cq(s->port.ctx, 128, NULL, NULL, 0);
 	s->data = mmap(NULL, 2 * ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!s->pd || !s->cq || s->data == MAP_FAILED)
-		rig_die("set-up: %m");
+		device_die("set-up: %m");
 	memset(s->data, 0, 2 * (size_t)ROOM);
 	s->mr = ibv_reg_mr(s->pd, s->data, 2 * (size_t)ROOM, ACCESS);
 	s->plain = s->data + ROOM;
 	s->qp = s->mr ? qp_create(s) : NULL;
 	if (!s->qp)
-		rig_die("set-up: %m");
+		device_die("set-up: %m");
 	s->qpx = ibv_qp_to_qp_ex(s->qp);
 	s->mqpx = mlx5dv_qp_ex_from_ibv_qp_ex(s->qpx);
 	attr.pd = s->pd;
 	for (int i = 0; i < 2; i++) {
 		s->key[i] = mlx5dv_create_mkey(&attr);
 		if (!s->key[i])
-			rig_die("mlx5dv_create_mkey: %m");
+			device_die("mlx5dv_create_mkey: %m");
 	}
-	rig_qp_init(s->qp, &rig_default_connection);
+	device_qp_init(s->qp, &device_default_connection);
 }
 
 static struct hello side_hello(const struct side *s)
 {
 	return (struct hello){
-		.address = rig_address(&s->port, s->qp, 0),
+		.address = device_address(&s->port, s->qp, 0),
 		.plain = (uintptr_t)s->plain,
 		.plain_key = s->mr->rkey,
 		.signed_key = s->key[0]->rkey,
@@ -140,7 +140,7 @@ static struct hello side_hello(const struct side *s)
 
 static void side_connect(struct side *s, const struct hello *peer)
 {
-	rig_qp_connect(&s->port, s->qp, &rig_default_connection, &peer->address, 0);
+	device_qp_connect(&s->port, s->qp, &device_default_connection, &peer->address, 0);
 }
 
 static unsigned reap(const struct side *s)
@@ -150,9 +150,9 @@ static unsigned reap(const struct side *s)
 
 	for (int i = 0; i < n; i++)
 		if (wc[i].status)
-			rig_die("%s", ibv_wc_status_str(wc[i].status));
+			device_die("%s", ibv_wc_status_str(wc[i].status));
 	if (n < 0)
-		rig_die("ibv_poll_cq");
+		device_die("ibv_poll_cq");
 	return (unsigned)n;
 }
 
@@ -253,7 +253,7 @@ static void key_configure(struct side *s, int which, enum kind kind, uint32_t bl
 	mlx5dv_wr_set_mkey_layout_list(s->mqpx, 1, &sge);
 	mlx5dv_wr_set_mkey_sig_block(s->mqpx, &sig);
 	if (ibv_wr_complete(s->qpx))
-		rig_die("mlx5dv_wr_mkey_configure");
+		device_die("mlx5dv_wr_mkey_configure");
 	while (!reap(s))
 		;
 }
@@ -292,7 +292,7 @@ static void post(struct bench *b, enum column column)
 			       column == ADD ? DATA + add : DATA);
 	}
 	if (ibv_wr_complete(s->qpx))
-		rig_die("post");
+		device_die("post");
 }
 
 static uint64_t by_device(struct bench *b, enum column column, uint64_t start, uint64_t *ns)
@@ -305,7 +305,7 @@ static uint64_t by_device(struct bench *b, enum column column, uint64_t start, u
 			post(b, column);
 		for (unsigned n = reap(&b->me); n; n--, in_flight--)
 			done++;
-		*ns = rig_now_ns() - start;
+		*ns = device_now_ns() - start;
 	} while (*ns < SLICE_NS);
 	while (in_flight) {
 		unsigned n = reap(&b->me);
@@ -313,7 +313,7 @@ static uint64_t by_device(struct bench *b, enum column column, uint64_t start, u
 		in_flight -= n;
 		done += n;
 	}
-	*ns = rig_now_ns() - start;
+	*ns = device_now_ns() - start;
 	return done;
 }
 
@@ -350,7 +350,7 @@ static void by_hand(struct bench *b, enum column column)
 
 static uint64_t slice(struct bench *b, enum column column, uint64_t *ns)
 {
-	uint64_t start = rig_now_ns();
+	uint64_t start = device_now_ns();
 	uint64_t done = 0;
 
 	if (column <= FETCH)
@@ -358,7 +358,7 @@ static uint64_t slice(struct bench *b, enum column column, uint64_t *ns)
 	do {
 		by_hand(b, column);
 		done++;
-		*ns = rig_now_ns() - start;
+		*ns = device_now_ns() - start;
 	} while (*ns < SLICE_NS);
 	return done;
 }
@@ -391,7 +391,7 @@ static void key_good(const struct side *s, int which)
 	struct mlx5dv_mkey_err err;
 
 	if (mlx5dv_mkey_check(s->key[which], &err) || err.err_type != MLX5DV_MKEY_NO_ERR)
-		rig_die("signature error %d", (int)err.err_type);
+		device_die("signature error %d", (int)err.err_type);
 }
 
 /* ---- the other side ---- */
@@ -417,7 +417,7 @@ static void get(int fd, void *to, size_t n)
 static void put(int fd, const void *from, size_t n)
 {
 	if (send(fd, from, n, MSG_NOSIGNAL) != (ssize_t)n)
-		rig_die("the other process is gone");
+		device_die("the other process is gone");
 }
 
 static struct hello meet(struct side *s, const char *device, int fd)
@@ -454,10 +454,10 @@ static int fork_server(const char *device)
 	pid_t pid;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
-		rig_die("socketpair: %m");
+		device_die("socketpair: %m");
 	pid = fork();
 	if (pid < 0)
-		rig_die("fork: %m");
+		device_die("fork: %m");
 	if (!pid) {
 		close(fd[0]);
 		serve(device, fd[1]);
@@ -489,7 +489,7 @@ int main(int argc, char **argv)
 	}
 	b.copy = aligned_alloc(4096, DATA);
 	if (!b.copy)
-		rig_die("out of memory");
+		device_die("out of memory");
 	memset(b.copy, 0, DATA);
 	for (b.kind = 0; b.kind < KINDS; b.kind++)
 		for (unsigned i = 0; i < 2; i++) {

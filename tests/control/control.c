@@ -36,7 +36,7 @@ static void modify(struct side *s, struct ibv_qp_attr *attr, int mask, int want)
 	int err = ibv_modify_qp(s->qp, attr, mask);
 
 	if (err != want)
-		rig_die("ibv_modify_qp: %s instead of %s", strerror(err), strerror(want));
+		device_die("ibv_modify_qp: %s instead of %s", strerror(err), strerror(want));
 }
 
 static void modify_in_vain(struct side *s, uint64_t *random)
@@ -50,7 +50,7 @@ static void modify_in_vain(struct side *s, uint64_t *random)
 static void modify_live(struct side *s, uint64_t *random)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
-				   .qkey = RIG_QKEY,
+				   .qkey = DEVICE_QKEY,
 				   .min_rnr_timer = (uint8_t)(1 + side_random(random, 4))};
 	int extra = s->kind->type == IBV_QPT_RC	  ? IBV_QP_MIN_RNR_TIMER
 		    : s->kind->type == IBV_QPT_UD ? IBV_QP_QKEY
@@ -79,9 +79,9 @@ static void query(struct side *s, uint64_t *random)
 
 	(void)random;
 	if (ibv_query_qp(s->qp, &attr, IBV_QP_STATE, &init) || attr.qp_state != IBV_QPS_RTS)
-		rig_die("ibv_query_qp: state %d", (int)attr.qp_state);
+		device_die("ibv_query_qp: state %d", (int)attr.qp_state);
 	if (s->srq && ibv_query_srq(s->srq, &srq))
-		rig_die("ibv_query_srq: %m");
+		device_die("ibv_query_srq: %m");
 }
 
 /*
@@ -95,7 +95,7 @@ static void resize(struct side *s, uint64_t *random)
 
 	/* once all is sent there is no completion between them any more */
 	if (err && err != EINVAL)
-		rig_die("ibv_resize_cq: %s", strerror(err));
+		device_die("ibv_resize_cq: %s", strerror(err));
 	while (atomic_load(&s->sent) == sent && !atomic_load(&s->all_sent))
 		sched_yield();
 }
@@ -108,7 +108,7 @@ static void reregister(struct side *s, uint64_t *random)
 				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 
 	if (!mr || ibv_dereg_mr(mr))
-		rig_die("a region cannot be registered or deregistered: %m");
+		device_die("a region cannot be registered or deregistered: %m");
 }
 
 /* Another queue pair in the same domain, connected with itself, that moves something. */
@@ -125,7 +125,7 @@ static void use_another(struct side *s, uint64_t *random)
 		.qp_type = IBV_QPT_RC,
 	};
 	struct ibv_qp *qp = mr && cq ? ibv_create_qp(s->pd, &init) : NULL;
-	struct rig_address self;
+	struct device_address self;
 	struct ibv_sge sge = {(uintptr_t)mem, 64, mr ? mr->lkey : 0};
 	struct ibv_send_wr *bad, wr = {.sg_list = &sge,
 				       .num_sge = 1,
@@ -135,19 +135,19 @@ static void use_another(struct side *s, uint64_t *random)
 	struct ibv_wc wc;
 
 	if (!qp)
-		rig_die("another QP cannot be made: %m");
+		device_die("another QP cannot be made: %m");
 	memset(mem, (int)side_random(random, 255) + 1, 64);
-	self = rig_address(&s->port, qp, 7);
-	rig_qp_init(qp, &rig_default_connection);
-	rig_qp_connect(&s->port, qp, &rig_default_connection, &self, 7);
+	self = device_address(&s->port, qp, 7);
+	device_qp_init(qp, &device_default_connection);
+	device_qp_connect(&s->port, qp, &device_default_connection, &self, 7);
 	if (ibv_post_send(qp, &wr, &bad))
-		rig_die("ibv_post_send: %m");
+		device_die("ibv_post_send: %m");
 	while (!ibv_poll_cq(cq, 1, &wc))
 		sched_yield();
 	if (wc.status || memcmp(mem, mem + 64, 64))
-		rig_die("a write of another QP: %s", ibv_wc_status_str(wc.status));
+		device_die("a write of another QP: %s", ibv_wc_status_str(wc.status));
 	if (ibv_destroy_qp(qp) || ibv_destroy_cq(cq) || ibv_dereg_mr(mr))
-		rig_die("another QP cannot be destroyed: %m");
+		device_die("another QP cannot be destroyed: %m");
 	free(mem);
 }
 
@@ -207,7 +207,7 @@ static void start(pthread_t *thread, void *(*fn)(void *), void *arg)
 	int err = pthread_create(thread, NULL, fn, arg);
 
 	if (err)
-		rig_die("pthread_create: %s", strerror(err));
+		device_die("pthread_create: %s", strerror(err));
 }
 
 /* Tells the peer how many messages it sent, and is told; only then all can have arrived. */
@@ -224,13 +224,13 @@ static void *run_side(void *arg)
 	sent = s->sent;
 	if (write(s->sock, &sent, sizeof(sent)) != sizeof(sent) ||
 	    read(s->sock, &expected, sizeof(expected)) != sizeof(expected))
-		rig_die("the other side has gone");
+		device_die("the other side has gone");
 	atomic_store(&s->expected, expected);
 	pthread_join(s->receiver, NULL);
 	/* The peer may still be waiting for what this side answers. */
 	if (write(s->sock, &sent, sizeof(sent)) != sizeof(sent) ||
 	    read(s->sock, &expected, sizeof(expected)) != sizeof(expected))
-		rig_die("the other side has gone");
+		device_die("the other side has gone");
 	atomic_store(&s->over, true);
 	pthread_join(s->controller, NULL);
 	printf("side %d: %llu sent, %llu received, %llu controls\n", (int)(s - sides),
@@ -258,7 +258,7 @@ static const struct lane_kind *kind_of(const char *name)
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strcmp(kinds[i].name, name))
 			return &kinds[i];
-	rig_die("no lane is called '%s'", name);
+	device_die("no lane is called '%s'", name);
 }
 
 static int run_two(const char *device)
@@ -267,12 +267,12 @@ static int run_two(const char *device)
 	int status = 0;
 
 	if (child < 0)
-		rig_die("fork: %m");
+		device_die("fork: %m");
 	run(device, child ? 0 : 1, 1);
 	if (!child)
 		return 0;
 	if (waitpid(child, &status, 0) != child || status)
-		rig_die("the other process ended with status 0x%x", status);
+		device_die("the other process ended with status 0x%x", status);
 	return 0;
 }
 
@@ -281,7 +281,7 @@ int main(int argc, char **argv)
 	int pair[2];
 
 	if (argc != 7 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		rig_die("usage: control DEVICE KIND one|two MESSAGES CONTROLS SEED");
+		device_die("usage: control DEVICE KIND one|two MESSAGES CONTROLS SEED");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (unsigned i = 0; i < 2; i++) {
 		sides[i].kind = kind_of(argv[2]);

@@ -44,36 +44,36 @@ static void make_queues(struct side *s)
 
 	for (unsigned i = 0; i < 2; i++) {
 		if (s->kind->events && !(s->channel[i] = ibv_create_comp_channel(s->port.ctx)))
-			rig_die("no completion channel: %m");
+			device_die("no completion channel: %m");
 		s->cq[i] = ibv_create_cq(s->port.ctx, SLOTS, NULL, s->channel[i], 0);
 		if (!s->cq[i])
-			rig_die("no CQ: %m");
+			device_die("no CQ: %m");
 	}
 	if (s->kind->srq && !(s->srq = ibv_create_srq(s->pd, &srq)))
-		rig_die("no SRQ: %m");
+		device_die("no SRQ: %m");
 	qp.send_cq = s->cq[0];
 	qp.recv_cq = s->cq[1];
 	qp.srq = s->srq;
 	s->qp = ibv_create_qp(s->pd, &qp);
 	if (!s->qp)
-		rig_die("no QP: %m");
+		device_die("no QP: %m");
 }
 
 void side_open(struct side *s, const char *device)
 {
-	rig_port_open(&s->port, device, -1);
+	device_port_open(&s->port, device, -1);
 	s->mem = aligned_alloc(4096, (size_t)LANE_ALL * SLOT_BYTES);
 	s->pd = ibv_alloc_pd(s->port.ctx);
 	if (!s->mem || !s->pd)
-		rig_die("no memory or PD: %m");
+		device_die("no memory or PD: %m");
 	memset(s->mem, 0, (size_t)LANE_ALL * SLOT_BYTES);
 	s->mr = ibv_reg_mr(s->pd, s->mem, (size_t)LANE_ALL * SLOT_BYTES,
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 				   IBV_ACCESS_REMOTE_READ);
 	if (!s->mr)
-		rig_die("no MR: %m");
+		device_die("no MR: %m");
 	make_queues(s);
-	rig_qp_init(s->qp, &rig_default_connection);
+	device_qp_init(s->qp, &device_default_connection);
 }
 
 static void post_receive(struct side *s, unsigned n)
@@ -83,17 +83,17 @@ static void post_receive(struct side *s, unsigned n)
 	int err = s->srq ? ibv_post_srq_recv(s->srq, &wr, &bad) : ibv_post_recv(s->qp, &wr, &bad);
 
 	if (err)
-		rig_die("posting a receive: %s", strerror(err));
+		device_die("posting a receive: %s", strerror(err));
 }
 
 static void swap_hello(struct side *s)
 {
-	struct lane_hello mine = {rig_address(&s->port, s->qp, 100), (uintptr_t)s->mem,
+	struct lane_hello mine = {device_address(&s->port, s->qp, 100), (uintptr_t)s->mem,
 				  s->mr->rkey};
 
 	if (write(s->sock, &mine, sizeof(mine)) != sizeof(mine) ||
 	    read(s->sock, &s->peer, sizeof(s->peer)) != sizeof(s->peer))
-		rig_die("the other side has gone");
+		device_die("the other side has gone");
 }
 
 void side_connect(struct side *s)
@@ -101,10 +101,10 @@ void side_connect(struct side *s)
 	struct ibv_ah_attr ah;
 
 	swap_hello(s);
-	rig_qp_connect(&s->port, s->qp, &rig_default_connection, &s->peer.address, 100);
-	ah = rig_ah_attr(&s->port, &s->peer.address);
+	device_qp_connect(&s->port, s->qp, &device_default_connection, &s->peer.address, 100);
+	ah = device_ah_attr(&s->port, &s->peer.address);
 	if (s->kind->type == IBV_QPT_UD && !(s->ah = ibv_create_ah(s->pd, &ah)))
-		rig_die("no AH: %m");
+		device_die("no AH: %m");
 	for (unsigned i = 0; i < SLOTS; i++)
 		post_receive(s, i);
 	/* Both stand before either sends. */
@@ -115,14 +115,14 @@ void side_close(struct side *s)
 {
 	if ((s->ah && ibv_destroy_ah(s->ah)) || ibv_destroy_qp(s->qp) ||
 	    (s->srq && ibv_destroy_srq(s->srq)))
-		rig_die("a queue cannot be destroyed: %m");
+		device_die("a queue cannot be destroyed: %m");
 	for (unsigned i = 0; i < 2; i++)
 		if (ibv_destroy_cq(s->cq[i]) ||
 		    (s->channel[i] && ibv_destroy_comp_channel(s->channel[i])))
-			rig_die("a CQ or channel cannot be destroyed: %m");
+			device_die("a CQ or channel cannot be destroyed: %m");
 	if (ibv_dereg_mr(s->mr) || ibv_dealloc_pd(s->pd))
-		rig_die("MR or PD cannot be destroyed: %m");
-	rig_port_close(&s->port);
+		device_die("MR or PD cannot be destroyed: %m");
+	device_port_close(&s->port);
 	free(s->mem);
 }
 
@@ -133,10 +133,10 @@ static bool polled(struct side *s, unsigned which, struct ibv_wc *wc)
 	int n = ibv_poll_cq(s->cq[which], 1, wc);
 
 	if (n < 0)
-		rig_die("ibv_poll_cq: %d", n);
+		device_die("ibv_poll_cq: %d", n);
 	if (n && wc->status != IBV_WC_SUCCESS)
-		rig_die("a %s failed: %s", which ? "receive" : "send",
-			ibv_wc_status_str(wc->status));
+		device_die("a %s failed: %s", which ? "receive" : "send",
+			   ibv_wc_status_str(wc->status));
 	if (n)
 		atomic_fetch_add(&lane_progress, 1);
 	return n;
@@ -156,7 +156,7 @@ static bool wait_for_event(struct side *s, unsigned which, bool (*stop)(struct s
 		if (stop(s))
 			return false;
 	if (ibv_get_cq_event(s->channel[which], &cq, &context))
-		rig_die("ibv_get_cq_event: %m");
+		device_die("ibv_get_cq_event: %m");
 	ibv_ack_cq_events(cq, 1);
 	return true;
 }
@@ -173,7 +173,7 @@ bool side_completion(struct side *s, unsigned which, struct ibv_wc *wc, bool (*s
 			continue;
 		}
 		if (ibv_req_notify_cq(s->cq[which], 0))
-			rig_die("ibv_req_notify_cq: %m");
+			device_die("ibv_req_notify_cq: %m");
 		if (polled(s, which, wc))
 			return true;
 		if (!wait_for_event(s, which, stop))
@@ -218,11 +218,11 @@ static void post(struct side *s, struct ibv_send_wr *wr, unsigned from, uint32_t
 	if (s->ah) {
 		wr->wr.ud.ah = s->ah;
 		wr->wr.ud.remote_qpn = s->peer.address.qpn;
-		wr->wr.ud.remote_qkey = RIG_QKEY;
+		wr->wr.ud.remote_qkey = DEVICE_QKEY;
 	}
 	err = ibv_post_send(s->qp, wr, &bad);
 	if (err)
-		rig_die("ibv_post_send: %s", strerror(err));
+		device_die("ibv_post_send: %s", strerror(err));
 }
 
 static void expect_sent(struct side *s, uint64_t id)
@@ -231,8 +231,8 @@ static void expect_sent(struct side *s, uint64_t id)
 
 	(void)side_completion(s, 0, &wc, never);
 	if (wc.wr_id != id)
-		rig_die("send %llu completed, expected %llu", (unsigned long long)wc.wr_id,
-			(unsigned long long)id);
+		device_die("send %llu completed, expected %llu", (unsigned long long)wc.wr_id,
+			   (unsigned long long)id);
 }
 
 static void send_batch(struct side *s, uint64_t first, unsigned n)
@@ -265,7 +265,7 @@ static void write_and_read(struct side *s, uint64_t number)
 	expect_sent(s, 1);
 	expect_sent(s, 2);
 	if (memcmp(slot(s, LANE_SEND), slot(s, LANE_READ), SLOT_BYTES))
-		rig_die("what was read back differs from what was written");
+		device_die("what was read back differs from what was written");
 }
 
 void *side_send(void *side)
@@ -305,13 +305,13 @@ static void check(struct side *s, const struct ibv_wc *wc, uint64_t *next)
 
 	memcpy(&h, at, sizeof(h));
 	if (h.number < *next || (s->kind->type == IBV_QPT_RC && h.number != *next))
-		rig_die("message %llu, expected %llu", (unsigned long long)h.number,
-			(unsigned long long)*next);
+		device_die("message %llu, expected %llu", (unsigned long long)h.number,
+			   (unsigned long long)*next);
 	if (h.bytes != bytes_of(s, h.number) || wc->byte_len != h.bytes + skip)
-		rig_die("message %llu has the wrong length", (unsigned long long)h.number);
+		device_die("message %llu has the wrong length", (unsigned long long)h.number);
 	fill(want, h.number, h.bytes);
 	if (memcmp(at, want, h.bytes))
-		rig_die("message %llu has wrong bytes", (unsigned long long)h.number);
+		device_die("message %llu has wrong bytes", (unsigned long long)h.number);
 	*next = h.number + 1;
 }
 

@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "rig.h"
+#include "verbs_device.h"
 
 #define SLOTS	   32u
 #define SLOT_BYTES 4096u
@@ -29,14 +29,14 @@ struct lane_kind {
 
 /* What the other side must know. */
 struct lane_hello {
-	struct rig_address address;
+	struct device_address address;
 	uint64_t addr;
 	uint32_t rkey;
 };
 
 struct side {
 	const struct lane_kind *kind;
-	struct rig_port port;
+	struct device_port port;
 	struct ibv_pd *pd;
 	uint8_t *mem;
 	struct ibv_mr *mr;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "subnet_bed.h"
+#include "test_subnet.h"
 
 #define PORTS	  3u /* the InfiniBand device has two */
 #define FIRST_LID 1u
@@ -36,15 +36,15 @@ int fabric_client_open(const struct fabric_client_ops *ops, struct fabric_client
 		client.registry->version = REGISTRY_VERSION;
 		atomic_store(&client.registry->slot_host_plus_1[0], 1);
 		atomic_store(&client.slots[0].alive, 1);
-		subnet_bed_open(&client.subnet, PORTS);
-		subnet_bed_hca(&client.subnet, 0, 0, 2, false);
-		subnet_bed_hca(&client.subnet, 0, 1, 1, true);
+		test_subnet_open(&client.subnet, PORTS);
+		test_subnet_hca(&client.subnet, 0, 0, 2, false);
+		test_subnet_hca(&client.subnet, 0, 1, 1, true);
 		client.subnet.ports[2].host_index = 2;
 		for (uint32_t row = 0; row < PORTS; row++)
-			subnet_bed_gid(&client.subnet, row, (uint8_t)(row + 1),
-				       row == 2 ? GID_ROCE_V2 : GID_IB_ROCE_V1);
+			test_subnet_gid(&client.subnet, row, (uint8_t)(row + 1),
+					row == 2 ? GID_ROCE_V2 : GID_IB_ROCE_V1);
 		for (uint16_t row = 0; row < 2; row++)
-			subnet_bed_lid(&client.subnet, row, (uint16_t)(FIRST_LID + row));
+			test_subnet_lid(&client.subnet, row, (uint16_t)(FIRST_LID + row));
 	}
 	*out = &client;
 	return 0;

@@ -13,7 +13,7 @@
 
 #include "adapter/transport/dc_process.h"
 #include "base/rcu.h"
-#include "device.h"
+#include "fuzz_device.h"
 #include "signed_key.h"
 #include "wire/channel.h"
 #include "wire/inbox.h"
@@ -55,13 +55,13 @@ void target_init(void)
 {
 	struct registry *r;
 
-	device_init(&device);
-	r = device.rig.registry;
+	fuzz_device_init(&device);
+	r = device.device.registry;
 	atomic_store(&r->slot_host_plus_1[PEER], 1);
 	atomic_store(&r->qpn_slot_plus_1[PEER_QPN >> REGISTRY_CHUNK_SHIFT], PEER + 1);
-	atomic_store(&device.rig.slots[PEER].alive, 1);
+	atomic_store(&device.device.slots[PEER].alive, 1);
 	/* No futex calls for a peer that is not there. */
-	atomic_store(&device.rig.slots[PEER].wake, SLOT_AWAKE);
+	atomic_store(&device.device.slots[PEER].wake, SLOT_AWAKE);
 }
 
 static void channel_up(void)
@@ -85,13 +85,13 @@ static void channel_up(void)
 				 channel->data + PEER_SIDE * RING_MIN_BYTES, RING_MIN_BYTES));
 	MUST(!ring_open_consumer(&peer_rx, &channel->ring[OUR_SIDE],
 				 channel->data + OUR_SIDE * RING_MIN_BYTES, RING_MIN_BYTES));
-	MUST(!wire_process_add_channel(device.rig.host, PEER, fd, CHANNEL_BYTES, OUR_SIDE));
+	MUST(!wire_process_add_channel(device.device.host, PEER, fd, CHANNEL_BYTES, OUR_SIDE));
 }
 
 static void channel_down(void)
 {
-	wire_process_drop_channel(device.rig.host, PEER);
-	(void)wire_process_progress(device.rig.host);
+	wire_process_drop_channel(device.device.host, PEER);
+	(void)wire_process_progress(device.device.host);
 	munmap(channel, CHANNEL_BYTES);
 }
 
@@ -102,7 +102,7 @@ static void name_signed(uint8_t which, uint64_t *va, uint32_t *key)
 {
 	if (!signed_key.mkey || !(which & WHICH_SIGNED))
 		return;
-	*va -= device_addr(&device, which & 7, 0);
+	*va -= fuzz_device_addr(&device, which & 7, 0);
 	*key = mkey_key(signed_key.mkey);
 }
 
@@ -129,10 +129,11 @@ static void send_packet(struct fuzz_qp *q, struct input *in)
 		.npkts = flags & 16 ? in_u32(in) : 1u + in_u8(in),
 		.imm = in_u8(in),
 		.srqn = device.qp[1].srq ? srq_number(device.qp[1].srq) : 0,
-		.va = which & 0x40 ? device_addr(&device, which & 7,
-						 device_bytes(&device, which & 7) - in_u16(in))
-				   : device_addr(&device, which & 7, in_u16(in)),
-		.rkey = device_key(&device, (which & 7u) + (which >> 3 & 7u)) + (which >> 7),
+		.va = which & 0x40
+			      ? fuzz_device_addr(&device, which & 7,
+						 fuzz_device_bytes(&device, which & 7) - in_u16(in))
+			      : fuzz_device_addr(&device, which & 7, in_u16(in)),
+		.rkey = fuzz_device_key(&device, (which & 7u) + (which >> 3 & 7u)) + (which >> 7),
 		.dma_len = flags & 32 ? in_u32(in) : in_u16(in),
 		.swap_add = in_u8(in),
 		.compare = in_u8(in),
@@ -147,8 +148,9 @@ static void send_packet(struct fuzz_qp *q, struct input *in)
 
 	name_signed(which, &p.va, &p.rkey);
 	for (p.nruns = 0; by_reference && p.nruns < array_size(runs); p.nruns++)
-		runs[p.nruns] = (struct run){(void *)(uintptr_t)device_addr(&device, 0, in_u16(in)),
-					     p.nruns ? in_u8(in) : p.payload_len};
+		runs[p.nruns] =
+			(struct run){(void *)(uintptr_t)fuzz_device_addr(&device, 0, in_u16(in)),
+				     p.nruns ? in_u8(in) : p.payload_len};
 	if (pkt_has_dc(&p)) {
 		dc.connection = in_u8(in);
 		dc.psn = (0xfffff0 + (uint32_t)(int8_t)in_u8(in)) & IB_PSN_MASK;
@@ -196,8 +198,8 @@ static void set_cursor(struct input *in)
 
 static void deliver(void)
 {
-	inbox_raise(&device.rig.slots[0], PEER);
-	(void)wire_process_progress(device.rig.host);
+	inbox_raise(&device.device.slots[0], PEER);
+	(void)wire_process_progress(device.device.host);
 }
 
 /* What we send must be well formed, whatever the peer said, as long as it leaves it alone. */
@@ -292,8 +294,8 @@ static void post_send(struct fuzz_qp *q, struct input *in)
 			  .fm_ce_se = in_u8(in)}};
 	struct wqe_raddr raddr = {.va = be64_of(0x1000), .rkey = be32_of(0x200)};
 	struct wqe_data data = {.byte_count = be32_of(atomic ? 8 : in_u16(in))};
-	uint32_t lkey = device_key(&device, which & 7);
-	uint64_t addr = device_addr(&device, which & 7, in_u16(in));
+	uint32_t lkey = fuzz_device_key(&device, which & 7);
+	uint64_t addr = fuzz_device_addr(&device, which & 7, in_u16(in));
 	size_t at = 0;
 
 	name_signed(which, &addr, &lkey);
@@ -320,8 +322,8 @@ static void post_send(struct fuzz_qp *q, struct input *in)
 static void post_recv(struct fuzz_qp *q, struct input *in)
 {
 	uint8_t which = in_u8(in);
-	uint32_t len = in_u16(in), lkey = device_key(&device, which & 7);
-	uint64_t addr = device_addr(&device, which & 7, in_u16(in));
+	uint32_t len = in_u16(in), lkey = fuzz_device_key(&device, which & 7);
+	uint64_t addr = fuzz_device_addr(&device, which & 7, in_u16(in));
 	struct wqe_data d[2] = {{.byte_count = be32_of(len)}, {.lkey = be32_of(WQE_DATA_LKEY_END)}};
 
 	name_signed(which, &addr, &lkey);
@@ -338,7 +340,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input in = {data, size};
 	uint8_t kinds = in_u8(&in);
 
-	device_begin(&device, kinds >> 7);
+	fuzz_device_begin(&device, kinds >> 7);
 	if (kinds & KINDS_SIGNED)
 		signed_begin(&signed_key, &device, in_u8(&in));
 	channel_up();
@@ -353,9 +355,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			kind = FUZZ_RAW;
 		if (kinds & 4 && i == 1)
 			kind = FUZZ_DC;
-		device_qp_create(&device, i,
-				 kind | (kinds & (FUZZ_ALL_SIGNALED | FUZZ_LARGE_CQES)));
-		device_qp_connect(&device, i, PEER_QPN, device.dev, &in);
+		fuzz_device_qp_create(&device, i,
+				      kind | (kinds & (FUZZ_ALL_SIGNALED | FUZZ_LARGE_CQES)));
+		fuzz_device_qp_connect(&device, i, PEER_QPN, device.dev, &in);
 	}
 	while (in.left) {
 		uint8_t op = in_u8(&in);
@@ -378,7 +380,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			post_recv(q, &in);
 			break;
 		case OP_PROGRESS:
-			(void)adapter_progress(device.rig.adapter[device.dev], NULL);
+			(void)adapter_progress(device.device.adapter[device.dev], NULL);
 			break;
 		case OP_TAKE:
 			take_records();
@@ -397,10 +399,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 	}
 	deliver();
-	(void)adapter_progress(device.rig.adapter[device.dev], NULL);
+	(void)adapter_progress(device.device.adapter[device.dev], NULL);
 	channel_down();
 	signed_end(&signed_key, &device);
-	device_end(&device);
+	fuzz_device_end(&device);
 	return 0;
 }
 

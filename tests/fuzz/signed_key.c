@@ -47,7 +47,7 @@ static struct sig_config config(uint8_t what)
 
 void signed_begin(struct fuzz_signed *s, struct fuzz_device *d, uint8_t what)
 {
-	struct adapter *a = d->rig.adapter[d->dev];
+	struct adapter *a = d->device.adapter[d->dev];
 	const struct fuzz_mr *m = &d->mr[0];
 	const struct sig_config c = config(what);
 	struct umr_klm entry[ENTRIES];
@@ -86,7 +86,7 @@ void signed_end(struct fuzz_signed *s, struct fuzz_device *d)
 {
 	if (!s->mkey)
 		return;
-	mkey_destroy(d->rig.adapter[d->dev], s->mkey);
-	psv_destroy(d->rig.adapter[d->dev], s->psv);
+	mkey_destroy(d->device.adapter[d->dev], s->mkey);
+	psv_destroy(d->device.adapter[d->dev], s->psv);
 	*s = (struct fuzz_signed){0};
 }

@@ -2,7 +2,7 @@
 /* A memory key with block signatures over the device's first region, as lists of small pieces. */
 #pragma once
 
-#include "device.h"
+#include "fuzz_device.h"
 
 struct fuzz_signed {
 	struct mkey *mkey; /* NULL: there is none */

@@ -9,18 +9,18 @@
 #include <errno.h>
 #include <string.h>
 
-#include "device.h"
+#include "fuzz_device.h"
 #include "prm/bsf.h"
 #include "prm/eth.h"
 #include "prm/umr.h"
 #include "wqe_input.h"
-#include "subnet_bed.h"
+#include "test_subnet.h"
 
 static struct fuzz_device device;
 
 void target_init(void)
 {
-	device_init(&device);
+	fuzz_device_init(&device);
 }
 
 /* ---- posting ---- */
@@ -42,10 +42,10 @@ static uint64_t read_place(struct input *in, uint8_t which, uint32_t *key)
 {
 	uint32_t off = in_u16(in);
 
-	*key = device_key(&device, PLACE_REGION(which) + PLACE_KEY_ON(which));
+	*key = fuzz_device_key(&device, PLACE_REGION(which) + PLACE_KEY_ON(which));
 	if (which & PLACE_FROM_END)
-		off = device_bytes(&device, PLACE_REGION(which)) - off;
-	return device_addr(&device, PLACE_REGION(which), off);
+		off = fuzz_device_bytes(&device, PLACE_REGION(which)) - off;
+	return fuzz_device_addr(&device, PLACE_REGION(which), off);
 }
 
 /* An odd one may be long. */
@@ -91,7 +91,7 @@ static void put_headers(struct wqe *w, uint8_t parts, struct input *in)
 			.grh_gid_fl = be32_of(dest & 0x80 ? WQE_AV_GRH | in_u32(in) : 0),
 		};
 
-		memcpy(av.rgid, subnet_bed_gid_of(device.rig.subnet, device.dev).raw, 16);
+		memcpy(av.rgid, test_subnet_gid_of(device.device.subnet, device.dev).raw, 16);
 		if (dest & 0x40)
 			memcpy(av.rgid, group(dest >> 4 & 3).raw, 16);
 		put(w, &av, parts & PART_AV ? sizeof(av) : 16);
@@ -296,7 +296,7 @@ static void post_send(struct fuzz_qp *q, struct input *in)
 	struct wqe_ctrl c = {
 		.opmod_idx_opcode = be32_of((uint32_t)q->sq_pi << 8 | opcode),
 		.fm_ce_se = flags,
-		.imm = be32_of(device_key(&device, key)),
+		.imm = be32_of(fuzz_device_key(&device, key)),
 	};
 	struct wqe w = {.at = 0};
 	uint32_t ds, blocks;
@@ -405,7 +405,7 @@ static void reregister(struct input *in)
 		.addr = m->area + m->off,
 	};
 
-	int ret = mkey_modify(device.rig.adapter[device.dev], m->mkey, &attr);
+	int ret = mkey_modify(device.device.adapter[device.dev], m->mkey, &attr);
 
 	/* A window may be bound to it. */
 	MUST(!ret || (ret == -EBUSY && m->access & IB_ACCESS_MW_BIND));
@@ -440,7 +440,7 @@ static void steer(struct fuzz_qp *q, struct input *in)
 	attr.go_on = in_u8(in) & 1;
 	if (*flow)
 		flow_destroy(*flow);
-	if (flow_create(device.rig.adapter[device.dev], &attr, flow))
+	if (flow_create(device.device.adapter[device.dev], &attr, flow))
 		*flow = NULL;
 }
 
@@ -460,18 +460,18 @@ static void perform(uint8_t op, struct fuzz_qp *q, struct input *in)
 		write_raw(q, in);
 		break;
 	case OP_BELL:
-		adapter_doorbell(device.rig.adapter[device.dev], qp_number(q->qp));
+		adapter_doorbell(device.device.adapter[device.dev], qp_number(q->qp));
 		qp_recv_posted(q->qp);
 		break;
 	case OP_PROGRESS: {
 		uint64_t deadline = UINT64_MAX;
 
-		adapter_batch_end(device.rig.adapter[device.dev]);
-		(void)adapter_progress(device.rig.adapter[device.dev], &deadline);
+		adapter_batch_end(device.device.adapter[device.dev]);
+		(void)adapter_progress(device.device.adapter[device.dev], &deadline);
 		break;
 	}
 	case OP_MODIFY:
-		device_qp_modify(&device, (unsigned)(q - device.qp), in);
+		fuzz_device_qp_modify(&device, (unsigned)(q - device.qp), in);
 		break;
 	case OP_QUERY: {
 		struct qp_attr attr;
@@ -488,7 +488,7 @@ static void perform(uint8_t op, struct fuzz_qp *q, struct input *in)
 	case OP_CLOSE_MEMORY: {
 		uint8_t which = in_u8(in);
 
-		device_mr_close(&device, which, which & 0x80);
+		fuzz_device_mr_close(&device, which, which & 0x80);
 		break;
 	}
 	case OP_REREGISTER:
@@ -517,18 +517,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t kinds = in_u8(&in), kind_of_third = in_u8(&in);
 	uint32_t qpn[FUZZ_QPS];
 
-	device_begin(&device, kinds >> 7);
+	fuzz_device_begin(&device, kinds >> 7);
 	for (unsigned i = 0; i < FUZZ_QPS; i++) {
-		device_qp_create(&device, i, i < 2 ? kinds : kind_of_third);
+		fuzz_device_qp_create(&device, i, i < 2 ? kinds : kind_of_third);
 		qpn[i] = qp_number(device.qp[i].qp);
 	}
 	for (unsigned i = 0; i < FUZZ_QPS; i++)
-		device_qp_connect(&device, i, qpn[i < 2 ? !i : i], device.dev, &in);
+		fuzz_device_qp_connect(&device, i, qpn[i < 2 ? !i : i], device.dev, &in);
 	while (in.left) {
 		uint8_t op = in_u8(&in);
 
 		perform(op % OP_COUNT, &device.qp[op / OP_COUNT % FUZZ_QPS], &in);
 	}
-	device_end(&device);
+	fuzz_device_end(&device);
 	return 0;
 }

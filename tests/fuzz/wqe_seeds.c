@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "device.h"
+#include "fuzz_device.h"
 #include "prm/bsf.h"
 #include "prm/eth.h"
 #include "prm/umr.h"

@@ -14,12 +14,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "rig.h"
+#include "verbs_device.h"
 
 #define BYTES 65536u
 
 struct desk {
-	struct rig_port port;
+	struct device_port port;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
@@ -45,7 +45,7 @@ static struct ibv_qp *qp_make(struct desk *d)
 	struct ibv_qp *qp = ibv_create_qp(d->pd, &attr);
 
 	if (!qp)
-		rig_die("ibv_create_qp: %m");
+		device_die("ibv_create_qp: %m");
 	return qp;
 }
 
@@ -64,12 +64,12 @@ static void message(struct desk *d)
 
 	if (ibv_req_notify_cq(d->cq, 0) || ibv_post_recv(d->qp, &rr, &bad_rr) ||
 	    ibv_post_send(d->qp, &wr, &bad))
-		rig_die("posting: %m");
+		device_die("posting: %m");
 	while (seen < 2) {
 		int n = ibv_poll_cq(d->cq, 1, &wc);
 
 		if (n < 0 || (n && wc.status))
-			rig_die("message: %d, status %d", n, wc.status);
+			device_die("message: %d, status %d", n, wc.status);
 		seen += n;
 	}
 }
@@ -81,12 +81,12 @@ static void queues(struct desk *d)
 	struct ibv_qp_attr attr;
 	struct ibv_cq *cq;
 
-	rig_qp_init(qp, &rig_default_connection);
+	device_qp_init(qp, &device_default_connection);
 	if (ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) || ibv_destroy_qp(qp))
-		rig_die("queue pair: %m");
+		device_die("queue pair: %m");
 	cq = ibv_create_cq(d->port.ctx, 64, NULL, d->channel, 0);
 	if (!cq || ibv_destroy_cq(cq))
-		rig_die("completion queue: %m");
+		device_die("completion queue: %m");
 }
 
 static void memory(struct desk *d)
@@ -97,18 +97,18 @@ static void memory(struct desk *d)
 	struct ibv_mr *mr = at == MAP_FAILED || !pd ? NULL : ibv_reg_mr(pd, at, BYTES, access);
 
 	if (!mr || ibv_dereg_mr(mr) || ibv_dealloc_pd(pd) || munmap(at, BYTES))
-		rig_die("region: %m");
+		device_die("region: %m");
 }
 
 static void port(struct desk *d)
 {
-	struct rig_address self = rig_address(&d->port, d->qp, 1);
-	struct ibv_ah_attr attr = rig_ah_attr(&d->port, &self);
+	struct device_address self = device_address(&d->port, d->qp, 1);
+	struct ibv_ah_attr attr = device_ah_attr(&d->port, &self);
 	struct ibv_port_attr port_attr;
 	struct ibv_ah *ah = ibv_create_ah(d->pd, &attr);
 
-	if (!ah || ibv_destroy_ah(ah) || ibv_query_port(d->port.ctx, RIG_PORT, &port_attr))
-		rig_die("address: %m");
+	if (!ah || ibv_destroy_ah(ah) || ibv_query_port(d->port.ctx, DEVICE_PORT, &port_attr))
+		device_die("address: %m");
 }
 
 static const struct work works[] = {
@@ -138,12 +138,12 @@ static void run_cancelled(struct desk *d, const struct work *work)
 	void *result;
 
 	if (pthread_create(&thread, NULL, victim_main, &v) || pthread_cancel(thread))
-		rig_die("a thread: %m");
+		device_die("a thread: %m");
 	atomic_store(&v.cancelled, true);
 	if (pthread_join(thread, &result) || result != PTHREAD_CANCELED)
-		rig_die("%s: the thread ended by itself", work->name);
+		device_die("%s: the thread ended by itself", work->name);
 	if (!atomic_load(&v.done))
-		rig_die("%s: cancelled in the middle", work->name);
+		device_die("%s: cancelled in the middle", work->name);
 }
 
 static void take_events(struct desk *d)
@@ -154,7 +154,7 @@ static void take_events(struct desk *d)
 
 	while (poll(&p, 1, 0) == 1) {
 		if (ibv_get_cq_event(d->channel, &cq, &context))
-			rig_die("ibv_get_cq_event: %m");
+			device_die("ibv_get_cq_event: %m");
 		ibv_ack_cq_events(cq, 1);
 	}
 }
@@ -162,19 +162,19 @@ static void take_events(struct desk *d)
 static void desk_open(struct desk *d, const char *device)
 {
 	static uint8_t bytes[BYTES];
-	struct rig_address self;
+	struct device_address self;
 
-	rig_port_open(&d->port, device, -1);
+	device_port_open(&d->port, device, -1);
 	d->pd = ibv_alloc_pd(d->port.ctx);
 	d->channel = ibv_create_comp_channel(d->port.ctx);
 	d->cq = ibv_create_cq(d->port.ctx, 64, NULL, d->channel, 0);
 	d->mr = ibv_reg_mr(d->pd, bytes, BYTES, IBV_ACCESS_LOCAL_WRITE);
 	if (!d->cq || !d->mr)
-		rig_die("setting up: %m");
+		device_die("setting up: %m");
 	d->qp = qp_make(d);
-	self = rig_address(&d->port, d->qp, 1);
-	rig_qp_init(d->qp, &rig_default_connection);
-	rig_qp_connect(&d->port, d->qp, &rig_default_connection, &self, 1);
+	self = device_address(&d->port, d->qp, 1);
+	device_qp_init(d->qp, &device_default_connection);
+	device_qp_connect(&d->port, d->qp, &device_default_connection, &self, 1);
 }
 
 int main(int argc, char **argv)
@@ -189,8 +189,8 @@ int main(int argc, char **argv)
 	}
 	if (ibv_destroy_qp(d.qp) || ibv_destroy_cq(d.cq) || ibv_destroy_comp_channel(d.channel) ||
 	    ibv_dereg_mr(d.mr) || ibv_dealloc_pd(d.pd))
-		rig_die("taking down: %m");
-	rig_port_close(&d.port);
+		device_die("taking down: %m");
+	device_port_close(&d.port);
 	printf("no verb was cut short\n");
 	return 0;
 }

@@ -16,7 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include "rig.h"
+#include "verbs_device.h"
 
 #define BYTES  65536u
 #define ROUNDS 20
@@ -35,7 +35,7 @@ static void forbid_threads(void)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0))
-		rig_die("seccomp: %m");
+		device_die("seccomp: %m");
 }
 
 static void *nothing(void *arg)
@@ -56,12 +56,12 @@ static void write_to(struct ibv_qp *qp, const struct ibv_mr *from, const struct 
 	int n;
 
 	if (ibv_post_send(qp, &wr, &bad))
-		rig_die("ibv_post_send: %m");
+		device_die("ibv_post_send: %m");
 	do {
 		n = ibv_poll_cq(qp->send_cq, 1, &wc);
 	} while (n == 0);
 	if (n < 0 || wc.status)
-		rig_die("RDMA WRITE: %d, status %d", n, wc.status);
+		device_die("RDMA WRITE: %d, status %d", n, wc.status);
 }
 
 static void one_round(struct ibv_pd *pd, struct ibv_qp *qp, const struct ibv_mr *from, int round)
@@ -71,13 +71,13 @@ static void one_round(struct ibv_pd *pd, struct ibv_qp *qp, const struct ibv_mr 
 	struct ibv_mr *mr = at == MAP_FAILED ? NULL : ibv_reg_mr(pd, at, BYTES, access);
 
 	if (!mr)
-		rig_die("ibv_reg_mr: %m");
+		device_die("ibv_reg_mr: %m");
 	memset(from->addr, round, BYTES);
 	write_to(qp, from, mr);
 	if (at[0] != round || at[BYTES - 1] != round)
-		rig_die("round %d: the data is not there", round);
+		device_die("round %d: the data is not there", round);
 	if (ibv_dereg_mr(mr))
-		rig_die("ibv_dereg_mr: %m");
+		device_die("ibv_dereg_mr: %m");
 	munmap(at, BYTES);
 }
 
@@ -85,32 +85,32 @@ int main(int argc, char **argv)
 {
 	static uint8_t source[BYTES];
 	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .cap = {8, 8, 1, 1, 0}};
-	struct rig_address self;
-	struct rig_port port;
+	struct device_address self;
+	struct device_port port;
 	struct ibv_pd *pd;
 	struct ibv_mr *from;
 	struct ibv_qp *qp;
 	pthread_t thread;
 
-	rig_port_open(&port, argc > 1 ? argv[1] : NULL, -1);
+	device_port_open(&port, argc > 1 ? argv[1] : NULL, -1);
 	pd = ibv_alloc_pd(port.ctx);
 	attr.send_cq = attr.recv_cq = ibv_create_cq(port.ctx, 16, NULL, NULL, 0);
 	from = ibv_reg_mr(pd, source, BYTES, 0);
 	qp = ibv_create_qp(pd, &attr);
 	if (!from || !qp)
-		rig_die("setting up: %m");
-	self = rig_address(&port, qp, 1);
-	rig_qp_init(qp, &rig_default_connection);
-	rig_qp_connect(&port, qp, &rig_default_connection, &self, 1);
+		device_die("setting up: %m");
+	self = device_address(&port, qp, 1);
+	device_qp_init(qp, &device_default_connection);
+	device_qp_connect(&port, qp, &device_default_connection, &self, 1);
 	forbid_threads();
 	if (pthread_create(&thread, NULL, nothing, NULL) != EAGAIN)
-		rig_die("the filter lets threads through");
+		device_die("the filter lets threads through");
 	for (int round = 1; round <= ROUNDS; round++)
 		one_round(pd, qp, from, round);
 	if (ibv_destroy_qp(qp) || ibv_destroy_cq(attr.send_cq) || ibv_dereg_mr(from) ||
 	    ibv_dealloc_pd(pd))
-		rig_die("taking down: %m");
-	rig_port_close(&port);
+		device_die("taking down: %m");
+	device_port_close(&port);
 	printf("%d regions without a new thread\n", ROUNDS);
 	return 0;
 }

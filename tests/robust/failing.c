@@ -22,7 +22,7 @@
 #define BYTES	    4096u
 #define PATIENCE_MS 20000u
 
-static const struct rig_connection impatient = {
+static const struct device_connection impatient = {
 	.access = IBV_ACCESS_REMOTE_WRITE,
 	.rnr_retry = 1,
 	.retry_cnt = 1,
@@ -42,11 +42,11 @@ static enum ibv_wc_status await(struct pair *p)
 		int n = ibv_poll_cq(p->cq, 1, &wc);
 
 		if (n < 0)
-			rig_die("polling fails");
+			device_die("polling fails");
 		if (n)
 			return wc.status;
 	}
-	rig_die("no completion");
+	device_die("no completion");
 }
 
 static void post_send(struct pair *p, uint32_t lkey)
@@ -60,7 +60,7 @@ static void post_send(struct pair *p, uint32_t lkey)
 				 };
 
 	if (ibv_post_send(p->qp, &wr, &bad))
-		rig_die("ibv_post_send: %m");
+		device_die("ibv_post_send: %m");
 }
 
 static enum ibv_wc_status fail(struct pair *p, const char *how)
@@ -93,7 +93,7 @@ static void wait_for_the_other(struct pair *p)
 	char byte;
 
 	if (poll(&ended, 1, (int)(2 * PATIENCE_MS)) != 1 || recv(p->sock, &byte, 1, 0) > 0)
-		rig_die("the other does not end");
+		device_die("the other does not end");
 }
 
 int main(int argc, char **argv)
@@ -103,7 +103,8 @@ int main(int argc, char **argv)
 	bool listens;
 
 	if (argc != 5)
-		rig_die("usage: failing DEVICE listen|connect TCP-PORT key|local|receive|killed");
+		device_die(
+			"usage: failing DEVICE listen|connect TCP-PORT key|local|receive|killed");
 	listens = !strcmp(argv[2], "listen");
 	pair_open(&p, argv[1], &impatient, BYTES);
 	pair_meet(&p, &impatient, listens, pair_number(argv[3]));

@@ -57,8 +57,8 @@ _Noreturn static void child(struct pair *p, const char *device, unsigned kind)
 		execl("/bin/true", "true", (char *)NULL);
 		_exit(9);
 	case 2:
-		pair_open(&own, device, &rig_default_connection, 2 * BYTES);
-		pair_alone(&own, &rig_default_connection);
+		pair_open(&own, device, &device_default_connection, 2 * BYTES);
+		pair_alone(&own, &device_default_connection);
 		traffic(&own, 50);
 		pair_close(&own);
 		_exit(0);
@@ -73,9 +73,9 @@ int main(int argc, char **argv)
 	struct pair p;
 
 	if (argc != 2)
-		rig_die("usage: forked DEVICE");
-	pair_open(&p, argv[1], &rig_default_connection, 2 * BYTES);
-	pair_alone(&p, &rig_default_connection);
+		device_die("usage: forked DEVICE");
+	pair_open(&p, argv[1], &device_default_connection, 2 * BYTES);
+	pair_alone(&p, &device_default_connection);
 	traffic(&p, 100);
 	for (unsigned i = 0; i < FORKS; i++) {
 		pid_t pid;
@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 		fflush(stdout);
 		pid = fork();
 		if (pid < 0)
-			rig_die("fork: %m");
+			device_die("fork: %m");
 		if (!pid)
 			child(&p, argv[1], i);
 		/* While the child runs, and after it. */

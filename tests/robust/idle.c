@@ -14,23 +14,23 @@ int main(int argc, char **argv)
 	char byte;
 
 	if (argc != 2)
-		rig_die("usage: idle DEVICE");
+		device_die("usage: idle DEVICE");
 	for (unsigned i = 0; i < QPS; i++) {
 		struct ibv_wc wc;
 		int n;
 
-		pair_open(&p[i], argv[1], &rig_default_connection, 8192);
-		pair_alone(&p[i], &rig_default_connection);
+		pair_open(&p[i], argv[1], &device_default_connection, 8192);
+		pair_alone(&p[i], &device_default_connection);
 		pair_write(&p[i], i, 0, 4096, 4096);
 		while (!(n = ibv_poll_cq(p[i].cq, 1, &wc)))
 			;
 		if (n != 1 || wc.status != IBV_WC_SUCCESS)
-			rig_die("the write failed");
+			device_die("the write failed");
 	}
 	printf("idle\n");
 	fflush(stdout);
 	if (read(STDIN_FILENO, &byte, 1) < 0)
-		rig_die("read: %m");
+		device_die("read: %m");
 	for (unsigned i = 0; i < QPS; i++)
 		pair_close(&p[i]);
 	return 0;

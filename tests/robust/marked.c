@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "rig.h"
+#include "verbs_device.h"
 
 #define BYTES 65536u
 
@@ -44,7 +44,7 @@ static struct marks marks_of(const void *at)
 			m.key = atoi(line + 14);
 	}
 	if (!f)
-		rig_die("smaps: %m");
+		device_die("smaps: %m");
 	fclose(f);
 	syscall(SYS_get_mempolicy, &m.policy, NULL, 0, at, POLICY_OF_ADDRESS);
 	return m;
@@ -114,8 +114,8 @@ static void expect_same(const char *name, const char *when, const void *at, cons
 	struct marks now = marks_of(at);
 
 	if (strcmp(now.flags, old->flags) || now.key != old->key || now.policy != old->policy)
-		rig_die("%s: %s %sinstead of %s(key %d, was %d; policy %d, was %d)", name, when,
-			now.flags, old->flags, now.key, old->key, now.policy, old->policy);
+		device_die("%s: %s %sinstead of %s(key %d, was %d; policy %d, was %d)", name, when,
+			   now.flags, old->flags, now.key, old->key, now.policy, old->policy);
 }
 
 static bool check_kind(struct ibv_pd *pd, size_t kind)
@@ -128,7 +128,7 @@ static bool check_kind(struct ibv_pd *pd, size_t kind)
 	struct ibv_mr *mr;
 
 	if (room == MAP_FAILED || mprotect(at, BYTES, PROT_READ | PROT_WRITE))
-		rig_die("memory: %m");
+		device_die("memory: %m");
 	memset(at, 1, BYTES);
 	if (!kinds[kind].set(at)) {
 		munmap(room, 3 * BYTES);
@@ -137,10 +137,10 @@ static bool check_kind(struct ibv_pd *pd, size_t kind)
 	old = marks_of(at);
 	mr = ibv_reg_mr(pd, at, BYTES, access);
 	if (!mr)
-		rig_die("%s: ibv_reg_mr: %m", kinds[kind].name);
+		device_die("%s: ibv_reg_mr: %m", kinds[kind].name);
 	expect_same(kinds[kind].name, "registered,", at, &old);
 	if (ibv_dereg_mr(mr))
-		rig_die("%s: ibv_dereg_mr: %m", kinds[kind].name);
+		device_die("%s: ibv_dereg_mr: %m", kinds[kind].name);
 	expect_same(kinds[kind].name, "deregistered,", at, &old);
 	munmap(room, 3 * BYTES);
 	return true;
@@ -148,19 +148,19 @@ static bool check_kind(struct ibv_pd *pd, size_t kind)
 
 int main(int argc, char **argv)
 {
-	struct rig_port port;
+	struct device_port port;
 	struct ibv_pd *pd;
 	int checked = 0;
 
-	rig_port_open(&port, argc > 1 ? argv[1] : NULL, -1);
+	device_port_open(&port, argc > 1 ? argv[1] : NULL, -1);
 	pd = ibv_alloc_pd(port.ctx);
 	if (!pd)
-		rig_die("ibv_alloc_pd: %m");
+		device_die("ibv_alloc_pd: %m");
 	for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++)
 		checked += check_kind(pd, kind);
 	if (!checked || ibv_dealloc_pd(pd))
-		rig_die("%d kinds of marks checked: %m", checked);
-	rig_port_close(&port);
+		device_die("%d kinds of marks checked: %m", checked);
+	device_port_close(&port);
 	printf("%d kinds of marks stay\n", checked);
 	return 0;
 }

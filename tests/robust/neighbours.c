@@ -29,7 +29,7 @@ static uint8_t *map(void)
 	uint8_t *at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (at == MAP_FAILED)
-		rig_die("mmap: %m");
+		device_die("mmap: %m");
 	memset(at, 0, BYTES);
 	return at;
 }
@@ -39,7 +39,7 @@ static struct ibv_mr *reg(struct ibv_pd *pd, uint8_t *from, const uint8_t *to)
 	struct ibv_mr *mr = ibv_reg_mr(pd, from, (size_t)(to - from), REMOTE);
 
 	if (!mr)
-		rig_die("ibv_reg_mr: %m");
+		device_die("ibv_reg_mr: %m");
 	return mr;
 }
 
@@ -79,16 +79,16 @@ static int beside_thread(struct pair *p)
 
 		atomic_store(s.cell, 0);
 		if (pthread_create(&thread, NULL, store, &s))
-			rig_die("no thread");
+			device_die("no thread");
 		while (!atomic_load(&s.started))
 			;
 		if (ibv_dereg_mr(mr))
-			rig_die("ibv_dereg_mr: %m");
+			device_die("ibv_dereg_mr: %m");
 		mr = reg(p->pd, pages + PAGE / 2, pages + BYTES);
 		atomic_store(&s.stop, true);
 		pthread_join(thread, NULL);
 		if (ibv_dereg_mr(mr))
-			rig_die("ibv_dereg_mr: %m");
+			device_die("ibv_dereg_mr: %m");
 		lost += s.lost;
 	}
 	if (lost)
@@ -114,10 +114,10 @@ static int beside_peer(struct pair *p)
 	char verdict = 0;
 
 	if (send(p->sock, &place, sizeof(place), MSG_NOSIGNAL) != sizeof(place))
-		rig_die("send: %m");
+		device_die("send: %m");
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		if (ibv_dereg_mr(b))
-			rig_die("ibv_dereg_mr: %m");
+			device_die("ibv_dereg_mr: %m");
 		b = reg(p->pd, pages + PAGE + PAGE / 2, pages + BYTES);
 		/* The peer gives up if nothing here answers it for half a second. */
 		usleep(5000);
@@ -137,7 +137,7 @@ static void complete(struct pair *p)
 	while (!(n = ibv_poll_cq(p->cq, 1, &wc)))
 		;
 	if (n < 0 || wc.status != IBV_WC_SUCCESS)
-		rig_die("%s", n < 0 ? "ibv_poll_cq failed" : ibv_wc_status_str(wc.status));
+		device_die("%s", n < 0 ? "ibv_poll_cq failed" : ibv_wc_status_str(wc.status));
 }
 
 static int write_and_look(struct pair *p)
@@ -147,7 +147,7 @@ static int write_and_look(struct pair *p)
 	char byte;
 
 	if (recv(p->sock, &place, sizeof(place), MSG_WAITALL) != sizeof(place))
-		rig_die("recv: %m");
+		device_die("recv: %m");
 	p->peer_addr = place.addr;
 	p->peer_rkey = place.rkey;
 	/* Until the other has done all its rounds. */
@@ -175,14 +175,14 @@ int main(int argc, char **argv)
 	int status;
 
 	if (argc != 3 && argc != 4)
-		rig_die("usage: neighbours DEVICE thread | listen TCP-PORT | connect TCP-PORT");
-	pair_open(&p, argv[1], &rig_default_connection, PAGE);
+		device_die("usage: neighbours DEVICE thread | listen TCP-PORT | connect TCP-PORT");
+	pair_open(&p, argv[1], &device_default_connection, PAGE);
 	if (argc == 3) {
 		status = beside_thread(&p);
 	} else {
 		bool listens = !strcmp(argv[2], "listen");
 
-		pair_meet(&p, &rig_default_connection, listens, pair_number(argv[3]));
+		pair_meet(&p, &device_default_connection, listens, pair_number(argv[3]));
 		status = listens ? beside_peer(&p) : write_and_look(&p);
 	}
 	pair_close(&p);

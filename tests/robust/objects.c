@@ -70,32 +70,32 @@ int main(int argc, char **argv)
 		.cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1},
 		.qp_type = IBV_QPT_RC,
 	};
-	struct rig_port port;
+	struct device_port port;
 	struct ibv_pd *pd;
 	bool bad = false;
 
 	if (argc != 2)
-		rig_die("usage: objects DEVICE");
-	rig_port_open(&port, argv[1], -1);
+		device_die("usage: objects DEVICE");
+	device_port_open(&port, argv[1], -1);
 	pd = ibv_alloc_pd(port.ctx);
 	attr.send_cq = attr.recv_cq = ibv_create_cq(port.ctx, 16, NULL, NULL, 0);
 	if (!pd || !attr.send_cq)
-		rig_die("no PD or CQ: %m");
+		device_die("no PD or CQ: %m");
 	for (unsigned round = 0; round < 2; round++) {
 		MEASURE(QPS, qps[i] = ibv_create_qp(pd, &attr);
-			if (!qps[i]) rig_die("QP %u: %m", i));
+			if (!qps[i]) device_die("QP %u: %m", i));
 		bad |= grew("creating a QP", QPS);
-		MEASURE(QPS, if (ibv_destroy_qp(qps[i])) rig_die("destroying QP %u: %m", i));
+		MEASURE(QPS, if (ibv_destroy_qp(qps[i])) device_die("destroying QP %u: %m", i));
 		bad |= grew("destroying a QP", QPS);
 		MEASURE(MRS,
 			mrs[i] = ibv_reg_mr(pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
-			if (!mrs[i]) rig_die("MR %u: %m", i));
+			if (!mrs[i]) device_die("MR %u: %m", i));
 		bad |= grew("registering memory", MRS);
-		MEASURE(MRS, if (ibv_dereg_mr(mrs[i])) rig_die("MR %u: %m", i));
+		MEASURE(MRS, if (ibv_dereg_mr(mrs[i])) device_die("MR %u: %m", i));
 		bad |= grew("deregistering memory", MRS);
 	}
 	if (ibv_destroy_cq(attr.send_cq) || ibv_dealloc_pd(pd))
-		rig_die("something is left: %m");
-	rig_port_close(&port);
+		device_die("something is left: %m");
+	device_port_close(&port);
 	return bad;
 }

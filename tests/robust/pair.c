@@ -14,12 +14,12 @@
 #define PATIENCE_MS 10000
 
 struct hello {
-	struct rig_address address;
+	struct device_address address;
 	uint64_t addr;
 	uint32_t rkey;
 };
 
-const struct rig_connection pair_impatient = {
+const struct device_connection pair_impatient = {
 	.access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
 	.rnr_retry = 7,
 	.retry_cnt = 5,
@@ -42,11 +42,12 @@ uint16_t pair_number(const char *text)
 	unsigned long n = strtoul(text, NULL, 10);
 
 	if (!n || n > UINT16_MAX)
-		rig_die("'%s' is not a number from 1 to 65535", text);
+		device_die("'%s' is not a number from 1 to 65535", text);
 	return (uint16_t)n;
 }
 
-void pair_open(struct pair *p, const char *device, const struct rig_connection *how, size_t bytes)
+void pair_open(struct pair *p, const char *device, const struct device_connection *how,
+	       size_t bytes)
 {
 	struct ibv_qp_init_attr attr = {
 		.cap = {.max_send_wr = PAIR_DEPTH,
@@ -57,19 +58,19 @@ void pair_open(struct pair *p, const char *device, const struct rig_connection *
 	};
 
 	*p = (struct pair){.bytes = bytes, .sock = -1};
-	rig_port_open(&p->port, device, -1);
+	device_port_open(&p->port, device, -1);
 	p->mem = aligned_alloc(4096, bytes);
 	p->pd = ibv_alloc_pd(p->port.ctx);
 	p->cq = ibv_create_cq(p->port.ctx, 2 * PAIR_DEPTH, NULL, NULL, 0);
 	if (!p->mem || !p->pd || !p->cq)
-		rig_die("no memory, PD or CQ: %m");
+		device_die("no memory, PD or CQ: %m");
 	memset(p->mem, 0, bytes);
 	p->mr = ibv_reg_mr(p->pd, p->mem, bytes, (int)how->access | IBV_ACCESS_LOCAL_WRITE);
 	attr.send_cq = attr.recv_cq = p->cq;
 	p->qp = ibv_create_qp(p->pd, &attr);
 	if (!p->mr || !p->qp)
-		rig_die("no MR or QP: %m");
-	rig_qp_init(p->qp, how);
+		device_die("no MR or QP: %m");
+	device_qp_init(p->qp, how);
 }
 
 _Noreturn static void alone(const char *why)
@@ -89,7 +90,7 @@ static void meet(struct pair *p, bool listens, uint16_t tcp_port)
 	struct pollfd ready = {.fd = sock, .events = POLLIN};
 
 	if (sock < 0)
-		rig_die("socket: %m");
+		device_die("socket: %m");
 	if (!listens) {
 		if (connect(sock, (struct sockaddr *)&addr, sizeof(addr)))
 			alone("nobody listens");
@@ -98,7 +99,7 @@ static void meet(struct pair *p, bool listens, uint16_t tcp_port)
 	}
 	setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(sock, (struct sockaddr *)&addr, sizeof(addr)) || listen(sock, 1))
-		rig_die("port %u: %m", tcp_port);
+		device_die("port %u: %m", tcp_port);
 	if (poll(&ready, 1, PATIENCE_MS) != 1)
 		alone("nobody came");
 	p->sock = accept(sock, NULL, NULL);
@@ -112,35 +113,35 @@ static void exchange(struct pair *p, const struct hello *mine, struct hello *the
 		alone("gone before the connection stood");
 }
 
-void pair_meet(struct pair *p, const struct rig_connection *how, bool listens, uint16_t tcp_port)
+void pair_meet(struct pair *p, const struct device_connection *how, bool listens, uint16_t tcp_port)
 {
-	struct hello mine = {rig_address(&p->port, p->qp, 100), (uintptr_t)p->mem, p->mr->rkey};
+	struct hello mine = {device_address(&p->port, p->qp, 100), (uintptr_t)p->mem, p->mr->rkey};
 	struct hello theirs = {0};
 
 	meet(p, listens, tcp_port);
 	exchange(p, &mine, &theirs);
 	p->peer_addr = theirs.addr;
 	p->peer_rkey = theirs.rkey;
-	rig_qp_connect(&p->port, p->qp, how, &theirs.address, 100);
+	device_qp_connect(&p->port, p->qp, how, &theirs.address, 100);
 	/* Both stand before either sends. */
 	exchange(p, &mine, &theirs);
 }
 
-void pair_alone(struct pair *p, const struct rig_connection *how)
+void pair_alone(struct pair *p, const struct device_connection *how)
 {
-	struct rig_address self = rig_address(&p->port, p->qp, 100);
+	struct device_address self = device_address(&p->port, p->qp, 100);
 
 	p->peer_addr = (uintptr_t)p->mem;
 	p->peer_rkey = p->mr->rkey;
-	rig_qp_connect(&p->port, p->qp, how, &self, 100);
+	device_qp_connect(&p->port, p->qp, how, &self, 100);
 }
 
 void pair_close(struct pair *p)
 {
 	if (ibv_destroy_qp(p->qp) || ibv_destroy_cq(p->cq) || ibv_dereg_mr(p->mr) ||
 	    ibv_dealloc_pd(p->pd))
-		rig_die("something cannot be destroyed: %m");
-	rig_port_close(&p->port);
+		device_die("something cannot be destroyed: %m");
+	device_port_close(&p->port);
 	if (p->sock >= 0)
 		close(p->sock);
 	free(p->mem);
@@ -161,7 +162,7 @@ static void post(struct pair *p, enum ibv_wr_opcode opcode, uint64_t id, size_t 
 	int err = ibv_post_send(p->qp, &wr, &bad);
 
 	if (err)
-		rig_die("ibv_post_send: %s", strerror(err));
+		device_die("ibv_post_send: %s", strerror(err));
 }
 
 void pair_write(struct pair *p, uint64_t id, size_t from, size_t to, uint32_t bytes)

@@ -11,7 +11,7 @@
 
 #include <infiniband/verbs.h>
 
-#include "rig.h"
+#include "verbs_device.h"
 
 #define PAIR_DEPTH 64u
 
@@ -19,7 +19,7 @@
 #define STATUS_ALONE 3
 
 struct pair {
-	struct rig_port port;
+	struct device_port port;
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
 	struct ibv_cq *cq;
@@ -31,14 +31,16 @@ struct pair {
 	uint32_t peer_rkey;
 };
 
-extern const struct rig_connection pair_impatient; /* gives up within a tenth of a second */
+extern const struct device_connection pair_impatient; /* gives up within a tenth of a second */
 
-/* Exit on failure, as the rig does. */
-void pair_open(struct pair *p, const char *device, const struct rig_connection *how, size_t bytes);
+/* Exit on failure, as the device does. */
+void pair_open(struct pair *p, const char *device, const struct device_connection *how,
+	       size_t bytes);
 /* tcp_port on the loopback interface; the listener waits ten seconds at most. */
-void pair_meet(struct pair *p, const struct rig_connection *how, bool listens, uint16_t tcp_port);
+void pair_meet(struct pair *p, const struct device_connection *how, bool listens,
+	       uint16_t tcp_port);
 /* Connects the queue pair with itself. */
-void pair_alone(struct pair *p, const struct rig_connection *how);
+void pair_alone(struct pair *p, const struct device_connection *how);
 void pair_close(struct pair *p);
 
 void pair_write(struct pair *p, uint64_t id, size_t from, size_t to, uint32_t bytes);

@@ -80,10 +80,10 @@ int main(int argc, char **argv)
 	int status;
 
 	if (argc != 4)
-		rig_die("usage: passive DEVICE listen|connect TCP-PORT");
+		device_die("usage: passive DEVICE listen|connect TCP-PORT");
 	listens = !strcmp(argv[2], "listen");
-	pair_open(&p, argv[1], &rig_default_connection, 2 * BYTES);
-	pair_meet(&p, &rig_default_connection, listens, pair_number(argv[3]));
+	pair_open(&p, argv[1], &device_default_connection, 2 * BYTES);
+	pair_meet(&p, &device_default_connection, listens, pair_number(argv[3]));
 	status = listens ? sleep_through(&p) : drive(&p);
 	pair_close(&p);
 	return status;

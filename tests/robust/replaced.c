@@ -11,13 +11,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rig.h"
+#include "verbs_device.h"
 
 #define BYTES 65536u
 
 int main(int argc, char **argv)
 {
-	struct rig_port port;
+	struct device_port port;
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
 	_Atomic int *cell;
@@ -25,33 +25,33 @@ int main(int argc, char **argv)
 	int status;
 	pid_t pid;
 
-	rig_port_open(&port, argc > 1 ? argv[1] : NULL, -1);
+	device_port_open(&port, argc > 1 ? argv[1] : NULL, -1);
 	pd = ibv_alloc_pd(port.ctx);
 	at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!pd || at == MAP_FAILED)
-		rig_die("PD or memory: %m");
+		device_die("PD or memory: %m");
 	mr = ibv_reg_mr(pd, at, BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	if (!mr)
-		rig_die("ibv_reg_mr: %m");
+		device_die("ibv_reg_mr: %m");
 	munmap(at, BYTES);
 	cell = mmap(at, BYTES, PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (cell != at)
-		rig_die("mmap at the same place: %m");
+		device_die("mmap at the same place: %m");
 	pid = fork();
 	if (!pid) {
 		*cell = 4711;
 		_exit(0);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
-		rig_die("the child ends with status 0x%x", (unsigned)status);
+		device_die("the child ends with status 0x%x", (unsigned)status);
 	if (*cell != 4711)
-		rig_die("what the child stored into shared memory is not there");
+		device_die("what the child stored into shared memory is not there");
 	if (ibv_dereg_mr(mr) || ibv_dealloc_pd(pd))
-		rig_die("taking down: %m");
+		device_die("taking down: %m");
 	if (*cell != 4711)
-		rig_die("deregistration changed memory that took the region's place");
-	rig_port_close(&port);
+		device_die("deregistration changed memory that took the region's place");
+	device_port_close(&port);
 	printf("shared memory in the place of a region stays shared\n");
 	return 0;
 }

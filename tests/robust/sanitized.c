@@ -11,7 +11,7 @@
 
 #include <sanitizer/asan_interface.h>
 
-#include "rig.h"
+#include "verbs_device.h"
 
 #define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
@@ -22,35 +22,35 @@ int main(int argc, char **argv)
 {
 	struct ibv_mr *regions[BLOCKS];
 	uint8_t *blocks[BLOCKS];
-	struct rig_port port;
+	struct device_port port;
 	struct ibv_pd *pd;
 
 	if (argc != 2)
-		rig_die("usage: sanitized DEVICE");
-	rig_port_open(&port, argv[1], -1);
+		device_die("usage: sanitized DEVICE");
+	device_port_open(&port, argv[1], -1);
 	pd = ibv_alloc_pd(port.ctx);
 	if (!pd)
-		rig_die("ibv_alloc_pd: %m");
+		device_die("ibv_alloc_pd: %m");
 	for (size_t i = 0; i < BLOCKS; i++) {
 		blocks[i] = malloc(sizes[i]);
 		regions[i] = blocks[i] ? ibv_reg_mr(pd, blocks[i], sizes[i], ACCESS) : NULL;
 		if (!regions[i])
-			rig_die("block %zu: %m", i);
+			device_die("block %zu: %m", i);
 		memset(blocks[i], (int)i, sizes[i]);
 	}
 	for (size_t i = 0; i < BLOCKS; i++) {
 		if (ibv_dereg_mr(regions[i]))
-			rig_die("ibv_dereg_mr: %m");
+			device_die("ibv_dereg_mr: %m");
 		for (size_t at = 0; at < sizes[i]; at++)
 			if (blocks[i][at] != i)
-				rig_die("block %zu has changed", i);
+				device_die("block %zu has changed", i);
 		if (!__asan_address_is_poisoned(blocks[i] + sizes[i]))
-			rig_die("the byte behind block %zu is allowed", i);
+			device_die("the byte behind block %zu is allowed", i);
 		free(blocks[i]);
 	}
 	if (ibv_dealloc_pd(pd))
-		rig_die("ibv_dealloc_pd: %m");
-	rig_port_close(&port);
+		device_die("ibv_dealloc_pd: %m");
+	device_port_close(&port);
 	printf("%zu blocks\n", BLOCKS);
 	return 0;
 }

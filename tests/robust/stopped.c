@@ -33,7 +33,7 @@ enum { WARM = 0x11, SENT = 0x22, REUSED = 0xee };
 enum { DATA, END, QPS };
 
 struct end {
-	struct rig_port port;
+	struct device_port port;
 	struct ibv_pd *pd;
 	struct ibv_mr *mr[QPS];
 	struct ibv_cq *cq;
@@ -44,7 +44,7 @@ struct end {
 	pid_t child;
 };
 
-static const struct rig_connection patient = {
+static const struct device_connection patient = {
 	.rnr_retry = 7,
 	.retry_cnt = 7,
 	.timeout = 18,
@@ -66,13 +66,13 @@ static void end_open(struct end *e, const char *device, enum ibv_qp_type type)
 		.qp_type = type,
 	};
 
-	rig_port_open(&e->port, device, -1);
+	device_port_open(&e->port, device, -1);
 	e->pd = ibv_alloc_pd(e->port.ctx);
 	/* A CQ with events is completed by its own process: so data goes in packets. */
 	events = ibv_create_comp_channel(e->port.ctx);
 	e->cq = events ? ibv_create_cq(e->port.ctx, 4 * PAIR_DEPTH, NULL, events, 0) : NULL;
 	if (!e->pd || !e->cq)
-		rig_die("no PD, channel or CQ: %m");
+		device_die("no PD, channel or CQ: %m");
 	attr.send_cq = attr.recv_cq = e->cq;
 	for (int i = 0; i < QPS; i++) {
 		e->mem[i] = aligned_alloc(4096, RECEIVES * BYTES);
@@ -81,35 +81,35 @@ static void end_open(struct end *e, const char *device, enum ibv_qp_type type)
 				     : NULL;
 		e->qp[i] = ibv_create_qp(e->pd, &attr);
 		if (!e->mr[i] || !e->qp[i])
-			rig_die("no MR or QP: %m");
-		rig_qp_init(e->qp[i], i == DATA ? &pair_impatient : &patient);
+			device_die("no MR or QP: %m");
+		device_qp_init(e->qp[i], i == DATA ? &pair_impatient : &patient);
 	}
 }
 
 static void tell(struct end *e, const void *what, size_t n)
 {
 	if (send(e->sock, what, n, MSG_NOSIGNAL) != (ssize_t)n)
-		rig_die("the other has gone: %m");
+		device_die("the other has gone: %m");
 }
 
 static void hear(struct end *e, void *what, size_t n)
 {
 	if (recv(e->sock, what, n, MSG_WAITALL) != (ssize_t)n)
-		rig_die("the other has gone");
+		device_die("the other has gone");
 }
 
 static void end_meet(struct end *e)
 {
-	struct rig_address mine[QPS], theirs[QPS];
+	struct device_address mine[QPS], theirs[QPS];
 	char byte = 0;
 
 	for (int i = 0; i < QPS; i++)
-		mine[i] = rig_address(&e->port, e->qp[i], 100);
+		mine[i] = device_address(&e->port, e->qp[i], 100);
 	tell(e, mine, sizeof(mine));
 	hear(e, theirs, sizeof(theirs));
 	for (int i = 0; i < QPS; i++)
-		rig_qp_connect(&e->port, e->qp[i], i == DATA ? &pair_impatient : &patient,
-			       &theirs[i], 100);
+		device_qp_connect(&e->port, e->qp[i], i == DATA ? &pair_impatient : &patient,
+				  &theirs[i], 100);
 	tell(e, &byte, 1);
 	hear(e, &byte, 1);
 }
@@ -123,7 +123,7 @@ static struct ibv_wc next_wc(struct end *e)
 		n = ibv_poll_cq(e->cq, 1, &wc);
 	while (!n);
 	if (n < 0)
-		rig_die("polling fails");
+		device_die("polling fails");
 	return wc;
 }
 
@@ -134,10 +134,10 @@ static void end_fork(struct end *e, void (*fn)(struct end *e, const char *device
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		rig_die("socketpair: %m");
+		device_die("socketpair: %m");
 	e->child = fork();
 	if (e->child < 0)
-		rig_die("fork: %m");
+		device_die("fork: %m");
 	e->sock = pair[e->child ? 0 : 1];
 	close(pair[e->child ? 1 : 0]);
 	if (e->child)
@@ -153,7 +153,7 @@ static void stop_child(const struct end *e)
 
 	if (kill(e->child, SIGSTOP) || waitpid(e->child, &status, WUNTRACED) != e->child ||
 	    !WIFSTOPPED(status))
-		rig_die("the receiver cannot be stopped");
+		device_die("the receiver cannot be stopped");
 }
 
 static int child_status(const struct end *e)
@@ -173,7 +173,7 @@ static void post_recv(struct end *e, int qp, uint64_t id, size_t at)
 	struct ibv_recv_wr *bad, wr = {.wr_id = id, .sg_list = &sge, .num_sge = 1};
 
 	if (ibv_post_recv(e->qp[qp], &wr, &bad))
-		rig_die("ibv_post_recv: %m");
+		device_die("ibv_post_recv: %m");
 }
 
 static void post_send(struct end *e, int qp, uint64_t id, uint32_t bytes)
@@ -186,7 +186,7 @@ static void post_send(struct end *e, int qp, uint64_t id, uint32_t bytes)
 				       .send_flags = IBV_SEND_SIGNALED};
 
 	if (ibv_post_send(e->qp[qp], &wr, &bad))
-		rig_die("ibv_post_send: %m");
+		device_die("ibv_post_send: %m");
 }
 
 static void check_contents(const struct end *e, const struct ibv_wc *wc, unsigned number)
@@ -195,11 +195,11 @@ static void check_contents(const struct end *e, const struct ibv_wc *wc, unsigne
 	uint8_t want = number < WARM_UPS ? WARM : SENT;
 
 	if (wc->byte_len != BYTES)
-		rig_die("receive %u: %u bytes", number, wc->byte_len);
+		device_die("receive %u: %u bytes", number, wc->byte_len);
 	for (unsigned i = 0; i < BYTES; i++)
 		if (got[i] != want)
-			rig_die("receive %u: byte %u is 0x%02x, which was never sent", number, i,
-				got[i]);
+			device_die("receive %u: byte %u is 0x%02x, which was never sent", number, i,
+				   got[i]);
 }
 
 static void receiver(struct end *e, const char *device)
@@ -216,13 +216,13 @@ static void receiver(struct end *e, const char *device)
 		struct ibv_wc wc = next_wc(e);
 
 		if (wc.status != IBV_WC_SUCCESS)
-			rig_die("a receive ends with %s", ibv_wc_status_str(wc.status));
+			device_die("a receive ends with %s", ibv_wc_status_str(wc.status));
 		if (wc.wr_id == END_ID)
 			break;
 		check_contents(e, &wc, got++);
 	}
 	if (got < WARM_UPS)
-		rig_die("%u of %u messages arrived", got, WARM_UPS);
+		device_die("%u of %u messages arrived", got, WARM_UPS);
 	(void)recv(e->sock, &byte, 1, 0); /* until the sender has its answer */
 }
 
@@ -233,7 +233,7 @@ static void by_retries(struct end *e)
 	struct ibv_wc wc = next_wc(e);
 
 	if (wc.status != IBV_WC_RETRY_EXC_ERR)
-		rig_die("the request ends with %s", ibv_wc_status_str(wc.status));
+		device_die("the request ends with %s", ibv_wc_status_str(wc.status));
 }
 
 static void to_state(struct end *e, enum ibv_qp_state state)
@@ -241,7 +241,7 @@ static void to_state(struct end *e, enum ibv_qp_state state)
 	struct ibv_qp_attr attr = {.qp_state = state};
 
 	if (ibv_modify_qp(e->qp[DATA], &attr, IBV_QP_STATE))
-		rig_die("the queue pair cannot be modified: %m");
+		device_die("the queue pair cannot be modified: %m");
 }
 
 static void by_error(struct end *e)
@@ -257,13 +257,13 @@ static void by_reset(struct end *e)
 static void by_destroy(struct end *e)
 {
 	if (ibv_destroy_qp(e->qp[DATA]))
-		rig_die("the queue pair cannot be destroyed: %m");
+		device_die("the queue pair cannot be destroyed: %m");
 }
 
 static void by_dereg(struct end *e)
 {
 	if (ibv_dereg_mr(e->mr[DATA]))
-		rig_die("the region cannot be deregistered: %m");
+		device_die("the region cannot be deregistered: %m");
 }
 
 static int message(const char *device, void (*give_up)(struct end *e))
@@ -279,7 +279,7 @@ static int message(const char *device, void (*give_up)(struct end *e))
 		post_send(&e, DATA, i, BYTES);
 		wc = next_wc(&e);
 		if (wc.status != IBV_WC_SUCCESS)
-			rig_die("the first messages: %s", ibv_wc_status_str(wc.status));
+			device_die("the first messages: %s", ibv_wc_status_str(wc.status));
 	}
 	stop_child(&e);
 	memset(e.mem[DATA], SENT, BYTES);
@@ -292,7 +292,7 @@ static int message(const char *device, void (*give_up)(struct end *e))
 		wc = next_wc(&e);
 	while (wc.wr_id != END_ID);
 	if (wc.status != IBV_WC_SUCCESS)
-		rig_die("the last message: %s", ibv_wc_status_str(wc.status));
+		device_die("the last message: %s", ibv_wc_status_str(wc.status));
 	close(e.sock);
 	return child_status(&e);
 }
@@ -317,10 +317,10 @@ static void post_datagram(struct end *from, const struct end *to, uint32_t qpn)
 		      .num_sge = 1,
 		      .opcode = IBV_WR_SEND,
 		      .send_flags = IBV_SEND_SIGNALED,
-		      .wr.ud = {.ah = to->ah, .remote_qpn = qpn, .remote_qkey = RIG_QKEY}};
+		      .wr.ud = {.ah = to->ah, .remote_qpn = qpn, .remote_qkey = DEVICE_QKEY}};
 
 	if (ibv_post_send(from->qp[DATA], &wr, &bad))
-		rig_die("ibv_post_send: %m");
+		device_die("ibv_post_send: %m");
 }
 
 static void collect(struct end *e, unsigned *done)
@@ -328,14 +328,14 @@ static void collect(struct end *e, unsigned *done)
 	struct ibv_wc wc = next_wc(e);
 
 	if (wc.status != IBV_WC_SUCCESS)
-		rig_die("a datagram ends with %s", ibv_wc_status_str(wc.status));
+		device_die("a datagram ends with %s", ibv_wc_status_str(wc.status));
 	++*done;
 }
 
 static int datagrams(const char *device)
 {
 	struct end to[2] = {0};
-	struct rig_address address[2][QPS], mine[QPS];
+	struct device_address address[2][QPS], mine[QPS];
 	unsigned done = 0;
 	char byte = 0;
 
@@ -343,8 +343,8 @@ static int datagrams(const char *device)
 		end_fork(&to[k], datagram_receiver, device);
 	end_open(&to[0], device, IBV_QPT_UD);
 	for (int i = 0; i < QPS; i++)
-		mine[i] = rig_address(&to[0].port, to[0].qp[i], 100);
-	rig_qp_connect(&to[0].port, to[0].qp[DATA], &pair_impatient, &mine[DATA], 100);
+		mine[i] = device_address(&to[0].port, to[0].qp[i], 100);
+	device_qp_connect(&to[0].port, to[0].qp[DATA], &pair_impatient, &mine[DATA], 100);
 	for (int k = 0; k < 2; k++) {
 		struct ibv_ah_attr attr;
 
@@ -352,10 +352,10 @@ static int datagrams(const char *device)
 		tell(&to[k], mine, sizeof(mine));
 		hear(&to[k], &byte, 1);
 		tell(&to[k], &byte, 1);
-		attr = rig_ah_attr(&to[0].port, &address[k][DATA]);
+		attr = device_ah_attr(&to[0].port, &address[k][DATA]);
 		to[k].ah = ibv_create_ah(to[0].pd, &attr);
 		if (!to[k].ah)
-			rig_die("no address handle: %m");
+			device_die("no address handle: %m");
 	}
 	stop_child(&to[0]);
 	for (unsigned posted = 0; posted < DATAGRAMS; posted++) {
@@ -383,12 +383,12 @@ int main(int argc, char **argv)
 		    {"dereg", by_dereg}};
 
 	if (argc != 3)
-		rig_die("usage: stopped DEVICE retries|error|reset|destroy|dereg|datagrams");
+		device_die("usage: stopped DEVICE retries|error|reset|destroy|dereg|datagrams");
 	alarm(LIMIT_S);
 	if (!strcmp(argv[2], "datagrams"))
 		return datagrams(argv[1]);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++)
 		if (!strcmp(argv[2], ways[i].name))
 			return message(argv[1], ways[i].give_up);
-	rig_die("'%s' is no way for a request to end", argv[2]);
+	device_die("'%s' is no way for a request to end", argv[2]);
 }

@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 	int status = 0;
 
 	if (argc != 5)
-		rig_die("usage: stream DEVICE listen|connect TCP-PORT MILLISECONDS");
+		device_die("usage: stream DEVICE listen|connect TCP-PORT MILLISECONDS");
 	pair_open(&p, argv[1], &pair_impatient, 2 * BYTES);
 	pair_meet(&p, &pair_impatient, !strcmp(argv[2], "listen"), pair_number(argv[3]));
 	end = pair_now_ms() + pair_number(argv[4]);

@@ -19,14 +19,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "rig.h"
+#include "verbs_device.h"
 
 #define MAX_FDS 4096
 #define BYTES	65536u
 #define FILL	"not for others"
 
 struct desk {
-	struct rig_port port;
+	struct device_port port;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
@@ -59,7 +59,7 @@ static void close_between(const struct desk *d)
 		if (fd < MAX_FDS && !is_known(d, fd))
 			continue;
 		if (fd > first && close_range((unsigned)first, (unsigned)fd - 1, 0))
-			rig_die("close_range: %m");
+			device_die("close_range: %m");
 		first = fd + 1;
 	}
 }
@@ -100,7 +100,7 @@ static int own_file(void)
 	int fd;
 
 	if (!f || fputs(FILL, f) < 0 || fflush(f) || (fd = dup(fileno(f))) < 0)
-		rig_die("a file: %m");
+		device_die("a file: %m");
 	fclose(f);
 	return fd;
 }
@@ -117,9 +117,9 @@ static void take_numbers(void)
 			continue;
 		file = own_file();
 		if (file != fd && (dup2(file, fd) != fd || close(file)))
-			rig_die("dup2 to %d: %m", fd);
+			device_die("dup2 to %d: %m", fd);
 		if (fstat(fd, &st))
-			rig_die("fstat: %m");
+			device_die("fstat: %m");
 		own[fd] = st.st_ino;
 	}
 }
@@ -135,11 +135,11 @@ static int check_files(void)
 		if (!own[fd])
 			continue;
 		if (fstat(fd, &st) || st.st_ino != own[fd])
-			rig_die("file %d was closed or replaced", fd);
+			device_die("file %d was closed or replaced", fd);
 		if (st.st_size != sizeof(FILL) - 1 ||
 		    pread(fd, text, sizeof(text), 0) != st.st_size || strcmp(text, FILL) ||
 		    lseek(fd, 0, SEEK_CUR) != st.st_size)
-			rig_die("file %d was written to or read", fd);
+			device_die("file %d was written to or read", fd);
 		files++;
 	}
 	return files;
@@ -151,9 +151,9 @@ static void desk_open(struct desk *d, const char *device)
 {
 	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .cap = {8, 8, 1, 1, 0}};
 	static uint8_t bytes[BYTES];
-	struct rig_address self;
+	struct device_address self;
 
-	rig_port_open(&d->port, device, -1);
+	device_port_open(&d->port, device, -1);
 	d->pd = ibv_alloc_pd(d->port.ctx);
 	d->channel = ibv_create_comp_channel(d->port.ctx);
 	d->cq = ibv_create_cq(d->port.ctx, 64, NULL, d->channel, 0);
@@ -161,10 +161,10 @@ static void desk_open(struct desk *d, const char *device)
 	attr.send_cq = attr.recv_cq = d->cq;
 	d->qp = d->mr ? ibv_create_qp(d->pd, &attr) : NULL;
 	if (!d->qp)
-		rig_die("setting up: %m");
-	self = rig_address(&d->port, d->qp, 1);
-	rig_qp_init(d->qp, &rig_default_connection);
-	rig_qp_connect(&d->port, d->qp, &rig_default_connection, &self, 1);
+		device_die("setting up: %m");
+	self = device_address(&d->port, d->qp, 1);
+	device_qp_init(d->qp, &device_default_connection);
+	device_qp_connect(&d->port, d->qp, &device_default_connection, &self, 1);
 }
 
 /* A write that ends with an event. */
@@ -181,12 +181,12 @@ static void write_and_poll(struct desk *d)
 	int n;
 
 	if (ibv_req_notify_cq(d->cq, 0) || ibv_post_send(d->qp, &wr, &bad))
-		rig_die("posting: %m");
+		device_die("posting: %m");
 	do {
 		n = ibv_poll_cq(d->cq, 1, &wc);
 	} while (n == 0);
 	if (n < 0 || wc.status)
-		rig_die("RDMA WRITE: %d, status %d", n, wc.status);
+		device_die("RDMA WRITE: %d, status %d", n, wc.status);
 }
 
 static void take_event(struct desk *d)
@@ -195,7 +195,7 @@ static void take_event(struct desk *d)
 	void *context;
 
 	if (ibv_get_cq_event(d->channel, &cq, &context) || cq != d->cq)
-		rig_die("no event: %m");
+		device_die("no event: %m");
 	ibv_ack_cq_events(cq, 1);
 }
 
@@ -210,7 +210,7 @@ static void many_keys(struct desk *d)
 		struct ibv_qp *qp = ibv_create_qp(d->pd, &attr);
 
 		if (!qp || ibv_destroy_qp(qp))
-			rig_die("queue pair %d: %m", i);
+			device_die("queue pair %d: %m", i);
 	}
 }
 
@@ -221,18 +221,18 @@ static void use_memory(struct desk *d)
 	struct ibv_mr *mr = at == MAP_FAILED ? NULL : ibv_reg_mr(d->pd, at, BYTES, access);
 
 	if (!mr)
-		rig_die("ibv_reg_mr: %m");
+		device_die("ibv_reg_mr: %m");
 	memset(at, 'x', BYTES);
 	if (ibv_dereg_mr(mr) || munmap(at, BYTES))
-		rig_die("ibv_dereg_mr: %m");
+		device_die("ibv_dereg_mr: %m");
 }
 
 static void desk_close(struct desk *d)
 {
 	if (ibv_destroy_qp(d->qp) || ibv_destroy_cq(d->cq) ||
 	    ibv_destroy_comp_channel(d->channel) || ibv_dereg_mr(d->mr) || ibv_dealloc_pd(d->pd))
-		rig_die("taking down: %m");
-	rig_port_close(&d->port);
+		device_die("taking down: %m");
+	device_port_close(&d->port);
 }
 
 int main(int argc, char **argv)
@@ -244,13 +244,13 @@ int main(int argc, char **argv)
 	while (argc > 2 && way < sizeof(ways) / sizeof(ways[0]) && strcmp(argv[2], ways[way].name))
 		way++;
 	if (argc != 3 || way == sizeof(ways) / sizeof(ways[0]))
-		rig_die("usage: tidy DEVICE close|close_range|closefrom|syscall");
+		device_die("usage: tidy DEVICE close|close_range|closefrom|syscall");
 	/* Room for a file at each number, and so that all numbers can be tried. */
 	if (getrlimit(RLIMIT_NOFILE, &all) || all.rlim_max < MAX_FDS + 1)
-		rig_die("the limit of descriptors is too low for this test");
+		device_die("the limit of descriptors is too low for this test");
 	all.rlim_cur = MAX_FDS + 1;
 	if (setrlimit(RLIMIT_NOFILE, &all))
-		rig_die("setrlimit: %m");
+		device_die("setrlimit: %m");
 	desk_open(&d, argv[1]);
 	ways[way].run(&d);
 	take_numbers();

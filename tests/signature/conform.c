@@ -55,7 +55,7 @@ static int in_child(const struct test *t, char *said, size_t room)
 
 	fflush(stdout);
 	if (pipe(ends) || (pid = fork()) < 0)
-		rig_die("pipe or fork: %m");
+		device_die("pipe or fork: %m");
 	if (!pid) {
 		dup2(ends[1], STDOUT_FILENO);
 		dup2(ends[1], STDERR_FILENO);
@@ -72,7 +72,7 @@ static int in_child(const struct test *t, char *said, size_t room)
 	said[at] = 0;
 	close(ends[0]);
 	if (waitpid(pid, &status, 0) != pid)
-		rig_die("waitpid: %m");
+		device_die("waitpid: %m");
 	return status;
 }
 

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "stage.h"
+#include "connected_pair.h"
 
 #define CONFORM_IDS 8
 

@@ -32,15 +32,15 @@ static struct ibv_mr *region(struct ibv_pd *pd, void *at, size_t bytes, int acce
 	struct ibv_mr *mr = ibv_reg_mr(pd, at, bytes, access);
 
 	if (!mr)
-		rig_die("ibv_reg_mr: %m");
+		device_die("ibv_reg_mr: %m");
 	return mr;
 }
 
 /* What the second of three pieces is. */
-static struct ibv_sge bad_piece(struct stage *s, enum bad_entry kind)
+static struct ibv_sge bad_piece(struct connected_pair *s, enum bad_entry kind)
 {
-	struct desk *d = s->near.desk;
-	struct ibv_sge sge = desk_sge(d, ORDER_WHOLE, 100000, BLOCK * 2);
+	struct endpoint *d = s->near.endpoint;
+	struct ibv_sge sge = endpoint_sge(d, ORDER_WHOLE, 100000, BLOCK * 2);
 	struct ibv_pd *pd = ibv_alloc_pd(d->port.ctx);
 	struct ibv_mr *mr;
 	uint8_t *hole;
@@ -59,10 +59,10 @@ static struct ibv_sge bad_piece(struct stage *s, enum bad_entry kind)
 		SAME(ibv_dereg_mr(mr), 0);
 		break;
 	case PAST_END:
-		sge.addr = desk_sge(d, ORDER_WHOLE, ORDER_MEMORY - BLOCK * 2 + 1, 0).addr;
+		sge.addr = endpoint_sge(d, ORDER_WHOLE, ORDER_MEMORY - BLOCK * 2 + 1, 0).addr;
 		break;
 	case BEFORE:
-		sge.addr = desk_sge(d, ORDER_WHOLE, 0, 0).addr - 1;
+		sge.addr = endpoint_sge(d, ORDER_WHOLE, 0, 0).addr - 1;
 		break;
 	case UNMAPPED:
 		hole = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -90,13 +90,13 @@ static struct ibv_sge bad_piece(struct stage *s, enum bad_entry kind)
 }
 
 /* A key of three pieces, the one in the middle bad. */
-static void configure_bad(struct stage *s, int key, struct ibv_sge middle)
+static void configure_bad(struct connected_pair *s, int key, struct ibv_sge middle)
 {
-	struct desk *d = s->near.desk;
+	struct endpoint *d = s->near.endpoint;
 	struct ibv_sge list[] = {
-		desk_sge(d, ORDER_WHOLE, NEAR_AT, BLOCK),
+		endpoint_sge(d, ORDER_WHOLE, NEAR_AT, BLOCK),
 		middle,
-		desk_sge(d, ORDER_WHOLE, NEAR_AT + BLOCK, BLOCK),
+		endpoint_sge(d, ORDER_WHOLE, NEAR_AT + BLOCK, BLOCK),
 	};
 	struct mlx5dv_sig_t10dif t10 = {
 		.bg_type = MLX5DV_SIG_T10DIF_CRC, .bg = 0xffff, .app_tag = 1, .ref_tag = 2};
@@ -120,7 +120,7 @@ static void configure_bad(struct stage *s, int key, struct ibv_sge middle)
 }
 
 /* Of a transfer that cannot succeed: what both sides see. */
-static void fails(struct stage *s, enum route r)
+static void fails(struct connected_pair *s, enum route r)
 {
 	bool by_far = r == ROUTE_READ_BY || r == ROUTE_RECEIVE || r == ROUTE_WRITTEN;
 	uint32_t bytes = BLOCKS * UNIT;
@@ -158,17 +158,17 @@ static void bad_list(const struct test *t)
 
 	for (enum route r = 0; r < ROUTES; r++) {
 		struct ibv_sge middle;
-		struct stage s;
+		struct connected_pair s;
 
 		if (kind == READ_ONLY && route_gathers(r))
 			continue;
-		stage_open(&s, &(struct setup){.own_cqs = true});
+		pair_open(&s, &(struct setup){.own_cqs = true});
 		signature_key(&s, 0);
 		signature_key(&s, 1);
 		middle = bad_piece(&s, kind);
 		configure_bad(&s, 0, middle);
 		if (kind == EACH_OTHER) {
-			middle.lkey = s.near.desk->key[0]->lkey;
+			middle.lkey = s.near.endpoint->key[0]->lkey;
 			configure_bad(&s, 1, middle);
 		}
 		fails(&s, r);
@@ -191,9 +191,9 @@ static void atomics(const struct test *t)
 		.slice = {{ORDER_WHOLE, FAR_AT, 8}},
 		.operand = {1, 1},
 	};
-	struct stage s;
+	struct connected_pair s;
 
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	signature_key(&s, 0);
 	c.access |= IBV_ACCESS_REMOTE_ATOMIC;
 	configure(&s.near, 0, &c);
@@ -202,7 +202,7 @@ static void atomics(const struct test *t)
 	SAME(completion(&s.far, SENDS).status, IBV_WC_REM_ACCESS_ERR);
 	expect_only(&s.near, 0, NULL, 0);
 	expect_only(&s.far, 0, NULL, 0);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* A key with signatures as a piece of another key: what comes out has the signature or is an error,
@@ -220,9 +220,9 @@ static void signed_piece(const struct test *t)
 	};
 	enum ibv_wc_status status;
 	uint8_t want[516];
-	struct stage s;
+	struct connected_pair s;
 
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	signature_key(&s, 0);
 	signature_key(&s, 1);
 	configure(&s.near, 0, &inner);
@@ -246,7 +246,7 @@ static void signed_piece(const struct test *t)
 		SAME(status, IBV_WC_LOC_PROT_ERR);
 		expect_only(&s.far, 0, NULL, 0);
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Keys of keys of keys ...: either it goes through or it ends with an error, but it ends. */
@@ -259,10 +259,10 @@ static void deep_keys(const struct test *t)
 		.slice = {{ORDER_KEYS - 1, 0, 64}},
 	};
 	enum ibv_wc_status status;
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	for (int k = 0; k < ORDER_KEYS; k++) {
 		struct key_conf c = signature_conf(NULL, NULL, 64, 0);
 
@@ -281,12 +281,12 @@ static void deep_keys(const struct test *t)
 		expect_only(&s.far, FAR_AT, s.near.memory + NEAR_AT, 64);
 	else
 		SAME(status, IBV_WC_LOC_PROT_ERR);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* The far side reads and writes through the key, one after the other, until it fails or is told. */
 struct worker {
-	struct stage *s;
+	struct connected_pair *s;
 	_Atomic bool stop;
 	_Atomic unsigned done;
 	enum ibv_wc_status status;
@@ -327,10 +327,10 @@ static void changed_in_use(const struct test *t)
 	for (int round = 0; round < 8; round++) {
 		enum ibv_wc_status status = IBV_WC_SUCCESS;
 		struct worker w = {0};
-		struct stage s;
+		struct connected_pair s;
 		pthread_t thread;
 
-		stage_open(&s, NULL);
+		pair_open(&s, NULL);
 		signature_key(&s, 0);
 		w.s = &s;
 		for (int i = 0; status == IBV_WC_SUCCESS && (i < 50 || w.done < 100); i++) {
@@ -340,7 +340,7 @@ static void changed_in_use(const struct test *t)
 			c.piece[0].at = NEAR_AT + (i % 2 ? 0 : 32768);
 			status = configure_status(&s.near, 0, &c);
 			if (!i && pthread_create(&thread, NULL, use_the_key, &w))
-				rig_die("pthread_create");
+				device_die("pthread_create");
 		}
 		w.stop = true;
 		pthread_join(thread, NULL);
@@ -353,7 +353,7 @@ static void changed_in_use(const struct test *t)
 		expect_only(&s.near, 0, NULL, 0);
 		memset(s.far.memory + FAR_AT, CANARY, BLOCKS * UNIT);
 		expect_only(&s.far, 0, NULL, 0);
-		stage_close(&s);
+		pair_close(&s);
 	}
 	EXPECT(done >= 8);
 }
@@ -365,15 +365,15 @@ static void destroyed_in_use(const struct test *t)
 	(void)t;
 	for (int i = 0; i < 10; i++) {
 		struct worker w = {0};
-		struct stage s;
+		struct connected_pair s;
 		pthread_t thread;
 
-		stage_open(&s, NULL);
+		pair_open(&s, NULL);
 		signature_key(&s, 0);
 		configure(&s.near, 0, &c);
 		w.s = &s;
 		if (pthread_create(&thread, NULL, use_the_key, &w))
-			rig_die("pthread_create");
+			device_die("pthread_create");
 		poll(NULL, 0, i);
 		SAME(key_destroy(&s.near, 0), 0);
 		/* Not a byte after it has gone. */
@@ -381,7 +381,7 @@ static void destroyed_in_use(const struct test *t)
 		pthread_join(thread, NULL);
 		SAME(w.status, IBV_WC_REM_ACCESS_ERR);
 		expect_only(&s.near, 0, NULL, 0);
-		stage_close(&s);
+		pair_close(&s);
 	}
 }
 

@@ -7,7 +7,7 @@
 #include "pipeline.h"
 
 /* A drained queue pair with these requests behind the failed transfer. */
-static void drained_with(struct stage *s, unsigned count, const struct request *r)
+static void drained_with(struct connected_pair *s, unsigned count, const struct request *r)
 {
 	struct ibv_wc wc[4];
 	struct request w;
@@ -26,18 +26,18 @@ static void drained_with(struct stage *s, unsigned count, const struct request *
 
 static void not_drained(const struct test *t)
 {
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	pipeline_open(&s, true, 1);
 	SAME(cancel(&s.near, 1), (uint64_t)(int64_t)-EINVAL);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 static void after_resuming(const struct test *t)
 {
 	struct request r = pipeline_response(NULL, 5, FENCED);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	drained_with(&s, 1, &r);
@@ -46,7 +46,7 @@ static void after_resuming(const struct test *t)
 	SAME(success(&s.near, SENDS).wr_id, 5);
 	success(&s.far, RECEIVES);
 	SAME(cancel(&s.near, 5), (uint64_t)(int64_t)-EINVAL);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Signalled ones complete with success and as what they were; others do not. */
@@ -59,7 +59,7 @@ static void signaling(const struct test *t)
 		pipeline_response(NULL, 8, FENCED),
 	};
 	struct ibv_wc wc;
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	drained_with(&s, 4, r);
@@ -73,7 +73,7 @@ static void signaling(const struct test *t)
 	expect_no_completion(&s.near, SENDS);
 	SAME(success(&s.far, RECEIVES).wr_id, 0);
 	expect_no_completion(&s.far, RECEIVES);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Each kind of request keeps its opcode in the completion, and does nothing. */
@@ -93,7 +93,7 @@ static void every_opcode(const struct test *t)
 	enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 	struct ibv_wc wc[4];
 	struct request w;
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	pipeline_open(&s, true, 1);
@@ -129,14 +129,14 @@ static void every_opcode(const struct test *t)
 	}
 	expect_no_completion(&s.far, RECEIVES);
 	expect_only(&s.far, 0, NULL, 0);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* All of a number, wherever they stand, and no other. */
 static void all_of_a_number(const struct test *t)
 {
 	struct request r[7];
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	for (uint64_t i = 0; i < 7; i++)
@@ -151,7 +151,7 @@ static void all_of_a_number(const struct test *t)
 	for (int i = 0; i < 4; i++)
 		success(&s.far, RECEIVES);
 	expect_no_completion(&s.far, RECEIVES);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* A cancelled configuration of a key configures nothing. */
@@ -160,7 +160,7 @@ static void configuration(const struct test *t)
 	static const struct domain wire = {CRC64, MLX5DV_BLOCK_SIZE_512, false, 0, 0, 0};
 	struct key_conf c = signature_conf(NULL, &wire, 512, 0xff);
 	struct request r = pipeline_response(NULL, 5, FENCED);
-	struct stage s;
+	struct connected_pair s;
 	int n;
 
 	(void)t;
@@ -179,7 +179,7 @@ static void configuration(const struct test *t)
 	EXPECT(!memcmp(s.far.memory + FAR_AT, s.near.memory + NEAR_AT + PIPELINE_UNIT,
 		       PIPELINE_BLOCK));
 	SAME(s.far.memory[FAR_AT + PIPELINE_BLOCK], CANARY);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* To the error state instead of back: all is flushed, cancelled or not. */
@@ -189,7 +189,7 @@ static void flushed(const struct test *t)
 		pipeline_response(NULL, 5, FENCED),
 		pipeline_response(NULL, 6, FENCED),
 	};
-	struct stage s;
+	struct connected_pair s;
 
 	drained_with(&s, 2, r);
 	SAME(cancel(&s.near, 5), 1);
@@ -202,13 +202,13 @@ static void flushed(const struct test *t)
 	}
 	SAME(state_of(&s.near), IBV_QPS_ERR);
 	expect_no_completion(&s.far, RECEIVES);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Nothing is pending: nothing is cancelled. */
 static void nothing_pending(const struct test *t)
 {
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	drained_with(&s, 0, NULL);
@@ -217,14 +217,14 @@ static void nothing_pending(const struct test *t)
 	pipeline_resume(&s);
 	transfer(&s, ROUTE_WRITE, 1, PIPELINE_BLOCK);
 	expect_no_error(&s.near, 1);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Whoever brought the queue pair into SQD: the program itself may. */
 static void drained_by_program(const struct test *t)
 {
 	struct request r = pipeline_response(NULL, 5, FENCED);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	pipeline_open(&s, true, 1);
@@ -238,21 +238,21 @@ static void drained_by_program(const struct test *t)
 	expect_no_completion(&s.far, RECEIVES);
 	transfer(&s, ROUTE_WRITE, 0, PIPELINE_BLOCK);
 	expect_no_error(&s.near, 0);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* A drained queue can be torn down and set up again. */
 static void reset_while_drained(const struct test *t)
 {
 	struct request r = pipeline_response(NULL, 5, FENCED);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	drained_with(&s, 1, &r);
 	SAME(change_state(&s.near, IBV_QPS_RESET, false), 0);
 	SAME(state_of(&s.near), IBV_QPS_RESET);
 	expect_no_completion(&s.near, SENDS);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 const struct test cancel_tests[] = {

@@ -10,15 +10,16 @@ static const struct domain dif = {DIF_CRC, MLX5DV_BLOCK_SIZE_512, false, 3, 9, 0
 static uint8_t data[ROOM];
 static uint8_t framed[ROOM];
 
-static void open_stage(struct stage *s)
+static void open_stage(struct connected_pair *s)
 {
-	stage_open(s, NULL);
+	pair_open(s, NULL);
 	signature_key(s, 0);
 	fill_random(data, sizeof(data), options.seed + 11);
 }
 
 /* What near memory at this place looks like on the wire through the key. */
-static void expect_sent(struct stage *s, uint32_t at, const struct domain *wire, uint32_t bytes)
+static void expect_sent(struct connected_pair *s, uint32_t at, const struct domain *wire,
+			uint32_t bytes)
 {
 	uint32_t n = (uint32_t)reference_length(wire, bytes);
 
@@ -56,7 +57,8 @@ static struct key_conf only_access(uint32_t access)
 }
 
 /* The status of an operation of the peer on the key, which may fail. */
-static enum ibv_wc_status peer_does(struct stage *s, enum ibv_wr_opcode opcode, uint32_t bytes)
+static enum ibv_wc_status peer_does(struct connected_pair *s, enum ibv_wr_opcode opcode,
+				    uint32_t bytes)
 {
 	struct request q = {
 		.opcode = opcode,
@@ -71,7 +73,7 @@ static enum ibv_wc_status peer_does(struct stage *s, enum ibv_wr_opcode opcode, 
 }
 
 /* The status of a send from the key. */
-static enum ibv_wc_status sending(struct stage *s, uint32_t bytes)
+static enum ibv_wc_status sending(struct connected_pair *s, uint32_t bytes)
 {
 	struct request q = {
 		.opcode = IBV_WR_SEND,
@@ -89,7 +91,7 @@ static enum ibv_wc_status sending(struct stage *s, uint32_t bytes)
 static void without_signature(const struct test *t)
 {
 	struct key_conf c = signature_conf(NULL, NULL, 2048, 0);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s);
@@ -100,13 +102,13 @@ static void without_signature(const struct test *t)
 	fill_canary(&s.near);
 	transfer(&s, ROUTE_RECEIVE, 0, 2048);
 	expect_only(&s.near, NEAR_AT, data, 2048);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 static void no_setters(const struct test *t)
 {
 	struct key_conf c = signature_conf(NULL, &crc, 1024, 0xff);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s);
@@ -120,14 +122,14 @@ static void no_setters(const struct test *t)
 	c.conf_flags = MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR;
 	configure(&s.near, 0, &c);
 	expect_sent(&s, NEAR_AT, &none, 1024);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Each of the three parts alone; the others stay. */
 static void overrides_only(const struct test *t)
 {
 	struct key_conf c = signature_conf(NULL, &crc, 1024, 0xff);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s);
@@ -145,13 +147,13 @@ static void overrides_only(const struct test *t)
 	configure(&s.near, 0, &c);
 	expect_sent(&s, 50000, &dif, 1536);
 	SAME(peer_does(&s, IBV_WR_RDMA_READ, 1560), IBV_WC_SUCCESS);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 static void signature_kept(const struct test *t)
 {
 	struct key_conf c = signature_conf(&crc, &dif, 1032, 0xff);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s);
@@ -172,13 +174,13 @@ static void signature_kept(const struct test *t)
 		transfer(&s, ROUTE_SEND, 0, 1040);
 		SAME(check(&s.near, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 static void signature_reset(const struct test *t)
 {
 	struct key_conf c = signature_conf(&crc, NULL, 1032, 0xff);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s);
@@ -195,12 +197,12 @@ static void signature_reset(const struct test *t)
 	transfer(&s, ROUTE_SEND, 0, 1032);
 	expect_only(&s.far, FAR_AT, s.near.memory + NEAR_AT, 1032);
 	expect_no_error(&s.near, 0);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 static void signature_replaced(const struct test *t)
 {
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s);
@@ -213,7 +215,7 @@ static void signature_replaced(const struct test *t)
 			expect_sent(&s, NEAR_AT, &d, 2048);
 		}
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* After it the key names nothing; a new configuration brings it back. */
@@ -221,7 +223,7 @@ static void invalidated(const struct test *t)
 {
 	struct key_conf c = only_layout(NEAR_AT, 1024);
 	struct request q = {.opcode = IBV_WR_LOCAL_INV, .flags = IBV_SEND_SIGNALED, .id = 4};
-	struct stage s;
+	struct connected_pair s;
 
 	open_stage(&s);
 	c.set_access = true;
@@ -238,7 +240,7 @@ static void invalidated(const struct test *t)
 		};
 		struct ibv_send_wr *bad;
 
-		SAME(ibv_post_send(s.near.desk->qp, &wr, &bad), 0);
+		SAME(ibv_post_send(s.near.endpoint->qp, &wr, &bad), 0);
 	} else {
 		post(&s.near, &q);
 	}
@@ -257,11 +259,11 @@ static void invalidated(const struct test *t)
 		};
 		struct ibv_send_wr *bad;
 
-		SAME(ibv_post_send(s.near.desk->qp, &wr, &bad), 0);
+		SAME(ibv_post_send(s.near.endpoint->qp, &wr, &bad), 0);
 		success(&s.near, SENDS);
 		SAME(peer_does(&s, IBV_WR_RDMA_READ, 8), IBV_WC_REM_ACCESS_ERR);
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Configurations and transfers in one row, nobody waits: each transfer sees its configuration. */
@@ -273,7 +275,7 @@ static void used_right_behind(const struct test *t)
 		.slices = 1,
 		.slice = {{0, 0, 1032}},
 	};
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s);
@@ -300,14 +302,14 @@ static void used_right_behind(const struct test *t)
 		reference_stream(&d, data + 700 * i, 1024, framed + 1032 * i);
 	}
 	expect_only(&s.far, 0, framed, 1032 * ROUNDS);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 static void completion_opcode(const struct test *t)
 {
 	struct key_conf c = signature_conf(&crc, &dif, 516, 0xff);
 	struct ibv_wc wc;
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s);
@@ -323,14 +325,14 @@ static void completion_opcode(const struct test *t)
 	SAME(try_configure(&s.near, 0, &c), 0);
 	transfer(&s, ROUTE_WRITE, 0, 0);
 	expect_no_completion(&s.near, SENDS);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* The last setter counts, wholly. */
 static void access_replaced(const struct test *t)
 {
 	struct key_conf c = signature_conf(NULL, NULL, 1024, 0);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	for (int i = 0; i < 2; i++) {
@@ -346,7 +348,7 @@ static void access_replaced(const struct test *t)
 		SAME(peer_does(&s, i ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, 64), IBV_WC_SUCCESS);
 		SAME(peer_does(&s, i ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ, 64),
 		     IBV_WC_REM_ACCESS_ERR);
-		stage_close(&s);
+		pair_close(&s);
 	}
 }
 
@@ -360,7 +362,7 @@ static void no_access(const struct test *t)
 		.slices = 1,
 		.slice = {{0, 0, 64}},
 	};
-	struct stage s;
+	struct connected_pair s;
 
 	c.set_signature = false;
 	c.access = 0;
@@ -382,34 +384,34 @@ static void no_access(const struct test *t)
 		SAME(completion(&s.near, SENDS).status, IBV_WC_LOC_PROT_ERR);
 	}
 	expect_only(&s.near, 0, NULL, 0);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 static void without_layout(const struct test *t)
 {
 	struct key_conf c = only_access(ALL_ACCESS);
-	struct stage s;
+	struct connected_pair s;
 
 	open_stage(&s);
 	if (t->arg)
 		configure(&s.near, 0, &c);
 	SAME(sending(&s, 8), IBV_WC_LOC_PROT_ERR);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* The flag gives the queue pair its builders. */
 static void builders(const struct test *t)
 {
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s);
-	EXPECT(s.near.desk->mqpx->wr_mkey_configure);
-	EXPECT(s.near.desk->mqpx->wr_set_mkey_sig_block);
-	EXPECT(s.near.desk->mqpx->wr_set_mkey_access_flags);
-	EXPECT(s.near.desk->mqpx->wr_set_mkey_layout_list);
-	EXPECT(s.near.desk->mqpx->wr_set_mkey_layout_interleaved);
-	stage_close(&s);
+	EXPECT(s.near.endpoint->mqpx->wr_mkey_configure);
+	EXPECT(s.near.endpoint->mqpx->wr_set_mkey_sig_block);
+	EXPECT(s.near.endpoint->mqpx->wr_set_mkey_access_flags);
+	EXPECT(s.near.endpoint->mqpx->wr_set_mkey_layout_list);
+	EXPECT(s.near.endpoint->mqpx->wr_set_mkey_layout_interleaved);
+	pair_close(&s);
 }
 
 const struct test config_tests[] = {

@@ -10,29 +10,29 @@
 
 static void entries(const struct test *t)
 {
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	for (unsigned n = 1; n <= 1024; n = n * 3 / 2 + 1) {
 		key_create(&s.near, 0, n % 2 ? INDIRECT : SIGNATURES_TOO, (uint16_t)n);
 		EXPECT(s.near.key[0].entries >= n);
 		SAME(key_destroy(&s.near, 0), 0);
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 static void creation_fails(const struct test *t)
 {
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	SAME(try_key_create(&s.near, 0, 0, 4), EOPNOTSUPP);
 	SAME(try_key_create(&s.near, 0, INDIRECT | 1u << 20, 4), EOPNOTSUPP);
 	key_create(&s.near, 0, SIGNATURES_TOO, 4);
 	SAME(key_destroy(&s.near, 0), 0);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Destroyed keys make room, and are of no use any more. */
@@ -46,10 +46,10 @@ static void destroyed(const struct test *t)
 		.slices = 1,
 		.slice = {{ORDER_WHOLE, FAR_AT, 516}},
 	};
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	for (int i = 0; i < 200; i++) {
 		signature_key(&s, 0);
 		configure(&s.near, 0, &c);
@@ -62,7 +62,7 @@ static void destroyed(const struct test *t)
 	SAME(key_destroy(&s.near, 0), 0);
 	post(&s.far, &q);
 	SAME(completion(&s.far, SENDS).status, IBV_WC_REM_ACCESS_ERR);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* The low byte of the key is the program's; only the key with the last one is good. */
@@ -75,18 +75,18 @@ static void updated_tag(const struct test *t)
 		.slices = 1,
 		.slice = {{ORDER_WHOLE, FAR_AT, 64}},
 	};
-	struct stage s;
-	struct desk *d;
+	struct connected_pair s;
+	struct endpoint *d;
 	int err;
 
 	(void)t;
 	c.set_signature = false;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	err = try_key_create(&s.near, 0, INDIRECT | MLX5DV_MKEY_INIT_ATTR_FLAGS_UPDATE_TAG, 4);
 	if (err == EOPNOTSUPP || err == EPROTONOSUPPORT)
 		skip("not supported here");
 	SAME(err, 0);
-	d = s.near.desk;
+	d = s.near.endpoint;
 	for (uint32_t tag = 1; tag < 256; tag += 51) {
 		d->key[0]->lkey = (d->key[0]->lkey & ~0xffu) | tag;
 		d->key[0]->rkey = d->key[0]->lkey;
@@ -98,7 +98,7 @@ static void updated_tag(const struct test *t)
 	q.rkey ^= 1;
 	post(&s.far, &q);
 	SAME(completion(&s.far, SENDS).status, IBV_WC_REM_ACCESS_ERR);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* By a message of the peer, if the key allows it. */
@@ -117,11 +117,11 @@ static void remote_invalidate(const struct test *t)
 		.slices = 1,
 		.slice = {{ORDER_WHOLE, FAR_AT, 64}},
 	};
-	struct stage s;
+	struct connected_pair s;
 	struct ibv_wc wc;
 
 	c.set_signature = false;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	key_create(&s.near, 0,
 		   INDIRECT | (t->arg ? MLX5DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE : 0), 4);
 	configure(&s.near, 0, &c);
@@ -132,7 +132,7 @@ static void remote_invalidate(const struct test *t)
 	post(&s.far, &inv);
 	if (!t->arg) {
 		SAME(completion(&s.far, SENDS).status != IBV_WC_SUCCESS, 1);
-		stage_close(&s);
+		pair_close(&s);
 		return;
 	}
 	success(&s.far, SENDS);
@@ -141,7 +141,7 @@ static void remote_invalidate(const struct test *t)
 	SAME(wc.invalidated_rkey, inv.rkey);
 	post(&s.far, &read);
 	SAME(completion(&s.far, SENDS).status, IBV_WC_REM_ACCESS_ERR);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* With scatter to CQE off, short messages and reads go to where the key says. */
@@ -149,11 +149,11 @@ static void short_messages(const struct test *t)
 {
 	struct key_conf c = signature_conf(NULL, NULL, 64, 0);
 	uint8_t data[32];
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	c.set_signature = false;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	key_create(&s.near, 0, INDIRECT, 4);
 	configure(&s.near, 0, &c);
 	fill_random(data, sizeof(data), 4);
@@ -166,7 +166,7 @@ static void short_messages(const struct test *t)
 		transfer(&s, ROUTE_READ, 0, n);
 		expect_only(&s.near, NEAR_AT, data, n);
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Signatures are there: all that have no bit of their own, and all that the bits can say. */
@@ -175,10 +175,10 @@ static void capabilities(const struct test *t)
 	const uint64_t sizes = MLX5DV_BLOCK_SIZE_CAP_512 | MLX5DV_BLOCK_SIZE_CAP_520 |
 			       MLX5DV_BLOCK_SIZE_CAP_4096 | MLX5DV_BLOCK_SIZE_CAP_4160;
 	const struct mlx5dv_sig_caps *caps;
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	caps = &s.near.address.caps;
 	if (!caps->block_prot)
 		skip("no block signatures here");
@@ -188,7 +188,7 @@ static void capabilities(const struct test *t)
 	SAME(caps->block_size & sizes, sizes);
 	if (caps->crc_type != 7 || caps->block_size != (sizes | MLX5DV_BLOCK_SIZE_CAP_4048))
 		skip("CRC types %#x, block sizes %#x", caps->crc_type, (unsigned)caps->block_size);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* A context that was not opened for DEVX: keys with signatures or a clean refusal. */
@@ -196,10 +196,10 @@ static void without_devx(const struct test *t)
 {
 	struct mlx5dv_mkey_init_attr attr = {.create_flags = SIGNATURES_TOO, .max_entries = 4};
 	struct mlx5dv_mkey *key;
-	struct rig_port port;
+	struct device_port port;
 
 	(void)t;
-	rig_port_open(&port, options.device, options.gid_index);
+	device_port_open(&port, options.device, options.gid_index);
 	attr.pd = ibv_alloc_pd(port.ctx);
 	EXPECT(attr.pd);
 	errno = 0;
@@ -209,7 +209,7 @@ static void without_devx(const struct test *t)
 	else
 		EXPECT(errno == EOPNOTSUPP || errno == EINVAL || errno == EPERM);
 	SAME(ibv_dealloc_pd(attr.pd), 0);
-	rig_port_close(&port);
+	device_port_close(&port);
 }
 
 const struct test create_tests[] = {

@@ -12,11 +12,11 @@
 static const struct domain dif = {DIF_CRC, MLX5DV_BLOCK_SIZE_512, true, 0x1234, 77, 0};
 
 /* Blocks of near memory with good signatures, and a key that checks them. */
-static void open_stage(struct stage *s, const struct setup *setup, uint32_t blocks)
+static void open_stage(struct connected_pair *s, const struct setup *setup, uint32_t blocks)
 {
 	struct key_conf c = signature_conf(&dif, NULL, blocks * UNIT, 0xff);
 
-	stage_open(s, setup);
+	pair_open(s, setup);
 	signature_key(s, 0);
 	configure(&s->near, 0, &c);
 	for (uint32_t i = 0; i < blocks; i++) {
@@ -27,12 +27,12 @@ static void open_stage(struct stage *s, const struct setup *setup, uint32_t bloc
 	}
 }
 
-static uint8_t *field(struct stage *s, uint32_t block)
+static uint8_t *field(struct connected_pair *s, uint32_t block)
 {
 	return s->near.memory + NEAR_AT + block * UNIT + BLOCK;
 }
 
-static void rearm(struct stage *s, uint32_t blocks)
+static void rearm(struct connected_pair *s, uint32_t blocks)
 {
 	struct key_conf c = signature_conf(&dif, NULL, blocks * UNIT, 0xff);
 
@@ -54,7 +54,7 @@ static struct expected_error bad_ref(uint32_t found, uint32_t block)
 /* The transfer completes with success and delivers the data; all blocks are bad. */
 static void transfer_succeeds(const struct test *t)
 {
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, NULL, 4);
@@ -69,13 +69,13 @@ static void transfer_succeeds(const struct test *t)
 	/* And the queue pair goes on. */
 	transfer(&s, ROUTE_WRITE, 0, 4 * BLOCK);
 	expect_no_event(&s.near);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* In one transfer and in several: the first is kept, and only until it is asked for. */
 static void first_error(const struct test *t)
 {
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, NULL, 4);
@@ -92,13 +92,13 @@ static void first_error(const struct test *t)
 	rearm(&s, 4);
 	transfer(&s, ROUTE_WRITE, 0, 4 * BLOCK);
 	expect_error(&s.near, 0, bad_ref(99, 0));
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* What a reconfiguration does not clear: an error that nobody has asked for. */
 static void kept_over_configuration(const struct test *t)
 {
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, NULL, 2);
@@ -107,13 +107,13 @@ static void kept_over_configuration(const struct test *t)
 	rearm(&s, 2);
 	expect_error(&s.near, 0, bad_app(0x1236, 0));
 	expect_no_error(&s.near, 0);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Guard, then application tag, then reference tag. */
 static void order(const struct test *t)
 {
-	struct stage s;
+	struct connected_pair s;
 	uint64_t guard;
 
 	(void)t;
@@ -140,13 +140,13 @@ static void order(const struct test *t)
 	rearm(&s, 1);
 	transfer(&s, ROUTE_SEND, 0, BLOCK);
 	expect_no_error(&s.near, 0);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 static void offsets(const struct test *t)
 {
 	enum { BLOCKS = 24 };
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, NULL, BLOCKS);
@@ -157,14 +157,14 @@ static void offsets(const struct test *t)
 		expect_error(&s.near, 0, bad_ref(78, i));
 		field(&s, i)[7]--;
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Values of errno, as such; a key without signatures has nothing to check. */
 static void return_values(const struct test *t)
 {
 	struct mlx5dv_mkey_err e;
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, NULL, 1);
@@ -176,7 +176,7 @@ static void return_values(const struct test *t)
 	transfer(&s, ROUTE_SEND, 0, BLOCK);
 	SAME(try_check(&s.near, 0, &e), 0);
 	SAME(e.err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_REFTAG);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* With the one completion of the transfer the error is there: no other poll is needed. */
@@ -185,7 +185,7 @@ static void seen_with_the_completion(const struct test *t)
 	enum route r = (enum route)t->arg;
 	struct setup setup = {.own_cqs = true};
 	bool gathers = route_gathers(r);
-	struct stage s;
+	struct connected_pair s;
 
 	open_stage(&s, &setup, 1);
 	if (gathers) {
@@ -208,14 +208,14 @@ static void seen_with_the_completion(const struct test *t)
 			configure(&s.near, 0, &c);
 		}
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Each key has its own. */
 static void errors_of_two_keys(const struct test *t)
 {
 	struct key_conf c = signature_conf(&dif, NULL, UNIT, 0xff);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, NULL, 2);
@@ -230,7 +230,7 @@ static void errors_of_two_keys(const struct test *t)
 	expect_error(&s.near, 0, bad_ref(1, 0));
 	expect_no_error(&s.near, 0);
 	expect_no_error(&s.near, 1);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* An inbound write: after the first error the key is silent until it is configured again. */
@@ -238,10 +238,10 @@ static void one_report(const struct test *t)
 {
 	static const struct domain wire = {CRC32C, MLX5DV_BLOCK_SIZE_512, false, 0, 0, 0};
 	struct key_conf c = signature_conf(NULL, &wire, BLOCK, 0xff);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	signature_key(&s, 0);
 	configure(&s.near, 0, &c);
 	fill_random(s.far.memory + FAR_AT, 516, 6);
@@ -250,7 +250,7 @@ static void one_report(const struct test *t)
 	/* Silent until armed again. */
 	transfer(&s, ROUTE_WRITTEN, 0, 516);
 	expect_no_error(&s.near, 0);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* The completion of the write's immediate data is the peer's message. */
@@ -263,7 +263,7 @@ static void seen_with_immediate(const struct test *t)
 		.slices = 1,
 		.slice = {{ORDER_WHOLE, FAR_AT, UNIT}},
 	};
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, &(struct setup){.own_cqs = true}, 1);
@@ -278,7 +278,7 @@ static void seen_with_immediate(const struct test *t)
 		expect_error(&s.near, 0, bad_ref(1, 0));
 		success(&s.far, SENDS);
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* A queue that has nothing but the error: polling says that it is empty, and the error is known. */
@@ -287,7 +287,7 @@ static void seen_by_polling(const struct test *t)
 	struct setup setup = {.own_cqs = true, .cqe_bytes = 64};
 	struct request q = {.opcode = IBV_WR_RDMA_WRITE, .slices = 1, .slice = {{0, 0, BLOCK}}};
 	struct ibv_poll_cq_attr attr = {0};
-	struct stage s;
+	struct connected_pair s;
 
 	open_stage(&s, &setup, 1);
 	field(&s, 0)[7] = 1;
@@ -297,14 +297,14 @@ static void seen_by_polling(const struct test *t)
 	/* Of the transfer itself there is no completion; a moment later it is over. */
 	for (int i = 0; i < 1000 && s.far.memory[FAR_AT + BLOCK - 1] == CANARY; i++)
 		poll(NULL, 0, 1);
-	poll(NULL, 0, (int)PARTY_A_WHILE_MS);
+	poll(NULL, 0, (int)PROXY_A_WHILE_MS);
 	expect_no_error(&s.near, 0);
 	if (t->arg)
-		SAME(ibv_start_poll(s.near.desk->send_cq_ex, &attr), ENOENT);
+		SAME(ibv_start_poll(s.near.endpoint->send_cq_ex, &attr), ENOENT);
 	else
 		expect_no_completion(&s.near, SENDS);
 	expect_error(&s.near, 0, bad_ref(1, 0));
-	stage_close(&s);
+	pair_close(&s);
 }
 
 const struct test error_tests[] = {

@@ -7,9 +7,9 @@
 static uint8_t data[ROOM];
 static uint8_t framed[ROOM];
 
-static void open_plain(struct stage *s, const struct setup *setup)
+static void open_plain(struct connected_pair *s, const struct setup *setup)
 {
-	stage_open(s, setup);
+	pair_open(s, setup);
 	key_create(&s->near, 0, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, ORDER_PIECES);
 	fill_random(data, sizeof(data), options.seed + 3);
 }
@@ -61,7 +61,7 @@ static uint32_t bytes_of(const struct key_conf *c)
 }
 
 /* The bytes go through the layout in each way, and nowhere else. */
-static void through(struct stage *s, const struct key_conf *c, const uint8_t *memory,
+static void through(struct connected_pair *s, const struct key_conf *c, const uint8_t *memory,
 		    uint32_t memory_bytes, const uint8_t *wire, uint32_t wire_bytes)
 {
 	static uint8_t image[ORDER_MEMORY];
@@ -84,7 +84,7 @@ static void through(struct stage *s, const struct key_conf *c, const uint8_t *me
 	}
 }
 
-static void plain_through(struct stage *s, const struct key_conf *c)
+static void plain_through(struct connected_pair *s, const struct key_conf *c)
 {
 	uint32_t n = bytes_of(c);
 
@@ -96,21 +96,21 @@ static void plain_through(struct stage *s, const struct key_conf *c)
 static void list_example(const struct test *t)
 {
 	struct key_conf c = layout(LAYOUT_LIST, 0);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_plain(&s, NULL);
 	add_piece(&c, 20000, 64, 0);
 	add_piece(&c, 5000, 4096, 0);
 	plain_through(&s, &c);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Twice 512 bytes that lie 516 apart, each followed by 8 bytes from elsewhere. */
 static void interleaved_example(const struct test *t)
 {
 	struct key_conf c = layout(LAYOUT_INTERLEAVED, 2);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_plain(&s, NULL);
@@ -119,12 +119,12 @@ static void interleaved_example(const struct test *t)
 	plain_through(&s, &c);
 	SAME(place(&c, 520), 1516);
 	SAME(place(&c, 520 + 512), 9008);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 static void interleavings(const struct test *t)
 {
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_plain(&s, NULL);
@@ -143,7 +143,7 @@ static void interleavings(const struct test *t)
 		add_piece(&c, 90000, 13, 100);
 		plain_through(&s, &c);
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* The default request takes 4 entries of a list and 3 interleaved ones. */
@@ -151,7 +151,7 @@ static void default_entries(const struct test *t)
 {
 	struct key_conf list = layout(LAYOUT_LIST, 0);
 	struct key_conf interleaved = layout(LAYOUT_INTERLEAVED, 3);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	/* One byte: nobody asked for more than the default. */
@@ -162,7 +162,7 @@ static void default_entries(const struct test *t)
 		add_piece(&interleaved, 3000 * (3 - i), 100 + i, 1);
 	plain_through(&s, &list);
 	plain_through(&s, &interleaved);
-	stage_close(&s);
+	pair_close(&s);
 
 	/* More by max_inline_data. */
 	open_plain(&s, NULL);
@@ -172,7 +172,7 @@ static void default_entries(const struct test *t)
 	for (uint32_t i = 3; i < ORDER_PIECES - 1; i++)
 		add_piece(&interleaved, 10000 + 2000 * (ORDER_PIECES - i), 300 + i, i % 7);
 	plain_through(&s, &interleaved);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* A key for n interleaved pieces needs n + 1 entries. */
@@ -180,10 +180,10 @@ static void one_entry_more(const struct test *t)
 {
 	struct key_conf c = layout(LAYOUT_INTERLEAVED, 4);
 	uint16_t pieces;
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	fill_random(data, sizeof(data), 1);
 	key_create(&s.near, 0, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 8);
 	pieces = (uint16_t)(s.near.key[0].entries - 1);
@@ -191,7 +191,7 @@ static void one_entry_more(const struct test *t)
 	for (uint32_t i = 0; i < pieces; i++)
 		add_piece(&c, 4000 * i + 100, 99, i);
 	plain_through(&s, &c);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* A layout takes the place of the one before it, of either kind. */
@@ -200,7 +200,7 @@ static void replaced(const struct test *t)
 	struct key_conf list = layout(LAYOUT_LIST, 0);
 	struct key_conf interleaved = layout(LAYOUT_INTERLEAVED, 10);
 	struct key_conf other = layout(LAYOUT_LIST, 0);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_plain(&s, NULL);
@@ -212,7 +212,7 @@ static void replaced(const struct test *t)
 	plain_through(&s, &interleaved);
 	plain_through(&s, &other);
 	plain_through(&s, &list);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Data and signatures apart in memory, and every border of pieces at an odd place. */
@@ -222,10 +222,10 @@ static void with_signatures(const struct test *t)
 					  0xfffffff0, MLX5DV_SIG_T10DIF_FLAG_REF_REMAP};
 	static const struct domain wire = {CRC32C, MLX5DV_BLOCK_SIZE_4096, false, 0, 0, 0};
 	struct key_conf c = layout(t->arg ? LAYOUT_INTERLEAVED : LAYOUT_LIST, 24);
-	struct stage s;
+	struct connected_pair s;
 	uint32_t n;
 
-	stage_open(&s, &(struct setup){.mtu = IBV_MTU_256});
+	pair_open(&s, &(struct setup){.mtu = IBV_MTU_256});
 	signature_key(&s, 0);
 	fill_random(data, sizeof(data), 5);
 	if (t->arg) {
@@ -269,7 +269,7 @@ static void with_signatures(const struct test *t)
 			     .block = 23,
 			     .unit = 520,
 		     });
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* A key with signatures over a key without, which is itself in pieces. */
@@ -278,10 +278,10 @@ static void key_in_key(const struct test *t)
 	static const struct domain wire = {CRC64, MLX5DV_BLOCK_SIZE_512, true, 0, 0, 0};
 	struct key_conf inner = layout(LAYOUT_INTERLEAVED, 16);
 	struct key_conf outer = layout(LAYOUT_LIST, 0);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	fill_random(data, sizeof(data), 8);
 	signature_key(&s, 0);
 	key_create(&s.near, 1, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 4);
@@ -298,7 +298,7 @@ static void key_in_key(const struct test *t)
 	reference_stream(&wire, data, 1536, framed);
 	transfer(&s, ROUTE_SEND, 0, 3 * 520);
 	expect_only(&s.far, FAR_AT, framed, 3 * 520);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Keys by mlx5dv_wr_mr_list and mlx5dv_wr_mr_interleaved. */
@@ -307,14 +307,14 @@ static void old_builders(const struct test *t)
 	struct key_conf c = layout(t->arg ? LAYOUT_INTERLEAVED : LAYOUT_LIST, 3);
 	struct mlx5dv_mr_interleaved interleaved[2];
 	struct ibv_sge list[2];
-	struct stage s;
-	struct desk *d;
+	struct connected_pair s;
+	struct endpoint *d;
 
 	open_plain(&s, NULL);
-	d = s.near.desk;
+	d = s.near.endpoint;
 	for (int i = 0; i < 2; i++) {
 		add_piece(&c, 1000 + 5000 * (uint32_t)i, 700, 9);
-		list[i] = desk_sge(d, ORDER_WHOLE, c.piece[i].at, 700);
+		list[i] = endpoint_sge(d, ORDER_WHOLE, c.piece[i].at, 700);
 		interleaved[i] = (struct mlx5dv_mr_interleaved){list[i].addr, 700, 9, list[i].lkey};
 	}
 	ibv_wr_start(d->qpx);
@@ -327,7 +327,7 @@ static void old_builders(const struct test *t)
 	SAME(ibv_wr_complete(d->qpx), 0);
 	SAME(success(&s.near, SENDS).opcode, IBV_WC_DRIVER1);
 	through(&s, &c, data, bytes_of(&c), data, bytes_of(&c));
-	stage_close(&s);
+	pair_close(&s);
 }
 
 const struct test layout_tests[] = {

@@ -17,9 +17,9 @@ static const struct domain dif_4096 = {DIF_CRC,	   MLX5DV_BLOCK_SIZE_4096,	    t
 static uint8_t data[ROOM];
 static uint8_t framed[ROOM];
 
-static void open_stage(struct stage *s, const struct setup *setup)
+static void open_stage(struct connected_pair *s, const struct setup *setup)
 {
-	stage_open(s, setup);
+	pair_open(s, setup);
 	signature_key(s, 0);
 	fill_random(data, sizeof(data), options.seed);
 }
@@ -28,7 +28,7 @@ static void open_stage(struct stage *s, const struct setup *setup)
 static void example_1(const struct test *t)
 {
 	struct key_conf c = signature_conf(&crc32_512, NULL, 8 * 516, MLX5DV_SIG_MASK_CRC32);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, NULL);
@@ -57,13 +57,13 @@ static void example_1(const struct test *t)
 			     });
 		s.near.memory[NEAR_AT + at] ^= 0x01;
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 static void example_1_1(const struct test *t)
 {
 	struct key_conf c = signature_conf(&crc32_512, NULL, 8 * 516, MLX5DV_SIG_MASK_CRC32);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, NULL);
@@ -73,14 +73,14 @@ static void example_1_1(const struct test *t)
 	reference_stream(&crc32_512, data, 8 * 512, framed);
 	expect_only(&s.near, NEAR_AT, framed, 8 * 516);
 	expect_no_error(&s.near, 0);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Examples 2 and 2.1: nothing in memory, T10-DIF on the wire, used by the peer. */
 static void example_2(const struct test *t)
 {
 	struct key_conf c = signature_conf(NULL, &dif_4096, 8 * 4096, 0xff);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, NULL);
@@ -90,13 +90,13 @@ static void example_2(const struct test *t)
 	reference_stream(&dif_4096, data, 8 * 4096, framed);
 	expect_only(&s.far, FAR_AT, framed, 8 * 4104);
 	expect_no_error(&s.near, 0);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 static void example_2_1(const struct test *t)
 {
 	struct key_conf c = signature_conf(NULL, &dif_4096, 8 * 4096, 0xff);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, NULL);
@@ -123,12 +123,12 @@ static void example_2_1(const struct test *t)
 		s.far.memory[FAR_AT + i * 4104 + 4097] ^= 0x20;
 		expect_only(&s.near, NEAR_AT, data, 8 * 4096);
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* So much data, not a number of whole blocks, in each way; a part of a block has no signature. */
-static void some_bytes(struct stage *s, const struct domain *mem, const struct domain *wire,
-		       uint32_t bytes)
+static void some_bytes(struct connected_pair *s, const struct domain *mem,
+		       const struct domain *wire, uint32_t bytes)
 {
 	static const struct domain none = {NO_SIGNATURE, MLX5DV_BLOCK_SIZE_512, false, 0, 0, 0};
 
@@ -156,7 +156,7 @@ static void some_bytes(struct stage *s, const struct domain *mem, const struct d
 static void parts_of_blocks(const struct test *t)
 {
 	static const uint32_t lengths[] = {1, 8, 511, 513, 1000, 4095, 4100, 8192 + 8};
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, NULL);
@@ -166,7 +166,7 @@ static void parts_of_blocks(const struct test *t)
 		some_bytes(&s, &crc32_512, &dif_4096, lengths[i]);
 		some_bytes(&s, &dif_512, &dif_512, lengths[i]);
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Units that end nowhere near the ends of packets. */
@@ -177,14 +177,14 @@ static void packets(const struct test *t)
 
 	(void)t;
 	for (int i = 0; i < 4; i++) {
-		struct stage s;
+		struct connected_pair s;
 
 		open_stage(&s, &(struct setup){.mtu = mtus[i]});
 		some_bytes(&s, &dif_512, NULL, 60 * 512);
 		some_bytes(&s, NULL, &dif_512, 60 * 512);
 		some_bytes(&s, &dif_512, &odd, 60 * 512);
 		some_bytes(&s, &odd, &crc32_512, 15 * 4048);
-		stage_close(&s);
+		pair_close(&s);
 	}
 }
 
@@ -194,7 +194,7 @@ static void large(const struct test *t)
 	enum { BLOCKS = 57 };
 	struct key_conf c = signature_conf(&dif_4096, NULL, BLOCKS * 4104, 0xff);
 	uint64_t guard;
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, &(struct setup){.mtu = IBV_MTU_4096});
@@ -217,7 +217,7 @@ static void large(const struct test *t)
 				     .unit = 4104,
 			     });
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Keys with signatures on both sides: the wire has one form, each memory its own. */
@@ -242,7 +242,7 @@ static void both_sides(const struct test *t)
 		 {DIF_CSUM, MLX5DV_BLOCK_SIZE_520, true, 8, 10, 1}},
 	};
 	enum { BYTES = 8 * 4096 };
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, NULL);
@@ -277,7 +277,7 @@ static void both_sides(const struct test *t)
 		reference_stream(&chains[i].far, data, BYTES, framed);
 		expect_only(&s.far, FAR_AT, framed, far);
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Pieces of one access, one after the other, are as good as the whole. */
@@ -286,7 +286,7 @@ static void pieces(const struct test *t)
 	static const uint32_t sizes[] = {520, 1040, 512, 1000, 777, 8, 4096};
 	uint32_t total = 16 * 520;
 	struct key_conf c = signature_conf(NULL, &dif_512, 16 * 512, 0xff);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, NULL);
@@ -320,14 +320,14 @@ static void pieces(const struct test *t)
 			total = 16 * 520;
 		}
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* The same key again and again, from offset 0: each time the first block. */
 static void again(const struct test *t)
 {
 	struct key_conf c = signature_conf(NULL, &dif_512, 4 * 512, 0xff);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, NULL);
@@ -344,14 +344,14 @@ static void again(const struct test *t)
 		expect_only(&s.near, NEAR_AT, data, 4 * 512);
 	}
 	expect_no_error(&s.near, 0);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* From the second block on: position and reference tag follow from the offset. */
 static void from_an_offset(const struct test *t)
 {
 	struct key_conf c = signature_conf(&dif_512, &dif_512, 8 * 520, 0xff);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, NULL);
@@ -369,7 +369,7 @@ static void from_an_offset(const struct test *t)
 		expect_only(gathers ? &s.far : &s.near, gathers ? FAR_AT : NEAR_AT + 3 * 520,
 			    framed + 3 * 520, 2 * 520);
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* One byte more than the key's memory is worth on the wire. */
@@ -395,7 +395,7 @@ static void past_the_end(const struct test *t)
 			.slices = 1,
 			.slice = {{0, 0, cases[i].most + 1}},
 		};
-		struct stage s;
+		struct connected_pair s;
 
 		/* Its own request. */
 		open_stage(&s, NULL);
@@ -406,7 +406,7 @@ static void past_the_end(const struct test *t)
 		q.raddr = s.far.address.base + FAR_AT;
 		post(&s.near, &q);
 		SAME(completion(&s.near, SENDS).status, IBV_WC_LOC_PROT_ERR);
-		stage_close(&s);
+		pair_close(&s);
 
 		/* The peer's: nothing beyond the key is written. */
 		open_stage(&s, NULL);
@@ -419,7 +419,7 @@ static void past_the_end(const struct test *t)
 		SAME(completion(&s.far, SENDS).status, IBV_WC_REM_ACCESS_ERR);
 		memset(s.near.memory + NEAR_AT, CANARY, cases[i].memory);
 		expect_only(&s.near, 0, NULL, 0);
-		stage_close(&s);
+		pair_close(&s);
 	}
 }
 
@@ -427,7 +427,7 @@ static void past_the_end(const struct test *t)
 static void no_bytes(const struct test *t)
 {
 	struct key_conf c = signature_conf(&dif_512, NULL, 520, 0xff);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, NULL);
@@ -438,7 +438,7 @@ static void no_bytes(const struct test *t)
 		expect_only(&s.near, 0, NULL, 0);
 		expect_only(&s.far, 0, NULL, 0);
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Plain memory, a key with signatures and plain memory in one message, which odd lengths part. */
@@ -452,7 +452,7 @@ static void mixed_lists(const struct test *t)
 		.slice = {{ORDER_WHOLE, 64, 13}, {0, 0, 3 * 520}, {ORDER_WHOLE, 128, 21}},
 	};
 	uint8_t want[13 + 3 * 520 + 21];
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, &(struct setup){.mtu = IBV_MTU_256});
@@ -468,7 +468,7 @@ static void mixed_lists(const struct test *t)
 	success(&s.near, SENDS);
 	SAME(success(&s.far, RECEIVES).byte_len, sizeof(want));
 	expect_only(&s.far, FAR_AT, want, sizeof(want));
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* The same into such a list, by a message and by a read. */
@@ -483,7 +483,7 @@ static void mixed_scatter(const struct test *t)
 		.slices = 1,
 		.slice = {{ORDER_WHOLE, FAR_AT, BYTES}},
 	};
-	struct stage s;
+	struct connected_pair s;
 
 	open_stage(&s, &(struct setup){.mtu = IBV_MTU_256});
 	configure(&s.near, 0, &c);
@@ -498,7 +498,7 @@ static void mixed_scatter(const struct test *t)
 		post(&s.near, &q);
 		success(&s.near, SENDS);
 	} else {
-		SAME(desk_receive(s.near.desk, 1, 3, list), 0);
+		SAME(endpoint_receive(s.near.endpoint, 1, 3, list), 0);
 		post(&s.far, &q);
 		success(&s.far, SENDS);
 		SAME(success(&s.near, RECEIVES).byte_len, BYTES);
@@ -511,7 +511,7 @@ static void mixed_scatter(const struct test *t)
 	memset(s.near.memory + 64, CANARY, 13);
 	memset(s.near.memory + 128, CANARY, 21);
 	expect_only(&s.near, NEAR_AT, data, 3 * 512);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* The receiver is not ready: what is sent again is checked and made as if it were the first time.
@@ -526,7 +526,7 @@ static void sent_again(const struct test *t)
 		.slice = {{0, 0, 8 * 520}},
 	};
 	uint64_t found = 0;
-	struct stage s;
+	struct connected_pair s;
 	uint8_t *bad;
 
 	(void)t;
@@ -555,7 +555,7 @@ static void sent_again(const struct test *t)
 			     });
 		expect_no_error(&s.near, 0);
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* A receive with less room than the message has on the wire. */
@@ -568,7 +568,7 @@ static void short_receive(const struct test *t)
 		.slices = 1,
 		.slice = {{ORDER_WHOLE, FAR_AT, 2 * 520}},
 	};
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s, &(struct setup){.own_cqs = true});
@@ -579,7 +579,7 @@ static void short_receive(const struct test *t)
 	SAME(completion(&s.far, SENDS).status, IBV_WC_REM_INV_REQ_ERR);
 	memset(s.near.memory + NEAR_AT, CANARY, 2 * 512);
 	expect_only(&s.near, 0, NULL, 0);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 const struct test length_tests[] = {

@@ -25,7 +25,7 @@ static enum mlx5dv_mkey_err_type kind_at(enum signature type, uint32_t byte)
 }
 
 /* A block whose signature has one byte spoilt goes through near's key; what the check says. */
-static enum mlx5dv_mkey_err_type spoilt(struct stage *s, enum route r, enum signature type,
+static enum mlx5dv_mkey_err_type spoilt(struct connected_pair *s, enum route r, enum signature type,
 					uint32_t byte, uint8_t check_mask)
 {
 	struct domain d = domain_of(type);
@@ -45,9 +45,9 @@ static enum mlx5dv_mkey_err_type spoilt(struct stage *s, enum route r, enum sign
 
 static void every_check_bit(const struct test *t)
 {
-	struct stage s;
+	struct connected_pair s;
 
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	signature_key(&s, 0);
 	for (enum route r = ROUTE_SEND; r <= ROUTE_RECEIVE; r += ROUTE_RECEIVE - ROUTE_SEND) {
 		for (enum signature type = DIF_CRC; type < SIGNATURES; type++) {
@@ -62,16 +62,16 @@ static void every_check_bit(const struct test *t)
 			}
 		}
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* The last four bits mean nothing for a CRC of four bytes. */
 static void meaningless_check_bits(const struct test *t)
 {
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	signature_key(&s, 0);
 	for (enum signature type = CRC32; type <= CRC32C; type++) {
 		for (uint32_t i = 0; i < 4; i++) {
@@ -80,16 +80,16 @@ static void meaningless_check_bits(const struct test *t)
 			     MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
 		}
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Half of the application tag is checked, the other half may be anything. */
 static void half_a_tag(const struct test *t)
 {
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	signature_key(&s, 0);
 	for (int high = 0; high < 2; high++) {
 		uint8_t mask = high ? 0x20 : 0x10;
@@ -102,7 +102,7 @@ static void half_a_tag(const struct test *t)
 			    mask | MLX5DV_SIG_MASK_T10DIF_GUARD | MLX5DV_SIG_MASK_T10DIF_REFTAG),
 		     MLX5DV_MKEY_NO_ERR);
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Two blocks with such signatures go from one domain to the other; which bytes of the signature
@@ -114,7 +114,8 @@ struct copying {
 	uint8_t mask;
 };
 
-static void expect_copied(struct stage *s, enum route r, const struct copying *c, uint8_t want)
+static void expect_copied(struct connected_pair *s, enum route r, const struct copying *c,
+			  uint8_t want)
 {
 	bool gathers = route_gathers(r);
 	uint32_t unit = reference_unit(&c->in);
@@ -155,7 +156,7 @@ static void expect_copied(struct stage *s, enum route r, const struct copying *c
 }
 
 /* In both directions. */
-static void both_ways(struct stage *s, const struct copying *c, uint8_t want)
+static void both_ways(struct connected_pair *s, const struct copying *c, uint8_t want)
 {
 	expect_copied(s, ROUTE_WRITE, c, want);
 	expect_copied(s, ROUTE_READ, c, want);
@@ -163,9 +164,9 @@ static void both_ways(struct stage *s, const struct copying *c, uint8_t want)
 
 static void copied_by_default(const struct test *t)
 {
-	struct stage s;
+	struct connected_pair s;
 
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	signature_key(&s, 0);
 	for (enum signature type = DIF_CRC; type < SIGNATURES; type++) {
 		struct copying c = {domain_of(type), domain_of(type)};
@@ -174,16 +175,16 @@ static void copied_by_default(const struct test *t)
 		c.mask = t->arg ? 0x5a : 0;
 		both_ways(&s, &c, reference_mask(type));
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 static void dif_parts(const struct test *t)
 {
 	struct copying c = {domain_of(DIF_CRC), domain_of(DIF_CRC)};
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	signature_key(&s, 0);
 	c.out.app++;
 	both_ways(&s, &c, 0xcf);
@@ -199,15 +200,15 @@ static void dif_parts(const struct test *t)
 	both_ways(&s, &c, 0xff);
 	c.out.type = DIF_CSUM;
 	both_ways(&s, &c, 0x3f);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 static void given_masks(const struct test *t)
 {
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	signature_key(&s, 0);
 	for (enum signature type = DIF_CRC; type < SIGNATURES; type++) {
 		struct copying c = {.in = domain_of(type), .out = domain_of(type), .given = true};
@@ -224,7 +225,7 @@ static void given_masks(const struct test *t)
 		c.mask = 0xff;
 		both_ways(&s, &c, all);
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Half of the tag from the input, half from the output's configuration, as vendor tests have it. */
@@ -233,10 +234,10 @@ static void mixed_tag(const struct test *t)
 	struct domain mem = {DIF_CRC, MLX5DV_BLOCK_SIZE_512, false, 0x0078, 1, 0};
 	struct domain wire = {DIF_CRC, MLX5DV_BLOCK_SIZE_512, false, 0x56ff, 1, 0};
 	struct key_conf c = signature_conf(&mem, &wire, 520, 0xdf);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	signature_key(&s, 0);
 	c.sig_flags = MLX5DV_SIG_BLOCK_ATTR_FLAG_COPY_MASK;
 	c.copy_mask = 0x10 | MLX5DV_SIG_MASK_T10DIF_GUARD | MLX5DV_SIG_MASK_T10DIF_REFTAG;
@@ -247,7 +248,7 @@ static void mixed_tag(const struct test *t)
 	SAME(s.far.memory[FAR_AT + 514], 0x56);
 	SAME(s.far.memory[FAR_AT + 515], 0x78);
 	expect_no_error(&s.near, 0);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 const struct test mask_tests[] = {

@@ -27,7 +27,7 @@ static struct domain partner(const struct domain *d)
 }
 
 struct cell {
-	struct stage *s;
+	struct connected_pair *s;
 	enum route route;
 	enum action action;
 	struct domain in;
@@ -43,10 +43,10 @@ struct cell {
 
 static void move(struct cell *c)
 {
-	struct stage *s = c->s;
+	struct connected_pair *s = c->s;
 	bool gathers = route_gathers(c->route);
-	struct party *from = gathers ? &s->near : &s->far;
-	struct party *to = gathers ? &s->far : &s->near;
+	struct endpoint_proxy *from = gathers ? &s->near : &s->far;
+	struct endpoint_proxy *to = gathers ? &s->far : &s->near;
 	uint32_t from_at = gathers ? NEAR_AT : FAR_AT;
 	uint32_t to_at = gathers ? FAR_AT : NEAR_AT;
 
@@ -107,7 +107,7 @@ static void run_cell(struct cell *c, const struct domain *d)
 		c->out = partner(d);
 		data += 1024; /* the last block may be a part */
 	}
-	if (!party_supports(&c->s->near, &c->in) || !party_supports(&c->s->near, &c->out))
+	if (!proxy_supports(&c->s->near, &c->in) || !proxy_supports(&c->s->near, &c->out))
 		return;
 	fill_random(c->data, data, options.seed + d->type * 100 + d->size * 10 + d->ones);
 	c->in_bytes = (uint32_t)reference_stream(&c->in, c->data, data, c->input);
@@ -120,10 +120,10 @@ static void run_cell(struct cell *c, const struct domain *d)
 static void matrix(const struct test *t)
 {
 	static struct cell c;
-	struct stage s;
+	struct connected_pair s;
 
 	c = (struct cell){.s = &s, .route = t->arg / ACTIONS, .action = t->arg % ACTIONS};
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	signature_key(&s, 0);
 	for (enum signature type = DIF_CRC; type < SIGNATURES; type++) {
 		for (int size = 0; size <= MLX5DV_BLOCK_SIZE_4160; size++) {
@@ -141,7 +141,7 @@ static void matrix(const struct test *t)
 			}
 		}
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 #define CELL(route, action) ((route)*ACTIONS + (action))

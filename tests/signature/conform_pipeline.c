@@ -13,7 +13,7 @@
 static void good_flow(const struct test *t)
 {
 	struct request q[2];
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	pipeline_open(&s, true, 1);
@@ -28,7 +28,7 @@ static void good_flow(const struct test *t)
 	}
 	expect_no_event(&s.near);
 	SAME(state_of(&s.near), IBV_QPS_RTS);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* The sequence that the manual page prescribes. */
@@ -36,7 +36,7 @@ static void bad_flow(const struct test *t)
 {
 	struct request q[2];
 	struct ibv_wc wc[4];
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	pipeline_open(&s, true, 1);
@@ -53,13 +53,13 @@ static void bad_flow(const struct test *t)
 	expect_no_error(&s.near, 0);
 	/* The transfer went on, the response did not. */
 	EXPECT(!memcmp(s.far.memory + FAR_AT, s.near.memory + NEAR_AT, PIPELINE_BLOCK));
-	SAME(completions(&s.far, RECEIVES, wc, 1, PARTY_A_WHILE_MS), 0);
+	SAME(completions(&s.far, RECEIVES, wc, 1, PROXY_A_WHILE_MS), 0);
 
 	SAME(cancel(&s.near, 2), 1);
 	/* Posted while it stands still. */
 	q[0] = pipeline_response(&s, 3, IBV_SEND_SIGNALED);
 	post(&s.near, q);
-	SAME(completions(&s.near, SENDS, wc, 1, PARTY_A_WHILE_MS), 0);
+	SAME(completions(&s.near, SENDS, wc, 1, PROXY_A_WHILE_MS), 0);
 	pipeline_resume(&s);
 	for (uint64_t id = 2; id <= 3; id++) {
 		wc[0] = success(&s.near, SENDS);
@@ -77,7 +77,7 @@ static void bad_flow(const struct test *t)
 	post(&s.near, q);
 	SAME(success(&s.near, SENDS).wr_id, 5);
 	expect_no_error(&s.near, 0);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* rdma-core's own test: data and CRC all zero, one number for both requests, as devices pass it. */
@@ -85,7 +85,7 @@ static void same_number_for_both(const struct test *t)
 {
 	struct request q[2];
 	struct ibv_wc wc[4];
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	pipeline_open(&s, true, 1);
@@ -109,11 +109,11 @@ static void same_number_for_both(const struct test *t)
 	success(&s.near, SENDS);
 	success(&s.near, SENDS);
 	SAME(success(&s.far, RECEIVES).wr_id, 1);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Until the whole story is told: events, errors and the responses that came through. */
-static uint32_t bad_keys(struct stage *s, int keys)
+static uint32_t bad_keys(struct connected_pair *s, int keys)
 {
 	uint32_t bad = 0;
 
@@ -130,7 +130,7 @@ static void several_failures(const struct test *t)
 	struct ibv_wc wc[8];
 	uint32_t bad = 0;
 	unsigned stops = 0;
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	pipeline_open(&s, true, 4);
@@ -146,7 +146,7 @@ static void several_failures(const struct test *t)
 		EXPECT(++stops <= 3);
 		bad |= bad_keys(&s, 4);
 		SAME(bad & 2, 0);
-		SAME(completions(&s.far, RECEIVES, wc, 1, PARTY_A_WHILE_MS), 0);
+		SAME(completions(&s.far, RECEIVES, wc, 1, PROXY_A_WHILE_MS), 0);
 		if (bad == 0xd)
 			SAME(cancel(&s.near, 9), 1);
 		pipeline_resume(&s);
@@ -154,7 +154,7 @@ static void several_failures(const struct test *t)
 	SAME(success(&s.near, SENDS).wr_id, 9);
 	expect_no_event(&s.near);
 	expect_no_completion(&s.far, RECEIVES);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Many open transactions, one of them bad: the others are answered. */
@@ -163,7 +163,7 @@ static void one_of_many(const struct test *t)
 	enum { TASKS = 7 };
 	struct ibv_wc wc[2 * TASKS];
 	unsigned done = 0;
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	pipeline_open(&s, true, TASKS);
@@ -199,14 +199,14 @@ static void one_of_many(const struct test *t)
 		success(&s.near, SENDS);
 		success(&s.far, RECEIVES);
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Bad transfers again and again, far more than the ring has room for. */
 static void again_and_again(const struct test *t)
 {
 	struct ibv_wc wc[4];
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	pipeline_open(&s, true, 1);
@@ -232,14 +232,14 @@ static void again_and_again(const struct test *t)
 		SAME(success(&s.far, RECEIVES).wr_id, i);
 		expect_no_error(&s.near, 0);
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* A queue pair without the flag learns of the error and goes on. */
 static void without_pipelining(const struct test *t)
 {
 	struct request q[2];
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	pipeline_open(&s, false, 1);
@@ -253,7 +253,7 @@ static void without_pipelining(const struct test *t)
 	SAME(check(&s.near, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
 	SAME(state_of(&s.near), IBV_QPS_RTS);
 	expect_no_event(&s.near);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Data that near reads and that turns out bad stops the queue too. */
@@ -264,10 +264,10 @@ static void stopped_by_a_read(const struct test *t)
 	struct request q[2];
 	struct ibv_wc wc[4];
 	uint64_t guard;
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
-	stage_open(&s, &(struct setup){.pipelining = true});
+	pair_open(&s, &(struct setup){.pipelining = true});
 	signature_key(&s, 0);
 	configure(&s.near, 0, &c);
 	fill_random(s.near.memory, 4096, 4);
@@ -292,12 +292,12 @@ static void stopped_by_a_read(const struct test *t)
 					     .found = guard ^ 0x1100,
 					     .block = 5,
 					     .unit = 520});
-	SAME(completions(&s.far, RECEIVES, wc, 1, PARTY_A_WHILE_MS), 0);
+	SAME(completions(&s.far, RECEIVES, wc, 1, PROXY_A_WHILE_MS), 0);
 	SAME(cancel(&s.near, 2), 1);
 	pipeline_resume(&s);
 	SAME(success(&s.near, SENDS).wr_id, 2);
 	expect_no_completion(&s.far, RECEIVES);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Again and again with short reads: the response that the fence holds back must never be faster
@@ -311,10 +311,10 @@ static void stopped_by_short_reads(const struct test *t)
 		pipeline_response(NULL, 2, FENCED),
 	};
 	struct ibv_wc wc[4];
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
-	stage_open(&s, &(struct setup){.pipelining = true, .own_cqs = true});
+	pair_open(&s, &(struct setup){.pipelining = true, .own_cqs = true});
 	signature_key(&s, 0);
 	fill_random(s.far.memory + FAR_AT, 516, 4);
 	q[0].rkey = s.far.address.rkey;
@@ -330,7 +330,7 @@ static void stopped_by_short_reads(const struct test *t)
 		SAME(success(&s.near, SENDS).wr_id, 2);
 		expect_no_completion(&s.far, RECEIVES);
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* What the peer does is not stopped by it. */
@@ -344,7 +344,7 @@ static void responder_goes_on(const struct test *t)
 	};
 	struct ibv_wc wc[4];
 	struct request w;
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	pipeline_open(&s, true, 1);
@@ -364,7 +364,7 @@ static void responder_goes_on(const struct test *t)
 	SAME(state_of(&s.near), IBV_QPS_SQD);
 	pipeline_resume(&s);
 	SAME(state_of(&s.near), IBV_QPS_RTS);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 const struct test pipeline_tests[] = {

@@ -31,7 +31,7 @@ enum {
 };
 
 struct raw {
-	struct stage s;
+	struct connected_pair s;
 	uint8_t umr[UMR_BYTES];
 	uint8_t psv[PSV_BYTES];
 };
@@ -40,7 +40,7 @@ struct raw {
 static void copy_requests(struct raw *r)
 {
 	struct mlx5dv_qp dv = {0};
-	struct mlx5dv_obj obj = {.qp = {.in = r->s.near.desk->qp, .out = &dv}};
+	struct mlx5dv_obj obj = {.qp = {.in = r->s.near.endpoint->qp, .out = &dv}};
 	const uint8_t *ring;
 
 	if (mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP))
@@ -59,7 +59,7 @@ static void raw_open(struct raw *r)
 					   77,	    MLX5DV_SIG_T10DIF_FLAG_REF_REMAP};
 	struct key_conf c = signature_conf(NULL, &wire, 2048, 0xff);
 
-	stage_open(&r->s, NULL);
+	pair_open(&r->s, NULL);
 	key_create(&r->s.near, 0,
 		   MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT |
 			   MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE,
@@ -72,7 +72,7 @@ static void raw_open(struct raw *r)
 /* Status of the completion of such a request. */
 static enum ibv_wc_status posted(struct raw *r, const uint8_t *bytes, size_t room)
 {
-	struct desk *d = r->s.near.desk;
+	struct endpoint *d = r->s.near.endpoint;
 	uint8_t wqe[1024] = {0};
 	struct ibv_wc wc;
 
@@ -109,7 +109,7 @@ static void unknown_key(struct raw *r)
 
 static void key_of_a_region(struct raw *r)
 {
-	put32(r->umr + AT_KEY, r->s.near.desk->mr->lkey);
+	put32(r->umr + AT_KEY, r->s.near.endpoint->mr->lkey);
 }
 
 static void too_many_entries(struct raw *r)
@@ -295,7 +295,7 @@ static void spoilt_request(const struct test *t)
 		transfer(&r.s, ROUTE_SEND, 0, 4 * 520);
 		expect_no_error(&r.s.near, 0);
 	}
-	stage_close(&r.s);
+	pair_close(&r.s);
 }
 
 /* Bits here and there of a good request: whatever the device makes of it, it must finish it and
@@ -323,7 +323,7 @@ static void random_bits(const struct test *t)
 		expect_only(&r.s.near, 0, NULL, 0);
 		expect_only(&r.s.far, 0, NULL, 0);
 		(void)completions(&r.s.near, SENDS, wc, 8, 0);
-		stage_close(&r.s);
+		pair_close(&r.s);
 	}
 	EXPECT(refused > 10);
 }

@@ -40,10 +40,10 @@ static struct attempt good_attempt(void)
 	};
 }
 
-static int tried(struct stage *s, struct attempt *a)
+static int tried(struct connected_pair *s, struct attempt *a)
 {
-	struct desk *d = s->near.desk;
-	struct ibv_sge sge = desk_sge(d, ORDER_WHOLE, NEAR_AT, 520);
+	struct endpoint *d = s->near.endpoint;
+	struct ibv_sge sge = endpoint_sge(d, ORDER_WHOLE, NEAR_AT, 520);
 	struct mlx5dv_sig_block_attr attr = a->attr;
 
 	a->mem.sig.dif = &a->dif;
@@ -64,15 +64,15 @@ static int tried(struct stage *s, struct attempt *a)
 	return ibv_wr_complete(d->qpx);
 }
 
-static void open_keys(struct stage *s)
+static void open_keys(struct connected_pair *s)
 {
-	stage_open(s, NULL);
+	pair_open(s, NULL);
 	signature_key(s, KEY_SIGNED);
 	key_create(&s->near, KEY_PLAIN, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 4);
 }
 
 /* The queue has lost nothing by a refusal: a good configuration and a transfer still work. */
-static void still_works(struct stage *s)
+static void still_works(struct connected_pair *s)
 {
 	struct attempt a = good_attempt();
 
@@ -86,7 +86,7 @@ static void still_works(struct stage *s)
 
 static void refused(const struct test *t, int want, void (*spoil)(struct attempt *a))
 {
-	struct stage s;
+	struct connected_pair s;
 	struct attempt a = good_attempt();
 
 	(void)t;
@@ -94,7 +94,7 @@ static void refused(const struct test *t, int want, void (*spoil)(struct attempt
 	spoil(&a);
 	SAME(tried(&s, &a), want);
 	still_works(&s);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 static void no_inline(struct attempt *a)
@@ -279,10 +279,10 @@ static void copy_mask_structure(const struct test *t)
 		{DIF_CSUM, MLX5DV_BLOCK_SIZE_512, true, 1, 2, 0},
 	};
 	static const int want[] = {EINVAL, EINVAL, EINVAL, 0};
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	signature_key(&s, 0);
 	for (int i = 0; i < 4; i++) {
 		struct key_conf c = signature_conf(&dif, &other[i], 520, 0xff);
@@ -292,21 +292,21 @@ static void copy_mask_structure(const struct test *t)
 		SAME(try_configure(&s.near, 0, &c), (unsigned)want[i]);
 	}
 	SAME(success(&s.near, SENDS).opcode, IBV_WC_DRIVER1);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Both domains NULL is no signature at all. */
 static void neither_domain(const struct test *t)
 {
 	struct key_conf c = signature_conf(NULL, NULL, 512, 0xff);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	signature_key(&s, 0);
 	SAME(try_configure(&s.near, 0, &c), EINVAL);
 	expect_no_completion(&s.near, SENDS);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* After a refused or abandoned configuration the key can be set up anew, or freed of signatures. */
@@ -316,7 +316,7 @@ static void after_failure(const struct test *t)
 	struct attempt a = good_attempt();
 	struct key_conf c = signature_conf(NULL, &crc, 512, 0xff);
 	uint8_t want[516];
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_keys(&s);
@@ -328,16 +328,16 @@ static void after_failure(const struct test *t)
 	reference_stream(&crc, s.near.memory + NEAR_AT, 512, want);
 	expect_only(&s.far, FAR_AT, want, 516);
 
-	ibv_wr_start(s.near.desk->qpx);
-	desk_key_build(s.near.desk, KEY_SIGNED, &c);
-	ibv_wr_abort(s.near.desk->qpx);
+	ibv_wr_start(s.near.endpoint->qpx);
+	endpoint_key_build(s.near.endpoint, KEY_SIGNED, &c);
+	ibv_wr_abort(s.near.endpoint->qpx);
 	c.conf_flags = MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR;
 	c.set_signature = false;
 	configure(&s.near, KEY_SIGNED, &c);
 	fill_canary(&s.far);
 	transfer(&s, ROUTE_SEND, KEY_SIGNED, 512);
 	expect_only(&s.far, FAR_AT, want, 512);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* More entries than the key or the request has room for. */
@@ -345,11 +345,11 @@ static void too_many_entries(const struct test *t)
 {
 	struct setup small = {.inline_bytes = 1};
 	struct key_conf c = signature_conf(NULL, NULL, 16, 0);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	c.set_signature = false;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	key_create(&s.near, 0, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 1);
 	for (int i = 0; i < ORDER_PIECES; i++)
 		c.piece[i] = c.piece[0];
@@ -357,17 +357,17 @@ static void too_many_entries(const struct test *t)
 	SAME(try_configure(&s.near, 0, &c), ENOMEM);
 	c.pieces--;
 	configure(&s.near, 0, &c);
-	stage_close(&s);
+	pair_close(&s);
 
 	/* A signature takes 64 of the bytes; four entries alone fit always. */
-	stage_open(&s, &small);
-	if (s.near.desk->max_inline + 4 >= 64 + 64)
-		skip("the smallest request has room for %u bytes", s.near.desk->max_inline);
+	pair_open(&s, &small);
+	if (s.near.endpoint->max_inline + 4 >= 64 + 64)
+		skip("the smallest request has room for %u bytes", s.near.endpoint->max_inline);
 	signature_key(&s, 0);
 	c = signature_conf(&(struct domain){CRC32, MLX5DV_BLOCK_SIZE_512, false, 0, 0, 0}, NULL,
 			   516, 0xff);
 	SAME(try_configure(&s.near, 0, &c), ENOMEM);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* A configuration takes up to three places of the ring; when there are none, nothing of it is
@@ -378,11 +378,11 @@ static void ring_full(const struct test *t)
 	static const struct domain wire = {DIF_CRC, MLX5DV_BLOCK_SIZE_512, true, 1, 2, 0};
 	struct key_conf c = signature_conf(&mem, &wire, 516, 0xff);
 	unsigned posted = 0;
-	struct stage s;
+	struct connected_pair s;
 	int err = 0;
 
 	(void)t;
-	stage_open(&s, &(struct setup){.max_send_wr = 2});
+	pair_open(&s, &(struct setup){.max_send_wr = 2});
 	signature_key(&s, 0);
 	while (posted < 1000 && !(err = try_configure(&s.near, 0, &c)))
 		posted++;
@@ -391,20 +391,20 @@ static void ring_full(const struct test *t)
 		SAME(success(&s.near, SENDS).opcode, IBV_WC_DRIVER1);
 	expect_no_completion(&s.near, SENDS);
 	if (!posted) { /* not even one fits, which is as good */
-		stage_close(&s);
+		pair_close(&s);
 		return;
 	}
 	c.conf_flags = MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR;
 	configure(&s.near, 0, &c);
 	transfer(&s, ROUTE_WRITE, 0, 0);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* A 64-bit seed of all ones is not the 32-bit one. */
 static void crc32_seed_width(const struct test *t)
 {
 	struct attempt a = good_attempt();
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_keys(&s);
@@ -415,7 +415,7 @@ static void crc32_seed_width(const struct test *t)
 	a.wr_flags |= IBV_SEND_SIGNALED;
 	SAME(tried(&s, &a), 0);
 	SAME(success(&s.near, SENDS).opcode, IBV_WC_DRIVER1);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 const struct test refusal_tests[] = {

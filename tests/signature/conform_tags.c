@@ -19,14 +19,14 @@ static uint32_t app_of(const uint8_t *unit)
 	return (uint32_t)unit[514] << 8 | unit[515];
 }
 
-static void open_stage(struct stage *s)
+static void open_stage(struct connected_pair *s)
 {
-	stage_open(s, NULL);
+	pair_open(s, NULL);
 	signature_key(s, 0);
 }
 
 /* Tags in the output, of four blocks, for one start. */
-static void generated_tags(struct stage *s, enum route r, uint32_t ref, uint16_t flags)
+static void generated_tags(struct connected_pair *s, enum route r, uint32_t ref, uint16_t flags)
 {
 	struct domain d = {DIF_CRC, MLX5DV_BLOCK_SIZE_512, false, 0xbeef, ref, flags};
 	bool gathers = route_gathers(r);
@@ -45,7 +45,7 @@ static void generated_tags(struct stage *s, enum route r, uint32_t ref, uint16_t
 static void generated(const struct test *t)
 {
 	static const uint32_t refs[] = {0, 0xf0debc9a, 0xfffffffe, 0xffffffff};
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s);
@@ -55,7 +55,7 @@ static void generated(const struct test *t)
 			generated_tags(&s, r, refs[i], REMAP);
 		}
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Three blocks with these tags go into the domain that is checked; NO_ERR or the error of a block.
@@ -67,7 +67,7 @@ struct tagged {
 	uint32_t block;
 };
 
-static void validated_tags(struct stage *s, enum route r, const struct tagged *g)
+static void validated_tags(struct connected_pair *s, enum route r, const struct tagged *g)
 {
 	bool gathers = route_gathers(r);
 	uint8_t *in = gathers ? s->near.memory + NEAR_AT : s->far.memory + FAR_AT;
@@ -124,13 +124,13 @@ static void validated(const struct test *t)
 	const struct tagged *table = t->arg ? ref_tags : app_tags;
 	size_t n = t->arg ? sizeof(ref_tags) / sizeof(*ref_tags)
 			  : sizeof(app_tags) / sizeof(*app_tags);
-	struct stage s;
+	struct connected_pair s;
 
 	open_stage(&s);
 	for (enum route r = 0; r < ROUTES; r++)
 		for (size_t i = 0; i < n; i++)
 			validated_tags(&s, r, &table[i]);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Both domains have tags: what is checked is the input's, what is made the output's. */
@@ -141,7 +141,7 @@ static void remapped(const struct test *t)
 	uint8_t data[4 * BLOCK];
 	uint8_t want[4 * UNIT];
 	struct key_conf c = signature_conf(&mem, &wire, 4 * UNIT, 0xff);
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
 	open_stage(&s);
@@ -160,7 +160,7 @@ static void remapped(const struct test *t)
 		expect_only(gathers ? &s.far : &s.near, gathers ? FAR_AT : NEAR_AT, want,
 			    sizeof(want));
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* A block whose tags may switch its check off: guard and tags are all wrong. */
@@ -190,7 +190,7 @@ static const struct escaping app_ref_escapes[] = {
 	{APP | APP_REF, 0xffff, 7, false},
 };
 
-static void escape_case(struct stage *s, enum route r, const struct escaping *e)
+static void escape_case(struct connected_pair *s, enum route r, const struct escaping *e)
 {
 	struct domain d = {DIF_CRC, MLX5DV_BLOCK_SIZE_512, true, 0x4321, 7, e->flags};
 	struct domain has = {DIF_CRC, MLX5DV_BLOCK_SIZE_512, true, e->app, e->ref, 0};
@@ -223,13 +223,13 @@ static void escapes(const struct test *t)
 	const struct escaping *table = t->arg ? app_ref_escapes : app_escapes;
 	size_t n = t->arg ? sizeof(app_ref_escapes) / sizeof(*app_ref_escapes)
 			  : sizeof(app_escapes) / sizeof(*app_escapes);
-	struct stage s;
+	struct connected_pair s;
 
 	open_stage(&s);
 	for (enum route r = 0; r < ROUTES; r++)
 		for (size_t i = 0; i < n; i++)
 			escape_case(&s, r, &table[i]);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* The escape is of one block: the next is checked. */
@@ -237,7 +237,7 @@ static void escape_of_one_block(const struct test *t)
 {
 	struct domain d = DIF(1, 2, APP);
 	struct key_conf c = signature_conf(&d, NULL, 3 * UNIT, 0xff);
-	struct stage s;
+	struct connected_pair s;
 	uint8_t *in;
 
 	(void)t;
@@ -255,7 +255,7 @@ static void escape_of_one_block(const struct test *t)
 		&s.near, 0,
 		(struct expected_error){
 			.type = BAD_REF, .calculated = 2, .found = 3, .block = 2, .unit = UNIT});
-	stage_close(&s);
+	pair_close(&s);
 }
 
 const struct test tag_tests[] = {

@@ -19,7 +19,7 @@ struct task {
 };
 
 struct round {
-	struct stage s;
+	struct connected_pair s;
 	uint64_t random;
 	struct task task[TASKS];
 	uint64_t expected[2 * TASKS + 1]; /* numbers of the signaled requests */
@@ -43,7 +43,7 @@ static uint32_t far_at(int k)
 
 static void prepare(struct round *r, int k)
 {
-	struct stage *s = &r->s;
+	struct connected_pair *s = &r->s;
 	struct key_conf c = signature_conf(NULL, &dif, PIPELINE_BLOCK, 0xff);
 	uint8_t *unit = s->far.memory + far_at(k);
 
@@ -151,7 +151,7 @@ static void one_round(struct round *r)
 	while (r->completed < r->signaled) {
 		unsigned before = r->completed;
 
-		take(r, PARTY_PATIENCE_MS);
+		take(r, PROXY_PATIENCE_MS);
 		EXPECT(r->completed > before);
 	}
 	for (unsigned i = bad; i < TASKS; i++)
@@ -179,7 +179,7 @@ static void random_transactions(const struct test *t)
 		one_round(&r);
 	SAME(state_of(&r.s.near), IBV_QPS_RTS);
 	expect_no_event(&r.s.near);
-	stage_close(&r.s);
+	pair_close(&r.s);
 }
 
 const struct test task_tests[] = {

@@ -120,7 +120,8 @@ static struct domain domain_of(enum signature type, bool ones, uint32_t block)
 }
 
 /* What the device makes of these bytes, and that it takes the same for good. */
-static void made_and_accepted(struct stage *s, enum signature type, bool ones, enum pattern p)
+static void made_and_accepted(struct connected_pair *s, enum signature type, bool ones,
+			      enum pattern p)
 {
 	static const uint8_t tags[6] = {0x56, 0x78, 0xf0, 0xde, 0xbc, 0x9a};
 	uint8_t want[4096 + 8];
@@ -148,23 +149,23 @@ static void made_and_accepted(struct stage *s, enum signature type, bool ones, e
 
 static void known_values(const struct test *t)
 {
-	struct stage s;
+	struct connected_pair s;
 
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	signature_key(&s, 0);
 	for (enum pattern p = 0; p < PATTERNS; p++)
 		for (int ones = 0; ones < 2; ones++)
 			made_and_accepted(&s, (enum signature)t->arg, ones, p);
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* Equal blocks have equal guards: nothing of a block enters the next one. */
 static void each_block_anew(const struct test *t)
 {
-	struct stage s;
+	struct connected_pair s;
 
 	(void)t;
-	stage_open(&s, NULL);
+	pair_open(&s, NULL);
 	signature_key(&s, 0);
 	for (enum signature type = DIF_CRC; type < SIGNATURES; type++) {
 		for (int ones = 0; ones < 2; ones++) {
@@ -183,7 +184,7 @@ static void each_block_anew(const struct test *t)
 					       reference_is_dif(type) ? 2 : unit - 512));
 		}
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 /* A unit of 512 bytes that public tests of devices damage, and what they then report. */
@@ -213,9 +214,9 @@ static void known_damage(const struct test *t)
 {
 	enum route r = (enum route)t->arg % ROUTES;
 	struct setup setup = {.cqe_bytes = t->arg >= ROUTES ? 128 : 0};
-	struct stage s;
+	struct connected_pair s;
 
-	stage_open(&s, &setup);
+	pair_open(&s, &setup);
 	signature_key(&s, 0);
 	for (size_t i = 0; i < sizeof(damages) / sizeof(*damages); i++) {
 		const struct damage *h = &damages[i];
@@ -238,7 +239,7 @@ static void known_damage(const struct test *t)
 						     .found = h->found,
 						     .unit = unit});
 	}
-	stage_close(&s);
+	pair_close(&s);
 }
 
 const struct test vector_tests[] = {

@@ -6,7 +6,7 @@
 
 static const struct domain crc = {CRC32, MLX5DV_BLOCK_SIZE_512, false, 0, 0, 0};
 
-static uint8_t *block_of(struct stage *s, int key)
+static uint8_t *block_of(struct connected_pair *s, int key)
 {
 	return s->near.memory + NEAR_AT + (uint32_t)key * PIPELINE_UNIT;
 }
@@ -19,11 +19,11 @@ static struct key_conf conf_of(int key)
 	return c;
 }
 
-void pipeline_open(struct stage *s, bool pipelining, int keys)
+void pipeline_open(struct connected_pair *s, bool pipelining, int keys)
 {
 	struct setup setup = {.pipelining = pipelining, .max_send_wr = 64, .own_cqs = true};
 
-	stage_open(s, &setup);
+	pair_open(s, &setup);
 	for (int k = 0; k < keys; k++) {
 		struct key_conf c = conf_of(k);
 
@@ -33,7 +33,7 @@ void pipeline_open(struct stage *s, bool pipelining, int keys)
 	}
 }
 
-void pipeline_fill(struct stage *s, int key, bool good)
+void pipeline_fill(struct connected_pair *s, int key, bool good)
 {
 	uint8_t *block = block_of(s, key);
 
@@ -42,7 +42,7 @@ void pipeline_fill(struct stage *s, int key, bool good)
 	block[17] ^= good ? 0 : 0x40;
 }
 
-void pipeline_arm(struct stage *s, int key)
+void pipeline_arm(struct connected_pair *s, int key)
 {
 	struct key_conf c = conf_of(key);
 
@@ -50,7 +50,7 @@ void pipeline_arm(struct stage *s, int key)
 	SAME(try_configure(&s->near, key, &c), 0);
 }
 
-struct request pipeline_write(struct stage *s, int key, uint64_t id, unsigned flags)
+struct request pipeline_write(struct connected_pair *s, int key, uint64_t id, unsigned flags)
 {
 	return (struct request){
 		.opcode = IBV_WR_RDMA_WRITE,
@@ -63,7 +63,7 @@ struct request pipeline_write(struct stage *s, int key, uint64_t id, unsigned fl
 	};
 }
 
-struct request pipeline_response(struct stage *s, uint64_t id, unsigned flags)
+struct request pipeline_response(struct connected_pair *s, uint64_t id, unsigned flags)
 {
 	(void)s;
 	return (struct request){
@@ -75,12 +75,12 @@ struct request pipeline_response(struct stage *s, uint64_t id, unsigned flags)
 	};
 }
 
-void pipeline_expect_receive(struct stage *s, uint64_t id)
+void pipeline_expect_receive(struct connected_pair *s, uint64_t id)
 {
 	receive(&s->far, id, (struct slice){ORDER_WHOLE, 64, 16});
 }
 
-unsigned pipeline_drained(struct stage *s, struct ibv_wc *wc, unsigned max)
+unsigned pipeline_drained(struct connected_pair *s, struct ibv_wc *wc, unsigned max)
 {
 	unsigned n;
 
@@ -90,7 +90,7 @@ unsigned pipeline_drained(struct stage *s, struct ibv_wc *wc, unsigned max)
 	return n;
 }
 
-void pipeline_resume(struct stage *s)
+void pipeline_resume(struct connected_pair *s)
 {
 	SAME(change_state(&s->near, IBV_QPS_RTS, true), 0);
 }

@@ -5,24 +5,24 @@
  */
 #pragma once
 
-#include "stage.h"
+#include "connected_pair.h"
 
 #define PIPELINE_BLOCK 512u
 #define PIPELINE_UNIT  516u
 
 /* Keys 0 .. keys - 1 of the near side, each checking a block of its own. */
-void pipeline_open(struct stage *s, bool pipelining, int keys);
+void pipeline_open(struct connected_pair *s, bool pipelining, int keys);
 /* Good, or bad by one bit of its data. */
-void pipeline_fill(struct stage *s, int key, bool good);
+void pipeline_fill(struct connected_pair *s, int key, bool good);
 /* Configures the key once more, which arms it; no completion. */
-void pipeline_arm(struct stage *s, int key);
+void pipeline_arm(struct connected_pair *s, int key);
 /* The transfer of a key's block to far memory. */
-struct request pipeline_write(struct stage *s, int key, uint64_t id, unsigned flags);
+struct request pipeline_write(struct connected_pair *s, int key, uint64_t id, unsigned flags);
 /* The response; the far side must have a receive for it. */
-struct request pipeline_response(struct stage *s, uint64_t id, unsigned flags);
-void pipeline_expect_receive(struct stage *s, uint64_t id);
+struct request pipeline_response(struct connected_pair *s, uint64_t id, unsigned flags);
+void pipeline_expect_receive(struct connected_pair *s, uint64_t id);
 /* The event has come: it is in SQD, and one polling of the queue shows all errors. */
-unsigned pipeline_drained(struct stage *s, struct ibv_wc *wc, unsigned max);
-void pipeline_resume(struct stage *s);
+unsigned pipeline_drained(struct connected_pair *s, struct ibv_wc *wc, unsigned max);
+void pipeline_resume(struct connected_pair *s);
 
 #define FENCED (IBV_SEND_FENCE | IBV_SEND_SIGNALED)

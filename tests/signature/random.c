@@ -26,7 +26,8 @@ _Noreturn static void disagree(const struct random_case *c, const char *what)
 	fail("case -s %#" PRIx64 ": %s: %s", c->seed, what, story);
 }
 
-static void expect_image(const struct random_case *c, const struct party *p, const uint8_t *image)
+static void expect_image(const struct random_case *c, const struct endpoint_proxy *p,
+			 const uint8_t *image)
 {
 	char what[128];
 	size_t i = 0;
@@ -95,7 +96,7 @@ static bool reported(const struct random_case *c, const struct model_error *e,
 	       got->err.sig.offset == (manual ? e->block * unit : (e->block + 1) * unit - 1);
 }
 
-static void compare_report(const struct random_case *c, struct stage *s)
+static void compare_report(const struct random_case *c, struct connected_pair *s)
 {
 	const struct model_error *e = first_error(c, true);
 	struct mlx5dv_mkey_err got;
@@ -116,7 +117,7 @@ static void compare_report(const struct random_case *c, struct stage *s)
 }
 
 /* All of the wire's bytes in one access or in two. */
-static void move(struct random_case *c, struct stage *s)
+static void move(struct random_case *c, struct connected_pair *s)
 {
 	transfer_at(s, c->route, 0, 0, c->split);
 	if (c->split == c->wire)
@@ -133,9 +134,9 @@ static void move(struct random_case *c, struct stage *s)
 	transfer_at(s, c->route, 0, c->split, c->wire - c->split);
 }
 
-static void run_case(struct random_case *c, struct stage *stages)
+static void run_case(struct random_case *c, struct connected_pair *stages)
 {
-	struct stage *s = &stages[c->stage];
+	struct connected_pair *s = &stages[c->pair];
 	uint32_t rest = c->wire - (c->split == c->wire ? 0 : c->split);
 
 	memcpy(s->near.memory, c->near_image, ORDER_MEMORY);
@@ -206,7 +207,7 @@ static void read_options(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	static struct random_case c;
-	static struct stage stages[RANDOM_STAGES];
+	static struct connected_pair stages[RANDOM_STAGES];
 	uint64_t seed;
 	uint64_t errors = 0;
 	uint64_t made = 0;
@@ -217,22 +218,22 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	/* Processes first, then devices: a child inherits none. */
 	for (int i = 0; i < RANDOM_STAGES; i++)
-		stage_begin(&stages[i]);
+		pair_begin(&stages[i]);
 	for (int i = 0; i < RANDOM_STAGES; i++) {
-		stage_connect(&stages[i], &(struct setup){.mtu = mtus[i]});
+		pair_connect(&stages[i], &(struct setup){.mtu = mtus[i]});
 		signature_key(&stages[i], 0);
 	}
 	for (uint64_t i = 0; i < options.cases; i++) {
 		random_make(&c, seed);
-		if (party_supports(&stages[0].near, &c.conf.mem) &&
-		    party_supports(&stages[0].near, &c.conf.wire))
+		if (proxy_supports(&stages[0].near, &c.conf.mem) &&
+		    proxy_supports(&stages[0].near, &c.conf.wire))
 			run_case(&c, stages);
 		errors += !!first_error(&c, false);
 		made += c.config.side[c.dir == SIG_GATHER ? SIG_WIRE : SIG_MEMORY].type != SIG_NONE;
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
 	}
 	for (int i = 0; i < RANDOM_STAGES; i++)
-		stage_close(&stages[i]);
+		pair_close(&stages[i]);
 	printf("%" PRIu64 " cases, %" PRIu64 " with errors, %" PRIu64 " with signatures made\n",
 	       options.cases, errors, made);
 	/* A test that never finds anything tests nothing. */

@@ -2,7 +2,7 @@
 /* A random transfer through a key with signatures, and what the model says about it. */
 #pragma once
 
-#include "stage.h"
+#include "connected_pair.h"
 #include "sig_model.h"
 
 #define RANDOM_STAGES 4
@@ -10,7 +10,7 @@
 
 struct random_case {
 	uint64_t seed;
-	unsigned stage; /* of several, which differ in their MTU */
+	unsigned pair; /* of several, which differ in their MTU */
 	enum route route;
 	enum sig_direction dir;
 	struct key_conf conf;	  /* as the library wants it */

@@ -298,7 +298,7 @@ void random_make(struct random_case *c, uint64_t seed)
 
 	c->seed = seed;
 	c->conf = (struct key_conf){.set_access = true, .access = ALL_ACCESS, .wr_id = 300};
-	c->stage = below(&d, RANDOM_STAGES);
+	c->pair = below(&d, RANDOM_STAGES);
 	c->route = (enum route)below(&d, ROUTES);
 	c->dir = route_gathers(c->route) ? SIG_GATHER : SIG_SCATTER;
 	random_signatures(&d, c);
@@ -337,7 +337,7 @@ void random_describe(const struct random_case *c, char *out, size_t room)
 		 "%s, MTU %u, memory %s, wire %s, check %#x, copy %#x, %u bytes on the wire in "
 		 "parts "
 		 "from %u, %s of %u pieces",
-		 route_name(c->route), c->stage == 3 ? 4096 : 256u << c->stage, mem, wire,
+		 route_name(c->route), c->pair == 3 ? 4096 : 256u << c->pair, mem, wire,
 		 c->config.check_mask, c->config.copy_mask, c->wire, c->split,
 		 c->conf.layout == LAYOUT_LIST ? "list" : "interleaving", c->conf.pieces);
 }

@@ -52,7 +52,7 @@ static bool say(bool good, const char *format, ...)
 
 static bool say_latency(uint64_t *ns, unsigned n)
 {
-	rig_sort(ns, n);
+	device_sort(ns, n);
 	return say(true, "p50 %.2f us, p99 %.2f us", (double)ns[n / 2] / 1e3,
 		   (double)ns[n * 99 / 100] / 1e3);
 }
@@ -80,9 +80,9 @@ static bool write_latency(struct direct_field *f, unsigned rounds, void (*pause)
 
 		if (pause)
 			pause();
-		start = rig_now_ns();
+		start = device_now_ns();
 		good = write_once(f, 0, i + 1);
-		ns[i] = rig_now_ns() - start;
+		ns[i] = device_now_ns() - start;
 	}
 	good = good && say_latency(ns, rounds);
 	free(ns);
@@ -101,9 +101,9 @@ static bool asleep(struct direct_field *f)
 
 static void busy_for(uint64_t ns)
 {
-	uint64_t until = rig_now_ns() + ns;
+	uint64_t until = device_now_ns() + ns;
 
-	while (rig_now_ns() < until)
+	while (device_now_ns() < until)
 		;
 }
 
@@ -134,7 +134,7 @@ static bool dozing(struct direct_field *f)
 static bool rate(struct direct_field *f)
 {
 	const unsigned batch = DIRECT_DEPTH / 2;
-	uint64_t start = rig_now_ns();
+	uint64_t start = device_now_ns();
 	struct direct_sq *sq = &f->pairs[0].sq;
 
 	for (unsigned i = 0; i < HOT_ROUNDS; i++) {
@@ -146,7 +146,7 @@ static bool rate(struct direct_field *f)
 				return say(false, "batch %u: no completion", i);
 	}
 	return say(true, "%.2f Mmsg/s with %u to a doorbell",
-		   (double)HOT_ROUNDS * batch * 1e3 / (double)(rig_now_ns() - start), batch);
+		   (double)HOT_ROUNDS * batch * 1e3 / (double)(device_now_ns() - start), batch);
 }
 
 /* ---- registers that are shared ---- */
@@ -309,16 +309,16 @@ static bool moved(struct direct_field *f)
 	bool good;
 
 	if (place == MAP_FAILED)
-		rig_die("mmap: %m");
+		device_die("mmap: %m");
 	direct_nap();
 	now = mremap(old, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, place);
 	if (now != place)
-		rig_die("mremap: %m");
+		device_die("mremap: %m");
 	reg->at += now - old;
 	good = asleep(f);
 	/* libmlx5 unmaps what it has mapped. */
 	if (mremap(now, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, old) != old)
-		rig_die("mremap: %m");
+		device_die("mremap: %m");
 	reg->at += old - now;
 	return good && asleep(f);
 }
@@ -332,7 +332,7 @@ static bool forked(struct direct_field *f)
 		direct_nap();
 		child = fork();
 		if (child < 0)
-			rig_die("fork: %m");
+			device_die("fork: %m");
 		if (!child) {
 			/* The pages are its parent's, and what it stores is a doorbell like any. */
 			*(volatile uint64_t *)(void *)f->pairs[0].sq.reg->at =
@@ -380,14 +380,14 @@ static bool closed_meanwhile(struct direct_field *unused)
 		direct_open(&f, device_name, gid_index, 2);
 		obj.qp.in = f.pairs[0].from;
 		if (mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP))
-			rig_die("mlx5dv_init_obj: %m");
+			device_die("mlx5dv_init_obj: %m");
 		r.page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, f.port.ctx->cmd_fd,
 			      (off_t)dv.uar_mmap_offset);
 		if (r.page == MAP_FAILED)
-			rig_die("mmap: %m");
+			device_die("mmap: %m");
 		r.value = htobe64((uint64_t)MLX5_OPCODE_NOP << 32 | f.pairs[0].sq.qpn << 8 | 1);
 		if (pthread_create(&thread, NULL, ring_on_and_on, &r))
-			rig_die("pthread_create: %m");
+			device_die("pthread_create: %m");
 		for (unsigned n = 0; n < 10; n++) {
 			direct_nap();
 			if (!write_once(&f, 0, n + 1))
@@ -407,7 +407,7 @@ static bool closed_meanwhile(struct direct_field *unused)
 
 /* What one tells the other. */
 struct card {
-	struct rig_address address;
+	struct device_address address;
 	struct direct_slice target;
 };
 
@@ -415,18 +415,18 @@ static void exchange(int fd, const struct card *mine, struct card *theirs)
 {
 	if (write(fd, mine, sizeof(*mine)) != sizeof(*mine) ||
 	    read(fd, theirs, sizeof(*theirs)) != sizeof(*theirs))
-		rig_die("exchange: %m");
+		device_die("exchange: %m");
 }
 
 static bool see(const uint64_t *word, uint64_t value)
 {
-	uint64_t limit = rig_now_ns() + DIRECT_LIMIT_NS;
+	uint64_t limit = device_now_ns() + DIRECT_LIMIT_NS;
 
 	for (unsigned round = 1; *(const volatile uint64_t *)word != value; round++) {
 		if (round % 1024)
 			continue;
 		sched_yield();
-		if (rig_now_ns() > limit)
+		if (device_now_ns() > limit)
 			return say(false, "%lu did not arrive", value);
 	}
 	return true;
@@ -444,7 +444,7 @@ static bool to_and_fro(struct direct_field *f, bool begins, const struct card *p
 
 		if (pause && begins)
 			pause();
-		start = rig_now_ns();
+		start = device_now_ns();
 		if (!begins)
 			good = see(&f->memory[1], i + 1);
 		f->memory[0] = i + 1;
@@ -452,7 +452,7 @@ static bool to_and_fro(struct direct_field *f, bool begins, const struct card *p
 		direct_ring(&f->pairs[0].sq);
 		if (good && begins)
 			good = see(&f->memory[1], i + 1);
-		ns[i] = (rig_now_ns() - start) / 2;
+		ns[i] = (device_now_ns() - start) / 2;
 		good = good && direct_wait(&f->sends, DIRECT_LIMIT_NS);
 	}
 	good = good && say_latency(ns, rounds);
@@ -468,7 +468,7 @@ static bool process(int fd, bool begins, unsigned rounds, void (*pause)(void))
 
 	direct_open(&f, device_name, gid_index, 0);
 	direct_add_single(&f);
-	mine.address = rig_address(&f.port, f.pairs[0].from, 0);
+	mine.address = device_address(&f.port, f.pairs[0].from, 0);
 	mine.target = direct_target(&f, 0);
 	exchange(fd, &mine, &theirs);
 	direct_connect(&f, f.pairs[0].from, &theirs.address);
@@ -486,11 +486,11 @@ static bool two_processes(unsigned rounds, void (*pause)(void))
 	int fds[2], status;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds))
-		rig_die("socketpair: %m");
+		device_die("socketpair: %m");
 	fflush(stdout);
 	child = fork();
 	if (child < 0)
-		rig_die("fork: %m");
+		device_die("fork: %m");
 	if (!child) {
 		good = process(fds[1], false, rounds, pause);
 		if (!good)

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "direct_queue.h"
-#include "rig.h"
+#include "../support/verbs_device.h"
 
 #define DIRECT_PAIRS_MAX 24u
 #define DIRECT_BYTES	 8u
@@ -17,7 +17,7 @@ struct direct_pair {
 };
 
 struct direct_field {
-	struct rig_port port;
+	struct device_port port;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *sent, *received;
@@ -35,7 +35,7 @@ void direct_close(struct direct_field *f);
 /* A pair of which the other end is elsewhere. */
 void direct_add_single(struct direct_field *f);
 /* Queue pairs of one process, connected with each other or with those of another process. */
-void direct_connect(struct direct_field *f, struct ibv_qp *qp, const struct rig_address *peer);
+void direct_connect(struct direct_field *f, struct ibv_qp *qp, const struct device_address *peer);
 
 struct direct_slice direct_source(const struct direct_field *f, unsigned pair);
 struct direct_slice direct_target(const struct direct_field *f, unsigned pair);

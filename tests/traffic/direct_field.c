@@ -38,25 +38,25 @@ static struct ibv_qp *make_qp(struct direct_field *f)
 	struct ibv_qp *qp = ibv_create_qp(f->pd, &init);
 
 	if (!qp)
-		rig_die("ibv_create_qp: %m");
+		device_die("ibv_create_qp: %m");
 	return qp;
 }
 
-void direct_connect(struct direct_field *f, struct ibv_qp *qp, const struct rig_address *peer)
+void direct_connect(struct direct_field *f, struct ibv_qp *qp, const struct device_address *peer)
 {
-	rig_qp_init(qp, &rig_default_connection);
-	rig_qp_connect(&f->port, qp, &rig_default_connection, peer, 0);
+	device_qp_init(qp, &device_default_connection);
+	device_qp_connect(&f->port, qp, &device_default_connection, peer, 0);
 }
 
 static void make_pair(struct direct_field *f, struct direct_pair *p)
 {
 	const unsigned nregs = 2 * DIRECT_PAIRS_MAX;
-	struct rig_address from, to;
+	struct device_address from, to;
 
 	p->from = make_qp(f);
 	p->to = make_qp(f);
-	from = rig_address(&f->port, p->from, 0);
-	to = rig_address(&f->port, p->to, 0);
+	from = device_address(&f->port, p->from, 0);
+	to = device_address(&f->port, p->to, 0);
 	direct_take_qp(p->from, &p->sq, &p->rq, f->regs, nregs);
 	direct_take_qp(p->to, &p->to_sq, &p->to_rq, f->regs, nregs);
 	direct_connect(f, p->from, &to);
@@ -74,21 +74,21 @@ void direct_add_single(struct direct_field *f)
 void direct_open(struct direct_field *f, const char *device, int gid_index, unsigned npairs)
 {
 	*f = (struct direct_field){.npairs = npairs};
-	rig_port_open(&f->port, device, gid_index);
+	device_port_open(&f->port, device, gid_index);
 	f->pd = ibv_alloc_pd(f->port.ctx);
 	f->channel = ibv_create_comp_channel(f->port.ctx);
 	if (!f->pd || !f->channel)
-		rig_die("set-up: %m");
+		device_die("set-up: %m");
 	f->sent = ibv_create_cq(f->port.ctx, 1023, NULL, NULL, 0);
 	f->received = ibv_create_cq(f->port.ctx, 1023, NULL, f->channel, 0);
 	f->memory = mmap(NULL, DIRECT_MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			 -1, 0);
 	if (!f->sent || !f->received || f->memory == MAP_FAILED)
-		rig_die("set-up: %m");
+		device_die("set-up: %m");
 	f->mr = ibv_reg_mr(f->pd, f->memory, DIRECT_MEMORY,
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 	if (!f->mr)
-		rig_die("ibv_reg_mr: %m");
+		device_die("ibv_reg_mr: %m");
 	direct_take_cq(f->sent, &f->sends);
 	direct_take_cq(f->received, &f->receives);
 	for (unsigned i = 0; i < npairs; i++)
@@ -105,7 +105,7 @@ void direct_close(struct direct_field *f)
 	err |= ibv_destroy_cq(f->sent) | ibv_destroy_cq(f->received) |
 	       ibv_destroy_comp_channel(f->channel) | ibv_dereg_mr(f->mr) | ibv_dealloc_pd(f->pd);
 	if (err)
-		rig_die("clean-up: %s", strerror(err));
+		device_die("clean-up: %s", strerror(err));
 	munmap(f->memory, DIRECT_MEMORY);
-	rig_port_close(&f->port);
+	device_port_close(&f->port);
 }

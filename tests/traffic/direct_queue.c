@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "rig.h"
+#include "../support/verbs_device.h"
 
 static __typeof__(&mlx5dv_init_obj) init_obj = mlx5dv_init_obj;
 
@@ -20,7 +20,7 @@ void direct_announce(bool on)
 		   : library ? (__typeof__(init_obj))dlvsym(library, "mlx5dv_init_obj", "MLX5_1.2")
 			     : NULL;
 	if (!init_obj)
-		rig_die("no mlx5dv_init_obj: %s", dlerror());
+		device_die("no mlx5dv_init_obj: %s", dlerror());
 }
 
 #define BLOCK 64u
@@ -36,7 +36,7 @@ static struct direct_reg *reg_at(uint8_t *at, uint32_t size, struct direct_reg *
 		if (regs[i].at == at)
 			return &regs[i];
 	}
-	rig_die("more registers than expected");
+	device_die("more registers than expected");
 }
 
 void direct_take_qp(struct ibv_qp *qp, struct direct_sq *sq, struct direct_rq *rq,
@@ -47,9 +47,9 @@ void direct_take_qp(struct ibv_qp *qp, struct direct_sq *sq, struct direct_rq *r
 	int err = init_obj(&obj, MLX5DV_OBJ_QP);
 
 	if (err)
-		rig_die("mlx5dv_init_obj: %s", strerror(err));
+		device_die("mlx5dv_init_obj: %s", strerror(err));
 	if (dv.sq.stride != BLOCK)
-		rig_die("a send queue of %u-byte blocks", dv.sq.stride);
+		device_die("a send queue of %u-byte blocks", dv.sq.stride);
 	*sq = (struct direct_sq){
 		.ring = dv.sq.buf,
 		.blocks = dv.sq.wqe_cnt,
@@ -72,7 +72,7 @@ void direct_take_cq(struct ibv_cq *cq, struct direct_cq *out)
 	int err = init_obj(&obj, MLX5DV_OBJ_CQ);
 
 	if (err)
-		rig_die("mlx5dv_init_obj: %s", strerror(err));
+		device_die("mlx5dv_init_obj: %s", strerror(err));
 	*out = (struct direct_cq){
 		.ring = dv.buf,
 		.cqes = dv.cqe_cnt,
@@ -145,8 +145,8 @@ bool direct_poll(struct direct_cq *cq)
 		return false;
 	atomic_thread_fence(memory_order_acquire);
 	if (opcode == MLX5_CQE_REQ_ERR || opcode == MLX5_CQE_RESP_ERR)
-		rig_die("a completion with error, syndrome 0x%x",
-			((const struct mlx5_err_cqe *)cqe)->syndrome);
+		device_die("a completion with error, syndrome 0x%x",
+			   ((const struct mlx5_err_cqe *)cqe)->syndrome);
 	cq->next++;
 	*(volatile __be32 *)&cq->records[CQ_CONSUMED] = htobe32(cq->next & 0xffffff);
 	return true;
@@ -161,8 +161,8 @@ bool direct_wait(struct direct_cq *cq, uint64_t limit_ns)
 			continue;
 		sched_yield(); /* the device may wait for this CPU */
 		if (!start)
-			start = rig_now_ns();
-		if (rig_now_ns() - start > limit_ns)
+			start = device_now_ns();
+		if (device_now_ns() - start > limit_ns)
 			return false;
 	}
 	return true;

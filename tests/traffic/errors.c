@@ -31,15 +31,16 @@ static uint8_t pattern(const struct role *r, uint32_t i)
 	return (uint8_t)((uintptr_t)r->qp + i * 7 + (i >> 8) * 31);
 }
 
-uint64_t scene_range(const struct role *r, enum key key, uint32_t length, uint32_t over)
+uint64_t error_pair_range(const struct role *r, enum key key, uint32_t length, uint32_t over)
 {
 	const uint8_t *memory = key == KEY_UNMAPPED ? r->vanished : r->memory;
-	const uint8_t *start = memory + SCENE_MR_AT + (over ? SCENE_MR_LEN - length + over : 512);
+	const uint8_t *start =
+		memory + ERROR_PAIR_MR_AT + (over ? ERROR_PAIR_MR_LEN - length + over : 512);
 
 	return (uintptr_t)start;
 }
 
-void scene_post_receives(struct scene *s, const struct error_case *c)
+void error_pair_post_receives(struct error_pair *s, const struct error_case *c)
 {
 	struct role *r = &s->roles[1];
 	uint32_t grh = c->type == IBV_QPT_UD ? 40 : 0;
@@ -47,25 +48,25 @@ void scene_post_receives(struct scene *s, const struct error_case *c)
 	for (unsigned i = FIRST; i <= SECOND; i++) {
 		struct ibv_recv_wr *rejected;
 		uint32_t length = (c->receive_length ? c->receive_length : c->length) + grh;
-		struct ibv_sge sge = {scene_range(r, c->receive, length, 0), length,
+		struct ibv_sge sge = {error_pair_range(r, c->receive, length, 0), length,
 				      r->keys[c->receive]};
 		struct ibv_recv_wr wr = {.wr_id = RECV | i, .sg_list = &sge, .num_sge = 1};
 		int err = ibv_post_recv(r->qp, &wr, &rejected);
 
 		if (err)
-			rig_die("ibv_post_recv: %s", strerror(err));
+			device_die("ibv_post_recv: %s", strerror(err));
 	}
 }
 
 /* The request under test, and an innocent one behind it. */
-static void post_requests(struct scene *s, const struct error_case *c)
+static void post_requests(struct error_pair *s, const struct error_case *c)
 {
 	struct role *r = &s->roles[0];
 	struct role *peer = &s->roles[1];
 	struct ibv_send_wr *rejected;
-	struct ibv_sge sge = {scene_range(r, c->local, c->length, c->local_over), c->length,
+	struct ibv_sge sge = {error_pair_range(r, c->local, c->length, c->local_over), c->length,
 			      r->keys[c->local]};
-	struct ibv_sge good = {scene_range(r, KEY_GOOD, 8, 0), 8, r->keys[KEY_GOOD]};
+	struct ibv_sge good = {error_pair_range(r, KEY_GOOD, 8, 0), 8, r->keys[KEY_GOOD]};
 	struct ibv_send_wr behind = {.wr_id = SECOND,
 				     .sg_list = &good,
 				     .num_sge = 1,
@@ -76,7 +77,8 @@ static void post_requests(struct scene *s, const struct error_case *c)
 				 .num_sge = 1,
 				 .opcode = c->opcode,
 				 .send_flags = IBV_SEND_SIGNALED};
-	uint64_t remote = scene_range(peer, c->remote, c->length, c->remote_over) + c->remote_shift;
+	uint64_t remote =
+		error_pair_range(peer, c->remote, c->length, c->remote_over) + c->remote_shift;
 	int err;
 
 	/* The end of the range is the start of the address space. */
@@ -101,7 +103,7 @@ static void post_requests(struct scene *s, const struct error_case *c)
 			break;
 		wr.wr.ud.ah = s->ah;
 		wr.wr.ud.remote_qpn = peer->qp->qp_num;
-		wr.wr.ud.remote_qkey = RIG_QKEY + c->wrong_qkey;
+		wr.wr.ud.remote_qkey = DEVICE_QKEY + c->wrong_qkey;
 		break;
 	default:
 		wr.wr.rdma.remote_addr = remote;
@@ -111,11 +113,11 @@ static void post_requests(struct scene *s, const struct error_case *c)
 		err = ibv_destroy_qp(peer->qp);
 		peer->qp = NULL;
 		if (err)
-			rig_die("ibv_destroy_qp: %s", strerror(err));
+			device_die("ibv_destroy_qp: %s", strerror(err));
 	}
 	err = ibv_post_send(r->qp, &wr, &rejected);
 	if (err)
-		rig_die("ibv_post_send: %s", strerror(err));
+		device_die("ibv_post_send: %s", strerror(err));
 }
 
 bool expect_completion(struct role *r, const char *who, uint64_t wr_id, enum ibv_wc_status status,
@@ -123,7 +125,7 @@ bool expect_completion(struct role *r, const char *who, uint64_t wr_id, enum ibv
 {
 	struct ibv_wc wc;
 
-	if (!scene_completion(r, &wc))
+	if (!error_pair_completion(r, &wc))
 		return bad("%s: no completion %lu", who, wr_id);
 	if (wc.wr_id != wr_id)
 		return bad("%s: completion %lu, expected %lu", who, wc.wr_id, wr_id);
@@ -133,7 +135,7 @@ bool expect_completion(struct role *r, const char *who, uint64_t wr_id, enum ibv
 	return true;
 }
 
-static bool check_requester(struct scene *s, const struct error_case *c)
+static bool check_requester(struct error_pair *s, const struct error_case *c)
 {
 	struct role *r = &s->roles[0];
 	/* 0 is SUCCESS: an alternative only where the table names one. */
@@ -145,12 +147,13 @@ static bool check_requester(struct scene *s, const struct error_case *c)
 	    !expect_completion(r, "requester, behind", SECOND, IBV_WC_WR_FLUSH_ERR,
 			       IBV_WC_WR_FLUSH_ERR))
 		return false;
-	if (rig_qp_state(r->qp) != c->states[0])
-		return bad("requester in state %d, expected %d", rig_qp_state(r->qp), c->states[0]);
+	if (device_qp_state(r->qp) != c->states[0])
+		return bad("requester in state %d, expected %d", device_qp_state(r->qp),
+			   c->states[0]);
 	return true;
 }
 
-static bool check_responder(struct scene *s, const struct error_case *c)
+static bool check_responder(struct error_pair *s, const struct error_case *c)
 {
 	struct role *r = &s->roles[1];
 	struct ibv_wc wc;
@@ -169,8 +172,9 @@ static bool check_responder(struct scene *s, const struct error_case *c)
 			return bad("responder: completion %lu, '%s'; expected none", wc.wr_id,
 				   ibv_wc_status_str(wc.status));
 	}
-	if (r->qp && rig_qp_state(r->qp) != c->states[1])
-		return bad("responder in state %d, expected %d", rig_qp_state(r->qp), c->states[1]);
+	if (r->qp && device_qp_state(r->qp) != c->states[1])
+		return bad("responder in state %d, expected %d", device_qp_state(r->qp),
+			   c->states[1]);
 	return true;
 }
 
@@ -183,14 +187,14 @@ static int expected_event(const struct error_case *c)
 						     : IBV_EVENT_QP_REQ_ERR;
 }
 
-static bool check_events(struct scene *s, const struct error_case *c)
+static bool check_events(struct error_pair *s, const struct error_case *c)
 {
 	struct ibv_async_event event;
 	int expected = expected_event(c);
 	bool good = true;
 
 	/* Reported before the requester could learn of it. */
-	while (scene_event(s, &event)) {
+	while (error_pair_event(s, &event)) {
 		if ((int)event.event_type != expected || event.element.qp != s->roles[1].qp)
 			good = bad("event '%s' was not expected",
 				   ibv_event_type_str(event.event_type));
@@ -204,22 +208,22 @@ static bool check_events(struct scene *s, const struct error_case *c)
 
 static bool run_case(const struct error_case *c, const char *device, int gid_index)
 {
-	struct scene s;
+	struct error_pair s;
 	uint8_t *before[2];
 	bool good;
 
-	scene_open(&s, device, gid_index, c);
+	error_pair_open(&s, device, gid_index, c);
 	for (int i = 0; i < 2; i++) {
 		struct role *r = &s.roles[i];
 
-		before[i] = malloc(SCENE_BYTES);
+		before[i] = malloc(ERROR_PAIR_BYTES);
 		if (!before[i])
-			rig_die("out of memory");
-		for (uint32_t b = 0; b < SCENE_BYTES; b++)
+			device_die("out of memory");
+		for (uint32_t b = 0; b < ERROR_PAIR_BYTES; b++)
 			before[i][b] = r->memory[b] = pattern(r, b);
 	}
 	if (!c->no_receive)
-		scene_post_receives(&s, c);
+		error_pair_post_receives(&s, c);
 	post_requests(&s, c);
 	good = check_requester(&s, c) && check_responder(&s, c);
 	good &= check_events(&s, c);
@@ -233,11 +237,11 @@ static bool run_case(const struct error_case *c, const char *device, int gid_ind
 		bool begun = c->requester == IBV_WC_LOC_PROT_ERR && c->length > 1024;
 		bool undefined = i == 1 && (received || begun);
 
-		if (good && !undefined && memcmp(before[i], s.roles[i].memory, SCENE_BYTES))
+		if (good && !undefined && memcmp(before[i], s.roles[i].memory, ERROR_PAIR_BYTES))
 			good = bad("memory of the %s changed", i ? "responder" : "requester");
 		free(before[i]);
 	}
-	scene_close(&s);
+	error_pair_close(&s);
 	return good;
 }
 
@@ -263,12 +267,12 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < error_case_count; i++)
 		failed += report(error_cases[i].name, run_case(&error_cases[i], device, gid_index));
 	for (size_t i = 0; i < special_case_count; i++) {
-		struct scene s;
+		struct error_pair s;
 		bool good;
 
-		scene_open(&s, device, gid_index, &plain);
+		error_pair_open(&s, device, gid_index, &plain);
 		good = special_cases[i].run(&s);
-		scene_close(&s);
+		error_pair_close(&s);
 		failed += report(special_cases[i].name, good);
 	}
 	return failed ? 1 : 0;

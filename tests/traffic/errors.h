@@ -8,14 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rig.h"
+#include "../support/verbs_device.h"
 
-#define SCENE_PAGE   4096u
-#define SCENE_BYTES  (8 * SCENE_PAGE)
-#define SCENE_MR_AT  SCENE_PAGE /* the registration leaves the first and last page out */
-#define SCENE_MR_LEN (6 * SCENE_PAGE)
-#define SCENE_INLINE 64u
-#define SCENE_SGES   4u
+#define ERROR_PAIR_PAGE	  4096u
+#define ERROR_PAIR_BYTES  (8 * ERROR_PAIR_PAGE)
+#define ERROR_PAIR_MR_AT  ERROR_PAIR_PAGE /* the registration leaves the first and last page out */
+#define ERROR_PAIR_MR_LEN (6 * ERROR_PAIR_PAGE)
+#define ERROR_PAIR_INLINE 64u
+#define ERROR_PAIR_SGES	  4u
 
 /* How a request names memory. */
 enum key {
@@ -35,14 +35,14 @@ struct role {
 	struct ibv_pd *foreign_pd;
 	struct ibv_cq *cq; /* sends and receives: told apart by wr_id */
 	struct ibv_qp *qp;
-	uint8_t *memory;   /* SCENE_BYTES */
-	uint8_t *vanished; /* SCENE_BYTES, no longer mapped */
+	uint8_t *memory;   /* ERROR_PAIR_BYTES */
+	uint8_t *vanished; /* ERROR_PAIR_BYTES, no longer mapped */
 	struct ibv_mr *mr[KEYS];
 	uint32_t keys[KEYS];
 };
 
-struct scene {
-	struct rig_port port;
+struct error_pair {
+	struct device_port port;
 	struct role roles[2];
 	struct ibv_ah *ah; /* UD */
 };
@@ -78,25 +78,26 @@ extern const size_t error_case_count;
 /* Something else that must be refused, or reported. */
 struct special_case {
 	const char *name;
-	bool (*run)(struct scene *s);
+	bool (*run)(struct error_pair *s);
 };
 
 extern const struct special_case special_cases[];
 extern const size_t special_case_count;
 
 /* Opens a fresh pair; the connection has short timers. */
-void scene_open(struct scene *s, const char *device, int gid_index, const struct error_case *c);
-void scene_close(struct scene *s);
+void error_pair_open(struct error_pair *s, const char *device, int gid_index,
+		     const struct error_case *c);
+void error_pair_close(struct error_pair *s);
 
 /* Waits for one completion; false after 10 s. */
-bool scene_completion(struct role *role, struct ibv_wc *wc);
+bool error_pair_completion(struct role *role, struct ibv_wc *wc);
 /* Takes an asynchronous event, if there is one, or comes within that time.  To be acknowledged. */
-bool scene_event(struct scene *s, struct ibv_async_event *event);
-bool scene_event_within(struct scene *s, struct ibv_async_event *event, int ms);
+bool error_pair_event(struct error_pair *s, struct ibv_async_event *event);
+bool error_pair_event_within(struct error_pair *s, struct ibv_async_event *event, int ms);
 /* The start of a range of this length that sticks out of the registration by 'over'. */
-uint64_t scene_range(const struct role *r, enum key key, uint32_t length, uint32_t over);
+uint64_t error_pair_range(const struct role *r, enum key key, uint32_t length, uint32_t over);
 /* Two receives at the responder, RECV | FIRST and RECV | SECOND. */
-void scene_post_receives(struct scene *s, const struct error_case *c);
+void error_pair_post_receives(struct error_pair *s, const struct error_case *c);
 
 #define FIRST  1u /* wr_id of the request under test, and of the receive that it would use */
 #define SECOND 2u

@@ -24,7 +24,7 @@
 
 #include <infiniband/mlx5dv.h>
 
-#include "rig.h"
+#include "../support/verbs_device.h"
 
 #define BYTES	 (1u << 20) /* of a message */
 #define LISTED	 (2u << 20) /* of the memory under the key */
@@ -77,7 +77,7 @@ static struct options options = {.gid_index = -1, .processes = 1};
 struct side {
 	bool far;
 	int control;
-	struct rig_port port;
+	struct device_port port;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
@@ -98,13 +98,13 @@ static struct ibv_context *open_device(struct ibv_device *device)
 static void tell(const struct side *s, const void *what, size_t n)
 {
 	if (send(s->control, what, n, MSG_NOSIGNAL) != (ssize_t)n)
-		rig_die("the other side has gone");
+		device_die("the other side has gone");
 }
 
 static void hear(const struct side *s, void *what, size_t n)
 {
 	if (recv(s->control, what, n, MSG_WAITALL) != (ssize_t)n)
-		rig_die("the other side has gone");
+		device_die("the other side has gone");
 }
 
 static void meet(const struct side *s)
@@ -125,7 +125,7 @@ static struct mlx5dv_mkey *create_key(struct ibv_pd *pd)
 	struct mlx5dv_mkey *key = mlx5dv_create_mkey(&attr);
 
 	if (!key)
-		rig_die("mlx5dv_create_mkey: %s", strerror(errno));
+		device_die("mlx5dv_create_mkey: %s", strerror(errno));
 	return key;
 }
 
@@ -134,7 +134,7 @@ static struct ibv_mr *register_memory(struct ibv_pd *pd, void *at, size_t bytes)
 	struct ibv_mr *mr = ibv_reg_mr(pd, at, bytes, RIGHTS);
 
 	if (!mr)
-		rig_die("ibv_reg_mr: %s", strerror(errno));
+		device_die("ibv_reg_mr: %s", strerror(errno));
 	return mr;
 }
 
@@ -163,40 +163,40 @@ static struct ibv_qp *create_qp(struct side *s)
 	struct ibv_qp *qp = mlx5dv_create_qp(s->port.ctx, &attr, &dv);
 
 	if (!qp)
-		rig_die("mlx5dv_create_qp: %s", strerror(errno));
+		device_die("mlx5dv_create_qp: %s", strerror(errno));
 	return qp;
 }
 
 static void side_up(struct side *s)
 {
 	struct {
-		struct rig_address qp;
+		struct device_address qp;
 		uint64_t flat;
 		uint32_t flat_rkey;
 	} mine, theirs;
 
-	rig_port_open_by(&s->port, options.device, options.gid_index, open_device);
+	device_port_open_by(&s->port, options.device, options.gid_index, open_device);
 	s->pd = ibv_alloc_pd(s->port.ctx);
 	s->cq = ibv_create_cq(s->port.ctx, 32, NULL, NULL, 0);
 	s->flat = malloc(BYTES);
 	s->listed = malloc(LISTED);
 	if (!s->pd || !s->cq || !s->flat || !s->listed)
-		rig_die("no domain, CQ or memory");
+		device_die("no domain, CQ or memory");
 	s->flat_mr = register_memory(s->pd, s->flat, BYTES);
 	s->listed_mr = register_memory(s->pd, s->listed, LISTED);
 	s->key = create_key(s->pd);
 	s->inner = create_key(s->pd);
 	s->qp = create_qp(s);
 	memset(&mine, 0, sizeof(mine));
-	mine.qp = rig_address(&s->port, s->qp, 100);
+	mine.qp = device_address(&s->port, s->qp, 100);
 	mine.flat = (uintptr_t)s->flat;
 	mine.flat_rkey = s->flat_mr->rkey;
 	tell(s, &mine, sizeof(mine));
 	hear(s, &theirs, sizeof(theirs));
 	s->peer_flat = theirs.flat;
 	s->peer_flat_rkey = theirs.flat_rkey;
-	rig_qp_init(s->qp, &rig_default_connection);
-	rig_qp_connect(&s->port, s->qp, &rig_default_connection, &theirs.qp, 100);
+	device_qp_init(s->qp, &device_default_connection);
+	device_qp_connect(&s->port, s->qp, &device_default_connection, &theirs.qp, 100);
 	meet(s);
 }
 
@@ -210,7 +210,7 @@ static void side_down(struct side *s)
 	ibv_dereg_mr(s->listed_mr);
 	ibv_destroy_cq(s->cq);
 	ibv_dealloc_pd(s->pd);
-	rig_port_close(&s->port);
+	device_port_close(&s->port);
 	free(s->flat);
 	free(s->listed);
 }
@@ -218,13 +218,13 @@ static void side_down(struct side *s)
 /* The status of the next completion, or a number that is none. */
 static int completion(struct side *s)
 {
-	uint64_t until = rig_now_ns() + LIMIT_NS;
+	uint64_t until = device_now_ns() + LIMIT_NS;
 	struct ibv_wc wc;
 	int n;
 
 	do {
 		n = ibv_poll_cq(s->cq, 1, &wc);
-	} while (!n && rig_now_ns() < until);
+	} while (!n && device_now_ns() < until);
 	return n == 1 ? (int)wc.status : -1;
 }
 
@@ -276,9 +276,9 @@ static void configure(struct side *s, enum layout l)
 	else
 		configure_strides(s, s->key, l);
 	if (ibv_wr_complete(qpx))
-		rig_die("the key cannot be configured");
+		device_die("the key cannot be configured");
 	if (completion(s) != IBV_WC_SUCCESS)
-		rig_die("the key's configuration failed");
+		device_die("the key's configuration failed");
 	rkey = s->key->rkey;
 	tell(s, &rkey, sizeof(rkey));
 	hear(s, &s->peer_rkey, sizeof(s->peer_rkey));
@@ -378,7 +378,7 @@ static void post_send(struct side *s, const struct operation *op, const struct p
 	wr.wr.rdma.remote_addr = p->off + (op->far_key ? 0 : s->peer_flat);
 	wr.wr.rdma.rkey = op->far_key ? s->peer_rkey : s->peer_flat_rkey;
 	if (ibv_post_send(s->qp, &wr, &bad))
-		rig_die("ibv_post_send: %s", strerror(errno));
+		device_die("ibv_post_send: %s", strerror(errno));
 }
 
 static void post_receive(struct side *s, const struct operation *op, const struct part *p)
@@ -387,7 +387,7 @@ static void post_receive(struct side *s, const struct operation *op, const struc
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
 
 	if (ibv_post_recv(s->qp, &wr, &bad))
-		rig_die("ibv_post_recv: %s", strerror(errno));
+		device_die("ibv_post_recv: %s", strerror(errno));
 }
 
 struct result {
@@ -408,10 +408,10 @@ static void run_part(struct side *s, const struct operation *op, enum layout l,
 		post_receive(s, op, p);
 	meet(s);
 	if (!s->far) {
-		start = rig_now_ns();
+		start = device_now_ns();
 		post_send(s, op, p);
 		here.status = completion(s);
-		here.took = rig_now_ns() - start;
+		here.took = device_now_ns() - start;
 	} else if (op->takes_recv) {
 		here.status = completion(s);
 	}
@@ -471,7 +471,7 @@ static bool in_threads(int ends[2])
 	bool good;
 
 	if (pthread_create(&far, NULL, run_far, &ends[1]))
-		rig_die("no thread");
+		device_die("no thread");
 	good = run_side(false, ends[0]);
 	pthread_join(far, NULL);
 	return good;
@@ -484,7 +484,7 @@ static bool in_processes(int ends[2])
 	bool good;
 
 	if (child < 0)
-		rig_die("fork: %s", strerror(errno));
+		device_die("fork: %s", strerror(errno));
 	/* so that each hears of the other's end */
 	close(ends[!!child]);
 	if (!child)
@@ -514,6 +514,6 @@ int main(int argc, char **argv)
 		}
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
-		rig_die("socketpair: %s", strerror(errno));
+		device_die("socketpair: %s", strerror(errno));
 	return (options.processes == 2 ? in_processes(ends) : in_threads(ends)) ? 0 : 1;
 }

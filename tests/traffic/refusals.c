@@ -8,7 +8,7 @@
 
 #include "errors.h"
 
-static bool refuses_long_inline(struct scene *s)
+static bool refuses_long_inline(struct error_pair *s)
 {
 	static uint8_t data[4096];
 	struct ibv_qp_attr attr;
@@ -22,7 +22,7 @@ static bool refuses_long_inline(struct scene *s)
 
 	/* The driver may have granted more than was asked for. */
 	if (ibv_query_qp(s->roles[0].qp, &attr, IBV_QP_CAP, &init))
-		rig_die("ibv_query_qp: %m");
+		device_die("ibv_query_qp: %m");
 	sge.length = init.cap.max_inline_data + 1;
 	if (sge.length > sizeof(data))
 		return bad("max_inline_data is %u", init.cap.max_inline_data);
@@ -30,7 +30,7 @@ static bool refuses_long_inline(struct scene *s)
 										: bad("accepted");
 }
 
-static bool refuses_many_sges(struct scene *s)
+static bool refuses_many_sges(struct error_pair *s)
 {
 	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
@@ -39,18 +39,18 @@ static bool refuses_many_sges(struct scene *s)
 	struct ibv_send_wr wr = {.sg_list = sges, .opcode = IBV_WR_SEND};
 
 	if (ibv_query_qp(s->roles[0].qp, &attr, IBV_QP_CAP, &init))
-		rig_die("ibv_query_qp: %m");
+		device_die("ibv_query_qp: %m");
 	if (init.cap.max_send_sge >= 64)
 		return bad("max_send_sge is %u", init.cap.max_send_sge);
 	for (int i = 0; i < 64; i++)
-		sges[i] = (struct ibv_sge){scene_range(&s->roles[0], KEY_GOOD, 1, 0), 1,
+		sges[i] = (struct ibv_sge){error_pair_range(&s->roles[0], KEY_GOOD, 1, 0), 1,
 					   s->roles[0].keys[KEY_GOOD]};
 	wr.num_sge = (int)init.cap.max_send_sge + 1;
 	return ibv_post_send(s->roles[0].qp, &wr, &rejected) && rejected == &wr ? true
 										: bad("accepted");
 }
 
-static bool refuses_transitions(struct scene *s)
+static bool refuses_transitions(struct error_pair *s)
 {
 	static const enum ibv_qp_state to[] = {IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPS_SQD};
 	struct ibv_qp *qp = s->roles[0].qp;
@@ -69,11 +69,11 @@ static bool refuses_transitions(struct scene *s)
 	return true;
 }
 
-static bool flushes_in_error_state(struct scene *s)
+static bool flushes_in_error_state(struct error_pair *s)
 {
 	struct role *r = &s->roles[0];
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
-	struct ibv_sge sge = {scene_range(r, KEY_GOOD, 8, 0), 8, r->keys[KEY_GOOD]};
+	struct ibv_sge sge = {error_pair_range(r, KEY_GOOD, 8, 0), 8, r->keys[KEY_GOOD]};
 	struct ibv_send_wr *rejected_send;
 	struct ibv_recv_wr *rejected_recv;
 	struct ibv_send_wr send = {.wr_id = FIRST,
@@ -101,9 +101,9 @@ static bool flushes_in_error_state(struct scene *s)
 				 IBV_WC_WR_FLUSH_ERR);
 }
 
-static bool recovers_through_reset(struct scene *s)
+static bool recovers_through_reset(struct error_pair *s)
 {
-	struct rig_address address[2];
+	struct device_address address[2];
 	struct ibv_send_wr *rejected;
 	struct ibv_wc wc;
 	static const struct error_case one_send = {.opcode = IBV_WR_SEND, .length = 64};
@@ -114,24 +114,24 @@ static bool recovers_through_reset(struct scene *s)
 
 			if (ibv_modify_qp(s->roles[i].qp, &attr, IBV_QP_STATE))
 				return bad("to RESET: refused");
-			address[i] = rig_address(&s->port, s->roles[i].qp, 7);
+			address[i] = device_address(&s->port, s->roles[i].qp, 7);
 			while (ibv_poll_cq(s->roles[i].cq, 1, &wc) > 0)
 				;
 		}
 		for (int i = 0; i < 2; i++) {
-			rig_qp_init(s->roles[i].qp, &rig_default_connection);
-			rig_qp_connect(&s->port, s->roles[i].qp, &rig_default_connection,
-				       &address[!i], 7);
+			device_qp_init(s->roles[i].qp, &device_default_connection);
+			device_qp_connect(&s->port, s->roles[i].qp, &device_default_connection,
+					  &address[!i], 7);
 		}
 		struct role *r = &s->roles[0];
-		struct ibv_sge sge = {scene_range(r, KEY_GOOD, 64, 0), 64, r->keys[KEY_GOOD]};
+		struct ibv_sge sge = {error_pair_range(r, KEY_GOOD, 64, 0), 64, r->keys[KEY_GOOD]};
 		struct ibv_send_wr wr = {.wr_id = FIRST,
 					 .sg_list = &sge,
 					 .num_sge = 1,
 					 .opcode = IBV_WR_SEND,
 					 .send_flags = IBV_SEND_SIGNALED};
 
-		scene_post_receives(s, &one_send);
+		error_pair_post_receives(s, &one_send);
 		if (ibv_post_send(r->qp, &wr, &rejected))
 			return bad("ibv_post_send refused");
 		if (!expect_completion(r, "requester", FIRST, IBV_WC_SUCCESS, IBV_WC_SUCCESS) ||
@@ -142,7 +142,7 @@ static bool recovers_through_reset(struct scene *s)
 	return true;
 }
 
-static bool refuses_dealloc_in_use(struct scene *s)
+static bool refuses_dealloc_in_use(struct error_pair *s)
 {
 	int pd = ibv_dealloc_pd(s->roles[0].pd);
 	int cq = ibv_destroy_cq(s->roles[0].cq);
@@ -150,7 +150,7 @@ static bool refuses_dealloc_in_use(struct scene *s)
 	return pd == EBUSY && cq == EBUSY ? true : bad("PD: %d, CQ: %d, expected EBUSY", pd, cq);
 }
 
-static bool refuses_destroying_srq_in_use(struct scene *s)
+static bool refuses_destroying_srq_in_use(struct error_pair *s)
 {
 	struct role *r = &s->roles[0];
 	struct ibv_srq_init_attr srq_init = {.attr = {.max_wr = 8, .max_sge = 1}};
@@ -164,21 +164,21 @@ static bool refuses_destroying_srq_in_use(struct scene *s)
 	int in_use, freed;
 
 	if (!srq)
-		rig_die("ibv_create_srq: %m");
+		device_die("ibv_create_srq: %m");
 	qp = ibv_create_qp(r->pd, &init);
 	if (!qp)
-		rig_die("ibv_create_qp: %m");
+		device_die("ibv_create_qp: %m");
 	in_use = ibv_destroy_srq(srq);
 	if (ibv_destroy_qp(qp))
-		rig_die("ibv_destroy_qp: %m");
+		device_die("ibv_destroy_qp: %m");
 	freed = ibv_destroy_srq(srq);
 	return in_use == EBUSY && !freed ? true : bad("in use: %d, then: %d", in_use, freed);
 }
 
-static bool keeps_memory_of_window(struct scene *s)
+static bool keeps_memory_of_window(struct error_pair *s)
 {
 	struct role *r = &s->roles[0];
-	struct ibv_mr *mr = ibv_reg_mr(r->pd, r->memory, SCENE_BYTES,
+	struct ibv_mr *mr = ibv_reg_mr(r->pd, r->memory, ERROR_PAIR_BYTES,
 				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
 	struct ibv_mw *mw = ibv_alloc_mw(r->pd, IBV_MW_TYPE_1);
 	struct ibv_mw_bind bind = {.wr_id = FIRST,
@@ -190,58 +190,58 @@ static bool keeps_memory_of_window(struct scene *s)
 	int in_use, freed;
 
 	if (!mr || !mw)
-		rig_die("registration with a window: %m");
+		device_die("registration with a window: %m");
 	if (ibv_bind_mw(r->qp, mw, &bind))
 		return bad("ibv_bind_mw refused");
 	if (!expect_completion(r, "bind", FIRST, IBV_WC_SUCCESS, IBV_WC_SUCCESS))
 		return false;
 	in_use = ibv_dereg_mr(mr);
 	if (ibv_dealloc_mw(mw))
-		rig_die("ibv_dealloc_mw: %m");
+		device_die("ibv_dealloc_mw: %m");
 	freed = ibv_dereg_mr(mr);
 	return in_use == EBUSY && !freed ? true : bad("in use: %d, then: %d", in_use, freed);
 }
 
 /* IBTA 11.6.3.3, CQ error: the queue is lost, and with it those that complete to it. */
-static bool reports_cq_overrun(struct scene *s)
+static bool reports_cq_overrun(struct error_pair *s)
 {
 	struct role *r = &s->roles[0], *peer = &s->roles[1];
-	struct ibv_sge sge = {scene_range(r, KEY_GOOD, 8, 0), 8, r->keys[KEY_GOOD]};
+	struct ibv_sge sge = {error_pair_range(r, KEY_GOOD, 8, 0), 8, r->keys[KEY_GOOD]};
 	struct ibv_send_wr wr = {.wr_id = FIRST,
 				 .sg_list = &sge,
 				 .num_sge = 1,
 				 .opcode = IBV_WR_RDMA_WRITE,
 				 .send_flags = IBV_SEND_SIGNALED,
-				 .wr.rdma = {scene_range(peer, KEY_GOOD, 8, 0),
+				 .wr.rdma = {error_pair_range(peer, KEY_GOOD, 8, 0),
 					     peer->keys[KEY_GOOD]}};
 	struct ibv_send_wr *rejected;
 	struct ibv_async_event event;
 	struct ibv_qp_init_attr init = {.cap = {.max_send_wr = 512, .max_send_sge = 1},
 					.qp_type = IBV_QPT_RC};
 	struct ibv_cq *cq = ibv_create_cq(s->port.ctx, 1, NULL, NULL, 0);
-	struct rig_address there, here;
+	struct device_address there, here;
 	struct ibv_qp *qp;
 	bool good = false;
 
 	if (!cq)
-		rig_die("ibv_create_cq: %m");
+		device_die("ibv_create_cq: %m");
 	init.send_cq = init.recv_cq = cq;
 	qp = ibv_create_qp(r->pd, &init);
 	if (!qp)
-		rig_die("ibv_create_qp: %m");
-	here = rig_address(&s->port, qp, 7);
-	there = rig_address(&s->port, peer->qp, 7);
+		device_die("ibv_create_qp: %m");
+	here = device_address(&s->port, qp, 7);
+	there = device_address(&s->port, peer->qp, 7);
 	if (ibv_modify_qp(peer->qp, &(struct ibv_qp_attr){.qp_state = IBV_QPS_RESET}, IBV_QP_STATE))
-		rig_die("to RESET: %m");
-	rig_qp_init(peer->qp, &rig_default_connection);
-	rig_qp_connect(&s->port, peer->qp, &rig_default_connection, &here, 7);
-	rig_qp_init(qp, &rig_default_connection);
-	rig_qp_connect(&s->port, qp, &rig_default_connection, &there, 7);
+		device_die("to RESET: %m");
+	device_qp_init(peer->qp, &device_default_connection);
+	device_qp_connect(&s->port, peer->qp, &device_default_connection, &here, 7);
+	device_qp_init(qp, &device_default_connection);
+	device_qp_connect(&s->port, qp, &device_default_connection, &there, 7);
 	for (int i = 0; i < cq->cqe + 2; i++) {
 		if (ibv_post_send(qp, &wr, &rejected))
-			rig_die("ibv_post_send refused");
+			device_die("ibv_post_send refused");
 	}
-	while (scene_event_within(s, &event, 2000)) {
+	while (error_pair_event_within(s, &event, 2000)) {
 		if (event.event_type == IBV_EVENT_CQ_ERR && event.element.cq == cq)
 			good = true;
 		ibv_ack_async_event(&event);
@@ -251,7 +251,7 @@ static bool reports_cq_overrun(struct scene *s)
 	if (!good)
 		bad("no event after %d completions in a queue of %d", cq->cqe + 2, cq->cqe);
 	if (ibv_destroy_qp(qp) || ibv_destroy_cq(cq))
-		rig_die("after the overrun: %m");
+		device_die("after the overrun: %m");
 	return good;
 }
 

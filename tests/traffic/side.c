@@ -12,7 +12,7 @@
 
 /* What the sides tell each other about one connection. */
 struct greeting {
-	struct rig_address address;
+	struct device_address address;
 	uint64_t target;
 	uint32_t rkey[2];
 };
@@ -82,7 +82,7 @@ static uint8_t *map_area(void)
 		mmap(NULL, PLAN_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
-		rig_die("mmap: %m");
+		device_die("mmap: %m");
 	return p;
 }
 
@@ -91,7 +91,7 @@ static void register_twice(struct side *side, uint8_t *area, int access, struct 
 	for (int i = 0; i < 2; i++) {
 		mr[i] = ibv_reg_mr(side->pd, area + PLAN_GUARD, PLAN_AREA, access);
 		if (!mr[i])
-			rig_die("ibv_reg_mr: %m");
+			device_die("ibv_reg_mr: %m");
 	}
 }
 
@@ -112,7 +112,7 @@ static void create_cqs(struct side *side)
 				: ibv_create_cq(side->port.ctx, (int)depth, NULL, side->channel, 0);
 
 		if (!cq)
-			rig_die("creating a CQ of %u entries: %m", depth);
+			device_die("creating a CQ of %u entries: %m", depth);
 		if (i)
 			side->recv_cq.cq = cq;
 		else
@@ -154,7 +154,7 @@ static void create_qp(struct side *side, struct end *end, const struct ibv_devic
 
 	end->qp = ibv_create_qp_ex(side->port.ctx, &attr);
 	if (!end->qp)
-		rig_die("ibv_create_qp_ex with %u entries: %m", attr.cap.max_send_sge);
+		device_die("ibv_create_qp_ex with %u entries: %m", attr.cap.max_send_sge);
 	side->max_inline = attr.cap.max_inline_data;
 }
 
@@ -168,7 +168,7 @@ static void create_srq(struct side *side, const struct ibv_device_attr *device)
 		attr.attr.max_sge = PLAN_MAX_SGE;
 	side->srq = ibv_create_srq(side->pd, &attr);
 	if (!side->srq)
-		rig_die("ibv_create_srq: %m");
+		device_die("ibv_create_srq: %m");
 }
 
 /* Both sides must arrive at the same limits: these come from the options and the device alone. */
@@ -198,7 +198,7 @@ static void open_lanes(struct side *side, uint32_t conn, const struct ibv_device
 	}
 	for (uint32_t i = 0; i < 2; i++) {
 		if (!lane_open(&end->lanes[i], o->seed * 1000003u + conn * 2 + i, &limits))
-			rig_die("out of memory");
+			device_die("out of memory");
 	}
 	lane_fill(&end->lanes[side->index], end->initiator, NULL);
 	lane_fill(&end->lanes[!side->index], NULL, end->target);
@@ -214,7 +214,7 @@ static void open_end(struct side *side, uint32_t conn, const struct ibv_device_a
 	register_twice(side, end->initiator, IBV_ACCESS_LOCAL_WRITE, end->initiator_mr);
 	register_twice(side, end->target,
 		       IBV_ACCESS_LOCAL_WRITE |
-			       (one_sided ? (int)rig_default_connection.access : 0),
+			       (one_sided ? (int)device_default_connection.access : 0),
 		       end->target_mr);
 	create_qp(side, end, device);
 	open_lanes(side, conn, device);
@@ -223,18 +223,18 @@ static void open_end(struct side *side, uint32_t conn, const struct ibv_device_a
 static void connect_end(struct side *side, uint32_t conn)
 {
 	struct end *end = &side->ends[conn];
-	struct rig_connection how = rig_default_connection;
+	struct device_connection how = device_default_connection;
 	/* PSNs that wrap around soon. */
 	uint32_t psn = (0xffffffu - conn * 3u) & 0xffffffu;
 	struct greeting mine = {
-		.address = rig_address(&side->port, end->qp, psn),
+		.address = device_address(&side->port, end->qp, psn),
 		.target = (uintptr_t)(end->target + PLAN_GUARD),
 		.rkey = {end->target_mr[0]->rkey, end->target_mr[1]->rkey},
 	};
 	struct greeting theirs;
 
 	if (!exchange(side->control, &mine, &theirs, sizeof(mine)))
-		rig_die("the other side is gone");
+		device_die("the other side is gone");
 	end->peer_target = theirs.target;
 	end->peer_rkey[0] = theirs.rkey[0];
 	end->peer_rkey[1] = theirs.rkey[1];
@@ -242,14 +242,14 @@ static void connect_end(struct side *side, uint32_t conn)
 	how.mtu = side->options->mtu;
 	if (side->options->type != IBV_QPT_RC)
 		how.access = side->options->type == IBV_QPT_UC ? IBV_ACCESS_REMOTE_WRITE : 0;
-	rig_qp_init(end->qp, &how);
-	rig_qp_connect(&side->port, end->qp, &how, &theirs.address, psn);
+	device_qp_init(end->qp, &how);
+	device_qp_connect(&side->port, end->qp, &how, &theirs.address, psn);
 	if (side->options->type == IBV_QPT_UD) {
-		struct ibv_ah_attr ah = rig_ah_attr(&side->port, &theirs.address);
+		struct ibv_ah_attr ah = device_ah_attr(&side->port, &theirs.address);
 
 		end->ah = ibv_create_ah(side->pd, &ah);
 		if (!end->ah)
-			rig_die("ibv_create_ah: %m");
+			device_die("ibv_create_ah: %m");
 	}
 }
 
@@ -257,23 +257,23 @@ static void side_open(struct side *side)
 {
 	struct ibv_device_attr device;
 
-	rig_port_open(&side->port, side->options->device, side->options->gid_index);
+	device_port_open(&side->port, side->options->device, side->options->gid_index);
 	if (ibv_query_device(side->port.ctx, &device))
-		rig_die("ibv_query_device: %m");
+		device_die("ibv_query_device: %m");
 	side->pd = ibv_alloc_pd(side->port.ctx);
 	if (!side->pd)
-		rig_die("ibv_alloc_pd: %m");
+		device_die("ibv_alloc_pd: %m");
 	if (side->options->events) {
 		side->channel = ibv_create_comp_channel(side->port.ctx);
 		if (!side->channel)
-			rig_die("ibv_create_comp_channel: %m");
+			device_die("ibv_create_comp_channel: %m");
 	}
 	create_cqs(side);
 	if (side->options->srq)
 		create_srq(side, &device);
 	side->ends = calloc(side->options->qps, sizeof(*side->ends));
 	if (!side->ends)
-		rig_die("out of memory");
+		device_die("out of memory");
 	for (uint32_t i = 0; i < side->options->qps; i++)
 		open_end(side, i, &device);
 	for (uint32_t i = 0; i < side->options->qps; i++)
@@ -283,7 +283,7 @@ static void side_open(struct side *side)
 static void must(int err, const char *what)
 {
 	if (err)
-		rig_die("%s: %s", what, strerror(err));
+		device_die("%s: %s", what, strerror(err));
 }
 
 static void close_end(struct end *end)
@@ -313,7 +313,7 @@ static void side_close(struct side *side)
 	if (side->channel)
 		must(ibv_destroy_comp_channel(side->channel), "ibv_destroy_comp_channel");
 	must(ibv_dealloc_pd(side->pd), "ibv_dealloc_pd");
-	rig_port_close(&side->port);
+	device_port_close(&side->port);
 }
 
 /* ---- comparing ---- */

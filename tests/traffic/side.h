@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "plan.h"
-#include "rig.h"
+#include "../support/verbs_device.h"
 
 #define SIDE_MAX_QPS 64u
 #define SIDE_DEPTH   64u /* of the queues; a batch has to fit */
@@ -54,7 +54,7 @@ struct side {
 	const struct options *options;
 	int index; /* 0 or 1 */
 	int control;
-	struct rig_port port;
+	struct device_port port;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	union {

@@ -243,7 +243,7 @@ static void complain_of_delay(const struct side *side)
 
 bool side_complete(struct side *side)
 {
-	uint64_t end = rig_now_ns() + PATIENCE_NS;
+	uint64_t end = device_now_ns() + PATIENCE_NS;
 	bool armed = false;
 
 	for (uint32_t i = 0; i < side->options->qps; i++)
@@ -256,7 +256,7 @@ bool side_complete(struct side *side)
 			return false;
 		if (sent || received)
 			continue;
-		if (rig_now_ns() > end) {
+		if (device_now_ns() > end) {
 			complain_of_delay(side);
 			return false;
 		}

@@ -98,7 +98,7 @@ static int post_list(struct side *side, uint32_t conn, uint32_t first, uint32_t 
 		} else if (end->ah) {
 			wr->wr.ud.ah = end->ah;
 			wr->wr.ud.remote_qpn = end->peer_qpn;
-			wr->wr.ud.remote_qkey = RIG_QKEY;
+			wr->wr.ud.remote_qkey = DEVICE_QKEY;
 		} else {
 			wr->wr.rdma.remote_addr = remote_address(end, op);
 			wr->wr.rdma.rkey = remote_key(end, op);
@@ -172,7 +172,7 @@ static int post_extended(struct side *side, uint32_t conn, uint32_t first, uint3
 		qp->wr_flags = op_flags(&ops[i]);
 		build_extended(end, qp, &ops[i]);
 		if (end->ah)
-			ibv_wr_set_ud_addr(qp, end->ah, end->peer_qpn, RIG_QKEY);
+			ibv_wr_set_ud_addr(qp, end->ah, end->peer_qpn, DEVICE_QKEY);
 		set_data(end, qp, &ops[i]);
 	}
 	return ibv_wr_complete(qp);

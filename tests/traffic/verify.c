@@ -39,7 +39,7 @@ static uint64_t number(const char *text, uint64_t max)
 	uint64_t n = strtoull(text, &end, 0);
 
 	if (!*text || *end || n > max)
-		rig_die("verify: '%s' is not a number up to %lu", text, max);
+		device_die("verify: '%s' is not a number up to %lu", text, max);
 	return n;
 }
 
@@ -51,7 +51,7 @@ static enum ibv_qp_type transport(const char *name)
 		return IBV_QPT_UC;
 	if (!strcmp(name, "ud"))
 		return IBV_QPT_UD;
-	rig_die("verify: no transport is called '%s'", name);
+	device_die("verify: no transport is called '%s'", name);
 }
 
 static enum ibv_mtu mtu_of(uint64_t bytes)
@@ -60,7 +60,7 @@ static enum ibv_mtu mtu_of(uint64_t bytes)
 		if (128u << mtu == bytes)
 			return (enum ibv_mtu)mtu;
 	}
-	rig_die("verify: no MTU of %lu bytes", bytes);
+	device_die("verify: no MTU of %lu bytes", bytes);
 }
 
 static void parse(int argc, char **argv, struct options *o)
@@ -152,10 +152,10 @@ static void parse(int argc, char **argv, struct options *o)
 		}
 	}
 	if (optind < argc)
-		rig_die("verify: what is '%s'?", argv[optind]);
+		device_die("verify: what is '%s'?", argv[optind]);
 	/* With several connections on one SRQ no plan can say which message takes which receive. */
 	if (!o->qps || !o->processes || !o->max_size || (o->srq && o->qps != 1))
-		rig_die("verify: these options do not go together; see --help");
+		device_die("verify: these options do not go together; see --help");
 }
 
 struct thread_arguments {
@@ -181,7 +181,7 @@ static bool run_threads(const struct options *o, const int control[2])
 	bool good;
 
 	if (pthread_create(&thread, NULL, second_side, &second))
-		rig_die("pthread_create failed");
+		device_die("pthread_create failed");
 	good = side_run(o, 0, control[0]);
 	shutdown(control[0], SHUT_RDWR);
 	pthread_join(thread, NULL);
@@ -198,7 +198,7 @@ static bool run_processes(const struct options *o, const int control[2])
 	fflush(NULL);
 	child = fork();
 	if (child < 0)
-		rig_die("fork: %m");
+		device_die("fork: %m");
 	close(control[child ? 1 : 0]);
 	if (!child) {
 		good = side_run(o, 1, control[1]);
@@ -208,7 +208,7 @@ static bool run_processes(const struct options *o, const int control[2])
 	good = side_run(o, 0, control[0]);
 	close(control[0]);
 	if (waitpid(child, &status, 0) != child)
-		rig_die("waitpid: %m");
+		device_die("waitpid: %m");
 	if (status)
 		fprintf(stderr, "verify: the second process ended with wait status %#x\n",
 			(unsigned)status);
@@ -231,7 +231,7 @@ int main(int argc, char **argv)
 
 	parse(argc, argv, &o);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control))
-		rig_die("socketpair: %m");
+		device_die("socketpair: %m");
 	if (o.processes == 1 ? run_threads(&o, control) : run_processes(&o, control))
 		return 0;
 	/* Nothing was taken down after a mismatch: leak checkers need not say so. */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "base/clock.h"
 #include "check.h"
 #include "usermem/usermem.h"
@@ -16,8 +16,8 @@
 #define ALL   (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
 
 struct bench {
-	struct rig rig;
-	struct rig_qp a, b;
+	struct test_device device;
+	struct device_qp a, b;
 	uint8_t src[BYTES], dst[BYTES];
 	struct mkey *src_mr, *dst_mr;
 	uint32_t lkey, rkey;
@@ -31,17 +31,17 @@ static void bench_up(void)
 	struct bench *t = &bench;
 	int64_t key;
 
-	rig_up(&t->rig);
-	rig_qp_up(&t->rig, 0, &t->a, IB_QPT_RC);
-	rig_qp_up(&t->rig, 0, &t->b, IB_QPT_RC);
-	rig_connect(&t->rig, 0, &t->a, &t->b);
+	device_up(&t->device);
+	device_qp_up(&t->device, 0, &t->a, IB_QPT_RC);
+	device_qp_up(&t->device, 0, &t->b, IB_QPT_RC);
+	device_connect(&t->device, 0, &t->a, &t->b);
 	for (unsigned i = 0; i < BYTES; i++)
 		t->src[i] = (uint8_t)(i % 251 + 1);
 	memset(t->dst, 0xee, BYTES);
-	t->lkey = rig_mr(&t->rig, 0, t->a.pdn, t->src, BYTES, ALL, &t->src_mr);
-	t->rkey = rig_mr(&t->rig, 0, t->b.pdn, t->dst, BYTES, ALL, &t->dst_mr);
-	key = adapter_null_key(t->rig.adapter[0]);
-	CHECK(key > 0 && key == adapter_null_key(t->rig.adapter[0]));
+	t->lkey = device_mr(&t->device, 0, t->a.pdn, t->src, BYTES, ALL, &t->src_mr);
+	t->rkey = device_mr(&t->device, 0, t->b.pdn, t->dst, BYTES, ALL, &t->dst_mr);
+	key = adapter_null_key(t->device.adapter[0]);
+	CHECK(key > 0 && key == adapter_null_key(t->device.adapter[0]));
 	t->null_key = (uint32_t)key;
 }
 
@@ -49,16 +49,16 @@ static void bench_down(void)
 {
 	struct bench *t = &bench;
 
-	rig_qp_down(&t->a);
-	rig_qp_down(&t->b);
-	mkey_destroy(t->rig.adapter[0], t->src_mr);
-	mkey_destroy(t->rig.adapter[0], t->dst_mr);
-	rig_down(&t->rig);
+	device_qp_down(&t->a);
+	device_qp_down(&t->b);
+	mkey_destroy(t->device.adapter[0], t->src_mr);
+	mkey_destroy(t->device.adapter[0], t->dst_mr);
+	device_down(&t->device);
 }
 
-static uint8_t expect(struct rig_qp *q)
+static uint8_t expect(struct device_qp *q)
 {
-	const struct cqe64 *cqe = rig_cq_poll(&q->cq);
+	const struct cqe64 *cqe = device_cq_poll(&q->cq);
 
 	CHECK(cqe);
 	return cqe->op_own >> 4;
@@ -67,18 +67,18 @@ static uint8_t expect(struct rig_qp *q)
 static void rdma(uint8_t opcode, uint64_t va, uint32_t lkey, uint32_t rkey, uint32_t len)
 {
 	struct bench *t = &bench;
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	rig_wqe_begin(&t->a, &w, opcode, WQE_CTRL_CE_ALWAYS, 0);
-	rig_wqe_raddr(&w, (uintptr_t)t->dst, rkey);
-	rig_wqe_data(&w, (void *)(uintptr_t)va, len, lkey);
-	rig_wqe_end(&w);
+	device_wqe_begin(&t->a, &w, opcode, WQE_CTRL_CE_ALWAYS, 0);
+	device_wqe_raddr(&w, (uintptr_t)t->dst, rkey);
+	device_wqe_data(&w, (void *)(uintptr_t)va, len, lkey);
+	device_wqe_end(&w);
 }
 
 static void null_key(void)
 {
 	struct bench *t = &bench;
-	struct rig_wqe w;
+	struct device_wqe w;
 
 	bench_up();
 	/* zeros out, whatever the address */
@@ -91,16 +91,16 @@ static void null_key(void)
 	CHECK(expect(&t->a) == CQE_OP_REQ);
 
 	/* a receive of which the middle is dropped */
-	rig_recv(&t->b, t->dst, 2048, t->rkey);
+	device_recv(&t->b, t->dst, 2048, t->rkey);
 	memcpy(t->b.rq,
 	       (struct wqe_data[3]){{be32_of(100), be32_of(t->rkey), be64_of((uintptr_t)t->dst)},
 				    {be32_of(1000), be32_of(t->null_key), be64_of(5)},
 				    {be32_of(100), be32_of(t->rkey),
 				     be64_of((uintptr_t)t->dst + 100)}},
 	       3 * sizeof(struct wqe_data));
-	rig_wqe_begin(&t->a, &w, WQE_OP_SEND, WQE_CTRL_CE_ALWAYS, 0);
-	rig_wqe_data(&w, t->src, 1200, t->lkey);
-	rig_wqe_end(&w);
+	device_wqe_begin(&t->a, &w, WQE_OP_SEND, WQE_CTRL_CE_ALWAYS, 0);
+	device_wqe_data(&w, t->src, 1200, t->lkey);
+	device_wqe_end(&w);
 	CHECK(expect(&t->b) == CQE_OP_RESP_SEND && expect(&t->a) == CQE_OP_REQ);
 	CHECK(!memcmp(t->dst, t->src, 100) && !memcmp(t->dst + 100, t->src + 1100, 100));
 	CHECK(!t->dst[200]);
@@ -141,12 +141,12 @@ static void keys_tell(void)
 	struct mkey_attr attr;
 
 	bench_up();
-	CHECK(!mkey_query(t->rig.adapter[0], t->lkey, &attr));
+	CHECK(!mkey_query(t->device.adapter[0], t->lkey, &attr));
 	CHECK(attr.addr == t->src && attr.length == BYTES && attr.access == ALL);
 	CHECK(attr.pdn == t->a.pdn && attr.iova == (uintptr_t)t->src);
-	CHECK(mkey_query(t->rig.adapter[0], t->lkey + 1, &attr) == -ENOENT);
-	CHECK(mkey_query(t->rig.adapter[0], 0, &attr) == -ENOENT);
-	CHECK(mkey_query(t->rig.adapter[0], UINT32_MAX, &attr) == -ENOENT);
+	CHECK(mkey_query(t->device.adapter[0], t->lkey + 1, &attr) == -ENOENT);
+	CHECK(mkey_query(t->device.adapter[0], 0, &attr) == -ENOENT);
+	CHECK(mkey_query(t->device.adapter[0], UINT32_MAX, &attr) == -ENOENT);
 	bench_down();
 }
 
@@ -158,7 +158,7 @@ static void write_some(unsigned n)
 
 static void arm(uint32_t sn)
 {
-	struct rig_cq *cq = &bench.a.cq;
+	struct device_cq *cq = &bench.a.cq;
 
 	cq->dbrec[DBREC_CQ_ARM] = be32_of(sn << 28 | (cq->ci & 0xffffff));
 	cq_doorbell(cq->cq);
@@ -168,13 +168,13 @@ static void drain(unsigned n)
 {
 	while (n--)
 		CHECK(expect(&bench.a) == CQE_OP_REQ);
-	CHECK(!rig_cq_poll(&bench.a.cq));
+	CHECK(!device_cq_poll(&bench.a.cq));
 }
 
 static void moderation(void)
 {
 	struct bench *t = &bench;
-	struct rig_cq *cq = &t->a.cq;
+	struct device_cq *cq = &t->a.cq;
 	uint64_t deadline = UINT64_MAX, before;
 
 	bench_up();
@@ -185,7 +185,7 @@ static void moderation(void)
 	arm(0);
 	write_some(3);
 	CHECK(!cq->events);
-	(void)adapter_progress(t->rig.adapter[0], &deadline);
+	(void)adapter_progress(t->device.adapter[0], &deadline);
 	CHECK(deadline > clock_ns() + 1000000000);
 	write_some(1);
 	CHECK(cq->events == 1);
@@ -196,11 +196,11 @@ static void moderation(void)
 	arm(1);
 	before = clock_ns();
 	write_some(1);
-	(void)adapter_progress(t->rig.adapter[0], &deadline);
+	(void)adapter_progress(t->device.adapter[0], &deadline);
 	CHECK(deadline >= before + 2000000 && deadline <= clock_ns() + 2000000);
 	write_some(5);
 	while (cq->events == 1 && clock_ns() < before + 1000000000)
-		(void)adapter_progress(t->rig.adapter[0], NULL);
+		(void)adapter_progress(t->device.adapter[0], NULL);
 	CHECK(cq->events == 2 && clock_ns() >= before + 2000000);
 	drain(6);
 
@@ -209,7 +209,7 @@ static void moderation(void)
 	write_some(1);
 	drain(1);
 	usleep(2100);
-	(void)adapter_progress(t->rig.adapter[0], NULL);
+	(void)adapter_progress(t->device.adapter[0], NULL);
 	CHECK(cq->events == 2);
 	/* off: what waits is told at once */
 	arm(2);
@@ -231,16 +231,16 @@ static void moderation(void)
 
 static void timestamps(void)
 {
-	static struct rig_cq cq;
+	static struct device_cq cq;
 	struct bench *t = &bench;
 	struct cq_attr attr = {
 		.buf = cq.ring,
-		.entries = RIG_CQES,
+		.entries = DEVICE_CQES,
 		.cqe_bytes = CQE_BYTES,
 		.dbrec = cq.dbrec,
 		.timestamps = true,
 	};
-	struct rig_qp *q = &t->a;
+	struct device_qp *q = &t->a;
 	struct cq *plain;
 	uint64_t before;
 
@@ -254,29 +254,29 @@ static void timestamps(void)
 	/* the same queue pair's completions in a CQ that says when */
 	qp_destroy(q->qp);
 	plain = q->cq.cq;
-	for (unsigned i = 0; i < RIG_CQES; i++)
+	for (unsigned i = 0; i < DEVICE_CQES; i++)
 		cq.ring[i].op_own = CQE_OP_INVALID << 4;
-	CHECK(!cq_create(t->rig.adapter[0], &attr, &cq.cq));
+	CHECK(!cq_create(t->device.adapter[0], &attr, &cq.cq));
 	memset(q->dbrec, 0, sizeof(q->dbrec));
 	q->sq_pi = q->rq_pi = 0;
-	CHECK(!qp_create(t->rig.adapter[0],
+	CHECK(!qp_create(t->device.adapter[0],
 			 &(struct qp_create_attr){.type = IB_QPT_RC,
 						  .pdn = q->pdn,
 						  .send_cq = cq.cq,
 						  .recv_cq = cq.cq,
 						  .sq_buf = q->sq,
-						  .sq_blocks = RIG_BLOCKS,
+						  .sq_blocks = DEVICE_BLOCKS,
 						  .rq_buf = q->rq,
-						  .rq_wqes = RIG_RECVS,
-						  .rq_wqe_bytes = RIG_RQ_BYTES,
+						  .rq_wqes = DEVICE_RECVS,
+						  .rq_wqe_bytes = DEVICE_RQ_BYTES,
 						  .dbrec = q->dbrec},
 			 &q->qp));
-	rig_connect(&t->rig, 0, q, q);
-	mkey_destroy(t->rig.adapter[0], t->dst_mr);
-	t->rkey = rig_mr(&t->rig, 0, q->pdn, t->dst, BYTES, ALL, &t->dst_mr);
+	device_connect(&t->device, 0, q, q);
+	mkey_destroy(t->device.adapter[0], t->dst_mr);
+	t->rkey = device_mr(&t->device, 0, q->pdn, t->dst, BYTES, ALL, &t->dst_mr);
 	write_some(2);
 	for (unsigned i = 0; i < 2; i++) {
-		const struct cqe64 *cqe = rig_cq_poll(&cq);
+		const struct cqe64 *cqe = device_cq_poll(&cq);
 
 		CHECK(cqe && be64_get(cqe->timestamp) >= before);
 		before = be64_get(cqe->timestamp);
@@ -284,13 +284,13 @@ static void timestamps(void)
 	CHECK(before <= clock_ns());
 	/* an error's syndrome lies in the same place */
 	rdma(WQE_OP_RDMA_WRITE, (uintptr_t)t->src, t->lkey + 1, t->rkey, 8);
-	CHECK(((const struct cqe64_err *)rig_cq_poll(&cq))->syndrome == CQE_SYN_LOCAL_PROT);
+	CHECK(((const struct cqe64_err *)device_cq_poll(&cq))->syndrome == CQE_SYN_LOCAL_PROT);
 	qp_destroy(q->qp);
 	CHECK(!cq_destroy(cq.cq) && !cq_destroy(plain));
-	rig_qp_down(&t->b);
-	mkey_destroy(t->rig.adapter[0], t->src_mr);
-	mkey_destroy(t->rig.adapter[0], t->dst_mr);
-	rig_down(&t->rig);
+	device_qp_down(&t->b);
+	mkey_destroy(t->device.adapter[0], t->src_mr);
+	mkey_destroy(t->device.adapter[0], t->dst_mr);
+	device_down(&t->device);
 }
 
 int main(void)

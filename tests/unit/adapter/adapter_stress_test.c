@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "check.h"
 
 #define WORKERS	 4
@@ -21,30 +21,30 @@
 #define ALL	 (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
 #define SIGNALED WQE_CTRL_CE_ALWAYS
 
-static struct rig rig;
-static struct rig_qp hub; /* the datagram QP */
+static struct test_device device;
+static struct device_qp hub; /* the datagram QP */
 static _Atomic(bool) over;
 
-static const struct cqe64 *wait_cqe(struct rig_qp *q)
+static const struct cqe64 *wait_cqe(struct device_qp *q)
 {
 	const struct cqe64 *c;
 
-	while (!(c = rig_cq_poll(&q->cq)))
-		adapter_progress(rig.adapter[0], NULL);
+	while (!(c = device_cq_poll(&q->cq)))
+		adapter_progress(device.adapter[0], NULL);
 	return c;
 }
 
-static void write_and_read_back(struct rig_qp *a, uint8_t *src, uint32_t lkey, uint8_t *dst,
+static void write_and_read_back(struct device_qp *a, uint8_t *src, uint32_t lkey, uint8_t *dst,
 				uint32_t rkey)
 {
 	for (unsigned op = 0; op < 2; op++) {
-		struct rig_wqe w;
+		struct device_wqe w;
 		const struct cqe64 *c;
 
-		rig_wqe_begin(a, &w, op ? WQE_OP_RDMA_READ : WQE_OP_RDMA_WRITE, SIGNALED, 0);
-		rig_wqe_raddr(&w, (uintptr_t)dst, rkey);
-		rig_wqe_data(&w, op ? src + BYTES : src, BYTES, lkey);
-		rig_wqe_end(&w);
+		device_wqe_begin(a, &w, op ? WQE_OP_RDMA_READ : WQE_OP_RDMA_WRITE, SIGNALED, 0);
+		device_wqe_raddr(&w, (uintptr_t)dst, rkey);
+		device_wqe_data(&w, op ? src + BYTES : src, BYTES, lkey);
+		device_wqe_end(&w);
 		c = wait_cqe(a);
 		CHECK(c->op_own >> 4 == CQE_OP_REQ);
 	}
@@ -52,47 +52,47 @@ static void write_and_read_back(struct rig_qp *a, uint8_t *src, uint32_t lkey, u
 	CHECK(!memcmp(src, src + BYTES, BYTES));
 }
 
-static void send_datagram(struct rig_qp *from, const uint8_t *src, uint32_t lkey)
+static void send_datagram(struct device_qp *from, const uint8_t *src, uint32_t lkey)
 {
 	const struct wqe_av av = {
 		.dc_key_or_qkey = be64_of(0x11111111ull << 32),
 		.dqp_dct = be32_of(WQE_AV_EXTENDED | qp_number(hub.qp)),
 		.rlid = be16_of(7),
 	};
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	rig_wqe_begin(from, &w, WQE_OP_SEND, SIGNALED, 0);
+	device_wqe_begin(from, &w, WQE_OP_SEND, SIGNALED, 0);
 	memcpy(w.bytes + w.at, &av, sizeof(av));
 	w.at += sizeof(av);
-	rig_wqe_data(&w, src, 100, lkey);
-	rig_wqe_end(&w);
+	device_wqe_data(&w, src, 100, lkey);
+	device_wqe_end(&w);
 	CHECK(wait_cqe(from)->op_own >> 4 == CQE_OP_REQ);
 }
 
 static void work(unsigned seed, unsigned rounds)
 {
-	struct rig_qp *q = aligned_alloc(64, 3 * sizeof(*q));
+	struct device_qp *q = aligned_alloc(64, 3 * sizeof(*q));
 	uint8_t *src = malloc((size_t)2 * BYTES), *dst = malloc(BYTES);
 	struct mkey *m[3];
 	uint32_t lkey, rkey, ud_lkey;
 
 	CHECK(q && src && dst);
-	rig_qp_up(&rig, 0, &q[0], IB_QPT_RC);
-	rig_qp_up(&rig, 0, &q[1], IB_QPT_RC);
-	rig_qp_up(&rig, 0, &q[2], IB_QPT_UD);
-	rig_connect(&rig, 0, &q[0], &q[1]);
-	rig_connect(&rig, 0, &q[2], &q[2]);
-	lkey = rig_mr(&rig, 0, q[0].pdn, src, (uint64_t)2 * BYTES, ALL, &m[0]);
-	rkey = rig_mr(&rig, 0, q[1].pdn, dst, BYTES, ALL, &m[1]);
-	ud_lkey = rig_mr(&rig, 0, q[2].pdn, src, BYTES, ALL, &m[2]);
+	device_qp_up(&device, 0, &q[0], IB_QPT_RC);
+	device_qp_up(&device, 0, &q[1], IB_QPT_RC);
+	device_qp_up(&device, 0, &q[2], IB_QPT_UD);
+	device_connect(&device, 0, &q[0], &q[1]);
+	device_connect(&device, 0, &q[2], &q[2]);
+	lkey = device_mr(&device, 0, q[0].pdn, src, (uint64_t)2 * BYTES, ALL, &m[0]);
+	rkey = device_mr(&device, 0, q[1].pdn, dst, BYTES, ALL, &m[1]);
+	ud_lkey = device_mr(&device, 0, q[2].pdn, src, BYTES, ALL, &m[2]);
 	for (unsigned i = 0; i < rounds; i++) {
 		memset(src, (int)(seed + i), BYTES);
 		write_and_read_back(&q[0], src, lkey, dst, rkey);
 		send_datagram(&q[2], src, ud_lkey);
 	}
 	for (unsigned i = 0; i < 3; i++) {
-		rig_qp_down(&q[i]);
-		mkey_destroy(rig.adapter[0], m[i]);
+		device_qp_down(&q[i]);
+		mkey_destroy(device.adapter[0], m[i]);
 	}
 	free(q);
 	free(src);
@@ -119,7 +119,7 @@ static void *engine(void *arg)
 	while (!atomic_load(&over)) {
 		uint64_t deadline = UINT64_MAX;
 
-		adapter_progress(rig.adapter[0], &deadline);
+		adapter_progress(device.adapter[0], &deadline);
 	}
 	return NULL;
 }
@@ -131,12 +131,12 @@ int main(void)
 	pthread_t t[WORKERS], helper[2];
 	uint32_t key, got = 0;
 
-	rig_up(&rig);
-	rig_qp_up(&rig, 0, &hub, IB_QPT_UD);
-	rig_connect(&rig, 0, &hub, &hub);
-	key = rig_mr(&rig, 0, hub.pdn, sink, sizeof(sink), ALL, &m);
-	for (unsigned i = 0; i < RIG_RECVS; i++)
-		rig_recv(&hub, sink, sizeof(sink), key);
+	device_up(&device);
+	device_qp_up(&device, 0, &hub, IB_QPT_UD);
+	device_connect(&device, 0, &hub, &hub);
+	key = device_mr(&device, 0, hub.pdn, sink, sizeof(sink), ALL, &m);
+	for (unsigned i = 0; i < DEVICE_RECVS; i++)
+		device_recv(&hub, sink, sizeof(sink), key);
 
 	CHECK(!pthread_create(&helper[0], NULL, engine, NULL));
 	CHECK(!pthread_create(&helper[1], NULL, churner, NULL));
@@ -149,11 +149,11 @@ int main(void)
 	pthread_join(helper[1], NULL);
 
 	/* as many as there were receives; the rest was dropped, as datagrams are */
-	while (rig_cq_poll(&hub.cq))
+	while (device_cq_poll(&hub.cq))
 		got++;
-	CHECK(got == RIG_RECVS);
-	rig_qp_down(&hub);
-	mkey_destroy(rig.adapter[0], m);
-	rig_down(&rig);
+	CHECK(got == DEVICE_RECVS);
+	device_qp_down(&hub);
+	mkey_destroy(device.adapter[0], m);
+	device_down(&device);
 	return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * The adapter alone, on loopback:
  *
- *     rig_qp a --- wire (loopback) --- rig_qp b
+ *     device_qp a --- wire (loopback) --- device_qp b
  *
  * Each operation moves the right bytes and completes as it should; each error completes with the
  * status of the specification on both sides.
@@ -12,18 +12,18 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "check.h"
-#include "subnet_bed.h"
+#include "test_subnet.h"
 #include "usermem/usermem.h"
 
 #define BUF	 65536u
 #define SIGNALED WQE_CTRL_CE_ALWAYS
 
 struct pair {
-	struct rig rig;
+	struct test_device device;
 	unsigned dev;
-	struct rig_qp a, b;
+	struct device_qp a, b;
 	uint8_t *src, *dst;
 	struct mkey *ma, *mb;
 	uint32_t lkey, rkey;
@@ -31,44 +31,44 @@ struct pair {
 
 static void pair_up(struct pair *p, unsigned dev, enum ib_qp_type type)
 {
-	rig_up(&p->rig);
+	device_up(&p->device);
 	p->dev = dev;
-	rig_qp_up(&p->rig, dev, &p->a, type);
-	rig_qp_up(&p->rig, dev, &p->b, type);
-	rig_connect(&p->rig, dev, &p->a, &p->b);
+	device_qp_up(&p->device, dev, &p->a, type);
+	device_qp_up(&p->device, dev, &p->b, type);
+	device_connect(&p->device, dev, &p->a, &p->b);
 	p->src = malloc(BUF);
 	p->dst = malloc(BUF);
 	CHECK(p->src && p->dst);
 	for (unsigned i = 0; i < BUF; i++)
 		p->src[i] = (uint8_t)(i * 7 + (i >> 8));
 	memset(p->dst, 0xee, BUF);
-	p->lkey = rig_mr(&p->rig, dev, p->a.pdn, p->src, BUF, RIG_ALL_ACCESS, &p->ma);
-	p->rkey = rig_mr(&p->rig, dev, p->b.pdn, p->dst, BUF, RIG_ALL_ACCESS, &p->mb);
+	p->lkey = device_mr(&p->device, dev, p->a.pdn, p->src, BUF, DEVICE_ALL_ACCESS, &p->ma);
+	p->rkey = device_mr(&p->device, dev, p->b.pdn, p->dst, BUF, DEVICE_ALL_ACCESS, &p->mb);
 }
 
 static void pair_down(struct pair *p)
 {
-	rig_qp_down(&p->a);
-	rig_qp_down(&p->b);
-	mkey_destroy(p->rig.adapter[p->dev], p->ma);
-	mkey_destroy(p->rig.adapter[p->dev], p->mb);
-	rig_down(&p->rig);
+	device_qp_down(&p->a);
+	device_qp_down(&p->b);
+	mkey_destroy(p->device.adapter[p->dev], p->ma);
+	mkey_destroy(p->device.adapter[p->dev], p->mb);
+	device_down(&p->device);
 	free(p->src);
 	free(p->dst);
 }
 
-static void expect_req(struct rig_qp *q, uint8_t opcode)
+static void expect_req(struct device_qp *q, uint8_t opcode)
 {
-	const struct cqe64 *c = rig_cq_poll(&q->cq);
+	const struct cqe64 *c = device_cq_poll(&q->cq);
 
 	CHECK(c);
 	CHECK(c->op_own >> 4 == CQE_OP_REQ);
 	CHECK(be32_get(c->sop_drop_qpn) == ((uint32_t)opcode << 24 | qp_number(q->qp)));
 }
 
-static void expect_recv(struct rig_qp *q, uint8_t op, uint32_t bytes, uint32_t imm)
+static void expect_recv(struct device_qp *q, uint8_t op, uint32_t bytes, uint32_t imm)
 {
-	const struct cqe64 *c = rig_cq_poll(&q->cq);
+	const struct cqe64 *c = device_cq_poll(&q->cq);
 
 	CHECK(c);
 	CHECK(c->op_own >> 4 == op);
@@ -76,21 +76,21 @@ static void expect_recv(struct rig_qp *q, uint8_t op, uint32_t bytes, uint32_t i
 	CHECK(be32_get(c->imm_inval_pkey) == imm);
 }
 
-static void expect_error(struct rig_qp *q, uint8_t op, uint8_t syndrome)
+static void expect_error(struct device_qp *q, uint8_t op, uint8_t syndrome)
 {
-	const struct cqe64_err *c = (const void *)rig_cq_poll(&q->cq);
+	const struct cqe64_err *c = (const void *)device_cq_poll(&q->cq);
 
 	CHECK(c);
 	CHECK(c->op_own >> 4 == op);
 	CHECK(c->syndrome == syndrome);
 }
 
-static void expect_nothing(struct rig_qp *q)
+static void expect_nothing(struct device_qp *q)
 {
-	CHECK(!rig_cq_poll(&q->cq));
+	CHECK(!device_cq_poll(&q->cq));
 }
 
-static enum ib_qp_state state_of(struct rig_qp *q)
+static enum ib_qp_state state_of(struct device_qp *q)
 {
 	struct qp_attr attr;
 
@@ -101,12 +101,12 @@ static enum ib_qp_state state_of(struct rig_qp *q)
 static void write_to(struct pair *p, uint64_t va, uint32_t rkey, const void *from, uint32_t len,
 		     uint32_t lkey)
 {
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	rig_wqe_begin(&p->a, &w, WQE_OP_RDMA_WRITE, SIGNALED, 0);
-	rig_wqe_raddr(&w, va, rkey);
-	rig_wqe_data(&w, from, len, lkey);
-	rig_wqe_end(&w);
+	device_wqe_begin(&p->a, &w, WQE_OP_RDMA_WRITE, SIGNALED, 0);
+	device_wqe_raddr(&w, va, rkey);
+	device_wqe_data(&w, from, len, lkey);
+	device_wqe_end(&w);
 }
 
 /* Lengths around every border there is: block, MTU, nothing. */
@@ -118,14 +118,14 @@ static void test_send(unsigned dev, enum ib_qp_type type)
 
 	pair_up(&p, dev, type);
 	for (size_t i = 0; i < array_size(lengths); i++) {
-		struct rig_wqe w;
+		struct device_wqe w;
 
 		memset(p.dst, 0xee, BUF);
-		rig_recv(&p.b, p.dst + 64, 50000, p.rkey);
-		rig_wqe_begin(&p.a, &w, WQE_OP_SEND_IMM, SIGNALED, 0x1234 + (uint32_t)i);
+		device_recv(&p.b, p.dst + 64, 50000, p.rkey);
+		device_wqe_begin(&p.a, &w, WQE_OP_SEND_IMM, SIGNALED, 0x1234 + (uint32_t)i);
 		if (lengths[i])
-			rig_wqe_data(&w, p.src, lengths[i], p.lkey);
-		rig_wqe_end(&w);
+			device_wqe_data(&w, p.src, lengths[i], p.lkey);
+		device_wqe_end(&w);
 		expect_req(&p.a, WQE_OP_SEND_IMM);
 		expect_recv(&p.b, CQE_OP_RESP_SEND_IMM, lengths[i], 0x1234 + (uint32_t)i);
 		CHECK(!memcmp(p.dst + 64, p.src, lengths[i]));
@@ -140,24 +140,24 @@ static void test_write_and_read(void)
 
 	pair_up(&p, 0, IB_QPT_RC);
 	for (size_t i = 0; i < array_size(lengths); i++) {
-		struct rig_wqe w;
+		struct device_wqe w;
 		uint32_t n = lengths[i];
 
 		memset(p.dst, 0xee, BUF);
-		rig_wqe_begin(&p.a, &w, WQE_OP_RDMA_WRITE, SIGNALED, 0);
-		rig_wqe_raddr(&w, (uintptr_t)p.dst + 5, p.rkey);
+		device_wqe_begin(&p.a, &w, WQE_OP_RDMA_WRITE, SIGNALED, 0);
+		device_wqe_raddr(&w, (uintptr_t)p.dst + 5, p.rkey);
 		if (n)
-			rig_wqe_data(&w, p.src + 3, n, p.lkey);
-		rig_wqe_end(&w);
+			device_wqe_data(&w, p.src + 3, n, p.lkey);
+		device_wqe_end(&w);
 		expect_req(&p.a, WQE_OP_RDMA_WRITE);
 		CHECK(!memcmp(p.dst + 5, p.src + 3, n) && p.dst[4] == 0xee && p.dst[5 + n] == 0xee);
 
 		memset(p.src, 0x55, BUF);
-		rig_wqe_begin(&p.a, &w, WQE_OP_RDMA_READ, SIGNALED, 0);
-		rig_wqe_raddr(&w, (uintptr_t)p.dst + 5, p.rkey);
+		device_wqe_begin(&p.a, &w, WQE_OP_RDMA_READ, SIGNALED, 0);
+		device_wqe_raddr(&w, (uintptr_t)p.dst + 5, p.rkey);
 		if (n)
-			rig_wqe_data(&w, p.src + 9, n, p.lkey);
-		rig_wqe_end(&w);
+			device_wqe_data(&w, p.src + 9, n, p.lkey);
+		device_wqe_end(&w);
 		expect_req(&p.a, WQE_OP_RDMA_READ);
 		CHECK(!memcmp(p.src + 9, p.dst + 5, n) && p.src[8] == 0x55 && p.src[9 + n] == 0x55);
 		expect_nothing(&p.b);
@@ -176,14 +176,14 @@ static void test_completion_modes(void)
 	for (unsigned way = 0; way < 3; way++)
 		for (uint8_t mode = 0; mode < 4; mode++) {
 			uint8_t op = way == 2 ? WQE_OP_RDMA_WRITE_IMM : WQE_OP_RDMA_WRITE;
-			struct rig_wqe w;
+			struct device_wqe w;
 
 			if (way == 2)
-				rig_recv(&p.b, p.dst, 8, p.rkey);
-			rig_wqe_begin(&p.a, &w, op, (uint8_t)(mode << 2), 0);
-			rig_wqe_raddr(&w, (uintptr_t)p.dst, p.rkey);
-			rig_wqe_data(&w, p.src, way ? 3000 : 8, p.lkey);
-			rig_wqe_end(&w);
+				device_recv(&p.b, p.dst, 8, p.rkey);
+			device_wqe_begin(&p.a, &w, op, (uint8_t)(mode << 2), 0);
+			device_wqe_raddr(&w, (uintptr_t)p.dst, p.rkey);
+			device_wqe_data(&w, p.src, way ? 3000 : 8, p.lkey);
+			device_wqe_end(&w);
 			if (mode >= 2)
 				expect_req(&p.a, op);
 			expect_nothing(&p.a);
@@ -196,15 +196,15 @@ static void test_completion_modes(void)
 static void test_write_imm_and_inline(void)
 {
 	struct pair p;
-	struct rig_wqe w;
+	struct device_wqe w;
 
 	pair_up(&p, 0, IB_QPT_RC);
 	for (uint32_t n = 0; n <= 400; n += 13) {
-		rig_recv(&p.b, p.dst + 60000, 16, p.rkey);
-		rig_wqe_begin(&p.a, &w, WQE_OP_RDMA_WRITE_IMM, SIGNALED, n);
-		rig_wqe_raddr(&w, (uintptr_t)p.dst, p.rkey);
-		rig_wqe_inline(&w, p.src + n, n);
-		rig_wqe_end(&w);
+		device_recv(&p.b, p.dst + 60000, 16, p.rkey);
+		device_wqe_begin(&p.a, &w, WQE_OP_RDMA_WRITE_IMM, SIGNALED, n);
+		device_wqe_raddr(&w, (uintptr_t)p.dst, p.rkey);
+		device_wqe_inline(&w, p.src + n, n);
+		device_wqe_end(&w);
 		expect_req(&p.a, WQE_OP_RDMA_WRITE_IMM);
 		expect_recv(&p.b, CQE_OP_RESP_WRITE_IMM, n, n);
 		CHECK(!memcmp(p.dst, p.src + n, n));
@@ -215,37 +215,37 @@ static void test_write_imm_and_inline(void)
 static void test_atomics(void)
 {
 	struct pair p;
-	struct rig_wqe w;
+	struct device_wqe w;
 	uint64_t got;
 
 	pair_up(&p, 0, IB_QPT_RC);
 	memset(p.dst, 0, 64);
 	p.dst[8] = 40;
-	rig_wqe_begin(&p.a, &w, WQE_OP_ATOMIC_FA, SIGNALED, 0);
-	rig_wqe_raddr(&w, (uintptr_t)p.dst + 8, p.rkey);
-	rig_wqe_atomic(&w, 2, 0);
-	rig_wqe_data(&w, p.src, 8, p.lkey);
-	rig_wqe_end(&w);
+	device_wqe_begin(&p.a, &w, WQE_OP_ATOMIC_FA, SIGNALED, 0);
+	device_wqe_raddr(&w, (uintptr_t)p.dst + 8, p.rkey);
+	device_wqe_atomic(&w, 2, 0);
+	device_wqe_data(&w, p.src, 8, p.lkey);
+	device_wqe_end(&w);
 	expect_req(&p.a, WQE_OP_ATOMIC_FA);
 	memcpy(&got, p.src, 8);
 	CHECK(got == 40 && p.dst[8] == 42);
 
 	for (unsigned hit = 0; hit < 2; hit++) {
-		rig_wqe_begin(&p.a, &w, WQE_OP_ATOMIC_CS, SIGNALED, 0);
-		rig_wqe_raddr(&w, (uintptr_t)p.dst + 8, p.rkey);
-		rig_wqe_atomic(&w, 99, hit ? 42 : 41);
-		rig_wqe_data(&w, p.src, 8, p.lkey);
-		rig_wqe_end(&w);
+		device_wqe_begin(&p.a, &w, WQE_OP_ATOMIC_CS, SIGNALED, 0);
+		device_wqe_raddr(&w, (uintptr_t)p.dst + 8, p.rkey);
+		device_wqe_atomic(&w, 99, hit ? 42 : 41);
+		device_wqe_data(&w, p.src, 8, p.lkey);
+		device_wqe_end(&w);
 		expect_req(&p.a, WQE_OP_ATOMIC_CS);
 		memcpy(&got, p.src, 8);
 		CHECK(got == 42 && p.dst[8] == (hit ? 99 : 42));
 	}
 	/* not aligned: refused, untouched */
-	rig_wqe_begin(&p.a, &w, WQE_OP_ATOMIC_FA, SIGNALED, 0);
-	rig_wqe_raddr(&w, (uintptr_t)p.dst + 1, p.rkey);
-	rig_wqe_atomic(&w, 1, 0);
-	rig_wqe_data(&w, p.src, 8, p.lkey);
-	rig_wqe_end(&w);
+	device_wqe_begin(&p.a, &w, WQE_OP_ATOMIC_FA, SIGNALED, 0);
+	device_wqe_raddr(&w, (uintptr_t)p.dst + 1, p.rkey);
+	device_wqe_atomic(&w, 1, 0);
+	device_wqe_data(&w, p.src, 8, p.lkey);
+	device_wqe_end(&w);
 	expect_error(&p.a, CQE_OP_REQ_ERR, CQE_SYN_REM_INVAL_REQ);
 	CHECK(p.dst[8] == 99);
 	pair_down(&p);
@@ -292,11 +292,13 @@ static void test_write_errors(void)
 			va = UINT64_MAX - 7;
 			break;
 		case FOREIGN_PD:
-			rkey = rig_mr(&p.rig, 0, p.a.pdn, p.dst, BUF, RIG_ALL_ACCESS, &odd);
+			rkey = device_mr(&p.device, 0, p.a.pdn, p.dst, BUF, DEVICE_ALL_ACCESS,
+					 &odd);
 			break;
 		case NO_RIGHT:
-			rkey = rig_mr(&p.rig, 0, p.b.pdn, p.dst, BUF,
-				      RIG_ALL_ACCESS & ~(uint32_t)IB_ACCESS_REMOTE_WRITE, &odd);
+			rkey = device_mr(&p.device, 0, p.b.pdn, p.dst, BUF,
+					 DEVICE_ALL_ACCESS & ~(uint32_t)IB_ACCESS_REMOTE_WRITE,
+					 &odd);
 			break;
 		default:
 			from += BUF - 15;
@@ -318,7 +320,7 @@ static void test_write_errors(void)
 		expect_error(&p.a, CQE_OP_REQ_ERR, CQE_SYN_WR_FLUSH);
 		expect_nothing(&p.a);
 		if (odd)
-			mkey_destroy(p.rig.adapter[0], odd);
+			mkey_destroy(p.device.adapter[0], odd);
 		pair_down(&p);
 	}
 }
@@ -326,15 +328,15 @@ static void test_write_errors(void)
 static void test_receive_errors(void)
 {
 	struct pair p;
-	struct rig_wqe w;
+	struct device_wqe w;
 
 	/* receive too short */
 	pair_up(&p, 0, IB_QPT_RC);
-	rig_recv(&p.b, p.dst, 15, p.rkey);
-	rig_recv(&p.b, p.dst, 15, p.rkey);
-	rig_wqe_begin(&p.a, &w, WQE_OP_SEND, SIGNALED, 0);
-	rig_wqe_data(&w, p.src, 16, p.lkey);
-	rig_wqe_end(&w);
+	device_recv(&p.b, p.dst, 15, p.rkey);
+	device_recv(&p.b, p.dst, 15, p.rkey);
+	device_wqe_begin(&p.a, &w, WQE_OP_SEND, SIGNALED, 0);
+	device_wqe_data(&w, p.src, 16, p.lkey);
+	device_wqe_end(&w);
 	expect_error(&p.a, CQE_OP_REQ_ERR, CQE_SYN_REM_INVAL_REQ);
 	expect_error(&p.b, CQE_OP_RESP_ERR, CQE_SYN_LOCAL_LENGTH);
 	expect_error(&p.b, CQE_OP_RESP_ERR, CQE_SYN_WR_FLUSH);
@@ -343,10 +345,10 @@ static void test_receive_errors(void)
 
 	/* receive list with a bad key */
 	pair_up(&p, 0, IB_QPT_RC);
-	rig_recv(&p.b, p.dst, 16, p.rkey + 1);
-	rig_wqe_begin(&p.a, &w, WQE_OP_SEND, SIGNALED, 0);
-	rig_wqe_data(&w, p.src, 16, p.lkey);
-	rig_wqe_end(&w);
+	device_recv(&p.b, p.dst, 16, p.rkey + 1);
+	device_wqe_begin(&p.a, &w, WQE_OP_SEND, SIGNALED, 0);
+	device_wqe_data(&w, p.src, 16, p.lkey);
+	device_wqe_end(&w);
 	expect_error(&p.a, CQE_OP_REQ_ERR, CQE_SYN_REM_OP);
 	expect_error(&p.b, CQE_OP_RESP_ERR, CQE_SYN_LOCAL_PROT);
 	pair_down(&p);
@@ -363,7 +365,8 @@ static void test_unmapped(bool source)
 
 	CHECK(page != MAP_FAILED);
 	pair_up(&p, 0, IB_QPT_RC);
-	key = rig_mr(&p.rig, 0, source ? p.a.pdn : p.b.pdn, page, 8192, RIG_ALL_ACCESS, &m);
+	key = device_mr(&p.device, 0, source ? p.a.pdn : p.b.pdn, page, 8192, DEVICE_ALL_ACCESS,
+			&m);
 	CHECK(!munmap(page + 4096, 4096));
 	if (source)
 		write_to(&p, (uintptr_t)p.dst, p.rkey, page, 8192, key);
@@ -371,7 +374,7 @@ static void test_unmapped(bool source)
 		write_to(&p, (uintptr_t)page, key, p.src, 8192, p.lkey);
 	expect_error(&p.a, CQE_OP_REQ_ERR, source ? CQE_SYN_LOCAL_PROT : CQE_SYN_REM_ACCESS);
 	CHECK(state_of(&p.b) == (source ? IB_QPS_RTS : IB_QPS_ERR));
-	mkey_destroy(p.rig.adapter[0], m);
+	mkey_destroy(p.device.adapter[0], m);
 	pair_down(&p);
 	munmap(page, 4096);
 }
@@ -404,24 +407,24 @@ static void test_partitions(void)
 
 	for (size_t i = 0; i < array_size(row); i++) {
 		struct pair p;
-		struct rig_wqe w;
+		struct device_wqe w;
 		struct qp_attr attr = {.state = IB_QPS_RESET};
 
 		CHECK(!!pkey_match(row[i].a, row[i].b) == row[i].heard);
 		pair_up(&p, 0, IB_QPT_RC);
-		p.rig.subnet->ports[0].pkeys[0] = row[i].a;
-		p.rig.subnet->ports[0].pkeys[1] = row[i].b;
+		p.device.subnet->ports[0].pkeys[0] = row[i].a;
+		p.device.subnet->ports[0].pkeys[1] = row[i].b;
 		for (unsigned end = 0; end < 2; end++)
 			CHECK(!qp_modify((end ? p.b : p.a).qp, &attr, IB_QP_STATE));
-		rig_connect(&p.rig, 0, &p.a, &p.b);
+		device_connect(&p.device, 0, &p.a, &p.b);
 		attr.pkey_index = 1;
 		attr.state = IB_QPS_SQD;
 		CHECK(!qp_modify(p.b.qp, &attr, IB_QP_STATE));
 		CHECK(!qp_modify(p.b.qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX));
-		rig_recv(&p.b, p.dst, 64, p.rkey);
-		rig_wqe_begin(&p.a, &w, WQE_OP_SEND, SIGNALED, 0);
-		rig_wqe_data(&w, p.src, 64, p.lkey);
-		rig_wqe_end(&w);
+		device_recv(&p.b, p.dst, 64, p.rkey);
+		device_wqe_begin(&p.a, &w, WQE_OP_SEND, SIGNALED, 0);
+		device_wqe_data(&w, p.src, 64, p.lkey);
+		device_wqe_end(&w);
 		if (row[i].heard)
 			expect_req(&p.a, WQE_OP_SEND);
 		else
@@ -435,18 +438,18 @@ static void test_partitions(void)
 static void test_rnr(bool rescue)
 {
 	struct pair p;
-	struct rig_wqe w;
+	struct device_wqe w;
 	int rounds = 0;
 
 	pair_up(&p, 0, IB_QPT_RC);
-	rig_wqe_begin(&p.a, &w, WQE_OP_SEND, SIGNALED, 0);
-	rig_wqe_data(&w, p.src, 5000, p.lkey);
-	rig_wqe_end(&w);
+	device_wqe_begin(&p.a, &w, WQE_OP_SEND, SIGNALED, 0);
+	device_wqe_data(&w, p.src, 5000, p.lkey);
+	device_wqe_end(&w);
 	expect_nothing(&p.a);
 	if (rescue)
-		rig_recv(&p.b, p.dst, 8192, p.rkey);
+		device_recv(&p.b, p.dst, 8192, p.rkey);
 	while (p.a.cq.ring[0].op_own >> 4 == CQE_OP_INVALID && rounds++ < 100000000)
-		adapter_progress(p.rig.adapter[0], NULL);
+		adapter_progress(p.device.adapter[0], NULL);
 	if (rescue) {
 		expect_req(&p.a, WQE_OP_SEND);
 		expect_recv(&p.b, CQE_OP_RESP_SEND, 5000, 0);
@@ -467,9 +470,9 @@ static void test_dead_peer(void)
 	CHECK(!qp_modify(p.b.qp, &(struct qp_attr){.state = IB_QPS_RESET}, IB_QP_STATE));
 	write_to(&p, (uintptr_t)p.dst, p.rkey, p.src, 16, p.lkey);
 	expect_nothing(&p.a);
-	CHECK(p.rig.kicks > 0);
+	CHECK(p.device.kicks > 0);
 	while (p.a.cq.ring[0].op_own >> 4 == CQE_OP_INVALID && rounds++ < 100000000)
-		adapter_progress(p.rig.adapter[1], NULL);
+		adapter_progress(p.device.adapter[1], NULL);
 	expect_error(&p.a, CQE_OP_REQ_ERR, CQE_SYN_RETRY_EXC);
 	pair_down(&p);
 }
@@ -477,7 +480,7 @@ static void test_dead_peer(void)
 static void test_datagram(unsigned dev)
 {
 	struct pair p;
-	struct rig_wqe w;
+	struct device_wqe w;
 	struct wqe_av av = {
 		.dc_key_or_qkey = be64_of(0x11111111ull << 32),
 		.rlid = be16_of(dev ? 0 : 7),
@@ -486,16 +489,16 @@ static void test_datagram(unsigned dev)
 	};
 
 	pair_up(&p, dev, IB_QPT_UD);
-	memcpy(av.rgid, subnet_bed_gid_of(p.rig.subnet, dev).raw, 16);
+	memcpy(av.rgid, test_subnet_gid_of(p.device.subnet, dev).raw, 16);
 	for (unsigned bad_qkey = 0; bad_qkey < 2; bad_qkey++) {
 		av.dqp_dct = be32_of(WQE_AV_EXTENDED | qp_number(p.b.qp));
 		av.dc_key_or_qkey = be64_of((0x11111111ull + bad_qkey) << 32);
-		rig_recv(&p.b, p.dst, 4096 + 40, p.rkey);
-		rig_wqe_begin(&p.a, &w, WQE_OP_SEND_IMM, SIGNALED, 77);
+		device_recv(&p.b, p.dst, 4096 + 40, p.rkey);
+		device_wqe_begin(&p.a, &w, WQE_OP_SEND_IMM, SIGNALED, 77);
 		memcpy(w.bytes + w.at, &av, sizeof(av));
 		w.at += sizeof(av);
-		rig_wqe_data(&w, p.src, 1000, p.lkey);
-		rig_wqe_end(&w);
+		device_wqe_data(&w, p.src, 1000, p.lkey);
+		device_wqe_end(&w);
 		expect_req(&p.a, WQE_OP_SEND_IMM);
 		if (bad_qkey) {
 			expect_nothing(&p.b);
@@ -544,10 +547,10 @@ static void test_overrun(void)
 	struct pair p;
 
 	pair_up(&p, 0, IB_QPT_RC);
-	for (unsigned i = 0; i < RIG_CQES + 5; i++)
+	for (unsigned i = 0; i < DEVICE_CQES + 5; i++)
 		write_to(&p, (uintptr_t)p.dst, p.rkey, p.src, 8, p.lkey);
 	CHECK(p.a.cq.async == 1);
-	for (unsigned i = 0; i < RIG_CQES; i++)
+	for (unsigned i = 0; i < DEVICE_CQES; i++)
 		expect_req(&p.a, WQE_OP_RDMA_WRITE);
 	expect_nothing(&p.a);
 	pair_down(&p);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "subnet_bed.h"
+#include "test_subnet.h"
 
 #define MANY 2000u
 
@@ -30,9 +30,9 @@ static void attach(void)
 	struct subnet_head damaged;
 	struct subnet s, other;
 
-	subnet_bed_open(&s, 3);
-	subnet_bed_port(&s, 0, 0, false);
-	subnet_bed_lid(&s, 0, 9);
+	test_subnet_open(&s, 3);
+	test_subnet_port(&s, 0, 0, false);
+	test_subnet_lid(&s, 0, 9);
 	CHECK(!subnet_attach(&other, s.head, s.head->bytes));
 	CHECK(other.nports == 3 && other.nnodes == 3 && other.ngids == 3 * SUBNET_BED_GIDS);
 	CHECK(subnet_port_by_lid(&other, 9) == 0);
@@ -53,7 +53,7 @@ static void attach(void)
 	s.head->magic = 0;
 	CHECK(subnet_attach(&other, s.head, s.head->bytes) == -EBADMSG);
 	*s.head = damaged;
-	subnet_bed_close(&s);
+	test_subnet_close(&s);
 }
 
 /* A node needs room for itself, its ports and their GIDs; one that finds none takes nothing. */
@@ -86,9 +86,9 @@ static void lids(void)
 	struct subnet s;
 	uint32_t owner = 99;
 
-	subnet_bed_open(&s, 3);
+	test_subnet_open(&s, 3);
 	for (uint32_t i = 0; i < 3; i++)
-		subnet_bed_port(&s, i, 0, false);
+		test_subnet_port(&s, i, 0, false);
 	CHECK(subnet_port_by_lid(&s, 0) == SUBNET_NONE && subnet_port_by_lid(&s, 1) == SUBNET_NONE);
 	CHECK(subnet_port_by_lid(&s, 0xc000) == SUBNET_NONE);
 	CHECK(subnet_port_by_lid(&s, 0xffff) == SUBNET_NONE);
@@ -109,7 +109,7 @@ static void lids(void)
 	CHECK(!subnet_set_lid(&s, 0, 10, 1, &owner));
 	CHECK(subnet_port_by_lid(&s, 9) == SUBNET_NONE && subnet_port_by_lid(&s, 11) == 0);
 	CHECK(!subnet_set_lid(&s, 0, 0, 0, &owner) && subnet_port_by_lid(&s, 10) == SUBNET_NONE);
-	subnet_bed_close(&s);
+	test_subnet_close(&s);
 }
 
 static void gids(void)
@@ -119,9 +119,9 @@ static void gids(void)
 	struct subnet s;
 	uint32_t owner;
 
-	subnet_bed_open(&s, 2);
-	subnet_bed_port(&s, 0, 0, false);
-	subnet_bed_port(&s, 1, 0, true);
+	test_subnet_open(&s, 2);
+	test_subnet_port(&s, 0, 0, false);
+	test_subnet_port(&s, 1, 0, true);
 	CHECK(subnet_port_by_gid(&s, &gid) == SUBNET_NONE && !subnet_gid(&s, 0, 0, &entry));
 	CHECK(!set(&s, 0, 3, 1, &owner) && subnet_port_by_gid(&s, &gid) == 0);
 	CHECK(subnet_gid(&s, 0, 3, &entry) && entry.type == GID_ROCE_V2);
@@ -138,7 +138,7 @@ static void gids(void)
 	CHECK(!subnet_set_gid(&s, 0, 4, NULL, &owner));
 	CHECK(subnet_port_by_gid(&s, &gid) == SUBNET_NONE && !subnet_gid(&s, 0, 4, &entry));
 	CHECK(!set(&s, 1, 0, 1, &owner) && subnet_port_by_gid(&s, &gid) == 1);
-	subnet_bed_close(&s);
+	test_subnet_close(&s);
 }
 
 /* Entries that come and go leave the index such that all others are found, and the search ends. */
@@ -148,9 +148,9 @@ static void churn(void)
 	union ib_gid gid;
 	struct subnet s;
 
-	subnet_bed_open(&s, MANY);
+	test_subnet_open(&s, MANY);
 	for (uint32_t row = 0; row < MANY; row++) {
-		subnet_bed_port(&s, row, 0, false);
+		test_subnet_port(&s, row, 0, false);
 		held[row] = next++;
 		CHECK(!set(&s, row, 0, held[row], &owner));
 	}
@@ -165,7 +165,7 @@ static void churn(void)
 		gid = gid_of(held[row]);
 		CHECK(subnet_port_by_gid(&s, &gid) == row);
 	}
-	subnet_bed_close(&s);
+	test_subnet_close(&s);
 }
 
 /* It rises with each change of contents, and only then. */
@@ -175,9 +175,9 @@ static void epoch(void)
 	struct subnet s;
 	uint32_t owner;
 
-	subnet_bed_open(&s, 2);
-	subnet_bed_port(&s, 0, 0, false);
-	subnet_bed_port(&s, 1, 0, false);
+	test_subnet_open(&s, 2);
+	test_subnet_port(&s, 0, 0, false);
+	test_subnet_port(&s, 1, 0, false);
 	at = subnet_epoch(&s);
 	CHECK(at && !subnet_set_state(&s, 0, IB_PORT_ACTIVE) && subnet_epoch(&s) == at);
 	CHECK(subnet_set_state(&s, 0, IB_PORT_DOWN) && subnet_epoch(&s) == ++at);
@@ -192,21 +192,21 @@ static void epoch(void)
 	subnet_raise_epoch(&s);
 	owner_at = subnet_epoch(&s);
 	CHECK(owner_at == at + 1);
-	subnet_bed_close(&s);
+	test_subnet_close(&s);
 }
 
 static void walk(void)
 {
 	struct subnet s;
 
-	subnet_bed_open(&s, 2);
-	subnet_bed_port(&s, 0, 0, false);
-	subnet_bed_port(&s, 1, 0, false);
+	test_subnet_open(&s, 2);
+	test_subnet_port(&s, 0, 0, false);
+	test_subnet_port(&s, 1, 0, false);
 	CHECK(subnet_walk(&s, 0, 1) && subnet_walk(&s, 1, 1));
 	CHECK(!subnet_walk(&s, 0, 2) && !subnet_walk(&s, SUBNET_NONE, 1));
 	subnet_set_state(&s, 0, IB_PORT_INIT);
 	CHECK(!subnet_walk(&s, 0, 1) && !subnet_walk(&s, 1, 0) && subnet_walk(&s, 1, 1));
-	subnet_bed_close(&s);
+	test_subnet_close(&s);
 }
 
 static atomic_bool stop;
@@ -236,9 +236,9 @@ static void beside_writer(void)
 	struct subnet s;
 	uint32_t owner;
 
-	subnet_bed_open(&s, 2);
-	subnet_bed_port(&s, 0, 0, false);
-	subnet_bed_port(&s, 1, 0, false);
+	test_subnet_open(&s, 2);
+	test_subnet_port(&s, 0, 0, false);
+	test_subnet_port(&s, 1, 0, false);
 	entry.gid.half[0] = entry.gid.half[1] = 5;
 	CHECK(!subnet_set_gid(&s, 1, 0, &entry, &owner));
 	CHECK(!pthread_create(&thread, NULL, reader, &s));
@@ -248,7 +248,7 @@ static void beside_writer(void)
 	}
 	atomic_store(&stop, true);
 	CHECK(!pthread_join(thread, NULL));
-	subnet_bed_close(&s);
+	test_subnet_close(&s);
 }
 
 int main(void)

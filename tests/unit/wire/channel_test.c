@@ -2,7 +2,7 @@
 /*
  * Two processes on the wire, as two threads and as two real processes:
  *
- *      station 0  -- packets -->  station 1
+ *      process 0  -- packets -->  process 1
  *                 <-- packets --
  *
  * Each side sends packets whose every field follows from their number, with payload cut from a
@@ -16,7 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "testbed.h"
+#include "test_fabric.h"
 #include "wire/channel.h"
 #include "wire/inbox.h"
 #include "usermem/usermem.h"
@@ -29,7 +29,7 @@ static unsigned packets = 20000;
 
 /* One direction of the traffic, as its receiver sees it. */
 struct flow {
-	struct station st;
+	struct test_process st;
 	_Atomic(uint32_t) got; /* written under the receive lock */
 	unsigned by_reference;
 	pthread_mutex_t number; /* several threads send: takes a number and sends as one step */
@@ -49,7 +49,7 @@ static void make_packet(struct pkt *p, struct run *runs, const struct path *path
 	*p = (struct pkt){
 		.opcode = BTH_RC | op,
 		.ack_req = big,
-		.dqpn = testbed_qpn(dst) + (uint32_t)rng_below(&rng, 1024),
+		.dqpn = test_fabric_qpn(dst) + (uint32_t)rng_below(&rng, 1024),
 		.psn = psn,
 		.npkts = 1 + (uint32_t)rng_below(&rng, 100),
 		.imm = (uint32_t)rng_next(&rng),
@@ -123,8 +123,8 @@ static bool sent_all(struct flow *f)
 	return all;
 }
 
-/* One thread of a station: sends in bursts and receives until both directions are done. */
-static void *station_loop(void *arg)
+/* One thread of a process: sends in bursts and receives until both directions are done. */
+static void *test_process_loop(void *arg)
 {
 	struct flow *f = arg;
 	struct rng rng = {f->st.slot + 1u};
@@ -138,49 +138,50 @@ static void *station_loop(void *arg)
 	return NULL;
 }
 
-static void flow_start(struct flow *f, struct testbed *bed, uint16_t slot)
+static void flow_start(struct flow *f, struct test_fabric *fabric, uint16_t slot)
 {
 	*f = (struct flow){.number = PTHREAD_MUTEX_INITIALIZER};
-	station_up(&f->st, bed, slot, receive, f);
-	station_add_channel(&f->st);
+	test_process_up(&f->st, fabric, slot, receive, f);
+	test_process_add_channel(&f->st);
 }
 
-static void check_counters(struct station *out, struct station *in)
+static void check_counters(struct test_process *out, struct test_process *in)
 {
-	CHECK(station_counter(out, PORT_XMIT_PACKETS) == station_counter(in, PORT_RCV_PACKETS));
-	CHECK(station_counter(out, PORT_XMIT_DATA) == station_counter(in, PORT_RCV_DATA));
-	CHECK(station_counter(out, PORT_XMIT_DATA) > 0);
-	CHECK(!station_counter(out, PORT_XMIT_DISCARDS));
+	CHECK(test_process_counter(out, PORT_XMIT_PACKETS) ==
+	      test_process_counter(in, PORT_RCV_PACKETS));
+	CHECK(test_process_counter(out, PORT_XMIT_DATA) == test_process_counter(in, PORT_RCV_DATA));
+	CHECK(test_process_counter(out, PORT_XMIT_DATA) > 0);
+	CHECK(!test_process_counter(out, PORT_XMIT_DISCARDS));
 }
 
 /* Two threads each stand for a process; with more, several send and poll on each side. */
 static void between_threads(unsigned threads_each)
 {
-	struct testbed *bed = testbed_create();
+	struct test_fabric *fabric = test_fabric_create();
 	static struct flow f[2];
 	pthread_t t[8];
 	unsigned n = 0;
 
-	flow_start(&f[0], bed, 0);
-	flow_start(&f[1], bed, 1);
+	flow_start(&f[0], fabric, 0);
+	flow_start(&f[1], fabric, 1);
 	for (unsigned i = 0; i < threads_each; i++)
 		for (int s = 0; s < 2; s++)
-			CHECK(!pthread_create(&t[n++], NULL, station_loop, &f[s]));
+			CHECK(!pthread_create(&t[n++], NULL, test_process_loop, &f[s]));
 	while (n)
 		pthread_join(t[--n], NULL);
 	for (int s = 0; s < 2; s++) {
 		CHECK(f[s].got == packets);
 		check_counters(&f[s].st, &f[!s].st);
-		CHECK(wire_max_payload(f[s].st.wire, &f[s].st.path, testbed_qpn(!s), 4096, false) ==
-		      61440);
+		CHECK(wire_max_payload(f[s].st.wire, &f[s].st.path, test_fabric_qpn(!s), 4096,
+				       false) == 61440);
 	}
 	for (int s = 0; s < 2; s++)
-		station_down(&f[s].st);
+		test_process_down(&f[s].st);
 }
 
 static void between_processes(void)
 {
-	struct testbed *bed = testbed_create();
+	struct test_fabric *fabric = test_fabric_create();
 	static struct flow f;
 	pid_t pid = fork();
 	int status;
@@ -188,22 +189,22 @@ static void between_processes(void)
 	CHECK(pid >= 0);
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		flow_start(&f, bed, 1);
-		station_loop(&f);
+		flow_start(&f, fabric, 1);
+		test_process_loop(&f);
 		/* The parent may still read what went by reference. */
-		while (!atomic_load(&bed->slots[2].alive))
+		while (!atomic_load(&fabric->slots[2].alive))
 			usleep(100);
-		station_down(&f.st);
+		test_process_down(&f.st);
 		_exit(0);
 	}
-	flow_start(&f, bed, 0);
-	station_loop(&f);
-	atomic_store(&bed->slots[2].alive, 1);
+	flow_start(&f, fabric, 0);
+	test_process_loop(&f);
+	atomic_store(&fabric->slots[2].alive, 1);
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 	CHECK(f.got == packets);
 	fprintf(stderr, "between processes: %u of %u packets read from the sender's memory\n",
 		f.by_reference, packets);
-	station_down(&f.st);
+	test_process_down(&f.st);
 }
 
 /* ---- trouble ---- */
@@ -217,19 +218,19 @@ static void ignore(void *user, const struct pkt *p)
 	ignored++;
 }
 
-static struct channel_mem *map_channel(struct testbed *bed)
+static struct channel_mem *map_channel(struct test_fabric *fabric)
 {
-	void *p = mmap(NULL, TESTBED_CHANNEL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
-		       bed->channel_fd, 0);
+	void *p = mmap(NULL, TEST_FABRIC_CHANNEL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       fabric->channel_fd, 0);
 
 	CHECK(p != MAP_FAILED);
 	return p;
 }
 
-static enum wire_verdict send_small(struct station *st)
+static enum wire_verdict send_small(struct test_process *st)
 {
 	struct pkt p = {.opcode = BTH_RC | BTH_ACK,
-			.dqpn = testbed_qpn(!st->slot),
+			.dqpn = test_fabric_qpn(!st->slot),
 			.npkts = 1,
 			.path = &st->path};
 
@@ -239,21 +240,21 @@ static enum wire_verdict send_small(struct station *st)
 /* The ring fills, the sender hears of room, nothing is lost or doubled. */
 static void full_ring(void)
 {
-	struct testbed *bed = testbed_create();
-	struct station a, b;
+	struct test_fabric *fabric = test_fabric_create();
+	struct test_process a, b;
 	unsigned sent = 0, total;
 
 	ignored = 0;
-	station_up(&a, bed, 0, ignore, NULL);
-	station_up(&b, bed, 1, ignore, NULL);
+	test_process_up(&a, fabric, 0, ignore, NULL);
+	test_process_up(&b, fabric, 1, ignore, NULL);
 	while (send_small(&a) == WIRE_SENT) /* opens the channel: b does not know yet */
 		sent++;
-	CHECK(sent > 8000 && sent < 8200 && atomic_load(&bed->opened) == 1);
+	CHECK(sent > 8000 && sent < 8200 && atomic_load(&fabric->opened) == 1);
 	CHECK(send_small(&a) == WIRE_BUSY && !wire_process_progress(b.host));
 	while (wire_process_progress(a.host))
 		;
-	station_add_channel(&b);
-	station_add_channel(&b); /* again: harmless */
+	test_process_add_channel(&b);
+	test_process_add_channel(&b); /* again: harmless */
 	CHECK(wire_process_progress(b.host) && ignored > 0 && ignored < sent);
 	while (wire_process_progress(b.host))
 		;
@@ -265,54 +266,54 @@ static void full_ring(void)
 	while (wire_process_progress(b.host))
 		;
 	CHECK(ignored == total + 100);
-	station_down(&a);
-	station_down(&b);
+	test_process_down(&a);
+	test_process_down(&b);
 }
 
 /* Addressed to the sender's own host, a packet does not reach the other, whose number it names. */
 static void wrong_address(void)
 {
-	struct testbed *bed = testbed_create();
-	struct station a, b;
+	struct test_fabric *fabric = test_fabric_create();
+	struct test_process a, b;
 	struct path wrong;
-	struct pkt p = {.opcode = BTH_RC | BTH_SEND_ONLY, .dqpn = testbed_qpn(1), .npkts = 1};
+	struct pkt p = {.opcode = BTH_RC | BTH_SEND_ONLY, .dqpn = test_fabric_qpn(1), .npkts = 1};
 
 	ignored = 0;
-	station_up(&a, bed, 0, ignore, NULL);
-	station_up(&b, bed, 1, ignore, NULL);
+	test_process_up(&a, fabric, 0, ignore, NULL);
+	test_process_up(&b, fabric, 1, ignore, NULL);
 	wrong = a.path;
 	wrong.dst_port = wrong.src_port;
 	p.path = &wrong;
-	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST && !atomic_load(&bed->opened));
-	CHECK(station_counter(&a, PORT_XMIT_DISCARDS) == 1);
+	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST && !atomic_load(&fabric->opened));
+	CHECK(test_process_counter(&a, PORT_XMIT_DISCARDS) == 1);
 	p.path = &a.path;
 	CHECK(wire_xmit(a.wire, &p) == WIRE_SENT);
-	station_add_channel(&b);
+	test_process_add_channel(&b);
 	while (wire_process_progress(b.host))
 		;
 	CHECK(ignored == 1);
-	station_down(&a);
-	station_down(&b);
+	test_process_down(&a);
+	test_process_down(&b);
 }
 
 /* A payload whose memory has gone is not sent, and the ring is as before. */
 static void test_payload_gone(void)
 {
-	struct testbed *bed = testbed_create();
-	struct station a, b;
+	struct test_fabric *fabric = test_fabric_create();
+	struct test_process a, b;
 	struct run run = {(void *)4096, 100};
 	struct pkt p = {.opcode = BTH_UD | BTH_SEND_ONLY,
-			.dqpn = testbed_qpn(1),
+			.dqpn = test_fabric_qpn(1),
 			.npkts = 1,
 			.payload_len = 100,
 			.runs = &run,
 			.nruns = 1};
 
 	ignored = 0;
-	station_up(&a, bed, 0, ignore, NULL);
-	station_up(&b, bed, 1, ignore, NULL);
+	test_process_up(&a, fabric, 0, ignore, NULL);
+	test_process_up(&b, fabric, 1, ignore, NULL);
 	p.path = &a.path;
-	station_add_channel(&b);
+	test_process_add_channel(&b);
 	CHECK(wire_xmit(a.wire, &p) == WIRE_FAULT);
 	CHECK(send_small(&a) == WIRE_SENT);
 	p.payload_len = 1u << 20; /* more than was promised */
@@ -320,46 +321,46 @@ static void test_payload_gone(void)
 	while (wire_process_progress(b.host))
 		;
 	CHECK(ignored == 1);
-	station_down(&a);
-	station_down(&b);
+	test_process_down(&a);
+	test_process_down(&b);
 }
 
 /* Where a process may not read the other (here: finds another value than announced), payloads go
  * through the ring, in that direction only. */
 static void reading_forbidden(void)
 {
-	struct testbed *bed = testbed_create();
-	struct channel_mem *mem = map_channel(bed);
-	struct station a, b;
+	struct test_fabric *fabric = test_fabric_create();
+	struct channel_mem *mem = map_channel(fabric);
+	struct test_process a, b;
 
-	station_up(&a, bed, 0, ignore, NULL);
-	station_up(&b, bed, 1, ignore, NULL);
-	station_add_channel(&a);
-	CHECK(wire_max_payload(a.wire, &a.path, testbed_qpn(1), 4096, true) == 61440);
+	test_process_up(&a, fabric, 0, ignore, NULL);
+	test_process_up(&b, fabric, 1, ignore, NULL);
+	test_process_add_channel(&a);
+	CHECK(wire_max_payload(a.wire, &a.path, test_fabric_qpn(1), 4096, true) == 61440);
 	mem->side[0].probe_value ^= 1;
-	station_add_channel(&b);
+	test_process_add_channel(&b);
 	for (int i = 0; i < 4; i++) {
 		wire_process_progress(b.host);
 		wire_process_progress(a.host);
 	}
 	CHECK(atomic_load(&mem->side[1].readable) == READABLE_NO);
 	CHECK(atomic_load(&mem->side[0].readable) == READABLE_YES);
-	CHECK(wire_max_payload(a.wire, &a.path, testbed_qpn(1), 4096, true) == 61440);
-	CHECK(wire_max_payload(b.wire, &b.path, testbed_qpn(0), 4096, true) ==
+	CHECK(wire_max_payload(a.wire, &a.path, test_fabric_qpn(1), 4096, true) == 61440);
+	CHECK(wire_max_payload(b.wire, &b.path, test_fabric_qpn(0), 4096, true) ==
 	      CHANNEL_REFERENCE_MAX);
-	CHECK(wire_max_payload(b.wire, &b.path, testbed_qpn(0), 4096, false) == 61440);
-	station_down(&a);
-	station_down(&b);
-	munmap(mem, TESTBED_CHANNEL_BYTES);
+	CHECK(wire_max_payload(b.wire, &b.path, test_fabric_qpn(0), 4096, false) == 61440);
+	test_process_down(&a);
+	test_process_down(&b);
+	munmap(mem, TEST_FABRIC_CHANNEL_BYTES);
 }
 
 /* ---- receivers that are stopped ---- */
 
-static enum wire_verdict send_datagram(struct station *st, bool no_wait)
+static enum wire_verdict send_datagram(struct test_process *st, bool no_wait)
 {
 	struct run run = {block, 4096};
 	struct pkt p = {.opcode = BTH_UD | BTH_SEND_ONLY,
-			.dqpn = testbed_qpn(!st->slot),
+			.dqpn = test_fabric_qpn(!st->slot),
 			.npkts = 1,
 			.no_wait = no_wait,
 			.path = &st->path,
@@ -373,25 +374,25 @@ static enum wire_verdict send_datagram(struct station *st, bool no_wait)
 /* Datagrams wait for a receiver that is slow and not for one that takes nothing. */
 static void stopped_receiver(void)
 {
-	struct testbed *bed = testbed_create();
+	struct test_fabric *fabric = test_fabric_create();
 	enum wire_verdict v;
-	struct station a, b;
+	struct test_process a, b;
 	unsigned sent = 0;
 
 	ignored = 0;
-	station_up(&a, bed, 0, ignore, NULL);
-	station_up(&b, bed, 1, ignore, NULL);
-	station_add_channel(&b);
+	test_process_up(&a, fabric, 0, ignore, NULL);
+	test_process_up(&b, fabric, 1, ignore, NULL);
+	test_process_add_channel(&b);
 	while ((v = send_datagram(&a, false)) == WIRE_SENT)
 		sent++;
-	CHECK(v == WIRE_BUSY && !station_counter(&a, PORT_XMIT_DISCARDS));
+	CHECK(v == WIRE_BUSY && !test_process_counter(&a, PORT_XMIT_DISCARDS));
 	/* others wait: this one is lost at once, without any time having passed */
 	CHECK(send_datagram(&a, true) == WIRE_LOST);
-	CHECK(station_counter(&a, PORT_XMIT_DISCARDS) == 1);
+	CHECK(test_process_counter(&a, PORT_XMIT_DISCARDS) == 1);
 	while ((v = send_datagram(&a, false)) == WIRE_BUSY)
 		;
 	CHECK(v == WIRE_LOST && send_datagram(&a, false) == WIRE_LOST);
-	CHECK(station_counter(&a, PORT_XMIT_DISCARDS) == 3);
+	CHECK(test_process_counter(&a, PORT_XMIT_DISCARDS) == 3);
 	while ((v = send_small(&a)) == WIRE_SENT) /* what is left of the room */
 		sent++;
 	CHECK(v == WIRE_BUSY); /* what is reliable waits all the same */
@@ -402,8 +403,8 @@ static void stopped_receiver(void)
 	while ((v = send_datagram(&a, false)) == WIRE_SENT)
 		sent++;
 	CHECK(v == WIRE_BUSY && sent > ignored);
-	station_down(&a);
-	station_down(&b);
+	test_process_down(&a);
+	test_process_down(&b);
 }
 
 /* Whatever is written over the channel: no crash, and the other side only stops talking to it. */
@@ -412,16 +413,16 @@ static void noise(void)
 	struct rng rng = {3};
 
 	for (int round = 0; round < 300; round++) {
-		struct testbed *bed = testbed_create();
-		struct channel_mem *mem = map_channel(bed);
-		struct station a, b;
+		struct test_fabric *fabric = test_fabric_create();
+		struct channel_mem *mem = map_channel(fabric);
+		struct test_process a, b;
 		uint64_t *words = (uint64_t *)mem;
-		uint64_t reach = rng_below(&rng, 2) ? 64 : TESTBED_CHANNEL_BYTES / 8;
+		uint64_t reach = rng_below(&rng, 2) ? 64 : TEST_FABRIC_CHANNEL_BYTES / 8;
 
-		station_up(&a, bed, 0, ignore, NULL);
-		station_up(&b, bed, 1, ignore, NULL);
-		station_add_channel(&a);
-		station_add_channel(&b);
+		test_process_up(&a, fabric, 0, ignore, NULL);
+		test_process_up(&b, fabric, 1, ignore, NULL);
+		test_process_add_channel(&a);
+		test_process_add_channel(&b);
 		for (int i = 0; i < 200; i++)
 			CHECK(send_small(rng_below(&rng, 2) ? &a : &b) == WIRE_SENT);
 		for (int i = 0; i < 50; i++) {
@@ -430,41 +431,41 @@ static void noise(void)
 					rng_below(&rng, 2) ? rng_next(&rng) : rng_below(&rng, 4096);
 			send_small(&a);
 			send_small(&b);
-			inbox_raise(&bed->slots[0], 1);
-			inbox_raise(&bed->slots[1], 0);
+			inbox_raise(&fabric->slots[0], 1);
+			inbox_raise(&fabric->slots[1], 0);
 			wire_process_progress(a.host);
 			wire_process_progress(b.host);
 		}
-		station_down(&a);
-		station_down(&b);
-		munmap(mem, TESTBED_CHANNEL_BYTES);
-		close(bed->channel_fd);
+		test_process_down(&a);
+		test_process_down(&b);
+		munmap(mem, TEST_FABRIC_CHANNEL_BYTES);
+		close(fabric->channel_fd);
 	}
 }
 
 /* The peer dies in the middle: what it had sent arrives, then packets to it are lost. */
 static void peer_death(void)
 {
-	struct testbed *bed = testbed_create();
-	struct station a;
+	struct test_fabric *fabric = test_fabric_create();
+	struct test_process a;
 	pid_t pid;
 
 	ignored = 0;
-	station_up(&a, bed, 0, ignore, NULL);
-	station_add_channel(&a);
+	test_process_up(&a, fabric, 0, ignore, NULL);
+	test_process_add_channel(&a);
 	pid = fork();
 	CHECK(pid >= 0);
 	if (!pid) {
-		struct station b;
+		struct test_process b;
 
-		station_up(&b, bed, 1, ignore, NULL);
+		test_process_up(&b, fabric, 1, ignore, NULL);
 		for (int i = 0; i < 1000; i++)
 			CHECK(send_small(&b) == WIRE_SENT);
 		raise(SIGKILL);
 	}
 	CHECK(waitpid(pid, NULL, 0) == pid);
 	CHECK(send_small(&a) == WIRE_SENT); /* nobody knows yet */
-	atomic_store(&bed->slots[1].alive, 0);
+	atomic_store(&fabric->slots[1].alive, 0);
 	wire_process_drop_channel(a.host, 1);
 	wire_process_drop_channel(a.host, 1);
 	CHECK(send_small(&a) == WIRE_LOST);
@@ -473,11 +474,11 @@ static void peer_death(void)
 	CHECK(ignored == 1000);
 
 	/* Another process takes the slot. */
-	close(bed->channel_fd);
-	testbed_new_channel(bed);
-	atomic_store(&bed->slots[1].alive, 2);
+	close(fabric->channel_fd);
+	test_fabric_new_channel(fabric);
+	atomic_store(&fabric->slots[1].alive, 2);
 	CHECK(send_small(&a) == WIRE_SENT);
-	station_down(&a);
+	test_process_down(&a);
 }
 
 /* Channels come and go while threads send and receive. */
@@ -485,7 +486,7 @@ static _Atomic(bool) stop;
 
 static void *send_loop(void *arg)
 {
-	struct station *st = arg;
+	struct test_process *st = arg;
 
 	while (!atomic_load(&stop)) {
 		send_small(st);
@@ -496,12 +497,12 @@ static void *send_loop(void *arg)
 
 static void churn(void)
 {
-	struct testbed *bed = testbed_create();
-	struct station a, b;
+	struct test_fabric *fabric = test_fabric_create();
+	struct test_process a, b;
 	pthread_t t[3];
 
-	station_up(&a, bed, 0, ignore, NULL);
-	station_up(&b, bed, 1, ignore, NULL);
+	test_process_up(&a, fabric, 0, ignore, NULL);
+	test_process_up(&b, fabric, 1, ignore, NULL);
 	atomic_store(&stop, false);
 	CHECK(!pthread_create(&t[0], NULL, send_loop, &a));
 	CHECK(!pthread_create(&t[1], NULL, send_loop, &a));
@@ -515,15 +516,15 @@ static void churn(void)
 	atomic_store(&stop, true);
 	for (int i = 0; i < 3; i++)
 		pthread_join(t[i], NULL);
-	station_down(&a);
-	station_down(&b);
+	test_process_down(&a);
+	test_process_down(&b);
 }
 
 /* A sleeping engine is woken by the first packet, as struct slot says. */
 static void *sleep_until_woken(void *arg)
 {
-	struct station *st = arg;
-	struct slot *s = &st->bed->slots[st->slot];
+	struct test_process *st = arg;
+	struct slot *s = &st->fabric->slots[st->slot];
 
 	for (unsigned before = ignored; ignored < before + 200;) {
 		if (wire_process_progress(st->host))
@@ -539,21 +540,21 @@ static void *sleep_until_woken(void *arg)
 
 static void waking(void)
 {
-	struct testbed *bed = testbed_create();
-	struct station a, b;
+	struct test_fabric *fabric = test_fabric_create();
+	struct test_process a, b;
 	pthread_t t;
 
-	station_up(&a, bed, 0, ignore, NULL);
-	station_up(&b, bed, 1, ignore, NULL);
-	station_add_channel(&b);
+	test_process_up(&a, fabric, 0, ignore, NULL);
+	test_process_up(&b, fabric, 1, ignore, NULL);
+	test_process_add_channel(&b);
 	CHECK(!pthread_create(&t, NULL, sleep_until_woken, &b));
 	for (int i = 0; i < 200; i++) {
 		CHECK(send_small(&a) == WIRE_SENT);
 		usleep(100);
 	}
 	pthread_join(t, NULL);
-	station_down(&a);
-	station_down(&b);
+	test_process_down(&a);
+	test_process_down(&b);
 }
 
 static void on_fault(int sig, siginfo_t *info, void *ucontext)

@@ -3,7 +3,7 @@
  * Taps: what is sent and what is delivered is seen, packet by packet, for as long as somebody
  * looks.
  */
-#include "testbed.h"
+#include "test_fabric.h"
 #include "wire/size.h"
 #include "wire/tap.h"
 
@@ -16,7 +16,7 @@ struct watcher {
 	struct pkt last;
 };
 
-static struct station a, b;
+static struct test_process a, b;
 static unsigned got_a, got_b;
 static struct watcher watch_a, watch_b;
 
@@ -38,24 +38,24 @@ static void receive(void *user, const struct pkt *p)
 	++*(unsigned *)user;
 }
 
-static void watch(struct station *st, struct watcher *w)
+static void watch(struct test_process *st, struct watcher *w)
 {
 	*w = (struct watcher){.tap.packet = packet};
 	wire_tap_attach(st->host, &w->tap);
 }
 
-static uint32_t largest(struct station *from, const struct path *path, uint16_t to)
+static uint32_t largest(struct test_process *from, const struct path *path, uint16_t to)
 {
-	return wire_max_payload(from->wire, path, testbed_qpn(to), MTU, true);
+	return wire_max_payload(from->wire, path, test_fabric_qpn(to), MTU, true);
 }
 
-static enum wire_verdict send_psn(struct station *from, const struct path *path, uint16_t to,
+static enum wire_verdict send_psn(struct test_process *from, const struct path *path, uint16_t to,
 				  uint32_t psn)
 {
 	static unsigned char bytes[MTU];
 	const struct run run = {bytes, sizeof(bytes)};
 	struct pkt p = {.opcode = BTH_RC | BTH_SEND_ONLY,
-			.dqpn = testbed_qpn(to),
+			.dqpn = test_fabric_qpn(to),
 			.psn = psn,
 			.npkts = 1,
 			.path = path,
@@ -76,7 +76,7 @@ static void loopback(void)
 	watch(&a, &second);
 	CHECK(atomic_load(wire_observers(a.wire)) == 2 && largest(&a, &self, 0) == MTU);
 	/* Without an MTU: what any link takes. */
-	CHECK(wire_max_payload(a.wire, &self, testbed_qpn(0), 0, true) >= 4096);
+	CHECK(wire_max_payload(a.wire, &self, test_fabric_qpn(0), 0, true) >= 4096);
 	CHECK(send_psn(&a, &self, 0, 7) == WIRE_SENT && got_a == 1);
 	CHECK(watch_a.seen[TAP_SENT] == 1 && watch_a.seen[TAP_DELIVERED] == 1);
 	CHECK(watch_a.last.psn == 7 && watch_a.last.payload_len == MTU && !watch_a.port_row);
@@ -97,12 +97,12 @@ static void drain(void)
 }
 
 /* Whichever of the two is observed, packets between them have the path MTU. */
-static void between_processes(struct testbed *bed)
+static void between_processes(struct test_fabric *fabric)
 {
 	uint32_t psn = 0;
 
 	CHECK(send_psn(&a, &a.path, 1, psn++) == WIRE_SENT);
-	station_add_channel(&b);
+	test_process_add_channel(&b);
 	drain();
 	CHECK(got_b == 1 && largest(&a, &a.path, 1) > MTU);
 	watch(&b, &watch_b);
@@ -120,10 +120,10 @@ static void between_processes(struct testbed *bed)
 	drain();
 	CHECK(watch_b.seen[TAP_DELIVERED] == psn - 1 && watch_b.last.psn == psn - 1);
 	/* Nor what has no way. */
-	subnet_set_state(&bed->subnet, 1, IB_PORT_DOWN);
+	subnet_set_state(&fabric->subnet, 1, IB_PORT_DOWN);
 	CHECK(send_psn(&a, &a.path, 1, psn) == WIRE_LOST);
 	CHECK(watch_a.seen[TAP_SENT] == psn - 2);
-	subnet_set_state(&bed->subnet, 1, IB_PORT_ACTIVE);
+	subnet_set_state(&fabric->subnet, 1, IB_PORT_ACTIVE);
 
 	wire_tap_detach(b.host, &watch_b.tap);
 	CHECK(largest(&a, &a.path, 1) == MTU && largest(&b, &b.path, 0) == MTU);
@@ -154,14 +154,14 @@ static void to_many(void)
 
 int main(void)
 {
-	struct testbed *bed = testbed_create();
+	struct test_fabric *fabric = test_fabric_create();
 
-	station_up(&a, bed, 0, receive, &got_a);
-	station_up(&b, bed, 1, receive, &got_b);
+	test_process_up(&a, fabric, 0, receive, &got_a);
+	test_process_up(&b, fabric, 1, receive, &got_b);
 	loopback();
-	between_processes(bed);
+	between_processes(fabric);
 	to_many();
-	station_down(&a);
-	station_down(&b);
+	test_process_down(&a);
+	test_process_down(&b);
 	return 0;
 }

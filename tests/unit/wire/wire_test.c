@@ -4,12 +4,12 @@
  */
 #include <string.h>
 
-#include "testbed.h"
+#include "test_fabric.h"
 #include "wire/deliver.h"
 #include "wire/route.h"
 #include "wire/size.h"
 
-static struct station a;
+static struct test_process a;
 static unsigned received;
 static struct pkt last;
 static uint32_t answers; /* how often receive sends a packet of its own */
@@ -28,14 +28,14 @@ static void receive(void *user, const struct pkt *p)
 	}
 }
 
-static void loopback(struct testbed *bed)
+static void loopback(struct test_fabric *fabric)
 {
 	static unsigned char payload[3000];
 	struct run runs[2] = {{payload, 1000}, {payload + 1000, 2000}};
 	struct path self = {.src_port = 0, .dst_port = 0};
 	struct pkt p = {
 		.opcode = BTH_RC | BTH_WRITE_ONLY,
-		.dqpn = testbed_qpn(0) + 5,
+		.dqpn = test_fabric_qpn(0) + 5,
 		.npkts = 3,
 		.path = &self,
 		.payload_len = 3000,
@@ -47,10 +47,10 @@ static void loopback(struct testbed *bed)
 	/* By reference all the way: the same runs. */
 	CHECK(received == 1 && last.runs == runs && last.nruns == 2 && last.path == &self);
 	/* LRH 8 + BTH 12 + ICRC 4 each, one RETH 16. */
-	CHECK(station_counter(&a, PORT_XMIT_DATA) == (3 * 24 + 16 + 3000) / 4);
-	CHECK(station_counter(&a, PORT_RCV_DATA) == (3 * 24 + 16 + 3000) / 4);
-	CHECK(station_counter(&a, PORT_XMIT_PACKETS) == 3);
-	CHECK(station_counter(&a, PORT_RCV_PACKETS) == 3);
+	CHECK(test_process_counter(&a, PORT_XMIT_DATA) == (3 * 24 + 16 + 3000) / 4);
+	CHECK(test_process_counter(&a, PORT_RCV_DATA) == (3 * 24 + 16 + 3000) / 4);
+	CHECK(test_process_counter(&a, PORT_XMIT_PACKETS) == 3);
+	CHECK(test_process_counter(&a, PORT_RCV_PACKETS) == 3);
 	CHECK(wire_max_payload(a.wire, &self, p.dqpn, 4096, false) == IB_MAX_MSG_BYTES);
 	CHECK(wire_max_payload(a.wire, &self, p.dqpn, 1000, false) == 1073741000);
 
@@ -59,45 +59,46 @@ static void loopback(struct testbed *bed)
 	CHECK(received == 12 && last.psn == 10);
 
 	/* Nobody owns that number; a multicast; a port that is not there; one that is down. */
-	CHECK(!station_counter(&a, PORT_XMIT_DISCARDS));
+	CHECK(!test_process_counter(&a, PORT_XMIT_DISCARDS));
 	p.dqpn = 700u << REGISTRY_CHUNK_SHIFT;
 	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
 	p.dqpn = IB_MULTICAST_QPN;
 	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
-	p.dqpn = testbed_qpn(0);
-	self.dst_port = TESTBED_PORTS;
+	p.dqpn = test_fabric_qpn(0);
+	self.dst_port = TEST_FABRIC_PORTS;
 	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
 	self.dst_port = UINT32_MAX;
 	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
 	self.dst_port = 1; /* up, but of another host than the number's owner */
 	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
 	self.dst_port = 0;
-	subnet_set_state(&bed->subnet, 0, IB_PORT_INIT);
+	subnet_set_state(&fabric->subnet, 0, IB_PORT_INIT);
 	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
-	subnet_set_state(&bed->subnet, 0, IB_PORT_ACTIVE);
-	CHECK(station_counter(&a, PORT_XMIT_DISCARDS) == 6 * 3);
+	subnet_set_state(&fabric->subnet, 0, IB_PORT_ACTIVE);
+	CHECK(test_process_counter(&a, PORT_XMIT_DISCARDS) == 6 * 3);
 	CHECK(received == 12);
 	wire_attach(a.wire, NULL);
 	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST && received == 12);
 }
 
 /* A number is no address: the process that owns it must be on the host that the packet goes to. */
-static void routes(struct testbed *bed)
+static void routes(struct test_fabric *fabric)
 {
 	struct path to_self = {.src_port = 0, .dst_port = 0};
 	struct path to_other = {.src_port = 0, .dst_port = 1};
 
-	CHECK(route_walk(a.wire, &to_self, testbed_qpn(0)) == 1);
-	CHECK(route_walk(a.wire, &to_other, testbed_qpn(1)) == 2);
-	CHECK(route_walk(a.wire, &to_self, testbed_qpn(1)) == 0);
-	CHECK(route_walk(a.wire, &to_other, testbed_qpn(0)) == 0);
-	CHECK(!strcmp(route_missing(a.wire, &to_self, testbed_qpn(1)), "number-of-another-host"));
+	CHECK(route_walk(a.wire, &to_self, test_fabric_qpn(0)) == 1);
+	CHECK(route_walk(a.wire, &to_other, test_fabric_qpn(1)) == 2);
+	CHECK(route_walk(a.wire, &to_self, test_fabric_qpn(1)) == 0);
+	CHECK(route_walk(a.wire, &to_other, test_fabric_qpn(0)) == 0);
+	CHECK(!strcmp(route_missing(a.wire, &to_self, test_fabric_qpn(1)),
+		      "number-of-another-host"));
 	/* Two processes of one host. */
-	atomic_store(&bed->registry->slot_host_plus_1[1], 1);
-	CHECK(route_walk(a.wire, &to_self, testbed_qpn(1)) == 2);
-	CHECK(route_walk(a.wire, &to_other, testbed_qpn(1)) == 0);
-	atomic_store(&bed->registry->slot_host_plus_1[1], 2);
-	CHECK(wire_max_payload(a.wire, &to_self, testbed_qpn(1), 4096, true) ==
+	atomic_store(&fabric->registry->slot_host_plus_1[1], 1);
+	CHECK(route_walk(a.wire, &to_self, test_fabric_qpn(1)) == 2);
+	CHECK(route_walk(a.wire, &to_other, test_fabric_qpn(1)) == 0);
+	atomic_store(&fabric->registry->slot_host_plus_1[1], 2);
+	CHECK(wire_max_payload(a.wire, &to_self, test_fabric_qpn(1), 4096, true) ==
 	      wire_max_payload(a.wire, &to_self, 700u << REGISTRY_CHUNK_SHIFT, 4096, true));
 }
 
@@ -109,65 +110,65 @@ static void expect_route(struct path *path, uint32_t dqpn, uint32_t owner_plus_1
 }
 
 /* What is remembered holds until the epoch rises, and for that number alone. */
-static void remembered_routes(struct testbed *bed)
+static void remembered_routes(struct test_fabric *fabric)
 {
 	struct route route = {0};
 	struct path path = {.src_port = 0, .dst_port = 1, .route = &route};
-	uint32_t qpn = testbed_qpn(1);
+	uint32_t qpn = test_fabric_qpn(1);
 
 	expect_route(&path, qpn, 2);
 	expect_route(&path, qpn + 1, 2);
-	expect_route(&path, testbed_qpn(0), 0);
+	expect_route(&path, test_fabric_qpn(0), 0);
 	expect_route(&path, qpn, 2);
-	subnet_set_state(&bed->subnet, 1, IB_PORT_DOWN);
+	subnet_set_state(&fabric->subnet, 1, IB_PORT_DOWN);
 	expect_route(&path, qpn, 0);
-	subnet_set_state(&bed->subnet, 1, IB_PORT_ACTIVE);
+	subnet_set_state(&fabric->subnet, 1, IB_PORT_ACTIVE);
 	expect_route(&path, qpn, 2);
-	subnet_set_state(&bed->subnet, 0, IB_PORT_DOWN);
+	subnet_set_state(&fabric->subnet, 0, IB_PORT_DOWN);
 	expect_route(&path, qpn, 0);
-	subnet_set_state(&bed->subnet, 0, IB_PORT_ACTIVE);
+	subnet_set_state(&fabric->subnet, 0, IB_PORT_ACTIVE);
 
 	/* The owner ends: the daemon frees its numbers, then raises the epoch. */
 	expect_route(&path, qpn, 2);
-	atomic_store(&bed->registry->qpn_slot_plus_1[qpn >> REGISTRY_CHUNK_SHIFT], 0);
+	atomic_store(&fabric->registry->qpn_slot_plus_1[qpn >> REGISTRY_CHUNK_SHIFT], 0);
 	CHECK(route_owner_plus_1(a.wire, &path, qpn) == 2);
-	subnet_raise_epoch(&bed->subnet);
+	subnet_raise_epoch(&fabric->subnet);
 	expect_route(&path, qpn, 0);
 	/* Somebody gets the number: found without a new epoch. */
-	atomic_store(&bed->registry->qpn_slot_plus_1[qpn >> REGISTRY_CHUNK_SHIFT], 2);
+	atomic_store(&fabric->registry->qpn_slot_plus_1[qpn >> REGISTRY_CHUNK_SHIFT], 2);
 	expect_route(&path, qpn, 2);
 	route_forget(&route);
 	CHECK(!atomic_load(&route.word));
 
 	/* The peer is in this process: until the epoch rises, that is all there is to compare. */
 	path.dst_port = 0;
-	qpn = testbed_qpn(0);
-	CHECK(!route_leads_here(&route, subnet_epoch(&bed->subnet)));
+	qpn = test_fabric_qpn(0);
+	CHECK(!route_leads_here(&route, subnet_epoch(&fabric->subnet)));
 	CHECK(route_here(a.wire, &path, qpn));
-	CHECK(route_leads_here(&route, subnet_epoch(&bed->subnet)));
-	subnet_set_state(&bed->subnet, 0, IB_PORT_DOWN);
-	CHECK(!route_leads_here(&route, subnet_epoch(&bed->subnet)));
+	CHECK(route_leads_here(&route, subnet_epoch(&fabric->subnet)));
+	subnet_set_state(&fabric->subnet, 0, IB_PORT_DOWN);
+	CHECK(!route_leads_here(&route, subnet_epoch(&fabric->subnet)));
 	CHECK(!route_here(a.wire, &path, qpn));
-	CHECK(!route_leads_here(&route, subnet_epoch(&bed->subnet)));
-	subnet_set_state(&bed->subnet, 0, IB_PORT_ACTIVE);
-	CHECK(route_here(a.wire, &path, qpn) && !route_here(a.wire, &path, testbed_qpn(1)));
-	CHECK(route_leads_here(&route, subnet_epoch(&bed->subnet)));
+	CHECK(!route_leads_here(&route, subnet_epoch(&fabric->subnet)));
+	subnet_set_state(&fabric->subnet, 0, IB_PORT_ACTIVE);
+	CHECK(route_here(a.wire, &path, qpn) && !route_here(a.wire, &path, test_fabric_qpn(1)));
+	CHECK(route_leads_here(&route, subnet_epoch(&fabric->subnet)));
 }
 
 /* A process that cannot be reached is asked for once, not with every packet. */
-static void unreachable(struct testbed *bed)
+static void unreachable(struct test_fabric *fabric)
 {
-	struct pkt p = {.opcode = BTH_RC | BTH_ACK, .dqpn = testbed_qpn(1), .path = &a.path};
+	struct pkt p = {.opcode = BTH_RC | BTH_ACK, .dqpn = test_fabric_qpn(1), .path = &a.path};
 
-	atomic_store(&bed->slots[1].alive, 0);
-	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST && !atomic_load(&bed->opened));
-	atomic_store(&bed->slots[1].alive, 1);
-	bed->refuse = true;
+	atomic_store(&fabric->slots[1].alive, 0);
+	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST && !atomic_load(&fabric->opened));
+	atomic_store(&fabric->slots[1].alive, 1);
+	fabric->refuse = true;
 	for (int i = 0; i < 1000; i++)
 		CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
-	CHECK(atomic_load(&bed->opened) >= 1 && atomic_load(&bed->opened) < 100);
+	CHECK(atomic_load(&fabric->opened) >= 1 && atomic_load(&fabric->opened) < 100);
 	usleep(11000);
-	bed->refuse = false;
+	fabric->refuse = false;
 	CHECK(wire_xmit(a.wire, &p) == WIRE_SENT);
 }
 
@@ -248,25 +249,27 @@ static bool carry_has_room(struct link *l, uint32_t to, const struct pkt *p)
 static bool carry_drain(struct link *l)
 {
 	struct path self = {.src_port = 1};
-	struct pkt p = {.opcode = BTH_RC | BTH_ACK, .dqpn = testbed_qpn(0), .path = &self};
+	struct pkt p = {.opcode = BTH_RC | BTH_ACK, .dqpn = test_fabric_qpn(0), .path = &self};
 
 	return !drains++ && wire_process_deliver(l->process, &p);
 }
 
 /* An owner that is no process of this machine: what goes there and what comes from there takes
  * another link, and the wire is none the wiser. */
-static void other_links(struct testbed *bed)
+static void other_links(struct test_fabric *fabric)
 {
 	static const struct link_ops ops = {.xmit = carry,
 					    .max_payload = carry_max,
 					    .has_room = carry_has_room,
 					    .drain = carry_drain};
 	struct link l = {.ops = &ops, .fd = -1};
-	struct pkt p = {
-		.opcode = BTH_RC | BTH_ACK, .dqpn = testbed_qpn(1), .path = &a.path, .npkts = 1};
-	uint64_t sent = station_counter(&a, PORT_XMIT_PACKETS);
-	uint64_t lost = station_counter(&a, PORT_XMIT_DISCARDS);
-	uint64_t got = station_counter(&a, PORT_RCV_PACKETS);
+	struct pkt p = {.opcode = BTH_RC | BTH_ACK,
+			.dqpn = test_fabric_qpn(1),
+			.path = &a.path,
+			.npkts = 1};
+	uint64_t sent = test_process_counter(&a, PORT_XMIT_PACKETS);
+	uint64_t lost = test_process_counter(&a, PORT_XMIT_DISCARDS);
+	uint64_t got = test_process_counter(&a, PORT_RCV_PACKETS);
 	unsigned before = received;
 
 	wire_process_add_link(a.host, &l, 2, 3);
@@ -274,43 +277,43 @@ static void other_links(struct testbed *bed)
 	carry_verdict = WIRE_BUSY;
 	CHECK(wire_xmit(a.wire, &p) == WIRE_BUSY && carried_to == 2);
 	CHECK(carried.dqpn == p.dqpn && carried.path == p.path);
-	CHECK(station_counter(&a, PORT_XMIT_PACKETS) == sent);
+	CHECK(test_process_counter(&a, PORT_XMIT_PACKETS) == sent);
 	carry_verdict = WIRE_LOST;
 	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
-	CHECK(station_counter(&a, PORT_XMIT_DISCARDS) == lost + 1);
+	CHECK(test_process_counter(&a, PORT_XMIT_DISCARDS) == lost + 1);
 	carry_verdict = WIRE_SENT;
 	CHECK(wire_xmit(a.wire, &p) == WIRE_SENT);
-	CHECK(station_counter(&a, PORT_XMIT_PACKETS) == sent + 1);
+	CHECK(test_process_counter(&a, PORT_XMIT_PACKETS) == sent + 1);
 	wire_withdraw(a.wire, p.dqpn, 1); /* it has nothing to take back */
 	CHECK(!wire_remote(a.wire, &a.path, p.dqpn));
 	CHECK(!route_here(a.wire, &a.path, p.dqpn));
 
 	CHECK(wire_process_progress(a.host) && received == before + 1);
-	CHECK(station_counter(&a, PORT_RCV_PACKETS) == got + 1);
+	CHECK(test_process_counter(&a, PORT_RCV_PACKETS) == got + 1);
 	CHECK(!wire_process_progress(a.host) && drains == 2);
 	/* Still lost at a port that is down. */
-	subnet_set_state(&bed->subnet, 1, IB_PORT_DOWN);
+	subnet_set_state(&fabric->subnet, 1, IB_PORT_DOWN);
 	CHECK(wire_xmit(a.wire, &p) == WIRE_LOST);
-	subnet_set_state(&bed->subnet, 1, IB_PORT_ACTIVE);
+	subnet_set_state(&fabric->subnet, 1, IB_PORT_ACTIVE);
 }
 
 int main(void)
 {
-	struct testbed *bed = testbed_create();
+	struct test_fabric *fabric = test_fabric_create();
 	struct wire *w;
 
 	properties();
 	sizes();
-	station_up(&a, bed, 0, receive, &a);
-	CHECK(wire_create(a.host, TESTBED_PORTS, &w));
-	CHECK(wire_port_row(a.wire) == 0 && wire_subnet(a.wire) == &bed->subnet);
-	loopback(bed);
-	routes(bed);
-	remembered_routes(bed);
-	unreachable(bed);
-	station_down(&a);
-	station_up(&a, bed, 0, receive, &a);
-	other_links(bed);
-	station_down(&a);
+	test_process_up(&a, fabric, 0, receive, &a);
+	CHECK(wire_create(a.host, TEST_FABRIC_PORTS, &w));
+	CHECK(wire_port_row(a.wire) == 0 && wire_subnet(a.wire) == &fabric->subnet);
+	loopback(fabric);
+	routes(fabric);
+	remembered_routes(fabric);
+	unreachable(fabric);
+	test_process_down(&a);
+	test_process_up(&a, fabric, 0, receive, &a);
+	other_links(fabric);
+	test_process_down(&a);
 	return 0;
 }

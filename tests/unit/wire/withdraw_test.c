@@ -2,14 +2,14 @@
 /*
  * Payloads that go by reference and that their sender takes back before the receiver has read them:
  *
- *      station a  -- packets -->  station b         both in this process
+ *      process a  -- packets -->  process b         both in this process
  *
  * See tests/robust/stopped.c for the same between processes, seen by programs.
  */
 #include <signal.h>
 #include <string.h>
 
-#include "testbed.h"
+#include "test_fabric.h"
 #include "usermem/usermem.h"
 #include "wire/channel.h"
 #include "wire/payload.h"
@@ -28,7 +28,7 @@ static void ignore(void *user, const struct pkt *p)
 
 /* The receiver's side. */
 static struct taking {
-	struct station a, b;
+	struct test_process a, b;
 	unsigned whole, withdrawn;
 	uint32_t sqpn; /* of the last */
 	bool in_midst; /* the sender takes it back when it has arrived and is not read yet */
@@ -60,7 +60,7 @@ static enum wire_verdict send_big(struct taking *t, uint32_t sqpn, const _Atomic
 	struct run run[2] = {{block, BIG / 2}, {block + BIG / 2, BIG / 2}};
 	struct pkt p = {.opcode = BTH_RC | BTH_SEND_ONLY,
 			.ack_req = true,
-			.dqpn = testbed_qpn(1),
+			.dqpn = test_fabric_qpn(1),
 			.sqpn = sqpn,
 			.npkts = 1,
 			.va = sqpn == OTHER_SQPN, /* some have optional parts */
@@ -91,14 +91,14 @@ static void note_lost(void *user, uint32_t sqpn)
 
 static void taking_up(struct taking *t)
 {
-	struct testbed *bed = testbed_create();
+	struct test_fabric *fabric = test_fabric_create();
 
 	*t = (struct taking){0};
-	station_up(&t->a, bed, 0, ignore, NULL);
-	station_up(&t->b, bed, 1, take, t);
-	station_add_channel(&t->a);
-	station_add_channel(&t->b);
-	while (wire_max_payload(t->a.wire, &t->a.path, testbed_qpn(1), 4096, true) !=
+	test_process_up(&t->a, fabric, 0, ignore, NULL);
+	test_process_up(&t->b, fabric, 1, take, t);
+	test_process_add_channel(&t->a);
+	test_process_add_channel(&t->b);
+	while (wire_max_payload(t->a.wire, &t->a.path, test_fabric_qpn(1), 4096, true) !=
 	       CHANNEL_REFERENCE_MAX) {
 		wire_process_progress(t->b.host);
 		wire_process_progress(t->a.host);
@@ -119,7 +119,7 @@ static void taken_back(void)
 	CHECK(send_big(t, FIRST_SQPN, &word) == WIRE_SENT);
 	CHECK(send_big(t, OTHER_SQPN, &word) == WIRE_SENT);
 	CHECK(send_big(t, FIRST_SQPN, &word) == WIRE_SENT);
-	wire_withdraw(t->a.wire, testbed_qpn(1), FIRST_SQPN);
+	wire_withdraw(t->a.wire, test_fabric_qpn(1), FIRST_SQPN);
 	expect_taken(t, 1, 0);
 	CHECK(t->sqpn == OTHER_SQPN);
 	/* in the midst; another try arrives */
@@ -133,8 +133,8 @@ static void taken_back(void)
 	atomic_store(&word, 1);
 	CHECK(send_big(t, FIRST_SQPN, &word) == WIRE_LOST);
 	expect_taken(t, 0, 0);
-	station_down(&t->a);
-	station_down(&t->b);
+	test_process_down(&t->a);
+	test_process_down(&t->b);
 }
 
 static void taken_back_by_memory(void)
@@ -159,8 +159,8 @@ static void taken_back_by_memory(void)
 	wire_withdraw_memory(t->a.wire, (struct run){block, 1}, note_lost, t);
 	CHECK(t->lost >= 1000);
 	expect_taken(t, 0, 0);
-	station_down(&t->a);
-	station_down(&t->b);
+	test_process_down(&t->a);
+	test_process_down(&t->b);
 }
 
 static void on_fault(int sig, siginfo_t *info, void *ucontext)

@@ -3,11 +3,11 @@
  * The same requests with and without somebody who looks at the packets: completions, counters,
  * sequence numbers and memory are the same, and who looks sees each packet of each message.
  *
- *     rig_qp a --- loopback --- rig_qp b
+ *     device_qp a --- loopback --- device_qp b
  */
 #include <string.h>
 
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "check.h"
 #include "wire/tap.h"
 
@@ -48,8 +48,8 @@ struct watcher {
 	bool inside; /* a message has begun */
 };
 
-static struct rig rig;
-static struct rig_qp a, b;
+static struct test_device device;
+static struct device_qp a, b;
 static uint8_t src[BYTES], dst[BYTES];
 
 static void packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
@@ -77,22 +77,22 @@ static void packet(struct tap *t, enum tap_point at, uint32_t port_row, const st
 
 static void post(const struct request *r, uint32_t lkey, uint32_t rkey)
 {
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	rig_recv(&b, dst, BYTES, rkey);
-	rig_wqe_begin(&a, &w, r->opcode, WQE_CTRL_CE_ALWAYS, r->len);
+	device_recv(&b, dst, BYTES, rkey);
+	device_wqe_begin(&a, &w, r->opcode, WQE_CTRL_CE_ALWAYS, r->len);
 	if (r->opcode != WQE_OP_SEND && r->opcode != WQE_OP_SEND_IMM)
-		rig_wqe_raddr(&w, (uintptr_t)dst, rkey);
-	rig_wqe_data(&w, src, r->len, lkey);
-	rig_wqe_end(&w);
+		device_wqe_raddr(&w, (uintptr_t)dst, rkey);
+	device_wqe_data(&w, src, r->len, lkey);
+	device_wqe_end(&w);
 }
 
-static void note(struct rig_qp *q, uint64_t out[][3])
+static void note(struct device_qp *q, uint64_t out[][3])
 {
 	static const enum cqe_word words[] = {CQE_WORD_INDEX, CQE_WORD_BYTES, CQE_WORD_LAST};
 	const struct cqe64 *cqe;
 
-	for (unsigned n = 0; (cqe = rig_cq_poll(&q->cq)); n++)
+	for (unsigned n = 0; (cqe = device_cq_poll(&q->cq)); n++)
 		for (unsigned i = 0; i < array_size(words); i++)
 			out[n][i] = cqe->word[words[i]];
 }
@@ -104,18 +104,18 @@ static void run(unsigned dev, enum ib_qp_type type, struct watcher *watcher, str
 	uint32_t lkey, rkey;
 
 	memset(out, 0, sizeof(*out));
-	rig_up(&rig);
+	device_up(&device);
 	if (watcher)
-		wire_tap_attach(rig.host, &watcher->tap);
-	rig_qp_up(&rig, dev, &a, type);
-	rig_qp_up(&rig, dev, &b, type);
-	rig_connect(&rig, dev, &a, &b);
+		wire_tap_attach(device.host, &watcher->tap);
+	device_qp_up(&device, dev, &a, type);
+	device_qp_up(&device, dev, &b, type);
+	device_connect(&device, dev, &a, &b);
 	for (unsigned i = 0; i < BYTES; i++) {
 		src[i] = (uint8_t)(i * 7 + i / 256);
 		dst[i] = (uint8_t)(i * 3);
 	}
-	lkey = rig_mr(&rig, dev, a.pdn, src, BYTES, RIG_ALL_ACCESS, &ms);
-	rkey = rig_mr(&rig, dev, b.pdn, dst, BYTES, RIG_ALL_ACCESS, &md);
+	lkey = device_mr(&device, dev, a.pdn, src, BYTES, DEVICE_ALL_ACCESS, &ms);
+	rkey = device_mr(&device, dev, b.pdn, dst, BYTES, DEVICE_ALL_ACCESS, &md);
 	for (unsigned i = 0; i < array_size(requests); i++)
 		if (type == IB_QPT_RC || requests[i].opcode != WQE_OP_RDMA_READ)
 			post(&requests[i], lkey, rkey);
@@ -123,7 +123,7 @@ static void run(unsigned dev, enum ib_qp_type type, struct watcher *watcher, str
 	note(&b, out->cqes[1]);
 	for (unsigned shard = 0; shard < SLOT_SHARDS; shard++)
 		for (unsigned c = 0; c < PORT_COUNTERS; c++)
-			out->counters[c] += rig.slots[0].counters[shard][dev][c];
+			out->counters[c] += device.slots[0].counters[shard][dev][c];
 	for (unsigned i = 0; i < 2; i++) {
 		qp_query((i ? &b : &a)->qp, &attr);
 		out->psn[2 * i] = attr.sq_psn;
@@ -131,13 +131,13 @@ static void run(unsigned dev, enum ib_qp_type type, struct watcher *watcher, str
 	}
 	memcpy(out->src, src, BYTES);
 	memcpy(out->dst, dst, BYTES);
-	rig_qp_down(&a);
-	rig_qp_down(&b);
-	mkey_destroy(rig.adapter[dev], ms);
-	mkey_destroy(rig.adapter[dev], md);
+	device_qp_down(&a);
+	device_qp_down(&b);
+	mkey_destroy(device.adapter[dev], ms);
+	mkey_destroy(device.adapter[dev], md);
 	if (watcher)
-		wire_tap_detach(rig.host, &watcher->tap);
-	rig_down(&rig);
+		wire_tap_detach(device.host, &watcher->tap);
+	device_down(&device);
 }
 
 /* Data is counted in words, and what a packet has beyond a whole one is lost (RoCE headers are no

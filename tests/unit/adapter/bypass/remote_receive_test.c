@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "check.h"
-#include "subnet_bed.h"
+#include "test_subnet.h"
 #include "wire/expose.h"
 #include "wire/tap.h"
 
@@ -24,12 +24,12 @@
 
 /* What the receiver has in its arena. */
 struct exposed {
-	struct rig_qp qp;
+	struct device_qp qp;
 	uint8_t data[4096];
 };
 
 struct side {
-	struct rig rig;
+	struct test_device device;
 	struct fabric *fabric;
 	uint16_t slot;
 };
@@ -41,7 +41,7 @@ struct fabric {
 	int channel;
 	uint32_t next_chunk;
 	struct side a, b; /* a sends to b */
-	struct rig_qp from;
+	struct device_qp from;
 	struct exposed *to;
 	uint8_t source[4096];
 	uint32_t source_key, target_key;
@@ -83,24 +83,24 @@ static void side_up(struct fabric *f, struct side *s, uint16_t slot)
 
 	s->fabric = f;
 	s->slot = slot;
-	s->rig = (struct rig){
+	s->device = (struct test_device){
 		.registry = f->registry, .subnet = &f->subnet, .slots = f->slots, .silent = true};
 	f->slots[slot].pid = getpid();
 	atomic_store(&f->slots[slot].alive, 1);
-	CHECK(!wire_process_create(&attr, &s->rig.host));
-	CHECK(!wire_create(s->rig.host, slot, &s->rig.wire[0]));
-	a.wire = s->rig.wire[0];
-	CHECK(!adapter_create(&a, &s->rig.adapter[0]));
+	CHECK(!wire_process_create(&attr, &s->device.host));
+	CHECK(!wire_create(s->device.host, slot, &s->device.wire[0]));
+	a.wire = s->device.wire[0];
+	CHECK(!adapter_create(&a, &s->device.adapter[0]));
 }
 
 static void side_down(struct side *s)
 {
-	adapter_destroy(s->rig.adapter[0]);
-	wire_destroy(s->rig.wire[0]);
-	wire_process_destroy(s->rig.host);
+	adapter_destroy(s->device.adapter[0]);
+	wire_destroy(s->device.wire[0]);
+	wire_process_destroy(s->device.host);
 }
 
-static void connect_half(struct fabric *f, struct rig_qp *q, struct rig_qp *peer,
+static void connect_half(struct fabric *f, struct device_qp *q, struct device_qp *peer,
 			 uint16_t peer_slot)
 {
 	static const uint32_t masks[] = {
@@ -112,7 +112,7 @@ static void connect_half(struct fabric *f, struct rig_qp *q, struct rig_qp *peer
 	};
 	struct qp_attr attr;
 
-	rig_attr(&f->a.rig, 0, peer, &attr);
+	device_attr(&f->a.device, 0, peer, &attr);
 	attr.ah.dlid = (uint16_t)(LID + peer_slot);
 	attr.timeout = 0;
 	for (enum ib_qp_state s = IB_QPS_INIT; s <= IB_QPS_RTS; s++) {
@@ -125,12 +125,12 @@ static struct qp_block *block_of(struct fabric *f)
 {
 	uint32_t qpn = qp_number(f->to->qp.qp);
 
-	return &wire_expose(f->b.rig.wire[0])->mem->qps[qpn % EXPOSE_BLOCKS];
+	return &wire_expose(f->b.device.wire[0])->mem->qps[qpn % EXPOSE_BLOCKS];
 }
 
 static struct cq_block *cq_block_of(struct fabric *f)
 {
-	return &wire_expose(f->b.rig.wire[0])->mem->cqs[block_of(f)->cq];
+	return &wire_expose(f->b.device.wire[0])->mem->cqs[block_of(f)->cq];
 }
 
 static uint64_t arena_offset(struct fabric *f, const void *p)
@@ -142,7 +142,7 @@ static void expose_all(struct fabric *f)
 {
 	struct exposed *to = f->to;
 
-	mkey_expose(f->b.rig.adapter[0], f->mr[1], arena_offset(f, to->data));
+	mkey_expose(f->b.device.adapter[0], f->mr[1], arena_offset(f, to->data));
 	CHECK(qp_recv_exposable(to->qp.qp));
 	cq_expose(to->qp.cq.cq, arena_offset(f, to->qp.cq.ring), arena_offset(f, to->qp.cq.dbrec));
 	qp_recv_expose(to->qp.qp, arena_offset(f, to->qp.rq),
@@ -159,10 +159,10 @@ static struct fabric *fabric_up(void)
 	f->slots = aligned_alloc(64, sizeof(struct slot) * REGISTRY_SLOTS);
 	CHECK(f->registry && f->slots);
 	memset(f->slots, 0, sizeof(struct slot) * REGISTRY_SLOTS);
-	subnet_bed_open(&f->subnet, PORTS);
+	test_subnet_open(&f->subnet, PORTS);
 	for (unsigned i = 0; i < PORTS; i++) {
-		subnet_bed_port(&f->subnet, i, 0, false);
-		subnet_bed_lid(&f->subnet, i, (uint16_t)(LID + i));
+		test_subnet_port(&f->subnet, i, 0, false);
+		test_subnet_lid(&f->subnet, i, (uint16_t)(LID + i));
 		atomic_store(&f->registry->slot_host_plus_1[i], i + 1);
 	}
 	f->channel = memfd_create("channel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -171,14 +171,14 @@ static struct fabric *fabric_up(void)
 	side_up(f, &f->b, 1);
 
 	f->to = mmap(NULL, sizeof(*f->to), PROT_READ | PROT_WRITE, MAP_SHARED,
-		     wire_expose(f->b.rig.wire[0])->arena_file.fd, ARENA_OFFSET);
+		     wire_expose(f->b.device.wire[0])->arena_file.fd, ARENA_OFFSET);
 	CHECK(f->to != MAP_FAILED);
-	rig_qp_up(&f->a.rig, 0, &f->from, IB_QPT_RC);
-	rig_qp_up(&f->b.rig, 0, &f->to->qp, IB_QPT_RC);
-	f->source_key = rig_mr(&f->a.rig, 0, f->from.pdn, f->source, sizeof(f->source),
-			       IB_ACCESS_LOCAL_WRITE, &f->mr[0]);
-	f->target_key = rig_mr(&f->b.rig, 0, f->to->qp.pdn, f->to->data, sizeof(f->to->data),
-			       IB_ACCESS_LOCAL_WRITE, &f->mr[1]);
+	device_qp_up(&f->a.device, 0, &f->from, IB_QPT_RC);
+	device_qp_up(&f->b.device, 0, &f->to->qp, IB_QPT_RC);
+	f->source_key = device_mr(&f->a.device, 0, f->from.pdn, f->source, sizeof(f->source),
+				  IB_ACCESS_LOCAL_WRITE, &f->mr[0]);
+	f->target_key = device_mr(&f->b.device, 0, f->to->qp.pdn, f->to->data, sizeof(f->to->data),
+				  IB_ACCESS_LOCAL_WRITE, &f->mr[1]);
 	connect_half(f, &f->from, &f->to->qp, 1);
 	connect_half(f, &f->to->qp, &f->from, 0);
 	expose_all(f);
@@ -189,15 +189,15 @@ static struct fabric *fabric_up(void)
 
 static void fabric_down(struct fabric *f)
 {
-	rig_qp_down(&f->from);
-	rig_qp_down(&f->to->qp);
-	mkey_destroy(f->a.rig.adapter[0], f->mr[0]);
-	mkey_destroy(f->b.rig.adapter[0], f->mr[1]);
+	device_qp_down(&f->from);
+	device_qp_down(&f->to->qp);
+	mkey_destroy(f->a.device.adapter[0], f->mr[0]);
+	mkey_destroy(f->b.device.adapter[0], f->mr[1]);
 	munmap(f->to, sizeof(*f->to));
 	side_down(&f->a);
 	side_down(&f->b);
 	close(f->channel);
-	subnet_bed_close(&f->subnet);
+	test_subnet_close(&f->subnet);
 	free(f->registry);
 	free(f->slots);
 	free(f);
@@ -205,11 +205,11 @@ static void fabric_down(struct fabric *f)
 
 static void post_send(struct fabric *f, uint8_t opcode, uint32_t imm, uint32_t len)
 {
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	rig_wqe_begin(&f->from, &w, opcode, WQE_CTRL_CE_ALWAYS, imm);
-	rig_wqe_data(&w, f->source, len, f->source_key);
-	rig_wqe_end(&w);
+	device_wqe_begin(&f->from, &w, opcode, WQE_CTRL_CE_ALWAYS, imm);
+	device_wqe_data(&w, f->source, len, f->source_key);
+	device_wqe_end(&w);
 }
 
 /* The packets' way. */
@@ -218,24 +218,24 @@ static void progress(struct fabric *f)
 	for (unsigned i = 0; i < 200; i++) {
 		uint64_t never = UINT64_MAX;
 
-		(void)adapter_progress(f->a.rig.adapter[0], &never);
-		(void)adapter_progress(f->b.rig.adapter[0], &never);
-		(void)wire_process_progress(f->a.rig.host);
-		(void)wire_process_progress(f->b.rig.host);
+		(void)adapter_progress(f->a.device.adapter[0], &never);
+		(void)adapter_progress(f->b.device.adapter[0], &never);
+		(void)wire_process_progress(f->a.device.host);
+		(void)wire_process_progress(f->b.device.host);
 		usleep(10);
 	}
 }
 
 static void sent(struct fabric *f, uint8_t op)
 {
-	const struct cqe64 *cqe = rig_cq_poll(&f->from.cq);
+	const struct cqe64 *cqe = device_cq_poll(&f->from.cq);
 
 	CHECK(cqe && cqe->op_own >> 4 == op);
 }
 
 static const struct cqe64 *received(struct fabric *f, uint8_t op, uint32_t bytes)
 {
-	const struct cqe64 *cqe = rig_cq_poll(&f->to->qp.cq);
+	const struct cqe64 *cqe = device_cq_poll(&f->to->qp.cq);
 
 	CHECK(cqe && cqe->op_own >> 4 == op);
 	if (op != CQE_OP_RESP_ERR)
@@ -263,11 +263,11 @@ static void count_one(struct fabric *f, bool far, uint8_t opcode, uint64_t got[4
 	for (unsigned i = 0; i < 4; i++)
 		before[i] = counted(&f->b, c[i]);
 	if (far)
-		rig_recv(&f->to->qp, f->to->data, sizeof(f->to->data), f->target_key);
+		device_recv(&f->to->qp, f->to->data, sizeof(f->to->data), f->target_key);
 	post_send(f, opcode, 1, 2500);
 	if (!far) {
-		CHECK(!rig_cq_poll(&f->from.cq));
-		rig_recv(&f->to->qp, f->to->data, sizeof(f->to->data), f->target_key);
+		CHECK(!device_cq_poll(&f->from.cq));
+		device_recv(&f->to->qp, f->to->data, sizeof(f->to->data), f->target_key);
 		progress(f);
 	}
 	sent(f, CQE_OP_REQ);
@@ -299,15 +299,15 @@ static void test_sender_completes(void)
 	struct qp_attr attr;
 	uint32_t psn;
 
-	for (unsigned i = 0; i < 3 * RIG_CQES; i++) {
+	for (unsigned i = 0; i < 3 * DEVICE_CQES; i++) {
 		uint32_t len = 1 + i % 2500;
 		const struct cqe64 *cqe;
 
 		memset(to->data, 0, sizeof(to->data));
 		if (i % 3)
-			rig_recv(&to->qp, to->data, sizeof(to->data), f->target_key);
+			device_recv(&to->qp, to->data, sizeof(to->data), f->target_key);
 		else
-			rig_recv(&to->qp, to->data, len, f->target_key);
+			device_recv(&to->qp, to->data, len, f->target_key);
 		post_send(f, i % 2 ? WQE_OP_SEND_IMM : WQE_OP_SEND, 0xabcd0000 + i, len);
 		sent(f, CQE_OP_REQ);
 		cqe = received(f, i % 2 ? CQE_OP_RESP_SEND_IMM : CQE_OP_RESP_SEND, len);
@@ -315,7 +315,7 @@ static void test_sender_completes(void)
 		CHECK(be16_get(cqe->wqe_counter) == (uint16_t)i);
 		CHECK(!memcmp(to->data, f->source, len) && !to->data[len]);
 	}
-	CHECK(!rig_cq_poll(&to->qp.cq) && !rig_cq_poll(&f->from.cq));
+	CHECK(!device_cq_poll(&to->qp.cq) && !device_cq_poll(&f->from.cq));
 	/* both ends count as if packets had gone */
 	qp_query(to->qp.qp, &attr);
 	psn = attr.rq_psn;
@@ -323,7 +323,7 @@ static void test_sender_completes(void)
 	CHECK(psn != 0xfffff0 && attr.sq_psn == psn);
 	CHECK(counted(&f->a, PORT_XMIT_PACKETS) == counted(&f->b, PORT_RCV_PACKETS));
 	CHECK(counted(&f->a, PORT_XMIT_DATA) == counted(&f->b, PORT_RCV_DATA));
-	CHECK(counted(&f->b, PORT_XMIT_PACKETS) == 3 * RIG_CQES);
+	CHECK(counted(&f->b, PORT_XMIT_PACKETS) == 3 * DEVICE_CQES);
 	fabric_down(f);
 }
 
@@ -334,10 +334,10 @@ static void test_other_port(void)
 	struct qp_block *b = block_of(f);
 
 	CHECK(b->port == 1 && b->dest_port == 0);
-	rig_recv(&f->to->qp, f->to->data, sizeof(f->to->data), f->target_key);
+	device_recv(&f->to->qp, f->to->data, sizeof(f->to->data), f->target_key);
 	b->port = 0;
 	post_send(f, WQE_OP_SEND, 0, 100);
-	CHECK(!rig_cq_poll(&f->to->qp.cq)); /* not past the packets, which go by the path */
+	CHECK(!device_cq_poll(&f->to->qp.cq)); /* not past the packets, which go by the path */
 	b->port = 1;
 	progress(f);
 	received(f, CQE_OP_RESP_SEND, 100);
@@ -354,18 +354,18 @@ static void test_wrong_address(void)
 	const struct path wrong = {.src_port = 0, .dst_port = 0};
 	uint32_t to = qp_number(f->to->qp.qp);
 
-	rig_qp_down(&f->from);
-	rig_qp_up(&f->a.rig, 0, &f->from, IB_QPT_RC);
-	mkey_destroy(f->a.rig.adapter[0], f->mr[0]);
-	f->source_key = rig_mr(&f->a.rig, 0, f->from.pdn, f->source, sizeof(f->source),
-			       IB_ACCESS_LOCAL_WRITE, &f->mr[0]);
+	device_qp_down(&f->from);
+	device_qp_up(&f->a.device, 0, &f->from, IB_QPT_RC);
+	mkey_destroy(f->a.device.adapter[0], f->mr[0]);
+	f->source_key = device_mr(&f->a.device, 0, f->from.pdn, f->source, sizeof(f->source),
+				  IB_ACCESS_LOCAL_WRITE, &f->mr[0]);
 	connect_half(f, &f->from, &f->to->qp, 0);
 	b->dest_qpn = qp_number(f->from.qp);
-	CHECK(!wire_is_remote(f->a.rig.wire[0], &wrong, to));
-	rig_recv(&f->to->qp, f->to->data, sizeof(f->to->data), f->target_key);
+	CHECK(!wire_is_remote(f->a.device.wire[0], &wrong, to));
+	device_recv(&f->to->qp, f->to->data, sizeof(f->to->data), f->target_key);
 	post_send(f, WQE_OP_SEND, 0, 100);
 	progress(f);
-	CHECK(!rig_cq_poll(&f->to->qp.cq) && !f->to->data[1]);
+	CHECK(!device_cq_poll(&f->to->qp.cq) && !f->to->data[1]);
 	CHECK(counted(&f->a, PORT_XMIT_DISCARDS) && !counted(&f->a, PORT_XMIT_PACKETS));
 	fabric_down(f);
 }
@@ -376,12 +376,12 @@ static void test_port_down(void)
 	struct fabric *f = fabric_up();
 
 	for (uint32_t row = 0; row < PORTS; row++) {
-		rig_recv(&f->to->qp, f->to->data, sizeof(f->to->data), f->target_key);
+		device_recv(&f->to->qp, f->to->data, sizeof(f->to->data), f->target_key);
 		post_send(f, WQE_OP_SEND, 0, 100);
 		sent(f, CQE_OP_REQ);
 		received(f, CQE_OP_RESP_SEND, 100);
 		subnet_set_state(&f->subnet, row, IB_PORT_DOWN);
-		CHECK(!wire_is_remote(f->a.rig.wire[0],
+		CHECK(!wire_is_remote(f->a.device.wire[0],
 				      &(struct path){.src_port = 0, .dst_port = 1},
 				      qp_number(f->to->qp.qp)));
 		subnet_set_state(&f->subnet, row, IB_PORT_ACTIVE);
@@ -394,11 +394,11 @@ static void test_not_ready(void)
 	struct fabric *f = fabric_up();
 
 	post_send(f, WQE_OP_SEND, 0, 100);
-	CHECK(!rig_cq_poll(&f->from.cq));
-	wire_process_progress(f->b.rig.host);
-	CHECK(!rig_cq_poll(&f->to->qp.cq));
-	rig_recv(&f->to->qp, f->to->data, 100, f->target_key);
-	rig_recv(&f->to->qp, f->to->data + 1000, 100, f->target_key);
+	CHECK(!device_cq_poll(&f->from.cq));
+	wire_process_progress(f->b.device.host);
+	CHECK(!device_cq_poll(&f->to->qp.cq));
+	device_recv(&f->to->qp, f->to->data, 100, f->target_key);
+	device_recv(&f->to->qp, f->to->data + 1000, 100, f->target_key);
 	progress(f);
 	sent(f, CQE_OP_REQ);
 	received(f, CQE_OP_RESP_SEND, 100);
@@ -417,7 +417,7 @@ static void test_too_short(void)
 {
 	struct fabric *f = fabric_up();
 
-	rig_recv(&f->to->qp, f->to->data, 99, f->target_key);
+	device_recv(&f->to->qp, f->to->data, 99, f->target_key);
 	post_send(f, WQE_OP_SEND, 0, 100);
 	progress(f);
 	sent(f, CQE_OP_REQ_ERR);
@@ -432,28 +432,28 @@ static void test_other_keys(void)
 	static uint8_t private[256];
 	struct fabric *f = fabric_up();
 	struct mkey *elsewhere, *foreign;
-	uint32_t key = rig_mr(&f->b.rig, 0, f->to->qp.pdn, private, sizeof(private),
-			      IB_ACCESS_LOCAL_WRITE, &elsewhere);
+	uint32_t key = device_mr(&f->b.device, 0, f->to->qp.pdn, private, sizeof(private),
+				 IB_ACCESS_LOCAL_WRITE, &elsewhere);
 
-	rig_recv(&f->to->qp, private, sizeof(private), key);
+	device_recv(&f->to->qp, private, sizeof(private), key);
 	post_send(f, WQE_OP_SEND, 0, 100);
-	CHECK(!rig_cq_poll(&f->from.cq));
+	CHECK(!device_cq_poll(&f->from.cq));
 	progress(f);
 	sent(f, CQE_OP_REQ);
 	received(f, CQE_OP_RESP_SEND, 100);
 	CHECK(!memcmp(private, f->source, 100));
 
-	key = rig_mr(&f->b.rig, 0, pd_alloc(f->b.rig.adapter[0]), f->to->data, 256,
-		     IB_ACCESS_LOCAL_WRITE, &foreign);
-	mkey_expose(f->b.rig.adapter[0], foreign, arena_offset(f, f->to->data));
-	rig_recv(&f->to->qp, f->to->data, 256, key);
+	key = device_mr(&f->b.device, 0, pd_alloc(f->b.device.adapter[0]), f->to->data, 256,
+			IB_ACCESS_LOCAL_WRITE, &foreign);
+	mkey_expose(f->b.device.adapter[0], foreign, arena_offset(f, f->to->data));
+	device_recv(&f->to->qp, f->to->data, 256, key);
 	post_send(f, WQE_OP_SEND, 0, 100);
 	progress(f);
 	sent(f, CQE_OP_REQ_ERR);
 	received(f, CQE_OP_RESP_ERR, 0);
 	CHECK(!f->to->data[0]);
-	mkey_destroy(f->b.rig.adapter[0], elsewhere);
-	mkey_destroy(f->b.rig.adapter[0], foreign);
+	mkey_destroy(f->b.device.adapter[0], elsewhere);
+	mkey_destroy(f->b.device.adapter[0], foreign);
 	fabric_down(f);
 }
 
@@ -462,12 +462,12 @@ static void test_full_cq(void)
 {
 	struct fabric *f = fabric_up();
 
-	for (unsigned i = 0; i < RIG_CQES; i++) {
-		rig_recv(&f->to->qp, f->to->data, 8, f->target_key);
+	for (unsigned i = 0; i < DEVICE_CQES; i++) {
+		device_recv(&f->to->qp, f->to->data, 8, f->target_key);
 		post_send(f, WQE_OP_SEND, 0, 8);
 		sent(f, CQE_OP_REQ);
 	}
-	rig_recv(&f->to->qp, f->to->data, 8, f->target_key);
+	device_recv(&f->to->qp, f->to->data, 8, f->target_key);
 	post_send(f, WQE_OP_SEND, 0, 8);
 	CHECK(!f->to->qp.cq.async);
 	progress(f);
@@ -484,7 +484,7 @@ static void test_nonsense(void)
 		struct qp_block *b = block_of(f);
 		struct cq_block *c = cq_block_of(f);
 
-		rig_recv(&f->to->qp, f->to->data, 100, f->target_key);
+		device_recv(&f->to->qp, f->to->data, 100, f->target_key);
 		switch (n) {
 		case 0:
 			b->rq_offset = UINT64_MAX - 64;
@@ -514,7 +514,7 @@ static void test_nonsense(void)
 			c->dbrec = UINT64_MAX;
 		}
 		post_send(f, WQE_OP_SEND, 0, 100);
-		CHECK(!rig_cq_poll(&f->from.cq));
+		CHECK(!device_cq_poll(&f->from.cq));
 		progress(f);
 		sent(f, CQE_OP_REQ);
 		received(f, CQE_OP_RESP_SEND, 100);
@@ -531,7 +531,7 @@ static void test_death(void)
 	struct qp_attr attr;
 
 	for (unsigned i = 0; i < 3; i++)
-		rig_recv(&f->to->qp, f->to->data, 100, f->target_key);
+		device_recv(&f->to->qp, f->to->data, 100, f->target_key);
 	post_send(f, WQE_OP_SEND, 0, 8);
 	sent(f, CQE_OP_REQ);
 	CHECK(b->rq_head == 1 && c->pi == 1);
@@ -580,27 +580,27 @@ static void test_flush(void)
 	struct fabric *f = fabric_up();
 	struct qp_attr attr = {.state = IB_QPS_ERR};
 
-	rig_recv(&f->to->qp, f->to->data, 100, f->target_key);
+	device_recv(&f->to->qp, f->to->data, 100, f->target_key);
 	CHECK(!qp_modify(f->to->qp.qp, &attr, IB_QP_STATE));
 	post_send(f, WQE_OP_SEND, 0, 8);
-	CHECK(!rig_cq_poll(&f->from.cq));
+	CHECK(!device_cq_poll(&f->from.cq));
 	received(f, CQE_OP_RESP_ERR, 0);
-	CHECK(!rig_cq_poll(&f->to->qp.cq));
+	CHECK(!device_cq_poll(&f->to->qp.cq));
 	fabric_down(f);
 }
 
 /* With an event to report, or in a ring that has moved, the owner completes by itself. */
 static void test_resized(void)
 {
-	static struct cqe64 bigger[2 * RIG_CQES];
+	static struct cqe64 bigger[2 * DEVICE_CQES];
 	struct fabric *f = fabric_up();
 
-	for (unsigned i = 0; i < 2 * RIG_CQES; i++)
+	for (unsigned i = 0; i < 2 * DEVICE_CQES; i++)
 		bigger[i].op_own = CQE_OP_INVALID << 4;
-	CHECK(!cq_resize(f->to->qp.cq.cq, bigger, 2 * RIG_CQES, CQE_BYTES));
-	rig_recv(&f->to->qp, f->to->data, 100, f->target_key);
+	CHECK(!cq_resize(f->to->qp.cq.cq, bigger, 2 * DEVICE_CQES, CQE_BYTES));
+	device_recv(&f->to->qp, f->to->data, 100, f->target_key);
 	post_send(f, WQE_OP_SEND, 0, 8);
-	CHECK(!rig_cq_poll(&f->from.cq));
+	CHECK(!device_cq_poll(&f->from.cq));
 	progress(f);
 	sent(f, CQE_OP_REQ);
 	CHECK(bigger[1].op_own >> 4 == CQE_OP_RESP_SEND);
@@ -630,16 +630,16 @@ static void test_observed(void)
 	for (unsigned i = 0; i < 2; i++) {
 		struct fabric *f = fabric_up();
 		struct exposed *to = f->to;
-		struct wire_process *host = i ? f->b.rig.host : f->a.rig.host;
+		struct wire_process *host = i ? f->b.device.host : f->a.device.host;
 		struct watcher w = {.tap.packet = packet};
 
 		for (unsigned k = 0; k < 3; k++)
-			rig_recv(&to->qp, to->data, sizeof(to->data), f->target_key);
+			device_recv(&to->qp, to->data, sizeof(to->data), f->target_key);
 		post_send(f, WQE_OP_SEND, 0, 8);
 		sent(f, CQE_OP_REQ);
 		wire_tap_attach(host, &w.tap);
 		post_send(f, WQE_OP_SEND, 0, 3500);
-		CHECK(!rig_cq_poll(&f->from.cq));
+		CHECK(!device_cq_poll(&f->from.cq));
 		progress(f);
 		sent(f, CQE_OP_REQ);
 		CHECK(w.packets == 4);

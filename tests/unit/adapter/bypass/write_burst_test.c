@@ -3,14 +3,14 @@
  * Plain RDMA WRITEs, many to a doorbell, mixed with requests that are not plain: bytes,
  * completions, sequence numbers and counters are those of the same requests one by one.
  *
- *     rig_qp a --- loopback --- rig_qp b
+ *     device_qp a --- loopback --- device_qp b
  */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "check.h"
 #include "usermem/usermem.h"
 
@@ -19,16 +19,16 @@
 #define ROUNDS 3000u
 #define ALL    (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
 
-struct bed {
-	struct rig rig;
+struct write_burst_case {
+	struct test_device device;
 	unsigned dev;
-	struct rig_qp a, b;
+	struct device_qp a, b;
 	uint8_t *src, *dst, *model;
 	struct mkey *ma, *mb;
 	uint32_t lkey, rkey;
 	struct rng rng;
 	/* what is expected of the requests that were put into the ring */
-	uint16_t signaled[RIG_BLOCKS];
+	uint16_t signaled[DEVICE_BLOCKS];
 	unsigned nsignaled;
 	uint64_t packets, words, requests;
 };
@@ -41,29 +41,29 @@ static void *pages(void)
 	return p;
 }
 
-static void bed_up(struct bed *d, unsigned dev)
+static void write_burst_case_up(struct write_burst_case *d, unsigned dev)
 {
-	*d = (struct bed){.dev = dev, .rng = {12345 + dev}};
-	rig_up(&d->rig);
-	rig_qp_up(&d->rig, dev, &d->a, IB_QPT_RC);
-	rig_qp_up(&d->rig, dev, &d->b, IB_QPT_RC);
-	rig_connect(&d->rig, dev, &d->a, &d->b);
+	*d = (struct write_burst_case){.dev = dev, .rng = {12345 + dev}};
+	device_up(&d->device);
+	device_qp_up(&d->device, dev, &d->a, IB_QPT_RC);
+	device_qp_up(&d->device, dev, &d->b, IB_QPT_RC);
+	device_connect(&d->device, dev, &d->a, &d->b);
 	d->src = pages();
 	d->dst = pages();
 	d->model = pages();
 	for (unsigned i = 0; i < BUF; i++)
 		d->src[i] = (uint8_t)rng_next(&d->rng);
-	d->lkey = rig_mr(&d->rig, dev, d->a.pdn, d->src, BUF, ALL, &d->ma);
-	d->rkey = rig_mr(&d->rig, dev, d->b.pdn, d->dst, BUF, ALL, &d->mb);
+	d->lkey = device_mr(&d->device, dev, d->a.pdn, d->src, BUF, ALL, &d->ma);
+	d->rkey = device_mr(&d->device, dev, d->b.pdn, d->dst, BUF, ALL, &d->mb);
 }
 
-static void bed_down(struct bed *d)
+static void write_burst_case_down(struct write_burst_case *d)
 {
-	rig_qp_down(&d->a);
-	rig_qp_down(&d->b);
-	mkey_destroy(d->rig.adapter[d->dev], d->ma);
-	mkey_destroy(d->rig.adapter[d->dev], d->mb);
-	rig_down(&d->rig);
+	device_qp_down(&d->a);
+	device_qp_down(&d->b);
+	mkey_destroy(d->device.adapter[d->dev], d->ma);
+	mkey_destroy(d->device.adapter[d->dev], d->mb);
+	device_down(&d->device);
 	munmap(d->src, BUF);
 	munmap(d->dst, BUF);
 	munmap(d->model, BUF);
@@ -78,17 +78,17 @@ static uint64_t header_octets(unsigned dev, uint32_t packets)
 	return packets * each + 16 /* RETH */ + each + 4 /* AETH */;
 }
 
-static uint64_t counter(struct bed *d, enum port_counter c)
+static uint64_t counter(struct write_burst_case *d, enum port_counter c)
 {
 	uint64_t sum = 0;
 
 	for (unsigned shard = 0; shard < SLOT_SHARDS; shard++)
-		sum += d->rig.slots[0].counters[shard][d->dev][c];
+		sum += d->device.slots[0].counters[shard][d->dev][c];
 	return sum;
 }
 
 /* One request of random form; expects what it does. */
-static void put_write(struct bed *d)
+static void put_write(struct write_burst_case *d)
 {
 	static const uint32_t lens[] = {1, 4, 7, 8, 12, 13, 28, 29, 64, 200, MTU - 1, MTU};
 	uint32_t len = lens[rng_below(&d->rng, array_size(lens))];
@@ -97,53 +97,53 @@ static void put_write(struct bed *d)
 	bool signaled = !rng_below(&d->rng, 4);
 	unsigned form = (unsigned)rng_below(&d->rng, 4);
 	uint32_t packets = div_round_up(len, MTU);
-	struct rig_wqe w;
+	struct device_wqe w;
 
 	if (signaled)
 		d->signaled[d->nsignaled++] = d->a.sq_pi;
-	rig_wqe_begin(&d->a, &w, WQE_OP_RDMA_WRITE, signaled ? WQE_CTRL_CE_ALWAYS : 0, 0);
-	rig_wqe_raddr(&w, (uintptr_t)d->dst + to, d->rkey);
+	device_wqe_begin(&d->a, &w, WQE_OP_RDMA_WRITE, signaled ? WQE_CTRL_CE_ALWAYS : 0, 0);
+	device_wqe_raddr(&w, (uintptr_t)d->dst + to, d->rkey);
 	if (form == 0 && len <= 200) {
-		rig_wqe_inline(&w, d->src + from, len);
+		device_wqe_inline(&w, d->src + from, len);
 	} else if (form == 1 && len > 1) {
-		rig_wqe_data(&w, d->src + from, len / 2, d->lkey);
-		rig_wqe_data(&w, d->src + from + len / 2, len - len / 2, d->lkey);
+		device_wqe_data(&w, d->src + from, len / 2, d->lkey);
+		device_wqe_data(&w, d->src + from + len / 2, len - len / 2, d->lkey);
 	} else {
-		rig_wqe_data(&w, d->src + from, len, d->lkey);
+		device_wqe_data(&w, d->src + from, len, d->lkey);
 	}
-	rig_wqe_put(&w);
+	device_wqe_put(&w);
 	memcpy(d->model + to, d->src + from, len);
 	d->packets += packets;
 	d->words += (header_octets(d->dev, packets) + align_up(len, 4)) / 4;
 	d->requests++;
 }
 
-static void expect_completions(struct bed *d)
+static void expect_completions(struct write_burst_case *d)
 {
 	for (unsigned i = 0; i < d->nsignaled; i++) {
-		const struct cqe64 *c = rig_cq_poll(&d->a.cq);
+		const struct cqe64 *c = device_cq_poll(&d->a.cq);
 
 		CHECK(c && c->op_own >> 4 == CQE_OP_REQ);
 		CHECK(be16_get(c->wqe_counter) == d->signaled[i]);
 		CHECK(be32_get(c->sop_drop_qpn) ==
 		      ((uint32_t)WQE_OP_RDMA_WRITE << 24 | qp_number(d->a.qp)));
 	}
-	CHECK(!rig_cq_poll(&d->a.cq) && !rig_cq_poll(&d->b.cq));
+	CHECK(!device_cq_poll(&d->a.cq) && !device_cq_poll(&d->b.cq));
 	d->nsignaled = 0;
 }
 
 static void test_random_lists(unsigned dev)
 {
 	struct qp_attr before, a, b;
-	struct bed d;
+	struct write_burst_case d;
 
-	bed_up(&d, dev);
+	write_burst_case_up(&d, dev);
 	qp_query(d.a.qp, &before);
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		/* of up to 5 blocks each: never more than the ring holds */
-		for (uint64_t n = 1 + rng_below(&d.rng, RIG_BLOCKS / 5); n; n--)
+		for (uint64_t n = 1 + rng_below(&d.rng, DEVICE_BLOCKS / 5); n; n--)
 			put_write(&d);
-		rig_ring(&d.a);
+		device_ring(&d.a);
 		expect_completions(&d);
 		CHECK(!memcmp(d.dst, d.model, BUF));
 	}
@@ -155,23 +155,23 @@ static void test_random_lists(unsigned dev)
 	CHECK(counter(&d, PORT_XMIT_PACKETS) == d.packets + d.requests);
 	CHECK(counter(&d, PORT_RCV_PACKETS) == d.packets + d.requests);
 	CHECK(counter(&d, PORT_XMIT_DATA) == d.words && counter(&d, PORT_RCV_DATA) == d.words);
-	bed_down(&d);
+	write_burst_case_down(&d);
 }
 
-static void put_plain(struct bed *d, uint64_t va, uint32_t rkey, const void *from, uint32_t len,
-		      uint32_t lkey)
+static void put_plain(struct write_burst_case *d, uint64_t va, uint32_t rkey, const void *from,
+		      uint32_t len, uint32_t lkey)
 {
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	rig_wqe_begin(&d->a, &w, WQE_OP_RDMA_WRITE, 0, 0);
-	rig_wqe_raddr(&w, va, rkey);
-	rig_wqe_data(&w, from, len, lkey);
-	rig_wqe_put(&w);
+	device_wqe_begin(&d->a, &w, WQE_OP_RDMA_WRITE, 0, 0);
+	device_wqe_raddr(&w, va, rkey);
+	device_wqe_data(&w, from, len, lkey);
+	device_wqe_put(&w);
 }
 
-static struct cqe64_err poll_error(struct rig_qp *q)
+static struct cqe64_err poll_error(struct device_qp *q)
 {
-	const struct cqe64 *c = rig_cq_poll(&q->cq);
+	const struct cqe64 *c = device_cq_poll(&q->cq);
 	struct cqe64_err e;
 
 	CHECK(c && c->op_own >> 4 == CQE_OP_REQ_ERR);
@@ -187,58 +187,58 @@ static void test_bad_one(uint8_t syndrome, uint64_t va_off, uint32_t rkey_flip, 
 			 uint32_t lkey_flip, uint32_t len)
 {
 	struct cqe64_err e;
-	struct bed d;
+	struct write_burst_case d;
 
-	bed_up(&d, 0);
+	write_burst_case_up(&d, 0);
 	for (unsigned i = 0; i < 3; i++)
 		put_plain(&d, (uintptr_t)d.dst + 8 * i, d.rkey, d.src, 8, d.lkey);
 	put_plain(&d, (uintptr_t)d.dst + va_off, d.rkey ^ rkey_flip, d.src + from_off, len,
 		  d.lkey ^ lkey_flip);
 	put_plain(&d, (uintptr_t)d.dst + 4096, d.rkey, d.src, 8, d.lkey);
-	rig_ring(&d.a);
+	device_ring(&d.a);
 
 	e = poll_error(&d.a);
 	CHECK(e.syndrome == syndrome && be16_get(e.wqe_counter) == 3);
 	e = poll_error(&d.a);
 	CHECK(e.syndrome == CQE_SYN_WR_FLUSH && be16_get(e.wqe_counter) == 4);
-	CHECK(!rig_cq_poll(&d.a.cq));
+	CHECK(!device_cq_poll(&d.a.cq));
 	for (unsigned i = 0; i < 3; i++)
 		memcpy(d.model + 8 * i, d.src, 8);
 	CHECK(!memcmp(d.dst, d.model, BUF));
-	bed_down(&d);
+	write_burst_case_down(&d);
 }
 
 static void test_malformed(uint32_t word, uint32_t flip)
 {
 	struct cqe64_err e;
-	struct bed d;
+	struct write_burst_case d;
 	uint32_t *at;
 
-	bed_up(&d, 0);
+	write_burst_case_up(&d, 0);
 	put_plain(&d, (uintptr_t)d.dst, d.rkey, d.src, 8, d.lkey);
 	at = (uint32_t *)(void *)d.a.sq + word;
 	*at ^= htobe32(flip);
-	rig_ring(&d.a);
+	device_ring(&d.a);
 	e = poll_error(&d.a);
 	CHECK(e.syndrome == CQE_SYN_LOCAL_QP_OP);
 	CHECK(!memcmp(d.dst, d.model, BUF));
-	bed_down(&d);
+	write_burst_case_down(&d);
 }
 
 /* Memory that has gone, on either side. */
 static void test_unmapped(bool source)
 {
 	struct cqe64_err e;
-	struct bed d;
+	struct write_burst_case d;
 
-	bed_up(&d, 0);
+	write_burst_case_up(&d, 0);
 	put_plain(&d, (uintptr_t)d.dst, d.rkey, d.src, 8, d.lkey);
 	munmap(source ? d.src : d.dst, BUF);
-	rig_ring(&d.a);
+	device_ring(&d.a);
 	e = poll_error(&d.a);
 	CHECK(e.syndrome == (source ? CQE_SYN_LOCAL_PROT : CQE_SYN_REM_ACCESS));
-	CHECK(!rig_cq_poll(&d.a.cq));
-	bed_down(&d);
+	CHECK(!device_cq_poll(&d.a.cq));
+	write_burst_case_down(&d);
 }
 
 /* A sender that is ahead of its peer is refused, however plain the request. */
@@ -256,20 +256,20 @@ static void test_sequence(void)
 				     IB_QP_MAX_QP_RD_ATOMIC},
 	};
 	struct qp_attr attr;
-	struct bed d;
+	struct write_burst_case d;
 
-	bed_up(&d, 0);
-	rig_attr(&d.rig, 0, &d.b, &attr);
+	write_burst_case_up(&d, 0);
+	device_attr(&d.device, 0, &d.b, &attr);
 	attr.sq_psn = psn_add(attr.rq_psn, 5);
 	for (size_t i = 0; i < array_size(steps); i++) {
 		attr.state = steps[i].state;
 		CHECK(!qp_modify(d.a.qp, &attr, IB_QP_STATE | steps[i].mask));
 	}
 	put_plain(&d, (uintptr_t)d.dst, d.rkey, d.src, 8, d.lkey);
-	rig_ring(&d.a);
+	device_ring(&d.a);
 	CHECK(!memcmp(d.dst, d.model, BUF));
 	CHECK(counter(&d, HW_OUT_OF_SEQUENCE) == 1);
-	bed_down(&d);
+	write_burst_case_down(&d);
 }
 
 /* Its own peer: the responder and the requester are of one queue pair. */
@@ -277,28 +277,28 @@ static void test_self(void)
 {
 	struct mkey *key;
 	uint32_t rkey;
-	struct bed d;
+	struct write_burst_case d;
 
-	bed_up(&d, 0);
-	rig_qp_down(&d.a);
-	rig_qp_up(&d.rig, 0, &d.a, IB_QPT_RC);
-	rig_connect(&d.rig, 0, &d.a, &d.a);
-	rkey = rig_mr(&d.rig, 0, d.a.pdn, d.dst, BUF, ALL, &key);
+	write_burst_case_up(&d, 0);
+	device_qp_down(&d.a);
+	device_qp_up(&d.device, 0, &d.a, IB_QPT_RC);
+	device_connect(&d.device, 0, &d.a, &d.a);
+	rkey = device_mr(&d.device, 0, d.a.pdn, d.dst, BUF, ALL, &key);
 	for (unsigned i = 0; i < 40; i++) {
-		struct rig_wqe w;
+		struct device_wqe w;
 
-		rig_wqe_begin(&d.a, &w, WQE_OP_RDMA_WRITE, i == 39 ? WQE_CTRL_CE_ALWAYS : 0, 0);
-		rig_wqe_raddr(&w, (uintptr_t)d.dst + 8 * i, rkey);
-		rig_wqe_inline(&w, d.src + 8 * i, 8);
-		rig_wqe_put(&w);
+		device_wqe_begin(&d.a, &w, WQE_OP_RDMA_WRITE, i == 39 ? WQE_CTRL_CE_ALWAYS : 0, 0);
+		device_wqe_raddr(&w, (uintptr_t)d.dst + 8 * i, rkey);
+		device_wqe_inline(&w, d.src + 8 * i, 8);
+		device_wqe_put(&w);
 	}
-	rig_ring(&d.a);
+	device_ring(&d.a);
 	d.signaled[d.nsignaled++] = 39;
 	expect_completions(&d);
 	memcpy(d.model, d.src, 40 * 8);
 	CHECK(!memcmp(d.dst, d.model, BUF));
-	mkey_destroy(d.rig.adapter[0], key);
-	bed_down(&d);
+	mkey_destroy(d.device.adapter[0], key);
+	write_burst_case_down(&d);
 }
 
 static void on_fault(int signum, siginfo_t *info, void *ucontext)

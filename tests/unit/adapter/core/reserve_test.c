@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Ranges of QP numbers without queue pairs: each once, whole, and apart from those of queue pairs.
  */
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "check.h"
 
 #define RANGE  (1u << ADAPTER_LOG_RESERVED_QPNS)
@@ -10,11 +10,11 @@
 int main(void)
 {
 	static uint32_t first[RANGES];
-	struct rig_qp q[2];
-	struct rig r;
+	struct device_qp q[2];
+	struct test_device r;
 
-	rig_up(&r);
-	rig_qp_up(&r, 0, &q[0], IB_QPT_RC);
+	device_up(&r);
+	device_qp_up(&r, 0, &q[0], IB_QPT_RC);
 	for (unsigned i = 0; i < RANGES; i++) {
 		int64_t qpn = qpn_reserve(r.adapter[0]);
 
@@ -24,14 +24,14 @@ int main(void)
 			CHECK(first[k] != first[i]);
 		CHECK(qp_number(q[0].qp) - first[i] >= RANGE);
 	}
-	rig_qp_up(&r, 0, &q[1], IB_QPT_RC);
+	device_qp_up(&r, 0, &q[1], IB_QPT_RC);
 	for (unsigned i = 0; i < RANGES; i++)
 		CHECK(qp_number(q[1].qp) - first[i] >= RANGE);
 	/* one that is given back is the next to be had */
 	qpn_unreserve(r.adapter[0], first[5]);
 	CHECK(qpn_reserve(r.adapter[0]) == first[5]);
-	rig_qp_down(&q[0]);
-	rig_qp_down(&q[1]);
-	rig_down(&r);
+	device_qp_down(&q[0]);
+	device_qp_down(&q[1]);
+	device_down(&r);
 	return 0;
 }

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "adapter/ethernet/frame.h"
 #include "check.h"
 #include "prm/eth.h"
@@ -12,19 +12,19 @@
 #define ETHERNET 1u
 #define RECV	 4096u
 
-static struct rig rig;
-static struct rig_qp tx, rx;
+static struct test_device device;
+static struct device_qp tx, rx;
 static uint8_t out[65536], in[16 * RECV];
 static struct mkey *tx_mr, *rx_mr;
 
-static void modify(struct rig_qp *q, enum ib_qp_state state, uint32_t mask)
+static void modify(struct device_qp *q, enum ib_qp_state state, uint32_t mask)
 {
 	struct qp_attr attr = {.state = state, .port_num = 1};
 
 	CHECK(!qp_modify(q->qp, &attr, IB_QP_STATE | mask));
 }
 
-static void to_rts(struct rig_qp *q)
+static void to_rts(struct device_qp *q)
 {
 	struct qp_attr attr = {.state = IB_QPS_INIT, .port_num = 1};
 
@@ -34,10 +34,10 @@ static void to_rts(struct rig_qp *q)
 	modify(q, IB_QPS_RTS, 0);
 }
 
-static void post_receives(struct rig_qp *q, unsigned n, uint32_t bytes)
+static void post_receives(struct device_qp *q, unsigned n, uint32_t bytes)
 {
 	for (unsigned i = 0; i < n; i++)
-		rig_recv(q, in + i * RECV, bytes, mkey_key(rx_mr));
+		device_recv(q, in + i * RECV, bytes, mkey_key(rx_mr));
 }
 
 /* An IPv4 TCP frame with n payload bytes; returns the size of its headers. */
@@ -59,14 +59,14 @@ static uint32_t tcp_frame(uint32_t n)
 	return 54;
 }
 
-static void begin(struct rig_wqe *w, uint8_t opcode, uint8_t cs_flags, uint16_t mss,
+static void begin(struct device_wqe *w, uint8_t opcode, uint8_t cs_flags, uint16_t mss,
 		  const uint8_t *header, uint32_t header_len)
 {
 	struct wqe_eth e = {.cs_flags = cs_flags,
 			    .mss = be16_of(mss),
 			    .inline_hdr_sz = be16_of((uint16_t)header_len)};
 
-	rig_wqe_begin(&tx, w, opcode, WQE_CTRL_CE_ALWAYS, 0);
+	device_wqe_begin(&tx, w, opcode, WQE_CTRL_CE_ALWAYS, 0);
 	memcpy(w->bytes + w->at, &e, sizeof(e));
 	if (header_len)
 		memcpy(w->bytes + w->at + offsetof(struct wqe_eth, inline_hdr_start), header,
@@ -76,16 +76,16 @@ static void begin(struct rig_wqe *w, uint8_t opcode, uint8_t cs_flags, uint16_t 
 
 static void send_frame(uint32_t bytes, uint8_t cs_flags)
 {
-	struct rig_wqe w;
+	struct device_wqe w;
 
 	begin(&w, WQE_OP_SEND, cs_flags, 0, NULL, 0);
-	rig_wqe_data(&w, out, bytes, mkey_key(tx_mr));
-	rig_wqe_end(&w);
+	device_wqe_data(&w, out, bytes, mkey_key(tx_mr));
+	device_wqe_end(&w);
 }
 
 static void sent(void)
 {
-	const struct cqe64 *cqe = rig_cq_poll(&tx.cq);
+	const struct cqe64 *cqe = device_cq_poll(&tx.cq);
 
 	CHECK(cqe && cqe->op_own >> 4 == CQE_OP_REQ);
 }
@@ -101,7 +101,7 @@ static struct flow *counting_rule(struct qp *qp, uint32_t priority, struct flow_
 	};
 	struct flow *flow;
 
-	CHECK(!flow_create(rig.adapter[ETHERNET], &attr, &flow));
+	CHECK(!flow_create(device.adapter[ETHERNET], &attr, &flow));
 	return flow;
 }
 
@@ -119,26 +119,26 @@ static void plain(void)
 	/* no rule: sent, and nobody gets it */
 	send_frame(n, 0);
 	sent();
-	CHECK(!rig_cq_poll(&rx.cq));
+	CHECK(!device_cq_poll(&rx.cq));
 	flow = rule(rx.qp, 1);
 	send_frame(n, 0);
 	sent();
-	cqe = rig_cq_poll(&rx.cq);
+	cqe = device_cq_poll(&rx.cq);
 	CHECK(cqe && be32_get(cqe->byte_cnt) == n && !memcmp(in, out, n));
 	CHECK(!(cqe->hds_ip_ext & CQE_ETH_L3_OK) &&
 	      (cqe->l4_hdr_type_etc >> CQE_ETH_L3_SHIFT & 3) == CQE_ETH_L3_IPV4);
 	send_frame(n, WQE_ETH_L3_CSUM | WQE_ETH_L4_CSUM);
 	sent();
-	cqe = rig_cq_poll(&rx.cq);
+	cqe = device_cq_poll(&rx.cq);
 	CHECK(cqe && cqe->hds_ip_ext == (CQE_ETH_L2_OK | CQE_ETH_L3_OK | CQE_ETH_L4_OK));
 	/* a rule that drops, and comes first */
 	drop = rule(NULL, 0);
 	send_frame(n, 0);
 	sent();
-	CHECK(!rig_cq_poll(&rx.cq));
+	CHECK(!device_cq_poll(&rx.cq));
 	flow_destroy(drop);
 	flow_destroy(flow);
-	CHECK(!atomic_load(&rig.slots[0].groups[0]));
+	CHECK(!atomic_load(&device.slots[0].groups[0]));
 }
 
 /* Frames that are delivered, and those that are dropped, by the rule that took them. */
@@ -154,7 +154,7 @@ static void counters(void)
 	for (unsigned i = 0; i < 3; i++) {
 		send_frame(n, 0);
 		sent();
-		CHECK(rig_cq_poll(&rx.cq));
+		CHECK(device_cq_poll(&rx.cq));
 	}
 	drop = counting_rule(NULL, 0, dropped);
 	send_frame(n, 0);
@@ -176,14 +176,14 @@ static void segments(void)
 	struct flow *flow = rule(rx.qp, 0);
 	const uint32_t total = 10000, mss = 1460;
 	uint32_t header = tcp_frame(total), off = 0, i = 2;
-	struct rig_wqe w;
+	struct device_wqe w;
 
 	begin(&w, WQE_OP_TSO, WQE_ETH_L3_CSUM | WQE_ETH_L4_CSUM, (uint16_t)mss, out, header);
-	rig_wqe_data(&w, out + header, total, mkey_key(tx_mr));
-	rig_wqe_end(&w);
+	device_wqe_data(&w, out + header, total, mkey_key(tx_mr));
+	device_wqe_end(&w);
 	sent();
 	while (off < total) {
-		const struct cqe64 *cqe = rig_cq_poll(&rx.cq);
+		const struct cqe64 *cqe = device_cq_poll(&rx.cq);
 		const uint8_t *f = in + i++ * RECV;
 		uint32_t n = min_u32(mss, total - off);
 
@@ -192,13 +192,13 @@ static void segments(void)
 		CHECK((uint32_t)(f[40] << 8 | f[41]) == off && !memcmp(f + 54, out + 54 + off, n));
 		off += n;
 	}
-	CHECK(!rig_cq_poll(&rx.cq));
+	CHECK(!device_cq_poll(&rx.cq));
 	flow_destroy(flow);
 }
 
 static void distribute(void)
 {
-	static struct rig_cq cq[2];
+	static struct device_cq cq[2];
 	static _Alignas(64) uint8_t ring[2][8 * 16];
 	static be32 dbrec[2][2];
 	struct wq *wq[2], *table[4];
@@ -217,9 +217,9 @@ static void distribute(void)
 				     .dbrec = dbrec[i],
 				     .strip_vlan = true};
 
-		rig_cq_up(&rig, ETHERNET, &cq[i]);
+		device_cq_up(&device, ETHERNET, &cq[i]);
 		wa.cq = cq[i].cq;
-		CHECK(!wq_create(rig.adapter[ETHERNET], &wa, &wq[i]));
+		CHECK(!wq_create(device.adapter[ETHERNET], &wa, &wq[i]));
 		CHECK(wq_modify(wq[i], IB_WQS_ERR, IB_WQS_RDY) == -EINVAL);
 		CHECK(!wq_modify(wq[i], IB_WQS_RESET, IB_WQS_RDY));
 		for (unsigned n = 0; n < 8; n++) {
@@ -233,7 +233,7 @@ static void distribute(void)
 	}
 	memset(rss.key, 0x5a, sizeof(rss.key));
 	rss.key[3] = 0x77;
-	CHECK(!qp_create(rig.adapter[ETHERNET], &attr, &qp));
+	CHECK(!qp_create(device.adapter[ETHERNET], &attr, &qp));
 	CHECK(qp_modify(qp, &(struct qp_attr){.state = IB_QPS_INIT}, IB_QP_STATE) == -EOPNOTSUPP);
 	flow = rule(qp, 0);
 	for (unsigned i = 0; i < 12; i++) {
@@ -248,7 +248,7 @@ static void distribute(void)
 	for (unsigned i = 0; i < 2; i++) {
 		const struct cqe64 *cqe;
 
-		while ((cqe = rig_cq_poll(&cq[i]))) {
+		while ((cqe = device_cq_poll(&cq[i]))) {
 			CHECK(be32_get(cqe->srqn_uidx) == i && be32_get(cqe->byte_cnt) == 154);
 			CHECK(cqe->l4_hdr_type_etc & CQE_ETH_CVLAN_STRIPPED);
 			CHECK(be16_get(cqe->vlan_info) == 0x2005);
@@ -263,14 +263,14 @@ static void distribute(void)
 	send_frame(1654, 0);
 	sent();
 	for (unsigned i = 0; i < 2; i++) {
-		const struct cqe64_err *err = (const void *)rig_cq_poll(&cq[i]);
+		const struct cqe64_err *err = (const void *)device_cq_poll(&cq[i]);
 
 		CHECK(!err == (wq_state(wq[i]) == IB_WQS_RDY));
 		if (!err)
 			continue;
 		CHECK(err->op_own >> 4 == CQE_OP_RESP_ERR && err->syndrome == CQE_SYN_LOCAL_LENGTH);
 		for (got[i]++; got[i] < 8; got[i]++) {
-			err = (const void *)rig_cq_poll(&cq[i]);
+			err = (const void *)device_cq_poll(&cq[i]);
 			CHECK(err && err->syndrome == CQE_SYN_WR_FLUSH);
 		}
 	}
@@ -285,23 +285,23 @@ static void distribute(void)
 /* Two queues of one context: what comes back follows what each queue asked for. */
 static void own_context(void)
 {
-	struct rig_qp a, b;
+	struct device_qp a, b;
 	struct qp_create_attr attr = {
 		.type = IB_QPT_RAW_PACKET,
-		.sq_blocks = RIG_BLOCKS,
-		.rq_wqes = RIG_RECVS,
-		.rq_wqe_bytes = RIG_RQ_BYTES,
-		.domain = &rig,
+		.sq_blocks = DEVICE_BLOCKS,
+		.rq_wqes = DEVICE_RECVS,
+		.rq_wqe_bytes = DEVICE_RQ_BYTES,
+		.domain = &device,
 	};
-	struct rig_qp *const both[2] = {&a, &b};
+	struct device_qp *const both[2] = {&a, &b};
 	struct flow *flow[2];
 	struct mkey *mr;
-	struct rig_wqe w;
+	struct device_wqe w;
 
 	for (unsigned i = 0; i < 2; i++) {
-		struct rig_qp *q = both[i];
+		struct device_qp *q = both[i];
 
-		rig_qp_up(&rig, ETHERNET, q, IB_QPT_RAW_PACKET);
+		device_qp_up(&device, ETHERNET, q, IB_QPT_RAW_PACKET);
 		qp_destroy(q->qp);
 		attr.pdn = rx.pdn;
 		attr.send_cq = attr.recv_cq = q->cq.cq;
@@ -309,33 +309,33 @@ static void own_context(void)
 		attr.rq_buf = q->rq;
 		attr.dbrec = q->dbrec;
 		attr.loopback = i ? QP_LOOPBACK_MC : QP_LOOPBACK_UC;
-		CHECK(!qp_create(rig.adapter[ETHERNET], &attr, &q->qp));
+		CHECK(!qp_create(device.adapter[ETHERNET], &attr, &q->qp));
 		to_rts(q);
 		post_receives(q, 4, RECV);
 		flow[i] = rule(q->qp, 0);
 	}
-	rig_mr(&rig, ETHERNET, rx.pdn, out, sizeof(out), 0, &mr);
+	device_mr(&device, ETHERNET, rx.pdn, out, sizeof(out), 0, &mr);
 	tcp_frame(10);
-	rig_wqe_begin(&a, &w, WQE_OP_SEND, WQE_CTRL_CE_ALWAYS, 0);
+	device_wqe_begin(&a, &w, WQE_OP_SEND, WQE_CTRL_CE_ALWAYS, 0);
 	w.at += sizeof(struct wqe_eth);
-	rig_wqe_data(&w, out, 64, mkey_key(mr));
-	rig_wqe_end(&w);
-	CHECK(rig_cq_poll(&a.cq)->op_own >> 4 == CQE_OP_REQ && !rig_cq_poll(&a.cq));
-	CHECK(rig_cq_poll(&b.cq)->op_own >> 4 == CQE_OP_RESP_SEND && !rig_cq_poll(&b.cq));
+	device_wqe_data(&w, out, 64, mkey_key(mr));
+	device_wqe_end(&w);
+	CHECK(device_cq_poll(&a.cq)->op_own >> 4 == CQE_OP_REQ && !device_cq_poll(&a.cq));
+	CHECK(device_cq_poll(&b.cq)->op_own >> 4 == CQE_OP_RESP_SEND && !device_cq_poll(&b.cq));
 	/* of another context both get it */
 	send_frame(64, 0);
 	sent();
-	CHECK(rig_cq_poll(&a.cq) && rig_cq_poll(&b.cq));
+	CHECK(device_cq_poll(&a.cq) && device_cq_poll(&b.cq));
 	for (unsigned i = 0; i < 2; i++) {
 		flow_destroy(flow[i]);
-		rig_qp_down(both[i]);
+		device_qp_down(both[i]);
 	}
-	mkey_destroy(rig.adapter[ETHERNET], mr);
+	mkey_destroy(device.adapter[ETHERNET], mr);
 }
 
 static void expect_send_error(uint8_t syndrome)
 {
-	const struct cqe64_err *err = (const void *)rig_cq_poll(&tx.cq);
+	const struct cqe64_err *err = (const void *)device_cq_poll(&tx.cq);
 	struct qp_attr attr;
 
 	CHECK(err && err->op_own >> 4 == CQE_OP_REQ_ERR && err->syndrome == syndrome);
@@ -350,31 +350,31 @@ static void errors(void)
 	struct flow *flow = rule(rx.qp, 0);
 	const struct cqe64_err *err;
 	struct qp_attr attr;
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	CHECK(flow_create(rig.adapter[ETHERNET], &bad, &flow) == -EINVAL);
+	CHECK(flow_create(device.adapter[ETHERNET], &bad, &flow) == -EINVAL);
 	tcp_frame(100);
 	send_frame(13, 0);
 	expect_send_error(CQE_SYN_LOCAL_LENGTH);
 	send_frame(FRAME_MAX + 1, 0);
 	expect_send_error(CQE_SYN_LOCAL_LENGTH);
 	begin(&w, WQE_OP_SEND, 0, 0, NULL, 0);
-	rig_wqe_data(&w, out, 100, mkey_key(tx_mr) + 1);
-	rig_wqe_end(&w);
+	device_wqe_data(&w, out, 100, mkey_key(tx_mr) + 1);
+	device_wqe_end(&w);
 	expect_send_error(CQE_SYN_LOCAL_PROT);
 	/* no such operation on Ethernet; a header longer than the WQE; segments of no size */
 	begin(&w, WQE_OP_RDMA_WRITE, 0, 0, NULL, 0);
-	rig_wqe_end(&w);
+	device_wqe_end(&w);
 	expect_send_error(CQE_SYN_LOCAL_QP_OP);
 	begin(&w, WQE_OP_SEND, 0, 0, NULL, 0);
 	w.bytes[16 + 12] = 0xff;
-	rig_wqe_end(&w);
+	device_wqe_end(&w);
 	expect_send_error(CQE_SYN_LOCAL_QP_OP);
 	begin(&w, WQE_OP_TSO, 0, 0, out, 54);
-	rig_wqe_end(&w);
+	device_wqe_end(&w);
 	expect_send_error(CQE_SYN_LOCAL_QP_OP);
 	begin(&w, WQE_OP_TSO, 0, 100, out + 1, 54);
-	rig_wqe_end(&w);
+	device_wqe_end(&w);
 	expect_send_error(CQE_SYN_LOCAL_QP_OP);
 
 	/* the receiver's error: too short */
@@ -385,9 +385,9 @@ static void errors(void)
 	post_receives(&rx, 2, 64);
 	send_frame(100, 0);
 	sent();
-	err = (const void *)rig_cq_poll(&rx.cq);
+	err = (const void *)device_cq_poll(&rx.cq);
 	CHECK(err && err->op_own >> 4 == CQE_OP_RESP_ERR && err->syndrome == CQE_SYN_LOCAL_LENGTH);
-	err = (const void *)rig_cq_poll(&rx.cq);
+	err = (const void *)device_cq_poll(&rx.cq);
 	CHECK(err && err->syndrome == CQE_SYN_WR_FLUSH);
 	qp_query(rx.qp, &attr);
 	CHECK(attr.state == IB_QPS_ERR);
@@ -397,20 +397,20 @@ static void errors(void)
 int main(void)
 {
 	struct qp_create_attr attr = {.type = IB_QPT_RAW_PACKET};
-	struct rig_cq cq;
+	struct device_cq cq;
 	struct qp *qp;
 
-	rig_up(&rig);
-	rig_cq_up(&rig, 0, &cq);
+	device_up(&device);
+	device_cq_up(&device, 0, &cq);
 	attr.send_cq = attr.recv_cq = cq.cq;
 	/* InfiniBand has no frames */
-	CHECK(qp_create(rig.adapter[0], &attr, &qp) == -EOPNOTSUPP);
+	CHECK(qp_create(device.adapter[0], &attr, &qp) == -EOPNOTSUPP);
 	CHECK(!cq_destroy(cq.cq));
 
-	rig_qp_up(&rig, ETHERNET, &tx, IB_QPT_RAW_PACKET);
-	rig_qp_up(&rig, ETHERNET, &rx, IB_QPT_RAW_PACKET);
-	rig_mr(&rig, ETHERNET, tx.pdn, out, sizeof(out), 0, &tx_mr);
-	rig_mr(&rig, ETHERNET, rx.pdn, in, sizeof(in), IB_ACCESS_LOCAL_WRITE, &rx_mr);
+	device_qp_up(&device, ETHERNET, &tx, IB_QPT_RAW_PACKET);
+	device_qp_up(&device, ETHERNET, &rx, IB_QPT_RAW_PACKET);
+	device_mr(&device, ETHERNET, tx.pdn, out, sizeof(out), 0, &tx_mr);
+	device_mr(&device, ETHERNET, rx.pdn, in, sizeof(in), IB_ACCESS_LOCAL_WRITE, &rx_mr);
 	to_rts(&tx);
 	to_rts(&rx);
 	post_receives(&rx, 16, RECV);
@@ -420,10 +420,10 @@ int main(void)
 	own_context();
 	counters();
 	errors();
-	mkey_destroy(rig.adapter[ETHERNET], tx_mr);
-	mkey_destroy(rig.adapter[ETHERNET], rx_mr);
-	rig_qp_down(&tx);
-	rig_qp_down(&rx);
-	rig_down(&rig);
+	mkey_destroy(device.adapter[ETHERNET], tx_mr);
+	mkey_destroy(device.adapter[ETHERNET], rx_mr);
+	device_qp_down(&tx);
+	device_qp_down(&rx);
+	device_down(&device);
 	return 0;
 }

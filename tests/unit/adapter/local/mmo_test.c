@@ -5,15 +5,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "check.h"
 #include "usermem/usermem.h"
 
 #define BYTES (1u << ADAPTER_LOG_MAX_DMA)
 
-struct bed {
-	struct rig rig;
-	struct rig_qp q;
+struct mmo_case {
+	struct test_device device;
+	struct device_qp q;
 	uint8_t *src, *dst;
 	struct mkey *ms, *md;
 };
@@ -34,31 +34,31 @@ static void *map(void)
 	return p;
 }
 
-static void bed_up(struct bed *t, enum ib_qp_type type)
+static void mmo_case_up(struct mmo_case *t, enum ib_qp_type type)
 {
-	rig_up(&t->rig);
-	rig_qp_up(&t->rig, 0, &t->q, type);
-	rig_connect(&t->rig, 0, &t->q, &t->q);
+	device_up(&t->device);
+	device_qp_up(&t->device, 0, &t->q, type);
+	device_connect(&t->device, 0, &t->q, &t->q);
 	t->src = map();
 	t->dst = map();
 	for (uint32_t i = 0; i < BYTES; i++)
 		t->src[i] = (uint8_t)(i * 7 + (i >> 9));
 	/* a source needs no right but to be there */
-	(void)rig_mr(&t->rig, 0, t->q.pdn, t->src, BYTES, 0, &t->ms);
-	(void)rig_mr(&t->rig, 0, t->q.pdn, t->dst, BYTES, IB_ACCESS_LOCAL_WRITE, &t->md);
+	(void)device_mr(&t->device, 0, t->q.pdn, t->src, BYTES, 0, &t->ms);
+	(void)device_mr(&t->device, 0, t->q.pdn, t->dst, BYTES, IB_ACCESS_LOCAL_WRITE, &t->md);
 }
 
-static void bed_down(struct bed *t)
+static void mmo_case_down(struct mmo_case *t)
 {
-	rig_qp_down(&t->q);
-	mkey_destroy(t->rig.adapter[0], t->ms);
-	mkey_destroy(t->rig.adapter[0], t->md);
+	device_qp_down(&t->q);
+	mkey_destroy(t->device.adapter[0], t->ms);
+	mkey_destroy(t->device.adapter[0], t->md);
 	munmap(t->src, BYTES);
 	munmap(t->dst, BYTES);
-	rig_down(&t->rig);
+	device_down(&t->device);
 }
 
-static struct copy good(struct bed *t, uint32_t len)
+static struct copy good(struct mmo_case *t, uint32_t len)
 {
 	return (struct copy){
 		.opmod = WQE_OPMOD_MMO_DMA,
@@ -71,20 +71,20 @@ static struct copy good(struct bed *t, uint32_t len)
 	};
 }
 
-static void post(struct bed *t, const struct copy *c)
+static void post(struct mmo_case *t, const struct copy *c)
 {
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	rig_wqe_begin(&t->q, &w, WQE_OP_MMO, WQE_CTRL_CE_ALWAYS, 0);
+	device_wqe_begin(&t->q, &w, WQE_OP_MMO, WQE_CTRL_CE_ALWAYS, 0);
 	w.bytes[0] = c->opmod;
 	w.at += sizeof(struct wqe_mmo);
-	rig_wqe_data(&w, (void *)(uintptr_t)c->src, c->src_len, c->src_key);
-	rig_wqe_data(&w, (void *)(uintptr_t)c->dst, c->dst_len, c->dst_key);
+	device_wqe_data(&w, (void *)(uintptr_t)c->src, c->src_len, c->src_key);
+	device_wqe_data(&w, (void *)(uintptr_t)c->dst, c->dst_len, c->dst_key);
 	w.at += c->tail;
-	rig_wqe_end(&w);
+	device_wqe_end(&w);
 }
 
-static void copies(struct bed *t, uint32_t from, uint32_t to, uint32_t len)
+static void copies(struct mmo_case *t, uint32_t from, uint32_t to, uint32_t len)
 {
 	struct copy c = good(t, len);
 	const struct cqe64 *cqe;
@@ -93,7 +93,7 @@ static void copies(struct bed *t, uint32_t from, uint32_t to, uint32_t len)
 	c.src += from;
 	c.dst += to;
 	post(t, &c);
-	cqe = rig_cq_poll(&t->q.cq);
+	cqe = device_cq_poll(&t->q.cq);
 	CHECK(cqe && cqe->op_own >> 4 == CQE_OP_REQ);
 	CHECK(be32_get(cqe->sop_drop_qpn) >> 24 == WQE_OP_MMO);
 	CHECK(!memcmp(t->dst + to, t->src + from, len));
@@ -101,13 +101,13 @@ static void copies(struct bed *t, uint32_t from, uint32_t to, uint32_t len)
 	CHECK(to + len == BYTES || t->dst[to + len] == 0xee);
 }
 
-static void refuses(const struct copy *c, struct bed *t, uint8_t syndrome)
+static void refuses(const struct copy *c, struct mmo_case *t, uint8_t syndrome)
 {
 	const struct cqe64_err *cqe;
 
 	memset(t->dst, 0xee, BYTES);
 	post(t, c);
-	cqe = (const struct cqe64_err *)rig_cq_poll(&t->q.cq);
+	cqe = (const struct cqe64_err *)device_cq_poll(&t->q.cq);
 	CHECK(cqe && cqe->op_own >> 4 == CQE_OP_REQ_ERR);
 	CHECK(cqe->syndrome == syndrome);
 	for (uint32_t i = 0; i < BYTES; i += 511)
@@ -116,13 +116,13 @@ static void refuses(const struct copy *c, struct bed *t, uint8_t syndrome)
 
 static void test_copies(void)
 {
-	struct bed t;
+	struct mmo_case t;
 
-	bed_up(&t, IB_QPT_RC);
+	mmo_case_up(&t, IB_QPT_RC);
 	copies(&t, 0, 0, 1);
 	copies(&t, 3, 4097, 5000);
 	copies(&t, 0, 0, BYTES);
-	bed_down(&t);
+	mmo_case_down(&t);
 }
 
 /* One of these per queue pair: a refusal is the end of it. */
@@ -132,11 +132,11 @@ static void test_refusals(void)
 		uint8_t syndrome = CQE_SYN_LOCAL_PROT;
 		struct mkey *other;
 		struct copy c;
-		struct bed t;
+		struct mmo_case t;
 
-		bed_up(&t, which == 11 ? IB_QPT_UD : IB_QPT_RC);
-		(void)rig_mr(&t.rig, 0, pd_alloc(t.rig.adapter[0]), t.dst, BYTES,
-			     IB_ACCESS_LOCAL_WRITE, &other);
+		mmo_case_up(&t, which == 11 ? IB_QPT_UD : IB_QPT_RC);
+		(void)device_mr(&t.device, 0, pd_alloc(t.device.adapter[0]), t.dst, BYTES,
+				IB_ACCESS_LOCAL_WRITE, &other);
 		c = good(&t, 4096);
 		switch (which) {
 		case 0: /* rights of the destination */
@@ -183,8 +183,8 @@ static void test_refusals(void)
 			break;
 		}
 		refuses(&c, &t, syndrome);
-		mkey_destroy(t.rig.adapter[0], other);
-		bed_down(&t);
+		mkey_destroy(t.device.adapter[0], other);
+		mmo_case_down(&t);
 	}
 }
 

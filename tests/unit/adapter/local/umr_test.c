@@ -7,39 +7,39 @@
 
 #include "adapter/memory/psv.h"
 #include "base/rcu.h"
-#include "indirect_bed.h"
+#include "keyed_pair.h"
 
 static void configured(void)
 {
 	struct change c;
-	struct bed t;
+	struct keyed_pair t;
 
-	bed_with_empty(&t);
+	keyed_pair_with_empty(&t);
 	/* free: nobody may use it */
 	CHECK(write_through(&t, t.key, 0, 8) == CQE_SYN_REM_ACCESS);
-	bed_down(&t);
+	keyed_pair_down(&t);
 
-	bed_with_empty(&t);
+	keyed_pair_with_empty(&t);
 	c = of_b(&t, 1000);
 	CHECK(!change(&t, &c));
 	CHECK(!write_through(&t, t.key | 0x5a, 0, 1000) && !memcmp(t.dst, t.src, 1000));
 	/* the old variant is stale */
 	CHECK(write_through(&t, t.key, 0, 1000) == CQE_SYN_REM_ACCESS);
-	bed_down(&t);
+	keyed_pair_down(&t);
 
 	/* one byte more than its length; than its list */
 	for (unsigned i = 0; i < 2; i++) {
-		bed_with_empty(&t);
+		keyed_pair_with_empty(&t);
 		c = of_b(&t, 1000);
 		if (i)
 			c.context.len = be64_of(2000);
 		CHECK(!change(&t, &c));
 		CHECK(write_through(&t, t.key | 0x5a, 1, 1000) == CQE_SYN_REM_ACCESS);
-		bed_down(&t);
+		keyed_pair_down(&t);
 	}
 
 	/* where its first byte is */
-	bed_with_empty(&t);
+	keyed_pair_with_empty(&t);
 	c = of_b(&t, 1000);
 	c.ctrl.mkey_mask = be64_of(be64_get(c.ctrl.mkey_mask) | UMR_MASK_START_ADDR);
 	c.context.start_addr = be64_of(1ull << 60);
@@ -47,16 +47,16 @@ static void configured(void)
 	CHECK(!write_through(&t, t.key | 0x5a, (1ull << 60) + 10, 990));
 	CHECK(!memcmp(t.dst + 10, t.src, 990));
 	CHECK(write_through(&t, t.key | 0x5a, 10, 8) == CQE_SYN_REM_ACCESS);
-	bed_down(&t);
+	keyed_pair_down(&t);
 }
 
 /* What is not in the mask stays as it was, whatever the context says. */
 static void mask_is_law(void)
 {
 	struct change c, rest;
-	struct bed t;
+	struct keyed_pair t;
 
-	bed_with_empty(&t);
+	keyed_pair_with_empty(&t);
 	c = of_b(&t, 1000);
 	CHECK(!change(&t, &c));
 	memset(&rest, 0, sizeof(rest));
@@ -72,7 +72,7 @@ static void mask_is_law(void)
 	CHECK(!write_through(&t, t.key | 0x5a, 0, 1000));
 	rdma(&t.a, WQE_OP_RDMA_READ, 0, t.key | 0x5a, (uintptr_t)t.src, t.lkey, 8);
 	CHECK(outcome(&t.a) == CQE_SYN_REM_ACCESS);
-	bed_down(&t);
+	keyed_pair_down(&t);
 }
 
 /* b's requests that are refused, each by one thing that is wrong. */
@@ -114,10 +114,10 @@ static void refusals(void)
 		static const uint8_t bsf[BSF_BYTES] = {0x80};
 		struct mkey_indirect_attr attr;
 		struct change c;
-		struct bed t;
+		struct keyed_pair t;
 		uint32_t key;
 
-		bed_with_empty(&t);
+		keyed_pair_with_empty(&t);
 		if (i == WITHOUT_UMR || i == OF_OTHER_QP) {
 			attr = empty(t.b.pdn);
 			attr.umr = i != WITHOUT_UMR;
@@ -177,7 +177,7 @@ static void refusals(void)
 		}
 		post(&t.b, key, &c);
 		CHECK(outcome(&t.b) == want[i]);
-		bed_down(&t);
+		keyed_pair_down(&t);
 	}
 }
 
@@ -189,9 +189,9 @@ static void parts_of_lists(void)
 	struct mkey_indirect_attr attr;
 	struct mkey *of_table;
 	struct change c;
-	struct bed t;
+	struct keyed_pair t;
 
-	bed_up(&t);
+	keyed_pair_up(&t);
 	for (unsigned i = 0; i < ROWS; i++)
 		table[i] = klm(10, t.rkey, t.dst + (ROWS - 1 - i) * 10);
 	attr = empty(t.b.pdn);
@@ -202,8 +202,9 @@ static void parts_of_lists(void)
 	c.ctrl.flags = 0;
 	c.ctrl.klm_octowords = be16_of(ROWS);
 	c.entries = 1;
-	c.entry[0] = klm(sizeof(table),
-			 rig_mr(&t.rig, 0, t.b.pdn, table, sizeof(table), 0, &of_table), table);
+	c.entry[0] =
+		klm(sizeof(table),
+		    device_mr(&t.device, 0, t.b.pdn, table, sizeof(table), 0, &of_table), table);
 	CHECK(!change(&t, &c));
 	CHECK(!write_through(&t, t.key | 0x5a, 0, ROWS * 10));
 	for (unsigned i = 0; i < ROWS; i++)
@@ -229,8 +230,8 @@ static void parts_of_lists(void)
 	c.entry[0] = klm(sizeof(table), mkey_key(of_table), table + 1);
 	CHECK(change(&t, &c) == CQE_SYN_LOCAL_PROT);
 	CHECK(verdict(&t, t.key | 0x5a, 0, 1) == MKEY_OUT_OF_RANGE);
-	mkey_destroy(t.rig.adapter[0], of_table);
-	bed_down(&t);
+	mkey_destroy(t.device.adapter[0], of_table);
+	keyed_pair_down(&t);
 }
 
 /* ---- invalidation ---- */
@@ -249,14 +250,14 @@ static struct change local_invalidate(void)
 	return c;
 }
 
-static uint8_t send_invalidate(struct bed *t, uint32_t key)
+static uint8_t send_invalidate(struct keyed_pair *t, uint32_t key)
 {
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	rig_recv(&t->b, t->dst, 100, t->rkey);
-	rig_wqe_begin(&t->a, &w, WQE_OP_SEND_INVAL, SIGNALED, key);
-	rig_wqe_data(&w, t->src, 100, t->lkey);
-	rig_wqe_end(&w);
+	device_recv(&t->b, t->dst, 100, t->rkey);
+	device_wqe_begin(&t->a, &w, WQE_OP_SEND_INVAL, SIGNALED, key);
+	device_wqe_data(&w, t->src, 100, t->lkey);
+	device_wqe_end(&w);
 	(void)outcome(&t->b);
 	return outcome(&t->a);
 }
@@ -265,9 +266,9 @@ static void invalidated(void)
 {
 	struct mkey_indirect_attr attr;
 	struct change c, inv = local_invalidate();
-	struct bed t;
+	struct keyed_pair t;
 
-	bed_with_empty(&t);
+	keyed_pair_with_empty(&t);
 	c = of_b(&t, 1000);
 	CHECK(!change(&t, &c) && !write_through(&t, t.key | 0x5a, 0, 8));
 	post(&t.b, t.key | 0x5a, &inv);
@@ -277,11 +278,11 @@ static void invalidated(void)
 	post(&t.b, t.key | 0x5a, &inv);
 	CHECK(!outcome(&t.b));
 	CHECK(write_through(&t, t.key | 0x5a, 0, 8) == CQE_SYN_REM_ACCESS);
-	bed_down(&t);
+	keyed_pair_down(&t);
 
 	/* by the peer: only if its owner wants that, and only the key as it is */
 	for (unsigned i = 0; i < 3; i++) {
-		bed_up(&t);
+		keyed_pair_up(&t);
 		attr = empty(t.b.pdn);
 		attr.remote_invalidate = i != 1;
 		make(&t, &attr);
@@ -292,24 +293,24 @@ static void invalidated(void)
 		      (i ? CQE_SYN_REM_ACCESS : 0));
 		if (!i)
 			CHECK(write_through(&t, t.key | 0x5a, 0, 8) == CQE_SYN_REM_ACCESS);
-		bed_down(&t);
+		keyed_pair_down(&t);
 	}
 }
 
 /* ---- protected signature values ---- */
 
-static uint8_t set_psv(struct rig_qp *q, uint32_t number, uint64_t transient, bool cut)
+static uint8_t set_psv(struct device_qp *q, uint32_t number, uint64_t transient, bool cut)
 {
 	const struct wqe_set_psv p = {.psv_index = be32_of(number),
 				      .transient_signature = be64_of(transient)};
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	rig_wqe_begin(q, &w, WQE_OP_SET_PSV, SIGNALED, 0);
+	device_wqe_begin(q, &w, WQE_OP_SET_PSV, SIGNALED, 0);
 	if (!cut) {
 		memcpy(w.bytes + w.at, &p, sizeof(p));
 		w.at += sizeof(p);
 	}
-	rig_wqe_end(&w);
+	device_wqe_end(&w);
 	return outcome(q);
 }
 
@@ -318,14 +319,14 @@ static void psvs(void)
 	for (unsigned i = 0; i < 4; i++) {
 		uint64_t transient;
 		struct psv *p;
-		struct bed t;
+		struct keyed_pair t;
 		bool error;
 
-		bed_up(&t);
-		CHECK(!psv_create(t.rig.adapter[0], t.b.pdn, &p));
+		keyed_pair_up(&t);
+		CHECK(!psv_create(t.device.adapter[0], t.b.pdn, &p));
 		CHECK(psv_number(p) && psv_number(p) <= PSV_INDEX_MASK);
 		rcu_enter();
-		CHECK(psv_note_error(t.rig.adapter[0], psv_number(p)));
+		CHECK(psv_note_error(t.device.adapter[0], psv_number(p)));
 		rcu_leave();
 		psv_query(p, &transient, &error);
 		CHECK(!transient && error);
@@ -347,8 +348,8 @@ static void psvs(void)
 		}
 		psv_query(p, &transient, &error);
 		CHECK(!i || (!transient && error));
-		psv_destroy(t.rig.adapter[0], p);
-		bed_down(&t);
+		psv_destroy(t.device.adapter[0], p);
+		keyed_pair_down(&t);
 	}
 }
 
@@ -357,21 +358,21 @@ static void nop(void)
 {
 	static const uint8_t fences[] = {0, WQE_CTRL_FENCE_INITIATOR_SMALL, 0x40,
 					 WQE_CTRL_FENCE_STRONG, WQE_CTRL_FENCE};
-	struct bed t;
+	struct keyed_pair t;
 
-	bed_up(&t);
+	keyed_pair_up(&t);
 	for (unsigned i = 0; i < array_size(fences); i++) {
 		const struct cqe64 *cqe;
-		struct rig_wqe w;
+		struct device_wqe w;
 
-		rig_wqe_begin(&t.a, &w, WQE_OP_NOP, SIGNALED | fences[i], 0);
-		rig_wqe_end(&w);
-		cqe = rig_cq_poll(&t.a.cq);
+		device_wqe_begin(&t.a, &w, WQE_OP_NOP, SIGNALED | fences[i], 0);
+		device_wqe_end(&w);
+		cqe = device_cq_poll(&t.a.cq);
 		CHECK(cqe && cqe->op_own >> 4 == CQE_OP_REQ);
 		CHECK(be32_get(cqe->sop_drop_qpn) == qp_number(t.a.qp));
 		CHECK(be16_get(cqe->wqe_counter) == i);
 	}
-	bed_down(&t);
+	keyed_pair_down(&t);
 }
 
 int main(void)

@@ -5,10 +5,10 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "indirect_bed.h"
+#include "keyed_pair.h"
 
 /* The list: 3 pieces of b's memory, out of order. */
-static void three_pieces(struct bed *t)
+static void three_pieces(struct keyed_pair *t)
 {
 	const struct umr_klm e[3] = {klm(100, t->rkey, t->dst + 5000), klm(1000, t->rkey, t->dst),
 				     klm(3000, t->rkey, t->dst + 8000)};
@@ -17,7 +17,7 @@ static void three_pieces(struct bed *t)
 	make(t, &attr);
 }
 
-static void check_three(const struct bed *t, const uint8_t *want)
+static void check_three(const struct keyed_pair *t, const uint8_t *want)
 {
 	CHECK(!memcmp(t->dst + 5000, want, 100));
 	CHECK(!memcmp(t->dst, want + 100, 1000));
@@ -27,9 +27,9 @@ static void check_three(const struct bed *t, const uint8_t *want)
 
 static void all_roles(void)
 {
-	struct bed t;
+	struct keyed_pair t;
 
-	bed_up(&t);
+	keyed_pair_up(&t);
 	three_pieces(&t);
 	rdma(&t.a, WQE_OP_RDMA_WRITE, 0, t.key, (uintptr_t)t.src, t.lkey, 4100);
 	CHECK(!outcome(&t.a));
@@ -40,7 +40,7 @@ static void all_roles(void)
 	CHECK(!memcmp(t.src, t.src + 50000, 4100));
 
 	memset(t.dst, 0xee, 20000);
-	rig_recv(&t.b, NULL, 4100, t.key);
+	device_recv(&t.b, NULL, 4100, t.key);
 	send(&t.a, (uintptr_t)t.src, t.lkey, 4100);
 	CHECK(!outcome(&t.b) && !outcome(&t.a));
 	check_three(&t, t.src);
@@ -57,15 +57,15 @@ static void all_roles(void)
 	rdma(&t.a, WQE_OP_RDMA_WRITE, 90, t.key, (uintptr_t)t.src + 7, t.lkey, 20);
 	CHECK(!outcome(&t.a));
 	CHECK(!memcmp(t.dst + 5090, t.src + 7, 10) && !memcmp(t.dst, t.src + 17, 10));
-	bed_down(&t);
+	keyed_pair_down(&t);
 }
 
 /* The layout of mlx5dv_wr_mkey_configure(3): data and what belongs to it, side by side. */
 static void strided(void)
 {
-	struct bed t;
+	struct keyed_pair t;
 
-	bed_with_empty(&t);
+	keyed_pair_with_empty(&t);
 	{
 		const struct umr_klm e[3] = {header(520, 2, 2), stride(516, 512, t.rkey, t.dst),
 					     stride(8, 8, t.rkey, t.dst + 4096)};
@@ -77,7 +77,7 @@ static void strided(void)
 	CHECK(!memcmp(t.dst, t.src, 512) && !memcmp(t.dst + 4096, t.src + 512, 8));
 	CHECK(!memcmp(t.dst + 516, t.src + 520, 512) && !memcmp(t.dst + 4104, t.src + 1032, 8));
 	CHECK(t.dst[512] == 0xee && t.dst[515] == 0xee && t.dst[4112] == 0xee);
-	bed_down(&t);
+	keyed_pair_down(&t);
 }
 
 /* ---- keys of keys ---- */
@@ -87,17 +87,17 @@ static void nested(void)
 	struct mkey_indirect_attr attr;
 	struct mkey *level[8];
 	struct umr_klm e[2];
-	struct bed t;
+	struct keyed_pair t;
 
 	/* each level names the one below for its second half */
-	bed_up(&t);
+	keyed_pair_up(&t);
 	for (unsigned i = 0; i < 8; i++) {
 		e[0] = klm(100, t.rkey, t.dst + i * 1000);
 		e[1] = klm(i * 100, i ? mkey_key(level[i - 1]) : 0, NULL);
 		attr = plain(t.b.pdn, e, 2, (i + 1) * 100);
 		/* what peers may do is for the outermost to say */
-		attr.access = i < 3 ? IB_ACCESS_LOCAL_WRITE : RIG_ALL_ACCESS;
-		CHECK(!mkey_create_indirect(t.rig.adapter[0], &attr, &level[i]));
+		attr.access = i < 3 ? IB_ACCESS_LOCAL_WRITE : DEVICE_ALL_ACCESS;
+		CHECK(!mkey_create_indirect(t.device.adapter[0], &attr, &level[i]));
 	}
 	CHECK(!write_through(&t, mkey_key(level[3]), 0, 400));
 	for (unsigned i = 0; i < 4; i++)
@@ -106,20 +106,20 @@ static void nested(void)
 	CHECK(!write_through(&t, mkey_key(level[7]), 0, 400));
 	CHECK(write_through(&t, mkey_key(level[7]), 0, 401) == CQE_SYN_REM_ACCESS);
 	for (unsigned i = 0; i < 8; i++)
-		mkey_destroy(t.rig.adapter[0], level[i]);
-	bed_down(&t);
+		mkey_destroy(t.device.adapter[0], level[i]);
+	keyed_pair_down(&t);
 
 	/* without rights of its own for peers */
-	bed_up(&t);
+	keyed_pair_up(&t);
 	e[0] = klm(100, t.rkey, t.dst);
 	attr = plain(t.b.pdn, e, 1, 100);
 	attr.access = IB_ACCESS_LOCAL_WRITE;
 	make(&t, &attr);
 	CHECK(write_through(&t, t.key, 0, 8) == CQE_SYN_REM_ACCESS);
-	bed_down(&t);
+	keyed_pair_down(&t);
 
 	/* one that names itself */
-	bed_with_empty(&t);
+	keyed_pair_with_empty(&t);
 	e[0] = klm(1000, t.key | 0x5a, NULL);
 	{
 		struct change c = configure(e, 1, 1000);
@@ -127,16 +127,16 @@ static void nested(void)
 		CHECK(!change(&t, &c));
 	}
 	CHECK(write_through(&t, t.key | 0x5a, 0, 8) == CQE_SYN_REM_ACCESS);
-	bed_down(&t);
+	keyed_pair_down(&t);
 
 	/* pieces of another domain, and of none */
 	for (unsigned i = 0; i < 2; i++) {
-		bed_up(&t);
+		keyed_pair_up(&t);
 		e[0] = klm(100, i ? 0x7fffff00 : t.lkey, t.src);
 		attr = plain(t.b.pdn, e, 1, 100);
 		make(&t, &attr);
 		CHECK(write_through(&t, t.key, 0, 8) == CQE_SYN_REM_ACCESS);
-		bed_down(&t);
+		keyed_pair_down(&t);
 	}
 }
 
@@ -146,9 +146,9 @@ static void local_rights(void)
 	for (unsigned i = 0; i < 5; i++) {
 		struct mkey_indirect_attr attr;
 		struct umr_klm e;
-		struct bed t;
+		struct keyed_pair t;
 
-		bed_up(&t);
+		keyed_pair_up(&t);
 		e = klm(100, t.rkey, t.dst);
 		attr = plain(t.b.pdn, &e, 1, 100);
 		attr.access = i == 1 ? 0 : IB_ACCESS_LOCAL_WRITE;
@@ -162,20 +162,20 @@ static void local_rights(void)
 		else
 			rdma(&t.b, WQE_OP_RDMA_READ, (uintptr_t)t.src, t.lkey, 0, t.key, 8);
 		CHECK(outcome(i == 4 ? &t.a : &t.b) == (i ? CQE_SYN_LOCAL_PROT : 0));
-		bed_down(&t);
+		keyed_pair_down(&t);
 	}
 }
 
 /* Of one queue pair: b's requests may use it, and requests to b; a's may not. */
 static void of_one_qp(void)
 {
-	struct bed t;
+	struct keyed_pair t;
 
 	for (unsigned i = 0; i < 2; i++) {
 		struct mkey_indirect_attr attr;
 		struct umr_klm e;
 
-		bed_up(&t);
+		keyed_pair_up(&t);
 		e = klm(5000, t.rkey, t.dst);
 		attr = plain(t.b.pdn, &e, 1, 5000);
 		attr.qpn = qp_number(i ? t.a.qp : t.b.qp);
@@ -186,20 +186,20 @@ static void of_one_qp(void)
 		if (!i) {
 			rdma(&t.b, WQE_OP_RDMA_WRITE, (uintptr_t)t.src, t.lkey, 0, t.key, 5000);
 			CHECK(!outcome(&t.b));
-			rig_recv(&t.b, NULL, 5000, t.key);
+			device_recv(&t.b, NULL, 5000, t.key);
 			send(&t.a, (uintptr_t)t.src + 1, t.lkey, 5000);
 			CHECK(!outcome(&t.b) && !outcome(&t.a));
 			CHECK(!memcmp(t.dst, t.src + 1, 5000));
 			CHECK(!write_through(&t, t.key, 0, 5000));
 			CHECK(!memcmp(t.dst, t.src, 5000));
-			rig_recv(&t.a, t.src + 10000, 5000, t.lkey);
+			device_recv(&t.a, t.src + 10000, 5000, t.lkey);
 			send(&t.b, 0, t.key, 5000);
 			CHECK(!outcome(&t.a) && !outcome(&t.b));
 		}
-		bed_down(&t);
+		keyed_pair_down(&t);
 	}
 	/* requests to b through a's key */
-	bed_up(&t);
+	keyed_pair_up(&t);
 	{
 		const struct umr_klm e = klm(5000, t.rkey, t.dst);
 		struct mkey_indirect_attr attr = plain(t.b.pdn, &e, 1, 5000);
@@ -208,7 +208,7 @@ static void of_one_qp(void)
 		make(&t, &attr);
 	}
 	CHECK(write_through(&t, t.key, 0, 8) == CQE_SYN_REM_ACCESS);
-	bed_down(&t);
+	keyed_pair_down(&t);
 }
 
 /* ---- lists of more runs than a packet has ---- */
@@ -230,7 +230,7 @@ static void check_long(uint8_t *strided_bytes, const uint8_t *flat)
 		CHECK(strided_bytes[i * 10 + 8] == 0xee && strided_bytes[i * 10 + 9] == 0xee);
 }
 
-static void make_long(struct bed *t)
+static void make_long(struct keyed_pair *t)
 {
 	const struct umr_klm e[2] = {header(8, CYCLES, 1), stride(10, 8, t->rkey, t->dst)};
 	const struct mkey_indirect_attr attr = plain(t->b.pdn, e, 2, LONG);
@@ -240,9 +240,9 @@ static void make_long(struct bed *t)
 
 static void long_lists(void)
 {
-	struct bed t;
+	struct keyed_pair t;
 
-	bed_up(&t);
+	keyed_pair_up(&t);
 	make_long(&t);
 	CHECK(!write_through(&t, t.key, 0, LONG));
 	check_long(t.dst, t.src);
@@ -250,8 +250,8 @@ static void long_lists(void)
 	rdma(&t.a, WQE_OP_RDMA_READ, 0, t.key, (uintptr_t)t.src + LONG, t.lkey, LONG);
 	CHECK(!outcome(&t.a) && !memcmp(t.src, t.src + LONG, LONG));
 
-	memset(t.dst, 0xee, BED_BYTES);
-	rig_recv(&t.b, NULL, LONG, t.key);
+	memset(t.dst, 0xee, KEYED_PAIR_BYTES);
+	device_recv(&t.b, NULL, LONG, t.key);
 	send(&t.a, (uintptr_t)t.src, t.lkey, LONG);
 	CHECK(!outcome(&t.b) && !outcome(&t.a));
 	check_long(t.dst, t.src);
@@ -259,21 +259,21 @@ static void long_lists(void)
 	memset(t.src + LONG, 0, LONG);
 	rdma(&t.b, WQE_OP_RDMA_WRITE, (uintptr_t)t.src + LONG, t.lkey, 0, t.key, LONG);
 	CHECK(!outcome(&t.b) && !memcmp(t.src, t.src + LONG, LONG));
-	memset(t.dst, 0xee, BED_BYTES);
+	memset(t.dst, 0xee, KEYED_PAIR_BYTES);
 	rdma(&t.b, WQE_OP_RDMA_READ, (uintptr_t)t.src, t.lkey, 0, t.key, LONG);
 	CHECK(!outcome(&t.b));
 	check_long(t.dst, t.src);
 	memset(t.src + LONG, 0, LONG);
-	rig_recv(&t.a, t.src + LONG, LONG, t.lkey);
+	device_recv(&t.a, t.src + LONG, LONG, t.lkey);
 	send(&t.b, 0, t.key, LONG);
 	CHECK(!outcome(&t.a) && !outcome(&t.b));
 	CHECK(!memcmp(t.src, t.src + LONG, LONG));
 	/* beyond its end, which shows only behind many runs */
 	CHECK(write_through(&t, t.key, 1, LONG) == CQE_SYN_REM_ACCESS);
-	bed_down(&t);
+	keyed_pair_down(&t);
 
 	/* the last of many pieces is not the key's to give */
-	bed_up(&t);
+	keyed_pair_up(&t);
 	{
 		const struct umr_klm e[3] = {header(8, CYCLES, 2), stride(10, 7, t.rkey, t.dst),
 					     stride(30, 1, t.rkey, t.dst)};
@@ -282,7 +282,7 @@ static void long_lists(void)
 		make(&t, &attr);
 		CHECK(write_through(&t, t.key, 0, LONG) == CQE_SYN_REM_ACCESS);
 	}
-	bed_down(&t);
+	keyed_pair_down(&t);
 }
 
 /* ---- random lists against a list of bytes ---- */
@@ -295,7 +295,8 @@ struct model {
 	uint32_t at[MODEL_MAX];
 };
 
-static uint32_t random_entries(struct bed *t, struct rng *rng, struct umr_klm *e, struct model *m)
+static uint32_t random_entries(struct keyed_pair *t, struct rng *rng, struct umr_klm *e,
+			       struct model *m)
 {
 	uint32_t n = (uint32_t)(1 + rng_below(rng, 6));
 	bool strides = rng_next(rng) & 1;
@@ -343,7 +344,7 @@ static uint32_t random_outer(struct rng *rng, struct umr_klm *e, uint32_t inner,
 }
 
 /* One operation with bytes [off, off + len) of the key; true if it moves data into it. */
-static bool operate(struct bed *t, unsigned op, uint32_t off, uint32_t len, uint8_t *flat)
+static bool operate(struct keyed_pair *t, unsigned op, uint32_t off, uint32_t len, uint8_t *flat)
 {
 	switch (op) {
 	case 0:
@@ -359,11 +360,11 @@ static bool operate(struct bed *t, unsigned op, uint32_t off, uint32_t len, uint
 		rdma(&t->b, WQE_OP_RDMA_READ, (uintptr_t)flat, t->lkey, off, t->key, len);
 		break;
 	case 4:
-		rig_recv(&t->b, (void *)(uintptr_t)off, len, t->key);
+		device_recv(&t->b, (void *)(uintptr_t)off, len, t->key);
 		send(&t->a, (uintptr_t)flat, t->lkey, len);
 		break;
 	default:
-		rig_recv(&t->a, flat, len, t->lkey);
+		device_recv(&t->a, flat, len, t->lkey);
 		send(&t->b, off, t->key, len);
 		break;
 	}
@@ -376,11 +377,11 @@ static bool operate(struct bed *t, unsigned op, uint32_t off, uint32_t len, uint
 static void random_lists(void)
 {
 	static struct model model, outer;
-	static uint8_t want[BED_BYTES];
+	static uint8_t want[KEYED_PAIR_BYTES];
 	struct rng rng = {99};
-	struct bed t;
+	struct keyed_pair t;
 
-	bed_up(&t);
+	keyed_pair_up(&t);
 	for (unsigned round = 0; round < 2000; round++) {
 		struct model *m = &model;
 		struct mkey_indirect_attr attr;
@@ -392,7 +393,7 @@ static void random_lists(void)
 		n = random_entries(&t, &rng, e, m);
 		attr = plain(t.b.pdn, e, n, m->n);
 		if (rng_next(&rng) & 1) {
-			CHECK(!mkey_create_indirect(t.rig.adapter[0], &attr, &inner));
+			CHECK(!mkey_create_indirect(t.device.adapter[0], &attr, &inner));
 			m = &outer;
 			n = random_outer(&rng, e, mkey_key(inner), &model, m);
 			attr = plain(t.b.pdn, e, n, m->n);
@@ -402,7 +403,7 @@ static void random_lists(void)
 			goto next;
 		off = (uint32_t)rng_below(&rng, m->n - 1);
 		len = (uint32_t)(1 + rng_below(&rng, m->n - off));
-		flat = t.src + rng_below(&rng, BED_BYTES / 2);
+		flat = t.src + rng_below(&rng, KEYED_PAIR_BYTES / 2);
 		memcpy(want, t.dst, 100000);
 		if (operate(&t, (unsigned)rng_below(&rng, 6), off, len, flat))
 			for (uint32_t i = 0; i < len; i++)
@@ -413,19 +414,19 @@ static void random_lists(void)
 		CHECK(!memcmp(want, t.dst, 100000));
 	next:
 		if (inner) {
-			mkey_destroy(t.rig.adapter[0], t.list);
-			mkey_destroy(t.rig.adapter[0], inner);
+			mkey_destroy(t.device.adapter[0], t.list);
+			mkey_destroy(t.device.adapter[0], inner);
 			t.list = NULL;
 		}
 	}
-	bed_down(&t);
+	keyed_pair_down(&t);
 }
 
 /* ---- changed and destroyed while they are used ---- */
 
 static void *reconfigure(void *arg)
 {
-	struct bed *t = arg;
+	struct keyed_pair *t = arg;
 
 	for (unsigned i = 0; i < 3000; i++) {
 		uint8_t *base = t->dst + (i & 1) * 5000;
@@ -442,9 +443,9 @@ static void changed_while_used(void)
 {
 	pthread_t thread;
 	struct change c;
-	struct bed t;
+	struct keyed_pair t;
 
-	bed_with_empty(&t);
+	keyed_pair_with_empty(&t);
 	c = of_b(&t, 1000);
 	CHECK(!change(&t, &c));
 	CHECK(!pthread_create(&thread, NULL, reconfigure, &t));
@@ -452,12 +453,12 @@ static void changed_while_used(void)
 	for (unsigned i = 0; i < 3000; i++)
 		CHECK(!write_through(&t, t.key | 0x5a, i % 100, 900));
 	CHECK(!pthread_join(thread, NULL));
-	bed_down(&t);
+	keyed_pair_down(&t);
 }
 
 static void *write_until_refused(void *arg)
 {
-	struct bed *t = arg;
+	struct keyed_pair *t = arg;
 
 	while (!write_through(t, t->key, 0, LONG / 16))
 		;
@@ -469,18 +470,18 @@ static void destroyed_while_used(void)
 	for (unsigned i = 0; i < 20; i++) {
 		pthread_t thread;
 		struct mkey *list;
-		struct bed t;
+		struct keyed_pair t;
 
-		bed_up(&t);
+		keyed_pair_up(&t);
 		make_long(&t);
 		list = t.list;
 		t.list = NULL;
 		CHECK(!pthread_create(&thread, NULL, write_until_refused, &t));
 		for (unsigned k = 0; k < 2 * i; k++)
 			sched_yield();
-		mkey_destroy(t.rig.adapter[0], list);
+		mkey_destroy(t.device.adapter[0], list);
 		CHECK(!pthread_join(thread, NULL));
-		bed_down(&t);
+		keyed_pair_down(&t);
 	}
 }
 

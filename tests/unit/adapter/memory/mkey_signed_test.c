@@ -8,12 +8,12 @@
 #include "adapter/memory/psv.h"
 #include "adapter/qp/qp.h"
 #include "base/rcu.h"
-#include "indirect_bed.h"
+#include "keyed_pair.h"
 
 #define MEMORY_BYTES 1024u
 
 struct signed_bed {
-	struct bed t;
+	struct keyed_pair t;
 	struct psv *psv[SIG_SIDES];
 	uint8_t bsf[BSF_BYTES];
 	uint32_t key;
@@ -27,14 +27,14 @@ static void signed_up(struct signed_bed *s, bool in_memory)
 {
 	struct mkey_indirect_attr attr;
 
-	bed_up(&s->t);
+	keyed_pair_up(&s->t);
 	attr = empty(s->t.b.pdn);
 	attr.signature = true;
 	attr.bsf_octowords = BSF_BYTES / 16;
 	make(&s->t, &attr);
 	s->key = s->t.key | 0x5a;
 	for (int i = 0; i < SIG_SIDES; i++)
-		CHECK(!psv_create(s->t.rig.adapter[0], s->t.b.pdn, &s->psv[i]));
+		CHECK(!psv_create(s->t.device.adapter[0], s->t.b.pdn, &s->psv[i]));
 	memset(s->bsf, 0, sizeof(s->bsf));
 	bsf_set(s->bsf, BSF_SIZE, BSF_SIZE_INLINE);
 	bsf_set(s->bsf, BSF_CHECK_MASK, 0xff);
@@ -58,8 +58,8 @@ static void signed_down(struct signed_bed *s)
 {
 	for (int i = 0; i < SIG_SIDES; i++)
 		if (s->psv[i])
-			psv_destroy(s->t.rig.adapter[0], s->psv[i]);
-	bed_down(&s->t);
+			psv_destroy(s->t.device.adapter[0], s->psv[i]);
+	keyed_pair_down(&s->t);
 }
 
 static struct change with_bsf(const struct signed_bed *s)
@@ -81,7 +81,7 @@ static enum mkey_verdict signed_open(struct signed_bed *s, uint32_t pdn, uint32_
 	enum mkey_verdict v;
 
 	rcu_enter();
-	v = mkey_signed_open(s->t.rig.adapter[0], &u, d, out);
+	v = mkey_signed_open(s->t.device.adapter[0], &u, d, out);
 	rcu_leave();
 	return v;
 }
@@ -93,7 +93,7 @@ static enum mkey_verdict signed_runs(struct signed_bed *s, const struct mkey_sig
 
 	runs_begin(runs);
 	rcu_enter();
-	v = mkey_signed_runs(s->t.rig.adapter[0], k, IB_ACCESS_REMOTE_WRITE, off, len, runs);
+	v = mkey_signed_runs(s->t.device.adapter[0], k, IB_ACCESS_REMOTE_WRITE, off, len, runs);
 	rcu_leave();
 	return v;
 }
@@ -174,7 +174,7 @@ static bool raise_error(struct signed_bed *s, const struct mkey_signed *k)
 	bool first;
 
 	rcu_enter();
-	first = mkey_signed_raise(s->t.rig.adapter[0], k, &e);
+	first = mkey_signed_raise(s->t.device.adapter[0], k, &e);
 	rcu_leave();
 	return first;
 }
@@ -191,7 +191,7 @@ static bool in_error(const struct psv *p)
 static void set_psv(struct signed_bed *s, enum sig_side side)
 {
 	rcu_enter();
-	CHECK(psv_set(s->t.rig.adapter[0], psv_number(s->psv[side]), s->t.b.pdn, 7));
+	CHECK(psv_set(s->t.device.adapter[0], psv_number(s->psv[side]), s->t.b.pdn, 7));
 	rcu_leave();
 }
 
@@ -226,7 +226,7 @@ static void first_errors(void)
 	/* two keys that share a PSV have an error each */
 	attr = empty(s.t.b.pdn);
 	attr.bsf_octowords = 8;
-	CHECK(!mkey_create_indirect(s.t.rig.adapter[0], &attr, &second));
+	CHECK(!mkey_create_indirect(s.t.device.adapter[0], &attr, &second));
 	post(&s.t.b, mkey_key(second), &c);
 	CHECK(!outcome(&s.t.b));
 	s.key = mkey_key(second) | 0x5a;
@@ -234,10 +234,10 @@ static void first_errors(void)
 	CHECK(raise_error(&s, &k) && !raise_error(&s, &k));
 	/* without its PSV there is nothing that could be in error */
 	set_psv(&s, SIG_WIRE);
-	psv_destroy(s.t.rig.adapter[0], s.psv[SIG_WIRE]);
+	psv_destroy(s.t.device.adapter[0], s.psv[SIG_WIRE]);
 	s.psv[SIG_WIRE] = NULL;
 	CHECK(!raise_error(&s, &k));
-	mkey_destroy(s.t.rig.adapter[0], second);
+	mkey_destroy(s.t.device.adapter[0], second);
 	signed_down(&s);
 }
 
@@ -257,7 +257,7 @@ static void refusals(void)
 		struct change c;
 
 		signed_up(&s, i & 1);
-		CHECK(!psv_create(s.t.rig.adapter[0], s.t.a.pdn, &foreign));
+		CHECK(!psv_create(s.t.device.adapter[0], s.t.a.pdn, &foreign));
 		if (i == NO_PSV)
 			bsf_domain_set(s.bsf, BSF_WIRE, BSF_PSV, 0);
 		if (i == FOREIGN_PSV)
@@ -277,7 +277,7 @@ static void refusals(void)
 		CHECK(change(&s.t, &c) == want[i]);
 		if (want[i])
 			CHECK(verdict(&s.t, s.key, 0, 8) == MKEY_NO_KEY);
-		psv_destroy(s.t.rig.adapter[0], foreign);
+		psv_destroy(s.t.device.adapter[0], foreign);
 		signed_down(&s);
 	}
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "adapter/memory/window.h"
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "base/rcu.h"
 #include "check.h"
 #include "prm/umr.h"
@@ -21,9 +21,9 @@
 #define SIGNALED  WQE_CTRL_CE_ALWAYS
 #define CTX_WRITE (MKEY_CTX_ACCESS_REMOTE_WRITE | MKEY_CTX_ACCESS_REMOTE_READ)
 
-struct bed {
-	struct rig rig;
-	struct rig_qp a, b;
+struct window_case {
+	struct test_device device;
+	struct device_qp a, b;
 	uint8_t src[BYTES], dst[BYTES];
 	struct mkey *ma, *mb;
 	uint32_t lkey, region;
@@ -31,31 +31,31 @@ struct bed {
 	uint32_t key; /* of the window, as the last bind made it */
 };
 
-static void bed_up(struct bed *t, enum window_type type, uint32_t region_access)
+static void window_case_up(struct window_case *t, enum window_type type, uint32_t region_access)
 {
 	memset(t, 0, sizeof(*t));
-	rig_up(&t->rig);
-	rig_qp_up(&t->rig, 0, &t->a, IB_QPT_RC);
-	rig_qp_up(&t->rig, 0, &t->b, IB_QPT_RC);
-	rig_connect(&t->rig, 0, &t->a, &t->b);
+	device_up(&t->device);
+	device_qp_up(&t->device, 0, &t->a, IB_QPT_RC);
+	device_qp_up(&t->device, 0, &t->b, IB_QPT_RC);
+	device_connect(&t->device, 0, &t->a, &t->b);
 	for (unsigned i = 0; i < BYTES; i++)
 		t->src[i] = (uint8_t)(i * 11 + 3);
-	t->lkey = rig_mr(&t->rig, 0, t->a.pdn, t->src, BYTES, RIG_ALL_ACCESS, &t->ma);
-	t->region = rig_mr(&t->rig, 0, t->b.pdn, t->dst, BYTES, region_access, &t->mb);
-	CHECK(!window_create(t->rig.adapter[0], t->b.pdn, type, &t->window));
+	t->lkey = device_mr(&t->device, 0, t->a.pdn, t->src, BYTES, DEVICE_ALL_ACCESS, &t->ma);
+	t->region = device_mr(&t->device, 0, t->b.pdn, t->dst, BYTES, region_access, &t->mb);
+	CHECK(!window_create(t->device.adapter[0], t->b.pdn, type, &t->window));
 	t->key = window_key(t->window);
 }
 
-static void bed_down(struct bed *t)
+static void window_case_down(struct window_case *t)
 {
-	rig_qp_down(&t->a);
-	rig_qp_down(&t->b);
+	device_qp_down(&t->a);
+	device_qp_down(&t->b);
 	if (t->window)
-		window_destroy(t->rig.adapter[0], t->window);
+		window_destroy(t->device.adapter[0], t->window);
 	CHECK(!mkey_retire(t->mb));
-	mkey_destroy(t->rig.adapter[0], t->mb);
-	mkey_destroy(t->rig.adapter[0], t->ma);
-	rig_down(&t->rig);
+	mkey_destroy(t->device.adapter[0], t->mb);
+	mkey_destroy(t->device.adapter[0], t->ma);
+	device_down(&t->device);
 }
 
 /* A UMR as libmlx5 makes it; a case changes what it wants before it is posted. */
@@ -70,7 +70,7 @@ struct request {
 	 UMR_MASK_ACCESS_LOCAL_WRITE | UMR_MASK_ACCESS_REMOTE_READ |          \
 	 UMR_MASK_ACCESS_REMOTE_WRITE | UMR_MASK_ACCESS_ATOMIC)
 
-static struct request bind_request(const struct bed *t, const struct rig_qp *q,
+static struct request bind_request(const struct window_case *t, const struct device_qp *q,
 				   enum window_type type, uint8_t variant, const void *addr,
 				   uint64_t len)
 {
@@ -101,25 +101,25 @@ static struct request free_request(enum window_type type)
 	};
 }
 
-static void post(struct rig_qp *q, uint32_t key, const struct request *r, size_t bytes)
+static void post(struct device_qp *q, uint32_t key, const struct request *r, size_t bytes)
 {
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	rig_wqe_begin(q, &w, WQE_OP_UMR, SIGNALED, key);
+	device_wqe_begin(q, &w, WQE_OP_UMR, SIGNALED, key);
 	memcpy(w.bytes + w.at, r, bytes);
 	w.at += (uint32_t)bytes;
-	rig_wqe_end(&w);
+	device_wqe_end(&w);
 }
 
-static const struct cqe64 *completion(struct rig_qp *q)
+static const struct cqe64 *completion(struct device_qp *q)
 {
-	const struct cqe64 *c = rig_cq_poll(&q->cq);
+	const struct cqe64 *c = device_cq_poll(&q->cq);
 
 	CHECK(c);
 	return c;
 }
 
-static void expect_ok(struct rig_qp *q, uint8_t opcode)
+static void expect_ok(struct device_qp *q, uint8_t opcode)
 {
 	const struct cqe64 *c = completion(q);
 
@@ -127,7 +127,7 @@ static void expect_ok(struct rig_qp *q, uint8_t opcode)
 	CHECK(be32_get(c->sop_drop_qpn) == ((uint32_t)opcode << 24 | qp_number(q->qp)));
 }
 
-static void expect_error(struct rig_qp *q, enum cqe_opcode op, uint8_t syndrome)
+static void expect_error(struct device_qp *q, enum cqe_opcode op, uint8_t syndrome)
 {
 	const struct cqe64_err *e = (const struct cqe64_err *)completion(q);
 
@@ -135,7 +135,7 @@ static void expect_error(struct rig_qp *q, enum cqe_opcode op, uint8_t syndrome)
 	CHECK(e->syndrome == syndrome);
 }
 
-static void bind_ok(struct bed *t, enum window_type type, void *addr, uint64_t len)
+static void bind_ok(struct window_case *t, enum window_type type, void *addr, uint64_t len)
 {
 	uint32_t key = (t->key & ~0xffu) | ((t->key + 1) & 0xff);
 	struct request r = bind_request(t, &t->b, type, (uint8_t)key, addr, len);
@@ -145,17 +145,17 @@ static void bind_ok(struct bed *t, enum window_type type, void *addr, uint64_t l
 	t->key = key;
 }
 
-static void write_through(struct bed *t, uint32_t key, void *to, uint32_t len)
+static void write_through(struct window_case *t, uint32_t key, void *to, uint32_t len)
 {
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	rig_wqe_begin(&t->a, &w, WQE_OP_RDMA_WRITE, SIGNALED, 0);
-	rig_wqe_raddr(&w, (uintptr_t)to, key);
-	rig_wqe_data(&w, t->src, len, t->lkey);
-	rig_wqe_end(&w);
+	device_wqe_begin(&t->a, &w, WQE_OP_RDMA_WRITE, SIGNALED, 0);
+	device_wqe_raddr(&w, (uintptr_t)to, key);
+	device_wqe_data(&w, t->src, len, t->lkey);
+	device_wqe_end(&w);
 }
 
-static void write_ok(struct bed *t, uint8_t *to, uint32_t len)
+static void write_ok(struct window_case *t, uint8_t *to, uint32_t len)
 {
 	memset(t->dst, 0, BYTES);
 	write_through(t, t->key, to, len);
@@ -163,7 +163,7 @@ static void write_ok(struct bed *t, uint8_t *to, uint32_t len)
 	CHECK(!memcmp(to, t->src, len));
 }
 
-static void write_refused(struct bed *t, uint32_t key, void *to, uint32_t len)
+static void write_refused(struct window_case *t, uint32_t key, void *to, uint32_t len)
 {
 	write_through(t, key, to, len);
 	expect_error(&t->a, CQE_OP_REQ_ERR, CQE_SYN_REM_ACCESS);
@@ -172,11 +172,11 @@ static void write_refused(struct bed *t, uint32_t key, void *to, uint32_t len)
 
 static void test_type_1(void)
 {
-	struct bed t;
+	struct window_case t;
 	struct request none = free_request(WINDOW_TYPE_1);
 	uint32_t former;
 
-	bed_up(&t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	window_case_up(&t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
 	bind_ok(&t, WINDOW_TYPE_1, t.dst, 4096);
 	write_ok(&t, t.dst + 100, 200);
 	/* type 1 is bound anew without being invalidated first */
@@ -185,25 +185,25 @@ static void test_type_1(void)
 	write_ok(&t, t.dst + BYTES - 64, 64);
 	CHECK(mkey_retire(t.mb) == -EBUSY);
 	write_refused(&t, former, t.dst + 4096, 8);
-	bed_down(&t);
+	window_case_down(&t);
 
 	/* a bind of no bytes; twice does no harm */
-	bed_up(&t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	window_case_up(&t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
 	bind_ok(&t, WINDOW_TYPE_1, t.dst, BYTES);
 	for (int i = 0; i < 2; i++) {
 		post(&t.b, t.key, &none, sizeof(none.ctrl) + sizeof(none.context));
 		expect_ok(&t.b, WQE_OP_UMR);
 	}
 	write_refused(&t, t.key, t.dst, 8);
-	bed_down(&t);
+	window_case_down(&t);
 }
 
 static void test_type_2(void)
 {
-	struct bed t;
+	struct window_case t;
 	struct request inval = free_request(WINDOW_TYPE_2);
 
-	bed_up(&t, WINDOW_TYPE_2, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	window_case_up(&t, WINDOW_TYPE_2, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
 	for (int i = 0; i < 3; i++) {
 		bind_ok(&t, WINDOW_TYPE_2, t.dst + 64 * i, 1000);
 		write_ok(&t, t.dst + 64 * i, 1000);
@@ -212,28 +212,28 @@ static void test_type_2(void)
 		expect_ok(&t.b, WQE_OP_UMR);
 	}
 	write_refused(&t, t.key, t.dst, 8);
-	bed_down(&t);
+	window_case_down(&t);
 }
 
 static void test_send_with_invalidate(void)
 {
-	struct bed t;
-	struct rig_wqe w;
+	struct window_case t;
+	struct device_wqe w;
 	const struct cqe64 *c;
 
-	bed_up(&t, WINDOW_TYPE_2, RIG_ALL_ACCESS | IB_ACCESS_MW_BIND);
+	window_case_up(&t, WINDOW_TYPE_2, DEVICE_ALL_ACCESS | IB_ACCESS_MW_BIND);
 	bind_ok(&t, WINDOW_TYPE_2, t.dst, 1000);
-	rig_recv(&t.b, t.dst, 100, t.region);
-	rig_wqe_begin(&t.a, &w, WQE_OP_SEND_INVAL, SIGNALED, t.key);
-	rig_wqe_data(&w, t.src, 100, t.lkey);
-	rig_wqe_end(&w);
+	device_recv(&t.b, t.dst, 100, t.region);
+	device_wqe_begin(&t.a, &w, WQE_OP_SEND_INVAL, SIGNALED, t.key);
+	device_wqe_data(&w, t.src, 100, t.lkey);
+	device_wqe_end(&w);
 	expect_ok(&t.a, WQE_OP_SEND_INVAL);
 	c = completion(&t.b);
 	CHECK(c->op_own >> 4 == CQE_OP_RESP_SEND_INV);
 	CHECK(be32_get(c->imm_inval_pkey) == t.key && be32_get(c->byte_cnt) == 100);
 	/* free again: only so can it be bound */
 	bind_ok(&t, WINDOW_TYPE_2, t.dst, 1000);
-	bed_down(&t);
+	window_case_down(&t);
 }
 
 /* What a message may not invalidate: a region, type 1, a stale key. */
@@ -241,47 +241,47 @@ static void test_invalidate_refused(void)
 {
 	for (int what = 0; what < 3; what++) {
 		enum window_type type = what == 1 ? WINDOW_TYPE_1 : WINDOW_TYPE_2;
-		struct bed t;
-		struct rig_wqe w;
+		struct window_case t;
+		struct device_wqe w;
 
-		bed_up(&t, type, RIG_ALL_ACCESS | IB_ACCESS_MW_BIND);
+		window_case_up(&t, type, DEVICE_ALL_ACCESS | IB_ACCESS_MW_BIND);
 		bind_ok(&t, type, t.dst, 1000);
-		rig_recv(&t.b, t.dst, 100, t.region);
-		rig_wqe_begin(&t.a, &w, WQE_OP_SEND_INVAL, SIGNALED,
-			      what == 0	  ? t.region
-			      : what == 1 ? t.key
-					  : t.key - 1);
-		rig_wqe_data(&w, t.src, 100, t.lkey);
-		rig_wqe_end(&w);
+		device_recv(&t.b, t.dst, 100, t.region);
+		device_wqe_begin(&t.a, &w, WQE_OP_SEND_INVAL, SIGNALED,
+				 what == 0   ? t.region
+				 : what == 1 ? t.key
+					     : t.key - 1);
+		device_wqe_data(&w, t.src, 100, t.lkey);
+		device_wqe_end(&w);
 		expect_error(&t.a, CQE_OP_REQ_ERR, CQE_SYN_REM_ACCESS);
 		expect_error(&t.b, CQE_OP_RESP_ERR, CQE_SYN_MW_BIND);
-		bed_down(&t);
+		window_case_down(&t);
 	}
 }
 
 /* Outside of the window, and a right that it was not given. */
 static void test_limits(void)
 {
-	struct bed t;
+	struct window_case t;
 	struct request r;
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	bed_up(&t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	window_case_up(&t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
 	bind_ok(&t, WINDOW_TYPE_1, t.dst + 100, 100);
 	write_ok(&t, t.dst + 100, 100);
 	write_refused(&t, t.key, t.dst + 101, 100);
-	bed_down(&t);
+	window_case_down(&t);
 
-	bed_up(&t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	window_case_up(&t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
 	r = bind_request(&t, &t.b, WINDOW_TYPE_1, 1, t.dst, BYTES);
 	r.context.access = MKEY_CTX_ACCESS_REMOTE_READ;
 	post(&t.b, t.key, &r, sizeof(r));
 	expect_ok(&t.b, WQE_OP_UMR);
 	write_refused(&t, (t.key & ~0xffu) | 1, t.dst, 8);
-	bed_down(&t);
+	window_case_down(&t);
 
 	/* zero-based: users count from the window's beginning */
-	bed_up(&t, WINDOW_TYPE_2, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	window_case_up(&t, WINDOW_TYPE_2, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
 	r = bind_request(&t, &t.b, WINDOW_TYPE_2, 1, t.dst + 512, 512);
 	r.context.start_addr = be64_of(0);
 	post(&t.b, t.key, &r, sizeof(r));
@@ -289,16 +289,16 @@ static void test_limits(void)
 	write_through(&t, (t.key & ~0xffu) | 1, (void *)16, 8);
 	expect_ok(&t.a, WQE_OP_RDMA_WRITE);
 	CHECK(!memcmp(t.dst + 512 + 16, t.src, 8));
-	bed_down(&t);
+	window_case_down(&t);
 
 	/* a window has no L_Key */
-	bed_up(&t, WINDOW_TYPE_1, RIG_ALL_ACCESS | IB_ACCESS_MW_BIND);
+	window_case_up(&t, WINDOW_TYPE_1, DEVICE_ALL_ACCESS | IB_ACCESS_MW_BIND);
 	bind_ok(&t, WINDOW_TYPE_1, t.dst, BYTES);
-	rig_wqe_begin(&t.b, &w, WQE_OP_SEND, SIGNALED, 0);
-	rig_wqe_data(&w, t.dst, 8, t.key);
-	rig_wqe_end(&w);
+	device_wqe_begin(&t.b, &w, WQE_OP_SEND, SIGNALED, 0);
+	device_wqe_data(&w, t.dst, 8, t.key);
+	device_wqe_end(&w);
 	expect_error(&t.b, CQE_OP_REQ_ERR, CQE_SYN_LOCAL_PROT);
-	bed_down(&t);
+	window_case_down(&t);
 }
 
 enum breach {
@@ -327,7 +327,7 @@ enum breach {
 	BREACHES,
 };
 
-static void break_rule(struct bed *t, enum breach what, struct request *r, size_t *bytes)
+static void break_rule(struct window_case *t, enum breach what, struct request *r, size_t *bytes)
 {
 	switch (what) {
 	case BEFORE_REGION:
@@ -377,10 +377,10 @@ static void test_breach(enum breach what)
 						 : IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND;
 	size_t bytes = sizeof(struct request);
 	struct request r;
-	struct bed t;
+	struct window_case t;
 	uint32_t key;
 
-	bed_up(&t, type, access);
+	window_case_up(&t, type, access);
 	if (what == BOUND_ALREADY ||
 	    (what >= INVALIDATE_STALE && what <= UNBIND_TYPE_2 && what != INVALIDATE_FREE))
 		bind_ok(&t, type, t.dst, 100);
@@ -394,20 +394,20 @@ static void test_breach(enum breach what)
 	post(what == OTHER_PD ? &t.a : &t.b, key, &r, bytes);
 	expect_error(what == OTHER_PD ? &t.a : &t.b, CQE_OP_REQ_ERR,
 		     what < TOO_SHORT ? CQE_SYN_MW_BIND : CQE_SYN_LOCAL_QP_OP);
-	bed_down(&t);
+	window_case_down(&t);
 }
 
 /* Type 2B: another QP of the same domain may not use it. */
 static void test_other_qp(void)
 {
-	struct bed t;
-	struct rig_qp c, d;
+	struct window_case t;
+	struct device_qp c, d;
 	struct qp_create_attr attr;
 
-	bed_up(&t, WINDOW_TYPE_2, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	window_case_up(&t, WINDOW_TYPE_2, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
 	bind_ok(&t, WINDOW_TYPE_2, t.dst, 1000);
-	rig_qp_up(&t.rig, 0, &c, IB_QPT_RC);
-	rig_qp_up(&t.rig, 0, &d, IB_QPT_RC);
+	device_qp_up(&t.device, 0, &c, IB_QPT_RC);
+	device_qp_up(&t.device, 0, &d, IB_QPT_RC);
 	/* d again, in the domain of b */
 	qp_destroy(d.qp);
 	attr = (struct qp_create_attr){
@@ -416,48 +416,48 @@ static void test_other_qp(void)
 		.send_cq = d.cq.cq,
 		.recv_cq = d.cq.cq,
 		.sq_buf = d.sq,
-		.sq_blocks = RIG_BLOCKS,
+		.sq_blocks = DEVICE_BLOCKS,
 		.dbrec = d.dbrec,
 	};
-	CHECK(!qp_create(t.rig.adapter[0], &attr, &d.qp));
-	rig_connect(&t.rig, 0, &c, &d);
+	CHECK(!qp_create(t.device.adapter[0], &attr, &d.qp));
+	device_connect(&t.device, 0, &c, &d);
 	for (int i = 0; i < 2; i++) {
 		/* the region of a is none of c's: its payload goes along inline */
-		struct rig_wqe w;
+		struct device_wqe w;
 
-		rig_wqe_begin(i ? &c : &t.a, &w, WQE_OP_RDMA_WRITE, SIGNALED, 0);
-		rig_wqe_raddr(&w, (uintptr_t)t.dst, t.key);
-		rig_wqe_inline(&w, "12345678", 8);
-		rig_wqe_end(&w);
+		device_wqe_begin(i ? &c : &t.a, &w, WQE_OP_RDMA_WRITE, SIGNALED, 0);
+		device_wqe_raddr(&w, (uintptr_t)t.dst, t.key);
+		device_wqe_inline(&w, "12345678", 8);
+		device_wqe_end(&w);
 		if (i)
 			expect_error(&c, CQE_OP_REQ_ERR, CQE_SYN_REM_ACCESS);
 		else
 			expect_ok(&t.a, WQE_OP_RDMA_WRITE);
 	}
-	rig_qp_down(&c);
-	rig_qp_down(&d);
-	bed_down(&t);
+	device_qp_down(&c);
+	device_qp_down(&d);
+	window_case_down(&t);
 }
 
 static void test_region_held(void)
 {
-	struct bed t;
+	struct window_case t;
 	struct mkey_attr attr;
 
-	bed_up(&t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	window_case_up(&t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
 	attr = (struct mkey_attr){.pdn = t.b.pdn,
 				  .access = IB_ACCESS_MW_BIND,
 				  .iova = (uintptr_t)t.dst,
 				  .length = BYTES,
 				  .addr = t.dst};
 	bind_ok(&t, WINDOW_TYPE_1, t.dst, 100);
-	CHECK(mkey_modify(t.rig.adapter[0], t.mb, &attr) == -EBUSY);
+	CHECK(mkey_modify(t.device.adapter[0], t.mb, &attr) == -EBUSY);
 	/* a window that goes lets the region go */
-	window_destroy(t.rig.adapter[0], t.window);
+	window_destroy(t.device.adapter[0], t.window);
 	t.window = NULL;
-	CHECK(!mkey_modify(t.rig.adapter[0], t.mb, &attr));
+	CHECK(!mkey_modify(t.device.adapter[0], t.mb, &attr));
 	write_refused(&t, t.key, t.dst, 8);
-	bed_down(&t);
+	window_case_down(&t);
 }
 
 /*
@@ -465,13 +465,13 @@ static void test_region_held(void)
  * is all of one binding or all of the other.
  */
 static struct {
-	struct bed bed;
+	struct window_case subject;
 	_Atomic(bool) stop;
 } race;
 
 static void *look(void *arg)
 {
-	struct bed *t = &race.bed;
+	struct window_case *t = &race.subject;
 	uint64_t seen = 0;
 
 	(void)arg;
@@ -487,7 +487,7 @@ static void *look(void *arg)
 
 			runs_begin(&runs);
 			rcu_enter();
-			v = mkey_resolve(t->rig.adapter[0], &u, half * 0x100000ull, 64, &runs);
+			v = mkey_resolve(t->device.adapter[0], &u, half * 0x100000ull, 64, &runs);
 			rcu_leave();
 			CHECK(v == MKEY_OK || v == MKEY_NO_KEY);
 			if (v == MKEY_OK)
@@ -500,10 +500,10 @@ static void *look(void *arg)
 
 static void test_race(void)
 {
-	struct bed *t = &race.bed;
+	struct window_case *t = &race.subject;
 	pthread_t thread[2];
 
-	bed_up(t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	window_case_up(t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
 	for (unsigned i = 0; i < 2; i++)
 		CHECK(!pthread_create(&thread[i], NULL, look, NULL));
 	for (unsigned i = 0; i < 20000; i++) {
@@ -521,13 +521,13 @@ static void test_race(void)
 		};
 
 		rcu_enter();
-		CHECK(window_bind(t->rig.adapter[0], &b));
+		CHECK(window_bind(t->device.adapter[0], &b));
 		rcu_leave();
 	}
 	atomic_store(&race.stop, true);
 	for (unsigned i = 0; i < 2; i++)
 		CHECK(!pthread_join(thread[i], NULL));
-	bed_down(t);
+	window_case_down(t);
 }
 
 int main(void)

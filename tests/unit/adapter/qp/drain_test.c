@@ -10,39 +10,39 @@
 #include <string.h>
 
 #include "base/rcu.h"
-#include "signed_bed.h"
+#include "signed_pair.h"
 
 #define SIGNALED WQE_CTRL_CE_ALWAYS
 #define FENCED	 WQE_CTRL_FENCE
 
-static void send(struct bed *t, uint8_t flags, uint8_t op)
+static void send(struct signed_pair *t, uint8_t flags, uint8_t op)
 {
-	struct rig_qp *q = &t->side[0].q;
-	struct rig_wqe w;
+	struct device_qp *q = &t->side[0].q;
+	struct device_wqe w;
 
-	rig_wqe_begin(q, &w, op, flags, 0);
+	device_wqe_begin(q, &w, op, flags, 0);
 	if (op != WQE_OP_NOP)
-		rig_wqe_data(&w, t->side[0].memory + BED_BYTES / 2, 16, t->side[0].lkey);
-	rig_wqe_end(&w);
+		device_wqe_data(&w, t->side[0].memory + SIGNED_PAIR_BYTES / 2, 16, t->side[0].lkey);
+	device_wqe_end(&w);
 }
 
-static void write_block(struct bed *t, unsigned k, uint8_t flags)
+static void write_block(struct signed_pair *t, unsigned k, uint8_t flags)
 {
-	struct bed_side *peer = &t->side[1];
-	struct rig_wqe w;
+	struct signed_pair_side *peer = &t->side[1];
+	struct device_wqe w;
 
-	rig_wqe_begin(&t->side[0].q, &w, WQE_OP_RDMA_WRITE, flags, 0);
-	rig_wqe_raddr(&w, (uintptr_t)(peer->memory + (size_t)k * BLOCK), peer->lkey);
-	rig_wqe_data(&w, (void *)(uintptr_t)(k * BLOCK), BLOCK, t->side[0].skey);
-	rig_wqe_end(&w);
+	device_wqe_begin(&t->side[0].q, &w, WQE_OP_RDMA_WRITE, flags, 0);
+	device_wqe_raddr(&w, (uintptr_t)(peer->memory + (size_t)k * BLOCK), peer->lkey);
+	device_wqe_data(&w, (void *)(uintptr_t)(k * BLOCK), BLOCK, t->side[0].skey);
+	device_wqe_end(&w);
 }
 
-static struct rig_qp *requester(struct bed *t)
+static struct device_qp *requester(struct signed_pair *t)
 {
 	return &t->side[0].q;
 }
 
-static enum ib_qp_state state(struct bed *t, bool *draining)
+static enum ib_qp_state state(struct signed_pair *t, bool *draining)
 {
 	struct qp_attr attr;
 
@@ -51,17 +51,17 @@ static enum ib_qp_state state(struct bed *t, bool *draining)
 	return attr.state;
 }
 
-static void wait_drained(struct bed *t, int events)
+static void wait_drained(struct signed_pair *t, int events)
 {
 	bool draining;
 
 	for (unsigned i = 0; i < 10000000 && requester(t)->async[IB_EVENT_SQ_DRAINED] < events; i++)
-		bed_progress(t);
+		signed_pair_progress(t);
 	CHECK(requester(t)->async[IB_EVENT_SQ_DRAINED] == events);
 	CHECK(state(t, &draining) == IB_QPS_SQD && !draining);
 }
 
-static void resume(struct bed *t)
+static void resume(struct signed_pair *t)
 {
 	const struct qp_attr attr = {.state = IB_QPS_RTS, .cur_state = IB_QPS_SQD};
 	bool draining;
@@ -71,16 +71,16 @@ static void resume(struct bed *t)
 }
 
 /* As libmlx5 does: in place, opcode only. */
-static void cancel(struct bed *t, uint16_t block)
+static void cancel(struct signed_pair *t, uint16_t block)
 {
 	struct wqe_ctrl *c =
-		(struct wqe_ctrl *)(requester(t)->sq + (block % RIG_BLOCKS) * WQE_BLOCK);
+		(struct wqe_ctrl *)(requester(t)->sq + (block % DEVICE_BLOCKS) * WQE_BLOCK);
 	uint32_t v = be32_get(c->opmod_idx_opcode);
 
 	c->opmod_idx_opcode = be32_of((v & ~0xffu) | WQE_OP_NOP);
 }
 
-static void counters(struct bed *t, uint16_t hw, uint16_t sw)
+static void counters(struct signed_pair *t, uint16_t hw, uint16_t sw)
 {
 	uint16_t h, s;
 
@@ -88,7 +88,7 @@ static void counters(struct bed *t, uint16_t hw, uint16_t sw)
 	CHECK(h == hw && s == sw);
 }
 
-static void all_good(struct bed *t)
+static void all_good(struct signed_pair *t)
 {
 	start(t, true, 0xf0, 0);
 	write_block(t, 0, 0);
@@ -99,7 +99,7 @@ static void all_good(struct bed *t)
 }
 
 /* Nobody asked for a check, nobody for a drain: nothing happens, or only the error is told. */
-static void not_asked_for(struct bed *t)
+static void not_asked_for(struct signed_pair *t)
 {
 	start(t, true, 0, 1);
 	write_block(t, 0, SIGNALED);
@@ -114,14 +114,14 @@ static void not_asked_for(struct bed *t)
 }
 
 /* rdma-core's test_mkey_sig_pipelining_bad, and then the same once more. */
-static void cancelled_and_resumed(struct bed *t)
+static void cancelled_and_resumed(struct signed_pair *t)
 {
 	start(t, true, 0xf0, 1 | 4);
 	write_block(t, 0, 0);
 	send(t, SIGNALED | FENCED, WQE_OP_SEND);
 	wait_drained(t, 1);
 	/* the error lies there before the event */
-	CHECK(cqe_op(&t->side[0].q.cq.ring[t->side[0].q.cq.ci % RIG_CQES]) == CQE_OP_SIG_ERR);
+	CHECK(cqe_op(&t->side[0].q.cq.ring[t->side[0].q.cq.ci % DEVICE_CQES]) == CQE_OP_SIG_ERR);
 	expect_error(t, 0, 0);
 	CHECK(idle(t));
 	counters(t, 1, 2);
@@ -157,25 +157,25 @@ static void cancelled_and_resumed(struct bed *t)
 }
 
 /* A read's check is final when its answer is here; what is fenced waits for that. */
-static void reads(struct bed *t)
+static void reads(struct signed_pair *t)
 {
-	struct umr_klm e = bed_klm(t, 0, 0, BLOCK * BLOCKS);
+	struct umr_klm e = signed_pair_klm(t, 0, 0, BLOCK * BLOCKS);
 	struct sig_config c = {
 		.side[SIG_WIRE] = {.type = SIG_CRC32, .block = BLOCK, .seed_ones = true},
 		.check_mask = 0xf0,
 		.data_bytes = UINT32_MAX,
 	};
-	struct rig_wqe w;
+	struct device_wqe w;
 
 	start(t, true, 0, 0);
-	bed_sign(t, 0, &c, &e, 1, BLOCK * BLOCKS);
+	signed_pair_sign(t, 0, &c, &e, 1, BLOCK * BLOCKS);
 	fill(t, 1, 2);
 	for (unsigned k = 0; k < 2; k++) {
-		rig_wqe_begin(&t->side[0].q, &w, WQE_OP_RDMA_READ, SIGNALED, 0);
-		rig_wqe_raddr(&w, (uintptr_t)(t->side[1].memory + (size_t)k * UNIT),
-			      t->side[1].lkey);
-		rig_wqe_data(&w, (void *)(uintptr_t)(k * UNIT), UNIT, t->side[0].skey);
-		rig_wqe_end(&w);
+		device_wqe_begin(&t->side[0].q, &w, WQE_OP_RDMA_READ, SIGNALED, 0);
+		device_wqe_raddr(&w, (uintptr_t)(t->side[1].memory + (size_t)k * UNIT),
+				 t->side[1].lkey);
+		device_wqe_data(&w, (void *)(uintptr_t)(k * UNIT), UNIT, t->side[0].skey);
+		device_wqe_end(&w);
 	}
 	send(t, SIGNALED | FENCED, WQE_OP_SEND);
 	wait_drained(t, 1);
@@ -191,7 +191,7 @@ static void reads(struct bed *t)
 }
 
 /* What waits in SQD is flushed like any other, NOPs too; RESET ends it all. */
-static void error_in_sqd(struct bed *t)
+static void error_in_sqd(struct signed_pair *t)
 {
 	const struct qp_attr err = {.state = IB_QPS_ERR};
 	const struct cqe64 *cqe;
@@ -217,15 +217,15 @@ static void error_in_sqd(struct bed *t)
 }
 
 /* A peer's access: the error is told on our receive CQ, and our queue does not stop. */
-static void peer_access(struct bed *t)
+static void peer_access(struct signed_pair *t)
 {
-	struct rig_wqe w;
+	struct device_wqe w;
 
 	start(t, true, 0xf0, 8);
-	rig_wqe_begin(&t->side[1].q, &w, WQE_OP_RDMA_READ, SIGNALED, 0);
-	rig_wqe_raddr(&w, 0, t->side[0].skey);
-	rig_wqe_data(&w, t->side[1].memory, BLOCK * BLOCKS, t->side[1].lkey);
-	rig_wqe_end(&w);
+	device_wqe_begin(&t->side[1].q, &w, WQE_OP_RDMA_READ, SIGNALED, 0);
+	device_wqe_raddr(&w, 0, t->side[0].skey);
+	device_wqe_data(&w, t->side[1].memory, BLOCK * BLOCKS, t->side[1].lkey);
+	device_wqe_end(&w);
 	CHECK(cqe_op(next(t, 1)) == CQE_OP_REQ);
 	expect_error(t, 0, 3);
 	for (unsigned k = 0; k < BLOCKS; k++)
@@ -238,17 +238,17 @@ static void peer_access(struct bed *t)
 
 int main(void)
 {
-	static struct bed bed;
+	static struct signed_pair pair;
 
 	for (int far = 0; far < 2; far++) {
-		bed_up(&bed, far);
-		all_good(&bed);
-		not_asked_for(&bed);
-		cancelled_and_resumed(&bed);
-		reads(&bed);
-		error_in_sqd(&bed);
-		peer_access(&bed);
-		bed_down(&bed);
+		signed_pair_up(&pair, far);
+		all_good(&pair);
+		not_asked_for(&pair);
+		cancelled_and_resumed(&pair);
+		reads(&pair);
+		error_in_sqd(&pair);
+		peer_access(&pair);
+		signed_pair_down(&pair);
 	}
 	return 0;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "adapter/core/device.h"
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "check.h"
 
 #define ROUNDS 100000u
@@ -16,8 +16,8 @@
 #define SLOW_BYTES (64u << 20)
 
 static struct {
-	struct rig rig;
-	struct rig_qp q;
+	struct test_device device;
+	struct device_qp q;
 	uint8_t mem[64];
 	uint32_t key;
 	/* The number of the round that the poster may begin, and of the last that it has ended. */
@@ -58,7 +58,7 @@ static void *post(void *arg)
 		wait_for(&t.begin, round);
 		delay(round * 7 % 61);
 		store_slowly(round);
-		rig_recv(&t.q, t.mem, sizeof(t.mem), t.key);
+		device_recv(&t.q, t.mem, sizeof(t.mem), t.key);
 		atomic_store(&t.end, round);
 	}
 	return arg;
@@ -68,7 +68,7 @@ static void modify(enum ib_qp_state state, uint32_t mask)
 {
 	struct qp_attr attr;
 
-	rig_attr(&t.rig, 0, &t.q, &attr);
+	device_attr(&t.device, 0, &t.q, &attr);
 	attr.state = state;
 	CHECK(!qp_modify(t.q.qp, &attr, IB_QP_STATE | mask));
 }
@@ -77,9 +77,9 @@ int main(void)
 {
 	struct mkey *m;
 
-	rig_up(&t.rig);
-	rig_qp_up(&t.rig, 0, &t.q, IB_QPT_UD);
-	t.key = rig_mr(&t.rig, 0, t.q.pdn, t.mem, sizeof(t.mem), RIG_ALL_ACCESS, &m);
+	device_up(&t.device);
+	device_qp_up(&t.device, 0, &t.q, IB_QPT_UD);
+	t.key = device_mr(&t.device, 0, t.q.pdn, t.mem, sizeof(t.mem), DEVICE_ALL_ACCESS, &m);
 	CHECK(!pthread_create(&t.poster, NULL, post, NULL));
 	for (uint32_t round = 1; round <= ROUNDS; round++) {
 		const struct cqe64 *cqe;
@@ -89,17 +89,17 @@ int main(void)
 		delay(round % 600);
 		modify(IB_QPS_ERR, 0);
 		wait_for(&t.end, round);
-		adapter_run(t.rig.adapter[0]);
-		cqe = rig_cq_poll(&t.q.cq);
+		adapter_run(t.device.adapter[0]);
+		cqe = device_cq_poll(&t.q.cq);
 		CHECK(cqe && cqe->op_own >> 4 == CQE_OP_RESP_ERR);
-		CHECK(!rig_cq_poll(&t.q.cq));
+		CHECK(!device_cq_poll(&t.q.cq));
 		modify(IB_QPS_RESET, 0);
 		memset(t.q.dbrec, 0, sizeof(t.q.dbrec));
 		t.q.rq_pi = 0;
 	}
 	CHECK(!pthread_join(t.poster, NULL));
-	rig_qp_down(&t.q);
-	mkey_destroy(t.rig.adapter[0], m);
-	rig_down(&t.rig);
+	device_qp_down(&t.q);
+	mkey_destroy(t.device.adapter[0], m);
+	device_down(&t.device);
 	return 0;
 }

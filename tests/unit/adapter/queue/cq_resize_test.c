@@ -7,16 +7,16 @@
 #include <errno.h>
 #include <string.h>
 
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "check.h"
 
 #define SMALL 8u
 #define LARGE 16u
 
-struct bed {
-	struct rig rig;
+struct cq_resize_case {
+	struct test_device device;
 	struct cq *cq;
-	struct rig_qp q;
+	struct device_qp q;
 	_Alignas(64) struct cqe64 ring[2][LARGE];
 	unsigned active;
 	uint32_t entries;
@@ -29,7 +29,7 @@ struct bed {
 static void async(void *user, enum ib_event event)
 {
 	CHECK(event == IB_EVENT_CQ_ERR);
-	((struct bed *)user)->errors++;
+	((struct cq_resize_case *)user)->errors++;
 }
 
 static void ring_clear(struct cqe64 *ring)
@@ -39,21 +39,21 @@ static void ring_clear(struct cqe64 *ring)
 		ring[i].op_own = CQE_OP_INVALID << 4;
 }
 
-static void queue_pair_up(struct bed *t)
+static void queue_pair_up(struct cq_resize_case *t)
 {
 	struct qp_create_attr attr = {
 		.type = IB_QPT_UD,
-		.pdn = pd_alloc(t->rig.adapter[0]),
+		.pdn = pd_alloc(t->device.adapter[0]),
 		.send_cq = t->cq,
 		.recv_cq = t->cq,
 		.sq_buf = t->q.sq,
-		.sq_blocks = RIG_BLOCKS,
+		.sq_blocks = DEVICE_BLOCKS,
 		.dbrec = t->q.dbrec,
 	};
 	struct qp_attr to;
 
-	CHECK(!qp_create(t->rig.adapter[0], &attr, &t->q.qp));
-	rig_attr(&t->rig, 0, &t->q, &to);
+	CHECK(!qp_create(t->device.adapter[0], &attr, &t->q.qp));
+	device_attr(&t->device, 0, &t->q, &to);
 	to.state = IB_QPS_INIT;
 	CHECK(!qp_modify(t->q.qp, &to, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_QKEY));
 	to.state = IB_QPS_RTR;
@@ -62,7 +62,7 @@ static void queue_pair_up(struct bed *t)
 	CHECK(!qp_modify(t->q.qp, &to, IB_QP_STATE | IB_QP_SQ_PSN));
 }
 
-static void bed_up(struct bed *t)
+static void cq_resize_case_up(struct cq_resize_case *t)
 {
 	struct cq_attr attr = {
 		.buf = t->ring[0],
@@ -76,30 +76,30 @@ static void bed_up(struct bed *t)
 	memset(t, 0, sizeof(*t));
 	ring_clear(t->ring[0]);
 	t->entries = SMALL;
-	rig_up(&t->rig);
-	CHECK(!cq_create(t->rig.adapter[0], &attr, &t->cq));
+	device_up(&t->device);
+	CHECK(!cq_create(t->device.adapter[0], &attr, &t->cq));
 	queue_pair_up(t);
 }
 
-static void bed_down(struct bed *t)
+static void cq_resize_case_down(struct cq_resize_case *t)
 {
 	qp_destroy(t->q.qp);
 	CHECK(!cq_destroy(t->cq));
-	rig_down(&t->rig);
+	device_down(&t->device);
 }
 
-static void complete(struct bed *t, unsigned n)
+static void complete(struct cq_resize_case *t, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		struct rig_wqe w;
+		struct device_wqe w;
 
-		rig_wqe_begin(&t->q, &w, WQE_OP_NOP, WQE_CTRL_CE_ALWAYS, 0);
-		rig_wqe_end(&w);
+		device_wqe_begin(&t->q, &w, WQE_OP_NOP, WQE_CTRL_CE_ALWAYS, 0);
+		device_wqe_end(&w);
 		t->posted++;
 	}
 }
 
-static struct cqe64 *entry_of(struct bed *t, uint32_t index)
+static struct cqe64 *entry_of(struct cq_resize_case *t, uint32_t index)
 {
 	struct cqe64 *cqe = &t->ring[t->active][index & (t->entries - 1)];
 	bool owned = (cqe->op_own & 1) == !!(index & t->entries);
@@ -108,7 +108,7 @@ static struct cqe64 *entry_of(struct bed *t, uint32_t index)
 }
 
 /* The completions of so many requests, in order, and no more. */
-static void poll(struct bed *t, unsigned n)
+static void poll(struct cq_resize_case *t, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		const struct cqe64 *cqe = entry_of(t, t->cons_index);
@@ -121,12 +121,12 @@ static void poll(struct bed *t, unsigned n)
 		t->dbrec[DBREC_CQ_CI] = be32_of(t->cons_index & 0xffffff);
 }
 
-static void expect_empty(struct bed *t)
+static void expect_empty(struct cq_resize_case *t)
 {
 	CHECK(!entry_of(t, t->cons_index) && t->posted == t->polled && !t->errors);
 }
 
-static void move_to(struct bed *t, struct cqe64 *ring, uint32_t entries)
+static void move_to(struct cq_resize_case *t, struct cqe64 *ring, uint32_t entries)
 {
 	uint32_t from = t->cons_index, i = from;
 	const struct cqe64 *cqe;
@@ -142,7 +142,7 @@ static void move_to(struct bed *t, struct cqe64 *ring, uint32_t entries)
 	t->cons_index++;
 }
 
-static int resize(struct bed *t, uint32_t entries)
+static int resize(struct cq_resize_case *t, uint32_t entries)
 {
 	struct cqe64 *ring = t->ring[!t->active];
 	int ret;
@@ -160,9 +160,9 @@ static int resize(struct bed *t, uint32_t entries)
 /* However often it is resized without a completion, it has room for what it was made for. */
 static void test_no_completion_between(unsigned resizes, unsigned held)
 {
-	struct bed t;
+	struct cq_resize_case t;
 
-	bed_up(&t);
+	cq_resize_case_up(&t);
 	complete(&t, held);
 	for (unsigned i = 0; i < resizes; i++)
 		CHECK(!resize(&t, t.entries == SMALL ? LARGE : SMALL));
@@ -174,15 +174,15 @@ static void test_no_completion_between(unsigned resizes, unsigned held)
 	CHECK(!t.errors);
 	poll(&t, t.entries);
 	expect_empty(&t);
-	bed_down(&t);
+	cq_resize_case_down(&t);
 }
 
 /* What does not fit is refused, and nothing has changed. */
 static void test_too_small(void)
 {
-	struct bed t;
+	struct cq_resize_case t;
 
-	bed_up(&t);
+	cq_resize_case_up(&t);
 	CHECK(!resize(&t, LARGE));
 	complete(&t, SMALL);
 	CHECK(resize(&t, SMALL) == -EINVAL);
@@ -195,15 +195,15 @@ static void test_too_small(void)
 	CHECK(resize(&t, LARGE) == -EINVAL);
 	poll(&t, SMALL);
 	expect_empty(&t);
-	bed_down(&t);
+	cq_resize_case_down(&t);
 }
 
 /* Markers make room for themselves and for nothing else. */
 static void test_overrun(unsigned resizes)
 {
-	struct bed t;
+	struct cq_resize_case t;
 
-	bed_up(&t);
+	cq_resize_case_up(&t);
 	for (unsigned i = 0; i < resizes; i++)
 		CHECK(!resize(&t, t.entries == SMALL ? LARGE : SMALL));
 	complete(&t, t.entries);
@@ -211,7 +211,7 @@ static void test_overrun(unsigned resizes)
 	complete(&t, 1);
 	CHECK(t.errors == 1);
 	poll(&t, t.entries);
-	bed_down(&t);
+	cq_resize_case_down(&t);
 }
 
 int main(void)

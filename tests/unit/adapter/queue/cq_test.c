@@ -2,22 +2,22 @@
 /* Completion queues of large entries: where the CQE is, and what padding writes in front of it. */
 #include <string.h>
 
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "check.h"
 
 #define ENTRIES 8u
 #define LARGE	(2 * CQE_BYTES)
 
-struct bed {
-	struct rig rig;
+struct cq_case {
+	struct test_device device;
 	struct cq *cq;
 	struct qp *qp;
 	_Alignas(128) uint8_t ring[ENTRIES * LARGE];
 	be32 cq_dbrec[2];
-	struct rig_qp q;
+	struct device_qp q;
 };
 
-static void bed_up(struct bed *t, bool padded)
+static void cq_case_up(struct cq_case *t, bool padded)
 {
 	struct cq_attr cq = {
 		.buf = t->ring,
@@ -31,19 +31,19 @@ static void bed_up(struct bed *t, bool padded)
 
 	memset(t, 0, sizeof(*t));
 	memset(t->ring, 0xfe, sizeof(t->ring));
-	rig_up(&t->rig);
-	CHECK(!cq_create(t->rig.adapter[0], &cq, &t->cq));
+	device_up(&t->device);
+	CHECK(!cq_create(t->device.adapter[0], &cq, &t->cq));
 	attr = (struct qp_create_attr){
 		.type = IB_QPT_UD,
-		.pdn = pd_alloc(t->rig.adapter[0]),
+		.pdn = pd_alloc(t->device.adapter[0]),
 		.send_cq = t->cq,
 		.recv_cq = t->cq,
 		.sq_buf = t->q.sq,
-		.sq_blocks = RIG_BLOCKS,
+		.sq_blocks = DEVICE_BLOCKS,
 		.dbrec = t->q.dbrec,
 	};
-	CHECK(!qp_create(t->rig.adapter[0], &attr, &t->q.qp));
-	rig_attr(&t->rig, 0, &t->q, &to);
+	CHECK(!qp_create(t->device.adapter[0], &attr, &t->q.qp));
+	device_attr(&t->device, 0, &t->q, &to);
 	to.state = IB_QPS_INIT;
 	CHECK(!qp_modify(t->q.qp, &to, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_QKEY));
 	to.state = IB_QPS_RTR;
@@ -52,11 +52,11 @@ static void bed_up(struct bed *t, bool padded)
 	CHECK(!qp_modify(t->q.qp, &to, IB_QP_STATE | IB_QP_SQ_PSN));
 }
 
-static void bed_down(struct bed *t)
+static void cq_case_down(struct cq_case *t)
 {
 	qp_destroy(t->q.qp);
 	CHECK(!cq_destroy(t->cq));
-	rig_down(&t->rig);
+	device_down(&t->device);
 }
 
 static bool all(const uint8_t *at, uint8_t value, size_t n)
@@ -70,21 +70,21 @@ static bool all(const uint8_t *at, uint8_t value, size_t n)
 static void test_padding(bool padded)
 {
 	const struct cqe64 *cqe;
-	struct rig_wqe w;
-	struct bed t;
+	struct device_wqe w;
+	struct cq_case t;
 
-	bed_up(&t, padded);
+	cq_case_up(&t, padded);
 	for (unsigned i = 0; i < ENTRIES; i++) {
 		uint8_t *at = t.ring + (size_t)i * LARGE;
 
-		rig_wqe_begin(&t.q, &w, WQE_OP_NOP, WQE_CTRL_CE_ALWAYS, 0);
-		rig_wqe_end(&w);
+		device_wqe_begin(&t.q, &w, WQE_OP_NOP, WQE_CTRL_CE_ALWAYS, 0);
+		device_wqe_end(&w);
 		cqe = (const struct cqe64 *)(at + CQE_BYTES);
 		CHECK(cqe->op_own == CQE_OP_REQ << 4 && be16_get(cqe->wqe_counter) == i);
 		CHECK(all(at, padded ? 0 : 0xfe, CQE_BYTES));
 		CHECK(all(at + LARGE, 0xfe, sizeof(t.ring) - (size_t)(i + 1) * LARGE));
 	}
-	bed_down(&t);
+	cq_case_down(&t);
 }
 
 int main(void)

@@ -5,12 +5,12 @@
  */
 #include <string.h>
 
-#include "sig_scene.h"
+#include "sig_case.h"
 
 enum { MAX_RUNS = 4096 };
 
 /* [0, n) of base as runs, cut as the style says. */
-static uint32_t cut(struct scene *s, uint8_t *base, uint64_t n, struct run *run)
+static uint32_t cut(struct sig_case *s, uint8_t *base, uint64_t n, struct run *run)
 {
 	uint64_t longest[] = {n + 1, 700, 40, 9};
 	uint64_t most = longest[rng_below(&s->rng, array_size(longest))];
@@ -31,7 +31,8 @@ static uint32_t cut(struct scene *s, uint8_t *base, uint64_t n, struct run *run)
 }
 
 /* The model's errors without those of block skip are those of the streams, in this order. */
-static void compare_errors(struct scene *s, const struct sig_stream *st, uint32_t n, uint64_t skip)
+static void compare_errors(struct sig_case *s, const struct sig_stream *st, uint32_t n,
+			   uint64_t skip)
 {
 	uint64_t at = 0;
 
@@ -61,13 +62,13 @@ static void compare_errors(struct scene *s, const struct sig_stream *st, uint32_
 	HOLDS(s, at == s->model.errors);
 }
 
-static void compare_bytes(struct scene *s)
+static void compare_bytes(struct sig_case *s)
 {
 	HOLDS(s, !memcmp(s->got, s->want, s->out_bytes));
 }
 
 /* The wire in packets, memory as one list; sometimes a packet is sent again. */
-static void packets(struct scene *s, struct sig_stream *st, uint64_t from, uint64_t to)
+static void packets(struct sig_case *s, struct sig_stream *st, uint64_t from, uint64_t to)
 {
 	static struct run memory_run[MAX_RUNS];
 	static struct run packet_run[MAX_RUNS];
@@ -111,7 +112,7 @@ static void packets(struct scene *s, struct sig_stream *st, uint64_t from, uint6
 	HOLDS(s, sig_stream_at(st, SIG_MEMORY) == end);
 }
 
-static void in_packets(struct scene *s)
+static void in_packets(struct sig_case *s)
 {
 	struct sig_stream st;
 
@@ -124,7 +125,7 @@ static void in_packets(struct scene *s)
 }
 
 /* As two accesses, of which the second knows nothing of the first but what is in memory. */
-static void in_two(struct scene *s)
+static void in_two(struct sig_case *s)
 {
 	static struct run run[MAX_RUNS];
 	const struct sig_domain *w = &s->config.side[SIG_WIRE];
@@ -161,7 +162,7 @@ static void in_two(struct scene *s)
 }
 
 /* Some of the destination is dropped; what is not is as before. */
-static void with_holes(struct scene *s)
+static void with_holes(struct sig_case *s)
 {
 	static struct run from_run[MAX_RUNS];
 	static struct run to_run[MAX_RUNS];
@@ -188,7 +189,7 @@ static void with_holes(struct scene *s)
 
 int main(int argc, char **argv)
 {
-	static struct scene s;
+	static struct sig_case s;
 	uint64_t cases = argc > 1 ? strtoull(argv[1], NULL, 0) : 6000;
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 0x736967;
 	uint64_t errors = 0;

@@ -8,96 +8,97 @@
 
 #include "adapter/memory/psv.h"
 #include "base/rcu.h"
-#include "signed_bed.h"
+#include "signed_pair.h"
 
 #define SIGNALED WQE_CTRL_CE_ALWAYS
 
-enum { TARGET = BED_BYTES / 2, ROUNDS = 2000 };
+enum { TARGET = SIGNED_PAIR_BYTES / 2, ROUNDS = 2000 };
 
 /* ---- unreliable transports ---- */
 
-static void blocks_arrive(struct bed *t, const uint8_t *at)
+static void blocks_arrive(struct signed_pair *t, const uint8_t *at)
 {
 	for (unsigned k = 0; k < BLOCKS; k++)
 		CHECK(!memcmp(at + (size_t)k * BLOCK, t->side[0].memory + (size_t)k * UNIT, BLOCK));
 }
 
 /* Checked and stripped on the way out; made on the way in. */
-static void connected(struct bed *t)
+static void connected(struct signed_pair *t)
 {
-	struct bed_side *peer = &t->side[1];
-	struct rig_wqe w;
+	struct signed_pair_side *peer = &t->side[1];
+	struct device_wqe w;
 
 	for (unsigned write = 0; write < 2; write++) {
-		bed_connect(t, IB_MTU_1024);
+		signed_pair_connect(t, IB_MTU_1024);
 		key_up(t, 0, 0xf0);
 		fill(t, 0, 4);
-		memset(peer->memory, 0xee, BED_BYTES);
-		rig_recv(&peer->q, peer->memory + TARGET, BLOCK * BLOCKS, peer->lkey);
-		rig_wqe_begin(&t->side[0].q, &w, write ? WQE_OP_RDMA_WRITE : WQE_OP_SEND, SIGNALED,
-			      0);
+		memset(peer->memory, 0xee, SIGNED_PAIR_BYTES);
+		device_recv(&peer->q, peer->memory + TARGET, BLOCK * BLOCKS, peer->lkey);
+		device_wqe_begin(&t->side[0].q, &w, write ? WQE_OP_RDMA_WRITE : WQE_OP_SEND,
+				 SIGNALED, 0);
 		if (write)
-			rig_wqe_raddr(&w, (uintptr_t)(peer->memory + TARGET), peer->lkey);
-		rig_wqe_data(&w, NULL, BLOCK * BLOCKS, t->side[0].skey);
-		rig_wqe_end(&w);
+			device_wqe_raddr(&w, (uintptr_t)(peer->memory + TARGET), peer->lkey);
+		device_wqe_data(&w, NULL, BLOCK * BLOCKS, t->side[0].skey);
+		device_wqe_end(&w);
 		expect_error(t, 0, 2);
 		CHECK(cqe_op(next(t, 0)) == CQE_OP_REQ);
 		if (!write)
 			CHECK(cqe_op(next(t, 1)) == CQE_OP_RESP_SEND);
 		blocks_arrive(t, peer->memory + TARGET);
 	}
-	bed_connect(t, IB_MTU_1024);
+	signed_pair_connect(t, IB_MTU_1024);
 	key_up(t, 0, 0xf0);
 	fill(t, 0, 0);
 	key_up(t, 1, 0xf0);
-	rig_wqe_begin(&t->side[0].q, &w, WQE_OP_RDMA_WRITE, SIGNALED, 0);
-	rig_wqe_raddr(&w, 0, peer->skey);
-	rig_wqe_data(&w, NULL, BLOCK * BLOCKS, t->side[0].skey);
-	rig_wqe_end(&w);
+	device_wqe_begin(&t->side[0].q, &w, WQE_OP_RDMA_WRITE, SIGNALED, 0);
+	device_wqe_raddr(&w, 0, peer->skey);
+	device_wqe_data(&w, NULL, BLOCK * BLOCKS, t->side[0].skey);
+	device_wqe_end(&w);
 	CHECK(cqe_op(next(t, 0)) == CQE_OP_REQ && idle(t));
 	CHECK(!memcmp(peer->memory, t->side[0].memory, UNIT * BLOCKS));
 }
 
-static void post_datagram(struct bed *t, uint32_t lkey, const void *addr)
+static void post_datagram(struct signed_pair *t, uint32_t lkey, const void *addr)
 {
 	struct wqe_av av = {
 		.dc_key_or_qkey = be64_of((uint64_t)0x11111111 << 32),
 		.dqp_dct = be32_of(qp_number(t->side[1].q.qp)),
 		.rlid = be16_of(7),
 	};
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	rig_wqe_begin(&t->side[0].q, &w, WQE_OP_SEND, SIGNALED, 0);
+	device_wqe_begin(&t->side[0].q, &w, WQE_OP_SEND, SIGNALED, 0);
 	memcpy(w.bytes + w.at, &av, 16);
 	w.at += 16;
-	rig_wqe_data(&w, addr, 2 * BLOCK, lkey);
-	rig_wqe_end(&w);
+	device_wqe_data(&w, addr, 2 * BLOCK, lkey);
+	device_wqe_end(&w);
 }
 
-static void post_receive(struct bed *t, const void *addr, uint32_t lkey)
+static void post_receive(struct signed_pair *t, const void *addr, uint32_t lkey)
 {
-	struct rig_qp *q = &t->side[1].q;
+	struct device_qp *q = &t->side[1].q;
 	const struct wqe_data list[2] = {
 		{be32_of(IB_GRH_BYTES), be32_of(t->side[1].lkey),
 		 be64_of((uintptr_t)(t->side[1].memory + TARGET))},
 		{be32_of(2 * BLOCK), be32_of(lkey), be64_of((uintptr_t)addr)},
 	};
 
-	/* rig_recv makes room for one entry and the end */
-	rig_recv(q, NULL, 0, 0);
-	memcpy(q->rq + (size_t)((q->rq_pi - 1) % RIG_RECVS) * RIG_RQ_BYTES, list, sizeof(list));
+	/* device_recv makes room for one entry and the end */
+	device_recv(q, NULL, 0, 0);
+	memcpy(q->rq + (size_t)((q->rq_pi - 1) % DEVICE_RECVS) * DEVICE_RQ_BYTES, list,
+	       sizeof(list));
 }
 
-static void datagrams(struct bed *t)
+static void datagrams(struct signed_pair *t)
 {
-	struct bed_side *peer = &t->side[1];
+	struct signed_pair_side *peer = &t->side[1];
 
 	for (unsigned scatter = 0; scatter < 2; scatter++) {
-		bed_connect(t, IB_MTU_4096);
+		signed_pair_connect(t, IB_MTU_4096);
 		key_up(t, 0, 0xf0);
 		key_up(t, 1, 0xf0);
 		fill(t, 0, scatter ? 0 : 2);
-		memset(peer->memory, 0xee, BED_BYTES);
+		memset(peer->memory, 0xee, SIGNED_PAIR_BYTES);
 		post_receive(t, scatter ? NULL : peer->memory, scatter ? peer->skey : peer->lkey);
 		post_datagram(t, t->side[0].skey, NULL);
 		if (!scatter)
@@ -115,7 +116,7 @@ static void datagrams(struct bed *t)
 
 /* ---- threads ---- */
 
-static struct bed many;
+static struct signed_pair many;
 static _Atomic(bool) over;
 static _Atomic(unsigned) told, arms;
 /*
@@ -128,31 +129,31 @@ enum { MAX_UNTOLD = 64 };
 
 static void post(unsigned side)
 {
-	struct bed_side *owner = &many.side[0], *peer = &many.side[1];
-	struct rig_wqe w;
+	struct signed_pair_side *owner = &many.side[0], *peer = &many.side[1];
+	struct device_wqe w;
 
 	/* of both the data leaves the key of side 0 */
-	rig_wqe_begin(&many.side[side].q, &w, side ? WQE_OP_RDMA_READ : WQE_OP_RDMA_WRITE, SIGNALED,
-		      0);
+	device_wqe_begin(&many.side[side].q, &w, side ? WQE_OP_RDMA_READ : WQE_OP_RDMA_WRITE,
+			 SIGNALED, 0);
 	if (side)
-		rig_wqe_raddr(&w, 0, owner->skey);
+		device_wqe_raddr(&w, 0, owner->skey);
 	else
-		rig_wqe_raddr(&w, (uintptr_t)(peer->memory + TARGET), peer->lkey);
-	rig_wqe_data(&w, side ? (void *)peer->memory : NULL, BLOCK * BLOCKS,
-		     side ? peer->lkey : owner->skey);
-	rig_wqe_end(&w);
+		device_wqe_raddr(&w, (uintptr_t)(peer->memory + TARGET), peer->lkey);
+	device_wqe_data(&w, side ? (void *)peer->memory : NULL, BLOCK * BLOCKS,
+			side ? peer->lkey : owner->skey);
+	device_wqe_end(&w);
 }
 
 /* Until the request of this side is done. */
 static void take(unsigned side)
 {
 	for (;;) {
-		const struct cqe64 *cqe = rig_cq_poll(&many.side[side].q.cq);
+		const struct cqe64 *cqe = device_cq_poll(&many.side[side].q.cq);
 
 		if (!cqe) {
 			if (!side)
 				atomic_store(&untold, 0);
-			adapter_progress(many.rig.adapter[0], NULL);
+			adapter_progress(many.device.adapter[0], NULL);
 			continue;
 		}
 		if (cqe_op(cqe) == CQE_OP_REQ)
@@ -179,7 +180,7 @@ static void arm(void)
 	rcu_enter();
 	/* before the key is armed, for it may be used up at once */
 	atomic_fetch_add(&arms, 1);
-	CHECK(psv_set(many.rig.adapter[0], psv_number(many.side[0].psv[SIG_MEMORY]),
+	CHECK(psv_set(many.device.adapter[0], psv_number(many.side[0].psv[SIG_MEMORY]),
 		      many.side[0].q.pdn, 0));
 	rcu_leave();
 }
@@ -201,7 +202,7 @@ static void threads(void)
 	pthread_t t[3];
 	unsigned before;
 
-	bed_up(&many, false);
+	signed_pair_up(&many, false);
 	start(&many, false, 0xf0, 1u << 5);
 	CHECK(!pthread_create(&t[0], NULL, requests, &sides[0]));
 	CHECK(!pthread_create(&t[1], NULL, requests, &sides[1]));
@@ -221,19 +222,19 @@ static void threads(void)
 	post(0);
 	take(0);
 	CHECK(atomic_load(&told) == before + 1);
-	bed_down(&many);
+	signed_pair_down(&many);
 }
 
 int main(void)
 {
-	static struct bed bed;
+	static struct signed_pair pair;
 
-	bed_up_of(&bed, IB_QPT_UC);
-	connected(&bed);
-	bed_down(&bed);
-	bed_up_of(&bed, IB_QPT_UD);
-	datagrams(&bed);
-	bed_down(&bed);
+	signed_pair_up_of(&pair, IB_QPT_UC);
+	connected(&pair);
+	signed_pair_down(&pair);
+	signed_pair_up_of(&pair, IB_QPT_UD);
+	datagrams(&pair);
+	signed_pair_down(&pair);
 	threads();
 	return 0;
 }

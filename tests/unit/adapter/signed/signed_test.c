@@ -6,10 +6,10 @@
  */
 #include <string.h>
 
-#include "signed_bed.h"
+#include "signed_pair.h"
 
 /* What the memory's stream does not cover. */
-enum { GAP = 0xa5, PLAIN_AT = BED_BYTES / 2, MARGIN = 64 };
+enum { GAP = 0xa5, PLAIN_AT = SIGNED_PAIR_BYTES / 2, MARGIN = 64 };
 
 enum { BY_SEND, BY_WRITE, BY_READ, WAYS };
 
@@ -18,15 +18,15 @@ enum { BY_SEND, BY_WRITE, BY_READ, WAYS };
  * side posts.
  */
 struct act {
-	struct bed *bed;
-	struct scene *s;
+	struct signed_pair *pair;
+	struct sig_case *s;
 	int way;
 	unsigned owner; /* of the signed key */
 	unsigned requester;
 	uint64_t mem_bytes;
-	struct umr_klm entry[BED_ENTRIES];
+	struct umr_klm entry[SIGNED_PAIR_ENTRIES];
 	uint32_t entries;
-	uint64_t place[BED_ENTRIES]; /* of each in the region */
+	uint64_t place[SIGNED_PAIR_ENTRIES]; /* of each in the region */
 	/* the requests: so much of the wire's stream each */
 	uint32_t piece[4];
 	uint32_t pieces;
@@ -36,7 +36,7 @@ struct act {
 
 static void cut_memory(struct act *a)
 {
-	struct scene *s = a->s;
+	struct sig_case *s = a->s;
 	uint64_t longest[] = {a->mem_bytes + 1, 2000, 300, a->mem_bytes / 300 + 9};
 	uint64_t most = longest[rng_below(&s->rng, array_size(longest))];
 	uint64_t left = a->mem_bytes;
@@ -46,10 +46,10 @@ static void cut_memory(struct act *a)
 	while (left) {
 		uint64_t n = 1 + rng_below(&s->rng, most);
 
-		if (n > left || a->entries == BED_ENTRIES - 1)
+		if (n > left || a->entries == SIGNED_PAIR_ENTRIES - 1)
 			n = left;
 		a->place[a->entries] = at;
-		a->entry[a->entries++] = bed_klm(a->bed, a->owner, at, (uint32_t)n);
+		a->entry[a->entries++] = signed_pair_klm(a->pair, a->owner, at, (uint32_t)n);
 		at += n + (maybe(s, 70) ? 1 + rng_below(&s->rng, 30) : 0);
 		left -= n;
 	}
@@ -58,7 +58,7 @@ static void cut_memory(struct act *a)
 
 static void fill_memory(struct act *a, const uint8_t *stream)
 {
-	uint8_t *memory = a->bed->side[a->owner].memory;
+	uint8_t *memory = a->pair->side[a->owner].memory;
 
 	memset(memory, GAP, PLAIN_AT);
 	for (uint32_t i = 0; stream && i < a->entries; i++) {
@@ -72,7 +72,7 @@ static void fill_memory(struct act *a, const uint8_t *stream)
 /* The stream is there and nothing else was touched. */
 static void check_memory(struct act *a, const uint8_t *stream)
 {
-	const uint8_t *memory = a->bed->side[a->owner].memory;
+	const uint8_t *memory = a->pair->side[a->owner].memory;
 	uint64_t at = 0;
 
 	for (uint32_t i = 0; i < a->entries; i++) {
@@ -104,14 +104,14 @@ static void cut_requests(struct act *a)
 }
 
 /* The list of one request under the signed key: one entry or several that follow each other. */
-static void signed_list(struct act *a, struct rig_wqe *w, uint64_t off, uint32_t n)
+static void signed_list(struct act *a, struct device_wqe *w, uint64_t off, uint32_t n)
 {
 	while (n) {
 		uint32_t part = maybe(a->s, 30) ? 1 + (uint32_t)rng_below(&a->s->rng, n) : n;
 
 		if (w->at > 20 * WQE_UNIT)
 			part = n;
-		rig_wqe_data(w, (void *)(uintptr_t)off, part, a->bed->side[a->owner].skey);
+		device_wqe_data(w, (void *)(uintptr_t)off, part, a->pair->side[a->owner].skey);
 		off += part;
 		n -= part;
 	}
@@ -120,25 +120,25 @@ static void signed_list(struct act *a, struct rig_wqe *w, uint64_t off, uint32_t
 static void post(struct act *a, uint64_t off, uint32_t n)
 {
 	static const uint8_t op[] = {WQE_OP_SEND, WQE_OP_RDMA_WRITE, WQE_OP_RDMA_READ};
-	struct bed_side *me = &a->bed->side[a->requester];
-	struct bed_side *peer = &a->bed->side[!a->requester];
+	struct signed_pair_side *me = &a->pair->side[a->requester];
+	struct signed_pair_side *peer = &a->pair->side[!a->requester];
 	bool mine = a->requester == a->owner;
-	uint8_t *plain = a->bed->side[!a->owner].memory + PLAIN_AT + off;
+	uint8_t *plain = a->pair->side[!a->owner].memory + PLAIN_AT + off;
 	uint8_t *peer_plain = peer->memory + PLAIN_AT + off;
-	struct rig_wqe w;
+	struct device_wqe w;
 
 	if (a->way == BY_SEND)
-		rig_recv(&peer->q, mine ? (void *)peer_plain : (void *)(uintptr_t)off, n,
-			 mine ? peer->lkey : peer->skey);
-	rig_wqe_begin(&me->q, &w, op[a->way], WQE_CTRL_CE_ALWAYS, 0);
+		device_recv(&peer->q, mine ? (void *)peer_plain : (void *)(uintptr_t)off, n,
+			    mine ? peer->lkey : peer->skey);
+	device_wqe_begin(&me->q, &w, op[a->way], WQE_CTRL_CE_ALWAYS, 0);
 	if (a->way != BY_SEND)
-		rig_wqe_raddr(&w, mine ? (uintptr_t)peer_plain : off,
-			      mine ? peer->lkey : peer->skey);
+		device_wqe_raddr(&w, mine ? (uintptr_t)peer_plain : off,
+				 mine ? peer->lkey : peer->skey);
 	if (mine)
 		signed_list(a, &w, off, n);
 	else
-		rig_wqe_data(&w, plain, n, me->lkey);
-	rig_wqe_end(&w);
+		device_wqe_data(&w, plain, n, me->lkey);
+	device_wqe_end(&w);
 }
 
 /* ---- completions ---- */
@@ -154,7 +154,7 @@ static void take(struct act *a, struct port_account *t, unsigned side, const str
 	switch (cqe_op(cqe)) {
 	case CQE_OP_SIG_ERR:
 		HOLDS(a->s, want && side == a->owner && !t->signature_errors);
-		check_sig_err(a->bed, side, cqe, want, SIG_REPORT_MANUAL);
+		check_sig_err(a->pair, side, cqe, want, SIG_REPORT_MANUAL);
 		t->signature_errors++;
 		break;
 	case CQE_OP_REQ:
@@ -178,7 +178,7 @@ static void take(struct act *a, struct port_account *t, unsigned side, const str
 /* Polls until all is done; on a bad line the port of the channel's end goes down and up. */
 static void finish(struct act *a, const struct sig_error *want, bool bad_line)
 {
-	struct bed *bed = a->bed;
+	struct signed_pair *pair = a->pair;
 	unsigned expected[2];
 	struct port_account t = {0};
 	uint64_t spins = 0;
@@ -187,24 +187,24 @@ static void finish(struct act *a, const struct sig_error *want, bool bad_line)
 	expected[!a->requester] = a->way == BY_SEND ? a->pieces : 0;
 	while (t.done[0] < expected[0] || t.done[1] < expected[1] || t.signature_errors < !!want) {
 		for (unsigned i = 0; i < 2; i++) {
-			const struct cqe64 *cqe = rig_cq_poll(&bed->side[i].q.cq);
+			const struct cqe64 *cqe = device_cq_poll(&pair->side[i].q.cq);
 
 			if (cqe)
 				take(a, &t, i, cqe, want);
 		}
 		if (bad_line)
-			subnet_set_state(bed->rig.subnet, 1,
+			subnet_set_state(pair->device.subnet, 1,
 					 maybe(a->s, 90) ? IB_PORT_ACTIVE : IB_PORT_DOWN);
-		bed_progress(bed);
+		signed_pair_progress(pair);
 		HOLDS(a->s, ++spins < 50000000);
 	}
-	subnet_set_state(bed->rig.subnet, 1, IB_PORT_ACTIVE);
-	bed_progress(bed);
-	HOLDS(a->s, !rig_cq_poll(&bed->side[0].q.cq) && !rig_cq_poll(&bed->side[1].q.cq));
+	subnet_set_state(pair->device.subnet, 1, IB_PORT_ACTIVE);
+	signed_pair_progress(pair);
+	HOLDS(a->s, !device_cq_poll(&pair->side[0].q.cq) && !device_cq_poll(&pair->side[1].q.cq));
 }
 
 /* The first error, as the device knows it. */
-static bool first_error(const struct scene *s, struct sig_error *e)
+static bool first_error(const struct sig_case *s, struct sig_error *e)
 {
 	const struct model_error *m = &s->model.error[0];
 
@@ -222,29 +222,29 @@ static bool first_error(const struct scene *s, struct sig_error *e)
 	return true;
 }
 
-static void act(struct bed *bed, struct scene *s, int way)
+static void act(struct signed_pair *pair, struct sig_case *s, int way)
 {
 	static const enum ib_mtu mtus[] = {IB_MTU_256, IB_MTU_512, IB_MTU_1024, IB_MTU_4096};
 	static struct act a;
 	bool gather = s->dir == SIG_GATHER;
-	bool bad_line = bed->far && maybe(s, 30);
+	bool bad_line = pair->far && maybe(s, 30);
 	struct sig_error want;
 	bool bad = first_error(s, &want);
 	uint8_t *plain;
 	uint64_t off = 0;
 
-	a = (struct act){.bed = bed, .s = s, .way = way};
+	a = (struct act){.pair = pair, .s = s, .way = way};
 	/* data goes from side 0 to side 1 */
 	a.requester = way == BY_READ;
 	a.owner = !gather;
 	a.mem_bytes = gather ? s->in_bytes : s->out_bytes;
-	plain = bed->side[!a.owner].memory + PLAIN_AT;
+	plain = pair->side[!a.owner].memory + PLAIN_AT;
 	cut_memory(&a);
 	cut_requests(&a);
 	if (!a.pieces)
 		return;
-	bed_connect(bed, mtus[rng_below(&s->rng, array_size(mtus))]);
-	bed_sign(bed, a.owner, &s->config, a.entry, a.entries, a.mem_bytes);
+	signed_pair_connect(pair, mtus[rng_below(&s->rng, array_size(mtus))]);
+	signed_pair_sign(pair, a.owner, &s->config, a.entry, a.entries, a.mem_bytes);
 	fill_memory(&a, gather ? s->in : NULL);
 	memset(plain - MARGIN, GAP, s->wire + 2 * MARGIN);
 	if (!gather)
@@ -262,25 +262,25 @@ static void act(struct bed *bed, struct scene *s, int way)
 
 int main(int argc, char **argv)
 {
-	static struct bed bed[2];
-	static struct scene s;
+	static struct signed_pair pair[2];
+	static struct sig_case s;
 	uint64_t cases = argc > 1 ? strtoull(argv[1], NULL, 0) : 1500;
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 0x646576;
 	uint64_t errors = 0;
 
 	printf("seed %#llx\n", (unsigned long long)seed);
-	bed_up(&bed[0], false);
-	bed_up(&bed[1], true);
+	signed_pair_up(&pair[0], false);
+	signed_pair_up(&pair[1], true);
 	for (uint64_t i = 0; i < cases; i++) {
 		s.seed = seed;
 		s.rng.state = seed | 1ull << 63;
 		random_scene(&s);
-		act(&bed[i & 1], &s, (int)rng_below(&s.rng, WAYS));
+		act(&pair[i & 1], &s, (int)rng_below(&s.rng, WAYS));
 		errors += s.model.errors;
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
 	}
-	bed_down(&bed[1]);
-	bed_down(&bed[0]);
+	signed_pair_down(&pair[1]);
+	signed_pair_down(&pair[0]);
 	printf("%llu cases, %llu errors in them\n", (unsigned long long)cases,
 	       (unsigned long long)errors);
 	/* A test that never finds anything tests nothing. */

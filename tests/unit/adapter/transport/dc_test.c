@@ -7,39 +7,39 @@
 #include "adapter/qp/path.h"
 #include "adapter/core/device.h"
 #include "adapter/qp/qp_state.h"
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "check.h"
-#include "dc_bed.h"
-#include "srq_rig.h"
+#include "dc_pair.h"
+#include "srq_device.h"
 
 #define SIGNALED WQE_CTRL_CE_ALWAYS
 
 static void test_send(unsigned dev)
 {
-	struct dc_bed t;
+	struct dc_pair t;
 
-	dc_bed_up(&t, dev, -1);
+	dc_pair_up(&t, dev, -1);
 	for (unsigned i = 0; i < 40; i++) {
 		struct dc_to to = {i % 3 % 2, DC_KEY, 0};
 		unsigned dci = i / 2 % 2;
 
-		rig_srq_post(&t.dct[to.dct].q, DC_BYTES);
+		device_srq_post(&t.dct[to.dct].q, DC_BYTES);
 		dc_send(&t, dci, to, i, 1000 + 100 * i);
 		dc_expect_received(&t, to.dct, dci, i, 1000 + 100 * i);
 		dc_expect_sent(&t, dci, WQE_OP_SEND_IMM);
 	}
-	dc_bed_down(&t);
+	dc_pair_down(&t);
 }
 
 static void test_remote_access(void)
 {
 	const struct dc_to to = {1, DC_KEY, 0}, other = {0, DC_KEY, 0};
-	struct dc_bed t;
-	struct rig_wqe w;
+	struct dc_pair t;
+	struct device_wqe w;
 	struct dc_target *s;
 	uint64_t word = 40;
 
-	dc_bed_up(&t, 0, -1);
+	dc_pair_up(&t, 0, -1);
 	s = &t.dct[1];
 	dc_write(&t, 0, to, s->q.key, mkey_key(t.ms[0]));
 	dc_expect_sent(&t, 0, WQE_OP_RDMA_WRITE);
@@ -47,18 +47,18 @@ static void test_remote_access(void)
 
 	memset(t.src, 0, DC_BYTES);
 	dc_begin(&t, 0, &w, WQE_OP_RDMA_READ, 0, to);
-	rig_wqe_raddr(&w, (uintptr_t)s->q.mem, s->q.key);
-	rig_wqe_data(&w, t.src, DC_BYTES, mkey_key(t.ms[0]));
-	rig_wqe_end(&w);
+	device_wqe_raddr(&w, (uintptr_t)s->q.mem, s->q.key);
+	device_wqe_data(&w, t.src, DC_BYTES, mkey_key(t.ms[0]));
+	device_wqe_end(&w);
 	dc_expect_sent(&t, 0, WQE_OP_RDMA_READ);
 	CHECK(!memcmp(s->q.mem, t.src, DC_BYTES));
 
 	memcpy(s->q.mem, &word, sizeof(word));
 	dc_begin(&t, 0, &w, WQE_OP_ATOMIC_FA, 0, to);
-	rig_wqe_raddr(&w, (uintptr_t)s->q.mem, s->q.key);
-	rig_wqe_atomic(&w, 2, 0);
-	rig_wqe_data(&w, t.src, 8, mkey_key(t.ms[0]));
-	rig_wqe_end(&w);
+	device_wqe_raddr(&w, (uintptr_t)s->q.mem, s->q.key);
+	device_wqe_atomic(&w, 2, 0);
+	device_wqe_data(&w, t.src, 8, mkey_key(t.ms[0]));
+	device_wqe_end(&w);
 	dc_expect_sent(&t, 0, WQE_OP_ATOMIC_FA);
 	memcpy(&word, s->q.mem, sizeof(word));
 	CHECK(word == 42);
@@ -76,7 +76,7 @@ static void test_remote_access(void)
 	dc_dci_to_rts(&t, &t.dci[0]);
 	dc_write(&t, 0, other, t.dct[0].q.key, mkey_key(t.ms[0]));
 	dc_expect_sent(&t, 0, WQE_OP_RDMA_WRITE);
-	dc_bed_down(&t);
+	dc_pair_down(&t);
 }
 
 /* The access key, targets that are not (yet, or any more) there, a DCI as the target. */
@@ -85,11 +85,11 @@ static void test_wrong_target(void)
 	for (unsigned what = 0; what < 4; what++) {
 		struct dc_to to = {0, DC_KEY, 0};
 		struct qp *gone;
-		struct dc_bed t;
+		struct dc_pair t;
 
-		dc_bed_up(&t, 0, -1);
+		dc_pair_up(&t, 0, -1);
 		gone = t.dct[0].qp;
-		rig_srq_post(&t.dct[0].q, DC_BYTES);
+		device_srq_post(&t.dct[0].q, DC_BYTES);
 		if (what == 0)
 			to.key++;
 		if (what == 1) {
@@ -103,7 +103,7 @@ static void test_wrong_target(void)
 						      .srq = t.dct[0].q.srq,
 						      .dc_key = DC_KEY};
 
-			CHECK(!qp_create(t.rig.adapter[0], &attr, &t.dct[0].qp));
+			CHECK(!qp_create(t.device.adapter[0], &attr, &t.dct[0].qp));
 		}
 		if (what == 3)
 			t.dct[0].qp = t.dci[1].qp;
@@ -111,11 +111,11 @@ static void test_wrong_target(void)
 		if (what == 3)
 			t.dct[0].qp = gone;
 		dc_expect_failed(&t, 0, what ? CQE_SYN_RETRY_EXC : CQE_SYN_REM_ACCESS);
-		CHECK(!rig_cq_poll(&t.dct[0].q.cq));
+		CHECK(!device_cq_poll(&t.dct[0].q.cq));
 		CHECK(dc_state_of(t.dci[0].qp) == IB_QPS_ERR);
 		if (what == 2)
 			qp_destroy(gone);
-		dc_bed_down(&t);
+		dc_pair_down(&t);
 	}
 }
 
@@ -123,33 +123,33 @@ static void test_wrong_target(void)
 static void test_not_ready(void)
 {
 	const struct dc_to first = {0, DC_KEY, 0}, second = {1, DC_KEY, 0};
-	struct dc_bed t;
+	struct dc_pair t;
 
-	dc_bed_up(&t, 0, -1);
-	rig_srq_post(&t.dct[1].q, DC_BYTES);
+	dc_pair_up(&t, 0, -1);
+	device_srq_post(&t.dct[1].q, DC_BYTES);
 	dc_send(&t, 0, first, 0, 100);
 	dc_send(&t, 0, second, 50, 200);
-	CHECK(!rig_cq_poll(&t.dct[0].q.cq) && !rig_cq_poll(&t.dct[1].q.cq));
+	CHECK(!device_cq_poll(&t.dct[0].q.cq) && !device_cq_poll(&t.dct[1].q.cq));
 	/* another initiator does not wait */
 	dc_write(&t, 1, second, t.dct[1].q.key, mkey_key(t.ms[1]));
 	dc_expect_sent(&t, 1, WQE_OP_RDMA_WRITE);
-	rig_srq_post(&t.dct[0].q, DC_BYTES);
+	device_srq_post(&t.dct[0].q, DC_BYTES);
 	while (t.dct[0].q.cq.ring[0].op_own >> 4 == CQE_OP_INVALID)
-		adapter_progress(t.rig.adapter[0], NULL);
-	adapter_progress(t.rig.adapter[0], NULL);
+		adapter_progress(t.device.adapter[0], NULL);
+	adapter_progress(t.device.adapter[0], NULL);
 	dc_expect_received(&t, 0, 0, 0, 100);
 	dc_expect_received(&t, 1, 0, 50, 200);
 	dc_expect_sent(&t, 0, WQE_OP_SEND_IMM);
 	dc_expect_sent(&t, 0, WQE_OP_SEND_IMM);
-	dc_bed_down(&t);
+	dc_pair_down(&t);
 }
 
 /* An error stays in its stream until there are too many of them. */
 static void test_streams(void)
 {
-	struct dc_bed t;
+	struct dc_pair t;
 
-	dc_bed_up(&t, 0, 1);
+	dc_pair_up(&t, 0, 1);
 	for (uint16_t stream = 7; stream < 9; stream++) {
 		const struct dc_to to = {0, DC_KEY, stream}, other = {0, DC_KEY, 300};
 
@@ -181,37 +181,37 @@ static void test_streams(void)
 	CHECK(dc_state_of(t.dci[0].qp) == IB_QPS_ERR);
 	dc_write(&t, 0, (struct dc_to){0, DC_KEY, 400}, t.dct[0].q.key, mkey_key(t.ms[0]));
 	dc_expect_failed(&t, 0, CQE_SYN_WR_FLUSH);
-	dc_bed_down(&t);
+	dc_pair_down(&t);
 }
 
 /* A malformed read fails at once: a fence of another stream does not wait for its answer. */
 static void test_malformed_read(void)
 {
 	const struct dc_to broken = {0, DC_KEY, 1}, other = {0, DC_KEY, 2};
-	struct rig_wqe w;
-	struct dc_bed t;
+	struct device_wqe w;
+	struct dc_pair t;
 
-	dc_bed_up(&t, 0, 4);
+	dc_pair_up(&t, 0, 4);
 	dc_begin(&t, 0, &w, WQE_OP_RDMA_READ, 0, broken);
-	rig_wqe_end(&w);
+	device_wqe_end(&w);
 	dc_expect_failed(&t, 0, CQE_SYN_LOCAL_QP_OP);
 	CHECK(dc_state_of(t.dci[0].qp) == IB_QPS_RTS);
 	dc_begin(&t, 0, &w, WQE_OP_RDMA_WRITE, 0, other);
 	w.bytes[11] |= WQE_CTRL_FENCE;
-	rig_wqe_raddr(&w, (uintptr_t)t.dct[0].q.mem, t.dct[0].q.key);
-	rig_wqe_data(&w, t.src, DC_BYTES, mkey_key(t.ms[0]));
-	rig_wqe_end(&w);
+	device_wqe_raddr(&w, (uintptr_t)t.dct[0].q.mem, t.dct[0].q.key);
+	device_wqe_data(&w, t.src, DC_BYTES, mkey_key(t.ms[0]));
+	device_wqe_end(&w);
 	dc_expect_sent(&t, 0, WQE_OP_RDMA_WRITE);
-	dc_bed_down(&t);
+	dc_pair_down(&t);
 }
 
 /* What was posted behind a request that fails: its own stream is flushed, in order. */
 static void test_stream_queue(void)
 {
 	const struct dc_to a = {0, DC_KEY, 1}, b = {1, DC_KEY, 2};
-	struct dc_bed t;
+	struct dc_pair t;
 
-	dc_bed_up(&t, 0, 2);
+	dc_pair_up(&t, 0, 2);
 	/* The receiver is not ready, so all of these are in the queue when it gives up. */
 	dc_send(&t, 0, a, 0, 100);
 	dc_send(&t, 0, a, 0, 100);
@@ -222,12 +222,12 @@ static void test_stream_queue(void)
 	dc_expect_failed(&t, 0, CQE_SYN_RNR_RETRY_EXC);
 	dc_expect_failed(&t, 0, CQE_SYN_WR_FLUSH);
 	dc_expect_failed(&t, 0, CQE_SYN_WR_FLUSH);
-	adapter_progress(t.rig.adapter[0], NULL);
+	adapter_progress(t.device.adapter[0], NULL);
 	dc_expect_sent(&t, 0, WQE_OP_RDMA_WRITE);
 	dc_expect_failed(&t, 0, CQE_SYN_WR_FLUSH);
 	dc_expect_sent(&t, 0, WQE_OP_RDMA_WRITE);
 	CHECK(!memcmp(t.dct[1].q.mem, t.src, DC_BYTES) && !t.dct[0].q.mem[5]);
-	dc_bed_down(&t);
+	dc_pair_down(&t);
 }
 
 /* ---- several initiators at the same targets, each in a thread of its own ---- */
@@ -236,8 +236,8 @@ static void test_stream_queue(void)
 #define ROUNDS	400u
 
 struct worker {
-	struct dc_bed *bed;
-	struct rig_qp dci;
+	struct dc_pair *pair;
+	struct device_qp dci;
 	uint64_t answer;
 	struct mkey *mkey;
 	pthread_t thread;
@@ -245,22 +245,22 @@ struct worker {
 
 static void add_one(struct worker *w, unsigned dct)
 {
-	struct dc_target *s = &w->bed->dct[dct];
+	struct dc_target *s = &w->pair->dct[dct];
 	struct wqe_av av = {
 		.dc_key_or_qkey = be64_of(DC_KEY),
 		.dqp_dct = be32_of(qp_number(s->qp)),
 		.rlid = be16_of(7),
 	};
-	struct rig_wqe wqe;
+	struct device_wqe wqe;
 
-	rig_wqe_begin(&w->dci, &wqe, WQE_OP_ATOMIC_FA, SIGNALED, 0);
+	device_wqe_begin(&w->dci, &wqe, WQE_OP_ATOMIC_FA, SIGNALED, 0);
 	/* the short form of an address */
 	memcpy(wqe.bytes + wqe.at, &av, 16);
 	wqe.at += 16;
-	rig_wqe_raddr(&wqe, (uintptr_t)s->q.mem, s->q.key);
-	rig_wqe_atomic(&wqe, 1, 0);
-	rig_wqe_data(&wqe, &w->answer, sizeof(w->answer), mkey_key(w->mkey));
-	rig_wqe_end(&wqe);
+	device_wqe_raddr(&wqe, (uintptr_t)s->q.mem, s->q.key);
+	device_wqe_atomic(&wqe, 1, 0);
+	device_wqe_data(&wqe, &w->answer, sizeof(w->answer), mkey_key(w->mkey));
+	device_wqe_end(&wqe);
 }
 
 static void *work(void *arg)
@@ -270,8 +270,8 @@ static void *work(void *arg)
 
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		add_one(w, i / 3 % 2);
-		while (!(cqe = rig_cq_poll(&w->dci.cq)))
-			adapter_progress(w->bed->rig.adapter[0], NULL);
+		while (!(cqe = device_cq_poll(&w->dci.cq)))
+			adapter_progress(w->pair->device.adapter[0], NULL);
 		CHECK(cqe->op_own >> 4 == CQE_OP_REQ);
 	}
 	return NULL;
@@ -280,15 +280,15 @@ static void *work(void *arg)
 static void test_threads(void)
 {
 	static struct worker w[THREADS];
-	static struct dc_bed t;
+	static struct dc_pair t;
 	uint64_t sum = 0;
 
-	dc_bed_up(&t, 0, -1);
+	dc_pair_up(&t, 0, -1);
 	for (unsigned i = 0; i < THREADS; i++) {
-		w[i].bed = &t;
+		w[i].pair = &t;
 		dc_dci_up(&t, &w[i].dci, -1);
-		(void)rig_mr(&t.rig, 0, w[i].dci.pdn, &w[i].answer, sizeof(w[i].answer),
-			     RIG_ALL_ACCESS, &w[i].mkey);
+		(void)device_mr(&t.device, 0, w[i].dci.pdn, &w[i].answer, sizeof(w[i].answer),
+				DEVICE_ALL_ACCESS, &w[i].mkey);
 	}
 	for (unsigned i = 0; i < THREADS; i++)
 		CHECK(!pthread_create(&w[i].thread, NULL, work, &w[i]));
@@ -296,7 +296,7 @@ static void test_threads(void)
 		CHECK(!pthread_join(w[i].thread, NULL));
 		qp_destroy(w[i].dci.qp);
 		CHECK(!cq_destroy(w[i].dci.cq.cq));
-		mkey_destroy(t.rig.adapter[0], w[i].mkey);
+		mkey_destroy(t.device.adapter[0], w[i].mkey);
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		uint64_t count;
@@ -306,18 +306,18 @@ static void test_threads(void)
 		sum += count;
 	}
 	CHECK(sum == THREADS * ROUNDS);
-	dc_bed_down(&t);
+	dc_pair_down(&t);
 }
 
 static void test_creation(void)
 {
-	struct dc_bed t;
+	struct dc_pair t;
 	struct adapter *a;
 	struct qp_create_attr dct, dci;
 	struct qp *qp;
 
-	dc_bed_up(&t, 0, -1);
-	a = t.rig.adapter[0];
+	dc_pair_up(&t, 0, -1);
+	a = t.device.adapter[0];
 	dct = (struct qp_create_attr){
 		.type = IB_QPT_DCT, .recv_cq = t.dct[0].q.cq.cq, .srq = t.dct[0].q.srq};
 	dct.srq = NULL;
@@ -341,7 +341,7 @@ static void test_creation(void)
 	/* The target's queue and CQ stay while it is there. */
 	CHECK(srq_destroy(t.dct[0].q.srq) == -EBUSY);
 	CHECK(cq_destroy(t.dct[0].q.cq.cq) == -EBUSY);
-	dc_bed_down(&t);
+	dc_pair_down(&t);
 }
 
 static void test_states(void)

@@ -8,7 +8,7 @@
 #include "adapter/qp/path.h"
 #include "adapter/transport/dc_process.h"
 #include "check.h"
-#include "dc_bed.h"
+#include "dc_pair.h"
 
 #define STRANGER 0x812345u
 /* Slots of their processes, of whose generations this is the first. */
@@ -17,14 +17,14 @@
 #define BORN	  1u
 #define PLACES	  (1u << ADAPTER_LOG_MAX_DCT_PEERS)
 
-static void strangers_up(struct dc_bed *t)
+static void strangers_up(struct dc_pair *t)
 {
-	dc_bed_up(t, 0, -1);
-	atomic_store(&t->rig.slots[STRANGERS].alive, BORN);
-	atomic_store(&t->rig.slots[OTHERS].alive, BORN);
+	dc_pair_up(t, 0, -1);
+	atomic_store(&t->device.slots[STRANGERS].alive, BORN);
+	atomic_store(&t->device.slots[OTHERS].alive, BORN);
 }
 
-static void packet_of(struct dc_bed *t, struct pkt_dc dc, uint32_t sqpn, uint8_t op, uint32_t psn,
+static void packet_of(struct dc_pair *t, struct pkt_dc dc, uint32_t sqpn, uint8_t op, uint32_t psn,
 		      uint32_t bytes)
 {
 	const struct run run = {t->src, bytes};
@@ -44,11 +44,11 @@ static void packet_of(struct dc_bed *t, struct pkt_dc dc, uint32_t sqpn, uint8_t
 		.runs = &run,
 	};
 
-	path_from_ah(t->rig.adapter[0], &ah, &path);
-	(void)wire_xmit(t->rig.wire[0], &p);
+	path_from_ah(t->device.adapter[0], &ah, &path);
+	(void)wire_xmit(t->device.wire[0], &p);
 }
 
-static void packet_from(struct dc_bed *t, uint32_t process, uint32_t sqpn, uint8_t op,
+static void packet_from(struct dc_pair *t, uint32_t process, uint32_t sqpn, uint8_t op,
 			uint64_t connection, uint32_t psn, uint32_t oldest, uint32_t bytes)
 {
 	const struct pkt_dc dc = {
@@ -57,21 +57,21 @@ static void packet_from(struct dc_bed *t, uint32_t process, uint32_t sqpn, uint8
 	packet_of(t, dc, sqpn, op, psn, bytes);
 }
 
-static void packet(struct dc_bed *t, uint32_t sqpn, uint8_t op, uint64_t connection, uint32_t psn,
+static void packet(struct dc_pair *t, uint32_t sqpn, uint8_t op, uint64_t connection, uint32_t psn,
 		   uint32_t oldest, uint32_t bytes)
 {
 	packet_from(t, dc_process_name(STRANGERS, BORN), sqpn, op, connection, psn, oldest, bytes);
 }
 
 /* A message of a new connection. */
-static void message_from(struct dc_bed *t, uint32_t process, uint32_t sqpn)
+static void message_from(struct dc_pair *t, uint32_t process, uint32_t sqpn)
 {
 	packet_from(t, process, sqpn, BTH_SEND_ONLY, 5, 100, 100, 10);
 }
 
-static void expect_message(struct dc_bed *t, uint32_t bytes)
+static void expect_message(struct dc_pair *t, uint32_t bytes)
 {
-	const struct cqe64 *cqe = rig_cq_poll(&t->dct[0].q.cq);
+	const struct cqe64 *cqe = device_cq_poll(&t->dct[0].q.cq);
 
 	CHECK(cqe && cqe->op_own >> 4 == CQE_OP_RESP_SEND && be32_get(cqe->byte_cnt) == bytes);
 }
@@ -80,42 +80,42 @@ static void expect_message(struct dc_bed *t, uint32_t bytes)
 static void test_connections(void)
 {
 	const struct cqe64_err *err;
-	struct dc_bed t;
+	struct dc_pair t;
 
 	strangers_up(&t);
 	for (unsigned i = 0; i < 4; i++)
-		rig_srq_post(&t.dct[0].q, DC_BYTES);
+		device_srq_post(&t.dct[0].q, DC_BYTES);
 	packet(&t, STRANGER, BTH_SEND_FIRST, 10, 100, 100, 1024);
 	packet(&t, STRANGER, BTH_SEND_ONLY, 12, 101, 101, 10);
-	err = (const struct cqe64_err *)rig_cq_poll(&t.dct[0].q.cq);
+	err = (const struct cqe64_err *)device_cq_poll(&t.dct[0].q.cq);
 	CHECK(err && err->op_own >> 4 == CQE_OP_RESP_ERR && err->syndrome == CQE_SYN_REM_ABORTED);
 	expect_message(&t, 10);
 	packet(&t, STRANGER, BTH_SEND_LAST, 10, 101, 100, 10);
 	packet(&t, STRANGER, BTH_SEND_ONLY, 11, 102, 102, 10);
 	/* of the second connection, and its first packet was lost */
 	packet(&t, STRANGER + 1, BTH_SEND_ONLY, 1, 501, 500, 10);
-	CHECK(!rig_cq_poll(&t.dct[0].q.cq));
+	CHECK(!device_cq_poll(&t.dct[0].q.cq));
 	packet(&t, STRANGER + 1, BTH_SEND_ONLY, 1, 500, 500, 20);
 	expect_message(&t, 20);
 	/* one in the midst of a message when the target ends */
 	packet(&t, STRANGER + 2, BTH_SEND_FIRST, 1, 1, 1, 1024);
 	qp_destroy(t.dct[0].qp);
 	t.dct[0].qp = NULL;
-	err = (const struct cqe64_err *)rig_cq_poll(&t.dct[0].q.cq);
+	err = (const struct cqe64_err *)device_cq_poll(&t.dct[0].q.cq);
 	CHECK(err && err->op_own >> 4 == CQE_OP_RESP_ERR && err->syndrome == CQE_SYN_WR_FLUSH);
-	dc_bed_down(&t);
+	dc_pair_down(&t);
 }
 
 /* ---- more initiators than there are places ---- */
 
-static void expect_nothing(struct dc_bed *t)
+static void expect_nothing(struct dc_pair *t)
 {
-	CHECK(!rig_cq_poll(&t->dct[0].q.cq));
+	CHECK(!device_cq_poll(&t->dct[0].q.cq));
 }
 
-static void serve(struct dc_bed *t, uint32_t process, uint32_t sqpn)
+static void serve(struct dc_pair *t, uint32_t process, uint32_t sqpn)
 {
-	rig_srq_post(&t->dct[0].q, DC_BYTES);
+	device_srq_post(&t->dct[0].q, DC_BYTES);
 	message_from(t, process, sqpn);
 	expect_message(t, 10);
 }
@@ -126,12 +126,12 @@ static void test_places_taken(void)
 {
 	const uint32_t process = dc_process_name(STRANGERS, BORN);
 	const struct dc_to to = {0, DC_KEY, 0};
-	struct dc_bed t;
+	struct dc_pair t;
 
 	strangers_up(&t);
 	for (uint32_t i = 0; i < PLACES; i++)
 		serve(&t, process, STRANGER + i);
-	rig_srq_post(&t.dct[0].q, DC_BYTES);
+	device_srq_post(&t.dct[0].q, DC_BYTES);
 	message_from(&t, process, STRANGER + PLACES);
 	expect_nothing(&t);
 	/* Each sends again what has been executed already, the first of them the next message too.
@@ -142,16 +142,16 @@ static void test_places_taken(void)
 	packet(&t, STRANGER, BTH_SEND_ONLY, 5, 101, 100, 20);
 	expect_message(&t, 20);
 	/* a real one hears that the target is not ready */
-	rig_srq_post(&t.dct[0].q, DC_BYTES);
+	device_srq_post(&t.dct[0].q, DC_BYTES);
 	dc_send(&t, 0, to, 0, 30);
 	dc_expect_failed(&t, 0, CQE_SYN_RNR_RETRY_EXC);
 	expect_nothing(&t);
 	/* the end of their process makes room */
-	atomic_store(&t.rig.slots[STRANGERS].alive, 0);
+	atomic_store(&t.device.slots[STRANGERS].alive, 0);
 	dc_send(&t, 1, to, 0, 30);
 	dc_expect_sent(&t, 1, WQE_OP_SEND_IMM);
 	dc_expect_received(&t, 0, 1, 0, 30);
-	dc_bed_down(&t);
+	dc_pair_down(&t);
 }
 
 /* The places of a process that has ended go to others; what comes late of it opens nothing. */
@@ -161,22 +161,22 @@ static void test_ended_process(void)
 	const uint32_t after = dc_process_name(STRANGERS, BORN + 1);
 	const uint32_t others = dc_process_name(OTHERS, BORN);
 	const struct cqe64_err *err;
-	struct dc_bed t;
+	struct dc_pair t;
 
 	strangers_up(&t);
 	serve(&t, others, STRANGER - 1);
 	for (uint32_t i = 0; i < PLACES - 1; i++)
 		serve(&t, before, STRANGER + i);
 	/* one of them in the midst of a message */
-	rig_srq_post(&t.dct[0].q, DC_BYTES);
+	device_srq_post(&t.dct[0].q, DC_BYTES);
 	packet(&t, STRANGER, BTH_SEND_FIRST, 5, 101, 100, 1024);
-	atomic_store(&t.rig.slots[STRANGERS].alive, BORN + 1);
-	rig_srq_post(&t.dct[0].q, DC_BYTES);
+	atomic_store(&t.device.slots[STRANGERS].alive, BORN + 1);
+	device_srq_post(&t.dct[0].q, DC_BYTES);
 	message_from(&t, others, STRANGER + PLACES);
-	err = (const struct cqe64_err *)rig_cq_poll(&t.dct[0].q.cq);
+	err = (const struct cqe64_err *)device_cq_poll(&t.dct[0].q.cq);
 	CHECK(err && err->op_own >> 4 == CQE_OP_RESP_ERR && err->syndrome == CQE_SYN_REM_ABORTED);
 	expect_message(&t, 10);
-	rig_srq_post(&t.dct[0].q, DC_BYTES);
+	device_srq_post(&t.dct[0].q, DC_BYTES);
 	message_from(&t, before, STRANGER + 1);
 	/* nor where the initiator still has a place, which these two have */
 	packet_from(&t, before, STRANGER + PLACES, BTH_SEND_ONLY, 6, 100, 100, 10);
@@ -185,7 +185,7 @@ static void test_ended_process(void)
 	/* a later owner of the slot and of the number */
 	message_from(&t, after, STRANGER + 1);
 	expect_message(&t, 10);
-	dc_bed_down(&t);
+	dc_pair_down(&t);
 }
 
 /* A number that has gone to another process keeps its place for as long as that lives. */
@@ -193,31 +193,31 @@ static void test_number_changes_hands(void)
 {
 	const uint32_t before = dc_process_name(STRANGERS, BORN);
 	const uint32_t others = dc_process_name(OTHERS, BORN);
-	struct dc_bed t;
+	struct dc_pair t;
 
 	strangers_up(&t);
 	serve(&t, before, STRANGER);
-	rig_srq_post(&t.dct[0].q, DC_BYTES);
+	device_srq_post(&t.dct[0].q, DC_BYTES);
 	packet_from(&t, others, STRANGER, BTH_SEND_ONLY, 6, 100, 100, 10);
 	expect_message(&t, 10);
 	for (uint32_t i = 1; i < PLACES; i++)
 		serve(&t, before, STRANGER + i);
-	atomic_store(&t.rig.slots[STRANGERS].alive, 0);
+	atomic_store(&t.device.slots[STRANGERS].alive, 0);
 	serve(&t, others, STRANGER + PLACES);
-	rig_srq_post(&t.dct[0].q, DC_BYTES);
+	device_srq_post(&t.dct[0].q, DC_BYTES);
 	packet_from(&t, others, STRANGER, BTH_SEND_ONLY, 6, 100, 100, 10);
 	expect_nothing(&t);
-	dc_bed_down(&t);
+	dc_pair_down(&t);
 }
 
 /* Requests with a wrong key, of which the first is lost: the answer to the second would say that
  * the first had been executed. */
 static void test_key_refused_in_order(void)
 {
-	const uint32_t psn = 0xfffff0; /* see rig_attr */
+	const uint32_t psn = 0xfffff0; /* see device_attr */
 	const struct dc_to nobody = {0, DC_KEY, 0};
 	struct qp *dct;
-	struct dc_bed t;
+	struct dc_pair t;
 
 	strangers_up(&t);
 	dct = t.dct[0].qp;
@@ -227,11 +227,11 @@ static void test_key_refused_in_order(void)
 	t.dct[0].qp = dct;
 	packet_of(&t, (struct pkt_dc){.key = DC_KEY + 1, .connection = 5, .psn = psn},
 		  qp_number(t.dci[0].qp), BTH_SEND_ONLY, psn + 1, 10);
-	CHECK(!rig_cq_poll(&t.dci[0].cq));
+	CHECK(!device_cq_poll(&t.dci[0].cq));
 	packet_of(&t, (struct pkt_dc){.key = DC_KEY + 1, .connection = 5, .psn = psn},
 		  qp_number(t.dci[0].qp), BTH_SEND_ONLY, psn, 10);
 	dc_expect_failed(&t, 0, CQE_SYN_REM_ACCESS);
-	dc_bed_down(&t);
+	dc_pair_down(&t);
 }
 
 /* ---- a connection that opens while the last one is being flushed ---- */
@@ -256,18 +256,18 @@ static void *flush(void *arg)
 /* The flush is the old connection's: it takes nothing of the new one. */
 static void test_flush_and_reopen(void)
 {
-	static struct dc_bed t;
+	static struct dc_pair t;
 	static struct flusher f;
 
 	strangers_up(&t);
-	f.adapter = t.rig.adapter[0];
+	f.adapter = t.device.adapter[0];
 	CHECK(!pthread_create(&f.thread, NULL, flush, &f));
 	for (uint32_t i = 0; i < REOPENINGS; i++) {
 		uint64_t old = 1 + 2 * (uint64_t)i, new = old + 1;
 		const struct cqe64 *cqe;
 
-		rig_srq_post(&t.dct[0].q, DC_BYTES);
-		rig_srq_post(&t.dct[0].q, DC_BYTES);
+		device_srq_post(&t.dct[0].q, DC_BYTES);
+		device_srq_post(&t.dct[0].q, DC_BYTES);
 		packet(&t, STRANGER, BTH_SEND_FIRST, old, 1, 1, 1024);
 		/* out of place: the connection is in error, which the other thread hears of */
 		packet(&t, STRANGER, BTH_WRITE_MIDDLE, old, 2, 1, 1024);
@@ -276,14 +276,14 @@ static void test_flush_and_reopen(void)
 			cpu_relax();
 		packet(&t, STRANGER, BTH_SEND_FIRST, new, 1, 1, 1024);
 		packet(&t, STRANGER, BTH_SEND_LAST, new, 2, 1, 10);
-		cqe = rig_cq_poll(&t.dct[0].q.cq);
+		cqe = device_cq_poll(&t.dct[0].q.cq);
 		CHECK(cqe && cqe->op_own >> 4 == CQE_OP_RESP_ERR);
 		expect_message(&t, 1034);
-		CHECK(!rig_cq_poll(&t.dct[0].q.cq));
+		CHECK(!device_cq_poll(&t.dct[0].q.cq));
 	}
 	atomic_store(&f.over, true);
 	CHECK(!pthread_join(f.thread, NULL));
-	dc_bed_down(&t);
+	dc_pair_down(&t);
 }
 
 int main(void)

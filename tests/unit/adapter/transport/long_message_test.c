@@ -11,7 +11,7 @@
 
 #include "adapter/core/device.h"
 #include "adapter/qp/path.h"
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "check.h"
 
 #define PIECE	((size_t)4 << 20)
@@ -22,8 +22,8 @@
 #define PSN	 0xfffff0u
 #define MESSAGES 3u
 
-static struct rig rig;
-static struct rig_qp a, b;
+static struct test_device device;
+static struct device_qp a, b;
 static uint8_t *src, *dst;
 static struct mkey *ms, *md;
 
@@ -43,40 +43,40 @@ static uint8_t *repeated(void)
 
 static void up(enum ib_qp_type type)
 {
-	rig_up(&rig);
-	rig_qp_up(&rig, 0, &a, type);
-	rig_qp_up(&rig, 0, &b, type);
-	rig_connect(&rig, 0, &a, &b);
-	(void)rig_mr(&rig, 0, a.pdn, src, REGION, RIG_ALL_ACCESS, &ms);
-	(void)rig_mr(&rig, 0, b.pdn, dst, REGION, RIG_ALL_ACCESS, &md);
+	device_up(&device);
+	device_qp_up(&device, 0, &a, type);
+	device_qp_up(&device, 0, &b, type);
+	device_connect(&device, 0, &a, &b);
+	(void)device_mr(&device, 0, a.pdn, src, REGION, DEVICE_ALL_ACCESS, &ms);
+	(void)device_mr(&device, 0, b.pdn, dst, REGION, DEVICE_ALL_ACCESS, &md);
 }
 
 static void down(void)
 {
-	rig_qp_down(&a);
-	rig_qp_down(&b);
-	mkey_destroy(rig.adapter[0], ms);
-	mkey_destroy(rig.adapter[0], md);
-	rig_down(&rig);
+	device_qp_down(&a);
+	device_qp_down(&b);
+	mkey_destroy(device.adapter[0], ms);
+	mkey_destroy(device.adapter[0], md);
+	device_down(&device);
 }
 
 /* In two pieces, of which the first is long. */
 static void post(uint8_t opcode, size_t bytes)
 {
 	uint32_t first = (uint32_t)(bytes - 100);
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	rig_wqe_begin(&a, &w, opcode, WQE_CTRL_CE_ALWAYS, 0);
+	device_wqe_begin(&a, &w, opcode, WQE_CTRL_CE_ALWAYS, 0);
 	if (opcode != WQE_OP_SEND)
-		rig_wqe_raddr(&w, (uintptr_t)dst, mkey_key(md));
-	rig_wqe_data(&w, src, first, mkey_key(ms));
-	rig_wqe_data(&w, src + first, 100, mkey_key(ms));
-	rig_wqe_end(&w);
+		device_wqe_raddr(&w, (uintptr_t)dst, mkey_key(md));
+	device_wqe_data(&w, src, first, mkey_key(ms));
+	device_wqe_data(&w, src + first, 100, mkey_key(ms));
+	device_wqe_end(&w);
 }
 
 static void expect_refused(uint8_t syndrome)
 {
-	const struct cqe64_err *err = (const struct cqe64_err *)rig_cq_poll(&a.cq);
+	const struct cqe64_err *err = (const struct cqe64_err *)device_cq_poll(&a.cq);
 
 	CHECK(err && err->op_own >> 4 == CQE_OP_REQ_ERR && err->syndrome == syndrome);
 }
@@ -93,7 +93,7 @@ static void test_too_long(void)
 	};
 
 	for (size_t i = 0; i < array_size(cases); i++) {
-		struct rig_wqe w;
+		struct device_wqe w;
 
 		up(cases[i].type);
 		post(cases[i].opcode, LONGEST + 1);
@@ -101,13 +101,13 @@ static void test_too_long(void)
 		down();
 		/* a piece of no bytes stands for 2^31 */
 		up(cases[i].type);
-		rig_wqe_begin(&a, &w, cases[i].opcode, WQE_CTRL_CE_ALWAYS, 0);
+		device_wqe_begin(&a, &w, cases[i].opcode, WQE_CTRL_CE_ALWAYS, 0);
 		if (cases[i].opcode != WQE_OP_SEND)
-			rig_wqe_raddr(&w, (uintptr_t)dst, mkey_key(md));
-		rig_wqe_data(&w, src, 0, mkey_key(ms));
-		rig_wqe_end(&w);
+			device_wqe_raddr(&w, (uintptr_t)dst, mkey_key(md));
+		device_wqe_data(&w, src, 0, mkey_key(ms));
+		device_wqe_end(&w);
 		expect_refused(CQE_SYN_LOCAL_LENGTH);
-		CHECK(!rig_cq_poll(&b.cq));
+		CHECK(!device_cq_poll(&b.cq));
 		down();
 	}
 }
@@ -133,24 +133,24 @@ static void test_told_too_long(uint8_t op)
 	up(IB_QPT_RC);
 	memset(src, 0x5a, 1024);
 	memset(dst, 0, 1024);
-	path_from_ah(rig.adapter[0], &ah, &path);
+	path_from_ah(device.adapter[0], &ah, &path);
 	p.sqpn = qp_number(a.qp);
 	p.dqpn = qp_number(b.qp);
 	p.va = (uintptr_t)dst;
 	p.rkey = mkey_key(md);
 	p.dma_len = (uint32_t)LONGEST + 1;
-	CHECK(wire_xmit(rig.wire[0], &p) == WIRE_SENT);
+	CHECK(wire_xmit(device.wire[0], &p) == WIRE_SENT);
 	CHECK(!dst[0] && b.async[IB_EVENT_QP_REQ_ERR] == 1);
 	qp_query(b.qp, &attr);
 	CHECK(attr.state == IB_QPS_ERR);
 	down();
 }
 
-static void to_small_mtu(struct rig_qp *q, struct rig_qp *peer, bool ready)
+static void to_small_mtu(struct device_qp *q, struct device_qp *peer, bool ready)
 {
 	struct qp_attr attr;
 
-	rig_attr(&rig, 0, peer, &attr);
+	device_attr(&device, 0, peer, &attr);
 	attr.path_mtu = IB_MTU_256;
 	if (qp_number(q->qp) == qp_number(a.qp) || !ready) {
 		attr.state = IB_QPS_RESET;
@@ -189,8 +189,8 @@ static void test_outstanding(void)
 	for (unsigned i = 0; i < MESSAGES; i++) {
 		const struct cqe64 *cqe;
 
-		while (!(cqe = rig_cq_poll(&a.cq)))
-			adapter_progress(rig.adapter[0], NULL);
+		while (!(cqe = device_cq_poll(&a.cq)))
+			adapter_progress(device.adapter[0], NULL);
 		CHECK(cqe->op_own >> 4 == CQE_OP_REQ);
 	}
 	CHECK(!memcmp(src, dst, PIECE));

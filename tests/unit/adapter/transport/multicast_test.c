@@ -3,17 +3,17 @@
 #include <errno.h>
 #include <string.h>
 
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "check.h"
-#include "testbed.h"
+#include "test_fabric.h"
 
 /* ---- groups of one device ---- */
 
 #define MEMBERS 3u
 #define QKEY	0x11111111u
 
-static struct rig rig;
-static struct rig_qp member[MEMBERS];
+static struct test_device device;
+static struct device_qp member[MEMBERS];
 static uint8_t memory[4096];
 
 static union ib_gid group_gid(uint8_t last)
@@ -21,7 +21,7 @@ static union ib_gid group_gid(uint8_t last)
 	return (union ib_gid){.raw = {0xff, 0x12, [15] = last}};
 }
 
-static void send_to(unsigned dev, struct rig_qp *q, const union ib_gid *gid, uint16_t mlid,
+static void send_to(unsigned dev, struct device_qp *q, const union ib_gid *gid, uint16_t mlid,
 		    uint32_t qkey, const char *text)
 {
 	struct wqe_av av = {
@@ -31,23 +31,23 @@ static void send_to(unsigned dev, struct rig_qp *q, const union ib_gid *gid, uin
 		.hop_limit = 1,
 		.grh_gid_fl = be32_of(WQE_AV_GRH),
 	};
-	struct rig_wqe w;
+	struct device_wqe w;
 
 	memcpy(av.rgid, gid->raw, sizeof(av.rgid));
-	rig_wqe_begin(q, &w, WQE_OP_SEND, WQE_CTRL_CE_ALWAYS, 0);
+	device_wqe_begin(q, &w, WQE_OP_SEND, WQE_CTRL_CE_ALWAYS, 0);
 	memcpy(w.bytes + w.at, &av, sizeof(av));
 	w.at += sizeof(av);
-	rig_wqe_inline(&w, text, (uint32_t)strlen(text));
-	rig_wqe_end(&w);
+	device_wqe_inline(&w, text, (uint32_t)strlen(text));
+	device_wqe_end(&w);
 }
 
 /* Consumes q's completions; how many messages came, all with that text. */
-static unsigned received(struct rig_qp *q, unsigned slot, const char *text)
+static unsigned received(struct device_qp *q, unsigned slot, const char *text)
 {
 	const struct cqe64 *cqe;
 	unsigned n = 0;
 
-	while ((cqe = rig_cq_poll(&q->cq))) {
+	while ((cqe = device_cq_poll(&q->cq))) {
 		if (cqe->op_own >> 4 == CQE_OP_REQ)
 			continue;
 		CHECK(cqe->op_own >> 4 == CQE_OP_RESP_SEND);
@@ -64,21 +64,21 @@ static void groups(unsigned dev)
 	const union ib_gid a = group_gid(1), b = group_gid(2), unicast = {.raw = {0xfe, 0x80}};
 	const union ib_gid v4 = {.raw = {[10] = 0xff, 0xff, 230, 0, 0, 1}};
 	struct mkey *mr[MEMBERS];
-	struct rig_qp rc;
+	struct device_qp rc;
 
 	for (unsigned i = 0; i < MEMBERS; i++) {
 		struct qp_attr attr;
 
-		rig_qp_up(&rig, dev, &member[i], IB_QPT_UD);
-		rig_connect(&rig, dev, &member[i], &member[i]);
-		rig_attr(&rig, dev, &member[i], &attr);
+		device_qp_up(&device, dev, &member[i], IB_QPT_UD);
+		device_connect(&device, dev, &member[i], &member[i]);
+		device_attr(&device, dev, &member[i], &attr);
 		for (unsigned n = 0; n < 16; n++)
-			rig_recv(&member[i], memory + i * 256, 256,
-				 n ? mkey_key(mr[i])
-				   : rig_mr(&rig, dev, member[i].pdn, memory, sizeof(memory),
-					    IB_ACCESS_LOCAL_WRITE, &mr[i]));
+			device_recv(&member[i], memory + i * 256, 256,
+				    n ? mkey_key(mr[i])
+				      : device_mr(&device, dev, member[i].pdn, memory,
+						  sizeof(memory), IB_ACCESS_LOCAL_WRITE, &mr[i]));
 	}
-	rig_qp_up(&rig, dev, &rc, IB_QPT_RC);
+	device_qp_up(&device, dev, &rc, IB_QPT_RC);
 	CHECK(qp_attach_mcast(rc.qp, &a, 0xc001) == -EINVAL);
 	CHECK(qp_attach_mcast(member[0].qp, &unicast, 0xc001) == -EINVAL);
 	CHECK(qp_attach_mcast(member[0].qp, &v4, 0xc001) == 1);
@@ -87,8 +87,8 @@ static void groups(unsigned dev)
 
 	/* nobody there: sent all the same */
 	send_to(dev, &member[0], &a, 0xc001, QKEY, "alone");
-	CHECK(be32_get(rig_cq_poll(&member[0].cq)->sop_drop_qpn) >> 24 == WQE_OP_SEND);
-	CHECK(!rig_cq_poll(&member[0].cq));
+	CHECK(be32_get(device_cq_poll(&member[0].cq)->sop_drop_qpn) >> 24 == WQE_OP_SEND);
+	CHECK(!device_cq_poll(&member[0].cq));
 
 	CHECK(qp_attach_mcast(member[0].qp, &a, 0xc001) == 1);
 	CHECK(qp_attach_mcast(member[0].qp, &a, 0xc001) == 0);
@@ -113,56 +113,57 @@ static void groups(unsigned dev)
 	send_to(dev, &member[0], &b, 0xc002, QKEY, "left");
 	CHECK(received(&member[1], 1, "") == 0 && received(&member[2], 2, "left") == 1);
 	/* a member that goes leaves */
-	rig_qp_down(&member[1]);
+	device_qp_down(&member[1]);
 	send_to(dev, &member[0], &a, 0xc001, QKEY, "gone");
 	CHECK(received(&member[0], 0, "gone") == 1);
-	CHECK(atomic_load(&wire_counters(rig.wire[dev])[PORT_MULTICAST_XMIT_PACKETS]) +
-		      atomic_load(&wire_counters(rig.wire[dev])[PORT_MULTICAST_XMIT_PACKETS +
-								SLOT_PORTS * PORT_COUNTERS]) >=
+	CHECK(atomic_load(&wire_counters(device.wire[dev])[PORT_MULTICAST_XMIT_PACKETS]) +
+		      atomic_load(&wire_counters(device.wire[dev])[PORT_MULTICAST_XMIT_PACKETS +
+								   SLOT_PORTS * PORT_COUNTERS]) >=
 	      6);
-	rig_qp_down(&member[0]);
-	rig_qp_down(&member[2]);
-	rig_qp_down(&rc);
+	device_qp_down(&member[0]);
+	device_qp_down(&member[2]);
+	device_qp_down(&rc);
 	for (unsigned w = 0; w < SLOT_GROUP_WORDS; w++)
-		CHECK(!atomic_load(&rig.slots[0].groups[w]));
+		CHECK(!atomic_load(&device.slots[0].groups[w]));
 	for (unsigned i = 0; i < MEMBERS; i++)
-		mkey_destroy(rig.adapter[dev], mr[i]);
+		mkey_destroy(device.adapter[dev], mr[i]);
 }
 
 static void blocked_self(void)
 {
 	const union ib_gid a = group_gid(9);
-	struct rig_qp q;
+	struct device_qp q;
 	struct mkey *mr;
 	struct qp_create_attr attr = {
 		.type = IB_QPT_UD,
-		.sq_blocks = RIG_BLOCKS,
-		.rq_wqes = RIG_RECVS,
-		.rq_wqe_bytes = RIG_RQ_BYTES,
+		.sq_blocks = DEVICE_BLOCKS,
+		.rq_wqes = DEVICE_RECVS,
+		.rq_wqe_bytes = DEVICE_RQ_BYTES,
 		.block_self_mcast = true,
 	};
 
-	rig_qp_up(&rig, 0, &q, IB_QPT_UD);
-	rig_qp_up(&rig, 0, &member[0], IB_QPT_UD);
+	device_qp_up(&device, 0, &q, IB_QPT_UD);
+	device_qp_up(&device, 0, &member[0], IB_QPT_UD);
 	qp_destroy(q.qp);
 	attr.pdn = q.pdn;
 	attr.send_cq = attr.recv_cq = q.cq.cq;
 	attr.sq_buf = q.sq;
 	attr.rq_buf = q.rq;
 	attr.dbrec = q.dbrec;
-	CHECK(!qp_create(rig.adapter[0], &attr, &q.qp));
-	rig_connect(&rig, 0, &q, &q);
-	rig_recv(&q, memory, 256,
-		 rig_mr(&rig, 0, q.pdn, memory, sizeof(memory), IB_ACCESS_LOCAL_WRITE, &mr));
-	rig_connect(&rig, 0, &member[0], &member[0]);
+	CHECK(!qp_create(device.adapter[0], &attr, &q.qp));
+	device_connect(&device, 0, &q, &q);
+	device_recv(&q, memory, 256,
+		    device_mr(&device, 0, q.pdn, memory, sizeof(memory), IB_ACCESS_LOCAL_WRITE,
+			      &mr));
+	device_connect(&device, 0, &member[0], &member[0]);
 	CHECK(qp_attach_mcast(q.qp, &a, 0xc001) == 1);
 	send_to(0, &q, &a, 0xc001, QKEY, "self");
 	CHECK(received(&q, 0, "") == 0);
 	send_to(0, &member[0], &a, 0xc001, QKEY, "other");
 	CHECK(received(&q, 0, "other") == 1);
-	rig_qp_down(&q);
-	rig_qp_down(&member[0]);
-	mkey_destroy(rig.adapter[0], mr);
+	device_qp_down(&q);
+	device_qp_down(&member[0]);
+	mkey_destroy(device.adapter[0], mr);
 }
 
 /* ---- between processes ---- */
@@ -190,9 +191,9 @@ static bool group_receive(void *user, const struct pkt *p)
 
 static void between_processes(void)
 {
-	struct testbed *bed = testbed_create();
+	struct test_fabric *fabric = test_fabric_create();
 	struct listener listener[2] = {{.wants = true}, {.wants = true}};
-	struct station st[2];
+	struct test_process st[2];
 	uint8_t payload[1500];
 	struct run run = {payload, sizeof(payload)};
 	struct path path = {.src_port = 0, .dst_port = SUBNET_NONE, .grh = true};
@@ -208,21 +209,21 @@ static void between_processes(void)
 	unsigned sent = 0;
 
 	path.dgid = group_gid(1);
-	atomic_store(&bed->registry->slots_used[0], 3);
+	atomic_store(&fabric->registry->slots_used[0], 3);
 	for (uint16_t i = 0; i < 2; i++) {
 		const struct wire_client client = {.receive = unicast_receive,
 						   .receive_group = group_receive,
 						   .user = &listener[i]};
 
-		station_up(&st[i], bed, i, unicast_receive, NULL);
+		test_process_up(&st[i], fabric, i, unicast_receive, NULL);
 		wire_attach(st[i].wire, &client);
 	}
 	/* nobody listens: no channel is opened */
-	CHECK(wire_xmit(st[0].wire, &p) == WIRE_SENT && !atomic_load(&bed->opened));
+	CHECK(wire_xmit(st[0].wire, &p) == WIRE_SENT && !atomic_load(&fabric->opened));
 	wire_listen(st[1].wire, wire_group(&path.dgid));
 	wire_listen(st[1].wire, wire_group(&path.dgid));
 	CHECK(wire_xmit(st[0].wire, &p) == WIRE_SENT);
-	station_add_channel(&st[1]);
+	test_process_add_channel(&st[1]);
 	while (wire_process_progress(st[1].host))
 		;
 	CHECK(listener[1].packets == 1 && !listener[0].packets);
@@ -244,31 +245,31 @@ static void between_processes(void)
 	listener[1].wants = false;
 	while (wire_process_progress(st[1].host))
 		;
-	CHECK(station_counter(&st[1], PORT_MULTICAST_RCV_PACKETS) == 2 + sent);
-	CHECK(station_counter(&st[0], PORT_MULTICAST_XMIT_PACKETS) == 4 + sent);
+	CHECK(test_process_counter(&st[1], PORT_MULTICAST_RCV_PACKETS) == 2 + sent);
+	CHECK(test_process_counter(&st[0], PORT_MULTICAST_XMIT_PACKETS) == 4 + sent);
 	wire_unlisten(st[1].wire, wire_group(&path.dgid));
-	CHECK(atomic_load(&bed->slots[1].groups[wire_group(&path.dgid) / 64]));
+	CHECK(atomic_load(&fabric->slots[1].groups[wire_group(&path.dgid) / 64]));
 	wire_unlisten(st[1].wire, wire_group(&path.dgid));
-	CHECK(!atomic_load(&bed->slots[1].groups[wire_group(&path.dgid) / 64]));
+	CHECK(!atomic_load(&fabric->slots[1].groups[wire_group(&path.dgid) / 64]));
 	/* a link layer of another kind hears nothing */
 	wire_listen(st[1].wire, wire_group(&path.dgid));
 	listener[1] = (struct listener){.wants = true};
-	bed->subnet.ports[0].ethernet = 1;
+	fabric->subnet.ports[0].ethernet = 1;
 	CHECK(wire_xmit(st[0].wire, &p) == WIRE_SENT);
 	while (wire_process_progress(st[1].host))
 		;
 	CHECK(!listener[1].packets);
 	for (unsigned i = 0; i < 2; i++)
-		station_down(&st[i]);
+		test_process_down(&st[i]);
 }
 
 int main(void)
 {
-	rig_up(&rig);
+	device_up(&device);
 	groups(0);
 	groups(1);
 	blocked_self();
-	rig_down(&rig);
+	device_down(&device);
 	between_processes();
 	return 0;
 }

@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "adapter/qp/qp.h"
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "check.h"
 
 #define BYTES 64u
@@ -21,9 +21,9 @@
 /* Only a request that is lost takes so long. */
 #define HANG_SECONDS 60
 
-struct bed {
-	struct rig rig;
-	struct rig_qp a, b;
+struct qp_control_case {
+	struct test_device device;
+	struct device_qp a, b;
 	uint8_t src[BYTES], dst[BYTES];
 	struct mkey *ma, *mb;
 	uint32_t lkey, rkey;
@@ -31,54 +31,54 @@ struct bed {
 	_Atomic(uint32_t) controls; /* done by the other thread */
 };
 
-static void bed_up(struct bed *t)
+static void qp_control_case_up(struct qp_control_case *t)
 {
 	memset(t, 0, sizeof(*t));
-	rig_up(&t->rig);
-	rig_qp_up(&t->rig, 0, &t->a, IB_QPT_RC);
-	rig_qp_up(&t->rig, 0, &t->b, IB_QPT_RC);
-	rig_connect(&t->rig, 0, &t->a, &t->b);
-	t->lkey = rig_mr(&t->rig, 0, t->a.pdn, t->src, BYTES, RIG_ALL_ACCESS, &t->ma);
-	t->rkey = rig_mr(&t->rig, 0, t->b.pdn, t->dst, BYTES, RIG_ALL_ACCESS, &t->mb);
+	device_up(&t->device);
+	device_qp_up(&t->device, 0, &t->a, IB_QPT_RC);
+	device_qp_up(&t->device, 0, &t->b, IB_QPT_RC);
+	device_connect(&t->device, 0, &t->a, &t->b);
+	t->lkey = device_mr(&t->device, 0, t->a.pdn, t->src, BYTES, DEVICE_ALL_ACCESS, &t->ma);
+	t->rkey = device_mr(&t->device, 0, t->b.pdn, t->dst, BYTES, DEVICE_ALL_ACCESS, &t->mb);
 }
 
-static void bed_down(struct bed *t)
+static void qp_control_case_down(struct qp_control_case *t)
 {
-	rig_qp_down(&t->a);
-	rig_qp_down(&t->b);
-	mkey_destroy(t->rig.adapter[0], t->ma);
-	mkey_destroy(t->rig.adapter[0], t->mb);
-	rig_down(&t->rig);
+	device_qp_down(&t->a);
+	device_qp_down(&t->b);
+	mkey_destroy(t->device.adapter[0], t->ma);
+	mkey_destroy(t->device.adapter[0], t->mb);
+	device_down(&t->device);
 }
 
-static void post(struct bed *t)
+static void post(struct qp_control_case *t)
 {
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	rig_wqe_begin(&t->a, &w, WQE_OP_RDMA_WRITE, WQE_CTRL_CE_ALWAYS, 0);
-	rig_wqe_raddr(&w, (uintptr_t)t->dst, t->rkey);
-	rig_wqe_data(&w, t->src, BYTES, t->lkey);
-	rig_wqe_end(&w);
+	device_wqe_begin(&t->a, &w, WQE_OP_RDMA_WRITE, WQE_CTRL_CE_ALWAYS, 0);
+	device_wqe_raddr(&w, (uintptr_t)t->dst, t->rkey);
+	device_wqe_data(&w, t->src, BYTES, t->lkey);
+	device_wqe_end(&w);
 }
 
 /* Whoever holds the queue pair for the control path does what a doorbell asked for meanwhile. */
 static void test_doorbell_under_lock(void)
 {
-	static struct bed t;
+	static struct qp_control_case t;
 
-	bed_up(&t);
+	qp_control_case_up(&t);
 	qp_lock(t.a.qp);
 	post(&t);
-	CHECK(!rig_cq_poll(&t.a.cq));
+	CHECK(!device_cq_poll(&t.a.cq));
 	qp_unlock(t.a.qp);
-	CHECK(rig_cq_poll(&t.a.cq));
-	bed_down(&t);
+	CHECK(device_cq_poll(&t.a.cq));
+	qp_control_case_down(&t);
 }
 
 static void *modify_in_vain(void *arg)
 {
 	const struct qp_attr attr = {.state = IB_QPS_RTS, .cur_state = IB_QPS_SQD};
-	struct bed *t = arg;
+	struct qp_control_case *t = arg;
 
 	for (; !atomic_load(&t->over); t->controls++)
 		CHECK(qp_modify(t->a.qp, &attr, IB_QP_STATE | IB_QP_CUR_STATE) == -EINVAL);
@@ -88,7 +88,7 @@ static void *modify_in_vain(void *arg)
 static void *modify(void *arg)
 {
 	const struct qp_attr attr = {.state = IB_QPS_RTS, .min_rnr_timer = 1};
-	struct bed *t = arg;
+	struct qp_control_case *t = arg;
 
 	for (; !atomic_load(&t->over); t->controls++)
 		CHECK(!qp_modify(t->a.qp, &attr, IB_QP_STATE | IB_QP_MIN_RNR_TIMER));
@@ -97,7 +97,7 @@ static void *modify(void *arg)
 
 static void *query(void *arg)
 {
-	struct bed *t = arg;
+	struct qp_control_case *t = arg;
 
 	for (; !atomic_load(&t->over); t->controls++) {
 		struct qp_attr attr;
@@ -112,11 +112,11 @@ static void *query(void *arg)
 }
 
 /* Nobody else would run the queue pair: there is no engine here, and no thread that progresses. */
-static void expect_completion(struct bed *t)
+static void expect_completion(struct qp_control_case *t)
 {
 	const struct timespec nap = {.tv_nsec = 1000000};
 
-	for (uint32_t i = 0; !rig_cq_poll(&t->a.cq); i++) {
+	for (uint32_t i = 0; !device_cq_poll(&t->a.cq); i++) {
 		CHECK(i < HANG_SECONDS * 1000);
 		if (i < 1000)
 			sched_yield();
@@ -127,10 +127,10 @@ static void expect_completion(struct bed *t)
 
 static void test_beside(void *(*control)(void *))
 {
-	static struct bed t;
+	static struct qp_control_case t;
 	pthread_t thread;
 
-	bed_up(&t);
+	qp_control_case_up(&t);
 	CHECK(!pthread_create(&thread, NULL, control, &t));
 	for (uint32_t i = 0; i < REQUESTS || t.controls < CONTROLS; i++) {
 		memset(t.src, (int)i, BYTES);
@@ -140,7 +140,7 @@ static void test_beside(void *(*control)(void *))
 	}
 	atomic_store(&t.over, true);
 	CHECK(!pthread_join(thread, NULL));
-	bed_down(&t);
+	qp_control_case_down(&t);
 }
 
 int main(void)

@@ -9,9 +9,9 @@
 
 #include "adapter/core/device.h"
 #include "adapter/qp/qp.h"
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "check.h"
-#include "testbed.h"
+#include "test_fabric.h"
 
 #define MTU	 1024u
 #define LARGE	 (768u << 10) /* more than the ring of one direction */
@@ -19,7 +19,7 @@
 #define LID	 7u
 #define PSN	 0xfffff0u
 #define DEPTH	 2u
-#define PEER	 (testbed_qpn(1) + 5)
+#define PEER	 (test_fabric_qpn(1) + 5)
 #define MAX_READ 8u
 
 struct read {
@@ -28,11 +28,11 @@ struct read {
 	unsigned rounds; /* answers that came whole */
 };
 
-struct bed {
-	struct testbed *fabric;
-	struct station st[2];
-	struct rig rig;
-	struct rig_qp qp;
+struct repeated_read_case {
+	struct test_fabric *fabric;
+	struct test_process st[2];
+	struct test_device device;
+	struct device_qp qp;
 	struct mkey *mr;
 	uint8_t memory[LARGE];
 	uint32_t psn; /* of the next new request */
@@ -43,15 +43,15 @@ struct bed {
 
 static int64_t chunk(void *user, enum number_kind kind)
 {
-	struct rig *r = user;
+	struct test_device *r = user;
 
 	if (kind == NUMBER_QPN)
-		return testbed_qpn(0);
+		return test_fabric_qpn(0);
 	return (int64_t)++r->next_chunk << REGISTRY_CHUNK_SHIFT;
 }
 
 /* An answer's packet: of which request, and are these its bytes? */
-static void answered(struct bed *t, const struct pkt *p)
+static void answered(struct repeated_read_case *t, const struct pkt *p)
 {
 	uint32_t offset, at = 0;
 	unsigned i = 0;
@@ -76,7 +76,7 @@ static void answered(struct bed *t, const struct pkt *p)
 
 static void receive(void *user, const struct pkt *p)
 {
-	struct bed *t = user;
+	struct repeated_read_case *t = user;
 
 	CHECK(pkt_props(p)->response);
 	if (pkt_op(p) != BTH_ACK)
@@ -85,7 +85,7 @@ static void receive(void *user, const struct pkt *p)
 		t->naks += (p->aeth & AETH_KIND_MASK) == AETH_NAK;
 }
 
-static void connect_qp(struct bed *t)
+static void connect_qp(struct repeated_read_case *t)
 {
 	static const uint32_t masks[] = {
 		[IB_QPS_INIT] = IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS,
@@ -94,7 +94,7 @@ static void connect_qp(struct bed *t)
 	};
 	struct qp_attr attr;
 
-	rig_attr(&t->rig, 0, &t->qp, &attr);
+	device_attr(&t->device, 0, &t->qp, &attr);
 	attr.ah.dlid = LID + 1;
 	attr.dest_qpn = PEER;
 	attr.rq_psn = PSN;
@@ -105,51 +105,51 @@ static void connect_qp(struct bed *t)
 	}
 }
 
-static void bed_up(struct bed *t)
+static void repeated_read_case_up(struct repeated_read_case *t)
 {
-	struct adapter_attr attr = {.number_chunk = chunk, .user = &t->rig};
+	struct adapter_attr attr = {.number_chunk = chunk, .user = &t->device};
 
 	memset(t, 0, sizeof(*t));
-	t->fabric = testbed_create();
-	for (uint16_t s = 0; s < TESTBED_PORTS; s++) {
-		subnet_bed_lid(&t->fabric->subnet, s, (uint16_t)(LID + s));
-		station_up(&t->st[s], t->fabric, s, receive, t);
+	t->fabric = test_fabric_create();
+	for (uint16_t s = 0; s < TEST_FABRIC_PORTS; s++) {
+		test_subnet_lid(&t->fabric->subnet, s, (uint16_t)(LID + s));
+		test_process_up(&t->st[s], t->fabric, s, receive, t);
 	}
 	attr.wire = t->st[0].wire;
-	t->rig = (struct rig){.subnet = &t->fabric->subnet, .silent = true};
-	CHECK(!adapter_create(&attr, &t->rig.adapter[0]));
+	t->device = (struct test_device){.subnet = &t->fabric->subnet, .silent = true};
+	CHECK(!adapter_create(&attr, &t->device.adapter[0]));
 	for (uint32_t i = 0; i < LARGE; i++)
 		t->memory[i] = (uint8_t)(i * 7 + i / MTU);
-	rig_qp_up(&t->rig, 0, &t->qp, IB_QPT_RC);
-	(void)rig_mr(&t->rig, 0, t->qp.pdn, t->memory, LARGE, RIG_ALL_ACCESS, &t->mr);
+	device_qp_up(&t->device, 0, &t->qp, IB_QPT_RC);
+	(void)device_mr(&t->device, 0, t->qp.pdn, t->memory, LARGE, DEVICE_ALL_ACCESS, &t->mr);
 	connect_qp(t);
-	station_add_channel(&t->st[0]);
+	test_process_add_channel(&t->st[0]);
 	t->psn = PSN;
 }
 
-static void bed_down(struct bed *t)
+static void repeated_read_case_down(struct repeated_read_case *t)
 {
-	rig_qp_down(&t->qp);
-	mkey_destroy(t->rig.adapter[0], t->mr);
-	adapter_destroy(t->rig.adapter[0]);
-	for (unsigned s = 0; s < TESTBED_PORTS; s++)
-		station_down(&t->st[s]);
+	device_qp_down(&t->qp);
+	mkey_destroy(t->device.adapter[0], t->mr);
+	adapter_destroy(t->device.adapter[0]);
+	for (unsigned s = 0; s < TEST_FABRIC_PORTS; s++)
+		test_process_down(&t->st[s]);
 	close(t->fabric->channel_fd);
 }
 
 /* The responder's side runs, until it does nothing more. */
-static void respond(struct bed *t)
+static void respond(struct repeated_read_case *t)
 {
 	for (unsigned i = 0; i < 20; i++) {
 		uint64_t never = UINT64_MAX;
 
 		(void)wire_process_progress(t->st[0].host);
-		(void)adapter_progress(t->rig.adapter[0], &never);
+		(void)adapter_progress(t->device.adapter[0], &never);
 	}
 }
 
 /* And so does the requester's: all answers are taken. */
-static void take_answers(struct bed *t)
+static void take_answers(struct repeated_read_case *t)
 {
 	for (unsigned i = 0; i < 100; i++) {
 		respond(t);
@@ -159,7 +159,7 @@ static void take_answers(struct bed *t)
 }
 
 /* Asks for a read from its byte from on. */
-static void ask(struct bed *t, unsigned i, uint32_t from)
+static void ask(struct repeated_read_case *t, unsigned i, uint32_t from)
 {
 	struct pkt p = {
 		.opcode = BTH_RC | BTH_READ_REQUEST,
@@ -180,22 +180,22 @@ static void ask(struct bed *t, unsigned i, uint32_t from)
 	respond(t);
 }
 
-static void ask_new(struct bed *t, uint32_t bytes)
+static void ask_new(struct repeated_read_case *t, uint32_t bytes)
 {
 	t->read[t->reads] = (struct read){.psn = t->psn, .bytes = bytes};
 	t->psn = psn_add(t->psn, div_round_up(bytes, MTU));
 	ask(t, t->reads++, 0);
 }
 
-static void expect_waiting(const struct bed *t)
+static void expect_waiting(const struct repeated_read_case *t)
 {
 	CHECK(t->qp.qp->resp.rd_answered != t->qp.qp->resp.rd_count);
 }
 
 /* Two have been answered, and the first one is asked for again; the answer does not fit. */
-static void repeat_first(struct bed *t, uint32_t second)
+static void repeat_first(struct repeated_read_case *t, uint32_t second)
 {
-	bed_up(t);
+	repeated_read_case_up(t);
 	ask_new(t, LARGE);
 	ask_new(t, second);
 	take_answers(t);
@@ -207,7 +207,7 @@ static void repeat_first(struct bed *t, uint32_t second)
 /* The requester has had both answers, and may ask for as many again. */
 static void test_more(unsigned turns)
 {
-	static struct bed t;
+	static struct repeated_read_case t;
 
 	repeat_first(&t, SMALL);
 	for (unsigned i = 0; i < turns; i++) {
@@ -221,13 +221,13 @@ static void test_more(unsigned turns)
 	}
 	CHECK(!t.naks && qp_state(t.qp.qp) == IB_QPS_RTR);
 	take_answers(&t);
-	bed_down(&t);
+	repeated_read_case_down(&t);
 }
 
 /* More than it may: those that have never been answered count. */
 static void test_too_many(void)
 {
-	static struct bed t;
+	static struct repeated_read_case t;
 
 	repeat_first(&t, SMALL);
 	ask_new(&t, LARGE);
@@ -235,32 +235,32 @@ static void test_too_many(void)
 	CHECK(qp_state(t.qp.qp) == IB_QPS_RTR);
 	ask_new(&t, SMALL);
 	CHECK(qp_state(t.qp.qp) == IB_QPS_ERR);
-	bed_down(&t);
+	repeated_read_case_down(&t);
 }
 
 /* Both are asked for again: both are answered, in their order. */
 static void test_order(void)
 {
-	static struct bed t;
+	static struct repeated_read_case t;
 
 	repeat_first(&t, SMALL);
 	ask(&t, 1, 0);
 	take_answers(&t);
 	CHECK(t.read[0].rounds == 2 && t.read[1].rounds == 2);
 	CHECK(t.finished[2] == 0 && t.finished[3] == 1 && !t.naks);
-	bed_down(&t);
+	repeated_read_case_down(&t);
 }
 
 /* Who asks for the rest of the second has the first. */
 static void test_rest(void)
 {
-	static struct bed t;
+	static struct repeated_read_case t;
 
 	repeat_first(&t, LARGE);
 	ask(&t, 1, LARGE / 2);
 	take_answers(&t);
 	CHECK(t.read[1].rounds == 2 && t.finished[2] == 1 && !t.naks);
-	bed_down(&t);
+	repeated_read_case_down(&t);
 }
 
 int main(void)

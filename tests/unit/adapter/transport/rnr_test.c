@@ -11,7 +11,7 @@
 
 #include "adapter/core/device.h"
 #include "adapter/qp/qp.h"
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "check.h"
 
 #define MTU	 1024u
@@ -22,16 +22,16 @@
 /* 4.3 s: what is asked of here is not the retry of lost packets. */
 #define TIMEOUT 20u
 
-struct bed {
-	struct rig rig;
-	struct rig_qp a, b;
+struct rnr_case {
+	struct test_device device;
+	struct device_qp a, b;
 	uint8_t src[BYTES], dst[BYTES];
 	struct mkey *ma, *mb;
 	uint32_t lkey, rkey;
 	_Atomic(bool) over;
 };
 
-static void wait_forever(struct rig_qp *q)
+static void wait_forever(struct device_qp *q)
 {
 	const struct qp_attr sqd = {.state = IB_QPS_SQD}, rts = {.state = IB_QPS_RTS};
 	const struct qp_attr retry = {
@@ -43,60 +43,60 @@ static void wait_forever(struct rig_qp *q)
 	CHECK(!qp_modify(q->qp, &rts, IB_QP_STATE));
 }
 
-static void bed_up(struct bed *t)
+static void rnr_case_up(struct rnr_case *t)
 {
 	memset(t, 0, sizeof(*t));
-	rig_up(&t->rig);
-	rig_qp_up(&t->rig, 0, &t->a, IB_QPT_RC);
-	rig_qp_up(&t->rig, 0, &t->b, IB_QPT_RC);
-	rig_connect(&t->rig, 0, &t->a, &t->b);
+	device_up(&t->device);
+	device_qp_up(&t->device, 0, &t->a, IB_QPT_RC);
+	device_qp_up(&t->device, 0, &t->b, IB_QPT_RC);
+	device_connect(&t->device, 0, &t->a, &t->b);
 	wait_forever(&t->a);
 	for (unsigned i = 0; i < BYTES; i++)
 		t->src[i] = (uint8_t)(i * 11 + 1);
-	t->lkey = rig_mr(&t->rig, 0, t->a.pdn, t->src, BYTES, RIG_ALL_ACCESS, &t->ma);
-	t->rkey = rig_mr(&t->rig, 0, t->b.pdn, t->dst, BYTES, RIG_ALL_ACCESS, &t->mb);
+	t->lkey = device_mr(&t->device, 0, t->a.pdn, t->src, BYTES, DEVICE_ALL_ACCESS, &t->ma);
+	t->rkey = device_mr(&t->device, 0, t->b.pdn, t->dst, BYTES, DEVICE_ALL_ACCESS, &t->mb);
 }
 
-static void bed_down(struct bed *t)
+static void rnr_case_down(struct rnr_case *t)
 {
-	rig_qp_down(&t->a);
-	rig_qp_down(&t->b);
-	mkey_destroy(t->rig.adapter[0], t->ma);
-	mkey_destroy(t->rig.adapter[0], t->mb);
-	rig_down(&t->rig);
+	device_qp_down(&t->a);
+	device_qp_down(&t->b);
+	mkey_destroy(t->device.adapter[0], t->ma);
+	mkey_destroy(t->device.adapter[0], t->mb);
+	device_down(&t->device);
 }
 
-static void post(struct bed *t, uint8_t opcode, uint32_t bytes)
+static void post(struct rnr_case *t, uint8_t opcode, uint32_t bytes)
 {
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	rig_wqe_begin(&t->a, &w, opcode, SIGNALED, 0);
+	device_wqe_begin(&t->a, &w, opcode, SIGNALED, 0);
 	if (opcode == WQE_OP_RDMA_WRITE || opcode == WQE_OP_RDMA_WRITE_IMM)
-		rig_wqe_raddr(&w, (uintptr_t)t->dst, t->rkey);
+		device_wqe_raddr(&w, (uintptr_t)t->dst, t->rkey);
 	if (bytes)
-		rig_wqe_data(&w, t->src, bytes, t->lkey);
-	rig_wqe_end(&w);
+		device_wqe_data(&w, t->src, bytes, t->lkey);
+	device_wqe_end(&w);
 }
 
-static const struct cqe64 *await(struct bed *t, struct rig_cq *cq)
+static const struct cqe64 *await(struct rnr_case *t, struct device_cq *cq)
 {
 	const struct cqe64 *c;
 
-	while (!(c = rig_cq_poll(cq))) {
+	while (!(c = device_cq_poll(cq))) {
 		uint64_t deadline = UINT64_MAX;
 
-		adapter_progress(t->rig.adapter[0], &deadline);
+		adapter_progress(t->device.adapter[0], &deadline);
 		sched_yield();
 	}
 	return c;
 }
 
-static void expect_sent(struct bed *t)
+static void expect_sent(struct rnr_case *t)
 {
 	CHECK(await(t, &t->a.cq)->op_own >> 4 == CQE_OP_REQ);
 }
 
-static void expect_received(struct bed *t, uint8_t opcode, uint32_t bytes)
+static void expect_received(struct rnr_case *t, uint8_t opcode, uint32_t bytes)
 {
 	const struct cqe64 *c = await(t, &t->b.cq);
 	bool send = opcode == WQE_OP_SEND;
@@ -112,16 +112,16 @@ static void expect_received(struct bed *t, uint8_t opcode, uint32_t bytes)
  */
 static void test_end_of_wait(uint8_t opcode, uint32_t bytes, bool more)
 {
-	static struct bed t;
+	static struct rnr_case t;
 
-	bed_up(&t);
+	rnr_case_up(&t);
 	post(&t, opcode, bytes);
 	CHECK(atomic_load(&t.a.qp->waiting) & QP_WAIT_RNR);
 	if (more)
 		post(&t, WQE_OP_RDMA_WRITE, 64);
-	rig_recv(&t.b, t.dst, BYTES, t.rkey);
+	device_recv(&t.b, t.dst, BYTES, t.rkey);
 	atomic_fetch_and(&t.a.qp->waiting, ~(unsigned)QP_WAIT_RNR);
-	rig_ring(&t.a);
+	device_ring(&t.a);
 	CHECK(qp_state(t.a.qp) == IB_QPS_RTS && qp_state(t.b.qp) == IB_QPS_RTS);
 	/* the wait goes on until the timer ends it */
 	atomic_fetch_or(&t.a.qp->waiting, QP_WAIT_RNR);
@@ -129,19 +129,19 @@ static void test_end_of_wait(uint8_t opcode, uint32_t bytes, bool more)
 	expect_sent(&t);
 	if (more)
 		expect_sent(&t);
-	CHECK(!rig_cq_poll(&t.a.cq) && !rig_cq_poll(&t.b.cq));
-	bed_down(&t);
+	CHECK(!device_cq_poll(&t.a.cq) && !device_cq_poll(&t.b.cq));
+	rnr_case_down(&t);
 }
 
 /* The timers, as the engine has them run. */
 static void *run_timers(void *arg)
 {
-	struct bed *t = arg;
+	struct rnr_case *t = arg;
 
 	while (!atomic_load(&t->over)) {
 		uint64_t deadline = UINT64_MAX;
 
-		adapter_progress(t->rig.adapter[0], &deadline);
+		adapter_progress(t->device.adapter[0], &deadline);
 	}
 	return NULL;
 }
@@ -149,27 +149,27 @@ static void *run_timers(void *arg)
 /* Doorbells at any time, of which some meet the end of a wait. */
 static void test_doorbells(uint8_t opcode, uint32_t bytes)
 {
-	static struct bed t;
+	static struct rnr_case t;
 	pthread_t thread;
 
-	bed_up(&t);
+	rnr_case_up(&t);
 	CHECK(!pthread_create(&thread, NULL, run_timers, &t));
 	for (uint32_t i = 0; i < MESSAGES; i++) {
 		const struct cqe64 *c;
 
 		post(&t, opcode, bytes);
 		for (uint32_t n = 0; n < 50; n++)
-			rig_ring(&t.a);
-		rig_recv(&t.b, t.dst, BYTES, t.rkey);
-		while (!(c = rig_cq_poll(&t.a.cq)))
-			rig_ring(&t.a);
+			device_ring(&t.a);
+		device_recv(&t.b, t.dst, BYTES, t.rkey);
+		while (!(c = device_cq_poll(&t.a.cq)))
+			device_ring(&t.a);
 		CHECK(c->op_own >> 4 == CQE_OP_REQ);
-		c = rig_cq_poll(&t.b.cq);
+		c = device_cq_poll(&t.b.cq);
 		CHECK(c && be32_get(c->byte_cnt) == bytes);
 	}
 	atomic_store(&t.over, true);
 	CHECK(!pthread_join(thread, NULL));
-	bed_down(&t);
+	rnr_case_down(&t);
 }
 
 int main(void)

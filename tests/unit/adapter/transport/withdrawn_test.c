@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "adapter/qp/path.h"
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "check.h"
 #include "usermem/usermem.h"
 
@@ -20,42 +20,42 @@
 #define LEAVES	 true
 #define STAYS	 false
 
-struct bed {
-	struct rig rig;
-	struct rig_qp a, b;
+struct withdrawn_case {
+	struct test_device device;
+	struct device_qp a, b;
 	uint8_t src[BYTES], dst[BYTES], received[BYTES];
 	struct mkey *md, *mr;
 	uint32_t psn;
 };
 
-static void bed_up(struct bed *t)
+static void withdrawn_case_up(struct withdrawn_case *t)
 {
 	memset(t, 0, sizeof(*t));
-	rig_up(&t->rig);
-	rig_qp_up(&t->rig, 0, &t->a, IB_QPT_RC);
-	rig_qp_up(&t->rig, 0, &t->b, IB_QPT_RC);
-	rig_connect(&t->rig, 0, &t->a, &t->b);
+	device_up(&t->device);
+	device_qp_up(&t->device, 0, &t->a, IB_QPT_RC);
+	device_qp_up(&t->device, 0, &t->b, IB_QPT_RC);
+	device_connect(&t->device, 0, &t->a, &t->b);
 	for (unsigned i = 0; i < BYTES; i++)
 		t->src[i] = (uint8_t)(i * 11 + 1);
-	(void)rig_mr(&t->rig, 0, t->b.pdn, t->dst, BYTES, RIG_ALL_ACCESS, &t->md);
-	(void)rig_mr(&t->rig, 0, t->b.pdn, t->received, BYTES, RIG_ALL_ACCESS, &t->mr);
+	(void)device_mr(&t->device, 0, t->b.pdn, t->dst, BYTES, DEVICE_ALL_ACCESS, &t->md);
+	(void)device_mr(&t->device, 0, t->b.pdn, t->received, BYTES, DEVICE_ALL_ACCESS, &t->mr);
 	t->psn = PSN;
 	for (unsigned i = 0; i < RECEIVES; i++)
-		rig_recv(&t->b, t->received, BYTES, mkey_key(t->mr));
+		device_recv(&t->b, t->received, BYTES, mkey_key(t->mr));
 }
 
-static void bed_down(struct bed *t)
+static void withdrawn_case_down(struct withdrawn_case *t)
 {
-	rig_qp_down(&t->a);
-	rig_qp_down(&t->b);
-	mkey_destroy(t->rig.adapter[0], t->md);
-	mkey_destroy(t->rig.adapter[0], t->mr);
-	rig_down(&t->rig);
+	device_qp_down(&t->a);
+	device_qp_down(&t->b);
+	mkey_destroy(t->device.adapter[0], t->md);
+	mkey_destroy(t->device.adapter[0], t->mr);
+	device_down(&t->device);
 }
 
 /* Carries the first bytes of src, from this process's memory; unless it is withdrawn the next one
  * has the next number. */
-static void packet(struct bed *t, uint8_t op, uint32_t bytes, bool withdrawn)
+static void packet(struct withdrawn_case *t, uint8_t op, uint32_t bytes, bool withdrawn)
 {
 	const _Atomic(uint32_t) word = withdrawn;
 	const struct run run = {t->src, bytes};
@@ -79,29 +79,29 @@ static void packet(struct bed *t, uint8_t op, uint32_t bytes, bool withdrawn)
 		.withdrawn = &word,
 	};
 
-	path_from_ah(t->rig.adapter[0], &ah, &path);
-	CHECK(wire_xmit(t->rig.wire[0], &p) == WIRE_SENT);
+	path_from_ah(t->device.adapter[0], &ah, &path);
+	CHECK(wire_xmit(t->device.wire[0], &p) == WIRE_SENT);
 	if (!withdrawn)
 		t->psn = psn_add(t->psn, 1);
 }
 
-static void expect(struct bed *t, uint8_t op, uint16_t index, uint32_t bytes)
+static void expect(struct withdrawn_case *t, uint8_t op, uint16_t index, uint32_t bytes)
 {
-	const struct cqe64 *c = rig_cq_poll(&t->b.cq);
+	const struct cqe64 *c = device_cq_poll(&t->b.cq);
 
 	CHECK(c && c->op_own >> 4 == op && be16_get(c->wqe_counter) == index);
 	CHECK(op == CQE_OP_RESP_ERR || be32_get(c->byte_cnt) == bytes);
-	CHECK(!rig_cq_poll(&t->b.cq));
+	CHECK(!device_cq_poll(&t->b.cq));
 }
 
 static void test_again(void)
 {
-	static struct bed t;
+	static struct withdrawn_case t;
 
-	bed_up(&t);
+	withdrawn_case_up(&t);
 	for (unsigned i = 0; i < 3; i++) {
 		packet(&t, BTH_SEND_ONLY, 700, LEAVES);
-		CHECK(!rig_cq_poll(&t.b.cq));
+		CHECK(!device_cq_poll(&t.b.cq));
 	}
 	packet(&t, BTH_SEND_ONLY, 700, STAYS);
 	expect(&t, CQE_OP_RESP_SEND, 0, 700);
@@ -109,23 +109,23 @@ static void test_again(void)
 	/* in the midst of a message */
 	packet(&t, BTH_SEND_FIRST, MTU, STAYS);
 	packet(&t, BTH_SEND_LAST, 9, LEAVES);
-	CHECK(!rig_cq_poll(&t.b.cq));
+	CHECK(!device_cq_poll(&t.b.cq));
 	packet(&t, BTH_SEND_LAST, 9, STAYS);
 	expect(&t, CQE_OP_RESP_SEND, 1, MTU + 9);
-	bed_down(&t);
+	withdrawn_case_down(&t);
 }
 
 /* A plain WRITE has no part in the receive, nor does it show as a completion. */
 static void test_other_messages(void)
 {
-	static struct bed t;
+	static struct withdrawn_case t;
 
-	bed_up(&t);
+	withdrawn_case_up(&t);
 	packet(&t, BTH_SEND_ONLY, 700, LEAVES);
 	packet(&t, BTH_WRITE_ONLY, 64, STAYS);
-	CHECK(!memcmp(t.dst, t.src, 64) && !rig_cq_poll(&t.b.cq));
+	CHECK(!memcmp(t.dst, t.src, 64) && !device_cq_poll(&t.b.cq));
 	packet(&t, BTH_WRITE_ONLY_IMM, 100, LEAVES);
-	CHECK(!rig_cq_poll(&t.b.cq));
+	CHECK(!device_cq_poll(&t.b.cq));
 	packet(&t, BTH_WRITE_ONLY_IMM, 100, STAYS);
 	expect(&t, CQE_OP_RESP_WRITE_IMM, 0, 100);
 	packet(&t, BTH_SEND_ONLY, 50, STAYS);
@@ -133,26 +133,26 @@ static void test_other_messages(void)
 	/* the last bytes, which programs look at, are not stored */
 	memset(t.dst, 0, BYTES);
 	packet(&t, BTH_WRITE_ONLY, 64, LEAVES);
-	CHECK(!t.dst[63] && !rig_cq_poll(&t.b.cq));
-	bed_down(&t);
+	CHECK(!t.dst[63] && !device_cq_poll(&t.b.cq));
+	withdrawn_case_down(&t);
 }
 
 /* In error it is flushed with the others, once. */
 static void test_flush(void)
 {
 	const struct qp_attr err = {.state = IB_QPS_ERR};
-	static struct bed t;
+	static struct withdrawn_case t;
 
-	bed_up(&t);
+	withdrawn_case_up(&t);
 	packet(&t, BTH_SEND_ONLY, 700, LEAVES);
 	CHECK(!qp_modify(t.b.qp, &err, IB_QP_STATE));
 	for (uint16_t i = 0; i < RECEIVES; i++) {
-		const struct cqe64 *c = rig_cq_poll(&t.b.cq);
+		const struct cqe64 *c = device_cq_poll(&t.b.cq);
 
 		CHECK(c && c->op_own >> 4 == CQE_OP_RESP_ERR && be16_get(c->wqe_counter) == i);
 	}
-	CHECK(!rig_cq_poll(&t.b.cq));
-	bed_down(&t);
+	CHECK(!device_cq_poll(&t.b.cq));
+	withdrawn_case_down(&t);
 }
 
 static void on_fault(int sig, siginfo_t *info, void *ucontext)

@@ -10,21 +10,21 @@
 #include <string.h>
 
 #include "adapter/qp/qp_state.h"
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "check.h"
-#include "srq_rig.h"
+#include "srq_device.h"
 
-#define BYTES	 RIG_SRQ_BYTES
+#define BYTES	 DEVICE_SRQ_BYTES
 #define SRQS	 3u
 #define UIDX	 0x77u
 #define SIGNALED WQE_CTRL_CE_ALWAYS
 
-struct bed {
-	struct rig rig;
+struct xrc_case {
+	struct test_device device;
 	unsigned dev;
 	uint32_t xrcdn, other_xrcdn;
-	struct rig_qp ini, tgt;
-	struct rig_srq srq[SRQS];
+	struct device_qp ini, tgt;
+	struct device_srq srq[SRQS];
 	uint8_t src[BYTES];
 	struct mkey *ms;
 	uint32_t lkey;
@@ -32,24 +32,24 @@ struct bed {
 
 static void async(void *user, enum ib_event event)
 {
-	((struct rig_qp *)user)->async[event]++;
+	((struct device_qp *)user)->async[event]++;
 }
 
-static void qps_up(struct bed *t)
+static void qps_up(struct xrc_case *t)
 {
-	struct adapter *a = t->rig.adapter[t->dev];
+	struct adapter *a = t->device.adapter[t->dev];
 	struct qp_create_attr attr = {
 		.type = IB_QPT_XRC_TGT, .xrcdn = t->xrcdn, .async = async, .user = &t->tgt};
 
 	t->ini.pdn = pd_alloc(a);
-	rig_cq_up(&t->rig, t->dev, &t->ini.cq);
+	device_cq_up(&t->device, t->dev, &t->ini.cq);
 	CHECK(!qp_create(a, &attr, &t->tgt.qp));
 	attr = (struct qp_create_attr){
 		.type = IB_QPT_XRC_INI,
 		.pdn = t->ini.pdn,
 		.send_cq = t->ini.cq.cq,
 		.sq_buf = t->ini.sq,
-		.sq_blocks = RIG_BLOCKS,
+		.sq_blocks = DEVICE_BLOCKS,
 		.dbrec = t->ini.dbrec,
 		.async = async,
 		.user = &t->ini,
@@ -61,12 +61,12 @@ static void qps_up(struct bed *t)
 #define TO_RTR	(IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN)
 #define TO_RTS	(IB_QP_STATE | IB_QP_SQ_PSN | IB_QP_TIMEOUT)
 
-static void connect(struct bed *t, struct rig_qp *q, struct rig_qp *peer, uint32_t rtr,
+static void connect(struct xrc_case *t, struct device_qp *q, struct device_qp *peer, uint32_t rtr,
 		    uint32_t rts)
 {
 	struct qp_attr attr;
 
-	rig_attr(&t->rig, t->dev, peer, &attr);
+	device_attr(&t->device, t->dev, peer, &attr);
 	attr.state = IB_QPS_INIT;
 	CHECK(!qp_modify(q->qp, &attr, TO_INIT));
 	attr.state = IB_QPS_RTR;
@@ -75,64 +75,66 @@ static void connect(struct bed *t, struct rig_qp *q, struct rig_qp *peer, uint32
 	CHECK(!qp_modify(q->qp, &attr, TO_RTS | rts));
 }
 
-static void bed_up(struct bed *t, unsigned dev)
+static void xrc_case_up(struct xrc_case *t, unsigned dev)
 {
 	memset(t, 0, sizeof(*t));
-	rig_up(&t->rig);
+	device_up(&t->device);
 	t->dev = dev;
-	t->xrcdn = xrcd_alloc(t->rig.adapter[dev]);
-	t->other_xrcdn = xrcd_alloc(t->rig.adapter[dev]);
+	t->xrcdn = xrcd_alloc(t->device.adapter[dev]);
+	t->other_xrcdn = xrcd_alloc(t->device.adapter[dev]);
 	CHECK(t->xrcdn && t->other_xrcdn && t->xrcdn != t->other_xrcdn);
 	for (unsigned i = 0; i < SRQS; i++)
-		rig_srq_up(&t->rig, dev, &t->srq[i], i == 2 ? t->other_xrcdn : t->xrcdn, UIDX + i);
+		device_srq_up(&t->device, dev, &t->srq[i], i == 2 ? t->other_xrcdn : t->xrcdn,
+			      UIDX + i);
 	qps_up(t);
 	connect(t, &t->tgt, &t->ini, IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER, 0);
 	connect(t, &t->ini, &t->tgt, 0, IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC);
 	for (unsigned i = 0; i < BYTES; i++)
 		t->src[i] = (uint8_t)(i * 5 + (i >> 7));
-	t->lkey = rig_mr(&t->rig, dev, t->ini.pdn, t->src, BYTES, RIG_ALL_ACCESS, &t->ms);
+	t->lkey = device_mr(&t->device, dev, t->ini.pdn, t->src, BYTES, DEVICE_ALL_ACCESS, &t->ms);
 }
 
-static void bed_down(struct bed *t)
+static void xrc_case_down(struct xrc_case *t)
 {
 	qp_destroy(t->ini.qp);
 	qp_destroy(t->tgt.qp);
 	CHECK(!cq_destroy(t->ini.cq.cq));
 	for (unsigned i = 0; i < SRQS; i++)
-		rig_srq_down(&t->rig, t->dev, &t->srq[i]);
-	mkey_destroy(t->rig.adapter[t->dev], t->ms);
-	rig_down(&t->rig);
+		device_srq_down(&t->device, t->dev, &t->srq[i]);
+	mkey_destroy(t->device.adapter[t->dev], t->ms);
+	device_down(&t->device);
 }
 
-static void begin(struct bed *t, struct rig_wqe *w, uint8_t opcode, uint32_t imm, uint32_t srqn)
+static void begin(struct xrc_case *t, struct device_wqe *w, uint8_t opcode, uint32_t imm,
+		  uint32_t srqn)
 {
 	struct wqe_xrc x = {.xrc_srqn = be32_of(srqn)};
 
-	rig_wqe_begin(&t->ini, w, opcode, SIGNALED, imm);
+	device_wqe_begin(&t->ini, w, opcode, SIGNALED, imm);
 	memcpy(w->bytes + w->at, &x, sizeof(x));
 	w->at += sizeof(x);
 }
 
-static void send(struct bed *t, uint32_t srqn, uint32_t len)
+static void send(struct xrc_case *t, uint32_t srqn, uint32_t len)
 {
-	struct rig_wqe w;
+	struct device_wqe w;
 
 	begin(t, &w, WQE_OP_SEND_IMM, 0xabcd, srqn);
-	rig_wqe_data(&w, t->src, len, t->lkey);
-	rig_wqe_end(&w);
+	device_wqe_data(&w, t->src, len, t->lkey);
+	device_wqe_end(&w);
 }
 
-static void expect_sent(struct bed *t, uint8_t opcode)
+static void expect_sent(struct xrc_case *t, uint8_t opcode)
 {
-	const struct cqe64 *c = rig_cq_poll(&t->ini.cq);
+	const struct cqe64 *c = device_cq_poll(&t->ini.cq);
 
 	CHECK(c && c->op_own >> 4 == CQE_OP_REQ);
 	CHECK(be32_get(c->sop_drop_qpn) == ((uint32_t)opcode << 24 | qp_number(t->ini.qp)));
 }
 
-static void expect_failed(struct bed *t, uint8_t syndrome)
+static void expect_failed(struct xrc_case *t, uint8_t syndrome)
 {
-	const struct cqe64_err *e = (const struct cqe64_err *)rig_cq_poll(&t->ini.cq);
+	const struct cqe64_err *e = (const struct cqe64_err *)device_cq_poll(&t->ini.cq);
 
 	CHECK(e && e->op_own >> 4 == CQE_OP_REQ_ERR && e->syndrome == syndrome);
 }
@@ -140,138 +142,138 @@ static void expect_failed(struct bed *t, uint8_t syndrome)
 /* Each message goes to the queue that it names, and completes there. */
 static void test_send(unsigned dev)
 {
-	struct bed t;
+	struct xrc_case t;
 
-	bed_up(&t, dev);
+	xrc_case_up(&t, dev);
 	for (unsigned round = 0; round < 20; round++) {
-		struct rig_srq *s = &t.srq[round & 1];
+		struct device_srq *s = &t.srq[round & 1];
 		uint32_t len = round % 3 ? 200 : BYTES;
 		const struct cqe64 *c;
 
-		rig_srq_post(s, BYTES);
+		device_srq_post(s, BYTES);
 		send(&t, srq_number(s->srq), len);
 		expect_sent(&t, WQE_OP_SEND_IMM);
-		c = rig_cq_poll(&s->cq);
+		c = device_cq_poll(&s->cq);
 		CHECK(c && c->op_own >> 4 == CQE_OP_RESP_SEND_IMM);
 		CHECK(be32_get(c->byte_cnt) == len && be32_get(c->imm_inval_pkey) == 0xabcd);
 		CHECK(be32_get(c->srqn_uidx) == UIDX + (round & 1));
 		CHECK(be32_get(c->sop_drop_qpn) == qp_number(t.tgt.qp));
 		CHECK((be32_get(c->flags_rqpn) & IB_QPN_MASK) == qp_number(t.ini.qp));
-		CHECK(be16_get(c->wqe_counter) == round / 2 % RIG_SRQ_WQES);
+		CHECK(be16_get(c->wqe_counter) == round / 2 % DEVICE_SRQ_WQES);
 		CHECK(!memcmp(s->mem, t.src, len));
 		memset(s->mem, 0, BYTES);
 	}
-	bed_down(&t);
+	xrc_case_down(&t);
 }
 
 /* Keys are looked up in the protection domain of the queue named. */
 static void test_remote_access(void)
 {
-	struct bed t;
-	struct rig_wqe w;
-	struct rig_srq *s;
+	struct xrc_case t;
+	struct device_wqe w;
+	struct device_srq *s;
 	uint64_t word = 40;
 
-	bed_up(&t, 0);
+	xrc_case_up(&t, 0);
 	s = &t.srq[1];
 	begin(&t, &w, WQE_OP_RDMA_WRITE, 0, srq_number(s->srq));
-	rig_wqe_raddr(&w, (uintptr_t)s->mem, s->key);
-	rig_wqe_data(&w, t.src, BYTES, t.lkey);
-	rig_wqe_end(&w);
+	device_wqe_raddr(&w, (uintptr_t)s->mem, s->key);
+	device_wqe_data(&w, t.src, BYTES, t.lkey);
+	device_wqe_end(&w);
 	expect_sent(&t, WQE_OP_RDMA_WRITE);
 	CHECK(!memcmp(s->mem, t.src, BYTES));
 
 	memset(t.src, 0, BYTES);
 	begin(&t, &w, WQE_OP_RDMA_READ, 0, srq_number(s->srq));
-	rig_wqe_raddr(&w, (uintptr_t)s->mem, s->key);
-	rig_wqe_data(&w, t.src, BYTES, t.lkey);
-	rig_wqe_end(&w);
+	device_wqe_raddr(&w, (uintptr_t)s->mem, s->key);
+	device_wqe_data(&w, t.src, BYTES, t.lkey);
+	device_wqe_end(&w);
 	expect_sent(&t, WQE_OP_RDMA_READ);
 	CHECK(!memcmp(s->mem, t.src, BYTES));
 
 	memcpy(s->mem, &word, sizeof(word));
 	begin(&t, &w, WQE_OP_ATOMIC_FA, 0, srq_number(s->srq));
-	rig_wqe_raddr(&w, (uintptr_t)s->mem, s->key);
-	rig_wqe_atomic(&w, 2, 0);
-	rig_wqe_data(&w, t.src, 8, t.lkey);
-	rig_wqe_end(&w);
+	device_wqe_raddr(&w, (uintptr_t)s->mem, s->key);
+	device_wqe_atomic(&w, 2, 0);
+	device_wqe_data(&w, t.src, 8, t.lkey);
+	device_wqe_end(&w);
 	expect_sent(&t, WQE_OP_ATOMIC_FA);
 	memcpy(&word, s->mem, sizeof(word));
 	CHECK(word == 42);
 
 	begin(&t, &w, WQE_OP_RDMA_WRITE, 0, srq_number(t.srq[0].srq));
-	rig_wqe_raddr(&w, (uintptr_t)s->mem, s->key);
-	rig_wqe_data(&w, t.src, 8, t.lkey);
-	rig_wqe_end(&w);
+	device_wqe_raddr(&w, (uintptr_t)s->mem, s->key);
+	device_wqe_data(&w, t.src, 8, t.lkey);
+	device_wqe_end(&w);
 	expect_failed(&t, CQE_SYN_REM_ACCESS);
 	CHECK(t.tgt.async[IB_EVENT_QP_ACCESS_ERR] == 1);
-	bed_down(&t);
+	xrc_case_down(&t);
 }
 
 /* A queue of another domain, one that is gone, none at all. */
 static void test_wrong_queue(void)
 {
 	for (unsigned what = 0; what < 3; what++) {
-		struct bed t;
+		struct xrc_case t;
 		uint32_t srqn;
 
-		bed_up(&t, 0);
+		xrc_case_up(&t, 0);
 		srqn = what == 2 ? 0xffffff : srq_number(t.srq[what ? 1 : 2].srq);
 		if (what == 1) {
 			CHECK(!srq_destroy(t.srq[1].srq));
 			t.srq[1].srq = NULL;
 		}
 		for (unsigned i = 0; i < SRQS; i++)
-			rig_srq_post(&t.srq[i], BYTES);
+			device_srq_post(&t.srq[i], BYTES);
 		send(&t, srqn, 100);
 		expect_failed(&t, CQE_SYN_REM_INVAL_REQ);
 		for (unsigned i = 0; i < SRQS; i++)
-			CHECK(!rig_cq_poll(&t.srq[i].cq));
+			CHECK(!device_cq_poll(&t.srq[i].cq));
 		CHECK(t.tgt.async[IB_EVENT_QP_REQ_ERR] == 1);
-		bed_down(&t);
+		xrc_case_down(&t);
 	}
 }
 
 /* An empty queue is not the other queue's business; the message arrives when there is a receive. */
 static void test_not_ready(void)
 {
-	struct bed t;
+	struct xrc_case t;
 
-	bed_up(&t, 0);
-	rig_srq_post(&t.srq[0], BYTES);
+	xrc_case_up(&t, 0);
+	device_srq_post(&t.srq[0], BYTES);
 	send(&t, srq_number(t.srq[1].srq), 100);
-	CHECK(!rig_cq_poll(&t.ini.cq) && !rig_cq_poll(&t.srq[0].cq));
-	rig_srq_post(&t.srq[1], BYTES);
-	while (!rig_cq_poll(&t.srq[1].cq))
-		adapter_progress(t.rig.adapter[0], NULL);
+	CHECK(!device_cq_poll(&t.ini.cq) && !device_cq_poll(&t.srq[0].cq));
+	device_srq_post(&t.srq[1], BYTES);
+	while (!device_cq_poll(&t.srq[1].cq))
+		adapter_progress(t.device.adapter[0], NULL);
 	expect_sent(&t, WQE_OP_SEND_IMM);
-	bed_down(&t);
+	xrc_case_down(&t);
 }
 
 /* The WQE must have room for the queue's number. */
 static void test_short_wqe(void)
 {
-	struct bed t;
-	struct rig_wqe w;
+	struct xrc_case t;
+	struct device_wqe w;
 
-	bed_up(&t, 0);
-	rig_wqe_begin(&t.ini, &w, WQE_OP_SEND, SIGNALED, 0);
-	rig_wqe_end(&w);
+	xrc_case_up(&t, 0);
+	device_wqe_begin(&t.ini, &w, WQE_OP_SEND, SIGNALED, 0);
+	device_wqe_end(&w);
 	expect_failed(&t, CQE_SYN_LOCAL_QP_OP);
-	bed_down(&t);
+	xrc_case_down(&t);
 }
 
 static void test_creation(void)
 {
-	struct bed t;
+	struct xrc_case t;
 	struct adapter *a;
 	struct qp *qp;
 	struct srq *srq;
 	struct qp_create_attr attr = {.type = IB_QPT_XRC_TGT};
 	struct srq_attr sattr = {.wqe_count = 4, .wqe_bytes = 32, .dbrec = &t.srq[0].dbrec};
 
-	bed_up(&t, 0);
-	a = t.rig.adapter[0];
+	xrc_case_up(&t, 0);
+	a = t.device.adapter[0];
 	/* a target needs a domain and has no ring and no CQ */
 	CHECK(qp_create(a, &attr, &qp) < 0);
 	attr.xrcdn = t.xrcdn;
@@ -293,7 +295,7 @@ static void test_creation(void)
 	CHECK(srq_create(a, &sattr, &srq) < 0);
 	/* which stays while the queue is there */
 	CHECK(cq_destroy(t.srq[0].cq.cq) < 0);
-	bed_down(&t);
+	xrc_case_down(&t);
 }
 
 static void test_states(void)

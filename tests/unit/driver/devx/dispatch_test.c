@@ -7,7 +7,7 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <string.h>
 
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "check.h"
 #include "driver/devx/devx.h"
 #include "prm/cmd_general.h"
@@ -15,7 +15,7 @@
 #include "prm/cmd_psv.h"
 #include "uverbs_file.h"
 
-static struct rig rig;
+static struct test_device device;
 static struct uverbs_file u;
 static uint8_t in[512], out[1024];
 
@@ -192,13 +192,13 @@ static void objects(void)
 
 int main(void)
 {
-	rig_up(&rig);
+	device_up(&device);
 	uverbs_file_up(&u);
-	u.hca.adapter = rig.adapter[0];
+	u.hca.adapter = device.adapter[0];
 	methods();
 	mailboxes();
 	objects();
 	uverbs_file_down(&u);
-	rig_down(&rig);
+	device_down(&device);
 	return 0;
 }

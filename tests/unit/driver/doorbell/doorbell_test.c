@@ -27,7 +27,7 @@ struct queue {
 	_Atomic(uint32_t) served;
 };
 
-struct rig {
+struct test_device {
 	int fd;
 	uint8_t *program, *device;
 	_Atomic(bool) hooks;
@@ -48,7 +48,7 @@ static void serve(struct doorbell_user *u)
 
 static void named(void *user, uint32_t qpn)
 {
-	struct rig *r = user;
+	struct test_device *r = user;
 
 	r->named = qpn;
 	if (qpn < QUEUES)
@@ -57,7 +57,7 @@ static void named(void *user, uint32_t qpn)
 
 static void kick(void *user)
 {
-	sem_post(&((struct rig *)user)->kicked);
+	sem_post(&((struct test_device *)user)->kicked);
 }
 
 static uint8_t *map(int fd)
@@ -83,11 +83,11 @@ static void catch_faults(void)
 	CHECK(!sigaction(SIGBUS, &act, NULL));
 }
 
-static void rig_open(struct rig *r, bool hooks, unsigned queues)
+static void device_open(struct test_device *r, bool hooks, unsigned queues)
 {
 	struct doorbell_page_attr attr;
 
-	*r = (struct rig){.hooks = hooks, .fd = memfd_create("page", MFD_CLOEXEC)};
+	*r = (struct test_device){.hooks = hooks, .fd = memfd_create("page", MFD_CLOEXEC)};
 	sem_init(&r->kicked, 0, 0);
 	CHECK(r->fd >= 0 && !ftruncate(r->fd, UAR_BYTES));
 	r->device = map(r->fd);
@@ -107,7 +107,7 @@ static void rig_open(struct rig *r, bool hooks, unsigned queues)
 	}
 }
 
-static void rig_close(struct rig *r)
+static void device_close(struct test_device *r)
 {
 	for (unsigned i = 0; i < QUEUES; i++)
 		doorbell_user_release(&r->queues[i].user);
@@ -121,7 +121,7 @@ static void rig_close(struct rig *r)
 }
 
 /* As a program does: the record, then the register. */
-static void post(struct rig *r, uint8_t *page, unsigned queue, unsigned half)
+static void post(struct test_device *r, uint8_t *page, unsigned queue, unsigned half)
 {
 	uint64_t head = htobe64((uint64_t)0x0a << 32 | (uint64_t)queue << 8 | 2);
 
@@ -129,7 +129,7 @@ static void post(struct rig *r, uint8_t *page, unsigned queue, unsigned half)
 	atomic_store((_Atomic(uint64_t) *)(void *)(page + UAR_SQ + half * UAR_SQ_HALF), head);
 }
 
-static bool all_done(const struct rig *r)
+static bool all_done(const struct test_device *r)
 {
 	for (unsigned i = 0; i < QUEUES; i++)
 		if (atomic_load(&r->queues[i].done) != atomic_load(&r->queues[i].posted))
@@ -139,9 +139,9 @@ static bool all_done(const struct rig *r)
 
 static void test_named_first_then_all(void)
 {
-	struct rig r;
+	struct test_device r;
 
-	rig_open(&r, false, QUEUES);
+	device_open(&r, false, QUEUES);
 	CHECK(doorbell_any_watched());
 	CHECK(!doorbell_look(DOORBELL_WATCHED_PAGES));
 	post(&r, r.program, 17, 3);
@@ -151,14 +151,14 @@ static void test_named_first_then_all(void)
 		CHECK(i < QUEUES);
 	for (unsigned i = 0; i < QUEUES; i++)
 		CHECK(atomic_load(&r.queues[i].served));
-	rig_close(&r);
+	device_close(&r);
 }
 
 static void test_overwritten_value(void)
 {
-	struct rig r;
+	struct test_device r;
 
-	rig_open(&r, false, QUEUES);
+	device_open(&r, false, QUEUES);
 	for (unsigned x = 0; x < QUEUES; x++) {
 		post(&r, r.program, x, 0);
 		post(&r, r.program, (x + 1) % QUEUES, 0);
@@ -166,58 +166,58 @@ static void test_overwritten_value(void)
 			CHECK(i < QUEUES);
 		CHECK(all_done(&r));
 	}
-	rig_close(&r);
+	device_close(&r);
 }
 
 /* The number comes from the program, and so may be any. */
 static void test_number_of_nobody(void)
 {
-	struct rig r;
+	struct test_device r;
 
-	rig_open(&r, false, 2);
+	device_open(&r, false, 2);
 	atomic_store((_Atomic(uint64_t) *)(void *)(r.program + UAR_SQ), UINT64_MAX);
 	CHECK(doorbell_look(DOORBELL_WATCHED_PAGES));
 	CHECK(r.named == 0xffffff);
-	rig_close(&r);
+	device_close(&r);
 }
 
 static void test_same_value_again(void)
 {
-	struct rig r;
+	struct test_device r;
 
-	rig_open(&r, false, 1);
+	device_open(&r, false, 1);
 	for (unsigned i = 1; i < 10; i++) {
 		post(&r, r.program, 0, 0);
 		CHECK(doorbell_look(DOORBELL_WATCHED_PAGES));
 		CHECK(all_done(&r) && atomic_load(&r.queues[0].posted) == i);
 		CHECK(!doorbell_look(DOORBELL_WATCHED_PAGES));
 	}
-	rig_close(&r);
+	device_close(&r);
 }
 
 static void test_states(void)
 {
-	struct rig r;
+	struct test_device r;
 
 	/* without hooks: whoever stores is direct */
-	rig_open(&r, false, 1);
+	device_open(&r, false, 1);
 	CHECK(!doorbell_any_direct());
 	post(&r, r.program, 0, 0);
 	CHECK(!doorbell_look(DOORBELL_DIRECT_PAGES));
 	CHECK(doorbell_look(DOORBELL_WATCHED_PAGES));
 	CHECK(doorbell_any_direct());
-	rig_close(&r);
+	device_close(&r);
 
 	/* with hooks: the first may be announced in a moment, the second shows that none is */
-	rig_open(&r, true, 1);
+	device_open(&r, true, 1);
 	post(&r, r.program, 0, 0);
 	CHECK(doorbell_look(DOORBELL_WATCHED_PAGES) && !doorbell_any_direct());
 	post(&r, r.program, 0, 1);
 	CHECK(doorbell_look(DOORBELL_WATCHED_PAGES) && doorbell_any_direct());
-	rig_close(&r);
+	device_close(&r);
 
 	/* announced: nobody looks any more */
-	rig_open(&r, true, 2);
+	device_open(&r, true, 2);
 	doorbell_hooked(&r.queues[0].user);
 	post(&r, r.program, 0, 0);
 	CHECK(!doorbell_look(DOORBELL_WATCHED_PAGES));
@@ -231,15 +231,15 @@ static void test_states(void)
 	CHECK(!doorbell_any_watched());
 	doorbell_live(&r.queues[1].user, true);
 	CHECK(doorbell_any_direct());
-	rig_close(&r);
+	device_close(&r);
 }
 
 static void test_cq(void)
 {
 	struct queue cqs[3] = {0};
-	struct rig r;
+	struct test_device r;
 
-	rig_open(&r, true, 0);
+	device_open(&r, true, 0);
 	for (unsigned i = 0; i < 3; i++)
 		doorbell_user_init(&cqs[i].user, DOORBELL_CQ, r.device, serve);
 	CHECK(!doorbell_any_watched());
@@ -252,15 +252,15 @@ static void test_cq(void)
 	CHECK(!atomic_load(&cqs[2].served));
 	for (unsigned i = 0; i < 3; i++)
 		doorbell_user_release(&cqs[i].user);
-	rig_close(&r);
+	device_close(&r);
 }
 
 static void test_page_goes_first(void)
 {
 	struct doorbell_user stray;
-	struct rig r;
+	struct test_device r;
 
-	rig_open(&r, false, QUEUES);
+	device_open(&r, false, QUEUES);
 	doorbell_user_init(&stray, DOORBELL_SQ, r.device + UAR_BYTES, serve);
 	CHECK(!stray.page);
 	doorbell_live(&stray, true);
@@ -277,12 +277,12 @@ static void test_page_goes_first(void)
 	CHECK(!doorbell_any_watched());
 	CHECK(doorbell_page_create(&(struct doorbell_page_attr){r.device, &r.hooks, named, &r},
 				   &r.page) == 0);
-	rig_close(&r);
+	device_close(&r);
 }
 
 /* ---- while the engine sleeps ---- */
 
-static bool kicked_within(struct rig *r, unsigned seconds)
+static bool kicked_within(struct test_device *r, unsigned seconds)
 {
 	struct timespec until;
 
@@ -291,14 +291,14 @@ static bool kicked_within(struct rig *r, unsigned seconds)
 	return sem_timedwait(&r->kicked, &until) == 0;
 }
 
-static void forget_kicks(struct rig *r)
+static void forget_kicks(struct test_device *r)
 {
 	while (sem_trywait(&r->kicked) == 0)
 		;
 }
 
 /* As the engine does: looks until there is nothing, then goes to sleep. */
-static enum doorbell_sleep go_to_sleep(struct rig *r)
+static enum doorbell_sleep go_to_sleep(struct test_device *r)
 {
 	enum doorbell_sleep s;
 
@@ -313,13 +313,13 @@ static enum doorbell_sleep go_to_sleep(struct rig *r)
 
 static void *post_one(void *arg)
 {
-	struct rig *r = arg;
+	struct test_device *r = arg;
 
 	post(r, r->program, 0, 0);
 	return NULL;
 }
 
-static void store_wakes(struct rig *r)
+static void store_wakes(struct test_device *r)
 {
 	pthread_t thread;
 
@@ -336,12 +336,12 @@ static void store_wakes(struct rig *r)
 static void test_sleep(void)
 {
 	uint8_t *old, *place;
-	struct rig r;
+	struct test_device r;
 
-	rig_open(&r, false, 2);
+	device_open(&r, false, 2);
 	if (go_to_sleep(&r) == DOORBELL_POLL) {
 		fprintf(stderr, "no userfaultfd here: sleep is not tested\n");
-		rig_close(&r);
+		device_close(&r);
 		return;
 	}
 	for (unsigned i = 0; i < 50; i++)
@@ -374,11 +374,11 @@ static void test_sleep(void)
 	doorbell_moved((uintptr_t)old, UAR_BYTES, (uintptr_t)r.program);
 	CHECK(kicked_within(&r, 10));
 	store_wakes(&r);
-	rig_close(&r);
+	device_close(&r);
 }
 
 /* A plain store; the others here are exchanges, which nobody can take for executed. */
-static void store(struct rig *r, unsigned queue)
+static void store(struct test_device *r, unsigned queue)
 {
 	atomic_fetch_add(&r->queues[queue].posted, 1);
 	*(volatile uint64_t *)(void *)(r->program + UAR_SQ) = htobe64(queue << 8 | 2);
@@ -388,10 +388,10 @@ static void store(struct rig *r, unsigned queue)
 static void test_store_alone(void)
 {
 	const volatile uint64_t *reg;
-	struct rig r;
+	struct test_device r;
 	unsigned i;
 
-	rig_open(&r, false, 2);
+	device_open(&r, false, 2);
 	reg = (const volatile uint64_t *)(const void *)(r.device + UAR_SQ);
 	post(&r, r.program, 0, 0);
 	CHECK(doorbell_look(DOORBELL_WATCHED_PAGES) && doorbell_any_direct());
@@ -430,16 +430,16 @@ static void test_store_alone(void)
 			;
 		CHECK(all_done(&r));
 	}
-	rig_close(&r);
+	device_close(&r);
 }
 
 /* A program that closes all descriptors: the store passes, and the engine polls from then on. */
 static void test_descriptor_closed(void)
 {
 	pthread_t thread;
-	struct rig r;
+	struct test_device r;
 
-	rig_open(&r, false, 1);
+	device_open(&r, false, 1);
 	if (go_to_sleep(&r) == DOORBELL_SLEEP) {
 		for (int fd = 3; fd < 4096; fd++)
 			if (fd != r.fd)
@@ -450,12 +450,12 @@ static void test_descriptor_closed(void)
 		CHECK(all_done(&r));
 		CHECK(go_to_sleep(&r) == DOORBELL_POLL);
 	}
-	rig_close(&r);
+	device_close(&r);
 }
 
 static void *engine(void *arg)
 {
-	struct rig *r = arg;
+	struct test_device *r = arg;
 
 	while (!atomic_load(&r->stop)) {
 		enum doorbell_sleep s = go_to_sleep(r);
@@ -473,7 +473,7 @@ static void *engine(void *arg)
 static void *poster(void *arg)
 {
 	static _Atomic(unsigned) next;
-	struct rig *r = arg;
+	struct test_device *r = arg;
 	unsigned queue = atomic_fetch_add(&next, 1) % 2;
 	struct queue *q = &r->queues[queue];
 
@@ -490,9 +490,9 @@ static void *poster(void *arg)
 static void test_nothing_is_lost(void)
 {
 	pthread_t sleeper, posters[2];
-	struct rig r;
+	struct test_device r;
 
-	rig_open(&r, false, 2);
+	device_open(&r, false, 2);
 	CHECK(!pthread_create(&sleeper, NULL, engine, &r));
 	for (unsigned i = 0; i < 2; i++)
 		CHECK(!pthread_create(&posters[i], NULL, poster, &r));
@@ -506,7 +506,7 @@ static void test_nothing_is_lost(void)
 		sem_post(&r.kicked);
 		usleep(1000);
 	}
-	rig_close(&r);
+	device_close(&r);
 }
 
 /* ---- the engine goes while it is being told ---- */
@@ -525,7 +525,7 @@ static void kick_slowly(void *user)
 
 static void *tell(void *arg)
 {
-	struct rig *r = arg;
+	struct test_device *r = arg;
 
 	doorbell_live(&r->queues[0].user, false);
 	doorbell_live(&r->queues[0].user, true);
@@ -535,9 +535,9 @@ static void *tell(void *arg)
 static void test_stop_while_told(void)
 {
 	pthread_t thread;
-	struct rig r;
+	struct test_device r;
 
-	rig_open(&r, false, 1);
+	device_open(&r, false, 1);
 	doorbell_stop();
 	doorbell_start(kick_slowly, &r);
 	CHECK(!pthread_create(&thread, NULL, tell, &r));
@@ -546,7 +546,7 @@ static void test_stop_while_told(void)
 	doorbell_stop();
 	atomic_store(&stopped, true);
 	CHECK(!pthread_join(thread, NULL));
-	rig_close(&r);
+	device_close(&r);
 }
 
 int main(void)

@@ -2,7 +2,7 @@
 /* The ports of a device, as requests name them: by numbers from 1. */
 #include "check.h"
 #include "driver/uverbs/core/port.h"
-#include "subnet_bed.h"
+#include "test_subnet.h"
 
 int main(void)
 {
@@ -11,10 +11,10 @@ int main(void)
 	struct subnet s;
 	struct hca two = {0}, one = {0};
 
-	subnet_bed_open(&s, 4);
-	subnet_bed_port(&s, 0, 0, false); /* so that rows are not numbers */
-	subnet_bed_hca(&s, 1, 0, 2, false);
-	subnet_bed_hca(&s, 1, 1, 1, true);
+	test_subnet_open(&s, 4);
+	test_subnet_port(&s, 0, 0, false); /* so that rows are not numbers */
+	test_subnet_hca(&s, 1, 0, 2, false);
+	test_subnet_hca(&s, 1, 1, 1, true);
 	process.subnet = &s;
 	two = (struct hca){.node = subnet_node_of(&s, 1), .port_row = 1, .port = &s.ports[1]};
 	one = (struct hca){.node = subnet_node_of(&s, 3), .port_row = 3, .port = &s.ports[3]};
@@ -36,6 +36,6 @@ int main(void)
 	/* Without the daemon nothing is routed. */
 	atomic_store(&process.lost, true);
 	CHECK(ufile_port_state(&file, 1) == IB_PORT_DOWN);
-	subnet_bed_close(&s);
+	test_subnet_close(&s);
 	return 0;
 }

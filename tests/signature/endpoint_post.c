@@ -2,9 +2,9 @@
 /* Work requests of a side. */
 #include <errno.h>
 
-#include "desk.h"
+#include "endpoint.h"
 
-static bool build(struct desk *d, const struct request *r)
+static bool build(struct endpoint *d, const struct request *r)
 {
 	struct ibv_qp_ex *q = d->qpx;
 	struct ibv_sge sge[ORDER_SGES];
@@ -43,12 +43,12 @@ static bool build(struct desk *d, const struct request *r)
 		return false;
 	}
 	for (unsigned i = 0; i < r->slices; i++)
-		sge[i] = desk_sge(d, r->slice[i].key, r->slice[i].at, r->slice[i].bytes);
+		sge[i] = endpoint_sge(d, r->slice[i].key, r->slice[i].at, r->slice[i].bytes);
 	ibv_wr_set_sge_list(q, r->slices, sge);
 	return true;
 }
 
-int desk_post(struct desk *d, unsigned count, const struct request *request)
+int endpoint_post(struct endpoint *d, unsigned count, const struct request *request)
 {
 	ibv_wr_start(d->qpx);
 	for (unsigned i = 0; i < count; i++) {
@@ -60,13 +60,13 @@ int desk_post(struct desk *d, unsigned count, const struct request *request)
 	return ibv_wr_complete(d->qpx);
 }
 
-int desk_receive(struct desk *d, uint64_t id, unsigned slices, const struct slice *slice)
+int endpoint_receive(struct endpoint *d, uint64_t id, unsigned slices, const struct slice *slice)
 {
 	struct ibv_sge sge[ORDER_SGES];
 	struct ibv_recv_wr wr = {.wr_id = id, .sg_list = sge, .num_sge = (int)slices};
 	struct ibv_recv_wr *bad;
 
 	for (unsigned i = 0; i < slices; i++)
-		sge[i] = desk_sge(d, slice[i].key, slice[i].at, slice[i].bytes);
+		sge[i] = endpoint_sge(d, slice[i].key, slice[i].at, slice[i].bytes);
 	return ibv_post_recv(d->qp, &wr, &bad);
 }

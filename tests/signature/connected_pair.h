@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "party.h"
+#include "endpoint_proxy.h"
 #include "reference.h"
 
 enum report_style { REPORTS_MANUAL, REPORTS_HARDWARE };
@@ -22,9 +22,9 @@ struct options {
 
 extern struct options options;
 
-struct stage {
-	struct party near;
-	struct party far;
+struct connected_pair {
+	struct endpoint_proxy near;
+	struct endpoint_proxy far;
 };
 
 struct setup {
@@ -37,11 +37,11 @@ struct setup {
 };
 
 /* setup NULL: the usual. */
-void stage_open(struct stage *s, const struct setup *setup);
+void pair_open(struct connected_pair *s, const struct setup *setup);
 /* The two halves of it, for those that open several: processes come before devices. */
-void stage_begin(struct stage *s);
-void stage_connect(struct stage *s, const struct setup *setup);
-void stage_close(struct stage *s);
+void pair_begin(struct connected_pair *s);
+void pair_connect(struct connected_pair *s, const struct setup *setup);
+void pair_close(struct connected_pair *s);
 
 /* Who uses the near side's key, and how. */
 enum route {
@@ -68,21 +68,21 @@ static inline bool route_gathers(enum route r)
 
 /* Moves bytes of the wire between near's key, from that offset, and far memory at FAR_AT; done when
  * near knows that it is done. */
-void transfer_at(struct stage *s, enum route r, int key, uint64_t offset, uint32_t bytes);
-void transfer(struct stage *s, enum route r, int key, uint32_t bytes);
+void transfer_at(struct connected_pair *s, enum route r, int key, uint64_t offset, uint32_t bytes);
+void transfer(struct connected_pair *s, enum route r, int key, uint32_t bytes);
 
 /* A key of near with block signatures, and what covers bytes of near memory at NEAR_AT. */
-void signature_key(struct stage *s, int key);
+void signature_key(struct connected_pair *s, int key);
 struct key_conf signature_conf(const struct domain *mem, const struct domain *wire,
 			       uint32_t memory_bytes, uint8_t check_mask);
 #define ALL_ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
 /* Recognisable contents: before a test, and around what it may write. */
 #define CANARY 0xc5
-void fill_canary(struct party *p);
+void fill_canary(struct endpoint_proxy *p);
 void fill_random(uint8_t *at, size_t bytes, uint64_t seed);
 /* All of the side's memory is canary but for these bytes. */
-void expect_only(struct party *p, uint32_t at, const void *want, size_t bytes);
+void expect_only(struct endpoint_proxy *p, uint32_t at, const void *want, size_t bytes);
 
 /* What mlx5dv_mkey_check must say about a block. */
 struct expected_error {
@@ -93,4 +93,4 @@ struct expected_error {
 	uint32_t unit; /* bytes of a block and its signature */
 };
 
-void expect_error(struct party *p, int key, struct expected_error want);
+void expect_error(struct endpoint_proxy *p, int key, struct expected_error want);

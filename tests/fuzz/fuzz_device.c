@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* See device.h. */
-#include "device.h"
+#include "fuzz_device.h"
 
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "adapter/memory/mkey.h"
 #include "prm/bsf.h"
 #include "prm/umr.h"
-#include "subnet_bed.h"
+#include "test_subnet.h"
 
 #define PATTERN 0x5a
 
@@ -55,9 +55,9 @@ static void qp_memory(struct fuzz_qp *q)
 	q->srq_dbrec = record_at_page_end(1);
 }
 
-void device_init(struct fuzz_device *d)
+void fuzz_device_init(struct fuzz_device *d)
 {
-	rig_up(&d->rig);
+	device_up(&d->device);
 	for (unsigned i = 0; i < FUZZ_QPS; i++)
 		qp_memory(&d->qp[i]);
 	for (unsigned i = 0; i < FUZZ_MRS; i++) {
@@ -112,25 +112,26 @@ static void create_list(struct fuzz_device *d, unsigned index)
 	for (unsigned i = 0; i < 2; i++)
 		entry[i] = (struct umr_klm){be32_of(FUZZ_LIST_BYTES / 2),
 					    be32_of(mkey_key(d->mr[i].mkey)),
-					    be64_of(device_addr(d, i, 0))};
-	MUST(!mkey_create_indirect(d->rig.adapter[d->dev], &attr, &d->list[index]));
+					    be64_of(fuzz_device_addr(d, i, 0))};
+	MUST(!mkey_create_indirect(d->device.adapter[d->dev], &attr, &d->list[index]));
 }
 
-void device_begin(struct fuzz_device *d, unsigned dev)
+void fuzz_device_begin(struct fuzz_device *d, unsigned dev)
 {
 	d->dev = dev % 2;
-	d->pdn = pd_alloc(d->rig.adapter[d->dev]);
-	d->xrcdn = xrcd_alloc(d->rig.adapter[d->dev]);
+	d->pdn = pd_alloc(d->device.adapter[d->dev]);
+	d->xrcdn = xrcd_alloc(d->device.adapter[d->dev]);
 	for (unsigned i = 0; i < FUZZ_MRS; i++) {
 		struct fuzz_mr *m = &d->mr[i];
 
-		rig_mr(&d->rig, d->dev, d->pdn, m->area + m->off, m->len, m->access, &m->mkey);
+		device_mr(&d->device, d->dev, d->pdn, m->area + m->off, m->len, m->access,
+			  &m->mkey);
 	}
 	for (unsigned i = 0; i < FUZZ_WINDOWS; i++)
-		MUST(!window_create(d->rig.adapter[d->dev], d->pdn,
+		MUST(!window_create(d->device.adapter[d->dev], d->pdn,
 				    i ? WINDOW_TYPE_2 : WINDOW_TYPE_1, &d->window[i]));
 	for (unsigned i = 0; i < FUZZ_PSVS; i++)
-		MUST(!psv_create(d->rig.adapter[d->dev], d->pdn, &d->psv[i]));
+		MUST(!psv_create(d->device.adapter[d->dev], d->pdn, &d->psv[i]));
 	for (unsigned i = 0; i < FUZZ_LISTS; i++)
 		create_list(d, i);
 }
@@ -151,7 +152,7 @@ static void create_srq(struct fuzz_device *d, struct fuzz_qp *q, bool xrc)
 	};
 
 	memset(q->srq_dbrec, 0, sizeof(be32));
-	MUST(!srq_create(d->rig.adapter[d->dev], &attr, &q->srq));
+	MUST(!srq_create(d->device.adapter[d->dev], &attr, &q->srq));
 }
 
 static void create_cq(struct fuzz_device *d, struct fuzz_qp *q, bool large)
@@ -168,7 +169,7 @@ static void create_cq(struct fuzz_device *d, struct fuzz_qp *q, bool large)
 
 	memset(q->cq_ring, 0xf0, (size_t)FUZZ_CQES * CQE_BYTES);
 	memset(q->cq_dbrec, 0, 2 * sizeof(be32));
-	MUST(!cq_create(d->rig.adapter[d->dev], &attr, &q->cq));
+	MUST(!cq_create(d->device.adapter[d->dev], &attr, &q->cq));
 }
 
 static enum ib_qp_type type_of(const struct fuzz_device *d, unsigned index, uint8_t kind)
@@ -190,7 +191,7 @@ static enum ib_qp_type type_of(const struct fuzz_device *d, unsigned index, uint
 	}
 }
 
-void device_qp_create(struct fuzz_device *d, unsigned index, uint8_t kind)
+void fuzz_device_qp_create(struct fuzz_device *d, unsigned index, uint8_t kind)
 {
 	struct fuzz_qp *q = &d->qp[index];
 	struct qp_create_attr attr = {
@@ -241,7 +242,7 @@ void device_qp_create(struct fuzz_device *d, unsigned index, uint8_t kind)
 		attr.sq_blocks = 0;
 		attr.dc_key = FUZZ_DC_KEY;
 	}
-	MUST(!qp_create(d->rig.adapter[d->dev], &attr, &q->qp));
+	MUST(!qp_create(d->device.adapter[d->dev], &attr, &q->qp));
 }
 
 static void read_attributes(struct fuzz_device *d, struct qp_attr *attr, uint32_t dest_qpn,
@@ -258,7 +259,7 @@ static void read_attributes(struct fuzz_device *d, struct qp_attr *attr, uint32_
 		.access = in_u8(in) ^ 0xff,
 		.ah = {.dlid = row ? 0 : 7,
 		       .is_global = row || retry & 128,
-		       .dgid = subnet_bed_gid_of(d->rig.subnet, row),
+		       .dgid = test_subnet_gid_of(d->device.subnet, row),
 		       .hop_limit = 64,
 		       .port_num = 1},
 		.max_rd_atomic = limits & 15,
@@ -271,8 +272,8 @@ static void read_attributes(struct fuzz_device *d, struct qp_attr *attr, uint32_
 	};
 }
 
-void device_qp_connect(struct fuzz_device *d, unsigned index, uint32_t dest_qpn, unsigned row,
-		       struct input *in)
+void fuzz_device_qp_connect(struct fuzz_device *d, unsigned index, uint32_t dest_qpn, unsigned row,
+			    struct input *in)
 {
 	enum {
 		INIT = IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT,
@@ -308,7 +309,7 @@ void device_qp_connect(struct fuzz_device *d, unsigned index, uint32_t dest_qpn,
 	}
 }
 
-void device_qp_modify(struct fuzz_device *d, unsigned index, struct input *in)
+void fuzz_device_qp_modify(struct fuzz_device *d, unsigned index, struct input *in)
 {
 	struct qp_attr attr;
 	uint32_t mask = in_u32(in);
@@ -335,7 +336,7 @@ static bool is_list(unsigned index)
 	return index % FUZZ_KEYS >= FUZZ_MRS + FUZZ_WINDOWS;
 }
 
-uint32_t device_key(const struct fuzz_device *d, unsigned index)
+uint32_t fuzz_device_key(const struct fuzz_device *d, unsigned index)
 {
 	index %= FUZZ_KEYS;
 	if (is_list(index))
@@ -351,12 +352,12 @@ static const struct fuzz_mr *region_of(const struct fuzz_device *d, unsigned ind
 	return &d->mr[index < FUZZ_MRS ? index : 0];
 }
 
-uint32_t device_bytes(const struct fuzz_device *d, unsigned index)
+uint32_t fuzz_device_bytes(const struct fuzz_device *d, unsigned index)
 {
 	return is_list(index) ? FUZZ_LIST_BYTES : (uint32_t)region_of(d, index)->len;
 }
 
-uint64_t device_addr(const struct fuzz_device *d, unsigned index, uint32_t off)
+uint64_t fuzz_device_addr(const struct fuzz_device *d, unsigned index, uint32_t off)
 {
 	const struct fuzz_mr *m = region_of(d, index);
 
@@ -366,7 +367,7 @@ uint64_t device_addr(const struct fuzz_device *d, unsigned index, uint32_t off)
 	       (m->access & IB_ACCESS_ZERO_BASED ? 0 : (uintptr_t)m->area + m->off);
 }
 
-void device_mr_close(struct fuzz_device *d, unsigned index, bool closed)
+void fuzz_device_mr_close(struct fuzz_device *d, unsigned index, bool closed)
 {
 	struct fuzz_mr *m = &d->mr[index % FUZZ_MRS];
 
@@ -386,7 +387,7 @@ static void check_mr(struct fuzz_device *d, unsigned index)
 {
 	struct fuzz_mr *m = &d->mr[index];
 
-	device_mr_close(d, index, false);
+	fuzz_device_mr_close(d, index, false);
 	must_be_pattern(m->area, m->off);
 	must_be_pattern(m->area + m->off + m->len, m->area_bytes - m->off - m->len);
 	if (is_writable(m))
@@ -395,7 +396,7 @@ static void check_mr(struct fuzz_device *d, unsigned index)
 		must_be_pattern(m->area + m->off, m->len);
 	if (m->access & IB_ACCESS_MW_BIND)
 		MUST(!mkey_retire(m->mkey));
-	mkey_destroy(d->rig.adapter[d->dev], m->mkey);
+	mkey_destroy(d->device.adapter[d->dev], m->mkey);
 }
 
 /* But for what the device itself keeps once it was asked for it. */
@@ -404,9 +405,9 @@ static void must_be_unused(const struct number_space *s, uint32_t kept)
 	MUST(s->capacity - s->count <= kept);
 }
 
-void device_end(struct fuzz_device *d)
+void fuzz_device_end(struct fuzz_device *d)
 {
-	struct adapter *a = d->rig.adapter[d->dev];
+	struct adapter *a = d->device.adapter[d->dev];
 
 	for (unsigned i = 0; i < FUZZ_FLOWS; i++) {
 		if (d->flow[i])

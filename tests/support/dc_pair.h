@@ -5,22 +5,22 @@
  */
 #pragma once
 
-#include "adapter_rig.h"
-#include "srq_rig.h"
+#include "adapter_device.h"
+#include "srq_device.h"
 
-#define DC_BYTES RIG_SRQ_BYTES
+#define DC_BYTES DEVICE_SRQ_BYTES
 #define DC_KEY	 0x1122334455667788ull
 #define DC_UIDX	 0x55u
 
 struct dc_target {
-	struct rig_srq q;
+	struct device_srq q;
 	struct qp *qp;
 };
 
-struct dc_bed {
-	struct rig rig;
+struct dc_pair {
+	struct test_device device;
 	unsigned dev;
-	struct rig_qp dci[2];
+	struct device_qp dci[2];
 	struct dc_target dct[2];
 	uint8_t src[DC_BYTES];
 	struct mkey *ms[2];
@@ -40,15 +40,15 @@ struct dc_to {
 };
 
 /* log_errored: of the initiators' streams, so many may be in error; below 0: no streams. */
-void dc_bed_up(struct dc_bed *t, unsigned dev, int log_errored);
-void dc_bed_down(struct dc_bed *t);
-void dc_dci_up(struct dc_bed *t, struct rig_qp *q, int log_errored);
-void dc_dci_to_rts(struct dc_bed *t, struct rig_qp *q);
-void dc_begin(struct dc_bed *t, unsigned dci, struct rig_wqe *w, uint8_t opcode, uint32_t imm,
+void dc_pair_up(struct dc_pair *t, unsigned dev, int log_errored);
+void dc_pair_down(struct dc_pair *t);
+void dc_dci_up(struct dc_pair *t, struct device_qp *q, int log_errored);
+void dc_dci_to_rts(struct dc_pair *t, struct device_qp *q);
+void dc_begin(struct dc_pair *t, unsigned dci, struct device_wqe *w, uint8_t opcode, uint32_t imm,
 	      struct dc_to to);
-void dc_send(struct dc_bed *t, unsigned dci, struct dc_to to, uint32_t off, uint32_t len);
-void dc_write(struct dc_bed *t, unsigned dci, struct dc_to to, uint32_t rkey, uint32_t lkey);
-void dc_expect_sent(struct dc_bed *t, unsigned dci, uint8_t opcode);
-void dc_expect_failed(struct dc_bed *t, unsigned dci, uint8_t syndrome);
-void dc_expect_received(struct dc_bed *t, unsigned dct, unsigned dci, uint32_t off, uint32_t len);
+void dc_send(struct dc_pair *t, unsigned dci, struct dc_to to, uint32_t off, uint32_t len);
+void dc_write(struct dc_pair *t, unsigned dci, struct dc_to to, uint32_t rkey, uint32_t lkey);
+void dc_expect_sent(struct dc_pair *t, unsigned dci, uint8_t opcode);
+void dc_expect_failed(struct dc_pair *t, unsigned dci, uint8_t syndrome);
+void dc_expect_received(struct dc_pair *t, unsigned dct, unsigned dci, uint32_t off, uint32_t len);
 enum ib_qp_state dc_state_of(struct qp *qp);

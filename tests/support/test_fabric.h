@@ -18,12 +18,12 @@
 #include "wire/registry.h"
 #include "wire/wire.h"
 #include "check.h"
-#include "subnet_bed.h"
+#include "test_subnet.h"
 
-#define TESTBED_CHANNEL_BYTES (1u << 20)
-#define TESTBED_PORTS	      2u
+#define TEST_FABRIC_CHANNEL_BYTES (1u << 20)
+#define TEST_FABRIC_PORTS	  2u
 
-struct testbed {
+struct test_fabric {
 	struct registry *registry;
 	struct subnet subnet;
 	struct slot *slots;
@@ -33,20 +33,20 @@ struct testbed {
 };
 
 /* One process of it. */
-struct station {
-	struct testbed *bed;
+struct test_process {
+	struct test_fabric *fabric;
 	uint16_t slot;
 	struct wire_process *host;
 	struct wire *wire;
 	struct path path; /* to the other */
 };
 
-static inline uint32_t testbed_qpn(uint16_t slot)
+static inline uint32_t test_fabric_qpn(uint16_t slot)
 {
 	return (slot + 1u) << REGISTRY_CHUNK_SHIFT;
 }
 
-static inline void *testbed_shared(size_t bytes)
+static inline void *test_fabric_shared(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
@@ -54,56 +54,57 @@ static inline void *testbed_shared(size_t bytes)
 	return p;
 }
 
-static inline void testbed_new_channel(struct testbed *b)
+static inline void test_fabric_new_channel(struct test_fabric *b)
 {
 	b->channel_fd = memfd_create("channel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	CHECK(b->channel_fd >= 0 && !ftruncate(b->channel_fd, TESTBED_CHANNEL_BYTES));
+	CHECK(b->channel_fd >= 0 && !ftruncate(b->channel_fd, TEST_FABRIC_CHANNEL_BYTES));
 }
 
-static inline struct testbed *testbed_create(void)
+static inline struct test_fabric *test_fabric_create(void)
 {
-	struct testbed *b = testbed_shared(sizeof(*b));
+	struct test_fabric *b = test_fabric_shared(sizeof(*b));
 
-	b->registry = testbed_shared(sizeof(*b->registry));
-	b->slots = testbed_shared(REGISTRY_SLOTS * sizeof(struct slot));
-	subnet_bed_open(&b->subnet, TESTBED_PORTS);
-	for (uint16_t s = 0; s < TESTBED_PORTS; s++) {
-		subnet_bed_port(&b->subnet, s, 0, false);
+	b->registry = test_fabric_shared(sizeof(*b->registry));
+	b->slots = test_fabric_shared(REGISTRY_SLOTS * sizeof(struct slot));
+	test_subnet_open(&b->subnet, TEST_FABRIC_PORTS);
+	for (uint16_t s = 0; s < TEST_FABRIC_PORTS; s++) {
+		test_subnet_port(&b->subnet, s, 0, false);
 		atomic_store(&b->registry->slot_host_plus_1[s], s + 1u);
 		atomic_store(&b->registry->qpn_slot_plus_1[s + 1], (uint16_t)(s + 1));
 		atomic_store(&b->slots[s].alive, 1);
 	}
-	testbed_new_channel(b);
+	test_fabric_new_channel(b);
 	return b;
 }
 
-static inline int testbed_open_channel(void *user, uint16_t peer, int *fd, size_t *bytes, int *side)
+static inline int test_fabric_open_channel(void *user, uint16_t peer, int *fd, size_t *bytes,
+					   int *side)
 {
-	struct station *st = user;
+	struct test_process *st = user;
 
-	atomic_fetch_add(&st->bed->opened, 1);
-	if (st->bed->refuse || peer > 1 || peer == st->slot)
+	atomic_fetch_add(&st->fabric->opened, 1);
+	if (st->fabric->refuse || peer > 1 || peer == st->slot)
 		return -ENOENT;
-	*fd = dup(st->bed->channel_fd);
-	*bytes = TESTBED_CHANNEL_BYTES;
+	*fd = dup(st->fabric->channel_fd);
+	*bytes = TEST_FABRIC_CHANNEL_BYTES;
 	*side = st->slot > peer;
 	return 0;
 }
 
-static inline void station_up(struct station *st, struct testbed *b, uint16_t slot,
-			      void (*receive)(void *user, const struct pkt *p), void *user)
+static inline void test_process_up(struct test_process *st, struct test_fabric *b, uint16_t slot,
+				   void (*receive)(void *user, const struct pkt *p), void *user)
 {
 	struct wire_process_attr attr = {
 		.registry = b->registry,
 		.subnet = &b->subnet,
 		.slots = b->slots,
 		.slot = slot,
-		.open_channel = testbed_open_channel,
+		.open_channel = test_fabric_open_channel,
 		.user = st,
 	};
 	struct wire_client client = {.receive = receive, .user = user};
 
-	*st = (struct station){.bed = b, .slot = slot};
+	*st = (struct test_process){.fabric = b, .slot = slot};
 	CHECK(!wire_process_create(&attr, &st->host));
 	CHECK(!wire_create(st->host, slot, &st->wire));
 	wire_attach(st->wire, &client);
@@ -112,20 +113,20 @@ static inline void station_up(struct station *st, struct testbed *b, uint16_t sl
 }
 
 /* What the daemon would do when the other side has opened the channel. */
-static inline void station_add_channel(struct station *st)
+static inline void test_process_add_channel(struct test_process *st)
 {
-	CHECK(!wire_process_add_channel(st->host, !st->slot, dup(st->bed->channel_fd),
-					TESTBED_CHANNEL_BYTES, st->slot == 1));
+	CHECK(!wire_process_add_channel(st->host, !st->slot, dup(st->fabric->channel_fd),
+					TEST_FABRIC_CHANNEL_BYTES, st->slot == 1));
 }
 
-static inline void station_down(struct station *st)
+static inline void test_process_down(struct test_process *st)
 {
 	wire_attach(st->wire, NULL);
 	wire_destroy(st->wire);
 	wire_process_destroy(st->host);
 }
 
-static inline uint64_t station_counter(struct station *st, enum port_counter c)
+static inline uint64_t test_process_counter(struct test_process *st, enum port_counter c)
 {
 	const _Atomic(uint64_t) *shard = wire_counters(st->wire);
 	uint64_t n = 0;

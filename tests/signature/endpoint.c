@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Objects, completions, states and events of a side; see desk.h. */
-#include "desk.h"
+#include "endpoint.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -21,7 +21,7 @@ static struct ibv_context *open_devx(struct ibv_device *device)
 	return mlx5dv_open_device(device, &attr);
 }
 
-static struct ibv_cq *open_cq(struct desk *d, struct ibv_cq_ex **extended)
+static struct ibv_cq *open_cq(struct endpoint *d, struct ibv_cq_ex **extended)
 {
 	struct ibv_cq_init_attr_ex attr = {.cqe = CQ_ENTRIES};
 	struct mlx5dv_cq_init_attr dv = {
@@ -33,16 +33,16 @@ static struct ibv_cq *open_cq(struct desk *d, struct ibv_cq_ex **extended)
 	if (!d->opened.cqe_bytes) {
 		cq = ibv_create_cq(d->port.ctx, CQ_ENTRIES, NULL, NULL, 0);
 		if (!cq)
-			rig_die("ibv_create_cq: %m");
+			device_die("ibv_create_cq: %m");
 		return cq;
 	}
 	*extended = mlx5dv_create_cq(d->port.ctx, &attr, &dv);
 	if (!*extended)
-		rig_die("mlx5dv_create_cq: %m");
+		device_die("mlx5dv_create_cq: %m");
 	return ibv_cq_ex_to_cq(*extended);
 }
 
-static struct ibv_qp *open_qp(struct desk *d)
+static struct ibv_qp *open_qp(struct endpoint *d)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.qp_type = IBV_QPT_RC,
@@ -75,20 +75,21 @@ static struct ibv_qp *open_qp(struct desk *d)
 	return qp;
 }
 
-int desk_open(struct desk *d, const struct open_order *how)
+int endpoint_open(struct endpoint *d, const struct open_order *how)
 {
 	struct ibv_cq_ex *unused;
 
 	d->opened = *how;
-	rig_port_open_by(&d->port, how->device[0] ? how->device : NULL, how->gid_index, open_devx);
+	device_port_open_by(&d->port, how->device[0] ? how->device : NULL, how->gid_index,
+			    open_devx);
 	d->pd = ibv_alloc_pd(d->port.ctx);
 	if (!d->pd)
-		rig_die("ibv_alloc_pd: %m");
+		device_die("ibv_alloc_pd: %m");
 	d->send_cq = open_cq(d, &d->send_cq_ex);
 	d->recv_cq = how->own_cqs ? open_cq(d, &unused) : d->send_cq;
 	d->mr = ibv_reg_mr(d->pd, d->memory, ORDER_MEMORY, (int)how->mr_access);
 	if (!d->mr)
-		rig_die("ibv_reg_mr: %m");
+		device_die("ibv_reg_mr: %m");
 	d->qp = open_qp(d);
 	if (!d->qp)
 		return errno ? errno : EIO;
@@ -100,10 +101,10 @@ int desk_open(struct desk *d, const struct open_order *how)
 static void must(int err, const char *what)
 {
 	if (err)
-		rig_die("%s: %s", what, strerror(err));
+		device_die("%s: %s", what, strerror(err));
 }
 
-void desk_close(struct desk *d)
+void endpoint_close(struct endpoint *d)
 {
 	if (!d->port.ctx)
 		return;
@@ -119,16 +120,16 @@ void desk_close(struct desk *d)
 		must(ibv_destroy_cq(d->recv_cq), "ibv_destroy_cq");
 	must(ibv_destroy_cq(d->send_cq), "ibv_destroy_cq");
 	must(ibv_dealloc_pd(d->pd), "ibv_dealloc_pd");
-	rig_port_close(&d->port);
+	device_port_close(&d->port);
 }
 
-static struct address own_address(const struct desk *d)
+static struct address own_address(const struct endpoint *d)
 {
 	struct mlx5dv_context attr = {.comp_mask = MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD};
-	struct rig_address a = rig_address(&d->port, d->qp, 0x100);
+	struct device_address a = device_address(&d->port, d->qp, 0x100);
 
 	if (mlx5dv_query_device(d->port.ctx, &attr))
-		rig_die("mlx5dv_query_device: %m");
+		device_die("mlx5dv_query_device: %m");
 	return (struct address){
 		.gid = a.gid,
 		.qpn = a.qpn,
@@ -140,26 +141,26 @@ static struct address own_address(const struct desk *d)
 	};
 }
 
-static void connect_to(struct desk *d, const struct address *peer)
+static void connect_to(struct endpoint *d, const struct address *peer)
 {
-	struct rig_address a = {
+	struct device_address a = {
 		.gid = peer->gid,
 		.qpn = peer->qpn,
 		.psn = peer->psn,
 		.lid = peer->lid,
 	};
-	struct rig_connection how = rig_default_connection;
+	struct device_connection how = device_default_connection;
 
 	how.mtu = d->opened.mtu;
-	rig_qp_init(d->qp, &how);
-	rig_qp_connect(&d->port, d->qp, &how, &a, 0x100);
+	device_qp_init(d->qp, &how);
+	device_qp_connect(&d->port, d->qp, &how, &a, 0x100);
 }
 
 /* Until there are so many, or time is up. */
-static void poll_for(struct desk *d, const struct order *o, struct answer *a)
+static void poll_for(struct endpoint *d, const struct order *o, struct answer *a)
 {
 	struct ibv_cq *cq = o->poll.receives ? d->recv_cq : d->send_cq;
-	uint64_t end = rig_now_ns() + o->poll.limit_ms * 1000000ull;
+	uint64_t end = device_now_ns() + o->poll.limit_ms * 1000000ull;
 
 	a->poll.count = 0;
 	for (unsigned round = 0;; round++) {
@@ -171,21 +172,21 @@ static void poll_for(struct desk *d, const struct order *o, struct answer *a)
 			return;
 		}
 		a->poll.count += (unsigned)n;
-		if (a->poll.count == o->poll.count || (round % 64 == 63 && rig_now_ns() >= end))
+		if (a->poll.count == o->poll.count || (round % 64 == 63 && device_now_ns() >= end))
 			return;
 		if (round % 1024 == 1023)
 			sched_yield(); /* the device may wait for this CPU */
 	}
 }
 
-static int change_state(struct desk *d, enum ibv_qp_state state, bool current)
+static int change_state(struct endpoint *d, enum ibv_qp_state state, bool current)
 {
 	struct ibv_qp_attr attr = {.qp_state = state, .cur_qp_state = IBV_QPS_SQD};
 
 	return ibv_modify_qp(d->qp, &attr, IBV_QP_STATE | (current ? IBV_QP_CUR_STATE : 0));
 }
 
-static void next_event(struct desk *d, unsigned limit_ms, struct answer *a)
+static void next_event(struct endpoint *d, unsigned limit_ms, struct answer *a)
 {
 	struct pollfd ready = {.fd = d->port.ctx->async_fd, .events = POLLIN};
 	struct ibv_async_event event;
@@ -206,14 +207,14 @@ static void next_event(struct desk *d, unsigned limit_ms, struct answer *a)
 	ibv_ack_async_event(&event);
 }
 
-static int check_key(struct desk *d, int key, struct mlx5dv_mkey_err *out)
+static int check_key(struct endpoint *d, int key, struct mlx5dv_mkey_err *out)
 {
 	/* What a check leaves alone is recognisable. */
 	memset(out, 0xa5, sizeof(*out));
 	return mlx5dv_mkey_check(d->key[key], out);
 }
 
-static int destroy_key(struct desk *d, int key)
+static int destroy_key(struct endpoint *d, int key)
 {
 	int err = mlx5dv_destroy_mkey(d->key[key]);
 
@@ -222,12 +223,12 @@ static int destroy_key(struct desk *d, int key)
 	return err;
 }
 
-void desk_carry_out(struct desk *d, const struct order *o, struct answer *a)
+void endpoint_carry_out(struct endpoint *d, const struct order *o, struct answer *a)
 {
 	memset(a, 0, sizeof(*a));
 	switch (o->code) {
 	case ORDER_OPEN:
-		a->status = desk_open(d, &o->open);
+		a->status = endpoint_open(d, &o->open);
 		if (!a->status)
 			a->address = own_address(d);
 		break;
@@ -235,11 +236,11 @@ void desk_carry_out(struct desk *d, const struct order *o, struct answer *a)
 		connect_to(d, &o->peer);
 		break;
 	case ORDER_KEY_CREATE:
-		a->status =
-			desk_key_create(d, o->key, o->create.flags, o->create.entries, &a->names);
+		a->status = endpoint_key_create(d, o->key, o->create.flags, o->create.entries,
+						&a->names);
 		break;
 	case ORDER_KEY_CONFIGURE:
-		a->status = desk_key_configure(d, o->key, &o->conf);
+		a->status = endpoint_key_configure(d, o->key, &o->conf);
 		break;
 	case ORDER_KEY_CHECK:
 		a->status = check_key(d, o->key, &a->error);
@@ -248,10 +249,10 @@ void desk_carry_out(struct desk *d, const struct order *o, struct answer *a)
 		a->status = destroy_key(d, o->key);
 		break;
 	case ORDER_POST:
-		a->status = desk_post(d, o->post.count, o->post.request);
+		a->status = endpoint_post(d, o->post.count, o->post.request);
 		break;
 	case ORDER_RECEIVE:
-		a->status = desk_receive(d, o->receive.id, o->receive.slices, o->receive.slice);
+		a->status = endpoint_receive(d, o->receive.id, o->receive.slices, o->receive.slice);
 		break;
 	case ORDER_POLL:
 		poll_for(d, o, a);
@@ -263,7 +264,7 @@ void desk_carry_out(struct desk *d, const struct order *o, struct answer *a)
 		a->status = change_state(d, o->modify.state, o->modify.current);
 		break;
 	case ORDER_STATE:
-		a->state = rig_qp_state(d->qp);
+		a->state = device_qp_state(d->qp);
 		break;
 	case ORDER_EVENT:
 		next_event(d, o->limit_ms, a);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "indirect_bed.h"
+#include "keyed_pair.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,32 +7,34 @@
 #include "adapter/qp/qp.h"
 #include "base/rcu.h"
 
-void bed_up(struct bed *t)
+void keyed_pair_up(struct keyed_pair *t)
 {
 	memset(t, 0, sizeof(*t));
-	rig_up(&t->rig);
-	rig_qp_up(&t->rig, 0, &t->a, IB_QPT_RC);
-	rig_qp_up(&t->rig, 0, &t->b, IB_QPT_RC);
-	rig_connect(&t->rig, 0, &t->a, &t->b);
-	t->src = malloc(BED_BYTES);
-	t->dst = malloc(BED_BYTES);
+	device_up(&t->device);
+	device_qp_up(&t->device, 0, &t->a, IB_QPT_RC);
+	device_qp_up(&t->device, 0, &t->b, IB_QPT_RC);
+	device_connect(&t->device, 0, &t->a, &t->b);
+	t->src = malloc(KEYED_PAIR_BYTES);
+	t->dst = malloc(KEYED_PAIR_BYTES);
 	CHECK(t->src && t->dst);
-	for (unsigned i = 0; i < BED_BYTES; i++)
+	for (unsigned i = 0; i < KEYED_PAIR_BYTES; i++)
 		t->src[i] = (uint8_t)(i * 11 + i / 256 + 3);
-	memset(t->dst, 0xee, BED_BYTES);
-	t->lkey = rig_mr(&t->rig, 0, t->a.pdn, t->src, BED_BYTES, RIG_ALL_ACCESS, &t->ma);
-	t->rkey = rig_mr(&t->rig, 0, t->b.pdn, t->dst, BED_BYTES, RIG_ALL_ACCESS, &t->mb);
+	memset(t->dst, 0xee, KEYED_PAIR_BYTES);
+	t->lkey = device_mr(&t->device, 0, t->a.pdn, t->src, KEYED_PAIR_BYTES, DEVICE_ALL_ACCESS,
+			    &t->ma);
+	t->rkey = device_mr(&t->device, 0, t->b.pdn, t->dst, KEYED_PAIR_BYTES, DEVICE_ALL_ACCESS,
+			    &t->mb);
 }
 
-void bed_down(struct bed *t)
+void keyed_pair_down(struct keyed_pair *t)
 {
-	rig_qp_down(&t->a);
-	rig_qp_down(&t->b);
+	device_qp_down(&t->a);
+	device_qp_down(&t->b);
 	if (t->list)
-		mkey_destroy(t->rig.adapter[0], t->list);
-	mkey_destroy(t->rig.adapter[0], t->mb);
-	mkey_destroy(t->rig.adapter[0], t->ma);
-	rig_down(&t->rig);
+		mkey_destroy(t->device.adapter[0], t->list);
+	mkey_destroy(t->device.adapter[0], t->mb);
+	mkey_destroy(t->device.adapter[0], t->ma);
+	device_down(&t->device);
 	free(t->src);
 	free(t->dst);
 }
@@ -46,7 +48,7 @@ struct mkey_indirect_attr plain(uint32_t pdn, const struct umr_klm *e, uint32_t 
 {
 	return (struct mkey_indirect_attr){
 		.pdn = pdn,
-		.access = RIG_ALL_ACCESS,
+		.access = DEVICE_ALL_ACCESS,
 		.local_read = true,
 		.variant = 0x5a,
 		.qpn = MKEY_ANY_QPN,
@@ -58,37 +60,37 @@ struct mkey_indirect_attr plain(uint32_t pdn, const struct umr_klm *e, uint32_t 
 	};
 }
 
-void make(struct bed *t, const struct mkey_indirect_attr *attr)
+void make(struct keyed_pair *t, const struct mkey_indirect_attr *attr)
 {
 	if (t->list)
-		mkey_destroy(t->rig.adapter[0], t->list);
-	CHECK(!mkey_create_indirect(t->rig.adapter[0], attr, &t->list));
+		mkey_destroy(t->device.adapter[0], t->list);
+	CHECK(!mkey_create_indirect(t->device.adapter[0], attr, &t->list));
 	t->key = mkey_key(t->list);
 }
 
-void rdma(struct rig_qp *q, uint8_t opcode, uint64_t raddr, uint32_t rkey, uint64_t laddr,
+void rdma(struct device_qp *q, uint8_t opcode, uint64_t raddr, uint32_t rkey, uint64_t laddr,
 	  uint32_t lkey, uint32_t len)
 {
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	rig_wqe_begin(q, &w, opcode, SIGNALED, 0);
-	rig_wqe_raddr(&w, raddr, rkey);
-	rig_wqe_data(&w, (void *)(uintptr_t)laddr, len, lkey);
-	rig_wqe_end(&w);
+	device_wqe_begin(q, &w, opcode, SIGNALED, 0);
+	device_wqe_raddr(&w, raddr, rkey);
+	device_wqe_data(&w, (void *)(uintptr_t)laddr, len, lkey);
+	device_wqe_end(&w);
 }
 
-void send(struct rig_qp *q, uint64_t laddr, uint32_t lkey, uint32_t len)
+void send(struct device_qp *q, uint64_t laddr, uint32_t lkey, uint32_t len)
 {
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	rig_wqe_begin(q, &w, WQE_OP_SEND, SIGNALED, 0);
-	rig_wqe_data(&w, (void *)(uintptr_t)laddr, len, lkey);
-	rig_wqe_end(&w);
+	device_wqe_begin(q, &w, WQE_OP_SEND, SIGNALED, 0);
+	device_wqe_data(&w, (void *)(uintptr_t)laddr, len, lkey);
+	device_wqe_end(&w);
 }
 
-uint8_t outcome(struct rig_qp *q)
+uint8_t outcome(struct device_qp *q)
 {
-	const struct cqe64 *c = rig_cq_poll(&q->cq);
+	const struct cqe64 *c = device_cq_poll(&q->cq);
 
 	CHECK(c);
 	switch (c->op_own >> 4) {
@@ -100,7 +102,7 @@ uint8_t outcome(struct rig_qp *q)
 	}
 }
 
-enum mkey_verdict verdict(struct bed *t, uint32_t key, uint64_t va, uint64_t len)
+enum mkey_verdict verdict(struct keyed_pair *t, uint32_t key, uint64_t va, uint64_t len)
 {
 	const struct mkey_use u = qp_remote_use(t->b.qp, key, t->b.pdn, IB_ACCESS_REMOTE_WRITE);
 	enum mkey_verdict v;
@@ -108,7 +110,7 @@ enum mkey_verdict verdict(struct bed *t, uint32_t key, uint64_t va, uint64_t len
 
 	runs_begin(&runs);
 	rcu_enter();
-	v = mkey_resolve(t->rig.adapter[0], &u, va, len, &runs);
+	v = mkey_resolve(t->device.adapter[0], &u, va, len, &runs);
 	rcu_leave();
 	return v;
 }
@@ -130,11 +132,11 @@ struct change configure(const struct umr_klm *e, uint32_t n, uint64_t length)
 	return c;
 }
 
-void post(struct rig_qp *q, uint32_t key, const struct change *c)
+void post(struct device_qp *q, uint32_t key, const struct change *c)
 {
-	struct rig_wqe w;
+	struct device_wqe w;
 
-	rig_wqe_begin(q, &w, WQE_OP_UMR, SIGNALED, key);
+	device_wqe_begin(q, &w, WQE_OP_UMR, SIGNALED, key);
 	memcpy(w.bytes + w.at, &c->ctrl, sizeof(c->ctrl));
 	w.at += sizeof(c->ctrl);
 	memcpy(w.bytes + w.at, &c->context, sizeof(c->context));
@@ -145,10 +147,10 @@ void post(struct rig_qp *q, uint32_t key, const struct change *c)
 		memcpy(w.bytes + w.at, c->bsf, BSF_BYTES);
 		w.at += BSF_BYTES;
 	}
-	rig_wqe_end(&w);
+	device_wqe_end(&w);
 }
 
-uint8_t change(struct bed *t, const struct change *c)
+uint8_t change(struct keyed_pair *t, const struct change *c)
 {
 	post(&t->b, t->key, c);
 	return outcome(&t->b);
@@ -188,22 +190,22 @@ struct umr_klm stride(uint16_t step, uint16_t bytes, uint32_t key, const void *a
 	return k;
 }
 
-uint8_t write_through(struct bed *t, uint32_t key, uint64_t at, uint32_t len)
+uint8_t write_through(struct keyed_pair *t, uint32_t key, uint64_t at, uint32_t len)
 {
 	rdma(&t->a, WQE_OP_RDMA_WRITE, at, key, (uintptr_t)t->src, t->lkey, len);
 	return outcome(&t->a);
 }
 
-void bed_with_empty(struct bed *t)
+void keyed_pair_with_empty(struct keyed_pair *t)
 {
 	struct mkey_indirect_attr attr;
 
-	bed_up(t);
+	keyed_pair_up(t);
 	attr = empty(t->b.pdn);
 	make(t, &attr);
 }
 
-struct change of_b(const struct bed *t, uint32_t len)
+struct change of_b(const struct keyed_pair *t, uint32_t len)
 {
 	const struct umr_klm e = klm(len, t->rkey, t->dst);
 

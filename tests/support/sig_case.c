@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "sig_scene.h"
+#include "sig_case.h"
 
 #include <string.h>
 
-bool maybe(struct scene *s, unsigned percent)
+bool maybe(struct sig_case *s, unsigned percent)
 {
 	return rng_below(&s->rng, 100) < percent;
 }
 
 /* Now and then the values at which something happens. */
-static uint32_t tag(struct scene *s, uint32_t all)
+static uint32_t tag(struct sig_case *s, uint32_t all)
 {
 	switch (rng_below(&s->rng, 6)) {
 	case 0:
@@ -23,7 +23,7 @@ static uint32_t tag(struct scene *s, uint32_t all)
 	}
 }
 
-static uint8_t mask(struct scene *s)
+static uint8_t mask(struct sig_case *s)
 {
 	static const uint8_t usual[] = {0xff, 0xf0, 0xc0, 0x30, 0x0f, 0xcf, 0x3f, 0};
 
@@ -37,7 +37,7 @@ static bool is_t10dif(enum sig_type t)
 	return t == SIG_T10DIF_CRC || t == SIG_T10DIF_CSUM;
 }
 
-static void random_domain(struct scene *s, struct sig_domain *d)
+static void random_domain(struct sig_case *s, struct sig_domain *d)
 {
 	static const uint32_t small[] = {8, 16, 24, 64, 72, 104, 128, 264};
 	static const uint32_t real[] = {512, 520, 4048, 4096, 4160};
@@ -61,7 +61,7 @@ static void random_domain(struct scene *s, struct sig_domain *d)
 	d->ref_tag = tag(s, UINT32_MAX);
 }
 
-static void random_config(struct scene *s)
+static void random_config(struct sig_case *s)
 {
 	struct sig_config *c = &s->config;
 	struct sig_domain *w = &c->side[SIG_WIRE];
@@ -93,7 +93,7 @@ static void random_config(struct scene *s)
 }
 
 /* Data with good signatures, then some damage. */
-static void random_input(struct scene *s)
+static void random_input(struct sig_case *s)
 {
 	const struct sig_domain *d = &s->config.side[s->dir == SIG_GATHER ? SIG_MEMORY : SIG_WIRE];
 	bool constant = maybe(s, 10);
@@ -122,7 +122,7 @@ static void random_input(struct scene *s)
 		s->in[rng_below(&s->rng, s->in_bytes)] ^= (uint8_t)(1 << rng_below(&s->rng, 8));
 }
 
-void random_scene(struct scene *s)
+void random_scene(struct sig_case *s)
 {
 	uint64_t largest = maybe(s, 90) ? 1500 : 20000;
 
@@ -142,12 +142,12 @@ void random_scene(struct scene *s)
 			s->out_bytes = model_memory_bytes(&s->config, s->dir, s->wire);
 		/* One-byte blocks grow by their signatures, and may all be wrong. */
 		largest /= 2;
-	} while (s->in_bytes > SCENE_BYTES || s->out_bytes > SCENE_BYTES ||
+	} while (s->in_bytes > SIG_CASE_BYTES || s->out_bytes > SIG_CASE_BYTES ||
 		 model_data_bytes(&s->config, s->wire) >
 			 MODEL_ERRORS *
 				 (uint64_t)(s->config.side[!(s->dir == SIG_SCATTER)].type
 						    ? s->config.side[!(s->dir == SIG_SCATTER)].block
-						    : SCENE_BYTES));
+						    : SIG_CASE_BYTES));
 	random_input(s);
 	model_transfer(&s->config, s->dir, s->wire, s->in, s->want, &s->model);
 	sig_plan_make(&s->plan, &s->config, s->dir);

@@ -6,11 +6,11 @@
 #pragma once
 
 #include "order.h"
-#include "rig.h"
+#include "verbs_device.h"
 
-struct desk {
+struct endpoint {
 	struct open_order opened;
-	struct rig_port port;
+	struct device_port port;
 	struct ibv_pd *pd;
 	struct ibv_cq *send_cq;
 	struct ibv_cq_ex *send_cq_ex; /* the same, if its CQEs have a size that was asked for */
@@ -24,19 +24,19 @@ struct desk {
 	struct mlx5dv_mkey *key[ORDER_KEYS];
 };
 
-void desk_carry_out(struct desk *d, const struct order *order, struct answer *answer);
+void endpoint_carry_out(struct endpoint *d, const struct order *order, struct answer *answer);
 /* 0, or an errno value: the queue pair could not be made. */
-int desk_open(struct desk *d, const struct open_order *how);
-void desk_close(struct desk *d);
+int endpoint_open(struct endpoint *d, const struct open_order *how);
+void endpoint_close(struct endpoint *d);
 
 /* Where a slice or piece of memory is, for the device. */
-struct ibv_sge desk_sge(const struct desk *d, int key, uint64_t at, uint32_t bytes);
+struct ibv_sge endpoint_sge(const struct endpoint *d, int key, uint64_t at, uint32_t bytes);
 
-int desk_key_create(struct desk *d, int key, uint32_t flags, uint16_t entries,
-		    struct key_names *out);
-int desk_key_configure(struct desk *d, int key, const struct key_conf *conf);
+int endpoint_key_create(struct endpoint *d, int key, uint32_t flags, uint16_t entries,
+			struct key_names *out);
+int endpoint_key_configure(struct endpoint *d, int key, const struct key_conf *conf);
 /* The same without ibv_wr_start and ibv_wr_complete. */
-void desk_key_build(struct desk *d, int key, const struct key_conf *conf);
+void endpoint_key_build(struct endpoint *d, int key, const struct key_conf *conf);
 /* All requests in one batch. */
-int desk_post(struct desk *d, unsigned count, const struct request *request);
-int desk_receive(struct desk *d, uint64_t id, unsigned slices, const struct slice *slice);
+int endpoint_post(struct endpoint *d, unsigned count, const struct request *request);
+int endpoint_receive(struct endpoint *d, uint64_t id, unsigned slices, const struct slice *slice);

@@ -13,10 +13,10 @@
 
 #include <infiniband/verbs.h>
 
-#define RIG_PORT 1
-#define RIG_QKEY 0x11223344u
+#define DEVICE_PORT 1
+#define DEVICE_QKEY 0x11223344u
 
-struct rig_port {
+struct device_port {
 	struct ibv_context *ctx;
 	struct ibv_port_attr attr;
 	union ibv_gid gid;
@@ -26,14 +26,14 @@ struct rig_port {
 };
 
 /* What the other side must know to connect. */
-struct rig_address {
+struct device_address {
 	union ibv_gid gid;
 	uint32_t qpn;
 	uint32_t psn;
 	uint16_t lid;
 };
 
-struct rig_connection {
+struct device_connection {
 	uint32_t access; /* IBV_ACCESS_REMOTE_* that the queue pair grants */
 	uint8_t rnr_retry;
 	uint8_t retry_cnt;
@@ -43,27 +43,30 @@ struct rig_connection {
 	enum ibv_mtu mtu;
 };
 
-extern const struct rig_connection rig_default_connection;
+extern const struct device_connection device_default_connection;
 
-_Noreturn void rig_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
+_Noreturn void device_die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* device NULL: the first.  gid_index -1: none on InfiniBand, 0 on Ethernet. */
-void rig_port_open(struct rig_port *port, const char *device, int gid_index);
+void device_port_open(struct device_port *port, const char *device, int gid_index);
 /* The same for contexts that ibv_open_device does not make. */
-void rig_port_open_by(struct rig_port *port, const char *device, int gid_index,
-		      struct ibv_context *(*open)(struct ibv_device *device));
-void rig_port_close(struct rig_port *port);
+void device_port_open_by(struct device_port *port, const char *device, int gid_index,
+			 struct ibv_context *(*open)(struct ibv_device *device));
+void device_port_close(struct device_port *port);
 
-struct rig_address rig_address(const struct rig_port *port, const struct ibv_qp *qp, uint32_t psn);
-struct ibv_ah_attr rig_ah_attr(const struct rig_port *port, const struct rig_address *peer);
+struct device_address device_address(const struct device_port *port, const struct ibv_qp *qp,
+				     uint32_t psn);
+struct ibv_ah_attr device_ah_attr(const struct device_port *port,
+				  const struct device_address *peer);
 
 /* RESET to INIT, to RTR, to RTS.  UD needs no peer. */
-void rig_qp_init(struct ibv_qp *qp, const struct rig_connection *how);
-void rig_qp_connect(const struct rig_port *port, struct ibv_qp *qp,
-		    const struct rig_connection *how, const struct rig_address *peer, uint32_t psn);
+void device_qp_init(struct ibv_qp *qp, const struct device_connection *how);
+void device_qp_connect(const struct device_port *port, struct ibv_qp *qp,
+		       const struct device_connection *how, const struct device_address *peer,
+		       uint32_t psn);
 
-enum ibv_qp_state rig_qp_state(struct ibv_qp *qp);
+enum ibv_qp_state device_qp_state(struct ibv_qp *qp);
 
-uint64_t rig_now_ns(void);
+uint64_t device_now_ns(void);
 /* Samples in ascending order: the median is in the middle. */
-void rig_sort(uint64_t *values, size_t n);
+void device_sort(uint64_t *values, size_t n);

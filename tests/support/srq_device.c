@@ -1,38 +1,39 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "srq_rig.h"
+#include "srq_device.h"
 
 #include <string.h>
 
 #include "check.h"
 
-void rig_srq_up(struct rig *r, unsigned dev, struct rig_srq *s, uint32_t xrcdn, uint32_t uidx)
+void device_srq_up(struct test_device *r, unsigned dev, struct device_srq *s, uint32_t xrcdn,
+		   uint32_t uidx)
 {
 	struct srq_attr attr;
 
-	rig_cq_up(r, dev, &s->cq);
+	device_cq_up(r, dev, &s->cq);
 	s->pdn = pd_alloc(r->adapter[dev]);
-	s->key = rig_mr(r, dev, s->pdn, s->mem, RIG_SRQ_BYTES, RIG_ALL_ACCESS, &s->mkey);
+	s->key = device_mr(r, dev, s->pdn, s->mem, DEVICE_SRQ_BYTES, DEVICE_ALL_ACCESS, &s->mkey);
 	attr = (struct srq_attr){
 		.pdn = s->pdn,
 		.buf = s->ring,
-		.wqe_count = RIG_SRQ_WQES,
-		.wqe_bytes = RIG_SRQ_WQE,
+		.wqe_count = DEVICE_SRQ_WQES,
+		.wqe_bytes = DEVICE_SRQ_WQE,
 		.max_sge = 1,
 		.dbrec = &s->dbrec,
 		.uidx = uidx,
 		.xrcdn = xrcdn,
 		.cq = xrcdn ? s->cq.cq : NULL,
 	};
-	for (unsigned i = 0; i < RIG_SRQ_WQES; i++) {
+	for (unsigned i = 0; i < DEVICE_SRQ_WQES; i++) {
 		struct wqe_srq_next next = {.next_wqe_index =
-						    be16_of((uint16_t)((i + 1) % RIG_SRQ_WQES))};
+						    be16_of((uint16_t)((i + 1) % DEVICE_SRQ_WQES))};
 
-		memcpy(s->ring + i * RIG_SRQ_WQE, &next, sizeof(next));
+		memcpy(s->ring + i * DEVICE_SRQ_WQE, &next, sizeof(next));
 	}
 	CHECK(!srq_create(r->adapter[dev], &attr, &s->srq));
 }
 
-void rig_srq_down(struct rig *r, unsigned dev, struct rig_srq *s)
+void device_srq_down(struct test_device *r, unsigned dev, struct device_srq *s)
 {
 	if (s->srq)
 		CHECK(!srq_destroy(s->srq));
@@ -40,13 +41,14 @@ void rig_srq_down(struct rig *r, unsigned dev, struct rig_srq *s)
 	mkey_destroy(r->adapter[dev], s->mkey);
 }
 
-void rig_srq_post(struct rig_srq *s, uint32_t len)
+void device_srq_post(struct device_srq *s, uint32_t len)
 {
 	struct wqe_data d[2] = {{be32_of(len), be32_of(s->key), be64_of((uintptr_t)s->mem)},
 				{.lkey = be32_of(WQE_DATA_LKEY_END)}};
 
-	memcpy(s->ring + (s->posted % RIG_SRQ_WQES) * RIG_SRQ_WQE + sizeof(struct wqe_srq_next), d,
-	       sizeof(d));
+	memcpy(s->ring + (s->posted % DEVICE_SRQ_WQES) * DEVICE_SRQ_WQE +
+		       sizeof(struct wqe_srq_next),
+	       d, sizeof(d));
 	s->posted++;
 	__atomic_store_n(&s->dbrec.raw, be32_of(s->posted).raw, __ATOMIC_RELEASE);
 }

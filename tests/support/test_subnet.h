@@ -12,7 +12,7 @@
 #define SUBNET_BED_GIDS 8u /* room of each port */
 
 /* Room for that many ports, and as many HCAs at most. */
-static inline void subnet_bed_open(struct subnet *s, uint32_t ports)
+static inline void test_subnet_open(struct subnet *s, uint32_t ports)
 {
 	const struct subnet_shape shape = {ports, ports, ports * SUBNET_BED_GIDS};
 	void *p = mmap(NULL, subnet_bytes(&shape), PROT_READ | PROT_WRITE,
@@ -22,14 +22,14 @@ static inline void subnet_bed_open(struct subnet *s, uint32_t ports)
 	subnet_format(s, p, &shape);
 }
 
-static inline void subnet_bed_close(struct subnet *s)
+static inline void test_subnet_close(struct subnet *s)
 {
 	munmap(s->head, s->head->bytes);
 }
 
 /* The next device of a host, whose ports are active; the row of the first. */
-static inline uint32_t subnet_bed_hca(struct subnet *s, uint32_t host, uint32_t device,
-				      uint32_t nports, bool ethernet)
+static inline uint32_t test_subnet_hca(struct subnet *s, uint32_t host, uint32_t device,
+				       uint32_t nports, bool ethernet)
 {
 	uint32_t row = s->nports;
 	struct subnet_node node = {
@@ -52,13 +52,13 @@ static inline uint32_t subnet_bed_hca(struct subnet *s, uint32_t host, uint32_t 
 	return row;
 }
 
-static inline uint32_t subnet_bed_port(struct subnet *s, uint32_t host, uint32_t device,
-				       bool ethernet)
+static inline uint32_t test_subnet_port(struct subnet *s, uint32_t host, uint32_t device,
+					bool ethernet)
 {
-	return subnet_bed_hca(s, host, device, 1, ethernet);
+	return test_subnet_hca(s, host, device, 1, ethernet);
 }
 
-static inline void subnet_bed_lid(struct subnet *s, uint32_t row, uint16_t lid)
+static inline void test_subnet_lid(struct subnet *s, uint32_t row, uint16_t lid)
 {
 	uint32_t owner;
 
@@ -66,7 +66,7 @@ static inline void subnet_bed_lid(struct subnet *s, uint32_t row, uint16_t lid)
 }
 
 /* fe80::n as the port's GID 0. */
-static inline void subnet_bed_gid(struct subnet *s, uint32_t row, uint8_t n, enum gid_type type)
+static inline void test_subnet_gid(struct subnet *s, uint32_t row, uint8_t n, enum gid_type type)
 {
 	const struct subnet_gid_entry entry = {{.raw = {0xfe, 0x80, [15] = n}}, type};
 	uint32_t owner;
@@ -74,7 +74,7 @@ static inline void subnet_bed_gid(struct subnet *s, uint32_t row, uint8_t n, enu
 	CHECK(!subnet_set_gid(s, row, 0, &entry, &owner));
 }
 
-static inline union ib_gid subnet_bed_gid_of(const struct subnet *s, uint32_t row)
+static inline union ib_gid test_subnet_gid_of(const struct subnet *s, uint32_t row)
 {
 	struct subnet_gid_entry entry;
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "adapter_rig.h"
+#include "adapter_device.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/rcu.h"
 #include "check.h"
-#include "subnet_bed.h"
+#include "test_subnet.h"
 
 static int64_t chunk(void *user, enum number_kind kind)
 {
-	struct rig *r = user;
+	struct test_device *r = user;
 	uint32_t c = ++r->next_chunk;
 
 	if (kind == NUMBER_QPN)
@@ -20,10 +20,10 @@ static int64_t chunk(void *user, enum number_kind kind)
 
 static void kicked(void *user)
 {
-	((struct rig *)user)->kicks++;
+	((struct test_device *)user)->kicks++;
 }
 
-void rig_up(struct rig *r)
+void device_up(struct test_device *r)
 {
 	struct wire_process_attr attr;
 
@@ -37,12 +37,12 @@ void rig_up(struct rig *r)
 	atomic_store(&r->registry->slot_host_plus_1[0], 1);
 	atomic_store(&r->slots[0].alive, 1);
 	r->subnet = &r->own_subnet;
-	subnet_bed_open(r->subnet, 2);
+	test_subnet_open(r->subnet, 2);
 	for (unsigned i = 0; i < 2; i++) {
-		subnet_bed_port(r->subnet, 0, i, i);
-		subnet_bed_gid(r->subnet, i, (uint8_t)(i + 1), GID_ROCE_V2);
+		test_subnet_port(r->subnet, 0, i, i);
+		test_subnet_gid(r->subnet, i, (uint8_t)(i + 1), GID_ROCE_V2);
 	}
-	subnet_bed_lid(r->subnet, 0, 7);
+	test_subnet_lid(r->subnet, 0, 7);
 
 	attr = (struct wire_process_attr){
 		.registry = r->registry, .subnet = r->subnet, .slots = r->slots, .slot = 0};
@@ -56,34 +56,34 @@ void rig_up(struct rig *r)
 	}
 }
 
-void rig_down(struct rig *r)
+void device_down(struct test_device *r)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		adapter_destroy(r->adapter[i]);
 		wire_destroy(r->wire[i]);
 	}
 	wire_process_destroy(r->host);
-	subnet_bed_close(r->subnet);
+	test_subnet_close(r->subnet);
 	free(r->registry);
 	free(r->slots);
 }
 
 static void cq_event(void *user)
 {
-	((struct rig_cq *)user)->events++;
+	((struct device_cq *)user)->events++;
 }
 
 static void cq_async(void *user, enum ib_event event)
 {
 	(void)event;
-	((struct rig_cq *)user)->async++;
+	((struct device_cq *)user)->async++;
 }
 
-void rig_cq_up(struct rig *r, unsigned dev, struct rig_cq *cq)
+void device_cq_up(struct test_device *r, unsigned dev, struct device_cq *cq)
 {
 	struct cq_attr attr = {
 		.buf = cq->ring,
-		.entries = RIG_CQES,
+		.entries = DEVICE_CQES,
 		.cqe_bytes = CQE_BYTES,
 		.dbrec = cq->dbrec,
 		.event = r->silent ? NULL : cq_event,
@@ -92,17 +92,17 @@ void rig_cq_up(struct rig *r, unsigned dev, struct rig_cq *cq)
 	};
 
 	memset(cq, 0, sizeof(*cq));
-	for (unsigned i = 0; i < RIG_CQES; i++)
+	for (unsigned i = 0; i < DEVICE_CQES; i++)
 		cq->ring[i].op_own = CQE_OP_INVALID << 4;
 	CHECK(!cq_create(r->adapter[dev], &attr, &cq->cq));
 }
 
-const struct cqe64 *rig_cq_poll(struct rig_cq *cq)
+const struct cqe64 *device_cq_poll(struct device_cq *cq)
 {
-	const struct cqe64 *cqe = &cq->ring[cq->ci & (RIG_CQES - 1)];
+	const struct cqe64 *cqe = &cq->ring[cq->ci & (DEVICE_CQES - 1)];
 	uint8_t op_own = __atomic_load_n(&cqe->op_own, __ATOMIC_ACQUIRE);
 
-	if (op_own >> 4 == CQE_OP_INVALID || (op_own & 1) != !!(cq->ci & RIG_CQES))
+	if (op_own >> 4 == CQE_OP_INVALID || (op_own & 1) != !!(cq->ci & DEVICE_CQES))
 		return NULL;
 	cq->ci++;
 	__atomic_store_n(&cq->dbrec[DBREC_CQ_CI].raw, be32_of(cq->ci & 0xffffff).raw,
@@ -112,27 +112,27 @@ const struct cqe64 *rig_cq_poll(struct rig_cq *cq)
 
 static void qp_event(void *user, enum ib_event event)
 {
-	((struct rig_qp *)user)->async[event]++;
+	((struct device_qp *)user)->async[event]++;
 }
 
-void rig_qp_up(struct rig *r, unsigned dev, struct rig_qp *q, enum ib_qp_type type)
+void device_qp_up(struct test_device *r, unsigned dev, struct device_qp *q, enum ib_qp_type type)
 {
 	struct qp_create_attr attr;
 
 	memset(q, 0, sizeof(*q));
 	q->type = type;
 	q->pdn = pd_alloc(r->adapter[dev]);
-	rig_cq_up(r, dev, &q->cq);
+	device_cq_up(r, dev, &q->cq);
 	attr = (struct qp_create_attr){
 		.type = type,
 		.pdn = q->pdn,
 		.send_cq = q->cq.cq,
 		.recv_cq = q->cq.cq,
 		.sq_buf = q->sq,
-		.sq_blocks = RIG_BLOCKS,
+		.sq_blocks = DEVICE_BLOCKS,
 		.rq_buf = q->rq,
-		.rq_wqes = RIG_RECVS,
-		.rq_wqe_bytes = RIG_RQ_BYTES,
+		.rq_wqes = DEVICE_RECVS,
+		.rq_wqe_bytes = DEVICE_RQ_BYTES,
 		.dbrec = q->dbrec,
 		.async = qp_event,
 		.user = q,
@@ -140,13 +140,13 @@ void rig_qp_up(struct rig *r, unsigned dev, struct rig_qp *q, enum ib_qp_type ty
 	CHECK(!qp_create(r->adapter[dev], &attr, &q->qp));
 }
 
-void rig_qp_down(struct rig_qp *q)
+void device_qp_down(struct device_qp *q)
 {
 	qp_destroy(q->qp);
 	CHECK(!cq_destroy(q->cq.cq));
 }
 
-void rig_attr(struct rig *r, unsigned dev, struct rig_qp *to, struct qp_attr *attr)
+void device_attr(struct test_device *r, unsigned dev, struct device_qp *to, struct qp_attr *attr)
 {
 	*attr = (struct qp_attr){
 		.path_mtu = IB_MTU_1024,
@@ -165,7 +165,7 @@ void rig_attr(struct rig *r, unsigned dev, struct rig_qp *to, struct qp_attr *at
 		.rnr_retry = 2,
 	};
 	if (dev)
-		attr->ah.dgid = subnet_bed_gid_of(r->subnet, dev);
+		attr->ah.dgid = test_subnet_gid_of(r->subnet, dev);
 }
 
 static const uint32_t to_init[] = {
@@ -186,36 +186,36 @@ static const uint32_t to_rts[] = {
 	[IB_QPT_UD] = IB_QP_STATE | IB_QP_SQ_PSN,
 };
 
-static void to_state(struct rig_qp *q, struct qp_attr *attr, enum ib_qp_state state,
+static void to_state(struct device_qp *q, struct qp_attr *attr, enum ib_qp_state state,
 		     const uint32_t *masks)
 {
 	attr->state = state;
 	CHECK(!qp_modify(q->qp, attr, masks[q->type]));
 }
 
-void rig_connect(struct rig *r, unsigned dev, struct rig_qp *a, struct rig_qp *b)
+void device_connect(struct test_device *r, unsigned dev, struct device_qp *a, struct device_qp *b)
 {
-	struct rig_qp *const end[2] = {a, b};
+	struct device_qp *const end[2] = {a, b};
 
 	for (unsigned i = 0; i < (a == b ? 1 : 2); i++) {
 		struct qp_attr attr;
 
-		rig_attr(r, dev, end[!i], &attr);
+		device_attr(r, dev, end[!i], &attr);
 		to_state(end[i], &attr, IB_QPS_INIT, to_init);
 		to_state(end[i], &attr, IB_QPS_RTR, to_rtr);
 		to_state(end[i], &attr, IB_QPS_RTS, to_rts);
 	}
 }
 
-static void put(struct rig_wqe *w, const void *data, size_t n)
+static void put(struct device_wqe *w, const void *data, size_t n)
 {
 	CHECK(w->at + n <= sizeof(w->bytes));
 	memcpy(w->bytes + w->at, data, n);
 	w->at += (uint32_t)n;
 }
 
-void rig_wqe_begin(struct rig_qp *q, struct rig_wqe *w, uint8_t opcode, uint8_t fm_ce_se,
-		   uint32_t imm)
+void device_wqe_begin(struct device_qp *q, struct device_wqe *w, uint8_t opcode, uint8_t fm_ce_se,
+		      uint32_t imm)
 {
 	struct wqe_ctrl c = {
 		.opmod_idx_opcode = be32_of((uint32_t)q->sq_pi << 8 | opcode),
@@ -228,28 +228,28 @@ void rig_wqe_begin(struct rig_qp *q, struct rig_wqe *w, uint8_t opcode, uint8_t 
 	put(w, &c, sizeof(c));
 }
 
-void rig_wqe_raddr(struct rig_wqe *w, uint64_t va, uint32_t rkey)
+void device_wqe_raddr(struct device_wqe *w, uint64_t va, uint32_t rkey)
 {
 	struct wqe_raddr r = {.va = be64_of(va), .rkey = be32_of(rkey)};
 
 	put(w, &r, sizeof(r));
 }
 
-void rig_wqe_atomic(struct rig_wqe *w, uint64_t swap_add, uint64_t compare)
+void device_wqe_atomic(struct device_wqe *w, uint64_t swap_add, uint64_t compare)
 {
 	struct wqe_atomic a = {be64_of(swap_add), be64_of(compare)};
 
 	put(w, &a, sizeof(a));
 }
 
-void rig_wqe_data(struct rig_wqe *w, const void *addr, uint32_t len, uint32_t lkey)
+void device_wqe_data(struct device_wqe *w, const void *addr, uint32_t len, uint32_t lkey)
 {
 	struct wqe_data d = {be32_of(len), be32_of(lkey), be64_of((uintptr_t)addr)};
 
 	put(w, &d, sizeof(d));
 }
 
-void rig_wqe_inline(struct rig_wqe *w, const void *data, uint32_t len)
+void device_wqe_inline(struct device_wqe *w, const void *data, uint32_t len)
 {
 	be32 head = be32_of(WQE_DATA_INLINE | len);
 
@@ -258,21 +258,21 @@ void rig_wqe_inline(struct rig_wqe *w, const void *data, uint32_t len)
 	w->at = (uint32_t)align_up(w->at, WQE_UNIT);
 }
 
-void rig_wqe_put(struct rig_wqe *w)
+void device_wqe_put(struct device_wqe *w)
 {
-	struct rig_qp *q = w->q;
+	struct device_qp *q = w->q;
 	uint32_t ds = w->at / WQE_UNIT;
 	uint32_t blocks = div_round_up(w->at, WQE_BLOCK);
 	be32 qpn_ds = be32_of(qp_number(q->qp) << 8 | ds);
 
 	memcpy(w->bytes + 4, &qpn_ds, sizeof(qpn_ds));
 	for (uint32_t i = 0; i < blocks; i++)
-		memcpy(q->sq + (size_t)((q->sq_pi + i) % RIG_BLOCKS) * WQE_BLOCK,
+		memcpy(q->sq + (size_t)((q->sq_pi + i) % DEVICE_BLOCKS) * WQE_BLOCK,
 		       w->bytes + i * WQE_BLOCK, WQE_BLOCK);
 	q->sq_pi = (uint16_t)(q->sq_pi + blocks);
 }
 
-void rig_ring(struct rig_qp *q)
+void device_ring(struct device_qp *q)
 {
 	__atomic_store_n(&q->dbrec[DBREC_SEND].raw, be32_of(q->sq_pi).raw, __ATOMIC_RELEASE);
 	rcu_enter();
@@ -280,25 +280,25 @@ void rig_ring(struct rig_qp *q)
 	rcu_leave();
 }
 
-void rig_wqe_end(struct rig_wqe *w)
+void device_wqe_end(struct device_wqe *w)
 {
-	rig_wqe_put(w);
-	rig_ring(w->q);
+	device_wqe_put(w);
+	device_ring(w->q);
 }
 
-void rig_recv(struct rig_qp *q, const void *addr, uint32_t len, uint32_t lkey)
+void device_recv(struct device_qp *q, const void *addr, uint32_t len, uint32_t lkey)
 {
 	struct wqe_data d[2] = {{be32_of(len), be32_of(lkey), be64_of((uintptr_t)addr)},
 				{.lkey = be32_of(WQE_DATA_LKEY_END)}};
 
-	memcpy(q->rq + (size_t)(q->rq_pi % RIG_RECVS) * RIG_RQ_BYTES, d, sizeof(d));
+	memcpy(q->rq + (size_t)(q->rq_pi % DEVICE_RECVS) * DEVICE_RQ_BYTES, d, sizeof(d));
 	q->rq_pi++;
 	__atomic_store_n(&q->dbrec[DBREC_RECV].raw, be32_of(q->rq_pi).raw, __ATOMIC_RELEASE);
 	qp_recv_posted(q->qp);
 }
 
-uint32_t rig_mr(struct rig *r, unsigned dev, uint32_t pdn, void *addr, uint64_t len,
-		uint32_t access, struct mkey **out)
+uint32_t device_mr(struct test_device *r, unsigned dev, uint32_t pdn, void *addr, uint64_t len,
+		   uint32_t access, struct mkey **out)
 {
 	struct mkey_attr attr = {
 		.pdn = pdn, .access = access, .iova = (uintptr_t)addr, .length = len, .addr = addr};

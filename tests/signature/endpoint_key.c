@@ -2,10 +2,10 @@
 /* Indirect keys: mlx5dv_create_mkey(3), mlx5dv_wr_mkey_configure(3). */
 #include <errno.h>
 
-#include "desk.h"
+#include "endpoint.h"
 #include "reference.h"
 
-struct ibv_sge desk_sge(const struct desk *d, int key, uint64_t at, uint32_t bytes)
+struct ibv_sge endpoint_sge(const struct endpoint *d, int key, uint64_t at, uint32_t bytes)
 {
 	if (key != ORDER_WHOLE)
 		return (struct ibv_sge){.addr = at, .length = bytes, .lkey = d->key[key]->lkey};
@@ -16,8 +16,8 @@ struct ibv_sge desk_sge(const struct desk *d, int key, uint64_t at, uint32_t byt
 	};
 }
 
-int desk_key_create(struct desk *d, int key, uint32_t flags, uint16_t entries,
-		    struct key_names *out)
+int endpoint_key_create(struct endpoint *d, int key, uint32_t flags, uint16_t entries,
+			struct key_names *out)
 {
 	struct mlx5dv_mkey_init_attr attr = {
 		.pd = d->pd,
@@ -75,25 +75,25 @@ static const struct mlx5dv_sig_block_domain *dv_domain(const struct domain *d, s
 	return &dv->block;
 }
 
-static void set_list(struct desk *d, const struct key_conf *conf)
+static void set_list(struct endpoint *d, const struct key_conf *conf)
 {
 	struct ibv_sge list[ORDER_PIECES];
 
 	for (int i = 0; i < conf->pieces; i++) {
 		const struct piece *p = &conf->piece[i];
 
-		list[i] = desk_sge(d, p->key, p->at, p->bytes);
+		list[i] = endpoint_sge(d, p->key, p->at, p->bytes);
 	}
 	mlx5dv_wr_set_mkey_layout_list(d->mqpx, conf->pieces, list);
 }
 
-static void set_interleaved(struct desk *d, const struct key_conf *conf)
+static void set_interleaved(struct endpoint *d, const struct key_conf *conf)
 {
 	struct mlx5dv_mr_interleaved list[ORDER_PIECES];
 
 	for (int i = 0; i < conf->pieces; i++) {
 		const struct piece *p = &conf->piece[i];
-		struct ibv_sge sge = desk_sge(d, p->key, p->at, p->bytes);
+		struct ibv_sge sge = endpoint_sge(d, p->key, p->at, p->bytes);
 
 		list[i] = (struct mlx5dv_mr_interleaved){
 			.addr = sge.addr,
@@ -105,7 +105,7 @@ static void set_interleaved(struct desk *d, const struct key_conf *conf)
 	mlx5dv_wr_set_mkey_layout_interleaved(d->mqpx, conf->repeat, conf->pieces, list);
 }
 
-static void set_signature(struct desk *d, const struct key_conf *conf)
+static void set_signature(struct endpoint *d, const struct key_conf *conf)
 {
 	struct dv_domain mem;
 	struct dv_domain wire;
@@ -120,7 +120,7 @@ static void set_signature(struct desk *d, const struct key_conf *conf)
 	mlx5dv_wr_set_mkey_sig_block(d->mqpx, &attr);
 }
 
-void desk_key_build(struct desk *d, int key, const struct key_conf *conf)
+void endpoint_key_build(struct endpoint *d, int key, const struct key_conf *conf)
 {
 	struct mlx5dv_mkey_conf_attr attr = {.conf_flags = conf->conf_flags};
 	uint8_t setters = conf->set_access + (conf->layout != LAYOUT_KEPT) + conf->set_signature;
@@ -139,9 +139,9 @@ void desk_key_build(struct desk *d, int key, const struct key_conf *conf)
 		set_signature(d, conf);
 }
 
-int desk_key_configure(struct desk *d, int key, const struct key_conf *conf)
+int endpoint_key_configure(struct endpoint *d, int key, const struct key_conf *conf)
 {
 	ibv_wr_start(d->qpx);
-	desk_key_build(d, key, conf);
+	endpoint_key_build(d, key, conf);
 	return ibv_wr_complete(d->qpx);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Ports and connected queue pairs for tests; see rig.h. */
-#include "rig.h"
+#include "../support/verbs_device.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-const struct rig_connection rig_default_connection = {
+const struct device_connection device_default_connection = {
 	.access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
 	.rnr_retry = 7, /* for ever */
 	.retry_cnt = 7,
@@ -19,7 +19,7 @@ const struct rig_connection rig_default_connection = {
 	.mtu = IBV_MTU_1024,
 };
 
-void rig_die(const char *format, ...)
+void device_die(const char *format, ...)
 {
 	va_list args;
 
@@ -38,50 +38,51 @@ static struct ibv_context *open_by_name(const char *name,
 	struct ibv_context *ctx = NULL;
 
 	if (!list)
-		rig_die("ibv_get_device_list: %m");
+		device_die("ibv_get_device_list: %m");
 	for (int i = 0; i < count && !ctx; i++) {
 		if (!name || !strcmp(name, ibv_get_device_name(list[i]))) {
 			ctx = open(list[i]);
 			if (!ctx)
-				rig_die("opening %s: %m", ibv_get_device_name(list[i]));
+				device_die("opening %s: %m", ibv_get_device_name(list[i]));
 		}
 	}
 	ibv_free_device_list(list);
 	if (!ctx)
-		rig_die("no device %s among %d", name ? name : "at all", count);
+		device_die("no device %s among %d", name ? name : "at all", count);
 	return ctx;
 }
 
-void rig_port_open(struct rig_port *port, const char *device, int gid_index)
+void device_port_open(struct device_port *port, const char *device, int gid_index)
 {
-	rig_port_open_by(port, device, gid_index, ibv_open_device);
+	device_port_open_by(port, device, gid_index, ibv_open_device);
 }
 
-void rig_port_open_by(struct rig_port *port, const char *device, int gid_index,
-		      struct ibv_context *(*open)(struct ibv_device *device))
+void device_port_open_by(struct device_port *port, const char *device, int gid_index,
+			 struct ibv_context *(*open)(struct ibv_device *device))
 {
-	*port = (struct rig_port){.ctx = open_by_name(device, open)};
-	if (ibv_query_port(port->ctx, RIG_PORT, &port->attr))
-		rig_die("ibv_query_port: %m");
+	*port = (struct device_port){.ctx = open_by_name(device, open)};
+	if (ibv_query_port(port->ctx, DEVICE_PORT, &port->attr))
+		device_die("ibv_query_port: %m");
 	if (port->attr.state != IBV_PORT_ACTIVE)
-		rig_die("the port is %s", ibv_port_state_str(port->attr.state));
+		device_die("the port is %s", ibv_port_state_str(port->attr.state));
 	port->ethernet = port->attr.link_layer == IBV_LINK_LAYER_ETHERNET;
 	port->global = port->ethernet || gid_index >= 0;
 	port->gid_index = gid_index >= 0 ? gid_index : 0;
-	if (ibv_query_gid(port->ctx, RIG_PORT, port->gid_index, &port->gid))
-		rig_die("ibv_query_gid %d: %m", port->gid_index);
+	if (ibv_query_gid(port->ctx, DEVICE_PORT, port->gid_index, &port->gid))
+		device_die("ibv_query_gid %d: %m", port->gid_index);
 }
 
-void rig_port_close(struct rig_port *port)
+void device_port_close(struct device_port *port)
 {
 	if (ibv_close_device(port->ctx))
-		rig_die("ibv_close_device: %m");
+		device_die("ibv_close_device: %m");
 	port->ctx = NULL;
 }
 
-struct rig_address rig_address(const struct rig_port *port, const struct ibv_qp *qp, uint32_t psn)
+struct device_address device_address(const struct device_port *port, const struct ibv_qp *qp,
+				     uint32_t psn)
 {
-	return (struct rig_address){
+	return (struct device_address){
 		.gid = port->gid,
 		.qpn = qp->qp_num,
 		.psn = psn,
@@ -89,12 +90,12 @@ struct rig_address rig_address(const struct rig_port *port, const struct ibv_qp 
 	};
 }
 
-struct ibv_ah_attr rig_ah_attr(const struct rig_port *port, const struct rig_address *peer)
+struct ibv_ah_attr device_ah_attr(const struct device_port *port, const struct device_address *peer)
 {
 	struct ibv_ah_attr ah = {
 		.dlid = peer->lid,
 		.is_global = port->global,
-		.port_num = RIG_PORT,
+		.port_num = DEVICE_PORT,
 	};
 
 	if (port->global) {
@@ -110,16 +111,16 @@ static void modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, const 
 	int err = ibv_modify_qp(qp, attr, mask);
 
 	if (err)
-		rig_die("ibv_modify_qp to %s: %s", to, strerror(err));
+		device_die("ibv_modify_qp to %s: %s", to, strerror(err));
 }
 
-void rig_qp_init(struct ibv_qp *qp, const struct rig_connection *how)
+void device_qp_init(struct ibv_qp *qp, const struct device_connection *how)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
-		.port_num = RIG_PORT,
+		.port_num = DEVICE_PORT,
 		.qp_access_flags = how->access,
-		.qkey = RIG_QKEY,
+		.qkey = DEVICE_QKEY,
 	};
 	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 
@@ -127,15 +128,16 @@ void rig_qp_init(struct ibv_qp *qp, const struct rig_connection *how)
 	       "INIT");
 }
 
-void rig_qp_connect(const struct rig_port *port, struct ibv_qp *qp,
-		    const struct rig_connection *how, const struct rig_address *peer, uint32_t psn)
+void device_qp_connect(const struct device_port *port, struct ibv_qp *qp,
+		       const struct device_connection *how, const struct device_address *peer,
+		       uint32_t psn)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR};
 	int mask = IBV_QP_STATE;
 	bool rc = qp->qp_type == IBV_QPT_RC;
 
 	if (qp->qp_type != IBV_QPT_UD) {
-		attr.ah_attr = rig_ah_attr(port, peer);
+		attr.ah_attr = device_ah_attr(port, peer);
 		attr.path_mtu = how->mtu;
 		attr.dest_qp_num = peer->qpn;
 		attr.rq_psn = peer->psn;
@@ -162,18 +164,18 @@ void rig_qp_connect(const struct rig_port *port, struct ibv_qp *qp,
 	modify(qp, &attr, mask, "RTS");
 }
 
-enum ibv_qp_state rig_qp_state(struct ibv_qp *qp)
+enum ibv_qp_state device_qp_state(struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr;
 	struct ibv_qp_init_attr init;
 	int err = ibv_query_qp(qp, &attr, IBV_QP_STATE, &init);
 
 	if (err)
-		rig_die("ibv_query_qp: %s", strerror(err));
+		device_die("ibv_query_qp: %s", strerror(err));
 	return attr.qp_state;
 }
 
-uint64_t rig_now_ns(void)
+uint64_t device_now_ns(void)
 {
 	struct timespec now;
 
@@ -189,7 +191,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-void rig_sort(uint64_t *values, size_t n)
+void device_sort(uint64_t *values, size_t n)
 {
 	qsort(values, n, sizeof(*values), by_value);
 }

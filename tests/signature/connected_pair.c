@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* See stage.h. */
-#include "stage.h"
+#include "connected_pair.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-void stage_begin(struct stage *s)
+void pair_begin(struct connected_pair *s)
 {
-	party_begin(&s->near, "near", false);
-	party_begin(&s->far, "far", options.two_processes);
+	proxy_begin(&s->near, "near", false);
+	proxy_begin(&s->far, "far", options.two_processes);
 }
 
-void stage_open(struct stage *s, const struct setup *setup)
+void pair_open(struct connected_pair *s, const struct setup *setup)
 {
-	stage_begin(s);
-	stage_connect(s, setup);
+	pair_begin(s);
+	pair_connect(s, setup);
 }
 
-void stage_connect(struct stage *s, const struct setup *setup)
+void pair_connect(struct connected_pair *s, const struct setup *setup)
 {
 	static const struct setup usual = {0};
 	struct open_order how = {.gid_index = options.gid_index};
-	struct party *party[] = {&s->near, &s->far};
+	struct endpoint_proxy *proxy[] = {&s->near, &s->far};
 
 	setup = setup ? setup : &usual;
 	if (options.device)
@@ -36,22 +36,22 @@ void stage_connect(struct stage *s, const struct setup *setup)
 	how.mr_access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 			IBV_ACCESS_REMOTE_ATOMIC;
 	for (int i = 0; i < 2; i++) {
-		int err = party_open(party[i], &how);
+		int err = proxy_open(proxy[i], &how);
 
 		if (err == EOPNOTSUPP)
 			skip("such queue pairs are not supported");
 		if (err)
-			fail("%s: mlx5dv_create_qp: %s", party[i]->name, strerror(err));
-		fill_canary(party[i]);
+			fail("%s: mlx5dv_create_qp: %s", proxy[i]->name, strerror(err));
+		fill_canary(proxy[i]);
 	}
-	party_connect(&s->near, &s->far);
-	party_connect(&s->far, &s->near);
+	proxy_connect(&s->near, &s->far);
+	proxy_connect(&s->far, &s->near);
 }
 
-void stage_close(struct stage *s)
+void pair_close(struct connected_pair *s)
 {
-	party_end(&s->near);
-	party_end(&s->far);
+	proxy_end(&s->near);
+	proxy_end(&s->far);
 }
 
 const char *route_name(enum route r)
@@ -63,7 +63,7 @@ const char *route_name(enum route r)
 }
 
 /* By a message the near side learns that the peer has finished (mlx5dv_mkey_check(3), NOTES). */
-static void remote(struct stage *s, const struct request *r)
+static void remote(struct connected_pair *s, const struct request *r)
 {
 	struct request done = {
 		.opcode = IBV_WR_SEND,
@@ -82,7 +82,7 @@ static void remote(struct stage *s, const struct request *r)
 	memset(s->near.memory + ORDER_MEMORY - 8, CANARY, 8);
 }
 
-void transfer_at(struct stage *s, enum route r, int key, uint64_t offset, uint32_t bytes)
+void transfer_at(struct connected_pair *s, enum route r, int key, uint64_t offset, uint32_t bytes)
 {
 	static const enum ibv_wr_opcode opcode[] = {
 		[ROUTE_SEND] = IBV_WR_SEND,	     [ROUTE_WRITE] = IBV_WR_RDMA_WRITE,
@@ -125,12 +125,12 @@ void transfer_at(struct stage *s, enum route r, int key, uint64_t offset, uint32
 	}
 }
 
-void transfer(struct stage *s, enum route r, int key, uint32_t bytes)
+void transfer(struct connected_pair *s, enum route r, int key, uint32_t bytes)
 {
 	transfer_at(s, r, key, 0, bytes);
 }
 
-void signature_key(struct stage *s, int key)
+void signature_key(struct connected_pair *s, int key)
 {
 	int err = try_key_create(&s->near, key,
 				 MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT |
@@ -164,7 +164,7 @@ struct key_conf signature_conf(const struct domain *mem, const struct domain *wi
 	return c;
 }
 
-void fill_canary(struct party *p)
+void fill_canary(struct endpoint_proxy *p)
 {
 	memset(p->memory, CANARY, ORDER_MEMORY);
 }
@@ -181,7 +181,7 @@ void fill_random(uint8_t *at, size_t bytes, uint64_t seed)
 	}
 }
 
-void expect_only(struct party *p, uint32_t at, const void *want, size_t bytes)
+void expect_only(struct endpoint_proxy *p, uint32_t at, const void *want, size_t bytes)
 {
 	const uint8_t *good = want;
 
@@ -194,7 +194,7 @@ void expect_only(struct party *p, uint32_t at, const void *want, size_t bytes)
 	}
 }
 
-void expect_error(struct party *p, int key, struct expected_error want)
+void expect_error(struct endpoint_proxy *p, int key, struct expected_error want)
 {
 	bool manual = options.reports == REPORTS_MANUAL;
 	uint64_t actual = manual ? want.calculated : want.found;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* See party.h. */
-#include "party.h"
+#include "endpoint_proxy.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -52,42 +52,42 @@ void same(const char *file, int line, const char *what, uint64_t got, uint64_t w
 /* The child's whole life. */
 _Noreturn static void serve(int socket, uint8_t *memory)
 {
-	static struct desk desk;
+	static struct endpoint endpoint;
 	static struct order order;
 	static struct answer answer;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	desk.memory = memory;
+	endpoint.memory = memory;
 	while (recv(socket, &order, sizeof(order), 0) == (ssize_t)sizeof(order)) {
-		desk_carry_out(&desk, &order, &answer);
+		endpoint_carry_out(&endpoint, &order, &answer);
 		if (send(socket, &answer, sizeof(answer), 0) != (ssize_t)sizeof(answer))
 			break;
 	}
-	desk_close(&desk);
+	endpoint_close(&endpoint);
 	exit(0);
 }
 
-void party_begin(struct party *p, const char *name, bool elsewhere)
+void proxy_begin(struct endpoint_proxy *p, const char *name, bool elsewhere)
 {
 	int pair[2];
 
-	*p = (struct party){.name = name, .socket = -1};
+	*p = (struct endpoint_proxy){.name = name, .socket = -1};
 	p->memory =
 		mmap(NULL, ORDER_MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (p->memory == MAP_FAILED)
-		rig_die("mmap: %m");
+		device_die("mmap: %m");
 	if (!elsewhere) {
-		p->desk = calloc(1, sizeof(*p->desk));
-		if (!p->desk)
-			rig_die("no memory");
-		p->desk->memory = p->memory;
+		p->endpoint = calloc(1, sizeof(*p->endpoint));
+		if (!p->endpoint)
+			device_die("no memory");
+		p->endpoint->memory = p->memory;
 		return;
 	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		rig_die("socketpair: %m");
+		device_die("socketpair: %m");
 	p->child = fork();
 	if (p->child < 0)
-		rig_die("fork: %m");
+		device_die("fork: %m");
 	if (!p->child) {
 		close(pair[0]);
 		serve(pair[1], p->memory);
@@ -96,13 +96,13 @@ void party_begin(struct party *p, const char *name, bool elsewhere)
 	p->socket = pair[0];
 }
 
-void party_end(struct party *p)
+void proxy_end(struct endpoint_proxy *p)
 {
 	int status = 0;
 
-	if (p->desk) {
-		desk_close(p->desk);
-		free(p->desk);
+	if (p->endpoint) {
+		endpoint_close(p->endpoint);
+		free(p->endpoint);
 	} else {
 		shutdown(p->socket, SHUT_WR);
 		if (waitpid(p->child, &status, 0) != p->child || status)
@@ -112,10 +112,10 @@ void party_end(struct party *p)
 	munmap(p->memory, ORDER_MEMORY);
 }
 
-void party_ask(struct party *p, const struct order *order, struct answer *answer)
+void proxy_ask(struct endpoint_proxy *p, const struct order *order, struct answer *answer)
 {
-	if (p->desk) {
-		desk_carry_out(p->desk, order, answer);
+	if (p->endpoint) {
+		endpoint_carry_out(p->endpoint, order, answer);
 		return;
 	}
 	if (send(p->socket, order, sizeof(*order), MSG_NOSIGNAL) != (ssize_t)sizeof(*order) ||
@@ -123,37 +123,37 @@ void party_ask(struct party *p, const struct order *order, struct answer *answer
 		fail("%s has gone", p->name);
 }
 
-int party_open(struct party *p, const struct open_order *how)
+int proxy_open(struct endpoint_proxy *p, const struct open_order *how)
 {
 	struct order o = {.code = ORDER_OPEN, .open = *how};
 	struct answer a;
 
-	party_ask(p, &o, &a);
+	proxy_ask(p, &o, &a);
 	p->address = a.address;
 	return a.status;
 }
 
-void party_connect(struct party *p, const struct party *peer)
+void proxy_connect(struct endpoint_proxy *p, const struct endpoint_proxy *peer)
 {
 	struct order o = {.code = ORDER_CONNECT, .peer = peer->address};
 	struct answer a;
 
-	party_ask(p, &o, &a);
+	proxy_ask(p, &o, &a);
 }
 
-int try_key_create(struct party *p, int key, uint32_t flags, uint16_t entries)
+int try_key_create(struct endpoint_proxy *p, int key, uint32_t flags, uint16_t entries)
 {
 	struct order o = {.code = ORDER_KEY_CREATE,
 			  .key = key,
 			  .create = {.flags = flags, .entries = entries}};
 	struct answer a;
 
-	party_ask(p, &o, &a);
+	proxy_ask(p, &o, &a);
 	p->key[key] = a.names;
 	return a.status;
 }
 
-void key_create(struct party *p, int key, uint32_t flags, uint16_t entries)
+void key_create(struct endpoint_proxy *p, int key, uint32_t flags, uint16_t entries)
 {
 	int err = try_key_create(p, key, flags, entries);
 
@@ -163,25 +163,25 @@ void key_create(struct party *p, int key, uint32_t flags, uint16_t entries)
 		fail("%s: mlx5dv_create_mkey: %s", p->name, strerror(err));
 }
 
-int key_destroy(struct party *p, int key)
+int key_destroy(struct endpoint_proxy *p, int key)
 {
 	struct order o = {.code = ORDER_KEY_DESTROY, .key = key};
 	struct answer a;
 
-	party_ask(p, &o, &a);
+	proxy_ask(p, &o, &a);
 	return a.status;
 }
 
-int try_configure(struct party *p, int key, const struct key_conf *conf)
+int try_configure(struct endpoint_proxy *p, int key, const struct key_conf *conf)
 {
 	struct order o = {.code = ORDER_KEY_CONFIGURE, .key = key, .conf = *conf};
 	struct answer a;
 
-	party_ask(p, &o, &a);
+	proxy_ask(p, &o, &a);
 	return a.status;
 }
 
-bool party_supports(const struct party *p, const struct domain *d)
+bool proxy_supports(const struct endpoint_proxy *p, const struct domain *d)
 {
 	static const uint16_t crc[SIGNATURES] = {
 		[CRC32] = MLX5DV_SIG_CRC_TYPE_CAP_CRC32,
@@ -196,7 +196,7 @@ bool party_supports(const struct party *p, const struct domain *d)
 	       (caps->crc_type & crc[d->type]) == crc[d->type];
 }
 
-enum ibv_wc_status configure_status(struct party *p, int key, const struct key_conf *conf)
+enum ibv_wc_status configure_status(struct endpoint_proxy *p, int key, const struct key_conf *conf)
 {
 	int err = try_configure(p, key, conf);
 
@@ -205,12 +205,12 @@ enum ibv_wc_status configure_status(struct party *p, int key, const struct key_c
 	return completion(p, SENDS).status;
 }
 
-void configure(struct party *p, int key, const struct key_conf *conf)
+void configure(struct endpoint_proxy *p, int key, const struct key_conf *conf)
 {
 	int err;
 
 	if (conf->set_signature &&
-	    !(party_supports(p, &conf->mem) && party_supports(p, &conf->wire)))
+	    !(proxy_supports(p, &conf->mem) && proxy_supports(p, &conf->wire)))
 		skip("the device lacks such a signature or block size");
 	err = try_configure(p, key, conf);
 	if (err)
@@ -219,17 +219,17 @@ void configure(struct party *p, int key, const struct key_conf *conf)
 		SAME(success(p, SENDS).opcode, IBV_WC_DRIVER1);
 }
 
-int try_check(struct party *p, int key, struct mlx5dv_mkey_err *error)
+int try_check(struct endpoint_proxy *p, int key, struct mlx5dv_mkey_err *error)
 {
 	struct order o = {.code = ORDER_KEY_CHECK, .key = key};
 	struct answer a;
 
-	party_ask(p, &o, &a);
+	proxy_ask(p, &o, &a);
 	*error = a.error;
 	return a.status;
 }
 
-struct mlx5dv_mkey_err check(struct party *p, int key)
+struct mlx5dv_mkey_err check(struct endpoint_proxy *p, int key)
 {
 	struct mlx5dv_mkey_err error;
 	int err = try_check(p, key, &error);
@@ -239,7 +239,7 @@ struct mlx5dv_mkey_err check(struct party *p, int key)
 	return error;
 }
 
-void expect_no_error(struct party *p, int key)
+void expect_no_error(struct endpoint_proxy *p, int key)
 {
 	struct mlx5dv_mkey_err e = check(p, key);
 
@@ -250,34 +250,34 @@ void expect_no_error(struct party *p, int key)
 		     e.err.sig.offset);
 }
 
-void post_all(struct party *p, unsigned count, const struct request *r)
+void post_all(struct endpoint_proxy *p, unsigned count, const struct request *r)
 {
 	struct order o = {.code = ORDER_POST, .post = {.count = count}};
 	struct answer a;
 
 	memcpy(o.post.request, r, count * sizeof(*r));
-	party_ask(p, &o, &a);
+	proxy_ask(p, &o, &a);
 	if (a.status)
 		fail("%s: ibv_wr_complete: %s", p->name, strerror(a.status));
 }
 
-void post(struct party *p, const struct request *r)
+void post(struct endpoint_proxy *p, const struct request *r)
 {
 	post_all(p, 1, r);
 }
 
-void receive(struct party *p, uint64_t id, struct slice slice)
+void receive(struct endpoint_proxy *p, uint64_t id, struct slice slice)
 {
 	struct order o = {.code = ORDER_RECEIVE,
 			  .receive = {.id = id, .slices = 1, .slice = {slice}}};
 	struct answer a;
 
-	party_ask(p, &o, &a);
+	proxy_ask(p, &o, &a);
 	if (a.status)
 		fail("%s: ibv_post_recv: %s", p->name, strerror(a.status));
 }
 
-unsigned completions(struct party *p, enum which_cq cq, struct ibv_wc *wc, unsigned max,
+unsigned completions(struct endpoint_proxy *p, enum which_cq cq, struct ibv_wc *wc, unsigned max,
 		     unsigned limit_ms)
 {
 	struct order o = {
@@ -288,23 +288,23 @@ unsigned completions(struct party *p, enum which_cq cq, struct ibv_wc *wc, unsig
 	};
 	struct answer a;
 
-	party_ask(p, &o, &a);
+	proxy_ask(p, &o, &a);
 	if (a.status)
 		fail("%s: ibv_poll_cq fails", p->name);
 	memcpy(wc, a.poll.wc, a.poll.count * sizeof(*wc));
 	return a.poll.count;
 }
 
-struct ibv_wc completion(struct party *p, enum which_cq cq)
+struct ibv_wc completion(struct endpoint_proxy *p, enum which_cq cq)
 {
 	struct ibv_wc wc;
 
-	if (!completions(p, cq, &wc, 1, PARTY_PATIENCE_MS))
+	if (!completions(p, cq, &wc, 1, PROXY_PATIENCE_MS))
 		fail("%s: no completion", p->name);
 	return wc;
 }
 
-struct ibv_wc success(struct party *p, enum which_cq cq)
+struct ibv_wc success(struct endpoint_proxy *p, enum which_cq cq)
 {
 	struct ibv_wc wc = completion(p, cq);
 
@@ -314,7 +314,7 @@ struct ibv_wc success(struct party *p, enum which_cq cq)
 	return wc;
 }
 
-void expect_no_completion(struct party *p, enum which_cq cq)
+void expect_no_completion(struct endpoint_proxy *p, enum which_cq cq)
 {
 	struct ibv_wc wc;
 
@@ -323,58 +323,58 @@ void expect_no_completion(struct party *p, enum which_cq cq)
 		     p->name, wc.wr_id, wc.opcode, wc.status);
 }
 
-int cancel(struct party *p, uint64_t wr_id)
+int cancel(struct endpoint_proxy *p, uint64_t wr_id)
 {
 	struct order o = {.code = ORDER_CANCEL, .wr_id = wr_id};
 	struct answer a;
 
-	party_ask(p, &o, &a);
+	proxy_ask(p, &o, &a);
 	return a.status;
 }
 
-int change_state(struct party *p, enum ibv_qp_state state, bool from_sqd)
+int change_state(struct endpoint_proxy *p, enum ibv_qp_state state, bool from_sqd)
 {
 	struct order o = {.code = ORDER_MODIFY, .modify = {.state = state, .current = from_sqd}};
 	struct answer a;
 
-	party_ask(p, &o, &a);
+	proxy_ask(p, &o, &a);
 	return a.status;
 }
 
-enum ibv_qp_state state_of(struct party *p)
+enum ibv_qp_state state_of(struct endpoint_proxy *p)
 {
 	struct order o = {.code = ORDER_STATE};
 	struct answer a;
 
-	party_ask(p, &o, &a);
+	proxy_ask(p, &o, &a);
 	return a.state;
 }
 
-static bool event(struct party *p, unsigned limit_ms, enum ibv_event_type *type)
+static bool event(struct endpoint_proxy *p, unsigned limit_ms, enum ibv_event_type *type)
 {
 	struct order o = {.code = ORDER_EVENT, .limit_ms = limit_ms};
 	struct answer a;
 
-	party_ask(p, &o, &a);
+	proxy_ask(p, &o, &a);
 	if (a.status)
 		fail("%s: an event about something else: %s", p->name, strerror(a.status));
 	*type = a.event.type;
 	return a.event.happened;
 }
 
-void expect_drained(struct party *p)
+void expect_drained(struct endpoint_proxy *p)
 {
 	enum ibv_event_type type;
 
-	if (!event(p, PARTY_PATIENCE_MS, &type))
+	if (!event(p, PROXY_PATIENCE_MS, &type))
 		fail("%s: no event; the queue pair is in state %d", p->name, state_of(p));
 	SAME(type, IBV_EVENT_SQ_DRAINED);
 }
 
-void expect_no_event(struct party *p)
+void expect_no_event(struct endpoint_proxy *p)
 {
 	enum ibv_event_type type;
 
-	if (event(p, PARTY_A_WHILE_MS, &type))
+	if (event(p, PROXY_A_WHILE_MS, &type))
 		fail("%s: an unexpected event, type %d", p->name, type);
 }

@@ -8,20 +8,20 @@
 
 static uint8_t *map_memory(void)
 {
-	void *p =
-		mmap(NULL, SCENE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, ERROR_PAIR_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
 
 	if (p == MAP_FAILED)
-		rig_die("mmap: %m");
+		device_die("mmap: %m");
 	return p;
 }
 
 static struct ibv_mr *register_at(struct ibv_pd *pd, uint8_t *memory, int access)
 {
-	struct ibv_mr *mr = ibv_reg_mr(pd, memory + SCENE_MR_AT, SCENE_MR_LEN, access);
+	struct ibv_mr *mr = ibv_reg_mr(pd, memory + ERROR_PAIR_MR_AT, ERROR_PAIR_MR_LEN, access);
 
 	if (!mr)
-		rig_die("ibv_reg_mr: %m");
+		device_die("ibv_reg_mr: %m");
 	return mr;
 }
 
@@ -36,14 +36,14 @@ static struct ibv_mr *register_and_unmap(struct role *r, int access)
 
 		r->vanished = map_memory();
 		mr = register_at(r->pd, r->vanished, access);
-		munmap(r->vanished, SCENE_BYTES);
-		if (mmap(r->vanished, SCENE_BYTES, PROT_NONE,
+		munmap(r->vanished, ERROR_PAIR_BYTES);
+		if (mmap(r->vanished, ERROR_PAIR_BYTES, PROT_NONE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == r->vanished)
 			return mr;
 		if (ibv_dereg_mr(mr))
-			rig_die("ibv_dereg_mr: %m");
+			device_die("ibv_dereg_mr: %m");
 	}
-	rig_die("the hole is always filled: %m");
+	device_die("the hole is always filled: %m");
 }
 
 static void make_keys(struct role *r)
@@ -63,20 +63,20 @@ static void make_keys(struct role *r)
 	/* Keys are given out upwards; the largest index is far away. */
 	r->keys[KEY_WRONG_INDEX] = 0xfffffe00u;
 	if (ibv_dereg_mr(r->mr[KEY_STALE]))
-		rig_die("ibv_dereg_mr: %m");
+		device_die("ibv_dereg_mr: %m");
 	r->mr[KEY_STALE] = NULL;
 }
 
-static void open_role(struct scene *s, struct role *r, enum ibv_qp_type type)
+static void open_role(struct error_pair *s, struct role *r, enum ibv_qp_type type)
 {
 	struct ibv_qp_init_attr init = {
 		.cap =
 			{
 				.max_send_wr = 8,
 				.max_recv_wr = 8,
-				.max_send_sge = SCENE_SGES,
-				.max_recv_sge = SCENE_SGES,
-				.max_inline_data = SCENE_INLINE,
+				.max_send_sge = ERROR_PAIR_SGES,
+				.max_recv_sge = ERROR_PAIR_SGES,
+				.max_inline_data = ERROR_PAIR_INLINE,
 			},
 		.qp_type = type,
 	};
@@ -85,53 +85,54 @@ static void open_role(struct scene *s, struct role *r, enum ibv_qp_type type)
 	r->foreign_pd = ibv_alloc_pd(s->port.ctx);
 	r->cq = ibv_create_cq(s->port.ctx, 32, NULL, NULL, 0);
 	if (!r->pd || !r->foreign_pd || !r->cq)
-		rig_die("PD or CQ: %m");
+		device_die("PD or CQ: %m");
 	init.send_cq = init.recv_cq = r->cq;
 	r->qp = ibv_create_qp(r->pd, &init);
 	if (!r->qp)
-		rig_die("ibv_create_qp: %m");
+		device_die("ibv_create_qp: %m");
 	make_keys(r);
 }
 
-void scene_open(struct scene *s, const char *device, int gid_index, const struct error_case *c)
+void error_pair_open(struct error_pair *s, const char *device, int gid_index,
+		     const struct error_case *c)
 {
 	enum ibv_qp_type type = c->type ? c->type : IBV_QPT_RC;
-	struct rig_connection how = rig_default_connection;
-	struct rig_address address[2];
+	struct device_connection how = device_default_connection;
+	struct device_address address[2];
 
-	*s = (struct scene){0};
-	rig_port_open(&s->port, device, gid_index);
+	*s = (struct error_pair){0};
+	device_port_open(&s->port, device, gid_index);
 	how.rnr_retry = 0;
 	how.retry_cnt = 2;
 	how.timeout = 12; /* 17 ms */
 	for (int i = 0; i < 2; i++) {
 		open_role(s, &s->roles[i], type);
-		address[i] = rig_address(&s->port, s->roles[i].qp, 100);
+		address[i] = device_address(&s->port, s->roles[i].qp, 100);
 	}
 	for (int i = 0; i < 2; i++) {
 		how.access = type == IBV_QPT_UC ? IBV_ACCESS_REMOTE_WRITE
-						: rig_default_connection.access;
+						: device_default_connection.access;
 		if (i == 1)
 			how.access &= ~c->access_without;
-		rig_qp_init(s->roles[i].qp, &how);
-		rig_qp_connect(&s->port, s->roles[i].qp, &how, &address[!i], 100);
+		device_qp_init(s->roles[i].qp, &how);
+		device_qp_connect(&s->port, s->roles[i].qp, &how, &address[!i], 100);
 	}
 	if (type == IBV_QPT_UD) {
-		struct ibv_ah_attr ah = rig_ah_attr(&s->port, &address[1]);
+		struct ibv_ah_attr ah = device_ah_attr(&s->port, &address[1]);
 
 		s->ah = ibv_create_ah(s->roles[0].pd, &ah);
 		if (!s->ah)
-			rig_die("ibv_create_ah: %m");
+			device_die("ibv_create_ah: %m");
 	}
 }
 
 static void must(int err, const char *what)
 {
 	if (err)
-		rig_die("%s: %s", what, strerror(err));
+		device_die("%s: %s", what, strerror(err));
 }
 
-void scene_close(struct scene *s)
+void error_pair_close(struct error_pair *s)
 {
 	if (s->ah)
 		must(ibv_destroy_ah(s->ah), "ibv_destroy_ah");
@@ -147,37 +148,37 @@ void scene_close(struct scene *s)
 		must(ibv_destroy_cq(r->cq), "ibv_destroy_cq");
 		must(ibv_dealloc_pd(r->foreign_pd), "ibv_dealloc_pd");
 		must(ibv_dealloc_pd(r->pd), "ibv_dealloc_pd");
-		munmap(r->memory, SCENE_BYTES);
-		munmap(r->vanished, SCENE_BYTES);
+		munmap(r->memory, ERROR_PAIR_BYTES);
+		munmap(r->vanished, ERROR_PAIR_BYTES);
 	}
-	rig_port_close(&s->port);
+	device_port_close(&s->port);
 }
 
-bool scene_completion(struct role *role, struct ibv_wc *wc)
+bool error_pair_completion(struct role *role, struct ibv_wc *wc)
 {
-	uint64_t end = rig_now_ns() + 10 * 1000000000ull;
+	uint64_t end = device_now_ns() + 10 * 1000000000ull;
 	int n;
 
 	do {
 		n = ibv_poll_cq(role->cq, 1, wc);
 		if (n < 0)
-			rig_die("ibv_poll_cq: %d", n);
-	} while (!n && rig_now_ns() < end);
+			device_die("ibv_poll_cq: %d", n);
+	} while (!n && device_now_ns() < end);
 	return n == 1;
 }
 
-bool scene_event_within(struct scene *s, struct ibv_async_event *event, int ms)
+bool error_pair_event_within(struct error_pair *s, struct ibv_async_event *event, int ms)
 {
 	struct pollfd fd = {.fd = s->port.ctx->async_fd, .events = POLLIN};
 
 	if (poll(&fd, 1, ms) != 1)
 		return false;
 	if (ibv_get_async_event(s->port.ctx, event))
-		rig_die("ibv_get_async_event: %m");
+		device_die("ibv_get_async_event: %m");
 	return true;
 }
 
-bool scene_event(struct scene *s, struct ibv_async_event *event)
+bool error_pair_event(struct error_pair *s, struct ibv_async_event *event)
 {
-	return scene_event_within(s, event, 0);
+	return error_pair_event_within(s, event, 0);
 }

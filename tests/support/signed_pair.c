@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "signed_bed.h"
+#include "signed_pair.h"
 
 #include <signal.h>
 #include <string.h>
@@ -11,18 +11,18 @@
 
 static const uint16_t lids[2] = {7, 9};
 
-static unsigned dev(const struct bed *t, unsigned side)
+static unsigned dev(const struct signed_pair *t, unsigned side)
 {
 	return t->far ? side : 0;
 }
 
-struct adapter *bed_adapter(struct bed *t, unsigned side)
+struct adapter *signed_pair_adapter(struct signed_pair *t, unsigned side)
 {
-	return t->rig.adapter[dev(t, side)];
+	return t->device.adapter[dev(t, side)];
 }
 
 struct far_user {
-	struct bed *bed;
+	struct signed_pair *pair;
 	uint16_t slot;
 };
 
@@ -34,61 +34,61 @@ static int64_t far_chunk(void *user, enum number_kind kind)
 	struct far_user *u = user;
 
 	if (kind == NUMBER_QPN)
-		return testbed_qpn(u->slot);
-	return (int64_t)(16 + ++u->bed->chunks) << REGISTRY_CHUNK_SHIFT;
+		return test_fabric_qpn(u->slot);
+	return (int64_t)(16 + ++u->pair->chunks) << REGISTRY_CHUNK_SHIFT;
 }
 
-static void far_up(struct bed *t)
+static void far_up(struct signed_pair *t)
 {
 	struct registry *r;
 
-	t->testbed = testbed_create();
-	r = t->testbed->registry;
-	t->rig.registry = r;
-	t->rig.subnet = &t->testbed->subnet;
+	t->fabric = test_fabric_create();
+	r = t->fabric->registry;
+	t->device.registry = r;
+	t->device.subnet = &t->fabric->subnet;
 	for (uint16_t i = 0; i < 2; i++) {
 		struct wire_process_attr attr = {
 			.registry = r,
-			.subnet = t->rig.subnet,
-			.slots = t->testbed->slots,
+			.subnet = t->device.subnet,
+			.slots = t->fabric->slots,
 			.slot = i,
-			.open_channel = testbed_open_channel,
-			.user = &t->station[i],
+			.open_channel = test_fabric_open_channel,
+			.user = &t->process[i],
 		};
 		struct adapter_attr a = {.number_chunk = far_chunk,
 					 .port = {.fabric_port = i},
 					 .user = &far_users[i]};
 
 		far_users[i] = (struct far_user){t, i};
-		t->station[i] = (struct station){.bed = t->testbed, .slot = i};
-		subnet_bed_lid(t->rig.subnet, i, lids[i]);
-		CHECK(!wire_process_create(&attr, &t->station[i].host));
-		CHECK(!wire_create(t->station[i].host, i, &t->rig.wire[i]));
-		a.wire = t->rig.wire[i];
-		CHECK(!adapter_create(&a, &t->rig.adapter[i]));
+		t->process[i] = (struct test_process){.fabric = t->fabric, .slot = i};
+		test_subnet_lid(t->device.subnet, i, lids[i]);
+		CHECK(!wire_process_create(&attr, &t->process[i].host));
+		CHECK(!wire_create(t->process[i].host, i, &t->device.wire[i]));
+		a.wire = t->device.wire[i];
+		CHECK(!adapter_create(&a, &t->device.adapter[i]));
 	}
-	station_add_channel(&t->station[0]);
-	station_add_channel(&t->station[1]);
+	test_process_add_channel(&t->process[0]);
+	test_process_add_channel(&t->process[1]);
 }
 
-static void list_up(struct bed *t, unsigned side)
+static void list_up(struct signed_pair *t, unsigned side)
 {
-	struct bed_side *s = &t->side[side];
+	struct signed_pair_side *s = &t->side[side];
 	const struct mkey_indirect_attr attr = {
 		.pdn = s->q.pdn,
-		.access = RIG_ALL_ACCESS,
+		.access = DEVICE_ALL_ACCESS,
 		.local_read = true,
 		.qpn = MKEY_ANY_QPN,
 		.umr = true,
 		.signature = true,
 		.bsf_octowords = 4,
-		.max_entries = BED_ENTRIES,
+		.max_entries = SIGNED_PAIR_ENTRIES,
 	};
 
-	CHECK(!mkey_create_indirect(bed_adapter(t, side), &attr, &s->list));
+	CHECK(!mkey_create_indirect(signed_pair_adapter(t, side), &attr, &s->list));
 	s->skey = mkey_key(s->list);
 	for (unsigned i = 0; i < SIG_SIDES; i++)
-		CHECK(!psv_create(bed_adapter(t, side), s->q.pdn, &s->psv[i]));
+		CHECK(!psv_create(signed_pair_adapter(t, side), s->q.pdn, &s->psv[i]));
 }
 
 static void on_fault(int sig, siginfo_t *info, void *ucontext)
@@ -97,7 +97,7 @@ static void on_fault(int sig, siginfo_t *info, void *ucontext)
 		signal(sig, SIG_DFL);
 }
 
-void bed_catch_faults(void)
+void signed_pair_catch_faults(void)
 {
 	struct sigaction act = {.sa_sigaction = on_fault,
 				.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
@@ -105,7 +105,7 @@ void bed_catch_faults(void)
 	CHECK(!sigaction(SIGSEGV, &act, NULL) && !sigaction(SIGBUS, &act, NULL));
 }
 
-static void up(struct bed *t, bool far, enum ib_qp_type type)
+static void up(struct signed_pair *t, bool far, enum ib_qp_type type)
 {
 	memset(t, 0, sizeof(*t));
 	t->far = far;
@@ -113,60 +113,60 @@ static void up(struct bed *t, bool far, enum ib_qp_type type)
 	if (far)
 		far_up(t);
 	else
-		rig_up(&t->rig);
+		device_up(&t->device);
 	for (unsigned i = 0; i < 2; i++) {
-		struct bed_side *s = &t->side[i];
+		struct signed_pair_side *s = &t->side[i];
 
-		rig_qp_up(&t->rig, dev(t, i), &s->q, type);
-		s->memory = malloc(BED_BYTES);
+		device_qp_up(&t->device, dev(t, i), &s->q, type);
+		s->memory = malloc(SIGNED_PAIR_BYTES);
 		CHECK(s->memory);
-		s->lkey = rig_mr(&t->rig, dev(t, i), s->q.pdn, s->memory, BED_BYTES, RIG_ALL_ACCESS,
-				 &s->region);
+		s->lkey = device_mr(&t->device, dev(t, i), s->q.pdn, s->memory, SIGNED_PAIR_BYTES,
+				    DEVICE_ALL_ACCESS, &s->region);
 		list_up(t, i);
 	}
 }
 
-void bed_up(struct bed *t, bool far)
+void signed_pair_up(struct signed_pair *t, bool far)
 {
 	up(t, far, IB_QPT_RC);
 }
 
-void bed_up_of(struct bed *t, enum ib_qp_type type)
+void signed_pair_up_of(struct signed_pair *t, enum ib_qp_type type)
 {
 	up(t, false, type);
 }
 
-void bed_down(struct bed *t)
+void signed_pair_down(struct signed_pair *t)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		struct bed_side *s = &t->side[i];
+		struct signed_pair_side *s = &t->side[i];
 
-		rig_qp_down(&s->q);
-		mkey_destroy(bed_adapter(t, i), s->list);
-		mkey_destroy(bed_adapter(t, i), s->region);
+		device_qp_down(&s->q);
+		mkey_destroy(signed_pair_adapter(t, i), s->list);
+		mkey_destroy(signed_pair_adapter(t, i), s->region);
 		for (unsigned k = 0; k < SIG_SIDES; k++)
-			psv_destroy(bed_adapter(t, i), s->psv[k]);
+			psv_destroy(signed_pair_adapter(t, i), s->psv[k]);
 		free(s->memory);
 	}
 	if (!t->far) {
-		rig_down(&t->rig);
+		device_down(&t->device);
 		return;
 	}
 	for (unsigned i = 0; i < 2; i++) {
-		adapter_destroy(t->rig.adapter[i]);
-		wire_destroy(t->rig.wire[i]);
+		adapter_destroy(t->device.adapter[i]);
+		wire_destroy(t->device.wire[i]);
 	}
 	for (unsigned i = 0; i < 2; i++)
-		wire_process_destroy(t->station[i].host);
-	close(t->testbed->channel_fd);
+		wire_process_destroy(t->process[i].host);
+	close(t->fabric->channel_fd);
 }
 
-static void step(struct bed *t, unsigned side, enum ib_qp_state state, uint32_t mask,
+static void step(struct signed_pair *t, unsigned side, enum ib_qp_state state, uint32_t mask,
 		 enum ib_mtu mtu)
 {
 	struct qp_attr attr;
 
-	rig_attr(&t->rig, 0, &t->side[!side].q, &attr);
+	device_attr(&t->device, 0, &t->side[!side].q, &attr);
 	attr.state = state;
 	attr.path_mtu = mtu;
 	attr.retry_cnt = 7;
@@ -176,21 +176,21 @@ static void step(struct bed *t, unsigned side, enum ib_qp_state state, uint32_t 
 	CHECK(!qp_modify(t->side[side].q.qp, &attr, mask));
 }
 
-static void restart(struct rig_qp *q)
+static void restart(struct device_qp *q)
 {
 	q->sq_pi = q->rq_pi = 0;
 	memset(q->dbrec, 0, sizeof(q->dbrec));
 	memset(q->async, 0, sizeof(q->async));
 }
 
-void bed_connect(struct bed *t, enum ib_mtu mtu)
+void signed_pair_connect(struct signed_pair *t, enum ib_mtu mtu)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		step(t, i, IB_QPS_RESET, IB_QP_STATE, mtu);
 		restart(&t->side[i].q);
 	}
 	if (t->type != IB_QPT_RC) {
-		rig_connect(&t->rig, 0, &t->side[0].q, &t->side[1].q);
+		device_connect(&t->device, 0, &t->side[0].q, &t->side[1].q);
 		return;
 	}
 	for (unsigned i = 0; i < 2; i++) {
@@ -207,24 +207,24 @@ void bed_connect(struct bed *t, enum ib_mtu mtu)
 	}
 }
 
-void bed_progress(struct bed *t)
+void signed_pair_progress(struct signed_pair *t)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		if (t->far)
-			(void)wire_process_progress(t->station[i].host);
-		(void)adapter_progress(t->rig.adapter[i], NULL);
+			(void)wire_process_progress(t->process[i].host);
+		(void)adapter_progress(t->device.adapter[i], NULL);
 	}
 }
 
-void bed_sign(struct bed *t, unsigned side, const struct sig_config *c, const struct umr_klm *e,
-	      uint32_t n, uint64_t length)
+void signed_pair_sign(struct signed_pair *t, unsigned side, const struct sig_config *c,
+		      const struct umr_klm *e, uint32_t n, uint64_t length)
 {
-	struct bed_side *s = &t->side[side];
+	struct signed_pair_side *s = &t->side[side];
 	struct indirect *k;
 
 	rcu_enter();
-	k = indirect_find(bed_adapter(t, side), s->skey);
-	CHECK(k && n <= BED_ENTRIES);
+	k = indirect_find(signed_pair_adapter(t, side), s->skey);
+	CHECK(k && n <= SIGNED_PAIR_ENTRIES);
 	spin_lock(&k->lock);
 	klm_list_put(&k->list, 0, e, n);
 	CHECK(!klm_list_settle(&k->list));
@@ -240,22 +240,23 @@ void bed_sign(struct bed *t, unsigned side, const struct sig_config *c, const st
 	rcu_leave();
 }
 
-struct umr_klm bed_klm(const struct bed *t, unsigned side, uint64_t at, uint32_t bytes)
+struct umr_klm signed_pair_klm(const struct signed_pair *t, unsigned side, uint64_t at,
+			       uint32_t bytes)
 {
-	const struct bed_side *s = &t->side[side];
+	const struct signed_pair_side *s = &t->side[side];
 
-	CHECK(at + bytes <= BED_BYTES);
+	CHECK(at + bytes <= SIGNED_PAIR_BYTES);
 	return (struct umr_klm){be32_of(bytes), be32_of(s->lkey),
 				be64_of((uintptr_t)(s->memory + at))};
 }
 
-const struct cqe64 *bed_wait(struct bed *t, struct rig_cq *cq)
+const struct cqe64 *signed_pair_wait(struct signed_pair *t, struct device_cq *cq)
 {
 	time_t end = time(NULL) + 10;
 	const struct cqe64 *cqe;
 
-	while (!(cqe = rig_cq_poll(cq))) {
-		bed_progress(t);
+	while (!(cqe = device_cq_poll(cq))) {
+		signed_pair_progress(t);
 		CHECK(time(NULL) < end);
 	}
 	return cqe;
@@ -266,7 +267,7 @@ uint8_t cqe_op(const struct cqe64 *cqe)
 	return cqe->op_own >> 4;
 }
 
-void check_sig_err(const struct bed *t, unsigned side, const struct cqe64 *cqe,
+void check_sig_err(const struct signed_pair *t, unsigned side, const struct cqe64 *cqe,
 		   const struct sig_error *e, enum sig_report_style style)
 {
 	const struct cqe64_sig_err *c = (const struct cqe64_sig_err *)cqe;
@@ -296,15 +297,15 @@ struct sig_config crc32(uint8_t check)
 	};
 }
 
-void key_up(struct bed *t, unsigned side, uint8_t check)
+void key_up(struct signed_pair *t, unsigned side, uint8_t check)
 {
-	struct umr_klm e = bed_klm(t, side, 0, UNIT * BLOCKS);
+	struct umr_klm e = signed_pair_klm(t, side, 0, UNIT * BLOCKS);
 	struct sig_config c = crc32(check);
 
-	bed_sign(t, side, &c, &e, 1, UNIT * BLOCKS);
+	signed_pair_sign(t, side, &c, &e, 1, UNIT * BLOCKS);
 }
 
-void fill(struct bed *t, unsigned side, unsigned bad)
+void fill(struct signed_pair *t, unsigned side, unsigned bad)
 {
 	struct sig_config c = crc32(0xf0);
 
@@ -319,19 +320,19 @@ void fill(struct bed *t, unsigned side, unsigned bad)
 	}
 }
 
-const struct cqe64 *next(struct bed *t, unsigned side)
+const struct cqe64 *next(struct signed_pair *t, unsigned side)
 {
-	return bed_wait(t, &t->side[side].q.cq);
+	return signed_pair_wait(t, &t->side[side].q.cq);
 }
 
-bool idle(struct bed *t)
+bool idle(struct signed_pair *t)
 {
 	for (unsigned i = 0; i < 200; i++)
-		bed_progress(t);
-	return !rig_cq_poll(&t->side[0].q.cq) && !rig_cq_poll(&t->side[1].q.cq);
+		signed_pair_progress(t);
+	return !device_cq_poll(&t->side[0].q.cq) && !device_cq_poll(&t->side[1].q.cq);
 }
 
-void expect_error(struct bed *t, unsigned side, uint64_t block)
+void expect_error(struct signed_pair *t, unsigned side, uint64_t block)
 {
 	const struct cqe64_sig_err *c = (const struct cqe64_sig_err *)next(t, side);
 
@@ -341,14 +342,15 @@ void expect_error(struct bed *t, unsigned side, uint64_t block)
 	CHECK(be32_get(c->mkey) == t->side[side].skey);
 }
 
-void start(struct bed *t, bool pipelining, uint8_t check, unsigned bad)
+void start(struct signed_pair *t, bool pipelining, uint8_t check, unsigned bad)
 {
-	bed_connect(t, IB_MTU_256);
-	memset(t->side[1].memory, 0xee, BED_BYTES);
+	signed_pair_connect(t, IB_MTU_256);
+	memset(t->side[1].memory, 0xee, SIGNED_PAIR_BYTES);
 	key_up(t, 0, check);
 	fill(t, 0, bad);
 	if (pipelining)
 		qp_set_drain_sigerr(t->side[0].q.qp, true);
 	for (unsigned i = 0; i < 8; i++)
-		rig_recv(&t->side[1].q, t->side[1].memory + BED_BYTES / 2, 16, t->side[1].lkey);
+		device_recv(&t->side[1].q, t->side[1].memory + SIGNED_PAIR_BYTES / 2, 16,
+			    t->side[1].lkey);
 }

@@ -5,9 +5,9 @@
 #include "check.h"
 #include "sig_model.h"
 
-enum { SCENE_BYTES = 48 * 1024 };
+enum { SIG_CASE_BYTES = 48 * 1024 };
 
-struct scene {
+struct sig_case {
 	struct rng rng;
 	struct sig_config config;
 	enum sig_direction dir;
@@ -15,17 +15,17 @@ struct scene {
 	uint64_t wire; /* length */
 	uint64_t in_bytes;
 	uint64_t out_bytes;
-	uint8_t in[SCENE_BYTES];
-	uint8_t want[SCENE_BYTES];
-	uint8_t got[SCENE_BYTES];
+	uint8_t in[SIG_CASE_BYTES];
+	uint8_t want[SIG_CASE_BYTES];
+	uint8_t got[SIG_CASE_BYTES];
 	struct model_result model;
 	uint64_t seed; /* of this case */
 };
 
 /* So many cases of a hundred. */
-bool maybe(struct scene *s, unsigned percent);
+bool maybe(struct sig_case *s, unsigned percent);
 /* Fills in all but got and seed, from rng. */
-void random_scene(struct scene *s);
+void random_scene(struct sig_case *s);
 uint64_t signature_word(const uint8_t bytes[8]);
 
 #define HOLDS(s, cond)                                                                            \

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "adapter_rig.h"
+#include "adapter_device.h"
 #include "fuzz.h"
 #include "memory.h"
 
@@ -32,7 +32,7 @@
 /* The variant that binding gives to a window's key; lists are made with it. */
 #define FUZZ_WINDOW_VARIANT 0x11u
 
-/* Kinds of queue pairs, for device_qp_create. */
+/* Kinds of queue pairs, for fuzz_device_qp_create. */
 enum fuzz_kind {
 	FUZZ_RC,
 	FUZZ_UC,
@@ -76,7 +76,7 @@ struct fuzz_mr {
 };
 
 struct fuzz_device {
-	struct rig rig;
+	struct test_device device;
 	unsigned dev; /* 0: InfiniBand, 1: Ethernet; of this input */
 	uint32_t pdn;
 	uint32_t xrcdn;
@@ -89,22 +89,22 @@ struct fuzz_device {
 };
 
 /* Once. */
-void device_init(struct fuzz_device *d);
+void fuzz_device_init(struct fuzz_device *d);
 
 /* For each input: PD and registrations; queue pairs, by kind and FUZZ_ALL_SIGNALED, ... */
-void device_begin(struct fuzz_device *d, unsigned dev);
-void device_qp_create(struct fuzz_device *d, unsigned index, uint8_t kind);
+void fuzz_device_begin(struct fuzz_device *d, unsigned dev);
+void fuzz_device_qp_create(struct fuzz_device *d, unsigned index, uint8_t kind);
 /* To RTS, connected with a QP number on the port of "row"; attributes from the input. */
-void device_qp_connect(struct fuzz_device *d, unsigned index, uint32_t dest_qpn, unsigned row,
-		       struct input *in);
+void fuzz_device_qp_connect(struct fuzz_device *d, unsigned index, uint32_t dest_qpn, unsigned row,
+			    struct input *in);
 /* Destroys everything and checks that nothing was touched or left that should not be. */
-void device_end(struct fuzz_device *d);
+void fuzz_device_end(struct fuzz_device *d);
 
 /* Key and address of byte "off" of region, window or list "index"; a window is of region 0. */
-uint32_t device_key(const struct fuzz_device *d, unsigned index);
-uint64_t device_addr(const struct fuzz_device *d, unsigned index, uint32_t off);
-uint32_t device_bytes(const struct fuzz_device *d, unsigned index);
+uint32_t fuzz_device_key(const struct fuzz_device *d, unsigned index);
+uint64_t fuzz_device_addr(const struct fuzz_device *d, unsigned index, uint32_t off);
+uint32_t fuzz_device_bytes(const struct fuzz_device *d, unsigned index);
 /* Program and device disagree on what is mapped: accesses then fault and must be survived. */
-void device_mr_close(struct fuzz_device *d, unsigned index, bool closed);
+void fuzz_device_mr_close(struct fuzz_device *d, unsigned index, bool closed);
 /* Any attributes, any state, any mask. */
-void device_qp_modify(struct fuzz_device *d, unsigned index, struct input *in);
+void fuzz_device_qp_modify(struct fuzz_device *d, unsigned index, struct input *in);
