@@ -114,7 +114,7 @@ static bool index_parse(const char *s, uint32_t limit, uint32_t *index)
 	return true;
 }
 
-static bool prefix(const char **s, const char *with)
+static bool attr_prefix(const char **s, const char *with)
 {
 	size_t n = strlen(with);
 
@@ -159,21 +159,21 @@ bool attr_parse(const char *path, struct attr *out)
 	memset(out->hca, 0, sizeof(out->hca));
 	memcpy(out->hca, p, (size_t)(end - p));
 	p = end;
-	if (!prefix(&p, "/ports/") || !port_parse(&p, &out->port))
+	if (!attr_prefix(&p, "/ports/") || !port_parse(&p, &out->port))
 		return false;
-	if (prefix(&p, "counters/")) {
+	if (attr_prefix(&p, "counters/")) {
 		out->group = GROUP_COUNTERS;
 		return counter_find(counter_attrs, ncounter_attrs, p, &out->index);
 	}
-	if (prefix(&p, "hw_counters/")) {
+	if (attr_prefix(&p, "hw_counters/")) {
 		out->group = GROUP_HW_COUNTERS;
 		return counter_find(hw_counter_attrs, nhw_counter_attrs, p, &out->index);
 	}
-	if (prefix(&p, "gids/")) {
+	if (attr_prefix(&p, "gids/")) {
 		out->group = GROUP_GIDS;
 		return index_parse(p, SUBNET_ETHERNET_GIDS, &out->index);
 	}
-	if (prefix(&p, "pkeys/")) {
+	if (attr_prefix(&p, "pkeys/")) {
 		out->group = GROUP_PKEYS;
 		return index_parse(p, SUBNET_MAX_PKEYS, &out->index);
 	}

@@ -74,7 +74,7 @@ static size_t fill_iovecs(struct iovec *iov, unsigned long *count, struct cursor
 }
 
 /* Moves both cursors past the bytes of the destination's run, which nobody wants. */
-static void discard(struct cursor *dst, struct cursor *src)
+static void usermem_discard(struct cursor *dst, struct cursor *src)
 {
 	size_t n = min_u64(dst->run->len - dst->off, src->run->len - src->off);
 
@@ -109,7 +109,7 @@ static bool pull_foreign(struct cursor dst, struct cursor src, int32_t pid,
 		ssize_t got;
 
 		if (dst.run->addr == RUN_DISCARD) {
-			discard(&dst, &src);
+			usermem_discard(&dst, &src);
 			continue;
 		}
 		room = fill_iovecs(local, &nlocal, dst, SIZE_MAX);

@@ -63,7 +63,7 @@ static int map_channel(int fd, size_t bytes, struct channel_mem **mem)
 	return 0;
 }
 
-static void introduce(struct channel *ch)
+static void channel_introduce(struct channel *ch)
 {
 	struct channel_side *me = &ch->mem->side[ch->side];
 
@@ -110,7 +110,7 @@ int channel_attach(struct channel *ch, uint16_t peer, int fd, size_t bytes, int 
 		atomic_store(&ch->broken, false);
 		atomic_store(&ch->by_reference, false);
 		atomic_store(&ch->starved, false);
-		introduce(ch);
+		channel_introduce(ch);
 	}
 	spin_unlock(&ch->tx_lock);
 	if (rc)
@@ -199,7 +199,7 @@ static bool reference_allowed(const struct pkt *p)
 }
 
 /* As ring_reserve.  After -ENOSPC the sender has to wait, and hears when there is room. */
-static int reserve(struct channel *ch, uint32_t bytes, void **record)
+static int channel_reserve(struct channel *ch, uint32_t bytes, void **record)
 {
 	int rc = ring_reserve(&ch->tx, bytes, record);
 
@@ -241,7 +241,7 @@ static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
 	/* A larger payload than wire_max_payload promised would wait for room for ever. */
 	if (!bytes || (!by_reference && p->payload_len > ch->tx.size / INLINE_SHARE))
 		return WIRE_LOST;
-	rc = reserve(ch, bytes, &record);
+	rc = channel_reserve(ch, bytes, &record);
 	if (rc == -ENOSPC)
 		return may_drop(ch, p) ? WIRE_LOST : WIRE_BUSY;
 	if (rc) {
@@ -315,7 +315,7 @@ bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p)
 	/* channel_send reports what is wrong with channel or packet. */
 	if (ch->mem && ch->peer == peer && bytes && p->payload_len <= ch->tx.size / INLINE_SHARE &&
 	    !atomic_load_explicit(&ch->broken, memory_order_relaxed))
-		room = reserve(ch, bytes, &record) != -ENOSPC || may_drop(ch, p);
+		room = channel_reserve(ch, bytes, &record) != -ENOSPC || may_drop(ch, p);
 	spin_unlock(&ch->tx_lock);
 	return room;
 }

@@ -13,7 +13,7 @@ static bool have_key;
 
 static_assert(SLOT_THREAD_SHARDS <= 32, "one word of bits");
 
-static void give(void *shard)
+static void shard_give(void *shard)
 {
 	shard_plus_1 = 0;
 	atomic_fetch_and(&taken, ~(1u << (uintptr_t)shard));
@@ -21,7 +21,7 @@ static void give(void *shard)
 
 static void make_key(void)
 {
-	have_key = pthread_key_create(&at_thread_end, give) == 0;
+	have_key = pthread_key_create(&at_thread_end, shard_give) == 0;
 }
 
 unsigned shard_take(void)

@@ -4,21 +4,21 @@
 #include "wire/deliver.h"
 #include "wire/link_shm.h"
 
-static void deliver(void *user, const struct pkt *p)
+static void link_shm_deliver(void *user, const struct pkt *p)
 {
 	struct link_shm *l = user;
 
 	(void)wire_process_deliver(l->link.process, p);
 }
 
-static bool drain(struct link_shm *l, uint16_t peer)
+static bool link_shm_drain_one(struct link_shm *l, uint16_t peer)
 {
 	struct channel *ch = atomic_load_explicit(&l->channels[peer], memory_order_acquire);
 	unsigned news;
 
 	if (!ch)
 		return false;
-	news = channel_drain(ch, false, deliver, l);
+	news = channel_drain(ch, false, link_shm_deliver, l);
 	if (news & CHANNEL_MORE)
 		inbox_raise(l->slot, peer);
 	if (news & CHANNEL_TELL_PEER)
@@ -28,7 +28,7 @@ static bool drain(struct link_shm *l, uint16_t peer)
 
 /* True if there was one: its packets were delivered, and who waited for room learns that it is
  * gone. */
-static bool reap(struct link_shm *l)
+static bool link_shm_reap(struct link_shm *l)
 {
 	struct channel *ch, *last = NULL;
 
@@ -41,7 +41,7 @@ static bool reap(struct link_shm *l)
 	pthread_mutex_unlock(&l->control);
 
 	for (struct channel *c = ch; c; c = c->next) {
-		channel_drain(c, true, deliver, l);
+		channel_drain(c, true, link_shm_deliver, l);
 		channel_detach(c);
 		last = c;
 	}
@@ -56,7 +56,7 @@ static bool reap(struct link_shm *l)
 
 /* ---- hot channels; under rx_lock ---- */
 
-static void cool(struct link_shm *l, uint32_t i)
+static void link_shm_cool(struct link_shm *l, uint32_t i)
 {
 	uint32_t last = atomic_load_explicit(&l->nhot, memory_order_relaxed) - 1;
 
@@ -67,7 +67,7 @@ static void cool(struct link_shm *l, uint32_t i)
 }
 
 /* It has just delivered something. */
-static void warm(struct link_shm *l, uint16_t peer)
+static void link_shm_warm(struct link_shm *l, uint16_t peer)
 {
 	uint32_t n = atomic_load_explicit(&l->nhot, memory_order_relaxed);
 
@@ -76,8 +76,8 @@ static void warm(struct link_shm *l, uint16_t peer)
 
 		if (l->hot_idle[i] < LINK_SHM_HOT_PATIENCE)
 			continue;
-		cool(l, i);
-		drain(l, idle_peer);
+		link_shm_cool(l, i);
+		link_shm_drain_one(l, idle_peer);
 		n--;
 	}
 	if (n == LINK_SHM_HOT)
@@ -97,11 +97,11 @@ static bool drain_hot(struct link_shm *l)
 			atomic_load_explicit(&l->channels[l->hot[i]], memory_order_acquire);
 
 		if (unlikely(!ch)) {
-			cool(l, i);
+			link_shm_cool(l, i);
 			continue;
 		}
 		if (channel_has_news(ch)) {
-			did |= drain(l, l->hot[i]);
+			did |= link_shm_drain_one(l, l->hot[i]);
 			l->hot_idle[i] = 0;
 		} else {
 			l->hot_idle[i]++;
@@ -113,10 +113,10 @@ static bool drain_hot(struct link_shm *l)
 
 static bool drain_cold(struct link_shm *l, uint16_t peer)
 {
-	bool did = drain(l, peer);
+	bool did = link_shm_drain_one(l, peer);
 
 	if (did)
-		warm(l, peer);
+		link_shm_warm(l, peer);
 	return did;
 }
 
@@ -126,10 +126,10 @@ static __attribute__((noinline)) bool drain_arrived(struct link_shm *l)
 	uint64_t words[INBOX_WORDS];
 	/* Before the drains, because a new channel of the same peer may be there: what was sent
 	 * first arrives first.  And again after the inbox, which is how a drop tells us. */
-	bool did = reap(l) | drain_hot(l);
+	bool did = link_shm_reap(l) | drain_hot(l);
 
 	if (inbox_collect(l->slot, &l->kept, words)) {
-		did |= reap(l);
+		did |= link_shm_reap(l);
 		for (unsigned w = 0; w < INBOX_WORDS; w++)
 			for (; words[w]; words[w] &= words[w] - 1)
 				did |= drain_cold(l, (uint16_t)(w * 64 + (unsigned)__builtin_ctzll(

@@ -53,7 +53,7 @@ static bool is_unicast(const struct pkt *p)
 	return is_frame(p) && !(p->path->dgid.raw[0] & 1);
 }
 
-static uint64_t octets(const struct pkt *p, bool ethernet)
+static uint64_t multicast_octets(const struct pkt *p, bool ethernet)
 {
 	return is_frame(p) ? p->payload_len + ETHERNET_FCS : pkt_wire_octets(p, ethernet);
 }
@@ -63,14 +63,14 @@ static unsigned group_of(const struct pkt *p)
 	return is_frame(p) ? WIRE_GROUP_FRAMES : wire_group(&p->path->dgid);
 }
 
-static bool listens(const struct slot *s, unsigned group)
+static bool multicast_listens(const struct slot *s, unsigned group)
 {
 	return atomic_load_explicit(&s->groups[group / 64], memory_order_acquire) >> group % 64 & 1;
 }
 
 /* ---- receiving ---- */
 
-static void deliver(struct wire *w, const struct pkt *p)
+static void multicast_deliver_one(struct wire *w, const struct pkt *p)
 {
 	const struct wire_client *client = atomic_load_explicit(&w->client, memory_order_acquire);
 	const struct subnet *s = w->host->attr.subnet;
@@ -82,7 +82,7 @@ static void deliver(struct wire *w, const struct pkt *p)
 		return;
 	if (slot_observed(w->host->slot))
 		tap_packet(w, TAP_DELIVERED, p);
-	shard_count(w->counters, PORT_RCV_DATA, octets(p, w->ethernet) / 4);
+	shard_count(w->counters, PORT_RCV_DATA, multicast_octets(p, w->ethernet) / 4);
 	shard_count(w->counters, PORT_RCV_PACKETS, 1);
 	if (!is_unicast(p))
 		shard_count(w->counters, PORT_MULTICAST_RCV_PACKETS, 1);
@@ -100,7 +100,7 @@ void multicast_deliver(struct wire_process *h, const struct pkt *p)
 		struct wire *w = atomic_load_explicit(&h->wires[i], memory_order_acquire);
 
 		if (w && w->ethernet == !!s->ports[from].ethernet)
-			deliver(w, p);
+			multicast_deliver_one(w, p);
 	}
 }
 
@@ -118,15 +118,15 @@ static bool each_listener(struct wire_process *h, unsigned group, const struct p
 			uint16_t peer = (uint16_t)(word * 64 + (unsigned)__builtin_ctzll(used));
 			struct link *l = h->link_to[peer + 1u];
 
-			if (peer != h->attr.slot && listens(&h->attr.slots[peer], group) &&
-			    !fn(l, peer + 1u, p))
+			if (peer != h->attr.slot &&
+			    multicast_listens(&h->attr.slots[peer], group) && !fn(l, peer + 1u, p))
 				return false;
 		}
 	}
 	return true;
 }
 
-static bool has_room(struct link *l, uint32_t to, const struct pkt *p)
+static bool multicast_has_room(struct link *l, uint32_t to, const struct pkt *p)
 {
 	return l->ops->has_room(l, to, p);
 }
@@ -155,16 +155,16 @@ enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 		return WIRE_LOST;
 	}
 	/* All or none: whoever tries again must not send a second copy to those who had room. */
-	if (!each_listener(h, group, p, has_room))
+	if (!each_listener(h, group, p, multicast_has_room))
 		return WIRE_BUSY;
-	shard_count(w->counters, PORT_XMIT_DATA, octets(p, w->ethernet) / 4);
+	shard_count(w->counters, PORT_XMIT_DATA, multicast_octets(p, w->ethernet) / 4);
 	shard_count(w->counters, PORT_XMIT_PACKETS, 1);
 	if (!is_unicast(p))
 		shard_count(w->counters, PORT_MULTICAST_XMIT_PACKETS, 1);
 	if (slot_observed(h->slot))
 		tap_packet(w, TAP_SENT, p);
 	each_listener(h, group, p, send_copy);
-	if (listens(h->slot, group)) {
+	if (multicast_listens(h->slot, group)) {
 		rcu_enter();
 		multicast_deliver(h, p);
 		rcu_leave();

@@ -122,7 +122,7 @@ uint32_t record_bytes(const struct pkt *p, bool by_reference)
 	return n <= INT32_MAX ? (uint32_t)n : 0;
 }
 
-static void *put(void *at, const void *part, size_t n)
+static void *record_put(void *at, const void *part, size_t n)
 {
 	memcpy(at, part, n);
 	return (char *)at + n;
@@ -158,17 +158,17 @@ void *record_pack(void *record, uint32_t bytes, const struct pkt *p, bool by_ref
 		.dst_port = path->dst_port,
 		.payload_len = p->payload_len,
 	};
-	void *at = put(record, &base, sizeof(base));
+	void *at = record_put(record, &base, sizeof(base));
 
 	if (has_address(p->opcode)) {
 		struct record_address part = {p->va, p->rkey, p->dma_len};
 
-		at = put(at, &part, sizeof(part));
+		at = record_put(at, &part, sizeof(part));
 	}
 	if (has_atomic(p->opcode)) {
 		struct record_atomic part = {p->swap_add, p->compare, p->atomic_orig};
 
-		at = put(at, &part, sizeof(part));
+		at = record_put(at, &part, sizeof(part));
 	}
 	if (has_global(path->grh, p->dqpn)) {
 		struct record_global part = {
@@ -179,17 +179,17 @@ void *record_pack(void *record, uint32_t bytes, const struct pkt *p, bool by_ref
 			.traffic_class = path->traffic_class,
 		};
 
-		at = put(at, &part, sizeof(part));
+		at = record_put(at, &part, sizeof(part));
 	}
 	if (has_dc(p->opcode)) {
 		const struct pkt_dc none = {0};
 
-		at = put(at, p->dc ? p->dc : &none, sizeof(none));
+		at = record_put(at, p->dc ? p->dc : &none, sizeof(none));
 	}
 	for (uint32_t i = 0; i < base.nruns; i++) {
 		struct record_run part = {(uintptr_t)p->runs[i].addr, p->runs[i].len};
 
-		at = put(at, &part, sizeof(part));
+		at = record_put(at, &part, sizeof(part));
 	}
 	return at;
 }
@@ -200,7 +200,7 @@ struct reader {
 	size_t left;
 };
 
-static bool take(struct reader *r, void *part, size_t n)
+static bool record_take(struct reader *r, void *part, size_t n)
 {
 	if (n > r->left)
 		return false;
@@ -212,7 +212,7 @@ static bool take(struct reader *r, void *part, size_t n)
 	return true;
 }
 
-static bool overlap(const struct record_run *part, const struct run *memory)
+static bool record_overlap(const struct record_run *part, const struct run *memory)
 {
 	uint64_t begin = (uintptr_t)memory->addr;
 
@@ -230,8 +230,8 @@ static bool lies_in(const struct reader *record, const struct record_base *base,
 	if (off > record->left)
 		return false;
 	r = (struct reader){record->at + off, record->left - off};
-	for (uint32_t i = 0; i < base->nruns && take(&r, &part, sizeof(part)); i++)
-		if (overlap(&part, memory))
+	for (uint32_t i = 0; i < base->nruns && record_take(&r, &part, sizeof(part)); i++)
+		if (record_overlap(&part, memory))
 			return true;
 	return false;
 }
@@ -243,7 +243,7 @@ uint32_t record_withdraw(void *record, uint32_t bytes, const struct record_refs 
 	struct record_base *live = record, base;
 
 	/* our own words, but they lie where the peer may write */
-	if (!take(&r, &base, sizeof(base)) || !(base.flags & RECORD_BY_REFERENCE))
+	if (!record_take(&r, &base, sizeof(base)) || !(base.flags & RECORD_BY_REFERENCE))
 		return 0;
 	if (refs->sqpn ? base.sqpn != refs->sqpn
 		       : base.src_port != refs->src_port || !lies_in(&whole, &base, &refs->memory))
@@ -259,11 +259,12 @@ static bool take_optional(struct reader *r, const struct record_base *base, stru
 	struct record_atomic atomic = {0};
 	struct record_global global = {0};
 
-	if (has_address(base->opcode) && !take(r, &address, sizeof(address)))
+	if (has_address(base->opcode) && !record_take(r, &address, sizeof(address)))
 		return false;
-	if (has_atomic(base->opcode) && !take(r, &atomic, sizeof(atomic)))
+	if (has_atomic(base->opcode) && !record_take(r, &atomic, sizeof(atomic)))
 		return false;
-	if (has_global(base->flags & RECORD_GRH, base->dqpn) && !take(r, &global, sizeof(global)))
+	if (has_global(base->flags & RECORD_GRH, base->dqpn) &&
+	    !record_take(r, &global, sizeof(global)))
 		return false;
 	p->va = address.va;
 	p->rkey = address.rkey;
@@ -288,7 +289,7 @@ static bool take_runs(struct reader *r, const struct record_base *base, struct r
 	for (uint32_t i = 0; i < base->nruns; i++) {
 		struct record_run part;
 
-		if (!take(r, &part, sizeof(part)) || part.len > base->payload_len - sum)
+		if (!record_take(r, &part, sizeof(part)) || part.len > base->payload_len - sum)
 			return false;
 		sum += part.len;
 		out->runs[i].addr = (void *)(uintptr_t)part.addr;
@@ -303,7 +304,7 @@ int record_unpack(const void *record, uint32_t bytes, int32_t sender_pid, struct
 	struct record_base base;
 	bool by_reference;
 
-	if (!take(&r, &base, sizeof(base)))
+	if (!record_take(&r, &base, sizeof(base)))
 		return -EPROTO;
 	by_reference = base.flags & RECORD_BY_REFERENCE;
 	out->pkt = (struct pkt){
@@ -338,7 +339,7 @@ int record_unpack(const void *record, uint32_t bytes, int32_t sender_pid, struct
 	if (!base.npkts || !take_optional(&r, &base, &out->pkt, &out->path))
 		return -EPROTO;
 	if (has_dc(base.opcode)) {
-		if (!take(&r, &out->dc, sizeof(out->dc)))
+		if (!record_take(&r, &out->dc, sizeof(out->dc)))
 			return -EPROTO;
 		out->pkt.dc = &out->dc;
 	}

@@ -50,7 +50,7 @@ static int refresh_tail(struct ring *r)
 	return 0;
 }
 
-static bool has_room(const struct ring *r, uint64_t bytes)
+static bool ring_has_room(const struct ring *r, uint64_t bytes)
 {
 	return bytes <= r->size - (r->head - r->tail);
 }
@@ -59,13 +59,13 @@ static int wait_for_room(struct ring *r, uint64_t bytes)
 {
 	int rc = refresh_tail(r);
 
-	if (rc || has_room(r, bytes))
+	if (rc || ring_has_room(r, bytes))
 		return rc;
 	atomic_store_explicit(&r->shared->want_room, 1, memory_order_relaxed);
 	/* Either we see the consumer's tail now, or it sees our wish (see ring_give_back). */
 	atomic_thread_fence(memory_order_seq_cst);
 	rc = refresh_tail(r);
-	if (rc || has_room(r, bytes))
+	if (rc || ring_has_room(r, bytes))
 		return rc;
 	return -ENOSPC;
 }
@@ -76,7 +76,7 @@ int ring_reserve(struct ring *r, uint32_t bytes, void **record)
 	uint64_t need = bytes > to_end ? (uint64_t)to_end + bytes : bytes;
 	int rc;
 
-	if (!has_room(r, need)) {
+	if (!ring_has_room(r, need)) {
 		rc = wait_for_room(r, need);
 		if (rc)
 			return rc;
@@ -120,7 +120,7 @@ void ring_each_unread(struct ring *r, void (*fn)(void *arg, void *record, uint32
 	}
 }
 
-static void step(struct ring *r, uint64_t *cursor, uint32_t bytes)
+static void ring_step(struct ring *r, uint64_t *cursor, uint32_t bytes)
 {
 	*cursor += bytes;
 	r->off += bytes;
@@ -130,7 +130,7 @@ static void step(struct ring *r, uint64_t *cursor, uint32_t bytes)
 
 void ring_commit(struct ring *r, uint32_t bytes)
 {
-	step(r, &r->head, bytes);
+	ring_step(r, &r->head, bytes);
 	/* Release: the record is stored before its cursor; partner: the acquire in ring_peek. */
 	atomic_store_explicit(&r->shared->head, r->head, memory_order_release);
 }
@@ -154,7 +154,7 @@ int ring_peek(struct ring *r, const void **record, uint32_t *bytes)
 
 		if (to_end >= head - r->tail) /* a record must follow it */
 			return -EPROTO;
-		step(r, &r->tail, to_end);
+		ring_step(r, &r->tail, to_end);
 		len = *(const volatile uint32_t *)(const void *)r->data;
 	}
 	if (!len || len % RING_ALIGN || len > r->size - r->off || len > head - r->tail)
@@ -166,7 +166,7 @@ int ring_peek(struct ring *r, const void **record, uint32_t *bytes)
 
 void ring_next(struct ring *r, uint32_t bytes)
 {
-	step(r, &r->tail, bytes);
+	ring_step(r, &r->tail, bytes);
 }
 
 bool ring_give_back(struct ring *r)

@@ -12,7 +12,8 @@
 #define REMOTE_MAX_BYTES (4u << 20)
 
 /* Gathers a message into a list of runs, in one pass even if it is made on the way. */
-static bool gather(struct qp *qp, const struct send_wqe *w, const struct run *dst, uint32_t ndst)
+static bool bypass_gather(struct qp *qp, const struct send_wqe *w, const struct run *dst,
+			  uint32_t ndst)
 {
 	struct runs src;
 	enum mkey_verdict v;
@@ -29,7 +30,7 @@ static bool gather(struct qp *qp, const struct send_wqe *w, const struct run *ds
 	return false;
 }
 
-static bool scatter(struct qp *qp, const struct send_wqe *w, const struct run *src)
+static bool bypass_scatter(struct qp *qp, const struct send_wqe *w, const struct run *src)
 {
 	struct runs dst;
 	enum mkey_verdict v;
@@ -60,7 +61,7 @@ static bool write_here(struct qp *qp, const struct bypass_peer *r, const struct 
 
 	runs_begin(&dst);
 	return mkey_resolve(qp->adapter, &u, w->raddr, w->len, &dst) == MKEY_OK &&
-	       gather(qp, w, dst.run, dst.n);
+	       bypass_gather(qp, w, dst.run, dst.n);
 }
 
 static bool copy_remote(struct qp *qp, const struct bypass_peer *r, uint32_t right,
@@ -71,7 +72,8 @@ static bool copy_remote(struct qp *qp, const struct bypass_peer *r, uint32_t rig
 
 	if (!remote.addr)
 		return false;
-	return right == IB_ACCESS_REMOTE_READ ? scatter(qp, w, &remote) : gather(qp, w, &remote, 1);
+	return right == IB_ACCESS_REMOTE_READ ? bypass_scatter(qp, w, &remote)
+					      : bypass_gather(qp, w, &remote, 1);
 }
 
 static uint32_t right_for(const struct wqe_props *p)
@@ -81,14 +83,14 @@ static uint32_t right_for(const struct wqe_props *p)
 	return p->read ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE;
 }
 
-static enum message_kind kind_of(const struct wqe_props *p)
+static enum message_kind bypass_kind_of(const struct wqe_props *p)
 {
 	if (p->send)
 		return p->imm ? MESSAGE_SEND_IMM : MESSAGE_SEND;
 	return p->read ? MESSAGE_ANSWER : MESSAGE_WRITE;
 }
 
-static bool execute(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w)
+static bool bypass_execute(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w)
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
 
@@ -150,7 +152,7 @@ bool bypass_take(struct qp *qp, const struct send_wqe *w)
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
 	const struct message_sizes m = {
-		.kind = kind_of(p),
+		.kind = bypass_kind_of(p),
 		.messages = 1,
 		.packets = w->len <= qp->mtu ? 1 : div_round_up(w->len, qp->mtu),
 		.payload = align_up(w->len, 4),
@@ -163,7 +165,7 @@ bool bypass_take(struct qp *qp, const struct send_wqe *w)
 		return bypass_leave(qp, w, LEFT_REQUEST);
 	if (!bypass_peer_enter(qp, right_for(p), &r))
 		return bypass_leave(qp, w, LEFT_PEER);
-	done = execute(qp, &r, w);
+	done = bypass_execute(qp, &r, w);
 	bypass_peer_leave(qp, &r, done ? &m : NULL);
 	if (!done)
 		return bypass_leave(qp, w, LEFT_EXECUTION);

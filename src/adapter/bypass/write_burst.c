@@ -32,7 +32,7 @@ struct request {
 };
 
 /* Reads the request at block; false: it is of another kind. */
-static bool fetch(const struct qp *qp, uint32_t block, struct request *w)
+static bool write_burst_fetch(const struct qp *qp, uint32_t block, struct request *w)
 {
 	const uint8_t *at = send_ring_at(qp, block);
 	uint32_t ds, count;
@@ -84,7 +84,7 @@ static uint32_t take_turn(struct qp *qp, uint32_t ready)
 	struct bypass_peer r;
 
 	while (done.messages < limit && !signaled &&
-	       fetch(qp, qp->req.next_block + done.messages, &w)) {
+	       write_burst_fetch(qp, qp->req.next_block + done.messages, &w)) {
 		if (!entered && !bypass_peer_enter(qp, IB_ACCESS_REMOTE_WRITE, &r))
 			return 0;
 		entered = true;

@@ -17,7 +17,8 @@ void number_space_release(struct number_space *s)
 	pthread_mutex_destroy(&s->lock);
 }
 
-static int grow(struct number_space *s, const struct adapter_attr *attr, enum number_kind kind)
+static int number_grow(struct number_space *s, const struct adapter_attr *attr,
+		       enum number_kind kind)
 {
 	int64_t first = attr->number_chunk(attr->user, kind);
 	uint32_t capacity = s->capacity + NUMBER_CHUNK;
@@ -55,7 +56,7 @@ int64_t number_take(struct number_space *s, const struct adapter_attr *attr, enu
 
 	pthread_mutex_lock(&s->lock);
 	if (!s->count)
-		number = grow(s, attr, kind);
+		number = number_grow(s, attr, kind);
 	if (!number) {
 		number = s->free[s->head];
 		s->head = (s->head + 1) % s->capacity;

@@ -18,7 +18,7 @@ void pd_space_release(struct pd_space *s)
 	pthread_mutex_destroy(&s->lock);
 }
 
-static uint32_t take(struct pd_space *s)
+static uint32_t pd_take(struct pd_space *s)
 {
 	uint32_t number;
 
@@ -28,7 +28,7 @@ static uint32_t take(struct pd_space *s)
 	return number;
 }
 
-static void give(struct pd_space *s, uint32_t number)
+static void pd_give(struct pd_space *s, uint32_t number)
 {
 	pthread_mutex_lock(&s->lock);
 	if (s->nfreed == s->capacity) {
@@ -48,20 +48,20 @@ unlock:
 
 uint32_t pd_alloc(struct adapter *a)
 {
-	return take(&a->pds);
+	return pd_take(&a->pds);
 }
 
 void pd_free(struct adapter *a, uint32_t pdn)
 {
-	give(&a->pds, pdn);
+	pd_give(&a->pds, pdn);
 }
 
 uint32_t xrcd_alloc(struct adapter *a)
 {
-	return take(&a->xrcds);
+	return pd_take(&a->xrcds);
 }
 
 void xrcd_free(struct adapter *a, uint32_t xrcdn)
 {
-	give(&a->xrcds, xrcdn);
+	pd_give(&a->xrcds, xrcdn);
 }

@@ -28,7 +28,7 @@ void reserve_release(struct reserve *r)
 }
 
 /* Takes a chunk.  It goes back to the fabric when the process ends, as all numbers do. */
-static int grow(struct adapter *a)
+static int reserve_grow(struct adapter *a)
 {
 	struct reserve_chunk *c = calloc(1, sizeof(*c));
 	int64_t first;
@@ -63,7 +63,7 @@ int64_t qpn_reserve(struct adapter *a)
 
 	pthread_mutex_lock(&r->lock);
 	if (!with_room(r))
-		qpn = grow(a);
+		qpn = reserve_grow(a);
 	c = with_room(r);
 	if (c) {
 		uint32_t range = (uint32_t)__builtin_ctz(~c->used);

@@ -8,26 +8,26 @@ enum { IPV4_HEADER = 20, IPV6_HEADER = 40, TCP_HEADER = 20, UDP_HEADER = 8 };
 enum { TCP_CHECKSUM = 16, UDP_CHECKSUM = 6, IPV4_CHECKSUM = 10 };
 enum { TCP_FLAG_FIN = 0x01, TCP_FLAG_PSH = 0x08, TCP_FLAG_CWR = 0x80 };
 
-static uint32_t get16(const uint8_t *at)
+static uint32_t frame_get16(const uint8_t *at)
 {
 	return (uint32_t)at[0] << 8 | at[1];
 }
 
-static void put16(uint8_t *at, uint32_t v)
+static void frame_put16(uint8_t *at, uint32_t v)
 {
 	at[0] = (uint8_t)(v >> 8);
 	at[1] = (uint8_t)v;
 }
 
-static uint32_t get32(const uint8_t *at)
+static uint32_t frame_get32(const uint8_t *at)
 {
-	return get16(at) << 16 | get16(at + 2);
+	return frame_get16(at) << 16 | frame_get16(at + 2);
 }
 
-static void put32(uint8_t *at, uint32_t v)
+static void frame_put32(uint8_t *at, uint32_t v)
 {
-	put16(at, v >> 16);
-	put16(at + 2, v);
+	frame_put16(at, v >> 16);
+	frame_put16(at + 2, v);
 }
 
 /* ---- parsing ---- */
@@ -39,7 +39,7 @@ struct cursor {
 	uint32_t at;
 };
 
-static const uint8_t *take(struct cursor *c, uint32_t n)
+static const uint8_t *frame_take(struct cursor *c, uint32_t n)
 {
 	const uint8_t *p = c->head + c->at;
 
@@ -56,7 +56,7 @@ static void parse_l4(struct cursor *c, uint8_t proto, struct flow_key *key, stru
 
 	if (proto != IP_PROTO_TCP && proto != IP_PROTO_UDP)
 		return;
-	h = take(c, proto == IP_PROTO_TCP ? TCP_HEADER : UDP_HEADER);
+	h = frame_take(c, proto == IP_PROTO_TCP ? TCP_HEADER : UDP_HEADER);
 	if (!h)
 		return;
 	key->l4_proto = proto;
@@ -69,14 +69,14 @@ static void parse_ipv4(struct cursor *c, uint32_t bytes, struct flow_key *key,
 		       struct frame_layout *at)
 {
 	uint32_t start = c->at, header, total;
-	const uint8_t *h = take(c, IPV4_HEADER);
+	const uint8_t *h = frame_take(c, IPV4_HEADER);
 
 	if (!h || h[0] >> 4 != 4)
 		return;
 	header = (h[0] & 0xfu) * 4;
-	total = get16(h + 2);
+	total = frame_get16(h + 2);
 	if (header < IPV4_HEADER || total < header || !range_inside(start, total, bytes) ||
-	    !take(c, header - IPV4_HEADER))
+	    !frame_take(c, header - IPV4_HEADER))
 		return;
 	key->ip_version = 4;
 	key->ip_tos = h[1];
@@ -88,7 +88,7 @@ static void parse_ipv4(struct cursor *c, uint32_t bytes, struct flow_key *key,
 	at->l3 = start;
 	at->l3_end = start + total;
 	/* only the first fragment has the ports */
-	if (!(get16(h + 6) & 0x1fff))
+	if (!(frame_get16(h + 6) & 0x1fff))
 		parse_l4(c, h[9], key, at);
 }
 
@@ -96,12 +96,12 @@ static void parse_ipv6(struct cursor *c, uint32_t bytes, struct flow_key *key,
 		       struct frame_layout *at)
 {
 	uint32_t start = c->at, end;
-	const uint8_t *h = take(c, IPV6_HEADER);
+	const uint8_t *h = frame_take(c, IPV6_HEADER);
 
 	if (!h || h[0] >> 4 != 6)
 		return;
 	/* A payload length beyond the frame is the sender's mistake: use the bytes present. */
-	end = (uint32_t)min_u64(bytes, (uint64_t)start + IPV6_HEADER + get16(h + 4));
+	end = (uint32_t)min_u64(bytes, (uint64_t)start + IPV6_HEADER + frame_get16(h + 4));
 	key->ip_version = 6;
 	key->ip_tos = (uint8_t)(h[0] << 4 | h[1] >> 4);
 	key->flow_label[1] = h[1] & 0xf;
@@ -119,7 +119,7 @@ bool frame_parse(const uint8_t *head, uint32_t headed, uint32_t bytes, struct fl
 		 struct frame_layout *at)
 {
 	struct cursor c = {head, headed, 0};
-	const uint8_t *h = take(&c, FRAME_MIN);
+	const uint8_t *h = frame_take(&c, FRAME_MIN);
 
 	*key = (struct flow_key){0};
 	*at = (struct frame_layout){0};
@@ -128,15 +128,15 @@ bool frame_parse(const uint8_t *head, uint32_t headed, uint32_t bytes, struct fl
 	memcpy(key->dst_mac, h, 6);
 	memcpy(key->src_mac, h + 6, 6);
 	memcpy(key->ether_type, h + 12, 2);
-	if (get16(key->ether_type) == FRAME_TYPE_VLAN) {
-		h = take(&c, FRAME_VLAN_BYTES);
+	if (frame_get16(key->ether_type) == FRAME_TYPE_VLAN) {
+		h = frame_take(&c, FRAME_VLAN_BYTES);
 		if (!h)
 			return true;
 		key->vlan = 1;
 		memcpy(key->vlan_tag, h, 2);
 		memcpy(key->ether_type, h + 2, 2);
 	}
-	switch (get16(key->ether_type)) {
+	switch (frame_get16(key->ether_type)) {
 	case FRAME_TYPE_IPV4:
 		parse_ipv4(&c, bytes, key, at);
 		break;
@@ -156,13 +156,13 @@ static uint32_t sum_of(const uint8_t *at, uint32_t n, uint32_t sum)
 	uint32_t i;
 
 	for (i = 0; i + 1 < n; i += 2)
-		sum += get16(at + i);
+		sum += frame_get16(at + i);
 	if (i < n)
 		sum += (uint32_t)at[i] << 8;
 	return sum;
 }
 
-static uint32_t fold(uint32_t sum)
+static uint32_t frame_fold(uint32_t sum)
 {
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
@@ -173,7 +173,7 @@ static uint32_t l3_sum(const uint8_t *frame, const struct frame_layout *at)
 {
 	const uint8_t *ip = frame + at->l3;
 
-	return fold(sum_of(ip, (ip[0] & 0xfu) * 4, 0));
+	return frame_fold(sum_of(ip, (ip[0] & 0xfu) * 4, 0));
 }
 
 static bool has_ipv4(const uint8_t *frame, const struct frame_layout *at)
@@ -185,8 +185,8 @@ void frame_fill_l3_checksum(uint8_t *frame, const struct frame_layout *at)
 {
 	if (!has_ipv4(frame, at))
 		return;
-	put16(frame + at->l3 + IPV4_CHECKSUM, 0);
-	put16(frame + at->l3 + IPV4_CHECKSUM, ~l3_sum(frame, at));
+	frame_put16(frame + at->l3 + IPV4_CHECKSUM, 0);
+	frame_put16(frame + at->l3 + IPV4_CHECKSUM, ~l3_sum(frame, at));
 }
 
 bool frame_l3_checksum_ok(const uint8_t *frame, const struct frame_layout *at)
@@ -212,7 +212,7 @@ static uint32_t l4_sum(const uint8_t *frame, uint32_t n, const struct flow_key *
 	/* pseudo header: unused bytes of IPv4 addresses are zero */
 	sum = sum_of(key->src_ip, sizeof(key->src_ip), sum);
 	sum = sum_of(key->dst_ip, sizeof(key->dst_ip), sum);
-	return fold(sum_of(frame + at->l4, n, sum));
+	return frame_fold(sum_of(frame + at->l4, n, sum));
 }
 
 void frame_fill_l4_checksum(uint8_t *frame, uint32_t bytes, const struct flow_key *key,
@@ -224,10 +224,10 @@ void frame_fill_l4_checksum(uint8_t *frame, uint32_t bytes, const struct flow_ke
 
 	if (!n)
 		return;
-	put16(frame + where, 0);
+	frame_put16(frame + where, 0);
 	sum = ~l4_sum(frame, n, key, at) & 0xffff;
 	/* RFC 768: a UDP checksum of zero says that there is none */
-	put16(frame + where, !sum && key->l4_proto == IP_PROTO_UDP ? 0xffff : sum);
+	frame_put16(frame + where, !sum && key->l4_proto == IP_PROTO_UDP ? 0xffff : sum);
 }
 
 bool frame_l4_checksum_ok(const uint8_t *frame, uint32_t bytes, const struct flow_key *key,
@@ -238,7 +238,7 @@ bool frame_l4_checksum_ok(const uint8_t *frame, uint32_t bytes, const struct flo
 	if (!n)
 		return false;
 	if (key->l4_proto == IP_PROTO_UDP && key->ip_version == 4 &&
-	    !get16(frame + at->l4 + UDP_CHECKSUM))
+	    !frame_get16(frame + at->l4 + UDP_CHECKSUM))
 		return true;
 	return l4_sum(frame, n, key, at) == 0xffff;
 }
@@ -253,12 +253,12 @@ static bool tcp_headers(const uint8_t *frame, uint32_t header, uint32_t *l3, uin
 	*l3 = FRAME_MIN;
 	if (header < FRAME_MIN)
 		return false;
-	type = get16(frame + 12);
+	type = frame_get16(frame + 12);
 	if (type == FRAME_TYPE_VLAN) {
 		*l3 += FRAME_VLAN_BYTES;
 		if (header < *l3)
 			return false;
-		type = get16(frame + 16);
+		type = frame_get16(frame + 16);
 	}
 	if (type == FRAME_TYPE_IPV4) {
 		if (!range_inside(*l3, IPV4_HEADER, header) || frame[*l3 + 9] != IP_PROTO_TCP)
@@ -285,12 +285,12 @@ bool frame_segment(uint8_t *frame, uint32_t bytes, uint32_t header, uint32_t ind
 	ip = frame + l3;
 	tcp = frame + l4;
 	if (ip[0] >> 4 == 4) {
-		put16(ip + 2, bytes - l3);
-		put16(ip + 4, get16(ip + 4) + index);
+		frame_put16(ip + 2, bytes - l3);
+		frame_put16(ip + 4, frame_get16(ip + 4) + index);
 	} else {
-		put16(ip + 4, bytes - l4);
+		frame_put16(ip + 4, bytes - l4);
 	}
-	put32(tcp + 4, get32(tcp + 4) + offset);
+	frame_put32(tcp + 4, frame_get32(tcp + 4) + offset);
 	/* The first says that the window was reduced, the last that this is the end. */
 	if (index)
 		tcp[13] &= (uint8_t)~TCP_FLAG_CWR;

@@ -57,7 +57,8 @@ static enum raw_verdict send_frame(struct qp *qp, uint8_t *frame, uint32_t bytes
 }
 
 /* Copies payload bytes [off, off + n) of the request behind the header. */
-static bool gather(struct qp *qp, const struct send_wqe *w, uint64_t off, uint32_t n, uint8_t *to)
+static bool raw_gather(struct qp *qp, const struct send_wqe *w, uint64_t off, uint32_t n,
+		       uint8_t *to)
 {
 	struct run dst = {to, n};
 	struct runs src;
@@ -83,7 +84,7 @@ enum raw_verdict raw_send(struct qp *qp, const struct send_wqe *w, uint64_t *off
 		if (bytes < FRAME_MIN || bytes > FRAME_MAX)
 			return RAW_BAD_LENGTH;
 		memcpy(frame, w->eth_header, w->eth_header_len);
-		if (!gather(qp, w, *off, n, frame + w->eth_header_len))
+		if (!raw_gather(qp, w, *off, n, frame + w->eth_header_len))
 			return RAW_BAD_KEY;
 		if (tso && !frame_segment(frame, bytes, w->eth_header_len,
 					  (uint32_t)(*off / w->eth_mss), (uint32_t)*off, n == left))
@@ -126,8 +127,8 @@ struct target {
 #define VLAN_AT 12u
 
 /* 0, or the syndrome of the receive that failed. */
-static uint8_t scatter(const struct target *t, const struct arrival *in, const struct recv_wqe *wqe,
-		       uint32_t *bytes)
+static uint8_t raw_scatter(const struct target *t, const struct arrival *in,
+			   const struct recv_wqe *wqe, uint32_t *bytes)
 {
 	bool strip = t->strip_vlan && in->key.vlan;
 	struct run src[2] = {{(void *)(uintptr_t)in->frame, in->bytes}};
@@ -154,7 +155,7 @@ static uint8_t scatter(const struct target *t, const struct arrival *in, const s
 }
 
 /* Puts the frame into the next receive.  False: the queue has become unusable. */
-static bool place(const struct target *t, const struct arrival *in, const struct cqe64 *about)
+static bool raw_place(const struct target *t, const struct arrival *in, const struct cqe64 *about)
 {
 	struct cqe64 cqe = *about;
 	struct recv_wqe wqe;
@@ -170,7 +171,7 @@ static bool place(const struct target *t, const struct arrival *in, const struct
 	default:
 		return false;
 	}
-	syndrome = scatter(t, in, &wqe, &bytes);
+	syndrome = raw_scatter(t, in, &wqe, &bytes);
 	if (syndrome) {
 		if (syndrome == CQE_SYN_LOCAL_LENGTH)
 			shard_count(t->adapter->counters, HW_RESP_LOCAL_LENGTH_ERROR, 1);
@@ -201,12 +202,12 @@ static void to_wq(struct wq *wq, const struct arrival *in, const struct cqe64 *a
 	};
 
 	spin_lock(&wq->lock);
-	if (wq->state == IB_WQS_RDY && !place(&t, in, about))
+	if (wq->state == IB_WQS_RDY && !raw_place(&t, in, about))
 		wq_fail(wq);
 	spin_unlock(&wq->lock);
 }
 
-static bool receives(const struct qp *qp)
+static bool raw_receives(const struct qp *qp)
 {
 	enum ib_qp_state s = qp_state(qp);
 
@@ -226,7 +227,7 @@ static void to_qp(struct qp *qp, const struct arrival *in, const struct cqe64 *a
 	};
 
 	resp_lock(qp);
-	if (receives(qp) && !place(&t, in, about))
+	if (raw_receives(qp) && !raw_place(&t, in, about))
 		qp_fail(qp, "receive-refused");
 	resp_unlock(qp);
 }
@@ -244,7 +245,7 @@ static bool loops_back(const struct qp *qp, const struct arrival *in)
 	return qp->create.loopback & allowed && !(in->group && qp->create.block_self_mcast);
 }
 
-static void deliver(void *user, const struct flow_action *action)
+static void raw_deliver(void *user, const struct flow_action *action)
 {
 	struct arrival *in = user;
 	struct cqe64 cqe = in->cqe;
@@ -270,7 +271,7 @@ static void deliver(void *user, const struct flow_action *action)
 }
 
 /* Describes the headers and their checksums for the completion. */
-static void describe(struct arrival *in, const struct frame_layout *at)
+static void raw_describe(struct arrival *in, const struct frame_layout *at)
 {
 	const struct flow_key *key = &in->key;
 	uint8_t l3 = key->ip_version == 4   ? CQE_ETH_L3_IPV4
@@ -322,7 +323,7 @@ bool raw_receive(struct adapter *a, const struct pkt *pkt)
 	if (!frame_parse(in.frame, min_u32(in.bytes, FRAME_HEADERS_MAX), in.bytes, &in.key, &at))
 		return false;
 	in.group = in.key.dst_mac[0] & 1;
-	describe(&in, &at);
-	steering_find(a->steering, &in.key, deliver, &in);
+	raw_describe(&in, &at);
+	steering_find(a->steering, &in.key, raw_deliver, &in);
 	return in.taken;
 }

@@ -13,7 +13,7 @@
 #define UDP_FIELDS  (RSS_SRC_PORT_UDP | RSS_DST_PORT_UDP)
 
 /* The 32 bits of the key from bit on. */
-static uint32_t window(const uint8_t key[RSS_KEY_BYTES], uint32_t bit)
+static uint32_t rss_window(const uint8_t key[RSS_KEY_BYTES], uint32_t bit)
 {
 	uint64_t v = 0;
 
@@ -30,7 +30,7 @@ void toeplitz_prepare(struct toeplitz *t, const uint8_t key[RSS_KEY_BYTES])
 
 			for (uint32_t bit = 0; bit < 4; bit++)
 				if (v & 8u >> bit)
-					h ^= window(key, nibble * 4 + bit);
+					h ^= rss_window(key, nibble * 4 + bit);
 			t->table[nibble][v] = h;
 		}
 }
@@ -76,14 +76,15 @@ struct input {
 	uint32_t n;
 };
 
-static void append(struct input *in, const uint8_t *field, uint32_t n)
+static void rss_append(struct input *in, const uint8_t *field, uint32_t n)
 {
 	memcpy(in->bytes + in->n, field, n);
 	in->n += n;
 }
 
 /* Collects the chosen fields; false if the frame lacks them. */
-static bool collect(uint32_t fields, const struct flow_key *key, struct input *in, uint8_t *type)
+static bool rss_collect(uint32_t fields, const struct flow_key *key, struct input *in,
+			uint8_t *type)
 {
 	uint32_t l3 = fields & (IPV4_FIELDS | IPV6_FIELDS);
 	uint32_t l4 = fields & (TCP_FIELDS | UDP_FIELDS);
@@ -95,9 +96,9 @@ static bool collect(uint32_t fields, const struct flow_key *key, struct input *i
 		if (key->ip_version != (v4 ? 4 : 6))
 			return false;
 		if (l3 & (RSS_SRC_IPV4 | RSS_SRC_IPV6))
-			append(in, key->src_ip, n);
+			rss_append(in, key->src_ip, n);
 		if (l3 & (RSS_DST_IPV4 | RSS_DST_IPV6))
-			append(in, key->dst_ip, n);
+			rss_append(in, key->dst_ip, n);
 		*type |= v4 ? CQE_RSS_IPV4 : CQE_RSS_IPV6;
 	}
 	if (l4) {
@@ -106,9 +107,9 @@ static bool collect(uint32_t fields, const struct flow_key *key, struct input *i
 		if (key->l4_proto != (tcp ? IP_PROTO_TCP : IP_PROTO_UDP))
 			return false;
 		if (l4 & (RSS_SRC_PORT_TCP | RSS_SRC_PORT_UDP))
-			append(in, key->src_port, 2);
+			rss_append(in, key->src_port, 2);
 		if (l4 & (RSS_DST_PORT_TCP | RSS_DST_PORT_UDP))
-			append(in, key->dst_port, 2);
+			rss_append(in, key->dst_port, 2);
 		*type |= (uint8_t)((tcp ? CQE_RSS_L4_TCP : CQE_RSS_L4_UDP) << CQE_RSS_L4_SHIFT);
 	}
 	return in->n;
@@ -121,7 +122,7 @@ struct wq *rss_choose(const struct rss *rss, const struct flow_key *key, uint32_
 
 	*hash = 0;
 	*type = 0;
-	if (collect(rss->fields, key, &in, type))
+	if (rss_collect(rss->fields, key, &in, type))
 		*hash = toeplitz_hash(&rss->toeplitz, in.bytes, in.n);
 	else
 		*type = 0;

@@ -30,7 +30,7 @@ struct umr {
 	bool has_klm;
 };
 
-static bool decode(const struct send_wqe *w, struct umr *u)
+static bool umr_decode(const struct send_wqe *w, struct umr *u)
 {
 	const uint8_t *at = w->bytes + sizeof(struct wqe_ctrl);
 	uint32_t bytes = wqe_ds(&w->ctrl) * WQE_UNIT;
@@ -55,7 +55,7 @@ static uint32_t access_of(uint8_t bits)
 	       (bits & MKEY_CTX_ACCESS_ATOMIC ? IB_ACCESS_REMOTE_ATOMIC : 0);
 }
 
-static uint8_t bind(struct qp *qp, const struct send_wqe *w, const struct umr *u)
+static uint8_t umr_bind(struct qp *qp, const struct send_wqe *w, const struct umr *u)
 {
 	uint32_t qpn_mkey = be32_get(u->context.qpn_mkey);
 	const struct window_bind b = {
@@ -113,7 +113,7 @@ static uint8_t execute_window(struct qp *qp, const struct send_wqe *w, const str
 	if (u->mask & ~MASK_KNOWN || be16_get(u->ctrl.bsf_octowords))
 		return CQE_SYN_LOCAL_QP_OP;
 	if (!(u->mask & UMR_MASK_FREE) || !(u->context.free & MKEY_CTX_FREE))
-		return bind(qp, w, u);
+		return umr_bind(qp, w, u);
 	if (u->ctrl.flags & UMR_CHECK_QPN)
 		return local_invalidate(qp, w);
 	return window_unbind(qp->adapter, w->imm, qp->create.pdn) ? 0 : CQE_SYN_MW_BIND;
@@ -183,7 +183,7 @@ uint8_t umr_execute(struct qp *qp, const struct send_wqe *w)
 	uint8_t syndrome = CQE_SYN_LOCAL_QP_OP;
 	struct umr u;
 
-	if (decode(w, &u))
+	if (umr_decode(w, &u))
 		syndrome = m && m->ops == &window_ops ? execute_window(qp, w, &u)
 						      : execute_update(qp, w, &u);
 	if (syndrome == CQE_SYN_LOCAL_QP_OP)

@@ -28,7 +28,7 @@ struct objection {
 
 static const struct objection none;
 
-static struct objection object(uint8_t syndrome, const char *why)
+static struct objection update_object(uint8_t syndrome, const char *why)
 {
 	return (struct objection){syndrome, why};
 }
@@ -38,20 +38,21 @@ static struct objection object(uint8_t syndrome, const char *why)
 static struct objection check_request(const struct indirect *k, const struct mkey_update *u)
 {
 	if (u->mask & ~MASK_KNOWN)
-		return object(CQE_SYN_LOCAL_QP_OP, "an unknown field in the mask");
+		return update_object(CQE_SYN_LOCAL_QP_OP, "an unknown field in the mask");
 	if (!k->umr)
-		return object(CQE_SYN_MW_BIND, "the key was made without UMR");
+		return update_object(CQE_SYN_MW_BIND, "the key was made without UMR");
 	if (k->meaning.pdn != u->pdn)
-		return object(CQE_SYN_MW_BIND, "the key is of another protection domain");
+		return update_object(CQE_SYN_MW_BIND, "the key is of another protection domain");
 	if (u->mask & UMR_MASK_PD && (be32_get(u->context.flags_pd) & MKEY_CTX_PD) != u->pdn)
-		return object(CQE_SYN_LOCAL_QP_OP, "a key cannot change its protection domain");
+		return update_object(CQE_SYN_LOCAL_QP_OP,
+				     "a key cannot change its protection domain");
 	if (u->entries && !range_inside(u->at, u->entries, k->list.room))
-		return object(CQE_SYN_MW_BIND, "the key has no room for the list");
+		return update_object(CQE_SYN_MW_BIND, "the key has no room for the list");
 	if (u->bsf && u->bsf_octowords > k->bsf_octowords)
-		return object(CQE_SYN_MW_BIND, "the key has no room for the BSF");
+		return update_object(CQE_SYN_MW_BIND, "the key has no room for the BSF");
 	if (u->mask & UMR_MASK_BSF_ENABLE && be32_get(u->context.flags_pd) & MKEY_CTX_BSF_ENABLE &&
 	    !k->bsf_octowords)
-		return object(CQE_SYN_MW_BIND, "the key has no BSF to enable");
+		return update_object(CQE_SYN_MW_BIND, "the key has no BSF to enable");
 	return none;
 }
 
@@ -69,11 +70,12 @@ static struct objection read_signature(struct adapter *a, const struct mkey_upda
 	enum sig_refusal r = sig_config_decode(u->bsf, (size_t)u->bsf_octowords * WQE_UNIT, &c);
 
 	if (r != SIG_ACCEPTED)
-		return object(CQE_SYN_LOCAL_QP_OP, sig_refusal_name(r));
+		return update_object(CQE_SYN_LOCAL_QP_OP, sig_refusal_name(r));
 	for (int i = 0; i < SIG_SIDES; i++) {
 		out->psv[i] = c.side[i].psv;
 		if (c.side[i].type != SIG_NONE && !psv_exists(a, c.side[i].psv, u->pdn))
-			return object(CQE_SYN_MW_BIND, "no such PSV in the protection domain");
+			return update_object(CQE_SYN_MW_BIND,
+					     "no such PSV in the protection domain");
 	}
 	sig_plan_make(&out->plan[SIG_GATHER], &c, SIG_GATHER);
 	sig_plan_make(&out->plan[SIG_SCATTER], &c, SIG_SCATTER);
@@ -85,13 +87,13 @@ static struct objection read_signature(struct adapter *a, const struct mkey_upda
 static struct objection check_state(const struct indirect *k, const struct mkey_update *u)
 {
 	if (u->flags & UMR_CHECK_FREE && !k->free)
-		return object(CQE_SYN_MW_BIND, "the key is not free");
+		return update_object(CQE_SYN_MW_BIND, "the key is not free");
 	if (u->flags & UMR_CHECK_NOT_FREE && k->free)
-		return object(CQE_SYN_MW_BIND, "the key is free");
+		return update_object(CQE_SYN_MW_BIND, "the key is free");
 	if (u->flags & UMR_CHECK_QPN && k->qpn != MKEY_ANY_QPN && k->qpn != u->qpn)
-		return object(CQE_SYN_MW_BIND, "the key is of another QP");
+		return update_object(CQE_SYN_MW_BIND, "the key is of another QP");
 	if (mkey_update_invalidates(u) && k->key != u->key)
-		return object(CQE_SYN_MW_BIND, "the key is not valid");
+		return update_object(CQE_SYN_MW_BIND, "the key is not valid");
 	return none;
 }
 
@@ -148,8 +150,8 @@ static void apply_fields(struct indirect *k, const struct mkey_update *u)
 	apply_access(k, u);
 }
 
-static struct objection apply(struct indirect *k, const struct mkey_update *u,
-			      const struct signature *s)
+static struct objection update_apply(struct indirect *k, const struct mkey_update *u,
+				     const struct signature *s)
 {
 	const char *why;
 
@@ -164,11 +166,11 @@ static struct objection apply(struct indirect *k, const struct mkey_update *u,
 		k->has_bsf = true;
 	}
 	why = klm_list_settle(&k->list);
-	return why ? object(CQE_SYN_LOCAL_QP_OP, why) : none;
+	return why ? update_object(CQE_SYN_LOCAL_QP_OP, why) : none;
 }
 
 /* Checks whether the key may change.  If so, a list that is written anew is empty from here on. */
-static struct objection begin(struct indirect *k, const struct mkey_update *u)
+static struct objection update_begin(struct indirect *k, const struct mkey_update *u)
 {
 	struct objection o = check_state(k, u);
 
@@ -179,8 +181,8 @@ static struct objection begin(struct indirect *k, const struct mkey_update *u)
 
 /* ---- a list in memory ---- */
 
-static bool fetch(struct adapter *a, const struct mkey_update *u, uint32_t i, struct umr_klm *to,
-		  uint32_t n)
+static bool update_fetch(struct adapter *a, const struct mkey_update *u, uint32_t i,
+			 struct umr_klm *to, uint32_t n)
 {
 	const struct mkey_use list = {.key = u->list_lkey, .pdn = u->pdn, .qpn = MKEY_ANY_QPN};
 	struct run dst = {to, n * sizeof(*to)};
@@ -200,15 +202,15 @@ static struct objection fetch_list(struct adapter *a, struct indirect *k,
 	struct objection o;
 
 	spin_lock(&k->lock);
-	o = begin(k, u);
+	o = update_begin(k, u);
 	if (!o.why)
 		k->generation++;
 	spin_unlock(&k->lock);
 	for (uint32_t i = 0; i < u->entries && !o.why; i += FETCH) {
 		uint32_t n = min_u32(u->entries - i, FETCH);
 
-		if (!fetch(a, u, i, part, n))
-			return object(CQE_SYN_LOCAL_PROT, "the list cannot be read");
+		if (!update_fetch(a, u, i, part, n))
+			return update_object(CQE_SYN_LOCAL_PROT, "the list cannot be read");
 		spin_lock(&k->lock);
 		klm_list_put(&k->list, (uint32_t)u->at + i, part, n);
 		spin_unlock(&k->lock);
@@ -224,7 +226,7 @@ static struct objection update(struct adapter *a, const struct mkey_update *u)
 	struct objection o;
 
 	if (!k)
-		return object(CQE_SYN_MW_BIND, "it is no indirect key");
+		return update_object(CQE_SYN_MW_BIND, "it is no indirect key");
 	o = check_request(k, u);
 	if (!o.why && u->bsf)
 		o = read_signature(a, u, &s);
@@ -234,9 +236,9 @@ static struct objection update(struct adapter *a, const struct mkey_update *u)
 		return o;
 	spin_lock(&k->lock);
 	if (!fetched)
-		o = begin(k, u);
+		o = update_begin(k, u);
 	if (!o.why)
-		o = apply(k, u, &s);
+		o = update_apply(k, u, &s);
 	spin_unlock(&k->lock);
 	return o;
 }

@@ -85,7 +85,7 @@ static uint16_t ipv4_checksum(const uint8_t *header, unsigned bytes)
 	return (uint16_t)~sum;
 }
 
-static void put16(uint8_t *at, uint32_t v)
+static void path_put16(uint8_t *at, uint32_t v)
 {
 	at[0] = (uint8_t)(v >> 8);
 	at[1] = (uint8_t)v;
@@ -97,13 +97,13 @@ static void ipv4_header(const struct path *path, uint32_t ip_payload, uint8_t *i
 	memset(ip, 0, IPV4_OCTETS);
 	ip[0] = 0x45;
 	ip[1] = path->traffic_class;
-	put16(ip + 2, IPV4_OCTETS + ip_payload);
-	put16(ip + 6, 0x4000); /* don't fragment */
+	path_put16(ip + 2, IPV4_OCTETS + ip_payload);
+	path_put16(ip + 6, 0x4000); /* don't fragment */
 	ip[8] = path->hop_limit;
 	ip[9] = 17; /* UDP */
 	memcpy(ip + 12, path->sgid.raw + 12, 4);
 	memcpy(ip + 16, path->dgid.raw + 12, 4);
-	put16(ip + 10, ipv4_checksum(ip, IPV4_OCTETS));
+	path_put16(ip + 10, ipv4_checksum(ip, IPV4_OCTETS));
 }
 
 enum cqe_roce_header path_header_type(const struct path *path)
@@ -128,8 +128,8 @@ void grh_from_path(const struct path *path, uint32_t payload_bytes, uint8_t out[
 	/* IBTA 8.3: version 6, traffic class, flow label */
 	out[0] = (uint8_t)(0x60 | path->traffic_class >> 4);
 	out[1] = (uint8_t)(path->traffic_class << 4 | (path->flow_label >> 16 & 0xf));
-	put16(out + 2, path->flow_label);
-	put16(out + 4, bytes + (v2 ? UDP_OCTETS : 0));
+	path_put16(out + 2, path->flow_label);
+	path_put16(out + 4, bytes + (v2 ? UDP_OCTETS : 0));
 	out[6] = v2 ? 17 : 0x1b; /* next header: UDP, or IBA */
 	out[7] = path->hop_limit;
 	memcpy(out + 8, path->sgid.raw, 16);

@@ -217,7 +217,7 @@ static inline struct mkey_use qp_remote_use(const struct qp *qp, uint32_t key, u
 }
 
 /* May peers execute requests directly, without packets? */
-static inline uint32_t resp_quiet(const struct qp *qp)
+static inline uint32_t resp_bypass_ok(const struct qp *qp)
 {
 	const struct responder *r = &qp->resp;
 	enum ib_qp_state state = qp_state(qp);
@@ -228,7 +228,7 @@ static inline uint32_t resp_quiet(const struct qp *qp)
 
 static inline void resp_unlock(struct qp *qp)
 {
-	qp->resp.shared->bypass_ok = resp_quiet(qp);
+	qp->resp.shared->bypass_ok = resp_bypass_ok(qp);
 	shared_unlock(&qp->resp.shared->lock);
 }
 

@@ -12,7 +12,7 @@ static uint32_t cqe_user_index(const struct qp *qp)
 }
 
 /* An XRC target completes to the CQ of the shared receive queue. */
-static struct cq *recv_cq(const struct qp *qp)
+static struct cq *recv_cqe_recv_cq(const struct qp *qp)
 {
 	return qp->bth == BTH_XRC ? srq_cq(qp->resp.srq) : qp->create.recv_cq;
 }
@@ -23,7 +23,8 @@ void recv_push_error(struct qp *qp, uint16_t index, uint8_t syndrome)
 		trace(recv, flush, qp->qpn, index);
 	else
 		trace(recv, error, qp->qpn, index, cqe_syndrome_name(syndrome));
-	recv_error_push(qp->adapter, recv_cq(qp), cqe_user_index(qp), qp->qpn, index, syndrome);
+	recv_error_push(qp->adapter, recv_cqe_recv_cq(qp), cqe_user_index(qp), qp->qpn, index,
+			syndrome);
 }
 
 uint32_t recv_service_or_header(const struct qp *qp, const struct path *path)
@@ -66,5 +67,5 @@ void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
 		.index = qp->resp.recv.index,
 	});
 
-	cq_push(recv_cq(qp), &cqe, pkt->solicited);
+	cq_push(recv_cqe_recv_cq(qp), &cqe, pkt->solicited);
 }

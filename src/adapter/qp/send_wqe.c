@@ -163,7 +163,7 @@ static bool carried_by(const struct qp *qp, const struct wqe_props *p)
 
 /* Returns 0 or the syndrome of the completion: IBTA 11.6.2 tells a malformed request from a long
  * one. */
-static uint8_t decode(const struct qp *qp, struct send_wqe *w, uint32_t ds)
+static uint8_t send_wqe_decode(const struct qp *qp, struct send_wqe *w, uint32_t ds)
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
 	uint32_t at = sizeof(struct wqe_ctrl);
@@ -205,7 +205,7 @@ enum fetch_verdict send_wqe_fetch(const struct qp *qp, uint32_t block, struct se
 	out->len = 0;
 	/* The program may have changed the length between the two copies: only the first reading
 	 * counts. */
-	out->bad = decode(qp, out, ds);
+	out->bad = send_wqe_decode(qp, out, ds);
 	return FETCH_OK;
 }
 

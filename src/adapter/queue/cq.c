@@ -47,12 +47,12 @@ struct cq {
 	bool timer_used;
 };
 
-static void settle(struct cq *cq) __attribute__((noinline, cold));
+static void cq_settle(struct cq *cq) __attribute__((noinline, cold));
 
 static inline void lock_cq(struct cq *cq)
 {
 	if (unlikely(shared_lock(&cq->shared->lock, cq->adapter->slots, cq->adapter->slot)))
-		settle(cq);
+		cq_settle(cq);
 }
 
 static be32 *dbrec_of(const struct cq *cq, unsigned word)
@@ -104,7 +104,7 @@ void cq_release(struct cq *cq)
 }
 
 /* How many completions the arm record wants reported; 0: none.  Lock held. */
-static uint32_t unreported(struct cq *cq)
+static uint32_t cq_unreported(struct cq *cq)
 {
 	uint32_t arm, newest, ci;
 
@@ -124,7 +124,7 @@ static uint32_t unreported(struct cq *cq)
 }
 
 /* Lock held. */
-static void report(struct cq *cq)
+static void cq_report(struct cq *cq)
 {
 	cq->event_sn++;
 	cq->event_pi = cq->shared->pi;
@@ -137,7 +137,7 @@ static bool is_moderated(const struct cq *cq)
 }
 
 /* May n completions wait for more to come?  Lock held. */
-static bool postpone(struct cq *cq, uint32_t n)
+static bool cq_postpone(struct cq *cq, uint32_t n)
 {
 	struct adapter *a = cq->adapter;
 
@@ -152,12 +152,12 @@ static bool postpone(struct cq *cq, uint32_t n)
 }
 
 /* Reports if the arm record asks for what the queue now holds.  Lock held. */
-static void notify(struct cq *cq)
+static void cq_notify(struct cq *cq)
 {
-	uint32_t n = cq->attr.event ? unreported(cq) : 0;
+	uint32_t n = cq->attr.event ? cq_unreported(cq) : 0;
 
-	if (n && (likely(!is_moderated(cq)) || !postpone(cq, n)))
-		report(cq);
+	if (n && (likely(!is_moderated(cq)) || !cq_postpone(cq, n)))
+		cq_report(cq);
 }
 
 /* The period of a moderated event is over. */
@@ -166,8 +166,8 @@ static void cq_event_due(struct timer *timer)
 	struct cq *cq = container_of(timer, struct cq, timer);
 
 	lock_cq(cq);
-	if (unreported(cq))
-		report(cq);
+	if (cq_unreported(cq))
+		cq_report(cq);
 	shared_unlock(&cq->shared->lock);
 }
 
@@ -179,11 +179,11 @@ void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us)
 	cq->event_period_ns = period_us * 1000ull;
 	/* The new rule decides about completions that wait by the old one. */
 	timer_cancel(&cq->adapter->timers, &cq->timer);
-	notify(cq);
+	cq_notify(cq);
 	shared_unlock(&cq->shared->lock);
 }
 
-static void overrun(struct cq *cq)
+static void cq_overrun(struct cq *cq)
 {
 	if (cq->overrun)
 		return;
@@ -195,7 +195,7 @@ static void overrun(struct cq *cq)
 		cq->attr.async(cq->attr.user, IB_EVENT_CQ_ERR);
 }
 
-static uint8_t *entry(const struct cq *cq, uint32_t index)
+static uint8_t *cq_entry(const struct cq *cq, uint32_t index)
 {
 	uint8_t *at = (uint8_t *)cq->attr.buf +
 		      (size_t)(index & (cq->attr.entries - 1)) * cq->attr.cqe_bytes;
@@ -203,7 +203,7 @@ static uint8_t *entry(const struct cq *cq, uint32_t index)
 	return at + (cq->attr.cqe_bytes - CQE_BYTES);
 }
 
-static uint8_t owner(const struct cq *cq, uint32_t index)
+static uint8_t cq_owner(const struct cq *cq, uint32_t index)
 {
 	return !!(index & cq->attr.entries);
 }
@@ -217,18 +217,18 @@ static bool has_timestamp(const struct cqe64 *cqe)
 }
 
 /* Clears the half of the entry in front of the CQE. */
-static bool pad(const struct cq *cq, uint32_t index)
+static bool cq_pad(const struct cq *cq, uint32_t index)
 {
 	static const uint8_t zeros[CQE_BYTES];
 
 	return cq->attr.cqe_bytes == CQE_BYTES ||
-	       usermem_copy(entry(cq, index) - CQE_BYTES, zeros, sizeof(zeros));
+	       usermem_copy(cq_entry(cq, index) - CQE_BYTES, zeros, sizeof(zeros));
 }
 
 void cq_fetch_ahead(const struct cq *cq)
 {
 	__builtin_prefetch(dbrec_of(cq, DBREC_CQ_CI));
-	__builtin_prefetch(entry(cq, cq->shared->pi), 1);
+	__builtin_prefetch(cq_entry(cq, cq->shared->pi), 1);
 }
 
 /*
@@ -267,15 +267,15 @@ void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
 	pi = cq->shared->pi;
 	if (unlikely(((pi - ci) & 0xffffff) >= cq->attr.entries) && !cq->attr.overrun_ignore &&
 	    cq_outstanding(cq, ci) >= cq->attr.entries) {
-		overrun(cq);
+		cq_overrun(cq);
 		goto unlock;
 	}
-	if (unlikely(cq->attr.padded) && !pad(cq, pi))
+	if (unlikely(cq->attr.padded) && !cq_pad(cq, pi))
 		goto unlock;
 	if (unlikely(cq->attr.timestamps) && has_timestamp(cqe))
 		cqe->timestamp = be64_of(clock_ns());
-	cqe->word[CQE_WORD_LAST] |= cqe_last_word(0, 0, owner(cq, pi));
-	if (unlikely(!usermem_publish(entry(cq, pi), cqe, sizeof(*cqe))))
+	cqe->word[CQE_WORD_LAST] |= cqe_last_word(0, 0, cq_owner(cq, pi));
+	if (unlikely(!usermem_publish(cq_entry(cq, pi), cqe, sizeof(*cqe))))
 		goto unlock;
 	cq->shared->pi = pi + 1;
 	/* refreshes the 24-bit index that a peer has noted, before it can wrap */
@@ -289,7 +289,7 @@ void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
 	 * polls again.  So one of the two sees the other.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
-	notify(cq);
+	cq_notify(cq);
 unlock:
 	shared_unlock(&cq->shared->lock);
 }
@@ -298,12 +298,12 @@ unlock:
 
 static bool load_entry(const struct cq *cq, uint32_t index, struct cqe64 *out)
 {
-	return usermem_copy(out, entry(cq, index), sizeof(*out)) &&
-	       (out->op_own & 1) == owner(cq, index) && out->op_own >> 4 != CQE_OP_INVALID;
+	return usermem_copy(out, cq_entry(cq, index), sizeof(*out)) &&
+	       (out->op_own & 1) == cq_owner(cq, index) && out->op_own >> 4 != CQE_OP_INVALID;
 }
 
 /* The lock's former holder has died: the CQE may be there without the index past it.  Lock held. */
-static void settle(struct cq *cq)
+static void cq_settle(struct cq *cq)
 {
 	struct cqe64 cqe;
 
@@ -351,7 +351,7 @@ void cq_expose(struct cq *cq, uint64_t ring, uint64_t dbrec)
 void cq_doorbell(struct cq *cq)
 {
 	lock_cq(cq);
-	notify(cq);
+	cq_notify(cq);
 	shared_unlock(&cq->shared->lock);
 }
 
@@ -386,8 +386,8 @@ int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes)
 	/* The resize marker also takes an entry in the old ring and an index in the new one. */
 	if (cq_outstanding(cq, ci) >= min_u32(entries, cq->attr.entries))
 		goto unlock;
-	resize.op_own = (uint8_t)(resize.op_own | owner(cq, cq->shared->pi));
-	if (!usermem_publish(entry(cq, cq->shared->pi), &resize, sizeof(resize))) {
+	resize.op_own = (uint8_t)(resize.op_own | cq_owner(cq, cq->shared->pi));
+	if (!usermem_publish(cq_entry(cq, cq->shared->pi), &resize, sizeof(resize))) {
 		ret = -EFAULT;
 		goto unlock;
 	}

@@ -64,7 +64,7 @@ enum ib_wq_state wq_state(struct wq *wq)
 	return state;
 }
 
-static void flush(struct wq *wq)
+static void wq_flush(struct wq *wq)
 {
 	struct recv_wqe wqe;
 
@@ -76,7 +76,7 @@ static void flush(struct wq *wq)
 void wq_fail(struct wq *wq)
 {
 	wq->state = IB_WQS_ERR;
-	flush(wq);
+	wq_flush(wq);
 	if (wq->create.async)
 		wq->create.async(wq->create.user, IB_EVENT_WQ_FATAL);
 }
@@ -93,7 +93,7 @@ int wq_modify(struct wq *wq, enum ib_wq_state cur, enum ib_wq_state next)
 		ring_reset(wq);
 	wq->state = next;
 	if (next == IB_WQS_ERR)
-		flush(wq);
+		wq_flush(wq);
 	ret = 0;
 unlock:
 	spin_unlock(&wq->lock);

@@ -51,7 +51,7 @@ static uint64_t sum_chunks_best(const uint8_t **data, size_t *n)
 	return sum_chunks(data, n);
 }
 
-static uint64_t fold(uint64_t sum)
+static uint64_t checksum_fold(uint64_t sum)
 {
 	sum = (sum & UINT32_MAX) + (sum >> 32);
 	return (sum & UINT32_MAX) + (sum >> 32);
@@ -79,7 +79,7 @@ uint64_t checksum_update(uint64_t reg, const uint8_t *data, size_t n)
 		odd = 0;
 	}
 	if (n >= 64)
-		sum += fold(sum_chunks_best(&data, &n));
+		sum += checksum_fold(sum_chunks_best(&data, &n));
 	for (; n >= 4; data += 4, n -= 4) {
 		uint32_t word;
 
@@ -98,12 +98,12 @@ uint64_t checksum_update(uint64_t reg, const uint8_t *data, size_t n)
 		sum += first_byte(*data);
 		odd = ODD;
 	}
-	return fold(sum) | odd;
+	return checksum_fold(sum) | odd;
 }
 
 uint16_t checksum_seal(uint64_t reg)
 {
-	uint64_t sum = fold(reg & ~ODD);
+	uint64_t sum = checksum_fold(reg & ~ODD);
 
 	sum = (sum & 0xffff) + (sum >> 16);
 	sum = (sum & 0xffff) + (sum >> 16);

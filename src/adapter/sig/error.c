@@ -15,7 +15,7 @@ const char *sig_error_name(enum sig_error_kind k)
 }
 
 /* Makes a number from the bytes in stream order. */
-static uint64_t number(enum sig_type t, uint64_t word)
+static uint64_t sig_error_number(enum sig_type t, uint64_t word)
 {
 	switch (t) {
 	case SIG_CRC32C:
@@ -29,8 +29,8 @@ static uint64_t number(enum sig_type t, uint64_t word)
 
 struct sig_report sig_error_report(const struct sig_error *e, enum sig_report_style style)
 {
-	uint64_t found = number(e->type, e->found);
-	uint64_t computed = number(e->type, e->computed);
+	uint64_t found = sig_error_number(e->type, e->found);
+	uint64_t computed = sig_error_number(e->type, e->computed);
 
 	if (style == SIG_REPORT_HARDWARE)
 		return (struct sig_report){found, computed, (e->block + 1) * e->unit - 1};

@@ -19,7 +19,7 @@
 #include "adapter/sig/crc64_xp10.h"
 
 /* ISA-L has no const on pointers that it only reads. */
-static unsigned char *unconst(const uint8_t *p)
+static unsigned char *guard_unconst(const uint8_t *p)
 {
 	return (unsigned char *)(uintptr_t)p;
 }
@@ -29,7 +29,7 @@ static unsigned char *unconst(const uint8_t *p)
  * registers in use.  An SSE instruction that comes after, here or in the program, then costs a
  * hundred times what it should (Intel optimization manual, "Mixing AVX code with SSE code").
  */
-static inline uint64_t clean(uint64_t reg)
+static inline uint64_t guard_clean(uint64_t reg)
 {
 #if defined(__x86_64__)
 	__asm__ volatile("vzeroupper");
@@ -60,7 +60,7 @@ static uint64_t t10dif_update(uint64_t reg, const uint8_t *data, size_t n)
 
 static uint64_t t10dif_wide(uint64_t reg, const uint8_t *data, size_t n)
 {
-	return clean(t10dif_update(reg, data, n));
+	return guard_clean(t10dif_update(reg, data, n));
 }
 
 static uint64_t t10dif_wide_copy(uint64_t reg, uint8_t *to, const uint8_t *data, size_t n)
@@ -70,7 +70,7 @@ static uint64_t t10dif_wide_copy(uint64_t reg, uint8_t *to, const uint8_t *data,
 
 static uint64_t t10dif_stitched(uint64_t reg, uint8_t *to, const uint8_t *data, size_t n)
 {
-	return crc16_t10dif_copy((uint16_t)reg, to, unconst(data), n);
+	return crc16_t10dif_copy((uint16_t)reg, to, guard_unconst(data), n);
 }
 
 static uint64_t t10dif_seal(uint64_t reg)
@@ -100,7 +100,7 @@ static uint64_t crc32_copy(uint64_t reg, uint8_t *to, const uint8_t *data, size_
 
 static uint64_t crc32_wide(uint64_t reg, const uint8_t *data, size_t n)
 {
-	return clean(crc32_update(reg, data, n));
+	return guard_clean(crc32_update(reg, data, n));
 }
 
 static uint64_t crc32_wide_copy(uint64_t reg, uint8_t *to, const uint8_t *data, size_t n)
@@ -117,11 +117,11 @@ static uint64_t crc32c_update(uint64_t reg, const uint8_t *data, size_t n)
 {
 	/* The kernel's length is an int. */
 	while (n > SIG_BLOCK_MAX) {
-		reg = crc32_iscsi(unconst(data), SIG_BLOCK_MAX, (uint32_t)reg);
+		reg = crc32_iscsi(guard_unconst(data), SIG_BLOCK_MAX, (uint32_t)reg);
 		data += SIG_BLOCK_MAX;
 		n -= SIG_BLOCK_MAX;
 	}
-	return crc32_iscsi(unconst(data), (int)n, (uint32_t)reg);
+	return crc32_iscsi(guard_unconst(data), (int)n, (uint32_t)reg);
 }
 
 static uint64_t crc32c_copy(uint64_t reg, uint8_t *to, const uint8_t *data, size_t n)
@@ -131,7 +131,7 @@ static uint64_t crc32c_copy(uint64_t reg, uint8_t *to, const uint8_t *data, size
 
 static uint64_t crc32c_wide(uint64_t reg, const uint8_t *data, size_t n)
 {
-	return clean(crc32c_update(reg, data, n));
+	return guard_clean(crc32c_update(reg, data, n));
 }
 
 static uint64_t crc32c_wide_copy(uint64_t reg, uint8_t *to, const uint8_t *data, size_t n)

@@ -29,7 +29,7 @@ static void frame_make(struct sig_frame *f, const struct sig_domain *d, enum sig
 }
 
 /* Expands a bit for each byte of the stream, the first on top, to the bits of a word. */
-static uint64_t spread(uint8_t mask)
+static uint64_t plan_spread(uint8_t mask)
 {
 	uint64_t word = 0;
 
@@ -72,10 +72,10 @@ void sig_plan_make(struct sig_plan *p, const struct sig_config *c, enum sig_dire
 	p->direction = d;
 	frame_make(&p->in, in, from);
 	frame_make(&p->out, &c->side[to], to);
-	p->check = spread(c->check_mask) & word_bits(&p->in);
+	p->check = plan_spread(c->check_mask) & word_bits(&p->in);
 	if (in->type == SIG_T10DIF_CRC || in->type == SIG_T10DIF_CSUM)
 		p->check &= ~APP_BITS | (uint64_t)in->app_mask << 32;
-	p->copy = spread(c->copy_mask) & word_bits(&p->out);
+	p->copy = plan_spread(c->copy_mask) & word_bits(&p->out);
 	p->escape = escape_bits(in);
 	p->lockstep = c->same_structure;
 	p->coincide = p->in.block == p->out.block || !p->in.guard || !p->out.guard;

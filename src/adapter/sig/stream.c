@@ -12,7 +12,7 @@
 #include "adapter/sig/unit.h"
 
 /* How many bytes of the output's signature are known. */
-static uint64_t known(const struct sig_stream *s)
+static uint64_t stream_known(const struct sig_stream *s)
 {
 	const struct sig_frame *in = &s->plan->in;
 
@@ -22,7 +22,7 @@ static uint64_t known(const struct sig_stream *s)
 	return s->in.at > in->block ? s->in.at : in->block;
 }
 
-static bool emit(struct sig_stream *s, struct sig_cursor *to)
+static bool stream_emit(struct sig_stream *s, struct sig_cursor *to)
 {
 	const struct sig_plan *p = s->plan;
 	uint64_t done;
@@ -31,7 +31,7 @@ static bool emit(struct sig_stream *s, struct sig_cursor *to)
 
 	if (!p->out.guard || s->out.at < p->out.block)
 		return false;
-	n = min_u64(known(s) - s->out.at, sig_cursor_left(to));
+	n = min_u64(stream_known(s) - s->out.at, sig_cursor_left(to));
 	if (!n)
 		return false;
 	done = s->out.at - p->out.block;
@@ -47,7 +47,7 @@ static bool emit(struct sig_stream *s, struct sig_cursor *to)
 	return true;
 }
 
-static bool collect(struct sig_stream *s, struct sig_cursor *from)
+static bool stream_collect(struct sig_stream *s, struct sig_cursor *from)
 {
 	const struct sig_plan *p = s->plan;
 	uint64_t n;
@@ -70,7 +70,7 @@ static bool collect(struct sig_stream *s, struct sig_cursor *from)
 	return true;
 }
 
-static bool data(struct sig_stream *s, struct sig_cursor *from, struct sig_cursor *to)
+static bool stream_data(struct sig_stream *s, struct sig_cursor *from, struct sig_cursor *to)
 {
 	const struct sig_plan *p = s->plan;
 	uint64_t n;
@@ -119,8 +119,8 @@ void sig_stream_feed(struct sig_stream *s, struct sig_cursor *from, struct sig_c
 	const struct sig_plan *p = s->plan;
 	bool short_way = p->coincide && (p->in.guard || p->out.guard);
 
-	while ((short_way && whole_units(s, from, to)) || emit(s, to) || collect(s, from) ||
-	       data(s, from, to))
+	while ((short_way && whole_units(s, from, to)) || stream_emit(s, to) ||
+	       stream_collect(s, from) || stream_data(s, from, to))
 		;
 }
 

@@ -2,7 +2,7 @@
 /* See unit.h. */
 #include "adapter/sig/unit.h"
 
-static enum sig_error_kind kind_of(const struct sig_plan *p, uint64_t diff)
+static enum sig_error_kind unit_kind_of(const struct sig_plan *p, uint64_t diff)
 {
 	if (diff & p->in.guard->bits)
 		return SIG_BAD_GUARD;
@@ -21,7 +21,7 @@ __attribute__((cold)) void unit_mismatch(struct sig_stream *s, uint64_t block, u
 	if (!plan_sums_in(p))
 		computed = (computed & ~p->in.guard->bits) | (found & p->in.guard->bits);
 	s->error = (struct sig_error){
-		.kind = kind_of(p, diff),
+		.kind = unit_kind_of(p, diff),
 		.side = p->in.side,
 		.type = p->in.type,
 		.block = block,

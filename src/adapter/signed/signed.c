@@ -44,7 +44,7 @@ static uint64_t runs_bytes(const struct run *run, uint32_t n)
 }
 
 /* Moves the next len bytes at the cursor into a list of their own. */
-static bool split(struct sig_cursor *c, uint64_t len, struct runs *out)
+static bool transfer_split(struct sig_cursor *c, uint64_t len, struct runs *out)
 {
 	runs_begin(out);
 	while (len) {
@@ -113,7 +113,7 @@ static enum mkey_verdict plain_move(const struct transfer *t, const struct piece
 		v = plain_runs(t, p, done, &n, &memory);
 		if (v != MKEY_OK)
 			return v;
-		if (!split(wire, n, &other))
+		if (!transfer_split(wire, n, &other))
 			return MKEY_TOO_MANY_RUNS;
 		if (t->direction == SIG_GATHER)
 			ok = usermem_pull(other.run, other.n, memory.run, memory.n, 0);
@@ -177,14 +177,14 @@ struct sig_step {
 	bool done;
 };
 
-static void feed(void *arg)
+static void transfer_feed(void *arg)
 {
 	struct sig_step *e = arg;
 
 	sig_stream_feed(e->stream, e->from, e->to);
 }
 
-static void prime(void *arg)
+static void transfer_prime(void *arg)
 {
 	struct sig_step *e = arg;
 
@@ -197,8 +197,8 @@ static struct usermem_list list_of(const struct runs *runs)
 }
 
 /* Prepares the stream at the beginning of the stretch. */
-static enum mkey_verdict begin(const struct transfer *t, struct sig_resume *f,
-			       const struct stretch *s)
+static enum mkey_verdict transfer_begin(const struct transfer *t, struct sig_resume *f,
+					const struct stretch *s)
 {
 	const struct usermem_list none = {NULL, 0};
 	uint64_t lead;
@@ -213,13 +213,13 @@ static enum mkey_verdict begin(const struct transfer *t, struct sig_resume *f,
 		if (v != MKEY_OK)
 			return v;
 		c = sig_cursor(memory.run, memory.n);
-		if (!usermem_guarded(prime, &e, list_of(&memory), none))
+		if (!usermem_guarded(transfer_prime, &e, list_of(&memory), none))
 			return MKEY_GONE;
 	}
 	return MKEY_OK;
 }
 
-static void report(const struct transfer *t, struct sig_resume *f)
+static void transfer_report(const struct transfer *t, struct sig_resume *f)
 {
 	const struct sig_error *e = sig_stream_finish(&f->stream);
 
@@ -260,11 +260,11 @@ static enum mkey_verdict stretch_move(const struct transfer *t, struct sig_resum
 		if (v != MKEY_OK)
 			return v;
 		c = sig_cursor(memory.run, memory.n);
-		if (!usermem_guarded(feed, &e, list_of(&memory), list_of(wire)))
+		if (!usermem_guarded(transfer_feed, &e, list_of(&memory), list_of(wire)))
 			return MKEY_GONE;
 		at += n;
 	} while (at < s->end);
-	report(t, f);
+	transfer_report(t, f);
 	return MKEY_OK;
 }
 
@@ -288,11 +288,11 @@ static enum mkey_verdict signed_move(const struct transfer *t, const struct piec
 	if (v != MKEY_OK)
 		return v;
 	if (!next || next != s.wire || key != f->key.key || generation != f->key.generation) {
-		v = begin(t, f, &s);
+		v = transfer_begin(t, f, &s);
 		if (v != MKEY_OK)
 			return v;
 	}
-	if (!split(wire, p->len, &part))
+	if (!transfer_split(wire, p->len, &part))
 		return MKEY_TOO_MANY_RUNS;
 	v = stretch_move(t, f, &s, &part);
 	if (v == MKEY_OK)
@@ -362,8 +362,8 @@ static bool payload_part(const struct pkt *pkt, uint64_t off, uint64_t len, uint
 		sig_cursor_advance(&c, n);
 		skip -= n;
 	}
-	return split(&c, len, &part) && usermem_pull(&dst, 1, part.run, part.n, pkt->foreign_pid) &&
-	       !pkt_withdrawn(pkt);
+	return transfer_split(&c, len, &part) &&
+	       usermem_pull(&dst, 1, part.run, part.n, pkt->foreign_pid) && !pkt_withdrawn(pkt);
 }
 
 enum mkey_verdict transfer_place(const struct transfer *t, uint64_t off, const struct pkt *pkt)

@@ -33,7 +33,7 @@ struct transfer transfer_answered(struct qp *qp, const struct send_wqe *w, uint1
 }
 
 /* An XRC target completes to the CQ of the shared receive queue. */
-static struct cq *recv_cq(const struct qp *qp, const struct srq *srq)
+static struct cq *transfer_recv_cq(const struct qp *qp, const struct srq *srq)
 {
 	if (qp->bth != BTH_XRC)
 		return qp->create.recv_cq;
@@ -49,7 +49,7 @@ struct transfer transfer_remote(struct qp *qp, const struct srq *srq, uint32_t p
 		.adapter = qp->adapter,
 		.qp = qp,
 		.flow = read ? &qp->read : &qp->written,
-		.cq = recv_cq(qp, srq),
+		.cq = transfer_recv_cq(qp, srq),
 		.direction = read ? SIG_GATHER : SIG_SCATTER,
 		.pdn = pdn,
 		.access = right,
@@ -74,7 +74,7 @@ static struct transfer transfer_recv(struct qp *qp, struct send_seg *seg)
 		.adapter = qp->adapter,
 		.qp = qp,
 		.flow = &qp->written,
-		.cq = recv_cq(qp, qp->resp.srq),
+		.cq = transfer_recv_cq(qp, qp->resp.srq),
 		.direction = SIG_SCATTER,
 		.pdn = recv_pd(qp),
 		.access = IB_ACCESS_LOCAL_WRITE,
@@ -103,8 +103,9 @@ enum mkey_verdict remote_check(struct qp *qp, uint32_t pdn, uint32_t right, uint
 }
 
 /* Places a payload by runs, or by a transfer (signed.h) if v asks for it. */
-static enum mkey_verdict place(enum mkey_verdict v, const struct runs *dst,
-			       const struct transfer *t, uint64_t off, const struct pkt *pkt)
+static enum mkey_verdict transfer_place_one(enum mkey_verdict v, const struct runs *dst,
+					    const struct transfer *t, uint64_t off,
+					    const struct pkt *pkt)
 {
 	if (unlikely(mkey_staged(v)))
 		return transfer_place(t, off, pkt);
@@ -131,7 +132,7 @@ enum mkey_verdict write_place(struct qp *qp, uint64_t off, const struct pkt *pkt
 			.lkey = r->write_rkey, .len = r->write_len, .addr = r->write_va};
 		t = transfer_remote(qp, r->srq, r->pdn, IB_ACCESS_REMOTE_WRITE, &seg);
 	}
-	return place(v, &dst, &t, off, pkt);
+	return transfer_place_one(v, &dst, &t, off, pkt);
 }
 
 enum mkey_verdict recv_place(struct qp *qp, uint64_t off, const struct pkt *pkt)
@@ -146,5 +147,5 @@ enum mkey_verdict recv_place(struct qp *qp, uint64_t off, const struct pkt *pkt)
 	v = recv_runs(qp->adapter, &r->recv, recv_pd(qp), off, pkt->payload_len, &dst);
 	if (unlikely(mkey_staged(v)))
 		t = transfer_recv(qp, seg);
-	return place(v, &dst, &t, off, pkt);
+	return transfer_place_one(v, &dst, &t, off, pkt);
 }

@@ -97,7 +97,7 @@ static void request_failed(struct qp *qp, const char *why)
 	qp_kick(qp);
 }
 
-static void retire(struct qp *qp)
+static void completer_retire(struct qp *qp)
 {
 	uint32_t head = atomic_load_explicit(&qp->comp.head, memory_order_relaxed);
 	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_acquire);
@@ -146,7 +146,7 @@ void completer_arm(struct qp *qp)
  * cost a look at the clock per answer: it runs once more if it finds the mark when it fires.  So a
  * missing answer is noticed after one to two timeouts (IBTA 9.7.6.1.3 allows up to four).
  */
-static void progress(struct qp *qp)
+static void completer_progress(struct qp *qp)
 {
 	qp->comp.retry_left = qp->attr.retry_cnt;
 	qp->comp.rnr_left = qp->attr.rnr_retry;
@@ -160,7 +160,7 @@ static void done_locked(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t ven
 	op->syndrome = syndrome;
 	op->vendor_err = vendor_err;
 	atomic_store_explicit(&op->done, true, memory_order_release);
-	retire(qp);
+	completer_retire(qp);
 }
 
 void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_err)
@@ -181,7 +181,7 @@ static uint32_t oldest_open(struct qp *qp)
 	return n;
 }
 
-static void go_back(struct qp *qp, const char *why)
+static void completer_go_back(struct qp *qp, const char *why)
 {
 	trace(retry, begin, qp->qpn, qp->attr.dest_qpn, why, atomic_load(&qp->comp.acked_psn),
 	      qp->comp.retry_left);
@@ -193,13 +193,13 @@ static void go_back(struct qp *qp, const char *why)
  * A packet was lost: the timer, a sequence error or a missing answer shows it.  Sends again as long
  * as the one retry count lasts that all three share (IBTA 9.9.2.4.1).
  */
-static bool retry(struct qp *qp, const char *why)
+static bool completer_retry(struct qp *qp, const char *why)
 {
 	uint32_t n;
 
 	if (likely(qp->comp.retry_left)) {
 		qp->comp.retry_left--;
-		go_back(qp, why);
+		completer_go_back(qp, why);
 		return true;
 	}
 	n = oldest_open(qp);
@@ -237,13 +237,13 @@ static void acknowledge_through(struct qp *qp, uint32_t psn)
 	}
 	if (!answer_lost && psn_diff(psn_add(psn, 1), acked) > 0)
 		atomic_store_explicit(&qp->comp.acked_psn, psn_add(psn, 1), memory_order_release);
-	retire(qp);
+	completer_retire(qp);
 	/* An acknowledgement that only repeats an earlier one must not renew the retry count. */
 	if (head != atomic_load_explicit(&qp->comp.head, memory_order_relaxed) ||
 	    acked != atomic_load_explicit(&qp->comp.acked_psn, memory_order_relaxed))
-		progress(qp);
+		completer_progress(qp);
 	if (unlikely(answer_lost))
-		retry(qp, "answer-lost");
+		completer_retry(qp, "answer-lost");
 }
 
 static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
@@ -270,10 +270,10 @@ static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
 static void sequence_error(struct qp *qp, const char *why)
 {
 	shard_count(qp->adapter->counters, HW_PACKET_SEQ_ERR, 1);
-	retry(qp, why);
+	completer_retry(qp, why);
 }
 
-static void negative(struct qp *qp, const struct pkt *pkt)
+static void completer_negative(struct qp *qp, const struct pkt *pkt)
 {
 	static const uint8_t syndrome[AETH_VALUE_MASK + 1] = {
 		[NAK_INVALID_REQUEST] = CQE_SYN_REM_INVAL_REQ,
@@ -299,7 +299,7 @@ static void negative(struct qp *qp, const struct pkt *pkt)
 	done_locked(qp, n, syndrome[code] ? syndrome[code] : CQE_SYN_BAD_RESP, 0);
 }
 
-static void acknowledgement(struct qp *qp, const struct pkt *pkt)
+static void completer_acknowledgement(struct qp *qp, const struct pkt *pkt)
 {
 	const struct send_op *newest = qp_send_op(qp, atomic_load(&qp->req.tail) - 1);
 
@@ -320,7 +320,7 @@ static void acknowledgement(struct qp *qp, const struct pkt *pkt)
 		/* all packets before the refused one arrived */
 		if (pkt->psn != atomic_load(&qp->comp.acked_psn))
 			acknowledge_through(qp, psn_add(pkt->psn, IB_PSN_MASK));
-		negative(qp, pkt);
+		completer_negative(qp, pkt);
 		break;
 	default:
 		break;
@@ -357,7 +357,7 @@ static uint8_t place_answer(struct qp *qp, const struct send_op *op, uint64_t of
 	return CQE_SYN_LOCAL_PROT;
 }
 
-static void answered(struct qp *qp, uint32_t n, uint8_t syndrome)
+static void completer_answered(struct qp *qp, uint32_t n, uint8_t syndrome)
 {
 	struct send_op *op = qp_send_op(qp, n);
 	uint32_t next = psn_add(last_psn(op), 1);
@@ -365,7 +365,7 @@ static void answered(struct qp *qp, uint32_t n, uint8_t syndrome)
 	if (!syndrome)
 		atomic_store_explicit(&qp->comp.acked_psn, next, memory_order_release);
 	done_locked(qp, n, syndrome, 0);
-	progress(qp);
+	completer_progress(qp);
 }
 
 static void read_response(struct qp *qp, uint32_t n, const struct pkt *pkt)
@@ -384,7 +384,7 @@ static void read_response(struct qp *qp, uint32_t n, const struct pkt *pkt)
 		return;
 	}
 	if (pkt->payload_len > op->len - have || pkt_props(pkt)->last != complete) {
-		answered(qp, n, CQE_SYN_BAD_RESP);
+		completer_answered(qp, n, CQE_SYN_BAD_RESP);
 		return;
 	}
 	syndrome = place_answer(qp, op, have, pkt);
@@ -396,16 +396,16 @@ static void read_response(struct qp *qp, uint32_t n, const struct pkt *pkt)
 		return;
 	}
 	if (syndrome || complete) {
-		answered(qp, n, syndrome);
+		completer_answered(qp, n, syndrome);
 		return;
 	}
 	op->read_bytes = have + pkt->payload_len;
 	atomic_store_explicit(&qp->comp.acked_psn, psn_add(op->first_psn, op->read_bytes / qp->mtu),
 			      memory_order_release);
-	progress(qp);
+	completer_progress(qp);
 }
 
-static void answer(struct qp *qp, const struct pkt *pkt)
+static void completer_answer(struct qp *qp, const struct pkt *pkt)
 {
 	bool is_read = pkt_op(pkt) != BTH_ATOMIC_ACK;
 	struct send_op *op;
@@ -432,7 +432,7 @@ static void answer(struct qp *qp, const struct pkt *pkt)
 		return;
 	}
 	if (wqe_props(op->opcode)->read != is_read) {
-		answered(qp, n, CQE_SYN_BAD_RESP);
+		completer_answered(qp, n, CQE_SYN_BAD_RESP);
 		return;
 	}
 	if (is_read) {
@@ -443,7 +443,7 @@ static void answer(struct qp *qp, const struct pkt *pkt)
 		struct run run = {&orig, sizeof(orig)};
 		const struct pkt value = {.payload_len = sizeof(orig), .nruns = 1, .runs = &run};
 
-		answered(qp, n, place_answer(qp, op, 0, &value));
+		completer_answered(qp, n, place_answer(qp, op, 0, &value));
 	}
 }
 
@@ -456,9 +456,9 @@ void completer_receive(struct qp *qp, const struct pkt *pkt)
 	if (atomic_load_explicit(&qp->comp.head, memory_order_relaxed) != tail &&
 	    (qp_state(qp) == IB_QPS_RTS || qp_state(qp) == IB_QPS_SQD)) {
 		if (pkt_op(pkt) == BTH_ACK)
-			acknowledgement(qp, pkt);
+			completer_acknowledgement(qp, pkt);
 		else
-			answer(qp, pkt);
+			completer_answer(qp, pkt);
 	}
 	spin_unlock(&qp->comp.lock);
 }
@@ -472,7 +472,7 @@ void completer_timeout(struct timer *t)
 	if (atomic_load(&qp->waiting) & QP_WAIT_RNR) {
 		/* go_back comes first: the requester may run as soon as the wait ends, and must not
 		 * continue where it stopped; see requester_run. */
-		go_back(qp, "rnr-timer");
+		completer_go_back(qp, "rnr-timer");
 		atomic_fetch_and(&qp->waiting, ~(unsigned)QP_WAIT_RNR);
 		qp_kick(qp);
 		goto unlock;
@@ -486,7 +486,7 @@ void completer_timeout(struct timer *t)
 		goto unlock;
 	}
 	shard_count(qp->adapter->counters, HW_LOCAL_ACK_TIMEOUT_ERR, 1);
-	if (retry(qp, "timeout"))
+	if (completer_retry(qp, "timeout"))
 		qp_timer_arm(qp, clock_ns() + qp->ack_timeout_ns);
 unlock:
 	spin_unlock(&qp->comp.lock);

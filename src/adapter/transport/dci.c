@@ -103,7 +103,7 @@ bool dci_request_failed(struct qp *qp)
 
 /* Is nothing outstanding?  If something is, the completer kicks the QP when the last request ends.
  */
-static bool drained(struct qp *qp)
+static bool dci_drained(struct qp *qp)
 {
 	bool empty;
 
@@ -124,7 +124,7 @@ static uint64_t next_connection(const struct dci *d)
 	return now > d->header.connection ? now : d->header.connection + 1;
 }
 
-static void connect(struct qp *qp, const struct wqe_av *av)
+static void dci_connect(struct qp *qp, const struct wqe_av *av)
 {
 	struct dci *d = qp->dci;
 
@@ -146,7 +146,7 @@ static void connect(struct qp *qp, const struct wqe_av *av)
 	atomic_store(&d->connected, true);
 }
 
-static void skip(struct qp *qp, const struct send_wqe *w)
+static void dci_skip(struct qp *qp, const struct send_wqe *w)
 {
 	const struct send_op op = {.block = (uint16_t)qp->req.next_block, .opcode = w->opcode};
 
@@ -168,16 +168,16 @@ enum dci_verdict dci_admit(struct qp *qp, const struct send_wqe *w)
 	if (stream == d->stream && !d->closing && (local || connected_to(d, &w->av)) &&
 	    !is_errored(qp, stream))
 		return DCI_GO;
-	if (!drained(qp))
+	if (!dci_drained(qp))
 		return DCI_WAIT;
 	d->closing = false;
 	d->stream = stream;
 	if (is_errored(qp, stream)) {
-		skip(qp, w);
+		dci_skip(qp, w);
 		return DCI_SKIP;
 	}
 	if (!local && !connected_to(d, &w->av))
-		connect(qp, &w->av);
+		dci_connect(qp, &w->av);
 	return DCI_GO;
 }
 

@@ -68,7 +68,7 @@ static _Atomic(struct peer *) *bucket_of(struct dct *d, uint64_t id)
 	return &d->bucket[(id ^ id >> 8 ^ id >> 24) % BUCKETS];
 }
 
-static struct peer *find(struct dct *d, uint64_t id)
+static struct peer *dct_find(struct dct *d, uint64_t id)
 {
 	struct peer *p = atomic_load_explicit(bucket_of(d, id), memory_order_acquire);
 
@@ -179,7 +179,7 @@ static struct peer *take_place(struct qp *target)
 }
 
 /* Gives the initiator a peer; its connection number is 0.  Lock held. */
-static struct peer *add(struct qp *target, const struct pkt *pkt)
+static struct peer *dct_add(struct qp *target, const struct pkt *pkt)
 {
 	struct dct *d = target->dct;
 	_Atomic(struct peer *) *at = bucket_of(d, id_of(pkt));
@@ -208,9 +208,9 @@ static struct peer *find_or_add(struct qp *target, const struct pkt *pkt)
 	struct peer *p;
 
 	spin_lock(&d->lock);
-	p = find(d, id_of(pkt));
+	p = dct_find(d, id_of(pkt));
 	if (!p)
-		p = add(target, pkt);
+		p = dct_add(target, pkt);
 	spin_unlock(&d->lock);
 	return p;
 }
@@ -244,7 +244,7 @@ static const char *connection_refusal(struct peer *p, const struct pkt *pkt)
 	return NULL;
 }
 
-static const char *enter(struct peer *p, const struct pkt *pkt)
+static const char *dct_enter(struct peer *p, const struct pkt *pkt)
 {
 	const char *why;
 
@@ -317,7 +317,7 @@ static void refuse_place(struct qp *target, const struct pkt *pkt)
 
 static void dct_receive_request(struct qp *target, const struct pkt *pkt)
 {
-	struct peer *p = find(target->dct, id_of(pkt));
+	struct peer *p = dct_find(target->dct, id_of(pkt));
 	const char *why;
 
 	if (unlikely(!p)) {
@@ -331,7 +331,7 @@ static void dct_receive_request(struct qp *target, const struct pkt *pkt)
 			return;
 		}
 	}
-	why = enter(p, pkt);
+	why = dct_enter(p, pkt);
 	if (likely(!why))
 		responder_receive(&p->qp, pkt);
 	else
@@ -358,7 +358,7 @@ void dct_receive(struct qp *target, const struct pkt *pkt)
 	dct_receive_request(target, pkt);
 }
 
-static void stop(struct peer *p)
+static void dct_stop(struct peer *p)
 {
 	struct qp *qp = &p->qp;
 
@@ -378,7 +378,7 @@ void dct_destroy(struct qp *target)
 	struct peer *next;
 
 	for (struct peer *p = d->all; p; p = p->all)
-		stop(p);
+		dct_stop(p);
 	rcu_wait();
 	for (struct peer *p = d->all; p; p = next) {
 		next = p->all;

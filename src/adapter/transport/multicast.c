@@ -27,18 +27,19 @@ static group_link *bucket_of(struct multicast *m, const union ib_gid *gid)
 	return &m->bucket[h >> 56 & (MULTICAST_BUCKETS - 1)];
 }
 
-static bool names(const struct multicast_group *g, const union ib_gid *gid, uint16_t mlid)
+static bool multicast_names(const struct multicast_group *g, const union ib_gid *gid, uint16_t mlid)
 {
 	return g->gid.half[0] == gid->half[0] && g->gid.half[1] == gid->half[1] && g->mlid == mlid;
 }
 
 /* The link that leads to the group, or to the end of its chain.  Lock held. */
-static group_link *find(struct multicast *m, const union ib_gid *gid, uint16_t mlid)
+static group_link *multicast_find(struct multicast *m, const union ib_gid *gid, uint16_t mlid)
 {
 	group_link *at = bucket_of(m, gid);
 	struct multicast_group *g;
 
-	while ((g = atomic_load_explicit(at, memory_order_relaxed)) && !names(g, gid, mlid))
+	while ((g = atomic_load_explicit(at, memory_order_relaxed)) &&
+	       !multicast_names(g, gid, mlid))
 		at = &g->next;
 	return at;
 }
@@ -53,7 +54,7 @@ static uint32_t index_of(const struct multicast_group *g, const struct qp *qp)
 }
 
 /* Puts fresh (NULL: nothing) in the place of what the link leads to.  Lock held. */
-static void replace(group_link *at, struct multicast_group *fresh)
+static void multicast_replace(group_link *at, struct multicast_group *fresh)
 {
 	struct multicast_group *old = atomic_load_explicit(at, memory_order_relaxed);
 	struct multicast_group *next =
@@ -87,7 +88,7 @@ int qp_attach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid)
 		return -EINVAL;
 	mlid = mlid_of(a, mlid);
 	pthread_mutex_lock(&m->lock);
-	at = find(m, gid, mlid);
+	at = multicast_find(m, gid, mlid);
 	old = atomic_load_explicit(at, memory_order_relaxed);
 	n = old ? old->members : 0;
 	if (old && index_of(old, qp) < n)
@@ -106,7 +107,7 @@ int qp_attach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid)
 		memcpy(fresh->member, old->member, n * sizeof(fresh->member[0]));
 	fresh->member[n] = qp;
 	m->groups += !old;
-	replace(at, fresh);
+	multicast_replace(at, fresh);
 	wire_listen(a->wire, wire_group(gid));
 	ret = 1;
 unlock:
@@ -115,7 +116,7 @@ unlock:
 }
 
 /* Takes a member out of the group that the link leads to.  Lock held. */
-static void leave(struct adapter *a, group_link *at, uint32_t i)
+static void multicast_leave(struct adapter *a, group_link *at, uint32_t i)
 {
 	struct multicast_group *old = atomic_load_explicit(at, memory_order_relaxed);
 	uint32_t n = old->members - 1;
@@ -146,7 +147,7 @@ static void leave(struct adapter *a, group_link *at, uint32_t i)
 	} else {
 		a->multicast->groups--;
 	}
-	replace(at, fresh);
+	multicast_replace(at, fresh);
 }
 
 int qp_detach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid)
@@ -158,11 +159,11 @@ int qp_detach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid)
 	int ret = -EINVAL;
 
 	pthread_mutex_lock(&a->multicast->lock);
-	at = find(a->multicast, gid, mlid_of(a, mlid));
+	at = multicast_find(a->multicast, gid, mlid_of(a, mlid));
 	g = atomic_load_explicit(at, memory_order_relaxed);
 	i = g ? index_of(g, qp) : 0;
 	if (g && i < g->members) {
-		leave(a, at, i);
+		multicast_leave(a, at, i);
 		ret = 0;
 	}
 	pthread_mutex_unlock(&a->multicast->lock);
@@ -184,7 +185,7 @@ void multicast_forget(struct qp *qp)
 			uint32_t i = index_of(g, qp), n = g->members;
 
 			if (i < n)
-				leave(qp->adapter, at, i);
+				multicast_leave(qp->adapter, at, i);
 			/* the group has left the chain if this was its last member */
 			if (i == n || n > 1)
 				at = &atomic_load_explicit(at, memory_order_relaxed)->next;
@@ -203,7 +204,7 @@ bool multicast_receive(struct adapter *a, const struct pkt *pkt)
 	if (!pkt->path->grh)
 		return false;
 	g = atomic_load_explicit(bucket_of(a->multicast, gid), memory_order_acquire);
-	while (g && !names(g, gid, mlid))
+	while (g && !multicast_names(g, gid, mlid))
 		g = atomic_load_explicit(&g->next, memory_order_acquire);
 	if (!g)
 		return false;

@@ -113,7 +113,7 @@ static uint32_t packets_of(const struct qp *qp, const struct send_wqe *w)
 }
 
 /* Notes the request as outstanding. */
-static void append_swr(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
+static void send_op_append(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
 {
 	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
 	const struct wqe_props *p = wqe_props(w->opcode);
@@ -155,7 +155,7 @@ static enum step refuse_memory(struct qp *qp, const struct send_wqe *w, enum mke
 	return fail_request(qp, CQE_SYN_LOCAL_PROT);
 }
 
-static enum step transmit(struct qp *qp, const struct pkt *pkt)
+static enum step requester_transmit(struct qp *qp, const struct pkt *pkt)
 {
 	enum wire_verdict v = wire_xmit(qp->adapter->wire, pkt);
 
@@ -254,7 +254,7 @@ static enum step send_datagram(struct qp *qp, struct send_op *op, const struct s
 	pkt->solicited = w->fm_ce_se & WQE_CTRL_SOLICITED;
 	pkt->psn = op->first_psn;
 	pkt->npkts = 1;
-	s = transmit(qp, pkt);
+	s = requester_transmit(qp, pkt);
 	if (s != STEP_NEXT)
 		return s;
 	completer_done(qp, qp->req.cur, 0, 0);
@@ -326,7 +326,7 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 		pkt->psn = psn_add(op->first_psn, (uint32_t)(off / qp->mtu));
 		pkt->npkts = n ? div_round_up(n, qp->mtu) : 1;
 		pkt->payload_len = n;
-		s = transmit(qp, pkt);
+		s = requester_transmit(qp, pkt);
 		if (s != STEP_NEXT)
 			return s;
 		if (unlikely(pkt->source))
@@ -375,7 +375,7 @@ static enum step send_read_or_atomic(struct qp *qp, struct send_op *op, const st
 		pkt->swap_add = w->swap_add;
 		pkt->compare = w->compare;
 	}
-	s = transmit(qp, pkt);
+	s = requester_transmit(qp, pkt);
 	if (s != STEP_NEXT)
 		return s;
 	return STEP_NEXT;
@@ -443,7 +443,7 @@ static enum step send_current(struct qp *qp, const struct send_wqe *w)
 }
 
 /* Goes back to the first PSN that is not acknowledged. */
-static void go_back(struct qp *qp)
+static void requester_go_back(struct qp *qp)
 {
 	uint32_t head = atomic_load(&qp->comp.head);
 	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
@@ -475,7 +475,7 @@ static bool resend_asked(struct qp *qp)
 	       atomic_exchange(&qp->comp.resend, false);
 }
 
-static enum step step(struct qp *qp, struct send_wqe *w)
+static enum step requester_step(struct qp *qp, struct send_wqe *w)
 {
 	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
 	uint32_t npkts;
@@ -507,7 +507,7 @@ static enum step step(struct qp *qp, struct send_wqe *w)
 		/* The fence may have waited for a read whose signature error stopped the queue. */
 		if (unlikely(atomic_load(&qp->drain_sigerr)) && qp_state(qp) != IB_QPS_RTS)
 			return STEP_IDLE;
-		append_swr(qp, w, npkts);
+		send_op_append(qp, w, npkts);
 	} else {
 		/* a retransmission, or the rest of a request that the wire could not take */
 		const struct send_op *op = qp_send_op(qp, qp->req.cur);
@@ -550,8 +550,8 @@ void requester_run(struct qp *qp)
 		if (atomic_load(&qp->waiting) & QP_WAIT_RNR)
 			break;
 		if (resend_asked(qp))
-			go_back(qp);
-		s = step(qp, &w);
+			requester_go_back(qp);
+		s = requester_step(qp, &w);
 		if (s == STEP_NEXT) {
 			qp->req.cur++;
 			qp->req.cur_off = 0;

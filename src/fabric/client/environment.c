@@ -8,7 +8,7 @@
 
 static struct fabric_environment environment;
 
-static bool take(const char *name, char *buf, size_t size)
+static bool environment_take(const char *name, char *buf, size_t size)
 {
 	const char *value = getenv(name);
 
@@ -20,14 +20,14 @@ static bool take(const char *name, char *buf, size_t size)
 
 static void environment_read(void)
 {
-	if (!take("SOFTHCA_DIR", environment.dir, sizeof(environment.dir)))
+	if (!environment_take("SOFTHCA_DIR", environment.dir, sizeof(environment.dir)))
 		return;
 	if (environment.dir[0] != '/') {
 		environment.dir[0] = '\0';
 		return;
 	}
-	take("SOFTHCA_HOST", environment.host, sizeof(environment.host));
-	take("SOFTHCA_DAEMON", environment.daemon, sizeof(environment.daemon));
+	environment_take("SOFTHCA_HOST", environment.host, sizeof(environment.host));
+	environment_take("SOFTHCA_DAEMON", environment.daemon, sizeof(environment.daemon));
 }
 
 __attribute__((constructor)) static void environment_at_start(void)

@@ -110,7 +110,7 @@ static char **environment_filter(void)
 	return envp;
 }
 
-static int spawn(struct birth *b)
+static int start_spawn(struct birth *b)
 {
 	/* Plain memory will do: stacks grow down from the middle and from the end. */
 	char *stack = mmap(NULL, 2 * STACK_BYTES, PROT_READ | PROT_WRITE,
@@ -177,7 +177,7 @@ int fabric_start(const char *daemon, const char *dir)
 	b.ready = pipefd[1];
 	b.verdict_fd = pipefd[0];
 	b.envp = envp;
-	ret = spawn(&b);
+	ret = start_spawn(&b);
 	close(pipefd[1]);
 	if (!ret)
 		ret = wait_ready(&b);

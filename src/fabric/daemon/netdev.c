@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 
-static bool usable(const struct ifaddrs *a)
+static bool netdev_usable(const struct ifaddrs *a)
 {
 	return a->ifa_addr && a->ifa_addr->sa_family == AF_INET && (a->ifa_flags & IFF_UP) &&
 	       !(a->ifa_flags & IFF_LOOPBACK) && strlen(a->ifa_name) < IF_NAMESIZE;
@@ -61,7 +61,7 @@ void netdev_find(struct netdev *out)
 	if (getifaddrs(&list))
 		return;
 	for (const struct ifaddrs *a = list; a; a = a->ifa_next) {
-		if (usable(a)) {
+		if (netdev_usable(a)) {
 			text_copy(out->name, sizeof(out->name), a->ifa_name);
 			break;
 		}

@@ -16,7 +16,7 @@ struct attached {
 	unsigned n;
 };
 
-static void terminate(char *s, size_t size)
+static void request_terminate(char *s, size_t size)
 {
 	s[size - 1] = '\0';
 }
@@ -85,7 +85,7 @@ static int answer_hello(struct server *s, struct conn *c, struct msg *m, struct 
 
 	if (c->slot != CONN_NO_SLOT)
 		return -EISCONN;
-	terminate(m->hello.host, sizeof(m->hello.host));
+	request_terminate(m->hello.host, sizeof(m->hello.host));
 	h = fabric_find_host(f, m->hello.host);
 	if (h < 0)
 		return (int)h;
@@ -109,7 +109,7 @@ static int answer_lease(struct server *s, struct conn *c, struct msg *m, struct 
 	int64_t host;
 
 	(void)c, (void)a;
-	terminate(m->lease.host, sizeof(m->lease.host));
+	request_terminate(m->lease.host, sizeof(m->lease.host));
 	host = fabric_find_host(s->fabric, m->lease.host);
 	return host < 0 ? (int)host : tree_write(s->fabric, (uint32_t)host);
 }
@@ -177,8 +177,8 @@ static int answer_attr(struct server *s, struct conn *c, struct msg *m, struct a
 	int n;
 
 	(void)c, (void)a;
-	terminate(m->attr.host, sizeof(m->attr.host));
-	terminate(m->attr.path, sizeof(m->attr.path));
+	request_terminate(m->attr.host, sizeof(m->attr.host));
+	request_terminate(m->attr.path, sizeof(m->attr.path));
 	n = attr_text_by_path(s->fabric, m->attr.host, m->attr.path, reply.text,
 			      sizeof(reply.text));
 	if (n < 0)
@@ -215,7 +215,7 @@ static int answer_host(struct server *s, struct conn *c, struct msg *m, struct a
 	int64_t host = m->host.index;
 
 	(void)c, (void)a;
-	terminate(m->host.name, sizeof(m->host.name));
+	request_terminate(m->host.name, sizeof(m->host.name));
 	if (m->host.name[0])
 		host = fabric_find_host(f, m->host.name);
 	if (host < 0 || host >= f->topology.nhosts)

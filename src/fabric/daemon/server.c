@@ -35,7 +35,7 @@ struct outgoing {
 	unsigned nfds;
 };
 
-static int watch(struct server *s, struct source *src, uint32_t events)
+static int server_watch(struct server *s, struct source *src, uint32_t events)
 {
 	struct epoll_event ev = {.events = events, .data.ptr = src};
 
@@ -177,7 +177,7 @@ static void graves_clear(struct server *s)
 }
 
 /* Refuses a client of another version or another user, by a head that every version understands. */
-static void refuse(int sock, int status)
+static void server_refuse(int sock, int status)
 {
 	struct msg m = {0};
 
@@ -195,7 +195,7 @@ static void turn_off(int sock, int status)
 	shutdown(sock, SHUT_RD);
 	while (recv(sock, &m, sizeof(m), MSG_DONTWAIT) > 0)
 		;
-	refuse(sock, status);
+	server_refuse(sock, status);
 	close(sock);
 }
 
@@ -224,7 +224,7 @@ static void conn_ready(struct server *s, struct source *src, uint32_t events)
 	if (!ret)
 		return;
 	if (ret == -EPROTO)
-		refuse(c->sock.fd, -EPROTO);
+		server_refuse(c->sock.fd, -EPROTO);
 	else if (ret != -ECONNRESET)
 		log_warn("process %d: bad message (%s)", (int)c->pid, strerror(-ret));
 	conn_end(s, c);
@@ -242,7 +242,7 @@ void conn_watch_life(struct server *s, struct conn *c)
 	if (c->life.fd < 0)
 		return; /* an old kernel: the end of the connection must do */
 	c->life.ready = life_ready;
-	if (watch(s, &c->life, EPOLLIN)) {
+	if (server_watch(s, &c->life, EPOLLIN)) {
 		close(c->life.fd);
 		c->life.fd = -1;
 	}
@@ -268,7 +268,7 @@ static void conn_new(struct server *s, int sock)
 	c->pid = cred.pid;
 	c->slot = CONN_NO_SLOT;
 	c->queue_end = &c->queue;
-	if (watch(s, &c->sock, EPOLLIN)) {
+	if (server_watch(s, &c->sock, EPOLLIN)) {
 		close(sock);
 		free(c);
 		return;
@@ -372,7 +372,7 @@ static int listener_open(struct server *s)
 	s->listener = (struct source){listener_ready, fd};
 	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, BACKLOG))
 		return -errno;
-	return watch(s, &s->listener, EPOLLIN);
+	return server_watch(s, &s->listener, EPOLLIN);
 }
 
 static int signals_open(struct server *s)
@@ -390,7 +390,7 @@ static int signals_open(struct server *s)
 	if (fd < 0)
 		return -errno;
 	s->signals = (struct source){signals_ready, fd};
-	return watch(s, &s->signals, EPOLLIN);
+	return server_watch(s, &s->signals, EPOLLIN);
 }
 
 int server_open(struct server *s, struct fabric *f)

@@ -37,7 +37,7 @@ struct options {
 static struct fabric fabric;
 static struct server server = {.epoll = -1, .listener.fd = -1, .signals.fd = -1, .spare = -1};
 
-static int usage(void)
+static int daemon_usage(void)
 {
 	fprintf(stderr, "usage: softhcad --dir DIR [--fabric NAME] [--stay] [--ready-fd N]\n");
 	return 2;
@@ -208,7 +208,7 @@ static int choose_topology(struct topology *t)
 	return topology_generate(t, hosts);
 }
 
-static int serve(const struct options *o)
+static int daemon_serve(const struct options *o)
 {
 	bool remains;
 	int lock, ret;
@@ -271,14 +271,14 @@ int main(int argc, char **argv)
 	int ret;
 
 	if (!options_read(argc, argv, &o))
-		return usage();
+		return daemon_usage();
 	log_init();
 	if (o.ready_fd >= 0)
 		setsid();
 	forget_parent(o.ready_fd);
 	if (chdir("/"))
 		log_debug("cannot leave the working directory");
-	ret = serve(&o);
+	ret = daemon_serve(&o);
 	if (ret < 0)
 		log_error("fabric %s: %s: %s", o.fabric, o.dir, strerror(-ret));
 	if (ret == FABRIC_ANOTHER_SERVES && o.ready_fd < 0)
