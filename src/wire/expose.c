@@ -203,7 +203,7 @@ static void *map_of_peer(int32_t pid, int32_t fd_plus_1, uint64_t id, size_t byt
 }
 
 /* Takes a shard that is free, or was that of a dead process or of our slot's last process. */
-static void take_lane(struct remote *f, const struct slot *slots, uint16_t me)
+static void remote_shard_take(struct remote *f, const struct slot *slots, uint16_t me)
 {
 	for (unsigned i = 0; i < SLOT_REMOTE_SHARDS && !f->shard; i++) {
 		uint32_t holder = atomic_load(&f->slot->remote_shard[i]);
@@ -216,7 +216,7 @@ static void take_lane(struct remote *f, const struct slot *slots, uint16_t me)
 	}
 }
 
-static void give_lane(const struct remote *f)
+static void remote_shard_give(const struct remote *f)
 {
 	uint32_t mine = f->me + 1u;
 
@@ -241,7 +241,7 @@ struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me)
 	f->arena = map_of_peer(f->pid, atomic_load(&s->arena_fd_plus_1), atomic_load(&s->arena_id),
 			       EXPOSE_ARENA_BYTES);
 	if (f->mem && f->arena) {
-		take_lane(f, slots, me);
+		remote_shard_take(f, slots, me);
 		return f;
 	}
 	remote_close(f);
@@ -250,7 +250,7 @@ struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me)
 
 void remote_close(struct remote *f)
 {
-	give_lane(f);
+	remote_shard_give(f);
 	if (f->mem)
 		munmap(f->mem, sizeof(*f->mem));
 	if (f->arena)

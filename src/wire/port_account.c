@@ -44,7 +44,7 @@ void port_account_remote(struct wire *w, const struct path *path, struct remote 
 		.requests = m->messages,
 	};
 
-	tally(w->counters, &ours);
+	port_account_count(w->counters, &ours);
 	if (likely(f->shard && spin_try(&f->counting))) {
 		port_account_add(f->slot->counters[f->shard][port], &theirs, shard_add);
 		spin_unlock(&f->counting);

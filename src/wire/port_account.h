@@ -30,7 +30,7 @@ static inline void port_account_add(_Atomic(uint64_t) *shard, const struct port_
 }
 
 /* counters: those of one port in shard 0. */
-static inline void tally(_Atomic(uint64_t) *counters, const struct port_account *t)
+static inline void port_account_count(_Atomic(uint64_t) *counters, const struct port_account *t)
 {
 	_Atomic(uint64_t) *own = shard_own(counters);
 
@@ -57,7 +57,7 @@ static inline void port_account_looped(_Atomic(uint64_t) *counters, const struct
 		.requests = m->messages,
 	};
 
-	tally(counters, &both);
+	port_account_count(counters, &both);
 }
 
 /* Counts messages to another process (MESSAGE_ANSWER: read from it) and their answers, for us and

@@ -3,7 +3,7 @@
  * What all processes of a fabric see of each other without asking, in two shared segments.  (A
  * third holds the ports and their addresses: subnet/subnet.h.)
  *
- * struct registry: written by the daemon alone, mapped read-only by clients.  Which process slot is
+ * struct registry: the daemon alone writes it, clients map it read-only.  Which process slot is
  * on which host, and which owns which range of QP numbers.
  *
  * struct slot: one per client process, mapped read-write by all: how to wake it, who has sent it
@@ -99,13 +99,13 @@ struct slot {
 	_Atomic(int32_t) expose_fd_plus_1;
 	_Atomic(int32_t) arena_fd_plus_1;
 	_Atomic(uint64_t) expose_id, arena_id; /* of the files that must be there (base/hidden.h) */
-	/* The slot + 1 of the peer that counts in that far shard, 0: free. */
+	/* The slot + 1 of the peer that counts in that remote shard, 0: free. */
 	_Atomic(uint32_t) remote_shard[SLOT_REMOTE_SHARDS];
 	/* Bit s%64 of word s/64: slot s has put something into its channel to us.  Summary: word w
 	 * may be non-zero. */
 	cacheline_aligned _Atomic(uint64_t) inbox_summary;
 	_Atomic(uint64_t) inbox[REGISTRY_SLOTS / 64];
-	/* What the process listens to beside packets for its queue pairs, see wire/multicast.c. */
+	/* What the process listens to besides packets for its queue pairs, see wire/multicast.c. */
 	cacheline_aligned _Atomic(uint64_t) groups[SLOT_GROUP_WORDS];
 	/* See wire/counter_shard.h; unicast packets are what is not multicast. */
 	cacheline_aligned _Atomic(uint64_t) counters[SLOT_SHARDS][SLOT_PORTS][PORT_COUNTERS];

@@ -3,7 +3,8 @@
  * The wire as the adapter sees it: a way out for packets and an upcall for those that arrive.
  *
  * struct wire_process: one per process.  It owns what the process's devices share: the channels to
- * the other processes of this machine.  struct wire: one port of one adapter, attached to a host.
+ * the other processes of this machine.  struct wire: one port of one adapter, attached to a
+ * process.
  *
  * Links (wire/link.h) carry the packets.  A packet to a queue pair of the same process is delivered
  * inside wire_xmit (loopback); one to another process goes through a channel in shared memory and
