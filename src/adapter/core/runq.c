@@ -23,7 +23,8 @@ void runq_add(struct runq *q, struct run_entry *e)
 	if (atomic_exchange(&e->queued, true))
 		return;
 	spin_lock(&q->lock);
-	runq_append(q, e);
+	if (likely(!e->removed))
+		runq_append(q, e);
 	spin_unlock(&q->lock);
 }
 
@@ -32,9 +33,11 @@ void runq_add_later(struct runq *q, struct run_entry *e)
 	if (atomic_exchange(&e->queued, true))
 		return;
 	spin_lock(&q->lock);
-	e->next = q->later;
-	q->later = e;
-	atomic_store(&q->later_any, true);
+	if (likely(!e->removed)) {
+		e->next = q->later;
+		q->later = e;
+		atomic_store(&q->later_any, true);
+	}
 	spin_unlock(&q->lock);
 	if (q->kick)
 		q->kick(q->user);
@@ -45,6 +48,7 @@ void runq_remove(struct runq *q, struct run_entry *e)
 	struct run_entry **at = &q->head, *last = NULL;
 
 	spin_lock(&q->lock);
+	e->removed = true;
 	for (; *at && *at != e; at = &(*at)->next)
 		last = *at;
 	if (*at) {

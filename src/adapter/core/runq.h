@@ -17,6 +17,7 @@
 
 struct run_entry {
 	_Atomic(bool) queued;
+	bool removed; /* under the lock: it is listed no more */
 	struct run_entry *next;
 };
 
@@ -38,7 +39,8 @@ struct runq {
 void runq_add(struct runq *q, struct run_entry *e);
 /* Notes that the entry has work for the next progress call. */
 void runq_add_later(struct runq *q, struct run_entry *e);
-/* Takes an entry that goes away out of both lists. */
+/* Takes an entry that goes away out of both lists; it is never listed again.  Whoever has taken it
+ * out to run it holds RCU, as whoever lists it does. */
 void runq_remove(struct runq *q, struct run_entry *e);
 /* Makes entries ready that waited for a progress call; true if there were any. */
 bool runq_wake_later(struct runq *q);

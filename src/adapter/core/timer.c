@@ -97,6 +97,10 @@ void timer_arm(struct timers *s, struct timer *t, uint64_t deadline_ns)
 	bool sooner;
 
 	spin_lock(&s->lock);
+	if (unlikely(t->retired)) {
+		spin_unlock(&s->lock);
+		return;
+	}
 	atomic_store(&t->deadline_ns, deadline_ns);
 	if (t->queued && deadline_ns < t->key)
 		timers_take_out(s, t);
@@ -118,6 +122,14 @@ void timer_cancel(struct timers *s, struct timer *t)
 		timers_refresh(s);
 	}
 	spin_unlock(&s->lock);
+}
+
+void timer_retire(struct timers *s, struct timer *t)
+{
+	spin_lock(&s->lock);
+	t->retired = true;
+	spin_unlock(&s->lock);
+	timer_cancel(s, t);
 }
 
 /* The first timer that is due, disarmed and out of the heap. */

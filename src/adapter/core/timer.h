@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
 #include "base/spin.h"
 
 #define TIMER_NEVER UINT64_MAX
@@ -26,6 +27,7 @@ struct timer {
 	_Atomic(uint64_t) deadline_ns; /* 0: not armed */
 	/* under the lock: a node of a pairing heap */
 	bool queued;
+	bool retired;	     /* it is armed no more */
 	uint64_t key;	     /* deadline at which the heap looks at it */
 	struct timer *child; /* the first of those below */
 	struct timer *next;  /* sibling */
@@ -48,6 +50,8 @@ void timers_init(struct timers *s, void (*kick)(void *user), void *user);
 void timer_arm(struct timers *s, struct timer *t, uint64_t deadline_ns);
 /* On return the timer is out of the heap; its callback may still run elsewhere. */
 void timer_cancel(struct timers *s, struct timer *t);
+/* The same for a timer that goes away: it is never armed again. */
+void timer_retire(struct timers *s, struct timer *t);
 /* Calls the timers that are due; true if there were any. */
 bool timers_run(struct timers *s, uint64_t now_ns);
 

@@ -93,7 +93,7 @@ void qp_reset_queues(struct qp *qp)
 void qp_forget(struct qp *qp)
 {
 	runq_remove(&qp->adapter->runq, &qp->run);
-	timer_cancel(&qp->adapter->timers, &qp->timer);
+	timer_retire(&qp->adapter->timers, &qp->timer);
 }
 
 /* Called under a lock of the wire.  The acknowledgement may still arrive, so the timer decides: it

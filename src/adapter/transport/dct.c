@@ -382,8 +382,6 @@ void dct_destroy(struct qp *target)
 	rcu_wait();
 	for (struct peer *p = d->all; p; p = next) {
 		next = p->all;
-		/* a reader that found it before may have listed it once more */
-		qp_forget(&p->qp);
 		free(p);
 	}
 	free(d);

@@ -180,8 +180,6 @@ void qp_destroy(struct qp *qp)
 	qp_unlock(qp);
 	qp_forget(qp);
 	rcu_wait();
-	/* a reader that found it before may have listed it once more */
-	qp_forget(qp);
 	if (qp->dct)
 		dct_destroy(qp);
 	if (qp->create.send_cq)

@@ -88,6 +88,13 @@ static void test_remove(void)
 	runq_wake_later(&queue);
 	runq_run(&queue);
 	CHECK(w[1].order == 1 && !w[0].order && !w[2].order && !w[3].order);
+	/* and never again, whoever notes work for it */
+	atomic_store(&w[0].entry.queued, false);
+	runq_add(&queue, &w[0].entry);
+	runq_add_later(&queue, &w[2].entry);
+	runq_wake_later(&queue);
+	runq_run(&queue);
+	CHECK(!w[0].order && !w[2].order);
 }
 
 static struct worker common[8];

@@ -102,6 +102,20 @@ static void test_kick_for_sooner_deadline(void)
 	CHECK(!timers_run(&s, 100) && !a.fired && timers_next(&s) == TIMER_NEVER);
 }
 
+/* What goes away is armed no more, whoever tries. */
+static void test_retired(void)
+{
+	struct subject a = {.timer.fire = subject_fire};
+	struct timers s;
+
+	timers_init(&s, NULL, NULL);
+	timer_arm(&s, &a.timer, 10);
+	timer_retire(&s, &a.timer);
+	timer_arm(&s, &a.timer, 20);
+	CHECK(!timer_armed(&a.timer) && timers_next(&s) == TIMER_NEVER);
+	CHECK(!timers_run(&s, 100) && !a.fired);
+}
+
 static struct timers shared;
 static struct subject common[16];
 static _Atomic(bool) over;
@@ -158,6 +172,7 @@ int main(void)
 {
 	test_timers_against_model();
 	test_kick_for_sooner_deadline();
+	test_retired();
 	test_threads();
 	return 0;
 }
