@@ -137,8 +137,13 @@ static void completer_retire(struct qp *qp)
 
 void completer_arm(struct qp *qp)
 {
-	if (qp->ack_timeout_ns && !timer_armed(&qp->timer))
+	if (!qp->ack_timeout_ns || timer_armed(&qp->timer))
+		return;
+	/* An RNR wait has the timer, and begins under the lock. */
+	spin_lock(&qp->comp.lock);
+	if (!timer_armed(&qp->timer) && !(atomic_load(&qp->waiting) & QP_WAIT_RNR))
 		qp_timer_arm(qp, clock_ns() + qp->ack_timeout_ns);
+	spin_unlock(&qp->comp.lock);
 }
 
 /*
@@ -469,6 +474,9 @@ void completer_timeout(struct timer *t)
 	uint32_t n;
 
 	spin_lock(&qp->comp.lock);
+	/* Armed again since it was found due: an RNR wait has begun, which is not over. */
+	if (timer_armed(t))
+		goto unlock;
 	if (atomic_load(&qp->waiting) & QP_WAIT_RNR) {
 		/* go_back comes first: the requester may run as soon as the wait ends, and must not
 		 * continue where it stopped; see requester_run. */
