@@ -97,7 +97,11 @@ static bool drain_hot(struct link_shm *l)
 			atomic_load_explicit(&l->channels[l->hot[i]], memory_order_acquire);
 
 		if (unlikely(!ch)) {
+			uint16_t gone = l->hot[i];
+
+			/* Its slot may have a new owner, whose bit in the inbox cooling clears. */
 			link_shm_cool(l, i);
+			did |= link_shm_drain_one(l, gone);
 			continue;
 		}
 		if (channel_has_news(ch)) {
