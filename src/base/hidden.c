@@ -18,6 +18,7 @@
 
 /* By number; 0: not hidden. */
 _Atomic(uint64_t) hidden_ids[HIDDEN_MAX_FDS];
+static _Atomic(int64_t) hidden_eventfds[HIDDEN_MAX_FDS];
 static _Atomic(unsigned) hidden_end; /* nothing was ever hidden at this number or beyond */
 
 uint64_t hidden_id(int fd)
@@ -31,7 +32,10 @@ uint64_t hidden_id(int fd)
 	return id ? id : 1;
 }
 
-/* The number of an eventfd, from fdinfo; -1: none. */
+#define NO_EVENTFD	(-1) /* another file */
+#define EVENTFD_UNKNOWN (-2) /* it could not be asked */
+
+/* The number of an eventfd, from fdinfo. */
 static int64_t eventfd_number(int fd)
 {
 	static const char key[] = "eventfd-id:";
@@ -42,19 +46,20 @@ static int64_t eventfd_number(int fd)
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
 	file = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	if (file < 0)
-		return -1;
+		return EVENTFD_UNKNOWN;
 	n = syscall(SYS_read, file, text, sizeof(text) - 1);
 	syscall(SYS_close, file);
 	text[n > 0 ? n : 0] = '\0';
 	at = strstr(text, key);
-	return at ? atoll(at + sizeof(key) - 1) : -1;
+	return at ? atoll(at + sizeof(key) - 1) : NO_EVENTFD;
 }
 
-static bool is_same_eventfd(const struct hidden *h)
+/* All files without a name of their own (eventfd, epoll, timerfd, ...) share one inode. */
+static bool is_same_eventfd(int fd, int64_t kept)
 {
-	int64_t now = h->eventfd < 0 ? -1 : eventfd_number(h->fd);
+	int64_t now = kept < 0 ? EVENTFD_UNKNOWN : eventfd_number(fd);
 
-	return now < 0 || now == h->eventfd;
+	return now == EVENTFD_UNKNOWN || now == kept;
 }
 
 static unsigned hidden_base(void)
@@ -66,8 +71,9 @@ static unsigned hidden_base(void)
 	return (unsigned)(lim.rlim_cur / 4 * 3);
 }
 
-static void hidden_mark(int fd, uint64_t id)
+static void hidden_mark(const struct hidden *h)
 {
+	int fd = h->fd;
 	unsigned end = atomic_load(&hidden_end);
 
 	if ((unsigned)fd >= HIDDEN_MAX_FDS)
@@ -75,7 +81,8 @@ static void hidden_mark(int fd, uint64_t id)
 	while (end <= (unsigned)fd &&
 	       !atomic_compare_exchange_weak(&hidden_end, &end, (unsigned)fd + 1))
 		;
-	atomic_store(&hidden_ids[fd], id);
+	atomic_store(&hidden_eventfds[fd], h->eventfd);
+	atomic_store(&hidden_ids[fd], h->id);
 }
 
 struct hidden hidden_keep(int fd)
@@ -93,13 +100,13 @@ struct hidden hidden_keep(int fd)
 	h.fd = high >= 0 ? high : fd;
 	h.id = hidden_id(h.fd);
 	h.eventfd = eventfd_number(h.fd);
-	hidden_mark(h.fd, h.id);
+	hidden_mark(&h);
 	return h;
 }
 
 bool hidden_ours(const struct hidden *h)
 {
-	return h->id && hidden_id(h->fd) == h->id && is_same_eventfd(h);
+	return h->id && hidden_id(h->fd) == h->id && is_same_eventfd(h->fd, h->eventfd);
 }
 
 void hidden_close(struct hidden *h)
@@ -108,11 +115,12 @@ void hidden_close(struct hidden *h)
 
 	if (h->fd < 0)
 		return;
-	/* Another hidden descriptor may have the number meanwhile. */
-	if ((unsigned)h->fd < HIDDEN_MAX_FDS)
-		atomic_compare_exchange_strong(&hidden_ids[h->fd], &id, 0);
+	/* The mark goes last, so that nobody else closes it meanwhile and another file gets the
+	 * number; another hidden descriptor may have the number then. */
 	if (hidden_ours(h))
 		syscall(SYS_close, h->fd);
+	if ((unsigned)h->fd < HIDDEN_MAX_FDS && atomic_load(&hidden_eventfds[h->fd]) == h->eventfd)
+		atomic_compare_exchange_strong(&hidden_ids[h->fd], &id, 0);
 	*h = HIDDEN_NONE;
 }
 
@@ -121,7 +129,7 @@ bool hidden_is_slow(int fd)
 {
 	uint64_t id = atomic_load(&hidden_ids[fd]);
 
-	if (id && hidden_id(fd) == id)
+	if (id && hidden_id(fd) == id && is_same_eventfd(fd, atomic_load(&hidden_eventfds[fd])))
 		return true;
 	atomic_compare_exchange_strong(&hidden_ids[fd], &id, 0);
 	return false;

@@ -46,11 +46,16 @@ extern _Atomic(uint64_t) hidden_ids[HIDDEN_MAX_FDS];
 
 bool hidden_is_slow(int fd);
 
-static inline bool hidden_is(int fd)
+/* Was it hidden at some time?  Touches nothing, so a child of vfork may ask. */
+static inline bool hidden_is_marked(int fd)
 {
 	return fd >= 0 && (unsigned)fd < HIDDEN_MAX_FDS &&
-	       unlikely(atomic_load_explicit(&hidden_ids[fd], memory_order_relaxed) != 0) &&
-	       hidden_is_slow(fd);
+	       unlikely(atomic_load_explicit(&hidden_ids[fd], memory_order_relaxed) != 0);
+}
+
+static inline bool hidden_is(int fd)
+{
+	return hidden_is_marked(fd) && hidden_is_slow(fd);
 }
 
 /* The first hidden one from 'first' to 'last', or -1. */

@@ -47,7 +47,8 @@ exported ssize_t write(int fd, const void *buf, size_t count)
 /* As if it were not there: the program did not open it. */
 static bool is_hidden(int fd)
 {
-	return hidden_is(fd) && tree_device_owner();
+	/* The owner comes first: a child of vfork must not clear the marks of its parent. */
+	return hidden_is_marked(fd) && tree_device_owner() && hidden_is(fd);
 }
 
 exported int close(int fd)

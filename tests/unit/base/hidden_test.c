@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Hidden descriptors: what is closed behind the back, and what takes the number. */
 #include <fcntl.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -73,6 +74,20 @@ static void test_eventfd(void)
 	close(other);
 }
 
+/* Files without a name of their own share an inode: another kind of them is not ours either. */
+static void test_anonymous(void)
+{
+	struct hidden h = hidden_keep(eventfd(0, EFD_CLOEXEC));
+	int epoll = epoll_create1(EPOLL_CLOEXEC), number = h.fd;
+
+	CHECK(epoll >= 0 && hidden_is(number));
+	CHECK(dup2(epoll, number) == number && !hidden_ours(&h) && !hidden_is(number));
+	hidden_close(&h);
+	CHECK(is_open(number));
+	close(number);
+	close(epoll);
+}
+
 /* Few descriptors in all: then the number is what it is. */
 static void test_limit(void)
 {
@@ -118,6 +133,7 @@ int main(void)
 	test_keep();
 	test_number_taken();
 	test_eventfd();
+	test_anonymous();
 	test_limit();
 	test_fork();
 	return 0;
