@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -52,6 +54,13 @@ static bool is_shared_page(const struct vma *v, const void *arg)
 	       v->offset + (first - v->start) == s->offset + (first - s->addr);
 }
 
+/* Threads inherit the name of their creator, so a part of a name says nothing. */
+static bool is_own_thread(const char *name)
+{
+	return !strcmp(name, "softhca-engine\n") || !strcmp(name, "softhca-control\n") ||
+	       !strcmp(name, "softhca-keep\n");
+}
+
 /* Only threads of ours besides the caller? */
 static bool threads_alone(void)
 {
@@ -73,7 +82,7 @@ static bool threads_alone(void)
 			name[0] = '\0';
 		if (f)
 			fclose(f);
-		others += strncmp(name, "softhca-", 8) != 0;
+		others += !is_own_thread(name);
 	}
 	closedir(tasks);
 	return others <= 1;
@@ -91,23 +100,44 @@ static bool may_move(uint64_t addr, uint64_t end)
 	return false;
 }
 
+/*
+ * A handler of the program that ran between the copy and its taking the place would write into
+ * pages that go.  Faults are not blocked, because the copy may meet one.
+ */
+static void signals_hold(uint64_t *old)
+{
+	const uint64_t faults = 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) |
+				1ull << (SIGILL - 1) | 1ull << (SIGFPE - 1) | 1ull << (SIGTRAP - 1);
+	const uint64_t all = ~faults;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, old, sizeof(all));
+}
+
+static void signals_release(const uint64_t *old)
+{
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, old, NULL, sizeof(*old));
+}
+
 /* Copies the pages and puts the copy in their place.  fd < 0: private memory. */
 static bool pages_replace(uint64_t addr, uint64_t bytes, int fd, uint64_t offset)
 {
 	int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
 	void *at = (void *)(uintptr_t)addr;
 	void *copy = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset);
+	uint64_t signals;
+	bool replaced;
 
 	if (copy == MAP_FAILED)
 		return false;
+	signals_hold(&signals);
 	/* Not memcpy: a program under AddressSanitizer has bytes in its pages that it must not
 	 * read. */
-	if (!usermem_copy(copy, at, bytes) ||
-	    mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) {
+	replaced = usermem_copy(copy, at, bytes) &&
+		   mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED;
+	signals_release(&signals);
+	if (!replaced)
 		munmap(copy, bytes);
-		return false;
-	}
-	return true;
+	return replaced;
 }
 
 static struct share *share_find(uint64_t addr, uint64_t bytes)
