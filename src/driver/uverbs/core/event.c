@@ -116,6 +116,29 @@ fail:
 	return ret;
 }
 
+static void channel_list(struct uchannel *c)
+{
+	if (c->kind != UCHANNEL_ASYNC)
+		return;
+	pthread_mutex_lock(&channels_lock);
+	c->next = channels;
+	channels = c;
+	pthread_mutex_unlock(&channels_lock);
+}
+
+static void channel_unlist(struct uchannel *c)
+{
+	if (c->kind != UCHANNEL_ASYNC)
+		return;
+	pthread_mutex_lock(&channels_lock);
+	for (struct uchannel **p = &channels; *p; p = &(*p)->next)
+		if (*p == c) {
+			*p = c->next;
+			break;
+		}
+	pthread_mutex_unlock(&channels_lock);
+}
+
 int uchannel_create(struct ufile *file, enum uchannel_kind kind, struct uchannel **out)
 {
 	struct uchannel *c = calloc(1, sizeof(*c));
@@ -135,19 +158,16 @@ int uchannel_create(struct ufile *file, enum uchannel_kind kind, struct uchannel
 	ret = c->late ? pipe_open(c, &fd) : -ENOMEM;
 	if (ret < 0)
 		goto free_channel;
+	/* Listed before anybody can close the descriptor. */
+	channel_list(c);
 	ret = cdev_install(fd, &c->cdev);
 	if (ret < 0)
 		goto close_pipe;
-	if (kind == UCHANNEL_ASYNC) {
-		pthread_mutex_lock(&channels_lock);
-		c->next = channels;
-		channels = c;
-		pthread_mutex_unlock(&channels_lock);
-	}
 	*out = c;
 	return fd;
 
 close_pipe:
+	channel_unlist(c);
 	close(fd);
 	hidden_close(&c->writer);
 	hidden_close(&c->reader);
@@ -386,15 +406,7 @@ static void channel_last_close(struct cdev_file *cdev)
 {
 	struct uchannel *c = container_of(cdev, struct uchannel, cdev);
 
-	if (c->kind == UCHANNEL_ASYNC) {
-		pthread_mutex_lock(&channels_lock);
-		for (struct uchannel **p = &channels; *p; p = &(*p)->next)
-			if (*p == c) {
-				*p = c->next;
-				break;
-			}
-		pthread_mutex_unlock(&channels_lock);
-	}
+	channel_unlist(c);
 	pthread_mutex_lock(&c->lock);
 	c->closed = true;
 	hidden_close(&c->writer);
