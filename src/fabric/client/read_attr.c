@@ -22,13 +22,26 @@ static bool lease_ended(int fd)
 	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
 }
 
+static pthread_mutex_t hold_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* In a forked child another thread of the parent may hold it, which is not there. */
+static void hold_lock_renew(void)
+{
+	pthread_mutex_init(&hold_lock, NULL);
+}
+
+static void hold_lock_register(void)
+{
+	pthread_atfork(NULL, NULL, hold_lock_renew);
+}
+
 /*
  * Under `softhca env` only its users hold the daemon, so a program that looks at the device tree
  * holds it for the program's lifetime.
  */
 static int hold_fabric(const struct fabric_environment *env)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	static struct hidden lease = HIDDEN_NONE;
 	static pid_t owner;
 	int fds[MSG_MAX_FDS];
@@ -36,8 +49,12 @@ static int hold_fabric(const struct fabric_environment *env)
 	int sock = 0;
 
 	memcpy(m.lease.host, env->host, sizeof(m.lease.host));
-	pthread_mutex_lock(&lock);
+	pthread_once(&once, hold_lock_register);
+	pthread_mutex_lock(&hold_lock);
 	if (hidden_ours(&lease) && owner == getpid() && lease_ended(lease.fd))
+		hidden_close(&lease);
+	/* A child does not keep its parent's. */
+	if (owner != getpid())
 		hidden_close(&lease);
 	if (!hidden_ours(&lease) || owner != getpid()) {
 		sock = link_open(env->dir, env->daemon[0] ? env->daemon : NULL, &m, MSG_LEASE, fds);
@@ -46,7 +63,7 @@ static int hold_fabric(const struct fabric_environment *env)
 			owner = getpid();
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&hold_lock);
 	return sock < 0 ? sock : 0;
 }
 
