@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #define GROW 65536u
+/* The kernel writes as much of the list as is asked for, which costs more than a call. */
+#define STEP 1024u
 
 /* Makes system calls directly: the functions of this process are interposed. */
 char *vma_list(void)
@@ -63,4 +65,48 @@ bool vma_next(const char **at, struct vma *v)
 			return true;
 	}
 	return false;
+}
+
+void vma_reader_open(struct vma_reader *r)
+{
+	r->fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	r->at = r->len = 0;
+}
+
+/* Moves the begun line to the front and reads behind it. */
+static bool vma_reader_fill(struct vma_reader *r)
+{
+	size_t room;
+	long n;
+
+	r->len -= r->at;
+	memmove(r->text, r->text + r->at, r->len);
+	r->at = 0;
+	room = sizeof(r->text) - r->len;
+	if (r->fd < 0 || !room)
+		return false;
+	n = syscall(SYS_read, r->fd, r->text + r->len, room < STEP ? room : STEP);
+	r->len += n > 0 ? (size_t)n : 0;
+	return n > 0;
+}
+
+bool vma_reader_next(struct vma_reader *r, struct vma *v)
+{
+	do {
+		const char *line = r->text + r->at, *end;
+
+		while ((end = memchr(line, '\n', r->len - r->at)) != NULL) {
+			r->at = (size_t)(end + 1 - r->text);
+			if (vma_parse(line, (size_t)(end - line), v))
+				return true;
+			line = end + 1;
+		}
+	} while (vma_reader_fill(r));
+	return false;
+}
+
+void vma_reader_close(struct vma_reader *r)
+{
+	if (r->fd >= 0)
+		syscall(SYS_close, r->fd);
 }

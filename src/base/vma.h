@@ -3,7 +3,10 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "base/compiler.h"
 
 struct vma {
 	uint64_t start, end, offset;
@@ -17,3 +20,18 @@ struct vma {
 char *vma_list(void);
 /* Takes the next mapping from *at, which begins at the list; false at its end. */
 bool vma_next(const char **at, struct vma *v);
+
+/*
+ * The same piece by piece, for who looks for few addresses: most mappings of interest stand at the
+ * beginning, and the kernel writes no more of the list than is read.  Allocates nothing.
+ */
+struct vma_reader {
+	int fd; /* negative: there is no list */
+	size_t at, len;
+	char text[8192]; /* more than a line, whose path has up to 4096 bytes */
+};
+
+void vma_reader_open(struct vma_reader *r);
+/* The next mapping; false at the end. */
+bool vma_reader_next(struct vma_reader *r, struct vma *v) must_check;
+void vma_reader_close(struct vma_reader *r);

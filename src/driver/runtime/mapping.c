@@ -15,19 +15,19 @@
 bool mappings_all(uint64_t addr, uint64_t end, bool (*ok)(const struct vma *v, const void *arg),
 		  const void *arg)
 {
-	char *list = vma_list();
-	const char *line = list;
+	struct vma_reader list;
 	uint64_t at = addr;
 	struct vma v;
 
-	while (list && at < end && vma_next(&line, &v)) {
+	vma_reader_open(&list);
+	while (at < end && vma_reader_next(&list, &v)) {
 		if (v.end <= at)
 			continue;
 		if (v.start > at || !ok(&v, arg))
 			break;
 		at = v.end;
 	}
-	free(list);
+	vma_reader_close(&list);
 	return at >= end;
 }
 

@@ -32,6 +32,34 @@ static bool vma_of(const void *addr, struct vma *out)
 	return found;
 }
 
+/* Read piece by piece, the list is the same as in one piece, whatever lies where pieces meet. */
+static void reader_agrees(void)
+{
+	struct vma_reader r;
+	struct vma a, b;
+	char *list;
+	const char *at;
+	uint8_t *many[200];
+
+	for (int i = 0; i < 200; i++) {
+		many[i] = mmap(NULL, 4096, i % 2 ? PROT_READ : PROT_NONE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		CHECK(many[i] != MAP_FAILED);
+	}
+	list = vma_list();
+	CHECK(list);
+	at = list;
+	vma_reader_open(&r);
+	while (vma_next(&at, &a))
+		CHECK(vma_reader_next(&r, &b) && a.start == b.start && a.end == b.end &&
+		      a.inode == b.inode && !strcmp(a.name, b.name));
+	CHECK(!vma_reader_next(&r, &b));
+	vma_reader_close(&r);
+	free(list);
+	for (int i = 0; i < 200; i++)
+		CHECK(!munmap(many[i], 4096));
+}
+
 int main(void)
 {
 	const size_t page = 4096;
@@ -51,5 +79,6 @@ int main(void)
 	CHECK(vma_of(&v, &v) && !strcmp(v.name, "[stack]"));
 	CHECK(!munmap(plain, page) && !munmap(shared, 2 * page));
 	close(fd);
+	reader_agrees();
 	return 0;
 }
