@@ -241,14 +241,6 @@ struct cq_counters {
 void cq_query(struct cq *cq, struct cq_counters *out);
 /* -EINVAL if the entries outstanding do not fit. */
 int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes) must_check;
-/*
- * Ring and doorbell record lie at these offsets of the process's arena (wire/expose.h), so that
- * peers may complete receives directly, until the CQ is resized or destroyed.  Only a CQ without
- * event and timestamps is exposable, because completing to another one takes more than writing the
- * CQE.
- */
-bool cq_exposable(const struct cq *cq);
-void cq_expose(struct cq *cq, uint64_t ring, uint64_t dbrec);
 /* -EBUSY while a QP uses it. */
 int cq_destroy(struct cq *cq) must_check;
 
@@ -420,13 +412,6 @@ int qp_reset_stream(struct qp *qp, uint16_t stream) must_check;
 void qp_doorbell(struct qp *qp);
 /* The same for the queue pair that a doorbell register names; the number may be anybody's. */
 void adapter_doorbell(struct adapter *a, uint32_t qpn);
-/*
- * Its receive ring and the ring's doorbell record lie at these offsets of the process's arena, and
- * its receive CQ is exposed: a peer of another process may take receives directly.
- */
-bool qp_recv_exposable(const struct qp *qp);
-uint64_t qp_recv_ring_bytes(const struct qp *qp);
-void qp_recv_expose(struct qp *qp, uint64_t ring, uint64_t dbrec);
 /* Receives were posted: a QP in error flushes them at once; other states ignore the call. */
 void qp_recv_posted(struct qp *qp);
 /* Detaches from CQs and SRQ; on return neither rings nor registered memory are touched on its

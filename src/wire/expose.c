@@ -83,7 +83,6 @@ struct qp_block *expose_qp(struct expose *e, uint32_t qpn)
 	b = &e->mem->qps[qpn % EXPOSE_BLOCKS];
 	if (!atomic_compare_exchange_strong(&b->qpn, &none, qpn))
 		return NULL;
-	b->rq_wqes = 0;
 	return b;
 }
 
@@ -91,35 +90,6 @@ void expose_qp_end(struct qp_block *b)
 {
 	b->bypass_ok = 0;
 	atomic_store(&b->qpn, 0);
-}
-
-struct cq_block *expose_cq(struct expose *e)
-{
-	uint32_t tries = EXPOSE_CQS;
-
-	while (e->mem && tries--) {
-		uint32_t n = atomic_fetch_add(&e->next_cq, 1) % EXPOSE_CQS;
-		struct cq_block *b = &e->mem->cqs[n];
-		uint32_t none = 0;
-
-		if (!atomic_compare_exchange_strong(&b->used, &none, 1))
-			continue;
-		b->pi = 0;
-		b->entries = 0;
-		return b;
-	}
-	return NULL;
-}
-
-void expose_cq_end(struct cq_block *b)
-{
-	b->entries = 0;
-	atomic_store(&b->used, 0);
-}
-
-uint32_t expose_cq_index(const struct expose *e, const struct cq_block *b)
-{
-	return (uint32_t)(b - e->mem->cqs);
 }
 
 static void set_key(struct key_block *b, const struct key_block *k)
@@ -275,7 +245,7 @@ bool remote_key(const struct remote *f, uint32_t key, struct key_block *out)
 	       range_inside(out->offset, out->length, EXPOSE_ARENA_BYTES);
 }
 
-bool shared_lock_slow(struct shared_lock *l, const struct slot *slots, uint16_t me)
+void shared_lock_slow(struct shared_lock *l, const struct slot *slots, uint16_t me)
 {
 	for (uint32_t round = 1; !shared_lock_try(l, me); round++) {
 		uint32_t holder = atomic_load_explicit(&l->word, memory_order_relaxed);
@@ -289,7 +259,6 @@ bool shared_lock_slow(struct shared_lock *l, const struct slot *slots, uint16_t 
 		if (holder && holder != me + 1u &&
 		    (holder > REGISTRY_SLOTS || !atomic_load(&slots[holder - 1].alive)) &&
 		    atomic_compare_exchange_strong(&l->word, &holder, me + 1u))
-			return true;
+			return;
 	}
-	return false;
 }

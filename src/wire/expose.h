@@ -5,15 +5,14 @@
  * on hardware.
  *
  * Two shared segments of each process:
- *   exposure   a block per responder (whom it listens to, which PSN comes next), per memory key
- *              (what it covers) and per completion queue (what comes next)
- *   arena      the memory behind exposed keys and rings (the driver places pages there)
+ *   exposure   a block per responder (whom it listens to, which PSN comes next) and per memory key
+ *              (what it covers)
+ *   arena      the memory behind exposed keys (the driver places pages there)
  *
  * A peer maps both through /proc.  Where it may not, or something is not exposed, packets through
  * the channel do the same more slowly.
  *
- * The owner does not trust what lies here.  It reads back only counters (PSN, MSN, indexes of
- * rings), and masks or checks them before they lead to memory.
+ * The owner does not trust what lies here.  It reads back only counters (PSN, MSN), and masks them.
  */
 #pragma once
 
@@ -26,8 +25,7 @@
 #include "base/spin.h"
 #include "wire/registry.h"
 
-#define EXPOSE_BLOCKS	   65536u /* of each kind; numbers that collide are not exposed */
-#define EXPOSE_CQS	   4096u
+#define EXPOSE_BLOCKS	   65536u	 /* of each kind; numbers that collide are not exposed */
 #define EXPOSE_ARENA_BYTES (64ull << 30) /* address space; pages appear as they are used */
 
 /*
@@ -54,31 +52,6 @@ struct qp_block {
 	/* Peers may execute requests without packets: the QP is in RTR or RTS, no message is in
 	 * progress or missing, and nothing is owed. */
 	uint32_t bypass_ok;
-	/* The receive queue. */
-	uint32_t rq_head;     /* the next to take; a counter, not masked */
-	uint32_t rq_seen;     /* the producer's counter as a peer last saw it */
-	uint32_t rq_claim;    /* a peer is completing the receive at rq_head ... */
-	uint32_t rq_claim_pi; /* ... with the CQE of this index; see bypass/remote_receive.c */
-	uint32_t rq_wqes;     /* 0: peers cannot see it */
-	/* in the arena */
-	cacheline_aligned uint64_t rq_offset;
-	uint64_t rq_dbrec;
-	uint32_t rq_wqe_bytes;
-	uint32_t cq; /* index of the completion queue's block */
-	uint32_t uidx;
-};
-
-/* A completion queue for receives of peers' messages.  Its owner uses the same lock. */
-struct cq_block {
-	cacheline_aligned struct shared_lock lock;
-	_Atomic(uint32_t) used;
-	uint32_t pi;	    /* producer index, never masked */
-	uint32_t ci;	    /* consumer index as a peer last saw it */
-	uint32_t entries;   /* power of two; 0: peers cannot see it */
-	uint32_t cqe_bytes; /* 64 or 128 */
-	/* in the arena */
-	uint64_t ring;
-	uint64_t dbrec;
 };
 
 /* A memory key; seq is odd while the block changes. */
@@ -95,7 +68,6 @@ struct key_block {
 struct expose_mem {
 	struct qp_block qps[EXPOSE_BLOCKS];
 	struct key_block keys[EXPOSE_BLOCKS];
-	struct cq_block cqs[EXPOSE_CQS];
 };
 
 /* Our own. */
@@ -105,7 +77,6 @@ struct expose {
 	struct hidden file, arena_file;
 	struct expose_mem *mem;
 	_Atomic(uint64_t) arena_used;
-	_Atomic(uint32_t) next_cq; /* where to look for a free block */
 };
 
 /* A peer's exposed memory, as mapped here. */
@@ -128,10 +99,6 @@ void expose_close(struct expose *e);
 /* Takes the block of a QP number; NULL if another QP has it. */
 struct qp_block *expose_qp(struct expose *e, uint32_t qpn);
 void expose_qp_end(struct qp_block *b);
-/* A block for a completion queue, or NULL. */
-struct cq_block *expose_cq(struct expose *e);
-void expose_cq_end(struct cq_block *b);
-uint32_t expose_cq_index(const struct expose *e, const struct cq_block *b);
 /* False if another key has the block. */
 bool expose_key(struct expose *e, const struct key_block *k);
 void expose_key_end(struct expose *e, uint32_t key);
@@ -150,12 +117,6 @@ static inline struct qp_block *remote_qp(const struct remote *f, uint32_t qpn)
 	return &f->mem->qps[qpn % EXPOSE_BLOCKS];
 }
 
-/* A peer's completion queue, or NULL. */
-static inline struct cq_block *remote_cq(const struct remote *f, uint32_t index)
-{
-	return index < EXPOSE_CQS ? &f->mem->cqs[index] : NULL;
-}
-
 /* me is our slot */
 static inline bool shared_lock_try(struct shared_lock *l, uint16_t me)
 {
@@ -166,12 +127,12 @@ static inline bool shared_lock_try(struct shared_lock *l, uint16_t me)
 }
 
 /* Waits for the lock, or takes it from a process that died with it. */
-bool shared_lock_slow(struct shared_lock *l, const struct slot *slots, uint16_t me);
+void shared_lock_slow(struct shared_lock *l, const struct slot *slots, uint16_t me);
 
-/* True: the former holder died with the lock, and what it guards may be half done. */
-static inline bool shared_lock(struct shared_lock *l, const struct slot *slots, uint16_t me)
+static inline void shared_lock(struct shared_lock *l, const struct slot *slots, uint16_t me)
 {
-	return unlikely(!shared_lock_try(l, me)) && shared_lock_slow(l, slots, me);
+	if (unlikely(!shared_lock_try(l, me)))
+		shared_lock_slow(l, slots, me);
 }
 
 static inline void shared_unlock(struct shared_lock *l)

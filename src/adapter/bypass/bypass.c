@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "adapter/bypass/bypass.h"
 
-#include "adapter/bypass/remote_receive.h"
 #include "adapter/qp/send_cqe.h"
 #include "adapter/signed/transfer.h"
 #include "adapter/bypass/bypass_peer.h"
@@ -78,34 +77,26 @@ static bool copy_remote(struct qp *qp, const struct bypass_peer *r, uint32_t rig
 
 static uint32_t right_for(const struct wqe_props *p)
 {
-	if (p->send)
-		return 0;
 	return p->read ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE;
 }
 
 static enum message_kind bypass_kind_of(const struct wqe_props *p)
 {
-	if (p->send)
-		return p->imm ? MESSAGE_SEND_IMM : MESSAGE_SEND;
 	return p->read ? MESSAGE_ANSWER : MESSAGE_WRITE;
 }
 
 static bool bypass_execute(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w)
 {
-	const struct wqe_props *p = wqe_props(w->opcode);
-
 	if (!r->remote)
 		return write_here(qp, r, w);
 	if (w->len > REMOTE_MAX_BYTES)
 		return false;
-	return p->send ? remote_receive(qp, r->remote, r->shared, w)
-		       : copy_remote(qp, r, right_for(p), w);
+	return copy_remote(qp, r, right_for(wqe_props(w->opcode)), w);
 }
 
 static bool bypass_serves(uint8_t opcode)
 {
-	return opcode == WQE_OP_RDMA_WRITE || opcode == WQE_OP_RDMA_READ || opcode == WQE_OP_SEND ||
-	       opcode == WQE_OP_SEND_IMM;
+	return opcode == WQE_OP_RDMA_WRITE || opcode == WQE_OP_RDMA_READ;
 }
 
 /* The step at which a request left the bypass; left_why finds the rest afterwards. */
@@ -115,11 +106,8 @@ static const char *left_why(const struct qp *qp, const struct send_wqe *w, enum 
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
 
-	if (at == LEFT_EXECUTION) {
-		if (w->len > REMOTE_MAX_BYTES)
-			return "long";
-		return p->send ? "no-receive-slot" : "memory";
-	}
+	if (at == LEFT_EXECUTION)
+		return w->len > REMOTE_MAX_BYTES ? "long" : "memory";
 	if (!bypass_serves(w->opcode))
 		return "opcode";
 	if (w->bad || !w->len)

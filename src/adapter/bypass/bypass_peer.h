@@ -55,7 +55,7 @@ static inline const struct qp *bypass_peer_here(const struct qp *qp)
 }
 
 /*
- * Finds the peer of a connected queue pair, if it accepts a request of this right (0: SEND) with
+ * Finds the peer of a connected queue pair, if it accepts a request of this right with
  * our next PSN.  On success its responder's lock is held.  sq held, under RCU.
  */
 static inline must_check bool bypass_peer_enter(const struct qp *qp, uint32_t right,

@@ -7,7 +7,7 @@
  *   qp->sq (baton)         requester: the send ring and what has been sent of it
  *   resp.shared->lock      responder: expected PSN, the receive message in progress
  *   comp.lock              completer: outstanding requests, oldest first
- *   srq->lock, cq->shared->lock, the locks of the run queue and of the timers: leaves
+ *   srq->lock, cq->lock, the locks of the run queue and of the timers: leaves
  *
  * On loopback one call chain takes them along the way of a packet: requester, the peer's responder,
  * our completer.  A thread that holds the responder's or the completer's lock and wants the

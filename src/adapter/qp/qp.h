@@ -181,10 +181,6 @@ static inline struct send_op *qp_send_op(struct qp *qp, uint32_t n)
 	return &qp->send_ops[n & (qp->create.sq_blocks - 1)];
 }
 
-/* A peer died while it completed a receive of ours: settles whether it did.  Under the responder's
- * lock. */
-void recv_settle_claim(struct qp *qp);
-
 /* Notes that the QP has work; the outermost call of this thread does it, or any progress call. */
 static inline void qp_kick(struct qp *qp)
 {
@@ -204,8 +200,7 @@ static inline void qp_timer_arm(struct qp *qp, uint64_t deadline_ns)
 
 static inline void resp_lock(struct qp *qp)
 {
-	if (unlikely(shared_lock(&qp->resp.shared->lock, qp->adapter->slots, qp->adapter->slot)))
-		recv_settle_claim(qp);
+	shared_lock(&qp->resp.shared->lock, qp->adapter->slots, qp->adapter->slot);
 }
 
 /* The use of a key that a peer names in a request of this right (0: none) to the QP. */

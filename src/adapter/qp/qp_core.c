@@ -83,11 +83,7 @@ void qp_reset_queues(struct qp *qp)
 		.wqes = qp->create.rq_wqes,
 		.wqe_bytes = qp->create.rq_wqe_bytes,
 		.dbrec = (const be32 *)qp->create.dbrec + DBREC_RECV,
-		.head = &qp->resp.shared->rq_head,
 	};
-	qp->resp.shared->rq_head = 0;
-	qp->resp.shared->rq_seen = 0;
-	qp->resp.shared->rq_claim = 0;
 }
 
 void qp_forget(struct qp *qp)

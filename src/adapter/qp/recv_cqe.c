@@ -27,45 +27,39 @@ void recv_push_error(struct qp *qp, uint16_t index, uint8_t syndrome)
 			syndrome);
 }
 
-uint32_t recv_service_or_header(const struct qp *qp, const struct path *path)
+static uint8_t recv_cqe_op(const struct bth_props *p)
 {
-	return qp->adapter->port->ethernet ? path_header_type(path) : path->sl & 0xfu;
+	if (p->write)
+		return CQE_OP_RESP_WRITE_IMM;
+	if (p->imm)
+		return CQE_OP_RESP_SEND_IMM;
+	return p->ieth ? CQE_OP_RESP_SEND_INV : CQE_OP_RESP_SEND;
 }
 
-struct cqe64 recv_cqe(const struct recv_done *d)
+/* The sender, and the service level; on Ethernet the kind of header. */
+static uint32_t recv_cqe_peer(const struct qp *qp, const struct pkt *pkt)
 {
-	uint32_t ml_path = d->datagram ? d->path->dlid & 0x7f : 0;
-	uint32_t peer = d->peer_qpn | d->service_or_header << CQE_FLAGS_SL_SHIFT |
-			(d->path->grh && d->datagram ? CQE_FLAGS_GRH : 0);
+	const bool datagram = qp->bth == BTH_UD;
+	uint32_t service =
+		qp->adapter->port->ethernet ? path_header_type(pkt->path) : pkt->path->sl & 0xfu;
 
-	return (struct cqe64){
-		.word[CQE_WORD_ADDRESS] = word_of(be32_of(ml_path << 16), be32_of(d->path->slid)),
-		.word[CQE_WORD_PEER] = word_of(be32_of(peer), be32_of(0)),
-		.word[CQE_WORD_INDEX] = word_of(be32_of(d->uidx), be32_of(d->imm)),
-		.word[CQE_WORD_BYTES] = word_of(be32_of(0), be32_of(d->bytes)),
-		.word[CQE_WORD_LAST] = cqe_last_word(d->qpn, d->index, (uint8_t)(d->op << 4)),
-	};
+	return (datagram ? pkt->sqpn : qp->attr.dest_qpn) | service << CQE_FLAGS_SL_SHIFT |
+	       (pkt->path->grh && datagram ? CQE_FLAGS_GRH : 0);
 }
 
 void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
 {
 	const struct bth_props *p = pkt_props(pkt);
-	const bool datagram = qp->bth == BTH_UD;
-	struct cqe64 cqe = recv_cqe(&(struct recv_done){
-		.op = p->write	? CQE_OP_RESP_WRITE_IMM
-		      : p->imm	? CQE_OP_RESP_SEND_IMM
-		      : p->ieth ? CQE_OP_RESP_SEND_INV
-				: CQE_OP_RESP_SEND,
-		.datagram = datagram,
-		.path = pkt->path,
-		.service_or_header = recv_service_or_header(qp, pkt->path),
-		.peer_qpn = datagram ? pkt->sqpn : qp->attr.dest_qpn,
-		.qpn = qp->qpn,
-		.uidx = cqe_user_index(qp),
-		.imm = p->imm || p->ieth ? pkt->imm : 0,
-		.bytes = bytes,
-		.index = qp->resp.recv.index,
-	});
+	uint32_t ml_path = qp->bth == BTH_UD ? pkt->path->dlid & 0x7f : 0;
+	uint32_t imm = p->imm || p->ieth ? pkt->imm : 0; /* or the key invalidated */
+	struct cqe64 cqe = {
+		.word[CQE_WORD_ADDRESS] = word_of(be32_of(ml_path << 16), be32_of(pkt->path->slid)),
+		.word[CQE_WORD_PEER] = word_of(be32_of(recv_cqe_peer(qp, pkt)), be32_of(0)),
+		.word[CQE_WORD_INDEX] = word_of(be32_of(cqe_user_index(qp)), be32_of(imm)),
+		.word[CQE_WORD_BYTES] = word_of(be32_of(0), be32_of(bytes)),
+		.word[CQE_WORD_LAST] =
+			cqe_last_word(qp->qpn, qp->resp.recv.index, (uint8_t)(recv_cqe_op(p) << 4)),
+	};
 
 	cq_push(recv_cqe_recv_cq(qp), &cqe, pkt->solicited);
 }

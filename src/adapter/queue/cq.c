@@ -26,9 +26,8 @@ struct cq {
 	struct cq_attr attr;
 	uint32_t cqn;
 	_Atomic(uint32_t) users;
-	/* The block has the lock and the producer index, where a peer's process may see them. */
-	struct cq_block *shared; /* exposed, or &own */
-	struct cq_block own;
+	struct spin lock;
+	uint32_t pi;	       /* producer index, never masked */
 	uint32_t solicited_pi; /* pi just after the last solicited CQE */
 	uint32_t event_sn;
 	uint32_t event_pi; /* pi at the last event, which reported all before it */
@@ -46,14 +45,6 @@ struct cq {
 	struct timer timer; /* of the moderated event */
 	bool timer_used;
 };
-
-static void cq_settle(struct cq *cq) __attribute__((noinline, cold));
-
-static inline void lock_cq(struct cq *cq)
-{
-	if (unlikely(shared_lock(&cq->shared->lock, cq->adapter->slots, cq->adapter->slot)))
-		cq_settle(cq);
-}
 
 static be32 *dbrec_of(const struct cq *cq, unsigned word)
 {
@@ -78,11 +69,6 @@ int cq_create(struct adapter *a, const struct cq_attr *attr, struct cq **out)
 	if (!cq)
 		return -ENOMEM;
 	*cq = (struct cq){.adapter = a, .attr = *attr, .timer.fire = cq_event_due};
-	/* Peers complete only to a CQ without event and timestamps: see cq_expose. */
-	if (!attr->event && !attr->timestamps)
-		cq->shared = expose_cq(wire_expose(a->wire));
-	if (!cq->shared)
-		cq->shared = &cq->own;
 	cq->cqn = atomic_fetch_add(&a->next_cqn, 1);
 	*out = cq;
 	return 0;
@@ -112,7 +98,7 @@ static uint32_t cq_unreported(struct cq *cq)
 		return 0;
 	if (arm == DBREC_CQ_ARM_NEVER || DBREC_CQ_ARM_SN(arm) != (cq->event_sn & 3))
 		return 0;
-	newest = arm & DBREC_CQ_ARM_SOLICITED ? cq->solicited_pi : cq->shared->pi;
+	newest = arm & DBREC_CQ_ARM_SOLICITED ? cq->solicited_pi : cq->pi;
 	ci = DBREC_CQ_ARM_CI(arm);
 	/*
 	 * Has anything come since the program last looked, and since the last event?  Programs arm
@@ -127,7 +113,7 @@ static uint32_t cq_unreported(struct cq *cq)
 static void cq_report(struct cq *cq)
 {
 	cq->event_sn++;
-	cq->event_pi = cq->shared->pi;
+	cq->event_pi = cq->pi;
 	cq->attr.event(cq->attr.user);
 }
 
@@ -165,22 +151,22 @@ static void cq_event_due(struct timer *timer)
 {
 	struct cq *cq = container_of(timer, struct cq, timer);
 
-	lock_cq(cq);
+	spin_lock(&cq->lock);
 	if (cq_unreported(cq))
 		cq_report(cq);
-	shared_unlock(&cq->shared->lock);
+	spin_unlock(&cq->lock);
 }
 
 void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us)
 {
-	lock_cq(cq);
+	spin_lock(&cq->lock);
 	cq->timer_used = true;
 	cq->event_count = count;
 	cq->event_period_ns = period_us * 1000ull;
 	/* The new rule decides about completions that wait by the old one. */
 	timer_cancel(&cq->adapter->timers, &cq->timer);
 	cq_notify(cq);
-	shared_unlock(&cq->shared->lock);
+	spin_unlock(&cq->lock);
 }
 
 static void cq_overrun(struct cq *cq)
@@ -188,7 +174,6 @@ static void cq_overrun(struct cq *cq)
 	if (cq->overrun)
 		return;
 	cq->overrun = true;
-	cq->shared->entries = 0;
 	trace(cq, overrun, cq->cqn, cq->attr.entries);
 	log_warn("CQ 0x%x: overrun, %u entries and none consumed", cq->cqn, cq->attr.entries);
 	if (cq->attr.async)
@@ -228,7 +213,7 @@ static bool cq_pad(const struct cq *cq, uint32_t index)
 void cq_fetch_ahead(const struct cq *cq)
 {
 	__builtin_prefetch(dbrec_of(cq, DBREC_CQ_CI));
-	__builtin_prefetch(cq_entry(cq, cq->shared->pi), 1);
+	__builtin_prefetch(cq_entry(cq, cq->pi), 1);
 }
 
 /*
@@ -239,7 +224,7 @@ void cq_fetch_ahead(const struct cq *cq)
  */
 static uint32_t cq_outstanding(const struct cq *cq, uint32_t ci)
 {
-	uint32_t pi = cq->shared->pi;
+	uint32_t pi = cq->pi;
 
 	/* after half a turn of the 24 bits it is another ci of the same value */
 	if (cq->resizes && ci == cq->resize_ci && pi - cq->resize_pi < 0x800000)
@@ -249,22 +234,22 @@ static uint32_t cq_outstanding(const struct cq *cq, uint32_t ci)
 
 static void cq_count_marker(struct cq *cq, uint32_t ci)
 {
-	if (ci != cq->resize_ci || cq->shared->pi - cq->resize_pi >= 0x800000)
+	if (ci != cq->resize_ci || cq->pi - cq->resize_pi >= 0x800000)
 		cq->resizes = 0;
 	cq->resizes++;
 	cq->resize_ci = ci;
-	cq->resize_pi = cq->shared->pi++;
+	cq->resize_pi = cq->pi++;
 }
 
 void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
 {
 	uint32_t ci, pi;
 
-	lock_cq(cq);
+	spin_lock(&cq->lock);
 	if (unlikely(cq->overrun || !usermem_load_be32(dbrec_of(cq, DBREC_CQ_CI), &ci)))
 		goto unlock;
 	/* consumer index: 24 bits; the ring is far smaller */
-	pi = cq->shared->pi;
+	pi = cq->pi;
 	if (unlikely(((pi - ci) & 0xffffff) >= cq->attr.entries) && !cq->attr.overrun_ignore &&
 	    cq_outstanding(cq, ci) >= cq->attr.entries) {
 		cq_overrun(cq);
@@ -277,13 +262,11 @@ void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
 	cqe->word[CQE_WORD_LAST] |= cqe_last_word(0, 0, cq_owner(cq, pi));
 	if (unlikely(!usermem_publish(cq_entry(cq, pi), cqe, sizeof(*cqe))))
 		goto unlock;
-	cq->shared->pi = pi + 1;
-	/* refreshes the 24-bit index that a peer has noted, before it can wrap */
-	cq->shared->ci = ci;
+	cq->pi = pi + 1;
 	if (!cq->attr.event)
 		goto unlock;
 	if (solicited)
-		cq->solicited_pi = cq->shared->pi;
+		cq->solicited_pi = cq->pi;
 	/*
 	 * Writes the CQE before the look at the arm record; the program stores the record before it
 	 * polls again.  So one of the two sees the other.
@@ -291,82 +274,28 @@ void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
 	atomic_thread_fence(memory_order_seq_cst);
 	cq_notify(cq);
 unlock:
-	shared_unlock(&cq->shared->lock);
-}
-
-/* ---- peers that complete by themselves ---- */
-
-static bool load_entry(const struct cq *cq, uint32_t index, struct cqe64 *out)
-{
-	return usermem_copy(out, cq_entry(cq, index), sizeof(*out)) &&
-	       (out->op_own & 1) == cq_owner(cq, index) && out->op_own >> 4 != CQE_OP_INVALID;
-}
-
-/* The lock's former holder has died: the CQE may be there without the index past it.  Lock held. */
-static void cq_settle(struct cq *cq)
-{
-	struct cqe64 cqe;
-
-	if (load_entry(cq, cq->shared->pi, &cqe))
-		cq->shared->pi++;
-}
-
-bool cq_holds_receive(struct cq *cq, uint32_t index, uint32_t qpn, uint16_t wqe_index)
-{
-	struct cqe64 cqe;
-	bool holds;
-
-	lock_cq(cq);
-	holds = cq->shared->pi != index && load_entry(cq, index, &cqe) &&
-		(be32_get(cqe.sop_drop_qpn) & IB_QPN_MASK) == qpn &&
-		be16_get(cqe.wqe_counter) == wqe_index;
-	shared_unlock(&cq->shared->lock);
-	return holds;
-}
-
-bool cq_exposable(const struct cq *cq)
-{
-	return cq->shared != &cq->own && !cq->overrun && !cq->attr.padded;
-}
-
-bool cq_exposed(const struct cq *cq, uint32_t *index)
-{
-	*index = expose_cq_index(wire_expose(cq->adapter->wire), cq->shared);
-	return cq->shared != &cq->own && cq->shared->entries;
-}
-
-void cq_expose(struct cq *cq, uint64_t ring, uint64_t dbrec)
-{
-	lock_cq(cq);
-	if (cq_exposable(cq)) {
-		cq->shared->ring = ring;
-		cq->shared->dbrec = dbrec;
-		cq->shared->ci = cq->shared->pi - cq->attr.entries; /* full, as far as known */
-		cq->shared->cqe_bytes = cq->attr.cqe_bytes;
-		cq->shared->entries = cq->attr.entries;
-	}
-	shared_unlock(&cq->shared->lock);
+	spin_unlock(&cq->lock);
 }
 
 void cq_doorbell(struct cq *cq)
 {
-	lock_cq(cq);
+	spin_lock(&cq->lock);
 	cq_notify(cq);
-	shared_unlock(&cq->shared->lock);
+	spin_unlock(&cq->lock);
 }
 
 void cq_query(struct cq *cq, struct cq_counters *out)
 {
 	uint32_t ci = 0, arm;
 
-	lock_cq(cq);
+	spin_lock(&cq->lock);
 	out->armed = usermem_load_be32(dbrec_of(cq, DBREC_CQ_ARM), &arm) &&
 		     arm != DBREC_CQ_ARM_NEVER && DBREC_CQ_ARM_SN(arm) == (cq->event_sn & 3);
 	if (!usermem_load_be32(dbrec_of(cq, DBREC_CQ_CI), &ci))
-		ci = cq->shared->pi;
-	out->producer = cq->shared->pi & 0xffffff;
+		ci = cq->pi;
+	out->producer = cq->pi & 0xffffff;
 	out->consumer = ci & 0xffffff;
-	shared_unlock(&cq->shared->lock);
+	spin_unlock(&cq->lock);
 }
 
 int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes)
@@ -378,7 +307,7 @@ int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes)
 	if (!entries || entries & (entries - 1) || entries > ADAPTER_MAX_CQE + 1 ||
 	    (cqe_bytes != CQE_BYTES && cqe_bytes != 2 * CQE_BYTES))
 		return -EINVAL;
-	lock_cq(cq);
+	spin_lock(&cq->lock);
 	if (!usermem_load_be32(dbrec_of(cq, DBREC_CQ_CI), &ci)) {
 		ret = -EFAULT;
 		goto unlock;
@@ -386,8 +315,8 @@ int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes)
 	/* The resize marker also takes an entry in the old ring and an index in the new one. */
 	if (cq_outstanding(cq, ci) >= min_u32(entries, cq->attr.entries))
 		goto unlock;
-	resize.op_own = (uint8_t)(resize.op_own | cq_owner(cq, cq->shared->pi));
-	if (!usermem_publish(cq_entry(cq, cq->shared->pi), &resize, sizeof(resize))) {
+	resize.op_own = (uint8_t)(resize.op_own | cq_owner(cq, cq->pi));
+	if (!usermem_publish(cq_entry(cq, cq->pi), &resize, sizeof(resize))) {
 		ret = -EFAULT;
 		goto unlock;
 	}
@@ -395,10 +324,9 @@ int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes)
 	cq->attr.buf = buf;
 	cq->attr.entries = entries;
 	cq->attr.cqe_bytes = cqe_bytes;
-	cq->shared->entries = 0;
 	ret = 0;
 unlock:
-	shared_unlock(&cq->shared->lock);
+	spin_unlock(&cq->lock);
 	return ret;
 }
 
@@ -413,10 +341,8 @@ int cq_destroy(struct cq *cq)
 	}
 	/* A late cq_doorbell of another thread is the program's error, but must not lock freed
 	 * memory. */
-	lock_cq(cq);
-	shared_unlock(&cq->shared->lock);
-	if (cq->shared != &cq->own)
-		expose_cq_end(cq->shared);
+	spin_lock(&cq->lock);
+	spin_unlock(&cq->lock);
 	free(cq);
 	return 0;
 }

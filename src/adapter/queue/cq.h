@@ -15,11 +15,6 @@ void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited);
 /* Prefetches: a completion is about to come. */
 void cq_fetch_ahead(const struct cq *cq);
 
-/* Do peers see this CQ?  *index is that of its block. */
-bool cq_exposed(const struct cq *cq, uint32_t *index);
-/* Is the CQE of this index that of this receive? */
-bool cq_holds_receive(struct cq *cq, uint32_t index, uint32_t qpn, uint16_t wqe_index);
-
 /* Queue pairs hold their CQs. */
 void cq_hold(struct cq *cq);
 void cq_release(struct cq *cq);

@@ -47,17 +47,17 @@ enum recv_verdict recv_ring_take(struct recv_ring *ring, struct recv_wqe *out)
 		return RECV_EMPTY;
 	if (!usermem_load_be32(ring->dbrec, &producer))
 		return RECV_FAULT;
-	ready = (uint16_t)(producer - *ring->head);
+	ready = (uint16_t)(producer - ring->head);
 	if (!ready)
 		return RECV_EMPTY;
 	if (ready > ring->wqes)
 		return RECV_FAULT;
 	/* the counter does not wrap with the ring, for programs that keep one beside it */
-	out->index = (uint16_t)*ring->head;
-	slot = *ring->head & (ring->wqes - 1);
+	out->index = (uint16_t)ring->head;
+	slot = ring->head & (ring->wqes - 1);
 	if (!fetch_scatter(ring->buf + (size_t)slot * ring->wqe_bytes, ring->wqe_bytes, out))
 		return RECV_FAULT;
-	++*ring->head;
+	ring->head++;
 	return RECV_OK;
 }
 

@@ -11,7 +11,7 @@ struct recv_ring {
 	uint32_t wqes;	    /* power of two, or 0: no ring */
 	uint32_t wqe_bytes; /* power of two */
 	const be32 *dbrec;
-	uint32_t *head; /* next to take; a counter, not masked */
+	uint32_t head; /* next to take; a counter, not masked */
 };
 
 /* One receive, copied out of the ring before it is looked at. */

@@ -11,9 +11,7 @@
 
 static void ring_reset(struct wq *wq)
 {
-	wq->head = 0;
 	wq->ring = (struct recv_ring){
-		.head = &wq->head,
 		.buf = wq->create.buf,
 		.wqes = wq->create.wqes,
 		.wqe_bytes = wq->create.wqe_bytes,

@@ -13,7 +13,6 @@ struct wq {
 	enum ib_wq_state state;
 	bool strip_vlan;
 	struct recv_ring ring;
-	uint32_t head; /* of the ring */
 };
 
 /* The ring or its memory is unusable: enters the error state and raises the event.  Lock held. */

@@ -347,37 +347,6 @@ unlock:
 	return ret;
 }
 
-bool qp_recv_exposable(const struct qp *qp)
-{
-	return qp->bth == BTH_RC && qp->resp.shared != &qp->resp.own && qp->create.rq_wqes &&
-	       !qp->create.srq && cq_exposable(qp->create.recv_cq) && qp_state(qp) >= IB_QPS_RTR &&
-	       qp_state(qp) <= IB_QPS_SQD &&
-	       wire_is_remote(qp->adapter->wire, &qp->path, qp->attr.dest_qpn);
-}
-
-uint64_t qp_recv_ring_bytes(const struct qp *qp)
-{
-	return (uint64_t)qp->create.rq_wqes * qp->create.rq_wqe_bytes;
-}
-
-void qp_recv_expose(struct qp *qp, uint64_t ring, uint64_t dbrec)
-{
-	struct qp_block *b = qp->resp.shared;
-	uint32_t cq;
-
-	if (!qp_recv_exposable(qp) || !cq_exposed(qp->create.recv_cq, &cq))
-		return;
-	resp_lock(qp);
-	b->rq_offset = ring;
-	b->rq_dbrec = dbrec;
-	b->rq_seen = b->rq_head;
-	b->cq = cq;
-	b->uidx = qp->create.uidx;
-	b->rq_wqe_bytes = qp->create.rq_wqe_bytes;
-	b->rq_wqes = qp->create.rq_wqes;
-	resp_unlock(qp);
-}
-
 void qp_set_udp_sport(struct qp *qp, uint16_t port)
 {
 	qp_lock(qp);

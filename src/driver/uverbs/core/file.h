@@ -41,7 +41,6 @@ struct ufile {
 	pthread_mutex_t lock;
 	bool context;	      /* GET_CONTEXT succeeded */
 	int context_error;    /* or why the first did not */
-	bool shares_receives; /* regions that peers' messages may go to are in the arena */
 	bool devx;	      /* and asked for DEVX */
 	_Atomic(bool) hooked; /* the program's entry points announce their doorbells */
 	struct uchannel *async;

@@ -12,7 +12,6 @@
 #include "driver/uverbs/objects/cq.h"
 #include "driver/uverbs/objects/mr.h"
 #include "driver/uverbs/objects/uar.h"
-#include "driver/uverbs/objects/share.h"
 #include "prm/wqe.h"
 #include "usermem/usermem.h"
 
@@ -81,7 +80,6 @@ static void ucq_free(struct uobj *obj)
 
 	doorbell_user_release(&cq->bell);
 	ucq_destroy_device(cq);
-	ushare_ring_end(&cq->shared);
 }
 
 static void ucq_collect(struct uobj *obj, struct uevents *events)
@@ -164,8 +162,6 @@ static struct ucq *ucq_new(struct ureq *req, const struct cq_request *r,
 	cq->uobj.user_handle = r->user_handle;
 	cq->entries = cq_ring_entries(r->cqe);
 	cq->cqe_bytes = uhw->cqe_size;
-	cq->shared.buf = uhw->buf_addr;
-	cq->shared.dbrec = uhw->db_addr;
 	uobj_bind_async(&cq->uobj, req->file, r->async);
 	cq->comp = r->comp;
 	if (cq->comp)
@@ -360,8 +356,6 @@ static int cmd_resize_cq(struct ureq *req)
 			return ret;
 		cq->entries = entries;
 		cq->cqe_bytes = uhw.cqe_size;
-		ushare_ring_end(&cq->shared);
-		cq->shared.buf = uhw.buf_addr;
 	}
 	resp.cqe = cq->entries - 1;
 	return ubuf_write(&req->core_out, &resp, sizeof(resp));

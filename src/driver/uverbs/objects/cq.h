@@ -5,7 +5,6 @@
 #include "adapter/adapter.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/uverbs/core/file.h"
-#include "driver/uverbs/objects/share.h"
 
 struct ucq {
 	struct uobj uobj;
@@ -15,7 +14,6 @@ struct ucq {
 	uint32_t comp_events;  /* the channel's lock */
 	uint32_t entries;
 	uint32_t cqe_bytes;
-	struct ushared_ring shared;
 };
 
 /* The program asks for an event of the CQ, or may have. */

@@ -15,7 +15,6 @@
 #include "driver/uverbs/objects/mr.h"
 #include "driver/uverbs/objects/uar.h"
 #include "driver/uverbs/objects/rss.h"
-#include "driver/uverbs/objects/share.h"
 #include "driver/uverbs/objects/xrc.h"
 #include "prm/wqe.h"
 
@@ -195,8 +194,6 @@ static struct uqp *uqp_new(struct ureq *req, const struct qp_request *r,
 	qp->xrcd = r->xrcd;
 	qp->type = (enum ib_qp_type)r->type;
 	qp->sq_sig_all = r->sq_sig_all;
-	qp->shared.buf = uhw->buf_addr;
-	qp->shared.dbrec = uhw->db_addr;
 	if (uhw->rq_wqe_count && has_receiver(r->type) && has_sender(r->type)) {
 		qp->max_recv_wr = uhw->rq_wqe_count;
 		qp->max_recv_sge = (1u << uhw->rq_wqe_shift) / sizeof(struct wqe_data);

@@ -28,7 +28,6 @@ struct uqp {
 	uint32_t max_recv_wr; /* of the ring as it is, which query reports */
 	uint32_t max_recv_sge;
 	bool sq_sig_all;
-	struct ushared_ring shared; /* of receives */
 };
 
 extern const struct uobj_class uqp_class;

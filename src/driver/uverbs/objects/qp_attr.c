@@ -13,7 +13,6 @@
 #include "driver/uverbs/objects/families.h"
 #include "driver/uverbs/objects/ah.h"
 #include "driver/uverbs/objects/qp.h"
-#include "driver/uverbs/objects/share.h"
 
 #define ATTR_MASK_STANDARD ((1u << 21) - 1) /* up to IB_QP_DEST_QPN */
 #define RESOLVE_MASK	   (IB_QP_AV | IB_QP_ALT_PATH)
@@ -157,8 +156,6 @@ static int uqp_modify(struct ureq *req, struct uqp *qp, const struct ib_uverbs_m
 	 */
 	if (ret == 0 && cmd->attr_mask & IB_QP_STATE)
 		doorbell_live(&qp->bell, attr.state >= IB_QPS_RTR);
-	if (ret == 0)
-		ushare_receive(req->file, qp);
 	return ret;
 }
 

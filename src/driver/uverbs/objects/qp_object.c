@@ -8,7 +8,6 @@
 #include "base/rcu.h"
 #include "driver/uverbs/objects/families.h"
 #include "driver/uverbs/objects/qp.h"
-#include "driver/uverbs/objects/share.h"
 #include "driver/uverbs/objects/uar.h"
 #include "driver/uverbs/objects/wq.h"
 #include "driver/uverbs/objects/xrc.h"
@@ -55,7 +54,6 @@ static void uqp_free(struct uobj *obj)
 
 	doorbell_user_release(&qp->bell);
 	uqp_destroy_device(obj->file->hca, qp);
-	ushare_ring_end(&qp->shared);
 	uqp_count_users(qp, -1);
 }
 
