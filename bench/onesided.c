@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * RDMA WRITE and READ to another process, in the shapes that programs have, and beside each figure
+ * what the kernel's own copy between processes (process_vm_writev, process_vm_readv) costs in the
+ * same exchange.
+ *
+ * onesided DEVICE SHAPE MEMORY
+ *   SHAPE   single    one thread in each process
+ *           sleeper   a second thread in each process, which sleeps
+ *           pairs     two queue pairs, each with a thread of its own in each process
+ *   MEMORY  private   anonymous memory of the program
+ *           shared    a memfd that the program has mapped
+ *
+ * Prints "name value unit" lines.  A latency is half of a ping-pong for WRITE (either side polls
+ * its memory) and from post to completion for READ.  Floors begin with "floor_": a system call and
+ * the other side's poll of its memory, nothing else.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "verbs_device.h"
+
+#define TRIPS	    20000u
+#define BURSTS	    4000u
+#define BLOCKS	    8000u
+#define LIST	    16u
+#define BLOCK_BYTES 65536u
+#define SMALL	    8u
+#define MAX_LANES   2u
+#define LANE_BYTES  (2u * BLOCK_BYTES)
+/* Words of a lane's memory that the two sides poll; the rest takes blocks. */
+#define WORD_AT	 0u
+#define BLOCK_AT BLOCK_BYTES
+
+#define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+
+/* What the two processes must know of each other. */
+struct hello {
+	struct device_address address[MAX_LANES];
+	uint64_t memory;
+	uint32_t rkey;
+	pid_t pid;
+};
+
+struct side {
+	struct device_port port;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	uint8_t *memory;
+	struct hello peer;
+	unsigned lanes;
+	bool first; /* begins each exchange, and prints */
+	int fd;
+};
+
+/* One thread's part: a queue pair, a piece of memory at either side. */
+struct lane {
+	struct side *side;
+	unsigned number;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	uint8_t *local;
+	uint64_t remote;
+	uint64_t token; /* the next value to send, or to wait for */
+	double result;
+};
+
+/* ---- waiting and talking ---- */
+
+static void get(int fd, void *to, size_t n)
+{
+	if (recv(fd, to, n, MSG_WAITALL) != (ssize_t)n)
+		_exit(0); /* the other process is done, or has said why not */
+}
+
+static void put(int fd, const void *from, size_t n)
+{
+	if (send(fd, from, n, MSG_NOSIGNAL) != (ssize_t)n)
+		device_die("the other process is gone");
+}
+
+static void meet(const struct side *s)
+{
+	put(s->fd, &(char){0}, 1);
+	get(s->fd, &(char){0}, 1);
+}
+
+static _Atomic(uint64_t) *word(const struct lane *l)
+{
+	return (_Atomic(uint64_t) *)(void *)(l->local + WORD_AT);
+}
+
+static void await_word(const struct lane *l, uint64_t value)
+{
+	while (atomic_load_explicit(word(l), memory_order_acquire) != value)
+		;
+}
+
+/* ---- through the device ---- */
+
+static void reap(const struct lane *l)
+{
+	struct ibv_wc wc;
+	int n;
+
+	do
+		n = ibv_poll_cq(l->cq, 1, &wc);
+	while (!n);
+	if (n < 0 || wc.status != IBV_WC_SUCCESS)
+		device_die("completion: %s", n < 0 ? "none" : ibv_wc_status_str(wc.status));
+}
+
+static void post(const struct lane *l, enum ibv_wr_opcode opcode, const void *from, uint64_t to,
+		 uint32_t bytes, unsigned count)
+{
+	struct ibv_sge sge = {(uintptr_t)from, bytes, l->side->mr->lkey};
+	struct ibv_send_wr wr[LIST], *bad;
+
+	for (unsigned i = 0; i < count; i++)
+		wr[i] = (struct ibv_send_wr){
+			.next = i + 1 < count ? &wr[i + 1] : NULL,
+			.sg_list = &sge,
+			.num_sge = 1,
+			.opcode = opcode,
+			.send_flags = i + 1 < count ? 0 : IBV_SEND_SIGNALED,
+			.wr.rdma = {to + (uint64_t)i * bytes, l->side->peer.rkey},
+		};
+	if (ibv_post_send(l->qp, wr, &bad))
+		device_die("ibv_post_send: %m");
+}
+
+static void device_write(const struct lane *l, const void *from, uint64_t to, uint32_t bytes,
+			 unsigned count)
+{
+	post(l, IBV_WR_RDMA_WRITE, from, to, bytes, count);
+	reap(l);
+}
+
+static void device_read(const struct lane *l, void *to, uint64_t from, uint32_t bytes)
+{
+	post(l, IBV_WR_RDMA_READ, to, from, bytes, 1);
+	reap(l);
+}
+
+/* ---- through the kernel alone ---- */
+
+static void kernel_write(const struct lane *l, const void *from, uint64_t to, uint32_t bytes,
+			 unsigned count)
+{
+	struct iovec local[LIST], remote[LIST];
+
+	for (unsigned i = 0; i < count; i++) {
+		local[i] = (struct iovec){(void *)(uintptr_t)from, bytes};
+		remote[i] = (struct iovec){(void *)(uintptr_t)(to + (uint64_t)i * bytes), bytes};
+	}
+	if (process_vm_writev(l->side->peer.pid, local, count, remote, count, 0) !=
+	    (ssize_t)bytes * count)
+		device_die("process_vm_writev: %m");
+}
+
+static void kernel_read(const struct lane *l, void *to, uint64_t from, uint32_t bytes)
+{
+	struct iovec local = {to, bytes}, remote = {(void *)(uintptr_t)from, bytes};
+
+	if (process_vm_readv(l->side->peer.pid, &local, 1, &remote, 1, 0) != (ssize_t)bytes)
+		device_die("process_vm_readv: %m");
+}
+
+struct mover {
+	void (*write)(const struct lane *l, const void *from, uint64_t to, uint32_t bytes,
+		      unsigned count);
+	void (*read)(const struct lane *l, void *to, uint64_t from, uint32_t bytes);
+};
+
+static const struct mover movers[] = {
+	{device_write, device_read},
+	{kernel_write, kernel_read},
+};
+
+/* ---- what is measured; each returns its figure ---- */
+
+static double us_each(uint64_t start, unsigned times)
+{
+	return (double)(device_now_ns() - start) / 1e3 / times;
+}
+
+static void ping(struct lane *l, const struct mover *m)
+{
+	uint64_t *out = (uint64_t *)(void *)(l->local + 64);
+
+	*out = l->token;
+	m->write(l, out, l->remote + WORD_AT, SMALL, 1);
+}
+
+static double write_latency(struct lane *l, const struct mover *m)
+{
+	uint64_t start = device_now_ns();
+
+	for (unsigned i = 0; i < TRIPS; i++) {
+		l->token++;
+		if (l->side->first)
+			ping(l, m);
+		await_word(l, l->token);
+		if (!l->side->first)
+			ping(l, m);
+	}
+	return us_each(start, 2 * TRIPS);
+}
+
+static double read_latency(struct lane *l, const struct mover *m)
+{
+	uint64_t start = device_now_ns();
+
+	for (unsigned i = 0; l->side->first && i < TRIPS; i++)
+		m->read(l, l->local + 128, l->remote + 128, SMALL);
+	return us_each(start, TRIPS);
+}
+
+static double list_rate(struct lane *l, const struct mover *m)
+{
+	uint64_t start = device_now_ns();
+
+	for (unsigned i = 0; l->side->first && i < BURSTS; i++)
+		m->write(l, l->local + 128, l->remote + 1024, SMALL, LIST);
+	return LIST / us_each(start, BURSTS);
+}
+
+static double single_rate(struct lane *l, const struct mover *m)
+{
+	uint64_t start = device_now_ns();
+
+	for (unsigned i = 0; l->side->first && i < TRIPS; i++)
+		m->write(l, l->local + 128, l->remote + 1024, SMALL, 1);
+	return 1 / us_each(start, TRIPS);
+}
+
+static double block_rate(struct lane *l, const struct mover *m)
+{
+	uint64_t start = device_now_ns();
+
+	for (unsigned i = 0; l->side->first && i < BLOCKS; i++)
+		m->write(l, l->local + BLOCK_AT, l->remote + BLOCK_AT, BLOCK_BYTES, 1);
+	return BLOCK_BYTES / us_each(start, BLOCKS);
+}
+
+static const struct measure {
+	const char *name, *unit;
+	double (*run)(struct lane *l, const struct mover *m);
+	bool sum; /* the lanes' figures add up; otherwise their mean is meant */
+} measures[] = {
+	{"write_lat", "us", write_latency, false}, {"read_lat", "us", read_latency, false},
+	{"list", "Mmsg/s", list_rate, true},	   {"single", "Mmsg/s", single_rate, true},
+	{"block", "MB/s", block_rate, true},
+};
+
+#define MEASURES (sizeof(measures) / sizeof(*measures))
+
+/* ---- set-up ---- */
+
+static uint8_t *memory_of(const char *kind, size_t bytes)
+{
+	bool shared = !strcmp(kind, "shared");
+	int fd = shared ? memfd_create("buffer", MFD_CLOEXEC) : -1;
+	uint8_t *p;
+
+	if (shared && (fd < 0 || ftruncate(fd, (off_t)bytes)))
+		device_die("memfd: %m");
+	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		 shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, fd, 0);
+	if (p == MAP_FAILED)
+		device_die("mmap: %m");
+	memset(p, 0, bytes);
+	return p;
+}
+
+static void lane_open(struct lane *l, struct side *s, unsigned number)
+{
+	struct ibv_qp_init_attr init = {
+		.cap = {.max_send_wr = 2 * LIST,
+			.max_recv_wr = 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1},
+		.qp_type = IBV_QPT_RC,
+	};
+
+	*l = (struct lane){.side = s, .number = number};
+	l->cq = ibv_create_cq(s->port.ctx, (int)(4 * LIST), NULL, NULL, 0);
+	init.send_cq = init.recv_cq = l->cq;
+	l->qp = l->cq ? ibv_create_qp(s->pd, &init) : NULL;
+	if (!l->qp)
+		device_die("queue pair: %m");
+	device_qp_init(l->qp, &device_default_connection);
+	l->local = s->memory + (size_t)number * LANE_BYTES;
+}
+
+static void side_open(struct side *s, struct lane *lanes, const char *device, const char *memory)
+{
+	size_t bytes = (size_t)s->lanes * LANE_BYTES;
+	struct hello mine = {.pid = getpid()};
+
+	device_port_open(&s->port, device, -1);
+	s->memory = memory_of(memory, bytes);
+	s->pd = ibv_alloc_pd(s->port.ctx);
+	s->mr = s->pd ? ibv_reg_mr(s->pd, s->memory, bytes, ACCESS) : NULL;
+	if (!s->mr)
+		device_die("ibv_reg_mr: %m");
+	mine.memory = (uintptr_t)s->memory;
+	mine.rkey = s->mr->rkey;
+	for (unsigned i = 0; i < s->lanes; i++) {
+		lane_open(&lanes[i], s, i);
+		mine.address[i] = device_address(&s->port, lanes[i].qp, 0);
+	}
+	put(s->fd, &mine, sizeof(mine));
+	get(s->fd, &s->peer, sizeof(s->peer));
+	for (unsigned i = 0; i < s->lanes; i++) {
+		device_qp_connect(&s->port, lanes[i].qp, &device_default_connection,
+				  &s->peer.address[i], 0);
+		lanes[i].remote = s->peer.memory + (size_t)i * LANE_BYTES;
+	}
+	meet(s);
+}
+
+/* ---- running ---- */
+
+struct turn {
+	struct lane *lane;
+	const struct measure *measure;
+	const struct mover *mover;
+	pthread_barrier_t *start;
+};
+
+static void *turn_run(void *arg)
+{
+	const struct turn *t = arg;
+
+	pthread_barrier_wait(t->start);
+	t->lane->result = t->measure->run(t->lane, t->mover);
+	return NULL;
+}
+
+/* All lanes at once; one lane runs in the main thread. */
+static double turns_run(struct side *s, struct lane *lanes, const struct measure *m,
+			const struct mover *mover)
+{
+	pthread_barrier_t start;
+	struct turn turn[MAX_LANES];
+	pthread_t thread[MAX_LANES];
+	double sum = 0;
+
+	pthread_barrier_init(&start, NULL, s->lanes);
+	for (unsigned i = 0; i < s->lanes; i++)
+		turn[i] = (struct turn){&lanes[i], m, mover, &start};
+	for (unsigned i = 1; i < s->lanes; i++)
+		if (pthread_create(&thread[i], NULL, turn_run, &turn[i]))
+			device_die("pthread_create");
+	turn_run(&turn[0]);
+	for (unsigned i = 1; i < s->lanes; i++)
+		pthread_join(thread[i], NULL);
+	pthread_barrier_destroy(&start);
+	for (unsigned i = 0; i < s->lanes; i++)
+		sum += lanes[i].result;
+	return m->sum ? sum : sum / s->lanes;
+}
+
+static void *sleeper(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+static void side_run(struct side *s, const char *device, const char *shape, const char *memory)
+{
+	struct lane lanes[MAX_LANES];
+	pthread_t thread;
+
+	s->lanes = strcmp(shape, "pairs") ? 1 : MAX_LANES;
+	if (!strcmp(shape, "sleeper") && pthread_create(&thread, NULL, sleeper, NULL))
+		device_die("pthread_create");
+	side_open(s, lanes, device, memory);
+	for (unsigned i = 0; i < MEASURES; i++)
+		for (int floor = 0; floor < 2; floor++) {
+			double figure;
+
+			meet(s);
+			figure = turns_run(s, lanes, &measures[i], &movers[floor]);
+			if (s->first)
+				printf("%s%s %.4f %s\n", floor ? "floor_" : "", measures[i].name,
+				       figure, measures[i].unit);
+		}
+	meet(s);
+}
+
+/* The two processes on CPUs of their own, where there are two. */
+static void pin(int number)
+{
+	cpu_set_t all, one;
+	int seen = 0;
+
+	if (sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
+		return;
+	CPU_ZERO(&one);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &all) && seen++ == number)
+			CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+int main(int argc, char **argv)
+{
+	struct side s = {0};
+	int fd[2], status = 0;
+	pid_t child;
+
+	if (argc != 4) {
+		fputs("Usage: onesided DEVICE single|sleeper|pairs private|shared\n", stderr);
+		return 2;
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
+		device_die("socketpair: %m");
+	child = fork();
+	if (child < 0)
+		device_die("fork: %m");
+	s.first = child;
+	s.fd = fd[!child];
+	close(fd[!!child]);
+	if (!child)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* The kernel's copy needs it where ptrace is restricted. */
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	pin(!child);
+	side_run(&s, argv[1], argv[2], argv[3]);
+	if (child && waitpid(child, &status, 0) != child)
+		device_die("waitpid: %m");
+	return status ? 1 : 0;
+}
