@@ -160,11 +160,12 @@ static void mapping_disarm(struct doorbell_mapping *m)
 		m->armed = false;
 }
 
-/* Removes those for which gone holds. */
-static void remove_if(bool (*gone)(const struct doorbell_mapping *m, uintptr_t at, size_t len),
-		      uintptr_t at, size_t len)
+typedef bool gone_fn(const struct doorbell_mapping *m, uintptr_t at, size_t len);
+
+/* Takes those for which gone holds off the list.  Lock held. */
+static struct doorbell_mapping *take_if(gone_fn *gone, uintptr_t at, size_t len)
 {
-	struct doorbell_mapping **link = &maps.list;
+	struct doorbell_mapping **link = &maps.list, *taken = NULL;
 
 	while (*link) {
 		struct doorbell_mapping *m = *link;
@@ -176,9 +177,25 @@ static void remove_if(bool (*gone)(const struct doorbell_mapping *m, uintptr_t a
 		*link = m->next;
 		mapping_leave(m);
 		mapping_disarm(m);
-		free(m);
+		m->next = taken;
+		taken = m;
 	}
 	set_bounds();
+	return taken;
+}
+
+/* The memory goes without the lock: an allocator may unmap pages in free, which comes back here. */
+static void remove_if(gone_fn *gone, uintptr_t at, size_t len)
+{
+	struct doorbell_mapping *m, *next;
+
+	spin_lock(&maps.lock);
+	m = take_if(gone, at, len);
+	spin_unlock(&maps.lock);
+	for (; m; m = next) {
+		next = m->next;
+		free(m);
+	}
 }
 
 static bool lies_at(const struct doorbell_mapping *m, uintptr_t addr, size_t len)
@@ -195,16 +212,12 @@ void doorbell_unmapping(uintptr_t addr, size_t len)
 {
 	if (likely(out_of_bounds(addr, len)))
 		return;
-	spin_lock(&maps.lock);
 	remove_if(lies_at, addr, len);
-	spin_unlock(&maps.lock);
 }
 
 void doorbell_forget(const uint8_t *regs, size_t len)
 {
-	spin_lock(&maps.lock);
 	remove_if(mapping_shows, (uintptr_t)regs, len);
-	spin_unlock(&maps.lock);
 }
 
 void doorbell_moved(uintptr_t from, size_t len, uintptr_t to)

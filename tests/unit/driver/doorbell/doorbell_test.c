@@ -549,9 +549,48 @@ static void test_stop_while_told(void)
 	device_close(&r);
 }
 
+/* ---- an allocator that gives pages back ---- */
+
+static _Atomic(uint8_t *) goes_with_free;
+
+void __real_free(void *p);
+void __wrap_free(void *p);
+
+void __wrap_free(void *p)
+{
+	uint8_t *page = atomic_exchange(&goes_with_free, NULL);
+
+	if (page)
+		doorbell_unmapping((uintptr_t)page, UAR_BYTES);
+	__real_free(p);
+}
+
+/* What free unmaps may lie where mappings of registers lie. */
+static void test_free_that_unmaps(void)
+{
+	struct test_device r;
+	uint8_t *second;
+
+	device_open(&r, false, 1);
+	second = map(r.fd);
+	doorbell_mapped(r.device, (uintptr_t)second);
+	atomic_store(&goes_with_free, second);
+	alarm(60); /* nothing may hang */
+	doorbell_unmapping((uintptr_t)r.program, UAR_BYTES);
+	CHECK(!atomic_load(&goes_with_free));
+	doorbell_mapped(r.device, (uintptr_t)second);
+	atomic_store(&goes_with_free, second);
+	doorbell_forget(r.device, UAR_BYTES);
+	CHECK(!atomic_load(&goes_with_free));
+	alarm(0);
+	munmap(second, UAR_BYTES);
+	device_close(&r);
+}
+
 int main(void)
 {
 	catch_faults();
+	test_free_that_unmaps();
 	test_named_first_then_all();
 	test_overwritten_value();
 	test_number_of_nobody();
