@@ -204,8 +204,9 @@ struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me)
 		return NULL;
 	f->slot = s;
 	f->me = me;
-	f->pid = s->pid;
+	/* First: what is read of the slot from here on is that owner's or a later one's. */
 	f->alive = atomic_load(&s->alive);
+	f->pid = s->pid;
 	f->mem = map_of_peer(f->pid, atomic_load(&s->expose_fd_plus_1), atomic_load(&s->expose_id),
 			     sizeof(*f->mem));
 	f->arena = map_of_peer(f->pid, atomic_load(&s->arena_fd_plus_1), atomic_load(&s->arena_id),

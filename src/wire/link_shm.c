@@ -62,11 +62,19 @@ static struct channel *take_spare(struct link_shm *l)
 	return ch;
 }
 
-static int add_locked(struct link_shm *l, uint16_t peer, int fd, size_t bytes, int side)
+/*
+ * alive: the generation of the slot's owner that the channel leads to; 0: no later one can be
+ * there. Its end is told after the slot shows it, and link_shm_drop waits for our lock, so a
+ * channel that passes here is dropped when its peer ends.
+ */
+static int add_locked(struct link_shm *l, uint16_t peer, uint32_t alive, int fd, size_t bytes,
+		      int side)
 {
 	struct channel *ch;
 	int rc;
 
+	if (alive && atomic_load(&l->attr->slots[peer].alive) != alive)
+		return -ESTALE;
 	if (atomic_load_explicit(&l->channels[peer], memory_order_relaxed))
 		return -EEXIST;
 	ch = take_spare(l);
@@ -82,13 +90,14 @@ static int add_locked(struct link_shm *l, uint16_t peer, int fd, size_t bytes, i
 	return 0;
 }
 
-int link_shm_add(struct link_shm *l, uint16_t peer, int fd, size_t bytes, int side)
+static int add_channel(struct link_shm *l, uint16_t peer, uint32_t alive, int fd, size_t bytes,
+		       int side)
 {
 	int rc = -EINVAL;
 
 	if (peer < REGISTRY_SLOTS && peer != l->attr->slot) {
 		pthread_mutex_lock(&l->control);
-		rc = add_locked(l, peer, fd, bytes, side);
+		rc = add_locked(l, peer, alive, fd, bytes, side);
 		pthread_mutex_unlock(&l->control);
 	}
 	close(fd);
@@ -96,7 +105,8 @@ int link_shm_add(struct link_shm *l, uint16_t peer, int fd, size_t bytes, int si
 		return 0;
 	if (rc) {
 		trace(channel, refused, peer, trace_errno(rc), "attach");
-		log_warn("no channel to process slot %u: error %d", peer, -rc);
+		if (rc != -ESTALE)
+			log_warn("no channel to process slot %u: error %d", peer, -rc);
 		return rc;
 	}
 	trace(channel, open, peer, bytes);
@@ -104,6 +114,11 @@ int link_shm_add(struct link_shm *l, uint16_t peer, int fd, size_t bytes, int si
 	inbox_raise(l->slot, peer);
 	inbox_raise(&l->attr->slots[peer], l->attr->slot);
 	return 0;
+}
+
+int link_shm_add(struct link_shm *l, uint16_t peer, int fd, size_t bytes, int side)
+{
+	return add_channel(l, peer, 0, fd, bytes, side);
 }
 
 /*
@@ -135,13 +150,13 @@ static struct channel *open_channel(struct link_shm *l, uint16_t peer, enum wire
 {
 	no_cancellation();
 	const struct wire_process_attr *attr = l->attr;
+	uint32_t alive = atomic_load_explicit(&attr->slots[peer].alive, memory_order_acquire);
 	struct channel *ch;
 	size_t bytes;
 	int fd, side, rc;
 
 	*verdict = WIRE_LOST;
-	if (!attr->open_channel ||
-	    !atomic_load_explicit(&attr->slots[peer].alive, memory_order_acquire) ||
+	if (!attr->open_channel || !alive ||
 	    clock_ns() < atomic_load_explicit(&l->retry_at[peer], memory_order_relaxed))
 		return NULL;
 	if (atomic_exchange(&l->opening[peer], true)) {
@@ -154,8 +169,8 @@ static struct channel *open_channel(struct link_shm *l, uint16_t peer, enum wire
 		if (rc)
 			trace(channel, refused, peer, trace_errno(rc), "daemon");
 		else
-			rc = link_shm_add(l, peer, fd, bytes, side);
-		if (rc)
+			rc = add_channel(l, peer, alive, fd, bytes, side);
+		if (rc && rc != -ESTALE)
 			atomic_store_explicit(&l->retry_at[peer], clock_ns() + OPEN_RETRY_NS,
 					      memory_order_relaxed);
 		ch = atomic_load_explicit(&l->channels[peer], memory_order_acquire);

@@ -50,7 +50,8 @@ struct link_shm {
 /* In zeroed memory.  attr stays the caller's. */
 void link_shm_open(struct link_shm *l, const struct wire_process_attr *attr);
 void link_shm_close(struct link_shm *l);
-/* As wire_process_add_channel and wire_process_drop_channel. */
+/* As wire_process_add_channel and wire_process_drop_channel; of one peer, called in the order in
+ * which the daemon tells of it. */
 int link_shm_add(struct link_shm *l, uint16_t peer, int fd, size_t bytes, int side);
 void link_shm_drop(struct link_shm *l, uint16_t peer);
 /* Opens the channel to another slot if need be; false: not now. */

@@ -55,7 +55,9 @@ static void remote_connect(struct link_shm *l, uint16_t peer)
 	pthread_mutex_lock(&l->control);
 	dead = l->dead_remotes;
 	l->dead_remotes = NULL;
-	if (!atomic_load(&l->remotes[peer]) && atomic_load(&l->channels[peer])) {
+	/* The slot may have a new owner, and then the channel is that one's. */
+	if (!atomic_load(&l->remotes[peer]) && atomic_load(&l->channels[peer]) &&
+	    atomic_load(&l->attr->slots[peer].alive) == f->alive) {
 		atomic_store_explicit(&l->remotes[peer], f, memory_order_release);
 		f = NULL;
 	}

@@ -30,6 +30,9 @@ struct test_fabric {
 	int channel_fd;
 	_Atomic(uint32_t) opened; /* calls of open_channel */
 	bool refuse;		  /* open_channel fails */
+	/* What happens between the daemon's answer to open_channel and its use.  May be NULL. */
+	void (*meanwhile)(struct test_fabric *b);
+	bool expose; /* processes that come up lay memory open */
 };
 
 /* One process of it. */
@@ -88,6 +91,8 @@ static inline int test_fabric_open_channel(void *user, uint16_t peer, int *fd, s
 	*fd = dup(st->fabric->channel_fd);
 	*bytes = TEST_FABRIC_CHANNEL_BYTES;
 	*side = st->slot > peer;
+	if (st->fabric->meanwhile)
+		st->fabric->meanwhile(st->fabric);
 	return 0;
 }
 
@@ -100,6 +105,7 @@ static inline void test_process_up(struct test_process *st, struct test_fabric *
 		.slots = b->slots,
 		.slot = slot,
 		.open_channel = test_fabric_open_channel,
+		.expose = b->expose,
 		.user = st,
 	};
 	struct wire_client client = {.receive = receive, .user = user};
