@@ -248,7 +248,7 @@ static enum wire_verdict send_locked(struct channel *ch, const struct pkt *p)
 		channel_break(ch, "its receive cursor makes no sense");
 		return WIRE_LOST;
 	}
-	payload = record_pack(record, bytes, p, by_reference);
+	payload = record_pack(record, p, by_reference);
 	if (!by_reference && p->payload_len) {
 		struct run to = {payload, p->payload_len};
 
@@ -395,10 +395,6 @@ unsigned channel_drain(struct channel *ch, bool all,
 
 bool channel_has_news(const struct channel *ch)
 {
-	const struct ring_shared *rx = ch->rx.shared;
-
-	return atomic_load_explicit(&rx->head, memory_order_relaxed) != ch->rx.head ||
-	       ch->rx.head != ch->rx.tail ||
-	       atomic_load_explicit(&rx->want_room, memory_order_relaxed) ||
+	return ring_has_news(&ch->rx) || ring_wants_room(&ch->rx) ||
 	       atomic_load_explicit(&ch->starved, memory_order_relaxed);
 }

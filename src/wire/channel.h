@@ -20,7 +20,7 @@
 #include "wire/ring.h"
 #include "wire/wire.h"
 
-#define CHANNEL_ABI 3u
+#define CHANNEL_ABI 4u
 
 /* From this size on, reading the sender's memory (a system call) is cheaper than two copies through
  * the ring with the cache traffic of the first (see the wire benchmark). */
@@ -91,7 +91,7 @@ void channel_withdraw(struct channel *ch, uint16_t peer, const struct record_ref
 		      void (*lost)(void *user, uint32_t sqpn), void *user);
 uint32_t channel_max_payload(struct channel *ch, bool by_reference_ok);
 
-/* Under the receive lock, attached: is there anything for channel_drain to do?  One cache line. */
+/* Under the receive lock, attached: is there anything for channel_drain to do? */
 bool channel_has_news(const struct channel *ch);
 
 enum channel_news {

@@ -16,7 +16,7 @@ enum record_flag {
 };
 
 struct record_base {
-	uint32_t bytes;
+	uint32_t ring; /* the ring's own word */
 	uint8_t opcode;
 	uint8_t flags; /* enum record_flag */
 	uint8_t aeth;
@@ -128,11 +128,10 @@ static void *record_put(void *at, const void *part, size_t n)
 	return (char *)at + n;
 }
 
-void *record_pack(void *record, uint32_t bytes, const struct pkt *p, bool by_reference)
+void *record_pack(void *record, const struct pkt *p, bool by_reference)
 {
 	const struct path *path = p->path;
 	struct record_base base = {
-		.bytes = bytes,
 		.opcode = p->opcode,
 		.flags =
 			(uint8_t)((p->solicited ? RECORD_SOLICITED : 0) |

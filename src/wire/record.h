@@ -30,8 +30,9 @@ struct record_refs {
 
 /* Bytes of the record, a multiple of RING_ALIGN; 0 if the packet cannot be sent in that form. */
 uint32_t record_bytes(const struct pkt *p, bool by_reference);
-/* Fills all but the payload; returns where the payload (if it goes along) belongs. */
-void *record_pack(void *record, uint32_t bytes, const struct pkt *p, bool by_reference);
+/* Fills all but the ring's word, which is 0, and the payload; returns where the payload (if it goes
+ * along) belongs. */
+void *record_pack(void *record, const struct pkt *p, bool by_reference);
 /*
  * Takes the payload of a record back if it goes by reference and is among these: a receiver that
  * has not read it by now takes the packet for lost.  Returns the sender's queue pair, or 0.

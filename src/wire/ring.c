@@ -4,6 +4,15 @@
 
 #include "wire/ring.h"
 
+/* So many lines in front of the next record belong to the producer's processor before it fills
+ * them, and begin with 0. */
+#define CLEAR_AHEAD (4u * RING_ALIGN)
+
+static _Atomic(uint32_t) *ring_word(const struct ring *r, uint32_t off)
+{
+	return (_Atomic(uint32_t) *)(void *)(r->data + off);
+}
+
 static int ring_open(struct ring *r, struct ring_shared *shared, void *data, uint32_t size)
 {
 	*r = (struct ring){
@@ -14,6 +23,7 @@ static int ring_open(struct ring *r, struct ring_shared *shared, void *data, uin
 		.tail = atomic_load_explicit(&shared->tail, memory_order_acquire),
 	};
 	r->given = r->tail;
+	r->clear = r->dirty = r->head;
 	if (size < RING_MIN_BYTES || size % RING_ALIGN)
 		return -EINVAL;
 	if (r->head - r->tail > size || r->head % RING_ALIGN || r->tail % RING_ALIGN)
@@ -50,9 +60,10 @@ static int refresh_tail(struct ring *r)
 	return 0;
 }
 
+/* A line stays free behind the record, where the next one will begin. */
 static bool ring_has_room(const struct ring *r, uint64_t bytes)
 {
-	return bytes <= r->size - (r->head - r->tail);
+	return bytes + RING_ALIGN <= r->size - (r->head - r->tail);
 }
 
 static int wait_for_room(struct ring *r, uint64_t bytes)
@@ -73,7 +84,8 @@ static int wait_for_room(struct ring *r, uint64_t bytes)
 int ring_reserve(struct ring *r, uint32_t bytes, void **record)
 {
 	uint32_t to_end = r->size - r->off;
-	uint64_t need = bytes > to_end ? (uint64_t)to_end + bytes : bytes;
+	uint32_t skip = bytes > to_end ? to_end : 0;
+	uint64_t need = (uint64_t)skip + bytes;
 	int rc;
 
 	if (!ring_has_room(r, need)) {
@@ -81,12 +93,11 @@ int ring_reserve(struct ring *r, uint32_t bytes, void **record)
 		if (rc)
 			return rc;
 	}
-	if (bytes > to_end) {
-		*(uint32_t *)(void *)(r->data + r->off) = 0;
-		r->head += to_end;
-		r->off = 0;
-	}
-	*record = r->data + r->off;
+	r->skip = skip;
+	r->dirty = max_u64(r->dirty, r->head + need);
+	if (skip)
+		atomic_store_explicit(ring_word(r, 0), 0, memory_order_relaxed);
+	*record = r->data + (skip ? 0 : r->off);
 	return 0;
 }
 
@@ -108,56 +119,84 @@ void ring_each_unread(struct ring *r, void (*fn)(void *arg, void *record, uint32
 {
 	for (uint64_t at = ring_read_up_to(r); at != r->head;) {
 		uint32_t off = (uint32_t)(at % r->size);
-		uint32_t len = *(const volatile uint32_t *)(const void *)(r->data + off);
+		uint32_t len = atomic_load_explicit(ring_word(r, off), memory_order_relaxed);
 		uint32_t to_end = r->size - off;
-		uint32_t bytes = len ? len : to_end;
+		uint32_t bytes = len == RING_TURN ? to_end : len;
 
-		if (bytes % RING_ALIGN || bytes > to_end || bytes > r->head - at)
+		if (!bytes || bytes % RING_ALIGN || bytes > to_end || bytes > r->head - at)
 			return;
-		if (len)
+		if (len != RING_TURN)
 			fn(arg, r->data + off, len);
 		at += bytes;
 	}
 }
 
+static uint32_t ring_after(const struct ring *r, uint32_t off, uint32_t bytes)
+{
+	off += bytes;
+	return off == r->size ? 0 : off;
+}
+
 static void ring_step(struct ring *r, uint64_t *cursor, uint32_t bytes)
 {
 	*cursor += bytes;
-	r->off += bytes;
-	if (r->off == r->size)
-		r->off = 0;
+	r->off = ring_after(r, r->off, bytes);
+}
+
+static void clear_next(struct ring *r)
+{
+	atomic_store_explicit(ring_word(r, r->clear_off), 0, memory_order_relaxed);
+	r->clear += RING_ALIGN;
+	r->clear_off = ring_after(r, r->clear_off, RING_ALIGN);
+}
+
+/* Nothing is said to be behind the record that ends where the head is now. */
+static inline void clear_behind(struct ring *r)
+{
+	if (likely(r->clear > r->head && r->dirty <= r->head))
+		return;
+	r->clear = r->head;
+	r->clear_off = r->off;
+	clear_next(r);
+}
+
+/*
+ * Takes the next lines from the consumer's processor, while nobody waits for us.  It may have
+ * fetched them when it fetched the last record.
+ */
+static inline void clear_ahead(struct ring *r)
+{
+	while (r->clear - r->head < CLEAR_AHEAD && r->clear + RING_ALIGN - r->tail <= r->size)
+		clear_next(r);
 }
 
 void ring_commit(struct ring *r, uint32_t bytes)
 {
+	uint32_t begin = r->off, at = r->skip ? 0 : begin;
+
+	ring_step(r, &r->head, r->skip);
 	ring_step(r, &r->head, bytes);
-	/* Release: the record is stored before its cursor; partner: the acquire in ring_peek. */
-	atomic_store_explicit(&r->shared->head, r->head, memory_order_release);
+	clear_behind(r);
+	/* Release: the record is stored before its length; partner: the acquire in ring_peek. */
+	atomic_store_explicit(ring_word(r, at), bytes, memory_order_release);
+	if (unlikely(at != begin))
+		atomic_store_explicit(ring_word(r, begin), RING_TURN, memory_order_release);
+	atomic_store_explicit(&r->shared->head, r->head, memory_order_relaxed);
+	clear_ahead(r);
 }
 
 int ring_peek(struct ring *r, const void **record, uint32_t *bytes)
 {
-	uint64_t head = r->head;
-	uint32_t len;
+	uint32_t len = atomic_load_explicit(ring_word(r, r->off), memory_order_acquire);
 
-	if (head == r->tail) {
-		head = atomic_load_explicit(&r->shared->head, memory_order_acquire);
-		if (head - r->tail > r->size || head % RING_ALIGN)
-			return -EPROTO;
-		r->head = head;
-		if (head == r->tail)
-			return 0;
+	if (!len)
+		return 0;
+	if (unlikely(len == RING_TURN)) {
+		ring_step(r, &r->tail, r->size - r->off);
+		len = atomic_load_explicit(ring_word(r, r->off), memory_order_acquire);
 	}
-	len = *(const volatile uint32_t *)(const void *)(r->data + r->off);
-	if (!len) {
-		uint32_t to_end = r->size - r->off;
-
-		if (to_end >= head - r->tail) /* a record must follow it */
-			return -EPROTO;
-		ring_step(r, &r->tail, to_end);
-		len = *(const volatile uint32_t *)(const void *)r->data;
-	}
-	if (!len || len % RING_ALIGN || len > r->size - r->off || len > head - r->tail)
+	/* The producer stored the record at the beginning before it sent us there. */
+	if (unlikely(!len || len % RING_ALIGN || len > r->size - r->off))
 		return -EPROTO;
 	*record = r->data + r->off;
 	*bytes = len;
@@ -184,8 +223,7 @@ bool ring_settle(struct ring *r)
 {
 	uint64_t owed = r->tail - r->given;
 
-	/* The wish lies on the line that we poll anyway; the store of the tail would cost a line.
-	 */
+	/* The line of the wish hardly ever changes; the store of the tail would cost a line. */
 	if (!owed || (owed < r->size / RING_LARGEST_SHARE &&
 		      !atomic_load_explicit(&r->shared->want_room, memory_order_relaxed)))
 		return false;

@@ -2,10 +2,14 @@
 /*
  * A ring of records in memory that two processes share, one producing, one consuming.
  *
- * Records are contiguous, aligned to 64 bytes, and begin with their own length (a 32-bit number,
- * multiple of 64).  Length 0 means that the rest of the ring up to its end is unused.  Cursors
- * count bytes since the beginning of time and never wrap in practice; each stands on a cache line
- * of its own that only one side writes.
+ * Records are contiguous and aligned to 64 bytes.  The first 32-bit word of a record is its length,
+ * a multiple of 64, and says that it is there: the producer stores it last.  RING_TURN in its place
+ * means that the rest of the ring is unused and the next record is at the beginning.  Where the
+ * next record will begin there is 0 until then.  So a consumer that waits looks at the line that
+ * the record will come in, and a short record takes one cache line from one processor to the other.
+ *
+ * Cursors count bytes since the beginning of time and never wrap in practice.  That of the consumer
+ * lies in a cache line that it alone writes.  That of the producer is for who opens the ring later.
  *
  * The other process is not trusted: each value that it may write is loaded once and checked against
  * what we know, and a senseless one ends the use of the ring (-EPROTO).
@@ -19,6 +23,8 @@
 #include "base/compiler.h"
 
 #define RING_ALIGN 64u
+/* In place of a length: go on at the beginning of the ring. */
+#define RING_TURN 1u
 /* At least this much, so that a record with a payload of the largest MTU always fits. */
 #define RING_MIN_BYTES (64u * 1024u)
 
@@ -26,7 +32,7 @@ struct ring_shared {
 	cacheline_aligned _Atomic(uint64_t) head; /* written by the producer */
 	/* The producer found no room and wants to hear when there is some.  The producer sets it,
 	 * the consumer clears it. */
-	_Atomic(uint32_t) want_room;
+	cacheline_aligned _Atomic(uint32_t) want_room;
 	cacheline_aligned _Atomic(uint64_t) tail; /* written by the consumer */
 };
 
@@ -35,10 +41,16 @@ struct ring {
 	struct ring_shared *shared;
 	unsigned char *data;
 	uint32_t size;
-	uint32_t off;  /* of our own cursor: head if we produce, tail if we consume */
-	uint64_t head; /* the other side's cursor as last seen, our own as it is */
-	uint64_t tail;
+	uint32_t off;	/* of our own cursor: head if we produce, tail if we consume */
+	uint64_t head;	/* producer: our own */
+	uint64_t tail;	/* consumer: our own; producer: the other side's as last seen */
 	uint64_t given; /* consumer: the tail that the producer can see */
+	/* Producer: lines from head to here begin with 0, but for those up to dirty, which were
+	 * filled for a record that may have been forgotten. */
+	uint64_t clear;
+	uint64_t dirty;
+	uint32_t clear_off;
+	uint32_t skip; /* producer: what the record reserved last leaves unused before its turn */
 };
 
 /* size: multiple of RING_ALIGN, at least RING_MIN_BYTES.  Goes on where the cursors stand. */
@@ -49,10 +61,10 @@ int ring_open_consumer(struct ring *r, struct ring_shared *shared, void *data,
 
 /*
  * Producer: room for a record of bytes (multiple of RING_ALIGN), to be filled and committed, or
- * simply forgotten.  0, -ENOSPC, or -EPROTO.
+ * simply forgotten.  Its first word is 0 and stays so.  0, -ENOSPC, or -EPROTO.
  */
 int ring_reserve(struct ring *r, uint32_t bytes, void **record) must_check;
-/* Makes the record reserved last visible.  It must begin with its length. */
+/* Makes the record reserved last visible: writes its length. */
 void ring_commit(struct ring *r, uint32_t bytes);
 
 /* Producer: after -ENOSPC, until the consumer has made room. */
@@ -66,6 +78,13 @@ void ring_each_unread(struct ring *r, void (*fn)(void *arg, void *record, uint32
 		      void *arg);
 /* Producer: the cursor up to which the consumer has finished. */
 uint64_t ring_read_up_to(struct ring *r);
+
+/* Consumer: might there be a record?  One cache line, the record's own. */
+static inline bool ring_has_news(const struct ring *r)
+{
+	return atomic_load_explicit((const _Atomic(uint32_t) *)(const void *)(r->data + r->off),
+				    memory_order_relaxed);
+}
 
 /* Consumer: the next record.  1, 0 if there is none, or -EPROTO. */
 int ring_peek(struct ring *r, const void **record, uint32_t *bytes) must_check;

@@ -52,8 +52,11 @@ static void turns(void)
 				full++;
 				break;
 			}
-			memset(out, (int)sent, bytes);
-			*(uint32_t *)out = bytes;
+			CHECK(!*(uint32_t *)out);
+			memset((char *)out + 4, (int)sent | 1, bytes - 4);
+			((unsigned char *)out)[4] = ((unsigned char *)out)[bytes - 1] =
+				(unsigned char)sent;
+			CHECK(got != sent || !ring_peek(&rx, &in, &len));
 			if (rng_below(&rng, 10) == 0)
 				continue; /* changed our mind: nothing to be seen */
 			ring_commit(&tx, bytes);
@@ -61,6 +64,7 @@ static void turns(void)
 		}
 		for (unsigned n = (unsigned)rng_below(&rng, 12);
 		     n-- && ring_peek(&rx, &in, &len);) {
+			CHECK(got < sent);
 			CHECK(((const unsigned char *)in)[4] == (unsigned char)got);
 			CHECK(((const unsigned char *)in)[len - 1] == (unsigned char)got);
 			ring_next(&rx, len);
@@ -100,7 +104,6 @@ static void visits(void)
 		void *out;
 
 		if (!ring_reserve(&tx, bytes, &out) && rng_below(&rng, 10)) {
-			((uint32_t *)out)[0] = bytes;
 			((uint32_t *)out)[1] = sent++;
 			ring_commit(&tx, bytes);
 		}
@@ -135,9 +138,8 @@ static void visits_of_noise(void)
 	for (unsigned i = 0; i < 20000; i++) {
 		fresh();
 		for (unsigned n = 1 + (unsigned)rng_below(&rng, 8); n--;) {
-			CHECK(!ring_reserve(&tx, SIZE / 8, &out));
-			*(uint32_t *)out = SIZE / 8;
-			ring_commit(&tx, SIZE / 8);
+			CHECK(!ring_reserve(&tx, SIZE / 16, &out));
+			ring_commit(&tx, SIZE / 16);
 		}
 		for (unsigned n = (unsigned)rng_below(&rng, 20); n--;) {
 			uint32_t len = rng_below(&rng, 2) ? 64 * (uint32_t)rng_below(&rng, 2000)
@@ -151,10 +153,44 @@ static void visits_of_noise(void)
 	}
 }
 
+/*
+ * A record of another length than the one before at the same place, and one that was given up in
+ * between: what lies behind is old, and no record.
+ */
+static void nothing_behind(void)
+{
+	static const uint32_t lengths[] = {64, 128, 192, 256, 320, 1024};
+	const void *in;
+	uint32_t len;
+	void *out;
+
+	for (size_t i = 0; i < array_size(lengths) * array_size(lengths); i++) {
+		uint32_t old = lengths[i / array_size(lengths)], now = lengths[i % 6];
+
+		fresh();
+		memset(data + 64, 0x40, SIZE - 64); /* each line says that a record is there */
+		CHECK(!ring_reserve(&tx, old, &out));
+		memset((char *)out + 4, 0x40, old - 4);
+		CHECK(!ring_reserve(&tx, now, &out));
+		ring_commit(&tx, now);
+		CHECK(ring_peek(&rx, &in, &len) == 1 && len == now);
+		ring_next(&rx, len);
+		CHECK(!ring_has_news(&rx) && !ring_peek(&rx, &in, &len));
+		CHECK(!ring_reserve(&tx, old, &out));
+		memset((char *)out + 4, 0x40, old - 4);
+		CHECK(!ring_peek(&rx, &in, &len));
+		CHECK(!ring_reserve(&tx, 64, &out));
+		ring_commit(&tx, 64);
+		CHECK(ring_peek(&rx, &in, &len) == 1 && len == 64);
+		ring_next(&rx, len);
+		CHECK(!ring_peek(&rx, &in, &len));
+	}
+}
+
 static void bad_lengths(void)
 {
-	static const uint32_t lengths[] = {1,	      63,	  65,	      128, SIZE,
-					   SIZE + 64, 0x7fffffc0, UINT32_MAX, 0};
+	static const uint32_t lengths[] = {RING_TURN, 2,	 63,	     65,
+					   SIZE - 63, SIZE + 64, 0x7fffffc0, UINT32_MAX};
 	const void *in;
 	uint32_t len;
 	void *out;
@@ -162,36 +198,42 @@ static void bad_lengths(void)
 	for (size_t i = 0; i < array_size(lengths); i++) {
 		fresh();
 		CHECK(!ring_reserve(&tx, 64, &out));
-		*(uint32_t *)out = lengths[i];
 		ring_commit(&tx, 64);
+		*(uint32_t *)out = lengths[i];
 		CHECK(ring_peek(&rx, &in, &len) == -EPROTO);
 	}
-	/* "Go to the start", where the same is said again. */
+	/* Past the end of the ring. */
 	fresh();
-	atomic_store(&shared.head, SIZE);
+	CHECK(!ring_reserve(&tx, SIZE / 2, &out));
+	ring_commit(&tx, SIZE / 2);
+	CHECK(ring_peek(&rx, &in, &len) == 1);
+	ring_next(&rx, len);
+	CHECK(!ring_reserve(&tx, 64, &out));
+	ring_commit(&tx, 64);
+	*(uint32_t *)out = SIZE / 2 + 64;
+	CHECK(ring_peek(&rx, &in, &len) == -EPROTO);
+	/* Back to the beginning, where nothing has been stored. */
+	*(uint32_t *)out = RING_TURN;
+	*(uint32_t *)(void *)data = 0;
 	CHECK(ring_peek(&rx, &in, &len) == -EPROTO);
 }
 
 static void bad_cursors(void)
 {
 	static const uint64_t heads[] = {1, 63, SIZE + 64, UINT64_MAX, UINT64_MAX - 63};
-	const void *in;
-	uint32_t len;
 	void *out;
 
 	for (size_t i = 0; i < array_size(heads); i++) {
 		fresh();
 		atomic_store(&shared.head, heads[i]);
-		CHECK(ring_peek(&rx, &in, &len) == -EPROTO);
 		CHECK(ring_open_consumer(&rx, &shared, data, SIZE) == -EPROTO);
+		CHECK(ring_open_producer(&tx, &shared, data, SIZE) == -EPROTO);
 	}
 	/* A consumer that claims to have read more than was sent, or takes back what it read. */
 	for (size_t i = 0; i < array_size(heads); i++) {
 		fresh();
-		while (!ring_reserve(&tx, SIZE / 4, &out)) {
-			*(uint32_t *)out = SIZE / 4;
-			ring_commit(&tx, SIZE / 4);
-		}
+		while (!ring_reserve(&tx, 64, &out))
+			ring_commit(&tx, 64);
 		atomic_store(&shared.tail, heads[i]);
 		CHECK(ring_reserve(&tx, 64, &out) == -EPROTO);
 	}
@@ -256,7 +298,7 @@ static void records_by_operation(void)
 		CHECK(bytes == record_bytes(&full, false));
 		CHECK(bytes ==
 		      (p->reth || p->atomic_eth || p->atomic_ack || pkt_has_dc(&none) ? 128 : 64));
-		(void)record_pack(data, bytes, &full, false);
+		(void)record_pack(data, &full, false);
 		CHECK(!record_unpack(data, bytes, 0, &out));
 		CHECK(out.pkt.va == (p->reth || p->atomic_eth ? UINT64_MAX : 0));
 		CHECK(out.pkt.compare == (p->atomic_eth || p->atomic_ack ? UINT64_MAX : 0));
@@ -318,7 +360,7 @@ static void records_round_trip(void)
 			bytes = record_bytes(&in, by_reference);
 		}
 		CHECK(bytes % 64 == 0 && bytes <= SIZE);
-		CHECK(record_pack(data, bytes, &in, by_reference) <= (void *)(data + bytes));
+		CHECK(record_pack(data, &in, by_reference) <= (void *)(data + bytes));
 		CHECK(!record_unpack(data, bytes, 99, &out));
 		CHECK(out.pkt.foreign_pid == (by_reference ? 99 : 0));
 		CHECK(out.pkt.nruns == (by_reference ? 2 : 1));
@@ -373,6 +415,7 @@ int main(void)
 	turns();
 	visits();
 	visits_of_noise();
+	nothing_behind();
 	bad_lengths();
 	bad_cursors();
 	records_by_operation();
