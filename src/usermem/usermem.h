@@ -27,6 +27,22 @@ bool usermem_publish(void *dst, const void *src, size_t n) must_check;
 bool usermem_fetch_add(void *addr, uint64_t add, uint64_t *orig) must_check;
 bool usermem_compare_swap(void *addr, uint64_t compare, uint64_t swap, uint64_t *orig) must_check;
 
+enum usermem_verdict {
+	USERMEM_DONE,
+	USERMEM_REFUSED,    /* the word has another value */
+	USERMEM_FAULT,	    /* some of the memory has gone */
+	USERMEM_INTERRUPTED /* too often, or there are no restartable sequences here (base/rseq.h)
+			     */
+};
+
+/*
+ * Copies as long as *word is 'value'.  A thread that was stopped in the middle looks at the word
+ * again before it touches the memory.  Aligned words are copied at once, and the last one last: at
+ * the destination, or if 'read' is set, of the source.
+ */
+enum usermem_verdict usermem_copy_checked(void *dst, const void *src, size_t n, bool read,
+					  const _Atomic(uint64_t) *word, uint64_t value) must_check;
+
 /* Copies between run lists of equal length; a destination may be RUN_DISCARD.  If pid is not 0, src
  * lies in that process (process_vm_readv). */
 bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src, uint32_t nsrc,

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who is reaching into this process's memory at the moment, and how that is ended.
+ *
+ * A process, the target, keeps a table of slots in memory that its peers map.  A thread of a peer
+ * claims a slot, looks whether the key allows the access, makes it, and releases the slot.  Who
+ * withdraws a key makes it invalid first and then revokes:
+ *
+ *     peer                                    target
+ *     claims a slot (full fence)              makes the key invalid (full fence)
+ *     looks at the key                        marks all claimed slots
+ *     looks at the mark, and accesses         waits until what was marked has ended
+ *
+ * So either the peer sees that the key is invalid, or the target sees the claim.  The peer looks at
+ * the mark in the restartable sequence of the access itself (base/rseq.h): a thread that is stopped
+ * before its access does not make it when it goes on.  So the target waits only for threads that
+ * are in the middle of an access, never for one that is stopped; a stopped thread keeps its slot,
+ * with the mark, until it goes on or dies.
+ *
+ * The target reads nothing from here but the owners' words, and checks them: a peer that writes
+ * nonsense wastes slots.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "base/compiler.h"
+
+#define ACCESS_SLOTS  64u
+#define ACCESS_PIECES 32u /* of the target's memory in one system call */
+
+struct access_slot {
+	/* 0: free; else see access.c */
+	cacheline_aligned _Atomic(uint64_t) owner;
+	/* What the peer's system call reads when it begins; the target puts an address into the
+	 * first that no memory has. */
+	struct iovec remote[ACCESS_PIECES];
+};
+
+struct access_table {
+	struct access_slot slots[ACCESS_SLOTS];
+};
+
+/* A slot that a thread holds. */
+struct access {
+	struct access_slot *slot;
+	uint64_t claim; /* its owner word as long as nobody has revoked */
+};
+
+/* An address that a revoked system call finds in its list. */
+#define ACCESS_POISON ((void *)(UINTPTR_MAX - 4095))
+
+/* Claims a slot for the calling thread.  False: all are taken by threads that live. */
+bool access_claim(struct access_table *t, struct access *out) must_check;
+
+/* Releases it.  Whatever the thread has stored before is seen by who waits for that. */
+static inline void access_release(const struct access *a)
+{
+	atomic_store_explicit(&a->slot->owner, 0, memory_order_release);
+}
+
+/* Has the target revoked since the claim? */
+static inline bool access_is_revoked(const struct access *a)
+{
+	return atomic_load_explicit(&a->slot->owner, memory_order_acquire) != a->claim;
+}
+
+/*
+ * The target has made something invalid: when this returns, no access that was allowed before it is
+ * being made or will be.  Takes time: the caller holds no lock of the data path.
+ */
+void access_revoke(struct access_table *t);
+
+/* In a forked child: the thread has another number there. */
+void access_fork_child(void);

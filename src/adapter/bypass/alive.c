@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "adapter/bypass/alive.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/rseq.h"
+
+/* Thread numbers have fewer bits; the rest of the word says that its thread died, or who waits. */
+#define ALIVE_MAX_TID (1u << 22)
+
+/* Private memory, at the same address for as long as the program runs. */
+static uint64_t cookie;
+
+/* 0: unknown. */
+static uint64_t pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
+}
+
+static int alive_mutex_init(pthread_mutex_t *m)
+{
+	pthread_mutexattr_t attr;
+	int ret = pthread_mutexattr_init(&attr);
+
+	if (ret)
+		return ret;
+	ret = pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+	if (!ret)
+		ret = pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+	if (!ret)
+		ret = pthread_mutex_init(m, &attr);
+	pthread_mutexattr_destroy(&attr);
+	return ret;
+}
+
+int alive_begin(struct alive *a)
+{
+	int ret;
+
+	if (gettid() == getpid())
+		return -EINVAL;
+	if (getrandom(&cookie, sizeof(cookie), GRND_NONBLOCK) != sizeof(cookie))
+		return -EAGAIN;
+	a->cookie = cookie;
+	a->cookie_at = (uint64_t)(uintptr_t)&cookie;
+	a->pid_namespace = pid_namespace();
+	ret = alive_mutex_init(&a->held);
+	if (!ret)
+		ret = pthread_mutex_trylock(&a->held);
+	return -ret;
+}
+
+void alive_end(struct alive *a)
+{
+	if (atomic_load(alive_word(a)) == (uint32_t)gettid())
+		pthread_mutex_unlock(&a->held);
+}
+
+uint32_t alive_probe(const struct alive *a)
+{
+	uint32_t tid = atomic_load_explicit(alive_word(a), memory_order_acquire);
+	uint64_t expected = a->cookie, seen = 0;
+	struct iovec here = {&seen, sizeof(seen)};
+	struct iovec there = {(void *)(uintptr_t)a->cookie_at, sizeof(seen)};
+
+	if (!rseq_available() || !tid || tid >= ALIVE_MAX_TID || !a->pid_namespace ||
+	    a->pid_namespace != pid_namespace())
+		return 0;
+	if (process_vm_readv((pid_t)tid, &here, 1, &there, 1, 0) != sizeof(seen) ||
+	    seen != expected)
+		return 0;
+	/* It was this word's thread that was asked. */
+	return atomic_load(alive_word(a)) == tid ? tid : 0;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "adapter/bypass/task_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define STAT_FIELD_BEGAN 22 /* proc(5) counts from 1 */
+
+/* Reads a small file whole: its length, or negative errno. */
+static ssize_t proc_read(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -errno : read(fd, text, size - 1);
+
+	if (fd < 0)
+		return n;
+	if (n < 0)
+		n = -errno;
+	close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	return n;
+}
+
+static ssize_t task_read(pid_t pid, pid_t tid, const char *file, char *text, size_t size)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, file);
+	return proc_read(path, text, size);
+}
+
+/* What follows the name, which may contain anything: field 3, the state. */
+static const char *stat_after_name(const char *stat)
+{
+	const char *end = strrchr(stat, ')');
+
+	return end && end[1] == ' ' ? end + 2 : NULL;
+}
+
+static uint64_t stat_began(const char *stat)
+{
+	const char *at = stat_after_name(stat);
+
+	for (int i = 3; at && i < STAT_FIELD_BEGAN; i++) {
+		at = strchr(at, ' ');
+		at += !!at;
+	}
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+uint64_t task_began(pid_t pid)
+{
+	char path[32], stat[1024];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	return proc_read(path, stat, sizeof(stat)) > 0 ? stat_began(stat) : 0;
+}
+
+/* That a file is missing means something only where there is a /proc. */
+static bool error_means_gone(ssize_t error)
+{
+	char stat[16];
+
+	return (error == -ENOENT || error == -ESRCH) &&
+	       proc_read("/proc/self/stat", stat, sizeof(stat)) > 0;
+}
+
+/*
+ * A thread that sleeps has left its restartable sequence for good.  It may sleep inside the one
+ * call that matters; but if the freezer has it, that call is over.
+ */
+static bool sleeps_elsewhere(pid_t pid, pid_t tid)
+{
+	char text[128];
+	long nr;
+	char *end;
+
+	if (task_read(pid, tid, "syscall", text, sizeof(text)) <= 0)
+		return false;
+	nr = strtol(text, &end, 10);
+	if (end == text) /* "running" */
+		return false;
+	if (nr != SYS_process_vm_writev && nr != SYS_process_vm_readv)
+		return true;
+	return task_read(pid, tid, "wchan", text, sizeof(text)) > 0 &&
+	       (strstr(text, "do_freezer_trap") || strstr(text, "__refrigerator"));
+}
+
+enum task_state task_look(pid_t pid, pid_t tid, uint64_t began, uint64_t mask)
+{
+	uint64_t now = task_began(pid);
+	const char *state;
+	char stat[1024];
+	ssize_t n;
+
+	if (now && (now & mask) != began)
+		return TASK_GONE;
+	n = task_read(pid, tid, "stat", stat, sizeof(stat));
+	if (n <= 0)
+		return error_means_gone(n) ? TASK_GONE : TASK_MAY_ACCESS;
+	state = stat_after_name(stat);
+	switch (state ? *state : '?') {
+	case 'Z':
+	case 'X':
+		return TASK_GONE;
+	case 'T':
+	case 't':
+		return TASK_STOPPED;
+	case 'S':
+	case 'D':
+		return sleeps_elsewhere(pid, tid) ? TASK_STOPPED : TASK_MAY_ACCESS;
+	default:
+		return TASK_MAY_ACCESS;
+	}
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a thread of another process is doing, as /proc tells. */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+enum task_state {
+	TASK_GONE,	 /* it has ended */
+	TASK_STOPPED,	 /* by a signal, a debugger or the freezer, or asleep in another call */
+	TASK_MAY_ACCESS, /* it runs, or is in process_vm_readv or writev; or we cannot tell */
+};
+
+/*
+ * Looks at a thread of a process that began at the time 'began' (its bits under the mask).
+ * TASK_STOPPED is true of one moment; the thread may have gone on since.
+ */
+enum task_state task_look(pid_t pid, pid_t tid, uint64_t began, uint64_t mask);
+
+/* When a process began, in some unit; 0 if /proc does not tell. */
+uint64_t task_began(pid_t pid);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The ways to memory of another process.  A caller names an access that it has checked; each way is
+ * a file that makes it:
+ *
+ *   way_kernel   memory of the target, named by its address there: process_vm_readv and writev
+ *   way_mapped   memory that both processes map, named by its address here
+ *
+ * What they promise alike:
+ *   - Requests are executed in their order, each whole or not at all, as far as the caller can
+ * tell: 'done' counts those that are complete, the next may be so in part.
+ *   - The last bytes of a request's memory change last; aligned words of 2, 4 and 8 bytes at once.
+ *   - Nothing is touched once the target has revoked (access.h).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "adapter/bypass/access.h"
+#include "adapter/bypass/alive.h"
+#include "base/run.h"
+
+/* The most requests of one access. */
+#define WAY_REQUESTS (ACCESS_PIECES / 2)
+
+enum way_verdict {
+	WAY_DONE,
+	WAY_REVOKED,	 /* look at the key again: it may be allowed still */
+	WAY_CLOSED,	 /* the target has ended, or the system forbids it now */
+	WAY_FAULT,	 /* memory of one side is not there; 'done' counts what is complete */
+	WAY_INTERRUPTED, /* too often; packets will do */
+	WAY_UNFIT	 /* this way would not keep words whole */
+};
+
+struct way_access {
+	struct access hold;	   /* claimed */
+	const struct alive *alive; /* the target's */
+	uint32_t tid;		   /* as alive_probe has said */
+	bool read;		   /* from the target's memory to ours */
+	const struct run *local;   /* as many bytes as all requests together */
+	uint32_t nlocal;
+	const struct run *remote; /* of each request one run of the target's memory, not empty */
+	uint32_t requests;	  /* up to WAY_REQUESTS */
+	uint32_t done;		  /* result */
+};
+
+enum way_verdict way_kernel(struct way_access *a) must_check;
+enum way_verdict way_mapped(struct way_access *a) must_check;

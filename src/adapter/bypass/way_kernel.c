@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * By the kernel.  The list of the target's pieces stands in the slot, which the target can see: a
+ * thread that a debugger has stopped at the entry of the system call, where the restartable
+ * sequence is over, still fails if the target revokes meanwhile.
+ *
+ * The kernel copies piece after piece and promises nothing about the order within one.  So a
+ * longer WRITE is two pieces, and the second its last aligned word.
+ */
+#include "adapter/bypass/way.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "base/rseq.h"
+#include "usermem/usermem.h"
+
+/* One call moves no more, so that a revocation waits for some microseconds only. */
+#define WAY_CALL_BYTES ((256u << 10) + WAY_WORD)
+/* Each time the thread was preempted within some nanoseconds, or somebody steps through it. */
+#define WAY_CALL_TRIES	 16
+#define WAY_WORD	 8u
+#define WAY_BOUNCE_BYTES 4096u
+
+static bool cpu_has_fsrm(void)
+{
+#if defined(__x86_64__)
+	unsigned a, b, c, d;
+
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && d & 1u << 4;
+#else
+	return false;
+#endif
+}
+
+/* A position in a list of runs. */
+struct way_cursor {
+	const struct run *run;
+	size_t off;
+};
+
+static void way_cursor_advance(struct way_cursor *c, size_t n)
+{
+	c->off += n;
+	if (c->off == c->run->len) {
+		c->run++;
+		c->off = 0;
+	}
+}
+
+/*
+ * How many bytes from 'off' on are the next piece.  Where a run is cut an aligned word begins, so
+ * that no word is copied in two parts.
+ */
+static size_t piece_bytes(const struct run *r, size_t off, bool read, size_t room)
+{
+	uintptr_t start = (uintptr_t)r->addr, end = start + r->len;
+	size_t tail = (size_t)((end - 1) % WAY_WORD) + 1;
+	size_t left = r->len - off;
+
+	if (!read && r->len > WAY_WORD && left > tail)
+		left -= tail;
+	return left <= room ? left : room - (start + off + room) % WAY_WORD;
+}
+
+/* The pieces of the next call: how many; *bytes: their sum. */
+static uint32_t pieces_list(const struct way_access *a, struct way_cursor at, struct iovec *pieces,
+			    size_t *bytes)
+{
+	const struct run *end = a->remote + a->requests;
+	uint32_t n = 0;
+
+	/* What is left at the end holds an aligned word at least. */
+	for (*bytes = 0; n < ACCESS_PIECES && at.run < end && *bytes < WAY_CALL_BYTES - WAY_WORD;
+	     n++) {
+		void *addr = (char *)at.run->addr + at.off;
+		size_t len = piece_bytes(at.run, at.off, a->read, WAY_CALL_BYTES - *bytes);
+
+		pieces[n].iov_len = len;
+		if (n)
+			pieces[n].iov_base = addr;
+		else
+			/* Before our look at the mark, which who revokes sets before the poison. */
+			(void)__atomic_exchange_n(&pieces->iov_base, addr, __ATOMIC_SEQ_CST);
+		*bytes += len;
+		way_cursor_advance(&at, len);
+	}
+	return n;
+}
+
+static unsigned long locals_list(struct way_cursor at, size_t bytes, struct iovec *local)
+{
+	unsigned long n = 0;
+
+	while (bytes) {
+		size_t len = min_u64(at.run->len - at.off, bytes);
+
+		if (len)
+			local[n++] = (struct iovec){(char *)at.run->addr + at.off, len};
+		way_cursor_advance(&at, len);
+		bytes -= len;
+	}
+	return n;
+}
+
+/* The bytes that were moved, or what rseq_syscall returns. */
+static long call_once(const struct way_access *a, const struct way_cursor *local,
+		      const struct way_cursor *remote, size_t *bytes)
+{
+	const struct rseq_check check = {
+		.wide = &a->hold.slot->owner,
+		.wide_value = a->hold.claim,
+		.word = alive_word(a->alive),
+		.word_value = a->tid,
+	};
+	struct iovec *pieces = a->hold.slot->remote, here[RUNS_MAX];
+	long n = pieces_list(a, *remote, pieces, bytes);
+
+	return rseq_syscall(&check, a->read ? SYS_process_vm_readv : SYS_process_vm_writev,
+			    (long)a->tid, here, (long)locals_list(*local, *bytes, here), pieces, n);
+}
+
+static long call_bounded(const struct way_access *a, const struct way_cursor *local,
+			 const struct way_cursor *remote, size_t *bytes)
+{
+	long ret = RSEQ_ABORTED;
+
+	for (int i = 0; ret == RSEQ_ABORTED && i < WAY_CALL_TRIES; i++)
+		ret = call_once(a, local, remote, bytes);
+	return ret;
+}
+
+/* Moves the cursors past what was moved, and counts the requests that are complete. */
+static void account(struct way_access *a, struct way_cursor *local, struct way_cursor *remote,
+		    size_t moved)
+{
+	while (moved) {
+		size_t part = min_u64(moved, remote->run->len - remote->off);
+
+		part = min_u64(part, local->run->len - local->off);
+		way_cursor_advance(local, part);
+		way_cursor_advance(remote, part);
+		moved -= part;
+	}
+	a->done = (uint32_t)(remote->run - a->remote);
+}
+
+/*
+ * Does the kernel copy aligned words of 2 and 4 bytes at once?  On x86-64 its routine is one string
+ * instruction where that is fast for short ones (FSRM), and the hammer of way_order_test has found
+ * no word in part.  Elsewhere it copies words of 8 bytes, and what remains byte by byte.
+ */
+static bool copies_short_words(void)
+{
+	static _Atomic(int) known; /* 0: not yet, 1: no, 2: yes */
+	int is = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (unlikely(!is)) {
+		is = 1 + cpu_has_fsrm();
+		atomic_store_explicit(&known, is, memory_order_relaxed);
+	}
+	return is == 2;
+}
+
+static bool requests_fit(const struct way_access *a)
+{
+	if (likely(copies_short_words()))
+		return true;
+	for (uint32_t i = 0; i < a->requests; i++)
+		if (((uintptr_t)a->remote[i].addr | a->remote[i].len) % WAY_WORD)
+			return false;
+	return true;
+}
+
+static enum way_verdict why_not(const struct way_access *a, long error)
+{
+	if (access_is_revoked(&a->hold) ||
+	    __atomic_load_n(&a->hold.slot->remote[0].iov_base, __ATOMIC_RELAXED) == ACCESS_POISON)
+		return WAY_REVOKED;
+	if (error == RSEQ_ABORTED)
+		return WAY_INTERRUPTED;
+	/* A short count ends at a page that is not there. */
+	return error == -EFAULT || error >= 0 ? WAY_FAULT : WAY_CLOSED;
+}
+
+static enum way_verdict move_all(struct way_access *a)
+{
+	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};
+
+	a->done = 0;
+	while (a->done < a->requests) {
+		size_t bytes;
+		long moved = call_bounded(a, &local, &remote, &bytes);
+
+		if (likely(moved > 0))
+			account(a, &local, &remote, (size_t)moved);
+		if (unlikely(moved != (long)bytes))
+			return why_not(a, moved);
+	}
+	return WAY_DONE;
+}
+
+/* ---- reads to another alignment ---- */
+
+static bool aligned_alike(const struct way_access *a)
+{
+	const struct run *local = a->local;
+	size_t off = 0;
+
+	for (uint32_t i = 0; i < a->requests; i++) {
+		for (size_t at = 0; at < a->remote[i].len;) {
+			size_t n = min_u64(a->remote[i].len - at, local->len - off);
+
+			if (((uintptr_t)local->addr + off - (uintptr_t)a->remote[i].addr - at) %
+			    WAY_WORD)
+				return false;
+			at += n;
+			off += n;
+			if (off == local->len) {
+				local++;
+				off = 0;
+			}
+		}
+	}
+	return true;
+}
+
+static enum way_verdict read_part(const struct way_access *a, char *here, char *there, size_t n)
+{
+	uint64_t copy[WAY_BOUNCE_BYTES / sizeof(uint64_t)];
+	struct run local = {(char *)copy + (uintptr_t)there % WAY_WORD, n}, remote = {there, n};
+	struct way_access part = *a;
+	enum way_verdict v;
+
+	part.local = &local;
+	part.nlocal = 1;
+	part.remote = &remote;
+	part.requests = 1;
+	v = move_all(&part);
+	if (v == WAY_DONE && !usermem_copy(here, local.addr, n))
+		return WAY_FAULT;
+	return v;
+}
+
+/* The string instruction aligns its stores, and reads words in parts if the source lies otherwise.
+ */
+static enum way_verdict read_aligned(struct way_access *a)
+{
+	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};
+
+	a->done = 0;
+	while (a->done < a->requests) {
+		char *there = (char *)remote.run->addr + remote.off;
+		size_t room = WAY_BOUNCE_BYTES - WAY_WORD - (uintptr_t)there % WAY_WORD;
+		size_t n = min_u64(min_u64(remote.run->len - remote.off, room),
+				   local.run->len - local.off);
+		enum way_verdict v =
+			n ? read_part(a, (char *)local.run->addr + local.off, there, n) : WAY_DONE;
+
+		if (v != WAY_DONE)
+			return v;
+		way_cursor_advance(&local, n);
+		if (n)
+			way_cursor_advance(&remote, n);
+		a->done = (uint32_t)(remote.run - a->remote);
+	}
+	return WAY_DONE;
+}
+
+enum way_verdict way_kernel(struct way_access *a)
+{
+	a->done = 0;
+	if (!requests_fit(a))
+		return WAY_UNFIT;
+	return unlikely(a->read && !aligned_alike(a)) ? read_aligned(a) : move_all(a);
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Copies that a word permits.  Each touch is a restartable sequence (base/rseq.h) that looks at the
+ * word first, so a thread that was stopped in the middle does not touch what was withdrawn since.
+ *
+ * A fault inside a sequence aborts it before the signal's handler is called, so on x86-64 the abort
+ * label is what the handler finds, and it stands in the table of faulting instructions.
+ */
+#include "base/rseq.h"
+#include "usermem/usermem.h"
+#include "usermem/usermem_touch.h"
+
+#if RSEQ_SUPPORTED
+
+/* What one sequence copies.  The more it is, the more often it has to begin again. */
+#define PIECE	   (16u << 10)
+#define PIECE_MASK (sizeof(uint64_t) - 1)
+/* Each time the thread was preempted, or a page was brought in. */
+#define PIECE_TRIES 16
+
+#if defined(__x86_64__) && !defined(USERMEM_PORTABLE)
+#define checked_extable EXTABLE("4b")
+#else
+/* usermem_guarded catches faults; the label is there for the same code to be compiled. */
+#define checked_extable
+#endif
+
+/* clang-format off */
+#if defined(__x86_64__)
+#define checked_by(setup, touch, ...)						\
+	__asm__ volatile goto(setup RSEQ_BEGIN("%%rax")				\
+			      "cmpq %[value], %[word]\n\t"			\
+			      "jne %l[refused]\n\t"				\
+			      touch RSEQ_END					\
+			      RSEQ_ABORT("jmp %l[aborted]")			\
+			      checked_extable					\
+			      :							\
+			      : [cs] "m"(*rseq_current()), [value] "r"(value),	\
+				[word] "m"(*word), [dst] "r"(dst), [src] "r"(src), [n] "r"(n) \
+			      : "rax", "rcx", "rsi", "rdi", "cc", "memory"	\
+			      : refused, aborted, fault)
+#define checked_move(insn, scratch)						\
+	checked_by("", insn " (%[src]), %%" scratch "\n\t"			\
+		       insn " %%" scratch ", (%[dst])\n")
+#define move_1() checked_move("movb", "cl")
+#define move_2() checked_move("movw", "cx")
+#define move_4() checked_move("movl", "ecx")
+#define move_8() checked_move("movq", "rcx")
+#define move_words() checked_by(						\
+	"xorl %%ecx, %%ecx\n\t",						\
+	"7:\n\t"								\
+	"movq (%[src], %%rcx), %%rsi\n\t"					\
+	"movq %%rsi, (%[dst], %%rcx)\n\t"					\
+	"addq $8, %%rcx\n\t"							\
+	"cmpq %[n], %%rcx\n\t"							\
+	"jb 7b\n")
+#define move_string() checked_by(						\
+	"movq %[dst], %%rdi\n\t"						\
+	"movq %[src], %%rsi\n\t"						\
+	"movq %[n], %%rcx\n\t",							\
+	"rep movsb\n")
+/* From here on the string instruction is faster (usermem_x86_64.c). */
+#define STRING_MIN 576u
+#else
+#define STRING_MIN SIZE_MAX
+#define checked_by(setup, touch)						\
+	__asm__ volatile goto(setup RSEQ_BEGIN("x9")				\
+			      "ldr x9, [%[word]]\n\t"				\
+			      "cmp x9, %[value]\n\t"				\
+			      "b.ne %l[refused]\n\t"				\
+			      touch RSEQ_END					\
+			      RSEQ_ABORT("b %l[aborted]")			\
+			      :							\
+			      : [cs] "Q"(*rseq_current()), [value] "r"(value),	\
+				[word] "r"(word), [dst] "r"(dst), [src] "r"(src), [n] "r"(n) \
+			      : "x9", "x10", "x11", "cc", "memory"			\
+			      : refused, aborted, fault)
+#define move_1() checked_by("", "ldrb w10, [%[src]]\n\tstrb w10, [%[dst]]\n")
+#define move_2() checked_by("", "ldrh w10, [%[src]]\n\tstrh w10, [%[dst]]\n")
+#define move_4() checked_by("", "ldr w10, [%[src]]\n\tstr w10, [%[dst]]\n")
+#define move_8() checked_by("", "ldr x10, [%[src]]\n\tstr x10, [%[dst]]\n")
+#define move_words() checked_by(						\
+	"mov x11, #0\n\t",							\
+	"7:\n\t"								\
+	"ldr x10, [%[src], x11]\n\t"						\
+	"str x10, [%[dst], x11]\n\t"						\
+	"add x11, x11, #8\n\t"							\
+	"cmp x11, %[n]\n\t"							\
+	"b.lo 7b\n")
+#define move_string() move_words()
+#endif
+/* clang-format on */
+
+/*
+ * One sequence: n is 1, 2, 4, or a multiple of 8 up to PIECE.  The string instruction aligns its
+ * stores, and would read words in parts if the source lies otherwise.
+ */
+static enum usermem_verdict checked_once(void *dst, const void *src, size_t n, bool read,
+					 const _Atomic(uint64_t) *word, uint64_t value)
+{
+	switch (n) {
+	case 1:
+		move_1();
+		break;
+	case 2:
+		move_2();
+		break;
+	case 4:
+		move_4();
+		break;
+	case 8:
+		move_8();
+		break;
+	default:
+		if (n >= STRING_MIN && (!read || ((uintptr_t)dst - (uintptr_t)src) % 8 == 0)) {
+			move_string();
+			break;
+		}
+		move_words();
+	}
+	return USERMEM_DONE;
+refused:
+	return USERMEM_REFUSED;
+aborted:
+	return USERMEM_INTERRUPTED;
+fault:
+	__attribute__((unused));
+	return USERMEM_FAULT;
+}
+
+static enum usermem_verdict checked_piece(void *dst, const void *src, size_t n, bool read,
+					  const _Atomic(uint64_t) *word, uint64_t value)
+{
+	enum usermem_verdict v = USERMEM_INTERRUPTED;
+
+	for (int i = 0; v == USERMEM_INTERRUPTED && i < PIECE_TRIES; i++)
+		v = checked_once(dst, src, n, read, word, value);
+	return v;
+}
+
+/* The next piece of n bytes at that alignment: single touches up to the first aligned word and
+ * after the last, and the last word alone. */
+static size_t next_piece(uintptr_t at, size_t n)
+{
+	size_t bit = (size_t)(at & -at & PIECE_MASK);
+
+	if (!bit && n > sizeof(uint64_t))
+		return min_u64((n - 1) & ~PIECE_MASK, PIECE);
+	if (!bit)
+		bit = sizeof(uint64_t);
+	while (bit > n)
+		bit >>= 1;
+	return bit;
+}
+
+static enum usermem_verdict checked_copy(char *dst, const char *src, size_t n, bool read,
+					 const _Atomic(uint64_t) *word, uint64_t value)
+{
+	while (n) {
+		size_t part = next_piece((uintptr_t)(read ? src : dst), n);
+		enum usermem_verdict v;
+
+		if (part == n) /* x86 keeps stores in order, others must be told */
+			atomic_thread_fence(memory_order_release);
+		v = checked_piece(dst, src, part, read, word, value);
+		if (v != USERMEM_DONE)
+			return v;
+		dst += part;
+		src += part;
+		n -= part;
+	}
+	return USERMEM_DONE;
+}
+
+#if defined(__x86_64__) && !defined(USERMEM_PORTABLE)
+enum usermem_verdict usermem_copy_checked(void *dst, const void *src, size_t n, bool read,
+					  const _Atomic(uint64_t) *word, uint64_t value)
+{
+	return checked_copy(dst, src, n, read, word, value);
+}
+#else
+struct checked_work {
+	void *dst;
+	const void *src;
+	size_t n;
+	bool read;
+	const _Atomic(uint64_t) *word;
+	uint64_t value;
+	enum usermem_verdict verdict;
+};
+
+static void checked_work_run(void *arg)
+{
+	struct checked_work *w = arg;
+
+	w->verdict = checked_copy(w->dst, w->src, w->n, w->read, w->word, w->value);
+}
+
+enum usermem_verdict usermem_copy_checked(void *dst, const void *src, size_t n, bool read,
+					  const _Atomic(uint64_t) *word, uint64_t value)
+{
+	struct checked_work w = {dst, src, n, read, word, value, USERMEM_FAULT};
+	struct run to = {dst, n}, from = {(void *)(uintptr_t)src, n};
+
+	return usermem_guarded(checked_work_run, &w, (struct usermem_list){&to, 1},
+			       (struct usermem_list){&from, 1})
+		       ? w.verdict
+		       : USERMEM_FAULT;
+}
+#endif
+
+#else
+
+enum usermem_verdict usermem_copy_checked(void *dst, const void *src, size_t n, bool read,
+					  const _Atomic(uint64_t) *word, uint64_t value)
+{
+	(void)dst;
+	(void)src;
+	(void)n;
+	(void)read;
+	(void)word;
+	(void)value;
+	return USERMEM_INTERRUPTED;
+}
+#endif

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What a program sees that looks at its memory while a peer writes: aligned words of 2, 4 and 8
+ * bytes never in part, and the last byte never before the others.  This is up to the processor and
+ * the kernel's copy routine; where it fails, way_kernel must not serve that request.
+ *
+ * The child writes; this process looks.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/rseq.h"
+#include "check.h"
+#include "way_pair.h"
+
+#define LOOKS 200000u
+
+static way_fn *way;
+static uint32_t len, at, skew;
+
+static uint8_t *memory_of(struct way_pair *p)
+{
+	return (way == way_kernel ? p->memory : p->shared) + at;
+}
+
+/* All bytes of a message are alike, so a word in part is one with two values. */
+static int child_writes(struct way_pair *p)
+{
+	static uint8_t mine[8192];
+	uint32_t tid = alive_probe(&p->alive);
+	struct run local = {mine + skew, len}, remote = {memory_of(p), len};
+
+	CHECK(tid);
+	for (uint8_t value = 0; !atomic_load(&p->end); value++) {
+		memset(mine, value, sizeof(mine));
+		enum way_verdict v = way_pair_move(p, way, tid, false, &local, 1, &remote, 1, NULL);
+
+		CHECK(v == WAY_DONE || v == WAY_INTERRUPTED || v == WAY_UNFIT);
+		value -= v != WAY_DONE;
+	}
+	return 0;
+}
+
+static bool whole(uint64_t v, unsigned size)
+{
+	uint64_t ones = size == 8 ? 0x0101010101010101ull : size == 4 ? 0x01010101u : 0x0101u;
+
+	return v == (v & 0xff) * ones;
+}
+
+static uint64_t look(const uint8_t *a, unsigned size)
+{
+	if (size == 8)
+		return *(const volatile uint64_t *)(const void *)a;
+	return size == 4 ? *(const volatile uint32_t *)(const void *)a
+			 : *(const volatile uint16_t *)(const void *)a;
+}
+
+/* Words at random places of the message, each aligned and inside. */
+static void look_at_words(const uint8_t *start, struct rng *rng)
+{
+	for (uint32_t i = 0; i < LOOKS; i++) {
+		unsigned size = 2u << rng_below(rng, 3);
+		uintptr_t first = align_up((uintptr_t)start, size), end = (uintptr_t)start + len;
+
+		if (first + size > end)
+			continue;
+		first += rng_below(rng, (end - first) / size) * size;
+		CHECK(whole(look((const uint8_t *)first, size), size));
+	}
+}
+
+/* The last byte says how far the message has come at least: all others are as new, or newer. */
+static void look_at_order(const uint8_t *start, struct rng *rng)
+{
+	for (uint32_t i = 0; i < LOOKS / 4; i++) {
+		uint8_t last = *(const volatile uint8_t *)(start + len - 1);
+		uint8_t other = *(const volatile uint8_t *)(start + rng_below(rng, len));
+
+		/* 128 messages between the two looks would take a preemption: look again then */
+		if ((uint8_t)(other - last) < 128)
+			continue;
+		CHECK((uint8_t)(*(const volatile uint8_t *)(start + len - 1) - last) > 64);
+	}
+}
+
+static void hammer(struct way_pair *p, way_fn *by, uint32_t bytes, uint32_t offset, uint32_t from)
+{
+	struct rng rng = {bytes * 64 + offset + 1};
+	pid_t child;
+
+	way = by;
+	len = bytes;
+	at = offset;
+	skew = from;
+	memset(memory_of(p), 0, len);
+	atomic_store(&p->end, 0);
+	child = way_pair_fork(p, child_writes);
+	look_at_words(memory_of(p), &rng);
+	look_at_order(memory_of(p), &rng);
+	atomic_store(&p->end, 1);
+	CHECK(way_pair_join(child));
+}
+
+/* ---- the other direction: this process writes words, the child reads ---- */
+
+static int child_reads(struct way_pair *p)
+{
+	static uint8_t mine[8192] __attribute__((aligned(64)));
+	uint32_t tid = alive_probe(&p->alive);
+	struct run local = {mine + skew, len}, remote = {memory_of(p), len};
+	unsigned torn = 0;
+
+	CHECK(tid && len % 8 == 0);
+	for (uint32_t i = 0; i < LOOKS / 20; i++) {
+		if (way_pair_move(p, way, tid, true, &local, 1, &remote, 1, NULL) != WAY_DONE)
+			continue;
+		for (uint32_t k = 0; k < len; k += 8) {
+			uint64_t v;
+
+			memcpy(&v, mine + skew + k, sizeof(v));
+			torn += !whole(v, 8);
+		}
+	}
+	atomic_store(&p->end, 1);
+	CHECK(!torn);
+	return 0;
+}
+
+static void hammer_reads(struct way_pair *p, way_fn *by, uint32_t bytes, uint32_t from)
+{
+	volatile uint64_t *words;
+	pid_t child;
+
+	way = by;
+	len = bytes;
+	at = 0;
+	skew = from;
+	words = (volatile uint64_t *)(void *)memory_of(p);
+	memset(memory_of(p), 0, len);
+	atomic_store(&p->end, 0);
+	child = way_pair_fork(p, child_reads);
+	for (uint64_t v = 0; !atomic_load(&p->end); v++)
+		for (uint32_t k = 0; k < len / 8; k++)
+			words[k] = (v & 0xff) * 0x0101010101010101ull;
+	CHECK(way_pair_join(child));
+}
+
+int main(void)
+{
+	static const uint32_t lengths[] = {2, 3, 4, 6, 7, 8, 9, 12, 16, 20, 31, 64, 100, 500, 4100};
+	struct way_pair *p = way_pair_new();
+
+	if (!rseq_available())
+		SKIP("the C library registers no restartable sequences");
+	way_pair_hold(p);
+	for (size_t i = 0; i < array_size(lengths); i++)
+		for (uint32_t offset = 0; offset < 8; offset += i % 2 ? 4 : 3) {
+			hammer(p, way_kernel, lengths[i], offset, (uint32_t)i * 5 % 8);
+			hammer(p, way_mapped, lengths[i], offset, (uint32_t)i * 5 % 8);
+		}
+	for (uint32_t from = 0; from < 8; from++)
+		for (uint32_t bytes = 8; bytes <= 4096; bytes *= 8) {
+			hammer_reads(p, way_kernel, bytes, from);
+			hammer_reads(p, way_mapped, bytes, from);
+		}
+	return 0;
+}
