@@ -195,7 +195,8 @@ static void hear_answer(struct channel *ch)
 static bool reference_allowed(const struct pkt *p)
 {
 	return p->ack_req && pkt_props(p)->request && p->payload_len >= CHANNEL_REFERENCE_MIN &&
-	       pkt_is_reliable(p) && p->nruns <= RUNS_MAX && !p->foreign_pid && !p->source;
+	       pkt_is_reliable(p) && p->nruns <= RUNS_MAX && p->run_keys && !p->foreign_pid &&
+	       !p->source;
 }
 
 /* As ring_reserve.  After -ENOSPC the sender has to wait, and hears when there is room. */

@@ -27,7 +27,7 @@ struct link_ops {
 	/* False: xmit would say WIRE_BUSY of this unreliable packet, and drain will tell when no
 	 * longer. */
 	bool (*has_room)(struct link *l, uint32_t to, const struct pkt *p);
-	/* As wire_withdraw_memory, of what went to one owner or LINK_ALL.  May be NULL; a link that
+	/* As wire_withdraw_key, of what went to one owner or LINK_ALL.  May be NULL; a link that
 	 * has it drains as well. */
 	void (*withdraw)(struct link *l, uint32_t to, const struct record_refs *refs,
 			 void (*lost)(void *user, uint32_t sqpn), void *user);

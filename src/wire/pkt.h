@@ -98,6 +98,11 @@ struct pkt {
 	uint32_t nruns;
 	const struct run
 		*runs; /* payload; readable until the call that passes the packet returns */
+	/*
+	 * On the sending side: the memory key that each run was found under, 0: it stays readable
+	 * in any case.  NULL: the payload cannot go by reference.
+	 */
+	const uint32_t *run_keys;
 	/* Loopback: set by a receiver that finds the payload's memory gone.  May be NULL. */
 	bool *payload_gone;
 	/* It came in a batch from another process: an answer may wait until the batch's end. */

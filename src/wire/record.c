@@ -65,7 +65,8 @@ struct record_global {
 
 struct record_run {
 	uint64_t addr;
-	uint64_t len;
+	uint32_t len;
+	uint32_t key; /* for the sender alone */
 };
 
 static_assert(sizeof(struct record_base) == RING_ALIGN, "one cache line");
@@ -186,7 +187,8 @@ void *record_pack(void *record, const struct pkt *p, bool by_reference)
 		at = record_put(at, p->dc ? p->dc : &none, sizeof(none));
 	}
 	for (uint32_t i = 0; i < base.nruns; i++) {
-		struct record_run part = {(uintptr_t)p->runs[i].addr, p->runs[i].len};
+		struct record_run part = {(uintptr_t)p->runs[i].addr, (uint32_t)p->runs[i].len,
+					  p->run_keys ? p->run_keys[i] : 0};
 
 		at = record_put(at, &part, sizeof(part));
 	}
@@ -220,7 +222,7 @@ static bool record_overlap(const struct record_run *part, const struct run *memo
 }
 
 static bool lies_in(const struct reader *record, const struct record_base *base,
-		    const struct run *memory)
+		    const struct record_refs *refs)
 {
 	size_t off = header_bytes(base->opcode, base->flags & RECORD_GRH, base->dqpn);
 	struct record_run part;
@@ -230,7 +232,7 @@ static bool lies_in(const struct reader *record, const struct record_base *base,
 		return false;
 	r = (struct reader){record->at + off, record->left - off};
 	for (uint32_t i = 0; i < base->nruns && record_take(&r, &part, sizeof(part)); i++)
-		if (record_overlap(&part, memory))
+		if (part.key == refs->key && record_overlap(&part, &refs->memory))
 			return true;
 	return false;
 }
@@ -245,7 +247,7 @@ uint32_t record_withdraw(void *record, uint32_t bytes, const struct record_refs 
 	if (!record_take(&r, &base, sizeof(base)) || !(base.flags & RECORD_BY_REFERENCE))
 		return 0;
 	if (refs->sqpn ? base.sqpn != refs->sqpn
-		       : base.src_port != refs->src_port || !lies_in(&whole, &base, &refs->memory))
+		       : base.src_port != refs->src_port || !lies_in(&whole, &base, refs))
 		return 0;
 	atomic_store_explicit(&live->withdrawn, 1, memory_order_relaxed);
 	return base.sqpn;

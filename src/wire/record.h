@@ -25,7 +25,8 @@ struct record_pkt {
 struct record_refs {
 	uint32_t sqpn;	   /* of this queue pair; 0: of any */
 	uint32_t src_port; /* if of any: one that sends from this port, */
-	struct run memory; /* and has some of the payload in here */
+	uint32_t key;	   /* and has some of the payload under this key */
+	struct run memory; /* in here */
 };
 
 /* Bytes of the record, a multiple of RING_ALIGN; 0 if the packet cannot be sent in that form. */

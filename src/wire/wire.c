@@ -122,10 +122,10 @@ void wire_withdraw(struct wire *w, uint32_t dqpn, uint32_t sqpn)
 		l->ops->withdraw(l, to, &refs, NULL, NULL);
 }
 
-void wire_withdraw_memory(struct wire *w, struct run memory,
-			  void (*lost)(void *user, uint32_t sqpn), void *user)
+void wire_withdraw_key(struct wire *w, uint32_t key, struct run memory,
+		       void (*lost)(void *user, uint32_t sqpn), void *user)
 {
-	const struct record_refs refs = {.src_port = w->port_row, .memory = memory};
+	const struct record_refs refs = {.src_port = w->port_row, .key = key, .memory = memory};
 
 	for (unsigned i = 0; i < w->host->nlinks; i++) {
 		struct link *l = w->host->links[i];

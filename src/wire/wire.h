@@ -89,9 +89,10 @@ _Atomic(uint64_t) *wire_counters(struct wire *w);
 
 /*
  * Sends one packet.  The wire keeps no reference to the payload after it returned, with one
- * exception: a reliable request (RC, XRC, DC) with ack_req set, to another process, may be sent by
- * reference, and the peer reads the payload from our memory before it acknowledges.  The requester
- * keeps the memory in place until then, as it must for hardware, or takes the payload back.
+ * exception: a reliable request (RC, XRC, DC) with ack_req and run_keys set, to another process,
+ * may be sent by reference, and the peer reads the payload from our memory before it acknowledges.
+ * The requester keeps the memory in place until then, as it must for hardware, or takes the payload
+ * back.
  */
 enum wire_verdict wire_xmit(struct wire *w, const struct pkt *pkt);
 
@@ -102,11 +103,12 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *pkt);
  */
 void wire_withdraw(struct wire *w, uint32_t dqpn, uint32_t sqpn);
 /*
- * The same for all that lies in some memory, to whomever it went.  lost hears of each queue pair
- * concerned, under a lock of the wire: it must not call the wire.
+ * The same for all that was found under some key (pkt.run_keys) in some memory, to whomever it
+ * went. lost hears of each queue pair concerned, under a lock of the wire: it must not call the
+ * wire.
  */
-void wire_withdraw_memory(struct wire *w, struct run memory,
-			  void (*lost)(void *user, uint32_t sqpn), void *user);
+void wire_withdraw_key(struct wire *w, uint32_t key, struct run memory,
+		       void (*lost)(void *user, uint32_t sqpn), void *user);
 
 /* What we lay open to peers (wire/expose.h). */
 struct expose *wire_expose(struct wire *w);

@@ -131,7 +131,8 @@ static void mkey_hide(struct adapter *a, struct mkey *m)
 static void mkey_withdraw_sent(struct adapter *a, const struct mkey_meaning *m)
 {
 	if (m->ops == &region_ops && m->length)
-		wire_withdraw_memory(a->wire, (struct run){m->addr, m->length}, a->payload_lost, a);
+		wire_withdraw_key(a->wire, (uint32_t)m->region_key,
+				  (struct run){m->addr, m->length}, a->payload_lost, a);
 }
 
 int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
@@ -219,7 +220,7 @@ static inline enum mkey_verdict region_runs(const struct mkey_meaning *m, const 
 		return MKEY_OK;
 	if (unlikely(runs->n == RUNS_MAX))
 		return MKEY_TOO_MANY_RUNS;
-	runs->run[runs->n++] = (struct run){m->addr + (va - m->iova), len};
+	runs_add(runs, u->key, m->addr + (va - m->iova), len);
 	return MKEY_OK;
 }
 

@@ -88,11 +88,19 @@ static inline const char *mkey_verdict_name(enum mkey_verdict v)
 struct runs {
 	uint32_t n;
 	struct run run[RUNS_MAX];
+	uint32_t key[RUNS_MAX]; /* of the region that the run is of; 0: of none */
 };
 
 static inline void runs_begin(struct runs *runs)
 {
 	runs->n = 0;
+}
+
+/* There must be room. */
+static inline void runs_add(struct runs *runs, uint32_t key, void *addr, uint64_t len)
+{
+	runs->run[runs->n] = (struct run){addr, len};
+	runs->key[runs->n++] = key;
 }
 
 /* The address of [va, va + len) under the key of a region, with the same checks; NULL: the key is

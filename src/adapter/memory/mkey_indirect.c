@@ -105,13 +105,14 @@ static enum mkey_verdict indirect_check(const struct indirect *k, const struct m
 	return MKEY_OK;
 }
 
-/* Two runs that touch are one. */
+/* Two runs of a region that touch are one. */
 static void runs_join_last(struct runs *runs)
 {
 	struct run *last = &runs->run[runs->n - 1];
 	struct run *before = last - 1;
 
 	if (runs->n < 2 || before->addr == RUN_DISCARD ||
+	    runs->key[runs->n - 2] != runs->key[runs->n - 1] ||
 	    (uint8_t *)before->addr + before->len != last->addr)
 		return;
 	before->len += last->len;

@@ -80,6 +80,6 @@ enum mkey_verdict null_mkey_resolve(const struct null_mkey *n, const struct mkey
 		return MKEY_OK;
 	if (runs->n == RUNS_MAX)
 		return MKEY_TOO_MANY_RUNS;
-	runs->run[runs->n++] = (struct run){write ? RUN_DISCARD : n->zeros, len};
+	runs_add(runs, 0, write ? RUN_DISCARD : n->zeros, len);
 	return MKEY_OK;
 }

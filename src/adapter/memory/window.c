@@ -294,7 +294,7 @@ static enum mkey_verdict window_resolve(struct adapter *a, struct mkey_meaning *
 		return MKEY_OK;
 	if (runs->n == RUNS_MAX)
 		return MKEY_TOO_MANY_RUNS;
-	runs->run[runs->n++] = (struct run){now.addr + (va - now.iova), len};
+	runs_add(runs, 0, now.addr + (va - now.iova), len);
 	return MKEY_OK;
 }
 

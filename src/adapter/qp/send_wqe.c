@@ -227,8 +227,7 @@ enum mkey_verdict send_wqe_runs(struct adapter *a, const struct send_wqe *w, uin
 		if (s->inline_data) {
 			if (runs->n == RUNS_MAX)
 				return MKEY_TOO_MANY_RUNS;
-			runs->run[runs->n++] =
-				(struct run){(void *)(uintptr_t)(s->inline_data + off), part};
+			runs_add(runs, 0, (void *)(uintptr_t)(s->inline_data + off), part);
 		} else {
 			u.key = s->lkey;
 			v = mkey_resolve(a, &u, s->addr + off, part, runs);

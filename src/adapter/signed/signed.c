@@ -52,7 +52,7 @@ static bool transfer_split(struct sig_cursor *c, uint64_t len, struct runs *out)
 
 		if (!n || out->n == RUNS_MAX)
 			return false;
-		out->run[out->n++] = (struct run){sig_cursor_at(c), n};
+		runs_add(out, 0, sig_cursor_at(c), n);
 		sig_cursor_advance(c, n);
 		len -= n;
 	}
@@ -91,7 +91,7 @@ static enum mkey_verdict plain_runs(const struct transfer *t, const struct piece
 
 	runs_begin(runs);
 	if (s->inline_data) {
-		runs->run[runs->n++] = (struct run){(void *)(uintptr_t)(s->inline_data + at), *len};
+		runs_add(runs, 0, (void *)(uintptr_t)(s->inline_data + at), *len);
 		return MKEY_OK;
 	}
 	u = transfer_use(t, s->lkey);

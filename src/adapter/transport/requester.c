@@ -308,6 +308,7 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 		pkt->source = NULL;
 		pkt->nruns = runs->n;
 		pkt->runs = runs->run;
+		pkt->run_keys = runs->key;
 		if (unlikely(mkey_staged(v))) {
 			n = min_u32(n, wire_max_payload(qp->adapter->wire, &qp->path,
 							qp->attr.dest_qpn, qp->mtu, false));

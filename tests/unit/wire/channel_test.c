@@ -37,6 +37,8 @@ struct flow {
 };
 
 /* Packet "psn" of the direction towards slot dst. */
+static const uint32_t no_keys[RUNS_MAX];
+
 static void make_packet(struct pkt *p, struct run *runs, const struct path *path, uint16_t dst,
 			uint32_t psn, uint32_t max_inline, uint32_t max_reference)
 {
@@ -59,6 +61,7 @@ static void make_packet(struct pkt *p, struct run *runs, const struct path *path
 		.path = path,
 		.payload_len = (uint32_t)rng_below(&rng, max + 1),
 		.runs = runs,
+		.run_keys = no_keys,
 	};
 	for (left = p->payload_len; left; p->nruns++) {
 		uint32_t len = p->nruns == 9 ? left : 1 + (uint32_t)rng_below(&rng, left);

@@ -55,8 +55,13 @@ static void take(void *user, const struct pkt *p)
 	}
 }
 
+/* The second half of each payload has the queue pair's own key. */
+#define COMMON_KEY 0x4200u
+#define NO_KEY	   0x4300u
+
 static enum wire_verdict send_big(struct taking *t, uint32_t sqpn, const _Atomic(uint32_t) *word)
 {
+	const uint32_t keys[2] = {COMMON_KEY, sqpn};
 	struct run run[2] = {{block, BIG / 2}, {block + BIG / 2, BIG / 2}};
 	struct pkt p = {.opcode = BTH_RC | BTH_SEND_ONLY,
 			.ack_req = true,
@@ -67,6 +72,7 @@ static enum wire_verdict send_big(struct taking *t, uint32_t sqpn, const _Atomic
 			.path = &t->a.path,
 			.payload_len = BIG,
 			.runs = run,
+			.run_keys = keys,
 			.nruns = 2,
 			.withdrawn = word};
 
@@ -137,26 +143,40 @@ static void taken_back(void)
 	test_process_down(&t->b);
 }
 
-static void taken_back_by_memory(void)
+static void withdraw_key(struct taking *t, uint32_t key, size_t from, size_t bytes)
+{
+	wire_withdraw_key(t->a.wire, key, (struct run){block + from, bytes}, note_lost, t);
+}
+
+static void taken_back_by_key(void)
 {
 	struct taking *t = &taking;
 
 	taking_up(t);
 	CHECK(send_big(t, FIRST_SQPN, NULL) == WIRE_SENT);
 	CHECK(send_big(t, OTHER_SQPN, NULL) == WIRE_SENT);
-	wire_withdraw_memory(t->a.wire, (struct run){block + BIG, 4096}, note_lost, t);
-	wire_withdraw_memory(t->b.wire, (struct run){block, BIG}, note_lost, t);
+	withdraw_key(t, COMMON_KEY, BIG, 4096);
+	withdraw_key(t, COMMON_KEY, BIG / 2, BIG / 2); /* that is another key's */
+	withdraw_key(t, NO_KEY, 0, BIG);
+	withdraw_key(t, 0, 0, BIG);
+	wire_withdraw_key(t->b.wire, COMMON_KEY, (struct run){block, BIG}, note_lost, t);
 	CHECK(!t->lost);
 	expect_taken(t, 2, 0);
 	CHECK(send_big(t, FIRST_SQPN, NULL) == WIRE_SENT);
 	CHECK(send_big(t, OTHER_SQPN, NULL) == WIRE_SENT);
-	wire_withdraw_memory(t->a.wire, (struct run){block + BIG - 1, 1}, note_lost, t);
+	withdraw_key(t, OTHER_SQPN, BIG - 1, 1);
+	expect_taken(t, 1, 0);
+	CHECK(t->sqpn == FIRST_SQPN && t->lost);
+	t->lost = 0;
+	CHECK(send_big(t, FIRST_SQPN, NULL) == WIRE_SENT);
+	CHECK(send_big(t, OTHER_SQPN, NULL) == WIRE_SENT);
+	withdraw_key(t, COMMON_KEY, BIG / 2 - 1, 1);
 	CHECK(t->lost >= 2); /* those that have been read and may be overwritten count as well */
 	expect_taken(t, 0, 0);
 	t->lost = 0;
 	for (unsigned i = 0; i < 1000; i++) /* beyond the end of the ring */
 		CHECK(send_big(t, FIRST_SQPN, NULL) == WIRE_SENT);
-	wire_withdraw_memory(t->a.wire, (struct run){block, 1}, note_lost, t);
+	withdraw_key(t, COMMON_KEY, 0, 1);
 	CHECK(t->lost >= 1000);
 	expect_taken(t, 0, 0);
 	test_process_down(&t->a);
@@ -178,6 +198,6 @@ int main(void)
 	for (size_t i = 0; i < sizeof(block); i++)
 		block[i] = (unsigned char)(i * 7 + 1);
 	taken_back();
-	taken_back_by_memory();
+	taken_back_by_key();
 	return 0;
 }

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Payloads that another process reads from the sender's memory, later than they were sent: side 0
+ * writes from its memory to that of side 1, which looks when the test says so.
+ */
+#include <string.h>
+
+#include "adapter/memory/mkey_inside.h"
+#include "base/rcu.h"
+#include "signed_pair.h"
+#include "wire/channel.h"
+
+#define BYTES (2 * CHANNEL_REFERENCE_MIN)
+
+static struct signed_pair pair;
+
+static void pair_up(void)
+{
+	const struct path path = {.src_port = 0, .dst_port = 1};
+
+	signed_pair_up(&pair, true);
+	signed_pair_connect(&pair, IB_MTU_1024);
+	while (wire_max_payload(pair.device.wire[0], &path, qp_number(pair.side[1].q.qp), 1024,
+				true) != CHANNEL_REFERENCE_MAX)
+		signed_pair_progress(&pair);
+	for (unsigned i = 0; i < SIGNED_PAIR_BYTES; i++)
+		pair.side[0].memory[i] = (uint8_t)(i * 7 + i / 251 + 1);
+	memset(pair.side[1].memory, 0, SIGNED_PAIR_BYTES);
+}
+
+/* One more key of side 0's memory. */
+static struct mkey *key_of_all(void)
+{
+	struct mkey *m;
+
+	(void)device_mr(&pair.device, 0, pair.side[0].q.pdn, pair.side[0].memory, SIGNED_PAIR_BYTES,
+			DEVICE_ALL_ACCESS, &m);
+	return m;
+}
+
+static void post_write(uint32_t lkey)
+{
+	struct device_wqe w;
+
+	device_wqe_begin(&pair.side[0].q, &w, WQE_OP_RDMA_WRITE, WQE_CTRL_CE_ALWAYS, 0);
+	device_wqe_raddr(&w, (uintptr_t)pair.side[1].memory, pair.side[1].lkey);
+	device_wqe_data(&w, pair.side[0].memory, BYTES, lkey);
+	device_wqe_end(&w);
+}
+
+/* Side 1 takes what there is, while side 0 does nothing: it does not send again. */
+static bool has_arrived(void)
+{
+	while (wire_process_progress(pair.process[1].host))
+		;
+	return !memcmp(pair.side[0].memory, pair.side[1].memory, BYTES);
+}
+
+static void expect_written(void)
+{
+	CHECK(has_arrived());
+	CHECK(cqe_op(next(&pair, 0)) == CQE_OP_REQ);
+	memset(pair.side[1].memory, 0, BYTES);
+}
+
+/* What was sent under a key that goes is taken back, and sent again in vain. */
+static void expect_taken_back(void)
+{
+	const struct cqe64_err *err;
+
+	CHECK(!has_arrived());
+	err = (const struct cqe64_err *)next(&pair, 0);
+	CHECK(err->op_own >> 4 == CQE_OP_REQ_ERR && err->syndrome == CQE_SYN_LOCAL_PROT);
+	CHECK(!has_arrived());
+}
+
+/* The end of a key touches what was sent under it, not what else lies in its memory. */
+static void test_keys_of_one_memory(void)
+{
+	struct mkey *first, *second;
+
+	pair_up();
+	first = key_of_all();
+	second = key_of_all();
+	post_write(mkey_key(first));
+	mkey_destroy(pair.device.adapter[0], second);
+	expect_written();
+	post_write(mkey_key(first));
+	mkey_destroy(pair.device.adapter[0], first);
+	expect_taken_back();
+	signed_pair_down(&pair);
+}
+
+/* Side 0's list: the beginning of its memory in two halves, each under a key of its own. */
+static uint32_t list_of(struct mkey *first, struct mkey *second)
+{
+	struct umr_klm e[2] = {signed_pair_klm(&pair, 0, 0, BYTES / 2),
+			       signed_pair_klm(&pair, 0, BYTES / 2, BYTES / 2)};
+	struct indirect *k;
+
+	e[0].mkey = be32_of(mkey_key(first));
+	e[1].mkey = be32_of(mkey_key(second));
+	rcu_enter();
+	k = indirect_find(pair.device.adapter[0], pair.side[0].skey);
+	CHECK(k);
+	spin_lock(&k->lock);
+	klm_list_put(&k->list, 0, e, 2);
+	CHECK(!klm_list_settle(&k->list));
+	k->start = (uintptr_t)pair.side[0].memory;
+	k->length = BYTES;
+	k->free = false;
+	k->generation++;
+	spin_unlock(&k->lock);
+	rcu_leave();
+	return pair.side[0].skey;
+}
+
+/* The same for what was sent under a list of keys. */
+static void test_list(void)
+{
+	struct mkey *first, *second, *third;
+	uint32_t list;
+
+	pair_up();
+	first = key_of_all();
+	second = key_of_all();
+	third = key_of_all();
+	list = list_of(first, second);
+	post_write(list);
+	mkey_destroy(pair.device.adapter[0], third);
+	expect_written();
+	post_write(list);
+	mkey_destroy(pair.device.adapter[0], second);
+	expect_taken_back();
+	mkey_destroy(pair.device.adapter[0], first);
+	signed_pair_down(&pair);
+}
+
+int main(void)
+{
+	signed_pair_catch_faults();
+	test_keys_of_one_memory();
+	test_list();
+	return 0;
+}
