@@ -54,6 +54,7 @@ static bool decode_segments(struct send_wqe *w, uint32_t at, uint32_t end)
 				return false;
 			*s = (struct send_seg){.len = count,
 					       .inline_data = w->bytes + at + sizeof(be32)};
+			w->has_inline = true;
 			at += (uint32_t)align_up(sizeof(be32) + count, WQE_UNIT);
 		} else {
 			*s = (struct send_seg){.lkey = be32_get(d->lkey),
@@ -202,6 +203,7 @@ enum fetch_verdict send_wqe_fetch(const struct qp *qp, uint32_t block, struct se
 	out->fm_ce_se = out->ctrl.fm_ce_se;
 	out->imm = be32_get(out->ctrl.imm);
 	out->nsegs = 0;
+	out->has_inline = false;
 	out->len = 0;
 	/* The program may have changed the length between the two copies: only the first reading
 	 * counts. */

@@ -46,6 +46,7 @@ struct send_wqe {
 	uint32_t eth_header_len;
 	const uint8_t *eth_header; /* points into the copy: the frame's first bytes */
 	uint32_t nsegs;
+	bool has_inline; /* some of the data stands in the copy */
 	uint64_t len;
 	struct send_seg seg[SEND_WQE_MAX_SEGS];
 };

@@ -293,8 +293,9 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
 	struct runs *runs = &payload->runs;
+	/* data that stands in the request is read from its copy, which lasts until we return */
 	uint32_t most = wire_max_payload(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, qp->mtu,
-					 qp_is_reliable(qp));
+					 qp_is_reliable(qp) && !w->has_inline);
 
 	do {
 		uint64_t off = qp->req.cur_off;
@@ -308,7 +309,7 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 		pkt->source = NULL;
 		pkt->nruns = runs->n;
 		pkt->runs = runs->run;
-		pkt->run_keys = runs->key;
+		pkt->run_keys = w->has_inline ? NULL : runs->key;
 		if (unlikely(mkey_staged(v))) {
 			n = min_u32(n, wire_max_payload(qp->adapter->wire, &qp->path,
 							qp->attr.dest_qpn, qp->mtu, false));

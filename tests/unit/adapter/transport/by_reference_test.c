@@ -136,9 +136,28 @@ static void test_list(void)
 	signed_pair_down(&pair);
 }
 
+/* Data that stands in the request is gone when the peer looks, so it goes along. */
+static void test_inline_and_memory(void)
+{
+	struct device_wqe w;
+
+	for (uint32_t bytes = BYTES; bytes < SIGNED_PAIR_BYTES; bytes *= 4) {
+		pair_up();
+		device_wqe_begin(&pair.side[0].q, &w, WQE_OP_RDMA_WRITE, WQE_CTRL_CE_ALWAYS, 0);
+		device_wqe_raddr(&w, (uintptr_t)pair.side[1].memory, pair.side[1].lkey);
+		device_wqe_inline(&w, pair.side[0].memory, 60);
+		device_wqe_data(&w, pair.side[0].memory + 60, bytes - 60, pair.side[0].lkey);
+		device_wqe_end(&w);
+		CHECK(cqe_op(next(&pair, 0)) == CQE_OP_REQ);
+		CHECK(!memcmp(pair.side[0].memory, pair.side[1].memory, bytes));
+		signed_pair_down(&pair);
+	}
+}
+
 int main(void)
 {
 	signed_pair_catch_faults();
+	test_inline_and_memory();
 	test_keys_of_one_memory();
 	test_list();
 	return 0;
