@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * What many short lives, and many registrations, use up: nothing.
+ *
+ *	budget DEVICE lives COUNT        so many processes that open the device, exchange data and
+ *end budget DEVICE regions COUNT      so many registrations of what a peer then writes to budget
+ *DEVICE objects COUNT      so many queue pairs, windows, CQs and connections
+ *
+ * A process that lives on has as many descriptors, mappings and pages of shared memory afterwards
+ *as it had after the first of them.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "host.h"
+
+enum { OLD = 0x11 };
+
+#define LIMIT_S	     500
+#define FIRST_LIVES  40u /* what is made once, as the heap's arenas, is there by then */
+#define FIRST_ROUNDS 3u
+#define REGION_BYTES (16ul << 20)
+#define MIB	     1048576ul
+
+/* What one more of may be there by chance: a mapping that the kernel has split, a page that is
+ * shared. */
+#define SPARE_MAPPINGS 12ul
+#define SPARE_BYTES    (4ul * MIB)
+
+struct holdings {
+	unsigned long descriptors, mappings;
+	uint64_t shared;
+};
+
+static unsigned long entries(const char *directory)
+{
+	DIR *d = opendir(directory);
+	unsigned long n = 0;
+
+	if (!d)
+		device_die("%s: %m", directory);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static unsigned long lines(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	unsigned long n = 0;
+
+	if (!f)
+		device_die("%s: %m", path);
+	for (int c; (c = getc(f)) != EOF;)
+		n += c == '\n';
+	fclose(f);
+	return n;
+}
+
+static struct holdings holdings(void)
+{
+	return (struct holdings){
+		.descriptors = entries("/proc/self/fd"),
+		.mappings = lines("/proc/self/maps"),
+		.shared = host_shared_bytes(),
+	};
+}
+
+static void want_no_more(const struct holdings *before)
+{
+	struct holdings now = holdings();
+
+	printf("descriptors %lu, then %lu; mappings %lu, then %lu; shared MiB %lu, then %lu\n",
+	       before->descriptors, now.descriptors, before->mappings, now.mappings,
+	       (unsigned long)(before->shared / MIB), (unsigned long)(now.shared / MIB));
+	host_want(now.descriptors <= before->descriptors, "more descriptors");
+	host_want(now.mappings <= before->mappings + SPARE_MAPPINGS, "more mappings");
+	host_want(now.shared <= before->shared + SPARE_BYTES, "more shared memory");
+}
+
+/* ---- lives ---- */
+
+static void life(struct host *h, unsigned number)
+{
+	uint8_t *at;
+	struct ibv_mr *mr;
+
+	/* The peer is the short life; how it ends differs. */
+	peer_start_anew(&h->peer, &h->side, h->device);
+	peer_connect(&h->peer);
+	at = host_map(HOST_PAGE * 4, OLD);
+	mr = host_reg(h, at, HOST_PAGE * 4);
+	host_exchange(h, at, mr, HOST_PAGE * 4, (int)(number & 0x7f));
+	if (number % 3 == 0)
+		host_messages_in(h, at, mr, HOST_PAGE * 4);
+	host_dereg(mr);
+	munmap(at, HOST_PAGE * 4);
+	if (number % 4 == 3)
+		peer_kill(&h->peer);
+	else
+		peer_end(&h->peer);
+}
+
+static void lives(struct host *h, unsigned count)
+{
+	struct holdings before = {0};
+
+	for (unsigned i = 0; i < count; i++) {
+		life(h, i);
+		if (i + 1 == FIRST_LIVES)
+			before = holdings();
+	}
+	want_no_more(&before);
+}
+
+/* ---- regions ---- */
+
+static void region(struct host *h, unsigned number)
+{
+	uint8_t *at = host_map(REGION_BYTES, OLD);
+	struct ibv_mr *mr = host_reg(h, at, REGION_BYTES);
+	size_t last = REGION_BYTES - HOST_BYTES;
+
+	host_exchange(h, at, mr, HOST_BYTES, (int)(number & 0x7f));
+	host_exchange(h, at + last, mr, HOST_BYTES, (int)(number & 0x7f));
+	host_dereg(mr);
+	munmap(at, REGION_BYTES);
+}
+
+static void regions(struct host *h, unsigned count)
+{
+	struct holdings before = {0};
+
+	peer_connect(&h->peer);
+	for (unsigned i = 0; i < count; i++) {
+		/* With a thread beside them, as in most programs, and without. */
+		if (i == count / 2)
+			host_add_thread();
+		region(h, i);
+		if (i + 1 == FIRST_ROUNDS)
+			before = holdings();
+	}
+	want_no_more(&before);
+}
+
+/* ---- objects ---- */
+
+static void object(struct host *h, void *at, const struct ibv_mr *mr)
+{
+	struct ibv_cq *cq = ibv_create_cq(h->side.port.ctx, 1000, NULL, NULL, 0);
+	struct ibv_mw *mw = ibv_alloc_mw(h->side.pd, IBV_MW_TYPE_1);
+	struct ibv_srq_init_attr attr = {.attr = {.max_wr = 100, .max_sge = 1}};
+	struct ibv_srq *srq = ibv_create_srq(h->side.pd, &attr);
+
+	host_want(cq && mw && srq, "no CQ, window or SRQ: %m");
+	peer_connect(&h->peer);
+	host_exchange(h, at, mr, HOST_PAGE, OLD);
+	host_messages_in(h, at, mr, HOST_PAGE);
+	host_want(!ibv_destroy_srq(srq) && !ibv_dealloc_mw(mw) && !ibv_destroy_cq(cq),
+		  "something cannot be destroyed: %m");
+}
+
+static void objects(struct host *h, unsigned count)
+{
+	uint8_t *at = host_map(HOST_PAGE, OLD);
+	struct ibv_mr *mr = host_reg(h, at, HOST_PAGE);
+	struct holdings before = {0};
+
+	for (unsigned i = 0; i < count; i++) {
+		object(h, at, mr);
+		if (i + 1 == FIRST_ROUNDS)
+			before = holdings();
+	}
+	want_no_more(&before);
+	host_dereg(mr);
+}
+
+int main(int argc, char **argv)
+{
+	struct host h = {0};
+	unsigned count;
+	bool alone;
+
+	peer_program(argc, argv);
+	if (argc != 4)
+		device_die("usage: budget DEVICE lives|regions|objects COUNT");
+	alarm(LIMIT_S);
+	count = (unsigned)atoi(argv[3]);
+	host_want(count > FIRST_LIVES, "count to more than %u", FIRST_LIVES);
+	h.device = argv[1];
+	alone = !strcmp(argv[2], "lives");
+	if (!alone)
+		peer_start(&h.peer, &h.side, h.device);
+	side_open(&h.side, h.device);
+	if (alone)
+		lives(&h, count);
+	else if (!strcmp(argv[2], "regions"))
+		regions(&h, count);
+	else
+		objects(&h, count);
+	if (!alone)
+		peer_end(&h.peer);
+	side_close(&h.side);
+	return 0;
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What programs and allocators do with pages that are registered, or were a moment ago. */
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "host.h"
+
+enum { OLD = 0x11, NEW = 0x22, PEER = 0x33 };
+
+/* Registered, written by the peer, and given back; with a thread that begins meanwhile or without.
+ */
+static uint8_t *used(struct host *h, size_t bytes, bool thread)
+{
+	uint8_t *at = host_map(bytes, OLD);
+	struct ibv_mr *mr = host_reg(h, at, bytes);
+
+	host_exchange(h, at, mr, bytes, PEER);
+	if (thread)
+		host_add_thread();
+	host_dereg(mr);
+	host_want_all(at, bytes, PEER, "deregistered memory");
+	return at;
+}
+
+static void stays_private(struct host *h)
+{
+	uint8_t *at = host_map(HOST_BYTES, OLD);
+	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
+
+	host_exchange(h, at, mr, HOST_BYTES, PEER);
+	host_want_private(at, HOST_BYTES, "registered memory");
+	host_dereg(mr);
+}
+
+static void becomes_private(struct host *h)
+{
+	host_want_private(used(h, HOST_BYTES, false), HOST_BYTES, "deregistered memory");
+}
+
+static void becomes_private_threads(struct host *h)
+{
+	host_want_private(used(h, HOST_BYTES, true), HOST_BYTES, "deregistered memory");
+}
+
+/* ---- mremap, realloc ---- */
+
+static uint8_t *grown(uint8_t *at, size_t from, size_t to)
+{
+	uint8_t *moved = mremap(at, from, to, MREMAP_MAYMOVE);
+
+	if (moved == MAP_FAILED)
+		device_die("mremap: %m");
+	return moved;
+}
+
+/* Memory that grows must not grow into another region's. */
+static void grows(struct host *h, bool thread)
+{
+	size_t half = HOST_BYTES / 2;
+	uint8_t *a = host_map(half, OLD), *b = host_map(half, OLD);
+	struct ibv_mr *mr_a = host_reg(h, a, half), *mr_b = host_reg(h, b, half);
+
+	host_exchange(h, a, mr_a, half, PEER);
+	host_exchange(h, b, mr_b, half, PEER);
+	if (thread)
+		host_add_thread();
+	host_dereg(mr_a);
+	a = grown(a, half, 2 * half);
+	host_want_all(a, half, PEER, "what has grown");
+	host_want_all(a + half, half, 0, "what is new");
+	memset(a, NEW, 2 * half);
+	host_want_all(b, half, PEER, "the region behind it");
+	host_exchange(h, b, mr_b, half, OLD);
+	host_want_all(a, 2 * half, NEW, "what has grown, after the peer's write elsewhere");
+	host_dereg(mr_b);
+}
+
+static void grows_alone(struct host *h)
+{
+	grows(h, false);
+}
+
+static void grows_threads(struct host *h)
+{
+	grows(h, true);
+}
+
+/* What the program moves away while it is registered stays what it is; the peer may be told so. */
+static void moves_registered(struct host *h)
+{
+	size_t half = HOST_BYTES / 2;
+	uint8_t *at = host_map(half, OLD), *moved;
+	struct ibv_mr *mr = host_reg(h, at, half);
+	int expected = PEER;
+
+	host_exchange(h, at, mr, half, PEER);
+	moved = mremap(at, half, 2 * half, MREMAP_MAYMOVE | MREMAP_FIXED, host_map(2 * half, 0));
+	host_want(moved != MAP_FAILED, "mremap: %m");
+	host_want_all(moved, half, PEER, "what has moved");
+	host_want_all(moved + half, half, 0, "what is new behind it");
+	if (peer_write(&h->peer, at, mr->rkey, half, NEW) == IBV_WC_SUCCESS)
+		expected = NEW;
+	host_want_all(moved, half, expected, "what has moved, after a write");
+	host_want_all(moved + half, half, 0, "what is new behind it, after a write");
+	host_dereg(mr);
+	memset(moved, OLD, 2 * half);
+	host_want_all(moved, 2 * half, OLD, "what has moved, deregistered");
+}
+
+/* realloc and calloc in a program with threads that begin at any time. */
+static void allocator(struct host *h)
+{
+	size_t bytes = HOST_BYTES / 2;
+
+	for (int i = 0; i < 12; i++) {
+		uint8_t *at = aligned_alloc(HOST_PAGE, bytes);
+		struct ibv_mr *mr;
+
+		host_want(at, "no memory");
+		memset(at, OLD, bytes);
+		mr = host_reg(h, at, bytes);
+		host_exchange(h, at, mr, bytes, PEER);
+		if (i == 4 || i == 8)
+			host_add_thread();
+		host_dereg(mr);
+		at = realloc(at, 4 * bytes);
+		host_want(at, "no more memory");
+		host_want_all(at, bytes, PEER, "what realloc keeps");
+		memset(at, NEW, 4 * bytes);
+		host_want_all(at, 4 * bytes, NEW, "what realloc gives");
+		free(at);
+		malloc_trim(0);
+		at = calloc(1, 4 * bytes);
+		host_want(at, "no more memory");
+		host_want_all(at, 4 * bytes, 0, "what calloc gives");
+		free(at);
+	}
+}
+
+/* ---- madvise ---- */
+
+static void want_advice(void *at, int advice, const char *name)
+{
+	host_want(!madvise(at, HOST_BYTES, advice), "madvise(%s): %m", name);
+}
+
+static void forgets(struct host *h, bool thread)
+{
+	uint8_t *at = used(h, HOST_BYTES, thread);
+
+	want_advice(at, MADV_DONTNEED, "MADV_DONTNEED");
+	host_want_all(at, HOST_BYTES, 0, "memory that was given up");
+}
+
+static void forgets_alone(struct host *h)
+{
+	forgets(h, false);
+}
+
+static void forgets_threads(struct host *h)
+{
+	forgets(h, true);
+}
+
+static void forgets_registered(struct host *h)
+{
+	uint8_t *at = host_map(HOST_BYTES, OLD);
+	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
+
+	host_exchange(h, at, mr, HOST_BYTES, PEER);
+	want_advice(at, MADV_DONTNEED, "MADV_DONTNEED");
+	host_want_all(at, HOST_BYTES, 0, "memory that was given up");
+	host_exchange(h, at, mr, HOST_BYTES, NEW);
+	host_dereg(mr);
+	host_want_all(at, HOST_BYTES, NEW, "memory that was written again");
+}
+
+static void frees(struct host *h, bool thread)
+{
+	uint8_t *at = used(h, HOST_BYTES, thread);
+
+	want_advice(at, MADV_FREE, "MADV_FREE");
+	host_want(side_count(at, HOST_BYTES, 0) + side_count(at, HOST_BYTES, PEER) == HOST_BYTES,
+		  "freed memory holds what was never in it");
+	memset(at, NEW, HOST_BYTES);
+	host_want_all(at, HOST_BYTES, NEW, "freed memory, written again");
+}
+
+static void frees_alone(struct host *h)
+{
+	frees(h, false);
+}
+
+static void frees_threads(struct host *h)
+{
+	frees(h, true);
+}
+
+static void frees_registered(struct host *h)
+{
+	uint8_t *at = host_map(HOST_BYTES, OLD);
+	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
+
+	want_advice(at, MADV_FREE, "MADV_FREE");
+	host_exchange(h, at, mr, HOST_BYTES, PEER);
+	host_dereg(mr);
+	host_want_all(at, HOST_BYTES, PEER, "memory that was written after it was freed");
+}
+
+/* A child sees zeros, and nothing of it comes back. */
+static void wipes(uint8_t *at)
+{
+	int status;
+	pid_t child;
+
+	want_advice(at, MADV_WIPEONFORK, "MADV_WIPEONFORK");
+	child = fork();
+	if (!child) {
+		bool zeros = !side_not(at, HOST_BYTES, 0);
+
+		memset(at, OLD, HOST_BYTES);
+		_exit(zeros ? 0 : 1);
+	}
+	host_want(child > 0 && waitpid(child, &status, 0) == child && !status,
+		  "the child does not see zeros");
+	want_advice(at, MADV_KEEPONFORK, "MADV_KEEPONFORK");
+}
+
+static void wiped_registered(struct host *h)
+{
+	uint8_t *at = host_map(HOST_BYTES, OLD);
+	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
+
+	host_exchange(h, at, mr, HOST_BYTES, PEER);
+	wipes(at);
+	host_want_all(at, HOST_BYTES, PEER, "the parent's memory");
+	host_exchange(h, at, mr, HOST_BYTES, NEW);
+	host_dereg(mr);
+}
+
+static void wiped(struct host *h)
+{
+	uint8_t *at = used(h, HOST_BYTES, false);
+
+	wipes(at);
+	host_want_all(at, HOST_BYTES, PEER, "the parent's memory");
+}
+
+static void wiped_threads(struct host *h)
+{
+	uint8_t *at = used(h, HOST_BYTES, true);
+
+	wipes(at);
+	host_want_all(at, HOST_BYTES, PEER, "the parent's memory");
+}
+
+/* ---- mprotect ---- */
+
+/* A write that is refused changes nothing; one that is not is seen whole. */
+static void protects(struct host *h)
+{
+	uint8_t *at = host_map(HOST_BYTES, OLD);
+	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
+	static const int rights[] = {PROT_READ, PROT_NONE};
+
+	for (int i = 0; i < 2; i++) {
+		int value = OLD;
+
+		host_exchange(h, at, mr, HOST_BYTES, OLD);
+		host_want(!mprotect(at, HOST_BYTES, rights[i]), "mprotect: %m");
+		if (peer_write(&h->peer, at, mr->rkey, HOST_BYTES, PEER) == IBV_WC_SUCCESS)
+			value = PEER;
+		host_want(!mprotect(at, HOST_BYTES, PROT_READ | PROT_WRITE), "mprotect: %m");
+		host_want_all(at, HOST_BYTES, value, "protected memory");
+		peer_connect(&h->peer);
+		host_exchange(h, at, mr, HOST_BYTES, NEW);
+	}
+	host_dereg(mr);
+}
+
+/* Half of the pages are not there; the rest still belongs to nobody else. */
+static void unmapped_half(struct host *h)
+{
+	uint8_t *at = host_map(HOST_BYTES, OLD);
+	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
+	size_t half = HOST_BYTES / 2;
+	uint8_t *other;
+
+	host_exchange(h, at, mr, HOST_BYTES, OLD);
+	host_want(!munmap(at + half, half), "munmap: %m");
+	host_exchange(h, at, mr, half, PEER);
+	other = mmap(at + half, half, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	host_want(other == at + half, "nothing can be mapped in its place: %m");
+	host_want_all(other, half, 0, "what was mapped in its place");
+	host_dereg(mr);
+	host_want_all(at, half, PEER, "the half that stayed");
+	host_want_all(other, half, 0, "what was mapped in its place, in the end");
+	host_want_private(at, HOST_BYTES, "both halves");
+}
+
+const struct host_case page_cases[] = {
+	{"memory stays private", stays_private, NULL},
+	{"memory is private again", becomes_private, NULL},
+	{"memory is private again, threads", becomes_private_threads, NULL},
+	{"mremap", grows_alone, NULL},
+	{"mremap, threads", grows_threads, NULL},
+	{"mremap while registered", moves_registered, NULL},
+	{"realloc and calloc", allocator, NULL},
+	{"MADV_DONTNEED", forgets_alone, NULL},
+	{"MADV_DONTNEED, threads", forgets_threads, NULL},
+	{"MADV_DONTNEED while registered", forgets_registered, NULL},
+	{"MADV_FREE", frees_alone, NULL},
+	{"MADV_FREE, threads", frees_threads, NULL},
+	{"MADV_FREE while registered", frees_registered, NULL},
+	{"MADV_WIPEONFORK", wiped, NULL},
+	{"MADV_WIPEONFORK, threads", wiped_threads, NULL},
+	{"MADV_WIPEONFORK while registered", wiped_registered, NULL},
+	{"mprotect", protects, NULL},
+	{"munmap of a half", unmapped_half, NULL},
+	{NULL, NULL, NULL},
+};
