@@ -59,6 +59,8 @@ TRACE_POINT(bypass, taken, "requests are executed without packets", (HEX, qpn), 
 	    (NAME, opcode), (NUM, requests), (NUM, bytes), (NAME, way))
 TRACE_POINT(bypass, left, "a request takes packets", (HEX, qpn), (HEX, peer), (NAME, opcode),
 	    (NUM, bytes), (NAME, why))
+TRACE_POINT(bypass, revoked, "peers must ask again before they reach into a queue pair", (HEX, qpn),
+	    (HEX, peer), (NUM, epoch))
 TRACE_POINT(peer, payload, "how large payloads travel", (NUM, slot), (NAME, direction), (NAME, way))
 TRACE_POINT(peer, exposed, "whether a peer's exposed memory is used", (NUM, slot), (NAME, way))
 TRACE_POINT(channel, open, "a channel to another process is open", (NUM, slot), (NUM, bytes))

@@ -3,13 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "base/spin.h"
 
 #define PAGE 4096u
 
@@ -81,14 +78,11 @@ struct qp_block *expose_qp(struct expose *e, uint32_t qpn)
 	if (!e->mem)
 		return NULL;
 	b = &e->mem->qps[qpn % EXPOSE_BLOCKS];
-	if (!atomic_compare_exchange_strong(&b->qpn, &none, qpn))
-		return NULL;
-	return b;
+	return atomic_compare_exchange_strong(&b->qpn, &none, qpn) ? b : NULL;
 }
 
 void expose_qp_end(struct qp_block *b)
 {
-	b->bypass_ok = 0;
 	atomic_store(&b->qpn, 0);
 }
 
@@ -244,22 +238,4 @@ bool remote_key(const struct remote *f, uint32_t key, struct key_block *out)
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&b->seq, memory_order_relaxed) == seq &&
 	       range_inside(out->offset, out->length, EXPOSE_ARENA_BYTES);
-}
-
-void shared_lock_slow(struct shared_lock *l, const struct slot *slots, uint16_t me)
-{
-	for (uint32_t round = 1; !shared_lock_try(l, me); round++) {
-		uint32_t holder = atomic_load_explicit(&l->word, memory_order_relaxed);
-
-		if (round % 256) {
-			cpu_relax();
-			continue;
-		}
-		sched_yield();
-		/* The slot has no owner any more: the holder died between lock and unlock. */
-		if (holder && holder != me + 1u &&
-		    (holder > REGISTRY_SLOTS || !atomic_load(&slots[holder - 1].alive)) &&
-		    atomic_compare_exchange_strong(&l->word, &holder, me + 1u))
-			return;
-	}
 }

@@ -23,35 +23,27 @@
 #include "base/compiler.h"
 #include "base/hidden.h"
 #include "base/spin.h"
+#include "wire/qp_word.h"
 #include "wire/registry.h"
 
 #define EXPOSE_BLOCKS	   65536u	 /* of each kind; numbers that collide are not exposed */
 #define EXPOSE_ARENA_BYTES (64ull << 30) /* address space; pages appear as they are used */
 
-/*
- * A lock in memory that processes share:
- *   0         free
- *   slot + 1  held by a thread of that process; taken over if the process has died
- */
-struct shared_lock {
-	_Atomic(uint32_t) word;
-};
-
-/* A responder as its peer must see it.  The responder itself uses the same lock. */
-struct qp_block {
-	cacheline_aligned struct shared_lock lock;
-	_Atomic(uint32_t) qpn; /* 0: none */
-	uint32_t epsn;
-	uint32_t msn;
+/* What a request must fit to be executed at a responder by its peer. */
+struct qp_view {
 	uint32_t dest_qpn;
 	uint32_t port;	    /* row of the responder's own port */
 	uint32_t dest_port; /* row of the port where the peer lives */
 	uint32_t pdn;
 	uint32_t access; /* enum ib_access: what the QP allows */
 	uint32_t pkey;
-	/* Peers may execute requests without packets: the QP is in RTR or RTS, no message is in
-	 * progress or missing, and nothing is owed. */
-	uint32_t bypass_ok;
+};
+
+/* A responder as its peer in another process sees it. */
+struct qp_block {
+	cacheline_aligned _Atomic(uint64_t) word; /* wire/qp_word.h */
+	_Atomic(uint32_t) qpn;			  /* 0: none */
+	struct qp_view view;			  /* changes with a new epoch of the word */
 };
 
 /* A memory key; seq is odd while the block changes. */
@@ -98,6 +90,7 @@ int expose_open(struct expose *e, struct slot *slots, uint16_t slot) must_check;
 void expose_close(struct expose *e);
 /* Takes the block of a QP number; NULL if another QP has it. */
 struct qp_block *expose_qp(struct expose *e, uint32_t qpn);
+/* The owner has closed the word. */
 void expose_qp_end(struct qp_block *b);
 /* False if another key has the block. */
 bool expose_key(struct expose *e, const struct key_block *k);
@@ -115,27 +108,4 @@ bool remote_key(const struct remote *f, uint32_t key, struct key_block *out) mus
 static inline struct qp_block *remote_qp(const struct remote *f, uint32_t qpn)
 {
 	return &f->mem->qps[qpn % EXPOSE_BLOCKS];
-}
-
-/* me is our slot */
-static inline bool shared_lock_try(struct shared_lock *l, uint16_t me)
-{
-	uint32_t free = 0;
-
-	return atomic_compare_exchange_strong_explicit(&l->word, &free, me + 1u,
-						       memory_order_acquire, memory_order_relaxed);
-}
-
-/* Waits for the lock, or takes it from a process that died with it. */
-void shared_lock_slow(struct shared_lock *l, const struct slot *slots, uint16_t me);
-
-static inline void shared_lock(struct shared_lock *l, const struct slot *slots, uint16_t me)
-{
-	if (unlikely(!shared_lock_try(l, me)))
-		shared_lock_slow(l, slots, me);
-}
-
-static inline void shared_unlock(struct shared_lock *l)
-{
-	atomic_store_explicit(&l->word, 0, memory_order_release);
 }

@@ -25,15 +25,9 @@ struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqp
 	return remote_of(w->host, route_owner_plus_1(w, path, dqpn));
 }
 
-bool wire_is_remote(struct wire *w, const struct path *path, uint32_t dqpn)
+bool wire_owns(const struct wire *w, uint32_t qpn)
 {
-	bool remote;
-
-	rcu_enter();
-	/* The queue pair's locks may not be held: its memory of the route is none of ours. */
-	remote = remote_of(w->host, route_walk(w, path, dqpn));
-	rcu_leave();
-	return remote;
+	return route_number_owner_plus_1(w->host->attr.registry, qpn) == w->host->attr.slot + 1u;
 }
 
 static void remote_connect(struct link_shm *l, uint16_t peer)

@@ -117,11 +117,11 @@ struct expose *wire_expose(struct wire *w);
  * is this process, or not connected.  Under RCU.
  */
 struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqpn);
-/* Does it belong to another process that we could map?  For the control path. */
-bool wire_is_remote(struct wire *w, const struct path *path, uint32_t dqpn);
+/* Does the number belong to this process? */
+bool wire_owns(const struct wire *w, uint32_t qpn);
 /* Control path: maps it. */
 void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn);
-/* Slots and our own index, for the locks of blocks. */
+/* Slots and our own index. */
 struct slot *wire_slots(const struct wire *w);
 uint16_t wire_slot(const struct wire *w);
 

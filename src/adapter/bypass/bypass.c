@@ -7,7 +7,7 @@
 #include "base/trace.h"
 #include "usermem/usermem.h"
 
-/* Longer messages would hold the peer's responder for too long; between packets it is free. */
+/* Longer messages would keep this thread for too long; between packets it looks up. */
 #define REMOTE_MAX_BYTES (4u << 20)
 
 /* Gathers a message into a list of runs, in one pass even if it is made on the way. */
@@ -154,9 +154,8 @@ bool bypass_take(struct qp *qp, const struct send_wqe *w)
 	if (!bypass_peer_enter(qp, right_for(p), &r))
 		return bypass_leave(qp, w, LEFT_PEER);
 	done = bypass_execute(qp, &r, w);
-	bypass_peer_leave(qp, &r, done ? &m : NULL);
-	if (!done)
-		return bypass_leave(qp, w, LEFT_EXECUTION);
+	if (!bypass_peer_leave(qp, &r, done ? &m : NULL))
+		return bypass_leave(qp, w, done ? LEFT_PEER : LEFT_EXECUTION);
 	bypass_done(qp, m.packets, w->nblocks);
 	trace(bypass, taken, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(w->opcode), 1, w->len,
 	      bypass_peer_way(&r));

@@ -11,8 +11,10 @@
 #include "wire/route.h"
 
 struct bypass_peer {
-	struct qp_block *shared;
-	struct remote *remote; /* the peer's process; NULL: this one */
+	struct responder *here; /* in this process, its lock held; or NULL, and: */
+	struct remote *remote;	/* the peer's process */
+	struct qp_block *block;
+	uint64_t word; /* of the block, as it was entered */
 	uint32_t pdn;
 };
 
@@ -26,22 +28,27 @@ static inline const char *bypass_peer_way(const struct bypass_peer *r)
 bool bypass_peer_enter_remote(const struct qp *qp, uint32_t right,
 			      struct bypass_peer *r) must_check;
 
+static inline bool bypass_peer_fits(const struct qp *qp, uint32_t right, const struct qp_view *v)
+{
+	return likely(v->dest_qpn == qp->qpn && v->dest_port == qp->path.src_port &&
+		      v->port == qp->path.dst_port && (v->access & right) == right &&
+		      pkey_match((uint16_t)v->pkey, qp->pkey));
+}
+
 /* Takes the lock if the responder expects this very request. */
 static inline must_check bool bypass_peer_lock(const struct qp *qp, uint32_t right,
-					       struct qp_block *b)
+					       struct responder *r)
 {
-	if (unlikely(!shared_lock_try(&b->lock, qp->adapter->slot)))
+	if (unlikely(!spin_try(&r->lock)))
 		return false;
-	if (likely(b->bypass_ok && b->dest_qpn == qp->qpn && b->dest_port == qp->path.src_port &&
-		   b->port == qp->path.dst_port && b->epsn == qp->req.psn &&
-		   (b->access & right) == right && pkey_match((uint16_t)b->pkey, qp->pkey)))
+	if (likely(r->bypass_ok && r->epsn == qp->req.psn && bypass_peer_fits(qp, right, &r->view)))
 		return true;
-	shared_unlock(&b->lock);
+	spin_unlock(&r->lock);
 	return false;
 }
 
 /* The peer if it belongs to this device: on its port, with a number of this process. */
-static inline const struct qp *bypass_peer_here(const struct qp *qp)
+static inline struct qp *bypass_peer_here(const struct qp *qp)
 {
 	struct adapter *a = qp->adapter;
 
@@ -56,38 +63,44 @@ static inline const struct qp *bypass_peer_here(const struct qp *qp)
 
 /*
  * Finds the peer of a connected queue pair, if it accepts a request of this right with
- * our next PSN.  On success its responder's lock is held.  sq held, under RCU.
+ * our next PSN.  On success bypass_peer_leave must follow.  sq held, under RCU.
  */
 static inline must_check bool bypass_peer_enter(const struct qp *qp, uint32_t right,
 						struct bypass_peer *r)
 {
-	const struct qp *peer = bypass_peer_here(qp);
+	struct qp *peer = bypass_peer_here(qp);
 
 	if (!peer)
 		return bypass_peer_enter_remote(qp, right, r);
-	if (unlikely(right != IB_ACCESS_REMOTE_WRITE ||
-		     !bypass_peer_lock(qp, right, peer->resp.shared)))
+	if (unlikely(right != IB_ACCESS_REMOTE_WRITE || !bypass_peer_lock(qp, right, &peer->resp)))
 		return false;
-	*r = (struct bypass_peer){.shared = peer->resp.shared, .pdn = peer->resp.shared->pdn};
+	*r = (struct bypass_peer){.here = &peer->resp, .pdn = peer->resp.view.pdn};
 	return true;
 }
 
-/* Leaves the peer after these messages were executed; NULL: none. */
-static inline void bypass_peer_leave(const struct qp *qp, const struct bypass_peer *r,
-				     const struct message_sizes *done)
+/* The rest of bypass_peer_leave. */
+bool bypass_peer_leave_remote(const struct qp *qp, const struct bypass_peer *r,
+			      const struct message_sizes *done) must_check;
+
+/*
+ * Leaves the peer after these messages were executed; NULL: none.  False: none counts, because
+ * there was none or because a peer of another process has not waited for them.  Then packets carry
+ * them.
+ */
+static inline must_check bool bypass_peer_leave(const struct qp *qp, const struct bypass_peer *r,
+						const struct message_sizes *done)
 {
+	if (unlikely(r->remote))
+		return done && bypass_peer_leave_remote(qp, r, done);
 	if (likely(done)) {
-		r->shared->epsn = psn_add(r->shared->epsn, done->packets);
-		r->shared->msn = psn_add(r->shared->msn, done->messages);
+		r->here->epsn = psn_add(r->here->epsn, done->packets);
+		r->here->msn = psn_add(r->here->msn, done->messages);
 	}
-	shared_unlock(&r->shared->lock);
-	if (unlikely(!done))
-		return;
-	if (r->remote)
-		port_account_remote(qp->adapter->wire, &qp->path, r->remote, done);
-	else
+	spin_unlock(&r->here->lock);
+	if (likely(done))
 		port_account_looped(qp->adapter->counters, &qp->path, qp->adapter->port->ethernet,
 				    done);
+	return done;
 }
 
 /* The address here of [va, va + len) under a key of another process; NULL: the key refuses. */

@@ -13,7 +13,7 @@
 #include "adapter/bypass/bypass.h"
 #include "base/trace.h"
 
-/* The most requests under one hold of the peer's responder. */
+/* The most requests in one visit to the peer's responder. */
 #define TURN 32u
 
 /* The segments at the start of such a request. */
@@ -97,8 +97,7 @@ static uint32_t take_turn(struct qp *qp, uint32_t ready)
 	if (!entered)
 		return 0;
 	done.packets = done.messages;
-	bypass_peer_leave(qp, &r, done.messages ? &done : NULL);
-	if (!done.messages)
+	if (!bypass_peer_leave(qp, &r, done.messages ? &done : NULL))
 		return 0;
 	bypass_done(qp, done.packets, done.messages);
 	trace(bypass, taken, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(WQE_OP_RDMA_WRITE),

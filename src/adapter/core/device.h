@@ -5,7 +5,7 @@
  * Locks, in the order in which threads take them:
  *
  *   qp->sq (baton)         requester: the send ring and what has been sent of it
- *   resp.shared->lock      responder: expected PSN, the receive message in progress
+ *   resp.lock              responder: expected PSN, the receive message in progress
  *   comp.lock              completer: outstanding requests, oldest first
  *   srq->lock, cq->lock, the locks of the run queue and of the timers: leaves
  *

@@ -5,7 +5,7 @@
  *   requester  (transport/requester.c)  reads the send ring, makes request packets
  *       under sq, a baton
  *   responder  (transport/responder.c)  takes request packets, makes responses
- *       under resp.shared->lock
+ *       under resp.lock
  *   completer  (transport/completer.c)  takes responses, retires requests in order
  *       under comp.lock
  *
@@ -89,10 +89,20 @@ struct completer {
 };
 
 struct responder {
-	/* The block has the lock, the expected PSN and the MSN, where the peer's process may see
-	 * them. */
-	struct qp_block *shared; /* exposed, or &own */
-	struct qp_block own;
+	/* What the bypass within the process touches; one line. */
+	cacheline_aligned struct spin lock;
+	/* While published, the word has them, and these are as old as the lock's last taking. */
+	uint32_t epsn;
+	uint32_t msn;
+	/* Peers of this process may execute requests without packets: see resp_bypass_ok. */
+	uint32_t bypass_ok;
+	struct qp_view view;
+	/* For a peer of another process; NULL: such peers send packets. */
+	struct qp_block *shared;
+	bool far;	/* the peer is in another process */
+	bool published; /* the word is the peer's, since it was opened */
+	/* The QP has failed, and no flush has come since. */
+	_Atomic(bool) revoked;
 	bool nak_sent; /* sequence error reported; silent until the PSN comes */
 	/* the message in progress */
 	bool in_message;
@@ -198,9 +208,32 @@ static inline void qp_timer_arm(struct qp *qp, uint64_t deadline_ns)
 	timer_arm(&qp->adapter->timers, &qp->timer, deadline_ns);
 }
 
+/* Takes the numbers from the word, which the peer has advanced; see qp_word.h. */
+static inline void resp_take_numbers(struct responder *r, uint64_t word)
+{
+	r->epsn = qp_word_epsn(word);
+	r->msn = qp_word_msn(word);
+}
+
 static inline void resp_lock(struct qp *qp)
 {
-	shared_lock(&qp->resp.shared->lock, qp->adapter->slots, qp->adapter->slot);
+	struct responder *r = &qp->resp;
+
+	spin_lock(&r->lock);
+	if (r->published)
+		resp_take_numbers(r, qp_word_load(&r->shared->word));
+}
+
+/* The responder goes on by itself: nobody else moves its numbers until the lock is released.  Under
+ * the lock. */
+static inline void resp_close(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+
+	if (!r->published)
+		return;
+	resp_take_numbers(r, qp_word_close(&r->shared->word));
+	r->published = false;
 }
 
 /* The use of a key that a peer names in a request of this right (0: none) to the QP. */
@@ -221,11 +254,26 @@ static inline uint32_t resp_bypass_ok(const struct qp *qp)
 	       !r->in_message && !r->have_recv && !r->ack_owed && r->rd_answered == r->rd_count;
 }
 
+/* Opens the word to a peer in another process, unless the QP is in error.  Under the lock. */
+void resp_open(struct qp *qp);
+
 static inline void resp_unlock(struct qp *qp)
 {
-	qp->resp.shared->bypass_ok = resp_bypass_ok(qp);
-	shared_unlock(&qp->resp.shared->lock);
+	struct responder *r = &qp->resp;
+
+	if (!r->far)
+		r->bypass_ok = resp_bypass_ok(qp);
+	else if (!r->published && resp_bypass_ok(qp))
+		resp_open(qp);
+	spin_unlock(&r->lock);
 }
+
+/* Sets what a request must fit.  True: what a peer has begun does not count any more.  Under the
+ * lock. */
+bool resp_set_view(struct qp *qp, const struct qp_view *view);
+/* Peers may execute nothing any more, and what they have begun does not count.  Any locks may be
+ * held; the state says already that requests are not taken. */
+void resp_revoke(struct qp *qp);
 
 /* Does a request with these flags complete when it succeeds?  Every way of execution asks here. */
 static inline bool qp_is_signaled(const struct qp *qp, uint8_t fm_ce_se)

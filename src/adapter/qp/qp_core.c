@@ -15,14 +15,17 @@ void qp_async(struct qp *qp, enum ib_event event)
 
 void qp_fail(struct qp *qp, const char *why)
 {
-	uint32_t old = atomic_exchange(&qp->state, (uint32_t)IB_QPS_ERR);
+	uint32_t old;
 
+	atomic_store(&qp->resp.revoked, true);
+	old = atomic_exchange(&qp->state, (uint32_t)IB_QPS_ERR);
 	if (old == IB_QPS_ERR)
 		return;
 	trace(qp, state, qp->qpn, qp_state_name((enum ib_qp_state)old), qp_state_name(IB_QPS_ERR),
 	      why);
 	/* only resp_unlock sets it again, after a look at the state */
-	qp->resp.shared->bypass_ok = 0;
+	qp->resp.bypass_ok = 0;
+	resp_revoke(qp);
 	if (qp->create.srq)
 		qp_async(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 	qp_kick(qp);
@@ -67,6 +70,7 @@ void qp_reset_queues(struct qp *qp)
 	atomic_store(&qp->waiting, 0);
 	timer_disarm(&qp->timer);
 	atomic_store(&qp->drain_notify, false);
+	resp_close(qp);
 	qp->resp.nak_sent = false;
 	qp->resp.in_message = false;
 	qp->resp.have_recv = false;
@@ -77,7 +81,7 @@ void qp_reset_queues(struct qp *qp)
 	qp->resp.rd_answered = 0;
 	qp->resp.rd_once = 0;
 	qp->resp.rd_off = 0;
-	qp->resp.shared->msn = 0;
+	qp->resp.msn = 0;
 	qp->rq = (struct recv_ring){
 		.buf = qp->create.rq_buf,
 		.wqes = qp->create.rq_wqes,

@@ -27,7 +27,7 @@ enum recv_verdict {
 	RECV_FAULT, /* the ring itself cannot be read, or its counters make no sense */
 };
 
-/* Takes from the QP's ring, under resp.shared->lock. */
+/* Takes from the QP's ring, under resp.lock. */
 enum recv_verdict recv_ring_take(struct recv_ring *ring, struct recv_wqe *out) must_check;
 
 /* Appends the runs of bytes [off, off + len) of a receive's scatter list; MKEY_OUT_OF_RANGE if it

@@ -24,7 +24,7 @@ struct transfer transfer_answered(struct qp *qp, const struct send_wqe *w, uint1
 struct transfer transfer_remote(struct qp *qp, const struct srq *srq, uint32_t pdn, uint32_t right,
 				struct send_seg *seg);
 
-/* May the peer access this range?  Under resp.shared->lock. */
+/* May the peer access this range?  Under resp.lock. */
 enum mkey_verdict remote_check(struct qp *qp, uint32_t pdn, uint32_t right, uint32_t rkey,
 			       uint64_t va, uint32_t len) must_check;
 /* Puts a packet's payload at byte off of the write in progress, or of the receive.  MKEY_GONE: see

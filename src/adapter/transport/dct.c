@@ -94,7 +94,6 @@ static struct peer *new_peer(struct qp *target)
 	qp->qpn = target->qpn;
 	qp->bth = BTH_DC;
 	qp->reliable = true;
-	qp->resp.shared = &qp->resp.own;
 	qp->mtu = target->mtu;
 	qp->pkey = target->pkey;
 	p->all = d->all;
@@ -222,7 +221,7 @@ static void open_connection(struct peer *p, const struct pkt *pkt)
 
 	end_connection(p);
 	path_reverse(pkt->path, &qp->path);
-	qp->resp.shared->epsn = pkt->dc->psn & IB_PSN_MASK;
+	qp->resp.epsn = pkt->dc->psn & IB_PSN_MASK;
 	p->connection = pkt->dc->connection;
 	atomic_store(&p->process, pkt->dc->process);
 	atomic_store(&qp->state, (uint32_t)IB_QPS_RTR);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapter/bypass/revoke.h"
 #include "adapter/ethernet/rss.h"
 #include "adapter/qp/path.h"
 #include "adapter/qp/qp_state.h"
@@ -134,8 +135,6 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 	qp->resp.shared = qp->bth == BTH_RC && attr->type == IB_QPT_RC
 				  ? expose_qp(wire_expose(a->wire), qp->qpn)
 				  : NULL;
-	if (!qp->resp.shared)
-		qp->resp.shared = &qp->resp.own;
 	qp->attr.path_mtu = IB_MTU_4096;
 	qp_reset_queues(qp);
 	qp->timer.fire = completer_timeout;
@@ -177,7 +176,9 @@ void qp_destroy(struct qp *qp)
 	qp_lock(qp);
 	completer_withdraw(qp);
 	atomic_store(&qp->state, (uint32_t)IB_QPS_RESET);
+	resp_revoke(qp);
 	qp_unlock(qp);
+	bypass_revoke_qp(qp);
 	qp_forget(qp);
 	rcu_wait();
 	if (qp->dct)
@@ -188,7 +189,7 @@ void qp_destroy(struct qp *qp)
 		cq_release(qp->create.recv_cq);
 	if (qp->create.srq)
 		srq_release(qp->create.srq);
-	if (qp->resp.shared != &qp->resp.own)
+	if (qp->resp.shared)
 		expose_qp_end(qp->resp.shared);
 	number_give(&a->qps, qp->qpn);
 	free(qp->dci);
@@ -255,8 +256,15 @@ static void take_attributes(struct qp *qp, const struct qp_attr *attr, uint32_t 
 #undef TAKE
 }
 
-/* Derives from the attributes what the state machines use. */
-static void apply_attributes(struct qp *qp, uint32_t mask)
+static void set_expected_psn(struct qp *qp, uint32_t psn)
+{
+	resp_close(qp);
+	qp->resp.epsn = psn;
+}
+
+/* Derives from the attributes what the state machines use.  True: peers must begin again what they
+ * have begun. */
+static bool apply_attributes(struct qp *qp, uint32_t mask)
 {
 	struct adapter *a = qp->adapter;
 
@@ -277,24 +285,28 @@ static void apply_attributes(struct qp *qp, uint32_t mask)
 	if (mask & IB_QP_RNR_RETRY)
 		qp->comp.rnr_left = qp->attr.rnr_retry;
 	if (mask & IB_QP_RQ_PSN)
-		qp->resp.shared->epsn = qp->attr.rq_psn & IB_PSN_MASK;
-	qp->resp.shared->dest_qpn = qp->attr.dest_qpn;
-	qp->resp.shared->port = qp->path.src_port;
-	qp->resp.shared->dest_port = qp->path.dst_port;
-	qp->resp.shared->pdn = qp->create.pdn;
-	qp->resp.shared->access = qp->attr.access;
-	qp->resp.shared->pkey = qp->pkey;
+		set_expected_psn(qp, qp->attr.rq_psn & IB_PSN_MASK);
 	if (mask & IB_QP_SQ_PSN) {
 		qp->req.psn = qp->attr.sq_psn & IB_PSN_MASK;
 		atomic_store(&qp->comp.acked_psn, qp->req.psn);
 	}
+	return resp_set_view(qp, &(struct qp_view){
+					 .dest_qpn = qp->attr.dest_qpn,
+					 .port = qp->path.src_port,
+					 .dest_port = qp->path.dst_port,
+					 .pdn = qp->create.pdn,
+					 .access = qp->attr.access,
+					 .pkey = qp->pkey,
+				 });
 }
 
 static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state to)
 {
 	atomic_store(&qp->state, (uint32_t)to);
-	if (to == IB_QPS_RESET || to == IB_QPS_ERR)
+	if (to == IB_QPS_RESET || to == IB_QPS_ERR) {
+		resp_revoke(qp);
 		completer_withdraw(qp);
+	}
 	if (to == IB_QPS_RESET) {
 		qp_reset_queues(qp);
 		if (qp->dci)
@@ -315,6 +327,7 @@ static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state t
 int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 {
 	enum ib_qp_state cur, next = IB_QPS_RESET;
+	bool revoked = true;
 	int ret = -EINVAL;
 
 	/* An RSS QP has no states. */
@@ -331,12 +344,14 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 		goto unlock;
 	if (next != IB_QPS_RESET && next != IB_QPS_ERR) {
 		take_attributes(qp, attr, mask);
-		apply_attributes(qp, mask);
+		revoked = apply_attributes(qp, mask);
 	}
 	enter_state(qp, cur, next);
 	ret = 0;
 unlock:
 	qp_unlock(qp);
+	if (!ret && revoked)
+		bypass_revoke_qp(qp);
 	if (!ret && mask & IB_QP_AV && qp->bth == BTH_RC)
 		wire_remote_connect(qp->adapter->wire, &qp->path, qp->attr.dest_qpn);
 	/* flush, drain, or start what was posted earlier */
@@ -364,7 +379,7 @@ void qp_query(struct qp *qp, struct qp_attr *attr)
 			    atomic_load(&qp->comp.head) != atomic_load(&qp->req.tail);
 	/* the numbers of the next packets, as the device's context holds them */
 	if (attr->state != IB_QPS_RESET && attr->state != IB_QPS_INIT) {
-		attr->rq_psn = qp->resp.shared->epsn;
+		attr->rq_psn = qp->resp.epsn;
 		attr->sq_psn = qp->req.psn;
 	}
 	qp_unlock(qp);

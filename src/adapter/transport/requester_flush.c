@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A queue pair in error: everything that is posted completes with a flush error. */
+#include "adapter/bypass/revoke.h"
 #include "adapter/transport/requester.h"
 
 #include "adapter/qp/send_cqe.h"
@@ -25,6 +26,11 @@ static void requester_flush_ring(struct qp *qp)
 
 void requester_flush(struct qp *qp)
 {
+	/* The thread that made the QP fail may not have come to this yet. */
+	if (atomic_exchange(&qp->resp.revoked, false)) {
+		resp_revoke(qp);
+		bypass_revoke_qp(qp);
+	}
 	if (qp->create.sq_blocks)
 		requester_flush_ring(qp);
 	/* Orders the store of the state before the read of the doorbell record; partner:

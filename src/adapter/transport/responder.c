@@ -88,7 +88,7 @@ void responder_flush(struct qp *qp)
 
 static enum resp_state resp_check_psn(struct qp *qp, const struct pkt *pkt)
 {
-	int32_t diff = psn_diff(pkt->psn, qp->resp.shared->epsn);
+	int32_t diff = psn_diff(pkt->psn, qp->resp.epsn);
 
 	if (!diff) {
 		qp->resp.nak_sent = false;
@@ -103,7 +103,7 @@ static enum resp_state resp_check_psn(struct qp *qp, const struct pkt *pkt)
 		resp_trace_drop(qp, pkt, "gap-in-message");
 		return RESP_DONE;
 	}
-	qp->resp.shared->epsn = pkt->psn;
+	qp->resp.epsn = pkt->psn;
 	return RESP_CHECK_SEQUENCE;
 }
 
@@ -235,12 +235,12 @@ static enum resp_state resp_complete(struct qp *qp, const struct pkt *pkt)
 	/* the message is complete: only now its key becomes invalid (IBTA 9.4.1.1.3) */
 	if (unlikely(p->ieth) && !resp_invalidate(qp, pkt->imm))
 		return RESP_ERR_INVALIDATE;
-	r->shared->epsn = psn_add(r->shared->epsn, pkt->npkts);
+	r->epsn = psn_add(r->epsn, pkt->npkts);
 	if (p->write && p->first)
 		shard_count(qp->adapter->counters, HW_RX_WRITE_REQUESTS, 1);
 	if (p->last) {
 		r->in_message = false;
-		r->shared->msn = psn_add(r->shared->msn, 1);
+		r->msn = psn_add(r->msn, 1);
 		/* A plain WRITE does not complete the receive that an aborted message left. */
 		if (r->have_recv && (p->send || p->imm)) {
 			recv_push(qp, pkt, (uint32_t)r->off);
@@ -330,7 +330,7 @@ static enum resp_state resp_out_of_sequence(struct qp *qp)
 {
 	shard_count(qp->adapter->counters, HW_OUT_OF_SEQUENCE, 1);
 	if (!qp->resp.nak_sent)
-		resp_nak(qp, NAK_PSN_SEQUENCE, qp->resp.shared->epsn);
+		resp_nak(qp, NAK_PSN_SEQUENCE, qp->resp.epsn);
 	qp->resp.nak_sent = true;
 	return RESP_DONE;
 }
@@ -421,6 +421,10 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 		resp_trace_drop(qp, pkt, "not-from-peer");
 		goto unlock;
 	}
+	/* What the peer has executed by itself is behind; it has nothing under way when it sends
+	 * something new.  A duplicate leaves the word as it is. */
+	if (psn_diff(pkt->psn, qp->resp.epsn) >= 0)
+		resp_close(qp);
 	xrc_enter(qp, pkt->srqn);
 	while (s != RESP_DONE) {
 		enum resp_state next = resp_next_state(qp, pkt, s);

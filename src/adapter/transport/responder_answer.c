@@ -11,7 +11,7 @@ void resp_answer_init(const struct qp *qp, struct pkt *out, uint8_t op, uint32_t
 		.dqpn = qp->attr.dest_qpn,
 		.psn = psn,
 		.npkts = 1,
-		.msn = qp->resp.shared->msn,
+		.msn = qp->resp.msn,
 		.aeth = AETH_ACK | AETH_NO_CREDIT,
 		.path = &qp->path,
 	};
@@ -53,7 +53,7 @@ void resp_acknowledge(struct qp *qp, uint8_t syndrome, uint32_t psn)
 void resp_acknowledge_message(struct qp *qp, const struct pkt *pkt)
 {
 	struct responder *r = &qp->resp;
-	uint32_t psn = psn_add(r->shared->epsn, IB_PSN_MASK);
+	uint32_t psn = psn_add(r->epsn, IB_PSN_MASK);
 
 	if (!pkt->batched) {
 		resp_acknowledge(qp, AETH_ACK | AETH_NO_CREDIT, psn);

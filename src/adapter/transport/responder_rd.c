@@ -183,8 +183,8 @@ enum resp_state resp_read(struct qp *qp, const struct pkt *pkt)
 		return RESP_ERR_REMOTE_ACCESS;
 	shard_count(qp->adapter->counters, HW_RX_READ_REQUESTS, 1);
 	rd_accept(qp, pkt, npkts);
-	r->shared->epsn = psn_add(r->shared->epsn, npkts);
-	r->shared->msn = psn_add(r->shared->msn, 1);
+	r->epsn = psn_add(r->epsn, npkts);
+	r->msn = psn_add(r->msn, 1);
 	return resp_answer_pending(qp);
 }
 
@@ -218,8 +218,8 @@ enum resp_state resp_atomic(struct qp *qp, const struct pkt *pkt)
 	shard_count(qp->adapter->counters, HW_RX_ATOMIC_REQUESTS, 1);
 	rd = rd_accept(qp, pkt, 1);
 	rd->orig = orig;
-	r->shared->epsn = psn_add(r->shared->epsn, 1);
-	r->shared->msn = psn_add(r->shared->msn, 1);
+	r->epsn = psn_add(r->epsn, 1);
+	r->msn = psn_add(r->msn, 1);
 	return resp_answer_pending(qp);
 }
 
@@ -230,11 +230,10 @@ enum resp_state resp_duplicate(struct qp *qp, const struct pkt *pkt)
 	const struct bth_props *p = pkt_props(pkt);
 	struct responder *r = &qp->resp;
 
-	trace(packet, duplicate, qp->qpn, bth_op_name(pkt->opcode), pkt->psn, r->shared->epsn);
+	trace(packet, duplicate, qp->qpn, bth_op_name(pkt->opcode), pkt->psn, r->epsn);
 	shard_count(qp->adapter->counters, HW_DUPLICATE_REQUEST, 1);
 	if (!p->read && !p->atomic) {
-		resp_acknowledge(qp, AETH_ACK | AETH_NO_CREDIT,
-				 psn_add(r->shared->epsn, IB_PSN_MASK));
+		resp_acknowledge(qp, AETH_ACK | AETH_NO_CREDIT, psn_add(r->epsn, IB_PSN_MASK));
 		return RESP_DONE;
 	}
 	for (uint32_t n = 1; n <= min_u32(r->rd_count, ADAPTER_MAX_RD_ATOMIC); n++) {

@@ -4,12 +4,11 @@
  *
  *     parent, slot 0: exposure and arena      child, slot 1: far, looks and copies
  *
- * The child finds keys and responders by number, never a half-written key; its lock dies with it;
- * what is taken back is not found any more; a process that exposes nothing is no error.
+ * The child finds keys and responders by number, never a half-written key; what is taken back is
+ * not found any more; a process that exposes nothing is no error.
  */
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -139,30 +138,25 @@ static void test_stranger(void)
 	close(other);
 }
 
-static int child_dies_with_lock(struct slot *slots)
-{
-	struct remote *f = remote_open(slots, 0, 1);
-
-	CHECK(f && shared_lock_try(&remote_qp(f, 0x400)->lock, 1));
-	raise(SIGKILL);
-	return 0;
-}
-
-static void test_dead_holder(void)
+/* A number that collides has no block until the other has gone; a peer finds the word there. */
+static void test_block(void)
 {
 	struct slot *slots = slots_new();
 	struct expose e;
 	struct qp_block *b;
+	struct remote *f;
+	uint64_t word;
 
 	CHECK(!expose_open(&e, slots, 0));
 	b = expose_qp(&e, 0x400);
 	CHECK(b && !expose_qp(&e, 0x400 + EXPOSE_BLOCKS));
-	CHECK(WIFSIGNALED(in_child(child_dies_with_lock, slots)));
-	CHECK(!shared_lock_try(&b->lock, 0));
-	/* the daemon notices */
-	atomic_store(&slots[1].alive, 0);
-	shared_lock(&b->lock, slots, 0);
-	shared_unlock(&b->lock);
+	f = remote_open(slots, 0, 1);
+	CHECK(f && qp_word_open(&b->word, qp_word_load(&b->word), 7, 1));
+	word = qp_word_load(&remote_qp(f, 0x400)->word);
+	CHECK(qp_word_is_open(word) && qp_word_epsn(word) == 7);
+	CHECK(qp_word_commit(&remote_qp(f, 0x400)->word, word, 2, 1));
+	CHECK(qp_word_epsn(qp_word_close(&b->word)) == 9);
+	remote_close(f);
 	expose_qp_end(b);
 	CHECK(expose_qp(&e, 0x400 + EXPOSE_BLOCKS) == b);
 	expose_close(&e);
@@ -212,7 +206,7 @@ int main(void)
 	test_write();
 	test_nonsense();
 	test_stranger();
-	test_dead_holder();
+	test_block();
 	test_consistent();
 	return 0;
 }

@@ -9,9 +9,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "adapter/bypass/bypass_peer.h"
 #include "adapter_device.h"
 #include "check.h"
 #include "test_subnet.h"
+#include "base/rcu.h"
 #include "wire/expose.h"
 #include "wire/tap.h"
 
@@ -337,17 +339,28 @@ static void test_message_by_packets(void)
 	fabric_down(f);
 }
 
+/* Does the path lead from the initiator to the target's memory? */
+static bool is_reached(struct fabric *f, struct path path)
+{
+	bool reached;
+
+	rcu_enter();
+	reached = wire_remote(f->a.device.wire[0], &path, qp_number(f->to->qp.qp));
+	rcu_leave();
+	return reached;
+}
+
 /* A responder that says it is at another port is not the one that the path leads to. */
 static void test_other_port(void)
 {
 	struct fabric *f = fabric_up();
 	struct qp_block *b = block_of(f);
 
-	CHECK(b->port == 1 && b->dest_port == 0);
-	b->port = 0;
+	CHECK(b->view.port == 1 && b->view.dest_port == 0);
+	b->view.port = 0;
 	post(f, WQE_OP_RDMA_WRITE, 0, 100);
 	CHECK(!device_cq_poll(&f->from.cq) && !f->to->data[1]); /* packets go by the path */
-	b->port = 1;
+	b->view.port = 1;
 	progress(f);
 	sent(f, CQE_OP_REQ);
 	CHECK(!memcmp(f->to->data, f->source, 100));
@@ -360,8 +373,6 @@ static void test_wrong_address(void)
 {
 	struct fabric *f = fabric_up();
 	struct qp_block *b = block_of(f);
-	const struct path wrong = {.src_port = 0, .dst_port = 0};
-	uint32_t to = qp_number(f->to->qp.qp);
 
 	device_qp_down(&f->from);
 	device_qp_up(&f->a.device, 0, &f->from, IB_QPT_RC);
@@ -369,8 +380,8 @@ static void test_wrong_address(void)
 	f->source_key = device_mr(&f->a.device, 0, f->from.pdn, f->source, sizeof(f->source),
 				  RIGHTS, &f->mr[0]);
 	connect_half(f, &f->from, &f->to->qp, 0);
-	b->dest_qpn = qp_number(f->from.qp);
-	CHECK(!wire_is_remote(f->a.device.wire[0], &wrong, to));
+	b->view.dest_qpn = qp_number(f->from.qp);
+	CHECK(!is_reached(f, (struct path){.src_port = 0, .dst_port = 0}));
 	post(f, WQE_OP_RDMA_WRITE, 0, 100);
 	progress(f);
 	CHECK(!device_cq_poll(&f->from.cq) && !f->to->data[1]);
@@ -387,9 +398,7 @@ static void test_port_down(void)
 		post(f, WQE_OP_RDMA_WRITE, 0, 100);
 		sent(f, CQE_OP_REQ);
 		subnet_set_state(&f->subnet, row, IB_PORT_DOWN);
-		CHECK(!wire_is_remote(f->a.device.wire[0],
-				      &(struct path){.src_port = 0, .dst_port = 1},
-				      qp_number(f->to->qp.qp)));
+		CHECK(!is_reached(f, (struct path){.src_port = 0, .dst_port = 1}));
 		subnet_set_state(&f->subnet, row, IB_PORT_ACTIVE);
 	}
 	fabric_down(f);
@@ -419,6 +428,78 @@ static void test_other_keys(void)
 	CHECK(!f->to->data[1]);
 	mkey_destroy(f->b.device.adapter[0], elsewhere);
 	mkey_destroy(f->b.device.adapter[0], foreign);
+	fabric_down(f);
+}
+
+static void modify(struct device_qp *q, uint32_t mask, struct qp_attr attr)
+{
+	CHECK(!qp_modify(q->qp, &attr, mask));
+}
+
+/* Changes the target while a request is under way; says whether the request counts then. */
+static bool counts_after(uint32_t mask, struct qp_attr attr, bool *open)
+{
+	static const struct message_sizes one = {
+		.kind = MESSAGE_WRITE, .messages = 1, .packets = 1, .payload = 8};
+	struct fabric *f = fabric_up();
+	struct qp *from = f->from.qp;
+	struct bypass_peer r;
+	struct qp_attr seen;
+	bool counts;
+
+	rcu_enter();
+	CHECK(bypass_peer_enter(from, IB_ACCESS_REMOTE_WRITE, &r) && r.remote);
+	qp_query(f->to->qp.qp, &seen);
+	CHECK(seen.rq_psn == from->req.psn);
+	if (mask)
+		modify(&f->to->qp, mask, attr);
+	else
+		qp_fail(f->to->qp.qp, "test");
+	*open = qp_word_is_open(qp_word_load(&block_of(f)->word));
+	counts = bypass_peer_leave(from, &r, &one);
+	qp_query(f->to->qp.qp, &seen);
+	CHECK(seen.state == IB_QPS_RESET || seen.rq_psn == psn_add(from->req.psn, counts));
+	rcu_leave();
+	fabric_down(f);
+	return counts;
+}
+
+/* What the target's program does while a request is under way: only what stops the responder from
+ * taking the request keeps it from counting. */
+static void test_under_way(void)
+{
+	const uint32_t access = IB_QP_STATE | IB_QP_ACCESS_FLAGS;
+	const struct qp_attr more = {.state = IB_QPS_RTS, .access = DEVICE_ALL_ACCESS},
+			     less = {.state = IB_QPS_RTS, .access = IB_ACCESS_REMOTE_WRITE};
+	bool open;
+
+	CHECK(counts_after(IB_QP_STATE, (struct qp_attr){.state = IB_QPS_RTS}, &open) && open);
+	CHECK(counts_after(access, more, &open) && open);
+	CHECK(counts_after(IB_QP_STATE, (struct qp_attr){.state = IB_QPS_SQD}, &open) && open);
+	CHECK(!counts_after(access, less, &open) && open);
+	CHECK(!counts_after(IB_QP_STATE, (struct qp_attr){.state = IB_QPS_ERR}, &open) && !open);
+	CHECK(!counts_after(IB_QP_STATE, (struct qp_attr){.state = IB_QPS_RESET}, &open) && !open);
+	CHECK(!counts_after(0, (struct qp_attr){.state = IB_QPS_ERR}, &open) && !open);
+}
+
+/* A request that comes by packets, and one that comes again, leave the word as open as it was. */
+static void test_packets_between(void)
+{
+	struct fabric *f = fabric_up();
+	uint64_t before = qp_word_load(&block_of(f)->word), now;
+	struct tap tap = {.packet = ignore_packet};
+
+	CHECK(qp_word_is_open(before));
+	wire_tap_attach(f->a.device.host, &tap);
+	post(f, WQE_OP_RDMA_WRITE, 0, 100);
+	progress(f);
+	sent(f, CQE_OP_REQ);
+	now = qp_word_load(&block_of(f)->word);
+	CHECK(now == qp_word_with(before, qp_word_epsn(before) + 1, qp_word_msn(before) + 1));
+	wire_tap_detach(f->a.device.host, &tap);
+	post(f, WQE_OP_RDMA_WRITE, 0, 100);
+	sent(f, CQE_OP_REQ);
+	CHECK(qp_word_msn(qp_word_load(&block_of(f)->word)) == 2);
 	fabric_down(f);
 }
 
@@ -486,6 +567,8 @@ int main(void)
 	test_port_down();
 	test_other_keys();
 	test_error();
+	test_under_way();
+	test_packets_between();
 	test_observed();
 	return 0;
 }

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The responder's side of the word that it shares with a peer in another process (qp_word.h). */
+#include "adapter/qp/qp.h"
+
+/* Who takes the state away revokes the word afterwards: either we see the state, or the exchange
+ * fails. */
+void resp_open(struct qp *qp)
+{
+	struct responder *r = &qp->resp;
+	uint64_t word = qp_word_load(&r->shared->word);
+
+	r->published = resp_bypass_ok(qp) && qp_word_open(&r->shared->word, word, r->epsn, r->msn);
+}
+
+void resp_revoke(struct qp *qp)
+{
+	if (qp->resp.shared)
+		qp_word_revoke(&qp->resp.shared->word);
+}
+
+static bool view_same_peer(const struct qp_view *a, const struct qp_view *b)
+{
+	return a->dest_qpn == b->dest_qpn && a->port == b->port && a->dest_port == b->dest_port &&
+	       a->pdn == b->pdn && a->pkey == b->pkey;
+}
+
+bool resp_set_view(struct qp *qp, const struct qp_view *view)
+{
+	struct responder *r = &qp->resp;
+	bool same = view_same_peer(&r->view, view) && !(r->view.access & ~view->access);
+	bool far = r->shared &&
+		   (view->port != view->dest_port || !wire_owns(qp->adapter->wire, view->dest_qpn));
+
+	r->view = *view;
+	if (far != r->far) {
+		resp_close(qp);
+		r->bypass_ok = 0;
+		r->far = far;
+	}
+	if (!r->shared)
+		return false;
+	/* More rights harm no access that is under way. */
+	if (same) {
+		__atomic_store_n(&r->shared->view.access, view->access, __ATOMIC_RELAXED);
+		return false;
+	}
+	resp_close(qp);
+	qp_word_revoke(&r->shared->word);
+	/* Whoever sees one of the new values sees the new epoch too. */
+	atomic_thread_fence(memory_order_release);
+	r->shared->view = *view;
+	return true;
+}
