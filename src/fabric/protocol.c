@@ -191,7 +191,7 @@ int msg_recv(int sock, struct msg *m, int fds[MSG_MAX_FDS], unsigned allowed, in
 		n = recvmsg(sock, &mh, flags | MSG_CMSG_CLOEXEC);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
-		return -errno;
+		return errno == EMFILE || errno == ENFILE || errno == ENOBUFS ? -ENOMEM : -errno;
 	if (n == 0)
 		return -ECONNRESET;
 	nfds = take_fds(&mh, fds);

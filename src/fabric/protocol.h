@@ -202,7 +202,8 @@ int msg_send(int sock, const struct msg *m, const int *fds, unsigned nfds, int f
  * Receives and validates one message from a sender of the kinds in 'allowed' (bit mask of enum
  * msg_kind).  Unused entries of fds are -1. -ECONNRESET at the end of the connection, -EPROTO from
  * another version (the head alone is valid then), -EMFILE the message is valid but this process had
- * no room for its descriptors, which are lost; -EBADMSG malformed, -EAGAIN, or what recvmsg says.
+ * no room for its descriptors, which are lost; -ENOMEM the kernel wants for something, and the
+ * message waits; -EBADMSG malformed, -EAGAIN, or what recvmsg says.
  */
 int msg_recv(int sock, struct msg *m, int fds[MSG_MAX_FDS], unsigned allowed, int flags) must_check;
 

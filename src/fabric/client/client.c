@@ -208,9 +208,7 @@ int fabric_open_channel(struct fabric_client *c, uint16_t peer, int *fd, size_t 
 	return 0;
 }
 
-/* ---- the control thread ---- */
-
-/* ---- channels that could not be taken ---- */
+/* ---- the control thread: channels that could not be taken ---- */
 
 static void missed_set(struct fabric_client *c, uint32_t peer, bool missed)
 {
@@ -371,26 +369,47 @@ void fabric_client_resume(void)
 	pthread_mutex_unlock(&hearing);
 }
 
-static void *control_thread(void *arg)
+/* Waits a moment for the kernel to have again what it wants.  False: the connection is closing. */
+static bool kernel_wait(struct fabric_client *c)
 {
-	struct fabric_client *c = arg;
+	const struct timespec nap = {.tv_nsec = 5000000};
 	bool closing;
+
+	nanosleep(&nap, NULL);
+	pthread_mutex_lock(&c->lock);
+	closing = c->closing;
+	pthread_mutex_unlock(&c->lock);
+	return !closing;
+}
+
+/* Hears messages until the connection ends; returns why. */
+static int control_hear(struct fabric_client *c)
+{
 	struct msg m;
 	int fds[MSG_MAX_FDS];
 	int ret;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
 	for (;;) {
 		missed_retry(c);
 		ret = client_recv(c, &m, fds);
-		if (ret == -EAGAIN)
+		if (ret == -EAGAIN || (ret == -ENOMEM && kernel_wait(c)))
 			continue;
 		if (ret && ret != -EMFILE)
-			break;
+			return ret;
 		pthread_mutex_lock(&hearing);
 		on_message(c, &m, fds, ret);
 		pthread_mutex_unlock(&hearing);
 	}
+}
+
+static void *control_thread(void *arg)
+{
+	struct fabric_client *c = arg;
+	bool closing;
+	int ret;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	ret = control_hear(c);
 	pthread_mutex_lock(&hearing);
 	pthread_mutex_lock(&c->lock);
 	c->lost = true;

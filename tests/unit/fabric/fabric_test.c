@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -26,7 +27,7 @@
 #include "fabric/client/link.h"
 #include "fabric/rundir.h"
 
-#define WAIT_MS 5000
+#define WAIT_MS 30000
 
 static char base[] = "/tmp/softhca-test-XXXXXX";
 static char dir[RUNDIR_BYTES];
@@ -714,6 +715,54 @@ static void test_no_descriptors(void)
 	wait_no_dir();
 }
 
+/* ---- a kernel that has no memory for a moment ---- */
+
+static atomic_int failing; /* so many calls yet */
+static int failing_errno;
+
+ssize_t __real_recvmsg(int sock, struct msghdr *m, int flags);
+ssize_t __wrap_recvmsg(int sock, struct msghdr *m, int flags);
+
+ssize_t __wrap_recvmsg(int sock, struct msghdr *m, int flags)
+{
+	int left = failing;
+
+	while (left > 0)
+		if (atomic_compare_exchange_strong(&failing, &left, left - 1)) {
+			errno = failing_errno;
+			return -1;
+		}
+	return __real_recvmsg(sock, m, flags);
+}
+
+/* The daemon is there, and the control thread hears it later. */
+static void test_recv_fails(void)
+{
+	static const int errors[] = {ENOMEM, ENOBUFS, EMFILE, ENFILE, EINTR};
+	struct fabric_client *c;
+	uint32_t rows[SLOT_PORTS];
+	struct told t;
+
+	c = open_client(&t);
+	CHECK(fabric_host_ports(c, rows, SLOT_PORTS) == 2);
+	for (unsigned i = 0; i < array_size(errors); i++) {
+		/* It waits in a call already; what comes next is for the next one. */
+		failing_errno = errors[i];
+		failing = 3;
+		CHECK(fabric_number_chunk(c, NUMBER_QPN) > 0);
+		wait_for(&failing, 0);
+		CHECK(fabric_number_chunk(c, NUMBER_QPN) > 0);
+		CHECK(t.lost == 0);
+	}
+	/* It ends all the same. */
+	failing_errno = ENOMEM;
+	failing = INT_MAX;
+	fabric_client_close(c);
+	failing = 0;
+	CHECK(t.lost == 0);
+	wait_no_dir();
+}
+
 /* The control thread of this process: 'softhca-control', and what it waits in. */
 static bool control_waits_in(long call)
 {
@@ -902,6 +951,7 @@ int main(int argc, char **argv)
 	test_threads();
 	test_races();
 	test_no_descriptors();
+	test_recv_fails();
 	test_pause();
 	test_full_daemon();
 	test_slots_of_the_dead();
