@@ -106,7 +106,8 @@ struct walk_step {
 #define WALK_BOTH(what) #what, what##_make, what##_drop
 
 /* Tables end with a name that is NULL. */
-extern const struct walk_step walk_verbs[], walk_mlx5[], walk_devx[], walk_data[], walk_far[];
+extern const struct walk_step walk_verbs[], walk_qps[], walk_mlx5[], walk_devx[], walk_data[],
+	walk_far[];
 
 /* 0, or the errno that the library left; never 0 for a refusal. */
 int walk_errno(void);
