@@ -232,6 +232,10 @@ static uint32_t cq_outstanding(const struct cq *cq, uint32_t ci)
 	return (pi - ci) & 0xffffff;
 }
 
+/*
+ * The program moves what it has not consumed one place up into the new ring, so that the marker is
+ * in front of it.  Lock held.
+ */
 static void cq_count_marker(struct cq *cq, uint32_t ci)
 {
 	if (ci != cq->resize_ci || cq->pi - cq->resize_pi >= 0x800000)
@@ -239,6 +243,8 @@ static void cq_count_marker(struct cq *cq, uint32_t ci)
 	cq->resizes++;
 	cq->resize_ci = ci;
 	cq->resize_pi = cq->pi++;
+	cq->solicited_pi++;
+	cq->event_pi++;
 }
 
 void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)

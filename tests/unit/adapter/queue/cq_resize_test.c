@@ -22,7 +22,8 @@ struct cq_resize_case {
 	uint32_t entries;
 	uint32_t cons_index;
 	be32 dbrec[2];
-	unsigned errors;
+	unsigned errors, events;
+	uint32_t arm_sn;
 	uint16_t posted, polled;
 };
 
@@ -30,6 +31,11 @@ static void async(void *user, enum ib_event event)
 {
 	CHECK(event == IB_EVENT_CQ_ERR);
 	((struct cq_resize_case *)user)->errors++;
+}
+
+static void event(void *user)
+{
+	((struct cq_resize_case *)user)->events++;
 }
 
 static void ring_clear(struct cqe64 *ring)
@@ -70,6 +76,7 @@ static void cq_resize_case_up(struct cq_resize_case *t)
 		.cqe_bytes = CQE_BYTES,
 		.dbrec = t->dbrec,
 		.async = async,
+		.event = event,
 		.user = t,
 	};
 
@@ -214,8 +221,66 @@ static void test_overrun(unsigned resizes)
 	cq_resize_case_down(&t);
 }
 
+/* As libmlx5 does. */
+static void arm(struct cq_resize_case *t, bool solicited)
+{
+	t->dbrec[DBREC_CQ_ARM] =
+		be32_of((t->arm_sn & 3) << 28 | (solicited ? DBREC_CQ_ARM_SOLICITED : 0) |
+			(t->cons_index & 0xffffff));
+	cq_doorbell(t->cq);
+}
+
+static void expect_event(struct cq_resize_case *t)
+{
+	CHECK(t->events == 1);
+	t->events = 0;
+	t->arm_sn++;
+}
+
+/* A completion that is not consumed is the same after the resize: one that was reported is not
+ * reported again. */
+static void test_reported_before(void)
+{
+	struct cq_resize_case t;
+
+	cq_resize_case_up(&t);
+	arm(&t, false);
+	complete(&t, 1);
+	expect_event(&t);
+	for (unsigned i = 0; i < 3; i++) {
+		CHECK(!resize(&t, t.entries == SMALL ? LARGE : SMALL));
+		arm(&t, false);
+		CHECK(!t.events);
+	}
+	complete(&t, 1);
+	expect_event(&t);
+	poll(&t, 2);
+	cq_resize_case_down(&t);
+}
+
+/* A solicited one, as every error is, stays one. */
+static void test_solicited_before(void)
+{
+	const uint8_t no_opcode = 0x3f;
+	const struct cqe64 *cqe;
+	struct cq_resize_case t;
+	struct device_wqe w;
+
+	cq_resize_case_up(&t);
+	device_wqe_begin(&t.q, &w, no_opcode, WQE_CTRL_CE_ALWAYS, 0);
+	device_wqe_end(&w);
+	CHECK(!resize(&t, LARGE));
+	arm(&t, true);
+	expect_event(&t);
+	cqe = entry_of(&t, t.cons_index);
+	CHECK(cqe && cqe->op_own >> 4 == CQE_OP_REQ_ERR);
+	cq_resize_case_down(&t);
+}
+
 int main(void)
 {
+	test_reported_before();
+	test_solicited_before();
 	for (unsigned resizes = 0; resizes < 4 * LARGE; resizes += 7) {
 		for (unsigned held = 0; held < SMALL; held++)
 			test_no_completion_between(resizes, held);
