@@ -9,6 +9,7 @@
  * others.
  */
 #include "base/rcu.h"
+#include "base/trace.h"
 #include "wire/process.h"
 #include "wire/counter_shard.h"
 #include "wire/size.h"
@@ -131,12 +132,20 @@ static bool multicast_has_room(struct link *l, uint32_t to, const struct pkt *p)
 	return l->ops->has_room(l, to, p);
 }
 
+static void multicast_lost(const struct pkt *p, const char *why)
+{
+	trace(packet, lost, p->sqpn, p->dqpn, bth_op_name(p->opcode), p->psn, why);
+}
+
 static bool send_copy(struct link *l, uint32_t to, const struct pkt *p)
 {
 	/* Who cannot be reached, or takes nothing, is none of the sender's business. */
-	if (l->ops->xmit(l, to, p) != WIRE_SENT) {
+	enum wire_verdict v = l->ops->xmit(l, to, p);
+
+	if (v != WIRE_SENT) {
 		struct wire *w = wire_process_wire(l->process, p->path->src_port);
 
+		multicast_lost(p, v == WIRE_BUSY ? "no-room" : "unreachable");
 		if (w)
 			shard_count(w->counters, PORT_XMIT_DISCARDS, 1);
 	}
@@ -151,6 +160,7 @@ enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 
 	/* A connection has one peer (IBTA 9.6.1.2.1): of its packets none is for a group. */
 	if ((pkt_transport(p) != BTH_UD && !is_frame(p)) || !subnet_port_active(s, w->port_row)) {
+		multicast_lost(p, subnet_port_active(s, w->port_row) ? "connected" : "port-down");
 		shard_count(w->counters, PORT_XMIT_DISCARDS, pkt_wire_packets(p));
 		return WIRE_LOST;
 	}

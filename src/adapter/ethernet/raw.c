@@ -14,6 +14,7 @@
 #include "adapter/ethernet/flow.h"
 #include "adapter/ethernet/rss.h"
 #include "adapter/queue/wq.h"
+#include "base/trace.h"
 #include "prm/eth.h"
 #include "wire/counter_shard.h"
 #include "usermem/usermem.h"
@@ -103,6 +104,7 @@ enum raw_verdict raw_send(struct qp *qp, const struct send_wqe *w, uint64_t *off
 
 /* A frame on its way to queues, with what their completions say of it. */
 struct arrival {
+	const struct pkt *pkt;
 	const uint8_t *frame;
 	uint32_t bytes;
 	const void *sender_domain; /* NULL: of another process */
@@ -122,6 +124,12 @@ struct target {
 	uint32_t number;
 	bool strip_vlan;
 };
+
+/* number: of the queue that does not take it. */
+static void frame_dropped(const struct pkt *pkt, uint32_t number, const char *why)
+{
+	trace(packet, dropped, number, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn, why);
+}
 
 /* The offset of a tag that this queue strips. */
 #define VLAN_AT 12u
@@ -166,6 +174,7 @@ static bool raw_place(const struct target *t, const struct arrival *in, const st
 	case RECV_OK:
 		break;
 	case RECV_EMPTY:
+		frame_dropped(in->pkt, t->number, "no-receive");
 		shard_count(t->adapter->counters, HW_OUT_OF_BUFFER, 1);
 		return true;
 	default:
@@ -202,7 +211,9 @@ static void to_wq(struct wq *wq, const struct arrival *in, const struct cqe64 *a
 	};
 
 	spin_lock(&wq->lock);
-	if (wq->state == IB_WQS_RDY && !raw_place(&t, in, about))
+	if (wq->state != IB_WQS_RDY)
+		frame_dropped(in->pkt, wq->wqn, "state");
+	else if (!raw_place(&t, in, about))
 		wq_fail(wq);
 	spin_unlock(&wq->lock);
 }
@@ -227,7 +238,9 @@ static void to_qp(struct qp *qp, const struct arrival *in, const struct cqe64 *a
 	};
 
 	resp_lock(qp);
-	if (raw_receives(qp) && !raw_place(&t, in, about))
+	if (!raw_receives(qp))
+		frame_dropped(in->pkt, qp->qpn, "state");
+	else if (!raw_place(&t, in, about))
 		qp_fail(qp, "receive-refused");
 	resp_unlock(qp);
 }
@@ -252,12 +265,16 @@ static void raw_deliver(void *user, const struct flow_action *action)
 	struct qp *qp = action->qp;
 
 	in->taken = true;
-	if (qp && !loops_back(qp, in))
+	if (qp && !loops_back(qp, in)) {
+		frame_dropped(in->pkt, qp->qpn, "own-frame");
 		return;
+	}
 	if (unlikely(action->counter))
 		flow_counter_add(action->counter, in->bytes);
-	if (!qp)
+	if (!qp) {
+		frame_dropped(in->pkt, in->pkt->dqpn, "by-rule");
 		return;
+	}
 	cqe.sop_drop_qpn = be32_of(action->tag);
 	if (qp->rss) {
 		uint32_t hash;
@@ -302,7 +319,7 @@ static const void *domain_of(struct adapter *a, uint32_t qpn)
 
 bool raw_receive(struct adapter *a, const struct pkt *pkt)
 {
-	struct arrival in = {.bytes = pkt->payload_len};
+	struct arrival in = {.pkt = pkt, .bytes = pkt->payload_len};
 	uint8_t copy[FRAME_MAX];
 	struct run whole = {copy, in.bytes};
 	struct frame_layout at;
@@ -320,10 +337,14 @@ bool raw_receive(struct adapter *a, const struct pkt *pkt)
 		in.frame = pkt->runs[0].addr;
 		in.sender_domain = domain_of(a, pkt->sqpn);
 	}
-	if (!frame_parse(in.frame, min_u32(in.bytes, FRAME_HEADERS_MAX), in.bytes, &in.key, &at))
+	if (!frame_parse(in.frame, min_u32(in.bytes, FRAME_HEADERS_MAX), in.bytes, &in.key, &at)) {
+		frame_dropped(pkt, pkt->dqpn, "malformed");
 		return false;
+	}
 	in.group = in.key.dst_mac[0] & 1;
 	raw_describe(&in, &at);
 	steering_find(a->steering, &in.key, raw_deliver, &in);
+	if (!in.taken)
+		frame_dropped(pkt, pkt->dqpn, "no-rule");
 	return in.taken;
 }

@@ -9,6 +9,7 @@
 #include "adapter/qp/qp.h"
 #include "adapter/transport/responder.h"
 #include "base/rcu.h"
+#include "base/trace.h"
 
 struct multicast_group {
 	_Atomic(struct multicast_group *) next;
@@ -194,6 +195,12 @@ void multicast_forget(struct qp *qp)
 	pthread_mutex_unlock(&m->lock);
 }
 
+static bool multicast_drop(const struct pkt *pkt, const char *why)
+{
+	trace(packet, dropped, pkt->dqpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn, why);
+	return false;
+}
+
 bool multicast_receive(struct adapter *a, const struct pkt *pkt)
 {
 	const union ib_gid *gid = &pkt->path->dgid;
@@ -202,18 +209,21 @@ bool multicast_receive(struct adapter *a, const struct pkt *pkt)
 
 	/* IBTA 9.6.1.2.1: a multicast packet has a GRH */
 	if (!pkt->path->grh)
-		return false;
+		return multicast_drop(pkt, "no-grh");
 	g = atomic_load_explicit(bucket_of(a->multicast, gid), memory_order_acquire);
 	while (g && !multicast_names(g, gid, mlid))
 		g = atomic_load_explicit(&g->next, memory_order_acquire);
 	if (!g)
-		return false;
+		return multicast_drop(pkt, "no-member");
 	for (uint32_t i = 0; i < g->members; i++) {
 		struct qp *qp = g->member[i];
 		bool own = qp->qpn == pkt->sqpn && pkt->path->src_port == wire_port_row(a->wire);
 
 		if (!own || !qp->create.block_self_mcast)
 			responder_receive(qp, pkt);
+		else
+			trace(packet, dropped, qp->qpn, bth_op_name(pkt->opcode), pkt->psn,
+			      pkt->sqpn, "own-message");
 	}
 	return true;
 }

@@ -15,41 +15,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "captured.h"
 #include "check.h"
-
-static int captured, terminal;
-static char text[65536];
-
-static void capture_begin(void)
-{
-	captured = memfd_create("trace", 0);
-	terminal = dup(STDERR_FILENO);
-	CHECK(captured >= 0 && terminal >= 0);
-	CHECK(dup2(captured, STDERR_FILENO) >= 0);
-}
-
-static const char *capture_end(void)
-{
-	ssize_t n = pread(captured, text, sizeof(text) - 1, 0);
-
-	dup2(terminal, STDERR_FILENO);
-	close(terminal);
-	close(captured);
-	CHECK(n >= 0);
-	text[n] = '\0';
-	return text;
-}
-
-static unsigned count(const char *in, const char *what)
-{
-	unsigned n = 0;
-
-	while ((in = strstr(in, what))) {
-		in += strlen(what);
-		n++;
-	}
-	return n;
-}
 
 static unsigned evaluated;
 
@@ -75,7 +42,7 @@ static void off_evaluates_nothing(void)
 	trace(qp, state, 1, costly(), costly(), "modify");
 	CHECK(trace_is_on(qp, state));
 	out = capture_end();
-	CHECK(evaluated == 2 && count(out, "\n") == 1);
+	CHECK(evaluated == 2 && captured_count(out, "\n") == 1);
 }
 
 /* Head, name and arguments, each as the header says. */
@@ -107,7 +74,7 @@ static void line_has_its_form(void)
 	CHECK(strstr(out, " engine.wake from=?\n"));
 	CHECK(strstr(out, " access.remote qpn=0x1 rkey=0xffffffff va=0xffffffffffffffff bytes=0 "
 			  "right=REMOTE_READ verdict=\"\"\n"));
-	CHECK(count(out, "\n") == 4);
+	CHECK(captured_count(out, "\n") == 4);
 }
 
 /* Cut, but a line still. */
@@ -122,7 +89,7 @@ static void long_line_ends(void)
 	trace(engine, wake, word);
 	trace(engine, wake, "short");
 	out = capture_end();
-	CHECK(count(out, "\n") == 2);
+	CHECK(captured_count(out, "\n") == 2);
 	CHECK(strchr(out, '\n') - out == 511);
 	CHECK(strstr(out, "engine.wake from=short\n"));
 }
@@ -146,7 +113,7 @@ static void patterns_select(void)
 	trace_select("qp.sate,rnr.sent,nothing*");
 	out = capture_end();
 	CHECK(trace_is_on(rnr, sent) && !trace_is_on(qp, state));
-	CHECK(count(out, "\n") == 2 && strstr(out, "warn: ") && strstr(out, "'qp.sate'") &&
+	CHECK(captured_count(out, "\n") == 2 && strstr(out, "warn: ") && strstr(out, "'qp.sate'") &&
 	      strstr(out, "'nothing*'") && !strstr(out, "'rnr.sent'"));
 
 	capture_begin();
@@ -154,7 +121,7 @@ static void patterns_select(void)
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa,"
 		"qp.state");
 	out = capture_end();
-	CHECK(count(out, "\n") == 1 && strstr(out, "'aaaa") && trace_is_on(qp, state));
+	CHECK(captured_count(out, "\n") == 1 && strstr(out, "'aaaa") && trace_is_on(qp, state));
 }
 
 /* A tracer counts in the same word, and neither of the two switches the other off. */
@@ -187,6 +154,8 @@ static void errno_stays(void)
 	CHECK(!strcmp(trace_errno(-ENOENT), "ENOENT") && !strcmp(trace_errno(EINVAL), "EINVAL"));
 }
 
+static const char *text; /* what the last child printed */
+
 static void in_child(const char *value, void (*child)(void))
 {
 	pid_t pid;
@@ -203,7 +172,7 @@ static void in_child(const char *value, void (*child)(void))
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid);
-	capture_end();
+	text = capture_end();
 	CHECK(WIFEXITED(status) && !WEXITSTATUS(status));
 }
 
@@ -226,9 +195,9 @@ static void environment_decides(void)
 {
 	in_child("qp.*", selects_qp);
 	in_child("help", selects_none);
-	CHECK(count(text, "trace point qp.state qpn from to why: ") == 1);
-	CHECK(count(text, "trace point share.refused addr bytes why: ") == 1);
-	CHECK(count(text, "\n") > 20);
+	CHECK(captured_count(text, "trace point qp.state qpn from to why: ") == 1);
+	CHECK(captured_count(text, "trace point share.refused addr bytes why: ") == 1);
+	CHECK(captured_count(text, "\n") > 20);
 	in_child("", selects_none);
 	CHECK(!*text);
 }
@@ -238,6 +207,7 @@ static void file_takes_the_lines(void)
 {
 	char path[] = "/tmp/softhca-trace-XXXXXX";
 	int fd = mkstemp(path);
+	char lines[1024];
 	ssize_t n;
 
 	CHECK(fd >= 0);
@@ -249,13 +219,13 @@ static void file_takes_the_lines(void)
 	trace(qp, state, 7, "RTS", "ERR", "modify");
 	log_warn("after it");
 	CHECK(!*capture_end());
-	n = read(fd, text, sizeof(text) - 1);
+	n = read(fd, lines, sizeof(lines) - 1);
 	CHECK(n > 0);
-	text[n] = '\0';
+	lines[n] = '\0';
 	close(fd);
 	unlink(path);
-	CHECK(count(text, "\n") == 2 && strstr(text, "qp.state qpn=0x7 ") &&
-	      strstr(text, "warn: after it\n"));
+	CHECK(captured_count(lines, "\n") == 2 && strstr(lines, "qp.state qpn=0x7 ") &&
+	      strstr(lines, "warn: after it\n"));
 }
 
 int main(void)

@@ -6,6 +6,8 @@
 
 #include "adapter_device.h"
 #include "adapter/ethernet/frame.h"
+#include "base/trace.h"
+#include "captured.h"
 #include "check.h"
 #include "prm/eth.h"
 
@@ -394,6 +396,47 @@ static void errors(void)
 	flow_destroy(flow);
 }
 
+static const char *told_of_frame(uint32_t bytes)
+{
+	capture_begin();
+	send_frame(bytes, 0);
+	sent();
+	return capture_end();
+}
+
+static void expect_told(uint32_t bytes, const char *why)
+{
+	const char *text = told_of_frame(bytes);
+
+	CHECK(captured_count(text, "packet.dropped") == 1 && strstr(text, why));
+}
+
+/* A frame that nobody gets says why. */
+static void drops_tell(void)
+{
+	uint32_t n = tcp_frame(200) + 200;
+	struct flow *flow, *drop;
+
+	trace_select("packet.dropped");
+	flow = rule(rx.qp, 1);
+	modify(&rx, IB_QPS_RESET, 0);
+	rx.rq_pi = 0;
+	rx.dbrec[DBREC_RECV] = be32_of(0);
+	expect_told(n, "why=state");
+	to_rts(&rx);
+	expect_told(n, "why=no-receive");
+	drop = rule(NULL, 0);
+	expect_told(n, "why=by-rule");
+	flow_destroy(drop);
+	out[5] ^= 1;
+	expect_told(n, "why=no-rule");
+	out[5] ^= 1;
+	post_receives(&rx, 1, RECV);
+	CHECK(!*told_of_frame(n) && device_cq_poll(&rx.cq));
+	flow_destroy(flow);
+	trace_select("");
+}
+
 int main(void)
 {
 	struct qp_create_attr attr = {.type = IB_QPT_RAW_PACKET};
@@ -420,6 +463,7 @@ int main(void)
 	own_context();
 	counters();
 	errors();
+	drops_tell();
 	mkey_destroy(device.adapter[ETHERNET], tx_mr);
 	mkey_destroy(device.adapter[ETHERNET], rx_mr);
 	device_qp_down(&tx);

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "adapter_device.h"
+#include "base/trace.h"
+#include "captured.h"
 #include "check.h"
 #include "test_fabric.h"
 
@@ -157,8 +159,14 @@ static void blocked_self(void)
 			      &mr));
 	device_connect(&device, 0, &member[0], &member[0]);
 	CHECK(qp_attach_mcast(q.qp, &a, 0xc001) == 1);
+	trace_select("packet.dropped");
+	capture_begin();
 	send_to(0, &q, &a, 0xc001, QKEY, "self");
-	CHECK(received(&q, 0, "") == 0);
+	CHECK(strstr(capture_end(), "why=own-message") && received(&q, 0, "") == 0);
+	capture_begin();
+	send_to(0, &q, &a, 0xc002, QKEY, "lid");
+	CHECK(strstr(capture_end(), "why=no-member") && received(&q, 0, "") == 0);
+	trace_select("");
 	send_to(0, &member[0], &a, 0xc001, QKEY, "other");
 	CHECK(received(&q, 0, "other") == 1);
 	device_qp_down(&q);
@@ -187,6 +195,15 @@ static bool group_receive(void *user, const struct pkt *p)
 	CHECK(p->dqpn == IB_MULTICAST_QPN && p->payload_len == 1500);
 	l->packets += l->wants;
 	return l->wants;
+}
+
+static void expect_lost(struct test_process *st, const struct pkt *p, const char *why)
+{
+	trace_select("packet.lost");
+	capture_begin();
+	CHECK(wire_xmit(st->wire, p) == WIRE_LOST);
+	CHECK(strstr(capture_end(), why));
+	trace_select("");
 }
 
 static void between_processes(void)
@@ -218,6 +235,12 @@ static void between_processes(void)
 		test_process_up(&st[i], fabric, i, unicast_receive, NULL);
 		wire_attach(st[i].wire, &client);
 	}
+	subnet_set_state(&fabric->subnet, 0, IB_PORT_DOWN);
+	expect_lost(&st[0], &p, "why=port-down");
+	subnet_set_state(&fabric->subnet, 0, IB_PORT_ACTIVE);
+	p.opcode = BTH_RC | BTH_SEND_ONLY;
+	expect_lost(&st[0], &p, "why=connected");
+	p.opcode = BTH_UD | BTH_SEND_ONLY;
 	/* nobody listens: no channel is opened */
 	CHECK(wire_xmit(st[0].wire, &p) == WIRE_SENT && !atomic_load(&fabric->opened));
 	wire_listen(st[1].wire, wire_group(&path.dgid));
