@@ -287,10 +287,12 @@ struct wq_attr {
 
 int wq_create(struct adapter *a, const struct wq_attr *attr, struct wq **out) must_check;
 uint32_t wq_number(const struct wq *wq);
-enum ib_wq_state wq_state(struct wq *wq);
+enum ib_wq_state wq_state(const struct wq *wq);
 /* -EINVAL if it is not in state cur, or cannot go from there to next. */
 int wq_modify(struct wq *wq, enum ib_wq_state cur, enum ib_wq_state next) must_check;
 void wq_strip_vlan(struct wq *wq, bool strip);
+/* Receives were posted: a queue in error flushes them at once; other states ignore the call. */
+void wq_recv_posted(struct wq *wq);
 /* Requires that no queue pair distributes to it any more. */
 void wq_destroy(struct wq *wq);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queue pairs of plain libibverbs, work queues and flow rules. */
+#include <stdio.h>
 #include <string.h>
 
 #include "walk.h"
@@ -116,11 +117,44 @@ WALK_STEP(wq_drop)
 	WALK_DROP(w->wq, ibv_destroy_wq(w->wq));
 }
 
+static int wq_to(const struct walk *w, enum ibv_wq_state state)
+{
+	struct ibv_wq_attr attr = {.attr_mask = IBV_WQ_ATTR_STATE, .wq_state = state};
+
+	return ibv_modify_wq(w->wq, &attr);
+}
+
+/* What is posted in error comes back at once. */
+static int wq_post_in_error(const struct walk *w)
+{
+	struct ibv_sge sge = {(uintptr_t)w->memory, 64, w->mr->lkey};
+	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+	struct ibv_wc wc = {0};
+	int ret = ibv_post_wq_recv(w->wq, &wr, &bad);
+
+	if (ret)
+		return ret;
+	if (ibv_poll_cq(w->cq[1], 1, &wc) == 1 && wc.status == IBV_WC_WR_FLUSH_ERR)
+		return 0;
+	fprintf(stderr, "a receive for a work queue in error is not flushed\n");
+	return WALK_WRONG;
+}
+
+WALK_STEP(wq_flush_make)
+{
+	int ret;
+
+	if (!w->wq || !w->mr)
+		return WALK_SKIP;
+	ret = wq_to(w, IBV_WQS_ERR);
+	if (!ret)
+		ret = wq_post_in_error(w);
+	return ret ? ret : wq_to(w, IBV_WQS_RESET);
+}
+
 WALK_STEP(wq_ready_make)
 {
-	struct ibv_wq_attr attr = {.attr_mask = IBV_WQ_ATTR_STATE, .wq_state = IBV_WQS_RDY};
-
-	return w->wq ? ibv_modify_wq(w->wq, &attr) : WALK_SKIP;
+	return w->wq ? wq_to(w, IBV_WQS_RDY) : WALK_SKIP;
 }
 
 WALK_STEP(table_make)
@@ -337,6 +371,7 @@ const struct walk_step walk_qps[] = {
 	{WALK_BOTH(xrc_recv)},
 	{WALK_BOTH(raw)},
 	{WALK_BOTH(wq)},
+	{"wq flush", wq_flush_make, NULL},
 	{"wq to ready", wq_ready_make, NULL},
 	{WALK_BOTH(table)},
 	{WALK_BOTH(rss)},

@@ -211,7 +211,7 @@ static void to_wq(struct wq *wq, const struct arrival *in, const struct cqe64 *a
 	};
 
 	spin_lock(&wq->lock);
-	if (wq->state != IB_WQS_RDY)
+	if (wq_state(wq) != IB_WQS_RDY)
 		frame_dropped(in->pkt, wq->wqn, "state");
 	else if (!raw_place(&t, in, about))
 		wq_fail(wq);

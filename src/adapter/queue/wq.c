@@ -52,20 +52,19 @@ uint32_t wq_number(const struct wq *wq)
 	return wq->wqn;
 }
 
-enum ib_wq_state wq_state(struct wq *wq)
+enum ib_wq_state wq_state(const struct wq *wq)
 {
-	enum ib_wq_state state;
-
-	spin_lock(&wq->lock);
-	state = wq->state;
-	spin_unlock(&wq->lock);
-	return state;
+	return (enum ib_wq_state)atomic_load_explicit(&wq->state, memory_order_acquire);
 }
 
+/* In error, lock held. */
 static void wq_flush(struct wq *wq)
 {
 	struct recv_wqe wqe;
 
+	/* Orders the store of the state before the read of the doorbell record; partner:
+	 * wq_recv_posted. */
+	atomic_thread_fence(memory_order_seq_cst);
 	while (recv_ring_take(&wq->ring, &wqe) == RECV_OK)
 		recv_error_push(wq->adapter, wq->create.cq, wq->create.uidx, wq->wqn, wqe.index,
 				CQE_SYN_WR_FLUSH);
@@ -73,7 +72,7 @@ static void wq_flush(struct wq *wq)
 
 void wq_fail(struct wq *wq)
 {
-	wq->state = IB_WQS_ERR;
+	atomic_store(&wq->state, (uint32_t)IB_WQS_ERR);
 	wq_flush(wq);
 	if (wq->create.async)
 		wq->create.async(wq->create.user, IB_EVENT_WQ_FATAL);
@@ -85,17 +84,29 @@ int wq_modify(struct wq *wq, enum ib_wq_state cur, enum ib_wq_state next)
 
 	spin_lock(&wq->lock);
 	/* ERR leads to RDY only through RESET; RESET and ERR are allowed from everywhere */
-	if (wq->state != cur || (next == IB_WQS_RDY && cur == IB_WQS_ERR))
+	if (wq_state(wq) != cur || (next == IB_WQS_RDY && cur == IB_WQS_ERR))
 		goto unlock;
 	if (next == IB_WQS_RESET)
 		ring_reset(wq);
-	wq->state = next;
+	atomic_store(&wq->state, (uint32_t)next);
 	if (next == IB_WQS_ERR)
 		wq_flush(wq);
 	ret = 0;
 unlock:
 	spin_unlock(&wq->lock);
 	return ret;
+}
+
+void wq_recv_posted(struct wq *wq)
+{
+	/* Orders the store of the doorbell record before this read; partner: wq_flush. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (likely(wq_state(wq) != IB_WQS_ERR))
+		return;
+	spin_lock(&wq->lock);
+	if (wq_state(wq) == IB_WQS_ERR)
+		wq_flush(wq);
+	spin_unlock(&wq->lock);
 }
 
 void wq_strip_vlan(struct wq *wq, bool strip)

@@ -10,7 +10,7 @@ struct wq {
 	struct wq_attr create;
 	uint32_t wqn;
 	struct spin lock;
-	enum ib_wq_state state;
+	_Atomic(uint32_t) state; /* enum ib_wq_state; written under the lock */
 	bool strip_vlan;
 	struct recv_ring ring;
 };

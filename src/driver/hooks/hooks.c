@@ -36,6 +36,7 @@ enum real_function {
 	REAL_QP_TO_QP_EX,
 	REAL_DV_OPEN_DEVICE,
 	REAL_DV_CREATE_CQ,
+	REAL_DV_CREATE_WQ,
 	REAL_DV_INIT_OBJ,
 	REAL_DV_DEVX_QP_MODIFY,
 	REAL_FUNCTIONS,
@@ -52,6 +53,7 @@ static const struct {
 	[REAL_QP_TO_QP_EX] = {"libibverbs.so.1", "ibv_qp_to_qp_ex", "IBVERBS_1.6"},
 	[REAL_DV_OPEN_DEVICE] = {"libmlx5.so.1", "mlx5dv_open_device", "MLX5_1.7"},
 	[REAL_DV_CREATE_CQ] = {"libmlx5.so.1", "mlx5dv_create_cq", "MLX5_1.1"},
+	[REAL_DV_CREATE_WQ] = {"libmlx5.so.1", "mlx5dv_create_wq", "MLX5_1.3"},
 	[REAL_DV_INIT_OBJ] = {"libmlx5.so.1", "mlx5dv_init_obj", "MLX5_1.2"},
 	[REAL_DV_DEVX_QP_MODIFY] = {"libmlx5.so.1", "mlx5dv_devx_qp_modify", "MLX5_1.8"},
 };
@@ -104,6 +106,7 @@ struct entry_points {
 	int (*bind_mw)(struct ibv_qp *, struct ibv_mw *, struct ibv_mw_bind *);
 	/* NULL where the library is too old to have it. */
 	struct ibv_cq_ex *(*create_cq_ex)(struct ibv_context *, struct ibv_cq_init_attr_ex *);
+	struct ibv_wq *(*create_wq)(struct ibv_context *, struct ibv_wq_init_attr *);
 	int (*query_rt_values)(struct ibv_context *, struct ibv_values_ex *);
 };
 
@@ -167,6 +170,17 @@ static inline struct ibv_cq_ex *hooked_create_cq_ex(const struct entry_points *r
 	return cq;
 }
 
+static inline struct ibv_wq *hooked_create_wq(const struct entry_points *real,
+					      struct ibv_context *context,
+					      struct ibv_wq_init_attr *attr)
+{
+	struct ibv_wq *wq = real->create_wq(context, attr);
+
+	if (wq)
+		hooks_wq(wq);
+	return wq;
+}
+
 static inline int hooked_query_rt_values(const struct entry_points *real,
 					 struct ibv_context *context, struct ibv_values_ex *values)
 {
@@ -206,6 +220,11 @@ static struct entry_points context_reals[CONTEXT_SETS];
 	{                                                                                         \
 		return hooked_create_cq_ex(&context_reals[i], context, attr);                     \
 	}                                                                                         \
+	static struct ibv_wq *create_wq_##i(struct ibv_context *context,                          \
+					    struct ibv_wq_init_attr *attr)                        \
+	{                                                                                         \
+		return hooked_create_wq(&context_reals[i], context, attr);                        \
+	}                                                                                         \
 	static int query_rt_values_##i(struct ibv_context *context, struct ibv_values_ex *values) \
 	{                                                                                         \
 		return hooked_query_rt_values(&context_reals[i], context, values);                \
@@ -220,7 +239,8 @@ CONTEXT_WRAPPERS(3)
 	{                                                                                       \
 		.post_send = post_send_##i, .post_recv = post_recv_##i, .poll_cq = poll_cq_##i, \
 		.req_notify_cq = req_notify_cq_##i, .bind_mw = bind_mw_##i,                     \
-		.create_cq_ex = create_cq_ex_##i, .query_rt_values = query_rt_values_##i,       \
+		.create_cq_ex = create_cq_ex_##i, .create_wq = create_wq_##i,                   \
+		.query_rt_values = query_rt_values_##i,                                         \
 	}
 
 static const struct entry_points context_wrappers[CONTEXT_SETS] = {
@@ -291,6 +311,35 @@ FOR_EACH_WR_COMPLETE(WR_COMPLETE_WRAPPER)
 static wr_complete_fn *const wr_complete_wrappers[] = {FOR_EACH_WR_COMPLETE(WR_COMPLETE_NAME)};
 static_assert(array_size(wr_complete_wrappers) == WR_COMPLETES, "one wrapper per original");
 
+/* ---- post_recv of a work queue ---- */
+
+typedef int wq_post_recv_fn(struct ibv_wq *, struct ibv_recv_wr *, struct ibv_recv_wr **);
+
+static inline int hooked_wq_post_recv(wq_post_recv_fn *real, struct ibv_wq *wq,
+				      struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	int ret = real(wq, wr, bad_wr);
+
+	uverbs_wq_recv_posted(wq->context->cmd_fd, wq->handle);
+	return ret;
+}
+
+#define FOR_EACH_WQ_POST_RECV(X) X(0) X(1) X(2) X(3)
+#define WQ_POST_RECVS		 4
+static wq_post_recv_fn *wq_post_recv_reals[WQ_POST_RECVS];
+
+#define WQ_POST_RECV_WRAPPER(i)                                                    \
+	static int wq_post_recv_##i(struct ibv_wq *wq, struct ibv_recv_wr *wr,     \
+				    struct ibv_recv_wr **bad_wr)                   \
+	{                                                                          \
+		return hooked_wq_post_recv(wq_post_recv_reals[i], wq, wr, bad_wr); \
+	}
+FOR_EACH_WQ_POST_RECV(WQ_POST_RECV_WRAPPER)
+
+#define WQ_POST_RECV_NAME(i) wq_post_recv_##i,
+static wq_post_recv_fn *const wq_post_recv_wrappers[] = {FOR_EACH_WQ_POST_RECV(WQ_POST_RECV_NAME)};
+static_assert(array_size(wq_post_recv_wrappers) == WQ_POST_RECVS, "one wrapper per original");
+
 /* ---- replacing ---- */
 
 /* Writers of the *_reals tables.  A wrapper reads its entry only after it was installed somewhere,
@@ -302,7 +351,7 @@ static bool same_context_set(const struct entry_points *a, const struct entry_po
 	return a->post_send == b->post_send && a->post_recv == b->post_recv &&
 	       a->poll_cq == b->poll_cq && a->req_notify_cq == b->req_notify_cq &&
 	       a->bind_mw == b->bind_mw && a->create_cq_ex == b->create_cq_ex &&
-	       a->query_rt_values == b->query_rt_values;
+	       a->create_wq == b->create_wq && a->query_rt_values == b->query_rt_values;
 }
 
 /* The wrappers for these originals, or NULL: they are wrappers already, or the sets are used up. */
@@ -324,6 +373,7 @@ void hooks_context(struct ibv_context *context)
 {
 	struct ibv_context_ops *ops = &context->ops;
 	struct verbs_context *with_cq_ex = verbs_get_ctx_op(context, create_cq_ex);
+	struct verbs_context *with_wq = verbs_get_ctx_op(context, create_wq);
 	struct verbs_context *with_rt_values = verbs_get_ctx_op(context, query_rt_values);
 	const struct entry_points real = {
 		.post_send = ops->post_send,
@@ -332,6 +382,7 @@ void hooks_context(struct ibv_context *context)
 		.req_notify_cq = ops->req_notify_cq,
 		.bind_mw = ops->bind_mw,
 		.create_cq_ex = with_cq_ex ? with_cq_ex->create_cq_ex : NULL,
+		.create_wq = with_wq ? with_wq->create_wq : NULL,
 		.query_rt_values = with_rt_values ? with_rt_values->query_rt_values : NULL,
 	};
 	const struct entry_points *hook;
@@ -348,6 +399,8 @@ void hooks_context(struct ibv_context *context)
 		ops->bind_mw = hook->bind_mw;
 		if (with_cq_ex)
 			with_cq_ex->create_cq_ex = hook->create_cq_ex;
+		if (with_wq)
+			with_wq->create_wq = hook->create_wq;
 		if (with_rt_values)
 			with_rt_values->query_rt_values = hook->query_rt_values;
 		uverbs_hooked(context->cmd_fd);
@@ -381,6 +434,11 @@ void hooks_cq_ex(struct ibv_cq_ex *cq)
 void hooks_qp_ex(struct ibv_qp_ex *qp)
 {
 	HOOK_POINTER(qp->wr_complete, wr_complete_reals, wr_complete_wrappers);
+}
+
+void hooks_wq(struct ibv_wq *wq)
+{
+	HOOK_POINTER(wq->post_recv, wq_post_recv_reals, wq_post_recv_wrappers);
 }
 
 /* ---- the library functions where contexts, CQs and QPs appear ---- */
@@ -424,6 +482,17 @@ exported struct ibv_cq_ex *mlx5dv_create_cq(struct ibv_context *context,
 	if (cq && cdev_table_load(context->cmd_fd))
 		hooks_cq_ex(cq);
 	return cq;
+}
+
+exported struct ibv_wq *mlx5dv_create_wq(struct ibv_context *context, struct ibv_wq_init_attr *attr,
+					 struct mlx5dv_wq_init_attr *mlx5_wq_attr)
+{
+	__typeof__(&mlx5dv_create_wq) real = REAL(REAL_DV_CREATE_WQ, mlx5dv_create_wq);
+	struct ibv_wq *wq = real ? real(context, attr, mlx5_wq_attr) : NULL;
+
+	if (wq && cdev_table_load(context->cmd_fd))
+		hooks_wq(wq);
+	return wq;
 }
 
 /* The program takes rings and registers into its own hands: no hook will announce its doorbells. */

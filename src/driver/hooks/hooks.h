@@ -15,6 +15,8 @@
 void hooks_context(struct ibv_context *context);
 /* Hooks the completion queue's start_poll; the context is one of ours. */
 void hooks_cq_ex(struct ibv_cq_ex *cq);
+/* Hooks the work queue's post_recv; the context is one of ours. */
+void hooks_wq(struct ibv_wq *wq);
 /* Hooks wr_complete, which the library sets anew when a QP reaches RTS. */
 void hooks_qp_ex(struct ibv_qp_ex *qp);
 

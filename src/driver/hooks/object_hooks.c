@@ -6,6 +6,7 @@
 #include "base/rcu.h"
 #include "driver/uverbs/core/clock.h"
 #include "driver/uverbs/objects/qp.h"
+#include "driver/uverbs/objects/wq.h"
 #include "driver/uverbs/uverbs.h"
 
 /* Inside rcu_enter: the object stays until rcu_leave, for destroy waits in between. */
@@ -42,6 +43,17 @@ void uverbs_qp_recv_posted(int cmd_fd, uint32_t handle)
 	obj = object_peek(cmd_fd, UOBJ_QP, handle);
 	if (obj)
 		qp_recv_posted(container_of(obj, struct uqp, uobj)->qp);
+	rcu_leave();
+}
+
+void uverbs_wq_recv_posted(int cmd_fd, uint32_t handle)
+{
+	struct uobj *obj;
+
+	rcu_enter();
+	obj = object_peek(cmd_fd, UOBJ_WQ, handle);
+	if (obj)
+		wq_recv_posted(container_of(obj, struct uwq, uobj)->wq);
 	rcu_leave();
 }
 

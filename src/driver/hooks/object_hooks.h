@@ -10,6 +10,7 @@
 
 void uverbs_qp_doorbell(int cmd_fd, uint32_t handle);
 void uverbs_qp_recv_posted(int cmd_fd, uint32_t handle);
+void uverbs_wq_recv_posted(int cmd_fd, uint32_t handle);
 void uverbs_cq_doorbell(int cmd_fd, uint32_t handle);
 /* The entry points of the context have hooks, so that doorbells are announced. */
 void uverbs_hooked(int cmd_fd);
