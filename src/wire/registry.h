@@ -23,7 +23,7 @@
 #include "prm/ib.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 8u
+#define REGISTRY_VERSION 9u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* numbers are handed out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -32,8 +32,8 @@
 struct registry {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t model; /* of all devices, see prm/model.h */
-	uint32_t reserved;
+	uint32_t model;		/* of all devices, see prm/model.h */
+	_Atomic(uint32_t) ends; /* so many processes have ended; rises after their slots show it */
 	_Atomic(uint64_t) slots_used[REGISTRY_SLOTS / 64];  /* bit s%64 of word s/64: slot s */
 	_Atomic(uint32_t) slot_host_plus_1[REGISTRY_SLOTS]; /* where its process runs */
 	_Atomic(uint16_t) qpn_slot_plus_1[REGISTRY_CHUNKS];

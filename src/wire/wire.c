@@ -158,6 +158,11 @@ const _Atomic(uint32_t) *wire_observers(const struct wire *w)
 	return &w->host->slot->observers;
 }
 
+uint32_t wire_process_ends(const struct wire *w)
+{
+	return atomic_load_explicit(&w->host->attr.registry->ends, memory_order_acquire);
+}
+
 struct slot *wire_slots(const struct wire *w)
 {
 	return w->host->attr.slots;

@@ -121,6 +121,8 @@ struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqp
 bool wire_owns(const struct wire *w, uint32_t qpn);
 /* Control path: maps it. */
 void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn);
+/* How many processes have ended: while it stays as it was, so does who lives. */
+uint32_t wire_process_ends(const struct wire *w);
 /* Slots and our own index. */
 struct slot *wire_slots(const struct wire *w);
 uint16_t wire_slot(const struct wire *w);

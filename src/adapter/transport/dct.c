@@ -41,7 +41,8 @@ struct dct {
 	uint64_t key;
 	struct spin lock;
 	uint32_t count;
-	uint32_t sweep_at; /* search when there are so many places and none is spare */
+	uint32_t sweep_at; /* search when there are so many places and none is spare, */
+	uint32_t ends;	   /* and a process has ended since there were so many ends */
 	struct peer *all;
 	struct peer *spare; /* places without an initiator */
 	_Atomic(struct peer *) bucket[BUCKETS];
@@ -152,10 +153,11 @@ static bool retire_peer(struct dct *d, struct peer *p)
  * Frees the places of dead initiators.  A search costs as much as there are places, so the next one
  * comes when there are twice as many as this one found in use.  Lock held, no place is spare.
  */
-static void sweep_peers(struct dct *d)
+static void sweep_peers(struct dct *d, uint32_t ends)
 {
 	uint32_t live = 0;
 
+	d->ends = ends;
 	for (struct peer *p = d->all; p; p = p->all)
 		if (!peer_ended(p) || !retire_peer(d, p))
 			live++;
@@ -165,11 +167,12 @@ static void sweep_peers(struct dct *d)
 /* NULL: there is no place.  Lock held. */
 static struct peer *take_place(struct qp *target)
 {
+	uint32_t ends = wire_process_ends(target->adapter->wire);
 	struct dct *d = target->dct;
 	struct peer *p;
 
-	if (!d->spare && d->count >= d->sweep_at)
-		sweep_peers(d);
+	if (!d->spare && d->count >= d->sweep_at && d->ends != ends)
+		sweep_peers(d, ends);
 	p = d->spare;
 	if (!p)
 		return d->count < MAX_PEERS ? new_peer(target) : NULL;
@@ -227,12 +230,16 @@ static void open_connection(struct peer *p, const struct pkt *pkt)
 	atomic_store(&qp->state, (uint32_t)IB_QPS_RTR);
 }
 
+/* A refusal: the place has another initiator, or none, since it was found. */
+static const char place_swept[] = "no-place";
+
 /* Why this peer may not take the packet; NULL: it may.  The responder's lock is held. */
 static const char *connection_refusal(struct peer *p, const struct pkt *pkt)
 {
-	/* the place has another initiator, or the target is about to go */
-	if (atomic_load(&p->id) != id_of(pkt) || qp_state(&p->qp) == IB_QPS_RESET)
-		return "no-place";
+	if (atomic_load(&p->id) != id_of(pkt))
+		return place_swept;
+	if (qp_state(&p->qp) == IB_QPS_RESET)
+		return "target-goes";
 	if (pkt->dc->connection < p->connection)
 		return "old-connection";
 	if (pkt->dc->connection == p->connection)
@@ -314,23 +321,36 @@ static void refuse_place(struct qp *target, const struct pkt *pkt)
 	dct_refuse(target, pkt, aeth);
 }
 
-static void dct_receive_request(struct qp *target, const struct pkt *pkt)
+/* The place of a request's initiator, or a new one.  NULL: the request has been dropped or refused.
+ */
+static struct peer *place_for(struct qp *target, const struct pkt *pkt)
 {
 	struct peer *p = dct_find(target->dct, id_of(pkt));
-	const char *why;
 
-	if (unlikely(!p)) {
-		if (!dc_process_lives(target->adapter->slots, pkt->dc->process)) {
-			dct_trace_drop(target, pkt, "initiator-ended");
-			return;
-		}
-		p = find_or_add(target, pkt);
-		if (!p) {
-			refuse_place(target, pkt);
-			return;
-		}
+	if (likely(p))
+		return p;
+	if (!dc_process_lives(target->adapter->slots, pkt->dc->process)) {
+		dct_trace_drop(target, pkt, "initiator-ended");
+		return NULL;
 	}
-	why = dct_enter(p, pkt);
+	p = find_or_add(target, pkt);
+	if (!p)
+		refuse_place(target, pkt);
+	return p;
+}
+
+static void dct_receive_request(struct qp *target, const struct pkt *pkt)
+{
+	const char *why;
+	struct peer *p;
+
+	/* A place that is swept before it is entered was that of the number's last owner. */
+	do {
+		p = place_for(target, pkt);
+		if (!p)
+			return;
+		why = dct_enter(p, pkt);
+	} while (unlikely(why == place_swept));
 	if (likely(!why))
 		responder_receive(&p->qp, pkt);
 	else

@@ -229,6 +229,7 @@ void slot_release(struct fabric *f, uint32_t slot, const struct slot_notes *note
 	numbers_release(f, slot);
 	atomic_fetch_and(&f->registry->slots_used[slot / 64], ~(1ull << slot % 64));
 	atomic_store_explicit(&f->slots[slot].alive, 0, memory_order_release);
+	atomic_fetch_add(&f->registry->ends, 1);
 	counters_fold(f, slot);
 	row->state = SLOT_DRAINING;
 	for (uint32_t peer = 0; peer < REGISTRY_SLOTS; peer++) {

@@ -24,6 +24,13 @@ static void strangers_up(struct dc_pair *t)
 	atomic_store(&t->device.slots[OTHERS].alive, BORN);
 }
 
+/* What the daemon does; alive: 0, or the generation of the slot's next owner. */
+static void end_process(struct dc_pair *t, uint32_t alive)
+{
+	atomic_store(&t->device.slots[STRANGERS].alive, alive);
+	atomic_fetch_add(&t->device.registry->ends, 1);
+}
+
 static void packet_of(struct dc_pair *t, struct pkt_dc dc, uint32_t sqpn, uint8_t op, uint32_t psn,
 		      uint32_t bytes)
 {
@@ -146,8 +153,12 @@ static void test_places_taken(void)
 	dc_send(&t, 0, to, 0, 30);
 	dc_expect_failed(&t, 0, CQE_SYN_RNR_RETRY_EXC);
 	expect_nothing(&t);
-	/* the end of their process makes room */
+	/* Nobody searches all places as long as no end is told of; the end of their process makes
+	 * room. */
 	atomic_store(&t.device.slots[STRANGERS].alive, 0);
+	message_from(&t, dc_process_name(OTHERS, BORN), STRANGER + PLACES);
+	expect_nothing(&t);
+	end_process(&t, 0);
 	dc_send(&t, 1, to, 0, 30);
 	dc_expect_sent(&t, 1, WQE_OP_SEND_IMM);
 	dc_expect_received(&t, 0, 1, 0, 30);
@@ -170,7 +181,7 @@ static void test_ended_process(void)
 	/* one of them in the midst of a message */
 	device_srq_post(&t.dct[0].q, DC_BYTES);
 	packet(&t, STRANGER, BTH_SEND_FIRST, 5, 101, 100, 1024);
-	atomic_store(&t.device.slots[STRANGERS].alive, BORN + 1);
+	end_process(&t, BORN + 1);
 	device_srq_post(&t.dct[0].q, DC_BYTES);
 	message_from(&t, others, STRANGER + PLACES);
 	err = (const struct cqe64_err *)device_cq_poll(&t.dct[0].q.cq);
@@ -202,7 +213,7 @@ static void test_number_changes_hands(void)
 	expect_message(&t, 10);
 	for (uint32_t i = 1; i < PLACES; i++)
 		serve(&t, before, STRANGER + i);
-	atomic_store(&t.device.slots[STRANGERS].alive, 0);
+	end_process(&t, 0);
 	serve(&t, others, STRANGER + PLACES);
 	device_srq_post(&t.dct[0].q, DC_BYTES);
 	packet_from(&t, others, STRANGER, BTH_SEND_ONLY, 6, 100, 100, 10);
@@ -231,6 +242,76 @@ static void test_key_refused_in_order(void)
 	packet_of(&t, (struct pkt_dc){.key = DC_KEY + 1, .connection = 5, .psn = psn},
 		  qp_number(t.dci[0].qp), BTH_SEND_ONLY, psn, 10);
 	dc_expect_failed(&t, 0, CQE_SYN_REM_ACCESS);
+	dc_pair_down(&t);
+}
+
+/* ---- numbers that have changed hands, used while the places of dead initiators are freed ---- */
+
+#define SWEEPS	     60u
+#define NEW_OWNERS   64u
+#define BY_TURNS     STRANGER
+#define FIRST_SEARCH (STRANGER + PLACES)
+
+struct searcher {
+	struct dc_pair *pair;
+	uint32_t process, sqpn;
+	uint32_t after; /* turns of a loop */
+	_Atomic(bool) start;
+	pthread_t thread;
+};
+
+/* A first packet that is not the oldest takes a place and is not executed. */
+static void take_place_only(struct dc_pair *t, uint32_t process, uint32_t sqpn)
+{
+	packet_from(t, process, sqpn, BTH_SEND_ONLY, 1, 501, 500, 10);
+}
+
+static void *search(void *arg)
+{
+	struct searcher *s = arg;
+
+	while (!atomic_load(&s->start))
+		cpu_relax();
+	for (uint32_t i = 0; i < s->after; i++)
+		cpu_relax();
+	take_place_only(s->pair, s->process, s->sqpn);
+	return NULL;
+}
+
+static void serve_anew(struct dc_pair *t, uint32_t process, uint32_t sqpn, uint64_t connection)
+{
+	device_srq_post(&t->dct[0].q, DC_BYTES);
+	packet_from(t, process, sqpn, BTH_SEND_ONLY, connection, 100, 100, 10);
+	expect_message(t, 10);
+}
+
+/* The new owner of a number is executed at once, whether the search has met its place or not.  The
+ * search begins with the place that was made last, and so do the new owners. */
+static void test_search_meets_new_owners(void)
+{
+	static struct searcher s;
+	static struct dc_pair t;
+
+	strangers_up(&t);
+	s.pair = &t;
+	take_place_only(&t, dc_process_name(STRANGERS, BORN), FIRST_SEARCH);
+	for (uint32_t turn = 1; turn <= SWEEPS; turn++) {
+		uint32_t before = dc_process_name(STRANGERS, BORN + turn - 1);
+		uint32_t after = dc_process_name(STRANGERS, BORN + turn);
+
+		for (uint32_t i = 0; i < PLACES - 1; i++)
+			serve_anew(&t, before, BY_TURNS + i, 2 * turn);
+		s.process = after;
+		s.sqpn = FIRST_SEARCH + turn;
+		s.after = turn * 37 % 400;
+		atomic_store(&s.start, false);
+		CHECK(!pthread_create(&s.thread, NULL, search, &s));
+		end_process(&t, BORN + turn);
+		atomic_store(&s.start, true);
+		for (uint32_t i = 0; i < NEW_OWNERS; i++)
+			serve_anew(&t, after, BY_TURNS + PLACES - 2 - i, 2 * turn + 1);
+		CHECK(!pthread_join(s.thread, NULL));
+	}
 	dc_pair_down(&t);
 }
 
@@ -293,6 +374,7 @@ int main(void)
 	test_ended_process();
 	test_number_changes_hands();
 	test_key_refused_in_order();
+	test_search_meets_new_owners();
 	test_flush_and_reopen();
 	return 0;
 }
