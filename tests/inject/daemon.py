@@ -11,7 +11,7 @@ import injector
 from library import status_text
 
 CLIENT_LIMIT = 150  # seconds; a program waits for its daemon for some seconds, several times
-REST_LIMIT = 10    # for the daemon to do what is left to be done
+REST_LIMIT = 30    # for the daemon to do what is left to be done
 FABRIC = "inject"
 REFUSED = 125      # softhca's own status
 

@@ -26,6 +26,8 @@
 #include "fabric/daemon/server.h"
 #include "prm/model.h"
 
+#define READY_ATTEMPTS 100
+
 struct options {
 	const char *dir;
 	const char *fabric;
@@ -124,15 +126,23 @@ static void stdio_leave(void)
 		close(null);
 }
 
-static void tell_ready(int fd, int status)
+/*
+ * A pipe wants memory for what is written to it.  Who hears nothing takes us for dead, so a failure
+ * is one of the daemon; but it does not matter that nobody listens any more.
+ */
+static int tell_ready(int fd, int status)
 {
+	const struct timespec nap = {.tv_nsec = 10000000};
 	int32_t word = status;
 
-	if (fd < 0)
-		return;
-	if (write(fd, &word, sizeof(word)) != sizeof(word))
-		log_debug("nobody waits for us to be ready");
-	close(fd);
+	for (int i = 0; fd >= 0 && i < READY_ATTEMPTS; i++) {
+		if (write(fd, &word, sizeof(word)) == sizeof(word) || errno == EPIPE) {
+			close(fd);
+			return 0;
+		}
+		nanosleep(&nap, NULL);
+	}
+	return fd < 0 ? 0 : -errno;
 }
 
 static bool somebody_listens(const char *dir)
@@ -242,7 +252,9 @@ static int daemon_serve(const struct options *o)
 	ret = server_open(&server, &fabric);
 	if (ret)
 		goto destroy;
-	tell_ready(o->ready_fd, 0);
+	ret = tell_ready(o->ready_fd, 0);
+	if (ret)
+		goto destroy;
 	if (o->ready_fd >= 0)
 		stdio_leave();
 	log_info("fabric %s: serving in %s", fabric.name, fabric.dir);
@@ -284,7 +296,7 @@ int main(int argc, char **argv)
 	if (ret == FABRIC_ANOTHER_SERVES && o.ready_fd < 0)
 		log_error("fabric %s: already served", o.fabric);
 	/* After a run the descriptor is closed and this has no effect. */
-	if (ret)
-		tell_ready(o.ready_fd, ret);
+	if (ret && tell_ready(o.ready_fd, ret))
+		log_debug("nobody hears why we end");
 	return ret ? 1 : 0;
 }
