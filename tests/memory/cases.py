@@ -47,8 +47,6 @@ OPEN = {
     "seccomp *": "a payload that may no longer be read by the kernel ends in a protection error",
     "PR_SET_DUMPABLE": "a payload that may no longer be read by the kernel ends in a protection error",
     "short files": "the device's files are longer than the limit: SIGXFSZ",
-    "2 GiB of address space": "a gigabyte of zeros is mapped for the null key",
-    "mlockall": "a gigabyte of zeros is mapped for the null key",
     "quiet window-unbind": "a bind ends while the device's other thread still writes",
     "quiet window-rebind": "a bind ends while the device's other thread still writes",
 }

@@ -123,8 +123,8 @@ static inline uint8_t *mkey_region_at(struct adapter *a, uint32_t key, uint32_t 
 enum mkey_verdict mkey_resolve(struct adapter *a, const struct mkey_use *u, uint64_t va,
 			       uint64_t len, struct runs *runs) must_check;
 /* The same for the null key (null_mkey.h); MKEY_NO_KEY if u names another key. */
-enum mkey_verdict null_mkey_resolve(const struct null_mkey *n, const struct mkey_use *u,
-				    uint64_t len, struct runs *runs) must_check;
+enum mkey_verdict null_mkey_resolve(struct null_mkey *n, const struct mkey_use *u, uint64_t len,
+				    struct runs *runs) must_check;
 
 /* Traces a verdict on a piece of a work request's list, if it is a refusal; returns it. */
 enum mkey_verdict mkey_piece_refused(enum mkey_verdict v, const struct mkey_use *u, uint64_t va,

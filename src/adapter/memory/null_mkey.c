@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See null_mkey.h.  It is made on demand, because its address range costs something under a limit.
- */
+/* See null_mkey.h.  The zeros are mapped when they are first read: every program asks for the key
+ * when it opens a device, and hardly one uses it, but their address range counts under a limit and
+ * under mlockall. */
 #include "adapter/memory/null_mkey.h"
 
 #include <errno.h>
@@ -21,24 +22,35 @@ void null_mkey_init(struct null_mkey *n)
 
 void null_mkey_release(struct null_mkey *n)
 {
-	if (n->zeros)
-		munmap(n->zeros, ZEROS_BYTES);
+	uint8_t *zeros = atomic_load(&n->zeros);
+
+	if (zeros)
+		munmap(zeros, ZEROS_BYTES);
 	pthread_mutex_destroy(&n->lock);
 }
 
-static int map_zeros(struct null_mkey *n)
+/* NULL if there is no room for them. */
+static uint8_t *zeros_of(struct null_mkey *n)
 {
-	void *zeros;
+	uint8_t *zeros = atomic_load_explicit(&n->zeros, memory_order_acquire);
 
-	if (n->zeros)
-		return 0;
-	zeros = mmap(NULL, ZEROS_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-		     0);
-	if (zeros == MAP_FAILED)
-		return -ENOMEM;
-	(void)madvise(zeros, ZEROS_BYTES, MADV_DONTDUMP);
-	n->zeros = zeros;
-	return 0;
+	if (likely(zeros))
+		return zeros;
+	pthread_mutex_lock(&n->lock);
+	zeros = atomic_load_explicit(&n->zeros, memory_order_relaxed);
+	if (!zeros) {
+		void *at = mmap(NULL, ZEROS_BYTES, PROT_READ,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (at != MAP_FAILED) {
+			(void)madvise(at, ZEROS_BYTES, MADV_DONTDUMP);
+			(void)munlock(at, ZEROS_BYTES);
+			zeros = at;
+			atomic_store_explicit(&n->zeros, zeros, memory_order_release);
+		}
+	}
+	pthread_mutex_unlock(&n->lock);
+	return zeros;
 }
 
 /* The index is never freed, so no other key can be mistaken for it. */
@@ -51,24 +63,20 @@ int64_t adapter_null_key(struct adapter *a)
 	ret = atomic_load_explicit(&n->key, memory_order_relaxed);
 	if (ret)
 		goto unlock;
-	ret = map_zeros(n);
-	if (ret < 0)
-		goto unlock;
 	ret = number_take(&a->mkeys, &a->attr, NUMBER_MKEY);
 	if (ret < 0)
 		goto unlock;
 	ret = ret << 8;
-	/* publishes the zeros before the key */
 	atomic_store_explicit(&n->key, (uint32_t)ret, memory_order_release);
 unlock:
 	pthread_mutex_unlock(&n->lock);
 	return ret;
 }
 
-enum mkey_verdict null_mkey_resolve(const struct null_mkey *n, const struct mkey_use *u,
-				    uint64_t len, struct runs *runs)
+enum mkey_verdict null_mkey_resolve(struct null_mkey *n, const struct mkey_use *u, uint64_t len,
+				    struct runs *runs)
 {
-	bool write = u->access & IB_ACCESS_LOCAL_WRITE;
+	void *from = RUN_DISCARD;
 
 	if (u->remote || !u->key || u->key != atomic_load_explicit(&n->key, memory_order_acquire))
 		return MKEY_NO_KEY;
@@ -80,6 +88,10 @@ enum mkey_verdict null_mkey_resolve(const struct null_mkey *n, const struct mkey
 		return MKEY_OK;
 	if (runs->n == RUNS_MAX)
 		return MKEY_TOO_MANY_RUNS;
-	runs_add(runs, 0, write ? RUN_DISCARD : n->zeros, len);
+	if (!(u->access & IB_ACCESS_LOCAL_WRITE))
+		from = zeros_of(n);
+	if (unlikely(!from))
+		return MKEY_NO_KEY;
+	runs_add(runs, 0, from, len);
 	return MKEY_OK;
 }

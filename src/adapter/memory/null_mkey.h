@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 struct null_mkey {
-	pthread_mutex_t lock;  /* held to make it */
-	_Atomic(uint32_t) key; /* 0: nobody has asked for it */
-	uint8_t *zeros;
+	pthread_mutex_t lock;	  /* held to make it or its zeros */
+	_Atomic(uint32_t) key;	  /* 0: nobody has asked for it */
+	_Atomic(uint8_t *) zeros; /* NULL: nobody has read it */
 };
 
 void null_mkey_init(struct null_mkey *n);
