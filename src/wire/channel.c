@@ -182,10 +182,12 @@ static void hear_answer(struct channel *ch)
 {
 	struct channel_side *peer = &ch->mem->side[!ch->side];
 
-	if (atomic_load_explicit(&peer->readable, memory_order_acquire) == READABLE_YES &&
-	    !atomic_load_explicit(&ch->by_reference, memory_order_relaxed)) {
-		trace(peer, payload, ch->peer, "sent", "process_vm_readv");
-		atomic_store_explicit(&ch->by_reference, true, memory_order_relaxed);
+	bool yes = atomic_load_explicit(&peer->readable, memory_order_acquire) == READABLE_YES;
+
+	/* It may lose the right again. */
+	if (yes != atomic_load_explicit(&ch->by_reference, memory_order_relaxed)) {
+		trace(peer, payload, ch->peer, "sent", yes ? "process_vm_readv" : "ring");
+		atomic_store_explicit(&ch->by_reference, yes, memory_order_relaxed);
 	}
 }
 
@@ -369,6 +371,10 @@ unsigned channel_drain(struct channel *ch, bool all,
 		rc = record_unpack(record, bytes, ch->peer_pid, &ch->in);
 		if (rc)
 			break;
+		/* Before an answer that makes us send again what could not be read. */
+		hear_answer(ch);
+		if (ch->in.pkt.foreign_pid)
+			ch->in.pkt.readable = &ch->mem->side[ch->side].readable;
 		if (likely(!taken_back(&ch->in.pkt, all)))
 			deliver(user, &ch->in.pkt);
 		payload += ch->in.pkt.payload_len;

@@ -8,5 +8,11 @@
 /* Copies all of it.  If its sender has taken it back (pkt_withdrawn), does not store the last
  * bytes. */
 bool payload_pull(const struct run *dst, uint32_t ndst, const struct pkt *p) must_check;
+/*
+ * Did payload_pull fail because the system does not let us read the sender's memory any more (a
+ * filter of system calls, a sender that has made itself undumpable)?  The sender then hears that it
+ * has to put payloads into the channel.
+ */
+bool payload_refused(const struct pkt *p) must_check;
 /* Did payload_pull fail because the sender's memory has gone?  Slow. */
 bool payload_gone(const struct pkt *p) must_check;

@@ -118,6 +118,9 @@ struct pkt {
 	 * record, otherwise NULL.
 	 */
 	const _Atomic(uint32_t) *withdrawn;
+	/* With foreign_pid, where its process looks whether we may read its memory.  May be NULL.
+	 */
+	_Atomic(uint32_t) *readable;
 	/* Not NULL: the payload is nowhere yet, and this instead of runs makes it. */
 	struct pkt_source *source;
 };

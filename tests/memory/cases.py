@@ -44,8 +44,6 @@ LISTED = {
 
 # Faults that are open on every way, with what is wrong.
 OPEN = {
-    "seccomp *": "a payload that may no longer be read by the kernel ends in a protection error",
-    "PR_SET_DUMPABLE": "a payload that may no longer be read by the kernel ends in a protection error",
     "short files": "the device's files are longer than the limit: SIGXFSZ",
     "quiet window-unbind": "a bind ends while the device's other thread still writes",
     "quiet window-rebind": "a bind ends while the device's other thread still writes",

@@ -32,6 +32,7 @@ static const char *const resp_state_name[] = {
 	[RESP_ACKNOWLEDGE] = "acknowledge",
 	[RESP_DUPLICATE] = "duplicate",
 	[RESP_WITHDRAWN] = "withdrawn-by-sender",
+	[RESP_UNREADABLE] = "payload-unreadable",
 	[RESP_ERR_PSN] = "PSN-sequence-error",
 	[RESP_ERR_RNR] = "receiver-not-ready",
 	[RESP_ERR_INVALID] = "invalid-request",
@@ -209,6 +210,8 @@ static enum resp_state resp_execute(struct qp *qp, const struct pkt *pkt)
 	}
 	if (unlikely(v == MKEY_GONE && pkt_withdrawn(pkt)))
 		return RESP_WITHDRAWN;
+	if (unlikely(v == MKEY_GONE && payload_refused(pkt)))
+		return RESP_UNREADABLE;
 	if (unlikely(v == MKEY_GONE && payload_gone(pkt)))
 		return RESP_ERR_SENDER;
 	if (unlikely(v != MKEY_OK) && !write)
@@ -254,12 +257,21 @@ static enum resp_state resp_complete(struct qp *qp, const struct pkt *pkt)
  * Drops a packet whose payload may be partly in place, but of which nobody has been told.  If the
  * message comes again, it begins or continues where it did; a receive that was taken for it stays.
  */
-static enum resp_state resp_forget(struct qp *qp, const struct pkt *pkt)
+static enum resp_state resp_forget(struct qp *qp, const struct pkt *pkt, enum resp_state why)
 {
-	resp_trace_drop(qp, pkt, resp_state_name[RESP_WITHDRAWN]);
+	resp_trace_drop(qp, pkt, resp_state_name[why]);
 	if (pkt_props(pkt)->first)
 		qp->resp.in_message = false;
 	return RESP_DONE;
+}
+
+/* The sender is asked for the packet once more, each time: by now it knows that we cannot read its
+ * memory. */
+static enum resp_state resp_ask_again(struct qp *qp, const struct pkt *pkt)
+{
+	resp_nak(qp, NAK_PSN_SEQUENCE, pkt->psn);
+	qp->resp.nak_sent = true;
+	return resp_forget(qp, pkt, RESP_UNREADABLE);
 }
 
 /* ---- refusals ---- */
@@ -367,7 +379,9 @@ static enum resp_state resp_next_state(struct qp *qp, const struct pkt *pkt, enu
 	case RESP_DUPLICATE:
 		return resp_duplicate(qp, pkt);
 	case RESP_WITHDRAWN:
-		return resp_forget(qp, pkt);
+		return resp_forget(qp, pkt, s);
+	case RESP_UNREADABLE:
+		return resp_ask_again(qp, pkt);
 	case RESP_ERR_PSN:
 		return resp_out_of_sequence(qp);
 	case RESP_ERR_RNR:

@@ -19,7 +19,9 @@ enum resp_state {
 	RESP_COMPLETE,
 	RESP_ACKNOWLEDGE,
 	RESP_DUPLICATE,
-	RESP_WITHDRAWN, /* the sender has given the request up: it counts as lost */
+	RESP_WITHDRAWN,	 /* the sender has given the request up: it counts as lost */
+	RESP_UNREADABLE, /* the payload may no longer be read by us: it comes again by another way
+			  */
 	/* refusals */
 	RESP_ERR_PSN,		/* out of sequence: NAK once, drop */
 	RESP_ERR_RNR,		/* no receive posted */

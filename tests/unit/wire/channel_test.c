@@ -352,6 +352,12 @@ static void reading_forbidden(void)
 	CHECK(wire_max_payload(b.wire, &b.path, test_fabric_qpn(0), 4096, true) ==
 	      CHANNEL_REFERENCE_MAX);
 	CHECK(wire_max_payload(b.wire, &b.path, test_fabric_qpn(0), 4096, false) == 61440);
+	/* The right is lost again: the other direction goes through the ring too, after the next
+	 * packet. */
+	atomic_store(&mem->side[0].readable, READABLE_NO);
+	CHECK(send_small(&a) == WIRE_SENT);
+	wire_process_progress(b.host);
+	CHECK(wire_max_payload(b.wire, &b.path, test_fabric_qpn(0), 4096, true) == 61440);
 	test_process_down(&a);
 	test_process_down(&b);
 	munmap(mem, TEST_FABRIC_CHANNEL_BYTES);

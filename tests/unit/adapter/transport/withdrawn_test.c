@@ -12,11 +12,13 @@
 #include "adapter_device.h"
 #include "check.h"
 #include "usermem/usermem.h"
+#include "wire/channel.h"
 
 #define MTU	 1024u
 #define BYTES	 8192u
 #define PSN	 0xfffff0u
 #define RECEIVES 3u
+#define NOBODY	 INT32_MAX /* no process has this number */
 #define LEAVES	 true
 #define STAYS	 false
 
@@ -26,6 +28,8 @@ struct withdrawn_case {
 	uint8_t src[BYTES], dst[BYTES], received[BYTES];
 	struct mkey *md, *mr;
 	uint32_t psn;
+	int32_t sender; /* the process that packets come from */
+	_Atomic(uint32_t) readable;
 };
 
 static void withdrawn_case_up(struct withdrawn_case *t)
@@ -40,6 +44,8 @@ static void withdrawn_case_up(struct withdrawn_case *t)
 	(void)device_mr(&t->device, 0, t->b.pdn, t->dst, BYTES, DEVICE_ALL_ACCESS, &t->md);
 	(void)device_mr(&t->device, 0, t->b.pdn, t->received, BYTES, DEVICE_ALL_ACCESS, &t->mr);
 	t->psn = PSN;
+	t->sender = getpid();
+	atomic_store(&t->readable, READABLE_YES);
 	for (unsigned i = 0; i < RECEIVES; i++)
 		device_recv(&t->b, t->received, BYTES, mkey_key(t->mr));
 }
@@ -75,7 +81,8 @@ static void packet(struct withdrawn_case *t, uint8_t op, uint32_t bytes, bool wi
 		.payload_len = bytes,
 		.nruns = 1,
 		.runs = &run,
-		.foreign_pid = getpid(),
+		.foreign_pid = t->sender,
+		.readable = &t->readable,
 		.withdrawn = &word,
 	};
 
@@ -137,6 +144,27 @@ static void test_other_messages(void)
 	withdrawn_case_down(&t);
 }
 
+/* The system does not let the receiver read the payload any more, here because nobody has that
+ * number: the sender is told, and the packet comes again. */
+static void test_unreadable(void)
+{
+	static struct withdrawn_case t;
+
+	withdrawn_case_up(&t);
+	packet(&t, BTH_SEND_FIRST, MTU, STAYS);
+	t.sender = NOBODY;
+	for (unsigned i = 0; i < 2; i++) {
+		atomic_store(&t.readable, READABLE_YES);
+		packet(&t, BTH_SEND_LAST, 9, STAYS);
+		CHECK(atomic_load(&t.readable) == READABLE_NO && !device_cq_poll(&t.b.cq));
+		t.psn = psn_add(t.psn, IB_PSN_MASK);
+	}
+	t.sender = getpid();
+	packet(&t, BTH_SEND_LAST, 9, STAYS);
+	expect(&t, CQE_OP_RESP_SEND, 0, MTU + 9);
+	withdrawn_case_down(&t);
+}
+
 /* In error it is flushed with the others, once. */
 static void test_flush(void)
 {
@@ -169,6 +197,7 @@ int main(void)
 	CHECK(!sigaction(SIGSEGV, &sa, NULL));
 	test_again();
 	test_other_messages();
+	test_unreadable();
 	test_flush();
 	return 0;
 }
