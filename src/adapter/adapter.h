@@ -135,11 +135,15 @@ int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
 int mkey_retire(struct mkey *m) must_check;
 /* What a region's key stands for now; -ENOENT if for nothing, -EINVAL for other kinds of key. */
 int mkey_query(struct adapter *a, uint32_t key, struct mkey_attr *out) must_check;
+
+struct segment_ref;
+
 /*
- * The region's memory lies at this offset of the process's arena (wire/expose.h), so that peers may
- * write to it directly, until the region is modified or destroyed.
+ * The region's memory lies in this file that is open to peers (wire/segment.h), from this offset
+ * on, so that they may access it directly, until the region is modified or destroyed.
  */
-void mkey_expose(struct adapter *a, struct mkey *m, uint64_t offset);
+void mkey_expose(struct adapter *a, struct mkey *m, const struct segment_ref *segment,
+		 uint64_t offset);
 /* On return nobody touches the memory any more. */
 void mkey_destroy(struct adapter *a, struct mkey *m);
 /* The null lkey: writes are discarded, reads give zeros, in every PD.  Negative errno if it cannot

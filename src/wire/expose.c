@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -31,31 +30,40 @@ static struct hidden open_shared(const char *name, uint64_t bytes)
 	return HIDDEN_NONE;
 }
 
+static int open_arena(struct expose *e)
+{
+	return segment_table_add(&e->segments, open_shared("softhca-arena", EXPOSE_ARENA_BYTES),
+				 EXPOSE_ARENA_BYTES, &e->arena);
+}
+
 int expose_open(struct expose *e, struct slot *slots, uint16_t slot)
 {
 	int ret;
 
 	*e = (struct expose){.slots = slots, .slot = slot};
 	e->file = open_shared("softhca-exposure", sizeof(struct expose_mem));
-	e->arena_file = open_shared("softhca-arena", EXPOSE_ARENA_BYTES);
-	if (e->file.fd < 0 || e->arena_file.fd < 0)
-		goto fail;
+	if (e->file.fd < 0)
+		return errno ? -errno : -ENOMEM;
 	e->mem = map_shared(e->file.fd, sizeof(struct expose_mem));
-	if (!e->mem)
-		goto fail;
+	if (!e->mem) {
+		ret = errno ? -errno : -ENOMEM;
+		goto close_file;
+	}
+	segment_table_open(&e->segments, e->mem->segments);
+	ret = open_arena(e);
+	if (ret < 0)
+		goto unmap;
 	for (unsigned i = 0; i < SLOT_REMOTE_SHARDS; i++)
 		atomic_store(&slots[slot].remote_shard[i], 0);
-	atomic_store(&slots[slot].arena_id, e->arena_file.id);
 	atomic_store(&slots[slot].expose_id, e->file.id);
-	atomic_store(&slots[slot].arena_fd_plus_1, e->arena_file.fd + 1);
 	atomic_store(&slots[slot].expose_fd_plus_1, e->file.fd + 1);
 	return 0;
 
-fail:
-	ret = errno ? -errno : -ENOMEM;
-	hidden_close(&e->file);
-	hidden_close(&e->arena_file);
+unmap:
+	munmap(e->mem, sizeof(*e->mem));
 	e->mem = NULL;
+close_file:
+	hidden_close(&e->file);
 	return ret;
 }
 
@@ -64,10 +72,15 @@ void expose_close(struct expose *e)
 	if (!e->mem)
 		return;
 	atomic_store(&e->slots[e->slot].expose_fd_plus_1, 0);
+	segment_table_close(&e->segments);
 	munmap(e->mem, sizeof(*e->mem));
 	e->mem = NULL;
 	hidden_close(&e->file);
-	hidden_close(&e->arena_file);
+}
+
+const struct hidden *expose_arena_file(const struct expose *e)
+{
+	return &e->segments.own[e->arena.row].file;
 }
 
 struct qp_block *expose_qp(struct expose *e, uint32_t qpn)
@@ -98,6 +111,7 @@ static void set_key(struct key_block *b, const struct key_block *k)
 	b->access = k->access;
 	b->iova = k->iova;
 	b->length = k->length;
+	b->segment = k->segment;
 	b->offset = k->offset;
 	atomic_store_explicit(&b->seq, seq + 2, memory_order_release);
 }
@@ -141,29 +155,19 @@ int64_t expose_arena_take(struct expose *e, uint64_t bytes)
 
 /* ---- the other side ---- */
 
-static void *map_of_peer(int32_t pid, int32_t fd_plus_1, uint64_t id, size_t bytes)
+static struct expose_mem *map_of_peer(int32_t pid, const struct slot *peer)
 {
-	char path[64];
-	void *p;
-	int fd;
+	int fd = segment_file_open(pid, atomic_load(&peer->expose_fd_plus_1) - 1,
+				   atomic_load(&peer->expose_id));
+	struct expose_mem *mem = NULL;
 
-	if (fd_plus_1 <= 0)
-		return NULL;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, (int)fd_plus_1 - 1);
-	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
-	/*
-	 * The peer may have closed its descriptor and opened something else under that number.  Or
-	 * the peer is gone and another process has its PID, or the PID names another process in our
-	 * PID namespace.
-	 */
-	p = hidden_id(fd) == id && lseek(fd, 0, SEEK_END) == (off_t)bytes &&
-			    fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK
-		    ? map_shared(fd, bytes)
-		    : NULL;
+	/* All of it is there, and stays. */
+	if (lseek(fd, 0, SEEK_END) == (off_t)sizeof(*mem) && fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK)
+		mem = segment_file_map(fd, 0, sizeof(*mem));
 	close(fd);
-	return p;
+	return mem;
 }
 
 /* Takes a shard that is free, or was that of a dead process or of our slot's last process. */
@@ -201,25 +205,21 @@ struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me)
 	/* First: what is read of the slot from here on is that owner's or a later one's. */
 	f->alive = atomic_load(&s->alive);
 	f->pid = s->pid;
-	f->mem = map_of_peer(f->pid, atomic_load(&s->expose_fd_plus_1), atomic_load(&s->expose_id),
-			     sizeof(*f->mem));
-	f->arena = map_of_peer(f->pid, atomic_load(&s->arena_fd_plus_1), atomic_load(&s->arena_id),
-			       EXPOSE_ARENA_BYTES);
-	if (f->mem && f->arena) {
-		remote_shard_take(f, slots, me);
-		return f;
+	f->mem = map_of_peer(f->pid, s);
+	if (!f->mem) {
+		free(f);
+		return NULL;
 	}
-	remote_close(f);
-	return NULL;
+	segment_view_open(&f->segments, f->mem->segments, f->pid);
+	remote_shard_take(f, slots, me);
+	return f;
 }
 
 void remote_close(struct remote *f)
 {
 	remote_shard_give(f);
-	if (f->mem)
-		munmap(f->mem, sizeof(*f->mem));
-	if (f->arena)
-		munmap(f->arena, EXPOSE_ARENA_BYTES);
+	segment_view_close(&f->segments);
+	munmap(f->mem, sizeof(*f->mem));
 	free(f);
 }
 
@@ -234,8 +234,9 @@ bool remote_key(const struct remote *f, uint32_t key, struct key_block *out)
 	out->access = b->access;
 	out->iova = b->iova;
 	out->length = b->length;
+	out->segment = b->segment;
 	out->offset = b->offset;
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&b->seq, memory_order_relaxed) == seq &&
-	       range_inside(out->offset, out->length, EXPOSE_ARENA_BYTES);
+	       range_inside(out->offset, out->length, SEGMENT_MAX_BYTES);
 }

@@ -25,6 +25,7 @@
 #include "base/spin.h"
 #include "wire/qp_word.h"
 #include "wire/registry.h"
+#include "wire/segment.h"
 
 #define EXPOSE_BLOCKS	   65536u	 /* of each kind; numbers that collide are not exposed */
 #define EXPOSE_ARENA_BYTES (64ull << 30) /* address space; pages appear as they are used */
@@ -54,27 +55,31 @@ struct key_block {
 	uint32_t access;
 	uint64_t iova;
 	uint64_t length;
-	uint64_t offset; /* of the first byte in the arena */
+	struct segment_ref segment; /* the file that the memory lies in, */
+	uint64_t offset;	    /* and where its first byte is there */
 };
 
 struct expose_mem {
 	struct qp_block qps[EXPOSE_BLOCKS];
 	struct key_block keys[EXPOSE_BLOCKS];
+	struct segment_row segments[SEGMENTS];
 };
 
 /* Our own. */
 struct expose {
 	struct slot *slots;
 	uint16_t slot;
-	struct hidden file, arena_file;
+	struct hidden file;
 	struct expose_mem *mem;
+	struct segment_table segments; /* the caller of those functions serializes them */
+	struct segment_ref arena;      /* one of these */
 	_Atomic(uint64_t) arena_used;
 };
 
 /* A peer's exposed memory, as mapped here. */
 struct remote {
 	struct expose_mem *mem;
-	uint8_t *arena;
+	struct segment_view segments; /* the files of its keys, as far as they are mapped */
 	int32_t pid;
 	uint32_t alive; /* generation of the slot */
 	struct slot *slot;
@@ -98,6 +103,8 @@ void expose_key_end(struct expose *e, uint32_t key);
 /* Takes page-aligned room in the arena.  Room is never used twice, so a late writer harms nobody.
  * Negative errno if the arena is used up. */
 int64_t expose_arena_take(struct expose *e, uint64_t bytes);
+/* The file of the arena; closed without one. */
+const struct hidden *expose_arena_file(const struct expose *e);
 
 /* Maps what a peer exposes; NULL if that is nothing or we may not map it. */
 struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me);

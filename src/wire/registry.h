@@ -95,10 +95,9 @@ struct slot {
 	_Atomic(uint32_t) alive; /* generation, 0 while the slot is free */
 	int32_t pid;
 	_Atomic(uint32_t) observers; /* of its packets, see wire/tap.h */
-	/* Descriptors of the process's shared segments, see wire/expose.h; 0: none. */
+	/* The descriptor of what the process lays open, see wire/expose.h; 0: none. */
 	_Atomic(int32_t) expose_fd_plus_1;
-	_Atomic(int32_t) arena_fd_plus_1;
-	_Atomic(uint64_t) expose_id, arena_id; /* of the files that must be there (base/hidden.h) */
+	_Atomic(uint64_t) expose_id; /* of the file that must be there (base/hidden.h) */
 	/* The slot + 1 of the peer that counts in that remote shard, 0: free. */
 	_Atomic(uint32_t) remote_shard[SLOT_REMOTE_SHARDS];
 	/* Bit s%64 of word s/64: slot s has put something into its channel to us.  Summary: word w

@@ -30,9 +30,43 @@ bool wire_owns(const struct wire *w, uint32_t qpn)
 	return route_number_owner_plus_1(w->host->attr.registry, qpn) == w->host->attr.slot + 1u;
 }
 
+void link_shm_map_asked(struct link_shm *l)
+{
+	atomic_store(&l->any_asked, false);
+	rcu_enter();
+	for (unsigned peer = 0; peer < REGISTRY_SLOTS; peer++) {
+		struct remote *f = atomic_load_explicit(&l->remotes[peer], memory_order_acquire);
+
+		if (f)
+			segment_view_map(&f->segments);
+	}
+	rcu_leave();
+}
+
+/* Files that peers have taken back.  Under control. */
+static struct segment_map *remote_dead_maps(struct link_shm *l)
+{
+	struct segment_map *all = NULL;
+
+	for (unsigned peer = 0; peer < REGISTRY_SLOTS; peer++) {
+		struct remote *f = atomic_load(&l->remotes[peer]);
+		struct segment_map *m = f ? segment_view_dead(&f->segments) : NULL;
+
+		while (m) {
+			struct segment_map *next = m->next;
+
+			m->next = all;
+			all = m;
+			m = next;
+		}
+	}
+	return all;
+}
+
 static void remote_connect(struct link_shm *l, uint16_t peer)
 {
 	no_cancellation();
+	struct segment_map *dead_maps;
 	struct remote *f, *dead;
 
 	if (!l->attr->expose) {
@@ -46,7 +80,9 @@ static void remote_connect(struct link_shm *l, uint16_t peer)
 	trace(peer, exposed, peer, f ? "mapped" : "not-mapped");
 	if (!f)
 		return;
+	f->segments.asked = &l->any_asked;
 	pthread_mutex_lock(&l->control);
+	dead_maps = remote_dead_maps(l);
 	dead = l->dead_remotes;
 	l->dead_remotes = NULL;
 	/* The slot may have a new owner, and then the channel is that one's. */
@@ -58,9 +94,10 @@ static void remote_connect(struct link_shm *l, uint16_t peer)
 	pthread_mutex_unlock(&l->control);
 	if (f)
 		remote_close(f);
-	if (dead)
+	if (dead || dead_maps)
 		rcu_wait();
 	link_shm_free_remotes(dead);
+	segment_maps_free(dead_maps);
 }
 
 void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn)

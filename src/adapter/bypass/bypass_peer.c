@@ -34,7 +34,6 @@ bool bypass_peer_leave_remote(const struct qp *qp, const struct bypass_peer *r,
 	return true;
 }
 
-/* Looks at the key.  The peer's arena outlives the key, so a late copy harms nobody. */
 uint8_t *bypass_peer_remote_memory(const struct bypass_peer *r, uint32_t rkey, uint32_t right,
 				   uint64_t va, uint64_t len)
 {
@@ -43,5 +42,5 @@ uint8_t *bypass_peer_remote_memory(const struct bypass_peer *r, uint32_t rkey, u
 	if (!remote_key(r->remote, rkey, &k) || k.pdn != r->pdn || (k.access & right) != right ||
 	    !range_inside(va - k.iova, len, k.length))
 		return NULL;
-	return r->remote->arena + k.offset + (va - k.iova);
+	return segment_at(&r->remote->segments, k.segment, k.offset + (va - k.iova), len);
 }

@@ -157,7 +157,8 @@ int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
 	return 0;
 }
 
-void mkey_expose(struct adapter *a, struct mkey *m, uint64_t offset)
+void mkey_expose(struct adapter *a, struct mkey *m, const struct segment_ref *segment,
+		 uint64_t offset)
 {
 	const struct key_block k = {
 		.key = m->key,
@@ -165,6 +166,7 @@ void mkey_expose(struct adapter *a, struct mkey *m, uint64_t offset)
 		.access = m->meaning->access,
 		.iova = m->meaning->iova,
 		.length = m->meaning->length,
+		.segment = *segment,
 		.offset = offset,
 	};
 

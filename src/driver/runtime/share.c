@@ -152,7 +152,7 @@ static struct share *share_find(uint64_t addr, uint64_t bytes)
 /* Why the memory cannot move; NULL: it can. */
 static const char *cannot_move(const struct expose *e, uint64_t bytes, uint64_t first, uint64_t end)
 {
-	if (!e->mem || !hidden_ours(&e->arena_file))
+	if (!e->mem || !hidden_ours(expose_arena_file(e)))
 		return "nothing-exposed";
 	if (bytes > SHARE_MAX_BYTES)
 		return "large";
@@ -179,10 +179,12 @@ static struct share *move_in(struct process *p, uint64_t addr, uint64_t bytes)
 	const char *why = cannot_move(e, bytes, first, end);
 	int64_t offset;
 	bool moved;
+	int arena;
 
 	if (why)
 		return share_refuse(addr, bytes, why);
-	offset = fstat(e->arena_file.fd, &st) < 0 ? -errno : expose_arena_take(e, end - first);
+	arena = expose_arena_file(e)->fd;
+	offset = fstat(arena, &st) < 0 ? -errno : expose_arena_take(e, end - first);
 	s = offset < 0 ? NULL : calloc(1, sizeof(*s));
 	if (!s)
 		return share_refuse(addr, bytes, "no-room");
@@ -196,7 +198,7 @@ static struct share *move_in(struct process *p, uint64_t addr, uint64_t bytes)
 	/* The engine may be placing data there for another key, and any thread of ours may use the
 	 * heap. */
 	process_pause(p);
-	moved = pages_replace(first, end - first, e->arena_file.fd, s->offset);
+	moved = pages_replace(first, end - first, arena, s->offset);
 	process_resume(p);
 	if (!moved) {
 		free(s);
@@ -208,24 +210,26 @@ static struct share *move_in(struct process *p, uint64_t addr, uint64_t bytes)
 	return s;
 }
 
-int64_t share_begin(struct process *p, uint64_t addr, uint64_t bytes, struct share **out)
+bool share_begin(struct process *p, uint64_t addr, uint64_t bytes, struct shared_at *out)
 {
 	struct share *s;
-	int64_t ret = -EOPNOTSUPP;
 
 	if (!p->nhcas)
-		return ret;
+		return false;
 	pthread_mutex_lock(&lock);
 	s = share_find(addr, bytes);
 	if (!s)
 		s = move_in(p, addr, bytes);
 	if (s) {
 		s->users++;
-		*out = s;
-		ret = (int64_t)(s->offset + (addr - s->addr));
+		*out = (struct shared_at){
+			.segment = wire_expose(p->hcas[0].wire)->arena,
+			.offset = s->offset + (addr - s->addr),
+			.share = s,
+		};
 	}
 	pthread_mutex_unlock(&lock);
-	return ret;
+	return s;
 }
 
 static void share_forget(struct share *s)

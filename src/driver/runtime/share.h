@@ -11,16 +11,25 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "wire/segment.h"
 
 struct process;
 struct share;
 
-/* The offset of addr in the arena and a reference to the pages, or a negative errno: not shared. */
-int64_t share_begin(struct process *p, uint64_t addr, uint64_t bytes,
-		    struct share **out) must_check;
+/* Where addr is open to peers: a file, the offset there, and a reference that keeps it so. */
+struct shared_at {
+	struct segment_ref segment;
+	uint64_t offset;
+	struct share *share;
+};
+
+/* False: it is not open to peers. */
+bool share_begin(struct process *p, uint64_t addr, uint64_t bytes,
+		 struct shared_at *out) must_check;
 /* The last reference moves the pages back, unless a thread might notice. NULL is nothing. */
 void share_end(struct share *s);
 

@@ -34,9 +34,11 @@ static struct slot *slots_new(void)
 	return s;
 }
 
-static struct key_block key_of(uint32_t key, uint64_t offset, uint64_t length)
+static struct key_block key_of(const struct expose *e, uint32_t key, uint64_t offset,
+			       uint64_t length)
 {
 	return (struct key_block){
+		.segment = e->arena,
 		.key = key,
 		.pdn = 3,
 		.access = 7,
@@ -58,15 +60,26 @@ static int in_child(int (*fn)(struct slot *), struct slot *slots)
 	return status;
 }
 
+/* Nothing is mapped before somebody has asked for it. */
+static uint8_t *mapped_at(struct remote *f, const struct key_block *k, uint64_t at, uint64_t len)
+{
+	CHECK(!segment_at(&f->segments, k->segment, k->offset + at, len));
+	segment_view_map(&f->segments);
+	return segment_at(&f->segments, k->segment, k->offset + at, len);
+}
+
 static int child_writes(struct slot *slots)
 {
 	struct remote *f = remote_open(slots, 0, 1);
 	struct key_block k;
+	uint8_t *at;
 
 	CHECK(f);
 	CHECK(remote_key(f, KEY, &k) && k.pdn == 3 && k.iova == 0x10000 && k.length == BYTES);
 	CHECK(!remote_key(f, KEY + 1, &k) && !remote_key(f, KEY + 0x100, &k));
-	memset(f->arena + k.offset + 100, 0x5a, 1000);
+	at = mapped_at(f, &k, 100, 1000);
+	CHECK(at);
+	memset(at, 0x5a, 1000);
 	remote_close(f);
 	return 0;
 }
@@ -86,12 +99,13 @@ static void test_write(void)
 	CHECK(offset == 4096);
 	CHECK(expose_arena_take(&e, EXPOSE_ARENA_BYTES) < 0 &&
 	      expose_arena_take(&e, UINT64_MAX) < 0);
-	k = key_of(KEY, (uint64_t)offset, BYTES);
+	k = key_of(&e, KEY, (uint64_t)offset, BYTES);
 	CHECK(expose_key(&e, &k));
 	/* the same place, another key: the first stays */
-	k = key_of(KEY + (EXPOSE_BLOCKS << 8), 0, 1);
+	k = key_of(&e, KEY + (EXPOSE_BLOCKS << 8), 0, 1);
 	CHECK(!expose_key(&e, &k));
-	mine = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, e.arena_file.fd, offset);
+	mine = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, expose_arena_file(&e)->fd,
+		    offset);
 	CHECK(mine != MAP_FAILED);
 	CHECK(in_child(child_writes, slots) == 0);
 	CHECK(mine[99] == 0 && mine[100] == 0x5a && mine[1099] == 0x5a && mine[1100] == 0);
@@ -102,7 +116,7 @@ static void test_write(void)
 	munmap(mine, BYTES);
 }
 
-/* A key whose range lies outside the arena is never handed on, whatever its owner wrote. */
+/* A key whose range lies outside any file is never handed on, whatever its owner wrote. */
 static void test_nonsense(void)
 {
 	struct slot *slots = slots_new();
@@ -111,7 +125,7 @@ static void test_nonsense(void)
 	struct key_block k;
 
 	CHECK(!expose_open(&e, slots, 0));
-	k = key_of(KEY, EXPOSE_ARENA_BYTES - 10, 11);
+	k = key_of(&e, KEY, SEGMENT_MAX_BYTES - 10, 11);
 	CHECK(expose_key(&e, &k));
 	f = remote_open(slots, 0, 1);
 	CHECK(f && !remote_key(f, KEY, &k));
@@ -169,7 +183,7 @@ static void *changer(void *arg)
 {
 	(void)arg;
 	for (uint64_t i = 1; !atomic_load(&over); i++) {
-		struct key_block k = key_of(KEY, i % 1000 * 4096, i % 1000 * 4096 + 4096);
+		struct key_block k = key_of(&shared, KEY, i % 1000 * 4096, i % 1000 * 4096 + 4096);
 
 		CHECK(expose_key(&shared, &k));
 		expose_key_end(&shared, KEY);

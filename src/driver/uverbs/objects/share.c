@@ -14,11 +14,12 @@ static bool may_be_reached(uint32_t access)
 void ushare_region(const struct ufile *f, struct umr *mr)
 {
 	struct process *p = process_current();
-	int64_t offset;
+	struct shared_at at;
 
 	if (!p || mr->share || mr->dm_handle || !may_be_reached(mr->attr.access))
 		return;
-	offset = share_begin(p, (uintptr_t)mr->attr.addr, mr->attr.length, &mr->share);
-	if (offset >= 0)
-		mkey_expose(f->hca->adapter, mr->mkey, (uint64_t)offset);
+	if (!share_begin(p, (uintptr_t)mr->attr.addr, mr->attr.length, &at))
+		return;
+	mr->share = at.share;
+	mkey_expose(f->hca->adapter, mr->mkey, &at.segment, at.offset);
 }

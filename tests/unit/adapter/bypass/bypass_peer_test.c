@@ -11,6 +11,7 @@
 
 #include "adapter/bypass/bypass_peer.h"
 #include "adapter_device.h"
+#include "base/rcu.h"
 #include "check.h"
 #include "test_subnet.h"
 #include "base/rcu.h"
@@ -134,6 +135,26 @@ static uint64_t arena_offset(struct fabric *f, const void *p)
 	return ARENA_OFFSET + (uint64_t)((const uint8_t *)p - (const uint8_t *)f->to);
 }
 
+static void data_expose(struct fabric *f, struct mkey *key)
+{
+	mkey_expose(f->b.device.adapter[0], key, &wire_expose(f->b.device.wire[0])->arena,
+		    arena_offset(f, f->to->data));
+}
+
+/* As after the first access, which finds nothing mapped. */
+static void data_map(struct fabric *f)
+{
+	const struct path path = {.src_port = 0, .dst_port = 1};
+	struct remote *r;
+
+	rcu_enter();
+	r = wire_remote(f->a.device.wire[0], &path, qp_number(f->to->qp.qp));
+	CHECK(r);
+	segment_want(&r->segments, wire_expose(f->b.device.wire[0])->arena, ARENA_OFFSET);
+	segment_view_map(&r->segments);
+	rcu_leave();
+}
+
 static struct fabric *fabric_up(void)
 {
 	struct fabric *f = aligned_alloc(64, align_up(sizeof(*f), 64));
@@ -156,7 +177,7 @@ static struct fabric *fabric_up(void)
 	side_up(f, &f->b, 1);
 
 	f->to = mmap(NULL, sizeof(*f->to), PROT_READ | PROT_WRITE, MAP_SHARED,
-		     wire_expose(f->b.device.wire[0])->arena_file.fd, ARENA_OFFSET);
+		     expose_arena_file(wire_expose(f->b.device.wire[0]))->fd, ARENA_OFFSET);
 	CHECK(f->to != MAP_FAILED);
 	device_qp_up(&f->a.device, 0, &f->from, IB_QPT_RC);
 	device_qp_up(&f->b.device, 0, &f->to->qp, IB_QPT_RC);
@@ -166,7 +187,8 @@ static struct fabric *fabric_up(void)
 				  RIGHTS, &f->mr[1]);
 	connect_half(f, &f->from, &f->to->qp, 1);
 	connect_half(f, &f->to->qp, &f->from, 0);
-	mkey_expose(f->b.device.adapter[0], f->mr[1], arena_offset(f, f->to->data));
+	data_expose(f, f->mr[1]);
+	data_map(f);
 	for (unsigned i = 0; i < sizeof(f->source); i++)
 		f->source[i] = (uint8_t)(i * 7 + 1);
 	return f;
@@ -421,7 +443,7 @@ static void test_other_keys(void)
 	memset(f->to->data, 0, 100);
 	f->target_key = device_mr(&f->b.device, 0, pd_alloc(f->b.device.adapter[0]), f->to->data,
 				  256, RIGHTS, &foreign);
-	mkey_expose(f->b.device.adapter[0], foreign, arena_offset(f, f->to->data));
+	data_expose(f, foreign);
 	post(f, WQE_OP_RDMA_WRITE, 0, 100);
 	progress(f);
 	sent(f, CQE_OP_REQ_ERR);

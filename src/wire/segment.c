@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "wire/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+/* A file that could not be mapped is left alone for so long. */
+#define REFUSED_NS 100000000u
+
+/* ---- the owner ---- */
+
+void segment_table_open(struct segment_table *s, struct segment_row *rows)
+{
+	*s = (struct segment_table){.rows = rows};
+	for (uint32_t i = 0; i < SEGMENTS; i++)
+		s->own[i].file = HIDDEN_NONE;
+}
+
+static void segment_table_free_row(struct segment_table *s, uint32_t row)
+{
+	atomic_store(&s->rows[row].generation, 0);
+	hidden_close(&s->own[row].file);
+	s->own[row].users = 0;
+}
+
+void segment_table_close(struct segment_table *s)
+{
+	for (uint32_t i = 0; s->rows && i < SEGMENTS; i++)
+		segment_table_free_row(s, i);
+	s->rows = NULL;
+}
+
+static int64_t segment_table_row_unused(const struct segment_table *s)
+{
+	for (uint32_t i = 0; s->rows && i < SEGMENTS; i++)
+		if (!s->own[i].users)
+			return i;
+	return -ENOSPC;
+}
+
+int segment_table_add(struct segment_table *s, struct hidden file, uint64_t bytes,
+		      struct segment_ref *out)
+{
+	int64_t row = segment_table_row_unused(s);
+	struct segment_row *r;
+
+	if (file.fd < 0)
+		row = -EBADF;
+	else if (bytes > SEGMENT_MAX_BYTES)
+		row = -EFBIG;
+	if (row < 0) {
+		hidden_close(&file);
+		return (int)row;
+	}
+	s->own[row].file = file;
+	s->own[row].users = 1;
+	s->last += s->last == UINT32_MAX ? 2 : 1;
+	r = &s->rows[row];
+	atomic_store(&r->fd, file.fd);
+	atomic_store(&r->id, file.id);
+	atomic_store(&r->bytes, bytes);
+	atomic_store(&r->generation, s->last);
+	*out = (struct segment_ref){(uint32_t)row, s->last};
+	return 0;
+}
+
+bool segment_table_hold(struct segment_table *s, uint64_t id, uint64_t bytes,
+			struct segment_ref *out)
+{
+	for (uint32_t i = 0; s->rows && i < SEGMENTS; i++) {
+		struct segment_row *r = &s->rows[i];
+
+		/* The peer finds the file by the number: it must still be there. */
+		if (!s->own[i].users || s->own[i].file.id != id || atomic_load(&r->bytes) < bytes ||
+		    !hidden_ours(&s->own[i].file))
+			continue;
+		s->own[i].users++;
+		*out = (struct segment_ref){i, atomic_load(&r->generation)};
+		return true;
+	}
+	return false;
+}
+
+void segment_table_drop(struct segment_table *s, struct segment_ref ref)
+{
+	if (s->rows && !--s->own[ref.row].users)
+		segment_table_free_row(s, ref.row);
+}
+
+/* ---- both ---- */
+
+static bool segment_is_harmless(int fd)
+{
+	struct statfs fs;
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && !fstatfs(fd, &fs) &&
+	       (fs.f_type == TMPFS_MAGIC || fs.f_type == HUGETLBFS_MAGIC);
+}
+
+/* Read-only where it may not be written. */
+static int segment_reopen(int fd)
+{
+	char path[64];
+	int ret;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ret = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY);
+	if (ret < 0 && (errno == EACCES || errno == EPERM || errno == EROFS))
+		ret = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	return ret < 0 ? -errno : ret;
+}
+
+int segment_file_open(int32_t pid, int32_t fd, uint64_t id)
+{
+	char path[64];
+	int at, ret = -ESTALE;
+
+	if (fd < 0)
+		return -EBADF;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, (int)fd);
+	at = open(path, O_PATH | O_CLOEXEC);
+	if (at < 0)
+		return -errno;
+	/*
+	 * The peer may have closed its descriptor and opened something else under that number.  Or
+	 * the peer is gone and another process has its PID, or the PID names another process in our
+	 * PID namespace.
+	 */
+	if (hidden_id(at) == id && segment_is_harmless(at))
+		ret = segment_reopen(at);
+	close(at);
+	return ret;
+}
+
+/*
+ * Without access at first: under mlockall(MCL_FUTURE) the kernel makes a new mapping resident, and
+ * would allocate pages for all that nobody uses.
+ */
+void *segment_file_map(int fd, uint64_t offset, uint64_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)offset);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	(void)madvise(p, bytes, MADV_DONTDUMP);
+	(void)madvise(p, bytes, MADV_DONTFORK);
+	(void)munlock(p, bytes);
+	if (mprotect(p, bytes, PROT_READ | PROT_WRITE) && mprotect(p, bytes, PROT_READ)) {
+		munmap(p, bytes);
+		return NULL;
+	}
+	return p;
+}
+
+/* ---- the peer ---- */
+
+void segment_view_open(struct segment_view *v, const struct segment_row *rows, int32_t pid)
+{
+	*v = (struct segment_view){.rows = rows, .pid = pid};
+	pthread_mutex_init(&v->mapping, NULL);
+}
+
+static uint64_t chunk_bytes(const struct segment_map *m, uint64_t chunk)
+{
+	return min_u64(m->bytes - (chunk << m->shift), (1ull << m->shift) + m->overlap);
+}
+
+static uint64_t chunk_count(const struct segment_map *m)
+{
+	return ((m->bytes - 1) >> m->shift) + 1;
+}
+
+void segment_maps_free(struct segment_map *m)
+{
+	while (m) {
+		struct segment_map *next = m->next;
+
+		for (uint64_t i = 0; i < chunk_count(m); i++)
+			if (m->chunks[i])
+				munmap(m->chunks[i], chunk_bytes(m, i));
+		free(m);
+		m = next;
+	}
+}
+
+struct segment_map *segment_view_dead(struct segment_view *v)
+{
+	struct segment_map *dead;
+
+	pthread_mutex_lock(&v->mapping);
+	dead = v->dead;
+	v->dead = NULL;
+	v->ndead = 0;
+	pthread_mutex_unlock(&v->mapping);
+	return dead;
+}
+
+void segment_view_close(struct segment_view *v)
+{
+	segment_maps_free(v->dead);
+	for (uint32_t i = 0; i < SEGMENTS; i++)
+		segment_maps_free(atomic_load(&v->maps[i]));
+	pthread_mutex_destroy(&v->mapping);
+}
+
+/* What row, and which of the smallest chunks; never 0. */
+static uint64_t segment_wish(uint32_t row, uint64_t offset)
+{
+	return ((offset >> SEGMENT_CHUNK_SHIFT) * SEGMENTS + row) + 1;
+}
+
+void segment_want(struct segment_view *v, struct segment_ref ref, uint64_t offset)
+{
+	uint64_t until = atomic_load_explicit(&v->refused_until[ref.row], memory_order_relaxed),
+		 wish = segment_wish(ref.row, offset);
+
+	if (until && clock_ns() < until)
+		return;
+	for (uint32_t i = 0; i < SEGMENT_WANTED; i++) {
+		uint64_t is = atomic_load_explicit(&v->wanted[i], memory_order_relaxed);
+
+		if (is == wish)
+			return;
+		if (is || !atomic_compare_exchange_strong(&v->wanted[i], &is, wish))
+			continue;
+		if (v->asked)
+			atomic_store_explicit(v->asked, true, memory_order_release);
+		return;
+	}
+}
+
+/*
+ * The pages go at once, lest we keep what the peer wants to be rid of; the addresses stay until
+ * nobody can be at them any more.
+ */
+static void segment_let_go(struct segment_view *v, uint32_t row)
+{
+	struct segment_map *m = atomic_exchange(&v->maps[row], NULL);
+
+	for (uint64_t i = 0; i < chunk_count(m); i++)
+		if (m->chunks[i])
+			(void)mmap(m->chunks[i], chunk_bytes(m, i), PROT_NONE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	m->next = v->dead;
+	v->dead = m;
+	v->ndead++;
+}
+
+static bool segment_is_current(const struct segment_view *v, uint32_t row, uint32_t generation)
+{
+	return atomic_load_explicit(&v->rows[row].generation, memory_order_acquire) == generation;
+}
+
+static struct segment_map *segment_map_new(int fd, uint64_t bytes, uint32_t generation)
+{
+	struct segment_map shape = {
+		.generation = generation,
+		.shift = SEGMENT_CHUNK_SHIFT,
+		.overlap = SEGMENT_REACH,
+		.bytes = bytes,
+	};
+	struct segment_map *m;
+	struct statfs fs;
+	struct stat st;
+
+	if (!bytes || bytes > SEGMENT_MAX_BYTES || fstat(fd, &st) || fstatfs(fd, &fs) ||
+	    (uint64_t)st.st_size < bytes)
+		return NULL;
+	/* Chunks begin and end with pages, however large these are. */
+	while (fs.f_type == HUGETLBFS_MAGIC && 1ull << shape.shift < (uint64_t)st.st_blksize)
+		shape.shift++;
+	if (fs.f_type == HUGETLBFS_MAGIC && (uint64_t)st.st_blksize > shape.overlap)
+		shape.overlap = 1u << shape.shift;
+	m = calloc(1, sizeof(*m) + (chunk_count(&shape) + 1) * sizeof(m->chunks[0]));
+	if (m) {
+		m->generation = shape.generation;
+		m->shift = shape.shift;
+		m->overlap = shape.overlap;
+		m->bytes = shape.bytes;
+	}
+	return m;
+}
+
+/* Where a chunk of the file is mapped, now or before; NULL: nowhere. */
+static uint8_t *segment_map_chunk(const struct segment_map *m, int fd, uint64_t chunk)
+{
+	if (chunk >= chunk_count(m))
+		return NULL;
+	if (m->chunks[chunk])
+		return m->chunks[chunk];
+	return segment_file_map(fd, chunk << m->shift, chunk_bytes(m, chunk));
+}
+
+/*
+ * Maps a chunk of the row's file, which is open.  What was read of the row belongs together, and
+ * to what is published, if the row is still the same in the end.
+ */
+static bool segment_map_row(struct segment_view *v, uint32_t row, uint32_t generation, int fd,
+			    uint64_t offset)
+{
+	struct segment_map *m = atomic_load(&v->maps[row]), *fresh = NULL;
+	uint64_t chunk;
+	uint8_t *at;
+
+	if (!m)
+		m = fresh = segment_map_new(fd, atomic_load(&v->rows[row].bytes), generation);
+	if (!m || m->generation != generation)
+		return false;
+	chunk = offset >> m->shift;
+	at = segment_map_chunk(m, fd, chunk);
+	if (!at || !segment_is_current(v, row, generation)) {
+		if (at && at != m->chunks[chunk])
+			munmap(at, chunk_bytes(m, chunk));
+		free(fresh);
+		return false;
+	}
+	atomic_store_explicit(&m->chunks[chunk], at, memory_order_release);
+	if (fresh)
+		atomic_store_explicit(&v->maps[row], fresh, memory_order_release);
+	return true;
+}
+
+static void segment_map_wish(struct segment_view *v, uint64_t wish)
+{
+	uint32_t row = (uint32_t)((wish - 1) % SEGMENTS);
+	uint64_t offset = (wish - 1) / SEGMENTS << SEGMENT_CHUNK_SHIFT;
+	uint32_t generation = atomic_load_explicit(&v->rows[row].generation, memory_order_acquire);
+	bool mapped = false;
+	int fd;
+
+	if (!generation)
+		return;
+	fd = segment_file_open(v->pid, atomic_load(&v->rows[row].fd),
+			       atomic_load(&v->rows[row].id));
+	if (fd >= 0) {
+		mapped = segment_map_row(v, row, generation, fd, offset);
+		close(fd);
+	}
+	atomic_store(&v->refused_until[row], mapped ? 0 : clock_ns() + REFUSED_NS);
+}
+
+void segment_view_map(struct segment_view *v)
+{
+	if (pthread_mutex_trylock(&v->mapping)) {
+		if (v->asked)
+			atomic_store(v->asked, true);
+		return;
+	}
+	for (uint32_t i = 0; i < SEGMENTS; i++) {
+		const struct segment_map *m = atomic_load(&v->maps[i]);
+
+		if (m && !segment_is_current(v, i, m->generation))
+			segment_let_go(v, i);
+	}
+	for (uint32_t i = 0; i < SEGMENT_WANTED; i++) {
+		uint64_t wish = atomic_exchange(&v->wanted[i], 0);
+
+		if (wish && v->ndead < SEGMENTS)
+			segment_map_wish(v, wish);
+	}
+	pthread_mutex_unlock(&v->mapping);
+}

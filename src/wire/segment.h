@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Files of shared memory that a process lays open to its peers: its arena, and memory that its
+ * program shares already.  The owner keeps a table of them in its exposure (wire/expose.h); a key
+ * names a file there and an offset in it.  A peer opens the file through /proc and maps it in
+ * chunks, each when it is used first.
+ *
+ *   owner   segment_table_*       rows come and go with the keys that need them
+ *   peer    segment_view_*   which chunks are mapped; segment_at is the data path
+ *
+ * Neither believes the other.  An owner may truncate a file, unless it is sealed, or say what is
+ * not true: a peer maps only regular files of tmpfs and hugetlbfs, whose pages no third party
+ * supplies, and touches them only in ways that survive a fault (usermem/usermem.h).
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/hidden.h"
+
+#define SEGMENTS	    256u
+#define SEGMENT_MAX_BYTES   (1ull << 40) /* longer files are not laid open */
+#define SEGMENT_CHUNK_SHIFT 26u
+/* Each chunk is mapped this much longer than to its end, so that so many bytes from any offset on
+ * are mapped in one piece. */
+#define SEGMENT_REACH  (4u << 20)
+#define SEGMENT_WANTED 4u
+
+/* Names a file in the table.  Generations are used once, 0 never. */
+struct segment_ref {
+	uint32_t row, generation;
+};
+
+/* Shared. */
+struct segment_row {
+	_Atomic(uint32_t) generation; /* 0: the row is free */
+	_Atomic(int32_t) fd;	      /* of the owner's process */
+	_Atomic(uint64_t) id;	      /* of the file (base/hidden.h) */
+	_Atomic(uint64_t) bytes;      /* that the file had when it was laid open */
+};
+
+/* ---- the owner ---- */
+
+struct segment_table {
+	struct segment_row *rows; /* SEGMENTS of them, in shared memory */
+	uint32_t last;		  /* generation */
+	struct {
+		struct hidden file;
+		uint32_t users;
+	} own[SEGMENTS];
+};
+
+/* The caller serializes all of these. */
+void segment_table_open(struct segment_table *s, struct segment_row *rows);
+void segment_table_close(struct segment_table *s);
+/* Takes the file over, also in failure: -ENOSPC if there is no row, -EFBIG, -EBADF. */
+int segment_table_add(struct segment_table *s, struct hidden file, uint64_t bytes,
+		      struct segment_ref *out) must_check;
+/* One more user of a file that is there with at least so many bytes; false: it is not. */
+bool segment_table_hold(struct segment_table *s, uint64_t id, uint64_t bytes,
+			struct segment_ref *out) must_check;
+/* The last user frees the row. */
+void segment_table_drop(struct segment_table *s, struct segment_ref ref);
+
+/* ---- the peer ---- */
+
+/* A file as mapped here, as far as it is. */
+struct segment_map {
+	uint32_t generation;
+	uint32_t shift; /* of a chunk */
+	uint32_t overlap;
+	uint64_t bytes;
+	struct segment_map *next; /* of those that nobody finds any more */
+	_Atomic(uint8_t *) chunks[];
+};
+
+struct segment_view {
+	const struct segment_row *rows; /* the peer's */
+	int32_t pid;
+	_Atomic(bool) *asked; /* is set when there is something wanted; may be NULL */
+	_Atomic(struct segment_map *) maps[SEGMENTS];
+	/* Rows that could not be mapped are not asked for again before this time (ns). */
+	_Atomic(uint64_t) refused_until[SEGMENTS];
+	_Atomic(uint64_t) wanted[SEGMENT_WANTED]; /* see segment_want */
+	pthread_mutex_t mapping;		  /* one thread maps */
+	struct segment_map *dead;		  /* under mapping */
+	uint32_t ndead;
+};
+
+void segment_view_open(struct segment_view *v, const struct segment_row *rows, int32_t pid);
+/* Nobody looks any more. */
+void segment_view_close(struct segment_view *v);
+/*
+ * Maps what was asked for, and lets go of files that the peer has taken back.  Makes system calls.
+ * Readers may still be at what was let go; they get a fault.
+ */
+void segment_view_map(struct segment_view *v);
+/* What was let go; segment_maps_free gives its addresses back, a grace period later. */
+struct segment_map *segment_view_dead(struct segment_view *v);
+void segment_maps_free(struct segment_map *m);
+/* Asks for the chunk at an offset to be mapped.  No system call. */
+void segment_want(struct segment_view *v, struct segment_ref ref, uint64_t offset);
+
+/*
+ * Where [offset, offset + len) of the file is mapped.  NULL: not there, too long, or not mapped
+ * yet; then it is asked for.  Under RCU.
+ */
+static inline uint8_t *segment_at(struct segment_view *v, struct segment_ref ref, uint64_t offset,
+				  uint64_t len)
+{
+	const struct segment_map *m;
+	uint8_t *chunk = NULL;
+
+	if (unlikely(ref.row >= SEGMENTS || len > SEGMENT_REACH))
+		return NULL;
+	m = atomic_load_explicit(&v->maps[ref.row], memory_order_acquire);
+	if (likely(m && m->generation == ref.generation)) {
+		if (unlikely(!range_inside(offset, len, m->bytes)))
+			return NULL;
+		chunk = atomic_load_explicit(&m->chunks[offset >> m->shift], memory_order_acquire);
+		if (likely(chunk))
+			return chunk + (offset & ((1ull << m->shift) - 1));
+	}
+	segment_want(v, ref, offset);
+	return NULL;
+}
+
+/* ---- both ---- */
+
+/*
+ * Opens a file of a process through its descriptor if it is the one meant and, for the peer's sake,
+ * harmless to map: regular, of tmpfs or hugetlbfs.  Nothing is opened before that is known, as to
+ * open a device or a pipe has effects.  Negative errno.
+ */
+int segment_file_open(int32_t pid, int32_t fd, uint64_t id) must_check;
+/*
+ * Maps a part of it so that it is in no core file and no child, and does not become resident even
+ * if the program has locked its memory.  NULL: errno.
+ */
+void *segment_file_map(int fd, uint64_t offset, uint64_t bytes) must_check;
