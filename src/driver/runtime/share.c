@@ -259,6 +259,39 @@ static void move_back(const struct share *s)
 		process_resume(p);
 }
 
+static bool arena_range_mapped(const struct share *s)
+{
+	struct vma_reader list;
+	bool mapped = false;
+	struct vma v;
+
+	vma_reader_open(&list);
+	while (!mapped && vma_reader_next(&list, &v))
+		mapped = v.inode == s->inode && v.offset < s->offset + s->bytes &&
+			 s->offset < v.offset + (v.end - v.start);
+	mapped |= list.fd < 0;
+	vma_reader_close(&list);
+	return mapped;
+}
+
+/*
+ * Frees the pages, if the program has them nowhere any more.  This range of the arena is never used
+ * again, so a peer that is late writes to a page that nobody reads.
+ */
+static void arena_give_back(const struct share *s)
+{
+	struct process *p = process_current();
+	const struct hidden *arena =
+		p && p->nhcas ? expose_arena_file(wire_expose(p->hcas[0].wire)) : NULL;
+	struct stat st;
+
+	/* An older arena goes by itself, and that of the parent of a fork is not ours. */
+	if (arena && hidden_ours(arena) && !fstat(arena->fd, &st) && st.st_ino == s->inode &&
+	    !arena_range_mapped(s))
+		(void)fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				(off_t)s->offset, (off_t)s->bytes);
+}
+
 /*
  * The pages hold more than was registered.  A program that has started threads since may be writing
  * there: then they stay shared without users, until another registration takes them up, and a
@@ -271,6 +304,7 @@ void share_end(struct share *s)
 	pthread_mutex_lock(&lock);
 	if (--s->users == 0 && threads_alone()) {
 		move_back(s);
+		arena_give_back(s);
 		share_forget(s);
 	}
 	pthread_mutex_unlock(&lock);
@@ -283,8 +317,10 @@ static void look_at_all(void)
 	for (struct share *s = shares, *next; s; s = next) {
 		next = s->next;
 		s->in_place = mappings_all(s->addr, s->addr + s->bytes, is_shared_page, s);
-		if (!s->users && !s->in_place)
+		if (!s->users && !s->in_place) {
+			arena_give_back(s);
 			share_forget(s);
+		}
 	}
 }
 
