@@ -2,10 +2,13 @@
 /* See base/vma.h. */
 #include "base/vma.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -109,4 +112,80 @@ void vma_reader_close(struct vma_reader *r)
 {
 	if (r->fd >= 0)
 		syscall(SYS_close, r->fd);
+}
+
+/* ---- one mapping ---- */
+
+/* PROCMAP_QUERY of linux/fs.h, which older headers lack. */
+struct vma_query {
+	uint64_t size, flags, addr;
+	uint64_t start, end, vm_flags, page_bytes, offset, inode;
+	uint32_t major, minor, name_bytes, build_id_bytes;
+	uint64_t name, build_id;
+};
+
+#define VMA_QUERY  _IOWR('f', 17, struct vma_query)
+#define VMA_READ   1u
+#define VMA_WRITE  2u
+#define VMA_EXEC   4u
+#define VMA_SHARED 8u
+
+static bool vma_search(uint64_t addr, struct vma *v)
+{
+	struct vma_reader list;
+	bool found = false;
+
+	vma_reader_open(&list);
+	while (!found && vma_reader_next(&list, v) && v->start <= addr)
+		found = addr < v->end;
+	vma_reader_close(&list);
+	return found;
+}
+
+/* 0 or an errno. */
+static int vma_query(uint64_t addr, struct vma_query *q, struct vma *v)
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return errno;
+	*q = (struct vma_query){
+		.size = sizeof(*q),
+		.addr = addr,
+		.name = (uintptr_t)v->name,
+		.name_bytes = sizeof(v->name),
+	};
+	ret = syscall(SYS_ioctl, fd, VMA_QUERY, q) < 0 ? errno : 0;
+	syscall(SYS_close, fd);
+	return ret;
+}
+
+bool vma_at(uint64_t addr, struct vma *v)
+{
+	static _Atomic(bool) unknown;
+	struct vma_query q;
+	int ret = ENOTTY;
+
+	*v = (struct vma){0};
+	if (!atomic_load_explicit(&unknown, memory_order_relaxed))
+		ret = vma_query(addr, &q, v);
+	if (ret == ENOENT)
+		return false;
+	if (ret) {
+		/* also for a name that is longer */
+		if (ret == ENOTTY)
+			atomic_store_explicit(&unknown, true, memory_order_relaxed);
+		return vma_search(addr, v);
+	}
+	v->start = q.start;
+	v->end = q.end;
+	v->offset = q.offset;
+	v->inode = q.inode;
+	v->major = q.major;
+	v->minor = q.minor;
+	v->perms[0] = q.vm_flags & VMA_READ ? 'r' : '-';
+	v->perms[1] = q.vm_flags & VMA_WRITE ? 'w' : '-';
+	v->perms[2] = q.vm_flags & VMA_EXEC ? 'x' : '-';
+	v->perms[3] = q.vm_flags & VMA_SHARED ? 's' : 'p';
+	return true;
 }

@@ -35,3 +35,7 @@ void vma_reader_open(struct vma_reader *r);
 /* The next mapping; false at the end. */
 bool vma_reader_next(struct vma_reader *r, struct vma *v) must_check;
 void vma_reader_close(struct vma_reader *r);
+
+/* The mapping that addr lies in; false: there is none.  One system call where the kernel is asked
+ * for one mapping (Linux 6.11), else a look through the list. */
+bool vma_at(uint64_t addr, struct vma *v) must_check;

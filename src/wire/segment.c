@@ -98,13 +98,13 @@ void segment_table_drop(struct segment_table *s, struct segment_ref ref)
 
 /* ---- both ---- */
 
-static bool segment_is_harmless(int fd)
+bool segment_file_fits(int fd, uint64_t bytes)
 {
 	struct statfs fs;
 	struct stat st;
 
-	return !fstat(fd, &st) && S_ISREG(st.st_mode) && !fstatfs(fd, &fs) &&
-	       (fs.f_type == TMPFS_MAGIC || fs.f_type == HUGETLBFS_MAGIC);
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && (uint64_t)st.st_size >= bytes &&
+	       !fstatfs(fd, &fs) && (fs.f_type == TMPFS_MAGIC || fs.f_type == HUGETLBFS_MAGIC);
 }
 
 /* Read-only where it may not be written. */
@@ -136,7 +136,7 @@ int segment_file_open(int32_t pid, int32_t fd, uint64_t id)
 	 * the peer is gone and another process has its PID, or the PID names another process in our
 	 * PID namespace.
 	 */
-	if (hidden_id(at) == id && segment_is_harmless(at))
+	if (hidden_id(at) == id && segment_file_fits(at, 0))
 		ret = segment_reopen(at);
 	close(at);
 	return ret;

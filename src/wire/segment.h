@@ -131,6 +131,8 @@ static inline uint8_t *segment_at(struct segment_view *v, struct segment_ref ref
 
 /* ---- both ---- */
 
+/* A regular file of tmpfs or hugetlbfs, of at least so many bytes. */
+bool segment_file_fits(int fd, uint64_t bytes) must_check;
 /*
  * Opens a file of a process through its descriptor if it is the one meant and, for the peer's sake,
  * harmless to map: regular, of tmpfs or hugetlbfs.  Nothing is opened before that is known, as to

@@ -96,6 +96,7 @@ def cases(programs):
           for how in ("close", "close_range", "closefrom", "syscall")),
         ("memory with marks keeps them", program(programs, "marked", "mlx5_0")),
         *((f"passive target {d}", two(programs, "passive", d)) for d in devices),
+        *((f"shared memory of a stopped target {d}", two(programs, "shared", d)) for d in devices),
         *((f"stores beside a region, peer {d}", two(programs, "neighbours", d)) for d in devices),
         *((f"stores beside a region, thread {d}", program(programs, "neighbours", d, "thread"))
           for d in devices),

@@ -18,6 +18,7 @@
 #include "base/trace.h"
 #include "driver/runtime/mapping.h"
 #include "driver/runtime/process.h"
+#include "driver/runtime/shared_file.h"
 #include "usermem/usermem.h"
 
 #define PAGE 4096u
@@ -37,11 +38,16 @@ struct share {
 	ino_t inode;	 /* of the arena */
 	uint32_t users;
 	bool in_place; /* when last looked at, before a fork */
+	/* A file of the program, whose pages did not move; none of the above but users. */
+	bool is_file;
+	uint64_t id;
+	struct segment_ref segment;
+	pid_t owner; /* the process that laid it open */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct share *shares;
-static uint32_t moves, refusals;
+static struct share *shares, *files;
+static uint32_t moves, refusals, file_refusals;
 
 /* ---- what lies where ---- */
 
@@ -210,26 +216,102 @@ static struct share *move_in(struct process *p, uint64_t addr, uint64_t bytes)
 	return s;
 }
 
-bool share_begin(struct process *p, uint64_t addr, uint64_t bytes, struct shared_at *out)
+/* ---- files of the program ---- */
+
+static struct share *file_find(struct expose *e, const struct shared_range *r, uint64_t bytes)
+{
+	for (struct share *s = files; s; s = s->next) {
+		struct segment_ref same;
+
+		if (s->id != r->id || s->owner != getpid() ||
+		    !segment_table_hold(&e->segments, r->id, r->offset + bytes, &same))
+			continue;
+		segment_table_drop(&e->segments, same);
+		if (same.generation == s->segment.generation)
+			return s;
+	}
+	return NULL;
+}
+
+static struct share *file_add(struct expose *e, const struct shared_range *r, uint64_t bytes)
 {
 	struct share *s;
+	uint64_t size;
+	struct hidden file;
+
+	if (file_refusals >= SHARE_MAX_REFUSALS)
+		return NULL;
+	file = shared_file_open(r, &size);
+	s = file.fd < 0 || r->offset + bytes > size ? NULL : calloc(1, sizeof(*s));
+	if (!s) {
+		hidden_close(&file);
+		file_refusals++;
+		return NULL;
+	}
+	*s = (struct share){.is_file = true, .id = r->id, .owner = getpid(), .next = files};
+	if (segment_table_add(&e->segments, file, size, &s->segment) < 0) {
+		free(s);
+		file_refusals++;
+		return NULL;
+	}
+	files = s;
+	return s;
+}
+
+static struct share *file_begin(struct expose *e, const struct shared_range *r, uint64_t bytes)
+{
+	struct share *s = file_find(e, r, bytes);
+
+	return s ? s : file_add(e, r, bytes);
+}
+
+static void file_end(struct share *s)
+{
+	struct process *p = process_current();
+	struct share **at = &files;
+
+	if (p && p->nhcas && s->owner == getpid())
+		segment_table_drop(&wire_expose(p->hcas[0].wire)->segments, s->segment);
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	free(s);
+}
+
+/* ---- all of them ---- */
+
+static bool share_begin_locked(struct process *p, uint64_t addr, uint64_t bytes,
+			       struct shared_at *out)
+{
+	struct expose *e = wire_expose(p->hcas[0].wire);
+	struct share *s = share_find(addr, bytes);
+	struct shared_range r;
+
+	if (!s && e->mem && shared_file_find(addr, bytes, &r)) {
+		s = file_begin(e, &r, bytes);
+		if (!s)
+			(void)share_refuse(addr, bytes, "file-not-reachable");
+		*out = (struct shared_at){s ? s->segment : e->arena, r.offset, s};
+	} else {
+		if (!s)
+			s = move_in(p, addr, bytes);
+		*out = (struct shared_at){e->arena, s ? s->offset + (addr - s->addr) : 0, s};
+	}
+	if (s)
+		s->users++;
+	return s;
+}
+
+bool share_begin(struct process *p, uint64_t addr, uint64_t bytes, struct shared_at *out)
+{
+	bool begun;
 
 	if (!p->nhcas)
 		return false;
 	pthread_mutex_lock(&lock);
-	s = share_find(addr, bytes);
-	if (!s)
-		s = move_in(p, addr, bytes);
-	if (s) {
-		s->users++;
-		*out = (struct shared_at){
-			.segment = wire_expose(p->hcas[0].wire)->arena,
-			.offset = s->offset + (addr - s->addr),
-			.share = s,
-		};
-	}
+	begun = share_begin_locked(p, addr, bytes, out);
 	pthread_mutex_unlock(&lock);
-	return s;
+	return begun;
 }
 
 static void share_forget(struct share *s)
@@ -302,7 +384,10 @@ void share_end(struct share *s)
 	if (!s)
 		return;
 	pthread_mutex_lock(&lock);
-	if (--s->users == 0 && threads_alone()) {
+	s->users--;
+	if (!s->users && s->is_file) {
+		file_end(s);
+	} else if (!s->users && threads_alone()) {
 		move_back(s);
 		arena_give_back(s);
 		share_forget(s);

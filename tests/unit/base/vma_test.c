@@ -60,6 +60,31 @@ static void reader_agrees(void)
 		CHECK(!munmap(many[i], 4096));
 }
 
+/* Asked for one address, the answer is the same as that of the list. */
+static void one_agrees(void)
+{
+	int fd = memfd_create("one", MFD_CLOEXEC);
+	struct vma at, of;
+	uint8_t *p;
+
+	CHECK(fd >= 0 && !ftruncate(fd, 16384));
+	p = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(p != MAP_FAILED && !mprotect(p, 4096, PROT_READ) && !munmap(p + 8192, 4096));
+	for (int i = 0; i < 4; i++) {
+		bool is = vma_at((uintptr_t)p + (unsigned)i * 4096 + 17, &at);
+
+		CHECK(is == (i != 2) && is == vma_of(p + i * 4096, &of));
+		if (is)
+			CHECK(at.start == of.start && at.end == of.end && at.inode == of.inode &&
+			      at.offset == of.offset && at.major == of.major &&
+			      at.minor == of.minor && !strcmp(at.perms, of.perms) &&
+			      !strncmp(at.name, of.name, 10));
+	}
+	CHECK(vma_at((uintptr_t)&at, &of) && of.perms[3] == 'p' && !vma_at(0, &at));
+	munmap(p, 16384);
+	close(fd);
+}
+
 int main(void)
 {
 	const size_t page = 4096;
@@ -80,5 +105,6 @@ int main(void)
 	CHECK(!munmap(plain, page) && !munmap(shared, 2 * page));
 	close(fd);
 	reader_agrees();
+	one_agrees();
 	return 0;
 }

@@ -17,6 +17,7 @@
 #include "driver/uverbs/core/port.h"
 #include "driver/uverbs/objects/families.h"
 #include "driver/uverbs/objects/mr.h"
+#include "driver/uverbs/objects/share.h"
 
 static_assert(DM_PAGE_BYTES == UVERBS_PAGE, "one page size");
 /* A page index takes the low byte of an mmap offset's page number; more would leave gaps. */
@@ -133,6 +134,7 @@ static int method_dm_mr_reg(struct ureq *req)
 		goto release;
 	/* from here on its hold is the region's */
 	mr->dm_handle = dm.handle;
+	ushare_region(f, mr);
 	ret = ureq_put_u32(req, UVERBS_ATTR_REG_DM_MR_RESP_LKEY, mkey_key(mr->mkey));
 	if (ret == 0)
 		ret = ureq_put_u32(req, UVERBS_ATTR_REG_DM_MR_RESP_RKEY, mkey_key(mr->mkey));

@@ -16,7 +16,7 @@ void ushare_region(const struct ufile *f, struct umr *mr)
 	struct process *p = process_current();
 	struct shared_at at;
 
-	if (!p || mr->share || mr->dm_handle || !may_be_reached(mr->attr.access))
+	if (!p || mr->share || !may_be_reached(mr->attr.access))
 		return;
 	if (!share_begin(p, (uintptr_t)mr->attr.addr, mr->attr.length, &at))
 		return;

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "driver/runtime/shared_file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+/* As hidden_id, without a descriptor. */
+static uint64_t vma_file_id(const struct vma *v)
+{
+	uint64_t id = (uint64_t)makedev(v->major, v->minor) * 0x9e3779b97f4a7c15u ^ v->inode;
+
+	return id ? id : 1;
+}
+
+bool shared_file_find(uint64_t addr, uint64_t bytes, struct shared_range *out)
+{
+	uint64_t end = addr + bytes, at;
+	struct vma v;
+
+	if (end < addr || !vma_at(addr, &v) || v.perms[3] != 's' || !v.inode)
+		return false;
+	*out = (struct shared_range){vma_file_id(&v), v.offset + (addr - v.start), v};
+	for (at = v.end; at < end; at = v.end)
+		if (!vma_at(at, &v) || v.perms[3] != 's' || vma_file_id(&v) != out->id ||
+		    v.offset + (at - v.start) != out->offset + (at - addr))
+			return false;
+	return true;
+}
+
+/*
+ * Only a name for the file: peers open it by themselves, with their own rights, and so that nothing
+ * happens to whatever else is meant.
+ */
+static int open_if(const char *path, uint64_t id)
+{
+	int fd = open(path, O_PATH | O_CLOEXEC);
+
+	if (fd >= 0 && hidden_id(fd) != id) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* One of the program's own. */
+static int open_among_descriptors(uint64_t id)
+{
+	DIR *fds = opendir("/proc/self/fd");
+	const struct dirent *e;
+	int found = -1;
+
+	while (fds && found < 0 && (e = readdir(fds))) {
+		char path[300];
+
+		if (e->d_name[0] == '.' || hidden_id(atoi(e->d_name)) != id)
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/fd/%s", e->d_name);
+		found = open_if(path, id);
+	}
+	if (fds)
+		closedir(fds);
+	return found;
+}
+
+struct hidden shared_file_open(const struct shared_range *r, uint64_t *bytes)
+{
+	char path[64];
+	struct stat st;
+	int fd;
+
+	/* Needs a privilege, but finds what the program has closed and has no name. */
+	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", r->first.start, r->first.end);
+	fd = open_if(path, r->id);
+	if (fd < 0 && r->first.name[0] == '/')
+		fd = open_if(r->first.name, r->id);
+	if (fd < 0)
+		fd = open_among_descriptors(r->id);
+	if (fd < 0)
+		return HIDDEN_NONE;
+	if (fstat(fd, &st) || !segment_file_fits(fd, 0)) {
+		close(fd);
+		return HIDDEN_NONE;
+	}
+	*bytes = (uint64_t)st.st_size;
+	return hidden_keep(fd);
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Which memory of a program lies in a file that a peer may open as well, and that it is found. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "driver/runtime/shared_file.h"
+
+#define PAGE  4096u
+#define BYTES (8 * PAGE)
+
+static uint8_t *map(int fd, int flags, uint64_t offset)
+{
+	void *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset);
+
+	CHECK(p != MAP_FAILED);
+	return p;
+}
+
+static bool find(const void *p, uint64_t bytes, struct shared_range *r)
+{
+	return shared_file_find((uintptr_t)p, bytes, r);
+}
+
+static void is_file(const struct shared_range *r, int fd, uint64_t bytes)
+{
+	uint64_t size = 0;
+	struct hidden h = shared_file_open(r, &size);
+
+	CHECK(h.fd >= 0 && h.id == hidden_id(fd) && h.id == r->id && size == bytes);
+	CHECK(fcntl(h.fd, F_GETFL) & O_PATH);
+	hidden_close(&h);
+}
+
+static void test_memfd(void)
+{
+	int fd = memfd_create("file", MFD_CLOEXEC), fds;
+	struct shared_range r;
+	uint8_t *p;
+
+	CHECK(fd >= 0 && !ftruncate(fd, 2 * BYTES));
+	p = map(fd, MAP_SHARED, PAGE);
+	CHECK(find(p + 100, 50, &r) && r.offset == PAGE + 100);
+	is_file(&r, fd, 2 * BYTES);
+	/* two mappings that go on where the file does */
+	CHECK(!mprotect(p + PAGE, PAGE, PROT_READ));
+	CHECK(find(p, BYTES, &r) && r.offset == PAGE);
+	is_file(&r, fd, 2 * BYTES);
+	CHECK(!find(p, BYTES + 16 * PAGE, &r) && !find(p, UINT64_MAX, &r));
+	/* the same file, in another order */
+	CHECK(mmap(p + 2 * PAGE, PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED);
+	CHECK(!find(p, BYTES, &r) && find(p, 2 * PAGE, &r));
+	/* a gap */
+	munmap(p + 4 * PAGE, PAGE);
+	CHECK(!find(p + 3 * PAGE, 3 * PAGE, &r));
+	/* nothing stays open */
+	fds = dup(fd);
+	close(fds);
+	CHECK(find(p, PAGE, &r));
+	is_file(&r, fd, 2 * BYTES);
+	CHECK(dup(fd) == fds);
+	close(fds);
+	munmap(p, BYTES);
+	close(fd);
+}
+
+/* A name, as shm_open gives, and no descriptor any more. */
+static void test_named(void)
+{
+	char path[] = "/dev/shm/softhca-test-XXXXXX";
+	int fd = mkstemp(path);
+	struct shared_range r;
+	uint64_t size, id;
+	struct hidden h;
+	uint8_t *p;
+
+	if (fd < 0) {
+		fprintf(stderr, "/dev/shm: %m: not looked at\n");
+		return;
+	}
+	CHECK(!ftruncate(fd, BYTES));
+	p = map(fd, MAP_SHARED, 0);
+	id = hidden_id(fd);
+	close(fd);
+	CHECK(find(p, BYTES, &r) && r.id == id);
+	h = shared_file_open(&r, &size);
+	CHECK(h.fd >= 0 && h.id == id && size == BYTES);
+	hidden_close(&h);
+	/* another file of that name is not taken for it */
+	CHECK(!unlink(path));
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	CHECK(fd >= 0);
+	h = shared_file_open(&r, &size);
+	CHECK(h.fd < 0 || h.id == id);
+	hidden_close(&h);
+	unlink(path);
+	close(fd);
+	munmap(p, BYTES);
+}
+
+static void test_others(void)
+{
+	int fd = memfd_create("file", MFD_CLOEXEC), null = open("/proc/self/exe", O_RDONLY);
+	struct shared_range r;
+	struct hidden h;
+	uint64_t size;
+	uint8_t *p;
+
+	CHECK(fd >= 0 && null >= 0 && !ftruncate(fd, BYTES));
+	p = map(-1, MAP_PRIVATE | MAP_ANONYMOUS, 0);
+	CHECK(!find(p, BYTES, &r) && !find(NULL, 1, &r));
+	munmap(p, BYTES);
+	p = map(fd, MAP_PRIVATE, 0);
+	CHECK(!find(p, BYTES, &r));
+	munmap(p, BYTES);
+	/* of a file system that may do what it likes when a page is touched */
+	p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, null, 0);
+	CHECK(p != MAP_FAILED && find(p, PAGE, &r));
+	h = shared_file_open(&r, &size);
+	CHECK(h.fd < 0 || segment_file_fits(h.fd, 0));
+	hidden_close(&h);
+	munmap(p, PAGE);
+	close(null);
+	close(fd);
+}
+
+int main(void)
+{
+	test_memfd();
+	test_named();
+	test_others();
+	return 0;
+}
