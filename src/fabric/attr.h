@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -53,6 +54,10 @@ struct attr {
 	enum attr_group group;
 	uint32_t index; /* in the group's table; for GIDs and P_Keys the table index */
 };
+
+/* The text of an attribute, with its newline.  Its length, or -ENOENT. */
+int port_attr_text(const struct subnet_port *p, enum port_attr attr, char *buf,
+		   size_t size) must_check;
 
 /* Does the path name a live attribute?  The path is "sys/class/infiniband/..." without a leading
  * slash, or any other path through the tree to the same file. */

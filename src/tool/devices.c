@@ -19,10 +19,10 @@ static void line_fill(struct view *v, struct line *l, const char *host, uint32_t
 	l->port = p;
 	l->node = subnet_node_of(&v->subnet, row);
 	view_guid(l->node->guid, l->guid, sizeof(l->guid));
-	view_attr(v, host, row, ATTR_STATE, l->state, sizeof(l->state));
-	view_attr(v, host, row, ATTR_LINK_LAYER, l->link, sizeof(l->link));
-	view_attr(v, host, row, ATTR_RATE, l->rate, sizeof(l->rate));
-	view_attr(v, host, row, ATTR_LID, l->lid, sizeof(l->lid));
+	view_attr(v, row, ATTR_STATE, l->state, sizeof(l->state));
+	view_attr(v, row, ATTR_LINK_LAYER, l->link, sizeof(l->link));
+	view_attr(v, row, ATTR_RATE, l->rate, sizeof(l->rate));
+	view_attr(v, row, ATTR_LID, l->lid, sizeof(l->lid));
 }
 
 static const char *state_name(const char *text)

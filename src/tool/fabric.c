@@ -75,17 +75,17 @@ static uint64_t lid_of(const struct subnet_port *p)
 	return atomic_load_explicit(&p->lid, memory_order_relaxed);
 }
 
-static void port_print(struct view *v, const char *host, uint32_t row)
+static void port_print(struct view *v, uint32_t row)
 {
 	const struct subnet_port *p = &v->subnet.ports[row];
 	const struct subnet_node *node = subnet_node_of(&v->subnet, row);
 	struct subnet_gid_entry gid;
 	char state[32], link[32], rate[64], text[64];
-	struct msg_counters_reply c;
+	const struct msg_counters_reply *c = &v->counters[row];
 
-	view_attr(v, host, row, ATTR_STATE, state, sizeof(state));
-	view_attr(v, host, row, ATTR_LINK_LAYER, link, sizeof(link));
-	view_attr(v, host, row, ATTR_RATE, rate, sizeof(rate));
+	view_attr(v, row, ATTR_STATE, state, sizeof(state));
+	view_attr(v, row, ATTR_LINK_LAYER, link, sizeof(link));
+	view_attr(v, row, ATTR_RATE, rate, sizeof(rate));
 	view_guid(p->guid, text, sizeof(text));
 	printf("  %s port %u: %s, %s, lid 0x%" PRIx64 ", sm lid 0x%x, %s, guid %s", node->name,
 	       p->number, link, state, lid_of(p), atomic_load(&p->sm_lid), rate, text);
@@ -96,16 +96,14 @@ static void port_print(struct view *v, const char *host, uint32_t row)
 		view_gid(&gid.gid, text, sizeof(text));
 		printf("    gid %-2u %s  %s\n", i, text, view_gid_type(p, gid.type));
 	}
-	if (!view_counters(v, row, &c))
-		return;
 	for (uint32_t i = 0; i < ncounter_attrs; i++)
-		if (counter_attrs[i].counter >= 0 && c.total[counter_attrs[i].counter])
+		if (counter_attrs[i].counter >= 0 && c->total[counter_attrs[i].counter])
 			printf("    %s %" PRIu64 "\n", counter_attrs[i].name,
-			       c.total[counter_attrs[i].counter]);
+			       c->total[counter_attrs[i].counter]);
 	for (uint32_t i = 0; i < nhw_counter_attrs; i++)
-		if (hw_counter_attrs[i].counter >= 0 && c.total[hw_counter_attrs[i].counter])
+		if (hw_counter_attrs[i].counter >= 0 && c->total[hw_counter_attrs[i].counter])
 			printf("    %s %" PRIu64 "\n", hw_counter_attrs[i].name,
-			       c.total[hw_counter_attrs[i].counter]);
+			       c->total[hw_counter_attrs[i].counter]);
 }
 
 static void counters_json(struct json *j, const char *key, const struct counter_attr *table,
@@ -118,19 +116,19 @@ static void counters_json(struct json *j, const char *key, const struct counter_
 	json_close(j, '}');
 }
 
-static void port_json(struct view *v, struct json *j, const char *host, uint32_t row)
+static void port_json(struct view *v, struct json *j, uint32_t row)
 {
 	const struct subnet_port *p = &v->subnet.ports[row];
 	const struct subnet_node *node = subnet_node_of(&v->subnet, row);
 	struct subnet_gid_entry gid;
-	struct msg_counters_reply c;
+	const struct msg_counters_reply *c = &v->counters[row];
 	char text[64];
 
 	json_open(j, NULL, '{');
 	json_string(j, "device", node->name);
 	json_number(j, "port", p->number);
 	for (uint32_t i = 0; i < PORT_ATTRS; i++) {
-		view_attr(v, host, row, (enum port_attr)i, text, sizeof(text));
+		view_attr(v, row, (enum port_attr)i, text, sizeof(text));
 		json_string(j, port_attr_name[i], text);
 	}
 	view_guid(node->guid, text, sizeof(text));
@@ -150,10 +148,8 @@ static void port_json(struct view *v, struct json *j, const char *host, uint32_t
 		json_close(j, '}');
 	}
 	json_close(j, ']');
-	if (view_counters(v, row, &c)) {
-		counters_json(j, "counters", counter_attrs, ncounter_attrs, &c);
-		counters_json(j, "hw_counters", hw_counter_attrs, nhw_counter_attrs, &c);
-	}
+	counters_json(j, "counters", counter_attrs, ncounter_attrs, c);
+	counters_json(j, "hw_counters", hw_counter_attrs, nhw_counter_attrs, c);
 	json_close(j, '}');
 }
 
@@ -204,7 +200,7 @@ static void status_json(const struct session *s, struct view *v)
 		json_string(&j, "name", host.name);
 		json_open(&j, "ports", '[');
 		for (uint32_t i = 0; i < host.nports; i++)
-			port_json(v, &j, host.name, host.rows[i]);
+			port_json(v, &j, host.rows[i]);
 		json_close(&j, ']');
 		json_close(&j, '}');
 	}
@@ -225,7 +221,7 @@ static void status_print(const struct session *s, struct view *v)
 	for (uint32_t h = 0; view_host(v, h, &host); h++) {
 		printf("%s\n", host.name);
 		for (uint32_t i = 0; i < host.nports; i++)
-			port_print(v, host.name, host.rows[i]);
+			port_print(v, host.rows[i]);
 	}
 	clients_show(v, NULL);
 }
@@ -251,6 +247,7 @@ int command_fabric_status(struct session *s, int argc, char **argv)
 	int fds[MSG_MAX_FDS];
 	struct msg m = {0};
 	struct view v;
+	bool loaded;
 	int sock;
 
 	if (!no_arguments(s, argc, argv))
@@ -264,10 +261,11 @@ int command_fabric_status(struct session *s, int argc, char **argv)
 	}
 	if (!view_open(s, false, &v))
 		return EXIT_OURS;
-	if (s->json)
+	loaded = view_load(s, &v);
+	if (loaded && s->json)
 		status_json(s, &v);
-	else
+	else if (loaded)
 		status_print(s, &v);
 	view_close(&v);
-	return 0;
+	return loaded ? 0 : EXIT_OURS;
 }

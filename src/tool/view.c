@@ -3,11 +3,15 @@
 #include "tool/view.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "fabric/client/link.h"
+
+/* As many as the daemon answers in a turn. */
+#define REQUESTS_AHEAD 64u
 
 bool view_open(const struct session *s, bool start, struct view *v)
 {
@@ -40,17 +44,81 @@ void view_close(struct view *v)
 {
 	if (v->memory)
 		munmap(v->memory, v->info.subnet_bytes);
+	free(v->hosts);
+	free(v->counters);
 	close(v->sock);
 }
 
-bool view_host(struct view *v, uint32_t index, struct msg_host_reply *host)
-{
-	struct msg m = {.host.index = index};
-	int fds[MSG_MAX_FDS];
+/* ---- what the daemon is asked for ---- */
 
-	if (index >= v->info.nhosts || link_call(v->sock, &m, MSG_HOST, fds))
-		return false;
-	*host = m.host_reply;
+static int reply_check(const struct msg *m, enum msg_type type, uint32_t seq)
+{
+	if (m->head.status)
+		return m->head.status;
+	return m->head.type == type && m->head.seq == seq ? 0 : -EBADMSG;
+}
+
+/*
+ * Asks for n rows of a table and passes each reply on.  Several requests are on their way at a
+ * time: waiting for each answer by itself would have both processes wake up for each row.
+ */
+static int ask_all(struct view *v, enum msg_type type, uint32_t n,
+		   void (*take)(struct view *v, uint32_t index, const struct msg *m))
+{
+	int fds[MSG_MAX_FDS];
+	uint32_t asked = 0;
+
+	for (uint32_t got = 0; got < n; got++) {
+		struct msg m;
+		int ret = 0;
+
+		for (; !ret && asked < n && asked - got < REQUESTS_AHEAD; asked++) {
+			m = (struct msg){0};
+			if (type == MSG_HOST)
+				m.host.index = asked;
+			else
+				m.index.index = asked;
+			msg_prepare(&m, type, MSG_REQUEST, asked + 1, 0);
+			ret = msg_send(v->sock, &m, NULL, 0, 0);
+		}
+		if (!ret)
+			ret = msg_recv(v->sock, &m, fds, 1u << MSG_REPLY, 0);
+		if (!ret)
+			ret = reply_check(&m, type, got + 1);
+		if (ret)
+			return ret == -EAGAIN ? -ETIMEDOUT : ret;
+		take(v, got, &m);
+	}
+	return 0;
+}
+
+static void take_host(struct view *v, uint32_t index, const struct msg *m)
+{
+	v->hosts[index] = m->host_reply;
+}
+
+static void take_counters(struct view *v, uint32_t row, const struct msg *m)
+{
+	v->counters[row] = m->counters_reply;
+}
+
+bool view_load(const struct session *s, struct view *v)
+{
+	int ret = -ENOMEM;
+
+	v->hosts = calloc(v->info.nhosts, sizeof(*v->hosts));
+	v->counters = calloc(v->subnet.nports, sizeof(*v->counters));
+	if (v->hosts && v->counters)
+		ret = ask_all(v, MSG_HOST, v->info.nhosts, take_host);
+	if (!ret)
+		ret = ask_all(v, MSG_COUNTERS, v->subnet.nports, take_counters);
+	if (ret)
+		session_link_error(s, ret);
+	return !ret;
+}
+
+static bool host_check(const struct view *v, struct msg_host_reply *host)
+{
 	host->name[sizeof(host->name) - 1] = '\0';
 	if (host->nports > SLOT_PORTS)
 		return false;
@@ -60,32 +128,27 @@ bool view_host(struct view *v, uint32_t index, struct msg_host_reply *host)
 	return true;
 }
 
-bool view_counters(struct view *v, uint32_t row, struct msg_counters_reply *counters)
+bool view_host(struct view *v, uint32_t index, struct msg_host_reply *host)
 {
-	struct msg m = {.index.index = row};
+	struct msg m = {.host.index = index};
 	int fds[MSG_MAX_FDS];
 
-	if (link_call(v->sock, &m, MSG_COUNTERS, fds))
+	if (index >= v->info.nhosts)
 		return false;
-	*counters = m.counters_reply;
-	return true;
+	if (v->hosts)
+		*host = v->hosts[index];
+	else if (!link_call(v->sock, &m, MSG_HOST, fds))
+		*host = m.host_reply;
+	else
+		return false;
+	return host_check(v, host);
 }
 
-void view_attr(struct view *v, const char *host, uint32_t row, enum port_attr attr, char *buf,
-	       size_t size)
+void view_attr(const struct view *v, uint32_t row, enum port_attr attr, char *buf, size_t size)
 {
-	int fds[MSG_MAX_FDS];
-	struct msg m = {0};
+	int n = port_attr_text(&v->subnet.ports[row], attr, buf, size);
 
-	buf[0] = '\0';
-	snprintf(m.attr.host, sizeof(m.attr.host), "%s", host);
-	snprintf(m.attr.path, sizeof(m.attr.path), "sys/class/infiniband/%s/ports/%u/%s",
-		 subnet_node_of(&v->subnet, row)->name, v->subnet.ports[row].number,
-		 port_attr_name[attr]);
-	if (link_call(v->sock, &m, MSG_ATTR, fds) ||
-	    m.attr_reply.length >= sizeof(m.attr_reply.text))
-		return;
-	snprintf(buf, size, "%.*s", (int)strcspn(m.attr_reply.text, "\n"), m.attr_reply.text);
+	buf[n < 0 ? 0 : strcspn(buf, "\n")] = '\0';
 }
 
 void view_guid(uint64_t guid, char *buf, size_t size)

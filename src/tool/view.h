@@ -10,17 +10,20 @@ struct view {
 	struct msg_info_reply info;
 	struct subnet subnet;
 	void *memory; /* where the subnet lies */
+	/* After view_load, else NULL. */
+	struct msg_host_reply *hosts;
+	struct msg_counters_reply *counters; /* by row */
 };
 
 /* False after it has printed the error. */
 bool view_open(const struct session *s, bool start, struct view *v);
 void view_close(struct view *v);
+/* Gets all hosts and counters, faster than one by one.  False after it has printed the error. */
+bool view_load(const struct session *s, struct view *v);
 /* Row of the host table; false after the last. */
 bool view_host(struct view *v, uint32_t index, struct msg_host_reply *host);
-bool view_counters(struct view *v, uint32_t row, struct msg_counters_reply *counters);
-/* Reads a port attribute, without its newline; empty if that fails. */
-void view_attr(struct view *v, const char *host, uint32_t row, enum port_attr attr, char *buf,
-	       size_t size);
+/* A port attribute as text, without a newline. */
+void view_attr(const struct view *v, uint32_t row, enum port_attr attr, char *buf, size_t size);
 void view_guid(uint64_t guid, char *buf, size_t size);
 void view_gid(const union ib_gid *gid, char *buf, size_t size);
 const char *view_gid_type(const struct subnet_port *p, enum gid_type type);

@@ -82,6 +82,17 @@ def trees(session):
     return sorted(path.name for path in session.runtime.glob("softhca-*/*/hosts/*"))
 
 
+def status_has_all_hosts(session, hosts):
+    names = [f"host{n + 1}" for n in range(hosts)]
+    text = session.tool("fabric", "status").out.splitlines()
+    expect([line for line in text if line.startswith("host")] == names, "not all hosts in order")
+    listed = json.loads(session.tool("fabric", "status", "--json").out)["hosts"]
+    expect([host["name"] for host in listed] == names, "not all hosts in order in JSON")
+    expect(all(len(host["ports"]) == 2 for host in listed), "hosts without their ports")
+    guids = {port["port_guid"] for host in listed for port in host["ports"]}
+    expect(len(guids) == 2 * hosts, "ports of other hosts")
+
+
 def many_hosts(session):
     """Hosts are rows: only those that programs run on have files, and the last is like the first."""
     begin = time.monotonic()
@@ -103,6 +114,7 @@ def many_hosts(session):
             expect(seen.out.strip() == lid, seen.text())
         complains(session.tool("run", "--host", "host10001", "--", "true"), "host10001")
         complains(session.tool("fabric", "up", "--hosts", "3"), "10000 hosts")
+        status_has_all_hosts(session, 10000)
         print(f"10,000 hosts: up in {took:.3f} s; programs in " +
               ", ".join(f"{t:.3f} s on {host}" for host, t in times.items()))
     finally:
@@ -174,6 +186,16 @@ def devices(session):
     expect("mlx5_1" in json.dumps(json.loads(result.out)), result.out)
 
 
+def status_is_device_tree(session, status):
+    """The tool and the daemon print the same of a port."""
+    for port in status["hosts"][0]["ports"]:
+        place = f"/sys/class/infiniband/{port['device']}/ports/{port['port']}"
+        for name in ("state", "phys_state", "rate", "lid", "lid_mask_count", "sm_lid", "sm_sl",
+                     "cap_mask", "link_layer"):
+            text = session.run_ok("cat", f"{place}/{name}").out.strip()
+            expect(port[name] == text, f"{place}/{name}: {text}, status says {port[name]}")
+
+
 def fabric_up_status_down(session):
     up = session.tool("fabric", "up")
     expect(up.status == 0, up.text())
@@ -185,6 +207,7 @@ def fabric_up_status_down(session):
         expect(status.status == 0 and "mlx5_0" in status.out, status.text())
         status = session.tool("fabric", "status", "--json")
         expect("mlx5_1" in json.dumps(json.loads(status.out)), status.text())
+        status_is_device_tree(session, json.loads(status.out))
     finally:
         down = session.tool("fabric", "down")
     expect(down.status == 0, down.text())

@@ -158,18 +158,32 @@ static void counters_fold(struct fabric *f, uint32_t slot)
 					&f->slots[slot].counters[shard][port][c], 0);
 }
 
+static uint64_t slot_count(const struct slot *s, uint32_t port, enum port_counter counter)
+{
+	uint64_t total = 0;
+
+	for (uint32_t shard = 0; shard < SLOT_SHARDS; shard++)
+		total += atomic_load_explicit(&s->counters[shard][port][counter],
+					      memory_order_relaxed);
+	return total;
+}
+
 static uint64_t stored_total(const struct fabric *f, uint32_t row, enum port_counter counter)
 {
 	uint32_t host = subnet_node_of(&f->subnet, row)->host;
 	uint32_t port = f->subnet.ports[row].host_index;
 	uint64_t total = f->base[row][counter];
 
-	for (uint32_t i = 0; i < REGISTRY_SLOTS; i++)
-		if (f->rows[i].state == SLOT_TAKEN && f->rows[i].host == host)
-			for (uint32_t shard = 0; shard < SLOT_SHARDS; shard++)
-				total += atomic_load_explicit(
-					&f->slots[i].counters[shard][port][counter],
-					memory_order_relaxed);
+	for (uint32_t w = 0; w < SLOT_WORDS; w++) {
+		uint64_t used = atomic_load(&f->registry->slots_used[w]);
+
+		for (; used; used &= used - 1) {
+			uint32_t slot = w * 64 + (uint32_t)__builtin_ctzll(used);
+
+			if (f->rows[slot].host == host)
+				total += slot_count(&f->slots[slot], port, counter);
+		}
+	}
 	return total;
 }
 
