@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Orders, and an end of a connected pair; see steps.h. */
+#include "steps.h"
+
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define FIRST_PSN 100u
+
+void order_wait(int sock, struct order *o)
+{
+	if (recv(sock, o, sizeof(*o), 0) != sizeof(*o))
+		_exit(1);
+}
+
+bool order_ready(int sock)
+{
+	struct pollfd fd = {.fd = sock, .events = POLLIN};
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+void answer_send(int sock, const struct answer *a)
+{
+	if (send(sock, a, sizeof(*a), MSG_NOSIGNAL) != sizeof(*a))
+		_exit(1);
+}
+
+void complain(struct answer *a, const char *format, ...)
+{
+	va_list args;
+
+	if (a->complaint[0])
+		return;
+	va_start(args, format);
+	vsnprintf(a->complaint, sizeof(a->complaint), format, args);
+	va_end(args);
+}
+
+bool all_are(const uint8_t *mem, size_t bytes, uint8_t value)
+{
+	return !bytes || (mem[0] == value && !memcmp(mem, mem + 1, bytes - 1));
+}
+
+static uint8_t *pages(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		device_die("mmap: %m");
+	memset(p, BYTE_OLD, bytes);
+	return p;
+}
+
+void end_make(struct end *e, struct device_port *port, struct ibv_pd *pd, struct ibv_cq *cq,
+	      struct place *where)
+{
+	struct ibv_qp_init_attr attr = {
+		.cap = {.max_send_wr = STEPS_DEPTH,
+			.max_recv_wr = STEPS_RECEIVES,
+			.max_send_sge = 1,
+			.max_recv_sge = 1},
+		.qp_type = IBV_QPT_RC,
+	};
+
+	*e = (struct end){.port = port, .pd = pd};
+	e->cq = cq ? cq : ibv_create_cq(port->ctx, 4 * STEPS_DEPTH, NULL, NULL, 0);
+	attr.send_cq = attr.recv_cq = e->cq;
+	e->mem = pages(STEPS_BYTES);
+	e->own = pages(2ul * STEPS_BYTES);
+	e->mr = ibv_reg_mr(pd, e->mem, STEPS_BYTES,
+			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+				   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
+	e->own_mr = ibv_reg_mr(pd, e->own, 2ul * STEPS_BYTES, IBV_ACCESS_LOCAL_WRITE);
+	e->qp = e->cq ? ibv_create_qp(pd, &attr) : NULL;
+	if (!e->mr || !e->own_mr || !e->qp)
+		device_die("no MR, CQ or QP: %m");
+	device_qp_init(e->qp, &device_default_connection);
+	*where = (struct place){device_address(port, e->qp, FIRST_PSN), (uintptr_t)e->mem,
+				e->mr->rkey};
+}
+
+void end_connect(struct end *e, const struct place *peer)
+{
+	e->peer = *peer;
+	device_qp_connect(e->port, e->qp, &device_default_connection, &peer->address, FIRST_PSN);
+}
+
+/* Messages arrive in the memory that the peer may reach anyway: what revokes that revokes them. */
+void end_receive(struct end *e, unsigned n)
+{
+	while (n--) {
+		size_t at = e->receives++ % STEPS_RECEIVES * (STEPS_BYTES / STEPS_RECEIVES);
+		struct ibv_sge sge = {(uintptr_t)e->mem + at, STEPS_MESSAGE, e->mr->lkey};
+		struct ibv_recv_wr *bad,
+			wr = {.wr_id = STEPS_RECV_ID, .sg_list = &sge, .num_sge = 1};
+
+		if (ibv_post_recv(e->qp, &wr, &bad))
+			device_die("ibv_post_recv: %m");
+	}
+}
+
+void end_post(struct end *e, enum ibv_wr_opcode opcode, uint64_t id, size_t local, size_t remote,
+	      uint32_t bytes)
+{
+	struct ibv_sge sge = {(uintptr_t)e->own + local, bytes, e->own_mr->lkey};
+	struct ibv_send_wr *bad, wr = {.wr_id = id,
+				       .sg_list = &sge,
+				       .num_sge = 1,
+				       .opcode = opcode,
+				       .send_flags = IBV_SEND_SIGNALED,
+				       .wr.rdma = {e->peer.addr + remote, e->peer.rkey}};
+	int err;
+
+	if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+		wr.wr.atomic.compare_add = 1;
+		wr.wr.atomic.rkey = e->peer.rkey;
+		wr.wr.atomic.remote_addr = e->peer.addr + remote;
+	}
+	err = ibv_post_send(e->qp, &wr, &bad);
+	if (err)
+		device_die("ibv_post_send: %s", strerror(err));
+	e->posted++;
+}
+
+void end_post_all(struct end *e, uint64_t id)
+{
+	end_post(e, IBV_WR_RDMA_WRITE, id, 0, 0, STEPS_BYTES);
+	end_post(e, IBV_WR_RDMA_WRITE, id, 0, 0, 8);
+	end_post(e, IBV_WR_RDMA_READ, id, STEPS_BYTES, 0, STEPS_BYTES);
+	if (e->sent + 1 < STEPS_RECEIVES) {
+		e->sent++;
+		end_post(e, IBV_WR_SEND, id, 0, 0, STEPS_MESSAGE);
+	}
+}
+
+void end_completed(struct end *e, const struct ibv_wc *wc)
+{
+	if (wc->status != IBV_WC_SUCCESS && !e->status)
+		e->status = wc->status;
+	if (wc->wr_id == STEPS_RECV_ID) {
+		e->received++;
+		return;
+	}
+	e->done++;
+	if (wc->status != IBV_WC_SUCCESS) {
+		e->failed++;
+		return;
+	}
+	e->good_ids |= 1ull << (wc->wr_id & 63);
+	if (wc->wr_id > e->last_good)
+		e->last_good = wc->wr_id;
+}
+
+enum ibv_qp_state end_state(struct end *e, struct answer *a)
+{
+	struct ibv_qp_attr attr;
+	struct ibv_qp_init_attr init;
+	int err = ibv_query_qp(e->qp, &attr, IBV_QP_STATE, &init);
+
+	if (err)
+		complain(a, "ibv_query_qp: %s", strerror(err));
+	return err ? IBV_QPS_UNKNOWN : attr.qp_state;
+}
+
+void end_to_state(struct end *e, enum ibv_qp_state state, struct answer *a)
+{
+	struct ibv_qp_attr attr = {.qp_state = state};
+	int err = ibv_modify_qp(e->qp, &attr, IBV_QP_STATE);
+
+	if (err)
+		complain(a, "ibv_modify_qp to state %d: %s", (int)state, strerror(err));
+}

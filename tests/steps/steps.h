@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the processes of a test of steps say to each other.  The tracer orders, one thing at a time,
+ * and waits for the answer: nobody else may wait without a limit.
+ *
+ *     tracer ---- ptrace ---- walkers, one for each place to stop at
+ *        |                        | a connected pair each
+ *        +---- orders ---- witness ---- a connected pair ---- third
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "verbs_device.h"
+
+#define STEPS_BYTES    65536u /* of each region that a peer reaches */
+#define STEPS_PARTS    16u    /* requests of a list, each of ... */
+#define STEPS_PART     64u    /* ... so many bytes in a page of its own */
+#define STEPS_MESSAGE  256u   /* of a SEND */
+#define STEPS_RECEIVES 8u
+#define STEPS_DEPTH    64u
+#define STEPS_MOST     64u   /* walkers of a run */
+#define STEPS_LIMIT_MS 30000 /* for one order */
+#define STEPS_RECV_ID  (1ull << 63)
+
+enum { BYTE_OLD = 0x11, BYTE_NEW = 0x5b, BYTE_POISON = 0xee };
+
+/* The call that the walker is taken through. */
+enum what {
+	/* of an initiator: the witness is the target */
+	WRITE_8,
+	WRITE_64K,
+	READ_64K,
+	LIST_16,
+	SEND,
+	FETCH_ADD,
+	/* of a target: the witness writes, reads and sends */
+	DEREG,
+	REREG,
+	TO_ERROR,
+	TO_RESET,
+	DESTROY,
+	QUERY,
+	POLL,
+	WHATS,
+};
+
+static inline bool what_initiates(enum what what)
+{
+	return what <= FETCH_ADD;
+}
+
+/* Afterwards the peer may not reach the memory. */
+static inline bool what_revokes(enum what what)
+{
+	return what >= DEREG && what <= DESTROY;
+}
+
+/* How the witness takes its memory back from a walker that stands still. */
+enum revoke { BY_NOTHING, BY_DEREG, BY_REREG, BY_ERROR, BY_RESET, BY_DESTROY, REVOKES };
+
+static inline bool revoke_ends_qp(enum revoke how)
+{
+	return how >= BY_ERROR;
+}
+
+enum order_code {
+	/* to all */
+	MAKE,	 /* link, arg 1: a CQ that others share: where it is */
+	CONNECT, /* link, where the peer is */
+	WARM_UP, /* link: requests that must succeed; they open what the first ones open */
+	QUIT,
+	/* to a walker */
+	STEP,	  /* the call; the answer comes when it has returned */
+	FINISH,	  /* arg 1: the queue pair to error first.  value 0: the parts that succeeded */
+	EPILOGUE, /* more requests that must succeed */
+	/* to a walker and to the witness */
+	CHECK, /* link: the poison is whole */
+	/* to the witness */
+	FILL,	 /* link: old contents */
+	LOOK,	 /* link: all that a program may ask of its objects; requests to the third */
+	REAP,	 /* the message of the third has arrived */
+	REVOKE,	 /* link, arg: enum revoke.  value 0: the parts that have arrived before */
+	VERIFY,	 /* link: all has arrived, once */
+	PROBE,	 /* link: requests to the walker, not waited for */
+	TRAFFIC, /* link: PROBE until the next order comes */
+	/* link, arg 1: the queue pair to error first.  value 0: failed requests, 1: the last number
+	 * written with success */
+	SETTLE,
+	DROP, /* link: what is left of it goes */
+	/* to the third */
+	RECEIVE, /* a receive is posted */
+	TALK,	 /* WRITE and SEND to the witness */
+};
+
+struct place {
+	struct device_address address;
+	uint64_t addr;
+	uint32_t rkey;
+};
+
+struct order {
+	uint32_t code;
+	uint32_t link;
+	uint32_t arg;
+	struct place place;
+};
+
+struct answer {
+	char complaint[160]; /* empty: it went well */
+	uint64_t value[2];
+	struct place place;
+};
+
+/* Waits for an order; ends the process when the tracer has gone. */
+void order_wait(int sock, struct order *o);
+bool order_ready(int sock);
+void answer_send(int sock, const struct answer *a);
+/* Notes the first complaint. */
+void complain(struct answer *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- an end of a connected pair ---- */
+
+struct end {
+	struct device_port *port;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct ibv_mr *mr;     /* what the peer may reach */
+	struct ibv_mr *own_mr; /* what requests take from and messages arrive in */
+	uint8_t *mem;	       /* STEPS_BYTES */
+	uint8_t *own;	       /* so many to send from, and as many again to read into */
+	struct place peer;
+	uint32_t posted, done, failed; /* requests */
+	uint32_t receives, received;
+	uint32_t sent;	    /* SENDs, which the peer has receives for */
+	uint64_t good_ids;  /* bit n: the request of that id succeeded */
+	uint64_t last_good; /* the highest id of them */
+	uint32_t status;    /* the first that is not success */
+};
+
+/* cq NULL: one of its own. */
+void end_make(struct end *e, struct device_port *port, struct ibv_pd *pd, struct ibv_cq *cq,
+	      struct place *where);
+void end_connect(struct end *e, const struct place *peer);
+void end_receive(struct end *e, unsigned n);
+/* A request of one entry: own memory at local, the peer's at remote. */
+void end_post(struct end *e, enum ibv_wr_opcode opcode, uint64_t id, size_t local, size_t remote,
+	      uint32_t bytes);
+/* WRITE, READ and, if the peer has a receive, SEND. */
+void end_post_all(struct end *e, uint64_t id);
+/* Takes notice of a completion of this end. */
+void end_completed(struct end *e, const struct ibv_wc *wc);
+enum ibv_qp_state end_state(struct end *e, struct answer *a);
+void end_to_state(struct end *e, enum ibv_qp_state state, struct answer *a);
+bool all_are(const uint8_t *mem, size_t bytes, uint8_t value);
+
+_Noreturn void walker(int sock, const char *device, enum what what);
+_Noreturn void witness(int sock, const char *device, enum what what);
+_Noreturn void third(int sock, const char *device);

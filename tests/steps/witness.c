@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The process that must not notice what becomes of a walker, and the third with which it has other
+ * business meanwhile; see steps.h.
+ *
+ * Its ends of links with odd numbers share the CQ of the queue pair to the third.
+ */
+#include "steps.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROBE_MOST 24u /* requests outstanding */
+
+static struct device_port port;
+static struct ibv_pd *pd;
+static struct ibv_cq *shared_cq;
+static struct end links[STEPS_MOST];
+static struct end to_third;
+static uint64_t number; /* the last that was written */
+
+static struct end *end_of(uint32_t qpn)
+{
+	if (to_third.qp && to_third.qp->qp_num == qpn)
+		return &to_third;
+	for (unsigned i = 0; i < STEPS_MOST; i++)
+		if (links[i].qp && links[i].qp->qp_num == qpn)
+			return &links[i];
+	return NULL;
+}
+
+static void poll_cq(struct ibv_cq *cq)
+{
+	struct ibv_wc wc[16];
+	int n = ibv_poll_cq(cq, 16, wc);
+
+	if (n < 0)
+		device_die("ibv_poll_cq fails");
+	for (int i = 0; i < n; i++) {
+		struct end *e = end_of(wc[i].qp_num);
+
+		if (!e)
+			device_die("a completion of queue pair %#x, which has gone", wc[i].qp_num);
+		end_completed(e, &wc[i]);
+	}
+}
+
+static void poll_end(struct end *e)
+{
+	poll_cq(e->cq);
+	poll_cq(shared_cq);
+}
+
+static void wait_requests(struct end *e)
+{
+	while (e->done < e->posted)
+		poll_end(e);
+}
+
+static void warm_up(struct end *e, struct answer *a)
+{
+	end_post_all(e, 0);
+	wait_requests(e);
+	if (e->failed)
+		complain(a, "first requests: %s", ibv_wc_status_str(e->status));
+}
+
+/* ---- while the walker stands still or is dead ---- */
+
+static void look_at(struct end *e, struct answer *a)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS, .min_rnr_timer = 11};
+	enum ibv_qp_state state = e->qp ? end_state(e, a) : IBV_QPS_RESET;
+
+	poll_end(e);
+	if (state == IBV_QPS_RTS) {
+		/* Dead peers may bring it into the error state at any time. */
+		int err = ibv_modify_qp(e->qp, &attr, IBV_QP_STATE | IBV_QP_MIN_RNR_TIMER);
+
+		if (err && end_state(e, a) == IBV_QPS_RTS)
+			complain(a, "ibv_modify_qp: %s", strerror(err));
+	}
+	end_receive(&to_third, 1);
+	to_third.sent = 0;
+	end_post_all(&to_third, 1);
+	wait_requests(&to_third);
+	if (to_third.failed)
+		complain(a, "requests to the third: %s", ibv_wc_status_str(to_third.status));
+}
+
+static void reap(void)
+{
+	while (to_third.received < to_third.receives)
+		poll_end(&to_third);
+}
+
+static void probe(struct end *e)
+{
+	poll_end(e);
+	if (e->posted - e->done > PROBE_MOST)
+		return;
+	number++;
+	for (size_t i = 0; i < STEPS_BYTES; i += sizeof(number))
+		memcpy(e->own + i, &number, sizeof(number));
+	end_post_all(e, number);
+}
+
+static void settle(struct end *e, bool error, struct answer *a)
+{
+	if (error)
+		end_to_state(e, IBV_QPS_ERR, a);
+	wait_requests(e);
+	a->value[0] = e->failed;
+	a->value[1] = e->last_good;
+}
+
+/* ---- the target's side of a request of the walker ---- */
+
+static uint64_t old_number(void)
+{
+	uint64_t old;
+
+	memset(&old, BYTE_OLD, sizeof(old));
+	return old;
+}
+
+/* The parts of the walker's request that have arrived. */
+static uint64_t arrived(const struct end *e, enum what what)
+{
+	uint64_t parts = 0, now;
+
+	switch (what) {
+	case WRITE_8:
+		return all_are(e->mem, 8, BYTE_NEW);
+	case WRITE_64K:
+		return all_are(e->mem, STEPS_BYTES, BYTE_NEW);
+	case LIST_16:
+		for (unsigned i = 0; i < STEPS_PARTS; i++) {
+			const uint8_t *at = e->mem + (size_t)i * (STEPS_BYTES / STEPS_PARTS);
+
+			if (all_are(at, STEPS_PART, BYTE_NEW))
+				parts |= 1ull << i;
+		}
+		return parts;
+	case SEND: /* two messages came before it */
+		return all_are(e->mem + 2ul * (STEPS_BYTES / STEPS_RECEIVES), STEPS_MESSAGE,
+			       BYTE_NEW);
+	case FETCH_ADD:
+		memcpy(&now, e->mem, sizeof(now));
+		return now == old_number() + 1;
+	default:
+		return ~0ull;
+	}
+}
+
+static void take_back(struct end *e, enum what what, enum revoke how, struct answer *a)
+{
+	int err = 0;
+
+	switch (how) {
+	case BY_NOTHING:
+	case REVOKES:
+		return;
+	case BY_DEREG:
+		err = ibv_dereg_mr(e->mr);
+		e->mr = NULL;
+		break;
+	case BY_REREG:
+		err = ibv_rereg_mr(e->mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0);
+		break;
+	case BY_ERROR:
+		end_to_state(e, IBV_QPS_ERR, a);
+		break;
+	case BY_RESET:
+		end_to_state(e, IBV_QPS_RESET, a);
+		break;
+	case BY_DESTROY:
+		err = ibv_destroy_qp(e->qp);
+		e->qp = NULL;
+		break;
+	}
+	if (err)
+		complain(a, "the access cannot be taken back: %s", strerror(err));
+	a->value[0] = arrived(e, what);
+	memset(e->mem, BYTE_POISON, STEPS_BYTES);
+}
+
+static void verify(struct end *e, enum what what, struct answer *a)
+{
+	uint64_t want = what == LIST_16 ? (1ull << STEPS_PARTS) - 1 : 1;
+	uint32_t messages = what == SEND ? 3 : 2;
+
+	poll_end(e);
+	if ((arrived(e, what) & want) != want)
+		complain(a, "the request succeeded, but parts %#llx of %#llx arrived",
+			 (unsigned long long)arrived(e, what), (unsigned long long)want);
+	if (e->received != messages || e->status)
+		complain(a, "%u receives completed instead of %u, first error: %s", e->received,
+			 messages, ibv_wc_status_str(e->status));
+}
+
+/* Whatever became of the peer: each receive completes, and all can be taken down. */
+static void drop(struct end *e, struct answer *a)
+{
+	enum ibv_qp_state state = e->qp ? end_state(e, a) : IBV_QPS_RESET;
+
+	if (state != IBV_QPS_RESET) {
+		end_to_state(e, IBV_QPS_ERR, a);
+		while (e->received < e->receives || e->done < e->posted)
+			poll_end(e);
+	}
+	if (e->qp && ibv_destroy_qp(e->qp))
+		complain(a, "ibv_destroy_qp: %m");
+	e->qp = NULL;
+	if (e->mr && ibv_dereg_mr(e->mr))
+		complain(a, "ibv_dereg_mr: %m");
+	if (ibv_dereg_mr(e->own_mr))
+		complain(a, "ibv_dereg_mr: %m");
+	if (e->cq != shared_cq && ibv_destroy_cq(e->cq))
+		complain(a, "ibv_destroy_cq: %m");
+	e->cq = shared_cq;
+}
+
+/* ---- orders ---- */
+
+static void obey(const struct order *o, enum what what, struct answer *a)
+{
+	struct end *e = o->link < STEPS_MOST ? &links[o->link] : &to_third;
+
+	switch (o->code) {
+	case MAKE:
+		end_make(e, &port, pd, o->arg ? shared_cq : NULL, &a->place);
+		break;
+	case CONNECT:
+		end_connect(e, &o->place);
+		if (e != &to_third)
+			end_receive(e, STEPS_RECEIVES);
+		break;
+	case WARM_UP:
+		warm_up(e, a);
+		break;
+	case FILL:
+		memset(e->mem, BYTE_OLD, STEPS_BYTES);
+		break;
+	case LOOK:
+		look_at(e, a);
+		break;
+	case REAP:
+		reap();
+		break;
+	case REVOKE:
+		take_back(e, what, (enum revoke)o->arg, a);
+		break;
+	case VERIFY:
+		verify(e, what, a);
+		break;
+	case PROBE:
+		probe(e);
+		break;
+	case SETTLE:
+		settle(e, o->arg, a);
+		break;
+	case CHECK:
+		if (!all_are(e->mem, STEPS_BYTES, BYTE_POISON))
+			complain(a, "memory changed after the peer's access was taken back");
+		break;
+	case DROP:
+		drop(e, a);
+		break;
+	case QUIT:
+		_exit(0);
+	default:
+		complain(a, "order %u is unknown", o->code);
+		break;
+	}
+}
+
+static void open_device(const char *device)
+{
+	device_port_open(&port, device, -1);
+	pd = ibv_alloc_pd(port.ctx);
+	shared_cq = ibv_create_cq(port.ctx, STEPS_MOST * STEPS_RECEIVES * 2, NULL, NULL, 0);
+	if (!pd || !shared_cq)
+		device_die("no PD or CQ: %m");
+}
+
+void witness(int sock, const char *device, enum what what)
+{
+	open_device(device);
+	for (;;) {
+		struct answer a = {0};
+		struct order o;
+
+		order_wait(sock, &o);
+		if (o.code == TRAFFIC) {
+			answer_send(sock, &a);
+			while (!order_ready(sock))
+				probe(&links[o.link]);
+			continue;
+		}
+		obey(&o, what, &a);
+		answer_send(sock, &a);
+	}
+}
+
+/* ---- the third ---- */
+
+void third(int sock, const char *device)
+{
+	struct end *e = &to_third;
+
+	open_device(device);
+	for (;;) {
+		struct answer a = {0};
+		struct order o;
+
+		order_wait(sock, &o);
+		switch (o.code) {
+		case MAKE:
+			end_make(e, &port, pd, shared_cq, &a.place);
+			break;
+		case CONNECT:
+			end_connect(e, &o.place);
+			break;
+		case RECEIVE:
+			poll_end(e);
+			end_receive(e, 1);
+			break;
+		case TALK:
+			e->sent = 0;
+			end_post_all(e, 1);
+			wait_requests(e);
+			if (e->failed)
+				complain(&a, "the third's requests: %s",
+					 ibv_wc_status_str(e->status));
+			break;
+		default:
+			_exit(0);
+		}
+		answer_send(sock, &a);
+	}
+}
