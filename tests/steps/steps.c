@@ -14,19 +14,16 @@
 #include "steps.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <dirent.h>
 #include <unistd.h>
 
+#include "crew.h"
 #include "walk.h"
 
 #define THIRD UINT32_MAX /* the witness's link to it */
@@ -34,11 +31,8 @@
 
 enum fate { THROUGH, STOP, KILL };
 
-struct process {
-	const char *name;
-	pid_t pid;
-	int sock;
-	bool stands; /* traced, in the call */
+struct walker {
+	struct process process;
 	bool stopped_whole;
 	struct walk walk;
 };
@@ -55,14 +49,6 @@ static const char *const revoke_names[REVOKES] = {
 	[BY_ERROR] = "error",	  [BY_RESET] = "reset", [BY_DESTROY] = "destroy",
 };
 
-static const char *const order_names[] = {
-	[MAKE] = "make",     [CONNECT] = "connect", [WARM_UP] = "warm-up",   [QUIT] = "quit",
-	[STEP] = "step",     [FINISH] = "finish",   [EPILOGUE] = "epilogue", [CHECK] = "check",
-	[FILL] = "fill",     [LOOK] = "look",	    [REAP] = "reap",	     [REVOKE] = "revoke",
-	[VERIFY] = "verify", [PROBE] = "probe",	    [TRAFFIC] = "traffic",   [SETTLE] = "settle",
-	[DROP] = "drop",     [RECEIVE] = "receive", [TALK] = "talk",
-};
-
 static struct {
 	const char *device;
 	enum what what;
@@ -75,39 +61,10 @@ static struct {
 	uint64_t at[STEPS_MOST];
 } run;
 
-static struct process walkers[STEPS_MOST], the_witness, the_third;
-static char story[512]; /* what is being done, for a failure */
-
-__attribute__((format(printf, 1, 2))) _Noreturn static void fail(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vprintf(format, args);
-	va_end(args);
-	printf("\n  %s\n", story);
-	exit(1);
-}
+static struct walker walkers[STEPS_MOST];
+static struct process the_witness, the_third;
 
 /* ---- processes and orders ---- */
-
-static void spawn(struct process *p, const char *name, void (*body)(int sock))
-{
-	int pair[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		device_die("socketpair: %m");
-	fflush(stdout);
-	*p = (struct process){.name = name, .sock = pair[0], .pid = fork()};
-	if (p->pid < 0)
-		device_die("fork: %m");
-	if (!p->pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		body(pair[1]);
-		_exit(0);
-	}
-	close(pair[1]);
-}
 
 static void walker_body(int sock)
 {
@@ -122,47 +79,6 @@ static void witness_body(int sock)
 static void third_body(int sock)
 {
 	third(sock, run.device);
-}
-
-static void order(struct process *p, const struct order *o)
-{
-	if (send(p->sock, o, sizeof(*o), MSG_NOSIGNAL) != sizeof(*o))
-		fail("the %s has gone before it is told to %s", p->name, order_names[o->code]);
-}
-
-static struct answer answer(struct process *p, uint32_t code)
-{
-	struct pollfd fd = {.fd = p->sock, .events = POLLIN};
-	struct answer a = {0};
-
-	if (poll(&fd, 1, STEPS_LIMIT_MS) != 1) {
-		char place[512];
-
-		walk_place_of(p->pid, place, sizeof(place));
-		fail("the %s does not %s within %d s; it is at %s", p->name, order_names[code],
-		     STEPS_LIMIT_MS / 1000, place);
-	}
-	if (recv(p->sock, &a, sizeof(a), 0) != sizeof(a))
-		fail("the %s ends when it is told to %s", p->name, order_names[code]);
-	if (a.complaint[0])
-		fail("the %s, told to %s: %s", p->name, order_names[code], a.complaint);
-	return a;
-}
-
-static struct answer ask(struct process *p, uint32_t code, uint32_t link, uint32_t arg)
-{
-	struct order o = {.code = code, .link = link, .arg = arg};
-
-	order(p, &o);
-	return answer(p, code);
-}
-
-static void connect_to(struct process *p, uint32_t link, const struct place *place)
-{
-	struct order o = {.code = CONNECT, .link = link, .place = *place};
-
-	order(p, &o);
-	answer(p, CONNECT);
 }
 
 /* ---- stopping and ending ---- */
@@ -193,44 +109,26 @@ static bool all_stopped(pid_t pid)
 	return all;
 }
 
-static void stand(struct process *p, bool whole)
+static void stand(struct walker *p, bool whole)
 {
 	uint64_t end = device_now_ns() + STEPS_LIMIT_MS * 1000000ull;
 
 	p->stopped_whole = whole;
 	if (!whole)
 		return;
-	kill(p->pid, SIGSTOP);
-	while (!all_stopped(p->pid)) {
+	kill(p->walk.pid, SIGSTOP);
+	while (!all_stopped(p->walk.pid)) {
 		if (device_now_ns() > end)
 			fail("the walker cannot be stopped");
 		usleep(200);
 	}
 }
 
-static void go_on(struct process *p)
+static void go_on(struct walker *p)
 {
 	if (p->stopped_whole)
-		kill(p->pid, SIGCONT);
+		kill(p->walk.pid, SIGCONT);
 	walk_finish(&p->walk);
-	p->stands = false;
-}
-
-static void end_process(struct process *p, bool by_force)
-{
-	struct order quit = {.code = QUIT};
-	int status;
-
-	if (by_force)
-		kill(p->pid, SIGKILL);
-	else
-		order(p, &quit);
-	if (waitpid(p->pid, &status, __WALL) != p->pid)
-		device_die("waitpid: %m");
-	if (!by_force && status)
-		fail("the %s ends with %#x", p->name, (unsigned)status);
-	close(p->sock);
-	p->stands = false;
 }
 
 /* Processes that open the device: new owners of slots that became free. */
@@ -257,10 +155,10 @@ static void successors(void)
 
 static void other_business(unsigned i)
 {
-	ask(&the_third, RECEIVE, 0, 0);
-	ask(&the_witness, LOOK, i, 0);
-	ask(&the_third, TALK, 0, 0);
-	ask(&the_witness, REAP, i, 0);
+	process_ask(&the_third, RECEIVE, 0, 0);
+	process_ask(&the_witness, LOOK, i, 0);
+	process_ask(&the_third, TALK, 0, 0);
+	process_ask(&the_witness, REAP, i, 0);
 }
 
 static enum revoke how_of(unsigned i)
@@ -282,15 +180,14 @@ static void tell_story(unsigned i)
 static void walk(unsigned i)
 {
 	struct order step = {.code = STEP, .link = i};
-	struct process *p = &walkers[i];
+	struct walker *p = &walkers[i];
 
-	order(p, &step);
-	walk_start(&p->walk, p->pid, run.style);
-	p->stands = true;
+	process_order(&p->process, &step);
+	walk_start(&p->walk, p->process.pid, run.style);
 	walk_to(&p->walk, run.at[i]);
 	tell_story(i);
 	if (run.fate == KILL)
-		end_process(p, true);
+		process_end(&p->process, true);
 	else
 		stand(p, i & 1 && run.fate == STOP);
 }
@@ -299,12 +196,12 @@ static void walk(unsigned i)
  */
 static void request_ends(unsigned i, enum revoke how, uint64_t arrived)
 {
-	struct process *p = &walkers[i];
+	struct process *p = &walkers[i].process;
 	struct answer a;
 
-	go_on(p);
-	answer(p, STEP);
-	a = ask(p, FINISH, 0, revoke_ends_qp(how));
+	go_on(&walkers[i]);
+	process_answer(p, STEP);
+	a = process_ask(p, FINISH, 0, revoke_ends_qp(how));
 	if (a.value[0] & ~arrived)
 		fail("requests %#llx succeed, of which only %#llx had arrived",
 		     (unsigned long long)a.value[0], (unsigned long long)arrived);
@@ -315,10 +212,10 @@ static void request_ends(unsigned i, enum revoke how, uint64_t arrived)
 			fail("requests %#llx succeed, first error: %s",
 			     (unsigned long long)a.value[0],
 			     ibv_wc_status_str((enum ibv_wc_status)a.value[1]));
-		ask(&the_witness, VERIFY, i, 0);
-		ask(p, EPILOGUE, 0, 0);
+		process_ask(&the_witness, VERIFY, i, 0);
+		process_ask(p, EPILOGUE, 0, 0);
 	}
-	end_process(p, false);
+	process_end(p, false);
 }
 
 static void after_initiator(unsigned i)
@@ -328,31 +225,31 @@ static void after_initiator(unsigned i)
 
 	other_business(i);
 	if (how != BY_NOTHING) {
-		arrived = ask(&the_witness, REVOKE, i, how).value[0];
-		ask(&the_witness, CHECK, i, 0);
+		arrived = process_ask(&the_witness, REVOKE, i, how).value[0];
+		process_ask(&the_witness, CHECK, i, 0);
 	}
 	if (run.fate != KILL)
 		request_ends(i, how, arrived);
 	other_business(i);
 	if (how != BY_NOTHING)
-		ask(&the_witness, CHECK, i, 0);
-	ask(&the_witness, DROP, i, 0);
+		process_ask(&the_witness, CHECK, i, 0);
+	process_ask(&the_witness, DROP, i, 0);
 }
 
 static void call_returns(unsigned i, bool dropped)
 {
 	bool ends_qp = run.what >= TO_ERROR && run.what <= DESTROY;
-	struct process *p = &walkers[i];
+	struct process *p = &walkers[i].process;
 	uint64_t old, there;
 	struct answer a;
 
 	memset(&old, BYTE_OLD, sizeof(old));
-	go_on(p);
-	there = answer(p, STEP).value[0];
+	go_on(&walkers[i]);
+	there = process_answer(p, STEP).value[0];
 	if (!dropped) {
-		ask(&the_witness, PROBE, i, 0);
-		ask(&the_witness, PROBE, i, 0);
-		a = ask(&the_witness, SETTLE, i, ends_qp);
+		process_ask(&the_witness, PROBE, i, 0);
+		process_ask(&the_witness, PROBE, i, 0);
+		a = process_ask(&the_witness, SETTLE, i, ends_qp);
 		if (a.value[0] && !what_revokes(run.what))
 			fail("%llu requests fail", (unsigned long long)a.value[0]);
 		if (what_revokes(run.what) && a.value[1] && (there == old || a.value[1] > there))
@@ -360,8 +257,8 @@ static void call_returns(unsigned i, bool dropped)
 			     (unsigned long long)a.value[1], (unsigned long long)there);
 	}
 	if (what_revokes(run.what))
-		ask(p, CHECK, 0, 0);
-	end_process(p, false);
+		process_ask(p, CHECK, 0, 0);
+	process_end(p, false);
 }
 
 /* What the witness asked of a process that was killed ends by itself; it takes a while. */
@@ -374,16 +271,16 @@ static void after_target(unsigned i)
 {
 	bool drop_first = run.fate != THROUGH && i % 4 >= 2;
 
-	ask(&the_witness, PROBE, i, 0);
+	process_ask(&the_witness, PROBE, i, 0);
 	other_business(i);
-	ask(&the_witness, PROBE, i, 0);
+	process_ask(&the_witness, PROBE, i, 0);
 	if (drop_first)
-		ask(&the_witness, DROP, i, 0);
+		process_ask(&the_witness, DROP, i, 0);
 	if (run.fate != KILL)
 		call_returns(i, drop_first);
 	other_business(i);
 	if (!drop_first && !settles_alone(i))
-		ask(&the_witness, DROP, i, 0);
+		process_ask(&the_witness, DROP, i, 0);
 }
 
 static void settle_alone(void)
@@ -392,17 +289,17 @@ static void settle_alone(void)
 		if (!settles_alone(i))
 			continue;
 		tell_story(i);
-		ask(&the_witness, SETTLE, i, 0);
-		ask(&the_witness, DROP, i, 0);
+		process_ask(&the_witness, SETTLE, i, 0);
+		process_ask(&the_witness, DROP, i, 0);
 	}
 }
 
 static void before(unsigned i)
 {
 	if (what_initiates(run.what))
-		ask(&the_witness, FILL, i, 0);
+		process_ask(&the_witness, FILL, i, 0);
 	else
-		ask(&the_witness, i & 1 ? TRAFFIC : PROBE, i, 0);
+		process_ask(&the_witness, i & 1 ? TRAFFIC : PROBE, i, 0);
 }
 
 static void after(unsigned i)
@@ -437,26 +334,26 @@ static void go(void)
 
 static void meet(unsigned i)
 {
-	struct place there = answer(&walkers[i], MAKE).place;
-	struct place here = ask(&the_witness, MAKE, i, i & 1).place;
+	struct place there = process_answer(&walkers[i].process, MAKE).place;
+	struct place here = process_ask(&the_witness, MAKE, i, i & 1).place;
 
-	connect_to(&the_witness, i, &there);
-	connect_to(&walkers[i], 0, &here);
-	ask(what_initiates(run.what) ? &walkers[i] : &the_witness, WARM_UP, i, 0);
+	process_connect(&the_witness, i, &there);
+	process_connect(&walkers[i].process, 0, &here);
+	process_ask(what_initiates(run.what) ? &walkers[i].process : &the_witness, WARM_UP, i, 0);
 }
 
 static void set_up(void)
 {
 	struct place here, there;
 
-	spawn(&the_witness, "witness", witness_body);
-	spawn(&the_third, "third", third_body);
+	process_spawn(&the_witness, "witness", witness_body);
+	process_spawn(&the_third, "third", third_body);
 	for (unsigned i = 0; i < run.points; i++)
-		spawn(&walkers[i], "walker", walker_body);
-	here = ask(&the_witness, MAKE, THIRD, 1).place;
-	there = ask(&the_third, MAKE, 0, 0).place;
-	connect_to(&the_witness, THIRD, &there);
-	connect_to(&the_third, 0, &here);
+		process_spawn(&walkers[i].process, "walker", walker_body);
+	here = process_ask(&the_witness, MAKE, THIRD, 1).place;
+	there = process_ask(&the_third, MAKE, 0, 0).place;
+	process_connect(&the_witness, THIRD, &there);
+	process_connect(&the_third, 0, &here);
 	for (unsigned i = 0; i < run.points; i++)
 		meet(i);
 	other_business(THIRD); /* also opens what only the daemon can open */
@@ -510,8 +407,8 @@ int main(int argc, char **argv)
 	read_arguments(argc, argv);
 	set_up();
 	go();
-	end_process(&the_witness, false);
-	end_process(&the_third, false);
+	process_end(&the_witness, false);
+	process_end(&the_third, false);
 	if (run.fate == THROUGH)
 		printf("points %llu sequences %u calls %u\n", (unsigned long long)w->points,
 		       w->sequences, w->calls);
