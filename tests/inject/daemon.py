@@ -138,8 +138,10 @@ class Serve:
         the next one."""
         if self.mode == "on" or "flock" in str(page):
             session.tool("run", "--fabric", FABRIC, "--", "true")
-        if runtime_directory(session).exists() and not any(runtime_directory(session).iterdir()):
+        try:
             runtime_directory(session).rmdir()
+        except OSError:  # a daemon has removed it, or is about to
+            pass
         session.expect_clean()
 
     def scenario(self, session, page, number):
