@@ -136,14 +136,11 @@ int mkey_retire(struct mkey *m) must_check;
 /* What a region's key stands for now; -ENOENT if for nothing, -EINVAL for other kinds of key. */
 int mkey_query(struct adapter *a, uint32_t key, struct mkey_attr *out) must_check;
 
-struct segment_ref;
+struct key_place;
 
-/*
- * The region's memory lies in this file that is open to peers (wire/segment.h), from this offset
- * on, so that they may access it directly, until the region is modified or destroyed.
- */
-void mkey_expose(struct adapter *a, struct mkey *m, const struct segment_ref *segment,
-		 uint64_t offset);
+/* Peers may access the region's memory in this way by themselves (wire/expose.h), until the region
+ * is modified or destroyed. */
+void mkey_expose(struct adapter *a, struct mkey *m, const struct key_place *place);
 /* On return nobody touches the memory any more. */
 void mkey_destroy(struct adapter *a, struct mkey *m);
 /* The null lkey: writes are discarded, reads give zeros, in every PD.  Negative errno if it cannot

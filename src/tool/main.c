@@ -9,20 +9,22 @@
 static const struct command commands[] = {
 	{"run",
 	 "[--fabric NAME] [--host NAME] [--model NAME] [--signature-reports manual|hardware] "
-	 "[--trace PATTERN[,PATTERN...]] [--] PROGRAM [ARG...]",
+	 "[--memory auto|mapped|kernel|packets] [--trace PATTERN[,PATTERN...]] [--] PROGRAM "
+	 "[ARG...]",
 	 "Runs PROGRAM with the devices of a host, starting the fabric if need be.\n"
 	 "--model: the card that the devices are to be taken for; see softhca(1).\n"
 	 "--signature-reports: signature errors as the manual pages of libmlx5 describe\n"
 	 "them (the default), or as devices are seen to report them.\n"
+	 "--memory: how other processes' RDMA reaches the program's memory; see softhca(1).\n"
 	 "--trace: prints what the device decides, where the log goes; 'help' lists\n"
 	 "the points, 'qp.*,rnr.*' selects some.",
-	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_REPORTS | OPT_TRACE, command_run},
+	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_REPORTS | OPT_MEMORY | OPT_TRACE, command_run},
 	{"env",
 	 "[--fabric NAME] [--host NAME] [--model NAME] [--signature-reports manual|hardware] "
-	 "[--trace PATTERN[,PATTERN...]]",
+	 "[--memory auto|mapped|kernel|packets] [--trace PATTERN[,PATTERN...]]",
 	 "Prints shell commands that put what is started afterwards on a host:\n"
 	 "eval \"$(softhca env)\"",
-	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_REPORTS | OPT_TRACE, command_env},
+	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_REPORTS | OPT_MEMORY | OPT_TRACE, command_env},
 	{"devices", "[--fabric NAME] [--host NAME] [--json]", "Lists the devices of the hosts.",
 	 OPT_FABRIC | OPT_HOST | OPT_JSON, command_devices},
 	{"fabric up", "[--fabric NAME] [--model NAME] [--hosts N]",

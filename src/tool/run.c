@@ -69,6 +69,7 @@ int command_run(struct session *s, int argc, char **argv)
 	if (setenv(PRELOAD, preload, 1) || setenv("SOFTHCA_DIR", s->dir, 1) ||
 	    setenv("SOFTHCA_HOST", host.name, 1) || setenv("SOFTHCA_DAEMON", s->daemon, 1) ||
 	    (s->reports && setenv("SOFTHCA_SIGNATURE_REPORTS", s->reports, 1)) ||
+	    (s->memory && setenv("SOFTHCA_MEMORY", s->memory, 1)) ||
 	    (s->trace && setenv("SOFTHCA_TRACE", s->trace, 1))) {
 		tool_error(s->command, "%s", strerror(errno));
 		goto close_sock;
@@ -125,6 +126,8 @@ int command_env(struct session *s, int argc, char **argv)
 		print_export("SOFTHCA_MODEL", s->model);
 	if (s->reports)
 		print_export("SOFTHCA_SIGNATURE_REPORTS", s->reports);
+	if (s->memory)
+		print_export("SOFTHCA_MEMORY", s->memory);
 	if (s->trace)
 		print_export("SOFTHCA_TRACE", s->trace);
 	print_export(PRELOAD, preload);

@@ -70,6 +70,12 @@ static int bad_model(const struct session *s)
 	return EXIT_USAGE;
 }
 
+static bool memory_way_ok(const char *name)
+{
+	return !strcmp(name, "auto") || !strcmp(name, "mapped") || !strcmp(name, "kernel") ||
+	       !strcmp(name, "packets");
+}
+
 static int options_read(struct session *s, const struct command *c, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -77,6 +83,7 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 		{"host", required_argument, NULL, OPT_HOST},
 		{"json", no_argument, NULL, OPT_JSON},
 		{"signature-reports", required_argument, NULL, OPT_REPORTS},
+		{"memory", required_argument, NULL, OPT_MEMORY},
 		{"model", required_argument, NULL, OPT_MODEL},
 		{"trace", required_argument, NULL, OPT_TRACE},
 		{"hosts", required_argument, NULL, OPT_HOSTS},
@@ -101,6 +108,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 			s->host = optarg;
 		else if (opt == OPT_REPORTS)
 			s->reports = optarg;
+		else if (opt == OPT_MEMORY)
+			s->memory = optarg;
 		else if (opt == OPT_MODEL)
 			s->model = optarg;
 		else if (opt == OPT_TRACE)
@@ -148,6 +157,8 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 	if (status >= 0)
 		return status;
 	*first = optind;
+	if (s->memory && !memory_way_ok(s->memory))
+		return bad_option(s, "memory is auto, mapped, kernel or packets, not", s->memory);
 	if (s->reports && strcmp(s->reports, "manual") != 0 && strcmp(s->reports, "hardware") != 0)
 		return bad_option(s, "reports are manual or hardware, not", s->reports);
 	if (s->model && model_find(s->model) < 0)

@@ -29,6 +29,7 @@ struct session {
 	const char *host; /* or NULL */
 	bool json;
 	const char *reports; /* style of reports of signature errors, or NULL */
+	const char *memory;  /* the way to the program's memory, or NULL */
 	const char *trace;   /* patterns of trace points, or NULL */
 	const char *hosts;   /* how many hosts the fabric is to have, or NULL */
 	uint32_t nhosts;     /* the same as a number */
@@ -50,6 +51,7 @@ enum session_option {
 	OPT_MODEL = 16,
 	OPT_TRACE = 32,
 	OPT_HOSTS = 64,
+	OPT_MEMORY = 128,
 };
 
 struct command {

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/log.h"
+
 #define PAGE 4096u
 
 static void *map_shared(int fd, size_t bytes)
@@ -111,8 +113,7 @@ static void set_key(struct key_block *b, const struct key_block *k)
 	b->access = k->access;
 	b->iova = k->iova;
 	b->length = k->length;
-	b->segment = k->segment;
-	b->offset = k->offset;
+	b->place = k->place;
 	atomic_store_explicit(&b->seq, seq + 2, memory_order_release);
 }
 
@@ -137,6 +138,26 @@ void expose_key_end(struct expose *e, uint32_t key)
 
 	if (atomic_load_explicit(&b->key, memory_order_relaxed) == key)
 		set_key(b, &none);
+}
+
+void expose_revoke(struct expose *e)
+{
+	if (e->mem)
+		access_revoke(&e->mem->access);
+}
+
+void expose_alive_begin(struct expose *e)
+{
+	int ret = e->mem ? alive_begin(&e->mem->alive) : 0;
+
+	if (ret)
+		log_info("peers do not reach this process by the kernel: error %d", -ret);
+}
+
+void expose_alive_end(struct expose *e)
+{
+	if (e->mem)
+		alive_end(&e->mem->alive);
 }
 
 int64_t expose_arena_take(struct expose *e, uint64_t bytes)
@@ -211,6 +232,7 @@ struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me)
 		return NULL;
 	}
 	segment_view_open(&f->segments, f->mem->segments, f->pid);
+	f->reach = (struct way_peer){.table = &f->mem->access, .alive = &f->mem->alive};
 	remote_shard_take(f, slots, me);
 	return f;
 }
@@ -234,9 +256,9 @@ bool remote_key(const struct remote *f, uint32_t key, struct key_block *out)
 	out->access = b->access;
 	out->iova = b->iova;
 	out->length = b->length;
-	out->segment = b->segment;
-	out->offset = b->offset;
+	out->place = b->place;
 	atomic_thread_fence(memory_order_acquire);
 	return atomic_load_explicit(&b->seq, memory_order_relaxed) == seq &&
-	       range_inside(out->offset, out->length, SEGMENT_MAX_BYTES);
+	       (out->place.way == KEY_KERNEL ||
+		range_inside(out->place.offset, out->length, SEGMENT_MAX_BYTES));
 }

@@ -23,6 +23,7 @@
 #include "base/compiler.h"
 #include "base/hidden.h"
 #include "base/spin.h"
+#include "reach/way.h"
 #include "wire/qp_word.h"
 #include "wire/registry.h"
 #include "wire/segment.h"
@@ -47,6 +48,20 @@ struct qp_block {
 	struct qp_view view;			  /* changes with a new epoch of the word */
 };
 
+/* How peers come to the memory of a key. */
+enum key_way {
+	KEY_PACKETS, /* not by themselves */
+	KEY_KERNEL,  /* by its address in the owner */
+	KEY_MAPPED   /* in a file that both map */
+};
+
+struct key_place {
+	enum key_way way;
+	uint64_t addr;		    /* KEY_KERNEL */
+	struct segment_ref segment; /* KEY_MAPPED: the file that the memory lies in, */
+	uint64_t offset;	    /* and where its first byte is there */
+};
+
 /* A memory key; seq is odd while the block changes. */
 struct key_block {
 	cacheline_aligned _Atomic(uint32_t) seq;
@@ -55,14 +70,15 @@ struct key_block {
 	uint32_t access;
 	uint64_t iova;
 	uint64_t length;
-	struct segment_ref segment; /* the file that the memory lies in, */
-	uint64_t offset;	    /* and where its first byte is there */
+	struct key_place place;
 };
 
 struct expose_mem {
 	struct qp_block qps[EXPOSE_BLOCKS];
 	struct key_block keys[EXPOSE_BLOCKS];
 	struct segment_row segments[SEGMENTS];
+	struct access_table access;
+	struct alive alive;
 };
 
 /* Our own. */
@@ -80,6 +96,7 @@ struct expose {
 struct remote {
 	struct expose_mem *mem;
 	struct segment_view segments; /* the files of its keys, as far as they are mapped */
+	struct way_peer reach;
 	int32_t pid;
 	uint32_t alive; /* generation of the slot */
 	struct slot *slot;
@@ -100,6 +117,13 @@ void expose_qp_end(struct qp_block *b);
 /* False if another key has the block. */
 bool expose_key(struct expose *e, const struct key_block *k);
 void expose_key_end(struct expose *e, uint32_t key);
+/* Keys or responders have ended: when this returns, no peer is in an access that they allowed.
+ * Waits for those that are; the caller holds no lock of the data path. */
+void expose_revoke(struct expose *e);
+/* The calling thread lives as long as peers may reach this process by the kernel; until the second
+ * call, before it ends. */
+void expose_alive_begin(struct expose *e);
+void expose_alive_end(struct expose *e);
 /* Takes page-aligned room in the arena.  Room is never used twice, so a late writer harms nobody.
  * Negative errno if the arena is used up. */
 int64_t expose_arena_take(struct expose *e, uint64_t bytes);

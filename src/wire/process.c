@@ -71,6 +71,11 @@ void wire_process_drop_channel(struct wire_process *h, uint16_t peer)
 	link_shm_drop(&h->shm, peer);
 }
 
+struct expose *wire_process_expose(struct wire_process *h)
+{
+	return &h->expose;
+}
+
 bool wire_process_progress(struct wire_process *h)
 {
 	struct link *const *l = h->links;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "adapter/bypass/way.h"
+#include "reach/way.h"
 
 #define WAY_PAIR_BYTES (1u << 20)
 

@@ -3,7 +3,7 @@
 
 #include "adapter/qp/send_cqe.h"
 #include "adapter/signed/transfer.h"
-#include "adapter/bypass/bypass_peer.h"
+#include "adapter/bypass/remote_memory.h"
 #include "base/trace.h"
 #include "usermem/usermem.h"
 
@@ -11,8 +11,7 @@
 #define REMOTE_MAX_BYTES (4u << 20)
 
 /* Gathers a message into a list of runs, in one pass even if it is made on the way. */
-static bool bypass_gather(struct qp *qp, const struct send_wqe *w, const struct run *dst,
-			  uint32_t ndst)
+static bool bypass_gather(struct qp *qp, const struct send_wqe *w, const struct runs *dst)
 {
 	struct runs src;
 	enum mkey_verdict v;
@@ -20,29 +19,11 @@ static bool bypass_gather(struct qp *qp, const struct send_wqe *w, const struct 
 	runs_begin(&src);
 	v = send_wqe_runs(qp->adapter, w, qp->create.pdn, 0, 0, w->len, &src);
 	if (likely(v == MKEY_OK))
-		return usermem_pull(dst, ndst, src.run, src.n, 0);
+		return usermem_pull(dst->run, dst->n, src.run, src.n, 0);
 	if (mkey_staged(v)) {
 		struct transfer t = transfer_sent(qp, w, (uint16_t)qp->req.next_block);
 
-		return transfer_move(&t, 0, w->len, dst, ndst) == MKEY_OK;
-	}
-	return false;
-}
-
-static bool bypass_scatter(struct qp *qp, const struct send_wqe *w, const struct run *src)
-{
-	struct runs dst;
-	enum mkey_verdict v;
-
-	runs_begin(&dst);
-	v = send_wqe_runs(qp->adapter, w, qp->create.pdn, IB_ACCESS_LOCAL_WRITE, 0, w->len, &dst);
-	if (likely(v == MKEY_OK))
-		return usermem_pull(dst.run, dst.n, src, 1, 0);
-	if (mkey_staged(v)) {
-		/* nothing is outstanding, so the completer is idle and its state is ours */
-		struct transfer t = transfer_answered(qp, w, (uint16_t)qp->req.next_block);
-
-		return transfer_move(&t, 0, w->len, src, 1) == MKEY_OK;
+		return transfer_move(&t, 0, w->len, dst->run, dst->n) == MKEY_OK;
 	}
 	return false;
 }
@@ -60,24 +41,7 @@ static bool write_here(struct qp *qp, const struct bypass_peer *r, const struct 
 
 	runs_begin(&dst);
 	return mkey_resolve(qp->adapter, &u, w->raddr, w->len, &dst) == MKEY_OK &&
-	       bypass_gather(qp, w, dst.run, dst.n);
-}
-
-static bool copy_remote(struct qp *qp, const struct bypass_peer *r, uint32_t right,
-			const struct send_wqe *w)
-{
-	struct run remote = {bypass_peer_remote_memory(r, w->rkey, right, w->raddr, w->len),
-			     w->len};
-
-	if (!remote.addr)
-		return false;
-	return right == IB_ACCESS_REMOTE_READ ? bypass_scatter(qp, w, &remote)
-					      : bypass_gather(qp, w, &remote, 1);
-}
-
-static uint32_t right_for(const struct wqe_props *p)
-{
-	return p->read ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE;
+	       bypass_gather(qp, w, &dst);
 }
 
 static enum message_kind bypass_kind_of(const struct wqe_props *p)
@@ -85,13 +49,47 @@ static enum message_kind bypass_kind_of(const struct wqe_props *p)
 	return p->read ? MESSAGE_ANSWER : MESSAGE_WRITE;
 }
 
-static bool bypass_execute(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w)
+static uint32_t right_for(const struct wqe_props *p)
 {
-	if (!r->remote)
-		return write_here(qp, r, w);
+	return p->read ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE;
+}
+
+/* How a request was executed, or why it was not; for traces. */
+struct bypass_outcome {
+	const char *way, *why;
+};
+
+static bool move_remote(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w,
+			struct bypass_outcome *out)
+{
+	const struct remote_range range = {.rkey = w->rkey, .va = w->raddr, .len = w->len};
+	uint32_t right = right_for(wqe_props(w->opcode));
+	struct remote_move m = {.right = right, .ranges = &range, .n = 1};
+	struct runs local;
+
+	out->why = "long";
 	if (w->len > REMOTE_MAX_BYTES)
 		return false;
-	return copy_remote(qp, r, right_for(wqe_props(w->opcode)), w);
+	runs_begin(&local);
+	out->why = "local-memory";
+	if (send_wqe_runs(qp->adapter, w, qp->create.pdn,
+			  right == IB_ACCESS_REMOTE_READ ? IB_ACCESS_LOCAL_WRITE : 0, 0, w->len,
+			  &local) != MKEY_OK)
+		return false;
+	m.local = local.run;
+	m.nlocal = local.n;
+	remote_move(r, &m);
+	*out = (struct bypass_outcome){m.way, m.why};
+	return m.done;
+}
+
+static bool bypass_execute(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w,
+			   struct bypass_outcome *out)
+{
+	if (r->remote)
+		return move_remote(qp, r, w, out);
+	*out = (struct bypass_outcome){"same-process", "memory"};
+	return write_here(qp, r, w);
 }
 
 static bool bypass_serves(uint8_t opcode)
@@ -100,14 +98,12 @@ static bool bypass_serves(uint8_t opcode)
 }
 
 /* The step at which a request left the bypass; left_why finds the rest afterwards. */
-enum left_at { LEFT_REQUEST, LEFT_PEER, LEFT_EXECUTION };
+enum left_at { LEFT_REQUEST, LEFT_PEER };
 
 static const char *left_why(const struct qp *qp, const struct send_wqe *w, enum left_at at)
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
 
-	if (at == LEFT_EXECUTION)
-		return w->len > REMOTE_MAX_BYTES ? "long" : "memory";
 	if (!bypass_serves(w->opcode))
 		return "opcode";
 	if (w->bad || !w->len)
@@ -122,17 +118,17 @@ static const char *left_why(const struct qp *qp, const struct send_wqe *w, enum 
 
 /* Out of line, so that the data path has only the test and the call. */
 static __attribute__((noinline, cold)) void trace_left(const struct qp *qp,
-						       const struct send_wqe *w, enum left_at at)
+						       const struct send_wqe *w, const char *why)
 {
 	if (qp->bth == BTH_RC)
 		trace(bypass, left, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(w->opcode), w->len,
-		      left_why(qp, w, at));
+		      why);
 }
 
 static bool bypass_leave(const struct qp *qp, const struct send_wqe *w, enum left_at at)
 {
 	if (trace_is_on(bypass, left))
-		trace_left(qp, w, at);
+		trace_left(qp, w, left_why(qp, w, at));
 	return false;
 }
 
@@ -146,6 +142,7 @@ bool bypass_take(struct qp *qp, const struct send_wqe *w)
 		.payload = align_up(w->len, 4),
 	};
 	uint32_t block = qp->req.next_block;
+	struct bypass_outcome out;
 	struct bypass_peer r;
 	bool done;
 
@@ -153,12 +150,15 @@ bool bypass_take(struct qp *qp, const struct send_wqe *w)
 		return bypass_leave(qp, w, LEFT_REQUEST);
 	if (!bypass_peer_enter(qp, right_for(p), &r))
 		return bypass_leave(qp, w, LEFT_PEER);
-	done = bypass_execute(qp, &r, w);
-	if (!bypass_peer_leave(qp, &r, done ? &m : NULL))
-		return bypass_leave(qp, w, done ? LEFT_PEER : LEFT_EXECUTION);
+	done = bypass_execute(qp, &r, w, &out);
+	if (!bypass_peer_leave(qp, &r, done ? &m : NULL)) {
+		if (trace_is_on(bypass, left))
+			trace_left(qp, w, done ? "responder-moved" : out.why);
+		return false;
+	}
 	bypass_done(qp, m.packets, w->nblocks);
 	trace(bypass, taken, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(w->opcode), 1, w->len,
-	      bypass_peer_way(&r));
+	      out.way);
 	if (qp_is_signaled(qp, w->fm_ce_se))
 		send_cqe_success(qp, &(struct send_op){.block = (uint16_t)block,
 						       .opcode = w->opcode,

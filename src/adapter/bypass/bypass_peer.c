@@ -33,14 +33,3 @@ bool bypass_peer_leave_remote(const struct qp *qp, const struct bypass_peer *r,
 	port_account_remote(qp->adapter->wire, &qp->path, r->remote, done);
 	return true;
 }
-
-uint8_t *bypass_peer_remote_memory(const struct bypass_peer *r, uint32_t rkey, uint32_t right,
-				   uint64_t va, uint64_t len)
-{
-	struct key_block k;
-
-	if (!remote_key(r->remote, rkey, &k) || k.pdn != r->pdn || (k.access & right) != right ||
-	    !range_inside(va - k.iova, len, k.length))
-		return NULL;
-	return segment_at(&r->remote->segments, k.segment, k.offset + (va - k.iova), len);
-}

@@ -18,12 +18,6 @@ struct bypass_peer {
 	uint32_t pdn;
 };
 
-/* For traces. */
-static inline const char *bypass_peer_way(const struct bypass_peer *r)
-{
-	return r->remote ? "exposed-memory" : "same-process";
-}
-
 /* The rest of bypass_peer_enter. */
 bool bypass_peer_enter_remote(const struct qp *qp, uint32_t right,
 			      struct bypass_peer *r) must_check;
@@ -102,7 +96,3 @@ static inline must_check bool bypass_peer_leave(const struct qp *qp, const struc
 				    done);
 	return done;
 }
-
-/* The address here of [va, va + len) under a key of another process; NULL: the key refuses. */
-uint8_t *bypass_peer_remote_memory(const struct bypass_peer *r, uint32_t rkey, uint32_t right,
-				   uint64_t va, uint64_t len) must_check;

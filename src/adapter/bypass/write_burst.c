@@ -5,7 +5,7 @@
  * the requester, decodes nothing else, and checks only once per burst what holds for all of its
  * requests.  Programs that want a message rate post such requests.
  */
-#include "adapter/bypass/bypass_peer.h"
+#include "adapter/bypass/remote_memory.h"
 #include "adapter/bypass/write_burst.h"
 
 #include "adapter/qp/send_cqe.h"
@@ -53,59 +53,115 @@ static bool write_burst_fetch(const struct qp *qp, uint32_t block, struct reques
 	       ds == UNITS - 1 + div_round_up(sizeof(be32) + w->bytes, WQE_UNIT);
 }
 
+/* The data of a request in our memory; NULL: its key refuses. */
+static const uint8_t *request_data(const struct qp *qp, const struct request *w)
+{
+	if (w->inlined)
+		return w->inlined;
+	return mkey_region_at(qp->adapter, be32_get(w->seg.data.lkey), qp->create.pdn, 0,
+			      be64_get(w->seg.data.addr), w->bytes);
+}
+
 static bool write_one(struct qp *qp, const struct bypass_peer *r, const struct request *w)
 {
-	uint64_t va = be64_get(w->seg.remote.va);
-	uint32_t rkey = be32_get(w->seg.remote.rkey);
-	const uint8_t *from = w->inlined;
-	uint8_t *to;
+	const uint8_t *from = request_data(qp, w);
+	uint8_t *to = mkey_region_at(qp->adapter, be32_get(w->seg.remote.rkey), r->pdn,
+				     IB_ACCESS_REMOTE_WRITE, be64_get(w->seg.remote.va), w->bytes);
 
-	if (!from)
-		from = mkey_region_at(qp->adapter, be32_get(w->seg.data.lkey), qp->create.pdn, 0,
-				      be64_get(w->seg.data.addr), w->bytes);
-	to = r->remote ? bypass_peer_remote_memory(r, rkey, IB_ACCESS_REMOTE_WRITE, va, w->bytes)
-		       : mkey_region_at(qp->adapter, rkey, r->pdn, IB_ACCESS_REMOTE_WRITE, va,
-					w->bytes);
 	if (unlikely(!from || !to))
 		return false;
 	return w->bytes == 8 ? usermem_copy_8(to, from) : usermem_copy(to, from, w->bytes);
 }
 
-/*
- * Executes requests up to the first signaled one, whose completion waits until the peer's responder
- * is released.  Returns how many there were.
- */
+/* What a turn has executed: up to the first signaled request, whose completion waits until the
+ * peer's responder is left. */
+struct turn {
+	struct message_sizes sizes;
+	bool signaled;
+	const char *way;
+};
+
+static void turn_add(const struct qp *qp, struct turn *t, const struct request *w)
+{
+	t->sizes.messages++;
+	t->sizes.payload += align_up(w->bytes, 4);
+	t->signaled = qp_is_signaled(qp, w->seg.ctrl.fm_ce_se);
+}
+
+static bool turn_next(const struct qp *qp, const struct turn *t, uint32_t limit, struct request *w)
+{
+	return t->sizes.messages < limit && !t->signaled &&
+	       write_burst_fetch(qp, qp->req.next_block + t->sizes.messages, w);
+}
+
+/* The requests follow each other into memory of this process.  w: the first of them. */
+static void turn_here(struct qp *qp, const struct bypass_peer *r, uint32_t limit, struct turn *t,
+		      struct request *w)
+{
+	t->way = "same-process";
+	do {
+		if (!write_one(qp, r, w))
+			break;
+		turn_add(qp, t, w);
+	} while (turn_next(qp, t, limit, w));
+}
+
+/* They are listed first: another process's memory is reached for all of them at once. */
+static void turn_remote(struct qp *qp, const struct bypass_peer *r, uint32_t limit, struct turn *t,
+			struct request *w)
+{
+	struct remote_range ranges[WAY_REQUESTS];
+	struct run local[WAY_REQUESTS];
+	struct remote_move m = {.right = IB_ACCESS_REMOTE_WRITE, .ranges = ranges, .local = local};
+	struct turn listed = {0};
+
+	do {
+		const uint8_t *from = request_data(qp, w);
+
+		if (unlikely(!from))
+			break;
+		ranges[m.n] = (struct remote_range){.rkey = be32_get(w->seg.remote.rkey),
+						    .va = be64_get(w->seg.remote.va),
+						    .len = w->bytes};
+		local[m.n++] = (struct run){(void *)(uintptr_t)from, w->bytes};
+		turn_add(qp, &listed, w);
+	} while (turn_next(qp, &listed, min_u32(limit, WAY_REQUESTS), w));
+	if (!m.n)
+		return;
+	m.nlocal = m.n;
+	remote_move(r, &m);
+	t->way = m.way;
+	t->sizes.messages = m.done;
+	t->signaled = listed.signaled && m.done == m.n;
+	for (uint32_t i = 0; i < m.done; i++)
+		t->sizes.payload += align_up(ranges[i].len, 4);
+}
+
+/* Executes what stands at the head of the ring.  Returns how many requests there were. */
 static uint32_t take_turn(struct qp *qp, uint32_t ready)
 {
-	struct message_sizes done = {.kind = MESSAGE_WRITE};
 	uint32_t limit = min_u32(ready, TURN);
-	bool entered = false, signaled = false;
-	struct request w;
+	struct turn t = {.sizes.kind = MESSAGE_WRITE};
+	struct request first;
 	struct bypass_peer r;
 
-	while (done.messages < limit && !signaled &&
-	       write_burst_fetch(qp, qp->req.next_block + done.messages, &w)) {
-		if (!entered && !bypass_peer_enter(qp, IB_ACCESS_REMOTE_WRITE, &r))
-			return 0;
-		entered = true;
-		if (!write_one(qp, &r, &w))
-			break;
-		done.messages++;
-		done.payload += align_up(w.bytes, 4);
-		signaled = qp_is_signaled(qp, w.seg.ctrl.fm_ce_se);
-	}
-	if (!entered)
+	if (!write_burst_fetch(qp, qp->req.next_block, &first) ||
+	    !bypass_peer_enter(qp, IB_ACCESS_REMOTE_WRITE, &r))
 		return 0;
-	done.packets = done.messages;
-	if (!bypass_peer_leave(qp, &r, done.messages ? &done : NULL))
+	if (r.remote)
+		turn_remote(qp, &r, limit, &t, &first);
+	else
+		turn_here(qp, &r, limit, &t, &first);
+	t.sizes.packets = t.sizes.messages;
+	if (!bypass_peer_leave(qp, &r, t.sizes.messages ? &t.sizes : NULL))
 		return 0;
-	bypass_done(qp, done.packets, done.messages);
+	bypass_done(qp, t.sizes.packets, t.sizes.messages);
 	trace(bypass, taken, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(WQE_OP_RDMA_WRITE),
-	      done.messages, done.payload, bypass_peer_way(&r));
-	if (signaled)
+	      t.sizes.messages, t.sizes.payload, t.way);
+	if (t.signaled)
 		send_cqe_success(qp, &(struct send_op){.block = (uint16_t)(qp->req.next_block - 1),
 						       .opcode = WQE_OP_RDMA_WRITE});
-	return done.messages;
+	return t.sizes.messages;
 }
 
 static inline bool may_run(const struct qp *qp)

@@ -119,10 +119,15 @@ int mkey_retire(struct mkey *m)
 	return atomic_compare_exchange_strong(&m->windows, &none, FROZEN) ? 0 : -EBUSY;
 }
 
+/* On return no peer is in the memory any more. */
 static void mkey_hide(struct adapter *a, struct mkey *m)
 {
-	if (m->exposed)
-		expose_key_end(wire_expose(a->wire), m->key);
+	struct expose *e = wire_expose(a->wire);
+
+	if (!m->exposed)
+		return;
+	expose_key_end(e, m->key);
+	expose_revoke(e);
 	m->exposed = false;
 }
 
@@ -157,8 +162,7 @@ int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
 	return 0;
 }
 
-void mkey_expose(struct adapter *a, struct mkey *m, const struct segment_ref *segment,
-		 uint64_t offset)
+void mkey_expose(struct adapter *a, struct mkey *m, const struct key_place *place)
 {
 	const struct key_block k = {
 		.key = m->key,
@@ -166,8 +170,7 @@ void mkey_expose(struct adapter *a, struct mkey *m, const struct segment_ref *se
 		.access = m->meaning->access,
 		.iova = m->meaning->iova,
 		.length = m->meaning->length,
-		.segment = *segment,
-		.offset = offset,
+		.place = *place,
 	};
 
 	m->exposed = expose_key(wire_expose(a->wire), &k);

@@ -404,12 +404,14 @@ static void *engine_main(void *arg)
 	/* RNR timers begin at 10 us (IBTA table 45); the default slack is 50 us. */
 	prctl(PR_SET_TIMERSLACK, USEC);
 	ask_for_short_slices();
+	expose_alive_begin(wire_process_expose(e->process->wire_process));
 	while (engine_goes_on(e)) {
 		if (engine_look(e))
 			engine_nap(e);
 		else
 			engine_sleep(e);
 	}
+	expose_alive_end(wire_process_expose(e->process->wire_process));
 	return NULL;
 }
 

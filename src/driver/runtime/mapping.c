@@ -31,6 +31,30 @@ bool mappings_all(uint64_t addr, uint64_t end, bool (*ok)(const struct vma *v, c
 	return at >= end;
 }
 
+/* File systems on block devices have a major number; of the others only shared memory is known. */
+static bool is_prompt(const struct vma *v)
+{
+	static const char *const shared[] = {"/memfd:", "/dev/shm/", "/dev/zero", "/SYSV",
+					     "/anon_hugepage"};
+
+	if (!v->inode || v->major)
+		return true;
+	for (size_t i = 0; i < array_size(shared); i++)
+		if (!strncmp(v->name, shared[i], strlen(shared[i])))
+			return true;
+	return false;
+}
+
+bool mappings_prompt(uint64_t addr, uint64_t end)
+{
+	struct vma v;
+
+	for (uint64_t at = addr; at < end; at = v.end)
+		if (!vma_at(at, &v) || !is_prompt(&v))
+			return false;
+	return true;
+}
+
 static bool is_private(const struct vma *v, const void *arg)
 {
 	(void)arg;

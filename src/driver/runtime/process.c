@@ -151,12 +151,25 @@ static void process_kick(void *user)
 
 /* ---- up and down ---- */
 
-/* SOFTHCA_EXPOSE=0 keeps registered memory where it is, and all data in packets. */
-static bool expose_wanted(void)
+/* SOFTHCA_MEMORY; softhca(1).  SOFTHCA_EXPOSE=0 is its former name for packets. */
+static enum memory_way memory_wanted(void)
 {
-	const char *value = getenv("SOFTHCA_EXPOSE");
+	static const char *const names[] = {
+		[MEMORY_AUTO] = "auto",
+		[MEMORY_MAPPED] = "mapped",
+		[MEMORY_KERNEL] = "kernel",
+		[MEMORY_PACKETS] = "packets",
+	};
+	const char *value = getenv("SOFTHCA_MEMORY"), *expose = getenv("SOFTHCA_EXPOSE");
 
-	return !value || strcmp(value, "0") != 0;
+	if (expose && !strcmp(expose, "0"))
+		return MEMORY_PACKETS;
+	for (size_t i = 0; value && i < array_size(names); i++)
+		if (!strcmp(value, names[i]))
+			return (enum memory_way)i;
+	if (value)
+		log_warn("SOFTHCA_MEMORY: neither auto, mapped, kernel nor packets: %s", value);
+	return MEMORY_AUTO;
 }
 
 /* SOFTHCA_SIGNATURE_REPORTS; softhca(1). */
@@ -184,6 +197,7 @@ static int process_connect(struct running *r)
 	};
 	int ret;
 
+	p->memory = memory_wanted();
 	pthread_mutex_lock(&r->host_lock);
 	ret = fabric_client_open(&ops, &p->fabric);
 	if (!ret) {
@@ -193,7 +207,7 @@ static int process_connect(struct running *r)
 			.slots = fabric_slots(p->fabric),
 			.slot = fabric_slot(p->fabric),
 			.open_channel = process_open_channel,
-			.expose = expose_wanted(),
+			.expose = p->memory != MEMORY_PACKETS,
 			.user = p,
 		};
 
@@ -403,6 +417,7 @@ void process_fork_child(void)
 	struct process *p = process_current();
 
 	fault_fork_child();
+	access_fork_child();
 	/* The memory stays: other threads of the parent may have been in the middle of it. */
 	if (p)
 		fabric_client_forget(p->fabric);

@@ -30,6 +30,14 @@ struct hca {
 
 struct engine;
 
+/* How peers reach the memory of the program; softhca(1), --memory. */
+enum memory_way {
+	MEMORY_AUTO,
+	MEMORY_MAPPED, /* private memory, too, if it can be moved unnoticed */
+	MEMORY_KERNEL,
+	MEMORY_PACKETS
+};
+
 struct process {
 	struct fabric_client *fabric;
 	const struct registry *registry;
@@ -38,6 +46,7 @@ struct process {
 	struct hca hcas[SLOT_PORTS];
 	uint32_t nhcas;
 	struct engine *engine;
+	enum memory_way memory;
 	_Atomic(uint32_t) *wake; /* of our slot: whoever has work for the engine looks at it */
 	_Atomic(bool)
 		lost; /* the daemon has gone: every port is down, whatever the registry says */

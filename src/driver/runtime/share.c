@@ -293,7 +293,7 @@ static bool share_begin_locked(struct process *p, uint64_t addr, uint64_t bytes,
 			(void)share_refuse(addr, bytes, "file-not-reachable");
 		*out = (struct shared_at){s ? s->segment : e->arena, r.offset, s};
 	} else {
-		if (!s)
+		if (!s && p->memory == MEMORY_MAPPED)
 			s = move_in(p, addr, bytes);
 		*out = (struct shared_at){e->arena, s ? s->offset + (addr - s->addr) : 0, s};
 	}

@@ -38,13 +38,12 @@ static struct key_block key_of(const struct expose *e, uint32_t key, uint64_t of
 			       uint64_t length)
 {
 	return (struct key_block){
-		.segment = e->arena,
 		.key = key,
 		.pdn = 3,
 		.access = 7,
 		.iova = 0x10000,
 		.length = length,
-		.offset = offset,
+		.place = {.way = KEY_MAPPED, .segment = e->arena, .offset = offset},
 	};
 }
 
@@ -63,9 +62,9 @@ static int in_child(int (*fn)(struct slot *), struct slot *slots)
 /* Nothing is mapped before somebody has asked for it. */
 static uint8_t *mapped_at(struct remote *f, const struct key_block *k, uint64_t at, uint64_t len)
 {
-	CHECK(!segment_at(&f->segments, k->segment, k->offset + at, len));
+	CHECK(!segment_at(&f->segments, k->place.segment, k->place.offset + at, len));
 	segment_view_map(&f->segments);
-	return segment_at(&f->segments, k->segment, k->offset + at, len);
+	return segment_at(&f->segments, k->place.segment, k->place.offset + at, len);
 }
 
 static int child_writes(struct slot *slots)
@@ -205,7 +204,7 @@ static void test_consistent(void)
 		struct key_block k;
 
 		if (remote_key(f, KEY, &k)) {
-			CHECK(k.length == k.offset + 4096);
+			CHECK(k.length == k.place.offset + 4096);
 			got++;
 		}
 	}

@@ -6,5 +6,5 @@
 
 struct umr;
 
-/* Moves the region to the arena if it has remote rights and may move, and tells the device. */
+/* Decides how peers reach the region, if it has remote rights, and tells the device. */
 void ushare_region(const struct ufile *f, struct umr *mr);

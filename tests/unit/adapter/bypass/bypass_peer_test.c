@@ -4,6 +4,8 @@
  * target's memory in its arena.  The initiator executes them alone; what is out of the ordinary
  * goes by packets with the outcome that it always has, and so does every message.
  */
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,9 +14,10 @@
 #include "adapter/bypass/bypass_peer.h"
 #include "adapter_device.h"
 #include "base/rcu.h"
+#include "base/rseq.h"
 #include "check.h"
 #include "test_subnet.h"
-#include "base/rcu.h"
+#include "usermem/usermem.h"
 #include "wire/expose.h"
 #include "wire/tap.h"
 
@@ -23,6 +26,9 @@
 #define LID	      7u
 #define PORTS	      2u
 #define RIGHTS	      (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
+
+/* How the initiator comes to the data. */
+static enum key_way way;
 
 /* The target; its data lies in its arena. */
 struct exposed {
@@ -48,6 +54,8 @@ struct fabric {
 	uint8_t source[4096];
 	uint32_t source_key, target_key;
 	struct mkey *mr[2];
+	pthread_t thread; /* that the kernel way addresses */
+	_Atomic(uint32_t) lives;
 };
 
 static int64_t chunk(void *user, enum number_kind kind)
@@ -137,8 +145,14 @@ static uint64_t arena_offset(struct fabric *f, const void *p)
 
 static void data_expose(struct fabric *f, struct mkey *key)
 {
-	mkey_expose(f->b.device.adapter[0], key, &wire_expose(f->b.device.wire[0])->arena,
-		    arena_offset(f, f->to->data));
+	const struct key_place place = {
+		.way = way,
+		.addr = (uintptr_t)f->to->data,
+		.segment = wire_expose(f->b.device.wire[0])->arena,
+		.offset = arena_offset(f, f->to->data),
+	};
+
+	mkey_expose(f->b.device.adapter[0], key, &place);
 }
 
 /* As after the first access, which finds nothing mapped. */
@@ -153,6 +167,32 @@ static void data_map(struct fabric *f)
 	segment_want(&r->segments, wire_expose(f->b.device.wire[0])->arena, ARENA_OFFSET);
 	segment_view_map(&r->segments);
 	rcu_leave();
+}
+
+static void *live(void *arg)
+{
+	struct fabric *f = arg;
+	struct expose *e = wire_expose(f->b.device.wire[0]);
+
+	expose_alive_begin(e);
+	atomic_store(&f->lives, 1);
+	while (atomic_load(&f->lives))
+		usleep(1000);
+	expose_alive_end(e);
+	return NULL;
+}
+
+static void life_begin(struct fabric *f)
+{
+	CHECK(!pthread_create(&f->thread, NULL, live, f));
+	while (!atomic_load(&f->lives))
+		usleep(1000);
+}
+
+static void life_end(struct fabric *f)
+{
+	atomic_store(&f->lives, 0);
+	CHECK(!pthread_join(f->thread, NULL));
 }
 
 static struct fabric *fabric_up(void)
@@ -189,6 +229,7 @@ static struct fabric *fabric_up(void)
 	connect_half(f, &f->to->qp, &f->from, 0);
 	data_expose(f, f->mr[1]);
 	data_map(f);
+	life_begin(f);
 	for (unsigned i = 0; i < sizeof(f->source); i++)
 		f->source[i] = (uint8_t)(i * 7 + 1);
 	return f;
@@ -196,6 +237,7 @@ static struct fabric *fabric_up(void)
 
 static void fabric_down(struct fabric *f)
 {
+	life_end(f);
 	device_qp_down(&f->from);
 	device_qp_down(&f->to->qp);
 	mkey_destroy(f->a.device.adapter[0], f->mr[0]);
@@ -579,7 +621,104 @@ static void test_observed(void)
 	}
 }
 
-int main(void)
+/* ---- memory that ends ---- */
+
+/* More requests than one call takes; only the last is signaled. */
+static void test_list(void)
+{
+	struct fabric *f = fabric_up();
+
+	for (unsigned i = 0; i < WAY_REQUESTS + 5; i++) {
+		struct device_wqe w;
+
+		device_wqe_begin(&f->from, &w, WQE_OP_RDMA_WRITE,
+				 i == WAY_REQUESTS + 4 ? WQE_CTRL_CE_ALWAYS : 0, 0);
+		device_wqe_raddr(&w, (uintptr_t)f->to->data + 32 * i, f->target_key);
+		device_wqe_data(&w, f->source + 32 * i, 1 + i, f->source_key);
+		device_wqe_put(&w);
+	}
+	device_ring(&f->from);
+	sent(f, CQE_OP_REQ);
+	for (unsigned i = 0; i < WAY_REQUESTS + 5; i++)
+		CHECK(!memcmp(f->to->data + 32 * i, f->source + 32 * i, 1 + i) &&
+		      !f->to->data[32 * i + 1 + i]);
+	CHECK(qp_word_msn(qp_word_load(&block_of(f)->word)) == WAY_REQUESTS + 5);
+	fabric_down(f);
+}
+
+/* What was deregistered, or modified, is found by nobody. */
+static void test_key_ends(void)
+{
+	struct fabric *f = fabric_up();
+	struct mkey_attr attr;
+
+	CHECK(!mkey_query(f->b.device.adapter[0], f->target_key, &attr));
+	attr.access = IB_ACCESS_LOCAL_WRITE;
+	CHECK(!mkey_modify(f->b.device.adapter[0], f->mr[1], &attr));
+	post(f, WQE_OP_RDMA_WRITE, 0, 100);
+	progress(f);
+	sent(f, CQE_OP_REQ_ERR);
+	CHECK(!f->to->data[1]);
+	fabric_down(f);
+}
+
+static void on_fault(int signum, siginfo_t *info, void *ucontext)
+{
+	(void)signum;
+	if (!usermem_fault(ucontext, info->si_addr))
+		_exit(3);
+}
+
+/* Memory that is not there: packets say so. */
+static void test_memory_gone(void)
+{
+	struct fabric *f = fabric_up();
+	uint8_t *gone =
+		mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct key_place place = {.way = KEY_KERNEL, .addr = (uintptr_t)gone};
+	struct sigaction act = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
+	struct mkey *key;
+
+	CHECK(!sigaction(SIGSEGV, &act, NULL));
+	CHECK(gone != MAP_FAILED && !mprotect(gone + 4096, 4096, PROT_NONE));
+	f->target_key = device_mr(&f->b.device, 0, f->to->qp.pdn, gone, 8192, RIGHTS, &key);
+	mkey_expose(f->b.device.adapter[0], key, &place);
+	for (unsigned i = 0; i < 2; i++) {
+		struct device_wqe w;
+
+		device_wqe_begin(&f->from, &w, WQE_OP_RDMA_WRITE, WQE_CTRL_CE_ALWAYS, 0);
+		device_wqe_raddr(&w, (uintptr_t)gone + i * 4000, f->target_key);
+		device_wqe_data(&w, f->source, 200, f->source_key);
+		device_wqe_end(&w);
+		if (i)
+			progress(f);
+		sent(f, i ? CQE_OP_REQ_ERR : CQE_OP_REQ);
+	}
+	CHECK(!memcmp(gone, f->source, 200));
+	mkey_destroy(f->b.device.adapter[0], key);
+	munmap(gone, 8192);
+	fabric_down(f);
+}
+
+/* Nobody holds the word that says that the target lives. */
+static void test_nobody_alive(void)
+{
+	struct fabric *f = fabric_up();
+	bool kernel = way == KEY_KERNEL;
+
+	life_end(f);
+	post(f, WQE_OP_RDMA_WRITE, 0, 100);
+	CHECK(!!device_cq_poll(&f->from.cq) == !kernel);
+	if (kernel) {
+		progress(f);
+		sent(f, CQE_OP_REQ);
+	}
+	CHECK(!memcmp(f->to->data, f->source, 100));
+	life_begin(f);
+	fabric_down(f);
+}
+
+static void run_all(void)
 {
 	test_initiator_alone();
 	test_counters();
@@ -592,5 +731,19 @@ int main(void)
 	test_under_way();
 	test_packets_between();
 	test_observed();
+	test_list();
+	test_key_ends();
+	test_nobody_alive();
+}
+
+int main(void)
+{
+	if (!rseq_available())
+		SKIP("the C library registers no restartable sequences");
+	way = KEY_MAPPED;
+	run_all();
+	way = KEY_KERNEL;
+	run_all();
+	test_memory_gone();
 	return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Through memory that both processes map.  The copy itself looks at the slot (usermem_checked.c).
  */
-#include "adapter/bypass/way.h"
+#include "reach/way.h"
 
 #include "usermem/usermem.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "adapter/bypass/task_state.h"
+#include "reach/task_state.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,9 +8,9 @@
  *          56..62  counts the thread's claims, so that a claim is told from the one before
  *              63  the mark: the target has revoked
  */
-#include "adapter/bypass/access.h"
+#include "reach/access.h"
 
-#include "adapter/bypass/task_state.h"
+#include "reach/task_state.h"
 #include "base/cancel.h"
 #include "base/spin.h"
 

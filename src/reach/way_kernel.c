@@ -7,7 +7,7 @@
  * The kernel copies piece after piece and promises nothing about the order within one.  So a
  * longer WRITE is two pieces, and the second its last aligned word.
  */
-#include "adapter/bypass/way.h"
+#include "reach/way.h"
 
 #include <errno.h>
 #include <sys/syscall.h>
@@ -15,14 +15,17 @@
 #include <cpuid.h>
 #endif
 
+#include "base/clock.h"
 #include "base/rseq.h"
 #include "usermem/usermem.h"
 
 /* One call moves no more, so that a revocation waits for some microseconds only. */
 #define WAY_CALL_BYTES ((256u << 10) + WAY_WORD)
 /* Each time the thread was preempted within some nanoseconds, or somebody steps through it. */
-#define WAY_CALL_TRIES	 16
-#define WAY_WORD	 8u
+#define WAY_CALL_TRIES 16
+#define WAY_WORD       8u
+/* Whether the system allows it is asked so often at most. */
+#define WAY_PROBE_NS	 100000000u
 #define WAY_BOUNCE_BYTES 4096u
 
 static bool cpu_has_fsrm(void)
@@ -268,6 +271,34 @@ static enum way_verdict read_aligned(struct way_access *a)
 		a->done = (uint32_t)(remote.run - a->remote);
 	}
 	return WAY_DONE;
+}
+
+/* ---- the peer ---- */
+
+static __attribute__((noinline, cold)) uint32_t way_kernel_probe(struct way_peer *p)
+{
+	uint64_t now = clock_ns(), last = atomic_load(&p->probed_ns);
+	uint32_t tid;
+
+	if ((last && now - last < WAY_PROBE_NS) ||
+	    !atomic_compare_exchange_strong(&p->probed_ns, &last, now))
+		return 0;
+	tid = alive_probe(p->alive);
+	atomic_store(&p->tid, tid);
+	return tid;
+}
+
+uint32_t way_kernel_tid(struct way_peer *p)
+{
+	uint32_t tid = atomic_load_explicit(&p->tid, memory_order_relaxed);
+
+	return likely(tid) ? tid : way_kernel_probe(p);
+}
+
+void way_kernel_close(struct way_peer *p)
+{
+	atomic_store(&p->probed_ns, clock_ns());
+	atomic_store(&p->tid, 0);
 }
 
 enum way_verdict way_kernel(struct way_access *a)

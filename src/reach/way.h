@@ -17,9 +17,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "adapter/bypass/access.h"
-#include "adapter/bypass/alive.h"
+#include "reach/access.h"
+#include "reach/alive.h"
 #include "base/run.h"
+
+/* A process whose memory is reached. */
+struct way_peer {
+	struct access_table *table;
+	const struct alive *alive;
+	_Atomic(uint32_t) tid;	     /* the thread that the kernel way addresses; 0: it is closed */
+	_Atomic(uint64_t) probed_ns; /* when that was found */
+};
 
 /* The most requests of one access. */
 #define WAY_REQUESTS (ACCESS_PIECES / 2)
@@ -44,6 +52,12 @@ struct way_access {
 	uint32_t requests;	  /* up to WAY_REQUESTS */
 	uint32_t done;		  /* result */
 };
+
+/* The thread of the peer to address; 0: it ends, or the system does not allow it.  Asks again from
+ * time to time. */
+uint32_t way_kernel_tid(struct way_peer *p);
+/* An access found it closed. */
+void way_kernel_close(struct way_peer *p);
 
 enum way_verdict way_kernel(struct way_access *a) must_check;
 enum way_verdict way_mapped(struct way_access *a) must_check;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "adapter/bypass/alive.h"
+#include "reach/alive.h"
 
 #include <errno.h>
 #include <string.h>
