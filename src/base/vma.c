@@ -9,17 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/hidden.h"
+#include "base/spin.h"
 
 #define GROW 65536u
 /* The kernel writes as much of the list as is asked for, which costs more than a call. */
 #define STEP 1024u
 
 /* Makes system calls directly: the functions of this process are interposed. */
+static int vma_list_open(void)
+{
+	return (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+}
+
 char *vma_list(void)
 {
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	int fd = vma_list_open();
 	size_t len = 0, room = 0;
 	char *text = NULL, *grown;
 	ssize_t n = 1;
@@ -72,7 +81,7 @@ bool vma_next(const char **at, struct vma *v)
 
 void vma_reader_open(struct vma_reader *r)
 {
-	r->fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC);
+	r->fd = vma_list_open();
 	r->at = r->len = 0;
 }
 
@@ -142,10 +151,66 @@ static bool vma_search(uint64_t addr, struct vma *v)
 	return found;
 }
 
+/*
+ * The list, kept open: opening costs more than asking.  A descriptor names the list of the process
+ * that opened it, so this lies in memory that a child does not inherit, however it was made.
+ */
+struct vma_kept {
+	struct spin busy; /* nobody waits for it */
+	struct hidden list;
+};
+
+static struct vma_kept *vma_kept_new(void)
+{
+	struct vma_kept *k =
+		mmap(NULL, sizeof(*k), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (k == MAP_FAILED)
+		return NULL;
+	if (madvise(k, sizeof(*k), MADV_WIPEONFORK)) {
+		munmap(k, sizeof(*k));
+		return NULL;
+	}
+	return k;
+}
+
+static struct vma_kept *vma_kept(void)
+{
+	static _Atomic(struct vma_kept *) kept;
+	struct vma_kept *k = atomic_load_explicit(&kept, memory_order_acquire), *fresh;
+
+	if (k)
+		return k;
+	fresh = vma_kept_new();
+	if (fresh && !atomic_compare_exchange_strong(&kept, &k, fresh)) {
+		munmap(fresh, sizeof(*fresh));
+		return k;
+	}
+	return fresh;
+}
+
+/* Negative: it cannot be kept, or another thread is at it. */
+static int vma_list_kept(void)
+{
+	struct vma_kept *k = vma_kept();
+	int fd;
+
+	if (!k || !spin_try(&k->busy))
+		return -1;
+	if (!hidden_ours(&k->list)) {
+		if (k->list.id) /* it is all zero at first */
+			hidden_close(&k->list);
+		k->list = hidden_keep(vma_list_open());
+	}
+	fd = k->list.fd;
+	spin_unlock(&k->busy);
+	return fd;
+}
+
 /* 0 or an errno. */
 static int vma_query(uint64_t addr, struct vma_query *q, struct vma *v)
 {
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC), ret;
+	int kept = vma_list_kept(), fd = kept < 0 ? vma_list_open() : kept, ret;
 
 	if (fd < 0)
 		return errno;
@@ -156,7 +221,8 @@ static int vma_query(uint64_t addr, struct vma_query *q, struct vma *v)
 		.name_bytes = sizeof(v->name),
 	};
 	ret = syscall(SYS_ioctl, fd, VMA_QUERY, q) < 0 ? errno : 0;
-	syscall(SYS_close, fd);
+	if (kept < 0)
+		syscall(SYS_close, fd);
 	return ret;
 }
 

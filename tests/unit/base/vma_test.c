@@ -2,10 +2,15 @@
 /* The list of mappings: what was mapped is found as it was mapped. */
 #include "base/vma.h"
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -68,6 +73,7 @@ static void one_agrees(void)
 	uint8_t *p;
 
 	CHECK(fd >= 0 && !ftruncate(fd, 16384));
+	CHECK(vma_at((uintptr_t)&at, &of)); /* which maps a page of its own, not in the gap below */
 	p = mmap(NULL, 16384, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	CHECK(p != MAP_FAILED && !mprotect(p, 4096, PROT_READ) && !munmap(p + 8192, 4096));
 	for (int i = 0; i < 4; i++) {
@@ -83,6 +89,70 @@ static void one_agrees(void)
 	CHECK(vma_at((uintptr_t)&at, &of) && of.perms[3] == 'p' && !vma_at(0, &at));
 	munmap(p, 16384);
 	close(fd);
+}
+
+static unsigned descriptors(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	CHECK(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* In a child that no handler of the library knows of. */
+static void child_sees_its_own(const uint8_t *gone, const uint8_t *here)
+{
+	pid_t pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	struct vma v;
+	int status;
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		CHECK(!munmap((void *)(uintptr_t)gone, 4096));
+		CHECK(!vma_at((uintptr_t)gone, &v) && vma_at((uintptr_t)here, &v));
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && !status);
+	CHECK(vma_at((uintptr_t)gone, &v) && vma_at((uintptr_t)here, &v));
+}
+
+/* It may be closed behind our back, and its number may name something else. */
+static void survives_a_close(const uint8_t *at)
+{
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	struct vma v;
+
+	CHECK(zero >= 0);
+	for (int fd = zero + 1; fd < 4096; fd++)
+		if (fcntl(fd, F_GETFD) >= 0)
+			CHECK(dup2(zero, fd) == fd);
+	CHECK(vma_at((uintptr_t)at, &v) && v.start <= (uintptr_t)at && (uintptr_t)at < v.end);
+	for (int fd = zero; fd < 4096; fd++)
+		(void)syscall(SYS_close, fd);
+	CHECK(vma_at((uintptr_t)at, &v) && v.start <= (uintptr_t)at && (uintptr_t)at < v.end);
+}
+
+static void list_is_kept(void)
+{
+	uint8_t *gone = mmap(NULL, 3 * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *here = gone + 2 * 4096;
+	unsigned before;
+	struct vma v;
+
+	CHECK(gone != MAP_FAILED && !munmap(gone + 4096, 4096));
+	CHECK(vma_at((uintptr_t)here, &v));
+	before = descriptors();
+	for (int i = 0; i < 1000; i++)
+		CHECK(vma_at((uintptr_t)here, &v));
+	CHECK(descriptors() == before);
+	child_sees_its_own(gone, here);
+	survives_a_close(here);
+	CHECK(!munmap(gone, 4096) && !vma_at((uintptr_t)gone, &v) && vma_at((uintptr_t)here, &v));
+	munmap(here, 4096);
 }
 
 int main(void)
@@ -106,5 +176,6 @@ int main(void)
 	close(fd);
 	reader_agrees();
 	one_agrees();
+	list_is_kept();
 	return 0;
 }
