@@ -247,10 +247,12 @@ static void test_key_refused_in_order(void)
 
 /* ---- numbers that have changed hands, used while the places of dead initiators are freed ---- */
 
-#define SWEEPS	     60u
+#define SWEEPS	     600u
 #define NEW_OWNERS   64u
 #define BY_TURNS     STRANGER
 #define FIRST_SEARCH (STRANGER + PLACES)
+/* So many that a search is due at the next one, if at most the new owners live; see dct.c. */
+#define TAKEN (1024u + 2 * NEW_OWNERS)
 
 struct searcher {
 	struct dc_pair *pair;
@@ -299,7 +301,7 @@ static void test_search_meets_new_owners(void)
 		uint32_t before = dc_process_name(STRANGERS, BORN + turn - 1);
 		uint32_t after = dc_process_name(STRANGERS, BORN + turn);
 
-		for (uint32_t i = 0; i < PLACES - 1; i++)
+		for (uint32_t i = 0; i < TAKEN; i++)
 			serve_anew(&t, before, BY_TURNS + i, 2 * turn);
 		s.process = after;
 		s.sqpn = FIRST_SEARCH + turn;
@@ -309,7 +311,7 @@ static void test_search_meets_new_owners(void)
 		end_process(&t, BORN + turn);
 		atomic_store(&s.start, true);
 		for (uint32_t i = 0; i < NEW_OWNERS; i++)
-			serve_anew(&t, after, BY_TURNS + PLACES - 2 - i, 2 * turn + 1);
+			serve_anew(&t, after, BY_TURNS + TAKEN - 1 - i, 2 * turn + 1);
 		CHECK(!pthread_join(s.thread, NULL));
 	}
 	dc_pair_down(&t);
