@@ -27,6 +27,9 @@ struct way_peer {
 	const struct alive *alive;
 	_Atomic(uint32_t) tid;	     /* the thread that the kernel way addresses; 0: it is closed */
 	_Atomic(uint64_t) probed_ns; /* when that was found */
+	/* Told which of the two it is, for people who ask; may be NULL. */
+	_Atomic(uint8_t) *note;
+	uint8_t note_open, note_closed;
 };
 
 /* The most requests of one access. */

@@ -275,6 +275,13 @@ static enum way_verdict read_aligned(struct way_access *a)
 
 /* ---- the peer ---- */
 
+static void way_peer_note(const struct way_peer *p, bool open)
+{
+	if (p->note)
+		atomic_store_explicit(p->note, open ? p->note_open : p->note_closed,
+				      memory_order_relaxed);
+}
+
 static __attribute__((noinline, cold)) uint32_t way_kernel_probe(struct way_peer *p)
 {
 	uint64_t now = clock_ns(), last = atomic_load(&p->probed_ns);
@@ -285,6 +292,7 @@ static __attribute__((noinline, cold)) uint32_t way_kernel_probe(struct way_peer
 		return 0;
 	tid = alive_probe(p->alive);
 	atomic_store(&p->tid, tid);
+	way_peer_note(p, tid);
 	return tid;
 }
 
@@ -299,6 +307,7 @@ void way_kernel_close(struct way_peer *p)
 {
 	atomic_store(&p->probed_ns, clock_ns());
 	atomic_store(&p->tid, 0);
+	way_peer_note(p, false);
 }
 
 enum way_verdict way_kernel(struct way_access *a)

@@ -2,10 +2,12 @@
 /* softhca fabric up, down and status. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "fabric/client/link.h"
+#include "tool/reach.h"
 #include "tool/view.h"
 
 static bool no_arguments(const struct session *s, int argc, char **argv)
@@ -153,7 +155,18 @@ static void port_json(struct view *v, struct json *j, uint32_t row)
 	json_close(j, '}');
 }
 
-static void clients_show(struct view *v, struct json *j)
+/* What a client lays open, if that can be told. */
+static void client_reach(const struct reach *r, uint32_t slot, struct json *j)
+{
+	const struct reach_process *p = r ? reach_find(r, slot) : NULL;
+
+	if (p && j)
+		reach_json(j, r, p);
+	else if (p)
+		reach_print(r, p);
+}
+
+static void clients_show(struct view *v, const struct reach *r, struct json *j)
 {
 	int fds[MSG_MAX_FDS];
 
@@ -168,16 +181,29 @@ static void clients_show(struct view *v, struct json *j)
 			continue;
 		if (!j) {
 			printf("client: slot %u, pid %d, %s\n", i, m.slot_reply.pid, host.name);
+			client_reach(r, i, NULL);
 			continue;
 		}
 		json_open(j, NULL, '{');
 		json_number(j, "slot", i);
 		json_number(j, "pid", (uint64_t)m.slot_reply.pid);
 		json_string(j, "host", host.name);
+		client_reach(r, i, j);
 		json_close(j, '}');
 	}
 	if (j)
 		json_close(j, ']');
+}
+
+static void reach_show(struct view *v, struct json *j)
+{
+	struct reach *r = malloc(sizeof(*r));
+	bool known = r && reach_open(v, r);
+
+	clients_show(v, known ? r : NULL, j);
+	if (known)
+		reach_close(r);
+	free(r);
 }
 
 static void status_json(const struct session *s, struct view *v)
@@ -205,7 +231,7 @@ static void status_json(const struct session *s, struct view *v)
 		json_close(&j, '}');
 	}
 	json_close(&j, ']');
-	clients_show(v, &j);
+	reach_show(v, &j);
 	json_close(&j, '}');
 	putchar('\n');
 }
@@ -223,7 +249,7 @@ static void status_print(const struct session *s, struct view *v)
 		for (uint32_t i = 0; i < host.nports; i++)
 			port_print(v, host.rows[i]);
 	}
-	clients_show(v, NULL);
+	reach_show(v, NULL);
 }
 
 static int status_absent(const struct session *s)

@@ -55,8 +55,20 @@ enum key_way {
 	KEY_MAPPED   /* in a file that both map */
 };
 
+/* Why it is that way; for people who ask. */
+enum key_why {
+	KEY_WHY_UNSAID,
+	KEY_WHY_PRIVATE,   /* kernel: memory of the program alone */
+	KEY_WHY_SHARED,	   /* mapped: a file, or device memory, that others may map */
+	KEY_WHY_MOVED,	   /* mapped: moved there, as --memory=mapped asks */
+	KEY_WHY_ON_DEMAND, /* packets: its pages need not be there */
+	KEY_WHY_MAY_WAIT,  /* packets: a fault may wait for another program */
+	KEY_WHYS
+};
+
 struct key_place {
 	enum key_way way;
+	enum key_why why;
 	uint64_t addr;		    /* KEY_KERNEL */
 	struct segment_ref segment; /* KEY_MAPPED: the file that the memory lies in, */
 	uint64_t offset;	    /* and where its first byte is there */
@@ -73,12 +85,22 @@ struct key_block {
 	struct key_place place;
 };
 
+/* What a process has found at a peer; for people who ask. */
+enum peer_found {
+	PEER_NOT_TRIED,
+	PEER_NOT_MAPPED, /* it exposes nothing, or may not be mapped */
+	PEER_MAPPED,
+	PEER_NO_KERNEL, /* mapped, but the kernel does not let us copy; asked again at times */
+	PEER_FOUNDS
+};
+
 struct expose_mem {
 	struct qp_block qps[EXPOSE_BLOCKS];
 	struct key_block keys[EXPOSE_BLOCKS];
 	struct segment_row segments[SEGMENTS];
 	struct access_table access;
 	struct alive alive;
+	_Atomic(uint8_t) found[REGISTRY_SLOTS]; /* enum peer_found, by the peer's slot */
 };
 
 /* Our own. */
@@ -129,6 +151,14 @@ void expose_alive_end(struct expose *e);
 int64_t expose_arena_take(struct expose *e, uint64_t bytes);
 /* The file of the arena; closed without one. */
 const struct hidden *expose_arena_file(const struct expose *e);
+
+/* For people: "kernel", "private memory", "mapped".  Any value will do. */
+const char *key_way_name(enum key_way way);
+const char *key_why_name(enum key_why why);
+const char *peer_found_name(enum peer_found found);
+/* A copy of what the process in that slot exposes, not of one moment, to be freed; NULL if that is
+ * nothing or may not be read.  Reading leaves no pages behind. */
+struct expose_mem *expose_snapshot(const struct slot *s);
 
 /* Maps what a peer exposes; NULL if that is nothing or we may not map it. */
 struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me);

@@ -63,6 +63,19 @@ static struct segment_map *remote_dead_maps(struct link_shm *l)
 	return all;
 }
 
+/* Leaves word of what was found for people who ask.  f NULL: nothing. */
+static void remote_note(struct expose *own, uint16_t peer, struct remote *f)
+{
+	if (!own->mem)
+		return;
+	atomic_store(&own->mem->found[peer], f ? PEER_MAPPED : PEER_NOT_MAPPED);
+	if (!f)
+		return;
+	f->reach.note = &own->mem->found[peer];
+	f->reach.note_open = PEER_MAPPED;
+	f->reach.note_closed = PEER_NO_KERNEL;
+}
+
 static void remote_connect(struct link_shm *l, uint16_t peer)
 {
 	no_cancellation();
@@ -78,6 +91,7 @@ static void remote_connect(struct link_shm *l, uint16_t peer)
 		return;
 	f = remote_open(l->attr->slots, peer, l->attr->slot);
 	trace(peer, exposed, peer, f ? "mapped" : "not-mapped");
+	remote_note(&l->link.process->expose, peer, f);
 	if (!f)
 		return;
 	f->segments.asked = &l->any_asked;

@@ -217,6 +217,52 @@ def fabric_up_status_down(session):
     session.expect_clean(limit=0.5)
 
 
+def clients_shown(session, ready):
+    """The clients of the fabric, as soon as they are as wanted."""
+    end = time.monotonic() + 30
+    while True:
+        clients = json.loads(session.tool("fabric", "status", "--json").out).get("clients", [])
+        if ready(clients):
+            return clients
+        expect(time.monotonic() < end, f"status shows {clients}")
+        time.sleep(0.1)
+
+
+def status_tells_the_way(session):
+    """Which way RDMA of two programs goes, and why."""
+    if not shutil.which("ib_write_bw"):
+        raise Skip("ib_write_bw is not there (package perftest)")
+    for memory, way, why in (("auto", "kernel", "private memory"),
+                             ("mapped", "mapped", "private memory moved on request"),
+                             ("packets", None, None)):
+        port = free_port()
+        argv = ["ib_write_bw", "-d", "mlx5_0", "-F", "-s", "4096", "-D", "50", "-p", str(port)]
+        programs = [session.background(*argv, run_options=("--memory", memory))]
+        try:
+            wait_listening(port, programs[0])
+            programs.append(session.background(*argv, "127.0.0.1",
+                                               run_options=("--memory", memory)))
+            if not way:
+                clients_shown(session, lambda clients: len(clients) == 2 and
+                              not any(c.get("exposes", True) for c in clients))
+                text = session.tool("fabric", "status").out
+                expect("all data goes by packets" in text, text)
+                continue
+            clients = clients_shown(session, lambda clients: len(clients) == 2 and all(
+                [q["way"] for q in c.get("queue_pairs", [])] == ["one-sided"] and c["keys"]
+                for c in clients))
+            found = {(k["way"], k["why"]) for c in clients for k in c["keys"]}
+            expect(found == {(way, why)}, f"keys go {found}")
+            numbers = [[c["queue_pairs"][0][n] for n in ("qpn", "peer_qpn")] for c in clients]
+            expect(numbers[0] == numbers[1][::-1], f"queue pairs {numbers}")
+            text = session.tool("fabric", "status").out
+            expect("1 one-sided, 0 by packets" in text, text)
+        finally:
+            for program in programs:
+                os.killpg(program.pid, signal.SIGKILL)
+                program.communicate()
+
+
 def fabrics_are_separate(session):
     """Two names, two daemons."""
     first = session.tool("fabric", "up", "--fabric", "one")
@@ -364,5 +410,5 @@ def cases():
         exit_status, models, killed_by_signal, signal_reaches_program, streams, arguments,
         unknown_option, unknown_command, many_hosts, unknown_host, missing_program, not_executable,
         static_program, script, help_and_version, env_eval, devices, fabric_up_status_down,
-        fabrics_are_separate, concurrent_runs, concurrent_traffic, program_killed, peer_killed,
+        status_tells_the_way, fabrics_are_separate, concurrent_runs, concurrent_traffic, program_killed, peer_killed,
         daemon_killed, daemon_killed_under_traffic, idle_cpu, start_up_time, ordinary_user)]

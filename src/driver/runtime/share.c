@@ -291,11 +291,11 @@ static bool share_begin_locked(struct process *p, uint64_t addr, uint64_t bytes,
 		s = file_begin(e, &r, bytes);
 		if (!s)
 			(void)share_refuse(addr, bytes, "file-not-reachable");
-		*out = (struct shared_at){s ? s->segment : e->arena, r.offset, s};
+		*out = (struct shared_at){s ? s->segment : e->arena, r.offset, s, false};
 	} else {
 		if (!s && p->memory == MEMORY_MAPPED)
 			s = move_in(p, addr, bytes);
-		*out = (struct shared_at){e->arena, s ? s->offset + (addr - s->addr) : 0, s};
+		*out = (struct shared_at){e->arena, s ? s->offset + (addr - s->addr) : 0, s, true};
 	}
 	if (s)
 		s->users++;

@@ -25,6 +25,7 @@ struct shared_at {
 	struct segment_ref segment;
 	uint64_t offset;
 	struct share *share;
+	bool moved; /* to get there */
 };
 
 /* False: it is not open to peers. */

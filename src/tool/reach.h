@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How the processes of a fabric reach each other's memory: what each lays open, read as a peer
+ * would read it.
+ */
+#pragma once
+
+#include "tool/view.h"
+#include "wire/expose.h"
+
+/* A process of the fabric. */
+struct reach_process {
+	uint32_t slot;
+	struct expose_mem *mem; /* a copy; NULL: it exposes nothing, or we may not look */
+};
+
+struct reach {
+	struct slot *slots;
+	size_t bytes;
+	uint32_t n;
+	struct reach_process processes[REGISTRY_SLOTS];
+};
+
+/* What a queue pair does with RDMA WRITEs and READs. */
+struct reach_qp {
+	uint32_t qpn;
+	uint32_t peer_qpn;
+	const char *way; /* "one-sided": each request goes the way of its key; or "packets" */
+	const char *why;
+};
+
+/* False without memory, or if the daemon does not hand the slots out. */
+bool reach_open(struct view *v, struct reach *r);
+void reach_close(struct reach *r);
+/* The process in a slot; NULL: none that we know. */
+const struct reach_process *reach_find(const struct reach *r, uint32_t slot);
+/* The queue pair in block i of a process; false: there is none. */
+bool reach_qp_at(const struct reach *r, const struct reach_process *p, uint32_t i,
+		 struct reach_qp *out);
+
+/* Members of an object: queue_pairs and keys. */
+void reach_json(struct json *j, const struct reach *r, const struct reach_process *p);
+/* The same counted, in a line. */
+void reach_print(const struct reach *r, const struct reach_process *p);

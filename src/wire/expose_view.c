@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a process lays open, for people: names, and a copy. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "wire/expose.h"
+
+static const char *name_of(const char *const *names, size_t n, unsigned value)
+{
+	return value < n ? names[value] : "unknown";
+}
+
+const char *key_way_name(enum key_way way)
+{
+	static const char *const names[] = {"packets", "kernel", "mapped"};
+
+	return name_of(names, array_size(names), way);
+}
+
+const char *key_why_name(enum key_why why)
+{
+	static const char *const names[KEY_WHYS] = {
+		[KEY_WHY_UNSAID] = "",
+		[KEY_WHY_PRIVATE] = "private memory",
+		[KEY_WHY_SHARED] = "memory that is shared already",
+		[KEY_WHY_MOVED] = "private memory moved on request",
+		[KEY_WHY_ON_DEMAND] = "on-demand paging",
+		[KEY_WHY_MAY_WAIT] = "faults may wait for another program",
+	};
+
+	return name_of(names, KEY_WHYS, why);
+}
+
+const char *peer_found_name(enum peer_found found)
+{
+	static const char *const names[PEER_FOUNDS] = {
+		[PEER_NOT_TRIED] = "not connected yet",
+		[PEER_NOT_MAPPED] = "the peer exposes nothing, or may not be mapped",
+		[PEER_MAPPED] = "each request goes the way of its key",
+		[PEER_NO_KERNEL] = "the system forbids process_vm_readv and writev",
+	};
+
+	return name_of(names, PEER_FOUNDS, found);
+}
+
+struct expose_mem *expose_snapshot(const struct slot *s)
+{
+	int fd = segment_file_open(s->pid, atomic_load(&s->expose_fd_plus_1) - 1,
+				   atomic_load(&s->expose_id));
+	struct expose_mem *m = fd < 0 ? NULL : malloc(sizeof(*m));
+	size_t at = 0;
+	ssize_t n = 1;
+
+	while (m && n > 0 && at < sizeof(*m)) {
+		n = pread(fd, (char *)m + at, sizeof(*m) - at, (off_t)at);
+		at += n > 0 ? (size_t)n : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (!m || at == sizeof(*m))
+		return m;
+	free(m);
+	return NULL;
+}
