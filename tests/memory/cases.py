@@ -45,8 +45,8 @@ LISTED = {
 # Faults that are open on every way, with what is wrong.
 OPEN = {
     "short files": "the device's files are longer than the limit: SIGXFSZ",
-    "quiet window-unbind": "a bind ends while the device's other thread still writes",
-    "quiet window-rebind": "a bind ends while the device's other thread still writes",
+    "quiet window-*": "a bind ends while another thread of the device still reads or writes",
+    "quiet own-*": "a payload that is being read when it is given up arrives in part",
 }
 
 # Root is under none of these.

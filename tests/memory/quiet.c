@@ -8,6 +8,8 @@
  * A KIND is a way in which memory, or a queue pair, is taken back.  From then on no byte of the
  * memory may change, and no byte of the poison may come out at the peer.  In every second round the
  * peer is stopped, wherever it may be, from before the memory is taken back until after that.
+ *
+ * In the kinds own-... the host gives up requests of its own, and their memory gets the poison.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,6 +24,7 @@ enum { OLD = 0x11 };
 
 #define RECEIVES 64u
 #define LIMIT_S	 200
+#define REQUESTS 12u   /* of the host's own */
 #define MAX_WAIT 8000u /* microseconds until the memory is taken back, at most */
 
 struct round {
@@ -35,7 +38,7 @@ struct round {
 
 struct kind {
 	const char *name;
-	unsigned hits;
+	unsigned hits;			  /* 0: the host's own requests */
 	void (*prepare)(struct round *r); /* or NULL */
 	void (*revoke)(struct round *r);
 };
@@ -204,6 +207,10 @@ static const struct kind kinds[] = {
 	{"qp-reset", EVERYTHING, receives, by_reset},
 	{"qp-destroy", EVERYTHING, receives, by_destroying},
 	{"error-completion", EVERYTHING, receives, by_failing},
+	{"own-dereg", 0, NULL, by_dereg},
+	{"own-error", 0, NULL, by_error},
+	{"own-reset", 0, NULL, by_reset},
+	{"own-destroy", 0, NULL, by_destroying},
 };
 
 /* ---- a round ---- */
@@ -254,6 +261,68 @@ static uint64_t play(struct host *h, const struct kind *k, bool stops)
 	return a.done;
 }
 
+static void post_own(struct round *r)
+{
+	static const uint32_t sizes[] = {65536, HOST_BYTES, 64, 16384};
+
+	for (unsigned i = 0; i < REQUESTS; i++) {
+		struct ibv_sge sge = {(uintptr_t)r->mem, sizes[i % 4], r->mr->lkey};
+		struct ibv_send_wr wr = {.sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = i % 3 ? IBV_WR_SEND : IBV_WR_RDMA_WRITE,
+					 .send_flags = IBV_SEND_SIGNALED,
+					 .wr.rdma = {r->host->peer.addr, r->host->peer.rkey}};
+
+		side_post(r->side, &wr);
+	}
+}
+
+/* A request on a new connection arrives after everything that was sent before. */
+static void want_nothing_to_come(struct round *r)
+{
+	struct ibv_mr *mr = host_reg(r->host, r->other, HOST_BYTES);
+	struct ibv_sge sge = {(uintptr_t)r->other, 64, mr->lkey};
+	struct peer *p = &r->host->peer;
+	enum ibv_wc_status status;
+	uint64_t wrong;
+
+	p->patient = true;
+	peer_connect(p);
+	p->patient = false;
+	peer_receive(p, 1, 64);
+	status = side_do(r->side, IBV_WR_SEND, sge, 0, 0);
+	host_want(status == IBV_WC_SUCCESS, "the last SEND: %s", ibv_wc_status_str(status));
+	peer_collect(p);
+	wrong = peer_look(p, PEER_POISON);
+	host_want(!wrong, "%lu bytes arrived after their request was given up",
+		  (unsigned long)wrong);
+	host_dereg(mr);
+}
+
+static uint64_t play_own(struct host *h, const struct kind *k, bool stops)
+{
+	struct ibv_wc wc;
+	struct round r;
+	uint64_t done = 0;
+
+	begin(&r, h, k);
+	peer_receive(&h->peer, REQUESTS, PEER_BYTES);
+	/* What was sent to a peer that is stopped lies there until it goes on. */
+	if (stops)
+		peer_stop(&h->peer);
+	post_own(&r);
+	usleep((useconds_t)(random() % (MAX_WAIT / 8)));
+	while (ibv_poll_cq(r.side->cq, 1, &wc) > 0)
+		done += wc.status == IBV_WC_SUCCESS;
+	k->revoke(&r);
+	memset(r.mem, PEER_POISON, HOST_BYTES);
+	if (stops)
+		peer_go_on(&h->peer);
+	want_nothing_to_come(&r);
+	end(&r);
+	return done;
+}
+
 static const struct kind *find(const char *name)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
@@ -289,9 +358,9 @@ int main(int argc, char **argv)
 	h.peer.patient = false;
 	side_open(&h.side, h.device);
 	for (int i = 0; i < rounds; i++)
-		done += play(&h, k, i & 1);
+		done += k->hits ? play(&h, k, i & 1) : play_own(&h, k, i & 1);
 	printf("%d rounds, %lu requests before\n", rounds, (unsigned long)done);
-	host_want(done, "the peer never got anything done");
+	host_want(done || !k->hits, "the peer never got anything done");
 	peer_end(&h.peer);
 	side_close(&h.side);
 	return 0;
