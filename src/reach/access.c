@@ -12,6 +12,7 @@
 
 #include "reach/task_state.h"
 #include "base/cancel.h"
+#include "base/run.h"
 #include "base/spin.h"
 
 #include <sched.h>
@@ -24,9 +25,25 @@
 #define ACCESS_COUNT_SHIFT (ACCESS_BEGAN_SHIFT + ACCESS_BEGAN_BITS)
 #define ACCESS_COUNT_MASK  127u
 
+/* A thread that is marked makes one system call of 256 KiB at most, or one piece of a copy: that
+ * takes no such time of a processor. */
+#define ACCESS_LONGEST_MS 1000u
+#define ACCESS_LOOK_MS	  20u /* counts at most of the time between two looks */
+#define ACCESS_OUTLAWS	  16u
+
 static uint64_t field(uint64_t word, unsigned shift, unsigned bits)
 {
 	return word >> shift & ((1ull << bits) - 1);
+}
+
+static pid_t owner_pid(uint64_t owner)
+{
+	return (pid_t)field(owner, ACCESS_TASK_BITS, ACCESS_TASK_BITS);
+}
+
+static pid_t owner_tid(uint64_t owner)
+{
+	return (pid_t)field(owner, 0, ACCESS_TASK_BITS);
 }
 
 /* ---- the peer ---- */
@@ -52,8 +69,7 @@ void access_fork_child(void)
 
 static bool owner_is_dead(uint64_t owner)
 {
-	return task_look((pid_t)field(owner, ACCESS_TASK_BITS, ACCESS_TASK_BITS),
-			 (pid_t)field(owner, 0, ACCESS_TASK_BITS),
+	return task_look(owner_pid(owner), owner_tid(owner),
 			 field(owner, ACCESS_BEGAN_SHIFT, ACCESS_BEGAN_BITS),
 			 (1u << ACCESS_BEGAN_BITS) - 1) == TASK_GONE;
 }
@@ -108,13 +124,66 @@ static uint64_t slot_mark(struct access_slot *s)
 	return owner;
 }
 
-/* Is the thread of that word out of the access, and will it not go on with it? */
-static bool slot_is_out(struct access_slot *s, uint64_t marked)
-{
-	pid_t pid = (pid_t)field(marked, ACCESS_TASK_BITS, ACCESS_TASK_BITS);
-	pid_t tid = (pid_t)field(marked, 0, ACCESS_TASK_BITS);
+/*
+ * Processes that have held a slot, and run, for longer than any access takes.  They do not keep the
+ * rules, and nobody waits for them again.  Private memory: peers cannot write here.
+ */
+static _Atomic(uint64_t) outlaws[ACCESS_OUTLAWS];
+static _Atomic(uint32_t) outlaws_met;
 
-	switch (task_look(pid, tid, field(marked, ACCESS_BEGAN_SHIFT, ACCESS_BEGAN_BITS),
+/* The process of that word, and when it began. */
+static uint64_t outlaw_name(uint64_t owner)
+{
+	return field(owner, ACCESS_TASK_BITS, ACCESS_TASK_BITS + ACCESS_BEGAN_BITS);
+}
+
+static bool outlaw_is(uint64_t owner)
+{
+	uint64_t name = outlaw_name(owner);
+
+	for (uint32_t i = 0; i < ACCESS_OUTLAWS; i++)
+		if (atomic_load_explicit(&outlaws[i], memory_order_relaxed) == name)
+			return true;
+	return false;
+}
+
+static void outlaw_remember(uint64_t owner)
+{
+	atomic_store(&outlaws[atomic_fetch_add(&outlaws_met, 1) % ACCESS_OUTLAWS],
+		     outlaw_name(owner));
+}
+
+/* A wait for a thread that is marked. */
+struct slot_wait {
+	uint64_t marked;
+	uint64_t seen_ms; /* of its processor time at the last look; 0: none yet */
+	uint64_t ran_ms;  /* since the first look */
+};
+
+/*
+ * Has it run for too long?  Of the time between two looks little counts: if we, or the whole
+ * machine, did not run meanwhile, the thread's time may say nothing about what it did.
+ */
+static bool slot_ran_out(struct slot_wait *w)
+{
+	uint64_t now = task_ran_ms(owner_pid(w->marked), owner_tid(w->marked));
+
+	if (w->seen_ms && now > w->seen_ms)
+		w->ran_ms += min_u64(now - w->seen_ms, ACCESS_LOOK_MS);
+	w->seen_ms = now;
+	if (w->ran_ms < ACCESS_LONGEST_MS)
+		return false;
+	outlaw_remember(w->marked);
+	return true;
+}
+
+/* Is the thread of that word out of the access, and will it not go on with it? */
+static bool slot_is_out(struct access_slot *s, struct slot_wait *w)
+{
+	uint64_t marked = w->marked;
+
+	switch (task_look(owner_pid(marked), owner_tid(marked),
+			  field(marked, ACCESS_BEGAN_SHIFT, ACCESS_BEGAN_BITS),
 			  (1u << ACCESS_BEGAN_BITS) - 1)) {
 	case TASK_GONE:
 		atomic_compare_exchange_strong(&s->owner, &marked, 0);
@@ -124,20 +193,25 @@ static bool slot_is_out(struct access_slot *s, uint64_t marked)
 	case TASK_MAY_ACCESS:
 		break;
 	}
-	return false;
+	return slot_ran_out(w);
 }
 
 /* The first looks cost nothing, as an access takes microseconds; then the processor is given away.
  */
 static void slot_wait(struct access_slot *s, uint64_t marked)
 {
+	struct slot_wait w = {.marked = marked};
+
+	/* Who revokes makes no access. */
+	if (owner_tid(marked) == gettid() || outlaw_is(marked))
+		return;
 	for (uint32_t round = 1; atomic_load_explicit(&s->owner, memory_order_acquire) == marked;
 	     round++) {
 		if (round < 256) {
 			cpu_relax();
 			continue;
 		}
-		if ((round % 64 == 0 || round >= 1024) && slot_is_out(s, marked))
+		if ((round % 64 == 0 || round >= 1024) && slot_is_out(s, &w))
 			return;
 		if (round < 1024)
 			sched_yield();

@@ -71,7 +71,8 @@ static inline bool access_is_revoked(const struct access *a)
 
 /*
  * The target has made something invalid: when this returns, no access that was allowed before it is
- * being made or will be.  Takes time: the caller holds no lock of the data path.
+ * being made or will be.  Takes time: the caller holds no lock of the data path.  A peer that keeps
+ * a slot and runs for a second with it makes no access by these rules; it is waited for once.
  */
 void access_revoke(struct access_table *t);
 

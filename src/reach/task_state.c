@@ -10,7 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define STAT_FIELD_BEGAN 22 /* proc(5) counts from 1 */
+/* proc(5) counts from 1 */
+#define STAT_FIELD_USER	  14
+#define STAT_FIELD_SYSTEM 15
+#define STAT_FIELD_BEGAN  22
 
 /* Reads a small file whole: its length, or negative errno. */
 static ssize_t proc_read(const char *path, char *text, size_t size)
@@ -43,11 +46,11 @@ static const char *stat_after_name(const char *stat)
 	return end && end[1] == ' ' ? end + 2 : NULL;
 }
 
-static uint64_t stat_began(const char *stat)
+static uint64_t stat_number(const char *stat, int field)
 {
 	const char *at = stat_after_name(stat);
 
-	for (int i = 3; at && i < STAT_FIELD_BEGAN; i++) {
+	for (int i = 3; at && i < field; i++) {
 		at = strchr(at, ' ');
 		at += !!at;
 	}
@@ -59,7 +62,18 @@ uint64_t task_began(pid_t pid)
 	char path[32], stat[1024];
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	return proc_read(path, stat, sizeof(stat)) > 0 ? stat_began(stat) : 0;
+	return proc_read(path, stat, sizeof(stat)) > 0 ? stat_number(stat, STAT_FIELD_BEGAN) : 0;
+}
+
+uint64_t task_ran_ms(pid_t pid, pid_t tid)
+{
+	long ticks = sysconf(_SC_CLK_TCK);
+	char stat[1024];
+
+	if (ticks <= 0 || task_read(pid, tid, "stat", stat, sizeof(stat)) <= 0)
+		return 0;
+	return (stat_number(stat, STAT_FIELD_USER) + stat_number(stat, STAT_FIELD_SYSTEM)) * 1000 /
+	       (uint64_t)ticks;
 }
 
 /* That a file is missing means something only where there is a /proc. */

@@ -17,5 +17,8 @@ enum task_state {
  */
 enum task_state task_look(pid_t pid, pid_t tid, uint64_t began, uint64_t mask);
 
+/* How long a thread has run on a processor, in steps of 10 ms mostly; 0 if /proc does not tell. */
+uint64_t task_ran_ms(pid_t pid, pid_t tid);
+
 /* When a process began, in some unit; 0 if /proc does not tell. */
 uint64_t task_began(pid_t pid);

@@ -191,6 +191,47 @@ static void test_stopped(struct way_pair *p)
 	CHECK(way_pair_join(child) && !slots_claimed(p));
 }
 
+/* Claims a slot, and does nothing with it but run. */
+static int child_claims_and_spins(struct way_pair *p)
+{
+	struct access a;
+
+	CHECK(access_claim(&p->table, &a));
+	atomic_store(&p->step, 1);
+	while (atomic_load(&p->step) != 2)
+		;
+	return 0;
+}
+
+/* A peer that makes no access but keeps its slot is waited for once, and not for ever. */
+static void test_spinning(struct way_pair *p)
+{
+	pid_t child;
+
+	atomic_store(&p->step, 0);
+	child = way_pair_fork(p, child_claims_and_spins);
+	way_pair_await(&p->step, 1);
+	/* If each waited for a second of the child's, they would take longer. */
+	alarm(300);
+	for (int i = 0; i < 1000; i++)
+		access_revoke(&p->table);
+	alarm(0);
+	CHECK(slots_claimed(p) == 1);
+	atomic_store(&p->step, 2);
+	CHECK(way_pair_join(child));
+}
+
+/* A peer has written our own thread's number. */
+static void test_ourselves(struct way_pair *p)
+{
+	struct access a;
+
+	CHECK(access_claim(&p->table, &a));
+	access_revoke(&p->table);
+	CHECK(access_is_revoked(&a));
+	access_release(&a);
+}
+
 static int control(struct way_pair *p)
 {
 	unsigned late = late_writes(p, way_kernel, 8, true, true, ROUNDS) +
@@ -211,6 +252,8 @@ int main(int argc, char **argv)
 		return control(p);
 	test_dead(p);
 	test_stopped(p);
+	test_ourselves(p);
+	test_spinning(p);
 	CHECK(!late_writes(p, way_kernel, 8, true, false, ROUNDS));
 	CHECK(!late_writes(p, way_kernel, 300000, true, false, ROUNDS / 10));
 	CHECK(!late_writes(p, way_mapped, 8, true, false, ROUNDS));
