@@ -44,7 +44,6 @@ struct link_shm {
 	struct remote *dead_remotes;
 	struct channel *dying; /* unpublished, torn down by the next who drains */
 	_Atomic(bool) any_dying;
-	_Atomic(bool) any_asked; /* memory of a peer is to be mapped, by the next who drains */
 	struct channel *spare;
 };
 
@@ -57,8 +56,6 @@ int link_shm_add(struct link_shm *l, uint16_t peer, int fd, size_t bytes, int si
 void link_shm_drop(struct link_shm *l, uint16_t peer);
 /* Opens the channel to another slot if need be; false: not now. */
 bool link_shm_connect(struct link_shm *l, uint16_t peer);
-/* Maps what was asked for of the peers' memory. */
-void link_shm_map_asked(struct link_shm *l);
 /* Those that nobody can find any more, a grace period ago. */
 void link_shm_free_remotes(struct remote *f);
 /* The op; see link_shm_receive.c. */

@@ -152,8 +152,5 @@ bool link_shm_drain(struct link *link)
 		return false;
 	did = drain_arrived(l);
 	spin_unlock(&l->rx_lock);
-	/* Whoever found memory not mapped sent packets instead, so something arrives. */
-	if (unlikely(atomic_load_explicit(&l->any_asked, memory_order_relaxed)))
-		link_shm_map_asked(l);
 	return did;
 }

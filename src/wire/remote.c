@@ -30,19 +30,6 @@ bool wire_owns(const struct wire *w, uint32_t qpn)
 	return route_number_owner_plus_1(w->host->attr.registry, qpn) == w->host->attr.slot + 1u;
 }
 
-void link_shm_map_asked(struct link_shm *l)
-{
-	atomic_store(&l->any_asked, false);
-	rcu_enter();
-	for (unsigned peer = 0; peer < REGISTRY_SLOTS; peer++) {
-		struct remote *f = atomic_load_explicit(&l->remotes[peer], memory_order_acquire);
-
-		if (f)
-			segment_view_map(&f->segments);
-	}
-	rcu_leave();
-}
-
 /* Files that peers have taken back.  Under control. */
 static struct segment_map *remote_dead_maps(struct link_shm *l)
 {
@@ -94,7 +81,6 @@ static void remote_connect(struct link_shm *l, uint16_t peer)
 	remote_note(&l->link.process->expose, peer, f);
 	if (!f)
 		return;
-	f->segments.asked = &l->any_asked;
 	pthread_mutex_lock(&l->control);
 	dead_maps = remote_dead_maps(l);
 	dead = l->dead_remotes;
@@ -118,6 +104,15 @@ void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn)
 {
 	uint32_t owner = route_walk(w, path, dqpn);
 
-	if (w->host->link_to[owner] == &w->host->shm.link)
-		remote_connect(&w->host->shm, (uint16_t)(owner - 1));
+	struct remote *f;
+
+	if (w->host->link_to[owner] != &w->host->shm.link)
+		return;
+	remote_connect(&w->host->shm, (uint16_t)(owner - 1));
+	/* What the peer has registered by now is there when the first request needs it. */
+	rcu_enter();
+	f = remote_of(w->host, owner);
+	if (f)
+		segment_view_begin(&f->segments);
+	rcu_leave();
 }

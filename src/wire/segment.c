@@ -5,16 +5,19 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 
 /* A file that could not be mapped is left alone for so long. */
 #define REFUSED_NS 100000000u
+/* So long does a thread wait for another that maps. */
+#define MAPPING_WAIT_NS 20000000u
 
 /* ---- the owner ---- */
 
@@ -180,6 +183,11 @@ static uint64_t chunk_count(const struct segment_map *m)
 	return ((m->bytes - 1) >> m->shift) + 1;
 }
 
+static size_t segment_map_size(const struct segment_map *m)
+{
+	return sizeof(*m) + chunk_count(m) * sizeof(m->chunks[0]);
+}
+
 void segment_maps_free(struct segment_map *m)
 {
 	while (m) {
@@ -188,7 +196,7 @@ void segment_maps_free(struct segment_map *m)
 		for (uint64_t i = 0; i < chunk_count(m); i++)
 			if (m->chunks[i])
 				munmap(m->chunks[i], chunk_bytes(m, i));
-		free(m);
+		munmap(m, segment_map_size(m));
 		m = next;
 	}
 }
@@ -211,32 +219,6 @@ void segment_view_close(struct segment_view *v)
 	for (uint32_t i = 0; i < SEGMENTS; i++)
 		segment_maps_free(atomic_load(&v->maps[i]));
 	pthread_mutex_destroy(&v->mapping);
-}
-
-/* What row, and which of the smallest chunks; never 0. */
-static uint64_t segment_wish(uint32_t row, uint64_t offset)
-{
-	return ((offset >> SEGMENT_CHUNK_SHIFT) * SEGMENTS + row) + 1;
-}
-
-void segment_want(struct segment_view *v, struct segment_ref ref, uint64_t offset)
-{
-	uint64_t until = atomic_load_explicit(&v->refused_until[ref.row], memory_order_relaxed),
-		 wish = segment_wish(ref.row, offset);
-
-	if (until && clock_ns() < until)
-		return;
-	for (uint32_t i = 0; i < SEGMENT_WANTED; i++) {
-		uint64_t is = atomic_load_explicit(&v->wanted[i], memory_order_relaxed);
-
-		if (is == wish)
-			return;
-		if (is || !atomic_compare_exchange_strong(&v->wanted[i], &is, wish))
-			continue;
-		if (v->asked)
-			atomic_store_explicit(v->asked, true, memory_order_release);
-		return;
-	}
 }
 
 /*
@@ -281,13 +263,15 @@ static struct segment_map *segment_map_new(int fd, uint64_t bytes, uint32_t gene
 		shape.shift++;
 	if (fs.f_type == HUGETLBFS_MAGIC && (uint64_t)st.st_blksize > shape.overlap)
 		shape.overlap = 1u << shape.shift;
-	m = calloc(1, sizeof(*m) + (chunk_count(&shape) + 1) * sizeof(m->chunks[0]));
-	if (m) {
-		m->generation = shape.generation;
-		m->shift = shape.shift;
-		m->overlap = shape.overlap;
-		m->bytes = shape.bytes;
-	}
+	/* Not from the heap: the thread may be in there, and be posting from a signal handler. */
+	m = mmap(NULL, segment_map_size(&shape), PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (m == MAP_FAILED)
+		return NULL;
+	m->generation = shape.generation;
+	m->shift = shape.shift;
+	m->overlap = shape.overlap;
+	m->bytes = shape.bytes;
 	return m;
 }
 
@@ -321,7 +305,8 @@ static bool segment_map_row(struct segment_view *v, uint32_t row, uint32_t gener
 	if (!at || !segment_is_current(v, row, generation)) {
 		if (at && at != m->chunks[chunk])
 			munmap(at, chunk_bytes(m, chunk));
-		free(fresh);
+		if (fresh)
+			munmap(fresh, segment_map_size(fresh));
 		return false;
 	}
 	atomic_store_explicit(&m->chunks[chunk], at, memory_order_release);
@@ -330,43 +315,128 @@ static bool segment_map_row(struct segment_view *v, uint32_t row, uint32_t gener
 	return true;
 }
 
-static void segment_map_wish(struct segment_view *v, uint64_t wish)
+/* Another thread may be mapping, and be stopped at it: false then. */
+static bool segment_mapping_begin(struct segment_view *v)
 {
-	uint32_t row = (uint32_t)((wish - 1) % SEGMENTS);
-	uint64_t offset = (wish - 1) / SEGMENTS << SEGMENT_CHUNK_SHIFT;
-	uint32_t generation = atomic_load_explicit(&v->rows[row].generation, memory_order_acquire);
-	bool mapped = false;
-	int fd;
+	uint64_t until = clock_ns() + MAPPING_WAIT_NS;
+	const struct timespec t = {.tv_sec = (time_t)(until / 1000000000u),
+				   .tv_nsec = (long)(until % 1000000000u)};
 
-	if (!generation)
-		return;
-	fd = segment_file_open(v->pid, atomic_load(&v->rows[row].fd),
-			       atomic_load(&v->rows[row].id));
-	if (fd >= 0) {
-		mapped = segment_map_row(v, row, generation, fd, offset);
-		close(fd);
-	}
-	atomic_store(&v->refused_until[row], mapped ? 0 : clock_ns() + REFUSED_NS);
+	return !pthread_mutex_clocklock(&v->mapping, CLOCK_MONOTONIC, &t);
 }
 
-void segment_view_map(struct segment_view *v)
+static bool segment_is_refused(const struct segment_view *v, uint32_t row)
 {
-	if (pthread_mutex_trylock(&v->mapping)) {
-		if (v->asked)
-			atomic_store(v->asked, true);
-		return;
-	}
+	uint64_t until = atomic_load_explicit(&v->refused_until[row], memory_order_relaxed);
+
+	return until && clock_ns() < until;
+}
+
+static void segment_refuse(struct segment_view *v, uint32_t row)
+{
+	atomic_store(&v->refused_until[row], clock_ns() + REFUSED_NS);
+}
+
+static int segment_row_open(const struct segment_view *v, uint32_t row)
+{
+	return segment_file_open(v->pid, atomic_load(&v->rows[row].fd),
+				 atomic_load(&v->rows[row].id));
+}
+
+static void segment_let_go_stale(struct segment_view *v)
+{
 	for (uint32_t i = 0; i < SEGMENTS; i++) {
 		const struct segment_map *m = atomic_load(&v->maps[i]);
 
 		if (m && !segment_is_current(v, i, m->generation))
 			segment_let_go(v, i);
 	}
-	for (uint32_t i = 0; i < SEGMENT_WANTED; i++) {
-		uint64_t wish = atomic_exchange(&v->wanted[i], 0);
+}
 
-		if (wish && v->ndead < SEGMENTS)
-			segment_map_wish(v, wish);
+/* Is the chunk there, as segment_at would find it? */
+static bool segment_is_mapped(const struct segment_view *v, struct segment_ref ref, uint64_t offset)
+{
+	const struct segment_map *m = atomic_load(&v->maps[ref.row]);
+
+	return m && m->generation == ref.generation && offset < m->bytes &&
+	       atomic_load(&m->chunks[offset >> m->shift]);
+}
+
+static bool segment_map_now(struct segment_view *v, struct segment_ref ref, uint64_t offset)
+{
+	bool mapped = false;
+	int fd;
+
+	segment_let_go_stale(v);
+	if (segment_is_mapped(v, ref, offset))
+		return true;
+	/* What the owner has taken back since the caller looked is no refusal of what comes next.
+	 */
+	if (v->ndead >= SEGMENTS || !segment_is_current(v, ref.row, ref.generation))
+		return false;
+	fd = segment_row_open(v, ref.row);
+	if (fd >= 0) {
+		mapped = segment_map_row(v, ref.row, ref.generation, fd, offset);
+		close(fd);
+	}
+	if (!mapped && segment_is_current(v, ref.row, ref.generation))
+		segment_refuse(v, ref.row);
+	return mapped;
+}
+
+bool segment_view_map(struct segment_view *v, struct segment_ref ref, uint64_t offset)
+{
+	no_cancellation();
+	int error = errno; /* the program's, perhaps */
+	bool mapped;
+
+	if (ref.row >= SEGMENTS || segment_is_refused(v, ref.row))
+		return false;
+	if (segment_mapping_begin(v)) {
+		mapped = segment_map_now(v, ref, offset);
+		pthread_mutex_unlock(&v->mapping);
+	} else {
+		mapped = false;
+		segment_refuse(v, ref.row);
+	}
+	errno = error;
+	return mapped;
+}
+
+/* Maps the chunks of a file that have pages, up to so many; says how many it has mapped. */
+static uint32_t segment_begin_row(struct segment_view *v, struct segment_ref ref, uint32_t limit)
+{
+	int fd = segment_row_open(v, ref.row);
+	off_t at = 0;
+	uint32_t n = 0;
+
+	if (fd < 0)
+		return 0;
+	while (n < limit && (at = lseek(fd, at, SEEK_DATA)) >= 0 &&
+	       segment_map_row(v, ref.row, ref.generation, fd, (uint64_t)at)) {
+		const struct segment_map *m = atomic_load(&v->maps[ref.row]);
+
+		at = (off_t)((((uint64_t)at >> m->shift) + 1) << m->shift);
+		n++;
+	}
+	close(fd);
+	return n;
+}
+
+void segment_view_begin(struct segment_view *v)
+{
+	no_cancellation();
+	uint32_t left = SEGMENT_BEGIN_MAX;
+
+	if (!segment_mapping_begin(v))
+		return;
+	segment_let_go_stale(v);
+	for (uint32_t i = 0; i < SEGMENTS && left; i++) {
+		const struct segment_ref ref = {i, atomic_load(&v->rows[i].generation)};
+
+		/* What is mapped in part goes on as it is used. */
+		if (ref.generation && !atomic_load(&v->maps[i]) && !segment_is_refused(v, i))
+			left -= segment_begin_row(v, ref, min_u32(left, SEGMENT_BEGIN_CHUNKS));
 	}
 	pthread_mutex_unlock(&v->mapping);
 }

@@ -3,7 +3,7 @@
  * Files of shared memory that a process lays open to its peers: its arena, and memory that its
  * program shares already.  The owner keeps a table of them in its exposure (wire/expose.h); a key
  * names a file there and an offset in it.  A peer opens the file through /proc and maps it in
- * chunks, each when it is used first.
+ * chunks: at connect what has pages then, the rest when it is used first.
  *
  *   owner   segment_table_*       rows come and go with the keys that need them
  *   peer    segment_view_*   which chunks are mapped; segment_at is the data path
@@ -27,8 +27,10 @@
 #define SEGMENT_CHUNK_SHIFT 26u
 /* Each chunk is mapped this much longer than to its end, so that so many bytes from any offset on
  * are mapped in one piece. */
-#define SEGMENT_REACH  (4u << 20)
-#define SEGMENT_WANTED 4u
+#define SEGMENT_REACH (4u << 20)
+/* The most chunks of a file, and of all files, that segment_view_begin maps. */
+#define SEGMENT_BEGIN_CHUNKS 4u
+#define SEGMENT_BEGIN_MAX    16u
 
 /* Names a file in the table.  Generations are used once, 0 never. */
 struct segment_ref {
@@ -81,13 +83,11 @@ struct segment_map {
 struct segment_view {
 	const struct segment_row *rows; /* the peer's */
 	int32_t pid;
-	_Atomic(bool) *asked; /* is set when there is something wanted; may be NULL */
 	_Atomic(struct segment_map *) maps[SEGMENTS];
 	/* Rows that could not be mapped are not asked for again before this time (ns). */
 	_Atomic(uint64_t) refused_until[SEGMENTS];
-	_Atomic(uint64_t) wanted[SEGMENT_WANTED]; /* see segment_want */
-	pthread_mutex_t mapping;		  /* one thread maps */
-	struct segment_map *dead;		  /* under mapping */
+	pthread_mutex_t mapping;  /* one thread maps */
+	struct segment_map *dead; /* under mapping */
 	uint32_t ndead;
 };
 
@@ -95,38 +95,37 @@ void segment_view_open(struct segment_view *v, const struct segment_row *rows, i
 /* Nobody looks any more. */
 void segment_view_close(struct segment_view *v);
 /*
- * Maps what was asked for, and lets go of files that the peer has taken back.  Makes system calls.
- * Readers may still be at what was let go; they get a fault.
+ * Maps the chunk at an offset; true: segment_at may find it now.  Rare: it makes system calls, and
+ * waits for another thread that maps, but for MAPPING_WAIT_NS at most; it allocates nothing from
+ * the heap and is no cancellation point.  A file that could not be mapped is left alone for 100 ms.
+ *
+ * Lets go of files that the peer has taken back, too.  Readers may still be there; they get a
+ * fault.
  */
-void segment_view_map(struct segment_view *v);
+bool segment_view_map(struct segment_view *v, struct segment_ref ref, uint64_t offset) must_check;
+/* Maps ahead what has pages now, up to the limits above. */
+void segment_view_begin(struct segment_view *v);
 /* What was let go; segment_maps_free gives its addresses back, a grace period later. */
 struct segment_map *segment_view_dead(struct segment_view *v);
 void segment_maps_free(struct segment_map *m);
-/* Asks for the chunk at an offset to be mapped.  No system call. */
-void segment_want(struct segment_view *v, struct segment_ref ref, uint64_t offset);
 
 /*
- * Where [offset, offset + len) of the file is mapped.  NULL: not there, too long, or not mapped
- * yet; then it is asked for.  Under RCU.
+ * Where [offset, offset + len) of the file is mapped.  NULL: not there, too long, or not mapped yet
+ * (segment_view_map).  Under RCU.
  */
-static inline uint8_t *segment_at(struct segment_view *v, struct segment_ref ref, uint64_t offset,
-				  uint64_t len)
+static inline uint8_t *segment_at(const struct segment_view *v, struct segment_ref ref,
+				  uint64_t offset, uint64_t len)
 {
 	const struct segment_map *m;
-	uint8_t *chunk = NULL;
+	uint8_t *chunk;
 
 	if (unlikely(ref.row >= SEGMENTS || len > SEGMENT_REACH))
 		return NULL;
 	m = atomic_load_explicit(&v->maps[ref.row], memory_order_acquire);
-	if (likely(m && m->generation == ref.generation)) {
-		if (unlikely(!range_inside(offset, len, m->bytes)))
-			return NULL;
-		chunk = atomic_load_explicit(&m->chunks[offset >> m->shift], memory_order_acquire);
-		if (likely(chunk))
-			return chunk + (offset & ((1ull << m->shift) - 1));
-	}
-	segment_want(v, ref, offset);
-	return NULL;
+	if (unlikely(!m || m->generation != ref.generation || !range_inside(offset, len, m->bytes)))
+		return NULL;
+	chunk = atomic_load_explicit(&m->chunks[offset >> m->shift], memory_order_acquire);
+	return likely(chunk) ? chunk + (offset & ((1ull << m->shift) - 1)) : NULL;
 }
 
 /* ---- both ---- */

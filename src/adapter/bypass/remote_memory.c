@@ -9,12 +9,16 @@
 struct reached {
 	enum key_way way;
 	uint32_t n;
+	/* Why the next one is not among them: its memory is mapped, but not here yet. */
+	bool missing;
+	struct key_place at;
 	struct run runs[WAY_REQUESTS];
 };
 
-/* Where the range lies; false: its key refuses, or its memory is not within reach. */
+/* Where the range lies; false: its key refuses.  The run has no address if its memory is not within
+ * reach. */
 static bool range_find(const struct bypass_peer *r, uint32_t right, const struct remote_range *at,
-		       enum key_way *way, struct run *out)
+		       struct key_place *place, struct run *out)
 {
 	struct key_block k;
 	uint64_t off;
@@ -24,28 +28,36 @@ static bool range_find(const struct bypass_peer *r, uint32_t right, const struct
 	off = at->va - k.iova;
 	if (!range_inside(off, at->len, k.length))
 		return false;
-	*way = k.place.way;
+	*place = k.place;
+	place->offset += off;
 	out->len = at->len;
-	if (k.place.way == KEY_KERNEL)
-		out->addr = (void *)(uintptr_t)(k.place.addr + off);
-	else if (k.place.way == KEY_MAPPED)
-		out->addr = segment_at(&r->remote->segments, k.place.segment, k.place.offset + off,
-				       at->len);
+	if (place->way == KEY_KERNEL)
+		out->addr = (void *)(uintptr_t)(place->addr + off);
+	else if (place->way == KEY_MAPPED)
+		out->addr =
+			segment_at(&r->remote->segments, place->segment, place->offset, at->len);
 	else
 		out->addr = NULL;
-	return out->addr;
+	return true;
 }
 
 static void ranges_find(const struct bypass_peer *r, const struct remote_move *m,
 			struct reached *to)
 {
 	for (to->n = 0; to->n < m->n; to->n++) {
-		enum key_way way = KEY_PACKETS;
+		struct run *run = &to->runs[to->n];
+		struct key_place place;
 
-		if (!range_find(r, m->right, &m->ranges[to->n], &way, &to->runs[to->n]) ||
-		    (to->n && way != to->way))
+		if (!range_find(r, m->right, &m->ranges[to->n], &place, run))
 			return;
-		to->way = way;
+		if (unlikely(!run->addr)) {
+			to->missing = place.way == KEY_MAPPED;
+			to->at = place;
+			return;
+		}
+		if (to->n && place.way != to->way)
+			return;
+		to->way = place.way;
 	}
 }
 
@@ -91,7 +103,7 @@ static const char *verdict_name(enum way_verdict v)
 }
 
 /* True: everything was looked at that can be; false: begin again. */
-static bool move_once(const struct bypass_peer *r, struct remote_move *m)
+static bool move_once(const struct bypass_peer *r, struct remote_move *m, struct reached *to)
 {
 	struct way_peer *p = &r->remote->reach;
 	struct way_access a = {
@@ -101,19 +113,19 @@ static bool move_once(const struct bypass_peer *r, struct remote_move *m)
 		.nlocal = m->nlocal,
 	};
 	enum way_verdict v = WAY_DONE;
-	struct reached to;
 
 	m->done = 0;
+	to->missing = false;
 	if (!access_claim(p->table, &a.hold)) {
 		m->why = "no-slot";
 		return true;
 	}
 	/* The looks at the word and at the keys come after the claim: see reach/access.h. */
 	if (word_stands(r)) {
-		ranges_find(r, m, &to);
-		if (to.n)
-			v = way_take(p, &to, m, &a);
-		m->why = verdict_name(v);
+		ranges_find(r, m, to);
+		if (to->n)
+			v = way_take(p, to, m, &a);
+		m->why = to->missing ? "not-mapped" : verdict_name(v);
 	} else {
 		m->why = "responder-moved";
 	}
@@ -121,9 +133,27 @@ static bool move_once(const struct bypass_peer *r, struct remote_move *m)
 	return v != WAY_REVOKED;
 }
 
-void remote_move(const struct bypass_peer *r, struct remote_move *m)
+static void move(const struct bypass_peer *r, struct remote_move *m, struct reached *to)
 {
 	m->way = "none";
-	for (int i = 0; i < MOVE_TRIES && !move_once(r, m); i++)
+	for (int i = 0; i < MOVE_TRIES && !move_once(r, m, to); i++)
 		;
+}
+
+/* Once per chunk.  No slot is held: nobody who revokes waits for the system calls. */
+static __attribute__((noinline, cold)) bool map_missing(const struct bypass_peer *r,
+							const struct reached *to)
+{
+	return segment_view_map(&r->remote->segments, to->at.segment, to->at.offset);
+}
+
+void remote_move(const struct bypass_peer *r, struct remote_move *m)
+{
+	struct reached to;
+
+	move(r, m, &to);
+	/* If packets carried it, requests behind it would find it outstanding, and so on: a queue
+	 * that never drains would never come back. */
+	if (unlikely(!m->done && to.missing) && map_missing(r, &to))
+		move(r, m, &to);
 }

@@ -63,7 +63,7 @@ static int in_child(int (*fn)(struct slot *), struct slot *slots)
 static uint8_t *mapped_at(struct remote *f, const struct key_block *k, uint64_t at, uint64_t len)
 {
 	CHECK(!segment_at(&f->segments, k->place.segment, k->place.offset + at, len));
-	segment_view_map(&f->segments);
+	CHECK(segment_view_map(&f->segments, k->place.segment, k->place.offset + at));
 	return segment_at(&f->segments, k->place.segment, k->place.offset + at, len);
 }
 

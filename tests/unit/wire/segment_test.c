@@ -23,7 +23,6 @@
 static struct segment_row rows[SEGMENTS];
 static struct segment_table table;
 static struct segment_view view;
-static _Atomic(bool) asked;
 
 static int file_new(uint64_t bytes)
 {
@@ -47,8 +46,6 @@ static void both_open(void)
 	memset(rows, 0, sizeof(rows));
 	segment_table_open(&table, rows);
 	segment_view_open(&view, rows, getpid());
-	view.asked = &asked;
-	atomic_store(&asked, false);
 }
 
 static void both_close(void)
@@ -63,7 +60,7 @@ static uint8_t *mapped_at(struct segment_ref ref, uint64_t offset, uint64_t len)
 
 	if (at)
 		return at;
-	segment_view_map(&view);
+	(void)!segment_view_map(&view, ref, offset);
 	return segment_at(&view, ref, offset, len);
 }
 
@@ -100,23 +97,23 @@ static void test_chunks(void)
 
 	both_open();
 	ref = row_new(fd, BYTES);
-	CHECK(!segment_at(&view, ref, 0, 1) && atomic_load(&asked));
+	CHECK(!segment_at(&view, ref, 0, 1));
 	CHECK(!mapped_kib("Size:", NULL));
-	segment_view_map(&view);
+	CHECK(segment_view_map(&view, ref, 0));
 	CHECK(mapped_kib("Size:", NULL) == (CHUNK + SEGMENT_REACH) / 1024);
 	CHECK(segment_at(&view, ref, 0, 1));
 	/* from one chunk into the next */
 	at = segment_at(&view, ref, CHUNK - 1, SEGMENT_REACH);
 	CHECK(at && usermem_copy(at, "ab", 2));
 	CHECK(!segment_at(&view, ref, CHUNK - 1, SEGMENT_REACH + 1));
-	CHECK(!segment_at(&view, ref, CHUNK, 1));
+	CHECK(!segment_at(&view, ref, CHUNK, 1) && segment_view_map(&view, ref, CHUNK));
+	CHECK(segment_at(&view, ref, CHUNK, 1));
 	CHECK(pread(fd, &byte, 1, (off_t)CHUNK) == 1 && byte == 'b');
 	/* the last, a short one */
 	at = mapped_at(ref, BYTES - 1, 1);
 	CHECK(at);
 	*at = 'z';
 	CHECK(pread(fd, &byte, 1, (off_t)BYTES - 1) == 1 && byte == 'z');
-	/* the second was asked for as well */
 	CHECK(mapped_kib("Size:", NULL) == (2 * (CHUNK + SEGMENT_REACH) + 8192) / 1024);
 	CHECK(!mapped_at(ref, BYTES - 1, 2) && !mapped_at(ref, UINT64_MAX, 2));
 	CHECK(segment_at(&view, ref, BYTES, 0));
@@ -218,6 +215,9 @@ static void test_next_file(void)
 	CHECK(segment_at(&view, was, 0, 1) == old);
 	at = mapped_at(is, 0, 1);
 	CHECK(at && at != old && !segment_at(&view, was, 0, 1));
+	/* who comes with the old name is no reason to leave the new one alone */
+	CHECK(!segment_view_map(&view, was, CHUNK));
+	CHECK(!atomic_load(&view.refused_until[is.row]));
 	*at = 's';
 	CHECK(pread(second, &byte, 1, 0) == 1 && byte == 's');
 	CHECK(pread(first, &byte, 1, 0) == 1 && !byte);
@@ -228,6 +228,53 @@ static void test_next_file(void)
 	both_close();
 	close(first);
 	close(second);
+}
+
+/* Chunks with pages are mapped ahead, a few; the others not. */
+static void test_begin(void)
+{
+	int some = file_new(BYTES), empty = file_new(BYTES), full = file_new(8 * CHUNK);
+	struct segment_ref ref[3];
+
+	both_open();
+	CHECK(pwrite(some, "s", 1, (off_t)CHUNK) == 1);
+	for (off_t i = 0; i < 8; i++)
+		CHECK(pwrite(full, "f", 1, i * (off_t)CHUNK) == 1);
+	ref[0] = row_new(some, BYTES);
+	ref[1] = row_new(empty, BYTES);
+	ref[2] = row_new(full, 8 * CHUNK);
+	segment_view_begin(&view);
+	CHECK(!segment_at(&view, ref[0], 0, 1) && segment_at(&view, ref[0], CHUNK, 1));
+	CHECK(!segment_at(&view, ref[0], 2 * CHUNK, 1) && !segment_at(&view, ref[1], 0, 1));
+	for (unsigned i = 0; i < 8; i++)
+		CHECK(!segment_at(&view, ref[2], i * CHUNK, 1) == (i >= SEGMENT_BEGIN_CHUNKS));
+	CHECK(mapped_kib("Size:", NULL) ==
+	      (1 + SEGMENT_BEGIN_CHUNKS) * (CHUNK + SEGMENT_REACH) / 1024);
+	/* again: what a peer has added, no more of what is there */
+	CHECK(pwrite(some, "s", 1, 0) == 1 && pwrite(empty, "e", 1, 0) == 1);
+	segment_view_begin(&view);
+	CHECK(!segment_at(&view, ref[0], 0, 1) && segment_at(&view, ref[1], 0, 1));
+	both_close();
+	close(some);
+	close(empty);
+	close(full);
+}
+
+/* While another thread maps, and for long, nobody waits for ever, nor again and again. */
+static void test_mapping_stands(void)
+{
+	int fd = file_new(BYTES);
+	struct segment_ref ref;
+
+	both_open();
+	ref = row_new(fd, BYTES);
+	CHECK(!pthread_mutex_lock(&view.mapping));
+	CHECK(!segment_view_map(&view, ref, 0) && atomic_load(&view.refused_until[ref.row]));
+	CHECK(!pthread_mutex_unlock(&view.mapping));
+	atomic_store(&view.refused_until[ref.row], 0);
+	CHECK(segment_view_map(&view, ref, 0));
+	both_close();
+	close(fd);
 }
 
 /* A refusal is not asked again at once, by however many accesses. */
@@ -241,10 +288,15 @@ static void test_stranger(void)
 	/* the owner's program has closed it and has a file of its own there */
 	CHECK(dup2(other, table.own[ref.row].file.fd) >= 0);
 	CHECK(!mapped_at(ref, 0, 1) && atomic_load(&view.refused_until[ref.row]));
-	atomic_store(&asked, false);
-	CHECK(!segment_at(&view, ref, 0, 1) && !atomic_load(&asked));
+	/* the right file again, and nobody looks */
+	atomic_store(&view.refused_until[ref.row], UINT64_MAX);
+	CHECK(dup2(fd, table.own[ref.row].file.fd) >= 0 && !mapped_at(ref, 0, 1));
+	segment_view_begin(&view);
+	CHECK(!segment_at(&view, ref, 0, 1));
+	atomic_store(&view.refused_until[ref.row], 0);
+	CHECK(mapped_at(ref, 0, 1));
+	CHECK(dup2(other, table.own[ref.row].file.fd) >= 0);
 	CHECK(!segment_table_hold(&table, hidden_id(fd), 1, &ref));
-	CHECK(!mapped_kib("Size:", NULL));
 	both_close();
 	CHECK(fcntl(other, F_GETFD) >= 0);
 	close(fd);
@@ -341,6 +393,8 @@ int main(void)
 	test_flags();
 	test_locked();
 	test_users();
+	test_begin();
+	test_mapping_stands();
 	test_next_file();
 	test_stranger();
 	test_not_memory();

@@ -25,6 +25,7 @@
 #define ARENA_OFFSET  8192u
 #define LID	      7u
 #define PORTS	      2u
+#define DEEP	      16u
 #define RIGHTS	      (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
 
 /* How the initiator comes to the data. */
@@ -155,20 +156,6 @@ static void data_expose(struct fabric *f, struct mkey *key)
 	mkey_expose(f->b.device.adapter[0], key, &place);
 }
 
-/* As after the first access, which finds nothing mapped. */
-static void data_map(struct fabric *f)
-{
-	const struct path path = {.src_port = 0, .dst_port = 1};
-	struct remote *r;
-
-	rcu_enter();
-	r = wire_remote(f->a.device.wire[0], &path, qp_number(f->to->qp.qp));
-	CHECK(r);
-	segment_want(&r->segments, wire_expose(f->b.device.wire[0])->arena, ARENA_OFFSET);
-	segment_view_map(&r->segments);
-	rcu_leave();
-}
-
 static void *live(void *arg)
 {
 	struct fabric *f = arg;
@@ -228,7 +215,6 @@ static struct fabric *fabric_up(void)
 	connect_half(f, &f->from, &f->to->qp, 1);
 	connect_half(f, &f->to->qp, &f->from, 0);
 	data_expose(f, f->mr[1]);
-	data_map(f);
 	life_begin(f);
 	for (unsigned i = 0; i < sizeof(f->source); i++)
 		f->source[i] = (uint8_t)(i * 7 + 1);
@@ -646,6 +632,113 @@ static void test_list(void)
 	fabric_down(f);
 }
 
+/* A deep queue of requests of this length to that key's memory. */
+static void post_deep(struct fabric *f, uint8_t opcode, uint32_t key, uint64_t va, uint32_t len)
+{
+	for (unsigned i = 0; i < DEEP; i++) {
+		struct device_wqe w;
+
+		device_wqe_begin(&f->from, &w, opcode, i == DEEP - 1 ? WQE_CTRL_CE_ALWAYS : 0, 0);
+		device_wqe_raddr(&w, va, key);
+		device_wqe_data(&w, f->source, len, f->source_key);
+		device_wqe_put(&w);
+	}
+	device_ring(&f->from);
+}
+
+/* A file of the target's that holds its data at an offset. */
+struct late {
+	struct hidden file;
+	uint8_t *data; /* as the target has mapped it */
+	struct segment_ref ref;
+	struct mkey *key;
+	uint32_t number;
+};
+
+static void late_up(struct fabric *f, struct late *l, struct hidden file,
+		    const struct segment_ref *row, uint64_t offset)
+{
+	struct key_place place = {.way = KEY_MAPPED, .offset = offset};
+
+	l->data = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, (off_t)offset);
+	CHECK(l->data != MAP_FAILED);
+	if (row)
+		l->ref = *row;
+	else
+		CHECK(!segment_table_add(&wire_expose(f->b.device.wire[0])->segments, file,
+					 offset + 4096, &l->ref));
+	place.segment = l->ref;
+	l->number = device_mr(&f->b.device, 0, f->to->qp.pdn, l->data, 4096, RIGHTS, &l->key);
+	mkey_expose(f->b.device.adapter[0], l->key, &place);
+}
+
+static void late_down(struct fabric *f, struct late *l)
+{
+	mkey_destroy(f->b.device.adapter[0], l->key);
+	munmap(l->data, 4096);
+}
+
+/* All of the queue is executed by the initiator alone, from its first request on. */
+static void deep_alone(struct fabric *f, const struct late *l)
+{
+	static const uint32_t len[] = {100, 2500};
+
+	for (unsigned i = 0; i < array_size(len); i++) {
+		uint32_t before = qp_word_msn(qp_word_load(&block_of(f)->word));
+
+		memset(l->data, 0, 4096);
+		post_deep(f, WQE_OP_RDMA_WRITE, l->number, (uintptr_t)l->data, len[i]);
+		sent(f, CQE_OP_REQ);
+		CHECK(!memcmp(l->data, f->source, len[i]) && !l->data[len[i]]);
+		CHECK(qp_word_msn(qp_word_load(&block_of(f)->word)) == before + DEEP);
+	}
+}
+
+/*
+ * Memory that was registered after the connection was made, in a part of the arena where nothing
+ * was before, or in a file of its own: the first request already goes the right way.
+ */
+static void test_not_mapped_yet(void)
+{
+	struct fabric *f = fabric_up();
+	struct expose *e = wire_expose(f->b.device.wire[0]);
+	int fd = memfd_create("late", MFD_CLOEXEC);
+	struct late arena, file;
+
+	late_up(f, &arena, *expose_arena_file(e), &e->arena, 5ull << SEGMENT_CHUNK_SHIFT);
+	deep_alone(f, &arena);
+	late_down(f, &arena);
+
+	CHECK(fd >= 0 && !ftruncate(fd, 8192));
+	late_up(f, &file, hidden_keep(fd), NULL, 4096);
+	memset(file.data, 0x5a, 4096);
+	post_deep(f, WQE_OP_RDMA_READ, file.number, (uintptr_t)file.data, 2500);
+	sent(f, CQE_OP_REQ);
+	CHECK(f->source[0] == 0x5a && f->source[2499] == 0x5a && f->source[2500] != 0x5a);
+	deep_alone(f, &file);
+	late_down(f, &file);
+	fabric_down(f);
+}
+
+/* A file that the initiator cannot map: packets, all the same. */
+static void test_never_mapped(void)
+{
+	struct fabric *f = fabric_up();
+	int fd = memfd_create("never", MFD_CLOEXEC);
+	struct late l;
+
+	CHECK(fd >= 0 && !ftruncate(fd, 8192));
+	late_up(f, &l, hidden_keep(fd), NULL, 4096);
+	atomic_store(&wire_expose(f->b.device.wire[0])->mem->segments[l.ref.row].fd, -1);
+	post_deep(f, WQE_OP_RDMA_WRITE, l.number, (uintptr_t)l.data, 100);
+	CHECK(!device_cq_poll(&f->from.cq));
+	progress(f);
+	sent(f, CQE_OP_REQ);
+	CHECK(!memcmp(l.data, f->source, 100));
+	late_down(f, &l);
+	fabric_down(f);
+}
+
 /* What was deregistered, or modified, is found by nobody. */
 static void test_key_ends(void)
 {
@@ -742,6 +835,8 @@ int main(void)
 		SKIP("the C library registers no restartable sequences");
 	way = KEY_MAPPED;
 	run_all();
+	test_not_mapped_yet();
+	test_never_mapped();
 	way = KEY_KERNEL;
 	run_all();
 	test_memory_gone();
