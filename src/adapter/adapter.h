@@ -141,6 +141,8 @@ struct key_place;
 /* Peers may access the region's memory in this way by themselves (wire/expose.h), until the region
  * is modified or destroyed. */
 void mkey_expose(struct adapter *a, struct mkey *m, const struct key_place *place);
+/* Ends that alone.  When this returns, no peer is in the memory but by packets. */
+void mkey_conceal(struct adapter *a, struct mkey *m);
 /* On return nobody touches the memory any more. */
 void mkey_destroy(struct adapter *a, struct mkey *m);
 /* The null lkey: writes are discarded, reads give zeros, in every PD.  Negative errno if it cannot

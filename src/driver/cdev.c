@@ -6,14 +6,18 @@
 #include "driver/cdev.h"
 
 #include <errno.h>
+#include <linux/userfaultfd.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/cancel.h"
 #include "driver/file/attr_file.h"
 #include "driver/file/cdev_file.h"
 #include "driver/doorbell/doorbell.h"
+#include "driver/runtime/userfault.h"
+#include "driver/uverbs/objects/share.h"
 #include "driver/uverbs/uverbs.h"
 
 /* Device names below /dev/infiniband, by prefix. */
@@ -141,6 +145,45 @@ void cdev_moved(void *from, size_t len, void *to)
 	no_cancellation();
 
 	doorbell_moved((uintptr_t)from, len, (uintptr_t)to);
+	userfault_moved((uintptr_t)from, len, (uintptr_t)to);
+}
+
+/* As the kernel reads it: the program may have given no address.  Where that is forbidden, all
+ * memory is meant. */
+static struct uffdio_range serving_range(const void *arg)
+{
+	struct uffdio_range range = {0, 0};
+	struct iovec local = {&range, sizeof(range)},
+		     remote = {(void *)(uintptr_t)arg, sizeof(range)};
+
+	if (process_vm_readv(getpid(), &local, 1, &remote, 1, 0) < 0 && errno != EFAULT)
+		return (struct uffdio_range){0, UINT64_MAX};
+	return range;
+}
+
+void cdev_serving_begin(const void *arg)
+{
+	no_cancellation();
+	int saved_errno = errno;
+	struct uffdio_range range = serving_range(arg);
+
+	ushare_serving_begin(range.start, range.len);
+	errno = saved_errno;
+}
+
+void cdev_serving_end(void)
+{
+	ushare_serving_end();
+}
+
+void cdev_serving_fork_lock(void)
+{
+	ushare_fork_lock();
+}
+
+void cdev_serving_fork_unlock(void)
+{
+	ushare_fork_unlock();
 }
 
 void cdev_close(int fd)

@@ -28,6 +28,12 @@ void cdev_unmapping(void *addr, size_t len);
 void cdev_moved(void *from, size_t len, void *to);
 /* Called before the real close; drops the descriptor's reference to its device file. */
 void cdev_close(int fd);
+/*
+ * Around ioctl(UFFDIO_REGISTER, arg), by which the program begins to serve the faults of memory: in
+ * between nothing of that is laid open, and afterwards it is known.
+ */
+void cdev_serving_begin(const void *arg);
+void cdev_serving_end(void);
 /* newfd is a duplicate of fd (dup, dup2, F_DUPFD). */
 void cdev_dup(int fd, int newfd);
 
@@ -38,6 +44,9 @@ void cdev_dup(int fd, int newfd);
  */
 int cdev_open_attr(const char *path, int flags, bool tracked);
 
+/* Around fork(2), also in a process that has never opened a device; outside of the others. */
+void cdev_serving_fork_lock(void);
+void cdev_serving_fork_unlock(void);
 /* pthread_atfork handlers, installed by the preload library. */
 void cdev_fork_prepare(void);
 void cdev_fork_parent(void);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/userfaultfd.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -23,6 +24,23 @@
 /* A range may go up to UINT_MAX; the driver's table does not. */
 #define DEVICE_FD_MAX 65535u
 
+/* Not of a child of vfork: the memory is its parent's. */
+static bool begins_to_serve(unsigned long request)
+{
+	return unlikely((uint32_t)request == UFFDIO_REGISTER) && tree_active() &&
+	       (!tree_device_opened() || tree_device_owner());
+}
+
+static int serve_and_tell(int fd, unsigned long request, void *arg)
+{
+	int ret;
+
+	cdev_serving_begin(arg);
+	ret = real(ioctl)(fd, request, arg);
+	cdev_serving_end();
+	return ret;
+}
+
 exported int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
@@ -32,7 +50,8 @@ exported int ioctl(int fd, unsigned long request, ...)
 	arg = va_arg(args, void *);
 	va_end(args);
 	if (!cdev_is_ours(fd))
-		return real(ioctl)(fd, request, arg);
+		return begins_to_serve(request) ? serve_and_tell(fd, request, arg)
+						: real(ioctl)(fd, request, arg);
 	return cdev_ioctl(fd, request, arg);
 }
 

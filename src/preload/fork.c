@@ -14,6 +14,7 @@ static __thread bool prepared;
 
 static void fork_prepare(void)
 {
+	cdev_serving_fork_lock();
 	prepared = tree_device_opened();
 	if (prepared)
 		cdev_fork_prepare();
@@ -23,14 +24,16 @@ static void fork_in_parent(void)
 {
 	if (prepared)
 		cdev_fork_parent();
+	cdev_serving_fork_unlock();
 }
 
 static void fork_in_child(void)
 {
-	if (!prepared)
-		return;
-	cdev_fork_child();
-	tree_device_forked();
+	if (prepared) {
+		cdev_fork_child();
+		tree_device_forked();
+	}
+	cdev_serving_fork_unlock();
 }
 
 static __attribute__((constructor)) void fork_init(void)

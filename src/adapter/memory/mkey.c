@@ -120,7 +120,7 @@ int mkey_retire(struct mkey *m)
 }
 
 /* On return no peer is in the memory any more. */
-static void mkey_hide(struct adapter *a, struct mkey *m)
+void mkey_conceal(struct adapter *a, struct mkey *m)
 {
 	struct expose *e = wire_expose(a->wire);
 
@@ -152,7 +152,7 @@ int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)
 		free(new);
 		return -EBUSY;
 	}
-	mkey_hide(a, m);
+	mkey_conceal(a, m);
 	m->meaning = new;
 	number_publish(&a->mkeys, m->key >> 8, new);
 	rcu_wait();
@@ -178,7 +178,7 @@ void mkey_expose(struct adapter *a, struct mkey *m, const struct key_place *plac
 
 void mkey_destroy(struct adapter *a, struct mkey *m)
 {
-	mkey_hide(a, m);
+	mkey_conceal(a, m);
 	number_publish(&a->mkeys, m->key >> 8, NULL);
 	rcu_wait();
 	mkey_withdraw_sent(a, m->meaning);

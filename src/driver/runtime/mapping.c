@@ -31,30 +31,6 @@ bool mappings_all(uint64_t addr, uint64_t end, bool (*ok)(const struct vma *v, c
 	return at >= end;
 }
 
-/* File systems on block devices have a major number; of the others only shared memory is known. */
-static bool is_prompt(const struct vma *v)
-{
-	static const char *const shared[] = {"/memfd:", "/dev/shm/", "/dev/zero", "/SYSV",
-					     "/anon_hugepage"};
-
-	if (!v->inode || v->major)
-		return true;
-	for (size_t i = 0; i < array_size(shared); i++)
-		if (!strncmp(v->name, shared[i], strlen(shared[i])))
-			return true;
-	return false;
-}
-
-bool mappings_prompt(uint64_t addr, uint64_t end)
-{
-	struct vma v;
-
-	for (uint64_t at = addr; at < end; at = v.end)
-		if (!vma_at(at, &v) || !is_prompt(&v))
-			return false;
-	return true;
-}
-
 static bool is_private(const struct vma *v, const void *arg)
 {
 	(void)arg;
@@ -129,4 +105,37 @@ bool mappings_plain(uint64_t addr, uint64_t end)
 	if (f)
 		fclose(f);
 	return at >= end;
+}
+
+/* The rest of a mapping in smaps: missing pages, or stores to pages, wait for the program. */
+static bool details_are_served(FILE *f)
+{
+	static const char flags[] = "VmFlags:";
+	char line[LINE_BYTES];
+
+	while (fgets(line, sizeof(line), f))
+		if (!strncmp(line, flags, sizeof(flags) - 1))
+			return strstr(line, " um") || strstr(line, " uw") || strstr(line, " ui");
+	return true;
+}
+
+bool mappings_served(uint64_t addr, uint64_t end)
+{
+	FILE *f = fopen("/proc/self/smaps", "re");
+	bool served = !f;
+	char line[LINE_BYTES];
+	struct vma v;
+
+	while (!served && fgets(line, sizeof(line), f)) {
+		const char *head = line;
+
+		if (!vma_next(&head, &v) || v.end <= addr)
+			continue;
+		if (v.start >= end)
+			break;
+		served = details_are_served(f);
+	}
+	if (f)
+		fclose(f);
+	return served;
 }

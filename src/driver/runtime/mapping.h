@@ -13,14 +13,11 @@ bool mappings_all(uint64_t addr, uint64_t end, bool (*ok)(const struct vma *v, c
 		  const void *arg) must_check;
 
 /*
- * A fault there takes memory or a disk, and not the program's help: the memory belongs to no file,
- * or to one that the kernel itself supplies.
- */
-bool mappings_prompt(uint64_t addr, uint64_t end) must_check;
-
-/*
  * All of [addr, end) is memory as mmap or the heap gives it: private, of no file, and nothing else
  * is asked of it.  Locks (mlock), advice (madvise), policies (mbind) and protection keys belong to
  * the mapping and would not come along if other pages were put in its place.  Reads much.
  */
 bool mappings_plain(uint64_t addr, uint64_t end) must_check;
+
+/* Some of [addr, end) is served by a userfaultfd, or that cannot be found out.  Reads much. */
+bool mappings_served(uint64_t addr, uint64_t end) must_check;

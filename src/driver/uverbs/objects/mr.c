@@ -130,6 +130,7 @@ static void umr_free(struct uobj *obj)
 {
 	struct umr *mr = container_of(obj, struct umr, uobj);
 
+	ushare_end(mr);
 	mkey_destroy(obj->file->hca->adapter, mr->mkey);
 	share_end(mr->share);
 	mr->pd->uobj.users--;
@@ -242,14 +243,18 @@ static int umr_rereg_attr(struct ureq *req, const struct ib_uverbs_rereg_mr *cmd
 
 static int umr_rereg(struct ureq *req, struct umr *mr, const struct mkey_attr *attr, struct upd *pd)
 {
-	int ret = mkey_modify(req->file->hca->adapter, mr->mkey, attr);
+	int ret;
 
-	if (ret < 0)
-		return ret;
-	mr->attr = *attr;
+	ushare_end(mr);
+	mkey_conceal(req->file->hca->adapter, mr->mkey);
+	ret = mkey_modify(req->file->hca->adapter, mr->mkey, attr);
+	if (!ret)
+		mr->attr = *attr;
 	share_end(mr->share);
 	mr->share = NULL;
 	ushare_region(req->file, mr);
+	if (ret < 0)
+		return ret;
 	mr->pd->uobj.users--;
 	pd->uobj.users++;
 	mr->pd = pd;

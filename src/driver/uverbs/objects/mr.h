@@ -13,6 +13,8 @@ struct umr {
 	struct mkey_attr attr;
 	uint32_t dm_handle;  /* the device memory that it lies on, or 0 */
 	struct share *share; /* its pages in the arena, or NULL */
+	/* Among those that peers reach; NULL: it is not (share.c). */
+	struct umr *open_next, **open_at;
 };
 
 /*

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "driver/uverbs/objects/share.h"
 
+#include <pthread.h>
+
 #include "base/trace.h"
-#include "driver/runtime/mapping.h"
+#include "driver/runtime/may_block.h"
 #include "driver/runtime/process.h"
 #include "driver/runtime/share.h"
+#include "driver/runtime/userfault.h"
 #include "driver/uverbs/objects/mr.h"
 
 static bool may_be_reached(uint32_t access)
@@ -28,28 +31,120 @@ static bool place_mapped(struct process *p, struct umr *mr, struct key_place *pl
 	return true;
 }
 
-/* The memory where it is; else the place says why not. */
-static void place_kernel(const struct umr *mr, struct key_place *place)
+/*
+ * Regions that peers reach, so that they can be found by their addresses.  The lock comes after
+ * that of the device file.  Under it a region is looked at and laid open, so that what the program
+ * does to the memory comes before or after both.
+ */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct umr *open_regions;
+
+static void region_link(struct umr *mr)
+{
+	mr->open_next = open_regions;
+	mr->open_at = &open_regions;
+	if (open_regions)
+		open_regions->open_at = &mr->open_next;
+	open_regions = mr;
+}
+
+static void region_unlink(struct umr *mr)
+{
+	if (!mr->open_at)
+		return;
+	*mr->open_at = mr->open_next;
+	if (mr->open_next)
+		mr->open_next->open_at = mr->open_at;
+	mr->open_at = NULL;
+}
+
+/* What cannot be reached is published as well, with the reason. */
+static void region_place(struct process *p, struct umr *mr, struct key_place *place)
 {
 	uint64_t addr = (uintptr_t)mr->attr.addr;
 
-	if (mappings_prompt(addr, addr + mr->attr.length)) {
-		*place =
-			(struct key_place){.way = KEY_KERNEL, .why = KEY_WHY_PRIVATE, .addr = addr};
+	*place = (struct key_place){.way = KEY_PACKETS, .why = KEY_WHY_ON_DEMAND};
+	if (mr->attr.access & IB_ACCESS_ON_DEMAND)
+		return;
+	if (memory_may_block(addr, mr->attr.length)) {
+		trace(share, refused, addr, mr->attr.length, "may-wait-for-a-program");
+		place->why = KEY_WHY_MAY_WAIT;
 		return;
 	}
-	trace(share, refused, addr, mr->attr.length, "file-may-wait");
-	place->why = KEY_WHY_MAY_WAIT;
+	if (!place_mapped(p, mr, place))
+		*place =
+			(struct key_place){.way = KEY_KERNEL, .why = KEY_WHY_PRIVATE, .addr = addr};
 }
 
 void ushare_region(const struct ufile *f, struct umr *mr)
 {
 	struct process *p = process_current();
-	struct key_place place = {.way = KEY_PACKETS, .why = KEY_WHY_ON_DEMAND};
+	struct key_place place;
 
 	if (!p || p->memory == MEMORY_PACKETS || mr->share || !may_be_reached(mr->attr.access))
 		return;
-	if (!(mr->attr.access & IB_ACCESS_ON_DEMAND) && !place_mapped(p, mr, &place))
-		place_kernel(mr, &place);
+	pthread_mutex_lock(&lock);
+	region_place(p, mr, &place);
 	mkey_expose(f->hca->adapter, mr->mkey, &place);
+	if (place.way != KEY_PACKETS)
+		region_link(mr);
+	pthread_mutex_unlock(&lock);
+}
+
+void ushare_end(struct umr *mr)
+{
+	pthread_mutex_lock(&lock);
+	region_unlink(mr);
+	pthread_mutex_unlock(&lock);
+}
+
+/* In a forked child the parent's regions are not ours to withdraw. */
+static bool region_is_of(const struct umr *mr, uint64_t addr, uint64_t end)
+{
+	uint64_t start = (uintptr_t)mr->attr.addr;
+
+	return start < end && addr < start + mr->attr.length &&
+	       !atomic_load(&mr->uobj.file->cdev.foreign);
+}
+
+static void region_withdraw(struct umr *mr)
+{
+	const struct key_place packets = {.way = KEY_PACKETS, .why = KEY_WHY_MAY_WAIT};
+	struct adapter *a = mr->uobj.file->hca->adapter;
+
+	region_unlink(mr);
+	mkey_conceal(a, mr->mkey);
+	mkey_expose(a, mr->mkey, &packets);
+	trace(share, refused, (uintptr_t)mr->attr.addr, mr->attr.length, "userfaultfd");
+}
+
+void ushare_serving_begin(uint64_t addr, uint64_t bytes)
+{
+	uint64_t end = bytes > UINT64_MAX - addr ? UINT64_MAX : addr + bytes;
+	struct umr *next;
+
+	pthread_mutex_lock(&lock);
+	userfault_note(addr, bytes);
+	for (struct umr *mr = open_regions; mr; mr = next) {
+		next = mr->open_next;
+		if (region_is_of(mr, addr, end))
+			region_withdraw(mr);
+	}
+}
+
+void ushare_serving_end(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+void ushare_fork_lock(void)
+{
+	pthread_mutex_lock(&lock);
+	userfault_fork_lock();
+}
+
+void ushare_fork_unlock(void)
+{
+	userfault_fork_unlock();
+	pthread_mutex_unlock(&lock);
 }

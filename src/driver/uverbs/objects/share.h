@@ -8,3 +8,17 @@ struct umr;
 
 /* Decides how peers reach the region, if it has remote rights, and tells the device. */
 void ushare_region(const struct ufile *f, struct umr *mr);
+/* Before the region's key changes or goes: nobody else withdraws it any more. */
+void ushare_end(struct umr *mr);
+
+/*
+ * Around the beginning of the program's serving faults of memory (userfaultfd).  Peers reach
+ * regions there by packets only, from before it begins: nobody who waits for a fault holds up
+ * the withdrawal.
+ */
+void ushare_serving_begin(uint64_t addr, uint64_t bytes);
+void ushare_serving_end(void);
+
+/* Around fork(2). */
+void ushare_fork_lock(void);
+void ushare_fork_unlock(void);
