@@ -130,7 +130,8 @@ static bool move_once(const struct bypass_peer *r, struct remote_move *m, struct
 		m->why = "responder-moved";
 	}
 	access_release(&a.hold);
-	return v != WAY_REVOKED;
+	/* What is executed is not executed again, whatever became of the rest. */
+	return v != WAY_REVOKED || m->done;
 }
 
 static void move(const struct bypass_peer *r, struct remote_move *m, struct reached *to)

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A list of requests into a peer's memory that the peer revokes in the midst of it: what was
+ * executed is not executed again.
+ *
+ * The memory that the requests name is the peer's exposure itself, so that one of them can do to
+ * its own slot what a revocation does.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "adapter/bypass/remote_memory.h"
+#include "base/rcu.h"
+#include "base/rseq.h"
+#include "check.h"
+#include "wire/expose.h"
+
+#define KEY 0x1234u
+
+static struct remote peer;
+
+static void peer_up(void)
+{
+	size_t bytes = align_up(sizeof(struct expose_mem), 4096);
+	int fd = memfd_create("exposure", MFD_CLOEXEC);
+	static struct segment_table own;
+	struct key_block *k;
+	struct segment_ref ref;
+
+	CHECK(fd >= 0 && !ftruncate(fd, (off_t)bytes));
+	peer.mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(peer.mem != MAP_FAILED);
+	segment_table_open(&own, peer.mem->segments);
+	CHECK(!segment_table_add(&own, hidden_keep(fd), bytes, &ref));
+	k = &peer.mem->keys[(KEY >> 8) % EXPOSE_BLOCKS];
+	*k = (struct key_block){.key = KEY,
+				.access = IB_ACCESS_REMOTE_WRITE,
+				.length = bytes,
+				.place = {.way = KEY_MAPPED, .segment = ref}};
+	segment_view_open(&peer.segments, peer.mem->segments, getpid());
+	for (uint64_t at = 0; at < bytes; at += SEGMENT_REACH)
+		CHECK(segment_view_map(&peer.segments, ref, at));
+	peer.reach.table = &peer.mem->access;
+	peer.reach.alive = &peer.mem->alive;
+}
+
+/* By its address, which is the offset of the file. */
+static struct remote_range range_of(const void *word)
+{
+	return (struct remote_range){KEY, (uint64_t)((const char *)word - (const char *)peer.mem),
+				     sizeof(uint64_t)};
+}
+
+int main(void)
+{
+	uint64_t *word;
+	struct access_slot *mine;
+	uint64_t other = 1;
+	struct bypass_peer at;
+	struct run local[4];
+	struct remote_range ranges[4];
+	struct remote_move m = {.right = IB_ACCESS_REMOTE_WRITE,
+				.ranges = ranges,
+				.n = 4,
+				.local = local,
+				.nlocal = 4};
+
+	if (!rseq_available())
+		SKIP("the C library registers no restartable sequences");
+	peer_up();
+	/* memory of the peer that means nothing here */
+	word = (uint64_t *)&peer.mem->qps[1];
+	mine = &peer.mem->access.slots[(uint32_t)gettid() % ACCESS_SLOTS];
+	at = (struct bypass_peer){.remote = &peer, .block = &peer.mem->qps[0]};
+	word[0] = 10;
+	word[1] = 11;
+	/* Each takes what the one behind it replaces, so that a second time is seen. */
+	local[0] = (struct run){&word[1], sizeof(*word)};
+	ranges[0] = range_of(&word[2]);
+	local[1] = (struct run){&word[0], sizeof(*word)};
+	ranges[1] = range_of(&word[1]);
+	local[2] = (struct run){&other, sizeof(other)};
+	ranges[2] = range_of(&mine->owner);
+	local[3] = (struct run){&word[0], sizeof(*word)};
+	ranges[3] = range_of(&word[3]);
+
+	rcu_enter();
+	remote_move(&at, &m);
+	rcu_leave();
+	CHECK(!strcmp(m.way, "mapped") && !strcmp(m.why, "revoked"));
+	CHECK(m.done == 3);
+	CHECK(word[1] == 10 && word[2] == 11 && !word[3]);
+	CHECK(!atomic_load(&mine->owner));
+	return 0;
+}
