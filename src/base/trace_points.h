@@ -26,6 +26,7 @@ TRACE_POINT(cq, overrun, "a completion queue is full", (HEX, cqn), (NUM, entries
 /* The reliable transport. */
 TRACE_POINT(retry, begin, "a requester sends again", (HEX, qpn), (HEX, peer), (NAME, why),
 	    (HEX, psn), (NUM, left))
+TRACE_POINT(retry, deferred, "a requester waits on", (HEX, qpn), (HEX, peer), (NAME, why))
 TRACE_POINT(retry, exhausted, "a requester gives up", (HEX, qpn), (HEX, peer), (NAME, why))
 TRACE_POINT(nak, sent, "a responder refuses a packet", (HEX, qpn), (HEX, peer), (NAME, syndrome),
 	    (HEX, psn))

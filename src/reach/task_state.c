@@ -133,3 +133,12 @@ enum task_state task_look(pid_t pid, pid_t tid, uint64_t began, uint64_t mask)
 		return TASK_MAY_ACCESS;
 	}
 }
+
+bool task_goes_on(pid_t pid)
+{
+	char stat[1024];
+	const char *state =
+		task_read(pid, pid, "stat", stat, sizeof(stat)) > 0 ? stat_after_name(stat) : NULL;
+
+	return state && strchr("RSD", *state);
+}

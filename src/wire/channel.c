@@ -323,6 +323,18 @@ bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p)
 	return room;
 }
 
+bool channel_unread(struct channel *ch, uint16_t peer)
+{
+	bool unread;
+
+	spin_lock(&ch->tx_lock);
+	unread = ch->mem && ch->peer == peer &&
+		 !atomic_load_explicit(&ch->broken, memory_order_relaxed) &&
+		 ring_read_up_to(&ch->tx) != ch->tx.head;
+	spin_unlock(&ch->tx_lock);
+	return unread;
+}
+
 uint32_t channel_max_payload(struct channel *ch, bool by_reference_ok)
 {
 	if (by_reference_ok && atomic_load_explicit(&ch->by_reference, memory_order_relaxed))

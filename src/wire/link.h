@@ -27,6 +27,8 @@ struct link_ops {
 	/* False: xmit would say WIRE_BUSY of this unreliable packet, and drain will tell when no
 	 * longer. */
 	bool (*has_room)(struct link *l, uint32_t to, const struct pkt *p);
+	/* As wire_peer_is_behind.  May be NULL: never. */
+	bool (*behind)(struct link *l, uint32_t to);
 	/* As wire_withdraw_key, of what went to one owner or LINK_ALL.  May be NULL; a link that
 	 * has it drains as well. */
 	void (*withdraw)(struct link *l, uint32_t to, const struct record_refs *refs,

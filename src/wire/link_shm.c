@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/trace.h"
+#include "reach/task_state.h"
 #include "wire/link_shm.h"
 #include "wire/tap.h"
 
@@ -241,6 +242,20 @@ static bool shm_has_room(struct link *link, uint32_t to, const struct pkt *p)
 	return channel_has_room(ch, peer, p);
 }
 
+static bool shm_behind(struct link *link, uint32_t to)
+{
+	no_cancellation();
+	struct link_shm *l = shm_of(link);
+	uint16_t peer = (uint16_t)(to - 1);
+	struct channel *ch = shm_channel(l, peer);
+
+	if (!ch || !channel_unread(ch, peer) || !task_goes_on(l->attr->slots[peer].pid))
+		return false;
+	/* It has been told; telling it again costs nothing. */
+	inbox_raise(&l->attr->slots[peer], l->attr->slot);
+	return true;
+}
+
 static void shm_withdraw(struct link *link, uint32_t to, const struct record_refs *refs,
 			 void (*lost)(void *user, uint32_t sqpn), void *user)
 {
@@ -259,6 +274,7 @@ static const struct link_ops link_shm_ops = {
 	.xmit = shm_xmit,
 	.max_payload = shm_max_payload,
 	.has_room = shm_has_room,
+	.behind = shm_behind,
 	.withdraw = shm_withdraw,
 	.drain = link_shm_drain,
 };

@@ -148,6 +148,15 @@ uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn
 	return mtu_bytes ? max - max % mtu_bytes : max;
 }
 
+bool wire_peer_is_behind(struct wire *w, const struct path *path, uint32_t dqpn)
+{
+	/* The queue pair's memory of the route belongs to the requester. */
+	uint32_t to = route_walk(w, path, dqpn);
+	struct link *l = w->host->link_to[to];
+
+	return l->ops->behind && l->ops->behind(l, to);
+}
+
 struct expose *wire_expose(struct wire *w)
 {
 	return &w->host->expose;

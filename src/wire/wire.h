@@ -133,6 +133,12 @@ uint16_t wire_slot(const struct wire *w);
 const _Atomic(uint32_t) *wire_observers(const struct wire *w);
 
 /*
+ * Has the process of dqpn not taken all packets of this one yet, although it is neither stopped nor
+ * dead?  Then it waits for a processor.  Takes a look at /proc.
+ */
+bool wire_peer_is_behind(struct wire *w, const struct path *path, uint32_t dqpn) must_check;
+
+/*
  * The largest payload one packet to (path, dqpn) may carry, at most IB_MAX_MSG_BYTES.  A multiple
  * of mtu_bytes, and mtu_bytes itself while this process or that of dqpn is observed.
  * by_reference_ok: the packet will satisfy the exception above.

@@ -78,6 +78,7 @@ struct completer {
 	_Atomic(uint32_t) acked_psn;	  /* all before this one are acknowledged */
 	uint8_t retry_left;
 	uint8_t rnr_left;
+	uint64_t behind_since; /* ns: since when the peer's process has had no processor; 0: no */
 	/* Since the timer was started an answer came, or a request was sent with none outstanding.
 	 */
 	_Atomic(bool) fresh;

@@ -67,6 +67,7 @@ void qp_reset_queues(struct qp *qp)
 	atomic_store(&qp->comp.rd_outstanding, 0);
 	atomic_store(&qp->comp.resend, false);
 	atomic_store(&qp->comp.withdrawn, 0);
+	qp->comp.behind_since = 0;
 	atomic_store(&qp->waiting, 0);
 	timer_disarm(&qp->timer);
 	atomic_store(&qp->drain_notify, false);

@@ -27,6 +27,8 @@ static const uint32_t rnr_us[32] = {
 };
 
 #define RNR_RETRY_FOREVER 7
+/* How long a peer may be without a processor before that counts as silence. */
+#define PEER_BEHIND_NS 30000000000u
 
 uint32_t rnr_timer_us(uint8_t aeth)
 {
@@ -468,6 +470,28 @@ void completer_receive(struct qp *qp, const struct pkt *pkt)
 	spin_unlock(&qp->comp.lock);
 }
 
+/*
+ * Nothing is lost if the peer's process has not taken our packets yet: it waits for a processor,
+ * where a device would answer at once.  Such a time does not count, within reason.  A process that
+ * is stopped or dead is another matter.
+ */
+static bool peer_is_behind(struct qp *qp)
+{
+	struct completer *c = &qp->comp;
+	uint64_t now = clock_ns();
+
+	if (!wire_peer_is_behind(qp->adapter->wire, &qp->path, qp->attr.dest_qpn)) {
+		c->behind_since = 0;
+		return false;
+	}
+	if (!c->behind_since)
+		c->behind_since = now;
+	if (now - c->behind_since > PEER_BEHIND_NS)
+		return false;
+	trace(retry, deferred, qp->qpn, qp->attr.dest_qpn, "peer-has-no-processor");
+	return true;
+}
+
 void completer_timeout(struct timer *t)
 {
 	struct qp *qp = container_of(t, struct qp, timer);
@@ -490,6 +514,11 @@ void completer_timeout(struct timer *t)
 	    (qp_state(qp) != IB_QPS_RTS && qp_state(qp) != IB_QPS_SQD))
 		goto unlock;
 	if (atomic_exchange(&qp->comp.fresh, false)) {
+		qp->comp.behind_since = 0;
+		qp_timer_arm(qp, clock_ns() + qp->ack_timeout_ns);
+		goto unlock;
+	}
+	if (peer_is_behind(qp)) {
 		qp_timer_arm(qp, clock_ns() + qp->ack_timeout_ns);
 		goto unlock;
 	}
