@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/memory_file.h"
 
 #define PAGE 4096u
 
@@ -25,7 +26,7 @@ static struct hidden open_shared(const char *name, uint64_t bytes)
 
 	if (fd < 0)
 		return HIDDEN_NONE;
-	if (ftruncate(fd, (off_t)bytes) == 0 &&
+	if (memory_file_resize(fd, bytes) == 0 &&
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
 		return hidden_keep(fd);
 	close(fd);

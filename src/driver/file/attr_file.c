@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory_file.h"
 #include "base/text.h"
 #include "driver/file/cdev_file.h"
 #include "fabric/client/client.h"
@@ -32,9 +33,7 @@ static struct attr_file *attr_file_of(struct cdev_file *f)
 
 static int text_store(int fd, const char *text, ssize_t n)
 {
-	if (pwrite(fd, text, (size_t)n, 0) != n || ftruncate(fd, n))
-		return -EIO;
-	return 0;
+	return n < 0 || memory_file_store(fd, text, (size_t)n) ? -EIO : 0;
 }
 
 /* The old text stays if there is no new one, because the fabric has gone. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/memory_file.h"
 #include "driver/devx/devx.h"
 #include "driver/uverbs/core/event.h"
 #include "driver/uverbs/objects/uar.h"
@@ -30,8 +31,10 @@ static struct hca *file_find_hca(struct process *p, const char *name)
 
 static int file_map_pages(struct ufile *f, int fd)
 {
-	if (ftruncate(fd, UVERBS_FILE_BYTES) < 0)
-		return -errno;
+	int ret = memory_file_resize(fd, UVERBS_FILE_BYTES);
+
+	if (ret)
+		return ret;
 	/* Mapped once, whole: a descriptor kept for later could be closed by the program, and its
 	 * number would then name somebody else's file. */
 	f->pages = mmap(NULL, UVERBS_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,

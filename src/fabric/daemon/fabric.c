@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/memory_file.h"
 #include "base/text.h"
 #include "fabric/daemon/address.h"
 
@@ -29,11 +30,14 @@ static int segment_open(struct segment *s, const char *name, size_t bytes, bool 
 	s->fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (s->fd < 0)
 		return -errno;
-	if (ftruncate(s->fd, (off_t)bytes))
+	ret = memory_file_resize(s->fd, bytes);
+	if (ret)
 		goto close_fd;
 	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
-	if (p == MAP_FAILED)
+	if (p == MAP_FAILED) {
+		ret = -errno;
 		goto close_fd;
+	}
 	if (ours_alone)
 		seals |= F_SEAL_FUTURE_WRITE;
 	fcntl(s->fd, F_ADD_SEALS, seals);
@@ -42,7 +46,6 @@ static int segment_open(struct segment *s, const char *name, size_t bytes, bool 
 	return 0;
 
 close_fd:
-	ret = -errno;
 	close(s->fd);
 	s->fd = -1;
 	return ret;

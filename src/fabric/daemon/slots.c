@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/memory_file.h"
 #include "fabric/daemon/descriptor.h"
 
 #define NO_SLOT REGISTRY_SLOTS
@@ -264,7 +265,7 @@ void slot_release(struct fabric *f, uint32_t slot, const struct slot_notes *note
 
 static int channel_create(struct slot_row *low, uint32_t high)
 {
-	int fd;
+	int fd, ret;
 
 	if (!low->channel) {
 		low->channel = malloc(REGISTRY_SLOTS * sizeof(*low->channel));
@@ -276,11 +277,10 @@ static int channel_create(struct slot_row *low, uint32_t high)
 	fd = memfd_create("softhca-channel", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, FABRIC_CHANNEL_BYTES)) {
-		int err = errno;
-
+	ret = memory_file_resize(fd, FABRIC_CHANNEL_BYTES);
+	if (ret) {
 		close(fd);
-		return -err;
+		return ret;
 	}
 	/* Neither side can make the other's mapping fault. */
 	fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);

@@ -83,10 +83,19 @@ static bool options_read(int argc, char **argv, struct options *o)
 	return fabric_name_ok(o->fabric);
 }
 
+static void limit_lift(__rlimit_resource_t what)
+{
+	struct rlimit limit;
+
+	if (getrlimit(what, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(what, &limit);
+}
+
 /* The daemon serves everybody, so it keeps nothing of the program that happened to start it. */
 static void forget_parent(int keep_fd)
 {
-	struct rlimit files;
 	cpu_set_t all;
 	int null;
 
@@ -107,10 +116,10 @@ static void forget_parent(int keep_fd)
 	memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
 	/* We need a descriptor per process and per pair of processes that talk. */
-	if (!getrlimit(RLIMIT_NOFILE, &files)) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
+	limit_lift(RLIMIT_NOFILE);
+	/* A device tree that is too long for a file is an error and not our death. */
+	limit_lift(RLIMIT_FSIZE);
+	signal(SIGXFSZ, SIG_IGN);
 }
 
 /* Up to here somebody reads the errors. */

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The calls for signals and children are made directly: those of libc are interposed, or a thread
+ * can be cancelled in them. */
+#include "base/memory_file.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+#define XFSZ_BIT    (1ull << (SIGXFSZ - 1))
+#define STACK_BYTES 8192u
+
+static bool xfsz_pending(void)
+{
+	uint64_t pending = 0;
+
+	syscall(SYS_rt_sigpending, &pending, sizeof(pending));
+	return pending & XFSZ_BIT;
+}
+
+/* The kernel sends the signal to the thread that asked for too much, and that is held. */
+static void xfsz_take(void)
+{
+	const uint64_t set = XFSZ_BIT;
+	const struct timespec now = {0};
+
+	syscall(SYS_rt_sigtimedwait, &set, NULL, &now, sizeof(set));
+}
+
+struct change {
+	int fd;
+	const char *text; /* or NULL: the size alone */
+	uint64_t bytes;
+	int ret;
+};
+
+static int change_make(const struct change *c)
+{
+	ssize_t n = c->text ? pwrite(c->fd, c->text, c->bytes, 0) : (ssize_t)c->bytes;
+
+	if (n < 0)
+		return -errno;
+	/* A limit allows the part of a text that is below it. */
+	if ((uint64_t)n != c->bytes)
+		return -EFBIG;
+	return ftruncate(c->fd, (off_t)c->bytes) ? -errno : 0;
+}
+
+/* A process of its own has limits of its own: the soft one can be raised to the hard one by
+ * anybody, and the hard one by some. */
+static int change_unlimited(void *arg)
+{
+	struct change *c = arg;
+	struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+
+	if (syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, &limit, NULL) &&
+	    !syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, &limit, NULL);
+	}
+	c->ret = change_make(c);
+	return 0;
+}
+
+/*
+ * The child shares all memory and descriptors, we wait for its end, and no signal tells of it; so
+ * neither the program nor its handlers of fork() hear of it.
+ */
+static int change_in_child(struct change *c)
+{
+	char stack[STACK_BYTES] __attribute__((aligned(16)));
+	int pid = clone(change_unlimited, stack + sizeof(stack),
+			CLONE_VM | CLONE_VFORK | CLONE_FILES | CLONE_FS, c);
+
+	if (pid < 0)
+		return -EFBIG;
+	while (syscall(SYS_wait4, pid, NULL, __WCLONE, NULL) < 0 && errno == EINTR)
+		;
+	return c->ret;
+}
+
+static int change(struct change *c)
+{
+	const uint64_t all = ~0ull;
+	uint64_t saved = 0;
+	bool pending;
+
+	/* All signals: the program's handlers must not run in the child. */
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &saved, sizeof(all));
+	pending = xfsz_pending();
+	c->ret = change_make(c);
+	if (c->ret == -EFBIG) {
+		if (!pending)
+			xfsz_take();
+		c->ret = change_in_child(c);
+	}
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &saved, NULL, sizeof(saved));
+	if (c->ret == -EFBIG)
+		log_error("RLIMIT_FSIZE allows no file of %lu bytes, not even in memory",
+			  (unsigned long)c->bytes);
+	return c->ret;
+}
+
+int memory_file_resize(int fd, uint64_t bytes)
+{
+	return change(&(struct change){.fd = fd, .bytes = bytes});
+}
+
+int memory_file_store(int fd, const char *text, size_t n)
+{
+	return change(&(struct change){.fd = fd, .text = text, .bytes = n});
+}

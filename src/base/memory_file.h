@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The size of our own files in memory.  They belong to the device and not to the program, so the
+ * program's limit of file sizes (RLIMIT_FSIZE) is not to hold for them; and its signal, which ends
+ * a process, is never raised on their account.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+/*
+ * Gives a file its size.  Returns 0 or -errno: -EFBIG if the limit cannot be lifted for it, which
+ * the log then tells by the limit's name.  The limit of the process stays as it is.
+ */
+int memory_file_resize(int fd, uint64_t bytes) must_check;
+
+/* Gives a file this text and no other.  Returns 0 or -errno. */
+int memory_file_store(int fd, const char *text, size_t n) must_check;
