@@ -16,12 +16,31 @@
 struct mkey_meaning;
 struct runs;
 
+/*
+ * Where a responder is while it holds its lock.  Some keys end on the data path, which cannot wait
+ * for a grace period; whoever ends one waits for who is counted there instead.
+ */
+struct mkey_stay {
+	_Atomic(uint32_t) *in; /* counts who is there; NULL: nowhere */
+};
+
+/* The copy is complete, or never begins. */
+static inline void mkey_stay_end(struct mkey_stay *s)
+{
+	if (likely(!s->in))
+		return;
+	atomic_fetch_sub_explicit(s->in, 1, memory_order_release);
+	s->in = NULL;
+}
+
 /* Who uses a key, and for what. */
 struct mkey_use {
 	uint32_t key;
 	uint32_t pdn;
 	uint32_t qpn; /* MKEY_ANY_QPN: the user cannot say */
-	bool remote;  /* a peer named the key, in a request to that QP */
+	/* A peer named the key, in a request to that QP, which stays until the copy is complete;
+	 * NULL: no peer did. */
+	struct mkey_stay *remote;
 	uint32_t access;
 };
 

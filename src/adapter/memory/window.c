@@ -27,6 +27,9 @@ struct window {
 	_Atomic(uint32_t) seq; /* odd while the contents change */
 	struct contents now;
 	struct mkey *region; /* while bound; under the lock */
+	/* Type 1: who looks or copies, counted by the phase in which it came. */
+	_Atomic(uint32_t) phase;
+	_Atomic(uint32_t) users[2];
 };
 
 /* A consistent copy of the contents. */
@@ -81,12 +84,55 @@ static void window_change_end(struct window *w)
 	atomic_store_explicit(&w->seq, seq + 1, memory_order_release);
 }
 
-/* Lock held. */
+/* Comes before a look; the responder's lock is held from here to the end of the copy. */
+static void window_enter(struct window *w, struct mkey_stay *stay)
+{
+	_Atomic(uint32_t) *in = &w->users[atomic_load(&w->phase) & 1];
+
+	if (stay->in == &w->users[0] || stay->in == &w->users[1])
+		return;
+	mkey_stay_end(stay);
+	atomic_fetch_add(in, 1);
+	stay->in = in;
+	/* Counts before it looks; partner: window_wait. */
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+/*
+ * The contents have changed: waits until nobody uses the former ones.  Who comes from now on is
+ * counted in the other phase, so that a stream of them keeps nobody.  One that has looked at the
+ * phase before may be counted in the new one late, so it takes two turns.
+ *
+ * Any QP of the domain may use a type 1 window.  Its responder holds its lock meanwhile, and
+ * nothing that is done under that lock waits for a requester or for a window of type 1.  A type 2
+ * window has one QP, and who invalidates it waits for that one's lock.  Lock held.
+ */
+static void window_wait(struct window *w)
+{
+	unsigned round = 0;
+
+	if (w->type != WINDOW_TYPE_1)
+		return;
+	atomic_thread_fence(memory_order_seq_cst);
+	for (int turn = 0; turn < 2; turn++) {
+		uint32_t before = atomic_fetch_xor(&w->phase, 1) & 1;
+
+		while (atomic_load_explicit(&w->users[before], memory_order_acquire)) {
+			if (++round % 256)
+				cpu_relax();
+			else
+				sched_yield();
+		}
+	}
+}
+
+/* Lock held, or nobody else knows the window. */
 static void window_set_unbound(struct window *w)
 {
 	window_change_begin(w);
 	SET(bound, false);
 	window_change_end(w);
+	window_wait(w);
 	if (w->region)
 		mkey_let_go(w->region);
 	w->region = NULL;
@@ -210,6 +256,7 @@ static bool window_bind_locked(struct adapter *a, struct window *w, const struct
 	SET(addr, addr);
 	SET(bound, true);
 	window_change_end(w);
+	window_wait(w);
 	w->region = region;
 	if (former)
 		mkey_let_go(former);
@@ -273,12 +320,14 @@ static enum mkey_verdict window_resolve(struct adapter *a, struct mkey_meaning *
 					const struct mkey_use *u, uint64_t va, uint64_t len,
 					struct runs *runs)
 {
-	const struct window *w = container_of(m, struct window, meaning);
+	struct window *w = container_of(m, struct window, meaning);
 	struct look now;
 
 	(void)a;
 	if (!u->remote)
 		return MKEY_NO_KEY;
+	if (w->type == WINDOW_TYPE_1)
+		window_enter(w, u->remote);
 	window_look_at(w, &now);
 	if (!now.bound || now.key != u->key)
 		return MKEY_NO_KEY;

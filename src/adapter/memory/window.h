@@ -6,7 +6,7 @@
  * A bound window holds its region, which can be neither deregistered nor changed meanwhile.  So the
  * window keeps the memory's address itself, and a remote access takes one look-up.  The contents
  * change on the data path, which cannot wait for a grace period, so a sequence number guards them,
- * and the key table publishes a meaning that is no region.
+ * the users are counted, and the key table publishes a meaning that is no region.
  */
 #pragma once
 
@@ -28,7 +28,11 @@ struct window_bind {
 	uint64_t mr_va;
 };
 
-/* False: refused (a log line says why); nothing has changed.  All of these under RCU. */
+/*
+ * False: refused (a log line says why); nothing has changed.  Otherwise no access by the former
+ * contents is being made any more when they return.  All of these under RCU, and under no
+ * responder's lock.
+ */
 bool window_bind(struct adapter *a, const struct window_bind *b) must_check;
 /* Type 1: a bind of no bytes. */
 bool window_unbind(struct adapter *a, uint32_t key, uint32_t pdn) must_check;

@@ -98,6 +98,7 @@ struct responder {
 	/* Peers of this process may execute requests without packets: see resp_bypass_ok. */
 	uint32_t bypass_ok;
 	struct qp_view view;
+	struct mkey_stay stay; /* in a window */
 	/* For a peer of another process; NULL: such peers send packets. */
 	struct qp_block *shared;
 	bool far;	/* the peer is in another process */
@@ -237,12 +238,13 @@ static inline void resp_close(struct qp *qp)
 	r->published = false;
 }
 
-/* The use of a key that a peer names in a request of this right (0: none) to the QP. */
-static inline struct mkey_use qp_remote_use(const struct qp *qp, uint32_t key, uint32_t pdn,
+/* The use of a key that a peer names in a request of this right (0: none) to the QP.  Under the
+ * responder's lock. */
+static inline struct mkey_use qp_remote_use(struct qp *qp, uint32_t key, uint32_t pdn,
 					    uint32_t right)
 {
 	return (struct mkey_use){
-		.key = key, .pdn = pdn, .qpn = qp->qpn, .remote = true, .access = right};
+		.key = key, .pdn = pdn, .qpn = qp->qpn, .remote = &qp->resp.stay, .access = right};
 }
 
 /* May peers execute requests directly, without packets? */
@@ -262,6 +264,7 @@ static inline void resp_unlock(struct qp *qp)
 {
 	struct responder *r = &qp->resp;
 
+	mkey_stay_end(&r->stay);
 	if (!r->far)
 		r->bypass_ok = resp_bypass_ok(qp);
 	else if (!r->published && resp_bypass_ok(qp))

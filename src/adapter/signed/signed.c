@@ -74,7 +74,7 @@ static struct mkey_use transfer_use(const struct transfer *t, uint32_t key)
 		.key = key,
 		.pdn = t->pdn,
 		.qpn = t->qp->qpn,
-		.remote = t->remote,
+		.remote = t->remote ? &t->qp->resp.stay : NULL,
 		.access = t->access,
 	};
 }

@@ -223,7 +223,7 @@ static enum resp_state resp_execute(struct qp *qp, const struct pkt *pkt)
 	return RESP_COMPLETE;
 }
 
-static bool resp_invalidate(const struct qp *qp, uint32_t key)
+static bool resp_invalidate(struct qp *qp, uint32_t key)
 {
 	const struct mkey_use u = qp_remote_use(qp, key, qp->resp.pdn, 0);
 

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "adapter/memory/window.h"
 #include "adapter_device.h"
@@ -145,6 +146,14 @@ static void bind_ok(struct window_case *t, enum window_type type, void *addr, ui
 	t->key = key;
 }
 
+static void unbind_ok(struct window_case *t)
+{
+	struct request none = free_request(WINDOW_TYPE_1);
+
+	post(&t->b, t->key, &none, sizeof(none.ctrl) + sizeof(none.context));
+	expect_ok(&t->b, WQE_OP_UMR);
+}
+
 static void write_through(struct window_case *t, uint32_t key, void *to, uint32_t len)
 {
 	struct device_wqe w;
@@ -173,7 +182,6 @@ static void write_refused(struct window_case *t, uint32_t key, void *to, uint32_
 static void test_type_1(void)
 {
 	struct window_case t;
-	struct request none = free_request(WINDOW_TYPE_1);
 	uint32_t former;
 
 	window_case_up(&t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
@@ -190,10 +198,8 @@ static void test_type_1(void)
 	/* a bind of no bytes; twice does no harm */
 	window_case_up(&t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
 	bind_ok(&t, WINDOW_TYPE_1, t.dst, BYTES);
-	for (int i = 0; i < 2; i++) {
-		post(&t.b, t.key, &none, sizeof(none.ctrl) + sizeof(none.context));
-		expect_ok(&t.b, WQE_OP_UMR);
-	}
+	unbind_ok(&t);
+	unbind_ok(&t);
 	write_refused(&t, t.key, t.dst, 8);
 	window_case_down(&t);
 }
@@ -469,25 +475,30 @@ static struct {
 	_Atomic(bool) stop;
 } race;
 
+static struct mkey_use use_of(const struct window_case *t, uint32_t key, struct mkey_stay *stay)
+{
+	return (struct mkey_use){
+		.key = key, .pdn = t->b.pdn, .remote = stay, .access = IB_ACCESS_REMOTE_WRITE};
+}
+
 static void *look(void *arg)
 {
 	struct window_case *t = &race.subject;
+	struct mkey_stay stay = {0};
 	uint64_t seen = 0;
 
 	(void)arg;
 	while (!atomic_load(&race.stop) || !seen) {
 		for (uint32_t half = 0; half < 2; half++) {
 			uint32_t key = (window_key(t->window) & ~0xffu) | half;
-			const struct mkey_use u = {.key = key,
-						   .pdn = t->b.pdn,
-						   .remote = true,
-						   .access = IB_ACCESS_REMOTE_WRITE};
+			const struct mkey_use u = use_of(t, key, &stay);
 			struct runs runs;
 			enum mkey_verdict v;
 
 			runs_begin(&runs);
 			rcu_enter();
 			v = mkey_resolve(t->device.adapter[0], &u, half * 0x100000ull, 64, &runs);
+			mkey_stay_end(&stay);
 			rcu_leave();
 			CHECK(v == MKEY_OK || v == MKEY_NO_KEY);
 			if (v == MKEY_OK)
@@ -530,6 +541,47 @@ static void test_race(void)
 	window_case_down(t);
 }
 
+/* A responder copies by the window: until it has ended, no bind is complete. */
+static struct {
+	struct window_case subject;
+	_Atomic(int) step; /* 1: inside, 2: about to leave */
+} visit;
+
+static void *stay_inside(void *arg)
+{
+	struct window_case *t = arg;
+	struct mkey_stay stay = {0};
+	const struct mkey_use u = use_of(t, t->key, &stay);
+	struct runs runs;
+
+	runs_begin(&runs);
+	rcu_enter();
+	CHECK(mkey_resolve(t->device.adapter[0], &u, (uintptr_t)t->dst, 64, &runs) == MKEY_OK);
+	atomic_store(&visit.step, 1);
+	usleep(100000);
+	atomic_store(&visit.step, 2);
+	mkey_stay_end(&stay);
+	rcu_leave();
+	return NULL;
+}
+
+static void test_visitor(bool unbind)
+{
+	struct window_case *t = &visit.subject;
+	pthread_t thread;
+
+	window_case_up(t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
+	bind_ok(t, WINDOW_TYPE_1, t->dst, 4096);
+	atomic_store(&visit.step, 0);
+	CHECK(!pthread_create(&thread, NULL, stay_inside, t));
+	while (!atomic_load(&visit.step))
+		usleep(100);
+	unbind ? unbind_ok(t) : bind_ok(t, WINDOW_TYPE_1, t->dst + 4096, 4096);
+	CHECK(atomic_load(&visit.step) == 2);
+	CHECK(!pthread_join(thread, NULL));
+	window_case_down(t);
+}
+
 int main(void)
 {
 	test_type_1();
@@ -542,5 +594,7 @@ int main(void)
 	test_other_qp();
 	test_region_held();
 	test_race();
+	test_visitor(false);
+	test_visitor(true);
 	return 0;
 }
