@@ -2,12 +2,13 @@
 /*
  * What many short lives, and many registrations, use up: nothing.
  *
- *	budget DEVICE lives COUNT        so many processes that open the device, exchange data and
- *end budget DEVICE regions COUNT      so many registrations of what a peer then writes to budget
- *DEVICE objects COUNT      so many queue pairs, windows, CQs and connections
+ *	budget DEVICE lives COUNT	processes that open the device, exchange data and end
+ *	budget DEVICE regions COUNT	registrations of what a peer then writes to
+ *	budget DEVICE objects COUNT	queue pairs, windows, CQs and connections
  *
  * A process that lives on has as many descriptors, mappings and pages of shared memory afterwards
- *as it had after the first of them.
+ * as it had after the first of them.  The fabric's slots are apart: processes get them in turn, and
+ * a page of theirs is there from its first use on, so they grow until each was used once.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -26,15 +27,17 @@ enum { OLD = 0x11 };
 #define FIRST_ROUNDS 3u
 #define REGION_BYTES (16ul << 20)
 #define MIB	     1048576ul
+#define SLOTS	     1024u /* of a fabric */
 
 /* What one more of may be there by chance: a mapping that the kernel has split, a page that is
  * shared. */
 #define SPARE_MAPPINGS 12ul
 #define SPARE_BYTES    (4ul * MIB)
+#define SPARE_SLOTS    (64ul << 10)
 
 struct holdings {
 	unsigned long descriptors, mappings;
-	uint64_t shared;
+	uint64_t slots, shared; /* shared: without the slots */
 };
 
 static unsigned long entries(const char *directory)
@@ -63,13 +66,37 @@ static unsigned long lines(const char *path)
 	return n;
 }
 
+/* How much of the slots is in memory here. */
+static uint64_t slot_bytes(void)
+{
+	FILE *f = fopen("/proc/self/smaps", "r");
+	unsigned long kib, sum = 0;
+	bool ours = false;
+	char line[512];
+
+	if (!f)
+		device_die("/proc/self/smaps: %m");
+	while (fgets(line, sizeof(line), f)) {
+		if (strchr("0123456789abcdef", line[0]))
+			ours = strstr(line, "/memfd:softhca-slots");
+		else if (ours && sscanf(line, "Rss: %lu", &kib) == 1)
+			sum += kib;
+	}
+	fclose(f);
+	host_want(sum, "no mapping of the slots");
+	return sum << 10;
+}
+
 static struct holdings holdings(void)
 {
-	return (struct holdings){
+	struct holdings h = {
 		.descriptors = entries("/proc/self/fd"),
 		.mappings = lines("/proc/self/maps"),
-		.shared = host_shared_bytes(),
+		.slots = slot_bytes(),
 	};
+
+	h.shared = host_shared_bytes() - h.slots;
+	return h;
 }
 
 static void want_no_more(const struct holdings *before)
@@ -110,13 +137,21 @@ static void life(struct host *h, unsigned number)
 static void lives(struct host *h, unsigned count)
 {
 	struct holdings before = {0};
+	uint64_t slots = 0;
 
 	for (unsigned i = 0; i < count; i++) {
 		life(h, i);
 		if (i + 1 == FIRST_LIVES)
 			before = holdings();
+		if (i + 1 == SLOTS + FIRST_LIVES)
+			slots = slot_bytes();
 	}
 	want_no_more(&before);
+	if (slots) {
+		printf("slots: %lu KiB, then %lu\n", (unsigned long)slots >> 10,
+		       (unsigned long)slot_bytes() >> 10);
+		host_want(slot_bytes() <= slots + SPARE_SLOTS, "the slots grow when all were used");
+	}
 }
 
 /* ---- regions ---- */
