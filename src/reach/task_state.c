@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "reach/task_state.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -13,7 +14,10 @@
 /* proc(5) counts from 1 */
 #define STAT_FIELD_USER	  14
 #define STAT_FIELD_SYSTEM 15
-#define STAT_FIELD_BEGAN  22
+/* The most threads that are looked at. */
+#define TASK_THREADS 64u
+
+#define STAT_FIELD_BEGAN 22
 
 /* Reads a small file whole: its length, or negative errno. */
 static ssize_t proc_read(const char *path, char *text, size_t size)
@@ -134,11 +138,30 @@ enum task_state task_look(pid_t pid, pid_t tid, uint64_t began, uint64_t mask)
 	}
 }
 
-bool task_goes_on(pid_t pid)
+static bool thread_goes_on(pid_t pid, pid_t tid)
 {
 	char stat[1024];
 	const char *state =
-		task_read(pid, pid, "stat", stat, sizeof(stat)) > 0 ? stat_after_name(stat) : NULL;
+		task_read(pid, tid, "stat", stat, sizeof(stat)) > 0 ? stat_after_name(stat) : NULL;
 
 	return state && strchr("RSD", *state);
+}
+
+bool task_goes_on(pid_t pid)
+{
+	unsigned threads = 0;
+	const struct dirent *e;
+	char path[32];
+	bool all = true;
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	if (!tasks)
+		return false;
+	while (all && (e = readdir(tasks)))
+		if (e->d_name[0] != '.')
+			all = ++threads <= TASK_THREADS && thread_goes_on(pid, atoi(e->d_name));
+	closedir(tasks);
+	return all && threads;
 }

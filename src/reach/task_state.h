@@ -21,8 +21,9 @@ enum task_state task_look(pid_t pid, pid_t tid, uint64_t began, uint64_t mask);
 /* How long a thread has run on a processor, in steps of 10 ms mostly; 0 if /proc does not tell. */
 uint64_t task_ran_ms(pid_t pid, pid_t tid);
 
-/* Does the process run, or could it if it had a processor?  False: it has ended, is stopped by a
- * signal or a debugger, or is out of our sight. */
+/* Does the process run, or could it if it had processors?  False: it has ended, some thread of it
+ * is stopped by a signal or a debugger, or it is out of our sight; or it has too many threads to
+ * look at. */
 bool task_goes_on(pid_t pid);
 
 /* When a process began, in some unit; 0 if /proc does not tell. */

@@ -28,7 +28,7 @@ static const uint32_t rnr_us[32] = {
 
 #define RNR_RETRY_FOREVER 7
 /* How long a peer may be without a processor before that counts as silence. */
-#define PEER_BEHIND_NS 30000000000u
+#define PEER_BEHIND_NS 10000000000u
 
 uint32_t rnr_timer_us(uint8_t aeth)
 {
