@@ -16,10 +16,6 @@ def status_text(status):
     return WRONG_STATUS.get(status, f"status {status}")
 
 
-# Exposed memory moves pages while the engine waits, and may keep them: docs/exposed-memory.md.
-EXPOSED = "0"
-
-
 class Walk:
     """start: cold or warm, whether the first thing that the process does meets the faults."""
 
@@ -38,8 +34,7 @@ class Walk:
         shell = 'LD_PRELOAD="$0:$LD_PRELOAD" exec "$@"'
         return session.run("sh", "-c", shell, str(self.programs / "libinject.so"),
                            str(self.programs / "walk"), self.device, self.start,
-                           env={**session.env, **switches,
-                                "SOFTHCA_EXPOSE": EXPOSED}, limit=HANG_LIMIT)
+                           env={**session.env, **switches}, limit=HANG_LIMIT)
 
     def count(self, session):
         with injector.report() as page:
