@@ -9,6 +9,9 @@
 
 /* Longer messages would keep this thread for too long; between packets it looks up. */
 #define REMOTE_MAX_BYTES (4u << 20)
+/* Messages that are made on the way go through so large a buffer. */
+#define STAGE_BYTES 16384u
+#define STAGE_ALIGN 64u
 
 /* Gathers a message into a list of runs, in one pass even if it is made on the way. */
 static bool bypass_gather(struct qp *qp, const struct send_wqe *w, const struct runs *dst)
@@ -59,6 +62,46 @@ struct bypass_outcome {
 	const char *way, *why;
 };
 
+/*
+ * A message with signatures, or from or to too many places: its bytes are made in a buffer, and
+ * move from there in parts, one after the other, each as if it were a request.  The parts meet
+ * where lines of the target's memory do, so no word is torn.
+ */
+static bool move_staged(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w,
+			struct remote_move *m)
+{
+	_Alignas(STAGE_ALIGN) uint8_t stage[STAGE_BYTES];
+	/* nothing is outstanding, so the completer is idle and its state is ours */
+	bool read = m->right == IB_ACCESS_REMOTE_READ;
+	struct transfer t =
+		(read ? transfer_answered : transfer_sent)(qp, w, (uint16_t)qp->req.next_block);
+	uint64_t n;
+
+	/* By the kernel, so many calls are no faster than packets. */
+	m->why = "local-memory";
+	if (!remote_is_mapped(r, m->right, m->ranges))
+		return false;
+	for (uint64_t off = 0; off < w->len; off += n) {
+		uint64_t va = w->raddr + off, lead = va % STAGE_ALIGN;
+		struct run part = {stage + lead, n = min_u64(STAGE_BYTES - lead, w->len - off)};
+		const struct remote_range range = {.rkey = w->rkey, .va = va, .len = n};
+
+		m->why = "local-memory";
+		if (!read && transfer_move(&t, off, n, &part, 1) != MKEY_OK)
+			return false;
+		m->ranges = &range;
+		m->local = &part;
+		m->nlocal = 1;
+		remote_move(r, m);
+		if (!m->done)
+			return false;
+		m->why = "local-memory";
+		if (read && transfer_move(&t, off, n, &part, 1) != MKEY_OK)
+			return false;
+	}
+	return true;
+}
+
 static bool move_remote(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w,
 			struct bypass_outcome *out)
 {
@@ -66,21 +109,29 @@ static bool move_remote(struct qp *qp, const struct bypass_peer *r, const struct
 	uint32_t right = right_for(wqe_props(w->opcode));
 	struct remote_move m = {.right = right, .ranges = &range, .n = 1};
 	struct runs local;
+	enum mkey_verdict v;
+	bool done;
 
 	out->why = "long";
 	if (w->len > REMOTE_MAX_BYTES)
 		return false;
 	runs_begin(&local);
 	out->why = "local-memory";
-	if (send_wqe_runs(qp->adapter, w, qp->create.pdn,
+	v = send_wqe_runs(qp->adapter, w, qp->create.pdn,
 			  right == IB_ACCESS_REMOTE_READ ? IB_ACCESS_LOCAL_WRITE : 0, 0, w->len,
-			  &local) != MKEY_OK)
+			  &local);
+	if (unlikely(mkey_staged(v))) {
+		done = move_staged(qp, r, w, &m);
+	} else if (likely(v == MKEY_OK)) {
+		m.local = local.run;
+		m.nlocal = local.n;
+		remote_move(r, &m);
+		done = m.done;
+	} else {
 		return false;
-	m.local = local.run;
-	m.nlocal = local.n;
-	remote_move(r, &m);
+	}
 	*out = (struct bypass_outcome){m.way, m.why};
-	return m.done;
+	return done;
 }
 
 static bool bypass_execute(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w,

@@ -15,6 +15,24 @@ struct reached {
 	struct run runs[WAY_REQUESTS];
 };
 
+/* The key of the range, and where in it that begins; false: it refuses. */
+static bool range_key(const struct bypass_peer *r, uint32_t right, const struct remote_range *at,
+		      struct key_block *k, uint64_t *off)
+{
+	if (!remote_key(r->remote, at->rkey, k) || k->pdn != r->pdn || (k->access & right) != right)
+		return false;
+	*off = at->va - k->iova;
+	return range_inside(*off, at->len, k->length);
+}
+
+bool remote_is_mapped(const struct bypass_peer *r, uint32_t right, const struct remote_range *at)
+{
+	struct key_block k;
+	uint64_t off;
+
+	return range_key(r, right, at, &k, &off) && k.place.way == KEY_MAPPED;
+}
+
 /* Where the range lies; false: its key refuses.  The run has no address if its memory is not within
  * reach. */
 static bool range_find(const struct bypass_peer *r, uint32_t right, const struct remote_range *at,
@@ -23,10 +41,7 @@ static bool range_find(const struct bypass_peer *r, uint32_t right, const struct
 	struct key_block k;
 	uint64_t off;
 
-	if (!remote_key(r->remote, at->rkey, &k) || k.pdn != r->pdn || (k.access & right) != right)
-		return false;
-	off = at->va - k.iova;
-	if (!range_inside(off, at->len, k.length))
+	if (!range_key(r, right, at, &k, &off))
 		return false;
 	*place = k.place;
 	place->offset += off;

@@ -31,3 +31,7 @@ struct remote_move {
  * is not done may be in part.  Under RCU.
  */
 void remote_move(const struct bypass_peer *r, struct remote_move *m);
+/* Does the key allow it now, and lead to memory that both map?  For who moves a request in parts: a
+ * responder that refuses it takes none of them. */
+bool remote_is_mapped(const struct bypass_peer *r, uint32_t right,
+		      const struct remote_range *at) must_check;

@@ -12,10 +12,12 @@
 #include <unistd.h>
 
 #include "adapter/bypass/bypass_peer.h"
+#include "adapter/memory/mkey_indirect.h"
 #include "adapter_device.h"
 #include "base/rcu.h"
 #include "base/rseq.h"
 #include "check.h"
+#include "prm/umr.h"
 #include "test_subnet.h"
 #include "usermem/usermem.h"
 #include "wire/expose.h"
@@ -720,6 +722,68 @@ static void test_not_mapped_yet(void)
 	fabric_down(f);
 }
 
+/* A request whose local side is this list of so many places; executed by the initiator alone. */
+static void listed(struct fabric *f, uint8_t opcode, uint64_t va, uint32_t key, uint32_t len)
+{
+	struct device_wqe w;
+
+	device_wqe_begin(&f->from, &w, opcode, WQE_CTRL_CE_ALWAYS, 0);
+	device_wqe_raddr(&w, va, f->target_key);
+	device_wqe_data(&w, NULL, len, key);
+	device_wqe_end(&w);
+}
+
+/* More places than one access describes: the message is made on the way, both ways. */
+static void test_many_places(void)
+{
+	enum { PLACES = 2 * RUNS_MAX, LEN = PLACES * 16 };
+	struct fabric *f = fabric_up();
+	struct umr_klm e[PLACES];
+	const struct mkey_indirect_attr attr = {
+		.pdn = f->from.pdn,
+		.access = RIGHTS,
+		.local_read = true,
+		.qpn = MKEY_ANY_QPN,
+		.length = LEN,
+		.max_entries = PLACES,
+		.entries = PLACES,
+		.entry = e,
+	};
+	struct mkey *list;
+	uint32_t key;
+
+	/* backwards */
+	for (unsigned i = 0; i < PLACES; i++) {
+		const uint8_t *at = f->source + (PLACES - 1 - i) * 16;
+
+		e[i] = (struct umr_klm){be32_of(16), be32_of(f->source_key),
+					be64_of((uintptr_t)at)};
+	}
+	CHECK(!mkey_create_indirect(f->a.device.adapter[0], &attr, &list));
+	key = mkey_key(list);
+	listed(f, WQE_OP_RDMA_WRITE, (uintptr_t)f->to->data + 1, key, LEN);
+	sent(f, CQE_OP_REQ);
+	for (unsigned i = 0; i < PLACES; i++)
+		CHECK(!memcmp(f->to->data + 1 + i * 16, f->source + (PLACES - 1 - i) * 16, 16));
+	CHECK(!f->to->data[0] && !f->to->data[1 + LEN]);
+	memset(f->source, 0, LEN);
+	listed(f, WQE_OP_RDMA_READ, (uintptr_t)f->to->data + 1, key, LEN);
+	sent(f, CQE_OP_REQ);
+	for (unsigned i = 0; i < PLACES; i++)
+		CHECK(!memcmp(f->to->data + 1 + i * 16, f->source + (PLACES - 1 - i) * 16, 16));
+	/* what the key refuses is not begun */
+	memset(f->to->data, 0, sizeof(f->to->data));
+	listed(f, WQE_OP_RDMA_WRITE, (uintptr_t)f->to->data + sizeof(f->to->data) - LEN + 1, key,
+	       LEN);
+	CHECK(!device_cq_poll(&f->from.cq));
+	progress(f);
+	sent(f, CQE_OP_REQ_ERR);
+	for (unsigned i = 0; i < sizeof(f->to->data); i++)
+		CHECK(!f->to->data[i]);
+	mkey_destroy(f->a.device.adapter[0], list);
+	fabric_down(f);
+}
+
 /* A file that the initiator cannot map: packets, all the same. */
 static void test_never_mapped(void)
 {
@@ -835,6 +899,7 @@ int main(void)
 		SKIP("the C library registers no restartable sequences");
 	way = KEY_MAPPED;
 	run_all();
+	test_many_places();
 	test_not_mapped_yet();
 	test_never_mapped();
 	way = KEY_KERNEL;
