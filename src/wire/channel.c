@@ -330,7 +330,7 @@ bool channel_unread(struct channel *ch, uint16_t peer)
 	spin_lock(&ch->tx_lock);
 	unread = ch->mem && ch->peer == peer &&
 		 !atomic_load_explicit(&ch->broken, memory_order_relaxed) &&
-		 ring_read_up_to(&ch->tx) != ch->tx.head;
+		 ring_is_behind(&ch->tx);
 	spin_unlock(&ch->tx_lock);
 	return unread;
 }

@@ -89,7 +89,8 @@ bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p);
  */
 void channel_withdraw(struct channel *ch, uint16_t peer, const struct record_refs *refs,
 		      void (*lost)(void *user, uint32_t sqpn), void *user);
-/* Has the peer not taken all that was sent? */
+/* Has the peer not taken all that was sent?  True may mean, the first time, that it has not said so
+ * yet: it says so when it looks next. */
 bool channel_unread(struct channel *ch, uint16_t peer);
 uint32_t channel_max_payload(struct channel *ch, bool by_reference_ok);
 

@@ -114,6 +114,16 @@ uint64_t ring_read_up_to(struct ring *r)
 	return r->tail;
 }
 
+bool ring_is_behind(struct ring *r)
+{
+	if (refresh_tail(r) || r->tail == r->head)
+		return false;
+	/* The consumer shows its cursor in steps, or to who wishes for room. */
+	atomic_store_explicit(&r->shared->want_room, 1, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
+	return !refresh_tail(r) && r->tail != r->head;
+}
+
 void ring_each_unread(struct ring *r, void (*fn)(void *arg, void *record, uint32_t bytes),
 		      void *arg)
 {

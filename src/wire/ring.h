@@ -78,6 +78,9 @@ void ring_each_unread(struct ring *r, void (*fn)(void *arg, void *record, uint32
 		      void *arg);
 /* Producer: the cursor up to which the consumer has finished. */
 uint64_t ring_read_up_to(struct ring *r);
+/* Producer: has the consumer not taken all records?  It may have, if it was not asked before: it
+ * answers at its next look, which the caller sees to. */
+bool ring_is_behind(struct ring *r);
 
 /* Consumer: might there be a record?  One cache line, the record's own. */
 static inline bool ring_has_news(const struct ring *r)

@@ -472,8 +472,9 @@ void completer_receive(struct qp *qp, const struct pkt *pkt)
 
 /*
  * Nothing is lost if the peer's process has not taken our packets yet: it waits for a processor,
- * where a device would answer at once.  Such a time does not count, within reason.  A process that
- * is stopped or dead is another matter.
+ * where a device would answer at once.  Such a time does not count, within reason; nor does the
+ * first one, in which the process is asked how far it is (IBTA 9.7.6.1.3 allows four times the
+ * timeout).  A process that is stopped or dead is another matter.
  */
 static bool peer_is_behind(struct qp *qp)
 {
