@@ -124,6 +124,12 @@ static void signals_release(const uint64_t *old)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, old, NULL, sizeof(*old));
 }
 
+/* Not by the program's mremap: it takes locks that a forked child finds taken. */
+static bool pages_put(void *copy, uint64_t bytes, void *at)
+{
+	return syscall(SYS_mremap, copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != -1;
+}
+
 /* Copies the pages and puts the copy in their place.  fd < 0: private memory. */
 static bool pages_replace(uint64_t addr, uint64_t bytes, int fd, uint64_t offset)
 {
@@ -138,8 +144,7 @@ static bool pages_replace(uint64_t addr, uint64_t bytes, int fd, uint64_t offset
 	signals_hold(&signals);
 	/* Not memcpy: a program under AddressSanitizer has bytes in its pages that it must not
 	 * read. */
-	replaced = usermem_copy(copy, at, bytes) &&
-		   mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED;
+	replaced = usermem_copy(copy, at, bytes) && pages_put(copy, bytes, at);
 	signals_release(&signals);
 	if (!replaced)
 		munmap(copy, bytes);
@@ -287,7 +292,8 @@ static bool share_begin_locked(struct process *p, uint64_t addr, uint64_t bytes,
 	struct share *s = share_find(addr, bytes);
 	struct shared_range r;
 
-	if (!s && e->mem && shared_file_find(addr, bytes, &r)) {
+	/* What was moved for others is in the arena, and leaves it with them. */
+	if (!s && e->mem && shared_file_find(addr, bytes, &r) && r.id != expose_arena_file(e)->id) {
 		s = file_begin(e, &r, bytes);
 		if (!s)
 			(void)share_refuse(addr, bytes, "file-not-reachable");
