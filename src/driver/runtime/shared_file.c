@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <string.h>
 #include <unistd.h>
 
 /* As hidden_id, without a descriptor. */
@@ -22,7 +23,9 @@ bool shared_file_find(uint64_t addr, uint64_t bytes, struct shared_range *out)
 	uint64_t end = addr + bytes, at;
 	struct vma v;
 
-	if (end < addr || !vma_at(addr, &v) || v.perms[3] != 's' || !v.inode)
+	/* System V segments have numbers of their own beside those of memfds on the same device. */
+	if (end < addr || !vma_at(addr, &v) || v.perms[3] != 's' || !v.inode ||
+	    !strncmp(v.name, "/SYSV", 5))
 		return false;
 	*out = (struct shared_range){vma_file_id(&v), v.offset + (addr - v.start), v};
 	for (at = v.end; at < end; at = v.end)
