@@ -110,16 +110,16 @@ bool segment_file_fits(int fd, uint64_t bytes)
 	       !fstatfs(fd, &fs) && (fs.f_type == TMPFS_MAGIC || fs.f_type == HUGETLBFS_MAGIC);
 }
 
-/* Read-only where it may not be written. */
+/* Read-only where it may not be written.  Does not wait for a lease that somebody has on it. */
 static int segment_reopen(int fd)
 {
 	char path[64];
 	int ret;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	ret = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY);
+	ret = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (ret < 0 && (errno == EACCES || errno == EPERM || errno == EROFS))
-		ret = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		ret = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	return ret < 0 ? -errno : ret;
 }
 
