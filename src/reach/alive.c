@@ -57,10 +57,16 @@ int alive_begin(struct alive *a)
 	return -ret;
 }
 
+/*
+ * Peers can write the rest of the mutex, and to unlock it would follow what they wrote.  The kernel
+ * checks what it follows when the thread ends, and leaves a word alone that is not the thread's.
+ */
 void alive_end(struct alive *a)
 {
-	if (atomic_load(alive_word(a)) == (uint32_t)gettid())
-		pthread_mutex_unlock(&a->held);
+	_Atomic(uint32_t) *word = (_Atomic(uint32_t) *)(void *)&a->held;
+	uint32_t mine = (uint32_t)gettid();
+
+	atomic_compare_exchange_strong(word, &mine, 0);
 }
 
 uint32_t alive_probe(const struct alive *a)
