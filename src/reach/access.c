@@ -48,7 +48,7 @@ static pid_t owner_tid(uint64_t owner)
 
 /* ---- the peer ---- */
 
-/* The calling thread's part of its words; 0: not known yet. */
+/* The calling thread's part of its words; 0: not known, and then there are no accesses. */
 static _Thread_local uint64_t self;
 static _Thread_local uint32_t claims;
 
@@ -57,6 +57,9 @@ static __attribute__((noinline, cold)) uint64_t self_find(void)
 	no_cancellation();
 	uint64_t began = task_began(getpid());
 
+	/* Without it the target would take us for another process that has our number. */
+	if (!began)
+		return 0;
 	self = (uint64_t)gettid() | (uint64_t)getpid() << ACCESS_TASK_BITS |
 	       field(began, 0, ACCESS_BEGAN_BITS) << ACCESS_BEGAN_SHIFT;
 	return self;
@@ -88,6 +91,8 @@ bool access_claim(struct access_table *t, struct access *out)
 	uint64_t me = likely(self) ? self : self_find();
 	uint32_t first = (uint32_t)me;
 
+	if (unlikely(!me))
+		return false;
 	me |= (uint64_t)(++claims & ACCESS_COUNT_MASK) << ACCESS_COUNT_SHIFT;
 	out->claim = me;
 	for (uint32_t i = 0; i < ACCESS_SLOTS; i++) {
@@ -125,9 +130,12 @@ static uint64_t slot_mark(struct access_slot *s)
 }
 
 /*
- * Processes that have held a slot, and run, for longer than any access takes.  They do not keep the
- * rules, and nobody waits for them again.  Private memory: peers cannot write here.
+ * Claims of threads that have held a slot, and run, for longer than any access takes: a handler of
+ * a signal keeps them, or they do not keep the rules.  Nobody waits for such a claim again, nor for
+ * a process that has made several.  Private memory: peers cannot write here.
  */
+#define ACCESS_OUTLAW_CLAIMS 3
+
 static _Atomic(uint64_t) outlaws[ACCESS_OUTLAWS];
 static _Atomic(uint32_t) outlaws_met;
 
@@ -139,18 +147,21 @@ static uint64_t outlaw_name(uint64_t owner)
 
 static bool outlaw_is(uint64_t owner)
 {
-	uint64_t name = outlaw_name(owner);
+	uint32_t claims_met = 0;
 
-	for (uint32_t i = 0; i < ACCESS_OUTLAWS; i++)
-		if (atomic_load_explicit(&outlaws[i], memory_order_relaxed) == name)
+	for (uint32_t i = 0; i < ACCESS_OUTLAWS; i++) {
+		uint64_t claim = atomic_load_explicit(&outlaws[i], memory_order_relaxed);
+
+		if (claim == owner)
 			return true;
-	return false;
+		claims_met += claim && outlaw_name(claim) == outlaw_name(owner);
+	}
+	return claims_met >= ACCESS_OUTLAW_CLAIMS;
 }
 
 static void outlaw_remember(uint64_t owner)
 {
-	atomic_store(&outlaws[atomic_fetch_add(&outlaws_met, 1) % ACCESS_OUTLAWS],
-		     outlaw_name(owner));
+	atomic_store(&outlaws[atomic_fetch_add(&outlaws_met, 1) % ACCESS_OUTLAWS], owner);
 }
 
 /* A wait for a thread that is marked. */

@@ -80,13 +80,10 @@ uint64_t task_ran_ms(pid_t pid, pid_t tid)
 	       (uint64_t)ticks;
 }
 
-/* That a file is missing means something only where there is a /proc. */
-static bool error_means_gone(ssize_t error)
+/* /proc may hide a thread, be missing, or want a descriptor that we do not get. */
+static bool is_gone(pid_t pid, pid_t tid)
 {
-	char stat[16];
-
-	return (error == -ENOENT || error == -ESRCH) &&
-	       proc_read("/proc/self/stat", stat, sizeof(stat)) > 0;
+	return syscall(SYS_tgkill, pid, tid, 0) < 0 && errno == ESRCH;
 }
 
 /*
@@ -121,7 +118,7 @@ enum task_state task_look(pid_t pid, pid_t tid, uint64_t began, uint64_t mask)
 		return TASK_GONE;
 	n = task_read(pid, tid, "stat", stat, sizeof(stat));
 	if (n <= 0)
-		return error_means_gone(n) ? TASK_GONE : TASK_MAY_ACCESS;
+		return is_gone(pid, tid) ? TASK_GONE : TASK_MAY_ACCESS;
 	state = stat_after_name(stat);
 	switch (state ? *state : '?') {
 	case 'Z':
