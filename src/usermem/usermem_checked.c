@@ -176,6 +176,8 @@ static enum usermem_verdict checked_copy(char *dst, const char *src, size_t n, b
 enum usermem_verdict usermem_copy_checked(void *dst, const void *src, size_t n, bool read,
 					  const _Atomic(uint64_t) *word, uint64_t value)
 {
+	if (unlikely(!rseq_available()))
+		return USERMEM_INTERRUPTED;
 	return checked_copy(dst, src, n, read, word, value);
 }
 #else
@@ -202,6 +204,8 @@ enum usermem_verdict usermem_copy_checked(void *dst, const void *src, size_t n, 
 	struct checked_work w = {dst, src, n, read, word, value, USERMEM_FAULT};
 	struct run to = {dst, n}, from = {(void *)(uintptr_t)src, n};
 
+	if (unlikely(!rseq_available()))
+		return USERMEM_INTERRUPTED;
 	return usermem_guarded(checked_work_run, &w, (struct usermem_list){&to, 1},
 			       (struct usermem_list){&from, 1})
 		       ? w.verdict
