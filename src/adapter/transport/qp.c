@@ -302,6 +302,9 @@ static bool apply_attributes(struct qp *qp, uint32_t mask)
 
 static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state to)
 {
+	/* Whoever flushes waits for peers' accesses first. */
+	if (to == IB_QPS_ERR)
+		atomic_store(&qp->resp.revoked, true);
 	atomic_store(&qp->state, (uint32_t)to);
 	if (to == IB_QPS_RESET || to == IB_QPS_ERR) {
 		resp_revoke(qp);
