@@ -40,6 +40,16 @@ static int alive_mutex_init(pthread_mutex_t *m)
 	return ret;
 }
 
+void alive_place(struct alive *a)
+{
+	a->pid_namespace = pid_namespace();
+}
+
+bool alive_is_near(const struct alive *a)
+{
+	return a->pid_namespace && a->pid_namespace == pid_namespace();
+}
+
 int alive_begin(struct alive *a)
 {
 	int ret;
@@ -50,7 +60,7 @@ int alive_begin(struct alive *a)
 		return -EAGAIN;
 	a->cookie = cookie;
 	a->cookie_at = (uint64_t)(uintptr_t)&cookie;
-	a->pid_namespace = pid_namespace();
+	alive_place(a);
 	ret = alive_mutex_init(&a->held);
 	if (!ret)
 		ret = pthread_mutex_trylock(&a->held);
@@ -76,8 +86,7 @@ uint32_t alive_probe(const struct alive *a)
 	struct iovec here = {&seen, sizeof(seen)};
 	struct iovec there = {(void *)(uintptr_t)a->cookie_at, sizeof(seen)};
 
-	if (!rseq_available() || !tid || tid >= ALIVE_MAX_TID || !a->pid_namespace ||
-	    a->pid_namespace != pid_namespace())
+	if (!rseq_available() || !tid || tid >= ALIVE_MAX_TID || !alive_is_near(a))
 		return 0;
 	if (process_vm_readv((pid_t)tid, &here, 1, &there, 1, 0) != sizeof(seen) ||
 	    seen != expected)

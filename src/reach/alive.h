@@ -23,6 +23,11 @@ struct alive {
 	uint64_t cookie;    /* ... which says this */
 };
 
+/* Says where the process lives, before peers look. */
+void alive_place(struct alive *a);
+/* Does it live in our PID namespace?  Elsewhere thread numbers mean other threads, so nobody could
+ * wait for the end of an access. */
+bool alive_is_near(const struct alive *a);
 /* The process's thread that peers shall address, which is not its first.  0 or negative errno:
  * peers find nobody alive. */
 int alive_begin(struct alive *a);

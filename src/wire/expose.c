@@ -52,6 +52,7 @@ int expose_open(struct expose *e, struct slot *slots, uint16_t slot)
 		ret = errno ? -errno : -ENOMEM;
 		goto close_file;
 	}
+	alive_place(&e->mem->alive);
 	segment_table_open(&e->segments, e->mem->segments);
 	ret = open_arena(e);
 	if (ret < 0)
@@ -228,6 +229,10 @@ struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me)
 	f->alive = atomic_load(&s->alive);
 	f->pid = s->pid;
 	f->mem = map_of_peer(f->pid, s);
+	if (f->mem && !alive_is_near(&f->mem->alive)) {
+		munmap(f->mem, sizeof(*f->mem));
+		f->mem = NULL;
+	}
 	if (!f->mem) {
 		free(f);
 		return NULL;
