@@ -229,7 +229,7 @@ static int vma_query(uint64_t addr, struct vma_query *q, struct vma *v)
 bool vma_at(uint64_t addr, struct vma *v)
 {
 	static _Atomic(bool) unknown;
-	struct vma_query q;
+	struct vma_query q = {0};
 	int ret = ENOTTY;
 
 	*v = (struct vma){0};
