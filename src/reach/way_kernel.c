@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/rseq.h"
+#include "reach/way_cursor.h"
 #include "usermem/usermem.h"
 
 /* One call moves no more, so that a revocation waits for some microseconds only. */
@@ -37,21 +38,6 @@ static bool cpu_has_fsrm(void)
 #else
 	return false;
 #endif
-}
-
-/* A position in a list of runs. */
-struct way_cursor {
-	const struct run *run;
-	size_t off;
-};
-
-static void way_cursor_advance(struct way_cursor *c, size_t n)
-{
-	c->off += n;
-	if (c->off == c->run->len) {
-		c->run++;
-		c->off = 0;
-	}
 }
 
 /*
@@ -79,7 +65,7 @@ static uint32_t pieces_list(const struct way_access *a, struct way_cursor at, st
 	/* What is left at the end holds an aligned word at least. */
 	for (*bytes = 0; n < ACCESS_PIECES && at.run < end && *bytes < WAY_CALL_BYTES - WAY_WORD;
 	     n++) {
-		void *addr = (char *)at.run->addr + at.off;
+		void *addr = way_cursor_at(&at);
 		size_t len = piece_bytes(at.run, at.off, a->read, WAY_CALL_BYTES - *bytes);
 
 		pieces[n].iov_len = len;
@@ -102,7 +88,7 @@ static unsigned long locals_list(struct way_cursor at, size_t bytes, struct iove
 		size_t len = min_u64(at.run->len - at.off, bytes);
 
 		if (len)
-			local[n++] = (struct iovec){(char *)at.run->addr + at.off, len};
+			local[n++] = (struct iovec){way_cursor_at(&at), len};
 		way_cursor_advance(&at, len);
 		bytes -= len;
 	}
@@ -141,11 +127,9 @@ static void account(struct way_access *a, struct way_cursor *local, struct way_c
 		    size_t moved)
 {
 	while (moved) {
-		size_t part = min_u64(moved, remote->run->len - remote->off);
+		size_t part = min_u64(moved, way_cursors_part(local, remote));
 
-		part = min_u64(part, local->run->len - local->off);
-		way_cursor_advance(local, part);
-		way_cursor_advance(remote, part);
+		way_cursors_advance(local, remote, part);
 		moved -= part;
 	}
 	a->done = (uint32_t)(remote->run - a->remote);
@@ -210,23 +194,13 @@ static enum way_verdict move_all(struct way_access *a)
 
 static bool aligned_alike(const struct way_access *a)
 {
-	const struct run *local = a->local;
-	size_t off = 0;
+	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};
 
-	for (uint32_t i = 0; i < a->requests; i++) {
-		for (size_t at = 0; at < a->remote[i].len;) {
-			size_t n = min_u64(a->remote[i].len - at, local->len - off);
-
-			if (((uintptr_t)local->addr + off - (uintptr_t)a->remote[i].addr - at) %
-			    WAY_WORD)
-				return false;
-			at += n;
-			off += n;
-			if (off == local->len) {
-				local++;
-				off = 0;
-			}
-		}
+	while (remote.run < a->remote + a->requests) {
+		if (((uintptr_t)way_cursor_at(&local) - (uintptr_t)way_cursor_at(&remote)) %
+		    WAY_WORD)
+			return false;
+		way_cursors_advance(&local, &remote, way_cursors_part(&local, &remote));
 	}
 	return true;
 }
@@ -256,18 +230,14 @@ static enum way_verdict read_aligned(struct way_access *a)
 
 	a->done = 0;
 	while (a->done < a->requests) {
-		char *there = (char *)remote.run->addr + remote.off;
+		char *there = way_cursor_at(&remote);
 		size_t room = WAY_BOUNCE_BYTES - WAY_WORD - (uintptr_t)there % WAY_WORD;
-		size_t n = min_u64(min_u64(remote.run->len - remote.off, room),
-				   local.run->len - local.off);
-		enum way_verdict v =
-			n ? read_part(a, (char *)local.run->addr + local.off, there, n) : WAY_DONE;
+		size_t n = min_u64(way_cursors_part(&local, &remote), room);
+		enum way_verdict v = n ? read_part(a, way_cursor_at(&local), there, n) : WAY_DONE;
 
 		if (v != WAY_DONE)
 			return v;
-		way_cursor_advance(&local, n);
-		if (n)
-			way_cursor_advance(&remote, n);
+		way_cursors_advance(&local, &remote, n);
 		a->done = (uint32_t)(remote.run - a->remote);
 	}
 	return WAY_DONE;

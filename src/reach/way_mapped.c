@@ -3,6 +3,7 @@
  */
 #include "reach/way.h"
 
+#include "reach/way_cursor.h"
 #include "usermem/usermem.h"
 
 static enum way_verdict way_mapped_verdict(enum usermem_verdict v)
@@ -28,26 +29,16 @@ static enum usermem_verdict copy_part(const struct way_access *a, char *here, ch
 
 enum way_verdict way_mapped(struct way_access *a)
 {
-	const struct run *local = a->local;
-	size_t off = 0;
+	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};
 
-	for (a->done = 0; a->done < a->requests; a->done++) {
-		const struct run *r = &a->remote[a->done];
+	for (a->done = 0; a->done < a->requests; a->done = (uint32_t)(remote.run - a->remote)) {
+		size_t n = way_cursors_part(&local, &remote);
+		enum usermem_verdict v =
+			copy_part(a, way_cursor_at(&local), way_cursor_at(&remote), n);
 
-		for (size_t at = 0; at < r->len;) {
-			size_t n = min_u64(r->len - at, local->len - off);
-			enum usermem_verdict v =
-				copy_part(a, (char *)local->addr + off, (char *)r->addr + at, n);
-
-			if (unlikely(v != USERMEM_DONE))
-				return way_mapped_verdict(v);
-			at += n;
-			off += n;
-			if (off == local->len) {
-				local++;
-				off = 0;
-			}
-		}
+		if (unlikely(v != USERMEM_DONE))
+			return way_mapped_verdict(v);
+		way_cursors_advance(&local, &remote, n);
 	}
 	return WAY_DONE;
 }
