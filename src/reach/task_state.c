@@ -14,10 +14,10 @@
 /* proc(5) counts from 1 */
 #define STAT_FIELD_USER	  14
 #define STAT_FIELD_SYSTEM 15
+#define STAT_FIELD_BEGAN  22
+
 /* The most threads that are looked at. */
 #define TASK_THREADS 64u
-
-#define STAT_FIELD_BEGAN 22
 
 /* Reads a small file whole: its length, or negative errno. */
 static ssize_t proc_read(const char *path, char *text, size_t size)
@@ -69,6 +69,18 @@ uint64_t task_began(pid_t pid)
 	return proc_read(path, stat, sizeof(stat)) > 0 ? stat_number(stat, STAT_FIELD_BEGAN) : 0;
 }
 
+/* The letter of proc(5); 0: its file cannot be read. */
+static char thread_state(pid_t pid, pid_t tid)
+{
+	char stat[1024];
+	const char *state;
+
+	if (task_read(pid, tid, "stat", stat, sizeof(stat)) <= 0)
+		return 0;
+	state = stat_after_name(stat);
+	return state ? *state : '?';
+}
+
 uint64_t task_ran_ms(pid_t pid, pid_t tid)
 {
 	long ticks = sysconf(_SC_CLK_TCK);
@@ -110,17 +122,12 @@ static bool sleeps_elsewhere(pid_t pid, pid_t tid)
 enum task_state task_look(pid_t pid, pid_t tid, uint64_t began, uint64_t mask)
 {
 	uint64_t now = task_began(pid);
-	const char *state;
-	char stat[1024];
-	ssize_t n;
 
 	if (now && (now & mask) != began)
 		return TASK_GONE;
-	n = task_read(pid, tid, "stat", stat, sizeof(stat));
-	if (n <= 0)
+	switch (thread_state(pid, tid)) {
+	case 0:
 		return is_gone(pid, tid) ? TASK_GONE : TASK_MAY_ACCESS;
-	state = stat_after_name(stat);
-	switch (state ? *state : '?') {
 	case 'Z':
 	case 'X':
 		return TASK_GONE;
@@ -137,11 +144,9 @@ enum task_state task_look(pid_t pid, pid_t tid, uint64_t began, uint64_t mask)
 
 static bool thread_goes_on(pid_t pid, pid_t tid)
 {
-	char stat[1024];
-	const char *state =
-		task_read(pid, tid, "stat", stat, sizeof(stat)) > 0 ? stat_after_name(stat) : NULL;
+	char state = thread_state(pid, tid);
 
-	return state && strchr("RSD", *state);
+	return state == 'R' || state == 'S' || state == 'D';
 }
 
 bool task_goes_on(pid_t pid)
