@@ -21,15 +21,20 @@ _Atomic(uint64_t) hidden_ids[HIDDEN_MAX_FDS];
 static _Atomic(int64_t) hidden_eventfds[HIDDEN_MAX_FDS];
 static _Atomic(unsigned) hidden_end; /* nothing was ever hidden at this number or beyond */
 
+uint64_t hidden_file_id(uint64_t device, uint64_t inode)
+{
+	uint64_t id = device * 0x9e3779b97f4a7c15u ^ inode;
+
+	return id ? id : 1;
+}
+
 uint64_t hidden_id(int fd)
 {
 	struct stat st;
-	uint64_t id;
 
 	if (fd < 0 || syscall(SYS_fstat, fd, &st) < 0)
 		return 0;
-	id = (uint64_t)st.st_dev * 0x9e3779b97f4a7c15u ^ (uint64_t)st.st_ino;
-	return id ? id : 1;
+	return hidden_file_id(st.st_dev, st.st_ino);
 }
 
 #define NO_EVENTFD	(-1) /* another file */

@@ -29,6 +29,8 @@ struct hidden {
 
 /* Identifies the file behind a descriptor, alike in all processes of this system; 0: none. */
 uint64_t hidden_id(int fd);
+/* The same without a descriptor, from the numbers that fstat would say. */
+uint64_t hidden_file_id(uint64_t device, uint64_t inode);
 /* Takes fd over, CLOEXEC; its number may change.  Negative: none. */
 struct hidden hidden_keep(int fd);
 /* Does it still name the file that was kept? */

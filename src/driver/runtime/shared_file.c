@@ -5,17 +5,14 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <string.h>
 #include <unistd.h>
 
-/* As hidden_id, without a descriptor. */
 static uint64_t vma_file_id(const struct vma *v)
 {
-	uint64_t id = (uint64_t)makedev(v->major, v->minor) * 0x9e3779b97f4a7c15u ^ v->inode;
-
-	return id ? id : 1;
+	return hidden_file_id(makedev(v->major, v->minor), v->inode);
 }
 
 bool shared_file_find(uint64_t addr, uint64_t bytes, struct shared_range *out)
