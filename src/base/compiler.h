@@ -47,6 +47,12 @@ static inline uint32_t div_round_up(uint64_t n, uint32_t d)
 	return (uint32_t)((n + d - 1) / d);
 }
 
+/* The end of a range; one that would wrap ends where addresses do. */
+static inline uint64_t range_end(uint64_t addr, uint64_t bytes)
+{
+	return bytes > UINT64_MAX - addr ? UINT64_MAX : addr + bytes;
+}
+
 /*
  * Does [off, off + len) lie inside [0, size)?  Subtracts, never adds: a caller
  * from outside may choose values whose sum wraps.

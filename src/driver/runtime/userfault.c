@@ -73,11 +73,6 @@ static void note_drop(const struct note *gone)
 		}
 }
 
-static uint64_t range_end(uint64_t addr, uint64_t bytes)
-{
-	return bytes > UINT64_MAX - addr ? UINT64_MAX : addr + bytes;
-}
-
 void userfault_note(uint64_t addr, uint64_t bytes)
 {
 	pthread_mutex_lock(&lock);

@@ -120,7 +120,7 @@ static void region_withdraw(struct umr *mr)
 
 void ushare_serving_begin(uint64_t addr, uint64_t bytes)
 {
-	uint64_t end = bytes > UINT64_MAX - addr ? UINT64_MAX : addr + bytes;
+	uint64_t end = range_end(addr, bytes);
 	struct umr *next;
 
 	pthread_mutex_lock(&lock);
