@@ -49,6 +49,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct share *shares, *files;
 static uint32_t moves, refusals, file_refusals;
 
+static void share_forget(struct share **list, struct share *s)
+{
+	while (*list != s)
+		list = &(*list)->next;
+	*list = s->next;
+	free(s);
+}
+
 /* ---- what lies where ---- */
 
 static bool is_shared_page(const struct vma *v, const void *arg)
@@ -273,14 +281,10 @@ static struct share *file_begin(struct expose *e, const struct shared_range *r, 
 static void file_end(struct share *s)
 {
 	struct process *p = process_current();
-	struct share **at = &files;
 
 	if (p && p->nhcas && s->owner == getpid())
 		segment_table_drop(&wire_expose(p->hcas[0].wire)->segments, s->segment);
-	while (*at != s)
-		at = &(*at)->next;
-	*at = s->next;
-	free(s);
+	share_forget(&files, s);
 }
 
 /* ---- all of them ---- */
@@ -318,16 +322,6 @@ bool share_begin(struct process *p, uint64_t addr, uint64_t bytes, struct shared
 	begun = share_begin_locked(p, addr, bytes, out);
 	pthread_mutex_unlock(&lock);
 	return begun;
-}
-
-static void share_forget(struct share *s)
-{
-	struct share **at = &shares;
-
-	while (*at != s)
-		at = &(*at)->next;
-	*at = s->next;
-	free(s);
 }
 
 /* The program may have unmapped the memory, or put something else there: then it stays as it is. */
@@ -396,7 +390,7 @@ void share_end(struct share *s)
 	} else if (!s->users && threads_alone()) {
 		move_back(s);
 		arena_give_back(s);
-		share_forget(s);
+		share_forget(&shares, s);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -410,7 +404,7 @@ static void look_at_all(void)
 		s->in_place = mappings_all(s->addr, s->addr + s->bytes, is_shared_page, s);
 		if (!s->users && !s->in_place) {
 			arena_give_back(s);
-			share_forget(s);
+			share_forget(&shares, s);
 		}
 	}
 }
