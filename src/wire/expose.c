@@ -190,6 +190,10 @@ static struct expose_mem *map_of_peer(int32_t pid, const struct slot *peer)
 	if (lseek(fd, 0, SEEK_END) == (off_t)sizeof(*mem) && fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK)
 		mem = segment_file_map(fd, 0, sizeof(*mem));
 	close(fd);
+	if (mem && !alive_is_near(&mem->alive)) {
+		munmap(mem, sizeof(*mem));
+		mem = NULL;
+	}
 	return mem;
 }
 
@@ -229,10 +233,6 @@ struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me)
 	f->alive = atomic_load(&s->alive);
 	f->pid = s->pid;
 	f->mem = map_of_peer(f->pid, s);
-	if (f->mem && !alive_is_near(&f->mem->alive)) {
-		munmap(f->mem, sizeof(*f->mem));
-		f->mem = NULL;
-	}
 	if (!f->mem) {
 		free(f);
 		return NULL;

@@ -103,7 +103,6 @@ static void remote_connect(struct link_shm *l, uint16_t peer)
 void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn)
 {
 	uint32_t owner = route_walk(w, path, dqpn);
-
 	struct remote *f;
 
 	if (w->host->link_to[owner] != &w->host->shm.link)
