@@ -110,12 +110,12 @@ bool reach_qp_at(const struct reach *r, const struct reach_process *p, uint32_t 
 		return false;
 	peer = b->view.dest_qpn ? peer_of(r, b) : NULL;
 	if (peer == p) {
-		out->way = "one-sided";
+		out->one_sided = true;
 		out->why = "in one process";
 		return true;
 	}
 	why = b->view.dest_qpn ? why_packets(r, p, peer, b) : "not connected";
-	out->way = why ? "packets" : "one-sided";
+	out->one_sided = !why;
 	out->why = why ? why : peer_found_name((enum peer_found)p->mem->found[peer->slot]);
 	return true;
 }
@@ -133,7 +133,7 @@ static void qps_json(struct json *j, const struct reach *r, const struct reach_p
 		json_open(j, NULL, '{');
 		json_number(j, "qpn", qp.qpn);
 		json_number(j, "peer_qpn", qp.peer_qpn);
-		json_string(j, "way", qp.way);
+		json_string(j, "way", qp.one_sided ? "one-sided" : "packets");
 		json_string(j, "why", qp.why);
 		json_close(j, '}');
 	}
@@ -183,8 +183,8 @@ void reach_print(const struct reach *r, const struct reach_process *p)
 		if (k->key && !(k->seq & 1) && k->place.way <= KEY_MAPPED)
 			keys[k->place.way]++;
 		if (reach_qp_at(r, p, i, &qp)) {
-			sided += *qp.way == 'o';
-			packets += *qp.way == 'p';
+			sided += qp.one_sided;
+			packets += !qp.one_sided;
 		}
 	}
 	printf("  keys reached: %u by the kernel, %u mapped, %u by packets; queue pairs: %u "

@@ -25,7 +25,7 @@ struct reach {
 struct reach_qp {
 	uint32_t qpn;
 	uint32_t peer_qpn;
-	const char *way; /* "one-sided": each request goes the way of its key; or "packets" */
+	bool one_sided; /* each request goes the way of its key; or all by packets */
 	const char *why;
 };
 
