@@ -71,31 +71,31 @@ static bool move_staged(struct qp *qp, const struct bypass_peer *r, const struct
 			struct remote_move *m)
 {
 	_Alignas(STAGE_ALIGN) uint8_t stage[STAGE_BYTES];
-	/* nothing is outstanding, so the completer is idle and its state is ours */
 	bool read = m->right == IB_ACCESS_REMOTE_READ;
+	/* nothing is outstanding, so the completer is idle and its state is ours */
 	struct transfer t =
 		(read ? transfer_answered : transfer_sent)(qp, w, (uint16_t)qp->req.next_block);
 	uint64_t n;
 
-	/* By the kernel, so many calls are no faster than packets. */
 	m->why = "local-memory";
+	/* By the kernel, so many calls are no faster than packets. */
 	if (!remote_is_mapped(r, m->right, m->ranges))
 		return false;
 	for (uint64_t off = 0; off < w->len; off += n) {
 		uint64_t va = w->raddr + off, lead = va % STAGE_ALIGN;
 		struct run part = {stage + lead, n = min_u64(STAGE_BYTES - lead, w->len - off)};
 		const struct remote_range range = {.rkey = w->rkey, .va = va, .len = n};
+		struct remote_move one = {
+			.right = m->right, .ranges = &range, .n = 1, .local = &part, .nlocal = 1};
 
-		m->why = "local-memory";
 		if (!read && transfer_move(&t, off, n, &part, 1) != MKEY_OK)
 			return false;
-		m->ranges = &range;
-		m->local = &part;
-		m->nlocal = 1;
-		remote_move(r, m);
-		if (!m->done)
+		remote_move(r, &one);
+		m->way = one.way;
+		if (!one.done) {
+			m->why = one.why;
 			return false;
-		m->why = "local-memory";
+		}
 		if (read && transfer_move(&t, off, n, &part, 1) != MKEY_OK)
 			return false;
 	}
