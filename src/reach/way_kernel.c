@@ -16,6 +16,7 @@
 #endif
 
 #include "base/clock.h"
+#include "base/return_stack.h"
 #include "base/rseq.h"
 #include "reach/way_cursor.h"
 #include "usermem/usermem.h"
@@ -106,10 +107,12 @@ static long call_once(const struct way_access *a, const struct way_cursor *local
 		.word_value = a->tid,
 	};
 	struct iovec *pieces = a->hold.slot->remote, here[RUNS_MAX];
-	long n = pieces_list(a, *remote, pieces, bytes);
+	long n = pieces_list(a, *remote, pieces, bytes), ret;
 
-	return rseq_syscall(&check, a->read ? SYS_process_vm_readv : SYS_process_vm_writev,
-			    (long)a->tid, here, (long)locals_list(*local, *bytes, here), pieces, n);
+	ret = rseq_syscall(&check, a->read ? SYS_process_vm_readv : SYS_process_vm_writev,
+			   (long)a->tid, here, (long)locals_list(*local, *bytes, here), pieces, n);
+	return_stack_refill();
+	return ret;
 }
 
 static long call_bounded(const struct way_access *a, const struct way_cursor *local,

@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "base/endian.h"
+#include "base/return_stack.h"
 #include "base/spin.h"
 #include "base/text.h"
 #include "prm/ib.h"
@@ -132,8 +133,38 @@ static void texts(void)
 	CHECK(!text_copy(dst, 0, ""));
 }
 
+/* Deeper than the stack that is refilled, and with something of its own at each level. */
+static __attribute__((noinline)) unsigned returns(unsigned depth)
+{
+	volatile unsigned mine[4] = {depth, depth + 1, depth + 2, depth + 3};
+	unsigned below = 0;
+
+	if (depth)
+		below = returns(depth - 1);
+	return_stack_refill();
+	for (unsigned i = 0; i < 4; i++)
+		CHECK(mine[i] == depth + i);
+	return below + 1;
+}
+
+/* A leaf, so that its words may lie below the stack pointer. */
+static __attribute__((noinline)) uint64_t red_zone(uint64_t value)
+{
+	volatile uint64_t words[15];
+
+	for (unsigned i = 0; i < 15; i++)
+		words[i] = value + i;
+	return_stack_refill();
+	value = 0;
+	for (unsigned i = 0; i < 15; i++)
+		value += words[i];
+	return value;
+}
+
 int main(void)
 {
+	CHECK(returns(100) == 101);
+	CHECK(red_zone(1000) == 15 * 1000 + 105);
 	ranges();
 	texts();
 	small_arithmetic();
