@@ -5,7 +5,9 @@
  * sequence is over, still fails if the target revokes meanwhile.
  *
  * The kernel copies piece after piece and promises nothing about the order within one.  So a
- * longer WRITE is two pieces, and the second its last aligned word.
+ * longer WRITE is two pieces, and the second its last aligned word: two of our memory, which are
+ * two copies of one look-up of the target's pages; where stores may overtake each other, two of the
+ * target's memory, because the kernel takes and drops locks between them.
  */
 #include "reach/way.h"
 
@@ -29,6 +31,12 @@
 /* Whether the system allows it is asked so often at most. */
 #define WAY_PROBE_NS	 100000000u
 #define WAY_BOUNCE_BYTES 4096u
+/* What one copy stores is seen before what the next one stores. */
+#if defined(__x86_64__)
+#define WAY_STORES_IN_ORDER true
+#else
+#define WAY_STORES_IN_ORDER false
+#endif
 
 static bool cpu_has_fsrm(void)
 {
@@ -41,19 +49,26 @@ static bool cpu_has_fsrm(void)
 #endif
 }
 
+/* How many bytes from 'off' on, inside of the run, may be copied as one without its last aligned
+ * word. */
+static size_t until_tail(const struct run *r, size_t off)
+{
+	uintptr_t end = (uintptr_t)r->addr + r->len;
+	size_t tail = (size_t)((end - 1) % WAY_WORD) + 1;
+	size_t left = r->len - off;
+
+	return r->len > WAY_WORD && left > tail ? left - tail : left;
+}
+
 /*
  * How many bytes from 'off' on are the next piece.  Where a run is cut an aligned word begins, so
  * that no word is copied in two parts.
  */
 static size_t piece_bytes(const struct run *r, size_t off, bool read, size_t room)
 {
-	uintptr_t start = (uintptr_t)r->addr, end = start + r->len;
-	size_t tail = (size_t)((end - 1) % WAY_WORD) + 1;
-	size_t left = r->len - off;
+	size_t left = read || WAY_STORES_IN_ORDER ? r->len - off : until_tail(r, off);
 
-	if (!read && r->len > WAY_WORD && left > tail)
-		left -= tail;
-	return left <= room ? left : room - (start + off + room) % WAY_WORD;
+	return left <= room ? left : room - ((uintptr_t)r->addr + off + room) % WAY_WORD;
 }
 
 /* The pieces of the next call: how many; *bytes: their sum. */
@@ -81,13 +96,21 @@ static uint32_t pieces_list(const struct way_access *a, struct way_cursor at, st
 	return n;
 }
 
-static unsigned long locals_list(struct way_cursor at, size_t bytes, struct iovec *local)
+/* Our pieces of a call that moves so many bytes; in a WRITE, none reaches into a request's last
+ * word from before it. */
+static long locals_list(const struct way_access *a, struct way_cursor at, struct way_cursor remote,
+			size_t bytes, struct iovec *local)
 {
-	unsigned long n = 0;
+	bool cut = WAY_STORES_IN_ORDER && !a->read;
+	long n = 0;
 
 	while (bytes) {
 		size_t len = min_u64(at.run->len - at.off, bytes);
 
+		if (cut) {
+			len = min_u64(len, until_tail(remote.run, remote.off));
+			way_cursor_advance(&remote, len);
+		}
 		if (len)
 			local[n++] = (struct iovec){way_cursor_at(&at), len};
 		way_cursor_advance(&at, len);
@@ -106,11 +129,12 @@ static long call_once(const struct way_access *a, const struct way_cursor *local
 		.word = alive_word(a->alive),
 		.word_value = a->tid,
 	};
-	struct iovec *pieces = a->hold.slot->remote, here[RUNS_MAX];
-	long n = pieces_list(a, *remote, pieces, bytes), ret;
+	struct iovec *pieces = a->hold.slot->remote, here[RUNS_MAX + WAY_REQUESTS];
+	long n = pieces_list(a, *remote, pieces, bytes);
+	long nhere = locals_list(a, *local, *remote, *bytes, here);
+	long ret = rseq_syscall(&check, a->read ? SYS_process_vm_readv : SYS_process_vm_writev,
+				(long)a->tid, here, nhere, pieces, n);
 
-	ret = rseq_syscall(&check, a->read ? SYS_process_vm_readv : SYS_process_vm_writev,
-			   (long)a->tid, here, (long)locals_list(*local, *bytes, here), pieces, n);
 	return_stack_refill();
 	return ret;
 }
