@@ -34,7 +34,7 @@
 #define ACCESS_PIECES 32u /* of the target's memory in one system call */
 
 struct access_slot {
-	/* 0: free; else see access.c */
+	/* 0: free; else see owner.h */
 	cacheline_aligned _Atomic(uint64_t) owner;
 	/* What the peer's system call reads when it begins; the target puts an address into the
 	 * first that no memory has. */
@@ -72,7 +72,8 @@ static inline bool access_is_revoked(const struct access *a)
 /*
  * The target has made something invalid: when this returns, no access that was allowed before it is
  * being made or will be.  Takes time: the caller holds no lock of the data path.  A peer that keeps
- * a slot and runs for a second with it makes no access by these rules; it is waited for once.
+ * a slot for longer than any access takes, or sleeps for a second where we cannot see it, is given
+ * up; see revoke.c.
  */
 void access_revoke(struct access_table *t);
 

@@ -3,13 +3,14 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "reach/proc_file.h"
 
 /* proc(5) counts from 1 */
 #define STAT_FIELD_USER	  14
@@ -19,27 +20,12 @@
 /* The most threads that are looked at. */
 #define TASK_THREADS 64u
 
-/* Reads a small file whole: its length, or negative errno. */
-static ssize_t proc_read(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -errno : read(fd, text, size - 1);
-
-	if (fd < 0)
-		return n;
-	if (n < 0)
-		n = -errno;
-	close(fd);
-	text[n < 0 ? 0 : n] = '\0';
-	return n;
-}
-
 static ssize_t task_read(pid_t pid, pid_t tid, const char *file, char *text, size_t size)
 {
-	char path[64];
+	char name[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", (int)pid, (int)tid, file);
-	return proc_read(path, text, size);
+	snprintf(name, sizeof(name), "%d/task/%d/%s", (int)pid, (int)tid, file);
+	return proc_file_read(name, text, size);
 }
 
 /* What follows the name, which may contain anything: field 3, the state. */
@@ -63,14 +49,23 @@ static uint64_t stat_number(const char *stat, int field)
 
 uint64_t task_began(pid_t pid)
 {
-	char path[32], stat[1024];
+	char name[32], stat[1024];
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	return proc_read(path, stat, sizeof(stat)) > 0 ? stat_number(stat, STAT_FIELD_BEGAN) : 0;
+	snprintf(name, sizeof(name), "%d/stat", (int)pid);
+	return proc_file_read(name, stat, sizeof(stat)) > 0 ? stat_number(stat, STAT_FIELD_BEGAN)
+							    : 0;
+}
+
+static uint64_t stat_ran_ms(const char *stat)
+{
+	long ticks = sysconf(_SC_CLK_TCK);
+	uint64_t ran = stat_number(stat, STAT_FIELD_USER) + stat_number(stat, STAT_FIELD_SYSTEM);
+
+	return ticks > 0 ? ran * 1000 / (uint64_t)ticks : 0;
 }
 
 /* The letter of proc(5); 0: its file cannot be read. */
-static char thread_state(pid_t pid, pid_t tid)
+static char thread_state(pid_t pid, pid_t tid, uint64_t *ran_ms)
 {
 	char stat[1024];
 	const char *state;
@@ -78,18 +73,8 @@ static char thread_state(pid_t pid, pid_t tid)
 	if (task_read(pid, tid, "stat", stat, sizeof(stat)) <= 0)
 		return 0;
 	state = stat_after_name(stat);
+	*ran_ms = stat_ran_ms(stat);
 	return state ? *state : '?';
-}
-
-uint64_t task_ran_ms(pid_t pid, pid_t tid)
-{
-	long ticks = sysconf(_SC_CLK_TCK);
-	char stat[1024];
-
-	if (ticks <= 0 || task_read(pid, tid, "stat", stat, sizeof(stat)) <= 0)
-		return 0;
-	return (stat_number(stat, STAT_FIELD_USER) + stat_number(stat, STAT_FIELD_SYSTEM)) * 1000 /
-	       (uint64_t)ticks;
 }
 
 /* /proc may hide a thread, be missing, or want a descriptor that we do not get. */
@@ -102,49 +87,57 @@ static bool is_gone(pid_t pid, pid_t tid)
  * A thread that sleeps has left its restartable sequence for good.  It may sleep inside the one
  * call that matters; but if the freezer has it, that call is over.
  */
-static bool sleeps_elsewhere(pid_t pid, pid_t tid)
+static enum task_state sleeping(pid_t pid, pid_t tid)
 {
 	char text[128];
 	long nr;
 	char *end;
 
 	if (task_read(pid, tid, "syscall", text, sizeof(text)) <= 0)
-		return false;
+		return TASK_UNKNOWN;
 	nr = strtol(text, &end, 10);
 	if (end == text) /* "running" */
-		return false;
+		return TASK_UNKNOWN;
 	if (nr != SYS_process_vm_writev && nr != SYS_process_vm_readv)
-		return true;
-	return task_read(pid, tid, "wchan", text, sizeof(text)) > 0 &&
-	       (strstr(text, "do_freezer_trap") || strstr(text, "__refrigerator"));
+		return TASK_ASLEEP;
+	if (task_read(pid, tid, "wchan", text, sizeof(text)) > 0 &&
+	    (strstr(text, "do_freezer_trap") || strstr(text, "__refrigerator")))
+		return TASK_ASLEEP;
+	return TASK_IN_CALL;
 }
 
-enum task_state task_look(pid_t pid, pid_t tid, uint64_t began, uint64_t mask)
+enum task_state task_look(pid_t pid, pid_t tid, uint64_t began, uint64_t mask, uint64_t *ran_ms)
 {
-	uint64_t now = task_began(pid);
+	uint64_t now;
 
+	if (pid <= 0 || tid <= 0)
+		return TASK_GONE;
+	now = task_began(pid);
 	if (now && (now & mask) != began)
 		return TASK_GONE;
-	switch (thread_state(pid, tid)) {
+	switch (thread_state(pid, tid, ran_ms)) {
 	case 0:
-		return is_gone(pid, tid) ? TASK_GONE : TASK_MAY_ACCESS;
+		return is_gone(pid, tid) ? TASK_GONE : TASK_UNKNOWN;
 	case 'Z':
 	case 'X':
 		return TASK_GONE;
 	case 'T':
 	case 't':
 		return TASK_STOPPED;
+	case 'R':
+		return TASK_RUNS;
 	case 'S':
 	case 'D':
-		return sleeps_elsewhere(pid, tid) ? TASK_STOPPED : TASK_MAY_ACCESS;
+		return sleeping(pid, tid);
 	default:
-		return TASK_MAY_ACCESS;
+		return TASK_UNKNOWN;
 	}
 }
 
 static bool thread_goes_on(pid_t pid, pid_t tid)
 {
-	char state = thread_state(pid, tid);
+	uint64_t ran_ms;
+	char state = thread_state(pid, tid, &ran_ms);
 
 	return state == 'R' || state == 'S' || state == 'D';
 }

@@ -7,19 +7,20 @@
 #include <sys/types.h>
 
 enum task_state {
-	TASK_GONE,	 /* it has ended */
-	TASK_STOPPED,	 /* by a signal, a debugger or the freezer, or asleep in another call */
-	TASK_MAY_ACCESS, /* it runs, or is in process_vm_readv or writev; or we cannot tell */
+	TASK_GONE,    /* it has ended, or there never was one */
+	TASK_STOPPED, /* by a signal or a debugger */
+	TASK_ASLEEP,  /* in another call than process_vm_readv and writev, or by the freezer */
+	TASK_RUNS,    /* or waits for a processor */
+	TASK_IN_CALL, /* asleep in process_vm_readv or writev */
+	TASK_UNKNOWN, /* it does not run, or /proc tells nothing */
 };
 
 /*
  * Looks at a thread of a process that began at the time 'began' (its bits under the mask).
- * TASK_STOPPED is true of one moment; the thread may have gone on since.
+ * TASK_STOPPED and TASK_ASLEEP are true of one moment; the thread may have gone on since.
+ * *ran_ms, with TASK_RUNS: how long it has run on a processor, in steps of 10 ms mostly.
  */
-enum task_state task_look(pid_t pid, pid_t tid, uint64_t began, uint64_t mask);
-
-/* How long a thread has run on a processor, in steps of 10 ms mostly; 0 if /proc does not tell. */
-uint64_t task_ran_ms(pid_t pid, pid_t tid);
+enum task_state task_look(pid_t pid, pid_t tid, uint64_t began, uint64_t mask, uint64_t *ran_ms);
 
 /* Does the process run, or could it if it had processors?  False: it has ended, some thread of it
  * is stopped by a signal or a debugger, or it is out of our sight; or it has too many threads to

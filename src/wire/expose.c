@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/memory_file.h"
+#include "reach/proc_file.h"
 
 #define PAGE 4096u
 
@@ -60,6 +61,7 @@ int expose_open(struct expose *e, struct slot *slots, uint16_t slot)
 	for (unsigned i = 0; i < SLOT_REMOTE_SHARDS; i++)
 		atomic_store(&slots[slot].remote_shard[i], 0);
 	atomic_store(&slots[slot].expose_id, e->file.id);
+	proc_file_keep();
 	atomic_store(&slots[slot].expose_fd_plus_1, e->file.fd + 1);
 	return 0;
 
@@ -76,6 +78,7 @@ void expose_close(struct expose *e)
 	if (!e->mem)
 		return;
 	atomic_store(&e->slots[e->slot].expose_fd_plus_1, 0);
+	proc_file_drop();
 	segment_table_close(&e->segments);
 	munmap(e->mem, sizeof(*e->mem));
 	e->mem = NULL;

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "reach/proc_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/hidden.h"
+#include "base/spin.h"
+
+/* The directory, and the same once more: a number that is given up for a moment when there is no
+ * other. */
+static struct hidden proc = HIDDEN_NONE, spare = HIDDEN_NONE;
+static unsigned users;
+static struct spin lock; /* of the three */
+
+static struct hidden hidden_read(const struct hidden *h)
+{
+	struct hidden now;
+
+	spin_lock(&lock);
+	now = *h;
+	spin_unlock(&lock);
+	return now;
+}
+
+static struct hidden hidden_replace(struct hidden *h, struct hidden with)
+{
+	struct hidden before;
+
+	spin_lock(&lock);
+	before = *h;
+	*h = with;
+	spin_unlock(&lock);
+	return before;
+}
+
+static struct hidden open_proc(void)
+{
+	return hidden_keep(
+		(int)syscall(SYS_openat, AT_FDCWD, "/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+void proc_file_keep(void)
+{
+	bool first;
+
+	spin_lock(&lock);
+	first = !users++;
+	spin_unlock(&lock);
+	if (!first)
+		return;
+	(void)hidden_replace(&proc, open_proc());
+	(void)hidden_replace(&spare, open_proc());
+}
+
+void proc_file_drop(void)
+{
+	struct hidden a = HIDDEN_NONE, b = HIDDEN_NONE;
+
+	spin_lock(&lock);
+	if (users && !--users) {
+		a = proc;
+		b = spare;
+		proc = spare = HIDDEN_NONE;
+	}
+	spin_unlock(&lock);
+	hidden_close(&a);
+	hidden_close(&b);
+}
+
+void proc_file_fork_child(void)
+{
+	lock = (struct spin){0};
+	proc = spare = HIDDEN_NONE;
+	users = 0;
+}
+
+static int proc_file_open(const char *name)
+{
+	const struct hidden dir = hidden_read(&proc);
+	char path[96];
+	long fd;
+
+	if (hidden_ours(&dir)) {
+		fd = syscall(SYS_openat, dir.fd, name, O_RDONLY | O_CLOEXEC);
+	} else {
+		snprintf(path, sizeof(path), "/proc/%s", name);
+		fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	}
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static ssize_t read_whole(int fd, char *text, size_t size)
+{
+	ssize_t n = syscall(SYS_read, fd, text, size - 1);
+
+	if (n < 0)
+		n = -errno;
+	syscall(SYS_close, fd);
+	text[n < 0 ? 0 : n] = '\0';
+	return n;
+}
+
+/* If another thread of the program takes the number meanwhile, it is gone, and with it this way. */
+static ssize_t read_by_spare(const char *name, char *text, size_t size)
+{
+	struct hidden mine = hidden_replace(&spare, HIDDEN_NONE);
+	const struct hidden dir = hidden_read(&proc);
+	ssize_t n = -EMFILE;
+	int fd;
+
+	if (!hidden_ours(&mine))
+		return n;
+	hidden_close(&mine);
+	fd = proc_file_open(name);
+	n = fd < 0 ? fd : read_whole(fd, text, size);
+	if (hidden_ours(&dir))
+		mine = hidden_keep((int)syscall(SYS_fcntl, dir.fd, F_DUPFD_CLOEXEC, 0));
+	(void)hidden_replace(&spare, mine);
+	return n;
+}
+
+ssize_t proc_file_read(const char *name, char *text, size_t size)
+{
+	int fd = proc_file_open(name);
+
+	text[0] = '\0';
+	if (fd >= 0)
+		return read_whole(fd, text, size);
+	return fd == -EMFILE || fd == -ENFILE ? read_by_spare(name, text, size) : fd;
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The target's side: who is in our memory, and when he has left.  The peers' is access.c. */
+#include "reach/access.h"
+
+#include "reach/owner.h"
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/run.h"
+#include "base/spin.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+/*
+ * A thread that is marked makes one system call of 256 KiB at most, or one piece of a copy.  That
+ * takes no such time of a processor: one thread this long, or all that we wait for that long and
+ * this one at least a part of it.
+ */
+#define RUNS_ALL_MS 1000u
+#define RUNS_ONE_MS 100u
+/* What does not run, and does not let us see where it sleeps. */
+#define UNKNOWN_NS 1000000000u
+/* Either for a process that had several claims given up. */
+#define OUTLAW_RUNS_MS 30u
+#define OUTLAW_NS      20000000u
+/* Of the time between two looks no more counts.  If we, or the whole machine, did not run
+ * meanwhile, it may say nothing about what the thread did. */
+#define LOOK_MOST_MS 20u
+
+#define LOOK_FIRST_NS 20000u
+#define LOOK_NS	      1000000u
+
+/* ---- claims that were given up ---- */
+
+/*
+ * Claims of threads that have held a slot for longer than any access takes: a handler of a signal
+ * keeps them, or they do not keep the rules.  Nobody waits for such a claim again, and not as long
+ * for a process that has made several.  Private memory: peers cannot write here.
+ */
+#define OUTLAWS	      ACCESS_SLOTS
+#define OUTLAW_CLAIMS 3
+
+static _Atomic(uint64_t) outlaws[OUTLAWS];
+static _Atomic(uint32_t) outlaws_met;
+
+static void outlaw_remember(uint64_t owner)
+{
+	atomic_store(&outlaws[atomic_fetch_add(&outlaws_met, 1) % OUTLAWS], owner);
+}
+
+static bool outlaw_is(uint64_t owner)
+{
+	for (uint32_t i = 0; i < OUTLAWS; i++)
+		if (atomic_load_explicit(&outlaws[i], memory_order_relaxed) == owner)
+			return true;
+	return false;
+}
+
+static bool outlaw_process(uint64_t owner)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < OUTLAWS; i++) {
+		uint64_t claim = atomic_load_explicit(&outlaws[i], memory_order_relaxed);
+
+		n += claim && owner_process(claim) == owner_process(owner);
+	}
+	return n >= OUTLAW_CLAIMS;
+}
+
+/* ---- waiting ---- */
+
+/* A thread that is marked. */
+struct slot_wait {
+	struct access_slot *slot;
+	uint64_t marked;
+	bool outlaw;	  /* of a process of several outlaws */
+	bool seen;	  /* to run, before */
+	uint64_t seen_ms; /* of its processor time then */
+	uint64_t ran_ms;  /* since the first look */
+	uint64_t unknown_ns;
+};
+
+/* All of them, and none that came later. */
+struct revocation {
+	uint32_t n; /* that may still be in the access */
+	uint64_t looked_ns, look_again_ns;
+	uint64_t ran_ms; /* all of them together */
+	struct slot_wait waits[ACCESS_SLOTS];
+};
+
+/* The owner's word with the mark; 0: nobody has the slot. */
+static uint64_t slot_mark(struct access_slot *s)
+{
+	uint64_t owner = atomic_load(&s->owner);
+
+	while (owner && !(owner & OWNER_MARK))
+		if (atomic_compare_exchange_weak(&s->owner, &owner, owner | OWNER_MARK))
+			owner |= OWNER_MARK;
+	/*
+	 * A thread that a debugger has stopped at the entry of its system call has passed the
+	 * sequence, and the call goes on from there.  If the slot has another owner by now, that
+	 * one's call fails, and it notices why.
+	 */
+	if (owner)
+		__atomic_store_n(&s->remote[0].iov_base, ACCESS_POISON, __ATOMIC_SEQ_CST);
+	return owner;
+}
+
+static void revocation_begin(struct revocation *r, struct access_table *t)
+{
+	bool lawless = atomic_load_explicit(&outlaws_met, memory_order_relaxed);
+	pid_t me = gettid();
+
+	r->n = 0;
+	r->ran_ms = 0;
+	/* What the caller has made invalid comes before our looks at the owners. */
+	atomic_thread_fence(memory_order_seq_cst);
+	for (uint32_t i = 0; i < ACCESS_SLOTS; i++) {
+		uint64_t marked = slot_mark(&t->slots[i]);
+
+		/* Who revokes makes no access. */
+		if (!marked || owner_tid(marked) == me || (lawless && outlaw_is(marked)))
+			continue;
+		r->waits[r->n++] = (struct slot_wait){
+			.slot = &t->slots[i],
+			.marked = marked,
+			.outlaw = lawless && outlaw_process(marked),
+		};
+	}
+	r->looked_ns = r->n ? clock_ns() : 0;
+	r->look_again_ns = r->looked_ns + LOOK_FIRST_NS;
+}
+
+static bool ran_out(struct revocation *r, struct slot_wait *w, uint64_t now_ms)
+{
+	uint64_t since = w->seen && now_ms > w->seen_ms ? now_ms - w->seen_ms : 0;
+
+	since = min_u64(since, LOOK_MOST_MS);
+	w->seen = true;
+	w->seen_ms = now_ms;
+	w->ran_ms += since;
+	r->ran_ms += since;
+	if (w->outlaw)
+		return w->ran_ms >= OUTLAW_RUNS_MS;
+	return w->ran_ms >= RUNS_ONE_MS && r->ran_ms >= RUNS_ALL_MS;
+}
+
+static bool unknown_for_too_long(struct slot_wait *w, uint64_t since_ns)
+{
+	w->unknown_ns += since_ns;
+	return w->unknown_ns >= (w->outlaw ? OUTLAW_NS : UNKNOWN_NS);
+}
+
+/* Is the thread out of the access, so that it will not go on with it?  Or is it given up? */
+static bool slot_is_out(struct revocation *r, struct slot_wait *w, uint64_t since_ns)
+{
+	uint64_t marked = w->marked, ran_ms = 0;
+	bool given_up = false;
+
+	switch (owner_look(marked, &ran_ms)) {
+	case TASK_GONE:
+		atomic_compare_exchange_strong(&w->slot->owner, &marked, 0);
+		return true;
+	case TASK_STOPPED:
+	case TASK_ASLEEP:
+		return true;
+	case TASK_RUNS:
+		given_up = ran_out(r, w, ran_ms);
+		break;
+	case TASK_IN_CALL:
+		break;
+	case TASK_UNKNOWN:
+		given_up = unknown_for_too_long(w, since_ns);
+		break;
+	}
+	if (given_up)
+		outlaw_remember(w->marked);
+	return given_up;
+}
+
+static bool slot_is_left(const struct slot_wait *w)
+{
+	return atomic_load_explicit(&w->slot->owner, memory_order_acquire) != w->marked;
+}
+
+static bool revocation_is_over(struct revocation *r)
+{
+	for (uint32_t i = 0; i < r->n;)
+		if (slot_is_left(&r->waits[i]))
+			r->waits[i] = r->waits[--r->n];
+		else
+			i++;
+	return !r->n;
+}
+
+/* Looks at the threads, if it is time: that opens files. */
+static void revocation_look(struct revocation *r)
+{
+	uint64_t now = clock_ns();
+	uint64_t since_ns = min_u64(now - r->looked_ns, LOOK_MOST_MS * 1000000u);
+
+	if (now < r->look_again_ns)
+		return;
+	for (uint32_t i = 0; i < r->n;)
+		if (slot_is_out(r, &r->waits[i], since_ns))
+			r->waits[i] = r->waits[--r->n];
+		else
+			i++;
+	r->looked_ns = now;
+	r->look_again_ns = now + LOOK_NS;
+}
+
+/* The first looks cost nothing, as an access takes microseconds; then the processor is given away.
+ */
+void access_revoke(struct access_table *t)
+{
+	no_cancellation();
+	struct revocation r;
+
+	revocation_begin(&r, t);
+	for (uint32_t round = 0; !revocation_is_over(&r); round++) {
+		if (round < 256) {
+			cpu_relax();
+			continue;
+		}
+		revocation_look(&r);
+		if (round < 1024)
+			sched_yield();
+		else
+			usleep(1000);
+	}
+}
