@@ -5,21 +5,33 @@
 #include "reach/owner.h"
 #include "reach/proc_file.h"
 #include "base/cancel.h"
+#include "base/clock.h"
 
 #include <unistd.h>
 
+/* A thread that could not find out what it is asks again so often at most. */
+#define ACCESS_SELF_NS 100000000u
+/* So often at most a process looks at a full table for a slot whose owner has died. */
+#define ACCESS_LOOK_NS 1000000u
+
 /* The calling thread's part of its words; 0: not known, and then there are no accesses. */
 static _Thread_local uint64_t self;
+static _Thread_local uint64_t self_failed_ns; /* 0: never */
 static _Thread_local uint32_t claims;
 
 static __attribute__((noinline, cold)) uint64_t self_find(void)
 {
 	no_cancellation();
-	uint64_t began = task_began(getpid());
+	uint64_t began;
 
-	/* Without it the target would take us for another process that has our number. */
-	if (!began)
+	if (self_failed_ns && clock_ns() - self_failed_ns < ACCESS_SELF_NS)
 		return 0;
+	began = task_began(getpid());
+	/* Without it the target would take us for another process that has our number. */
+	if (!began) {
+		self_failed_ns = clock_ns();
+		return 0;
+	}
 	self = (uint64_t)gettid() | (uint64_t)getpid() << OWNER_TASK_BITS |
 	       (began & OWNER_BEGAN_MASK) << OWNER_BEGAN_SHIFT;
 	return self;
@@ -28,16 +40,36 @@ static __attribute__((noinline, cold)) uint64_t self_find(void)
 void access_fork_child(void)
 {
 	self = 0;
+	self_failed_ns = 0;
 	proc_file_fork_child();
 }
 
-/* All are taken.  Looks at one of them, another one each time, whether its thread has died. */
-static __attribute__((noinline, cold)) bool claim_dead(struct access_slot *s, uint64_t claim)
+/* A look costs as much as some accesses, and a table may stay full. */
+static bool may_look(const struct access_table *t)
 {
+	static _Atomic(uint64_t) looked_ns[16];
+	_Atomic(uint64_t) *mine = &looked_ns[(uintptr_t)t / sizeof(*t) % 16];
+	uint64_t now = clock_ns(), last = atomic_load_explicit(mine, memory_order_relaxed);
+
+	return now - last >= ACCESS_LOOK_NS && atomic_compare_exchange_strong(mine, &last, now);
+}
+
+/* All are taken.  Looks at one of them, another one each time, whether its thread has died. */
+static __attribute__((noinline, cold)) bool claim_dead(const struct access_table *t,
+						       struct access_slot *s, uint64_t claim)
+{
+	no_cancellation();
 	uint64_t owner = atomic_load(&s->owner), ran_ms;
 
-	return owner && owner_look(owner, &ran_ms) == TASK_GONE &&
+	return owner && may_look(t) && owner_look(owner, &ran_ms) == TASK_GONE &&
 	       atomic_compare_exchange_strong(&s->owner, &owner, claim);
+}
+
+void access_release_marked(const struct access *a)
+{
+	uint64_t marked = a->claim | OWNER_MARK;
+
+	atomic_compare_exchange_strong(&a->slot->owner, &marked, 0);
 }
 
 bool access_claim(struct access_table *t, struct access *out)
@@ -60,5 +92,5 @@ bool access_claim(struct access_table *t, struct access *out)
 		}
 	}
 	out->slot = &t->slots[claims % ACCESS_SLOTS];
-	return claim_dead(out->slot, me);
+	return claim_dead(t, out->slot, me);
 }

@@ -57,10 +57,16 @@ struct access {
 /* Claims a slot for the calling thread.  False: all are taken by threads that live. */
 bool access_claim(struct access_table *t, struct access *out) must_check;
 
+/* The same after a revocation, where the slot may be another's by now. */
+void access_release_marked(const struct access *a);
+
 /* Releases it.  Whatever the thread has stored before is seen by who waits for that. */
 static inline void access_release(const struct access *a)
 {
-	atomic_store_explicit(&a->slot->owner, 0, memory_order_release);
+	uint64_t owner = a->claim;
+
+	if (unlikely(!atomic_compare_exchange_strong(&a->slot->owner, &owner, 0)))
+		access_release_marked(a);
 }
 
 /* Has the target revoked since the claim? */

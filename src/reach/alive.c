@@ -16,12 +16,12 @@
 /* Private memory, at the same address for as long as the program runs. */
 static uint64_t cookie;
 
-/* 0: unknown. */
-static uint64_t pid_namespace(void)
+/* 0: unknown, or the system has no such namespaces. */
+static uint64_t namespace_of(const char *path)
 {
 	struct stat st;
 
-	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
+	return stat(path, &st) ? 0 : st.st_ino;
 }
 
 static int alive_mutex_init(pthread_mutex_t *m)
@@ -42,12 +42,14 @@ static int alive_mutex_init(pthread_mutex_t *m)
 
 void alive_place(struct alive *a)
 {
-	a->pid_namespace = pid_namespace();
+	a->pid_namespace = namespace_of("/proc/self/ns/pid");
+	a->time_namespace = namespace_of("/proc/self/ns/time");
 }
 
 bool alive_is_near(const struct alive *a)
 {
-	return a->pid_namespace && a->pid_namespace == pid_namespace();
+	return a->pid_namespace && a->pid_namespace == namespace_of("/proc/self/ns/pid") &&
+	       a->time_namespace == namespace_of("/proc/self/ns/time");
 }
 
 int alive_begin(struct alive *a)

@@ -18,15 +18,15 @@
 
 struct alive {
 	cacheline_aligned pthread_mutex_t held;
-	uint64_t pid_namespace;
+	uint64_t pid_namespace, time_namespace;
 	uint64_t cookie_at; /* of a word in the process's own memory ... */
 	uint64_t cookie;    /* ... which says this */
 };
 
 /* Says where the process lives, before peers look. */
 void alive_place(struct alive *a);
-/* Does it live in our PID namespace?  Elsewhere thread numbers mean other threads, so nobody could
- * wait for the end of an access. */
+/* Does it live in our PID and time namespaces?  Elsewhere thread numbers mean other threads, and
+ * processes began at other times, so nobody could wait for the end of an access. */
 bool alive_is_near(const struct alive *a);
 /* The process's thread that peers shall address, which is not its first.  0 or negative errno:
  * peers find nobody alive. */
@@ -41,7 +41,7 @@ static inline const _Atomic(uint32_t) *alive_word(const struct alive *a)
 }
 
 /*
- * Asks whether the process lives in our PID namespace, and we may access its memory.  The thread to
+ * Asks whether the process lives in our namespaces, and we may access its memory.  The thread to
  * address, which the word equals until it ends; 0: no.
  */
 uint32_t alive_probe(const struct alive *a);

@@ -88,7 +88,7 @@ struct key_block {
 /* What a process has found at a peer; for people who ask. */
 enum peer_found {
 	PEER_NOT_TRIED,
-	PEER_NOT_MAPPED, /* it exposes nothing, or may not be mapped */
+	PEER_NOT_MAPPED, /* it exposes nothing, may not be mapped, or lives in other namespaces */
 	PEER_MAPPED,
 	PEER_NO_KERNEL, /* mapped, but the kernel does not let us copy; asked again at times */
 	PEER_FOUNDS

@@ -35,7 +35,8 @@ const char *peer_found_name(enum peer_found found)
 {
 	static const char *const names[PEER_FOUNDS] = {
 		[PEER_NOT_TRIED] = "not connected yet",
-		[PEER_NOT_MAPPED] = "the peer exposes nothing, or may not be mapped",
+		[PEER_NOT_MAPPED] =
+			"the peer exposes nothing, may not be mapped, or lives in other namespaces",
 		[PEER_MAPPED] = "each request goes the way of its key",
 		[PEER_NO_KERNEL] = "the system forbids process_vm_readv and writev",
 	};
