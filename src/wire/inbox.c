@@ -7,6 +7,9 @@
 
 #include "wire/inbox.h"
 
+/* Others write the summary, too. */
+#define INBOX_SUMMARY ((UINT64_C(1) << INBOX_WORDS) - 1)
+
 /* Loads before it writes, so that the line stays shared while the owner is busy with earlier
  * packets. */
 static bool set_bit(_Atomic(uint64_t) *word, uint64_t bit)
@@ -58,10 +61,10 @@ void inbox_unkeep(struct slot *s, struct inbox_kept *kept, uint16_t from)
 	atomic_fetch_and(&s->inbox[from / 64], ~bit_of(from));
 }
 
-bool inbox_collect(struct slot *s, const struct inbox_kept *kept, uint64_t words[INBOX_WORDS])
+uint64_t inbox_collect(struct slot *s, const struct inbox_kept *kept, uint64_t words[INBOX_WORDS])
 {
 	uint64_t summary = atomic_load_explicit(&s->inbox_summary, memory_order_relaxed);
-	bool any = false;
+	uint64_t filled = 0;
 
 	/*
 	 * Summary first: a bit set between the two steps sets the summary again.  Sequentially
@@ -69,13 +72,14 @@ bool inbox_collect(struct slot *s, const struct inbox_kept *kept, uint64_t words
 	 */
 	if (summary & ~kept->summary)
 		atomic_fetch_and(&s->inbox_summary, kept->summary);
-	for (unsigned w = 0; w < INBOX_WORDS; w++) {
-		words[w] = 0;
-		if (!(summary >> w & 1) ||
-		    !(atomic_load_explicit(&s->inbox[w], memory_order_relaxed) & ~kept->words[w]))
+	for (summary &= INBOX_SUMMARY; summary; summary &= summary - 1) {
+		unsigned w = (unsigned)__builtin_ctzll(summary);
+
+		if (!(atomic_load_explicit(&s->inbox[w], memory_order_relaxed) & ~kept->words[w]))
 			continue;
 		words[w] = atomic_fetch_and(&s->inbox[w], kept->words[w]) & ~kept->words[w];
-		any |= words[w];
+		if (words[w])
+			filled |= bit_of(w);
 	}
-	return any;
+	return filled;
 }

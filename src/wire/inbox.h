@@ -34,7 +34,7 @@ void inbox_keep(struct slot *s, struct inbox_kept *kept, uint16_t from);
 void inbox_unkeep(struct slot *s, struct inbox_kept *kept, uint16_t from);
 
 /*
- * Moves the bits of the inbox, but for those kept, to words; false if there was none.  One thread
- * at a time calls it, and must look into the named channels afterwards.
+ * Moves the bits of the inbox, but for those kept, to words.  Bit n of the result: words[n] is set,
+ * and has some.  One thread at a time calls it, and must look into the named channels afterwards.
  */
-bool inbox_collect(struct slot *s, const struct inbox_kept *kept, uint64_t words[INBOX_WORDS]);
+uint64_t inbox_collect(struct slot *s, const struct inbox_kept *kept, uint64_t words[INBOX_WORDS]);

@@ -127,17 +127,21 @@ static bool drain_cold(struct link_shm *l, uint16_t peer)
 /* Out of line: who polls mostly finds nothing.  Under rx_lock. */
 static __attribute__((noinline)) bool drain_arrived(struct link_shm *l)
 {
-	uint64_t words[INBOX_WORDS];
+	uint64_t words[INBOX_WORDS], filled;
 	/* Before the drains, because a new channel of the same peer may be there: what was sent
 	 * first arrives first.  And again after the inbox, which is how a drop tells us. */
 	bool did = link_shm_reap(l) | drain_hot(l);
 
-	if (inbox_collect(l->slot, &l->kept, words)) {
-		did |= link_shm_reap(l);
-		for (unsigned w = 0; w < INBOX_WORDS; w++)
-			for (; words[w]; words[w] &= words[w] - 1)
-				did |= drain_cold(l, (uint16_t)(w * 64 + (unsigned)__builtin_ctzll(
-										 words[w])));
+	filled = inbox_collect(l->slot, &l->kept, words);
+	if (likely(!filled))
+		return did;
+	did |= link_shm_reap(l);
+	for (; filled; filled &= filled - 1) {
+		unsigned w = (unsigned)__builtin_ctzll(filled);
+
+		for (; words[w]; words[w] &= words[w] - 1)
+			did |= drain_cold(l,
+					  (uint16_t)(w * 64 + (unsigned)__builtin_ctzll(words[w])));
 	}
 	return did;
 }
