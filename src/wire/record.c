@@ -5,42 +5,8 @@
 #include <string.h>
 
 #include "wire/record.h"
+#include "wire/record_form.h"
 #include "wire/ring.h"
-
-enum record_flag {
-	RECORD_SOLICITED = 1 << 0,
-	RECORD_ACK_REQ = 1 << 1,
-	RECORD_GRH = 1 << 2,
-	RECORD_ROCE_V1 = 1 << 3,
-	RECORD_BY_REFERENCE = 1 << 4,
-};
-
-struct record_base {
-	uint32_t ring; /* the ring's own word */
-	uint8_t opcode;
-	uint8_t flags; /* enum record_flag */
-	uint8_t aeth;
-	uint8_t sl;
-	uint16_t pkey;
-	uint16_t slid;
-	uint16_t dlid;
-	uint8_t path_bits;
-	uint8_t nruns;
-	uint32_t dqpn;
-	uint32_t sqpn;
-	uint32_t qkey;
-	uint32_t psn;
-	uint32_t npkts;
-	uint32_t msn;
-	uint32_t imm;
-	uint32_t srqn;
-	uint32_t src_port;
-	uint32_t dst_port;
-	uint32_t payload_len;
-	/* By reference: not 0 if the sender has taken the payload back.  Written by it alone, at
-	 * any time. */
-	_Atomic(uint32_t) withdrawn;
-};
 
 struct record_address {
 	uint64_t va;
@@ -69,7 +35,6 @@ struct record_run {
 	uint32_t key; /* for the sender alone */
 };
 
-static_assert(sizeof(struct record_base) == RING_ALIGN, "one cache line");
 static_assert(RUNS_MAX <= UINT8_MAX, "nruns is one byte");
 
 /* Which optional parts a record has is told by what its packet is, never by what is in it. */
@@ -100,18 +65,28 @@ static bool has_dc(uint8_t opcode)
 }
 
 /* Of the record without payload and runs. */
-static uint32_t header_bytes(uint8_t opcode, bool grh, uint32_t dqpn)
+static uint32_t header_bytes(uint8_t opcode, uint8_t flags, uint32_t dqpn)
 {
 	return (uint32_t)(sizeof(struct record_base) +
+			  (record_has_rare(opcode, flags) ? sizeof(struct record_rare) : 0) +
+			  (flags & RECORD_ACK ? sizeof(struct record_ack) : 0) +
 			  (has_address(opcode) ? sizeof(struct record_address) : 0) +
 			  (has_atomic(opcode) ? sizeof(struct record_atomic) : 0) +
-			  (has_global(grh, dqpn) ? sizeof(struct record_global) : 0) +
+			  (has_global(flags & RECORD_GRH, dqpn) ? sizeof(struct record_global)
+								: 0) +
 			  (has_dc(opcode) ? sizeof(struct pkt_dc) : 0));
+}
+
+static uint8_t record_flags(const struct pkt *p, bool by_reference)
+{
+	return (uint8_t)((p->solicited ? RECORD_SOLICITED : 0) | (p->ack_req ? RECORD_ACK_REQ : 0) |
+			 (p->path->grh ? RECORD_GRH : 0) | (p->path->roce_v1 ? RECORD_ROCE_V1 : 0) |
+			 (by_reference ? RECORD_BY_REFERENCE : 0));
 }
 
 uint32_t record_bytes(const struct pkt *p, bool by_reference)
 {
-	uint64_t n = header_bytes(p->opcode, p->path->grh, p->dqpn);
+	uint64_t n = header_bytes(p->opcode, record_flags(p, by_reference), p->dqpn);
 
 	if (!by_reference)
 		n += p->payload_len;
@@ -134,11 +109,7 @@ void *record_pack(void *record, const struct pkt *p, bool by_reference)
 	const struct path *path = p->path;
 	struct record_base base = {
 		.opcode = p->opcode,
-		.flags =
-			(uint8_t)((p->solicited ? RECORD_SOLICITED : 0) |
-				  (p->ack_req ? RECORD_ACK_REQ : 0) | (path->grh ? RECORD_GRH : 0) |
-				  (path->roce_v1 ? RECORD_ROCE_V1 : 0) |
-				  (by_reference ? RECORD_BY_REFERENCE : 0)),
+		.flags = record_flags(p, by_reference),
 		.aeth = p->aeth,
 		.sl = path->sl,
 		.pkey = p->pkey,
@@ -148,18 +119,21 @@ void *record_pack(void *record, const struct pkt *p, bool by_reference)
 		.nruns = by_reference ? (uint8_t)p->nruns : 0,
 		.dqpn = p->dqpn,
 		.sqpn = p->sqpn,
-		.qkey = p->qkey,
 		.psn = p->psn,
 		.npkts = p->npkts ? p->npkts : 1,
-		.msn = p->msn,
-		.imm = p->imm,
-		.srqn = p->srqn,
 		.src_port = path->src_port,
 		.dst_port = path->dst_port,
 		.payload_len = p->payload_len,
+		.arg = pkt_props(p)->aeth ? p->msn : p->imm,
 	};
 	void *at = record_put(record, &base, sizeof(base));
 
+	if (record_has_rare(p->opcode, base.flags)) {
+		struct record_rare part = {
+			bth_transport_props_of(p->opcode)->deth ? p->qkey : p->srqn, 0};
+
+		at = record_put(at, &part, sizeof(part));
+	}
 	if (has_address(p->opcode)) {
 		struct record_address part = {p->va, p->rkey, p->dma_len};
 
@@ -224,7 +198,7 @@ static bool record_overlap(const struct record_run *part, const struct run *memo
 static bool lies_in(const struct reader *record, const struct record_base *base,
 		    const struct record_refs *refs)
 {
-	size_t off = header_bytes(base->opcode, base->flags & RECORD_GRH, base->dqpn);
+	size_t off = header_bytes(base->opcode, base->flags, base->dqpn);
 	struct record_run part;
 	struct reader r;
 
@@ -241,7 +215,8 @@ uint32_t record_withdraw(void *record, uint32_t bytes, const struct record_refs 
 {
 	const struct reader whole = {record, bytes};
 	struct reader r = whole;
-	struct record_base *live = record, base;
+	struct record_rare *live = (void *)((struct record_base *)record + 1);
+	struct record_base base;
 
 	/* our own words, but they lie where the peer may write */
 	if (!record_take(&r, &base, sizeof(base)) || !(base.flags & RECORD_BY_REFERENCE))
@@ -251,6 +226,51 @@ uint32_t record_withdraw(void *record, uint32_t bytes, const struct record_refs 
 		return 0;
 	atomic_store_explicit(&live->withdrawn, 1, memory_order_relaxed);
 	return base.sqpn;
+}
+
+/* What only some transports and payloads need. */
+static bool take_rare(struct reader *r, const struct record_base *base, struct pkt *p)
+{
+	const struct bth_transport_props *t = bth_transport_props_of(base->opcode);
+	const struct record_rare *live = (const void *)r->at;
+	struct record_rare rare;
+
+	if (!record_has_rare(base->opcode, base->flags))
+		return true;
+	if (!record_take(r, &rare, sizeof(rare)))
+		return false;
+	if (t->deth)
+		p->qkey = rare.number;
+	else if (t->xrceth)
+		p->srqn = rare.number;
+	if (base->flags & RECORD_BY_REFERENCE)
+		p->withdrawn = &live->withdrawn;
+	return true;
+}
+
+/* The acknowledgement in front of the packet. */
+static bool take_ack(struct reader *r, const struct record_base *base, struct record_pkt *out)
+{
+	struct record_ack ack;
+
+	out->has_ack = base->flags & RECORD_ACK;
+	if (likely(!out->has_ack))
+		return true;
+	if ((base->opcode & BTH_TRANSPORT_MASK) != BTH_RC || !record_take(r, &ack, sizeof(ack)))
+		return false;
+	out->ack = (struct pkt){
+		.batched = true,
+		.opcode = BTH_RC | BTH_ACK,
+		.aeth = AETH_ACK | AETH_NO_CREDIT,
+		.pkey = base->pkey,
+		.dqpn = base->dqpn,
+		.sqpn = base->sqpn,
+		.psn = ack.psn,
+		.npkts = 1,
+		.msn = ack.msn,
+		.path = &out->path,
+	};
+	return true;
 }
 
 static bool take_optional(struct reader *r, const struct record_base *base, struct pkt *p,
@@ -317,12 +337,8 @@ int record_unpack(const void *record, uint32_t bytes, int32_t sender_pid, struct
 		.pkey = base.pkey,
 		.dqpn = base.dqpn,
 		.sqpn = base.sqpn,
-		.qkey = base.qkey,
 		.psn = base.psn,
 		.npkts = base.npkts,
-		.msn = base.msn,
-		.imm = base.imm,
-		.srqn = base.srqn,
 		.path = &out->path,
 		.payload_len = base.payload_len,
 		.runs = out->runs,
@@ -337,7 +353,12 @@ int record_unpack(const void *record, uint32_t bytes, int32_t sender_pid, struct
 		.grh = base.flags & RECORD_GRH,
 		.roce_v1 = base.flags & RECORD_ROCE_V1,
 	};
-	if (!base.npkts || !take_optional(&r, &base, &out->pkt, &out->path))
+	if (pkt_props(&out->pkt)->aeth)
+		out->pkt.msn = base.arg;
+	else
+		out->pkt.imm = base.arg;
+	if (!base.npkts || !take_rare(&r, &base, &out->pkt) || !take_ack(&r, &base, out) ||
+	    !take_optional(&r, &base, &out->pkt, &out->path))
 		return -EPROTO;
 	if (has_dc(base.opcode)) {
 		if (!record_take(&r, &out->dc, sizeof(out->dc)))
@@ -349,7 +370,6 @@ int record_unpack(const void *record, uint32_t bytes, int32_t sender_pid, struct
 			return -EPROTO;
 		out->pkt.nruns = base.nruns;
 		out->pkt.foreign_pid = sender_pid;
-		out->pkt.withdrawn = &((const struct record_base *)record)->withdrawn;
 		return 0;
 	}
 	if (base.payload_len > r.left)

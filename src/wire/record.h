@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A packet as it lies in a channel: 64 bytes that every packet needs, the optional parts that
- * its opcode (wire/bth.h) and path call for, then the payload or the list of its runs.  One cache
- * line for an acknowledgement, two for a small write.
+ * A packet as it lies in a channel: what every packet needs, the optional parts that its opcode
+ * (wire/bth.h) and path call for, then the payload or the list of its runs.  One cache line for an
+ * acknowledgement and for a SEND of a word, two for a small write.
+ *
+ * An acknowledgement may lie in the record of a request of its connection, in front of it
+ * (wire/brief.h).
  */
 #pragma once
 
@@ -16,6 +19,8 @@
 /* An unpacked packet; pkt points into the other members. */
 struct record_pkt {
 	struct pkt pkt;
+	bool has_ack;
+	struct pkt ack; /* was sent before it */
 	struct path path;
 	struct pkt_dc dc;
 	struct run runs[RUNS_MAX];

@@ -291,13 +291,17 @@ static void records_by_operation(void)
 		struct path way = {.sgid.half[0] = 1, .dgid.half[1] = 2, .hop_limit = 3};
 		struct pkt none = {.opcode = (uint8_t)opcode, .npkts = 1, .path = &way};
 		struct pkt full = none;
-		uint32_t bytes = record_bytes(&none, false);
+		const struct bth_transport_props *t = bth_transport_props_of((uint8_t)opcode);
+		uint32_t bytes = record_bytes(&none, false), parts = 48;
 
+		parts += t->deth || (t->xrceth && p->request) ? 8 : 0;
+		parts += p->reth || p->atomic_eth ? 16 : 0;
+		parts += p->atomic_eth || p->atomic_ack ? 24 : 0;
+		parts += pkt_has_dc(&none) ? 24 : 0;
 		full.va = full.swap_add = full.compare = full.atomic_orig = UINT64_MAX;
 		full.rkey = full.dma_len = UINT32_MAX;
 		CHECK(bytes == record_bytes(&full, false));
-		CHECK(bytes ==
-		      (p->reth || p->atomic_eth || p->atomic_ack || pkt_has_dc(&none) ? 128 : 64));
+		CHECK(bytes == align_up(parts, 64));
 		(void)record_pack(data, &full, false);
 		CHECK(!record_unpack(data, bytes, 0, &out));
 		CHECK(out.pkt.va == (p->reth || p->atomic_eth ? UINT64_MAX : 0));
@@ -309,32 +313,49 @@ static void records_by_operation(void)
 	}
 }
 
+/* A word of data and what it takes to deliver it move from one processor to the other together. */
+static void short_records(void)
+{
+	static const uint8_t opcodes[] = {BTH_RC | BTH_SEND_ONLY_IMM, BTH_UC | BTH_SEND_ONLY,
+					  BTH_UD | BTH_SEND_ONLY, BTH_XRC | BTH_SEND_ONLY_IMM};
+
+	for (unsigned i = 0; i < array_size(opcodes); i++) {
+		struct pkt p = {.opcode = opcodes[i], .path = &path, .payload_len = 8};
+
+		CHECK(record_bytes(&p, false) == RING_ALIGN);
+	}
+}
+
 /* Field by field through a record, with every combination of the optional parts. */
 static void records_round_trip(void)
 {
 	static const uint8_t opcodes[] = {BTH_SEND_ONLY, BTH_WRITE_ONLY_IMM, BTH_ATOMIC_ACK,
 					  BTH_COMPARE_SWAP};
+	static const uint8_t transports[] = {BTH_RC, BTH_UD, BTH_XRC};
 	static struct record_pkt out;
 	unsigned char buf[4096];
 	struct run runs[2] = {{buf, 1000}, {buf + 2000, 3000}};
 
-	for (unsigned parts = 0; parts < 32; parts++) {
+	for (unsigned parts = 0; parts < 96; parts++) {
+		uint8_t opcode = transports[parts / 32] | opcodes[parts >> 1 & 3];
+		const struct bth_transport_props *t = bth_transport_props_of(opcode);
+		bool answer = bth_props_of(opcode)->aeth;
 		struct path way = path;
 		bool has_address = parts & 2; /* WRITE and COMPARE_SWAP */
 		struct pkt in = {
-			.opcode = BTH_RC | opcodes[parts >> 1 & 3],
+			.opcode = opcode,
 			.solicited = parts & 1,
 			.ack_req = true,
 			.aeth = 6,
 			.pkey = 7,
 			.dqpn = 8,
 			.sqpn = 9,
-			.qkey = 10,
+			.qkey = t->deth ? 10 : 0,
 			.psn = 11,
 			.npkts = 12,
-			.msn = 13,
-			.imm = 14,
-			.srqn = 15,
+			.msn = answer ? 13 : 0,
+			.imm = answer ? 0 : 14,
+			.srqn = t->xrceth && !answer ? 15 : 0,
 			.va = has_address ? 16 : 0,
 			.rkey = has_address ? 17 : 0,
 			.dma_len = has_address ? 18 : 0,
@@ -419,6 +440,7 @@ int main(void)
 	bad_lengths();
 	bad_cursors();
 	records_by_operation();
+	short_records();
 	records_round_trip();
 	records_of_noise();
 	return 0;

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The bytes of a record (wire/record.h), for those who read or write them.  Behind the base come,
+ * in this order: record_rare, record_ack, those that record.c alone knows, the payload.
+ */
+#pragma once
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "wire/bth.h"
+
+enum record_flag {
+	RECORD_SOLICITED = 1 << 0,
+	RECORD_ACK_REQ = 1 << 1,
+	RECORD_GRH = 1 << 2,
+	RECORD_ROCE_V1 = 1 << 3,
+	RECORD_BY_REFERENCE = 1 << 4,
+	RECORD_ACK = 1 << 5, /* an acknowledgement goes in front of the packet */
+};
+
+struct record_base {
+	uint32_t ring; /* the ring's own word */
+	uint8_t opcode;
+	uint8_t flags; /* enum record_flag */
+	uint8_t aeth;
+	uint8_t sl;
+	uint16_t pkey;
+	uint16_t slid;
+	uint16_t dlid;
+	uint8_t path_bits;
+	uint8_t nruns;
+	uint32_t dqpn;
+	uint32_t sqpn;
+	uint32_t psn;
+	uint32_t npkts;
+	uint32_t src_port;
+	uint32_t dst_port;
+	uint32_t payload_len;
+	uint32_t arg; /* the MSN of what has an AETH, else immediate data or the like */
+};
+
+/* Of datagrams, requests of XRC, and payloads by reference. */
+struct record_rare {
+	uint32_t number; /* Q_Key, shared receive queue */
+	/* By reference: not 0 if the sender has taken the payload back.  Written by it alone, at
+	 * any time. */
+	_Atomic(uint32_t) withdrawn;
+};
+
+/* Positive, of the connection that the packet belongs to. */
+struct record_ack {
+	uint32_t psn;
+	uint32_t msn;
+};
+
+static_assert(sizeof(struct record_base) + sizeof(struct record_ack) + 8 == 64,
+	      "a word with an acknowledgement takes one cache line");
+static_assert(sizeof(struct record_base) + sizeof(struct record_rare) + 8 == 64,
+	      "so does a word in a datagram");
+
+static inline bool record_has_rare(uint8_t opcode, uint8_t flags)
+{
+	const struct bth_transport_props *t = bth_transport_props_of(opcode);
+
+	return flags & RECORD_BY_REFERENCE || t->deth ||
+	       (t->xrceth && bth_props_of(opcode)->request);
+}
