@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/trace.h"
+#include "wire/brief.h"
 #include "wire/channel.h"
 #include "wire/link.h"
 #include "usermem/usermem.h"
@@ -279,6 +280,16 @@ bool channel_send(struct channel *ch, uint16_t peer, const struct pkt *p,
 	return *verdict == WIRE_SENT;
 }
 
+bool channel_hold(struct channel *ch, uint16_t peer)
+{
+	spin_lock(&ch->tx_lock);
+	if (likely(ch->mem && ch->peer == peer &&
+		   !atomic_load_explicit(&ch->broken, memory_order_relaxed)))
+		return true;
+	spin_unlock(&ch->tx_lock);
+	return false;
+}
+
 struct withdrawal {
 	const struct record_refs *refs;
 	void (*lost)(void *user, uint32_t sqpn);
@@ -356,13 +367,32 @@ static bool taken_back(const struct pkt *p, bool sender_gone)
 	return p->foreign_pid && (sender_gone || pkt_withdrawn(p));
 }
 
-unsigned channel_drain(struct channel *ch, bool all,
-		       void (*deliver)(void *user, const struct pkt *p), void *user)
+/* Delivers a record; 0, or -EPROTO. */
+static int deliver_record(struct channel *ch, const void *record, uint32_t bytes, bool sender_gone,
+			  const struct channel_sink *to)
+{
+	int rc = record_unpack(record, bytes, ch->peer_pid, &ch->in);
+
+	if (rc)
+		return rc;
+	/* Before an answer that makes us send again what could not be read. */
+	hear_answer(ch);
+	if (ch->in.pkt.foreign_pid)
+		ch->in.pkt.readable = &ch->mem->side[ch->side].readable;
+	if (unlikely(ch->in.has_ack))
+		to->packet(to->user, &ch->in.ack);
+	if (likely(!taken_back(&ch->in.pkt, sender_gone)))
+		to->packet(to->user, &ch->in.pkt);
+	return 0;
+}
+
+unsigned channel_drain(struct channel *ch, bool all, const struct channel_sink *to)
 {
 	uint32_t give_back_at = ch->rx.size / GIVE_BACK_SHARE;
-	uint32_t records = 0, consumed = 0, bytes = 0;
+	uint32_t records = 0, consumed = 0, bytes = 0, port;
 	uint64_t payload = 0, total = 0;
 	const void *record;
+	struct brief b;
 	unsigned news = 0;
 	int rc = 0;
 
@@ -380,16 +410,14 @@ unsigned channel_drain(struct channel *ch, bool all,
 		rc = ring_peek(&ch->rx, &record, &bytes);
 		if (rc <= 0)
 			break;
-		rc = record_unpack(record, bytes, ch->peer_pid, &ch->in);
-		if (rc)
-			break;
-		/* Before an answer that makes us send again what could not be read. */
-		hear_answer(ch);
-		if (ch->in.pkt.foreign_pid)
-			ch->in.pkt.readable = &ch->mem->side[ch->side].readable;
-		if (likely(!taken_back(&ch->in.pkt, all)))
-			deliver(user, &ch->in.pkt);
-		payload += ch->in.pkt.payload_len;
+		if (brief_read(record, bytes, &b, &port) && to->brief(to->user, port, &b)) {
+			payload += b.payload_len;
+		} else {
+			rc = deliver_record(ch, record, bytes, all, to);
+			if (rc)
+				break;
+			payload += ch->in.pkt.payload_len;
+		}
 		records++;
 		ring_next(&ch->rx, bytes);
 		total += bytes;

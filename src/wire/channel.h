@@ -20,7 +20,7 @@
 #include "wire/ring.h"
 #include "wire/wire.h"
 
-#define CHANNEL_ABI 4u
+#define CHANNEL_ABI 5u
 
 /* From this size on, reading the sender's memory (a system call) is cheaper than two copies through
  * the ring with the cache traffic of the first (see the wire benchmark). */
@@ -79,6 +79,14 @@ void channel_detach(struct channel *ch);
 /* True: *verdict is WIRE_SENT and the peer must be told. */
 bool channel_send(struct channel *ch, uint16_t peer, const struct pkt *p,
 		  enum wire_verdict *verdict);
+/* For who fills records of the ring tx by itself.  False: there is nothing to send through. */
+bool channel_hold(struct channel *ch, uint16_t peer) must_check;
+
+static inline void channel_release(struct channel *ch)
+{
+	spin_unlock(&ch->tx_lock);
+}
+
 /* False: channel_send would return WIRE_BUSY for this unreliable packet, until CHANNEL_ROOM is
  * told. */
 bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p);
@@ -104,6 +112,13 @@ enum channel_news {
 	CHANNEL_ROOM = 1 << 3,	    /* those who were told WIRE_BUSY may try again */
 };
 
+/* Who takes what arrives. */
+struct channel_sink {
+	void (*packet)(void *user, const struct pkt *p);
+	/* The same of a brief request for that port; false: it goes to packet. */
+	bool (*brief)(void *user, uint32_t dst_port, const struct brief *b);
+	void *user;
+};
+
 /* Under the receive lock: delivers records until the budget is used up; enum channel_news. */
-unsigned channel_drain(struct channel *ch, bool all,
-		       void (*deliver)(void *user, const struct pkt *p), void *user);
+unsigned channel_drain(struct channel *ch, bool all, const struct channel_sink *to);

@@ -15,6 +15,7 @@
 /* In the place of an owner: all that the link leads to. */
 #define LINK_ALL 0u
 
+struct channel;
 struct link;
 
 /* Those that may be NULL have nothing to do. */
@@ -27,6 +28,9 @@ struct link_ops {
 	/* False: xmit would say WIRE_BUSY of this unreliable packet, and drain will tell when no
 	 * longer. */
 	bool (*has_room)(struct link *l, uint32_t to, const struct pkt *p);
+	/* The channel to one owner, held for sending until channel_release; NULL: not now.  May be
+	 * NULL: there is none. */
+	struct channel *(*hold)(struct link *l, uint32_t to);
 	/* As wire_peer_is_behind.  May be NULL: never. */
 	bool (*behind)(struct link *l, uint32_t to);
 	/* As wire_withdraw_key, of what went to one owner or LINK_ALL.  May be NULL; a link that

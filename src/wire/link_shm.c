@@ -217,6 +217,14 @@ static enum wire_verdict shm_xmit(struct link *link, uint32_t to, const struct p
 	return verdict;
 }
 
+static struct channel *shm_hold(struct link *link, uint32_t to)
+{
+	uint16_t peer = (uint16_t)(to - 1);
+	struct channel *ch = shm_channel(shm_of(link), peer);
+
+	return ch && channel_hold(ch, peer) ? ch : NULL;
+}
+
 static uint32_t shm_max_payload(struct link *link, uint32_t to, bool by_reference_ok)
 {
 	struct link_shm *l = shm_of(link);
@@ -274,6 +282,7 @@ static const struct link_ops link_shm_ops = {
 	.xmit = shm_xmit,
 	.max_payload = shm_max_payload,
 	.has_room = shm_has_room,
+	.hold = shm_hold,
 	.behind = shm_behind,
 	.withdraw = shm_withdraw,
 	.drain = link_shm_drain,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What other processes have sent is delivered. */
 #include "base/trace.h"
+#include "wire/brief.h"
 #include "wire/deliver.h"
 #include "wire/link_shm.h"
 
@@ -11,14 +12,27 @@ static void link_shm_deliver(void *user, const struct pkt *p)
 	(void)wire_process_deliver(l->link.process, p);
 }
 
+static bool link_shm_deliver_brief(void *user, uint32_t dst_port, const struct brief *b)
+{
+	struct link_shm *l = user;
+
+	return brief_deliver(l->link.process, dst_port, b);
+}
+
+static struct channel_sink link_shm_sink(struct link_shm *l)
+{
+	return (struct channel_sink){link_shm_deliver, link_shm_deliver_brief, l};
+}
+
 static bool link_shm_drain_one(struct link_shm *l, uint16_t peer)
 {
 	struct channel *ch = atomic_load_explicit(&l->channels[peer], memory_order_acquire);
+	const struct channel_sink sink = link_shm_sink(l);
 	unsigned news;
 
 	if (!ch)
 		return false;
-	news = channel_drain(ch, false, link_shm_deliver, l);
+	news = channel_drain(ch, false, &sink);
 	if (news & CHANNEL_MORE)
 		inbox_raise(l->slot, peer);
 	if (news & CHANNEL_TELL_PEER)
@@ -30,6 +44,7 @@ static bool link_shm_drain_one(struct link_shm *l, uint16_t peer)
  * gone. */
 static bool link_shm_reap(struct link_shm *l)
 {
+	const struct channel_sink sink = link_shm_sink(l);
 	struct channel *ch, *last = NULL;
 
 	if (likely(!atomic_load_explicit(&l->any_dying, memory_order_acquire)))
@@ -41,7 +56,7 @@ static bool link_shm_reap(struct link_shm *l)
 	pthread_mutex_unlock(&l->control);
 
 	for (struct channel *c = ch; c; c = c->next) {
-		channel_drain(c, true, link_shm_deliver, l);
+		channel_drain(c, true, &sink);
 		channel_detach(c);
 		last = c;
 	}

@@ -8,7 +8,8 @@
  * responder has come.  The peer loads it, accesses memory, and advances it with one exchange, which
  * fails if anything but its owner's look has happened meanwhile.  So nobody ever waits for a peer.
  *
- * The owner closes the word to go on by itself (a packet), and opens it again.  An access under way
+ * The owner closes the word to go on by itself (a packet), and opens it again; for a plain SEND it
+ * advances the open word like a peer.  An access under way
  * survives that, if the sequence number has not moved.  The owner revokes the word when such an
  * access may not count any more: the epoch changes.
  */

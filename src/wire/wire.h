@@ -23,6 +23,7 @@
 #include "wire/pkt.h"
 #include "wire/registry.h"
 
+struct brief;
 struct wire;
 struct wire_process;
 
@@ -48,6 +49,12 @@ struct wire_client {
 	/* The same for packets to a group and for Ethernet frames; false if nobody here wants it.
 	 * NULL: nobody ever does. */
 	bool (*receive_group)(void *user, const struct pkt *pkt);
+	/*
+	 * A request from another process as wire/brief.h describes it, not counted yet.  The client
+	 * takes it whole and counts it, or says false and has done nothing; then it comes as
+	 * packets.  May be NULL.
+	 */
+	bool (*receive_brief)(void *user, const struct brief *b);
 	void *user;
 };
 

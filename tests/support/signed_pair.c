@@ -53,6 +53,7 @@ static void far_up(struct signed_pair *t)
 			.slots = t->fabric->slots,
 			.slot = i,
 			.open_channel = test_fabric_open_channel,
+			.expose = t->exposed,
 			.user = &t->process[i],
 		};
 		struct adapter_attr a = {.number_chunk = far_chunk,
@@ -105,11 +106,12 @@ void signed_pair_catch_faults(void)
 	CHECK(!sigaction(SIGSEGV, &act, NULL) && !sigaction(SIGBUS, &act, NULL));
 }
 
-static void up(struct signed_pair *t, bool far, enum ib_qp_type type)
+static void up(struct signed_pair *t, const struct signed_pair *kind)
 {
-	memset(t, 0, sizeof(*t));
-	t->far = far;
-	t->type = type;
+	enum ib_qp_type type = kind->type;
+	bool far = kind->far;
+
+	*t = *kind;
 	if (far)
 		far_up(t);
 	else
@@ -128,12 +130,17 @@ static void up(struct signed_pair *t, bool far, enum ib_qp_type type)
 
 void signed_pair_up(struct signed_pair *t, bool far)
 {
-	up(t, far, IB_QPT_RC);
+	up(t, &(struct signed_pair){.far = far, .type = IB_QPT_RC});
+}
+
+void signed_pair_up_exposed(struct signed_pair *t)
+{
+	up(t, &(struct signed_pair){.far = true, .exposed = true, .type = IB_QPT_RC});
 }
 
 void signed_pair_up_of(struct signed_pair *t, enum ib_qp_type type)
 {
-	up(t, false, type);
+	up(t, &(struct signed_pair){.type = type});
 }
 
 void signed_pair_down(struct signed_pair *t)

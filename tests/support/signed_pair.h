@@ -28,6 +28,7 @@ struct signed_pair_side {
 
 struct signed_pair {
 	bool far;
+	bool exposed;
 	enum ib_qp_type type;
 	struct test_device device; /* near; of far only what the device's functions look at */
 	struct test_fabric *fabric;
@@ -39,6 +40,8 @@ struct signed_pair {
 /* Faults are the device's business, as in the driver. */
 void signed_pair_catch_faults(void);
 void signed_pair_up(struct signed_pair *t, bool far);
+/* Far, and each process lays its responders open to the other. */
+void signed_pair_up_exposed(struct signed_pair *t);
 /* Near, with queue pairs of that type. */
 void signed_pair_up_of(struct signed_pair *t, enum ib_qp_type type);
 void signed_pair_down(struct signed_pair *t);

@@ -14,6 +14,7 @@
 #include "adapter/transport/multicast.h"
 #include "adapter/transport/requester.h"
 #include "adapter/transport/responder.h"
+#include "adapter/transport/responder_brief.h"
 #include "base/clock.h"
 #include "base/rcu.h"
 #include "base/trace.h"
@@ -94,6 +95,14 @@ static void adapter_receive(void *user, const struct pkt *pkt)
 	rcu_leave();
 }
 
+static bool adapter_receive_brief(void *user, const struct brief *b)
+{
+	struct adapter *a = user;
+	struct qp *qp = number_find(&a->qps, b->dqpn);
+
+	return likely(qp) && responder_receive_brief(qp, b);
+}
+
 static bool adapter_receive_group(void *user, const struct pkt *pkt)
 {
 	struct adapter *a = user;
@@ -129,7 +138,8 @@ static void adapter_run_qp(struct run_entry *e)
 int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 {
 	struct wire_client client = {.receive = adapter_receive,
-				     .receive_group = adapter_receive_group};
+				     .receive_group = adapter_receive_group,
+				     .receive_brief = adapter_receive_brief};
 	struct whole *w = calloc(1, sizeof(*w));
 	struct adapter *a;
 

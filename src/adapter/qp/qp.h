@@ -125,8 +125,8 @@ struct responder {
 	uint64_t write_va;
 	uint32_t write_rkey;
 	uint32_t write_len;
-	/* owed to the peer */
-	bool ack_owed;
+	/* Owed to the peer; changed under the lock. */
+	_Atomic(bool) ack_owed;
 	uint8_t ack_syndrome;
 	uint32_t ack_psn;
 	/* reads and atomics; a ring of ADAPTER_MAX_RD_ATOMIC */
@@ -217,13 +217,25 @@ static inline void resp_take_numbers(struct responder *r, uint64_t word)
 	r->msn = qp_word_msn(word);
 }
 
-static inline void resp_lock(struct qp *qp)
+/* The lock has just been taken. */
+static inline void resp_locked(struct responder *r)
 {
-	struct responder *r = &qp->resp;
-
-	spin_lock(&r->lock);
 	if (r->published)
 		resp_take_numbers(r, qp_word_load(&r->shared->word));
+}
+
+static inline void resp_lock(struct qp *qp)
+{
+	spin_lock(&qp->resp.lock);
+	resp_locked(&qp->resp);
+}
+
+static inline must_check bool resp_try_lock(struct qp *qp)
+{
+	if (!spin_try(&qp->resp.lock))
+		return false;
+	resp_locked(&qp->resp);
+	return true;
 }
 
 /* The responder goes on by itself: nobody else moves its numbers until the lock is released.  Under

@@ -4,6 +4,7 @@
 #include "adapter/qp/recv.h"
 #include "adapter/queue/recv_error.h"
 #include "base/trace.h"
+#include "wire/brief.h"
 
 /* An XRC target has no user index of its own: the shared receive queue has it. */
 static uint32_t cqe_user_index(const struct qp *qp)
@@ -47,19 +48,53 @@ static uint32_t recv_cqe_peer(const struct qp *qp, const struct pkt *pkt)
 	       (pkt->path->grh && datagram ? CQE_FLAGS_GRH : 0);
 }
 
-void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
+/* What a completion says of the message. */
+struct recv_cqe {
+	const struct bth_props *props;
+	bool solicited;
+	uint16_t slid;
+	uint32_t ml_path;
+	uint32_t peer; /* and service */
+	uint32_t imm;  /* or the key invalidated */
+	uint32_t bytes;
+};
+
+static void recv_cqe_push(struct qp *qp, const struct recv_cqe *c)
 {
-	const struct bth_props *p = pkt_props(pkt);
-	uint32_t ml_path = qp->bth == BTH_UD ? pkt->path->dlid & 0x7f : 0;
-	uint32_t imm = p->imm || p->ieth ? pkt->imm : 0; /* or the key invalidated */
+	uint32_t imm = c->props->imm || c->props->ieth ? c->imm : 0;
 	struct cqe64 cqe = {
-		.word[CQE_WORD_ADDRESS] = word_of(be32_of(ml_path << 16), be32_of(pkt->path->slid)),
-		.word[CQE_WORD_PEER] = word_of(be32_of(recv_cqe_peer(qp, pkt)), be32_of(0)),
+		.word[CQE_WORD_ADDRESS] = word_of(be32_of(c->ml_path << 16), be32_of(c->slid)),
+		.word[CQE_WORD_PEER] = word_of(be32_of(c->peer), be32_of(0)),
 		.word[CQE_WORD_INDEX] = word_of(be32_of(cqe_user_index(qp)), be32_of(imm)),
-		.word[CQE_WORD_BYTES] = word_of(be32_of(0), be32_of(bytes)),
-		.word[CQE_WORD_LAST] =
-			cqe_last_word(qp->qpn, qp->resp.recv.index, (uint8_t)(recv_cqe_op(p) << 4)),
+		.word[CQE_WORD_BYTES] = word_of(be32_of(0), be32_of(c->bytes)),
+		.word[CQE_WORD_LAST] = cqe_last_word(qp->qpn, qp->resp.recv.index,
+						     (uint8_t)(recv_cqe_op(c->props) << 4)),
 	};
 
-	cq_push(recv_cqe_recv_cq(qp), &cqe, pkt->solicited);
+	cq_push(recv_cqe_recv_cq(qp), &cqe, c->solicited);
+}
+
+void recv_push(struct qp *qp, const struct pkt *pkt, uint32_t bytes)
+{
+	recv_cqe_push(qp, &(struct recv_cqe){
+				  .props = pkt_props(pkt),
+				  .solicited = pkt->solicited,
+				  .slid = pkt->path->slid,
+				  .ml_path = qp->bth == BTH_UD ? pkt->path->dlid & 0x7f : 0,
+				  .peer = recv_cqe_peer(qp, pkt),
+				  .imm = pkt->imm,
+				  .bytes = bytes,
+			  });
+}
+
+void recv_push_brief(struct qp *qp, const struct brief *b)
+{
+	recv_cqe_push(qp, &(struct recv_cqe){
+				  .props = bth_props_of(b->opcode),
+				  .solicited = b->solicited,
+				  .slid = b->slid,
+				  .peer = qp->attr.dest_qpn | (b->sl & 0xfu) << CQE_FLAGS_SL_SHIFT,
+				  .imm = b->imm,
+				  .bytes = b->payload_len,
+			  });
 }

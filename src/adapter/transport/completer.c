@@ -306,13 +306,18 @@ static void completer_negative(struct qp *qp, const struct pkt *pkt)
 	done_locked(qp, n, syndrome[code] ? syndrome[code] : CQE_SYN_BAD_RESP, 0);
 }
 
-static void completer_acknowledgement(struct qp *qp, const struct pkt *pkt)
+/* False: an old one, or one for a PSN that was never sent. */
+static bool acknowledges_anything(struct qp *qp, uint32_t psn)
 {
 	const struct send_op *newest = qp_send_op(qp, atomic_load(&qp->req.tail) - 1);
 
-	/* ignore an old one, and one for a PSN that was never sent */
-	if (psn_diff(pkt->psn, atomic_load(&qp->comp.acked_psn)) < 0 ||
-	    unlikely(psn_diff(pkt->psn, psn_add(newest->first_psn, newest->npkts)) >= 0))
+	return psn_diff(psn, atomic_load(&qp->comp.acked_psn)) >= 0 &&
+	       likely(psn_diff(psn, psn_add(newest->first_psn, newest->npkts)) < 0);
+}
+
+static void completer_acknowledgement(struct qp *qp, const struct pkt *pkt)
+{
+	if (!acknowledges_anything(qp, pkt->psn))
 		return;
 	switch (pkt->aeth & AETH_KIND_MASK) {
 	case AETH_ACK:
@@ -454,14 +459,26 @@ static void completer_answer(struct qp *qp, const struct pkt *pkt)
 	}
 }
 
+/* Is there anything to be answered? */
+static bool completer_waits(struct qp *qp)
+{
+	return atomic_load_explicit(&qp->comp.head, memory_order_relaxed) !=
+		       atomic_load_explicit(&qp->req.tail, memory_order_acquire) &&
+	       (qp_state(qp) == IB_QPS_RTS || qp_state(qp) == IB_QPS_SQD);
+}
+
+void completer_acknowledged(struct qp *qp, uint32_t psn)
+{
+	spin_lock(&qp->comp.lock);
+	if (completer_waits(qp) && acknowledges_anything(qp, psn))
+		acknowledge_through(qp, psn);
+	spin_unlock(&qp->comp.lock);
+}
+
 void completer_receive(struct qp *qp, const struct pkt *pkt)
 {
-	uint32_t tail;
-
 	spin_lock(&qp->comp.lock);
-	tail = atomic_load_explicit(&qp->req.tail, memory_order_acquire);
-	if (atomic_load_explicit(&qp->comp.head, memory_order_relaxed) != tail &&
-	    (qp_state(qp) == IB_QPS_RTS || qp_state(qp) == IB_QPS_SQD)) {
+	if (completer_waits(qp)) {
 		if (pkt_op(pkt) == BTH_ACK)
 			completer_acknowledgement(qp, pkt);
 		else

@@ -6,6 +6,8 @@
 
 /* A response packet for us. */
 void completer_receive(struct qp *qp, const struct pkt *pkt);
+/* A positive acknowledgement up to psn. */
+void completer_acknowledged(struct qp *qp, uint32_t psn);
 /* Marks request n as ended and retires what is ready. */
 void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_err);
 /*

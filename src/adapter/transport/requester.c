@@ -26,8 +26,6 @@
 #include "base/rcu.h"
 #include "base/trace.h"
 
-/* Outstanding PSNs stay below half of the space, because old and new look alike beyond it. */
-#define PSN_WINDOW ((int32_t)(IB_PSN_MASK + 1) / 2)
 static_assert(IB_MAX_MSG_BYTES / 256 < PSN_WINDOW, "a message has its PSNs at the smallest MTU");
 
 /* After so many datagrams in a row to one process, the QP counts as sending to that one alone. */
@@ -55,12 +53,6 @@ static bool must_fence(uint8_t fm_ce_se)
 	uint8_t mode = fm_ce_se & WQE_CTRL_FENCE_MASK;
 
 	return mode >= WQE_CTRL_FENCE_STRONG;
-}
-
-static bool psns_left(const struct qp *qp, uint32_t npkts)
-{
-	return psn_diff(qp->req.psn, atomic_load(&qp->comp.acked_psn)) + (int32_t)npkts <
-	       PSN_WINDOW;
 }
 
 /* Notes the wait under the completer's lock, which guards the numbers.  False: there are enough. */
@@ -115,28 +107,20 @@ static uint32_t packets_of(const struct qp *qp, const struct send_wqe *w)
 /* Notes the request as outstanding. */
 static void send_op_append(struct qp *qp, const struct send_wqe *w, uint32_t npkts)
 {
-	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
 	const struct wqe_props *p = wqe_props(w->opcode);
 	/* a malformed one takes no PSN and is never sent */
 	bool answered = (p->read || p->atomic) && npkts;
 
-	*qp_send_op(qp, tail) = (struct send_op){
-		.block = (uint16_t)qp->req.next_block,
-		.opcode = w->opcode,
-		.nblocks = (uint8_t)w->nblocks,
-		.signaled = qp_is_signaled(qp, w->fm_ce_se),
-		.awaits_answer = answered,
-		.first_psn = qp->req.psn,
-		.npkts = npkts,
-		.len = (uint32_t)w->len,
-	};
-	qp->req.psn = psn_add(qp->req.psn, npkts);
-	qp->req.next_block += w->nblocks;
 	if (answered)
 		atomic_fetch_add(&qp->comp.rd_outstanding, 1);
-	if (atomic_load_explicit(&qp->comp.head, memory_order_relaxed) == tail)
-		atomic_store_explicit(&qp->comp.fresh, true, memory_order_relaxed);
-	atomic_store_explicit(&qp->req.tail, tail + 1, memory_order_release);
+	requester_append(qp, (struct send_op){
+				     .opcode = w->opcode,
+				     .nblocks = (uint8_t)w->nblocks,
+				     .signaled = qp_is_signaled(qp, w->fm_ce_se),
+				     .awaits_answer = answered,
+				     .npkts = npkts,
+				     .len = (uint32_t)w->len,
+			     });
 }
 
 /* This request failed here.  It completes in its turn; nothing after it starts. */

@@ -4,6 +4,30 @@
 
 #include "adapter/qp/qp.h"
 
+/* Outstanding PSNs stay below half of the space, because old and new look alike beyond it. */
+#define PSN_WINDOW ((int32_t)(IB_PSN_MASK + 1) / 2)
+
+static inline bool psns_left(const struct qp *qp, uint32_t npkts)
+{
+	return psn_diff(qp->req.psn, atomic_load(&qp->comp.acked_psn)) + (int32_t)npkts <
+	       PSN_WINDOW;
+}
+
+/* Notes the next request of the ring as outstanding; op says the rest of it.  sq held. */
+static inline void requester_append(struct qp *qp, struct send_op op)
+{
+	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
+
+	op.block = (uint16_t)qp->req.next_block;
+	op.first_psn = qp->req.psn;
+	*qp_send_op(qp, tail) = op;
+	qp->req.psn = psn_add(qp->req.psn, op.npkts);
+	qp->req.next_block += op.nblocks;
+	if (atomic_load_explicit(&qp->comp.head, memory_order_relaxed) == tail)
+		atomic_store_explicit(&qp->comp.fresh, true, memory_order_relaxed);
+	atomic_store_explicit(&qp->req.tail, tail + 1, memory_order_release);
+}
+
 /* Runs the requester here unless another thread runs it.  No other lock held, under RCU. */
 void qp_run(struct qp *qp);
 /* Runs the requester.  Called with the baton held. */

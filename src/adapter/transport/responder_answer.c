@@ -44,6 +44,16 @@ void resp_acknowledge(struct qp *qp, uint8_t syndrome, uint32_t psn)
 	}
 }
 
+void resp_owe(struct qp *qp, uint32_t psn)
+{
+	struct responder *r = &qp->resp;
+
+	atomic_store_explicit(&r->ack_owed, true, memory_order_relaxed);
+	r->ack_syndrome = AETH_ACK | AETH_NO_CREDIT;
+	r->ack_psn = psn;
+	qp_kick(qp);
+}
+
 /*
  * A positive answer to a packet of a batch waits for the batch's end, and then acknowledges the
  * whole batch (IBTA 9.7.5.1.2, acknowledge coalescing).  If the message completed a receive, the
@@ -59,12 +69,9 @@ void resp_acknowledge_message(struct qp *qp, const struct pkt *pkt)
 		resp_acknowledge(qp, AETH_ACK | AETH_NO_CREDIT, psn);
 		return;
 	}
-	r->ack_owed = true;
-	r->ack_syndrome = AETH_ACK | AETH_NO_CREDIT;
-	r->ack_psn = psn;
 	if (!pkt_props(pkt)->last || (pkt_props(pkt)->write && !pkt_props(pkt)->imm))
 		atomic_store_explicit(&qp->adapter->prompt, true, memory_order_relaxed);
-	qp_kick(qp);
+	resp_owe(qp, psn);
 }
 
 void resp_nak(struct qp *qp, enum aeth_nak code, uint32_t psn)

@@ -43,6 +43,8 @@ void resp_answer_init(const struct qp *qp, struct pkt *out, uint8_t op, uint32_t
 void resp_acknowledge(struct qp *qp, uint8_t syndrome, uint32_t psn);
 /* The positive answer to a packet that asks for one. */
 void resp_acknowledge_message(struct qp *qp, const struct pkt *pkt);
+/* A positive one up to psn, which goes out at the end of the batch or a little later. */
+void resp_owe(struct qp *qp, uint32_t psn);
 /* The refusal of a packet. */
 void resp_nak(struct qp *qp, enum aeth_nak code, uint32_t psn);
 

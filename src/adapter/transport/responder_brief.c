@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See responder_brief.h. */
+#include "adapter/transport/responder_brief.h"
+
+#include "adapter/qp/recv.h"
+#include "adapter/transport/completer.h"
+#include "adapter/transport/responder_state.h"
+#include "wire/counter_shard.h"
+
+/* Is it the next message, whole, from the peer, to a responder with nothing unusual about it? */
+static bool brief_expected(const struct qp *qp, const struct brief *b)
+{
+	const struct responder *r = &qp->resp;
+
+	return qp->bth == (b->opcode & BTH_TRANSPORT_MASK) &&
+	       (qp_state(qp) == IB_QPS_RTR || qp_state(qp) == IB_QPS_RTS) &&
+	       b->src_port == qp->path.dst_port && b->sqpn == qp->attr.dest_qpn &&
+	       pkey_match(b->pkey, qp->pkey) && b->psn == r->epsn && !r->in_message && !r->nak_sent;
+}
+
+/* Takes a receive and puts the payload where it says. */
+static bool brief_place(struct qp *qp, const struct brief *b)
+{
+	struct responder *r = &qp->resp;
+	const struct wqe_data *d = r->recv.sge;
+	uint8_t *to;
+
+	if (recv_take(qp) != RECV_OK)
+		return false;
+	if (!b->payload_len)
+		return true;
+	if (!r->recv.nsge || be32_get(d->byte_count) < b->payload_len)
+		return false;
+	to = mkey_region_at(qp->adapter, be32_get(d->lkey), recv_pd(qp), IB_ACCESS_LOCAL_WRITE,
+			    be64_get(d->addr), b->payload_len);
+	return to && usermem_copy(to, b->payload, b->payload_len);
+}
+
+/*
+ * The responder has come one message further.  The word stays open, if it is: a peer that has sent
+ * this has nothing under way by itself.  False: it is revoked, or the peer is elsewhere.
+ */
+static bool brief_count(struct responder *r)
+{
+	uint32_t epsn = r->epsn, msn = r->msn;
+
+	if (r->published) {
+		uint64_t word = qp_word_load(&r->shared->word);
+
+		if (!qp_word_is_open(word) || qp_word_epsn(word) != epsn ||
+		    !qp_word_commit(&r->shared->word, word, 1, 1))
+			return false;
+	}
+	r->epsn = psn_add(epsn, 1);
+	r->msn = psn_add(msn, 1);
+	return true;
+}
+
+static void brief_counted(struct qp *qp, const struct brief *b)
+{
+	shard_count(qp->adapter->counters, PORT_RCV_DATA, b->octets / 4);
+	shard_count(qp->adapter->counters, PORT_RCV_PACKETS, b->packets);
+}
+
+bool responder_receive_brief(struct qp *qp, const struct brief *b)
+{
+	struct responder *r = &qp->resp;
+	bool done;
+
+	resp_lock(qp);
+	done = brief_expected(qp, b) && brief_place(qp, b) && brief_count(r);
+	if (likely(done)) {
+		brief_counted(qp, b);
+		if (b->has_ack)
+			completer_acknowledged(qp, b->ack_psn);
+		recv_push_brief(qp, b);
+		r->have_recv = false;
+		if (b->ack_req && qp_is_reliable(qp))
+			resp_owe(qp, b->psn);
+	}
+	resp_unlock(qp);
+	return done;
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Bursts of the plainest SENDs: of one packet and one piece of data, in one block of the ring, on a
+ * connection to another process.  They go from the ring into the channel as brief requests
+ * (wire/brief.h), all that a doorbell tells of in one go.  This file runs ahead of the requester
+ * and leaves the same state; what is unusual is left to it: requests of other kinds, fences,
+ * retransmissions, full channels, keys that refuse.
+ *
+ * An acknowledgement that the responder owes to the peer goes with the first request.  If there is
+ * none, it goes by itself as ever (responder_answer.c): the queue pair stays listed for that.
+ */
+#include "adapter/transport/send_burst.h"
+
+#include "adapter/bypass/bypass.h"
+#include "adapter/qp/send_cqe.h"
+#include "adapter/transport/completer.h"
+#include "adapter/transport/requester.h"
+#include "adapter/transport/responder_state.h"
+#include "base/trace.h"
+#include "wire/brief.h"
+
+/* The most requests for which the channel is held. */
+#define TURN 32u
+
+/* The segments at the start of such a request. */
+struct segments {
+	struct wqe_ctrl ctrl;
+	struct wqe_data data;
+};
+
+#define UNITS (sizeof(struct segments) / WQE_UNIT)
+
+struct request {
+	struct segments seg; /* a copy */
+	uint8_t opcode;
+	uint32_t bytes;
+	const uint8_t *inlined; /* data in the ring; NULL: seg.data points to it */
+};
+
+/* Reads the request at block; false: it is of another kind. */
+static bool send_burst_fetch(const struct qp *qp, uint32_t block, struct request *w)
+{
+	const uint8_t *at = send_ring_at(qp, block);
+	uint32_t ds, count;
+
+	if (unlikely(!usermem_fetch(&w->seg, at, sizeof(w->seg))))
+		return false;
+	w->opcode = wqe_opcode(&w->seg.ctrl);
+	if ((w->opcode != WQE_OP_SEND && w->opcode != WQE_OP_SEND_IMM) ||
+	    wqe_qpn(&w->seg.ctrl) != qp->qpn || w->seg.ctrl.fm_ce_se & WQE_CTRL_FENCE_MASK)
+		return false;
+	ds = wqe_ds(&w->seg.ctrl);
+	count = be32_get(w->seg.data.byte_count);
+	if (!(count & WQE_DATA_INLINE)) {
+		w->bytes = count;
+		w->inlined = NULL;
+		return ds == UNITS && count && count <= qp->mtu;
+	}
+	w->bytes = count & WQE_DATA_INLINE_LEN;
+	w->inlined = at + offsetof(struct segments, data) + sizeof(be32);
+	return w->bytes && w->bytes <= qp->mtu && ds <= WQE_BLOCK / WQE_UNIT &&
+	       ds == UNITS - 1 + div_round_up(sizeof(be32) + w->bytes, WQE_UNIT);
+}
+
+/* The data of a request in our memory; NULL: its key refuses. */
+static const uint8_t *request_data(const struct qp *qp, const struct request *w)
+{
+	if (w->inlined)
+		return w->inlined;
+	return mkey_region_at(qp->adapter, be32_get(w->seg.data.lkey), qp->create.pdn, 0,
+			      be64_get(w->seg.data.addr), w->bytes);
+}
+
+/* ---- the acknowledgement ---- */
+
+/* Without waiting: whoever has the responder may well be about to send it. */
+static void lend_ack(struct qp *qp, struct brief *b)
+{
+	struct responder *r = &qp->resp;
+
+	if (qp->bth != BTH_RC || !atomic_load_explicit(&r->ack_owed, memory_order_relaxed) ||
+	    !resp_try_lock(qp))
+		return;
+	if (r->ack_owed && r->ack_syndrome == (AETH_ACK | AETH_NO_CREDIT) &&
+	    r->rd_answered == r->rd_count) {
+		r->ack_owed = false;
+		b->has_ack = true;
+		b->ack_psn = r->ack_psn;
+		b->ack_msn = r->msn;
+	}
+	resp_unlock(qp);
+}
+
+/* It did not go: it is owed as before, unless a newer one is. */
+static void take_ack_back(struct qp *qp, const struct brief *b)
+{
+	resp_lock(qp);
+	if (!qp->resp.ack_owed && resp_receives(qp))
+		resp_owe(qp, b->ack_psn);
+	resp_unlock(qp);
+}
+
+/* ---- the burst ---- */
+
+static bool send_one(struct qp *qp, struct brief_way *way, const struct request *w, struct brief *b)
+{
+	const uint8_t *from = request_data(qp, w);
+	uint8_t *to = from ? brief_reserve(way, w->bytes, b->has_ack) : NULL;
+
+	if (unlikely(!to || !usermem_copy(to, from, w->bytes)))
+		return false;
+	b->opcode = (uint8_t)(qp->bth |
+			      (w->opcode == WQE_OP_SEND_IMM ? BTH_SEND_ONLY_IMM : BTH_SEND_ONLY));
+	b->solicited = w->seg.ctrl.fm_ce_se & WQE_CTRL_SOLICITED;
+	b->psn = qp->req.psn;
+	b->imm = be32_get(w->seg.ctrl.imm);
+	b->payload_len = w->bytes;
+	/* The answer finds it. */
+	requester_append(qp, (struct send_op){.opcode = w->opcode,
+					      .nblocks = 1,
+					      .signaled = qp_is_signaled(qp, w->seg.ctrl.fm_ce_se),
+					      .npkts = 1,
+					      .len = w->bytes});
+	qp->req.cur++;
+	brief_put(way, b);
+	b->has_ack = false;
+	return true;
+}
+
+/* Sends what stands at the head of the ring.  Returns how many requests there were. */
+static uint32_t send_turn(struct qp *qp, uint32_t limit)
+{
+	uint32_t n = 0, first = qp->req.cur;
+	struct brief_way way;
+	struct request w;
+	struct brief b = {
+		.ack_req = qp_is_reliable(qp),
+		.pkey = qp->pkey,
+		.dqpn = qp->attr.dest_qpn,
+		.sqpn = qp->qpn,
+	};
+
+	if (!send_burst_fetch(qp, qp->req.next_block, &w) ||
+	    !brief_begin(qp->adapter->wire, &qp->path, qp->attr.dest_qpn, &way))
+		return 0;
+	lend_ack(qp, &b);
+	while (psns_left(qp, 1) && send_one(qp, &way, &w, &b) && ++n < limit &&
+	       send_burst_fetch(qp, qp->req.next_block, &w))
+		;
+	brief_end(&way);
+	if (unlikely(b.has_ack))
+		take_ack_back(qp, &b);
+	for (uint32_t i = 0; !qp_is_reliable(qp) && i < n; i++)
+		completer_done(qp, first + i, 0, 0);
+	return n;
+}
+
+/* A failure anywhere means that something is to be done that the requester knows. */
+static inline bool may_run(const struct qp *qp)
+{
+	return (qp->bth == BTH_RC || qp->bth == BTH_UC) && qp_state(qp) == IB_QPS_RTS &&
+	       !qp->req.stopped && !bypass_observed(qp) &&
+	       qp->req.cur == atomic_load_explicit(&qp->req.tail, memory_order_relaxed) &&
+	       !atomic_load_explicit(&qp->waiting, memory_order_relaxed) &&
+	       !atomic_load_explicit(&qp->comp.resend, memory_order_acquire) &&
+	       !atomic_load_explicit(&qp->comp.withdrawn, memory_order_relaxed) &&
+	       !atomic_load_explicit(&qp->drain_sigerr, memory_order_relaxed) &&
+	       !trace_is_on(bypass, left);
+}
+
+bool send_burst_run(struct qp *qp)
+{
+	int ready;
+
+	if (!may_run(qp))
+		return false;
+	/* Whoever posts more makes us look again, see struct baton. */
+	ready = send_ring_ready(qp, qp->req.next_block);
+	while (ready > 0) {
+		uint32_t n = send_turn(qp, min_u32((uint32_t)ready, TURN));
+
+		ready -= (int)n;
+		if (!n || !may_run(qp)) {
+			ready = -1;
+			break;
+		}
+	}
+	if (qp_is_reliable(qp) && atomic_load(&qp->comp.head) !=
+					  atomic_load_explicit(&qp->req.tail, memory_order_relaxed))
+		completer_arm(qp);
+	return !ready;
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See brief.h. */
+#include "wire/brief.h"
+
+#include <string.h>
+
+#include "base/rcu.h"
+#include "wire/counter_shard.h"
+#include "wire/process.h"
+#include "wire/record_form.h"
+#include "wire/route.h"
+#include "wire/size.h"
+
+static uint32_t brief_octets(uint8_t opcode, uint32_t payload_len)
+{
+	return LRH_OCTETS + BTH_OCTETS + bth_ext_octets(bth_props_of(opcode)) +
+	       (uint32_t)align_up(payload_len, 4) + ICRC_OCTETS;
+}
+
+/* ---- sending ---- */
+
+bool brief_begin(struct wire *w, const struct path *path, uint32_t dqpn, struct brief_way *way)
+{
+	uint32_t to = route_owner_plus_1(w, path, dqpn);
+	struct link *l = w->host->link_to[to];
+	struct channel *ch;
+
+	if (path->grh || w->ethernet || !l->ops->hold)
+		return false;
+	ch = l->ops->hold(l, to);
+	if (!ch)
+		return false;
+	*way = (struct brief_way){.wire = w, .path = path, .ch = ch, .owner = to};
+	return true;
+}
+
+static uint32_t brief_header(bool has_ack)
+{
+	return (uint32_t)(sizeof(struct record_base) + (has_ack ? sizeof(struct record_ack) : 0));
+}
+
+uint8_t *brief_reserve(struct brief_way *way, uint32_t payload_len, bool has_ack)
+{
+	uint32_t header = brief_header(has_ack);
+	uint32_t bytes = (uint32_t)align_up(header + payload_len, RING_ALIGN);
+
+	if (ring_reserve(&way->ch->tx, bytes, &way->record))
+		return NULL;
+	return (uint8_t *)way->record + header;
+}
+
+void brief_put(struct brief_way *way, const struct brief *b)
+{
+	const struct path *path = way->path;
+	struct record_base *base = way->record;
+	struct record_ack *ack = (struct record_ack *)(base + 1);
+
+	/* all but the ring's word */
+	base->opcode = b->opcode;
+	base->flags = (uint8_t)((b->solicited ? RECORD_SOLICITED : 0) |
+				(b->ack_req ? RECORD_ACK_REQ : 0) | (b->has_ack ? RECORD_ACK : 0));
+	base->aeth = 0;
+	base->sl = path->sl;
+	base->pkey = b->pkey;
+	base->slid = path->slid;
+	base->dlid = path->dlid;
+	base->path_bits = path->path_bits;
+	base->nruns = 0;
+	base->dqpn = b->dqpn;
+	base->sqpn = b->sqpn;
+	base->psn = b->psn;
+	base->npkts = 1;
+	base->src_port = path->src_port;
+	base->dst_port = path->dst_port;
+	base->payload_len = b->payload_len;
+	base->arg = b->imm;
+	if (b->has_ack) {
+		*ack = (struct record_ack){b->ack_psn, b->ack_msn};
+		way->packets++;
+		way->octets += brief_octets(BTH_ACK, 0);
+	}
+	ring_commit(&way->ch->tx,
+		    (uint32_t)align_up(brief_header(b->has_ack) + b->payload_len, RING_ALIGN));
+	way->packets++;
+	way->octets += brief_octets(b->opcode, b->payload_len);
+}
+
+void brief_end(struct brief_way *way)
+{
+	struct wire_process *h = way->wire->host;
+
+	channel_release(way->ch);
+	if (unlikely(!way->packets))
+		return;
+	inbox_raise(&h->attr.slots[way->owner - 1], h->attr.slot);
+	shard_count(way->wire->counters, PORT_XMIT_DATA, way->octets / 4);
+	shard_count(way->wire->counters, PORT_XMIT_PACKETS, way->packets);
+}
+
+/* ---- receiving ---- */
+
+static bool brief_opcode(uint8_t opcode)
+{
+	switch (opcode) {
+	case BTH_RC | BTH_SEND_ONLY:
+	case BTH_RC | BTH_SEND_ONLY_IMM:
+	case BTH_UC | BTH_SEND_ONLY:
+	case BTH_UC | BTH_SEND_ONLY_IMM:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool brief_read(const void *record, uint32_t bytes, struct brief *out, uint32_t *dst_port)
+{
+	const uint8_t *at = record;
+	struct record_base base;
+	struct record_ack ack;
+	uint32_t header;
+
+	memcpy(&base, at, sizeof(base));
+	/* The peer may write on: from here the compiler has to use the copy. */
+	__asm__ volatile("" : : : "memory");
+	header = brief_header(base.flags & RECORD_ACK);
+	if (!brief_opcode(base.opcode) || base.npkts != 1 ||
+	    base.flags & ~(RECORD_SOLICITED | RECORD_ACK_REQ | RECORD_ACK) ||
+	    base.dqpn == IB_MULTICAST_QPN || base.payload_len > bytes - header)
+		return false;
+	*out = (struct brief){
+		.opcode = base.opcode,
+		.solicited = base.flags & RECORD_SOLICITED,
+		.ack_req = base.flags & RECORD_ACK_REQ,
+		.pkey = base.pkey,
+		.slid = base.slid,
+		.sl = base.sl,
+		.dqpn = base.dqpn,
+		.sqpn = base.sqpn,
+		.psn = base.psn,
+		.imm = base.arg,
+		.src_port = base.src_port,
+		.payload_len = base.payload_len,
+		.payload = at + header,
+		.packets = 1,
+		.octets = brief_octets(base.opcode, base.payload_len),
+	};
+	*dst_port = base.dst_port;
+	if (base.flags & RECORD_ACK) {
+		memcpy(&ack, at + sizeof(base), sizeof(ack));
+		__asm__ volatile("" : : : "memory");
+		out->has_ack = true;
+		out->ack_psn = ack.psn;
+		out->ack_msn = ack.msn;
+		out->packets++;
+		out->octets += brief_octets(BTH_ACK, 0);
+	}
+	return true;
+}
+
+bool brief_deliver(struct wire_process *h, uint32_t dst_port, const struct brief *b)
+{
+	const struct wire_client *client;
+	bool taken = false;
+	struct wire *w;
+
+	rcu_enter();
+	w = wire_process_wire(h, dst_port);
+	client = w ? atomic_load_explicit(&w->client, memory_order_acquire) : NULL;
+	if (likely(client && client->receive_brief && !w->ethernet && !slot_observed(h->slot) &&
+		   subnet_port_active(h->attr.subnet, w->port_row)))
+		taken = client->receive_brief(client->user, b);
+	rcu_leave();
+	return taken;
+}

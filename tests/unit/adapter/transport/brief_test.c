@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * SENDs between two processes, plain ones and others mixed, both ways at once: with and without
+ * somebody who looks at the packets, which makes each of them a packet of its own on the long way.
+ * Completions, counters, sequence numbers and memory are the same.
+ *
+ *     side 0 --- channel --- side 1
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "signed_pair.h"
+#include "wire/channel.h"
+#include "wire/tap.h"
+
+#define MTU	1024u
+#define SLOT	4096u /* a receive's part of the memory */
+#define SCRIPTS 200u
+#define STEPS	60u
+#define MOST	256u
+
+struct side_outcome {
+	unsigned nsent, nreceived;
+	struct cqe64 sent[MOST], received[MOST];
+	int events, async[32];
+	uint64_t counters[PORT_COUNTERS];
+	uint32_t sq_psn, rq_psn;
+	enum ib_qp_state state;
+	uint8_t memory[DEVICE_RECVS * SLOT];
+};
+
+struct outcome {
+	struct side_outcome side[2];
+};
+
+struct watcher {
+	struct tap tap;
+	unsigned packets;
+};
+
+static struct signed_pair pair;
+static struct watcher watchers[2];
+
+static void pair_up(bool exposed)
+{
+	if (exposed)
+		signed_pair_up_exposed(&pair);
+	else
+		signed_pair_up(&pair, true);
+	signed_pair_connect(&pair, IB_MTU_1024);
+}
+
+static void packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
+{
+	(void)at, (void)port_row, (void)p;
+	container_of(t, struct watcher, tap)->packets++;
+}
+
+static uint8_t *receive_at(unsigned side, unsigned n)
+{
+	return pair.side[side].memory + (size_t)(n % DEVICE_RECVS) * SLOT;
+}
+
+static unsigned short_receive[2]; /* which of them is too short for most messages */
+
+static void post_receive(unsigned side, unsigned n)
+{
+	device_recv(&pair.side[side].q, receive_at(side, n), n == short_receive[side] ? 4 : SLOT,
+		    pair.side[side].lkey);
+}
+
+/* Behind the receives: what is sent. */
+static uint8_t *data_at(unsigned side, uint64_t off)
+{
+	return pair.side[side].memory + DEVICE_RECVS * SLOT + off;
+}
+
+static void put_send(struct rng *rng, unsigned side)
+{
+	static const uint32_t lens[] = {1, 3, 8, 8, 8, 12, 16, 60, 200, 1000, MTU, MTU + 1, 3000};
+	uint32_t len = lens[rng_below(rng, array_size(lens))];
+	struct signed_pair_side *s = &pair.side[side];
+	uint8_t *from = data_at(side, rng_below(rng, 50000));
+	bool imm = !rng_below(rng, 4);
+	uint8_t flags = (uint8_t)((rng_below(rng, 3) ? WQE_CTRL_CE_ALWAYS : 0) |
+				  (rng_below(rng, 4) ? 0 : WQE_CTRL_SOLICITED) |
+				  (rng_below(rng, 8) ? 0 : WQE_CTRL_FENCE));
+	struct device_wqe w;
+
+	device_wqe_begin(&s->q, &w, imm ? WQE_OP_SEND_IMM : WQE_OP_SEND, flags,
+			 (uint32_t)rng_next(rng));
+	switch (rng_below(rng, 4)) {
+	case 0:
+		device_wqe_inline(&w, from, min_u32(len, 200));
+		break;
+	case 1:
+		device_wqe_data(&w, from, len, s->lkey);
+		device_wqe_data(&w, from + 7, 5, s->lkey);
+		break;
+	case 2: /* of no bytes */
+		if (!rng_below(rng, 4))
+			break;
+		/* fall through */
+	default:
+		device_wqe_data(&w, from, len, s->lkey);
+	}
+	device_wqe_put(&w);
+}
+
+/* What ends the connection, on one of the two sides. */
+static void put_bad(struct rng *rng, unsigned side)
+{
+	struct signed_pair_side *s = &pair.side[side];
+	unsigned kind = (unsigned)rng_below(rng, 4);
+	struct device_wqe w;
+
+	device_wqe_begin(&s->q, &w, kind ? WQE_OP_SEND : 0x3f, WQE_CTRL_CE_ALWAYS, 0);
+	if (kind == 1)
+		device_wqe_data(&w, data_at(side, 0), 8, s->lkey ^ 0x100);
+	else if (kind == 2)
+		device_wqe_data(&w, s->memory + SIGNED_PAIR_BYTES - 7, 8, s->lkey);
+	else
+		device_wqe_data(&w, data_at(side, 0), MTU, s->lkey);
+	device_wqe_put(&w);
+	if (kind == 3) /* another queue pair's */
+		s->q.sq[(size_t)((s->q.sq_pi - 1u) % DEVICE_BLOCKS) * WQE_BLOCK + 4] ^= 1;
+}
+
+static void collect(unsigned side, struct side_outcome *o)
+{
+	const struct cqe64 *c;
+
+	while ((c = device_cq_poll(&pair.side[side].q.cq))) {
+		uint8_t op = c->op_own >> 4;
+		bool sent = op == CQE_OP_REQ || op == CQE_OP_REQ_ERR;
+		struct cqe64 *to = sent ? &o->sent[o->nsent++] : &o->received[o->nreceived++];
+
+		CHECK(o->nsent < MOST && o->nreceived < MOST);
+		*to = *c;
+		/* which turn of the ring it is depends on the order of both kinds */
+		to->op_own &= 0xf0;
+	}
+}
+
+static void look(unsigned side)
+{
+	(void)adapter_progress(pair.device.adapter[side], NULL);
+	(void)wire_process_progress(pair.process[side].host);
+}
+
+static uint64_t counter(unsigned side, enum port_counter c)
+{
+	uint64_t sum = 0;
+
+	for (unsigned shard = 0; shard < SLOT_SHARDS; shard++)
+		for (unsigned port = 0; port < SLOT_PORTS; port++)
+			sum += pair.fabric->slots[side].counters[shard][port][c];
+	return sum;
+}
+
+static void settle(struct outcome *o)
+{
+	for (unsigned i = 0; i < 50; i++)
+		for (unsigned side = 0; side < 2; side++) {
+			look(side);
+			collect(side, &o->side[side]);
+		}
+}
+
+static void finish(struct outcome *o)
+{
+	settle(o);
+	for (unsigned side = 0; side < 2; side++) {
+		struct side_outcome *s = &o->side[side];
+		struct device_qp *q = &pair.side[side].q;
+		struct qp_attr attr;
+
+		qp_query(q->qp, &attr);
+		s->sq_psn = attr.sq_psn;
+		s->rq_psn = attr.rq_psn;
+		s->state = attr.state;
+		s->events = q->cq.events;
+		memcpy(s->async, q->async, sizeof(s->async));
+		for (unsigned c = 0; c < PORT_COUNTERS; c++)
+			s->counters[c] = counter(side, c);
+		memcpy(s->memory, pair.side[side].memory, sizeof(s->memory));
+	}
+}
+
+/* Each side has always more receives than the other has sends. */
+static void run(uint64_t seed, bool exposed, bool watched, struct outcome *o)
+{
+	unsigned received[2] = {0}, posted[2] = {0};
+	struct rng rng = {seed};
+	uint64_t bad_at = rng_below(&rng, 2 * STEPS);
+
+	memset(o, 0, sizeof(*o));
+	pair_up(exposed);
+	for (unsigned side = 0; side < 2; side++) {
+		watchers[side] = (struct watcher){.tap = {.packet = packet}};
+		if (watched)
+			wire_tap_attach(pair.process[side].host, &watchers[side].tap);
+		for (unsigned i = 0; i < SIGNED_PAIR_BYTES; i++)
+			pair.side[side].memory[i] = (uint8_t)(i * 7 + i / 251 + side);
+		short_receive[side] = (unsigned)rng_below(&rng, 300);
+		while (posted[side] < DEVICE_RECVS)
+			post_receive(side, posted[side]++);
+	}
+	/* Both channels are open, and payloads go along. */
+	settle(o);
+	for (unsigned step = 0; step < STEPS; step++) {
+		unsigned side = (unsigned)rng_below(&rng, 2);
+
+		switch (rng_below(&rng, 4)) {
+		case 0:
+			look(side);
+			break;
+		case 1:
+			collect(side, &o->side[side]);
+			break;
+		default:
+			for (uint64_t n = 1 + rng_below(&rng, 5); n; n--)
+				put_send(&rng, side);
+			if (step == bad_at)
+				put_bad(&rng, side);
+			device_ring(&pair.side[side].q);
+			look(!side);
+			look(side);
+			for (unsigned i = 0; i < 2; i++) {
+				collect(i, &o->side[i]);
+				for (; received[i] < o->side[i].nreceived; received[i]++)
+					if (cqe_op(&o->side[i].received[received[i]]) !=
+					    CQE_OP_RESP_ERR)
+						post_receive(i, posted[i]++);
+			}
+		}
+	}
+	finish(o);
+	for (unsigned side = 0; side < 2; side++) {
+		CHECK(watched == !!watchers[side].packets);
+		if (watched)
+			wire_tap_detach(pair.process[side].host, &watchers[side].tap);
+	}
+	signed_pair_down(&pair);
+}
+
+/* How many have succeeded. */
+static unsigned nreceived(const struct side_outcome *o)
+{
+	unsigned n = 0;
+
+	while (n < o->nreceived && cqe_op(&o->received[n]) != CQE_OP_RESP_ERR)
+		n++;
+	return n;
+}
+
+/*
+ * If a connection has failed, only the beginning is the same: an acknowledgement that comes with a
+ * request and not behind it may end an earlier request, and so bring on the failure before more
+ * messages have come.
+ */
+static void same(const struct side_outcome *a, const struct side_outcome *b, bool failed)
+{
+	unsigned n = min_u32(nreceived(a), nreceived(b));
+
+	CHECK(!memcmp(a->received, b->received, n * sizeof(*a->received)));
+	CHECK(a->state == b->state && !memcmp(a->async, b->async, sizeof(a->async)));
+	if (failed)
+		return;
+	CHECK(a->nreceived == n && b->nreceived == n);
+	CHECK(a->nsent == b->nsent && !memcmp(a->sent, b->sent, sizeof(a->sent)));
+	CHECK(a->sq_psn == b->sq_psn && a->rq_psn == b->rq_psn);
+	CHECK(!memcmp(a->counters, b->counters, sizeof(a->counters)));
+	CHECK(!memcmp(a->memory, b->memory, sizeof(a->memory)));
+}
+
+static void scripts(void)
+{
+	static struct outcome shortly, at_length;
+	unsigned failed = 0;
+	bool bad;
+
+	for (uint64_t seed = 1; seed <= SCRIPTS; seed++) {
+		run(seed, seed & 1, false, &shortly);
+		run(seed, seed & 1, true, &at_length);
+		bad = shortly.side[0].state == IB_QPS_ERR || shortly.side[1].state == IB_QPS_ERR;
+		for (unsigned side = 0; side < 2; side++)
+			same(&shortly.side[side], &at_length.side[side], bad);
+		failed += bad;
+	}
+	CHECK(failed > SCRIPTS / 10 && failed < SCRIPTS);
+}
+
+/* ---- what goes through the channel ---- */
+
+/* Bytes that the side has sent so far. */
+static uint64_t sent_bytes(unsigned side)
+{
+	struct channel_mem *mem = mmap(NULL, TEST_FABRIC_CHANNEL_BYTES, PROT_READ, MAP_SHARED,
+				       pair.fabric->channel_fd, 0);
+	uint64_t head;
+
+	CHECK(mem != MAP_FAILED);
+	head = atomic_load(&mem->ring[side].head);
+	CHECK(!munmap(mem, TEST_FABRIC_CHANNEL_BYTES));
+	return head;
+}
+
+static void send_word(unsigned side)
+{
+	struct signed_pair_side *s = &pair.side[side];
+	struct device_wqe w;
+
+	device_wqe_begin(&s->q, &w, WQE_OP_SEND, WQE_CTRL_CE_ALWAYS, 0);
+	device_wqe_inline(&w, data_at(side, 0), 8);
+	device_wqe_end(&w);
+}
+
+static void expect(unsigned side, uint8_t op)
+{
+	const struct cqe64 *c = device_cq_poll(&pair.side[side].q.cq);
+
+	CHECK(c && cqe_op(c) == op);
+}
+
+static void begin(bool exposed)
+{
+	pair_up(exposed);
+	short_receive[0] = short_receive[1] = MOST;
+	for (unsigned n = 0; n < 20; n++)
+		for (unsigned side = 0; side < 2; side++)
+			post_receive(side, n);
+	signed_pair_progress(&pair);
+	signed_pair_progress(&pair);
+}
+
+/* An answer that is itself a message takes one cache line, and brings the acknowledgement. */
+static void ping_pong(bool exposed)
+{
+	begin(exposed);
+	send_word(0);
+	for (unsigned n = 0; n < 20; n++) {
+		unsigned side = !(n % 2);
+		uint64_t before = sent_bytes(side);
+
+		look(side);
+		if (n)
+			expect(side, CQE_OP_REQ);
+		expect(side, CQE_OP_RESP_SEND);
+		send_word(side);
+		CHECK(sent_bytes(side) == before + RING_ALIGN);
+	}
+	signed_pair_down(&pair);
+}
+
+/* Nobody answers: whoever looks next after the receive's completion sends the acknowledgement. */
+static void no_answer(bool exposed)
+{
+	uint64_t before;
+
+	begin(exposed);
+	send_word(0);
+	look(1);
+	expect(1, CQE_OP_RESP_SEND);
+	before = sent_bytes(1);
+	CHECK(adapter_owes(pair.device.adapter[1]));
+	look(1);
+	CHECK(sent_bytes(1) == before + RING_ALIGN && !adapter_owes(pair.device.adapter[1]));
+	look(0);
+	expect(0, CQE_OP_REQ);
+	signed_pair_down(&pair);
+}
+
+/* The request that an acknowledgement was to go with cannot be read: it goes nevertheless. */
+static void unreadable_answer(void)
+{
+	struct signed_pair_side *s = &pair.side[1];
+	uint8_t *gone =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct device_wqe w;
+	struct mkey *m;
+	uint32_t key;
+
+	begin(true);
+	key = device_mr(&pair.device, 1, s->q.pdn, gone, 4096, DEVICE_ALL_ACCESS, &m);
+	send_word(0);
+	look(1);
+	expect(1, CQE_OP_RESP_SEND);
+	device_wqe_begin(&s->q, &w, WQE_OP_SEND, WQE_CTRL_CE_ALWAYS, 0);
+	device_wqe_data(&w, gone, 8, key);
+	CHECK(!munmap(gone, 4096));
+	device_wqe_end(&w);
+	expect(1, CQE_OP_REQ_ERR);
+	look(1);
+	look(0);
+	expect(0, CQE_OP_REQ);
+	signed_pair_down(&pair);
+}
+
+/* No receive is there: the sender hears of it, and the message comes again. */
+static void not_ready(bool exposed)
+{
+	pair_up(exposed);
+	signed_pair_progress(&pair);
+	send_word(0);
+	signed_pair_progress(&pair);
+	CHECK(!device_cq_poll(&pair.side[0].q.cq) && !device_cq_poll(&pair.side[1].q.cq));
+	CHECK(counter(1, HW_OUT_OF_BUFFER) == 1);
+	post_receive(1, 0);
+	CHECK(cqe_op(signed_pair_wait(&pair, &pair.side[1].q.cq)) == CQE_OP_RESP_SEND);
+	CHECK(cqe_op(signed_pair_wait(&pair, &pair.side[0].q.cq)) == CQE_OP_REQ);
+	CHECK(!memcmp(receive_at(1, 0), data_at(0, 0), 8));
+	signed_pair_down(&pair);
+}
+
+int main(void)
+{
+	signed_pair_catch_faults();
+	for (unsigned exposed = 0; exposed < 2; exposed++) {
+		ping_pong(exposed);
+		no_answer(exposed);
+		not_ready(exposed);
+	}
+	unreadable_answer();
+	scripts();
+	return 0;
+}
