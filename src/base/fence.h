@@ -23,5 +23,18 @@ static inline void fence_light(void)
 		atomic_signal_fence(memory_order_seq_cst);
 }
 
+/*
+ * Behind an atomic exchange of sequential consistency that is to come before looks at memory which
+ * are none: makes it a full fence.  On x86-64 it is one.
+ */
+static inline void fence_after_rmw(void)
+{
+#if defined(__x86_64__)
+	atomic_signal_fence(memory_order_seq_cst);
+#else
+	atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
 /* A system call: the caller holds no spin lock. */
 void fence_heavy(void);

@@ -6,6 +6,7 @@
 #include "reach/proc_file.h"
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/fence.h"
 
 #include <unistd.h>
 
@@ -61,8 +62,11 @@ static __attribute__((noinline, cold)) bool claim_dead(const struct access_table
 	no_cancellation();
 	uint64_t owner = atomic_load(&s->owner), ran_ms;
 
-	return owner && may_look(t) && owner_look(owner, &ran_ms) == TASK_GONE &&
-	       atomic_compare_exchange_strong(&s->owner, &owner, claim);
+	if (!owner || !may_look(t) || owner_look(owner, &ran_ms) != TASK_GONE ||
+	    !atomic_compare_exchange_strong(&s->owner, &owner, claim))
+		return false;
+	fence_after_rmw();
+	return true;
 }
 
 void access_release_marked(const struct access *a)
@@ -87,6 +91,8 @@ bool access_claim(struct access_table *t, struct access *out)
 
 		if (!atomic_load_explicit(&s->owner, memory_order_relaxed) &&
 		    atomic_compare_exchange_strong(&s->owner, &free, me)) {
+			/* Before the caller's looks at what the target may have made invalid. */
+			fence_after_rmw();
 			out->slot = s;
 			return true;
 		}

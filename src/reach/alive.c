@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -13,7 +14,8 @@
 /* Thread numbers have fewer bits; the rest of the word says that its thread died, or who waits. */
 #define ALIVE_MAX_TID (1u << 22)
 
-/* Private memory, at the same address for as long as the program runs. */
+/* Private memory, at the same address for as long as the program runs.  Drawn once, because the
+ * process may have laid open several times. */
 static uint64_t cookie;
 
 /* 0: unknown, or the system has no such namespaces. */
@@ -58,7 +60,7 @@ int alive_begin(struct alive *a)
 
 	if (gettid() == getpid())
 		return -EINVAL;
-	if (getrandom(&cookie, sizeof(cookie), GRND_NONBLOCK) != sizeof(cookie))
+	if (!cookie && getrandom(&cookie, sizeof(cookie), GRND_NONBLOCK) != sizeof(cookie))
 		return -EAGAIN;
 	a->cookie = cookie;
 	a->cookie_at = (uint64_t)(uintptr_t)&cookie;
@@ -81,14 +83,21 @@ void alive_end(struct alive *a)
 	atomic_compare_exchange_strong(word, &mine, 0);
 }
 
-uint32_t alive_probe(const struct alive *a)
+/* Anybody who maps the word can write it, and would so make us reach into whom he likes. */
+static bool thread_is_of(pid_t tid, pid_t pid)
+{
+	return !syscall(SYS_tgkill, pid, tid, 0) || errno != ESRCH;
+}
+
+uint32_t alive_probe(const struct alive *a, pid_t pid)
 {
 	uint32_t tid = atomic_load_explicit(alive_word(a), memory_order_acquire);
 	uint64_t expected = a->cookie, seen = 0;
 	struct iovec here = {&seen, sizeof(seen)};
 	struct iovec there = {(void *)(uintptr_t)a->cookie_at, sizeof(seen)};
 
-	if (!rseq_available() || !tid || tid >= ALIVE_MAX_TID || !alive_is_near(a))
+	if (!rseq_available() || !tid || tid >= ALIVE_MAX_TID || !alive_is_near(a) ||
+	    !thread_is_of((pid_t)tid, pid))
 		return 0;
 	if (process_vm_readv((pid_t)tid, &here, 1, &there, 1, 0) != sizeof(seen) ||
 	    seen != expected)

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/compiler.h"
 
@@ -41,7 +42,7 @@ static inline const _Atomic(uint32_t) *alive_word(const struct alive *a)
 }
 
 /*
- * Asks whether the process lives in our namespaces, and we may access its memory.  The thread to
- * address, which the word equals until it ends; 0: no.
+ * Asks whether the process of that number lives in our namespaces, and we may access its memory.
+ * The thread of it to address, which the word equals until it ends; 0: no.
  */
-uint32_t alive_probe(const struct alive *a);
+uint32_t alive_probe(const struct alive *a, pid_t pid);

@@ -25,6 +25,7 @@
 struct way_peer {
 	struct access_table *table;
 	const struct alive *alive;
+	pid_t pid;
 	_Atomic(uint32_t) tid;	     /* the thread that the kernel way addresses; 0: it is closed */
 	_Atomic(uint64_t) probed_ns; /* when that was found */
 	/* Told which of the two it is, for people who ask; may be NULL. */
@@ -63,4 +64,12 @@ uint32_t way_kernel_tid(struct way_peer *p);
 void way_kernel_close(struct way_peer *p);
 
 enum way_verdict way_kernel(struct way_access *a) must_check;
+/*
+ * Reads what the peer has sent by reference, as long as *withdrawn is 0 (NULL: whatever happens),
+ * by the kernel.  A destination may be RUN_DISCARD.  The last bytes are stored when all else is in
+ * place, and only if nothing was withdrawn by then.  WAY_REVOKED: it was.
+ */
+enum way_verdict way_pull(struct way_peer *from, const struct run *dst, uint32_t ndst,
+			  const struct run *src, uint32_t nsrc,
+			  const _Atomic(uint32_t) *withdrawn) must_check;
 enum way_verdict way_mapped(struct way_access *a) must_check;

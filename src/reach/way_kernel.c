@@ -1,33 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * By the kernel.  The list of the target's pieces stands in the slot, which the target can see: a
- * thread that a debugger has stopped at the entry of the system call, where the restartable
- * sequence is over, still fails if the target revokes meanwhile.
- *
- * The kernel copies piece after piece and promises nothing about the order within one.  So a
- * longer WRITE is two pieces, and the second its last aligned word: two of our memory, which are
- * two copies of one look-up of the target's pages; where stores may overtake each other, two of the
- * target's memory, because the kernel takes and drops locks between them.
+ * By the kernel.  The kernel copies piece after piece and promises nothing about the order within
+ * one.  So a longer WRITE is two pieces, and the second its last aligned word: two of our memory,
+ * which are two copies of one look-up of the target's pages; where stores may overtake each other,
+ * two of the target's memory, because the kernel takes and drops locks between them.
  */
-#include "reach/way.h"
+#include "reach/way_call.h"
 
-#include <errno.h>
-#include <sys/syscall.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
 #include "base/clock.h"
-#include "base/return_stack.h"
-#include "base/rseq.h"
 #include "reach/way_cursor.h"
 #include "usermem/usermem.h"
 
-/* One call moves no more, so that a revocation waits for some microseconds only. */
-#define WAY_CALL_BYTES ((256u << 10) + WAY_WORD)
-/* Each time the thread was preempted within some nanoseconds, or somebody steps through it. */
-#define WAY_CALL_TRIES 16
-#define WAY_WORD       8u
 /* Whether the system allows it is asked so often at most. */
 #define WAY_PROBE_NS	 100000000u
 #define WAY_BOUNCE_BYTES 4096u
@@ -88,8 +75,7 @@ static uint32_t pieces_list(const struct way_access *a, struct way_cursor at, st
 		if (n)
 			pieces[n].iov_base = addr;
 		else
-			/* Before our look at the mark, which who revokes sets before the poison. */
-			(void)__atomic_exchange_n(&pieces->iov_base, addr, __ATOMIC_SEQ_CST);
+			way_call_first(pieces, addr);
 		*bytes += len;
 		way_cursor_advance(&at, len);
 	}
@@ -123,20 +109,12 @@ static long locals_list(const struct way_access *a, struct way_cursor at, struct
 static long call_once(const struct way_access *a, const struct way_cursor *local,
 		      const struct way_cursor *remote, size_t *bytes)
 {
-	const struct rseq_check check = {
-		.wide = &a->hold.slot->owner,
-		.wide_value = a->hold.claim,
-		.word = alive_word(a->alive),
-		.word_value = a->tid,
-	};
+	const struct way_call call = {&a->hold, a->alive, a->tid, a->read};
 	struct iovec *pieces = a->hold.slot->remote, here[RUNS_MAX + WAY_REQUESTS];
-	long n = pieces_list(a, *remote, pieces, bytes);
+	uint32_t n = pieces_list(a, *remote, pieces, bytes);
 	long nhere = locals_list(a, *local, *remote, *bytes, here);
-	long ret = rseq_syscall(&check, a->read ? SYS_process_vm_readv : SYS_process_vm_writev,
-				(long)a->tid, here, nhere, pieces, n);
 
-	return_stack_refill();
-	return ret;
+	return way_call_once(&call, here, (unsigned long)nhere, n);
 }
 
 static long call_bounded(const struct way_access *a, const struct way_cursor *local,
@@ -189,17 +167,6 @@ static bool requests_fit(const struct way_access *a)
 	return true;
 }
 
-static enum way_verdict why_not(const struct way_access *a, long error)
-{
-	if (access_is_revoked(&a->hold) ||
-	    __atomic_load_n(&a->hold.slot->remote[0].iov_base, __ATOMIC_RELAXED) == ACCESS_POISON)
-		return WAY_REVOKED;
-	if (error == RSEQ_ABORTED)
-		return WAY_INTERRUPTED;
-	/* A short count ends at a page that is not there. */
-	return error == -EFAULT || error >= 0 ? WAY_FAULT : WAY_CLOSED;
-}
-
 static enum way_verdict move_all(struct way_access *a)
 {
 	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};
@@ -212,7 +179,7 @@ static enum way_verdict move_all(struct way_access *a)
 		if (likely(moved > 0))
 			account(a, &local, &remote, (size_t)moved);
 		if (unlikely(moved != (long)bytes))
-			return why_not(a, moved);
+			return way_call_why(&a->hold, moved);
 	}
 	return WAY_DONE;
 }
@@ -287,7 +254,7 @@ static __attribute__((noinline, cold)) uint32_t way_kernel_probe(struct way_peer
 	if ((last && now - last < WAY_PROBE_NS) ||
 	    !atomic_compare_exchange_strong(&p->probed_ns, &last, now))
 		return 0;
-	tid = alive_probe(p->alive);
+	tid = alive_probe(p->alive, p->pid);
 	atomic_store(&p->tid, tid);
 	way_peer_note(p, tid);
 	return tid;

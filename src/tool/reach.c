@@ -159,10 +159,16 @@ static void keys_json(struct json *j, const struct reach_process *p)
 	json_close(j, ']');
 }
 
+/* Without keys, peers read what it sends and no more. */
+static bool reach_exposes(const struct reach_process *p)
+{
+	return p->mem && p->mem->keys_open;
+}
+
 void reach_json(struct json *j, const struct reach *r, const struct reach_process *p)
 {
-	json_bool(j, "exposes", p->mem);
-	if (!p->mem)
+	json_bool(j, "exposes", reach_exposes(p));
+	if (!reach_exposes(p))
 		return;
 	qps_json(j, r, p);
 	keys_json(j, p);
@@ -173,7 +179,7 @@ void reach_print(const struct reach *r, const struct reach_process *p)
 	unsigned keys[KEY_MAPPED + 1] = {0}, sided = 0, packets = 0;
 	struct reach_qp qp;
 
-	if (!p->mem) {
+	if (!reach_exposes(p)) {
 		puts("  exposes nothing: all data goes by packets");
 		return;
 	}

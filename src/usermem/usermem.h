@@ -43,21 +43,12 @@ enum usermem_verdict {
 enum usermem_verdict usermem_copy_checked(void *dst, const void *src, size_t n, bool read,
 					  const _Atomic(uint64_t) *word, uint64_t value) must_check;
 
-/* Copies between run lists of equal length; a destination may be RUN_DISCARD.  If pid is not 0, src
- * lies in that process (process_vm_readv). */
-bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src, uint32_t nsrc,
-		  int32_t pid) must_check;
-
-/*
- * The same from another process, as long as *withdrawn is 0 (NULL: whatever happens).  The last
- * bytes are stored only if the word is still 0 after all has been read.
- */
-bool usermem_pull_foreign(const struct run *dst, uint32_t ndst, const struct run *src,
-			  uint32_t nsrc, int32_t pid,
-			  const _Atomic(uint32_t) *withdrawn) must_check;
+/* Copies between run lists of equal length; a destination may be RUN_DISCARD. */
+bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src,
+		  uint32_t nsrc) must_check;
 
 /* Can all of it be read?  Tells which side of a failed pull has gone; slow. */
-bool usermem_readable(const struct run *run, uint32_t n, int32_t pid) must_check;
+bool usermem_readable(const struct run *run, uint32_t n) must_check;
 
 /*
  * Runs work(arg), which touches the memory of these two lists as memcpy does.  False: some of the

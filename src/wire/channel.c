@@ -4,14 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/trace.h"
+#include "reach/way.h"
 #include "wire/brief.h"
 #include "wire/channel.h"
 #include "wire/link.h"
@@ -68,14 +67,6 @@ static void channel_introduce(struct channel *ch)
 {
 	struct channel_side *me = &ch->mem->side[ch->side];
 
-	/* Any value will do that another process is unlikely to have at the same address. */
-	if (getrandom(&ch->probe_value, sizeof(ch->probe_value), GRND_NONBLOCK) !=
-	    sizeof(ch->probe_value))
-		ch->probe_value = (uintptr_t)ch ^ ((uint64_t)getpid() << 32);
-	me->pid = getpid();
-	me->probe_addr = (uintptr_t)&ch->probe_value;
-	me->probe_value = ch->probe_value;
-	/* Release: the fields above; partner: the acquire in probe_peer. */
 	atomic_store_explicit(&me->abi, CHANNEL_ABI, memory_order_release);
 }
 
@@ -103,8 +94,9 @@ int channel_attach(struct channel *ch, uint16_t peer, int fd, size_t bytes, int 
 		ch->peer = peer;
 		ch->side = (uint8_t)side;
 		atomic_store(&ch->inline_max, size / INLINE_SHARE);
-		ch->peer_pid = 0;
-		ch->probed = false;
+		ch->met = false;
+		ch->by_reference_ok = false;
+		ch->sender = (struct pkt_foreign){.readable = &mem->side[side].readable};
 		ch->next = NULL;
 		ch->refs_up_to = 0;
 		ch->stuck_since = 0;
@@ -142,37 +134,40 @@ static void channel_break(struct channel *ch, const char *where)
 
 /* ---- may one read the other's memory? ---- */
 
-/* Reads the value that the peer says is in its memory.  That proves permission, and that the id is
- * the peer's. */
-static bool can_read(int32_t pid, uint64_t addr, uint64_t want)
+static bool says_readable(const struct channel *ch)
 {
-	uint64_t got = ~want;
-	struct iovec local = {&got, sizeof(got)};
-	struct iovec remote = {(void *)(uintptr_t)addr, sizeof(got)};
-
-	return pid > 0 && process_vm_readv(pid, &local, 1, &remote, 1, 0) == sizeof(got) &&
-	       got == want;
+	return atomic_load_explicit(&ch->mem->side[ch->side].readable, memory_order_relaxed) ==
+	       READABLE_YES;
 }
 
-/* True if there is a new answer for the peer. */
-static bool probe_peer(struct channel *ch)
+/* The peer's side is there, and of our version. */
+static bool channel_meet(struct channel *ch)
 {
-	struct channel_side *me = &ch->mem->side[ch->side];
-	struct channel_side *peer = &ch->mem->side[!ch->side];
-	uint32_t abi = atomic_load_explicit(&peer->abi, memory_order_acquire);
-	int32_t pid;
-	bool yes;
+	uint32_t abi = atomic_load_explicit(&ch->mem->side[!ch->side].abi, memory_order_acquire);
 
-	if (!abi)
-		return false;
-	ch->probed = true;
+	if (!abi || ch->met)
+		return ch->met;
 	if (abi != CHANNEL_ABI) {
 		channel_break(ch, "other version");
 		return false;
 	}
-	pid = *(volatile int32_t *)&peer->pid;
-	yes = can_read(pid, peer->probe_addr, peer->probe_value);
-	ch->peer_pid = yes ? pid : 0;
+	return ch->met = true;
+}
+
+/* We have not said that we can read the peer's memory, or have found that we cannot any more.  True
+ * if there is a new answer for the peer. */
+static bool probe_peer(struct channel *ch)
+{
+	struct channel_side *me = &ch->mem->side[ch->side];
+	uint32_t was = atomic_load_explicit(&me->readable, memory_order_relaxed);
+	bool yes;
+
+	if (!channel_meet(ch))
+		return false;
+	yes = ch->sender.process && way_kernel_tid(ch->sender.process);
+	if (!yes && was == READABLE_NO)
+		return false;
+	ch->by_reference_ok |= yes;
 	trace(peer, payload, ch->peer, "received", yes ? "process_vm_readv" : "ring");
 	atomic_store_explicit(&me->readable, yes ? READABLE_YES : READABLE_NO,
 			      memory_order_release);
@@ -198,7 +193,7 @@ static void hear_answer(struct channel *ch)
 static bool reference_allowed(const struct pkt *p)
 {
 	return p->ack_req && pkt_props(p)->request && p->payload_len >= CHANNEL_REFERENCE_MIN &&
-	       pkt_is_reliable(p) && p->nruns <= RUNS_MAX && p->run_keys && !p->foreign_pid &&
+	       pkt_is_reliable(p) && p->nruns <= RUNS_MAX && p->run_keys && !p->foreign &&
 	       !p->source;
 }
 
@@ -294,21 +289,23 @@ struct withdrawal {
 	const struct record_refs *refs;
 	void (*lost)(void *user, uint32_t sqpn);
 	void *user;
+	bool any;
 };
 
 static void withdraw_record(void *arg, void *record, uint32_t bytes)
 {
-	const struct withdrawal *w = arg;
+	struct withdrawal *w = arg;
 	uint32_t sqpn = record_withdraw(record, bytes, w->refs);
 
+	w->any |= sqpn;
 	if (sqpn && w->lost)
 		w->lost(w->user, sqpn);
 }
 
-void channel_withdraw(struct channel *ch, uint16_t peer, const struct record_refs *refs,
+bool channel_withdraw(struct channel *ch, uint16_t peer, const struct record_refs *refs,
 		      void (*lost)(void *user, uint32_t sqpn), void *user)
 {
-	struct withdrawal w = {refs, lost, user};
+	struct withdrawal w = {refs, lost, user, false};
 
 	spin_lock(&ch->tx_lock);
 	if (ch->mem && ch->peer == peer && ch->refs_up_to > ring_read_up_to(&ch->tx))
@@ -317,6 +314,7 @@ void channel_withdraw(struct channel *ch, uint16_t peer, const struct record_ref
 	/* The marks stand before the program learns that the memory is its own again, and so before
 	 * what it writes there; partner: the fence in pkt_withdrawn. */
 	atomic_thread_fence(memory_order_seq_cst);
+	return w.any;
 }
 
 bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p)
@@ -361,24 +359,22 @@ static bool room_again(struct channel *ch)
 }
 
 /* If the sender has taken the payload back, the packet counts as lost.  We do not read from a
- * sender that has gone either: its id may name another process by now. */
+ * sender that has gone either. */
 static bool taken_back(const struct pkt *p, bool sender_gone)
 {
-	return p->foreign_pid && (sender_gone || pkt_withdrawn(p));
+	return p->foreign && (sender_gone || pkt_withdrawn(p));
 }
 
 /* Delivers a record; 0, or -EPROTO. */
 static int deliver_record(struct channel *ch, const void *record, uint32_t bytes, bool sender_gone,
 			  const struct channel_sink *to)
 {
-	int rc = record_unpack(record, bytes, ch->peer_pid, &ch->in);
+	int rc = record_unpack(record, bytes, ch->by_reference_ok ? &ch->sender : NULL, &ch->in);
 
 	if (rc)
 		return rc;
 	/* Before an answer that makes us send again what could not be read. */
 	hear_answer(ch);
-	if (ch->in.pkt.foreign_pid)
-		ch->in.pkt.readable = &ch->mem->side[ch->side].readable;
 	if (unlikely(ch->in.has_ack))
 		to->packet(to->user, &ch->in.ack);
 	if (likely(!taken_back(&ch->in.pkt, sender_gone)))
@@ -386,7 +382,8 @@ static int deliver_record(struct channel *ch, const void *record, uint32_t bytes
 	return 0;
 }
 
-unsigned channel_drain(struct channel *ch, bool all, const struct channel_sink *to)
+unsigned channel_drain(struct channel *ch, struct way_peer *peer, bool all,
+		       const struct channel_sink *to)
 {
 	uint32_t give_back_at = ch->rx.size / GIVE_BACK_SHARE;
 	uint32_t records = 0, consumed = 0, bytes = 0, port;
@@ -398,7 +395,8 @@ unsigned channel_drain(struct channel *ch, bool all, const struct channel_sink *
 
 	if (atomic_load_explicit(&ch->broken, memory_order_relaxed))
 		return 0;
-	if (unlikely(!ch->probed) && probe_peer(ch))
+	ch->sender.process = peer;
+	if (unlikely(!says_readable(ch)) && probe_peer(ch))
 		news |= CHANNEL_TELL_PEER;
 	hear_answer(ch);
 	if (unlikely(atomic_load_explicit(&ch->starved, memory_order_relaxed)) && room_again(ch))

@@ -31,12 +31,9 @@
 
 enum channel_readable { READABLE_UNKNOWN, READABLE_YES, READABLE_NO };
 
-/* What one side tells the other.  Published by abi, stored last. */
+/* What one side tells the other. */
 struct channel_side {
-	cacheline_aligned _Atomic(uint32_t) abi; /* CHANNEL_ABI once the rest is valid */
-	int32_t pid;
-	uint64_t probe_addr; /* in that process, holds probe_value */
-	uint64_t probe_value;
+	cacheline_aligned _Atomic(uint32_t) abi; /* CHANNEL_ABI once the side is attached */
 	/* Can this side read the other's memory?  enum channel_readable */
 	_Atomic(uint32_t) readable;
 };
@@ -62,11 +59,11 @@ struct channel {
 	uint64_t refs_up_to;  /* payloads by reference are in front of this cursor */
 	uint64_t stuck_tail;  /* where the peer's cursor stood when there was no room, */
 	uint64_t stuck_since; /* ns: since when; 0: never */
-	uint64_t probe_value; /* what the peer reads to find out whether it can */
 
 	cacheline_aligned struct ring rx;
-	int32_t peer_pid; /* non-zero if we can read its memory */
-	bool probed;
+	bool met;	      /* the peer's side is of our version */
+	bool by_reference_ok; /* we have said once that we can read the peer's memory */
+	struct pkt_foreign sender;
 	struct channel *next; /* among those that are to be torn down, or can be used again */
 	struct record_pkt in; /* the packet being delivered */
 };
@@ -92,10 +89,11 @@ static inline void channel_release(struct channel *ch)
 bool channel_has_room(struct channel *ch, uint16_t peer, const struct pkt *p);
 /*
  * Takes payloads by reference back.  After the return, the peer delivers none of them that it reads
- * from then on, even if it is stopped in the middle of one.  Calls lost (may be NULL) under tx_lock
- * for each queue pair concerned.
+ * from then on, even if it is stopped in the middle of one.  True: it may be reading one, and is
+ * out of it after a revocation (reach/access.h).  Calls lost (may be NULL) under tx_lock for each
+ * queue pair concerned.
  */
-void channel_withdraw(struct channel *ch, uint16_t peer, const struct record_refs *refs,
+bool channel_withdraw(struct channel *ch, uint16_t peer, const struct record_refs *refs,
 		      void (*lost)(void *user, uint32_t sqpn), void *user);
 /* Has the peer not taken all that was sent?  True may mean, the first time, that it has not said so
  * yet: it says so when it looks next. */
@@ -120,5 +118,7 @@ struct channel_sink {
 	void *user;
 };
 
-/* Under the receive lock: delivers records until the budget is used up; enum channel_news. */
-unsigned channel_drain(struct channel *ch, bool all, const struct channel_sink *to);
+/* Under the receive lock: delivers records until the budget is used up; enum channel_news.  peer:
+ * where the other process's memory is reached during the call; NULL: it is out of reach. */
+unsigned channel_drain(struct channel *ch, struct way_peer *peer, bool all,
+		       const struct channel_sink *to);

@@ -40,7 +40,7 @@ static int open_arena(struct expose *e)
 				 EXPOSE_ARENA_BYTES, &e->arena);
 }
 
-int expose_open(struct expose *e, struct slot *slots, uint16_t slot)
+int expose_open(struct expose *e, struct slot *slots, uint16_t slot, bool keys)
 {
 	int ret;
 
@@ -53,6 +53,8 @@ int expose_open(struct expose *e, struct slot *slots, uint16_t slot)
 		ret = errno ? -errno : -ENOMEM;
 		goto close_file;
 	}
+	e->keys = keys;
+	e->mem->keys_open = keys;
 	alive_place(&e->mem->alive);
 	segment_table_open(&e->segments, e->mem->segments);
 	ret = open_arena(e);
@@ -68,6 +70,7 @@ int expose_open(struct expose *e, struct slot *slots, uint16_t slot)
 unmap:
 	munmap(e->mem, sizeof(*e->mem));
 	e->mem = NULL;
+	e->keys = false;
 close_file:
 	hidden_close(&e->file);
 	return ret;
@@ -82,6 +85,7 @@ void expose_close(struct expose *e)
 	segment_table_close(&e->segments);
 	munmap(e->mem, sizeof(*e->mem));
 	e->mem = NULL;
+	e->keys = false;
 	hidden_close(&e->file);
 }
 
@@ -95,7 +99,7 @@ struct qp_block *expose_qp(struct expose *e, uint32_t qpn)
 	struct qp_block *b;
 	uint32_t none = 0;
 
-	if (!e->mem)
+	if (!e->keys)
 		return NULL;
 	b = &e->mem->qps[qpn % EXPOSE_BLOCKS];
 	return atomic_compare_exchange_strong(&b->qpn, &none, qpn) ? b : NULL;
@@ -126,7 +130,7 @@ bool expose_key(struct expose *e, const struct key_block *k)
 {
 	struct key_block *b;
 
-	if (!e->mem)
+	if (!e->keys)
 		return false;
 	b = &e->mem->keys[(atomic_load_explicit(&k->key, memory_order_relaxed) >> 8) %
 			  EXPOSE_BLOCKS];
@@ -241,7 +245,9 @@ struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me)
 		return NULL;
 	}
 	segment_view_open(&f->segments, f->mem->segments, f->pid);
-	f->reach = (struct way_peer){.table = &f->mem->access, .alive = &f->mem->alive};
+	f->keys = f->mem->keys_open;
+	f->reach =
+		(struct way_peer){.table = &f->mem->access, .alive = &f->mem->alive, .pid = f->pid};
 	remote_shard_take(f, slots, me);
 	return f;
 }

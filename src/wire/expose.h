@@ -101,6 +101,8 @@ struct expose_mem {
 	struct access_table access;
 	struct alive alive;
 	_Atomic(uint8_t) found[REGISTRY_SLOTS]; /* enum peer_found, by the peer's slot */
+	/* The process lays keys and responders open.  If not, peers read what it sends. */
+	uint32_t keys_open;
 };
 
 /* Our own. */
@@ -109,6 +111,7 @@ struct expose {
 	uint16_t slot;
 	struct hidden file;
 	struct expose_mem *mem;
+	bool keys;		       /* keys and responders are laid open */
 	struct segment_table segments; /* the caller of those functions serializes them */
 	struct segment_ref arena;      /* one of these */
 	_Atomic(uint64_t) arena_used;
@@ -120,6 +123,7 @@ struct remote {
 	struct segment_view segments; /* the files of its keys, as far as they are mapped */
 	struct way_peer reach;
 	int32_t pid;
+	bool keys;	/* it lays keys and responders open */
 	uint32_t alive; /* generation of the slot */
 	struct slot *slot;
 	uint16_t me; /* our own */
@@ -129,8 +133,9 @@ struct remote {
 	struct remote *next;
 };
 
-/* 0 or negative errno; then nothing is exposed and all else works. */
-int expose_open(struct expose *e, struct slot *slots, uint16_t slot) must_check;
+/* keys: lays keys and responders open, too.  0 or negative errno; then nothing is exposed and all
+ * else works. */
+int expose_open(struct expose *e, struct slot *slots, uint16_t slot, bool keys) must_check;
 void expose_close(struct expose *e);
 /* Takes the block of a QP number; NULL if another QP has it. */
 struct qp_block *expose_qp(struct expose *e, uint32_t qpn);

@@ -35,7 +35,7 @@ struct link_ops {
 	bool (*behind)(struct link *l, uint32_t to);
 	/* As wire_withdraw_key, of what went to one owner or LINK_ALL.  May be NULL; a link that
 	 * has it drains as well. */
-	void (*withdraw)(struct link *l, uint32_t to, const struct record_refs *refs,
+	bool (*withdraw)(struct link *l, uint32_t to, const struct record_refs *refs,
 			 void (*lost)(void *user, uint32_t sqpn), void *user);
 	/* As wire_process_progress.  May be NULL. */
 	bool (*drain)(struct link *l);

@@ -264,18 +264,20 @@ static bool shm_behind(struct link *link, uint32_t to)
 	return true;
 }
 
-static void shm_withdraw(struct link *link, uint32_t to, const struct record_refs *refs,
+static bool shm_withdraw(struct link *link, uint32_t to, const struct record_refs *refs,
 			 void (*lost)(void *user, uint32_t sqpn), void *user)
 {
 	uint32_t first = to == LINK_ALL ? 0 : to - 1;
 	uint32_t end = to == LINK_ALL ? REGISTRY_SLOTS : to;
+	bool any = false;
 
 	for (uint32_t peer = first; peer < end; peer++) {
 		struct channel *ch = shm_channel(shm_of(link), (uint16_t)peer);
 
 		if (ch)
-			channel_withdraw(ch, (uint16_t)peer, refs, lost, user);
+			any |= channel_withdraw(ch, (uint16_t)peer, refs, lost, user);
 	}
+	return any;
 }
 
 static const struct link_ops link_shm_ops = {

@@ -58,5 +58,9 @@ void link_shm_drop(struct link_shm *l, uint16_t peer);
 bool link_shm_connect(struct link_shm *l, uint16_t peer);
 /* Those that nobody can find any more, a grace period ago. */
 void link_shm_free_remotes(struct remote *f);
+/* What the process in that slot lays open, if it lives and is mapped.  Under RCU. */
+struct remote *remote_at(const struct link_shm *l, uint16_t peer);
+/* Maps it, if that has not been tried. */
+void remote_find(struct link_shm *l, uint16_t peer);
 /* The op; see link_shm_receive.c. */
 bool link_shm_drain(struct link *link);

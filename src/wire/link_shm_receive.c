@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What other processes have sent is delivered. */
+#include "base/rcu.h"
 #include "base/trace.h"
 #include "wire/brief.h"
 #include "wire/deliver.h"
@@ -28,11 +29,18 @@ static bool link_shm_drain_one(struct link_shm *l, uint16_t peer)
 {
 	struct channel *ch = atomic_load_explicit(&l->channels[peer], memory_order_acquire);
 	const struct channel_sink sink = link_shm_sink(l);
+	struct remote *f;
 	unsigned news;
 
 	if (!ch)
 		return false;
-	news = channel_drain(ch, false, &sink);
+	/* Before its first packet, which may make it the peer of a connection. */
+	if (unlikely(!ch->met))
+		remote_find(l, peer);
+	rcu_enter();
+	f = remote_at(l, peer);
+	news = channel_drain(ch, f ? &f->reach : NULL, false, &sink);
+	rcu_leave();
 	if (news & CHANNEL_MORE)
 		inbox_raise(l->slot, peer);
 	if (news & CHANNEL_TELL_PEER)
@@ -56,7 +64,7 @@ static bool link_shm_reap(struct link_shm *l)
 	pthread_mutex_unlock(&l->control);
 
 	for (struct channel *c = ch; c; c = c->next) {
-		channel_drain(c, true, &sink);
+		channel_drain(c, NULL, true, &sink);
 		channel_detach(c);
 		last = c;
 	}

@@ -8,10 +8,13 @@
 /* Copies all of it.  If its sender has taken it back (pkt_withdrawn), does not store the last
  * bytes. */
 bool payload_pull(const struct run *dst, uint32_t ndst, const struct pkt *p) must_check;
+/* The same of a part of it: of these runs, which lie where the packet's own do. */
+bool payload_pull_runs(const struct run *dst, uint32_t ndst, const struct pkt *p,
+		       const struct run *src, uint32_t nsrc) must_check;
 /*
- * Did payload_pull fail because the system does not let us read the sender's memory any more (a
- * filter of system calls, a sender that has made itself undumpable)?  The sender then hears that it
- * has to put payloads into the channel.
+ * Did payload_pull fail though the sender's memory may be there: because the system does not let us
+ * read it any more (a filter of system calls, a sender that has made itself undumpable), or because
+ * we were kept from it?  The sender then hears that it has to put payloads into the channel.
  */
 bool payload_refused(const struct pkt *p) must_check;
 /* Did payload_pull fail because the sender's memory has gone?  Slow. */

@@ -72,6 +72,16 @@ struct pkt_dc {
 	uint32_t process;    /* of the initiator: its slot 9:0, the slot's generation 31:10 */
 };
 
+struct way_peer;
+
+/* Where payloads by reference lie. */
+struct pkt_foreign {
+	struct way_peer *process; /* NULL: out of reach */
+	/* Where that process looks whether we may read its memory.  May be NULL. */
+	_Atomic(uint32_t) *readable;
+	bool refused; /* the last one could not be read, though its memory may be there */
+};
+
 struct pkt {
 	uint8_t opcode; /* enum bth_transport | enum bth_op */
 	bool solicited;
@@ -110,17 +120,14 @@ struct pkt {
 	/* Of an unreliable transport: packets for other processes wait behind it, so it does not
 	 * wait for room on the way to one. */
 	bool no_wait;
-	/* Non-zero: runs are addresses in the process with this id, to be read by usermem_pull. */
-	int32_t foreign_pid;
+	/* Not NULL: runs are addresses in another process; wire/payload.h reads them. */
+	struct pkt_foreign *foreign;
 	/*
 	 * Not 0: the sender has given the request up, and its payload is no longer what it was.  On
 	 * the sending side a word of the queue pair, where a payload comes by reference one of its
 	 * record, otherwise NULL.
 	 */
 	const _Atomic(uint32_t) *withdrawn;
-	/* With foreign_pid, where its process looks whether we may read its memory.  May be NULL.
-	 */
-	_Atomic(uint32_t) *readable;
 	/* Not NULL: the payload is nowhere yet, and this instead of runs makes it. */
 	struct pkt_source *source;
 };

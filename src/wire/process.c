@@ -47,7 +47,7 @@ int wire_process_create(const struct wire_process_attr *attr, struct wire_proces
 	 * Fails where there is no Yama, which is just as well. */
 	if (attr->open_channel)
 		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-	if (attr->expose && expose_open(&h->expose, attr->slots, attr->slot) < 0)
+	if (expose_open(&h->expose, attr->slots, attr->slot, attr->expose) < 0)
 		log_info("nothing is exposed to peers: %m");
 	*out = h;
 	return 0;

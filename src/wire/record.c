@@ -319,7 +319,8 @@ static bool take_runs(struct reader *r, const struct record_base *base, struct r
 	return sum == base->payload_len;
 }
 
-int record_unpack(const void *record, uint32_t bytes, int32_t sender_pid, struct record_pkt *out)
+int record_unpack(const void *record, uint32_t bytes, struct pkt_foreign *sender,
+		  struct record_pkt *out)
 {
 	struct reader r = {record, bytes};
 	struct record_base base;
@@ -366,10 +367,10 @@ int record_unpack(const void *record, uint32_t bytes, int32_t sender_pid, struct
 		out->pkt.dc = &out->dc;
 	}
 	if (by_reference) {
-		if (!sender_pid || !take_runs(&r, &base, out))
+		if (!sender || !take_runs(&r, &base, out))
 			return -EPROTO;
 		out->pkt.nruns = base.nruns;
-		out->pkt.foreign_pid = sender_pid;
+		out->pkt.foreign = sender;
 		return 0;
 	}
 	if (base.payload_len > r.left)

@@ -46,8 +46,8 @@ void *record_pack(void *record, const struct pkt *p, bool by_reference);
 uint32_t record_withdraw(void *record, uint32_t bytes, const struct record_refs *refs);
 /*
  * Checks every length against the record's own; the header is copied before it is looked at, the
- * payload stays in place.  sender_pid: for payload by reference, 0 if that was not agreed on.
+ * payload stays in place.  sender: of payloads by reference, NULL if they were not agreed on.
  * -EPROTO if malformed.
  */
-int record_unpack(const void *record, uint32_t bytes, int32_t sender_pid,
+int record_unpack(const void *record, uint32_t bytes, struct pkt_foreign *sender,
 		  struct record_pkt *out) must_check;

@@ -6,18 +6,25 @@
 #include "wire/process.h"
 #include "wire/route.h"
 
-/* What that slot lays open, if it lives.  Under RCU. */
+struct remote *remote_at(const struct link_shm *l, uint16_t peer)
+{
+	struct remote *f = atomic_load_explicit(&l->remotes[peer], memory_order_acquire);
+
+	if (!f ||
+	    atomic_load_explicit(&l->attr->slots[peer].alive, memory_order_relaxed) != f->alive)
+		return NULL;
+	return f;
+}
+
+/* What that slot lays open of its keys and responders.  Under RCU. */
 static struct remote *remote_of(struct wire_process *h, uint32_t owner_plus_1)
 {
 	struct remote *f;
 
-	if (h->link_to[owner_plus_1] != &h->shm.link)
+	if (!h->attr.expose || h->link_to[owner_plus_1] != &h->shm.link)
 		return NULL;
-	f = atomic_load_explicit(&h->shm.remotes[owner_plus_1 - 1], memory_order_acquire);
-	if (!f || atomic_load_explicit(&h->attr.slots[owner_plus_1 - 1].alive,
-				       memory_order_relaxed) != f->alive)
-		return NULL;
-	return f;
+	f = remote_at(&h->shm, (uint16_t)(owner_plus_1 - 1));
+	return f && f->keys ? f : NULL;
 }
 
 struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqpn)
@@ -55,49 +62,71 @@ static void remote_note(struct expose *own, uint16_t peer, struct remote *f)
 {
 	if (!own->mem)
 		return;
-	atomic_store(&own->mem->found[peer], f ? PEER_MAPPED : PEER_NOT_MAPPED);
-	if (!f)
+	atomic_store(&own->mem->found[peer], f && f->keys ? PEER_MAPPED : PEER_NOT_MAPPED);
+	if (!f || !f->keys)
 		return;
 	f->reach.note = &own->mem->found[peer];
 	f->reach.note_open = PEER_MAPPED;
 	f->reach.note_closed = PEER_NO_KERNEL;
 }
 
-static void remote_connect(struct link_shm *l, uint16_t peer)
+/* Lets others find it.  False: it stays the caller's. */
+static bool remote_publish(struct link_shm *l, uint16_t peer, struct remote *f)
+{
+	bool published;
+
+	pthread_mutex_lock(&l->control);
+	/* The slot may have a new owner, and then the channel is that one's. */
+	published = !atomic_load(&l->remotes[peer]) && atomic_load(&l->channels[peer]) &&
+		    atomic_load(&l->attr->slots[peer].alive) == f->alive;
+	if (published)
+		atomic_store_explicit(&l->remotes[peer], f, memory_order_release);
+	pthread_mutex_unlock(&l->control);
+	return published;
+}
+
+void remote_find(struct link_shm *l, uint16_t peer)
 {
 	no_cancellation();
-	struct segment_map *dead_maps;
-	struct remote *f, *dead;
+	struct remote *f;
 
+	if (atomic_load(&l->remotes[peer]))
+		return;
+	f = remote_open(l->attr->slots, peer, l->attr->slot);
+	trace(peer, exposed, peer, f ? (f->keys ? "mapped" : "payloads") : "not-mapped");
+	if (l->attr->expose)
+		remote_note(&l->link.process->expose, peer, f);
+	if (f && !remote_publish(l, peer, f))
+		remote_close(f);
+}
+
+/* Frees what nobody can find any more. */
+static void remote_collect(struct link_shm *l)
+{
+	struct segment_map *dead_maps;
+	struct remote *dead;
+
+	pthread_mutex_lock(&l->control);
+	dead_maps = remote_dead_maps(l);
+	dead = l->dead_remotes;
+	l->dead_remotes = NULL;
+	pthread_mutex_unlock(&l->control);
+	if (dead || dead_maps)
+		rcu_wait();
+	link_shm_free_remotes(dead);
+	segment_maps_free(dead_maps);
+}
+
+static void remote_connect(struct link_shm *l, uint16_t peer)
+{
+	remote_collect(l);
 	if (!l->attr->expose) {
 		trace(peer, exposed, peer, "switched-off");
 		return;
 	}
 	/* The channel is how we hear of the peer's end. */
-	if (atomic_load(&l->remotes[peer]) || !link_shm_connect(l, peer))
-		return;
-	f = remote_open(l->attr->slots, peer, l->attr->slot);
-	trace(peer, exposed, peer, f ? "mapped" : "not-mapped");
-	remote_note(&l->link.process->expose, peer, f);
-	if (!f)
-		return;
-	pthread_mutex_lock(&l->control);
-	dead_maps = remote_dead_maps(l);
-	dead = l->dead_remotes;
-	l->dead_remotes = NULL;
-	/* The slot may have a new owner, and then the channel is that one's. */
-	if (!atomic_load(&l->remotes[peer]) && atomic_load(&l->channels[peer]) &&
-	    atomic_load(&l->attr->slots[peer].alive) == f->alive) {
-		atomic_store_explicit(&l->remotes[peer], f, memory_order_release);
-		f = NULL;
-	}
-	pthread_mutex_unlock(&l->control);
-	if (f)
-		remote_close(f);
-	if (dead || dead_maps)
-		rcu_wait();
-	link_shm_free_remotes(dead);
-	segment_maps_free(dead_maps);
+	if (link_shm_connect(l, peer))
+		remote_find(l, peer);
 }
 
 void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn)

@@ -112,27 +112,28 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 	return verdict;
 }
 
-void wire_withdraw(struct wire *w, uint32_t dqpn, uint32_t sqpn)
+bool wire_withdraw(struct wire *w, uint32_t dqpn, uint32_t sqpn)
 {
 	const struct record_refs refs = {.sqpn = sqpn};
 	uint32_t to = route_number_owner_plus_1(w->host->attr.registry, dqpn);
 	struct link *l = w->host->link_to[to];
 
-	if (l->ops->withdraw)
-		l->ops->withdraw(l, to, &refs, NULL, NULL);
+	return l->ops->withdraw && l->ops->withdraw(l, to, &refs, NULL, NULL);
 }
 
-void wire_withdraw_key(struct wire *w, uint32_t key, struct run memory,
+bool wire_withdraw_key(struct wire *w, uint32_t key, struct run memory,
 		       void (*lost)(void *user, uint32_t sqpn), void *user)
 {
 	const struct record_refs refs = {.src_port = w->port_row, .key = key, .memory = memory};
+	bool any = false;
 
 	for (unsigned i = 0; i < w->host->nlinks; i++) {
 		struct link *l = w->host->links[i];
 
 		if (l->ops->withdraw)
-			l->ops->withdraw(l, LINK_ALL, &refs, lost, user);
+			any |= l->ops->withdraw(l, LINK_ALL, &refs, lost, user);
 	}
+	return any;
 }
 
 uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn,

@@ -106,15 +106,16 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *pkt);
 /*
  * Takes back what queue pair sqpn has sent to dqpn by reference: what the peer has not read when
  * this returns it takes for lost, also if it is stopped, for which nobody waits.  The caller has
- * set the word that the queue pair's packets name (pkt.withdrawn), so nothing follows.
+ * set the word that the queue pair's packets name (pkt.withdrawn), so nothing follows.  True: a
+ * peer may be reading some of it until expose_revoke has returned.
  */
-void wire_withdraw(struct wire *w, uint32_t dqpn, uint32_t sqpn);
+bool wire_withdraw(struct wire *w, uint32_t dqpn, uint32_t sqpn);
 /*
  * The same for all that was found under some key (pkt.run_keys) in some memory, to whomever it
  * went. lost hears of each queue pair concerned, under a lock of the wire: it must not call the
  * wire.
  */
-void wire_withdraw_key(struct wire *w, uint32_t key, struct run memory,
+bool wire_withdraw_key(struct wire *w, uint32_t key, struct run memory,
 		       void (*lost)(void *user, uint32_t sqpn), void *user);
 
 /* What we lay open to peers (wire/expose.h). */

@@ -15,7 +15,9 @@
 #include "base/rcu.h"
 #include "fuzz_device.h"
 #include "signed_key.h"
+#include "test_life.h"
 #include "wire/channel.h"
+#include "wire/expose.h"
 #include "wire/inbox.h"
 
 #define PEER	      1u
@@ -47,7 +49,10 @@ static struct fuzz_device device;
 static struct fuzz_signed signed_key;
 static struct channel_mem *channel;
 static struct ring peer_tx, peer_rx;
-static int channel_fd;
+/* The peer's memory is this process's. */
+static struct expose peer_exposure;
+static struct test_life peer_life;
+static struct pkt_foreign sender;
 /* The peer has overwritten what we sent, or our cursor, and now finds there what it wrote. */
 static bool scribbled;
 
@@ -60,6 +65,9 @@ void target_init(void)
 	atomic_store(&r->slot_host_plus_1[PEER], 1);
 	atomic_store(&r->qpn_slot_plus_1[PEER_QPN >> REGISTRY_CHUNK_SHIFT], PEER + 1);
 	atomic_store(&device.device.slots[PEER].alive, 1);
+	device.device.slots[PEER].pid = getpid();
+	MUST(!expose_open(&peer_exposure, device.device.slots, PEER, false));
+	test_life_begin(&peer_life, &peer_exposure.mem->alive);
 	/* No futex calls for a peer that is not there. */
 	atomic_store(&device.device.slots[PEER].wake, SLOT_AWAKE);
 }
@@ -73,12 +81,7 @@ static void channel_up(void)
 	p = mmap(NULL, CHANNEL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	MUST(p != MAP_FAILED);
 	channel = p;
-	/* This process can read its own memory, as the peer can ours. */
-	channel->side[PEER_SIDE].pid = getpid();
-	channel->side[PEER_SIDE].probe_addr = (uintptr_t)&channel_fd;
-	channel_fd = 0x5ca1ab1e;
 	scribbled = false;
-	memcpy(&channel->side[PEER_SIDE].probe_value, &channel_fd, sizeof(channel_fd));
 	atomic_store(&channel->side[PEER_SIDE].readable, READABLE_YES);
 	atomic_store(&channel->side[PEER_SIDE].abi, CHANNEL_ABI);
 	MUST(!ring_open_producer(&peer_tx, &channel->ring[PEER_SIDE],
@@ -219,7 +222,7 @@ static void take_records(void)
 	/* What it has scribbled may lead round and round. */
 	for (unsigned n = RING_MIN_BYTES / RING_ALIGN;
 	     n && ring_peek(&peer_rx, &record, &bytes) > 0; n--) {
-		int rc = record_unpack(record, bytes, getpid(), &out);
+		int rc = record_unpack(record, bytes, &sender, &out);
 
 		MUST(scribbled || (!rc && out.pkt.npkts && out.pkt.dqpn <= IB_QPN_MASK));
 		ring_next(&peer_rx, bytes);
@@ -234,11 +237,11 @@ static void unpack(struct input *in)
 	static struct record_pkt out;
 	size_t bytes = RING_ALIGN * (1u + in_u8(in) % 6);
 	uint8_t *record = malloc(bytes);
-	int32_t pid = in_u8(in) & 1 ? getpid() : 0;
+	struct pkt_foreign *from = in_u8(in) & 1 ? &sender : NULL;
 
 	MUST(record);
 	in_bytes(in, record, bytes);
-	if (!record_unpack(record, (uint32_t)bytes, pid, &out)) {
+	if (!record_unpack(record, (uint32_t)bytes, from, &out)) {
 		uint64_t sum = 0;
 
 		MUST(out.pkt.nruns <= RUNS_MAX);
@@ -246,9 +249,9 @@ static void unpack(struct input *in)
 			size_t at = (size_t)((uint8_t *)out.runs[i].addr - record);
 
 			sum += out.runs[i].len;
-			MUST(out.pkt.foreign_pid || range_inside(at, out.runs[i].len, bytes));
+			MUST(out.pkt.foreign || range_inside(at, out.runs[i].len, bytes));
 		}
-		MUST(sum == out.pkt.payload_len && (pid || !out.pkt.foreign_pid));
+		MUST(sum == out.pkt.payload_len && (from || !out.pkt.foreign));
 	}
 	free(record);
 }

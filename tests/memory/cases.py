@@ -35,8 +35,6 @@ LISTED = {
 
 # Faults that are open on every way, with what is wrong.
 OPEN = {
-    "quiet window-*": "a bind ends while another thread of the device still reads or writes",
-    "quiet own-*": "a payload that is being read when it is given up arrives in part",
 }
 
 # Root is under none of these.

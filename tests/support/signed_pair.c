@@ -63,7 +63,9 @@ static void far_up(struct signed_pair *t)
 		far_users[i] = (struct far_user){t, i};
 		t->process[i] = (struct test_process){.fabric = t->fabric, .slot = i};
 		test_subnet_lid(t->device.subnet, i, lids[i]);
+		t->fabric->slots[i].pid = getpid();
 		CHECK(!wire_process_create(&attr, &t->process[i].host));
+		test_process_live(&t->process[i]);
 		CHECK(!wire_create(t->process[i].host, i, &t->device.wire[i]));
 		a.wire = t->device.wire[i];
 		CHECK(!adapter_create(&a, &t->device.adapter[i]));
@@ -163,8 +165,10 @@ void signed_pair_down(struct signed_pair *t)
 		adapter_destroy(t->device.adapter[i]);
 		wire_destroy(t->device.wire[i]);
 	}
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < 2; i++) {
+		test_life_end(&t->process[i].life);
 		wire_process_destroy(t->process[i].host);
+	}
 	close(t->fabric->channel_fd);
 }
 

@@ -15,9 +15,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "wire/expose.h"
 #include "wire/registry.h"
 #include "wire/wire.h"
 #include "check.h"
+#include "test_life.h"
 #include "test_subnet.h"
 
 #define TEST_FABRIC_CHANNEL_BYTES (1u << 20)
@@ -42,6 +44,7 @@ struct test_process {
 	struct wire_process *host;
 	struct wire *wire;
 	struct path path; /* to the other */
+	struct test_life life;
 };
 
 static inline uint32_t test_fabric_qpn(uint16_t slot)
@@ -111,6 +114,7 @@ static inline void test_process_up(struct test_process *st, struct test_fabric *
 	struct wire_client client = {.receive = receive, .user = user};
 
 	*st = (struct test_process){.fabric = b, .slot = slot};
+	b->slots[slot].pid = getpid();
 	CHECK(!wire_process_create(&attr, &st->host));
 	CHECK(!wire_create(st->host, slot, &st->wire));
 	wire_attach(st->wire, &client);
@@ -125,8 +129,16 @@ static inline void test_process_add_channel(struct test_process *st)
 					TEST_FABRIC_CHANNEL_BYTES, st->slot == 1));
 }
 
+/* From now on the other may read what it sends by reference. */
+static inline void test_process_live(struct test_process *st)
+{
+	test_life_begin(&st->life, &wire_process_expose(st->host)->mem->alive);
+}
+
 static inline void test_process_down(struct test_process *st)
 {
+	if (atomic_load(&st->life.lives))
+		test_life_end(&st->life);
 	wire_attach(st->wire, NULL);
 	wire_destroy(st->wire);
 	wire_process_destroy(st->host);

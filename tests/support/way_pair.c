@@ -43,6 +43,7 @@ void way_pair_hold(struct way_pair *p)
 {
 	pthread_t holder;
 
+	p->pid = getpid();
 	atomic_store(&hold_state, 0);
 	CHECK(!pthread_create(&holder, NULL, hold, p));
 	way_pair_await(&hold_state, 1);
@@ -81,6 +82,23 @@ void way_pair_await(_Atomic(uint32_t) *word, uint32_t value)
 		CHECK(ms < 60000);
 		usleep(1000);
 	}
+}
+
+void way_pair_await_more(_Atomic(uint64_t) *count, uint64_t than)
+{
+	for (int ms = 0; atomic_load(count) < than; ms++) {
+		CHECK(ms < 600000);
+		usleep(100);
+	}
+}
+
+void way_pair_stop(pid_t child)
+{
+	siginfo_t info;
+
+	CHECK(!kill(child, SIGSTOP));
+	CHECK(!waitid(P_PID, (id_t)child, &info, WSTOPPED | WEXITED));
+	CHECK(info.si_code == CLD_STOPPED);
 }
 
 enum way_verdict way_pair_move(struct way_pair *p, way_fn *way, uint32_t tid, bool read,

@@ -18,6 +18,7 @@
 struct way_pair {
 	struct access_table table;
 	struct alive alive;
+	pid_t pid;		   /* of who holds it */
 	_Atomic(uint32_t) allowed; /* the "key" */
 	_Atomic(uint32_t) end;
 	_Atomic(uint64_t) done, refused;
@@ -39,6 +40,10 @@ pid_t way_pair_fork(struct way_pair *p, int (*fn)(struct way_pair *p));
 bool way_pair_join(pid_t child);
 /* Waits until the word has a value, for a minute at most. */
 void way_pair_await(_Atomic(uint32_t) *word, uint32_t value);
+/* Waits until something has been counted so often. */
+void way_pair_await_more(_Atomic(uint64_t) *count, uint64_t than);
+/* Stops a child, wherever it is; SIGCONT lets it go on. */
+void way_pair_stop(pid_t child);
 
 typedef enum way_verdict way_fn(struct way_access *a);
 

@@ -22,7 +22,7 @@ static bool bypass_gather(struct qp *qp, const struct send_wqe *w, const struct 
 	runs_begin(&src);
 	v = send_wqe_runs(qp->adapter, w, qp->create.pdn, 0, 0, w->len, &src);
 	if (likely(v == MKEY_OK))
-		return usermem_pull(dst->run, dst->n, src.run, src.n, 0);
+		return usermem_pull(dst->run, dst->n, src.run, src.n);
 	if (mkey_staged(v)) {
 		struct transfer t = transfer_sent(qp, w, (uint16_t)qp->req.next_block);
 

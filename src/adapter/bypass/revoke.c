@@ -6,10 +6,14 @@
 void bypass_revoke_qp(struct qp *qp)
 {
 	const struct responder *r = &qp->resp;
+	uint32_t given_up = atomic_load(&qp->comp.given_up);
 
-	if (!r->shared)
+	if (!r->shared && given_up == atomic_load(&qp->comp.waited_for))
 		return;
 	expose_revoke(wire_expose(qp->adapter->wire));
+	atomic_store(&qp->comp.waited_for, given_up);
+	if (!r->shared)
+		return;
 	trace(bypass, revoked, qp->qpn, r->view.dest_qpn,
 	      qp_word_epoch(qp_word_load(&r->shared->word)));
 }

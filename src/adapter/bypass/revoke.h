@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of what peers in other processes may do at a queue pair by themselves. */
+/* The end of what peers in other processes may do by themselves at a queue pair, and with what it
+ * has sent. */
 #pragma once
 
 #include "adapter/qp/qp.h"
 
 /*
  * The word of the responder was revoked (resp_revoke, resp_set_view): peers begin nothing there any
- * more, and what they have begun does not count.  Called before the program hears of it: after a
+ * more, and what they have begun does not count.  Or payloads were given up (completer_withdraw).
+ * On return nobody is in the memory.  Called before the program hears of it: after a
  * modification and in front of the end of a queue pair without locks, in front of the flush of one
  * that fell into error with the requester's baton.
  */

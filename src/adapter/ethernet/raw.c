@@ -66,7 +66,7 @@ static bool raw_gather(struct qp *qp, const struct send_wqe *w, uint64_t off, ui
 
 	runs_begin(&src);
 	return send_wqe_runs(qp->adapter, w, qp->create.pdn, 0, off, n, &src) == MKEY_OK &&
-	       (!n || usermem_pull(&dst, 1, src.run, src.n, 0));
+	       (!n || usermem_pull(&dst, 1, src.run, src.n));
 }
 
 enum raw_verdict raw_send(struct qp *qp, const struct send_wqe *w, uint64_t *off)
@@ -157,7 +157,7 @@ static uint8_t raw_scatter(const struct target *t, const struct arrival *in,
 		return CQE_SYN_LOCAL_LENGTH;
 	runs_begin(&dst);
 	if (recv_runs(t->adapter, wqe, t->pdn, 0, *bytes, &dst) != MKEY_OK ||
-	    !usermem_pull(dst.run, dst.n, src, nsrc, 0))
+	    !usermem_pull(dst.run, dst.n, src, nsrc))
 		return CQE_SYN_LOCAL_PROT;
 	return 0;
 }

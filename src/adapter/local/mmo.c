@@ -41,7 +41,7 @@ static uint64_t copy_some(const struct qp *qp, const struct copy_wqe *c, uint64_
 		enum mkey_verdict to = runs_of(qp, &c->dst, IB_ACCESS_LOCAL_WRITE, off, len, &dst);
 
 		if (from == MKEY_OK && to == MKEY_OK)
-			return usermem_pull(dst.run, dst.n, src.run, src.n, 0) ? len : 0;
+			return usermem_pull(dst.run, dst.n, src.run, src.n) ? len : 0;
 		if ((from != MKEY_OK && from != MKEY_TOO_MANY_RUNS) ||
 		    (to != MKEY_OK && to != MKEY_TOO_MANY_RUNS))
 			return 0;

@@ -132,12 +132,14 @@ void mkey_conceal(struct adapter *a, struct mkey *m)
 }
 
 /* Called when no request finds the key any more and none that found it is being sent.  Payloads
- * that were sent by reference and are still unread are never read. */
+ * that were sent by reference and are still unread are never read, and on return no peer is reading
+ * one. */
 static void mkey_withdraw_sent(struct adapter *a, const struct mkey_meaning *m)
 {
-	if (m->ops == &region_ops && m->length)
-		wire_withdraw_key(a->wire, (uint32_t)m->region_key,
-				  (struct run){m->addr, m->length}, a->payload_lost, a);
+	if (m->ops == &region_ops && m->length &&
+	    wire_withdraw_key(a->wire, (uint32_t)m->region_key, (struct run){m->addr, m->length},
+			      a->payload_lost, a))
+		expose_revoke(wire_expose(a->wire));
 }
 
 int mkey_modify(struct adapter *a, struct mkey *m, const struct mkey_attr *attr)

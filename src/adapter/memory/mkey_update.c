@@ -190,7 +190,7 @@ static bool update_fetch(struct adapter *a, const struct mkey_update *u, uint32_
 
 	runs_begin(&src);
 	return mkey_resolve(a, &list, u->list_va + i * sizeof(*to), dst.len, &src) == MKEY_OK &&
-	       usermem_pull(&dst, 1, src.run, src.n, 0);
+	       usermem_pull(&dst, 1, src.run, src.n);
 }
 
 /* Fetches a list in steps.  The list describes nothing until the last step, nor after a step that

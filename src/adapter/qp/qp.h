@@ -87,6 +87,9 @@ struct completer {
 	/* Requests were given up and the program may use their memory again: no more data may leave
 	 * it (see pkt.withdrawn). */
 	_Atomic(uint32_t) withdrawn;
+	/* How often a peer may have been reading something then, and for how many of these times it
+	 * has been waited for.  Nothing completes in error in between. */
+	_Atomic(uint32_t) given_up, waited_for;
 };
 
 struct responder {

@@ -5,6 +5,7 @@
 #include "adapter/qp/qp.h"
 #include "adapter/signed/sig_report.h"
 #include "usermem/usermem.h"
+#include "wire/payload.h"
 
 /* Bytes taken in one step of a payload that lies in another process or has yet to be made.  They
  * are on the stack, so there are not too many. */
@@ -116,9 +117,9 @@ static enum mkey_verdict plain_move(const struct transfer *t, const struct piece
 		if (!transfer_split(wire, n, &other))
 			return MKEY_TOO_MANY_RUNS;
 		if (t->direction == SIG_GATHER)
-			ok = usermem_pull(other.run, other.n, memory.run, memory.n, 0);
+			ok = usermem_pull(other.run, other.n, memory.run, memory.n);
 		else
-			ok = usermem_pull(memory.run, memory.n, other.run, other.n, 0);
+			ok = usermem_pull(memory.run, memory.n, other.run, other.n);
 		if (!ok)
 			return MKEY_GONE;
 	}
@@ -363,7 +364,7 @@ static bool payload_part(const struct pkt *pkt, uint64_t off, uint64_t len, uint
 		skip -= n;
 	}
 	return transfer_split(&c, len, &part) &&
-	       usermem_pull(&dst, 1, part.run, part.n, pkt->foreign_pid) && !pkt_withdrawn(pkt);
+	       payload_pull_runs(&dst, 1, pkt, part.run, part.n) && !pkt_withdrawn(pkt);
 }
 
 enum mkey_verdict transfer_place(const struct transfer *t, uint64_t off, const struct pkt *pkt)
@@ -371,7 +372,7 @@ enum mkey_verdict transfer_place(const struct transfer *t, uint64_t off, const s
 	uint8_t stage[STAGE_BYTES];
 	uint64_t n;
 
-	if (!pkt->source && !pkt->foreign_pid)
+	if (!pkt->source && !pkt->foreign)
 		return transfer_move(t, off, pkt->payload_len, pkt->runs, pkt->nruns);
 	for (uint64_t done = 0; done < pkt->payload_len; done += n) {
 		struct run part = {stage, n = min_u64(sizeof(stage), pkt->payload_len - done)};

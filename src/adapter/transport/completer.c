@@ -7,6 +7,7 @@
  */
 #include "adapter/transport/completer.h"
 
+#include "adapter/bypass/revoke.h"
 #include "adapter/qp/send_cqe.h"
 #include "adapter/qp/send_wqe.h"
 #include "adapter/qp/qp_state.h"
@@ -62,17 +63,23 @@ void completer_withdraw(struct qp *qp)
 	if (!qp_is_reliable(qp) || atomic_load(&qp->comp.withdrawn))
 		return;
 	atomic_store(&qp->comp.withdrawn, 1);
-	wire_withdraw(qp->adapter->wire, qp->attr.dest_qpn, qp->qpn);
+	if (wire_withdraw(qp->adapter->wire, qp->attr.dest_qpn, qp->qpn))
+		atomic_fetch_add(&qp->comp.given_up, 1);
 }
 
-/* Every request that is outstanding gets a flush error. */
+/* May a peer be reading what was given up? */
+static bool completer_awaits(struct qp *qp)
+{
+	return unlikely(atomic_load_explicit(&qp->comp.given_up, memory_order_relaxed) !=
+			atomic_load_explicit(&qp->comp.waited_for, memory_order_relaxed));
+}
+
+/* Every request that is outstanding gets a flush error; they have been given up. */
 static void flush_outstanding(struct qp *qp)
 {
 	uint32_t head = atomic_load(&qp->comp.head);
 	uint32_t tail = atomic_load(&qp->req.tail);
 
-	if (head != tail)
-		completer_withdraw(qp);
 	for (; head != tail; head++) {
 		struct send_op *op = qp_send_op(qp, head);
 
@@ -99,6 +106,18 @@ static void request_failed(struct qp *qp, const char *why)
 	qp_kick(qp);
 }
 
+/* The program gets the memory back with the completion.  The requester waits for the peer, since we
+ * hold a lock, and comes back. */
+static bool error_waits(struct qp *qp)
+{
+	completer_withdraw(qp);
+	if (!completer_awaits(qp))
+		return false;
+	atomic_store(&qp->comp.resend, true);
+	qp_kick(qp);
+	return true;
+}
+
 static void completer_retire(struct qp *qp)
 {
 	uint32_t head = atomic_load_explicit(&qp->comp.head, memory_order_relaxed);
@@ -109,6 +128,8 @@ static void completer_retire(struct qp *qp)
 	while (head != tail && qp_send_op(qp, head)->done) {
 		struct send_op *op = qp_send_op(qp, head);
 
+		if (unlikely(op->syndrome) && error_waits(qp))
+			break;
 		if (op->awaits_answer) {
 			atomic_fetch_sub(&qp->comp.rd_outstanding, 1);
 			answered = true;
@@ -116,7 +137,6 @@ static void completer_retire(struct qp *qp)
 		head++;
 		atomic_store_explicit(&qp->comp.head, head, memory_order_release);
 		if (unlikely(op->syndrome)) {
-			completer_withdraw(qp);
 			send_cqe_error(qp, op);
 			request_failed(qp, cqe_syndrome_name(op->syndrome));
 			break;
@@ -545,6 +565,26 @@ void completer_timeout(struct timer *t)
 		qp_timer_arm(qp, clock_ns() + qp->ack_timeout_ns);
 unlock:
 	spin_unlock(&qp->comp.lock);
+}
+
+bool completer_settle(struct qp *qp)
+{
+	if (likely(!completer_awaits(qp)))
+		return false;
+	bypass_revoke_qp(qp);
+	spin_lock(&qp->comp.lock);
+	completer_retire(qp);
+	spin_unlock(&qp->comp.lock);
+	return true;
+}
+
+void completer_give_up(struct qp *qp)
+{
+	spin_lock(&qp->comp.lock);
+	if (atomic_load(&qp->comp.head) != atomic_load(&qp->req.tail))
+		completer_withdraw(qp);
+	spin_unlock(&qp->comp.lock);
+	(void)completer_settle(qp);
 }
 
 void completer_flush(struct qp *qp)

@@ -535,8 +535,13 @@ void requester_run(struct qp *qp)
 		 * wait. */
 		if (atomic_load(&qp->waiting) & QP_WAIT_RNR)
 			break;
-		if (resend_asked(qp))
+		if (resend_asked(qp)) {
+			bool settled = completer_settle(qp);
+
 			requester_go_back(qp);
+			if (settled)
+				continue;
+		}
 		s = requester_step(qp, &w);
 		if (s == STEP_NEXT) {
 			qp->req.cur++;

@@ -14,6 +14,7 @@ static void requester_flush_ring(struct qp *qp)
 {
 	struct send_wqe w;
 
+	completer_give_up(qp);
 	completer_flush(qp);
 	qp->req.cur = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
 	while (send_wqe_fetch(qp, qp->req.next_block, &w) == FETCH_OK) {

@@ -45,7 +45,7 @@ static int child_writes(struct way_pair *p)
 {
 	static uint8_t mine[WAY_PAIR_BYTES];
 	struct run local = {mine, bytes};
-	uint32_t tid = alive_probe(&p->alive);
+	uint32_t tid = alive_probe(&p->alive, p->pid);
 
 	CHECK(tid);
 	memset(mine, 0x77, sizeof(mine));
@@ -56,23 +56,6 @@ static int child_writes(struct way_pair *p)
 		atomic_fetch_add(v == WAY_DONE ? &p->done : &p->refused, 1);
 	}
 	return 0;
-}
-
-static void await_more(_Atomic(uint64_t) *count, uint64_t than)
-{
-	for (int ms = 0; atomic_load(count) < than; ms++) {
-		CHECK(ms < 600000);
-		usleep(100);
-	}
-}
-
-static void stop(pid_t child)
-{
-	siginfo_t info;
-
-	CHECK(!kill(child, SIGSTOP));
-	CHECK(!waitid(P_PID, (id_t)child, &info, WSTOPPED | WEXITED));
-	CHECK(info.si_code == CLD_STOPPED);
 }
 
 static bool is_all(const uint8_t *at, uint8_t value)
@@ -91,11 +74,11 @@ static bool round_is_clean(struct way_pair *p, pid_t child, struct rng *rng, boo
 	uint64_t refused;
 	bool clean;
 
-	await_more(&p->done, atomic_load(&p->done) + 1);
+	way_pair_await_more(&p->done, atomic_load(&p->done) + 1);
 	for (volatile uint64_t spin = rng_below(rng, 20000); spin; spin--)
 		;
 	if (stopped)
-		stop(child);
+		way_pair_stop(child);
 	atomic_store(&p->allowed, 0);
 	if (!control)
 		access_revoke(&p->table);
@@ -104,7 +87,7 @@ static bool round_is_clean(struct way_pair *p, pid_t child, struct rng *rng, boo
 	if (stopped)
 		CHECK(!kill(child, SIGCONT));
 	/* what it was at when it was stopped, and one more */
-	await_more(&p->refused, refused + 2);
+	way_pair_await_more(&p->refused, refused + 2);
 	clean = is_all(memory, 0x11);
 	atomic_store(&p->allowed, 1);
 	return clean;
@@ -182,7 +165,7 @@ static void test_stopped(struct way_pair *p)
 	atomic_store(&p->step, 0);
 	child = way_pair_fork(p, child_claims_and_waits);
 	way_pair_await(&p->step, 1);
-	stop(child);
+	way_pair_stop(child);
 	access_revoke(&p->table);
 	CHECK(slots_claimed(p) == 1);
 	access_revoke(&p->table);

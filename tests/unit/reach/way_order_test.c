@@ -27,7 +27,7 @@ static uint8_t *memory_of(struct way_pair *p)
 static int child_writes(struct way_pair *p)
 {
 	static uint8_t mine[8192];
-	uint32_t tid = alive_probe(&p->alive);
+	uint32_t tid = alive_probe(&p->alive, p->pid);
 	struct run local = {mine + skew, len}, remote = {memory_of(p), len};
 
 	CHECK(tid);
@@ -107,7 +107,7 @@ static void hammer(struct way_pair *p, way_fn *by, uint32_t bytes, uint32_t offs
 static int child_reads(struct way_pair *p)
 {
 	static uint8_t mine[8192] __attribute__((aligned(64)));
-	uint32_t tid = alive_probe(&p->alive);
+	uint32_t tid = alive_probe(&p->alive, p->pid);
 	struct run local = {mine + skew, len}, remote = {memory_of(p), len};
 	unsigned torn = 0;
 

@@ -56,7 +56,7 @@ static int child_lengths(struct way_pair *p)
 	static const uint32_t longer[] = {63,	  64,	  65,	  200,	  575,	  576,	  577,
 					  4095,	  4096,	  16384,  16385,  65536,  262143, 262144,
 					  262145, 262151, 262152, 262153, 524288, 900001};
-	uint32_t tid = alive_probe(&p->alive);
+	uint32_t tid = alive_probe(&p->alive, p->pid);
 	way_fn *way;
 	uint8_t *there;
 
@@ -87,7 +87,7 @@ static void test_lengths(struct way_pair *p)
 
 static int child_list(struct way_pair *p)
 {
-	uint32_t tid = alive_probe(&p->alive), done;
+	uint32_t tid = alive_probe(&p->alive, p->pid), done;
 	struct run local[WAY_REQUESTS], remote[WAY_REQUESTS];
 	uint8_t mine[WAY_REQUESTS][24];
 	way_fn *way;
@@ -131,7 +131,7 @@ static uint32_t faults_after(struct way_pair *p, uint32_t tid, const struct run 
 
 static int child_faults(struct way_pair *p)
 {
-	uint32_t tid = alive_probe(&p->alive);
+	uint32_t tid = alive_probe(&p->alive, p->pid);
 	struct run local[4], remote[4];
 	uint8_t mine[4][16], *gone;
 
@@ -220,12 +220,12 @@ static enum way_verdict write_8(struct way_pair *p, uint32_t tid)
 /* The thread lives on and is another's by now, as far as the word tells. */
 static int child_let_go(struct way_pair *p)
 {
-	uint32_t tid = alive_probe(&p->alive);
+	uint32_t tid = alive_probe(&p->alive, p->pid);
 
 	CHECK(tid && write_8(p, tid) == WAY_DONE);
 	atomic_store(&p->step, 1);
 	way_pair_await(&p->step, 2);
-	CHECK(!alive_probe(&p->alive) && write_8(p, tid) == WAY_CLOSED);
+	CHECK(!alive_probe(&p->alive, p->pid) && write_8(p, tid) == WAY_CLOSED);
 	return 0;
 }
 
@@ -279,11 +279,11 @@ static void test_ended(struct way_pair *p, enum ending how)
 	memset(&p->alive, 0, sizeof(p->alive));
 	target = way_pair_fork(p, child_target);
 	way_pair_await(&p->step, 1);
-	tid = alive_probe(&p->alive);
+	tid = alive_probe(&p->alive, p->pid);
 	CHECK(tid && tid != (uint32_t)target && write_8(p, tid) == WAY_DONE);
 	atomic_store(&p->step, 2);
 	await_word_change(p, tid);
-	CHECK(write_8(p, tid) == WAY_CLOSED && !alive_probe(&p->alive));
+	CHECK(write_8(p, tid) == WAY_CLOSED && !alive_probe(&p->alive, p->pid));
 	kill(target, SIGKILL);
 	CHECK(waitpid(target, NULL, 0) == target);
 }
@@ -291,12 +291,12 @@ static void test_ended(struct way_pair *p, enum ending how)
 /* A process that says another cookie is not the one that wrote the exposure. */
 static int child_stranger(struct way_pair *p)
 {
-	CHECK(alive_probe(&p->alive));
+	CHECK(alive_probe(&p->alive, p->pid));
 	p->alive.cookie ^= 1;
-	CHECK(!alive_probe(&p->alive));
+	CHECK(!alive_probe(&p->alive, p->pid));
 	p->alive.cookie ^= 1;
 	p->alive.pid_namespace ^= 1;
-	CHECK(!alive_probe(&p->alive));
+	CHECK(!alive_probe(&p->alive, p->pid));
 	p->alive.pid_namespace ^= 1;
 	return 0;
 }

@@ -89,11 +89,11 @@ static void receive(void *user, const struct pkt *p)
 	CHECK(p->rkey == w.rkey && p->compare == w.compare && p->payload_len == w.payload_len);
 	CHECK(p->path->src_port == path.src_port && p->path->dst_port == path.dst_port);
 	to = (struct run){got, p->payload_len};
-	CHECK(usermem_pull(&to, 1, p->runs, p->nruns, p->foreign_pid));
+	CHECK(payload_pull(&to, 1, p));
 	to.addr = want;
-	CHECK(usermem_pull(&to, 1, w.runs, w.nruns, 0));
+	CHECK(usermem_pull(&to, 1, w.runs, w.nruns));
 	CHECK(!memcmp(got, want, p->payload_len));
-	f->by_reference += p->foreign_pid != 0;
+	f->by_reference += p->foreign != NULL;
 }
 
 /* Sends the next packet; false if there is no room or none is left. */
@@ -145,6 +145,7 @@ static void flow_start(struct flow *f, struct test_fabric *fabric, uint16_t slot
 {
 	*f = (struct flow){.number = PTHREAD_MUTEX_INITIALIZER};
 	test_process_up(&f->st, fabric, slot, receive, f);
+	test_process_live(&f->st);
 	test_process_add_channel(&f->st);
 }
 
@@ -328,8 +329,8 @@ static void test_payload_gone(void)
 	test_process_down(&b);
 }
 
-/* Where a process may not read the other (here: finds another value than announced), payloads go
- * through the ring, in that direction only. */
+/* Where a process may not read the other (here: finds nobody alive), payloads go through the ring,
+ * in that direction only. */
 static void reading_forbidden(void)
 {
 	struct test_fabric *fabric = test_fabric_create();
@@ -338,9 +339,9 @@ static void reading_forbidden(void)
 
 	test_process_up(&a, fabric, 0, ignore, NULL);
 	test_process_up(&b, fabric, 1, ignore, NULL);
+	test_process_live(&b);
 	test_process_add_channel(&a);
 	CHECK(wire_max_payload(a.wire, &a.path, test_fabric_qpn(1), 4096, true) == 61440);
-	mem->side[0].probe_value ^= 1;
 	test_process_add_channel(&b);
 	for (int i = 0; i < 4; i++) {
 		wire_process_progress(b.host);

@@ -92,7 +92,7 @@ static void test_write(void)
 	uint8_t *mine;
 
 	CHECK(!remote_open(slots, 0, 1));
-	CHECK(!expose_open(&e, slots, 0));
+	CHECK(!expose_open(&e, slots, 0, true));
 	CHECK(expose_arena_take(&e, 1) == 0);
 	offset = expose_arena_take(&e, BYTES);
 	CHECK(offset == 4096);
@@ -123,7 +123,7 @@ static void test_nonsense(void)
 	struct remote *f;
 	struct key_block k;
 
-	CHECK(!expose_open(&e, slots, 0));
+	CHECK(!expose_open(&e, slots, 0, true));
 	k = key_of(&e, KEY, SEGMENT_MAX_BYTES - 10, 11);
 	CHECK(expose_key(&e, &k));
 	f = remote_open(slots, 0, 1);
@@ -140,7 +140,7 @@ static void test_stranger(void)
 	struct stat st;
 	int other;
 
-	CHECK(!expose_open(&e, slots, 0));
+	CHECK(!expose_open(&e, slots, 0, true));
 	other = memfd_create("stranger", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	CHECK(other >= 0 && !fstat(e.file.fd, &st) && !ftruncate(other, st.st_size));
 	CHECK(!fcntl(other, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL));
@@ -160,7 +160,7 @@ static void test_block(void)
 	struct remote *f;
 	uint64_t word;
 
-	CHECK(!expose_open(&e, slots, 0));
+	CHECK(!expose_open(&e, slots, 0, true));
 	b = expose_qp(&e, 0x400);
 	CHECK(b && !expose_qp(&e, 0x400 + EXPOSE_BLOCKS));
 	f = remote_open(slots, 0, 1);
@@ -197,7 +197,7 @@ static void test_consistent(void)
 	struct remote *f;
 	pthread_t t;
 
-	CHECK(!expose_open(&shared, slots, 0));
+	CHECK(!expose_open(&shared, slots, 0, true));
 	f = remote_open(slots, 0, 1);
 	CHECK(f && !pthread_create(&t, NULL, changer, NULL));
 	for (unsigned i = 0, got = 0; got < 20000 && i < 50000000; i++) {

@@ -245,6 +245,8 @@ static struct path path = {.src_port = 1, .dst_port = 2, .slid = 3, .dlid = 4, .
 
 #define SAME(a, b, field) CHECK((a)->field == (b)->field)
 
+static struct pkt_foreign sender;
+
 static void check_same(const struct pkt *a, const struct pkt *b)
 {
 	SAME(a, b, opcode);
@@ -303,7 +305,7 @@ static void records_by_operation(void)
 		CHECK(bytes == record_bytes(&full, false));
 		CHECK(bytes == align_up(parts, 64));
 		(void)record_pack(data, &full, false);
-		CHECK(!record_unpack(data, bytes, 0, &out));
+		CHECK(!record_unpack(data, bytes, NULL, &out));
 		CHECK(out.pkt.va == (p->reth || p->atomic_eth ? UINT64_MAX : 0));
 		CHECK(out.pkt.compare == (p->atomic_eth || p->atomic_ack ? UINT64_MAX : 0));
 		CHECK(!out.path.sgid.half[0] && !out.path.hop_limit);
@@ -382,8 +384,8 @@ static void records_round_trip(void)
 		}
 		CHECK(bytes % 64 == 0 && bytes <= SIZE);
 		CHECK(record_pack(data, &in, by_reference) <= (void *)(data + bytes));
-		CHECK(!record_unpack(data, bytes, 99, &out));
-		CHECK(out.pkt.foreign_pid == (by_reference ? 99 : 0));
+		CHECK(!record_unpack(data, bytes, &sender, &out));
+		CHECK(out.pkt.foreign == (by_reference ? &sender : NULL));
 		CHECK(out.pkt.nruns == (by_reference ? 2 : 1));
 		if (by_reference)
 			CHECK(!memcmp(out.runs, runs, sizeof(runs)));
@@ -392,7 +394,7 @@ static void records_round_trip(void)
 			      (unsigned char *)out.runs[0].addr + 4000 <= data + bytes);
 		check_same(&in, &out.pkt);
 		/* By reference, but reading was not agreed on. */
-		CHECK(record_unpack(data, bytes, 0, &out) == (by_reference ? -EPROTO : 0));
+		CHECK(record_unpack(data, bytes, NULL, &out) == (by_reference ? -EPROTO : 0));
 	}
 }
 
@@ -413,7 +415,7 @@ static void records_of_noise(void)
 
 			memcpy(p + k, &v, 8);
 		}
-		if (record_unpack(p, bytes, (int32_t)rng_below(&rng, 2), &out)) {
+		if (record_unpack(p, bytes, rng_below(&rng, 2) ? &sender : NULL, &out)) {
 			bad++;
 			continue;
 		}
@@ -422,7 +424,7 @@ static void records_of_noise(void)
 		for (uint32_t k = 0; k < out.pkt.nruns; k++)
 			sum += out.pkt.runs[k].len;
 		CHECK(sum == out.pkt.payload_len);
-		if (out.pkt.nruns && !out.pkt.foreign_pid)
+		if (out.pkt.nruns && !out.pkt.foreign)
 			CHECK((unsigned char *)out.runs[0].addr >= p &&
 			      (unsigned char *)out.runs[0].addr + sum <= p + bytes);
 	}

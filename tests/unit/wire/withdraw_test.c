@@ -43,7 +43,7 @@ static void take(void *user, const struct pkt *p)
 
 	memset(got, 0, BIG);
 	t->sqpn = p->sqpn;
-	CHECK(p->foreign_pid && p->payload_len == BIG && !pkt_withdrawn(p));
+	CHECK(p->foreign && p->payload_len == BIG && !pkt_withdrawn(p));
 	if (t->in_midst)
 		wire_withdraw(t->a.wire, p->dqpn, p->sqpn);
 	if (payload_pull(&to, 1, p)) {
@@ -102,6 +102,7 @@ static void taking_up(struct taking *t)
 	*t = (struct taking){0};
 	test_process_up(&t->a, fabric, 0, ignore, NULL);
 	test_process_up(&t->b, fabric, 1, take, t);
+	test_process_live(&t->a);
 	test_process_add_channel(&t->a);
 	test_process_add_channel(&t->b);
 	while (wire_max_payload(t->a.wire, &t->a.path, test_fabric_qpn(1), 4096, true) !=

@@ -3,12 +3,16 @@
  * Payloads that another process reads from the sender's memory, later than they were sent: side 0
  * writes from its memory to that of side 1, which looks when the test says so.
  */
+#include <pthread.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "adapter/memory/mkey_inside.h"
 #include "base/rcu.h"
 #include "signed_pair.h"
 #include "wire/channel.h"
+#include "wire/expose.h"
 
 #define BYTES (2 * CHANNEL_REFERENCE_MIN)
 
@@ -154,9 +158,116 @@ static void test_inline_and_memory(void)
 	}
 }
 
+/* ---- a peer that is reading ---- */
+
+#define READS_MS 300u /* of processor time: far less than after which nobody waits */
+
+static struct {
+	pthread_t thread;
+	_Atomic(bool) reads, out;
+} reader;
+
+static uint64_t ran_ms(void)
+{
+	struct timespec t;
+
+	CHECK(!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t));
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Is in side 0's memory for a while, as far as side 0 can tell. */
+static void *reader_reads(void *arg)
+{
+	struct expose *e = wire_expose(pair.device.wire[0]);
+	struct access a;
+
+	CHECK(access_claim(&e->mem->access, &a));
+	atomic_store(&reader.reads, true);
+	while (ran_ms() < READS_MS)
+		;
+	/* Nobody else looks before we are out. */
+	CHECK(!device_cq_poll(&pair.side[0].q.cq));
+	atomic_store(&reader.out, true);
+	access_release(&a);
+	return arg;
+}
+
+static void reader_enter(void)
+{
+	atomic_store(&reader.reads, false);
+	atomic_store(&reader.out, false);
+	/* Side 1 is not on its way, as far as side 0 can see. */
+	pair.fabric->slots[1].pid = 0;
+	CHECK(!pthread_create(&reader.thread, NULL, reader_reads, NULL));
+	while (!atomic_load(&reader.reads))
+		usleep(1000);
+}
+
+/* Side 0 has sent something by reference, and its peer is at it. */
+static void reader_begin(void)
+{
+	pair_up();
+	post_write(pair.side[0].lkey);
+	reader_enter();
+}
+
+static void reader_end(void)
+{
+	CHECK(atomic_load(&reader.out));
+	pthread_join(reader.thread, NULL);
+	signed_pair_down(&pair);
+}
+
+static void expect_syndrome(uint8_t syndrome)
+{
+	const struct cqe64_err *err = NULL;
+
+	/* Side 1 does nothing. */
+	while (!err) {
+		(void)wire_process_progress(pair.process[0].host);
+		(void)adapter_progress(pair.device.adapter[0], NULL);
+		if (atomic_load(&reader.out))
+			err = (const struct cqe64_err *)device_cq_poll(&pair.side[0].q.cq);
+	}
+	CHECK(err->op_own >> 4 == CQE_OP_REQ_ERR && err->syndrome == syndrome);
+}
+
+/* Neither a call nor a completion gives the memory back before the peer is out of it. */
+static void test_being_read(void)
+{
+	const struct qp_attr error = {.state = IB_QPS_ERR}, reset = {.state = IB_QPS_RESET};
+	struct mkey *key;
+
+	reader_begin();
+	CHECK(!qp_modify(pair.side[0].q.qp, &error, IB_QP_STATE));
+	CHECK(atomic_load(&reader.out));
+	expect_syndrome(CQE_SYN_WR_FLUSH);
+	reader_end();
+
+	reader_begin();
+	CHECK(!qp_modify(pair.side[0].q.qp, &reset, IB_QP_STATE));
+	reader_end();
+
+	/* retries exhausted */
+	reader_begin();
+	expect_syndrome(CQE_SYN_RETRY_EXC);
+	reader_end();
+
+	pair_up();
+	key = key_of_all();
+	post_write(mkey_key(key));
+	reader_enter();
+	mkey_destroy(pair.device.adapter[0], key);
+	CHECK(atomic_load(&reader.out));
+	expect_syndrome(CQE_SYN_LOCAL_PROT);
+	reader_end();
+}
+
 int main(void)
 {
+	alarm(120); /* nothing may hang */
 	signed_pair_catch_faults();
+	test_being_read();
 	test_inline_and_memory();
 	test_keys_of_one_memory();
 	test_list();

@@ -11,6 +11,8 @@
 #include "adapter/qp/path.h"
 #include "adapter_device.h"
 #include "check.h"
+#include "reach/way.h"
+#include "test_life.h"
 #include "usermem/usermem.h"
 #include "wire/channel.h"
 
@@ -18,7 +20,6 @@
 #define BYTES	 8192u
 #define PSN	 0xfffff0u
 #define RECEIVES 3u
-#define NOBODY	 INT32_MAX /* no process has this number */
 #define LEAVES	 true
 #define STAYS	 false
 
@@ -28,8 +29,13 @@ struct withdrawn_case {
 	uint8_t src[BYTES], dst[BYTES], received[BYTES];
 	struct mkey *md, *mr;
 	uint32_t psn;
-	int32_t sender; /* the process that packets come from */
+	/* The process that packets come from is this one. */
+	struct access_table table;
+	struct alive alive;
+	struct test_life life;
+	struct way_peer sender;
 	_Atomic(uint32_t) readable;
+	bool nobody; /* but now it is none */
 };
 
 static void withdrawn_case_up(struct withdrawn_case *t)
@@ -44,7 +50,8 @@ static void withdrawn_case_up(struct withdrawn_case *t)
 	(void)device_mr(&t->device, 0, t->b.pdn, t->dst, BYTES, DEVICE_ALL_ACCESS, &t->md);
 	(void)device_mr(&t->device, 0, t->b.pdn, t->received, BYTES, DEVICE_ALL_ACCESS, &t->mr);
 	t->psn = PSN;
-	t->sender = getpid();
+	test_life_begin(&t->life, &t->alive);
+	t->sender = (struct way_peer){.table = &t->table, .alive = &t->alive, .pid = getpid()};
 	atomic_store(&t->readable, READABLE_YES);
 	for (unsigned i = 0; i < RECEIVES; i++)
 		device_recv(&t->b, t->received, BYTES, mkey_key(t->mr));
@@ -52,6 +59,7 @@ static void withdrawn_case_up(struct withdrawn_case *t)
 
 static void withdrawn_case_down(struct withdrawn_case *t)
 {
+	test_life_end(&t->life);
 	device_qp_down(&t->a);
 	device_qp_down(&t->b);
 	mkey_destroy(t->device.adapter[0], t->md);
@@ -65,6 +73,8 @@ static void packet(struct withdrawn_case *t, uint8_t op, uint32_t bytes, bool wi
 {
 	const _Atomic(uint32_t) word = withdrawn;
 	const struct run run = {t->src, bytes};
+	struct pkt_foreign foreign = {.process = t->nobody ? NULL : &t->sender,
+				      .readable = &t->readable};
 	const struct ib_ah ah = {.dlid = 7, .port_num = 1};
 	struct path path;
 	struct pkt p = {
@@ -81,8 +91,7 @@ static void packet(struct withdrawn_case *t, uint8_t op, uint32_t bytes, bool wi
 		.payload_len = bytes,
 		.nruns = 1,
 		.runs = &run,
-		.foreign_pid = t->sender,
-		.readable = &t->readable,
+		.foreign = &foreign,
 		.withdrawn = &word,
 	};
 
@@ -144,22 +153,22 @@ static void test_other_messages(void)
 	withdrawn_case_down(&t);
 }
 
-/* The system does not let the receiver read the payload any more, here because nobody has that
- * number: the sender is told, and the packet comes again. */
+/* The system does not let the receiver read the payload any more, here because nobody is
+ * there: the sender is told, and the packet comes again. */
 static void test_unreadable(void)
 {
 	static struct withdrawn_case t;
 
 	withdrawn_case_up(&t);
 	packet(&t, BTH_SEND_FIRST, MTU, STAYS);
-	t.sender = NOBODY;
+	t.nobody = true;
 	for (unsigned i = 0; i < 2; i++) {
 		atomic_store(&t.readable, READABLE_YES);
 		packet(&t, BTH_SEND_LAST, 9, STAYS);
 		CHECK(atomic_load(&t.readable) == READABLE_NO && !device_cq_poll(&t.b.cq));
 		t.psn = psn_add(t.psn, IB_PSN_MASK);
 	}
-	t.sender = getpid();
+	t.nobody = false;
 	packet(&t, BTH_SEND_LAST, 9, STAYS);
 	expect(&t, CQE_OP_RESP_SEND, 0, MTU + 9);
 	withdrawn_case_down(&t);

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Walking a list of runs, some of which may be empty. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/run.h"
+
+/* A position in a run list. */
+struct run_cursor {
+	const struct run *run;
+	uint32_t left; /* runs from here on */
+	size_t off;    /* in the first of them */
+};
+
+/* Past n bytes, of which so many are left, and over empty runs. */
+static inline void run_cursor_advance(struct run_cursor *c, size_t n)
+{
+	while (c->left && n >= c->run->len - c->off) {
+		n -= c->run->len - c->off;
+		c->run++;
+		c->left--;
+		c->off = 0;
+	}
+	c->off += n;
+}
+
+static inline void *run_cursor_at(const struct run_cursor *c)
+{
+	return (char *)c->run->addr + c->off;
+}
+
+static inline struct run_cursor run_cursor_start(const struct run *runs, uint32_t n)
+{
+	struct run_cursor c = {.run = runs, .left = n};
+
+	run_cursor_advance(&c, 0);
+	return c;
+}
+
+/* How many bytes from both positions on lie in one run of either list. */
+static inline size_t run_cursors_part(const struct run_cursor *a, const struct run_cursor *b)
+{
+	size_t in_a = a->run->len - a->off, in_b = b->run->len - b->off;
+
+	return in_a < in_b ? in_a : in_b;
+}

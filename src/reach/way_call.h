@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One system call into another process's memory.  The list of the target's pieces stands in the
+ * slot, which the target can see: a thread that a debugger has stopped at the entry of the call,
+ * where the restartable sequence is over, still fails if the target revokes meanwhile.
+ */
+#pragma once
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/fence.h"
+#include "base/return_stack.h"
+#include "base/rseq.h"
+#include "reach/way.h"
+
+#define WAY_WORD 8u
+/* One call moves no more, so that a revocation waits for some microseconds only. */
+#define WAY_CALL_BYTES ((256u << 10) + WAY_WORD)
+/* Each time the thread was preempted within some nanoseconds, or somebody steps through it. */
+#define WAY_CALL_TRIES 16
+
+/* What the thread holds while it calls. */
+struct way_call {
+	const struct access *hold;
+	const struct alive *alive; /* the target's */
+	uint32_t tid;		   /* as alive_probe has said */
+	bool read;
+};
+
+/* Puts the first piece into the slot, after the others. */
+static inline void way_call_first(struct iovec *pieces, void *addr)
+{
+	/* Before our look at the mark, which who revokes sets before the poison. */
+	(void)__atomic_exchange_n(&pieces->iov_base, addr, __ATOMIC_SEQ_CST);
+	fence_after_rmw();
+}
+
+/* Makes it, with the n pieces that stand in the slot: the bytes that were moved, or what
+ * rseq_syscall returns. */
+static inline long way_call_once(const struct way_call *c, const struct iovec *local,
+				 unsigned long nlocal, unsigned long n)
+{
+	const struct rseq_check check = {
+		.wide = &c->hold->slot->owner,
+		.wide_value = c->hold->claim,
+		.word = alive_word(c->alive),
+		.word_value = c->tid,
+	};
+	long ret = rseq_syscall(&check, c->read ? SYS_process_vm_readv : SYS_process_vm_writev,
+				(long)c->tid, local, (long)nlocal, c->hold->slot->remote, (long)n);
+
+	return_stack_refill();
+	return ret;
+}
+
+/* Why it has not moved all. */
+static inline enum way_verdict way_call_why(const struct access *hold, long moved)
+{
+	if (access_is_revoked(hold) ||
+	    __atomic_load_n(&hold->slot->remote[0].iov_base, __ATOMIC_RELAXED) == ACCESS_POISON)
+		return WAY_REVOKED;
+	if (moved == RSEQ_ABORTED)
+		return WAY_INTERRUPTED;
+	/* A short count ends at a page that is not there. */
+	return moved == -EFAULT || moved >= 0 ? WAY_FAULT : WAY_CLOSED;
+}
