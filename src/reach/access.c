@@ -100,3 +100,13 @@ bool access_claim(struct access_table *t, struct access *out)
 	out->slot = &t->slots[claims % ACCESS_SLOTS];
 	return claim_dead(t, out->slot, me);
 }
+
+bool access_enter(struct access_table *t, struct access *out)
+{
+	if (unlikely(!access_claim(t, out)))
+		return false;
+	if (likely(!atomic_load_explicit(&t->held, memory_order_relaxed)))
+		return true;
+	access_release(out);
+	return false;
+}

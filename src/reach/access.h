@@ -43,6 +43,7 @@ struct access_slot {
 
 struct access_table {
 	struct access_slot slots[ACCESS_SLOTS];
+	cacheline_aligned _Atomic(uint32_t) held; /* nobody enters */
 };
 
 /* A slot that a thread holds. */
@@ -57,7 +58,10 @@ struct access {
 /* Claims a slot for the calling thread.  False: all are taken by threads that live. */
 bool access_claim(struct access_table *t, struct access *out) must_check;
 
-/* The same after a revocation, where the slot may be another's by now. */
+/* The same for an access that a key allows: false, too, while the target holds them all. */
+bool access_enter(struct access_table *t, struct access *out) must_check;
+
+/* The end of a release after a revocation, where the slot may be another's by now. */
 void access_release_marked(const struct access *a);
 
 /* Releases it.  Whatever the thread has stored before is seen by who waits for that. */
@@ -82,6 +86,11 @@ static inline bool access_is_revoked(const struct access *a)
  * up; see revoke.c.
  */
 void access_revoke(struct access_table *t);
+
+/* The same for all that enter, until the second call, whatever keys say: the target's pages move.
+ */
+void access_hold(struct access_table *t);
+void access_go_on(struct access_table *t);
 
 /* In a forked child: the thread has another number there. */
 void access_fork_child(void);

@@ -155,6 +155,18 @@ void expose_revoke(struct expose *e)
 		access_revoke(&e->mem->access);
 }
 
+void expose_hold(struct expose *e)
+{
+	if (e->mem)
+		access_hold(&e->mem->access);
+}
+
+void expose_go_on(struct expose *e)
+{
+	if (e->mem)
+		access_go_on(&e->mem->access);
+}
+
 void expose_alive_begin(struct expose *e)
 {
 	int ret = e->mem ? alive_begin(&e->mem->alive) : 0;

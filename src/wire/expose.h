@@ -147,6 +147,9 @@ void expose_key_end(struct expose *e, uint32_t key);
 /* Keys or responders have ended: when this returns, no peer is in an access that they allowed.
  * Waits for those that are; the caller holds no lock of the data path. */
 void expose_revoke(struct expose *e);
+/* Between the two no peer is in this process's memory to change it: pages move meanwhile. */
+void expose_hold(struct expose *e);
+void expose_go_on(struct expose *e);
 /* The calling thread lives as long as peers may reach this process by the kernel; until the second
  * call, before it ends. */
 void expose_alive_begin(struct expose *e);

@@ -303,6 +303,41 @@ static void unmapped_half(struct host *h)
 	host_want_private(at, HOST_BYTES, "both halves");
 }
 
+/* ---- two regions with the same pages ---- */
+
+#define SECOND_ROUNDS 100
+
+static void *stays_a_while(void *barrier)
+{
+	pthread_barrier_wait(barrier);
+	return NULL;
+}
+
+/* The second one's pages may move to where peers map them, and back; the first was registered when
+ * they could not. */
+static void written_meanwhile(struct host *h)
+{
+	uint8_t *at = host_map(HOST_BYTES, OLD);
+	pthread_barrier_t barrier;
+	struct peer_answer a;
+	struct ibv_mr *first;
+	pthread_t thread;
+
+	pthread_barrier_init(&barrier, NULL, 2);
+	host_want(!pthread_create(&thread, NULL, stays_a_while, &barrier), "a thread");
+	first = host_reg(h, at, HOST_BYTES);
+	pthread_barrier_wait(&barrier);
+	pthread_join(thread, NULL);
+	peer_count(&h->peer, at, first->rkey);
+	for (int i = 0; i < SECOND_ROUNDS; i++)
+		host_dereg(host_reg(h, at, HOST_BYTES));
+	a = peer_rest(&h->peer);
+	host_want(!a.status, "the peer's request fails: %u", a.status);
+	host_want(!a.wrong, "%lu of the peer's %lu WRITEs are lost", (unsigned long)a.wrong,
+		  (unsigned long)a.done);
+	host_dereg(first);
+}
+
 const struct host_case page_cases[] = {
 	{"memory stays private", stays_private, NULL},
 	{"memory is private again", becomes_private, NULL},
@@ -322,5 +357,6 @@ const struct host_case page_cases[] = {
 	{"MADV_WIPEONFORK while registered", wiped_registered, NULL},
 	{"mprotect", protects, NULL},
 	{"munmap of a half", unmapped_half, NULL},
+	{"written while a second region begins and ends", written_meanwhile, NULL},
 	{NULL, NULL, NULL},
 };

@@ -149,6 +149,13 @@ void peer_hammer(const struct peer *p, const void *at, uint32_t rkey, size_t byt
 	order(p, &o);
 }
 
+void peer_count(const struct peer *p, const void *at, uint32_t rkey)
+{
+	struct peer_order o = request(ORDER_COUNT, at, rkey, sizeof(uint64_t), 0);
+
+	order(p, &o);
+}
+
 struct peer_answer peer_rest(const struct peer *p)
 {
 	return ask(p, (struct peer_order){.what = ORDER_REST});

@@ -60,6 +60,9 @@ struct peer_answer peer_read(const struct peer *p, const void *at, uint32_t rkey
 enum ibv_wc_status peer_send(const struct peer *p, size_t bytes, int value);
 /* Requests of PEER_HITS_* until one fails or peer_rest; what they read must not be PEER_POISON. */
 void peer_hammer(const struct peer *p, const void *at, uint32_t rkey, size_t bytes, unsigned what);
+/* Writes one number after the other into a word and reads it again, until peer_rest; answer.wrong
+ * says how often another one was there. */
+void peer_count(const struct peer *p, const void *at, uint32_t rkey);
 /* Waits for the end of the hammering. */
 struct peer_answer peer_rest(const struct peer *p);
 struct peer_answer peer_wait(const struct peer *p);

@@ -174,6 +174,24 @@ static void do_hammer(struct life *l, const struct peer_order *o, struct peer_an
 	a->wrong = side_count(l->area[IN], PEER_BYTES, PEER_POISON);
 }
 
+static void do_count(struct life *l, const struct peer_order *o, struct peer_answer *a)
+{
+	uint64_t *out = (uint64_t *)l->area[OUT], *in = (uint64_t *)l->area[IN];
+	bool rests = false;
+
+	for (uint64_t n = 1; !a->status && !rests; n++) {
+		*out = n;
+		a->status = side_do(&l->side, IBV_WR_RDMA_WRITE, piece(l, OUT, o->bytes), o->addr,
+				    o->rkey);
+		if (!a->status)
+			a->status = side_do(&l->side, IBV_WR_RDMA_READ, piece(l, IN, o->bytes),
+					    o->addr, o->rkey);
+		a->wrong += !a->status && *in != n;
+		a->done++;
+		rests = is_told_to_rest(l);
+	}
+}
+
 /* ---- the rest ---- */
 
 static void do_receive(struct life *l, const struct peer_order *o)
@@ -209,6 +227,9 @@ static void obey(struct life *l, const struct peer_order *o, struct peer_answer 
 		break;
 	case ORDER_HAMMER:
 		do_hammer(l, o, a);
+		break;
+	case ORDER_COUNT:
+		do_count(l, o, a);
 		break;
 	case ORDER_RECEIVE:
 		do_receive(l, o);

@@ -131,7 +131,7 @@ static bool move_once(const struct bypass_peer *r, struct remote_move *m, struct
 
 	m->done = 0;
 	to->missing = false;
-	if (!access_claim(p->table, &a.hold)) {
+	if (!access_enter(p->table, &a.hold)) {
 		m->why = "no-slot";
 		return true;
 	}

@@ -138,6 +138,23 @@ static bool pages_put(void *copy, uint64_t bytes, void *at)
 	return syscall(SYS_mremap, copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != -1;
 }
 
+/*
+ * While pages of the process move nobody writes there: neither our threads, which may be placing
+ * data for another key, and use the heap, nor peers, by a key that was registered before and that
+ * they reach by its address.
+ */
+static void writers_hold(struct process *p)
+{
+	process_pause(p);
+	expose_hold(wire_process_expose(p->wire_process));
+}
+
+static void writers_go_on(struct process *p)
+{
+	expose_go_on(wire_process_expose(p->wire_process));
+	process_resume(p);
+}
+
 /* Copies the pages and puts the copy in their place.  fd < 0: private memory. */
 static bool pages_replace(uint64_t addr, uint64_t bytes, int fd, uint64_t offset)
 {
@@ -214,11 +231,9 @@ static struct share *move_in(struct process *p, uint64_t addr, uint64_t bytes)
 		.inode = st.st_ino,
 		.next = shares,
 	};
-	/* The engine may be placing data there for another key, and any thread of ours may use the
-	 * heap. */
-	process_pause(p);
+	writers_hold(p);
 	moved = pages_replace(first, end - first, arena, s->offset);
-	process_resume(p);
+	writers_go_on(p);
 	if (!moved) {
 		free(s);
 		return share_refuse(addr, bytes, "copy-failed");
@@ -332,13 +347,12 @@ static void move_back(const struct share *s)
 
 	if (!mappings_all(s->addr, s->addr + s->bytes, is_shared_page, s))
 		return;
-	/* These pages may hold other keys' memory, and the heap. */
 	if (running)
-		process_pause(p);
+		writers_hold(p);
 	if (!pages_replace(s->addr, s->bytes, -1, 0))
 		log_warn("memory at 0x%lx stays shared: %m", (unsigned long)s->addr);
 	if (running)
-		process_resume(p);
+		writers_go_on(p);
 }
 
 static bool arena_range_mapped(const struct share *s)
