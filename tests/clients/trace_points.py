@@ -1,18 +1,35 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What SOFTHCA_TRACE tells of two processes of which one's request fails."""
+"""What SOFTHCA_TRACE tells of two processes, of which mostly one's request fails; and that each trace
+point is told of by one of these tests."""
+import fnmatch
+import os
+import pathlib
 import re
+import resource
+import signal
+import tempfile
+import time
 
-from harness import expect, free_port, wait_listening
+from harness import Skip, expect, free_port, wait_listening
+from ports import fabric, set_port
 
 LINE = re.compile(r"softhca\[(\d+)/(\d+)\]: (\d+\.\d{9}) ([a-z]+\.[a-z]+)((?: [a-z_]+=(?:\"[^\"]*\"|\S+))+)$")
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+
+seen = {}  # trace points, each with the test that was told of it first
+done = set()  # tests that have run to their end
+current = None  # the test that runs
 
 
 class Told:
     """The trace lines of one process."""
 
-    def __init__(self, result):
-        self.text = result.text()
-        self.lines = [m for m in map(LINE.match, result.err.splitlines()) if m]
+    def __init__(self, text):
+        self.text = text
+        self.lines = [m for m in map(LINE.match, text.splitlines()) if m]
+        for line in self.lines:
+            seen.setdefault(line[4], current)
 
     def expect(self, point, **values):
         """A line of this point has these values; says which if not."""
@@ -20,7 +37,7 @@ class Told:
             told = dict(re.findall(r'([a-z_]+)=("[^"]*"|\S+)', line[5]))
             if line[4] == point and all(told.get(k) == v for k, v in values.items()):
                 return told
-        expect(False, f"no {point} with {values} in\n{self.text}")
+        expect(False, f"no {point} with {values} in\n{self.text[-4000:]}")
 
 
 def failing_pair(session, case, patterns, kill=False):
@@ -36,7 +53,7 @@ def failing_pair(session, case, patterns, kill=False):
         listener.kill()
     results = [session.finish(process) for process in (sender, listener)]
     expect(results[0].status == 0, results[0].text())
-    return Told(results[1]), Told(results[0])
+    return Told(results[1].text()), Told(results[0].text())
 
 
 def wrong_key(session):
@@ -88,6 +105,235 @@ def killed_peer(session):
     sender.expect("qp.state", to="ERR", why="RETRY_EXC")
 
 
+# ---- a pair that waits twice ----
+
+class Pair:
+    """The cases "later" and "blocked" of tests/robust/failing.c."""
+
+    def __init__(self, session, patterns, memory="auto", case="later"):
+        program = str(session.build / "tests" / "robust" / "failing")
+        port = str(free_port())
+        options = ["--trace", patterns, "--memory", memory]
+        self.session, self.before = session, {}
+        self.listener = session.background(program, "mlx5_0", "listen", port, case,
+                                           run_options=options)
+        wait_listening(int(port), self.listener)
+        self.sender = session.background(program, "mlx5_0", "connect", port, case,
+                                         run_options=options)
+        self.wait("open")
+
+    def wait(self, word):
+        """Until the sender says so."""
+        expect(self.sender.stdout.readline() == word + "\n", f"the sender does not say '{word}'")
+
+    def go_on(self):
+        self.sender.send_signal(signal.SIGUSR1)
+
+    def stop_listener(self):
+        self.listener.send_signal(signal.SIGSTOP)
+        stat = pathlib.Path(f"/proc/{self.listener.pid}/stat")
+        end = time.monotonic() + 30
+        while stat.read_text().rsplit(")", 1)[1].split()[0] != "T":
+            expect(time.monotonic() < end, "the listener does not stop")
+            time.sleep(0.01)
+
+    def wait_told(self, process, point):
+        """Until that process has told of that point; others' lines up to there are not kept."""
+        for line in process.stderr:
+            match = LINE.match(line)
+            if match:
+                seen.setdefault(match[4], current)
+                if match[4] == point:
+                    return
+        expect(False, f"the process ends without {point}")
+
+    def ended(self, status=0):
+        """What the listener and the sender have told."""
+        results = [self.session.finish(p) for p in (self.sender, self.listener)]
+        expect(results[0].status == status, results[0].text())
+        return Told(results[1].text()), Told(results[0].text())
+
+
+def bypass_by_way(memory):
+    """Which way a WRITE goes, and why a SEND takes none."""
+    def test(session):
+        pair = Pair(session, "bypass.*,share.*,peer.*", memory)
+        pair.go_on()
+        pair.wait("going")
+        pair.go_on()
+        listener, sender = pair.ended()
+        if memory == "packets":
+            sender.expect("bypass.left", opcode="RDMA_WRITE", bytes="64", why="not-exposed")
+        else:
+            sender.expect("bypass.taken", opcode="RDMA_WRITE", requests="1", bytes="64",
+                          way="mapped" if memory == "mapped" else "kernel")
+            listener.expect("bypass.revoked")
+            sender.expect("peer.exposed", way="mapped")
+        sender.expect("bypass.left", opcode="SEND", bytes="64", why="opcode")
+        if memory == "mapped":
+            listener.expect("share.moved", bytes="8192")
+    test.__name__ = f"a {memory} way"
+    return test
+
+
+def duplicates(session):
+    """The receiver is stopped until its peer has sent again: it gets the SEND twice, and takes it once."""
+    pair = Pair(session, "retry.*,packet.duplicate")
+    pair.go_on()
+    pair.wait("going")
+    pair.stop_listener()
+    pair.go_on()
+    pair.wait_told(pair.sender, "retry.begin")
+    pair.listener.send_signal(signal.SIGCONT)
+    listener, _ = pair.ended()
+    listener.expect("packet.duplicate", op="SEND_ONLY")
+
+
+def deferred(session):
+    """A receiver that is not stopped, and has not come to its packets, is waited for."""
+    pair = Pair(session, "retry.*,engine.*", case="blocked")
+    pair.go_on()
+    pair.wait("going")
+    word = pair.listener.stdout.readline()
+    if not word:
+        raise Skip(session.finish(pair.listener).text().splitlines()[-1])
+    pair.go_on()
+    pair.wait_told(pair.sender, "retry.deferred")
+    pair.listener.send_signal(signal.SIGUSR1)
+    listener, _ = pair.ended()
+    listener.expect("engine.sleep")
+    listener.expect("engine.wake")
+
+
+def broken_channel(session):
+    """A receiver that finds nonsense in the channel uses it no more."""
+    pair = Pair(session, "retry.*,channel.*")
+    pair.go_on()
+    pair.wait("going")
+    pair.stop_listener()
+    pair.go_on()
+    pair.wait_told(pair.sender, "retry.begin")
+    maps = pathlib.Path(f"/proc/{pair.listener.pid}/maps").read_text()
+    found = re.findall(r"^(\w+)-(\w+) rw.*softhca-channel", maps, re.MULTILINE)
+    expect(found, maps)
+    with open(f"/proc/{pair.listener.pid}/mem", "r+b", buffering=0) as memory:
+        for first, end in found:
+            memory.seek(int(first, 16))
+            memory.write(b"\xff" * (int(end, 16) - int(first, 16)))
+    pair.listener.send_signal(signal.SIGCONT)
+    pair.wait_told(pair.listener, "channel.broken")
+    for process in (pair.sender, pair.listener):
+        process.kill()
+        process.communicate()
+
+
+def refused_and_lost(session):
+    """A daemon that has no descriptor to spare refuses the channel; then it dies."""
+    with fabric(session):
+        pair = Pair(session, "fabric.*,channel.refused")
+        (daemon,) = session.daemons()
+        before = resource.prlimit(daemon, resource.RLIMIT_NOFILE)
+        resource.prlimit(daemon, resource.RLIMIT_NOFILE, (3, before[1]))
+        pair.go_on()
+        pair.wait_told(pair.sender, "channel.refused")
+        resource.prlimit(daemon, resource.RLIMIT_NOFILE, before)
+        pair.wait("going")
+        os.kill(daemon, signal.SIGKILL)
+        pair.wait_told(pair.sender, "fabric.lost")
+        pair.go_on()
+        listener, _ = pair.ended()
+    listener.expect("fabric.lost")
+    expect("fabric.refused" in seen, "no fabric.refused")
+
+
+# ---- programs of other suites ----
+
+def told_by(session, patterns, *argv, memory="auto"):
+    """What the trace says in its file: some programs keep standard error to themselves."""
+    with tempfile.NamedTemporaryFile(mode="r", errors="replace") as log:
+        env = {**session.env, "SOFTHCA_LOG_FILE": log.name}
+        result = session.call(session.softhca, "run", "--trace", patterns, "--memory", memory, "--",
+                              *argv, env=env)
+        expect(result.status == 0, result.text()[-4000:])
+        return Told(log.read())
+
+
+def abuse(session):
+    """Refusals of the boundary say what was refused."""
+    patterns = "*.refused,uverbs.unknown"
+    robust = session.build / "tests" / "robust"
+    told = told_by(session, patterns, str(robust / "abuse"), "/dev/infiniband/uverbs0")
+    told.expect("uverbs.refused", method="REG_MR", error="EINVAL")
+    told.expect("uverbs.unknown")
+    others = {line[4] for line in told.lines if not fnmatch.fnmatch(line[4], "*.refused")}
+    expect(others == {"uverbs.unknown"}, f"points that no pattern matches: {others}")
+
+
+def devx(session):
+    told = told_by(session, "devx.*,prm.*", str(session.build / "tests/traffic/devx"), "-d", "mlx5_0")
+    told.expect("prm.refused")
+    told.expect("devx.refused")
+
+
+def memory_that_stays(session):
+    """Memory does not move while other threads may use it."""
+    told = told_by(session, "share.*", str(session.build / "tests/traffic/verify"), "--device",
+                   "mlx5_0", "--ops", "20", memory="mapped")
+    told.expect("share.refused", why="threads")
+
+
+def error_statuses(session):
+    told = told_by(session, "cq.*,qp.*,recv.*,send.*,packet.*,doorbell.*",
+                   str(session.build / "tests/traffic/errors"), "mlx5_0")
+    told.expect("cq.overrun")
+    told.expect("recv.error", syndrome="LOCAL_LENGTH")
+    told.expect("recv.flush")
+    told.expect("send.flush")
+    told.expect("packet.dropped")
+    told.expect("doorbell.noticed", how="hook", queue="SQ")
+
+
+def drained(session):
+    told = told_by(session, "sq.*", str(session.build / "tests/signature/conform"), "-d", "mlx5_0",
+                   "SQD")
+    told.expect("sq.drain")
+    told.expect("sq.drained")
+
+
+def lists(session):
+    told = told_by(session, "access.list", str(session.build / "tests/signature/conform"), "-d",
+                   "mlx5_0", "T000-list")
+    told.expect("access.list", verdict="NO_KEY", depth="0")
+
+
+def port_down(session):
+    with fabric(session):
+        pair = Pair(session, "port.*")
+        set_port(session, "mlx5_0", "down")
+        pair.wait_told(pair.sender, "port.event")
+        set_port(session, "mlx5_0", "up")
+        pair.go_on()
+        pair.wait("going")
+        pair.go_on()
+        listener, _ = pair.ended()
+    listener.expect("port.event", event="PORT_ERR")
+
+
+def each_point(session):
+    """Every row of the table is told of by one of these tests; those that have not run, run now."""
+    table = (SOURCE / "src/base/trace_points.h").read_text()
+    points = {f"{group}.{name}" for group, name in
+              re.findall(r"^TRACE_POINT\((\w+), (\w+),", table, re.MULTILINE)}
+    expect(len(points) > 40, f"{len(points)} points in the table")
+    for test in SCENARIOS:
+        if test.__name__ not in done:
+            noted(test)(session)
+    never = points - seen.keys()
+    expect(not never, f"never told of: {', '.join(sorted(never))}")
+    unknown = seen.keys() - points
+    expect(not unknown, f"not in the table: {', '.join(sorted(unknown))}")
+
+
 def help_and_unknown(session):
     """Both are said once, and the program goes on."""
     told = session.tool("run", "--trace", "help", "--", "ibv_devinfo")
@@ -105,6 +351,23 @@ def env_has_it(session):
     expect(told.status == 0 and "export SOFTHCA_TRACE='qp.*'" in told.out, told.text())
 
 
+SCENARIOS = [
+    wrong_key, wrong_local_key, no_receive, killed_peer,
+    *(bypass_by_way(memory) for memory in ("auto", "kernel", "mapped", "packets")),
+    duplicates, deferred, broken_channel, refused_and_lost, abuse, devx,
+    memory_that_stays, error_statuses, drained, lists, port_down]
+
+
+def noted(test):
+    def run(session):
+        global current
+        current = test.__name__
+        test(session)
+        done.add(current)
+    run.__name__ = test.__name__
+    return run
+
+
 def cases():
-    return [(f"trace: {test.__name__.replace('_', ' ')}", test) for test in (
-        wrong_key, wrong_local_key, no_receive, killed_peer, help_and_unknown, env_has_it)]
+    return [(f"trace: {test.__name__.replace('_', ' ')}", noted(test))
+            for test in (*SCENARIOS, each_point, help_and_unknown, env_has_it)]
