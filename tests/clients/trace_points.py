@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What SOFTHCA_TRACE tells of two processes, of which mostly one's request fails; and that each trace
-point is told of by one of these tests."""
+"""What SOFTHCA_TRACE tells of two processes, of which mostly one's request fails; and that each
+trace point is told of by one of these tests."""
 import fnmatch
 import os
 import pathlib
@@ -177,7 +177,7 @@ def bypass_by_way(memory):
 
 
 def duplicates(session):
-    """The receiver is stopped until its peer has sent again: it gets the SEND twice, and takes it once."""
+    """A receiver is stopped until its peer has sent again: it gets the SEND twice, takes it once."""
     pair = Pair(session, "retry.*,packet.duplicate")
     pair.go_on()
     pair.wait("going")
@@ -270,7 +270,8 @@ def abuse(session):
 
 
 def devx(session):
-    told = told_by(session, "devx.*,prm.*", str(session.build / "tests/traffic/devx"), "-d", "mlx5_0")
+    told = told_by(session, "devx.*,prm.*", str(session.build / "tests/traffic/devx"), "-d",
+                   "mlx5_0")
     told.expect("prm.refused")
     told.expect("devx.refused")
 
@@ -319,12 +320,30 @@ def port_down(session):
     listener.expect("port.event", event="PORT_ERR")
 
 
-def each_point(session):
-    """Every row of the table is told of by one of these tests; those that have not run, run now."""
+def table_points():
     table = (SOURCE / "src/base/trace_points.h").read_text()
     points = {f"{group}.{name}" for group, name in
               re.findall(r"^TRACE_POINT\((\w+), (\w+),", table, re.MULTILINE)}
     expect(len(points) > 40, f"{len(points)} points in the table")
+    return points
+
+
+def usdt_probes(session):
+    """Each point is a probe that tracers find, with a word to switch it on."""
+    if "-DHAVE_SDT" not in (session.build / "compile_commands.json").read_text():
+        raise Skip("<sys/sdt.h> (systemtap-sdt-dev) was not there when the build was set up")
+    notes = session.call("readelf", "-n", str(session.build / "libsofthca-preload.so"))
+    expect(notes.status == 0, notes.text())
+    probes = re.findall(r"Provider: softhca\n\s+Name: (\w+)\n.*Semaphore: 0x0*([0-9a-f]*)\n",
+                        notes.out)
+    expect(all(word for _, word in probes), f"a probe without a word: {probes}")
+    names = [name.replace("__", ".") for name, _ in probes]
+    expect(sorted(names) == sorted(table_points()), f"probes {names}")
+
+
+def each_point(session):
+    """Every row of the table is told of by one of these tests; those that have not run, run now."""
+    points = table_points()
     for test in SCENARIOS:
         if test.__name__ not in done:
             noted(test)(session)
@@ -370,4 +389,4 @@ def noted(test):
 
 def cases():
     return [(f"trace: {test.__name__.replace('_', ' ')}", noted(test))
-            for test in (*SCENARIOS, each_point, help_and_unknown, env_has_it)]
+            for test in (*SCENARIOS, each_point, usdt_probes, help_and_unknown, env_has_it)]
