@@ -11,6 +11,8 @@
 #include <sys/mman.h>
 
 #include "adapter_device.h"
+#include "base/trace.h"
+#include "captured.h"
 #include "check.h"
 #include "usermem/usermem.h"
 
@@ -87,6 +89,14 @@ static uint64_t counter(struct write_burst_case *d, enum port_counter c)
 	return sum;
 }
 
+/* The completion entry field of a request: "on error" and none; "always" and "always, with event".
+ */
+#define CE_ON_ERROR	0x04u
+#define CE_ALWAYS_EVENT 0x0cu
+
+static const uint8_t ce_silent[] = {0, CE_ON_ERROR};
+static const uint8_t ce_signaled[] = {WQE_CTRL_CE_ALWAYS, CE_ALWAYS_EVENT};
+
 /* One request of random form; expects what it does. */
 static void put_write(struct write_burst_case *d)
 {
@@ -95,13 +105,14 @@ static void put_write(struct write_burst_case *d)
 	uint32_t from = (uint32_t)rng_below(&d->rng, BUF - len);
 	uint32_t to = (uint32_t)rng_below(&d->rng, BUF - len);
 	bool signaled = !rng_below(&d->rng, 4);
+	uint8_t ce = (signaled ? ce_signaled : ce_silent)[rng_below(&d->rng, 2)];
 	unsigned form = (unsigned)rng_below(&d->rng, 4);
 	uint32_t packets = div_round_up(len, MTU);
 	struct device_wqe w;
 
 	if (signaled)
 		d->signaled[d->nsignaled++] = d->a.sq_pi;
-	device_wqe_begin(&d->a, &w, WQE_OP_RDMA_WRITE, signaled ? WQE_CTRL_CE_ALWAYS : 0, 0);
+	device_wqe_begin(&d->a, &w, WQE_OP_RDMA_WRITE, ce, 0);
 	device_wqe_raddr(&w, (uintptr_t)d->dst + to, d->rkey);
 	if (form == 0 && len <= 200) {
 		device_wqe_inline(&w, d->src + from, len);
@@ -301,6 +312,71 @@ static void test_self(void)
 	write_burst_case_down(&d);
 }
 
+/* What is executed in one go, what is executed alone, and what makes packets. */
+enum way { WAY_BURST, WAY_ALONE, WAY_PACKETS, WAY_SEND, WAYS };
+
+static void put_by_way(struct write_burst_case *d, enum way way, uint8_t ce)
+{
+	uint8_t opcode = way == WAY_SEND ? WQE_OP_SEND : WQE_OP_RDMA_WRITE;
+	struct device_wqe w;
+
+	device_wqe_begin(&d->a, &w, opcode, ce, 0);
+	if (way == WAY_SEND)
+		device_recv(&d->b, d->dst, MTU, d->rkey);
+	else
+		device_wqe_raddr(&w, (uintptr_t)d->dst, d->rkey);
+	device_wqe_data(&w, d->src, way == WAY_ALONE ? MTU + 1 : 8, d->lkey);
+	device_wqe_put(&w);
+}
+
+/* A silent request and one with this field complete alike on all ways. */
+static void test_ce_by_way(enum way way, uint8_t ce)
+{
+	static const char *const taken[WAYS] = {
+		[WAY_BURST] = "requests=2",
+		[WAY_ALONE] = "requests=1",
+		[WAY_PACKETS] = "bypass.left",
+		[WAY_SEND] = "bypass.left",
+	};
+	const struct cqe64 *c;
+	struct write_burst_case d;
+	const char *told;
+	uint16_t second;
+
+	write_burst_case_up(&d, 0);
+	if (way == WAY_PACKETS)
+		atomic_store(&d.device.slots[0].observers, 1);
+	capture_begin();
+	trace_select("bypass.*");
+	put_by_way(&d, way, 0);
+	second = d.a.sq_pi;
+	put_by_way(&d, way, ce);
+	device_ring(&d.a);
+	trace_select("");
+	told = capture_end();
+	CHECK(captured_count(told, taken[way]) == (way == WAY_BURST ? 1u : 2u));
+	CHECK(captured_count(told, "bypass.") == captured_count(told, taken[way]));
+
+	c = device_cq_poll(&d.a.cq);
+	if (ce & WQE_CTRL_CE_ALWAYS)
+		CHECK(c && c->op_own >> 4 == CQE_OP_REQ && be16_get(c->wqe_counter) == second);
+	else
+		CHECK(!c);
+	CHECK(!device_cq_poll(&d.a.cq));
+	for (unsigned i = 0; way == WAY_SEND && i < 2; i++)
+		CHECK(device_cq_poll(&d.b.cq));
+	write_burst_case_down(&d);
+}
+
+static void test_ce(void)
+{
+	for (enum way way = 0; way < WAYS; way++)
+		for (unsigned i = 0; i < 2; i++) {
+			test_ce_by_way(way, ce_silent[i]);
+			test_ce_by_way(way, ce_signaled[i]);
+		}
+}
+
 static void on_fault(int signum, siginfo_t *info, void *ucontext)
 {
 	(void)signum;
@@ -320,6 +396,7 @@ static void catch_faults(void)
 int main(void)
 {
 	catch_faults();
+	test_ce();
 	test_random_lists(0);
 	test_random_lists(1);
 	test_bad_one(CQE_SYN_REM_ACCESS, 0, 0x100, 0, 0, 8);
