@@ -283,14 +283,13 @@ static int method_devx_subscribe(struct ureq *req)
 
 static int method_devx_event_alloc(struct ureq *req)
 {
-	struct uchannel *c;
 	uint32_t flags;
 	int fd, ret = ureq_flags(req, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS,
 				 MLX5_IB_UAPI_DEVX_CR_EV_CH_FLAGS_OMIT_DATA, &flags);
 
 	if (ret < 0)
 		return ret;
-	fd = uchannel_create(req->file, flags ? UCHANNEL_DEVX_BRIEF : UCHANNEL_DEVX, &c);
+	fd = uchannel_create(req->file, flags ? UCHANNEL_DEVX_BRIEF : UCHANNEL_DEVX, NULL);
 	if (fd < 0)
 		return fd;
 	ret = ureq_put_handle(req, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE, fd);

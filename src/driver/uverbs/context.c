@@ -134,10 +134,10 @@ static int async_channel_alloc(struct ufile *f)
 	struct uchannel *c;
 	int fd = uchannel_create(f, UCHANNEL_ASYNC, &c);
 
-	if (fd >= 0 && !f->async) {
-		cdev_hold(uchannel_cdev(c));
+	if (fd >= 0 && f->async)
+		cdev_put(uchannel_cdev(c));
+	else if (fd >= 0)
 		f->async = c;
-	}
 	return fd;
 }
 
@@ -179,8 +179,7 @@ static int method_async_alloc(struct ureq *req)
 static int cmd_create_comp_channel(struct ureq *req)
 {
 	struct ib_uverbs_create_comp_channel_resp resp = {0};
-	struct uchannel *c;
-	int ret, fd = uchannel_create(req->file, UCHANNEL_COMP, &c);
+	int ret, fd = uchannel_create(req->file, UCHANNEL_COMP, NULL);
 
 	if (fd < 0)
 		return fd;

@@ -158,12 +158,15 @@ int uchannel_create(struct ufile *file, enum uchannel_kind kind, struct uchannel
 	ret = c->late ? pipe_open(c, &fd) : -ENOMEM;
 	if (ret < 0)
 		goto free_channel;
-	/* Listed before anybody can close the descriptor. */
+	/* Listed and held before anybody can close the descriptor. */
 	channel_list(c);
+	if (out)
+		cdev_hold(&c->cdev);
 	ret = cdev_install(fd, &c->cdev);
 	if (ret < 0)
 		goto close_pipe;
-	*out = c;
+	if (out)
+		*out = c;
 	return fd;
 
 close_pipe:

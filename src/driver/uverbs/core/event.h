@@ -29,8 +29,8 @@ enum uchannel_kind {
 	UCHANNEL_DEVX_BRIEF, /* cookie alone */
 };
 
-/* Returns the descriptor for the program, O_CLOEXEC; *out is valid until it is closed, or longer
- * with cdev_hold. */
+/* Returns the descriptor for the program, O_CLOEXEC, which any thread may close at once: *out, if
+ * out is not NULL, is held for the caller (cdev_put).  -EMFILE or -ENOMEM, and no channel. */
 int uchannel_create(struct ufile *file, enum uchannel_kind kind, struct uchannel **out) must_check;
 /* The channel that fd names, with a reference; -EBADF if it is no such channel of this file. */
 int uchannel_find(struct ufile *file, enum uchannel_kind kind, int64_t fd,

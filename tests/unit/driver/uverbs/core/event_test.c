@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <rdma/ib_user_verbs.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -34,6 +36,8 @@ static int channel_open(enum uchannel_kind kind, struct uchannel **c)
 {
 	int fd = uchannel_create(&u.file, kind, c);
 
+	if (fd >= 0)
+		cdev_put(uchannel_cdev(*c)); /* the descriptor has another reference */
 	CHECK(fd >= 0 && fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	CHECK(!(fcntl(fd, F_GETFL) & O_NONBLOCK)); /* the program's choice */
 	CHECK(!fcntl(fd, F_SETFL, O_NONBLOCK));
@@ -123,6 +127,59 @@ static void strangers(void)
 	cdev_put(uchannel_cdev(c));
 }
 
+#define CLOSED_CHANNELS 500u
+
+static _Atomic(bool) closing;
+
+/* As a program that closes whatever number it finds, sooner or later. */
+static void *closer_run(void *arg)
+{
+	const int *first = arg;
+
+	while (atomic_load(&closing))
+		for (int fd = *first; fd < *first + 8; fd++)
+			if (cdev_table_load(fd))
+				uchannel_drop_fd(fd);
+	return NULL;
+}
+
+/* The descriptor is closed while the channel is made: the channel stays for whoever made it, and
+ * nothing of it stays afterwards. */
+static void closed_at_once(void)
+{
+	int first = dup(STDERR_FILENO), after;
+	uint32_t count = 0;
+	struct uchannel *c;
+	pthread_t closer;
+
+	close(first);
+	CHECK(uchannel_create(&u.file, UCHANNEL_ASYNC, &c) == first);
+	uchannel_drop_fd(first);
+	uchannel_post_async(c, 1, IB_EVENT_LID_CHANGE, &count);
+	CHECK(!count);
+	cdev_put(uchannel_cdev(c));
+
+	atomic_store(&closing, true);
+	CHECK(!pthread_create(&closer, NULL, closer_run, &first));
+	for (unsigned i = 0; i < CLOSED_CHANNELS; i++) {
+		int fd = uchannel_create(&u.file, i % 2 ? UCHANNEL_ASYNC : UCHANNEL_COMP, &c);
+
+		CHECK(fd >= first);
+		uchannel_post_async(c, 1, IB_EVENT_LID_CHANGE, NULL);
+		cdev_put(uchannel_cdev(c));
+	}
+	/* the last one's, too */
+	for (int fd = first; fd < first + 8; fd++)
+		while (cdev_table_load(fd))
+			sched_yield();
+	atomic_store(&closing, false);
+	CHECK(!pthread_join(closer, NULL));
+	uverbs_event_port(0, IB_EVENT_LID_CHANGE); /* none is listed any more */
+	after = dup(STDERR_FILENO);
+	CHECK(after == first);
+	close(after);
+}
+
 static unsigned heard;
 
 static void listener_event(struct uport_listener *l, uint32_t number, enum ib_event event)
@@ -164,6 +221,7 @@ int main(void)
 	order();
 	taking_back();
 	strangers();
+	closed_at_once();
 	ports();
 	uverbs_file_down(&u);
 	uverbs_file_down(&other);
