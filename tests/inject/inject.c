@@ -19,6 +19,7 @@
 #include <link.h>
 #include <linux/userfaultfd.h>
 #include <net/if.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -31,10 +32,14 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -53,6 +58,7 @@ void __libc_free(void *p);
 static struct inject_report own_report;
 static struct inject_report *report = &own_report;
 static uint64_t first, last;
+static const char *only;
 static uintptr_t text_start, text_end, base;
 static __thread bool inside __attribute__((tls_model("initial-exec")));
 
@@ -115,6 +121,7 @@ static __attribute__((constructor)) void inject_start(void)
 		return;
 	first = number_of("INJECT_FIRST");
 	last = number_of("INJECT_LAST");
+	only = getenv("INJECT_ONLY");
 	report_map();
 	dl_iterate_phdr(object_find, into);
 }
@@ -134,7 +141,8 @@ static bool call_fails(const void *caller, const char *name)
 {
 	uint64_t number;
 
-	if (!is_theirs(caller) || inside || atomic_load(&report->hold))
+	if (!is_theirs(caller) || inside || atomic_load(&report->hold) ||
+	    (only && strcmp(only, name) != 0))
 		return false;
 	number = atomic_fetch_add(&report->calls, 1) + 1;
 	if (!first || number < first || (last && number > last))
@@ -275,6 +283,19 @@ exported void *realloc(void *p, size_t bytes)
 	return live_add(at ? at : p, CALLER) ? at : NULL;
 }
 
+exported void *reallocarray(void *p, size_t n, size_t bytes)
+{
+	void *at;
+
+	if (call_fails(CALLER, "reallocarray") || __builtin_mul_overflow(n, bytes, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	live_remove(p);
+	at = __libc_realloc(p, bytes);
+	return live_add(at ? at : p, CALLER) ? at : NULL;
+}
+
 exported void *aligned_alloc(size_t align, size_t bytes)
 {
 	if (call_fails(CALLER, "aligned_alloc")) {
@@ -345,9 +366,12 @@ WRAP(int, getsockopt, (int fd, int level, int option, void *value, socklen_t *by
 WRAP(int, setsockopt, (int fd, int level, int option, const void *value, socklen_t bytes),
      (fd, level, option, value, bytes), ENOMEM, -1)
 WRAP(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags), ENOBUFS, -1)
+WRAP(ssize_t, recv, (int fd, void *at, size_t bytes, int flags), (fd, at, bytes, flags), ENOMEM, -1)
+WRAP(int, poll, (struct pollfd * fds, nfds_t n, int ms), (fds, n, ms), ENOMEM, -1)
 WRAP(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags), ENOMEM, -1)
 WRAP(int, mprotect, (void *at, size_t bytes, int rights), (at, bytes, rights), ENOMEM, -1)
 WRAP(int, madvise, (void *at, size_t bytes, int how), (at, bytes, how), ENOMEM, -1)
+WRAP(int, munlock, (const void *at, size_t bytes), (at, bytes), ENOMEM, -1)
 WRAP(ssize_t, process_vm_readv,
      (pid_t pid, const struct iovec *to, unsigned long nto, const struct iovec *from,
       unsigned long nfrom, unsigned long flags),
@@ -355,6 +379,19 @@ WRAP(ssize_t, process_vm_readv,
 WRAP(int, flock, (int fd, int how), (fd, how), ENOLCK, -1)
 WRAP(int, ftruncate, (int fd, off_t bytes), (fd, bytes), ENOSPC, -1)
 WRAP(int, ftruncate64, (int fd, __off64_t bytes), (fd, bytes), ENOSPC, -1)
+WRAP(int, fallocate64, (int fd, int how, __off64_t at, __off64_t bytes), (fd, how, at, bytes),
+     ENOSPC, -1)
+WRAP(__off64_t, lseek64, (int fd, __off64_t at, int from), (fd, at, from), ENXIO, -1)
+WRAP(int, fstat64, (int fd, struct stat64 *st), (fd, st), ENOMEM, -1)
+WRAP(int, lstat64, (const char *path, struct stat64 *st), (path, st), ENOMEM, -1)
+WRAP(int, fstatfs64, (int fd, struct statfs64 *st), (fd, st), EIO, -1)
+WRAP(int, access, (const char *path, int mode), (path, mode), ENOMEM, -1)
+WRAP(int, chdir, (const char *path), (path), ENOMEM, -1)
+WRAP(int, unlink, (const char *path), (path), EIO, -1)
+WRAP(int, unlinkat, (int at, const char *path, int flags), (at, path, flags), EIO, -1)
+WRAP(int, rmdir, (const char *path), (path), EIO, -1)
+WRAP(ssize_t, getrandom, (void *at, size_t bytes, unsigned flags), (at, bytes, flags), EAGAIN, -1)
+WRAP(char *, fgets, (char *line, int bytes, FILE *f), (line, bytes, f), ENOMEM, NULL)
 WRAP(int, mkdir, (const char *path, mode_t mode), (path, mode), ENOSPC, -1)
 WRAP(int, mkdirat, (int at, const char *path, mode_t mode), (at, path, mode), ENOSPC, -1)
 WRAP(int, symlinkat, (const char *target, int at, const char *path), (target, at, path), ENOSPC, -1)
@@ -374,6 +411,15 @@ WRAP_AS(int, pthread_create,
 	(thread, attr, main, arg), return EAGAIN)
 WRAP_AS(int, pthread_key_create, (pthread_key_t * key, void (*drop)(void *)), (key, drop),
 	return EAGAIN)
+WRAP_AS(int, pthread_setspecific, (pthread_key_t key, const void *value), (key, value),
+	return ENOMEM)
+WRAP_AS(int, pthread_attr_init, (pthread_attr_t * attr), (attr), return ENOMEM)
+WRAP(int, sched_getaffinity, (pid_t pid, size_t bytes, cpu_set_t *cpus), (pid, bytes, cpus), EINVAL,
+     -1)
+WRAP(int, sched_setaffinity, (pid_t pid, size_t bytes, const cpu_set_t *cpus), (pid, bytes, cpus),
+     EINVAL, -1)
+WRAP(int, setrlimit64, (enum __rlimit_resource what, const struct rlimit64 *limit), (what, limit),
+     EPERM, -1)
 WRAP_AS(int, __register_atfork,
 	(void (*before)(void), void (*parent)(void), void (*child)(void), void *object),
 	(before, parent, child, object), return ENOMEM)
@@ -381,6 +427,47 @@ WRAP(int, clone, (int (*main)(void *), void *stack, int flags, void *arg, ...),
      (main, stack, flags, arg), EAGAIN, -1)
 WRAP(unsigned, if_nametoindex, (const char *name), (name), EMFILE, 0)
 WRAP(void *, dlopen, (const char *path, int flags), (path, flags), ENOMEM, NULL)
+
+/* A plain mutex needs nothing from the system, a robust one its help. */
+exported int pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
+{
+	static int (*real)(pthread_mutex_t * m, const pthread_mutexattr_t *attr);
+
+	if (attr && call_fails(CALLER, "pthread_mutex_init"))
+		return ENOTSUP;
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "pthread_mutex_init");
+	return real(m, attr);
+}
+
+exported int prctl(int option, ...)
+{
+	static int (*real)(int option, ...);
+	unsigned long a[4];
+	va_list args;
+
+	if (call_fails(CALLER, "prctl")) {
+		errno = EINVAL;
+		return -1;
+	}
+	va_start(args, option);
+	for (int i = 0; i < 4; i++)
+		a[i] = va_arg(args, unsigned long);
+	va_end(args);
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "prctl");
+	return real(option, a[0], a[1], a[2], a[3]);
+}
+
+/* In a child that shares its parent's memory, where nothing may be looked up. */
+exported int execve(const char *path, char *const argv[], char *const envp[])
+{
+	if (call_fails(CALLER, "execve")) {
+		errno = ENOMEM;
+		return -1;
+	}
+	return execveat(AT_FDCWD, path, argv, envp, 0);
+}
 
 /* With a mode only if the flags say so, but a superfluous argument does no harm. */
 #define WRAP_OPEN(name, parameters, ...)                              \
@@ -476,6 +563,23 @@ exported ssize_t read(int fd, void *at, size_t bytes)
 	n = real(fd, at, bytes);
 	inside = was;
 	return n;
+}
+
+/* Signals interrupt a wait, but not all waits: every other call can fail. */
+exported int epoll_wait(int fd, struct epoll_event *events, int n, int ms)
+{
+	static int (*real)(int fd, struct epoll_event *events, int n, int ms);
+	static _Atomic(bool) interrupted;
+
+	if (is_theirs(CALLER) && !atomic_exchange(&interrupted, false) &&
+	    call_fails(CALLER, "epoll_wait")) {
+		atomic_store(&interrupted, true);
+		errno = EINTR;
+		return -1;
+	}
+	if (!real)
+		*(void **)&real = dlsym(RTLD_NEXT, "epoll_wait");
+	return real(fd, events, n, ms);
 }
 
 /* What is watched already needs no memory. */

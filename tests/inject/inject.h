@@ -9,6 +9,7 @@
  *   INJECT_INTO    a part of the object file's name
  *   INJECT_FIRST   the number of the first call that fails, from 1; 0: none
  *   INJECT_LAST    the number of the last one; 0: all that follow
+ *   INJECT_ONLY    the one function that counts; all, if it is not set
  *   INJECT_REPORT  a file of the size of struct inject_report, which stays up to date whatever
  *                  becomes of the process
  */

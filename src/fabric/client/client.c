@@ -239,8 +239,10 @@ static void missed_retry(struct fabric_client *c)
 {
 	struct pollfd p = {.fd = c->sock.fd, .events = POLLIN};
 
-	while (c->nmissed && hidden_ours(&c->sock) && poll(&p, 1, MISSED_RETRY_MS) == 0)
+	while (c->nmissed && hidden_ours(&c->sock) && poll(&p, 1, MISSED_RETRY_MS) <= 0) {
+		usleep(1000); /* poll may have failed at once */
 		missed_ask(c);
+	}
 }
 
 /* The channel comes by a notification, or by an answer that nobody takes.  If the program has used
@@ -591,8 +593,7 @@ void fabric_client_close(struct fabric_client *c)
 
 void fabric_client_forget(struct fabric_client *c)
 {
-	/* Mappings and memory stay, because what the child has inherited may still point there.
-	 * There is no shutdown: it would end the parent's connection. */
+	/* What the child inherited may point into mappings; a shutdown would be the parent's. */
 	hidden_close(&c->sock);
 	/* The control thread, which may hold it, does not exist in the child. */
 	hearing = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
