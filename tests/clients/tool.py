@@ -7,10 +7,14 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
-from harness import LEAVE_LIMIT, Skip, cpu_seconds, expect, free_port, wait_listening
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "inject"))
+import daemon as faulty  # noqa: E402
+import injector  # noqa: E402
+from harness import LEAVE_LIMIT, Skip, cpu_seconds, expect, free_port, wait_listening  # noqa: E402
 
 
 def complains(result, *words):
@@ -93,6 +97,37 @@ def status_has_all_hosts(session, hosts):
     expect(len(guids) == 2 * hosts, "ports of other hosts")
 
 
+def host_costs(session, function, hosts):
+    """How often the daemon calls that function while a program runs on each of these hosts."""
+    costs = {}
+    with injector.report() as page:
+        page.hold(True)
+        fabric = faulty.Daemon(session, page, 0, 0, session.build / "tests/inject/libinject.so",
+                               {"SOFTHCA_HOSTS": "10000", "INJECT_ONLY": function})
+        try:
+            expect(fabric.serves(), "the daemon does not serve")
+            page.hold(False)
+            for host in hosts:
+                before = page.calls
+                seen = session.tool("run", "--fabric", faulty.FABRIC, "--host", host, "--",
+                                    "ibv_devinfo", "-d", "mlx5_1")
+                expect(seen.status == 0 and "PORT_ACTIVE" in seen.out, seen.text())
+                fabric.rest()
+                costs[host] = page.calls - before
+        finally:
+            fabric.end()
+    return costs
+
+
+def hosts_cost_the_same(session):
+    """A program on the last of 10,000 hosts makes the daemon send and write no more than one on the
+    first, which has the machine's network interface besides."""
+    for function in ("sendmsg", "mkdirat", "openat64", "write"):
+        costs = host_costs(session, function, ("host1", "host2", "host10000"))
+        expect(0 < costs["host10000"] == costs["host2"] <= costs["host1"],
+               f"calls of {function}: {costs}")
+
+
 def many_hosts(session):
     """Hosts are rows: only those that programs run on have files, and the last is like the first."""
     begin = time.monotonic()
@@ -100,6 +135,10 @@ def many_hosts(session):
     took = time.monotonic() - begin
     expect(up.status == 0, up.text())
     try:
+        (daemon,) = session.daemons()
+        # its own time, which others do not lengthen as they do the clock's
+        ready = cpu_seconds(daemon)
+        expect(ready <= 1, f"the daemon computes for {ready} s before it serves 10,000 hosts")
         expect(not trees(session), f"before any lease: {trees(session)}")
         times = {}
         for host in ("host1", "host10000", "host7777"):
@@ -115,7 +154,7 @@ def many_hosts(session):
         complains(session.tool("run", "--host", "host10001", "--", "true"), "host10001")
         complains(session.tool("fabric", "up", "--hosts", "3"), "10000 hosts")
         status_has_all_hosts(session, 10000)
-        print(f"10,000 hosts: up in {took:.3f} s; programs in " +
+        print(f"10,000 hosts: up in {took:.3f} s, {ready:.2f} of computing; programs in " +
               ", ".join(f"{t:.3f} s on {host}" for host, t in times.items()))
     finally:
         session.tool("fabric", "down")
@@ -408,7 +447,7 @@ def ordinary_user(session):
 def cases():
     return [(f"tool: {test.__name__.replace('_', ' ')}", test) for test in (
         exit_status, models, killed_by_signal, signal_reaches_program, streams, arguments,
-        unknown_option, unknown_command, many_hosts, unknown_host, missing_program, not_executable,
+        unknown_option, unknown_command, many_hosts, hosts_cost_the_same, unknown_host, missing_program, not_executable,
         static_program, script, help_and_version, env_eval, devices, fabric_up_status_down,
         status_tells_the_way, fabrics_are_separate, concurrent_runs, concurrent_traffic, program_killed, peer_killed,
         daemon_killed, daemon_killed_under_traffic, idle_cpu, start_up_time, ordinary_user)]

@@ -33,7 +33,7 @@ def wait_for(condition, what):
 
 
 class Daemon:
-    def __init__(self, session, page, number, last, library):
+    def __init__(self, session, page, number, last, library, env=None):
         self.directory = runtime_directory(session) / FABRIC
         self.directory.parent.mkdir(mode=0o700, exist_ok=True)
         switches = injector.environment(page, "softhcad", number, last)
@@ -42,7 +42,7 @@ class Daemon:
             [str(session.build / "softhcad"), "--dir", str(self.directory), "--stay",
              "--ready-fd", str(write)], pass_fds=[write], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env={**session.env, **switches, "LD_PRELOAD": str(library)})
+            env={**session.env, **switches, "LD_PRELOAD": str(library), **(env or {})})
         os.close(write)
 
     def serves(self):
