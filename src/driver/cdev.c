@@ -16,6 +16,8 @@
 #include "driver/file/attr_file.h"
 #include "driver/file/cdev_file.h"
 #include "driver/doorbell/doorbell.h"
+#include "driver/runtime/fault.h"
+#include "driver/runtime/process.h"
 #include "driver/runtime/userfault.h"
 #include "driver/uverbs/objects/share.h"
 #include "driver/uverbs/uverbs.h"
@@ -34,6 +36,21 @@ static int to_errno(long ret)
 		return (int)ret;
 	errno = (int)-ret;
 	return -1;
+}
+
+int cdev_ensure_tree(void)
+{
+	return to_errno(process_ensure_fabric());
+}
+
+bool cdev_keeps_signal(int signum)
+{
+	return fault_is_ours(signum);
+}
+
+int cdev_sigaction(int signum, const struct sigaction *act, struct sigaction *oldact)
+{
+	return fault_sigaction(signum, act, oldact);
 }
 
 int cdev_open(const char *name, int flags)

@@ -6,10 +6,18 @@
  */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+
+/* Starts the fabric's daemon unless it runs, so that the device tree exists. */
+int cdev_ensure_tree(void);
+/* Is this one of the two signals whose handlers the driver keeps? */
+bool cdev_keeps_signal(int signum);
+/* As sigaction(2), for such a signal. */
+int cdev_sigaction(int signum, const struct sigaction *act, struct sigaction *oldact);
 
 /* Opens /dev/infiniband/<name> ("uverbs0"): returns a real descriptor (memfd or socket). */
 int cdev_open(const char *name, int flags);

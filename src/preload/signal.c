@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "driver/runtime/fault.h"
+#include "driver/cdev.h"
 #include "preload/tree.h"
 
 /* What to block in place of set; room is for a changed copy. */
@@ -26,7 +26,7 @@ static const sigset_t *without_faults(int how, const sigset_t *set, sigset_t *ro
 exported int sigaction(int signum, const struct sigaction *restrict act,
 		       struct sigaction *restrict oldact)
 {
-	if (!fault_is_ours(signum)) {
+	if (!cdev_keeps_signal(signum)) {
 		struct sigaction open;
 
 		if (act && tree_active()) {
@@ -36,7 +36,7 @@ exported int sigaction(int signum, const struct sigaction *restrict act,
 		}
 		return real(sigaction)(signum, act, oldact);
 	}
-	return fault_sigaction(signum, act, oldact);
+	return cdev_sigaction(signum, act, oldact);
 }
 
 exported sighandler_t signal(int signum, sighandler_t handler)
@@ -44,10 +44,10 @@ exported sighandler_t signal(int signum, sighandler_t handler)
 	struct sigaction act = {.sa_handler = handler, .sa_flags = SA_RESTART};
 	struct sigaction old;
 
-	if (!fault_is_ours(signum) || handler == SIG_ERR)
+	if (!cdev_keeps_signal(signum) || handler == SIG_ERR)
 		return real(signal)(signum, handler);
 	sigemptyset(&act.sa_mask);
-	return fault_sigaction(signum, &act, &old) ? SIG_ERR : old.sa_handler;
+	return cdev_sigaction(signum, &act, &old) ? SIG_ERR : old.sa_handler;
 }
 
 exported int pthread_sigmask(int how, const sigset_t *restrict set, sigset_t *restrict old)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "driver/runtime/process.h"
+#include "driver/cdev.h"
 
 /* Every path in 'prefixes' contains it. */
 #define WORD "infiniband"
@@ -228,7 +228,7 @@ static void ensure_tree(void)
 	failed = atomic_load(&start_failed_ns);
 	if (failed && clock_ns() - failed < START_RETRY_NS)
 		return;
-	if (process_ensure_fabric())
+	if (cdev_ensure_tree())
 		atomic_store(&start_failed_ns, clock_ns());
 	else
 		atomic_store(&held, true);
