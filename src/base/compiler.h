@@ -42,6 +42,17 @@ static inline uint64_t align_up(uint64_t v, uint64_t to_pow2)
 	return (v + to_pow2 - 1) & ~(to_pow2 - 1);
 }
 
+static inline must_check int is_power_of_two(uint64_t v)
+{
+	return v && !(v & (v - 1));
+}
+
+/* Rounded down; of 0 it is 0. */
+static inline uint32_t log2_of(uint32_t v)
+{
+	return 31u - (uint32_t)__builtin_clz(v | 1);
+}
+
 static inline uint32_t div_round_up(uint64_t n, uint32_t d)
 {
 	return (uint32_t)((n + d - 1) / d);

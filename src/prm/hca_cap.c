@@ -16,11 +16,6 @@ struct cap_field {
 	uint32_t (*from)(const struct hca_cap_values *v);
 };
 
-static uint32_t log2_of(uint32_t v)
-{
-	return 31u - (uint32_t)__builtin_clz(v | 1);
-}
-
 static uint32_t is_ethernet(const struct hca_cap_values *v)
 {
 	return v->ethernet;

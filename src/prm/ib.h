@@ -23,6 +23,17 @@ enum ib_qp_type {
 	IB_QPT_DCT = 33,
 };
 
+/* What a type of QP is made of. */
+static inline bool ib_qp_type_sends(uint64_t type)
+{
+	return type != IB_QPT_XRC_TGT && type != IB_QPT_DCT;
+}
+
+static inline bool ib_qp_type_receives(uint64_t type)
+{
+	return type != IB_QPT_XRC_INI && type != IB_QPT_XRC_TGT && type != IB_QPT_DCI;
+}
+
 enum ib_qp_state {
 	IB_QPS_RESET,
 	IB_QPS_INIT,
@@ -163,7 +174,7 @@ union ib_gid {
 	uint64_t half[2];
 };
 
-/* Of the form ::ffff:a.b.c.d (RoCE annex A17). */
+/* Has it the form ::ffff:a.b.c.d (RoCE annex A17)? */
 static inline bool ib_gid_is_ipv4(const union ib_gid *gid)
 {
 	return !gid->half[0] && !gid->raw[8] && !gid->raw[9] && gid->raw[10] == 0xff &&

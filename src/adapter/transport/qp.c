@@ -25,11 +25,6 @@ static const uint8_t bth_of[] = {
 	[IB_QPT_DCI] = BTH_DC,	       [IB_QPT_DCT] = BTH_DC,
 };
 
-static bool power_of_two_or_zero(uint32_t v)
-{
-	return !(v & (v - 1));
-}
-
 /* An RSS QP has neither rings nor completions of its own. */
 static int check_rss(const struct qp_create_attr *attr)
 {
@@ -37,11 +32,6 @@ static int check_rss(const struct qp_create_attr *attr)
 	    attr->sq_blocks || attr->rq_wqes)
 		return -EINVAL;
 	return rss_attr_ok(attr->rss) ? 0 : -EINVAL;
-}
-
-static bool has_sender(enum ib_qp_type type)
-{
-	return type != IB_QPT_XRC_TGT && type != IB_QPT_DCT;
 }
 
 static int check_create(const struct qp_create_attr *attr)
@@ -54,10 +44,10 @@ static int check_create(const struct qp_create_attr *attr)
 		return -EOPNOTSUPP;
 	if (attr->srq && attr->type == IB_QPT_RAW_PACKET)
 		return -EINVAL;
-	if (!attr->send_cq != !has_sender(attr->type) ||
+	if (!attr->send_cq != !ib_qp_type_sends(attr->type) ||
 	    !attr->xrcdn != (attr->type != IB_QPT_XRC_TGT))
 		return -EINVAL;
-	if (!has_sender(attr->type) && attr->sq_blocks)
+	if (!ib_qp_type_sends(attr->type) && attr->sq_blocks)
 		return -EINVAL;
 	/* an XRC initiator, an XRC target (IBTA annex A14) and a DCI have no receives of their own
 	 */
@@ -74,10 +64,10 @@ static int check_create(const struct qp_create_attr *attr)
 	    (attr->type != IB_QPT_DCI || attr->log_dc_errored > ADAPTER_LOG_MAX_DC_ERRORED))
 		return -EINVAL;
 	/* 65536 would alias the 16-bit counters of the doorbell record */
-	if (!power_of_two_or_zero(attr->sq_blocks) || attr->sq_blocks > 0x8000 ||
-	    !power_of_two_or_zero(attr->rq_wqes) || attr->rq_wqes > 0x8000)
+	if ((attr->sq_blocks && !is_power_of_two(attr->sq_blocks)) || attr->sq_blocks > 0x8000 ||
+	    (attr->rq_wqes && !is_power_of_two(attr->rq_wqes)) || attr->rq_wqes > 0x8000)
 		return -EINVAL;
-	if (attr->rq_wqes && (!power_of_two_or_zero(attr->rq_wqe_bytes) || attr->rq_wqe_bytes < 16))
+	if (attr->rq_wqes && (!is_power_of_two(attr->rq_wqe_bytes) || attr->rq_wqe_bytes < 16))
 		return -EINVAL;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "driver/devx/path.h"
 #include "driver/devx/qp.h"
+#include "driver/uverbs/core/port.h"
 #include "driver/uverbs/objects/qp.h"
 #include "prm/cmd_qp.h"
 
@@ -132,23 +133,6 @@ static int decode_paths(const struct ufile *f, const uint8_t *qpc, uint32_t mask
 	return devx_path_decode(f, alt, &attr->alt_ah);
 }
 
-static int qp_attr_check_ranges(const struct ufile *f, const struct qp_attr *attr, uint32_t mask)
-{
-	uint32_t pkeys = subnet_port_pkeys(ufile_port(f));
-
-	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index >= pkeys)
-		return -EINVAL;
-	if (mask & IB_QP_ALT_PATH && attr->alt_pkey_index >= pkeys)
-		return -EINVAL;
-	if (mask & IB_QP_PATH_MTU && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096))
-		return -EINVAL;
-	if (mask & IB_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
-		return -EINVAL;
-	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
-		return -EINVAL;
-	return 0;
-}
-
 static int qp_attr_decode(const struct ufile *f, const uint8_t *qpc, uint32_t opt, uint32_t needs,
 			  struct qp *qp, struct qp_attr *attr)
 {
@@ -170,7 +154,7 @@ static int qp_attr_decode(const struct ufile *f, const uint8_t *qpc, uint32_t op
 	attr->retry_cnt = (uint8_t)prm_get(qpc, QPC_RETRY_COUNT);
 	attr->rnr_retry = (uint8_t)prm_get(qpc, QPC_RNR_RETRY);
 	ret = decode_paths(f, qpc, mask, attr);
-	return ret < 0 ? ret : qp_attr_check_ranges(f, attr, mask);
+	return ret < 0 ? ret : ufile_check_qp_attr(f, attr, mask);
 }
 
 static int check_options(const struct devx_call *c, uint16_t opcode, enum ib_qp_type type,
@@ -245,11 +229,6 @@ static enum qpc_state qpc_state_of(const struct qp_attr *attr)
 	};
 
 	return attr->sq_draining ? QPC_STATE_SQ_DRAINING : (enum qpc_state)names[attr->state];
-}
-
-static uint32_t log2_of(uint32_t v)
-{
-	return 31u - (uint32_t)__builtin_clz(v | 1);
 }
 
 static enum qpc_service service_number(enum ib_qp_type type)

@@ -2,6 +2,7 @@
 /* See uverbs/core/port.h. */
 #include "driver/uverbs/core/port.h"
 
+#include <errno.h>
 #include <rdma/ib_user_verbs.h>
 #include <unistd.h>
 
@@ -36,6 +37,29 @@ uint32_t ufile_port_state(const struct ufile *f, uint32_t number)
 uint8_t uport_phys_state(uint32_t state)
 {
 	return state >= IB_PORT_INIT ? PHYS_LINK_UP : PHYS_POLLING;
+}
+
+int ufile_check_qp_attr(const struct ufile *f, const struct qp_attr *attr, uint32_t mask)
+{
+	uint32_t pkeys = subnet_port_pkeys(ufile_port(f));
+
+	if ((mask & IB_QP_CUR_STATE && attr->cur_state > IB_QPS_ERR) ||
+	    (mask & IB_QP_STATE && attr->state > IB_QPS_ERR))
+		return -EINVAL;
+	if (mask & IB_QP_PORT && !ufile_has_port(f, attr->port_num))
+		return -EINVAL;
+	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index >= pkeys)
+		return -EINVAL;
+	if (mask & IB_QP_ALT_PATH &&
+	    (!ufile_has_port(f, attr->alt_port_num) || attr->alt_pkey_index >= pkeys))
+		return -EINVAL;
+	if (mask & IB_QP_PATH_MTU && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096))
+		return -EINVAL;
+	if (mask & IB_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
+		return -EINVAL;
+	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
+		return -EINVAL;
+	return 0;
 }
 
 uint32_t uverbs_comp_vectors(void)

@@ -13,3 +13,6 @@ uint32_t ufile_port_row(const struct ufile *f, uint32_t number);
 uint32_t ufile_port_state(const struct ufile *f, uint32_t number); /* enum ib_port_state */
 uint8_t uport_phys_state(uint32_t state);			   /* as PortInfo counts */
 uint32_t uverbs_comp_vectors(void);
+/* Is what mask chooses of attr within the limits of the device?  0 or -EINVAL. */
+int ufile_check_qp_attr(const struct ufile *f, const struct qp_attr *attr,
+			uint32_t mask) must_check;

@@ -36,20 +36,6 @@ struct qp_request {
 	bool sq_sig_all;
 };
 
-/*
- * What a type of QP is made of.  Of the driver's types a command names all parts; which of them are
- * used shows later.
- */
-static bool has_sender(uint64_t type)
-{
-	return type != IB_QPT_XRC_TGT && type != IB_QPT_DCT;
-}
-
-static bool has_receiver(uint64_t type)
-{
-	return type != IB_QPT_XRC_INI && type != IB_QPT_XRC_TGT && type != IB_QPT_DCI;
-}
-
 static int qp_check_type(uint64_t type)
 {
 	switch (type) {
@@ -87,7 +73,8 @@ static int qp_check_parts(const struct qp_request *r)
 	if (!r->pd != target || !r->send_cq != target || !r->xrcd != !target)
 		return -EINVAL;
 	/* of its receiving side a DCI makes no use, but the library names one */
-	if (r->type != IB_QPT_DCI && (has_receiver(r->type) ? !r->recv_cq : r->recv_cq || r->srq))
+	if (r->type != IB_QPT_DCI &&
+	    (ib_qp_type_receives(r->type) ? !r->recv_cq : r->recv_cq || r->srq))
 		return -EINVAL;
 	if (r->flags & ~flags_of_type(r->type))
 		return -EINVAL;
@@ -112,11 +99,6 @@ static int qp_check_uhw_flags(uint64_t type, uint32_t flags)
 	return flags & ~granted ? -EINVAL : 0;
 }
 
-static bool is_power_of_two(uint32_t v)
-{
-	return v && !(v & (v - 1));
-}
-
 /* The memory of the rings as libmlx5 laid them out: receive first, send right behind, or apart. */
 static int qp_populate_rings(const struct qp_request *r, const struct mlx5_ib_create_qp *uhw)
 {
@@ -139,7 +121,7 @@ static int qp_check_rings(const struct qp_request *r, const struct mlx5_ib_creat
 {
 
 	/* of a target the library's rings are not used (nor made, if it is libmlx5) */
-	if (!has_sender(r->type))
+	if (!ib_qp_type_sends(r->type))
 		return uhw->uidx > UIDX_MASK ? -EINVAL : 0;
 	if (r->cap.max_send_wr > ADAPTER_MAX_QP_WR || r->cap.max_recv_wr > ADAPTER_MAX_QP_WR)
 		return -EINVAL;
@@ -150,7 +132,7 @@ static int qp_check_rings(const struct qp_request *r, const struct mlx5_ib_creat
 		   : uhw->rq_wqe_count && (!is_power_of_two(uhw->rq_wqe_count) ||
 					   uhw->rq_wqe_count > ADAPTER_MAX_QP_WR))
 		return -EINVAL;
-	if (has_receiver(r->type) && !r->srq && r->cap.max_recv_wr > uhw->rq_wqe_count)
+	if (ib_qp_type_receives(r->type) && !r->srq && r->cap.max_recv_wr > uhw->rq_wqe_count)
 		return -EINVAL;
 	if (uhw->rq_wqe_count &&
 	    (uhw->rq_wqe_shift > 31 || 1u << uhw->rq_wqe_shift < sizeof(struct wqe_data) ||
@@ -194,7 +176,7 @@ static struct uqp *uqp_new(struct ureq *req, const struct qp_request *r,
 	qp->xrcd = r->xrcd;
 	qp->type = (enum ib_qp_type)r->type;
 	qp->sq_sig_all = r->sq_sig_all;
-	if (uhw->rq_wqe_count && has_receiver(r->type) && has_sender(r->type)) {
+	if (uhw->rq_wqe_count && ib_qp_type_receives(r->type) && ib_qp_type_sends(r->type)) {
 		qp->max_recv_wr = uhw->rq_wqe_count;
 		qp->max_recv_sge = (1u << uhw->rq_wqe_shift) / sizeof(struct wqe_data);
 	}
@@ -217,7 +199,7 @@ static void *qp_send_ring(const struct qp_request *r, const struct mlx5_ib_creat
 static int uqp_create_device(struct ureq *req, const struct qp_request *r,
 			     const struct mlx5_ib_create_qp *uhw, struct uqp *qp)
 {
-	bool sends = has_sender(r->type), receives = has_receiver(r->type);
+	bool sends = ib_qp_type_sends(r->type), receives = ib_qp_type_receives(r->type);
 	struct hca *hca = req->file->hca;
 	struct qp_create_attr attr = {
 		.type = qp->type,
@@ -264,7 +246,7 @@ static int uqp_create(struct ureq *req, struct qp_request *r, struct uqp **out)
 	ret = uqp_create_device(req, r, &uhw, qp);
 	if (ret < 0)
 		goto free_qp;
-	if (has_sender(r->type) && uhw.flags & MLX5_QP_FLAG_UAR_PAGE_INDEX)
+	if (ib_qp_type_sends(r->type) && uhw.flags & MLX5_QP_FLAG_UAR_PAGE_INDEX)
 		uqp_bell(qp, req->file, uhw.bfreg_index);
 	ret = uobj_publish(req->file, &qp->uobj, &uqp_class);
 	if (ret < 0)
@@ -377,7 +359,7 @@ static int qp_find_parts(struct ufile *f, const struct ib_uverbs_ex_create_qp *c
 	if (!obj)
 		return ret;
 	r->send_cq = container_of(obj, struct ucq, uobj);
-	if (!has_receiver(cmd->qp_type))
+	if (!ib_qp_type_receives(cmd->qp_type))
 		return 0;
 	obj = uobj_find(f, UOBJ_CQ, cmd->recv_cq_handle, &ret);
 	if (!obj)

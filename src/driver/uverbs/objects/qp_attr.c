@@ -53,35 +53,11 @@ static void ah_to_dest(const struct ib_ah *ah, struct ib_uverbs_qp_dest *dest)
 	dest->traffic_class = ah->traffic_class;
 }
 
-static int qp_attr_check_ranges(const struct ufile *f, const struct ib_uverbs_modify_qp *cmd)
-{
-	uint32_t mask = cmd->attr_mask;
-	uint32_t pkeys = subnet_port_pkeys(ufile_port(f));
-
-	if ((mask & IB_QP_CUR_STATE && cmd->cur_qp_state > IB_QPS_ERR) ||
-	    (mask & IB_QP_STATE && cmd->qp_state > IB_QPS_ERR))
-		return -EINVAL;
-	if (mask & IB_QP_PORT && !ufile_has_port(f, cmd->port_num))
-		return -EINVAL;
-	if (mask & IB_QP_PKEY_INDEX && cmd->pkey_index >= pkeys)
-		return -EINVAL;
-	if (mask & IB_QP_ALT_PATH &&
-	    (!ufile_has_port(f, cmd->alt_port_num) || cmd->alt_pkey_index >= pkeys))
-		return -EINVAL;
-	if (mask & IB_QP_PATH_MTU && (cmd->path_mtu < IB_MTU_256 || cmd->path_mtu > IB_MTU_4096))
-		return -EINVAL;
-	if (mask & IB_QP_MAX_QP_RD_ATOMIC && cmd->max_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
-		return -EINVAL;
-	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && cmd->max_dest_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
-		return -EINVAL;
-	return 0;
-}
-
 static int qp_attr_decode(const struct ufile *f, const struct ib_uverbs_modify_qp *cmd,
 			  struct qp_attr *attr)
 {
 	struct ib_uverbs_ah_attr ah;
-	int ret = 0;
+	int ret;
 
 	*attr = (struct qp_attr){
 		.state = cmd->qp_state,
@@ -106,7 +82,8 @@ static int qp_attr_decode(const struct ufile *f, const struct ib_uverbs_modify_q
 		.alt_port_num = cmd->alt_port_num,
 		.alt_timeout = cmd->alt_timeout & 0x1f,
 	};
-	if (cmd->attr_mask & IB_QP_AV) {
+	ret = ufile_check_qp_attr(f, attr, cmd->attr_mask);
+	if (ret == 0 && cmd->attr_mask & IB_QP_AV) {
 		dest_to_ah(&cmd->dest, &ah);
 		ret = uah_decode(f, &ah, &attr->ah);
 	}
@@ -144,8 +121,6 @@ static int uqp_modify(struct ureq *req, struct uqp *qp, const struct ib_uverbs_m
 	struct qp_attr attr;
 	int ret = uqp_check_modify_dc(qp, cmd, req->uhw_out.len);
 
-	if (ret == 0)
-		ret = qp_attr_check_ranges(req->file, cmd);
 	if (ret == 0)
 		ret = qp_attr_decode(req->file, cmd, &attr);
 	if (ret)

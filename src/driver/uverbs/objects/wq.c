@@ -33,11 +33,6 @@ struct wq_request {
 	uint32_t flags;
 };
 
-static bool is_power_of_two(uint32_t v)
-{
-	return v && !(v & (v - 1));
-}
-
 static int wq_request_check(struct ureq *req, const struct wq_request *r,
 			    const struct mlx5_ib_create_wq *uhw)
 {
