@@ -42,7 +42,8 @@
 enum gid_type { GID_IB_ROCE_V1, GID_ROCE_V2 };
 
 enum subnet_kind {
-	SUBNET_HCA,    /* ports of a host of this machine's fabric */
+	SUBNET_HCA, /* ports of a host of this machine's fabric */
+	/* Kinds that the daemon makes none of yet; subnet_walk leads to no port of theirs. */
 	SUBNET_SWITCH, /* forwards packets; its ports belong to no program of ours */
 	SUBNET_REMOTE, /* reached by an address outside of this machine */
 };
@@ -143,7 +144,8 @@ struct subnet_gid_entry {
 uint32_t subnet_port_by_gid(const struct subnet *s, const union ib_gid *gid);
 /* Entry of a port's GID table; false if it is empty or past the table's end. */
 bool subnet_gid(const struct subnet *s, uint32_t row, uint32_t index, struct subnet_gid_entry *out);
-/* Does a packet from one port arrive at the other?  False also for rows that do not exist. */
+/* Does a packet from one port arrive at the other?  False also for rows that do not exist, and for
+ * ports of nodes that are no HCA: nothing is carried to or through them yet. */
 bool subnet_walk(const struct subnet *s, uint32_t from, uint32_t to) must_check;
 
 static inline uint64_t subnet_epoch(const struct subnet *s)

@@ -206,6 +206,14 @@ static void walk(void)
 	CHECK(!subnet_walk(&s, 0, 2) && !subnet_walk(&s, SUBNET_NONE, 1));
 	subnet_set_state(&s, 0, IB_PORT_INIT);
 	CHECK(!subnet_walk(&s, 0, 1) && !subnet_walk(&s, 1, 0) && subnet_walk(&s, 1, 1));
+	/* nothing is carried to nodes that are no HCA, nor from them */
+	subnet_set_state(&s, 0, IB_PORT_ACTIVE);
+	CHECK(subnet_walk(&s, 0, 1));
+	for (uint32_t kind = SUBNET_SWITCH; kind <= SUBNET_REMOTE + 1; kind++) {
+		s.nodes[s.ports[1].node].kind = kind;
+		CHECK(!subnet_walk(&s, 0, 1) && !subnet_walk(&s, 1, 0) && !subnet_walk(&s, 1, 1));
+	}
+	CHECK(subnet_walk(&s, 0, 0));
 	test_subnet_close(&s);
 }
 
