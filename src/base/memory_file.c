@@ -87,7 +87,7 @@ static int change_in_child(struct change *c)
 	return c->ret;
 }
 
-static int change(struct change *c)
+static int change_file(struct change *c)
 {
 	const uint64_t all = ~0ull;
 	uint64_t saved = 0;
@@ -111,10 +111,10 @@ static int change(struct change *c)
 
 int memory_file_resize(int fd, uint64_t bytes)
 {
-	return change(&(struct change){.fd = fd, .bytes = bytes});
+	return change_file(&(struct change){.fd = fd, .bytes = bytes});
 }
 
 int memory_file_store(int fd, const char *text, size_t n)
 {
-	return change(&(struct change){.fd = fd, .text = text, .bytes = n});
+	return change_file(&(struct change){.fd = fd, .text = text, .bytes = n});
 }

@@ -87,7 +87,7 @@ static bool is_gone(pid_t pid, pid_t tid)
  * A thread that sleeps has left its restartable sequence for good.  It may sleep inside the one
  * call that matters; but if the freezer has it, that call is over.
  */
-static enum task_state sleeping(pid_t pid, pid_t tid)
+static enum task_state task_sleeping(pid_t pid, pid_t tid)
 {
 	char text[128];
 	long nr;
@@ -128,7 +128,7 @@ enum task_state task_look(pid_t pid, pid_t tid, uint64_t began, uint64_t mask, u
 		return TASK_RUNS;
 	case 'S':
 	case 'D':
-		return sleeping(pid, tid);
+		return task_sleeping(pid, tid);
 	default:
 		return TASK_UNKNOWN;
 	}

@@ -128,8 +128,8 @@ static long call_bounded(const struct way_access *a, const struct way_cursor *lo
 }
 
 /* Moves the cursors past what was moved, and counts the requests that are complete. */
-static void account(struct way_access *a, struct way_cursor *local, struct way_cursor *remote,
-		    size_t moved)
+static void account_request(struct way_access *a, struct way_cursor *local,
+			    struct way_cursor *remote, size_t moved)
 {
 	while (moved) {
 		size_t part = min_u64(moved, way_cursors_part(local, remote));
@@ -177,7 +177,7 @@ static enum way_verdict move_all(struct way_access *a)
 		long moved = call_bounded(a, &local, &remote, &bytes);
 
 		if (likely(moved > 0))
-			account(a, &local, &remote, (size_t)moved);
+			account_request(a, &local, &remote, (size_t)moved);
 		if (unlikely(moved != (long)bytes))
 			return way_call_why(&a->hold, moved);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See stage.h. */
+/* See connected_pair.h. */
 #include "connected_pair.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Objects, completions, states and events of a side; see desk.h. */
+/* Objects, completions, states and events of a side; see endpoint.h. */
 #include "endpoint.h"
 
 #include <errno.h>

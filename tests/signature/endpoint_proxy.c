@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* See party.h. */
+/* See endpoint_proxy.h. */
 #include "endpoint_proxy.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What a test asks of one side of a connection, as plain data: the side may live in this process or
- * in another one (party.h), and a test does not know which.
+ * in another one (endpoint_proxy.h), and a test does not know which.
  *
  * Memory is named by its offset in the side's memory region, keys by a small number.
  */

@@ -28,7 +28,7 @@ struct far_user {
 
 static struct far_user far_users[2];
 
-/* testbed.h: the slot's QP numbers begin there. */
+/* test_fabric.h: the slot's QP numbers begin there. */
 static int64_t far_chunk(void *user, enum number_kind kind)
 {
 	struct far_user *u = user;

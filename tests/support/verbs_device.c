@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ports and connected queue pairs for tests; see rig.h. */
+/* Ports and connected queue pairs for tests; see verbs_device.h. */
 #include "../support/verbs_device.h"
 
 #include <stdarg.h>

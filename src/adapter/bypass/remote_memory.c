@@ -149,7 +149,7 @@ static bool move_once(const struct bypass_peer *r, struct remote_move *m, struct
 	return v != WAY_REVOKED || m->done;
 }
 
-static void move(const struct bypass_peer *r, struct remote_move *m, struct reached *to)
+static void move_by_chunks(const struct bypass_peer *r, struct remote_move *m, struct reached *to)
 {
 	m->way = "none";
 	for (int i = 0; i < MOVE_TRIES && !move_once(r, m, to); i++)
@@ -167,9 +167,9 @@ void remote_move(const struct bypass_peer *r, struct remote_move *m)
 {
 	struct reached to;
 
-	move(r, m, &to);
+	move_by_chunks(r, m, &to);
 	/* If packets carried it, requests behind it would find it outstanding, and so on: a queue
 	 * that never drains would never come back. */
 	if (unlikely(!m->done && to.missing) && map_missing(r, &to))
-		move(r, m, &to);
+		move_by_chunks(r, m, &to);
 }

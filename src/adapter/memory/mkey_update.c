@@ -218,7 +218,7 @@ static struct objection fetch_list(struct adapter *a, struct indirect *k,
 	return o;
 }
 
-static struct objection update(struct adapter *a, const struct mkey_update *u)
+static struct objection update_check(struct adapter *a, const struct mkey_update *u)
 {
 	struct indirect *k = indirect_find(a, u->key);
 	bool fetched = u->entries && !u->entry;
@@ -245,7 +245,7 @@ static struct objection update(struct adapter *a, const struct mkey_update *u)
 
 uint8_t mkey_update(struct adapter *a, const struct mkey_update *u)
 {
-	const struct objection o = update(a, u);
+	const struct objection o = update_check(a, u);
 
 	if (o.why)
 		log_info("QP 0x%x: UMR of key 0x%x refused: %s", u->qpn, u->key, o.why);

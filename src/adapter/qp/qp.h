@@ -104,7 +104,7 @@ struct responder {
 	struct mkey_stay stay; /* in a window */
 	/* For a peer of another process; NULL: such peers send packets. */
 	struct qp_block *shared;
-	bool far;	/* the peer is in another process */
+	bool remote;	/* the peer is in another process */
 	bool published; /* the word is the peer's, since it was opened */
 	/* The QP has failed, and no flush has come since. */
 	_Atomic(bool) revoked;
@@ -280,7 +280,7 @@ static inline void resp_unlock(struct qp *qp)
 	struct responder *r = &qp->resp;
 
 	mkey_stay_end(&r->stay);
-	if (!r->far)
+	if (!r->remote)
 		r->bypass_ok = resp_bypass_ok(qp);
 	else if (!r->published && resp_bypass_ok(qp))
 		resp_open(qp);

@@ -28,14 +28,14 @@ bool resp_set_view(struct qp *qp, const struct qp_view *view)
 {
 	struct responder *r = &qp->resp;
 	bool same = view_same_peer(&r->view, view) && !(r->view.access & ~view->access);
-	bool far = r->shared &&
-		   (view->port != view->dest_port || !wire_owns(qp->adapter->wire, view->dest_qpn));
+	bool remote = r->shared && (view->port != view->dest_port ||
+				    !wire_owns(qp->adapter->wire, view->dest_qpn));
 
 	r->view = *view;
-	if (far != r->far) {
+	if (remote != r->remote) {
 		resp_close(qp);
 		r->bypass_ok = 0;
-		r->far = far;
+		r->remote = remote;
 	}
 	if (!r->shared)
 		return false;

@@ -110,7 +110,7 @@ static void lead_update(struct sig_stream *s, uint64_t data, const uint8_t *from
 }
 
 /* Called when the guards have seen the data before the marks. */
-static void primed(struct sig_stream *s)
+static void stream_primed(struct sig_stream *s)
 {
 	const struct sig_plan *p = s->plan;
 
@@ -159,6 +159,6 @@ bool sig_stream_prime(struct sig_stream *s, struct sig_cursor *memory)
 		s->lead -= n;
 		sig_cursor_advance(memory, n);
 	}
-	primed(s);
+	stream_primed(s);
 	return true;
 }

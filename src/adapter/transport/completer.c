@@ -540,8 +540,8 @@ void completer_timeout(struct timer *t)
 	if (timer_armed(t))
 		goto unlock;
 	if (atomic_load(&qp->waiting) & QP_WAIT_RNR) {
-		/* go_back comes first: the requester may run as soon as the wait ends, and must not
-		 * continue where it stopped; see requester_run. */
+		/* completer_go_back comes first: the requester may run as soon as the wait ends,
+		 * and must not continue where it stopped; see requester_run. */
 		completer_go_back(qp, "rnr-timer");
 		atomic_fetch_and(&qp->waiting, ~(unsigned)QP_WAIT_RNR);
 		qp_kick(qp);
