@@ -40,17 +40,17 @@ struct wq;
 
 /* What the data path knows of a port; the driver keeps it up to date from the fabric. */
 struct adapter_port {
-	uint32_t fabric_port; /* row of this port in the fabric's registry */
+	uint32_t fabric_port; /* row of this port in the subnet */
 	bool ethernet;
 };
 
-/* Supplies number ranges: a chunk of kind starts at the returned value; negative errno if none is
- * left. */
 #define NUMBER_CHUNK 1024u
 
 struct adapter_attr {
 	struct wire *wire;
 	struct adapter_port port; /* one port; numbered 1 */
+	/* The first number of a chunk of that kind, or negative errno if none is left.  Any thread;
+	 * it may ask the daemon and wait. */
 	int64_t (*number_chunk)(void *user, enum number_kind kind);
 	/* Signature errors as devices are seen to report them, not as the manual says
 	 * (sig/error.h).
@@ -61,6 +61,7 @@ struct adapter_attr {
 	void *user;
 };
 
+/* 0 or -ENOMEM. */
 int adapter_create(const struct adapter_attr *attr, struct adapter **out) must_check;
 /* All objects must have been destroyed. */
 void adapter_destroy(struct adapter *a);
@@ -106,10 +107,12 @@ bool adapter_owes(const struct adapter *a);
 
 /* ---- protection domains ---- */
 
+/* Never fails and never returns 0; of any thread. */
 uint32_t pd_alloc(struct adapter *a);
+/* Without memory to remember it, the number is not used again. */
 void pd_free(struct adapter *a, uint32_t pdn);
 
-/* XRC domains: numbers like those of protection domains; 0 is none. */
+/* XRC domains: numbers like those of protection domains, which never fail either; 0 is none. */
 uint32_t xrcd_alloc(struct adapter *a);
 void xrcd_free(struct adapter *a, uint32_t xrcdn);
 
@@ -190,6 +193,7 @@ int mkey_create_indirect(struct adapter *a, const struct mkey_indirect_attr *att
 
 /* ---- protected signature values ---- */
 
+/* 0, -ENOMEM, or what number_chunk says. */
 int psv_create(struct adapter *a, uint32_t pdn, struct psv **out) must_check;
 uint32_t psv_number(const struct psv *p); /* 24 bits */
 /* Keys may still name it: their signatures then have no state to report to. */
@@ -201,6 +205,7 @@ void psv_query(const struct psv *p, uint64_t *transient, bool *error);
 
 enum window_type { WINDOW_TYPE_1 = 1, WINDOW_TYPE_2 = 2 };
 
+/* 0, -EINVAL for a type that there is not, -ENOMEM, or what number_chunk says. */
 int window_create(struct adapter *a, uint32_t pdn, enum window_type type,
 		  struct window **out) must_check;
 /* The key until the first bind, which allows nothing. */
@@ -224,6 +229,8 @@ struct cq_attr {
 	void *user;
 };
 
+/* 0, -EINVAL if the sizes are not the device's, -EFAULT if the doorbell record cannot be written,
+ * -ENOMEM. */
 int cq_create(struct adapter *a, const struct cq_attr *attr, struct cq **out) must_check;
 uint32_t cq_number(const struct cq *cq);
 /* The arm doorbell was (or may have been) rung: look at the arm record. */
@@ -392,6 +399,8 @@ struct qp_attr {
 	uint8_t alt_timeout;
 };
 
+/* 0, -EINVAL if the parts do not go together, -EOPNOTSUPP for a type that the device or this port
+ * has not, -ENOMEM, or what number_chunk says.  The attributes may be freed afterwards. */
 int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **out) must_check;
 uint32_t qp_number(const struct qp *qp);
 /* mask: enum ib_qp_attr_mask.  -EINVAL for a transition or an attribute the specification does not

@@ -23,7 +23,7 @@
 /* Either for a process that had several claims given up. */
 #define OUTLAW_RUNS_MS 30u
 #define OUTLAW_NS      20000000u
-/* Of the time between two looks no more counts.  If we, or the whole machine, did not run
+/* No more than this of the time between two looks counts.  If we, or the whole machine, did not run
  * meanwhile, it may say nothing about what the thread did. */
 #define LOOK_MOST_MS 20u
 

@@ -64,7 +64,7 @@ static bool has_dc(uint8_t opcode)
 	return bth_transport_props_of(opcode)->dc && bth_props_of(opcode)->request;
 }
 
-/* Of the record without payload and runs. */
+/* The size of the record without payload and runs. */
 static uint32_t header_bytes(uint8_t opcode, uint8_t flags, uint32_t dqpn)
 {
 	return (uint32_t)(sizeof(struct record_base) +

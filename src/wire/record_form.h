@@ -42,7 +42,7 @@ struct record_base {
 	uint32_t arg; /* the MSN of what has an AETH, else immediate data or the like */
 };
 
-/* Of datagrams, requests of XRC, and payloads by reference. */
+/* Datagrams, requests of XRC and payloads by reference have these. */
 struct record_rare {
 	uint32_t number; /* Q_Key, shared receive queue */
 	/* By reference: not 0 if the sender has taken the payload back.  Written by it alone, at

@@ -4,8 +4,8 @@
 
 #include "wire/ring.h"
 
-/* So many lines in front of the next record belong to the producer's processor before it fills
- * them, and begin with 0. */
+/* The producer's processor owns this much in front of the next record before it is filled; each
+ * line of it begins with 0. */
 #define CLEAR_AHEAD (4u * RING_ALIGN)
 
 static _Atomic(uint32_t) *ring_word(const struct ring *r, uint32_t off)

@@ -14,9 +14,9 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 
-/* A file that could not be mapped is left alone for so long. */
+/* A file that could not be mapped is left alone for this long. */
 #define REFUSED_NS 100000000u
-/* So long does a thread wait for another that maps. */
+/* A thread waits for another that maps for at most this long. */
 #define MAPPING_WAIT_NS 20000000u
 
 /* ---- the owner ---- */

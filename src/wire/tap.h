@@ -4,8 +4,8 @@
  *
  * Common requests make no packets, and packets may carry a whole message; so a word in the slot of
  * each process says that somebody observes it (or injects faults), and while it is not 0 the
- * requests of its queue pairs, and those of its peers to them, go by packets of the path MTU.  Of
- * what is on its way when the word changes a part may still go the other way.
+ * requests of its queue pairs, and those of its peers to them, go by packets of the path MTU.  Some
+ * of what is on its way when the word changes may still go the other way.
  */
 #pragma once
 
@@ -22,8 +22,8 @@ enum tap_point {
 struct tap {
 	/*
 	 * In the thread that sends or receives, in a reader's section, the caller's locks held: it
-	 * must not call the wire.  The payload is there until it returns (wire/payload.h), but of a
-	 * packet that was sent to another process its owner may be changing it already.
+	 * must not call the wire.  The payload is there until it returns (wire/payload.h), but the
+	 * owner of a packet that was sent to another process may be changing it already.
 	 */
 	void (*packet)(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p);
 	_Atomic(struct tap *) next; /* the wire's */

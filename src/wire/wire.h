@@ -120,7 +120,7 @@ bool wire_withdraw_key(struct wire *w, uint32_t key, struct run memory,
 
 /* What we lay open to peers (wire/expose.h). */
 struct expose *wire_expose(struct wire *w);
-/* The same of a process. */
+/* As wire_expose, for a process. */
 struct expose *wire_process_expose(struct wire_process *h);
 /*
  * What the process that owns (path, dqpn) lays open, if both ports are up and it lives; NULL if it

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory of a peer's process, named by its keys.  Here is decided which way an access goes
- * (reach/way.h), and nowhere else.
+ * Memory of a peer's process, named by its keys.  This file alone decides which way an access
+ * goes (reach/way.h).
  */
 #pragma once
 

@@ -40,8 +40,8 @@ static int create_reserved_qpns(struct devx_call *c, struct devx_obj *obj)
 static const struct devx_class devx_av_qp_mapping_class; /* nothing of the device's */
 
 /*
- * Tells congestion control which round trip times to take for datagrams and DC to an address.  Here
- * are no links that could be congested: the mapping has nothing to do but to exist.
+ * Tells congestion control which round trip times to take for datagrams and DC to an address.  No
+ * link here can be congested, so the mapping only has to exist.
  */
 static int create_av_qp_mapping(struct devx_call *c, struct devx_obj *obj)
 {

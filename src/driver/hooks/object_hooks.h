@@ -2,15 +2,20 @@
 /*
  * From a program's verbs call to the device's object: the way the hooks take after libmlx5 has
  * written a ring.  Named by command descriptor and handle, which both come from structs of the
- * program; an unknown one is ignored.  No locks: two array look-ups.
+ * program; an unknown one is ignored, and nothing can fail that the caller would hear of.  No
+ * locks: two array look-ups.  Any thread of the program, several at a time.
  */
 #pragma once
 
 #include <stdint.h>
 
+/* Executes what was posted, in the calling thread, unless another thread does so already.  The
+ * memory of requests is touched, so a page may be waited for; nothing else is. */
 void uverbs_qp_doorbell(int cmd_fd, uint32_t handle);
+/* The receives are taken by whoever delivers; returns at once. */
 void uverbs_qp_recv_posted(int cmd_fd, uint32_t handle);
 void uverbs_wq_recv_posted(int cmd_fd, uint32_t handle);
+/* The arm record may have changed: an event that is due is raised here. */
 void uverbs_cq_doorbell(int cmd_fd, uint32_t handle);
 /* The entry points of the context have hooks, so that doorbells are announced. */
 void uverbs_hooked(int cmd_fd);

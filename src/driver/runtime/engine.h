@@ -10,9 +10,13 @@
 
 struct process;
 
+/* Makes the thread; 0, or negative errno of what there is not enough of.  Returns whether it runs
+ * yet or not. */
 int engine_start(struct process *p);
+/* Waits for the thread's end. */
 void engine_stop(struct process *p);
-/* In between the engine touches no memory at all.  One pause at a time. */
+/* In between the engine touches no memory at all; engine_pause waits until that is so.  One pause
+ * at a time. */
 void engine_pause(struct process *p);
 void engine_resume(struct process *p);
 /* There is (or will be at some deadline) work, and maybe nobody polls.  Cheap when the engine is

@@ -43,6 +43,8 @@ struct fabric_client_ops {
  * -ECONNREFUSED).
  */
 int fabric_client_open(const struct fabric_client_ops *ops, struct fabric_client **out) must_check;
+/* Ends the connection and waits for the control thread, and so for a callback that it is in: not to
+ * be called from one, nor while another thread asks the daemon for something. */
 void fabric_client_close(struct fabric_client *c);
 /* In a forked child: drops the descriptors without telling the daemon; the parent's connection
  * lives on. */
