@@ -59,7 +59,7 @@ void brief_put(struct brief_way *way, const struct brief *b)
 	base->opcode = b->opcode;
 	base->flags = (uint8_t)((b->solicited ? RECORD_SOLICITED : 0) |
 				(b->ack_req ? RECORD_ACK_REQ : 0) | (b->has_ack ? RECORD_ACK : 0));
-	base->aeth = 0;
+	base->aeth = b->opcode == (BTH_RC | BTH_ACK) ? AETH_ACK | AETH_NO_CREDIT : 0;
 	base->sl = path->sl;
 	base->pkey = b->pkey;
 	base->slid = path->slid;
@@ -73,7 +73,7 @@ void brief_put(struct brief_way *way, const struct brief *b)
 	base->src_port = path->src_port;
 	base->dst_port = path->dst_port;
 	base->payload_len = b->payload_len;
-	base->arg = b->imm;
+	base->arg = b->opcode == (BTH_RC | BTH_ACK) ? b->ack_msn : b->imm;
 	if (b->has_ack) {
 		*ack = (struct record_ack){b->ack_psn, b->ack_msn};
 		way->packets++;
@@ -97,11 +97,27 @@ void brief_end(struct brief_way *way)
 	shard_count(way->wire->counters, PORT_XMIT_PACKETS, way->packets);
 }
 
+bool brief_acknowledge(struct wire *w, const struct path *path, const struct brief *b)
+{
+	struct brief_way way;
+	bool room;
+
+	if (slot_observed(w->host->slot) || !brief_begin(w, path, b->dqpn, &way))
+		return false;
+	room = brief_reserve(&way, 0, false);
+	if (likely(room))
+		brief_put(&way, b);
+	brief_end(&way);
+	return room;
+}
+
 /* ---- receiving ---- */
 
-static bool brief_opcode(uint8_t opcode)
+static bool brief_kind(const struct record_base *b)
 {
-	switch (opcode) {
+	switch (b->opcode) {
+	case BTH_RC | BTH_ACK:
+		return b->aeth == (AETH_ACK | AETH_NO_CREDIT) && !b->flags && !b->payload_len;
 	case BTH_RC | BTH_SEND_ONLY:
 	case BTH_RC | BTH_SEND_ONLY_IMM:
 	case BTH_UC | BTH_SEND_ONLY:
@@ -123,7 +139,7 @@ bool brief_read(const void *record, uint32_t bytes, struct brief *out, uint32_t 
 	/* The peer may write on: from here the compiler has to use the copy. */
 	__asm__ volatile("" : : : "memory");
 	header = brief_header(base.flags & RECORD_ACK);
-	if (!brief_opcode(base.opcode) || base.npkts != 1 ||
+	if (!brief_kind(&base) || base.npkts != 1 ||
 	    base.flags & ~(RECORD_SOLICITED | RECORD_ACK_REQ | RECORD_ACK) ||
 	    base.dqpn == IB_MULTICAST_QPN || base.payload_len > bytes - header)
 		return false;
@@ -145,6 +161,11 @@ bool brief_read(const void *record, uint32_t bytes, struct brief *out, uint32_t 
 		.octets = brief_octets(base.opcode, base.payload_len),
 	};
 	*dst_port = base.dst_port;
+	if (base.opcode == (BTH_RC | BTH_ACK)) {
+		out->has_ack = true;
+		out->ack_psn = base.psn;
+		out->ack_msn = base.arg;
+	}
 	if (base.flags & RECORD_ACK) {
 		memcpy(&ack, at + sizeof(base), sizeof(ack));
 		__asm__ volatile("" : : : "memory");

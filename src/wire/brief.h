@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Brief requests: SENDs of one packet on a connection (RC, UC) to another process, and the positive
- * acknowledgements that go along.  They are written into the channel, and taken out of it, without
+ * Brief packets: SENDs of one packet on a connection (RC, UC) to another process, and positive
+ * acknowledgements (RC).  They are written into the channel, and taken out of it, without
  * a struct pkt.
  *
  * Their records are those of wire/record.h, so either end may treat such a packet like any other,
@@ -18,10 +18,10 @@
 struct channel;
 
 struct brief {
-	uint8_t opcode; /* SEND_ONLY or SEND_ONLY_IMM */
+	uint8_t opcode; /* SEND_ONLY, SEND_ONLY_IMM, ACK */
 	bool solicited;
 	bool ack_req;
-	bool has_ack; /* in front of it, positive */
+	bool has_ack; /* in front of a SEND; of an ACK received, itself */
 	uint16_t pkey;
 	uint16_t slid;
 	uint8_t sl;
@@ -61,6 +61,8 @@ bool brief_begin(struct wire *w, const struct path *path, uint32_t dqpn,
 uint8_t *brief_reserve(struct brief_way *way, uint32_t payload_len, bool has_ack) must_check;
 /* Sends it.  From now on the answer may come. */
 void brief_put(struct brief_way *way, const struct brief *b);
+/* Sends an acknowledgement by itself; false: it has to be a packet. */
+bool brief_acknowledge(struct wire *w, const struct path *path, const struct brief *b) must_check;
 /* Tells the peer, and counts. */
 void brief_end(struct brief_way *way);
 

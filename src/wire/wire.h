@@ -50,7 +50,7 @@ struct wire_client {
 	 * NULL: nobody ever does. */
 	bool (*receive_group)(void *user, const struct pkt *pkt);
 	/*
-	 * A request from another process as wire/brief.h describes it, not counted yet.  The client
+	 * A packet from another process as wire/brief.h describes it, not counted yet.  The client
 	 * takes it whole and counts it, or says false and has done nothing; then it comes as
 	 * packets.  May be NULL.
 	 */

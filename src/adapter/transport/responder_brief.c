@@ -67,6 +67,13 @@ bool responder_receive_brief(struct qp *qp, const struct brief *b)
 	struct responder *r = &qp->resp;
 	bool done;
 
+	if (b->opcode == (BTH_RC | BTH_ACK)) {
+		if (unlikely(qp->bth != BTH_RC))
+			return false;
+		brief_counted(qp, b);
+		completer_acknowledged(qp, b->ack_psn);
+		return true;
+	}
 	resp_lock(qp);
 	done = brief_expected(qp, b) && brief_place(qp, b) && brief_count(r);
 	if (likely(done)) {
