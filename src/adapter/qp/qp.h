@@ -26,10 +26,10 @@ struct send_op {
 	uint16_t block; /* ring index of its first block, as counted by the program */
 	uint8_t opcode; /* enum wqe_opcode */
 	uint8_t nblocks;
-	bool signaled : 1;
-	bool awaits_answer : 1; /* a read or atomic that was sent; counted in rd_outstanding */
-	_Atomic(bool) done;	/* ended; retires after the older ones */
-	uint8_t syndrome;	/* enum cqe_syndrome, 0: success */
+	bool signaled;
+	bool awaits_answer; /* a read or atomic that was sent; counted in rd_outstanding */
+	_Atomic(bool) done; /* ended; retires after the older ones */
+	uint8_t syndrome;   /* enum cqe_syndrome, 0: success */
 	uint8_t vendor_err;
 	uint32_t first_psn;
 	uint32_t npkts;		      /* PSNs that it takes; 0: a local operation */

@@ -113,14 +113,8 @@ static void send_op_append(struct qp *qp, const struct send_wqe *w, uint32_t npk
 
 	if (answered)
 		atomic_fetch_add(&qp->comp.rd_outstanding, 1);
-	requester_append(qp, (struct send_op){
-				     .opcode = w->opcode,
-				     .nblocks = (uint8_t)w->nblocks,
-				     .signaled = qp_is_signaled(qp, w->fm_ce_se),
-				     .awaits_answer = answered,
-				     .npkts = npkts,
-				     .len = (uint32_t)w->len,
-			     });
+	requester_append(qp, w->opcode, w->nblocks, qp_is_signaled(qp, w->fm_ce_se), answered,
+			 npkts, (uint32_t)w->len);
 }
 
 /* This request failed here.  It completes in its turn; nothing after it starts. */

@@ -13,16 +13,31 @@ static inline bool psns_left(const struct qp *qp, uint32_t npkts)
 	       PSN_WINDOW;
 }
 
-/* Notes the next request of the ring as outstanding; op says the rest of it.  sq held. */
-static inline void requester_append(struct qp *qp, struct send_op op)
+/*
+ * Notes the next request of the ring as outstanding.  sq held.  Field by field: a structure that is
+ * put together first is copied with wider loads than it was stored with, and those wait until the
+ * stores before them, into a channel, have got their cache line.
+ */
+static inline void requester_append(struct qp *qp, uint8_t opcode, uint32_t nblocks, bool signaled,
+				    bool awaits_answer, uint32_t npkts, uint32_t len)
 {
 	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
+	struct send_op *op = qp_send_op(qp, tail);
 
-	op.block = (uint16_t)qp->req.next_block;
-	op.first_psn = qp->req.psn;
-	*qp_send_op(qp, tail) = op;
-	qp->req.psn = psn_add(qp->req.psn, op.npkts);
-	qp->req.next_block += op.nblocks;
+	op->block = (uint16_t)qp->req.next_block;
+	op->opcode = opcode;
+	op->nblocks = (uint8_t)nblocks;
+	op->signaled = signaled;
+	op->awaits_answer = awaits_answer;
+	atomic_store_explicit(&op->done, false, memory_order_relaxed);
+	op->syndrome = 0;
+	op->vendor_err = 0;
+	op->first_psn = qp->req.psn;
+	op->npkts = npkts;
+	op->len = len;
+	atomic_store_explicit(&op->read_bytes, 0, memory_order_relaxed);
+	qp->req.psn = psn_add(qp->req.psn, npkts);
+	qp->req.next_block += nblocks;
 	if (atomic_load_explicit(&qp->comp.head, memory_order_relaxed) == tail)
 		atomic_store_explicit(&qp->comp.fresh, true, memory_order_relaxed);
 	atomic_store_explicit(&qp->req.tail, tail + 1, memory_order_release);

@@ -116,11 +116,8 @@ static bool send_one(struct qp *qp, struct brief_way *way, const struct request 
 	b->imm = be32_get(w->seg.ctrl.imm);
 	b->payload_len = w->bytes;
 	/* The answer finds it. */
-	requester_append(qp, (struct send_op){.opcode = w->opcode,
-					      .nblocks = 1,
-					      .signaled = qp_is_signaled(qp, w->seg.ctrl.fm_ce_se),
-					      .npkts = 1,
-					      .len = w->bytes});
+	requester_append(qp, w->opcode, 1, qp_is_signaled(qp, w->seg.ctrl.fm_ce_se), false, 1,
+			 w->bytes);
 	qp->req.cur++;
 	brief_put(way, b);
 	b->has_ack = false;
