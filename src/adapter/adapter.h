@@ -141,8 +141,8 @@ int mkey_query(struct adapter *a, uint32_t key, struct mkey_attr *out) must_chec
 
 struct key_place;
 
-/* Peers may access the region's memory in this way by themselves (wire/expose.h), until the region
- * is modified or destroyed. */
+/* Peers may access the region's memory in this way by themselves (exposure/expose.h), until the
+ * region is modified or destroyed. */
 void mkey_expose(struct adapter *a, struct mkey *m, const struct key_place *place);
 /* Ends that alone.  When this returns, no peer is in the memory but by packets. */
 void mkey_conceal(struct adapter *a, struct mkey *m);

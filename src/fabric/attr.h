@@ -12,7 +12,7 @@
 
 #include "base/compiler.h"
 #include "subnet/subnet.h"
-#include "wire/registry.h"
+#include "registry/registry.h"
 
 enum port_attr {
 	ATTR_LID,

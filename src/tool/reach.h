@@ -6,7 +6,7 @@
 #pragma once
 
 #include "tool/view.h"
-#include "wire/expose.h"
+#include "exposure/expose.h"
 
 /* A process of the fabric. */
 struct reach_process {

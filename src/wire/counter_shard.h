@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/compiler.h"
-#include "wire/registry.h"
+#include "registry/registry.h"
 
 /* This thread's shard plus one; 0: none taken yet. */
 extern _Thread_local unsigned shard_plus_1;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "wire/registry.h"
+#include "registry/registry.h"
 
 #define INBOX_WORDS (REGISTRY_SLOTS / 64)
 

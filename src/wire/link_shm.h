@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The link to the other processes of this machine: a channel in shared memory for each, and what
- * they lay open to this one (wire/expose.h).
+ * they lay open to this one (exposure/expose.h).
  *
  * Channels are type-stable (see channel.h).  The control lock is held for short and never across a
  * callback: the thread that answers open_channel's request may be the very one that calls
@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "base/spin.h"
+#include "exposure/expose.h"
 #include "wire/channel.h"
 #include "wire/inbox.h"
 #include "wire/link.h"

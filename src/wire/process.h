@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "exposure/expose.h"
 #include "wire/link_shm.h"
 #include "wire/route.h"
 #include "wire/tap.h"

@@ -15,7 +15,7 @@
 
 #include "subnet/subnet.h"
 #include "wire/pkt.h"
-#include "wire/registry.h"
+#include "registry/registry.h"
 
 #define ROUTE_OWNER_BITS 11u
 #define ROUTE_QPN_BITS	 24u

@@ -19,11 +19,12 @@
 
 #include "base/compiler.h"
 #include "subnet/subnet.h"
-#include "wire/expose.h"
 #include "wire/pkt.h"
-#include "wire/registry.h"
+#include "registry/registry.h"
 
 struct brief;
+struct expose;
+struct remote;
 struct wire;
 struct wire_process;
 
@@ -118,7 +119,7 @@ bool wire_withdraw(struct wire *w, uint32_t dqpn, uint32_t sqpn);
 bool wire_withdraw_key(struct wire *w, uint32_t key, struct run memory,
 		       void (*lost)(void *user, uint32_t sqpn), void *user);
 
-/* What we lay open to peers (wire/expose.h). */
+/* What we lay open to peers (exposure/expose.h). */
 struct expose *wire_expose(struct wire *w);
 /* As wire_expose, for a process. */
 struct expose *wire_process_expose(struct wire_process *h);

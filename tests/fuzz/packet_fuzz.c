@@ -17,7 +17,7 @@
 #include "signed_key.h"
 #include "test_life.h"
 #include "wire/channel.h"
-#include "wire/expose.h"
+#include "exposure/expose.h"
 #include "wire/inbox.h"
 
 #define PEER	      1u

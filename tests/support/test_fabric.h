@@ -15,8 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "wire/expose.h"
-#include "wire/registry.h"
+#include "exposure/expose.h"
+#include "registry/registry.h"
 #include "wire/wire.h"
 #include "check.h"
 #include "test_life.h"

@@ -30,6 +30,6 @@ bool bypass_peer_leave_remote(const struct qp *qp, const struct bypass_peer *r,
 {
 	if (!qp_word_commit(&r->block->word, r->word, done->packets, done->messages))
 		return false;
-	port_account_remote(qp->adapter->wire, &qp->path, r->remote, done);
+	port_account_remote(qp->adapter, &qp->path, r->remote, done);
 	return true;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The peer of the bypass: a responder at which this process executes requests directly, because the
- * responder is in this process or its memory is exposed (wire/expose.h).  The functions for a peer
- * of this process are inline, because the rate of small messages depends on them.
+ * responder is in this process or its memory is exposed (exposure/expose.h).  The functions for a
+ * peer of this process are inline, because the rate of small messages depends on them.
  */
 #pragma once
 
 #include "adapter/qp/qp.h"
-#include "wire/port_account.h"
+#include "adapter/bypass/port_account.h"
 #include "wire/route.h"
 
 struct bypass_peer {

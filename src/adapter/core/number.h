@@ -15,7 +15,7 @@
 #include <stdatomic.h>
 
 #include "adapter/adapter.h"
-#include "wire/registry.h"
+#include "registry/registry.h"
 
 struct number_space {
 	_Atomic(_Atomic(void *) *) chunk[REGISTRY_CHUNKS];

@@ -6,6 +6,7 @@
 
 #include "base/rcu.h"
 #include "base/trace.h"
+#include "exposure/expose.h"
 
 struct mkey {
 	uint32_t key;

@@ -18,6 +18,7 @@
 #include "adapter/core/device.h"
 #include "adapter/queue/recvq.h"
 #include "adapter/memory/sig_resume.h"
+#include "exposure/expose.h"
 #include "prm/wqe.h"
 #include "usermem/usermem_touch.h"
 

@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-#include "wire/registry.h"
+#include "registry/registry.h"
 
 #define DC_PROCESS_SLOT_BITS 10u
 

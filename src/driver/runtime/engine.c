@@ -12,7 +12,7 @@
  *           memory), it takes no naps for a while.
  *   sleep   ASLEEP: waits on the futex until a peer or a hook wakes it, or the next timer is due.
  *
- * The word is 'wake' of our slot; its protocol with senders is in wire/registry.h.  Moves:
+ * The word is 'wake' of our slot; its protocol with senders is in registry/registry.h.  Moves:
  *   AWAKE -> POLLED, AWAKE -> ASLEEP, any -> AWAKE   by the engine
  *   ASLEEP -> AWAKE and wake                         by senders, engine_kick
  *   POLLED -> AWAKE and wake                         by engine_yield, engine_ask
@@ -35,6 +35,7 @@
 #include "base/trace.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/runtime/process.h"
+#include "exposure/expose.h"
 
 #define USEC 1000u
 

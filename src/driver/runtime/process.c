@@ -24,6 +24,7 @@
 #include "driver/doorbell/doorbell.h"
 #include "driver/runtime/engine.h"
 #include "driver/runtime/fault.h"
+#include "exposure/expose.h"
 
 struct running {
 	struct process process;

@@ -19,6 +19,7 @@
 #include "driver/runtime/mapping.h"
 #include "driver/runtime/process.h"
 #include "driver/runtime/shared_file.h"
+#include "exposure/expose.h"
 #include "usermem/usermem.h"
 
 #define PAGE 4096u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Registered memory that peers may reach by themselves: its pages are moved into the process's
- * arena (wire/expose.h), at the same addresses, so that an RDMA WRITE from another process is a
+ * arena (exposure/expose.h), at the same addresses, so that an RDMA WRITE from another process is a
  * copy and nothing more.
  *
  * The program sees no change: same address, same content, and a forked child gets a private
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "wire/segment.h"
+#include "exposure/segment.h"
 
 struct process;
 struct share;

@@ -2,7 +2,7 @@
 /*
  * Memory that the program itself has mapped shared, of a file that a peer may open as well: memfd,
  * POSIX shared memory, files of hugetlbfs, device memory.  The file is laid open as it is
- * (wire/segment.h), so no page moves, whatever threads run.
+ * (exposure/segment.h), so no page moves, whatever threads run.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #include "base/compiler.h"
 #include "base/vma.h"
-#include "wire/segment.h"
+#include "exposure/segment.h"
 
 /* The file of a mapping, and where the first byte of a range is there. */
 struct shared_range {

@@ -19,7 +19,7 @@
 #include "base/compiler.h"
 #include "prm/number.h"
 #include "subnet/subnet.h"
-#include "wire/registry.h"
+#include "registry/registry.h"
 
 struct fabric_client;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The daemon's picture of a fabric.  One thread uses it, without locks.  What clients see of it
- * lies in the three shared segments, see wire/registry.h and subnet/subnet.h.
+ * lies in the three shared segments, see registry/registry.h and subnet/subnet.h.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "fabric/rundir.h"
 #include "prm/number.h"
 #include "subnet/subnet.h"
-#include "wire/registry.h"
+#include "registry/registry.h"
 
 /* Where a host of the topology lies in the subnet, whose rows have its order. */
 struct fabric_host {

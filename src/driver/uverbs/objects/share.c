@@ -9,6 +9,7 @@
 #include "driver/runtime/share.h"
 #include "driver/runtime/userfault.h"
 #include "driver/uverbs/objects/mr.h"
+#include "exposure/expose.h"
 
 static bool may_be_reached(uint32_t access)
 {

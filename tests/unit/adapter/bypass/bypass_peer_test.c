@@ -20,7 +20,7 @@
 #include "prm/umr.h"
 #include "test_subnet.h"
 #include "usermem/usermem.h"
-#include "wire/expose.h"
+#include "exposure/expose.h"
 #include "wire/tap.h"
 
 #define CHANNEL_BYTES (1u << 20)

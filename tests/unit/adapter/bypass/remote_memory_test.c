@@ -14,7 +14,7 @@
 #include "base/rcu.h"
 #include "base/rseq.h"
 #include "check.h"
-#include "wire/expose.h"
+#include "exposure/expose.h"
 
 #define KEY 0x1234u
 

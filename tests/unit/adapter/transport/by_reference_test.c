@@ -12,7 +12,7 @@
 #include "base/rcu.h"
 #include "signed_pair.h"
 #include "wire/channel.h"
-#include "wire/expose.h"
+#include "exposure/expose.h"
 
 #define BYTES (2 * CHANNEL_REFERENCE_MIN)
 

@@ -24,9 +24,9 @@
 #include "base/hidden.h"
 #include "base/spin.h"
 #include "reach/way.h"
-#include "wire/qp_word.h"
-#include "wire/registry.h"
-#include "wire/segment.h"
+#include "exposure/qp_word.h"
+#include "registry/registry.h"
+#include "exposure/segment.h"
 
 #define EXPOSE_BLOCKS	   65536u	 /* of each kind; numbers that collide are not exposed */
 #define EXPOSE_ARENA_BYTES (64ull << 30) /* address space; pages appear as they are used */
@@ -43,7 +43,7 @@ struct qp_view {
 
 /* A responder as its peer in another process sees it. */
 struct qp_block {
-	cacheline_aligned _Atomic(uint64_t) word; /* wire/qp_word.h */
+	cacheline_aligned _Atomic(uint64_t) word; /* exposure/qp_word.h */
 	_Atomic(uint32_t) qpn;			  /* 0: none */
 	struct qp_view view;			  /* changes with a new epoch of the word */
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "wire/expose.h"
+#include "exposure/expose.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,7 +12,7 @@
 #include <sched.h>
 
 #include "check.h"
-#include "wire/qp_word.h"
+#include "exposure/qp_word.h"
 
 #define START	 0xffff00u /* soon to wrap */
 #define REQUESTS 200000u

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "wire/port_account.h"
+#include "adapter/bypass/port_account.h"
 
-#include "wire/process.h"
+#include "adapter/core/device.h"
+#include "exposure/expose.h"
 
 static enum port_counter request_of(enum message_kind kind)
 {
@@ -17,16 +18,16 @@ static enum port_counter request_of(enum message_kind kind)
 	return PORT_COUNTERS;
 }
 
-void port_account_remote(struct wire *w, const struct path *path, struct remote *f,
+void port_account_remote(const struct adapter *a, const struct path *path, struct remote *f,
 			 const struct message_sizes *m)
 {
 	bool read = m->kind == MESSAGE_ANSWER;
-	uint64_t data = message_octets(path, w->ethernet, m) / 4;
-	uint64_t other =
-		(read ? request_octets(path, w->ethernet) : ack_octets(path, w->ethernet)) *
-		m->messages / 4;
+	bool ethernet = a->port->ethernet;
+	uint64_t data = message_octets(path, ethernet, m) / 4;
+	uint64_t other = (read ? request_octets(path, ethernet) : ack_octets(path, ethernet)) *
+			 m->messages / 4;
 	/* wire_remote has found it in the subnet */
-	uint32_t port = w->host->attr.subnet->ports[path->dst_port].host_index % SLOT_PORTS;
+	uint32_t port = wire_subnet(a->wire)->ports[path->dst_port].host_index % SLOT_PORTS;
 	const struct port_account ours = {
 		.sent = read ? other : data,
 		.sent_packets = read ? m->messages : m->packets,
@@ -44,7 +45,7 @@ void port_account_remote(struct wire *w, const struct path *path, struct remote 
 		.requests = m->messages,
 	};
 
-	port_account_count(w->counters, &ours);
+	port_account_count(a->counters, &ours);
 	if (likely(f->shard && spin_try(&f->counting))) {
 		port_account_add(f->slot->counters[f->shard][port], &theirs, shard_add);
 		spin_unlock(&f->counting);

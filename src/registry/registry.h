@@ -95,7 +95,7 @@ struct slot {
 	_Atomic(uint32_t) alive; /* generation, 0 while the slot is free */
 	int32_t pid;
 	_Atomic(uint32_t) observers; /* of its packets, see wire/tap.h */
-	/* The descriptor of what the process lays open, see wire/expose.h; 0: none. */
+	/* The descriptor of what the process lays open, see exposure/expose.h; 0: none. */
 	_Atomic(int32_t) expose_fd_plus_1;
 	_Atomic(uint64_t) expose_id; /* of the file that must be there (base/hidden.h) */
 	/* The slot + 1 of the peer that counts in that remote shard, 0: free. */

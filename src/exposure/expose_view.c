@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "wire/expose.h"
+#include "exposure/expose.h"
 
 static const char *name_of(const char *const *names, size_t n, unsigned value)
 {

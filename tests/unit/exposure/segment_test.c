@@ -15,7 +15,7 @@
 
 #include "check.h"
 #include "usermem/usermem.h"
-#include "wire/segment.h"
+#include "exposure/segment.h"
 
 #define CHUNK (1ull << SEGMENT_CHUNK_SHIFT)
 #define BYTES (3 * CHUNK + 8192)

@@ -9,6 +9,8 @@
 #include "wire/size.h"
 #include "wire/wire.h"
 
+struct adapter;
+
 /* In units of PortXmitData: words of 4 octets. */
 struct port_account {
 	uint64_t sent, sent_packets;	     /* by the requesting side */
@@ -62,5 +64,5 @@ static inline void port_account_looped(_Atomic(uint64_t) *counters, const struct
 
 /* Counts messages to another process (MESSAGE_ANSWER: read from it) and their answers, for us and
  * for that process. */
-void port_account_remote(struct wire *w, const struct path *path, struct remote *f,
+void port_account_remote(const struct adapter *a, const struct path *path, struct remote *f,
 			 const struct message_sizes *m);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "wire/expose.h"
+#include "exposure/expose.h"
 
 #define KEY   0x12345600u
 #define BYTES 8192u

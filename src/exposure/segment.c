@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "wire/segment.h"
+#include "exposure/segment.h"
 
 #include <errno.h>
 #include <fcntl.h>

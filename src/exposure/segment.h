@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Files of shared memory that a process lays open to its peers: its arena, and memory that its
- * program shares already.  The owner keeps a table of them in its exposure (wire/expose.h); a key
- * names a file there and an offset in it.  A peer opens the file through /proc and maps it in
+ * program shares already.  The owner keeps a table of them in its exposure (exposure/expose.h); a
+ * key names a file there and an offset in it.  A peer opens the file through /proc and maps it in
  * chunks: at connect what has pages then, the rest when it is used first.
  *
  *   owner   segment_table_*       rows come and go with the keys that need them
