@@ -13,7 +13,8 @@
  *
  * Prints "name value unit" lines.  A latency is half of a ping-pong for WRITE (either side polls
  * its memory) and from post to completion for READ.  Floors begin with "floor_": a system call and
- * the other side's poll of its memory, nothing else.
+ * the other side's poll of its memory, nothing else.  Whatever a side does while it waits is the
+ * same for both.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -46,6 +47,10 @@
 
 #define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
+/* Rounds of a poll before the processor is given away, where more threads poll than there are
+ * processors. */
+#define POLLS 100u
+
 /* What the two processes must know of each other. */
 struct hello {
 	struct device_address address[MAX_LANES];
@@ -61,7 +66,8 @@ struct side {
 	uint8_t *memory;
 	struct hello peer;
 	unsigned lanes;
-	bool first; /* begins each exchange, and prints */
+	bool first;   /* begins each exchange, and prints */
+	bool crowded; /* more threads poll than there are processors */
 	int fd;
 };
 
@@ -102,10 +108,13 @@ static _Atomic(uint64_t) *word(const struct lane *l)
 	return (_Atomic(uint64_t) *)(void *)(l->local + WORD_AT);
 }
 
+/* On a crowded machine, a thread that only polls takes the processor from the one that would send:
+ * the figures would say how the scheduler's slices happened to lie. */
 static void await_word(const struct lane *l, uint64_t value)
 {
-	while (atomic_load_explicit(word(l), memory_order_acquire) != value)
-		;
+	for (unsigned i = 1; atomic_load_explicit(word(l), memory_order_acquire) != value; i++)
+		if (l->side->crowded && i % POLLS == 0)
+			sched_yield();
 }
 
 /* ---- through the device ---- */
@@ -355,7 +364,7 @@ static double turns_run(struct side *s, struct lane *lanes, const struct measure
 			const struct mover *mover)
 {
 	pthread_barrier_t start;
-	struct turn turn[MAX_LANES];
+	struct turn turn[MAX_LANES] = {{0}};
 	pthread_t thread[MAX_LANES];
 	double sum = 0;
 
@@ -381,12 +390,34 @@ static void *sleeper(void *arg)
 	return arg;
 }
 
+/* Each process on processors of its own, one per lane where there are so many; returns whether
+ * there are. */
+static bool pin(unsigned number, unsigned lanes)
+{
+	cpu_set_t all, own;
+	unsigned seen = 0, each = lanes, count;
+
+	if (sched_getaffinity(0, sizeof(all), &all))
+		return false;
+	count = (unsigned)CPU_COUNT(&all);
+	if (count < 2)
+		return false;
+	if (count < 2 * lanes)
+		each = 1;
+	CPU_ZERO(&own);
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &all) && seen++ / each == number)
+			CPU_SET(cpu, &own);
+	return !sched_setaffinity(0, sizeof(own), &own) && each == lanes;
+}
+
 static void side_run(struct side *s, const char *device, const char *shape, const char *memory)
 {
 	struct lane lanes[MAX_LANES];
 	pthread_t thread;
 
 	s->lanes = strcmp(shape, "pairs") ? 1 : MAX_LANES;
+	s->crowded = !pin(!s->first, s->lanes);
 	if (!strcmp(shape, "sleeper") && pthread_create(&thread, NULL, sleeper, NULL))
 		device_die("pthread_create");
 	side_open(s, lanes, device, memory);
@@ -401,21 +432,6 @@ static void side_run(struct side *s, const char *device, const char *shape, cons
 				       figure, measures[i].unit);
 		}
 	meet(s);
-}
-
-/* The two processes on CPUs of their own, where there are two. */
-static void pin(int number)
-{
-	cpu_set_t all, one;
-	int seen = 0;
-
-	if (sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
-		return;
-	CPU_ZERO(&one);
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &all) && seen++ == number)
-			CPU_SET(cpu, &one);
-	sched_setaffinity(0, sizeof(one), &one);
 }
 
 int main(int argc, char **argv)
@@ -440,7 +456,6 @@ int main(int argc, char **argv)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* The kernel's copy needs it where ptrace is restricted. */
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-	pin(!child);
 	side_run(&s, argv[1], argv[2], argv[3]);
 	if (child && waitpid(child, &status, 0) != child)
 		device_die("waitpid: %m");
