@@ -364,16 +364,16 @@ static double turns_run(struct side *s, struct lane *lanes, const struct measure
 			const struct mover *mover)
 {
 	pthread_barrier_t start;
-	struct turn turn[MAX_LANES] = {{0}};
+	struct turn turn[MAX_LANES] = {{lanes, m, mover, &start}};
 	pthread_t thread[MAX_LANES];
 	double sum = 0;
 
 	pthread_barrier_init(&start, NULL, s->lanes);
-	for (unsigned i = 0; i < s->lanes; i++)
+	for (unsigned i = 1; i < s->lanes; i++) {
 		turn[i] = (struct turn){&lanes[i], m, mover, &start};
-	for (unsigned i = 1; i < s->lanes; i++)
 		if (pthread_create(&thread[i], NULL, turn_run, &turn[i]))
 			device_die("pthread_create");
+	}
 	turn_run(&turn[0]);
 	for (unsigned i = 1; i < s->lanes; i++)
 		pthread_join(thread[i], NULL);
