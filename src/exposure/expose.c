@@ -149,6 +149,16 @@ void expose_key_end(struct expose *e, uint32_t key)
 		set_key(b, &none);
 }
 
+uint64_t expose_revoke_ask(struct expose *e)
+{
+	return access_revoke_ask(&e->revoker);
+}
+
+bool expose_revoke_over(struct expose *e, uint64_t ticket)
+{
+	return !e->mem || access_revoke_over(&e->revoker, &e->mem->access, ticket);
+}
+
 void expose_revoke(struct expose *e)
 {
 	if (e->mem)

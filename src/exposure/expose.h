@@ -23,6 +23,7 @@
 #include "base/compiler.h"
 #include "base/hidden.h"
 #include "base/spin.h"
+#include "reach/revoke.h"
 #include "reach/way.h"
 #include "exposure/qp_word.h"
 #include "registry/registry.h"
@@ -115,6 +116,7 @@ struct expose {
 	struct segment_table segments; /* the caller of those functions serializes them */
 	struct segment_ref arena;      /* one of these */
 	_Atomic(uint64_t) arena_used;
+	struct access_revoker revoker;
 };
 
 /* A peer's exposed memory, as mapped here. */
@@ -144,6 +146,10 @@ void expose_qp_end(struct qp_block *b);
 /* False if another key has the block. */
 bool expose_key(struct expose *e, const struct key_block *k);
 void expose_key_end(struct expose *e, uint32_t key);
+/* As expose_revoke, for who may not wait: a ticket, and whether its revocation is over, to be asked
+ * again. */
+uint64_t expose_revoke_ask(struct expose *e);
+bool expose_revoke_over(struct expose *e, uint64_t ticket);
 /* Keys or responders have ended: when this returns, no peer is in an access that they allowed.
  * Waits for those that are; the caller holds no lock of the data path. */
 void expose_revoke(struct expose *e);

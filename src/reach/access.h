@@ -81,7 +81,8 @@ static inline bool access_is_revoked(const struct access *a)
 
 /*
  * The target has made something invalid: when this returns, no access that was allowed before it is
- * being made or will be.  Takes time: the caller holds no lock of the data path.  A peer that keeps
+ * being made or will be.  Takes time: the caller holds no lock of the data path and is in no RCU
+ * section; who is uses revoke.h.  A peer that keeps
  * a slot for longer than any access takes, or sleeps for a second where we cannot see it, is given
  * up; see revoke.c.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The target's side: who is in our memory, and when he has left.  The peers' is access.c. */
-#include "reach/access.h"
+#include "reach/revoke.h"
 
 #include "reach/owner.h"
 #include "base/cancel.h"
@@ -68,26 +68,7 @@ static bool outlaw_process(uint64_t owner)
 	return n >= OUTLAW_CLAIMS;
 }
 
-/* ---- waiting ---- */
-
-/* A thread that is marked. */
-struct slot_wait {
-	struct access_slot *slot;
-	uint64_t marked;
-	bool outlaw;	  /* of a process of several outlaws */
-	bool seen;	  /* to run, before */
-	uint64_t seen_ms; /* of its processor time then */
-	uint64_t ran_ms;  /* since the first look */
-	uint64_t unknown_ns;
-};
-
-/* All of them, and none that came later. */
-struct revocation {
-	uint32_t n; /* that may still be in the access */
-	uint64_t looked_ns, look_again_ns;
-	uint64_t ran_ms; /* all of them together */
-	struct slot_wait waits[ACCESS_SLOTS];
-};
+/* ---- marked slots ---- */
 
 /* The owner's word with the mark; 0: nobody has the slot. */
 static uint64_t slot_mark(struct access_slot *s)
@@ -107,7 +88,7 @@ static uint64_t slot_mark(struct access_slot *s)
 	return owner;
 }
 
-static void revocation_begin(struct revocation *r, struct access_table *t)
+static void revocation_begin(struct access_revocation *r, struct access_table *t)
 {
 	bool lawless = atomic_load_explicit(&outlaws_met, memory_order_relaxed);
 	pid_t me = gettid();
@@ -122,7 +103,7 @@ static void revocation_begin(struct revocation *r, struct access_table *t)
 		/* Who revokes makes no access. */
 		if (!marked || owner_tid(marked) == me || (lawless && outlaw_is(marked)))
 			continue;
-		r->waits[r->n++] = (struct slot_wait){
+		r->waits[r->n++] = (struct access_wait){
 			.slot = &t->slots[i],
 			.marked = marked,
 			.outlaw = lawless && outlaw_process(marked),
@@ -132,7 +113,7 @@ static void revocation_begin(struct revocation *r, struct access_table *t)
 	r->look_again_ns = r->looked_ns + LOOK_FIRST_NS;
 }
 
-static bool ran_out(struct revocation *r, struct slot_wait *w, uint64_t now_ms)
+static bool ran_out(struct access_revocation *r, struct access_wait *w, uint64_t now_ms)
 {
 	uint64_t since = w->seen && now_ms > w->seen_ms ? now_ms - w->seen_ms : 0;
 
@@ -146,14 +127,14 @@ static bool ran_out(struct revocation *r, struct slot_wait *w, uint64_t now_ms)
 	return w->ran_ms >= RUNS_ONE_MS && r->ran_ms >= RUNS_ALL_MS;
 }
 
-static bool unknown_for_too_long(struct slot_wait *w, uint64_t since_ns)
+static bool unknown_for_too_long(struct access_wait *w, uint64_t since_ns)
 {
 	w->unknown_ns += since_ns;
 	return w->unknown_ns >= (w->outlaw ? OUTLAW_NS : UNKNOWN_NS);
 }
 
 /* Is the thread out of the access, so that it will not go on with it?  Or is it given up? */
-static bool slot_is_out(struct revocation *r, struct slot_wait *w, uint64_t since_ns)
+static bool slot_is_out(struct access_revocation *r, struct access_wait *w, uint64_t since_ns)
 {
 	uint64_t marked = w->marked, ran_ms = 0;
 	bool given_up = false;
@@ -179,12 +160,12 @@ static bool slot_is_out(struct revocation *r, struct slot_wait *w, uint64_t sinc
 	return given_up;
 }
 
-static bool slot_is_left(const struct slot_wait *w)
+static bool slot_is_left(const struct access_wait *w)
 {
 	return atomic_load_explicit(&w->slot->owner, memory_order_acquire) != w->marked;
 }
 
-static bool revocation_is_over(struct revocation *r)
+static bool revocation_is_over(struct access_revocation *r)
 {
 	for (uint32_t i = 0; i < r->n;)
 		if (slot_is_left(&r->waits[i]))
@@ -195,7 +176,7 @@ static bool revocation_is_over(struct revocation *r)
 }
 
 /* Looks at the threads, if it is time: that opens files. */
-static void revocation_look(struct revocation *r)
+static void revocation_look(struct access_revocation *r)
 {
 	uint64_t now = clock_ns();
 	uint64_t since_ns = min_u64(now - r->looked_ns, LOOK_MOST_MS * 1000000u);
@@ -211,12 +192,60 @@ static void revocation_look(struct revocation *r)
 	r->look_again_ns = now + LOOK_NS;
 }
 
+/* ---- without waiting ---- */
+
+#define REVOKER_LOOKS 64u /* at the slots, as most accesses end at once */
+
+uint64_t access_revoke_ask(struct access_revoker *v)
+{
+	return atomic_fetch_add(&v->asked, 1) + 1;
+}
+
+/* One revocation at a time, for all that was asked before it began. */
+static void revoker_go_on(struct access_revoker *v, struct access_table *t)
+{
+	uint32_t looks = 0;
+	bool over;
+
+	if (!v->begun) {
+		v->begun = atomic_load(&v->asked);
+		revocation_begin(&v->now, t);
+	}
+	while (!(over = revocation_is_over(&v->now)) && ++looks < REVOKER_LOOKS)
+		cpu_relax();
+	if (!over) {
+		revocation_look(&v->now);
+		over = !v->now.n;
+	}
+	if (over) {
+		atomic_store(&v->over, v->begun);
+		v->begun = 0;
+	}
+}
+
+bool access_revoke_over(struct access_revoker *v, struct access_table *t, uint64_t ticket)
+{
+	no_cancellation();
+
+	/* Twice: one may have begun before we asked. */
+	for (int i = 0; i < 2 && atomic_load(&v->over) < ticket; i++) {
+		if (!spin_try(&v->busy))
+			return false;
+		if (atomic_load(&v->over) < ticket)
+			revoker_go_on(v, t);
+		spin_unlock(&v->busy);
+	}
+	return atomic_load(&v->over) >= ticket;
+}
+
+/* ---- waiting ---- */
+
 /* The first looks cost nothing, as an access takes microseconds; then the processor is given away.
  */
 void access_revoke(struct access_table *t)
 {
 	no_cancellation();
-	struct revocation r;
+	struct access_revocation r;
 
 	revocation_begin(&r, t);
 	for (uint32_t round = 0; !revocation_is_over(&r); round++) {

@@ -17,3 +17,23 @@ void bypass_revoke_qp(struct qp *qp)
 	trace(bypass, revoked, qp->qpn, r->view.dest_qpn,
 	      qp_word_epoch(qp_word_load(&r->shared->word)));
 }
+
+void bypass_revoke_ask(struct qp *qp)
+{
+	if (qp->resp.shared)
+		qp->req.revocation = expose_revoke_ask(wire_expose(qp->adapter->wire));
+}
+
+bool bypass_revoke_over(struct qp *qp)
+{
+	uint64_t ticket = qp->req.revocation;
+
+	if (!ticket)
+		return true;
+	if (!expose_revoke_over(wire_expose(qp->adapter->wire), ticket))
+		return false;
+	qp->req.revocation = 0;
+	trace(bypass, revoked, qp->qpn, qp->resp.view.dest_qpn,
+	      qp_word_epoch(qp_word_load(&qp->resp.shared->word)));
+	return true;
+}

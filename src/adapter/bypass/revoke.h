@@ -13,3 +13,10 @@
  * that fell into error with the requester's baton.
  */
 void bypass_revoke_qp(struct qp *qp);
+
+/*
+ * The same without waiting, with the requester's baton and under RCU: asks once, and tells whether
+ * it is over.
+ */
+void bypass_revoke_ask(struct qp *qp);
+bool bypass_revoke_over(struct qp *qp);

@@ -70,6 +70,7 @@ struct requester {
 	bool stopped;	     /* a request failed here: nothing after it may start */
 	uint32_t last_chunk; /* datagrams: chunk of QP numbers of the last receiver; 0: none yet */
 	uint32_t around;     /* datagrams that still count as sent to several processes */
+	uint64_t revocation; /* that a flush waits for; 0: none */
 };
 
 struct completer {

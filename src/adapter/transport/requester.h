@@ -47,5 +47,6 @@ static inline void requester_append(struct qp *qp, uint8_t opcode, uint32_t nblo
 void qp_run(struct qp *qp);
 /* Runs the requester.  Called with the baton held. */
 void requester_run(struct qp *qp);
-/* The QP is in error: flushes both of its queues.  Called with the baton held. */
+/* The QP is in error: flushes both of its queues, or comes back for that when peers have left its
+ * memory.  Called with the baton held. */
 void requester_flush(struct qp *qp);

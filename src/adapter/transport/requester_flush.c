@@ -30,7 +30,11 @@ void requester_flush(struct qp *qp)
 	/* The thread that made the QP fail may not have come to this yet. */
 	if (atomic_exchange(&qp->resp.revoked, false)) {
 		resp_revoke(qp);
-		bypass_revoke_qp(qp);
+		bypass_revoke_ask(qp);
+	}
+	if (!bypass_revoke_over(qp)) {
+		qp_kick_later(qp);
+		return;
 	}
 	if (qp->create.sq_blocks)
 		requester_flush_ring(qp);

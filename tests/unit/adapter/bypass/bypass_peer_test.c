@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "adapter/bypass/bypass_peer.h"
@@ -568,6 +570,65 @@ static void test_error(void)
 	fabric_down(f);
 }
 
+/* A thread of a peer that keeps a slot of b, and runs. */
+static pid_t slot_keeper(struct fabric *f)
+{
+	struct access_table *table = &wire_expose(f->b.device.wire[0])->mem->access;
+	struct access *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	_Atomic(uint32_t) *claimed = (_Atomic(uint32_t) *)(void *)shared;
+	pid_t pid;
+
+	CHECK(shared != MAP_FAILED);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		struct access a;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		access_fork_child();
+		CHECK(access_claim(table, &a));
+		atomic_store(claimed, 1);
+		for (;;)
+			;
+	}
+	for (int ms = 0; !atomic_load(claimed); ms++) {
+		CHECK(ms < 60000);
+		usleep(1000);
+	}
+	munmap(shared, sizeof(*shared));
+	return pid;
+}
+
+/* The target fails by itself.  Its program hears of that when peers have left its memory; the
+ * thread that would tell it does other things meanwhile. */
+static void test_error_waits(void)
+{
+	struct fabric *f = fabric_up();
+	const struct cqe64 *failed = NULL;
+	uint64_t never = UINT64_MAX;
+	pid_t keeper = slot_keeper(f);
+
+	device_recv(&f->to->qp, f->to->data, sizeof(f->to->data), f->target_key);
+	f->target_key++;
+	post(f, WQE_OP_RDMA_WRITE, 0, 8);
+	for (int i = 0; !failed; i++) {
+		CHECK(i < 100000);
+		(void)adapter_progress(f->b.device.adapter[0], &never);
+		(void)wire_process_progress(f->b.device.host);
+		(void)adapter_progress(f->a.device.adapter[0], &never);
+		(void)wire_process_progress(f->a.device.host);
+		failed = device_cq_poll(&f->from.cq);
+	}
+	CHECK(failed->op_own >> 4 == CQE_OP_REQ_ERR);
+	(void)adapter_progress(f->b.device.adapter[0], &never);
+	CHECK(!device_cq_poll(&f->to->qp.cq));
+	CHECK(!kill(keeper, SIGKILL) && waitpid(keeper, NULL, 0) == keeper);
+	progress(f);
+	(void)received(f, CQE_OP_RESP_ERR, 0);
+	fabric_down(f);
+}
+
 struct watcher {
 	struct tap tap;
 	unsigned packets;
@@ -885,6 +946,7 @@ static void run_all(void)
 	test_port_down();
 	test_other_keys();
 	test_error();
+	test_error_waits();
 	test_under_way();
 	test_packets_between();
 	test_observed();
