@@ -110,7 +110,8 @@ struct responder {
 	bool published; /* the word is the peer's, since it was opened */
 	/* The QP has failed, and no flush has come since. */
 	_Atomic(bool) revoked;
-	bool nak_sent; /* sequence error reported; silent until the PSN comes */
+	bool nak_sent;	  /* sequence error reported; silent until the PSN comes */
+	uint32_t nak_psn; /* that was expected then */
 	/* the message in progress */
 	bool in_message;
 	bool in_write;

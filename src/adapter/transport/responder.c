@@ -253,6 +253,13 @@ static enum resp_state resp_complete(struct qp *qp, const struct pkt *pkt)
 	return qp_is_reliable(qp) ? RESP_ACKNOWLEDGE : RESP_DONE;
 }
 
+/* Until the expected packet comes, the peer hears no more of those behind it. */
+static void resp_fall_silent(struct responder *r)
+{
+	r->nak_sent = true;
+	r->nak_psn = r->epsn;
+}
+
 /*
  * Drops a packet whose payload may be partly in place, but of which nobody has been told.  If the
  * message comes again, it begins or continues where it did; a receive that was taken for it stays.
@@ -270,7 +277,7 @@ static enum resp_state resp_forget(struct qp *qp, const struct pkt *pkt, enum re
 static enum resp_state resp_ask_again(struct qp *qp, const struct pkt *pkt)
 {
 	resp_nak(qp, NAK_PSN_SEQUENCE, pkt->psn);
-	qp->resp.nak_sent = true;
+	resp_fall_silent(&qp->resp);
 	return resp_forget(qp, pkt, RESP_UNREADABLE);
 }
 
@@ -328,7 +335,7 @@ static enum resp_state resp_not_ready(struct qp *qp, const struct pkt *pkt)
 	 * Packets sent behind it are dropped silently until it comes again (IBTA 9.7.5.2.8): a
 	 * sequence NAK for them would use up the sender's transport retries.
 	 */
-	qp->resp.nak_sent = true;
+	resp_fall_silent(&qp->resp);
 	if (qp_is_reliable(qp)) {
 		uint8_t aeth = AETH_RNR_NAK | (qp->attr.min_rnr_timer & AETH_VALUE_MASK);
 
@@ -341,9 +348,10 @@ static enum resp_state resp_not_ready(struct qp *qp, const struct pkt *pkt)
 static enum resp_state resp_out_of_sequence(struct qp *qp)
 {
 	shard_count(qp->adapter->counters, HW_OUT_OF_SEQUENCE, 1);
-	if (!qp->resp.nak_sent)
+	/* A peer that goes by itself may have moved the number since. */
+	if (!qp->resp.nak_sent || qp->resp.nak_psn != qp->resp.epsn)
 		resp_nak(qp, NAK_PSN_SEQUENCE, qp->resp.epsn);
-	qp->resp.nak_sent = true;
+	resp_fall_silent(&qp->resp);
 	return RESP_DONE;
 }
 
@@ -436,8 +444,9 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 		goto unlock;
 	}
 	/* What the peer has executed by itself is behind; it has nothing under way when it sends
-	 * something new.  A duplicate leaves the word as it is. */
-	if (psn_diff(pkt->psn, qp->resp.epsn) >= 0)
+	 * something new.  A packet that is not executed here leaves the word as it is: it may be a
+	 * stray one, and then what the peer has under way counts. */
+	if (psn_diff(pkt->psn, qp->resp.epsn) == 0)
 		resp_close(qp);
 	xrc_enter(qp, pkt->srqn);
 	while (s != RESP_DONE) {

@@ -15,6 +15,7 @@
 
 #include "adapter/bypass/bypass_peer.h"
 #include "adapter/memory/mkey_indirect.h"
+#include "adapter/transport/responder.h"
 #include "adapter_device.h"
 #include "base/rcu.h"
 #include "base/rseq.h"
@@ -536,6 +537,55 @@ static void test_under_way(void)
 	CHECK(!counts_after(0, (struct qp_attr){.state = IB_QPS_ERR}, &open) && !open);
 }
 
+static void stray(struct fabric *f, int32_t ahead)
+{
+	struct qp *to = f->to->qp.qp;
+	const struct path path = {.src_port = to->path.dst_port, .dst_port = to->path.src_port};
+	const struct pkt pkt = {
+		.opcode = BTH_RC | BTH_WRITE_ONLY,
+		.psn = psn_add(f->from.qp->req.psn, (uint32_t)ahead),
+		.npkts = 1,
+		.sqpn = qp_number(f->from.qp),
+		.dqpn = qp_number(to),
+		.pkey = to->pkey,
+		.path = &path,
+		.ack_req = true,
+	};
+
+	responder_receive(to, &pkt);
+}
+
+/* A packet that the target does not execute, of an earlier connection say, does not make it execute
+ * twice what the peer has under way. */
+static void test_stray(void)
+{
+	static const struct message_sizes one = {
+		.kind = MESSAGE_WRITE, .messages = 1, .packets = 1, .payload = 8};
+
+	for (int ahead = -2; ahead <= 3; ahead++) {
+		struct fabric *f = fabric_up();
+		struct qp *from = f->from.qp;
+		struct bypass_peer r;
+
+		if (ahead == 0) /* it is executed, and the peer hears so */
+			goto next;
+		rcu_enter();
+		CHECK(bypass_peer_enter(from, IB_ACCESS_REMOTE_WRITE, &r) && r.remote);
+		stray(f, ahead);
+		stray(f, ahead);
+		CHECK(bypass_peer_leave(from, &r, &one));
+		rcu_leave();
+		from->req.psn = psn_add(from->req.psn, 1);
+		atomic_store(&from->comp.acked_psn, from->req.psn);
+		progress(f);
+		post(f, WQE_OP_RDMA_WRITE, 0, 100);
+		sent(f, CQE_OP_REQ);
+		CHECK(!memcmp(f->to->data, f->source, 100));
+	next:
+		fabric_down(f);
+	}
+}
+
 /* A request that comes by packets, and one that comes again, leave the word as open as it was. */
 static void test_packets_between(void)
 {
@@ -948,6 +998,7 @@ static void run_all(void)
 	test_error();
 	test_error_waits();
 	test_under_way();
+	test_stray();
 	test_packets_between();
 	test_observed();
 	test_list();
