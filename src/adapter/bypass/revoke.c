@@ -20,8 +20,12 @@ void bypass_revoke_qp(struct qp *qp)
 
 void bypass_revoke_ask(struct qp *qp)
 {
-	if (qp->resp.shared)
-		qp->req.revocation = expose_revoke_ask(wire_expose(qp->adapter->wire));
+	uint32_t given_up = atomic_load(&qp->comp.given_up);
+
+	if (!qp->resp.shared && given_up == atomic_load(&qp->comp.waited_for))
+		return;
+	qp->req.revocation = expose_revoke_ask(wire_expose(qp->adapter->wire));
+	qp->req.revocation_for = given_up;
 }
 
 bool bypass_revoke_over(struct qp *qp)
@@ -33,7 +37,9 @@ bool bypass_revoke_over(struct qp *qp)
 	if (!expose_revoke_over(wire_expose(qp->adapter->wire), ticket))
 		return false;
 	qp->req.revocation = 0;
-	trace(bypass, revoked, qp->qpn, qp->resp.view.dest_qpn,
-	      qp_word_epoch(qp_word_load(&qp->resp.shared->word)));
+	atomic_store(&qp->comp.waited_for, qp->req.revocation_for);
+	if (qp->resp.shared)
+		trace(bypass, revoked, qp->qpn, qp->resp.view.dest_qpn,
+		      qp_word_epoch(qp_word_load(&qp->resp.shared->word)));
 	return true;
 }

@@ -70,7 +70,8 @@ struct requester {
 	bool stopped;	     /* a request failed here: nothing after it may start */
 	uint32_t last_chunk; /* datagrams: chunk of QP numbers of the last receiver; 0: none yet */
 	uint32_t around;     /* datagrams that still count as sent to several processes */
-	uint64_t revocation; /* that a flush waits for; 0: none */
+	uint64_t revocation; /* that must be over before anything completes in error; 0: none */
+	uint32_t revocation_for; /* completer.given_up when it was asked for */
 };
 
 struct completer {

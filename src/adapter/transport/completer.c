@@ -567,24 +567,29 @@ unlock:
 	spin_unlock(&qp->comp.lock);
 }
 
-bool completer_settle(struct qp *qp)
+enum completer_settled completer_settle(struct qp *qp)
 {
 	if (likely(!completer_awaits(qp)))
-		return false;
-	bypass_revoke_qp(qp);
+		return COMPLETER_NOTHING;
+	if (!qp->req.revocation)
+		bypass_revoke_ask(qp);
+	if (!bypass_revoke_over(qp) || completer_awaits(qp)) { /* more, since */
+		qp_kick_later(qp);
+		return COMPLETER_WAITS;
+	}
 	spin_lock(&qp->comp.lock);
 	completer_retire(qp);
 	spin_unlock(&qp->comp.lock);
-	return true;
+	return COMPLETER_SETTLED;
 }
 
-void completer_give_up(struct qp *qp)
+bool completer_give_up(struct qp *qp)
 {
 	spin_lock(&qp->comp.lock);
 	if (atomic_load(&qp->comp.head) != atomic_load(&qp->req.tail))
 		completer_withdraw(qp);
 	spin_unlock(&qp->comp.lock);
-	(void)completer_settle(qp);
+	return completer_settle(qp) != COMPLETER_WAITS;
 }
 
 void completer_flush(struct qp *qp)

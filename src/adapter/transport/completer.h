@@ -15,11 +15,18 @@ void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_
  * way arrive with the present data or not at all.  Under comp.lock.
  */
 void completer_withdraw(struct qp *qp);
-/* Waits for peers that may be reading what was given up, and lets complete what has waited for
- * that. True if there was anything to wait for.  With the requester's baton and without locks. */
-bool completer_settle(struct qp *qp);
-/* Gives all outstanding requests up, if there are any, and waits as above. */
-void completer_give_up(struct qp *qp);
+enum completer_settled {
+	COMPLETER_NOTHING, /* was given up, as far as we know */
+	COMPLETER_WAITS,   /* peers may be reading it; the requester will run again */
+	COMPLETER_SETTLED,
+};
+
+/* Looks whether peers may still be reading what was given up, and lets complete what has waited for
+ * that.  With the requester's baton and without locks. */
+enum completer_settled completer_settle(struct qp *qp) must_check;
+/* Gives all outstanding requests up, if there are any, and looks as above: true if nobody reads
+ * them. */
+bool completer_give_up(struct qp *qp) must_check;
 /* The QP is in error: every outstanding request, given up by now, gets a flush error. */
 void completer_flush(struct qp *qp);
 /* Requests are outstanding: makes sure that the acknowledgement timer runs. */

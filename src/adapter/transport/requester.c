@@ -530,10 +530,14 @@ void requester_run(struct qp *qp)
 		if (atomic_load(&qp->waiting) & QP_WAIT_RNR)
 			break;
 		if (resend_asked(qp)) {
-			bool settled = completer_settle(qp);
+			enum completer_settled settled = completer_settle(qp);
 
 			requester_go_back(qp);
-			if (settled)
+			if (settled == COMPLETER_WAITS) {
+				atomic_store(&qp->comp.resend, true);
+				break;
+			}
+			if (settled == COMPLETER_SETTLED)
 				continue;
 		}
 		s = requester_step(qp, &w);

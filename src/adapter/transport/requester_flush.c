@@ -14,7 +14,6 @@ static void requester_flush_ring(struct qp *qp)
 {
 	struct send_wqe w;
 
-	completer_give_up(qp);
 	completer_flush(qp);
 	qp->req.cur = atomic_load_explicit(&qp->req.tail, memory_order_relaxed);
 	while (send_wqe_fetch(qp, qp->req.next_block, &w) == FETCH_OK) {
@@ -32,7 +31,7 @@ void requester_flush(struct qp *qp)
 		resp_revoke(qp);
 		bypass_revoke_ask(qp);
 	}
-	if (!bypass_revoke_over(qp)) {
+	if ((qp->create.sq_blocks && !completer_give_up(qp)) || !bypass_revoke_over(qp)) {
 		qp_kick_later(qp);
 		return;
 	}

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "adapter/memory/mkey_inside.h"
+#include "adapter/qp/qp.h"
 #include "base/rcu.h"
 #include "signed_pair.h"
 #include "wire/channel.h"
@@ -165,6 +166,8 @@ static void test_inline_and_memory(void)
 static struct {
 	pthread_t thread;
 	_Atomic(bool) reads, out;
+	/* Side 0 has given its request up, and its thread did other things before we were out. */
+	bool went_on;
 } reader;
 
 static uint64_t ran_ms(void)
@@ -226,6 +229,8 @@ static void expect_syndrome(uint8_t syndrome)
 	while (!err) {
 		(void)wire_process_progress(pair.process[0].host);
 		(void)adapter_progress(pair.device.adapter[0], NULL);
+		reader.went_on |=
+			atomic_load(&pair.side[0].q.qp->comp.given_up) && !atomic_load(&reader.out);
 		if (atomic_load(&reader.out))
 			err = (const struct cqe64_err *)device_cq_poll(&pair.side[0].q.cq);
 	}
@@ -248,9 +253,11 @@ static void test_being_read(void)
 	CHECK(!qp_modify(pair.side[0].q.qp, &reset, IB_QP_STATE));
 	reader_end();
 
-	/* retries exhausted */
+	/* retries exhausted; the thread that finds out waits for nobody */
+	reader.went_on = false;
 	reader_begin();
 	expect_syndrome(CQE_SYN_RETRY_EXC);
+	CHECK(reader.went_on);
 	reader_end();
 
 	pair_up();
