@@ -92,6 +92,7 @@ enum peer_found {
 	PEER_NOT_MAPPED, /* it exposes nothing, may not be mapped, or lives in other namespaces */
 	PEER_MAPPED,
 	PEER_NO_KERNEL, /* mapped, but the kernel does not let us copy; asked again at times */
+	PEER_NO_RSEQ,	/* mapped, but our threads have no restartable sequences (base/rseq.h) */
 	PEER_FOUNDS
 };
 

@@ -39,6 +39,7 @@ const char *peer_found_name(enum peer_found found)
 			"the peer exposes nothing, may not be mapped, or lives in other namespaces",
 		[PEER_MAPPED] = "each request goes the way of its key",
 		[PEER_NO_KERNEL] = "the system forbids process_vm_readv and writev",
+		[PEER_NO_RSEQ] = "the process has no restartable sequences",
 	};
 
 	return name_of(names, PEER_FOUNDS, found);

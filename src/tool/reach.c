@@ -28,22 +28,78 @@ static bool slots_map(struct view *v, struct reach *r)
 	return r->slots;
 }
 
+static struct reach_domain *domain_find(const struct reach_process *p, uint32_t pdn)
+{
+	for (uint32_t i = 0; i < p->ndomains; i++)
+		if (p->domains[i].pdn == pdn)
+			return &p->domains[i];
+	return NULL;
+}
+
+static struct reach_domain *domain_add(struct reach_process *p, uint32_t pdn)
+{
+	struct reach_domain *d = realloc(p->domains, (p->ndomains + 1) * sizeof(*d));
+
+	if (!d)
+		return NULL;
+	p->domains = d;
+	d[p->ndomains] = (struct reach_domain){.pdn = pdn};
+	return &d[p->ndomains++];
+}
+
+/* The key in a block; NULL: there is none, or it changes. */
+static const struct key_block *key_at(const struct reach_process *p, uint32_t i)
+{
+	const struct key_block *k = &p->mem->keys[i];
+
+	return k->key && !(k->seq & 1) && (unsigned)k->place.way <= KEY_MAPPED ? k : NULL;
+}
+
+/* A short list, so that many queue pairs need not look at all keys each. */
+static bool domains_list(struct reach_process *p)
+{
+	for (uint32_t i = 0; i < EXPOSE_BLOCKS; i++) {
+		const struct key_block *k = key_at(p, i);
+		struct reach_domain *d = k ? domain_find(p, k->pdn) : NULL;
+
+		if (!k)
+			continue;
+		if (!d)
+			d = domain_add(p, k->pdn);
+		if (!d)
+			return false;
+		d->ways[k->place.way] = true;
+	}
+	return true;
+}
+
+static bool process_look(struct reach *r, uint32_t slot)
+{
+	struct reach_process *p = &r->processes[r->n++];
+
+	*p = (struct reach_process){.slot = slot, .mem = expose_snapshot(&r->slots[slot])};
+	return !p->mem || domains_list(p);
+}
+
 bool reach_open(struct view *v, struct reach *r)
 {
 	*r = (struct reach){0};
 	if (!slots_map(v, r))
 		return false;
 	for (uint32_t slot = 0; slot < REGISTRY_SLOTS; slot++)
-		if (atomic_load(&r->slots[slot].alive))
-			r->processes[r->n++] =
-				(struct reach_process){slot, expose_snapshot(&r->slots[slot])};
+		if (atomic_load(&r->slots[slot].alive) && !process_look(r, slot)) {
+			reach_close(r);
+			return false;
+		}
 	return true;
 }
 
 void reach_close(struct reach *r)
 {
-	for (uint32_t i = 0; i < r->n; i++)
+	for (uint32_t i = 0; i < r->n; i++) {
+		free(r->processes[i].domains);
 		free(r->processes[i].mem);
+	}
 	if (r->slots)
 		munmap(r->slots, r->bytes);
 }
@@ -78,24 +134,42 @@ static const struct reach_process *peer_of(const struct reach *r, const struct q
 	return NULL;
 }
 
+/* Why none of the peer's keys can be reached by a process that has found that; NULL: some can. */
+static const char *why_no_key(const struct reach_process *peer, uint32_t pdn, enum peer_found found)
+{
+	const struct reach_domain *d = domain_find(peer, pdn);
+
+	if (!d || (!d->ways[KEY_KERNEL] && !d->ways[KEY_MAPPED]))
+		return "none of the peer's keys is reached but by packets";
+	return found == PEER_NO_KERNEL && !d->ways[KEY_MAPPED] ? peer_found_name(found) : NULL;
+}
+
 /* Why its requests go by packets; NULL: they need not. */
 static const char *why_packets(const struct reach *r, const struct reach_process *p,
 			       const struct reach_process *peer, const struct qp_block *b)
 {
 	const struct qp_block *theirs;
-	uint8_t found;
+	enum peer_found found;
 
 	if (!peer)
 		return "no process lays such a queue pair open";
-	found = p->mem->found[peer->slot];
-	if (found == PEER_NOT_TRIED || found == PEER_NOT_MAPPED)
-		return peer_found_name((enum peer_found)found);
+	found = (enum peer_found)p->mem->found[peer->slot];
+	if (found != PEER_MAPPED && found != PEER_NO_KERNEL)
+		return peer_found_name(found);
 	if (atomic_load(&r->slots[peer->slot].observers))
 		return "somebody watches the peer's packets";
 	theirs = block_of(peer, b->view.dest_qpn);
 	if (theirs->view.dest_qpn != b->qpn || !qp_word_is_open(qp_word_load(&theirs->word)))
 		return "the peer's queue pair takes no requests, or is handling packets";
-	return NULL;
+	return why_no_key(peer, theirs->view.pdn, found);
+}
+
+/* For requests that need no packets. */
+static const char *why_one_sided(enum peer_found found)
+{
+	return found == PEER_NO_KERNEL ? "mapped memory alone: the system forbids process_vm_readv "
+					 "and writev"
+				       : peer_found_name(found);
 }
 
 bool reach_qp_at(const struct reach *r, const struct reach_process *p, uint32_t i,
@@ -116,7 +190,7 @@ bool reach_qp_at(const struct reach *r, const struct reach_process *p, uint32_t 
 	}
 	why = b->view.dest_qpn ? why_packets(r, p, peer, b) : "not connected";
 	out->one_sided = !why;
-	out->why = why ? why : peer_found_name((enum peer_found)p->mem->found[peer->slot]);
+	out->why = why ? why : why_one_sided((enum peer_found)p->mem->found[peer->slot]);
 	return true;
 }
 
@@ -144,9 +218,9 @@ static void keys_json(struct json *j, const struct reach_process *p)
 {
 	json_open(j, "keys", '[');
 	for (uint32_t i = 0; i < EXPOSE_BLOCKS; i++) {
-		const struct key_block *k = &p->mem->keys[i];
+		const struct key_block *k = key_at(p, i);
 
-		if (!k->key || k->seq & 1)
+		if (!k)
 			continue;
 		json_open(j, NULL, '{');
 		json_number(j, "key", k->key);
@@ -184,9 +258,9 @@ void reach_print(const struct reach *r, const struct reach_process *p)
 		return;
 	}
 	for (uint32_t i = 0; i < EXPOSE_BLOCKS; i++) {
-		const struct key_block *k = &p->mem->keys[i];
+		const struct key_block *k = key_at(p, i);
 
-		if (k->key && !(k->seq & 1) && k->place.way <= KEY_MAPPED)
+		if (k)
 			keys[k->place.way]++;
 		if (reach_qp_at(r, p, i, &qp)) {
 			sided += qp.one_sided;

@@ -8,10 +8,18 @@
 #include "tool/view.h"
 #include "exposure/expose.h"
 
+/* The ways to the keys of a protection domain. */
+struct reach_domain {
+	uint32_t pdn;
+	bool ways[KEY_MAPPED + 1]; /* by enum key_way */
+};
+
 /* A process of the fabric. */
 struct reach_process {
 	uint32_t slot;
 	struct expose_mem *mem; /* a copy; NULL: it exposes nothing, or we may not look */
+	struct reach_domain *domains;
+	uint32_t ndomains;
 };
 
 struct reach {

@@ -2,6 +2,7 @@
 /* Other processes' memory that lies open to this one: found by route, mapped when asked for. */
 #include "base/cancel.h"
 #include "base/rcu.h"
+#include "base/rseq.h"
 #include "base/trace.h"
 #include "wire/process.h"
 #include "wire/route.h"
@@ -57,13 +58,20 @@ static struct segment_map *remote_dead_maps(struct link_shm *l)
 	return all;
 }
 
+static enum peer_found remote_found(const struct remote *f)
+{
+	if (!f || !f->keys)
+		return PEER_NOT_MAPPED;
+	return rseq_available() ? PEER_MAPPED : PEER_NO_RSEQ;
+}
+
 /* Leaves word of what was found for people who ask.  f NULL: nothing. */
 static void remote_note(struct expose *own, uint16_t peer, struct remote *f)
 {
 	if (!own->mem)
 		return;
-	atomic_store(&own->mem->found[peer], f && f->keys ? PEER_MAPPED : PEER_NOT_MAPPED);
-	if (!f || !f->keys)
+	atomic_store(&own->mem->found[peer], remote_found(f));
+	if (!f || !f->keys || !rseq_available())
 		return;
 	f->reach.note = &own->mem->found[peer];
 	f->reach.note_open = PEER_MAPPED;
