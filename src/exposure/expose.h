@@ -59,9 +59,16 @@ enum key_way {
 /* Why it is that way; for people who ask. */
 enum key_why {
 	KEY_WHY_UNSAID,
+	KEY_WHY_ASKED,	   /* kernel: --memory says so */
 	KEY_WHY_PRIVATE,   /* kernel: memory of the program alone */
+	KEY_WHY_CLOSED,	   /* kernel: shared, but peers cannot map it: System V, other files */
 	KEY_WHY_SHARED,	   /* mapped: a file, or device memory, that others may map */
 	KEY_WHY_MOVED,	   /* mapped: moved there, as --memory=mapped asks */
+	KEY_WHY_LARGE,	   /* kernel, though --memory=mapped asks for a move: too large for one, */
+	KEY_WHY_OFTEN,	   /* so many have been moved, or looked at in vain, */
+	KEY_WHY_THREADS,   /* somebody might write meanwhile, */
+	KEY_WHY_NOT_PLAIN, /* a move would lose what the program asked for, */
+	KEY_WHY_NO_MOVE,   /* there was no room, or a page could not be read */
 	KEY_WHY_ON_DEMAND, /* packets: its pages need not be there */
 	KEY_WHY_MAY_WAIT,  /* packets: a fault may wait for another program */
 	KEY_WHYS

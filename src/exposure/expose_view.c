@@ -21,9 +21,16 @@ const char *key_why_name(enum key_why why)
 {
 	static const char *const names[KEY_WHYS] = {
 		[KEY_WHY_UNSAID] = "",
+		[KEY_WHY_ASKED] = "--memory asks for it",
 		[KEY_WHY_PRIVATE] = "private memory",
+		[KEY_WHY_CLOSED] = "shared memory that peers cannot map",
 		[KEY_WHY_SHARED] = "memory that is shared already",
 		[KEY_WHY_MOVED] = "private memory moved on request",
+		[KEY_WHY_LARGE] = "private memory, too large to be moved",
+		[KEY_WHY_OFTEN] = "private memory, after too many moves or attempts",
+		[KEY_WHY_THREADS] = "private memory that other threads may write",
+		[KEY_WHY_NOT_PLAIN] = "memory that would not be the same if it were moved",
+		[KEY_WHY_NO_MOVE] = "private memory that could not be moved",
 		[KEY_WHY_ON_DEMAND] = "on-demand paging",
 		[KEY_WHY_MAY_WAIT] = "faults may wait for another program",
 	};

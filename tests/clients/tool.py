@@ -299,7 +299,7 @@ def queue_pairs_shown(session, pids, wanted):
 
 
 def status_tells_what_forbids(session):
-    """Where a process may not copy by itself, the status says so, as far as its peer's keys matter."""
+    """Where a process may not copy by itself, the status says so, if the keys need it."""
     own_keys = ("one-sided", "each request goes the way of its key")
     no_rseq = ("packets", "the process has no restartable sequences")
     without = {"env": dict(session.env, GLIBC_TUNABLES="glibc.pthread.rseq=0")}
@@ -349,6 +349,57 @@ def status_tells_the_way(session):
             expect(numbers[0] == numbers[1][::-1], f"queue pairs {numbers}")
             text = session.tool("fabric", "status").out
             expect("1 one-sided, 0 by packets" in text, text)
+
+
+@contextlib.contextmanager
+def kinds_of_memory(session, memory, *arguments):
+    """A program with memory of each kind; the names of its keys."""
+    program = session.background(str(session.build / "tests/clients/kinds"), "mlx5_0", *arguments,
+                                 run_options=("--memory", memory))
+    try:
+        names = {}
+        for line in iter(program.stdout.readline, "done\n"):
+            expect(line, "kinds ends too early")
+            key, name = line.split()
+            names[int(key)] = name
+        yield names
+    finally:
+        os.killpg(program.pid, signal.SIGKILL)
+        program.communicate()
+
+
+def status_tells_why_of_keys(session):
+    """Each reason for which a key goes the way that it goes."""
+    asked = ("kernel", "--memory asks for it")
+    private = ("kernel", "private memory")
+    moved = ("mapped", "private memory moved on request")
+    plain = ("kernel", "memory that would not be the same if it were moved")
+    often = ("kernel", "private memory, after too many moves or attempts")
+    threads = ("kernel", "private memory that other threads may write")
+    any_way = {"file": ("mapped", "memory that is shared already"),
+               "system-v": ("kernel", "shared memory that peers cannot map"),
+               "on-demand": ("packets", "on-demand paging"),
+               "served": ("packets", "faults may wait for another program")}
+    large = ("kernel", "private memory, too large to be moved")
+    skipped = set()
+    for memory, arguments, wanted in (
+            ("auto", (), dict.fromkeys(("private", "large", "locked", "many"), private) | any_way),
+            ("kernel", (), dict.fromkeys(("private", "large", "locked", "many", "file",
+                                          "system-v"), asked)),
+            ("mapped", (), {"private": moved, "large": large, "locked": plain, "many": often} |
+             any_way),
+            ("mapped", ("threads",), {"private": threads, "large": large, "locked": threads,
+                                      "many": threads} | any_way)):
+        with kinds_of_memory(session, memory, *arguments) as names:
+            keys = clients_shown(session, lambda c: len(c) == 1 and "keys" in c[0])[0]["keys"]
+            found = {names[k["key"]]: (k["way"], k["why"]) for k in keys if k["key"] in names}
+            expect(set(found) == set(names.values()), f"{memory}: of {names} there are {found}")
+            skipped |= set(any_way) - set(found)
+            for name, place in found.items():
+                place_wanted = wanted.get(name) or any_way[name]
+                expect(place == place_wanted, f"{memory}: {name} goes {place}, not {place_wanted}")
+    if skipped:
+        raise Skip(f"all is as it should be, but not looked at: {', '.join(sorted(skipped))}")
 
 
 def fabrics_are_separate(session):
@@ -498,5 +549,6 @@ def cases():
         exit_status, models, killed_by_signal, signal_reaches_program, streams, arguments,
         unknown_option, unknown_command, many_hosts, hosts_cost_the_same, unknown_host, missing_program, not_executable,
         static_program, script, help_and_version, env_eval, devices, fabric_up_status_down,
-        status_tells_the_way, status_tells_what_forbids, fabrics_are_separate, concurrent_runs, concurrent_traffic, program_killed, peer_killed,
+        status_tells_the_way, status_tells_what_forbids, status_tells_why_of_keys,
+        fabrics_are_separate, concurrent_runs, concurrent_traffic, program_killed, peer_killed,
         daemon_killed, daemon_killed_under_traffic, idle_cpu, start_up_time, ordinary_user)]

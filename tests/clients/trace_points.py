@@ -280,7 +280,7 @@ def memory_that_stays(session):
     """Memory does not move while other threads may use it."""
     told = told_by(session, "share.*", str(session.build / "tests/traffic/verify"), "--device",
                    "mlx5_0", "--ops", "20", memory="mapped")
-    told.expect("share.refused", why="threads")
+    told.expect("share.refused", why='"private memory that other threads may write"')
 
 
 def error_statuses(session):

@@ -105,14 +105,15 @@ static bool threads_alone(void)
 
 /* ---- moving ---- */
 
-static bool may_move(uint64_t addr, uint64_t end)
+/* KEY_WHY_MOVED: the memory is such that it can be moved. */
+static enum key_why look_at_pages(uint64_t addr, uint64_t end)
 {
 	if (refusals >= SHARE_MAX_REFUSALS)
-		return false;
+		return KEY_WHY_OFTEN;
 	if (mappings_plain(addr, end))
-		return true;
+		return KEY_WHY_MOVED;
 	refusals++;
-	return false;
+	return KEY_WHY_NOT_PLAIN;
 }
 
 /*
@@ -186,45 +187,47 @@ static struct share *share_find(uint64_t addr, uint64_t bytes)
 	return NULL;
 }
 
-/* Why the memory cannot move; NULL: it can. */
-static const char *cannot_move(const struct expose *e, uint64_t bytes, uint64_t first, uint64_t end)
+/* KEY_WHY_MOVED: nothing stands against that; or what does. */
+static enum key_why look_before_move(const struct expose *e, uint64_t bytes, uint64_t first,
+				     uint64_t end)
 {
 	if (!e->mem || !hidden_ours(expose_arena_file(e)))
-		return "nothing-exposed";
+		return KEY_WHY_NO_MOVE;
 	if (bytes > SHARE_MAX_BYTES)
-		return "large";
+		return KEY_WHY_LARGE;
 	if (moves >= SHARE_MAX_MOVES)
-		return "moved-too-often";
+		return KEY_WHY_OFTEN;
 	if (!threads_alone())
-		return "threads";
-	return may_move(first, end) ? NULL : "not-plain-private-memory";
+		return KEY_WHY_THREADS;
+	return look_at_pages(first, end);
 }
 
-static struct share *share_refuse(uint64_t addr, uint64_t bytes, const char *why)
+static struct share *share_refuse(uint64_t addr, uint64_t bytes, enum key_why why)
 {
-	trace(share, refused, addr, bytes, why);
+	trace(share, refused, addr, bytes, key_why_name(why));
 	return NULL;
 }
 
-static struct share *move_in(struct process *p, uint64_t addr, uint64_t bytes)
+static struct share *move_in(struct process *p, uint64_t addr, uint64_t bytes, enum key_why *why)
 {
 	struct expose *e = wire_expose(p->hcas[0].wire);
 	uint64_t first = addr & ~(uint64_t)(PAGE - 1);
 	uint64_t end = align_up(addr + bytes, PAGE);
 	struct share *s;
 	struct stat st;
-	const char *why = cannot_move(e, bytes, first, end);
 	int64_t offset;
 	bool moved;
 	int arena;
 
-	if (why)
-		return share_refuse(addr, bytes, why);
+	*why = look_before_move(e, bytes, first, end);
+	if (*why != KEY_WHY_MOVED)
+		return share_refuse(addr, bytes, *why);
+	*why = KEY_WHY_NO_MOVE;
 	arena = expose_arena_file(e)->fd;
 	offset = fstat(arena, &st) < 0 ? -errno : expose_arena_take(e, end - first);
 	s = offset < 0 ? NULL : calloc(1, sizeof(*s));
 	if (!s)
-		return share_refuse(addr, bytes, "no-room");
+		return share_refuse(addr, bytes, *why);
 	*s = (struct share){
 		.addr = first,
 		.bytes = end - first,
@@ -237,8 +240,9 @@ static struct share *move_in(struct process *p, uint64_t addr, uint64_t bytes)
 	writers_go_on(p);
 	if (!moved) {
 		free(s);
-		return share_refuse(addr, bytes, "copy-failed");
+		return share_refuse(addr, bytes, *why);
 	}
+	*why = KEY_WHY_MOVED;
 	trace(share, moved, addr, bytes);
 	moves++;
 	shares = s;
@@ -308,20 +312,26 @@ static void file_end(struct share *s)
 static bool share_begin_locked(struct process *p, uint64_t addr, uint64_t bytes,
 			       struct shared_at *out)
 {
+	struct shared_range r = {0};
 	struct expose *e = wire_expose(p->hcas[0].wire);
 	struct share *s = share_find(addr, bytes);
-	struct shared_range r;
+	bool is_file = !s && e->mem && shared_file_find(addr, bytes, &r);
 
 	/* What was moved for others is in the arena, and leaves it with them. */
-	if (!s && e->mem && shared_file_find(addr, bytes, &r) && r.id != expose_arena_file(e)->id) {
+	if (is_file && r.id != expose_arena_file(e)->id) {
 		s = file_begin(e, &r, bytes);
+		*out = (struct shared_at){s ? s->segment : e->arena, r.offset, s,
+					  s ? KEY_WHY_SHARED : KEY_WHY_CLOSED};
 		if (!s)
-			(void)share_refuse(addr, bytes, "file-not-reachable");
-		*out = (struct shared_at){s ? s->segment : e->arena, r.offset, s, false};
+			(void)share_refuse(addr, bytes, out->why);
 	} else {
-		if (!s && p->memory == MEMORY_MAPPED)
-			s = move_in(p, addr, bytes);
-		*out = (struct shared_at){e->arena, s ? s->offset + (addr - s->addr) : 0, s, true};
+		enum key_why why = s ? KEY_WHY_MOVED : KEY_WHY_PRIVATE;
+
+		if (!s && !is_file && e->mem && r.first.perms[3] == 's')
+			why = KEY_WHY_CLOSED;
+		else if (!s && p->memory == MEMORY_MAPPED)
+			s = move_in(p, addr, bytes, &why);
+		*out = (struct shared_at){e->arena, s ? s->offset + (addr - s->addr) : 0, s, why};
 	}
 	if (s)
 		s->users++;
@@ -332,6 +342,7 @@ bool share_begin(struct process *p, uint64_t addr, uint64_t bytes, struct shared
 {
 	bool begun;
 
+	*out = (struct shared_at){.why = KEY_WHY_PRIVATE};
 	if (!p->nhcas)
 		return false;
 	pthread_mutex_lock(&lock);

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "exposure/segment.h"
+#include "exposure/expose.h"
 
 struct process;
 struct share;
@@ -25,10 +25,10 @@ struct shared_at {
 	struct segment_ref segment;
 	uint64_t offset;
 	struct share *share;
-	bool moved; /* to get there */
+	enum key_why why; /* it is open, or not */
 };
 
-/* False: it is not open to peers. */
+/* False: it is not open to peers, and out->why says why. */
 bool share_begin(struct process *p, uint64_t addr, uint64_t bytes,
 		 struct shared_at *out) must_check;
 /* The last reference moves the pages back, unless a thread might notice. NULL is nothing. */

@@ -20,11 +20,13 @@ bool shared_file_find(uint64_t addr, uint64_t bytes, struct shared_range *out)
 	uint64_t end = addr + bytes, at;
 	struct vma v;
 
-	/* System V segments have numbers of their own beside those of memfds on the same device. */
-	if (end < addr || !vma_at(addr, &v) || v.perms[3] != 's' || !v.inode ||
-	    !strncmp(v.name, "/SYSV", 5))
+	*out = (struct shared_range){0};
+	if (end < addr || !vma_at(addr, &v))
 		return false;
 	*out = (struct shared_range){vma_file_id(&v), v.offset + (addr - v.start), v};
+	/* System V segments have numbers of their own beside those of memfds on the same device. */
+	if (v.perms[3] != 's' || !v.inode || !strncmp(v.name, "/SYSV", 5))
+		return false;
 	for (at = v.end; at < end; at = v.end)
 		if (!vma_at(at, &v) || v.perms[3] != 's' || vma_file_id(&v) != out->id ||
 		    v.offset + (at - v.start) != out->offset + (at - addr))

@@ -20,7 +20,8 @@ struct shared_range {
 	struct vma first; /* the mapping where it begins */
 };
 
-/* Does [addr, addr + bytes) lie in one file, mapped shared and in its order? */
+/* Does [addr, addr + bytes) lie in one file, mapped shared and in its order?  out->first is there
+ * in any case, if anything is. */
 bool shared_file_find(uint64_t addr, uint64_t bytes, struct shared_range *out) must_check;
 /*
  * A descriptor of that file, which the program need not have any more, and its size.  Negative fd:

@@ -16,20 +16,16 @@ static bool may_be_reached(uint32_t access)
 	return access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ);
 }
 
-/* The memory in a file that peers map. */
-static bool place_mapped(struct process *p, struct umr *mr, struct key_place *place)
+/* In a file that peers map, or where the program has it. */
+static struct key_place memory_place(struct process *p, struct umr *mr, uint64_t addr)
 {
-	struct shared_at at;
+	struct shared_at at = {.why = KEY_WHY_ASKED};
 
-	if (p->memory == MEMORY_KERNEL ||
-	    !share_begin(p, (uintptr_t)mr->attr.addr, mr->attr.length, &at))
-		return false;
+	if (p->memory == MEMORY_KERNEL || !share_begin(p, addr, mr->attr.length, &at))
+		return (struct key_place){.way = KEY_KERNEL, .why = at.why, .addr = addr};
 	mr->share = at.share;
-	*place = (struct key_place){.way = KEY_MAPPED,
-				    .why = at.moved ? KEY_WHY_MOVED : KEY_WHY_SHARED,
-				    .segment = at.segment,
-				    .offset = at.offset};
-	return true;
+	return (struct key_place){
+		.way = KEY_MAPPED, .why = at.why, .segment = at.segment, .offset = at.offset};
 }
 
 /*
@@ -68,13 +64,11 @@ static void region_place(struct process *p, struct umr *mr, struct key_place *pl
 	if (mr->attr.access & IB_ACCESS_ON_DEMAND)
 		return;
 	if (memory_may_block(addr, mr->attr.length)) {
-		trace(share, refused, addr, mr->attr.length, "may-wait-for-a-program");
 		place->why = KEY_WHY_MAY_WAIT;
+		trace(share, refused, addr, mr->attr.length, key_why_name(place->why));
 		return;
 	}
-	if (!place_mapped(p, mr, place))
-		*place =
-			(struct key_place){.way = KEY_KERNEL, .why = KEY_WHY_PRIVATE, .addr = addr};
+	*place = memory_place(p, mr, addr);
 }
 
 void ushare_region(const struct ufile *f, struct umr *mr)
