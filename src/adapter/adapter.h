@@ -23,6 +23,7 @@
 #include "prm/eth.h"
 #include "prm/ib.h"
 #include "prm/number.h"
+#include "exposure/expose.h"
 #include "base/compiler.h"
 #include "base/endian.h"
 
@@ -139,12 +140,13 @@ int mkey_retire(struct mkey *m) must_check;
 /* What a region's key stands for now; -ENOENT if for nothing, -EINVAL for other kinds of key. */
 int mkey_query(struct adapter *a, uint32_t key, struct mkey_attr *out) must_check;
 
-struct key_place;
-
 /* Peers may access the region's memory in this way by themselves (exposure/expose.h), until the
  * region is modified or destroyed. */
 void mkey_expose(struct adapter *a, struct mkey *m, const struct key_place *place);
-/* Ends that alone.  When this returns, no peer is in the memory but by packets. */
+/* Lists a key that peers reach by packets alone, with the reason, for people who ask; until the
+ * same time. */
+void mkey_note(struct adapter *a, struct mkey *m, enum key_why why);
+/* Ends both alone.  When this returns, no peer is in the memory but by packets. */
 void mkey_conceal(struct adapter *a, struct mkey *m);
 /* On return nobody touches the memory any more. */
 void mkey_destroy(struct adapter *a, struct mkey *m);

@@ -59,7 +59,7 @@ enum key_way {
 /* Why it is that way; for people who ask. */
 enum key_why {
 	KEY_WHY_UNSAID,
-	KEY_WHY_ASKED,	   /* kernel: --memory says so */
+	KEY_WHY_ASKED,	   /* kernel, packets: --memory says so */
 	KEY_WHY_PRIVATE,   /* kernel: memory of the program alone */
 	KEY_WHY_CLOSED,	   /* kernel: shared, but peers cannot map it: System V, other files */
 	KEY_WHY_SHARED,	   /* mapped: a file, or device memory, that others may map */
@@ -71,6 +71,10 @@ enum key_why {
 	KEY_WHY_NO_MOVE,   /* there was no room, or a page could not be read */
 	KEY_WHY_ON_DEMAND, /* packets: its pages need not be there */
 	KEY_WHY_MAY_WAIT,  /* packets: a fault may wait for another program */
+	KEY_WHY_LOCAL,	   /* packets: no right for peers to read or write */
+	KEY_WHY_WINDOW,	   /* packets: work requests say what it covers, and for whom */
+	KEY_WHY_LIST,	   /* packets: pieces of other keys, strides, signatures */
+	KEY_WHY_DEVX,	   /* packets: made by a command of DEVX */
 	KEY_WHYS
 };
 
@@ -103,6 +107,16 @@ enum peer_found {
 	PEER_FOUNDS
 };
 
+/*
+ * A key or queue pair that peers reach by packets alone.  It takes part in nothing: only people
+ * read of it, not of one moment.
+ */
+struct expose_note {
+	_Atomic(uint32_t) number; /* a key as it was allocated, or a QP number; 0: none */
+	_Atomic(uint32_t) kind;	  /* enum key_why, or enum ib_qp_type */
+	_Atomic(uint32_t) peer;	  /* a QP's; 0: none */
+};
+
 struct expose_mem {
 	struct qp_block qps[EXPOSE_BLOCKS];
 	struct key_block keys[EXPOSE_BLOCKS];
@@ -112,6 +126,8 @@ struct expose_mem {
 	_Atomic(uint8_t) found[REGISTRY_SLOTS]; /* enum peer_found, by the peer's slot */
 	/* The process lays keys and responders open.  If not, peers read what it sends. */
 	uint32_t keys_open;
+	struct expose_note other_qps[EXPOSE_BLOCKS];
+	struct expose_note other_keys[EXPOSE_BLOCKS];
 };
 
 /* Our own. */
@@ -174,9 +190,16 @@ int64_t expose_arena_take(struct expose *e, uint64_t bytes);
 /* The file of the arena; closed without one. */
 const struct hidden *expose_arena_file(const struct expose *e);
 
+/* Lists what has no block of its own, or lists it anew; not if another has its place. */
+void expose_note_key(struct expose *e, uint32_t key, enum key_why why);
+void expose_note_key_end(struct expose *e, uint32_t key);
+void expose_note_qp(struct expose *e, uint32_t qpn, enum ib_qp_type type, uint32_t peer);
+void expose_note_qp_end(struct expose *e, uint32_t qpn);
+
 /* For people: "kernel", "private memory", "mapped".  Any value will do. */
 const char *key_way_name(enum key_way way);
 const char *key_why_name(enum key_why why);
+const char *transport_name(enum ib_qp_type type);
 const char *peer_found_name(enum peer_found found);
 /* A copy of what the process in that slot exposes, not of one moment, to be freed; NULL if that is
  * nothing or may not be read.  Reading leaves no pages behind. */

@@ -33,6 +33,10 @@ const char *key_why_name(enum key_why why)
 		[KEY_WHY_NO_MOVE] = "private memory that could not be moved",
 		[KEY_WHY_ON_DEMAND] = "on-demand paging",
 		[KEY_WHY_MAY_WAIT] = "faults may wait for another program",
+		[KEY_WHY_LOCAL] = "no right for peers to read or write",
+		[KEY_WHY_WINDOW] = "a memory window",
+		[KEY_WHY_LIST] = "a list of pieces of other keys, or with signatures",
+		[KEY_WHY_DEVX] = "made by a DEVX command",
 	};
 
 	return name_of(names, KEY_WHYS, why);
@@ -50,6 +54,19 @@ const char *peer_found_name(enum peer_found found)
 	};
 
 	return name_of(names, PEER_FOUNDS, found);
+}
+
+const char *transport_name(enum ib_qp_type type)
+{
+	static const char *const names[] = {
+		[IB_QPT_RC] = "RC",	  [IB_QPT_UC] = "UC",
+		[IB_QPT_UD] = "UD",	  [IB_QPT_RAW_PACKET] = "raw packets",
+		[IB_QPT_XRC_INI] = "XRC", [IB_QPT_XRC_TGT] = "XRC",
+		[IB_QPT_DCI] = "DC",	  [IB_QPT_DCT] = "DC",
+	};
+	const char *name = name_of(names, array_size(names), type);
+
+	return name ? name : "unknown";
 }
 
 struct expose_mem *expose_snapshot(const struct slot *s)

@@ -8,24 +8,31 @@
 #include <unistd.h>
 
 #include "fabric/client/link.h"
+#include "wire/route.h"
 
 /* ---- gathering ---- */
 
-static bool slots_map(struct view *v, struct reach *r)
+static void *segment_map_read(int fd, size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static bool segments_map(struct view *v, struct reach *r)
 {
 	int fds[MSG_MAX_FDS];
 	struct msg m = {0};
-	void *p;
 
 	if (link_call(v->sock, &m, MSG_INFO, fds))
 		return false;
 	r->bytes = m.info_reply.slots_bytes;
-	p = r->bytes < sizeof(struct slot) * REGISTRY_SLOTS
-		    ? MAP_FAILED
-		    : mmap(NULL, r->bytes, PROT_READ, MAP_SHARED, fds[HELLO_FD_SLOTS], 0);
+	if (r->bytes >= sizeof(struct slot) * REGISTRY_SLOTS) {
+		r->slots = segment_map_read(fds[HELLO_FD_SLOTS], r->bytes);
+		r->registry = segment_map_read(fds[HELLO_FD_REGISTRY], sizeof(*r->registry));
+	}
 	msg_close_fds(fds);
-	r->slots = p == MAP_FAILED ? NULL : p;
-	return r->slots;
+	return r->slots && r->registry;
 }
 
 static struct reach_domain *domain_find(const struct reach_process *p, uint32_t pdn)
@@ -77,15 +84,23 @@ static bool process_look(struct reach *r, uint32_t slot)
 {
 	struct reach_process *p = &r->processes[r->n++];
 
-	*p = (struct reach_process){.slot = slot, .mem = expose_snapshot(&r->slots[slot])};
+	*p = (struct reach_process){
+		.slot = slot,
+		.exposes = atomic_load(&r->slots[slot].expose_fd_plus_1),
+		.mem = expose_snapshot(&r->slots[slot]),
+	};
+	if (p->mem)
+		p->exposes = p->mem->keys_open;
 	return !p->mem || domains_list(p);
 }
 
 bool reach_open(struct view *v, struct reach *r)
 {
 	*r = (struct reach){0};
-	if (!slots_map(v, r))
+	if (!segments_map(v, r)) {
+		reach_close(r);
 		return false;
+	}
 	for (uint32_t slot = 0; slot < REGISTRY_SLOTS; slot++)
 		if (atomic_load(&r->slots[slot].alive) && !process_look(r, slot)) {
 			reach_close(r);
@@ -102,6 +117,8 @@ void reach_close(struct reach *r)
 	}
 	if (r->slots)
 		munmap(r->slots, r->bytes);
+	if (r->registry)
+		munmap(r->registry, sizeof(*r->registry));
 }
 
 const struct reach_process *reach_find(const struct reach *r, uint32_t slot)
@@ -122,16 +139,11 @@ static const struct qp_block *block_of(const struct reach_process *p, uint32_t q
 }
 
 /* Who has the queue pair that this one is connected to? */
-static const struct reach_process *peer_of(const struct reach *r, const struct qp_block *b)
+static const struct reach_process *peer_of(const struct reach *r, uint32_t peer_qpn)
 {
-	for (uint32_t i = 0; i < r->n; i++) {
-		const struct reach_process *p = &r->processes[i];
-		const struct qp_block *theirs = p->mem ? block_of(p, b->view.dest_qpn) : NULL;
+	uint32_t owner = peer_qpn ? route_number_owner_plus_1(r->registry, peer_qpn) : 0;
 
-		if (theirs && theirs->view.port == b->view.dest_port)
-			return p;
-	}
-	return NULL;
+	return owner ? reach_find(r, owner - 1) : NULL;
 }
 
 /* Why none of the peer's keys can be reached by a process that has found that; NULL: some can. */
@@ -152,14 +164,17 @@ static const char *why_packets(const struct reach *r, const struct reach_process
 	enum peer_found found;
 
 	if (!peer)
-		return "no process lays such a queue pair open";
+		return "no process has the peer's queue pair";
 	found = (enum peer_found)p->mem->found[peer->slot];
+	if (!peer->mem)
+		return peer_found_name(PEER_NOT_MAPPED);
 	if (found != PEER_MAPPED && found != PEER_NO_KERNEL)
 		return peer_found_name(found);
 	if (atomic_load(&r->slots[peer->slot].observers))
 		return "somebody watches the peer's packets";
 	theirs = block_of(peer, b->view.dest_qpn);
-	if (theirs->view.dest_qpn != b->qpn || !qp_word_is_open(qp_word_load(&theirs->word)))
+	if (!theirs || theirs->view.dest_qpn != b->qpn || theirs->view.port != b->view.dest_port ||
+	    !qp_word_is_open(qp_word_load(&theirs->word)))
 		return "the peer's queue pair takes no requests, or is handling packets";
 	return why_no_key(peer, theirs->view.pdn, found);
 }
@@ -172,26 +187,61 @@ static const char *why_one_sided(enum peer_found found)
 				       : peer_found_name(found);
 }
 
+static void connected_way(const struct reach *r, const struct reach_process *p,
+			  const struct qp_block *b, struct reach_qp *out)
+{
+	const struct reach_process *peer = peer_of(r, b->view.dest_qpn);
+	const char *why = why_packets(r, p, peer, b);
+
+	out->one_sided = peer == p || !why;
+	if (peer == p)
+		out->why = "in one process";
+	else
+		out->why = why ? why : why_one_sided((enum peer_found)p->mem->found[peer->slot]);
+}
+
+/* Where keys and responders are not open, or not known. */
+static const char *why_not_open(const struct reach_process *p)
+{
+	return p->exposes ? "what the process lays open may not be read from here"
+			  : "the process lays nothing open: all data goes by packets";
+}
+
+static const char *why_no_block(const struct reach_process *p, enum ib_qp_type type)
+{
+	if (!p->exposes)
+		return why_not_open(p);
+	return type == IB_QPT_RC ? "too many queue pairs" : "only RC has another way than packets";
+}
+
+static bool other_qp(const struct reach_process *p, const struct expose_note *n,
+		     struct reach_qp *out)
+{
+	enum ib_qp_type type = (enum ib_qp_type)n->kind;
+
+	*out = (struct reach_qp){
+		.qpn = n->number,
+		.peer_qpn = n->peer,
+		.transport = transport_name(type),
+		.why = why_no_block(p, type),
+	};
+	return n->number;
+}
+
 bool reach_qp_at(const struct reach *r, const struct reach_process *p, uint32_t i,
 		 struct reach_qp *out)
 {
-	const struct qp_block *b = &p->mem->qps[i];
-	const struct reach_process *peer;
-	const char *why;
+	const struct qp_block *b = &p->mem->qps[i % EXPOSE_BLOCKS];
 
-	*out = (struct reach_qp){.qpn = b->qpn, .peer_qpn = b->view.dest_qpn};
-	if (!b->qpn)
-		return false;
-	peer = b->view.dest_qpn ? peer_of(r, b) : NULL;
-	if (peer == p) {
-		out->one_sided = true;
-		out->why = "in one process";
-		return true;
-	}
-	why = b->view.dest_qpn ? why_packets(r, p, peer, b) : "not connected";
-	out->one_sided = !why;
-	out->why = why ? why : why_one_sided((enum peer_found)p->mem->found[peer->slot]);
-	return true;
+	if (i >= EXPOSE_BLOCKS)
+		return other_qp(p, &p->mem->other_qps[i - EXPOSE_BLOCKS], out);
+	*out = (struct reach_qp){.qpn = b->qpn,
+				 .peer_qpn = b->view.dest_qpn,
+				 .transport = transport_name(IB_QPT_RC),
+				 .why = "not connected"};
+	if (b->qpn && b->view.dest_qpn)
+		connected_way(r, p, b, out);
+	return b->qpn;
 }
 
 /* ---- showing ---- */
@@ -201,12 +251,13 @@ static void qps_json(struct json *j, const struct reach *r, const struct reach_p
 	struct reach_qp qp;
 
 	json_open(j, "queue_pairs", '[');
-	for (uint32_t i = 0; i < EXPOSE_BLOCKS; i++) {
+	for (uint32_t i = 0; i < REACH_QPS; i++) {
 		if (!reach_qp_at(r, p, i, &qp))
 			continue;
 		json_open(j, NULL, '{');
 		json_number(j, "qpn", qp.qpn);
 		json_number(j, "peer_qpn", qp.peer_qpn);
+		json_string(j, "transport", qp.transport);
 		json_string(j, "way", qp.one_sided ? "one-sided" : "packets");
 		json_string(j, "why", qp.why);
 		json_close(j, '}');
@@ -214,35 +265,41 @@ static void qps_json(struct json *j, const struct reach *r, const struct reach_p
 	json_close(j, ']');
 }
 
+static void key_json(struct json *j, uint32_t key, const struct key_block *k, enum key_way way,
+		     enum key_why why)
+{
+	json_open(j, NULL, '{');
+	json_number(j, "key", key);
+	if (k) {
+		json_number(j, "iova", k->iova);
+		json_number(j, "length", k->length);
+	}
+	json_string(j, "way", key_way_name(way));
+	json_string(j, "why", key_why_name(why));
+	json_close(j, '}');
+}
+
 static void keys_json(struct json *j, const struct reach_process *p)
 {
 	json_open(j, "keys", '[');
 	for (uint32_t i = 0; i < EXPOSE_BLOCKS; i++) {
 		const struct key_block *k = key_at(p, i);
+		const struct expose_note *n = &p->mem->other_keys[i];
 
-		if (!k)
-			continue;
-		json_open(j, NULL, '{');
-		json_number(j, "key", k->key);
-		json_number(j, "iova", k->iova);
-		json_number(j, "length", k->length);
-		json_string(j, "way", key_way_name(k->place.way));
-		json_string(j, "why", key_why_name(k->place.why));
-		json_close(j, '}');
+		if (k)
+			key_json(j, k->key, k, k->place.way, k->place.why);
+		if (n->number)
+			key_json(j, n->number, NULL, KEY_PACKETS, (enum key_why)n->kind);
 	}
 	json_close(j, ']');
 }
 
-/* Without keys, peers read what it sends and no more. */
-static bool reach_exposes(const struct reach_process *p)
-{
-	return p->mem && p->mem->keys_open;
-}
-
 void reach_json(struct json *j, const struct reach *r, const struct reach_process *p)
 {
-	json_bool(j, "exposes", reach_exposes(p));
-	if (!reach_exposes(p))
+	json_bool(j, "exposes", p->exposes);
+	if (!p->mem || !p->exposes)
+		json_string(j, "why", why_not_open(p));
+	if (!p->mem)
 		return;
 	qps_json(j, r, p);
 	keys_json(j, p);
@@ -253,8 +310,8 @@ void reach_print(const struct reach *r, const struct reach_process *p)
 	unsigned keys[KEY_MAPPED + 1] = {0}, sided = 0, packets = 0;
 	struct reach_qp qp;
 
-	if (!reach_exposes(p)) {
-		puts("  exposes nothing: all data goes by packets");
+	if (!p->mem || !p->exposes) {
+		printf("  %s\n", why_not_open(p));
 		return;
 	}
 	for (uint32_t i = 0; i < EXPOSE_BLOCKS; i++) {
@@ -262,11 +319,13 @@ void reach_print(const struct reach *r, const struct reach_process *p)
 
 		if (k)
 			keys[k->place.way]++;
+		keys[KEY_PACKETS] += p->mem->other_keys[i].number != 0;
+	}
+	for (uint32_t i = 0; i < REACH_QPS; i++)
 		if (reach_qp_at(r, p, i, &qp)) {
 			sided += qp.one_sided;
 			packets += !qp.one_sided;
 		}
-	}
 	printf("  keys reached: %u by the kernel, %u mapped, %u by packets; queue pairs: %u "
 	       "one-sided, %u by packets\n",
 	       keys[KEY_KERNEL], keys[KEY_MAPPED], keys[KEY_PACKETS], sided, packets);

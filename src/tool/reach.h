@@ -17,14 +17,18 @@ struct reach_domain {
 /* A process of the fabric. */
 struct reach_process {
 	uint32_t slot;
-	struct expose_mem *mem; /* a copy; NULL: it exposes nothing, or we may not look */
+	bool exposes;		/* keys and responders, as far as we know */
+	struct expose_mem *mem; /* a copy; NULL: there is nothing, or we may not look */
 	struct reach_domain *domains;
 	uint32_t ndomains;
 };
 
+#define REACH_QPS (2 * EXPOSE_BLOCKS)
+
 struct reach {
 	struct slot *slots;
 	size_t bytes;
+	struct registry *registry; /* read-only */
 	uint32_t n;
 	struct reach_process processes[REGISTRY_SLOTS];
 };
@@ -32,7 +36,8 @@ struct reach {
 /* What a queue pair does with RDMA WRITEs and READs. */
 struct reach_qp {
 	uint32_t qpn;
-	uint32_t peer_qpn;
+	uint32_t peer_qpn; /* 0: none */
+	const char *transport;
 	bool one_sided; /* each request goes the way of its key; or all by packets */
 	const char *why;
 };
@@ -42,7 +47,7 @@ bool reach_open(struct view *v, struct reach *r);
 void reach_close(struct reach *r);
 /* The process in a slot; NULL: none that we know. */
 const struct reach_process *reach_find(const struct reach *r, uint32_t slot);
-/* The queue pair in block i of a process; false: there is none. */
+/* Queue pair i of a process, below REACH_QPS; false: there is none. */
 bool reach_qp_at(const struct reach *r, const struct reach_process *p, uint32_t i,
 		 struct reach_qp *out);
 

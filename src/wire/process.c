@@ -47,6 +47,8 @@ int wire_process_create(const struct wire_process_attr *attr, struct wire_proces
 	 * Fails where there is no Yama, which is just as well. */
 	if (attr->open_channel)
 		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+	/* Whoever had the slot before may have been killed. */
+	atomic_store(&h->slot->expose_fd_plus_1, 0);
 	if (expose_open(&h->expose, attr->slots, attr->slot, attr->expose) < 0)
 		log_info("nothing is exposed to peers: %m");
 	*out = h;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * kinds DEVICE [threads]: registers memory of each kind that peers reach in ways of their own, and
- * says "KEY NAME" of each.  Then it waits until it is killed.  With "threads", it has another
- * thread from the beginning on.
+ * kinds DEVICE [threads]: has a memory key of each kind that peers reach in a way of its own, then
+ * queue pairs of several transports, and says "NUMBER NAME" of each, "keys" after the keys and
+ * "done" at the end.  Then it waits until it is killed.  With "threads", it has another thread from
+ * the beginning on.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -14,6 +15,8 @@
 #include <sys/shm.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <infiniband/mlx5dv.h>
 
 #include "verbs_device.h"
 
@@ -87,9 +90,9 @@ static uint32_t key_of(struct ibv_pd *pd, void *memory, size_t bytes, int access
 	return mr->rkey;
 }
 
-static void tell(const char *name, uint32_t key)
+static void tell(const char *name, uint32_t number)
 {
-	printf("%u %s\n", key, name);
+	printf("%u %s\n", number, name);
 }
 
 static void regions_tell(struct ibv_pd *pd)
@@ -108,6 +111,49 @@ static void regions_tell(struct ibv_pd *pd)
 	for (int i = 0; i < MANY; i++)
 		last = key_of(pd, memory_private(PAGE), PAGE, ACCESS);
 	tell("many", last);
+	tell("local", key_of(pd, memory_private(PAGE), PAGE, IBV_ACCESS_LOCAL_WRITE));
+}
+
+static void other_keys_tell(struct ibv_pd *pd)
+{
+	struct mlx5dv_mkey_init_attr attr = {
+		.pd = pd, .create_flags = MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, .max_entries = 4};
+	struct ibv_mw *window = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+	struct mlx5dv_mkey *list = mlx5dv_create_mkey(&attr);
+
+	if (!window || !list)
+		device_die("a window or a list: %m");
+	tell("window", window->rkey);
+	tell("list", list->rkey);
+}
+
+static struct ibv_qp *qp_of(struct ibv_pd *pd, struct ibv_cq *cq, enum ibv_qp_type type)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+		.qp_type = type,
+	};
+	struct ibv_qp *qp = ibv_create_qp(pd, &attr);
+
+	if (!qp)
+		device_die("ibv_create_qp: %m");
+	return qp;
+}
+
+/* Of these the first is connected, with itself. */
+static void queue_pairs_tell(const struct device_port *port, struct ibv_pd *pd)
+{
+	struct ibv_cq *cq = ibv_create_cq(port->ctx, 1, NULL, NULL, 0);
+	struct ibv_qp *uc = qp_of(pd, cq, IBV_QPT_UC);
+	struct device_address self = device_address(port, uc, 1);
+
+	device_qp_init(uc, &device_default_connection);
+	device_qp_connect(port, uc, &device_default_connection, &self, 1);
+	tell("uc", uc->qp_num);
+	tell("ud", qp_of(pd, cq, IBV_QPT_UD)->qp_num);
+	tell("rc", qp_of(pd, cq, IBV_QPT_RC)->qp_num);
 }
 
 static void *thread_wait(void *arg)
@@ -132,6 +178,9 @@ int main(int argc, char **argv)
 	if (!pd)
 		device_die("ibv_alloc_pd: %m");
 	regions_tell(pd);
+	other_keys_tell(pd);
+	puts("keys");
+	queue_pairs_tell(&port, pd);
 	puts("done");
 	fflush(stdout);
 	for (;;)

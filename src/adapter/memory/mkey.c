@@ -14,6 +14,7 @@ struct mkey {
 	_Atomic(uint32_t) windows;
 	struct mkey_meaning *meaning;
 	bool exposed;
+	bool noted;
 };
 
 #define FROZEN UINT32_MAX
@@ -125,6 +126,9 @@ void mkey_conceal(struct adapter *a, struct mkey *m)
 {
 	struct expose *e = wire_expose(a->wire);
 
+	if (m->noted)
+		expose_note_key_end(e, m->key);
+	m->noted = false;
 	if (!m->exposed)
 		return;
 	expose_key_end(e, m->key);
@@ -177,6 +181,12 @@ void mkey_expose(struct adapter *a, struct mkey *m, const struct key_place *plac
 	};
 
 	m->exposed = expose_key(wire_expose(a->wire), &k);
+}
+
+void mkey_note(struct adapter *a, struct mkey *m, enum key_why why)
+{
+	expose_note_key(wire_expose(a->wire), m->key, why);
+	m->noted = true;
 }
 
 void mkey_destroy(struct adapter *a, struct mkey *m)

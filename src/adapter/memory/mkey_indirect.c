@@ -84,6 +84,7 @@ int mkey_create_indirect(struct adapter *a, const struct mkey_indirect_attr *att
 	ret = mkey_adopt(a, &k->meaning, attr->variant, &k->key, out);
 	if (ret < 0)
 		goto release;
+	mkey_note(a, *out, KEY_WHY_LIST);
 	return 0;
 release:
 	indirect_free(&k->meaning);

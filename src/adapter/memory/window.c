@@ -161,6 +161,7 @@ int window_create(struct adapter *a, uint32_t pdn, enum window_type type, struct
 		.ops = &window_ops,
 	};
 	number_publish(&a->mkeys, (uint32_t)index, &w->meaning);
+	expose_note_key(wire_expose(a->wire), w->key, KEY_WHY_WINDOW);
 	*out = w;
 	return 0;
 }
@@ -175,6 +176,7 @@ void window_destroy(struct adapter *a, struct window *w)
 	number_publish(&a->mkeys, w->key >> 8, NULL);
 	rcu_wait();
 	window_set_unbound(w);
+	expose_note_key_end(wire_expose(a->wire), w->key);
 	number_give(&a->mkeys, w->key >> 8);
 	w->meaning.ops->release(&w->meaning);
 }

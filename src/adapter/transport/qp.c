@@ -72,6 +72,14 @@ static int check_create(const struct qp_create_attr *attr)
 	return 0;
 }
 
+/* For people who ask: a queue pair without a block goes by packets. */
+static void qp_note(struct qp *qp)
+{
+	if (!qp->resp.shared)
+		expose_note_qp(wire_expose(qp->adapter->wire), qp->qpn, qp->create.type,
+			       qp->attr.dest_qpn);
+}
+
 int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **out)
 {
 	int ret = check_create(attr);
@@ -120,11 +128,12 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 		goto free_parts;
 	}
 	qp->qpn = (uint32_t)qpn;
-	/* Peers execute requests directly for plain RC only, so no other type takes a shared block.
-	 */
+	/* Peers execute requests directly for plain RC only, so no other type takes a shared block,
+	 * and none needs more than a note. */
 	qp->resp.shared = qp->bth == BTH_RC && attr->type == IB_QPT_RC
 				  ? expose_qp(wire_expose(a->wire), qp->qpn)
 				  : NULL;
+	qp_note(qp);
 	qp->attr.path_mtu = IB_MTU_4096;
 	qp_reset_queues(qp);
 	qp->timer.fire = completer_timeout;
@@ -181,6 +190,7 @@ void qp_destroy(struct qp *qp)
 		srq_release(qp->create.srq);
 	if (qp->resp.shared)
 		expose_qp_end(qp->resp.shared);
+	expose_note_qp_end(wire_expose(a->wire), qp->qpn);
 	number_give(&a->qps, qp->qpn);
 	free(qp->dci);
 	free(qp->send_ops);
@@ -267,6 +277,8 @@ static bool apply_attributes(struct qp *qp, uint32_t mask)
 	}
 	if (mask & (IB_QP_AV | IB_QP_DEST_QPN))
 		route_forget(&qp->route);
+	if (mask & IB_QP_DEST_QPN)
+		qp_note(qp);
 	/* IBTA 9.7.6.1.3: 4.096 us times 2^timeout; 0 waits for ever */
 	if (mask & IB_QP_TIMEOUT)
 		qp->ack_timeout_ns = qp->attr.timeout ? 4096ull << qp->attr.timeout : 0;

@@ -90,6 +90,7 @@ static int devx_mkey_make_region(struct devx_call *c, const uint8_t *mkc, struct
 		IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC;
 	uint64_t page, start, offset = prm_get(c->in, CREATE_MKEY_OFFSET);
 	struct devx_umem *umem;
+	int ret;
 
 	if (prm_get(mkc, MKC_FREE) || prm_get(mkc, MKC_UMR) || prm_get(mkc, MKC_BSF) ||
 	    prm_get32(mkc, MKC_QPN) != IB_QPN_MASK) {
@@ -107,7 +108,10 @@ static int devx_mkey_make_region(struct devx_call *c, const uint8_t *mkc, struct
 		return -EINVAL;
 	attr.addr = (void *)(uintptr_t)start;
 	devx_obj_uses(&key->obj, &umem->uobj);
-	return mkey_create(c->file->hca->adapter, &attr, &key->mkey);
+	ret = mkey_create(c->file->hca->adapter, &attr, &key->mkey);
+	if (ret == 0)
+		mkey_note(c->file->hca->adapter, key->mkey, KEY_WHY_DEVX);
+	return ret;
 }
 
 static int devx_mkey_make(struct devx_call *c, struct devx_mkey *key)

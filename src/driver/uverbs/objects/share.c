@@ -76,8 +76,13 @@ void ushare_region(const struct ufile *f, struct umr *mr)
 	struct process *p = process_current();
 	struct key_place place;
 
-	if (!p || p->memory == MEMORY_PACKETS || mr->share || !may_be_reached(mr->attr.access))
+	if (!p || mr->share)
 		return;
+	if (p->memory == MEMORY_PACKETS || !may_be_reached(mr->attr.access)) {
+		mkey_note(f->hca->adapter, mr->mkey,
+			  may_be_reached(mr->attr.access) ? KEY_WHY_ASKED : KEY_WHY_LOCAL);
+		return;
+	}
 	pthread_mutex_lock(&lock);
 	region_place(p, mr, &place);
 	mkey_expose(f->hca->adapter, mr->mkey, &place);

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What `softhca fabric status` says of the ways to programs' memory."""
+import contextlib
+import ctypes
+import errno
+import json
+import os
+import platform
+import shutil
+import signal
+import struct
+import time
+
+from harness import Skip, expect, free_port, wait_listening
+
+
+def clients_shown(session, ready):
+    """The clients of the fabric, as soon as they are as wanted."""
+    end = time.monotonic() + 30
+    while True:
+        clients = json.loads(session.tool("fabric", "status", "--json").out).get("clients", [])
+        if ready(clients):
+            return clients
+        expect(time.monotonic() < end, f"status shows {clients}")
+        time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def writing_programs(session, memory, server=None, client=None):
+    """Two programs that write to each other for a while; options of Popen for each of them.  The
+    ways to their memory are one name, or one each."""
+    memory = (memory, memory) if isinstance(memory, str) else memory
+    if not shutil.which("ib_write_bw"):
+        raise Skip("ib_write_bw is not there (package perftest)")
+    port = free_port()
+    argv = ["ib_write_bw", "-d", "mlx5_0", "-F", "-b", "-s", "4096", "-D", "50", "-p", str(port)]
+    programs = [session.background(*argv, run_options=("--memory", memory[0]), **server or {})]
+    try:
+        wait_listening(port, programs[0])
+        programs.append(session.background(*argv, "127.0.0.1", run_options=("--memory", memory[1]),
+                                           **client or {}))
+        yield [program.pid for program in programs]
+    finally:
+        for program in programs:
+            os.killpg(program.pid, signal.SIGKILL)
+            program.communicate()
+
+
+def queue_pairs_shown(session, pids, wanted):
+    """The clients of the fabric, when the only queue pair of each goes the way that is wanted."""
+    return clients_shown(session, lambda clients: len(clients) == len(pids) and {
+        c["pid"]: [(q["way"], q["why"]) for q in c.get("queue_pairs", [])] for c in clients} ==
+        {pid: [way] for pid, way in zip(pids, wanted)})
+
+
+def what_forbids(session):
+    """Where a process may not copy by itself, the status says so, if the keys need it."""
+    own_keys = ("one-sided", "each request goes the way of its key")
+    no_rseq = ("packets", "the process has no restartable sequences")
+    without = {"env": dict(session.env, GLIBC_TUNABLES="glibc.pthread.rseq=0")}
+    for memory in ("auto", "mapped"):
+        with writing_programs(session, memory, client=without) as pids:
+            queue_pairs_shown(session, pids, [own_keys, no_rseq])
+    confined = {"preexec_fn": forbid_process_vm}
+    forbidden = ("packets", "the system forbids process_vm_readv and writev")
+    with writing_programs(session, "auto", server=confined) as pids:
+        queue_pairs_shown(session, pids, [forbidden, own_keys])
+    with writing_programs(session, "mapped", confined, confined) as pids:
+        # what the system forbids is found out when something is tried that needs it
+        some_keys = (own_keys, ("one-sided", "mapped memory alone: the system forbids "
+                                             "process_vm_readv and writev"))
+        clients_shown(session, lambda clients: len(clients) == len(pids) and all(
+            [(q["way"], q["why"]) in some_keys for q in c.get("queue_pairs", [])] == [True]
+            for c in clients))
+
+
+def forbid_process_vm():
+    """In a child, before it executes a program: that one cannot copy from or to processes."""
+    calls = {"x86_64": (310, 311), "aarch64": (270, 271)}[platform.machine()]
+    # The call's number is in the first word; either of the two gives EPERM.
+    code = [(0x20, 0, 0, 0), (0x15, 1, 0, calls[0]), (0x15, 0, 1, calls[1]),
+            (0x06, 0, 0, 0x00050000 | errno.EPERM), (0x06, 0, 0, 0x7fff0000)]
+    filters = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *c) for c in code))
+    program = struct.pack("HxxxxxxP", len(code), ctypes.addressof(filters))
+    libc = ctypes.CDLL(None, use_errno=True)
+    no_new_privs, seccomp, mode_filter = 38, 22, 2
+    if libc.prctl(no_new_privs, 1, 0, 0, 0) or libc.prctl(seccomp, mode_filter, program, 0, 0):
+        raise OSError(ctypes.get_errno(), "no filter for system calls")
+
+
+def the_way(session):
+    """Which way RDMA of two programs goes, and why."""
+    for memory, way, why in (("auto", "kernel", "private memory"),
+                             ("mapped", "mapped", "private memory moved on request"),
+                             ("packets", None, None)):
+        with writing_programs(session, memory):
+            if not way:
+                clients_shown(session, lambda clients: len(clients) == 2 and
+                              not any(c.get("exposes", True) for c in clients))
+                text = session.tool("fabric", "status").out
+                expect("all data goes by packets" in text, text)
+                continue
+            clients = clients_shown(session, lambda clients: len(clients) == 2 and all(
+                [q["way"] for q in c.get("queue_pairs", [])] == ["one-sided"] and c["keys"]
+                for c in clients))
+            found = {(k["way"], k["why"]) for c in clients for k in c["keys"]}
+            expect(found == {(way, why)}, f"keys go {found}")
+            numbers = [[c["queue_pairs"][0][n] for n in ("qpn", "peer_qpn")] for c in clients]
+            expect(numbers[0] == numbers[1][::-1], f"queue pairs {numbers}")
+            text = session.tool("fabric", "status").out
+            expect("1 one-sided, 0 by packets" in text, text)
+
+
+def names_told(program, end):
+    names = {}
+    for line in iter(program.stdout.readline, end):
+        expect(line, "kinds ends too early")
+        number, name = line.split()
+        names[int(number)] = name
+    return names
+
+
+@contextlib.contextmanager
+def all_kinds(session, memory, *arguments):
+    """A program with a key of each kind; the names of these and of its queue pairs."""
+    program = session.background(str(session.build / "tests/clients/kinds"), "mlx5_0", *arguments,
+                                 run_options=("--memory", memory))
+    try:
+        yield names_told(program, "keys\n"), names_told(program, "done\n")
+    finally:
+        os.killpg(program.pid, signal.SIGKILL)
+        program.communicate()
+
+
+def why_of_keys(session):
+    """Each reason for which a key goes the way that it goes."""
+    asked = ("kernel", "--memory asks for it")
+    private = ("kernel", "private memory")
+    moved = ("mapped", "private memory moved on request")
+    plain = ("kernel", "memory that would not be the same if it were moved")
+    often = ("kernel", "private memory, after too many moves or attempts")
+    threads = ("kernel", "private memory that other threads may write")
+    any_way = {"file": ("mapped", "memory that is shared already"),
+               "system-v": ("kernel", "shared memory that peers cannot map"),
+               "on-demand": ("packets", "on-demand paging"),
+               "served": ("packets", "faults may wait for another program"),
+               "local": ("packets", "no right for peers to read or write"),
+               "window": ("packets", "a memory window"),
+               "list": ("packets", "a list of pieces of other keys, or with signatures")}
+    large = ("kernel", "private memory, too large to be moved")
+    skipped = set()
+    for memory, arguments, wanted in (
+            ("auto", (), dict.fromkeys(("private", "large", "locked", "many"), private) | any_way),
+            ("kernel", (), dict.fromkeys(("private", "large", "locked", "many", "file",
+                                          "system-v"), asked)),
+            ("mapped", (), {"private": moved, "large": large, "locked": plain, "many": often} |
+             any_way),
+            ("mapped", ("threads",), {"private": threads, "large": large, "locked": threads,
+                                      "many": threads} | any_way)):
+        with all_kinds(session, memory, *arguments) as (names, _):
+            keys = clients_shown(session, lambda c: len(c) == 1 and "keys" in c[0])[0]["keys"]
+            found = {names[k["key"]]: (k["way"], k["why"]) for k in keys if k["key"] in names}
+            expect(set(found) == set(names.values()), f"{memory}: of {names} there are {found}")
+            skipped |= set(any_way) - set(found)
+            for name, place in found.items():
+                place_wanted = wanted.get(name) or any_way[name]
+                expect(place == place_wanted, f"{memory}: {name} goes {place}, not {place_wanted}")
+    if skipped:
+        raise Skip(f"all is as it should be, but not looked at: {', '.join(sorted(skipped))}")
+
+
+def queue_pairs(session):
+    """Queue pairs that have no other way than packets are listed, too."""
+    wanted = {"uc": ("UC", "packets", "only RC has another way than packets"),
+              "ud": ("UD", "packets", "only RC has another way than packets"),
+              "rc": ("RC", "packets", "not connected")}
+    with all_kinds(session, "auto") as (_, names):
+        client = clients_shown(session, lambda c: len(c) == 1 and "keys" in c[0])[0]
+        found = {names[q["qpn"]]: (q["transport"], q["way"], q["why"])
+                 for q in client["queue_pairs"] if q["qpn"] in names}
+        expect(found == wanted, f"queue pairs: {found}")
+        peers = {names[q["qpn"]]: q["peer_qpn"] for q in client["queue_pairs"]}
+        expect(names.get(peers["uc"]) == "uc" and peers["ud"] == 0, f"peers: {peers}")
+    with all_kinds(session, "packets") as (keys, names):
+        client = clients_shown(session, lambda c: len(c) == 1 and "keys" in c[0])[0]
+        nothing = "the process lays nothing open: all data goes by packets"
+        expect(not client["exposes"] and client["why"] == nothing, client)
+        found = {names[q["qpn"]]: (q["transport"], q["way"], q["why"])
+                 for q in client["queue_pairs"] if q["qpn"] in names}
+        expect(found == {n: (n.upper(), "packets", nothing) for n in ("uc", "ud", "rc")}, found)
+        found = {keys[k["key"]]: (k["way"], k["why"]) for k in client["keys"] if k["key"] in keys}
+        expect(found["private"] == ("packets", "--memory asks for it"), found)
+
+
+def peer_in_packets(session):
+    """Of a process that lays nothing open, its peer says that."""
+    with writing_programs(session, ("auto", "packets")) as pids:
+        clients = clients_shown(session, lambda clients: len(clients) == 2 and all(
+            c.get("exposes") == (c["pid"] == pids[0]) for c in clients) and
+            any(q["peer_qpn"] for c in clients for q in c.get("queue_pairs", [])))
+        found = [(q["way"], q["why"]) for c in clients for q in c["queue_pairs"] if c["exposes"]]
+        expect(found == [("packets", "the peer exposes nothing, may not be mapped, or "
+                           "lives in other namespaces")], found)
+
+
+def cases():
+    return [(f"status: {test.__name__.replace('_', ' ')}", test) for test in (
+        the_way, what_forbids, why_of_keys, queue_pairs, peer_in_packets)]
