@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "fabric/client/link.h"
+#include "fabric/memory_way.h"
 #include "prm/model.h"
 #include "tool/tool.h"
 
@@ -68,12 +69,6 @@ static int bad_model(const struct session *s)
 				      models[i].name);
 	tool_error(s->command, "no model is called '%s'; there are %s", s->model, known);
 	return EXIT_USAGE;
-}
-
-static bool memory_way_ok(const char *name)
-{
-	return !strcmp(name, "auto") || !strcmp(name, "mapped") || !strcmp(name, "kernel") ||
-	       !strcmp(name, "packets");
 }
 
 static int options_read(struct session *s, const struct command *c, int argc, char **argv)
@@ -157,8 +152,8 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 	if (status >= 0)
 		return status;
 	*first = optind;
-	if (s->memory && !memory_way_ok(s->memory))
-		return bad_option(s, "memory is auto, mapped, kernel or packets, not", s->memory);
+	if (s->memory && memory_way_find(s->memory) == MEMORY_WAYS)
+		return bad_option(s, "memory is " MEMORY_WAY_NAMES ", not", s->memory);
 	if (s->reports && strcmp(s->reports, "manual") != 0 && strcmp(s->reports, "hardware") != 0)
 		return bad_option(s, "reports are manual or hardware, not", s->reports);
 	if (s->model && model_find(s->model) < 0)

@@ -155,21 +155,14 @@ static void process_kick(void *user)
 /* SOFTHCA_MEMORY; softhca(1).  SOFTHCA_EXPOSE=0 is its former name for packets. */
 static enum memory_way memory_wanted(void)
 {
-	static const char *const names[] = {
-		[MEMORY_AUTO] = "auto",
-		[MEMORY_MAPPED] = "mapped",
-		[MEMORY_KERNEL] = "kernel",
-		[MEMORY_PACKETS] = "packets",
-	};
 	const char *value = getenv("SOFTHCA_MEMORY"), *expose = getenv("SOFTHCA_EXPOSE");
+	enum memory_way way = value ? memory_way_find(value) : MEMORY_AUTO;
 
 	if (expose && !strcmp(expose, "0"))
 		return MEMORY_PACKETS;
-	for (size_t i = 0; value && i < array_size(names); i++)
-		if (!strcmp(value, names[i]))
-			return (enum memory_way)i;
-	if (value)
-		log_warn("SOFTHCA_MEMORY: neither auto, mapped, kernel nor packets: %s", value);
+	if (way != MEMORY_WAYS)
+		return way;
+	log_warn("SOFTHCA_MEMORY is " MEMORY_WAY_NAMES ", not: %s", value);
 	return MEMORY_AUTO;
 }
 

@@ -13,6 +13,7 @@
 
 #include "adapter/adapter.h"
 #include "fabric/client/client.h"
+#include "fabric/memory_way.h"
 #include "wire/wire.h"
 
 struct hca {
@@ -29,14 +30,6 @@ struct hca {
 };
 
 struct engine;
-
-/* How peers reach the memory of the program; softhca(1), --memory. */
-enum memory_way {
-	MEMORY_AUTO,
-	MEMORY_MAPPED, /* private memory, too, if it can be moved unnoticed */
-	MEMORY_KERNEL,
-	MEMORY_PACKETS
-};
 
 struct process {
 	struct fabric_client *fabric;
