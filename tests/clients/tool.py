@@ -212,6 +212,42 @@ def help_and_version(session):
         expect(result.status == 0 and result.out, f"{arguments}: {result.text()}")
 
 
+def manual_options(page):
+    """The options of each subcommand in the SYNOPSIS of a page in mdoc(7)."""
+    options, command = {}, None
+    for line in page.split(".Sh SYNOPSIS\n")[1].split(".Sh ")[0].splitlines():
+        if line.startswith(".Cm ") and command is None:
+            command = line[4:]
+            options[command] = set()
+        elif line == ".Nm":
+            command = None
+        elif command is not None:
+            options[command] |= {"--" + name for name in re.findall(r"\bFl Fl ([\w-]+)", line)}
+    return options
+
+
+def manual_page_is_up_to_date(session):
+    """The manual page has the subcommands and options of the help texts, and all variables."""
+    source = pathlib.Path(__file__).resolve().parents[2]
+    page = (source / "man/softhca.1").read_text()
+    usage = session.tool("--help").out
+    commands = re.findall(r"^  softhca ((?:fabric )?[a-z]+) ", usage, re.MULTILINE)
+    manual = manual_options(page)
+    expect(commands and set(manual) == set(commands), f"{sorted(manual)}, help: {commands}")
+    every = set()
+    for command in commands:
+        synopsis = session.tool(*command.split(), "--help").out.splitlines()[0]
+        options = set(re.findall(r"--[a-z][\w-]*", synopsis))
+        expect(manual[command] == options, f"{command}: {manual[command]}, help: {options}")
+        every |= options
+    described = {"--" + name for name in re.findall(r"^\.It Fl Fl ([\w-]+)", page, re.MULTILINE)}
+    expect(described == every | {"--help"}, f"described: {described}, in help texts: {every}")
+    variables = set(re.findall(r"^\| `(SOFTHCA_\w+)`",
+                               (source / "docs/environment.md").read_text(), re.MULTILINE))
+    named = set(re.findall(r"^\.It Ev (SOFTHCA_\w+)", page, re.MULTILINE))
+    expect(variables and named == variables, f"variables: {named}, documented: {variables}")
+
+
 def env_eval(session):
     result = session.call("sh", "-c", f'eval "$({session.softhca} env)" && ibv_devices')
     expect(result.status == 0 and "mlx5_0" in result.out, result.text())
@@ -401,7 +437,8 @@ def ordinary_user(session):
 def cases():
     return [(f"tool: {test.__name__.replace('_', ' ')}", test) for test in (
         exit_status, models, killed_by_signal, signal_reaches_program, streams, arguments,
-        unknown_option, unknown_command, many_hosts, hosts_cost_the_same, unknown_host, missing_program, not_executable,
-        static_program, script, help_and_version, env_eval, devices, fabric_up_status_down,
-        fabrics_are_separate, concurrent_runs, concurrent_traffic, program_killed, peer_killed,
+        unknown_option, unknown_command, many_hosts, hosts_cost_the_same, unknown_host,
+        missing_program, not_executable, static_program, script, help_and_version,
+        manual_page_is_up_to_date, env_eval, devices, fabric_up_status_down, fabrics_are_separate,
+        concurrent_runs, concurrent_traffic, program_killed, peer_killed,
         daemon_killed, daemon_killed_under_traffic, idle_cpu, start_up_time, ordinary_user)]
