@@ -59,7 +59,8 @@ static uint32_t right_for(const struct wqe_props *p)
 
 /* How a request was executed, or why it was not; for traces. */
 struct bypass_outcome {
-	const char *way, *why;
+	enum key_way way; /* to memory of another process */
+	const char *why;
 };
 
 /*
@@ -78,8 +79,7 @@ static bool move_staged(struct qp *qp, const struct bypass_peer *r, const struct
 	uint64_t n;
 
 	m->why = "local-memory";
-	/* By the kernel, so many calls are no faster than packets. */
-	if (!remote_is_mapped(r, m->right, m->ranges))
+	if (!remote_takes_parts(r, m->right, m->ranges))
 		return false;
 	for (uint64_t off = 0; off < w->len; off += n) {
 		uint64_t va = w->raddr + off, lead = va % STAGE_ALIGN;
@@ -139,7 +139,7 @@ static bool bypass_execute(struct qp *qp, const struct bypass_peer *r, const str
 {
 	if (r->remote)
 		return move_remote(qp, r, w, out);
-	*out = (struct bypass_outcome){"same-process", "memory"};
+	*out = (struct bypass_outcome){.why = "memory"};
 	return write_here(qp, r, w);
 }
 
@@ -209,7 +209,7 @@ bool bypass_take(struct qp *qp, const struct send_wqe *w)
 	}
 	bypass_done(qp, m.packets, w->nblocks);
 	trace(bypass, taken, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(w->opcode), 1, w->len,
-	      out.way);
+	      remote_way_name(&r, out.way));
 	if (qp_is_signaled(qp, w->fm_ce_se))
 		send_cqe_success(qp, &(struct send_op){.block = (uint16_t)block,
 						       .opcode = w->opcode,

@@ -25,11 +25,12 @@ static bool range_key(const struct bypass_peer *r, uint32_t right, const struct 
 	return range_inside(*off, at->len, k->length);
 }
 
-bool remote_is_mapped(const struct bypass_peer *r, uint32_t right, const struct remote_range *at)
+bool remote_takes_parts(const struct bypass_peer *r, uint32_t right, const struct remote_range *at)
 {
 	struct key_block k;
 	uint64_t off;
 
+	/* By the kernel, so many calls are no faster than packets. */
 	return range_key(r, right, at, &k, &off) && k.place.way == KEY_MAPPED;
 }
 
@@ -89,11 +90,10 @@ static enum way_verdict way_take(struct way_peer *p, const struct reached *to,
 
 	a->remote = to->runs;
 	a->requests = to->n;
+	m->way = to->way;
 	if (to->way == KEY_MAPPED) {
-		m->way = "mapped";
 		v = way_mapped(a);
 	} else {
-		m->way = "kernel";
 		a->tid = way_kernel_tid(p);
 		if (unlikely(!a->tid))
 			return WAY_CLOSED;
@@ -151,7 +151,7 @@ static bool move_once(const struct bypass_peer *r, struct remote_move *m, struct
 
 static void move_by_chunks(const struct bypass_peer *r, struct remote_move *m, struct reached *to)
 {
-	m->way = "none";
+	m->way = KEY_PACKETS;
 	for (int i = 0; i < MOVE_TRIES && !move_once(r, m, to); i++)
 		;
 }

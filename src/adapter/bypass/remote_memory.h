@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory of a peer's process, named by its keys.  This file alone decides which way an access
- * goes (reach/way.h).
+ * Memory of a peer's process, named by its keys.  The owner of a key has decided by which way its
+ * memory is reached (driver/uverbs/objects/share.c), and its block says it.  Here, and nowhere else
+ * in the initiator, that is looked at and followed (reach/way.h), or the request left to packets.
  */
 #pragma once
 
@@ -20,8 +21,8 @@ struct remote_move {
 	const struct run *local; /* as many bytes, or more */
 	uint32_t nlocal;
 	/* results */
-	uint32_t done;	 /* so many are executed, from the first on */
-	const char *way; /* for traces; and why the next one was not */
+	uint32_t done;	  /* so many are executed, from the first on */
+	enum key_way way; /* for traces; and why the next one was not */
 	const char *why;
 };
 
@@ -31,7 +32,15 @@ struct remote_move {
  * is not done may be in part.  Under RCU.
  */
 void remote_move(const struct bypass_peer *r, struct remote_move *m);
-/* Does the key allow it now, and lead to memory that both map?  For who moves a request in parts: a
- * responder that refuses it takes none of them. */
-bool remote_is_mapped(const struct bypass_peer *r, uint32_t right,
-		      const struct remote_range *at) must_check;
+/*
+ * Shall a request move there in parts, each from a buffer?  The key allows the whole of it now (a
+ * responder that refuses it takes none of the parts), and they cost less than packets.
+ */
+bool remote_takes_parts(const struct bypass_peer *r, uint32_t right,
+			const struct remote_range *at) must_check;
+
+/* For traces: the way of what was executed at a peer. */
+static inline const char *remote_way_name(const struct bypass_peer *r, enum key_way way)
+{
+	return r->remote ? key_way_name(way) : "same-process";
+}

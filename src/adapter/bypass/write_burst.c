@@ -78,7 +78,7 @@ static bool write_one(struct qp *qp, const struct bypass_peer *r, const struct r
 struct turn {
 	struct message_sizes sizes;
 	bool signaled;
-	const char *way;
+	enum key_way way;
 };
 
 static void turn_add(const struct qp *qp, struct turn *t, const struct request *w)
@@ -98,7 +98,6 @@ static bool turn_next(const struct qp *qp, const struct turn *t, uint32_t limit,
 static void turn_here(struct qp *qp, const struct bypass_peer *r, uint32_t limit, struct turn *t,
 		      struct request *w)
 {
-	t->way = "same-process";
 	do {
 		if (!write_one(qp, r, w))
 			break;
@@ -157,7 +156,7 @@ static uint32_t take_turn(struct qp *qp, uint32_t ready)
 		return 0;
 	bypass_done(qp, t.sizes.packets, t.sizes.messages);
 	trace(bypass, taken, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(WQE_OP_RDMA_WRITE),
-	      t.sizes.messages, t.sizes.payload, t.way);
+	      t.sizes.messages, t.sizes.payload, remote_way_name(&r, t.way));
 	if (t.signaled)
 		send_cqe_success(qp, &(struct send_op){.block = (uint16_t)(qp->req.next_block - 1),
 						       .opcode = WQE_OP_RDMA_WRITE});

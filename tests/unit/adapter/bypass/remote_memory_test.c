@@ -88,7 +88,7 @@ int main(void)
 	rcu_enter();
 	remote_move(&at, &m);
 	rcu_leave();
-	CHECK(!strcmp(m.way, "mapped") && !strcmp(m.why, "revoked"));
+	CHECK(m.way == KEY_MAPPED && !strcmp(m.why, "revoked"));
 	CHECK(m.done == 3);
 	CHECK(word[1] == 10 && word[2] == 11 && !word[3]);
 	/* the slot is another's now, and stays so */
