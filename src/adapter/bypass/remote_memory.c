@@ -77,10 +77,12 @@ static void ranges_find(const struct bypass_peer *r, const struct remote_move *m
 	}
 }
 
-/* The responder is where it was, though perhaps closed for a moment. */
-static bool word_stands(const struct bypass_peer *r)
+/* The responder is where it was, though perhaps closed for a moment, and has not been forbidden
+ * this. */
+static bool responder_stands(const struct bypass_peer *r, uint32_t right)
 {
-	return likely(!((qp_word_load(&r->block->word) ^ r->word) & ~QP_WORD_OPEN));
+	return likely(!((qp_word_load(&r->block->word) ^ r->word) & ~QP_WORD_OPEN) &&
+		      (__atomic_load_n(&r->block->view.access, __ATOMIC_RELAXED) & right) == right);
 }
 
 static enum way_verdict way_take(struct way_peer *p, const struct reached *to,
@@ -136,7 +138,7 @@ static bool move_once(const struct bypass_peer *r, struct remote_move *m, struct
 		return true;
 	}
 	/* The looks at the word and at the keys come after the claim: see reach/access.h. */
-	if (word_stands(r)) {
+	if (responder_stands(r, m->right)) {
 		ranges_find(r, m, to);
 		if (to->n)
 			v = way_take(p, to, m, &a);

@@ -7,9 +7,9 @@
 
 /*
  * The word of the responder was revoked (resp_revoke, resp_set_view): peers begin nothing there any
- * more, and what they have begun does not count.  Or payloads were given up (completer_withdraw).
- * On return nobody is in the memory.  Called before the program hears of it: after a
- * modification and in front of the end of a queue pair, without locks.
+ * more, and what they have begun does not count; or it allows less.  Or payloads were given up
+ * (completer_withdraw).  On return nobody is in the memory.  Called before the program hears of it:
+ * after a modification and in front of the end of a queue pair, without locks.
  */
 void bypass_revoke_qp(struct qp *qp);
 

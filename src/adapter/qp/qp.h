@@ -291,8 +291,8 @@ static inline void resp_unlock(struct qp *qp)
 	spin_unlock(&r->lock);
 }
 
-/* Sets what a request must fit.  True: what a peer has begun does not count any more.  Under the
- * lock. */
+/* Sets what a request must fit.  True: a peer may be making an access that is not allowed any more.
+ * Under the lock. */
 bool resp_set_view(struct qp *qp, const struct qp_view *view);
 /* Peers may execute nothing any more, and what they have begun does not count.  Any locks may be
  * held; the state says already that requests are not taken. */

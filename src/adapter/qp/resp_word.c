@@ -27,7 +27,7 @@ static bool view_same_peer(const struct qp_view *a, const struct qp_view *b)
 bool resp_set_view(struct qp *qp, const struct qp_view *view)
 {
 	struct responder *r = &qp->resp;
-	bool same = view_same_peer(&r->view, view) && !(r->view.access & ~view->access);
+	bool same = view_same_peer(&r->view, view), less = r->view.access & ~view->access;
 	bool remote = r->shared && (view->port != view->dest_port ||
 				    !wire_owns(qp->adapter->wire, view->dest_qpn));
 
@@ -39,10 +39,13 @@ bool resp_set_view(struct qp *qp, const struct qp_view *view)
 	}
 	if (!r->shared)
 		return false;
-	/* More rights harm no access that is under way. */
+	/*
+	 * What was executed still counts: by packets it would be executed again.  Peers look at the
+	 * rights once more in the access, and the caller waits for those who have looked.
+	 */
 	if (same) {
 		__atomic_store_n(&r->shared->view.access, view->access, __ATOMIC_RELAXED);
-		return false;
+		return less;
 	}
 	resp_close(qp);
 	qp_word_revoke(&r->shared->word);

@@ -262,8 +262,7 @@ static void set_expected_psn(struct qp *qp, uint32_t psn)
 	qp->resp.epsn = psn;
 }
 
-/* Derives from the attributes what the state machines use.  True: peers must begin again what they
- * have begun. */
+/* Derives from the attributes what the state machines use.  True: as resp_set_view. */
 static bool apply_attributes(struct qp *qp, uint32_t mask)
 {
 	struct adapter *a = qp->adapter;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "adapter/bypass/bypass_peer.h"
+#include "adapter/bypass/remote_memory.h"
 #include "adapter/memory/mkey_indirect.h"
 #include "adapter/transport/responder.h"
 #include "adapter_device.h"
@@ -531,7 +532,8 @@ static void test_under_way(void)
 	CHECK(counts_after(IB_QP_STATE, (struct qp_attr){.state = IB_QPS_RTS}, &open) && open);
 	CHECK(counts_after(access, more, &open) && open);
 	CHECK(counts_after(IB_QP_STATE, (struct qp_attr){.state = IB_QPS_SQD}, &open) && open);
-	CHECK(!counts_after(access, less, &open) && open);
+	CHECK(counts_after(access, less, &open) && open);
+	CHECK(counts_after(access, (struct qp_attr){.state = IB_QPS_RTS}, &open) && open);
 	CHECK(!counts_after(IB_QP_STATE, (struct qp_attr){.state = IB_QPS_ERR}, &open) && !open);
 	CHECK(!counts_after(IB_QP_STATE, (struct qp_attr){.state = IB_QPS_RESET}, &open) && !open);
 	CHECK(!counts_after(0, (struct qp_attr){.state = IB_QPS_ERR}, &open) && !open);
@@ -584,6 +586,34 @@ static void test_stray(void)
 	next:
 		fabric_down(f);
 	}
+}
+
+/* The right goes between the look at the responder and the access: nothing is accessed, and packets
+ * hear why. */
+static void test_right_goes(void)
+{
+	const struct qp_attr less = {.state = IB_QPS_RTS, .access = IB_ACCESS_REMOTE_READ};
+	struct fabric *f = fabric_up();
+	struct run local = {f->source, 64};
+	const struct remote_range range = {
+		.rkey = f->target_key, .va = (uintptr_t)f->to->data, .len = 64};
+	struct remote_move m = {.right = IB_ACCESS_REMOTE_WRITE,
+				.ranges = &range,
+				.n = 1,
+				.local = &local,
+				.nlocal = 1};
+	struct bypass_peer r;
+
+	rcu_enter();
+	CHECK(bypass_peer_enter(f->from.qp, IB_ACCESS_REMOTE_WRITE, &r) && r.remote);
+	modify(&f->to->qp, IB_QP_STATE | IB_QP_ACCESS_FLAGS, less);
+	remote_move(&r, &m);
+	CHECK(!m.done && !f->to->data[1] && !bypass_peer_leave(f->from.qp, &r, NULL));
+	rcu_leave();
+	post(f, WQE_OP_RDMA_WRITE, 0, 64);
+	progress(f);
+	sent(f, CQE_OP_REQ_ERR);
+	fabric_down(f);
 }
 
 /* A request that comes by packets, and one that comes again, leave the word as open as it was. */
@@ -999,6 +1029,7 @@ static void run_all(void)
 	test_error_waits();
 	test_under_way();
 	test_stray();
+	test_right_goes();
 	test_packets_between();
 	test_observed();
 	test_list();

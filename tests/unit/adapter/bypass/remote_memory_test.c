@@ -72,6 +72,7 @@ int main(void)
 	/* memory of the peer that means nothing here */
 	word = (uint64_t *)&peer.mem->qps[1];
 	mine = &peer.mem->access.slots[(uint32_t)gettid() % ACCESS_SLOTS];
+	peer.mem->qps[0].view.access = IB_ACCESS_REMOTE_WRITE;
 	at = (struct bypass_peer){.remote = &peer, .block = &peer.mem->qps[0]};
 	word[0] = 10;
 	word[1] = 11;
