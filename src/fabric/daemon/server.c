@@ -21,7 +21,9 @@
 
 #define BACKLOG	   4096
 #define MAX_QUEUED 4096u /* messages; each end of a peer and each new channel make one */
-#define BATCH	   64
+/* Of a wait for memory. */
+#define NO_MEMORY_US 1000
+#define BATCH	     64
 
 /* Whoever started us connects at once; if it died instead, nobody needs us. */
 #define FIRST_CLIENT_MS FABRIC_TIMEOUT_MS
@@ -215,6 +217,11 @@ static void conn_ready(struct server *s, struct source *src, uint32_t events)
 		ret = msg_recv(c->sock.fd, &m, fds, 1u << MSG_REQUEST, MSG_DONTWAIT);
 		if (ret == -EAGAIN)
 			return;
+		if (ret == -ENOMEM) {
+			/* What was sent is still there, and we come back for it. */
+			usleep(NO_MEMORY_US);
+			return;
+		}
 		if (ret)
 			break;
 		request_answer(s, c, &m);
