@@ -129,15 +129,19 @@ static void set_key(struct key_block *b, const struct key_block *k)
 bool expose_key(struct expose *e, const struct key_block *k)
 {
 	struct key_block *b;
+	bool free;
 
 	if (!e->keys)
 		return false;
 	b = &e->mem->keys[(atomic_load_explicit(&k->key, memory_order_relaxed) >> 8) %
 			  EXPOSE_BLOCKS];
-	if (atomic_load_explicit(&b->key, memory_order_relaxed))
-		return false;
-	set_key(b, k);
-	return true;
+	/* Threads register and deregister at once, and some of their keys have one block. */
+	spin_lock(&e->key_lock);
+	free = !atomic_load_explicit(&b->key, memory_order_relaxed);
+	if (free)
+		set_key(b, k);
+	spin_unlock(&e->key_lock);
+	return free;
 }
 
 void expose_key_end(struct expose *e, uint32_t key)
@@ -145,8 +149,10 @@ void expose_key_end(struct expose *e, uint32_t key)
 	static const struct key_block none;
 	struct key_block *b = &e->mem->keys[(key >> 8) % EXPOSE_BLOCKS];
 
+	spin_lock(&e->key_lock);
 	if (atomic_load_explicit(&b->key, memory_order_relaxed) == key)
 		set_key(b, &none);
+	spin_unlock(&e->key_lock);
 }
 
 uint64_t expose_revoke_ask(struct expose *e)

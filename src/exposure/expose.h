@@ -136,7 +136,8 @@ struct expose {
 	uint16_t slot;
 	struct hidden file;
 	struct expose_mem *mem;
-	bool keys;		       /* keys and responders are laid open */
+	bool keys; /* keys and responders are laid open */
+	struct spin key_lock;
 	struct segment_table segments; /* the caller of those functions serializes them */
 	struct segment_ref arena;      /* one of these */
 	_Atomic(uint64_t) arena_used;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a process lays open, for people: names, and a copy. */
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -69,21 +70,39 @@ const char *transport_name(enum ib_qp_type type)
 	return name ? name : "unknown";
 }
 
+/* Copies what the file has pages for, into memory of zeros; the rest is zeros. */
+static bool copy_pages(int fd, char *to, off_t bytes)
+{
+	off_t at = 0, end;
+
+	while (at < bytes && (at = lseek(fd, at, SEEK_DATA)) >= 0) {
+		end = lseek(fd, at, SEEK_HOLE);
+		if (end < 0)
+			return false;
+		end = end < bytes ? end : bytes;
+		while (at < end) {
+			ssize_t n = pread(fd, to + at, (size_t)(end - at), at);
+
+			if (n <= 0)
+				return false;
+			at += n;
+		}
+	}
+	/* No data behind the last place. */
+	return at >= 0 || errno == ENXIO;
+}
+
 struct expose_mem *expose_snapshot(const struct slot *s)
 {
 	int fd = segment_file_open(s->pid, atomic_load(&s->expose_fd_plus_1) - 1,
 				   atomic_load(&s->expose_id));
-	struct expose_mem *m = fd < 0 ? NULL : malloc(sizeof(*m));
-	size_t at = 0;
-	ssize_t n = 1;
+	struct expose_mem *m = fd < 0 ? NULL : calloc(1, sizeof(*m));
+	bool copied = m && lseek(fd, 0, SEEK_END) == (off_t)sizeof(*m) &&
+		      copy_pages(fd, (char *)m, (off_t)sizeof(*m));
 
-	while (m && n > 0 && at < sizeof(*m)) {
-		n = pread(fd, (char *)m + at, sizeof(*m) - at, (off_t)at);
-		at += n > 0 ? (size_t)n : 0;
-	}
 	if (fd >= 0)
 		close(fd);
-	if (!m || at == sizeof(*m))
+	if (copied)
 		return m;
 	free(m);
 	return NULL;

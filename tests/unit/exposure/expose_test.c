@@ -9,6 +9,8 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -115,6 +117,95 @@ static void test_write(void)
 	munmap(mine, BYTES);
 }
 
+/* ---- threads that register and deregister keys of one block ---- */
+
+#define RACING_ROUNDS 1000000u
+
+static struct {
+	struct expose e;
+	_Atomic(uint32_t) ended;
+} racing;
+
+static void *registers(void *arg)
+{
+	uint32_t key = KEY + ((uint32_t)(uintptr_t)arg * EXPOSE_BLOCKS << 8);
+	struct key_block k = key_of(&racing.e, key, 0, (uint64_t)key);
+	const struct key_block *b = &racing.e.mem->keys[(key >> 8) % EXPOSE_BLOCKS];
+
+	k.pdn = k.access = key;
+	k.iova = key;
+	for (unsigned i = 0; i < RACING_ROUNDS; i++)
+		if (expose_key(&racing.e, &k)) {
+			/* Until it ends, nobody else's takes its place. */
+			CHECK(b->key == key && b->pdn == key && b->length == key);
+			expose_key_end(&racing.e, key);
+		}
+	atomic_fetch_add(&racing.ended, 1);
+	return NULL;
+}
+
+/* Whatever key is found, all of it is that key's. */
+static void test_threads(void)
+{
+	struct slot *slots = slots_new();
+	pthread_t t[2];
+	struct remote *f;
+
+	CHECK(!expose_open(&racing.e, slots, 0, true));
+	f = remote_open(slots, 0, 1);
+	CHECK(f);
+	for (uintptr_t i = 0; i < 2; i++)
+		CHECK(!pthread_create(&t[i], NULL, registers, (void *)i));
+	while (atomic_load(&racing.ended) < 2)
+		for (uint32_t i = 0; i < 2; i++) {
+			uint32_t key = KEY + (i * EXPOSE_BLOCKS << 8);
+			struct key_block k;
+
+			if (!remote_key(f, key, &k))
+				continue;
+			CHECK(k.pdn == key && k.access == key && k.iova == key && k.length == key);
+		}
+	for (int i = 0; i < 2; i++)
+		pthread_join(t[i], NULL);
+	for (uint32_t i = 0; i < EXPOSE_BLOCKS; i++)
+		CHECK(!racing.e.mem->keys[i].key && !(racing.e.mem->keys[i].seq & 1));
+	remote_close(f);
+	expose_close(&racing.e);
+}
+
+/* ---- for people ---- */
+
+static uint64_t bytes_read(void)
+{
+	FILE *f = fopen("/proc/self/io", "re");
+	unsigned long n = 0;
+
+	CHECK(f && fscanf(f, "rchar: %lu", &n) == 1);
+	fclose(f);
+	return n;
+}
+
+/* The copy has what stands there, and reads no more than that has pages. */
+static void test_snapshot(void)
+{
+	struct slot *slots = slots_new();
+	struct expose_mem *copy;
+	struct expose e;
+	struct key_block k;
+	uint64_t before;
+
+	CHECK(!expose_open(&e, slots, 0, true));
+	k = key_of(&e, KEY, 0, BYTES);
+	CHECK(expose_key(&e, &k));
+	before = bytes_read();
+	copy = expose_snapshot(&slots[0]);
+	CHECK(copy && bytes_read() - before < sizeof(*copy) / 16);
+	CHECK(!memcmp(copy, e.mem, sizeof(*copy)));
+	free(copy);
+	expose_close(&e);
+	CHECK(!expose_snapshot(&slots[0]));
+}
+
 /* A key whose range lies outside any file is never handed on, whatever its owner wrote. */
 static void test_nonsense(void)
 {
@@ -217,6 +308,8 @@ static void test_consistent(void)
 int main(void)
 {
 	test_write();
+	test_threads();
+	test_snapshot();
 	test_nonsense();
 	test_stranger();
 	test_block();
