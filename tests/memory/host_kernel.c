@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <linux/aio_abi.h>
@@ -386,6 +387,32 @@ static void served_later(struct host *h)
 	host_dereg(mr);
 }
 
+/* A program that serves the faults of some of its memory forks: the child gets its copy of other
+ * memory, which is registered. */
+static void served_forks(struct host *h)
+{
+	struct uffdio_api api = {.api = UFFD_API};
+	struct uffdio_register range = {.mode = UFFDIO_REGISTER_MODE_MISSING};
+	uint8_t *at = host_map(HOST_BYTES, OLD), *other = host_map(HOST_PAGE, OLD);
+	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC), status;
+	pid_t child;
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api))
+		host_skip("userfaultfd: %s", strerror(errno));
+	range.range.start = (uintptr_t)other;
+	range.range.len = HOST_PAGE;
+	host_want(!ioctl(fd, UFFDIO_REGISTER, &range), "UFFDIO_REGISTER: %m");
+	host_exchange(h, at, mr, HOST_BYTES, PEER);
+	child = fork();
+	if (!child)
+		_exit(side_not(at, HOST_BYTES, PEER) != 0);
+	host_want(child > 0 && waitpid(child, &status, 0) == child && !status,
+		  "the child has other bytes");
+	host_exchange(h, at, mr, HOST_BYTES, NEW);
+	host_dereg(mr);
+}
+
 const struct host_case kernel_cases[] = {
 	{"io_uring buffers before registration", fixed_first, NULL},
 	{"io_uring buffers after registration", fixed_later, NULL},
@@ -393,5 +420,6 @@ const struct host_case kernel_cases[] = {
 	{"userfaultfd", served_all, NULL},
 	{"userfaultfd, user mode only", served_user, NULL},
 	{"userfaultfd after registration", served_later, NULL},
+	{"userfaultfd, fork", served_forks, NULL},
 	{NULL, NULL, NULL},
 };

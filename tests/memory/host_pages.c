@@ -338,6 +338,27 @@ static void written_meanwhile(struct host *h)
 	host_dereg(first);
 }
 
+/* ---- a region over others ---- */
+
+/* What was moved for two regions goes back with them; the one over both stays within reach. */
+static void over_two(struct host *h)
+{
+	size_t half = HOST_BYTES / 2;
+	uint8_t *at = host_map(HOST_BYTES, OLD);
+	struct ibv_mr *low = host_reg(h, at, half), *high = host_reg(h, at + half, half), *both;
+
+	host_exchange(h, at, low, half, PEER);
+	host_exchange(h, at + half, high, half, PEER);
+	both = host_reg(h, at, HOST_BYTES);
+	host_exchange(h, at, both, HOST_BYTES, NEW);
+	host_dereg(low);
+	host_dereg(high);
+	host_want_all(at, HOST_BYTES, NEW, "what two regions have left");
+	host_exchange(h, at, both, HOST_BYTES, PEER);
+	host_dereg(both);
+	host_want_all(at, HOST_BYTES, PEER, "what all have left");
+}
+
 const struct host_case page_cases[] = {
 	{"memory stays private", stays_private, NULL},
 	{"memory is private again", becomes_private, NULL},
@@ -358,5 +379,6 @@ const struct host_case page_cases[] = {
 	{"mprotect", protects, NULL},
 	{"munmap of a half", unmapped_half, NULL},
 	{"written while a second region begins and ends", written_meanwhile, NULL},
+	{"a region over two", over_two, NULL},
 	{NULL, NULL, NULL},
 };

@@ -9,6 +9,7 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -305,6 +306,38 @@ static void test_consistent(void)
 	expose_close(&shared);
 }
 
+/* In a PID namespace of its own, if the system gives it one. */
+static int child_elsewhere(struct slot *slots)
+{
+	struct remote *f = remote_open(slots, 0, 1);
+	pid_t pid;
+	int status;
+
+	CHECK(f);
+	remote_close(f);
+	if (unshare(CLONE_NEWPID) && unshare(CLONE_NEWUSER | CLONE_NEWPID)) {
+		fprintf(stderr, "CLONE_NEWPID: %m: not looked at\n");
+		return 0;
+	}
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid)
+		_exit(remote_open(slots, 0, 1) != NULL);
+	CHECK(waitpid(pid, &status, 0) == pid);
+	return status != 0;
+}
+
+/* Thread numbers of the one mean nothing to the other. */
+static void test_elsewhere(void)
+{
+	struct slot *slots = slots_new();
+	struct expose e;
+
+	CHECK(!expose_open(&e, slots, 0, true));
+	CHECK(!in_child(child_elsewhere, slots));
+	expose_close(&e);
+}
+
 int main(void)
 {
 	test_write();
@@ -314,5 +347,6 @@ int main(void)
 	test_stranger();
 	test_block();
 	test_consistent();
+	test_elsewhere();
 	return 0;
 }

@@ -361,6 +361,27 @@ static void test_read_only(void)
 	close(fd);
 }
 
+/* Who opens a file that somebody has a lease on waits for that one, for 45 s if nobody answers, and
+ * gets it then. */
+static void test_lease(void)
+{
+	int fd = file_new(8192);
+	struct segment_ref ref;
+
+	both_open();
+	ref = row_new(fd, 8192);
+	CHECK(signal(SIGIO, SIG_IGN) != SIG_ERR);
+	if (fcntl(fd, F_SETLEASE, F_RDLCK))
+		fprintf(stderr, "F_SETLEASE: %s: not looked at\n", strerror(errno));
+	else
+		CHECK(!segment_view_map(&view, ref, 0));
+	CHECK(!fcntl(fd, F_SETLEASE, F_UNLCK) || errno == EAGAIN || errno == EINVAL);
+	atomic_store(&view.refused_until[ref.row], 0);
+	CHECK(segment_view_map(&view, ref, 0));
+	both_close();
+	close(fd);
+}
+
 static void test_full(void)
 {
 	int fd = file_new(8192);
@@ -400,6 +421,7 @@ int main(void)
 	test_not_memory();
 	test_truncated();
 	test_read_only();
+	test_lease();
 	test_full();
 	return 0;
 }

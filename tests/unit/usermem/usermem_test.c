@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/endian.h"
+#include "base/rseq.h"
 #include "usermem/usermem.h"
 #include "check.h"
 
@@ -347,10 +349,44 @@ static void foreign_fault_is_left_alone(bool guarded)
 	CHECK(WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status)));
 }
 
-int main(void)
+#define WITHOUT "without restartable sequences"
+
+/* What a copy looks at before each touch says nothing then, so there is no copy. */
+static int without_sequences(void)
 {
+	_Atomic(uint64_t) word = 5;
+	char from[64] = "something", to[64] = "";
+
+	if (rseq_available())
+		SKIP("the C library registers restartable sequences whatever it is told");
+	for (size_t n = 1; n <= sizeof(to); n++)
+		CHECK(usermem_copy_checked(to, from, n, n % 2, &word, 5) == USERMEM_INTERRUPTED &&
+		      !to[0]);
+	return 0;
+}
+
+static void needs_sequences(const char *program)
+{
+	pid_t pid = fork();
+	int status;
+
+	CHECK(pid >= 0);
+	if (!pid) {
+		setenv("GLIBC_TUNABLES", "glibc.pthread.rseq=0", 1);
+		execl("/proc/self/exe", program, WITHOUT, (char *)NULL);
+		_exit(1);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status));
+	CHECK(!WEXITSTATUS(status) || WEXITSTATUS(status) == 77);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 1 && !strcmp(argv[1], WITHOUT))
+		return without_sequences();
 	page = sysconf(_SC_PAGESIZE);
 	install_handler();
+	needs_sequences(argv[0]);
 	copies_equal_memcpy();
 	words();
 	faults_are_caught();

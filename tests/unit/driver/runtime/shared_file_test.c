@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -127,10 +128,28 @@ static void test_others(void)
 	close(fd);
 }
 
+/* Its number may be that of a memfd of the same device, so it is not looked for by that. */
+static void test_system_v(void)
+{
+	int id = shmget(IPC_PRIVATE, BYTES, IPC_CREAT | 0600);
+	struct shared_range r;
+	void *p;
+
+	if (id < 0) {
+		fprintf(stderr, "shmget: %m: not looked at\n");
+		return;
+	}
+	p = shmat(id, NULL, 0);
+	CHECK(!shmctl(id, IPC_RMID, NULL) && p != MAP_FAILED);
+	CHECK(!find(p, BYTES, &r) && !find(p, 1, &r));
+	CHECK(!shmdt(p));
+}
+
 int main(void)
 {
 	test_memfd();
 	test_named();
 	test_others();
+	test_system_v();
 	return 0;
 }
