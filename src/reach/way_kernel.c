@@ -7,11 +7,8 @@
  */
 #include "reach/way_call.h"
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 #include "base/clock.h"
+#include "reach/way_copies.h"
 #include "reach/way_cursor.h"
 #include "usermem/usermem.h"
 
@@ -24,17 +21,6 @@
 #else
 #define WAY_STORES_IN_ORDER false
 #endif
-
-static bool cpu_has_fsrm(void)
-{
-#if defined(__x86_64__)
-	unsigned a, b, c, d;
-
-	return __get_cpuid_count(7, 0, &a, &b, &c, &d) && d & 1u << 4;
-#else
-	return false;
-#endif
-}
 
 /* How many bytes from 'off' on, inside of the run, may be copied as one without its last aligned
  * word. */
@@ -140,29 +126,31 @@ static void account_request(struct way_access *a, struct way_cursor *local,
 	a->done = (uint32_t)(remote->run - a->remote);
 }
 
-/*
- * Does the kernel copy aligned words of 2 and 4 bytes at once?  On x86-64 its routine is one string
- * instruction where that is fast for short ones (FSRM), and the hammer of way_order_test has found
- * no word in part.  Elsewhere it copies words of 8 bytes, and what remains byte by byte.
- */
-static bool copies_short_words(void)
+/* 0: not known yet, 1: any request; else two more than the most bytes of one. */
+static uint64_t copies_known(void)
 {
-	static _Atomic(int) known; /* 0: not yet, 1: no, 2: yes */
-	int is = atomic_load_explicit(&known, memory_order_relaxed);
+	static _Atomic(uint64_t) known;
+	uint64_t is = atomic_load_explicit(&known, memory_order_relaxed);
 
 	if (unlikely(!is)) {
-		is = 1 + cpu_has_fsrm();
+		const struct way_machine here = way_machine_here();
+		const struct way_copies c = way_copies_of(&here);
+
+		is = c.any ? 1 : c.most ? min_u64(c.most, UINT64_MAX - 2) + 2 : 2;
 		atomic_store_explicit(&known, is, memory_order_relaxed);
 	}
-	return is == 2;
+	return is;
 }
 
 static bool requests_fit(const struct way_access *a)
 {
-	if (likely(copies_short_words()))
+	uint64_t known = copies_known();
+
+	if (likely(known == 1))
 		return true;
 	for (uint32_t i = 0; i < a->requests; i++)
-		if (((uintptr_t)a->remote[i].addr | a->remote[i].len) % WAY_WORD)
+		if (((uintptr_t)a->remote[i].addr | a->remote[i].len) % WAY_WORD ||
+		    a->remote[i].len > known - 2)
 			return false;
 	return true;
 }
