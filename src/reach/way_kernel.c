@@ -10,11 +10,11 @@
 #include "base/clock.h"
 #include "reach/way_copies.h"
 #include "reach/way_cursor.h"
+#include "reach/way_whole.h"
 #include "usermem/usermem.h"
 
 /* Whether the system allows it is asked so often at most. */
-#define WAY_PROBE_NS	 100000000u
-#define WAY_BOUNCE_BYTES 4096u
+#define WAY_PROBE_NS 100000000u
 /* What one copy stores is seen before what the next one stores. */
 #if defined(__x86_64__)
 #define WAY_STORES_IN_ORDER true
@@ -96,7 +96,7 @@ static long call_once(const struct way_access *a, const struct way_cursor *local
 		      const struct way_cursor *remote, size_t *bytes)
 {
 	const struct way_call call = {&a->hold, a->alive, a->tid, a->read};
-	struct iovec *pieces = a->hold.slot->remote, here[RUNS_MAX + WAY_REQUESTS];
+	struct iovec *pieces = a->hold.slot->remote, here[WAY_LOCALS];
 	uint32_t n = pieces_list(a, *remote, pieces, bytes);
 	long nhere = locals_list(a, *local, *remote, *bytes, here);
 
@@ -172,8 +172,10 @@ static enum way_verdict move_all(struct way_access *a)
 	return WAY_DONE;
 }
 
-/* ---- reads to another alignment ---- */
+/* ---- what one call would not keep whole ---- */
 
+/* The string instruction aligns its stores, and reads words in parts if the source lies otherwise.
+ */
 static bool aligned_alike(const struct way_access *a)
 {
 	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};
@@ -185,44 +187,6 @@ static bool aligned_alike(const struct way_access *a)
 		way_cursors_advance(&local, &remote, way_cursors_part(&local, &remote));
 	}
 	return true;
-}
-
-static enum way_verdict read_part(const struct way_access *a, char *here, char *there, size_t n)
-{
-	uint64_t copy[WAY_BOUNCE_BYTES / sizeof(uint64_t)];
-	struct run local = {(char *)copy + (uintptr_t)there % WAY_WORD, n}, remote = {there, n};
-	struct way_access part = *a;
-	enum way_verdict v;
-
-	part.local = &local;
-	part.nlocal = 1;
-	part.remote = &remote;
-	part.requests = 1;
-	v = move_all(&part);
-	if (v == WAY_DONE && !usermem_copy(here, local.addr, n))
-		return WAY_FAULT;
-	return v;
-}
-
-/* The string instruction aligns its stores, and reads words in parts if the source lies otherwise.
- */
-static enum way_verdict read_aligned(struct way_access *a)
-{
-	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};
-
-	a->done = 0;
-	while (a->done < a->requests) {
-		char *there = way_cursor_at(&remote);
-		size_t room = WAY_BOUNCE_BYTES - WAY_WORD - (uintptr_t)there % WAY_WORD;
-		size_t n = min_u64(way_cursors_part(&local, &remote), room);
-		enum way_verdict v = n ? read_part(a, way_cursor_at(&local), there, n) : WAY_DONE;
-
-		if (v != WAY_DONE)
-			return v;
-		way_cursors_advance(&local, &remote, n);
-		a->done = (uint32_t)(remote.run - a->remote);
-	}
-	return WAY_DONE;
 }
 
 /* ---- the peer ---- */
@@ -267,5 +231,7 @@ enum way_verdict way_kernel(struct way_access *a)
 	a->done = 0;
 	if (!requests_fit(a))
 		return WAY_UNFIT;
-	return unlikely(a->read && !aligned_alike(a)) ? read_aligned(a) : move_all(a);
+	if (unlikely(way_is_cut(a) || (a->read && !aligned_alike(a))))
+		return way_whole(a, move_all);
+	return move_all(a);
 }

@@ -4,6 +4,7 @@
 #include "reach/way.h"
 
 #include "reach/way_cursor.h"
+#include "reach/way_whole.h"
 #include "usermem/usermem.h"
 
 static enum way_verdict way_mapped_verdict(enum usermem_verdict v)
@@ -27,7 +28,7 @@ static enum usermem_verdict copy_part(const struct way_access *a, char *here, ch
 				    &a->hold.slot->owner, a->hold.claim);
 }
 
-enum way_verdict way_mapped(struct way_access *a)
+static enum way_verdict mapped_move(struct way_access *a)
 {
 	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};
 
@@ -41,4 +42,11 @@ enum way_verdict way_mapped(struct way_access *a)
 		way_cursors_advance(&local, &remote, n);
 	}
 	return WAY_DONE;
+}
+
+enum way_verdict way_mapped(struct way_access *a)
+{
+	if (unlikely(way_is_cut(a)))
+		return way_whole(a, mapped_move);
+	return mapped_move(a);
 }

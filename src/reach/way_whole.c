@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "reach/way_whole.h"
+
+#include "base/run.h"
+#include "reach/way_call.h"
+#include "reach/way_cursor.h"
+#include "usermem/usermem.h"
+
+#define WAY_BOUNCE_BYTES 4096u
+
+/* Where a run of ours ends and the request goes on. */
+static bool ends_in_word(const struct way_cursor *remote, size_t part)
+{
+	return part < remote->run->len - remote->off &&
+	       (uintptr_t)(way_cursor_at(remote) + part) % WAY_WORD;
+}
+
+bool way_is_cut(const struct way_access *a)
+{
+	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};
+
+	/* nearly all: one run, or one for each request */
+	if (likely(a->nlocal == 1))
+		return false;
+	while (remote.run < a->remote + a->requests) {
+		size_t part = way_cursors_part(&local, &remote);
+
+		if (part && ends_in_word(&remote, part))
+			return true;
+		way_cursors_advance(&local, &remote, part);
+	}
+	return false;
+}
+
+/* ---- writes ---- */
+
+/* Our side, with each word that is cut in a run of its own. */
+struct way_gathered {
+	struct run runs[WAY_LOCALS];
+	uint64_t words[RUNS_MAX];
+	uint32_t n, nwords;
+};
+
+static void gather_run(struct way_gathered *g, struct way_cursor *local, struct way_cursor *remote,
+		       size_t n)
+{
+	if (!n)
+		return;
+	g->runs[g->n++] = (struct run){way_cursor_at(local), n};
+	way_cursors_advance(local, remote, n);
+}
+
+/* The word that the remote cursor stands in, as far as it belongs to the request. */
+static bool gather_word(struct way_gathered *g, struct way_cursor *local, struct way_cursor *remote)
+{
+	uintptr_t at = (uintptr_t)way_cursor_at(remote);
+	size_t n = min_u64(WAY_WORD - at % WAY_WORD, remote->run->len - remote->off);
+	char *to = (char *)&g->words[g->nwords++] + at % WAY_WORD;
+
+	g->runs[g->n++] = (struct run){to, n};
+	while (n) {
+		size_t part = min_u64(n, way_cursors_part(local, remote));
+
+		if (!usermem_copy(to, way_cursor_at(local), part))
+			return false;
+		way_cursors_advance(local, remote, part);
+		to += part;
+		n -= part;
+	}
+	return true;
+}
+
+/* False: memory is not there. */
+static bool gather_words(const struct way_access *a, struct way_gathered *g)
+{
+	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};
+
+	g->n = g->nwords = 0;
+	while (remote.run < a->remote + a->requests) {
+		size_t part = way_cursors_part(&local, &remote);
+		size_t beyond = (uintptr_t)(way_cursor_at(&remote) + part) % WAY_WORD;
+
+		if (!part) {
+			way_cursors_advance(&local, &remote, 0);
+		} else if (!ends_in_word(&remote, part)) {
+			gather_run(g, &local, &remote, part);
+		} else {
+			gather_run(g, &local, &remote, part > beyond ? part - beyond : 0);
+			if (!gather_word(g, &local, &remote))
+				return false;
+		}
+	}
+	return true;
+}
+
+static enum way_verdict write_whole(struct way_access *a,
+				    enum way_verdict (*by)(struct way_access *a))
+{
+	struct way_access whole = *a;
+	struct way_gathered g;
+	enum way_verdict v;
+
+	if (!gather_words(a, &g))
+		return WAY_FAULT;
+	whole.local = g.runs;
+	whole.nlocal = g.n;
+	v = by(&whole);
+	a->done = whole.done;
+	return v;
+}
+
+/* ---- reads ---- */
+
+static bool scatter_bytes(struct way_cursor *local, const char *from, size_t n)
+{
+	while (n) {
+		size_t part = min_u64(n, local->run->len - local->off);
+
+		if (part && !usermem_copy(way_cursor_at(local), from, part))
+			return false;
+		way_cursor_advance(local, part);
+		from += part;
+		n -= part;
+	}
+	return true;
+}
+
+static enum way_verdict read_part(const struct way_access *a, char *there, size_t n,
+				  struct way_cursor *local,
+				  enum way_verdict (*by)(struct way_access *a))
+{
+	uint64_t copy[WAY_BOUNCE_BYTES / sizeof(uint64_t)];
+	struct run here = {(char *)copy + (uintptr_t)there % WAY_WORD, n}, remote = {there, n};
+	struct way_access part = *a;
+	enum way_verdict v;
+
+	part.local = &here;
+	part.nlocal = 1;
+	part.remote = &remote;
+	part.requests = 1;
+	v = by(&part);
+	if (v == WAY_DONE && !scatter_bytes(local, here.addr, n))
+		return WAY_FAULT;
+	return v;
+}
+
+static enum way_verdict read_whole(struct way_access *a,
+				   enum way_verdict (*by)(struct way_access *a))
+{
+	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};
+
+	while (a->done < a->requests) {
+		char *there = way_cursor_at(&remote);
+		size_t room = WAY_BOUNCE_BYTES - WAY_WORD - (uintptr_t)there % WAY_WORD;
+		size_t n = min_u64(remote.run->len - remote.off, room);
+		enum way_verdict v = read_part(a, there, n, &local, by);
+
+		if (v != WAY_DONE)
+			return v;
+		way_cursor_advance(&remote, n);
+		a->done = (uint32_t)(remote.run - a->remote);
+	}
+	return WAY_DONE;
+}
+
+enum way_verdict way_whole(struct way_access *a, enum way_verdict (*by)(struct way_access *a))
+{
+	a->done = 0;
+	return a->read ? read_whole(a, by) : write_whole(a, by);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Aligned words of the target's memory that one copy would not keep whole, because our side of them
+ * lies in two runs or at another alignment.  A program may send a header of 12 bytes and its
+ * payload from elsewhere: an adapter puts both into one packet, but a copy from run to run writes
+ * the word where they meet in two parts.
+ */
+#pragma once
+
+#include "base/compiler.h"
+#include "reach/way.h"
+
+/* Does one of our runs end inside of an aligned word of a request? */
+bool way_is_cut(const struct way_access *a) must_check;
+
+/* Makes the access by accesses of the caller's kind that are not cut, and of which reads go to the
+ * target's alignment: through memory of our own. */
+enum way_verdict way_whole(struct way_access *a,
+			   enum way_verdict (*by)(struct way_access *a)) must_check;
