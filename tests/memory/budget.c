@@ -5,6 +5,7 @@
  *	budget DEVICE lives COUNT	processes that open the device, exchange data and end
  *	budget DEVICE regions COUNT	registrations of what a peer then writes to
  *	budget DEVICE objects COUNT	queue pairs, windows, CQs and connections
+ *	budget DEVICE held COUNT	regions, queue pairs, windows and CQs that exist all at once
  *
  * A process that lives on has as many descriptors, mappings and pages of shared memory afterwards
  * as it had after the first of them.  The fabric's slots are apart: processes get them in turn, and
@@ -36,7 +37,7 @@ enum { OLD = 0x11 };
 #define SPARE_SLOTS    (64ul << 10)
 
 struct holdings {
-	unsigned long descriptors, mappings;
+	unsigned long descriptors, mappings, threads;
 	uint64_t slots, shared; /* shared: without the slots */
 };
 
@@ -92,6 +93,7 @@ static struct holdings holdings(void)
 	struct holdings h = {
 		.descriptors = entries("/proc/self/fd"),
 		.mappings = lines("/proc/self/maps"),
+		.threads = entries("/proc/self/task"),
 		.slots = slot_bytes(),
 	};
 
@@ -103,10 +105,13 @@ static void want_no_more(const struct holdings *before)
 {
 	struct holdings now = holdings();
 
-	printf("descriptors %lu, then %lu; mappings %lu, then %lu; shared MiB %lu, then %lu\n",
+	printf("descriptors %lu, then %lu; mappings %lu, then %lu; threads %lu, then %lu; "
+	       "shared MiB %lu, then %lu\n",
 	       before->descriptors, now.descriptors, before->mappings, now.mappings,
-	       (unsigned long)(before->shared / MIB), (unsigned long)(now.shared / MIB));
+	       before->threads, now.threads, (unsigned long)(before->shared / MIB),
+	       (unsigned long)(now.shared / MIB));
 	host_want(now.descriptors <= before->descriptors, "more descriptors");
+	host_want(now.threads <= before->threads, "more threads");
 	host_want(now.mappings <= before->mappings + SPARE_MAPPINGS, "more mappings");
 	host_want(now.shared <= before->shared + SPARE_BYTES, "more shared memory");
 }
@@ -181,6 +186,7 @@ static void regions(struct host *h, unsigned count)
 		if (i + 1 == FIRST_ROUNDS)
 			before = holdings();
 	}
+	before.threads++; /* that one */
 	want_no_more(&before);
 }
 
@@ -216,6 +222,56 @@ static void objects(struct host *h, unsigned count)
 	host_dereg(mr);
 }
 
+/* ---- many at once ---- */
+
+/* What each may take in the libraries. */
+#define HELD_MAPPINGS 1ul
+
+static void hold(struct host *h, uint8_t *at)
+{
+	struct ibv_cq *cq = ibv_create_cq(h->side.port.ctx, 16, NULL, NULL, 0);
+	struct ibv_mw *mw = ibv_alloc_mw(h->side.pd, IBV_MW_TYPE_1);
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = {.max_send_wr = 16, .max_recv_wr = 16, .max_send_sge = 1, .max_recv_sge = 1},
+		.qp_type = IBV_QPT_RC,
+	};
+
+	host_want(cq && mw && ibv_create_qp(h->side.pd, &attr), "no CQ, window or queue pair: %m");
+	host_exchange(h, at, host_reg(h, at, HOST_PAGE), HOST_PAGE, OLD);
+}
+
+/* They go with the process. */
+static void held(struct host *h, unsigned count)
+{
+	uint8_t *at = host_map((size_t)count * HOST_PAGE, OLD);
+	struct holdings before = {0};
+
+	peer_connect(&h->peer);
+	for (unsigned i = 0; i < count; i++) {
+		hold(h, at + (size_t)i * HOST_PAGE);
+		if (i + 1 == FIRST_ROUNDS)
+			before = holdings();
+	}
+	before.mappings += (count - FIRST_ROUNDS) * HELD_MAPPINGS;
+	want_no_more(&before);
+}
+
+static void run(struct host *h, const char *what, unsigned count)
+{
+	if (!strcmp(what, "lives"))
+		lives(h, count);
+	else if (!strcmp(what, "regions"))
+		regions(h, count);
+	else if (!strcmp(what, "objects"))
+		objects(h, count);
+	else if (!strcmp(what, "held"))
+		held(h, count);
+	else
+		device_die("'%s' is no budget", what);
+}
+
 int main(int argc, char **argv)
 {
 	struct host h = {0};
@@ -224,7 +280,7 @@ int main(int argc, char **argv)
 
 	peer_program(argc, argv);
 	if (argc != 4)
-		device_die("usage: budget DEVICE lives|regions|objects COUNT");
+		device_die("usage: budget DEVICE lives|regions|objects|held COUNT");
 	alarm(LIMIT_S);
 	count = (unsigned)atoi(argv[3]);
 	host_want(count > FIRST_LIVES, "count to more than %u", FIRST_LIVES);
@@ -233,14 +289,10 @@ int main(int argc, char **argv)
 	if (!alone)
 		peer_start(&h.peer, &h.side, h.device);
 	side_open(&h.side, h.device);
-	if (alone)
-		lives(&h, count);
-	else if (!strcmp(argv[2], "regions"))
-		regions(&h, count);
-	else
-		objects(&h, count);
+	run(&h, argv[2], count);
 	if (!alone)
 		peer_end(&h.peer);
-	side_close(&h.side);
+	if (strcmp(argv[2], "held") != 0)
+		side_close(&h.side);
 	return 0;
 }

@@ -61,7 +61,7 @@ def cases(build, long, seed):
         for device in devices:
             # The longest first, so that others run beside it.
             many = lives if long or not n else 100
-            for what, count in (("lives", many), ("regions", 45), ("objects", 60)):
+            for what, count in (("lives", many), ("regions", 45), ("objects", 60), ("held", 150)):
                 yield way, f"budget {what}", [programs / "budget", device, what, str(count)]
             for kind in listed_by(programs / "quiet"):
                 yield way, f"quiet {kind}", [programs / "quiet", device, kind, str(rounds),
