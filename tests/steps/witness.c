@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define PROBE_MOST 24u /* requests outstanding */
@@ -17,13 +18,15 @@ static struct device_port port;
 static struct ibv_pd *pd;
 static struct ibv_cq *shared_cq;
 static struct end links[STEPS_MOST];
-static struct end to_third;
+static struct end to_third, fresh;
 static uint64_t number; /* the last that was written */
 
 static struct end *end_of(uint32_t qpn)
 {
 	if (to_third.qp && to_third.qp->qp_num == qpn)
 		return &to_third;
+	if (fresh.qp && fresh.qp->qp_num == qpn)
+		return &fresh;
 	for (unsigned i = 0; i < STEPS_MOST; i++)
 		if (links[i].qp && links[i].qp->qp_num == qpn)
 			return &links[i];
@@ -68,6 +71,28 @@ static void warm_up(struct end *e, struct answer *a)
 
 /* ---- while the walker stands still or is dead ---- */
 
+/* Memory is registered and a queue pair made, connected to the walker's process, used and taken
+ * down.  The walker's end listens to another one and does not answer. */
+static void come_and_go(const struct end *e, struct answer *a)
+{
+	struct place here;
+
+	end_make(&fresh, e->port, e->pd, NULL, &here);
+	end_connect(&fresh, &e->peer);
+	end_post_all(&fresh, 1);
+	end_to_state(&fresh, IBV_QPS_ERR, a);
+	while (fresh.done < fresh.posted)
+		poll_end(&fresh);
+	if (fresh.good_ids)
+		complain(a, "a request succeeds that nobody listens to");
+	if (ibv_destroy_qp(fresh.qp) || ibv_dereg_mr(fresh.mr) || ibv_dereg_mr(fresh.own_mr) ||
+	    ibv_destroy_cq(fresh.cq))
+		complain(a, "something cannot be destroyed: %m");
+	munmap(fresh.mem, STEPS_BYTES);
+	munmap(fresh.own, 2ul * STEPS_BYTES);
+	fresh.qp = NULL;
+}
+
 static void look_at(struct end *e, struct answer *a)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS, .min_rnr_timer = 11};
@@ -87,6 +112,7 @@ static void look_at(struct end *e, struct answer *a)
 	wait_requests(&to_third);
 	if (to_third.failed)
 		complain(a, "requests to the third: %s", ibv_wc_status_str(to_third.status));
+	come_and_go(e, a);
 }
 
 static void reap(void)
