@@ -31,8 +31,8 @@ static void cancel_responses(struct session *s)
 			continue;
 		cancelled = mlx5dv_qp_cancel_posted_send_wrs(s->e.dv, work_id(WORK_RESPONSE, i));
 		if (cancelled != 1) {
-			/* Sent already, against the fence: the client would take bad data for good.
-			 */
+			/* Sent already, against the fence: the client would take bad data for
+			 * good. */
 			session_give_up(s, "cannot take back a response: %s",
 					cancelled < 0 ? strerror(-cancelled)
 						      : "it is no longer in the queue");

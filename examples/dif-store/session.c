@@ -151,8 +151,8 @@ static void async_events(struct session *s)
 	}
 }
 
-/* Nothing to do for a while.  Arms the CQ and looks once more, as something may have come between.
- */
+/* Nothing to do for a while.  Arms the CQ and looks once more, as something may have come
+ * between. */
 static void rest(struct session *s)
 {
 	const int fds[2] = {s->tcp, s->target->stop_fd};

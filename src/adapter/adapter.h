@@ -54,8 +54,7 @@ struct adapter_attr {
 	 * it may ask the daemon and wait. */
 	int64_t (*number_chunk)(void *user, enum number_kind kind);
 	/* Signature errors as devices are seen to report them, not as the manual says
-	 * (sig/error.h).
-	 */
+	 * (sig/error.h). */
 	bool sig_report_hardware;
 	void (*kick)(
 		void *user); /* something needs adapter_progress soon, and nobody may be polling */
@@ -418,8 +417,8 @@ void qp_set_drain_sigerr(struct qp *qp, bool drain);
 /* Running counters of WQE_BLOCK in the send ring: the first block of the first request that has not
  * been executed (hw), and the last doorbell record (sw). */
 void qp_sq_counters(struct qp *qp, uint16_t *hw, uint16_t *sw);
-/* RoCE v2: sets the source port of its packets, which a query reports; the wire does not carry it.
- */
+/* RoCE v2: sets the source port of its packets, which a query reports; the wire does not carry
+ * it. */
 void qp_set_udp_sport(struct qp *qp, uint16_t port);
 /* DCI: requests of the stream are executed again.  -EINVAL if it is not in error. */
 int qp_reset_stream(struct qp *qp, uint16_t stream) must_check;

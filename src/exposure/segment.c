@@ -370,8 +370,8 @@ static bool segment_map_now(struct segment_view *v, struct segment_ref ref, uint
 	segment_let_go_stale(v);
 	if (segment_is_mapped(v, ref, offset))
 		return true;
-	/* What the owner has taken back since the caller looked is no refusal of what comes next.
-	 */
+	/* What the owner has taken back since the caller looked is no refusal of what comes
+	 * next. */
 	if (v->ndead >= SEGMENTS || !segment_is_current(v, ref.row, ref.generation))
 		return false;
 	fd = segment_row_open(v, ref.row);

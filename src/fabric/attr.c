@@ -28,8 +28,8 @@ const char *const port_attr_name[PORT_ATTRS] = {
 		name, COUNTER_FIXED, value \
 	}
 
-/* Names of PortCounters and PortCountersExtended (IBTA 16.1.3, 16.1.4) as the kernel spells them.
- */
+/* Names of PortCounters and PortCountersExtended (IBTA 16.1.3, 16.1.4) as the kernel spells
+ * them. */
 const struct counter_attr counter_attrs[] = {
 	LIVE("port_xmit_data", PORT_XMIT_DATA),
 	LIVE("port_rcv_data", PORT_RCV_DATA),

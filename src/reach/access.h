@@ -88,8 +88,8 @@ static inline bool access_is_revoked(const struct access *a)
  */
 void access_revoke(struct access_table *t);
 
-/* The same for all that enter, until the second call, whatever keys say: the target's pages move.
- */
+/* The same for all that enter, until the second call, whatever keys say: the target's pages
+ * move. */
 void access_hold(struct access_table *t);
 void access_go_on(struct access_table *t);
 

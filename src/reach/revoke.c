@@ -240,8 +240,8 @@ bool access_revoke_over(struct access_revoker *v, struct access_table *t, uint64
 
 /* ---- waiting ---- */
 
-/* The first looks cost nothing, as an access takes microseconds; then the processor is given away.
- */
+/* The first looks cost nothing, as an access takes microseconds; then the processor is given
+ * away. */
 void access_revoke(struct access_table *t)
 {
 	no_cancellation();

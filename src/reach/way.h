@@ -8,7 +8,7 @@
  *
  * What they promise alike:
  *   - Requests are executed in their order, each whole or not at all, as far as the caller can
- * tell: 'done' counts those that are complete, the next may be so in part.
+ *     tell: 'done' counts those that are complete, the next may be so in part.
  *   - The last bytes of a request's memory change last; aligned words of 2, 4 and 8 bytes at once.
  *   - Nothing is touched once the target has revoked (access.h).
  */
@@ -35,8 +35,8 @@ struct way_peer {
 
 /* The most requests of one access. */
 #define WAY_REQUESTS (ACCESS_PIECES / 2)
-/* The most runs of ours, when those of a caller are cut where requests and their last words begin.
- */
+/* The most runs of ours, when those of a caller are cut where requests and their last words
+ * begin. */
 #define WAY_LOCALS (2 * RUNS_MAX + 2 * WAY_REQUESTS)
 
 enum way_verdict {

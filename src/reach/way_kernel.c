@@ -174,8 +174,8 @@ static enum way_verdict move_all(struct way_access *a)
 
 /* ---- what one call would not keep whole ---- */
 
-/* The string instruction aligns its stores, and reads words in parts if the source lies otherwise.
- */
+/* The string instruction aligns its stores, and reads words in parts if the source lies
+ * otherwise. */
 static bool aligned_alike(const struct way_access *a)
 {
 	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Through memory that both processes map.  The copy itself looks at the slot (usermem_checked.c).
- */
+/* Through memory that both processes map.  The copy itself looks at the slot
+ * (usermem_checked.c). */
 #include "reach/way.h"
 
 #include "reach/way_cursor.h"

@@ -71,6 +71,6 @@ void brief_end(struct brief_way *way);
 /* Reads a record of the channel; false: it is of another kind, or malformed. */
 bool brief_read(const void *record, uint32_t bytes, struct brief *out,
 		uint32_t *dst_port) must_check;
-/* Hands it to the port's client.  False: nothing has happened, and the record has to be unpacked.
- */
+/* Hands it to the port's client.  False: nothing has happened, and the record has to be
+ * unpacked. */
 bool brief_deliver(struct wire_process *h, uint32_t dst_port, const struct brief *b) must_check;

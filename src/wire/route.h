@@ -26,8 +26,8 @@ static_assert(REGISTRY_SLOTS <= ROUTE_OWNER_MASK, "an owner is a slot plus one")
 
 struct wire;
 
-/* What the word of a connection says if the route to dqpn was walked in this epoch, less the owner.
- */
+/* What the word of a connection says if the route to dqpn was walked in this epoch, less the
+ * owner. */
 static inline uint64_t route_key(uint64_t epoch, uint32_t dqpn)
 {
 	return (epoch << ROUTE_QPN_BITS | (dqpn & IB_QPN_MASK)) << ROUTE_OWNER_BITS;

@@ -86,8 +86,8 @@ bool wire_process_progress(struct wire_process *h);
 
 int wire_create(struct wire_process *h, uint32_t port_row, struct wire **out) must_check;
 void wire_destroy(struct wire *w);
-/* NULL detaches: when it has returned, nobody is in the client's receive. Not from within receive.
- */
+/* NULL detaches: when it has returned, nobody is in the client's receive. Not from within
+ * receive. */
 void wire_attach(struct wire *w, const struct wire_client *client);
 
 const struct subnet *wire_subnet(const struct wire *w);

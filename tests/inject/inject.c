@@ -167,8 +167,8 @@ static struct {
 static size_t nlive;
 static _Atomic(pid_t) live_owner;
 
-/* The process that holds it, 0: none.  A forked child takes over what a thread of its parent held.
- */
+/* The process that holds it, 0: none.  A forked child takes over what a thread of its parent
+ * held. */
 static void live_lock(void)
 {
 	pid_t self = getpid(), owner = 0;

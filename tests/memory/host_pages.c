@@ -11,8 +11,8 @@
 
 enum { OLD = 0x11, NEW = 0x22, PEER = 0x33 };
 
-/* Registered, written by the peer, and given back; with a thread that begins meanwhile or without.
- */
+/* Registered, written by the peer, and given back; with a thread that begins meanwhile or
+ * without. */
 static uint8_t *used(struct host *h, size_t bytes, bool thread)
 {
 	uint8_t *at = host_map(bytes, OLD);

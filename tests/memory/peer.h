@@ -41,8 +41,8 @@ struct peer_answer {
 
 /* Before the host opens its device: sets side->sock. */
 void peer_start(struct peer *p, struct side *side, const char *device);
-/* The same with a program of its own, which may begin at any time: its main() calls peer_program.
- */
+/* The same with a program of its own, which may begin at any time: its main() calls
+ * peer_program. */
 void peer_start_anew(struct peer *p, struct side *side, const char *device);
 /* Returns if the program was not started as a peer. */
 void peer_program(int argc, char **argv);

@@ -514,8 +514,8 @@ static void mixed_scatter(const struct test *t)
 	pair_close(&s);
 }
 
-/* The receiver is not ready: what is sent again is checked and made as if it were the first time.
- */
+/* The receiver is not ready: what is sent again is checked and made as if it were the first
+ * time. */
 static void sent_again(const struct test *t)
 {
 	struct key_conf c = signature_conf(&crc32_512, &dif_512, 8 * 516, 0xff);

@@ -58,8 +58,8 @@ static void generated(const struct test *t)
 	pair_close(&s);
 }
 
-/* Three blocks with these tags go into the domain that is checked; NO_ERR or the error of a block.
- */
+/* Three blocks with these tags go into the domain that is checked; NO_ERR or the error of a
+ * block. */
 struct tagged {
 	struct domain want; /* the configuration */
 	struct domain has;

@@ -192,8 +192,8 @@ static void walk(unsigned i)
 		stand(p, i & 1 && run.fate == STOP);
 }
 
-/* The request of a walker that goes on ends in a success only if it has reached the memory in time.
- */
+/* The request of a walker that goes on ends in a success only if it has reached the memory in
+ * time. */
 static void request_ends(unsigned i, enum revoke how, uint64_t arrived)
 {
 	struct process *p = &walkers[i].process;

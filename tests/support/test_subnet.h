@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A small subnet of a test's own, in memory that forked children share.  The test plays the daemon.
- */
+/* A small subnet of a test's own, in memory that forked children share.  The test plays the
+ * daemon. */
 #pragma once
 
 #include <stdio.h>

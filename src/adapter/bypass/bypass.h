@@ -39,6 +39,6 @@ static inline void bypass_done(struct qp *qp, uint32_t packets, uint32_t blocks)
 	qp->req.next_block += blocks;
 }
 
-/* Executes a request: true if it is done and retired.  Called by the requester, sq held, under RCU.
- */
+/* Executes a request: true if it is done and retired.  Called by the requester, sq held, under
+ * RCU. */
 bool bypass_take(struct qp *qp, const struct send_wqe *w);

@@ -135,8 +135,8 @@ static void apply_fields(struct indirect *k, const struct mkey_update *u)
 		k->list.log_entry_bytes = c->log_page_size & MKEY_CTX_LOG_PAGE_SIZE;
 	if (u->mask & UMR_MASK_REMOTE_INVALIDATE)
 		k->remote_invalidate = flags & MKEY_CTX_REMOTE_INVALIDATE;
-	/* only software uses the value of the bit, as a counter: setting it either way arms the key
-	 */
+	/* only software uses the value of the bit, as a counter: setting it either way arms the
+	 * key */
 	if (u->mask & UMR_MASK_SIG_ERR)
 		k->reported = false;
 	if (u->mask & UMR_MASK_BSF_ENABLE)

@@ -82,8 +82,8 @@ struct completer {
 	uint8_t retry_left;
 	uint8_t rnr_left;
 	uint64_t behind_since; /* ns: since when the peer's process has had no processor; 0: no */
-	/* Since the timer was started an answer came, or a request was sent with none outstanding.
-	 */
+	/* Since the timer was started an answer came, or a request was sent with none
+	 * outstanding. */
 	_Atomic(bool) fresh;
 	/* The requester must go back to acked_psn. */
 	_Atomic(bool) resend;
@@ -116,8 +116,8 @@ struct responder {
 	/* the message in progress */
 	bool in_message;
 	bool in_write;
-	/* recv was taken and not completed; without a message in progress the next message uses it.
-	 */
+	/* recv was taken and not completed; without a message in progress the next message uses
+	 * it. */
 	bool have_recv;
 	struct recv_wqe recv;
 	uint32_t recv_srqn; /* XRC: the queue that it comes from */
@@ -177,8 +177,8 @@ struct qp {
 	_Atomic(bool) drain_notify;
 	_Atomic(bool) drain_sigerr; /* see qp_set_drain_sigerr */
 
-	/* Where accesses to signed keys stopped; kept apart from the fields of the plain data path.
-	 */
+	/* Where accesses to signed keys stopped; kept apart from the fields of the plain data
+	 * path. */
 	struct sig_resume sent;	    /* gathered by the requester; under sq */
 	struct sig_resume answered; /* scattered by the completer; under comp.lock */
 	struct sig_resume written;  /* scattered by the responder; under its lock */

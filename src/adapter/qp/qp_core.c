@@ -98,8 +98,8 @@ void qp_forget(struct qp *qp)
 }
 
 /* Called under a lock of the wire.  The acknowledgement may still arrive, so the timer decides: it
- * makes the requester send again, which then finds the key gone.  Without a timer that is done now.
- */
+ * makes the requester send again, which then finds the key gone.  Without a timer that is done
+ * now. */
 void qp_payload_lost(void *adapter, uint32_t qpn)
 {
 	struct adapter *a = adapter;

@@ -20,8 +20,8 @@ struct srq {
 	uint32_t limit;
 };
 
-/* Copies a scatter list of at most max entries that ends at the list's end or at WQE_DATA_LKEY_END.
- */
+/* Copies a scatter list of at most max entries that ends at the list's end or at
+ * WQE_DATA_LKEY_END. */
 static bool fetch_scatter(const uint8_t *from, uint32_t bytes, struct recv_wqe *out)
 {
 	uint32_t max = min_u32(bytes / sizeof(struct wqe_data), ADAPTER_MAX_SRQ_SGE);

@@ -148,8 +148,8 @@ enum sig_refusal sig_config_decode(const uint8_t *given, size_t bytes, struct si
 	else
 		selector = bsf_get(bsf, BSF_WIRE_BLOCK);
 	r = decode_domain(bsf, BSF_WIRE, selector, &out->side[SIG_WIRE]);
-	/* If both sides have the same structure, the missing signature is the error, not its size.
-	 */
+	/* If both sides have the same structure, the missing signature is the error, not its
+	 * size. */
 	if (r == SIG_REFUSED_BLOCK_SIZE && out->same_structure)
 		r = SIG_REFUSED_STRUCTURE;
 	return r ? r : sig_config_check(out);

@@ -9,8 +9,8 @@
 
 #include "adapter/sig/domain.h"
 
-/* The parts of a unit, in the order in which they are checked; the first that differs is the error.
- */
+/* The parts of a unit, in the order in which they are checked; the first that differs is the
+ * error. */
 enum sig_error_kind { SIG_NO_ERROR, SIG_BAD_GUARD, SIG_BAD_APP_TAG, SIG_BAD_REF_TAG };
 
 struct sig_error {
@@ -31,8 +31,8 @@ struct sig_error {
 enum sig_report_style { SIG_REPORT_MANUAL, SIG_REPORT_HARDWARE };
 
 /* As the error CQE carries it: T10-DIF guard 63:48, application tag 47:32, reference tag 31:0;
- * CRC32 and CRC32C 63:32; all of CRC64.  CRCs as numbers, whatever their byte order in the stream.
- */
+ * CRC32 and CRC32C 63:32; all of CRC64.  CRCs as numbers, whatever their byte order in the
+ * stream. */
 struct sig_report {
 	uint64_t actual;
 	uint64_t expected;
@@ -60,6 +60,6 @@ struct sig_psv {
 };
 
 void sig_psv_arm(struct sig_psv *p, uint64_t transient);
-/* True: this is the first error, report it.  False: one was reported and nobody has armed it since.
- */
+/* True: this is the first error, report it.  False: one was reported and nobody has armed it
+ * since. */
 bool sig_psv_raise(struct sig_psv *p) must_check;

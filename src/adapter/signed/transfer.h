@@ -19,8 +19,8 @@ static inline bool mkey_staged(enum mkey_verdict v)
 struct transfer transfer_sent(struct qp *qp, const struct send_wqe *w, uint16_t block);
 /* Completer: the answer to a read, to scatter. */
 struct transfer transfer_answered(struct qp *qp, const struct send_wqe *w, uint16_t block);
-/* Responder: the memory that a peer names in a request of this right; NULL srq: no XRC.  Fills seg.
- */
+/* Responder: the memory that a peer names in a request of this right; NULL srq: no XRC.  Fills
+ * seg. */
 struct transfer transfer_remote(struct qp *qp, const struct srq *srq, uint32_t pdn, uint32_t right,
 				struct send_seg *seg);
 

@@ -101,8 +101,8 @@ bool dci_request_failed(struct qp *qp)
 
 /* ---- connections ---- */
 
-/* Is nothing outstanding?  If something is, the completer kicks the QP when the last request ends.
- */
+/* Is nothing outstanding?  If something is, the completer kicks the QP when the last request
+ * ends. */
 static bool dci_drained(struct qp *qp)
 {
 	bool empty;

@@ -321,8 +321,8 @@ static void refuse_place(struct qp *target, const struct pkt *pkt)
 	dct_refuse(target, pkt, aeth);
 }
 
-/* The place of a request's initiator, or a new one.  NULL: the request has been dropped or refused.
- */
+/* The place of a request's initiator, or a new one.  NULL: the request has been dropped or
+ * refused. */
 static struct peer *place_for(struct qp *target, const struct pkt *pkt)
 {
 	struct peer *p = dct_find(target->dct, id_of(pkt));

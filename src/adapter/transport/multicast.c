@@ -127,8 +127,8 @@ static void multicast_leave(struct adapter *a, group_link *at, uint32_t i)
 	if (n) {
 		fresh = malloc(sizeof(*fresh) + n * sizeof(fresh->member[0]));
 		if (!fresh) {
-			/* leaving must not fail: shrink the old group in place when nobody reads it
-			 */
+			/* leaving must not fail: shrink the old group in place when nobody reads
+			 * it */
 			struct multicast_group *next =
 				atomic_load_explicit(&old->next, memory_order_relaxed);
 

@@ -49,8 +49,8 @@ static int check_create(const struct qp_create_attr *attr)
 		return -EINVAL;
 	if (!ib_qp_type_sends(attr->type) && attr->sq_blocks)
 		return -EINVAL;
-	/* an XRC initiator, an XRC target (IBTA annex A14) and a DCI have no receives of their own
-	 */
+	/* an XRC initiator, an XRC target (IBTA annex A14) and a DCI have no receives of their
+	 * own */
 	if (attr->type == IB_QPT_XRC_INI || attr->type == IB_QPT_XRC_TGT ||
 	    attr->type == IB_QPT_DCI) {
 		if (attr->srq || attr->rq_wqes)
@@ -168,8 +168,8 @@ void qp_destroy(struct qp *qp)
 
 	/* Sends the answer to the peer's last message, which may still wait for a poll. */
 	(void)responder_continue(qp);
-	/* No new packets or timers find the QP; users that found it leave within the grace period.
-	 */
+	/* No new packets or timers find the QP; users that found it leave within the grace
+	 * period. */
 	number_publish(&a->qps, qp->qpn, NULL);
 	multicast_forget(qp);
 	qp_lock(qp);

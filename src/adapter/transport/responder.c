@@ -48,8 +48,8 @@ static const char *const resp_state_name[] = {
 
 /* ---- shared receive queues of XRC ---- */
 
-/* Selects the queue and the protection domain of an XRC request; no queue if its number is wrong.
- */
+/* Selects the queue and the protection domain of an XRC request; no queue if its number is
+ * wrong. */
 static void xrc_enter(struct qp *qp, uint32_t srqn)
 {
 	struct responder *r = &qp->resp;

@@ -66,8 +66,8 @@ enum resp_state resp_check_range(struct qp *qp, const struct pkt *pkt)
 	return RESP_CHECK_LENGTH;
 }
 
-/* The packets of a write must carry together as many bytes as the write says, no more and no less.
- */
+/* The packets of a write must carry together as many bytes as the write says, no more and no
+ * less. */
 enum resp_state resp_check_length(const struct qp *qp, const struct pkt *pkt)
 {
 	const struct bth_props *p = pkt_props(pkt);

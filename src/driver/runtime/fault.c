@@ -116,8 +116,8 @@ static void handler_chain(struct fault_signal *s, siginfo_t *info, void *ucontex
 	mask = act.sa_mask;
 	if (!(act.sa_flags & SA_NODEFER))
 		sigaddset(&mask, s->signum);
-	/* Lifted by the return from our handler, which restores the mask of the interrupted code.
-	 */
+	/* Lifted by the return from our handler, which restores the mask of the interrupted
+	 * code. */
 	set_mask(SIG_BLOCK, &mask, NULL);
 	if (act.sa_flags & SA_SIGINFO)
 		act.sa_sigaction(s->signum, info, ucontext);

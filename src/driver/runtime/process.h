@@ -69,8 +69,8 @@ void process_resume(struct process *p);
  */
 void process_on_port_event(void (*fn)(uint32_t port_row, enum ib_event event));
 
-/* Starts the fabric's daemon unless it runs, so that the device tree exists.  0 or negative errno.
- */
+/* Starts the fabric's daemon unless it runs, so that the device tree exists.  0 or negative
+ * errno. */
 int process_ensure_fabric(void);
 
 /*

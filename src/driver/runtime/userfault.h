@@ -18,8 +18,8 @@
 void userfault_note(uint64_t addr, uint64_t bytes);
 /* mremap has moved the memory, and perhaps the serving along with it. */
 void userfault_moved(uint64_t from, uint64_t bytes, uint64_t to);
-/* Are faults in a part of [addr, addr + bytes) served?  Costs nothing for a program that has none.
- */
+/* Are faults in a part of [addr, addr + bytes) served?  Costs nothing for a program that has
+ * none. */
 bool userfault_serves(uint64_t addr, uint64_t bytes) must_check;
 
 /* Around fork(2). */

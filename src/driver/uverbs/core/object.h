@@ -54,8 +54,8 @@ struct uobj_class {
 	int (*retire)(struct uobj *obj);
 	/* Frees the device's part.  obj is unpublished and nothing uses it; the caller frees it. */
 	void (*free)(struct uobj *obj);
-	/* May be missing.  After free: lets go of channels of its own, and fills in their events.
-	 */
+	/* May be missing.  After free: lets go of channels of its own, and fills in their
+	 * events. */
 	void (*collect)(struct uobj *obj, struct uevents *events);
 };
 

@@ -36,6 +36,6 @@ extern const struct uobj_class uqp_class;
 void uqp_count_users(struct uqp *qp, int by);
 /* Destroys the device's part, or lets go of the target that it shares. */
 void uqp_destroy_device(struct hca *hca, struct uqp *qp);
-/* The queue pair's doorbells come by that page of the file, if it has one.  Before it is published.
- */
+/* The queue pair's doorbells come by that page of the file, if it has one.  Before it is
+ * published. */
 void uqp_bell(struct uqp *qp, struct ufile *f, uint32_t uar_page);

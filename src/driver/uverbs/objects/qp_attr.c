@@ -127,8 +127,8 @@ static int uqp_modify(struct ureq *req, struct uqp *qp, const struct ib_uverbs_m
 		return ret;
 	attr.rate_limit = rate_limit;
 	ret = qp_modify(qp->qp, &attr, qp_attr_mask_for(qp->type, cmd->attr_mask));
-	/* Before RTR a store to the doorbell means nothing; in error it means something to flush.
-	 */
+	/* Before RTR a store to the doorbell means nothing; in error it means something to
+	 * flush. */
 	if (ret == 0 && cmd->attr_mask & IB_QP_STATE)
 		doorbell_live(&qp->bell, attr.state >= IB_QPS_RTR);
 	return ret;

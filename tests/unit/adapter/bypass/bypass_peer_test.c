@@ -305,8 +305,8 @@ static void ignore_packet(struct tap *t, enum tap_point at, uint32_t port_row, c
 	(void)p;
 }
 
-/* At the initiator and at the target: what is counted while a request goes this way or by packets.
- */
+/* At the initiator and at the target: what is counted while a request goes this way or by
+ * packets. */
 static void count_one(struct fabric *f, bool observed, uint8_t opcode, uint64_t got[8])
 {
 	static const enum port_counter c[] = {PORT_XMIT_DATA, PORT_XMIT_PACKETS, PORT_RCV_DATA,

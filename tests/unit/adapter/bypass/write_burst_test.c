@@ -89,8 +89,8 @@ static uint64_t counter(struct write_burst_case *d, enum port_counter c)
 	return sum;
 }
 
-/* The completion entry field of a request: "on error" and none; "always" and "always, with event".
- */
+/* The completion entry field of a request: "on error" and none; "always" and "always, with
+ * event". */
 #define CE_ON_ERROR	0x04u
 #define CE_ALWAYS_EVENT 0x0cu
 

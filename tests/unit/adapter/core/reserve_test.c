@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Ranges of QP numbers without queue pairs: each once, whole, and apart from those of queue pairs.
- */
+/* Ranges of QP numbers without queue pairs: each once, whole, and apart from those of queue
+ * pairs. */
 #include "adapter_device.h"
 #include "check.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Raw packet QPs on one device: frames by rules, segmentation, checksums, VLAN tags, RSS, errors.
- */
+/* Raw packet QPs on one device: frames by rules, segmentation, checksums, VLAN tags, RSS,
+ * errors. */
 #include <errno.h>
 #include <string.h>
 

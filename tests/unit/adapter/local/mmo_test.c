@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Copies within memory by work requests: what they move, and what each kind of refusal looks like.
- */
+/* Copies within memory by work requests: what they move, and what each kind of refusal looks
+ * like. */
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>

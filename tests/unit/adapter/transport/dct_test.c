@@ -141,8 +141,8 @@ static void test_places_taken(void)
 	device_srq_post(&t.dct[0].q, DC_BYTES);
 	message_from(&t, process, STRANGER + PLACES);
 	expect_nothing(&t);
-	/* Each sends again what has been executed already, the first of them the next message too.
-	 */
+	/* Each sends again what has been executed already, the first of them the next message
+	 * too. */
 	for (uint32_t i = 0; i < PLACES; i++)
 		message_from(&t, process, STRANGER + i);
 	expect_nothing(&t);
