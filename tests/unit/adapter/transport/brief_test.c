@@ -394,6 +394,7 @@ static void unreadable_answer(void)
 	look(1);
 	look(0);
 	expect(0, CQE_OP_REQ);
+	mkey_destroy(pair.device.adapter[1], m);
 	signed_pair_down(&pair);
 }
 
