@@ -41,14 +41,16 @@ static uint64_t draw(uint64_t below)
 	return spoil.random * 0x2545f4914f6cdd1dull % below;
 }
 
-/* The files that this process lays open; what it maps of peers is theirs. */
-static void find_files(void)
+/* Calls fn with each of softhca's files that a process has open. */
+static void each_file(pid_t pid, void (*fn)(uint64_t file))
 {
-	DIR *dir = opendir("/proc/self/fd");
+	char path[32];
+	DIR *dir;
 	struct dirent *entry;
 
-	spoil.files = 0;
-	while (dir && (entry = readdir(dir)) && spoil.files < FILES_MOST) {
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir))) {
 		char name[64];
 		struct stat st;
 		ssize_t n = readlinkat(dirfd(dir), entry->d_name, name, sizeof(name) - 1);
@@ -58,10 +60,35 @@ static void find_files(void)
 		name[n] = 0;
 		if (!strncmp(name, "/memfd:softhca-", 15) &&
 		    !fstatat(dirfd(dir), entry->d_name, &st, 0))
-			spoil.own_files[spoil.files++] = st.st_ino;
+			fn(st.st_ino);
 	}
 	if (dir)
 		closedir(dir);
+}
+
+static void file_add(uint64_t file)
+{
+	if (spoil.files < FILES_MOST)
+		spoil.own_files[spoil.files++] = file;
+}
+
+static void file_drop(uint64_t file)
+{
+	for (unsigned i = 0; i < spoil.files; i++)
+		if (spoil.own_files[i] == file)
+			spoil.own_files[i] = 0;
+}
+
+/*
+ * The files that this process lays open; what it maps of peers is theirs.  It may have a peer's
+ * file open just now, in order to map it, but the peer has it open too.
+ */
+static void find_files(void)
+{
+	spoil.files = 0;
+	each_file(getpid(), file_add);
+	for (unsigned i = 0; i < 2; i++)
+		each_file((pid_t)spoil.lures.pids[i], file_drop);
 }
 
 static bool is_ours(const char *name, uint64_t file)
