@@ -35,9 +35,8 @@ struct way_peer {
 
 /* The most requests of one access. */
 #define WAY_REQUESTS (ACCESS_PIECES / 2)
-/* The most runs of ours, when those of a caller are cut where requests and their last words
- * begin. */
-#define WAY_LOCALS (2 * RUNS_MAX + 2 * WAY_REQUESTS)
+/* The most runs of ours, when those of a caller are cut where requests and words begin and end. */
+#define WAY_LOCALS (2 * RUNS_MAX + 8 * WAY_REQUESTS)
 
 enum way_verdict {
 	WAY_DONE,

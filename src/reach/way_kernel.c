@@ -68,19 +68,42 @@ static uint32_t pieces_list(const struct way_access *a, struct way_cursor at, st
 	return n;
 }
 
-/* Our pieces of a call that moves so many bytes; in a WRITE, none reaches into a request's last
- * word from before it. */
+/*
+ * How many bytes from that address on are the next copy.  The string instruction moves powers of
+ * two counted from where it begins, so it cuts words unless it begins at one: what lies before the
+ * first aligned word, and after the last, is copied in parts that are aligned by themselves.  In
+ * a WRITE the last word is a copy of its own.
+ */
+static size_t copy_bytes(uintptr_t at, size_t left, bool read)
+{
+	size_t part = at & -at & (WAY_WORD - 1);
+
+	if (likely(!part && left >= WAY_WORD)) {
+		if (read)
+			return left & ~(size_t)(WAY_WORD - 1);
+		return left > WAY_WORD ? (left - 1) & ~(size_t)(WAY_WORD - 1) : left;
+	}
+	if (!part)
+		part = WAY_WORD / 2;
+	while (part > left)
+		part /= 2;
+	return part;
+}
+
+/* Our pieces of a call that moves so many bytes: a copy is one piece. */
 static long locals_list(const struct way_access *a, struct way_cursor at, struct way_cursor remote,
 			size_t bytes, struct iovec *local)
 {
-	bool cut = WAY_STORES_IN_ORDER && !a->read;
 	long n = 0;
 
 	while (bytes) {
 		size_t len = min_u64(at.run->len - at.off, bytes);
 
-		if (cut) {
-			len = min_u64(len, until_tail(remote.run, remote.off));
+		if (WAY_STORES_IN_ORDER) {
+			size_t left = remote.run->len - remote.off;
+
+			len = min_u64(len,
+				      copy_bytes((uintptr_t)way_cursor_at(&remote), left, a->read));
 			way_cursor_advance(&remote, len);
 		}
 		if (len)

@@ -13,10 +13,12 @@
 #include "check.h"
 #include "way_pair.h"
 
-#define LOOKS 200000u
+#define LOOKS  50000u
+#define WRITES 3000u /* at least, while this process looks */
 
 static way_fn *way;
 static uint32_t len, at, skew;
+static uint32_t cut; /* where our side of the message is in two parts; 0: it is in one */
 
 static uint8_t *memory_of(struct way_pair *p)
 {
@@ -26,17 +28,20 @@ static uint8_t *memory_of(struct way_pair *p)
 /* All bytes of a message are alike, so a word in part is one with two values. */
 static int child_writes(struct way_pair *p)
 {
-	static uint8_t mine[8192];
+	static uint8_t mine[16384];
 	uint32_t tid = alive_probe(&p->alive, p->pid);
-	struct run local = {mine + skew, len}, remote = {memory_of(p), len};
+	struct run local[2] = {{mine + skew, cut ? cut : len}, {mine + 4200 + skew, len - cut}};
+	struct run remote = {memory_of(p), len};
 
 	CHECK(tid);
 	for (uint8_t value = 0; !atomic_load(&p->end); value++) {
 		memset(mine, value, sizeof(mine));
-		enum way_verdict v = way_pair_move(p, way, tid, false, &local, 1, &remote, 1, NULL);
+		enum way_verdict v =
+			way_pair_move(p, way, tid, false, local, cut ? 2 : 1, &remote, 1, NULL);
 
 		CHECK(v == WAY_DONE || v == WAY_INTERRUPTED || v == WAY_UNFIT);
 		value -= v != WAY_DONE;
+		atomic_fetch_add(&p->done, 1);
 	}
 	return 0;
 }
@@ -73,7 +78,7 @@ static void look_at_words(const uint8_t *start, struct rng *rng)
 /* The last byte says how far the message has come at least: all others are as new, or newer. */
 static void look_at_order(const uint8_t *start, struct rng *rng)
 {
-	for (uint32_t i = 0; i < LOOKS / 4; i++) {
+	for (uint32_t i = 0; i < LOOKS; i++) {
 		uint8_t last = *(const volatile uint8_t *)(start + len - 1);
 		uint8_t other = *(const volatile uint8_t *)(start + rng_below(rng, len));
 
@@ -81,6 +86,14 @@ static void look_at_order(const uint8_t *start, struct rng *rng)
 		if ((uint8_t)(other - last) < 128)
 			continue;
 		CHECK((uint8_t)(*(const volatile uint8_t *)(start + len - 1) - last) > 64);
+	}
+}
+
+static void await_writes(struct way_pair *p, uint64_t n)
+{
+	for (int ms = 0; atomic_load(&p->done) < n; ms++) {
+		CHECK(ms < 60000);
+		usleep(1000);
 	}
 }
 
@@ -95,8 +108,12 @@ static void hammer(struct way_pair *p, way_fn *by, uint32_t bytes, uint32_t offs
 	skew = from;
 	memset(memory_of(p), 0, len);
 	atomic_store(&p->end, 0);
+	atomic_store(&p->done, 0);
 	child = way_pair_fork(p, child_writes);
+	await_writes(p, 1);
 	look_at_words(memory_of(p), &rng);
+	while (atomic_load(&p->done) < WRITES)
+		look_at_words(memory_of(p), &rng);
 	look_at_order(memory_of(p), &rng);
 	atomic_store(&p->end, 1);
 	CHECK(way_pair_join(child));
@@ -112,7 +129,7 @@ static int child_reads(struct way_pair *p)
 	unsigned torn = 0;
 
 	CHECK(tid && len % 8 == 0);
-	for (uint32_t i = 0; i < LOOKS / 20; i++) {
+	for (uint32_t i = 0; i < 10000; i++) {
 		if (way_pair_move(p, way, tid, true, &local, 1, &remote, 1, NULL) != WAY_DONE)
 			continue;
 		for (uint32_t k = 0; k < len; k += 8) {
@@ -154,6 +171,12 @@ int main(void)
 	if (!rseq_available())
 		SKIP("the C library registers no restartable sequences");
 	way_pair_hold(p);
+	for (uint32_t parts = 1; parts < 24; parts += 2) {
+		cut = parts;
+		hammer(p, way_kernel, 24, parts % 3 ? 0 : 4, parts % 8);
+		hammer(p, way_mapped, 24, parts % 3 ? 0 : 4, parts % 8);
+	}
+	cut = 0;
 	for (size_t i = 0; i < array_size(lengths); i++)
 		for (uint32_t offset = 0; offset < 8; offset += i % 2 ? 4 : 3) {
 			hammer(p, way_kernel, lengths[i], offset, (uint32_t)i * 5 % 8);
