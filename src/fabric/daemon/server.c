@@ -21,9 +21,10 @@
 
 #define BACKLOG	   4096
 #define MAX_QUEUED 4096u /* messages; each end of a peer and each new channel make one */
-/* Of a wait for memory. */
-#define NO_MEMORY_US 1000
-#define BATCH	     64
+/* Of a wait for memory, and how many there are before a client is ended for want of it. */
+#define NO_MEMORY_US	1000
+#define NO_MEMORY_TRIES 200u
+#define BATCH		64
 
 /* Whoever started us connects at once; if it died instead, nobody needs us. */
 #define FIRST_CLIENT_MS FABRIC_TIMEOUT_MS
@@ -217,13 +218,14 @@ static void conn_ready(struct server *s, struct source *src, uint32_t events)
 		ret = msg_recv(c->sock.fd, &m, fds, 1u << MSG_REQUEST, MSG_DONTWAIT);
 		if (ret == -EAGAIN)
 			return;
-		if (ret == -ENOMEM) {
+		if (ret == -ENOMEM && c->no_memory++ < NO_MEMORY_TRIES) {
 			/* What was sent is still there, and we come back for it. */
 			usleep(NO_MEMORY_US);
 			return;
 		}
 		if (ret)
 			break;
+		c->no_memory = 0;
 		request_answer(s, c, &m);
 		if (c->dead || s->leave)
 			return;

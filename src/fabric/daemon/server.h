@@ -31,6 +31,7 @@ struct conn {
 	pid_t pid;
 	int slot;
 	bool dead;
+	uint32_t no_memory; /* times in a row that there was none for a message of it */
 	struct outgoing *queue;
 	struct outgoing **queue_end;
 	uint32_t queued;
