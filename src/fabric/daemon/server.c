@@ -21,8 +21,8 @@
 
 #define BACKLOG	   4096
 #define MAX_QUEUED 4096u /* messages; each end of a peer and each new channel make one */
-/* Of a wait for memory, and how many there are before a client is ended for want of it. */
-#define NO_MEMORY_US	1000
+/* Where something fails that cannot be waited for, and how often so for memory for one client. */
+#define REST_US		1000
 #define NO_MEMORY_TRIES 200u
 #define BATCH		64
 
@@ -45,11 +45,11 @@ static int server_watch(struct server *s, struct source *src, uint32_t events)
 	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, src->fd, &ev) ? -errno : 0;
 }
 
-static void watch_change(struct server *s, struct source *src, uint32_t events)
+static bool watch_change(struct server *s, struct source *src, uint32_t events)
 {
 	struct epoll_event ev = {.events = events, .data.ptr = src};
 
-	epoll_ctl(s->epoll, EPOLL_CTL_MOD, src->fd, &ev);
+	return !epoll_ctl(s->epoll, EPOLL_CTL_MOD, src->fd, &ev);
 }
 
 /* ---- sending ---- */
@@ -107,7 +107,7 @@ void conn_send(struct server *s, struct conn *c, const struct msg *m, const int 
 		ret = msg_send(c->sock.fd, m, fds, nfds, MSG_DONTWAIT);
 	if (ret == -EAGAIN) {
 		if (!c->queue)
-			watch_change(s, &c->sock, EPOLLIN | EPOLLOUT);
+			(void)watch_change(s, &c->sock, EPOLLIN | EPOLLOUT);
 		if (conn_queue(c, m, fds, nfds))
 			return;
 		log_warn("process %d does not read what it is told: cut off", (int)c->pid);
@@ -139,7 +139,7 @@ static void conn_flush(struct server *s, struct conn *c)
 		}
 		queue_pop(c);
 	}
-	watch_change(s, &c->sock, EPOLLIN);
+	(void)watch_change(s, &c->sock, EPOLLIN);
 }
 
 /* ---- receiving ---- */
@@ -220,7 +220,7 @@ static void conn_ready(struct server *s, struct source *src, uint32_t events)
 			return;
 		if (ret == -ENOMEM && c->no_memory++ < NO_MEMORY_TRIES) {
 			/* What was sent is still there, and we come back for it. */
-			usleep(NO_MEMORY_US);
+			usleep(REST_US);
 			return;
 		}
 		if (ret)
@@ -341,7 +341,9 @@ static void listener_ready(struct server *s, struct source *src, uint32_t events
 	if (ret == -EAGAIN)
 		return;
 	log_warn("cannot accept: %s", strerror(-ret));
-	watch_change(s, &s->listener, 0);
+	/* One that stays in the watch is ready at once and each time. */
+	if (!watch_change(s, &s->listener, 0))
+		usleep(REST_US);
 	s->deaf = true;
 }
 
@@ -353,7 +355,7 @@ static void listener_try(struct server *s)
 	s->deaf = false;
 	if (s->spare < 0)
 		s->spare = spare_open();
-	watch_change(s, &s->listener, EPOLLIN);
+	(void)watch_change(s, &s->listener, EPOLLIN);
 }
 
 static void signals_ready(struct server *s, struct source *src, uint32_t events)
@@ -436,6 +438,9 @@ void server_run(struct server *s)
 			log_error("epoll_wait: %s", strerror(errno));
 			return;
 		}
+		/* Nothing interrupts us in earnest, so this costs nobody anything. */
+		if (n < 0)
+			usleep(REST_US);
 		if (n == 0 && timeout > 0 && !s->deaf)
 			return;
 		listener_try(s);
