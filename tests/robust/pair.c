@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 10000
+#define MEET_MS	    10000
+#define COMPLETE_MS 60000
 
 struct hello {
 	struct device_address address;
@@ -100,7 +101,7 @@ static void meet(struct pair *p, bool listens, uint16_t tcp_port)
 	setsockopt(sock, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(sock, (struct sockaddr *)&addr, sizeof(addr)) || listen(sock, 1))
 		device_die("port %u: %m", tcp_port);
-	if (poll(&ready, 1, PATIENCE_MS) != 1)
+	if (poll(&ready, 1, MEET_MS) != 1)
 		alone("nobody came");
 	p->sock = accept(sock, NULL, NULL);
 	close(sock);
@@ -173,4 +174,17 @@ void pair_write(struct pair *p, uint64_t id, size_t from, size_t to, uint32_t by
 void pair_read(struct pair *p, uint64_t id, size_t into, size_t from, uint32_t bytes)
 {
 	post(p, IBV_WR_RDMA_READ, id, into, from, bytes);
+}
+
+void pair_complete(struct pair *p, const char *what)
+{
+	uint64_t end = pair_now_ms() + COMPLETE_MS;
+	struct ibv_wc wc;
+	int n;
+
+	while (!(n = ibv_poll_cq(p->cq, 1, &wc)))
+		if (pair_now_ms() > end)
+			device_die("%s does not complete", what);
+	if (n != 1 || wc.status != IBV_WC_SUCCESS)
+		device_die("%s: %s", what, ibv_wc_status_str(wc.status));
 }

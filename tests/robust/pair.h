@@ -45,6 +45,8 @@ void pair_close(struct pair *p);
 
 void pair_write(struct pair *p, uint64_t id, size_t from, size_t to, uint32_t bytes);
 void pair_read(struct pair *p, uint64_t id, size_t into, size_t from, uint32_t bytes);
+/* Polls until a request ends, which must be with success; what is its name for a failure. */
+void pair_complete(struct pair *p, const char *what);
 uint64_t pair_now_ms(void);
 /* What the command line of every program here begins with: DEVICE. */
 uint16_t pair_number(const char *text);

@@ -24,7 +24,6 @@
 #define BYTES	    (PAGES * PAGE)
 #define SMALL	    64u
 #define POLLS	    10000
-#define PATIENCE_MS 60000
 #define STATUS_SKIP 77
 
 #define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
@@ -48,19 +47,6 @@ static void hear(const struct pair *p, void *what, size_t bytes)
 
 /* ---- the connecting side ---- */
 
-static void complete(struct pair *p, const char *what)
-{
-	uint64_t end = pair_now_ms() + PATIENCE_MS;
-	struct ibv_wc wc;
-	int n;
-
-	while (!(n = ibv_poll_cq(p->cq, 1, &wc)))
-		if (pair_now_ms() > end)
-			device_die("%s does not complete", what);
-	if (n != 1 || wc.status != IBV_WC_SUCCESS)
-		device_die("%s: %s", what, ibv_wc_status_str(wc.status));
-}
-
 /* Nobody serves the fault before this side says that it has posted and polled. */
 static void complete_when_served(struct pair *p, const char *what)
 {
@@ -70,7 +56,7 @@ static void complete_when_served(struct pair *p, const char *what)
 		if (ibv_poll_cq(p->cq, 1, &wc))
 			device_die("%s ends before its page is there", what);
 	tell(p, "", 1);
-	complete(p, what);
+	pair_complete(p, what);
 }
 
 static int drive(struct pair *p)
@@ -80,7 +66,7 @@ static int drive(struct pair *p)
 	/* Until whatever is faster than packets is in use, to memory like any other. */
 	for (int i = 0; i < 200; i++) {
 		pair_write(p, 0, 0, 0, SMALL);
-		complete(p, "a write to plain memory");
+		pair_complete(p, "a write to plain memory");
 		usleep(1000);
 	}
 	tell(p, "", 1);

@@ -28,19 +28,6 @@ static void *sleeper(void *arg)
 	return NULL;
 }
 
-static void complete(struct pair *p, const char *what)
-{
-	uint64_t end = pair_now_ms() + PATIENCE_MS;
-	struct ibv_wc wc;
-	int n;
-
-	while (!(n = ibv_poll_cq(p->cq, 1, &wc)))
-		if (pair_now_ms() > end)
-			device_die("%s does not complete", what);
-	if (n != 1 || wc.status != IBV_WC_SUCCESS)
-		device_die("%s: %s", what, ibv_wc_status_str(wc.status));
-}
-
 /* Has this process mapped the other's file? */
 static bool is_mapped(void)
 {
@@ -87,16 +74,16 @@ static int drive(struct pair *p)
 	memset(p->mem, 's', BYTES);
 	do {
 		pair_write(p, 0, 0, 0, 64);
-		complete(p, "a write");
+		pair_complete(p, "a write");
 	} while (!is_mapped() && pair_now_ms() < end);
 	if (!is_mapped())
 		device_die("the listener's file is never mapped");
 	stop(target);
 	pair_write(p, 0, 0, 0, BYTES);
-	complete(p, "a write to a stopped process");
+	pair_complete(p, "a write to a stopped process");
 	memset(p->mem, 0, BYTES);
 	pair_read(p, 0, 0, 0, BYTES);
-	complete(p, "a read from a stopped process");
+	pair_complete(p, "a read from a stopped process");
 	kill(target, SIGCONT);
 	if (p->mem[0] != 's' || p->mem[BYTES - 1] != 's')
 		device_die("the read returns something else");
