@@ -9,6 +9,7 @@
 #include "adapter/bypass/write_burst.h"
 
 #include "adapter/qp/send_cqe.h"
+#include "adapter/qp/send_piece.h"
 #include "adapter/qp/send_wqe.h"
 #include "adapter/bypass/bypass.h"
 #include "base/trace.h"
@@ -27,50 +28,31 @@ struct segments {
 
 struct request {
 	struct segments seg; /* a copy */
-	uint32_t bytes;
-	const uint8_t *inlined; /* data in the ring; NULL: seg.data points to it */
+	struct send_piece piece;
 };
 
 /* Reads the request at block; false: it is of another kind. */
 static bool write_burst_fetch(const struct qp *qp, uint32_t block, struct request *w)
 {
 	const uint8_t *at = send_ring_at(qp, block);
-	uint32_t ds, count;
 
-	if (unlikely(!usermem_fetch(&w->seg, at, sizeof(w->seg))) ||
-	    wqe_opcode(&w->seg.ctrl) != WQE_OP_RDMA_WRITE || wqe_qpn(&w->seg.ctrl) != qp->qpn)
-		return false;
-	ds = wqe_ds(&w->seg.ctrl);
-	count = be32_get(w->seg.data.byte_count);
-	if (!(count & WQE_DATA_INLINE)) {
-		w->bytes = count;
-		w->inlined = NULL;
-		return ds == UNITS && count && count <= qp->mtu;
-	}
-	w->bytes = count & WQE_DATA_INLINE_LEN;
-	w->inlined = at + offsetof(struct segments, data) + sizeof(be32);
-	return w->bytes && ds <= WQE_BLOCK / WQE_UNIT &&
-	       ds == UNITS - 1 + div_round_up(sizeof(be32) + w->bytes, WQE_UNIT);
-}
-
-/* The data of a request in our memory; NULL: its key refuses. */
-static const uint8_t *request_data(const struct qp *qp, const struct request *w)
-{
-	if (w->inlined)
-		return w->inlined;
-	return mkey_region_at(qp->adapter, be32_get(w->seg.data.lkey), qp->create.pdn, 0,
-			      be64_get(w->seg.data.addr), w->bytes);
+	return likely(usermem_fetch(&w->seg, at, sizeof(w->seg))) &&
+	       wqe_opcode(&w->seg.ctrl) == WQE_OP_RDMA_WRITE && wqe_qpn(&w->seg.ctrl) == qp->qpn &&
+	       send_piece_read(qp, &w->seg.ctrl, &w->seg.data, at + offsetof(struct segments, data),
+			       UNITS, &w->piece);
 }
 
 static bool write_one(struct qp *qp, const struct bypass_peer *r, const struct request *w)
 {
-	const uint8_t *from = request_data(qp, w);
-	uint8_t *to = mkey_region_at(qp->adapter, be32_get(w->seg.remote.rkey), r->pdn,
-				     IB_ACCESS_REMOTE_WRITE, be64_get(w->seg.remote.va), w->bytes);
+	const uint8_t *from = send_piece_at(qp, &w->seg.data, &w->piece);
+	uint8_t *to =
+		mkey_region_at(qp->adapter, be32_get(w->seg.remote.rkey), r->pdn,
+			       IB_ACCESS_REMOTE_WRITE, be64_get(w->seg.remote.va), w->piece.bytes);
 
 	if (unlikely(!from || !to))
 		return false;
-	return w->bytes == 8 ? usermem_copy_8(to, from) : usermem_copy(to, from, w->bytes);
+	return w->piece.bytes == 8 ? usermem_copy_8(to, from)
+				   : usermem_copy(to, from, w->piece.bytes);
 }
 
 /* What a turn has executed: up to the first signaled request, whose completion waits until the
@@ -84,7 +66,7 @@ struct turn {
 static void turn_add(const struct qp *qp, struct turn *t, const struct request *w)
 {
 	t->sizes.messages++;
-	t->sizes.payload += align_up(w->bytes, 4);
+	t->sizes.payload += align_up(w->piece.bytes, 4);
 	t->signaled = qp_is_signaled(qp, w->seg.ctrl.fm_ce_se);
 }
 
@@ -115,14 +97,14 @@ static void turn_remote(struct qp *qp, const struct bypass_peer *r, uint32_t lim
 	struct turn listed = {0};
 
 	do {
-		const uint8_t *from = request_data(qp, w);
+		const uint8_t *from = send_piece_at(qp, &w->seg.data, &w->piece);
 
 		if (unlikely(!from))
 			break;
 		ranges[m.n] = (struct remote_range){.rkey = be32_get(w->seg.remote.rkey),
 						    .va = be64_get(w->seg.remote.va),
-						    .len = w->bytes};
-		local[m.n++] = (struct run){(void *)(uintptr_t)from, w->bytes};
+						    .len = w->piece.bytes};
+		local[m.n++] = (struct run){(void *)(uintptr_t)from, w->piece.bytes};
 		turn_add(qp, &listed, w);
 	} while (turn_next(qp, &listed, min_u32(limit, WAY_REQUESTS), w));
 	if (!m.n)

@@ -13,6 +13,7 @@
 
 #include "adapter/bypass/bypass.h"
 #include "adapter/qp/send_cqe.h"
+#include "adapter/qp/send_piece.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/requester.h"
 #include "adapter/transport/responder_state.h"
@@ -33,42 +34,21 @@ struct segments {
 struct request {
 	struct segments seg; /* a copy */
 	uint8_t opcode;
-	uint32_t bytes;
-	const uint8_t *inlined; /* data in the ring; NULL: seg.data points to it */
+	struct send_piece piece;
 };
 
 /* Reads the request at block; false: it is of another kind. */
 static bool send_burst_fetch(const struct qp *qp, uint32_t block, struct request *w)
 {
 	const uint8_t *at = send_ring_at(qp, block);
-	uint32_t ds, count;
 
 	if (unlikely(!usermem_fetch(&w->seg, at, sizeof(w->seg))))
 		return false;
 	w->opcode = wqe_opcode(&w->seg.ctrl);
-	if ((w->opcode != WQE_OP_SEND && w->opcode != WQE_OP_SEND_IMM) ||
-	    wqe_qpn(&w->seg.ctrl) != qp->qpn || w->seg.ctrl.fm_ce_se & WQE_CTRL_FENCE_MASK)
-		return false;
-	ds = wqe_ds(&w->seg.ctrl);
-	count = be32_get(w->seg.data.byte_count);
-	if (!(count & WQE_DATA_INLINE)) {
-		w->bytes = count;
-		w->inlined = NULL;
-		return ds == UNITS && count && count <= qp->mtu;
-	}
-	w->bytes = count & WQE_DATA_INLINE_LEN;
-	w->inlined = at + offsetof(struct segments, data) + sizeof(be32);
-	return w->bytes && w->bytes <= qp->mtu && ds <= WQE_BLOCK / WQE_UNIT &&
-	       ds == UNITS - 1 + div_round_up(sizeof(be32) + w->bytes, WQE_UNIT);
-}
-
-/* The data of a request in our memory; NULL: its key refuses. */
-static const uint8_t *request_data(const struct qp *qp, const struct request *w)
-{
-	if (w->inlined)
-		return w->inlined;
-	return mkey_region_at(qp->adapter, be32_get(w->seg.data.lkey), qp->create.pdn, 0,
-			      be64_get(w->seg.data.addr), w->bytes);
+	return (w->opcode == WQE_OP_SEND || w->opcode == WQE_OP_SEND_IMM) &&
+	       wqe_qpn(&w->seg.ctrl) == qp->qpn && !(w->seg.ctrl.fm_ce_se & WQE_CTRL_FENCE_MASK) &&
+	       send_piece_read(qp, &w->seg.ctrl, &w->seg.data, at + offsetof(struct segments, data),
+			       UNITS, &w->piece);
 }
 
 /* ---- the acknowledgement ---- */
@@ -104,20 +84,20 @@ static void take_ack_back(struct qp *qp, const struct brief *b)
 
 static bool send_one(struct qp *qp, struct brief_way *way, const struct request *w, struct brief *b)
 {
-	const uint8_t *from = request_data(qp, w);
-	uint8_t *to = from ? brief_reserve(way, w->bytes, b->has_ack) : NULL;
+	const uint8_t *from = send_piece_at(qp, &w->seg.data, &w->piece);
+	uint8_t *to = from ? brief_reserve(way, w->piece.bytes, b->has_ack) : NULL;
 
-	if (unlikely(!to || !usermem_copy(to, from, w->bytes)))
+	if (unlikely(!to || !usermem_copy(to, from, w->piece.bytes)))
 		return false;
 	b->opcode = (uint8_t)(qp->bth |
 			      (w->opcode == WQE_OP_SEND_IMM ? BTH_SEND_ONLY_IMM : BTH_SEND_ONLY));
 	b->solicited = w->seg.ctrl.fm_ce_se & WQE_CTRL_SOLICITED;
 	b->psn = qp->req.psn;
 	b->imm = be32_get(w->seg.ctrl.imm);
-	b->payload_len = w->bytes;
+	b->payload_len = w->piece.bytes;
 	/* The answer finds it. */
 	requester_append(qp, w->opcode, 1, qp_is_signaled(qp, w->seg.ctrl.fm_ce_se), false, 1,
-			 w->bytes);
+			 w->piece.bytes);
 	qp->req.cur++;
 	brief_put(way, b);
 	b->has_ack = false;
