@@ -3,26 +3,37 @@
 
 #include "base/trace.h"
 
-void bypass_revoke_qp(struct qp *qp)
+/* May peers be at the responder, or reading payloads that were given up so far? */
+static bool revocation_needed(struct qp *qp, uint32_t given_up)
+{
+	return qp->resp.shared || given_up != atomic_load(&qp->comp.waited_for);
+}
+
+static void revocation_over(struct qp *qp, uint32_t given_up)
 {
 	const struct responder *r = &qp->resp;
+
+	atomic_store(&qp->comp.waited_for, given_up);
+	if (r->shared)
+		trace(bypass, revoked, qp->qpn, r->view.dest_qpn,
+		      qp_word_epoch(qp_word_load(&r->shared->word)));
+}
+
+void bypass_revoke_qp(struct qp *qp)
+{
 	uint32_t given_up = atomic_load(&qp->comp.given_up);
 
-	if (!r->shared && given_up == atomic_load(&qp->comp.waited_for))
+	if (!revocation_needed(qp, given_up))
 		return;
 	expose_revoke(wire_expose(qp->adapter->wire));
-	atomic_store(&qp->comp.waited_for, given_up);
-	if (!r->shared)
-		return;
-	trace(bypass, revoked, qp->qpn, r->view.dest_qpn,
-	      qp_word_epoch(qp_word_load(&r->shared->word)));
+	revocation_over(qp, given_up);
 }
 
 void bypass_revoke_ask(struct qp *qp)
 {
 	uint32_t given_up = atomic_load(&qp->comp.given_up);
 
-	if (!qp->resp.shared && given_up == atomic_load(&qp->comp.waited_for))
+	if (!revocation_needed(qp, given_up))
 		return;
 	qp->req.revocation = expose_revoke_ask(wire_expose(qp->adapter->wire));
 	qp->req.revocation_for = given_up;
@@ -37,9 +48,6 @@ bool bypass_revoke_over(struct qp *qp)
 	if (!expose_revoke_over(wire_expose(qp->adapter->wire), ticket))
 		return false;
 	qp->req.revocation = 0;
-	atomic_store(&qp->comp.waited_for, qp->req.revocation_for);
-	if (qp->resp.shared)
-		trace(bypass, revoked, qp->qpn, qp->resp.view.dest_qpn,
-		      qp_word_epoch(qp_word_load(&qp->resp.shared->word)));
+	revocation_over(qp, qp->req.revocation_for);
 	return true;
 }
