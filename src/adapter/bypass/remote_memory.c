@@ -151,7 +151,7 @@ static bool move_once(const struct bypass_peer *r, struct remote_move *m, struct
 	return v != WAY_REVOKED || m->done;
 }
 
-static void move_by_chunks(const struct bypass_peer *r, struct remote_move *m, struct reached *to)
+static void move_bounded(const struct bypass_peer *r, struct remote_move *m, struct reached *to)
 {
 	m->way = KEY_PACKETS;
 	for (int i = 0; i < MOVE_TRIES && !move_once(r, m, to); i++)
@@ -169,9 +169,9 @@ void remote_move(const struct bypass_peer *r, struct remote_move *m)
 {
 	struct reached to;
 
-	move_by_chunks(r, m, &to);
+	move_bounded(r, m, &to);
 	/* If packets carried it, requests behind it would find it outstanding, and so on: a queue
 	 * that never drains would never come back. */
 	if (unlikely(!m->done && to.missing) && map_missing(r, &to))
-		move_by_chunks(r, m, &to);
+		move_bounded(r, m, &to);
 }
