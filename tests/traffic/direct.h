@@ -7,7 +7,7 @@
 
 #define DIRECT_PAIRS_MAX 24u
 #define DIRECT_BYTES	 8u
-#define DIRECT_LIMIT_NS	 2000000000u
+#define DIRECT_LIMIT_NS	 60000000000ull
 #define DIRECT_DEPTH	 32u
 
 struct direct_pair {
