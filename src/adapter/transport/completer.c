@@ -28,8 +28,6 @@ static const uint32_t rnr_us[32] = {
 };
 
 #define RNR_RETRY_FOREVER 7
-/* How long a peer may be without a processor before that counts as silence. */
-#define PEER_BEHIND_NS 10000000000u
 
 uint32_t rnr_timer_us(uint8_t aeth)
 {
@@ -157,17 +155,6 @@ static void completer_retire(struct qp *qp)
 		qp_kick(qp);
 }
 
-void completer_arm(struct qp *qp)
-{
-	if (!qp->ack_timeout_ns || timer_armed(&qp->timer))
-		return;
-	/* An RNR wait has the timer, and begins under the lock. */
-	spin_lock(&qp->comp.lock);
-	if (!timer_armed(&qp->timer) && !(atomic_load(&qp->waiting) & QP_WAIT_RNR))
-		qp_timer_arm(qp, clock_ns() + qp->ack_timeout_ns);
-	spin_unlock(&qp->comp.lock);
-}
-
 /*
  * There was progress: the peer lives.  The running timer stays as it is, because moving it would
  * cost a look at the clock per answer: it runs once more if it finds the mark when it fires.  So a
@@ -197,8 +184,7 @@ void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_
 	spin_unlock(&qp->comp.lock);
 }
 
-/* The first request that still waits for the wire, or tail. */
-static uint32_t oldest_open(struct qp *qp)
+uint32_t completer_oldest(struct qp *qp)
 {
 	uint32_t n = atomic_load_explicit(&qp->comp.head, memory_order_relaxed);
 	uint32_t tail = atomic_load_explicit(&qp->req.tail, memory_order_acquire);
@@ -208,7 +194,7 @@ static uint32_t oldest_open(struct qp *qp)
 	return n;
 }
 
-static void completer_go_back(struct qp *qp, const char *why)
+void completer_go_back(struct qp *qp, const char *why)
 {
 	trace(retry, begin, qp->qpn, qp->attr.dest_qpn, why, atomic_load(&qp->comp.acked_psn),
 	      qp->comp.retry_left);
@@ -216,11 +202,7 @@ static void completer_go_back(struct qp *qp, const char *why)
 	qp_kick(qp);
 }
 
-/*
- * A packet was lost: the timer, a sequence error or a missing answer shows it.  Sends again as long
- * as the one retry count lasts that all three share (IBTA 9.9.2.4.1).
- */
-static bool completer_retry(struct qp *qp, const char *why)
+bool completer_retry(struct qp *qp, const char *why)
 {
 	uint32_t n;
 
@@ -229,7 +211,7 @@ static bool completer_retry(struct qp *qp, const char *why)
 		completer_go_back(qp, why);
 		return true;
 	}
-	n = oldest_open(qp);
+	n = completer_oldest(qp);
 	trace(retry, exhausted, qp->qpn, qp->attr.dest_qpn, why);
 	log_info("QP 0x%x: no answer from QP 0x%x, retries exhausted", qp->qpn, qp->attr.dest_qpn);
 	if (n != atomic_load(&qp->req.tail))
@@ -280,7 +262,7 @@ static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
 	trace(rnr, received, qp->qpn, pkt->sqpn, pkt->psn, us, qp->comp.rnr_left);
 	if (qp->attr.rnr_retry != RNR_RETRY_FOREVER) {
 		if (!qp->comp.rnr_left) {
-			uint32_t n = oldest_open(qp);
+			uint32_t n = completer_oldest(qp);
 
 			trace(retry, exhausted, qp->qpn, pkt->sqpn, "receiver-not-ready");
 			shard_count(qp->adapter->counters, HW_RNR_NAK_RETRY_ERR, 1);
@@ -310,7 +292,7 @@ static void completer_negative(struct qp *qp, const struct pkt *pkt)
 		[NAK_SENDER_FAULT] = CQE_SYN_LOCAL_PROT,
 	};
 	uint8_t code = pkt->aeth & AETH_VALUE_MASK;
-	uint32_t n = oldest_open(qp);
+	uint32_t n = completer_oldest(qp);
 
 	trace(nak, received, qp->qpn, pkt->sqpn, aeth_nak_name(code), pkt->psn);
 	if (code == NAK_PSN_SEQUENCE) {
@@ -446,7 +428,7 @@ static void completer_answer(struct qp *qp, const struct pkt *pkt)
 	if (psn_diff(pkt->psn, atomic_load(&qp->comp.acked_psn)) < 0)
 		return;
 	/* An answer also acknowledges the requests before it. */
-	n = oldest_open(qp);
+	n = completer_oldest(qp);
 	if (n == atomic_load(&qp->req.tail))
 		return;
 	if (!qp_send_op(qp, n)->awaits_answer) {
@@ -504,66 +486,6 @@ void completer_receive(struct qp *qp, const struct pkt *pkt)
 		else
 			completer_answer(qp, pkt);
 	}
-	spin_unlock(&qp->comp.lock);
-}
-
-/*
- * Nothing is lost if the peer's process has not taken our packets yet: it waits for a processor,
- * where a device would answer at once.  Such a time does not count, within reason; nor does the
- * first one, in which the process is asked how far it is (IBTA 9.7.6.1.3 allows four times the
- * timeout).  A process that is stopped or dead is another matter.
- */
-static bool peer_is_behind(struct qp *qp)
-{
-	struct completer *c = &qp->comp;
-	uint64_t now = clock_ns();
-
-	if (!wire_peer_is_behind(qp->adapter->wire, &qp->path, qp->attr.dest_qpn)) {
-		c->behind_since = 0;
-		return false;
-	}
-	if (!c->behind_since)
-		c->behind_since = now;
-	if (now - c->behind_since > PEER_BEHIND_NS)
-		return false;
-	trace(retry, deferred, qp->qpn, qp->attr.dest_qpn, "peer-has-no-processor");
-	return true;
-}
-
-void completer_timeout(struct timer *t)
-{
-	struct qp *qp = container_of(t, struct qp, timer);
-	uint32_t n;
-
-	spin_lock(&qp->comp.lock);
-	/* Armed again since it was found due: an RNR wait has begun, which is not over. */
-	if (timer_armed(t))
-		goto unlock;
-	if (atomic_load(&qp->waiting) & QP_WAIT_RNR) {
-		/* completer_go_back comes first: the requester may run as soon as the wait ends,
-		 * and must not continue where it stopped; see requester_run. */
-		completer_go_back(qp, "rnr-timer");
-		atomic_fetch_and(&qp->waiting, ~(unsigned)QP_WAIT_RNR);
-		qp_kick(qp);
-		goto unlock;
-	}
-	n = oldest_open(qp);
-	if (n == atomic_load(&qp->req.tail) ||
-	    (qp_state(qp) != IB_QPS_RTS && qp_state(qp) != IB_QPS_SQD))
-		goto unlock;
-	if (atomic_exchange(&qp->comp.fresh, false)) {
-		qp->comp.behind_since = 0;
-		qp_timer_arm(qp, clock_ns() + qp->ack_timeout_ns);
-		goto unlock;
-	}
-	if (peer_is_behind(qp)) {
-		qp_timer_arm(qp, clock_ns() + qp->ack_timeout_ns);
-		goto unlock;
-	}
-	shard_count(qp->adapter->counters, HW_LOCAL_ACK_TIMEOUT_ERR, 1);
-	if (completer_retry(qp, "timeout"))
-		qp_timer_arm(qp, clock_ns() + qp->ack_timeout_ns);
-unlock:
 	spin_unlock(&qp->comp.lock);
 }
 

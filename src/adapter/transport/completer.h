@@ -29,9 +29,17 @@ enum completer_settled completer_settle(struct qp *qp) must_check;
 bool completer_give_up(struct qp *qp) must_check;
 /* The QP is in error: every outstanding request, given up by now, gets a flush error. */
 void completer_flush(struct qp *qp);
-/* Requests are outstanding: makes sure that the acknowledgement timer runs. */
-void completer_arm(struct qp *qp);
 /* How long an RNR NAK of this syndrome asks to wait, in microseconds. */
 uint32_t rnr_timer_us(uint8_t aeth);
-/* The QP's timer fired. */
-void completer_timeout(struct timer *t);
+
+/* ---- for the timer (ack_timer.c), under comp.lock ---- */
+
+/* The first request that still waits for the wire, or tail. */
+uint32_t completer_oldest(struct qp *qp);
+/* The requester sends again what is not acknowledged. */
+void completer_go_back(struct qp *qp, const char *why);
+/*
+ * A packet was lost: the timer, a sequence error or a missing answer shows it.  Sends again as long
+ * as the one retry count lasts that all three share (IBTA 9.9.2.4.1); false: it is exhausted.
+ */
+bool completer_retry(struct qp *qp, const char *why);

@@ -9,6 +9,7 @@
 #include "adapter/ethernet/rss.h"
 #include "adapter/qp/path.h"
 #include "adapter/qp/qp_state.h"
+#include "adapter/transport/ack_timer.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/dci.h"
 #include "adapter/transport/dct.h"
@@ -136,7 +137,7 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 	qp_note(qp);
 	qp->attr.path_mtu = IB_MTU_4096;
 	qp_reset_queues(qp);
-	qp->timer.fire = completer_timeout;
+	qp->timer.fire = ack_timer_fired;
 	if (attr->send_cq)
 		cq_hold(attr->send_cq);
 	if (attr->recv_cq)

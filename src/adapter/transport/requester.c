@@ -16,6 +16,7 @@
 #include "adapter/local/local.h"
 #include "adapter/qp/path.h"
 #include "adapter/qp/send_cqe.h"
+#include "adapter/transport/ack_timer.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/dci.h"
 #include "adapter/transport/responder.h"
@@ -557,5 +558,5 @@ void requester_run(struct qp *qp)
 
 	if (qp_is_reliable(qp) && atomic_load(&qp->comp.head) !=
 					  atomic_load_explicit(&qp->req.tail, memory_order_relaxed))
-		completer_arm(qp);
+		ack_timer_arm(qp);
 }

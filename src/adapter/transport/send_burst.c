@@ -14,6 +14,7 @@
 #include "adapter/bypass/bypass.h"
 #include "adapter/qp/send_cqe.h"
 #include "adapter/qp/send_piece.h"
+#include "adapter/transport/ack_timer.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/requester.h"
 #include "adapter/transport/responder_state.h"
@@ -164,6 +165,6 @@ bool send_burst_run(struct qp *qp)
 	}
 	if (qp_is_reliable(qp) && atomic_load(&qp->comp.head) !=
 					  atomic_load_explicit(&qp->req.tail, memory_order_relaxed))
-		completer_arm(qp);
+		ack_timer_arm(qp);
 	return !ready;
 }

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "adapter/qp/qp.h"
 #include "base/clock.h"
 #include "signed_pair.h"
 
@@ -16,6 +17,21 @@
 #define LONG_NS 200000000u
 
 static struct signed_pair pair;
+static unsigned asked;
+
+bool __real_task_goes_on(pid_t pid);
+bool __wrap_task_goes_on(pid_t pid);
+
+/* Opens files: nobody may have to spin for that. */
+bool __wrap_task_goes_on(pid_t pid)
+{
+	struct spin *l = &pair.side[0].q.qp->comp.lock;
+
+	CHECK(spin_try(l));
+	spin_unlock(l);
+	asked++;
+	return __real_task_goes_on(pid);
+}
 
 static void post_write(void)
 {
@@ -85,5 +101,6 @@ int main(void)
 	alarm(120); /* nothing may hang */
 	test_waits_for_a_processor();
 	test_is_stopped();
+	CHECK(asked);
 	return 0;
 }

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See ack_timer.h. */
+#include "adapter/transport/ack_timer.h"
+
+#include "adapter/transport/completer.h"
+#include "base/clock.h"
+#include "base/trace.h"
+#include "wire/counter_shard.h"
+
+/* How long a peer may be without a processor before that counts as silence. */
+#define PEER_BEHIND_NS 10000000000u
+
+/* What is known of the peer's process when the timer fires. */
+enum peer_progress { PEER_UNASKED, PEER_BEHIND, PEER_SILENT };
+
+void ack_timer_arm(struct qp *qp)
+{
+	if (!qp->ack_timeout_ns || timer_armed(&qp->timer))
+		return;
+	/* An RNR wait has the timer, and begins under the lock. */
+	spin_lock(&qp->comp.lock);
+	if (!timer_armed(&qp->timer) && !(atomic_load(&qp->waiting) & QP_WAIT_RNR))
+		qp_timer_arm(qp, clock_ns() + qp->ack_timeout_ns);
+	spin_unlock(&qp->comp.lock);
+}
+
+/*
+ * Nothing is lost if the peer's process has not taken our packets yet: it waits for a processor,
+ * where a device would answer at once.  Such a time does not count, within reason; nor does the
+ * first one, in which the process is asked how far it is (IBTA 9.7.6.1.3 allows four times the
+ * timeout).  A process that is stopped or dead is another matter.
+ */
+static bool behind_counts(struct qp *qp, bool behind)
+{
+	struct completer *c = &qp->comp;
+	uint64_t now = clock_ns();
+
+	if (!behind) {
+		c->behind_since = 0;
+		return false;
+	}
+	if (!c->behind_since)
+		c->behind_since = now;
+	if (now - c->behind_since > PEER_BEHIND_NS)
+		return false;
+	trace(retry, deferred, qp->qpn, qp->attr.dest_qpn, "peer-has-no-processor");
+	return true;
+}
+
+static bool rnr_wait_over(struct qp *qp)
+{
+	if (!(atomic_load(&qp->waiting) & QP_WAIT_RNR))
+		return false;
+	/* completer_go_back comes first: the requester may run as soon as the wait ends, and must
+	 * not continue where it stopped; see requester_run. */
+	completer_go_back(qp, "rnr-timer");
+	atomic_fetch_and(&qp->waiting, ~(unsigned)QP_WAIT_RNR);
+	qp_kick(qp);
+	return true;
+}
+
+static bool awaits_answer(struct qp *qp)
+{
+	return completer_oldest(qp) != atomic_load(&qp->req.tail) &&
+	       (qp_state(qp) == IB_QPS_RTS || qp_state(qp) == IB_QPS_SQD);
+}
+
+/* Under comp.lock.  False: the peer has to be asked first. */
+static bool fired_locked(struct qp *qp, enum peer_progress peer)
+{
+	/* Armed again since it was found due: an RNR wait has begun, which is not over. */
+	if (timer_armed(&qp->timer) || rnr_wait_over(qp) || !awaits_answer(qp))
+		return true;
+	if (atomic_exchange(&qp->comp.fresh, false)) {
+		qp->comp.behind_since = 0;
+	} else if (peer == PEER_UNASKED) {
+		return false;
+	} else if (!behind_counts(qp, peer == PEER_BEHIND)) {
+		shard_count(qp->adapter->counters, HW_LOCAL_ACK_TIMEOUT_ERR, 1);
+		if (!completer_retry(qp, "timeout"))
+			return true;
+	}
+	qp_timer_arm(qp, clock_ns() + qp->ack_timeout_ns);
+	return true;
+}
+
+/* Opens files and allocates: nobody spins for that. */
+static enum peer_progress peer_ask(const struct qp *qp, const struct path *path, uint32_t dest)
+{
+	return wire_peer_is_behind(qp->adapter->wire, path, dest) ? PEER_BEHIND : PEER_SILENT;
+}
+
+void ack_timer_fired(struct timer *t)
+{
+	struct qp *qp = container_of(t, struct qp, timer);
+	enum peer_progress peer = PEER_UNASKED;
+	struct path path;
+	uint32_t dest;
+	bool done;
+
+	do {
+		spin_lock(&qp->comp.lock);
+		done = fired_locked(qp, peer);
+		if (!done) {
+			path = qp->path;
+			dest = qp->attr.dest_qpn;
+		}
+		spin_unlock(&qp->comp.lock);
+		if (!done)
+			peer = peer_ask(qp, &path, dest);
+	} while (!done);
+}
