@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "signed_pair.h"
 
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
 #include "adapter/memory/mkey_inside.h"
 #include "base/rcu.h"
-#include "usermem/usermem.h"
 
 static const uint16_t lids[2] = {7, 9};
 
@@ -92,20 +90,6 @@ static void list_up(struct signed_pair *t, unsigned side)
 	s->skey = mkey_key(s->list);
 	for (unsigned i = 0; i < SIG_SIDES; i++)
 		CHECK(!psv_create(signed_pair_adapter(t, side), s->q.pdn, &s->psv[i]));
-}
-
-static void on_fault(int sig, siginfo_t *info, void *ucontext)
-{
-	if (!usermem_fault(ucontext, info->si_addr))
-		signal(sig, SIG_DFL);
-}
-
-void signed_pair_catch_faults(void)
-{
-	struct sigaction act = {.sa_sigaction = on_fault,
-				.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
-
-	CHECK(!sigaction(SIGSEGV, &act, NULL) && !sigaction(SIGBUS, &act, NULL));
 }
 
 static void up(struct signed_pair *t, const struct signed_pair *kind)

@@ -37,8 +37,6 @@ struct signed_pair {
 	struct signed_pair_side side[2];
 };
 
-/* Faults are the device's business, as in the driver. */
-void signed_pair_catch_faults(void);
 void signed_pair_up(struct signed_pair *t, bool far);
 /* Far, and each process lays its responders open to the other. */
 void signed_pair_up_exposed(struct signed_pair *t);

@@ -14,8 +14,8 @@
 
 #include "adapter_device.h"
 #include "check.h"
+#include "test_fault.h"
 #include "test_subnet.h"
-#include "usermem/usermem.h"
 
 #define BUF	 65536u
 #define SIGNALED WQE_CTRL_CE_ALWAYS
@@ -379,21 +379,6 @@ static void test_unmapped(bool source)
 	munmap(page, 4096);
 }
 
-static void on_fault(int sig, siginfo_t *info, void *ucontext)
-{
-	if (usermem_fault(ucontext, info->si_addr))
-		return;
-	signal(sig, SIG_DFL);
-}
-
-static void catch_faults(void)
-{
-	struct sigaction act = {.sa_sigaction = on_fault,
-				.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
-
-	CHECK(!sigaction(SIGSEGV, &act, NULL) && !sigaction(SIGBUS, &act, NULL));
-}
-
 /* Partitions: limited members hear full ones but not each other; nothing else is heard. */
 static void test_partitions(void)
 {
@@ -568,7 +553,7 @@ int main(void)
 	test_write_errors();
 	test_receive_errors();
 	test_partitions();
-	catch_faults();
+	test_fault_catch();
 	test_unmapped(true);
 	test_unmapped(false);
 	test_rnr(true);

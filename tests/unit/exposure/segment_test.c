@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "test_fault.h"
 #include "usermem/usermem.h"
 #include "exposure/segment.h"
 
@@ -399,17 +400,9 @@ static void test_full(void)
 	close(fd);
 }
 
-static void on_fault(int signum, siginfo_t *info, void *ucontext)
-{
-	(void)signum;
-	CHECK(usermem_fault(ucontext, info->si_addr));
-}
-
 int main(void)
 {
-	struct sigaction act = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
-
-	CHECK(!sigaction(SIGSEGV, &act, NULL) && !sigaction(SIGBUS, &act, NULL));
+	test_fault_catch();
 	test_chunks();
 	test_flags();
 	test_locked();

@@ -13,7 +13,7 @@
 
 #include "base/rseq.h"
 #include "check.h"
-#include "usermem/usermem.h"
+#include "test_fault.h"
 #include "way_pair.h"
 
 #define PAGE 4096u
@@ -137,6 +137,7 @@ static int child_faults(struct way_pair *p)
 
 	gone = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(gone != MAP_FAILED);
+	test_fault_catch();
 	for (uint32_t hole = 0; hole < 4; hole++) {
 		for (uint32_t k = 0; k < 4; k++) {
 			memset(mine[k], (int)(0x10 * (hole + 1) + k), sizeof(mine[k]));
@@ -167,25 +168,14 @@ static void test_faults(struct way_pair *p)
 	CHECK(p->memory[0] == 0x40 && p->memory[64] == 0x41 && p->memory[128] == 0x42);
 }
 
-static struct way_pair *faulting; /* for the handler */
-
-static void on_fault(int signum, siginfo_t *info, void *ucontext)
-{
-	(void)signum;
-	if (!usermem_fault(ucontext, info->si_addr))
-		_exit(3);
-	atomic_fetch_add(&faulting->done, 1);
-}
-
 /* A fault inside a restartable sequence is the access's end, not the program's. */
 static int child_mapped_faults(struct way_pair *p)
 {
-	struct sigaction act = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
 	static const uint32_t lengths[] = {1, 2, 4, 8, 12, 64, 1000, 5000};
 	uint8_t *gone = mmap(NULL, 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	faulting = p;
-	CHECK(gone != MAP_FAILED && !sigaction(SIGSEGV, &act, NULL));
+	CHECK(gone != MAP_FAILED);
+	test_fault_catch();
 	for (size_t i = 0; i < array_size(lengths); i++) {
 		struct run local = {gone, lengths[i]}, remote = {p->shared, lengths[i]};
 		uint32_t done = 7;
@@ -197,13 +187,12 @@ static int child_mapped_faults(struct way_pair *p)
 			      WAY_FAULT &&
 		      !done);
 	}
-	CHECK(atomic_load(&p->done) == 2 * array_size(lengths));
+	CHECK(atomic_load(&test_fault_count) == 2 * array_size(lengths));
 	return 0;
 }
 
 static void test_mapped_faults(struct way_pair *p)
 {
-	atomic_store(&p->done, 0);
 	CHECK(way_pair_join(way_pair_fork(p, child_mapped_faults)));
 }
 

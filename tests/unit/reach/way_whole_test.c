@@ -7,15 +7,14 @@
  */
 #include "reach/way_whole.h"
 
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/rseq.h"
 #include "check.h"
+#include "test_fault.h"
 #include "reach/way_copies.h"
-#include "usermem/usermem.h"
 #include "way_pair.h"
 
 #define ROUNDS 3000u
@@ -146,20 +145,13 @@ static int child_faults(struct way_pair *p)
 	return 0;
 }
 
-static void on_fault(int signum, siginfo_t *info, void *ucontext)
-{
-	(void)signum;
-	CHECK(usermem_fault(ucontext, info->si_addr));
-}
-
 int main(void)
 {
-	struct sigaction act = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
 	struct way_pair *p = way_pair_new();
 
 	if (!rseq_available())
 		SKIP("the C library registers no restartable sequences");
-	CHECK(!sigaction(SIGSEGV, &act, NULL));
+	test_fault_catch();
 	way_pair_hold(p);
 	CHECK(way_pair_join(way_pair_fork(p, child_random)));
 	CHECK(way_pair_join(way_pair_fork(p, child_faults)));

@@ -18,26 +18,9 @@
 #include "base/rseq.h"
 #include "usermem/usermem.h"
 #include "check.h"
+#include "test_fault.h"
 
-static _Atomic(uint64_t) faults;
 static long page;
-
-static void on_fault(int sig, siginfo_t *info, void *ucontext)
-{
-	atomic_fetch_add(&faults, 1);
-	if (usermem_fault(ucontext, info->si_addr))
-		return;
-	signal(sig, SIG_DFL);
-}
-
-static void install_handler(void)
-{
-	struct sigaction sa = {.sa_sigaction = on_fault,
-			       .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
-
-	CHECK(!sigaction(SIGSEGV, &sa, NULL));
-	CHECK(!sigaction(SIGBUS, &sa, NULL));
-}
 
 /* Pages with an unmapped one before and after. */
 static unsigned char *island(size_t pages)
@@ -126,7 +109,7 @@ static void faults_are_caught(void)
 	CHECK(!usermem_compare_swap(p + page, 1, 1, &orig));
 	CHECK(!usermem_publish(p + page, local, 64));
 	CHECK(!usermem_load_be32(NULL, &v));
-	before = atomic_load(&faults);
+	before = atomic_load(&test_fault_count);
 	CHECK(before > 1000);
 #if defined(__x86_64__) && !defined(USERMEM_PORTABLE)
 	/* No address comes with the signal for a pointer that is not canonical. */
@@ -385,7 +368,7 @@ int main(int argc, char **argv)
 	if (argc > 1 && !strcmp(argv[1], WITHOUT))
 		return without_sequences();
 	page = sysconf(_SC_PAGESIZE);
-	install_handler();
+	test_fault_catch();
 	needs_sequences(argv[0]);
 	copies_equal_memcpy();
 	words();

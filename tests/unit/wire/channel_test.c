@@ -21,6 +21,7 @@
 #include "wire/inbox.h"
 #include "usermem/usermem.h"
 #include "wire/payload.h"
+#include "test_fault.h"
 
 #define BLOCK_BYTES (4u << 20)
 
@@ -567,21 +568,14 @@ static void waking(void)
 	test_process_down(&b);
 }
 
-static void on_fault(int sig, siginfo_t *info, void *ucontext)
-{
-	if (!usermem_fault(ucontext, info->si_addr))
-		signal(sig, SIG_DFL);
-}
-
 int main(int argc, char **argv)
 {
-	struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
 	struct rng rng = {42};
 
 	if (argc > 1)
 		packets = (unsigned)strtoul(argv[1], NULL, 0);
 	alarm(120); /* nothing may hang */
-	CHECK(!sigaction(SIGSEGV, &sa, NULL));
+	test_fault_catch();
 	block = malloc(BLOCK_BYTES);
 	CHECK(block);
 	for (size_t i = 0; i < BLOCK_BYTES; i++)

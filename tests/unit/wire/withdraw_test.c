@@ -6,13 +6,12 @@
  *
  * See tests/robust/stopped.c for the same between processes, seen by programs.
  */
-#include <signal.h>
 #include <string.h>
 
 #include "test_fabric.h"
-#include "usermem/usermem.h"
 #include "wire/channel.h"
 #include "wire/payload.h"
+#include "test_fault.h"
 
 static unsigned char block[64u << 10];
 
@@ -184,18 +183,10 @@ static void taken_back_by_key(void)
 	test_process_down(&t->b);
 }
 
-static void on_fault(int sig, siginfo_t *info, void *ucontext)
-{
-	if (!usermem_fault(ucontext, info->si_addr))
-		signal(sig, SIG_DFL);
-}
-
 int main(void)
 {
-	struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
-
 	alarm(120); /* nothing may hang */
-	CHECK(!sigaction(SIGSEGV, &sa, NULL));
+	test_fault_catch();
 	for (size_t i = 0; i < sizeof(block); i++)
 		block[i] = (unsigned char)(i * 7 + 1);
 	taken_back();

@@ -21,9 +21,9 @@
 #include "base/rcu.h"
 #include "base/rseq.h"
 #include "check.h"
+#include "test_fault.h"
 #include "prm/umr.h"
 #include "test_subnet.h"
-#include "usermem/usermem.h"
 #include "exposure/expose.h"
 #include "wire/tap.h"
 
@@ -960,13 +960,6 @@ static void test_key_ends(void)
 	fabric_down(f);
 }
 
-static void on_fault(int signum, siginfo_t *info, void *ucontext)
-{
-	(void)signum;
-	if (!usermem_fault(ucontext, info->si_addr))
-		_exit(3);
-}
-
 /* Memory that is not there: packets say so. */
 static void test_memory_gone(void)
 {
@@ -974,10 +967,9 @@ static void test_memory_gone(void)
 	uint8_t *gone =
 		mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const struct key_place place = {.way = KEY_KERNEL, .addr = (uintptr_t)gone};
-	struct sigaction act = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
 	struct mkey *key;
 
-	CHECK(!sigaction(SIGSEGV, &act, NULL));
+	test_fault_catch();
 	CHECK(gone != MAP_FAILED && !mprotect(gone + 4096, 4096, PROT_NONE));
 	f->target_key = device_mr(&f->b.device, 0, f->to->qp.pdn, gone, 8192, RIGHTS, &key);
 	mkey_expose(f->b.device.adapter[0], key, &place);

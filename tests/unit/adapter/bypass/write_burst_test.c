@@ -5,7 +5,6 @@
  *
  *     device_qp a --- loopback --- device_qp b
  */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +13,7 @@
 #include "base/trace.h"
 #include "captured.h"
 #include "check.h"
-#include "usermem/usermem.h"
+#include "test_fault.h"
 
 #define BUF    8192u
 #define MTU    1024u
@@ -377,25 +376,9 @@ static void test_ce(void)
 		}
 }
 
-static void on_fault(int signum, siginfo_t *info, void *ucontext)
-{
-	(void)signum;
-	if (!usermem_fault(ucontext, info->si_addr))
-		_exit(99);
-}
-
-static void catch_faults(void)
-{
-	struct sigaction act = {.sa_sigaction = on_fault,
-				.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
-
-	sigemptyset(&act.sa_mask);
-	CHECK(!sigaction(SIGSEGV, &act, NULL) && !sigaction(SIGBUS, &act, NULL));
-}
-
 int main(void)
 {
-	catch_faults();
+	test_fault_catch();
 	test_ce();
 	test_random_lists(0);
 	test_random_lists(1);

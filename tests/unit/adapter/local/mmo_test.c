@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Copies within memory by work requests: what they move, and what each kind of refusal looks
  * like. */
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "adapter_device.h"
 #include "check.h"
-#include "usermem/usermem.h"
+#include "test_fault.h"
 
 #define BYTES (1u << ADAPTER_LOG_MAX_DMA)
 
@@ -188,17 +187,9 @@ static void test_refusals(void)
 	}
 }
 
-static void on_fault(int sig, siginfo_t *info, void *ucontext)
-{
-	if (!usermem_fault(ucontext, info->si_addr))
-		signal(sig, SIG_DFL);
-}
-
 int main(void)
 {
-	struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
-
-	CHECK(!sigaction(SIGSEGV, &sa, NULL));
+	test_fault_catch();
 	test_copies();
 	test_refusals();
 	return 0;

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "signed_pair.h"
+#include "test_fault.h"
 
 #define SIGNALED WQE_CTRL_CE_ALWAYS
 
@@ -196,7 +197,7 @@ int main(void)
 {
 	static struct signed_pair pair;
 
-	signed_pair_catch_faults();
+	test_fault_catch();
 	for (int far = 0; far < 2; far++) {
 		signed_pair_up(&pair, far);
 		bounds(&pair);

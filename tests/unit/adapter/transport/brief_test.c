@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "signed_pair.h"
+#include "test_fault.h"
 #include "wire/channel.h"
 #include "wire/tap.h"
 
@@ -416,7 +417,7 @@ static void not_ready(bool exposed)
 
 int main(void)
 {
-	signed_pair_catch_faults();
+	test_fault_catch();
 	for (unsigned exposed = 0; exposed < 2; exposed++) {
 		ping_pong(exposed);
 		no_answer(exposed);

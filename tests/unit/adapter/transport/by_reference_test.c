@@ -12,6 +12,7 @@
 #include "adapter/qp/qp.h"
 #include "base/rcu.h"
 #include "signed_pair.h"
+#include "test_fault.h"
 #include "wire/channel.h"
 #include "exposure/expose.h"
 
@@ -273,7 +274,7 @@ static void test_being_read(void)
 int main(void)
 {
 	alarm(120); /* nothing may hang */
-	signed_pair_catch_faults();
+	test_fault_catch();
 	test_being_read();
 	test_inline_and_memory();
 	test_keys_of_one_memory();

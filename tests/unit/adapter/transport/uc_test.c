@@ -12,7 +12,7 @@
 #include "adapter/core/device.h"
 #include "adapter_device.h"
 #include "check.h"
-#include "usermem/usermem.h"
+#include "test_fault.h"
 
 #define MTU	 1024u
 #define BYTES	 8192u
@@ -285,16 +285,9 @@ static void test_sender_gone(enum ib_qp_type type)
 	device_down(&device);
 }
 
-static void on_fault(int signum, siginfo_t *info, void *ucontext)
-{
-	CHECK(signum == SIGSEGV && usermem_fault(ucontext, info->si_addr));
-}
-
 int main(void)
 {
-	struct sigaction act = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
-
-	CHECK(!sigaction(SIGSEGV, &act, NULL));
+	test_fault_catch();
 	test_aborted();
 	test_end_of_queue();
 	test_sender_gone(IB_QPT_UC);

@@ -4,16 +4,15 @@
  * the receive that was taken for one is that of the next.  Packets are made here, as from another
  * process; b receives them.
  */
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "adapter/qp/path.h"
 #include "adapter_device.h"
 #include "check.h"
+#include "test_fault.h"
 #include "reach/way.h"
 #include "test_life.h"
-#include "usermem/usermem.h"
 #include "wire/channel.h"
 
 #define MTU	 1024u
@@ -192,18 +191,10 @@ static void test_flush(void)
 	withdrawn_case_down(&t);
 }
 
-static void on_fault(int sig, siginfo_t *info, void *ucontext)
-{
-	if (!usermem_fault(ucontext, info->si_addr))
-		signal(sig, SIG_DFL);
-}
-
 int main(void)
 {
-	struct sigaction sa = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER};
-
 	alarm(120); /* nothing may hang */
-	CHECK(!sigaction(SIGSEGV, &sa, NULL));
+	test_fault_catch();
 	test_again();
 	test_other_messages();
 	test_unreadable();

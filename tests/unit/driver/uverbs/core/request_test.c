@@ -5,23 +5,15 @@
 
 #include <errno.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "check.h"
-#include "usermem/usermem.h"
+#include "test_fault.h"
 
 #define PAGE 4096u
 
 static uint8_t *gone; /* a page that is there, and one that is not */
-
-static void on_fault(int signum, siginfo_t *info, void *ucontext)
-{
-	(void)signum;
-	if (!usermem_fault(ucontext, info->si_addr))
-		_Exit(1);
-}
 
 static void structs_in(void)
 {
@@ -143,10 +135,7 @@ static void answers(void)
 
 int main(void)
 {
-	struct sigaction act = {.sa_sigaction = on_fault,
-				.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
-
-	CHECK(!sigaction(SIGSEGV, &act, NULL) && !sigaction(SIGBUS, &act, NULL));
+	test_fault_catch();
 	gone = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(gone != MAP_FAILED && !mprotect(gone + PAGE, PAGE, PROT_NONE));
 	structs_in();
