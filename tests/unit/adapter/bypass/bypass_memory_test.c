@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Memory of the target's that the initiator has not mapped yet, cannot map, or that is gone.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/rseq.h"
+#include "check.h"
+#include "exposed_pair.h"
+#include "test_fault.h"
+
+#define DEEP 16u
+
+/* A deep queue of requests of this length to that key's memory. */
+static void post_deep(struct exposed_pair *p, uint8_t opcode, uint32_t key, uint64_t va,
+		      uint32_t len)
+{
+	for (unsigned i = 0; i < DEEP; i++) {
+		struct device_wqe w;
+
+		device_wqe_begin(&p->from, &w, opcode, i == DEEP - 1 ? WQE_CTRL_CE_ALWAYS : 0, 0);
+		device_wqe_raddr(&w, va, key);
+		device_wqe_data(&w, p->source, len, p->source_key);
+		device_wqe_put(&w);
+	}
+	device_ring(&p->from);
+}
+
+/* A file of the target's that holds its data at an offset. */
+struct late_memory {
+	uint8_t *data; /* as the target has mapped it */
+	struct segment_ref ref;
+	struct mkey *key;
+	uint32_t number;
+};
+
+static void late_memory_up(struct exposed_pair *p, struct late_memory *l, struct hidden file,
+			   const struct segment_ref *row, uint64_t offset)
+{
+	struct key_place place = {.way = KEY_MAPPED, .offset = offset};
+
+	l->data = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, (off_t)offset);
+	CHECK(l->data != MAP_FAILED);
+	if (row)
+		l->ref = *row;
+	else
+		CHECK(!segment_table_add(&exposed_pair_expose(p)->segments, file, offset + 4096,
+					 &l->ref));
+	place.segment = l->ref;
+	l->number = device_mr(&p->target.device, 0, p->to->qp.pdn, l->data, 4096,
+			      EXPOSED_PAIR_RIGHTS, &l->key);
+	mkey_expose(p->target.device.adapter[0], l->key, &place);
+}
+
+static void late_memory_down(struct exposed_pair *p, struct late_memory *l)
+{
+	mkey_destroy(p->target.device.adapter[0], l->key);
+	munmap(l->data, 4096);
+}
+
+/* All of the queue is executed by the initiator alone, from its first request on. */
+static void deep_alone(struct exposed_pair *p, const struct late_memory *l)
+{
+	static const uint32_t len[] = {100, 2500};
+
+	for (unsigned i = 0; i < array_size(len); i++) {
+		uint32_t before = exposed_pair_msn(p);
+
+		memset(l->data, 0, 4096);
+		post_deep(p, WQE_OP_RDMA_WRITE, l->number, (uintptr_t)l->data, len[i]);
+		exposed_pair_sent(p, CQE_OP_REQ);
+		CHECK(!memcmp(l->data, p->source, len[i]) && !l->data[len[i]]);
+		CHECK(exposed_pair_msn(p) == before + DEEP);
+	}
+}
+
+/*
+ * Memory that was registered after the connection was made, in a part of the arena where nothing
+ * was before, or in a file of its own: the first request already goes the right way.
+ */
+static void test_not_mapped_yet(void)
+{
+	struct exposed_pair *p = exposed_pair_up(KEY_MAPPED);
+	struct expose *e = exposed_pair_expose(p);
+	int fd = memfd_create("late", MFD_CLOEXEC);
+	struct late_memory arena, file;
+
+	late_memory_up(p, &arena, *expose_arena_file(e), &e->arena, 5ull << SEGMENT_CHUNK_SHIFT);
+	deep_alone(p, &arena);
+	late_memory_down(p, &arena);
+
+	CHECK(fd >= 0 && !ftruncate(fd, 8192));
+	late_memory_up(p, &file, hidden_keep(fd), NULL, 4096);
+	memset(file.data, 0x5a, 4096);
+	post_deep(p, WQE_OP_RDMA_READ, file.number, (uintptr_t)file.data, 2500);
+	exposed_pair_sent(p, CQE_OP_REQ);
+	CHECK(p->source[0] == 0x5a && p->source[2499] == 0x5a && p->source[2500] != 0x5a);
+	deep_alone(p, &file);
+	late_memory_down(p, &file);
+	exposed_pair_down(p);
+}
+
+/* A file that the initiator cannot map: packets, all the same. */
+static void test_never_mapped(void)
+{
+	struct exposed_pair *p = exposed_pair_up(KEY_MAPPED);
+	int fd = memfd_create("never", MFD_CLOEXEC);
+	struct late_memory l;
+
+	CHECK(fd >= 0 && !ftruncate(fd, 8192));
+	late_memory_up(p, &l, hidden_keep(fd), NULL, 4096);
+	atomic_store(&exposed_pair_expose(p)->mem->segments[l.ref.row].fd, -1);
+	post_deep(p, WQE_OP_RDMA_WRITE, l.number, (uintptr_t)l.data, 100);
+	CHECK(!device_cq_poll(&p->from.cq));
+	exposed_pair_progress(p);
+	exposed_pair_sent(p, CQE_OP_REQ);
+	CHECK(!memcmp(l.data, p->source, 100));
+	late_memory_down(p, &l);
+	exposed_pair_down(p);
+}
+
+/* Memory that is not there: packets say so. */
+static void test_memory_gone(void)
+{
+	struct exposed_pair *p = exposed_pair_up(KEY_KERNEL);
+	uint8_t *gone =
+		mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const struct key_place place = {.way = KEY_KERNEL, .addr = (uintptr_t)gone};
+	struct mkey *key;
+
+	test_fault_catch();
+	CHECK(gone != MAP_FAILED && !mprotect(gone + 4096, 4096, PROT_NONE));
+	p->target_key = device_mr(&p->target.device, 0, p->to->qp.pdn, gone, 8192,
+				  EXPOSED_PAIR_RIGHTS, &key);
+	mkey_expose(p->target.device.adapter[0], key, &place);
+	for (unsigned i = 0; i < 2; i++) {
+		struct device_wqe w;
+
+		device_wqe_begin(&p->from, &w, WQE_OP_RDMA_WRITE, WQE_CTRL_CE_ALWAYS, 0);
+		device_wqe_raddr(&w, (uintptr_t)gone + i * 4000, p->target_key);
+		device_wqe_data(&w, p->source, 200, p->source_key);
+		device_wqe_end(&w);
+		if (i)
+			exposed_pair_progress(p);
+		exposed_pair_sent(p, i ? CQE_OP_REQ_ERR : CQE_OP_REQ);
+	}
+	CHECK(!memcmp(gone, p->source, 200));
+	mkey_destroy(p->target.device.adapter[0], key);
+	munmap(gone, 8192);
+	exposed_pair_down(p);
+}
+
+int main(void)
+{
+	if (!rseq_available())
+		SKIP("the C library registers no restartable sequences");
+	test_not_mapped_yet();
+	test_never_mapped();
+	test_memory_gone();
+	return 0;
+}
