@@ -15,13 +15,13 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/hidden.h"
+#include "base/thread.h"
 
 #define STACK_BYTES (128u << 10)
 
@@ -88,24 +88,14 @@ static void *uffd_main(void *arg)
 
 static int uffd_spawn(struct uffd *u)
 {
-	pthread_attr_t attr;
-	sigset_t all, saved;
-	int ret = pthread_attr_init(&attr);
+	const struct own_thread_attr attr = {
+		.name = OWN_THREAD_KEEPER,
+		.stack_bytes = STACK_BYTES,
+	};
+	int ret = own_thread_start(&u->thread, &attr, uffd_main, u);
 
 	if (ret)
-		return -ret;
-	sigfillset(&all);
-	ret = pthread_attr_setstacksize(&attr, STACK_BYTES);
-	if (!ret)
-		ret = pthread_sigmask(SIG_SETMASK, &all, &saved);
-	if (!ret) {
-		ret = pthread_create(&u->thread, &attr, uffd_main, u);
-		pthread_sigmask(SIG_SETMASK, &saved, NULL);
-	}
-	pthread_attr_destroy(&attr);
-	if (ret)
-		return -ret;
-	pthread_setname_np(u->thread, "softhca-keep");
+		return ret;
 	while (sem_wait(&u->started) < 0)
 		;
 	if (!u->failed)

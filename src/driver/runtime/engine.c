@@ -24,7 +24,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -32,6 +31,7 @@
 
 #include "base/clock.h"
 #include "base/spin.h"
+#include "base/thread.h"
 #include "base/trace.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/runtime/process.h"
@@ -416,38 +416,16 @@ static void *engine_main(void *arg)
 	return NULL;
 }
 
-/* The program's signals are for the program's threads.  Only faults stay open: a blocked one kills
- * the process, and this thread touches memory that may have gone. */
-static void engine_sigmask(sigset_t *mask)
-{
-	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
-
-	sigfillset(mask);
-	for (size_t i = 0; i < array_size(faults); i++)
-		sigdelset(mask, faults[i]);
-}
-
+/* It touches memory of the program. */
 static int engine_spawn(struct engine *e)
 {
-	pthread_attr_t attr;
-	sigset_t mask, saved;
-	int ret;
+	const struct own_thread_attr attr = {
+		.name = OWN_THREAD_ENGINE,
+		.stack_bytes = STACK_BYTES,
+		.faults = true,
+	};
 
-	engine_sigmask(&mask);
-	ret = pthread_attr_init(&attr);
-	if (ret)
-		return -ret;
-	ret = pthread_attr_setstacksize(&attr, STACK_BYTES);
-	if (!ret)
-		ret = pthread_sigmask(SIG_SETMASK, &mask, &saved);
-	if (!ret) {
-		ret = pthread_create(&e->thread, &attr, engine_main, e);
-		pthread_sigmask(SIG_SETMASK, &saved, NULL);
-	}
-	pthread_attr_destroy(&attr);
-	if (!ret)
-		pthread_setname_np(e->thread, "softhca-engine");
-	return -ret;
+	return own_thread_start(&e->thread, &attr, engine_main, e);
 }
 
 int engine_start(struct process *p)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/trace.h"
 #include "driver/runtime/mapping.h"
 #include "driver/runtime/process.h"
@@ -69,13 +70,6 @@ static bool is_shared_page(const struct vma *v, const void *arg)
 	       v->offset + (first - v->start) == s->offset + (first - s->addr);
 }
 
-/* Threads inherit the name of their creator, so a part of a name says nothing. */
-static bool is_own_thread(const char *name)
-{
-	return !strcmp(name, "softhca-engine\n") || !strcmp(name, "softhca-control\n") ||
-	       !strcmp(name, "softhca-keep\n");
-}
-
 /* Only threads of ours besides the caller? */
 static bool threads_alone(void)
 {
@@ -97,7 +91,8 @@ static bool threads_alone(void)
 			name[0] = '\0';
 		if (f)
 			fclose(f);
-		others += !is_own_thread(name);
+		name[strcspn(name, "\n")] = '\0';
+		others += !own_thread_is(name);
 	}
 	closedir(tasks);
 	return others <= 1;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/thread.h"
+
+#include <signal.h>
+#include <string.h>
+
+/* The kernel keeps 15 characters of a name. */
+static const char *const own_thread_names[OWN_THREADS] = {
+	[OWN_THREAD_ENGINE] = "softhca-engine",
+	[OWN_THREAD_CONTROL] = "softhca-control",
+	[OWN_THREAD_KEEPER] = "softhca-keep",
+};
+
+static void own_thread_sigmask(sigset_t *mask, bool faults)
+{
+	static const int open[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
+
+	sigfillset(mask);
+	for (size_t i = 0; faults && i < array_size(open); i++)
+		sigdelset(mask, open[i]);
+}
+
+int own_thread_start(pthread_t *thread, const struct own_thread_attr *attr, void *(*main)(void *),
+		     void *arg)
+{
+	pthread_attr_t how;
+	sigset_t mask, saved;
+	int ret = pthread_attr_init(&how);
+
+	if (ret)
+		return -ret;
+	own_thread_sigmask(&mask, attr->faults);
+	ret = pthread_attr_setstacksize(&how, attr->stack_bytes);
+	if (!ret)
+		ret = pthread_sigmask(SIG_SETMASK, &mask, &saved);
+	if (!ret) {
+		ret = pthread_create(thread, &how, main, arg);
+		pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	}
+	pthread_attr_destroy(&how);
+	if (!ret)
+		pthread_setname_np(*thread, own_thread_names[attr->name]);
+	return -ret;
+}
+
+bool own_thread_is(const char *comm)
+{
+	for (size_t i = 0; i < OWN_THREADS; i++)
+		if (!strcmp(comm, own_thread_names[i]))
+			return true;
+	return false;
+}
