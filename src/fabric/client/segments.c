@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "fabric/client/segments.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+static int segment_map(int fd, size_t bytes, int protection, void *out)
+{
+	void *p = mmap(NULL, bytes, protection, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	memcpy(out, &p, sizeof(p));
+	return 0;
+}
+
+static int subnet_map(struct client_segments *s, size_t bytes, int fd)
+{
+	void *p = NULL;
+	int ret = segment_map(fd, bytes, PROT_READ, &p);
+
+	if (ret)
+		return ret;
+	ret = subnet_attach(&s->subnet, p, bytes);
+	if (ret) {
+		munmap(p, bytes);
+		return ret;
+	}
+	s->subnet_bytes = bytes;
+	return 0;
+}
+
+static int segments_take(struct client_segments *s, const struct msg_hello_reply *r, const int *fds)
+{
+	int ret;
+
+	if (r->nports > SLOT_PORTS || r->slot >= REGISTRY_SLOTS ||
+	    r->slots_bytes < REGISTRY_SLOTS * sizeof(struct slot) ||
+	    r->registry_bytes != sizeof(struct registry))
+		return -EBADMSG;
+	ret = segment_map(fds[HELLO_FD_REGISTRY], sizeof(*s->registry), PROT_READ, &s->registry);
+	if (ret)
+		return ret;
+	if (s->registry->magic != REGISTRY_MAGIC || s->registry->version != REGISTRY_VERSION)
+		return -EPROTO;
+	ret = subnet_map(s, r->subnet_bytes, fds[HELLO_FD_SUBNET]);
+	if (ret)
+		return ret;
+	ret = segment_map(fds[HELLO_FD_SLOTS], r->slots_bytes, PROT_READ | PROT_WRITE, &s->slots);
+	if (ret)
+		return ret;
+	s->slots_bytes = r->slots_bytes;
+	s->slot = r->slot;
+	s->nports = r->nports;
+	for (uint32_t i = 0; i < s->nports; i++) {
+		if (r->rows[i] >= s->subnet.nports)
+			return -EBADMSG;
+		s->rows[i] = r->rows[i];
+	}
+	return 0;
+}
+
+void client_segments_unmap(struct client_segments *s)
+{
+	if (s->slots)
+		munmap(s->slots, s->slots_bytes);
+	if (s->subnet.head)
+		munmap(s->subnet.head, s->subnet_bytes);
+	if (s->registry)
+		munmap((void *)(uintptr_t)s->registry, sizeof(*s->registry));
+	*s = (struct client_segments){0};
+}
+
+int client_segments_map(struct client_segments *s, const struct msg_hello_reply *r,
+			const int fds[MSG_MAX_FDS])
+{
+	int ret = segments_take(s, r, fds);
+
+	if (ret)
+		client_segments_unmap(s);
+	return ret;
+}
