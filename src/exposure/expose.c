@@ -218,12 +218,14 @@ static struct expose_mem *map_of_peer(int32_t pid, const struct slot *peer)
 	int fd = segment_file_open(pid, atomic_load(&peer->expose_fd_plus_1) - 1,
 				   atomic_load(&peer->expose_id));
 	struct expose_mem *mem = NULL;
+	int seals;
 
 	if (fd < 0)
 		return NULL;
-	/* All of it is there, and stays. */
-	if (lseek(fd, 0, SEEK_END) == (off_t)sizeof(*mem) && fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK)
-		mem = segment_file_map(fd, 0, sizeof(*mem));
+	/* All of it is there, and stays; and we write there with plain instructions. */
+	seals = fcntl(fd, F_GET_SEALS);
+	if (seals >= 0 && seals & F_SEAL_SHRINK && lseek(fd, 0, SEEK_END) == (off_t)sizeof(*mem))
+		mem = segment_file_map(fd, 0, sizeof(*mem), true);
 	close(fd);
 	if (mem && !alive_is_near(&mem->alive)) {
 		munmap(mem, sizeof(*mem));

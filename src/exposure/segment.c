@@ -149,7 +149,7 @@ int segment_file_open(int32_t pid, int32_t fd, uint64_t id)
  * Without access at first: under mlockall(MCL_FUTURE) the kernel makes a new mapping resident, and
  * would allocate pages for all that nobody uses.
  */
-void *segment_file_map(int fd, uint64_t offset, uint64_t bytes)
+void *segment_file_map(int fd, uint64_t offset, uint64_t bytes, bool writes)
 {
 	void *p = mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)offset);
 
@@ -158,11 +158,11 @@ void *segment_file_map(int fd, uint64_t offset, uint64_t bytes)
 	(void)madvise(p, bytes, MADV_DONTDUMP);
 	(void)madvise(p, bytes, MADV_DONTFORK);
 	(void)munlock(p, bytes);
-	if (mprotect(p, bytes, PROT_READ | PROT_WRITE) && mprotect(p, bytes, PROT_READ)) {
-		munmap(p, bytes);
-		return NULL;
-	}
-	return p;
+	if (!mprotect(p, bytes, PROT_READ | PROT_WRITE) ||
+	    (!writes && !mprotect(p, bytes, PROT_READ)))
+		return p;
+	munmap(p, bytes);
+	return NULL;
 }
 
 /* ---- the peer ---- */
@@ -282,7 +282,7 @@ static uint8_t *segment_map_chunk(const struct segment_map *m, int fd, uint64_t 
 		return NULL;
 	if (m->chunks[chunk])
 		return m->chunks[chunk];
-	return segment_file_map(fd, chunk << m->shift, chunk_bytes(m, chunk));
+	return segment_file_map(fd, chunk << m->shift, chunk_bytes(m, chunk), false);
 }
 
 /*

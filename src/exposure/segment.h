@@ -140,6 +140,7 @@ bool segment_file_fits(int fd, uint64_t bytes) must_check;
 int segment_file_open(int32_t pid, int32_t fd, uint64_t id) must_check;
 /*
  * Maps a part of it so that it is in no core file and no child, and does not become resident even
- * if the program has locked its memory.  NULL: errno.
+ * if the program has locked its memory.  What may not be written can be read, unless 'writes' says
+ * that this is not enough.  NULL: errno.
  */
-void *segment_file_map(int fd, uint64_t offset, uint64_t bytes) must_check;
+void *segment_file_map(int fd, uint64_t offset, uint64_t bytes, bool writes) must_check;

@@ -243,6 +243,35 @@ static void test_stranger(void)
 	close(other);
 }
 
+/* Who maps what a process lays open claims slots there.  If that may only be read it is of no use,
+ * and the first claim would end the peer. */
+static int child_claims(struct slot *slots)
+{
+	struct remote *f = remote_open(slots, 0, 1);
+	struct access a;
+
+	return f && access_claim(&f->mem->access, &a) ? 1 : 0;
+}
+
+static void test_read_only(void)
+{
+	struct slot *slots = slots_new();
+	struct expose e;
+	int other;
+
+	CHECK(!expose_open(&e, slots, 0, true));
+	other = memfd_create("read-only", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	CHECK(other >= 0 && !ftruncate(other, sizeof(*e.mem)));
+	CHECK(pwrite(other, &e.mem->alive, sizeof(e.mem->alive),
+		     offsetof(struct expose_mem, alive)) == sizeof(e.mem->alive));
+	CHECK(!fcntl(other, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE));
+	CHECK(dup2(other, e.file.fd) == e.file.fd);
+	atomic_store(&slots[0].expose_id, hidden_id(other));
+	CHECK(in_child(child_claims, slots) == 0);
+	expose_close(&e);
+	close(other);
+}
+
 /* A number that collides has no block until the other has gone; a peer finds the word there. */
 static void test_block(void)
 {
@@ -345,6 +374,7 @@ int main(void)
 	test_snapshot();
 	test_nonsense();
 	test_stranger();
+	test_read_only();
 	test_block();
 	test_consistent();
 	test_elsewhere();
