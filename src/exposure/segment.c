@@ -64,9 +64,11 @@ int segment_table_add(struct segment_table *s, struct hidden file, uint64_t byte
 		hidden_close(&file);
 		return (int)row;
 	}
-	s->own[row].file = file;
-	s->own[row].users = 1;
 	s->last += s->last == UINT32_MAX ? 2 : 1;
+	s->own[row].file = file;
+	s->own[row].bytes = bytes;
+	s->own[row].generation = s->last;
+	s->own[row].users = 1;
 	r = &s->rows[row];
 	atomic_store(&r->fd, file.fd);
 	atomic_store(&r->id, file.id);
@@ -80,14 +82,12 @@ bool segment_table_hold(struct segment_table *s, uint64_t id, uint64_t bytes,
 			struct segment_ref *out)
 {
 	for (uint32_t i = 0; s->rows && i < SEGMENTS; i++) {
-		struct segment_row *r = &s->rows[i];
-
 		/* The peer finds the file by the number: it must still be there. */
-		if (!s->own[i].users || s->own[i].file.id != id || atomic_load(&r->bytes) < bytes ||
+		if (!s->own[i].users || s->own[i].file.id != id || s->own[i].bytes < bytes ||
 		    !hidden_ours(&s->own[i].file))
 			continue;
 		s->own[i].users++;
-		*out = (struct segment_ref){i, atomic_load(&r->generation)};
+		*out = (struct segment_ref){i, s->own[i].generation};
 		return true;
 	}
 	return false;

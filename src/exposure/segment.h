@@ -8,7 +8,8 @@
  *   owner   segment_table_*       rows come and go with the keys that need them
  *   peer    segment_view_*   which chunks are mapped; segment_at is the data path
  *
- * Neither believes the other.  An owner may truncate a file, unless it is sealed, or say what is
+ * Neither believes the other.  A peer may write what it likes into the table, of which the owner
+ * reads nothing back.  An owner may truncate a file, unless it is sealed, or say what is
  * not true: a peer maps only regular files of tmpfs and hugetlbfs, whose pages no third party
  * supplies, and touches them only in ways that survive a fault (usermem/usermem.h).
  */
@@ -48,10 +49,12 @@ struct segment_row {
 /* ---- the owner ---- */
 
 struct segment_table {
-	struct segment_row *rows; /* SEGMENTS of them, in shared memory */
+	struct segment_row *rows; /* SEGMENTS of them, in shared memory; never read */
 	uint32_t last;		  /* generation */
 	struct {
 		struct hidden file;
+		uint64_t bytes;
+		uint32_t generation;
 		uint32_t users;
 	} own[SEGMENTS];
 };

@@ -197,6 +197,28 @@ static void test_users(void)
 	close(fd);
 }
 
+/* Peers can write the rows: what the owner lays open does not follow from what stands there. */
+static void test_scribbled(void)
+{
+	int fd = file_new(8192);
+	uint64_t id = hidden_id(fd);
+	struct segment_ref one, two;
+	struct segment_row *r;
+
+	both_open();
+	one = row_new(fd, 8192);
+	r = &rows[one.row];
+	atomic_store(&r->bytes, UINT64_MAX);
+	atomic_store(&r->generation, one.generation + 1);
+	CHECK(!segment_table_hold(&table, id, 8193, &two));
+	CHECK(segment_table_hold(&table, id, 8192, &two) && two.generation == one.generation);
+	atomic_store(&r->bytes, 0);
+	atomic_store(&r->generation, 0);
+	CHECK(segment_table_hold(&table, id, 8192, &two) && two.generation == one.generation);
+	both_close();
+	close(fd);
+}
+
 /* The next file in a row is not taken for the last one, and that one is let go. */
 static void test_next_file(void)
 {
@@ -407,6 +429,7 @@ int main(void)
 	test_flags();
 	test_locked();
 	test_users();
+	test_scribbled();
 	test_begin();
 	test_mapping_stands();
 	test_next_file();
