@@ -38,7 +38,7 @@ struct qp_view {
 	uint32_t port;	    /* row of the responder's own port */
 	uint32_t dest_port; /* row of the port where the peer lives */
 	uint32_t pdn;
-	uint32_t access; /* enum ib_access: what the QP allows */
+	uint32_t access; /* enum ib_access: what the QP allows and takes */
 	uint32_t pkey;
 };
 

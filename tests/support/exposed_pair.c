@@ -79,6 +79,7 @@ void exposed_pair_connect(struct exposed_pair *p, struct device_qp *q, struct de
 	device_attr(&p->initiator.device, 0, peer, &attr);
 	attr.ah.dlid = (uint16_t)(LID + peer_slot);
 	attr.timeout = 0;
+	attr.max_dest_rd_atomic = p->takes_reads;
 	for (enum ib_qp_state s = IB_QPS_INIT; s <= IB_QPS_RTS; s++) {
 		attr.state = s;
 		CHECK(!qp_modify(q->qp, &attr, masks[s]));
@@ -153,6 +154,7 @@ struct exposed_pair *exposed_pair_up(enum key_way way)
 				  sizeof(p->source), EXPOSED_PAIR_RIGHTS, &p->mr[0]);
 	p->target_key = device_mr(&p->target.device, 0, p->to->qp.pdn, p->to->data,
 				  sizeof(p->to->data), EXPOSED_PAIR_RIGHTS, &p->mr[1]);
+	p->takes_reads = 4;
 	exposed_pair_connect(p, &p->from, &p->to->qp, 1);
 	exposed_pair_connect(p, &p->to->qp, &p->from, 0);
 	exposed_pair_data(p, p->mr[1]);

@@ -33,6 +33,7 @@ struct exposed_pair {
 	struct slot *slots;
 	int channel;
 	uint32_t next_chunk;
+	uint8_t takes_reads; /* so many at once, who is connected from now on */
 	struct exposed_side initiator, target;
 	struct device_qp from;
 	struct exposed_target *to;

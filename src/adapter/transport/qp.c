@@ -263,6 +263,13 @@ static void set_expected_psn(struct qp *qp, uint32_t psn)
 	qp->resp.epsn = psn;
 }
 
+/* What the peer may do by itself: without resources for READs, none, as the responder says. */
+static uint32_t access_of_peer(const struct qp_attr *attr)
+{
+	return attr->max_dest_rd_atomic ? attr->access
+					: attr->access & ~(uint32_t)IB_ACCESS_REMOTE_READ;
+}
+
 /* Derives from the attributes what the state machines use.  True: as resp_set_view. */
 static bool apply_attributes(struct qp *qp, uint32_t mask)
 {
@@ -297,7 +304,7 @@ static bool apply_attributes(struct qp *qp, uint32_t mask)
 					 .port = qp->path.src_port,
 					 .dest_port = qp->path.dst_port,
 					 .pdn = qp->create.pdn,
-					 .access = qp->attr.access,
+					 .access = access_of_peer(&qp->attr),
 					 .pkey = qp->pkey,
 				 });
 }

@@ -18,7 +18,7 @@
 #include "check.h"
 #include "exposed_pair.h"
 
-static void target_modify(struct device_qp *q, uint32_t mask, struct qp_attr attr)
+static void pair_modify(struct device_qp *q, uint32_t mask, struct qp_attr attr)
 {
 	CHECK(!qp_modify(q->qp, &attr, mask));
 }
@@ -39,7 +39,7 @@ static bool counts_after(enum key_way way, uint32_t mask, struct qp_attr attr, b
 	qp_query(p->to->qp.qp, &seen);
 	CHECK(seen.rq_psn == from->req.psn);
 	if (mask)
-		target_modify(&p->to->qp, mask, attr);
+		pair_modify(&p->to->qp, mask, attr);
 	else
 		qp_fail(p->to->qp.qp, "test");
 	*open = qp_word_is_open(qp_word_load(&exposed_pair_block(p)->word));
@@ -139,13 +139,35 @@ static void test_right_goes(enum key_way way)
 
 	rcu_enter();
 	CHECK(bypass_peer_enter(p->from.qp, IB_ACCESS_REMOTE_WRITE, &r) && r.remote);
-	target_modify(&p->to->qp, IB_QP_STATE | IB_QP_ACCESS_FLAGS, less);
+	pair_modify(&p->to->qp, IB_QP_STATE | IB_QP_ACCESS_FLAGS, less);
 	remote_move(&r, &m);
 	CHECK(!m.done && !p->to->data[1] && !bypass_peer_leave(p->from.qp, &r, NULL));
 	rcu_leave();
 	exposed_pair_post(p, WQE_OP_RDMA_WRITE, 0, 64);
 	exposed_pair_progress(p);
 	exposed_pair_sent(p, CQE_OP_REQ_ERR);
+	exposed_pair_down(p);
+}
+
+/* Without resources for them, READs are refused, whatever the access flags and the key allow. */
+static void test_takes_no_reads(enum key_way way)
+{
+	const struct qp_attr reset = {.state = IB_QPS_RESET};
+	struct exposed_pair *p = exposed_pair_up(way);
+	const struct cqe64 *cqe;
+
+	pair_modify(&p->from, IB_QP_STATE, reset);
+	pair_modify(&p->to->qp, IB_QP_STATE, reset);
+	exposed_pair_connect(p, &p->from, &p->to->qp, 1);
+	p->takes_reads = 0;
+	exposed_pair_connect(p, &p->to->qp, &p->from, 0);
+	exposed_pair_post(p, WQE_OP_RDMA_WRITE, 0, 64);
+	exposed_pair_sent(p, CQE_OP_REQ);
+	exposed_pair_post(p, WQE_OP_RDMA_READ, 0, 64);
+	exposed_pair_progress(p);
+	cqe = device_cq_poll(&p->from.cq);
+	CHECK(cqe && cqe->op_own >> 4 == CQE_OP_REQ_ERR);
+	CHECK(((const struct cqe64_err *)(const void *)cqe)->syndrome == CQE_SYN_REM_INVAL_REQ);
 	exposed_pair_down(p);
 }
 
@@ -262,6 +284,7 @@ static void test_all(enum key_way way)
 	test_under_way(way);
 	test_stray(way);
 	test_right_goes(way);
+	test_takes_no_reads(way);
 	test_key_ends(way);
 	test_nobody_alive(way);
 }
