@@ -8,9 +8,8 @@ import re
 import resource
 import signal
 import tempfile
-import time
 
-from harness import Skip, expect, free_port, wait_listening
+from harness import Skip, expect, free_port, wait_listening, within
 from ports import fabric, set_port
 
 LINE = re.compile(r"softhca\[(\d+)/(\d+)\]: (\d+\.\d{9}) ([a-z]+\.[a-z]+)((?: [a-z_]+=(?:\"[^\"]*\"|\S+))+)$")
@@ -132,10 +131,8 @@ class Pair:
     def stop_listener(self):
         self.listener.send_signal(signal.SIGSTOP)
         stat = pathlib.Path(f"/proc/{self.listener.pid}/stat")
-        end = time.monotonic() + 30
-        while stat.read_text().rsplit(")", 1)[1].split()[0] != "T":
-            expect(time.monotonic() < end, "the listener does not stop")
-            time.sleep(0.01)
+        expect(within(30, lambda: stat.read_text().rsplit(")", 1)[1].split()[0] == "T"),
+               "the listener does not stop")
 
     def wait_told(self, process, point):
         """Until that process has told of that point; others' lines up to there are not kept."""

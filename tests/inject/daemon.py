@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from harness import Failure, cpu_seconds, expect
+from harness import Failure, cpu_seconds, expect, within
 import injector
 from library import status_text
 
@@ -25,11 +25,8 @@ def runtime_directory(session):
 
 
 def wait_for(condition, what):
-    end = time.monotonic() + REST_LIMIT
-    while not condition():
-        if time.monotonic() > end:
-            raise Failure(what)
-        time.sleep(0.01)
+    if not within(REST_LIMIT, condition):
+        raise Failure(what)
 
 
 class Daemon:

@@ -11,7 +11,7 @@ import random
 import signal
 import time
 
-from harness import LEAVE_LIMIT, expect, free_port, wait_listening
+from harness import expect, free_port, settled, wait_listening
 
 STREAM_MS = 900
 SURVIVOR_LIMIT = 20  # seconds, on a machine that may be busy
@@ -58,14 +58,6 @@ def kill_moment(draw):
 
 def fd_count(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
-
-
-def settled(read, wanted, limit=LEAVE_LIMIT):
-    """Waits until read() is at most wanted; returns the last reading."""
-    end = time.monotonic() + limit
-    while (value := read()) > wanted and time.monotonic() < end:
-        time.sleep(0.02)
-    return value
 
 
 def slots_used(session):
