@@ -298,6 +298,12 @@ bool resp_set_view(struct qp *qp, const struct qp_view *view);
  * held; the state says already that requests are not taken. */
 void resp_revoke(struct qp *qp);
 
+/* IBTA 9.6.1.1.3: a connected QP accepts packets from its peer alone, requests and responses. */
+static inline bool qp_is_peer(const struct qp *qp, uint32_t src_port, uint32_t sqpn)
+{
+	return src_port == qp->path.dst_port && sqpn == qp->attr.dest_qpn;
+}
+
 /* Does a request with these flags complete when it succeeds?  Every way of execution asks here. */
 static inline bool qp_is_signaled(const struct qp *qp, uint8_t fm_ce_se)
 {

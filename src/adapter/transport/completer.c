@@ -18,6 +18,7 @@
 #include "base/trace.h"
 #include "wire/counter_shard.h"
 #include "usermem/usermem.h"
+#include "wire/brief.h"
 #include "wire/payload.h"
 
 /* RNR NAK timer codes, in microseconds (IBTA table 45). */
@@ -469,18 +470,46 @@ static bool completer_waits(struct qp *qp)
 	       (qp_state(qp) == IB_QPS_RTS || qp_state(qp) == IB_QPS_SQD);
 }
 
-void completer_acknowledged(struct qp *qp, uint32_t psn)
+/* Why a response of this origin is dropped, as a request would be (responder_receive); NULL: it is
+ * not. */
+static const char *response_refusal(const struct qp *qp, uint16_t pkey, uint32_t src_port,
+				    uint32_t sqpn)
+{
+	if (unlikely(!pkey_match(pkey, qp->pkey))) {
+		shard_count(qp->adapter->counters, PORT_RCV_ERRORS, 1);
+		return "pkey";
+	}
+	return likely(qp_is_peer(qp, src_port, sqpn)) ? NULL : "not-from-peer";
+}
+
+/* A DCI's peer is known while something is outstanding. */
+static bool completer_accepts(struct qp *qp, uint8_t opcode, uint32_t psn, uint16_t pkey,
+			      uint32_t src_port, uint32_t sqpn)
+{
+	const char *why;
+
+	if (!completer_waits(qp))
+		return false;
+	why = response_refusal(qp, pkey, src_port, sqpn);
+	if (unlikely(why))
+		trace(packet, dropped, qp->qpn, bth_op_name(opcode), psn, sqpn, why);
+	return !why;
+}
+
+void completer_receive_brief(struct qp *qp, const struct brief *b)
 {
 	spin_lock(&qp->comp.lock);
-	if (completer_waits(qp) && acknowledges_anything(qp, psn))
-		acknowledge_through(qp, psn);
+	if (completer_accepts(qp, BTH_RC | BTH_ACK, b->ack_psn, b->pkey, b->src_port, b->sqpn) &&
+	    acknowledges_anything(qp, b->ack_psn))
+		acknowledge_through(qp, b->ack_psn);
 	spin_unlock(&qp->comp.lock);
 }
 
 void completer_receive(struct qp *qp, const struct pkt *pkt)
 {
 	spin_lock(&qp->comp.lock);
-	if (completer_waits(qp)) {
+	if (completer_accepts(qp, pkt->opcode, pkt->psn, pkt->pkey, pkt->path->src_port,
+			      pkt->sqpn)) {
 		if (pkt_op(pkt) == BTH_ACK)
 			completer_acknowledgement(qp, pkt);
 		else

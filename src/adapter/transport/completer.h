@@ -4,10 +4,12 @@
 
 #include "adapter/qp/qp.h"
 
+struct brief;
+
 /* A response packet for us. */
 void completer_receive(struct qp *qp, const struct pkt *pkt);
-/* A positive acknowledgement up to psn. */
-void completer_acknowledged(struct qp *qp, uint32_t psn);
+/* A positive acknowledgement, alone or with a request. */
+void completer_receive_brief(struct qp *qp, const struct brief *b);
 /* Marks request n as ended and retires what is ready. */
 void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_err);
 /*

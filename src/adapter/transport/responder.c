@@ -438,8 +438,7 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 		datagram_receive(qp, pkt);
 		goto unlock;
 	}
-	/* IBTA 9.6.1.1.3: a connected QP accepts packets from its peer alone */
-	if (unlikely(pkt->path->src_port != qp->path.dst_port || pkt->sqpn != qp->attr.dest_qpn)) {
+	if (unlikely(!qp_is_peer(qp, pkt->path->src_port, pkt->sqpn))) {
 		resp_trace_drop(qp, pkt, "not-from-peer");
 		goto unlock;
 	}

@@ -14,8 +14,8 @@ static bool brief_expected(const struct qp *qp, const struct brief *b)
 
 	return qp->bth == (b->opcode & BTH_TRANSPORT_MASK) &&
 	       (qp_state(qp) == IB_QPS_RTR || qp_state(qp) == IB_QPS_RTS) &&
-	       b->src_port == qp->path.dst_port && b->sqpn == qp->attr.dest_qpn &&
-	       pkey_match(b->pkey, qp->pkey) && b->psn == r->epsn && !r->in_message && !r->nak_sent;
+	       qp_is_peer(qp, b->src_port, b->sqpn) && pkey_match(b->pkey, qp->pkey) &&
+	       b->psn == r->epsn && !r->in_message && !r->nak_sent;
 }
 
 /* Takes a receive and puts the payload where it says. */
@@ -71,7 +71,7 @@ bool responder_receive_brief(struct qp *qp, const struct brief *b)
 		if (unlikely(qp->bth != BTH_RC))
 			return false;
 		brief_counted(qp, b);
-		completer_acknowledged(qp, b->ack_psn);
+		completer_receive_brief(qp, b);
 		return true;
 	}
 	resp_lock(qp);
@@ -79,7 +79,7 @@ bool responder_receive_brief(struct qp *qp, const struct brief *b)
 	if (likely(done)) {
 		brief_counted(qp, b);
 		if (b->has_ack)
-			completer_acknowledged(qp, b->ack_psn);
+			completer_receive_brief(qp, b);
 		recv_push_brief(qp, b);
 		r->have_recv = false;
 		if (b->ack_req && qp_is_reliable(qp))
