@@ -11,9 +11,6 @@
 
 #include "base/rseq.h"
 
-/* Thread numbers have fewer bits; the rest of the word says that its thread died, or who waits. */
-#define ALIVE_MAX_TID (1u << 22)
-
 /* Private memory, at the same address for as long as the program runs.  Drawn once, because the
  * process may have laid open several times. */
 static uint64_t cookie;
@@ -91,13 +88,12 @@ static bool thread_is_of(pid_t tid, pid_t pid)
 
 uint32_t alive_probe(const struct alive *a, pid_t pid)
 {
-	uint32_t tid = atomic_load_explicit(alive_word(a), memory_order_acquire);
+	uint32_t tid = alive_now(a);
 	uint64_t expected = a->cookie, seen = 0;
 	struct iovec here = {&seen, sizeof(seen)};
 	struct iovec there = {(void *)(uintptr_t)a->cookie_at, sizeof(seen)};
 
-	if (!rseq_available() || !tid || tid >= ALIVE_MAX_TID || !alive_is_near(a) ||
-	    !thread_is_of((pid_t)tid, pid))
+	if (!rseq_available() || !tid || !alive_is_near(a) || !thread_is_of((pid_t)tid, pid))
 		return 0;
 	if (process_vm_readv((pid_t)tid, &here, 1, &there, 1, 0) != sizeof(seen) ||
 	    seen != expected)

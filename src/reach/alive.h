@@ -41,6 +41,17 @@ static inline const _Atomic(uint32_t) *alive_word(const struct alive *a)
 	return (const _Atomic(uint32_t) *)(const void *)&a->held;
 }
 
+/* Thread numbers have fewer bits; the rest of the word says that its thread died, or who waits. */
+#define ALIVE_MAX_TID (1u << 22)
+
+/* The thread that the word names, which it equals until the process ends; 0: it has ended. */
+static inline uint32_t alive_now(const struct alive *a)
+{
+	uint32_t tid = atomic_load_explicit(alive_word(a), memory_order_acquire);
+
+	return likely(tid < ALIVE_MAX_TID) ? tid : 0;
+}
+
 /*
  * Asks whether the process of that number lives in our namespaces, and we may access its memory.
  * The thread of it to address, which the word equals until it ends; 0: no.

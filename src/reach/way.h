@@ -10,7 +10,7 @@
  *   - Requests are executed in their order, each whole or not at all, as far as the caller can
  *     tell: 'done' counts those that are complete, the next may be so in part.
  *   - The last bytes of a request's memory change last; aligned words of 2, 4 and 8 bytes at once.
- *   - Nothing is touched once the target has revoked (access.h).
+ *   - Nothing is touched once the target has revoked (access.h), or has ended.
  */
 #pragma once
 
@@ -50,7 +50,7 @@ enum way_verdict {
 struct way_access {
 	struct access hold;	   /* claimed */
 	const struct alive *alive; /* the target's */
-	uint32_t tid;		   /* as alive_probe has said */
+	uint32_t tid;		   /* way_kernel: as alive_probe has said */
 	bool read;		   /* from the target's memory to ours */
 	const struct run *local;   /* as many bytes as all requests together */
 	uint32_t nlocal;

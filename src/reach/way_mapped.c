@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Through memory that both processes map.  The copy itself looks at the slot
- * (usermem_checked.c). */
+/* Through memory that both processes map, and that stays when the target has ended.  The copy itself
+ * looks at the slot and at the target's life (usermem_checked.c). */
 #include "reach/way.h"
 
 #include "reach/way_cursor.h"
 #include "reach/way_whole.h"
 #include "usermem/usermem.h"
 
-static enum way_verdict way_mapped_verdict(enum usermem_verdict v)
+static enum way_verdict way_mapped_verdict(const struct way_access *a, enum usermem_verdict v)
 {
 	switch (v) {
 	case USERMEM_DONE:
 		return WAY_DONE;
 	case USERMEM_REFUSED:
-		return WAY_REVOKED;
+		return access_is_revoked(&a->hold) ? WAY_REVOKED : WAY_CLOSED;
 	case USERMEM_FAULT:
 		return WAY_FAULT;
 	case USERMEM_INTERRUPTED:
@@ -22,23 +22,27 @@ static enum way_verdict way_mapped_verdict(enum usermem_verdict v)
 	return WAY_INTERRUPTED;
 }
 
-static enum usermem_verdict copy_part(const struct way_access *a, char *here, char *there, size_t n)
-{
-	return usermem_copy_checked(a->read ? here : there, a->read ? there : here, n, a->read,
-				    &a->hold.slot->owner, a->hold.claim);
-}
-
 static enum way_verdict mapped_move(struct way_access *a)
 {
+	const struct rseq_check check = {
+		.wide = &a->hold.slot->owner,
+		.wide_value = a->hold.claim,
+		.word = alive_word(a->alive),
+		.word_value = alive_now(a->alive),
+	};
 	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};
 
-	for (a->done = 0; a->done < a->requests; a->done = (uint32_t)(remote.run - a->remote)) {
+	a->done = 0;
+	if (unlikely(!check.word_value))
+		return WAY_CLOSED;
+	for (; a->done < a->requests; a->done = (uint32_t)(remote.run - a->remote)) {
+		char *here = way_cursor_at(&local), *there = way_cursor_at(&remote);
 		size_t n = way_cursors_part(&local, &remote);
-		enum usermem_verdict v =
-			copy_part(a, way_cursor_at(&local), way_cursor_at(&remote), n);
+		enum usermem_verdict v = usermem_copy_checked(
+			a->read ? here : there, a->read ? there : here, n, a->read, &check);
 
 		if (unlikely(v != USERMEM_DONE))
-			return way_mapped_verdict(v);
+			return way_mapped_verdict(a, v);
 		way_cursors_advance(&local, &remote, n);
 	}
 	return WAY_DONE;

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "base/rseq.h"
 #include "base/run.h"
 
 bool usermem_copy(void *dst, const void *src, size_t n) must_check;
@@ -29,19 +30,19 @@ bool usermem_compare_swap(void *addr, uint64_t compare, uint64_t swap, uint64_t 
 
 enum usermem_verdict {
 	USERMEM_DONE,
-	USERMEM_REFUSED,    /* the word has another value */
+	USERMEM_REFUSED,    /* a word has another value */
 	USERMEM_FAULT,	    /* some of the memory has gone */
 	USERMEM_INTERRUPTED /* too often, or there are no restartable sequences here (base/rseq.h)
 			     */
 };
 
 /*
- * Copies as long as *word is 'value'.  A thread that was stopped in the middle looks at the word
- * again before it touches the memory.  Aligned words are copied at once, and the last one last: at
+ * Copies as long as both words have their values.  A thread that was stopped in the middle looks at
+ * them again before it touches the memory.  Aligned words are copied at once, and the last one last: at
  * the destination, or if 'read' is set, of the source.
  */
 enum usermem_verdict usermem_copy_checked(void *dst, const void *src, size_t n, bool read,
-					  const _Atomic(uint64_t) *word, uint64_t value) must_check;
+					  const struct rseq_check *check) must_check;
 
 /* Copies between run lists of equal length; a destination may be RUN_DISCARD. */
 bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src,

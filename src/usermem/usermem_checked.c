@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Copies that a word permits.  Each touch is a restartable sequence (base/rseq.h) that looks at the
- * word first, so a thread that was stopped in the middle does not touch what was withdrawn since.
+ * Copies that two words permit.  Each touch is a restartable sequence (base/rseq.h) that looks at the
+ * words first, so a thread that was stopped in the middle does not touch what was withdrawn since.
  *
  * A fault inside a sequence aborts it before the signal's handler is called, so on x86-64 the abort
  * label is what the handler finds, and it stands in the table of faulting instructions.
  */
-#include "base/rseq.h"
 #include "usermem/usermem.h"
 #include "usermem/usermem_touch.h"
 
@@ -29,14 +28,19 @@
 #if defined(__x86_64__)
 #define checked_by(setup, touch, ...)						\
 	__asm__ volatile goto(setup RSEQ_BEGIN("%%rax")				\
-			      "cmpq %[value], %[word]\n\t"			\
+			      "cmpq %[wide_value], %[wide]\n\t"		\
+			      "jne %l[refused]\n\t"				\
+			      "cmpl %k[value], %[word]\n\t"			\
 			      "jne %l[refused]\n\t"				\
 			      touch RSEQ_END					\
 			      RSEQ_ABORT("jmp %l[aborted]")			\
 			      checked_extable					\
 			      :							\
-			      : [cs] "m"(*rseq_current()), [value] "r"(value),	\
-				[word] "m"(*word), [dst] "r"(dst), [src] "r"(src), [n] "r"(n) \
+			      : [cs] "m"(*rseq_current()),			\
+				[wide_value] "r"(check->wide_value),		\
+				[wide] "m"(*check->wide),			\
+				[value] "r"(check->word_value), [word] "m"(*check->word), \
+				[dst] "r"(dst), [src] "r"(src), [n] "r"(n)	\
 			      : "rax", "rcx", "rsi", "rdi", "cc", "memory"	\
 			      : refused, aborted, fault)
 #define checked_move(insn, scratch)						\
@@ -65,14 +69,20 @@
 #define STRING_MIN SIZE_MAX
 #define checked_by(setup, touch)						\
 	__asm__ volatile goto(setup RSEQ_BEGIN("x9")				\
-			      "ldr x9, [%[word]]\n\t"				\
-			      "cmp x9, %[value]\n\t"				\
+			      "ldr x9, [%[wide]]\n\t"				\
+			      "cmp x9, %[wide_value]\n\t"			\
+			      "b.ne %l[refused]\n\t"				\
+			      "ldr w9, [%[word]]\n\t"				\
+			      "cmp w9, %w[value]\n\t"				\
 			      "b.ne %l[refused]\n\t"				\
 			      touch RSEQ_END					\
 			      RSEQ_ABORT("b %l[aborted]")			\
 			      :							\
-			      : [cs] "Q"(*rseq_current()), [value] "r"(value),	\
-				[word] "r"(word), [dst] "r"(dst), [src] "r"(src), [n] "r"(n) \
+			      : [cs] "Q"(*rseq_current()),			\
+				[wide_value] "r"(check->wide_value),		\
+				[wide] "r"(check->wide),			\
+				[value] "r"(check->word_value), [word] "r"(check->word), \
+				[dst] "r"(dst), [src] "r"(src), [n] "r"(n)	\
 			      : "x9", "x10", "x11", "cc", "memory"			\
 			      : refused, aborted, fault)
 #define move_1() checked_by("", "ldrb w10, [%[src]]\n\tstrb w10, [%[dst]]\n")
@@ -96,7 +106,7 @@
  * stores, and would read words in parts if the source lies otherwise.
  */
 static enum usermem_verdict checked_once(void *dst, const void *src, size_t n, bool read,
-					 const _Atomic(uint64_t) *word, uint64_t value)
+					 const struct rseq_check *check)
 {
 	switch (n) {
 	case 1:
@@ -129,12 +139,12 @@ fault:
 }
 
 static enum usermem_verdict checked_piece(void *dst, const void *src, size_t n, bool read,
-					  const _Atomic(uint64_t) *word, uint64_t value)
+					  const struct rseq_check *check)
 {
 	enum usermem_verdict v = USERMEM_INTERRUPTED;
 
 	for (int i = 0; v == USERMEM_INTERRUPTED && i < PIECE_TRIES; i++)
-		v = checked_once(dst, src, n, read, word, value);
+		v = checked_once(dst, src, n, read, check);
 	return v;
 }
 
@@ -154,7 +164,7 @@ static size_t next_piece(uintptr_t at, size_t n)
 }
 
 static enum usermem_verdict checked_copy(char *dst, const char *src, size_t n, bool read,
-					 const _Atomic(uint64_t) *word, uint64_t value)
+					 const struct rseq_check *check)
 {
 	while (n) {
 		size_t part = next_piece((uintptr_t)(read ? src : dst), n);
@@ -162,7 +172,7 @@ static enum usermem_verdict checked_copy(char *dst, const char *src, size_t n, b
 
 		if (part == n) /* x86 keeps stores in order, others must be told */
 			atomic_thread_fence(memory_order_release);
-		v = checked_piece(dst, src, part, read, word, value);
+		v = checked_piece(dst, src, part, read, check);
 		if (v != USERMEM_DONE)
 			return v;
 		dst += part;
@@ -174,11 +184,11 @@ static enum usermem_verdict checked_copy(char *dst, const char *src, size_t n, b
 
 #if defined(__x86_64__) && !defined(USERMEM_PORTABLE)
 enum usermem_verdict usermem_copy_checked(void *dst, const void *src, size_t n, bool read,
-					  const _Atomic(uint64_t) *word, uint64_t value)
+					  const struct rseq_check *check)
 {
 	if (unlikely(!rseq_available()))
 		return USERMEM_INTERRUPTED;
-	return checked_copy(dst, src, n, read, word, value);
+	return checked_copy(dst, src, n, read, check);
 }
 #else
 struct checked_work {
@@ -186,8 +196,7 @@ struct checked_work {
 	const void *src;
 	size_t n;
 	bool read;
-	const _Atomic(uint64_t) *word;
-	uint64_t value;
+	const struct rseq_check *check;
 	enum usermem_verdict verdict;
 };
 
@@ -195,13 +204,13 @@ static void checked_work_run(void *arg)
 {
 	struct checked_work *w = arg;
 
-	w->verdict = checked_copy(w->dst, w->src, w->n, w->read, w->word, w->value);
+	w->verdict = checked_copy(w->dst, w->src, w->n, w->read, w->check);
 }
 
 enum usermem_verdict usermem_copy_checked(void *dst, const void *src, size_t n, bool read,
-					  const _Atomic(uint64_t) *word, uint64_t value)
+					  const struct rseq_check *check)
 {
-	struct checked_work w = {dst, src, n, read, word, value, USERMEM_FAULT};
+	struct checked_work w = {dst, src, n, read, check, USERMEM_FAULT};
 	struct run to = {dst, n}, from = {(void *)(uintptr_t)src, n};
 
 	if (unlikely(!rseq_available()))
@@ -216,14 +225,13 @@ enum usermem_verdict usermem_copy_checked(void *dst, const void *src, size_t n, 
 #else
 
 enum usermem_verdict usermem_copy_checked(void *dst, const void *src, size_t n, bool read,
-					  const _Atomic(uint64_t) *word, uint64_t value)
+					  const struct rseq_check *check)
 {
 	(void)dst;
 	(void)src;
 	(void)n;
 	(void)read;
-	(void)word;
-	(void)value;
+	(void)check;
 	return USERMEM_INTERRUPTED;
 }
 #endif

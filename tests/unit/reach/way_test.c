@@ -206,15 +206,24 @@ static enum way_verdict write_8(struct way_pair *p, uint32_t tid)
 	return way_pair_move(p, way_kernel, tid, false, &local, 1, &remote, 1, NULL);
 }
 
+/* The memory stays when the target has ended. */
+static enum way_verdict map_8(struct way_pair *p, uint64_t value)
+{
+	struct run local = {&value, 8}, remote = {p->shared, 8};
+
+	return way_pair_move(p, way_mapped, 0, false, &local, 1, &remote, 1, NULL);
+}
+
 /* The thread lives on and is another's by now, as far as the word tells. */
 static int child_let_go(struct way_pair *p)
 {
 	uint32_t tid = alive_probe(&p->alive, p->pid);
 
-	CHECK(tid && write_8(p, tid) == WAY_DONE);
+	CHECK(tid && write_8(p, tid) == WAY_DONE && map_8(p, 1) == WAY_DONE);
 	atomic_store(&p->step, 1);
 	way_pair_await(&p->step, 2);
 	CHECK(!alive_probe(&p->alive, p->pid) && write_8(p, tid) == WAY_CLOSED);
+	CHECK(map_8(p, 2) == WAY_CLOSED);
 	return 0;
 }
 
@@ -228,7 +237,7 @@ static void test_let_go(struct way_pair *p)
 	way_pair_let_go(p);
 	memset(p->memory, 0, 8);
 	atomic_store(&p->step, 2);
-	CHECK(way_pair_join(child) && !p->memory[0]);
+	CHECK(way_pair_join(child) && !p->memory[0] && p->shared[0] == 1);
 }
 
 enum ending { ENDS_BY_KILL, ENDS_BY_EXIT, ENDS_BY_EXEC };
@@ -270,9 +279,11 @@ static void test_ended(struct way_pair *p, enum ending how)
 	way_pair_await(&p->step, 1);
 	tid = alive_probe(&p->alive, p->pid);
 	CHECK(tid && tid != (uint32_t)target && write_8(p, tid) == WAY_DONE);
+	CHECK(map_8(p, 3) == WAY_DONE && p->shared[0] == 3);
 	atomic_store(&p->step, 2);
 	await_word_change(p, tid);
 	CHECK(write_8(p, tid) == WAY_CLOSED && !alive_probe(&p->alive, p->pid));
+	CHECK(map_8(p, 4) == WAY_CLOSED && p->shared[0] == 3);
 	kill(target, SIGKILL);
 	CHECK(waitpid(target, NULL, 0) == target);
 }

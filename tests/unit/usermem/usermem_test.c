@@ -337,13 +337,15 @@ static void foreign_fault_is_left_alone(bool guarded)
 /* What a copy looks at before each touch says nothing then, so there is no copy. */
 static int without_sequences(void)
 {
-	_Atomic(uint64_t) word = 5;
+	_Atomic(uint64_t) wide = 5;
+	_Atomic(uint32_t) word = 7;
+	const struct rseq_check check = {&wide, 5, &word, 7};
 	char from[64] = "something", to[64] = "";
 
 	if (rseq_available())
 		SKIP("the C library registers restartable sequences whatever it is told");
 	for (size_t n = 1; n <= sizeof(to); n++)
-		CHECK(usermem_copy_checked(to, from, n, n % 2, &word, 5) == USERMEM_INTERRUPTED &&
+		CHECK(usermem_copy_checked(to, from, n, n % 2, &check) == USERMEM_INTERRUPTED &&
 		      !to[0]);
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "base/rseq.h"
 #include "check.h"
 #include "exposure/expose.h"
+#include "test_life.h"
 
 #define KEY 0x1234u
 
@@ -58,6 +59,7 @@ int main(void)
 	struct access_slot *mine;
 	uint64_t other = 1;
 	struct bypass_peer at;
+	struct test_life life;
 	struct run local[4];
 	struct remote_range ranges[4];
 	struct remote_move m = {.right = IB_ACCESS_REMOTE_WRITE,
@@ -69,6 +71,7 @@ int main(void)
 	if (!rseq_available())
 		SKIP("the C library registers no restartable sequences");
 	peer_up();
+	test_life_begin(&life, &peer.mem->alive);
 	/* memory of the peer that means nothing here */
 	word = (uint64_t *)&peer.mem->qps[1];
 	mine = &peer.mem->access.slots[(uint32_t)gettid() % ACCESS_SLOTS];
@@ -94,5 +97,6 @@ int main(void)
 	CHECK(word[1] == 10 && word[2] == 11 && !word[3]);
 	/* the slot is another's now, and stays so */
 	CHECK(atomic_load(&mine->owner) == other);
+	test_life_end(&life);
 	return 0;
 }
