@@ -13,6 +13,7 @@
 
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/sparse.h"
 
 /* A file that could not be mapped is left alone for this long. */
 #define REFUSED_NS 100000000u
@@ -145,19 +146,13 @@ int segment_file_open(int32_t pid, int32_t fd, uint64_t id)
 	return ret;
 }
 
-/*
- * Without access at first: under mlockall(MCL_FUTURE) the kernel makes a new mapping resident, and
- * would allocate pages for all that nobody uses.
- */
 void *segment_file_map(int fd, uint64_t offset, uint64_t bytes, bool writes)
 {
-	void *p = mmap(NULL, bytes, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)offset);
+	void *p = sparse_map(bytes, fd, offset);
 
-	if (p == MAP_FAILED)
+	if (!p)
 		return NULL;
-	(void)madvise(p, bytes, MADV_DONTDUMP);
 	(void)madvise(p, bytes, MADV_DONTFORK);
-	(void)munlock(p, bytes);
 	if (!mprotect(p, bytes, PROT_READ | PROT_WRITE) ||
 	    (!writes && !mprotect(p, bytes, PROT_READ)))
 		return p;

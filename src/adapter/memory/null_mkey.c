@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "adapter/memory/mkey.h"
+#include "base/sparse.h"
 
 /*
  * One message carries at most so much.  The pages are never written, so all of them are the
@@ -39,17 +40,12 @@ static uint8_t *zeros_of(struct null_mkey *n)
 	pthread_mutex_lock(&n->lock);
 	zeros = atomic_load_explicit(&n->zeros, memory_order_relaxed);
 	if (!zeros) {
-		/* Readable only when the program's wish to have memory locked cannot fill it. */
-		void *at = mmap(NULL, ZEROS_BYTES, PROT_NONE,
-				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-		if (at != MAP_FAILED) {
-			(void)madvise(at, ZEROS_BYTES, MADV_DONTDUMP);
-			(void)munlock(at, ZEROS_BYTES);
-			(void)mprotect(at, ZEROS_BYTES, PROT_READ);
-			zeros = at;
-			atomic_store_explicit(&n->zeros, zeros, memory_order_release);
+		zeros = sparse_map(ZEROS_BYTES, -1, 0);
+		if (zeros && mprotect(zeros, ZEROS_BYTES, PROT_READ)) {
+			munmap(zeros, ZEROS_BYTES);
+			zeros = NULL;
 		}
+		atomic_store_explicit(&n->zeros, zeros, memory_order_release);
 	}
 	pthread_mutex_unlock(&n->lock);
 	return zeros;
