@@ -66,76 +66,89 @@ static bool policy_is_plain(const struct vma *v)
 	       mode == POLICY_DEFAULT;
 }
 
-/* The rest of a mapping in smaps, up to its flags, which are the last. */
-static bool details_are_plain(FILE *f)
+/* A mapping as smaps describes it. */
+struct smaps_entry {
+	struct vma v;
+	bool described; /* what follows could be read */
+	int protection_key;
+	char flags[LINE_BYTES];
+};
+
+/* The rest of a mapping, up to its flags, which are the last. */
+static void smaps_describe(FILE *f, struct smaps_entry *e)
 {
 	static const char key[] = "ProtectionKey:", flags[] = "VmFlags:";
 	char line[LINE_BYTES];
 
-	while (fgets(line, sizeof(line), f)) {
-		if (!strncmp(line, key, sizeof(key) - 1) && atoi(line + sizeof(key) - 1))
-			return false;
-		if (!strncmp(line, flags, sizeof(flags) - 1))
-			return flags_are_plain(line + sizeof(flags) - 1);
+	e->described = false;
+	e->protection_key = 0;
+	while (!e->described && fgets(line, sizeof(line), f)) {
+		if (!strncmp(line, key, sizeof(key) - 1))
+			e->protection_key = atoi(line + sizeof(key) - 1);
+		e->described = !strncmp(line, flags, sizeof(flags) - 1);
 	}
-	return false;
+	snprintf(e->flags, sizeof(e->flags), "%s", e->described ? line + sizeof(flags) - 1 : "");
+}
+
+/* Calls look for each mapping that overlaps [addr, end), until it says no.  False: there is no
+ * smaps. */
+static bool smaps_walk(uint64_t addr, uint64_t end, bool (*look)(struct smaps_entry *e, void *arg),
+		       void *arg)
+{
+	FILE *f = fopen("/proc/self/smaps", "re");
+	struct smaps_entry e;
+	char line[LINE_BYTES];
+	bool on = f;
+
+	while (on && fgets(line, sizeof(line), f)) {
+		const char *head = line;
+
+		if (!vma_next(&head, &e.v) || e.v.end <= addr)
+			continue;
+		if (e.v.start >= end)
+			break;
+		smaps_describe(f, &e);
+		on = look(&e, arg);
+	}
+	if (f)
+		fclose(f);
+	return f;
+}
+
+/* *arg: where the plain part ends so far. */
+static bool plain_goes_on(struct smaps_entry *e, void *arg)
+{
+	uint64_t *at = arg;
+
+	if (e->v.start > *at || !is_private(&e->v, NULL) || !e->described || e->protection_key ||
+	    !flags_are_plain(e->flags) || !policy_is_plain(&e->v))
+		return false;
+	*at = e->v.end;
+	return true;
 }
 
 bool mappings_plain(uint64_t addr, uint64_t end)
 {
 	uint64_t at = addr;
-	char line[LINE_BYTES];
-	struct vma v;
-	FILE *f;
 
 	/* A look into maps costs little, and refuses most. */
-	if (!mappings_all(addr, end, is_private, NULL))
-		return false;
-	f = fopen("/proc/self/smaps", "re");
-	while (f && at < end && fgets(line, sizeof(line), f)) {
-		const char *head = line;
-
-		if (!vma_next(&head, &v) || v.end <= at)
-			continue;
-		if (v.start > at || !is_private(&v, NULL) || !details_are_plain(f) ||
-		    !policy_is_plain(&v))
-			break;
-		at = v.end;
-	}
-	if (f)
-		fclose(f);
-	return at >= end;
+	return mappings_all(addr, end, is_private, NULL) &&
+	       smaps_walk(addr, end, plain_goes_on, &at) && at >= end;
 }
 
-/* The rest of a mapping in smaps: missing pages, or stores to pages, wait for the program. */
-static bool details_are_served(FILE *f)
+/* Missing pages, or stores to pages, wait for the program. */
+static bool note_served(struct smaps_entry *e, void *arg)
 {
-	static const char flags[] = "VmFlags:";
-	char line[LINE_BYTES];
+	bool *served = arg;
 
-	while (fgets(line, sizeof(line), f))
-		if (!strncmp(line, flags, sizeof(flags) - 1))
-			return strstr(line, " um") || strstr(line, " uw") || strstr(line, " ui");
-	return true;
+	*served = !e->described || strstr(e->flags, " um") || strstr(e->flags, " uw") ||
+		  strstr(e->flags, " ui");
+	return !*served;
 }
 
 bool mappings_served(uint64_t addr, uint64_t end)
 {
-	FILE *f = fopen("/proc/self/smaps", "re");
-	bool served = !f;
-	char line[LINE_BYTES];
-	struct vma v;
+	bool served = false;
 
-	while (!served && fgets(line, sizeof(line), f)) {
-		const char *head = line;
-
-		if (!vma_next(&head, &v) || v.end <= addr)
-			continue;
-		if (v.start >= end)
-			break;
-		served = details_are_served(f);
-	}
-	if (f)
-		fclose(f);
-	return served;
+	return !smaps_walk(addr, end, note_served, &served) || served;
 }
