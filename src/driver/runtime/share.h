@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Registered memory that peers may reach by themselves: its pages are moved into the process's
- * arena (exposure/expose.h), at the same addresses, so that an RDMA WRITE from another process is a
- * copy and nothing more.
+ * Registered memory that peers may reach by themselves, so that an RDMA WRITE from another process is
+ * a copy and nothing more.  Shared files of the program are laid open as they are (file_share.h).
+ * Private memory moves into the process's arena if SOFTHCA_MEMORY asks for that (moved.h).
  *
- * The program sees no change: same address, same content, and a forked child gets a private
- * copy as ever.  It is done only where nobody can notice the move: plain private memory, no other
- * thread of the program that might write while it moves, a bounded size and number.  Otherwise, and
- * with SOFTHCA_EXPOSE=0, packets carry the data.
+ * The program sees no change: same address, same content, and a forked child gets a private copy of
+ * private memory as ever.  Of memory that is not open to peers, packets carry the data, or the
+ * kernel copies it.
  */
 #pragma once
 
@@ -31,7 +30,7 @@ struct shared_at {
 /* False: it is not open to peers, and out->why says why. */
 bool share_begin(struct process *p, uint64_t addr, uint64_t bytes,
 		 struct shared_at *out) must_check;
-/* The last reference moves the pages back, unless a thread might notice. NULL is nothing. */
+/* Moved pages go back with the last reference, unless a thread might notice.  NULL is nothing. */
 void share_end(struct share *s);
 
 /* Around fork(2).  In the child all shared pages become private copies. */
