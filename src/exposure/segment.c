@@ -14,6 +14,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/sparse.h"
+#include "reach/rights.h"
 
 /* A file that could not be mapped is left alone for this long. */
 #define REFUSED_NS 100000000u
@@ -131,6 +132,8 @@ int segment_file_open(int32_t pid, int32_t fd, uint64_t id)
 
 	if (fd < 0)
 		return -EBADF;
+	if (!rights_cover_ours(pid))
+		return -EPERM;
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, (int)fd);
 	at = open(path, O_PATH | O_CLOEXEC);
 	if (at < 0)

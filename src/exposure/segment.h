@@ -138,7 +138,8 @@ bool segment_file_fits(int fd, uint64_t bytes) must_check;
 /*
  * Opens a file of a process through its descriptor if it is the one meant and, for the peer's sake,
  * harmless to map: regular, of tmpfs or hugetlbfs.  Nothing is opened before that is known, as to
- * open a device or a pipe has effects.  Negative errno.
+ * open a device or a pipe has effects.  We open it with our rights, so only if the process has as
+ * many.  Negative errno.
  */
 int segment_file_open(int32_t pid, int32_t fd, uint64_t id) must_check;
 /*

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/rseq.h"
+#include "reach/rights.h"
 
 /* Private memory, at the same address for as long as the program runs.  Drawn once, because the
  * process may have laid open several times. */
@@ -93,7 +94,8 @@ uint32_t alive_probe(const struct alive *a, pid_t pid)
 	struct iovec here = {&seen, sizeof(seen)};
 	struct iovec there = {(void *)(uintptr_t)a->cookie_at, sizeof(seen)};
 
-	if (!rseq_available() || !tid || !alive_is_near(a) || !thread_is_of((pid_t)tid, pid))
+	if (!rseq_available() || !tid || (pid_t)tid == pid || !alive_is_near(a) ||
+	    !thread_is_of((pid_t)tid, pid) || !rights_cover_ours(pid))
 		return 0;
 	if (process_vm_readv((pid_t)tid, &here, 1, &there, 1, 0) != sizeof(seen) ||
 	    seen != expected)

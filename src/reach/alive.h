@@ -53,7 +53,8 @@ static inline uint32_t alive_now(const struct alive *a)
 }
 
 /*
- * Asks whether the process of that number lives in our namespaces, and we may access its memory.
+ * Asks whether the process of that number lives in our namespaces, has no fewer rights than we, and
+ * we may access its memory.
  * The thread of it to address, which the word equals until it ends; 0: no.
  */
 uint32_t alive_probe(const struct alive *a, pid_t pid);

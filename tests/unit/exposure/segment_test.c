@@ -5,11 +5,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -384,6 +386,51 @@ static void test_read_only(void)
 	close(fd);
 }
 
+/* In a child, which may name the file but not open it: it has given up the rights for that. */
+static void lesser_child(int fd, int ready, int over)
+{
+	char path[64], byte;
+	int name;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	name = open(path, O_PATH | O_CLOEXEC);
+	CHECK(name >= 0 && dup2(name, fd) == fd);
+	CHECK(!setgroups(0, NULL) && !setresgid(65534, 65534, 65534) &&
+	      !setresuid(65534, 65534, 65534));
+	CHECK(open(path, O_RDWR | O_CLOEXEC) < 0 && open(path, O_RDONLY | O_CLOEXEC) < 0);
+	CHECK(write(ready, "r", 1) == 1 && read(over, &byte, 1) == 0);
+	_exit(0);
+}
+
+/* We do not open with our rights what a peer names that has fewer. */
+static void test_lesser(void)
+{
+	int fd = file_new(8192), ready[2], over[2], status;
+	pid_t child;
+	char byte;
+
+	if (geteuid()) {
+		fprintf(stderr, "not root: peers with fewer rights are not looked at\n");
+		close(fd);
+		return;
+	}
+	CHECK(!fchmod(fd, 0600) && !pipe2(ready, O_CLOEXEC) && !pipe2(over, O_CLOEXEC));
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		close(over[1]);
+		lesser_child(fd, ready[1], over[0]);
+	}
+	close(ready[1]);
+	CHECK(read(ready[0], &byte, 1) == 1);
+	CHECK(segment_file_open(child, fd, hidden_id(fd)) == -EPERM);
+	close(ready[0]);
+	close(over[0]);
+	close(over[1]);
+	CHECK(waitpid(child, &status, 0) == child && !status);
+	close(fd);
+}
+
 /* Who opens a file that somebody has a lease on waits for that one, for 45 s if nobody answers, and
  * gets it then. */
 static void test_lease(void)
@@ -437,6 +484,7 @@ int main(void)
 	test_not_memory();
 	test_truncated();
 	test_read_only();
+	test_lesser();
 	test_lease();
 	test_full();
 	return 0;

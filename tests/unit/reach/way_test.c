@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -301,6 +302,49 @@ static int child_stranger(struct way_pair *p)
 	return 0;
 }
 
+/* What has fewer rights than we have could run another user's program under the number that it
+ * names; and its first thread keeps its number there, whatever the rights. */
+static int child_lesser(struct way_pair *p)
+{
+	uint32_t first = (uint32_t)p->pid;
+
+	CHECK(alive_probe(&p->alive, p->pid));
+	atomic_store((_Atomic(uint32_t) *)(void *)&p->alive.held, first);
+	CHECK(!alive_probe(&p->alive, p->pid));
+	return 0;
+}
+
+static int child_gives_rights_up(struct way_pair *p)
+{
+	CHECK(!setgid(65534) && !setuid(65534));
+	/* as it was before, for those who may */
+	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	way_pair_hold(p);
+	atomic_store(&p->step, 1);
+	way_pair_await(&p->step, 2);
+	return 0;
+}
+
+static void test_lesser(struct way_pair *p)
+{
+	pid_t target;
+
+	memset(&p->alive, 0, sizeof(p->alive));
+	way_pair_hold(p);
+	CHECK(way_pair_join(way_pair_fork(p, child_lesser)));
+	if (geteuid()) {
+		fprintf(stderr, "not root: a target with fewer rights is not looked at\n");
+		return;
+	}
+	atomic_store(&p->step, 0);
+	memset(&p->alive, 0, sizeof(p->alive));
+	target = way_pair_fork(p, child_gives_rights_up);
+	way_pair_await(&p->step, 1);
+	CHECK(atomic_load(alive_word(&p->alive)) && !alive_probe(&p->alive, p->pid));
+	atomic_store(&p->step, 2);
+	CHECK(way_pair_join(target));
+}
+
 int main(void)
 {
 	struct way_pair *p = way_pair_new();
@@ -317,5 +361,6 @@ int main(void)
 	test_ended(p, ENDS_BY_KILL);
 	test_ended(p, ENDS_BY_EXIT);
 	test_ended(p, ENDS_BY_EXEC);
+	test_lesser(p);
 	return 0;
 }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "reach/rights.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "reach/proc_file.h"
+
+/* The capabilities stand behind the list of groups.  Of a process with hundreds of those nothing is
+ * known then. */
+#define STATUS_BYTES 4096u
+
+struct rights {
+	unsigned uid[3], gid[3]; /* real, effective, saved */
+	uint64_t capabilities;	 /* that it may take */
+};
+
+static bool rights_line(const char *status, const char *key, unsigned id[3])
+{
+	const char *at = strstr(status, key);
+
+	return at && sscanf(at + strlen(key), "%u %u %u", &id[0], &id[1], &id[2]) == 3;
+}
+
+/* The name of the program stands first, and cannot begin a line (proc(5)). */
+static bool rights_read(const char *name, struct rights *r)
+{
+	static const char caps[] = "\nCapPrm:";
+	char status[STATUS_BYTES];
+	const char *at;
+	unsigned long long set;
+
+	if (proc_file_read(name, status, sizeof(status)) <= 0)
+		return false;
+	at = strstr(status, caps);
+	if (!at || sscanf(at + strlen(caps), "%llx", &set) != 1)
+		return false;
+	r->capabilities = set;
+	return rights_line(status, "\nUid:", r->uid) && rights_line(status, "\nGid:", r->gid);
+}
+
+bool rights_cover_ours(pid_t pid)
+{
+	struct rights ours, theirs;
+	char name[32];
+
+	snprintf(name, sizeof(name), "%d/status", (int)pid);
+	if (!rights_read("self/status", &ours) || !rights_read(name, &theirs))
+		return false;
+	for (unsigned i = 0; i < 3; i++)
+		if (theirs.uid[0] != ours.uid[i] || theirs.gid[0] != ours.gid[i])
+			return false;
+	return !(ours.capabilities & ~theirs.capabilities);
+}
