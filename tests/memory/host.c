@@ -14,8 +14,8 @@
 
 #define LIMIT_S 180 /* nothing may hang */
 
-static const struct host_case *const lists[] = {page_cases, process_cases, kernel_cases,
-						limit_cases, flow_cases};
+static const struct host_case *const lists[] = {page_cases,  process_cases, kernel_cases,
+						limit_cases, flow_cases,    space_cases};
 
 #define LISTS (sizeof(lists) / sizeof(*lists))
 
@@ -43,6 +43,7 @@ int main(int argc, char **argv)
 	const struct host_case *c;
 	struct host h = {0};
 
+	peer_program(argc, argv);
 	if (argc == 2 && !strcmp(argv[1], "--list"))
 		return list();
 	if (argc == 4 && !strcmp(argv[1], "--image"))

@@ -31,7 +31,7 @@ struct host_case {
 
 /* The cases of each file end with one without a name. */
 extern const struct host_case page_cases[], process_cases[], kernel_cases[], limit_cases[],
-	flow_cases[];
+	flow_cases[], space_cases[];
 
 /* The case cannot be tried here. */
 _Noreturn void host_skip(const char *why, ...) __attribute__((format(printf, 1, 2)));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* See peer.h: how the host gives orders.  What the peer does is in peer_main.c. */
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,28 +29,51 @@ void peer_start(struct peer *p, struct side *side, const char *device)
 	peer_main(pair[1], device);
 }
 
-#define PROGRAM "--peer"
+#define PROGRAM	  "--peer"
+#define ARGUMENTS 32
 
-void peer_start_anew(struct peer *p, struct side *side, const char *device)
+static void peer_execute(const char *const *program, const char *device, int sock)
 {
-	char name[] = "peer", program[] = PROGRAM, sock[16], *where = strdup(device);
-	char *argv[] = {name, program, sock, where, NULL};
+	char *argv[ARGUMENTS + 5], self[PATH_MAX], number[16];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	unsigned n = 0;
+
+	if (length < 0)
+		return;
+	self[length] = 0;
+	snprintf(number, sizeof(number), "%d", dup(sock));
+	while (*program && n < ARGUMENTS)
+		argv[n++] = strdup(*program++);
+	argv[n++] = self;
+	argv[n++] = strdup(PROGRAM);
+	argv[n++] = number;
+	argv[n++] = strdup(device);
+	argv[n] = NULL;
+	execvp(argv[0], argv);
+}
+
+void peer_start_under(struct peer *p, struct side *side, const char *device,
+		      const char *const *program)
+{
 	int pair[2];
 
 	*p = (struct peer){.side = side, .patient = true};
-	if (!where || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		device_die("socketpair: %m");
 	p->pid = fork();
 	if (p->pid < 0)
 		device_die("fork: %m");
 	side->sock = pair[0];
 	if (!p->pid) {
-		snprintf(sock, sizeof(sock), "%d", dup(pair[1]));
-		execv("/proc/self/exe", argv);
+		peer_execute(program, device, pair[1]);
 		_exit(127);
 	}
 	close(pair[1]);
-	free(where);
+}
+
+void peer_start_anew(struct peer *p, struct side *side, const char *device)
+{
+	peer_start_under(p, side, device, (const char *const[]){NULL});
 }
 
 void peer_program(int argc, char **argv)

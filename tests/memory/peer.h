@@ -44,6 +44,9 @@ void peer_start(struct peer *p, struct side *side, const char *device);
 /* The same with a program of its own, which may begin at any time: its main() calls
  * peer_program. */
 void peer_start_anew(struct peer *p, struct side *side, const char *device);
+/* The same by another program, which runs what follows its own arguments: unshare -Ur, say. */
+void peer_start_under(struct peer *p, struct side *side, const char *device,
+		      const char *const *program);
 /* Returns if the program was not started as a peer. */
 void peer_program(int argc, char **argv);
 /* Both make queue pairs; may be called again. */
