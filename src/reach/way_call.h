@@ -13,11 +13,11 @@
 #include "base/fence.h"
 #include "base/return_stack.h"
 #include "base/rseq.h"
+#include "base/word.h"
 #include "reach/way.h"
 
-#define WAY_WORD 8u
 /* One call moves no more, so that a revocation waits for some microseconds only. */
-#define WAY_CALL_BYTES ((256u << 10) + WAY_WORD)
+#define WAY_CALL_BYTES ((256u << 10) + WORD_BYTES)
 /* Each time the thread was preempted within some nanoseconds, or somebody steps through it. */
 #define WAY_CALL_TRIES 16
 

@@ -26,11 +26,10 @@
  * word. */
 static size_t until_tail(const struct run *r, size_t off)
 {
-	uintptr_t end = (uintptr_t)r->addr + r->len;
-	size_t tail = (size_t)((end - 1) % WAY_WORD) + 1;
+	size_t tail = word_tail((uintptr_t)r->addr + r->len);
 	size_t left = r->len - off;
 
-	return r->len > WAY_WORD && left > tail ? left - tail : left;
+	return r->len > WORD_BYTES && left > tail ? left - tail : left;
 }
 
 /*
@@ -41,7 +40,7 @@ static size_t piece_bytes(const struct run *r, size_t off, bool read, size_t roo
 {
 	size_t left = read || WAY_STORES_IN_ORDER ? r->len - off : until_tail(r, off);
 
-	return left <= room ? left : room - ((uintptr_t)r->addr + off + room) % WAY_WORD;
+	return left <= room ? left : room - ((uintptr_t)r->addr + off + room) % WORD_BYTES;
 }
 
 /* The pieces of the next call: how many; *bytes: their sum. */
@@ -52,7 +51,7 @@ static uint32_t pieces_list(const struct way_access *a, struct way_cursor at, st
 	uint32_t n = 0;
 
 	/* What is left at the end holds an aligned word at least. */
-	for (*bytes = 0; n < ACCESS_PIECES && at.run < end && *bytes < WAY_CALL_BYTES - WAY_WORD;
+	for (*bytes = 0; n < ACCESS_PIECES && at.run < end && *bytes < WAY_CALL_BYTES - WORD_BYTES;
 	     n++) {
 		void *addr = way_cursor_at(&at);
 		size_t len = piece_bytes(at.run, at.off, a->read, WAY_CALL_BYTES - *bytes);
@@ -69,28 +68,9 @@ static uint32_t pieces_list(const struct way_access *a, struct way_cursor at, st
 }
 
 /*
- * How many bytes from that address on are the next copy.  The string instruction moves powers of
- * two counted from where it begins, so it cuts words unless it begins at one: what lies before the
- * first aligned word, and after the last, is copied in parts that are aligned by themselves.  In
- * a WRITE the last word is a copy of its own.
+ * Our pieces of a call that moves so many bytes: a copy is one piece.  The string instruction moves
+ * powers of two counted from where it begins, so it cuts words unless it begins at one.
  */
-static size_t copy_bytes(uintptr_t at, size_t left, bool read)
-{
-	size_t part = at & -at & (WAY_WORD - 1);
-
-	if (likely(!part && left >= WAY_WORD)) {
-		if (read)
-			return left & ~(size_t)(WAY_WORD - 1);
-		return left > WAY_WORD ? (left - 1) & ~(size_t)(WAY_WORD - 1) : left;
-	}
-	if (!part)
-		part = WAY_WORD / 2;
-	while (part > left)
-		part /= 2;
-	return part;
-}
-
-/* Our pieces of a call that moves so many bytes: a copy is one piece. */
 static long locals_list(const struct way_access *a, struct way_cursor at, struct way_cursor remote,
 			size_t bytes, struct iovec *local)
 {
@@ -102,8 +82,8 @@ static long locals_list(const struct way_access *a, struct way_cursor at, struct
 		if (WAY_STORES_IN_ORDER) {
 			size_t left = remote.run->len - remote.off;
 
-			len = min_u64(len,
-				      copy_bytes((uintptr_t)way_cursor_at(&remote), left, a->read));
+			len = min_u64(len, word_piece((uintptr_t)way_cursor_at(&remote), left,
+						      !a->read));
 			way_cursor_advance(&remote, len);
 		}
 		if (len)
@@ -172,7 +152,7 @@ static bool requests_fit(const struct way_access *a)
 	if (likely(known == 1))
 		return true;
 	for (uint32_t i = 0; i < a->requests; i++)
-		if (((uintptr_t)a->remote[i].addr | a->remote[i].len) % WAY_WORD ||
+		if (((uintptr_t)a->remote[i].addr | a->remote[i].len) % WORD_BYTES ||
 		    a->remote[i].len > known - 2)
 			return false;
 	return true;
@@ -205,7 +185,7 @@ static bool aligned_alike(const struct way_access *a)
 
 	while (remote.run < a->remote + a->requests) {
 		if (((uintptr_t)way_cursor_at(&local) - (uintptr_t)way_cursor_at(&remote)) %
-		    WAY_WORD)
+		    WORD_BYTES)
 			return false;
 		way_cursors_advance(&local, &remote, way_cursors_part(&local, &remote));
 	}

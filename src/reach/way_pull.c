@@ -56,8 +56,8 @@ static size_t part_list(struct iovec *iov, unsigned long *count, unsigned long l
  * are stored after it has returned. */
 static bool part_plan(const struct pull *p, struct part *part)
 {
-	size_t room =
-		part_list(part->local, &part->nlocal, RUNS_MAX, p->dst, WAY_CALL_BYTES - WAY_WORD);
+	size_t room = part_list(part->local, &part->nlocal, RUNS_MAX, p->dst,
+				WAY_CALL_BYTES - WORD_BYTES);
 	struct iovec *last;
 
 	part->bytes = part_list(part->remote, &part->nremote, ACCESS_PIECES, p->src, room);

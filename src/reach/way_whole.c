@@ -12,7 +12,7 @@
 static bool ends_in_word(const struct way_cursor *remote, size_t part)
 {
 	return part < remote->run->len - remote->off &&
-	       (uintptr_t)(way_cursor_at(remote) + part) % WAY_WORD;
+	       (uintptr_t)(way_cursor_at(remote) + part) % WORD_BYTES;
 }
 
 bool way_is_cut(const struct way_access *a)
@@ -54,8 +54,8 @@ static void gather_run(struct way_gathered *g, struct way_cursor *local, struct 
 static bool gather_word(struct way_gathered *g, struct way_cursor *local, struct way_cursor *remote)
 {
 	uintptr_t at = (uintptr_t)way_cursor_at(remote);
-	size_t n = min_u64(WAY_WORD - at % WAY_WORD, remote->run->len - remote->off);
-	char *to = (char *)&g->words[g->nwords++] + at % WAY_WORD;
+	size_t n = min_u64(WORD_BYTES - at % WORD_BYTES, remote->run->len - remote->off);
+	char *to = (char *)&g->words[g->nwords++] + at % WORD_BYTES;
 
 	g->runs[g->n++] = (struct run){to, n};
 	while (n) {
@@ -78,7 +78,7 @@ static bool gather_words(const struct way_access *a, struct way_gathered *g)
 	g->n = g->nwords = 0;
 	while (remote.run < a->remote + a->requests) {
 		size_t part = way_cursors_part(&local, &remote);
-		size_t beyond = (uintptr_t)(way_cursor_at(&remote) + part) % WAY_WORD;
+		size_t beyond = (uintptr_t)(way_cursor_at(&remote) + part) % WORD_BYTES;
 
 		if (!part) {
 			way_cursors_advance(&local, &remote, 0);
@@ -130,7 +130,7 @@ static enum way_verdict read_part(const struct way_access *a, char *there, size_
 				  enum way_verdict (*by)(struct way_access *a))
 {
 	uint64_t copy[WAY_BOUNCE_BYTES / sizeof(uint64_t)];
-	struct run here = {(char *)copy + (uintptr_t)there % WAY_WORD, n}, remote = {there, n};
+	struct run here = {(char *)copy + (uintptr_t)there % WORD_BYTES, n}, remote = {there, n};
 	struct way_access part = *a;
 	enum way_verdict v;
 
@@ -151,7 +151,7 @@ static enum way_verdict read_whole(struct way_access *a,
 
 	while (a->done < a->requests) {
 		char *there = way_cursor_at(&remote);
-		size_t room = WAY_BOUNCE_BYTES - WAY_WORD - (uintptr_t)there % WAY_WORD;
+		size_t room = WAY_BOUNCE_BYTES - WORD_BYTES - (uintptr_t)there % WORD_BYTES;
 		size_t n = min_u64(remote.run->len - remote.off, room);
 		enum way_verdict v = read_part(a, there, n, &local, by);
 

@@ -6,14 +6,14 @@
  * A fault inside a sequence aborts it before the signal's handler is called, so on x86-64 the abort
  * label is what the handler finds, and it stands in the table of faulting instructions.
  */
+#include "base/word.h"
 #include "usermem/usermem.h"
 #include "usermem/usermem_touch.h"
 
 #if RSEQ_SUPPORTED
 
 /* What one sequence copies.  The more it is, the more often it has to begin again. */
-#define PIECE	   (16u << 10)
-#define PIECE_MASK (sizeof(uint64_t) - 1)
+#define PIECE (16u << 10)
 /* Each time the thread was preempted, or a page was brought in. */
 #define PIECE_TRIES 16
 
@@ -148,26 +148,11 @@ static enum usermem_verdict checked_piece(void *dst, const void *src, size_t n, 
 	return v;
 }
 
-/* The next piece of n bytes at that alignment: single touches up to the first aligned word and
- * after the last, and the last word alone. */
-static size_t next_piece(uintptr_t at, size_t n)
-{
-	size_t bit = (size_t)(at & -at & PIECE_MASK);
-
-	if (!bit && n > sizeof(uint64_t))
-		return min_u64((n - 1) & ~PIECE_MASK, PIECE);
-	if (!bit)
-		bit = sizeof(uint64_t);
-	while (bit > n)
-		bit >>= 1;
-	return bit;
-}
-
 static enum usermem_verdict checked_copy(char *dst, const char *src, size_t n, bool read,
 					 const struct rseq_check *check)
 {
 	while (n) {
-		size_t part = next_piece((uintptr_t)(read ? src : dst), n);
+		size_t part = min_u64(word_piece((uintptr_t)(read ? src : dst), n, true), PIECE);
 		enum usermem_verdict v;
 
 		if (part == n) /* x86 keeps stores in order, others must be told */

@@ -9,6 +9,7 @@
 #include "base/return_stack.h"
 #include "base/spin.h"
 #include "base/text.h"
+#include "base/word.h"
 #include "prm/ib.h"
 #include "check.h"
 
@@ -161,8 +162,35 @@ static __attribute__((noinline)) uint64_t red_zone(uint64_t value)
 	return value;
 }
 
+/* Each piece is aligned as it is long, none divides an aligned word of the copy that a touch could
+ * have moved at once, and the last word is by itself where that is asked for. */
+static void word_pieces(void)
+{
+	for (uintptr_t at = 64; at < 72; at++)
+		for (size_t n = 1; n < 40; n++)
+			for (unsigned last_apart = 0; last_apart < 2; last_apart++) {
+				uintptr_t to = at, end = at + n;
+
+				while (to < end) {
+					size_t part = word_piece(to, end - to, last_apart);
+
+					CHECK(part == 1 || part == 2 || part == 4 ||
+					      part % WORD_BYTES == 0);
+					CHECK(to % min_u64(part, WORD_BYTES) == 0);
+					/* not shorter than it could be */
+					CHECK(part >= WORD_BYTES || to % (2 * part) ||
+					      to + 2 * part > end);
+					if (last_apart && part > WORD_BYTES)
+						CHECK(to + part == end - word_tail(end));
+					to += part;
+				}
+				CHECK(to == end);
+			}
+}
+
 int main(void)
 {
+	word_pieces();
 	CHECK(returns(100) == 101);
 	CHECK(red_zone(1000) == 15 * 1000 + 105);
 	ranges();
