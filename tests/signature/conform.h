@@ -25,6 +25,7 @@ extern const struct test matrix_tests[];
 extern const struct test vector_tests[];
 extern const struct test mask_tests[];
 extern const struct test tag_tests[];
+extern const struct test example_tests[];
 extern const struct test length_tests[];
 extern const struct test layout_tests[];
 extern const struct test error_tests[];
