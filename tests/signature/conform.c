@@ -165,32 +165,16 @@ int main(int argc, char **argv)
 	bool good = true;
 	int c;
 
-	while ((c = getopt(argc, argv, "d:g:2r:s:lh")) != -1) {
+	while ((c = getopt(argc, argv, OPTION_LETTERS "lh")) != -1) {
 		switch (c) {
-		case 'd':
-			options.device = optarg;
-			break;
-		case 'g':
-			options.gid_index = atoi(optarg);
-			break;
-		case '2':
-			options.two_processes = true;
-			break;
-		case 'r':
-			if (strcmp(optarg, "manual") != 0 && strcmp(optarg, "hardware") != 0)
-				usage(2);
-			options.reports = *optarg == 'h' ? REPORTS_HARDWARE : REPORTS_MANUAL;
-			break;
-		case 's':
-			options.seed = strtoull(optarg, NULL, 0);
-			break;
 		case 'l':
 			list();
 			return 0;
 		case 'h':
 			usage(0);
 		default:
-			usage(2);
+			if (!option_take(c, optarg))
+				usage(2);
 		}
 	}
 	pattern = argv[optind];

@@ -162,8 +162,7 @@ static void bad_list(const struct test *t)
 
 		if (kind == READ_ONLY && route_gathers(r))
 			continue;
-		pair_open(&s, &(struct setup){.own_cqs = true});
-		signature_key(&s, 0);
+		pair_open_signed(&s, &(struct setup){.own_cqs = true});
 		signature_key(&s, 1);
 		middle = bad_piece(&s, kind);
 		configure_bad(&s, 0, middle);
@@ -193,8 +192,7 @@ static void atomics(const struct test *t)
 	};
 	struct connected_pair s;
 
-	pair_open(&s, NULL);
-	signature_key(&s, 0);
+	pair_open_signed(&s, NULL);
 	c.access |= IBV_ACCESS_REMOTE_ATOMIC;
 	configure(&s.near, 0, &c);
 	q.rkey = s.near.key[0].rkey;
@@ -222,8 +220,7 @@ static void signed_piece(const struct test *t)
 	uint8_t want[516];
 	struct connected_pair s;
 
-	pair_open(&s, NULL);
-	signature_key(&s, 0);
+	pair_open_signed(&s, NULL);
 	signature_key(&s, 1);
 	configure(&s.near, 0, &inner);
 	outer.piece[0] = (struct piece){.at = 0, .bytes = 516, .key = 0};
@@ -330,8 +327,7 @@ static void changed_in_use(const struct test *t)
 		struct connected_pair s;
 		pthread_t thread;
 
-		pair_open(&s, NULL);
-		signature_key(&s, 0);
+		pair_open_signed(&s, NULL);
 		w.s = &s;
 		for (int i = 0; status == IBV_WC_SUCCESS && (i < 50 || w.done < 100); i++) {
 			struct key_conf c =
@@ -368,8 +364,7 @@ static void destroyed_in_use(const struct test *t)
 		struct connected_pair s;
 		pthread_t thread;
 
-		pair_open(&s, NULL);
-		signature_key(&s, 0);
+		pair_open_signed(&s, NULL);
 		configure(&s.near, 0, &c);
 		w.s = &s;
 		if (pthread_create(&thread, NULL, use_the_key, &w))

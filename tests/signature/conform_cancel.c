@@ -91,16 +91,10 @@ static void every_opcode(const struct test *t)
 		{IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WC_COMP_SWAP},
 	};
 	enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
-	struct ibv_wc wc[4];
-	struct request w;
 	struct connected_pair s;
 
 	(void)t;
-	pipeline_open(&s, true, 1);
-	pipeline_fill(&s, 0, false);
-	w = pipeline_write(&s, 0, 1, 0);
-	post(&s.near, &w);
-	SAME(pipeline_drained(&s, wc, 4), 0);
+	pipeline_open_stopped(&s);
 	fill_canary(&s.near);
 	fill_canary(&s.far);
 	for (uint64_t i = 0; i < KINDS; i++) {

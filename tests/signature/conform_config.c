@@ -10,10 +10,9 @@ static const struct domain dif = {DIF_CRC, MLX5DV_BLOCK_SIZE_512, false, 3, 9, 0
 static uint8_t data[ROOM];
 static uint8_t framed[ROOM];
 
-static void open_stage(struct connected_pair *s)
+static void open_with_data(struct connected_pair *s)
 {
-	pair_open(s, NULL);
-	signature_key(s, 0);
+	pair_open_signed(s, NULL);
 	fill_random(data, sizeof(data), options.seed + 11);
 }
 
@@ -94,7 +93,7 @@ static void without_signature(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s);
+	open_with_data(&s);
 	c.set_signature = false;
 	configure(&s.near, 0, &c);
 	expect_sent(&s, NEAR_AT, &none, 2048);
@@ -111,7 +110,7 @@ static void no_setters(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s);
+	open_with_data(&s);
 	configure(&s.near, 0, &c);
 	expect_sent(&s, NEAR_AT, &crc, 1024);
 	/* Nothing at all changes nothing. */
@@ -132,7 +131,7 @@ static void overrides_only(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s);
+	open_with_data(&s);
 	configure(&s.near, 0, &c);
 	c = only_layout(50000, 1536);
 	configure(&s.near, 0, &c);
@@ -156,7 +155,7 @@ static void signature_kept(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s);
+	open_with_data(&s);
 	configure(&s.near, 0, &c);
 	for (int i = 0; i < 3; i++) {
 		uint8_t *in = s.near.memory + 8000 + 2000 * i;
@@ -183,7 +182,7 @@ static void signature_reset(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s);
+	open_with_data(&s);
 	configure(&s.near, 0, &c);
 	reference_stream(&crc, data, 1024, s.near.memory + NEAR_AT);
 	transfer(&s, ROUTE_SEND, 0, 1024);
@@ -205,7 +204,7 @@ static void signature_replaced(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s);
+	open_with_data(&s);
 	for (int i = 0; i < 4; i++) {
 		for (enum signature type = DIF_CRC; type < SIGNATURES; type++) {
 			struct domain d = {type, MLX5DV_BLOCK_SIZE_512, i & 1, 1, 2, 0};
@@ -225,7 +224,7 @@ static void invalidated(const struct test *t)
 	struct request q = {.opcode = IBV_WR_LOCAL_INV, .flags = IBV_SEND_SIGNALED, .id = 4};
 	struct connected_pair s;
 
-	open_stage(&s);
+	open_with_data(&s);
 	c.set_access = true;
 	c.access = ALL_ACCESS;
 	c.conf_flags = MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR;
@@ -278,7 +277,7 @@ static void used_right_behind(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s);
+	open_with_data(&s);
 	q.rkey = s.far.address.rkey;
 	memcpy(s.near.memory, data, ORDER_MEMORY / 2);
 	for (uint32_t i = 0; i < ROUNDS; i++) {
@@ -312,7 +311,7 @@ static void completion_opcode(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s);
+	open_with_data(&s);
 	c.wr_id = 0x1234567890abcdef;
 	SAME(try_configure(&s.near, 0, &c), 0);
 	wc = success(&s.near, SENDS);
@@ -336,7 +335,7 @@ static void access_replaced(const struct test *t)
 
 	(void)t;
 	for (int i = 0; i < 2; i++) {
-		open_stage(&s);
+		open_with_data(&s);
 		c.set_signature = false;
 		c.access = i ? IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE
 			     : IBV_ACCESS_REMOTE_READ;
@@ -366,7 +365,7 @@ static void no_access(const struct test *t)
 
 	c.set_signature = false;
 	c.access = 0;
-	open_stage(&s);
+	open_with_data(&s);
 	configure(&s.near, 0, &c);
 	expect_sent(&s, NEAR_AT, &none, 1024);
 	fill_canary(&s.near);
@@ -392,7 +391,7 @@ static void without_layout(const struct test *t)
 	struct key_conf c = only_access(ALL_ACCESS);
 	struct connected_pair s;
 
-	open_stage(&s);
+	open_with_data(&s);
 	if (t->arg)
 		configure(&s.near, 0, &c);
 	SAME(sending(&s, 8), IBV_WC_LOC_PROT_ERR);
@@ -405,7 +404,7 @@ static void builders(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s);
+	open_with_data(&s);
 	EXPECT(s.near.endpoint->mqpx->wr_mkey_configure);
 	EXPECT(s.near.endpoint->mqpx->wr_set_mkey_sig_block);
 	EXPECT(s.near.endpoint->mqpx->wr_set_mkey_access_flags);

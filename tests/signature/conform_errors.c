@@ -12,12 +12,11 @@
 static const struct domain dif = {DIF_CRC, MLX5DV_BLOCK_SIZE_512, true, 0x1234, 77, 0};
 
 /* Blocks of near memory with good signatures, and a key that checks them. */
-static void open_stage(struct connected_pair *s, const struct setup *setup, uint32_t blocks)
+static void open_with_blocks(struct connected_pair *s, const struct setup *setup, uint32_t blocks)
 {
 	struct key_conf c = signature_conf(&dif, NULL, blocks * UNIT, 0xff);
 
-	pair_open(s, setup);
-	signature_key(s, 0);
+	pair_open_signed(s, setup);
 	configure(&s->near, 0, &c);
 	for (uint32_t i = 0; i < blocks; i++) {
 		uint8_t *unit = s->near.memory + NEAR_AT + i * UNIT;
@@ -57,7 +56,7 @@ static void transfer_succeeds(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, NULL, 4);
+	open_with_blocks(&s, NULL, 4);
 	for (uint32_t i = 0; i < 4; i++)
 		field(&s, i)[0] ^= 1;
 	transfer(&s, ROUTE_SEND, 0, 4 * BLOCK);
@@ -78,7 +77,7 @@ static void first_error(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, NULL, 4);
+	open_with_blocks(&s, NULL, 4);
 	field(&s, 1)[3] = 0x35;
 	field(&s, 2)[7] = 1;
 	field(&s, 3)[0] ^= 1;
@@ -101,7 +100,7 @@ static void kept_over_configuration(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, NULL, 2);
+	open_with_blocks(&s, NULL, 2);
 	field(&s, 0)[3] = 0x36;
 	transfer(&s, ROUTE_SEND, 0, 2 * BLOCK);
 	rearm(&s, 2);
@@ -117,7 +116,7 @@ static void order(const struct test *t)
 	uint64_t guard;
 
 	(void)t;
-	open_stage(&s, NULL, 1);
+	open_with_blocks(&s, NULL, 1);
 	guard = reference_number(DIF_CRC, true, s.near.memory + NEAR_AT, BLOCK);
 	field(&s, 0)[1] ^= 1;
 	field(&s, 0)[3] = 0x35;
@@ -149,7 +148,7 @@ static void offsets(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, NULL, BLOCKS);
+	open_with_blocks(&s, NULL, BLOCKS);
 	for (uint32_t i = 0; i < BLOCKS; i++) {
 		field(&s, i)[7]++;
 		rearm(&s, BLOCKS);
@@ -167,7 +166,7 @@ static void return_values(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, NULL, 1);
+	open_with_blocks(&s, NULL, 1);
 	SAME(try_check(&s.near, 0, &e), 0);
 	SAME(e.err_type, MLX5DV_MKEY_NO_ERR);
 	key_create(&s.near, 1, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 4);
@@ -187,7 +186,7 @@ static void seen_with_the_completion(const struct test *t)
 	bool gathers = route_gathers(r);
 	struct connected_pair s;
 
-	open_stage(&s, &setup, 1);
+	open_with_blocks(&s, &setup, 1);
 	if (gathers) {
 		field(&s, 0)[7] = 1;
 	} else {
@@ -218,7 +217,7 @@ static void errors_of_two_keys(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, NULL, 2);
+	open_with_blocks(&s, NULL, 2);
 	signature_key(&s, 1);
 	c.piece[0].at += UNIT;
 	configure(&s.near, 1, &c);
@@ -241,8 +240,7 @@ static void one_report(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	pair_open(&s, NULL);
-	signature_key(&s, 0);
+	pair_open_signed(&s, NULL);
 	configure(&s.near, 0, &c);
 	fill_random(s.far.memory + FAR_AT, 516, 6);
 	transfer(&s, ROUTE_WRITTEN, 0, 516);
@@ -266,7 +264,7 @@ static void seen_with_immediate(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, &(struct setup){.own_cqs = true}, 1);
+	open_with_blocks(&s, &(struct setup){.own_cqs = true}, 1);
 	field(&s, 0)[7] = 1;
 	memcpy(s.far.memory + FAR_AT, s.near.memory + NEAR_AT, UNIT);
 	q.rkey = s.near.key[0].rkey;
@@ -289,7 +287,7 @@ static void seen_by_polling(const struct test *t)
 	struct ibv_poll_cq_attr attr = {0};
 	struct connected_pair s;
 
-	open_stage(&s, &setup, 1);
+	open_with_blocks(&s, &setup, 1);
 	field(&s, 0)[7] = 1;
 	q.rkey = s.far.address.rkey;
 	q.raddr = s.far.address.base + FAR_AT;

@@ -13,10 +13,9 @@ static const struct domain dif_4096 = {DIF_CRC,	   MLX5DV_BLOCK_SIZE_4096,	    t
 static uint8_t data[ROOM];
 static uint8_t framed[ROOM];
 
-static void open_stage(struct connected_pair *s, const struct setup *setup)
+static void open_with_data(struct connected_pair *s, const struct setup *setup)
 {
-	pair_open(s, setup);
-	signature_key(s, 0);
+	pair_open_signed(s, setup);
 	fill_random(data, sizeof(data), options.seed);
 }
 
@@ -27,7 +26,7 @@ static void example_1(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, NULL);
+	open_with_data(&s, NULL);
 	configure(&s.near, 0, &c);
 	reference_stream(&crc32_512, data, 8 * 512, framed);
 	memcpy(s.near.memory + NEAR_AT, framed, 8 * 516);
@@ -62,7 +61,7 @@ static void example_1_1(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, NULL);
+	open_with_data(&s, NULL);
 	configure(&s.near, 0, &c);
 	memcpy(s.far.memory + FAR_AT, data, 8 * 512);
 	transfer(&s, ROUTE_RECEIVE, 0, 8 * 512);
@@ -79,7 +78,7 @@ static void example_2(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, NULL);
+	open_with_data(&s, NULL);
 	configure(&s.near, 0, &c);
 	memcpy(s.near.memory + NEAR_AT, data, 8 * 4096);
 	transfer(&s, ROUTE_READ_BY, 0, 8 * 4104);
@@ -95,7 +94,7 @@ static void example_2_1(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, NULL);
+	open_with_data(&s, NULL);
 	configure(&s.near, 0, &c);
 	reference_stream(&dif_4096, data, 8 * 4096, framed);
 	memcpy(s.far.memory + FAR_AT, framed, 8 * 4104);

@@ -225,8 +225,7 @@ static void with_signatures(const struct test *t)
 	struct connected_pair s;
 	uint32_t n;
 
-	pair_open(&s, &(struct setup){.mtu = IBV_MTU_256});
-	signature_key(&s, 0);
+	pair_open_signed(&s, &(struct setup){.mtu = IBV_MTU_256});
 	fill_random(data, sizeof(data), 5);
 	if (t->arg) {
 		add_piece(&c, 1, 512, 5); /* not aligned either */

@@ -16,10 +16,9 @@ static const struct domain dif_4096 = {DIF_CRC,	   MLX5DV_BLOCK_SIZE_4096,	    t
 static uint8_t data[ROOM];
 static uint8_t framed[ROOM];
 
-static void open_stage(struct connected_pair *s, const struct setup *setup)
+static void open_with_data(struct connected_pair *s, const struct setup *setup)
 {
-	pair_open(s, setup);
-	signature_key(s, 0);
+	pair_open_signed(s, setup);
 	fill_random(data, sizeof(data), options.seed);
 }
 
@@ -56,7 +55,7 @@ static void parts_of_blocks(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, NULL);
+	open_with_data(&s, NULL);
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		some_bytes(&s, &crc32_512, NULL, lengths[i]);
 		some_bytes(&s, NULL, &dif_512, lengths[i]);
@@ -76,7 +75,7 @@ static void packets(const struct test *t)
 	for (int i = 0; i < 4; i++) {
 		struct connected_pair s;
 
-		open_stage(&s, &(struct setup){.mtu = mtus[i]});
+		open_with_data(&s, &(struct setup){.mtu = mtus[i]});
 		some_bytes(&s, &dif_512, NULL, 60 * 512);
 		some_bytes(&s, NULL, &dif_512, 60 * 512);
 		some_bytes(&s, &dif_512, &odd, 60 * 512);
@@ -94,7 +93,7 @@ static void large(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, &(struct setup){.mtu = IBV_MTU_4096});
+	open_with_data(&s, &(struct setup){.mtu = IBV_MTU_4096});
 	some_bytes(&s, &dif_4096, NULL, BLOCKS * 4096);
 	some_bytes(&s, NULL, &crc32_512, BLOCKS * 4096);
 	some_bytes(&s, &dif_4096, &crc32_512, BLOCKS * 4096);
@@ -142,7 +141,7 @@ static void both_sides(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, NULL);
+	open_with_data(&s, NULL);
 	key_create(&s.far, 0,
 		   MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT |
 			   MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE,
@@ -186,7 +185,7 @@ static void pieces(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, NULL);
+	open_with_data(&s, NULL);
 	reference_stream(&dif_512, data, 16 * 512, framed);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		for (enum route r = ROUTE_READ_BY; r <= ROUTE_WRITTEN;
@@ -227,7 +226,7 @@ static void again(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, NULL);
+	open_with_data(&s, NULL);
 	configure(&s.near, 0, &c);
 	reference_stream(&dif_512, data, 4 * 512, framed);
 	for (int i = 0; i < 10; i++) {
@@ -251,7 +250,7 @@ static void from_an_offset(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, NULL);
+	open_with_data(&s, NULL);
 	reference_stream(&dif_512, data, 8 * 512, framed);
 	for (enum route r = 0; r < ROUTES; r++) {
 		bool gathers = route_gathers(r);
@@ -295,7 +294,7 @@ static void past_the_end(const struct test *t)
 		struct connected_pair s;
 
 		/* Its own request. */
-		open_stage(&s, NULL);
+		open_with_data(&s, NULL);
 		configure(&s.near, 0, &c);
 		transfer(&s, ROUTE_WRITE, 0, cases[i].most);
 		fill_canary(&s.far);
@@ -306,7 +305,7 @@ static void past_the_end(const struct test *t)
 		pair_close(&s);
 
 		/* The peer's: nothing beyond the key is written. */
-		open_stage(&s, NULL);
+		open_with_data(&s, NULL);
 		configure(&s.near, 0, &c);
 		q.slice[0] = (struct slice){ORDER_WHOLE, FAR_AT, cases[i].most + 1};
 		q.rkey = s.near.key[0].rkey;
@@ -327,7 +326,7 @@ static void no_bytes(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, NULL);
+	open_with_data(&s, NULL);
 	configure(&s.near, 0, &c);
 	for (enum route r = 0; r < ROUTES; r++) {
 		transfer(&s, r, 0, 0);
@@ -352,7 +351,7 @@ static void mixed_lists(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, &(struct setup){.mtu = IBV_MTU_256});
+	open_with_data(&s, &(struct setup){.mtu = IBV_MTU_256});
 	configure(&s.near, 0, &c);
 	memcpy(s.near.memory + NEAR_AT, data, 3 * 512);
 	memset(s.near.memory + 64, 'x', 13);
@@ -382,7 +381,7 @@ static void mixed_scatter(const struct test *t)
 	};
 	struct connected_pair s;
 
-	open_stage(&s, &(struct setup){.mtu = IBV_MTU_256});
+	open_with_data(&s, &(struct setup){.mtu = IBV_MTU_256});
 	configure(&s.near, 0, &c);
 	memset(s.far.memory + FAR_AT, 'x', 13);
 	reference_stream(&dif_512, data, 3 * 512, s.far.memory + FAR_AT + 13);
@@ -427,7 +426,7 @@ static void sent_again(const struct test *t)
 	uint8_t *bad;
 
 	(void)t;
-	open_stage(&s, &(struct setup){.mtu = IBV_MTU_256});
+	open_with_data(&s, &(struct setup){.mtu = IBV_MTU_256});
 	for (int i = 0; i < 10; i++) {
 		configure(&s.near, 0, &c);
 		fill_canary(&s.far);
@@ -468,7 +467,7 @@ static void short_receive(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s, &(struct setup){.own_cqs = true});
+	open_with_data(&s, &(struct setup){.own_cqs = true});
 	configure(&s.near, 0, &c);
 	receive(&s.near, 1, (struct slice){0, 0, 2 * 520 - 1});
 	post(&s.far, &q);

@@ -47,8 +47,7 @@ static void every_check_bit(const struct test *t)
 {
 	struct connected_pair s;
 
-	pair_open(&s, NULL);
-	signature_key(&s, 0);
+	pair_open_signed(&s, NULL);
 	for (enum route r = ROUTE_SEND; r <= ROUTE_RECEIVE; r += ROUTE_RECEIVE - ROUTE_SEND) {
 		for (enum signature type = DIF_CRC; type < SIGNATURES; type++) {
 			if (t->arg && type != t->arg)
@@ -71,8 +70,7 @@ static void meaningless_check_bits(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	pair_open(&s, NULL);
-	signature_key(&s, 0);
+	pair_open_signed(&s, NULL);
 	for (enum signature type = CRC32; type <= CRC32C; type++) {
 		for (uint32_t i = 0; i < 4; i++) {
 			SAME(spoilt(&s, ROUTE_SEND, type, i, 0x0f), MLX5DV_MKEY_NO_ERR);
@@ -89,8 +87,7 @@ static void half_a_tag(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	pair_open(&s, NULL);
-	signature_key(&s, 0);
+	pair_open_signed(&s, NULL);
 	for (int high = 0; high < 2; high++) {
 		uint8_t mask = high ? 0x20 : 0x10;
 
@@ -166,8 +163,7 @@ static void copied_by_default(const struct test *t)
 {
 	struct connected_pair s;
 
-	pair_open(&s, NULL);
-	signature_key(&s, 0);
+	pair_open_signed(&s, NULL);
 	for (enum signature type = DIF_CRC; type < SIGNATURES; type++) {
 		struct copying c = {domain_of(type), domain_of(type)};
 
@@ -184,8 +180,7 @@ static void dif_parts(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	pair_open(&s, NULL);
-	signature_key(&s, 0);
+	pair_open_signed(&s, NULL);
 	c.out.app++;
 	both_ways(&s, &c, 0xcf);
 	c.out.ref++;
@@ -208,8 +203,7 @@ static void given_masks(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	pair_open(&s, NULL);
-	signature_key(&s, 0);
+	pair_open_signed(&s, NULL);
 	for (enum signature type = DIF_CRC; type < SIGNATURES; type++) {
 		struct copying c = {.in = domain_of(type), .out = domain_of(type), .given = true};
 		uint8_t all = reference_mask(type);
@@ -237,8 +231,7 @@ static void mixed_tag(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	pair_open(&s, NULL);
-	signature_key(&s, 0);
+	pair_open_signed(&s, NULL);
 	c.sig_flags = MLX5DV_SIG_BLOCK_ATTR_FLAG_COPY_MASK;
 	c.copy_mask = 0x10 | MLX5DV_SIG_MASK_T10DIF_GUARD | MLX5DV_SIG_MASK_T10DIF_REFTAG;
 	configure(&s.near, 0, &c);

@@ -123,8 +123,7 @@ static void matrix(const struct test *t)
 	struct connected_pair s;
 
 	c = (struct cell){.s = &s, .route = t->arg / ACTIONS, .action = t->arg % ACTIONS};
-	pair_open(&s, NULL);
-	signature_key(&s, 0);
+	pair_open_signed(&s, NULL);
 	for (enum signature type = DIF_CRC; type < SIGNATURES; type++) {
 		for (int size = 0; size <= MLX5DV_BLOCK_SIZE_4160; size++) {
 			for (int ones = 0; ones < 2; ones++) {

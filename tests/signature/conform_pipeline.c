@@ -267,8 +267,7 @@ static void stopped_by_a_read(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	pair_open(&s, &(struct setup){.pipelining = true});
-	signature_key(&s, 0);
+	pair_open_signed(&s, &(struct setup){.pipelining = true});
 	configure(&s.near, 0, &c);
 	fill_random(s.near.memory, 4096, 4);
 	reference_stream(&wire, s.near.memory, 4096, s.far.memory + FAR_AT);
@@ -314,8 +313,7 @@ static void stopped_by_short_reads(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	pair_open(&s, &(struct setup){.pipelining = true, .own_cqs = true});
-	signature_key(&s, 0);
+	pair_open_signed(&s, &(struct setup){.pipelining = true, .own_cqs = true});
 	fill_random(s.far.memory + FAR_AT, 516, 4);
 	q[0].rkey = s.far.address.rkey;
 	q[0].raddr = s.far.address.base + FAR_AT;
@@ -342,16 +340,10 @@ static void responder_goes_on(const struct test *t)
 		.slices = 1,
 		.slice = {{ORDER_WHOLE, 100000, 64}},
 	};
-	struct ibv_wc wc[4];
-	struct request w;
 	struct connected_pair s;
 
 	(void)t;
-	pipeline_open(&s, true, 1);
-	pipeline_fill(&s, 0, false);
-	w = pipeline_write(&s, 0, 1, 0);
-	post(&s.near, &w);
-	SAME(pipeline_drained(&s, wc, 4), 0);
+	pipeline_open_stopped(&s);
 	q.rkey = s.near.address.rkey;
 	q.raddr = s.near.address.base;
 	post(&s.far, &q);

@@ -282,8 +282,7 @@ static void copy_mask_structure(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	pair_open(&s, NULL);
-	signature_key(&s, 0);
+	pair_open_signed(&s, NULL);
 	for (int i = 0; i < 4; i++) {
 		struct key_conf c = signature_conf(&dif, &other[i], 520, 0xff);
 
@@ -302,8 +301,7 @@ static void neither_domain(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	pair_open(&s, NULL);
-	signature_key(&s, 0);
+	pair_open_signed(&s, NULL);
 	SAME(try_configure(&s.near, 0, &c), EINVAL);
 	expect_no_completion(&s.near, SENDS);
 	pair_close(&s);
@@ -382,8 +380,7 @@ static void ring_full(const struct test *t)
 	int err = 0;
 
 	(void)t;
-	pair_open(&s, &(struct setup){.max_send_wr = 2});
-	signature_key(&s, 0);
+	pair_open_signed(&s, &(struct setup){.max_send_wr = 2});
 	while (posted < 1000 && !(err = try_configure(&s.near, 0, &c)))
 		posted++;
 	SAME(err, ENOMEM);

@@ -19,12 +19,6 @@ static uint32_t app_of(const uint8_t *unit)
 	return (uint32_t)unit[514] << 8 | unit[515];
 }
 
-static void open_stage(struct connected_pair *s)
-{
-	pair_open(s, NULL);
-	signature_key(s, 0);
-}
-
 /* Tags in the output, of four blocks, for one start. */
 static void generated_tags(struct connected_pair *s, enum route r, uint32_t ref, uint16_t flags)
 {
@@ -48,7 +42,7 @@ static void generated(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s);
+	pair_open_signed(&s, NULL);
 	for (enum route r = 0; r < ROUTES; r++) {
 		for (int i = 0; i < 4; i++) {
 			generated_tags(&s, r, refs[i], 0);
@@ -126,7 +120,7 @@ static void validated(const struct test *t)
 			  : sizeof(app_tags) / sizeof(*app_tags);
 	struct connected_pair s;
 
-	open_stage(&s);
+	pair_open_signed(&s, NULL);
 	for (enum route r = 0; r < ROUTES; r++)
 		for (size_t i = 0; i < n; i++)
 			validated_tags(&s, r, &table[i]);
@@ -144,7 +138,7 @@ static void remapped(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	open_stage(&s);
+	pair_open_signed(&s, NULL);
 	fill_random(data, sizeof(data), 9);
 	for (enum route r = 0; r < ROUTES; r++) {
 		bool gathers = route_gathers(r);
@@ -225,7 +219,7 @@ static void escapes(const struct test *t)
 			  : sizeof(app_escapes) / sizeof(*app_escapes);
 	struct connected_pair s;
 
-	open_stage(&s);
+	pair_open_signed(&s, NULL);
 	for (enum route r = 0; r < ROUTES; r++)
 		for (size_t i = 0; i < n; i++)
 			escape_case(&s, r, &table[i]);
@@ -241,7 +235,7 @@ static void escape_of_one_block(const struct test *t)
 	uint8_t *in;
 
 	(void)t;
-	open_stage(&s);
+	pair_open_signed(&s, NULL);
 	in = s.near.memory + NEAR_AT;
 	configure(&s.near, 0, &c);
 	for (int i = 0; i < 3; i++) {

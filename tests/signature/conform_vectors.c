@@ -151,8 +151,7 @@ static void known_values(const struct test *t)
 {
 	struct connected_pair s;
 
-	pair_open(&s, NULL);
-	signature_key(&s, 0);
+	pair_open_signed(&s, NULL);
 	for (enum pattern p = 0; p < PATTERNS; p++)
 		for (int ones = 0; ones < 2; ones++)
 			made_and_accepted(&s, (enum signature)t->arg, ones, p);
@@ -165,8 +164,7 @@ static void each_block_anew(const struct test *t)
 	struct connected_pair s;
 
 	(void)t;
-	pair_open(&s, NULL);
-	signature_key(&s, 0);
+	pair_open_signed(&s, NULL);
 	for (enum signature type = DIF_CRC; type < SIGNATURES; type++) {
 		for (int ones = 0; ones < 2; ones++) {
 			struct domain d = domain_of(type, ones, 512);
@@ -216,8 +214,7 @@ static void known_damage(const struct test *t)
 	struct setup setup = {.cqe_bytes = t->arg >= ROUTES ? 128 : 0};
 	struct connected_pair s;
 
-	pair_open(&s, &setup);
-	signature_key(&s, 0);
+	pair_open_signed(&s, &setup);
 	for (size_t i = 0; i < sizeof(damages) / sizeof(*damages); i++) {
 		const struct damage *h = &damages[i];
 		struct domain d = domain_of(h->type, h->ones, 512);

@@ -4,7 +4,31 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+bool option_take(int letter, const char *arg)
+{
+	switch (letter) {
+	case 'd':
+		options.device = arg;
+		return true;
+	case 'g':
+		options.gid_index = atoi(arg);
+		return true;
+	case '2':
+		options.two_processes = true;
+		return true;
+	case 'r':
+		options.reports = *arg == 'h' ? REPORTS_HARDWARE : REPORTS_MANUAL;
+		return !strcmp(arg, "manual") || !strcmp(arg, "hardware");
+	case 's':
+		options.seed = strtoull(arg, NULL, 0);
+		return true;
+	default:
+		return false;
+	}
+}
 
 void pair_begin(struct connected_pair *s)
 {
@@ -141,6 +165,12 @@ void signature_key(struct connected_pair *s, int key)
 		skip("no keys with block signatures here");
 	if (err)
 		fail("mlx5dv_create_mkey with block signatures: %s", strerror(err));
+}
+
+void pair_open_signed(struct connected_pair *s, const struct setup *setup)
+{
+	pair_open(s, setup);
+	signature_key(s, 0);
 }
 
 struct key_conf signature_conf(const struct domain *mem, const struct domain *wire,

@@ -22,6 +22,10 @@ struct options {
 
 extern struct options options;
 
+#define OPTION_LETTERS "d:g:2r:s:"
+/* Takes one of these letters from the command line; false: it is none, or its argument is none. */
+bool option_take(int letter, const char *arg);
+
 struct connected_pair {
 	struct endpoint_proxy near;
 	struct endpoint_proxy far;
@@ -41,6 +45,8 @@ void pair_open(struct connected_pair *s, const struct setup *setup);
 /* The two halves of it, for those that open several: processes come before devices. */
 void pair_begin(struct connected_pair *s);
 void pair_connect(struct connected_pair *s, const struct setup *setup);
+/* With key 0, which has signatures. */
+void pair_open_signed(struct connected_pair *s, const struct setup *setup);
 void pair_close(struct connected_pair *s);
 
 /* Who uses the near side's key, and how. */

@@ -94,3 +94,15 @@ void pipeline_resume(struct connected_pair *s)
 {
 	SAME(change_state(&s->near, IBV_QPS_RTS, true), 0);
 }
+
+void pipeline_open_stopped(struct connected_pair *s)
+{
+	struct ibv_wc wc[4];
+	struct request w;
+
+	pipeline_open(s, true, 1);
+	pipeline_fill(s, 0, false);
+	w = pipeline_write(s, 0, 1, 0);
+	post(&s->near, &w);
+	SAME(pipeline_drained(s, wc, 4), 0);
+}

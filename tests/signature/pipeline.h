@@ -12,6 +12,8 @@
 
 /* Keys 0 .. keys - 1 of the near side, each checking a block of its own. */
 void pipeline_open(struct connected_pair *s, bool pipelining, int keys);
+/* With one key, and stopped by bad data that has been posted. */
+void pipeline_open_stopped(struct connected_pair *s);
 /* Good, or bad by one bit of its data. */
 void pipeline_fill(struct connected_pair *s, int key, bool good);
 /* Configures the key once more, which arms it; no completion. */

@@ -174,32 +174,16 @@ static void read_options(int argc, char **argv)
 {
 	int o;
 
-	while ((o = getopt(argc, argv, "d:g:2r:n:s:h")) != -1) {
+	while ((o = getopt(argc, argv, OPTION_LETTERS "n:h")) != -1) {
 		switch (o) {
-		case 'd':
-			options.device = optarg;
-			break;
-		case 'g':
-			options.gid_index = atoi(optarg);
-			break;
-		case '2':
-			options.two_processes = true;
-			break;
-		case 'r':
-			if (strcmp(optarg, "manual") != 0 && strcmp(optarg, "hardware") != 0)
-				usage(2);
-			options.reports = *optarg == 'h' ? REPORTS_HARDWARE : REPORTS_MANUAL;
-			break;
 		case 'n':
 			options.cases = strtoull(optarg, NULL, 0);
-			break;
-		case 's':
-			options.seed = strtoull(optarg, NULL, 0);
 			break;
 		case 'h':
 			usage(0);
 		default:
-			usage(2);
+			if (!option_take(o, optarg))
+				usage(2);
 		}
 	}
 }
