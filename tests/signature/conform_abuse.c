@@ -39,7 +39,7 @@ static struct ibv_mr *region(struct ibv_pd *pd, void *at, size_t bytes, int acce
 /* What the second of three pieces is. */
 static struct ibv_sge bad_piece(struct connected_pair *s, enum bad_entry kind)
 {
-	struct endpoint *d = s->near.endpoint;
+	struct endpoint *d = s->local.endpoint;
 	struct ibv_sge sge = endpoint_sge(d, ORDER_WHOLE, 100000, BLOCK * 2);
 	struct ibv_pd *pd = ibv_alloc_pd(d->port.ctx);
 	struct ibv_mr *mr;
@@ -51,10 +51,10 @@ static struct ibv_sge bad_piece(struct connected_pair *s, enum bad_entry kind)
 		sge.lkey = 0xfffffe00;
 		break;
 	case FOREIGN:
-		sge.lkey = region(pd, s->near.memory, ORDER_MEMORY, IBV_ACCESS_LOCAL_WRITE)->lkey;
+		sge.lkey = region(pd, s->local.memory, ORDER_MEMORY, IBV_ACCESS_LOCAL_WRITE)->lkey;
 		break;
 	case GONE:
-		mr = region(d->pd, s->near.memory, ORDER_MEMORY, IBV_ACCESS_LOCAL_WRITE);
+		mr = region(d->pd, s->local.memory, ORDER_MEMORY, IBV_ACCESS_LOCAL_WRITE);
 		sge.lkey = mr->lkey;
 		SAME(ibv_dereg_mr(mr), 0);
 		break;
@@ -75,7 +75,7 @@ static struct ibv_sge bad_piece(struct connected_pair *s, enum bad_entry kind)
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == hole);
 		break;
 	case READ_ONLY:
-		sge.lkey = region(d->pd, s->near.memory, ORDER_MEMORY, 0)->lkey;
+		sge.lkey = region(d->pd, s->local.memory, ORDER_MEMORY, 0)->lkey;
 		break;
 	case ITSELF:
 		sge.addr = 0;
@@ -92,11 +92,11 @@ static struct ibv_sge bad_piece(struct connected_pair *s, enum bad_entry kind)
 /* A key of three pieces, the one in the middle bad. */
 static void configure_bad(struct connected_pair *s, int key, struct ibv_sge middle)
 {
-	struct endpoint *d = s->near.endpoint;
+	struct endpoint *d = s->local.endpoint;
 	struct ibv_sge list[] = {
-		endpoint_sge(d, ORDER_WHOLE, NEAR_AT, BLOCK),
+		endpoint_sge(d, ORDER_WHOLE, LOCAL_AT, BLOCK),
 		middle,
-		endpoint_sge(d, ORDER_WHOLE, NEAR_AT + BLOCK, BLOCK),
+		endpoint_sge(d, ORDER_WHOLE, LOCAL_AT + BLOCK, BLOCK),
 	};
 	struct mlx5dv_sig_t10dif t10 = {
 		.bg_type = MLX5DV_SIG_T10DIF_CRC, .bg = 0xffff, .app_tag = 1, .ref_tag = 2};
@@ -116,13 +116,13 @@ static void configure_bad(struct connected_pair *s, int key, struct ibv_sge midd
 	mlx5dv_wr_set_mkey_layout_list(d->mqpx, 3, list);
 	mlx5dv_wr_set_mkey_sig_block(d->mqpx, &attr);
 	SAME(ibv_wr_complete(d->qpx), 0);
-	SAME(success(&s->near, SENDS).opcode, IBV_WC_DRIVER1);
+	SAME(success(&s->local, SENDS).opcode, IBV_WC_DRIVER1);
 }
 
 /* Of a transfer that cannot succeed: what both sides see. */
 static void fails(struct connected_pair *s, enum route r)
 {
-	bool by_far = r == ROUTE_READ_BY || r == ROUTE_RECEIVE || r == ROUTE_WRITTEN;
+	bool by_remote = r == ROUTE_READ_BY || r == ROUTE_RECEIVE || r == ROUTE_WRITTEN;
 	uint32_t bytes = BLOCKS * UNIT;
 	struct request q = {
 		.opcode = r == ROUTE_WRITE || r == ROUTE_WRITTEN  ? IBV_WR_RDMA_WRITE
@@ -130,26 +130,26 @@ static void fails(struct connected_pair *s, enum route r)
 								  : IBV_WR_SEND,
 		.flags = IBV_SEND_SIGNALED,
 		.slices = 1,
-		.slice = {by_far ? (struct slice){ORDER_WHOLE, FAR_AT, bytes}
-				 : (struct slice){0, 0, bytes}},
-		.rkey = by_far ? s->near.key[0].rkey : s->far.address.rkey,
-		.raddr = by_far ? 0 : s->far.address.base + FAR_AT,
+		.slice = {by_remote ? (struct slice){ORDER_WHOLE, REMOTE_AT, bytes}
+				    : (struct slice){0, 0, bytes}},
+		.rkey = by_remote ? s->local.key[0].rkey : s->remote.address.rkey,
+		.raddr = by_remote ? 0 : s->remote.address.base + REMOTE_AT,
 	};
 	enum ibv_wc_status status;
 
 	if (r == ROUTE_SEND)
-		receive(&s->far, 1, (struct slice){ORDER_WHOLE, FAR_AT, bytes});
+		receive(&s->remote, 1, (struct slice){ORDER_WHOLE, REMOTE_AT, bytes});
 	if (r == ROUTE_RECEIVE)
-		receive(&s->near, 1, (struct slice){0, 0, bytes});
-	post(by_far ? &s->far : &s->near, &q);
-	status = completion(by_far ? &s->far : &s->near, SENDS).status;
-	if (!by_far)
+		receive(&s->local, 1, (struct slice){0, 0, bytes});
+	post(by_remote ? &s->remote : &s->local, &q);
+	status = completion(by_remote ? &s->remote : &s->local, SENDS).status;
+	if (!by_remote)
 		SAME(status, IBV_WC_LOC_PROT_ERR);
 	else if (status != IBV_WC_REM_OP_ERR && status != IBV_WC_REM_ACCESS_ERR)
 		fail("%s: the peer sees \"%s\"", route_name(r), ibv_wc_status_str(status));
 	if (r == ROUTE_RECEIVE)
-		SAME(completion(&s->near, RECEIVES).status, IBV_WC_LOC_PROT_ERR);
-	SAME(state_of(by_far ? &s->far : &s->near), IBV_QPS_ERR);
+		SAME(completion(&s->local, RECEIVES).status, IBV_WC_LOC_PROT_ERR);
+	SAME(state_of(by_remote ? &s->remote : &s->local), IBV_QPS_ERR);
 }
 
 static void bad_list(const struct test *t)
@@ -167,15 +167,15 @@ static void bad_list(const struct test *t)
 		middle = bad_piece(&s, kind);
 		configure_bad(&s, 0, middle);
 		if (kind == EACH_OTHER) {
-			middle.lkey = s.near.endpoint->key[0]->lkey;
+			middle.lkey = s.local.endpoint->key[0]->lkey;
 			configure_bad(&s, 1, middle);
 		}
 		fails(&s, r);
 		/* What lay before the bad piece may have been written, nothing else. */
-		memset(s.near.memory + NEAR_AT, CANARY, BLOCK);
-		memset(s.far.memory + FAR_AT, CANARY, BLOCKS * UNIT);
-		expect_only(&s.near, 0, NULL, 0);
-		expect_only(&s.far, 0, NULL, 0);
+		memset(s.local.memory + LOCAL_AT, CANARY, BLOCK);
+		memset(s.remote.memory + REMOTE_AT, CANARY, BLOCKS * UNIT);
+		expect_only(&s.local, 0, NULL, 0);
+		expect_only(&s.remote, 0, NULL, 0);
 		/* Regions of this side's own making end with the process. */
 	}
 }
@@ -187,19 +187,19 @@ static void atomics(const struct test *t)
 		.opcode = t->arg ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD,
 		.flags = IBV_SEND_SIGNALED,
 		.slices = 1,
-		.slice = {{ORDER_WHOLE, FAR_AT, 8}},
+		.slice = {{ORDER_WHOLE, REMOTE_AT, 8}},
 		.operand = {1, 1},
 	};
 	struct connected_pair s;
 
 	pair_open_signed(&s, NULL);
 	c.access |= IBV_ACCESS_REMOTE_ATOMIC;
-	configure(&s.near, 0, &c);
-	q.rkey = s.near.key[0].rkey;
-	post(&s.far, &q);
-	SAME(completion(&s.far, SENDS).status, IBV_WC_REM_ACCESS_ERR);
-	expect_only(&s.near, 0, NULL, 0);
-	expect_only(&s.far, 0, NULL, 0);
+	configure(&s.local, 0, &c);
+	q.rkey = s.local.key[0].rkey;
+	post(&s.remote, &q);
+	SAME(completion(&s.remote, SENDS).status, IBV_WC_REM_ACCESS_ERR);
+	expect_only(&s.local, 0, NULL, 0);
+	expect_only(&s.remote, 0, NULL, 0);
 	pair_close(&s);
 }
 
@@ -222,7 +222,7 @@ static void signed_piece(const struct test *t)
 
 	pair_open_signed(&s, NULL);
 	signature_key(&s, 1);
-	configure(&s.near, 0, &inner);
+	configure(&s.local, 0, &inner);
 	outer.piece[0] = (struct piece){.at = 0, .bytes = 516, .key = 0};
 	if (t->arg) {
 		outer.wire = dif;
@@ -230,18 +230,18 @@ static void signed_piece(const struct test *t)
 	} else {
 		outer.set_signature = false;
 	}
-	configure(&s.near, 1, &outer);
-	q.rkey = s.far.address.rkey;
-	q.raddr = s.far.address.base + FAR_AT;
-	fill_random(s.near.memory + NEAR_AT, BLOCK, 4);
-	post(&s.near, &q);
-	status = completion(&s.near, SENDS).status;
+	configure(&s.local, 1, &outer);
+	q.rkey = s.remote.address.rkey;
+	q.raddr = s.remote.address.base + REMOTE_AT;
+	fill_random(s.local.memory + LOCAL_AT, BLOCK, 4);
+	post(&s.local, &q);
+	status = completion(&s.local, SENDS).status;
 	if (status == IBV_WC_SUCCESS) {
-		reference_stream(&crc, s.near.memory + NEAR_AT, BLOCK, want);
-		expect_only(&s.far, FAR_AT, want, sizeof(want));
+		reference_stream(&crc, s.local.memory + LOCAL_AT, BLOCK, want);
+		expect_only(&s.remote, REMOTE_AT, want, sizeof(want));
 	} else {
 		SAME(status, IBV_WC_LOC_PROT_ERR);
-		expect_only(&s.far, 0, NULL, 0);
+		expect_only(&s.remote, 0, NULL, 0);
 	}
 	pair_close(&s);
 }
@@ -266,22 +266,23 @@ static void deep_keys(const struct test *t)
 		c.set_signature = false;
 		if (k)
 			c.piece[0] = (struct piece){.at = 0, .bytes = 64, .key = (int16_t)(k - 1)};
-		key_create(&s.near, k, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 4);
-		configure(&s.near, k, &c);
+		key_create(&s.local, k, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 4);
+		configure(&s.local, k, &c);
 	}
-	q.rkey = s.far.address.rkey;
-	q.raddr = s.far.address.base + FAR_AT;
-	memset(s.near.memory + NEAR_AT, 'd', 64);
-	post(&s.near, &q);
-	status = completion(&s.near, SENDS).status;
+	q.rkey = s.remote.address.rkey;
+	q.raddr = s.remote.address.base + REMOTE_AT;
+	memset(s.local.memory + LOCAL_AT, 'd', 64);
+	post(&s.local, &q);
+	status = completion(&s.local, SENDS).status;
 	if (status == IBV_WC_SUCCESS)
-		expect_only(&s.far, FAR_AT, s.near.memory + NEAR_AT, 64);
+		expect_only(&s.remote, REMOTE_AT, s.local.memory + LOCAL_AT, 64);
 	else
 		SAME(status, IBV_WC_LOC_PROT_ERR);
 	pair_close(&s);
 }
 
-/* The far side reads and writes through the key, one after the other, until it fails or is told. */
+/* The remote side reads and writes through the key, one after the other, until it fails or is
+ * told. */
 struct worker {
 	struct connected_pair *s;
 	_Atomic bool stop;
@@ -296,14 +297,14 @@ static void *use_the_key(void *argument)
 		.opcode = IBV_WR_RDMA_READ,
 		.flags = IBV_SEND_SIGNALED,
 		.slices = 1,
-		.slice = {{ORDER_WHOLE, FAR_AT, BLOCKS * UNIT}},
-		.rkey = w->s->near.key[0].rkey,
+		.slice = {{ORDER_WHOLE, REMOTE_AT, BLOCKS * UNIT}},
+		.rkey = w->s->local.key[0].rkey,
 	};
 
 	while (!w->stop && w->status == IBV_WC_SUCCESS) {
 		q.opcode = w->done % 2 ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
-		post(&w->s->far, &q);
-		w->status = completion(&w->s->far, SENDS).status;
+		post(&w->s->remote, &q);
+		w->status = completion(&w->s->remote, SENDS).status;
 		w->done++;
 	}
 	return NULL;
@@ -333,8 +334,8 @@ static void changed_in_use(const struct test *t)
 			struct key_conf c =
 				signature_conf(NULL, &domains[i % 3], BLOCKS * BLOCK, 0xff);
 
-			c.piece[0].at = NEAR_AT + (i % 2 ? 0 : 32768);
-			status = configure_status(&s.near, 0, &c);
+			c.piece[0].at = LOCAL_AT + (i % 2 ? 0 : 32768);
+			status = configure_status(&s.local, 0, &c);
 			if (!i && pthread_create(&thread, NULL, use_the_key, &w))
 				device_die("pthread_create");
 		}
@@ -344,11 +345,11 @@ static void changed_in_use(const struct test *t)
 		EXPECT(status == IBV_WC_SUCCESS || status == IBV_WC_WR_FLUSH_ERR);
 		EXPECT(w.status == IBV_WC_SUCCESS || w.status == IBV_WC_REM_ACCESS_ERR ||
 		       w.status == IBV_WC_REM_OP_ERR);
-		memset(s.near.memory + NEAR_AT, CANARY, BLOCKS * BLOCK);
-		memset(s.near.memory + NEAR_AT + 32768, CANARY, BLOCKS * BLOCK);
-		expect_only(&s.near, 0, NULL, 0);
-		memset(s.far.memory + FAR_AT, CANARY, BLOCKS * UNIT);
-		expect_only(&s.far, 0, NULL, 0);
+		memset(s.local.memory + LOCAL_AT, CANARY, BLOCKS * BLOCK);
+		memset(s.local.memory + LOCAL_AT + 32768, CANARY, BLOCKS * BLOCK);
+		expect_only(&s.local, 0, NULL, 0);
+		memset(s.remote.memory + REMOTE_AT, CANARY, BLOCKS * UNIT);
+		expect_only(&s.remote, 0, NULL, 0);
 		pair_close(&s);
 	}
 	EXPECT(done >= 8);
@@ -365,17 +366,17 @@ static void destroyed_in_use(const struct test *t)
 		pthread_t thread;
 
 		pair_open_signed(&s, NULL);
-		configure(&s.near, 0, &c);
+		configure(&s.local, 0, &c);
 		w.s = &s;
 		if (pthread_create(&thread, NULL, use_the_key, &w))
 			device_die("pthread_create");
 		poll(NULL, 0, i);
-		SAME(key_destroy(&s.near, 0), 0);
+		SAME(key_destroy(&s.local, 0), 0);
 		/* Not a byte after it has gone. */
-		fill_canary(&s.near);
+		fill_canary(&s.local);
 		pthread_join(thread, NULL);
 		SAME(w.status, IBV_WC_REM_ACCESS_ERR);
-		expect_only(&s.near, 0, NULL, 0);
+		expect_only(&s.local, 0, NULL, 0);
 		pair_close(&s);
 	}
 }

@@ -15,13 +15,13 @@ static void drained_with(struct connected_pair *s, unsigned count, const struct 
 	pipeline_open(s, true, 2);
 	pipeline_fill(s, 0, false);
 	w = pipeline_write(s, 0, 1, 0);
-	post(&s->near, &w);
+	post(&s->local, &w);
 	SAME(pipeline_drained(s, wc, 4), 0);
-	SAME(check(&s->near, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
+	SAME(check(&s->local, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
 	for (unsigned i = 0; i < count; i++)
 		pipeline_expect_receive(s, i);
 	if (count)
-		post_all(&s->near, count, r);
+		post_all(&s->local, count, r);
 }
 
 static void not_drained(const struct test *t)
@@ -30,7 +30,7 @@ static void not_drained(const struct test *t)
 
 	(void)t;
 	pipeline_open(&s, true, 1);
-	SAME(cancel(&s.near, 1), (uint64_t)(int64_t)-EINVAL);
+	SAME(cancel(&s.local, 1), (uint64_t)(int64_t)-EINVAL);
 	pair_close(&s);
 }
 
@@ -41,11 +41,11 @@ static void after_resuming(const struct test *t)
 
 	(void)t;
 	drained_with(&s, 1, &r);
-	SAME(cancel(&s.near, 6), 0);
+	SAME(cancel(&s.local, 6), 0);
 	pipeline_resume(&s);
-	SAME(success(&s.near, SENDS).wr_id, 5);
-	success(&s.far, RECEIVES);
-	SAME(cancel(&s.near, 5), (uint64_t)(int64_t)-EINVAL);
+	SAME(success(&s.local, SENDS).wr_id, 5);
+	success(&s.remote, RECEIVES);
+	SAME(cancel(&s.local, 5), (uint64_t)(int64_t)-EINVAL);
 	pair_close(&s);
 }
 
@@ -64,15 +64,15 @@ static void signaling(const struct test *t)
 	(void)t;
 	drained_with(&s, 4, r);
 	for (uint64_t id = 5; id <= 7; id++)
-		SAME(cancel(&s.near, id), 1);
+		SAME(cancel(&s.local, id), 1);
 	pipeline_resume(&s);
-	wc = success(&s.near, SENDS);
+	wc = success(&s.local, SENDS);
 	SAME(wc.wr_id, 6);
 	SAME(wc.opcode, IBV_WC_SEND);
-	SAME(success(&s.near, SENDS).wr_id, 8);
-	expect_no_completion(&s.near, SENDS);
-	SAME(success(&s.far, RECEIVES).wr_id, 0);
-	expect_no_completion(&s.far, RECEIVES);
+	SAME(success(&s.local, SENDS).wr_id, 8);
+	expect_no_completion(&s.local, SENDS);
+	SAME(success(&s.remote, RECEIVES).wr_id, 0);
+	expect_no_completion(&s.remote, RECEIVES);
 	pair_close(&s);
 }
 
@@ -95,8 +95,8 @@ static void every_opcode(const struct test *t)
 
 	(void)t;
 	pipeline_open_stopped(&s);
-	fill_canary(&s.near);
-	fill_canary(&s.far);
+	fill_canary(&s.local);
+	fill_canary(&s.remote);
 	for (uint64_t i = 0; i < KINDS; i++) {
 		struct request r = {
 			.opcode = kinds[i].opcode,
@@ -104,25 +104,25 @@ static void every_opcode(const struct test *t)
 			.id = 50,
 			.slices = 1,
 			.slice = {{ORDER_WHOLE, 64, 8}},
-			.rkey = s.far.address.rkey,
-			.raddr = s.far.address.base + FAR_AT,
+			.rkey = s.remote.address.rkey,
+			.raddr = s.remote.address.base + REMOTE_AT,
 			.operand = {1, 2},
 		};
 
-		s.near.memory[64 + i] = (uint8_t)i;
-		post(&s.near, &r);
+		s.local.memory[64 + i] = (uint8_t)i;
+		post(&s.local, &r);
 	}
 	pipeline_expect_receive(&s, 1);
-	SAME(cancel(&s.near, 50), KINDS);
+	SAME(cancel(&s.local, 50), KINDS);
 	pipeline_resume(&s);
 	for (int i = 0; i < KINDS; i++) {
-		struct ibv_wc got = success(&s.near, SENDS);
+		struct ibv_wc got = success(&s.local, SENDS);
 
 		SAME(got.wr_id, 50);
 		SAME(got.opcode, kinds[i].completes_as);
 	}
-	expect_no_completion(&s.far, RECEIVES);
-	expect_only(&s.far, 0, NULL, 0);
+	expect_no_completion(&s.remote, RECEIVES);
+	expect_only(&s.remote, 0, NULL, 0);
 	pair_close(&s);
 }
 
@@ -136,15 +136,15 @@ static void all_of_a_number(const struct test *t)
 	for (uint64_t i = 0; i < 7; i++)
 		r[i] = pipeline_response(NULL, i % 2 ? 7 : 10 + i, FENCED);
 	drained_with(&s, 7, r);
-	SAME(cancel(&s.near, 7), 3);
+	SAME(cancel(&s.local, 7), 3);
 	/* Once more: they still stand there, as what they are now. */
-	SAME(cancel(&s.near, 99), 0);
+	SAME(cancel(&s.local, 99), 0);
 	pipeline_resume(&s);
 	for (uint64_t i = 0; i < 7; i++)
-		SAME(success(&s.near, SENDS).wr_id, i % 2 ? 7 : 10 + i);
+		SAME(success(&s.local, SENDS).wr_id, i % 2 ? 7 : 10 + i);
 	for (int i = 0; i < 4; i++)
-		success(&s.far, RECEIVES);
-	expect_no_completion(&s.far, RECEIVES);
+		success(&s.remote, RECEIVES);
+	expect_no_completion(&s.remote, RECEIVES);
 	pair_close(&s);
 }
 
@@ -161,18 +161,18 @@ static void configuration(const struct test *t)
 	drained_with(&s, 1, &r);
 	c.wr_id = 60;
 	c.unsignaled = true;
-	SAME(try_configure(&s.near, 1, &c), 0);
-	n = cancel(&s.near, 60);
+	SAME(try_configure(&s.local, 1, &c), 0);
+	n = cancel(&s.local, 60);
 	EXPECT(n >= 1);
 	pipeline_resume(&s);
-	SAME(success(&s.near, SENDS).wr_id, 5);
+	SAME(success(&s.local, SENDS).wr_id, 5);
 	/* The key is what it was. */
 	pipeline_fill(&s, 1, true);
-	memset(s.far.memory + FAR_AT, CANARY, 1024);
+	memset(s.remote.memory + REMOTE_AT, CANARY, 1024);
 	transfer(&s, ROUTE_WRITE, 1, PIPELINE_BLOCK);
-	EXPECT(!memcmp(s.far.memory + FAR_AT, s.near.memory + NEAR_AT + PIPELINE_UNIT,
+	EXPECT(!memcmp(s.remote.memory + REMOTE_AT, s.local.memory + LOCAL_AT + PIPELINE_UNIT,
 		       PIPELINE_BLOCK));
-	SAME(s.far.memory[FAR_AT + PIPELINE_BLOCK], CANARY);
+	SAME(s.remote.memory[REMOTE_AT + PIPELINE_BLOCK], CANARY);
 	pair_close(&s);
 }
 
@@ -186,16 +186,16 @@ static void flushed(const struct test *t)
 	struct connected_pair s;
 
 	drained_with(&s, 2, r);
-	SAME(cancel(&s.near, 5), 1);
-	SAME(change_state(&s.near, IBV_QPS_ERR, t->arg), 0);
+	SAME(cancel(&s.local, 5), 1);
+	SAME(change_state(&s.local, IBV_QPS_ERR, t->arg), 0);
 	for (uint64_t id = 5; id <= 6; id++) {
-		struct ibv_wc wc = completion(&s.near, SENDS);
+		struct ibv_wc wc = completion(&s.local, SENDS);
 
 		SAME(wc.wr_id, id);
 		SAME(wc.status, IBV_WC_WR_FLUSH_ERR);
 	}
-	SAME(state_of(&s.near), IBV_QPS_ERR);
-	expect_no_completion(&s.far, RECEIVES);
+	SAME(state_of(&s.local), IBV_QPS_ERR);
+	expect_no_completion(&s.remote, RECEIVES);
 	pair_close(&s);
 }
 
@@ -206,11 +206,11 @@ static void nothing_pending(const struct test *t)
 
 	(void)t;
 	drained_with(&s, 0, NULL);
-	SAME(cancel(&s.near, 1), 0);
-	SAME(cancel(&s.near, 2), 0);
+	SAME(cancel(&s.local, 1), 0);
+	SAME(cancel(&s.local, 2), 0);
 	pipeline_resume(&s);
 	transfer(&s, ROUTE_WRITE, 1, PIPELINE_BLOCK);
-	expect_no_error(&s.near, 1);
+	expect_no_error(&s.local, 1);
 	pair_close(&s);
 }
 
@@ -222,16 +222,16 @@ static void drained_by_program(const struct test *t)
 
 	(void)t;
 	pipeline_open(&s, true, 1);
-	SAME(change_state(&s.near, IBV_QPS_SQD, false), 0);
-	SAME(state_of(&s.near), IBV_QPS_SQD);
+	SAME(change_state(&s.local, IBV_QPS_SQD, false), 0);
+	SAME(state_of(&s.local), IBV_QPS_SQD);
 	pipeline_expect_receive(&s, 1);
-	post(&s.near, &r);
-	SAME(cancel(&s.near, 5), 1);
+	post(&s.local, &r);
+	SAME(cancel(&s.local, 5), 1);
 	pipeline_resume(&s);
-	SAME(success(&s.near, SENDS).wr_id, 5);
-	expect_no_completion(&s.far, RECEIVES);
+	SAME(success(&s.local, SENDS).wr_id, 5);
+	expect_no_completion(&s.remote, RECEIVES);
 	transfer(&s, ROUTE_WRITE, 0, PIPELINE_BLOCK);
-	expect_no_error(&s.near, 0);
+	expect_no_error(&s.local, 0);
 	pair_close(&s);
 }
 
@@ -243,9 +243,9 @@ static void reset_while_drained(const struct test *t)
 
 	(void)t;
 	drained_with(&s, 1, &r);
-	SAME(change_state(&s.near, IBV_QPS_RESET, false), 0);
-	SAME(state_of(&s.near), IBV_QPS_RESET);
-	expect_no_completion(&s.near, SENDS);
+	SAME(change_state(&s.local, IBV_QPS_RESET, false), 0);
+	SAME(state_of(&s.local), IBV_QPS_RESET);
+	expect_no_completion(&s.local, SENDS);
 	pair_close(&s);
 }
 

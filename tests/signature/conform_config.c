@@ -16,17 +16,17 @@ static void open_with_data(struct connected_pair *s)
 	fill_random(data, sizeof(data), options.seed + 11);
 }
 
-/* What near memory at this place looks like on the wire through the key. */
+/* What local memory at this place looks like on the wire through the key. */
 static void expect_sent(struct connected_pair *s, uint32_t at, const struct domain *wire,
 			uint32_t bytes)
 {
 	uint32_t n = (uint32_t)reference_length(wire, bytes);
 
-	memcpy(s->near.memory + at, data, bytes);
-	fill_canary(&s->far);
+	memcpy(s->local.memory + at, data, bytes);
+	fill_canary(&s->remote);
 	transfer(s, ROUTE_SEND, 0, n);
 	reference_stream(wire, data, bytes, framed);
-	expect_only(&s->far, FAR_AT, framed, n);
+	expect_only(&s->remote, REMOTE_AT, framed, n);
 }
 
 static const struct domain none = {NO_SIGNATURE, MLX5DV_BLOCK_SIZE_512, false, 0, 0, 0};
@@ -63,12 +63,12 @@ static enum ibv_wc_status peer_does(struct connected_pair *s, enum ibv_wr_opcode
 		.opcode = opcode,
 		.flags = IBV_SEND_SIGNALED,
 		.slices = 1,
-		.slice = {{ORDER_WHOLE, FAR_AT, bytes}},
-		.rkey = s->near.key[0].rkey,
+		.slice = {{ORDER_WHOLE, REMOTE_AT, bytes}},
+		.rkey = s->local.key[0].rkey,
 	};
 
-	post(&s->far, &q);
-	return completion(&s->far, SENDS).status;
+	post(&s->remote, &q);
+	return completion(&s->remote, SENDS).status;
 }
 
 /* The status of a send from the key. */
@@ -81,9 +81,9 @@ static enum ibv_wc_status sending(struct connected_pair *s, uint32_t bytes)
 		.slice = {{0, 0, bytes}},
 	};
 
-	receive(&s->far, 1, (struct slice){ORDER_WHOLE, FAR_AT, bytes});
-	post(&s->near, &q);
-	return completion(&s->near, SENDS).status;
+	receive(&s->remote, 1, (struct slice){ORDER_WHOLE, REMOTE_AT, bytes});
+	post(&s->local, &q);
+	return completion(&s->local, SENDS).status;
 }
 
 /* The signature setter may be left out: the key is as one without signatures. */
@@ -95,12 +95,12 @@ static void without_signature(const struct test *t)
 	(void)t;
 	open_with_data(&s);
 	c.set_signature = false;
-	configure(&s.near, 0, &c);
-	expect_sent(&s, NEAR_AT, &none, 2048);
-	memcpy(s.far.memory + FAR_AT, data, 2048);
-	fill_canary(&s.near);
+	configure(&s.local, 0, &c);
+	expect_sent(&s, LOCAL_AT, &none, 2048);
+	memcpy(s.remote.memory + REMOTE_AT, data, 2048);
+	fill_canary(&s.local);
 	transfer(&s, ROUTE_RECEIVE, 0, 2048);
-	expect_only(&s.near, NEAR_AT, data, 2048);
+	expect_only(&s.local, LOCAL_AT, data, 2048);
 	pair_close(&s);
 }
 
@@ -111,16 +111,16 @@ static void no_setters(const struct test *t)
 
 	(void)t;
 	open_with_data(&s);
-	configure(&s.near, 0, &c);
-	expect_sent(&s, NEAR_AT, &crc, 1024);
+	configure(&s.local, 0, &c);
+	expect_sent(&s, LOCAL_AT, &crc, 1024);
 	/* Nothing at all changes nothing. */
 	c = only();
-	configure(&s.near, 0, &c);
-	expect_sent(&s, NEAR_AT, &crc, 1024);
+	configure(&s.local, 0, &c);
+	expect_sent(&s, LOCAL_AT, &crc, 1024);
 	/* The attribute alone. */
 	c.conf_flags = MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR;
-	configure(&s.near, 0, &c);
-	expect_sent(&s, NEAR_AT, &none, 1024);
+	configure(&s.local, 0, &c);
+	expect_sent(&s, LOCAL_AT, &none, 1024);
 	pair_close(&s);
 }
 
@@ -132,18 +132,18 @@ static void overrides_only(const struct test *t)
 
 	(void)t;
 	open_with_data(&s);
-	configure(&s.near, 0, &c);
+	configure(&s.local, 0, &c);
 	c = only_layout(50000, 1536);
-	configure(&s.near, 0, &c);
+	configure(&s.local, 0, &c);
 	expect_sent(&s, 50000, &crc, 1536);
 	SAME(peer_does(&s, IBV_WR_RDMA_READ, 1548), IBV_WC_SUCCESS);
 	c = only_access(IBV_ACCESS_REMOTE_READ);
-	configure(&s.near, 0, &c);
+	configure(&s.local, 0, &c);
 	expect_sent(&s, 50000, &crc, 1536);
 	c = only();
 	c.set_signature = true;
 	c.wire = dif;
-	configure(&s.near, 0, &c);
+	configure(&s.local, 0, &c);
 	expect_sent(&s, 50000, &dif, 1536);
 	SAME(peer_does(&s, IBV_WR_RDMA_READ, 1560), IBV_WC_SUCCESS);
 	pair_close(&s);
@@ -156,22 +156,22 @@ static void signature_kept(const struct test *t)
 
 	(void)t;
 	open_with_data(&s);
-	configure(&s.near, 0, &c);
+	configure(&s.local, 0, &c);
 	for (int i = 0; i < 3; i++) {
-		uint8_t *in = s.near.memory + 8000 + 2000 * i;
+		uint8_t *in = s.local.memory + 8000 + 2000 * i;
 
 		c = only_layout(8000 + 2000 * (uint32_t)i, 1032);
-		configure(&s.near, 0, &c);
+		configure(&s.local, 0, &c);
 		reference_stream(&crc, data, 1024, in);
-		fill_canary(&s.far);
+		fill_canary(&s.remote);
 		transfer(&s, ROUTE_SEND, 0, 1040);
 		reference_stream(&dif, data, 1024, framed);
-		expect_only(&s.far, FAR_AT, framed, 1040);
-		expect_no_error(&s.near, 0);
+		expect_only(&s.remote, REMOTE_AT, framed, 1040);
+		expect_no_error(&s.local, 0);
 		/* Checks stay, and come back after an error. */
 		in[515] ^= 4;
 		transfer(&s, ROUTE_SEND, 0, 1040);
-		SAME(check(&s.near, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
+		SAME(check(&s.local, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
 	}
 	pair_close(&s);
 }
@@ -183,19 +183,19 @@ static void signature_reset(const struct test *t)
 
 	(void)t;
 	open_with_data(&s);
-	configure(&s.near, 0, &c);
-	reference_stream(&crc, data, 1024, s.near.memory + NEAR_AT);
+	configure(&s.local, 0, &c);
+	reference_stream(&crc, data, 1024, s.local.memory + LOCAL_AT);
 	transfer(&s, ROUTE_SEND, 0, 1024);
-	expect_only(&s.far, FAR_AT, data, 1024);
+	expect_only(&s.remote, REMOTE_AT, data, 1024);
 	c = only();
 	c.conf_flags = MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR;
-	configure(&s.near, 0, &c);
+	configure(&s.local, 0, &c);
 	/* The key still serves, memory as it is; nothing is checked. */
-	s.near.memory[NEAR_AT] ^= 1;
-	fill_canary(&s.far);
+	s.local.memory[LOCAL_AT] ^= 1;
+	fill_canary(&s.remote);
 	transfer(&s, ROUTE_SEND, 0, 1032);
-	expect_only(&s.far, FAR_AT, s.near.memory + NEAR_AT, 1032);
-	expect_no_error(&s.near, 0);
+	expect_only(&s.remote, REMOTE_AT, s.local.memory + LOCAL_AT, 1032);
+	expect_no_error(&s.local, 0);
 	pair_close(&s);
 }
 
@@ -210,8 +210,8 @@ static void signature_replaced(const struct test *t)
 			struct domain d = {type, MLX5DV_BLOCK_SIZE_512, i & 1, 1, 2, 0};
 			struct key_conf c = signature_conf(NULL, &d, 2048, 0xff);
 
-			configure(&s.near, 0, &c);
-			expect_sent(&s, NEAR_AT, &d, 2048);
+			configure(&s.local, 0, &c);
+			expect_sent(&s, LOCAL_AT, &d, 2048);
 		}
 	}
 	pair_close(&s);
@@ -220,7 +220,7 @@ static void signature_replaced(const struct test *t)
 /* After it the key names nothing; a new configuration brings it back. */
 static void invalidated(const struct test *t)
 {
-	struct key_conf c = only_layout(NEAR_AT, 1024);
+	struct key_conf c = only_layout(LOCAL_AT, 1024);
 	struct request q = {.opcode = IBV_WR_LOCAL_INV, .flags = IBV_SEND_SIGNALED, .id = 4};
 	struct connected_pair s;
 
@@ -228,9 +228,9 @@ static void invalidated(const struct test *t)
 	c.set_access = true;
 	c.access = ALL_ACCESS;
 	c.conf_flags = MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR;
-	configure(&s.near, 0, &c);
-	expect_sent(&s, NEAR_AT, &none, 1024);
-	q.rkey = s.near.key[0].lkey;
+	configure(&s.local, 0, &c);
+	expect_sent(&s, LOCAL_AT, &none, 1024);
+	q.rkey = s.local.key[0].lkey;
 	if (t->arg) {
 		struct ibv_send_wr wr = {
 			.opcode = IBV_WR_LOCAL_INV,
@@ -239,16 +239,16 @@ static void invalidated(const struct test *t)
 		};
 		struct ibv_send_wr *bad;
 
-		SAME(ibv_post_send(s.near.endpoint->qp, &wr, &bad), 0);
+		SAME(ibv_post_send(s.local.endpoint->qp, &wr, &bad), 0);
 	} else {
-		post(&s.near, &q);
+		post(&s.local, &q);
 	}
-	SAME(success(&s.near, SENDS).opcode, IBV_WC_LOCAL_INV);
-	configure(&s.near, 0, &c);
-	expect_sent(&s, NEAR_AT, &none, 1024);
+	SAME(success(&s.local, SENDS).opcode, IBV_WC_LOCAL_INV);
+	configure(&s.local, 0, &c);
+	expect_sent(&s, LOCAL_AT, &none, 1024);
 	if (!t->arg) {
-		post(&s.near, &q);
-		success(&s.near, SENDS);
+		post(&s.local, &q);
+		success(&s.local, SENDS);
 		SAME(sending(&s, 8), IBV_WC_LOC_PROT_ERR);
 	} else {
 		struct ibv_send_wr wr = {
@@ -258,8 +258,8 @@ static void invalidated(const struct test *t)
 		};
 		struct ibv_send_wr *bad;
 
-		SAME(ibv_post_send(s.near.endpoint->qp, &wr, &bad), 0);
-		success(&s.near, SENDS);
+		SAME(ibv_post_send(s.local.endpoint->qp, &wr, &bad), 0);
+		success(&s.local, SENDS);
 		SAME(peer_does(&s, IBV_WR_RDMA_READ, 8), IBV_WC_REM_ACCESS_ERR);
 	}
 	pair_close(&s);
@@ -278,21 +278,21 @@ static void used_right_behind(const struct test *t)
 
 	(void)t;
 	open_with_data(&s);
-	q.rkey = s.far.address.rkey;
-	memcpy(s.near.memory, data, ORDER_MEMORY / 2);
+	q.rkey = s.remote.address.rkey;
+	memcpy(s.local.memory, data, ORDER_MEMORY / 2);
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		struct key_conf c = signature_conf(NULL, &crc, 1024, 0xff);
 
 		c.wire.ones = i & 1;
 		c.piece[0].at = 700 * i;
 		c.unsignaled = true;
-		SAME(try_configure(&s.near, 0, &c), 0);
-		q.raddr = s.far.address.base + 1032 * i;
+		SAME(try_configure(&s.local, 0, &c), 0);
+		q.raddr = s.remote.address.base + 1032 * i;
 		q.id = i;
 		q.flags = i % 16 == 15 || i == ROUNDS - 1 ? IBV_SEND_SIGNALED : 0;
-		post(&s.near, &q);
+		post(&s.local, &q);
 		if (q.flags)
-			SAME(success(&s.near, SENDS).wr_id, i);
+			SAME(success(&s.local, SENDS).wr_id, i);
 	}
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		struct domain d = crc;
@@ -300,7 +300,7 @@ static void used_right_behind(const struct test *t)
 		d.ones = i & 1;
 		reference_stream(&d, data + 700 * i, 1024, framed + 1032 * i);
 	}
-	expect_only(&s.far, 0, framed, 1032 * ROUNDS);
+	expect_only(&s.remote, 0, framed, 1032 * ROUNDS);
 	pair_close(&s);
 }
 
@@ -313,17 +313,17 @@ static void completion_opcode(const struct test *t)
 	(void)t;
 	open_with_data(&s);
 	c.wr_id = 0x1234567890abcdef;
-	SAME(try_configure(&s.near, 0, &c), 0);
-	wc = success(&s.near, SENDS);
+	SAME(try_configure(&s.local, 0, &c), 0);
+	wc = success(&s.local, SENDS);
 	SAME(wc.opcode, IBV_WC_DRIVER1);
 	SAME(wc.opcode, MLX5DV_WC_UMR);
 	SAME(wc.wr_id, c.wr_id);
 	/* One, though memory and wire have a signature; and none if none is asked for. */
-	expect_no_completion(&s.near, SENDS);
+	expect_no_completion(&s.local, SENDS);
 	c.unsignaled = true;
-	SAME(try_configure(&s.near, 0, &c), 0);
+	SAME(try_configure(&s.local, 0, &c), 0);
 	transfer(&s, ROUTE_WRITE, 0, 0);
-	expect_no_completion(&s.near, SENDS);
+	expect_no_completion(&s.local, SENDS);
 	pair_close(&s);
 }
 
@@ -339,11 +339,11 @@ static void access_replaced(const struct test *t)
 		c.set_signature = false;
 		c.access = i ? IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE
 			     : IBV_ACCESS_REMOTE_READ;
-		configure(&s.near, 0, &c);
+		configure(&s.local, 0, &c);
 		SAME(peer_does(&s, i ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ, 64), IBV_WC_SUCCESS);
 		c.access = i ? IBV_ACCESS_REMOTE_READ
 			     : IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_LOCAL_WRITE;
-		configure(&s.near, 0, &c);
+		configure(&s.local, 0, &c);
 		SAME(peer_does(&s, i ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE, 64), IBV_WC_SUCCESS);
 		SAME(peer_does(&s, i ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ, 64),
 		     IBV_WC_REM_ACCESS_ERR);
@@ -366,9 +366,9 @@ static void no_access(const struct test *t)
 	c.set_signature = false;
 	c.access = 0;
 	open_with_data(&s);
-	configure(&s.near, 0, &c);
-	expect_sent(&s, NEAR_AT, &none, 1024);
-	fill_canary(&s.near);
+	configure(&s.local, 0, &c);
+	expect_sent(&s, LOCAL_AT, &none, 1024);
+	fill_canary(&s.local);
 	switch (t->arg) {
 	case 0:
 		SAME(peer_does(&s, IBV_WR_RDMA_READ, 64), IBV_WC_REM_ACCESS_ERR);
@@ -377,12 +377,12 @@ static void no_access(const struct test *t)
 		SAME(peer_does(&s, IBV_WR_RDMA_WRITE, 64), IBV_WC_REM_ACCESS_ERR);
 		break;
 	default:
-		q.rkey = s.far.address.rkey;
-		q.raddr = s.far.address.base;
-		post(&s.near, &q);
-		SAME(completion(&s.near, SENDS).status, IBV_WC_LOC_PROT_ERR);
+		q.rkey = s.remote.address.rkey;
+		q.raddr = s.remote.address.base;
+		post(&s.local, &q);
+		SAME(completion(&s.local, SENDS).status, IBV_WC_LOC_PROT_ERR);
 	}
-	expect_only(&s.near, 0, NULL, 0);
+	expect_only(&s.local, 0, NULL, 0);
 	pair_close(&s);
 }
 
@@ -393,7 +393,7 @@ static void without_layout(const struct test *t)
 
 	open_with_data(&s);
 	if (t->arg)
-		configure(&s.near, 0, &c);
+		configure(&s.local, 0, &c);
 	SAME(sending(&s, 8), IBV_WC_LOC_PROT_ERR);
 	pair_close(&s);
 }
@@ -405,11 +405,11 @@ static void builders(const struct test *t)
 
 	(void)t;
 	open_with_data(&s);
-	EXPECT(s.near.endpoint->mqpx->wr_mkey_configure);
-	EXPECT(s.near.endpoint->mqpx->wr_set_mkey_sig_block);
-	EXPECT(s.near.endpoint->mqpx->wr_set_mkey_access_flags);
-	EXPECT(s.near.endpoint->mqpx->wr_set_mkey_layout_list);
-	EXPECT(s.near.endpoint->mqpx->wr_set_mkey_layout_interleaved);
+	EXPECT(s.local.endpoint->mqpx->wr_mkey_configure);
+	EXPECT(s.local.endpoint->mqpx->wr_set_mkey_sig_block);
+	EXPECT(s.local.endpoint->mqpx->wr_set_mkey_access_flags);
+	EXPECT(s.local.endpoint->mqpx->wr_set_mkey_layout_list);
+	EXPECT(s.local.endpoint->mqpx->wr_set_mkey_layout_interleaved);
 	pair_close(&s);
 }
 

@@ -15,9 +15,9 @@ static void entries(const struct test *t)
 	(void)t;
 	pair_open(&s, NULL);
 	for (unsigned n = 1; n <= 1024; n = n * 3 / 2 + 1) {
-		key_create(&s.near, 0, n % 2 ? INDIRECT : SIGNATURES_TOO, (uint16_t)n);
-		EXPECT(s.near.key[0].entries >= n);
-		SAME(key_destroy(&s.near, 0), 0);
+		key_create(&s.local, 0, n % 2 ? INDIRECT : SIGNATURES_TOO, (uint16_t)n);
+		EXPECT(s.local.key[0].entries >= n);
+		SAME(key_destroy(&s.local, 0), 0);
 	}
 	pair_close(&s);
 }
@@ -28,10 +28,10 @@ static void creation_fails(const struct test *t)
 
 	(void)t;
 	pair_open(&s, NULL);
-	SAME(try_key_create(&s.near, 0, 0, 4), EOPNOTSUPP);
-	SAME(try_key_create(&s.near, 0, INDIRECT | 1u << 20, 4), EOPNOTSUPP);
-	key_create(&s.near, 0, SIGNATURES_TOO, 4);
-	SAME(key_destroy(&s.near, 0), 0);
+	SAME(try_key_create(&s.local, 0, 0, 4), EOPNOTSUPP);
+	SAME(try_key_create(&s.local, 0, INDIRECT | 1u << 20, 4), EOPNOTSUPP);
+	key_create(&s.local, 0, SIGNATURES_TOO, 4);
+	SAME(key_destroy(&s.local, 0), 0);
 	pair_close(&s);
 }
 
@@ -44,7 +44,7 @@ static void destroyed(const struct test *t)
 		.opcode = IBV_WR_RDMA_READ,
 		.flags = IBV_SEND_SIGNALED,
 		.slices = 1,
-		.slice = {{ORDER_WHOLE, FAR_AT, 516}},
+		.slice = {{ORDER_WHOLE, REMOTE_AT, 516}},
 	};
 	struct connected_pair s;
 
@@ -52,16 +52,16 @@ static void destroyed(const struct test *t)
 	pair_open(&s, NULL);
 	for (int i = 0; i < 200; i++) {
 		signature_key(&s, 0);
-		configure(&s.near, 0, &c);
+		configure(&s.local, 0, &c);
 		if (i < 199)
-			SAME(key_destroy(&s.near, 0), 0);
+			SAME(key_destroy(&s.local, 0), 0);
 	}
-	q.rkey = s.near.key[0].rkey;
-	post(&s.far, &q);
-	success(&s.far, SENDS);
-	SAME(key_destroy(&s.near, 0), 0);
-	post(&s.far, &q);
-	SAME(completion(&s.far, SENDS).status, IBV_WC_REM_ACCESS_ERR);
+	q.rkey = s.local.key[0].rkey;
+	post(&s.remote, &q);
+	success(&s.remote, SENDS);
+	SAME(key_destroy(&s.local, 0), 0);
+	post(&s.remote, &q);
+	SAME(completion(&s.remote, SENDS).status, IBV_WC_REM_ACCESS_ERR);
 	pair_close(&s);
 }
 
@@ -73,7 +73,7 @@ static void updated_tag(const struct test *t)
 		.opcode = IBV_WR_RDMA_READ,
 		.flags = IBV_SEND_SIGNALED,
 		.slices = 1,
-		.slice = {{ORDER_WHOLE, FAR_AT, 64}},
+		.slice = {{ORDER_WHOLE, REMOTE_AT, 64}},
 	};
 	struct connected_pair s;
 	struct endpoint *d;
@@ -82,22 +82,22 @@ static void updated_tag(const struct test *t)
 	(void)t;
 	c.set_signature = false;
 	pair_open(&s, NULL);
-	err = try_key_create(&s.near, 0, INDIRECT | MLX5DV_MKEY_INIT_ATTR_FLAGS_UPDATE_TAG, 4);
+	err = try_key_create(&s.local, 0, INDIRECT | MLX5DV_MKEY_INIT_ATTR_FLAGS_UPDATE_TAG, 4);
 	if (err == EOPNOTSUPP || err == EPROTONOSUPPORT)
 		skip("not supported here");
 	SAME(err, 0);
-	d = s.near.endpoint;
+	d = s.local.endpoint;
 	for (uint32_t tag = 1; tag < 256; tag += 51) {
 		d->key[0]->lkey = (d->key[0]->lkey & ~0xffu) | tag;
 		d->key[0]->rkey = d->key[0]->lkey;
-		configure(&s.near, 0, &c);
+		configure(&s.local, 0, &c);
 		q.rkey = d->key[0]->rkey;
-		post(&s.far, &q);
-		success(&s.far, SENDS);
+		post(&s.remote, &q);
+		success(&s.remote, SENDS);
 	}
 	q.rkey ^= 1;
-	post(&s.far, &q);
-	SAME(completion(&s.far, SENDS).status, IBV_WC_REM_ACCESS_ERR);
+	post(&s.remote, &q);
+	SAME(completion(&s.remote, SENDS).status, IBV_WC_REM_ACCESS_ERR);
 	pair_close(&s);
 }
 
@@ -109,38 +109,38 @@ static void remote_invalidate(const struct test *t)
 		.opcode = IBV_WR_SEND_WITH_INV,
 		.flags = IBV_SEND_SIGNALED,
 		.slices = 1,
-		.slice = {{ORDER_WHOLE, FAR_AT, 0}},
+		.slice = {{ORDER_WHOLE, REMOTE_AT, 0}},
 	};
 	struct request read = {
 		.opcode = IBV_WR_RDMA_READ,
 		.flags = IBV_SEND_SIGNALED,
 		.slices = 1,
-		.slice = {{ORDER_WHOLE, FAR_AT, 64}},
+		.slice = {{ORDER_WHOLE, REMOTE_AT, 64}},
 	};
 	struct connected_pair s;
 	struct ibv_wc wc;
 
 	c.set_signature = false;
 	pair_open(&s, NULL);
-	key_create(&s.near, 0,
+	key_create(&s.local, 0,
 		   INDIRECT | (t->arg ? MLX5DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE : 0), 4);
-	configure(&s.near, 0, &c);
-	inv.rkey = read.rkey = s.near.key[0].rkey;
-	post(&s.far, &read);
-	success(&s.far, SENDS);
-	receive(&s.near, 9, (struct slice){ORDER_WHOLE, 0, 0});
-	post(&s.far, &inv);
+	configure(&s.local, 0, &c);
+	inv.rkey = read.rkey = s.local.key[0].rkey;
+	post(&s.remote, &read);
+	success(&s.remote, SENDS);
+	receive(&s.local, 9, (struct slice){ORDER_WHOLE, 0, 0});
+	post(&s.remote, &inv);
 	if (!t->arg) {
-		SAME(completion(&s.far, SENDS).status != IBV_WC_SUCCESS, 1);
+		SAME(completion(&s.remote, SENDS).status != IBV_WC_SUCCESS, 1);
 		pair_close(&s);
 		return;
 	}
-	success(&s.far, SENDS);
-	wc = success(&s.near, RECEIVES);
+	success(&s.remote, SENDS);
+	wc = success(&s.local, RECEIVES);
 	EXPECT(wc.wc_flags & IBV_WC_WITH_INV);
 	SAME(wc.invalidated_rkey, inv.rkey);
-	post(&s.far, &read);
-	SAME(completion(&s.far, SENDS).status, IBV_WC_REM_ACCESS_ERR);
+	post(&s.remote, &read);
+	SAME(completion(&s.remote, SENDS).status, IBV_WC_REM_ACCESS_ERR);
 	pair_close(&s);
 }
 
@@ -154,17 +154,17 @@ static void short_messages(const struct test *t)
 	(void)t;
 	c.set_signature = false;
 	pair_open(&s, NULL);
-	key_create(&s.near, 0, INDIRECT, 4);
-	configure(&s.near, 0, &c);
+	key_create(&s.local, 0, INDIRECT, 4);
+	configure(&s.local, 0, &c);
 	fill_random(data, sizeof(data), 4);
-	memcpy(s.far.memory + FAR_AT, data, sizeof(data));
+	memcpy(s.remote.memory + REMOTE_AT, data, sizeof(data));
 	for (uint32_t n = 1; n <= 32; n++) {
-		fill_canary(&s.near);
+		fill_canary(&s.local);
 		transfer(&s, ROUTE_RECEIVE, 0, n);
-		expect_only(&s.near, NEAR_AT, data, n);
-		fill_canary(&s.near);
+		expect_only(&s.local, LOCAL_AT, data, n);
+		fill_canary(&s.local);
 		transfer(&s, ROUTE_READ, 0, n);
-		expect_only(&s.near, NEAR_AT, data, n);
+		expect_only(&s.local, LOCAL_AT, data, n);
 	}
 	pair_close(&s);
 }
@@ -179,7 +179,7 @@ static void capabilities(const struct test *t)
 
 	(void)t;
 	pair_open(&s, NULL);
-	caps = &s.near.address.caps;
+	caps = &s.local.address.caps;
 	if (!caps->block_prot)
 		skip("no block signatures here");
 	SAME(caps->block_prot, MLX5DV_SIG_PROT_CAP_T10DIF | MLX5DV_SIG_PROT_CAP_CRC);

@@ -11,15 +11,15 @@
 
 static const struct domain dif = {DIF_CRC, MLX5DV_BLOCK_SIZE_512, true, 0x1234, 77, 0};
 
-/* Blocks of near memory with good signatures, and a key that checks them. */
+/* Blocks of local memory with good signatures, and a key that checks them. */
 static void open_with_blocks(struct connected_pair *s, const struct setup *setup, uint32_t blocks)
 {
 	struct key_conf c = signature_conf(&dif, NULL, blocks * UNIT, 0xff);
 
 	pair_open_signed(s, setup);
-	configure(&s->near, 0, &c);
+	configure(&s->local, 0, &c);
 	for (uint32_t i = 0; i < blocks; i++) {
-		uint8_t *unit = s->near.memory + NEAR_AT + i * UNIT;
+		uint8_t *unit = s->local.memory + LOCAL_AT + i * UNIT;
 
 		fill_random(unit, BLOCK, i + 1);
 		reference_signature(&dif, i, unit, unit + BLOCK);
@@ -28,14 +28,14 @@ static void open_with_blocks(struct connected_pair *s, const struct setup *setup
 
 static uint8_t *field(struct connected_pair *s, uint32_t block)
 {
-	return s->near.memory + NEAR_AT + block * UNIT + BLOCK;
+	return s->local.memory + LOCAL_AT + block * UNIT + BLOCK;
 }
 
 static void rearm(struct connected_pair *s, uint32_t blocks)
 {
 	struct key_conf c = signature_conf(&dif, NULL, blocks * UNIT, 0xff);
 
-	configure(&s->near, 0, &c);
+	configure(&s->local, 0, &c);
 }
 
 static struct expected_error bad_app(uint16_t found, uint32_t block)
@@ -61,13 +61,13 @@ static void transfer_succeeds(const struct test *t)
 		field(&s, i)[0] ^= 1;
 	transfer(&s, ROUTE_SEND, 0, 4 * BLOCK);
 	for (uint32_t i = 0; i < 4; i++)
-		EXPECT(!memcmp(s.far.memory + FAR_AT + i * BLOCK,
-			       s.near.memory + NEAR_AT + i * UNIT, BLOCK));
-	SAME(state_of(&s.near), IBV_QPS_RTS);
-	SAME(check(&s.near, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
+		EXPECT(!memcmp(s.remote.memory + REMOTE_AT + i * BLOCK,
+			       s.local.memory + LOCAL_AT + i * UNIT, BLOCK));
+	SAME(state_of(&s.local), IBV_QPS_RTS);
+	SAME(check(&s.local, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
 	/* And the queue pair goes on. */
 	transfer(&s, ROUTE_WRITE, 0, 4 * BLOCK);
-	expect_no_event(&s.near);
+	expect_no_event(&s.local);
 	pair_close(&s);
 }
 
@@ -85,12 +85,12 @@ static void first_error(const struct test *t)
 	/* Another transfer, another error: still the first. */
 	field(&s, 0)[7] = 99;
 	transfer(&s, ROUTE_WRITE, 0, BLOCK);
-	expect_error(&s.near, 0, bad_app(0x1235, 1));
-	expect_no_error(&s.near, 0);
+	expect_error(&s.local, 0, bad_app(0x1235, 1));
+	expect_no_error(&s.local, 0);
 	/* Armed again, it finds what comes first now. */
 	rearm(&s, 4);
 	transfer(&s, ROUTE_WRITE, 0, 4 * BLOCK);
-	expect_error(&s.near, 0, bad_ref(99, 0));
+	expect_error(&s.local, 0, bad_ref(99, 0));
 	pair_close(&s);
 }
 
@@ -104,8 +104,8 @@ static void kept_over_configuration(const struct test *t)
 	field(&s, 0)[3] = 0x36;
 	transfer(&s, ROUTE_SEND, 0, 2 * BLOCK);
 	rearm(&s, 2);
-	expect_error(&s.near, 0, bad_app(0x1236, 0));
-	expect_no_error(&s.near, 0);
+	expect_error(&s.local, 0, bad_app(0x1236, 0));
+	expect_no_error(&s.local, 0);
 	pair_close(&s);
 }
 
@@ -117,12 +117,12 @@ static void order(const struct test *t)
 
 	(void)t;
 	open_with_blocks(&s, NULL, 1);
-	guard = reference_number(DIF_CRC, true, s.near.memory + NEAR_AT, BLOCK);
+	guard = reference_number(DIF_CRC, true, s.local.memory + LOCAL_AT, BLOCK);
 	field(&s, 0)[1] ^= 1;
 	field(&s, 0)[3] = 0x35;
 	field(&s, 0)[7] = 78;
 	transfer(&s, ROUTE_SEND, 0, BLOCK);
-	expect_error(&s.near, 0,
+	expect_error(&s.local, 0,
 		     (struct expected_error){.type = MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD,
 					     .calculated = guard,
 					     .found = guard ^ 1,
@@ -130,15 +130,15 @@ static void order(const struct test *t)
 	field(&s, 0)[1] ^= 1;
 	rearm(&s, 1);
 	transfer(&s, ROUTE_SEND, 0, BLOCK);
-	expect_error(&s.near, 0, bad_app(0x1235, 0));
+	expect_error(&s.local, 0, bad_app(0x1235, 0));
 	field(&s, 0)[3] = 0x34;
 	rearm(&s, 1);
 	transfer(&s, ROUTE_SEND, 0, BLOCK);
-	expect_error(&s.near, 0, bad_ref(78, 0));
+	expect_error(&s.local, 0, bad_ref(78, 0));
 	field(&s, 0)[7] = 77;
 	rearm(&s, 1);
 	transfer(&s, ROUTE_SEND, 0, BLOCK);
-	expect_no_error(&s.near, 0);
+	expect_no_error(&s.local, 0);
 	pair_close(&s);
 }
 
@@ -153,7 +153,7 @@ static void offsets(const struct test *t)
 		field(&s, i)[7]++;
 		rearm(&s, BLOCKS);
 		transfer(&s, i % 2 ? ROUTE_SEND : ROUTE_READ_BY, 0, BLOCKS * BLOCK);
-		expect_error(&s.near, 0, bad_ref(78, i));
+		expect_error(&s.local, 0, bad_ref(78, i));
 		field(&s, i)[7]--;
 	}
 	pair_close(&s);
@@ -167,13 +167,13 @@ static void return_values(const struct test *t)
 
 	(void)t;
 	open_with_blocks(&s, NULL, 1);
-	SAME(try_check(&s.near, 0, &e), 0);
+	SAME(try_check(&s.local, 0, &e), 0);
 	SAME(e.err_type, MLX5DV_MKEY_NO_ERR);
-	key_create(&s.near, 1, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 4);
-	SAME(try_check(&s.near, 1, &e), EINVAL);
+	key_create(&s.local, 1, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 4);
+	SAME(try_check(&s.local, 1, &e), EINVAL);
 	field(&s, 0)[7]++;
 	transfer(&s, ROUTE_SEND, 0, BLOCK);
-	SAME(try_check(&s.near, 0, &e), 0);
+	SAME(try_check(&s.local, 0, &e), 0);
 	SAME(e.err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_REFTAG);
 	pair_close(&s);
 }
@@ -193,18 +193,18 @@ static void seen_with_the_completion(const struct test *t)
 		struct key_conf c = signature_conf(NULL, &dif, BLOCK, 0xff);
 
 		field(&s, 0)[7] = 1;
-		memcpy(s.far.memory + FAR_AT, s.near.memory + NEAR_AT, UNIT);
-		configure(&s.near, 0, &c);
+		memcpy(s.remote.memory + REMOTE_AT, s.local.memory + LOCAL_AT, UNIT);
+		configure(&s.local, 0, &c);
 	}
 	for (int i = 0; i < 20; i++) {
 		transfer(&s, r, 0, gathers ? BLOCK : UNIT);
-		expect_error(&s.near, 0, bad_ref(1, 0));
+		expect_error(&s.local, 0, bad_ref(1, 0));
 		if (gathers) {
 			rearm(&s, 1);
 		} else {
 			struct key_conf c = signature_conf(NULL, &dif, BLOCK, 0xff);
 
-			configure(&s.near, 0, &c);
+			configure(&s.local, 0, &c);
 		}
 	}
 	pair_close(&s);
@@ -220,15 +220,15 @@ static void errors_of_two_keys(const struct test *t)
 	open_with_blocks(&s, NULL, 2);
 	signature_key(&s, 1);
 	c.piece[0].at += UNIT;
-	configure(&s.near, 1, &c);
+	configure(&s.local, 1, &c);
 	field(&s, 0)[7] = 1;
 	field(&s, 1)[3] = 1;
 	transfer(&s, ROUTE_WRITE, 0, BLOCK);
 	transfer(&s, ROUTE_WRITE, 1, BLOCK);
-	expect_error(&s.near, 1, bad_app(0x1201, 0));
-	expect_error(&s.near, 0, bad_ref(1, 0));
-	expect_no_error(&s.near, 0);
-	expect_no_error(&s.near, 1);
+	expect_error(&s.local, 1, bad_app(0x1201, 0));
+	expect_error(&s.local, 0, bad_ref(1, 0));
+	expect_no_error(&s.local, 0);
+	expect_no_error(&s.local, 1);
 	pair_close(&s);
 }
 
@@ -241,13 +241,13 @@ static void one_report(const struct test *t)
 
 	(void)t;
 	pair_open_signed(&s, NULL);
-	configure(&s.near, 0, &c);
-	fill_random(s.far.memory + FAR_AT, 516, 6);
+	configure(&s.local, 0, &c);
+	fill_random(s.remote.memory + REMOTE_AT, 516, 6);
 	transfer(&s, ROUTE_WRITTEN, 0, 516);
-	SAME(check(&s.near, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
+	SAME(check(&s.local, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
 	/* Silent until armed again. */
 	transfer(&s, ROUTE_WRITTEN, 0, 516);
-	expect_no_error(&s.near, 0);
+	expect_no_error(&s.local, 0);
 	pair_close(&s);
 }
 
@@ -259,22 +259,22 @@ static void seen_with_immediate(const struct test *t)
 		.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
 		.flags = IBV_SEND_SIGNALED,
 		.slices = 1,
-		.slice = {{ORDER_WHOLE, FAR_AT, UNIT}},
+		.slice = {{ORDER_WHOLE, REMOTE_AT, UNIT}},
 	};
 	struct connected_pair s;
 
 	(void)t;
 	open_with_blocks(&s, &(struct setup){.own_cqs = true}, 1);
 	field(&s, 0)[7] = 1;
-	memcpy(s.far.memory + FAR_AT, s.near.memory + NEAR_AT, UNIT);
-	q.rkey = s.near.key[0].rkey;
+	memcpy(s.remote.memory + REMOTE_AT, s.local.memory + LOCAL_AT, UNIT);
+	q.rkey = s.local.key[0].rkey;
 	for (int i = 0; i < 20; i++) {
-		configure(&s.near, 0, &c);
-		receive(&s.near, 1, (struct slice){ORDER_WHOLE, 0, 0});
-		post(&s.far, &q);
-		SAME(success(&s.near, RECEIVES).opcode, IBV_WC_RECV_RDMA_WITH_IMM);
-		expect_error(&s.near, 0, bad_ref(1, 0));
-		success(&s.far, SENDS);
+		configure(&s.local, 0, &c);
+		receive(&s.local, 1, (struct slice){ORDER_WHOLE, 0, 0});
+		post(&s.remote, &q);
+		SAME(success(&s.local, RECEIVES).opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+		expect_error(&s.local, 0, bad_ref(1, 0));
+		success(&s.remote, SENDS);
 	}
 	pair_close(&s);
 }
@@ -289,19 +289,19 @@ static void seen_by_polling(const struct test *t)
 
 	open_with_blocks(&s, &setup, 1);
 	field(&s, 0)[7] = 1;
-	q.rkey = s.far.address.rkey;
-	q.raddr = s.far.address.base + FAR_AT;
-	post(&s.near, &q);
+	q.rkey = s.remote.address.rkey;
+	q.raddr = s.remote.address.base + REMOTE_AT;
+	post(&s.local, &q);
 	/* Of the transfer itself there is no completion; a moment later it is over. */
-	for (int i = 0; i < 1000 && s.far.memory[FAR_AT + BLOCK - 1] == CANARY; i++)
+	for (int i = 0; i < 1000 && s.remote.memory[REMOTE_AT + BLOCK - 1] == CANARY; i++)
 		poll(NULL, 0, 1);
 	poll(NULL, 0, (int)PROXY_A_WHILE_MS);
-	expect_no_error(&s.near, 0);
+	expect_no_error(&s.local, 0);
 	if (t->arg)
-		SAME(ibv_start_poll(s.near.endpoint->send_cq_ex, &attr), ENOENT);
+		SAME(ibv_start_poll(s.local.endpoint->send_cq_ex, &attr), ENOENT);
 	else
-		expect_no_completion(&s.near, SENDS);
-	expect_error(&s.near, 0, bad_ref(1, 0));
+		expect_no_completion(&s.local, SENDS);
+	expect_error(&s.local, 0, bad_ref(1, 0));
 	pair_close(&s);
 }
 

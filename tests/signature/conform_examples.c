@@ -27,30 +27,30 @@ static void example_1(const struct test *t)
 
 	(void)t;
 	open_with_data(&s, NULL);
-	configure(&s.near, 0, &c);
+	configure(&s.local, 0, &c);
 	reference_stream(&crc32_512, data, 8 * 512, framed);
-	memcpy(s.near.memory + NEAR_AT, framed, 8 * 516);
+	memcpy(s.local.memory + LOCAL_AT, framed, 8 * 516);
 	transfer(&s, ROUTE_SEND, 0, 8 * 512);
-	expect_only(&s.far, FAR_AT, data, 8 * 512);
-	expect_no_error(&s.near, 0);
+	expect_only(&s.remote, REMOTE_AT, data, 8 * 512);
+	expect_no_error(&s.local, 0);
 	/* Each of the eight is checked. */
 	for (uint32_t i = 0; i < 8; i++) {
 		uint32_t at = i * 516 + i * 60; /* anywhere in its block */
 		uint64_t found = reference_number(CRC32, true, data + i * 512, 512);
 
-		s.near.memory[NEAR_AT + at] ^= 0x01;
-		configure(&s.near, 0, &c);
+		s.local.memory[LOCAL_AT + at] ^= 0x01;
+		configure(&s.local, 0, &c);
 		transfer(&s, ROUTE_SEND, 0, 8 * 512);
-		expect_error(&s.near, 0,
+		expect_error(&s.local, 0,
 			     (struct expected_error){
 				     .type = MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD,
 				     .calculated = reference_number(
-					     CRC32, true, s.near.memory + NEAR_AT + i * 516, 512),
+					     CRC32, true, s.local.memory + LOCAL_AT + i * 516, 512),
 				     .found = found,
 				     .block = i,
 				     .unit = 516,
 			     });
-		s.near.memory[NEAR_AT + at] ^= 0x01;
+		s.local.memory[LOCAL_AT + at] ^= 0x01;
 	}
 	pair_close(&s);
 }
@@ -62,12 +62,12 @@ static void example_1_1(const struct test *t)
 
 	(void)t;
 	open_with_data(&s, NULL);
-	configure(&s.near, 0, &c);
-	memcpy(s.far.memory + FAR_AT, data, 8 * 512);
+	configure(&s.local, 0, &c);
+	memcpy(s.remote.memory + REMOTE_AT, data, 8 * 512);
 	transfer(&s, ROUTE_RECEIVE, 0, 8 * 512);
 	reference_stream(&crc32_512, data, 8 * 512, framed);
-	expect_only(&s.near, NEAR_AT, framed, 8 * 516);
-	expect_no_error(&s.near, 0);
+	expect_only(&s.local, LOCAL_AT, framed, 8 * 516);
+	expect_no_error(&s.local, 0);
 	pair_close(&s);
 }
 
@@ -79,12 +79,12 @@ static void example_2(const struct test *t)
 
 	(void)t;
 	open_with_data(&s, NULL);
-	configure(&s.near, 0, &c);
-	memcpy(s.near.memory + NEAR_AT, data, 8 * 4096);
+	configure(&s.local, 0, &c);
+	memcpy(s.local.memory + LOCAL_AT, data, 8 * 4096);
 	transfer(&s, ROUTE_READ_BY, 0, 8 * 4104);
 	reference_stream(&dif_4096, data, 8 * 4096, framed);
-	expect_only(&s.far, FAR_AT, framed, 8 * 4104);
-	expect_no_error(&s.near, 0);
+	expect_only(&s.remote, REMOTE_AT, framed, 8 * 4104);
+	expect_no_error(&s.local, 0);
 	pair_close(&s);
 }
 
@@ -95,19 +95,19 @@ static void example_2_1(const struct test *t)
 
 	(void)t;
 	open_with_data(&s, NULL);
-	configure(&s.near, 0, &c);
+	configure(&s.local, 0, &c);
 	reference_stream(&dif_4096, data, 8 * 4096, framed);
-	memcpy(s.far.memory + FAR_AT, framed, 8 * 4104);
+	memcpy(s.remote.memory + REMOTE_AT, framed, 8 * 4104);
 	transfer(&s, ROUTE_WRITTEN, 0, 8 * 4104);
-	expect_only(&s.near, NEAR_AT, data, 8 * 4096);
-	expect_no_error(&s.near, 0);
+	expect_only(&s.local, LOCAL_AT, data, 8 * 4096);
+	expect_no_error(&s.local, 0);
 	for (uint32_t i = 0; i < 8; i++) {
 		uint64_t good = reference_number(DIF_CRC, true, data + i * 4096, 4096);
 
-		configure(&s.near, 0, &c);
-		s.far.memory[FAR_AT + i * 4104 + 4097] ^= 0x20;
+		configure(&s.local, 0, &c);
+		s.remote.memory[REMOTE_AT + i * 4104 + 4097] ^= 0x20;
 		transfer(&s, ROUTE_WRITTEN, 0, 8 * 4104);
-		expect_error(&s.near, 0,
+		expect_error(&s.local, 0,
 			     (struct expected_error){
 				     .type = MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD,
 				     .calculated = good,
@@ -115,8 +115,8 @@ static void example_2_1(const struct test *t)
 				     .block = i,
 				     .unit = 4104,
 			     });
-		s.far.memory[FAR_AT + i * 4104 + 4097] ^= 0x20;
-		expect_only(&s.near, NEAR_AT, data, 8 * 4096);
+		s.remote.memory[REMOTE_AT + i * 4104 + 4097] ^= 0x20;
+		expect_only(&s.local, LOCAL_AT, data, 8 * 4096);
 	}
 	pair_close(&s);
 }

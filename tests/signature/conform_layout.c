@@ -10,7 +10,7 @@ static uint8_t framed[ROOM];
 static void open_plain(struct connected_pair *s, const struct setup *setup)
 {
 	pair_open(s, setup);
-	key_create(&s->near, 0, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, ORDER_PIECES);
+	key_create(&s->local, 0, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, ORDER_PIECES);
 	fill_random(data, sizeof(data), options.seed + 3);
 }
 
@@ -70,17 +70,17 @@ static void through(struct connected_pair *s, const struct key_conf *c, const ui
 	for (uint32_t i = 0; i < memory_bytes; i++)
 		image[place(c, i)] = memory[i];
 	for (enum route r = 0; r < ROUTES; r++) {
-		fill_canary(&s->near);
-		fill_canary(&s->far);
+		fill_canary(&s->local);
+		fill_canary(&s->remote);
 		if (route_gathers(r))
-			memcpy(s->near.memory, image, sizeof(image));
+			memcpy(s->local.memory, image, sizeof(image));
 		else
-			memcpy(s->far.memory + FAR_AT, wire, wire_bytes);
+			memcpy(s->remote.memory + REMOTE_AT, wire, wire_bytes);
 		transfer(s, r, 0, wire_bytes);
 		if (route_gathers(r))
-			expect_only(&s->far, FAR_AT, wire, wire_bytes);
+			expect_only(&s->remote, REMOTE_AT, wire, wire_bytes);
 		else
-			expect_only(&s->near, 0, image, sizeof(image));
+			expect_only(&s->local, 0, image, sizeof(image));
 	}
 }
 
@@ -88,7 +88,7 @@ static void plain_through(struct connected_pair *s, const struct key_conf *c)
 {
 	uint32_t n = bytes_of(c);
 
-	configure(&s->near, 0, c);
+	configure(&s->local, 0, c);
 	through(s, c, data, n, data, n);
 }
 
@@ -185,8 +185,8 @@ static void one_entry_more(const struct test *t)
 	(void)t;
 	pair_open(&s, NULL);
 	fill_random(data, sizeof(data), 1);
-	key_create(&s.near, 0, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 8);
-	pieces = (uint16_t)(s.near.key[0].entries - 1);
+	key_create(&s.local, 0, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 8);
+	pieces = (uint16_t)(s.local.key[0].entries - 1);
 	EXPECT(pieces >= 7 && pieces <= ORDER_PIECES);
 	for (uint32_t i = 0; i < pieces; i++)
 		add_piece(&c, 4000 * i + 100, 99, i);
@@ -243,24 +243,24 @@ static void with_signatures(const struct test *t)
 	n = bytes_of(&c);
 	SAME(n, 24 * 520);
 	SAME(reference_stream(&mem, data, 24 * 512, framed), n);
-	configure(&s.near, 0, &c);
+	configure(&s.local, 0, &c);
 	through(&s, &c, framed, n, data, 24 * 512);
-	expect_no_error(&s.near, 0);
+	expect_no_error(&s.local, 0);
 
 	c.wire = wire;
-	configure(&s.near, 0, &c);
+	configure(&s.local, 0, &c);
 	SAME(reference_stream(&wire, data, 24 * 512, framed + n), 3 * 4100);
 	through(&s, &c, framed, n, framed + n, 3 * 4100);
-	expect_no_error(&s.near, 0);
+	expect_no_error(&s.local, 0);
 
 	/* It is really checked: the last block's reference tag. */
 	memset(&c.wire, 0, sizeof(c.wire));
-	configure(&s.near, 0, &c);
+	configure(&s.local, 0, &c);
 	for (uint32_t i = 0; i < n; i++)
-		s.near.memory[place(&c, i)] = framed[i];
-	s.near.memory[place(&c, n - 1)] ^= 1;
+		s.local.memory[place(&c, i)] = framed[i];
+	s.local.memory[place(&c, n - 1)] ^= 1;
 	transfer(&s, ROUTE_SEND, 0, 24 * 512);
-	expect_error(&s.near, 0,
+	expect_error(&s.local, 0,
 		     (struct expected_error){
 			     .type = MLX5DV_MKEY_SIG_BLOCK_BAD_REFTAG,
 			     .calculated = 0xfffffff0u + 23,
@@ -283,20 +283,20 @@ static void key_in_key(const struct test *t)
 	pair_open(&s, NULL);
 	fill_random(data, sizeof(data), 8);
 	signature_key(&s, 0);
-	key_create(&s.near, 1, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 4);
+	key_create(&s.local, 1, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 4);
 	add_piece(&inner, 256, 128, 128);
-	configure(&s.near, 1, &inner);
+	configure(&s.local, 1, &inner);
 	outer.piece[outer.pieces++] = (struct piece){.at = 512, .bytes = 1024, .key = 1};
 	outer.piece[outer.pieces++] = (struct piece){.at = 0, .bytes = 512, .key = 1};
 	outer.set_signature = true;
 	outer.check_mask = 0xff;
 	outer.wire = wire;
-	configure(&s.near, 0, &outer);
+	configure(&s.local, 0, &outer);
 	for (uint32_t i = 0; i < 1536; i++)
-		s.near.memory[place(&inner, i < 1024 ? 512 + i : i - 1024)] = data[i];
+		s.local.memory[place(&inner, i < 1024 ? 512 + i : i - 1024)] = data[i];
 	reference_stream(&wire, data, 1536, framed);
 	transfer(&s, ROUTE_SEND, 0, 3 * 520);
-	expect_only(&s.far, FAR_AT, framed, 3 * 520);
+	expect_only(&s.remote, REMOTE_AT, framed, 3 * 520);
 	pair_close(&s);
 }
 
@@ -310,7 +310,7 @@ static void old_builders(const struct test *t)
 	struct endpoint *d;
 
 	open_plain(&s, NULL);
-	d = s.near.endpoint;
+	d = s.local.endpoint;
 	for (int i = 0; i < 2; i++) {
 		add_piece(&c, 1000 + 5000 * (uint32_t)i, 700, 9);
 		list[i] = endpoint_sge(d, ORDER_WHOLE, c.piece[i].at, 700);
@@ -324,7 +324,7 @@ static void old_builders(const struct test *t)
 	else
 		mlx5dv_wr_mr_list(d->mqpx, d->key[0], ALL_ACCESS, 2, list);
 	SAME(ibv_wr_complete(d->qpx), 0);
-	SAME(success(&s.near, SENDS).opcode, IBV_WC_DRIVER1);
+	SAME(success(&s.local, SENDS).opcode, IBV_WC_DRIVER1);
 	through(&s, &c, data, bytes_of(&c), data, bytes_of(&c));
 	pair_close(&s);
 }

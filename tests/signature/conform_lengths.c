@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * How much crosses the wire and how much memory that is: parts of blocks, accesses in pieces, packets that end anywhere, accesses past the end.
+ * How much crosses the wire and how much memory that is: parts of blocks, accesses in pieces,
+ * packets that end anywhere, accesses past the end.
  */
 #include <poll.h>
 #include <string.h>
@@ -36,16 +37,17 @@ static void some_bytes(struct connected_pair *s, const struct domain *mem,
 		uint32_t on_wire = (uint32_t)reference_length(wire, bytes);
 		struct key_conf c = signature_conf(mem, wire, in_memory, 0xff);
 
-		fill_canary(&s->near);
-		fill_canary(&s->far);
-		configure(&s->near, 0, &c);
+		fill_canary(&s->local);
+		fill_canary(&s->remote);
+		configure(&s->local, 0, &c);
 		reference_stream(gathers ? mem : wire, data, bytes,
-				 gathers ? s->near.memory + NEAR_AT : s->far.memory + FAR_AT);
+				 gathers ? s->local.memory + LOCAL_AT
+					 : s->remote.memory + REMOTE_AT);
 		reference_stream(gathers ? wire : mem, data, bytes, framed);
 		transfer(s, r, 0, on_wire);
-		expect_no_error(&s->near, 0);
-		expect_only(gathers ? &s->far : &s->near, gathers ? FAR_AT : NEAR_AT, framed,
-			    gathers ? on_wire : in_memory);
+		expect_no_error(&s->local, 0);
+		expect_only(gathers ? &s->remote : &s->local, gathers ? REMOTE_AT : LOCAL_AT,
+			    framed, gathers ? on_wire : in_memory);
 	}
 }
 
@@ -100,11 +102,11 @@ static void large(const struct test *t)
 	some_bytes(&s, &dif_4096, &dif_4096, BLOCKS * 4096);
 	guard = reference_number(DIF_CRC, true, data + (BLOCKS - 1) * 4096, 4096);
 	for (enum route r = ROUTE_SEND; r <= ROUTE_READ_BY; r++) {
-		configure(&s.near, 0, &c);
-		reference_stream(&dif_4096, data, BLOCKS * 4096, s.near.memory + NEAR_AT);
-		s.near.memory[NEAR_AT + BLOCKS * 4104 - 8] ^= 0x01;
+		configure(&s.local, 0, &c);
+		reference_stream(&dif_4096, data, BLOCKS * 4096, s.local.memory + LOCAL_AT);
+		s.local.memory[LOCAL_AT + BLOCKS * 4104 - 8] ^= 0x01;
 		transfer(&s, r, 0, BLOCKS * 4096);
-		expect_error(&s.near, 0,
+		expect_error(&s.local, 0,
 			     (struct expected_error){
 				     .type = MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD,
 				     .calculated = guard,
@@ -120,9 +122,9 @@ static void large(const struct test *t)
 static void both_sides(const struct test *t)
 {
 	static const struct {
-		struct domain near;
+		struct domain local;
 		struct domain wire;
-		struct domain far;
+		struct domain remote;
 	} chains[] = {
 		{{CRC32, 0, false, 0, 0, 0}, {0}, {CRC32C, 0, false, 0, 0, 0}},
 		{{CRC32, 0, true, 0, 0, 0}, {0}, {CRC64, 0, true, 0, 0, 0}},
@@ -142,16 +144,18 @@ static void both_sides(const struct test *t)
 
 	(void)t;
 	open_with_data(&s, NULL);
-	key_create(&s.far, 0,
+	key_create(&s.remote, 0,
 		   MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT |
 			   MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE,
 		   4);
 	for (size_t i = 0; i < sizeof(chains) / sizeof(*chains); i++) {
-		uint32_t near = (uint32_t)reference_length(&chains[i].near, BYTES);
+		uint32_t local = (uint32_t)reference_length(&chains[i].local, BYTES);
 		uint32_t wire = (uint32_t)reference_length(&chains[i].wire, BYTES);
-		uint32_t far = (uint32_t)reference_length(&chains[i].far, BYTES);
-		struct key_conf from = signature_conf(&chains[i].near, &chains[i].wire, near, 0xff);
-		struct key_conf to = signature_conf(&chains[i].far, &chains[i].wire, far, 0xff);
+		uint32_t remote = (uint32_t)reference_length(&chains[i].remote, BYTES);
+		struct key_conf from =
+			signature_conf(&chains[i].local, &chains[i].wire, local, 0xff);
+		struct key_conf to =
+			signature_conf(&chains[i].remote, &chains[i].wire, remote, 0xff);
 		struct request q = {
 			.opcode = IBV_WR_SEND,
 			.flags = IBV_SEND_SIGNALED,
@@ -159,19 +163,19 @@ static void both_sides(const struct test *t)
 			.slice = {{0, 0, wire}},
 		};
 
-		to.piece[0].at = FAR_AT;
-		configure(&s.near, 0, &from);
-		configure(&s.far, 0, &to);
-		fill_canary(&s.far);
-		reference_stream(&chains[i].near, data, BYTES, s.near.memory + NEAR_AT);
-		receive(&s.far, 1, (struct slice){0, 0, wire});
-		post(&s.near, &q);
-		success(&s.near, SENDS);
-		SAME(success(&s.far, RECEIVES).byte_len, wire);
-		expect_no_error(&s.near, 0);
-		expect_no_error(&s.far, 0);
-		reference_stream(&chains[i].far, data, BYTES, framed);
-		expect_only(&s.far, FAR_AT, framed, far);
+		to.piece[0].at = REMOTE_AT;
+		configure(&s.local, 0, &from);
+		configure(&s.remote, 0, &to);
+		fill_canary(&s.remote);
+		reference_stream(&chains[i].local, data, BYTES, s.local.memory + LOCAL_AT);
+		receive(&s.remote, 1, (struct slice){0, 0, wire});
+		post(&s.local, &q);
+		success(&s.local, SENDS);
+		SAME(success(&s.remote, RECEIVES).byte_len, wire);
+		expect_no_error(&s.local, 0);
+		expect_no_error(&s.remote, 0);
+		reference_stream(&chains[i].remote, data, BYTES, framed);
+		expect_only(&s.remote, REMOTE_AT, framed, remote);
 	}
 	pair_close(&s);
 }
@@ -194,25 +198,26 @@ static void pieces(const struct test *t)
 
 			if (sizes[i] < 512)
 				total = 2 * 520; /* else it takes too long */
-			configure(&s.near, 0, &c);
-			fill_canary(&s.near);
-			fill_canary(&s.far);
+			configure(&s.local, 0, &c);
+			fill_canary(&s.local);
+			fill_canary(&s.remote);
 			if (gathers)
-				memcpy(s.near.memory + NEAR_AT, data, 16 * 512);
+				memcpy(s.local.memory + LOCAL_AT, data, 16 * 512);
 			for (uint32_t at = 0; at < total; at += sizes[i]) {
 				uint32_t n = total - at < sizes[i] ? total - at : sizes[i];
 
 				if (gathers) {
 					transfer_at(&s, r, 0, at, n);
-					EXPECT(!memcmp(s.far.memory + FAR_AT, framed + at, n));
+					EXPECT(!memcmp(s.remote.memory + REMOTE_AT, framed + at,
+						       n));
 				} else {
-					memcpy(s.far.memory + FAR_AT, framed + at, n);
+					memcpy(s.remote.memory + REMOTE_AT, framed + at, n);
 					transfer_at(&s, r, 0, at, n);
 				}
 			}
-			expect_no_error(&s.near, 0);
+			expect_no_error(&s.local, 0);
 			if (!gathers)
-				expect_only(&s.near, NEAR_AT, data, total / 520 * 512);
+				expect_only(&s.local, LOCAL_AT, data, total / 520 * 512);
 			total = 16 * 520;
 		}
 	}
@@ -227,19 +232,19 @@ static void again(const struct test *t)
 
 	(void)t;
 	open_with_data(&s, NULL);
-	configure(&s.near, 0, &c);
+	configure(&s.local, 0, &c);
 	reference_stream(&dif_512, data, 4 * 512, framed);
 	for (int i = 0; i < 10; i++) {
-		fill_canary(&s.near);
-		fill_canary(&s.far);
-		memcpy(s.near.memory + NEAR_AT, data, 4 * 512);
+		fill_canary(&s.local);
+		fill_canary(&s.remote);
+		memcpy(s.local.memory + LOCAL_AT, data, 4 * 512);
 		transfer(&s, ROUTE_SEND, 0, 4 * 520);
-		expect_only(&s.far, FAR_AT, framed, 4 * 520);
-		fill_canary(&s.near);
+		expect_only(&s.remote, REMOTE_AT, framed, 4 * 520);
+		fill_canary(&s.local);
 		transfer(&s, ROUTE_RECEIVE, 0, 4 * 520);
-		expect_only(&s.near, NEAR_AT, data, 4 * 512);
+		expect_only(&s.local, LOCAL_AT, data, 4 * 512);
 	}
-	expect_no_error(&s.near, 0);
+	expect_no_error(&s.local, 0);
 	pair_close(&s);
 }
 
@@ -255,15 +260,15 @@ static void from_an_offset(const struct test *t)
 	for (enum route r = 0; r < ROUTES; r++) {
 		bool gathers = route_gathers(r);
 
-		configure(&s.near, 0, &c);
-		fill_canary(&s.near);
-		fill_canary(&s.far);
-		memcpy(gathers ? s.near.memory + NEAR_AT + 3 * 520 : s.far.memory + FAR_AT,
+		configure(&s.local, 0, &c);
+		fill_canary(&s.local);
+		fill_canary(&s.remote);
+		memcpy(gathers ? s.local.memory + LOCAL_AT + 3 * 520 : s.remote.memory + REMOTE_AT,
 		       framed + 3 * 520, 2 * 520);
 		transfer_at(&s, r, 0, 3 * 520, 2 * 520);
-		expect_no_error(&s.near, 0);
-		expect_only(gathers ? &s.far : &s.near, gathers ? FAR_AT : NEAR_AT + 3 * 520,
-			    framed + 3 * 520, 2 * 520);
+		expect_no_error(&s.local, 0);
+		expect_only(gathers ? &s.remote : &s.local,
+			    gathers ? REMOTE_AT : LOCAL_AT + 3 * 520, framed + 3 * 520, 2 * 520);
 	}
 	pair_close(&s);
 }
@@ -295,26 +300,26 @@ static void past_the_end(const struct test *t)
 
 		/* Its own request. */
 		open_with_data(&s, NULL);
-		configure(&s.near, 0, &c);
+		configure(&s.local, 0, &c);
 		transfer(&s, ROUTE_WRITE, 0, cases[i].most);
-		fill_canary(&s.far);
-		q.rkey = s.far.address.rkey;
-		q.raddr = s.far.address.base + FAR_AT;
-		post(&s.near, &q);
-		SAME(completion(&s.near, SENDS).status, IBV_WC_LOC_PROT_ERR);
+		fill_canary(&s.remote);
+		q.rkey = s.remote.address.rkey;
+		q.raddr = s.remote.address.base + REMOTE_AT;
+		post(&s.local, &q);
+		SAME(completion(&s.local, SENDS).status, IBV_WC_LOC_PROT_ERR);
 		pair_close(&s);
 
 		/* The peer's: nothing beyond the key is written. */
 		open_with_data(&s, NULL);
-		configure(&s.near, 0, &c);
-		q.slice[0] = (struct slice){ORDER_WHOLE, FAR_AT, cases[i].most + 1};
-		q.rkey = s.near.key[0].rkey;
+		configure(&s.local, 0, &c);
+		q.slice[0] = (struct slice){ORDER_WHOLE, REMOTE_AT, cases[i].most + 1};
+		q.rkey = s.local.key[0].rkey;
 		q.raddr = 0;
-		memset(s.near.memory + NEAR_AT, CANARY, cases[i].memory);
-		post(&s.far, &q);
-		SAME(completion(&s.far, SENDS).status, IBV_WC_REM_ACCESS_ERR);
-		memset(s.near.memory + NEAR_AT, CANARY, cases[i].memory);
-		expect_only(&s.near, 0, NULL, 0);
+		memset(s.local.memory + LOCAL_AT, CANARY, cases[i].memory);
+		post(&s.remote, &q);
+		SAME(completion(&s.remote, SENDS).status, IBV_WC_REM_ACCESS_ERR);
+		memset(s.local.memory + LOCAL_AT, CANARY, cases[i].memory);
+		expect_only(&s.local, 0, NULL, 0);
 		pair_close(&s);
 	}
 }
@@ -327,12 +332,12 @@ static void no_bytes(const struct test *t)
 
 	(void)t;
 	open_with_data(&s, NULL);
-	configure(&s.near, 0, &c);
+	configure(&s.local, 0, &c);
 	for (enum route r = 0; r < ROUTES; r++) {
 		transfer(&s, r, 0, 0);
-		expect_no_error(&s.near, 0);
-		expect_only(&s.near, 0, NULL, 0);
-		expect_only(&s.far, 0, NULL, 0);
+		expect_no_error(&s.local, 0);
+		expect_only(&s.local, 0, NULL, 0);
+		expect_only(&s.remote, 0, NULL, 0);
 	}
 	pair_close(&s);
 }
@@ -352,18 +357,18 @@ static void mixed_lists(const struct test *t)
 
 	(void)t;
 	open_with_data(&s, &(struct setup){.mtu = IBV_MTU_256});
-	configure(&s.near, 0, &c);
-	memcpy(s.near.memory + NEAR_AT, data, 3 * 512);
-	memset(s.near.memory + 64, 'x', 13);
-	memset(s.near.memory + 128, 'y', 21);
+	configure(&s.local, 0, &c);
+	memcpy(s.local.memory + LOCAL_AT, data, 3 * 512);
+	memset(s.local.memory + 64, 'x', 13);
+	memset(s.local.memory + 128, 'y', 21);
 	memset(want, 'x', 13);
 	reference_stream(&dif_512, data, 3 * 512, want + 13);
 	memset(want + 13 + 3 * 520, 'y', 21);
-	receive(&s.far, 1, (struct slice){ORDER_WHOLE, FAR_AT, sizeof(want)});
-	post(&s.near, &q);
-	success(&s.near, SENDS);
-	SAME(success(&s.far, RECEIVES).byte_len, sizeof(want));
-	expect_only(&s.far, FAR_AT, want, sizeof(want));
+	receive(&s.remote, 1, (struct slice){ORDER_WHOLE, REMOTE_AT, sizeof(want)});
+	post(&s.local, &q);
+	success(&s.local, SENDS);
+	SAME(success(&s.remote, RECEIVES).byte_len, sizeof(want));
+	expect_only(&s.remote, REMOTE_AT, want, sizeof(want));
 	pair_close(&s);
 }
 
@@ -377,36 +382,36 @@ static void mixed_scatter(const struct test *t)
 		.opcode = t->arg ? IBV_WR_RDMA_READ : IBV_WR_SEND,
 		.flags = IBV_SEND_SIGNALED,
 		.slices = 1,
-		.slice = {{ORDER_WHOLE, FAR_AT, BYTES}},
+		.slice = {{ORDER_WHOLE, REMOTE_AT, BYTES}},
 	};
 	struct connected_pair s;
 
 	open_with_data(&s, &(struct setup){.mtu = IBV_MTU_256});
-	configure(&s.near, 0, &c);
-	memset(s.far.memory + FAR_AT, 'x', 13);
-	reference_stream(&dif_512, data, 3 * 512, s.far.memory + FAR_AT + 13);
-	memset(s.far.memory + FAR_AT + 13 + 3 * 520, 'y', 21);
+	configure(&s.local, 0, &c);
+	memset(s.remote.memory + REMOTE_AT, 'x', 13);
+	reference_stream(&dif_512, data, 3 * 512, s.remote.memory + REMOTE_AT + 13);
+	memset(s.remote.memory + REMOTE_AT + 13 + 3 * 520, 'y', 21);
 	if (t->arg) {
 		q.slices = 3;
 		memcpy(q.slice, list, sizeof(list));
-		q.rkey = s.far.address.rkey;
-		q.raddr = s.far.address.base + FAR_AT;
-		post(&s.near, &q);
-		success(&s.near, SENDS);
+		q.rkey = s.remote.address.rkey;
+		q.raddr = s.remote.address.base + REMOTE_AT;
+		post(&s.local, &q);
+		success(&s.local, SENDS);
 	} else {
-		SAME(endpoint_receive(s.near.endpoint, 1, 3, list), 0);
-		post(&s.far, &q);
-		success(&s.far, SENDS);
-		SAME(success(&s.near, RECEIVES).byte_len, BYTES);
+		SAME(endpoint_receive(s.local.endpoint, 1, 3, list), 0);
+		post(&s.remote, &q);
+		success(&s.remote, SENDS);
+		SAME(success(&s.local, RECEIVES).byte_len, BYTES);
 	}
-	expect_no_error(&s.near, 0);
+	expect_no_error(&s.local, 0);
 	for (int i = 0; i < 13; i++)
-		SAME(s.near.memory[64 + i], 'x');
+		SAME(s.local.memory[64 + i], 'x');
 	for (int i = 0; i < 21; i++)
-		SAME(s.near.memory[128 + i], 'y');
-	memset(s.near.memory + 64, CANARY, 13);
-	memset(s.near.memory + 128, CANARY, 21);
-	expect_only(&s.near, NEAR_AT, data, 3 * 512);
+		SAME(s.local.memory[128 + i], 'y');
+	memset(s.local.memory + 64, CANARY, 13);
+	memset(s.local.memory + 128, CANARY, 21);
+	expect_only(&s.local, LOCAL_AT, data, 3 * 512);
 	pair_close(&s);
 }
 
@@ -428,20 +433,20 @@ static void sent_again(const struct test *t)
 	(void)t;
 	open_with_data(&s, &(struct setup){.mtu = IBV_MTU_256});
 	for (int i = 0; i < 10; i++) {
-		configure(&s.near, 0, &c);
-		fill_canary(&s.far);
-		reference_stream(&crc32_512, data, 8 * 512, s.near.memory + NEAR_AT);
-		bad = s.near.memory + NEAR_AT + 6 * 516 + 512;
+		configure(&s.local, 0, &c);
+		fill_canary(&s.remote);
+		reference_stream(&crc32_512, data, 8 * 512, s.local.memory + LOCAL_AT);
+		bad = s.local.memory + LOCAL_AT + 6 * 516 + 512;
 		bad[3] ^= 1;
 		found = (uint64_t)bad[0] << 24 | bad[1] << 16 | bad[2] << 8 | bad[3];
-		post(&s.near, &q);
+		post(&s.local, &q);
 		poll(NULL, 0, i % 4);
-		receive(&s.far, 1, (struct slice){ORDER_WHOLE, FAR_AT, 8 * 520});
-		success(&s.near, SENDS);
-		SAME(success(&s.far, RECEIVES).byte_len, 8 * 520);
+		receive(&s.remote, 1, (struct slice){ORDER_WHOLE, REMOTE_AT, 8 * 520});
+		success(&s.local, SENDS);
+		SAME(success(&s.remote, RECEIVES).byte_len, 8 * 520);
 		reference_stream(&dif_512, data, 8 * 512, framed);
-		expect_only(&s.far, FAR_AT, framed, 8 * 520);
-		expect_error(&s.near, 0,
+		expect_only(&s.remote, REMOTE_AT, framed, 8 * 520);
+		expect_error(&s.local, 0,
 			     (struct expected_error){
 				     .type = MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD,
 				     .calculated = found ^ 1,
@@ -449,7 +454,7 @@ static void sent_again(const struct test *t)
 				     .block = 6,
 				     .unit = 516,
 			     });
-		expect_no_error(&s.near, 0);
+		expect_no_error(&s.local, 0);
 	}
 	pair_close(&s);
 }
@@ -462,19 +467,19 @@ static void short_receive(const struct test *t)
 		.opcode = IBV_WR_SEND,
 		.flags = IBV_SEND_SIGNALED,
 		.slices = 1,
-		.slice = {{ORDER_WHOLE, FAR_AT, 2 * 520}},
+		.slice = {{ORDER_WHOLE, REMOTE_AT, 2 * 520}},
 	};
 	struct connected_pair s;
 
 	(void)t;
 	open_with_data(&s, &(struct setup){.own_cqs = true});
-	configure(&s.near, 0, &c);
-	receive(&s.near, 1, (struct slice){0, 0, 2 * 520 - 1});
-	post(&s.far, &q);
-	SAME(completion(&s.near, RECEIVES).status, IBV_WC_LOC_LEN_ERR);
-	SAME(completion(&s.far, SENDS).status, IBV_WC_REM_INV_REQ_ERR);
-	memset(s.near.memory + NEAR_AT, CANARY, 2 * 512);
-	expect_only(&s.near, 0, NULL, 0);
+	configure(&s.local, 0, &c);
+	receive(&s.local, 1, (struct slice){0, 0, 2 * 520 - 1});
+	post(&s.remote, &q);
+	SAME(completion(&s.local, RECEIVES).status, IBV_WC_LOC_LEN_ERR);
+	SAME(completion(&s.remote, SENDS).status, IBV_WC_REM_INV_REQ_ERR);
+	memset(s.local.memory + LOCAL_AT, CANARY, 2 * 512);
+	expect_only(&s.local, 0, NULL, 0);
 	pair_close(&s);
 }
 

@@ -24,23 +24,23 @@ static enum mlx5dv_mkey_err_type kind_at(enum signature type, uint32_t byte)
 	return byte < 4 ? MLX5DV_MKEY_SIG_BLOCK_BAD_APPTAG : MLX5DV_MKEY_SIG_BLOCK_BAD_REFTAG;
 }
 
-/* A block whose signature has one byte spoilt goes through near's key; what the check says. */
+/* A block whose signature has one byte spoilt goes through the local key; what the check says. */
 static enum mlx5dv_mkey_err_type spoilt(struct connected_pair *s, enum route r, enum signature type,
 					uint32_t byte, uint8_t check_mask)
 {
 	struct domain d = domain_of(type);
 	uint32_t unit = reference_unit(&d);
 	bool gathers = route_gathers(r);
-	uint8_t *in = gathers ? s->near.memory + NEAR_AT : s->far.memory + FAR_AT;
+	uint8_t *in = gathers ? s->local.memory + LOCAL_AT : s->remote.memory + REMOTE_AT;
 	struct key_conf c = signature_conf(gathers ? &d : NULL, gathers ? NULL : &d,
 					   gathers ? unit : BLOCK, check_mask);
 
-	configure(&s->near, 0, &c);
+	configure(&s->local, 0, &c);
 	fill_random(in, BLOCK, byte + 1);
 	reference_signature(&d, 0, in, in + BLOCK);
 	in[BLOCK + byte] ^= 0x04;
 	transfer(s, r, 0, gathers ? BLOCK : unit);
-	return check(&s->near, 0).err_type;
+	return check(&s->local, 0).err_type;
 }
 
 static void every_check_bit(const struct test *t)
@@ -116,14 +116,14 @@ static void expect_copied(struct connected_pair *s, enum route r, const struct c
 {
 	bool gathers = route_gathers(r);
 	uint32_t unit = reference_unit(&c->in);
-	uint8_t *in = gathers ? s->near.memory + NEAR_AT : s->far.memory + FAR_AT;
-	const uint8_t *out = gathers ? s->far.memory + FAR_AT : s->near.memory + NEAR_AT;
+	uint8_t *in = gathers ? s->local.memory + LOCAL_AT : s->remote.memory + REMOTE_AT;
+	const uint8_t *out = gathers ? s->remote.memory + REMOTE_AT : s->local.memory + LOCAL_AT;
 	struct key_conf conf =
 		signature_conf(gathers ? &c->in : &c->out, gathers ? &c->out : &c->in, 2 * unit, 0);
 
 	conf.sig_flags = c->given ? MLX5DV_SIG_BLOCK_ATTR_FLAG_COPY_MASK : 0;
 	conf.copy_mask = c->mask;
-	configure(&s->near, 0, &conf);
+	configure(&s->local, 0, &conf);
 	fill_random(in, 2 * unit, 77);
 	for (uint32_t b = 0; b < 2; b++) {
 		uint8_t made[8];
@@ -149,7 +149,7 @@ static void expect_copied(struct connected_pair *s, enum route r, const struct c
 				     copied ? "not copied" : "not made");
 		}
 	}
-	expect_no_error(&s->near, 0);
+	expect_no_error(&s->local, 0);
 }
 
 /* In both directions. */
@@ -234,13 +234,13 @@ static void mixed_tag(const struct test *t)
 	pair_open_signed(&s, NULL);
 	c.sig_flags = MLX5DV_SIG_BLOCK_ATTR_FLAG_COPY_MASK;
 	c.copy_mask = 0x10 | MLX5DV_SIG_MASK_T10DIF_GUARD | MLX5DV_SIG_MASK_T10DIF_REFTAG;
-	configure(&s.near, 0, &c);
-	fill_random(s.near.memory + NEAR_AT, 512, 3);
-	reference_signature(&mem, 0, s.near.memory + NEAR_AT, s.near.memory + NEAR_AT + 512);
+	configure(&s.local, 0, &c);
+	fill_random(s.local.memory + LOCAL_AT, 512, 3);
+	reference_signature(&mem, 0, s.local.memory + LOCAL_AT, s.local.memory + LOCAL_AT + 512);
 	transfer(&s, ROUTE_SEND, 0, 520);
-	SAME(s.far.memory[FAR_AT + 514], 0x56);
-	SAME(s.far.memory[FAR_AT + 515], 0x78);
-	expect_no_error(&s.near, 0);
+	SAME(s.remote.memory[REMOTE_AT + 514], 0x56);
+	SAME(s.remote.memory[REMOTE_AT + 515], 0x78);
+	expect_no_error(&s.local, 0);
 	pair_close(&s);
 }
 

@@ -45,10 +45,10 @@ static void move(struct cell *c)
 {
 	struct connected_pair *s = c->s;
 	bool gathers = route_gathers(c->route);
-	struct endpoint_proxy *from = gathers ? &s->near : &s->far;
-	struct endpoint_proxy *to = gathers ? &s->far : &s->near;
-	uint32_t from_at = gathers ? NEAR_AT : FAR_AT;
-	uint32_t to_at = gathers ? FAR_AT : NEAR_AT;
+	struct endpoint_proxy *from = gathers ? &s->local : &s->remote;
+	struct endpoint_proxy *to = gathers ? &s->remote : &s->local;
+	uint32_t from_at = gathers ? LOCAL_AT : REMOTE_AT;
+	uint32_t to_at = gathers ? REMOTE_AT : LOCAL_AT;
 
 	memcpy(from->memory + from_at, c->input, c->in_bytes);
 	memset(to->memory + to_at, CANARY, 2 * MATRIX_BYTES);
@@ -69,9 +69,9 @@ static void good_and_bad(struct cell *c)
 	struct mlx5dv_mkey_err nothing;
 	uint64_t guard;
 
-	configure(&c->s->near, 0, &conf);
+	configure(&c->s->local, 0, &conf);
 	move(c);
-	expect_no_error(&c->s->near, 0);
+	expect_no_error(&c->s->local, 0);
 	if (in->type == NO_SIGNATURE)
 		return;
 
@@ -81,7 +81,7 @@ static void good_and_bad(struct cell *c)
 	if (c->action == PASS)
 		c->want[unit + block + 1] ^= 0x10;
 	move(c);
-	expect_error(&c->s->near, 0,
+	expect_error(&c->s->local, 0,
 		     (struct expected_error){
 			     .type = MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD,
 			     .calculated = guard,
@@ -91,7 +91,7 @@ static void good_and_bad(struct cell *c)
 			     .block = 1,
 			     .unit = unit,
 		     });
-	SAME(try_check(&c->s->near, 0, &nothing), 0);
+	SAME(try_check(&c->s->local, 0, &nothing), 0);
 	SAME(nothing.err_type, MLX5DV_MKEY_NO_ERR);
 }
 
@@ -107,7 +107,7 @@ static void run_cell(struct cell *c, const struct domain *d)
 		c->out = partner(d);
 		data += 1024; /* the last block may be a part */
 	}
-	if (!proxy_supports(&c->s->near, &c->in) || !proxy_supports(&c->s->near, &c->out))
+	if (!proxy_supports(&c->s->local, &c->in) || !proxy_supports(&c->s->local, &c->out))
 		return;
 	fill_random(c->data, data, options.seed + d->type * 100 + d->size * 10 + d->ones);
 	c->in_bytes = (uint32_t)reference_stream(&c->in, c->data, data, c->input);

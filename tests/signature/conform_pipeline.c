@@ -21,13 +21,13 @@ static void good_flow(const struct test *t)
 		q[0] = pipeline_write(&s, 0, i, 0);
 		q[1] = pipeline_response(&s, i, FENCED);
 		pipeline_expect_receive(&s, i);
-		post_all(&s.near, 2, q);
-		SAME(success(&s.near, SENDS).wr_id, i);
-		SAME(success(&s.far, RECEIVES).wr_id, i);
-		expect_no_error(&s.near, 0);
+		post_all(&s.local, 2, q);
+		SAME(success(&s.local, SENDS).wr_id, i);
+		SAME(success(&s.remote, RECEIVES).wr_id, i);
+		expect_no_error(&s.local, 0);
 	}
-	expect_no_event(&s.near);
-	SAME(state_of(&s.near), IBV_QPS_RTS);
+	expect_no_event(&s.local);
+	SAME(state_of(&s.local), IBV_QPS_RTS);
 	pair_close(&s);
 }
 
@@ -44,39 +44,39 @@ static void bad_flow(const struct test *t)
 	q[0] = pipeline_write(&s, 0, 1, IBV_SEND_SIGNALED);
 	q[1] = pipeline_response(&s, 2, FENCED);
 	pipeline_expect_receive(&s, 1);
-	post_all(&s.near, 2, q);
+	post_all(&s.local, 2, q);
 
 	SAME(pipeline_drained(&s, wc, 4), 1);
 	SAME(wc[0].wr_id, 1);
 	SAME(wc[0].status, IBV_WC_SUCCESS);
-	SAME(check(&s.near, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
-	expect_no_error(&s.near, 0);
+	SAME(check(&s.local, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
+	expect_no_error(&s.local, 0);
 	/* The transfer went on, the response did not. */
-	EXPECT(!memcmp(s.far.memory + FAR_AT, s.near.memory + NEAR_AT, PIPELINE_BLOCK));
-	SAME(completions(&s.far, RECEIVES, wc, 1, PROXY_A_WHILE_MS), 0);
+	EXPECT(!memcmp(s.remote.memory + REMOTE_AT, s.local.memory + LOCAL_AT, PIPELINE_BLOCK));
+	SAME(completions(&s.remote, RECEIVES, wc, 1, PROXY_A_WHILE_MS), 0);
 
-	SAME(cancel(&s.near, 2), 1);
+	SAME(cancel(&s.local, 2), 1);
 	/* Posted while it stands still. */
 	q[0] = pipeline_response(&s, 3, IBV_SEND_SIGNALED);
-	post(&s.near, q);
-	SAME(completions(&s.near, SENDS, wc, 1, PROXY_A_WHILE_MS), 0);
+	post(&s.local, q);
+	SAME(completions(&s.local, SENDS, wc, 1, PROXY_A_WHILE_MS), 0);
 	pipeline_resume(&s);
 	for (uint64_t id = 2; id <= 3; id++) {
-		wc[0] = success(&s.near, SENDS);
+		wc[0] = success(&s.local, SENDS);
 		SAME(wc[0].wr_id, id);
 		SAME(wc[0].opcode, IBV_WC_SEND);
 	}
-	SAME(success(&s.far, RECEIVES).wr_id, 1);
-	SAME(state_of(&s.near), IBV_QPS_RTS);
-	expect_no_completion(&s.far, RECEIVES);
-	expect_no_event(&s.near);
+	SAME(success(&s.remote, RECEIVES).wr_id, 1);
+	SAME(state_of(&s.local), IBV_QPS_RTS);
+	expect_no_completion(&s.remote, RECEIVES);
+	expect_no_event(&s.local);
 	/* And all works as before. */
 	pipeline_fill(&s, 0, true);
 	pipeline_arm(&s, 0);
 	q[0] = pipeline_write(&s, 0, 5, IBV_SEND_SIGNALED);
-	post(&s.near, q);
-	SAME(success(&s.near, SENDS).wr_id, 5);
-	expect_no_error(&s.near, 0);
+	post(&s.local, q);
+	SAME(success(&s.local, SENDS).wr_id, 5);
+	expect_no_error(&s.local, 0);
 	pair_close(&s);
 }
 
@@ -89,26 +89,26 @@ static void same_number_for_both(const struct test *t)
 
 	(void)t;
 	pipeline_open(&s, true, 1);
-	memset(s.near.memory + NEAR_AT, 0, PIPELINE_UNIT);
+	memset(s.local.memory + LOCAL_AT, 0, PIPELINE_UNIT);
 	q[0] = pipeline_write(&s, 0, 1, 0);
 	q[1] = pipeline_response(&s, 1, FENCED);
 	pipeline_expect_receive(&s, 1);
-	post(&s.near, &q[0]);
-	post(&s.near, &q[1]);
+	post(&s.local, &q[0]);
+	post(&s.local, &q[1]);
 	SAME(pipeline_drained(&s, wc, 4), 0);
-	expect_no_completion(&s.far, RECEIVES);
-	expect_error(&s.near, 0,
+	expect_no_completion(&s.remote, RECEIVES);
+	expect_error(&s.local, 0,
 		     (struct expected_error){.type = MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD,
 					     .calculated = 0xffffffff,
 					     .found = 0,
 					     .unit = PIPELINE_UNIT});
 	/* The transfer has been executed: it cannot be cancelled. */
-	SAME(cancel(&s.near, 1), 1);
-	post(&s.near, &q[1]);
+	SAME(cancel(&s.local, 1), 1);
+	post(&s.local, &q[1]);
 	pipeline_resume(&s);
-	success(&s.near, SENDS);
-	success(&s.near, SENDS);
-	SAME(success(&s.far, RECEIVES).wr_id, 1);
+	success(&s.local, SENDS);
+	success(&s.local, SENDS);
+	SAME(success(&s.remote, RECEIVES).wr_id, 1);
 	pair_close(&s);
 }
 
@@ -118,7 +118,7 @@ static uint32_t bad_keys(struct connected_pair *s, int keys)
 	uint32_t bad = 0;
 
 	for (int k = 0; k < keys; k++)
-		if (check(&s->near, k).err_type != MLX5DV_MKEY_NO_ERR)
+		if (check(&s->local, k).err_type != MLX5DV_MKEY_NO_ERR)
 			bad |= 1u << k;
 	return bad;
 }
@@ -140,20 +140,20 @@ static void several_failures(const struct test *t)
 	}
 	q[4] = pipeline_response(&s, 9, FENCED);
 	pipeline_expect_receive(&s, 1);
-	post_all(&s.near, 5, q);
+	post_all(&s.local, 5, q);
 	while (bad != 0xd) {
 		SAME(pipeline_drained(&s, wc, 8), 0);
 		EXPECT(++stops <= 3);
 		bad |= bad_keys(&s, 4);
 		SAME(bad & 2, 0);
-		SAME(completions(&s.far, RECEIVES, wc, 1, PROXY_A_WHILE_MS), 0);
+		SAME(completions(&s.remote, RECEIVES, wc, 1, PROXY_A_WHILE_MS), 0);
 		if (bad == 0xd)
-			SAME(cancel(&s.near, 9), 1);
+			SAME(cancel(&s.local, 9), 1);
 		pipeline_resume(&s);
 	}
-	SAME(success(&s.near, SENDS).wr_id, 9);
-	expect_no_event(&s.near);
-	expect_no_completion(&s.far, RECEIVES);
+	SAME(success(&s.local, SENDS).wr_id, 9);
+	expect_no_event(&s.local);
+	expect_no_completion(&s.remote, RECEIVES);
 	pair_close(&s);
 }
 
@@ -177,27 +177,27 @@ static void one_of_many(const struct test *t)
 			pipeline_fill(&s, k, k != bad);
 			pipeline_arm(&s, k);
 			pipeline_expect_receive(&s, (uint64_t)k);
-			post_all(&s.near, 2, q);
+			post_all(&s.local, 2, q);
 		}
 		done = pipeline_drained(&s, wc, TASKS);
 		SAME(done, (unsigned)bad);
 		SAME(bad_keys(&s, TASKS), 1u << bad);
-		SAME(cancel(&s.near, 200 + (uint64_t)bad), 1);
+		SAME(cancel(&s.local, 200 + (uint64_t)bad), 1);
 		pipeline_resume(&s);
 		for (; done < TASKS; done++)
-			wc[done] = success(&s.near, SENDS);
+			wc[done] = success(&s.local, SENDS);
 		for (unsigned i = 0; i < TASKS; i++)
 			SAME(wc[i].wr_id, 200 + i);
 		for (int i = 0; i < TASKS - 1; i++)
-			success(&s.far, RECEIVES);
-		SAME(completions(&s.far, RECEIVES, wc, 1, 1), 0);
+			success(&s.remote, RECEIVES);
+		SAME(completions(&s.remote, RECEIVES, wc, 1, 1), 0);
 		/* The receive of the cancelled response is still there. */
-		post(&s.near, &(struct request){.opcode = IBV_WR_SEND,
-						.flags = IBV_SEND_SIGNALED,
-						.slices = 1,
-						.slice = {{ORDER_WHOLE, 64, 16}}});
-		success(&s.near, SENDS);
-		success(&s.far, RECEIVES);
+		post(&s.local, &(struct request){.opcode = IBV_WR_SEND,
+						 .flags = IBV_SEND_SIGNALED,
+						 .slices = 1,
+						 .slice = {{ORDER_WHOLE, 64, 16}}});
+		success(&s.local, SENDS);
+		success(&s.remote, RECEIVES);
 	}
 	pair_close(&s);
 }
@@ -218,19 +218,19 @@ static void again_and_again(const struct test *t)
 		pipeline_fill(&s, 0, good);
 		pipeline_arm(&s, 0);
 		pipeline_expect_receive(&s, i);
-		post_all(&s.near, 2, q);
+		post_all(&s.local, 2, q);
 		if (!good) {
 			SAME(pipeline_drained(&s, wc, 4), 0);
-			SAME(check(&s.near, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
-			SAME(cancel(&s.near, i), 1);
-			post(&s.near, &(struct request){.opcode = IBV_WR_SEND,
-							.slices = 1,
-							.slice = {{ORDER_WHOLE, 64, 16}}});
+			SAME(check(&s.local, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
+			SAME(cancel(&s.local, i), 1);
+			post(&s.local, &(struct request){.opcode = IBV_WR_SEND,
+							 .slices = 1,
+							 .slice = {{ORDER_WHOLE, 64, 16}}});
 			pipeline_resume(&s);
 		}
-		SAME(success(&s.near, SENDS).wr_id, i);
-		SAME(success(&s.far, RECEIVES).wr_id, i);
-		expect_no_error(&s.near, 0);
+		SAME(success(&s.local, SENDS).wr_id, i);
+		SAME(success(&s.remote, RECEIVES).wr_id, i);
+		expect_no_error(&s.local, 0);
 	}
 	pair_close(&s);
 }
@@ -247,16 +247,16 @@ static void without_pipelining(const struct test *t)
 	q[0] = pipeline_write(&s, 0, 1, 0);
 	q[1] = pipeline_response(&s, 2, FENCED);
 	pipeline_expect_receive(&s, 1);
-	post_all(&s.near, 2, q);
-	SAME(success(&s.near, SENDS).wr_id, 2);
-	SAME(success(&s.far, RECEIVES).wr_id, 1);
-	SAME(check(&s.near, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
-	SAME(state_of(&s.near), IBV_QPS_RTS);
-	expect_no_event(&s.near);
+	post_all(&s.local, 2, q);
+	SAME(success(&s.local, SENDS).wr_id, 2);
+	SAME(success(&s.remote, RECEIVES).wr_id, 1);
+	SAME(check(&s.local, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
+	SAME(state_of(&s.local), IBV_QPS_RTS);
+	expect_no_event(&s.local);
 	pair_close(&s);
 }
 
-/* Data that near reads and that turns out bad stops the queue too. */
+/* Data that the local side reads and that turns out bad stops the queue too. */
 static void stopped_by_a_read(const struct test *t)
 {
 	static const struct domain wire = {DIF_CRC, MLX5DV_BLOCK_SIZE_512, true, 1, 2, 0};
@@ -268,34 +268,34 @@ static void stopped_by_a_read(const struct test *t)
 
 	(void)t;
 	pair_open_signed(&s, &(struct setup){.pipelining = true});
-	configure(&s.near, 0, &c);
-	fill_random(s.near.memory, 4096, 4);
-	reference_stream(&wire, s.near.memory, 4096, s.far.memory + FAR_AT);
-	guard = reference_number(DIF_CRC, true, s.near.memory + 5 * 512, 512);
-	s.far.memory[FAR_AT + 5 * 520 + 512] ^= 0x11;
+	configure(&s.local, 0, &c);
+	fill_random(s.local.memory, 4096, 4);
+	reference_stream(&wire, s.local.memory, 4096, s.remote.memory + REMOTE_AT);
+	guard = reference_number(DIF_CRC, true, s.local.memory + 5 * 512, 512);
+	s.remote.memory[REMOTE_AT + 5 * 520 + 512] ^= 0x11;
 	q[0] = (struct request){
 		.opcode = IBV_WR_RDMA_READ,
 		.id = 1,
 		.slices = 1,
 		.slice = {{0, 0, 8 * 520}},
-		.rkey = s.far.address.rkey,
-		.raddr = s.far.address.base + FAR_AT,
+		.rkey = s.remote.address.rkey,
+		.raddr = s.remote.address.base + REMOTE_AT,
 	};
 	q[1] = pipeline_response(&s, 2, FENCED);
 	pipeline_expect_receive(&s, 1);
-	post_all(&s.near, 2, q);
+	post_all(&s.local, 2, q);
 	SAME(pipeline_drained(&s, wc, 4), 0);
-	expect_error(&s.near, 0,
+	expect_error(&s.local, 0,
 		     (struct expected_error){.type = MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD,
 					     .calculated = guard,
 					     .found = guard ^ 0x1100,
 					     .block = 5,
 					     .unit = 520});
-	SAME(completions(&s.far, RECEIVES, wc, 1, PROXY_A_WHILE_MS), 0);
-	SAME(cancel(&s.near, 2), 1);
+	SAME(completions(&s.remote, RECEIVES, wc, 1, PROXY_A_WHILE_MS), 0);
+	SAME(cancel(&s.local, 2), 1);
 	pipeline_resume(&s);
-	SAME(success(&s.near, SENDS).wr_id, 2);
-	expect_no_completion(&s.far, RECEIVES);
+	SAME(success(&s.local, SENDS).wr_id, 2);
+	expect_no_completion(&s.remote, RECEIVES);
 	pair_close(&s);
 }
 
@@ -314,19 +314,19 @@ static void stopped_by_short_reads(const struct test *t)
 
 	(void)t;
 	pair_open_signed(&s, &(struct setup){.pipelining = true, .own_cqs = true});
-	fill_random(s.far.memory + FAR_AT, 516, 4);
-	q[0].rkey = s.far.address.rkey;
-	q[0].raddr = s.far.address.base + FAR_AT;
+	fill_random(s.remote.memory + REMOTE_AT, 516, 4);
+	q[0].rkey = s.remote.address.rkey;
+	q[0].raddr = s.remote.address.base + REMOTE_AT;
 	pipeline_expect_receive(&s, 1);
 	for (int i = 0; i < 200; i++) {
-		configure(&s.near, 0, &c);
-		post_all(&s.near, 2, q);
+		configure(&s.local, 0, &c);
+		post_all(&s.local, 2, q);
 		SAME(pipeline_drained(&s, wc, 4), 0);
-		SAME(check(&s.near, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
-		SAME(cancel(&s.near, 2), 1);
+		SAME(check(&s.local, 0).err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
+		SAME(cancel(&s.local, 2), 1);
 		pipeline_resume(&s);
-		SAME(success(&s.near, SENDS).wr_id, 2);
-		expect_no_completion(&s.far, RECEIVES);
+		SAME(success(&s.local, SENDS).wr_id, 2);
+		expect_no_completion(&s.remote, RECEIVES);
 	}
 	pair_close(&s);
 }
@@ -344,18 +344,18 @@ static void responder_goes_on(const struct test *t)
 
 	(void)t;
 	pipeline_open_stopped(&s);
-	q.rkey = s.near.address.rkey;
-	q.raddr = s.near.address.base;
-	post(&s.far, &q);
-	success(&s.far, SENDS);
-	receive(&s.near, 3, (struct slice){ORDER_WHOLE, 0, 64});
+	q.rkey = s.local.address.rkey;
+	q.raddr = s.local.address.base;
+	post(&s.remote, &q);
+	success(&s.remote, SENDS);
+	receive(&s.local, 3, (struct slice){ORDER_WHOLE, 0, 64});
 	q.opcode = IBV_WR_SEND;
-	post(&s.far, &q);
-	success(&s.far, SENDS);
-	SAME(success(&s.near, RECEIVES).wr_id, 3);
-	SAME(state_of(&s.near), IBV_QPS_SQD);
+	post(&s.remote, &q);
+	success(&s.remote, SENDS);
+	SAME(success(&s.local, RECEIVES).wr_id, 3);
+	SAME(state_of(&s.local), IBV_QPS_SQD);
 	pipeline_resume(&s);
-	SAME(state_of(&s.near), IBV_QPS_RTS);
+	SAME(state_of(&s.local), IBV_QPS_RTS);
 	pair_close(&s);
 }
 

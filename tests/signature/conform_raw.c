@@ -36,11 +36,11 @@ struct raw {
 	uint8_t psv[PSV_BYTES];
 };
 
-/* The near side's first two requests, as the library wrote them. */
+/* The local side's first two requests, as the library wrote them. */
 static void copy_requests(struct raw *r)
 {
 	struct mlx5dv_qp dv = {0};
-	struct mlx5dv_obj obj = {.qp = {.in = r->s.near.endpoint->qp, .out = &dv}};
+	struct mlx5dv_obj obj = {.qp = {.in = r->s.local.endpoint->qp, .out = &dv}};
 	const uint8_t *ring;
 
 	if (mlx5dv_init_obj(&obj, MLX5DV_OBJ_QP))
@@ -60,19 +60,19 @@ static void raw_open(struct raw *r)
 	struct key_conf c = signature_conf(NULL, &wire, 2048, 0xff);
 
 	pair_open(&r->s, NULL);
-	key_create(&r->s.near, 0,
+	key_create(&r->s.local, 0,
 		   MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT |
 			   MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE,
 		   4);
-	key_create(&r->s.near, 1, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 4);
-	configure(&r->s.near, 0, &c);
+	key_create(&r->s.local, 1, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 4);
+	configure(&r->s.local, 0, &c);
 	copy_requests(r);
 }
 
 /* Status of the completion of such a request. */
 static enum ibv_wc_status posted(struct raw *r, const uint8_t *bytes, size_t room)
 {
-	struct endpoint *d = r->s.near.endpoint;
+	struct endpoint *d = r->s.local.endpoint;
 	uint8_t wqe[1024] = {0};
 	struct ibv_wc wc;
 
@@ -83,7 +83,7 @@ static enum ibv_wc_status posted(struct raw *r, const uint8_t *bytes, size_t roo
 	d->qpx->wr_flags = IBV_SEND_SIGNALED;
 	mlx5dv_wr_raw_wqe(d->mqpx, wqe);
 	SAME(ibv_wr_complete(d->qpx), 0);
-	wc = completion(&r->s.near, SENDS);
+	wc = completion(&r->s.local, SENDS);
 	SAME(wc.wr_id, 0x7a77);
 	return wc.status;
 }
@@ -109,7 +109,7 @@ static void unknown_key(struct raw *r)
 
 static void key_of_a_region(struct raw *r)
 {
-	put32(r->umr + AT_KEY, r->s.near.endpoint->mr->lkey);
+	put32(r->umr + AT_KEY, r->s.local.endpoint->mr->lkey);
 }
 
 static void too_many_entries(struct raw *r)
@@ -137,7 +137,7 @@ static void bsf_past_the_end(struct raw *r)
 
 static void bsf_without_room(struct raw *r)
 {
-	put32(r->umr + AT_KEY, r->s.near.key[1].lkey);
+	put32(r->umr + AT_KEY, r->s.local.key[1].lkey);
 }
 
 static void only_control(struct raw *r)
@@ -286,14 +286,14 @@ static void spoilt_request(const struct test *t)
 	if (p->spoil)
 		p->spoil(&r);
 	SAME(p->psv ? posted(&r, r.psv, PSV_BYTES) : posted(&r, r.umr, UMR_BYTES), p->status);
-	SAME(state_of(&r.s.near), p->spoil ? IBV_QPS_ERR : IBV_QPS_RTS);
-	expect_only(&r.s.near, 0, NULL, 0);
-	expect_only(&r.s.far, 0, NULL, 0);
+	SAME(state_of(&r.s.local), p->spoil ? IBV_QPS_ERR : IBV_QPS_RTS);
+	expect_only(&r.s.local, 0, NULL, 0);
+	expect_only(&r.s.remote, 0, NULL, 0);
 	/* It was written as it should be: the request as it was does work, SET_PSV as well. */
 	if (!p->spoil) {
 		SAME(posted(&r, r.psv, PSV_BYTES), IBV_WC_SUCCESS);
 		transfer(&r.s, ROUTE_SEND, 0, 4 * 520);
-		expect_no_error(&r.s.near, 0);
+		expect_no_error(&r.s.local, 0);
 	}
 	pair_close(&r.s);
 }
@@ -320,9 +320,9 @@ static void random_bits(const struct test *t)
 			r.umr[AT_KEY + (x >> 33) % (UMR_BYTES - AT_KEY)] ^= 1u << (x >> 61);
 		}
 		refused += posted(&r, r.umr, UMR_BYTES) != IBV_WC_SUCCESS;
-		expect_only(&r.s.near, 0, NULL, 0);
-		expect_only(&r.s.far, 0, NULL, 0);
-		(void)completions(&r.s.near, SENDS, wc, 8, 0);
+		expect_only(&r.s.local, 0, NULL, 0);
+		expect_only(&r.s.remote, 0, NULL, 0);
+		(void)completions(&r.s.local, SENDS, wc, 8, 0);
 		pair_close(&r.s);
 	}
 	EXPECT(refused > 10);

@@ -42,8 +42,8 @@ static struct attempt good_attempt(void)
 
 static int tried(struct connected_pair *s, struct attempt *a)
 {
-	struct endpoint *d = s->near.endpoint;
-	struct ibv_sge sge = endpoint_sge(d, ORDER_WHOLE, NEAR_AT, 520);
+	struct endpoint *d = s->local.endpoint;
+	struct ibv_sge sge = endpoint_sge(d, ORDER_WHOLE, LOCAL_AT, 520);
 	struct mlx5dv_sig_block_attr attr = a->attr;
 
 	a->mem.sig.dif = &a->dif;
@@ -68,7 +68,7 @@ static void open_keys(struct connected_pair *s)
 {
 	pair_open(s, NULL);
 	signature_key(s, KEY_SIGNED);
-	key_create(&s->near, KEY_PLAIN, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 4);
+	key_create(&s->local, KEY_PLAIN, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 4);
 }
 
 /* The queue has lost nothing by a refusal: a good configuration and a transfer still work. */
@@ -76,12 +76,12 @@ static void still_works(struct connected_pair *s)
 {
 	struct attempt a = good_attempt();
 
-	expect_no_completion(&s->near, SENDS);
-	SAME(state_of(&s->near), IBV_QPS_RTS);
+	expect_no_completion(&s->local, SENDS);
+	SAME(state_of(&s->local), IBV_QPS_RTS);
 	a.conf.conf_flags = MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR;
 	a.wr_flags |= IBV_SEND_SIGNALED;
 	SAME(tried(s, &a), 0);
-	SAME(success(&s->near, SENDS).opcode, IBV_WC_DRIVER1);
+	SAME(success(&s->local, SENDS).opcode, IBV_WC_DRIVER1);
 }
 
 static void refused(const struct test *t, int want, void (*spoil)(struct attempt *a))
@@ -288,9 +288,9 @@ static void copy_mask_structure(const struct test *t)
 
 		c.conf_flags = MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR;
 		c.sig_flags = MLX5DV_SIG_BLOCK_ATTR_FLAG_COPY_MASK;
-		SAME(try_configure(&s.near, 0, &c), (unsigned)want[i]);
+		SAME(try_configure(&s.local, 0, &c), (unsigned)want[i]);
 	}
-	SAME(success(&s.near, SENDS).opcode, IBV_WC_DRIVER1);
+	SAME(success(&s.local, SENDS).opcode, IBV_WC_DRIVER1);
 	pair_close(&s);
 }
 
@@ -302,8 +302,8 @@ static void neither_domain(const struct test *t)
 
 	(void)t;
 	pair_open_signed(&s, NULL);
-	SAME(try_configure(&s.near, 0, &c), EINVAL);
-	expect_no_completion(&s.near, SENDS);
+	SAME(try_configure(&s.local, 0, &c), EINVAL);
+	expect_no_completion(&s.local, SENDS);
 	pair_close(&s);
 }
 
@@ -320,21 +320,21 @@ static void after_failure(const struct test *t)
 	open_keys(&s);
 	mem_comp_mask(&a);
 	SAME(tried(&s, &a), EINVAL);
-	fill_random(s.near.memory + NEAR_AT, 512, 1);
-	configure(&s.near, KEY_SIGNED, &c);
+	fill_random(s.local.memory + LOCAL_AT, 512, 1);
+	configure(&s.local, KEY_SIGNED, &c);
 	transfer(&s, ROUTE_SEND, KEY_SIGNED, 516);
-	reference_stream(&crc, s.near.memory + NEAR_AT, 512, want);
-	expect_only(&s.far, FAR_AT, want, 516);
+	reference_stream(&crc, s.local.memory + LOCAL_AT, 512, want);
+	expect_only(&s.remote, REMOTE_AT, want, 516);
 
-	ibv_wr_start(s.near.endpoint->qpx);
-	endpoint_key_build(s.near.endpoint, KEY_SIGNED, &c);
-	ibv_wr_abort(s.near.endpoint->qpx);
+	ibv_wr_start(s.local.endpoint->qpx);
+	endpoint_key_build(s.local.endpoint, KEY_SIGNED, &c);
+	ibv_wr_abort(s.local.endpoint->qpx);
 	c.conf_flags = MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR;
 	c.set_signature = false;
-	configure(&s.near, KEY_SIGNED, &c);
-	fill_canary(&s.far);
+	configure(&s.local, KEY_SIGNED, &c);
+	fill_canary(&s.remote);
 	transfer(&s, ROUTE_SEND, KEY_SIGNED, 512);
-	expect_only(&s.far, FAR_AT, want, 512);
+	expect_only(&s.remote, REMOTE_AT, want, 512);
 	pair_close(&s);
 }
 
@@ -348,23 +348,23 @@ static void too_many_entries(const struct test *t)
 	(void)t;
 	c.set_signature = false;
 	pair_open(&s, NULL);
-	key_create(&s.near, 0, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 1);
+	key_create(&s.local, 0, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 1);
 	for (int i = 0; i < ORDER_PIECES; i++)
 		c.piece[i] = c.piece[0];
-	c.pieces = (uint16_t)(s.near.key[0].entries + 1);
-	SAME(try_configure(&s.near, 0, &c), ENOMEM);
+	c.pieces = (uint16_t)(s.local.key[0].entries + 1);
+	SAME(try_configure(&s.local, 0, &c), ENOMEM);
 	c.pieces--;
-	configure(&s.near, 0, &c);
+	configure(&s.local, 0, &c);
 	pair_close(&s);
 
 	/* A signature takes 64 of the bytes; four entries alone fit always. */
 	pair_open(&s, &small);
-	if (s.near.endpoint->max_inline + 4 >= 64 + 64)
-		skip("the smallest request has room for %u bytes", s.near.endpoint->max_inline);
+	if (s.local.endpoint->max_inline + 4 >= 64 + 64)
+		skip("the smallest request has room for %u bytes", s.local.endpoint->max_inline);
 	signature_key(&s, 0);
 	c = signature_conf(&(struct domain){CRC32, MLX5DV_BLOCK_SIZE_512, false, 0, 0, 0}, NULL,
 			   516, 0xff);
-	SAME(try_configure(&s.near, 0, &c), ENOMEM);
+	SAME(try_configure(&s.local, 0, &c), ENOMEM);
 	pair_close(&s);
 }
 
@@ -381,18 +381,18 @@ static void ring_full(const struct test *t)
 
 	(void)t;
 	pair_open_signed(&s, &(struct setup){.max_send_wr = 2});
-	while (posted < 1000 && !(err = try_configure(&s.near, 0, &c)))
+	while (posted < 1000 && !(err = try_configure(&s.local, 0, &c)))
 		posted++;
 	SAME(err, ENOMEM);
 	for (unsigned i = 0; i < posted; i++)
-		SAME(success(&s.near, SENDS).opcode, IBV_WC_DRIVER1);
-	expect_no_completion(&s.near, SENDS);
+		SAME(success(&s.local, SENDS).opcode, IBV_WC_DRIVER1);
+	expect_no_completion(&s.local, SENDS);
 	if (!posted) { /* not even one fits, which is as good */
 		pair_close(&s);
 		return;
 	}
 	c.conf_flags = MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR;
-	configure(&s.near, 0, &c);
+	configure(&s.local, 0, &c);
 	transfer(&s, ROUTE_WRITE, 0, 0);
 	pair_close(&s);
 }
@@ -411,7 +411,7 @@ static void crc32_seed_width(const struct test *t)
 	a.conf.conf_flags = MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR;
 	a.wr_flags |= IBV_SEND_SIGNALED;
 	SAME(tried(&s, &a), 0);
-	SAME(success(&s.near, SENDS).opcode, IBV_WC_DRIVER1);
+	SAME(success(&s.local, SENDS).opcode, IBV_WC_DRIVER1);
 	pair_close(&s);
 }
 

@@ -26,9 +26,9 @@ static void generated_tags(struct connected_pair *s, enum route r, uint32_t ref,
 	bool gathers = route_gathers(r);
 	struct key_conf c = signature_conf(gathers ? NULL : &d, gathers ? &d : NULL,
 					   gathers ? 4 * BLOCK : 4 * UNIT, 0);
-	const uint8_t *out = gathers ? s->far.memory + FAR_AT : s->near.memory + NEAR_AT;
+	const uint8_t *out = gathers ? s->remote.memory + REMOTE_AT : s->local.memory + LOCAL_AT;
 
-	configure(&s->near, 0, &c);
+	configure(&s->local, 0, &c);
 	transfer(s, r, 0, gathers ? 4 * UNIT : 4 * BLOCK);
 	for (uint32_t i = 0; i < 4; i++) {
 		SAME(app_of(out + i * UNIT), 0xbeef);
@@ -64,7 +64,7 @@ struct tagged {
 static void validated_tags(struct connected_pair *s, enum route r, const struct tagged *g)
 {
 	bool gathers = route_gathers(r);
-	uint8_t *in = gathers ? s->near.memory + NEAR_AT : s->far.memory + FAR_AT;
+	uint8_t *in = gathers ? s->local.memory + LOCAL_AT : s->remote.memory + REMOTE_AT;
 	struct key_conf c = signature_conf(gathers ? &g->want : NULL, gathers ? NULL : &g->want,
 					   gathers ? 3 * UNIT : 3 * BLOCK, 0xff);
 	uint8_t data[3 * BLOCK];
@@ -72,14 +72,14 @@ static void validated_tags(struct connected_pair *s, enum route r, const struct 
 	uint32_t has_ref = g->has.ref + (g->has.flags & REMAP ? g->block : 0);
 	bool app = g->error == MLX5DV_MKEY_SIG_BLOCK_BAD_APPTAG;
 
-	configure(&s->near, 0, &c);
+	configure(&s->local, 0, &c);
 	fill_random(data, sizeof(data), 5);
 	reference_stream(&g->has, data, sizeof(data), in);
 	transfer(s, r, 0, gathers ? 3 * BLOCK : 3 * UNIT);
 	if (g->error == MLX5DV_MKEY_NO_ERR)
-		expect_no_error(&s->near, 0);
+		expect_no_error(&s->local, 0);
 	else
-		expect_error(&s->near, 0,
+		expect_error(&s->local, 0,
 			     (struct expected_error){
 				     .type = g->error,
 				     .calculated = app ? g->want.app : want_ref,
@@ -142,16 +142,16 @@ static void remapped(const struct test *t)
 	fill_random(data, sizeof(data), 9);
 	for (enum route r = 0; r < ROUTES; r++) {
 		bool gathers = route_gathers(r);
-		uint8_t *in = gathers ? s.near.memory + NEAR_AT : s.far.memory + FAR_AT;
+		uint8_t *in = gathers ? s.local.memory + LOCAL_AT : s.remote.memory + REMOTE_AT;
 
-		configure(&s.near, 0, &c);
-		fill_canary(&s.near);
-		fill_canary(&s.far);
+		configure(&s.local, 0, &c);
+		fill_canary(&s.local);
+		fill_canary(&s.remote);
 		reference_stream(gathers ? &mem : &wire, data, sizeof(data), in);
 		transfer(&s, r, 0, 4 * UNIT);
-		expect_no_error(&s.near, 0);
+		expect_no_error(&s.local, 0);
 		reference_stream(gathers ? &wire : &mem, data, sizeof(data), want);
-		expect_only(gathers ? &s.far : &s.near, gathers ? FAR_AT : NEAR_AT, want,
+		expect_only(gathers ? &s.remote : &s.local, gathers ? REMOTE_AT : LOCAL_AT, want,
 			    sizeof(want));
 	}
 	pair_close(&s);
@@ -189,21 +189,21 @@ static void escape_case(struct connected_pair *s, enum route r, const struct esc
 	struct domain d = {DIF_CRC, MLX5DV_BLOCK_SIZE_512, true, 0x4321, 7, e->flags};
 	struct domain has = {DIF_CRC, MLX5DV_BLOCK_SIZE_512, true, e->app, e->ref, 0};
 	bool gathers = route_gathers(r);
-	uint8_t *in = gathers ? s->near.memory + NEAR_AT : s->far.memory + FAR_AT;
+	uint8_t *in = gathers ? s->local.memory + LOCAL_AT : s->remote.memory + REMOTE_AT;
 	struct key_conf c = signature_conf(gathers ? &d : NULL, gathers ? NULL : &d,
 					   gathers ? UNIT : BLOCK, 0xff);
 	uint64_t guard;
 
-	configure(&s->near, 0, &c);
+	configure(&s->local, 0, &c);
 	fill_random(in, BLOCK, 5);
 	guard = reference_number(DIF_CRC, true, in, BLOCK);
 	reference_signature(&has, 0, in, in + BLOCK);
 	in[BLOCK] ^= 0x80;
 	transfer(s, r, 0, gathers ? BLOCK : UNIT);
 	if (e->escapes)
-		expect_no_error(&s->near, 0);
+		expect_no_error(&s->local, 0);
 	else
-		expect_error(&s->near, 0,
+		expect_error(&s->local, 0,
 			     (struct expected_error){
 				     .type = MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD,
 				     .calculated = guard,
@@ -236,8 +236,8 @@ static void escape_of_one_block(const struct test *t)
 
 	(void)t;
 	pair_open_signed(&s, NULL);
-	in = s.near.memory + NEAR_AT;
-	configure(&s.near, 0, &c);
+	in = s.local.memory + LOCAL_AT;
+	configure(&s.local, 0, &c);
 	for (int i = 0; i < 3; i++) {
 		fill_random(in + i * UNIT, BLOCK, 5);
 		reference_signature(&d, (uint32_t)i, in + i * UNIT, in + i * UNIT + BLOCK);
@@ -246,7 +246,7 @@ static void escape_of_one_block(const struct test *t)
 	in[2 * UNIT + BLOCK + 7] ^= 1;
 	transfer(&s, ROUTE_WRITE, 0, 3 * BLOCK);
 	expect_error(
-		&s.near, 0,
+		&s.local, 0,
 		(struct expected_error){
 			.type = BAD_REF, .calculated = 2, .found = 3, .block = 2, .unit = UNIT});
 	pair_close(&s);

@@ -35,17 +35,17 @@ static uint32_t below(struct round *r, uint32_t n)
 
 static const struct domain dif = {DIF_CRC, MLX5DV_BLOCK_SIZE_512, true, 7, 8, 0};
 
-/* Far memory of a task: where it writes to, or a unit with T10-DIF that it reads. */
-static uint32_t far_at(int k)
+/* Remote memory of a task: where it writes to, or a unit with T10-DIF that it reads. */
+static uint32_t remote_at(int k)
 {
-	return FAR_AT + 1024u * (uint32_t)k;
+	return REMOTE_AT + 1024u * (uint32_t)k;
 }
 
 static void prepare(struct round *r, int k)
 {
 	struct connected_pair *s = &r->s;
 	struct key_conf c = signature_conf(NULL, &dif, PIPELINE_BLOCK, 0xff);
-	uint8_t *unit = s->far.memory + far_at(k);
+	uint8_t *unit = s->remote.memory + remote_at(k);
 
 	r->task[k] = (struct task){.bad = below(r, 3) == 0, .read = below(r, 3) == 0};
 	if (!r->task[k].read) {
@@ -56,9 +56,9 @@ static void prepare(struct round *r, int k)
 	fill_random(unit, PIPELINE_BLOCK, r->random);
 	reference_signature(&dif, 0, unit, unit + PIPELINE_BLOCK);
 	unit[PIPELINE_BLOCK + 3] ^= r->task[k].bad;
-	c.piece[0].at = NEAR_AT + (uint32_t)k * PIPELINE_UNIT;
+	c.piece[0].at = LOCAL_AT + (uint32_t)k * PIPELINE_UNIT;
 	c.unsignaled = true;
-	SAME(try_configure(&s->near, k, &c), 0);
+	SAME(try_configure(&s->local, k, &c), 0);
 }
 
 static unsigned flags_of(struct round *r, uint64_t id, bool always)
@@ -79,7 +79,7 @@ static void post_round(struct round *r)
 		struct request *w = &q[n++];
 
 		*w = pipeline_write(&r->s, k, id, flags_of(r, id, false));
-		w->raddr = r->s.far.address.base + far_at(k);
+		w->raddr = r->s.remote.address.base + remote_at(k);
 		if (r->task[k].read) {
 			w->opcode = IBV_WR_RDMA_READ;
 			w->slice[0].bytes = 520;
@@ -93,7 +93,7 @@ static void post_round(struct round *r)
 
 		if (batch > n - at)
 			batch = n - at;
-		post_all(&r->s.near, batch, q + at);
+		post_all(&r->s.local, batch, q + at);
 		at += batch;
 	}
 }
@@ -101,7 +101,7 @@ static void post_round(struct round *r)
 static void take(struct round *r, unsigned limit_ms)
 {
 	struct ibv_wc wc[ORDER_WCS];
-	unsigned n = completions(&r->s.near, SENDS, wc, r->signaled - r->completed, limit_ms);
+	unsigned n = completions(&r->s.local, SENDS, wc, r->signaled - r->completed, limit_ms);
 
 	for (unsigned i = 0; i < n; i++) {
 		SAME(wc[i].status, IBV_WC_SUCCESS);
@@ -115,17 +115,17 @@ static void handle_stop(struct round *r)
 {
 	unsigned found = 0;
 
-	expect_drained(&r->s.near);
-	SAME(state_of(&r->s.near), IBV_QPS_SQD);
+	expect_drained(&r->s.local);
+	SAME(state_of(&r->s.local), IBV_QPS_SQD);
 	if (r->completed < r->signaled)
 		take(r, 0);
 	for (int k = 0; k < TASKS; k++) {
-		if (check(&r->s.near, k).err_type == MLX5DV_MKEY_NO_ERR)
+		if (check(&r->s.local, k).err_type == MLX5DV_MKEY_NO_ERR)
 			continue;
 		EXPECT(r->task[k].bad && !r->task[k].found);
 		r->task[k].found = true;
 		found++;
-		SAME(cancel(&r->s.near, 100 + (uint64_t)k), 1);
+		SAME(cancel(&r->s.local, 100 + (uint64_t)k), 1);
 	}
 	EXPECT(found > 0);
 	pipeline_resume(&r->s);
@@ -155,16 +155,16 @@ static void one_round(struct round *r)
 		EXPECT(r->completed > before);
 	}
 	for (unsigned i = bad; i < TASKS; i++)
-		success(&r->s.far, RECEIVES);
-	expect_no_completion(&r->s.far, RECEIVES);
-	expect_no_completion(&r->s.near, SENDS);
+		success(&r->s.remote, RECEIVES);
+	expect_no_completion(&r->s.remote, RECEIVES);
+	expect_no_completion(&r->s.local, SENDS);
 	/* The receives that are left over are of no use to the next round. */
 	for (unsigned i = 0; i < bad; i++) {
 		struct request q = pipeline_response(&r->s, 1, IBV_SEND_SIGNALED);
 
-		post(&r->s.near, &q);
-		success(&r->s.near, SENDS);
-		success(&r->s.far, RECEIVES);
+		post(&r->s.local, &q);
+		success(&r->s.local, SENDS);
+		success(&r->s.remote, RECEIVES);
 	}
 }
 
@@ -177,8 +177,8 @@ static void random_transactions(const struct test *t)
 	r.random = options.seed;
 	for (int i = 0; i < ROUNDS; i++)
 		one_round(&r);
-	SAME(state_of(&r.s.near), IBV_QPS_RTS);
-	expect_no_event(&r.s.near);
+	SAME(state_of(&r.s.local), IBV_QPS_RTS);
+	expect_no_event(&r.s.local);
 	pair_close(&r.s);
 }
 

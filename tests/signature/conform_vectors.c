@@ -135,16 +135,16 @@ static void made_and_accepted(struct connected_pair *s, enum signature type, boo
 		memcpy(want + n, tags, 6);
 		n += 6;
 	}
-	configure(&s->near, 0, &c);
-	make(p, s->near.memory + NEAR_AT);
+	configure(&s->local, 0, &c);
+	make(p, s->local.memory + LOCAL_AT);
 	transfer(s, ROUTE_SEND, 0, n);
-	expect_only(&s->far, FAR_AT, want, n);
+	expect_only(&s->remote, REMOTE_AT, want, n);
 	/* And back again. */
 	transfer(s, ROUTE_RECEIVE, 0, n);
-	expect_no_error(&s->near, 0);
-	expect_only(&s->near, NEAR_AT, want, block);
-	fill_canary(&s->near);
-	fill_canary(&s->far);
+	expect_no_error(&s->local, 0);
+	expect_only(&s->local, LOCAL_AT, want, block);
+	fill_canary(&s->local);
+	fill_canary(&s->remote);
 }
 
 static void known_values(const struct test *t)
@@ -173,12 +173,12 @@ static void each_block_anew(const struct test *t)
 			uint8_t want[8];
 
 			in_stream(type, vectors[A5].value[type][ones], want);
-			configure(&s.near, 0, &c);
+			configure(&s.local, 0, &c);
 			for (int i = 0; i < 4; i++)
-				make(A5, s.near.memory + NEAR_AT + 512 * i);
+				make(A5, s.local.memory + LOCAL_AT + 512 * i);
 			transfer(&s, ROUTE_SEND, 0, 4 * unit);
 			for (int i = 0; i < 4; i++)
-				EXPECT(!memcmp(s.far.memory + FAR_AT + i * unit + 512, want,
+				EXPECT(!memcmp(s.remote.memory + REMOTE_AT + i * unit + 512, want,
 					       reference_is_dif(type) ? 2 : unit - 512));
 		}
 	}
@@ -220,17 +220,17 @@ static void known_damage(const struct test *t)
 		struct domain d = domain_of(h->type, h->ones, 512);
 		uint32_t unit = reference_unit(&d);
 		bool gathers = route_gathers(r);
-		uint8_t *in = gathers ? s.near.memory + NEAR_AT : s.far.memory + FAR_AT;
+		uint8_t *in = gathers ? s.local.memory + LOCAL_AT : s.remote.memory + REMOTE_AT;
 		struct key_conf c = signature_conf(gathers ? &d : NULL, gathers ? NULL : &d,
 						   gathers ? unit : 512, 0xff);
 
-		configure(&s.near, 0, &c);
+		configure(&s.local, 0, &c);
 		make(A5, in);
 		reference_signature(&d, 0, in, in + 512);
 		/* 0xa5 becomes 0x5a; a tag's byte 0x56 becomes 0xa9 or its 0x78 becomes 0x87. */
 		in[h->at] ^= h->mask;
 		transfer(&s, r, 0, gathers ? 512 : unit);
-		expect_error(&s.near, 0,
+		expect_error(&s.local, 0,
 			     (struct expected_error){.type = h->kind,
 						     .calculated = h->calculated,
 						     .found = h->found,

@@ -32,8 +32,8 @@ bool option_take(int letter, const char *arg)
 
 void pair_begin(struct connected_pair *s)
 {
-	proxy_begin(&s->near, "near", false);
-	proxy_begin(&s->far, "far", options.two_processes);
+	proxy_begin(&s->local, "local", false);
+	proxy_begin(&s->remote, "remote", options.two_processes);
 }
 
 void pair_open(struct connected_pair *s, const struct setup *setup)
@@ -46,7 +46,7 @@ void pair_connect(struct connected_pair *s, const struct setup *setup)
 {
 	static const struct setup usual = {0};
 	struct open_order how = {.gid_index = options.gid_index};
-	struct endpoint_proxy *proxy[] = {&s->near, &s->far};
+	struct endpoint_proxy *proxy[] = {&s->local, &s->remote};
 
 	setup = setup ? setup : &usual;
 	if (options.device)
@@ -68,14 +68,14 @@ void pair_connect(struct connected_pair *s, const struct setup *setup)
 			fail("%s: mlx5dv_create_qp: %s", proxy[i]->name, strerror(err));
 		fill_canary(proxy[i]);
 	}
-	proxy_connect(&s->near, &s->far);
-	proxy_connect(&s->far, &s->near);
+	proxy_connect(&s->local, &s->remote);
+	proxy_connect(&s->remote, &s->local);
 }
 
 void pair_close(struct connected_pair *s)
 {
-	proxy_end(&s->near);
-	proxy_end(&s->far);
+	proxy_end(&s->local);
+	proxy_end(&s->remote);
 }
 
 const char *route_name(enum route r)
@@ -86,8 +86,8 @@ const char *route_name(enum route r)
 	return names[r];
 }
 
-/* By a message the near side learns that the peer has finished (mlx5dv_mkey_check(3), NOTES). */
-static void remote(struct connected_pair *s, const struct request *r)
+/* By a message the local side learns that the peer has finished (mlx5dv_mkey_check(3), NOTES). */
+static void remote_does(struct connected_pair *s, const struct request *r)
 {
 	struct request done = {
 		.opcode = IBV_WR_SEND,
@@ -97,13 +97,13 @@ static void remote(struct connected_pair *s, const struct request *r)
 		.slice = {{ORDER_WHOLE, 0, 8}},
 	};
 
-	receive(&s->near, 200, (struct slice){ORDER_WHOLE, ORDER_MEMORY - 8, 8});
-	post(&s->far, r);
-	post(&s->far, &done);
-	SAME(success(&s->near, RECEIVES).wr_id, 200);
-	SAME(success(&s->far, SENDS).wr_id, 100);
-	SAME(success(&s->far, SENDS).wr_id, 101);
-	memset(s->near.memory + ORDER_MEMORY - 8, CANARY, 8);
+	receive(&s->local, 200, (struct slice){ORDER_WHOLE, ORDER_MEMORY - 8, 8});
+	post(&s->remote, r);
+	post(&s->remote, &done);
+	SAME(success(&s->local, RECEIVES).wr_id, 200);
+	SAME(success(&s->remote, SENDS).wr_id, 100);
+	SAME(success(&s->remote, SENDS).wr_id, 101);
+	memset(s->local.memory + ORDER_MEMORY - 8, CANARY, 8);
 }
 
 void transfer_at(struct connected_pair *s, enum route r, int key, uint64_t offset, uint32_t bytes)
@@ -113,39 +113,39 @@ void transfer_at(struct connected_pair *s, enum route r, int key, uint64_t offse
 		[ROUTE_READ_BY] = IBV_WR_RDMA_READ,  [ROUTE_RECEIVE] = IBV_WR_SEND,
 		[ROUTE_WRITTEN] = IBV_WR_RDMA_WRITE, [ROUTE_READ] = IBV_WR_RDMA_READ,
 	};
-	struct slice near = {key, offset, bytes};
-	struct slice far = {ORDER_WHOLE, FAR_AT, bytes};
-	bool by_far = r == ROUTE_READ_BY || r == ROUTE_RECEIVE || r == ROUTE_WRITTEN;
+	struct slice local = {key, offset, bytes};
+	struct slice remote = {ORDER_WHOLE, REMOTE_AT, bytes};
+	bool by_remote = r == ROUTE_READ_BY || r == ROUTE_RECEIVE || r == ROUTE_WRITTEN;
 	struct request q = {
 		.opcode = opcode[r],
 		.flags = IBV_SEND_SIGNALED,
 		.id = 100,
 		.slices = 1,
-		.slice = {by_far ? far : near},
-		.rkey = by_far ? s->near.key[key].rkey : s->far.address.rkey,
-		.raddr = by_far ? offset : s->far.address.base + FAR_AT,
+		.slice = {by_remote ? remote : local},
+		.rkey = by_remote ? s->local.key[key].rkey : s->remote.address.rkey,
+		.raddr = by_remote ? offset : s->remote.address.base + REMOTE_AT,
 	};
 
 	switch (r) {
 	case ROUTE_SEND:
-		receive(&s->far, 200, far);
-		post(&s->near, &q);
-		SAME(success(&s->near, SENDS).wr_id, 100);
-		SAME(success(&s->far, RECEIVES).byte_len, bytes);
+		receive(&s->remote, 200, remote);
+		post(&s->local, &q);
+		SAME(success(&s->local, SENDS).wr_id, 100);
+		SAME(success(&s->remote, RECEIVES).byte_len, bytes);
 		break;
 	case ROUTE_RECEIVE:
-		receive(&s->near, 200, near);
-		post(&s->far, &q);
-		SAME(success(&s->near, RECEIVES).byte_len, bytes);
-		SAME(success(&s->far, SENDS).wr_id, 100);
+		receive(&s->local, 200, local);
+		post(&s->remote, &q);
+		SAME(success(&s->local, RECEIVES).byte_len, bytes);
+		SAME(success(&s->remote, SENDS).wr_id, 100);
 		break;
 	case ROUTE_WRITE:
 	case ROUTE_READ:
-		post(&s->near, &q);
-		SAME(success(&s->near, SENDS).wr_id, 100);
+		post(&s->local, &q);
+		SAME(success(&s->local, SENDS).wr_id, 100);
 		break;
 	default:
-		remote(s, &q);
+		remote_does(s, &q);
 	}
 }
 
@@ -156,7 +156,7 @@ void transfer(struct connected_pair *s, enum route r, int key, uint32_t bytes)
 
 void signature_key(struct connected_pair *s, int key)
 {
-	int err = try_key_create(&s->near, key,
+	int err = try_key_create(&s->local, key,
 				 MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT |
 					 MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE,
 				 ORDER_PIECES);
@@ -181,7 +181,7 @@ struct key_conf signature_conf(const struct domain *mem, const struct domain *wi
 		.access = ALL_ACCESS,
 		.layout = LAYOUT_LIST,
 		.pieces = 1,
-		.piece = {{.at = NEAR_AT, .bytes = memory_bytes, .key = ORDER_WHOLE}},
+		.piece = {{.at = LOCAL_AT, .bytes = memory_bytes, .key = ORDER_WHOLE}},
 		.set_signature = true,
 		.check_mask = check_mask,
 		.wr_id = 300,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What most tests begin with: two connected sides, of which the near one has the key with
+ * What most tests begin with: two connected sides, of which the local one has the key with
  * signatures, and the six ways in which data goes through it.
  */
 #pragma once
@@ -27,8 +27,8 @@ extern struct options options;
 bool option_take(int letter, const char *arg);
 
 struct connected_pair {
-	struct endpoint_proxy near;
-	struct endpoint_proxy far;
+	struct endpoint_proxy local;
+	struct endpoint_proxy remote;
 };
 
 struct setup {
@@ -49,14 +49,14 @@ void pair_connect(struct connected_pair *s, const struct setup *setup);
 void pair_open_signed(struct connected_pair *s, const struct setup *setup);
 void pair_close(struct connected_pair *s);
 
-/* Who uses the near side's key, and how. */
+/* Who uses the local side's key, and how. */
 enum route {
-	ROUTE_SEND,    /* near sends from it */
-	ROUTE_WRITE,   /* near writes from it */
-	ROUTE_READ_BY, /* far reads it */
-	ROUTE_RECEIVE, /* near receives into it */
-	ROUTE_WRITTEN, /* far writes it */
-	ROUTE_READ,    /* near reads into it */
+	ROUTE_SEND,    /* local sends from it */
+	ROUTE_WRITE,   /* local writes from it */
+	ROUTE_READ_BY, /* remote reads it */
+	ROUTE_RECEIVE, /* local receives into it */
+	ROUTE_WRITTEN, /* remote writes it */
+	ROUTE_READ,    /* local reads into it */
 	ROUTES
 };
 
@@ -67,17 +67,18 @@ static inline bool route_gathers(enum route r)
 	return r <= ROUTE_READ_BY;
 }
 
-/* Near memory that keys usually cover, and far memory that has the wire's bytes. */
-#define NEAR_AT 4096u
-#define FAR_AT	8192u
-#define ROOM	(ORDER_MEMORY - 16384u)
+/* Local memory that keys usually cover, and remote memory that has the wire's bytes. */
+#define LOCAL_AT  4096u
+#define REMOTE_AT 8192u
+#define ROOM	  (ORDER_MEMORY - 16384u)
 
-/* Moves bytes of the wire between near's key, from that offset, and far memory at FAR_AT; done when
- * near knows that it is done. */
+/* Moves bytes of the wire between the local key, from that offset, and remote memory at REMOTE_AT;
+ * done when the local side knows that it is done. */
 void transfer_at(struct connected_pair *s, enum route r, int key, uint64_t offset, uint32_t bytes);
 void transfer(struct connected_pair *s, enum route r, int key, uint32_t bytes);
 
-/* A key of near with block signatures, and what covers bytes of near memory at NEAR_AT. */
+/* A key of the local side with block signatures, and what covers bytes of local memory at
+ * LOCAL_AT. */
 void signature_key(struct connected_pair *s, int key);
 struct key_conf signature_conf(const struct domain *mem, const struct domain *wire,
 			       uint32_t memory_bytes, uint8_t check_mask);

@@ -8,14 +8,14 @@ static const struct domain crc = {CRC32, MLX5DV_BLOCK_SIZE_512, false, 0, 0, 0};
 
 static uint8_t *block_of(struct connected_pair *s, int key)
 {
-	return s->near.memory + NEAR_AT + (uint32_t)key * PIPELINE_UNIT;
+	return s->local.memory + LOCAL_AT + (uint32_t)key * PIPELINE_UNIT;
 }
 
 static struct key_conf conf_of(int key)
 {
 	struct key_conf c = signature_conf(&crc, NULL, PIPELINE_UNIT, 0xff);
 
-	c.piece[0].at = NEAR_AT + (uint32_t)key * PIPELINE_UNIT;
+	c.piece[0].at = LOCAL_AT + (uint32_t)key * PIPELINE_UNIT;
 	return c;
 }
 
@@ -28,7 +28,7 @@ void pipeline_open(struct connected_pair *s, bool pipelining, int keys)
 		struct key_conf c = conf_of(k);
 
 		signature_key(s, k);
-		configure(&s->near, k, &c);
+		configure(&s->local, k, &c);
 		pipeline_fill(s, k, true);
 	}
 }
@@ -47,7 +47,7 @@ void pipeline_arm(struct connected_pair *s, int key)
 	struct key_conf c = conf_of(key);
 
 	c.unsignaled = true;
-	SAME(try_configure(&s->near, key, &c), 0);
+	SAME(try_configure(&s->local, key, &c), 0);
 }
 
 struct request pipeline_write(struct connected_pair *s, int key, uint64_t id, unsigned flags)
@@ -58,8 +58,8 @@ struct request pipeline_write(struct connected_pair *s, int key, uint64_t id, un
 		.flags = flags,
 		.slices = 1,
 		.slice = {{key, 0, PIPELINE_BLOCK}},
-		.rkey = s->far.address.rkey,
-		.raddr = s->far.address.base + FAR_AT + (uint32_t)key * PIPELINE_BLOCK,
+		.rkey = s->remote.address.rkey,
+		.raddr = s->remote.address.base + REMOTE_AT + (uint32_t)key * PIPELINE_BLOCK,
 	};
 }
 
@@ -77,22 +77,22 @@ struct request pipeline_response(struct connected_pair *s, uint64_t id, unsigned
 
 void pipeline_expect_receive(struct connected_pair *s, uint64_t id)
 {
-	receive(&s->far, id, (struct slice){ORDER_WHOLE, 64, 16});
+	receive(&s->remote, id, (struct slice){ORDER_WHOLE, 64, 16});
 }
 
 unsigned pipeline_drained(struct connected_pair *s, struct ibv_wc *wc, unsigned max)
 {
 	unsigned n;
 
-	expect_drained(&s->near);
-	SAME(state_of(&s->near), IBV_QPS_SQD);
-	n = completions(&s->near, SENDS, wc, max, 0);
+	expect_drained(&s->local);
+	SAME(state_of(&s->local), IBV_QPS_SQD);
+	n = completions(&s->local, SENDS, wc, max, 0);
 	return n;
 }
 
 void pipeline_resume(struct connected_pair *s)
 {
-	SAME(change_state(&s->near, IBV_QPS_RTS, true), 0);
+	SAME(change_state(&s->local, IBV_QPS_RTS, true), 0);
 }
 
 void pipeline_open_stopped(struct connected_pair *s)
@@ -103,6 +103,6 @@ void pipeline_open_stopped(struct connected_pair *s)
 	pipeline_open(s, true, 1);
 	pipeline_fill(s, 0, false);
 	w = pipeline_write(s, 0, 1, 0);
-	post(&s->near, &w);
+	post(&s->local, &w);
 	SAME(pipeline_drained(s, wc, 4), 0);
 }

@@ -10,7 +10,7 @@
 #define PIPELINE_BLOCK 512u
 #define PIPELINE_UNIT  516u
 
-/* Keys 0 .. keys - 1 of the near side, each checking a block of its own. */
+/* Keys 0 .. keys - 1 of the local side, each checking a block of its own. */
 void pipeline_open(struct connected_pair *s, bool pipelining, int keys);
 /* With one key, and stopped by bad data that has been posted. */
 void pipeline_open_stopped(struct connected_pair *s);
@@ -18,9 +18,9 @@ void pipeline_open_stopped(struct connected_pair *s);
 void pipeline_fill(struct connected_pair *s, int key, bool good);
 /* Configures the key once more, which arms it; no completion. */
 void pipeline_arm(struct connected_pair *s, int key);
-/* The transfer of a key's block to far memory. */
+/* The transfer of a key's block to remote memory. */
 struct request pipeline_write(struct connected_pair *s, int key, uint64_t id, unsigned flags);
-/* The response; the far side must have a receive for it. */
+/* The response; the remote side must have a receive for it. */
 struct request pipeline_response(struct connected_pair *s, uint64_t id, unsigned flags);
 void pipeline_expect_receive(struct connected_pair *s, uint64_t id);
 /* The event has come: it is in SQD, and one polling of the queue shows all errors. */

@@ -102,7 +102,7 @@ static void compare_report(const struct random_case *c, struct connected_pair *s
 	struct mlx5dv_mkey_err got;
 	char what[256];
 
-	if (try_check(&s->near, 0, &got))
+	if (try_check(&s->local, 0, &got))
 		disagree(c, "mlx5dv_mkey_check fails");
 	if (reported(c, e, &got) || reported(c, first_error(c, false), &got))
 		return;
@@ -124,12 +124,12 @@ static void move(struct random_case *c, struct connected_pair *s)
 		return;
 	/* The rest of the wire lies behind what has gone already. */
 	if (c->dir == SIG_GATHER) {
-		memcpy(c->far_image + FAR_AT, c->want, c->split);
-		if (memcmp(s->far.memory + FAR_AT, c->want, c->split) != 0)
+		memcpy(c->remote_image + REMOTE_AT, c->want, c->split);
+		if (memcmp(s->remote.memory + REMOTE_AT, c->want, c->split) != 0)
 			disagree(c, "the first part differs");
-		memset(s->far.memory + FAR_AT, CANARY, c->split);
+		memset(s->remote.memory + REMOTE_AT, CANARY, c->split);
 	} else {
-		memcpy(s->far.memory + FAR_AT, c->in + c->split, c->wire - c->split);
+		memcpy(s->remote.memory + REMOTE_AT, c->in + c->split, c->wire - c->split);
 	}
 	transfer_at(s, c->route, 0, c->split, c->wire - c->split);
 }
@@ -139,20 +139,20 @@ static void run_case(struct random_case *c, struct connected_pair *stages)
 	struct connected_pair *s = &stages[c->pair];
 	uint32_t rest = c->wire - (c->split == c->wire ? 0 : c->split);
 
-	memcpy(s->near.memory, c->near_image, ORDER_MEMORY);
-	fill_canary(&s->far);
+	memcpy(s->local.memory, c->local_image, ORDER_MEMORY);
+	fill_canary(&s->remote);
 	if (c->dir == SIG_SCATTER)
-		memcpy(s->far.memory + FAR_AT, c->in, c->wire);
-	configure(&s->near, 0, &c->conf);
+		memcpy(s->remote.memory + REMOTE_AT, c->in, c->wire);
+	configure(&s->local, 0, &c->conf);
 	move(c, s);
-	memset(c->far_image, CANARY, ORDER_MEMORY);
+	memset(c->remote_image, CANARY, ORDER_MEMORY);
 	if (c->dir == SIG_GATHER) {
-		memcpy(c->far_image + FAR_AT, c->want + (c->wire - rest), rest);
-		expect_image(c, &s->far, c->far_image);
+		memcpy(c->remote_image + REMOTE_AT, c->want + (c->wire - rest), rest);
+		expect_image(c, &s->remote, c->remote_image);
 	} else {
-		random_place(c, c->near_image, c->want, c->memory_bytes);
+		random_place(c, c->local_image, c->want, c->memory_bytes);
 	}
-	expect_image(c, &s->near, c->near_image);
+	expect_image(c, &s->local, c->local_image);
 	compare_report(c, s);
 }
 
@@ -209,8 +209,8 @@ int main(int argc, char **argv)
 	}
 	for (uint64_t i = 0; i < options.cases; i++) {
 		random_make(&c, seed);
-		if (proxy_supports(&stages[0].near, &c.conf.mem) &&
-		    proxy_supports(&stages[0].near, &c.conf.wire))
+		if (proxy_supports(&stages[0].local, &c.conf.mem) &&
+		    proxy_supports(&stages[0].local, &c.conf.wire))
 			run_case(&c, stages);
 		errors += !!first_error(&c, false);
 		made += c.config.side[c.dir == SIG_GATHER ? SIG_WIRE : SIG_MEMORY].type != SIG_NONE;

@@ -23,8 +23,8 @@ struct random_case {
 	struct model_result model;
 	uint8_t in[RANDOM_BYTES];
 	uint8_t want[RANDOM_BYTES];
-	uint8_t near_image[ORDER_MEMORY]; /* all of near memory, before */
-	uint8_t far_image[ORDER_MEMORY];
+	uint8_t local_image[ORDER_MEMORY]; /* all of local memory, before */
+	uint8_t remote_image[ORDER_MEMORY];
 };
 
 void random_make(struct random_case *c, uint64_t seed);

@@ -314,9 +314,9 @@ void random_make(struct random_case *c, uint64_t seed)
 	if (maybe(&d, 10))
 		c->conf.conf_flags = MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR;
 	model_transfer(&c->config, c->dir, c->wire, c->in, c->want, &c->model);
-	memset(c->near_image, CANARY, ORDER_MEMORY);
+	memset(c->local_image, CANARY, ORDER_MEMORY);
 	if (c->dir == SIG_GATHER)
-		random_place(c, c->near_image, c->in, c->memory_bytes);
+		random_place(c, c->local_image, c->in, c->memory_bytes);
 }
 
 static int describe_domain(const struct domain *d, char *out, size_t room)
