@@ -13,13 +13,13 @@
 
 #define FIRST_PSN 100u
 
-void order_wait(int sock, struct order *o)
+static void order_wait(int sock, struct order *o)
 {
 	if (recv(sock, o, sizeof(*o), 0) != sizeof(*o))
 		_exit(1);
 }
 
-bool order_ready(int sock)
+static bool order_ready(int sock)
 {
 	struct pollfd fd = {.fd = sock, .events = POLLIN};
 
@@ -30,6 +30,20 @@ void answer_send(int sock, const struct answer *a)
 {
 	if (send(sock, a, sizeof(*a), MSG_NOSIGNAL) != sizeof(*a))
 		_exit(1);
+}
+
+void orders_serve(int sock, obey_fn *obey, enum what what, bool (*idle)(void))
+{
+	for (;;) {
+		struct answer a = {0};
+		struct order o;
+
+		while (idle && !order_ready(sock) && idle())
+			;
+		order_wait(sock, &o);
+		obey(&o, what, &a);
+		answer_send(sock, &a);
+	}
 }
 
 void complain(struct answer *a, const char *format, ...)

@@ -129,80 +129,77 @@ static void leave_hostile(struct answer *a)
 	check_secret(a);
 }
 
+static void honest_obey(const struct order *o, enum what what, struct answer *a)
+{
+	struct end *e = &links[o->link & 1];
+
+	(void)what;
+	switch (o->code) {
+	case MAKE:
+		end_make(e, &port, pd, NULL, &a->place);
+		a->value[0] = (uintptr_t)secret;
+		break;
+	case CONNECT:
+		end_connect(e, &o->place);
+		if (o->link == HOSTILE)
+			end_receive(e, STEPS_RECEIVES);
+		break;
+	case PROBE:
+		with_hostile(o->arg, a);
+		with_third(a);
+		break;
+	case CHECK:
+		check_secret(a);
+		break;
+	case DROP:
+		leave_hostile(a);
+		break;
+	default:
+		exit(0);
+	}
+}
+
 static void honest_body(int sock)
 {
 	open_device();
-	for (;;) {
-		struct answer a = {0};
-		struct order o;
-		struct end *e;
-
-		order_wait(sock, &o);
-		e = &links[o.link & 1];
-		switch (o.code) {
-		case MAKE:
-			end_make(e, &port, pd, NULL, &a.place);
-			a.value[0] = (uintptr_t)secret;
-			break;
-		case CONNECT:
-			end_connect(e, &o.place);
-			if (o.link == HOSTILE)
-				end_receive(e, STEPS_RECEIVES);
-			break;
-		case PROBE:
-			with_hostile(o.arg, &a);
-			with_third(&a);
-			break;
-		case CHECK:
-			check_secret(&a);
-			break;
-		case DROP:
-			leave_hostile(&a);
-			break;
-		default:
-			exit(0);
-		}
-		answer_send(sock, &a);
-	}
+	orders_serve(sock, honest_obey, 0, NULL);
 }
 
 /* ---- the hostile one ---- */
 
-static void hostile_body(int sock)
+static void hostile_obey(const struct order *o, enum what what, struct answer *a)
 {
 	struct end *e = &links[0];
 
-	open_device();
-	for (;;) {
-		struct answer a = {0};
-		struct order o;
-
-		order_wait(sock, &o);
-		switch (o.code) {
-		case MAKE:
-			end_make(e, &port, pd, NULL, &a.place);
-			/* Also before anybody has looked at it. */
-			if (life % 4 == 3)
-				spoil_start(seed + life, false, &lures);
-			break;
-		case CONNECT:
-			end_connect(e, &o.place);
-			end_receive(e, STEPS_RECEIVES);
-			if (life % 4 != 3)
-				spoil_start(seed + life, life % 2, &lures);
-			break;
-		case PROBE:
-			if (device_qp_state(e->qp) == IBV_QPS_RTS &&
-			    e->posted - e->done < OUTSTANDING)
-				end_post_all(e, 1);
-			poll_end(e);
-			a.value[0] = spoil_words();
-			break;
-		default:
-			_exit(0);
-		}
-		answer_send(sock, &a);
+	(void)what;
+	switch (o->code) {
+	case MAKE:
+		end_make(e, &port, pd, NULL, &a->place);
+		/* Also before anybody has looked at it. */
+		if (life % 4 == 3)
+			spoil_start(seed + life, false, &lures);
+		break;
+	case CONNECT:
+		end_connect(e, &o->place);
+		end_receive(e, STEPS_RECEIVES);
+		if (life % 4 != 3)
+			spoil_start(seed + life, life % 2, &lures);
+		break;
+	case PROBE:
+		if (device_qp_state(e->qp) == IBV_QPS_RTS && e->posted - e->done < OUTSTANDING)
+			end_post_all(e, 1);
+		poll_end(e);
+		a->value[0] = spoil_words();
+		break;
+	default:
+		_exit(0);
 	}
+}
+
+static void hostile_body(int sock)
+{
+	open_device();
+	orders_serve(sock, hostile_obey, 0, NULL);
 }
 
 /* ---- who orders ---- */
@@ -244,33 +241,32 @@ static void one_life(void)
 		process_end(&enemy, true);
 }
 
+static void other_obey(const struct order *o, enum what what, struct answer *a)
+{
+	(void)what;
+	switch (o->code) {
+	case MAKE:
+		end_make(&links[THIRD], &port, pd, NULL, &a->place);
+		a->value[0] = (uintptr_t)secret;
+		break;
+	case CONNECT:
+		end_connect(&links[THIRD], &o->place);
+		break;
+	case PROBE:
+		with_third(a);
+		break;
+	case CHECK:
+		check_secret(a);
+		break;
+	default:
+		exit(0);
+	}
+}
+
 static void other_body(int sock)
 {
 	open_device();
-	for (;;) {
-		struct answer a = {0};
-		struct order o;
-
-		order_wait(sock, &o);
-		switch (o.code) {
-		case MAKE:
-			end_make(&links[THIRD], &port, pd, NULL, &a.place);
-			a.value[0] = (uintptr_t)secret;
-			break;
-		case CONNECT:
-			end_connect(&links[THIRD], &o.place);
-			break;
-		case PROBE:
-			with_third(&a);
-			break;
-		case CHECK:
-			check_secret(&a);
-			break;
-		default:
-			exit(0);
-		}
-		answer_send(sock, &a);
-	}
+	orders_serve(sock, other_obey, 0, NULL);
 }
 
 int main(int argc, char **argv)

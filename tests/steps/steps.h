@@ -115,10 +115,11 @@ struct answer {
 	struct place place;
 };
 
-/* Waits for an order; ends the process when the tracer has gone. */
-void order_wait(int sock, struct order *o);
-bool order_ready(int sock);
 void answer_send(int sock, const struct answer *a);
+typedef void obey_fn(const struct order *o, enum what what, struct answer *a);
+/* Obeys orders, one at a time, and answers; ends the process when the tracer has gone.  While there
+ * is none, calls idle until it returns false; NULL: nothing to do meanwhile. */
+_Noreturn void orders_serve(int sock, obey_fn *obey, enum what what, bool (*idle)(void));
 /* Notes the first complaint. */
 void complain(struct answer *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -210,7 +210,7 @@ static void epilogue(struct answer *a)
 		complain(a, "a READ does not bring what a WRITE before it wrote");
 }
 
-static void obey(const struct order *o, enum what what, struct answer *a)
+static void walker_obey(const struct order *o, enum what what, struct answer *a)
 {
 	switch (o->code) {
 	case CONNECT:
@@ -250,12 +250,5 @@ void walker(int sock, const char *device, enum what what)
 		device_die("no PD: %m");
 	end_make(&me, &port, pd, NULL, &made.place);
 	answer_send(sock, &made);
-	for (;;) {
-		struct answer a = {0};
-		struct order o;
-
-		order_wait(sock, &o);
-		obey(&o, what, &a);
-		answer_send(sock, &a);
-	}
+	orders_serve(sock, walker_obey, what, NULL);
 }

@@ -250,10 +250,21 @@ static void drop(struct end *e, struct answer *a)
 
 /* ---- orders ---- */
 
-static void obey(const struct order *o, enum what what, struct answer *a)
+/* The link whose traffic goes on until the next order. */
+static struct end *busy;
+
+static bool traffic_goes_on(void)
+{
+	if (busy)
+		probe(busy);
+	return busy;
+}
+
+static void witness_obey(const struct order *o, enum what what, struct answer *a)
 {
 	struct end *e = o->link < STEPS_MOST ? &links[o->link] : &to_third;
 
+	busy = NULL;
 	switch (o->code) {
 	case MAKE:
 		end_make(e, &port, pd, o->arg ? shared_cq : NULL, &a->place);
@@ -283,6 +294,9 @@ static void obey(const struct order *o, enum what what, struct answer *a)
 		break;
 	case PROBE:
 		probe(e);
+		break;
+	case TRAFFIC:
+		busy = e;
 		break;
 	case SETTLE:
 		settle(e, o->arg, a);
@@ -314,56 +328,41 @@ static void open_device(const char *device)
 void witness(int sock, const char *device, enum what what)
 {
 	open_device(device);
-	for (;;) {
-		struct answer a = {0};
-		struct order o;
-
-		order_wait(sock, &o);
-		if (o.code == TRAFFIC) {
-			answer_send(sock, &a);
-			while (!order_ready(sock))
-				probe(&links[o.link]);
-			continue;
-		}
-		obey(&o, what, &a);
-		answer_send(sock, &a);
-	}
+	orders_serve(sock, witness_obey, what, traffic_goes_on);
 }
 
 /* ---- the third ---- */
 
-void third(int sock, const char *device)
+static void third_obey(const struct order *o, enum what what, struct answer *a)
 {
 	struct end *e = &to_third;
 
-	open_device(device);
-	for (;;) {
-		struct answer a = {0};
-		struct order o;
-
-		order_wait(sock, &o);
-		switch (o.code) {
-		case MAKE:
-			end_make(e, &port, pd, shared_cq, &a.place);
-			break;
-		case CONNECT:
-			end_connect(e, &o.place);
-			break;
-		case RECEIVE:
-			poll_end(e);
-			end_receive(e, 1);
-			break;
-		case TALK:
-			e->sent = 0;
-			end_post_all(e, 1);
-			wait_requests(e);
-			if (e->failed)
-				complain(&a, "the third's requests: %s",
-					 ibv_wc_status_str(e->status));
-			break;
-		default:
-			_exit(0);
-		}
-		answer_send(sock, &a);
+	(void)what;
+	switch (o->code) {
+	case MAKE:
+		end_make(e, &port, pd, shared_cq, &a->place);
+		break;
+	case CONNECT:
+		end_connect(e, &o->place);
+		break;
+	case RECEIVE:
+		poll_end(e);
+		end_receive(e, 1);
+		break;
+	case TALK:
+		e->sent = 0;
+		end_post_all(e, 1);
+		wait_requests(e);
+		if (e->failed)
+			complain(a, "the third's requests: %s", ibv_wc_status_str(e->status));
+		break;
+	default:
+		_exit(0);
 	}
+}
+
+void third(int sock, const char *device)
+{
+	open_device(device);
+	orders_serve(sock, third_obey, 0, NULL);
 }
