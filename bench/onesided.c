@@ -31,6 +31,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "talk.h"
 #include "verbs_device.h"
 
 #define TRIPS	    20000u
@@ -85,22 +86,10 @@ struct lane {
 
 /* ---- waiting and talking ---- */
 
-static void get(int fd, void *to, size_t n)
-{
-	if (recv(fd, to, n, MSG_WAITALL) != (ssize_t)n)
-		_exit(0); /* the other process is done, or has said why not */
-}
-
-static void put(int fd, const void *from, size_t n)
-{
-	if (send(fd, from, n, MSG_NOSIGNAL) != (ssize_t)n)
-		device_die("the other process is gone");
-}
-
 static void meet(const struct side *s)
 {
-	put(s->fd, &(char){0}, 1);
-	get(s->fd, &(char){0}, 1);
+	talk_put(s->fd, &(char){0}, 1);
+	talk_get(s->fd, &(char){0}, 1);
 }
 
 static _Atomic(uint64_t) *word(const struct lane *l)
@@ -331,8 +320,8 @@ static void side_open(struct side *s, struct lane *lanes, const char *device, co
 		lane_open(&lanes[i], s, i);
 		mine.address[i] = device_address(&s->port, lanes[i].qp, 0);
 	}
-	put(s->fd, &mine, sizeof(mine));
-	get(s->fd, &s->peer, sizeof(s->peer));
+	talk_put(s->fd, &mine, sizeof(mine));
+	talk_get(s->fd, &s->peer, sizeof(s->peer));
 	for (unsigned i = 0; i < s->lanes; i++) {
 		device_qp_connect(&s->port, lanes[i].qp, &device_default_connection,
 				  &s->peer.address[i], 0);

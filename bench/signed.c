@@ -26,6 +26,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "talk.h"
 #include "verbs_device.h"
 
 enum { DATA = 1 << 20, ROOM = DATA + DATA / 16, DEPTH = 8, SLICES = 10 };
@@ -408,29 +409,17 @@ static void prepare(struct side *s, const struct order *o)
 	key_configure(s, 1, o->kind, o->block);
 }
 
-static void get(int fd, void *to, size_t n)
-{
-	if (recv(fd, to, n, MSG_WAITALL) != (ssize_t)n)
-		_exit(0); /* the other process is done, or has said why not */
-}
-
-static void put(int fd, const void *from, size_t n)
-{
-	if (send(fd, from, n, MSG_NOSIGNAL) != (ssize_t)n)
-		device_die("the other process is gone");
-}
-
 static struct hello meet(struct side *s, const char *device, int fd)
 {
 	struct hello mine, theirs;
 
 	side_open(s, device);
 	mine = side_hello(s);
-	put(fd, &mine, sizeof(mine));
-	get(fd, &theirs, sizeof(theirs));
+	talk_put(fd, &mine, sizeof(mine));
+	talk_get(fd, &theirs, sizeof(theirs));
 	side_connect(s, &theirs);
-	put(fd, &(char){0}, 1);
-	get(fd, &(char){0}, 1);
+	talk_put(fd, &(char){0}, 1);
+	talk_get(fd, &(char){0}, 1);
 	return theirs;
 }
 
@@ -442,9 +431,9 @@ static void serve(const char *device, int fd)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)meet(&s, device, fd);
 	for (;;) {
-		get(fd, &o, sizeof(o));
+		talk_get(fd, &o, sizeof(o));
 		prepare(&s, &o);
-		put(fd, &o, sizeof(o));
+		talk_put(fd, &o, sizeof(o));
 	}
 }
 
@@ -497,8 +486,8 @@ int main(int argc, char **argv)
 
 			prepare(&b.me, &o);
 			if (far) {
-				put(fd, &o, sizeof(o));
-				get(fd, &o, sizeof(o));
+				talk_put(fd, &o, sizeof(o));
+				talk_get(fd, &o, sizeof(o));
 			} else {
 				prepare(&other, &o);
 			}

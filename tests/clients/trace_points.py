@@ -134,6 +134,14 @@ class Pair:
         expect(within(30, lambda: stat.read_text().rsplit(")", 1)[1].split()[0] == "T"),
                "the listener does not stop")
 
+    def leave_unanswered(self):
+        """The listener is stopped with a request under way, until the sender has sent it again."""
+        self.go_on()
+        self.wait("going")
+        self.stop_listener()
+        self.go_on()
+        self.wait_told(self.sender, "retry.begin")
+
     def wait_told(self, process, point):
         """Until that process has told of that point; others' lines up to there are not kept."""
         for line in process.stderr:
@@ -176,11 +184,7 @@ def bypass_by_way(memory):
 def duplicates(session):
     """A receiver is stopped until its peer has sent again: it gets the SEND twice, takes it once."""
     pair = Pair(session, "retry.*,packet.duplicate")
-    pair.go_on()
-    pair.wait("going")
-    pair.stop_listener()
-    pair.go_on()
-    pair.wait_told(pair.sender, "retry.begin")
+    pair.leave_unanswered()
     pair.listener.send_signal(signal.SIGCONT)
     listener, _ = pair.ended()
     listener.expect("packet.duplicate", op="SEND_ONLY")
@@ -205,11 +209,7 @@ def deferred(session):
 def broken_channel(session):
     """A receiver that finds nonsense in the channel uses it no more."""
     pair = Pair(session, "retry.*,channel.*")
-    pair.go_on()
-    pair.wait("going")
-    pair.stop_listener()
-    pair.go_on()
-    pair.wait_told(pair.sender, "retry.begin")
+    pair.leave_unanswered()
     maps = pathlib.Path(f"/proc/{pair.listener.pid}/maps").read_text()
     found = re.findall(r"^(\w+)-(\w+) rw.*softhca-channel", maps, re.MULTILINE)
     expect(found, maps)

@@ -224,44 +224,41 @@ WALK_STEP(uc_data)
 	return ret ? ret : walk_completions(w, w->cq[0], 1);
 }
 
+/* A SEND of so many bytes, to wherever the queue pair or the rest of the request says. */
+static int send_bytes(struct walk *w, struct ibv_qp *qp, uint32_t bytes, struct ibv_send_wr wr)
+{
+	struct ibv_sge from = {(uintptr_t)w->memory, bytes, w->mr->lkey};
+	struct ibv_send_wr *bad;
+	int ret;
+
+	wr.sg_list = &from;
+	wr.num_sge = 1;
+	wr.opcode = IBV_WR_SEND;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	ret = ibv_post_send(qp, &wr, &bad);
+	return ret ? ret : walk_completions(w, w->cq[0], 1);
+}
+
 /* To the other one and to the group.  What arrives is not waited for: a datagram may be lost. */
 WALK_STEP(ud_data)
 {
-	struct ibv_sge from;
-	struct ibv_send_wr wr = {.sg_list = &from,
-				 .num_sge = 1,
-				 .opcode = IBV_WR_SEND,
-				 .send_flags = IBV_SEND_SIGNALED},
-			   *bad;
+	struct ibv_send_wr wr = {0};
 	int ret;
 
 	if (!usable(w, &w->ud[0], &w->ud[1]) || !w->ah)
 		return WALK_SKIP;
-	from = (struct ibv_sge){(uintptr_t)w->memory, 256, w->mr->lkey};
 	ret = receive(w, &w->ud[1], 256 + GRH_BYTES);
 	wr.wr.ud.ah = w->ah;
 	wr.wr.ud.remote_qpn = w->ud[1].qp->qp_num;
 	wr.wr.ud.remote_qkey = QKEY;
-	if (!ret)
-		ret = ibv_post_send(w->ud[0].qp, &wr, &bad);
-	return ret ? ret : walk_completions(w, w->cq[0], 1);
+	return ret ? ret : send_bytes(w, w->ud[0].qp, 256, wr);
 }
 
 WALK_STEP(raw_data)
 {
-	struct ibv_sge from;
-	struct ibv_send_wr wr = {.sg_list = &from,
-				 .num_sge = 1,
-				 .opcode = IBV_WR_SEND,
-				 .send_flags = IBV_SEND_SIGNALED},
-			   *bad;
-	int ret;
-
 	if (!usable(w, &w->raw, &w->raw))
 		return WALK_SKIP;
-	from = (struct ibv_sge){(uintptr_t)w->memory, 100, w->mr->lkey};
-	ret = ibv_post_send(w->raw.qp, &wr, &bad);
-	return ret ? ret : walk_completions(w, w->cq[0], 1);
+	return send_bytes(w, w->raw.qp, 100, (struct ibv_send_wr){0});
 }
 
 WALK_STEP(bind_data)

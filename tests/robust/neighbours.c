@@ -129,17 +129,6 @@ static int beside_peer(struct pair *p)
 	return verdict != 1;
 }
 
-static void complete(struct pair *p)
-{
-	struct ibv_wc wc;
-	int n;
-
-	while (!(n = ibv_poll_cq(p->cq, 1, &wc)))
-		;
-	if (n < 0 || wc.status != IBV_WC_SUCCESS)
-		device_die("%s", n < 0 ? "ibv_poll_cq failed" : ibv_wc_status_str(wc.status));
-}
-
 static int write_and_look(struct pair *p)
 {
 	uint64_t *here = (void *)p->mem, *back = here + 1;
@@ -153,10 +142,10 @@ static int write_and_look(struct pair *p)
 	/* Until the other has done all its rounds. */
 	for (*here = 1; recv(p->sock, &byte, 1, MSG_DONTWAIT) != 0; ++*here) {
 		pair_write(p, 0, 0, 0, sizeof(*here));
-		complete(p);
+		pair_complete(p, "a write");
 		for (int again = 0; again < 2; again++) {
 			pair_read(p, 0, sizeof(*here), 0, sizeof(*back));
-			complete(p);
+			pair_complete(p, "a read");
 			if (*back == *here)
 				continue;
 			printf("wrong: wrote %lu, then read %lu\n", (unsigned long)*here,

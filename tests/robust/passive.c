@@ -10,26 +10,8 @@
 
 #include "pair.h"
 
-#define BYTES	 (1u << 20)
-#define ROUNDS	 200u
-#define LIMIT_MS 2000
-
-static int complete(struct pair *p, const char *what)
-{
-	uint64_t end = pair_now_ms() + LIMIT_MS;
-	struct ibv_wc wc;
-	int n;
-
-	while (!(n = ibv_poll_cq(p->cq, 1, &wc)))
-		if (pair_now_ms() > end) {
-			printf("wrong: %s takes longer than %u ms\n", what, LIMIT_MS);
-			return 1;
-		}
-	if (n == 1 && wc.status == IBV_WC_SUCCESS)
-		return 0;
-	printf("wrong: %s: %s\n", what, ibv_wc_status_str(wc.status));
-	return 1;
-}
+#define BYTES  (1u << 20)
+#define ROUNDS 200u
 
 static int drive(struct pair *p)
 {
@@ -42,12 +24,10 @@ static int drive(struct pair *p)
 
 		memset(sent, (int)(i + 1), n);
 		pair_write(p, 0, 0, 0, n);
-		if (complete(p, "a write"))
-			return 1;
+		pair_complete(p, "a write");
 		memset(back, 0, n);
 		pair_read(p, 0, BYTES, 0, n);
-		if (complete(p, "a read"))
-			return 1;
+		pair_complete(p, "a read");
 		if (memcmp(sent, back, n)) {
 			printf("wrong: round %u, %u bytes: other data\n", i, n);
 			return 1;

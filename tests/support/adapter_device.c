@@ -193,6 +193,13 @@ static void to_state(struct device_qp *q, struct qp_attr *attr, enum ib_qp_state
 	CHECK(!qp_modify(q->qp, attr, masks[q->type]));
 }
 
+void device_qp_ready(struct device_qp *q, struct qp_attr *attr)
+{
+	to_state(q, attr, IB_QPS_INIT, to_init);
+	to_state(q, attr, IB_QPS_RTR, to_rtr);
+	to_state(q, attr, IB_QPS_RTS, to_rts);
+}
+
 void device_connect(struct test_device *r, unsigned dev, struct device_qp *a, struct device_qp *b)
 {
 	struct device_qp *const end[2] = {a, b};
@@ -201,10 +208,25 @@ void device_connect(struct test_device *r, unsigned dev, struct device_qp *a, st
 		struct qp_attr attr;
 
 		device_attr(r, dev, end[!i], &attr);
-		to_state(end[i], &attr, IB_QPS_INIT, to_init);
-		to_state(end[i], &attr, IB_QPS_RTR, to_rtr);
-		to_state(end[i], &attr, IB_QPS_RTS, to_rts);
+		device_qp_ready(end[i], &attr);
 	}
+}
+
+void device_sender_up(struct test_device *r, struct device_qp *q, struct cq *cq)
+{
+	struct qp_create_attr attr = {
+		.type = IB_QPT_UD,
+		.pdn = pd_alloc(r->adapter[0]),
+		.send_cq = cq,
+		.recv_cq = cq,
+		.sq_buf = q->sq,
+		.sq_blocks = DEVICE_BLOCKS,
+		.dbrec = q->dbrec,
+	};
+
+	q->type = IB_QPT_UD;
+	CHECK(!qp_create(r->adapter[0], &attr, &q->qp));
+	device_connect(r, 0, q, q);
 }
 
 static void put(struct device_wqe *w, const void *data, size_t n)

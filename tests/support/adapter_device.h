@@ -66,6 +66,10 @@ void device_qp_down(struct device_qp *q);
 /* Both from RESET to RTS, each other's peer; a may be b. */
 void device_connect(struct test_device *r, unsigned dev, struct device_qp *a, struct device_qp *b);
 void device_attr(struct test_device *r, unsigned dev, struct device_qp *to, struct qp_attr *attr);
+/* From RESET to RTS with these attributes. */
+void device_qp_ready(struct device_qp *q, struct qp_attr *attr);
+/* Makes a queue pair that sends datagrams, on a CQ of the caller's, and to itself. */
+void device_sender_up(struct test_device *r, struct device_qp *q, struct cq *cq);
 
 /* Builds a send WQE, returns a cursor for more segments; device_wqe_end rings. */
 struct device_wqe {

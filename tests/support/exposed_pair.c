@@ -67,23 +67,13 @@ static void side_down(struct exposed_side *s)
 void exposed_pair_connect(struct exposed_pair *p, struct device_qp *q, struct device_qp *peer,
 			  uint16_t peer_slot)
 {
-	static const uint32_t masks[] = {
-		[IB_QPS_INIT] = IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS,
-		[IB_QPS_RTR] = IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
-			       IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER,
-		[IB_QPS_RTS] = IB_QP_STATE | IB_QP_SQ_PSN | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
-			       IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC,
-	};
 	struct qp_attr attr;
 
 	device_attr(&p->initiator.device, 0, peer, &attr);
 	attr.ah.dlid = (uint16_t)(LID + peer_slot);
 	attr.timeout = 0;
 	attr.max_dest_rd_atomic = p->takes_reads;
-	for (enum ib_qp_state s = IB_QPS_INIT; s <= IB_QPS_RTS; s++) {
-		attr.state = s;
-		CHECK(!qp_modify(q->qp, &attr, masks[s]));
-	}
+	device_qp_ready(q, &attr);
 }
 
 struct expose *exposed_pair_expose(struct exposed_pair *p)

@@ -123,3 +123,12 @@ enum way_verdict way_pair_move(struct way_pair *p, way_fn *way, uint32_t tid, bo
 		*done = a.done;
 	return v;
 }
+
+void way_pair_interrupt(struct way_pair *p, pid_t child, struct rng *rng, bool stop)
+{
+	way_pair_await_more(&p->done, atomic_load(&p->done) + 1);
+	for (volatile uint64_t spin = rng_below(rng, 20000); spin; spin--)
+		;
+	if (stop)
+		way_pair_stop(child);
+}

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "check.h"
 #include "reach/way.h"
 
 #define WAY_PAIR_BYTES (1u << 20)
@@ -44,6 +45,10 @@ void way_pair_await(_Atomic(uint32_t) *word, uint32_t value);
 void way_pair_await_more(_Atomic(uint64_t) *count, uint64_t than);
 /* Stops a child, wherever it is; SIGCONT lets it go on. */
 void way_pair_stop(pid_t child);
+
+/* Waits for one more access of the child's, then for a random moment, and stops it if that is
+ * asked. */
+void way_pair_interrupt(struct way_pair *p, pid_t child, struct rng *rng, bool stop);
 
 typedef enum way_verdict way_fn(struct way_access *a);
 

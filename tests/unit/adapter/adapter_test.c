@@ -134,30 +134,33 @@ static void test_send(unsigned dev, enum ib_qp_type type)
 	pair_down(&p);
 }
 
+/* To or from the fifth byte of the target's memory. */
+static void post_rdma(struct pair *p, uint8_t opcode, uint8_t *local, uint32_t n)
+{
+	struct device_wqe w;
+
+	device_wqe_begin(&p->a, &w, opcode, SIGNALED, 0);
+	device_wqe_raddr(&w, (uintptr_t)p->dst + 5, p->rkey);
+	if (n)
+		device_wqe_data(&w, local, n, p->lkey);
+	device_wqe_end(&w);
+}
+
 static void test_write_and_read(void)
 {
 	struct pair p;
 
 	pair_up(&p, 0, IB_QPT_RC);
 	for (size_t i = 0; i < array_size(lengths); i++) {
-		struct device_wqe w;
 		uint32_t n = lengths[i];
 
 		memset(p.dst, 0xee, BUF);
-		device_wqe_begin(&p.a, &w, WQE_OP_RDMA_WRITE, SIGNALED, 0);
-		device_wqe_raddr(&w, (uintptr_t)p.dst + 5, p.rkey);
-		if (n)
-			device_wqe_data(&w, p.src + 3, n, p.lkey);
-		device_wqe_end(&w);
+		post_rdma(&p, WQE_OP_RDMA_WRITE, p.src + 3, n);
 		expect_req(&p.a, WQE_OP_RDMA_WRITE);
 		CHECK(!memcmp(p.dst + 5, p.src + 3, n) && p.dst[4] == 0xee && p.dst[5 + n] == 0xee);
 
 		memset(p.src, 0x55, BUF);
-		device_wqe_begin(&p.a, &w, WQE_OP_RDMA_READ, SIGNALED, 0);
-		device_wqe_raddr(&w, (uintptr_t)p.dst + 5, p.rkey);
-		if (n)
-			device_wqe_data(&w, p.src + 9, n, p.lkey);
-		device_wqe_end(&w);
+		post_rdma(&p, WQE_OP_RDMA_READ, p.src + 9, n);
 		expect_req(&p.a, WQE_OP_RDMA_READ);
 		CHECK(!memcmp(p.src + 9, p.dst + 5, n) && p.src[8] == 0x55 && p.src[9 + n] == 0x55);
 		expect_nothing(&p.b);

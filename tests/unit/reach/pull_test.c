@@ -13,6 +13,7 @@
 
 #include "base/rseq.h"
 #include "check.h"
+#include "test_runs.h"
 #include "usermem/usermem.h"
 #include "way_pair.h"
 
@@ -27,21 +28,6 @@ static struct way_peer sender_of(struct way_pair *p)
 
 /* ---- what arrives ---- */
 
-static uint32_t cut(struct rng *rng, unsigned char *base, size_t total, struct run *runs)
-{
-	uint32_t n = 0;
-
-	for (size_t off = 0; off < total && n < 100; n++) {
-		size_t len = rng_below(rng, total / 20 + 2);
-
-		if (len > total - off || n == 99)
-			len = total - off;
-		runs[n] = (struct run){.addr = base + off, .len = len};
-		off += len;
-	}
-	return n;
-}
-
 static int child_cuts(struct way_pair *p)
 {
 	static unsigned char dst[WAY_PAIR_BYTES];
@@ -51,8 +37,8 @@ static int child_cuts(struct way_pair *p)
 
 	for (int i = 0; i < 300; i++) {
 		size_t total = 1 + rng_below(&rng, i % 8 ? 65536 : sizeof(dst));
-		uint32_t nsrc = cut(&rng, p->memory, total, src);
-		uint32_t nto = cut(&rng, dst, total, to);
+		uint32_t nsrc = test_runs_cut(&rng, p->memory, total, src);
+		uint32_t nto = test_runs_cut(&rng, dst, total, to);
 
 		memset(dst, 0, total + 1);
 		CHECK(way_pull(&from, to, nto, src, nsrc, NULL) == WAY_DONE);
@@ -132,11 +118,7 @@ static void take_back(struct way_pair *p, pid_t child, struct rng *rng, bool sto
 {
 	uint64_t refused;
 
-	way_pair_await_more(&p->done, atomic_load(&p->done) + 1);
-	for (volatile uint64_t spin = rng_below(rng, 20000); spin; spin--)
-		;
-	if (stopped)
-		way_pair_stop(child);
+	way_pair_interrupt(p, child, rng, stopped);
 	atomic_store(&p->step, 1);
 	if (!control)
 		access_revoke(&p->table);

@@ -74,11 +74,7 @@ static bool round_is_clean(struct way_pair *p, pid_t child, struct rng *rng, boo
 	uint64_t refused;
 	bool clean;
 
-	way_pair_await_more(&p->done, atomic_load(&p->done) + 1);
-	for (volatile uint64_t spin = rng_below(rng, 20000); spin; spin--)
-		;
-	if (stopped)
-		way_pair_stop(child);
+	way_pair_interrupt(p, child, rng, stopped);
 	atomic_store(&p->allowed, 0);
 	if (!control)
 		access_revoke(&p->table);

@@ -18,6 +18,7 @@
 #include "base/rseq.h"
 #include "usermem/usermem.h"
 #include "check.h"
+#include "test_runs.h"
 #include "test_fault.h"
 
 static long page;
@@ -183,21 +184,6 @@ static void last_byte_last(void)
 	pthread_join(t, NULL);
 }
 
-static uint32_t cut(struct rng *rng, unsigned char *base, size_t total, struct run *runs)
-{
-	uint32_t n = 0;
-
-	for (size_t off = 0; off < total && n < 100; n++) {
-		size_t len = rng_below(rng, total / 20 + 2);
-
-		if (len > total - off || n == 99)
-			len = total - off;
-		runs[n] = (struct run){.addr = base + off, .len = len};
-		off += len;
-	}
-	return n;
-}
-
 /* The same bytes whatever the cuts. */
 static void pulls(void)
 {
@@ -209,8 +195,8 @@ static void pulls(void)
 		src[i] = (unsigned char)rng_next(&rng);
 	for (int i = 0; i < 300; i++) {
 		size_t total = 1 + rng_below(&rng, sizeof(src));
-		uint32_t nfrom = cut(&rng, src, total, from);
-		uint32_t nto = cut(&rng, dst, total, to);
+		uint32_t nfrom = test_runs_cut(&rng, src, total, from);
+		uint32_t nto = test_runs_cut(&rng, dst, total, to);
 
 		memset(dst, 0, sizeof(dst));
 		CHECK(usermem_pull(to, nto, from, nfrom));

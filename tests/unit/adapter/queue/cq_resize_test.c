@@ -45,29 +45,6 @@ static void ring_clear(struct cqe64 *ring)
 		ring[i].op_own = CQE_OP_INVALID << 4;
 }
 
-static void queue_pair_up(struct cq_resize_case *t)
-{
-	struct qp_create_attr attr = {
-		.type = IB_QPT_UD,
-		.pdn = pd_alloc(t->device.adapter[0]),
-		.send_cq = t->cq,
-		.recv_cq = t->cq,
-		.sq_buf = t->q.sq,
-		.sq_blocks = DEVICE_BLOCKS,
-		.dbrec = t->q.dbrec,
-	};
-	struct qp_attr to;
-
-	CHECK(!qp_create(t->device.adapter[0], &attr, &t->q.qp));
-	device_attr(&t->device, 0, &t->q, &to);
-	to.state = IB_QPS_INIT;
-	CHECK(!qp_modify(t->q.qp, &to, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_QKEY));
-	to.state = IB_QPS_RTR;
-	CHECK(!qp_modify(t->q.qp, &to, IB_QP_STATE));
-	to.state = IB_QPS_RTS;
-	CHECK(!qp_modify(t->q.qp, &to, IB_QP_STATE | IB_QP_SQ_PSN));
-}
-
 static void cq_resize_case_up(struct cq_resize_case *t)
 {
 	struct cq_attr attr = {
@@ -85,7 +62,7 @@ static void cq_resize_case_up(struct cq_resize_case *t)
 	t->entries = SMALL;
 	device_up(&t->device);
 	CHECK(!cq_create(t->device.adapter[0], &attr, &t->cq));
-	queue_pair_up(t);
+	device_sender_up(&t->device, &t->q, t->cq);
 }
 
 static void cq_resize_case_down(struct cq_resize_case *t)

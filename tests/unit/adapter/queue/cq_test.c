@@ -26,30 +26,12 @@ static void cq_case_up(struct cq_case *t, bool padded)
 		.dbrec = t->cq_dbrec,
 		.padded = padded,
 	};
-	struct qp_create_attr attr;
-	struct qp_attr to;
 
 	memset(t, 0, sizeof(*t));
 	memset(t->ring, 0xfe, sizeof(t->ring));
 	device_up(&t->device);
 	CHECK(!cq_create(t->device.adapter[0], &cq, &t->cq));
-	attr = (struct qp_create_attr){
-		.type = IB_QPT_UD,
-		.pdn = pd_alloc(t->device.adapter[0]),
-		.send_cq = t->cq,
-		.recv_cq = t->cq,
-		.sq_buf = t->q.sq,
-		.sq_blocks = DEVICE_BLOCKS,
-		.dbrec = t->q.dbrec,
-	};
-	CHECK(!qp_create(t->device.adapter[0], &attr, &t->q.qp));
-	device_attr(&t->device, 0, &t->q, &to);
-	to.state = IB_QPS_INIT;
-	CHECK(!qp_modify(t->q.qp, &to, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_QKEY));
-	to.state = IB_QPS_RTR;
-	CHECK(!qp_modify(t->q.qp, &to, IB_QP_STATE));
-	to.state = IB_QPS_RTS;
-	CHECK(!qp_modify(t->q.qp, &to, IB_QP_STATE | IB_QP_SQ_PSN));
+	device_sender_up(&t->device, &t->q, t->cq);
 }
 
 static void cq_case_down(struct cq_case *t)

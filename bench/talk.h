@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The two processes of a measurement talk over a socket pair. */
+#pragma once
+
+#include <stddef.h>
+
+/* All of it; ends the process when the other is done, or has said why not. */
+void talk_get(int fd, void *to, size_t n);
+/* Ends the process, with a message, when the other is gone. */
+void talk_put(int fd, const void *from, size_t n);
