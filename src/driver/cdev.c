@@ -153,16 +153,22 @@ void cdev_mapped(int fd, void *addr, size_t len, off_t offset)
 void cdev_unmapping(void *addr, size_t len)
 {
 	no_cancellation();
+	int saved_errno = errno;
 
 	doorbell_unmapping((uintptr_t)addr, len);
+	ushare_unmapping((uintptr_t)addr, len);
+	errno = saved_errno;
 }
 
 void cdev_moved(void *from, size_t len, void *to)
 {
 	no_cancellation();
+	int saved_errno = errno;
 
 	doorbell_moved((uintptr_t)from, len, (uintptr_t)to);
 	userfault_moved((uintptr_t)from, len, (uintptr_t)to);
+	ushare_unmapping((uintptr_t)from, len);
+	errno = saved_errno;
 }
 
 /* As the kernel reads it: the program may have given no address.  Where that is forbidden, all

@@ -71,6 +71,7 @@ enum key_why {
 	KEY_WHY_NO_MOVE,   /* there was no room, or a page could not be read */
 	KEY_WHY_ON_DEMAND, /* packets: its pages need not be there */
 	KEY_WHY_MAY_WAIT,  /* packets: a fault may wait for another program */
+	KEY_WHY_UNMAPPED,  /* packets: the program has put away what peers had mapped, too */
 	KEY_WHY_LOCAL,	   /* packets: no right for peers to read or write */
 	KEY_WHY_WINDOW,	   /* packets: work requests say what it covers, and for whom */
 	KEY_WHY_LIST,	   /* packets: pieces of other keys, strides, signatures */

@@ -34,6 +34,7 @@ const char *key_why_name(enum key_why why)
 		[KEY_WHY_NO_MOVE] = "private memory that could not be moved",
 		[KEY_WHY_ON_DEMAND] = "on-demand paging",
 		[KEY_WHY_MAY_WAIT] = "faults may wait for another program",
+		[KEY_WHY_UNMAPPED] = "unmapped since",
 		[KEY_WHY_LOCAL] = "no right for peers to read or write",
 		[KEY_WHY_WINDOW] = "a memory window",
 		[KEY_WHY_LIST] = "a list of pieces of other keys, or with signatures",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Mappings.  The driver wants to know where a program has the pages of a device file; all else goes
- * by.
+ * Mappings.  The driver wants to know where a program has the pages of a device file, and what it
+ * unmaps; all else goes by.
  *
  * These make the system call themselves instead of looking up libc's function: an allocator of the
  * program calls mmap before anything else works, and looking up a symbol may call the allocator.
@@ -62,7 +62,11 @@ exported void *mremap(void *addr, size_t len, size_t new_len, int flags, ...)
 		cdev_unmapping(fixed, new_len);
 	}
 	at = (void *)syscall(SYS_mremap, addr, len, new_len, flags, fixed);
-	if (at != MAP_FAILED && at != addr)
+	if (at == MAP_FAILED)
+		return at;
+	if (at != addr)
 		cdev_moved(addr, len, at);
+	else if (new_len < len)
+		cdev_unmapping((char *)addr + new_len, len - new_len);
 	return at;
 }

@@ -321,6 +321,103 @@ static void unmapped_half(struct host *h)
 		host_want(++tries < HALF_TRIES, "its place is taken each time");
 }
 
+/* ---- a file's memory makes room ---- */
+
+static uint8_t *file_map(int *fd)
+{
+	uint8_t *at;
+
+	*fd = memfd_create("host", MFD_CLOEXEC);
+	host_want(*fd >= 0 && !ftruncate(*fd, HOST_BYTES), "a file: %m");
+	at = mmap(NULL, HOST_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	host_want(at != MAP_FAILED, "mapping it: %m");
+	memset(at, OLD, HOST_BYTES);
+	return at;
+}
+
+static void want_file(int fd, int value)
+{
+	uint8_t *again = mmap(NULL, HOST_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+
+	host_want(again != MAP_FAILED, "mapping the file again: %m");
+	host_want_all(again, HOST_BYTES, value, "the file");
+	munmap(again, HOST_BYTES);
+}
+
+/* The region is what lies at its addresses, for all alike, and the file is as it was left. */
+static void file_replaced(struct host *h)
+{
+	int fd;
+	uint8_t *at = file_map(&fd), *other;
+	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
+
+	host_exchange(h, at, mr, HOST_BYTES, PEER);
+	other = mmap(at, HOST_BYTES, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	host_want(other == at, "other memory in its place: %m");
+	host_exchange(h, at, mr, HOST_BYTES, NEW);
+	host_messages(h, at, mr);
+	want_file(fd, PEER);
+	host_dereg(mr);
+	close(fd);
+}
+
+/* Of memory that has gone, nothing is reached, and the rest as before. */
+static void want_gone(struct host *h, uint8_t *at, const struct ibv_mr *mr, int fd)
+{
+	size_t half = HOST_BYTES / 2;
+
+	host_want(peer_write(&h->peer, at + half, mr->rkey, half, NEW) != IBV_WC_SUCCESS,
+		  "what was unmapped can be written");
+	want_file(fd, PEER);
+	peer_connect(&h->peer);
+}
+
+static void file_unmapped_half(struct host *h)
+{
+	size_t half = HOST_BYTES / 2;
+	int fd;
+	uint8_t *at = file_map(&fd);
+	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
+
+	host_exchange(h, at, mr, HOST_BYTES, PEER);
+	host_want(!munmap(at + half, half), "munmap: %m");
+	want_gone(h, at, mr, fd);
+	host_exchange(h, at, mr, half, NEW);
+	host_dereg(mr);
+	munmap(at, half);
+	close(fd);
+}
+
+static void file_shrunk(struct host *h)
+{
+	int fd;
+	uint8_t *at = file_map(&fd);
+	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
+
+	host_exchange(h, at, mr, HOST_BYTES, PEER);
+	host_want(mremap(at, HOST_BYTES, HOST_BYTES / 2, 0) == at, "mremap: %m");
+	want_gone(h, at, mr, fd);
+	host_dereg(mr);
+	munmap(at, HOST_BYTES / 2);
+	close(fd);
+}
+
+static void file_moved(struct host *h)
+{
+	int fd;
+	uint8_t *at = file_map(&fd), *to = host_map(HOST_BYTES, 0);
+	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
+
+	host_exchange(h, at, mr, HOST_BYTES, PEER);
+	host_want(mremap(at, HOST_BYTES, HOST_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to,
+		  "mremap: %m");
+	want_gone(h, at, mr, fd);
+	host_dereg(mr);
+	munmap(to, HOST_BYTES);
+	close(fd);
+}
+
 /* ---- two regions with the same pages ---- */
 
 #define SECOND_ROUNDS 100
@@ -396,6 +493,10 @@ const struct host_case page_cases[] = {
 	{"MADV_WIPEONFORK while registered", wiped_registered, NULL},
 	{"mprotect", protects, NULL},
 	{"munmap of a half", unmapped_half, NULL},
+	{"a file's memory replaced", file_replaced, NULL},
+	{"a file's memory unmapped by half", file_unmapped_half, NULL},
+	{"a file's memory shrunk", file_shrunk, NULL},
+	{"a file's memory moved", file_moved, NULL},
 	{"written while a second region begins and ends", written_meanwhile, NULL},
 	{"a region over two", over_two, NULL},
 	{NULL, NULL, NULL},

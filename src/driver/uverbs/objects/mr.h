@@ -15,6 +15,8 @@ struct umr {
 	struct share *share; /* its pages in the arena, or NULL */
 	/* Among those that peers reach; NULL: it is not (share.c). */
 	struct umr *open_next, **open_at;
+	/* Those among them that peers have mapped. */
+	struct umr *mapped_next, **mapped_at;
 };
 
 /*

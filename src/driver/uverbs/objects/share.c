@@ -2,6 +2,7 @@
 #include "driver/uverbs/objects/share.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/trace.h"
 #include "driver/runtime/may_block.h"
@@ -10,6 +11,8 @@
 #include "driver/runtime/userfault.h"
 #include "driver/uverbs/objects/mr.h"
 #include "exposure/expose.h"
+
+#define PAGE 4096u
 
 static bool may_be_reached(uint32_t access)
 {
@@ -36,6 +39,15 @@ static struct key_place memory_place(struct process *p, struct umr *mr, uint64_t
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct umr *open_regions;
 
+/*
+ * Who unmaps memory may hold locks that a registration waits for, those of an allocator above all;
+ * so the question whether that concerns a region has a lock of its own, which comes after the other
+ * and is held for no more than the list.
+ */
+static pthread_mutex_t mapped_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct umr *mapped_regions;
+static _Atomic(uint32_t) nmapped;
+
 static void region_link(struct umr *mr)
 {
 	mr->open_next = open_regions;
@@ -53,6 +65,31 @@ static void region_unlink(struct umr *mr)
 	if (mr->open_next)
 		mr->open_next->open_at = mr->open_at;
 	mr->open_at = NULL;
+}
+
+static void region_mapped(struct umr *mr)
+{
+	pthread_mutex_lock(&mapped_lock);
+	mr->mapped_next = mapped_regions;
+	mr->mapped_at = &mapped_regions;
+	if (mapped_regions)
+		mapped_regions->mapped_at = &mr->mapped_next;
+	mapped_regions = mr;
+	atomic_fetch_add(&nmapped, 1);
+	pthread_mutex_unlock(&mapped_lock);
+}
+
+static void region_mapped_end(struct umr *mr)
+{
+	if (!mr->mapped_at)
+		return;
+	pthread_mutex_lock(&mapped_lock);
+	*mr->mapped_at = mr->mapped_next;
+	if (mr->mapped_next)
+		mr->mapped_next->mapped_at = mr->mapped_at;
+	mr->mapped_at = NULL;
+	atomic_fetch_sub(&nmapped, 1);
+	pthread_mutex_unlock(&mapped_lock);
 }
 
 /* What cannot be reached is published as well, with the reason. */
@@ -88,6 +125,8 @@ void ushare_region(const struct ufile *f, struct umr *mr)
 	mkey_expose(f->hca->adapter, mr->mkey, &place);
 	if (place.way != KEY_PACKETS)
 		region_link(mr);
+	if (place.way == KEY_MAPPED)
+		region_mapped(mr);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -95,6 +134,7 @@ void ushare_end(struct umr *mr)
 {
 	pthread_mutex_lock(&lock);
 	region_unlink(mr);
+	region_mapped_end(mr);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -107,15 +147,16 @@ static bool region_is_of(const struct umr *mr, uint64_t addr, uint64_t end)
 	       !atomic_load(&mr->uobj.file->cdev.foreign);
 }
 
-static void region_withdraw(struct umr *mr)
+static void region_withdraw(struct umr *mr, enum key_why why)
 {
-	const struct key_place packets = {.way = KEY_PACKETS, .why = KEY_WHY_MAY_WAIT};
+	const struct key_place packets = {.way = KEY_PACKETS, .why = why};
 	struct adapter *a = mr->uobj.file->hca->adapter;
 
 	region_unlink(mr);
+	region_mapped_end(mr);
 	mkey_conceal(a, mr->mkey);
 	mkey_expose(a, mr->mkey, &packets);
-	trace(share, refused, (uintptr_t)mr->attr.addr, mr->attr.length, "userfaultfd");
+	trace(share, refused, (uintptr_t)mr->attr.addr, mr->attr.length, key_why_name(why));
 }
 
 void ushare_serving_begin(uint64_t addr, uint64_t bytes)
@@ -128,7 +169,7 @@ void ushare_serving_begin(uint64_t addr, uint64_t bytes)
 	for (struct umr *mr = open_regions; mr; mr = next) {
 		next = mr->open_next;
 		if (region_is_of(mr, addr, end))
-			region_withdraw(mr);
+			region_withdraw(mr, KEY_WHY_MAY_WAIT);
 	}
 }
 
@@ -137,14 +178,44 @@ void ushare_serving_end(void)
 	pthread_mutex_unlock(&lock);
 }
 
+static bool is_mapped_part(uint64_t addr, uint64_t end)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&mapped_lock);
+	for (const struct umr *mr = mapped_regions; mr && !found; mr = mr->mapped_next)
+		found = region_is_of(mr, addr, end);
+	pthread_mutex_unlock(&mapped_lock);
+	return found;
+}
+
+void ushare_unmapping(uint64_t addr, uint64_t bytes)
+{
+	uint64_t end = range_end(addr, align_up(bytes, PAGE));
+	struct umr *next;
+
+	if (likely(!atomic_load_explicit(&nmapped, memory_order_relaxed)) ||
+	    !is_mapped_part(addr, end))
+		return;
+	pthread_mutex_lock(&lock);
+	for (struct umr *mr = open_regions; mr; mr = next) {
+		next = mr->open_next;
+		if (mr->mapped_at && region_is_of(mr, addr, end))
+			region_withdraw(mr, KEY_WHY_UNMAPPED);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
 void ushare_fork_lock(void)
 {
 	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&mapped_lock);
 	userfault_fork_lock();
 }
 
 void ushare_fork_unlock(void)
 {
 	userfault_fork_unlock();
+	pthread_mutex_unlock(&mapped_lock);
 	pthread_mutex_unlock(&lock);
 }

@@ -19,6 +19,13 @@ void ushare_end(struct umr *mr);
 void ushare_serving_begin(uint64_t addr, uint64_t bytes);
 void ushare_serving_end(void);
 
+/*
+ * The program takes pages from these addresses, or has done so.  Peers that have them mapped, too,
+ * would reach what the program does not any more; they use packets from now on, which find what is
+ * there, or nothing.
+ */
+void ushare_unmapping(uint64_t addr, uint64_t bytes);
+
 /* Around fork(2). */
 void ushare_fork_lock(void);
 void ushare_fork_unlock(void);
