@@ -4,28 +4,98 @@
  * (usermem_x86_64.c, usermem_portable.c).
  */
 #include "base/run_cursor.h"
+#include "base/word.h"
 #include "usermem/usermem.h"
 
-static bool pull_lists(struct run_cursor dst, struct run_cursor src)
-{
-	while (dst.left && src.left) {
-		size_t n = run_cursors_part(&dst, &src);
+typedef bool touch_copy(void *dst, const void *src, size_t n);
 
-		if (dst.run->addr != RUN_DISCARD &&
-		    !usermem_copy(run_cursor_at(&dst), run_cursor_at(&src), n))
+/* Two lists, and whose words are kept whole. */
+struct pull {
+	struct run_cursor dst, src;
+	struct run_cursor *whole;
+	touch_copy *copy;
+};
+
+static void pull_advance(struct pull *p, size_t n)
+{
+	run_cursor_advance(&p->dst, n);
+	run_cursor_advance(&p->src, n);
+}
+
+/* n: at most what lies in one run of either list. */
+static bool pull_part(struct pull *p, size_t n)
+{
+	if (p->dst.run->addr != RUN_DISCARD &&
+	    !p->copy(run_cursor_at(&p->dst), run_cursor_at(&p->src), n))
+		return false;
+	pull_advance(p, n);
+	return true;
+}
+
+static bool pull_parts(struct pull *p)
+{
+	while (p->dst.left && p->src.left)
+		if (!pull_part(p, run_cursors_part(&p->dst, &p->src)))
 			return false;
-		run_cursor_advance(&dst, n);
-		run_cursor_advance(&src, n);
-	}
-	return !dst.left && !src.left;
+	return true;
+}
+
+/* The same of n bytes within a word, which lie in several runs of the other list. */
+static bool pull_word(struct pull *p, size_t n)
+{
+	uint64_t word;
+	char *copy = (char *)&word + (uintptr_t)run_cursor_at(p->whole) % WORD_BYTES;
+	const struct run here = {copy, n};
+	struct pull in = {run_cursor_start(&here, 1), p->src, NULL, p->copy};
+	struct pull out = {p->dst, run_cursor_start(&here, 1), NULL, p->copy};
+
+	if (!pull_parts(&in) || in.dst.left || !pull_parts(&out) || out.src.left)
+		return false;
+	p->dst = out.dst;
+	p->src = in.src;
+	return true;
+}
+
+static bool pull_next(struct pull *p)
+{
+	size_t n = run_cursors_part(&p->dst, &p->src), left = p->whole->run->len - p->whole->off;
+	uintptr_t at = (uintptr_t)run_cursor_at(p->whole);
+	size_t beyond = (at + n) % WORD_BYTES;
+
+	/* Ours ends with a word, or with the run. */
+	if (likely(n == left || !beyond || p->whole->run->addr == RUN_DISCARD))
+		return pull_part(p, n);
+	if (n > beyond)
+		return pull_part(p, n - beyond);
+	return pull_word(p, min_u64(left, WORD_BYTES - at % WORD_BYTES));
+}
+
+static bool pull_all(struct pull *p)
+{
+	while (p->dst.left && p->src.left)
+		if (!pull_next(p))
+			return false;
+	return !p->dst.left && !p->src.left;
 }
 
 bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src, uint32_t nsrc)
 {
+	struct pull p;
+
 	/* most messages by far */
 	if (likely(ndst == 1 && nsrc == 1 && dst->len == src->len && dst->addr != RUN_DISCARD))
 		return usermem_copy(dst->addr, src->addr, src->len);
-	return pull_lists(run_cursor_start(dst, ndst), run_cursor_start(src, nsrc));
+	p = (struct pull){run_cursor_start(dst, ndst), run_cursor_start(src, nsrc), &p.dst,
+			  usermem_copy};
+	return pull_all(&p);
+}
+
+bool usermem_pull_answer(const struct run *dst, uint32_t ndst, const struct run *src, uint32_t nsrc)
+{
+	struct pull p = {run_cursor_start(dst, ndst), run_cursor_start(src, nsrc), &p.src,
+			 usermem_read};
+
+	return pull_all(&p);
 }
 
 bool usermem_readable(const struct run *run, uint32_t n)

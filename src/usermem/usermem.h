@@ -5,8 +5,9 @@
  * instead of killing the process.  For that, the signal handler for SIGSEGV and SIGBUS (installed
  * by the driver) offers each fault to usermem_fault() first.
  *
- * Order: usermem_copy makes the last bytes of the destination visible last, with release order,
- * because programs poll on the last byte of a message.
+ * Order: copies make the last bytes of the destination visible last, with release order, because
+ * programs poll on the last byte of a message.  Aligned words of 2, 4 and 8 bytes are copied at once
+ * (base/word.h).
  */
 #pragma once
 
@@ -19,7 +20,10 @@
 #include "base/rseq.h"
 #include "base/run.h"
 
+/* The words of the destination. */
 bool usermem_copy(void *dst, const void *src, size_t n) must_check;
+/* The words of the source: for who reads memory that others write. */
+bool usermem_read(void *dst, const void *src, size_t n) must_check;
 bool usermem_load_be32(const void *addr, uint32_t *out) must_check;
 bool usermem_store_be32(void *addr, uint32_t v) must_check;
 /* Writes a CQE of n bytes (multiple of 8): the last 8 bytes last, with release order. */
@@ -47,6 +51,9 @@ enum usermem_verdict usermem_copy_checked(void *dst, const void *src, size_t n, 
 /* Copies between run lists of equal length; a destination may be RUN_DISCARD. */
 bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src,
 		  uint32_t nsrc) must_check;
+/* As usermem_read. */
+bool usermem_pull_answer(const struct run *dst, uint32_t ndst, const struct run *src,
+			 uint32_t nsrc) must_check;
 
 /* Can all of it be read?  Tells which side of a failed pull has gone; slow. */
 bool usermem_readable(const struct run *run, uint32_t n) must_check;

@@ -15,7 +15,9 @@
 #include <string.h>
 
 #include "base/endian.h"
+#include "base/word.h"
 #include "usermem/usermem.h"
+#include "usermem/usermem_touch.h"
 
 struct guard {
 	const char *start[2];
@@ -46,29 +48,49 @@ static _Thread_local struct guard guard __attribute__((tls_model("initial-exec")
 		guard.active = 0;                          \
 	} while (0)
 
-/* Stores the last bytes after the body, and at once where alignment allows. */
-static void copy_in_order(char *dst, const char *src, size_t n)
+/* Copies 1, 2 or 4 bytes, or whole words. */
+static void copy_piece(char *dst, const char *src, size_t n)
 {
-	size_t tail = n < 8 ? n : 8;
-	uint64_t v;
-
-	memcpy(dst, src, n - tail);
-	dst += n - tail;
-	src += n - tail;
-	if (tail == 8 && (uintptr_t)dst % 8 == 0) {
-		memcpy(&v, src, 8);
-		atomic_store_explicit((_Atomic(uint64_t) *)(void *)dst, v, memory_order_release);
-		return;
+	switch (n) {
+	case 1:
+		*(volatile char *)dst = *(const volatile char *)src;
+		break;
+	case 2:
+		*(volatile una16 *)(void *)dst = *(const volatile una16 *)(const void *)src;
+		break;
+	case 4:
+		*(volatile una32 *)(void *)dst = *(const volatile una32 *)(const void *)src;
+		break;
+	default:
+		for (size_t off = 0; off < n; off += WORD_BYTES)
+			*(volatile una64 *)(void *)(dst + off) =
+				*(const volatile una64 *)(const void *)(src + off);
 	}
-	for (; tail > 1; tail--)
-		*(volatile char *)dst++ = *src++;
-	if (tail)
-		atomic_store_explicit((_Atomic(char) *)dst, *src, memory_order_release);
+}
+
+static void copy_pieces(char *dst, const char *src, size_t n, bool read)
+{
+	while (n) {
+		size_t part = word_piece((uintptr_t)(read ? src : dst), n, true);
+
+		if (part == n)
+			atomic_thread_fence(memory_order_release);
+		copy_piece(dst, src, part);
+		dst += part;
+		src += part;
+		n -= part;
+	}
 }
 
 bool usermem_copy(void *dst, const void *src, size_t n)
 {
-	guarded(dst, n, src, n, copy_in_order(dst, src, n));
+	guarded(dst, n, src, n, copy_pieces(dst, src, n, false));
+	return true;
+}
+
+bool usermem_read(void *dst, const void *src, size_t n)
+{
+	guarded(dst, n, src, n, copy_pieces(dst, src, n, true));
 	return true;
 }
 

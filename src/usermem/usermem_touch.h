@@ -14,6 +14,11 @@
 #include "base/endian.h"
 #include "usermem/usermem.h"
 
+/* Values in memory of any alignment and type. */
+typedef uint16_t una16 __attribute__((may_alias, aligned(1)));
+typedef uint32_t una32 __attribute__((may_alias, aligned(1)));
+typedef uint64_t una64 __attribute__((may_alias, aligned(1)));
+
 #if defined(__x86_64__) && !defined(USERMEM_PORTABLE)
 
 /* clang-format off */
@@ -51,9 +56,6 @@
 /* An operand of the asm: memory of that size, of any alignment and type. */
 #define touch_at(type, p, off) ((type *)((uintptr_t)(p) + (off)))
 
-typedef uint16_t una16 __attribute__((may_alias, aligned(1)));
-typedef uint32_t una32 __attribute__((may_alias, aligned(1)));
-typedef uint64_t una64 __attribute__((may_alias, aligned(1)));
 typedef float vec16 __attribute__((vector_size(16), may_alias, aligned(1)));
 
 /* Reads n bytes, a constant and a multiple of 16, into memory of our own. */

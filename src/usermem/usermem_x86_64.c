@@ -15,6 +15,7 @@
 #include <ucontext.h>
 
 #include "base/endian.h"
+#include "base/word.h"
 #include "usermem/usermem.h"
 #include "usermem/usermem_touch.h"
 
@@ -90,56 +91,87 @@ fault:
 	return false;
 }
 
-/* Copies fewer than 8 bytes in powers of two, the last byte last. */
-static bool copy_tiny(void *dst, const void *src, size_t n)
+/* Copies 1, 2 or 4 bytes, or whole words.  Those are whole on whichever side they are aligned; the
+ * string instruction keeps those of the destination only. */
+static inline bool copy_piece(void *dst, const void *src, size_t n)
 {
+	uint64_t word;
 	uint32_t v4;
 	uint16_t v2;
 	uint8_t v1;
 
-	if (n & 4) {
+	switch (n) {
+	case 1:
+		touch_load(v1, touch_at(const uint8_t, src, 0));
+		touch_store(touch_at(uint8_t, dst, 0), v1);
+		return true;
+	case 2:
+		touch_load(v2, touch_at(const una16, src, 0));
+		touch_store(touch_at(una16, dst, 0), v2);
+		return true;
+	case 4:
 		touch_load(v4, touch_at(const una32, src, 0));
 		touch_store(touch_at(una32, dst, 0), v4);
+		return true;
+	case 16:
+		touch_load(word, touch_at(const una64, src, 0));
+		touch_store(touch_at(una64, dst, 0), word);
+		break;
+	case 8:
+		break;
+	default:
+		if (!(n < STRING_COPY_MIN ? copy_vectors(dst, src, n - 8)
+					  : copy_string(dst, src, n - 8)))
+			return false;
 	}
-	if (n & 2) {
-		touch_load(v2, touch_at(const una16, src, n & 4));
-		touch_store(touch_at(una16, dst, n & 4), v2);
-	}
-	if (n & 1) {
-		touch_load(v1, touch_at(const uint8_t, src, n - 1));
-		touch_store(touch_at(uint8_t, dst, n - 1), v1);
-	}
+	/* The last word last. */
+	touch_load(word, touch_at(const una64, src, n - 8));
+	touch_store(touch_at(una64, dst, n - 8), word);
 	return true;
 fault:
 	return false;
 }
 
+static bool copy_pieces(char *dst, const char *src, size_t n)
+{
+	while (n) {
+		size_t part = word_piece((uintptr_t)dst, n, true);
+
+		if (!copy_piece(dst, src, part))
+			return false;
+		dst += part;
+		src += part;
+		n -= part;
+	}
+	return true;
+}
+
 bool usermem_copy(void *dst, const void *src, size_t n)
 {
-	uint64_t head, tail;
+	if (likely(!(((uintptr_t)dst | n) % WORD_BYTES) && n))
+		return copy_piece(dst, src, n);
+	return copy_pieces(dst, src, n);
+}
 
-	if (n < 8)
-		return copy_tiny(dst, src, n);
+bool usermem_read(void *dst, const void *src, size_t n)
+{
+	bool alike = ((uintptr_t)dst - (uintptr_t)src) % WORD_BYTES == 0;
+	const char *from = src;
+	char *to = dst;
 
-	/* The body may overlap the last 8 bytes, but must leave the last byte alone. */
-	if (n >= 24) {
-		bool ok = n < STRING_COPY_MIN ? copy_vectors(dst, src, n - 8)
-					      : copy_string(dst, src, n - 8);
-		if (!ok)
+	while (n) {
+		size_t part = word_piece((uintptr_t)from, n, true);
+
+		/* The string instruction would read words in parts then. */
+		if (!alike)
+			part = min_u64(part, STRING_COPY_MIN - WORD_BYTES);
+		if (!copy_piece(to, from, part))
 			return false;
-	} else if (n > 8) {
-		touch_load(head, touch_at(const una64, src, 0));
-		touch_store(touch_at(una64, dst, 0), head);
-		if (n > 16) {
-			touch_load(head, touch_at(const una64, src, n - 16));
-			touch_store(touch_at(una64, dst, n - 16), head);
-		}
+		to += part;
+		from += part;
+		n -= part;
 	}
-	touch_load(tail, touch_at(const una64, src, n - 8));
-	touch_store(touch_at(una64, dst, n - 8), tail);
 	return true;
-fault:
-	return false;
 }
 
 bool usermem_publish(void *dst, const void *src, size_t n)

@@ -24,7 +24,8 @@ bool payload_pull_runs(const struct run *dst, uint32_t ndst, const struct pkt *p
 {
 	if (p->foreign)
 		return payload_fetch(dst, ndst, p, src, nsrc) == WAY_DONE;
-	return usermem_pull(dst, ndst, src, nsrc);
+	/* The words of the target's memory are kept whole, not those of the requester's. */
+	return (pkt_props(p)->response ? usermem_pull_answer : usermem_pull)(dst, ndst, src, nsrc);
 }
 
 bool payload_pull(const struct run *dst, uint32_t ndst, const struct pkt *p)
