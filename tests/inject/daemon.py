@@ -10,7 +10,7 @@ from harness import Failure, cpu_seconds, expect, within
 import injector
 from library import status_text
 
-CLIENT_LIMIT = 150  # seconds; a program waits for its daemon for some seconds, several times
+CLIENT_LIMIT = 400  # seconds; a program waits for its daemon for some seconds, several times
 REST_LIMIT = 30    # for the daemon to do what is left to be done
 FABRIC = "inject"
 REFUSED = 125      # softhca's own status

@@ -13,7 +13,7 @@
 
 #define WALK_PAGE	4096u
 #define WALK_BYTES	(1u << 20)
-#define WALK_PATIENCE_S 20 /* no answer in this time is none at all */
+#define WALK_PATIENCE_S 90 /* no answer in this time is none at all */
 #define WALK_COMPS	2
 
 /* What a step returns, beside 0 and the errno of a refusal. */

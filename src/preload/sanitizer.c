@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The address sanitizer of GCC ends a program whose run-time library is not the first of all, since
+ * a library before it might have memory from another allocator.  Ours has not: it takes all of its
+ * memory by the names that the run-time library defines.  A program that says something else by a
+ * function of its own, or by ASAN_OPTIONS, has its way.
+ */
+#include "preload/libc.h"
+
+exported const char *__asan_default_options(void);
+
+exported const char *__asan_default_options(void)
+{
+	return "verify_asan_link_order=0";
+}
