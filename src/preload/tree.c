@@ -53,6 +53,10 @@ static void read_environment(void)
 	const char *dir, *host;
 	int n = 0;
 
+	/* The run-time of a sanitizer opens files before the C library has its environment; what is
+	 * read then must not stand for the program's life. */
+	if (!environ)
+		return;
 	if (!atomic_compare_exchange_strong(&env_state, &state, ENV_READING))
 		return;
 	dir = secure_getenv("SOFTHCA_DIR");
