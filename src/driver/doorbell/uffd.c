@@ -16,6 +16,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -104,6 +105,14 @@ static int uffd_spawn(struct uffd *u)
 	return -ENOSYS;
 }
 
+/* Valgrind does not know the call, and tells its user to report that. */
+static bool runs_in_valgrind(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+
+	return preload && strstr(preload, "/vgpreload_");
+}
+
 static int open_fd(struct uffd *u)
 {
 	struct uffdio_api api = {
@@ -112,6 +121,8 @@ static int open_fd(struct uffd *u)
 			    UFFD_FEATURE_SIGBUS,
 	};
 
+	if (runs_in_valgrind())
+		return -ENOSYS;
 	u->file = hidden_keep((int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY));
 	return u->file.fd < 0 ? -errno : uffd_control(u, UFFDIO_API, &api);
 }

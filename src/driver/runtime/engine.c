@@ -373,7 +373,7 @@ static void ask_for_short_slices(void)
 		int32_t nice;
 		uint32_t priority;
 		uint64_t runtime, deadline, period;
-	} attr;
+	} attr = {0}; /* checkers of memory do not know that the kernel fills it */
 
 	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) ||
 	    (attr.policy != SCHED_OTHER && attr.policy != SCHED_BATCH))
