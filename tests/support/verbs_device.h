@@ -30,7 +30,7 @@ struct device_address {
 	union ibv_gid gid;
 	uint32_t qpn;
 	uint32_t psn;
-	uint16_t lid;
+	uint64_t lid; /* so wide that nothing between is sent as it happens to be */
 };
 
 struct device_connection {
