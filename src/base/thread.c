@@ -9,6 +9,7 @@ static const char *const own_thread_names[OWN_THREADS] = {
 	[OWN_THREAD_ENGINE] = "softhca-engine",
 	[OWN_THREAD_CONTROL] = "softhca-control",
 	[OWN_THREAD_KEEPER] = "softhca-keep",
+	[OWN_THREAD_FEEDER] = "softhca-feeder",
 };
 
 static void own_thread_sigmask(sigset_t *mask, bool faults)

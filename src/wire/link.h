@@ -44,7 +44,12 @@ struct link_ops {
 struct link {
 	const struct link_ops *ops;
 	struct wire_process *process; /* what arrives goes to wire_process_deliver */
-	/* Readable when there is something to drain; -1: whoever sends raises the slot's inbox. */
+	/*
+	 * Readable when there is something to drain, and not any more when that is drained; it wakes
+	 * the process's engine.  The link hides it from the program (base/hidden.h).  -1: nothing
+	 * comes any more, or whoever sends raises the slot's inbox.  A link that is to be heard has
+	 * its descriptor when it is added.
+	 */
 	int fd;
 };
 

@@ -78,6 +78,16 @@ struct expose *wire_process_expose(struct wire_process *h)
 	return &h->expose;
 }
 
+unsigned wire_process_fds(const struct wire_process *h, int fds[WIRE_PROCESS_LINKS])
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < h->nlinks; i++)
+		if (h->links[i]->fd >= 0)
+			fds[n++] = h->links[i]->fd;
+	return n;
+}
+
 bool wire_process_progress(struct wire_process *h)
 {
 	struct link *const *l = h->links;

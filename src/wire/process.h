@@ -15,7 +15,6 @@
 #include "wire/wire.h"
 
 #define WIRE_PROCESS_WIRES 16u
-#define WIRE_PROCESS_LINKS 4u
 
 struct wire {
 	struct wire_process *host;

@@ -84,6 +84,12 @@ void wire_process_drop_channel(struct wire_process *h, uint16_t peer);
  * inbox. */
 bool wire_process_progress(struct wire_process *h);
 
+/* Links of a process that drain (wire/link.h). */
+#define WIRE_PROCESS_LINKS 4u
+/* Their descriptors, of those that have one: readable when wire_process_progress has something to do
+ * there.  Returns how many. */
+unsigned wire_process_fds(const struct wire_process *h, int fds[WIRE_PROCESS_LINKS]);
+
 int wire_create(struct wire_process *h, uint32_t port_row, struct wire **out) must_check;
 void wire_destroy(struct wire *w);
 /* NULL detaches: when it has returned, nobody is in the client's receive. Not from within

@@ -10,11 +10,12 @@
  *           checks, at intervals of 0.1 to 1 ms, that the count of polls still moves.  If it finds
  *           that work lay there instead (the program polls now and then and mostly spins on its
  *           memory), it takes no naps for a while.
- *   sleep   ASLEEP: waits on the futex until a peer or a hook wakes it, or the next timer is due.
+ *   sleep   ASLEEP: waits on the futex until a peer, a hook or the feeder (feeder.h) wakes it, or
+ *           the next timer is due.
  *
  * The word is 'wake' of our slot; its protocol with senders is in registry/registry.h.  Moves:
  *   AWAKE -> POLLED, AWAKE -> ASLEEP, any -> AWAKE   by the engine
- *   ASLEEP -> AWAKE and wake                         by senders, engine_kick
+ *   ASLEEP -> AWAKE and wake                         by senders, engine_kick (so the feeder)
  *   POLLED -> AWAKE and wake                         by engine_yield, engine_ask
  */
 #include "driver/runtime/engine.h"
@@ -34,6 +35,7 @@
 #include "base/thread.h"
 #include "base/trace.h"
 #include "driver/doorbell/doorbell.h"
+#include "driver/runtime/feeder.h"
 #include "driver/runtime/process.h"
 #include "exposure/expose.h"
 
@@ -72,8 +74,10 @@
 /* A program that has polled in vain so often lets the engine know, so that senders are spared the
  * wake-up. */
 #define POLLS_PER_NOTICE 64u
-#define STACK_BYTES	 (512u << 10)
-#define SLICE_NS	 100000u /* the shortest there is */
+/* So often are links looked at whose descriptors nobody can wait for. */
+#define UNHEARD_NS  (1000 * USEC)
+#define STACK_BYTES (512u << 10)
+#define SLICE_NS    100000u /* the shortest there is */
 
 /*
  * What is wanted of the thread, and PARKED, its answer to PARK.  It is not ended and made anew: a
@@ -85,6 +89,7 @@ enum engine_state { ENGINE_RUN, ENGINE_PARK, ENGINE_PARKED, ENGINE_END };
 
 struct engine {
 	struct process *process;
+	struct feeder *feeder;	 /* NULL: no link has a descriptor */
 	_Atomic(uint32_t) *wake; /* of our slot */
 	pthread_t thread;
 	uint64_t spin_ns, spin_min_ns, spin_max_ns;
@@ -252,7 +257,7 @@ static void engine_sleep(struct engine *e)
 {
 	enum doorbell_sleep bells = DOORBELL_SLEEP;
 	uint64_t deadline = UINT64_MAX;
-	bool done;
+	bool done, heard;
 
 	/*
 	 * While another thread is inside the device its queues and timers are busy, and we should
@@ -268,10 +273,13 @@ static void engine_sleep(struct engine *e)
 	atomic_thread_fence(memory_order_seq_cst);
 	if (doorbell_any_watched())
 		bells = doorbell_arm();
+	heard = feeder_arm(e->feeder);
 	done = process_progress_until(e->process, &deadline);
 	spin_unlock(&e->polling);
 	if (bells == DOORBELL_POLL)
 		deadline = min_u64(deadline, clock_ns() + DOORBELL_POLL_NS);
+	if (unlikely(!heard))
+		deadline = min_u64(deadline, clock_ns() + UNHEARD_NS);
 	if (!done && bells != DOORBELL_STAY && engine_runs(e))
 		engine_wait(e, deadline);
 	atomic_store(e->wake, SLOT_AWAKE);
@@ -449,11 +457,19 @@ int engine_start(struct process *p)
 	}
 	atomic_store(e->wake, SLOT_AWAKE);
 	p->engine = e;
+	ret = feeder_start(p, &e->feeder);
+	if (ret)
+		goto free_engine;
 	ret = engine_spawn(e);
-	if (ret) {
-		p->engine = NULL;
-		free(e);
-	}
+	if (ret)
+		goto stop_feeder;
+	return 0;
+
+stop_feeder:
+	feeder_stop(e->feeder);
+free_engine:
+	p->engine = NULL;
+	free(e);
 	return ret;
 }
 
@@ -485,6 +501,7 @@ void engine_stop(struct process *p)
 
 	engine_ask(e, ENGINE_END);
 	pthread_join(e->thread, NULL);
+	feeder_stop(e->feeder);
 	p->engine = NULL;
 	free(e);
 }

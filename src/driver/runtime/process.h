@@ -59,7 +59,7 @@ bool process_progress(struct process *p);
 /* The same; *deadline_ns is lowered to the time of the next timer. */
 bool process_progress_until(struct process *p, uint64_t *deadline_ns);
 
-/* In between no thread of ours touches memory of the program or the heap.  For short, without
+/* In between no thread of ours touches memory of the program, or stores to the heap.  For short, without
  * waiting for anything, and never twice at once. */
 void process_pause(struct process *p);
 void process_resume(struct process *p);
