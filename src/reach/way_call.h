@@ -55,6 +55,9 @@ static inline long way_call_once(const struct way_call *c, const struct iovec *l
 	return ret;
 }
 
+/* Does the kernel's copy keep the words whole if it is of whole words, so many bytes? */
+bool way_kernel_keeps(size_t bytes);
+
 /* Why it has not moved all. */
 static inline enum way_verdict way_call_why(const struct access *hold, long moved)
 {

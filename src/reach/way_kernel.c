@@ -145,6 +145,13 @@ static uint64_t copies_known(void)
 	return is;
 }
 
+bool way_kernel_keeps(size_t bytes)
+{
+	uint64_t known = copies_known();
+
+	return known == 1 || bytes <= known - 2;
+}
+
 static bool requests_fit(const struct way_access *a)
 {
 	uint64_t known = copies_known();

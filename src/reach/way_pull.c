@@ -3,75 +3,139 @@
  * Reads what a peer has sent by reference.  The peer may give it up at any time: it says so in a
  * word, and revokes (access.h).  We look at the word after we have claimed a slot of the peer's, so
  * either we see it, or the peer waits for our call.
+ *
+ * The kernel copies from one page of the peer's after the other, and promises no order.  So long
+ * stretches that lie alike on both sides go where they belong by themselves, but for the words at
+ * their ends, which are stored when the call has returned: the rest of their word may come by
+ * another part, and programs poll on the last bytes of a message.  What is short, or lies otherwise,
+ * goes through a buffer, because a word of ours would be cut where a page of theirs ends.
  */
 #include "reach/way_call.h"
 
 #include "base/run_cursor.h"
 #include "usermem/usermem.h"
 
-/* A program polls on the last bytes of a message, so they are stored when all else is in place. */
-#define TAIL_BYTES 8u
 /* How often a call begins again without having moved anything. */
 #define PULL_TRIES 16u
+/* Through the buffer at once. */
+#define BUFFER_BYTES 16384u
+/* A shorter stretch is copied twice, because calls cost more. */
+#define STRAIGHT_MIN 4096u
 
 struct pull {
 	struct way_peer *from;
 	const _Atomic(uint32_t) *withdrawn;
 	struct run_cursor dst, src;
+	/* What one call has brought that is not in place yet. */
+	char *buffer;
 };
 
-/* What one call moves: the last bytes of it go to a buffer of ours. */
+/* What one call moves. */
 struct part {
-	struct iovec local[RUNS_MAX + 1];
+	struct iovec local[3];
 	unsigned long nlocal;
 	struct iovec remote[ACCESS_PIECES];
 	unsigned long nremote;
 	size_t bytes;
-	unsigned char tail[TAIL_BYTES];
-	void *tail_to;
-	size_t held;
+	/* How many of them lie in the buffer: from the front, and behind those, from the end. */
+	size_t head, tail;
 };
 
-/* Lists the memory from c on: at most max bytes, and only up to a run that is discarded.  Returns
- * how many bytes the list covers. */
-static size_t part_list(struct iovec *iov, unsigned long *count, unsigned long limit,
-			struct run_cursor c, size_t max)
+static size_t left_in_run(const struct run_cursor *c)
+{
+	return c->run->len - c->off;
+}
+
+/* The peer's memory from the cursor on: as much of max bytes as a call takes.  A hostile peer sends
+ * from RUN_DISCARD, which only a destination may be. */
+static size_t part_remote(struct part *part, struct run_cursor c, size_t max)
 {
 	size_t sum = 0;
 
-	for (*count = 0; *count < limit && c.left && sum < max && c.run->addr != RUN_DISCARD;
-	     (*count)++) {
-		size_t n = c.run->len - c.off;
+	for (part->nremote = 0;
+	     part->nremote < ACCESS_PIECES && c.left && sum < max && c.run->addr != RUN_DISCARD;
+	     part->nremote++) {
+		size_t n = min_u64(left_in_run(&c), max - sum);
 
-		if (n > max - sum)
-			n = max - sum;
-		iov[*count] = (struct iovec){.iov_base = run_cursor_at(&c), .iov_len = n};
+		part->remote[part->nremote] =
+			(struct iovec){.iov_base = run_cursor_at(&c), .iov_len = n};
 		sum += n;
 		run_cursor_advance(&c, n);
 	}
 	return sum;
 }
 
-/* The kernel promises no order of copying, so the same call reads the last bytes elsewhere.  They
- * are stored after it has returned. */
-static bool part_plan(const struct pull *p, struct part *part)
+/* How many bytes go straight from the peer's runs into ours: up to where a word would be cut. */
+static size_t straight_bytes(const struct pull *p)
 {
-	size_t room = part_list(part->local, &part->nlocal, RUNS_MAX, p->dst,
-				WAY_CALL_BYTES - WORD_BYTES);
-	struct iovec *last;
+	size_t most = min_u64(left_in_run(&p->dst), WAY_CALL_BYTES - WORD_BYTES), n = 0;
+	uintptr_t at = (uintptr_t)run_cursor_at(&p->dst);
+	struct run_cursor c = p->src;
 
-	part->bytes = part_list(part->remote, &part->nremote, ACCESS_PIECES, p->src, room);
-	/* A hostile peer sends from RUN_DISCARD, which only a destination may be. */
-	if (!part->bytes)
-		return false;
-	if (part->bytes < room)
-		(void)part_list(part->local, &part->nlocal, RUNS_MAX, p->dst, part->bytes);
-	last = &part->local[part->nlocal - 1];
-	part->held = last->iov_len < TAIL_BYTES ? last->iov_len : TAIL_BYTES;
-	last->iov_len -= part->held;
-	part->tail_to = (char *)last->iov_base + last->iov_len;
-	part->local[part->nlocal++] = (struct iovec){part->tail, part->held};
-	return true;
+	while (c.left && n < most && ((uintptr_t)run_cursor_at(&c) - at - n) % WORD_BYTES == 0 &&
+	       !(n && (at + n) % WORD_BYTES)) {
+		size_t part = min_u64(left_in_run(&c), most - n);
+
+		n += part;
+		run_cursor_advance(&c, part);
+	}
+	return n == left_in_run(&p->dst) ? n : n - min_u64(n, (at + n) % WORD_BYTES);
+}
+
+/* How many of 'most' bytes end where a word of ours does, or one of our runs. */
+static size_t until_word(const struct pull *p, size_t most)
+{
+	struct run_cursor c = p->dst;
+	size_t sum = 0;
+
+	while (c.left && sum < most && c.run->addr != RUN_DISCARD) {
+		size_t left = left_in_run(&c), n = min_u64(left, most - sum);
+
+		if (n < left)
+			n -= min_u64(n, ((uintptr_t)run_cursor_at(&c) + n) % WORD_BYTES);
+		sum += n;
+		if (n < left)
+			break;
+		run_cursor_advance(&c, n);
+	}
+	return sum;
+}
+
+static void part_straight(struct pull *p, struct part *part)
+{
+	char *to = run_cursor_at(&p->dst);
+
+	part->head = -(uintptr_t)to % WORD_BYTES;
+	part->tail = word_tail((uintptr_t)to + part->bytes);
+	part->local[0] = (struct iovec){p->buffer, part->head};
+	part->local[1] = (struct iovec){to + part->head, part->bytes - part->head - part->tail};
+	part->local[2] = (struct iovec){p->buffer + part->head, part->tail};
+	part->nlocal = 3;
+}
+
+static void part_buffered(struct pull *p, struct part *part)
+{
+	part->head = part->bytes;
+	part->tail = 0;
+	part->local[0] = (struct iovec){p->buffer, part->bytes};
+	part->nlocal = 1;
+}
+
+static bool part_plan(struct pull *p, struct part *part)
+{
+	size_t straight = straight_bytes(p);
+
+	part->bytes = part_remote(part, p->src, straight);
+	if (straight >= STRAIGHT_MIN && part->bytes == straight && way_kernel_keeps(straight)) {
+		part_straight(p, part);
+		return true;
+	}
+	part->bytes = part_remote(part, p->src, until_word(p, BUFFER_BYTES));
+	/* The peer's runs are too many, or end. */
+	if (part->bytes)
+		part->bytes = part_remote(part, p->src, until_word(p, part->bytes));
+	part_buffered(p, part);
+	return part->bytes;
 }
 
 static bool pull_is_withdrawn(const struct pull *p)
@@ -121,11 +185,40 @@ static enum way_verdict part_read(const struct pull *p, const struct part *part,
 	return v;
 }
 
+/* Stores n bytes of the buffer from the cursor on. */
+static bool buffer_store(struct run_cursor to, const char *from, size_t n)
+{
+	while (n) {
+		size_t part = min_u64(n, left_in_run(&to));
+
+		if (!usermem_copy(run_cursor_at(&to), from, part))
+			return false;
+		run_cursor_advance(&to, part);
+		from += part;
+		n -= part;
+	}
+	return true;
+}
+
+/* What came into the buffer goes where it belongs. */
+static bool part_store(const struct pull *p, const struct part *part, size_t moved)
+{
+	struct run_cursor end = p->dst;
+	size_t body = part->bytes - part->tail;
+
+	if (!buffer_store(p->dst, p->buffer, min_u64(part->head, moved)))
+		return false;
+	if (moved <= body)
+		return true;
+	run_cursor_advance(&end, body);
+	return buffer_store(end, p->buffer + part->head, moved - body);
+}
+
 static enum way_verdict pull_part(struct pull *p)
 {
 	struct part part;
-	size_t moved = 0, before;
 	enum way_verdict v;
+	size_t moved = 0;
 
 	if (!part_plan(p, &part))
 		return WAY_FAULT;
@@ -136,8 +229,7 @@ static enum way_verdict pull_part(struct pull *p)
 	atomic_thread_fence(memory_order_acquire);
 	if (pull_is_withdrawn(p))
 		return WAY_REVOKED;
-	before = part.bytes - part.held;
-	if (moved > before && !usermem_copy(part.tail_to, part.tail, moved - before))
+	if (!part_store(p, &part, moved))
 		return WAY_FAULT;
 	run_cursor_advance(&p->dst, moved);
 	run_cursor_advance(&p->src, moved);
@@ -156,7 +248,9 @@ static void pull_discard(struct pull *p)
 enum way_verdict way_pull(struct way_peer *from, const struct run *dst, uint32_t ndst,
 			  const struct run *src, uint32_t nsrc, const _Atomic(uint32_t) *withdrawn)
 {
-	struct pull p = {from, withdrawn, run_cursor_start(dst, ndst), run_cursor_start(src, nsrc)};
+	uint64_t buffer[BUFFER_BYTES / sizeof(uint64_t)];
+	struct pull p = {from, withdrawn, run_cursor_start(dst, ndst), run_cursor_start(src, nsrc),
+			 (char *)buffer};
 	enum way_verdict v = WAY_DONE;
 	unsigned tries = 0;
 

@@ -13,6 +13,7 @@
 
 #include "base/rseq.h"
 #include "check.h"
+#include "test_fault.h"
 #include "test_runs.h"
 #include "usermem/usermem.h"
 #include "way_pair.h"
@@ -157,6 +158,7 @@ int main(int argc, char **argv)
 
 	if (!rseq_available())
 		SKIP("the C library registers no restartable sequences");
+	test_fault_catch();
 	way_pair_hold(p);
 	test_arrives(p);
 	CHECK(is_quiet(p, 8192, true, control, ROUNDS));
