@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The control path against the data path: while a lane's threads post and poll, others modify,
- * query, resize, register and destroy.
+ * The control path against the data path: while a connection's threads post and poll, others
+ * modify, query, resize, register and destroy.
  *
  *     control DEVICE KIND one|two MESSAGES CONTROLS SEED
  *
@@ -16,12 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lane.h"
+#include "side.h"
 
 /* Without any progress for so long, something hangs. */
 #define HANG_SECONDS 60
 
-static const struct lane_kind kinds[] = {
+static const struct side_kind kinds[] = {
 	{"rc", IBV_QPT_RC, false, false},	{"uc", IBV_QPT_UC, false, false},
 	{"ud", IBV_QPT_UD, false, false},	{"rc-srq", IBV_QPT_RC, true, false},
 	{"rc-events", IBV_QPT_RC, false, true}, {"uc-events", IBV_QPT_UC, false, true},
@@ -31,7 +31,7 @@ static const struct lane_kind kinds[] = {
 
 /* ---- what the control path does ---- */
 
-static void modify(struct side *s, struct ibv_qp_attr *attr, int mask, int want)
+static void modify(struct control_side *s, struct ibv_qp_attr *attr, int mask, int want)
 {
 	int err = ibv_modify_qp(s->qp, attr, mask);
 
@@ -39,7 +39,7 @@ static void modify(struct side *s, struct ibv_qp_attr *attr, int mask, int want)
 		device_die("ibv_modify_qp: %s instead of %s", strerror(err), strerror(want));
 }
 
-static void modify_in_vain(struct side *s, uint64_t *random)
+static void modify_in_vain(struct control_side *s, uint64_t *random)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS, .cur_qp_state = IBV_QPS_SQD};
 
@@ -47,7 +47,7 @@ static void modify_in_vain(struct side *s, uint64_t *random)
 	modify(s, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE, EINVAL);
 }
 
-static void modify_live(struct side *s, uint64_t *random)
+static void modify_live(struct control_side *s, uint64_t *random)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
 				   .qkey = DEVICE_QKEY,
@@ -60,7 +60,7 @@ static void modify_live(struct side *s, uint64_t *random)
 }
 
 /* What is posted meanwhile waits, and goes on. */
-static void modify_stop(struct side *s, uint64_t *random)
+static void modify_stop(struct control_side *s, uint64_t *random)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD};
 
@@ -71,7 +71,7 @@ static void modify_stop(struct side *s, uint64_t *random)
 	modify(s, &attr, IBV_QP_STATE, 0);
 }
 
-static void query(struct side *s, uint64_t *random)
+static void query(struct control_side *s, uint64_t *random)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_srq_attr srq;
@@ -88,7 +88,7 @@ static void query(struct side *s, uint64_t *random)
  * libmlx5 tells the device with the next completion only that it has taken the entry that marks a
  * change of rings.  So there is a completion between two changes, lest the marks fill the ring.
  */
-static void resize(struct side *s, uint64_t *random)
+static void resize(struct control_side *s, uint64_t *random)
 {
 	int err = ibv_resize_cq(s->cq[0], (int)(SLOTS << side_random(random, 4)));
 	uint64_t sent = atomic_load(&s->sent);
@@ -101,9 +101,9 @@ static void resize(struct side *s, uint64_t *random)
 }
 
 /* Of the memory that is in use at this moment. */
-static void reregister(struct side *s, uint64_t *random)
+static void reregister(struct control_side *s, uint64_t *random)
 {
-	size_t off = (size_t)side_random(random, LANE_ALL) * SLOT_BYTES;
+	size_t off = (size_t)side_random(random, SIDE_ALL) * SLOT_BYTES;
 	struct ibv_mr *mr = ibv_reg_mr(s->pd, s->mem + off, SLOT_BYTES,
 				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
 
@@ -112,7 +112,7 @@ static void reregister(struct side *s, uint64_t *random)
 }
 
 /* Another queue pair in the same domain, connected with itself, that moves something. */
-static void use_another(struct side *s, uint64_t *random)
+static void use_another(struct control_side *s, uint64_t *random)
 {
 	uint8_t *mem = calloc(2, 64);
 	struct ibv_mr *mr =
@@ -159,11 +159,11 @@ static void use_another(struct side *s, uint64_t *random)
  */
 void *side_control(void *side)
 {
-	static void (*const acts[])(struct side * s, uint64_t * random) = {
+	static void (*const acts[])(struct control_side * s, uint64_t * random) = {
 		modify_in_vain, modify_in_vain, modify_live, modify_stop,
 		query,		resize,		reregister,  use_another,
 	};
-	struct side *s = side;
+	struct control_side *s = side;
 	uint64_t random = s->seed * 3 + 2;
 
 	while (!atomic_load(&s->over)) {
@@ -180,7 +180,7 @@ void *side_control(void *side)
 
 /* ---- a process ---- */
 
-static struct side sides[2];
+static struct control_side sides[2];
 
 static void *watch(void *arg)
 {
@@ -188,7 +188,7 @@ static void *watch(void *arg)
 
 	(void)arg;
 	for (unsigned quiet = 0; quiet < HANG_SECONDS; quiet++) {
-		uint64_t now = atomic_load(&lane_progress);
+		uint64_t now = atomic_load(&side_progress);
 
 		if (now != before)
 			quiet = 0;
@@ -213,7 +213,7 @@ static void start(pthread_t *thread, void *(*fn)(void *), void *arg)
 /* Tells the peer how many messages it sent, and is told; only then all can have arrived. */
 static void *run_side(void *arg)
 {
-	struct side *s = arg;
+	struct control_side *s = arg;
 	uint64_t sent, expected;
 
 	side_connect(s);
@@ -253,12 +253,12 @@ static void run(const char *device, unsigned first, unsigned n)
 		pthread_join(thread[i], NULL);
 }
 
-static const struct lane_kind *kind_of(const char *name)
+static const struct side_kind *kind_of(const char *name)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strcmp(kinds[i].name, name))
 			return &kinds[i];
-	device_die("no lane is called '%s'", name);
+	device_die("no connection is called '%s'", name);
 }
 
 static int run_two(const char *device)

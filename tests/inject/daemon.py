@@ -104,7 +104,7 @@ class Serve:
         expect(result.status == 0 or number and result.status == REFUSED,
                f"the client: {status_text(result.status)}\n{result.text()}")
 
-    def scene(self, session, page, number, daemon):
+    def run_clients(self, session, page, number, daemon):
         last = number if self.mode == "once" else injector.ENDLESS
         idle = descriptors(daemon.process.pid)
         pair = None
@@ -147,7 +147,7 @@ class Serve:
         daemon = Daemon(session, page, number, last, self.programs / "libinject.so")
         try:
             if daemon.serves():
-                self.scene(session, page, number, daemon)
+                self.run_clients(session, page, number, daemon)
                 expect(daemon.alive(), "the daemon has gone")
                 status = daemon.end()
                 expect(status == 0, f"the daemon: {status_text(status)}")

@@ -33,7 +33,7 @@
 enum { STATUS_WRONG = 1, STATUS_HUNG = 3 };
 
 static const struct walk_step *const tables[] = {walk_verbs, walk_qps,	walk_mlx5,
-						 walk_devx,  walk_data, walk_far};
+						 walk_devx,  walk_data, walk_remote};
 #define TABLES (sizeof(tables) / sizeof(*tables))
 
 static int wrong;
@@ -278,7 +278,7 @@ static void walk_innocent(struct walk *w)
 		steps_make(w, tables[i]);
 	puts("ready");
 	while (!wrong && !poll(&end, 1, 1))
-		step_result(w, "make", "far data again", walk_far_again(w));
+		step_result(w, "make", "remote data again", walk_remote_again(w));
 	for (size_t i = TABLES; i--;)
 		steps_drop(w, tables[i]);
 }

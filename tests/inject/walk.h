@@ -76,10 +76,10 @@ struct walk {
 	struct mlx5dv_devx_cmd_comp *answers;
 	uint8_t *rings; /* three pages */
 
-	struct walk_end far; /* connected with the other process */
-	int peer;	     /* socket to it */
+	struct walk_end remote; /* connected with the other process */
+	int peer;		/* socket to it */
 	bool peer_may_fail;
-	struct walk_address far_peer;
+	struct walk_address remote_peer;
 };
 
 struct walk_step {
@@ -107,7 +107,7 @@ struct walk_step {
 
 /* Tables end with a name that is NULL. */
 extern const struct walk_step walk_verbs[], walk_qps[], walk_mlx5[], walk_devx[], walk_data[],
-	walk_far[];
+	walk_remote[];
 
 /* 0, or the errno that the library left; never 0 for a refusal. */
 int walk_errno(void);
@@ -118,6 +118,6 @@ int walk_connect(const struct walk *w, struct walk_end *e, const struct walk_add
 /* Waits for n completions.  In a round without faults all must be good. */
 int walk_completions(const struct walk *w, struct ibv_cq *cq, unsigned n);
 /* More data on the connection with the other process. */
-int walk_far_again(struct walk *w);
+int walk_remote_again(struct walk *w);
 /* The process at the other end; does not return. */
 _Noreturn void walk_peer(const char *device, int sock);

@@ -388,23 +388,23 @@ static int peer_ask(struct walk *w, const struct walk_address *mine, struct walk
 	return 0;
 }
 
-WALK_STEP(far_make)
+WALK_STEP(remote_make)
 {
 	struct walk_address mine, theirs;
 	int ret;
 
-	if (!w->far.qp || !w->mr || !w->have_port)
+	if (!w->remote.qp || !w->mr || !w->have_port)
 		return WALK_SKIP;
-	mine = walk_address(w, w->far.qp);
+	mine = walk_address(w, w->remote.qp);
 	ret = peer_ask(w, &mine, &theirs);
 	if (ret)
 		return ret;
-	w->far_peer = theirs;
-	ret = walk_connect(w, &w->far, &theirs);
+	w->remote_peer = theirs;
+	ret = walk_connect(w, &w->remote, &theirs);
 	if (!ret)
-		ret = one_sided(w, &w->far, &theirs);
+		ret = one_sided(w, &w->remote, &theirs);
 	for (unsigned bytes = 8; !ret && bytes <= LARGE; bytes *= LARGE / 8) {
-		ret = request(w, &w->far, IBV_WR_SEND, bytes, &theirs);
+		ret = request(w, &w->remote, IBV_WR_SEND, bytes, &theirs);
 		if (!ret)
 			ret = walk_completions(w, w->cq[0], 1);
 	}
@@ -412,7 +412,7 @@ WALK_STEP(far_make)
 }
 
 /* The other one takes down what it has. */
-WALK_STEP(far_drop)
+WALK_STEP(remote_drop)
 {
 	struct walk_address none = {0};
 	int ret = peer_ask(w, &none, &none);
@@ -420,12 +420,12 @@ WALK_STEP(far_drop)
 	return ret > 0 ? 0 : ret;
 }
 
-int walk_far_again(struct walk *w)
+int walk_remote_again(struct walk *w)
 {
-	return one_sided(w, &w->far, &w->far_peer);
+	return one_sided(w, &w->remote, &w->remote_peer);
 }
 
-const struct walk_step walk_far[] = {
-	{"far data", far_make, far_drop},
+const struct walk_step walk_remote[] = {
+	{"remote data", remote_make, remote_drop},
 	{NULL, NULL, NULL},
 };

@@ -54,19 +54,19 @@ static struct walk_address end_open(struct walk *w, const struct walk_address *t
 	struct ibv_sge into = {(uintptr_t)w->memory, WALK_BYTES / 2, w->mr->lkey};
 	struct ibv_recv_wr wr = {.sg_list = &into, .num_sge = 1}, *bad;
 
-	need((w->far.qp = ibv_create_qp(w->pd, &attr)), "qp");
-	errno = walk_connect(w, &w->far, to);
+	need((w->remote.qp = ibv_create_qp(w->pd, &attr)), "qp");
+	errno = walk_connect(w, &w->remote, to);
 	need(!errno, "connect");
 	for (unsigned i = 0; i < RECEIVES; i++)
-		need(!ibv_post_recv(w->far.qp, &wr, &bad), "receive");
-	return walk_address(w, w->far.qp);
+		need(!ibv_post_recv(w->remote.qp, &wr, &bad), "receive");
+	return walk_address(w, w->remote.qp);
 }
 
 static void end_close(struct walk *w)
 {
-	if (w->far.qp)
-		need(!ibv_destroy_qp(w->far.qp), "destroy");
-	w->far = (struct walk_end){0};
+	if (w->remote.qp)
+		need(!ibv_destroy_qp(w->remote.qp), "destroy");
+	w->remote = (struct walk_end){0};
 }
 
 _Noreturn void walk_peer(const char *device, int sock)

@@ -54,7 +54,7 @@ QP_STEPS(uc1, uc[1], IBV_QPT_UC, NULL)
 QP_STEPS(ud0, ud[0], IBV_QPT_UD, NULL)
 QP_STEPS(ud1, ud[1], IBV_QPT_UD, NULL)
 QP_STEPS(on_srq, on_srq, IBV_QPT_RC, w->srq)
-QP_STEPS(far, far, IBV_QPT_RC, NULL)
+QP_STEPS(remote, remote, IBV_QPT_RC, NULL)
 
 WALK_STEP(xrc_send_make)
 {
@@ -366,7 +366,7 @@ const struct walk_step walk_qps[] = {
 	{WALK_BOTH(ud0)},
 	{WALK_BOTH(ud1)},
 	{WALK_BOTH(on_srq)},
-	{WALK_BOTH(far)},
+	{WALK_BOTH(remote)},
 	{WALK_BOTH(xrc_send)},
 	{WALK_BOTH(xrc_recv)},
 	{WALK_BOTH(raw)},

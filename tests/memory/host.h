@@ -17,7 +17,7 @@
 #define STATUS_SKIP 77
 
 struct host {
-	struct side side;
+	struct memory_side side;
 	struct peer peer;
 	const char *device;
 };

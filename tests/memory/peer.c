@@ -10,7 +10,7 @@
 
 #include "peer_orders.h"
 
-void peer_start(struct peer *p, struct side *side, const char *device)
+void peer_start(struct peer *p, struct memory_side *side, const char *device)
 {
 	int pair[2];
 
@@ -52,7 +52,7 @@ static void peer_execute(const char *const *program, const char *device, int soc
 	execvp(argv[0], argv);
 }
 
-void peer_start_under(struct peer *p, struct side *side, const char *device,
+void peer_start_under(struct peer *p, struct memory_side *side, const char *device,
 		      const char *const *program)
 {
 	int pair[2];
@@ -71,7 +71,7 @@ void peer_start_under(struct peer *p, struct side *side, const char *device,
 	close(pair[1]);
 }
 
-void peer_start_anew(struct peer *p, struct side *side, const char *device)
+void peer_start_anew(struct peer *p, struct memory_side *side, const char *device)
 {
 	peer_start_under(p, side, device, (const char *const[]){NULL});
 }

@@ -23,7 +23,7 @@
 enum { PEER_HITS_WRITE = 1, PEER_HITS_READ = 2, PEER_HITS_ADD = 4, PEER_HITS_SEND = 8 };
 
 struct peer {
-	struct side *side; /* the host's */
+	struct memory_side *side; /* the host's */
 	pid_t pid;
 	uint64_t addr; /* the peer's own memory */
 	uint32_t rkey;
@@ -40,12 +40,12 @@ struct peer_answer {
 };
 
 /* Before the host opens its device: sets side->sock. */
-void peer_start(struct peer *p, struct side *side, const char *device);
+void peer_start(struct peer *p, struct memory_side *side, const char *device);
 /* The same with a program of its own, which may begin at any time: its main() calls
  * peer_program. */
-void peer_start_anew(struct peer *p, struct side *side, const char *device);
+void peer_start_anew(struct peer *p, struct memory_side *side, const char *device);
 /* The same by another program, which runs what follows its own arguments: unshare -Ur, say. */
-void peer_start_under(struct peer *p, struct side *side, const char *device,
+void peer_start_under(struct peer *p, struct memory_side *side, const char *device,
 		      const char *const *program);
 /* Returns if the program was not started as a peer. */
 void peer_program(int argc, char **argv);

@@ -18,7 +18,7 @@
 enum { OUT, IN, ROOM, AREAS };
 
 struct life {
-	struct side side;
+	struct memory_side side;
 	struct ibv_mr *mr;
 	uint8_t *area[AREAS]; /* what is written and sent; what was read; what others write to */
 };

@@ -29,7 +29,7 @@ enum { OLD = 0x11 };
 
 struct round {
 	struct host *host;
-	struct side *side; /* the host's */
+	struct memory_side *side; /* the host's */
 	uint8_t *mem, *other;
 	struct ibv_mr *mr;
 	struct ibv_mw *mw;

@@ -18,11 +18,11 @@ const struct device_connection side_impatient = {
 	.mtu = IBV_MTU_1024,
 };
 
-void side_open(struct side *s, const char *device)
+void side_open(struct memory_side *s, const char *device)
 {
 	int sock = s->sock;
 
-	*s = (struct side){.sock = sock};
+	*s = (struct memory_side){.sock = sock};
 	device_port_open(&s->port, device, -1);
 	s->pd = ibv_alloc_pd(s->port.ctx);
 	s->cq = ibv_create_cq(s->port.ctx, 2 * (SIDE_SENDS + SIDE_RECEIVES), NULL, NULL, 0);
@@ -30,14 +30,14 @@ void side_open(struct side *s, const char *device)
 		device_die("no PD or CQ: %m");
 }
 
-void side_close(struct side *s)
+void side_close(struct memory_side *s)
 {
 	if ((s->qp && ibv_destroy_qp(s->qp)) || ibv_destroy_cq(s->cq) || ibv_dealloc_pd(s->pd))
 		device_die("something cannot be destroyed: %m");
 	device_port_close(&s->port);
 }
 
-struct device_address side_renew(struct side *s, const struct device_connection *how)
+struct device_address side_renew(struct memory_side *s, const struct device_connection *how)
 {
 	struct ibv_qp_init_attr attr = {
 		.cap = {.max_send_wr = SIDE_SENDS,
@@ -61,13 +61,13 @@ struct device_address side_renew(struct side *s, const struct device_connection 
 	return device_address(&s->port, s->qp, FIRST_PSN);
 }
 
-void side_connect(struct side *s, const struct device_connection *how,
+void side_connect(struct memory_side *s, const struct device_connection *how,
 		  const struct device_address *to)
 {
 	device_qp_connect(&s->port, s->qp, how, to, FIRST_PSN);
 }
 
-void side_tell(const struct side *s, const void *what, size_t bytes)
+void side_tell(const struct memory_side *s, const void *what, size_t bytes)
 {
 	ssize_t n;
 
@@ -78,7 +78,7 @@ void side_tell(const struct side *s, const void *what, size_t bytes)
 		device_die("the other has gone: %m");
 }
 
-bool side_hears(const struct side *s, void *what, size_t bytes)
+bool side_hears(const struct memory_side *s, void *what, size_t bytes)
 {
 	for (size_t got = 0; got < bytes;) {
 		ssize_t n = recv(s->sock, (char *)what + got, bytes - got, 0);
@@ -92,13 +92,13 @@ bool side_hears(const struct side *s, void *what, size_t bytes)
 	return true;
 }
 
-void side_hear(const struct side *s, void *what, size_t bytes)
+void side_hear(const struct memory_side *s, void *what, size_t bytes)
 {
 	if (!side_hears(s, what, bytes))
 		device_die("the other has gone");
 }
 
-struct ibv_wc side_next_wc(struct side *s)
+struct ibv_wc side_next_wc(struct memory_side *s)
 {
 	struct ibv_wc wc;
 	int n;
@@ -111,7 +111,7 @@ struct ibv_wc side_next_wc(struct side *s)
 	return wc;
 }
 
-void side_post(struct side *s, struct ibv_send_wr *wr)
+void side_post(struct memory_side *s, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad;
 	int err = ibv_post_send(s->qp, wr, &bad);
@@ -120,7 +120,7 @@ void side_post(struct side *s, struct ibv_send_wr *wr)
 		device_die("ibv_post_send: %s", strerror(err));
 }
 
-void side_post_recv(struct side *s, void *at, uint32_t bytes, uint32_t lkey)
+void side_post_recv(struct memory_side *s, void *at, uint32_t bytes, uint32_t lkey)
 {
 	struct ibv_sge sge = {(uintptr_t)at, bytes, lkey};
 	struct ibv_recv_wr *bad, wr = {.sg_list = &sge, .num_sge = 1};
@@ -130,7 +130,7 @@ void side_post_recv(struct side *s, void *at, uint32_t bytes, uint32_t lkey)
 		device_die("ibv_post_recv: %s", strerror(err));
 }
 
-enum ibv_wc_status side_do(struct side *s, enum ibv_wr_opcode opcode, struct ibv_sge sge,
+enum ibv_wc_status side_do(struct memory_side *s, enum ibv_wr_opcode opcode, struct ibv_sge sge,
 			   uint64_t addr, uint32_t rkey)
 {
 	struct ibv_send_wr wr = {

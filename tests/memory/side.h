@@ -19,7 +19,7 @@
 #define SIDE_REMOTE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 #define SIDE_ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND | SIDE_REMOTE)
 
-struct side {
+struct memory_side {
 	struct device_port port;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
@@ -31,22 +31,22 @@ struct side {
 extern const struct device_connection side_impatient;
 
 /* All of them end the program if they fail. */
-void side_open(struct side *s, const char *device);
-void side_close(struct side *s);
+void side_open(struct memory_side *s, const char *device);
+void side_close(struct memory_side *s);
 /* Makes a queue pair in INIT in place of the former one. */
-struct device_address side_renew(struct side *s, const struct device_connection *how);
-void side_connect(struct side *s, const struct device_connection *how,
+struct device_address side_renew(struct memory_side *s, const struct device_connection *how);
+void side_connect(struct memory_side *s, const struct device_connection *how,
 		  const struct device_address *to);
-void side_tell(const struct side *s, const void *what, size_t bytes);
+void side_tell(const struct memory_side *s, const void *what, size_t bytes);
 /* False if the other has closed its end. */
-bool side_hears(const struct side *s, void *what, size_t bytes);
-void side_hear(const struct side *s, void *what, size_t bytes);
+bool side_hears(const struct memory_side *s, void *what, size_t bytes);
+void side_hear(const struct memory_side *s, void *what, size_t bytes);
 
-struct ibv_wc side_next_wc(struct side *s);
-void side_post(struct side *s, struct ibv_send_wr *wr);
-void side_post_recv(struct side *s, void *at, uint32_t bytes, uint32_t lkey);
+struct ibv_wc side_next_wc(struct memory_side *s);
+void side_post(struct memory_side *s, struct ibv_send_wr *wr);
+void side_post_recv(struct memory_side *s, void *at, uint32_t bytes, uint32_t lkey);
 /* Posts a signalled request of one piece and waits for it. */
-enum ibv_wc_status side_do(struct side *s, enum ibv_wr_opcode opcode, struct ibv_sge sge,
+enum ibv_wc_status side_do(struct memory_side *s, enum ibv_wr_opcode opcode, struct ibv_sge sge,
 			   uint64_t addr, uint32_t rkey);
 
 /* How many bytes are not `value`, and how many are. */

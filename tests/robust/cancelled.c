@@ -14,45 +14,23 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "verbs_device.h"
-
-#define BYTES 65536u
-
-struct desk {
-	struct device_port port;
-	struct ibv_pd *pd;
-	struct ibv_comp_channel *channel;
-	struct ibv_cq *cq;
-	struct ibv_qp *qp;
-	struct ibv_mr *mr;
-};
+#include "loopback.h"
 
 struct work {
 	const char *name;
-	void (*run)(struct desk *d);
+	void (*run)(struct loopback *l);
 };
 
 struct victim {
-	struct desk *desk;
+	struct loopback *loopback;
 	const struct work *work;
 	_Atomic bool cancelled, done;
 };
 
-static struct ibv_qp *qp_make(struct desk *d)
-{
-	struct ibv_qp_init_attr attr = {
-		.qp_type = IBV_QPT_RC, .cap = {8, 8, 1, 1, 0}, .send_cq = d->cq, .recv_cq = d->cq};
-	struct ibv_qp *qp = ibv_create_qp(d->pd, &attr);
-
-	if (!qp)
-		device_die("ibv_create_qp: %m");
-	return qp;
-}
-
 /* Ends with an event on the channel, and one message. */
-static void message(struct desk *d)
+static void message(struct loopback *l)
 {
-	struct ibv_sge sge = {(uintptr_t)d->mr->addr, 64, d->mr->lkey};
+	struct ibv_sge sge = {(uintptr_t)l->mr->addr, 64, l->mr->lkey};
 	struct ibv_recv_wr rr = {.sg_list = &sge, .num_sge = 1}, *bad_rr;
 	struct ibv_send_wr wr = {.sg_list = &sge,
 				 .num_sge = 1,
@@ -62,11 +40,11 @@ static void message(struct desk *d)
 	struct ibv_wc wc;
 	int seen = 0;
 
-	if (ibv_req_notify_cq(d->cq, 0) || ibv_post_recv(d->qp, &rr, &bad_rr) ||
-	    ibv_post_send(d->qp, &wr, &bad))
+	if (ibv_req_notify_cq(l->cq, 0) || ibv_post_recv(l->qp, &rr, &bad_rr) ||
+	    ibv_post_send(l->qp, &wr, &bad))
 		device_die("posting: %m");
 	while (seen < 2) {
-		int n = ibv_poll_cq(d->cq, 1, &wc);
+		int n = ibv_poll_cq(l->cq, 1, &wc);
 
 		if (n < 0 || (n && wc.status))
 			device_die("message: %d, status %d", n, wc.status);
@@ -74,9 +52,9 @@ static void message(struct desk *d)
 	}
 }
 
-static void queues(struct desk *d)
+static void queues(struct loopback *l)
 {
-	struct ibv_qp *qp = qp_make(d);
+	struct ibv_qp *qp = loopback_qp_make(l);
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 	struct ibv_cq *cq;
@@ -84,30 +62,32 @@ static void queues(struct desk *d)
 	device_qp_init(qp, &device_default_connection);
 	if (ibv_query_qp(qp, &attr, IBV_QP_STATE, &init) || ibv_destroy_qp(qp))
 		device_die("queue pair: %m");
-	cq = ibv_create_cq(d->port.ctx, 64, NULL, d->channel, 0);
+	cq = ibv_create_cq(l->port.ctx, 64, NULL, l->channel, 0);
 	if (!cq || ibv_destroy_cq(cq))
 		device_die("completion queue: %m");
 }
 
-static void memory(struct desk *d)
+static void memory(struct loopback *l)
 {
 	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-	void *at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct ibv_pd *pd = ibv_alloc_pd(d->port.ctx);
-	struct ibv_mr *mr = at == MAP_FAILED || !pd ? NULL : ibv_reg_mr(pd, at, BYTES, access);
+	void *at = mmap(NULL, LOOPBACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	struct ibv_pd *pd = ibv_alloc_pd(l->port.ctx);
+	struct ibv_mr *mr =
+		at == MAP_FAILED || !pd ? NULL : ibv_reg_mr(pd, at, LOOPBACK_BYTES, access);
 
-	if (!mr || ibv_dereg_mr(mr) || ibv_dealloc_pd(pd) || munmap(at, BYTES))
+	if (!mr || ibv_dereg_mr(mr) || ibv_dealloc_pd(pd) || munmap(at, LOOPBACK_BYTES))
 		device_die("region: %m");
 }
 
-static void port(struct desk *d)
+static void port(struct loopback *l)
 {
-	struct device_address self = device_address(&d->port, d->qp, 1);
-	struct ibv_ah_attr attr = device_ah_attr(&d->port, &self);
+	struct device_address self = device_address(&l->port, l->qp, 1);
+	struct ibv_ah_attr attr = device_ah_attr(&l->port, &self);
 	struct ibv_port_attr port_attr;
-	struct ibv_ah *ah = ibv_create_ah(d->pd, &attr);
+	struct ibv_ah *ah = ibv_create_ah(l->pd, &attr);
 
-	if (!ah || ibv_destroy_ah(ah) || ibv_query_port(d->port.ctx, DEVICE_PORT, &port_attr))
+	if (!ah || ibv_destroy_ah(ah) || ibv_query_port(l->port.ctx, DEVICE_PORT, &port_attr))
 		device_die("address: %m");
 }
 
@@ -124,16 +104,16 @@ static void *victim_main(void *arg)
 
 	while (!atomic_load(&v->cancelled))
 		;
-	v->work->run(v->desk);
+	v->work->run(v->loopback);
 	atomic_store(&v->done, true);
 	for (;;)
 		pthread_testcancel();
 	return NULL;
 }
 
-static void run_cancelled(struct desk *d, const struct work *work)
+static void run_cancelled(struct loopback *l, const struct work *work)
 {
-	struct victim v = {.desk = d, .work = work};
+	struct victim v = {.loopback = l, .work = work};
 	pthread_t thread;
 	void *result;
 
@@ -146,51 +126,30 @@ static void run_cancelled(struct desk *d, const struct work *work)
 		device_die("%s: cancelled in the middle", work->name);
 }
 
-static void take_events(struct desk *d)
+static void take_events(struct loopback *l)
 {
-	struct pollfd p = {.fd = d->channel->fd, .events = POLLIN};
+	struct pollfd p = {.fd = l->channel->fd, .events = POLLIN};
 	struct ibv_cq *cq;
 	void *context;
 
 	while (poll(&p, 1, 0) == 1) {
-		if (ibv_get_cq_event(d->channel, &cq, &context))
+		if (ibv_get_cq_event(l->channel, &cq, &context))
 			device_die("ibv_get_cq_event: %m");
 		ibv_ack_cq_events(cq, 1);
 	}
 }
 
-static void desk_open(struct desk *d, const char *device)
-{
-	static uint8_t bytes[BYTES];
-	struct device_address self;
-
-	device_port_open(&d->port, device, -1);
-	d->pd = ibv_alloc_pd(d->port.ctx);
-	d->channel = ibv_create_comp_channel(d->port.ctx);
-	d->cq = ibv_create_cq(d->port.ctx, 64, NULL, d->channel, 0);
-	d->mr = ibv_reg_mr(d->pd, bytes, BYTES, IBV_ACCESS_LOCAL_WRITE);
-	if (!d->cq || !d->mr)
-		device_die("setting up: %m");
-	d->qp = qp_make(d);
-	self = device_address(&d->port, d->qp, 1);
-	device_qp_init(d->qp, &device_default_connection);
-	device_qp_connect(&d->port, d->qp, &device_default_connection, &self, 1);
-}
-
 int main(int argc, char **argv)
 {
-	struct desk d;
+	struct loopback l;
 
-	desk_open(&d, argc > 1 ? argv[1] : NULL);
+	loopback_open(&l, argc > 1 ? argv[1] : NULL);
 	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++) {
-		run_cancelled(&d, &works[i]);
-		message(&d);
-		take_events(&d);
+		run_cancelled(&l, &works[i]);
+		message(&l);
+		take_events(&l);
 	}
-	if (ibv_destroy_qp(d.qp) || ibv_destroy_cq(d.cq) || ibv_destroy_comp_channel(d.channel) ||
-	    ibv_dereg_mr(d.mr) || ibv_dealloc_pd(d.pd))
-		device_die("taking down: %m");
-	device_port_close(&d.port);
+	loopback_close(&l);
 	printf("no verb was cut short\n");
 	return 0;
 }

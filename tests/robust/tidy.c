@@ -19,44 +19,34 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "verbs_device.h"
+#include "loopback.h"
 
 #define MAX_FDS 4096
-#define BYTES	65536u
 #define FILL	"not for others"
-
-struct desk {
-	struct device_port port;
-	struct ibv_pd *pd;
-	struct ibv_comp_channel *channel;
-	struct ibv_cq *cq;
-	struct ibv_qp *qp;
-	struct ibv_mr *mr;
-};
 
 static ino_t own[MAX_FDS]; /* the program's file at that number */
 
-static bool is_known(const struct desk *d, int fd)
+static bool is_known(const struct loopback *l, int fd)
 {
-	return fd <= 2 || fd == d->port.ctx->cmd_fd || fd == d->port.ctx->async_fd ||
-	       fd == d->channel->fd;
+	return fd <= 2 || fd == l->port.ctx->cmd_fd || fd == l->port.ctx->async_fd ||
+	       fd == l->channel->fd;
 }
 
 /* ---- closing ---- */
 
-static void close_each(const struct desk *d)
+static void close_each(const struct loopback *l)
 {
 	for (int fd = 0; fd < MAX_FDS; fd++)
-		if (!is_known(d, fd))
+		if (!is_known(l, fd))
 			close(fd);
 }
 
-static void close_between(const struct desk *d)
+static void close_between(const struct loopback *l)
 {
 	int first = 0;
 
 	for (int fd = 0; fd <= MAX_FDS; fd++) {
-		if (fd < MAX_FDS && !is_known(d, fd))
+		if (fd < MAX_FDS && !is_known(l, fd))
 			continue;
 		if (fd > first && close_range((unsigned)first, (unsigned)fd - 1, 0))
 			device_die("close_range: %m");
@@ -64,26 +54,26 @@ static void close_between(const struct desk *d)
 	}
 }
 
-static void close_above(const struct desk *d)
+static void close_above(const struct loopback *l)
 {
 	int highest = 0;
 
 	for (int fd = 0; fd < MAX_FDS; fd++)
-		if (is_known(d, fd))
+		if (is_known(l, fd))
 			highest = fd;
 	closefrom(highest + 1);
 }
 
-static void close_bare(const struct desk *d)
+static void close_bare(const struct loopback *l)
 {
 	for (int fd = 0; fd < MAX_FDS; fd++)
-		if (!is_known(d, fd))
+		if (!is_known(l, fd))
 			syscall(SYS_close, fd);
 }
 
 static const struct {
 	const char *name;
-	void (*run)(const struct desk *d);
+	void (*run)(const struct loopback *l);
 	bool works; /* does the device, afterwards? */
 } ways[] = {
 	{"close", close_each, true},
@@ -147,98 +137,71 @@ static int check_files(void)
 
 /* ---- the device ---- */
 
-static void desk_open(struct desk *d, const char *device)
-{
-	struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC, .cap = {8, 8, 1, 1, 0}};
-	static uint8_t bytes[BYTES];
-	struct device_address self;
-
-	device_port_open(&d->port, device, -1);
-	d->pd = ibv_alloc_pd(d->port.ctx);
-	d->channel = ibv_create_comp_channel(d->port.ctx);
-	d->cq = ibv_create_cq(d->port.ctx, 64, NULL, d->channel, 0);
-	d->mr = ibv_reg_mr(d->pd, bytes, BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-	attr.send_cq = attr.recv_cq = d->cq;
-	d->qp = d->mr ? ibv_create_qp(d->pd, &attr) : NULL;
-	if (!d->qp)
-		device_die("setting up: %m");
-	self = device_address(&d->port, d->qp, 1);
-	device_qp_init(d->qp, &device_default_connection);
-	device_qp_connect(&d->port, d->qp, &device_default_connection, &self, 1);
-}
-
 /* A write that ends with an event; it may fail where the device may. */
-static void write_and_poll(struct desk *d, bool works)
+static void write_and_poll(struct loopback *l, bool works)
 {
-	struct ibv_sge sge = {(uintptr_t)d->mr->addr, 64, d->mr->lkey};
+	struct ibv_sge sge = {(uintptr_t)l->mr->addr, 64, l->mr->lkey};
 	struct ibv_send_wr wr = {.sg_list = &sge,
 				 .num_sge = 1,
 				 .opcode = IBV_WR_RDMA_WRITE,
 				 .send_flags = IBV_SEND_SIGNALED,
-				 .wr.rdma = {(uintptr_t)d->mr->addr + 4096, d->mr->rkey}};
+				 .wr.rdma = {(uintptr_t)l->mr->addr + 4096, l->mr->rkey}};
 	struct ibv_send_wr *bad;
 	struct ibv_wc wc;
 	int n;
 
-	if (ibv_req_notify_cq(d->cq, 0) || ibv_post_send(d->qp, &wr, &bad))
+	if (ibv_req_notify_cq(l->cq, 0) || ibv_post_send(l->qp, &wr, &bad))
 		device_die("posting: %m");
 	do {
-		n = ibv_poll_cq(d->cq, 1, &wc);
+		n = ibv_poll_cq(l->cq, 1, &wc);
 	} while (n == 0);
 	if (n < 0 || (works && wc.status))
 		device_die("RDMA WRITE: %d, status %d", n, wc.status);
 }
 
-static void take_event(struct desk *d)
+static void take_event(struct loopback *l)
 {
 	struct ibv_cq *cq;
 	void *context;
 
-	if (ibv_get_cq_event(d->channel, &cq, &context) || cq != d->cq)
+	if (ibv_get_cq_event(l->channel, &cq, &context) || cq != l->cq)
 		device_die("no event: %m");
 	ibv_ack_cq_events(cq, 1);
 }
 
 /* More numbers than the device has at hand: it has to ask for them. */
-static void many_keys(struct desk *d)
+static void many_keys(struct loopback *l)
 {
 	for (int i = 0; i < 1100; i++) {
 		struct ibv_qp_init_attr attr = {.qp_type = IBV_QPT_RC,
 						.cap = {1, 1, 1, 1, 0},
-						.send_cq = d->cq,
-						.recv_cq = d->cq};
-		struct ibv_qp *qp = ibv_create_qp(d->pd, &attr);
+						.send_cq = l->cq,
+						.recv_cq = l->cq};
+		struct ibv_qp *qp = ibv_create_qp(l->pd, &attr);
 
 		if (!qp || ibv_destroy_qp(qp))
 			device_die("queue pair %d: %m", i);
 	}
 }
 
-static void use_memory(struct desk *d)
+static void use_memory(struct loopback *l)
 {
 	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-	void *at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct ibv_mr *mr = at == MAP_FAILED ? NULL : ibv_reg_mr(d->pd, at, BYTES, access);
+	void *at = mmap(NULL, LOOPBACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+	struct ibv_mr *mr = at == MAP_FAILED ? NULL : ibv_reg_mr(l->pd, at, LOOPBACK_BYTES, access);
 
 	if (!mr)
 		device_die("ibv_reg_mr: %m");
-	memset(at, 'x', BYTES);
-	if (ibv_dereg_mr(mr) || munmap(at, BYTES))
+	memset(at, 'x', LOOPBACK_BYTES);
+	if (ibv_dereg_mr(mr) || munmap(at, LOOPBACK_BYTES))
 		device_die("ibv_dereg_mr: %m");
-}
-
-static void desk_close(struct desk *d)
-{
-	if (ibv_destroy_qp(d->qp) || ibv_destroy_cq(d->cq) ||
-	    ibv_destroy_comp_channel(d->channel) || ibv_dereg_mr(d->mr) || ibv_dealloc_pd(d->pd))
-		device_die("taking down: %m");
-	device_port_close(&d->port);
 }
 
 int main(int argc, char **argv)
 {
 	struct rlimit all;
-	struct desk d;
+	struct loopback l;
 	size_t way = 0;
 
 	while (argc > 2 && way < sizeof(ways) / sizeof(ways[0]) && strcmp(argv[2], ways[way].name))
@@ -251,19 +214,19 @@ int main(int argc, char **argv)
 	all.rlim_cur = MAX_FDS + 1;
 	if (setrlimit(RLIMIT_NOFILE, &all))
 		device_die("setrlimit: %m");
-	desk_open(&d, argv[1]);
-	ways[way].run(&d);
+	loopback_open(&l, argv[1]);
+	ways[way].run(&l);
 	take_numbers();
-	write_and_poll(&d, ways[way].works);
+	write_and_poll(&l, ways[way].works);
 	if (ways[way].works) {
-		take_event(&d);
+		take_event(&l);
 		all.rlim_cur = MAX_FDS + 64; /* the numbers are all in use */
 		if (all.rlim_cur <= all.rlim_max)
 			setrlimit(RLIMIT_NOFILE, &all);
-		many_keys(&d);
+		many_keys(&l);
 	}
-	use_memory(&d);
-	desk_close(&d);
+	use_memory(&l);
+	loopback_close(&l);
 	printf("%d files in place of what was closed are untouched\n", check_files());
 	return 0;
 }

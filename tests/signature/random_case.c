@@ -208,7 +208,7 @@ static void random_input(struct dice *d, struct random_case *c)
 		c->in[below(d, c->in_bytes)] ^= (uint8_t)(1 << below(d, 8));
 }
 
-/* Pieces lie in lanes of their own: they do not overlap. */
+/* Each piece lies in a part of its own: they do not overlap. */
 static void random_list(struct dice *d, struct random_case *c)
 {
 	uint32_t most = 1 + below(d, ORDER_PIECES - 4);

@@ -11,7 +11,7 @@ static const uint16_t lids[2] = {7, 9};
 
 static unsigned dev(const struct signed_pair *t, unsigned side)
 {
-	return t->far ? side : 0;
+	return t->two_processes ? side : 0;
 }
 
 struct adapter *signed_pair_adapter(struct signed_pair *t, unsigned side)
@@ -19,24 +19,24 @@ struct adapter *signed_pair_adapter(struct signed_pair *t, unsigned side)
 	return t->device.adapter[dev(t, side)];
 }
 
-struct far_user {
+struct slot_user {
 	struct signed_pair *pair;
 	uint16_t slot;
 };
 
-static struct far_user far_users[2];
+static struct slot_user slot_users[2];
 
 /* test_fabric.h: the slot's QP numbers begin there. */
-static int64_t far_chunk(void *user, enum number_kind kind)
+static int64_t slot_chunk(void *user, enum number_kind kind)
 {
-	struct far_user *u = user;
+	struct slot_user *u = user;
 
 	if (kind == NUMBER_QPN)
 		return test_fabric_qpn(u->slot);
 	return (int64_t)(16 + ++u->pair->chunks) << REGISTRY_CHUNK_SHIFT;
 }
 
-static void far_up(struct signed_pair *t)
+static void processes_up(struct signed_pair *t)
 {
 	struct registry *r;
 
@@ -54,11 +54,11 @@ static void far_up(struct signed_pair *t)
 			.expose = t->exposed,
 			.user = &t->process[i],
 		};
-		struct adapter_attr a = {.number_chunk = far_chunk,
+		struct adapter_attr a = {.number_chunk = slot_chunk,
 					 .port = {.fabric_port = i},
-					 .user = &far_users[i]};
+					 .user = &slot_users[i]};
 
-		far_users[i] = (struct far_user){t, i};
+		slot_users[i] = (struct slot_user){t, i};
 		t->process[i] = (struct test_process){.fabric = t->fabric, .slot = i};
 		test_subnet_lid(t->device.subnet, i, lids[i]);
 		t->fabric->slots[i].pid = getpid();
@@ -95,11 +95,11 @@ static void list_up(struct signed_pair *t, unsigned side)
 static void up(struct signed_pair *t, const struct signed_pair *kind)
 {
 	enum ib_qp_type type = kind->type;
-	bool far = kind->far;
+	bool two_processes = kind->two_processes;
 
 	*t = *kind;
-	if (far)
-		far_up(t);
+	if (two_processes)
+		processes_up(t);
 	else
 		device_up(&t->device);
 	for (unsigned i = 0; i < 2; i++) {
@@ -114,14 +114,14 @@ static void up(struct signed_pair *t, const struct signed_pair *kind)
 	}
 }
 
-void signed_pair_up(struct signed_pair *t, bool far)
+void signed_pair_up(struct signed_pair *t, bool two_processes)
 {
-	up(t, &(struct signed_pair){.far = far, .type = IB_QPT_RC});
+	up(t, &(struct signed_pair){.two_processes = two_processes, .type = IB_QPT_RC});
 }
 
 void signed_pair_up_exposed(struct signed_pair *t)
 {
-	up(t, &(struct signed_pair){.far = true, .exposed = true, .type = IB_QPT_RC});
+	up(t, &(struct signed_pair){.two_processes = true, .exposed = true, .type = IB_QPT_RC});
 }
 
 void signed_pair_up_of(struct signed_pair *t, enum ib_qp_type type)
@@ -141,7 +141,7 @@ void signed_pair_down(struct signed_pair *t)
 			psv_destroy(signed_pair_adapter(t, i), s->psv[k]);
 		free(s->memory);
 	}
-	if (!t->far) {
+	if (!t->two_processes) {
 		device_down(&t->device);
 		return;
 	}
@@ -166,7 +166,7 @@ static void step(struct signed_pair *t, unsigned side, enum ib_qp_state state, u
 	attr.path_mtu = mtu;
 	attr.retry_cnt = 7;
 	attr.rnr_retry = 7;
-	if (t->far)
+	if (t->two_processes)
 		attr.ah = (struct ib_ah){.dlid = lids[!side], .port_num = 1};
 	CHECK(!qp_modify(t->side[side].q.qp, &attr, mask));
 }
@@ -205,7 +205,7 @@ void signed_pair_connect(struct signed_pair *t, enum ib_mtu mtu)
 void signed_pair_progress(struct signed_pair *t)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		if (t->far)
+		if (t->two_processes)
 			(void)wire_process_progress(t->process[i].host);
 		(void)adapter_progress(t->device.adapter[i], NULL);
 	}

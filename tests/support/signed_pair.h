@@ -2,8 +2,9 @@
 /*
  * Two queue pairs, and memory keys with any signature on both sides:
  *
- *	near	both on one device: packets loop back inside of the process
- *	far	each on a device of its own, in fabric slots of their own: packets cross a channel
+ *	one process	both on one device: packets loop back inside of it
+ *	two processes	each on a device of its own, in fabric slots of their own: packets cross a
+ *			channel
  *
  * Configurations are put into the key itself, not by work requests: a BSF knows a few block sizes
  * only.
@@ -27,18 +28,18 @@ struct signed_pair_side {
 };
 
 struct signed_pair {
-	bool far;
+	bool two_processes;
 	bool exposed;
 	enum ib_qp_type type;
-	struct test_device device; /* near; of far only what the device's functions look at */
+	struct test_device device; /* of two processes only what the device's functions look at */
 	struct test_fabric *fabric;
 	struct test_process process[2];
 	uint32_t chunks;
 	struct signed_pair_side side[2];
 };
 
-void signed_pair_up(struct signed_pair *t, bool far);
-/* Far, and each process lays its responders open to the other. */
+void signed_pair_up(struct signed_pair *t, bool two_processes);
+/* Two processes, and each lays its responders open to the other. */
 void signed_pair_up_exposed(struct signed_pair *t);
 /* Near, with queue pairs of that type. */
 void signed_pair_up_of(struct signed_pair *t, enum ib_qp_type type);

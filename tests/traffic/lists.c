@@ -3,7 +3,7 @@
  * Messages through keys that are lists (mlx5dv_wr_mr_list(3), mlx5dv_wr_mr_interleaved(3)), in
  * every role that a key can have:
  *
- *      near: flat, listed --- WRITE, READ, SEND, up to a MiB ---> far: flat, listed
+ *      requester: flat, listed -- WRITE, READ, SEND, up to a MiB --> responder: flat, listed
  *
  * Both sides have the same two pieces of memory, the same key over the second, and are threads of
  * one process or two processes.  A case names the operation, whose key it goes through, and the
@@ -74,8 +74,8 @@ struct options {
 
 static struct options options = {.gid_index = -1, .processes = 1};
 
-struct side {
-	bool far;
+struct list_side {
+	bool responds;
 	int control;
 	struct device_port port;
 	struct ibv_pd *pd;
@@ -95,19 +95,19 @@ static struct ibv_context *open_device(struct ibv_device *device)
 	return mlx5dv_open_device(device, &attr);
 }
 
-static void tell(const struct side *s, const void *what, size_t n)
+static void tell(const struct list_side *s, const void *what, size_t n)
 {
 	if (send(s->control, what, n, MSG_NOSIGNAL) != (ssize_t)n)
 		device_die("the other side has gone");
 }
 
-static void hear(const struct side *s, void *what, size_t n)
+static void hear(const struct list_side *s, void *what, size_t n)
 {
 	if (recv(s->control, what, n, MSG_WAITALL) != (ssize_t)n)
 		device_die("the other side has gone");
 }
 
-static void meet(const struct side *s)
+static void meet(const struct list_side *s)
 {
 	char c = 0;
 
@@ -138,7 +138,7 @@ static struct ibv_mr *register_memory(struct ibv_pd *pd, void *at, size_t bytes)
 	return mr;
 }
 
-static struct ibv_qp *create_qp(struct side *s)
+static struct ibv_qp *create_qp(struct list_side *s)
 {
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = s->cq,
@@ -167,7 +167,7 @@ static struct ibv_qp *create_qp(struct side *s)
 	return qp;
 }
 
-static void side_up(struct side *s)
+static void side_up(struct list_side *s)
 {
 	struct {
 		struct device_address qp;
@@ -200,7 +200,7 @@ static void side_up(struct side *s)
 	meet(s);
 }
 
-static void side_down(struct side *s)
+static void side_down(struct list_side *s)
 {
 	meet(s);
 	ibv_destroy_qp(s->qp);
@@ -216,7 +216,7 @@ static void side_down(struct side *s)
 }
 
 /* The status of the next completion, or a number that is none. */
-static int completion(struct side *s)
+static int completion(struct list_side *s)
 {
 	uint64_t until = device_now_ns() + LIMIT_NS;
 	struct ibv_wc wc;
@@ -230,7 +230,7 @@ static int completion(struct side *s)
 
 /* ---- keys ---- */
 
-static void configure_strides(struct side *s, struct mlx5dv_mkey *key, enum layout l)
+static void configure_strides(struct list_side *s, struct mlx5dv_mkey *key, enum layout l)
 {
 	struct mlx5dv_mr_interleaved data[2] = {
 		{.addr = (uintptr_t)s->listed, .lkey = s->listed_mr->lkey},
@@ -246,7 +246,7 @@ static void configure_strides(struct side *s, struct mlx5dv_mkey *key, enum layo
 				 data);
 }
 
-static void configure_list(struct side *s, enum layout l)
+static void configure_list(struct list_side *s, enum layout l)
 {
 	const uint64_t at = (uintptr_t)s->listed;
 	const uint32_t lkey = s->listed_mr->lkey, inner = s->inner->lkey;
@@ -261,7 +261,7 @@ static void configure_list(struct side *s, enum layout l)
 			  l == NESTED ? 2 : 3, l == NESTED ? halves : pieces);
 }
 
-static void configure(struct side *s, enum layout l)
+static void configure(struct list_side *s, enum layout l)
 {
 	struct ibv_qp_ex *qpx = ibv_qp_to_qp_ex(s->qp);
 	uint32_t rkey;
@@ -289,9 +289,9 @@ static void configure(struct side *s, enum layout l)
 struct operation {
 	const char *name;
 	enum ibv_wr_opcode opcode;
-	bool far_key;	 /* through the far side's key */
-	bool to_far;	 /* the way of the data */
-	bool takes_recv; /* of the far side */
+	bool responders_key; /* through the responder's key */
+	bool to_responder;   /* the way of the data */
+	bool takes_recv;     /* of the responder */
 };
 
 static const struct operation operations[] = {
@@ -315,18 +315,18 @@ static uint8_t pattern(unsigned seed, uint32_t i)
 	return (uint8_t)((i + seed * 77) * 2654435761u >> 19);
 }
 
-static bool is_source(const struct side *s, const struct operation *op)
+static bool is_source(const struct list_side *s, const struct operation *op)
 {
-	return s->far != op->to_far;
+	return s->responds != op->to_responder;
 }
 
-static bool is_listed(const struct side *s, const struct operation *op)
+static bool is_listed(const struct list_side *s, const struct operation *op)
 {
-	return s->far == op->far_key;
+	return s->responds == op->responders_key;
 }
 
-static void prepare(struct side *s, const struct operation *op, enum layout l, const struct part *p,
-		    unsigned seed)
+static void prepare(struct list_side *s, const struct operation *op, enum layout l,
+		    const struct part *p, unsigned seed)
 {
 	memset(s->flat, EMPTY, BYTES);
 	memset(s->listed, EMPTY, LISTED);
@@ -335,7 +335,7 @@ static void prepare(struct side *s, const struct operation *op, enum layout l, c
 }
 
 /* The first byte of the destination that is wrong, or -1. */
-static int64_t compare(struct side *s, const struct operation *op, enum layout l,
+static int64_t compare(struct list_side *s, const struct operation *op, enum layout l,
 		       const struct part *p, unsigned seed)
 {
 	bool listed = is_listed(s, op);
@@ -357,14 +357,14 @@ static int64_t compare(struct side *s, const struct operation *op, enum layout l
 	return -1;
 }
 
-static struct ibv_sge mine(struct side *s, const struct operation *op, const struct part *p)
+static struct ibv_sge mine(struct list_side *s, const struct operation *op, const struct part *p)
 {
 	if (is_listed(s, op))
 		return (struct ibv_sge){p->off, p->len, s->key->lkey};
 	return (struct ibv_sge){(uintptr_t)s->flat + p->off, p->len, s->flat_mr->lkey};
 }
 
-static void post_send(struct side *s, const struct operation *op, const struct part *p)
+static void post_send(struct list_side *s, const struct operation *op, const struct part *p)
 {
 	struct ibv_sge sge = mine(s, op, p);
 	struct ibv_send_wr wr = {
@@ -375,13 +375,13 @@ static void post_send(struct side *s, const struct operation *op, const struct p
 	};
 	struct ibv_send_wr *bad;
 
-	wr.wr.rdma.remote_addr = p->off + (op->far_key ? 0 : s->peer_flat);
-	wr.wr.rdma.rkey = op->far_key ? s->peer_rkey : s->peer_flat_rkey;
+	wr.wr.rdma.remote_addr = p->off + (op->responders_key ? 0 : s->peer_flat);
+	wr.wr.rdma.rkey = op->responders_key ? s->peer_rkey : s->peer_flat_rkey;
 	if (ibv_post_send(s->qp, &wr, &bad))
 		device_die("ibv_post_send: %s", strerror(errno));
 }
 
-static void post_receive(struct side *s, const struct operation *op, const struct part *p)
+static void post_receive(struct list_side *s, const struct operation *op, const struct part *p)
 {
 	struct ibv_sge sge = mine(s, op, p);
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
@@ -397,17 +397,17 @@ struct result {
 };
 
 /* Both sides do the same; the near one has the request.  Returns both sides' results. */
-static void run_part(struct side *s, const struct operation *op, enum layout l,
+static void run_part(struct list_side *s, const struct operation *op, enum layout l,
 		     const struct part *p, unsigned seed, struct result both[2])
 {
 	struct result here = {.status = IBV_WC_SUCCESS, .took = 1};
 	uint64_t start;
 
 	prepare(s, op, l, p, seed);
-	if (s->far && op->takes_recv)
+	if (s->responds && op->takes_recv)
 		post_receive(s, op, p);
 	meet(s);
-	if (!s->far) {
+	if (!s->responds) {
 		start = device_now_ns();
 		post_send(s, op, p);
 		here.status = completion(s);
@@ -422,7 +422,7 @@ static void run_part(struct side *s, const struct operation *op, enum layout l,
 	hear(s, &both[1], sizeof(both[1]));
 }
 
-static bool run_case(struct side *s, const struct operation *op, enum layout l, unsigned seed)
+static bool run_case(struct list_side *s, const struct operation *op, enum layout l, unsigned seed)
 {
 	bool good = true;
 	struct result r[2];
@@ -433,22 +433,22 @@ static bool run_case(struct side *s, const struct operation *op, enum layout l, 
 		run_part(s, op, l, p, seed++, r);
 		good = !r[0].status && !r[1].status && r[0].wrong < 0 && r[1].wrong < 0;
 	}
-	if (s->far)
+	if (s->responds)
 		return good;
 	printf("%s\t%s a key of %s\t", good ? "PASS" : "FAIL", op->name, layout_name[l]);
 	if (good)
 		printf("%.0f MB/s\n", (double)BYTES * 1e3 / (double)r[0].took);
 	else
-		printf("%u bytes at %u: status %d, far %d; wrong at %lld, far %lld\n", p[-1].len,
-		       p[-1].off, r[0].status, r[1].status, (long long)r[0].wrong,
+		printf("%u bytes at %u: status %d, responder %d; wrong at %lld, responder %lld\n",
+		       p[-1].len, p[-1].off, r[0].status, r[1].status, (long long)r[0].wrong,
 		       (long long)r[1].wrong);
 	fflush(stdout);
 	return good;
 }
 
-static bool run_side(bool far, int control)
+static bool run_side(bool responds, int control)
 {
-	struct side s = {.far = far, .control = control};
+	struct list_side s = {.responds = responds, .control = control};
 	bool good = true;
 
 	side_up(&s);
@@ -459,7 +459,7 @@ static bool run_side(bool far, int control)
 	return good;
 }
 
-static void *run_far(void *control)
+static void *run_responder(void *control)
 {
 	run_side(true, *(int *)control);
 	return NULL;
@@ -467,13 +467,13 @@ static void *run_far(void *control)
 
 static bool in_threads(int ends[2])
 {
-	pthread_t far;
+	pthread_t responder;
 	bool good;
 
-	if (pthread_create(&far, NULL, run_far, &ends[1]))
+	if (pthread_create(&responder, NULL, run_responder, &ends[1]))
 		device_die("no thread");
 	good = run_side(false, ends[0]);
-	pthread_join(far, NULL);
+	pthread_join(responder, NULL);
 	return good;
 }
 

@@ -71,87 +71,87 @@ static bool answers(enum op_kind kind)
 	return kind == OP_READ || is_atomic(kind);
 }
 
-bool lane_open(struct lane *lane, uint64_t seed, const struct plan_limits *limits)
+bool flow_open(struct flow *flow, uint64_t seed, const struct plan_limits *limits)
 {
-	*lane = (struct lane){
+	*flow = (struct flow){
 		.limits = *limits,
 		.rnd = {seed},
 		.initiator = malloc(PLAN_BYTES),
 		.target = malloc(PLAN_BYTES),
 		.bounce = malloc(PLAN_AREA),
 	};
-	if (!lane->initiator || !lane->target || !lane->bounce) {
-		lane_close(lane);
+	if (!flow->initiator || !flow->target || !flow->bounce) {
+		flow_close(flow);
 		return false;
 	}
 	for (uint32_t i = 0; i < PLAN_BYTES; i++) {
-		uint64_t r = rnd_next(&lane->rnd);
+		uint64_t r = rnd_next(&flow->rnd);
 
-		lane->initiator[i] = (uint8_t)r;
-		lane->target[i] = (uint8_t)(r >> 8);
+		flow->initiator[i] = (uint8_t)r;
+		flow->target[i] = (uint8_t)(r >> 8);
 	}
 	return true;
 }
 
-void lane_close(struct lane *lane)
+void flow_close(struct flow *flow)
 {
-	free(lane->initiator);
-	free(lane->target);
-	free(lane->bounce);
-	lane->initiator = NULL;
-	lane->target = NULL;
-	lane->bounce = NULL;
+	free(flow->initiator);
+	free(flow->target);
+	free(flow->bounce);
+	flow->initiator = NULL;
+	flow->target = NULL;
+	flow->bounce = NULL;
 }
 
-void lane_fill(const struct lane *lane, uint8_t *initiator, uint8_t *target)
+void flow_fill(const struct flow *flow, uint8_t *initiator, uint8_t *target)
 {
 	if (initiator)
-		memcpy(initiator, lane->initiator, PLAN_BYTES);
+		memcpy(initiator, flow->initiator, PLAN_BYTES);
 	if (target)
-		memcpy(target, lane->target, PLAN_BYTES);
+		memcpy(target, flow->target, PLAN_BYTES);
 }
 
 /* ---- drawing ---- */
 
-static enum op_kind draw_kind(struct lane *lane)
+static enum op_kind draw_kind(struct flow *flow)
 {
 	/* UC knows no READ and no atomics, UD only SEND (IBTA volume 1, table 35). */
-	switch (lane->limits.type) {
+	switch (flow->limits.type) {
 	case IBV_QPT_UD:
-		return rnd_percent(&lane->rnd, 50) ? OP_SEND : OP_SEND_IMM;
+		return rnd_percent(&flow->rnd, 50) ? OP_SEND : OP_SEND_IMM;
 	case IBV_QPT_UC:
-		return (enum op_kind)rnd_below(&lane->rnd, OP_WRITE_IMM + 1);
+		return (enum op_kind)rnd_below(&flow->rnd, OP_WRITE_IMM + 1);
 	default:
-		return (enum op_kind)rnd_below(&lane->rnd, OP_KINDS);
+		return (enum op_kind)rnd_below(&flow->rnd, OP_KINDS);
 	}
 }
 
 /* Sizes gather where code branches: around nothing, cache lines, packets and pages. */
-static uint32_t draw_length(struct lane *lane)
+static uint32_t draw_length(struct flow *flow)
 {
-	uint32_t mtu = lane->limits.mtu;
+	uint32_t mtu = flow->limits.mtu;
 	uint32_t edges[] = {0,	 1,	  2,   7,	    8,	     9,	   15,
 			    16,	 63,	  64,  65,	    mtu - 1, mtu,  mtu + 1,
 			    255, mtu * 2, 256, 2 * mtu + 1, 4095,    4096, 4097};
 	uint32_t length;
 
-	if (rnd_percent(&lane->rnd, 50)) {
-		length = edges[rnd_below(&lane->rnd, sizeof(edges) / sizeof(edges[0]))];
-	} else if (rnd_percent(&lane->rnd, 5)) {
-		length = lane->limits.max_size;
+	if (rnd_percent(&flow->rnd, 50)) {
+		length = edges[rnd_below(&flow->rnd, sizeof(edges) / sizeof(edges[0]))];
+	} else if (rnd_percent(&flow->rnd, 5)) {
+		length = flow->limits.max_size;
 	} else {
 		/* Every power of two is as likely as the next. */
-		uint64_t bits = rnd_below(&lane->rnd, 21);
+		uint64_t bits = rnd_below(&flow->rnd, 21);
 
-		length = (uint32_t)rnd_below(&lane->rnd, (2ull << bits));
+		length = (uint32_t)rnd_below(&flow->rnd, (2ull << bits));
 	}
-	return length < lane->limits.max_size ? length : lane->limits.max_size;
+	return length < flow->limits.max_size ? length : flow->limits.max_size;
 }
 
 /* Cuts a length into entries that lie apart by small gaps; returns how many. */
-static uint32_t draw_sges(struct lane *lane, struct op_sge *sges, uint32_t length, uint32_t max)
+static uint32_t draw_sges(struct flow *flow, struct op_sge *sges, uint32_t length, uint32_t max)
 {
-	struct rnd *rnd = &lane->rnd;
+	struct rnd *rnd = &flow->rnd;
 	uint32_t count = rnd_percent(rnd, 40) ? 1 : 1 + (uint32_t)rnd_below(rnd, max);
 	uint32_t gaps[PLAN_MAX_SGE];
 	uint32_t span = length;
@@ -222,67 +222,67 @@ static bool needs_fence(const struct batch *batch, const struct op *op)
 	return false;
 }
 
-static void draw_atomic(struct lane *lane, struct op *op)
+static void draw_atomic(struct flow *flow, struct op *op)
 {
 	uint64_t now;
 
 	op->length = 8;
 	op->locals = 1;
-	op->local[0] = (struct op_sge){(uint32_t)rnd_below(&lane->rnd, PLAN_AREA - 8), 8,
-				       rnd_percent(&lane->rnd, 50)};
+	op->local[0] = (struct op_sge){(uint32_t)rnd_below(&flow->rnd, PLAN_AREA - 8), 8,
+				       rnd_percent(&flow->rnd, 50)};
 	/* The address must be aligned in memory; areas are registered PLAN_GUARD off a page. */
-	op->remote = (uint32_t)rnd_below(&lane->rnd, PLAN_AREA / 8 - 1) * 8 + 8 - PLAN_GUARD % 8;
-	memcpy(&now, lane->target + PLAN_GUARD + op->remote, 8);
-	op->compare_add = rnd_percent(&lane->rnd, 60) ? now : rnd_next(&lane->rnd);
-	op->swap = rnd_next(&lane->rnd);
+	op->remote = (uint32_t)rnd_below(&flow->rnd, PLAN_AREA / 8 - 1) * 8 + 8 - PLAN_GUARD % 8;
+	memcpy(&now, flow->target + PLAN_GUARD + op->remote, 8);
+	op->compare_add = rnd_percent(&flow->rnd, 60) ? now : rnd_next(&flow->rnd);
+	op->swap = rnd_next(&flow->rnd);
 }
 
-static void draw_data(struct lane *lane, struct op *op)
+static void draw_data(struct flow *flow, struct op *op)
 {
-	struct plan_limits *limits = &lane->limits;
+	struct plan_limits *limits = &flow->limits;
 
-	op->length = draw_length(lane);
-	op->locals = draw_sges(lane, op->local, op->length, limits->max_sge);
+	op->length = draw_length(flow);
+	op->locals = draw_sges(flow, op->local, op->length, limits->max_sge);
 	if (is_send(op->kind)) {
 		bool ud = limits->type == IBV_QPT_UD;
 		/* A receive may be longer than the message. */
 		uint32_t room =
 			op->length + (ud ? PLAN_GRH : 0) +
-			(rnd_percent(&lane->rnd, 50) ? (uint32_t)rnd_below(&lane->rnd, 100) : 0);
+			(rnd_percent(&flow->rnd, 50) ? (uint32_t)rnd_below(&flow->rnd, 100) : 0);
 
-		op->receives = draw_sges(lane, op->receive, room, limits->max_recv_sge);
+		op->receives = draw_sges(flow, op->receive, room, limits->max_recv_sge);
 	} else {
-		op->remote = (uint32_t)rnd_below(&lane->rnd, PLAN_AREA - op->length + 1);
-		op->remote_second_key = rnd_percent(&lane->rnd, 50);
+		op->remote = (uint32_t)rnd_below(&flow->rnd, PLAN_AREA - op->length + 1);
+		op->remote_second_key = rnd_percent(&flow->rnd, 50);
 	}
 }
 
-static void draw_op(struct lane *lane, bool last)
+static void draw_op(struct flow *flow, bool last)
 {
-	struct batch *batch = &lane->batch;
+	struct batch *batch = &flow->batch;
 	struct op *op = &batch->ops[batch->count];
 	bool fence;
 
-	*op = (struct op){.kind = draw_kind(lane)};
+	*op = (struct op){.kind = draw_kind(flow)};
 	/*
 	 * An unreliable initiator learns nothing about the arrival of its WRITEs, but the target
 	 * does by a message behind them.
 	 */
-	if (last && lane->limits.type == IBV_QPT_UC && !op_receives(op->kind))
+	if (last && flow->limits.type == IBV_QPT_UC && !op_receives(op->kind))
 		op->kind = OP_SEND;
 	if (is_atomic(op->kind))
-		draw_atomic(lane, op);
+		draw_atomic(flow, op);
 	else
-		draw_data(lane, op);
+		draw_data(flow, op);
 
 	fence = needs_fence(batch, op);
 	/* Inline data is taken when posted, before the fence. */
-	op->inlined = !answers(op->kind) && !fence && op->length <= lane->limits.max_inline &&
-		      rnd_percent(&lane->rnd, 50);
-	op->fenced = fence || (lane->limits.type == IBV_QPT_RC && rnd_percent(&lane->rnd, 10));
-	op->signaled = last || rnd_percent(&lane->rnd, 50);
-	op->solicited = op_receives(op->kind) && rnd_percent(&lane->rnd, 30);
-	op->imm = (uint32_t)rnd_next(&lane->rnd);
+	op->inlined = !answers(op->kind) && !fence && op->length <= flow->limits.max_inline &&
+		      rnd_percent(&flow->rnd, 50);
+	op->fenced = fence || (flow->limits.type == IBV_QPT_RC && rnd_percent(&flow->rnd, 10));
+	op->signaled = last || rnd_percent(&flow->rnd, 50);
+	op->solicited = op_receives(op->kind) && rnd_percent(&flow->rnd, 30);
+	op->imm = (uint32_t)rnd_next(&flow->rnd);
 	batch->count++;
 }
 
@@ -312,31 +312,31 @@ static void scatter(uint8_t *area, const struct op_sge *sges, uint32_t count, ui
 	}
 }
 
-static void model_op(struct lane *lane, const struct op *op)
+static void model_op(struct flow *flow, const struct op *op)
 {
-	uint8_t *bounce = lane->bounce;
-	uint8_t *remote = lane->target + PLAN_GUARD + op->remote;
+	uint8_t *bounce = flow->bounce;
+	uint8_t *remote = flow->target + PLAN_GUARD + op->remote;
 	uint64_t old;
 
 	switch (op->kind) {
 	case OP_SEND:
 	case OP_SEND_IMM:
-		gather(bounce, lane->initiator, op->local, op->locals);
-		scatter(lane->target, op->receive, op->receives,
-			lane->limits.type == IBV_QPT_UD ? PLAN_GRH : 0, bounce, op->length);
+		gather(bounce, flow->initiator, op->local, op->locals);
+		scatter(flow->target, op->receive, op->receives,
+			flow->limits.type == IBV_QPT_UD ? PLAN_GRH : 0, bounce, op->length);
 		break;
 	case OP_WRITE:
 	case OP_WRITE_IMM:
-		gather(bounce, lane->initiator, op->local, op->locals);
+		gather(bounce, flow->initiator, op->local, op->locals);
 		memcpy(remote, bounce, op->length);
 		break;
 	case OP_READ:
-		scatter(lane->initiator, op->local, op->locals, 0, remote, op->length);
+		scatter(flow->initiator, op->local, op->locals, 0, remote, op->length);
 		break;
 	case OP_COMPARE_SWAP:
 	case OP_FETCH_ADD:
 		memcpy(&old, remote, 8);
-		scatter(lane->initiator, op->local, op->locals, 0, (const uint8_t *)&old, 8);
+		scatter(flow->initiator, op->local, op->locals, 0, (const uint8_t *)&old, 8);
 		if (op->kind == OP_FETCH_ADD) {
 			old += op->compare_add;
 			memcpy(remote, &old, 8);
@@ -349,23 +349,23 @@ static void model_op(struct lane *lane, const struct op *op)
 	}
 }
 
-void lane_next(struct lane *lane)
+void flow_next(struct flow *flow)
 {
-	struct batch *batch = &lane->batch;
-	uint32_t count = 1 + (uint32_t)rnd_below(&lane->rnd, lane->limits.max_batch);
+	struct batch *batch = &flow->batch;
+	uint32_t count = 1 + (uint32_t)rnd_below(&flow->rnd, flow->limits.max_batch);
 
 	batch->count = 0;
-	batch->late_receive = lane->limits.type == IBV_QPT_RC && rnd_percent(&lane->rnd, 10);
+	batch->late_receive = flow->limits.type == IBV_QPT_RC && rnd_percent(&flow->rnd, 10);
 	for (uint32_t i = 0; i < count; i++) {
-		draw_op(lane, i + 1 == count);
+		draw_op(flow, i + 1 == count);
 		/* At once: a later atomic compares with what is there by then. */
-		model_op(lane, &batch->ops[i]);
+		model_op(flow, &batch->ops[i]);
 	}
 	for (uint32_t i = 0; i < count;) {
-		uint32_t group = 1 + (uint32_t)rnd_below(&lane->rnd, 8);
+		uint32_t group = 1 + (uint32_t)rnd_below(&flow->rnd, 8);
 
 		batch->group[i] = group < count - i ? group : count - i;
-		batch->extended[i] = rnd_percent(&lane->rnd, 50);
+		batch->extended[i] = rnd_percent(&flow->rnd, 50);
 		i += batch->group[i];
 	}
 }

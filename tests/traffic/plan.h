@@ -2,7 +2,7 @@
 /*
  * The plan of the data checker and its reference model.
  *
- * A lane is one direction of one connection: an initiator that posts operations and a target that
+ * A flow is one direction of one connection: an initiator that posts operations and a target that
  * they act on, each with an area of memory.  Both sides of the test draw the same plan from the
  * same seed and carry it out, with plain memcpy, on copies of both areas.  What the adapter leaves
  * in the real areas must be equal to the copies in every byte, those that no operation names
@@ -90,7 +90,7 @@ struct plan_limits {
 	uint32_t max_batch;
 };
 
-struct lane {
+struct flow {
 	struct plan_limits limits;
 	struct rnd rnd;
 	uint8_t *initiator; /* model: PLAN_BYTES each */
@@ -99,14 +99,14 @@ struct lane {
 	struct batch batch;
 };
 
-bool lane_open(struct lane *lane, uint64_t seed, const struct plan_limits *limits);
-void lane_close(struct lane *lane);
+bool flow_open(struct flow *flow, uint64_t seed, const struct plan_limits *limits);
+void flow_close(struct flow *flow);
 
 /* What the real areas must hold before the first batch. */
-void lane_fill(const struct lane *lane, uint8_t *initiator, uint8_t *target);
+void flow_fill(const struct flow *flow, uint8_t *initiator, uint8_t *target);
 
-/* Draws the next batch into lane->batch and carries it out on the model. */
-void lane_next(struct lane *lane);
+/* Draws the next batch into flow->batch and carries it out on the model. */
+void flow_next(struct flow *flow);
 
 /* Does this kind consume a receive at the target? */
 bool op_receives(enum op_kind kind);

@@ -22,7 +22,7 @@ static const char *type_name(enum ibv_qp_type type)
 	return type == IBV_QPT_RC ? "rc" : type == IBV_QPT_UC ? "uc" : "ud";
 }
 
-void side_complain(const struct side *side, const char *format, ...)
+void side_complain(const struct traffic_side *side, const char *format, ...)
 {
 	const struct options *o = side->options;
 	char text[512];
@@ -66,7 +66,7 @@ static bool exchange(int fd, const void *mine, void *theirs, size_t size)
 }
 
 /* Both sides meet; false if the other has found a mismatch or is gone. */
-static bool meet(const struct side *side, bool well)
+static bool meet(const struct traffic_side *side, bool well)
 {
 	uint8_t mine = well;
 	uint8_t theirs = 0;
@@ -86,7 +86,8 @@ static uint8_t *map_area(void)
 	return p;
 }
 
-static void register_twice(struct side *side, uint8_t *area, int access, struct ibv_mr *mr[2])
+static void register_twice(struct traffic_side *side, uint8_t *area, int access,
+			   struct ibv_mr *mr[2])
 {
 	for (int i = 0; i < 2; i++) {
 		mr[i] = ibv_reg_mr(side->pd, area + PLAN_GUARD, PLAN_AREA, access);
@@ -95,7 +96,7 @@ static void register_twice(struct side *side, uint8_t *area, int access, struct 
 	}
 }
 
-static void create_cqs(struct side *side)
+static void create_cqs(struct traffic_side *side)
 {
 	uint32_t depth = SIDE_DEPTH * side->options->qps;
 
@@ -120,7 +121,8 @@ static void create_cqs(struct side *side)
 	}
 }
 
-static void create_qp(struct side *side, struct end *end, const struct ibv_device_attr *device)
+static void create_qp(struct traffic_side *side, struct end *end,
+		      const struct ibv_device_attr *device)
 {
 	static const uint64_t ops[] = {
 		[IBV_QPT_RC] = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
@@ -158,7 +160,7 @@ static void create_qp(struct side *side, struct end *end, const struct ibv_devic
 	side->max_inline = attr.cap.max_inline_data;
 }
 
-static void create_srq(struct side *side, const struct ibv_device_attr *device)
+static void create_srq(struct traffic_side *side, const struct ibv_device_attr *device)
 {
 	struct ibv_srq_init_attr attr = {
 		.attr = {.max_wr = SIDE_DEPTH, .max_sge = (uint32_t)device->max_srq_sge},
@@ -172,7 +174,8 @@ static void create_srq(struct side *side, const struct ibv_device_attr *device)
 }
 
 /* Both sides must arrive at the same limits: these come from the options and the device alone. */
-static void open_lanes(struct side *side, uint32_t conn, const struct ibv_device_attr *device)
+static void open_flows(struct traffic_side *side, uint32_t conn,
+		       const struct ibv_device_attr *device)
 {
 	const struct options *o = side->options;
 	struct end *end = &side->ends[conn];
@@ -197,14 +200,14 @@ static void open_lanes(struct side *side, uint32_t conn, const struct ibv_device
 		limits.max_size = limits.max_size < port_mtu ? limits.max_size : port_mtu;
 	}
 	for (uint32_t i = 0; i < 2; i++) {
-		if (!lane_open(&end->lanes[i], o->seed * 1000003u + conn * 2 + i, &limits))
+		if (!flow_open(&end->flows[i], o->seed * 1000003u + conn * 2 + i, &limits))
 			device_die("out of memory");
 	}
-	lane_fill(&end->lanes[side->index], end->initiator, NULL);
-	lane_fill(&end->lanes[!side->index], NULL, end->target);
+	flow_fill(&end->flows[side->index], end->initiator, NULL);
+	flow_fill(&end->flows[!side->index], NULL, end->target);
 }
 
-static void open_end(struct side *side, uint32_t conn, const struct ibv_device_attr *device)
+static void open_end(struct traffic_side *side, uint32_t conn, const struct ibv_device_attr *device)
 {
 	struct end *end = &side->ends[conn];
 	bool one_sided = side->options->type != IBV_QPT_UD;
@@ -217,10 +220,10 @@ static void open_end(struct side *side, uint32_t conn, const struct ibv_device_a
 			       (one_sided ? (int)device_default_connection.access : 0),
 		       end->target_mr);
 	create_qp(side, end, device);
-	open_lanes(side, conn, device);
+	open_flows(side, conn, device);
 }
 
-static void connect_end(struct side *side, uint32_t conn)
+static void connect_end(struct traffic_side *side, uint32_t conn)
 {
 	struct end *end = &side->ends[conn];
 	struct device_connection how = device_default_connection;
@@ -253,7 +256,7 @@ static void connect_end(struct side *side, uint32_t conn)
 	}
 }
 
-static void side_open(struct side *side)
+static void side_open(struct traffic_side *side)
 {
 	struct ibv_device_attr device;
 
@@ -294,14 +297,14 @@ static void close_end(struct end *end)
 	for (int i = 0; i < 2; i++) {
 		must(ibv_dereg_mr(end->initiator_mr[i]), "ibv_dereg_mr");
 		must(ibv_dereg_mr(end->target_mr[i]), "ibv_dereg_mr");
-		lane_close(&end->lanes[i]);
+		flow_close(&end->flows[i]);
 	}
 	munmap(end->initiator, PLAN_BYTES);
 	munmap(end->target, PLAN_BYTES);
 }
 
 /* Every destroy call must succeed: a count that does not balance shows here. */
-static void side_close(struct side *side)
+static void side_close(struct traffic_side *side)
 {
 	for (uint32_t i = 0; i < side->options->qps; i++)
 		close_end(&side->ends[i]);
@@ -319,10 +322,10 @@ static void side_close(struct side *side)
 /* ---- comparing ---- */
 
 /* The first bytes of a received datagram hold the GRH or nothing defined: taken over. */
-static void accept_grh(const struct lane *lane, uint8_t *model, const uint8_t *real)
+static void accept_grh(const struct flow *flow, uint8_t *model, const uint8_t *real)
 {
-	for (uint32_t i = 0; i < lane->batch.count; i++) {
-		const struct op *op = &lane->batch.ops[i];
+	for (uint32_t i = 0; i < flow->batch.count; i++) {
+		const struct op *op = &flow->batch.ops[i];
 		uint32_t left = PLAN_GRH;
 
 		for (uint32_t s = 0; s < op->receives && left; s++) {
@@ -335,8 +338,8 @@ static void accept_grh(const struct lane *lane, uint8_t *model, const uint8_t *r
 	}
 }
 
-static bool compare(struct side *side, uint32_t conn, const char *what, const struct lane *lane,
-		    const uint8_t *model, const uint8_t *real)
+static bool compare(struct traffic_side *side, uint32_t conn, const char *what,
+		    const struct flow *flow, const uint8_t *model, const uint8_t *real)
 {
 	uint32_t at = 0;
 	uint32_t differing = 0;
@@ -351,8 +354,8 @@ static bool compare(struct side *side, uint32_t conn, const char *what, const st
 		      "connection %u: %u bytes of the %s area differ, the first at offset %ld: "
 		      "%#x, expected %#x",
 		      conn, differing, what, (long)at - (long)PLAN_GUARD, real[at], model[at]);
-	for (uint32_t i = 0; i < lane->batch.count; i++) {
-		const struct op *op = &lane->batch.ops[i];
+	for (uint32_t i = 0; i < flow->batch.count; i++) {
+		const struct op *op = &flow->batch.ops[i];
 
 		fprintf(stderr,
 			"    %2u %s%s%s %u bytes, %u entries from %u; remote %u; %u into %u\n", i,
@@ -363,14 +366,14 @@ static bool compare(struct side *side, uint32_t conn, const char *what, const st
 	return false;
 }
 
-static bool compare_all(struct side *side)
+static bool compare_all(struct traffic_side *side)
 {
 	bool same = true;
 
 	for (uint32_t i = 0; i < side->options->qps; i++) {
 		struct end *end = &side->ends[i];
-		struct lane *out = &end->lanes[side->index];
-		struct lane *in = &end->lanes[!side->index];
+		struct flow *out = &end->flows[side->index];
+		struct flow *in = &end->flows[!side->index];
 
 		if (side->options->type == IBV_QPT_UD)
 			accept_grh(in, in->target, end->target);
@@ -383,7 +386,7 @@ static bool compare_all(struct side *side)
 /* ---- rounds ---- */
 
 /* Does what a faulty adapter would do, somewhere in one of the areas, guard zones included. */
-static void spoil(struct side *side)
+static void spoil(struct traffic_side *side)
 {
 	struct rnd rnd = {side->options->seed};
 	struct end *end = &side->ends[rnd_below(&rnd, side->options->qps)];
@@ -392,17 +395,17 @@ static void spoil(struct side *side)
 	area[rnd_below(&rnd, PLAN_BYTES)] ^= (uint8_t)(1u << rnd_below(&rnd, 8));
 }
 
-static bool post_receives(struct side *side, bool late)
+static bool post_receives(struct traffic_side *side, bool late)
 {
 	for (uint32_t i = 0; i < side->options->qps; i++) {
-		if (side->ends[i].lanes[!side->index].batch.late_receive == late &&
+		if (side->ends[i].flows[!side->index].batch.late_receive == late &&
 		    !side_post_receives(side, i))
 			return false;
 	}
 	return true;
 }
 
-static bool post_batches(struct side *side)
+static bool post_batches(struct traffic_side *side)
 {
 	for (uint32_t i = 0; i < side->options->qps; i++) {
 		if (!side_post_batch(side, i))
@@ -411,15 +414,15 @@ static bool post_batches(struct side *side)
 	return true;
 }
 
-/* Returns the operations done on the lanes that we initiate, 0 after a mismatch. */
-static uint64_t one_round(struct side *side)
+/* Returns the operations done on the flows that we initiate, 0 after a mismatch. */
+static uint64_t one_round(struct traffic_side *side)
 {
 	uint64_t ops = 0;
 
 	for (uint32_t i = 0; i < side->options->qps; i++) {
-		lane_next(&side->ends[i].lanes[0]);
-		lane_next(&side->ends[i].lanes[1]);
-		ops += side->ends[i].lanes[side->index].batch.count;
+		flow_next(&side->ends[i].flows[0]);
+		flow_next(&side->ends[i].flows[1]);
+		ops += side->ends[i].flows[side->index].batch.count;
 	}
 	if (!meet(side, post_receives(side, false)))
 		return 0;
@@ -433,7 +436,7 @@ static uint64_t one_round(struct side *side)
 
 bool side_run(const struct options *options, int index, int control)
 {
-	struct side side = {.options = options, .index = index, .control = control};
+	struct traffic_side side = {.options = options, .index = index, .control = control};
 	uint64_t done = 0;
 
 	side_open(&side);

@@ -2,8 +2,8 @@
 /*
  * One side of the data checker: its device, its ends of the connections, and the rounds.
  *
- * Each connection carries two lanes, one initiated by either side.  A round is one batch on every
- * lane: receives are posted, both sides meet, post, wait for every completion that must come, meet
+ * Each connection carries two flows, one initiated by either side.  A round is one batch on every
+ * flow: receives are posted, both sides meet, post, wait for every completion that must come, meet
  * again and compare all memory with the model.
  */
 #pragma once
@@ -23,7 +23,7 @@ struct options {
 	enum ibv_qp_type type;
 	enum ibv_mtu mtu;
 	uint64_t seed;
-	uint64_t ops; /* per lane, at least */
+	uint64_t ops; /* per flow, at least */
 	uint32_t qps;
 	uint32_t max_size;
 	int processes;
@@ -36,9 +36,9 @@ struct options {
 
 /* One end of a connection. */
 struct end {
-	struct lane lanes[2]; /* by the side that initiates */
+	struct flow flows[2]; /* by the side that initiates */
 	struct ibv_qp *qp;
-	uint8_t *initiator; /* real memory: of the lane we initiate, of the lane that acts on us */
+	uint8_t *initiator; /* real memory: of the flow we initiate, of the flow that acts on us */
 	uint8_t *target;
 	struct ibv_mr *initiator_mr[2];
 	struct ibv_mr *target_mr[2];
@@ -50,7 +50,7 @@ struct end {
 	uint32_t received; /* operations of the peer's batch whose receive has completed */
 };
 
-struct side {
+struct traffic_side {
 	const struct options *options;
 	int index; /* 0 or 1 */
 	int control;
@@ -71,18 +71,18 @@ struct side {
 bool side_run(const struct options *options, int index, int control);
 
 /* A mismatch: what, and how to see it again. */
-void side_complain(const struct side *side, const char *format, ...)
+void side_complain(const struct traffic_side *side, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* side_post.c */
-bool side_post_receives(struct side *side, uint32_t conn);
-bool side_post_batch(struct side *side, uint32_t conn);
+bool side_post_receives(struct traffic_side *side, uint32_t conn);
+bool side_post_batch(struct traffic_side *side, uint32_t conn);
 
 /* side_complete.c: waits for all completions of the round. */
-bool side_complete(struct side *side);
+bool side_complete(struct traffic_side *side);
 
 /* wr_id: round, connection and index in the batch, so that an old or foreign one is noticed. */
-static inline uint64_t side_wr_id(const struct side *side, uint32_t conn, uint32_t index)
+static inline uint64_t side_wr_id(const struct traffic_side *side, uint32_t conn, uint32_t index)
 {
 	return side->round << 32 | conn << 8 | index;
 }

@@ -79,8 +79,9 @@ static uint32_t next_receiving(const struct batch *batch, uint32_t from)
 	return from;
 }
 
-static bool check_common(struct side *side, const struct done *done, uint32_t conn, uint32_t index,
-			 const struct op *op, enum ibv_wc_opcode opcode, const char *what)
+static bool check_common(struct traffic_side *side, const struct done *done, uint32_t conn,
+			 uint32_t index, const struct op *op, enum ibv_wc_opcode opcode,
+			 const char *what)
 {
 	uint64_t wr_id = side_wr_id(side, conn, index);
 
@@ -102,10 +103,10 @@ static bool check_common(struct side *side, const struct done *done, uint32_t co
 	return true;
 }
 
-static bool check_sent(struct side *side, const struct done *done, uint32_t conn)
+static bool check_sent(struct traffic_side *side, const struct done *done, uint32_t conn)
 {
 	struct end *end = &side->ends[conn];
-	const struct batch *batch = &end->lanes[side->index].batch;
+	const struct batch *batch = &end->flows[side->index].batch;
 	uint32_t index = next_signaled(batch, end->sent);
 	const struct op *op = &batch->ops[index];
 
@@ -125,10 +126,10 @@ static bool check_sent(struct side *side, const struct done *done, uint32_t conn
 	return true;
 }
 
-static bool check_received(struct side *side, const struct done *done, uint32_t conn)
+static bool check_received(struct traffic_side *side, const struct done *done, uint32_t conn)
 {
 	struct end *end = &side->ends[conn];
-	const struct batch *batch = &end->lanes[!side->index].batch;
+	const struct batch *batch = &end->flows[!side->index].batch;
 	uint32_t index = next_receiving(batch, end->received);
 	const struct op *op = &batch->ops[index];
 	bool ud = side->options->type == IBV_QPT_UD;
@@ -163,7 +164,7 @@ static bool check_received(struct side *side, const struct done *done, uint32_t 
 }
 
 /* Takes one completion of either queue: 1 taken, 0 none, -1 wrong. */
-static int take(struct side *side, bool receive)
+static int take(struct traffic_side *side, bool receive)
 {
 	struct done done = {0};
 	bool extended = side->options->extended_cq;
@@ -188,12 +189,12 @@ static int take(struct side *side, bool receive)
 											     : -1;
 }
 
-static bool all_there(const struct side *side)
+static bool all_there(const struct traffic_side *side)
 {
 	for (uint32_t i = 0; i < side->options->qps; i++) {
 		const struct end *end = &side->ends[i];
-		const struct batch *out = &end->lanes[side->index].batch;
-		const struct batch *in = &end->lanes[!side->index].batch;
+		const struct batch *out = &end->flows[side->index].batch;
+		const struct batch *in = &end->flows[!side->index].batch;
 
 		if (next_signaled(out, end->sent) < out->count ||
 		    next_receiving(in, end->received) < in->count)
@@ -203,7 +204,7 @@ static bool all_there(const struct side *side)
 }
 
 /* Sleeps until a completion event comes; the caller has armed the queues and polled once more. */
-static bool wait_event(struct side *side)
+static bool wait_event(struct traffic_side *side)
 {
 	struct pollfd fd = {.fd = side->channel->fd, .events = POLLIN};
 	struct ibv_cq *cq;
@@ -220,7 +221,7 @@ static bool wait_event(struct side *side)
 	return true;
 }
 
-static bool arm(struct side *side)
+static bool arm(struct traffic_side *side)
 {
 	if (ibv_req_notify_cq(side->send_cq.cq, 0) || ibv_req_notify_cq(side->recv_cq.cq, 0)) {
 		side_complain(side, "ibv_req_notify_cq failed");
@@ -229,19 +230,19 @@ static bool arm(struct side *side)
 	return true;
 }
 
-static void complain_of_delay(const struct side *side)
+static void complain_of_delay(const struct traffic_side *side)
 {
 	for (uint32_t i = 0; i < side->options->qps; i++) {
 		const struct end *end = &side->ends[i];
 
 		side_complain(side,
 			      "no completion: connection %u: sent %u of %u, received %u of %u", i,
-			      end->sent, end->lanes[side->index].batch.count, end->received,
-			      end->lanes[!side->index].batch.count);
+			      end->sent, end->flows[side->index].batch.count, end->received,
+			      end->flows[!side->index].batch.count);
 	}
 }
 
-bool side_complete(struct side *side)
+bool side_complete(struct traffic_side *side)
 {
 	uint64_t end = device_now_ns() + PATIENCE_NS;
 	bool armed = false;

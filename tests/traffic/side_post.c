@@ -21,10 +21,10 @@ static void fill_sges(struct sges *out, const struct op_sge *in, uint32_t count,
 	}
 }
 
-bool side_post_receives(struct side *side, uint32_t conn)
+bool side_post_receives(struct traffic_side *side, uint32_t conn)
 {
 	struct end *end = &side->ends[conn];
-	const struct batch *batch = &end->lanes[!side->index].batch;
+	const struct batch *batch = &end->flows[!side->index].batch;
 
 	for (uint32_t i = 0; i < batch->count; i++) {
 		const struct op *op = &batch->ops[i];
@@ -68,10 +68,10 @@ static uint32_t remote_key(const struct end *end, const struct op *op)
 }
 
 /* ibv_post_send: a list of work requests. */
-static int post_list(struct side *side, uint32_t conn, uint32_t first, uint32_t count)
+static int post_list(struct traffic_side *side, uint32_t conn, uint32_t first, uint32_t count)
 {
 	struct end *end = &side->ends[conn];
-	const struct op *ops = end->lanes[side->index].batch.ops + first;
+	const struct op *ops = end->flows[side->index].batch.ops + first;
 	struct ibv_send_wr wrs[PLAN_MAX_BATCH];
 	struct sges sges[PLAN_MAX_BATCH];
 	struct ibv_send_wr *bad;
@@ -160,10 +160,10 @@ static void set_data(struct end *end, struct ibv_qp_ex *qp, const struct op *op)
 }
 
 /* ibv_wr_start, builders and setters, ibv_wr_complete. */
-static int post_extended(struct side *side, uint32_t conn, uint32_t first, uint32_t count)
+static int post_extended(struct traffic_side *side, uint32_t conn, uint32_t first, uint32_t count)
 {
 	struct end *end = &side->ends[conn];
-	const struct op *ops = end->lanes[side->index].batch.ops + first;
+	const struct op *ops = end->flows[side->index].batch.ops + first;
 	struct ibv_qp_ex *qp = ibv_qp_to_qp_ex(end->qp);
 
 	ibv_wr_start(qp);
@@ -178,9 +178,9 @@ static int post_extended(struct side *side, uint32_t conn, uint32_t first, uint3
 	return ibv_wr_complete(qp);
 }
 
-bool side_post_batch(struct side *side, uint32_t conn)
+bool side_post_batch(struct traffic_side *side, uint32_t conn)
 {
-	const struct batch *batch = &side->ends[conn].lanes[side->index].batch;
+	const struct batch *batch = &side->ends[conn].flows[side->index].batch;
 
 	for (uint32_t i = 0; i < batch->count; i += batch->group[i]) {
 		int err = batch->extended[i] ? post_extended(side, conn, i, batch->group[i])

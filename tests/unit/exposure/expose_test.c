@@ -2,7 +2,7 @@
 /*
  * What one process lays open and another maps:
  *
- *     parent, slot 0: exposure and arena      child, slot 1: far, looks and copies
+ *     parent, slot 0: exposure and arena      child, slot 1: looks and copies
  *
  * The child finds keys and responders by number, never a half-written key; what is taken back is
  * not found any more; a process that exposes nothing is no error.

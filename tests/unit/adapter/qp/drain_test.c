@@ -240,8 +240,8 @@ int main(void)
 {
 	static struct signed_pair pair;
 
-	for (int far = 0; far < 2; far++) {
-		signed_pair_up(&pair, far);
+	for (int two = 0; two < 2; two++) {
+		signed_pair_up(&pair, two);
 		all_good(&pair);
 		not_asked_for(&pair);
 		cancelled_and_resumed(&pair);

@@ -281,7 +281,7 @@ static void noise(void)
 }
 
 /* Offsets up to the end of the world, as a peer may name them. */
-static void far_offsets(void)
+static void largest_offsets(void)
 {
 	static const uint64_t offsets[] = {UINT64_MAX, UINT64_MAX - 1, 1ull << 63, UINT64_MAX / 2,
 					   UINT64_MAX - 520};
@@ -323,6 +323,6 @@ int main(void)
 	refusals();
 	made_by_hand();
 	noise();
-	far_offsets();
+	largest_offsets();
 	return 0;
 }

@@ -198,8 +198,8 @@ int main(void)
 	static struct signed_pair pair;
 
 	test_fault_catch();
-	for (int far = 0; far < 2; far++) {
-		signed_pair_up(&pair, far);
+	for (int two = 0; two < 2; two++) {
+		signed_pair_up(&pair, two);
 		bounds(&pair);
 		no_atomics(&pair);
 		no_bytes(&pair);

@@ -227,7 +227,7 @@ static void act(struct signed_pair *pair, struct sig_case *s, int way)
 	static const enum ib_mtu mtus[] = {IB_MTU_256, IB_MTU_512, IB_MTU_1024, IB_MTU_4096};
 	static struct act a;
 	bool gather = s->dir == SIG_GATHER;
-	bool bad_line = pair->far && maybe(s, 30);
+	bool bad_line = pair->two_processes && maybe(s, 30);
 	struct sig_error want;
 	bool bad = first_error(s, &want);
 	uint8_t *plain;

@@ -195,23 +195,23 @@ static void ports(void)
 	struct uport_listener mine = {.port_row = 4, .nports = 2, .event = listener_event};
 	struct ib_uverbs_async_event_desc desc;
 	struct uchannel *here, *there;
-	int fd, far;
+	int fd, there_fd;
 
 	u.hca.port_row = 4;
 	u.node.nports = 2;
 	fd = channel_open(UCHANNEL_ASYNC, &here);
 	u.hca.port_row = 6;
-	far = channel_open(UCHANNEL_ASYNC, &there);
+	there_fd = channel_open(UCHANNEL_ASYNC, &there);
 	uport_listen(&mine);
 	uverbs_event_port(5, IB_EVENT_LID_CHANGE);
 	CHECK(heard == 1 && read(fd, &desc, sizeof(desc)) == sizeof(desc));
 	CHECK(desc.element == 2 && desc.event_type == IB_EVENT_LID_CHANGE);
-	CHECK(read(far, &desc, sizeof(desc)) < 0 && errno == EAGAIN);
+	CHECK(read(there_fd, &desc, sizeof(desc)) < 0 && errno == EAGAIN);
 	uport_unlisten(&mine);
 	uchannel_drop_fd(fd);
 	uverbs_event_port(5, IB_EVENT_LID_CHANGE);
 	CHECK(heard == 1);
-	uchannel_drop_fd(far);
+	uchannel_drop_fd(there_fd);
 }
 
 int main(void)

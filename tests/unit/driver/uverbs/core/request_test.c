@@ -68,7 +68,7 @@ static void numbers(void)
 		{3, ATTR_PTR_IN, .min = 4, .max = 8},  {4, ATTR_HANDLE},
 		{5, ATTR_PTR_IN, .min = 1, .max = 64},
 	};
-	uint8_t far[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+	uint8_t elsewhere[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
 	struct ureq req = {
 		.attrs = {{.spec = &specs[0], .len = 4, .data = 0xffffffff00000005},
 			  {.spec = &specs[1], .len = 8, .data = 0x100000000},
@@ -91,11 +91,11 @@ static void numbers(void)
 	CHECK(ureq_handle(&req, 4) == 77 && ureq_handle(&req, 9) == UINT64_MAX);
 	/* up to 8 bytes stand in the attribute, more at its address */
 	b = ureq_buf(&req, 5);
-	CHECK(b.len == 8 && !memcmp(b.ptr, far, 8));
-	req.attrs[4].len = sizeof(far);
-	req.attrs[4].data = (uintptr_t)far;
+	CHECK(b.len == 8 && !memcmp(b.ptr, elsewhere, 8));
+	req.attrs[4].len = sizeof(elsewhere);
+	req.attrs[4].data = (uintptr_t)elsewhere;
 	b = ureq_buf(&req, 5);
-	CHECK(b.len == sizeof(far) && b.ptr == far);
+	CHECK(b.len == sizeof(elsewhere) && b.ptr == elsewhere);
 	b = ureq_buf(&req, 9);
 	CHECK(!b.len && !b.ptr);
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A lane: two sides, in one process or two, each with one queue pair, its queues and memory.  A
- * thread of each side sends, one receives, and one does to the lane's objects what the control path
- * can do to them (control.c).
+ * A connection: two sides, in one process or two, each with one queue pair, its queues and memory.
+ * A thread of each side sends, one receives, and one does to the side's objects what the control
+ * path can do to them (control.c).
  *
  *     memory of a side:  SLOTS to send from | SLOTS to receive into | written by the peer | read
- * back
  */
 #pragma once
 
@@ -18,9 +17,9 @@
 #define SLOT_BYTES 4096u
 #define UD_GRH	   40u
 
-enum lane_slots { LANE_SEND = 0, LANE_RECV = SLOTS, LANE_WRITTEN = 2 * SLOTS, LANE_READ, LANE_ALL };
+enum side_slots { SIDE_SEND = 0, SIDE_RECV = SLOTS, SIDE_WRITTEN = 2 * SLOTS, SIDE_READ, SIDE_ALL };
 
-struct lane_kind {
+struct side_kind {
 	const char *name;
 	enum ibv_qp_type type;
 	bool srq;
@@ -28,14 +27,14 @@ struct lane_kind {
 };
 
 /* What the other side must know. */
-struct lane_hello {
+struct side_hello {
 	struct device_address address;
 	uint64_t addr;
 	uint32_t rkey;
 };
 
-struct side {
-	const struct lane_kind *kind;
+struct control_side {
+	const struct side_kind *kind;
 	struct device_port port;
 	struct ibv_pd *pd;
 	uint8_t *mem;
@@ -45,7 +44,7 @@ struct side {
 	struct ibv_srq *srq;
 	struct ibv_qp *qp;
 	struct ibv_ah *ah;
-	struct lane_hello peer;
+	struct side_hello peer;
 	int sock;
 	uint64_t seed;
 	uint32_t messages, controls; /* at least so many */
@@ -58,17 +57,17 @@ struct side {
 };
 
 /* Counted by all sides of the process: while it rises, nothing hangs. */
-extern _Atomic(uint64_t) lane_progress;
+extern _Atomic(uint64_t) side_progress;
 
-void side_open(struct side *s, const char *device);
-void side_connect(struct side *s);
-void side_close(struct side *s);
+void side_open(struct control_side *s, const char *device);
+void side_connect(struct control_side *s);
+void side_close(struct control_side *s);
 /* Threads. */
 void *side_send(void *side);
 void *side_receive(void *side);
 void *side_control(void *side);
 
 /* The next completion of cq[which]; false: there is none and stop says that none is to come. */
-bool side_completion(struct side *s, unsigned which, struct ibv_wc *wc,
-		     bool (*stop)(struct side *));
+bool side_completion(struct control_side *s, unsigned which, struct ibv_wc *wc,
+		     bool (*stop)(struct control_side *));
 uint32_t side_random(uint64_t *state, uint32_t below);

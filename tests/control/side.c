@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The data of a lane; see lane.h. */
-#include "lane.h"
+/* The data of a connection; see side.h. */
+#include "side.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -16,7 +16,7 @@ struct head {
 	uint32_t bytes;
 };
 
-_Atomic(uint64_t) lane_progress;
+_Atomic(uint64_t) side_progress;
 
 uint32_t side_random(uint64_t *state, uint32_t below)
 {
@@ -24,14 +24,14 @@ uint32_t side_random(uint64_t *state, uint32_t below)
 	return (uint32_t)(*state >> 33) % below;
 }
 
-static uint8_t *slot(const struct side *s, unsigned n)
+static uint8_t *slot(const struct control_side *s, unsigned n)
 {
 	return s->mem + (size_t)n * SLOT_BYTES;
 }
 
 /* ---- set up and down ---- */
 
-static void make_queues(struct side *s)
+static void make_queues(struct control_side *s)
 {
 	struct ibv_srq_init_attr srq = {.attr = {.max_wr = SLOTS, .max_sge = 1}};
 	struct ibv_qp_init_attr qp = {
@@ -59,15 +59,15 @@ static void make_queues(struct side *s)
 		device_die("no QP: %m");
 }
 
-void side_open(struct side *s, const char *device)
+void side_open(struct control_side *s, const char *device)
 {
 	device_port_open(&s->port, device, -1);
-	s->mem = aligned_alloc(4096, (size_t)LANE_ALL * SLOT_BYTES);
+	s->mem = aligned_alloc(4096, (size_t)SIDE_ALL * SLOT_BYTES);
 	s->pd = ibv_alloc_pd(s->port.ctx);
 	if (!s->mem || !s->pd)
 		device_die("no memory or PD: %m");
-	memset(s->mem, 0, (size_t)LANE_ALL * SLOT_BYTES);
-	s->mr = ibv_reg_mr(s->pd, s->mem, (size_t)LANE_ALL * SLOT_BYTES,
+	memset(s->mem, 0, (size_t)SIDE_ALL * SLOT_BYTES);
+	s->mr = ibv_reg_mr(s->pd, s->mem, (size_t)SIDE_ALL * SLOT_BYTES,
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 				   IBV_ACCESS_REMOTE_READ);
 	if (!s->mr)
@@ -76,9 +76,9 @@ void side_open(struct side *s, const char *device)
 	device_qp_init(s->qp, &device_default_connection);
 }
 
-static void post_receive(struct side *s, unsigned n)
+static void post_receive(struct control_side *s, unsigned n)
 {
-	struct ibv_sge sge = {(uintptr_t)slot(s, LANE_RECV + n), SLOT_BYTES, s->mr->lkey};
+	struct ibv_sge sge = {(uintptr_t)slot(s, SIDE_RECV + n), SLOT_BYTES, s->mr->lkey};
 	struct ibv_recv_wr *bad, wr = {.wr_id = n, .sg_list = &sge, .num_sge = 1};
 	int err = s->srq ? ibv_post_srq_recv(s->srq, &wr, &bad) : ibv_post_recv(s->qp, &wr, &bad);
 
@@ -86,9 +86,9 @@ static void post_receive(struct side *s, unsigned n)
 		device_die("posting a receive: %s", strerror(err));
 }
 
-static void swap_hello(struct side *s)
+static void swap_hello(struct control_side *s)
 {
-	struct lane_hello mine = {device_address(&s->port, s->qp, 100), (uintptr_t)s->mem,
+	struct side_hello mine = {device_address(&s->port, s->qp, 100), (uintptr_t)s->mem,
 				  s->mr->rkey};
 
 	if (write(s->sock, &mine, sizeof(mine)) != sizeof(mine) ||
@@ -96,7 +96,7 @@ static void swap_hello(struct side *s)
 		device_die("the other side has gone");
 }
 
-void side_connect(struct side *s)
+void side_connect(struct control_side *s)
 {
 	struct ibv_ah_attr ah;
 
@@ -111,7 +111,7 @@ void side_connect(struct side *s)
 	swap_hello(s);
 }
 
-void side_close(struct side *s)
+void side_close(struct control_side *s)
 {
 	if ((s->ah && ibv_destroy_ah(s->ah)) || ibv_destroy_qp(s->qp) ||
 	    (s->srq && ibv_destroy_srq(s->srq)))
@@ -128,7 +128,7 @@ void side_close(struct side *s)
 
 /* ---- completions ---- */
 
-static bool polled(struct side *s, unsigned which, struct ibv_wc *wc)
+static bool polled(struct control_side *s, unsigned which, struct ibv_wc *wc)
 {
 	int n = ibv_poll_cq(s->cq[which], 1, wc);
 
@@ -138,7 +138,7 @@ static bool polled(struct side *s, unsigned which, struct ibv_wc *wc)
 		device_die("a %s failed: %s", which ? "receive" : "send",
 			   ibv_wc_status_str(wc->status));
 	if (n)
-		atomic_fetch_add(&lane_progress, 1);
+		atomic_fetch_add(&side_progress, 1);
 	return n;
 }
 
@@ -146,7 +146,8 @@ static bool polled(struct side *s, unsigned which, struct ibv_wc *wc)
 #define EVENT_PATIENCE_MS 100
 
 /* Nothing but the event ends the wait, lest a lost one go unnoticed.  False: stop says so. */
-static bool wait_for_event(struct side *s, unsigned which, bool (*stop)(struct side *))
+static bool wait_for_event(struct control_side *s, unsigned which,
+			   bool (*stop)(struct control_side *))
 {
 	struct pollfd ready = {.fd = s->channel[which]->fd, .events = POLLIN};
 	struct ibv_cq *cq;
@@ -161,7 +162,8 @@ static bool wait_for_event(struct side *s, unsigned which, bool (*stop)(struct s
 	return true;
 }
 
-bool side_completion(struct side *s, unsigned which, struct ibv_wc *wc, bool (*stop)(struct side *))
+bool side_completion(struct control_side *s, unsigned which, struct ibv_wc *wc,
+		     bool (*stop)(struct control_side *))
 {
 	for (;;) {
 		if (polled(s, which, wc))
@@ -181,7 +183,7 @@ bool side_completion(struct side *s, unsigned which, struct ibv_wc *wc, bool (*s
 	}
 }
 
-static bool never(struct side *s)
+static bool never(struct control_side *s)
 {
 	(void)s;
 	return false;
@@ -189,7 +191,7 @@ static bool never(struct side *s)
 
 /* ---- sending ---- */
 
-static uint32_t bytes_of(const struct side *s, uint64_t number)
+static uint32_t bytes_of(const struct control_side *s, uint64_t number)
 {
 	uint64_t state = number * 77 + 5;
 	uint32_t most = s->kind->type == IBV_QPT_UD ? 1024 : SLOT_BYTES;
@@ -206,7 +208,7 @@ static void fill(uint8_t *at, uint64_t number, uint32_t bytes)
 	memcpy(at, &h, sizeof(h));
 }
 
-static void post(struct side *s, struct ibv_send_wr *wr, unsigned from, uint32_t bytes)
+static void post(struct control_side *s, struct ibv_send_wr *wr, unsigned from, uint32_t bytes)
 {
 	struct ibv_sge sge = {(uintptr_t)slot(s, from), bytes, s->mr->lkey};
 	struct ibv_send_wr *bad;
@@ -225,7 +227,7 @@ static void post(struct side *s, struct ibv_send_wr *wr, unsigned from, uint32_t
 		device_die("ibv_post_send: %s", strerror(err));
 }
 
-static void expect_sent(struct side *s, uint64_t id)
+static void expect_sent(struct control_side *s, uint64_t id)
 {
 	struct ibv_wc wc;
 
@@ -235,11 +237,11 @@ static void expect_sent(struct side *s, uint64_t id)
 			   (unsigned long long)id);
 }
 
-static void send_batch(struct side *s, uint64_t first, unsigned n)
+static void send_batch(struct control_side *s, uint64_t first, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t number = first + i;
-		unsigned from = LANE_SEND + (unsigned)(number % SLOTS);
+		unsigned from = SIDE_SEND + (unsigned)(number % SLOTS);
 		uint32_t bytes = bytes_of(s, number);
 		struct ibv_send_wr wr = {.wr_id = number, .opcode = IBV_WR_SEND};
 
@@ -251,26 +253,26 @@ static void send_batch(struct side *s, uint64_t first, unsigned n)
 }
 
 /* What was written comes back. */
-static void write_and_read(struct side *s, uint64_t number)
+static void write_and_read(struct control_side *s, uint64_t number)
 {
-	uint64_t remote = s->peer.addr + (uint64_t)LANE_WRITTEN * SLOT_BYTES;
+	uint64_t remote = s->peer.addr + (uint64_t)SIDE_WRITTEN * SLOT_BYTES;
 	struct ibv_send_wr write = {
 		.wr_id = 1, .opcode = IBV_WR_RDMA_WRITE, .wr.rdma = {remote, s->peer.rkey}};
 	struct ibv_send_wr read = {
 		.wr_id = 2, .opcode = IBV_WR_RDMA_READ, .wr.rdma = {remote, s->peer.rkey}};
 
-	fill(slot(s, LANE_SEND), number, SLOT_BYTES);
-	post(s, &write, LANE_SEND, SLOT_BYTES);
-	post(s, &read, LANE_READ, SLOT_BYTES);
+	fill(slot(s, SIDE_SEND), number, SLOT_BYTES);
+	post(s, &write, SIDE_SEND, SLOT_BYTES);
+	post(s, &read, SIDE_READ, SLOT_BYTES);
 	expect_sent(s, 1);
 	expect_sent(s, 2);
-	if (memcmp(slot(s, LANE_SEND), slot(s, LANE_READ), SLOT_BYTES))
+	if (memcmp(slot(s, SIDE_SEND), slot(s, SIDE_READ), SLOT_BYTES))
 		device_die("what was read back differs from what was written");
 }
 
 void *side_send(void *side)
 {
-	struct side *s = side;
+	struct control_side *s = side;
 	uint64_t random = s->seed * 2 + 1;
 
 	while (s->sent < s->messages || s->done < s->controls) {
@@ -287,7 +289,7 @@ void *side_send(void *side)
 
 /* ---- receiving ---- */
 
-static bool all_received(struct side *s)
+static bool all_received(struct control_side *s)
 {
 	uint64_t expected = atomic_load(&s->expected);
 
@@ -296,10 +298,10 @@ static bool all_received(struct side *s)
 	       (s->kind->type != IBV_QPT_RC || atomic_load(&s->received) >= expected);
 }
 
-static void check(struct side *s, const struct ibv_wc *wc, uint64_t *next)
+static void check(struct control_side *s, const struct ibv_wc *wc, uint64_t *next)
 {
 	uint32_t skip = s->kind->type == IBV_QPT_UD ? UD_GRH : 0;
-	const uint8_t *at = slot(s, LANE_RECV + (unsigned)wc->wr_id) + skip;
+	const uint8_t *at = slot(s, SIDE_RECV + (unsigned)wc->wr_id) + skip;
 	uint8_t want[SLOT_BYTES];
 	struct head h;
 
@@ -317,7 +319,7 @@ static void check(struct side *s, const struct ibv_wc *wc, uint64_t *next)
 
 void *side_receive(void *side)
 {
-	struct side *s = side;
+	struct control_side *s = side;
 	uint64_t next = 0;
 	struct ibv_wc wc;
 
