@@ -351,6 +351,16 @@ static void segment_let_go_stale(struct segment_view *v)
 	}
 }
 
+void segment_view_let_go(struct segment_view *v)
+{
+	no_cancellation();
+
+	if (!segment_mapping_begin(v))
+		return;
+	segment_let_go_stale(v);
+	pthread_mutex_unlock(&v->mapping);
+}
+
 /* Is the chunk there, as segment_at would find it? */
 static bool segment_is_mapped(const struct segment_view *v, struct segment_ref ref, uint64_t offset)
 {

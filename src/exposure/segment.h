@@ -106,6 +106,8 @@ void segment_view_close(struct segment_view *v);
  * fault.
  */
 bool segment_view_map(struct segment_view *v, struct segment_ref ref, uint64_t offset) must_check;
+/* Lets go of files that the peer has taken back, now.  System calls, and waits as above. */
+void segment_view_let_go(struct segment_view *v);
 /* Maps ahead what has pages now, up to the limits above. */
 void segment_view_begin(struct segment_view *v);
 /* What was let go; segment_maps_free gives its addresses back, a grace period later. */

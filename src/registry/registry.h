@@ -23,7 +23,7 @@
 #include "prm/ib.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 9u
+#define REGISTRY_VERSION 10u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* numbers are handed out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -98,6 +98,8 @@ struct slot {
 	/* The descriptor of what the process lays open, see exposure/expose.h; 0: none. */
 	_Atomic(int32_t) expose_fd_plus_1;
 	_Atomic(uint64_t) expose_id; /* of the file that must be there (base/hidden.h) */
+	/* So many times has a peer taken back files that the process may have mapped. */
+	_Atomic(uint32_t) files_ended;
 	/* The slot + 1 of the peer that counts in that remote shard, 0: free. */
 	_Atomic(uint32_t) remote_shard[SLOT_REMOTE_SHARDS];
 	/* Bit s%64 of word s/64: slot s has put something into its channel to us.  Summary: word w

@@ -29,6 +29,7 @@ struct wire_process {
 	struct wire_process_attr attr;
 	struct slot *slot; /* our own */
 	struct expose expose;
+	uint32_t files_ended; /* as the slot said when peers' files were looked at last */
 	struct link *links[WIRE_PROCESS_LINKS]; /* that drain */
 	unsigned nlinks;
 	_Atomic(struct wire *) wires[WIRE_PROCESS_WIRES];

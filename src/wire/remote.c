@@ -125,6 +125,37 @@ static void remote_collect(struct link_shm *l)
 	segment_maps_free(dead_maps);
 }
 
+void wire_process_files_ended(struct wire_process *h)
+{
+	/* A process without a channel to us has mapped nothing of ours. */
+	for (unsigned peer = 0; peer < REGISTRY_SLOTS; peer++) {
+		if (!atomic_load_explicit(&h->shm.channels[peer], memory_order_relaxed))
+			continue;
+		atomic_fetch_add(&h->attr.slots[peer].files_ended, 1);
+		/* Its engine looks at the count before it sleeps. */
+		inbox_raise(&h->attr.slots[peer], h->attr.slot);
+	}
+}
+
+bool wire_process_let_go(struct wire_process *h)
+{
+	uint32_t ended = atomic_load_explicit(&h->slot->files_ended, memory_order_acquire);
+
+	if (likely(ended == h->files_ended))
+		return false;
+	h->files_ended = ended;
+	rcu_enter();
+	for (unsigned peer = 0; peer < REGISTRY_SLOTS; peer++) {
+		struct remote *f =
+			atomic_load_explicit(&h->shm.remotes[peer], memory_order_acquire);
+
+		if (f)
+			segment_view_let_go(&f->segments);
+	}
+	rcu_leave();
+	return true;
+}
+
 static void remote_connect(struct link_shm *l, uint16_t peer)
 {
 	remote_collect(l);

@@ -90,6 +90,13 @@ bool wire_process_progress(struct wire_process *h);
  * there.  Returns how many. */
 unsigned wire_process_fds(const struct wire_process *h, int fds[WIRE_PROCESS_LINKS]);
 
+/* The process has taken files back that it had laid open: its peers let go of them, lest they keep
+ * the memory. */
+void wire_process_files_ended(struct wire_process *h);
+/* Lets go of such files of peers, if any were taken back since the last call.  True: so it was.  One
+ * thread at a time calls it; it is cheap if there is nothing, and makes system calls if there is. */
+bool wire_process_let_go(struct wire_process *h);
+
 int wire_create(struct wire_process *h, uint32_t port_row, struct wire **out) must_check;
 void wire_destroy(struct wire *w);
 /* NULL detaches: when it has returned, nobody is in the client's receive. Not from within

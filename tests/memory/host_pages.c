@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -418,6 +419,41 @@ static void file_moved(struct host *h)
 	close(fd);
 }
 
+#define BACK_NAP_US 20000u
+#define BACK_NAPS   3000
+
+static bool peer_maps(const struct host *h, const char *file)
+{
+	char path[64], line[512];
+	bool maps = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)h->peer.pid);
+	f = fopen(path, "re");
+	host_want(f, "%s: %m", path);
+	while (!maps && fgets(line, sizeof(line), f))
+		maps = strstr(line, file);
+	fclose(f);
+	return maps;
+}
+
+/* Once the program has the file no more its memory is free, though a peer had mapped it and has
+ * nothing else to do with us. */
+static void file_given_back(struct host *h)
+{
+	int fd, naps = 0;
+	uint8_t *at = file_map(&fd);
+	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
+
+	host_exchange(h, at, mr, HOST_BYTES, PEER);
+	host_dereg(mr);
+	host_want(!munmap(at, HOST_BYTES) && !close(fd), "its end: %m");
+	while (peer_maps(h, "/memfd:host")) {
+		host_want(++naps < BACK_NAPS, "the peer keeps it");
+		usleep(BACK_NAP_US);
+	}
+}
+
 /* ---- two regions with the same pages ---- */
 
 #define SECOND_ROUNDS 100
@@ -497,6 +533,7 @@ const struct host_case page_cases[] = {
 	{"a file's memory unmapped by half", file_unmapped_half, NULL},
 	{"a file's memory shrunk", file_shrunk, NULL},
 	{"a file's memory moved", file_moved, NULL},
+	{"a file's memory given back", file_given_back, NULL},
 	{"written while a second region begins and ends", written_meanwhile, NULL},
 	{"a region over two", over_two, NULL},
 	{NULL, NULL, NULL},

@@ -232,6 +232,7 @@ static void engine_nap(struct engine *e)
 		/* Those who poll look at DIRECT pages only. */
 		if (doorbell_any_watched())
 			(void)doorbell_look(DOORBELL_WATCHED_PAGES);
+		(void)wire_process_let_go(e->process->wire_process);
 		nap_ns = min_u64(2 * nap_ns, NAP_MAX_NS);
 		moved = atomic_load_explicit(&e->polls, memory_order_relaxed) != seen;
 		woken = atomic_load_explicit(e->wake, memory_order_relaxed) != SLOT_POLLED;
@@ -276,6 +277,7 @@ static void engine_sleep(struct engine *e)
 	heard = feeder_arm(e->feeder);
 	done = process_progress_until(e->process, &deadline);
 	spin_unlock(&e->polling);
+	done |= wire_process_let_go(e->process->wire_process);
 	if (bells == DOORBELL_POLL)
 		deadline = min_u64(deadline, clock_ns() + DOORBELL_POLL_NS);
 	if (unlikely(!heard))

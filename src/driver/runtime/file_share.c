@@ -74,8 +74,10 @@ void file_share_end(struct share *s)
 	struct file_share *f = container_of(s, struct file_share, share), **at = &files;
 	struct process *p = process_current();
 
-	if (p && p->nhcas && f->owner == getpid())
+	if (p && p->nhcas && f->owner == getpid()) {
 		segment_table_drop(&wire_expose(p->hcas[0].wire)->segments, f->segment);
+		wire_process_files_ended(p->wire_process);
+	}
 	while (*at != f)
 		at = &(*at)->next;
 	*at = f->next;

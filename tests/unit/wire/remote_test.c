@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A peer lays files open and takes them back, more than a process keeps the addresses of.  A new
- * connection frees those, also to a peer that is known already.
+ * A peer lays files open and takes them back: their memory is let go of.  More of them come and go than
+ * a process keeps the addresses of; a new connection frees those, also to a peer that is known
+ * already.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "base/rcu.h"
 #include "test_fabric.h"
+#include "wire/inbox.h"
 
 #define BYTES 8192u
 
@@ -14,6 +19,19 @@ static void ignore(void *user, const struct pkt *p)
 {
 	(void)user;
 	(void)p;
+}
+
+static bool is_mapped(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[512];
+	bool is = false;
+
+	CHECK(f);
+	while (!is && fgets(line, sizeof(line), f))
+		is = strstr(line, "/memfd:file");
+	fclose(f);
+	return is;
 }
 
 /* Lays a file open, has a map it, and takes it back: was it mapped? */
@@ -36,6 +54,17 @@ static bool come_and_go(void)
 	return mapped;
 }
 
+/* The peer may be sending nothing for a long time. */
+static void test_told(void)
+{
+	CHECK(!wire_process_let_go(a.host) && !is_mapped());
+	CHECK(come_and_go() && is_mapped());
+	wire_process_files_ended(b.host);
+	CHECK(!inbox_empty(&a.fabric->slots[a.slot]) && wire_process_let_go(a.host) &&
+	      !is_mapped());
+	CHECK(!wire_process_let_go(a.host));
+}
+
 int main(void)
 {
 	struct test_fabric *fabric = test_fabric_create();
@@ -45,6 +74,8 @@ int main(void)
 	test_process_up(&a, fabric, 0, ignore, NULL);
 	test_process_up(&b, fabric, 1, ignore, NULL);
 	wire_remote_connect(a.wire, &a.path, test_fabric_qpn(1));
+	wire_remote_connect(b.wire, &b.path, test_fabric_qpn(0));
+	test_told();
 	for (unsigned i = 0; i < 3; i++) {
 		for (files = 0; files <= 2 * SEGMENTS && come_and_go(); files++)
 			;
