@@ -21,6 +21,11 @@ static uint32_t is_ethernet(const struct hca_cap_values *v)
 	return v->ethernet;
 }
 
+static uint32_t port_count(const struct hca_cap_values *v)
+{
+	return v->ports;
+}
+
 /* Coded as the power of two above 8 (GIDs) or 128 (P_Keys). */
 static uint32_t gid_table(const struct hca_cap_values *v)
 {
@@ -79,7 +84,7 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x1a8, 1, 1},		     /* device_memory */
 	{HCA_CAP_GENERAL, 0x1ab, 5, 16},	     /* local_ca_ack_delay */
 	{HCA_CAP_GENERAL, 0x1b6, 2, 0, is_ethernet}, /* port_type */
-	{HCA_CAP_GENERAL, 0x1b8, 8, 1},		     /* num_ports */
+	{HCA_CAP_GENERAL, 0x1b8, 8, 0, port_count},  /* num_ports */
 	{HCA_CAP_GENERAL, 0x1c3, 5, 30},	     /* log_max_msg */
 	{HCA_CAP_GENERAL, 0x1f0, 1, 1},		     /* sig_block_4048 */
 	{HCA_CAP_GENERAL, 0x1fc, 4, 1},		     /* cqe_version */

@@ -37,6 +37,7 @@ enum hca_cap_type {
 /* What differs from device to device. */
 struct hca_cap_values {
 	bool ethernet;
+	uint32_t ports;
 	uint32_t gids;	/* a power of two */
 	uint32_t pkeys; /* a power of two; the page says at least 128 */
 };

@@ -13,6 +13,7 @@ static int devx_query_hca_cap(struct devx_call *c)
 	const struct subnet_port *port = ufile_port(c->file);
 	const struct hca_cap_values values = {
 		.ethernet = port->ethernet,
+		.ports = c->file->hca->node->nports,
 		.gids = subnet_port_gids(port),
 		.pkeys = subnet_port_pkeys(port),
 	};

@@ -6,6 +6,8 @@
 #include <rdma/ib_user_verbs.h>
 #include <unistd.h>
 
+#include "base/log.h"
+
 #define COMP_VECTORS_MAX 8u
 
 enum { PHYS_POLLING = 2, PHYS_LINK_UP = 5 };
@@ -39,6 +41,17 @@ uint8_t uport_phys_state(uint32_t state)
 	return state >= IB_PORT_INIT ? PHYS_LINK_UP : PHYS_POLLING;
 }
 
+/* A device may have more ports than queue pairs can stand at (ADAPTER_QP_PORTS). */
+static bool qp_port_ok(const struct ufile *f, uint64_t number)
+{
+	if (!ufile_has_port(f, number))
+		return false;
+	if (number > ADAPTER_QP_PORTS)
+		log_warn("%s: queue pairs work at port 1 alone, not at port %u", f->hca->name,
+			 (unsigned)number);
+	return number <= ADAPTER_QP_PORTS;
+}
+
 int ufile_check_qp_attr(const struct ufile *f, const struct qp_attr *attr, uint32_t mask)
 {
 	uint32_t pkeys = subnet_port_pkeys(ufile_port(f));
@@ -46,12 +59,12 @@ int ufile_check_qp_attr(const struct ufile *f, const struct qp_attr *attr, uint3
 	if ((mask & IB_QP_CUR_STATE && attr->cur_state > IB_QPS_ERR) ||
 	    (mask & IB_QP_STATE && attr->state > IB_QPS_ERR))
 		return -EINVAL;
-	if (mask & IB_QP_PORT && !ufile_has_port(f, attr->port_num))
+	if (mask & IB_QP_PORT && !qp_port_ok(f, attr->port_num))
 		return -EINVAL;
 	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index >= pkeys)
 		return -EINVAL;
 	if (mask & IB_QP_ALT_PATH &&
-	    (!ufile_has_port(f, attr->alt_port_num) || attr->alt_pkey_index >= pkeys))
+	    (!qp_port_ok(f, attr->alt_port_num) || attr->alt_pkey_index >= pkeys))
 		return -EINVAL;
 	if (mask & IB_QP_PATH_MTU && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096))
 		return -EINVAL;

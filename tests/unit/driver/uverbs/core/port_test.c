@@ -1,8 +1,30 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The ports of a device, as requests name them: by numbers from 1. */
+#include <errno.h>
+
 #include "check.h"
 #include "driver/uverbs/core/port.h"
 #include "test_subnet.h"
+
+static bool refuses(const struct ufile *f, struct qp_attr attr, uint32_t mask)
+{
+	int ret = ufile_check_qp_attr(f, &attr, mask);
+
+	CHECK(!ret || ret == -EINVAL);
+	return ret;
+}
+
+/* Queue pairs stand at the first port, however many there are. */
+static void test_qp_ports(const struct ufile *f)
+{
+	CHECK(!refuses(f, (struct qp_attr){.port_num = 1}, IB_QP_PORT));
+	CHECK(refuses(f, (struct qp_attr){.port_num = 0}, IB_QP_PORT));
+	CHECK(refuses(f, (struct qp_attr){.port_num = 2}, IB_QP_PORT));
+	CHECK(refuses(f, (struct qp_attr){.port_num = 3}, IB_QP_PORT));
+	CHECK(!refuses(f, (struct qp_attr){.port_num = 2}, 0));
+	CHECK(!refuses(f, (struct qp_attr){.alt_port_num = 1}, IB_QP_ALT_PATH));
+	CHECK(refuses(f, (struct qp_attr){.alt_port_num = 2}, IB_QP_ALT_PATH));
+}
 
 int main(void)
 {
@@ -26,11 +48,13 @@ int main(void)
 	CHECK(!ufile_has_port(&file, (1ull << 32) + 1));
 	CHECK(ufile_port_row(&file, 1) == 1 && ufile_port_row(&file, 2) == 2);
 	CHECK(ufile_port(&file) == &s.ports[1]);
+	test_qp_ports(&file);
 	subnet_set_state(&s, 2, IB_PORT_DOWN);
 	CHECK(ufile_port_state(&file, 1) == IB_PORT_ACTIVE);
 	CHECK(ufile_port_state(&file, 2) == IB_PORT_DOWN);
 
 	file.hca = &one;
+	test_qp_ports(&file);
 	CHECK(ufile_has_port(&file, 1) && !ufile_has_port(&file, 2));
 	CHECK(ufile_port_row(&file, 1) == 3 && ufile_port_state(&file, 1) == IB_PORT_ACTIVE);
 	/* Without the daemon nothing is routed. */

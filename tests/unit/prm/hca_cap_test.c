@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The capability pages: what depends on the device, what does not, and pages that are not there. */
+#include <string.h>
+
+#include "check.h"
+#include "prm/field.h"
+#include "prm/hca_cap.h"
+
+#define NUM_PORTS	PRM_FIELD(0x1b8, 8)
+#define PORT_TYPE	PRM_FIELD(0x1b6, 2)
+#define GID_TABLE_SIZE	PRM_FIELD(0x170, 16)
+#define PKEY_TABLE_SIZE PRM_FIELD(0x190, 16)
+#define ROCE		PRM_FIELD(0x21d, 1)
+#define LOG_MAX_QP	PRM_FIELD(0x09b, 5)
+#define RC		PRM_FIELD(0x23f, 1)
+
+static const struct hca_cap_values infiniband = {.ports = 1, .gids = 8, .pkeys = 128};
+static const struct hca_cap_values ethernet = {
+	.ethernet = true, .ports = 1, .gids = 256, .pkeys = 1};
+
+static uint8_t page[HCA_CAP_PAGE_BYTES];
+
+static uint32_t general(const struct hca_cap_values *v, struct prm_field field)
+{
+	memset(page, 0xff, sizeof(page)); /* all of it is written */
+	CHECK(hca_cap_page(HCA_CAP_GENERAL, v, page));
+	return prm_get32(page, field);
+}
+
+/* Tables are coded as powers of two above the smallest. */
+static void test_of_the_device(void)
+{
+	struct hca_cap_values two = infiniband;
+
+	CHECK(!general(&infiniband, PORT_TYPE) && general(&ethernet, PORT_TYPE) == 1);
+	CHECK(!general(&infiniband, ROCE) && general(&ethernet, ROCE) == 1);
+	CHECK(general(&infiniband, GID_TABLE_SIZE) == 0 && general(&ethernet, GID_TABLE_SIZE) == 5);
+	CHECK(general(&infiniband, PKEY_TABLE_SIZE) == 0);
+	CHECK(general(&ethernet, PKEY_TABLE_SIZE) == 0);
+	two.pkeys = 512;
+	CHECK(general(&two, PKEY_TABLE_SIZE) == 2);
+	CHECK(general(&infiniband, NUM_PORTS) == 1);
+	two.ports = 2;
+	CHECK(general(&two, NUM_PORTS) == 2);
+}
+
+static void test_of_all(void)
+{
+	CHECK(general(&infiniband, RC) == 1 && general(&ethernet, RC) == 1);
+	CHECK(general(&infiniband, LOG_MAX_QP) == 18);
+	/* a feature that is not there: the beginning of the page is a row of them */
+	CHECK(!general(&infiniband, PRM_FIELD(0, 32)));
+}
+
+/* What is asked for and not there is refused, and the page left alone; what is there and empty is
+ * zero. */
+static void test_types(void)
+{
+	static const uint16_t there[] = {HCA_CAP_GENERAL,   HCA_CAP_ODP,  HCA_CAP_ATOMIC,
+					 HCA_CAP_GENERAL_2, HCA_CAP_ROCE, HCA_CAP_DEVICE_MEMORY};
+
+	for (unsigned type = 0; type < 64; type++) {
+		bool wanted = false;
+
+		for (size_t i = 0; i < array_size(there); i++)
+			wanted |= there[i] == type;
+		memset(page, 0xff, sizeof(page));
+		CHECK(hca_cap_page((enum hca_cap_type)type, &ethernet, page) == wanted);
+		CHECK(page[HCA_CAP_PAGE_BYTES - 1] == (wanted ? 0 : 0xff));
+	}
+	CHECK(hca_cap_page(HCA_CAP_ROCE, &ethernet, page));
+	for (size_t i = 0; i < sizeof(page); i++)
+		CHECK(!page[i]);
+}
+
+int main(void)
+{
+	test_of_the_device();
+	test_of_all();
+	test_types();
+	return 0;
+}
