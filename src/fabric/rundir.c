@@ -86,9 +86,14 @@ int rundir_make(const char *dir)
 		return ret;
 	/* A leaving daemon may remove the parent between the two calls. */
 	for (int attempt = 0; attempt < 100; attempt++) {
-		if (mkdir(parent, 0700) && errno != EEXIST && errno != EROFS && errno != EACCES)
-			return -errno;
+		int made = mkdir(parent, 0700) ? -errno : 0;
+
+		/* Where nothing can be made it may be there all the same. */
+		if (made && made != -EEXIST && made != -EROFS && made != -EACCES)
+			return made;
 		ret = parent_check(parent);
+		if (ret == -ENOENT && made && made != -EEXIST)
+			return made;
 		if (ret == -ENOENT)
 			continue;
 		if (ret)

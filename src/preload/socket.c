@@ -13,8 +13,19 @@
 
 exported int socket(int domain, int type, int protocol)
 {
-	if (domain != AF_NETLINK || protocol != NETLINK_RDMA || !tree_active())
+	if (domain != AF_NETLINK || protocol != NETLINK_RDMA)
 		return real(socket)(domain, type, protocol);
+	if (!tree_active()) {
+		int fd = real(socket)(domain, type, protocol);
+		int saved_errno = errno;
+
+		/* Whoever has us preloaded and asks for devices wants ours; if the machine has none
+		 * either, nothing else would say why. */
+		if (fd < 0)
+			tree_missed();
+		errno = saved_errno;
+		return fd;
+	}
 	errno = EPROTONOSUPPORT;
 	return -1;
 }

@@ -79,6 +79,11 @@ bool tree_active(void)
 	return state == ENV_ON;
 }
 
+void tree_missed(void)
+{
+	(void)cdev_ensure_tree();
+}
+
 static __attribute__((constructor)) void tree_init(void)
 {
 	tree_active();

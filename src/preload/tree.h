@@ -20,6 +20,8 @@ struct tree_path {
 /* Off unless the environment names a fabric; then no call is changed.  Reads the environment once,
  * because programs clear theirs. */
 bool tree_active(void);
+/* Says once why there are no devices, where the program seems to look for some in vain. */
+void tree_missed(void);
 
 /*
  * The path by which the real call finds what the program means: path itself, or an absolute path in

@@ -22,8 +22,7 @@ static char *preload_value(const struct session *s)
 	char *value;
 
 	if (!n) {
-		tool_error(s->command,
-			   "libsofthca-preload.so is not installed where softhca looks for it");
+		session_missing_part(s, "libsofthca-preload.so");
 		return NULL;
 	}
 	/* ld.so(8): separated by spaces or colons, and there is no escaping. */

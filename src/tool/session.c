@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "fabric/client/link.h"
+#include "fabric/client/trouble.h"
 #include "fabric/memory_way.h"
 #include "prm/model.h"
 #include "tool/tool.h"
@@ -17,6 +18,15 @@
 static const char *const daemon_places[] = {"softhcad", "../libexec/softhca/softhcad"};
 static const char *const preload_places[] = {"libsofthca-preload.so",
 					     "../lib/softhca/libsofthca-preload.so"};
+
+/* A part of softhca that is not where it should be, or cannot be looked for. */
+void session_missing_part(const struct session *s, const char *name)
+{
+	if (access("/proc/self/exe", F_OK))
+		tool_error(s->command, "/proc is not mounted here, and nothing works without it");
+	else
+		tool_error(s->command, "%s is not installed where softhca looks for it", name);
+}
 
 static void find_part(const char *const *places, size_t n, int mode, char *out)
 {
@@ -171,26 +181,15 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 
 void session_link_error(const struct session *s, int error)
 {
-	switch (error) {
-	case -ECONNREFUSED:
-		tool_error(s->command, "fabric '%s' is not running", s->fabric);
-		break;
-	case -EPROTO:
-		tool_error(s->command,
-			   "fabric '%s' is served by a softhcad of another version; take it down "
-			   "with the softhca it came with",
-			   s->fabric);
-		break;
-	case -EPERM:
-		tool_error(s->command, "%s belongs to another user, or is open to others", s->dir);
-		break;
-	case -ETIMEDOUT:
-		tool_error(s->command, "the daemon of fabric '%s' does not answer", s->fabric);
-		break;
-	default:
-		tool_error(s->command, "fabric '%s': %s", s->fabric, strerror(-error));
-		break;
+	struct trouble t = {.dir = s->dir, .daemon = s->daemon, .host = s->host, .error = error};
+	char text[TROUBLE_BYTES];
+
+	if (error == -ECONNREFUSED) {
+		tool_error(s->command, "fabric '%s' is not running in %s", s->fabric, s->dir);
+		return;
 	}
+	trouble_text(&t, text, sizeof(text));
+	tool_error(s->command, "%s", text);
 }
 
 /* A fabric that runs already keeps the model and the hosts that it was started with. */
@@ -235,7 +234,7 @@ int session_link(const struct session *s, bool start, struct msg *m, enum msg_ty
 	int sock;
 
 	if (start && !s->daemon[0]) {
-		tool_error(s->command, "softhcad is not installed where softhca looks for it");
+		session_missing_part(s, "softhcad");
 		return -1;
 	}
 	/* for the daemon, if it is started now or later by a program */

@@ -67,6 +67,8 @@ struct command {
  * preload library.  Returns -1 to go on with argv[*first], else the exit status.
  */
 int session_open(struct session *s, const struct command *c, int argc, char **argv, int *first);
+/* Says that a part of softhca is not where it should be, or cannot be looked for. */
+void session_missing_part(const struct session *s, const char *name);
 /* Says why link_open failed. */
 void session_link_error(const struct session *s, int error);
 /* Connects and makes a first request.  The descriptor, or -1 after it has printed the error. */

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What `softhca fabric status` says of the ways to programs' memory."""
 import contextlib
-import ctypes
-import errno
 import json
 import os
-import platform
 import shutil
 import signal
-import struct
 import time
 
+import refused
 from harness import Skip, expect, free_port, wait_listening
 
 
@@ -75,17 +72,7 @@ def what_forbids(session):
 
 
 def forbid_process_vm():
-    """In a child, before it executes a program: that one cannot copy from or to processes."""
-    calls = {"x86_64": (310, 311), "aarch64": (270, 271)}[platform.machine()]
-    # The call's number is in the first word; either of the two gives EPERM.
-    code = [(0x20, 0, 0, 0), (0x15, 1, 0, calls[0]), (0x15, 0, 1, calls[1]),
-            (0x06, 0, 0, 0x00050000 | errno.EPERM), (0x06, 0, 0, 0x7fff0000)]
-    filters = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *c) for c in code))
-    program = struct.pack("HxxxxxxP", len(code), ctypes.addressof(filters))
-    libc = ctypes.CDLL(None, use_errno=True)
-    no_new_privs, seccomp, mode_filter = 38, 22, 2
-    if libc.prctl(no_new_privs, 1, 0, 0, 0) or libc.prctl(seccomp, mode_filter, program, 0, 0):
-        raise OSError(ctypes.get_errno(), "no filter for system calls")
+    refused.forbid("process_vm_readv", "process_vm_writev")
 
 
 def the_way(session):

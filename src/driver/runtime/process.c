@@ -25,6 +25,8 @@
 #include "driver/runtime/engine.h"
 #include "driver/runtime/fault.h"
 #include "exposure/expose.h"
+#include "fabric/client/environment.h"
+#include "fabric/client/trouble.h"
 
 struct running {
 	struct process process;
@@ -290,9 +292,41 @@ static int hcas_create(struct process *p)
 	return n ? 0 : -ENODEV;
 }
 
+/* Once in a process: what looks for devices looks many times. */
+static void fabric_missing_warn(int error)
+{
+	static _Atomic(bool) said;
+	const struct fabric_environment *env = fabric_environment();
+	char text[TROUBLE_BYTES];
+	struct trouble t;
+
+	if (atomic_exchange(&said, true))
+		return;
+	log_init();
+	if (!env || !env->host[0]) {
+		log_warn("no devices: %s does not name %s; 'softhca run' and 'softhca env' set it",
+			 env ? "SOFTHCA_HOST" : "SOFTHCA_DIR",
+			 env ? "a host of the fabric" : "the directory of a fabric");
+		return;
+	}
+	t = (struct trouble){env->dir, env->daemon, env->host, error};
+	trouble_text(&t, text, sizeof(text));
+	log_warn("no devices: %s", text);
+}
+
+/* The program gets a bare number, from a call that it does not know of. */
+static void bring_up_warn(const char *what, int error)
+{
+	if (what)
+		log_warn("the device does not come up: %s: %s", what, strerror(-error));
+	else
+		fabric_missing_warn(error);
+}
+
 static int process_bring_up(struct process **out)
 {
 	struct running *r = calloc(1, sizeof(*r));
+	const char *what = "handlers of SIGSEGV and SIGBUS";
 	int ret;
 
 	if (!r)
@@ -303,13 +337,16 @@ static int process_bring_up(struct process **out)
 	ret = fault_install();
 	if (ret)
 		goto free_running;
+	what = NULL;
 	ret = process_connect(r);
 	if (ret)
 		goto free_running;
+	what = "its memory";
 	ret = hcas_create(&r->process);
 	if (ret)
 		goto disconnect;
 	doorbell_start(process_kick, &r->process);
+	what = "its thread";
 	ret = engine_start(&r->process);
 	if (ret)
 		goto stop_doorbells;
@@ -322,6 +359,7 @@ stop_doorbells:
 disconnect:
 	process_disconnect(r);
 free_running:
+	bring_up_warn(what, ret);
 	pthread_mutex_destroy(&r->host_lock);
 	free(r);
 	return ret;
@@ -374,9 +412,12 @@ void process_put(struct process *p)
 int process_ensure_fabric(void)
 {
 	no_cancellation();
+	const struct fabric_environment *env = fabric_environment();
 	char text[16];
 	ssize_t n = fabric_read_attr(".", text, sizeof(text));
 
+	if (n < 0 || !env || !env->host[0])
+		fabric_missing_warn((int)n);
 	/* Not a live attribute, but an answer: the daemon is there. */
 	return n < 0 && n != -ENOENT ? (int)n : 0;
 }

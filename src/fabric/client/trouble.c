@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Why a fabric cannot be had, in words; see trouble.h. */
+#include "fabric/client/trouble.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The part of 'dir' that ends before the last 'up' components. */
+static bool path_above(const char *dir, unsigned up, char *out, size_t size)
+{
+	size_t n = strlen(dir);
+
+	for (; up; up--) {
+		while (n && dir[n - 1] != '/')
+			n--;
+		while (n > 1 && dir[n - 1] == '/')
+			n--;
+	}
+	if (!n || n >= size)
+		return false;
+	memcpy(out, dir, n);
+	out[n] = '\0';
+	return true;
+}
+
+/* Both the fabric's directory and the one of all fabrics must be the user's own. */
+static bool directory_is_foreign(const char *dir, char *buf, size_t size)
+{
+	for (unsigned up = 2; up--;) {
+		char path[PATH_MAX];
+		struct stat st;
+
+		if (!path_above(dir, up, path, sizeof(path)) || lstat(path, &st))
+			continue;
+		if (!S_ISDIR(st.st_mode)) {
+			snprintf(buf, size, "%s is not a directory; remove it", path);
+			return true;
+		}
+		if (st.st_uid != geteuid() && (st.st_uid || !up)) {
+			snprintf(buf, size,
+				 "%s belongs to user %u, and this is user %u; start 'softhca run' "
+				 "as that user, or set XDG_RUNTIME_DIR to a directory of its own",
+				 path, (unsigned)st.st_uid, (unsigned)geteuid());
+			return true;
+		}
+		if (st.st_mode & (up ? S_IWGRP | S_IWOTH : 077) && !(up && st.st_mode & S_ISVTX)) {
+			snprintf(buf, size, "%s is open to others (mode %o); chmod 700 it", path,
+				 st.st_mode & 07777);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The directory in which all of it should lie. */
+static bool base_is_closed(const struct trouble *t, char *buf, size_t size)
+{
+	char base[PATH_MAX];
+
+	if (!path_above(t->dir, 2, base, sizeof(base)))
+		return false;
+	if (t->error == -EACCES && !access(base, X_OK) && !access(t->dir, F_OK))
+		return false;
+	if (!access(base, W_OK | X_OK))
+		return false;
+	snprintf(buf, size,
+		 "%s: %s; start 'softhca run' as this user (%u), with XDG_RUNTIME_DIR a directory "
+		 "of its own that can be written",
+		 base, strerror(errno), (unsigned)geteuid());
+	return true;
+}
+
+static bool daemon_is_missing(const struct trouble *t, char *buf, size_t size)
+{
+	if (!t->daemon || !t->daemon[0] || !access(t->daemon, X_OK))
+		return false;
+	snprintf(buf, size,
+		 "softhcad cannot be started from %s: %s; SOFTHCA_DAEMON names it, 'softhca run' "
+		 "and 'softhca env' set that",
+		 t->daemon, strerror(errno));
+	return true;
+}
+
+static void descriptors_text(char *buf, size_t size)
+{
+	struct rlimit lim = {0};
+
+	(void)getrlimit(RLIMIT_NOFILE, &lim);
+	snprintf(buf, size, "too few file descriptors: the limit is %lu (ulimit -n)",
+		 (unsigned long)lim.rlim_cur);
+}
+
+static void trouble_by_number(const struct trouble *t, char *buf, size_t size)
+{
+	switch (t->error) {
+	case -EMFILE:
+		descriptors_text(buf, size);
+		break;
+	case -ENOENT:
+	case -ENODEV:
+		snprintf(buf, size,
+			 "the fabric in %s has no host '%s'; 'softhca devices' lists its hosts",
+			 t->dir, t->host ? t->host : "");
+		break;
+	case -ECONNREFUSED:
+		snprintf(buf, size, "no fabric runs in %s, and nothing says how to start one",
+			 t->dir);
+		break;
+	case -EPROTO:
+		snprintf(buf, size,
+			 "the fabric in %s is served by a softhcad of another version; take it "
+			 "down with the softhca that it came with",
+			 t->dir);
+		break;
+	case -ETIMEDOUT:
+		snprintf(buf, size, "the daemon of the fabric in %s does not answer", t->dir);
+		break;
+	case -EPERM:
+	case -ENOSYS:
+		snprintf(buf, size,
+			 "the system refuses what softhca needs (%s); a filter of system calls, "
+			 "as containers have them, must allow clone, clone3, memfd_create and "
+			 "Unix sockets",
+			 strerror(-t->error));
+		break;
+	default:
+		snprintf(buf, size, "the fabric in %s: %s", t->dir, strerror(-t->error));
+	}
+}
+
+void trouble_text(const struct trouble *t, char *buf, size_t size)
+{
+	/* What only names a number is left to the number. */
+	if (t->error != -EMFILE && t->error != -ETIMEDOUT && t->error != -EPROTO &&
+	    (directory_is_foreign(t->dir, buf, size) || daemon_is_missing(t, buf, size)))
+		return;
+	if ((t->error == -EACCES || t->error == -EROFS || t->error == -ENOSPC) &&
+	    base_is_closed(t, buf, size))
+		return;
+	trouble_by_number(t, buf, size);
+}

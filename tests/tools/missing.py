@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where there are no devices, somebody says why, once, and what to do."""
+import os
+import pathlib
+import re
+import shutil
+import tempfile
+
+import refused
+from harness import Skip, expect
+
+STRANGER = 54321  # a user that has nothing
+
+
+def environment(session, **changed):
+    """That of `softhca env`, with changes; None takes a variable away."""
+    lines = session.tool("env").out
+    pairs = re.findall(r"^export (\w+)='(.*)'$", lines, re.MULTILINE)
+    expect(pairs, f"softhca env says {lines}")
+    env = {**session.env, **dict(pairs), **changed}
+    return {k: v for k, v in env.items() if v is not None}
+
+
+def warned(result, *parts):
+    """The program has none, and one line names all of the parts."""
+    lines = [line for line in result.err.splitlines() if "warn: " in line]
+    expect(result.status not in (0, None) and len(lines) == 1 and
+           all(part in lines[0] for part in parts),
+           f"wanted one line with {parts}; status {result.status}\n{result.text()}")
+
+
+def hello(session, env=None, **options):
+    return session.call(str(session.build / "examples/hello"), env=env, **options)
+
+
+def needs_root():
+    if os.geteuid() != 0:
+        raise Skip("becoming another user needs root")
+
+
+def dropped_root(session):
+    needs_root()
+    become = ("setpriv", f"--reuid={STRANGER}", "--clear-groups")
+    with reachable(session) as build:
+        result = session.tool("run", "--", *become, str(build / "hello"))
+    warned(result, str(session.runtime), "Permission denied", f"({STRANGER})")
+
+
+class reachable:
+    """The programs where every user can execute them."""
+    def __init__(self, session):
+        self.session = session
+
+    def __enter__(self):
+        self.directory = tempfile.mkdtemp(prefix="softhca-test.")
+        os.chmod(self.directory, 0o755)
+        for name in ("softhca", "softhcad", "libsofthca-preload.so", "examples/hello"):
+            shutil.copy(self.session.build / name, self.directory)
+        return pathlib.Path(self.directory)
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.directory)
+
+
+def without_daemon(session):
+    warned(hello(session, environment(session, SOFTHCA_DAEMON="/nowhere/softhcad")),
+           "/nowhere/softhcad", "SOFTHCA_DAEMON")
+
+
+def unknown_host(session):
+    warned(hello(session, environment(session, SOFTHCA_HOST="nohost")), "nohost", "softhca devices")
+
+
+def no_host(session):
+    warned(hello(session, environment(session, SOFTHCA_HOST=None)), "SOFTHCA_HOST", "softhca run")
+
+
+def no_fabric(session):
+    warned(hello(session, environment(session, SOFTHCA_DIR=None)), "SOFTHCA_DIR", "softhca run")
+
+
+def few_descriptors(session):
+    if not shutil.which("prlimit"):
+        raise Skip("prlimit is not there")
+    for limit in (5, 8, 12):
+        result = session.call("prlimit", f"--nofile={limit}", str(session.build / "examples/hello"),
+                              env=environment(session))
+        warned(result, "descriptors", f"limit is {limit}")
+
+
+def refused_calls(session):
+    """Filters of a program, and of a daemon that it starts."""
+    env = environment(session)
+    for calls, parts in ((("clone3", "clone"), ("filter of system calls", "clone3")),
+                         (("memfd_create",), ("filter of system calls", "memfd_create"))):
+        warned(hello(session, env, preexec_fn=lambda c=calls: refused.forbid(*c)), *parts)
+    # The daemon is there; only the program's own threads are refused.
+    session.tool("fabric", "up")
+    warned(hello(session, env, preexec_fn=lambda: refused.forbid("clone3")), "clone3")
+    session.tool("fabric", "down")
+
+
+def refused_tool(session):
+    result = session.run("true", preexec_fn=lambda: refused.forbid("memfd_create"))
+    expect(result.status == 125 and "memfd_create" in result.err and "another user" not in result.err,
+           result.text())
+
+
+def foreign_parent(session):
+    """Somebody else has made the directory of our fabrics."""
+    needs_root()
+    parent = session.runtime / "softhca-0"
+    parent.mkdir(mode=0o700)
+    os.chown(parent, STRANGER, STRANGER)
+    result = session.run("true")
+    expect(result.status == 125 and f"{parent} belongs to user {STRANGER}" in result.err,
+           result.text())
+    parent.rmdir()
+
+
+def open_directory(session):
+    directory = session.runtime / f"softhca-{os.geteuid()}" / "default"
+    directory.mkdir(parents=True)
+    directory.chmod(0o755)
+    result = session.run("true")
+    expect(result.status == 125 and f"{directory} is open to others" in result.err, result.text())
+    shutil.rmtree(directory.parent)
+
+
+def in_namespace(session, script, *parts):
+    """A run in a mount namespace of its own, which the script changes first."""
+    needs_root()
+    env = {**session.env, "XDG_RUNTIME_DIR": "/nowhere"}
+    result = session.call("unshare", "-m", "sh", "-ec", f"{script}; exec {session.softhca} run true",
+                          env=env)
+    if "unshare" in result.err and "Operation not permitted" in result.err:
+        raise Skip("no mount namespaces here")
+    expect(result.status == 125 and all(p in result.err for p in parts), result.text())
+
+
+def read_only_tmp(session):
+    in_namespace(session, "mount -t tmpfs -o ro tmpfs /tmp", "/tmp", "Read-only file system",
+                 "XDG_RUNTIME_DIR")
+
+
+def without_proc(session):
+    in_namespace(session, "umount -l /proc", "/proc")
+
+
+def cases():
+    tests = (dropped_root, without_daemon, unknown_host, no_host, no_fabric, few_descriptors,
+             refused_calls, refused_tool, foreign_parent, open_directory, read_only_tmp,
+             without_proc)
+    yield from (("no devices: " + test.__name__.replace("_", " "), test) for test in tests)
