@@ -63,6 +63,8 @@ def cases(build, long, seed):
             many = lives if long or not n else 100
             for what, count in (("lives", many), ("regions", 45), ("objects", 60), ("held", 150)):
                 yield way, f"budget {what}", [programs / "budget", device, what, str(count)]
+            for kind in ("private", "shared"):
+                yield way, f"sums {kind}", [programs / "sums", device, kind, str(150 * rounds)]
             for kind in listed_by(programs / "quiet"):
                 yield way, f"quiet {kind}", [programs / "quiet", device, kind, str(rounds),
                                              str(seed)]
