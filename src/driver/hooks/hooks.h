@@ -4,8 +4,8 @@
  * when it posts, polls or arms, right after libmlx5 has done its part.  An optimisation only: a
  * program that goes around them is served by the engine.
  *
- * The functions of libibverbs and libmlx5 that hooks.c defines (ibv_open_device, ...) are exported
- * by the preload library and pass on to the real ones.
+ * The functions of libibverbs and libmlx5 that library.c defines (ibv_open_device, ...) are
+ * exported by the preload library and pass on to the real ones.
  */
 #pragma once
 
