@@ -9,16 +9,10 @@
 
 #include "base/log.h"
 #include "base/memory_file.h"
+#include "base/sparse.h"
 #include "reach/proc_file.h"
 
 #define PAGE 4096u
-
-static void *map_shared(int fd, size_t bytes)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
 
 /* Opens shared memory of a fixed size, so that a peer can map all of it safely. */
 static struct hidden open_shared(const char *name, uint64_t bytes)
@@ -48,7 +42,7 @@ int expose_open(struct expose *e, struct slot *slots, uint16_t slot, bool keys)
 	e->file = open_shared("softhca-exposure", sizeof(struct expose_mem));
 	if (e->file.fd < 0)
 		return errno ? -errno : -ENOMEM;
-	e->mem = map_shared(e->file.fd, sizeof(struct expose_mem));
+	e->mem = sparse_map(sizeof(struct expose_mem), PROT_READ | PROT_WRITE, e->file.fd, 0);
 	if (!e->mem) {
 		ret = errno ? -errno : -ENOMEM;
 		goto close_file;

@@ -151,7 +151,7 @@ int segment_file_open(int32_t pid, int32_t fd, uint64_t id)
 
 void *segment_file_map(int fd, uint64_t offset, uint64_t bytes, bool writes)
 {
-	void *p = sparse_map(bytes, fd, offset);
+	void *p = sparse_map(bytes, PROT_NONE, fd, offset);
 
 	if (!p)
 		return NULL;

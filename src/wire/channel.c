@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/sparse.h"
 #include "base/trace.h"
 #include "reach/way.h"
 #include "wire/brief.h"
@@ -56,8 +57,8 @@ static int map_channel(int fd, size_t bytes, struct channel_mem **mem)
 	/* If a peer shrank the file, our next access would kill us.  Sealing fails on descriptors
 	 * that do not take seals; those come from somebody who is trusted. */
 	fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
-	p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (p == MAP_FAILED)
+	p = sparse_map(bytes, PROT_READ | PROT_WRITE, fd, 0);
+	if (!p)
 		return -errno;
 	*mem = p;
 	return 0;

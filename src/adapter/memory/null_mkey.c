@@ -40,11 +40,7 @@ static uint8_t *zeros_of(struct null_mkey *n)
 	pthread_mutex_lock(&n->lock);
 	zeros = atomic_load_explicit(&n->zeros, memory_order_relaxed);
 	if (!zeros) {
-		zeros = sparse_map(ZEROS_BYTES, -1, 0);
-		if (zeros && mprotect(zeros, ZEROS_BYTES, PROT_READ)) {
-			munmap(zeros, ZEROS_BYTES);
-			zeros = NULL;
-		}
+		zeros = sparse_map(ZEROS_BYTES, PROT_READ, -1, 0);
 		atomic_store_explicit(&n->zeros, zeros, memory_order_release);
 	}
 	pthread_mutex_unlock(&n->lock);

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/memory_file.h"
+#include "base/sparse.h"
 #include "driver/devx/devx.h"
 #include "driver/uverbs/core/event.h"
 #include "driver/uverbs/objects/uar.h"
@@ -37,12 +38,9 @@ static int file_map_pages(struct ufile *f, int fd)
 		return ret;
 	/* Mapped once, whole: a descriptor kept for later could be closed by the program, and its
 	 * number would then name somebody else's file. */
-	f->pages = mmap(NULL, UVERBS_FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-			fd, 0);
-	if (f->pages == MAP_FAILED) {
-		f->pages = NULL;
+	f->pages = sparse_map(UVERBS_FILE_BYTES, PROT_READ | PROT_WRITE, fd, 0);
+	if (!f->pages)
 		return -errno;
-	}
 	/* A child would only hold on to memory of a device that is not its own. */
 	(void)madvise(f->pages, UVERBS_FILE_BYTES, MADV_DONTFORK);
 	return dm_pool_open(&f->dm, fd, UVERBS_DM_OFFSET);

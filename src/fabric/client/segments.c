@@ -5,11 +5,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/sparse.h"
+
 static int segment_map(int fd, size_t bytes, int protection, void *out)
 {
-	void *p = mmap(NULL, bytes, protection, MAP_SHARED, fd, 0);
+	/* Without a file it would be private memory. */
+	void *p = fd < 0 ? NULL : sparse_map(bytes, protection, fd, 0);
 
-	if (p == MAP_FAILED)
+	if (fd < 0)
+		return -EBADF;
+	if (!p)
 		return -errno;
 	memcpy(out, &p, sizeof(p));
 	return 0;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Large mappings of which little is touched, in a program that has its memory locked. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/sparse.h"
@@ -44,9 +47,9 @@ static bool has_flag(const void *p, const char *flag)
 
 static void test_private(void)
 {
-	uint8_t *p = sparse_map(BYTES, -1, 0);
+	uint8_t *p = sparse_map(BYTES, PROT_READ | PROT_WRITE, -1, 0);
 
-	CHECK(p && !mprotect(p, BYTES, PROT_READ | PROT_WRITE));
+	CHECK(p);
 	CHECK(!resident(p) && has_flag(p, " dd") && !has_flag(p, " lo"));
 	CHECK(!p[5 * PAGE]);
 	p[5 * PAGE] = 1;
@@ -60,8 +63,8 @@ static void test_file(void)
 	uint8_t *p;
 
 	CHECK(fd >= 0 && !ftruncate(fd, BYTES + PAGE) && pwrite(fd, "x", 1, PAGE) == 1);
-	p = sparse_map(BYTES, fd, PAGE);
-	CHECK(p && !mprotect(p, BYTES, PROT_READ | PROT_WRITE));
+	p = sparse_map(BYTES, PROT_READ | PROT_WRITE, fd, PAGE);
+	CHECK(p);
 	CHECK(p[0] == 'x' && resident(p) == 1 && !has_flag(p, " lo"));
 	/* shared, not a copy */
 	p[1] = 'y';
@@ -73,13 +76,48 @@ static void test_file(void)
 static void test_refused(void)
 {
 	errno = 0;
-	CHECK(!sparse_map((size_t)1 << 60, -1, 0) && errno == ENOMEM);
+	CHECK(!sparse_map((size_t)1 << 60, PROT_NONE, -1, 0) && errno == ENOMEM);
 	errno = 0;
-	CHECK(!sparse_map(PAGE, 1000, 0) && errno == EBADF);
+	CHECK(!sparse_map(BYTES, PROT_WRITE, open("/dev/zero", O_RDONLY | O_CLOEXEC), 0) &&
+	      errno == EACCES);
+	errno = 0;
+	CHECK(!sparse_map(PAGE, PROT_NONE, 1000, 0) && errno == EBADF);
+}
+
+/* What the program has locked may not be much, if it is nobody special. */
+static void limited_child(void)
+{
+	const struct rlimit little = {BYTES / 16, BYTES / 16};
+
+	CHECK(!setrlimit(RLIMIT_MEMLOCK, &little));
+	if (!geteuid() && (setgid(65534) || setuid(65534)))
+		_exit(77);
+	if (mlockall(MCL_FUTURE))
+		_exit(77);
+	CHECK(mmap(NULL, BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED);
+	test_private();
+	test_file();
+	_exit(0);
+}
+
+static void test_limited(void)
+{
+	pid_t child = fork();
+	int status;
+
+	CHECK(child >= 0);
+	if (!child)
+		limited_child();
+	CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		printf("a limit of locked memory is not tried\n");
+	else
+		CHECK(!WEXITSTATUS(status));
 }
 
 int main(void)
 {
+	test_limited();
 	test_private();
 	test_file();
 	test_refused();

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/sparse.h"
+
 struct dm_area {
 	uint32_t pages; /* 0: unused */
 	uint32_t first;
@@ -61,8 +63,8 @@ int dm_pool_open(struct dm_pool *p, int fd, uint64_t offset)
 	ret = lock_init(&s->lock);
 	if (ret < 0)
 		goto unmap_shared;
-	memory = mmap(NULL, DM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
-	if (memory == MAP_FAILED) {
+	memory = sparse_map(DM_BYTES, PROT_READ | PROT_WRITE, fd, offset);
+	if (!memory) {
 		ret = -errno;
 		goto unmap_shared;
 	}
