@@ -17,6 +17,7 @@
 #include "driver/file/cdev_file.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/runtime/fault.h"
+#include "driver/runtime/lock_all.h"
 #include "driver/runtime/process.h"
 #include "driver/runtime/userfault.h"
 #include "driver/uverbs/objects/share.h"
@@ -169,6 +170,13 @@ void cdev_moved(void *from, size_t len, void *to)
 	userfault_moved((uintptr_t)from, len, (uintptr_t)to);
 	ushare_unmapping((uintptr_t)from, len);
 	errno = saved_errno;
+}
+
+int cdev_lock_all(int flags)
+{
+	no_cancellation();
+
+	return lock_all(flags);
 }
 
 /* As the kernel reads it: the program may have given no address.  Where that is forbidden, all

@@ -36,6 +36,8 @@ void cdev_unmapping(void *addr, size_t len);
 void cdev_moved(void *from, size_t len, void *to);
 /* Called before the real close; drops the descriptor's reference to its device file. */
 void cdev_close(int fd);
+/* As mlockall(2), for a process with a device. */
+int cdev_lock_all(int flags);
 /*
  * Around ioctl(UFFDIO_REGISTER, arg), by which the program begins to serve the faults of memory: in
  * between nothing of that is laid open, and afterwards it is known.

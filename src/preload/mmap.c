@@ -70,3 +70,8 @@ exported void *mremap(void *addr, size_t len, size_t new_len, int flags, ...)
 		cdev_unmapping((char *)addr + new_len, len - new_len);
 	return at;
 }
+
+exported int mlockall(int flags)
+{
+	return tree_device_opened() ? cdev_lock_all(flags) : (int)syscall(SYS_mlockall, flags);
+}

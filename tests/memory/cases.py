@@ -39,7 +39,7 @@ OPEN = {
 
 # Root is under none of these.
 ORDINARY = {"PR_SET_DUMPABLE", "PR_SET_DUMPABLE before opening", "PR_SET_PTRACER", "no more threads",
-            "no locked memory", "seccomp EPERM", "user namespace"}
+            "no locked memory", "mlockall under a limit", "seccomp EPERM", "user namespace"}
 
 # Other programs of tests/robust about a program's own memory, descriptors and threads.
 ROBUST = [("cancelled",), ("tidy", "close"), ("tidy", "close_range"), ("tidy", "closefrom"),

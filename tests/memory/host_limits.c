@@ -240,10 +240,9 @@ static void lock_all(struct host *h)
 		host_skip("mlockall: %s", strerror(errno));
 }
 
-static void with_all_locked(struct host *h)
+/* All works, and little has become resident since so much was shared. */
+static void all_with_locks(struct host *h, uint64_t shared)
 {
-	uint64_t shared = host_shared_bytes();
-
 	all(h);
 	peer_connect(&h->peer);
 	all(h);
@@ -251,6 +250,63 @@ static void with_all_locked(struct host *h)
 		  locked_bytes(getpid()) / MIB);
 	shared = host_shared_bytes() - shared;
 	host_want(shared <= 64 * MIB, "%lu MiB more are shared", (unsigned long)(shared / MIB));
+}
+
+static void with_all_locked(struct host *h)
+{
+	all_with_locks(h, host_shared_bytes());
+}
+
+static void *untouched(void)
+{
+	void *at =
+		mmap(NULL, HOST_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	host_want(at != MAP_FAILED, "mmap: %m");
+	return at;
+}
+
+static void want_resident(void *at, const char *what)
+{
+	static unsigned char there[HOST_BYTES / HOST_PAGE];
+
+	host_want(!mincore(at, HOST_BYTES, there), "mincore: %m");
+	for (size_t i = 0; i < sizeof(there); i++)
+		host_want(there[i] & 1, "page %zu of what was mapped %s is not there", i, what);
+}
+
+/* What is the program's own is filled, before and after. */
+static void locks_all(struct host *h)
+{
+	void *before = untouched();
+	uint64_t shared;
+
+	all(h);
+	shared = host_shared_bytes();
+	if (mlockall(MCL_CURRENT | MCL_FUTURE))
+		host_skip("mlockall: %s", strerror(errno));
+	want_resident(before, "before");
+	want_resident(untouched(), "after");
+	host_want(locked_bytes(getpid()) >= 2 * HOST_BYTES, "little is locked");
+	all_with_locks(h, shared);
+}
+
+/* Less than the device maps. */
+static void lock_little(struct host *h)
+{
+	(void)h;
+	set_limit(RLIMIT_MEMLOCK, 6 * MIB);
+	if (mlockall(MCL_FUTURE))
+		host_skip("mlockall: %s", strerror(errno));
+}
+
+static void with_little_locked(struct host *h)
+{
+	if (!geteuid())
+		host_skip("the limit does not hold for root");
+	all(h);
+	peer_connect(&h->peer);
+	all(h);
 }
 
 /* ---- core files ---- */
@@ -315,6 +371,8 @@ const struct host_case limit_cases[] = {
 	{"short files", with_short_files, short_files},
 	{"short files after opening", short_files_later, NULL},
 	{"mlockall", with_all_locked, lock_all},
+	{"mlockall after connecting", locks_all, NULL},
+	{"mlockall under a limit", with_little_locked, lock_little},
 	{"core file", dumped, NULL},
 	{NULL, NULL, NULL},
 };

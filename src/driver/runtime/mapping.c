@@ -152,3 +152,22 @@ bool mappings_served(uint64_t addr, uint64_t end)
 
 	return !smaps_walk(addr, end, note_served, &served) || served;
 }
+
+struct each {
+	bool (*look)(const struct vma *v, const char *flags, void *arg);
+	void *arg;
+};
+
+static bool look_at_each(struct smaps_entry *e, void *arg)
+{
+	const struct each *each = arg;
+
+	return each->look(&e->v, e->flags, each->arg);
+}
+
+bool mappings_each(bool (*look)(const struct vma *v, const char *flags, void *arg), void *arg)
+{
+	struct each each = {look, arg};
+
+	return smaps_walk(0, UINT64_MAX, look_at_each, &each);
+}

@@ -19,5 +19,9 @@ bool mappings_all(uint64_t addr, uint64_t end, bool (*ok)(const struct vma *v, c
  */
 bool mappings_plain(uint64_t addr, uint64_t end) must_check;
 
+/* Calls look for each mapping of the process, with its flags as smaps has them, until it says no.
+ * False: they cannot be read.  Reads much. */
+bool mappings_each(bool (*look)(const struct vma *v, const char *flags, void *arg), void *arg);
+
 /* Some of [addr, end) is served by a userfaultfd, or that cannot be found out.  Reads much. */
 bool mappings_served(uint64_t addr, uint64_t end) must_check;
