@@ -89,6 +89,12 @@ const struct counter_attr hw_counter_attrs[] = {
 };
 const uint32_t nhw_counter_attrs = array_size(hw_counter_attrs);
 
+const struct counter_attr violation_attrs[] = {
+	LIVE("bad_pkey_cntr", PORT_PKEY_VIOLATIONS),
+	LIVE("qkey_viol_cntr", PORT_QKEY_VIOLATIONS),
+};
+const uint32_t nviolation_attrs = array_size(violation_attrs);
+
 static bool counter_find(const struct counter_attr *table, uint32_t n, const char *name,
 			 uint32_t *index)
 {

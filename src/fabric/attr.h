@@ -45,6 +45,9 @@ extern const struct counter_attr counter_attrs[];
 extern const uint32_t ncounter_attrs;
 extern const struct counter_attr hw_counter_attrs[];
 extern const uint32_t nhw_counter_attrs;
+/* What a port's query gives and no file has (PortInfo, IBTA 14.2.5.6), by the names of verbs. */
+extern const struct counter_attr violation_attrs[];
+extern const uint32_t nviolation_attrs;
 
 enum attr_group { GROUP_PORT, GROUP_COUNTERS, GROUP_HW_COUNTERS, GROUP_GIDS, GROUP_PKEYS };
 

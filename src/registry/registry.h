@@ -49,6 +49,8 @@ enum port_counter {
 	PORT_MULTICAST_RCV_PACKETS,
 	PORT_XMIT_DISCARDS,
 	PORT_RCV_ERRORS,
+	PORT_PKEY_VIOLATIONS, /* as in PortInfo: packets of another partition */
+	PORT_QKEY_VIOLATIONS,
 	PORT_LINK_DOWNED, /* the daemon counts it, in no slot */
 	HW_DUPLICATE_REQUEST,
 	HW_IMPLIED_NAK_SEQ_ERR,

@@ -77,6 +77,15 @@ static uint64_t lid_of(const struct subnet_port *p)
 	return atomic_load_explicit(&p->lid, memory_order_relaxed);
 }
 
+/* Those that are not zero. */
+static void counters_print(const struct counter_attr *table, uint32_t n,
+			   const struct msg_counters_reply *c)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (table[i].counter >= 0 && c->total[table[i].counter])
+			printf("    %s %" PRIu64 "\n", table[i].name, c->total[table[i].counter]);
+}
+
 static void port_print(struct view *v, uint32_t row)
 {
 	const struct subnet_port *p = &v->subnet.ports[row];
@@ -98,14 +107,9 @@ static void port_print(struct view *v, uint32_t row)
 		view_gid(&gid.gid, text, sizeof(text));
 		printf("    gid %-2u %s  %s\n", i, text, view_gid_type(p, gid.type));
 	}
-	for (uint32_t i = 0; i < ncounter_attrs; i++)
-		if (counter_attrs[i].counter >= 0 && c->total[counter_attrs[i].counter])
-			printf("    %s %" PRIu64 "\n", counter_attrs[i].name,
-			       c->total[counter_attrs[i].counter]);
-	for (uint32_t i = 0; i < nhw_counter_attrs; i++)
-		if (hw_counter_attrs[i].counter >= 0 && c->total[hw_counter_attrs[i].counter])
-			printf("    %s %" PRIu64 "\n", hw_counter_attrs[i].name,
-			       c->total[hw_counter_attrs[i].counter]);
+	counters_print(counter_attrs, ncounter_attrs, c);
+	counters_print(violation_attrs, nviolation_attrs, c);
+	counters_print(hw_counter_attrs, nhw_counter_attrs, c);
 }
 
 static void counters_json(struct json *j, const char *key, const struct counter_attr *table,
@@ -151,6 +155,7 @@ static void port_json(struct view *v, struct json *j, uint32_t row)
 	}
 	json_close(j, ']');
 	counters_json(j, "counters", counter_attrs, ncounter_attrs, c);
+	counters_json(j, "violations", violation_attrs, nviolation_attrs, c);
 	counters_json(j, "hw_counters", hw_counter_attrs, nhw_counter_attrs, c);
 	json_close(j, '}');
 }

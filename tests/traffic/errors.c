@@ -206,10 +206,29 @@ static bool check_events(struct error_pair *s, const struct error_case *c)
 	return good;
 }
 
+static uint32_t qkey_violations(struct error_pair *s)
+{
+	struct ibv_port_attr attr;
+	int err = ibv_query_port(s->roles[1].qp->context, DEVICE_PORT, &attr);
+
+	if (err)
+		device_die("ibv_query_port: %s", strerror(err));
+	return attr.qkey_viol_cntr;
+}
+
+/* The port counts what it drops for its key, and nothing else there. */
+static bool check_violations(struct error_pair *s, const struct error_case *c, uint32_t before)
+{
+	uint32_t n = s->roles[1].qp ? qkey_violations(s) - before : 0;
+
+	return n == c->wrong_qkey || bad("%u violations of Q_Keys counted", n);
+}
+
 static bool run_case(const struct error_case *c, const char *device, int gid_index)
 {
 	struct error_pair s;
 	uint8_t *before[2];
+	uint32_t violations;
 	bool good;
 
 	error_pair_open(&s, device, gid_index, c);
@@ -224,9 +243,11 @@ static bool run_case(const struct error_case *c, const char *device, int gid_ind
 	}
 	if (!c->no_receive)
 		error_pair_post_receives(&s, c);
+	violations = qkey_violations(&s);
 	post_requests(&s, c);
 	good = check_requester(&s, c) && check_responder(&s, c);
 	good &= check_events(&s, c);
+	good = good && check_violations(&s, c, violations);
 	/*
 	 * No byte may have changed on either side, except where the specification leaves a buffer
 	 * undefined: by a message whose receive failed, and by the packets that a requester sent

@@ -476,7 +476,7 @@ static const char *response_refusal(const struct qp *qp, uint16_t pkey, uint32_t
 				    uint32_t sqpn)
 {
 	if (unlikely(!pkey_match(pkey, qp->pkey))) {
-		shard_count(qp->adapter->counters, PORT_RCV_ERRORS, 1);
+		shard_count(qp->adapter->counters, PORT_PKEY_VIOLATIONS, 1);
 		return "pkey";
 	}
 	return likely(qp_is_peer(qp, src_port, sqpn)) ? NULL : "not-from-peer";

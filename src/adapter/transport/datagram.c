@@ -28,6 +28,7 @@ void datagram_receive(struct qp *qp, const struct pkt *pkt)
 	if (pkt->qkey != qp->attr.qkey) {
 		trace(packet, dropped, qp->qpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn,
 		      "qkey");
+		shard_count(qp->adapter->counters, PORT_QKEY_VIOLATIONS, 1);
 		return;
 	}
 	if (recv_take(qp) != RECV_OK) {

@@ -367,7 +367,7 @@ void dct_receive(struct qp *target, const struct pkt *pkt)
 	/* the checks of responder_receive, made before a stranger gets a place */
 	if (unlikely(!pkey_match(pkt->pkey, target->pkey))) {
 		dct_trace_drop(target, pkt, "pkey");
-		shard_count(target->adapter->counters, PORT_RCV_ERRORS, 1);
+		shard_count(target->adapter->counters, PORT_PKEY_VIOLATIONS, 1);
 		return;
 	}
 	if (unlikely(pkt->dc->key != target->dct->key)) {

@@ -431,7 +431,7 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 	/* IBTA 9.6.1.1.1: a packet of another partition is dropped silently */
 	if (unlikely(!pkey_match(pkt->pkey, qp->pkey))) {
 		resp_trace_drop(qp, pkt, "pkey");
-		shard_count(qp->adapter->counters, PORT_RCV_ERRORS, 1);
+		shard_count(qp->adapter->counters, PORT_PKEY_VIOLATIONS, 1);
 		goto unlock;
 	}
 	if (qp->bth == BTH_UD) {

@@ -14,6 +14,7 @@
 #include "driver/uverbs/core/clock.h"
 #include "driver/uverbs/core/port.h"
 #include "driver/uverbs/uverbs.h"
+#include "fabric/client/client.h"
 #include "prm/model.h"
 #include "usermem/usermem.h"
 
@@ -155,9 +156,21 @@ static int cmd_query_device_ex(struct ureq *req)
 	return ret < 0 ? ret : ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
 
+/* As wide as in PortInfo, where they stay at their end.  Without the daemon nothing is known. */
+static void fill_violations(uint32_t row, struct ib_uverbs_query_port_resp *p)
+{
+	uint64_t totals[PORT_COUNTERS];
+
+	if (fabric_port_counters(row, totals))
+		return;
+	p->bad_pkey_cntr = (uint32_t)min_u64(totals[PORT_PKEY_VIOLATIONS], UINT16_MAX);
+	p->qkey_viol_cntr = (uint32_t)min_u64(totals[PORT_QKEY_VIOLATIONS], UINT16_MAX);
+}
+
 static void fill_port(const struct ufile *f, uint32_t number, struct ib_uverbs_query_port_resp *p)
 {
-	const struct subnet_port *port = &f->process->subnet->ports[ufile_port_row(f, number)];
+	uint32_t row = ufile_port_row(f, number);
+	const struct subnet_port *port = &f->process->subnet->ports[row];
 	uint32_t state = ufile_port_state(f, number);
 
 	*p = (struct ib_uverbs_query_port_resp){
@@ -171,6 +184,7 @@ static void fill_port(const struct ufile *f, uint32_t number, struct ib_uverbs_q
 		.active_width = WIDTH_4X,
 		.phys_state = uport_phys_state(state),
 	};
+	fill_violations(row, p);
 	if (port->ethernet) {
 		p->port_cap_flags = IB_UVERBS_PCF_CM_SUP | IB_UVERBS_PCF_IP_BASED_GIDS;
 		p->active_speed = SPEED_HDR;

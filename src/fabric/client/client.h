@@ -76,6 +76,12 @@ int fabric_open_channel(struct fabric_client *c, uint16_t peer, int *fd, size_t 
 			int *side) must_check;
 
 /*
+ * What a port's counters have in all processes together, those that have ended included; needs no
+ * open client.  0 or negative errno.
+ */
+int fabric_port_counters(uint32_t row, uint64_t totals[PORT_COUNTERS]) must_check;
+
+/*
  * Reads the present text of a live attribute; needs no open client.  The attribute is named by its
  * path below the host's tree ("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data").
  * Returns its length, -ENOENT if that path is not live (read the file), or another negative errno.

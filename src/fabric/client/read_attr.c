@@ -67,6 +67,23 @@ static int hold_fabric(const struct fabric_environment *env)
 	return sock < 0 ? sock : 0;
 }
 
+int fabric_port_counters(uint32_t row, uint64_t totals[PORT_COUNTERS])
+{
+	const struct fabric_environment *env = fabric_environment();
+	int fds[MSG_MAX_FDS];
+	struct msg m = {.index.index = row};
+	int sock;
+
+	if (!env)
+		return -ENODEV;
+	sock = link_open(env->dir, NULL, &m, MSG_COUNTERS, fds);
+	if (sock < 0)
+		return sock;
+	close(sock);
+	memcpy(totals, m.counters_reply.total, PORT_COUNTERS * sizeof(totals[0]));
+	return 0;
+}
+
 ssize_t fabric_read_attr(const char *path, char *buf, size_t size)
 {
 	const struct fabric_environment *env = fabric_environment();

@@ -80,12 +80,12 @@ static const struct cqe64 *hear(const struct pkt *p)
 	return c;
 }
 
-static uint64_t receive_errors(void)
+static uint64_t pkey_violations(void)
 {
 	uint64_t sum = 0;
 
 	for (unsigned shard = 0; shard < SLOT_SHARDS; shard++)
-		sum += pair.fabric->slots[0].counters[shard][0][PORT_RCV_ERRORS];
+		sum += pair.fabric->slots[0].counters[shard][0][PORT_PKEY_VIOLATIONS];
 	return sum;
 }
 
@@ -102,7 +102,7 @@ static void strangers(const struct kind *k)
 	p = response(k, &path);
 	p.pkey = 0x8123;
 	CHECK(!hear(&p));
-	CHECK(receive_errors() == 1);
+	CHECK(pkey_violations() == 1);
 }
 
 static void run(const struct kind *k, bool exposed, bool watched)
