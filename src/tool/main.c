@@ -12,6 +12,11 @@ static const struct command commands[] = {
 	 "[--memory auto|mapped|kernel|packets] [--trace PATTERN[,PATTERN...]] [--] PROGRAM "
 	 "[ARG...]",
 	 "Runs PROGRAM with the devices of a host, starting the fabric if need be.\n"
+	 "--fabric: one of your fabrics, each a network of its own with its own hosts;\n"
+	 "programs see only those of the same fabric. The default is 'default'.\n"
+	 "--host: the machine of the fabric that the program runs on, as 'softhca devices'\n"
+	 "lists them; the default is the first, host1. Two programs on different hosts\n"
+	 "have different devices and addresses.\n"
 	 "--model: the card that the devices are to be taken for; see softhca(1).\n"
 	 "--signature-reports: signature errors as the manual pages of libmlx5 describe\n"
 	 "them (the default), or as devices are seen to report them.\n"
@@ -95,9 +100,12 @@ int main(int argc, char **argv)
 		argv += words - 1;
 		argc -= words - 1;
 		status = session_open(&session, &commands[i], argc, argv, &first);
-		if (status >= 0)
-			return status;
-		return commands[i].run(&session, argc - first, argv + first);
+		if (status < 0)
+			status = commands[i].run(&session, argc - first, argv + first);
+		/* A shell takes the status of eval and not that of what it has evaluated. */
+		if (status && commands[i].run == command_env)
+			puts("false");
+		return status;
 	}
 	if (!strcmp(argv[0], "fabric")) {
 		if (argc > 1 && wants_help(argv[1])) {

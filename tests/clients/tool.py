@@ -248,6 +248,14 @@ def manual_page_is_up_to_date(session):
     expect(variables and named == variables, f"variables: {named}, documented: {variables}")
 
 
+def env_of_no_host(session):
+    """A script that ends at errors does not go on without devices."""
+    for host in ("nohost", "no/host"):
+        result = session.call("bash", "-ec", f'eval "$({session.softhca} env --host {host})"; '
+                              "echo went on")
+        expect(result.status == 1 and not result.out and host in result.err, result.text())
+
+
 def env_eval(session):
     result = session.call("sh", "-c", f'eval "$({session.softhca} env)" && ibv_devices')
     expect(result.status == 0 and "mlx5_0" in result.out, result.text())
@@ -436,6 +444,6 @@ def cases():
         exit_status, models, killed_by_signal, signal_reaches_program, streams, arguments,
         unknown_option, unknown_command, many_hosts, hosts_cost_the_same, unknown_host,
         missing_program, not_executable, static_program, script, help_and_version,
-        manual_page_is_up_to_date, env_eval, devices, fabric_up_status_down, fabrics_are_separate,
+        manual_page_is_up_to_date, env_of_no_host, env_eval, devices, fabric_up_status_down, fabrics_are_separate,
         concurrent_runs, concurrent_traffic, program_killed, peer_killed,
         daemon_killed, daemon_killed_under_traffic, idle_cpu, start_up_time, ordinary_user)]
