@@ -111,6 +111,8 @@ static void part_straight(struct pull *p, struct part *part)
 	part->local[1] = (struct iovec){to + part->head, part->bytes - part->head - part->tail};
 	part->local[2] = (struct iovec){p->buffer + part->head, part->tail};
 	part->nlocal = 3;
+	/* The peer does not wait for faults of ours. */
+	usermem_bring_in(&(struct run){to, part->bytes}, 1, true);
 }
 
 static void part_buffered(struct pull *p, struct part *part)

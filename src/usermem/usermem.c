@@ -7,6 +7,8 @@
 #include "base/word.h"
 #include "usermem/usermem.h"
 
+#define PAGE_MASK ((uintptr_t)4096 - 1)
+
 typedef bool touch_copy(void *dst, const void *src, size_t n);
 
 /* Two lists, and whose words are kept whole. */
@@ -96,6 +98,16 @@ bool usermem_pull_answer(const struct run *dst, uint32_t ndst, const struct run 
 			 usermem_read};
 
 	return pull_all(&p);
+}
+
+void usermem_bring_in(const struct run *run, uint32_t n, bool write)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uintptr_t at = (uintptr_t)run[i].addr, end = at + run[i].len;
+
+		for (; at < end && usermem_touch((void *)at, write); at = (at | PAGE_MASK) + 1)
+			;
+	}
 }
 
 bool usermem_readable(const struct run *run, uint32_t n)

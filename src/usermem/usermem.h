@@ -55,6 +55,14 @@ bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src,
 bool usermem_pull_answer(const struct run *dst, uint32_t ndst, const struct run *src,
 			 uint32_t nsrc) must_check;
 
+/* Touches the byte as a copy from there, or to there, would: false if it cannot be. */
+bool usermem_touch(void *at, bool write) must_check;
+/*
+ * Touches all pages of the list, so that what a fault of the program's own memory waits for is waited
+ * for here, and not where a peer waits for us.  Memory that is not there stays so.
+ */
+void usermem_bring_in(const struct run *run, uint32_t n, bool write);
+
 /* Can all of it be read?  Tells which side of a failed pull has gone; slow. */
 bool usermem_readable(const struct run *run, uint32_t n) must_check;
 

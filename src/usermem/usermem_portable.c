@@ -94,6 +94,17 @@ bool usermem_read(void *dst, const void *src, size_t n)
 	return true;
 }
 
+bool usermem_touch(void *at, bool write)
+{
+	_Atomic(char) *byte = at;
+
+	if (write)
+		guarded(at, 1, NULL, 0, atomic_fetch_or(byte, 0));
+	else
+		guarded(at, 1, NULL, 0, (void)atomic_load(byte));
+	return true;
+}
+
 bool usermem_publish(void *dst, const void *src, size_t n)
 {
 	/* The last 8 bytes go last and, if aligned, at once. */

@@ -174,6 +174,26 @@ bool usermem_read(void *dst, const void *src, size_t n)
 	return true;
 }
 
+bool usermem_touch(void *at, bool write)
+{
+	uint8_t *byte = at, v;
+
+	if (!write) {
+		touch_load(v, byte);
+		return true;
+	}
+	/* Changes nothing, whoever else is writing there. */
+	__asm__ volatile goto("1: lock orb $0, %0\n\t" EXTABLE("1b")
+			      : "+m"(*byte)
+			      :
+			      : "memory", "cc"
+			      : fault);
+	__asm__ volatile("");
+	return true;
+fault:
+	return false;
+}
+
 bool usermem_publish(void *dst, const void *src, size_t n)
 {
 	const uint64_t *from = src;

@@ -269,6 +269,9 @@ bool channel_send(struct channel *ch, uint16_t peer, const struct pkt *p,
 		  enum wire_verdict *verdict)
 {
 	*verdict = WIRE_LOST;
+	/* Our faults are ours to wait for: the peer reads it holding a slot of ours. */
+	if (atomic_load_explicit(&ch->by_reference, memory_order_relaxed) && reference_allowed(p))
+		usermem_bring_in(p->runs, p->nruns, false);
 	spin_lock(&ch->tx_lock);
 	if (ch->mem && ch->peer == peer && !atomic_load_explicit(&ch->broken, memory_order_relaxed))
 		*verdict = send_locked(ch, p);

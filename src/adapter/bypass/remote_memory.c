@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "adapter/bypass/remote_memory.h"
 
+#include "usermem/usermem.h"
+
 /* How often one request begins again because the target revoked something meanwhile, mostly what
  * is none of its business. */
 #define MOVE_TRIES 4
@@ -154,6 +156,8 @@ static bool move_once(const struct bypass_peer *r, struct remote_move *m, struct
 static void move_bounded(const struct bypass_peer *r, struct remote_move *m, struct reached *to)
 {
 	m->way = KEY_PACKETS;
+	/* A slot is not held where a fault of our own program's memory may wait for somebody. */
+	usermem_bring_in(m->local, m->nlocal, m->right == IB_ACCESS_REMOTE_READ);
 	for (int i = 0; i < MOVE_TRIES && !move_once(r, m, to); i++)
 		;
 }

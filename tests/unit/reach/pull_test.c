@@ -14,6 +14,7 @@
 #include "base/rseq.h"
 #include "check.h"
 #include "test_fault.h"
+#include "test_served.h"
 #include "test_runs.h"
 #include "usermem/usermem.h"
 #include "way_pair.h"
@@ -91,6 +92,38 @@ static void test_arrives(struct way_pair *p)
 	CHECK(way_pair_join(way_pair_fork(p, child_odd)));
 }
 
+/* ---- memory of ours whose faults wait ---- */
+
+static void nobody_is_in(void *user)
+{
+	struct way_pair *p = user;
+
+	for (unsigned i = 0; i < ACCESS_SLOTS; i++)
+		CHECK(!atomic_load(&p->table.slots[i].owner));
+}
+
+/* The sender's memory is not held meanwhile. */
+static int child_waits(struct way_pair *p)
+{
+	static const uint32_t lengths[] = {100, 16384, 600000};
+	struct way_peer from = sender_of(p);
+	struct test_served served;
+
+	if (!test_served_map(&served, WAY_PAIR_BYTES, nobody_is_in, p)) {
+		printf("userfaultfd: %s\n", strerror(errno));
+		return 0;
+	}
+	for (size_t i = 0; i < array_size(lengths); i++) {
+		struct run to = {served.at + 3, lengths[i]}, src = {p->memory + 3, lengths[i]};
+
+		test_served_empty(&served);
+		CHECK(way_pull(&from, &to, 1, &src, 1, NULL) == WAY_DONE);
+		CHECK(atomic_load(&served.faults) >= lengths[i] / 4096);
+		CHECK(!memcmp(to.addr, p->shared + 3, lengths[i]));
+	}
+	return 0;
+}
+
 /* ---- what is taken back ---- */
 
 static uint32_t bytes;
@@ -161,6 +194,7 @@ int main(int argc, char **argv)
 	test_fault_catch();
 	way_pair_hold(p);
 	test_arrives(p);
+	CHECK(way_pair_join(way_pair_fork(p, child_waits)));
 	CHECK(is_quiet(p, 8192, true, control, ROUNDS));
 	CHECK(is_quiet(p, 900000, true, control, ROUNDS / 10));
 	CHECK(is_quiet(p, 8192, false, control, ROUNDS / 2));

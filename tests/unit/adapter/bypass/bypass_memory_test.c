@@ -10,6 +10,7 @@
 #include "check.h"
 #include "exposed_pair.h"
 #include "test_fault.h"
+#include "test_served.h"
 
 #define DEEP 16u
 
@@ -152,6 +153,49 @@ static void test_memory_gone(void)
 	exposed_pair_down(p);
 }
 
+/* ---- memory of the initiator's whose faults wait ---- */
+
+static void nobody_is_in(void *user)
+{
+	struct exposed_pair *p = user;
+	const struct access_table *t = &exposed_pair_expose(p)->mem->access;
+
+	for (unsigned i = 0; i < ACCESS_SLOTS; i++)
+		CHECK(!atomic_load(&t->slots[i].owner));
+}
+
+/* The initiator is not in the target's memory while it waits for its own. */
+static void test_own_faults(enum key_way way)
+{
+	struct exposed_pair *p = exposed_pair_up(way);
+	struct test_served served;
+	uint32_t key, msn;
+	struct mkey *mr;
+
+	if (!test_served_map(&served, EXPOSED_PAIR_BYTES, nobody_is_in, p))
+		SKIP("userfaultfd: %s", strerror(errno));
+	key = device_mr(&p->initiator.device, 0, p->from.pdn, served.at, EXPOSED_PAIR_BYTES,
+			EXPOSED_PAIR_RIGHTS, &mr);
+	for (unsigned read = 0; read < 2; read++) {
+		struct device_wqe w;
+
+		test_served_empty(&served);
+		msn = exposed_pair_msn(p);
+		memset(p->to->data, read ? 'r' : 'w', EXPOSED_PAIR_BYTES);
+		device_wqe_begin(&p->from, &w, read ? WQE_OP_RDMA_READ : WQE_OP_RDMA_WRITE,
+				 WQE_CTRL_CE_ALWAYS, 0);
+		device_wqe_raddr(&w, (uintptr_t)p->to->data, p->target_key);
+		device_wqe_data(&w, served.at, EXPOSED_PAIR_BYTES, key);
+		device_wqe_end(&w);
+		exposed_pair_sent(p, CQE_OP_REQ);
+		CHECK(exposed_pair_msn(p) == msn + 1 && atomic_load(&served.faults) == 1);
+		for (unsigned i = 0; i < EXPOSED_PAIR_BYTES; i++)
+			CHECK(read ? served.at[i] == 'r' : !p->to->data[i]);
+	}
+	mkey_destroy(p->initiator.device.adapter[0], mr);
+	exposed_pair_down(p);
+}
+
 int main(void)
 {
 	if (!rseq_available())
@@ -159,5 +203,7 @@ int main(void)
 	test_not_mapped_yet();
 	test_never_mapped();
 	test_memory_gone();
+	test_own_faults(KEY_MAPPED);
+	test_own_faults(KEY_KERNEL);
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include "base/rcu.h"
 #include "signed_pair.h"
 #include "test_fault.h"
+#include "test_served.h"
 #include "wire/channel.h"
 #include "exposure/expose.h"
 
@@ -271,10 +272,46 @@ static void test_being_read(void)
 	reader_end();
 }
 
+/* ---- memory whose faults wait ---- */
+
+static void look_away(void *user)
+{
+	(void)user;
+}
+
+/* The sender has waited for them before a peer reads. */
+static void test_own_faults(void)
+{
+	struct test_served served;
+	struct device_wqe w;
+	struct mkey *mr;
+	uint32_t key;
+
+	if (!test_served_map(&served, BYTES, look_away, NULL)) {
+		printf("userfaultfd: %s\n", strerror(errno));
+		return;
+	}
+	pair_up();
+	key = device_mr(&pair.device, 0, pair.side[0].q.pdn, served.at, BYTES, DEVICE_ALL_ACCESS,
+			&mr);
+	memset(pair.side[1].memory, 1, BYTES);
+	device_wqe_begin(&pair.side[0].q, &w, WQE_OP_RDMA_WRITE, WQE_CTRL_CE_ALWAYS, 0);
+	device_wqe_raddr(&w, (uintptr_t)pair.side[1].memory, pair.side[1].lkey);
+	device_wqe_data(&w, served.at, BYTES, key);
+	device_wqe_end(&w);
+	CHECK(atomic_load(&served.faults) == BYTES / 4096);
+	CHECK(cqe_op(next(&pair, 0)) == CQE_OP_REQ);
+	for (unsigned i = 0; i < BYTES; i++)
+		CHECK(!pair.side[1].memory[i]);
+	mkey_destroy(pair.device.adapter[0], mr);
+	signed_pair_down(&pair);
+}
+
 int main(void)
 {
 	alarm(120); /* nothing may hang */
 	test_fault_catch();
+	test_own_faults();
 	test_being_read();
 	test_inline_and_memory();
 	test_keys_of_one_memory();
