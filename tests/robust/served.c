@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * served DEVICE listen|connect TCP-PORT before|after: the listener registers memory whose faults it
+ * served DEVICE listen|connect TCP-PORT before|after|unseen: the listener registers memory whose faults it
  * serves itself (userfaultfd), before it registers it with the device or afterwards.  It serves
  * none until it is told to.  The connecting side posts and polls meanwhile and is held up by
  * nothing; when the fault is served, the request ends with what the listener has supplied.
+ *
+ * unseen: it begins to serve by a bare system call, and never serves a fault, but ends.  That ends
+ * the request, and what the connecting side does afterwards is held up by nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -59,7 +62,18 @@ static void complete_when_served(struct pair *p, const char *what)
 	pair_complete(p, what);
 }
 
-static int drive(struct pair *p)
+/* How the request ends is left open: the listener's memory may have taken it. */
+static void drive_into_the_unseen(struct pair *p)
+{
+	struct ibv_wc wc;
+
+	pair_write(p, 0, 0, PAGE, SMALL);
+	while (!ibv_poll_cq(p->cq, 1, &wc))
+		;
+	printf("a write to memory that nobody served: %s\n", ibv_wc_status_str(wc.status));
+}
+
+static int drive(struct pair *p, bool unseen)
 {
 	struct place served;
 
@@ -73,6 +87,10 @@ static int drive(struct pair *p)
 	hear(p, &served, sizeof(served));
 	p->peer_addr = served.addr;
 	p->peer_rkey = served.rkey;
+	if (unseen) {
+		drive_into_the_unseen(p);
+		return 0;
+	}
 	memset(p->mem, 's', BYTES);
 	pair_write(p, 0, 0, PAGE + SMALL, SMALL);
 	complete_when_served(p, "a write");
@@ -102,14 +120,15 @@ static int faults_open(void)
 	return fd;
 }
 
-static void faults_serve_in(int fd, void *at)
+static void faults_serve_in(int fd, void *at, bool unseen)
 {
 	struct uffdio_register range = {
 		.range = {(uintptr_t)at, BYTES},
 		.mode = UFFDIO_REGISTER_MODE_MISSING,
 	};
 
-	if (ioctl(fd, UFFDIO_REGISTER, &range))
+	if (unseen ? syscall(SYS_ioctl, fd, UFFDIO_REGISTER, &range)
+		   : ioctl(fd, UFFDIO_REGISTER, &range))
 		device_die("UFFDIO_REGISTER: %m");
 }
 
@@ -143,7 +162,17 @@ static void serve(const struct pair *p, int fd, uint8_t *page)
 	supply(fd, page, 'h');
 }
 
-static int listen_to(struct pair *p, bool before)
+/* Somebody waits for a page; then this process is gone. */
+static _Noreturn void serve_nobody(int fd)
+{
+	struct uffd_msg msg;
+
+	if (read(fd, &msg, sizeof(msg)) != (ssize_t)sizeof(msg))
+		device_die("reading faults: %m");
+	_exit(0);
+}
+
+static int listen_to(struct pair *p, bool before, bool unseen)
 {
 	uint8_t *at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	int fd = faults_open();
@@ -155,7 +184,7 @@ static int listen_to(struct pair *p, bool before)
 	if (at == MAP_FAILED)
 		device_die("mmap: %m");
 	if (before)
-		faults_serve_in(fd, at);
+		faults_serve_in(fd, at, false);
 	for (unsigned i = 0; i < PAGES; i++) {
 		if (before)
 			supply(fd, at + (size_t)i * PAGE, 'o');
@@ -166,11 +195,13 @@ static int listen_to(struct pair *p, bool before)
 	if (!mr)
 		device_die("ibv_reg_mr: %m");
 	if (!before)
-		faults_serve_in(fd, at);
+		faults_serve_in(fd, at, unseen);
 	if (madvise(at, BYTES, MADV_DONTNEED))
 		device_die("MADV_DONTNEED: %m");
 	here = (struct place){(uintptr_t)at, mr->rkey};
 	tell(p, &here, sizeof(here));
+	if (unseen)
+		serve_nobody(fd);
 	serve(p, fd, at + PAGE);
 	serve(p, fd, at + (size_t)2 * PAGE);
 	hear(p, &turn, 1);
@@ -184,18 +215,19 @@ int main(int argc, char **argv)
 {
 	struct device_connection how = device_default_connection;
 	bool listens = argc > 2 && !strcmp(argv[2], "listen");
+	bool unseen = argc > 4 && !strcmp(argv[4], "unseen");
 	struct pair p;
 	int ret;
 
 	if (argc != 5) {
-		fputs("usage: served DEVICE listen|connect TCP-PORT before|after\n", stderr);
+		fputs("usage: served DEVICE listen|connect TCP-PORT before|after|unseen\n", stderr);
 		return 2;
 	}
 	how.access = ACCESS;
 	how.timeout = 20; /* four seconds: the listener may be slow to serve */
 	pair_open(&p, argv[1], &how, BYTES);
 	pair_meet(&p, &how, listens, pair_number(argv[3]));
-	ret = listens ? listen_to(&p, !strcmp(argv[4], "before")) : drive(&p);
+	ret = listens ? listen_to(&p, !strcmp(argv[4], "before"), unseen) : drive(&p, unseen);
 	pair_close(&p);
 	return ret;
 }

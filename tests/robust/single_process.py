@@ -102,7 +102,7 @@ def cases(programs):
         *((f"passive target {d}", two(programs, "passive", d)) for d in devices),
         *((f"shared memory of a stopped target {d}", two(programs, "shared", d)) for d in devices),
         *((f"memory that serves its faults, {when} {d}", two(programs, "served", d, when))
-          for d in devices for when in ("before", "after")),
+          for d in devices for when in ("before", "after", "unseen")),
         *((f"stores beside a region, peer {d}", two(programs, "neighbours", d)) for d in devices),
         *((f"stores beside a region, thread {d}", program(programs, "neighbours", d, "thread"))
           for d in devices),
