@@ -12,17 +12,18 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <infiniband/mlx5dv.h>
-
-#include "verbs_device.h"
+#include "kinds.h"
 
 #define PAGE   4096u
 #define LARGE  ((64u << 20) + PAGE)
 #define MANY   300
+#define ROOMY  (32u << 20)
+#define SPARE  (8u << 20) /* of address space, for all but a copy of that */
 #define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
 static void *memory_map(size_t bytes, int flags, int fd)
@@ -90,9 +91,31 @@ static uint32_t key_of(struct ibv_pd *pd, void *memory, size_t bytes, int access
 	return mr->rkey;
 }
 
-static void tell(const char *name, uint32_t number)
+void kinds_tell(const char *name, uint32_t number)
 {
 	printf("%u %s\n", number, name);
+}
+
+/* With no address space for as much again. */
+static uint32_t key_squeezed(struct ibv_pd *pd)
+{
+	void *memory = memory_private(ROOMY);
+	FILE *f = fopen("/proc/self/statm", "re");
+	struct rlimit old, limit;
+	unsigned long pages;
+	uint32_t key;
+
+	if (!f || fscanf(f, "%lu", &pages) != 1 || getrlimit(RLIMIT_AS, &old))
+		device_die("statm: %m");
+	fclose(f);
+	limit = old;
+	limit.rlim_cur = pages * PAGE + SPARE;
+	if (setrlimit(RLIMIT_AS, &limit))
+		device_die("setrlimit: %m");
+	key = key_of(pd, memory, ROOMY, ACCESS);
+	if (setrlimit(RLIMIT_AS, &old))
+		device_die("setrlimit: %m");
+	return key;
 }
 
 static void regions_tell(struct ibv_pd *pd)
@@ -100,18 +123,20 @@ static void regions_tell(struct ibv_pd *pd)
 	void *served = memory_served();
 	uint32_t last = 0;
 
-	tell("private", key_of(pd, memory_private(PAGE), PAGE, ACCESS));
-	tell("file", key_of(pd, memory_of_file(), PAGE, ACCESS));
-	tell("system-v", key_of(pd, memory_of_system_v(), PAGE, ACCESS));
-	tell("on-demand", key_of(pd, memory_private(PAGE), PAGE, ACCESS | IBV_ACCESS_ON_DEMAND));
+	kinds_tell("private", key_of(pd, memory_private(PAGE), PAGE, ACCESS));
+	kinds_tell("file", key_of(pd, memory_of_file(), PAGE, ACCESS));
+	kinds_tell("system-v", key_of(pd, memory_of_system_v(), PAGE, ACCESS));
+	kinds_tell("on-demand",
+		   key_of(pd, memory_private(PAGE), PAGE, ACCESS | IBV_ACCESS_ON_DEMAND));
 	if (served)
-		tell("served", key_of(pd, served, PAGE, ACCESS));
-	tell("large", key_of(pd, memory_private(LARGE), LARGE, ACCESS));
-	tell("locked", key_of(pd, memory_locked(), PAGE, ACCESS));
+		kinds_tell("served", key_of(pd, served, PAGE, ACCESS));
+	kinds_tell("large", key_of(pd, memory_private(LARGE), LARGE, ACCESS));
+	kinds_tell("squeezed", key_squeezed(pd));
+	kinds_tell("locked", key_of(pd, memory_locked(), PAGE, ACCESS));
 	for (int i = 0; i < MANY; i++)
 		last = key_of(pd, memory_private(PAGE), PAGE, ACCESS);
-	tell("many", last);
-	tell("local", key_of(pd, memory_private(PAGE), PAGE, IBV_ACCESS_LOCAL_WRITE));
+	kinds_tell("many", last);
+	kinds_tell("local", key_of(pd, memory_private(PAGE), PAGE, IBV_ACCESS_LOCAL_WRITE));
 }
 
 static void other_keys_tell(struct ibv_pd *pd)
@@ -123,37 +148,15 @@ static void other_keys_tell(struct ibv_pd *pd)
 
 	if (!window || !list)
 		device_die("a window or a list: %m");
-	tell("window", window->rkey);
-	tell("list", list->rkey);
+	kinds_tell("window", window->rkey);
+	kinds_tell("list", list->rkey);
 }
 
-static struct ibv_qp *qp_of(struct ibv_pd *pd, struct ibv_cq *cq, enum ibv_qp_type type)
+static struct ibv_context *open_devx(struct ibv_device *device)
 {
-	struct ibv_qp_init_attr attr = {
-		.send_cq = cq,
-		.recv_cq = cq,
-		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
-		.qp_type = type,
-	};
-	struct ibv_qp *qp = ibv_create_qp(pd, &attr);
+	struct mlx5dv_context_attr attr = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
 
-	if (!qp)
-		device_die("ibv_create_qp: %m");
-	return qp;
-}
-
-/* Of these the first is connected, with itself. */
-static void queue_pairs_tell(const struct device_port *port, struct ibv_pd *pd)
-{
-	struct ibv_cq *cq = ibv_create_cq(port->ctx, 1, NULL, NULL, 0);
-	struct ibv_qp *uc = qp_of(pd, cq, IBV_QPT_UC);
-	struct device_address self = device_address(port, uc, 1);
-
-	device_qp_init(uc, &device_default_connection);
-	device_qp_connect(port, uc, &device_default_connection, &self, 1);
-	tell("uc", uc->qp_num);
-	tell("ud", qp_of(pd, cq, IBV_QPT_UD)->qp_num);
-	tell("rc", qp_of(pd, cq, IBV_QPT_RC)->qp_num);
+	return mlx5dv_open_device(device, &attr);
 }
 
 static void *thread_wait(void *arg)
@@ -173,14 +176,15 @@ int main(int argc, char **argv)
 		device_die("usage: kinds DEVICE [threads]");
 	if (argc == 3 && pthread_create(&thread, NULL, thread_wait, NULL))
 		device_die("no thread");
-	device_port_open(&port, argv[1], -1);
+	device_port_open_by(&port, argv[1], -1, open_devx);
 	pd = ibv_alloc_pd(port.ctx);
 	if (!pd)
 		device_die("ibv_alloc_pd: %m");
 	regions_tell(pd);
 	other_keys_tell(pd);
+	kinds_devx_key(&port, pd);
 	puts("keys");
-	queue_pairs_tell(&port, pd);
+	kinds_queue_pairs(&port, pd);
 	puts("done");
 	fflush(stdout);
 	for (;;)

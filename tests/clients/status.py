@@ -23,9 +23,9 @@ def clients_shown(session, ready):
 
 
 @contextlib.contextmanager
-def writing_programs(session, memory, server=None, client=None):
-    """Two programs that write to each other for a while; options of Popen for each of them.  The
-    ways to their memory are one name, or one each."""
+def writing_programs(session, memory, server=None, client=None, client_by=()):
+    """Two programs that write to each other for a while; options of Popen for each of them, and by
+    which other program the client starts.  The ways to their memory are one name, or one each."""
     memory = (memory, memory) if isinstance(memory, str) else memory
     if not shutil.which("ib_write_bw"):
         raise Skip("ib_write_bw is not there (package perftest)")
@@ -34,8 +34,8 @@ def writing_programs(session, memory, server=None, client=None):
     programs = [session.background(*argv, run_options=("--memory", memory[0]), **server or {})]
     try:
         wait_listening(port, programs[0])
-        programs.append(session.background(*argv, "127.0.0.1", run_options=("--memory", memory[1]),
-                                           **client or {}))
+        programs.append(session.background(*client_by, *argv, "127.0.0.1",
+                                           run_options=("--memory", memory[1]), **client or {}))
         yield [program.pid for program in programs]
     finally:
         for program in programs:
@@ -108,9 +108,9 @@ def names_told(program, end):
 
 
 @contextlib.contextmanager
-def all_kinds(session, memory, *arguments):
+def all_kinds(session, memory, *arguments, device="mlx5_0"):
     """A program with a key of each kind; the names of these and of its queue pairs."""
-    program = session.background(str(session.build / "tests/clients/kinds"), "mlx5_0", *arguments,
+    program = session.background(str(session.build / "tests/clients/kinds"), device, *arguments,
                                  run_options=("--memory", memory))
     try:
         yield names_told(program, "keys\n"), names_told(program, "done\n")
@@ -133,17 +133,19 @@ def why_of_keys(session):
                "served": ("packets", "faults may wait for another program"),
                "local": ("packets", "no right for peers to read or write"),
                "window": ("packets", "a memory window"),
-               "list": ("packets", "a list of pieces of other keys, or with signatures")}
+               "list": ("packets", "a list of pieces of other keys, or with signatures"),
+               "devx": ("packets", "made by a DEVX command")}
     large = ("kernel", "private memory, too large to be moved")
+    no_room = ("kernel", "private memory that could not be moved")
+    plain_ones = ("private", "large", "squeezed", "locked", "many")
     skipped = set()
     for memory, arguments, wanted in (
-            ("auto", (), dict.fromkeys(("private", "large", "locked", "many"), private) | any_way),
-            ("kernel", (), dict.fromkeys(("private", "large", "locked", "many", "file",
-                                          "system-v"), asked)),
-            ("mapped", (), {"private": moved, "large": large, "locked": plain, "many": often} |
-             any_way),
-            ("mapped", ("threads",), {"private": threads, "large": large, "locked": threads,
-                                      "many": threads} | any_way)):
+            ("auto", (), dict.fromkeys(plain_ones, private) | any_way),
+            ("kernel", (), dict.fromkeys((*plain_ones, "file", "system-v"), asked)),
+            ("mapped", (), {"private": moved, "large": large, "squeezed": no_room,
+                            "locked": plain, "many": often} | any_way),
+            ("mapped", ("threads",), dict.fromkeys(plain_ones, threads) | {"large": large} |
+             any_way)):
         with all_kinds(session, memory, *arguments) as (names, _):
             keys = clients_shown(session, lambda c: len(c) == 1 and "keys" in c[0])[0]["keys"]
             found = {names[k["key"]]: (k["way"], k["why"]) for k in keys if k["key"] in names}
@@ -156,27 +158,52 @@ def why_of_keys(session):
         raise Skip(f"all is as it should be, but not looked at: {', '.join(sorted(skipped))}")
 
 
+def queue_pairs_found(client, names):
+    return {names[q["qpn"]]: (q["transport"], q["way"], q["why"])
+            for q in client["queue_pairs"] if q["qpn"] in names}
+
+
 def queue_pairs(session):
     """Queue pairs that have no other way than packets are listed, too."""
-    wanted = {"uc": ("UC", "packets", "only RC has another way than packets"),
-              "ud": ("UD", "packets", "only RC has another way than packets"),
-              "rc": ("RC", "packets", "not connected")}
-    with all_kinds(session, "auto") as (_, names):
-        client = clients_shown(session, lambda c: len(c) == 1 and "keys" in c[0])[0]
-        found = {names[q["qpn"]]: (q["transport"], q["way"], q["why"])
-                 for q in client["queue_pairs"] if q["qpn"] in names}
-        expect(found == wanted, f"queue pairs: {found}")
-        peers = {names[q["qpn"]]: q["peer_qpn"] for q in client["queue_pairs"]}
-        expect(names.get(peers["uc"]) == "uc" and peers["ud"] == 0, f"peers: {peers}")
-    with all_kinds(session, "packets") as (keys, names):
-        client = clients_shown(session, lambda c: len(c) == 1 and "keys" in c[0])[0]
-        nothing = "the process lays nothing open: all data goes by packets"
-        expect(not client["exposes"] and client["why"] == nothing, client)
-        found = {names[q["qpn"]]: (q["transport"], q["way"], q["why"])
-                 for q in client["queue_pairs"] if q["qpn"] in names}
-        expect(found == {n: (n.upper(), "packets", nothing) for n in ("uc", "ud", "rc")}, found)
-        found = {keys[k["key"]]: (k["way"], k["why"]) for k in client["keys"] if k["key"] in keys}
-        expect(found["private"] == ("packets", "--memory asks for it"), found)
+    transports = {"rc": "RC", "uc": "UC", "ud": "UD", "xrc-send": "XRC", "xrc-receive": "XRC",
+                  "dc-initiator": "DC", "dc-target": "DC"}
+    nothing = "the process lays nothing open: all data goes by packets"
+    for device in ("mlx5_0", "mlx5_1"):
+        if device == "mlx5_1":
+            transports["raw"] = "raw packets"
+        wanted = {name: (transport, "packets", "only RC has another way than packets")
+                  for name, transport in transports.items()}
+        wanted["rc"] = ("RC", "packets", "not connected")
+        with all_kinds(session, "auto", device=device) as (_, names):
+            client = clients_shown(session, lambda c: len(c) == 1 and "keys" in c[0])[0]
+            found = queue_pairs_found(client, names)
+            expect(found == wanted, f"queue pairs: {found}")
+            peers = {names[q["qpn"]]: q["peer_qpn"] for q in client["queue_pairs"]}
+            expect(names.get(peers["uc"]) == "uc" and peers["ud"] == 0, f"peers: {peers}")
+        with all_kinds(session, "packets", device=device) as (keys, names):
+            client = clients_shown(session, lambda c: len(c) == 1 and "keys" in c[0])[0]
+            expect(not client["exposes"] and client["why"] == nothing, client)
+            found = queue_pairs_found(client, names)
+            expect(found == {name: (transport, "packets", nothing)
+                             for name, transport in transports.items()}, found)
+            found = {keys[k["key"]]: (k["way"], k["why"]) for k in client["keys"]
+                     if k["key"] in keys}
+            expect(found["private"] == ("packets", "--memory asks for it"), found)
+
+
+def other_namespaces(session):
+    """Of a peer that may not be looked into, or has other numbers, the status says that."""
+    wrap = ["unshare", "-Urp", "--fork", "--mount-proc"]
+    if session.call(*wrap, "true").status:
+        raise Skip("unshare makes no namespaces here")
+    with writing_programs(session, "auto", client_by=wrap) as pids:
+        clients = clients_shown(session, lambda clients: len(clients) == 2 and all(
+            any(q["peer_qpn"] for q in c.get("queue_pairs", [])) for c in clients
+            if c["pid"] == pids[0]))
+        found = [(q["way"], q["why"]) for c in clients if c["pid"] == pids[0]
+                 for q in c["queue_pairs"]]
+        expect(found == [("packets", "the peer exposes nothing, may not be mapped, or "
+                           "lives in other namespaces")], found)
 
 
 def peer_in_packets(session):
@@ -192,4 +219,4 @@ def peer_in_packets(session):
 
 def cases():
     return [(f"status: {test.__name__.replace('_', ' ')}", test) for test in (
-        the_way, what_forbids, why_of_keys, queue_pairs, peer_in_packets)]
+        the_way, what_forbids, why_of_keys, queue_pairs, peer_in_packets, other_namespaces)]
