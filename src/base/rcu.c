@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/rcu.h"
 
-#ifdef RCU_TELL_TSAN
+#ifdef TSAN_WATCHES
 char rcu_tsan_token;
 #endif

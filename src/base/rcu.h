@@ -18,15 +18,9 @@
 #endif
 #include <urcu/urcu-bp.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define RCU_TELL_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define RCU_TELL_TSAN 1
-#endif
-#endif
+#include "base/tsan.h"
 
-#ifdef RCU_TELL_TSAN
+#ifdef TSAN_WATCHES
 void __tsan_acquire(void *addr);
 void __tsan_release(void *addr);
 extern char rcu_tsan_token;
@@ -39,7 +33,7 @@ static inline void rcu_enter(void)
 
 static inline void rcu_leave(void)
 {
-#ifdef RCU_TELL_TSAN
+#ifdef TSAN_WATCHES
 	__tsan_release(&rcu_tsan_token);
 #endif
 	urcu_bp_read_unlock();
@@ -49,7 +43,7 @@ static inline void rcu_leave(void)
 static inline void rcu_wait(void)
 {
 	urcu_bp_synchronize_rcu();
-#ifdef RCU_TELL_TSAN
+#ifdef TSAN_WATCHES
 	__tsan_acquire(&rcu_tsan_token);
 #endif
 }

@@ -14,6 +14,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/sparse.h"
+#include "base/tsan.h"
 #include "reach/rights.h"
 
 /* A file that could not be mapped is left alone for this long. */
@@ -320,7 +321,10 @@ static bool segment_mapping_begin(struct segment_view *v)
 	const struct timespec t = {.tv_sec = (time_t)(until / 1000000000u),
 				   .tv_nsec = (long)(until % 1000000000u)};
 
-	return !pthread_mutex_clocklock(&v->mapping, CLOCK_MONOTONIC, &t);
+	if (pthread_mutex_clocklock(&v->mapping, CLOCK_MONOTONIC, &t))
+		return false;
+	tsan_locked(&v->mapping);
+	return true;
 }
 
 static bool segment_is_refused(const struct segment_view *v, uint32_t row)

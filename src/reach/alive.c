@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/rseq.h"
+#include "base/tsan.h"
 #include "reach/rights.h"
 
 /* Private memory, at the same address for as long as the program runs.  Drawn once, because the
@@ -78,7 +79,8 @@ void alive_end(struct alive *a)
 	_Atomic(uint32_t) *word = (_Atomic(uint32_t) *)(void *)&a->held;
 	uint32_t mine = (uint32_t)gettid();
 
-	atomic_compare_exchange_strong(word, &mine, 0);
+	if (atomic_compare_exchange_strong(word, &mine, 0))
+		tsan_unlocked(&a->held);
 }
 
 /* Anybody who maps the word can write it, and would so make us reach into whom he likes. */

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What ThreadSanitizer cannot see by itself. */
+#pragma once
+
+#if defined(__SANITIZE_THREAD__)
+#define TSAN_WATCHES 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TSAN_WATCHES 1
+#endif
+#endif
+
+#ifdef TSAN_WATCHES
+
+#define TSAN_TRY_LOCK 0x10u
+
+void __tsan_mutex_pre_lock(void *mutex, unsigned flags);
+void __tsan_mutex_post_lock(void *mutex, unsigned flags, int recursion);
+int __tsan_mutex_pre_unlock(void *mutex, unsigned flags);
+void __tsan_mutex_post_unlock(void *mutex, unsigned flags);
+
+#endif
+
+/* The calling thread has got a mutex by a function that the sanitizer does not know. */
+static inline void tsan_locked(void *mutex)
+{
+	(void)mutex;
+#ifdef TSAN_WATCHES
+	__tsan_mutex_pre_lock(mutex, TSAN_TRY_LOCK);
+	__tsan_mutex_post_lock(mutex, TSAN_TRY_LOCK, 0);
+#endif
+}
+
+/* It has given it up by other means than pthread_mutex_unlock. */
+static inline void tsan_unlocked(void *mutex)
+{
+	(void)mutex;
+#ifdef TSAN_WATCHES
+	(void)__tsan_mutex_pre_unlock(mutex, 0);
+	__tsan_mutex_post_unlock(mutex, 0);
+#endif
+}
