@@ -438,6 +438,11 @@ static int engine_spawn(struct engine *e)
 	return own_thread_start(&e->thread, &attr, engine_main, e);
 }
 
+static void kick_process(void *user)
+{
+	engine_kick(user);
+}
+
 int engine_start(struct process *p)
 {
 	struct engine *e = aligned_alloc(_Alignof(struct engine), sizeof(*e));
@@ -459,7 +464,7 @@ int engine_start(struct process *p)
 	}
 	atomic_store(e->wake, SLOT_AWAKE);
 	p->engine = e;
-	ret = feeder_start(p, &e->feeder);
+	ret = feeder_start(p->wire_process, kick_process, p, &e->feeder);
 	if (ret)
 		goto free_engine;
 	ret = engine_spawn(e);

@@ -10,8 +10,7 @@
 
 #include "base/hidden.h"
 #include "base/thread.h"
-#include "driver/runtime/engine.h"
-#include "driver/runtime/process.h"
+#include "wire/wire.h"
 
 #define STACK_BYTES (128u << 10)
 /* A program may close our descriptors behind the C library's back.  The thread notices that at
@@ -19,7 +18,9 @@
 #define LOOK_MS 1000
 
 struct feeder {
-	struct process *process;
+	struct wire_process *wire_process;
+	void (*kick)(void *user);
+	void *user;
 	struct hidden epoll;
 	struct hidden end; /* readable from the start, armed at the end */
 	_Atomic(bool) ends;
@@ -47,7 +48,7 @@ bool feeder_arm(struct feeder *f)
 
 	if (!f)
 		return true;
-	n = wire_process_fds(f->process->wire_process, fds);
+	n = wire_process_fds(f->wire_process, fds);
 	for (unsigned i = 0; i < n; i++)
 		armed &= !feeder_watch(f, fds[i]);
 	return armed;
@@ -60,7 +61,7 @@ static void *feeder_main(void *arg)
 
 	while (!atomic_load(&f->ends) && hidden_ours(&f->epoll))
 		if (epoll_wait(f->epoll.fd, &event, 1, LOOK_MS) > 0)
-			engine_kick(f->process);
+			f->kick(f->user);
 	return NULL;
 }
 
@@ -80,7 +81,7 @@ static int feeder_open(struct feeder *f)
 	return f->end.fd < 0 ? -errno : 0;
 }
 
-int feeder_start(struct process *p, struct feeder **out)
+int feeder_start(struct wire_process *h, void (*kick)(void *user), void *user, struct feeder **out)
 {
 	const struct own_thread_attr attr = {
 		.name = OWN_THREAD_FEEDER,
@@ -90,12 +91,18 @@ int feeder_start(struct process *p, struct feeder **out)
 	struct feeder *f;
 
 	*out = NULL;
-	if (!wire_process_fds(p->wire_process, fds))
+	if (!wire_process_fds(h, fds))
 		return 0;
 	f = malloc(sizeof(*f));
 	if (!f)
 		return -ENOMEM;
-	*f = (struct feeder){.process = p, .epoll = HIDDEN_NONE, .end = HIDDEN_NONE};
+	*f = (struct feeder){
+		.wire_process = h,
+		.kick = kick,
+		.user = user,
+		.epoll = HIDDEN_NONE,
+		.end = HIDDEN_NONE,
+	};
 	ret = feeder_open(f);
 	if (!ret)
 		ret = own_thread_start(&f->thread, &attr, feeder_main, f);

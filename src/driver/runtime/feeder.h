@@ -14,10 +14,12 @@
 #include "base/compiler.h"
 
 struct feeder;
-struct process;
+struct wire_process;
 
-/* 0 or negative errno.  *out is NULL if no link of the process has a descriptor. */
-int feeder_start(struct process *p, struct feeder **out) must_check;
+/* kick is called with user, on the thread.  0 or negative errno.  *out is NULL if no link of the
+ * process has a descriptor. */
+int feeder_start(struct wire_process *h, void (*kick)(void *user), void *user,
+		 struct feeder **out) must_check;
 /* Waits for the thread's end.  NULL is nothing. */
 void feeder_stop(struct feeder *f);
 /*

@@ -33,6 +33,7 @@ static enum wire_verdict inject(uint32_t dqpn, uint8_t opcode, uint32_t psn)
 		.nruns = 1,
 	};
 
+	p.pkey = SUBNET_PKEY_DEFAULT;
 	p.va = (uintptr_t)dst;
 	p.rkey = rkey;
 	p.dma_len = BYTES;
@@ -64,10 +65,18 @@ static void expect_working(void)
 	memset(dst, 0, sizeof(dst));
 }
 
+static uint32_t next_psn(void)
+{
+	struct qp_attr attr;
+
+	qp_query(b.qp, &attr);
+	return attr.rq_psn;
+}
+
 static void test_dropped(void)
 {
 	/* a number of this process that no queue pair has */
-	uint32_t nobody = qp_number(b.qp) + 100, psn = 0;
+	uint32_t nobody = qp_number(b.qp) + 100, psn = next_psn();
 
 	CHECK(inject(nobody, BTH_RC | BTH_WRITE_ONLY, psn) == WIRE_SENT && is_clear(dst));
 	/* another transport than the queue pair's */
@@ -88,6 +97,13 @@ static void test_destroyed(void)
 	device_qp_down(&gone);
 	CHECK(inject(qpn, BTH_RC | BTH_WRITE_ONLY, 0) == WIRE_SENT && is_clear(dst));
 	expect_working();
+}
+
+/* The same packet is taken if its transport and number are right: nothing else was wrong with it. */
+static void test_taken(void)
+{
+	CHECK(inject(qp_number(b.qp), BTH_RC | BTH_WRITE_ONLY, next_psn()) == WIRE_SENT);
+	CHECK(!memcmp(src, dst, BYTES));
 }
 
 /* An adapter without work has no deadline, and one with a timer has that of the timer. */
@@ -118,6 +134,7 @@ int main(void)
 	test_dropped();
 	test_destroyed();
 	test_deadline();
+	test_taken();
 	device_qp_down(&a);
 	device_qp_down(&b);
 	mkey_destroy(device.adapter[0], from);
