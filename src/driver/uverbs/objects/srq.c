@@ -292,19 +292,22 @@ static int cmd_create_xsrq(struct ureq *req)
 	return ret < 0 ? ret : usrq_create_by_command(req, &cmd);
 }
 
+/* NULL: *ret says why. */
+static struct usrq *usrq_find(struct ureq *req, uint32_t handle, int *ret)
+{
+	struct uobj *obj = uobj_find(req->file, UOBJ_SRQ, handle, ret);
+
+	return obj ? container_of(obj, struct usrq, uobj) : NULL;
+}
+
 static int cmd_modify_srq(struct ureq *req)
 {
 	struct ib_uverbs_modify_srq cmd;
-	struct uobj *obj;
-	struct usrq *srq;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+	struct usrq *srq = ret < 0 ? NULL : usrq_find(req, cmd.srq_handle, &ret);
 
-	if (ret < 0)
+	if (!srq)
 		return ret;
-	obj = uobj_find(req->file, UOBJ_SRQ, cmd.srq_handle, &ret);
-	if (!obj)
-		return ret;
-	srq = container_of(obj, struct usrq, uobj);
 	/* No resizing, as on the real device. */
 	if (cmd.attr_mask & ~(uint32_t)SRQ_ATTR_LIMIT)
 		return -EINVAL;
@@ -320,16 +323,11 @@ static int cmd_query_srq(struct ureq *req)
 {
 	struct ib_uverbs_query_srq cmd;
 	struct ib_uverbs_query_srq_resp resp = {0};
-	struct uobj *obj;
-	struct usrq *srq;
 	int ret = ubuf_read(&req->core_in, &cmd, sizeof(cmd));
+	struct usrq *srq = ret < 0 ? NULL : usrq_find(req, cmd.srq_handle, &ret);
 
-	if (ret < 0)
+	if (!srq)
 		return ret;
-	obj = uobj_find(req->file, UOBJ_SRQ, cmd.srq_handle, &ret);
-	if (!obj)
-		return ret;
-	srq = container_of(obj, struct usrq, uobj);
 	resp.max_wr = srq->max_wr;
 	resp.max_sge = srq->max_sge;
 	resp.srq_limit = srq_limit(srq->srq);
