@@ -10,8 +10,8 @@
 #pragma once
 
 /*
- * Puts addresses of ours onto the return stack, for who returns through several functions after a
- * system call.  Takes 10 to 20 ns.
+ * Puts addresses of ours onto the return stack, for code that returns through several functions
+ * after a system call.  Takes 10 to 20 ns.
  *
  * The calls are never returned from, which a shadow stack would take for an attack: programs that
  * have one go without.  The red zone is left alone.

@@ -22,8 +22,9 @@ char *vma_list(void);
 bool vma_next(const char **at, struct vma *v);
 
 /*
- * The same piece by piece, for who looks for few addresses: most mappings of interest stand at the
- * beginning, and the kernel writes no more of the list than is read.  Allocates nothing.
+ * The same piece by piece, for a caller that looks for few addresses: most mappings of interest
+ * stand at the beginning, and the kernel writes no more of the list than is read.  Allocates
+ * nothing.
  */
 struct vma_reader {
 	int fd; /* negative: there is no list */
@@ -37,5 +38,5 @@ bool vma_reader_next(struct vma_reader *r, struct vma *v) must_check;
 void vma_reader_close(struct vma_reader *r);
 
 /* The mapping that addr lies in; false: there is none.  One system call where the kernel is asked
- * for one mapping (Linux 6.11), else a look through the list. */
+ * for one mapping (Linux 6.11), otherwise a look through the list. */
 bool vma_at(uint64_t addr, struct vma *v) must_check;

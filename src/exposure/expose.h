@@ -172,8 +172,8 @@ void expose_qp_end(struct qp_block *b);
 /* False if another key has the block. */
 bool expose_key(struct expose *e, const struct key_block *k);
 void expose_key_end(struct expose *e, uint32_t key);
-/* As expose_revoke, for who may not wait: a ticket, and whether its revocation is over, to be asked
- * again. */
+/* As expose_revoke, for callers that may not wait: a ticket, and whether its revocation is over, to
+ * be asked again. */
 uint64_t expose_revoke_ask(struct expose *e);
 bool expose_revoke_over(struct expose *e, uint64_t ticket);
 /* Keys or responders have ended: when this returns, no peer is in an access that they allowed.

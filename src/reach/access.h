@@ -3,7 +3,7 @@
  * Who is reaching into this process's memory at the moment, and how that is ended.
  *
  * A process, the target, keeps a table of slots in memory that its peers map.  A thread of a peer
- * claims a slot, looks whether the key allows the access, makes it, and releases the slot.  Who
+ * claims a slot, looks whether the key allows the access, makes it, and releases the slot.  Whoever
  * withdraws a key makes it invalid first and then revokes:
  *
  *     peer                                    target
@@ -64,7 +64,7 @@ bool access_enter(struct access_table *t, struct access *out) must_check;
 /* The end of a release after a revocation, where the slot may be another's by now. */
 void access_release_marked(const struct access *a);
 
-/* Releases it.  Whatever the thread has stored before is seen by who waits for that. */
+/* Releases it.  Whatever the thread has stored before is seen by whoever waits for that. */
 static inline void access_release(const struct access *a)
 {
 	uint64_t owner = a->claim;

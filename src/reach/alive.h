@@ -29,7 +29,7 @@ void alive_place(struct alive *a);
 /* Does it live in our PID and time namespaces?  Elsewhere thread numbers mean other threads, and
  * processes began at other times, so nobody could wait for the end of an access. */
 bool alive_is_near(const struct alive *a);
-/* The process's thread that peers shall address, which is not its first.  0 or negative errno:
+/* The process's thread that peers are to address, which is not its first.  0 or negative errno:
  * peers find nobody alive. */
 int alive_begin(struct alive *a);
 /* The same thread, before it ends. */

@@ -100,7 +100,7 @@ static void revocation_begin(struct access_revocation *r, struct access_table *t
 	for (uint32_t i = 0; i < ACCESS_SLOTS; i++) {
 		uint64_t marked = slot_mark(&t->slots[i]);
 
-		/* Who revokes makes no access. */
+		/* A thread that revokes makes no access. */
 		if (!marked || owner_tid(marked) == me || (lawless && outlaw_is(marked)))
 			continue;
 		r->waits[r->n++] = (struct access_wait){

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Revoking (access.h) for who may not wait: a thread in the middle of the data path asks for a
- * revocation, does something else, and comes back to see whether it is over.
+ * Revoking (access.h) for callers that may not wait: a thread in the middle of the data path asks
+ * for a revocation, does something else, and comes back to see whether it is over.
  */
 #pragma once
 

@@ -6,8 +6,8 @@
  * by the driver) offers each fault to usermem_fault() first.
  *
  * Order: copies make the last bytes of the destination visible last, with release order, because
- * programs poll on the last byte of a message.  Aligned words of 2, 4 and 8 bytes are copied at once
- * (base/word.h).
+ * programs poll on the last byte of a message.  Aligned words of 2, 4 and 8 bytes are copied at
+ * once (base/word.h).
  */
 #pragma once
 
@@ -22,7 +22,7 @@
 
 /* The words of the destination. */
 bool usermem_copy(void *dst, const void *src, size_t n) must_check;
-/* The words of the source: for who reads memory that others write. */
+/* The words of the source: for code that reads memory that others write. */
 bool usermem_read(void *dst, const void *src, size_t n) must_check;
 bool usermem_load_be32(const void *addr, uint32_t *out) must_check;
 bool usermem_store_be32(void *addr, uint32_t v) must_check;
@@ -42,8 +42,8 @@ enum usermem_verdict {
 
 /*
  * Copies as long as both words have their values.  A thread that was stopped in the middle looks at
- * them again before it touches the memory.  Aligned words are copied at once, and the last one last: at
- * the destination, or if 'read' is set, of the source.
+ * them again before it touches the memory.  Aligned words are copied at once, and the last one
+ * last: at the destination, or if 'read' is set, of the source.
  */
 enum usermem_verdict usermem_copy_checked(void *dst, const void *src, size_t n, bool read,
 					  const struct rseq_check *check) must_check;

@@ -147,7 +147,7 @@ static bool drain_cold(struct link_shm *l, uint16_t peer)
 	return did;
 }
 
-/* Out of line: who polls mostly finds nothing.  Under rx_lock. */
+/* Out of line: a program that polls mostly finds nothing.  Under rx_lock. */
 static __attribute__((noinline)) bool drain_arrived(struct link_shm *l)
 {
 	uint64_t words[INBOX_WORDS], filled;

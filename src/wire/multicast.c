@@ -139,7 +139,7 @@ static void multicast_lost(const struct pkt *p, const char *why)
 
 static bool send_copy(struct link *l, uint32_t to, const struct pkt *p)
 {
-	/* Who cannot be reached, or takes nothing, is none of the sender's business. */
+	/* A listener that cannot be reached, or takes nothing, does not concern the sender. */
 	enum wire_verdict v = l->ops->xmit(l, to, p);
 
 	if (v != WIRE_SENT) {

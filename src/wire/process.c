@@ -93,7 +93,7 @@ bool wire_process_progress(struct wire_process *h)
 	struct link *const *l = h->links;
 	bool did = false;
 
-	/* Who polls asks all the time, mostly for nothing. */
+	/* A program that polls asks all the time, mostly for nothing. */
 	if (likely(h->nlinks == 1))
 		return (*l)->ops->drain(*l);
 	for (; l < h->links + h->nlinks; l++)

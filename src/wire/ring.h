@@ -9,7 +9,8 @@
  * the record will come in, and a short record takes one cache line from one processor to the other.
  *
  * Cursors count bytes since the beginning of time and never wrap in practice.  That of the consumer
- * lies in a cache line that it alone writes.  That of the producer is for who opens the ring later.
+ * lies in a cache line that it alone writes.  That of the producer is for the process that opens
+ * the ring later.
  *
  * The other process is not trusted: each value that it may write is loaded once and checked against
  * what we know, and a senseless one ends the use of the ring (-EPROTO).

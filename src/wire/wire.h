@@ -86,15 +86,16 @@ bool wire_process_progress(struct wire_process *h);
 
 /* Links of a process that drain (wire/link.h). */
 #define WIRE_PROCESS_LINKS 4u
-/* Their descriptors, of those that have one: readable when wire_process_progress has something to do
- * there.  Returns how many. */
+/* Their descriptors, of those that have one: readable when wire_process_progress has something to
+ * do there.  Returns how many. */
 unsigned wire_process_fds(const struct wire_process *h, int fds[WIRE_PROCESS_LINKS]);
 
 /* The process has taken files back that it had laid open: its peers let go of them, lest they keep
  * the memory. */
 void wire_process_files_ended(struct wire_process *h);
-/* Lets go of such files of peers, if any were taken back since the last call.  True: so it was.  One
- * thread at a time calls it; it is cheap if there is nothing, and makes system calls if there is. */
+/* Lets go of such files of peers, if any were taken back since the last call.  True: so it was.
+ * One thread at a time calls it; it is cheap if there is nothing, and makes system calls if there
+ * is. */
 bool wire_process_let_go(struct wire_process *h);
 
 int wire_create(struct wire_process *h, uint32_t port_row, struct wire **out) must_check;
@@ -145,7 +146,7 @@ struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqp
 bool wire_owns(const struct wire *w, uint32_t qpn);
 /* Control path: maps it. */
 void wire_remote_connect(struct wire *w, const struct path *path, uint32_t dqpn);
-/* How many processes have ended: while it stays as it was, so does who lives. */
+/* How many processes have ended: while that number stays, the same ones live. */
 uint32_t wire_process_ends(const struct wire *w);
 /* Slots and our own index. */
 struct slot *wire_slots(const struct wire *w);

@@ -39,8 +39,8 @@ struct runq {
 void runq_add(struct runq *q, struct run_entry *e);
 /* Notes that the entry has work for the next progress call. */
 void runq_add_later(struct runq *q, struct run_entry *e);
-/* Takes an entry that goes away out of both lists; it is never listed again.  Whoever has taken it
- * out to run it holds RCU, as whoever lists it does. */
+/* Takes an entry that goes away out of both lists; it is never listed again.  A thread holds RCU
+ * while it lists an entry, and while it has one taken out to run it. */
 void runq_remove(struct runq *q, struct run_entry *e);
 /* Makes entries ready that waited for a progress call; true if there were any. */
 bool runq_wake_later(struct runq *q);

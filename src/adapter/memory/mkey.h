@@ -18,7 +18,7 @@ struct runs;
 
 /*
  * Where a responder is while it holds its lock.  Some keys end on the data path, which cannot wait
- * for a grace period; whoever ends one waits for who is counted there instead.
+ * for a grace period; whoever ends one waits for those counted there instead.
  */
 struct mkey_stay {
 	_Atomic(uint32_t) *in; /* counts who is there; NULL: nowhere */

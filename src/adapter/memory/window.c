@@ -99,7 +99,7 @@ static void window_enter(struct window *w, struct mkey_stay *stay)
 }
 
 /*
- * The contents have changed: waits until nobody uses the former ones.  Who comes from now on is
+ * The contents have changed: waits until nobody uses the former ones.  Whoever comes from now on is
  * counted in the other phase, so that a stream of them keeps nobody.  One that has looked at the
  * phase before may be counted in the new one late, so it takes two turns.
  *

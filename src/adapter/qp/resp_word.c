@@ -2,8 +2,8 @@
 /* The responder's side of the word that it shares with a peer in another process (qp_word.h). */
 #include "adapter/qp/qp.h"
 
-/* Who takes the state away revokes the word afterwards: either we see the state, or the exchange
- * fails. */
+/* Whoever takes the state away revokes the word afterwards: either we see the state, or the
+ * exchange fails. */
 void resp_open(struct qp *qp)
 {
 	struct responder *r = &qp->resp;

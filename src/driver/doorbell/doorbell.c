@@ -363,7 +363,7 @@ bool doorbell_look(enum doorbell_scope scope)
 {
 	bool found;
 
-	/* Who finds it taken may go: the other is looking. */
+	/* Whoever finds it taken may go: the other is looking. */
 	if (!spin_try(&doorbell_set.lock))
 		return false;
 	found = doorbell_look_locked(scope);

@@ -19,7 +19,7 @@
 
 #define PAGE 4096u
 
-/* Moving costs two copies; a program that registers and deregisters all the time shall not pay for
+/* Moving costs two copies; a program that registers and deregisters all the time does not pay for
  * it. */
 #define MOVED_MAX_BYTES (64u << 20)
 #define MOVED_MAX_MOVES 256u

@@ -136,8 +136,8 @@ static void stdio_leave(void)
 }
 
 /*
- * A pipe wants memory for what is written to it.  Who hears nothing takes us for dead, so a failure
- * is one of the daemon; but it does not matter that nobody listens any more.
+ * A pipe wants memory for what is written to it.  A starter that hears nothing takes us for dead,
+ * so a failure is one of the daemon; but it does not matter that nobody listens any more.
  */
 static int tell_ready(int fd, int status)
 {

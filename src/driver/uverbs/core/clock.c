@@ -47,7 +47,7 @@ void uclock_refresh(struct ufile *f)
 {
 	uint64_t cycles;
 
-	/* Who finds it taken may go on: the other is storing the present time. */
+	/* Whoever finds it taken may go on: the other is storing the present time. */
 	if (!spin_try(&f->clock_busy))
 		return;
 	cycles = clock_ns();

@@ -102,7 +102,7 @@ static const struct uobj_class ucq_class = {
 
 void ucq_ring(struct ucq *cq)
 {
-	/* Who arms has just read an event: there is room for one that waited. */
+	/* The caller that arms has just read an event, so there is room for one that waited. */
 	if (unlikely(uchannel_overflowed()) && cq->comp)
 		uchannel_flush(cq->comp);
 	cq_doorbell(cq->cq);

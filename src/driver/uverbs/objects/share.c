@@ -40,9 +40,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct umr *open_regions;
 
 /*
- * Who unmaps memory may hold locks that a registration waits for, those of an allocator above all;
- * so the question whether that concerns a region has a lock of its own, which comes after the other
- * and is held for no more than the list.
+ * A thread that unmaps memory may hold locks that a registration waits for, those of an allocator
+ * above all; so the question whether that concerns a region has a lock of its own, which comes
+ * after the other and is held for no more than the list.
  */
 static pthread_mutex_t mapped_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct umr *mapped_regions;
