@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "reach/proc_file.h"
 
@@ -40,13 +41,25 @@ static bool rights_read(const char *name, struct rights *r)
 	return rights_line(status, "\nUid:", r->uid) && rights_line(status, "\nGid:", r->gid);
 }
 
+/* Capabilities are those of a namespace: whoever makes one for itself has them all there.  A system
+ * without such namespaces says 0. */
+static bool rights_alike(pid_t pid)
+{
+	struct stat ours = {0}, theirs = {0};
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	return stat("/proc/self/ns/user", &ours) == stat(path, &theirs) &&
+	       ours.st_ino == theirs.st_ino;
+}
+
 bool rights_cover_ours(pid_t pid)
 {
 	struct rights ours, theirs;
 	char name[32];
 
 	snprintf(name, sizeof(name), "%d/status", (int)pid);
-	if (!rights_read("self/status", &ours) || !rights_read(name, &theirs))
+	if (!rights_alike(pid) || !rights_read("self/status", &ours) || !rights_read(name, &theirs))
 		return false;
 	for (unsigned i = 0; i < 3; i++)
 		if (theirs.uid[0] != ours.uid[i] || theirs.gid[0] != ours.gid[i])

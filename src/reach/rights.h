@@ -12,6 +12,6 @@
 
 #include "base/compiler.h"
 
-/* Could it trace us, as far as users, groups and capabilities say?  If so, it gains nothing by us.
+/* Could it trace us, as far as users, groups, capabilities and their namespace say?  If so, it gains nothing by us.
  * Opens files; false if they cannot be read. */
 bool rights_cover_ours(pid_t pid) must_check;

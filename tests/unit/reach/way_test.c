@@ -5,6 +5,7 @@
  *
  * The child is the initiator; the target is this process.
  */
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -325,9 +326,36 @@ static int child_gives_rights_up(struct way_pair *p)
 	return 0;
 }
 
-static void test_lesser(struct way_pair *p)
+/* It has all capabilities, but in a namespace of its own. */
+static int child_goes_elsewhere(struct way_pair *p)
+{
+	bool elsewhere = !unshare(CLONE_NEWUSER);
+
+	if (!elsewhere)
+		fprintf(stderr, "CLONE_NEWUSER: %m: not looked at\n");
+	way_pair_hold(p);
+	atomic_store(&p->step, elsewhere ? 1 : 3);
+	way_pair_await(&p->step, 2);
+	return 0;
+}
+
+static void target_is_lesser(struct way_pair *p, int (*how)(struct way_pair *p))
 {
 	pid_t target;
+
+	atomic_store(&p->step, 0);
+	memset(&p->alive, 0, sizeof(p->alive));
+	target = way_pair_fork(p, how);
+	while (!atomic_load(&p->step))
+		usleep(1000);
+	CHECK(atomic_load(alive_word(&p->alive)));
+	CHECK(atomic_load(&p->step) == 3 || !alive_probe(&p->alive, p->pid));
+	atomic_store(&p->step, 2);
+	CHECK(way_pair_join(target));
+}
+
+static void test_lesser(struct way_pair *p)
+{
 
 	memset(&p->alive, 0, sizeof(p->alive));
 	way_pair_hold(p);
@@ -336,13 +364,8 @@ static void test_lesser(struct way_pair *p)
 		fprintf(stderr, "not root: a target with fewer rights is not looked at\n");
 		return;
 	}
-	atomic_store(&p->step, 0);
-	memset(&p->alive, 0, sizeof(p->alive));
-	target = way_pair_fork(p, child_gives_rights_up);
-	way_pair_await(&p->step, 1);
-	CHECK(atomic_load(alive_word(&p->alive)) && !alive_probe(&p->alive, p->pid));
-	atomic_store(&p->step, 2);
-	CHECK(way_pair_join(target));
+	target_is_lesser(p, child_gives_rights_up);
+	target_is_lesser(p, child_goes_elsewhere);
 }
 
 int main(void)
