@@ -240,6 +240,14 @@ static void lock_all(struct host *h)
 		host_skip("mlockall: %s", strerror(errno));
 }
 
+/* How much more than before; the peer may have gone, and taken what was its own. */
+static uint64_t shared_since(uint64_t before)
+{
+	uint64_t now = host_shared_bytes();
+
+	return now > before ? now - before : 0;
+}
+
 /* All works, and little has become resident since so much was shared. */
 static void all_with_locks(struct host *h, uint64_t shared)
 {
@@ -248,7 +256,7 @@ static void all_with_locks(struct host *h, uint64_t shared)
 	all(h);
 	host_want(locked_bytes(getpid()) <= LOCKED_LIMIT, "%lu MiB are locked",
 		  locked_bytes(getpid()) / MIB);
-	shared = host_shared_bytes() - shared;
+	shared = shared_since(shared);
 	host_want(shared <= 64 * MIB, "%lu MiB more are shared", (unsigned long)(shared / MIB));
 }
 
@@ -354,7 +362,7 @@ static void dumped(struct host *h)
 		host_skip("core files go elsewhere");
 	host_want(size <= (off_t)CORE_LIMIT, "the core file has %lu MiB%s",
 		  (unsigned long)size / MIB, size >= (off_t)CORE_CAP ? " at least" : "");
-	shared = host_shared_bytes() - shared;
+	shared = shared_since(shared);
 	host_want(shared <= 64 * MIB, "dumping the peer took %lu MiB of this process's memory",
 		  (unsigned long)(shared / MIB));
 	host_dereg(mr);
