@@ -5,30 +5,57 @@
 #include "wire/brief.h"
 #include "wire/deliver.h"
 #include "wire/link_shm.h"
+#include "wire/route.h"
+
+/* Whose packets are taken out of a channel. */
+struct sender {
+	struct link_shm *link;
+	uint16_t peer;
+};
+
+/* Nobody speaks for another process: the number is the sender's own, or of a process that has ended,
+ * and the port one of the sender's host. */
+static bool sender_has(const struct sender *s, uint32_t src_port, uint32_t sqpn)
+{
+	const struct wire_process_attr *attr = s->link->attr;
+	uint32_t owner = route_number_owner_plus_1(attr->registry, sqpn);
+
+	return (!owner || owner == s->peer + 1u) && src_port < attr->subnet->nports &&
+	       atomic_load_explicit(&attr->registry->slot_host_plus_1[s->peer],
+				    memory_order_relaxed) ==
+		       subnet_node_of(attr->subnet, src_port)->host + 1;
+}
 
 static void link_shm_deliver(void *user, const struct pkt *p)
 {
-	struct link_shm *l = user;
+	const struct sender *s = user;
 
-	(void)wire_process_deliver(l->link.process, p);
+	if (unlikely(!sender_has(s, p->path->src_port, p->sqpn)))
+		trace(packet, dropped, p->dqpn, bth_op_name(p->opcode), p->psn, p->sqpn,
+		      "not-its-sender");
+	else
+		(void)wire_process_deliver(s->link->link.process, p);
 }
 
 static bool link_shm_deliver_brief(void *user, uint32_t dst_port, const struct brief *b)
 {
-	struct link_shm *l = user;
+	const struct sender *s = user;
 
-	return brief_deliver(l->link.process, dst_port, b);
+	/* as a packet it is dropped */
+	return likely(sender_has(s, b->src_port, b->sqpn)) &&
+	       brief_deliver(s->link->link.process, dst_port, b);
 }
 
-static struct channel_sink link_shm_sink(struct link_shm *l)
+static struct channel_sink link_shm_sink(struct sender *s)
 {
-	return (struct channel_sink){link_shm_deliver, link_shm_deliver_brief, l};
+	return (struct channel_sink){link_shm_deliver, link_shm_deliver_brief, s};
 }
 
 static bool link_shm_drain_one(struct link_shm *l, uint16_t peer)
 {
 	struct channel *ch = atomic_load_explicit(&l->channels[peer], memory_order_acquire);
-	const struct channel_sink sink = link_shm_sink(l);
+	struct sender sender = {l, peer};
+	const struct channel_sink sink = link_shm_sink(&sender);
 	struct remote *f;
 	unsigned news;
 
@@ -52,7 +79,6 @@ static bool link_shm_drain_one(struct link_shm *l, uint16_t peer)
  * gone. */
 static bool link_shm_reap(struct link_shm *l)
 {
-	const struct channel_sink sink = link_shm_sink(l);
 	struct channel *ch, *last = NULL;
 
 	if (likely(!atomic_load_explicit(&l->any_dying, memory_order_acquire)))
@@ -64,6 +90,9 @@ static bool link_shm_reap(struct link_shm *l)
 	pthread_mutex_unlock(&l->control);
 
 	for (struct channel *c = ch; c; c = c->next) {
+		struct sender sender = {l, c->peer};
+		const struct channel_sink sink = link_shm_sink(&sender);
+
 		channel_drain(c, NULL, true, &sink);
 		channel_detach(c);
 		last = c;

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Packets that name another sender than the process that has put them into the channel. */
+#include "test_fabric.h"
+#include "wire/brief.h"
+
+#define OTHER 2u /* a process that takes no part */
+
+static struct test_process a, b;
+static unsigned received;
+
+static void ignore(void *user, const struct pkt *p)
+{
+	(void)user;
+	(void)p;
+}
+
+static void count(void *user, const struct pkt *p)
+{
+	(void)user;
+	(void)p;
+	received++;
+}
+
+static bool count_brief(void *user, const struct brief *p)
+{
+	(void)user;
+	(void)p;
+	received++;
+	return true;
+}
+
+/* Does an acknowledgement of that sender arrive? */
+static bool arrives(uint32_t sqpn, uint32_t src_port)
+{
+	struct path path = a.path;
+	const struct pkt p = {
+		.opcode = BTH_RC | BTH_ACK,
+		.aeth = AETH_ACK | AETH_NO_CREDIT,
+		.dqpn = test_fabric_qpn(1),
+		.sqpn = sqpn,
+		.npkts = 1,
+		.path = &path,
+	};
+	unsigned before = received;
+
+	path.src_port = src_port;
+	CHECK(wire_xmit(a.wire, &p) == WIRE_SENT);
+	(void)wire_process_progress(b.host);
+	return received != before;
+}
+
+static void test_senders(const struct wire_client *client)
+{
+	struct test_fabric *fabric = test_fabric_create();
+
+	atomic_store(&fabric->registry->qpn_slot_plus_1[OTHER + 1], (uint16_t)(OTHER + 1));
+	test_process_up(&a, fabric, 0, ignore, NULL);
+	test_process_up(&b, fabric, 1, count, NULL);
+	wire_attach(b.wire, client);
+	test_process_add_channel(&b);
+	CHECK(arrives(test_fabric_qpn(0), 0));
+	CHECK(!arrives(test_fabric_qpn(OTHER), 0));
+	CHECK(!arrives(test_fabric_qpn(1), 0));
+	CHECK(!arrives(test_fabric_qpn(0), 1));
+	CHECK(!arrives(test_fabric_qpn(0), 0xffffff));
+	CHECK(arrives(test_fabric_qpn(0) + 1, 0));
+	/* the process that had it has ended */
+	atomic_store(&fabric->registry->qpn_slot_plus_1[OTHER + 1], 0);
+	CHECK(arrives(test_fabric_qpn(OTHER), 0));
+	test_process_down(&b);
+	test_process_down(&a);
+}
+
+int main(void)
+{
+	test_senders(&(struct wire_client){.receive = count});
+	test_senders(&(struct wire_client){.receive = count, .receive_brief = count_brief});
+	return 0;
+}
