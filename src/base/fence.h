@@ -38,3 +38,21 @@ static inline void fence_after_rmw(void)
 
 /* A system call: the caller holds no spin lock. */
 void fence_heavy(void);
+
+/*
+ * The same between processes.  Only a process for which this is true may leave its side to
+ * fence_far_light, with which it says that fence_far reaches its threads.
+ */
+extern _Atomic(bool) fence_far_ready;
+
+static inline void fence_far_light(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* Has every running thread of all processes that are ready pass a full fence.  A system call, too.
+ * If the program has forbidden itself that, it waits until what was stored before must have been
+ * seen. */
+void fence_far(void);
+/* In a forked child. */
+void fence_fork_child(void);

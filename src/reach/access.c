@@ -43,6 +43,7 @@ void access_fork_child(void)
 	self = 0;
 	self_failed_ns = 0;
 	proc_file_fork_child();
+	fence_fork_child();
 }
 
 /* A look costs as much as some accesses, and a table may stay full. */
@@ -69,36 +70,67 @@ static __attribute__((noinline, cold)) bool claim_dead(const struct access_table
 	return true;
 }
 
-void access_release_marked(const struct access *a)
+static bool slot_take(struct access_slot *s, uint64_t claim)
 {
-	uint64_t marked = a->claim | OWNER_MARK;
+	uint64_t free = 0;
 
-	atomic_compare_exchange_strong(&a->slot->owner, &marked, 0);
+	if (atomic_load_explicit(&s->owner, memory_order_relaxed) ||
+	    !atomic_compare_exchange_strong(&s->owner, &free, claim))
+		return false;
+	/* Before the caller's looks at what the target may have made invalid. */
+	fence_after_rmw();
+	return true;
+}
+
+/* Which the thread has had before, or nobody has. */
+static bool home_claim(struct access_slot *s, uint64_t me, uint64_t claim)
+{
+	if (unlikely(!atomic_load_explicit(&fence_far_ready, memory_order_relaxed)))
+		return false;
+	/* It is another thread's, or ours and in use: we are in a handler of a signal that came
+	 * then. */
+	if (unlikely(atomic_load_explicit(&s->owner, memory_order_relaxed) != me))
+		return slot_take(s, claim);
+	atomic_store_explicit(&s->owner, claim, memory_order_relaxed);
+	/* Before the caller's looks, too; the target has the other side of it. */
+	fence_far_light();
+	return true;
+}
+
+/* One of those that are for all. */
+static struct access_slot *slot_claim(struct access_table *t, uint64_t claim)
+{
+	struct access_slot *slots = t->slots + ACCESS_HOMES, *s;
+
+	for (uint32_t i = 0; i < ACCESS_SLOTS; i++) {
+		s = &slots[((uint32_t)owner_tid(claim) + i) % ACCESS_SLOTS];
+		if (slot_take(s, claim))
+			return s;
+	}
+	s = &slots[claims % ACCESS_SLOTS];
+	return claim_dead(t, s, claim) ? s : NULL;
 }
 
 bool access_claim(struct access_table *t, struct access *out)
 {
-	uint64_t me = likely(self) ? self : self_find();
-	uint32_t first = (uint32_t)me;
+	uint64_t me = likely(self) ? self : self_find(), claim;
+	struct access_slot *home = &t->slots[(uint32_t)me % ACCESS_HOMES];
 
 	if (unlikely(!me))
 		return false;
-	me |= (uint64_t)(++claims & OWNER_COUNT_MASK) << OWNER_COUNT_SHIFT;
-	out->claim = me;
-	for (uint32_t i = 0; i < ACCESS_SLOTS; i++) {
-		struct access_slot *s = &t->slots[(first + i) % ACCESS_SLOTS];
-		uint64_t free = 0;
-
-		if (!atomic_load_explicit(&s->owner, memory_order_relaxed) &&
-		    atomic_compare_exchange_strong(&s->owner, &free, me)) {
-			/* Before the caller's looks at what the target may have made invalid. */
-			fence_after_rmw();
-			out->slot = s;
-			return true;
-		}
+	claim = me | OWNER_IN | (uint64_t)(++claims & OWNER_COUNT_MASK) << OWNER_COUNT_SHIFT;
+	if (likely(home_claim(home, me, claim))) {
+		out->slot = home;
+		out->after = me;
+	} else {
+		out->slot = slot_claim(t, claim);
+		out->after = 0;
+		if (!out->slot)
+			return false;
 	}
-	out->slot = &t->slots[claims % ACCESS_SLOTS];
-	return claim_dead(t, out->slot, me);
+	out->revocations = &t->revocations;
+	out->seen = atomic_load_explicit(&t->revocations, memory_order_acquire);
+	return true;
 }
 
 bool access_enter(struct access_table *t, struct access *out)

@@ -7,15 +7,20 @@
  * withdraws a key makes it invalid first and then revokes:
  *
  *     peer                                    target
- *     claims a slot (full fence)              makes the key invalid (full fence)
- *     looks at the key                        marks all claimed slots
- *     looks at the mark, and accesses         waits until what was marked has ended
+ *     claims a slot                           makes the key invalid
+ *     (fence)                                 counts the revocation (full fence, fence_far)
+ *     looks at the count, then at the key     looks who has claimed a slot
+ *     looks at the count again, and accesses  waits until those have ended their access
  *
- * So either the peer sees that the key is invalid, or the target sees the claim.  The peer looks at
- * the mark in the restartable sequence of the access itself (base/rseq.h): a thread that is stopped
+ * So either the peer sees that the key is invalid, or the target sees the claim.  The peer's second
+ * look is in the restartable sequence of the access itself (base/rseq.h): a thread that is stopped
  * before its access does not make it when it goes on.  So the target waits only for threads that
- * are in the middle of an access, never for one that is stopped; a stopped thread keeps its slot,
- * with the mark, until it goes on or dies.
+ * are in the middle of an access, never for one that is stopped; a stopped thread keeps its slot
+ * until it goes on or dies.
+ *
+ * A thread that comes again has a slot of its own, its home, by the number of the thread, and keeps
+ * it.  To claim it is a store, and its fence is one of the target's (base/fence.h).  A thread whose
+ * home is somebody else's takes one of the slots that are there for all, by an exchange.
  *
  * The target reads nothing from here but the owners' words, and checks them: a peer that writes
  * nonsense wastes slots.
@@ -30,7 +35,8 @@
 
 #include "base/compiler.h"
 
-#define ACCESS_SLOTS  64u
+#define ACCESS_SLOTS  64u /* for all */
+#define ACCESS_HOMES  64u
 #define ACCESS_PIECES 32u /* of the target's memory in one system call */
 
 struct access_slot {
@@ -42,14 +48,18 @@ struct access_slot {
 };
 
 struct access_table {
-	struct access_slot slots[ACCESS_SLOTS];
-	cacheline_aligned _Atomic(uint32_t) held; /* nobody enters */
+	cacheline_aligned _Atomic(uint64_t) revocations; /* so many were begun */
+	_Atomic(uint32_t) held;				 /* nobody enters */
+	/* The homes come first. */
+	struct access_slot slots[ACCESS_HOMES + ACCESS_SLOTS];
 };
 
 /* A slot that a thread holds. */
 struct access {
 	struct access_slot *slot;
-	uint64_t claim; /* its owner word as long as nobody has revoked */
+	const _Atomic(uint64_t) *revocations; /* of the table, */
+	uint64_t seen;			      /* and what it said after the claim */
+	uint64_t after;			      /* the owner's word once it is released */
 };
 
 /* An address that a revoked system call finds in its list. */
@@ -61,22 +71,16 @@ bool access_claim(struct access_table *t, struct access *out) must_check;
 /* The same for an access that a key allows: false, too, while the target holds them all. */
 bool access_enter(struct access_table *t, struct access *out) must_check;
 
-/* The end of a release after a revocation, where the slot may be another's by now. */
-void access_release_marked(const struct access *a);
-
 /* Releases it.  Whatever the thread has stored before is seen by whoever waits for that. */
 static inline void access_release(const struct access *a)
 {
-	uint64_t owner = a->claim;
-
-	if (unlikely(!atomic_compare_exchange_strong(&a->slot->owner, &owner, 0)))
-		access_release_marked(a);
+	atomic_store_explicit(&a->slot->owner, a->after, memory_order_release);
 }
 
 /* Has the target revoked since the claim? */
 static inline bool access_is_revoked(const struct access *a)
 {
-	return atomic_load_explicit(&a->slot->owner, memory_order_acquire) != a->claim;
+	return atomic_load_explicit(a->revocations, memory_order_acquire) != a->seen;
 }
 
 /*
@@ -93,5 +97,5 @@ void access_revoke(struct access_table *t);
 void access_hold(struct access_table *t);
 void access_go_on(struct access_table *t);
 
-/* In a forked child: the thread has another number there. */
+/* In a forked child: the thread has another number there, and the process is another one. */
 void access_fork_child(void);

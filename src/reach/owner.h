@@ -7,7 +7,7 @@
  *          22..43  number of its process
  *          44..55  when the process began, so that another one with that number is told apart
  *          56..62  counts the thread's claims, so that a claim is told from the one before
- *              63  the mark: the target has revoked
+ *              63  the thread is in an access; only a home (access.h) has words without
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 
 #include "reach/task_state.h"
 
-#define OWNER_MARK	  (1ull << 63)
+#define OWNER_IN	  (1ull << 63)
 #define OWNER_TASK_BITS	  22u
 #define OWNER_BEGAN_SHIFT (2 * OWNER_TASK_BITS)
 #define OWNER_BEGAN_BITS  12u

@@ -5,6 +5,7 @@
 #include "reach/owner.h"
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/fence.h"
 #include "base/run.h"
 #include "base/spin.h"
 
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 /*
- * A thread that is marked makes one system call of 256 KiB at most, or one piece of a copy.  That
+ * A thread that is in an access makes one system call of 256 KiB at most, or one piece of a copy.  That
  * takes no such time of a processor: one thread this long, or all that we wait for that long and
  * this one at least a part of it.
  */
@@ -68,23 +69,40 @@ static bool outlaw_process(uint64_t owner)
 	return n >= OUTLAW_CLAIMS;
 }
 
-/* ---- marked slots ---- */
+/* ---- who is in an access ---- */
 
-/* The owner's word with the mark; 0: nobody has the slot. */
-static uint64_t slot_mark(struct access_slot *s)
+/* Does any thread have a home here?  It may enter without a fence. */
+static bool homes_inhabited(const struct access_table *t)
+{
+	for (uint32_t i = 0; i < ACCESS_HOMES; i++)
+		if (atomic_load_explicit(&t->slots[i].owner, memory_order_relaxed))
+			return true;
+	return false;
+}
+
+/* One home, another one each time, is free again if its thread has ended at home. */
+static void homes_tidy(struct access_table *t, uint64_t revocation)
+{
+	struct access_slot *s = &t->slots[revocation % ACCESS_HOMES];
+	uint64_t owner = atomic_load_explicit(&s->owner, memory_order_relaxed), ran_ms;
+
+	if (unlikely(owner && !(owner & OWNER_IN)) && owner_look(owner, &ran_ms) == TASK_GONE)
+		atomic_compare_exchange_strong(&s->owner, &owner, 0);
+}
+
+/* The owner's word if its thread is in an access; else 0. */
+static uint64_t slot_revoke(struct access_slot *s)
 {
 	uint64_t owner = atomic_load(&s->owner);
 
-	while (owner && !(owner & OWNER_MARK))
-		if (atomic_compare_exchange_weak(&s->owner, &owner, owner | OWNER_MARK))
-			owner |= OWNER_MARK;
+	if (!(owner & OWNER_IN))
+		return 0;
 	/*
 	 * A thread that a debugger has stopped at the entry of its system call has passed the
 	 * sequence, and the call goes on from there.  If the slot has another owner by now, that
 	 * one's call fails, and it notices why.
 	 */
-	if (owner)
-		__atomic_store_n(&s->remote[0].iov_base, ACCESS_POISON, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&s->remote[0].iov_base, ACCESS_POISON, __ATOMIC_SEQ_CST);
 	return owner;
 }
 
@@ -95,18 +113,21 @@ static void revocation_begin(struct access_revocation *r, struct access_table *t
 
 	r->n = 0;
 	r->ran_ms = 0;
+	homes_tidy(t, atomic_fetch_add(&t->revocations, 1));
 	/* What the caller has made invalid comes before our looks at the owners. */
 	atomic_thread_fence(memory_order_seq_cst);
-	for (uint32_t i = 0; i < ACCESS_SLOTS; i++) {
-		uint64_t marked = slot_mark(&t->slots[i]);
+	if (homes_inhabited(t))
+		fence_far();
+	for (uint32_t i = 0; i < ACCESS_HOMES + ACCESS_SLOTS; i++) {
+		uint64_t owner = slot_revoke(&t->slots[i]);
 
 		/* A thread that revokes makes no access. */
-		if (!marked || owner_tid(marked) == me || (lawless && outlaw_is(marked)))
+		if (!owner || owner_tid(owner) == me || (lawless && outlaw_is(owner)))
 			continue;
 		r->waits[r->n++] = (struct access_wait){
 			.slot = &t->slots[i],
-			.marked = marked,
-			.outlaw = lawless && outlaw_process(marked),
+			.owner = owner,
+			.outlaw = lawless && outlaw_process(owner),
 		};
 	}
 	r->looked_ns = r->n ? clock_ns() : 0;
@@ -136,12 +157,12 @@ static bool unknown_for_too_long(struct access_wait *w, uint64_t since_ns)
 /* Is the thread out of the access, so that it will not go on with it?  Or is it given up? */
 static bool slot_is_out(struct access_revocation *r, struct access_wait *w, uint64_t since_ns)
 {
-	uint64_t marked = w->marked, ran_ms = 0;
+	uint64_t owner = w->owner, ran_ms = 0;
 	bool given_up = false;
 
-	switch (owner_look(marked, &ran_ms)) {
+	switch (owner_look(owner, &ran_ms)) {
 	case TASK_GONE:
-		atomic_compare_exchange_strong(&w->slot->owner, &marked, 0);
+		atomic_compare_exchange_strong(&w->slot->owner, &owner, 0);
 		return true;
 	case TASK_STOPPED:
 	case TASK_ASLEEP:
@@ -156,13 +177,13 @@ static bool slot_is_out(struct access_revocation *r, struct access_wait *w, uint
 		break;
 	}
 	if (given_up)
-		outlaw_remember(w->marked);
+		outlaw_remember(w->owner);
 	return given_up;
 }
 
 static bool slot_is_left(const struct access_wait *w)
 {
-	return atomic_load_explicit(&w->slot->owner, memory_order_acquire) != w->marked;
+	return atomic_load_explicit(&w->slot->owner, memory_order_acquire) != w->owner;
 }
 
 static bool revocation_is_over(struct access_revocation *r)

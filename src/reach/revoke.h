@@ -8,10 +8,10 @@
 #include "base/spin.h"
 #include "reach/access.h"
 
-/* A thread that is marked. */
+/* A thread that was found in an access. */
 struct access_wait {
 	struct access_slot *slot;
-	uint64_t marked;
+	uint64_t owner;
 	bool outlaw;	  /* of a process of several outlaws */
 	bool seen;	  /* to run, before */
 	uint64_t seen_ms; /* of its processor time then */
@@ -24,7 +24,7 @@ struct access_revocation {
 	uint32_t n; /* that may still be in the access */
 	uint64_t looked_ns, look_again_ns;
 	uint64_t ran_ms; /* all of them together */
-	struct access_wait waits[ACCESS_SLOTS];
+	struct access_wait waits[ACCESS_HOMES + ACCESS_SLOTS];
 };
 
 /* Private memory of the target; zeros at first. */

@@ -32,7 +32,7 @@ struct way_call {
 /* Puts the first piece into the slot, after the others. */
 static inline void way_call_first(struct iovec *pieces, void *addr)
 {
-	/* Before our look at the mark, which who revokes sets before the poison. */
+	/* Before our look at the count, which who revokes moves on before the poison. */
 	(void)__atomic_exchange_n(&pieces->iov_base, addr, __ATOMIC_SEQ_CST);
 	fence_after_rmw();
 }
@@ -43,8 +43,8 @@ static inline long way_call_once(const struct way_call *c, const struct iovec *l
 				 unsigned long nlocal, unsigned long n)
 {
 	const struct rseq_check check = {
-		.wide = &c->hold->slot->owner,
-		.wide_value = c->hold->claim,
+		.wide = c->hold->revocations,
+		.wide_value = c->hold->seen,
 		.word = alive_word(c->alive),
 		.word_value = c->tid,
 	};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Through memory that both processes map, and that stays when the target has ended.  The copy itself
- * looks at the slot and at the target's life (usermem_checked.c). */
+ * looks whether the target has revoked, and whether it lives (usermem_checked.c). */
 #include "reach/way.h"
 
 #include "reach/way_cursor.h"
@@ -25,8 +25,8 @@ static enum way_verdict way_mapped_verdict(const struct way_access *a, enum user
 static enum way_verdict mapped_move(struct way_access *a)
 {
 	const struct rseq_check check = {
-		.wide = &a->hold.slot->owner,
-		.wide_value = a->hold.claim,
+		.wide = a->hold.revocations,
+		.wide_value = a->hold.seen,
 		.word = alive_word(a->alive),
 		.word_value = alive_now(a->alive),
 	};

@@ -10,30 +10,100 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fence.h"
 #include "check.h"
 #include "reach/owner.h"
 #include "way_pair.h"
 
-/* A slot that was given to somebody else is not his who had it. */
-static void test_release(struct way_pair *p)
+static uint64_t word_of(const struct access *a)
 {
-	uint64_t other;
+	return atomic_load(&a->slot->owner);
+}
+
+static bool is_home(const struct way_pair *p, const struct access *a)
+{
+	return a->slot - p->table.slots < ACCESS_HOMES;
+}
+
+/* ---- homes ---- */
+
+/* A thread keeps its home, and has another slot where a handler interrupts it there. */
+static void test_home(struct way_pair *p)
+{
+	struct access a, inner;
+	uint64_t first;
+
+	if (!atomic_load(&fence_far_ready)) {
+		printf("not tried: homes: there is no membarrier\n");
+		return;
+	}
+	CHECK(access_claim(&p->table, &a) && is_home(p, &a));
+	first = word_of(&a);
+	CHECK(first & OWNER_IN && owner_tid(first) == gettid());
+	CHECK(access_claim(&p->table, &inner) && !is_home(p, &inner));
+	CHECK(word_of(&inner) & OWNER_IN && owner_tid(word_of(&inner)) == gettid());
+	access_release(&inner);
+	CHECK(!word_of(&inner) && word_of(&a) == first);
+	access_release(&a);
+	CHECK(owner_tid(word_of(&a)) == gettid() && !(word_of(&a) & OWNER_IN));
+	CHECK(access_claim(&p->table, &inner) && inner.slot == a.slot);
+	/* a claim is told from the one before */
+	CHECK(word_of(&inner) & OWNER_IN && word_of(&inner) != first);
+	access_release(&inner);
+}
+
+/* Somebody else's home is left alone. */
+static void test_strange_home(struct way_pair *p)
+{
+	struct access_slot *home = &p->table.slots[(uint32_t)gettid() % ACCESS_HOMES];
+	struct access a;
+
+	atomic_store(&home->owner, (uint64_t)getppid());
+	CHECK(access_claim(&p->table, &a) && !is_home(p, &a));
+	access_release(&a);
+	CHECK(!word_of(&a) && atomic_load(&home->owner) == (uint64_t)getppid());
+	atomic_store(&home->owner, 0);
+}
+
+static int child_lives_here(struct way_pair *p)
+{
 	struct access a;
 
 	CHECK(access_claim(&p->table, &a));
 	access_release(&a);
-	CHECK(!atomic_load(&a.slot->owner));
-	CHECK(access_claim(&p->table, &a));
+	return 0;
+}
+
+static bool any_home(const struct way_pair *p)
+{
+	for (uint32_t i = 0; i < ACCESS_HOMES; i++)
+		if (atomic_load(&p->table.slots[i].owner))
+			return true;
+	return false;
+}
+
+/* Who revokes finds out sooner or later that a thread has ended. */
+static void test_homes_of_dead(struct way_pair *p)
+{
+	memset(&p->table, 0, sizeof(p->table));
+	CHECK(way_pair_join(way_pair_fork(p, child_lives_here)));
+	CHECK(any_home(p) == atomic_load(&fence_far_ready));
+	for (uint32_t i = 0; i < ACCESS_HOMES; i++)
+		access_revoke(&p->table);
+	CHECK(!any_home(p));
+}
+
+static void test_revoked(struct way_pair *p)
+{
+	struct access a;
+
+	CHECK(access_claim(&p->table, &a) && !access_is_revoked(&a));
 	access_revoke(&p->table);
-	CHECK(atomic_load(&a.slot->owner) == (a.claim | OWNER_MARK));
+	CHECK(access_is_revoked(&a));
 	access_release(&a);
-	CHECK(!atomic_load(&a.slot->owner));
-	CHECK(access_claim(&p->table, &a));
-	other = a.claim ^ 1;
-	atomic_store(&a.slot->owner, other);
+	CHECK(!(word_of(&a) & OWNER_IN));
+	CHECK(access_claim(&p->table, &a) && !access_is_revoked(&a));
 	access_release(&a);
-	CHECK(atomic_load(&a.slot->owner) == other);
-	atomic_store(&a.slot->owner, 0);
 }
 
 /* ---- another time ---- */
@@ -71,10 +141,13 @@ static void test_other_time(struct way_pair *p)
 
 /* ---- a full table ---- */
 
+/* Nor is any home free. */
 static int child_takes_all(struct way_pair *p)
 {
 	struct access a;
 
+	for (uint32_t i = 0; i < ACCESS_HOMES; i++)
+		atomic_store(&p->table.slots[i].owner, (uint64_t)getppid());
 	for (uint32_t i = 0; i < ACCESS_SLOTS; i++)
 		CHECK(access_claim(&p->table, &a));
 	atomic_store(&p->step, 1);
@@ -146,7 +219,7 @@ static void full_of_dead(struct way_pair *p)
 			usleep(1000);
 		}
 	for (uint32_t i = 0; i < ACCESS_SLOTS; i++)
-		CHECK(owner_pid(atomic_load(&p->table.slots[i].owner)) == getpid());
+		CHECK(owner_pid(atomic_load(&p->table.slots[ACCESS_HOMES + i].owner)) == getpid());
 	memset(&p->table, 0, sizeof(p->table));
 }
 
@@ -198,7 +271,10 @@ int main(void)
 {
 	struct way_pair *p = way_pair_new();
 
-	test_release(p);
+	test_home(p);
+	test_strange_home(p);
+	test_homes_of_dead(p);
+	test_revoked(p);
 	test_other_time(p);
 	test_full(p);
 	test_blind(p);

@@ -13,6 +13,7 @@
 
 #include "base/rseq.h"
 #include "check.h"
+#include "reach/owner.h"
 #include "test_fault.h"
 #include "test_served.h"
 #include "test_runs.h"
@@ -98,8 +99,8 @@ static void nobody_is_in(void *user)
 {
 	struct way_pair *p = user;
 
-	for (unsigned i = 0; i < ACCESS_SLOTS; i++)
-		CHECK(!atomic_load(&p->table.slots[i].owner));
+	for (unsigned i = 0; i < ACCESS_HOMES + ACCESS_SLOTS; i++)
+		CHECK(!(atomic_load(&p->table.slots[i].owner) & OWNER_IN));
 }
 
 /* The sender's memory is not held meanwhile. */

@@ -8,6 +8,7 @@
 
 #include "base/rseq.h"
 #include "check.h"
+#include "reach/owner.h"
 #include "exposed_pair.h"
 #include "test_fault.h"
 #include "test_served.h"
@@ -160,8 +161,8 @@ static void nobody_is_in(void *user)
 	struct exposed_pair *p = user;
 	const struct access_table *t = &exposed_pair_expose(p)->mem->access;
 
-	for (unsigned i = 0; i < ACCESS_SLOTS; i++)
-		CHECK(!atomic_load(&t->slots[i].owner));
+	for (unsigned i = 0; i < ACCESS_HOMES + ACCESS_SLOTS; i++)
+		CHECK(!(atomic_load(&t->slots[i].owner) & OWNER_IN));
 }
 
 /* The initiator is not in the target's memory while it waits for its own. */

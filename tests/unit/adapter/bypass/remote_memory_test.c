@@ -56,7 +56,7 @@ static struct remote_range range_of(const void *word)
 int main(void)
 {
 	uint64_t *word;
-	struct access_slot *mine;
+	_Atomic(uint64_t) *revocations;
 	uint64_t other = 1;
 	struct bypass_peer at;
 	struct test_life life;
@@ -74,7 +74,7 @@ int main(void)
 	test_life_begin(&life, &peer.mem->alive);
 	/* memory of the peer that means nothing here */
 	word = (uint64_t *)&peer.mem->qps[1];
-	mine = &peer.mem->access.slots[(uint32_t)gettid() % ACCESS_SLOTS];
+	revocations = &peer.mem->access.revocations;
 	peer.mem->qps[0].view.access = IB_ACCESS_REMOTE_WRITE;
 	at = (struct bypass_peer){.remote = &peer, .block = &peer.mem->qps[0]};
 	word[0] = 10;
@@ -85,7 +85,7 @@ int main(void)
 	local[1] = (struct run){&word[0], sizeof(*word)};
 	ranges[1] = range_of(&word[1]);
 	local[2] = (struct run){&other, sizeof(other)};
-	ranges[2] = range_of(&mine->owner);
+	ranges[2] = range_of(revocations);
 	local[3] = (struct run){&word[0], sizeof(*word)};
 	ranges[3] = range_of(&word[3]);
 
@@ -95,8 +95,7 @@ int main(void)
 	CHECK(m.way == KEY_MAPPED && !strcmp(m.why, "revoked"));
 	CHECK(m.done == 3);
 	CHECK(word[1] == 10 && word[2] == 11 && !word[3]);
-	/* the slot is another's now, and stays so */
-	CHECK(atomic_load(&mine->owner) == other);
+	CHECK(atomic_load(revocations) == other);
 	test_life_end(&life);
 	return 0;
 }
