@@ -228,27 +228,57 @@ static struct expose_mem *map_of_peer(int32_t pid, const struct slot *peer)
 	return mem;
 }
 
-/* Takes a shard that is free, or was that of a dead process or of our slot's last process. */
-static void remote_shard_take(struct remote *f, const struct slot *slots, uint16_t me)
-{
-	for (unsigned i = 0; i < SLOT_REMOTE_SHARDS && !f->shard; i++) {
-		uint32_t holder = atomic_load(&f->slot->remote_shard[i]);
+/*
+ * Who holds a remote shard: the process's slot plus one, and in the bits above the end of the slot's
+ * generation, so that the next process in the slot is another one.
+ */
+#define HOLDER_SLOT_BITS 11u
 
-		if (holder && holder != me + 1u && holder <= REGISTRY_SLOTS &&
-		    atomic_load(&slots[holder - 1].alive))
-			continue;
-		if (atomic_compare_exchange_strong(&f->slot->remote_shard[i], &holder, me + 1u))
-			f->shard = SLOT_THREAD_SHARDS + i;
-	}
+static_assert(REGISTRY_SLOTS < 1u << HOLDER_SLOT_BITS, "a holder names its slot");
+
+static uint32_t shard_holder(const struct slot *slots, uint16_t slot)
+{
+	return atomic_load(&slots[slot].alive) << HOLDER_SLOT_BITS | (slot + 1u);
 }
 
-static void remote_shard_give(const struct remote *f)
+static bool shard_is_held(const struct slot *slots, uint32_t holder)
 {
-	uint32_t mine = f->me + 1u;
+	uint32_t slot_plus_1 = holder & ((1u << HOLDER_SLOT_BITS) - 1);
 
-	if (f->shard && atomic_load(&f->slot->alive) == f->alive)
-		atomic_compare_exchange_strong(
-			&f->slot->remote_shard[f->shard - SLOT_THREAD_SHARDS], &mine, 0);
+	return slot_plus_1 && slot_plus_1 <= REGISTRY_SLOTS &&
+	       atomic_load(&slots[slot_plus_1 - 1].alive) &&
+	       holder == shard_holder(slots, (uint16_t)(slot_plus_1 - 1));
+}
+
+unsigned remote_shard_take(struct remote *f, unsigned own)
+{
+	unsigned shard = 0;
+
+	for (unsigned i = 0; own && i < SLOT_REMOTE_SHARDS && !shard; i++) {
+		uint32_t holder = atomic_load(&f->slot->remote_shard[i]);
+
+		if (!shard_is_held(f->slots, holder) &&
+		    atomic_compare_exchange_strong(&f->slot->remote_shard[i], &holder, f->holder))
+			shard = SLOT_THREAD_SHARDS + i;
+	}
+	atomic_store_explicit(&f->shards[own], (uint8_t)(shard + 1), memory_order_relaxed);
+	return shard;
+}
+
+/* Nobody counts any more. */
+static void remote_shards_give(struct remote *f)
+{
+	if (atomic_load(&f->slot->alive) != f->alive)
+		return;
+	for (unsigned own = 0; own < SLOT_THREAD_SHARDS; own++) {
+		unsigned shard_plus_1 = atomic_load(&f->shards[own]);
+		uint32_t mine = f->holder;
+
+		if (shard_plus_1 > SLOT_THREAD_SHARDS)
+			atomic_compare_exchange_strong(
+				&f->slot->remote_shard[shard_plus_1 - 1 - SLOT_THREAD_SHARDS],
+				&mine, 0);
+	}
 }
 
 struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me)
@@ -258,8 +288,9 @@ struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me)
 
 	if (!f)
 		return NULL;
+	f->slots = slots;
 	f->slot = s;
-	f->me = me;
+	f->holder = shard_holder(slots, me);
 	/* First: what is read of the slot from here on is that owner's or a later one's. */
 	f->alive = atomic_load(&s->alive);
 	f->pid = s->pid;
@@ -272,32 +303,13 @@ struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me)
 	f->keys = f->mem->keys_open;
 	f->reach =
 		(struct way_peer){.table = &f->mem->access, .alive = &f->mem->alive, .pid = f->pid};
-	remote_shard_take(f, slots, me);
 	return f;
 }
 
 void remote_close(struct remote *f)
 {
-	remote_shard_give(f);
+	remote_shards_give(f);
 	segment_view_close(&f->segments);
 	munmap(f->mem, sizeof(*f->mem));
 	free(f);
-}
-
-bool remote_key(const struct remote *f, uint32_t key, struct key_block *out)
-{
-	const struct key_block *b = &f->mem->keys[(key >> 8) % EXPOSE_BLOCKS];
-	uint32_t seq = atomic_load_explicit(&b->seq, memory_order_acquire);
-
-	if (seq & 1 || atomic_load_explicit(&b->key, memory_order_relaxed) != key)
-		return false;
-	out->pdn = b->pdn;
-	out->access = b->access;
-	out->iova = b->iova;
-	out->length = b->length;
-	out->place = b->place;
-	atomic_thread_fence(memory_order_acquire);
-	return atomic_load_explicit(&b->seq, memory_order_relaxed) == seq &&
-	       (out->place.way == KEY_KERNEL ||
-		range_inside(out->place.offset, out->length, SEGMENT_MAX_BYTES));
 }

@@ -153,11 +153,12 @@ struct remote {
 	int32_t pid;
 	bool keys;	/* it lays keys and responders open */
 	uint32_t alive; /* generation of the slot */
-	struct slot *slot;
-	uint16_t me; /* our own */
-	/* Our shard among its counters (0: none), and the lock of the thread that counts there. */
-	unsigned shard;
-	struct spin counting;
+	struct slot *slots;
+	struct slot *slot; /* its own */
+	uint32_t holder;   /* our word among its remote shards */
+	/* By the thread that counts, as its own shard says: the shard among the peer's counters
+	 * where it is alone, plus one; 1: there is none.  0: it has not asked yet. */
+	_Atomic(uint8_t) shards[SLOT_THREAD_SHARDS];
 	struct remote *next;
 };
 
@@ -210,8 +211,39 @@ struct expose_mem *expose_snapshot(const struct slot *s);
 /* Maps what a peer exposes; NULL if that is nothing or we may not map it. */
 struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me);
 void remote_close(struct remote *f);
-/* Copies the block of a key consistently; false if the key is not exposed. */
-bool remote_key(const struct remote *f, uint32_t key, struct key_block *out) must_check;
+
+/* Copies the block of a key consistently; false if the key is not exposed.  Inline, as nobody needs
+ * all of it. */
+static inline must_check bool remote_key(const struct remote *f, uint32_t key,
+					 struct key_block *out)
+{
+	const struct key_block *b = &f->mem->keys[(key >> 8) % EXPOSE_BLOCKS];
+	uint32_t seq = atomic_load_explicit(&b->seq, memory_order_acquire);
+
+	if (seq & 1 || atomic_load_explicit(&b->key, memory_order_relaxed) != key)
+		return false;
+	out->pdn = b->pdn;
+	out->access = b->access;
+	out->iova = b->iova;
+	out->length = b->length;
+	out->place = b->place;
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&b->seq, memory_order_relaxed) == seq &&
+	       (out->place.way == KEY_KERNEL ||
+		range_inside(out->place.offset, out->length, SEGMENT_MAX_BYTES));
+}
+
+/* Takes a shard of the peer's counters for a thread of ours: see remote_shard. */
+unsigned remote_shard_take(struct remote *f, unsigned own);
+
+/* Where the thread with the shard 'own' of our counters counts in the peer's, alone; 0: with
+ * others. */
+static inline unsigned remote_shard(struct remote *f, unsigned own)
+{
+	unsigned known = atomic_load_explicit(&f->shards[own], memory_order_relaxed);
+
+	return likely(known) ? known - 1 : remote_shard_take(f, own);
+}
 
 static inline struct qp_block *remote_qp(const struct remote *f, uint32_t qpn)
 {

@@ -23,7 +23,7 @@
 #include "prm/ib.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 10u
+#define REGISTRY_VERSION 11u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* numbers are handed out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -78,7 +78,7 @@ enum port_counter {
 
 #define SLOT_PORTS	   4u /* of one host */
 #define SLOT_THREAD_SHARDS 8u /* one per counting thread, the first shared by the rest */
-#define SLOT_REMOTE_SHARDS 4u /* of peers that do our part of a request as well */
+#define SLOT_REMOTE_SHARDS 8u /* of threads of peers that do our part of a request as well */
 #define SLOT_SHARDS	   (SLOT_THREAD_SHARDS + SLOT_REMOTE_SHARDS)
 #define SLOT_GROUP_WORDS   4u
 
@@ -102,7 +102,7 @@ struct slot {
 	_Atomic(uint64_t) expose_id; /* of the file that must be there (base/hidden.h) */
 	/* So many times has a peer taken back files that the process may have mapped. */
 	_Atomic(uint32_t) files_ended;
-	/* The slot + 1 of the peer that counts in that remote shard, 0: free. */
+	/* Which peer counts in that remote shard (exposure/expose.c), 0: free. */
 	_Atomic(uint32_t) remote_shard[SLOT_REMOTE_SHARDS];
 	/* Bit s%64 of word s/64: slot s has put something into its channel to us.  Summary: word w
 	 * may be non-zero. */

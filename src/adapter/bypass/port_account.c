@@ -18,11 +18,15 @@ static enum port_counter request_of(enum message_kind kind)
 	return PORT_COUNTERS;
 }
 
-void port_account_remote(const struct adapter *a, const struct path *path, struct remote *f,
-			 const struct message_sizes *m)
+/* Inline, so that the sizes of headers of one kind are known. */
+static inline __attribute__((always_inline)) void account_remote(const struct adapter *a,
+								 const struct path *path,
+								 struct remote *f,
+								 const struct message_sizes *m)
 {
 	bool read = m->kind == MESSAGE_ANSWER;
 	bool ethernet = a->port->ethernet;
+	unsigned shard;
 	uint64_t data = message_octets(path, ethernet, m) / 4;
 	uint64_t other = (read ? request_octets(path, ethernet) : ack_octets(path, ethernet)) *
 			 m->messages / 4;
@@ -46,10 +50,23 @@ void port_account_remote(const struct adapter *a, const struct path *path, struc
 	};
 
 	port_account_count(a->counters, &ours);
-	if (likely(f->shard && spin_try(&f->counting))) {
-		port_account_add(f->slot->counters[f->shard][port], &theirs, shard_add);
-		spin_unlock(&f->counting);
-	} else {
+	/* that has given this thread a shard of its own, if there was one */
+	shard = remote_shard(f, shard_plus_1 - 1);
+	if (likely(shard))
+		port_account_add(f->slot->counters[shard][port], &theirs, shard_add);
+	else
 		port_account_add(f->slot->counters[0][port], &theirs, shard_add_shared);
+}
+
+void port_account_remote(const struct adapter *a, const struct path *path, struct remote *f,
+			 const struct message_sizes *m)
+{
+	if (m->kind == MESSAGE_WRITE) {
+		const struct message_sizes writes = {MESSAGE_WRITE, m->messages, m->packets,
+						     m->payload};
+
+		account_remote(a, path, f, &writes);
+	} else {
+		account_remote(a, path, f, m);
 	}
 }

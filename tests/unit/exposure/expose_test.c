@@ -118,6 +118,66 @@ static void test_write(void)
 	munmap(mine, BYTES);
 }
 
+/* ---- counters ---- */
+
+static unsigned shards_held(const struct slot *s)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < SLOT_REMOTE_SHARDS; i++)
+		n += !!atomic_load(&s->remote_shard[i]);
+	return n;
+}
+
+static bool are_other_shards(unsigned a, unsigned b)
+{
+	return a >= SLOT_THREAD_SHARDS && a < SLOT_SHARDS && b >= SLOT_THREAD_SHARDS &&
+	       b < SLOT_SHARDS && a != b;
+}
+
+/* Each thread that counts for the peer is alone in its shard, as long as there are some; those of
+ * processes that have ended are taken again. */
+static int child_counts(struct slot *slots)
+{
+	struct remote *f = remote_open(slots, 0, 1), *next;
+	unsigned first, second;
+
+	CHECK(f && !shards_held(&slots[0]));
+	first = remote_shard(f, 3);
+	second = remote_shard(f, 4);
+	CHECK(are_other_shards(first, second));
+	CHECK(remote_shard(f, 3) == first && remote_shard(f, 4) == second);
+	/* one that shares its own counters shares these */
+	CHECK(remote_shard(f, 0) == 0 && shards_held(&slots[0]) == 2);
+	remote_close(f);
+	CHECK(!shards_held(&slots[0]));
+
+	for (unsigned i = 0; i < SLOT_REMOTE_SHARDS; i++)
+		atomic_store(&slots[0].remote_shard[i], 1); /* slot 0, of a generation before */
+	f = remote_open(slots, 0, 1);
+	CHECK(f && remote_shard(f, 1) >= SLOT_THREAD_SHARDS);
+	/* Our slot has its next process. */
+	atomic_fetch_add(&slots[1].alive, 1);
+	next = remote_open(slots, 0, 1);
+	for (unsigned own = 1; own < SLOT_THREAD_SHARDS; own++)
+		CHECK(next && remote_shard(next, own) >= SLOT_THREAD_SHARDS);
+	/* The first one's end takes none of them away. */
+	remote_close(f);
+	CHECK(shards_held(&slots[0]) == SLOT_REMOTE_SHARDS);
+	remote_close(next);
+	return 0;
+}
+
+static void test_shards(void)
+{
+	struct slot *slots = slots_new();
+	struct expose e;
+
+	CHECK(!expose_open(&e, slots, 0, true));
+	CHECK(in_child(child_counts, slots) == 0);
+	expose_close(&e);
+}
+
 /* ---- threads that register and deregister keys of one block ---- */
 
 #define RACING_ROUNDS 1000000u
@@ -370,6 +430,7 @@ static void test_elsewhere(void)
 int main(void)
 {
 	test_write();
+	test_shards();
 	test_threads();
 	test_snapshot();
 	test_nonsense();
