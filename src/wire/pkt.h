@@ -38,7 +38,8 @@ const char *aeth_nak_name(uint8_t syndrome);
 /* The memory of a connection, see wire/route.h.  0: nothing is known. */
 struct route {
 	_Atomic(uint64_t) word; /* epoch, number and owner */
-	_Atomic(uint64_t) here; /* the epoch in which the owner was this process */
+	_Atomic(uint64_t) here; /* the epoch in which the owner was this process, */
+	_Atomic(uint64_t) away; /* or another one */
 };
 
 /* Where it goes, resolved once per connection (RC, UC) or per datagram. */

@@ -54,11 +54,13 @@ bool route_here(const struct wire *w, const struct path *path, uint32_t dqpn)
 	/* Before the walk, see subnet.h. */
 	uint64_t epoch = subnet_epoch(w->host->attr.subnet);
 
-	if (route_owner_plus_1(w, path, dqpn) != w->host->attr.slot + 1u)
-		return false;
-	if (path->route)
-		atomic_store_explicit(&path->route->here, epoch, memory_order_relaxed);
-	return true;
+	uint32_t owner = route_owner_plus_1(w, path, dqpn);
+	bool here = owner == w->host->attr.slot + 1u;
+
+	if (path->route && owner)
+		atomic_store_explicit(here ? &path->route->here : &path->route->away, epoch,
+				      memory_order_relaxed);
+	return here;
 }
 
 const char *route_missing(const struct wire *w, const struct path *path, uint32_t dqpn)

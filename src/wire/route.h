@@ -39,11 +39,18 @@ static inline bool route_leads_here(const struct route *route, uint64_t epoch)
 	return atomic_load_explicit(&route->here, memory_order_relaxed) == epoch;
 }
 
+/* Or in another one? */
+static inline bool route_leads_away(const struct route *route, uint64_t epoch)
+{
+	return atomic_load_explicit(&route->away, memory_order_relaxed) == epoch;
+}
+
 /* When the path or the peer's number changes; nobody may be sending on it. */
 static inline void route_forget(struct route *route)
 {
 	atomic_store_explicit(&route->word, 0, memory_order_relaxed);
 	atomic_store_explicit(&route->here, 0, memory_order_relaxed);
+	atomic_store_explicit(&route->away, 0, memory_order_relaxed);
 }
 
 /* The slot that owns a number plus one, wherever it is; 0: none. */

@@ -45,12 +45,14 @@ static inline must_check bool bypass_peer_lock(const struct qp *qp, uint32_t rig
 static inline struct qp *bypass_peer_here(const struct qp *qp)
 {
 	struct adapter *a = qp->adapter;
+	uint64_t epoch;
 
 	if (qp->path.dst_port != qp->path.src_port)
 		return NULL;
-	if (unlikely(!route_leads_here(&qp->route,
-				       atomic_load_explicit(a->epoch, memory_order_acquire))) &&
-	    !route_here(a->wire, &qp->path, qp->attr.dest_qpn))
+	epoch = atomic_load_explicit(a->epoch, memory_order_acquire);
+	if (!route_leads_here(&qp->route, epoch) &&
+	    (likely(route_leads_away(&qp->route, epoch)) ||
+	     !route_here(a->wire, &qp->path, qp->attr.dest_qpn)))
 		return NULL;
 	return number_find(&a->qps, qp->attr.dest_qpn);
 }

@@ -153,6 +153,21 @@ static void remembered_routes(struct test_fabric *fabric)
 	subnet_set_state(&fabric->subnet, 0, IB_PORT_ACTIVE);
 	CHECK(route_here(a.wire, &path, qpn) && !route_here(a.wire, &path, test_fabric_qpn(1)));
 	CHECK(route_leads_here(&route, subnet_epoch(&fabric->subnet)));
+
+	/* It is in another one, which is remembered likewise; that it is nowhere is not. */
+	route_forget(&route);
+	qpn = test_fabric_qpn(1);
+	path.dst_port = 1;
+	CHECK(!route_leads_away(&route, subnet_epoch(&fabric->subnet)));
+	atomic_store(&fabric->registry->qpn_slot_plus_1[qpn >> REGISTRY_CHUNK_SHIFT], 0);
+	CHECK(!route_here(a.wire, &path, qpn));
+	CHECK(!route_leads_away(&route, subnet_epoch(&fabric->subnet)));
+	atomic_store(&fabric->registry->qpn_slot_plus_1[qpn >> REGISTRY_CHUNK_SHIFT], 2);
+	CHECK(!route_here(a.wire, &path, qpn));
+	CHECK(route_leads_away(&route, subnet_epoch(&fabric->subnet)));
+	subnet_raise_epoch(&fabric->subnet);
+	CHECK(!route_leads_away(&route, subnet_epoch(&fabric->subnet)));
+	CHECK(!route_leads_here(&route, subnet_epoch(&fabric->subnet)));
 }
 
 /* A process that cannot be reached is asked for once, not with every packet. */
