@@ -10,6 +10,8 @@
  *           pairs     two queue pairs, each with a thread of its own in each process
  *   MEMORY  private   anonymous memory of the program
  *           shared    a memfd that the program has mapped
+ *           moved     anonymous memory, registered before there are other threads: with
+ *                     --memory=mapped it becomes shared
  *
  * Prints "name value unit" lines.  A latency is half of a ping-pong for WRITE (either side polls
  * its memory) and from post to completion for READ.  Floors begin with "floor_": a system call and
@@ -405,11 +407,15 @@ static void side_run(struct side *s, const char *device, const char *shape, cons
 	struct lane lanes[MAX_LANES];
 	pthread_t thread;
 
+	bool sleeps = !strcmp(shape, "sleeper"), late = !strcmp(memory, "moved");
+
 	s->lanes = strcmp(shape, "pairs") ? 1 : MAX_LANES;
 	s->crowded = !pin(!s->first, s->lanes);
-	if (!strcmp(shape, "sleeper") && pthread_create(&thread, NULL, sleeper, NULL))
+	if (sleeps && !late && pthread_create(&thread, NULL, sleeper, NULL))
 		device_die("pthread_create");
 	side_open(s, lanes, device, memory);
+	if (sleeps && late && pthread_create(&thread, NULL, sleeper, NULL))
+		device_die("pthread_create");
 	for (unsigned i = 0; i < MEASURES; i++)
 		for (int floor = 0; floor < 2; floor++) {
 			double figure;
@@ -430,7 +436,7 @@ int main(int argc, char **argv)
 	pid_t child;
 
 	if (argc != 4) {
-		fputs("Usage: onesided DEVICE single|sleeper|pairs private|shared\n", stderr);
+		fputs("Usage: onesided DEVICE single|sleeper|pairs private|shared|moved\n", stderr);
 		return 2;
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
