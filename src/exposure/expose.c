@@ -281,6 +281,8 @@ static void remote_shards_give(struct remote *f)
 	}
 }
 
+static _Atomic(uint64_t) remotes_opened;
+
 struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me)
 {
 	struct slot *s = &slots[slot];
@@ -288,6 +290,7 @@ struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me)
 
 	if (!f)
 		return NULL;
+	f->number = atomic_fetch_add(&remotes_opened, 1) + 1;
 	f->slots = slots;
 	f->slot = s;
 	f->holder = shard_holder(slots, me);

@@ -145,8 +145,22 @@ struct expose {
 	struct access_revoker revoker;
 };
 
+/*
+ * What a requester remembers of a peer's key whose memory is mapped.  It holds as long as the peer
+ * has revoked nothing: whoever takes a key back makes it invalid before he counts that.
+ */
+struct key_memo {
+	uint64_t remote; /* its number; 0: nothing is remembered */
+	uint64_t revocations;
+	uint64_t let_go; /* of the segments */
+	uint32_t key, pdn, access;
+	uint64_t va, length; /* of the part that is mapped in one piece, as requests name it */
+	uint8_t *at;
+};
+
 /* A peer's exposed memory, as mapped here. */
 struct remote {
+	uint64_t number; /* no other one has it */
 	struct expose_mem *mem;
 	struct segment_view segments; /* the files of its keys, as far as they are mapped */
 	struct way_peer reach;

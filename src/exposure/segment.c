@@ -226,8 +226,11 @@ void segment_view_close(struct segment_view *v)
  */
 static void segment_let_go(struct segment_view *v, uint32_t row)
 {
-	struct segment_map *m = atomic_exchange(&v->maps[row], NULL);
+	struct segment_map *m;
 
+	/* Whoever does not see that is waited for before the addresses are given back. */
+	atomic_fetch_add(&v->let_go, 1);
+	m = atomic_exchange(&v->maps[row], NULL);
 	for (uint64_t i = 0; i < chunk_count(m); i++)
 		if (m->chunks[i])
 			(void)mmap(m->chunks[i], chunk_bytes(m, i), PROT_NONE,
@@ -312,6 +315,19 @@ static bool segment_map_row(struct segment_view *v, uint32_t row, uint32_t gener
 	if (fresh)
 		atomic_store_explicit(&v->maps[row], fresh, memory_order_release);
 	return true;
+}
+
+struct segment_extent segment_extent(const struct segment_view *v, struct segment_ref ref,
+				     uint64_t offset)
+{
+	const struct segment_map *m = atomic_load_explicit(&v->maps[ref.row], memory_order_acquire);
+	struct segment_extent e = {0};
+
+	if (!m || m->generation != ref.generation)
+		return e;
+	e.before = offset & ((1ull << m->shift) - 1);
+	e.after = chunk_bytes(m, offset >> m->shift) - e.before;
+	return e;
 }
 
 /* Another thread may be mapping, and be stopped at it: false then. */

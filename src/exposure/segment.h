@@ -87,6 +87,7 @@ struct segment_view {
 	const struct segment_row *rows; /* the peer's */
 	int32_t pid;
 	_Atomic(struct segment_map *) maps[SEGMENTS];
+	_Atomic(uint64_t) let_go; /* counts: what is remembered of maps is not true any more */
 	/* Rows that could not be mapped are not asked for again before this time (ns). */
 	_Atomic(uint64_t) refused_until[SEGMENTS];
 	pthread_mutex_t mapping;  /* one thread maps */
@@ -132,6 +133,16 @@ static inline uint8_t *segment_at(const struct segment_view *v, struct segment_r
 	chunk = atomic_load_explicit(&m->chunks[offset >> m->shift], memory_order_acquire);
 	return likely(chunk) ? chunk + (offset & ((1ull << m->shift) - 1)) : NULL;
 }
+
+/* What is mapped in one piece around a place. */
+struct segment_extent {
+	uint64_t before, after;
+};
+
+/* Of a place that segment_at has found since let_go was looked at; zeros if that is not so any
+ * more. */
+struct segment_extent segment_extent(const struct segment_view *v, struct segment_ref ref,
+				     uint64_t offset);
 
 /* ---- both ---- */
 

@@ -132,13 +132,3 @@ bool access_claim(struct access_table *t, struct access *out)
 	out->seen = atomic_load_explicit(&t->revocations, memory_order_acquire);
 	return true;
 }
-
-bool access_enter(struct access_table *t, struct access *out)
-{
-	if (unlikely(!access_claim(t, out)))
-		return false;
-	if (likely(!atomic_load_explicit(&t->held, memory_order_relaxed)))
-		return true;
-	access_release(out);
-	return false;
-}

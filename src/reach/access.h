@@ -68,13 +68,21 @@ struct access {
 /* Claims a slot for the calling thread.  False: all are taken by threads that live. */
 bool access_claim(struct access_table *t, struct access *out) must_check;
 
-/* The same for an access that a key allows: false, too, while the target holds them all. */
-bool access_enter(struct access_table *t, struct access *out) must_check;
-
 /* Releases it.  Whatever the thread has stored before is seen by whoever waits for that. */
 static inline void access_release(const struct access *a)
 {
 	atomic_store_explicit(&a->slot->owner, a->after, memory_order_release);
+}
+
+/* Claims one for an access that a key allows: false, too, while the target holds them all. */
+static inline must_check bool access_enter(struct access_table *t, struct access *out)
+{
+	if (unlikely(!access_claim(t, out)))
+		return false;
+	if (likely(!atomic_load_explicit(&t->held, memory_order_relaxed)))
+		return true;
+	access_release(out);
+	return false;
 }
 
 /* Has the target revoked since the claim? */

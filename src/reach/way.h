@@ -75,3 +75,6 @@ enum way_verdict way_pull(struct way_peer *from, const struct run *dst, uint32_t
 			  const struct run *src, uint32_t nsrc,
 			  const _Atomic(uint32_t) *withdrawn) must_check;
 enum way_verdict way_mapped(struct way_access *a) must_check;
+/* The same for one request of so many bytes, from or to one place of ours. */
+enum way_verdict way_mapped_one(const struct access *hold, const struct alive *alive, bool read,
+				void *here, void *there, size_t n) must_check;

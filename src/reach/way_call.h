@@ -32,7 +32,7 @@ struct way_call {
 /* Puts the first piece into the slot, after the others. */
 static inline void way_call_first(struct iovec *pieces, void *addr)
 {
-	/* Before our look at the count, which who revokes moves on before the poison. */
+	/* Before our look at the count, which whoever revokes moves on before the poison. */
 	(void)__atomic_exchange_n(&pieces->iov_base, addr, __ATOMIC_SEQ_CST);
 	fence_after_rmw();
 }

@@ -7,13 +7,13 @@
 #include "reach/way_whole.h"
 #include "usermem/usermem.h"
 
-static enum way_verdict way_mapped_verdict(const struct way_access *a, enum usermem_verdict v)
+static enum way_verdict way_mapped_verdict(const struct access *hold, enum usermem_verdict v)
 {
 	switch (v) {
 	case USERMEM_DONE:
 		return WAY_DONE;
 	case USERMEM_REFUSED:
-		return access_is_revoked(&a->hold) ? WAY_REVOKED : WAY_CLOSED;
+		return access_is_revoked(hold) ? WAY_REVOKED : WAY_CLOSED;
 	case USERMEM_FAULT:
 		return WAY_FAULT;
 	case USERMEM_INTERRUPTED:
@@ -22,14 +22,31 @@ static enum way_verdict way_mapped_verdict(const struct way_access *a, enum user
 	return WAY_INTERRUPTED;
 }
 
+static inline struct rseq_check mapped_check(const struct access *hold, const struct alive *alive)
+{
+	return (struct rseq_check){
+		.wide = hold->revocations,
+		.wide_value = hold->seen,
+		.word = alive_word(alive),
+		.word_value = alive_now(alive),
+	};
+}
+
+enum way_verdict way_mapped_one(const struct access *hold, const struct alive *alive, bool read,
+				void *here, void *there, size_t n)
+{
+	const struct rseq_check check = mapped_check(hold, alive);
+	enum usermem_verdict v;
+
+	if (unlikely(!check.word_value))
+		return WAY_CLOSED;
+	v = usermem_copy_checked(read ? here : there, read ? there : here, n, read, &check);
+	return likely(v == USERMEM_DONE) ? WAY_DONE : way_mapped_verdict(hold, v);
+}
+
 static enum way_verdict mapped_move(struct way_access *a)
 {
-	const struct rseq_check check = {
-		.wide = a->hold.revocations,
-		.wide_value = a->hold.seen,
-		.word = alive_word(a->alive),
-		.word_value = alive_now(a->alive),
-	};
+	const struct rseq_check check = mapped_check(&a->hold, a->alive);
 	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};
 
 	a->done = 0;
@@ -42,7 +59,7 @@ static enum way_verdict mapped_move(struct way_access *a)
 			a->read ? here : there, a->read ? there : here, n, a->read, &check);
 
 		if (unlikely(v != USERMEM_DONE))
-			return way_mapped_verdict(a, v);
+			return way_mapped_verdict(&a->hold, v);
 		way_cursors_advance(&local, &remote, n);
 	}
 	return WAY_DONE;
@@ -50,7 +67,7 @@ static enum way_verdict mapped_move(struct way_access *a)
 
 enum way_verdict way_mapped(struct way_access *a)
 {
-	if (unlikely(way_is_cut(a)))
+	if (unlikely(a->nlocal > 1 && way_is_cut(a)))
 		return way_whole(a, mapped_move);
 	return mapped_move(a);
 }

@@ -86,7 +86,13 @@ static bool move_staged(struct qp *qp, const struct bypass_peer *r, const struct
 		struct run part = {stage + lead, n = min_u64(STAGE_BYTES - lead, w->len - off)};
 		const struct remote_range range = {.rkey = w->rkey, .va = va, .len = n};
 		struct remote_move one = {
-			.right = m->right, .ranges = &range, .n = 1, .local = &part, .nlocal = 1};
+			.right = m->right,
+			.ranges = &range,
+			.n = 1,
+			.local = &part,
+			.nlocal = 1,
+			.memo = m->memo,
+		};
 
 		if (!read && transfer_move(&t, off, n, &part, 1) != MKEY_OK)
 			return false;
@@ -107,7 +113,7 @@ static bool move_remote(struct qp *qp, const struct bypass_peer *r, const struct
 {
 	const struct remote_range range = {.rkey = w->rkey, .va = w->raddr, .len = w->len};
 	uint32_t right = right_for(wqe_props(w->opcode));
-	struct remote_move m = {.right = right, .ranges = &range, .n = 1};
+	struct remote_move m = {.right = right, .ranges = &range, .n = 1, .memo = &qp->req.memo};
 	struct runs local;
 	enum mkey_verdict v;
 	bool done;

@@ -17,57 +17,119 @@ struct reached {
 	struct run runs[WAY_REQUESTS];
 };
 
-/* The key of the range, and where in it that begins; false: it refuses. */
+/* The key of the range; false: it refuses. */
 static bool range_key(const struct bypass_peer *r, uint32_t right, const struct remote_range *at,
-		      struct key_block *k, uint64_t *off)
+		      struct key_block *k)
 {
-	if (!remote_key(r->remote, at->rkey, k) || k->pdn != r->pdn || (k->access & right) != right)
-		return false;
-	*off = at->va - k->iova;
-	return range_inside(*off, at->len, k->length);
+	return remote_key(r->remote, at->rkey, k) && k->pdn == r->pdn &&
+	       (k->access & right) == right && range_inside(at->va - k->iova, at->len, k->length);
 }
 
 bool remote_takes_parts(const struct bypass_peer *r, uint32_t right, const struct remote_range *at)
 {
 	struct key_block k;
-	uint64_t off;
 
 	/* By the kernel, so many calls are no faster than packets. */
-	return range_key(r, right, at, &k, &off) && k.place.way == KEY_MAPPED;
+	return range_key(r, right, at, &k) && k.place.way == KEY_MAPPED;
 }
+
+/* ---- what is remembered of a key ---- */
+
+/*
+ * A key that was valid is so now, unless its owner has counted a revocation since.  If he has made
+ * it invalid and counts later, he sees our claim; so we need not look at the key.
+ */
+static inline bool memo_holds(const struct key_memo *m, const struct bypass_peer *r,
+			      const struct access *hold)
+{
+	return m->remote == r->remote->number && m->revocations == hold->seen &&
+	       m->let_go ==
+		       atomic_load_explicit(&r->remote->segments.let_go, memory_order_acquire) &&
+	       m->pdn == r->pdn;
+}
+
+static inline bool memo_covers(const struct key_memo *m, uint32_t right,
+			       const struct remote_range *at)
+{
+	return m->key == at->rkey && (m->access & right) == right &&
+	       range_inside(at->va - m->va, at->len, m->length);
+}
+
+static inline void *memo_at(const struct key_memo *m, const struct remote_range *at)
+{
+	return m->at + (at->va - m->va);
+}
+
+/* The run at that address is where the key says that the range is. */
+static void memo_keep(struct key_memo *m, const struct bypass_peer *r, const struct access *hold,
+		      uint64_t let_go, const struct remote_range *at, const struct key_block *k,
+		      uint8_t *addr)
+{
+	uint64_t off = at->va - k->iova;
+	struct segment_extent e =
+		segment_extent(&r->remote->segments, k->place.segment, k->place.offset + off);
+	uint64_t before = min_u64(e.before, off);
+
+	*m = (struct key_memo){
+		.remote = r->remote->number,
+		.revocations = hold->seen,
+		.let_go = let_go,
+		.key = at->rkey,
+		.pdn = k->pdn,
+		.access = k->access,
+		.va = at->va - before,
+		.length = before + min_u64(e.after, k->length - off),
+		.at = addr - before,
+	};
+}
+
+/* ---- where requests lead ---- */
 
 /* Where the range lies; false: its key refuses.  The run has no address if its memory is not within
  * reach. */
-static bool range_find(const struct bypass_peer *r, uint32_t right, const struct remote_range *at,
+static bool range_find(const struct bypass_peer *r, const struct remote_move *m,
+		       const struct access *hold, const struct remote_range *at,
 		       struct key_place *place, struct run *out)
 {
+	const struct segment_view *segments = &r->remote->segments;
+	uint64_t let_go = atomic_load_explicit(&segments->let_go, memory_order_acquire);
 	struct key_block k;
-	uint64_t off;
 
-	if (!range_key(r, right, at, &k, &off))
+	if (!range_key(r, m->right, at, &k))
 		return false;
 	*place = k.place;
-	place->offset += off;
+	place->offset += at->va - k.iova;
 	out->len = at->len;
-	if (place->way == KEY_KERNEL)
-		out->addr = (void *)(uintptr_t)(place->addr + off);
-	else if (place->way == KEY_MAPPED)
-		out->addr =
-			segment_at(&r->remote->segments, place->segment, place->offset, at->len);
-	else
-		out->addr = NULL;
+	out->addr = NULL;
+	if (place->way == KEY_KERNEL) {
+		out->addr = (void *)(uintptr_t)(place->addr + (at->va - k.iova));
+	} else if (place->way == KEY_MAPPED) {
+		out->addr = segment_at(segments, place->segment, place->offset, at->len);
+		if (out->addr)
+			memo_keep(m->memo, r, hold, let_go, at, &k, out->addr);
+	}
 	return true;
 }
 
 static void ranges_find(const struct bypass_peer *r, const struct remote_move *m,
-			struct reached *to)
+			const struct access *hold, struct reached *to)
 {
+	bool holds = memo_holds(m->memo, r, hold);
+
 	for (to->n = 0; to->n < m->n; to->n++) {
+		const struct remote_range *at = &m->ranges[to->n];
 		struct run *run = &to->runs[to->n];
 		struct key_place place;
 
-		if (!range_find(r, m->right, &m->ranges[to->n], &place, run))
+		if (likely(holds && memo_covers(m->memo, m->right, at) &&
+			   (!to->n || to->way == KEY_MAPPED))) {
+			*run = (struct run){memo_at(m->memo, at), at->len};
+			to->way = KEY_MAPPED;
+			continue;
+		}
+		if (!range_find(r, m, hold, at, &place, run))
 			return;
+		holds = memo_holds(m->memo, r, hold);
 		if (unlikely(!run->addr)) {
 			to->missing = place.way == KEY_MAPPED;
 			to->at = place;
@@ -141,7 +203,7 @@ static bool move_once(const struct bypass_peer *r, struct remote_move *m, struct
 	}
 	/* The looks at the word and at the keys come after the claim: see reach/access.h. */
 	if (responder_stands(r, m->right)) {
-		ranges_find(r, m, to);
+		ranges_find(r, m, &a.hold, to);
 		if (to->n)
 			v = way_take(p, to, m, &a);
 		m->why = to->missing ? "not-mapped" : verdict_name(v);
@@ -169,10 +231,37 @@ static __attribute__((noinline, cold)) bool map_missing(const struct bypass_peer
 	return segment_view_map(&r->remote->segments, to->at.segment, to->at.offset);
 }
 
+/* The commonest: one request of one piece, to memory that is remembered.  False: nothing counts as
+ * done. */
+static inline bool move_plain(const struct bypass_peer *r, struct remote_move *m)
+{
+	const struct remote_range *at = m->ranges;
+	const struct way_peer *p = &r->remote->reach;
+	enum way_verdict v = WAY_REVOKED;
+	struct access hold;
+
+	if (m->n != 1 || m->local->len < at->len)
+		return false;
+	usermem_bring_in(m->local, 1, m->right == IB_ACCESS_REMOTE_READ); /* as in move_bounded */
+	if (!access_enter(p->table, &hold))
+		return false;
+	/* After the claim, as in move_once. */
+	if (responder_stands(r, m->right) && likely(memo_holds(m->memo, r, &hold)) &&
+	    likely(memo_covers(m->memo, m->right, at)))
+		v = way_mapped_one(&hold, p->alive, m->right == IB_ACCESS_REMOTE_READ,
+				   m->local->addr, memo_at(m->memo, at), at->len);
+	access_release(&hold);
+	m->way = KEY_MAPPED;
+	m->done = 1;
+	return likely(v == WAY_DONE);
+}
+
 void remote_move(const struct bypass_peer *r, struct remote_move *m)
 {
 	struct reached to;
 
+	if (likely(move_plain(r, m)))
+		return;
 	move_bounded(r, m, &to);
 	/* If packets carried it, requests behind it would find it outstanding, and so on: a queue
 	 * that never drains would never come back. */

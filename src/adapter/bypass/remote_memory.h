@@ -20,6 +20,7 @@ struct remote_move {
 	uint32_t n;		 /* up to WAY_REQUESTS */
 	const struct run *local; /* as many bytes, or more */
 	uint32_t nlocal;
+	struct key_memo *memo; /* the requester's */
 	/* results */
 	uint32_t done;	  /* so many are executed, from the first on */
 	enum key_way way; /* for traces; and why the next one was not */

@@ -93,7 +93,10 @@ static void turn_remote(struct qp *qp, const struct bypass_peer *r, uint32_t lim
 {
 	struct remote_range ranges[WAY_REQUESTS];
 	struct run local[WAY_REQUESTS];
-	struct remote_move m = {.right = IB_ACCESS_REMOTE_WRITE, .ranges = ranges, .local = local};
+	struct remote_move m = {.right = IB_ACCESS_REMOTE_WRITE,
+				.ranges = ranges,
+				.local = local,
+				.memo = &qp->req.memo};
 	struct turn listed = {0};
 
 	do {

@@ -72,6 +72,7 @@ struct requester {
 	uint32_t around;     /* datagrams that still count as sent to several processes */
 	uint64_t revocation; /* that must be over before anything completes in error; 0: none */
 	uint32_t revocation_for; /* completer.given_up when it was asked for */
+	struct key_memo memo;	 /* adapter/bypass/remote_memory.c */
 };
 
 struct completer {

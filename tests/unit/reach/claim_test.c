@@ -82,7 +82,7 @@ static bool any_home(const struct way_pair *p)
 	return false;
 }
 
-/* Who revokes finds out sooner or later that a thread has ended. */
+/* Whoever revokes finds out sooner or later that a thread has ended. */
 static void test_homes_of_dead(struct way_pair *p)
 {
 	memset(&p->table, 0, sizeof(p->table));

@@ -134,7 +134,8 @@ static void test_right_goes(enum key_way way)
 				.ranges = &range,
 				.n = 1,
 				.local = &local,
-				.nlocal = 1};
+				.nlocal = 1,
+				.memo = &p->from.qp->req.memo};
 	struct bypass_peer r;
 
 	rcu_enter();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * A list of requests into a peer's memory that the peer revokes in the midst of it: what was
- * executed is not executed again.
+ * executed is not executed again.  And what a requester remembers of a key.
  *
  * The memory that the requests name is the peer's exposure itself, so that one of them can do to
  * its own slot what a revocation does.
@@ -19,7 +19,8 @@
 
 #define KEY 0x1234u
 
-static struct remote peer;
+static struct remote peer = {.number = 1};
+static struct key_memo memo;
 
 static void peer_up(void)
 {
@@ -53,30 +54,23 @@ static struct remote_range range_of(const void *word)
 				     sizeof(uint64_t)};
 }
 
-int main(void)
+static void test_revoked_midway(struct bypass_peer at)
 {
 	uint64_t *word;
 	_Atomic(uint64_t) *revocations;
 	uint64_t other = 1;
-	struct bypass_peer at;
-	struct test_life life;
 	struct run local[4];
 	struct remote_range ranges[4];
 	struct remote_move m = {.right = IB_ACCESS_REMOTE_WRITE,
 				.ranges = ranges,
 				.n = 4,
 				.local = local,
-				.nlocal = 4};
+				.nlocal = 4,
+				.memo = &memo};
 
-	if (!rseq_available())
-		SKIP("the C library registers no restartable sequences");
-	peer_up();
-	test_life_begin(&life, &peer.mem->alive);
 	/* memory of the peer that means nothing here */
 	word = (uint64_t *)&peer.mem->qps[1];
 	revocations = &peer.mem->access.revocations;
-	peer.mem->qps[0].view.access = IB_ACCESS_REMOTE_WRITE;
-	at = (struct bypass_peer){.remote = &peer, .block = &peer.mem->qps[0]};
 	word[0] = 10;
 	word[1] = 11;
 	/* Each takes what the one behind it replaces, so that a second time is seen. */
@@ -96,6 +90,83 @@ int main(void)
 	CHECK(m.done == 3);
 	CHECK(word[1] == 10 && word[2] == 11 && !word[3]);
 	CHECK(atomic_load(revocations) == other);
+}
+
+/* ---- what is remembered of a key ---- */
+
+static bool moves(const struct bypass_peer *at, uint32_t right, uint64_t va, uint64_t len)
+{
+	static uint8_t mine[64];
+	struct run local = {mine, len};
+	struct remote_range range = {KEY, va, len};
+	struct remote_move m = {.right = right,
+				.ranges = &range,
+				.n = 1,
+				.local = &local,
+				.nlocal = 1,
+				.memo = &memo};
+
+	rcu_enter();
+	remote_move(at, &m);
+	rcu_leave();
+	return m.done;
+}
+
+/* The key's block is looked at again when it has to be, and only then. */
+static void test_memo(struct bypass_peer at)
+{
+	struct key_block *k = &peer.mem->keys[(KEY >> 8) % EXPOSE_BLOCKS];
+	uint64_t va = (uint64_t)((char *)&peer.mem->qps[8] - (char *)peer.mem);
+	const uint32_t write = IB_ACCESS_REMOTE_WRITE;
+
+	k->iova = va;
+	k->length = 64;
+	k->place.offset = va;
+	atomic_fetch_add(&peer.mem->access.revocations, 1);
+	CHECK(moves(&at, write, va + 8, 8));
+
+	/* It is invalid, but that is not counted: whoever does so waits for us. */
+	atomic_store(&k->key, 0);
+	CHECK(moves(&at, write, va, 64) && moves(&at, write, va + 56, 8));
+	CHECK(!moves(&at, write, va + 57, 8) && !moves(&at, write, va - 1, 8));
+	CHECK(!moves(&at, IB_ACCESS_REMOTE_READ, va, 8));
+	at.pdn++;
+	CHECK(!moves(&at, write, va, 8));
+	at.pdn--;
+	CHECK(moves(&at, write, va, 8));
+	/* another peer's key of that number */
+	peer.number++;
+	CHECK(!moves(&at, write, va, 8));
+	peer.number--;
+	/* a file was let go, perhaps that one */
+	atomic_fetch_add(&peer.segments.let_go, 1);
+	CHECK(!moves(&at, write, va, 8));
+	atomic_fetch_sub(&peer.segments.let_go, 1);
+	CHECK(moves(&at, write, va, 8));
+	access_revoke(&peer.mem->access);
+	CHECK(!moves(&at, write, va, 8));
+
+	atomic_store(&k->key, KEY);
+	CHECK(moves(&at, write, va, 8));
+	k->length = 8;
+	access_revoke(&peer.mem->access);
+	CHECK(!moves(&at, write, va + 8, 8) && moves(&at, write, va, 8));
+	CHECK(!moves(&at, write, va + 8, 8));
+}
+
+int main(void)
+{
+	struct bypass_peer at;
+	struct test_life life;
+
+	if (!rseq_available())
+		SKIP("the C library registers no restartable sequences");
+	peer_up();
+	test_life_begin(&life, &peer.mem->alive);
+	peer.mem->qps[0].view.access = IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ;
+	at = (struct bypass_peer){.remote = &peer, .block = &peer.mem->qps[0]};
+	test_revoked_midway(at);
+	test_memo(at);
 	test_life_end(&life);
 	return 0;
 }
