@@ -25,22 +25,6 @@ enum log_level log_level = LOG_LEVEL_WARN;
 static char log_file[4096];
 static bool log_ready;
 
-void log_init(void)
-{
-	const char *want = getenv("SOFTHCA_LOG"), *file = getenv("SOFTHCA_LOG_FILE");
-
-	if (log_ready)
-		return;
-	log_ready = true;
-	if (file && !text_copy(log_file, sizeof(log_file), file))
-		log_file[0] = '\0';
-	if (!want)
-		return;
-	for (size_t i = 0; i < array_size(level_name); i++)
-		if (!strcmp(want, level_name[i]))
-			log_level = (enum log_level)i;
-}
-
 /*
  * Opens the file for each line.  The program could close a kept descriptor, and would then find
  * lines in a file of its own that gets the same number.
@@ -54,6 +38,49 @@ static int log_target(void)
 		return STDERR_FILENO;
 	fd = syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	return fd < 0 ? STDERR_FILENO : (int)fd;
+}
+
+static void log_level_read(const char *want)
+{
+	for (size_t i = 0; i < array_size(level_name); i++) {
+		if (strcmp(want, level_name[i]) != 0)
+			continue;
+		log_level = (enum log_level)i;
+		return;
+	}
+	log_line(LOG_LEVEL_WARN, "SOFTHCA_LOG is error, warn, info or debug, not: %s", want);
+}
+
+/* Lines that go nowhere are worse than lines in the wrong place. */
+static void log_file_check(void)
+{
+	int fd = log_target();
+
+	if (fd != STDERR_FILENO) {
+		syscall(SYS_close, fd);
+		return;
+	}
+	log_line(LOG_LEVEL_WARN, "SOFTHCA_LOG_FILE: %s: %s; standard error has the log", log_file,
+		 strerror(errno));
+	log_file[0] = '\0';
+}
+
+void log_init(void)
+{
+	const char *want = getenv("SOFTHCA_LOG"), *file = getenv("SOFTHCA_LOG_FILE");
+
+	if (log_ready)
+		return;
+	log_ready = true;
+	if (file && !text_copy(log_file, sizeof(log_file), file)) {
+		log_file[0] = '\0';
+		log_line(LOG_LEVEL_WARN,
+			 "SOFTHCA_LOG_FILE is too long; standard error has the log");
+	}
+	if (log_file[0])
+		log_file_check();
+	if (want)
+		log_level_read(want);
 }
 
 static bool write_whole(int fd, const char *text, size_t n)

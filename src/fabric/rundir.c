@@ -107,13 +107,26 @@ int rundir_make(const char *dir)
 	return -ENOENT;
 }
 
-int rundir_lock(const char *dir, bool create)
+static bool lock_path(const char *dir, char path[static RUNDIR_BYTES + 8])
+{
+	return snprintf(path, RUNDIR_BYTES + 8, "%s/lock", dir) < (int)RUNDIR_BYTES + 8;
+}
+
+bool rundir_lock_stands(const char *dir, int lock)
 {
 	char path[RUNDIR_BYTES + 8];
 	struct stat mine, named;
+
+	return lock_path(dir, path) && !fstat(lock, &mine) && !lstat(path, &named) &&
+	       mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
+}
+
+int rundir_lock(const char *dir, bool create)
+{
+	char path[RUNDIR_BYTES + 8];
 	int fd;
 
-	if (snprintf(path, sizeof(path), "%s/lock", dir) >= (int)sizeof(path))
+	if (!lock_path(dir, path))
 		return -ENAMETOOLONG;
 	for (;;) {
 		fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
@@ -127,8 +140,7 @@ int rundir_lock(const char *dir, bool create)
 		}
 		/* The owner before us may have unlinked the file after we opened it: then our
 		 * lock is on a file that nobody else will ever find. */
-		if (!fstat(fd, &mine) && !lstat(path, &named) && mine.st_dev == named.st_dev &&
-		    mine.st_ino == named.st_ino)
+		if (rundir_lock_stands(dir, fd))
 			return fd;
 		close(fd);
 	}
@@ -193,6 +205,7 @@ void rundir_clear(const char *dir)
 	if (at < 0)
 		return;
 	unlinkat(at, "sock", 0);
+	unlinkat(at, "log", 0);
 	hosts = openat(at, "hosts", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (hosts >= 0)
 		remove_below(hosts, TREE_DEPTH);
@@ -219,7 +232,7 @@ void rundir_remove(const char *dir)
 
 	rundir_clear(dir);
 	/* The lock goes last: a starter that comes now finds either it or nothing. */
-	if (snprintf(path, sizeof(path), "%s/lock", dir) >= (int)sizeof(path))
+	if (!lock_path(dir, path))
 		return;
 	unlink(path);
 	rundir_abandon(dir);

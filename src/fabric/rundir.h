@@ -4,6 +4,7 @@
  *   lock   flock'ed by the daemon for as long as it lives; who has the lock owns the directory
  *   sock   where the daemon listens
  *   hosts  the device trees
+ *   log    what the daemon has to say, unless SOFTHCA_LOG_FILE names another file
  * A daemon that was killed leaves all this behind, and its clients remove all but the lock.  A
  * daemon that is told to leave while it has clients leaves the lock too.  While the lock exists,
  * programs may live that have numbers of a former daemon, so a new daemon begins with other
@@ -24,6 +25,8 @@ int rundir_path(const char *fabric, char *buf, size_t size) must_check;
 int rundir_make(const char *dir) must_check;
 /* Takes the lock.  The descriptor, -EAGAIN while a daemon lives, -ENOENT if the directory went. */
 int rundir_lock(const char *dir, bool create) must_check;
+/* Is the lock still the one that others find there? */
+bool rundir_lock_stands(const char *dir, int lock) must_check;
 /* Does somebody hold the lock?  Says no if directory or parent belong, or are open, to others. */
 bool rundir_is_locked(const char *dir);
 /* Removes what rundir_make made, if it is empty. */

@@ -29,7 +29,8 @@ enum op {
 };
 
 static struct fabric fabric;
-static struct server server = {.epoll = -1, .listener.fd = -1, .signals.fd = -1, .spare = -1};
+static struct server server = {
+	.epoll = -1, .listener.fd = -1, .signals.fd = -1, .home.fd = -1, .spare = -1};
 static char dir[] = "/tmp/softhca-fuzz.XXXXXX";
 static uint32_t free_numbers[NUMBER_KINDS];
 static int first_fd;
@@ -41,6 +42,8 @@ static void remove_dir(void)
 
 void target_init(void)
 {
+	int lock;
+
 	MUST(mkdtemp(dir));
 	atexit(remove_dir);
 	strcpy(fabric.dir, dir);
@@ -48,7 +51,9 @@ void target_init(void)
 	MUST(!topology_generate(&fabric.topology, TOPOLOGY_DEFAULT_HOSTS));
 	MUST(!fabric_create(&fabric));
 	MUST(!trees_open(&fabric));
-	MUST(!server_open(&server, &fabric));
+	lock = rundir_lock(dir, true);
+	MUST(lock >= 0);
+	MUST(!server_open(&server, &fabric, lock));
 	for (unsigned i = 0; i < NUMBER_KINDS; i++)
 		free_numbers[i] = fabric.numbers[i].count;
 	first_fd = fuzz_lowest_fd();

@@ -22,6 +22,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -73,6 +74,9 @@ WRAP(int, socketpair, (int domain, int type, int protocol, int fds[2]),
 WRAP(int, dup, (int fd), (fd), EMFILE, -1)
 WRAP(int, dup2, (int fd, int to), (fd, to), EMFILE, -1)
 WRAP(int, epoll_create1, (int flags), (flags), EMFILE, -1)
+WRAP(int, inotify_init1, (int flags), (flags), EMFILE, -1)
+WRAP(int, inotify_add_watch, (int fd, const char *path, uint32_t events), (fd, path, events),
+     ENOSPC, -1)
 WRAP(int, signalfd, (int fd, const sigset_t *set, int flags), (fd, set, flags), EMFILE, -1)
 WRAP(int, eventfd, (unsigned count, int flags), (count, flags), EMFILE, -1)
 WRAP(FILE *, fdopen, (int fd, const char *mode), (fd, mode), ENOMEM, NULL)

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fabric/daemon/descriptor.h"
+#include "fabric/daemon/home.h"
 
 #define BACKLOG	   4096
 #define MAX_QUEUED 4096u /* messages; each end of a peer and each new channel make one */
@@ -367,6 +368,26 @@ static void signals_ready(struct server *s, struct source *src, uint32_t events)
 		s->leave = true;
 }
 
+static void home_ready(struct server *s, struct source *src, uint32_t events)
+{
+	(void)events;
+	if (!home_has_gone(src->fd, s->fabric->dir, s->lock))
+		return;
+	log_warn("fabric %s: %s has been removed; leaving", s->fabric->name, s->fabric->dir);
+	s->leave = true;
+}
+
+/* Not to be had, the fabric works all the same. */
+static void home_open(struct server *s)
+{
+	int fd = home_watch(s->fabric->dir);
+
+	s->home = (struct source){home_ready, fd};
+	if (fd < 0 || server_watch(s, &s->home, EPOLLIN))
+		log_info("fabric %s: nobody would notice that %s is removed", s->fabric->name,
+			 s->fabric->dir);
+}
+
 /* ---- the loop ---- */
 
 static int listener_open(struct server *s)
@@ -404,17 +425,21 @@ static int signals_open(struct server *s)
 	return server_watch(s, &s->signals, EPOLLIN);
 }
 
-int server_open(struct server *s, struct fabric *f)
+int server_open(struct server *s, struct fabric *f, int lock)
 {
 	int ret;
 
 	s->fabric = f;
+	s->lock = lock;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0)
 		return -errno;
 	s->spare = spare_open();
 	ret = signals_open(s);
-	return ret ? ret : listener_open(s);
+	if (ret)
+		return ret;
+	home_open(s);
+	return listener_open(s);
 }
 
 /* Is it time to go?  Clients that have connected but are not accepted yet count. */
@@ -482,6 +507,8 @@ void server_close(struct server *s)
 		close(s->listener.fd);
 	if (s->signals.fd >= 0)
 		close(s->signals.fd);
+	if (s->home.fd >= 0)
+		close(s->home.fd);
 	if (s->epoll >= 0)
 		close(s->epoll);
 	if (s->spare >= 0)

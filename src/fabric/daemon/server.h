@@ -44,8 +44,10 @@ struct server {
 	int epoll;
 	struct source listener;
 	struct source signals;
-	int spare; /* a descriptor kept for refusing clients when no other is left */
-	bool deaf; /* the spare was not left either: the listener rests */
+	struct source home; /* the run-time directory; -1: not watched */
+	int lock;	    /* on it */
+	int spare;	    /* a descriptor kept for refusing clients when no other is left */
+	bool deaf;	    /* the spare was not left either: the listener rests */
 	struct conn *conns;
 	struct conn *graves; /* dead connections; freed when no event can name them any more */
 	struct conn *by_slot[REGISTRY_SLOTS];
@@ -55,7 +57,8 @@ struct server {
 	bool leave;
 };
 
-int server_open(struct server *s, struct fabric *f) must_check;
+/* lock: that on the fabric's directory. */
+int server_open(struct server *s, struct fabric *f, int lock) must_check;
 /* Serves until it is time to leave: by request, by signal, or because nobody is left. */
 void server_run(struct server *s);
 /* Is any connection that of a program with a device? */

@@ -37,7 +37,8 @@ struct options {
 
 /* Large tables; as static memory their unused pages cost nothing. */
 static struct fabric fabric;
-static struct server server = {.epoll = -1, .listener.fd = -1, .signals.fd = -1, .spare = -1};
+static struct server server = {
+	.epoll = -1, .listener.fd = -1, .signals.fd = -1, .home.fd = -1, .spare = -1};
 
 static int daemon_usage(void)
 {
@@ -122,17 +123,25 @@ static void forget_parent(int keep_fd)
 	signal(SIGXFSZ, SIG_IGN);
 }
 
-/* Up to here somebody reads the errors. */
-static void stdio_leave(void)
+static void stdio_replace(int fd, int first, int last)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	if (null < 0)
+	if (fd < 0)
 		return;
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		dup2(null, fd);
-	if (null > STDERR_FILENO)
-		close(null);
+	for (int std = first; std <= last; std++)
+		dup2(fd, std);
+	if (fd > STDERR_FILENO)
+		close(fd);
+}
+
+/* Up to here somebody reads the errors; from now on the log in our directory does, if anything. */
+static void stdio_leave(const char *dir)
+{
+	char path[RUNDIR_BYTES + 8];
+
+	snprintf(path, sizeof(path), "%s/log", dir);
+	stdio_replace(open("/dev/null", O_RDWR | O_CLOEXEC), STDIN_FILENO, STDERR_FILENO);
+	stdio_replace(open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600),
+		      STDERR_FILENO, STDERR_FILENO);
 }
 
 /*
@@ -227,6 +236,21 @@ static int choose_topology(struct topology *t)
 	return topology_generate(t, hosts);
 }
 
+/*
+ * Removes files before connections end, so that whoever waits for the end finds nothing left.  Only
+ * the lock stays if programs go on without us.
+ */
+static void home_leave(const char *dir, int lock)
+{
+	/* Another daemon's, if ours was removed. */
+	if (!rundir_lock_stands(dir, lock))
+		return;
+	if (server_has_programs(&server))
+		rundir_clear(dir);
+	else
+		rundir_remove(dir);
+}
+
 static int daemon_serve(const struct options *o)
 {
 	bool remains;
@@ -258,24 +282,19 @@ static int daemon_serve(const struct options *o)
 	if (ret)
 		goto destroy;
 	server.stay = o->stay;
-	ret = server_open(&server, &fabric);
+	ret = server_open(&server, &fabric, lock);
 	if (ret)
 		goto destroy;
 	ret = tell_ready(o->ready_fd, 0);
 	if (ret)
 		goto destroy;
 	if (o->ready_fd >= 0)
-		stdio_leave();
+		stdio_leave(o->dir);
 	log_info("fabric %s: serving in %s", fabric.name, fabric.dir);
 	server_run(&server);
 	log_info("fabric %s: leaving", fabric.name);
 destroy:
-	/* Removes files before it ends connections, so that whoever waits for the end finds nothing
-	 * left.  Only the lock stays if programs go on without us. */
-	if (server_has_programs(&server))
-		rundir_clear(o->dir);
-	else
-		rundir_remove(o->dir);
+	home_leave(o->dir, lock);
 	server_close(&server);
 	fabric_destroy(&fabric);
 	close(lock);
