@@ -144,7 +144,7 @@ static void use_another(struct control_side *s, uint64_t *random)
 		device_die("ibv_post_send: %m");
 	while (!ibv_poll_cq(cq, 1, &wc))
 		sched_yield();
-	if (wc.status || memcmp(mem, mem + 64, 64))
+	if (wc.status || memcmp(mem, mem + 64, 64) != 0)
 		device_die("a write of another QP: %s", ibv_wc_status_str(wc.status));
 	if (ibv_destroy_qp(qp) || ibv_destroy_cq(cq) || ibv_dereg_mr(mr))
 		device_die("another QP cannot be destroyed: %m");

@@ -266,7 +266,7 @@ static void write_and_read(struct control_side *s, uint64_t number)
 	post(s, &read, SIDE_READ, SLOT_BYTES);
 	expect_sent(s, 1);
 	expect_sent(s, 2);
-	if (memcmp(slot(s, SIDE_SEND), slot(s, SIDE_READ), SLOT_BYTES))
+	if (memcmp(slot(s, SIDE_SEND), slot(s, SIDE_READ), SLOT_BYTES) != 0)
 		device_die("what was read back differs from what was written");
 }
 
@@ -312,7 +312,7 @@ static void check(struct control_side *s, const struct ibv_wc *wc, uint64_t *nex
 	if (h.bytes != bytes_of(s, h.number) || wc->byte_len != h.bytes + skip)
 		device_die("message %llu has the wrong length", (unsigned long long)h.number);
 	fill(want, h.number, h.bytes);
-	if (memcmp(at, want, h.bytes))
+	if (memcmp(at, want, h.bytes) != 0)
 		device_die("message %llu has wrong bytes", (unsigned long long)h.number);
 	*next = h.number + 1;
 }

@@ -52,7 +52,7 @@ static void unknown_commands(void)
 
 static void plain_lengths(void)
 {
-	uint32_t resp[16];
+	uint32_t resp[16] = {0}; /* the kernel writes here */
 	struct message m = {.hdr = {.command = IB_USER_VERBS_CMD_ALLOC_PD, .out_words = 0},
 			    .alloc_pd = {.response = (uintptr_t)resp}};
 	uint32_t pd;

@@ -39,7 +39,7 @@ static void traffic(struct pair *p, uint32_t rounds)
 				wrong("a write does not complete");
 		if (got < 0 || wc.status != IBV_WC_SUCCESS)
 			wrong(ibv_wc_status_str(wc.status));
-		if (memcmp(p->mem, p->mem + BYTES, n))
+		if (memcmp(p->mem, p->mem + BYTES, n) != 0)
 			wrong("other data");
 	}
 }

@@ -113,7 +113,7 @@ static void expect_same(const char *name, const char *when, const void *at, cons
 {
 	struct marks now = marks_of(at);
 
-	if (strcmp(now.flags, old->flags) || now.key != old->key || now.policy != old->policy)
+	if (strcmp(now.flags, old->flags) != 0 || now.key != old->key || now.policy != old->policy)
 		device_die("%s: %s %sinstead of %s(key %d, was %d; policy %d, was %d)", name, when,
 			   now.flags, old->flags, now.key, old->key, now.policy, old->policy);
 }

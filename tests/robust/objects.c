@@ -37,8 +37,10 @@ static int by_size(const void *a, const void *b)
 
 static double median_us(uint64_t *t, uint32_t n)
 {
+	uint32_t middle = n / 2;
+
 	qsort(t, n, sizeof(*t), by_size);
-	return (double)t[n / 2] / 1000;
+	return (double)t[middle] / 1000;
 }
 
 /* True if it grew. */

@@ -28,7 +28,7 @@ static int drive(struct pair *p)
 		memset(back, 0, n);
 		pair_read(p, 0, BYTES, 0, n);
 		pair_complete(p, "a read");
-		if (memcmp(sent, back, n)) {
+		if (memcmp(sent, back, n) != 0) {
 			printf("wrong: round %u, %u bytes: other data\n", i, n);
 			return 1;
 		}

@@ -22,7 +22,7 @@ int main(int argc, char **argv)
 	struct ibv_mr *mr;
 	_Atomic int *cell;
 	void *at;
-	int status;
+	int status = 0;
 	pid_t pid;
 
 	device_port_open(&port, argc > 1 ? argv[1] : NULL, -1);

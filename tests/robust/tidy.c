@@ -127,7 +127,7 @@ static int check_files(void)
 		if (fstat(fd, &st) || st.st_ino != own[fd])
 			device_die("file %d was closed or replaced", fd);
 		if (st.st_size != sizeof(FILL) - 1 ||
-		    pread(fd, text, sizeof(text), 0) != st.st_size || strcmp(text, FILL) ||
+		    pread(fd, text, sizeof(text), 0) != st.st_size || strcmp(text, FILL) != 0 ||
 		    lseek(fd, 0, SEEK_CUR) != st.st_size)
 			device_die("file %d was written to or read", fd);
 		files++;
@@ -204,7 +204,8 @@ int main(int argc, char **argv)
 	struct loopback l;
 	size_t way = 0;
 
-	while (argc > 2 && way < sizeof(ways) / sizeof(ways[0]) && strcmp(argv[2], ways[way].name))
+	while (argc > 2 && way < sizeof(ways) / sizeof(ways[0]) &&
+	       strcmp(argv[2], ways[way].name) != 0)
 		way++;
 	if (argc != 3 || way == sizeof(ways) / sizeof(ways[0]))
 		device_die("usage: tidy DEVICE close|close_range|closefrom|syscall");

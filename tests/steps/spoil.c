@@ -95,7 +95,7 @@ static bool is_ours(const char *name, uint64_t file)
 {
 	if (!strncmp(name, "/memfd:softhca-channel", 22))
 		return true;
-	if (strncmp(name, "/memfd:softhca-", 15))
+	if (strncmp(name, "/memfd:softhca-", 15) != 0)
 		return false;
 	for (unsigned i = 0; i < spoil.files; i++)
 		if (spoil.own_files[i] == file)

@@ -52,9 +52,11 @@ static bool say(bool good, const char *format, ...)
 
 static bool say_latency(uint64_t *ns, unsigned n)
 {
+	unsigned middle = n / 2, late = n * 99 / 100;
+
 	device_sort(ns, n);
-	return say(true, "p50 %.2f us, p99 %.2f us", (double)ns[n / 2] / 1e3,
-		   (double)ns[n * 99 / 100] / 1e3);
+	return say(true, "p50 %.2f us, p99 %.2f us", (double)ns[middle] / 1e3,
+		   (double)ns[late] / 1e3);
 }
 
 /* One write on the pair, posted and awaited. */

@@ -258,7 +258,8 @@ static bool run_case(const struct error_case *c, const char *device, int gid_ind
 		bool begun = c->requester == IBV_WC_LOC_PROT_ERR && c->length > 1024;
 		bool undefined = i == 1 && (received || begun);
 
-		if (good && !undefined && memcmp(before[i], s.roles[i].memory, ERROR_PAIR_BYTES))
+		if (good && !undefined &&
+		    memcmp(before[i], s.roles[i].memory, ERROR_PAIR_BYTES) != 0)
 			good = bad("memory of the %s changed", i ? "responder" : "requester");
 		free(before[i]);
 	}

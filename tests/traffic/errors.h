@@ -47,7 +47,7 @@ struct error_pair {
 	struct ibv_ah *ah; /* UD */
 };
 
-#define STATUS_NONE -1
+#define STATUS_NONE (-1)
 
 struct error_case {
 	const char *name;

@@ -261,7 +261,7 @@ static void test_snapshot(void)
 	before = bytes_read();
 	copy = expose_snapshot(&slots[0]);
 	CHECK(copy && bytes_read() - before < sizeof(*copy) / 16);
-	CHECK(!memcmp(copy, e.mem, sizeof(*copy)));
+	CHECK(!memcmp((const uint8_t *)copy, (const uint8_t *)e.mem, sizeof(*copy)));
 	free(copy);
 	expose_close(&e);
 	CHECK(!expose_snapshot(&slots[0]));

@@ -129,7 +129,7 @@ static void test_channel(void)
 	pa = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	pb = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd2, 0);
 	CHECK(pa != MAP_FAILED && pb != MAP_FAILED && pa[bytes - 1] == 0);
-	strcpy(pa, "through");
+	memcpy(pa, "through", sizeof("through"));
 	CHECK(!strcmp(pb, "through"));
 	CHECK(ftruncate(fd, 0) == -1);
 	munmap(pa, bytes);

@@ -13,19 +13,19 @@
 
 static struct fabric fabric;
 
-static struct fabric *make(void)
+static struct fabric *make_fabric(void)
 {
 	CHECK(!fabric_create(&fabric));
 	return &fabric;
 }
 
-static void unmake(void)
+static void unmake_fabric(void)
 {
 	fabric_destroy(&fabric);
 	memset(&fabric, 0, sizeof(fabric));
 }
 
-static void refusals(void)
+static void test_refusals(void)
 {
 	struct topology t = {0};
 
@@ -55,7 +55,7 @@ static void two_ports(void)
 	CHECK(!topology_add_host(&f->topology, "a"));
 	CHECK(!topology_add_hca(&f->topology, "mlx5_0", 2, false));
 	CHECK(!topology_add_hca(&f->topology, "mlx5_1", 1, false));
-	f = make();
+	f = make_fabric();
 	CHECK(f->subnet.nports == 3 && f->subnet.nnodes == 2);
 	row = fabric_find_port(f, 0, "mlx5_0", 2);
 	CHECK(row == 1 && f->subnet.ports[1].number == 2 && f->subnet.ports[1].host_index == 1);
@@ -74,18 +74,18 @@ static void two_ports(void)
 				sizeof(other)) == -ENOENT);
 	CHECK(attr_text_by_path(f, "a", "sys/class/infiniband/mlx5_0/ports/02/lid", other,
 				sizeof(other)) == -ENOENT);
-	unmake();
+	unmake_fabric();
 }
 
 /* No two ports share an address, however many there are; all are found by each of theirs. */
-static void large(uint32_t hosts)
+static void test_large(uint32_t hosts)
 {
 	struct timespec from, to;
 	char name[32];
 
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	CHECK(!topology_generate(&fabric.topology, hosts));
-	make();
+	make_fabric();
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	printf("%u hosts: %.1f ms, %.0f bytes a port\n", hosts,
 	       (double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6,
@@ -106,7 +106,7 @@ static void large(uint32_t hosts)
 		CHECK(fabric_find_host(&fabric, name) == h);
 	}
 	CHECK(fabric_find_host(&fabric, "") == 0 && fabric_find_host(&fabric, "host0") == -ENOENT);
-	unmake();
+	unmake_fabric();
 }
 
 /* More hosts than there are addresses: refused, not cut short. */
@@ -127,7 +127,7 @@ static void too_large(void)
 }
 
 /* Two ports that stand for the same interface have the same GIDs. */
-static void collision(void)
+static void test_collision(void)
 {
 	CHECK(!topology_add_host(&fabric.topology, "a"));
 	CHECK(!topology_add_hca(&fabric.topology, "mlx5_0", 1, true));
@@ -136,7 +136,7 @@ static void collision(void)
 	memset(&fabric, 0, sizeof(fabric));
 }
 
-static bool exists(const char *dir, const char *path)
+static bool path_exists(const char *dir, const char *path)
 {
 	char full[256];
 
@@ -145,38 +145,39 @@ static bool exists(const char *dir, const char *path)
 }
 
 /* Only the trees that were asked for are there; a second request changes nothing. */
-static void trees(void)
+static void test_trees(void)
 {
 	char dir[] = "/tmp/softhca-tree-XXXXXX";
 
 	CHECK(mkdtemp(dir));
-	strcpy(fabric.dir, dir);
+	snprintf(fabric.dir, sizeof(fabric.dir), "%s", dir);
 	CHECK(!topology_generate(&fabric.topology, 100));
 	CHECK(!topology_add_host(&fabric.topology, "wide"));
 	CHECK(!topology_add_hca(&fabric.topology, "mlx5_0", 2, false));
-	make();
-	CHECK(!trees_open(&fabric) && !exists(dir, "hosts/host1"));
+	make_fabric();
+	CHECK(!trees_open(&fabric) && !path_exists(dir, "hosts/host1"));
 	CHECK(!tree_write(&fabric, 99) && !tree_write(&fabric, 99));
-	CHECK(exists(dir, "hosts/host100/sys/class/infiniband/mlx5_1/ports/1/gids/31"));
-	CHECK(!exists(dir, "hosts/host100/sys/class/infiniband/mlx5_1/ports/2"));
-	CHECK(!exists(dir, "hosts/host1") && !exists(dir, "hosts/host99"));
+	CHECK(path_exists(dir, "hosts/host100/sys/class/infiniband/mlx5_1/ports/1/gids/31"));
+	CHECK(!path_exists(dir, "hosts/host100/sys/class/infiniband/mlx5_1/ports/2"));
+	CHECK(!path_exists(dir, "hosts/host1") && !path_exists(dir, "hosts/host99"));
 	CHECK(!tree_write(&fabric, 100));
-	CHECK(exists(dir, "hosts/wide/sys/class/infiniband/mlx5_0/ports/2/counters/port_rcv_data"));
-	CHECK(!exists(dir, "hosts/wide/sys/class/infiniband/mlx5_0/ports/3"));
+	CHECK(path_exists(dir,
+			  "hosts/wide/sys/class/infiniband/mlx5_0/ports/2/counters/port_rcv_data"));
+	CHECK(!path_exists(dir, "hosts/wide/sys/class/infiniband/mlx5_0/ports/3"));
 	rundir_remove(dir);
-	unmake();
+	unmake_fabric();
 }
 
 int main(void)
 {
-	refusals();
+	test_refusals();
 	two_ports();
-	large(1);
-	large(600);
-	large(10000);
-	large(43520);
+	test_large(1);
+	test_large(600);
+	test_large(10000);
+	test_large(43520);
 	too_large();
-	collision();
-	trees();
+	test_collision();
+	test_trees();
 	return 0;
 }

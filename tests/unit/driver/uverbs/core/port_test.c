@@ -31,7 +31,7 @@ int main(void)
 	static struct process process;
 	static struct ufile file;
 	struct subnet s;
-	struct hca two = {0}, one = {0};
+	static struct hca two, one;
 
 	test_subnet_open(&s, 4);
 	test_subnet_port(&s, 0, 0, false); /* so that rows are not numbers */
