@@ -31,7 +31,7 @@ static const struct side_kind kinds[] = {
 
 /* ---- what the control path does ---- */
 
-static void modify(struct control_side *s, struct ibv_qp_attr *attr, int mask, int want)
+static void qp_to_state(struct control_side *s, struct ibv_qp_attr *attr, int mask, int want)
 {
 	int err = ibv_modify_qp(s->qp, attr, mask);
 
@@ -44,7 +44,7 @@ static void modify_in_vain(struct control_side *s, uint64_t *random)
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS, .cur_qp_state = IBV_QPS_SQD};
 
 	(void)random;
-	modify(s, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE, EINVAL);
+	qp_to_state(s, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE, EINVAL);
 }
 
 static void modify_live(struct control_side *s, uint64_t *random)
@@ -56,7 +56,7 @@ static void modify_live(struct control_side *s, uint64_t *random)
 		    : s->kind->type == IBV_QPT_UD ? IBV_QP_QKEY
 						  : 0;
 
-	modify(s, &attr, IBV_QP_STATE | extra, 0);
+	qp_to_state(s, &attr, IBV_QP_STATE | extra, 0);
 }
 
 /* What is posted meanwhile waits, and goes on. */
@@ -64,14 +64,14 @@ static void modify_stop(struct control_side *s, uint64_t *random)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_SQD};
 
-	modify(s, &attr, IBV_QP_STATE, 0);
+	qp_to_state(s, &attr, IBV_QP_STATE, 0);
 	for (uint32_t n = side_random(random, 10); n; n--)
 		sched_yield();
 	attr.qp_state = IBV_QPS_RTS;
-	modify(s, &attr, IBV_QP_STATE, 0);
+	qp_to_state(s, &attr, IBV_QP_STATE, 0);
 }
 
-static void query(struct control_side *s, uint64_t *random)
+static void query_objects(struct control_side *s, uint64_t *random)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_srq_attr srq;
@@ -88,7 +88,7 @@ static void query(struct control_side *s, uint64_t *random)
  * libmlx5 tells the device with the next completion only that it has taken the entry that marks a
  * change of rings.  So there is a completion between two changes, lest the marks fill the ring.
  */
-static void resize(struct control_side *s, uint64_t *random)
+static void resize_cq(struct control_side *s, uint64_t *random)
 {
 	int err = ibv_resize_cq(s->cq[0], (int)(SLOTS << side_random(random, 4)));
 	uint64_t sent = atomic_load(&s->sent);
@@ -101,7 +101,7 @@ static void resize(struct control_side *s, uint64_t *random)
 }
 
 /* Of the memory that is in use at this moment. */
-static void reregister(struct control_side *s, uint64_t *random)
+static void reregister_region(struct control_side *s, uint64_t *random)
 {
 	size_t off = (size_t)side_random(random, SIDE_ALL) * SLOT_BYTES;
 	struct ibv_mr *mr = ibv_reg_mr(s->pd, s->mem + off, SLOT_BYTES,
@@ -160,8 +160,8 @@ static void use_another(struct control_side *s, uint64_t *random)
 void *side_control(void *side)
 {
 	static void (*const acts[])(struct control_side * s, uint64_t * random) = {
-		modify_in_vain, modify_in_vain, modify_live, modify_stop,
-		query,		resize,		reregister,  use_another,
+		modify_in_vain, modify_in_vain, modify_live,	   modify_stop,
+		query_objects,	resize_cq,	reregister_region, use_another,
 	};
 	struct control_side *s = side;
 	uint64_t random = s->seed * 3 + 2;
@@ -182,7 +182,7 @@ void *side_control(void *side)
 
 static struct control_side sides[2];
 
-static void *watch(void *arg)
+static void *watch_progress(void *arg)
 {
 	uint64_t before = UINT64_MAX;
 
@@ -202,7 +202,7 @@ static void *watch(void *arg)
 	_exit(1);
 }
 
-static void start(pthread_t *thread, void *(*fn)(void *), void *arg)
+static void start_thread(pthread_t *thread, void *(*fn)(void *), void *arg)
 {
 	int err = pthread_create(thread, NULL, fn, arg);
 
@@ -217,9 +217,9 @@ static void *run_side(void *arg)
 	uint64_t sent, expected;
 
 	side_connect(s);
-	start(&s->controller, side_control, s);
-	start(&s->receiver, side_receive, s);
-	start(&s->sender, side_send, s);
+	start_thread(&s->controller, side_control, s);
+	start_thread(&s->receiver, side_receive, s);
+	start_thread(&s->sender, side_send, s);
 	pthread_join(s->sender, NULL);
 	sent = s->sent;
 	if (write(s->sock, &sent, sizeof(sent)) != sizeof(sent) ||
@@ -240,14 +240,14 @@ static void *run_side(void *arg)
 	return NULL;
 }
 
-static void run(const char *device, unsigned first, unsigned n)
+static void run_case(const char *device, unsigned first, unsigned n)
 {
 	pthread_t thread[2], watcher;
 
-	start(&watcher, watch, NULL);
+	start_thread(&watcher, watch_progress, NULL);
 	for (unsigned i = first; i < first + n; i++) {
 		side_open(&sides[i], device);
-		start(&thread[i], run_side, &sides[i]);
+		start_thread(&thread[i], run_side, &sides[i]);
 	}
 	for (unsigned i = first; i < first + n; i++)
 		pthread_join(thread[i], NULL);
@@ -268,7 +268,7 @@ static int run_two(const char *device)
 
 	if (child < 0)
 		device_die("fork: %m");
-	run(device, child ? 0 : 1, 1);
+	run_case(device, child ? 0 : 1, 1);
 	if (!child)
 		return 0;
 	if (waitpid(child, &status, 0) != child || status)
@@ -293,6 +293,6 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[3], "two"))
 		return run_two(argv[1]);
-	run(argv[1], 0, 2);
+	run_case(argv[1], 0, 2);
 	return 0;
 }

@@ -24,7 +24,7 @@ uint32_t side_random(uint64_t *state, uint32_t below)
 	return (uint32_t)(*state >> 33) % below;
 }
 
-static uint8_t *slot(const struct control_side *s, unsigned n)
+static uint8_t *slot_at(const struct control_side *s, unsigned n)
 {
 	return s->mem + (size_t)n * SLOT_BYTES;
 }
@@ -78,7 +78,7 @@ void side_open(struct control_side *s, const char *device)
 
 static void post_receive(struct control_side *s, unsigned n)
 {
-	struct ibv_sge sge = {(uintptr_t)slot(s, SIDE_RECV + n), SLOT_BYTES, s->mr->lkey};
+	struct ibv_sge sge = {(uintptr_t)slot_at(s, SIDE_RECV + n), SLOT_BYTES, s->mr->lkey};
 	struct ibv_recv_wr *bad, wr = {.wr_id = n, .sg_list = &sge, .num_sge = 1};
 	int err = s->srq ? ibv_post_srq_recv(s->srq, &wr, &bad) : ibv_post_recv(s->qp, &wr, &bad);
 
@@ -128,7 +128,7 @@ void side_close(struct control_side *s)
 
 /* ---- completions ---- */
 
-static bool polled(struct control_side *s, unsigned which, struct ibv_wc *wc)
+static bool poll_completion(struct control_side *s, unsigned which, struct ibv_wc *wc)
 {
 	int n = ibv_poll_cq(s->cq[which], 1, wc);
 
@@ -166,7 +166,7 @@ bool side_completion(struct control_side *s, unsigned which, struct ibv_wc *wc,
 		     bool (*stop)(struct control_side *))
 {
 	for (;;) {
-		if (polled(s, which, wc))
+		if (poll_completion(s, which, wc))
 			return true;
 		if (stop(s))
 			return false;
@@ -176,14 +176,14 @@ bool side_completion(struct control_side *s, unsigned which, struct ibv_wc *wc,
 		}
 		if (ibv_req_notify_cq(s->cq[which], 0))
 			device_die("ibv_req_notify_cq: %m");
-		if (polled(s, which, wc))
+		if (poll_completion(s, which, wc))
 			return true;
 		if (!wait_for_event(s, which, stop))
 			return false;
 	}
 }
 
-static bool never(struct control_side *s)
+static bool never_stops(struct control_side *s)
 {
 	(void)s;
 	return false;
@@ -199,7 +199,7 @@ static uint32_t bytes_of(const struct control_side *s, uint64_t number)
 	return (uint32_t)sizeof(struct head) + side_random(&state, most - sizeof(struct head));
 }
 
-static void fill(uint8_t *at, uint64_t number, uint32_t bytes)
+static void fill_bytes(uint8_t *at, uint64_t number, uint32_t bytes)
 {
 	const struct head h = {number, bytes};
 
@@ -208,9 +208,10 @@ static void fill(uint8_t *at, uint64_t number, uint32_t bytes)
 	memcpy(at, &h, sizeof(h));
 }
 
-static void post(struct control_side *s, struct ibv_send_wr *wr, unsigned from, uint32_t bytes)
+static void post_request(struct control_side *s, struct ibv_send_wr *wr, unsigned from,
+			 uint32_t bytes)
 {
-	struct ibv_sge sge = {(uintptr_t)slot(s, from), bytes, s->mr->lkey};
+	struct ibv_sge sge = {(uintptr_t)slot_at(s, from), bytes, s->mr->lkey};
 	struct ibv_send_wr *bad;
 	int err;
 
@@ -231,7 +232,7 @@ static void expect_sent(struct control_side *s, uint64_t id)
 {
 	struct ibv_wc wc;
 
-	(void)side_completion(s, 0, &wc, never);
+	(void)side_completion(s, 0, &wc, never_stops);
 	if (wc.wr_id != id)
 		device_die("send %llu completed, expected %llu", (unsigned long long)wc.wr_id,
 			   (unsigned long long)id);
@@ -245,8 +246,8 @@ static void send_batch(struct control_side *s, uint64_t first, unsigned n)
 		uint32_t bytes = bytes_of(s, number);
 		struct ibv_send_wr wr = {.wr_id = number, .opcode = IBV_WR_SEND};
 
-		fill(slot(s, from), number, bytes);
-		post(s, &wr, from, bytes);
+		fill_bytes(slot_at(s, from), number, bytes);
+		post_request(s, &wr, from, bytes);
 	}
 	for (unsigned i = 0; i < n; i++)
 		expect_sent(s, first + i);
@@ -261,12 +262,12 @@ static void write_and_read(struct control_side *s, uint64_t number)
 	struct ibv_send_wr read = {
 		.wr_id = 2, .opcode = IBV_WR_RDMA_READ, .wr.rdma = {remote, s->peer.rkey}};
 
-	fill(slot(s, SIDE_SEND), number, SLOT_BYTES);
-	post(s, &write, SIDE_SEND, SLOT_BYTES);
-	post(s, &read, SIDE_READ, SLOT_BYTES);
+	fill_bytes(slot_at(s, SIDE_SEND), number, SLOT_BYTES);
+	post_request(s, &write, SIDE_SEND, SLOT_BYTES);
+	post_request(s, &read, SIDE_READ, SLOT_BYTES);
 	expect_sent(s, 1);
 	expect_sent(s, 2);
-	if (memcmp(slot(s, SIDE_SEND), slot(s, SIDE_READ), SLOT_BYTES) != 0)
+	if (memcmp(slot_at(s, SIDE_SEND), slot_at(s, SIDE_READ), SLOT_BYTES) != 0)
 		device_die("what was read back differs from what was written");
 }
 
@@ -298,10 +299,10 @@ static bool all_received(struct control_side *s)
 	       (s->kind->type != IBV_QPT_RC || atomic_load(&s->received) >= expected);
 }
 
-static void check(struct control_side *s, const struct ibv_wc *wc, uint64_t *next)
+static void check_message(struct control_side *s, const struct ibv_wc *wc, uint64_t *next)
 {
 	uint32_t skip = s->kind->type == IBV_QPT_UD ? UD_GRH : 0;
-	const uint8_t *at = slot(s, SIDE_RECV + (unsigned)wc->wr_id) + skip;
+	const uint8_t *at = slot_at(s, SIDE_RECV + (unsigned)wc->wr_id) + skip;
 	uint8_t want[SLOT_BYTES];
 	struct head h;
 
@@ -311,7 +312,7 @@ static void check(struct control_side *s, const struct ibv_wc *wc, uint64_t *nex
 			   (unsigned long long)*next);
 	if (h.bytes != bytes_of(s, h.number) || wc->byte_len != h.bytes + skip)
 		device_die("message %llu has the wrong length", (unsigned long long)h.number);
-	fill(want, h.number, h.bytes);
+	fill_bytes(want, h.number, h.bytes);
 	if (memcmp(at, want, h.bytes) != 0)
 		device_die("message %llu has wrong bytes", (unsigned long long)h.number);
 	*next = h.number + 1;
@@ -324,7 +325,7 @@ void *side_receive(void *side)
 	struct ibv_wc wc;
 
 	while (side_completion(s, 1, &wc, all_received)) {
-		check(s, &wc, &next);
+		check_message(s, &wc, &next);
 		post_receive(s, (unsigned)wc.wr_id);
 		atomic_fetch_add(&s->received, 1);
 	}

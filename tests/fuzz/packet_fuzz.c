@@ -206,7 +206,7 @@ static void set_cursor(struct input *in)
 	atomic_store(&r->want_room, which >> 2);
 }
 
-static void deliver(void)
+static void deliver_packets(void)
 {
 	inbox_raise(&device.device.slots[0], PEER);
 	(void)wire_process_progress(device.device.host);
@@ -232,7 +232,7 @@ static void take_records(void)
 
 /* ---- the parsers alone, where the sanitizer sees every byte too far ---- */
 
-static void unpack(struct input *in)
+static void unpack_record(struct input *in)
 {
 	static struct record_pkt out;
 	size_t bytes = RING_ALIGN * (1u + in_u8(in) % 6);
@@ -256,7 +256,7 @@ static void unpack(struct input *in)
 	free(record);
 }
 
-static void peek(struct input *in)
+static void peek_record(struct input *in)
 {
 	struct ring_shared shared;
 	uint8_t *data = malloc(RING_MIN_BYTES);
@@ -381,7 +381,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			write_raw(&in);
 			break;
 		case OP_DELIVER:
-			deliver();
+			deliver_packets();
 			break;
 		case OP_SEND:
 			post_send(q, &in);
@@ -399,16 +399,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			set_cursor(&in);
 			break;
 		case OP_UNPACK:
-			unpack(&in);
+			unpack_record(&in);
 			break;
 		case OP_PEEK:
-			peek(&in);
+			peek_record(&in);
 			break;
 		case OP_COUNT:
 			break;
 		}
 	}
-	deliver();
+	deliver_packets();
 	(void)adapter_progress(device.device.adapter[device.dev], NULL);
 	channel_down();
 	signed_end(&signed_key, &device);

@@ -71,7 +71,7 @@ static int connect_client(void)
 }
 
 /* One round of the daemon's loop after the other, until it has nothing to do. */
-static void serve(void)
+static void serve_messages(void)
 {
 	struct epoll_event events[16];
 	int n;
@@ -165,7 +165,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		op %= OP_COUNT;
 		if (op == OP_SERVE) {
-			serve();
+			serve_messages();
 			continue;
 		}
 		if (*sock < 0) {
@@ -185,20 +185,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			send_bytes(*sock, &in);
 			break;
 		case OP_READ:
-			serve();
+			serve_messages();
 			read_replies(*sock);
 			break;
 		default:
 			break;
 		}
 	}
-	serve();
+	serve_messages();
 	for (unsigned i = 0; i < CLIENTS; i++)
 		if (client[i] >= 0) {
 			read_replies(client[i]);
 			close(client[i]);
 		}
-	serve();
+	serve_messages();
 	/* Dead connections are buried between the daemon's rounds. */
 	while (server.graves) {
 		struct conn *c = server.graves;

@@ -48,9 +48,9 @@ void target_seeds(struct seed *s)
 }
 
 /* In pieces of so many bytes; the whole length: in one. */
-static struct sig_stream transfer(const struct sig_plan *p, uint64_t offset, uint8_t *in, size_t n,
-				  size_t piece, uint8_t *out, size_t room, size_t out_piece,
-				  uint64_t moved[2])
+static struct sig_stream transfer_bytes(const struct sig_plan *p, uint64_t offset, uint8_t *in,
+					size_t n, size_t piece, uint8_t *out, size_t room,
+					size_t out_piece, uint64_t moved[2])
 {
 	struct run from = {in, 0};
 	struct run to = {out, 0};
@@ -115,8 +115,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	MUST(from && to[0] && to[1]);
 	in_bytes(&in, from, n);
 	sig_plan_make(&p, &c, options & 1 ? SIG_GATHER : SIG_SCATTER);
-	once = transfer(&p, offset, from, n, n, to[0], OUT_BYTES, OUT_BYTES, moved[0]);
-	often = transfer(&p, offset, from, n, piece, to[1], OUT_BYTES, out_piece, moved[1]);
+	once = transfer_bytes(&p, offset, from, n, n, to[0], OUT_BYTES, OUT_BYTES, moved[0]);
+	often = transfer_bytes(&p, offset, from, n, piece, to[1], OUT_BYTES, out_piece, moved[1]);
 	MUST(moved[0][0] == moved[1][0] && moved[0][1] == moved[1][1]);
 	MUST(!memcmp(to[0], to[1], OUT_BYTES));
 	MUST(once.errors == often.errors && once.error.kind == often.error.kind);

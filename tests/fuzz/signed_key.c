@@ -9,7 +9,7 @@
 #define PIECE	13u
 #define ENTRIES 128u
 
-static struct sig_domain domain(unsigned type, bool ones)
+static struct sig_domain domain_of_type(unsigned type, bool ones)
 {
 	static const uint32_t blocks[] = {512, 8, 64, 40};
 	enum sig_type t = (enum sig_type)(type % SIG_TYPES);
@@ -27,11 +27,11 @@ static struct sig_domain domain(unsigned type, bool ones)
 	};
 }
 
-static struct sig_config config(uint8_t what)
+static struct sig_config config_of(uint8_t what)
 {
 	struct sig_config c = {
-		.side = {[SIG_WIRE] = domain(what % 24, what & 1),
-			 [SIG_MEMORY] = domain(what / 8u % 24, what & 2)},
+		.side = {[SIG_WIRE] = domain_of_type(what % 24, what & 1),
+			 [SIG_MEMORY] = domain_of_type(what / 8u % 24, what & 2)},
 		.check_mask = 0xff,
 		.data_bytes = UINT32_MAX,
 	};
@@ -49,7 +49,7 @@ void signed_begin(struct fuzz_signed *s, struct fuzz_device *d, uint8_t what)
 {
 	struct adapter *a = d->device.adapter[d->dev];
 	const struct fuzz_mr *m = &d->mr[0];
-	const struct sig_config c = config(what);
+	const struct sig_config c = config_of(what);
 	struct umr_klm entry[ENTRIES];
 	struct mkey_indirect_attr attr = {
 		.pdn = d->pdn,

@@ -32,7 +32,7 @@ static uint32_t umem_id(enum handle h)
 	return h + 1;
 }
 
-static void begin(uint8_t in[MAILBOX], enum prm_opcode op, uint32_t number)
+static void begin_command(uint8_t in[MAILBOX], enum prm_opcode op, uint32_t number)
 {
 	memset(in, 0, MAILBOX);
 	prm_set(in, CMD_IN_OPCODE, op);
@@ -59,7 +59,7 @@ static void put_query(struct seed *s, enum handle handle, enum prm_opcode op, ui
 {
 	uint8_t in[MAILBOX];
 
-	begin(in, op, number);
+	begin_command(in, op, number);
 	put_ioctl(s, MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_QUERY, 3);
 	attr_handle(s, MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE, handle);
 	attr_block(s, MLX5_IB_ATTR_DEVX_OBJ_QUERY_CMD_IN, in, CMD_IN_BYTES, NULL, 0);
@@ -70,7 +70,7 @@ static void put_general(struct seed *s, enum prm_opcode op, uint32_t op_mod)
 {
 	uint8_t in[MAILBOX];
 
-	begin(in, op, 0);
+	begin_command(in, op, 0);
 	prm_set(in, CMD_IN_OP_MOD, op_mod);
 	put_ioctl(s, MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_OTHER, 2);
 	attr_block(s, MLX5_IB_ATTR_DEVX_OTHER_CMD_IN, in, CMD_IN_BYTES, NULL, 0);
@@ -112,10 +112,10 @@ static void put_queues(struct seed *s, uint32_t pdn, uint32_t cqn)
 {
 	uint8_t in[MAILBOX], *c = in + CREATE_CQ_CONTEXT;
 
-	begin(in, PRM_OP_ALLOC_PD, 0);
+	begin_command(in, PRM_OP_ALLOC_PD, 0);
 	put_create(s, in, CMD_IN_BYTES);
 
-	begin(in, PRM_OP_CREATE_CQ, 0);
+	begin_command(in, PRM_OP_CREATE_CQ, 0);
 	prm_set(in, CREATE_CQ_UMEM, umem_id(RING_UMEM));
 	prm_set(c, CQC_DBR_UMEM, umem_id(RECORDS_UMEM));
 	prm_set(c, CQC_LOG_SIZE, 6);
@@ -123,7 +123,7 @@ static void put_queues(struct seed *s, uint32_t pdn, uint32_t cqn)
 	prm_set(c, CQC_EQN, EQN);
 	put_create(s, in, CREATE_CQ_IN_BYTES);
 
-	begin(in, PRM_OP_CREATE_QP, 0);
+	begin_command(in, PRM_OP_CREATE_QP, 0);
 	c = in + CREATE_QP_CONTEXT;
 	prm_set(in, CREATE_QP_UMEM, umem_id(RING_UMEM));
 	prm_set(in, CREATE_QP_OFFSET, 8192);
@@ -137,7 +137,7 @@ static void put_queues(struct seed *s, uint32_t pdn, uint32_t cqn)
 	prm_set(c, QPC_DBR_ADDR, 64);
 	put_create(s, in, CREATE_QP_IN_BYTES);
 
-	begin(in, PRM_OP_CREATE_RMP, 0);
+	begin_command(in, PRM_OP_CREATE_RMP, 0);
 	c = in + CREATE_RMP_CONTEXT;
 	prm_set(c, RMPC_STATE, RMPC_STATE_RDY);
 	c += RMPC_WQ;
@@ -154,7 +154,7 @@ static void put_keys(struct seed *s, uint32_t pdn, enum mkc_access_mode mode)
 {
 	uint8_t in[MAILBOX], *c = in + CREATE_MKEY_CONTEXT;
 
-	begin(in, PRM_OP_CREATE_MKEY, 0);
+	begin_command(in, PRM_OP_CREATE_MKEY, 0);
 	prm_set(c, MKC_PD, pdn);
 	prm_set(c, MKC_QPN, IB_QPN_MASK);
 	prm_set(c, MKC_ACCESS_MODE_LOW, mode);
@@ -173,7 +173,7 @@ static void put_keys(struct seed *s, uint32_t pdn, enum mkc_access_mode mode)
 	}
 	put_create(s, in, CREATE_MKEY_IN_BYTES);
 
-	begin(in, PRM_OP_CREATE_PSV, pdn);
+	begin_command(in, PRM_OP_CREATE_PSV, pdn);
 	prm_set(in, CREATE_PSV_COUNT, 1);
 	put_create(s, in, CMD_IN_BYTES);
 }
@@ -187,7 +187,7 @@ static void put_connect(struct seed *s, uint32_t qpn)
 	uint8_t in[MAILBOX], *c = in + MODIFY_QP_CONTEXT;
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		begin(in, steps[i], qpn);
+		begin_command(in, steps[i], qpn);
 		prm_set(c, QPC_RRE, 1);
 		prm_set(c, QPC_MTU, IB_MTU_1024);
 		prm_set(c, QPC_REMOTE_QPN, qpn);
@@ -216,7 +216,7 @@ static void put_channels(struct seed *s, uint32_t cqn)
 	attr_handle(s, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE, 0);
 	attr_data(s, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS, 4, 0);
 	/* Descriptors in the order of creation: the context's events, answers, events. */
-	begin(in, PRM_OP_QUERY_CQ, cqn);
+	begin_command(in, PRM_OP_QUERY_CQ, cqn);
 	put_ioctl(s, MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_ASYNC_QUERY, 5);
 	attr_handle(s, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_HANDLE, CQ);
 	attr_block(s, MLX5_IB_ATTR_DEVX_OBJ_QUERY_ASYNC_CMD_IN, in, CMD_IN_BYTES, NULL, 0);

@@ -61,7 +61,7 @@ void target_init(void)
 
 /* ---- addresses ---- */
 
-static uint64_t place(unsigned number)
+static uint64_t place_at(unsigned number)
 {
 	static const uint64_t nowhere[] = {
 		0, 8, 4096, 1ull << 63, UINT64_MAX, UINT64_MAX - 4095, 0x7ffffffff000ull};
@@ -110,7 +110,7 @@ static void spoil_addresses(uint8_t *block, size_t len)
 	}
 }
 
-static uint8_t *take(uint8_t *from, size_t *used, size_t limit, size_t len)
+static uint8_t *take_buffer(uint8_t *from, size_t *used, size_t limit, size_t len)
 {
 	uint8_t *p;
 
@@ -123,7 +123,7 @@ static uint8_t *take(uint8_t *from, size_t *used, size_t limit, size_t len)
 
 static uint64_t take_out(size_t len)
 {
-	return (uintptr_t)take(out, &out_used, OUT_BYTES - 8, len);
+	return (uintptr_t)take_buffer(out, &out_used, OUT_BYTES - 8, len);
 }
 
 /* ---- descriptors ---- */
@@ -154,7 +154,7 @@ static uint8_t *read_block(struct input *in, uint16_t *len)
 	*len = in_u16(in);
 	given = in_u8(in);
 	patches = in_u8(in);
-	block = take(scratch, &scratch_used, SCRATCH_BYTES - 8, *len);
+	block = take_buffer(scratch, &scratch_used, SCRATCH_BYTES - 8, *len);
 	memset(block, 0, *len);
 	in_bytes(in, block, min_u32(given, *len));
 	spoil_addresses(block, *len);
@@ -162,7 +162,7 @@ static uint8_t *read_block(struct input *in, uint16_t *len)
 		size_t off = 4u * in_u8(in);
 		uint8_t patch = in_u8(in);
 		uint32_t word;
-		uint64_t address = (patch & 3) == PATCH_OUT ? take_out(512) : place(patch >> 2);
+		uint64_t address = (patch & 3) == PATCH_OUT ? take_out(512) : place_at(patch >> 2);
 		int32_t fd;
 
 		if ((patch & 3) == PATCH_WORD) {
@@ -222,7 +222,7 @@ static void read_attr(struct input *in, struct ib_uverbs_attr *a)
 		a->data_s64 = event_fd(in_u8(in));
 		break;
 	case KIND_PLACE:
-		a->data = place(in_u8(in));
+		a->data = place_at(in_u8(in));
 		a->len = in_u16(in);
 		break;
 	case KIND_COUNT:
@@ -235,8 +235,8 @@ static void call_ioctl(struct input *in)
 	uint16_t object = read_id(in), method = read_id(in);
 	uint8_t n = in_u8(in) % ATTRS;
 	struct ib_uverbs_ioctl_hdr *hdr =
-		(void *)take(scratch, &scratch_used, SCRATCH_BYTES - 8,
-			     sizeof(*hdr) + n * sizeof(struct ib_uverbs_attr));
+		(void *)take_buffer(scratch, &scratch_used, SCRATCH_BYTES - 8,
+				    sizeof(*hdr) + n * sizeof(struct ib_uverbs_attr));
 
 	*hdr = (struct ib_uverbs_ioctl_hdr){
 		.length = (uint16_t)(sizeof(*hdr) + n * sizeof(struct ib_uverbs_attr)),
@@ -259,7 +259,7 @@ static void call_raw_ioctl(struct input *in)
 	uint8_t request = in_u8(in);
 
 	(void)cdev_ioctl(file_fd, request ? request : RDMA_VERBS_IOCTL,
-			 where ? (void *)(uintptr_t)place(where) : block);
+			 where ? (void *)(uintptr_t)place_at(where) : block);
 }
 
 static void call_command(struct input *in)
@@ -275,7 +275,7 @@ static void call_command(struct input *in)
 	if (flags & 1 && len >= sizeof(response))
 		memcpy(body, &response, sizeof(response));
 	hdr.in_words = flags & 2 ? in_u16(in) : (uint16_t)((sizeof(hdr) + len) / 4);
-	all = take(scratch, &scratch_used, SCRATCH_BYTES - 8, sizeof(hdr) + len);
+	all = take_buffer(scratch, &scratch_used, SCRATCH_BYTES - 8, sizeof(hdr) + len);
 	memmove(all + sizeof(hdr), body, len);
 	memcpy(all, &hdr, sizeof(hdr));
 	(void)cdev_write(file_fd, all, sizeof(hdr) + len);
@@ -294,22 +294,22 @@ static void call_ex_command(struct input *in)
 			.in_words = (uint16_t)(core_len / 8),
 			.out_words = out_words},
 		.ex = {.response = flags & 1 ? take_out((out_words + uhw_out) * (size_t)8)
-					     : place(flags >> 1),
+					     : place_at(flags >> 1),
 		       .provider_in_words = (uint16_t)(uhw_len / 8),
 		       .provider_out_words = uhw_out},
 	};
 
 	core_len &= 0xfff8;
 	uhw_len &= 0xfff8;
-	all = take(scratch, &scratch_used, SCRATCH_BYTES - 8,
-		   sizeof(head) + (size_t)core_len + uhw_len);
+	all = take_buffer(scratch, &scratch_used, SCRATCH_BYTES - 8,
+			  sizeof(head) + (size_t)core_len + uhw_len);
 	memmove(all + sizeof(head) + core_len, uhw, uhw_len);
 	memmove(all + sizeof(head), core, core_len);
 	memcpy(all, &head, sizeof(head));
 	(void)cdev_write(file_fd, all, sizeof(head) + core_len + uhw_len);
 }
 
-static void store(struct input *in)
+static void store_doorbell(struct input *in)
 {
 	unsigned area = in_u8(in) % AREA_READ_ONLY;
 	size_t off = in_u16(in) * 4u % areas[area].bytes;
@@ -337,7 +337,7 @@ static void ring_bells(struct input *in)
 	(void)process_progress(process);
 }
 
-static void perform(uint8_t op, struct input *in)
+static void perform_step(uint8_t op, struct input *in)
 {
 	switch ((enum op)op) {
 	case OP_IOCTL:
@@ -356,7 +356,7 @@ static void perform(uint8_t op, struct input *in)
 		ring_bells(in);
 		break;
 	case OP_STORE:
-		store(in);
+		store_doorbell(in);
 		break;
 	case OP_CLOSE_FD:
 		close_fd(event_fd(in_u8(in)));
@@ -388,7 +388,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	MUST(file_fd >= 0);
 	while (in.left) {
 		scratch_used = out_used = 0;
-		perform(in_u8(&in) % OP_COUNT, &in);
+		perform_step(in_u8(&in) % OP_COUNT, &in);
 	}
 	if (cdev_is_ours(file_fd))
 		close_fd(file_fd);

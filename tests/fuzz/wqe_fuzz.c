@@ -30,7 +30,7 @@ struct wqe {
 	uint32_t at;
 };
 
-static void put(struct wqe *w, const void *part, size_t n)
+static void put_part(struct wqe *w, const void *part, size_t n)
 {
 	if (range_inside(w->at, n, sizeof(w->bytes))) {
 		memcpy(w->bytes + w->at, part, n);
@@ -66,12 +66,12 @@ static void put_inline(struct wqe *w, struct input *in)
 	uint8_t data[WQE_DATA_INLINE_LEN];
 
 	in_bytes(in, data, len & 63);
-	put(w, &head, sizeof(head));
-	put(w, data, len & WQE_DATA_INLINE_LEN);
+	put_part(w, &head, sizeof(head));
+	put_part(w, data, len & WQE_DATA_INLINE_LEN);
 	w->at = (uint32_t)align_up(w->at, WQE_UNIT);
 }
 
-static union ib_gid group(unsigned n)
+static union ib_gid group_gid(unsigned n)
 {
 	return (union ib_gid){.raw = {0xff, 0x12, [15] = (uint8_t)(n + 1)}};
 }
@@ -93,8 +93,8 @@ static void put_headers(struct wqe *w, uint8_t parts, struct input *in)
 
 		memcpy(av.rgid, test_subnet_gid_of(device.device.subnet, device.dev).raw, 16);
 		if (dest & 0x40)
-			memcpy(av.rgid, group(dest >> 4 & 3).raw, 16);
-		put(w, &av, parts & PART_AV ? sizeof(av) : 16);
+			memcpy(av.rgid, group_gid(dest >> 4 & 3).raw, 16);
+		put_part(w, &av, parts & PART_AV ? sizeof(av) : 16);
 	}
 	if (parts & PART_RADDR) {
 		uint8_t which = in_u8(in);
@@ -105,12 +105,12 @@ static void put_headers(struct wqe *w, uint8_t parts, struct input *in)
 			.rkey = be32_of(key + (which >> 7)),
 		};
 
-		put(w, &r, sizeof(r));
+		put_part(w, &r, sizeof(r));
 	}
 	if (parts & PART_ATOMIC) {
 		struct wqe_atomic x = {be64_of(in_u16(in)), be64_of(in_u16(in))};
 
-		put(w, &x, sizeof(x));
+		put_part(w, &x, sizeof(x));
 	}
 }
 
@@ -140,9 +140,9 @@ static void put_umr(const struct fuzz_qp *q, struct wqe *w, struct input *in)
 	};
 	struct umr_klm klm[4] = {{be32_of(len), be32_of(key), be64_of(addr)}};
 
-	put(w, &ctrl, sizeof(ctrl));
-	put(w, &context, sizeof(context));
-	put(w, klm, sizeof(klm));
+	put_part(w, &ctrl, sizeof(ctrl));
+	put_part(w, &context, sizeof(context));
+	put_part(w, klm, sizeof(klm));
 }
 
 static struct umr_klm list_header(struct input *in, uint16_t entries)
@@ -165,7 +165,7 @@ static void put_list(struct wqe *w, uint8_t shape, uint32_t n, struct input *in)
 	if (shape & LIST_STRIDED) {
 		struct umr_klm h = list_header(in, (uint16_t)(n - 1));
 
-		put(w, &h, sizeof(h));
+		put_part(w, &h, sizeof(h));
 	}
 	for (uint32_t i = shape & LIST_STRIDED ? 1 : 0; i < n; i++) {
 		/* of a strided list the count is stride and bytes */
@@ -173,7 +173,7 @@ static void put_list(struct wqe *w, uint8_t shape, uint32_t n, struct input *in)
 
 		if (shape & LIST_STRIDED)
 			d.byte_count = be32_of(be32_get(d.byte_count) | (uint32_t)in_u8(in) << 16);
-		put(w, &d, sizeof(d));
+		put_part(w, &d, sizeof(d));
 	}
 	if (!(shape & LIST_POINTER))
 		w->at = at + (uint32_t)align_up(w->at - at, WQE_BLOCK);
@@ -201,7 +201,7 @@ static void put_bsf(struct wqe *w, struct input *in)
 
 		bsf[at] ^= in_u8(in);
 	}
-	put(w, bsf, sizeof(bsf));
+	put_part(w, bsf, sizeof(bsf));
 }
 
 /* Changes a key that is a list. */
@@ -226,8 +226,8 @@ static void put_list_umr(struct wqe *w, struct input *in)
 
 	if (shape & LIST_STRIDED && !entries)
 		entries = 1;
-	put(w, &ctrl, sizeof(ctrl));
-	put(w, &context, sizeof(context));
+	put_part(w, &ctrl, sizeof(ctrl));
+	put_part(w, &context, sizeof(context));
 	put_list(w, shape, entries, in);
 	if (shape & LIST_BSF)
 		put_bsf(w, in);
@@ -241,7 +241,7 @@ static void put_set_psv(struct wqe *w, struct input *in)
 		.transient_signature = be64_of(in_u16(in)),
 	};
 
-	put(w, &p, sizeof(p));
+	put_part(w, &p, sizeof(p));
 }
 
 /* A copy within memory, unless the input says otherwise. */
@@ -250,7 +250,7 @@ static void put_mmo(struct wqe *w, struct input *in)
 	struct wqe_mmo mmo = {0};
 
 	w->bytes[0] = WQE_OPMOD_MMO_DMA ^ in_u8(in);
-	put(w, &mmo, sizeof(mmo));
+	put_part(w, &mmo, sizeof(mmo));
 }
 
 /* The segment of an Ethernet frame, with headers of TCP over IPv4 as far as the input says. */
@@ -277,8 +277,8 @@ static void put_eth(struct wqe *w, struct input *in)
 
 		header[at] = in_u8(in);
 	}
-	put(w, &e, offsetof(struct wqe_eth, inline_hdr_start));
-	put(w, header, len);
+	put_part(w, &e, offsetof(struct wqe_eth, inline_hdr_start));
+	put_part(w, header, len);
 	w->at = (uint32_t)align_up(w->at, WQE_UNIT);
 }
 
@@ -287,7 +287,7 @@ static void put_xrc(struct wqe *w, struct input *in)
 	struct srq *srq = device.qp[1].srq;
 	struct wqe_xrc x = {.xrc_srqn = be32_of((srq ? srq_number(srq) : 0) + in_u8(in))};
 
-	put(w, &x, sizeof(x));
+	put_part(w, &x, sizeof(x));
 }
 
 static void post_send(struct fuzz_qp *q, struct input *in)
@@ -304,7 +304,7 @@ static void post_send(struct fuzz_qp *q, struct input *in)
 	if (q->type == IB_QPT_XRC_TGT || q->type == IB_QPT_DCT)
 		return;
 	c.dci_stream_lo = key >> 4 & 3;
-	put(&w, &c, sizeof(c));
+	put_part(&w, &c, sizeof(c));
 	if (q->type == IB_QPT_XRC_INI)
 		put_xrc(&w, in);
 	if (q->type == IB_QPT_RAW_PACKET)
@@ -321,7 +321,7 @@ static void post_send(struct fuzz_qp *q, struct input *in)
 	for (unsigned n = parts >> 5; n; n--) {
 		struct wqe_data d = data_segment(in);
 
-		put(&w, &d, sizeof(d));
+		put_part(&w, &d, sizeof(d));
 	}
 	if (parts & PART_INLINE)
 		put_inline(&w, in);
@@ -393,7 +393,7 @@ static void write_raw(struct fuzz_qp *q, struct input *in)
 
 /* ---- the rest of a program's life ---- */
 
-static void reregister(struct input *in)
+static void reregister_region(struct input *in)
 {
 	struct fuzz_mr *m = &device.mr[in_u8(in) % FUZZ_MRS];
 	size_t less = in_u16(in) % m->len;
@@ -411,10 +411,10 @@ static void reregister(struct input *in)
 	MUST(!ret || (ret == -EBUSY && m->access & IB_ACCESS_MW_BIND));
 }
 
-static void attach(struct fuzz_qp *q, struct input *in)
+static void attach_group(struct fuzz_qp *q, struct input *in)
 {
 	uint8_t how = in_u8(in);
-	union ib_gid gid = group(how & 3);
+	union ib_gid gid = group_gid(how & 3);
 	uint16_t mlid = how & 8 ? 0xc001 : in_u16(in);
 
 	if (how & 16)
@@ -424,7 +424,7 @@ static void attach(struct fuzz_qp *q, struct input *in)
 	(void)!(how & 4 ? qp_detach_mcast(q->qp, &gid, mlid) : qp_attach_mcast(q->qp, &gid, mlid));
 }
 
-static void steer(struct fuzz_qp *q, struct input *in)
+static void steer_frames(struct fuzz_qp *q, struct input *in)
 {
 	uint8_t how = in_u8(in);
 	struct flow **flow = &device.flow[how % FUZZ_FLOWS];
@@ -444,7 +444,7 @@ static void steer(struct fuzz_qp *q, struct input *in)
 		*flow = NULL;
 }
 
-static void perform(uint8_t op, struct fuzz_qp *q, struct input *in)
+static void perform_step(uint8_t op, struct fuzz_qp *q, struct input *in)
 {
 	switch ((enum op)op) {
 	case OP_SEND:
@@ -492,13 +492,13 @@ static void perform(uint8_t op, struct fuzz_qp *q, struct input *in)
 		break;
 	}
 	case OP_REREGISTER:
-		reregister(in);
+		reregister_region(in);
 		break;
 	case OP_GROUP:
-		attach(q, in);
+		attach_group(q, in);
 		break;
 	case OP_FLOW:
-		steer(q, in);
+		steer_frames(q, in);
 		break;
 	case OP_MODERATE: {
 		uint8_t count = in_u8(in);
@@ -527,7 +527,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (in.left) {
 		uint8_t op = in_u8(&in);
 
-		perform(op % OP_COUNT, &device.qp[op / OP_COUNT % FUZZ_QPS], &in);
+		perform_step(op % OP_COUNT, &device.qp[op / OP_COUNT % FUZZ_QPS], &in);
 	}
 	fuzz_device_end(&device);
 	return 0;

@@ -178,7 +178,7 @@ static void each_request(struct seed *s, unsigned dev, unsigned kind)
 }
 
 /* 64 bytes: the last ones of region 0, or one byte further; the first ones, or one byte before. */
-static void edges(struct seed *s, unsigned kind)
+static void seed_edges(struct seed *s, unsigned kind)
 {
 	static const struct request write = {WQE_OP_RDMA_WRITE, PART_RADDR, 64};
 	static const struct request read = {WQE_OP_RDMA_READ, PART_RADDR, 64};
@@ -314,7 +314,7 @@ static void through_list(struct seed *s, unsigned kind, unsigned list, const cha
 	}
 }
 
-static void lists(struct seed *s, unsigned kind)
+static void seed_lists(struct seed *s, unsigned kind)
 {
 	static const struct {
 		const char *name;
@@ -425,11 +425,11 @@ void target_seeds(struct seed *s)
 	for (unsigned dev = 0; dev < 2; dev++)
 		for (unsigned kind = 0; kind < FUZZ_KINDS; kind++)
 			each_request(s, dev, kind);
-	edges(s, FUZZ_RC);
-	edges(s, FUZZ_UC);
-	edges(s, FUZZ_RC_SRQ);
-	lists(s, FUZZ_RC);
-	lists(s, FUZZ_UC);
+	seed_edges(s, FUZZ_RC);
+	seed_edges(s, FUZZ_UC);
+	seed_edges(s, FUZZ_RC_SRQ);
+	seed_lists(s, FUZZ_RC);
+	seed_lists(s, FUZZ_UC);
 
 	/* Memory that goes away under a write, an error, and the flush of what stood behind. */
 	put_begin(s, FUZZ_RC);

@@ -214,7 +214,7 @@ static void peer_end(struct walk *w, pid_t pid)
 	wrong = STATUS_WRONG;
 }
 
-static void *pages(size_t bytes)
+static void *map_pages(size_t bytes)
 {
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -308,8 +308,8 @@ int main(int argc, char **argv)
 	if (mode == MODES)
 		return 2;
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	w.memory = pages(WALK_BYTES);
-	w.rings = pages((size_t)3 * WALK_PAGE);
+	w.memory = map_pages(WALK_BYTES);
+	w.rings = map_pages((size_t)3 * WALK_PAGE);
 	peer = peer_start(&w, argv[0]);
 	modes[mode].walk(&w);
 	peer_end(&w, peer);

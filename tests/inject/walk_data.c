@@ -118,7 +118,7 @@ int walk_completions(const struct walk *w, struct ibv_cq *cq, unsigned n)
 	return 0;
 }
 
-static int receive(struct walk *w, struct walk_end *e, uint32_t bytes)
+static int post_receive(struct walk *w, struct walk_end *e, uint32_t bytes)
 {
 	struct ibv_sge to = {(uintptr_t)w->memory + WALK_BYTES / 2, bytes, w->mr->lkey};
 	struct ibv_recv_wr wr = {.sg_list = &to, .num_sge = 1}, *bad;
@@ -127,8 +127,8 @@ static int receive(struct walk *w, struct walk_end *e, uint32_t bytes)
 			  : ibv_post_recv(e->qp, &wr, &bad);
 }
 
-static int request(struct walk *w, struct walk_end *e, enum ibv_wr_opcode opcode, uint32_t bytes,
-		   const struct walk_address *peer)
+static int post_request(struct walk *w, struct walk_end *e, enum ibv_wr_opcode opcode,
+			uint32_t bytes, const struct walk_address *peer)
 {
 	struct ibv_sge from = {(uintptr_t)w->memory, bytes, w->mr->lkey};
 	struct ibv_send_wr wr = {.wr_id = opcode,
@@ -163,7 +163,7 @@ static int one_sided(struct walk *w, struct walk_end *e, const struct walk_addre
 	};
 
 	for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++) {
-		int ret = request(w, e, requests[i].opcode, requests[i].bytes, peer);
+		int ret = post_request(w, e, requests[i].opcode, requests[i].bytes, peer);
 
 		if (!ret)
 			ret = walk_completions(w, w->cq[0], 1);
@@ -173,7 +173,7 @@ static int one_sided(struct walk *w, struct walk_end *e, const struct walk_addre
 	return 0;
 }
 
-static bool usable(const struct walk *w, const struct walk_end *a, const struct walk_end *b)
+static bool ends_usable(const struct walk *w, const struct walk_end *a, const struct walk_end *b)
 {
 	return w->mr && w->cq[0] && w->cq[1] && a->ready && b->ready;
 }
@@ -183,14 +183,14 @@ WALK_STEP(rc_data)
 	struct walk_address self;
 	int ret;
 
-	if (!usable(w, &w->rc[0], &w->rc[1]))
+	if (!ends_usable(w, &w->rc[0], &w->rc[1]))
 		return WALK_SKIP;
 	self = walk_address(w, w->rc[1].qp);
 	ret = one_sided(w, &w->rc[0], &self);
 	if (!ret)
-		ret = receive(w, &w->rc[1], LARGE);
+		ret = post_receive(w, &w->rc[1], LARGE);
 	if (!ret)
-		ret = request(w, &w->rc[0], IBV_WR_SEND, LARGE, &self);
+		ret = post_request(w, &w->rc[0], IBV_WR_SEND, LARGE, &self);
 	if (!ret)
 		ret = walk_completions(w, w->cq[0], 1);
 	return ret ? ret : walk_completions(w, w->cq[1], 1);
@@ -201,12 +201,12 @@ WALK_STEP(srq_data)
 	struct walk_address self;
 	int ret;
 
-	if (!usable(w, &w->on_srq, &w->on_srq) || !w->srq)
+	if (!ends_usable(w, &w->on_srq, &w->on_srq) || !w->srq)
 		return WALK_SKIP;
 	self = walk_address(w, w->on_srq.qp);
-	ret = receive(w, &w->on_srq, LARGE);
+	ret = post_receive(w, &w->on_srq, LARGE);
 	if (!ret)
-		ret = request(w, &w->on_srq, IBV_WR_SEND, LARGE, &self);
+		ret = post_request(w, &w->on_srq, IBV_WR_SEND, LARGE, &self);
 	if (!ret)
 		ret = walk_completions(w, w->cq[0], 1);
 	return ret ? ret : walk_completions(w, w->cq[1], 1);
@@ -217,10 +217,10 @@ WALK_STEP(uc_data)
 	struct walk_address self;
 	int ret;
 
-	if (!usable(w, &w->uc[0], &w->uc[1]))
+	if (!ends_usable(w, &w->uc[0], &w->uc[1]))
 		return WALK_SKIP;
 	self = walk_address(w, w->uc[1].qp);
-	ret = request(w, &w->uc[0], IBV_WR_RDMA_WRITE, LARGE, &self);
+	ret = post_request(w, &w->uc[0], IBV_WR_RDMA_WRITE, LARGE, &self);
 	return ret ? ret : walk_completions(w, w->cq[0], 1);
 }
 
@@ -245,9 +245,9 @@ WALK_STEP(ud_data)
 	struct ibv_send_wr wr = {0};
 	int ret;
 
-	if (!usable(w, &w->ud[0], &w->ud[1]) || !w->ah)
+	if (!ends_usable(w, &w->ud[0], &w->ud[1]) || !w->ah)
 		return WALK_SKIP;
-	ret = receive(w, &w->ud[1], 256 + GRH_BYTES);
+	ret = post_receive(w, &w->ud[1], 256 + GRH_BYTES);
 	wr.wr.ud.ah = w->ah;
 	wr.wr.ud.remote_qpn = w->ud[1].qp->qp_num;
 	wr.wr.ud.remote_qkey = QKEY;
@@ -256,7 +256,7 @@ WALK_STEP(ud_data)
 
 WALK_STEP(raw_data)
 {
-	if (!usable(w, &w->raw, &w->raw))
+	if (!ends_usable(w, &w->raw, &w->raw))
 		return WALK_SKIP;
 	return send_bytes(w, w->raw.qp, 100, (struct ibv_send_wr){0});
 }
@@ -270,7 +270,7 @@ WALK_STEP(bind_data)
 						 .mw_access_flags = IBV_ACCESS_REMOTE_WRITE}};
 	int ret;
 
-	if (!usable(w, &w->rc[0], &w->rc[1]) || !w->mw[0])
+	if (!ends_usable(w, &w->rc[0], &w->rc[1]) || !w->mw[0])
 		return WALK_SKIP;
 	ret = ibv_bind_mw(w->rc[0].qp, w->mw[0], &bind);
 	return ret ? ret : walk_completions(w, w->cq[0], 1);
@@ -301,12 +301,12 @@ WALK_STEP(event_data)
 	struct walk_address self;
 	int ret;
 
-	if (!usable(w, &w->rc[0], &w->rc[1]))
+	if (!ends_usable(w, &w->rc[0], &w->rc[1]))
 		return WALK_SKIP;
 	self = walk_address(w, w->rc[1].qp);
 	ret = ibv_req_notify_cq(w->cq[0], 0);
 	if (!ret)
-		ret = request(w, &w->rc[0], IBV_WR_RDMA_WRITE, 8, &self);
+		ret = post_request(w, &w->rc[0], IBV_WR_RDMA_WRITE, 8, &self);
 	if (!ret)
 		ret = walk_completions(w, w->cq[0], 1);
 	return ret ? ret : event_wait(w);
@@ -318,12 +318,12 @@ WALK_STEP(late_event_data)
 	struct walk_address self;
 	int ret;
 
-	if (!usable(w, &w->rc[0], &w->rc[1]))
+	if (!ends_usable(w, &w->rc[0], &w->rc[1]))
 		return WALK_SKIP;
 	self = walk_address(w, w->rc[1].qp);
 	ret = ibv_req_notify_cq(w->cq[0], 0);
 	if (!ret)
-		ret = request(w, &w->rc[0], IBV_WR_RDMA_WRITE, 8, &self);
+		ret = post_request(w, &w->rc[0], IBV_WR_RDMA_WRITE, 8, &self);
 	return ret ? ret : walk_completions(w, w->cq[0], 1);
 }
 
@@ -404,7 +404,7 @@ WALK_STEP(remote_make)
 	if (!ret)
 		ret = one_sided(w, &w->remote, &theirs);
 	for (unsigned bytes = 8; !ret && bytes <= LARGE; bytes *= LARGE / 8) {
-		ret = request(w, &w->remote, IBV_WR_SEND, bytes, &theirs);
+		ret = post_request(w, &w->remote, IBV_WR_SEND, bytes, &theirs);
 		if (!ret)
 			ret = walk_completions(w, w->cq[0], 1);
 	}

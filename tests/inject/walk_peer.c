@@ -14,7 +14,7 @@
 
 #define RECEIVES 4u
 
-static void need(bool good, const char *what)
+static void need_success(bool good, const char *what)
 {
 	if (good)
 		return;
@@ -26,21 +26,22 @@ static void device_open(struct walk *w)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
-	need(list, "list");
+	need_success(list, "list");
 	for (int i = 0; list[i] && !w->ctx; i++)
 		if (!strcmp(ibv_get_device_name(list[i]), w->device))
 			w->ctx = ibv_open_device(list[i]);
-	need(w->ctx, "open");
+	need_success(w->ctx, "open");
 	ibv_free_device_list(list);
-	need(!ibv_query_port(w->ctx, 1, &w->port) && !ibv_query_gid(w->ctx, 1, 0, &w->gid), "port");
-	need((w->pd = ibv_alloc_pd(w->ctx)), "pd");
-	need((w->cq[0] = ibv_create_cq(w->ctx, 64, NULL, NULL, 0)), "cq");
+	need_success(!ibv_query_port(w->ctx, 1, &w->port) && !ibv_query_gid(w->ctx, 1, 0, &w->gid),
+		     "port");
+	need_success((w->pd = ibv_alloc_pd(w->ctx)), "pd");
+	need_success((w->cq[0] = ibv_create_cq(w->ctx, 64, NULL, NULL, 0)), "cq");
 	w->memory =
 		mmap(NULL, WALK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	w->mr = ibv_reg_mr(w->pd, w->memory, WALK_BYTES,
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 				   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);
-	need(w->mr, "mr");
+	need_success(w->mr, "mr");
 }
 
 static struct walk_address end_open(struct walk *w, const struct walk_address *to)
@@ -54,18 +55,18 @@ static struct walk_address end_open(struct walk *w, const struct walk_address *t
 	struct ibv_sge into = {(uintptr_t)w->memory, WALK_BYTES / 2, w->mr->lkey};
 	struct ibv_recv_wr wr = {.sg_list = &into, .num_sge = 1}, *bad;
 
-	need((w->remote.qp = ibv_create_qp(w->pd, &attr)), "qp");
+	need_success((w->remote.qp = ibv_create_qp(w->pd, &attr)), "qp");
 	errno = walk_connect(w, &w->remote, to);
-	need(!errno, "connect");
+	need_success(!errno, "connect");
 	for (unsigned i = 0; i < RECEIVES; i++)
-		need(!ibv_post_recv(w->remote.qp, &wr, &bad), "receive");
+		need_success(!ibv_post_recv(w->remote.qp, &wr, &bad), "receive");
 	return walk_address(w, w->remote.qp);
 }
 
 static void end_close(struct walk *w)
 {
 	if (w->remote.qp)
-		need(!ibv_destroy_qp(w->remote.qp), "destroy");
+		need_success(!ibv_destroy_qp(w->remote.qp), "destroy");
 	w->remote = (struct walk_end){0};
 }
 
@@ -83,11 +84,11 @@ _Noreturn void walk_peer(const char *device, int sock)
 		end_close(&w);
 		if (message.qpn)
 			answer = end_open(&w, &message);
-		need(write(sock, &answer, sizeof(answer)) == sizeof(answer), "answer");
+		need_success(write(sock, &answer, sizeof(answer)) == sizeof(answer), "answer");
 	}
 	end_close(&w);
-	need(!ibv_dereg_mr(w.mr) && !ibv_destroy_cq(w.cq[0]) && !ibv_dealloc_pd(w.pd) &&
-		     !ibv_close_device(w.ctx),
-	     "close");
+	need_success(!ibv_dereg_mr(w.mr) && !ibv_destroy_cq(w.cq[0]) && !ibv_dealloc_pd(w.pd) &&
+			     !ibv_close_device(w.ctx),
+		     "close");
 	exit(0);
 }

@@ -41,7 +41,7 @@ struct holdings {
 	uint64_t slots, shared; /* shared: without the slots */
 };
 
-static unsigned long entries(const char *directory)
+static unsigned long count_entries(const char *directory)
 {
 	DIR *d = opendir(directory);
 	unsigned long n = 0;
@@ -54,7 +54,7 @@ static unsigned long entries(const char *directory)
 	return n;
 }
 
-static unsigned long lines(const char *path)
+static unsigned long count_lines(const char *path)
 {
 	FILE *f = fopen(path, "r");
 	unsigned long n = 0;
@@ -88,12 +88,12 @@ static uint64_t slot_bytes(void)
 	return sum << 10;
 }
 
-static struct holdings holdings(void)
+static struct holdings holdings_now(void)
 {
 	struct holdings h = {
-		.descriptors = entries("/proc/self/fd"),
-		.mappings = lines("/proc/self/maps"),
-		.threads = entries("/proc/self/task"),
+		.descriptors = count_entries("/proc/self/fd"),
+		.mappings = count_lines("/proc/self/maps"),
+		.threads = count_entries("/proc/self/task"),
 		.slots = slot_bytes(),
 	};
 
@@ -103,7 +103,7 @@ static struct holdings holdings(void)
 
 static void want_no_more(const struct holdings *before)
 {
-	struct holdings now = holdings();
+	struct holdings now = holdings_now();
 
 	printf("descriptors %lu, then %lu; mappings %lu, then %lu; threads %lu, then %lu; "
 	       "shared MiB %lu, then %lu\n",
@@ -118,7 +118,7 @@ static void want_no_more(const struct holdings *before)
 
 /* ---- lives ---- */
 
-static void life(struct host *h, unsigned number)
+static void one_life(struct host *h, unsigned number)
 {
 	uint8_t *at;
 	struct ibv_mr *mr;
@@ -139,15 +139,15 @@ static void life(struct host *h, unsigned number)
 		peer_end(&h->peer);
 }
 
-static void lives(struct host *h, unsigned count)
+static void many_lives(struct host *h, unsigned count)
 {
 	struct holdings before = {0};
 	uint64_t slots = 0;
 
 	for (unsigned i = 0; i < count; i++) {
-		life(h, i);
+		one_life(h, i);
 		if (i + 1 == FIRST_LIVES)
-			before = holdings();
+			before = holdings_now();
 		if (i + 1 == SLOTS + FIRST_LIVES)
 			slots = slot_bytes();
 	}
@@ -161,7 +161,7 @@ static void lives(struct host *h, unsigned count)
 
 /* ---- regions ---- */
 
-static void region(struct host *h, unsigned number)
+static void one_region(struct host *h, unsigned number)
 {
 	uint8_t *at = host_map(REGION_BYTES, OLD);
 	struct ibv_mr *mr = host_reg(h, at, REGION_BYTES);
@@ -173,7 +173,7 @@ static void region(struct host *h, unsigned number)
 	munmap(at, REGION_BYTES);
 }
 
-static void regions(struct host *h, unsigned count)
+static void many_regions(struct host *h, unsigned count)
 {
 	struct holdings before = {0};
 
@@ -182,9 +182,9 @@ static void regions(struct host *h, unsigned count)
 		/* With a thread beside them, as in most programs, and without. */
 		if (i == count / 2)
 			host_add_thread();
-		region(h, i);
+		one_region(h, i);
 		if (i + 1 == FIRST_ROUNDS)
-			before = holdings();
+			before = holdings_now();
 	}
 	before.threads++; /* that one */
 	want_no_more(&before);
@@ -192,7 +192,7 @@ static void regions(struct host *h, unsigned count)
 
 /* ---- objects ---- */
 
-static void object(struct host *h, void *at, const struct ibv_mr *mr)
+static void one_object(struct host *h, void *at, const struct ibv_mr *mr)
 {
 	struct ibv_cq *cq = ibv_create_cq(h->side.port.ctx, 1000, NULL, NULL, 0);
 	struct ibv_mw *mw = ibv_alloc_mw(h->side.pd, IBV_MW_TYPE_1);
@@ -207,16 +207,16 @@ static void object(struct host *h, void *at, const struct ibv_mr *mr)
 		  "something cannot be destroyed: %m");
 }
 
-static void objects(struct host *h, unsigned count)
+static void many_objects(struct host *h, unsigned count)
 {
 	uint8_t *at = host_map(HOST_PAGE, OLD);
 	struct ibv_mr *mr = host_reg(h, at, HOST_PAGE);
 	struct holdings before = {0};
 
 	for (unsigned i = 0; i < count; i++) {
-		object(h, at, mr);
+		one_object(h, at, mr);
 		if (i + 1 == FIRST_ROUNDS)
-			before = holdings();
+			before = holdings_now();
 	}
 	want_no_more(&before);
 	host_dereg(mr);
@@ -227,7 +227,7 @@ static void objects(struct host *h, unsigned count)
 /* What each may take in the libraries. */
 #define HELD_MAPPINGS 1ul
 
-static void hold(struct host *h, uint8_t *at)
+static void hold_alive(struct host *h, uint8_t *at)
 {
 	struct ibv_cq *cq = ibv_create_cq(h->side.port.ctx, 16, NULL, NULL, 0);
 	struct ibv_mw *mw = ibv_alloc_mw(h->side.pd, IBV_MW_TYPE_1);
@@ -243,31 +243,31 @@ static void hold(struct host *h, uint8_t *at)
 }
 
 /* They go with the process. */
-static void held(struct host *h, unsigned count)
+static void objects_held(struct host *h, unsigned count)
 {
 	uint8_t *at = host_map((size_t)count * HOST_PAGE, OLD);
 	struct holdings before = {0};
 
 	peer_connect(&h->peer);
 	for (unsigned i = 0; i < count; i++) {
-		hold(h, at + (size_t)i * HOST_PAGE);
+		hold_alive(h, at + (size_t)i * HOST_PAGE);
 		if (i + 1 == FIRST_ROUNDS)
-			before = holdings();
+			before = holdings_now();
 	}
 	before.mappings += (count - FIRST_ROUNDS) * HELD_MAPPINGS;
 	want_no_more(&before);
 }
 
-static void run(struct host *h, const char *what, unsigned count)
+static void run_case(struct host *h, const char *what, unsigned count)
 {
 	if (!strcmp(what, "lives"))
-		lives(h, count);
+		many_lives(h, count);
 	else if (!strcmp(what, "regions"))
-		regions(h, count);
+		many_regions(h, count);
 	else if (!strcmp(what, "objects"))
-		objects(h, count);
+		many_objects(h, count);
 	else if (!strcmp(what, "held"))
-		held(h, count);
+		objects_held(h, count);
 	else
 		device_die("'%s' is no budget", what);
 }
@@ -289,7 +289,7 @@ int main(int argc, char **argv)
 	if (!alone)
 		peer_start(&h.peer, &h.side, h.device);
 	side_open(&h.side, h.device);
-	run(&h, argv[2], count);
+	run_case(&h, argv[2], count);
 	if (!alone)
 		peer_end(&h.peer);
 	if (strcmp(argv[2], "held") != 0)

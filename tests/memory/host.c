@@ -21,7 +21,7 @@ static const struct host_case *const lists[] = {page_cases,  process_cases, kern
 
 /* ---- the program ---- */
 
-static const struct host_case *find(const char *name)
+static const struct host_case *find_case(const char *name)
 {
 	for (size_t i = 0; i < LISTS; i++)
 		for (const struct host_case *c = lists[i]; c->name; c++)
@@ -30,7 +30,7 @@ static const struct host_case *find(const char *name)
 	device_die("no case is called '%s'", name);
 }
 
-static int list(void)
+static int list_cases(void)
 {
 	for (size_t i = 0; i < LISTS; i++)
 		for (const struct host_case *c = lists[i]; c->name; c++)
@@ -45,12 +45,12 @@ int main(int argc, char **argv)
 
 	peer_program(argc, argv);
 	if (argc == 2 && !strcmp(argv[1], "--list"))
-		return list();
+		return list_cases();
 	if (argc == 4 && !strcmp(argv[1], "--image"))
 		return host_image(atoi(argv[2]), atoi(argv[3]));
 	if (argc != 3)
 		device_die("usage: host DEVICE CASE | --list");
-	c = find(argv[2]);
+	c = find_case(argv[2]);
 	h.device = argv[1];
 	alarm(LIMIT_S);
 	peer_start(&h.peer, &h.side, h.device);

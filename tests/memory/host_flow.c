@@ -10,7 +10,7 @@ enum { OLD = 0x11, PEER = 0x33 };
 
 #define TICKS 40u
 
-static void interrupted(struct host *h)
+static void interrupted_calls(struct host *h)
 {
 	static const size_t sizes[] = {8, 64, 4096, 65536, HOST_BYTES};
 	uint8_t *at = host_map(HOST_BYTES, OLD);
@@ -80,7 +80,7 @@ static void on_stacks(struct host *h)
 }
 
 const struct host_case flow_cases[] = {
-	{"signals", interrupted, NULL},
+	{"signals", interrupted_calls, NULL},
 	{"coroutines", on_stacks, NULL},
 	{NULL, NULL, NULL},
 };

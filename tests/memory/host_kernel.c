@@ -246,7 +246,7 @@ static void aio_wait(aio_context_t context)
 	syscall(SYS_io_destroy, context);
 }
 
-static void aio(struct host *h)
+static void aio_case(struct host *h)
 {
 	uint8_t *at = host_map(HOST_BYTES, OLD);
 	int fd = direct_file();
@@ -280,7 +280,7 @@ struct server {
 	unsigned long served;
 };
 
-static void *serve(void *arg)
+static void *serve_faults(void *arg)
 {
 	struct server *s = arg;
 	struct uffd_msg msg;
@@ -317,13 +317,13 @@ static uint8_t *served_memory(struct server *s, int flags)
 	range.range.len = HOST_BYTES;
 	if (at == MAP_FAILED || ioctl(s->fd, UFFDIO_REGISTER, &range))
 		device_die("UFFDIO_REGISTER: %m");
-	if (pthread_create(&thread, NULL, serve, s))
+	if (pthread_create(&thread, NULL, serve_faults, s))
 		device_die("no thread");
 	return at;
 }
 
 /* Each page is filled by the program when it is first touched, whoever touches it. */
-static void served(struct host *h, int flags)
+static void served_faults(struct host *h, int flags)
 {
 	struct server s = {0};
 	uint8_t *at = served_memory(&s, flags);
@@ -351,12 +351,12 @@ static void served(struct host *h, int flags)
 
 static void served_all(struct host *h)
 {
-	served(h, 0);
+	served_faults(h, 0);
 }
 
 static void served_user(struct host *h)
 {
-	served(h, UFFD_USER_MODE_ONLY);
+	served_faults(h, UFFD_USER_MODE_ONLY);
 }
 
 /* The program begins to serve the faults of memory that is registered already. */
@@ -377,7 +377,7 @@ static void served_later(struct host *h)
 	range.range.start = (uintptr_t)at;
 	range.range.len = HOST_BYTES;
 	host_want(!ioctl(s.fd, UFFDIO_REGISTER, &range), "UFFDIO_REGISTER: %m");
-	if (pthread_create(&thread, NULL, serve, &s))
+	if (pthread_create(&thread, NULL, serve_faults, &s))
 		device_die("no thread");
 	host_want(!madvise(at, HOST_BYTES, MADV_DONTNEED), "MADV_DONTNEED: %m");
 	a = peer_read(&h->peer, at, mr->rkey, HOST_BYTES, FILE_VALUE);
@@ -416,7 +416,7 @@ static void served_forks(struct host *h)
 const struct host_case kernel_cases[] = {
 	{"io_uring buffers before registration", fixed_first, NULL},
 	{"io_uring buffers after registration", fixed_later, NULL},
-	{"AIO", aio, NULL},
+	{"AIO", aio_case, NULL},
 	{"userfaultfd", served_all, NULL},
 	{"userfaultfd, user mode only", served_user, NULL},
 	{"userfaultfd after registration", served_later, NULL},

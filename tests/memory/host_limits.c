@@ -46,7 +46,7 @@ static void want_limit(__rlimit_resource_t what, rlim_t value)
 }
 
 /* Everything that needs the device: registration, data both ways, another connection. */
-static void all(struct host *h)
+static void all_descriptors(struct host *h)
 {
 	uint8_t *at = host_map(HOST_BYTES, OLD);
 	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
@@ -60,19 +60,19 @@ static void all(struct host *h)
 		device_die("munmap: %m");
 }
 
-static void under(struct host *h, __rlimit_resource_t what, rlim_t value)
+static void under_limit(struct host *h, __rlimit_resource_t what, rlim_t value)
 {
 	struct rlimit old;
 
-	all(h);
+	all_descriptors(h);
 	old = set_limit(what, value);
-	all(h);
+	all_descriptors(h);
 	peer_connect(&h->peer);
-	all(h);
+	all_descriptors(h);
 	want_limit(what, value);
 	if (setrlimit(what, &old))
 		device_die("setrlimit: %m");
-	all(h);
+	all_descriptors(h);
 }
 
 /* ---- descriptors ---- */
@@ -82,7 +82,7 @@ static void no_descriptors(struct host *h)
 	int lowest = dup(0);
 
 	close(lowest);
-	under(h, RLIMIT_NOFILE, (rlim_t)lowest);
+	under_limit(h, RLIMIT_NOFILE, (rlim_t)lowest);
 }
 
 static void few_descriptors(struct host *h)
@@ -93,7 +93,7 @@ static void few_descriptors(struct host *h)
 
 static void with_few_descriptors(struct host *h)
 {
-	all(h);
+	all_descriptors(h);
 	want_limit(RLIMIT_NOFILE, 64);
 }
 
@@ -103,7 +103,7 @@ static void no_threads(struct host *h)
 {
 	if (!geteuid())
 		host_skip("the limit does not hold for root");
-	under(h, RLIMIT_NPROC, 1);
+	under_limit(h, RLIMIT_NPROC, 1);
 }
 
 /* ---- memory ---- */
@@ -114,7 +114,7 @@ static void no_locks(struct host *h)
 	struct rlimit none = {0, 0};
 	struct ibv_mr *mr;
 
-	all(h);
+	all_descriptors(h);
 	if (setrlimit(RLIMIT_MEMLOCK, &none))
 		device_die("setrlimit: %m");
 	if (!mlock(page, HOST_PAGE))
@@ -139,10 +139,10 @@ static void with_two_gib(struct host *h)
 {
 	void *half;
 
-	all(h);
+	all_descriptors(h);
 	half = mmap(NULL, 1024 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	host_want(half != MAP_FAILED, "half of the address space is not to be had: %m");
-	all(h);
+	all_descriptors(h);
 	munmap(half, 1024 * MIB);
 	want_limit(RLIMIT_AS, 2048 * MIB);
 }
@@ -167,7 +167,7 @@ static void no_space(struct host *h, __rlimit_resource_t what)
 		device_die("setrlimit: %m");
 	host_exchange(h, at, mr, HOST_BYTES, PEER);
 	host_dereg(mr);
-	all(h);
+	all_descriptors(h);
 }
 
 static void no_addresses(struct host *h)
@@ -190,13 +190,13 @@ static void short_files(struct host *h)
 
 static void with_short_files(struct host *h)
 {
-	all(h);
+	all_descriptors(h);
 	want_limit(RLIMIT_FSIZE, 65536);
 }
 
 static void short_files_later(struct host *h)
 {
-	under(h, RLIMIT_FSIZE, 65536);
+	under_limit(h, RLIMIT_FSIZE, 65536);
 }
 
 /* ---- mlockall ---- */
@@ -218,7 +218,7 @@ static unsigned long locked_bytes(pid_t pid)
 }
 
 /* Ends the host before it has used up the machine. */
-static void watch(void)
+static void watch_core(void)
 {
 	pid_t host = getpid();
 
@@ -235,7 +235,7 @@ static void watch(void)
 static void lock_all(struct host *h)
 {
 	(void)h;
-	watch();
+	watch_core();
 	if (mlockall(MCL_CURRENT | MCL_FUTURE))
 		host_skip("mlockall: %s", strerror(errno));
 }
@@ -251,9 +251,9 @@ static uint64_t shared_since(uint64_t before)
 /* All works, and little has become resident since so much was shared. */
 static void all_with_locks(struct host *h, uint64_t shared)
 {
-	all(h);
+	all_descriptors(h);
 	peer_connect(&h->peer);
-	all(h);
+	all_descriptors(h);
 	host_want(locked_bytes(getpid()) <= LOCKED_LIMIT, "%lu MiB are locked",
 		  locked_bytes(getpid()) / MIB);
 	shared = shared_since(shared);
@@ -265,7 +265,7 @@ static void with_all_locked(struct host *h)
 	all_with_locks(h, host_shared_bytes());
 }
 
-static void *untouched(void)
+static void *map_untouched(void)
 {
 	void *at =
 		mmap(NULL, HOST_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -286,15 +286,15 @@ static void want_resident(void *at, const char *what)
 /* What is the program's own is filled, before and after. */
 static void locks_all(struct host *h)
 {
-	void *before = untouched();
+	void *before = map_untouched();
 	uint64_t shared;
 
-	all(h);
+	all_descriptors(h);
 	shared = host_shared_bytes();
 	if (mlockall(MCL_CURRENT | MCL_FUTURE))
 		host_skip("mlockall: %s", strerror(errno));
 	want_resident(before, "before");
-	want_resident(untouched(), "after");
+	want_resident(map_untouched(), "after");
 	host_want(locked_bytes(getpid()) >= 2 * HOST_BYTES, "little is locked");
 	all_with_locks(h, shared);
 }
@@ -312,9 +312,9 @@ static void with_little_locked(struct host *h)
 {
 	if (!geteuid())
 		host_skip("the limit does not hold for root");
-	all(h);
+	all_descriptors(h);
 	peer_connect(&h->peer);
-	all(h);
+	all_descriptors(h);
 }
 
 /* ---- core files ---- */
@@ -340,7 +340,7 @@ static off_t take_core(const char *directory)
 	return size;
 }
 
-static void dumped(struct host *h)
+static void core_dumped(struct host *h)
 {
 	char directory[] = "/tmp/softhca-core.XXXXXX";
 	uint8_t *at = host_map(HOST_BYTES, OLD);
@@ -381,6 +381,6 @@ const struct host_case limit_cases[] = {
 	{"mlockall", with_all_locked, lock_all},
 	{"mlockall after connecting", locks_all, NULL},
 	{"mlockall under a limit", with_little_locked, lock_little},
-	{"core file", dumped, NULL},
+	{"core file", core_dumped, NULL},
 	{NULL, NULL, NULL},
 };

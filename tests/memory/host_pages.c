@@ -16,7 +16,7 @@ enum { OLD = 0x11, NEW = 0x22, PEER = 0x33 };
 
 /* Registered, written by the peer, and given back; with a thread that begins meanwhile or
  * without. */
-static uint8_t *used(struct host *h, size_t bytes, bool thread)
+static uint8_t *pages_used(struct host *h, size_t bytes, bool thread)
 {
 	uint8_t *at = host_map(bytes, OLD);
 	struct ibv_mr *mr = host_reg(h, at, bytes);
@@ -41,17 +41,17 @@ static void stays_private(struct host *h)
 
 static void becomes_private(struct host *h)
 {
-	host_want_private(used(h, HOST_BYTES, false), HOST_BYTES, "deregistered memory");
+	host_want_private(pages_used(h, HOST_BYTES, false), HOST_BYTES, "deregistered memory");
 }
 
 static void becomes_private_threads(struct host *h)
 {
-	host_want_private(used(h, HOST_BYTES, true), HOST_BYTES, "deregistered memory");
+	host_want_private(pages_used(h, HOST_BYTES, true), HOST_BYTES, "deregistered memory");
 }
 
 /* ---- mremap, realloc ---- */
 
-static uint8_t *grown(uint8_t *at, size_t from, size_t to)
+static uint8_t *grown_pages(uint8_t *at, size_t from, size_t to)
 {
 	uint8_t *moved = mremap(at, from, to, MREMAP_MAYMOVE);
 
@@ -61,7 +61,7 @@ static uint8_t *grown(uint8_t *at, size_t from, size_t to)
 }
 
 /* Memory that grows must not grow into another region's. */
-static void grows(struct host *h, bool thread)
+static void grows_region(struct host *h, bool thread)
 {
 	size_t half = HOST_BYTES / 2;
 	uint8_t *a = host_map(half, OLD), *b = host_map(half, OLD);
@@ -72,7 +72,7 @@ static void grows(struct host *h, bool thread)
 	if (thread)
 		host_add_thread();
 	host_dereg(mr_a);
-	a = grown(a, half, 2 * half);
+	a = grown_pages(a, half, 2 * half);
 	host_want_all(a, half, PEER, "what has grown");
 	host_want_all(a + half, half, 0, "what is new");
 	memset(a, NEW, 2 * half);
@@ -84,12 +84,12 @@ static void grows(struct host *h, bool thread)
 
 static void grows_alone(struct host *h)
 {
-	grows(h, false);
+	grows_region(h, false);
 }
 
 static void grows_threads(struct host *h)
 {
-	grows(h, true);
+	grows_region(h, true);
 }
 
 /* What the program moves away while it is registered stays what it is; the peer may be told so. */
@@ -115,7 +115,7 @@ static void moves_registered(struct host *h)
 }
 
 /* realloc and calloc in a program with threads that begin at any time. */
-static void allocator(struct host *h)
+static void allocator_case(struct host *h)
 {
 	size_t bytes = HOST_BYTES / 2;
 
@@ -151,9 +151,9 @@ static void want_advice(void *at, int advice, const char *name)
 	host_want(!madvise(at, HOST_BYTES, advice), "madvise(%s): %m", name);
 }
 
-static void forgets(struct host *h, bool thread)
+static void forgets_pages(struct host *h, bool thread)
 {
-	uint8_t *at = used(h, HOST_BYTES, thread);
+	uint8_t *at = pages_used(h, HOST_BYTES, thread);
 
 	want_advice(at, MADV_DONTNEED, "MADV_DONTNEED");
 	host_want_all(at, HOST_BYTES, 0, "memory that was given up");
@@ -161,12 +161,12 @@ static void forgets(struct host *h, bool thread)
 
 static void forgets_alone(struct host *h)
 {
-	forgets(h, false);
+	forgets_pages(h, false);
 }
 
 static void forgets_threads(struct host *h)
 {
-	forgets(h, true);
+	forgets_pages(h, true);
 }
 
 static void forgets_registered(struct host *h)
@@ -182,9 +182,9 @@ static void forgets_registered(struct host *h)
 	host_want_all(at, HOST_BYTES, NEW, "memory that was written again");
 }
 
-static void frees(struct host *h, bool thread)
+static void frees_pages(struct host *h, bool thread)
 {
-	uint8_t *at = used(h, HOST_BYTES, thread);
+	uint8_t *at = pages_used(h, HOST_BYTES, thread);
 
 	want_advice(at, MADV_FREE, "MADV_FREE");
 	host_want(side_count(at, HOST_BYTES, 0) + side_count(at, HOST_BYTES, PEER) == HOST_BYTES,
@@ -195,12 +195,12 @@ static void frees(struct host *h, bool thread)
 
 static void frees_alone(struct host *h)
 {
-	frees(h, false);
+	frees_pages(h, false);
 }
 
 static void frees_threads(struct host *h)
 {
-	frees(h, true);
+	frees_pages(h, true);
 }
 
 static void frees_registered(struct host *h)
@@ -215,7 +215,7 @@ static void frees_registered(struct host *h)
 }
 
 /* A child sees zeros, and nothing of it comes back. */
-static void wipes(uint8_t *at)
+static void wipes_page(uint8_t *at)
 {
 	int status;
 	pid_t child;
@@ -239,32 +239,32 @@ static void wiped_registered(struct host *h)
 	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
 
 	host_exchange(h, at, mr, HOST_BYTES, PEER);
-	wipes(at);
+	wipes_page(at);
 	host_want_all(at, HOST_BYTES, PEER, "the parent's memory");
 	host_exchange(h, at, mr, HOST_BYTES, NEW);
 	host_dereg(mr);
 }
 
-static void wiped(struct host *h)
+static void wiped_in_child(struct host *h)
 {
-	uint8_t *at = used(h, HOST_BYTES, false);
+	uint8_t *at = pages_used(h, HOST_BYTES, false);
 
-	wipes(at);
+	wipes_page(at);
 	host_want_all(at, HOST_BYTES, PEER, "the parent's memory");
 }
 
 static void wiped_threads(struct host *h)
 {
-	uint8_t *at = used(h, HOST_BYTES, true);
+	uint8_t *at = pages_used(h, HOST_BYTES, true);
 
-	wipes(at);
+	wipes_page(at);
 	host_want_all(at, HOST_BYTES, PEER, "the parent's memory");
 }
 
 /* ---- mprotect ---- */
 
 /* A write that is refused changes nothing; one that is not is seen whole. */
-static void protects(struct host *h)
+static void protects_pages(struct host *h)
 {
 	uint8_t *at = host_map(HOST_BYTES, OLD);
 	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
@@ -517,17 +517,17 @@ const struct host_case page_cases[] = {
 	{"mremap", grows_alone, NULL},
 	{"mremap, threads", grows_threads, NULL},
 	{"mremap while registered", moves_registered, NULL},
-	{"realloc and calloc", allocator, NULL},
+	{"realloc and calloc", allocator_case, NULL},
 	{"MADV_DONTNEED", forgets_alone, NULL},
 	{"MADV_DONTNEED, threads", forgets_threads, NULL},
 	{"MADV_DONTNEED while registered", forgets_registered, NULL},
 	{"MADV_FREE", frees_alone, NULL},
 	{"MADV_FREE, threads", frees_threads, NULL},
 	{"MADV_FREE while registered", frees_registered, NULL},
-	{"MADV_WIPEONFORK", wiped, NULL},
+	{"MADV_WIPEONFORK", wiped_in_child, NULL},
 	{"MADV_WIPEONFORK, threads", wiped_threads, NULL},
 	{"MADV_WIPEONFORK while registered", wiped_registered, NULL},
-	{"mprotect", protects, NULL},
+	{"mprotect", protects_pages, NULL},
 	{"munmap of a half", unmapped_half, NULL},
 	{"a file's memory replaced", file_replaced, NULL},
 	{"a file's memory unmapped by half", file_unmapped_half, NULL},

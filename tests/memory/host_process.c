@@ -58,7 +58,7 @@ static _Noreturn void child_life(int wake, uint8_t *at)
 }
 
 /* Parent and child see nothing of what the other, or the other's peer, writes after the fork. */
-static void apart(struct host *h, pid_t (*make)(void), bool registered)
+static void child_apart(struct host *h, pid_t (*make)(void), bool registered)
 {
 	uint8_t *at = host_map(HOST_BYTES, OLD);
 	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
@@ -92,30 +92,30 @@ static void apart(struct host *h, pid_t (*make)(void), bool registered)
 
 static void apart_fork(struct host *h)
 {
-	apart(h, by_fork, true);
+	child_apart(h, by_fork, true);
 }
 
 static void apart_fork_alone(struct host *h)
 {
-	apart(h, by_fork_alone, true);
+	child_apart(h, by_fork_alone, true);
 }
 
 static void apart_clone(struct host *h)
 {
-	apart(h, by_clone, true);
+	child_apart(h, by_clone, true);
 }
 
 static void apart_fork_later(struct host *h)
 {
-	apart(h, by_fork, false);
+	child_apart(h, by_fork, false);
 }
 
 static void apart_clone_later(struct host *h)
 {
-	apart(h, by_clone, false);
+	child_apart(h, by_clone, false);
 }
 
-static void spawns(struct host *h)
+static void spawns_program(struct host *h)
 {
 	uint8_t *at = host_map(HOST_BYTES, OLD);
 	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
@@ -199,7 +199,7 @@ static _Noreturn void exec_round(const char *device, int round)
 	become_image(&h, round & 2);
 }
 
-static void execs(struct host *h)
+static void execs_program(struct host *h)
 {
 	for (int i = 0; i < EXEC_ROUNDS; i++) {
 		pid_t child;
@@ -213,7 +213,7 @@ static void execs(struct host *h)
 	}
 }
 
-static void plain(struct host *h)
+static void plain_fork(struct host *h)
 {
 	uint8_t *at = host_map(HOST_BYTES, OLD);
 	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
@@ -225,7 +225,7 @@ static void plain(struct host *h)
 
 /* ---- filters of system calls ---- */
 
-static void filtered(struct host *h, int err)
+static void calls_filtered(struct host *h, int err)
 {
 	uint8_t *at = host_map(HOST_BYTES, OLD);
 	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
@@ -246,17 +246,17 @@ static void filtered(struct host *h, int err)
 
 static void filtered_eperm(struct host *h)
 {
-	filtered(h, EPERM);
+	calls_filtered(h, EPERM);
 }
 
 static void filtered_enosys(struct host *h)
 {
-	filtered(h, ENOSYS);
+	calls_filtered(h, ENOSYS);
 }
 
 /* ---- who may look into this process ---- */
 
-static void hide(struct host *h)
+static void hide_process(struct host *h)
 {
 	(void)h;
 	if (!geteuid())
@@ -264,13 +264,13 @@ static void hide(struct host *h)
 	host_want(!prctl(PR_SET_DUMPABLE, 0), "PR_SET_DUMPABLE: %m");
 }
 
-static void hidden(struct host *h)
+static void process_hidden(struct host *h)
 {
 	uint8_t *at = host_map(HOST_BYTES, OLD);
 	struct ibv_mr *mr = host_reg(h, at, HOST_BYTES);
 
 	host_exchange(h, at, mr, HOST_BYTES, PEER);
-	hide(h);
+	hide_process(h);
 	host_exchange(h, at, mr, HOST_BYTES, NEW);
 	host_messages(h, at, mr);
 	peer_connect(&h->peer);
@@ -285,7 +285,7 @@ static void hidden(struct host *h)
 
 static void hidden_early(struct host *h)
 {
-	plain(h);
+	plain_fork(h);
 	host_want(prctl(PR_GET_DUMPABLE) == 0, "the process can be dumped again");
 }
 
@@ -310,12 +310,12 @@ const struct host_case process_cases[] = {
 	{"clone", apart_clone, NULL},
 	{"fork after deregistration, threads", apart_fork_later, NULL},
 	{"clone after deregistration, threads", apart_clone_later, NULL},
-	{"posix_spawn", spawns, NULL},
-	{"exec", plain, execs},
+	{"posix_spawn", spawns_program, NULL},
+	{"exec", plain_fork, execs_program},
 	{"seccomp EPERM", filtered_eperm, NULL},
 	{"seccomp ENOSYS", filtered_enosys, NULL},
-	{"PR_SET_DUMPABLE", hidden, NULL},
-	{"PR_SET_DUMPABLE before opening", hidden_early, hide},
+	{"PR_SET_DUMPABLE", process_hidden, NULL},
+	{"PR_SET_DUMPABLE before opening", hidden_early, hide_process},
 	{"PR_SET_PTRACER", traced_by_nobody, NULL},
 	{NULL, NULL, NULL},
 };

@@ -82,7 +82,7 @@ void peer_program(int argc, char **argv)
 		peer_main(atoi(argv[2]), argv[3]);
 }
 
-static void order(const struct peer *p, const struct peer_order *o)
+static void send_order(const struct peer *p, const struct peer_order *o)
 {
 	side_tell(p->side, o, sizeof(*o));
 }
@@ -95,9 +95,9 @@ struct peer_answer peer_wait(const struct peer *p)
 	return answer;
 }
 
-static struct peer_answer ask(const struct peer *p, struct peer_order o)
+static struct peer_answer ask_peer(const struct peer *p, struct peer_order o)
 {
-	order(p, &o);
+	send_order(p, &o);
 	return peer_wait(p);
 }
 
@@ -109,7 +109,7 @@ void peer_connect(struct peer *p)
 	struct peer_answer answer;
 
 	o.address = side_renew(p->side, how);
-	answer = ask(p, o);
+	answer = ask_peer(p, o);
 	side_connect(p->side, how, &answer.address);
 	p->addr = answer.addr;
 	p->rkey = answer.rkey;
@@ -121,7 +121,7 @@ void peer_end(struct peer *p)
 
 	if (!p->pid)
 		return;
-	order(p, &(struct peer_order){.what = ORDER_END});
+	send_order(p, &(struct peer_order){.what = ORDER_END});
 	if (waitpid(p->pid, &status, 0) != p->pid || !WIFEXITED(status) || WEXITSTATUS(status))
 		device_die("the peer ends with 0x%x", (unsigned)status);
 	close(p->side->sock);
@@ -136,8 +136,8 @@ void peer_kill(struct peer *p)
 	close(p->side->sock);
 }
 
-static struct peer_order request(enum order_kind what, const void *at, uint32_t rkey, size_t bytes,
-				 int value)
+static struct peer_order order_of(enum order_kind what, const void *at, uint32_t rkey, size_t bytes,
+				  int value)
 {
 	return (struct peer_order){
 		.what = what,
@@ -151,51 +151,52 @@ static struct peer_order request(enum order_kind what, const void *at, uint32_t 
 enum ibv_wc_status peer_write(const struct peer *p, const void *at, uint32_t rkey, size_t bytes,
 			      int value)
 {
-	return (enum ibv_wc_status)ask(p, request(ORDER_WRITE, at, rkey, bytes, value)).status;
+	return (enum ibv_wc_status)ask_peer(p, order_of(ORDER_WRITE, at, rkey, bytes, value))
+		.status;
 }
 
 struct peer_answer peer_read(const struct peer *p, const void *at, uint32_t rkey, size_t bytes,
 			     int value)
 {
-	return ask(p, request(ORDER_READ, at, rkey, bytes, value));
+	return ask_peer(p, order_of(ORDER_READ, at, rkey, bytes, value));
 }
 
 enum ibv_wc_status peer_send(const struct peer *p, size_t bytes, int value)
 {
-	return (enum ibv_wc_status)ask(p, request(ORDER_SEND, NULL, 0, bytes, value)).status;
+	return (enum ibv_wc_status)ask_peer(p, order_of(ORDER_SEND, NULL, 0, bytes, value)).status;
 }
 
 void peer_hammer(const struct peer *p, const void *at, uint32_t rkey, size_t bytes, unsigned what)
 {
-	struct peer_order o = request(ORDER_HAMMER, at, rkey, bytes, 0);
+	struct peer_order o = order_of(ORDER_HAMMER, at, rkey, bytes, 0);
 
 	o.hits = what;
-	order(p, &o);
+	send_order(p, &o);
 }
 
 void peer_count(const struct peer *p, const void *at, uint32_t rkey)
 {
-	struct peer_order o = request(ORDER_COUNT, at, rkey, sizeof(uint64_t), 0);
+	struct peer_order o = order_of(ORDER_COUNT, at, rkey, sizeof(uint64_t), 0);
 
-	order(p, &o);
+	send_order(p, &o);
 }
 
 struct peer_answer peer_rest(const struct peer *p)
 {
-	return ask(p, (struct peer_order){.what = ORDER_REST});
+	return ask_peer(p, (struct peer_order){.what = ORDER_REST});
 }
 
 void peer_receive(const struct peer *p, unsigned receives, size_t bytes)
 {
-	struct peer_order o = request(ORDER_RECEIVE, NULL, 0, bytes, 0);
+	struct peer_order o = order_of(ORDER_RECEIVE, NULL, 0, bytes, 0);
 
 	o.hits = receives;
-	ask(p, o);
+	ask_peer(p, o);
 }
 
 void peer_collect(const struct peer *p)
 {
-	struct peer_answer a = ask(p, (struct peer_order){.what = ORDER_COLLECT});
+	struct peer_answer a = ask_peer(p, (struct peer_order){.what = ORDER_COLLECT});
 
 	if (a.status)
 		device_die("the peer's receive: %s",
@@ -204,26 +205,26 @@ void peer_collect(const struct peer *p)
 
 uint64_t peer_look(const struct peer *p, int value)
 {
-	return ask(p, request(ORDER_LOOK, NULL, 0, 0, value)).wrong;
+	return ask_peer(p, order_of(ORDER_LOOK, NULL, 0, 0, value)).wrong;
 }
 
 void peer_refuse(const struct peer *p, int err)
 {
-	ask(p, request(ORDER_REFUSE, NULL, 0, 0, err));
+	ask_peer(p, order_of(ORDER_REFUSE, NULL, 0, 0, err));
 }
 
 void peer_tick(const struct peer *p, unsigned us)
 {
-	ask(p, request(ORDER_TICK, NULL, 0, us, 0));
+	ask_peer(p, order_of(ORDER_TICK, NULL, 0, us, 0));
 }
 
 void peer_dump(struct peer *p, const char *directory, uint64_t limit)
 {
-	struct peer_order o = request(ORDER_DUMP, NULL, 0, limit, 0);
+	struct peer_order o = order_of(ORDER_DUMP, NULL, 0, limit, 0);
 	int status;
 
 	snprintf(o.path, sizeof(o.path), "%s", directory);
-	order(p, &o);
+	send_order(p, &o);
 	if (waitpid(p->pid, &status, 0) != p->pid || !WIFSIGNALED(status))
 		device_die("the peer does not abort: 0x%x", (unsigned)status);
 	p->pid = 0;

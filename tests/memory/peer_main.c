@@ -23,12 +23,12 @@ struct life {
 	uint8_t *area[AREAS]; /* what is written and sent; what was read; what others write to */
 };
 
-static struct ibv_sge piece(const struct life *l, int area, size_t bytes)
+static struct ibv_sge piece_of(const struct life *l, int area, size_t bytes)
 {
 	return (struct ibv_sge){(uintptr_t)l->area[area], (uint32_t)bytes, l->mr->lkey};
 }
 
-static void begin(struct life *l, int sock, const char *device)
+static void begin_life(struct life *l, int sock, const char *device)
 {
 	uint8_t *mem = mmap(NULL, AREAS * PEER_BYTES, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -59,19 +59,21 @@ static void do_connect(struct life *l, const struct peer_order *o, struct peer_a
 static void do_write(struct life *l, const struct peer_order *o, struct peer_answer *a)
 {
 	memset(l->area[OUT], (int)o->value, o->bytes);
-	a->status = side_do(&l->side, IBV_WR_RDMA_WRITE, piece(l, OUT, o->bytes), o->addr, o->rkey);
+	a->status =
+		side_do(&l->side, IBV_WR_RDMA_WRITE, piece_of(l, OUT, o->bytes), o->addr, o->rkey);
 }
 
 static void do_send(struct life *l, const struct peer_order *o, struct peer_answer *a)
 {
 	memset(l->area[OUT], (int)o->value, o->bytes);
-	a->status = side_do(&l->side, IBV_WR_SEND, piece(l, OUT, o->bytes), 0, 0);
+	a->status = side_do(&l->side, IBV_WR_SEND, piece_of(l, OUT, o->bytes), 0, 0);
 }
 
 static void do_read(struct life *l, const struct peer_order *o, struct peer_answer *a)
 {
 	memset(l->area[IN], ~(int)o->value, o->bytes);
-	a->status = side_do(&l->side, IBV_WR_RDMA_READ, piece(l, IN, o->bytes), o->addr, o->rkey);
+	a->status =
+		side_do(&l->side, IBV_WR_RDMA_READ, piece_of(l, IN, o->bytes), o->addr, o->rkey);
 	a->wrong = side_not(l->area[IN], o->bytes, (int)o->value);
 }
 
@@ -84,7 +86,7 @@ struct hammering {
 	bool failed;
 };
 
-static uint64_t draw(struct hammering *h)
+static uint64_t draw_number(struct hammering *h)
 {
 	h->random ^= h->random << 13;
 	h->random ^= h->random >> 7;
@@ -92,47 +94,47 @@ static uint64_t draw(struct hammering *h)
 	return h->random;
 }
 
-static void hit(struct life *l, struct hammering *h)
+static void hit_memory(struct life *l, struct hammering *h)
 {
 	static const uint32_t sizes[] = {8, 8, 64, 4096, 65536, PEER_BYTES};
 	const struct peer_order *o = h->order;
-	uint64_t bytes = sizes[draw(h) % (sizeof(sizes) / sizeof(*sizes))];
+	uint64_t bytes = sizes[draw_number(h) % (sizeof(sizes) / sizeof(*sizes))];
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED};
 	unsigned kind;
 
 	do
-		kind = 1u << (draw(h) % 4);
+		kind = 1u << (draw_number(h) % 4);
 	while (!(o->hits & kind));
 	bytes = bytes < o->bytes ? bytes : o->bytes;
 	wr.wr.rdma.remote_addr = o->addr;
 	if (bytes < o->bytes)
-		wr.wr.rdma.remote_addr += draw(h) % (o->bytes - bytes) & ~7ull;
+		wr.wr.rdma.remote_addr += draw_number(h) % (o->bytes - bytes) & ~7ull;
 	wr.wr.rdma.rkey = o->rkey;
 	switch (kind) {
 	case PEER_HITS_WRITE:
 		wr.opcode = IBV_WR_RDMA_WRITE;
-		sge = piece(l, OUT, bytes);
+		sge = piece_of(l, OUT, bytes);
 		break;
 	case PEER_HITS_READ:
 		wr.opcode = IBV_WR_RDMA_READ;
-		sge = piece(l, IN, bytes);
+		sge = piece_of(l, IN, bytes);
 		break;
 	case PEER_HITS_ADD:
 		wr.wr.atomic.compare_add = TOP_BIT;
 		wr.wr.atomic.rkey = o->rkey;
 		wr.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
-		sge = piece(l, IN, 8);
+		sge = piece_of(l, IN, 8);
 		break;
 	default:
 		wr.opcode = IBV_WR_SEND;
-		sge = piece(l, OUT, PEER_MESSAGE);
+		sge = piece_of(l, OUT, PEER_MESSAGE);
 	}
 	side_post(&l->side, &wr);
 	h->outstanding++;
 }
 
-static void take(struct life *l, struct hammering *h, struct peer_answer *a)
+static void take_hits(struct life *l, struct hammering *h, struct peer_answer *a)
 {
 	struct ibv_wc wc = side_next_wc(&l->side);
 
@@ -165,12 +167,12 @@ static void do_hammer(struct life *l, const struct peer_order *o, struct peer_an
 	memset(l->area[IN], 0, PEER_BYTES);
 	while (!h.failed && !rests) {
 		while (h.outstanding < WINDOW)
-			hit(l, &h);
-		take(l, &h, a);
+			hit_memory(l, &h);
+		take_hits(l, &h, a);
 		rests = is_told_to_rest(l);
 	}
 	while (h.outstanding)
-		take(l, &h, a);
+		take_hits(l, &h, a);
 	a->wrong = side_count(l->area[IN], PEER_BYTES, PEER_POISON);
 }
 
@@ -181,10 +183,10 @@ static void do_count(struct life *l, const struct peer_order *o, struct peer_ans
 
 	for (uint64_t n = 1; !a->status && !rests; n++) {
 		*out = n;
-		a->status = side_do(&l->side, IBV_WR_RDMA_WRITE, piece(l, OUT, o->bytes), o->addr,
-				    o->rkey);
+		a->status = side_do(&l->side, IBV_WR_RDMA_WRITE, piece_of(l, OUT, o->bytes),
+				    o->addr, o->rkey);
 		if (!a->status)
-			a->status = side_do(&l->side, IBV_WR_RDMA_READ, piece(l, IN, o->bytes),
+			a->status = side_do(&l->side, IBV_WR_RDMA_READ, piece_of(l, IN, o->bytes),
 					    o->addr, o->rkey);
 		a->wrong += !a->status && *in != n;
 		a->done++;
@@ -200,7 +202,7 @@ static void do_receive(struct life *l, const struct peer_order *o)
 		side_post_recv(&l->side, l->area[ROOM], (uint32_t)o->bytes, l->mr->lkey);
 }
 
-static _Noreturn void dump(const struct peer_order *o)
+static _Noreturn void dump_core(const struct peer_order *o)
 {
 	struct rlimit limit = {o->bytes, o->bytes};
 
@@ -210,7 +212,7 @@ static _Noreturn void dump(const struct peer_order *o)
 	abort();
 }
 
-static void obey(struct life *l, const struct peer_order *o, struct peer_answer *a)
+static void obey_order(struct life *l, const struct peer_order *o, struct peer_answer *a)
 {
 	switch (o->what) {
 	case ORDER_CONNECT:
@@ -247,7 +249,7 @@ static void obey(struct life *l, const struct peer_order *o, struct peer_answer 
 		self_tick((unsigned)o->bytes);
 		break;
 	case ORDER_DUMP:
-		dump(o);
+		dump_core(o);
 	case ORDER_REST:
 	case ORDER_END:
 		break;
@@ -259,14 +261,14 @@ _Noreturn void peer_main(int sock, const char *device)
 	struct life l = {0};
 	struct peer_order o;
 
-	begin(&l, sock, device);
+	begin_life(&l, sock, device);
 	while (side_hears(&l.side, &o, sizeof(o)) && o.what != ORDER_END) {
 		struct peer_answer a = {0};
 
 		/* The hammering had ended by itself and was answered. */
 		if (o.what == ORDER_REST)
 			continue;
-		obey(&l, &o, &a);
+		obey_order(&l, &o, &a);
 		side_tell(&l.side, &a, sizeof(a));
 	}
 	if (ibv_dereg_mr(l.mr))

@@ -51,7 +51,7 @@ static void by_dereg(struct round *r)
 	r->mr = NULL;
 }
 
-static void rereg(const struct round *r, int flags, uint8_t *to, int access)
+static void rereg_region(const struct round *r, int flags, uint8_t *to, int access)
 {
 	int err = ibv_rereg_mr(r->mr, flags, NULL, to, HOST_BYTES, access);
 
@@ -60,17 +60,17 @@ static void rereg(const struct round *r, int flags, uint8_t *to, int access)
 
 static void by_moving(struct round *r)
 {
-	rereg(r, IBV_REREG_MR_CHANGE_TRANSLATION, r->other, 0);
+	rereg_region(r, IBV_REREG_MR_CHANGE_TRANSLATION, r->other, 0);
 }
 
 static void by_access(struct round *r)
 {
-	rereg(r, IBV_REREG_MR_CHANGE_ACCESS, r->mem, IBV_ACCESS_LOCAL_WRITE);
+	rereg_region(r, IBV_REREG_MR_CHANGE_ACCESS, r->mem, IBV_ACCESS_LOCAL_WRITE);
 }
 
 /* ---- windows ---- */
 
-static struct ibv_mw_bind_info whole(const struct round *r, size_t bytes)
+static struct ibv_mw_bind_info whole_region(const struct round *r, size_t bytes)
 {
 	return (struct ibv_mw_bind_info){.mr = r->mr,
 					 .addr = (uintptr_t)r->mem,
@@ -78,7 +78,7 @@ static struct ibv_mw_bind_info whole(const struct round *r, size_t bytes)
 					 .mw_access_flags = bytes ? SIDE_REMOTE : 0};
 }
 
-static void finish(struct round *r, const char *what)
+static void finish_round(struct round *r, const char *what)
 {
 	struct ibv_wc wc = side_next_wc(r->side);
 
@@ -87,10 +87,11 @@ static void finish(struct round *r, const char *what)
 
 static void bind_first(struct round *r, size_t bytes)
 {
-	struct ibv_mw_bind bind = {.send_flags = IBV_SEND_SIGNALED, .bind_info = whole(r, bytes)};
+	struct ibv_mw_bind bind = {.send_flags = IBV_SEND_SIGNALED,
+				   .bind_info = whole_region(r, bytes)};
 
 	host_want(!ibv_bind_mw(r->side->qp, r->mw, &bind), "ibv_bind_mw: %m");
-	finish(r, "the bind");
+	finish_round(r, "the bind");
 }
 
 static void make_first(struct round *r)
@@ -119,9 +120,9 @@ static void make_second(struct round *r)
 	host_want(r->mw, "ibv_alloc_mw: %m");
 	wr.bind_mw.mw = r->mw;
 	wr.bind_mw.rkey = ibv_inc_rkey(r->mw->rkey);
-	wr.bind_mw.bind_info = whole(r, HOST_BYTES);
+	wr.bind_mw.bind_info = whole_region(r, HOST_BYTES);
 	side_post(r->side, &wr);
-	finish(r, "the bind");
+	finish_round(r, "the bind");
 	r->rkey = wr.bind_mw.rkey;
 }
 
@@ -132,7 +133,7 @@ static void by_invalidating(struct round *r)
 				 .invalidate_rkey = r->rkey};
 
 	side_post(r->side, &wr);
-	finish(r, "the invalidation");
+	finish_round(r, "the invalidation");
 }
 
 static void by_freeing(struct round *r)
@@ -143,7 +144,7 @@ static void by_freeing(struct round *r)
 
 /* ---- queue pairs ---- */
 
-static void modify(const struct round *r, enum ibv_qp_state state)
+static void host_to_state(const struct round *r, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr attr = {.qp_state = state};
 	int err = ibv_modify_qp(r->side->qp, &attr, IBV_QP_STATE);
@@ -151,7 +152,7 @@ static void modify(const struct round *r, enum ibv_qp_state state)
 	host_want(!err, "ibv_modify_qp: %s", strerror(err));
 }
 
-static void receives(struct round *r)
+static void post_receives(struct round *r)
 {
 	for (unsigned i = 0; i < RECEIVES; i++)
 		side_post_recv(r->side, r->mem + i * PEER_MESSAGE, PEER_MESSAGE, r->mr->lkey);
@@ -159,12 +160,12 @@ static void receives(struct round *r)
 
 static void by_error(struct round *r)
 {
-	modify(r, IBV_QPS_ERR);
+	host_to_state(r, IBV_QPS_ERR);
 }
 
 static void by_reset(struct round *r)
 {
-	modify(r, IBV_QPS_RESET);
+	host_to_state(r, IBV_QPS_RESET);
 }
 
 static void by_destroying(struct round *r)
@@ -203,10 +204,10 @@ static const struct kind kinds[] = {
 	{"window-rebind", ONE_SIDED, make_first, by_rebinding},
 	{"window-invalidate", ONE_SIDED, make_second, by_invalidating},
 	{"window-free", ONE_SIDED, make_second, by_freeing},
-	{"qp-error", EVERYTHING, receives, by_error},
-	{"qp-reset", EVERYTHING, receives, by_reset},
-	{"qp-destroy", EVERYTHING, receives, by_destroying},
-	{"error-completion", EVERYTHING, receives, by_failing},
+	{"qp-error", EVERYTHING, post_receives, by_error},
+	{"qp-reset", EVERYTHING, post_receives, by_reset},
+	{"qp-destroy", EVERYTHING, post_receives, by_destroying},
+	{"error-completion", EVERYTHING, post_receives, by_failing},
 	{"own-dereg", 0, NULL, by_dereg},
 	{"own-error", 0, NULL, by_error},
 	{"own-reset", 0, NULL, by_reset},
@@ -215,7 +216,7 @@ static const struct kind kinds[] = {
 
 /* ---- a round ---- */
 
-static void begin(struct round *r, struct host *h, const struct kind *k)
+static void begin_round(struct round *r, struct host *h, const struct kind *k)
 {
 	peer_connect(&h->peer);
 	*r = (struct round){.host = h, .side = &h->side};
@@ -227,7 +228,7 @@ static void begin(struct round *r, struct host *h, const struct kind *k)
 		k->prepare(r);
 }
 
-static void end(struct round *r)
+static void end_round(struct round *r)
 {
 	if (r->mw && ibv_dealloc_mw(r->mw))
 		device_die("ibv_dealloc_mw: %m");
@@ -238,12 +239,12 @@ static void end(struct round *r)
 }
 
 /* Returns what the peer got done before. */
-static uint64_t play(struct host *h, const struct kind *k, bool stops)
+static uint64_t play_round(struct host *h, const struct kind *k, bool stops)
 {
 	struct peer_answer a;
 	struct round r;
 
-	begin(&r, h, k);
+	begin_round(&r, h, k);
 	peer_hammer(&h->peer, r.mem, r.rkey, HOST_BYTES, k->hits);
 	usleep((useconds_t)(random() % MAX_WAIT));
 	if (stops)
@@ -257,7 +258,7 @@ static uint64_t play(struct host *h, const struct kind *k, bool stops)
 	host_want_all(r.mem, HOST_BYTES, PEER_POISON, "memory that was taken back");
 	host_want(!a.wrong, "the peer has got %lu bytes of memory that was taken back",
 		  (unsigned long)a.wrong);
-	end(&r);
+	end_round(&r);
 	return a.done;
 }
 
@@ -305,7 +306,7 @@ static uint64_t play_own(struct host *h, const struct kind *k, bool stops)
 	struct round r;
 	uint64_t done = 0;
 
-	begin(&r, h, k);
+	begin_round(&r, h, k);
 	peer_receive(&h->peer, REQUESTS, PEER_BYTES);
 	/* What was sent to a peer that is stopped lies there until it goes on. */
 	if (stops)
@@ -319,11 +320,11 @@ static uint64_t play_own(struct host *h, const struct kind *k, bool stops)
 	if (stops)
 		peer_go_on(&h->peer);
 	want_nothing_to_come(&r);
-	end(&r);
+	end_round(&r);
 	return done;
 }
 
-static const struct kind *find(const char *name)
+static const struct kind *find_kind(const char *name)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strcmp(kinds[i].name, name))
@@ -331,7 +332,7 @@ static const struct kind *find(const char *name)
 	device_die("'%s' is no kind", name);
 }
 
-static int list(void)
+static int list_kinds(void)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		puts(kinds[i].name);
@@ -346,10 +347,10 @@ int main(int argc, char **argv)
 	int rounds;
 
 	if (argc == 2 && !strcmp(argv[1], "--list"))
-		return list();
+		return list_kinds();
 	if (argc != 5)
 		device_die("usage: quiet DEVICE KIND ROUNDS SEED | --list");
-	k = find(argv[2]);
+	k = find_kind(argv[2]);
 	rounds = atoi(argv[3]);
 	srandom((unsigned)atoi(argv[4]));
 	alarm(LIMIT_S);
@@ -358,7 +359,7 @@ int main(int argc, char **argv)
 	h.peer.patient = false;
 	side_open(&h.side, h.device);
 	for (int i = 0; i < rounds; i++)
-		done += k->hits ? play(&h, k, i & 1) : play_own(&h, k, i & 1);
+		done += k->hits ? play_round(&h, k, i & 1) : play_own(&h, k, i & 1);
 	printf("%d rounds, %lu requests before\n", rounds, (unsigned long)done);
 	host_want(done || !k->hits, "the peer never got anything done");
 	peer_end(&h.peer);

@@ -71,7 +71,7 @@ static void query_port(const char *what, uint64_t port, uint16_t id, void *resp,
 	expect_call(what, &c, want);
 }
 
-static void headers(void)
+static void bad_headers(void)
 {
 	struct call c;
 
@@ -121,7 +121,7 @@ static void get_context(void)
 	expect_call("GET_CONTEXT again", &c, EINVAL);
 }
 
-static void attributes(void)
+static void bad_attributes(void)
 {
 	uint8_t resp[48];
 	struct call c;
@@ -159,7 +159,7 @@ void expect_write(const char *what, struct message *m, size_t body, int want)
 	expect(what, write(fd, m, sizeof(m->hdr) + body), want);
 }
 
-static void commands(void)
+static void bad_commands(void)
 {
 	uint32_t resp[2] = {0};
 	struct message m = {.hdr = {.command = IB_USER_VERBS_CMD_ALLOC_PD, .out_words = 2},
@@ -248,12 +248,12 @@ int main(int argc, char **argv)
 		perror(argv[1]);
 		return 2;
 	}
-	headers();
+	bad_headers();
 	expect_call("a query without context", &early, EINVAL);
 	abuse_before_context();
 	get_context();
-	attributes();
-	commands();
+	bad_attributes();
+	bad_commands();
 	abuse_ioctl();
 	abuse_write();
 	random_calls(1, 20000);

@@ -69,7 +69,7 @@ static void unknown_attributes(void)
 	expect_call("a bad attribute before an unknown one", &c, EINVAL);
 }
 
-static void answers(void)
+static void bad_answers(void)
 {
 	uint8_t resp[200];
 	struct call c = query_port(2, resp, sizeof(resp));
@@ -86,7 +86,7 @@ static void answers(void)
 	expect_call("an answer's reserved field", &c, EINVAL);
 }
 
-static void numbers(void)
+static void bad_numbers(void)
 {
 	uint8_t resp[48];
 	struct call c = query_port(2, resp, sizeof(resp));
@@ -137,7 +137,7 @@ static void expect_first(const char *what, struct call *c, int want)
 }
 
 /* Only a struct may be longer than known. */
-static void lengths(void)
+static void bad_lengths(void)
 {
 	uint8_t cap[100] = {0};
 	struct call c = call(UVERBS_OBJECT_QP, UVERBS_METHOD_QP_CREATE, 2);
@@ -160,7 +160,7 @@ static void lengths(void)
 	expect_first("a private part", &c, 0);
 }
 
-static void choices(void)
+static void bad_choices(void)
 {
 	struct call c = call(MLX5_IB_OBJECT_FLOW_MATCHER, MLX5_IB_METHOD_FLOW_MATCHER_CREATE, 2);
 
@@ -177,7 +177,7 @@ static void choices(void)
 }
 
 /* Channels and new handles. */
-static void objects(void)
+static void bad_objects(void)
 {
 	struct call c = call(UVERBS_OBJECT_CQ, UVERBS_METHOD_CQ_CREATE, 2);
 
@@ -235,7 +235,7 @@ static void foreign_handles(void)
 	expect_call("the handle again", &c, ENOENT);
 }
 
-static void invoke(const char *what, uint64_t number, uint16_t in_len, int want)
+static void invoke_ioctl(const char *what, uint64_t number, uint16_t in_len, int want)
 {
 	uint8_t in[64] = {0};
 	struct call c = call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_INVOKE_WRITE, 2);
@@ -277,24 +277,25 @@ void abuse_ioctl(void)
 {
 	later_kernels();
 	unknown_attributes();
-	answers();
-	numbers();
+	bad_answers();
+	bad_numbers();
 	flags_of("flags of 4 bytes", 4, 0, 0);
 	flags_of("flags of 8 bytes", 8, 0, 0);
 	flags_of("flags of 6 bytes", 6, 0, EINVAL);
 	flags_of("flags of 2 bytes", 2, 0, EINVAL);
 	flags_of("an unknown flag", 4, 1, EINVAL);
 	flags_of("an unknown flag far up", 8, 1ull << 40, EINVAL);
-	lengths();
-	choices();
-	objects();
+	bad_lengths();
+	bad_choices();
+	bad_objects();
 	own_lookups();
 	foreign_handles();
-	invoke("an unknown command", 0x7f, 8, EOPNOTSUPP);
-	invoke("a command that no device has", IB_USER_VERBS_CMD_QUERY_MR, 8, EOPNOTSUPP);
-	invoke("a command of more bits", 1ull << 32 | IB_USER_VERBS_CMD_DEALLOC_PD, 8, EINVAL);
-	invoke("a command with unknown flags", 1u << 30, 8, EINVAL);
-	invoke("a command that is too short", IB_USER_VERBS_CMD_CREATE_SRQ, 4, ENOSPC);
+	invoke_ioctl("an unknown command", 0x7f, 8, EOPNOTSUPP);
+	invoke_ioctl("a command that no device has", IB_USER_VERBS_CMD_QUERY_MR, 8, EOPNOTSUPP);
+	invoke_ioctl("a command of more bits", 1ull << 32 | IB_USER_VERBS_CMD_DEALLOC_PD, 8,
+		     EINVAL);
+	invoke_ioctl("a command with unknown flags", 1u << 30, 8, EINVAL);
+	invoke_ioctl("a command that is too short", IB_USER_VERBS_CMD_CREATE_SRQ, 4, ENOSPC);
 	handles_of("no handles of that kind", UVERBS_OBJECT_PD, 16, 0);
 	handles_of("handles of an unknown kind", OBJECT_DMAH, 16, ENOENT);
 	handles_of("half a handle", UVERBS_OBJECT_PD, 10, EINVAL);

@@ -28,7 +28,7 @@ struct victim {
 };
 
 /* Ends with an event on the channel, and one message. */
-static void message(struct loopback *l)
+static void send_message(struct loopback *l)
 {
 	struct ibv_sge sge = {(uintptr_t)l->mr->addr, 64, l->mr->lkey};
 	struct ibv_recv_wr rr = {.sg_list = &sge, .num_sge = 1}, *bad_rr;
@@ -52,7 +52,7 @@ static void message(struct loopback *l)
 	}
 }
 
-static void queues(struct loopback *l)
+static void use_queues(struct loopback *l)
 {
 	struct ibv_qp *qp = loopback_qp_make(l);
 	struct ibv_qp_init_attr init;
@@ -67,7 +67,7 @@ static void queues(struct loopback *l)
 		device_die("completion queue: %m");
 }
 
-static void memory(struct loopback *l)
+static void use_memory(struct loopback *l)
 {
 	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
 	void *at = mmap(NULL, LOOPBACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -80,7 +80,7 @@ static void memory(struct loopback *l)
 		device_die("region: %m");
 }
 
-static void port(struct loopback *l)
+static void use_port(struct loopback *l)
 {
 	struct device_address self = device_address(&l->port, l->qp, 1);
 	struct ibv_ah_attr attr = device_ah_attr(&l->port, &self);
@@ -92,10 +92,10 @@ static void port(struct loopback *l)
 }
 
 static const struct work works[] = {
-	{"posting and polling with events", message},
-	{"making queues", queues},
-	{"registering memory", memory},
-	{"addresses and the port", port},
+	{"posting and polling with events", send_message},
+	{"making queues", use_queues},
+	{"registering memory", use_memory},
+	{"addresses and the port", use_port},
 };
 
 static void *victim_main(void *arg)
@@ -146,7 +146,7 @@ int main(int argc, char **argv)
 	loopback_open(&l, argc > 1 ? argv[1] : NULL);
 	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++) {
 		run_cancelled(&l, &works[i]);
-		message(&l);
+		send_message(&l);
 		take_events(&l);
 	}
 	loopback_close(&l);

@@ -38,7 +38,7 @@ static void forbid_threads(void)
 		device_die("seccomp: %m");
 }
 
-static void *nothing(void *arg)
+static void *do_nothing(void *arg)
 {
 	return arg;
 }
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
 	device_qp_init(qp, &device_default_connection);
 	device_qp_connect(&port, qp, &device_default_connection, &self, 1);
 	forbid_threads();
-	if (pthread_create(&thread, NULL, nothing, NULL) != EAGAIN)
+	if (pthread_create(&thread, NULL, do_nothing, NULL) != EAGAIN)
 		device_die("the filter lets threads through");
 	for (int round = 1; round <= ROUNDS; round++)
 		one_round(pd, qp, from, round);

@@ -56,7 +56,7 @@ static struct counts *counts_map(const char *path)
 
 /* ---- with the peer ---- */
 
-static void receive(uint64_t place)
+static void post_receive(uint64_t place)
 {
 	struct ibv_sge sge = {(uintptr_t)pair.mem + MESSAGES + place * MESSAGE, MESSAGE,
 			      pair.mr->lkey};
@@ -66,7 +66,7 @@ static void receive(uint64_t place)
 		device_die("ibv_post_recv: %m");
 }
 
-static void sends(uint64_t id)
+static void post_sends(uint64_t id)
 {
 	struct ibv_sge sge = {(uintptr_t)pair.mem + SOURCE, MESSAGE, pair.mr->lkey};
 	struct ibv_send_wr *bad, wr = {.wr_id = id,
@@ -80,7 +80,7 @@ static void sends(uint64_t id)
 }
 
 /* The peer's messages are whole; says whether a request of ours has ended. */
-static bool reap(void)
+static bool reap_completions(void)
 {
 	struct ibv_wc wc;
 	int n = ibv_poll_cq(pair.cq, 1, &wc);
@@ -98,17 +98,17 @@ static bool reap(void)
 	     m < at + MESSAGE; m++)
 		if (*m != *at)
 			device_die("a message is torn");
-	receive(wc.wr_id & ~RECV_ID);
+	post_receive(wc.wr_id & ~RECV_ID);
 	return false;
 }
 
 static void wait_for(unsigned requests)
 {
 	while (requests)
-		requests -= reap();
+		requests -= reap_completions();
 }
 
-static void turn(uint64_t number)
+static void take_turn(uint64_t number)
 {
 	uint8_t value = (uint8_t)number;
 
@@ -116,7 +116,7 @@ static void turn(uint64_t number)
 	pair_write(&pair, 1, SOURCE, TARGET, BYTES);
 	pair_write(&pair, 2, SOURCE, TARGET, sizeof(uint64_t));
 	pair_read(&pair, 3, COPY, TARGET, BYTES);
-	sends(4);
+	post_sends(4);
 	wait_for(4);
 	for (unsigned i = 0; i < BYTES; i++)
 		if (pair.mem[COPY + i] != value)
@@ -125,18 +125,18 @@ static void turn(uint64_t number)
 }
 
 /* The peer is in the middle of a turn when we want to end. */
-static void part(void)
+static void part_company(void)
 {
 	char byte;
 
 	shutdown(pair.sock, SHUT_WR);
 	while (recv(pair.sock, &byte, 1, MSG_DONTWAIT) != 0)
-		reap();
+		reap_completions();
 }
 
 /* ---- without it ---- */
 
-static void look(void)
+static void look_at_memory(void)
 {
 	static uint8_t mem[8192];
 	struct ibv_qp_init_attr init = {
@@ -165,7 +165,7 @@ static void look(void)
 static void *look_for_ever(void *arg)
 {
 	while (!counts->end) {
-		look();
+		look_at_memory();
 		counts->looks++;
 		usleep(1000);
 	}
@@ -181,13 +181,13 @@ int main(int argc, char **argv)
 	counts = counts_map(argv[4]);
 	pair_open(&pair, argv[1], &patient, BLOCK);
 	for (unsigned i = 0; i < RECEIVES; i++)
-		receive(i);
+		post_receive(i);
 	pair_meet(&pair, &patient, !strcmp(argv[2], "listen"), pair_number(argv[3]));
 	if (pthread_create(&looker, NULL, look_for_ever, NULL))
 		device_die("no thread");
 	for (; !counts->end; counts->turns++)
-		turn(counts->turns);
-	part();
+		take_turn(counts->turns);
+	part_company();
 	pthread_join(looker, NULL);
 	printf("%lu turns, %lu looks\n", (unsigned long)counts->turns,
 	       (unsigned long)counts->looks);

@@ -56,7 +56,7 @@ static const struct device_connection patient = {
 };
 
 /* The first completion there is. */
-static enum ibv_wc_status await(struct pair *p)
+static enum ibv_wc_status await_completion(struct pair *p)
 {
 	uint64_t end = pair_now_ms() + PATIENCE_MS;
 	struct ibv_wc wc;
@@ -126,35 +126,35 @@ static int block_receive(struct pair *p)
 static enum ibv_wc_status send_later(struct pair *p)
 {
 	pair_write(p, 0, 0, 0, 64);
-	if (await(p) != IBV_WC_SUCCESS)
+	if (await_completion(p) != IBV_WC_SUCCESS)
 		device_die("the WRITE fails");
 	say_and_wait("going");
 	post_send(p, p->mr->lkey);
-	return await(p);
+	return await_completion(p);
 }
 
-static enum ibv_wc_status fail(struct pair *p, const char *how)
+static enum ibv_wc_status fail_by(struct pair *p, const char *how)
 {
 	enum ibv_wc_status status;
 
 	if (!strcmp(how, "receive") || !strcmp(how, "local")) {
 		post_send(p, p->mr->lkey + (*how == 'l' ? 0x100 : 0));
-		return await(p);
+		return await_completion(p);
 	}
 	if (!strcmp(how, "key")) {
 		p->peer_rkey += 0x100;
 		pair_write(p, 0, 0, 0, 64);
-		return await(p);
+		return await_completion(p);
 	}
 	if (!strcmp(how, "later") || !strcmp(how, "blocked"))
 		return send_later(p);
 	pair_write(p, 0, 0, 0, 64);
-	status = await(p);
+	status = await_completion(p);
 	puts("going");
 	fflush(stdout);
 	while (status == IBV_WC_SUCCESS) {
 		pair_write(p, 0, 0, 0, 64);
-		status = await(p);
+		status = await_completion(p);
 	}
 	return status;
 }
@@ -212,7 +212,7 @@ int main(int argc, char **argv)
 	if (listens) {
 		listen_to_the_end(&p, blocked);
 	} else {
-		status = fail(&p, argv[4]);
+		status = fail_by(&p, argv[4]);
 		printf("%s\n", ibv_wc_status_str(status));
 	}
 	pair_close(&p);

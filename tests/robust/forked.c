@@ -24,7 +24,7 @@ _Noreturn static void wrong(const char *what)
 	exit(1);
 }
 
-static void traffic(struct pair *p, uint32_t rounds)
+static void write_traffic(struct pair *p, uint32_t rounds)
 {
 	for (uint32_t i = 1; i <= rounds; i++) {
 		uint64_t end = pair_now_ms() + LIMIT_MS;
@@ -59,7 +59,7 @@ _Noreturn static void child(struct pair *p, const char *device, unsigned kind)
 	case 2:
 		pair_open(&own, device, &device_default_connection, 2 * BYTES);
 		pair_alone(&own, &device_default_connection);
-		traffic(&own, 50);
+		write_traffic(&own, 50);
 		pair_close(&own);
 		_exit(0);
 	default:
@@ -76,7 +76,7 @@ int main(int argc, char **argv)
 		device_die("usage: forked DEVICE");
 	pair_open(&p, argv[1], &device_default_connection, 2 * BYTES);
 	pair_alone(&p, &device_default_connection);
-	traffic(&p, 100);
+	write_traffic(&p, 100);
 	for (unsigned i = 0; i < FORKS; i++) {
 		pid_t pid;
 		int status = 0;
@@ -89,12 +89,12 @@ int main(int argc, char **argv)
 			child(&p, argv[1], i);
 		/* While the child runs, and after it. */
 		while (!waitpid(pid, &status, WNOHANG))
-			traffic(&p, 10);
+			write_traffic(&p, 10);
 		if (status) {
 			printf("wrong: child %u ended with 0x%x\n", i, status);
 			return 1;
 		}
-		traffic(&p, 20);
+		write_traffic(&p, 20);
 	}
 	pair_close(&p);
 	printf("%u children\n", FORKS);

@@ -51,7 +51,7 @@ static struct marks marks_of(const void *at)
 }
 
 /* Each returns whether the system has it. */
-static bool locked(void *at)
+static bool is_locked(void *at)
 {
 	return !mlock(at, BYTES);
 }
@@ -66,7 +66,7 @@ static bool not_dumped(void *at)
 	return !madvise(at, BYTES, MADV_DONTDUMP);
 }
 
-static bool wiped(void *at)
+static bool is_wiped(void *at)
 {
 	return !madvise(at, BYTES, MADV_WIPEONFORK);
 }
@@ -81,14 +81,14 @@ static bool small_pages(void *at)
 	return !madvise(at, BYTES, MADV_NOHUGEPAGE);
 }
 
-static bool bound(void *at)
+static bool is_bound(void *at)
 {
 	unsigned long nodes = 1;
 
 	return !syscall(SYS_mbind, at, BYTES, POLICY_BIND, &nodes, 8 * sizeof(nodes), 0);
 }
 
-static bool keyed(void *at)
+static bool is_keyed(void *at)
 {
 	int key = pkey_alloc(0, 0);
 
@@ -99,14 +99,14 @@ static const struct {
 	const char *name;
 	bool (*set)(void *at);
 } kinds[] = {
-	{"mlock", locked},
+	{"mlock", is_locked},
 	{"MADV_DONTFORK", not_forked},
 	{"MADV_DONTDUMP", not_dumped},
-	{"MADV_WIPEONFORK", wiped},
+	{"MADV_WIPEONFORK", is_wiped},
 	{"MADV_SEQUENTIAL", read_ahead},
 	{"MADV_NOHUGEPAGE", small_pages},
-	{"mbind", bound},
-	{"a protection key", keyed},
+	{"mbind", is_bound},
+	{"a protection key", is_keyed},
 };
 
 static void expect_same(const char *name, const char *when, const void *at, const struct marks *old)

@@ -24,7 +24,7 @@
 #define ROUNDS 40u
 #define REMOTE (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
-static uint8_t *map(void)
+static uint8_t *map_pages(void)
 {
 	uint8_t *at = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -34,7 +34,7 @@ static uint8_t *map(void)
 	return at;
 }
 
-static struct ibv_mr *reg(struct ibv_pd *pd, uint8_t *from, const uint8_t *to)
+static struct ibv_mr *reg_between(struct ibv_pd *pd, uint8_t *from, const uint8_t *to)
 {
 	struct ibv_mr *mr = ibv_reg_mr(pd, from, (size_t)(to - from), REMOTE);
 
@@ -51,7 +51,7 @@ struct storing {
 	uint64_t lost;
 };
 
-static void *store(void *arg)
+static void *store_loop(void *arg)
 {
 	struct storing *s = arg;
 	uint64_t value = 0;
@@ -69,22 +69,22 @@ static void *store(void *arg)
 
 static int beside_thread(struct pair *p)
 {
-	uint8_t *pages = map();
+	uint8_t *pages = map_pages();
 	uint64_t lost = 0;
 
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		struct storing s = {.cell = (_Atomic uint64_t *)(void *)pages};
-		struct ibv_mr *mr = reg(p->pd, pages + PAGE / 2, pages + BYTES);
+		struct ibv_mr *mr = reg_between(p->pd, pages + PAGE / 2, pages + BYTES);
 		pthread_t thread;
 
 		atomic_store(s.cell, 0);
-		if (pthread_create(&thread, NULL, store, &s))
+		if (pthread_create(&thread, NULL, store_loop, &s))
 			device_die("no thread");
 		while (!atomic_load(&s.started))
 			;
 		if (ibv_dereg_mr(mr))
 			device_die("ibv_dereg_mr: %m");
-		mr = reg(p->pd, pages + PAGE / 2, pages + BYTES);
+		mr = reg_between(p->pd, pages + PAGE / 2, pages + BYTES);
 		atomic_store(&s.stop, true);
 		pthread_join(thread, NULL);
 		if (ibv_dereg_mr(mr))
@@ -107,9 +107,9 @@ struct place {
 
 static int beside_peer(struct pair *p)
 {
-	uint8_t *pages = map();
-	struct ibv_mr *b = reg(p->pd, pages + PAGE + PAGE / 2, pages + BYTES);
-	struct ibv_mr *a = reg(p->pd, pages + PAGE / 2, pages + PAGE + PAGE / 4);
+	uint8_t *pages = map_pages();
+	struct ibv_mr *b = reg_between(p->pd, pages + PAGE + PAGE / 2, pages + BYTES);
+	struct ibv_mr *a = reg_between(p->pd, pages + PAGE / 2, pages + PAGE + PAGE / 4);
 	struct place place = {.addr = (uintptr_t)(pages + PAGE), .rkey = a->rkey};
 	char verdict = 0;
 
@@ -118,7 +118,7 @@ static int beside_peer(struct pair *p)
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		if (ibv_dereg_mr(b))
 			device_die("ibv_dereg_mr: %m");
-		b = reg(p->pd, pages + PAGE + PAGE / 2, pages + BYTES);
+		b = reg_between(p->pd, pages + PAGE + PAGE / 2, pages + BYTES);
 		/* The peer gives up if nothing here answers it for half a second. */
 		usleep(5000);
 	}

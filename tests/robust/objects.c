@@ -44,7 +44,7 @@ static double median_us(uint64_t *t, uint32_t n)
 }
 
 /* True if it grew. */
-static bool grew(const char *what, uint32_t n)
+static bool cost_grew(const char *what, uint32_t n)
 {
 	uint32_t part = n / TENTH;
 	double first = median_us(times, part);
@@ -86,15 +86,15 @@ int main(int argc, char **argv)
 	for (unsigned round = 0; round < 2; round++) {
 		MEASURE(QPS, qps[i] = ibv_create_qp(pd, &attr);
 			if (!qps[i]) device_die("QP %u: %m", i));
-		bad |= grew("creating a QP", QPS);
+		bad |= cost_grew("creating a QP", QPS);
 		MEASURE(QPS, if (ibv_destroy_qp(qps[i])) device_die("destroying QP %u: %m", i));
-		bad |= grew("destroying a QP", QPS);
+		bad |= cost_grew("destroying a QP", QPS);
 		MEASURE(MRS,
 			mrs[i] = ibv_reg_mr(pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
 			if (!mrs[i]) device_die("MR %u: %m", i));
-		bad |= grew("registering memory", MRS);
+		bad |= cost_grew("registering memory", MRS);
 		MEASURE(MRS, if (ibv_dereg_mr(mrs[i])) device_die("MR %u: %m", i));
-		bad |= grew("deregistering memory", MRS);
+		bad |= cost_grew("deregistering memory", MRS);
 	}
 	if (ibv_destroy_cq(attr.send_cq) || ibv_dealloc_pd(pd))
 		device_die("something is left: %m");

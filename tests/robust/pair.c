@@ -80,7 +80,7 @@ _Noreturn static void alone(const char *why)
 	exit(STATUS_ALONE);
 }
 
-static void meet(struct pair *p, bool listens, uint16_t tcp_port)
+static void meet_over_tcp(struct pair *p, bool listens, uint16_t tcp_port)
 {
 	struct sockaddr_in addr = {
 		.sin_family = AF_INET,
@@ -107,7 +107,7 @@ static void meet(struct pair *p, bool listens, uint16_t tcp_port)
 	close(sock);
 }
 
-static void exchange(struct pair *p, const struct hello *mine, struct hello *theirs)
+static void exchange_hello(struct pair *p, const struct hello *mine, struct hello *theirs)
 {
 	if (send(p->sock, mine, sizeof(*mine), MSG_NOSIGNAL) != sizeof(*mine) ||
 	    recv(p->sock, theirs, sizeof(*theirs), MSG_WAITALL) != sizeof(*theirs))
@@ -119,13 +119,13 @@ void pair_meet(struct pair *p, const struct device_connection *how, bool listens
 	struct hello mine = {device_address(&p->port, p->qp, 100), (uintptr_t)p->mem, p->mr->rkey};
 	struct hello theirs = {0};
 
-	meet(p, listens, tcp_port);
-	exchange(p, &mine, &theirs);
+	meet_over_tcp(p, listens, tcp_port);
+	exchange_hello(p, &mine, &theirs);
 	p->peer_addr = theirs.addr;
 	p->peer_rkey = theirs.rkey;
 	device_qp_connect(&p->port, p->qp, how, &theirs.address, 100);
 	/* Both stand before either sends. */
-	exchange(p, &mine, &theirs);
+	exchange_hello(p, &mine, &theirs);
 }
 
 void pair_alone(struct pair *p, const struct device_connection *how)
@@ -148,8 +148,8 @@ void pair_close(struct pair *p)
 	free(p->mem);
 }
 
-static void post(struct pair *p, enum ibv_wr_opcode opcode, uint64_t id, size_t local,
-		 size_t remote, uint32_t bytes)
+static void post_request(struct pair *p, enum ibv_wr_opcode opcode, uint64_t id, size_t local,
+			 size_t remote, uint32_t bytes)
 {
 	struct ibv_sge sge = {(uintptr_t)p->mem + local, bytes, p->mr->lkey};
 	struct ibv_send_wr *bad, wr = {
@@ -168,12 +168,12 @@ static void post(struct pair *p, enum ibv_wr_opcode opcode, uint64_t id, size_t 
 
 void pair_write(struct pair *p, uint64_t id, size_t from, size_t to, uint32_t bytes)
 {
-	post(p, IBV_WR_RDMA_WRITE, id, from, to, bytes);
+	post_request(p, IBV_WR_RDMA_WRITE, id, from, to, bytes);
 }
 
 void pair_read(struct pair *p, uint64_t id, size_t into, size_t from, uint32_t bytes)
 {
-	post(p, IBV_WR_RDMA_READ, id, into, from, bytes);
+	post_request(p, IBV_WR_RDMA_READ, id, into, from, bytes);
 }
 
 void pair_complete(struct pair *p, const char *what)

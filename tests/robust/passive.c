@@ -13,7 +13,7 @@
 #define BYTES  (1u << 20)
 #define ROUNDS 200u
 
-static int drive(struct pair *p)
+static int drive_traffic(struct pair *p)
 {
 	uint64_t start = pair_now_ms();
 	char byte = 0;
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 	listens = !strcmp(argv[2], "listen");
 	pair_open(&p, argv[1], &device_default_connection, 2 * BYTES);
 	pair_meet(&p, &device_default_connection, listens, pair_number(argv[3]));
-	status = listens ? sleep_through(&p) : drive(&p);
+	status = listens ? sleep_through(&p) : drive_traffic(&p);
 	pair_close(&p);
 	return status;
 }

@@ -36,13 +36,13 @@ struct place {
 	uint32_t rkey;
 };
 
-static void tell(const struct pair *p, const void *what, size_t bytes)
+static void tell_words(const struct pair *p, const void *what, size_t bytes)
 {
 	if (send(p->sock, what, bytes, MSG_NOSIGNAL) != (ssize_t)bytes)
 		device_die("the other side has gone");
 }
 
-static void hear(const struct pair *p, void *what, size_t bytes)
+static void hear_words(const struct pair *p, void *what, size_t bytes)
 {
 	if (recv(p->sock, what, bytes, MSG_WAITALL) != (ssize_t)bytes)
 		device_die("the other side has gone");
@@ -58,7 +58,7 @@ static void complete_when_served(struct pair *p, const char *what)
 	for (int i = 0; i < POLLS; i++)
 		if (ibv_poll_cq(p->cq, 1, &wc))
 			device_die("%s ends before its page is there", what);
-	tell(p, "", 1);
+	tell_words(p, "", 1);
 	pair_complete(p, what);
 }
 
@@ -73,7 +73,7 @@ static void drive_into_the_unseen(struct pair *p)
 	printf("a write to memory that nobody served: %s\n", ibv_wc_status_str(wc.status));
 }
 
-static int drive(struct pair *p, bool unseen)
+static int drive_traffic(struct pair *p, bool unseen)
 {
 	struct place served;
 
@@ -83,8 +83,8 @@ static int drive(struct pair *p, bool unseen)
 		pair_complete(p, "a write to plain memory");
 		usleep(1000);
 	}
-	tell(p, "", 1);
-	hear(p, &served, sizeof(served));
+	tell_words(p, "", 1);
+	hear_words(p, &served, sizeof(served));
 	p->peer_addr = served.addr;
 	p->peer_rkey = served.rkey;
 	if (unseen) {
@@ -99,7 +99,7 @@ static int drive(struct pair *p, bool unseen)
 	for (unsigned i = 0; i < PAGE; i++)
 		if (p->mem[i] != 'h')
 			device_die("byte %u is not the one that the listener supplied", i);
-	tell(p, "", 1);
+	tell_words(p, "", 1);
 	printf("written and read when the pages were supplied\n");
 	return 0;
 }
@@ -132,7 +132,7 @@ static void faults_serve_in(int fd, void *at, bool unseen)
 		device_die("UFFDIO_REGISTER: %m");
 }
 
-static void supply(int fd, uint8_t *page, int value)
+static void supply_page(int fd, uint8_t *page, int value)
 {
 	uint8_t source[PAGE];
 	struct uffdio_copy copy = {(uintptr_t)page, (uintptr_t)source, PAGE, 0, 0};
@@ -143,13 +143,13 @@ static void supply(int fd, uint8_t *page, int value)
 }
 
 /* When told to, supplies the page that somebody waits for, which must be this one. */
-static void serve(const struct pair *p, int fd, uint8_t *page)
+static void serve_when_told(const struct pair *p, int fd, uint8_t *page)
 {
 	struct uffd_msg msg;
 	uint64_t at;
 	char turn;
 
-	hear(p, &turn, 1);
+	hear_words(p, &turn, 1);
 	do {
 		if (read(fd, &msg, sizeof(msg)) != (ssize_t)sizeof(msg))
 			device_die("reading faults: %m");
@@ -159,7 +159,7 @@ static void serve(const struct pair *p, int fd, uint8_t *page)
 	if (msg.event != UFFD_EVENT_PAGEFAULT || at != (uintptr_t)page)
 		device_die("another fault than that of page %p: 0x%lx", (void *)page,
 			   (unsigned long)at);
-	supply(fd, page, 'h');
+	supply_page(fd, page, 'h');
 }
 
 /* Somebody waits for a page; then this process is gone. */
@@ -180,14 +180,14 @@ static int listen_to(struct pair *p, bool before, bool unseen)
 	struct place here;
 	char turn;
 
-	hear(p, &turn, 1);
+	hear_words(p, &turn, 1);
 	if (at == MAP_FAILED)
 		device_die("mmap: %m");
 	if (before)
 		faults_serve_in(fd, at, false);
 	for (unsigned i = 0; i < PAGES; i++) {
 		if (before)
-			supply(fd, at + (size_t)i * PAGE, 'o');
+			supply_page(fd, at + (size_t)i * PAGE, 'o');
 		else
 			memset(at + (size_t)i * PAGE, 'o', PAGE);
 	}
@@ -199,12 +199,12 @@ static int listen_to(struct pair *p, bool before, bool unseen)
 	if (madvise(at, BYTES, MADV_DONTNEED))
 		device_die("MADV_DONTNEED: %m");
 	here = (struct place){(uintptr_t)at, mr->rkey};
-	tell(p, &here, sizeof(here));
+	tell_words(p, &here, sizeof(here));
 	if (unseen)
 		serve_nobody(fd);
-	serve(p, fd, at + PAGE);
-	serve(p, fd, at + (size_t)2 * PAGE);
-	hear(p, &turn, 1);
+	serve_when_told(p, fd, at + PAGE);
+	serve_when_told(p, fd, at + (size_t)2 * PAGE);
+	hear_words(p, &turn, 1);
 	for (unsigned i = 0; i < PAGE; i++)
 		if (at[PAGE + i] != (i >= SMALL && i < 2 * SMALL ? 's' : 'h'))
 			device_die("byte %u is wrong", i);
@@ -227,7 +227,8 @@ int main(int argc, char **argv)
 	how.timeout = 20; /* four seconds: the listener may be slow to serve */
 	pair_open(&p, argv[1], &how, BYTES);
 	pair_meet(&p, &how, listens, pair_number(argv[3]));
-	ret = listens ? listen_to(&p, !strcmp(argv[4], "before"), unseen) : drive(&p, unseen);
+	ret = listens ? listen_to(&p, !strcmp(argv[4], "before"), unseen)
+		      : drive_traffic(&p, unseen);
 	pair_close(&p);
 	return ret;
 }

@@ -20,7 +20,7 @@
 #define PATIENCE_MS 60000
 #define NAME	    "shared-memory"
 
-static void *sleeper(void *arg)
+static void *sleeper_thread(void *arg)
 {
 	(void)arg;
 	for (;;)
@@ -43,7 +43,7 @@ static bool is_mapped(void)
 }
 
 /* All threads of a process that has got SIGSTOP stop; some may take a moment. */
-static void stop(pid_t pid)
+static void stop_child(pid_t pid)
 {
 	uint64_t end = pair_now_ms() + PATIENCE_MS;
 	char path[64], text[256], state = 0;
@@ -63,7 +63,7 @@ static void stop(pid_t pid)
 		device_die("the listener does not stop");
 }
 
-static int drive(struct pair *p)
+static int drive_traffic(struct pair *p)
 {
 	uint64_t end = pair_now_ms() + PATIENCE_MS;
 	pid_t target;
@@ -78,7 +78,7 @@ static int drive(struct pair *p)
 	} while (!is_mapped() && pair_now_ms() < end);
 	if (!is_mapped())
 		device_die("the listener's file is never mapped");
-	stop(target);
+	stop_child(target);
 	pair_write(p, 0, 0, 0, BYTES);
 	pair_complete(p, "a write to a stopped process");
 	memset(p->mem, 0, BYTES);
@@ -143,12 +143,12 @@ int main(int argc, char **argv)
 	how.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 	pair_open(&p, argv[1], &how, BYTES);
 	for (unsigned i = 0; listens && i < THREADS; i++)
-		if (pthread_create(&t, NULL, sleeper, NULL))
+		if (pthread_create(&t, NULL, sleeper_thread, NULL))
 			device_die("no thread");
 	if (listens)
 		fd = memory_replace(&p);
 	pair_meet(&p, &how, listens, pair_number(argv[3]));
-	ret = listens ? wait_and_look(&p, fd) : drive(&p);
+	ret = listens ? wait_and_look(&p, fd) : drive_traffic(&p);
 	if (listens) {
 		/* the file's memory is not the pair's to free */
 		if (ibv_dereg_mr(p.mr))

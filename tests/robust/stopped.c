@@ -86,13 +86,13 @@ static void end_open(struct end *e, const char *device, enum ibv_qp_type type)
 	}
 }
 
-static void tell(struct end *e, const void *what, size_t n)
+static void tell_words(struct end *e, const void *what, size_t n)
 {
 	if (send(e->sock, what, n, MSG_NOSIGNAL) != (ssize_t)n)
 		device_die("the other has gone: %m");
 }
 
-static void hear(struct end *e, void *what, size_t n)
+static void hear_words(struct end *e, void *what, size_t n)
 {
 	if (recv(e->sock, what, n, MSG_WAITALL) != (ssize_t)n)
 		device_die("the other has gone");
@@ -105,13 +105,13 @@ static void end_meet(struct end *e)
 
 	for (int i = 0; i < QPS; i++)
 		mine[i] = device_address(&e->port, e->qp[i], 100);
-	tell(e, mine, sizeof(mine));
-	hear(e, theirs, sizeof(theirs));
+	tell_words(e, mine, sizeof(mine));
+	hear_words(e, theirs, sizeof(theirs));
 	for (int i = 0; i < QPS; i++)
 		device_qp_connect(&e->port, e->qp[i], i == DATA ? &pair_impatient : &patient,
 				  &theirs[i], 100);
-	tell(e, &byte, 1);
-	hear(e, &byte, 1);
+	tell_words(e, &byte, 1);
+	hear_words(e, &byte, 1);
 }
 
 static struct ibv_wc next_wc(struct end *e)
@@ -202,7 +202,7 @@ static void check_contents(const struct end *e, const struct ibv_wc *wc, unsigne
 				   got[i]);
 }
 
-static void receiver(struct end *e, const char *device)
+static void receiver_process(struct end *e, const char *device)
 {
 	unsigned got = 0;
 	char byte;
@@ -266,12 +266,12 @@ static void by_dereg(struct end *e)
 		device_die("the region cannot be deregistered: %m");
 }
 
-static int message(const char *device, void (*give_up)(struct end *e))
+static int message_given_up(const char *device, void (*give_up)(struct end *e))
 {
 	struct end e = {0};
 	struct ibv_wc wc;
 
-	end_fork(&e, receiver, device);
+	end_fork(&e, receiver_process, device);
 	end_open(&e, device, IBV_QPT_RC);
 	end_meet(&e);
 	memset(e.mem[DATA], WARM, BYTES);
@@ -323,7 +323,7 @@ static void post_datagram(struct end *from, const struct end *to, uint32_t qpn)
 		device_die("ibv_post_send: %m");
 }
 
-static void collect(struct end *e, unsigned *done)
+static void collect_completions(struct end *e, unsigned *done)
 {
 	struct ibv_wc wc = next_wc(e);
 
@@ -332,7 +332,7 @@ static void collect(struct end *e, unsigned *done)
 	++*done;
 }
 
-static int datagrams(const char *device)
+static int datagrams_pass(const char *device)
 {
 	struct end to[2] = {0};
 	struct device_address address[2][QPS], mine[QPS];
@@ -348,10 +348,10 @@ static int datagrams(const char *device)
 	for (int k = 0; k < 2; k++) {
 		struct ibv_ah_attr attr;
 
-		hear(&to[k], address[k], sizeof(address[k]));
-		tell(&to[k], mine, sizeof(mine));
-		hear(&to[k], &byte, 1);
-		tell(&to[k], &byte, 1);
+		hear_words(&to[k], address[k], sizeof(address[k]));
+		tell_words(&to[k], mine, sizeof(mine));
+		hear_words(&to[k], &byte, 1);
+		tell_words(&to[k], &byte, 1);
 		attr = device_ah_attr(&to[0].port, &address[k][DATA]);
 		to[k].ah = ibv_create_ah(to[0].pd, &attr);
 		if (!to[k].ah)
@@ -360,11 +360,11 @@ static int datagrams(const char *device)
 	stop_child(&to[0]);
 	for (unsigned posted = 0; posted < DATAGRAMS; posted++) {
 		if (posted - done == WINDOW)
-			collect(&to[0], &done);
+			collect_completions(&to[0], &done);
 		post_datagram(&to[0], &to[posted % 2], address[posted % 2][DATA].qpn);
 	}
 	while (done < DATAGRAMS)
-		collect(&to[0], &done);
+		collect_completions(&to[0], &done);
 	kill(to[0].child, SIGCONT);
 	close(to[0].sock);
 	close(to[1].sock);
@@ -386,9 +386,9 @@ int main(int argc, char **argv)
 		device_die("usage: stopped DEVICE retries|error|reset|destroy|dereg|datagrams");
 	alarm(LIMIT_S);
 	if (!strcmp(argv[2], "datagrams"))
-		return datagrams(argv[1]);
+		return datagrams_pass(argv[1]);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++)
 		if (!strcmp(argv[2], ways[i].name))
-			return message(argv[1], ways[i].give_up);
+			return message_given_up(argv[1], ways[i].give_up);
 	device_die("'%s' is no way for a request to end", argv[2]);
 }

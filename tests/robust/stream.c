@@ -36,7 +36,7 @@ _Noreturn static void wrong(const char *what, const struct counts *c)
 	exit(1);
 }
 
-static void collect(struct pair *p, struct counts *c)
+static void collect_completions(struct pair *p, struct counts *c)
 {
 	struct ibv_wc wc[16];
 	int n = ibv_poll_cq(p->cq, 16, wc);
@@ -59,7 +59,7 @@ static void collect(struct pair *p, struct counts *c)
 	}
 }
 
-static uint64_t outstanding(const struct counts *c)
+static uint64_t count_outstanding(const struct counts *c)
 {
 	return c->posted - c->done - c->flushed - (c->first != IBV_WC_SUCCESS);
 }
@@ -74,15 +74,15 @@ static bool say_goodbye(struct pair *p)
 	       recv(p->sock, &byte, 1, 0) == 1;
 }
 
-static int epitaph(struct pair *p, struct counts *c)
+static int write_epitaph(struct pair *p, struct counts *c)
 {
 	/* What is posted now is flushed as well. */
-	for (int i = 0; i < 4 && outstanding(c) < PAIR_DEPTH; i++)
+	for (int i = 0; i < 4 && count_outstanding(c) < PAIR_DEPTH; i++)
 		pair_write(p, c->posted++, 0, 0, 8);
-	while (outstanding(c)) {
+	while (count_outstanding(c)) {
 		if (pair_now_ms() - c->failed_at_ms > DRAIN_MS)
 			wrong("requests that never complete", c);
-		collect(p, c);
+		collect_completions(p, c);
 	}
 	if (c->first != IBV_WC_RETRY_EXC_ERR)
 		wrong(ibv_wc_status_str(c->first), c);
@@ -102,19 +102,19 @@ int main(int argc, char **argv)
 	pair_open(&p, argv[1], &pair_impatient, 2 * BYTES);
 	pair_meet(&p, &pair_impatient, !strcmp(argv[2], "listen"), pair_number(argv[3]));
 	end = pair_now_ms() + pair_number(argv[4]);
-	while (c.first == IBV_WC_SUCCESS && (pair_now_ms() < end || outstanding(&c))) {
-		while (outstanding(&c) < PAIR_DEPTH && pair_now_ms() < end) {
+	while (c.first == IBV_WC_SUCCESS && (pair_now_ms() < end || count_outstanding(&c))) {
+		while (count_outstanding(&c) < PAIR_DEPTH && pair_now_ms() < end) {
 			uint32_t n = c.posted % 7 ? 8 + (uint32_t)(c.posted % 500) : LARGE;
 
 			pair_write(&p, c.posted, 0, BYTES, n);
 			c.posted++;
 		}
-		collect(&p, &c);
+		collect_completions(&p, &c);
 		if (pair_now_ms() > end + DRAIN_MS)
 			wrong("no end", &c);
 	}
 	if (c.first != IBV_WC_SUCCESS)
-		status = epitaph(&p, &c);
+		status = write_epitaph(&p, &c);
 	else
 		printf("done: %" PRIu64 "%s\n", c.done,
 		       say_goodbye(&p) ? "" : ", the other is gone");

@@ -26,7 +26,7 @@ static const struct test *const tables[] = {
 
 static const char *pattern;
 
-static bool chosen(const char *name)
+static bool is_chosen(const char *name)
 {
 	return !pattern || strstr(name, pattern);
 }
@@ -77,7 +77,7 @@ static int in_child(const struct test *t, char *said, size_t room)
 }
 
 /* False if it failed. */
-static bool run(const struct test *t)
+static bool run_test(const struct test *t)
 {
 	static char said[16384];
 	char number[8] = "T000";
@@ -89,7 +89,7 @@ static bool run(const struct test *t)
 
 	for (int i = 0; i < CONFORM_IDS && (t->ids[i] || !i); i++) {
 		snprintf(name, sizeof(name), "T%03u-%s", t->ids[i], t->name);
-		any |= chosen(name);
+		any |= is_chosen(name);
 	}
 	if (!any)
 		return true;
@@ -126,7 +126,7 @@ static bool the_rest(void)
 		char name[256];
 
 		snprintf(name, sizeof(name), "T%03d-%s", id, statements[id].says);
-		if (covered[id] || !chosen(name))
+		if (covered[id] || !is_chosen(name))
 			continue;
 		if (statements[id].unobservable)
 			printf("SKIP\t%s\t%s\n", name, statements[id].unobservable);
@@ -137,7 +137,7 @@ static bool the_rest(void)
 	return complete;
 }
 
-static void list(void)
+static void list_statements(void)
 {
 	for (int id = 1; id <= STATEMENTS; id++)
 		printf("T%03d %s: %s\n", id, statements[id].page, statements[id].says);
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
 	while ((c = getopt(argc, argv, OPTION_LETTERS "lh")) != -1) {
 		switch (c) {
 		case 'l':
-			list();
+			list_statements();
 			return 0;
 		case 'h':
 			usage(0);
@@ -180,7 +180,7 @@ int main(int argc, char **argv)
 	pattern = argv[optind];
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
 		for (const struct test *t = tables[i]; t->name; t++)
-			good &= run(t);
+			good &= run_test(t);
 	good &= the_rest();
 	return good ? 0 : 1;
 }

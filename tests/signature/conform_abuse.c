@@ -27,7 +27,7 @@ enum { BLOCK = 512, UNIT = 520, BLOCKS = 4 };
 
 static const struct domain dif = {DIF_CRC, MLX5DV_BLOCK_SIZE_512, true, 1, 2, 0};
 
-static struct ibv_mr *region(struct ibv_pd *pd, void *at, size_t bytes, int access)
+static struct ibv_mr *register_region(struct ibv_pd *pd, void *at, size_t bytes, int access)
 {
 	struct ibv_mr *mr = ibv_reg_mr(pd, at, bytes, access);
 
@@ -51,10 +51,12 @@ static struct ibv_sge bad_piece(struct connected_pair *s, enum bad_entry kind)
 		sge.lkey = 0xfffffe00;
 		break;
 	case FOREIGN:
-		sge.lkey = region(pd, s->local.memory, ORDER_MEMORY, IBV_ACCESS_LOCAL_WRITE)->lkey;
+		sge.lkey =
+			register_region(pd, s->local.memory, ORDER_MEMORY, IBV_ACCESS_LOCAL_WRITE)
+				->lkey;
 		break;
 	case GONE:
-		mr = region(d->pd, s->local.memory, ORDER_MEMORY, IBV_ACCESS_LOCAL_WRITE);
+		mr = register_region(d->pd, s->local.memory, ORDER_MEMORY, IBV_ACCESS_LOCAL_WRITE);
 		sge.lkey = mr->lkey;
 		SAME(ibv_dereg_mr(mr), 0);
 		break;
@@ -68,14 +70,14 @@ static struct ibv_sge bad_piece(struct connected_pair *s, enum bad_entry kind)
 		hole = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		EXPECT(hole != MAP_FAILED);
 		sge.addr = (uint64_t)(uintptr_t)hole;
-		sge.lkey = region(d->pd, hole, 4096, IBV_ACCESS_LOCAL_WRITE)->lkey;
+		sge.lkey = register_region(d->pd, hole, 4096, IBV_ACCESS_LOCAL_WRITE)->lkey;
 		munmap(hole, 4096);
 		/* Nothing else may come to be there. */
 		EXPECT(mmap(hole, 4096, PROT_NONE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == hole);
 		break;
 	case READ_ONLY:
-		sge.lkey = region(d->pd, s->local.memory, ORDER_MEMORY, 0)->lkey;
+		sge.lkey = register_region(d->pd, s->local.memory, ORDER_MEMORY, 0)->lkey;
 		break;
 	case ITSELF:
 		sge.addr = 0;
@@ -120,7 +122,7 @@ static void configure_bad(struct connected_pair *s, int key, struct ibv_sge midd
 }
 
 /* Of a transfer that cannot succeed: what both sides see. */
-static void fails(struct connected_pair *s, enum route r)
+static void transfer_fails(struct connected_pair *s, enum route r)
 {
 	bool by_remote = r == ROUTE_READ_BY || r == ROUTE_RECEIVE || r == ROUTE_WRITTEN;
 	uint32_t bytes = BLOCKS * UNIT;
@@ -170,7 +172,7 @@ static void bad_list(const struct test *t)
 			middle.lkey = s.local.endpoint->key[0]->lkey;
 			configure_bad(&s, 1, middle);
 		}
-		fails(&s, r);
+		transfer_fails(&s, r);
 		/* What lay before the bad piece may have been written, nothing else. */
 		memset(s.local.memory + LOCAL_AT, CANARY, BLOCK);
 		memset(s.remote.memory + REMOTE_AT, CANARY, BLOCKS * UNIT);
@@ -180,7 +182,7 @@ static void bad_list(const struct test *t)
 	}
 }
 
-static void atomics(const struct test *t)
+static void test_atomics(const struct test *t)
 {
 	struct key_conf c = signature_conf(NULL, &dif, BLOCK, 0xff);
 	struct request q = {
@@ -394,8 +396,8 @@ const struct test abuse_tests[] = {
 	{"key-with-signatures-in-a-list", signed_piece, {0}, 0},
 	{"key-with-signatures-under-another", signed_piece, {0}, 1},
 	{"sixteen-keys-deep", deep_keys, {0}},
-	{"fetch-and-add-to-a-key-with-signatures", atomics, {0}, 0},
-	{"compare-and-swap-to-a-key-with-signatures", atomics, {0}, 1},
+	{"fetch-and-add-to-a-key-with-signatures", test_atomics, {0}, 0},
+	{"compare-and-swap-to-a-key-with-signatures", test_atomics, {0}, 1},
 	{"key-configured-while-in-use", changed_in_use, {0}},
 	{"key-destroyed-while-in-use", destroyed_in_use, {0}},
 	{0},

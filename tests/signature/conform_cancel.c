@@ -50,7 +50,7 @@ static void after_resuming(const struct test *t)
 }
 
 /* Signalled ones complete with success and as what they were; others do not. */
-static void signaling(const struct test *t)
+static void test_signaling(const struct test *t)
 {
 	struct request r[] = {
 		pipeline_response(NULL, 5, IBV_SEND_FENCE),
@@ -149,7 +149,7 @@ static void all_of_a_number(const struct test *t)
 }
 
 /* A cancelled configuration of a key configures nothing. */
-static void configuration(const struct test *t)
+static void test_configuration(const struct test *t)
 {
 	static const struct domain wire = {CRC64, MLX5DV_BLOCK_SIZE_512, false, 0, 0, 0};
 	struct key_conf c = signature_conf(NULL, &wire, 512, 0xff);
@@ -177,7 +177,7 @@ static void configuration(const struct test *t)
 }
 
 /* To the error state instead of back: all is flushed, cancelled or not. */
-static void flushed(const struct test *t)
+static void test_flushed(const struct test *t)
 {
 	struct request r[] = {
 		pipeline_response(NULL, 5, FENCED),
@@ -252,12 +252,12 @@ static void reset_while_drained(const struct test *t)
 const struct test cancel_tests[] = {
 	{"EINVAL-unless-drained", not_drained, {73, 77}},
 	{"EINVAL-after-resuming", after_resuming, {73, 77}},
-	{"signaled-and-unsignaled", signaling, {74, 75}},
+	{"signaled-and-unsignaled", test_signaling, {74, 75}},
 	{"every-opcode", every_opcode, {72, 74}},
 	{"all-of-a-number", all_of_a_number, {77, 78}},
-	{"a-configuration", configuration, {72, 78}},
-	{"flushed-by-the-error-state", flushed, {76}, 0},
-	{"flushed-by-the-error-state-from-SQD", flushed, {76}, 1},
+	{"a-configuration", test_configuration, {72, 78}},
+	{"flushed-by-the-error-state", test_flushed, {76}, 0},
+	{"flushed-by-the-error-state-from-SQD", test_flushed, {76}, 1},
 	{"drained-by-the-program", drained_by_program, {73, 77, 79}},
 	{"nothing-pending", nothing_pending, {77}},
 	{"reset-while-drained", reset_while_drained, {65}},

@@ -31,7 +31,7 @@ static void expect_sent(struct connected_pair *s, uint32_t at, const struct doma
 
 static const struct domain none = {NO_SIGNATURE, MLX5DV_BLOCK_SIZE_512, false, 0, 0, 0};
 
-static struct key_conf only(void)
+static struct key_conf only_wire(void)
 {
 	return (struct key_conf){.wr_id = 300};
 }
@@ -48,7 +48,7 @@ static struct key_conf only_layout(uint32_t at, uint32_t bytes)
 
 static struct key_conf only_access(uint32_t access)
 {
-	struct key_conf c = only();
+	struct key_conf c = only_wire();
 
 	c.set_access = true;
 	c.access = access;
@@ -72,7 +72,7 @@ static enum ibv_wc_status peer_does(struct connected_pair *s, enum ibv_wr_opcode
 }
 
 /* The status of a send from the key. */
-static enum ibv_wc_status sending(struct connected_pair *s, uint32_t bytes)
+static enum ibv_wc_status send_status(struct connected_pair *s, uint32_t bytes)
 {
 	struct request q = {
 		.opcode = IBV_WR_SEND,
@@ -114,7 +114,7 @@ static void no_setters(const struct test *t)
 	configure(&s.local, 0, &c);
 	expect_sent(&s, LOCAL_AT, &crc, 1024);
 	/* Nothing at all changes nothing. */
-	c = only();
+	c = only_wire();
 	configure(&s.local, 0, &c);
 	expect_sent(&s, LOCAL_AT, &crc, 1024);
 	/* The attribute alone. */
@@ -140,7 +140,7 @@ static void overrides_only(const struct test *t)
 	c = only_access(IBV_ACCESS_REMOTE_READ);
 	configure(&s.local, 0, &c);
 	expect_sent(&s, 50000, &crc, 1536);
-	c = only();
+	c = only_wire();
 	c.set_signature = true;
 	c.wire = dif;
 	configure(&s.local, 0, &c);
@@ -187,7 +187,7 @@ static void signature_reset(const struct test *t)
 	reference_stream(&crc, data, 1024, s.local.memory + LOCAL_AT);
 	transfer(&s, ROUTE_SEND, 0, 1024);
 	expect_only(&s.remote, REMOTE_AT, data, 1024);
-	c = only();
+	c = only_wire();
 	c.conf_flags = MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR;
 	configure(&s.local, 0, &c);
 	/* The key still serves, memory as it is; nothing is checked. */
@@ -218,7 +218,7 @@ static void signature_replaced(const struct test *t)
 }
 
 /* After it the key names nothing; a new configuration brings it back. */
-static void invalidated(const struct test *t)
+static void test_invalidated(const struct test *t)
 {
 	struct key_conf c = only_layout(LOCAL_AT, 1024);
 	struct request q = {.opcode = IBV_WR_LOCAL_INV, .flags = IBV_SEND_SIGNALED, .id = 4};
@@ -249,7 +249,7 @@ static void invalidated(const struct test *t)
 	if (!t->arg) {
 		post(&s.local, &q);
 		success(&s.local, SENDS);
-		SAME(sending(&s, 8), IBV_WC_LOC_PROT_ERR);
+		SAME(send_status(&s, 8), IBV_WC_LOC_PROT_ERR);
 	} else {
 		struct ibv_send_wr wr = {
 			.opcode = IBV_WR_LOCAL_INV,
@@ -394,12 +394,12 @@ static void without_layout(const struct test *t)
 	open_with_data(&s);
 	if (t->arg)
 		configure(&s.local, 0, &c);
-	SAME(sending(&s, 8), IBV_WC_LOC_PROT_ERR);
+	SAME(send_status(&s, 8), IBV_WC_LOC_PROT_ERR);
 	pair_close(&s);
 }
 
 /* The flag gives the queue pair its builders. */
-static void builders(const struct test *t)
+static void test_builders(const struct test *t)
 {
 	struct connected_pair s;
 
@@ -414,15 +414,15 @@ static void builders(const struct test *t)
 }
 
 const struct test config_tests[] = {
-	{"builders-of-the-queue-pair", builders, {80}},
+	{"builders-of-the-queue-pair", test_builders, {80}},
 	{"without-the-signature-setter", without_signature, {9, 82}},
 	{"no-setters", no_setters, {81, 88}},
 	{"overrides-only-what-is-set", overrides_only, {83, 82, 101}},
 	{"signature-kept-by-a-configuration", signature_kept, {89}},
 	{"signature-reset", signature_reset, {88}},
 	{"signature-replaced", signature_replaced, {101}},
-	{"invalidated-by-ibv_wr_local_inv", invalidated, {84}, 0},
-	{"invalidated-by-ibv_post_send", invalidated, {84}, 1},
+	{"invalidated-by-ibv_wr_local_inv", test_invalidated, {84}, 0},
+	{"invalidated-by-ibv_post_send", test_invalidated, {84}, 1},
 	{"used-right-behind", used_right_behind, {86}},
 	{"completion-of-a-configuration", completion_opcode, {87}},
 	{"access-replaced-wholly", access_replaced, {91}},

@@ -8,7 +8,7 @@
 #define INDIRECT       MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT
 #define SIGNATURES_TOO (INDIRECT | MLX5DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE)
 
-static void entries(const struct test *t)
+static void test_entries(const struct test *t)
 {
 	struct connected_pair s;
 
@@ -36,7 +36,7 @@ static void creation_fails(const struct test *t)
 }
 
 /* Destroyed keys make room, and are of no use any more. */
-static void destroyed(const struct test *t)
+static void test_destroyed(const struct test *t)
 {
 	struct key_conf c = signature_conf(
 		NULL, &(struct domain){CRC32, MLX5DV_BLOCK_SIZE_512, false, 0, 0, 0}, 512, 0xff);
@@ -170,7 +170,7 @@ static void short_messages(const struct test *t)
 }
 
 /* Signatures are there: all that have no bit of their own, and all that the bits can say. */
-static void capabilities(const struct test *t)
+static void test_capabilities(const struct test *t)
 {
 	const uint64_t sizes = MLX5DV_BLOCK_SIZE_CAP_512 | MLX5DV_BLOCK_SIZE_CAP_520 |
 			       MLX5DV_BLOCK_SIZE_CAP_4096 | MLX5DV_BLOCK_SIZE_CAP_4160;
@@ -213,10 +213,10 @@ static void without_devx(const struct test *t)
 }
 
 const struct test create_tests[] = {
-	{"entries-of-a-key", entries, {102}},
+	{"entries-of-a-key", test_entries, {102}},
 	{"creation-fails-with-errno", creation_fails, {107, 50}},
-	{"destroyed-keys", destroyed, {107}},
-	{"keys-with-signatures", capabilities, {103}},
+	{"destroyed-keys", test_destroyed, {107}},
+	{"keys-with-signatures", test_capabilities, {103}},
 	{"tag-of-a-key", updated_tag, {104}},
 	{"invalidated-by-the-peer", remote_invalidate, {105}, 1},
 	{"not-invalidated-by-the-peer", remote_invalidate, {105}, 0},

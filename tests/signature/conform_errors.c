@@ -26,12 +26,12 @@ static void open_with_blocks(struct connected_pair *s, const struct setup *setup
 	}
 }
 
-static uint8_t *field(struct connected_pair *s, uint32_t block)
+static uint8_t *signature_field(struct connected_pair *s, uint32_t block)
 {
 	return s->local.memory + LOCAL_AT + block * UNIT + BLOCK;
 }
 
-static void rearm(struct connected_pair *s, uint32_t blocks)
+static void rearm_key(struct connected_pair *s, uint32_t blocks)
 {
 	struct key_conf c = signature_conf(&dif, NULL, blocks * UNIT, 0xff);
 
@@ -58,7 +58,7 @@ static void transfer_succeeds(const struct test *t)
 	(void)t;
 	open_with_blocks(&s, NULL, 4);
 	for (uint32_t i = 0; i < 4; i++)
-		field(&s, i)[0] ^= 1;
+		signature_field(&s, i)[0] ^= 1;
 	transfer(&s, ROUTE_SEND, 0, 4 * BLOCK);
 	for (uint32_t i = 0; i < 4; i++)
 		EXPECT(!memcmp(s.remote.memory + REMOTE_AT + i * BLOCK,
@@ -78,17 +78,17 @@ static void first_error(const struct test *t)
 
 	(void)t;
 	open_with_blocks(&s, NULL, 4);
-	field(&s, 1)[3] = 0x35;
-	field(&s, 2)[7] = 1;
-	field(&s, 3)[0] ^= 1;
+	signature_field(&s, 1)[3] = 0x35;
+	signature_field(&s, 2)[7] = 1;
+	signature_field(&s, 3)[0] ^= 1;
 	transfer(&s, ROUTE_SEND, 0, 4 * BLOCK);
 	/* Another transfer, another error: still the first. */
-	field(&s, 0)[7] = 99;
+	signature_field(&s, 0)[7] = 99;
 	transfer(&s, ROUTE_WRITE, 0, BLOCK);
 	expect_error(&s.local, 0, bad_app(0x1235, 1));
 	expect_no_error(&s.local, 0);
 	/* Armed again, it finds what comes first now. */
-	rearm(&s, 4);
+	rearm_key(&s, 4);
 	transfer(&s, ROUTE_WRITE, 0, 4 * BLOCK);
 	expect_error(&s.local, 0, bad_ref(99, 0));
 	pair_close(&s);
@@ -101,16 +101,16 @@ static void kept_over_configuration(const struct test *t)
 
 	(void)t;
 	open_with_blocks(&s, NULL, 2);
-	field(&s, 0)[3] = 0x36;
+	signature_field(&s, 0)[3] = 0x36;
 	transfer(&s, ROUTE_SEND, 0, 2 * BLOCK);
-	rearm(&s, 2);
+	rearm_key(&s, 2);
 	expect_error(&s.local, 0, bad_app(0x1236, 0));
 	expect_no_error(&s.local, 0);
 	pair_close(&s);
 }
 
 /* Guard, then application tag, then reference tag. */
-static void order(const struct test *t)
+static void test_order(const struct test *t)
 {
 	struct connected_pair s;
 	uint64_t guard;
@@ -118,31 +118,31 @@ static void order(const struct test *t)
 	(void)t;
 	open_with_blocks(&s, NULL, 1);
 	guard = reference_number(DIF_CRC, true, s.local.memory + LOCAL_AT, BLOCK);
-	field(&s, 0)[1] ^= 1;
-	field(&s, 0)[3] = 0x35;
-	field(&s, 0)[7] = 78;
+	signature_field(&s, 0)[1] ^= 1;
+	signature_field(&s, 0)[3] = 0x35;
+	signature_field(&s, 0)[7] = 78;
 	transfer(&s, ROUTE_SEND, 0, BLOCK);
 	expect_error(&s.local, 0,
 		     (struct expected_error){.type = MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD,
 					     .calculated = guard,
 					     .found = guard ^ 1,
 					     .unit = UNIT});
-	field(&s, 0)[1] ^= 1;
-	rearm(&s, 1);
+	signature_field(&s, 0)[1] ^= 1;
+	rearm_key(&s, 1);
 	transfer(&s, ROUTE_SEND, 0, BLOCK);
 	expect_error(&s.local, 0, bad_app(0x1235, 0));
-	field(&s, 0)[3] = 0x34;
-	rearm(&s, 1);
+	signature_field(&s, 0)[3] = 0x34;
+	rearm_key(&s, 1);
 	transfer(&s, ROUTE_SEND, 0, BLOCK);
 	expect_error(&s.local, 0, bad_ref(78, 0));
-	field(&s, 0)[7] = 77;
-	rearm(&s, 1);
+	signature_field(&s, 0)[7] = 77;
+	rearm_key(&s, 1);
 	transfer(&s, ROUTE_SEND, 0, BLOCK);
 	expect_no_error(&s.local, 0);
 	pair_close(&s);
 }
 
-static void offsets(const struct test *t)
+static void test_offsets(const struct test *t)
 {
 	enum { BLOCKS = 24 };
 	struct connected_pair s;
@@ -150,11 +150,11 @@ static void offsets(const struct test *t)
 	(void)t;
 	open_with_blocks(&s, NULL, BLOCKS);
 	for (uint32_t i = 0; i < BLOCKS; i++) {
-		field(&s, i)[7]++;
-		rearm(&s, BLOCKS);
+		signature_field(&s, i)[7]++;
+		rearm_key(&s, BLOCKS);
 		transfer(&s, i % 2 ? ROUTE_SEND : ROUTE_READ_BY, 0, BLOCKS * BLOCK);
 		expect_error(&s.local, 0, bad_ref(78, i));
-		field(&s, i)[7]--;
+		signature_field(&s, i)[7]--;
 	}
 	pair_close(&s);
 }
@@ -171,7 +171,7 @@ static void return_values(const struct test *t)
 	SAME(e.err_type, MLX5DV_MKEY_NO_ERR);
 	key_create(&s.local, 1, MLX5DV_MKEY_INIT_ATTR_FLAGS_INDIRECT, 4);
 	SAME(try_check(&s.local, 1, &e), EINVAL);
-	field(&s, 0)[7]++;
+	signature_field(&s, 0)[7]++;
 	transfer(&s, ROUTE_SEND, 0, BLOCK);
 	SAME(try_check(&s.local, 0, &e), 0);
 	SAME(e.err_type, MLX5DV_MKEY_SIG_BLOCK_BAD_REFTAG);
@@ -188,11 +188,11 @@ static void seen_with_the_completion(const struct test *t)
 
 	open_with_blocks(&s, &setup, 1);
 	if (gathers) {
-		field(&s, 0)[7] = 1;
+		signature_field(&s, 0)[7] = 1;
 	} else {
 		struct key_conf c = signature_conf(NULL, &dif, BLOCK, 0xff);
 
-		field(&s, 0)[7] = 1;
+		signature_field(&s, 0)[7] = 1;
 		memcpy(s.remote.memory + REMOTE_AT, s.local.memory + LOCAL_AT, UNIT);
 		configure(&s.local, 0, &c);
 	}
@@ -200,7 +200,7 @@ static void seen_with_the_completion(const struct test *t)
 		transfer(&s, r, 0, gathers ? BLOCK : UNIT);
 		expect_error(&s.local, 0, bad_ref(1, 0));
 		if (gathers) {
-			rearm(&s, 1);
+			rearm_key(&s, 1);
 		} else {
 			struct key_conf c = signature_conf(NULL, &dif, BLOCK, 0xff);
 
@@ -221,8 +221,8 @@ static void errors_of_two_keys(const struct test *t)
 	signature_key(&s, 1);
 	c.piece[0].at += UNIT;
 	configure(&s.local, 1, &c);
-	field(&s, 0)[7] = 1;
-	field(&s, 1)[3] = 1;
+	signature_field(&s, 0)[7] = 1;
+	signature_field(&s, 1)[3] = 1;
 	transfer(&s, ROUTE_WRITE, 0, BLOCK);
 	transfer(&s, ROUTE_WRITE, 1, BLOCK);
 	expect_error(&s.local, 1, bad_app(0x1201, 0));
@@ -265,7 +265,7 @@ static void seen_with_immediate(const struct test *t)
 
 	(void)t;
 	open_with_blocks(&s, &(struct setup){.own_cqs = true}, 1);
-	field(&s, 0)[7] = 1;
+	signature_field(&s, 0)[7] = 1;
 	memcpy(s.remote.memory + REMOTE_AT, s.local.memory + LOCAL_AT, UNIT);
 	q.rkey = s.local.key[0].rkey;
 	for (int i = 0; i < 20; i++) {
@@ -288,7 +288,7 @@ static void seen_by_polling(const struct test *t)
 	struct connected_pair s;
 
 	open_with_blocks(&s, &setup, 1);
-	field(&s, 0)[7] = 1;
+	signature_field(&s, 0)[7] = 1;
 	q.rkey = s.remote.address.rkey;
 	q.raddr = s.remote.address.base + REMOTE_AT;
 	post(&s.local, &q);
@@ -309,8 +309,8 @@ const struct test error_tests[] = {
 	{"transfer-succeeds-in-spite-of-errors", transfer_succeeds, {51}},
 	{"first-error-kept", first_error, {52, 53, 55}},
 	{"error-kept-over-a-configuration", kept_over_configuration, {52}},
-	{"guard-before-tags", order, {54, 55}},
-	{"offset-of-each-block", offsets, {59, 58}},
+	{"guard-before-tags", test_order, {54, 55}},
+	{"offset-of-each-block", test_offsets, {59, 58}},
 	{"results-of-the-check", return_values, {60, 55}},
 	{"seen-with-the-completion-of-a-SEND", seen_with_the_completion, {62}, ROUTE_SEND},
 	{"seen-with-the-completion-of-a-WRITE", seen_with_the_completion, {62}, ROUTE_WRITE},

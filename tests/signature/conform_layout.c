@@ -14,7 +14,7 @@ static void open_plain(struct connected_pair *s, const struct setup *setup)
 	fill_random(data, sizeof(data), options.seed + 3);
 }
 
-static struct key_conf layout(enum layout kind, uint32_t repeat)
+static struct key_conf layout_of(enum layout kind, uint32_t repeat)
 {
 	return (struct key_conf){
 		.set_access = true,
@@ -31,7 +31,7 @@ static void add_piece(struct key_conf *c, uint32_t at, uint32_t bytes, uint32_t 
 }
 
 /* Where byte i of the key is in memory. */
-static uint32_t place(const struct key_conf *c, uint32_t i)
+static uint32_t place_of_byte(const struct key_conf *c, uint32_t i)
 {
 	uint32_t cycle = 0;
 	uint32_t round = 0;
@@ -61,14 +61,14 @@ static uint32_t bytes_of(const struct key_conf *c)
 }
 
 /* The bytes go through the layout in each way, and nowhere else. */
-static void through(struct connected_pair *s, const struct key_conf *c, const uint8_t *memory,
-		    uint32_t memory_bytes, const uint8_t *wire, uint32_t wire_bytes)
+static void through_key(struct connected_pair *s, const struct key_conf *c, const uint8_t *memory,
+			uint32_t memory_bytes, const uint8_t *wire, uint32_t wire_bytes)
 {
 	static uint8_t image[ORDER_MEMORY];
 
 	memset(image, CANARY, sizeof(image));
 	for (uint32_t i = 0; i < memory_bytes; i++)
-		image[place(c, i)] = memory[i];
+		image[place_of_byte(c, i)] = memory[i];
 	for (enum route r = 0; r < ROUTES; r++) {
 		fill_canary(&s->local);
 		fill_canary(&s->remote);
@@ -89,13 +89,13 @@ static void plain_through(struct connected_pair *s, const struct key_conf *c)
 	uint32_t n = bytes_of(c);
 
 	configure(&s->local, 0, c);
-	through(s, c, data, n, data, n);
+	through_key(s, c, data, n, data, n);
 }
 
 /* The first 64 bytes to one place, the next 4096 to another. */
 static void list_example(const struct test *t)
 {
-	struct key_conf c = layout(LAYOUT_LIST, 0);
+	struct key_conf c = layout_of(LAYOUT_LIST, 0);
 	struct connected_pair s;
 
 	(void)t;
@@ -109,7 +109,7 @@ static void list_example(const struct test *t)
 /* Twice 512 bytes that lie 516 apart, each followed by 8 bytes from elsewhere. */
 static void interleaved_example(const struct test *t)
 {
-	struct key_conf c = layout(LAYOUT_INTERLEAVED, 2);
+	struct key_conf c = layout_of(LAYOUT_INTERLEAVED, 2);
 	struct connected_pair s;
 
 	(void)t;
@@ -117,19 +117,19 @@ static void interleaved_example(const struct test *t)
 	add_piece(&c, 1000, 512, 4);
 	add_piece(&c, 9000, 8, 0);
 	plain_through(&s, &c);
-	SAME(place(&c, 520), 1516);
-	SAME(place(&c, 520 + 512), 9008);
+	SAME(place_of_byte(&c, 520), 1516);
+	SAME(place_of_byte(&c, 520 + 512), 9008);
 	pair_close(&s);
 }
 
-static void interleavings(const struct test *t)
+static void test_interleavings(const struct test *t)
 {
 	struct connected_pair s;
 
 	(void)t;
 	open_plain(&s, NULL);
 	for (uint32_t bytes = 1; bytes < 4096; bytes = bytes * 3 + 1) {
-		struct key_conf c = layout(LAYOUT_INTERLEAVED, 20000 / (bytes + 8));
+		struct key_conf c = layout_of(LAYOUT_INTERLEAVED, 20000 / (bytes + 8));
 
 		if (c.repeat > 300)
 			c.repeat = 300;
@@ -149,8 +149,8 @@ static void interleavings(const struct test *t)
 /* The default request takes 4 entries of a list and 3 interleaved ones. */
 static void default_entries(const struct test *t)
 {
-	struct key_conf list = layout(LAYOUT_LIST, 0);
-	struct key_conf interleaved = layout(LAYOUT_INTERLEAVED, 3);
+	struct key_conf list = layout_of(LAYOUT_LIST, 0);
+	struct key_conf interleaved = layout_of(LAYOUT_INTERLEAVED, 3);
 	struct connected_pair s;
 
 	(void)t;
@@ -178,7 +178,7 @@ static void default_entries(const struct test *t)
 /* A key for n interleaved pieces needs n + 1 entries. */
 static void one_entry_more(const struct test *t)
 {
-	struct key_conf c = layout(LAYOUT_INTERLEAVED, 4);
+	struct key_conf c = layout_of(LAYOUT_INTERLEAVED, 4);
 	uint16_t pieces;
 	struct connected_pair s;
 
@@ -195,11 +195,11 @@ static void one_entry_more(const struct test *t)
 }
 
 /* A layout takes the place of the one before it, of either kind. */
-static void replaced(const struct test *t)
+static void test_replaced(const struct test *t)
 {
-	struct key_conf list = layout(LAYOUT_LIST, 0);
-	struct key_conf interleaved = layout(LAYOUT_INTERLEAVED, 10);
-	struct key_conf other = layout(LAYOUT_LIST, 0);
+	struct key_conf list = layout_of(LAYOUT_LIST, 0);
+	struct key_conf interleaved = layout_of(LAYOUT_INTERLEAVED, 10);
+	struct key_conf other = layout_of(LAYOUT_LIST, 0);
 	struct connected_pair s;
 
 	(void)t;
@@ -221,7 +221,7 @@ static void with_signatures(const struct test *t)
 	static const struct domain mem = {DIF_CRC,    MLX5DV_BLOCK_SIZE_512,	       true, 0x77,
 					  0xfffffff0, MLX5DV_SIG_T10DIF_FLAG_REF_REMAP};
 	static const struct domain wire = {CRC32C, MLX5DV_BLOCK_SIZE_4096, false, 0, 0, 0};
-	struct key_conf c = layout(t->arg ? LAYOUT_INTERLEAVED : LAYOUT_LIST, 24);
+	struct key_conf c = layout_of(t->arg ? LAYOUT_INTERLEAVED : LAYOUT_LIST, 24);
 	struct connected_pair s;
 	uint32_t n;
 
@@ -244,21 +244,21 @@ static void with_signatures(const struct test *t)
 	SAME(n, 24 * 520);
 	SAME(reference_stream(&mem, data, 24 * 512, framed), n);
 	configure(&s.local, 0, &c);
-	through(&s, &c, framed, n, data, 24 * 512);
+	through_key(&s, &c, framed, n, data, 24 * 512);
 	expect_no_error(&s.local, 0);
 
 	c.wire = wire;
 	configure(&s.local, 0, &c);
 	SAME(reference_stream(&wire, data, 24 * 512, framed + n), 3 * 4100);
-	through(&s, &c, framed, n, framed + n, 3 * 4100);
+	through_key(&s, &c, framed, n, framed + n, 3 * 4100);
 	expect_no_error(&s.local, 0);
 
 	/* It is really checked: the last block's reference tag. */
 	memset(&c.wire, 0, sizeof(c.wire));
 	configure(&s.local, 0, &c);
 	for (uint32_t i = 0; i < n; i++)
-		s.local.memory[place(&c, i)] = framed[i];
-	s.local.memory[place(&c, n - 1)] ^= 1;
+		s.local.memory[place_of_byte(&c, i)] = framed[i];
+	s.local.memory[place_of_byte(&c, n - 1)] ^= 1;
 	transfer(&s, ROUTE_SEND, 0, 24 * 512);
 	expect_error(&s.local, 0,
 		     (struct expected_error){
@@ -275,8 +275,8 @@ static void with_signatures(const struct test *t)
 static void key_in_key(const struct test *t)
 {
 	static const struct domain wire = {CRC64, MLX5DV_BLOCK_SIZE_512, true, 0, 0, 0};
-	struct key_conf inner = layout(LAYOUT_INTERLEAVED, 16);
-	struct key_conf outer = layout(LAYOUT_LIST, 0);
+	struct key_conf inner = layout_of(LAYOUT_INTERLEAVED, 16);
+	struct key_conf outer = layout_of(LAYOUT_LIST, 0);
 	struct connected_pair s;
 
 	(void)t;
@@ -293,7 +293,7 @@ static void key_in_key(const struct test *t)
 	outer.wire = wire;
 	configure(&s.local, 0, &outer);
 	for (uint32_t i = 0; i < 1536; i++)
-		s.local.memory[place(&inner, i < 1024 ? 512 + i : i - 1024)] = data[i];
+		s.local.memory[place_of_byte(&inner, i < 1024 ? 512 + i : i - 1024)] = data[i];
 	reference_stream(&wire, data, 1536, framed);
 	transfer(&s, ROUTE_SEND, 0, 3 * 520);
 	expect_only(&s.remote, REMOTE_AT, framed, 3 * 520);
@@ -303,7 +303,7 @@ static void key_in_key(const struct test *t)
 /* Keys by mlx5dv_wr_mr_list and mlx5dv_wr_mr_interleaved. */
 static void old_builders(const struct test *t)
 {
-	struct key_conf c = layout(t->arg ? LAYOUT_INTERLEAVED : LAYOUT_LIST, 3);
+	struct key_conf c = layout_of(t->arg ? LAYOUT_INTERLEAVED : LAYOUT_LIST, 3);
 	struct mlx5dv_mr_interleaved interleaved[2];
 	struct ibv_sge list[2];
 	struct connected_pair s;
@@ -325,17 +325,17 @@ static void old_builders(const struct test *t)
 		mlx5dv_wr_mr_list(d->mqpx, d->key[0], ALL_ACCESS, 2, list);
 	SAME(ibv_wr_complete(d->qpx), 0);
 	SAME(success(&s.local, SENDS).opcode, IBV_WC_DRIVER1);
-	through(&s, &c, data, bytes_of(&c), data, bytes_of(&c));
+	through_key(&s, &c, data, bytes_of(&c), data, bytes_of(&c));
 	pair_close(&s);
 }
 
 const struct test layout_tests[] = {
 	{"list-of-the-manual-page", list_example, {99, 95}},
 	{"interleaving-of-the-manual-page", interleaved_example, {100, 98}},
-	{"interleaved-layouts", interleavings, {98}},
+	{"interleaved-layouts", test_interleavings, {98}},
 	{"default-number-of-entries", default_entries, {96}},
 	{"one-entry-more-for-interleaving", one_entry_more, {97}},
-	{"layout-replaced", replaced, {94, 83}},
+	{"layout-replaced", test_replaced, {94, 83}},
 	{"signatures-over-a-list", with_signatures, {8}, 0},
 	{"signatures-over-an-interleaved-layout", with_signatures, {8}, 1},
 	{"signatures-over-a-key-of-keys", key_in_key, {8}},

@@ -68,7 +68,7 @@ static void parts_of_blocks(const struct test *t)
 }
 
 /* Units that end nowhere near the ends of packets. */
-static void packets(const struct test *t)
+static void test_packets(const struct test *t)
 {
 	static const enum ibv_mtu mtus[] = {IBV_MTU_256, IBV_MTU_512, IBV_MTU_1024, IBV_MTU_4096};
 	static const struct domain odd = {CRC64, MLX5DV_BLOCK_SIZE_4048, false, 0, 0, 0};
@@ -87,7 +87,7 @@ static void packets(const struct test *t)
 }
 
 /* Much at once, and the last block of it is bad. */
-static void large(const struct test *t)
+static void test_large(const struct test *t)
 {
 	enum { BLOCKS = 57 };
 	struct key_conf c = signature_conf(&dif_4096, NULL, BLOCKS * 4104, 0xff);
@@ -181,7 +181,7 @@ static void both_sides(const struct test *t)
 }
 
 /* Pieces of one access, one after the other, are as good as the whole. */
-static void pieces(const struct test *t)
+static void test_pieces(const struct test *t)
 {
 	static const uint32_t sizes[] = {520, 1040, 512, 1000, 777, 8, 4096};
 	uint32_t total = 16 * 520;
@@ -225,7 +225,7 @@ static void pieces(const struct test *t)
 }
 
 /* The same key again and again, from offset 0: each time the first block. */
-static void again(const struct test *t)
+static void test_again(const struct test *t)
 {
 	struct key_conf c = signature_conf(NULL, &dif_512, 4 * 512, 0xff);
 	struct connected_pair s;
@@ -485,11 +485,11 @@ static void short_receive(const struct test *t)
 
 const struct test length_tests[] = {
 	{"parts-of-blocks", parts_of_blocks, {1}},
-	{"units-across-packets", packets, {1, 32, 43}},
-	{"large-transfers", large, {1, 59}},
+	{"units-across-packets", test_packets, {1, 32, 43}},
+	{"large-transfers", test_large, {1, 59}},
 	{"keys-with-signatures-on-both-sides", both_sides, {1}},
-	{"access-in-pieces", pieces, {1, 95}},
-	{"the-same-key-ten-times", again, {1, 37}},
+	{"access-in-pieces", test_pieces, {1, 95}},
+	{"the-same-key-ten-times", test_again, {1, 37}},
 	{"access-from-an-offset", from_an_offset, {37, 95}},
 	{"access-past-the-end", past_the_end, {1}},
 	{"access-of-nothing", no_bytes, {1}},

@@ -25,8 +25,8 @@ static enum mlx5dv_mkey_err_type kind_at(enum signature type, uint32_t byte)
 }
 
 /* A block whose signature has one byte spoilt goes through the local key; what the check says. */
-static enum mlx5dv_mkey_err_type spoilt(struct connected_pair *s, enum route r, enum signature type,
-					uint32_t byte, uint8_t check_mask)
+static enum mlx5dv_mkey_err_type spoilt_byte(struct connected_pair *s, enum route r,
+					     enum signature type, uint32_t byte, uint8_t check_mask)
 {
 	struct domain d = domain_of(type);
 	uint32_t unit = reference_unit(&d);
@@ -55,9 +55,10 @@ static void every_check_bit(const struct test *t)
 			for (uint32_t i = 0; i < reference_bytes(type); i++) {
 				uint8_t bit = (uint8_t)(0x80u >> i);
 
-				SAME(spoilt(&s, r, type, i, bit), kind_at(type, i));
-				SAME(spoilt(&s, r, type, i, (uint8_t)~bit), MLX5DV_MKEY_NO_ERR);
-				SAME(spoilt(&s, r, type, i, 0), MLX5DV_MKEY_NO_ERR);
+				SAME(spoilt_byte(&s, r, type, i, bit), kind_at(type, i));
+				SAME(spoilt_byte(&s, r, type, i, (uint8_t)~bit),
+				     MLX5DV_MKEY_NO_ERR);
+				SAME(spoilt_byte(&s, r, type, i, 0), MLX5DV_MKEY_NO_ERR);
 			}
 		}
 	}
@@ -73,8 +74,8 @@ static void meaningless_check_bits(const struct test *t)
 	pair_open_signed(&s, NULL);
 	for (enum signature type = CRC32; type <= CRC32C; type++) {
 		for (uint32_t i = 0; i < 4; i++) {
-			SAME(spoilt(&s, ROUTE_SEND, type, i, 0x0f), MLX5DV_MKEY_NO_ERR);
-			SAME(spoilt(&s, ROUTE_SEND, type, i, 0xff),
+			SAME(spoilt_byte(&s, ROUTE_SEND, type, i, 0x0f), MLX5DV_MKEY_NO_ERR);
+			SAME(spoilt_byte(&s, ROUTE_SEND, type, i, 0xff),
 			     MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD);
 		}
 	}
@@ -91,12 +92,13 @@ static void half_a_tag(const struct test *t)
 	for (int high = 0; high < 2; high++) {
 		uint8_t mask = high ? 0x20 : 0x10;
 
-		SAME(spoilt(&s, ROUTE_SEND, DIF_CRC, high ? 2 : 3, mask),
+		SAME(spoilt_byte(&s, ROUTE_SEND, DIF_CRC, high ? 2 : 3, mask),
 		     MLX5DV_MKEY_SIG_BLOCK_BAD_APPTAG);
-		SAME(spoilt(&s, ROUTE_SEND, DIF_CRC, high ? 3 : 2, mask), MLX5DV_MKEY_NO_ERR);
+		SAME(spoilt_byte(&s, ROUTE_SEND, DIF_CRC, high ? 3 : 2, mask), MLX5DV_MKEY_NO_ERR);
 		/* Guard and reference tag as well. */
-		SAME(spoilt(&s, ROUTE_SEND, DIF_CRC, high ? 3 : 2,
-			    mask | MLX5DV_SIG_MASK_T10DIF_GUARD | MLX5DV_SIG_MASK_T10DIF_REFTAG),
+		SAME(spoilt_byte(&s, ROUTE_SEND, DIF_CRC, high ? 3 : 2,
+				 mask | MLX5DV_SIG_MASK_T10DIF_GUARD |
+					 MLX5DV_SIG_MASK_T10DIF_REFTAG),
 		     MLX5DV_MKEY_NO_ERR);
 	}
 	pair_close(&s);

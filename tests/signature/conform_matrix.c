@@ -12,7 +12,7 @@ enum action { ADD, STRIP, PASS, CONVERT, ACTIONS };
 #define MATRIX_BYTES (4 * 4160u)
 
 /* Another type than this one's, half of the time also another block size. */
-static struct domain partner(const struct domain *d)
+static struct domain partner_of(const struct domain *d)
 {
 	return (struct domain){
 		.type = d->type == CRC64 ? DIF_CRC : d->type + 1,
@@ -41,7 +41,7 @@ struct cell {
 	uint32_t memory_bytes;
 };
 
-static void move(struct cell *c)
+static void move_cell(struct cell *c)
 {
 	struct connected_pair *s = c->s;
 	bool gathers = route_gathers(c->route);
@@ -70,7 +70,7 @@ static void good_and_bad(struct cell *c)
 	uint64_t guard;
 
 	configure(&c->s->local, 0, &conf);
-	move(c);
+	move_cell(c);
 	expect_no_error(&c->s->local, 0);
 	if (in->type == NO_SIGNATURE)
 		return;
@@ -80,7 +80,7 @@ static void good_and_bad(struct cell *c)
 	guard = reference_number(in->type, in->ones, c->data + block, block);
 	if (c->action == PASS)
 		c->want[unit + block + 1] ^= 0x10;
-	move(c);
+	move_cell(c);
 	expect_error(&c->s->local, 0,
 		     (struct expected_error){
 			     .type = MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD,
@@ -104,7 +104,7 @@ static void run_cell(struct cell *c, const struct domain *d)
 	c->in = c->action == ADD ? none : *d;
 	c->out = c->action == ADD || c->action == PASS ? *d : none;
 	if (c->action == CONVERT) {
-		c->out = partner(d);
+		c->out = partner_of(d);
 		data += 1024; /* the last block may be a part */
 	}
 	if (!proxy_supports(&c->s->local, &c->in) || !proxy_supports(&c->s->local, &c->out))
@@ -117,7 +117,7 @@ static void run_cell(struct cell *c, const struct domain *d)
 	good_and_bad(c);
 }
 
-static void matrix(const struct test *t)
+static void test_matrix(const struct test *t)
 {
 	static struct cell c;
 	struct connected_pair s;
@@ -146,35 +146,35 @@ static void matrix(const struct test *t)
 #define CELL(route, action) ((route)*ACTIONS + (action))
 
 const struct test matrix_tests[] = {
-	{"all-added-by-SEND", matrix, {1, 10, 36}, CELL(ROUTE_SEND, ADD)},
-	{"all-checked-and-stripped-by-SEND", matrix, {1, 11, 36}, CELL(ROUTE_SEND, STRIP)},
-	{"all-passed-by-SEND", matrix, {1, 20}, CELL(ROUTE_SEND, PASS)},
-	{"all-converted-by-SEND", matrix, {1}, CELL(ROUTE_SEND, CONVERT)},
-	{"all-added-by-WRITE", matrix, {1, 10}, CELL(ROUTE_WRITE, ADD)},
-	{"all-checked-and-stripped-by-WRITE", matrix, {1, 11}, CELL(ROUTE_WRITE, STRIP)},
-	{"all-passed-by-WRITE", matrix, {1, 20}, CELL(ROUTE_WRITE, PASS)},
-	{"all-converted-by-WRITE", matrix, {1}, CELL(ROUTE_WRITE, CONVERT)},
-	{"all-added-by-READ-of-the-peer", matrix, {1, 10}, CELL(ROUTE_READ_BY, ADD)},
+	{"all-added-by-SEND", test_matrix, {1, 10, 36}, CELL(ROUTE_SEND, ADD)},
+	{"all-checked-and-stripped-by-SEND", test_matrix, {1, 11, 36}, CELL(ROUTE_SEND, STRIP)},
+	{"all-passed-by-SEND", test_matrix, {1, 20}, CELL(ROUTE_SEND, PASS)},
+	{"all-converted-by-SEND", test_matrix, {1}, CELL(ROUTE_SEND, CONVERT)},
+	{"all-added-by-WRITE", test_matrix, {1, 10}, CELL(ROUTE_WRITE, ADD)},
+	{"all-checked-and-stripped-by-WRITE", test_matrix, {1, 11}, CELL(ROUTE_WRITE, STRIP)},
+	{"all-passed-by-WRITE", test_matrix, {1, 20}, CELL(ROUTE_WRITE, PASS)},
+	{"all-converted-by-WRITE", test_matrix, {1}, CELL(ROUTE_WRITE, CONVERT)},
+	{"all-added-by-READ-of-the-peer", test_matrix, {1, 10}, CELL(ROUTE_READ_BY, ADD)},
 	{"all-checked-and-stripped-by-READ-of-the-peer",
-	 matrix,
+	 test_matrix,
 	 {1, 11},
 	 CELL(ROUTE_READ_BY, STRIP)},
-	{"all-passed-by-READ-of-the-peer", matrix, {1, 20}, CELL(ROUTE_READ_BY, PASS)},
-	{"all-converted-by-READ-of-the-peer", matrix, {1}, CELL(ROUTE_READ_BY, CONVERT)},
-	{"all-added-by-RECEIVE", matrix, {1, 11}, CELL(ROUTE_RECEIVE, ADD)},
-	{"all-checked-and-stripped-by-RECEIVE", matrix, {1, 10}, CELL(ROUTE_RECEIVE, STRIP)},
-	{"all-passed-by-RECEIVE", matrix, {1, 20}, CELL(ROUTE_RECEIVE, PASS)},
-	{"all-converted-by-RECEIVE", matrix, {1}, CELL(ROUTE_RECEIVE, CONVERT)},
-	{"all-added-by-WRITE-of-the-peer", matrix, {1, 11}, CELL(ROUTE_WRITTEN, ADD)},
+	{"all-passed-by-READ-of-the-peer", test_matrix, {1, 20}, CELL(ROUTE_READ_BY, PASS)},
+	{"all-converted-by-READ-of-the-peer", test_matrix, {1}, CELL(ROUTE_READ_BY, CONVERT)},
+	{"all-added-by-RECEIVE", test_matrix, {1, 11}, CELL(ROUTE_RECEIVE, ADD)},
+	{"all-checked-and-stripped-by-RECEIVE", test_matrix, {1, 10}, CELL(ROUTE_RECEIVE, STRIP)},
+	{"all-passed-by-RECEIVE", test_matrix, {1, 20}, CELL(ROUTE_RECEIVE, PASS)},
+	{"all-converted-by-RECEIVE", test_matrix, {1}, CELL(ROUTE_RECEIVE, CONVERT)},
+	{"all-added-by-WRITE-of-the-peer", test_matrix, {1, 11}, CELL(ROUTE_WRITTEN, ADD)},
 	{"all-checked-and-stripped-by-WRITE-of-the-peer",
-	 matrix,
+	 test_matrix,
 	 {1, 10},
 	 CELL(ROUTE_WRITTEN, STRIP)},
-	{"all-passed-by-WRITE-of-the-peer", matrix, {1, 20}, CELL(ROUTE_WRITTEN, PASS)},
-	{"all-converted-by-WRITE-of-the-peer", matrix, {1}, CELL(ROUTE_WRITTEN, CONVERT)},
-	{"all-added-by-READ", matrix, {1, 11}, CELL(ROUTE_READ, ADD)},
-	{"all-checked-and-stripped-by-READ", matrix, {1, 10}, CELL(ROUTE_READ, STRIP)},
-	{"all-passed-by-READ", matrix, {1, 20}, CELL(ROUTE_READ, PASS)},
-	{"all-converted-by-READ", matrix, {1}, CELL(ROUTE_READ, CONVERT)},
+	{"all-passed-by-WRITE-of-the-peer", test_matrix, {1, 20}, CELL(ROUTE_WRITTEN, PASS)},
+	{"all-converted-by-WRITE-of-the-peer", test_matrix, {1}, CELL(ROUTE_WRITTEN, CONVERT)},
+	{"all-added-by-READ", test_matrix, {1, 11}, CELL(ROUTE_READ, ADD)},
+	{"all-checked-and-stripped-by-READ", test_matrix, {1, 10}, CELL(ROUTE_READ, STRIP)},
+	{"all-passed-by-READ", test_matrix, {1, 20}, CELL(ROUTE_READ, PASS)},
+	{"all-converted-by-READ", test_matrix, {1}, CELL(ROUTE_READ, CONVERT)},
 	{0},
 };

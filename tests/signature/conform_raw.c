@@ -70,7 +70,7 @@ static void raw_open(struct raw *r)
 }
 
 /* Status of the completion of such a request. */
-static enum ibv_wc_status posted(struct raw *r, const uint8_t *bytes, size_t room)
+static enum ibv_wc_status post_status(struct raw *r, const uint8_t *bytes, size_t room)
 {
 	struct endpoint *d = r->s.local.endpoint;
 	uint8_t wqe[1024] = {0};
@@ -88,14 +88,14 @@ static enum ibv_wc_status posted(struct raw *r, const uint8_t *bytes, size_t roo
 	return wc.status;
 }
 
-static void put32(uint8_t *at, uint32_t value)
+static void put_be32(uint8_t *at, uint32_t value)
 {
 	uint32_t be = htobe32(value);
 
 	memcpy(at, &be, sizeof(be));
 }
 
-static void put64(uint8_t *at, uint64_t value)
+static void put_be64(uint8_t *at, uint64_t value)
 {
 	uint64_t be = htobe64(value);
 
@@ -104,12 +104,12 @@ static void put64(uint8_t *at, uint64_t value)
 
 static void unknown_key(struct raw *r)
 {
-	put32(r->umr + AT_KEY, 0xfffffe00);
+	put_be32(r->umr + AT_KEY, 0xfffffe00);
 }
 
 static void key_of_a_region(struct raw *r)
 {
-	put32(r->umr + AT_KEY, r->s.local.endpoint->mr->lkey);
+	put_be32(r->umr + AT_KEY, r->s.local.endpoint->mr->lkey);
 }
 
 static void too_many_entries(struct raw *r)
@@ -137,7 +137,7 @@ static void bsf_past_the_end(struct raw *r)
 
 static void bsf_without_room(struct raw *r)
 {
-	put32(r->umr + AT_KEY, r->s.local.key[1].lkey);
+	put_be32(r->umr + AT_KEY, r->s.local.key[1].lkey);
 }
 
 static void only_control(struct raw *r)
@@ -184,8 +184,8 @@ static void bsf_crypto(struct raw *r)
 
 static void bsf_transaction(struct raw *r)
 {
-	put32(r->umr + AT_BSF + BSF_EXTENSION, 0x20000000);
-	put32(r->umr + AT_BSF + BSF_EXTENSION + 8, 0x40000000);
+	put_be32(r->umr + AT_BSF + BSF_EXTENSION, 0x20000000);
+	put_be32(r->umr + AT_BSF + BSF_EXTENSION + 8, 0x40000000);
 }
 
 static void bsf_same_structure(struct raw *r)
@@ -195,7 +195,7 @@ static void bsf_same_structure(struct raw *r)
 
 static void psv_of_nobody(struct raw *r)
 {
-	put32(r->psv + 16, 0xfffffe);
+	put_be32(r->psv + 16, 0xfffffe);
 }
 
 static void psv_cut_short(struct raw *r)
@@ -214,9 +214,9 @@ static void list_elsewhere(struct raw *r)
 	r->umr[AT_FLAGS] &= 0x7f;
 	r->umr[AT_BSF_UNITS + 1] = 0;
 	r->umr[7] = 9;
-	put32(r->umr + AT_LIST, 64);
-	put32(r->umr + AT_LIST + 4, 0xfffffe00);
-	put64(r->umr + AT_LIST + 8, 0x1000);
+	put_be32(r->umr + AT_LIST, 64);
+	put_be32(r->umr + AT_LIST + 4, 0xfffffe00);
+	put_be64(r->umr + AT_LIST + 8, 0x1000);
 }
 
 struct spoilt {
@@ -285,13 +285,14 @@ static void spoilt_request(const struct test *t)
 	raw_open(&r);
 	if (p->spoil)
 		p->spoil(&r);
-	SAME(p->psv ? posted(&r, r.psv, PSV_BYTES) : posted(&r, r.umr, UMR_BYTES), p->status);
+	SAME(p->psv ? post_status(&r, r.psv, PSV_BYTES) : post_status(&r, r.umr, UMR_BYTES),
+	     p->status);
 	SAME(state_of(&r.s.local), p->spoil ? IBV_QPS_ERR : IBV_QPS_RTS);
 	expect_only(&r.s.local, 0, NULL, 0);
 	expect_only(&r.s.remote, 0, NULL, 0);
 	/* It was written as it should be: the request as it was does work, SET_PSV as well. */
 	if (!p->spoil) {
-		SAME(posted(&r, r.psv, PSV_BYTES), IBV_WC_SUCCESS);
+		SAME(post_status(&r, r.psv, PSV_BYTES), IBV_WC_SUCCESS);
 		transfer(&r.s, ROUTE_SEND, 0, 4 * 520);
 		expect_no_error(&r.s.local, 0);
 	}
@@ -319,7 +320,7 @@ static void random_bits(const struct test *t)
 			/* The control segment's size and the queue pair are the library's. */
 			r.umr[AT_KEY + (x >> 33) % (UMR_BYTES - AT_KEY)] ^= 1u << (x >> 61);
 		}
-		refused += posted(&r, r.umr, UMR_BYTES) != IBV_WC_SUCCESS;
+		refused += post_status(&r, r.umr, UMR_BYTES) != IBV_WC_SUCCESS;
 		expect_only(&r.s.local, 0, NULL, 0);
 		expect_only(&r.s.remote, 0, NULL, 0);
 		(void)completions(&r.s.local, SENDS, wc, 8, 0);

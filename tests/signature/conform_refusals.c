@@ -40,7 +40,7 @@ static struct attempt good_attempt(void)
 	};
 }
 
-static int tried(struct connected_pair *s, struct attempt *a)
+static int try_attempt(struct connected_pair *s, struct attempt *a)
 {
 	struct endpoint *d = s->local.endpoint;
 	struct ibv_sge sge = endpoint_sge(d, ORDER_WHOLE, LOCAL_AT, 520);
@@ -80,11 +80,11 @@ static void still_works(struct connected_pair *s)
 	SAME(state_of(&s->local), IBV_QPS_RTS);
 	a.conf.conf_flags = MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR;
 	a.wr_flags |= IBV_SEND_SIGNALED;
-	SAME(tried(s, &a), 0);
+	SAME(try_attempt(s, &a), 0);
 	SAME(success(&s->local, SENDS).opcode, IBV_WC_DRIVER1);
 }
 
-static void refused(const struct test *t, int want, void (*spoil)(struct attempt *a))
+static void expect_refused(const struct test *t, int want, void (*spoil)(struct attempt *a))
 {
 	struct connected_pair s;
 	struct attempt a = good_attempt();
@@ -92,7 +92,7 @@ static void refused(const struct test *t, int want, void (*spoil)(struct attempt
 	(void)t;
 	open_keys(&s);
 	spoil(&a);
-	SAME(tried(&s, &a), want);
+	SAME(try_attempt(&s, &a), want);
 	still_works(&s);
 	pair_close(&s);
 }
@@ -261,11 +261,11 @@ static const struct refusal refusals[] = {
 	[R_ACCESS] = {access_flags, EINVAL},
 };
 
-static void refusal(const struct test *t)
+static void test_refusal(const struct test *t)
 {
 	const struct refusal *r = &refusals[t->arg];
 
-	refused(t, r->err, r->spoil);
+	expect_refused(t, r->err, r->spoil);
 }
 
 /* Same type and size is the same structure; either alone is not. */
@@ -319,7 +319,7 @@ static void after_failure(const struct test *t)
 	(void)t;
 	open_keys(&s);
 	mem_comp_mask(&a);
-	SAME(tried(&s, &a), EINVAL);
+	SAME(try_attempt(&s, &a), EINVAL);
 	fill_random(s.local.memory + LOCAL_AT, 512, 1);
 	configure(&s.local, KEY_SIGNED, &c);
 	transfer(&s, ROUTE_SEND, KEY_SIGNED, 516);
@@ -406,41 +406,41 @@ static void crc32_seed_width(const struct test *t)
 	(void)t;
 	open_keys(&s);
 	a.crc.seed = UINT64_MAX;
-	SAME(tried(&s, &a), EINVAL);
+	SAME(try_attempt(&s, &a), EINVAL);
 	a.crc.seed = UINT32_MAX;
 	a.conf.conf_flags = MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR;
 	a.wr_flags |= IBV_SEND_SIGNALED;
-	SAME(tried(&s, &a), 0);
+	SAME(try_attempt(&s, &a), 0);
 	SAME(success(&s.local, SENDS).opcode, IBV_WC_DRIVER1);
 	pair_close(&s);
 }
 
 const struct test refusal_tests[] = {
-	{"refused-without-inline", refusal, {85, 46}, R_INLINE},
-	{"refused-unknown-conf-flags", refusal, {90, 46}, R_CONF_FLAGS},
-	{"refused-conf-comp-mask", refusal, {90}, R_CONF_COMP},
-	{"refused-attr-comp-mask", refusal, {27, 46}, R_ATTR_COMP},
-	{"refused-memory-comp-mask", refusal, {28, 46}, R_MEM_COMP},
-	{"refused-wire-comp-mask", refusal, {28}, R_WIRE_COMP},
-	{"refused-attr-flags", refusal, {46}, R_ATTR_FLAGS},
-	{"refused-copy-mask-of-other-type", refusal, {25}, R_COPY_MASK},
+	{"refused-without-inline", test_refusal, {85, 46}, R_INLINE},
+	{"refused-unknown-conf-flags", test_refusal, {90, 46}, R_CONF_FLAGS},
+	{"refused-conf-comp-mask", test_refusal, {90}, R_CONF_COMP},
+	{"refused-attr-comp-mask", test_refusal, {27, 46}, R_ATTR_COMP},
+	{"refused-memory-comp-mask", test_refusal, {28, 46}, R_MEM_COMP},
+	{"refused-wire-comp-mask", test_refusal, {28}, R_WIRE_COMP},
+	{"refused-attr-flags", test_refusal, {46}, R_ATTR_FLAGS},
+	{"refused-copy-mask-of-other-type", test_refusal, {25}, R_COPY_MASK},
 	{"copy-mask-needs-the-same-structure", copy_mask_structure, {25}},
-	{"refused-key-without-signatures", refusal, {47, 103}, R_PLAIN_KEY},
-	{"refused-setter-without-configure", refusal, {48}, R_NO_CONFIGURE},
-	{"refused-access-twice", refusal, {82}, R_ACCESS_TWICE},
-	{"refused-layout-twice", refusal, {82, 94}, R_LAYOUT_TWICE},
-	{"refused-signature-twice", refusal, {82}, R_SIG_TWICE},
-	{"refused-guard-seed", refusal, {40}, R_DIF_SEED},
-	{"refused-guard-type", refusal, {46}, R_DIF_GUARD},
-	{"refused-dif-flags", refusal, {46}, R_DIF_FLAGS},
-	{"refused-CRC32-seed", refusal, {34}, R_CRC32_SEED},
-	{"refused-CRC32C-seed", refusal, {34}, R_CRC32C_SEED},
-	{"refused-CRC64-seed", refusal, {35}, R_CRC64_SEED},
+	{"refused-key-without-signatures", test_refusal, {47, 103}, R_PLAIN_KEY},
+	{"refused-setter-without-configure", test_refusal, {48}, R_NO_CONFIGURE},
+	{"refused-access-twice", test_refusal, {82}, R_ACCESS_TWICE},
+	{"refused-layout-twice", test_refusal, {82, 94}, R_LAYOUT_TWICE},
+	{"refused-signature-twice", test_refusal, {82}, R_SIG_TWICE},
+	{"refused-guard-seed", test_refusal, {40}, R_DIF_SEED},
+	{"refused-guard-type", test_refusal, {46}, R_DIF_GUARD},
+	{"refused-dif-flags", test_refusal, {46}, R_DIF_FLAGS},
+	{"refused-CRC32-seed", test_refusal, {34}, R_CRC32_SEED},
+	{"refused-CRC32C-seed", test_refusal, {34}, R_CRC32C_SEED},
+	{"refused-CRC64-seed", test_refusal, {35}, R_CRC64_SEED},
 	{"CRC32-seed-has-32-bits", crc32_seed_width, {33, 34}},
-	{"refused-CRC-type", refusal, {46}, R_CRC_TYPE},
-	{"refused-block-size", refusal, {46}, R_BLOCK_SIZE},
-	{"refused-signature-type", refusal, {46}, R_SIG_TYPE},
-	{"refused-access-flags", refusal, {92}, R_ACCESS},
+	{"refused-CRC-type", test_refusal, {46}, R_CRC_TYPE},
+	{"refused-block-size", test_refusal, {46}, R_BLOCK_SIZE},
+	{"refused-signature-type", test_refusal, {46}, R_SIG_TYPE},
+	{"refused-access-flags", test_refusal, {92}, R_ACCESS},
 	{"refused-no-domain", neither_domain, {46}},
 	{"configuration-after-a-failed-one", after_failure, {49}},
 	{"refused-by-a-full-ring", ring_full, {46}},

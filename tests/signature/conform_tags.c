@@ -36,7 +36,7 @@ static void generated_tags(struct connected_pair *s, enum route r, uint32_t ref,
 	}
 }
 
-static void generated(const struct test *t)
+static void test_generated(const struct test *t)
 {
 	static const uint32_t refs[] = {0, 0xf0debc9a, 0xfffffffe, 0xffffffff};
 	struct connected_pair s;
@@ -113,7 +113,7 @@ static const struct tagged ref_tags[] = {
 	{DIF(1, 0xffffffff, REMAP), DIF(1, 0xffffffff, REMAP), MLX5DV_MKEY_NO_ERR, 0},
 };
 
-static void validated(const struct test *t)
+static void test_validated(const struct test *t)
 {
 	const struct tagged *table = t->arg ? ref_tags : app_tags;
 	size_t n = t->arg ? sizeof(ref_tags) / sizeof(*ref_tags)
@@ -128,7 +128,7 @@ static void validated(const struct test *t)
 }
 
 /* Both domains have tags: what is checked is the input's, what is made the output's. */
-static void remapped(const struct test *t)
+static void test_remapped(const struct test *t)
 {
 	struct domain mem = DIF(0x1111, 100, REMAP);
 	struct domain wire = DIF(0x2222, 7000, REMAP);
@@ -212,7 +212,7 @@ static void escape_case(struct connected_pair *s, enum route r, const struct esc
 			     });
 }
 
-static void escapes(const struct test *t)
+static void test_escapes(const struct test *t)
 {
 	const struct escaping *table = t->arg ? app_ref_escapes : app_escapes;
 	size_t n = t->arg ? sizeof(app_ref_escapes) / sizeof(*app_ref_escapes)
@@ -253,12 +253,12 @@ static void escape_of_one_block(const struct test *t)
 }
 
 const struct test tag_tests[] = {
-	{"tags-generated", generated, {37, 41, 42, 43}},
-	{"application-tags-validated", validated, {41, 57}, 0},
-	{"reference-tags-validated", validated, {37, 42, 43, 57}, 1},
-	{"tags-remapped", remapped, {21, 42, 43}},
-	{"application-tag-escapes", escapes, {44}, 0},
-	{"application-and-reference-tags-escape", escapes, {45}, 1},
+	{"tags-generated", test_generated, {37, 41, 42, 43}},
+	{"application-tags-validated", test_validated, {41, 57}, 0},
+	{"reference-tags-validated", test_validated, {37, 42, 43, 57}, 1},
+	{"tags-remapped", test_remapped, {21, 42, 43}},
+	{"application-tag-escapes", test_escapes, {44}, 0},
+	{"application-and-reference-tags-escape", test_escapes, {45}, 1},
 	{"escape-of-one-block", escape_of_one_block, {44}},
 	{0},
 };

@@ -27,7 +27,7 @@ struct round {
 	unsigned completed;
 };
 
-static uint32_t below(struct round *r, uint32_t n)
+static uint32_t random_below(struct round *r, uint32_t n)
 {
 	r->random = r->random * 6364136223846793005u + 1442695040888963407u;
 	return (uint32_t)(r->random >> 33) % n;
@@ -41,13 +41,13 @@ static uint32_t remote_at(int k)
 	return REMOTE_AT + 1024u * (uint32_t)k;
 }
 
-static void prepare(struct round *r, int k)
+static void prepare_task(struct round *r, int k)
 {
 	struct connected_pair *s = &r->s;
 	struct key_conf c = signature_conf(NULL, &dif, PIPELINE_BLOCK, 0xff);
 	uint8_t *unit = s->remote.memory + remote_at(k);
 
-	r->task[k] = (struct task){.bad = below(r, 3) == 0, .read = below(r, 3) == 0};
+	r->task[k] = (struct task){.bad = random_below(r, 3) == 0, .read = random_below(r, 3) == 0};
 	if (!r->task[k].read) {
 		pipeline_fill(s, k, !r->task[k].bad);
 		pipeline_arm(s, k);
@@ -63,7 +63,7 @@ static void prepare(struct round *r, int k)
 
 static unsigned flags_of(struct round *r, uint64_t id, bool always)
 {
-	if (!always && below(r, 2))
+	if (!always && random_below(r, 2))
 		return 0;
 	r->expected[r->signaled++] = id;
 	return IBV_SEND_SIGNALED;
@@ -89,7 +89,7 @@ static void post_round(struct round *r)
 		pipeline_expect_receive(&r->s, id);
 	}
 	for (unsigned at = 0; at < n;) {
-		unsigned batch = 1 + below(r, ORDER_WRS);
+		unsigned batch = 1 + random_below(r, ORDER_WRS);
 
 		if (batch > n - at)
 			batch = n - at;
@@ -98,7 +98,7 @@ static void post_round(struct round *r)
 	}
 }
 
-static void take(struct round *r, unsigned limit_ms)
+static void take_tasks(struct round *r, unsigned limit_ms)
 {
 	struct ibv_wc wc[ORDER_WCS];
 	unsigned n = completions(&r->s.local, SENDS, wc, r->signaled - r->completed, limit_ms);
@@ -118,7 +118,7 @@ static void handle_stop(struct round *r)
 	expect_drained(&r->s.local);
 	SAME(state_of(&r->s.local), IBV_QPS_SQD);
 	if (r->completed < r->signaled)
-		take(r, 0);
+		take_tasks(r, 0);
 	for (int k = 0; k < TASKS; k++) {
 		if (check(&r->s.local, k).err_type == MLX5DV_MKEY_NO_ERR)
 			continue;
@@ -138,7 +138,7 @@ static void one_round(struct round *r)
 
 	r->signaled = r->completed = 0;
 	for (int k = 0; k < TASKS; k++) {
-		prepare(r, k);
+		prepare_task(r, k);
 		bad += r->task[k].bad;
 	}
 	post_round(r);
@@ -151,7 +151,7 @@ static void one_round(struct round *r)
 	while (r->completed < r->signaled) {
 		unsigned before = r->completed;
 
-		take(r, PROXY_PATIENCE_MS);
+		take_tasks(r, PROXY_PATIENCE_MS);
 		EXPECT(r->completed > before);
 	}
 	for (unsigned i = bad; i < TASKS; i++)

@@ -59,7 +59,7 @@ static const struct vector vectors[PATTERNS] = {
 			 {0xffffffffffffffff, 0x6482d367eb22b64e}}},
 };
 
-static uint32_t make(enum pattern p, uint8_t *data)
+static uint32_t make_pattern(enum pattern p, uint8_t *data)
 {
 	static const uint8_t constant[PATTERNS] = {
 		[ONES] = 1, [LETTERS_C] = 'c', [A5] = 0xa5, [A5_WITH_5A] = 0xa5};
@@ -85,7 +85,7 @@ static uint32_t in_stream(enum signature type, uint64_t value, uint8_t *out)
 }
 
 /* The reference is right about the published check values. */
-static void reference(const struct test *t)
+static void test_reference(const struct test *t)
 {
 	static const uint64_t nine[SIGNATURES][2] = {
 		[DIF_CRC] = {0xd0db, 0x8e3c},
@@ -102,7 +102,7 @@ static void reference(const struct test *t)
 				SAME(reference_number(type, ones, (const uint8_t *)"123456789", 9),
 				     nine[type][ones]);
 			for (enum pattern p = 0; p < PATTERNS; p++)
-				SAME(reference_number(type, ones, data, make(p, data)),
+				SAME(reference_number(type, ones, data, make_pattern(p, data)),
 				     vectors[p].value[type][ones]);
 		}
 	}
@@ -125,7 +125,7 @@ static void made_and_accepted(struct connected_pair *s, enum signature type, boo
 {
 	static const uint8_t tags[6] = {0x56, 0x78, 0xf0, 0xde, 0xbc, 0x9a};
 	uint8_t want[4096 + 8];
-	uint32_t block = make(p, want);
+	uint32_t block = make_pattern(p, want);
 	struct domain d = domain_of(type, ones, block);
 	struct key_conf c = signature_conf(NULL, &d, block, 0xff);
 	uint32_t n = block;
@@ -136,7 +136,7 @@ static void made_and_accepted(struct connected_pair *s, enum signature type, boo
 		n += 6;
 	}
 	configure(&s->local, 0, &c);
-	make(p, s->local.memory + LOCAL_AT);
+	make_pattern(p, s->local.memory + LOCAL_AT);
 	transfer(s, ROUTE_SEND, 0, n);
 	expect_only(&s->remote, REMOTE_AT, want, n);
 	/* And back again. */
@@ -175,7 +175,7 @@ static void each_block_anew(const struct test *t)
 			in_stream(type, vectors[A5].value[type][ones], want);
 			configure(&s.local, 0, &c);
 			for (int i = 0; i < 4; i++)
-				make(A5, s.local.memory + LOCAL_AT + 512 * i);
+				make_pattern(A5, s.local.memory + LOCAL_AT + 512 * i);
 			transfer(&s, ROUTE_SEND, 0, 4 * unit);
 			for (int i = 0; i < 4; i++)
 				EXPECT(!memcmp(s.remote.memory + REMOTE_AT + i * unit + 512, want,
@@ -225,7 +225,7 @@ static void known_damage(const struct test *t)
 						   gathers ? unit : 512, 0xff);
 
 		configure(&s.local, 0, &c);
-		make(A5, in);
+		make_pattern(A5, in);
 		reference_signature(&d, 0, in, in + 512);
 		/* 0xa5 becomes 0x5a; a tag's byte 0x56 becomes 0xa9 or its 0x78 becomes 0x87. */
 		in[h->at] ^= h->mask;
@@ -240,7 +240,7 @@ static void known_damage(const struct test *t)
 }
 
 const struct test vector_tests[] = {
-	{"reference-agrees-with-published-values", reference, {29, 30, 31, 38, 39}},
+	{"reference-agrees-with-published-values", test_reference, {29, 30, 31, 38, 39}},
 	{"known-T10-DIF-CRCs", known_values, {38, 40}, DIF_CRC},
 	{"known-T10-DIF-checksums", known_values, {39, 40}, DIF_CSUM},
 	{"known-CRC32s", known_values, {29, 34}, CRC32},

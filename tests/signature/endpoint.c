@@ -98,7 +98,7 @@ int endpoint_open(struct endpoint *d, const struct open_order *how)
 	return 0;
 }
 
-static void must(int err, const char *what)
+static void must_succeed(int err, const char *what)
 {
 	if (err)
 		device_die("%s: %s", what, strerror(err));
@@ -109,17 +109,17 @@ void endpoint_close(struct endpoint *d)
 	if (!d->port.ctx)
 		return;
 	if (d->qp)
-		must(ibv_destroy_qp(d->qp), "ibv_destroy_qp");
+		must_succeed(ibv_destroy_qp(d->qp), "ibv_destroy_qp");
 	for (int i = 0; i < ORDER_KEYS; i++) {
 		if (d->key[i])
-			must(mlx5dv_destroy_mkey(d->key[i]), "mlx5dv_destroy_mkey");
+			must_succeed(mlx5dv_destroy_mkey(d->key[i]), "mlx5dv_destroy_mkey");
 		d->key[i] = NULL;
 	}
-	must(ibv_dereg_mr(d->mr), "ibv_dereg_mr");
+	must_succeed(ibv_dereg_mr(d->mr), "ibv_dereg_mr");
 	if (d->recv_cq != d->send_cq)
-		must(ibv_destroy_cq(d->recv_cq), "ibv_destroy_cq");
-	must(ibv_destroy_cq(d->send_cq), "ibv_destroy_cq");
-	must(ibv_dealloc_pd(d->pd), "ibv_dealloc_pd");
+		must_succeed(ibv_destroy_cq(d->recv_cq), "ibv_destroy_cq");
+	must_succeed(ibv_destroy_cq(d->send_cq), "ibv_destroy_cq");
+	must_succeed(ibv_dealloc_pd(d->pd), "ibv_dealloc_pd");
 	device_port_close(&d->port);
 }
 

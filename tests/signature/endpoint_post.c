@@ -4,7 +4,7 @@
 
 #include "endpoint.h"
 
-static bool build(struct endpoint *d, const struct request *r)
+static bool build_request(struct endpoint *d, const struct request *r)
 {
 	struct ibv_qp_ex *q = d->qpx;
 	struct ibv_sge sge[ORDER_SGES];
@@ -52,7 +52,7 @@ int endpoint_post(struct endpoint *d, unsigned count, const struct request *requ
 {
 	ibv_wr_start(d->qpx);
 	for (unsigned i = 0; i < count; i++) {
-		if (!build(d, &request[i])) {
+		if (!build_request(d, &request[i])) {
 			ibv_wr_abort(d->qpx);
 			return EINVAL;
 		}

@@ -350,7 +350,7 @@ enum ibv_qp_state state_of(struct endpoint_proxy *p)
 	return a.state;
 }
 
-static bool event(struct endpoint_proxy *p, unsigned limit_ms, enum ibv_event_type *type)
+static bool next_event(struct endpoint_proxy *p, unsigned limit_ms, enum ibv_event_type *type)
 {
 	struct order o = {.code = ORDER_EVENT, .limit_ms = limit_ms};
 	struct answer a;
@@ -366,7 +366,7 @@ void expect_drained(struct endpoint_proxy *p)
 {
 	enum ibv_event_type type;
 
-	if (!event(p, PROXY_PATIENCE_MS, &type))
+	if (!next_event(p, PROXY_PATIENCE_MS, &type))
 		fail("%s: no event; the queue pair is in state %d", p->name, state_of(p));
 	SAME(type, IBV_EVENT_SQ_DRAINED);
 }
@@ -375,6 +375,6 @@ void expect_no_event(struct endpoint_proxy *p)
 {
 	enum ibv_event_type type;
 
-	if (event(p, PROXY_A_WHILE_MS, &type))
+	if (next_event(p, PROXY_A_WHILE_MS, &type))
 		fail("%s: an unexpected event, type %d", p->name, type);
 }

@@ -72,8 +72,8 @@ static uint64_t number_of(const struct random_case *c, const struct model_error 
 	return number;
 }
 
-static bool reported(const struct random_case *c, const struct model_error *e,
-		     const struct mlx5dv_mkey_err *got)
+static bool is_reported(const struct random_case *c, const struct model_error *e,
+			const struct mlx5dv_mkey_err *got)
 {
 	static const enum mlx5dv_mkey_err_type kinds[] = {
 		[SIG_BAD_GUARD] = MLX5DV_MKEY_SIG_BLOCK_BAD_GUARD,
@@ -104,7 +104,7 @@ static void compare_report(const struct random_case *c, struct connected_pair *s
 
 	if (try_check(&s->local, 0, &got))
 		disagree(c, "mlx5dv_mkey_check fails");
-	if (reported(c, e, &got) || reported(c, first_error(c, false), &got))
+	if (is_reported(c, e, &got) || is_reported(c, first_error(c, false), &got))
 		return;
 	snprintf(what, sizeof(what),
 		 "error %d, actual %#" PRIx64 ", expected %#" PRIx64 ", offset %" PRIu64
@@ -117,7 +117,7 @@ static void compare_report(const struct random_case *c, struct connected_pair *s
 }
 
 /* All of the wire's bytes in one access or in two. */
-static void move(struct random_case *c, struct connected_pair *s)
+static void move_case(struct random_case *c, struct connected_pair *s)
 {
 	transfer_at(s, c->route, 0, 0, c->split);
 	if (c->split == c->wire)
@@ -144,7 +144,7 @@ static void run_case(struct random_case *c, struct connected_pair *stages)
 	if (c->dir == SIG_SCATTER)
 		memcpy(s->remote.memory + REMOTE_AT, c->in, c->wire);
 	configure(&s->local, 0, &c->conf);
-	move(c, s);
+	move_case(c, s);
 	memset(c->remote_image, CANARY, ORDER_MEMORY);
 	if (c->dir == SIG_GATHER) {
 		memcpy(c->remote_image + REMOTE_AT, c->want + (c->wire - rest), rest);

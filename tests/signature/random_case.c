@@ -11,12 +11,12 @@ struct dice {
 	struct rng rng;
 };
 
-static bool maybe(struct dice *d, unsigned percent)
+static bool random_maybe(struct dice *d, unsigned percent)
 {
 	return rng_below(&d->rng, 100) < percent;
 }
 
-static uint32_t below(struct dice *d, uint32_t n)
+static uint32_t random_below(struct dice *d, uint32_t n)
 {
 	return (uint32_t)rng_below(&d->rng, n);
 }
@@ -27,54 +27,56 @@ uint32_t sig_size(enum sig_type t)
 }
 
 /* Now and then the values at which something happens. */
-static uint32_t tag(struct dice *d, uint32_t all)
+static uint32_t random_tag(struct dice *d, uint32_t all)
 {
-	switch (below(d, 6)) {
+	switch (random_below(d, 6)) {
 	case 0:
 		return 0;
 	case 1:
 		return all;
 	case 2:
-		return all - below(d, 3);
+		return all - random_below(d, 3);
 	default:
 		return (uint32_t)rng_next(&d->rng) & all;
 	}
 }
 
-static uint8_t mask(struct dice *d)
+static uint8_t random_mask(struct dice *d)
 {
 	static const uint8_t usual[] = {0xff, 0xff, 0xf0, 0xc0, 0x30, 0x0f, 0xcf, 0x3f, 0};
 
-	return maybe(d, 60) ? usual[below(d, sizeof(usual))] : (uint8_t)rng_next(&d->rng);
+	return random_maybe(d, 60) ? usual[random_below(d, sizeof(usual))]
+				   : (uint8_t)rng_next(&d->rng);
 }
 
 static void random_domain(struct dice *d, struct domain *out)
 {
 	memset(out, 0, sizeof(*out));
-	out->type = below(d, SIGNATURES);
+	out->type = random_below(d, SIGNATURES);
 	if (out->type == NO_SIGNATURE)
 		return;
-	out->size = maybe(d, 50) ? MLX5DV_BLOCK_SIZE_512
-				 : (enum mlx5dv_block_size)below(d, MLX5DV_BLOCK_SIZE_4160 + 1);
-	out->ones = maybe(d, 50);
+	out->size = random_maybe(d, 50)
+			    ? MLX5DV_BLOCK_SIZE_512
+			    : (enum mlx5dv_block_size)random_below(d, MLX5DV_BLOCK_SIZE_4160 + 1);
+	out->ones = random_maybe(d, 50);
 	if (!reference_is_dif(out->type))
 		return;
-	out->app = (uint16_t)tag(d, 0xffff);
-	out->ref = tag(d, UINT32_MAX);
-	out->flags = (uint16_t)below(d, 8);
+	out->app = (uint16_t)random_tag(d, 0xffff);
+	out->ref = random_tag(d, UINT32_MAX);
+	out->flags = (uint16_t)random_below(d, 8);
 }
 
 /* Domains that agree more or less. */
-static void nearly(struct dice *d, const struct domain *a, struct domain *b)
+static void nearly_domain(struct dice *d, const struct domain *a, struct domain *b)
 {
 	*b = *a;
-	if (maybe(d, 30))
+	if (random_maybe(d, 30))
 		b->ones = !b->ones;
-	if (maybe(d, 30))
-		b->ref = tag(d, UINT32_MAX);
-	if (maybe(d, 30))
-		b->app = (uint16_t)tag(d, 0xffff);
-	if (maybe(d, 30) && reference_is_dif(a->type))
+	if (random_maybe(d, 30))
+		b->ref = random_tag(d, UINT32_MAX);
+	if (random_maybe(d, 30))
+		b->app = (uint16_t)random_tag(d, 0xffff);
+	if (random_maybe(d, 30) && reference_is_dif(a->type))
 		b->type = DIF_CRC + DIF_CSUM - a->type;
 }
 
@@ -125,12 +127,12 @@ static void random_signatures(struct dice *d, struct random_case *c)
 	do {
 		random_domain(d, &k->mem);
 		random_domain(d, &k->wire);
-		if (maybe(d, 40))
-			nearly(d, &k->mem, &k->wire);
+		if (random_maybe(d, 40))
+			nearly_domain(d, &k->mem, &k->wire);
 	} while (k->mem.type == NO_SIGNATURE && k->wire.type == NO_SIGNATURE);
 	k->set_signature = true;
-	k->check_mask = mask(d);
-	k->copy_mask = mask(d);
+	k->check_mask = random_mask(d);
+	k->copy_mask = random_mask(d);
 	c->config = (struct sig_config){.check_mask = k->check_mask, .data_bytes = UINT32_MAX};
 	for_model(&k->mem, &c->config.side[SIG_MEMORY]);
 	for_model(&k->wire, &c->config.side[SIG_WIRE]);
@@ -138,7 +140,7 @@ static void random_signatures(struct dice *d, struct random_case *c)
 		return;
 	c->config.same_structure = true;
 	c->config.copy_mask = usual_copy_mask(&k->mem, &k->wire);
-	if (maybe(d, 40)) {
+	if (random_maybe(d, 40)) {
 		k->sig_flags = MLX5DV_SIG_BLOCK_ATTR_FLAG_COPY_MASK;
 		c->config.copy_mask = k->copy_mask;
 	}
@@ -150,8 +152,8 @@ static bool random_lengths(struct dice *d, struct random_case *c, uint32_t large
 	uint32_t unit = w->block + sig_size(w->type);
 	uint64_t memory;
 
-	c->wire = below(d, largest);
-	if (unit && maybe(d, 60))
+	c->wire = random_below(d, largest);
+	if (unit && random_maybe(d, 60))
 		c->wire -= c->wire % unit;
 	memory = model_memory_bytes(&c->config, c->dir, c->wire);
 	if (memory > RANDOM_BYTES || c->wire > RANDOM_BYTES || !c->wire)
@@ -169,10 +171,10 @@ static void random_split(struct dice *d, struct random_case *c)
 
 	c->split = c->wire;
 	c->parted_block = UINT64_MAX;
-	if (c->wire < 2 || !maybe(d, 25))
+	if (c->wire < 2 || !random_maybe(d, 25))
 		return;
-	c->split = 1 + below(d, c->wire - 1);
-	if (unit && c->split > unit && maybe(d, 40))
+	c->split = 1 + random_below(d, c->wire - 1);
+	if (unit && c->split > unit && random_maybe(d, 40))
 		c->split -= c->split % unit;
 	if (c->dir == SIG_SCATTER && unit && c->split % unit > w->block)
 		c->parted_block = c->split / unit;
@@ -182,9 +184,9 @@ static void random_split(struct dice *d, struct random_case *c)
 static void random_input(struct dice *d, struct random_case *c)
 {
 	const struct sig_domain *s = &c->config.side[c->dir == SIG_GATHER ? SIG_MEMORY : SIG_WIRE];
-	bool constant = maybe(d, 10);
+	bool constant = random_maybe(d, 10);
 	uint8_t byte = (uint8_t)rng_next(&d->rng);
-	bool noise = maybe(d, 20);
+	bool noise = random_maybe(d, 20);
 	uint32_t unit = s->block + sig_size(s->type);
 
 	for (uint32_t i = 0; i < c->in_bytes; i++)
@@ -195,40 +197,41 @@ static void random_input(struct dice *d, struct random_case *c)
 		uint8_t *field = c->in + k * unit + s->block;
 		uint8_t made[8];
 
-		if (noise && maybe(d, 10))
+		if (noise && random_maybe(d, 10))
 			continue;
 		memcpy(field, made, model_signature(s, k, c->in + k * unit, s->block, made));
-		if (s->type > SIG_T10DIF_CSUM || !maybe(d, 10))
+		if (s->type > SIG_T10DIF_CSUM || !random_maybe(d, 10))
 			continue;
-		memset(field + 2, 0xff, maybe(d, 50) ? 2 : 6);
-		if (maybe(d, 50))
+		memset(field + 2, 0xff, random_maybe(d, 50) ? 2 : 6);
+		if (random_maybe(d, 50))
 			field[0] ^= 0x40;
 	}
-	for (uint32_t n = maybe(d, 50) ? below(d, 4) : 0; n; n--)
-		c->in[below(d, c->in_bytes)] ^= (uint8_t)(1 << below(d, 8));
+	for (uint32_t n = random_maybe(d, 50) ? random_below(d, 4) : 0; n; n--)
+		c->in[random_below(d, c->in_bytes)] ^= (uint8_t)(1 << random_below(d, 8));
 }
 
 /* Each piece lies in a part of its own: they do not overlap. */
 static void random_list(struct dice *d, struct random_case *c)
 {
-	uint32_t most = 1 + below(d, ORDER_PIECES - 4);
+	uint32_t most = 1 + random_below(d, ORDER_PIECES - 4);
 	uint32_t left = c->memory_bytes;
-	uint32_t at = below(d, 4096);
+	uint32_t at = random_below(d, 4096);
 
 	c->conf.layout = LAYOUT_LIST;
 	while (left) {
 		struct piece *p = &c->conf.piece[c->conf.pieces++];
-		uint32_t n = maybe(d, 30) ? 1 + below(d, 16) : 1 + below(d, left);
+		uint32_t n =
+			random_maybe(d, 30) ? 1 + random_below(d, 16) : 1 + random_below(d, left);
 
 		if (n > left || c->conf.pieces == most)
 			n = left;
 		*p = (struct piece){.at = at, .bytes = n, .key = ORDER_WHOLE};
-		at += n + below(d, 3000);
+		at += n + random_below(d, 3000);
 		left -= n;
 	}
 	/* Not in the order of their addresses. */
 	for (uint32_t i = 1; i < c->conf.pieces; i++) {
-		uint32_t k = below(d, i + 1);
+		uint32_t k = random_below(d, i + 1);
 		uint32_t a = c->conf.piece[i].at;
 		bool fits = c->conf.piece[i].bytes == c->conf.piece[k].bytes;
 
@@ -241,16 +244,17 @@ static void random_list(struct dice *d, struct random_case *c)
 
 static void random_interleaving(struct dice *d, struct random_case *c)
 {
-	uint32_t pieces = 1 + below(d, 4);
+	uint32_t pieces = 1 + random_below(d, 4);
 	uint32_t cycle = 0;
-	uint32_t at = below(d, 100);
+	uint32_t at = random_below(d, 100);
 
 	c->conf.layout = LAYOUT_INTERLEAVED;
 	for (uint32_t i = 0; i < pieces; i++) {
-		uint32_t n = maybe(d, 30) ? 1 + below(d, 12) : 1 + below(d, 1200);
+		uint32_t n =
+			random_maybe(d, 30) ? 1 + random_below(d, 12) : 1 + random_below(d, 1200);
 
 		c->conf.piece[c->conf.pieces++] =
-			(struct piece){.bytes = n, .skip = below(d, 40), .key = ORDER_WHOLE};
+			(struct piece){.bytes = n, .skip = random_below(d, 40), .key = ORDER_WHOLE};
 		cycle += n;
 	}
 	/* More than is used, but not less. */
@@ -259,7 +263,7 @@ static void random_interleaving(struct dice *d, struct random_case *c)
 		struct piece *p = &c->conf.piece[i];
 
 		p->at = at;
-		at += c->conf.repeat * (p->bytes + p->skip) + below(d, 50);
+		at += c->conf.repeat * (p->bytes + p->skip) + random_below(d, 50);
 	}
 	if (at <= ORDER_MEMORY - 64)
 		return;
@@ -267,7 +271,7 @@ static void random_interleaving(struct dice *d, struct random_case *c)
 	random_list(d, c);
 }
 
-static uint32_t place(const struct key_conf *k, uint32_t i)
+static uint32_t place_of_byte(const struct key_conf *k, uint32_t i)
 {
 	uint32_t cycle = k->piece[0].bytes;
 	uint32_t round = 0;
@@ -288,7 +292,7 @@ static uint32_t place(const struct key_conf *k, uint32_t i)
 void random_place(const struct random_case *c, uint8_t *image, const uint8_t *bytes, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		image[place(&c->conf, i)] = bytes[i];
+		image[place_of_byte(&c->conf, i)] = bytes[i];
 }
 
 void random_make(struct random_case *c, uint64_t seed)
@@ -298,20 +302,20 @@ void random_make(struct random_case *c, uint64_t seed)
 
 	c->seed = seed;
 	c->conf = (struct key_conf){.set_access = true, .access = ALL_ACCESS, .wr_id = 300};
-	c->pair = below(&d, RANDOM_STAGES);
-	c->route = (enum route)below(&d, ROUTES);
+	c->pair = random_below(&d, RANDOM_STAGES);
+	c->route = (enum route)random_below(&d, ROUTES);
 	c->dir = route_gathers(c->route) ? SIG_GATHER : SIG_SCATTER;
 	random_signatures(&d, c);
-	largest = maybe(&d, 85) ? 3000 : 24000;
+	largest = random_maybe(&d, 85) ? 3000 : 24000;
 	while (!random_lengths(&d, c, largest))
 		;
 	random_split(&d, c);
 	random_input(&d, c);
-	if (maybe(&d, 60))
+	if (random_maybe(&d, 60))
 		random_list(&d, c);
 	else
 		random_interleaving(&d, c);
-	if (maybe(&d, 10))
+	if (random_maybe(&d, 10))
 		c->conf.conf_flags = MLX5DV_MKEY_CONF_FLAG_RESET_SIG_ATTR;
 	model_transfer(&c->config, c->dir, c->wire, c->in, c->want, &c->model);
 	memset(c->local_image, CANARY, ORDER_MEMORY);

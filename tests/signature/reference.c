@@ -62,7 +62,7 @@ uint32_t reference_unit(const struct domain *d)
 	return reference_block(d->size) + reference_bytes(d->type);
 }
 
-static uint64_t mirrored(uint64_t value, unsigned width)
+static uint64_t mirrored_bits(uint64_t value, unsigned width)
 {
 	uint64_t out = 0;
 
@@ -78,7 +78,7 @@ static uint64_t crc_number(const struct crc *c, bool ones, const uint8_t *data, 
 	uint64_t reg = ones ? all : 0;
 
 	for (size_t i = 0; i < bytes; i++) {
-		uint64_t byte = c->reflected ? mirrored(data[i], 8) : data[i];
+		uint64_t byte = c->reflected ? mirrored_bits(data[i], 8) : data[i];
 
 		reg ^= byte << (c->width - 8);
 		for (int bit = 0; bit < 8; bit++)
@@ -86,11 +86,11 @@ static uint64_t crc_number(const struct crc *c, bool ones, const uint8_t *data, 
 	}
 	if (c->inverted)
 		reg ^= all;
-	return c->reflected ? mirrored(reg, c->width) : reg;
+	return c->reflected ? mirrored_bits(reg, c->width) : reg;
 }
 
 /* RFC 1071, with the seed as what the sum begins with. */
-static uint16_t checksum(bool ones, const uint8_t *data, size_t bytes)
+static uint16_t t10dif_checksum(bool ones, const uint8_t *data, size_t bytes)
 {
 	uint64_t sum = ones ? 0xffff : 0;
 
@@ -104,11 +104,11 @@ static uint16_t checksum(bool ones, const uint8_t *data, size_t bytes)
 uint64_t reference_number(enum signature type, bool ones, const uint8_t *data, size_t bytes)
 {
 	if (type == DIF_CSUM)
-		return checksum(ones, data, bytes);
+		return t10dif_checksum(ones, data, bytes);
 	return crc_number(&crcs[type], ones, data, bytes);
 }
 
-static void big(uint8_t *out, uint64_t value, unsigned bytes)
+static void put_big(uint8_t *out, uint64_t value, unsigned bytes)
 {
 	for (unsigned i = 0; i < bytes; i++)
 		out[i] = (uint8_t)(value >> 8 * (bytes - 1 - i));
@@ -121,14 +121,15 @@ uint32_t reference_signature(const struct domain *d, uint32_t block, const uint8
 	uint64_t number = reference_number(d->type, d->ones, data, reference_block(d->size));
 
 	if (reference_is_dif(d->type)) {
-		big(out, number, 2);
-		big(out + 2, d->app, 2);
-		big(out + 4, d->ref + (d->flags & MLX5DV_SIG_T10DIF_FLAG_REF_REMAP ? block : 0), 4);
+		put_big(out, number, 2);
+		put_big(out + 2, d->app, 2);
+		put_big(out + 4, d->ref + (d->flags & MLX5DV_SIG_T10DIF_FLAG_REF_REMAP ? block : 0),
+			4);
 	} else if (crcs[d->type].reflected) {
 		for (unsigned i = 0; i < bytes; i++)
 			out[i] = (uint8_t)(number >> 8 * i);
 	} else {
-		big(out, number, bytes);
+		put_big(out, number, bytes);
 	}
 	return bytes;
 }

@@ -62,7 +62,7 @@ bool all_are(const uint8_t *mem, size_t bytes, uint8_t value)
 	return !bytes || (mem[0] == value && !memcmp(mem, mem + 1, bytes - 1));
 }
 
-static uint8_t *pages(size_t bytes)
+static uint8_t *map_pages(size_t bytes)
 {
 	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -86,8 +86,8 @@ void end_make(struct end *e, struct device_port *port, struct ibv_pd *pd, struct
 	*e = (struct end){.port = port, .pd = pd};
 	e->cq = cq ? cq : ibv_create_cq(port->ctx, 4 * STEPS_DEPTH, NULL, NULL, 0);
 	attr.send_cq = attr.recv_cq = e->cq;
-	e->mem = pages(STEPS_BYTES);
-	e->own = pages(2ul * STEPS_BYTES);
+	e->mem = map_pages(STEPS_BYTES);
+	e->own = map_pages(2ul * STEPS_BYTES);
 	e->mr = ibv_reg_mr(pd, e->mem, STEPS_BYTES,
 			   IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 				   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC);

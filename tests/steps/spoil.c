@@ -33,7 +33,7 @@ static struct {
 	_Atomic(uint64_t) words;
 } spoil;
 
-static uint64_t draw(uint64_t below)
+static uint64_t draw_below(uint64_t below)
 {
 	spoil.random ^= spoil.random >> 12;
 	spoil.random ^= spoil.random << 25;
@@ -138,8 +138,8 @@ static void find_pages(void)
 /* A word that is in use, or any if the page seems to have none. */
 static _Atomic(uint64_t) *choose(void)
 {
-	_Atomic(uint64_t) *page = spoil.pages[draw(spoil.count)];
-	size_t at = draw(WORDS);
+	_Atomic(uint64_t) *page = spoil.pages[draw_below(spoil.count)];
+	size_t at = draw_below(WORDS);
 
 	for (size_t i = 0; i < WORDS; i++)
 		if (atomic_load_explicit(&page[(at + i) % WORDS], memory_order_relaxed))
@@ -147,43 +147,43 @@ static _Atomic(uint64_t) *choose(void)
 	return &page[at];
 }
 
-static uint32_t half(uint32_t old)
+static uint32_t half_spoilt(uint32_t old)
 {
 	static const uint32_t bad[] = {0,	   1,	       UINT32_MAX, INT32_MAX,
 				       0x80000000, 0x40000000, 0xffff,	   0xffffff};
 
-	switch (draw(5)) {
+	switch (draw_below(5)) {
 	case 0:
-		return bad[draw(sizeof(bad) / sizeof(*bad))];
+		return bad[draw_below(sizeof(bad) / sizeof(*bad))];
 	case 1:
-		return old ^ 1u << draw(32);
+		return old ^ 1u << draw_below(32);
 	case 2:
-		return old + (uint32_t)draw(17) - 8;
+		return old + (uint32_t)draw_below(17) - 8;
 	case 3:
-		return (uint32_t)spoil.lures.pids[draw(3)];
+		return (uint32_t)spoil.lures.pids[draw_below(3)];
 	default:
-		return (uint32_t)draw(UINT32_MAX);
+		return (uint32_t)draw_below(UINT32_MAX);
 	}
 }
 
-static uint64_t whole(uint64_t old)
+static uint64_t whole_spoilt(uint64_t old)
 {
 	static const uint64_t bad[] = {0,	   UINT64_MAX, INT64_MAX,	  1ull << 63,
 				       1ull << 47, 1ull << 32, UINT64_MAX - 4095, 4095};
 
-	switch (draw(6)) {
+	switch (draw_below(6)) {
 	case 0:
-		return bad[draw(sizeof(bad) / sizeof(*bad))];
+		return bad[draw_below(sizeof(bad) / sizeof(*bad))];
 	case 1:
-		return old ^ 1ull << draw(64);
+		return old ^ 1ull << draw_below(64);
 	case 2:
-		return spoil.lures.addresses[draw(3)];
+		return spoil.lures.addresses[draw_below(3)];
 	case 3: /* as another place has it */
 		return atomic_load_explicit(choose(), memory_order_relaxed);
 	case 4:
-		return old + draw(8193) - 4096;
+		return old + draw_below(8193) - 4096;
 	default:
-		return draw(UINT64_MAX);
+		return draw_below(UINT64_MAX);
 	}
 }
 
@@ -192,21 +192,21 @@ static void spoil_word(void)
 	_Atomic(uint64_t) *word = choose();
 	uint64_t old = atomic_load_explicit(word, memory_order_relaxed), with;
 
-	switch (draw(3)) {
+	switch (draw_below(3)) {
 	case 0:
-		with = (old & ~0xffffffffull) | half((uint32_t)old);
+		with = (old & ~0xffffffffull) | half_spoilt((uint32_t)old);
 		break;
 	case 1:
-		with = (old & 0xffffffffull) | (uint64_t)half((uint32_t)(old >> 32)) << 32;
+		with = (old & 0xffffffffull) | (uint64_t)half_spoilt((uint32_t)(old >> 32)) << 32;
 		break;
 	default:
-		with = whole(old);
+		with = whole_spoilt(old);
 		break;
 	}
 	atomic_store_explicit(word, with, memory_order_relaxed);
 	atomic_fetch_add_explicit(&spoil.words, 1, memory_order_relaxed);
-	if (!draw(4))
-		usleep((useconds_t)draw(200));
+	if (!draw_below(4))
+		usleep((useconds_t)draw_below(200));
 	if (spoil.restore)
 		atomic_compare_exchange_strong(word, &with, old);
 }

@@ -109,7 +109,7 @@ static bool all_stopped(pid_t pid)
 	return all;
 }
 
-static void stand(struct walker *p, bool whole)
+static void stand_still(struct walker *p, bool whole)
 {
 	uint64_t end = device_now_ns() + STEPS_LIMIT_MS * 1000000ull;
 
@@ -132,7 +132,7 @@ static void go_on(struct walker *p)
 }
 
 /* Processes that open the device: new owners of slots that became free. */
-static void successors(void)
+static void start_successors(void)
 {
 	for (unsigned i = 0; i < run.successors; i++) {
 		struct device_port port;
@@ -177,7 +177,7 @@ static void tell_story(unsigned i)
 		 revoke_names[how_of(i)], i & 1 ? ", all of it stopped, shared CQ" : "", place);
 }
 
-static void walk(unsigned i)
+static void walk_one(unsigned i)
 {
 	struct order step = {.code = STEP, .link = i};
 	struct walker *p = &walkers[i];
@@ -189,7 +189,7 @@ static void walk(unsigned i)
 	if (run.fate == KILL)
 		process_end(&p->process, true);
 	else
-		stand(p, i & 1 && run.fate == STOP);
+		stand_still(p, i & 1 && run.fate == STOP);
 }
 
 /* The request of a walker that goes on ends in a success only if it has reached the memory in
@@ -294,7 +294,7 @@ static void settle_alone(void)
 	}
 }
 
-static void before(unsigned i)
+static void before_stop(unsigned i)
 {
 	if (what_initiates(run.what))
 		process_ask(&the_witness, FILL, i, 0);
@@ -302,7 +302,7 @@ static void before(unsigned i)
 		process_ask(&the_witness, i & 1 ? TRAFFIC : PROBE, i, 0);
 }
 
-static void after(unsigned i)
+static void after_stop(unsigned i)
 {
 	tell_story(i);
 	if (what_initiates(run.what))
@@ -311,28 +311,28 @@ static void after(unsigned i)
 		after_target(i);
 }
 
-static void go(void)
+static void go_walkers(void)
 {
 	/* Nobody can be a successor of one that has not gone. */
 	bool together = run.fate == KILL && run.successors;
 
 	for (unsigned i = 0; i < run.points; i++) {
-		before(i);
-		walk(i);
+		before_stop(i);
+		walk_one(i);
 		if (!together)
-			after(i);
+			after_stop(i);
 	}
 	if (together) {
-		successors();
+		start_successors();
 		for (unsigned i = 0; i < run.points; i++)
-			after(i);
+			after_stop(i);
 	}
 	settle_alone();
 }
 
 /* ---- setting up ---- */
 
-static void meet(unsigned i)
+static void meet_witness(unsigned i)
 {
 	struct place there = process_answer(&walkers[i].process, MAKE).place;
 	struct place here = process_ask(&the_witness, MAKE, i, i & 1).place;
@@ -355,7 +355,7 @@ static void set_up(void)
 	process_connect(&the_witness, THIRD, &there);
 	process_connect(&the_third, 0, &here);
 	for (unsigned i = 0; i < run.points; i++)
-		meet(i);
+		meet_witness(i);
 	other_business(THIRD); /* also opens what only the daemon can open */
 	if (run.daemon && kill(run.daemon, SIGKILL))
 		device_die("the daemon cannot be killed: %m");
@@ -406,7 +406,7 @@ int main(int argc, char **argv)
 
 	read_arguments(argc, argv);
 	set_up();
-	go();
+	go_walkers();
 	process_end(&the_witness, false);
 	process_end(&the_third, false);
 	if (run.fate == THROUGH)

@@ -88,7 +88,7 @@ static void set_debug(const struct walk *w, unsigned n, uint64_t value)
 		device_die("debug register %u: %m", n);
 }
 
-static void look(struct walk *w, bool was_in_call)
+static void look_at_stop(struct walk *w, bool was_in_call)
 {
 	uint64_t rip = (uint64_t)ptrace(
 		PTRACE_PEEKUSER, w->pid,
@@ -102,7 +102,7 @@ static void look(struct walk *w, bool was_in_call)
 }
 
 /* One stop further; other signals than the tracer's own reach the child. */
-static void advance(struct walk *w, int how)
+static void advance_child(struct walk *w, int how)
 {
 	int signal = 0, status;
 	bool was_in_call;
@@ -122,7 +122,7 @@ static void advance(struct walk *w, int how)
 	}
 	was_in_call = w->in_call;
 	w->in_call = !was_in_call && WSTOPSIG(status) == (SIGTRAP | 0x80);
-	look(w, was_in_call);
+	look_at_stop(w, was_in_call);
 }
 
 void walk_start(struct walk *w, pid_t pid, enum walk_style style)
@@ -139,7 +139,7 @@ void walk_start(struct walk *w, pid_t pid, enum walk_style style)
 		   &rseq) == sizeof(rseq))
 		w->rseq = rseq.rseq_abi_pointer;
 	share_cpu(pid);
-	look(w, false);
+	look_at_stop(w, false);
 	if (w->rip != (uintptr_t)walk_begun)
 		device_die("the process to trace stops at %#" PRIx64, w->rip);
 	w->points = 0;
@@ -176,14 +176,14 @@ static void pass_sequence(struct walk *w, const struct sequence *s, uint64_t at)
 
 	w->sequences++;
 	break_at(w, s->abort);
-	advance(w, PTRACE_CONT);
+	advance_child(w, PTRACE_CONT);
 	break_at(w, 0);
 	/* Perhaps past the end, which is no second time the sequence's end. */
 	for (unsigned i = 0; i < ABORT_STEPS && !w->ended; i++)
-		advance(w, PTRACE_SINGLESTEP);
+		advance_child(w, PTRACE_SINGLESTEP);
 	break_at(w, end);
 	while (w->points < at && !w->ended) {
-		advance(w, PTRACE_SYSCALL);
+		advance_child(w, PTRACE_SYSCALL);
 		w->calls += w->in_call;
 		/* At the entry of a system call that ends the sequence the address is that, too. */
 		if (w->rip == end && !w->in_call)
@@ -221,7 +221,7 @@ static void pass_function(struct walk *w)
 	read_memory(w, sp, &back, sizeof(back));
 	break_at(w, back);
 	while (w->rip != back)
-		advance(w, PTRACE_CONT);
+		advance_child(w, PTRACE_CONT);
 	break_at(w, 0);
 }
 
@@ -235,7 +235,7 @@ void walk_to(struct walk *w, uint64_t at)
 		else if (reads_text(w))
 			pass_function(w);
 		else
-			advance(w, PTRACE_SINGLESTEP);
+			advance_child(w, PTRACE_SINGLESTEP);
 		if (w->style == WALK_INTO && w->rseq && in_sequence(w, &s))
 			w->sequences++;
 	}
@@ -245,12 +245,12 @@ void walk_to(struct walk *w, uint64_t at)
 void walk_finish(struct walk *w)
 {
 	while (!w->ended)
-		advance(w, PTRACE_CONT);
+		advance_child(w, PTRACE_CONT);
 	if (ptrace(PTRACE_DETACH, w->pid, NULL, NULL))
 		device_die("PTRACE_DETACH: %m");
 }
 
-static void place(pid_t pid, uint64_t rip, char *text, size_t size)
+static void place_of_address(pid_t pid, uint64_t rip, char *text, size_t size)
 {
 	char path[64], line[512];
 	FILE *maps;
@@ -276,11 +276,11 @@ static void place(pid_t pid, uint64_t rip, char *text, size_t size)
 
 void walk_place(const struct walk *w, char *text, size_t size)
 {
-	place(w->pid, w->rip, text, size);
+	place_of_address(w->pid, w->rip, text, size);
 }
 
 /* Where the device's library was called from, as far as the top of the stack tells. */
-static void callers(pid_t pid, uint64_t rsp, char *text, size_t size)
+static void callers_of(pid_t pid, uint64_t rsp, char *text, size_t size)
 {
 	uint64_t words[256];
 	struct iovec local = {words, sizeof(words)};
@@ -292,7 +292,7 @@ static void callers(pid_t pid, uint64_t rsp, char *text, size_t size)
 		char caller[160];
 		const char *name;
 
-		place(pid, words[i], caller, sizeof(caller));
+		place_of_address(pid, words[i], caller, sizeof(caller));
 		name = strstr(caller, "libsofthca-preload");
 		if (name && used + strlen(name) + 4 < size)
 			snprintf(text + used, size - used, " < %s", name);
@@ -309,8 +309,8 @@ void walk_place_of(pid_t pid, char *text, size_t size)
 	    waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status))
 		return;
 	if (!ptrace(PTRACE_GETREGS, pid, NULL, &regs)) {
-		place(pid, regs.rip, text, size);
-		callers(pid, regs.rsp, text, size);
+		place_of_address(pid, regs.rip, text, size);
+		callers_of(pid, regs.rsp, text, size);
 	}
 	(void)ptrace(PTRACE_DETACH, pid, NULL, NULL);
 }

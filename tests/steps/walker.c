@@ -65,7 +65,7 @@ static void post_one(enum ibv_wr_opcode opcode, size_t local, uint32_t bytes)
 	walk_end();
 }
 
-static void rereg(struct answer *a)
+static void rereg_region(struct answer *a)
 {
 	int err;
 
@@ -77,7 +77,7 @@ static void rereg(struct answer *a)
 		complain(a, "ibv_rereg_mr: %d", err);
 }
 
-static void dereg(struct answer *a)
+static void dereg_region(struct answer *a)
 {
 	int err;
 
@@ -88,7 +88,7 @@ static void dereg(struct answer *a)
 		complain(a, "ibv_dereg_mr: %s", strerror(err));
 }
 
-static void destroy(struct answer *a)
+static void destroy_queue(struct answer *a)
 {
 	int err;
 
@@ -106,7 +106,7 @@ static void to_state(enum ibv_qp_state state, struct answer *a)
 	walk_end();
 }
 
-static void query(struct answer *a)
+static void query_qp(struct answer *a)
 {
 	enum ibv_qp_state state;
 
@@ -124,7 +124,7 @@ static void poll_walked(void)
 	walk_end();
 }
 
-static void step(enum what what, struct answer *a)
+static void step_call(enum what what, struct answer *a)
 {
 	switch (what) {
 	case WRITE_8:
@@ -146,10 +146,10 @@ static void step(enum what what, struct answer *a)
 		post_one(IBV_WR_ATOMIC_FETCH_AND_ADD, STEPS_BYTES, 8);
 		break;
 	case DEREG:
-		dereg(a);
+		dereg_region(a);
 		break;
 	case REREG:
-		rereg(a);
+		rereg_region(a);
 		break;
 	case TO_ERROR:
 		to_state(IBV_QPS_ERR, a);
@@ -158,10 +158,10 @@ static void step(enum what what, struct answer *a)
 		to_state(IBV_QPS_RESET, a);
 		break;
 	case DESTROY:
-		destroy(a);
+		destroy_queue(a);
 		break;
 	case QUERY:
-		query(a);
+		query_qp(a);
 		break;
 	case POLL:
 	case WHATS:
@@ -187,7 +187,7 @@ static void warm_up(struct answer *a)
 	me.good_ids = 0;
 }
 
-static void finish(enum what what, bool error, struct answer *a)
+static void finish_call(enum what what, bool error, struct answer *a)
 {
 	if (error)
 		end_to_state(&me, IBV_QPS_ERR, a);
@@ -199,7 +199,7 @@ static void finish(enum what what, bool error, struct answer *a)
 		complain(a, "a READ that succeeded brought other bytes than were there");
 }
 
-static void epilogue(struct answer *a)
+static void write_after(struct answer *a)
 {
 	memset(me.own, BYTE_NEW, STEPS_BYTES);
 	end_post_all(&me, EPILOGUE_ID);
@@ -222,13 +222,13 @@ static void walker_obey(const struct order *o, enum what what, struct answer *a)
 		break;
 	case STEP:
 		memset(me.own, BYTE_NEW, STEPS_BYTES);
-		step(what, a);
+		step_call(what, a);
 		break;
 	case FINISH:
-		finish(what, o->arg, a);
+		finish_call(what, o->arg, a);
 		break;
 	case EPILOGUE:
-		epilogue(a);
+		write_after(a);
 		break;
 	case CHECK:
 		if (!all_are(me.mem, STEPS_BYTES, BYTE_POISON))

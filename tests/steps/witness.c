@@ -115,13 +115,13 @@ static void look_at(struct end *e, struct answer *a)
 	come_and_go(e, a);
 }
 
-static void reap(void)
+static void reap_completions(void)
 {
 	while (to_third.received < to_third.receives)
 		poll_end(&to_third);
 }
 
-static void probe(struct end *e)
+static void probe_walker(struct end *e)
 {
 	poll_end(e);
 	if (e->posted - e->done > PROBE_MOST)
@@ -132,7 +132,7 @@ static void probe(struct end *e)
 	end_post_all(e, number);
 }
 
-static void settle(struct end *e, bool error, struct answer *a)
+static void settle_requests(struct end *e, bool error, struct answer *a)
 {
 	if (error)
 		end_to_state(e, IBV_QPS_ERR, a);
@@ -152,7 +152,7 @@ static uint64_t old_number(void)
 }
 
 /* The parts of the walker's request that have arrived. */
-static uint64_t arrived(const struct end *e, enum what what)
+static uint64_t parts_arrived(const struct end *e, enum what what)
 {
 	uint64_t parts = 0, now;
 
@@ -208,26 +208,26 @@ static void take_back(struct end *e, enum what what, enum revoke how, struct ans
 	}
 	if (err)
 		complain(a, "the access cannot be taken back: %s", strerror(err));
-	a->value[0] = arrived(e, what);
+	a->value[0] = parts_arrived(e, what);
 	memset(e->mem, BYTE_POISON, STEPS_BYTES);
 }
 
-static void verify(struct end *e, enum what what, struct answer *a)
+static void verify_parts(struct end *e, enum what what, struct answer *a)
 {
 	uint64_t want = what == LIST_16 ? (1ull << STEPS_PARTS) - 1 : 1;
 	uint32_t messages = what == SEND ? 3 : 2;
 
 	poll_end(e);
-	if ((arrived(e, what) & want) != want)
+	if ((parts_arrived(e, what) & want) != want)
 		complain(a, "the request succeeded, but parts %#llx of %#llx arrived",
-			 (unsigned long long)arrived(e, what), (unsigned long long)want);
+			 (unsigned long long)parts_arrived(e, what), (unsigned long long)want);
 	if (e->received != messages || e->status)
 		complain(a, "%u receives completed instead of %u, first error: %s", e->received,
 			 messages, ibv_wc_status_str(e->status));
 }
 
 /* Whatever became of the peer: each receive completes, and all can be taken down. */
-static void drop(struct end *e, struct answer *a)
+static void drop_end(struct end *e, struct answer *a)
 {
 	enum ibv_qp_state state = e->qp ? end_state(e, a) : IBV_QPS_RESET;
 
@@ -256,7 +256,7 @@ static struct end *busy;
 static bool traffic_goes_on(void)
 {
 	if (busy)
-		probe(busy);
+		probe_walker(busy);
 	return busy;
 }
 
@@ -284,29 +284,29 @@ static void witness_obey(const struct order *o, enum what what, struct answer *a
 		look_at(e, a);
 		break;
 	case REAP:
-		reap();
+		reap_completions();
 		break;
 	case REVOKE:
 		take_back(e, what, (enum revoke)o->arg, a);
 		break;
 	case VERIFY:
-		verify(e, what, a);
+		verify_parts(e, what, a);
 		break;
 	case PROBE:
-		probe(e);
+		probe_walker(e);
 		break;
 	case TRAFFIC:
 		busy = e;
 		break;
 	case SETTLE:
-		settle(e, o->arg, a);
+		settle_requests(e, o->arg, a);
 		break;
 	case CHECK:
 		if (!all_are(e->mem, STEPS_BYTES, BYTE_POISON))
 			complain(a, "memory changed after the peer's access was taken back");
 		break;
 	case DROP:
-		drop(e, a);
+		drop_end(e, a);
 		break;
 	case QUIT:
 		_exit(0);

@@ -8,7 +8,7 @@
 #include "check.h"
 #include "test_subnet.h"
 
-static int64_t chunk(void *user, enum number_kind kind)
+static int64_t chunk_alloc(void *user, enum number_kind kind)
 {
 	struct test_device *r = user;
 	uint32_t c = ++r->next_chunk;
@@ -18,7 +18,7 @@ static int64_t chunk(void *user, enum number_kind kind)
 	return (int64_t)c << REGISTRY_CHUNK_SHIFT;
 }
 
-static void kicked(void *user)
+static void on_kick(void *user)
 {
 	((struct test_device *)user)->kicks++;
 }
@@ -48,7 +48,7 @@ void device_up(struct test_device *r)
 		.registry = r->registry, .subnet = r->subnet, .slots = r->slots, .slot = 0};
 	CHECK(!wire_process_create(&attr, &r->host));
 	for (unsigned i = 0; i < 2; i++) {
-		struct adapter_attr a = {.number_chunk = chunk, .kick = kicked, .user = r};
+		struct adapter_attr a = {.number_chunk = chunk_alloc, .kick = on_kick, .user = r};
 
 		CHECK(!wire_create(r->host, i, &r->wire[i]));
 		a.wire = r->wire[i];
@@ -229,7 +229,7 @@ void device_sender_up(struct test_device *r, struct device_qp *q, struct cq *cq)
 	device_connect(r, 0, q, q);
 }
 
-static void put(struct device_wqe *w, const void *data, size_t n)
+static void put_bytes(struct device_wqe *w, const void *data, size_t n)
 {
 	CHECK(w->at + n <= sizeof(w->bytes));
 	memcpy(w->bytes + w->at, data, n);
@@ -247,36 +247,36 @@ void device_wqe_begin(struct device_qp *q, struct device_wqe *w, uint8_t opcode,
 
 	memset(w, 0, sizeof(*w));
 	w->q = q;
-	put(w, &c, sizeof(c));
+	put_bytes(w, &c, sizeof(c));
 }
 
 void device_wqe_raddr(struct device_wqe *w, uint64_t va, uint32_t rkey)
 {
 	struct wqe_raddr r = {.va = be64_of(va), .rkey = be32_of(rkey)};
 
-	put(w, &r, sizeof(r));
+	put_bytes(w, &r, sizeof(r));
 }
 
 void device_wqe_atomic(struct device_wqe *w, uint64_t swap_add, uint64_t compare)
 {
 	struct wqe_atomic a = {be64_of(swap_add), be64_of(compare)};
 
-	put(w, &a, sizeof(a));
+	put_bytes(w, &a, sizeof(a));
 }
 
 void device_wqe_data(struct device_wqe *w, const void *addr, uint32_t len, uint32_t lkey)
 {
 	struct wqe_data d = {be32_of(len), be32_of(lkey), be64_of((uintptr_t)addr)};
 
-	put(w, &d, sizeof(d));
+	put_bytes(w, &d, sizeof(d));
 }
 
 void device_wqe_inline(struct device_wqe *w, const void *data, uint32_t len)
 {
 	be32 head = be32_of(WQE_DATA_INLINE | len);
 
-	put(w, &head, sizeof(head));
-	put(w, data, len);
+	put_bytes(w, &head, sizeof(head));
+	put_bytes(w, data, len);
 	w->at = (uint32_t)align_up(w->at, WQE_UNIT);
 }
 

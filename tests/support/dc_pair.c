@@ -6,12 +6,12 @@
 #include "check.h"
 #include "test_subnet.h"
 
-static void async(void *user, enum ib_event event)
+static void on_async(void *user, enum ib_event event)
 {
 	((struct device_qp *)user)->async[event]++;
 }
 
-static void move(struct qp *qp, struct qp_attr *attr, enum ib_qp_state state, uint32_t mask)
+static void qp_move(struct qp *qp, struct qp_attr *attr, enum ib_qp_state state, uint32_t mask)
 {
 	attr->state = state;
 	CHECK(!qp_modify(qp, attr, IB_QP_STATE | mask));
@@ -22,9 +22,9 @@ void dc_dci_to_rts(struct dc_pair *t, struct device_qp *q)
 	struct qp_attr attr;
 
 	device_attr(&t->device, t->dev, q, &attr);
-	move(q->qp, &attr, IB_QPS_INIT, DC_DCI_INIT);
-	move(q->qp, &attr, IB_QPS_RTR, IB_QP_PATH_MTU);
-	move(q->qp, &attr, IB_QPS_RTS, DC_DCI_RTS);
+	qp_move(q->qp, &attr, IB_QPS_INIT, DC_DCI_INIT);
+	qp_move(q->qp, &attr, IB_QPS_RTR, IB_QP_PATH_MTU);
+	qp_move(q->qp, &attr, IB_QPS_RTS, DC_DCI_RTS);
 }
 
 void dc_dci_up(struct dc_pair *t, struct device_qp *q, int log_errored)
@@ -43,7 +43,7 @@ void dc_dci_up(struct dc_pair *t, struct device_qp *q, int log_errored)
 		.dbrec = q->dbrec,
 		.dc_streams = log_errored >= 0,
 		.log_dc_errored = (uint8_t)(log_errored < 0 ? 0 : log_errored),
-		.async = async,
+		.async = on_async,
 		.user = q,
 	};
 	CHECK(!qp_create(t->device.adapter[t->dev], &attr, &q->qp));
@@ -64,8 +64,8 @@ static void dct_create_qp(struct dc_pair *t, struct dc_target *s)
 
 	CHECK(!qp_create(t->device.adapter[t->dev], &attr, &s->qp));
 	device_attr(&t->device, t->dev, &t->dci[0], &to);
-	move(s->qp, &to, IB_QPS_INIT, DC_DCT_INIT);
-	move(s->qp, &to, IB_QPS_RTR, DC_DCT_RTR);
+	qp_move(s->qp, &to, IB_QPS_INIT, DC_DCT_INIT);
+	qp_move(s->qp, &to, IB_QPS_RTR, DC_DCT_RTR);
 }
 
 static void dct_up(struct dc_pair *t, struct dc_target *s)

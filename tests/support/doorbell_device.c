@@ -24,7 +24,7 @@ void doorbell_device_named(void *user, uint32_t qpn)
 		doorbell_queue_serve(&r->queues[qpn].user);
 }
 
-static void kick(void *user)
+static void on_kick(void *user)
 {
 	sem_post(&((struct doorbell_device *)user)->kicked);
 }
@@ -46,7 +46,7 @@ void doorbell_device_open(struct doorbell_device *r, bool hooks, unsigned queues
 	CHECK(r->fd >= 0 && !ftruncate(r->fd, UAR_BYTES));
 	r->device = doorbell_device_map(r->fd);
 	r->program = doorbell_device_map(r->fd);
-	doorbell_start(kick, r);
+	doorbell_start(on_kick, r);
 	attr = (struct doorbell_page_attr){
 		.regs = r->device,
 		.hooks = &r->hooks,

@@ -9,7 +9,7 @@ bool maybe(struct sig_case *s, unsigned percent)
 }
 
 /* Now and then the values at which something happens. */
-static uint32_t tag(struct sig_case *s, uint32_t all)
+static uint32_t draw_tag(struct sig_case *s, uint32_t all)
 {
 	switch (rng_below(&s->rng, 6)) {
 	case 0:
@@ -23,7 +23,7 @@ static uint32_t tag(struct sig_case *s, uint32_t all)
 	}
 }
 
-static uint8_t mask(struct sig_case *s)
+static uint8_t draw_mask(struct sig_case *s)
 {
 	static const uint8_t usual[] = {0xff, 0xf0, 0xc0, 0x30, 0x0f, 0xcf, 0x3f, 0};
 
@@ -56,9 +56,9 @@ static void random_domain(struct sig_case *s, struct sig_domain *d)
 		return;
 	d->ref_increment = maybe(s, 50);
 	d->escape = (enum sig_escape)rng_below(&s->rng, 3);
-	d->app_tag = (uint16_t)tag(s, 0xffff);
+	d->app_tag = (uint16_t)draw_tag(s, 0xffff);
 	d->app_mask = maybe(s, 70) ? 0xffff : (uint16_t)rng_next(&s->rng);
-	d->ref_tag = tag(s, UINT32_MAX);
+	d->ref_tag = draw_tag(s, UINT32_MAX);
 }
 
 static void random_config(struct sig_case *s)
@@ -76,19 +76,19 @@ static void random_config(struct sig_case *s)
 		if (maybe(s, 30))
 			w->seed_ones = !w->seed_ones;
 		if (maybe(s, 30))
-			w->ref_tag = tag(s, UINT32_MAX);
+			w->ref_tag = draw_tag(s, UINT32_MAX);
 		if (maybe(s, 30) && is_t10dif(m->type))
 			w->type = SIG_T10DIF_CRC + SIG_T10DIF_CSUM - m->type;
 	} else if (maybe(s, 30) && w->type != SIG_NONE && m->type != SIG_NONE &&
 		   m->block % 8 == 0) {
 		w->block = m->block;
 	}
-	c->check_mask = mask(s);
+	c->check_mask = draw_mask(s);
 	c->same_structure = true;
 	if (sig_config_check(c) || maybe(s, 15))
 		c->same_structure = false;
 	else
-		c->copy_mask = mask(s);
+		c->copy_mask = draw_mask(s);
 	CHECK(sig_config_check(c) == SIG_ACCEPTED);
 }
 

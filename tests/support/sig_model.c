@@ -39,7 +39,7 @@ static uint64_t crc_bits(const struct crc *c, bool ones, const uint8_t *data, ui
 	return reversed;
 }
 
-static uint16_t checksum(bool ones, const uint8_t *data, uint64_t n)
+static uint16_t t10dif_checksum(bool ones, const uint8_t *data, uint64_t n)
 {
 	uint32_t sum = ones ? 0xffff : 0;
 
@@ -51,7 +51,7 @@ static uint16_t checksum(bool ones, const uint8_t *data, uint64_t n)
 	return (uint16_t)~sum;
 }
 
-static void store(uint8_t *out, uint64_t value, unsigned bytes, bool little)
+static void store_number(uint8_t *out, uint64_t value, unsigned bytes, bool little)
 {
 	for (unsigned i = 0; i < bytes; i++)
 		out[i] = (uint8_t)(value >> 8 * (little ? i : bytes - 1 - i));
@@ -73,25 +73,25 @@ uint32_t model_signature(const struct sig_domain *d, uint64_t block, const uint8
 	memset(out, 0, 8);
 	switch (d->type) {
 	case SIG_T10DIF_CRC:
-		store(out, crc_bits(&t10dif, d->seed_ones, data, n), 2, false);
+		store_number(out, crc_bits(&t10dif, d->seed_ones, data, n), 2, false);
 		break;
 	case SIG_T10DIF_CSUM:
-		store(out, checksum(d->seed_ones, data, n), 2, false);
+		store_number(out, t10dif_checksum(d->seed_ones, data, n), 2, false);
 		break;
 	case SIG_CRC32:
-		store(out, crc_bits(&crc32, d->seed_ones, data, n), 4, false);
+		store_number(out, crc_bits(&crc32, d->seed_ones, data, n), 4, false);
 		return 4;
 	case SIG_CRC32C:
-		store(out, crc_bits(&crc32c, d->seed_ones, data, n), 4, true);
+		store_number(out, crc_bits(&crc32c, d->seed_ones, data, n), 4, true);
 		return 4;
 	case SIG_CRC64_XP10:
-		store(out, crc_bits(&xp10, d->seed_ones, data, n), 8, true);
+		store_number(out, crc_bits(&xp10, d->seed_ones, data, n), 8, true);
 		return 8;
 	default:
 		return 0;
 	}
-	store(out + 2, d->app_tag, 2, false);
-	store(out + 4, d->ref_tag + (d->ref_increment ? block : 0), 4, false);
+	store_number(out + 2, d->app_tag, 2, false);
+	store_number(out + 4, d->ref_tag + (d->ref_increment ? block : 0), 4, false);
 	return 8;
 }
 
@@ -124,8 +124,8 @@ uint64_t model_memory_bytes(const struct sig_config *c, enum sig_direction dir, 
 }
 
 /* Bytes first to last of the signature, by the mask: 1 << 7 is the first. */
-static bool differ(const uint8_t *a, const uint8_t *b, unsigned first, unsigned last, uint8_t mask,
-		   const uint8_t *bits)
+static bool bytes_differ(const uint8_t *a, const uint8_t *b, unsigned first, unsigned last,
+			 uint8_t mask, const uint8_t *bits)
 {
 	for (unsigned i = first; i <= last; i++)
 		if (mask & 0x80u >> i && (a[i] ^ b[i]) & bits[i])
@@ -133,7 +133,7 @@ static bool differ(const uint8_t *a, const uint8_t *b, unsigned first, unsigned 
 	return false;
 }
 
-static bool escaped(const struct sig_domain *d, const uint8_t *found)
+static bool is_escaped(const struct sig_domain *d, const uint8_t *found)
 {
 	bool app = found[2] == 0xff && found[3] == 0xff;
 	bool ref = found[4] == 0xff && found[5] == 0xff && found[6] == 0xff && found[7] == 0xff;
@@ -143,8 +143,8 @@ static bool escaped(const struct sig_domain *d, const uint8_t *found)
 	return d->escape == SIG_ESCAPE_APP ? app : app && ref;
 }
 
-static void check(const struct sig_config *c, const struct sig_domain *d, uint64_t block,
-		  const uint8_t *data, const uint8_t *field, struct model_result *r)
+static void check_block(const struct sig_config *c, const struct sig_domain *d, uint64_t block,
+			const uint8_t *data, const uint8_t *field, struct model_result *r)
 {
 	uint8_t bits[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 	uint32_t guard_bytes = is_t10dif(d->type) ? 2 : bytes_of(d);
@@ -153,16 +153,16 @@ static void check(const struct sig_config *c, const struct sig_domain *d, uint64
 	uint8_t computed[8];
 	uint32_t n = model_signature(d, block, data, d->block, computed);
 
-	if (escaped(d, field))
+	if (is_escaped(d, field))
 		return;
-	if (differ(field, computed, 0, guard_bytes - 1, c->check_mask, bits))
+	if (bytes_differ(field, computed, 0, guard_bytes - 1, c->check_mask, bits))
 		kind = SIG_BAD_GUARD;
 	if (is_t10dif(d->type) && kind == SIG_NO_ERROR) {
 		bits[2] = (uint8_t)(d->app_mask >> 8);
 		bits[3] = (uint8_t)d->app_mask;
-		if (differ(field, computed, 2, 3, c->check_mask, bits))
+		if (bytes_differ(field, computed, 2, 3, c->check_mask, bits))
 			kind = SIG_BAD_APP_TAG;
-		else if (differ(field, computed, 4, 7, c->check_mask, bits))
+		else if (bytes_differ(field, computed, 4, 7, c->check_mask, bits))
 			kind = SIG_BAD_REF_TAG;
 	}
 	if (kind == SIG_NO_ERROR)
@@ -205,7 +205,8 @@ void model_transfer(const struct sig_config *c, enum sig_direction dir, uint64_t
 		if (from->type == SIG_NONE || (i + 1) % from->block)
 			continue;
 		if (at + bytes_of(from) <= in_bytes)
-			check(c, from, i / from->block, data + i + 1 - from->block, in + at, r);
+			check_block(c, from, i / from->block, data + i + 1 - from->block, in + at,
+				    r);
 		at += bytes_of(from);
 	}
 	/* The other side's stream, which may end in a signature. */

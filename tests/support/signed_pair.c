@@ -9,14 +9,14 @@
 
 static const uint16_t lids[2] = {7, 9};
 
-static unsigned dev(const struct signed_pair *t, unsigned side)
+static unsigned dev_of(const struct signed_pair *t, unsigned side)
 {
 	return t->two_processes ? side : 0;
 }
 
 struct adapter *signed_pair_adapter(struct signed_pair *t, unsigned side)
 {
-	return t->device.adapter[dev(t, side)];
+	return t->device.adapter[dev_of(t, side)];
 }
 
 struct slot_user {
@@ -92,7 +92,7 @@ static void list_up(struct signed_pair *t, unsigned side)
 		CHECK(!psv_create(signed_pair_adapter(t, side), s->q.pdn, &s->psv[i]));
 }
 
-static void up(struct signed_pair *t, const struct signed_pair *kind)
+static void pair_up(struct signed_pair *t, const struct signed_pair *kind)
 {
 	enum ib_qp_type type = kind->type;
 	bool two_processes = kind->two_processes;
@@ -105,28 +105,29 @@ static void up(struct signed_pair *t, const struct signed_pair *kind)
 	for (unsigned i = 0; i < 2; i++) {
 		struct signed_pair_side *s = &t->side[i];
 
-		device_qp_up(&t->device, dev(t, i), &s->q, type);
+		device_qp_up(&t->device, dev_of(t, i), &s->q, type);
 		s->memory = malloc(SIGNED_PAIR_BYTES);
 		CHECK(s->memory);
-		s->lkey = device_mr(&t->device, dev(t, i), s->q.pdn, s->memory, SIGNED_PAIR_BYTES,
-				    DEVICE_ALL_ACCESS, &s->region);
+		s->lkey = device_mr(&t->device, dev_of(t, i), s->q.pdn, s->memory,
+				    SIGNED_PAIR_BYTES, DEVICE_ALL_ACCESS, &s->region);
 		list_up(t, i);
 	}
 }
 
 void signed_pair_up(struct signed_pair *t, bool two_processes)
 {
-	up(t, &(struct signed_pair){.two_processes = two_processes, .type = IB_QPT_RC});
+	pair_up(t, &(struct signed_pair){.two_processes = two_processes, .type = IB_QPT_RC});
 }
 
 void signed_pair_up_exposed(struct signed_pair *t)
 {
-	up(t, &(struct signed_pair){.two_processes = true, .exposed = true, .type = IB_QPT_RC});
+	pair_up(t,
+		&(struct signed_pair){.two_processes = true, .exposed = true, .type = IB_QPT_RC});
 }
 
 void signed_pair_up_of(struct signed_pair *t, enum ib_qp_type type)
 {
-	up(t, &(struct signed_pair){.type = type});
+	pair_up(t, &(struct signed_pair){.type = type});
 }
 
 void signed_pair_down(struct signed_pair *t)
@@ -156,8 +157,8 @@ void signed_pair_down(struct signed_pair *t)
 	close(t->fabric->channel_fd);
 }
 
-static void step(struct signed_pair *t, unsigned side, enum ib_qp_state state, uint32_t mask,
-		 enum ib_mtu mtu)
+static void qp_step(struct signed_pair *t, unsigned side, enum ib_qp_state state, uint32_t mask,
+		    enum ib_mtu mtu)
 {
 	struct qp_attr attr;
 
@@ -171,7 +172,7 @@ static void step(struct signed_pair *t, unsigned side, enum ib_qp_state state, u
 	CHECK(!qp_modify(t->side[side].q.qp, &attr, mask));
 }
 
-static void restart(struct device_qp *q)
+static void restart_qp(struct device_qp *q)
 {
 	q->sq_pi = q->rq_pi = 0;
 	memset(q->dbrec, 0, sizeof(q->dbrec));
@@ -181,24 +182,24 @@ static void restart(struct device_qp *q)
 void signed_pair_connect(struct signed_pair *t, enum ib_mtu mtu)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		step(t, i, IB_QPS_RESET, IB_QP_STATE, mtu);
-		restart(&t->side[i].q);
+		qp_step(t, i, IB_QPS_RESET, IB_QP_STATE, mtu);
+		restart_qp(&t->side[i].q);
 	}
 	if (t->type != IB_QPT_RC) {
 		device_connect(&t->device, 0, &t->side[0].q, &t->side[1].q);
 		return;
 	}
 	for (unsigned i = 0; i < 2; i++) {
-		step(t, i, IB_QPS_INIT,
-		     IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS, mtu);
-		step(t, i, IB_QPS_RTR,
-		     IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN |
-			     IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER,
-		     mtu);
-		step(t, i, IB_QPS_RTS,
-		     IB_QP_STATE | IB_QP_SQ_PSN | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
-			     IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC,
-		     mtu);
+		qp_step(t, i, IB_QPS_INIT,
+			IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS, mtu);
+		qp_step(t, i, IB_QPS_RTR,
+			IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN |
+				IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER,
+			mtu);
+		qp_step(t, i, IB_QPS_RTS,
+			IB_QP_STATE | IB_QP_SQ_PSN | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
+				IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC,
+			mtu);
 	}
 }
 

@@ -106,7 +106,7 @@ struct ibv_ah_attr device_ah_attr(const struct device_port *port, const struct d
 	return ah;
 }
 
-static void modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, const char *to)
+static void modify_or_die(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, const char *to)
 {
 	int err = ibv_modify_qp(qp, attr, mask);
 
@@ -124,8 +124,9 @@ void device_qp_init(struct ibv_qp *qp, const struct device_connection *how)
 	};
 	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 
-	modify(qp, &attr, mask | (qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS),
-	       "INIT");
+	modify_or_die(qp, &attr,
+		      mask | (qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS),
+		      "INIT");
 }
 
 void device_qp_connect(const struct device_port *port, struct ibv_qp *qp,
@@ -148,7 +149,7 @@ void device_qp_connect(const struct device_port *port, struct ibv_qp *qp,
 		attr.min_rnr_timer = how->min_rnr_timer;
 		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	}
-	modify(qp, &attr, mask, "RTR");
+	modify_or_die(qp, &attr, mask, "RTR");
 
 	attr.qp_state = IBV_QPS_RTS;
 	attr.sq_psn = psn;
@@ -161,7 +162,7 @@ void device_qp_connect(const struct device_port *port, struct ibv_qp *qp,
 		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			IBV_QP_MAX_QP_RD_ATOMIC;
 	}
-	modify(qp, &attr, mask, "RTS");
+	modify_or_die(qp, &attr, mask, "RTS");
 }
 
 enum ibv_qp_state device_qp_state(struct ibv_qp *qp)

@@ -25,7 +25,7 @@ struct way_pair *way_pair_new(void)
 	return p;
 }
 
-static void *hold(void *arg)
+static void *hold_alive(void *arg)
 {
 	struct way_pair *p = arg;
 
@@ -45,7 +45,7 @@ void way_pair_hold(struct way_pair *p)
 
 	p->pid = getpid();
 	atomic_store(&hold_state, 0);
-	CHECK(!pthread_create(&holder, NULL, hold, p));
+	CHECK(!pthread_create(&holder, NULL, hold_alive, p));
 	way_pair_await(&hold_state, 1);
 }
 

@@ -13,14 +13,14 @@
 
 static const uint8_t group[6] = {0x01, 0x50, 0x56, 0x19, 0x20, 0xa7};
 
-static void transfer(struct raw_end *tx, struct raw_end *rx)
+static void transfer_bytes(struct raw_end *tx, struct raw_end *rx)
 {
 	raw_end_receive(rx);
 	raw_end_send(tx, FRAME);
 	NEED(raw_end_arrived(rx, RAW_PATIENCE_MS) == FRAME);
 }
 
-static struct ibv_flow *rule(struct raw_end *e, struct ibv_counters *counters)
+static struct ibv_flow *add_rule(struct raw_end *e, struct ibv_counters *counters)
 {
 	struct ibv_flow_spec_eth eth = {.type = IBV_FLOW_SPEC_ETH, .size = sizeof(eth)};
 	struct ibv_flow_spec_counter_action count = {
@@ -70,17 +70,17 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < 2; i++)
 		NEED(!ibv_attach_counters_point_flow(counters, &attach[i], NULL));
 	raw_row("nothing to read without a rule", ibv_read_counters(counters, v, 3, 0) == EINVAL);
-	NEED((flow = rule(&rx, counters)));
+	NEED((flow = add_rule(&rx, counters)));
 	for (unsigned i = 0; i < FRAMES; i++)
-		transfer(&tx, &rx);
+		transfer_bytes(&tx, &rx);
 	raw_row("too few places", ibv_read_counters(counters, v, 2, 0) == EINVAL);
 	raw_row("packets and bytes", !ibv_read_counters(counters, v, 3, 0) && v[2] == FRAMES &&
 					     v[0] == FRAMES * FRAME && v[1] == 0);
 	raw_row("in use", ibv_destroy_counters(counters) == EBUSY);
 	NEED(!ibv_destroy_flow(flow));
 	/* the second rule counts into the same places and goes on from there */
-	NEED((flow = rule(&rx, counters)));
-	transfer(&tx, &rx);
+	NEED((flow = add_rule(&rx, counters)));
+	transfer_bytes(&tx, &rx);
 	raw_row("a second rule",
 		!ibv_read_counters(counters, v, 3, IBV_READ_COUNTERS_ATTR_PREFER_CACHED) &&
 			v[2] == FRAMES + 1);

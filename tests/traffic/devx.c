@@ -63,17 +63,17 @@ static struct {
 	uint32_t ci, sq, rq, event_sn;
 } t;
 
-static uint8_t *page(unsigned n)
+static uint8_t *page_at(unsigned n)
 {
 	return t.memory + (size_t)n * PAGE;
 }
 
-static uint32_t *record(unsigned word)
+static uint32_t *record_at(unsigned word)
 {
-	return (uint32_t *)(void *)page(2) + word;
+	return (uint32_t *)(void *)page_at(2) + word;
 }
 
-static void begin(uint8_t *in, size_t n, unsigned op, uint32_t number)
+static void begin_command(uint8_t *in, size_t n, unsigned op, uint32_t number)
 {
 	memset(in, 0, n);
 	prm_set(in, CMD_IN_OPCODE, op);
@@ -86,14 +86,14 @@ static void create_cq(void)
 {
 	uint8_t in[CREATE_CQ_IN_BYTES], out[CMD_OUT_BYTES] = {0}, *c = in + CREATE_CQ_CONTEXT;
 
-	begin(in, sizeof(in), PRM_OP_CREATE_CQ, 0);
+	begin_command(in, sizeof(in), PRM_OP_CREATE_CQ, 0);
 	prm_set(in, CREATE_CQ_UMEM, t.cq_umem->umem_id);
 	prm_set(c, CQC_DBR_UMEM, t.record_umem->umem_id);
 	prm_set(c, CQC_LOG_SIZE, LOG_CQ);
 	prm_set(c, CQC_UAR_PAGE, t.uar->page_id);
 	prm_set(c, CQC_EQN, t.eqn);
 	for (unsigned i = 0; i < 1u << LOG_CQ; i++)
-		page(0)[i * 64 + 63] = 0xf0;
+		page_at(0)[i * 64 + 63] = 0xf0;
 	t.cq = mlx5dv_devx_obj_create(t.ctx, in, sizeof(in), out, sizeof(out));
 	NEED(t.cq);
 	t.cqn = prm_get32(out, CMD_OUT_NUMBER);
@@ -103,7 +103,7 @@ static void fill_qp(uint8_t *in)
 {
 	uint8_t *c = in + CREATE_QP_CONTEXT;
 
-	begin(in, CREATE_QP_IN_BYTES, PRM_OP_CREATE_QP, 0);
+	begin_command(in, CREATE_QP_IN_BYTES, PRM_OP_CREATE_QP, 0);
 	prm_set(in, CREATE_QP_UMEM, t.ring_umem->umem_id);
 	prm_set(c, QPC_PD, t.pdn);
 	prm_set(c, QPC_LOG_RQ_SIZE, LOG_RQ);
@@ -129,7 +129,7 @@ static void create_mkey(void)
 {
 	uint8_t in[CREATE_MKEY_IN_BYTES], out[CMD_OUT_BYTES] = {0}, *c = in + CREATE_MKEY_CONTEXT;
 
-	begin(in, sizeof(in), PRM_OP_CREATE_MKEY, 0);
+	begin_command(in, sizeof(in), PRM_OP_CREATE_MKEY, 0);
 	prm_set(in, CREATE_MKEY_UMEM, t.data_umem->umem_id);
 	prm_set(c, MKC_PD, t.pdn);
 	prm_set(c, MKC_QPN, 0xffffff);
@@ -137,7 +137,7 @@ static void create_mkey(void)
 	prm_set(c, MKC_ACCESS_MODE_LOW, MKC_MODE_MTT);
 	prm_set(c, MKC_LOCAL_READ, 1);
 	prm_set(c, MKC_LOCAL_WRITE, 1);
-	prm_set(c, MKC_START, (uintptr_t)page(3));
+	prm_set(c, MKC_START, (uintptr_t)page_at(3));
 	prm_set(c, MKC_LENGTH, PAGE);
 	prm_set(c, MKC_LIST_OCTOWORDS, 1);
 	t.mkey = mlx5dv_devx_obj_create(t.ctx, in, sizeof(in), out, sizeof(out));
@@ -145,11 +145,11 @@ static void create_mkey(void)
 	t.lkey = prm_get32(out, CMD_OUT_NUMBER) << 8 | 0x5a;
 }
 
-static int transition(unsigned op, uint32_t qpn, uint8_t out[CMD_OUT_BYTES])
+static int transition_qp(unsigned op, uint32_t qpn, uint8_t out[CMD_OUT_BYTES])
 {
 	uint8_t in[MODIFY_QP_IN_BYTES], *c = in + MODIFY_QP_CONTEXT, *path = c + QPC_PRIMARY_PATH;
 
-	begin(in, sizeof(in), op, qpn);
+	begin_command(in, sizeof(in), op, qpn);
 	memset(out, 0, CMD_OUT_BYTES);
 	prm_set(c, QPC_MTU, 3);
 	prm_set(c, QPC_REMOTE_QPN, qpn);
@@ -166,10 +166,10 @@ static int transition(unsigned op, uint32_t qpn, uint8_t out[CMD_OUT_BYTES])
 	return mlx5dv_devx_obj_modify(t.qp, in, sizeof(in), out, CMD_OUT_BYTES);
 }
 
-static struct mlx5dv_devx_umem *umem(unsigned n)
+static struct mlx5dv_devx_umem *umem_of(unsigned n)
 {
 	struct mlx5dv_devx_umem *u =
-		mlx5dv_devx_umem_reg(t.ctx, page(n), PAGE, IBV_ACCESS_LOCAL_WRITE);
+		mlx5dv_devx_umem_reg(t.ctx, page_at(n), PAGE, IBV_ACCESS_LOCAL_WRITE);
 
 	NEED(u);
 	return u;
@@ -213,10 +213,10 @@ static void open_device(const char *device, int gid_index)
 	t.memory = aligned_alloc(PAGE, 4 * PAGE);
 	NEED(t.memory);
 	memset(t.memory, 0, 4 * PAGE);
-	t.cq_umem = umem(0);
-	t.ring_umem = umem(1);
-	t.record_umem = umem(2);
-	t.data_umem = umem(3);
+	t.cq_umem = umem_of(0);
+	t.ring_umem = umem_of(1);
+	t.record_umem = umem_of(2);
+	t.data_umem = umem_of(3);
 }
 
 /* ---- traffic ---- */
@@ -225,25 +225,25 @@ static void put_data(uint8_t *wqe, uint32_t off)
 {
 	struct mlx5_wqe_data_seg *d = (void *)wqe;
 
-	mlx5dv_set_data_seg(d, MSG_BYTES, t.lkey, (uintptr_t)page(3) + off);
+	mlx5dv_set_data_seg(d, MSG_BYTES, t.lkey, (uintptr_t)page_at(3) + off);
 }
 
 static void post_recv(uint32_t off)
 {
-	put_data(page(1) + (t.rq++ % (1u << LOG_RQ)) * 16, off);
-	__atomic_store_n(record(2), htonl(t.rq & 0xffff), __ATOMIC_RELEASE);
+	put_data(page_at(1) + (t.rq++ % (1u << LOG_RQ)) * 16, off);
+	__atomic_store_n(record_at(2), htonl(t.rq & 0xffff), __ATOMIC_RELEASE);
 }
 
 static void post_send(uint32_t off)
 {
-	uint8_t *wqe = page(1) + (16u << LOG_RQ) + (t.sq % (1u << LOG_SQ)) * 64;
+	uint8_t *wqe = page_at(1) + (16u << LOG_RQ) + (t.sq % (1u << LOG_SQ)) * 64;
 	struct mlx5_wqe_ctrl_seg *ctrl = (void *)wqe;
 
 	mlx5dv_set_ctrl_seg(ctrl, (uint16_t)t.sq, MLX5_OPCODE_SEND, 0, t.qpn,
 			    MLX5_WQE_CTRL_CQ_UPDATE, 2, 0, 0);
 	put_data(wqe + sizeof(*ctrl), off);
 	t.sq++;
-	__atomic_store_n(record(3), htonl(t.sq & 0xffff), __ATOMIC_RELEASE);
+	__atomic_store_n(record_at(3), htonl(t.sq & 0xffff), __ATOMIC_RELEASE);
 	__atomic_store_n((uint64_t *)t.uar->reg_addr, *(uint64_t *)(void *)wqe, __ATOMIC_RELEASE);
 }
 
@@ -255,7 +255,7 @@ static void arm_cq(void)
 		uint64_t both;
 	} bell = {{htonl(word), htonl(t.cqn)}};
 
-	__atomic_store_n(record(1), htonl(word), __ATOMIC_RELEASE);
+	__atomic_store_n(record_at(1), htonl(word), __ATOMIC_RELEASE);
 	__atomic_store_n((uint64_t *)(void *)((uint8_t *)t.uar->base_addr + 0x20), bell.both,
 			 __ATOMIC_RELEASE);
 	t.event_sn++;
@@ -264,14 +264,14 @@ static void arm_cq(void)
 /* Opcode of the next completion, or -1. */
 static int poll_cq(void)
 {
-	uint8_t *last = page(0) + (t.ci % (1u << LOG_CQ)) * 64 + 63, op;
+	uint8_t *last = page_at(0) + (t.ci % (1u << LOG_CQ)) * 64 + 63, op;
 	time_t end = time(NULL) + PATIENCE / 1000;
 
 	do {
 		op = __atomic_load_n(last, __ATOMIC_ACQUIRE);
 		if (op >> 4 != 0xf && (op & 1) == (t.ci >> LOG_CQ & 1)) {
 			t.ci++;
-			__atomic_store_n(record(0), htonl(t.ci & 0xffffff), __ATOMIC_RELEASE);
+			__atomic_store_n(record_at(0), htonl(t.ci & 0xffffff), __ATOMIC_RELEASE);
 			return op >> 4;
 		}
 	} while (time(NULL) < end);
@@ -279,18 +279,18 @@ static int poll_cq(void)
 }
 
 /* A message to ourselves: completions of both sides. */
-static bool exchange(uint8_t fill)
+static bool exchange_message(uint8_t fill)
 {
 	int first, second;
 
-	memset(page(3), fill, MSG_BYTES);
-	memset(page(3) + MSG_BYTES, 0, MSG_BYTES);
+	memset(page_at(3), fill, MSG_BYTES);
+	memset(page_at(3) + MSG_BYTES, 0, MSG_BYTES);
 	post_recv(MSG_BYTES);
 	post_send(0);
 	first = poll_cq();
 	second = poll_cq();
 	return first + second == 2 && first != second &&
-	       !memcmp(page(3), page(3) + MSG_BYTES, MSG_BYTES);
+	       !memcmp(page_at(3), page_at(3) + MSG_BYTES, MSG_BYTES);
 }
 
 /* ---- cases ---- */
@@ -300,21 +300,21 @@ static void case_connect(const char *name)
 	uint8_t out[CMD_OUT_BYTES];
 
 	/* not in that state */
-	EXPECT(transition(PRM_OP_RTR2RTS_QP, t.qpn, out));
-	EXPECT(!transition(PRM_OP_RST2INIT_QP, t.qpn, out));
-	EXPECT(!transition(PRM_OP_INIT2RTR_QP, t.qpn, out));
-	EXPECT(!transition(PRM_OP_RTR2RTS_QP, t.qpn, out));
+	EXPECT(transition_qp(PRM_OP_RTR2RTS_QP, t.qpn, out));
+	EXPECT(!transition_qp(PRM_OP_RST2INIT_QP, t.qpn, out));
+	EXPECT(!transition_qp(PRM_OP_INIT2RTR_QP, t.qpn, out));
+	EXPECT(!transition_qp(PRM_OP_RTR2RTS_QP, t.qpn, out));
 	printf("PASS\t%s\t\n", name);
 }
 
 static void case_traffic(const char *name)
 {
 	for (unsigned i = 0; i < 100; i++)
-		EXPECT(exchange((uint8_t)(i + 1)));
+		EXPECT(exchange_message((uint8_t)(i + 1)));
 	printf("PASS\t%s\t\n", name);
 }
 
-static bool readable(int fd, int ms)
+static bool is_readable(int fd, int ms)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
@@ -343,23 +343,23 @@ static void case_events(const char *name)
 	EXPECT(!mlx5dv_devx_subscribe_devx_event(brief, t.cq, sizeof(comp), &comp, 0x5678));
 	EXPECT(!mlx5dv_devx_subscribe_devx_event_fd(brief, fd, t.cq, comp));
 	/* not armed: no event */
-	EXPECT(exchange(1));
-	EXPECT(!readable(full->fd, 20));
+	EXPECT(exchange_message(1));
+	EXPECT(!is_readable(full->fd, 20));
 	arm_cq();
-	EXPECT(exchange(2));
-	EXPECT(readable(full->fd, PATIENCE) && readable(brief->fd, PATIENCE) &&
-	       readable(fd, PATIENCE));
+	EXPECT(exchange_message(2));
+	EXPECT(is_readable(full->fd, PATIENCE) && is_readable(brief->fd, PATIENCE) &&
+	       is_readable(fd, PATIENCE));
 	arm_cq();
-	EXPECT(exchange(3));
+	EXPECT(exchange_message(3));
 	/* one at a time, though two are there and the room is for more */
 	for (unsigned i = 0; i < 2; i++) {
-		EXPECT(readable(full->fd, PATIENCE));
+		EXPECT(is_readable(full->fd, PATIENCE));
 		EXPECT(mlx5dv_devx_get_event(full, (void *)&event, sizeof(event)) ==
 		       sizeof(uint64_t) + EQE_BYTES);
 		EXPECT(event.cookie == 0x1234);
 		EXPECT(prm_get(event.eqe, EQE_TYPE) == EQE_COMP);
 		EXPECT(prm_get(event.eqe, EQE_COMP_CQN) == t.cqn);
-		EXPECT(readable(brief->fd, PATIENCE));
+		EXPECT(is_readable(brief->fd, PATIENCE));
 		EXPECT(mlx5dv_devx_get_event(brief, (void *)&event, sizeof(event)) ==
 		       sizeof(uint64_t));
 		EXPECT(event.cookie == 0x5678);
@@ -370,7 +370,7 @@ static void case_events(const char *name)
 	close(fd);
 	/* nobody listens any more */
 	arm_cq();
-	EXPECT(exchange(4));
+	EXPECT(exchange_message(4));
 	printf("PASS\t%s\t\n", name);
 }
 
@@ -384,7 +384,7 @@ static void case_async(const char *name)
 	} answer;
 
 	EXPECT(comp);
-	begin(in, sizeof(in), PRM_OP_QUERY_QP, t.qpn);
+	begin_command(in, sizeof(in), PRM_OP_QUERY_QP, t.qpn);
 	for (uint64_t i = 0; i < 3; i++)
 		EXPECT(!mlx5dv_devx_obj_query_async(t.qp, in, sizeof(in), QUERY_QP_OUT_BYTES, 7 + i,
 						    comp));
@@ -400,7 +400,7 @@ static void case_async(const char *name)
 }
 
 /* errno, or the status of the mailbox if the firmware refused. */
-static int refused(const void *in, size_t n, size_t out_len)
+static int command_refused(const void *in, size_t n, size_t out_len)
 {
 	uint8_t out[QUERY_QP_OUT_BYTES] = {0};
 	struct mlx5dv_devx_obj *obj = mlx5dv_devx_obj_create(t.ctx, in, n, out, out_len);
@@ -420,49 +420,49 @@ static void case_refusals(const char *name)
 	uint8_t in[CREATE_QP_IN_BYTES], out[QUERY_QP_OUT_BYTES];
 
 	fill_qp(in);
-	EXPECT(refused(in, sizeof(in), CMD_OUT_BYTES) == 0);
-	EXPECT(refused(in, CMD_IN_BYTES, CMD_OUT_BYTES) == STATUS(BAD_INPUT_LEN));
-	EXPECT(refused(in, CMD_IN_BYTES - 1, CMD_OUT_BYTES) == EINVAL);
-	EXPECT(refused(in, sizeof(in), CMD_OUT_BYTES - 1) == EINVAL);
+	EXPECT(command_refused(in, sizeof(in), CMD_OUT_BYTES) == 0);
+	EXPECT(command_refused(in, CMD_IN_BYTES, CMD_OUT_BYTES) == STATUS(BAD_INPUT_LEN));
+	EXPECT(command_refused(in, CMD_IN_BYTES - 1, CMD_OUT_BYTES) == EINVAL);
+	EXPECT(command_refused(in, sizeof(in), CMD_OUT_BYTES - 1) == EINVAL);
 	prm_set(in + CREATE_QP_CONTEXT, QPC_PD, t.pdn + 1000);
-	EXPECT(refused(in, sizeof(in), CMD_OUT_BYTES) == STATUS(BAD_PARAM));
+	EXPECT(command_refused(in, sizeof(in), CMD_OUT_BYTES) == STATUS(BAD_PARAM));
 	fill_qp(in);
 	prm_set(in + CREATE_QP_CONTEXT, QPC_CQN_SEND, t.cqn + 1000);
-	EXPECT(refused(in, sizeof(in), CMD_OUT_BYTES) == STATUS(BAD_PARAM));
+	EXPECT(command_refused(in, sizeof(in), CMD_OUT_BYTES) == STATUS(BAD_PARAM));
 	fill_qp(in);
 	prm_set(in, CREATE_QP_UMEM, t.ring_umem->umem_id + 1000);
-	EXPECT(refused(in, sizeof(in), CMD_OUT_BYTES) == STATUS(BAD_PARAM));
+	EXPECT(command_refused(in, sizeof(in), CMD_OUT_BYTES) == STATUS(BAD_PARAM));
 	fill_qp(in);
 	prm_set(in, CREATE_QP_OFFSET, UINT64_MAX - 8);
-	EXPECT(refused(in, sizeof(in), CMD_OUT_BYTES) == STATUS(BAD_PARAM));
+	EXPECT(command_refused(in, sizeof(in), CMD_OUT_BYTES) == STATUS(BAD_PARAM));
 	fill_qp(in);
 	prm_set(in + CREATE_QP_CONTEXT, QPC_LOG_SQ_SIZE, 15);
-	EXPECT(refused(in, sizeof(in), CMD_OUT_BYTES) == STATUS(BAD_PARAM));
+	EXPECT(command_refused(in, sizeof(in), CMD_OUT_BYTES) == STATUS(BAD_PARAM));
 	fill_qp(in);
 	prm_set(in + CREATE_QP_CONTEXT, QPC_DBR_ADDR, PAGE - 4);
-	EXPECT(refused(in, sizeof(in), CMD_OUT_BYTES) == STATUS(BAD_PARAM));
+	EXPECT(command_refused(in, sizeof(in), CMD_OUT_BYTES) == STATUS(BAD_PARAM));
 	/* for another function; unknown; not of this method */
 	fill_qp(in);
 	prm_set(in, CMD_IN_VHCA_TUNNEL, 1);
-	EXPECT(refused(in, sizeof(in), CMD_OUT_BYTES) == EINVAL);
-	begin(in, sizeof(in), 0x777, 0);
-	EXPECT(refused(in, sizeof(in), CMD_OUT_BYTES) == EINVAL);
-	begin(in, sizeof(in), PRM_OP_QUERY_QP, t.qpn);
-	EXPECT(refused(in, sizeof(in), CMD_OUT_BYTES) == EINVAL);
+	EXPECT(command_refused(in, sizeof(in), CMD_OUT_BYTES) == EINVAL);
+	begin_command(in, sizeof(in), 0x777, 0);
+	EXPECT(command_refused(in, sizeof(in), CMD_OUT_BYTES) == EINVAL);
+	begin_command(in, sizeof(in), PRM_OP_QUERY_QP, t.qpn);
+	EXPECT(command_refused(in, sizeof(in), CMD_OUT_BYTES) == EINVAL);
 	/* of another object, of another kind, in the wrong method */
-	begin(in, sizeof(in), PRM_OP_QUERY_QP, t.qpn + 1);
+	begin_command(in, sizeof(in), PRM_OP_QUERY_QP, t.qpn + 1);
 	EXPECT(mlx5dv_devx_obj_query(t.qp, in, CMD_IN_BYTES, out, sizeof(out)) == EINVAL);
-	begin(in, sizeof(in), PRM_OP_QUERY_QP, t.qpn);
+	begin_command(in, sizeof(in), PRM_OP_QUERY_QP, t.qpn);
 	EXPECT(mlx5dv_devx_obj_query(t.cq, in, CMD_IN_BYTES, out, sizeof(out)) == EINVAL);
 	EXPECT(mlx5dv_devx_obj_modify(t.qp, in, CMD_IN_BYTES, out, sizeof(out)) == EINVAL);
 	EXPECT(mlx5dv_devx_general_cmd(t.ctx, in, CMD_IN_BYTES, out, sizeof(out)) == EINVAL);
 	/* two values at once are for the kernel */
-	begin(in, sizeof(in), PRM_OP_CREATE_PSV, t.pdn);
+	begin_command(in, sizeof(in), PRM_OP_CREATE_PSV, t.pdn);
 	prm_set(in, CREATE_PSV_COUNT, 2);
-	EXPECT(refused(in, CMD_IN_BYTES, CREATE_PSV_OUT_BYTES) == EINVAL);
+	EXPECT(command_refused(in, CMD_IN_BYTES, CREATE_PSV_OUT_BYTES) == EINVAL);
 	prm_set(in, CREATE_PSV_COUNT, 1);
-	EXPECT(refused(in, CMD_IN_BYTES, CMD_OUT_BYTES) == STATUS(BAD_OUTPUT_LEN));
-	EXPECT(refused(in, CMD_IN_BYTES, CREATE_PSV_OUT_BYTES) == 0);
+	EXPECT(command_refused(in, CMD_IN_BYTES, CMD_OUT_BYTES) == STATUS(BAD_OUTPUT_LEN));
+	EXPECT(command_refused(in, CMD_IN_BYTES, CREATE_PSV_OUT_BYTES) == 0);
 	printf("PASS\t%s\t\n", name);
 }
 
@@ -470,7 +470,7 @@ static void case_busy(const char *name)
 {
 	EXPECT(mlx5dv_devx_obj_destroy(t.cq));
 	EXPECT(mlx5dv_devx_umem_dereg(t.ring_umem));
-	EXPECT(exchange(5));
+	EXPECT(exchange_message(5));
 	printf("PASS\t%s\t\n", name);
 }
 
@@ -478,14 +478,14 @@ static void case_error(const char *name)
 {
 	uint8_t in[CMD_IN_BYTES], out[QUERY_QP_OUT_BYTES];
 
-	begin(in, sizeof(in), PRM_OP_2ERR_QP, t.qpn);
+	begin_command(in, sizeof(in), PRM_OP_2ERR_QP, t.qpn);
 	post_recv(0);
 	EXPECT(!mlx5dv_devx_obj_modify(t.qp, in, sizeof(in), out, CMD_OUT_BYTES));
 	EXPECT(poll_cq() == 14); /* the receive is flushed */
-	begin(in, sizeof(in), PRM_OP_QUERY_QP, t.qpn);
+	begin_command(in, sizeof(in), PRM_OP_QUERY_QP, t.qpn);
 	EXPECT(!mlx5dv_devx_obj_query(t.qp, in, sizeof(in), out, sizeof(out)));
 	EXPECT(prm_get(out + QUERY_QP_CONTEXT, QPC_STATE) == QPC_STATE_ERR);
-	begin(in, sizeof(in), PRM_OP_2RST_QP, t.qpn);
+	begin_command(in, sizeof(in), PRM_OP_2RST_QP, t.qpn);
 	EXPECT(!mlx5dv_devx_obj_modify(t.qp, in, sizeof(in), out, CMD_OUT_BYTES));
 	printf("PASS\t%s\t\n", name);
 }

@@ -36,9 +36,9 @@ static const char *device_name;
 static int gid_index = -1;
 static char story[256];
 
-static bool say(bool good, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool say_row(bool good, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static bool say(bool good, const char *format, ...)
+static bool say_row(bool good, const char *format, ...)
 {
 	va_list args;
 
@@ -55,8 +55,8 @@ static bool say_latency(uint64_t *ns, unsigned n)
 	unsigned middle = n / 2, late = n * 99 / 100;
 
 	device_sort(ns, n);
-	return say(true, "p50 %.2f us, p99 %.2f us", (double)ns[middle] / 1e3,
-		   (double)ns[late] / 1e3);
+	return say_row(true, "p50 %.2f us, p99 %.2f us", (double)ns[middle] / 1e3,
+		       (double)ns[late] / 1e3);
 }
 
 /* One write on the pair, posted and awaited. */
@@ -66,9 +66,9 @@ static bool write_once(struct direct_field *f, unsigned pair, uint64_t value)
 	direct_write(&f->pairs[pair].sq, direct_source(f, pair), direct_target(f, pair));
 	direct_ring(&f->pairs[pair].sq);
 	if (!direct_wait(&f->sends, DIRECT_LIMIT_NS))
-		return say(false, "write %lu: no completion", value);
+		return say_row(false, "write %lu: no completion", value);
 	if (f->memory[2 * pair + 1] != value)
-		return say(false, "write %lu: %lu arrived", value, f->memory[2 * pair + 1]);
+		return say_row(false, "write %lu: %lu arrived", value, f->memory[2 * pair + 1]);
 	return true;
 }
 
@@ -91,12 +91,12 @@ static bool write_latency(struct direct_field *f, unsigned rounds, void (*pause)
 	return good;
 }
 
-static bool hot(struct direct_field *f)
+static bool device_hot(struct direct_field *f)
 {
 	return write_latency(f, HOT_ROUNDS, NULL);
 }
 
-static bool asleep(struct direct_field *f)
+static bool device_asleep(struct direct_field *f)
 {
 	return write_latency(f, NAP_ROUNDS, direct_nap);
 }
@@ -110,14 +110,14 @@ static void busy_for(uint64_t ns)
 }
 
 /* The device sleeps because the program has other things to do. */
-static void work(void)
+static void work_loop(void)
 {
 	busy_for(DIRECT_NAP_MS * 1000000ull);
 }
 
 static bool asleep_beside_work(struct direct_field *f)
 {
-	return write_latency(f, NAP_ROUNDS, work);
+	return write_latency(f, NAP_ROUNDS, work_loop);
 }
 
 /* As long as the device lingers after its last work, and a little less and more. */
@@ -128,12 +128,12 @@ static void short_pause(void)
 	busy_for(turn++ % 80 * 1000);
 }
 
-static bool dozing(struct direct_field *f)
+static bool device_dozing(struct direct_field *f)
 {
 	return write_latency(f, HOT_ROUNDS / 4, short_pause);
 }
 
-static bool rate(struct direct_field *f)
+static bool post_rate(struct direct_field *f)
 {
 	const unsigned batch = DIRECT_DEPTH / 2;
 	uint64_t start = device_now_ns();
@@ -145,10 +145,10 @@ static bool rate(struct direct_field *f)
 		direct_ring(sq);
 		for (unsigned n = 0; n < batch; n++)
 			if (!direct_wait(&f->sends, DIRECT_LIMIT_NS))
-				return say(false, "batch %u: no completion", i);
+				return say_row(false, "batch %u: no completion", i);
 	}
-	return say(true, "%.2f Mmsg/s with %u to a doorbell",
-		   (double)HOT_ROUNDS * batch * 1e3 / (double)(device_now_ns() - start), batch);
+	return say_row(true, "%.2f Mmsg/s with %u to a doorbell",
+		       (double)HOT_ROUNDS * batch * 1e3 / (double)(device_now_ns() - start), batch);
 }
 
 /* ---- registers that are shared ---- */
@@ -160,11 +160,11 @@ static bool find_sharers(const struct direct_field *f, unsigned *x, unsigned *y)
 		for (*x = 0; *x < *y; ++*x)
 			if (f->pairs[*x].sq.reg == f->pairs[*y].sq.reg)
 				return true;
-	return say(false, "no register is shared by two of %u queue pairs", 2 * f->npairs);
+	return say_row(false, "no register is shared by two of %u queue pairs", 2 * f->npairs);
 }
 
 /* X, Y, Y: the second store for Y falls on that for X. */
-static bool overwritten(struct direct_field *f, unsigned rounds, void (*pause)(void))
+static bool register_overwritten(struct direct_field *f, unsigned rounds, void (*pause)(void))
 {
 	unsigned x = 0, y = 0;
 
@@ -184,19 +184,20 @@ static bool overwritten(struct direct_field *f, unsigned rounds, void (*pause)(v
 		}
 		for (unsigned n = 0; n < 3; n++)
 			if (!direct_wait(&f->sends, DIRECT_LIMIT_NS))
-				return say(false, "round %u: completion %u of 3 is missing", i, n);
+				return say_row(false, "round %u: completion %u of 3 is missing", i,
+					       n);
 	}
-	return say(true, "%u rounds", rounds);
+	return say_row(true, "%u rounds", rounds);
 }
 
 static bool overwritten_hot(struct direct_field *f)
 {
-	return overwritten(f, HOT_ROUNDS, NULL);
+	return register_overwritten(f, HOT_ROUNDS, NULL);
 }
 
 static bool overwritten_asleep(struct direct_field *f)
 {
-	return overwritten(f, NAP_ROUNDS, direct_nap);
+	return register_overwritten(f, NAP_ROUNDS, direct_nap);
 }
 
 static bool all_at_once(struct direct_field *f)
@@ -210,9 +211,10 @@ static bool all_at_once(struct direct_field *f)
 		}
 		for (unsigned i = 0; i < f->npairs; i++)
 			if (!direct_wait(&f->sends, DIRECT_LIMIT_NS))
-				return say(false, "round %u: completion %u is missing", round, i);
+				return say_row(false, "round %u: completion %u is missing", round,
+					       i);
 	}
-	return say(true, "%u queue pairs", f->npairs);
+	return say_row(true, "%u queue pairs", f->npairs);
 }
 
 /* ---- the rest of the queues ---- */
@@ -230,11 +232,11 @@ static bool send_and_receive(struct direct_field *f)
 		direct_ring(&p->sq);
 		if (!direct_wait(&f->receives, DIRECT_LIMIT_NS) ||
 		    !direct_wait(&f->sends, DIRECT_LIMIT_NS))
-			return say(false, "message %lu: no completion", i);
+			return say_row(false, "message %lu: no completion", i);
 		if (f->memory[1] != i)
-			return say(false, "message %lu: %lu arrived", i, f->memory[1]);
+			return say_row(false, "message %lu: %lu arrived", i, f->memory[1]);
 	}
-	return say(true, "%u messages", HOT_ROUNDS / 4);
+	return say_row(true, "%u messages", HOT_ROUNDS / 4);
 }
 
 static bool event_comes(struct direct_field *f)
@@ -269,12 +271,12 @@ static bool event_of_the_next(struct direct_field *f)
 		direct_nap();
 		send_one(f);
 		if (!event_comes(f))
-			return say(false, "round %u: no event", i);
+			return say_row(false, "round %u: no event", i);
 		if (!direct_wait(&f->receives, DIRECT_LIMIT_NS) ||
 		    !direct_wait(&f->sends, DIRECT_LIMIT_NS))
-			return say(false, "round %u: no completion", i);
+			return say_row(false, "round %u: no completion", i);
 	}
-	return say(true, "%u events", NAP_ROUNDS);
+	return say_row(true, "%u events", NAP_ROUNDS);
 }
 
 /* The completion is there already: the store alone makes the event. */
@@ -283,16 +285,16 @@ static bool event_of_what_is_there(struct direct_field *f)
 	for (unsigned i = 0; i < NAP_ROUNDS; i++) {
 		send_one(f);
 		if (!direct_wait(&f->sends, DIRECT_LIMIT_NS))
-			return say(false, "round %u: no completion", i);
+			return say_row(false, "round %u: no completion", i);
 		if (i % 2)
 			direct_nap();
 		direct_arm(&f->receives);
 		if (!event_comes(f))
-			return say(false, "round %u: no event", i);
+			return say_row(false, "round %u: no event", i);
 		if (!direct_wait(&f->receives, DIRECT_LIMIT_NS))
-			return say(false, "round %u: no receive", i);
+			return say_row(false, "round %u: no receive", i);
 	}
-	return say(true, "%u events", NAP_ROUNDS);
+	return say_row(true, "%u events", NAP_ROUNDS);
 }
 
 /* ---- pages that move and vanish ---- */
@@ -302,7 +304,7 @@ static uint8_t *page_of(const struct direct_reg *reg)
 	return reg->at - (uintptr_t)reg->at % PAGE;
 }
 
-static bool moved(struct direct_field *f)
+static bool page_moved(struct direct_field *f)
 {
 	struct direct_reg *reg = f->pairs[0].sq.reg;
 	uint8_t *old = page_of(reg);
@@ -317,15 +319,15 @@ static bool moved(struct direct_field *f)
 	if (now != place)
 		device_die("mremap: %m");
 	reg->at += now - old;
-	good = asleep(f);
+	good = device_asleep(f);
 	/* libmlx5 unmaps what it has mapped. */
 	if (mremap(now, PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, old) != old)
 		device_die("mremap: %m");
 	reg->at += old - now;
-	return good && asleep(f);
+	return good && device_asleep(f);
 }
 
-static bool forked(struct direct_field *f)
+static bool page_forked(struct direct_field *f)
 {
 	for (unsigned i = 0; i < 20; i++) {
 		pid_t child;
@@ -345,9 +347,9 @@ static bool forked(struct direct_field *f)
 		if (!write_once(f, 0, i + 1))
 			return false;
 		if (waitpid(child, &status, 0) != child || status)
-			return say(false, "the child ended with status 0x%x", status);
+			return say_row(false, "the child ended with status 0x%x", status);
 	}
-	return say(true, "20 children");
+	return say_row(true, "20 children");
 }
 
 struct ringer {
@@ -402,7 +404,7 @@ static bool closed_meanwhile(struct direct_field *unused)
 		pthread_join(thread, NULL);
 		munmap(r.page, PAGE);
 	}
-	return say(true, "10 devices");
+	return say_row(true, "10 devices");
 }
 
 /* ---- two processes ---- */
@@ -413,14 +415,14 @@ struct card {
 	struct direct_slice target;
 };
 
-static void exchange(int fd, const struct card *mine, struct card *theirs)
+static void exchange_cards(int fd, const struct card *mine, struct card *theirs)
 {
 	if (write(fd, mine, sizeof(*mine)) != sizeof(*mine) ||
 	    read(fd, theirs, sizeof(*theirs)) != sizeof(*theirs))
 		device_die("exchange: %m");
 }
 
-static bool see(const uint64_t *word, uint64_t value)
+static bool see_word(const uint64_t *word, uint64_t value)
 {
 	uint64_t limit = device_now_ns() + DIRECT_LIMIT_NS;
 
@@ -429,7 +431,7 @@ static bool see(const uint64_t *word, uint64_t value)
 			continue;
 		sched_yield();
 		if (device_now_ns() > limit)
-			return say(false, "%lu did not arrive", value);
+			return say_row(false, "%lu did not arrive", value);
 	}
 	return true;
 }
@@ -448,12 +450,12 @@ static bool to_and_fro(struct direct_field *f, bool begins, const struct card *p
 			pause();
 		start = device_now_ns();
 		if (!begins)
-			good = see(&f->memory[1], i + 1);
+			good = see_word(&f->memory[1], i + 1);
 		f->memory[0] = i + 1;
 		direct_write(&f->pairs[0].sq, direct_source(f, 0), peer->target);
 		direct_ring(&f->pairs[0].sq);
 		if (good && begins)
-			good = see(&f->memory[1], i + 1);
+			good = see_word(&f->memory[1], i + 1);
 		ns[i] = (device_now_ns() - start) / 2;
 		good = good && direct_wait(&f->sends, DIRECT_LIMIT_NS);
 	}
@@ -462,7 +464,7 @@ static bool to_and_fro(struct direct_field *f, bool begins, const struct card *p
 	return good;
 }
 
-static bool process(int fd, bool begins, unsigned rounds, void (*pause)(void))
+static bool run_process(int fd, bool begins, unsigned rounds, void (*pause)(void))
 {
 	struct direct_field f;
 	struct card mine, theirs;
@@ -472,11 +474,11 @@ static bool process(int fd, bool begins, unsigned rounds, void (*pause)(void))
 	direct_add_single(&f);
 	mine.address = device_address(&f.port, f.pairs[0].from, 0);
 	mine.target = direct_target(&f, 0);
-	exchange(fd, &mine, &theirs);
+	exchange_cards(fd, &mine, &theirs);
 	direct_connect(&f, f.pairs[0].from, &theirs.address);
-	exchange(fd, &mine, &theirs);
+	exchange_cards(fd, &mine, &theirs);
 	good = to_and_fro(&f, begins, &theirs, rounds, pause);
-	exchange(fd, &mine, &theirs);
+	exchange_cards(fd, &mine, &theirs);
 	direct_close(&f);
 	return good;
 }
@@ -494,16 +496,16 @@ static bool two_processes(unsigned rounds, void (*pause)(void))
 	if (child < 0)
 		device_die("fork: %m");
 	if (!child) {
-		good = process(fds[1], false, rounds, pause);
+		good = run_process(fds[1], false, rounds, pause);
 		if (!good)
 			fprintf(stderr, "the other process: %s\n", story);
 		_exit(!good);
 	}
 	close(fds[1]);
-	good = process(fds[0], true, rounds, pause);
+	good = run_process(fds[0], true, rounds, pause);
 	close(fds[0]);
 	if (waitpid(child, &status, 0) != child || status)
-		return good && say(false, "the other process ended with status 0x%x", status);
+		return good && say_row(false, "the other process ended with status 0x%x", status);
 	return good;
 }
 
@@ -527,19 +529,19 @@ static const struct {
 	unsigned pairs; /* 0: opens what it needs itself */
 	bool announced; /* only if the library knows that the queues were taken */
 } cases[] = {
-	{"one queue pair, device awake", hot, 1, false},
-	{"one queue pair, device asleep", asleep, 1, false},
+	{"one queue pair, device awake", device_hot, 1, false},
+	{"one queue pair, device asleep", device_asleep, 1, false},
 	{"one queue pair, device asleep, program busy", asleep_beside_work, 1, false},
-	{"one queue pair, device about to sleep", dozing, 1, false},
-	{"one queue pair, rate", rate, 1, false},
+	{"one queue pair, device about to sleep", device_dozing, 1, false},
+	{"one queue pair, rate", post_rate, 1, false},
 	{"overwritten values, device awake", overwritten_hot, DIRECT_PAIRS_MAX, false},
 	{"overwritten values, device asleep", overwritten_asleep, DIRECT_PAIRS_MAX, false},
 	{"all queue pairs at once", all_at_once, DIRECT_PAIRS_MAX, false},
 	{"send and receive", send_and_receive, 1, false},
 	{"event of the next completion", event_of_the_next, 1, true},
 	{"event of a completion that is there", event_of_what_is_there, 1, true},
-	{"page moved", moved, 1, false},
-	{"forks", forked, 1, false},
+	{"page moved", page_moved, 1, false},
+	{"forks", page_forked, 1, false},
 	{"device closed under a ringing thread", closed_meanwhile, 0, false},
 	{"two processes, devices awake", two_hot, 0, false},
 	{"two processes, devices asleep", two_asleep, 0, false},
@@ -556,7 +558,7 @@ static bool run_all(const char *how, bool announced)
 
 		if (cases[i].announced && !announced)
 			continue;
-		say(true, "-");
+		say_row(true, "-");
 		if (cases[i].pairs)
 			direct_open(&f, device_name, gid_index, cases[i].pairs);
 		passed = cases[i].run(&f);

@@ -83,7 +83,7 @@ void direct_take_cq(struct ibv_cq *cq, struct direct_cq *out)
 	};
 }
 
-static struct mlx5_wqe_ctrl_seg *begin(struct direct_sq *sq, uint8_t opcode, uint8_t ds)
+static struct mlx5_wqe_ctrl_seg *begin_request(struct direct_sq *sq, uint8_t opcode, uint8_t ds)
 {
 	struct mlx5_wqe_ctrl_seg *ctrl = (void *)(sq->ring + (sq->next % sq->blocks) * BLOCK);
 
@@ -95,7 +95,7 @@ static struct mlx5_wqe_ctrl_seg *begin(struct direct_sq *sq, uint8_t opcode, uin
 
 void direct_write(struct direct_sq *sq, struct direct_slice from, struct direct_slice to)
 {
-	struct mlx5_wqe_ctrl_seg *ctrl = begin(sq, MLX5_OPCODE_RDMA_WRITE, 3);
+	struct mlx5_wqe_ctrl_seg *ctrl = begin_request(sq, MLX5_OPCODE_RDMA_WRITE, 3);
 	struct mlx5_wqe_raddr_seg *raddr = (void *)(ctrl + 1);
 
 	*raddr = (struct mlx5_wqe_raddr_seg){.raddr = htobe64(to.addr), .rkey = htobe32(to.key)};
@@ -104,7 +104,7 @@ void direct_write(struct direct_sq *sq, struct direct_slice from, struct direct_
 
 void direct_send(struct direct_sq *sq, struct direct_slice from)
 {
-	struct mlx5_wqe_ctrl_seg *ctrl = begin(sq, MLX5_OPCODE_SEND, 2);
+	struct mlx5_wqe_ctrl_seg *ctrl = begin_request(sq, MLX5_OPCODE_SEND, 2);
 
 	mlx5dv_set_data_seg((void *)(ctrl + 1), from.bytes, from.key, from.addr);
 }

@@ -126,7 +126,7 @@ void error_pair_open(struct error_pair *s, const char *device, int gid_index,
 	}
 }
 
-static void must(int err, const char *what)
+static void must_succeed(int err, const char *what)
 {
 	if (err)
 		device_die("%s: %s", what, strerror(err));
@@ -135,19 +135,19 @@ static void must(int err, const char *what)
 void error_pair_close(struct error_pair *s)
 {
 	if (s->ah)
-		must(ibv_destroy_ah(s->ah), "ibv_destroy_ah");
+		must_succeed(ibv_destroy_ah(s->ah), "ibv_destroy_ah");
 	for (int i = 0; i < 2; i++) {
 		struct role *r = &s->roles[i];
 
 		if (r->qp)
-			must(ibv_destroy_qp(r->qp), "ibv_destroy_qp");
+			must_succeed(ibv_destroy_qp(r->qp), "ibv_destroy_qp");
 		for (int k = 0; k < KEYS; k++) {
 			if (r->mr[k])
-				must(ibv_dereg_mr(r->mr[k]), "ibv_dereg_mr");
+				must_succeed(ibv_dereg_mr(r->mr[k]), "ibv_dereg_mr");
 		}
-		must(ibv_destroy_cq(r->cq), "ibv_destroy_cq");
-		must(ibv_dealloc_pd(r->foreign_pd), "ibv_dealloc_pd");
-		must(ibv_dealloc_pd(r->pd), "ibv_dealloc_pd");
+		must_succeed(ibv_destroy_cq(r->cq), "ibv_destroy_cq");
+		must_succeed(ibv_dealloc_pd(r->foreign_pd), "ibv_dealloc_pd");
+		must_succeed(ibv_dealloc_pd(r->pd), "ibv_dealloc_pd");
 		munmap(r->memory, ERROR_PAIR_BYTES);
 		munmap(r->vanished, ERROR_PAIR_BYTES);
 	}

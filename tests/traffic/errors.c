@@ -26,7 +26,7 @@ bool bad(const char *format, ...)
 	return false;
 }
 
-static uint8_t pattern(const struct role *r, uint32_t i)
+static uint8_t role_byte(const struct role *r, uint32_t i)
 {
 	return (uint8_t)((uintptr_t)r->qp + i * 7 + (i >> 8) * 31);
 }
@@ -239,7 +239,7 @@ static bool run_case(const struct error_case *c, const char *device, int gid_ind
 		if (!before[i])
 			device_die("out of memory");
 		for (uint32_t b = 0; b < ERROR_PAIR_BYTES; b++)
-			before[i][b] = r->memory[b] = pattern(r, b);
+			before[i][b] = r->memory[b] = role_byte(r, b);
 	}
 	if (!c->no_receive)
 		error_pair_post_receives(&s, c);
@@ -267,7 +267,7 @@ static bool run_case(const struct error_case *c, const char *device, int gid_ind
 	return good;
 }
 
-static unsigned report(const char *name, bool good)
+static unsigned report_row(const char *name, bool good)
 {
 	printf("%s\t%s\t%s\n", good ? "PASS" : "FAIL", name, complaint);
 	fflush(stdout);
@@ -287,7 +287,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	for (size_t i = 0; i < error_case_count; i++)
-		failed += report(error_cases[i].name, run_case(&error_cases[i], device, gid_index));
+		failed += report_row(error_cases[i].name,
+				     run_case(&error_cases[i], device, gid_index));
 	for (size_t i = 0; i < special_case_count; i++) {
 		struct error_pair s;
 		bool good;
@@ -295,7 +296,7 @@ int main(int argc, char **argv)
 		error_pair_open(&s, device, gid_index, &plain);
 		good = special_cases[i].run(&s);
 		error_pair_close(&s);
-		failed += report(special_cases[i].name, good);
+		failed += report_row(special_cases[i].name, good);
 	}
 	return failed ? 1 : 0;
 }

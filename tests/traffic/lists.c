@@ -47,7 +47,7 @@ enum layout {
 static const char *const layout_name[] = {"pieces", "8 of 10 bytes", "512 and 8 bytes", "nested"};
 
 /* Where byte i of the key lies. */
-static uint32_t place(enum layout l, uint32_t i)
+static uint32_t place_of_piece(enum layout l, uint32_t i)
 {
 	switch (l) {
 	case PIECES:
@@ -60,7 +60,7 @@ static uint32_t place(enum layout l, uint32_t i)
 		return i % 520 < 512 ? i / 520 * 516 + i % 520
 				     : 1500000 + i / 520 * 8 + (i % 520 - 512);
 	default: /* the second half first */
-		return place(STRIDES, i < BYTES / 2 ? i + BYTES / 2 : i - BYTES / 2);
+		return place_of_piece(STRIDES, i < BYTES / 2 ? i + BYTES / 2 : i - BYTES / 2);
 	}
 }
 
@@ -95,24 +95,24 @@ static struct ibv_context *open_device(struct ibv_device *device)
 	return mlx5dv_open_device(device, &attr);
 }
 
-static void tell(const struct list_side *s, const void *what, size_t n)
+static void tell_words(const struct list_side *s, const void *what, size_t n)
 {
 	if (send(s->control, what, n, MSG_NOSIGNAL) != (ssize_t)n)
 		device_die("the other side has gone");
 }
 
-static void hear(const struct list_side *s, void *what, size_t n)
+static void hear_words(const struct list_side *s, void *what, size_t n)
 {
 	if (recv(s->control, what, n, MSG_WAITALL) != (ssize_t)n)
 		device_die("the other side has gone");
 }
 
-static void meet(const struct list_side *s)
+static void meet_peer(const struct list_side *s)
 {
 	char c = 0;
 
-	tell(s, &c, 1);
-	hear(s, &c, 1);
+	tell_words(s, &c, 1);
+	hear_words(s, &c, 1);
 }
 
 static struct mlx5dv_mkey *create_key(struct ibv_pd *pd)
@@ -191,18 +191,18 @@ static void side_up(struct list_side *s)
 	mine.qp = device_address(&s->port, s->qp, 100);
 	mine.flat = (uintptr_t)s->flat;
 	mine.flat_rkey = s->flat_mr->rkey;
-	tell(s, &mine, sizeof(mine));
-	hear(s, &theirs, sizeof(theirs));
+	tell_words(s, &mine, sizeof(mine));
+	hear_words(s, &theirs, sizeof(theirs));
 	s->peer_flat = theirs.flat;
 	s->peer_flat_rkey = theirs.flat_rkey;
 	device_qp_init(s->qp, &device_default_connection);
 	device_qp_connect(&s->port, s->qp, &device_default_connection, &theirs.qp, 100);
-	meet(s);
+	meet_peer(s);
 }
 
 static void side_down(struct list_side *s)
 {
-	meet(s);
+	meet_peer(s);
 	ibv_destroy_qp(s->qp);
 	mlx5dv_destroy_mkey(s->key);
 	mlx5dv_destroy_mkey(s->inner);
@@ -216,7 +216,7 @@ static void side_down(struct list_side *s)
 }
 
 /* The status of the next completion, or a number that is none. */
-static int completion(struct list_side *s)
+static int next_completion(struct list_side *s)
 {
 	uint64_t until = device_now_ns() + LIMIT_NS;
 	struct ibv_wc wc;
@@ -261,7 +261,7 @@ static void configure_list(struct list_side *s, enum layout l)
 			  l == NESTED ? 2 : 3, l == NESTED ? halves : pieces);
 }
 
-static void configure(struct list_side *s, enum layout l)
+static void configure_side(struct list_side *s, enum layout l)
 {
 	struct ibv_qp_ex *qpx = ibv_qp_to_qp_ex(s->qp);
 	uint32_t rkey;
@@ -277,11 +277,11 @@ static void configure(struct list_side *s, enum layout l)
 		configure_strides(s, s->key, l);
 	if (ibv_wr_complete(qpx))
 		device_die("the key cannot be configured");
-	if (completion(s) != IBV_WC_SUCCESS)
+	if (next_completion(s) != IBV_WC_SUCCESS)
 		device_die("the key's configuration failed");
 	rkey = s->key->rkey;
-	tell(s, &rkey, sizeof(rkey));
-	hear(s, &s->peer_rkey, sizeof(s->peer_rkey));
+	tell_words(s, &rkey, sizeof(rkey));
+	hear_words(s, &s->peer_rkey, sizeof(s->peer_rkey));
 }
 
 /* ---- operations ---- */
@@ -310,7 +310,7 @@ struct part {
 
 static const struct part parts[] = {{5, 8}, {511, 2}, {1000, 4097}, {3, 70001}, {0, BYTES}};
 
-static uint8_t pattern(unsigned seed, uint32_t i)
+static uint8_t pattern_byte(unsigned seed, uint32_t i)
 {
 	return (uint8_t)((i + seed * 77) * 2654435761u >> 19);
 }
@@ -325,18 +325,19 @@ static bool is_listed(const struct list_side *s, const struct operation *op)
 	return s->responds == op->responders_key;
 }
 
-static void prepare(struct list_side *s, const struct operation *op, enum layout l,
-		    const struct part *p, unsigned seed)
+static void prepare_memory(struct list_side *s, const struct operation *op, enum layout l,
+			   const struct part *p, unsigned seed)
 {
 	memset(s->flat, EMPTY, BYTES);
 	memset(s->listed, EMPTY, LISTED);
 	for (uint32_t i = p->off; is_source(s, op) && i < p->off + p->len; i++)
-		*(is_listed(s, op) ? s->listed + place(l, i) : s->flat + i) = pattern(seed, i);
+		*(is_listed(s, op) ? s->listed + place_of_piece(l, i) : s->flat + i) =
+			pattern_byte(seed, i);
 }
 
 /* The first byte of the destination that is wrong, or -1. */
-static int64_t compare(struct list_side *s, const struct operation *op, enum layout l,
-		       const struct part *p, unsigned seed)
+static int64_t compare_memory(struct list_side *s, const struct operation *op, enum layout l,
+			      const struct part *p, unsigned seed)
 {
 	bool listed = is_listed(s, op);
 	uint8_t *memory = listed ? s->listed : s->flat;
@@ -344,9 +345,9 @@ static int64_t compare(struct list_side *s, const struct operation *op, enum lay
 	if (is_source(s, op))
 		return -1;
 	for (uint32_t i = p->off; i < p->off + p->len; i++) {
-		uint8_t *at = memory + (listed ? place(l, i) : i);
+		uint8_t *at = memory + (listed ? place_of_piece(l, i) : i);
 
-		if (*at != pattern(seed, i))
+		if (*at != pattern_byte(seed, i))
 			return i;
 		*at = EMPTY;
 	}
@@ -357,7 +358,7 @@ static int64_t compare(struct list_side *s, const struct operation *op, enum lay
 	return -1;
 }
 
-static struct ibv_sge mine(struct list_side *s, const struct operation *op, const struct part *p)
+static struct ibv_sge my_sge(struct list_side *s, const struct operation *op, const struct part *p)
 {
 	if (is_listed(s, op))
 		return (struct ibv_sge){p->off, p->len, s->key->lkey};
@@ -366,7 +367,7 @@ static struct ibv_sge mine(struct list_side *s, const struct operation *op, cons
 
 static void post_send(struct list_side *s, const struct operation *op, const struct part *p)
 {
-	struct ibv_sge sge = mine(s, op, p);
+	struct ibv_sge sge = my_sge(s, op, p);
 	struct ibv_send_wr wr = {
 		.sg_list = &sge,
 		.num_sge = 1,
@@ -383,7 +384,7 @@ static void post_send(struct list_side *s, const struct operation *op, const str
 
 static void post_receive(struct list_side *s, const struct operation *op, const struct part *p)
 {
-	struct ibv_sge sge = mine(s, op, p);
+	struct ibv_sge sge = my_sge(s, op, p);
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
 
 	if (ibv_post_recv(s->qp, &wr, &bad))
@@ -403,23 +404,23 @@ static void run_part(struct list_side *s, const struct operation *op, enum layou
 	struct result here = {.status = IBV_WC_SUCCESS, .took = 1};
 	uint64_t start;
 
-	prepare(s, op, l, p, seed);
+	prepare_memory(s, op, l, p, seed);
 	if (s->responds && op->takes_recv)
 		post_receive(s, op, p);
-	meet(s);
+	meet_peer(s);
 	if (!s->responds) {
 		start = device_now_ns();
 		post_send(s, op, p);
-		here.status = completion(s);
+		here.status = next_completion(s);
 		here.took = device_now_ns() - start;
 	} else if (op->takes_recv) {
-		here.status = completion(s);
+		here.status = next_completion(s);
 	}
-	meet(s);
-	here.wrong = compare(s, op, l, p, seed);
-	tell(s, &here, sizeof(here));
+	meet_peer(s);
+	here.wrong = compare_memory(s, op, l, p, seed);
+	tell_words(s, &here, sizeof(here));
 	both[0] = here;
-	hear(s, &both[1], sizeof(both[1]));
+	hear_words(s, &both[1], sizeof(both[1]));
 }
 
 static bool run_case(struct list_side *s, const struct operation *op, enum layout l, unsigned seed)
@@ -428,7 +429,7 @@ static bool run_case(struct list_side *s, const struct operation *op, enum layou
 	struct result r[2];
 	const struct part *p;
 
-	configure(s, l);
+	configure_side(s, l);
 	for (p = parts; good && p < parts + sizeof(parts) / sizeof(parts[0]); p++) {
 		run_part(s, op, l, p, seed++, r);
 		good = !r[0].status && !r[1].status && r[0].wrong < 0 && r[1].wrong < 0;

@@ -105,7 +105,7 @@ static const struct what cases[] = {
 
 static struct raw_end tx, rx;
 
-static void fill(struct param *p, const struct what *w, int mask)
+static void fill_param(struct param *p, const struct what *w, int mask)
 {
 	*p = (struct param){.size = PARAM_BYTES};
 	for (unsigned i = 0; i < 3; i++)
@@ -113,8 +113,8 @@ static void fill(struct param *p, const struct what *w, int mask)
 		       mask ? w->field[i].mask : w->field[i].value, w->field[i].bytes);
 }
 
-static struct mlx5dv_flow_matcher *matcher(struct ibv_context *ctx, const struct param *mask,
-					   uint8_t criteria, uint16_t priority)
+static struct mlx5dv_flow_matcher *make_matcher(struct ibv_context *ctx, const struct param *mask,
+						uint8_t criteria, uint16_t priority)
 {
 	struct mlx5dv_flow_matcher_attr attr = {
 		.type = IBV_FLOW_ATTR_NORMAL,
@@ -126,8 +126,8 @@ static struct mlx5dv_flow_matcher *matcher(struct ibv_context *ctx, const struct
 	return mlx5dv_create_flow_matcher(ctx, &attr);
 }
 
-static struct ibv_flow *flow(struct mlx5dv_flow_matcher *m, const struct param *value,
-			     struct ibv_qp *qp)
+static struct ibv_flow *make_flow(struct mlx5dv_flow_matcher *m, const struct param *value,
+				  struct ibv_qp *qp)
 {
 	struct mlx5dv_flow_action_attr action = {
 		.type = qp ? MLX5DV_FLOW_ACTION_DEST_IBV_QP : MLX5DV_FLOW_ACTION_DROP,
@@ -155,36 +155,36 @@ static unsigned send_all(void)
 	return arrived;
 }
 
-static void takes(const struct what *w)
+static void rule_takes(const struct what *w)
 {
 	struct mlx5dv_flow_matcher *m;
 	struct param mask, value;
 	struct ibv_flow *f;
 
-	fill(&mask, w, 1);
-	fill(&value, w, 0);
-	NEED((m = matcher(rx.ctx, &mask, OUTER, 0)));
-	NEED((f = flow(m, &value, rx.qp)));
+	fill_param(&mask, w, 1);
+	fill_param(&value, w, 0);
+	NEED((m = make_matcher(rx.ctx, &mask, OUTER, 0)));
+	NEED((f = make_flow(m, &value, rx.qp)));
 	raw_row(w->name, send_all() == w->frames);
 	NEED(!ibv_destroy_flow(f));
 	NEED(!mlx5dv_destroy_flow_matcher(m));
 }
 
 /* One rule drops what another, of less precedence, would have taken. */
-static void drops(void)
+static void rule_drops(void)
 {
 	static const struct what all = {0}, tcp = {.field = {V4, {16, 1, {0xff}, {6}}}};
 	struct mlx5dv_flow_matcher *first, *second;
 	struct param mask, value;
 	struct ibv_flow *drop, *take;
 
-	fill(&mask, &tcp, 1);
-	fill(&value, &tcp, 0);
-	NEED((first = matcher(rx.ctx, &mask, OUTER, 0)));
-	NEED((drop = flow(first, &value, NULL)));
-	fill(&mask, &all, 1);
-	NEED((second = matcher(rx.ctx, &mask, 0, 1)));
-	NEED((take = flow(second, &mask, rx.qp)));
+	fill_param(&mask, &tcp, 1);
+	fill_param(&value, &tcp, 0);
+	NEED((first = make_matcher(rx.ctx, &mask, OUTER, 0)));
+	NEED((drop = make_flow(first, &value, NULL)));
+	fill_param(&mask, &all, 1);
+	NEED((second = make_matcher(rx.ctx, &mask, 0, 1)));
+	NEED((take = make_flow(second, &mask, rx.qp)));
 	raw_row("a rule that drops, of higher priority", send_all() == (ALL & ~ON(V4_TCP)));
 	raw_row("a matcher in use", mlx5dv_destroy_flow_matcher(first) == EBUSY);
 	NEED(!ibv_destroy_flow(drop));
@@ -195,18 +195,18 @@ static void drops(void)
 	NEED(!mlx5dv_destroy_flow_matcher(second));
 }
 
-static int refused(const struct field *f, uint8_t criteria, int error)
+static int matcher_refused(const struct field *f, uint8_t criteria, int error)
 {
 	struct what w = {.field = {*f}};
 	struct mlx5dv_flow_matcher *m;
 	struct param mask;
 
-	fill(&mask, &w, 1);
-	m = matcher(rx.ctx, &mask, criteria, 0);
+	fill_param(&mask, &w, 1);
+	m = make_matcher(rx.ctx, &mask, criteria, 0);
 	return !m && errno == error;
 }
 
-static void refuses(void)
+static void rules_refuse(void)
 {
 	static const struct field tcp_flags = {18, 2, {0, 0xff}, {0}};
 	static const struct field fragments = {18, 2, {0x20}, {0}};
@@ -217,17 +217,17 @@ static void refuses(void)
 	struct param mask;
 	struct ibv_flow *f;
 
-	raw_row("TCP flags are not known", refused(&tcp_flags, OUTER, EOPNOTSUPP));
-	raw_row("fragments are not known", refused(&fragments, OUTER, EOPNOTSUPP));
-	raw_row("half an IP version", refused(&half_version, OUTER, EOPNOTSUPP));
-	raw_row("inner headers are not known", refused(&inner, OUTER | INNER, EOPNOTSUPP));
-	fill(&mask, &bare, 1);
-	NEED((m = matcher(rx.ctx, &mask, OUTER, 0)));
-	f = flow(m, &mask, rx.qp);
+	raw_row("TCP flags are not known", matcher_refused(&tcp_flags, OUTER, EOPNOTSUPP));
+	raw_row("fragments are not known", matcher_refused(&fragments, OUTER, EOPNOTSUPP));
+	raw_row("half an IP version", matcher_refused(&half_version, OUTER, EOPNOTSUPP));
+	raw_row("inner headers are not known", matcher_refused(&inner, OUTER | INNER, EOPNOTSUPP));
+	fill_param(&mask, &bare, 1);
+	NEED((m = make_matcher(rx.ctx, &mask, OUTER, 0)));
+	f = make_flow(m, &mask, rx.qp);
 	raw_row("an IP address of no version", !f && errno == EOPNOTSUPP);
 	NEED(!mlx5dv_destroy_flow_matcher(m));
-	NEED((m = matcher(rx.ctx, &mask, 0, UINT16_MAX)));
-	f = flow(m, &mask, rx.qp);
+	NEED((m = make_matcher(rx.ctx, &mask, 0, UINT16_MAX)));
+	f = make_flow(m, &mask, rx.qp);
 	raw_row("a priority that there is not", !f && errno == EINVAL);
 	NEED(!mlx5dv_destroy_flow_matcher(m));
 }
@@ -241,9 +241,9 @@ int main(int argc, char **argv)
 	raw_end_open(&rx, device);
 	raw_end_receive(&rx);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		takes(&cases[i]);
-	drops();
-	refuses();
+		rule_takes(&cases[i]);
+	rule_drops();
+	rules_refuse();
 	raw_end_close(&rx);
 	raw_end_close(&tx);
 	return raw_row_failed;

@@ -66,7 +66,7 @@ static bool is_atomic(enum op_kind kind)
 }
 
 /* Does it bring something back into the initiator's memory? */
-static bool answers(enum op_kind kind)
+static bool op_answers(enum op_kind kind)
 {
 	return kind == OP_READ || is_atomic(kind);
 }
@@ -184,7 +184,7 @@ static uint32_t draw_sges(struct flow *flow, struct op_sge *sges, uint32_t lengt
 	return count;
 }
 
-static bool overlap(uint32_t a, uint32_t alen, uint32_t b, uint32_t blen)
+static bool ranges_overlap(uint32_t a, uint32_t alen, uint32_t b, uint32_t blen)
 {
 	return alen && blen && a < b + blen && b < a + alen;
 }
@@ -193,7 +193,7 @@ static bool lists_overlap(const struct op_sge *a, uint32_t na, const struct op_s
 {
 	for (uint32_t i = 0; i < na; i++) {
 		for (uint32_t j = 0; j < nb; j++) {
-			if (overlap(a[i].offset, a[i].length, b[j].offset, b[j].length))
+			if (ranges_overlap(a[i].offset, a[i].length, b[j].offset, b[j].length))
 				return true;
 		}
 	}
@@ -201,7 +201,7 @@ static bool lists_overlap(const struct op_sge *a, uint32_t na, const struct op_s
 }
 
 /* Does op touch, on either side, what the earlier READ or atomic touches? */
-static bool conflicts(const struct op *op, const struct op *earlier)
+static bool op_conflicts(const struct op *op, const struct op *earlier)
 {
 	struct op_sge from = {.offset = earlier->remote, .length = earlier->length};
 	struct op_sge to = {.offset = op->remote, .length = op->length};
@@ -216,7 +216,7 @@ static bool conflicts(const struct op *op, const struct op *earlier)
 static bool needs_fence(const struct batch *batch, const struct op *op)
 {
 	for (uint32_t i = 0; i < batch->count; i++) {
-		if (answers(batch->ops[i].kind) && conflicts(op, &batch->ops[i]))
+		if (op_answers(batch->ops[i].kind) && op_conflicts(op, &batch->ops[i]))
 			return true;
 	}
 	return false;
@@ -277,7 +277,7 @@ static void draw_op(struct flow *flow, bool last)
 
 	fence = needs_fence(batch, op);
 	/* Inline data is taken when posted, before the fence. */
-	op->inlined = !answers(op->kind) && !fence && op->length <= flow->limits.max_inline &&
+	op->inlined = !op_answers(op->kind) && !fence && op->length <= flow->limits.max_inline &&
 		      rnd_percent(&flow->rnd, 50);
 	op->fenced = fence || (flow->limits.type == IBV_QPT_RC && rnd_percent(&flow->rnd, 10));
 	op->signaled = last || rnd_percent(&flow->rnd, 50);
@@ -289,7 +289,8 @@ static void draw_op(struct flow *flow, bool last)
 /* ---- the model ---- */
 
 /* Copies between a contiguous piece and a list of pieces of an area. */
-static void gather(uint8_t *to, const uint8_t *area, const struct op_sge *sges, uint32_t count)
+static void gather_bytes(uint8_t *to, const uint8_t *area, const struct op_sge *sges,
+			 uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		memcpy(to, area + PLAN_GUARD + sges[i].offset, sges[i].length);
@@ -297,8 +298,8 @@ static void gather(uint8_t *to, const uint8_t *area, const struct op_sge *sges, 
 	}
 }
 
-static void scatter(uint8_t *area, const struct op_sge *sges, uint32_t count, uint32_t skip,
-		    const uint8_t *from, uint32_t length)
+static void scatter_bytes(uint8_t *area, const struct op_sge *sges, uint32_t count, uint32_t skip,
+			  const uint8_t *from, uint32_t length)
 {
 	for (uint32_t i = 0; i < count && length; i++) {
 		uint32_t off = skip < sges[i].length ? skip : sges[i].length;
@@ -321,22 +322,22 @@ static void model_op(struct flow *flow, const struct op *op)
 	switch (op->kind) {
 	case OP_SEND:
 	case OP_SEND_IMM:
-		gather(bounce, flow->initiator, op->local, op->locals);
-		scatter(flow->target, op->receive, op->receives,
-			flow->limits.type == IBV_QPT_UD ? PLAN_GRH : 0, bounce, op->length);
+		gather_bytes(bounce, flow->initiator, op->local, op->locals);
+		scatter_bytes(flow->target, op->receive, op->receives,
+			      flow->limits.type == IBV_QPT_UD ? PLAN_GRH : 0, bounce, op->length);
 		break;
 	case OP_WRITE:
 	case OP_WRITE_IMM:
-		gather(bounce, flow->initiator, op->local, op->locals);
+		gather_bytes(bounce, flow->initiator, op->local, op->locals);
 		memcpy(remote, bounce, op->length);
 		break;
 	case OP_READ:
-		scatter(flow->initiator, op->local, op->locals, 0, remote, op->length);
+		scatter_bytes(flow->initiator, op->local, op->locals, 0, remote, op->length);
 		break;
 	case OP_COMPARE_SWAP:
 	case OP_FETCH_ADD:
 		memcpy(&old, remote, 8);
-		scatter(flow->initiator, op->local, op->locals, 0, (const uint8_t *)&old, 8);
+		scatter_bytes(flow->initiator, op->local, op->locals, 0, (const uint8_t *)&old, 8);
 		if (op->kind == OP_FETCH_ADD) {
 			old += op->compare_add;
 			memcpy(remote, &old, 8);

@@ -14,7 +14,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static void to(struct raw_end *e, enum ibv_qp_state state, int mask)
+static void end_to_state(struct raw_end *e, enum ibv_qp_state state, int mask)
 {
 	struct ibv_qp_attr attr = {.qp_state = state, .port_num = 1};
 
@@ -40,9 +40,9 @@ void raw_end_open(struct raw_end *e, const char *device)
 	NEED((e->cq = ibv_create_cq(e->ctx, 32, NULL, NULL, 0)));
 	init.send_cq = init.recv_cq = e->cq;
 	NEED((e->qp = ibv_create_qp(e->pd, &init)));
-	to(e, IBV_QPS_INIT, IBV_QP_PORT);
-	to(e, IBV_QPS_RTR, 0);
-	to(e, IBV_QPS_RTS, 0);
+	end_to_state(e, IBV_QPS_INIT, IBV_QP_PORT);
+	end_to_state(e, IBV_QPS_RTR, 0);
+	end_to_state(e, IBV_QPS_RTS, 0);
 }
 
 void raw_end_close(struct raw_end *e)
@@ -55,7 +55,7 @@ void raw_end_close(struct raw_end *e)
 }
 
 /* False: there was none in that time. */
-static int completion(struct raw_end *e, unsigned ms, struct ibv_wc *wc)
+static int next_completion(struct raw_end *e, unsigned ms, struct ibv_wc *wc)
 {
 	uint64_t end = now_ms() + ms;
 	int n;
@@ -78,7 +78,7 @@ void raw_end_send(struct raw_end *e, uint32_t bytes)
 	struct ibv_wc wc;
 
 	NEED(!ibv_post_send(e->qp, &send, &bad));
-	NEED(completion(e, RAW_PATIENCE_MS, &wc));
+	NEED(next_completion(e, RAW_PATIENCE_MS, &wc));
 }
 
 void raw_end_receive(struct raw_end *e)
@@ -93,7 +93,7 @@ uint32_t raw_end_arrived(struct raw_end *e, unsigned ms)
 {
 	struct ibv_wc wc;
 
-	return completion(e, ms, &wc) ? wc.byte_len : 0;
+	return next_completion(e, ms, &wc) ? wc.byte_len : 0;
 }
 
 void raw_row(const char *name, int good)

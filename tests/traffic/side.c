@@ -43,7 +43,7 @@ void side_complain(const struct traffic_side *side, const char *format, ...)
 
 /* ---- the control stream ---- */
 
-static bool transfer(int fd, void *data, size_t size, bool out)
+static bool transfer_bytes(int fd, void *data, size_t size, bool out)
 {
 	char *at = data;
 
@@ -58,20 +58,20 @@ static bool transfer(int fd, void *data, size_t size, bool out)
 	return true;
 }
 
-static bool exchange(int fd, const void *mine, void *theirs, size_t size)
+static bool exchange_data(int fd, const void *mine, void *theirs, size_t size)
 {
 	/* Both send first: what they send fits the socket's buffer. */
-	return transfer(fd, (void *)(uintptr_t)mine, size, true) &&
-	       transfer(fd, theirs, size, false);
+	return transfer_bytes(fd, (void *)(uintptr_t)mine, size, true) &&
+	       transfer_bytes(fd, theirs, size, false);
 }
 
 /* Both sides meet; false if the other has found a mismatch or is gone. */
-static bool meet(const struct traffic_side *side, bool well)
+static bool meet_peer(const struct traffic_side *side, bool well)
 {
 	uint8_t mine = well;
 	uint8_t theirs = 0;
 
-	return exchange(side->control, &mine, &theirs, 1) && well && theirs;
+	return exchange_data(side->control, &mine, &theirs, 1) && well && theirs;
 }
 
 /* ---- setting up ---- */
@@ -236,7 +236,7 @@ static void connect_end(struct traffic_side *side, uint32_t conn)
 	};
 	struct greeting theirs;
 
-	if (!exchange(side->control, &mine, &theirs, sizeof(mine)))
+	if (!exchange_data(side->control, &mine, &theirs, sizeof(mine)))
 		device_die("the other side is gone");
 	end->peer_target = theirs.target;
 	end->peer_rkey[0] = theirs.rkey[0];
@@ -283,7 +283,7 @@ static void side_open(struct traffic_side *side)
 		connect_end(side, i);
 }
 
-static void must(int err, const char *what)
+static void must_succeed(int err, const char *what)
 {
 	if (err)
 		device_die("%s: %s", what, strerror(err));
@@ -292,11 +292,11 @@ static void must(int err, const char *what)
 static void close_end(struct end *end)
 {
 	if (end->ah)
-		must(ibv_destroy_ah(end->ah), "ibv_destroy_ah");
-	must(ibv_destroy_qp(end->qp), "ibv_destroy_qp");
+		must_succeed(ibv_destroy_ah(end->ah), "ibv_destroy_ah");
+	must_succeed(ibv_destroy_qp(end->qp), "ibv_destroy_qp");
 	for (int i = 0; i < 2; i++) {
-		must(ibv_dereg_mr(end->initiator_mr[i]), "ibv_dereg_mr");
-		must(ibv_dereg_mr(end->target_mr[i]), "ibv_dereg_mr");
+		must_succeed(ibv_dereg_mr(end->initiator_mr[i]), "ibv_dereg_mr");
+		must_succeed(ibv_dereg_mr(end->target_mr[i]), "ibv_dereg_mr");
 		flow_close(&end->flows[i]);
 	}
 	munmap(end->initiator, PLAN_BYTES);
@@ -310,12 +310,12 @@ static void side_close(struct traffic_side *side)
 		close_end(&side->ends[i]);
 	free(side->ends);
 	if (side->srq)
-		must(ibv_destroy_srq(side->srq), "ibv_destroy_srq");
-	must(ibv_destroy_cq(side->send_cq.cq), "ibv_destroy_cq");
-	must(ibv_destroy_cq(side->recv_cq.cq), "ibv_destroy_cq");
+		must_succeed(ibv_destroy_srq(side->srq), "ibv_destroy_srq");
+	must_succeed(ibv_destroy_cq(side->send_cq.cq), "ibv_destroy_cq");
+	must_succeed(ibv_destroy_cq(side->recv_cq.cq), "ibv_destroy_cq");
 	if (side->channel)
-		must(ibv_destroy_comp_channel(side->channel), "ibv_destroy_comp_channel");
-	must(ibv_dealloc_pd(side->pd), "ibv_dealloc_pd");
+		must_succeed(ibv_destroy_comp_channel(side->channel), "ibv_destroy_comp_channel");
+	must_succeed(ibv_dealloc_pd(side->pd), "ibv_dealloc_pd");
 	device_port_close(&side->port);
 }
 
@@ -338,8 +338,8 @@ static void accept_grh(const struct flow *flow, uint8_t *model, const uint8_t *r
 	}
 }
 
-static bool compare(struct traffic_side *side, uint32_t conn, const char *what,
-		    const struct flow *flow, const uint8_t *model, const uint8_t *real)
+static bool compare_areas(struct traffic_side *side, uint32_t conn, const char *what,
+			  const struct flow *flow, const uint8_t *model, const uint8_t *real)
 {
 	uint32_t at = 0;
 	uint32_t differing = 0;
@@ -377,8 +377,8 @@ static bool compare_all(struct traffic_side *side)
 
 		if (side->options->type == IBV_QPT_UD)
 			accept_grh(in, in->target, end->target);
-		same &= compare(side, i, "initiator's", out, out->initiator, end->initiator);
-		same &= compare(side, i, "target's", in, in->target, end->target);
+		same &= compare_areas(side, i, "initiator's", out, out->initiator, end->initiator);
+		same &= compare_areas(side, i, "target's", in, in->target, end->target);
 	}
 	return same;
 }
@@ -386,7 +386,7 @@ static bool compare_all(struct traffic_side *side)
 /* ---- rounds ---- */
 
 /* Does what a faulty adapter would do, somewhere in one of the areas, guard zones included. */
-static void spoil(struct traffic_side *side)
+static void spoil_byte(struct traffic_side *side)
 {
 	struct rnd rnd = {side->options->seed};
 	struct end *end = &side->ends[rnd_below(&rnd, side->options->qps)];
@@ -424,14 +424,15 @@ static uint64_t one_round(struct traffic_side *side)
 		flow_next(&side->ends[i].flows[1]);
 		ops += side->ends[i].flows[side->index].batch.count;
 	}
-	if (!meet(side, post_receives(side, false)))
+	if (!meet_peer(side, post_receives(side, false)))
 		return 0;
-	if (!meet(side, post_batches(side) && post_receives(side, true) && side_complete(side)))
+	if (!meet_peer(side,
+		       post_batches(side) && post_receives(side, true) && side_complete(side)))
 		return 0;
 	if (side->options->spoil && side->round == 3)
-		spoil(side);
+		spoil_byte(side);
 	/* The peer must not begin to change our memory while we compare. */
-	return meet(side, compare_all(side)) ? ops : 0;
+	return meet_peer(side, compare_all(side)) ? ops : 0;
 }
 
 bool side_run(const struct options *options, int index, int control)
@@ -440,7 +441,7 @@ bool side_run(const struct options *options, int index, int control)
 	uint64_t done = 0;
 
 	side_open(&side);
-	if (!meet(&side, true))
+	if (!meet_peer(&side, true))
 		return false;
 	/* Both sides count rounds, not their own operations: they must stop together. */
 	for (uint64_t target = options->ops * options->qps * 2 / PLAN_MAX_BATCH + 1;

@@ -164,7 +164,7 @@ static bool check_received(struct traffic_side *side, const struct done *done, u
 }
 
 /* Takes one completion of either queue: 1 taken, 0 none, -1 wrong. */
-static int take(struct traffic_side *side, bool receive)
+static int take_batch(struct traffic_side *side, bool receive)
 {
 	struct done done = {0};
 	bool extended = side->options->extended_cq;
@@ -221,7 +221,7 @@ static bool wait_event(struct traffic_side *side)
 	return true;
 }
 
-static bool arm(struct traffic_side *side)
+static bool arm_cq(struct traffic_side *side)
 {
 	if (ibv_req_notify_cq(side->send_cq.cq, 0) || ibv_req_notify_cq(side->recv_cq.cq, 0)) {
 		side_complain(side, "ibv_req_notify_cq failed");
@@ -250,8 +250,8 @@ bool side_complete(struct traffic_side *side)
 	for (uint32_t i = 0; i < side->options->qps; i++)
 		side->ends[i].sent = side->ends[i].received = 0;
 	while (!all_there(side)) {
-		int sent = take(side, false);
-		int received = take(side, true);
+		int sent = take_batch(side, false);
+		int received = take_batch(side, true);
 
 		if (sent < 0 || received < 0)
 			return false;
@@ -264,7 +264,7 @@ bool side_complete(struct traffic_side *side)
 		if (!side->options->events)
 			continue;
 		/* Arm, look again, then sleep: what came before the arming raises no event. */
-		if (armed ? !wait_event(side) : !arm(side))
+		if (armed ? !wait_event(side) : !arm_cq(side))
 			return false;
 		armed = !armed;
 	}

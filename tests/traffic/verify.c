@@ -33,7 +33,7 @@ static const char usage[] =
 	"  --verbose          say what was done\n"
 	"Status: 0 all as expected, 1 a mismatch, 2 the set-up failed\n";
 
-static uint64_t number(const char *text, uint64_t max)
+static uint64_t number_of(const char *text, uint64_t max)
 {
 	char *end;
 	uint64_t n = strtoull(text, &end, 0);
@@ -43,7 +43,7 @@ static uint64_t number(const char *text, uint64_t max)
 	return n;
 }
 
-static enum ibv_qp_type transport(const char *name)
+static enum ibv_qp_type transport_of(const char *name)
 {
 	if (!strcmp(name, "rc"))
 		return IBV_QPT_RC;
@@ -63,7 +63,7 @@ static enum ibv_mtu mtu_of(uint64_t bytes)
 	device_die("verify: no MTU of %lu bytes", bytes);
 }
 
-static void parse(int argc, char **argv, struct options *o)
+static void parse_options(int argc, char **argv, struct options *o)
 {
 	enum {
 		DEVICE = 1,
@@ -106,28 +106,28 @@ static void parse(int argc, char **argv, struct options *o)
 			o->device = optarg;
 			break;
 		case GID:
-			o->gid_index = strcmp(optarg, "-1") ? (int)number(optarg, 255) : -1;
+			o->gid_index = strcmp(optarg, "-1") ? (int)number_of(optarg, 255) : -1;
 			break;
 		case TRANSPORT:
-			o->type = transport(optarg);
+			o->type = transport_of(optarg);
 			break;
 		case MTU:
-			o->mtu = mtu_of(number(optarg, 4096));
+			o->mtu = mtu_of(number_of(optarg, 4096));
 			break;
 		case SEED:
-			o->seed = number(optarg, UINT64_MAX);
+			o->seed = number_of(optarg, UINT64_MAX);
 			break;
 		case OPS:
-			o->ops = number(optarg, UINT32_MAX);
+			o->ops = number_of(optarg, UINT32_MAX);
 			break;
 		case QPS:
-			o->qps = (uint32_t)number(optarg, SIDE_MAX_QPS);
+			o->qps = (uint32_t)number_of(optarg, SIDE_MAX_QPS);
 			break;
 		case SIZE:
-			o->max_size = (uint32_t)number(optarg, PLAN_AREA / 2);
+			o->max_size = (uint32_t)number_of(optarg, PLAN_AREA / 2);
 			break;
 		case PROCESSES:
-			o->processes = (int)number(optarg, 2);
+			o->processes = (int)number_of(optarg, 2);
 			break;
 		case EVENTS:
 			o->events = true;
@@ -229,7 +229,7 @@ int main(int argc, char **argv)
 	};
 	int control[2];
 
-	parse(argc, argv, &o);
+	parse_options(argc, argv, &o);
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control))
 		device_die("socketpair: %m");
 	if (o.processes == 1 ? run_threads(&o, control) : run_processes(&o, control))

@@ -57,7 +57,7 @@ static void bench_down(void)
 	device_down(&t->device);
 }
 
-static uint8_t expect(struct device_qp *q)
+static uint8_t expect_cqe(struct device_qp *q)
 {
 	const struct cqe64 *cqe = device_cq_poll(&q->cq);
 
@@ -65,7 +65,7 @@ static uint8_t expect(struct device_qp *q)
 	return cqe->op_own >> 4;
 }
 
-static void rdma(uint8_t opcode, uint64_t va, uint32_t lkey, uint32_t rkey, uint32_t len)
+static void post_rdma(uint8_t opcode, uint64_t va, uint32_t lkey, uint32_t rkey, uint32_t len)
 {
 	struct bench *t = &bench;
 	struct device_wqe w;
@@ -77,7 +77,7 @@ static void rdma(uint8_t opcode, uint64_t va, uint32_t lkey, uint32_t rkey, uint
 }
 
 /* Pages of address space. */
-static unsigned long space(void)
+static unsigned long address_space(void)
 {
 	unsigned long pages = 0;
 	FILE *f = fopen("/proc/self/statm", "r");
@@ -91,19 +91,19 @@ static void null_key(void)
 {
 	struct bench *t = &bench;
 	struct device_wqe w;
-	unsigned long before = space();
+	unsigned long before = address_space();
 
 	bench_up();
 	/* Every program has the key; only those that read through it pay for the zeros. */
-	CHECK(space() - before < IB_MAX_MSG_BYTES / 4096);
+	CHECK(address_space() - before < IB_MAX_MSG_BYTES / 4096);
 	/* zeros out, whatever the address */
-	rdma(WQE_OP_RDMA_WRITE, UINT64_MAX - 3, t->null_key, t->rkey, BYTES);
-	CHECK(expect(&t->a) == CQE_OP_REQ);
+	post_rdma(WQE_OP_RDMA_WRITE, UINT64_MAX - 3, t->null_key, t->rkey, BYTES);
+	CHECK(expect_cqe(&t->a) == CQE_OP_REQ);
 	for (unsigned i = 0; i < BYTES; i++)
 		CHECK(!t->dst[i]);
 	/* an answer that nobody wants */
-	rdma(WQE_OP_RDMA_READ, 0, t->null_key, t->rkey, BYTES);
-	CHECK(expect(&t->a) == CQE_OP_REQ);
+	post_rdma(WQE_OP_RDMA_READ, 0, t->null_key, t->rkey, BYTES);
+	CHECK(expect_cqe(&t->a) == CQE_OP_REQ);
 
 	/* a receive of which the middle is dropped */
 	device_recv(&t->b, t->dst, 2048, t->rkey);
@@ -116,17 +116,17 @@ static void null_key(void)
 	device_wqe_begin(&t->a, &w, WQE_OP_SEND, WQE_CTRL_CE_ALWAYS, 0);
 	device_wqe_data(&w, t->src, 1200, t->lkey);
 	device_wqe_end(&w);
-	CHECK(expect(&t->b) == CQE_OP_RESP_SEND && expect(&t->a) == CQE_OP_REQ);
+	CHECK(expect_cqe(&t->b) == CQE_OP_RESP_SEND && expect_cqe(&t->a) == CQE_OP_REQ);
 	CHECK(!memcmp(t->dst, t->src, 100) && !memcmp(t->dst + 100, t->src + 1100, 100));
 	CHECK(!t->dst[200]);
 
 	/* not for peers; and not one bit beside */
-	rdma(WQE_OP_RDMA_WRITE, (uintptr_t)t->src, t->lkey, t->null_key, 8);
-	CHECK(expect(&t->a) == CQE_OP_REQ_ERR);
+	post_rdma(WQE_OP_RDMA_WRITE, (uintptr_t)t->src, t->lkey, t->null_key, 8);
+	CHECK(expect_cqe(&t->a) == CQE_OP_REQ_ERR);
 	bench_down();
 	bench_up();
-	rdma(WQE_OP_RDMA_WRITE, 0, t->null_key + 1, t->rkey, 8);
-	CHECK(expect(&t->a) == CQE_OP_REQ_ERR);
+	post_rdma(WQE_OP_RDMA_WRITE, 0, t->null_key + 1, t->rkey, 8);
+	CHECK(expect_cqe(&t->a) == CQE_OP_REQ_ERR);
 	bench_down();
 }
 
@@ -163,10 +163,10 @@ static void keys_tell(void)
 static void write_some(unsigned n)
 {
 	while (n--)
-		rdma(WQE_OP_RDMA_WRITE, (uintptr_t)bench.src, bench.lkey, bench.rkey, 8);
+		post_rdma(WQE_OP_RDMA_WRITE, (uintptr_t)bench.src, bench.lkey, bench.rkey, 8);
 }
 
-static void arm(uint32_t sn)
+static void arm_cq(uint32_t sn)
 {
 	struct device_cq *cq = &bench.a.cq;
 
@@ -174,14 +174,14 @@ static void arm(uint32_t sn)
 	cq_doorbell(cq->cq);
 }
 
-static void drain(unsigned n)
+static void drain_cq(unsigned n)
 {
 	while (n--)
-		CHECK(expect(&bench.a) == CQE_OP_REQ);
+		CHECK(expect_cqe(&bench.a) == CQE_OP_REQ);
 	CHECK(!device_cq_poll(&bench.a.cq));
 }
 
-static void moderation(void)
+static void test_moderation(void)
 {
 	struct bench *t = &bench;
 	struct device_cq *cq = &t->a.cq;
@@ -191,19 +191,19 @@ static void moderation(void)
 	/* by number: those that were polled before arming do not count */
 	cq_moderate(cq->cq, 4, 0);
 	write_some(10);
-	drain(10);
-	arm(0);
+	drain_cq(10);
+	arm_cq(0);
 	write_some(3);
 	CHECK(!cq->events);
 	(void)adapter_progress(t->device.adapter[0], &deadline);
 	CHECK(deadline > clock_ns() + 1000000000);
 	write_some(1);
 	CHECK(cq->events == 1);
-	drain(4);
+	drain_cq(4);
 
 	/* by time: from the first one */
 	cq_moderate(cq->cq, 100, 2000);
-	arm(1);
+	arm_cq(1);
 	before = clock_ns();
 	write_some(1);
 	(void)adapter_progress(t->device.adapter[0], &deadline);
@@ -212,34 +212,34 @@ static void moderation(void)
 	while (cq->events == 1 && clock_ns() < before + 1000000000)
 		(void)adapter_progress(t->device.adapter[0], NULL);
 	CHECK(cq->events == 2 && clock_ns() >= before + 2000000);
-	drain(6);
+	drain_cq(6);
 
 	/* consumed in time: no event, and the next one is timed anew */
-	arm(2);
+	arm_cq(2);
 	write_some(1);
-	drain(1);
+	drain_cq(1);
 	usleep(2100);
 	(void)adapter_progress(t->device.adapter[0], NULL);
 	CHECK(cq->events == 2);
 	/* off: what waits is told at once */
-	arm(2);
+	arm_cq(2);
 	write_some(2);
 	CHECK(cq->events == 2);
 	cq_moderate(cq->cq, 0, 0);
 	CHECK(cq->events == 3);
-	drain(2);
-	arm(3);
+	drain_cq(2);
+	arm_cq(3);
 	write_some(1);
 	CHECK(cq->events == 4);
 	/* destroyed while one waits */
 	cq_moderate(cq->cq, 100, 1000);
-	drain(1);
-	arm(4);
+	drain_cq(1);
+	arm_cq(4);
 	write_some(1);
 	bench_down();
 }
 
-static void timestamps(void)
+static void test_timestamps(void)
 {
 	static struct device_cq cq;
 	struct bench *t = &bench;
@@ -259,7 +259,7 @@ static void timestamps(void)
 	/* without: nothing there */
 	write_some(1);
 	CHECK(!be64_get(q->cq.ring[0].timestamp));
-	drain(1);
+	drain_cq(1);
 
 	/* the same queue pair's completions in a CQ that says when */
 	qp_destroy(q->qp);
@@ -293,7 +293,7 @@ static void timestamps(void)
 	}
 	CHECK(before <= clock_ns());
 	/* an error's syndrome lies in the same place */
-	rdma(WQE_OP_RDMA_WRITE, (uintptr_t)t->src, t->lkey + 1, t->rkey, 8);
+	post_rdma(WQE_OP_RDMA_WRITE, (uintptr_t)t->src, t->lkey + 1, t->rkey, 8);
 	CHECK(((const struct cqe64_err *)device_cq_poll(&cq))->syndrome == CQE_SYN_LOCAL_PROT);
 	qp_destroy(q->qp);
 	CHECK(!cq_destroy(cq.cq) && !cq_destroy(plain));
@@ -308,7 +308,7 @@ int main(void)
 	null_key();
 	discard_between_lists();
 	keys_tell();
-	moderation();
-	timestamps();
+	test_moderation();
+	test_timestamps();
 	return 0;
 }

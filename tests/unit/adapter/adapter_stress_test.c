@@ -69,7 +69,7 @@ static void send_datagram(struct device_qp *from, const uint8_t *src, uint32_t l
 	CHECK(wait_cqe(from)->op_own >> 4 == CQE_OP_REQ);
 }
 
-static void work(unsigned seed, unsigned rounds)
+static void work_rounds(unsigned seed, unsigned rounds)
 {
 	struct device_qp *q = aligned_alloc(64, 3 * sizeof(*q));
 	uint8_t *src = malloc((size_t)2 * BYTES), *dst = malloc(BYTES);
@@ -99,21 +99,21 @@ static void work(unsigned seed, unsigned rounds)
 	free(dst);
 }
 
-static void *worker(void *arg)
+static void *worker_loop(void *arg)
 {
-	work((unsigned)(uintptr_t)arg, ROUNDS);
+	work_rounds((unsigned)(uintptr_t)arg, ROUNDS);
 	return NULL;
 }
 
-static void *churner(void *arg)
+static void *churner_loop(void *arg)
 {
 	(void)arg;
 	while (!atomic_load(&over))
-		work(77, 3);
+		work_rounds(77, 3);
 	return NULL;
 }
 
-static void *engine(void *arg)
+static void *engine_loop(void *arg)
 {
 	(void)arg;
 	while (!atomic_load(&over)) {
@@ -138,10 +138,10 @@ int main(void)
 	for (unsigned i = 0; i < DEVICE_RECVS; i++)
 		device_recv(&hub, sink, sizeof(sink), key);
 
-	CHECK(!pthread_create(&helper[0], NULL, engine, NULL));
-	CHECK(!pthread_create(&helper[1], NULL, churner, NULL));
+	CHECK(!pthread_create(&helper[0], NULL, engine_loop, NULL));
+	CHECK(!pthread_create(&helper[1], NULL, churner_loop, NULL));
 	for (unsigned i = 0; i < WORKERS; i++)
-		CHECK(!pthread_create(&t[i], NULL, worker, (void *)(uintptr_t)i));
+		CHECK(!pthread_create(&t[i], NULL, worker_loop, (void *)(uintptr_t)i));
 	for (unsigned i = 0; i < WORKERS; i++)
 		pthread_join(t[i], NULL);
 	atomic_store(&over, true);

@@ -13,7 +13,7 @@
 #include "prm/ib.h"
 #include "check.h"
 
-static void ranges(void)
+static void test_ranges(void)
 {
 	/* All of a 4-bit world, shifted to the top of the 64-bit one, where sums wrap. */
 	for (uint64_t off = 0; off < 16; off++)
@@ -41,7 +41,7 @@ static void small_arithmetic(void)
 	CHECK(be64_get(be64_of(0x123456789abcdef0)) == 0x123456789abcdef0);
 }
 
-static void psns(void)
+static void test_psns(void)
 {
 	static const uint32_t bases[] = {0, 1, 0x7fffff, 0x800000, 0xfffffe, 0xffffff};
 
@@ -117,7 +117,7 @@ static void in_threads(void *(*fn)(void *), void *(*last)(void *))
 		pthread_join(t[i], NULL);
 }
 
-static void texts(void)
+static void test_texts(void)
 {
 	static const char src[] = "abcd";
 	char dst[8];
@@ -135,13 +135,13 @@ static void texts(void)
 }
 
 /* Deeper than the stack that is refilled, and with something of its own at each level. */
-static __attribute__((noinline)) unsigned returns(unsigned depth)
+static __attribute__((noinline)) unsigned returns_depth(unsigned depth)
 {
 	volatile unsigned mine[4] = {depth, depth + 1, depth + 2, depth + 3};
 	unsigned below = 0;
 
 	if (depth)
-		below = returns(depth - 1);
+		below = returns_depth(depth - 1);
 	return_stack_refill();
 	for (unsigned i = 0; i < 4; i++)
 		CHECK(mine[i] == depth + i);
@@ -191,12 +191,12 @@ static void word_pieces(void)
 int main(void)
 {
 	word_pieces();
-	CHECK(returns(100) == 101);
+	CHECK(returns_depth(100) == 101);
 	CHECK(red_zone(1000) == 15 * 1000 + 105);
-	ranges();
-	texts();
+	test_ranges();
+	test_texts();
 	small_arithmetic();
-	psns();
+	test_psns();
 	in_threads(spin_loop, spin_loop);
 	CHECK(guarded == THREADS * ROUNDS);
 	in_threads(baton_loop, baton_taker);

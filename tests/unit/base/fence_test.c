@@ -29,7 +29,7 @@ struct shared {
 	cacheline_aligned uint32_t near_saw;
 };
 
-static void await(_Atomic(uint32_t) *word, uint32_t value)
+static void await_word(_Atomic(uint32_t) *word, uint32_t value)
 {
 	for (unsigned i = 1; atomic_load(word) != value; i++)
 		if (i % 1024)
@@ -44,12 +44,12 @@ static void spin_some(struct rng *rng)
 		;
 }
 
-static int child(struct shared *s)
+static int child_loop(struct shared *s)
 {
 	struct rng rng = {1};
 
 	for (uint32_t round = 1; round <= ROUNDS; round++) {
-		await(&s->begun, round);
+		await_word(&s->begun, round);
 		spin_some(&rng);
 		atomic_store_explicit(&s->near, round, memory_order_relaxed);
 		fence_far_light();
@@ -76,7 +76,7 @@ static unsigned both_blind(struct shared *s, bool fence)
 		else
 			fence_far_light();
 		far_saw = atomic_load_explicit(&s->near, memory_order_relaxed);
-		await(&s->ended, round);
+		await_word(&s->ended, round);
 		blind += s->near_saw != round && far_saw != round;
 	}
 	return blind;
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		fence_fork_child();
-		_exit(!atomic_load(&fence_far_ready) || child(s));
+		_exit(!atomic_load(&fence_far_ready) || child_loop(s));
 	}
 	blind = both_blind(s, !control);
 	CHECK(waitpid(pid, &status, 0) == pid && !status);

@@ -15,7 +15,7 @@
 #define PAGE  4096u
 #define BYTES ((size_t)64 << 20)
 
-static unsigned resident(const uint8_t *p)
+static unsigned resident_pages(const uint8_t *p)
 {
 	static unsigned char present[BYTES / PAGE];
 	unsigned n = 0;
@@ -50,10 +50,10 @@ static void test_private(void)
 	uint8_t *p = sparse_map(BYTES, PROT_READ | PROT_WRITE, -1, 0);
 
 	CHECK(p);
-	CHECK(!resident(p) && has_flag(p, " dd") && !has_flag(p, " lo"));
+	CHECK(!resident_pages(p) && has_flag(p, " dd") && !has_flag(p, " lo"));
 	CHECK(!p[5 * PAGE]);
 	p[5 * PAGE] = 1;
-	CHECK(resident(p) == 1);
+	CHECK(resident_pages(p) == 1);
 	munmap(p, BYTES);
 }
 
@@ -65,7 +65,7 @@ static void test_file(void)
 	CHECK(fd >= 0 && !ftruncate(fd, BYTES + PAGE) && pwrite(fd, "x", 1, PAGE) == 1);
 	p = sparse_map(BYTES, PROT_READ | PROT_WRITE, fd, PAGE);
 	CHECK(p);
-	CHECK(p[0] == 'x' && resident(p) == 1 && !has_flag(p, " lo"));
+	CHECK(p[0] == 'x' && resident_pages(p) == 1 && !has_flag(p, " lo"));
 	/* shared, not a copy */
 	p[1] = 'y';
 	CHECK(pread(fd, p + 2, 1, PAGE + 1) == 1 && p[2] == 'y');

@@ -52,7 +52,7 @@ static void test_signals(bool faults)
 
 static pthread_barrier_t barrier;
 
-static void *stay(void *arg)
+static void *stay_alive(void *arg)
 {
 	pthread_barrier_wait(&barrier);
 	return arg;
@@ -66,7 +66,7 @@ static void test_names(void)
 		pthread_t thread;
 		char comm[32];
 
-		CHECK(!own_thread_start(&thread, &attr, stay, NULL));
+		CHECK(!own_thread_start(&thread, &attr, stay_alive, NULL));
 		CHECK(!pthread_getname_np(thread, comm, sizeof(comm)));
 		CHECK(!strncmp(comm, "softhca-", 8) && own_thread_is(comm));
 		pthread_barrier_wait(&barrier);
@@ -84,8 +84,8 @@ static void test_refused(void)
 	sigset_t mask;
 	pthread_t thread;
 
-	CHECK(own_thread_start(&thread, &small, stay, NULL) == -EINVAL);
-	CHECK(own_thread_start(&thread, &large, stay, NULL) == -EAGAIN);
+	CHECK(own_thread_start(&thread, &small, stay_alive, NULL) == -EINVAL);
+	CHECK(own_thread_start(&thread, &large, stay_alive, NULL) == -EAGAIN);
 	CHECK(!pthread_sigmask(SIG_BLOCK, NULL, &mask) && !sigismember(&mask, SIGTERM));
 }
 

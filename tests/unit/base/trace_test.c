@@ -20,7 +20,7 @@
 
 static unsigned evaluated;
 
-static const char *costly(void)
+static const char *costly_text(void)
 {
 	evaluated++;
 	return "RTS";
@@ -32,14 +32,14 @@ static void off_evaluates_nothing(void)
 
 	trace_select("");
 	capture_begin();
-	trace(qp, state, 1, costly(), costly(), "modify");
+	trace(qp, state, 1, costly_text(), costly_text(), "modify");
 	CHECK(!trace_is_on(qp, state));
 	out = capture_end();
 	CHECK(!*out && !evaluated);
 
 	trace_select("qp.state");
 	capture_begin();
-	trace(qp, state, 1, costly(), costly(), "modify");
+	trace(qp, state, 1, costly_text(), costly_text(), "modify");
 	CHECK(trace_is_on(qp, state));
 	out = capture_end();
 	CHECK(evaluated == 2 && captured_count(out, "\n") == 1);

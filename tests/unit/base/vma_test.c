@@ -91,7 +91,7 @@ static void one_agrees(void)
 	close(fd);
 }
 
-static unsigned descriptors(void)
+static unsigned count_descriptors(void)
 {
 	DIR *d = opendir("/proc/self/fd");
 	unsigned n = 0;
@@ -145,10 +145,10 @@ static void list_is_kept(void)
 
 	CHECK(gone != MAP_FAILED && !munmap(gone + 4096, 4096));
 	CHECK(vma_at((uintptr_t)here, &v));
-	before = descriptors();
+	before = count_descriptors();
 	for (int i = 0; i < 1000; i++)
 		CHECK(vma_at((uintptr_t)here, &v));
-	CHECK(descriptors() == before);
+	CHECK(count_descriptors() == before);
 	child_sees_its_own(gone, here);
 	survives_a_close(here);
 	CHECK(!munmap(gone, 4096) && !vma_at((uintptr_t)gone, &v) && vma_at((uintptr_t)here, &v));

@@ -187,7 +187,7 @@ static struct {
 	_Atomic(uint32_t) ended;
 } racing;
 
-static void *registers(void *arg)
+static void *registers_loop(void *arg)
 {
 	uint32_t key = KEY + ((uint32_t)(uintptr_t)arg * EXPOSE_BLOCKS << 8);
 	struct key_block k = key_of(&racing.e, key, 0, (uint64_t)key);
@@ -216,7 +216,7 @@ static void test_threads(void)
 	f = remote_open(slots, 0, 1);
 	CHECK(f);
 	for (uintptr_t i = 0; i < 2; i++)
-		CHECK(!pthread_create(&t[i], NULL, registers, (void *)i));
+		CHECK(!pthread_create(&t[i], NULL, registers_loop, (void *)i));
 	while (atomic_load(&racing.ended) < 2)
 		for (uint32_t i = 0; i < 2; i++) {
 			uint32_t key = KEY + (i * EXPOSE_BLOCKS << 8);
@@ -359,7 +359,7 @@ static void test_block(void)
 static struct expose shared;
 static _Atomic(bool) over;
 
-static void *changer(void *arg)
+static void *changer_loop(void *arg)
 {
 	(void)arg;
 	for (uint64_t i = 1; !atomic_load(&over); i++) {
@@ -380,7 +380,7 @@ static void test_consistent(void)
 
 	CHECK(!expose_open(&shared, slots, 0, true));
 	f = remote_open(slots, 0, 1);
-	CHECK(f && !pthread_create(&t, NULL, changer, NULL));
+	CHECK(f && !pthread_create(&t, NULL, changer_loop, NULL));
 	for (unsigned i = 0, got = 0; got < 20000 && i < 50000000; i++) {
 		struct key_block k;
 

@@ -19,7 +19,7 @@
 
 static _Atomic(uint64_t) word;
 
-static uint64_t opened(uint32_t epsn, uint32_t msn)
+static uint64_t opened_word(uint32_t epsn, uint32_t msn)
 {
 	CHECK(qp_word_open(&word, qp_word_close(&word), epsn, msn));
 	return qp_word_load(&word);
@@ -27,7 +27,7 @@ static uint64_t opened(uint32_t epsn, uint32_t msn)
 
 static void test_commit(void)
 {
-	uint64_t w = opened(0xffffff, 0xffffff);
+	uint64_t w = opened_word(0xffffff, 0xffffff);
 
 	CHECK(qp_word_is_open(w) && qp_word_epsn(w) == 0xffffff && qp_word_msn(w) == 0xffffff);
 	/* the numbers wrap each by itself */
@@ -39,13 +39,13 @@ static void test_commit(void)
 
 static void test_close(void)
 {
-	uint64_t w = opened(5, 6);
+	uint64_t w = opened_word(5, 6);
 
 	/* the owner looked, and nothing came in between */
-	CHECK(opened(5, 6) == w && qp_word_commit(&word, w, 1, 1));
+	CHECK(opened_word(5, 6) == w && qp_word_commit(&word, w, 1, 1));
 	/* a packet came in between */
 	w = qp_word_load(&word);
-	(void)opened(7, 8);
+	(void)opened_word(7, 8);
 	CHECK(!qp_word_commit(&word, w, 1, 1) && qp_word_epsn(qp_word_load(&word)) == 7);
 	/* closed, and stays so: nobody waits for ever */
 	w = qp_word_load(&word);
@@ -55,14 +55,14 @@ static void test_close(void)
 
 static void test_revoke(void)
 {
-	uint64_t w = opened(5, 6), closed;
+	uint64_t w = opened_word(5, 6), closed;
 
 	qp_word_revoke(&word);
 	CHECK(!qp_word_is_open(qp_word_load(&word)) && !qp_word_commit(&word, w, 1, 1));
 	/* the numbers are still there for the owner */
 	CHECK(qp_word_epsn(qp_word_close(&word)) == 5 && qp_word_msn(qp_word_close(&word)) == 6);
 	/* the same numbers again, but what began before does not count */
-	CHECK(opened(5, 6) != w && !qp_word_commit(&word, w, 1, 1));
+	CHECK(opened_word(5, 6) != w && !qp_word_commit(&word, w, 1, 1));
 	/* a revocation after the owner has looked whether it may open */
 	closed = qp_word_close(&word);
 	qp_word_revoke(&word);
@@ -99,7 +99,7 @@ static bool execute_alone(struct rng *rng, uint32_t psn, uint32_t npkts)
 	return qp_word_commit(&word, w, npkts, 1);
 }
 
-static void *initiator(void *arg)
+static void *initiator_loop(void *arg)
 {
 	struct rng rng = {99};
 	uint32_t psn = START, *alone = arg;
@@ -120,7 +120,7 @@ static void *initiator(void *arg)
 	return (void *)(uintptr_t)psn;
 }
 
-static void *revoker(void *arg)
+static void *revoker_loop(void *arg)
 {
 	struct rng rng = {7};
 
@@ -196,8 +196,8 @@ static void test_random(void)
 	void *psn;
 
 	(void)qp_word_close(&word);
-	CHECK(!pthread_create(&threads[0], NULL, initiator, &alone));
-	CHECK(!pthread_create(&threads[1], NULL, revoker, NULL));
+	CHECK(!pthread_create(&threads[0], NULL, initiator_loop, &alone));
+	CHECK(!pthread_create(&threads[1], NULL, revoker_loop, NULL));
 	while (!atomic_load(&over)) {
 		switch (rng_below(&rng, 8)) {
 		case 0:

@@ -24,7 +24,7 @@ int cdev_ensure_tree(void)
 	return 0;
 }
 
-static void make(const char *below, const char *text)
+static void make_pattern(const char *below, const char *text)
 {
 	char path[300];
 	FILE *f;
@@ -54,10 +54,10 @@ static void tree_up(void)
 	CHECK(strlen(getenv("SOFTHCA_DIR")) == strlen(dir));
 	strcpy(dir, getenv("SOFTHCA_DIR"));
 	snprintf(root, sizeof(root), "%s/hosts/host1", dir);
-	make("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
-	make("sys/class/infiniband_verbs/uverbs0/dev", "231:192\n");
-	make("sys/class/infiniband_verbs/uverbs1/dev", "nonsense\n");
-	make("dev/infiniband/uverbs0", "");
+	make_pattern("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+	make_pattern("sys/class/infiniband_verbs/uverbs0/dev", "231:192\n");
+	make_pattern("sys/class/infiniband_verbs/uverbs1/dev", "nonsense\n");
+	make_pattern("dev/infiniband/uverbs0", "");
 }
 
 static void tree_down(void)

@@ -20,7 +20,7 @@ static const struct hca_cap_values ethernet = {
 
 static uint8_t page[HCA_CAP_PAGE_BYTES];
 
-static uint32_t general(const struct hca_cap_values *v, struct prm_field field)
+static uint32_t general_cap(const struct hca_cap_values *v, struct prm_field field)
 {
 	memset(page, 0xff, sizeof(page)); /* all of it is written */
 	CHECK(hca_cap_page(HCA_CAP_GENERAL, v, page));
@@ -32,24 +32,25 @@ static void test_of_the_device(void)
 {
 	struct hca_cap_values two = infiniband;
 
-	CHECK(!general(&infiniband, PORT_TYPE) && general(&ethernet, PORT_TYPE) == 1);
-	CHECK(!general(&infiniband, ROCE) && general(&ethernet, ROCE) == 1);
-	CHECK(general(&infiniband, GID_TABLE_SIZE) == 0 && general(&ethernet, GID_TABLE_SIZE) == 5);
-	CHECK(general(&infiniband, PKEY_TABLE_SIZE) == 0);
-	CHECK(general(&ethernet, PKEY_TABLE_SIZE) == 0);
+	CHECK(!general_cap(&infiniband, PORT_TYPE) && general_cap(&ethernet, PORT_TYPE) == 1);
+	CHECK(!general_cap(&infiniband, ROCE) && general_cap(&ethernet, ROCE) == 1);
+	CHECK(general_cap(&infiniband, GID_TABLE_SIZE) == 0 &&
+	      general_cap(&ethernet, GID_TABLE_SIZE) == 5);
+	CHECK(general_cap(&infiniband, PKEY_TABLE_SIZE) == 0);
+	CHECK(general_cap(&ethernet, PKEY_TABLE_SIZE) == 0);
 	two.pkeys = 512;
-	CHECK(general(&two, PKEY_TABLE_SIZE) == 2);
-	CHECK(general(&infiniband, NUM_PORTS) == 1);
+	CHECK(general_cap(&two, PKEY_TABLE_SIZE) == 2);
+	CHECK(general_cap(&infiniband, NUM_PORTS) == 1);
 	two.ports = 2;
-	CHECK(general(&two, NUM_PORTS) == 2);
+	CHECK(general_cap(&two, NUM_PORTS) == 2);
 }
 
 static void test_of_all(void)
 {
-	CHECK(general(&infiniband, RC) == 1 && general(&ethernet, RC) == 1);
-	CHECK(general(&infiniband, LOG_MAX_QP) == 18);
+	CHECK(general_cap(&infiniband, RC) == 1 && general_cap(&ethernet, RC) == 1);
+	CHECK(general_cap(&infiniband, LOG_MAX_QP) == 18);
 	/* a feature that is not there: the beginning of the page is a row of them */
-	CHECK(!general(&infiniband, PRM_FIELD(0, 32)));
+	CHECK(!general_cap(&infiniband, PRM_FIELD(0, 32)));
 }
 
 /* What is asked for and not there is refused, and the page left alone; what is there and empty is

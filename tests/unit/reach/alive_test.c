@@ -20,7 +20,7 @@ static uint8_t *forbidden;
 static int spoil_by;
 
 /* Where a mutex has its kind and its neighbours in the list of the thread's mutexes. */
-static void spoil(void)
+static void spoil_word(void)
 {
 	uint8_t *rest = (uint8_t *)&shared->held + sizeof(uint32_t);
 	size_t bytes = sizeof(shared->held) - sizeof(uint32_t);
@@ -38,7 +38,7 @@ static void *hold_and_end(void *arg)
 {
 	CHECK(!alive_begin(shared));
 	CHECK(atomic_load(alive_word(shared)) == (uint32_t)gettid());
-	spoil();
+	spoil_word();
 	alive_end(shared);
 	CHECK(!atomic_load(alive_word(shared)));
 	/* what another thread has taken since is not ours to give up */

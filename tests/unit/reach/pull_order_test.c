@@ -25,7 +25,7 @@ static _Atomic(uint32_t) pulls;
 static _Atomic(bool) end;
 
 /* All bytes of a message are alike, so a word in part is one with two values. */
-static void *reader(void *arg)
+static void *reader_loop(void *arg)
 {
 	struct way_pair *p = arg;
 	struct way_peer from = {.table = &p->table, .alive = &p->alive, .pid = p->pid};
@@ -44,14 +44,14 @@ static void *reader(void *arg)
 	return NULL;
 }
 
-static bool whole(uint64_t v, unsigned size)
+static bool is_whole(uint64_t v, unsigned size)
 {
 	uint64_t ones = size == 8 ? 0x0101010101010101ull : size == 4 ? 0x01010101u : 0x0101u;
 
 	return v == (v & 0xff) * ones;
 }
 
-static uint64_t look(const uint8_t *a, unsigned size)
+static uint64_t look_at_array(const uint8_t *a, unsigned size)
 {
 	if (size == 8)
 		return *(const volatile uint64_t *)(const void *)a;
@@ -70,7 +70,7 @@ static void look_at_words(struct rng *rng)
 		if (first + size > last)
 			continue;
 		first += rng_below(rng, (last - first) / size) * size;
-		CHECK(whole(look((const uint8_t *)first, size), size));
+		CHECK(is_whole(look_at_array((const uint8_t *)first, size), size));
 	}
 }
 
@@ -79,7 +79,7 @@ static int child_looks(struct way_pair *p)
 	struct rng rng = {len * 64 + at + 1};
 	pthread_t t;
 
-	CHECK(!pthread_create(&t, NULL, reader, p));
+	CHECK(!pthread_create(&t, NULL, reader_loop, p));
 	while (atomic_load(&pulls) < PULLS)
 		look_at_words(&rng);
 	atomic_store(&end, true);
@@ -87,8 +87,8 @@ static int child_looks(struct way_pair *p)
 	return 0;
 }
 
-static void hammer(struct way_pair *p, uint32_t bytes, uint32_t offset, uint32_t from,
-		   uint32_t parted)
+static void test_hammer(struct way_pair *p, uint32_t bytes, uint32_t offset, uint32_t from,
+			uint32_t parted)
 {
 	len = bytes;
 	at = offset;
@@ -111,12 +111,12 @@ int main(void)
 		memset(p->memory + i * STEP, (int)i * 17, STEP);
 	for (size_t i = 0; i < array_size(lengths); i++)
 		for (uint32_t offset = 0; offset < 8; offset += i % 2 ? 4 : 3) {
-			hammer(p, lengths[i], offset, offset, 0);
-			hammer(p, lengths[i], offset, (uint32_t)i * 5 % 8, 0);
+			test_hammer(p, lengths[i], offset, offset, 0);
+			test_hammer(p, lengths[i], offset, (uint32_t)i * 5 % 8, 0);
 		}
 	for (uint32_t part = 1; part < 24; part += 4) {
-		hammer(p, 24, part % 3 ? 0 : 4, part % 8, part);
-		hammer(p, 9000, part % 3 ? 0 : 4, part % 8, 4500 + part);
+		test_hammer(p, 24, part % 3 ? 0 : 4, part % 8, part);
+		test_hammer(p, 9000, part % 3 ? 0 : 4, part % 8, 4500 + part);
 	}
 	return 0;
 }

@@ -37,7 +37,7 @@ static void revoke_within(struct way_pair *p, unsigned seconds)
 	alarm(0);
 }
 
-static void stop(pid_t child)
+static void stop_child(pid_t child)
 {
 	siginfo_t info;
 
@@ -45,7 +45,7 @@ static void stop(pid_t child)
 	CHECK(!waitid(P_PID, (id_t)child, &info, WSTOPPED | WEXITED));
 }
 
-static void finish(pid_t child)
+static void finish_child(pid_t child)
 {
 	CHECK(!kill(child, SIGKILL));
 	CHECK(waitpid(child, NULL, 0) == child);
@@ -101,7 +101,7 @@ static int target_of_unseen(struct way_pair *p)
 	for (int i = 0; i < 200; i++)
 		access_revoke(&p->table);
 	alarm(0);
-	finish(peer);
+	finish_child(peer);
 	access_revoke(&p->table);
 	return 0;
 }
@@ -145,7 +145,7 @@ static void test_many_spin(struct way_pair *p)
 	way_pair_await(&p->step, SPINNING);
 	revoke_within(p, 60);
 	for (int i = 0; i < SPINNING; i++)
-		finish(children[i]);
+		finish_child(children[i]);
 	access_revoke(&p->table);
 }
 
@@ -278,10 +278,10 @@ static void test_blind(struct way_pair *p)
 		atomic_store(&p->step, 0);
 		stopped = way_pair_fork(p, child_claims_and_pauses);
 		way_pair_await(&p->step, 1);
-		stop(stopped);
+		stop_child(stopped);
 		blind = ways[i];
 		CHECK(way_pair_join(way_pair_fork(p, target_is_blind)));
-		finish(stopped);
+		finish_child(stopped);
 		access_revoke(&p->table);
 	}
 }

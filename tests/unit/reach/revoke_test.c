@@ -226,7 +226,7 @@ static void test_ourselves(struct way_pair *p)
 	access_release(&a);
 }
 
-static int control(struct way_pair *p)
+static int control_child(struct way_pair *p)
 {
 	unsigned late = late_writes(p, way_kernel, 8, true, true, ROUNDS) +
 			late_writes(p, way_mapped, 8, true, true, ROUNDS);
@@ -243,7 +243,7 @@ int main(int argc, char **argv)
 		SKIP("the C library registers no restartable sequences");
 	way_pair_hold(p);
 	if (argc > 1 && !strcmp(argv[1], "control"))
-		return control(p);
+		return control_child(p);
 	test_dead(p);
 	test_stopped(p);
 	test_ourselves(p);

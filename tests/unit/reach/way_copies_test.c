@@ -6,7 +6,7 @@
 
 #include "check.h"
 
-static bool is(struct way_machine m, bool any, uint64_t most)
+static bool machine_is(struct way_machine m, bool any, uint64_t most)
 {
 	const struct way_copies c = way_copies_of(&m);
 
@@ -19,22 +19,22 @@ int main(void)
 	struct utsname name;
 
 	/* nothing is known: not even words of 8 bytes */
-	CHECK(is((struct way_machine){0}, false, 0));
-	CHECK(is((struct way_machine){.erms = true, .fsrm = true, .major = 6, .minor = 18}, false,
-		 0));
+	CHECK(machine_is((struct way_machine){0}, false, 0));
+	CHECK(machine_is((struct way_machine){.erms = true, .fsrm = true, .major = 6, .minor = 18},
+			 false, 0));
 	/* the routine is the instruction that was hammered */
-	CHECK(is((struct way_machine){true, true, true, 6, 4}, true, 0));
-	CHECK(is((struct way_machine){true, true, true, 7, 0}, true, 0));
+	CHECK(machine_is((struct way_machine){true, true, true, 6, 4}, true, 0));
+	CHECK(machine_is((struct way_machine){true, true, true, 7, 0}, true, 0));
 	/* it is that for long copies alone */
-	CHECK(is((struct way_machine){true, true, true, 6, 3}, false, UINT64_MAX));
-	CHECK(is((struct way_machine){true, true, true, 5, 10}, false, UINT64_MAX));
+	CHECK(machine_is((struct way_machine){true, true, true, 6, 3}, false, UINT64_MAX));
+	CHECK(machine_is((struct way_machine){true, true, true, 5, 10}, false, UINT64_MAX));
 	/* it is another instruction for those */
-	CHECK(is((struct way_machine){true, true, false, 6, 18}, false, 63));
-	CHECK(is((struct way_machine){true, true, false, 5, 10}, false, 63));
+	CHECK(machine_is((struct way_machine){true, true, false, 6, 18}, false, 63));
+	CHECK(machine_is((struct way_machine){true, true, false, 5, 10}, false, 63));
 	/* plain moves */
-	CHECK(is((struct way_machine){true, false, false, 6, 18}, false, UINT64_MAX));
+	CHECK(machine_is((struct way_machine){true, false, false, 6, 18}, false, UINT64_MAX));
 	/* a kernel without a number that is understood */
-	CHECK(is((struct way_machine){true, true, true, 0, 0}, false, UINT64_MAX));
+	CHECK(machine_is((struct way_machine){true, true, true, 0, 0}, false, UINT64_MAX));
 
 	CHECK(!uname(&name) && name.release[0] == (char)('0' + here.major % 10));
 #if !defined(__x86_64__)

@@ -46,14 +46,14 @@ static int child_writes(struct way_pair *p)
 	return 0;
 }
 
-static bool whole(uint64_t v, unsigned size)
+static bool is_whole(uint64_t v, unsigned size)
 {
 	uint64_t ones = size == 8 ? 0x0101010101010101ull : size == 4 ? 0x01010101u : 0x0101u;
 
 	return v == (v & 0xff) * ones;
 }
 
-static uint64_t look(const uint8_t *a, unsigned size)
+static uint64_t look_at_array(const uint8_t *a, unsigned size)
 {
 	if (size == 8)
 		return *(const volatile uint64_t *)(const void *)a;
@@ -71,7 +71,7 @@ static void look_at_words(const uint8_t *start, struct rng *rng)
 		if (first + size > end)
 			continue;
 		first += rng_below(rng, (end - first) / size) * size;
-		CHECK(whole(look((const uint8_t *)first, size), size));
+		CHECK(is_whole(look_at_array((const uint8_t *)first, size), size));
 	}
 }
 
@@ -97,7 +97,8 @@ static void await_writes(struct way_pair *p, uint64_t n)
 	}
 }
 
-static void hammer(struct way_pair *p, way_fn *by, uint32_t bytes, uint32_t offset, uint32_t from)
+static void test_hammer(struct way_pair *p, way_fn *by, uint32_t bytes, uint32_t offset,
+			uint32_t from)
 {
 	struct rng rng = {bytes * 64 + offset + 1};
 	pid_t child;
@@ -136,7 +137,7 @@ static int child_reads(struct way_pair *p)
 			uint64_t v;
 
 			memcpy(&v, mine + skew + k, sizeof(v));
-			torn += !whole(v, 8);
+			torn += !is_whole(v, 8);
 		}
 	}
 	atomic_store(&p->end, 1);
@@ -173,14 +174,14 @@ int main(void)
 	way_pair_hold(p);
 	for (uint32_t parts = 1; parts < 24; parts += 2) {
 		cut = parts;
-		hammer(p, way_kernel, 24, parts % 3 ? 0 : 4, parts % 8);
-		hammer(p, way_mapped, 24, parts % 3 ? 0 : 4, parts % 8);
+		test_hammer(p, way_kernel, 24, parts % 3 ? 0 : 4, parts % 8);
+		test_hammer(p, way_mapped, 24, parts % 3 ? 0 : 4, parts % 8);
 	}
 	cut = 0;
 	for (size_t i = 0; i < array_size(lengths); i++)
 		for (uint32_t offset = 0; offset < 8; offset += i % 2 ? 4 : 3) {
-			hammer(p, way_kernel, lengths[i], offset, (uint32_t)i * 5 % 8);
-			hammer(p, way_mapped, lengths[i], offset, (uint32_t)i * 5 % 8);
+			test_hammer(p, way_kernel, lengths[i], offset, (uint32_t)i * 5 % 8);
+			test_hammer(p, way_mapped, lengths[i], offset, (uint32_t)i * 5 % 8);
 		}
 	for (uint32_t from = 0; from < 8; from++)
 		for (uint32_t bytes = 8; bytes <= 4096; bytes *= 8) {

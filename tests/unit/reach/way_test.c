@@ -27,7 +27,7 @@ static bool both_ways(way_fn **way, uint8_t **there, struct way_pair *p, int i)
 	return i < 2;
 }
 
-static uint8_t sample(uint32_t i)
+static uint8_t sample_byte(uint32_t i)
 {
 	return (uint8_t)(i * 31 + (i >> 8) + 7);
 }
@@ -45,7 +45,7 @@ static void move_and_look(struct way_pair *p, way_fn *way, uint8_t *there, uint3
 	uint32_t done;
 
 	for (uint32_t i = 0; i < len; i++)
-		mine[i] = sample(i + at);
+		mine[i] = sample_byte(i + at);
 	memset(back, 0, len);
 	CHECK(way_pair_move(p, way, tid, false, from, 3, &remote, 1, &done) == WAY_DONE);
 	CHECK(done == 1);
@@ -81,7 +81,8 @@ static void test_lengths(struct way_pair *p)
 	CHECK(way_pair_join(way_pair_fork(p, child_lengths)));
 	/* the last of all: 900,001 bytes at 8, and nothing behind them */
 	for (uint32_t i = 0; i < 900001; i++)
-		CHECK(p->memory[8 + i] == sample(i + 8) && p->shared[8 + i] == sample(i + 8));
+		CHECK(p->memory[8 + i] == sample_byte(i + 8) &&
+		      p->shared[8 + i] == sample_byte(i + 8));
 	CHECK(p->memory[8 + 900001] == 0xee && p->shared[8 + 900001] == 0xee);
 }
 

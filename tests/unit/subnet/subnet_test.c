@@ -17,7 +17,7 @@ static union ib_gid gid_of(uint32_t n)
 	return gid;
 }
 
-static int set(struct subnet *s, uint32_t row, uint32_t index, uint32_t n, uint32_t *owner)
+static int set_owner(struct subnet *s, uint32_t row, uint32_t index, uint32_t n, uint32_t *owner)
 {
 	const struct subnet_gid_entry entry = {gid_of(n), GID_ROCE_V2};
 
@@ -25,7 +25,7 @@ static int set(struct subnet *s, uint32_t row, uint32_t index, uint32_t n, uint3
 }
 
 /* Who maps the block sees what its maker sees; what is cut short or foreign is refused. */
-static void attach(void)
+static void test_attach(void)
 {
 	struct subnet_head damaged;
 	struct subnet s, other;
@@ -57,7 +57,7 @@ static void attach(void)
 }
 
 /* A node needs room for itself, its ports and their GIDs; one that finds none takes nothing. */
-static void rows(void)
+static void test_rows(void)
 {
 	const struct subnet_shape shape = {2, 4, 6};
 	struct subnet_node node = {.kind = SUBNET_HCA, .nports = 3};
@@ -81,7 +81,7 @@ static void rows(void)
 	free(p);
 }
 
-static void lids(void)
+static void test_lids(void)
 {
 	struct subnet s;
 	uint32_t owner = 99;
@@ -112,7 +112,7 @@ static void lids(void)
 	test_subnet_close(&s);
 }
 
-static void gids(void)
+static void test_gids(void)
 {
 	struct subnet_gid_entry entry;
 	union ib_gid gid = gid_of(1);
@@ -123,26 +123,26 @@ static void gids(void)
 	test_subnet_port(&s, 0, 0, false);
 	test_subnet_port(&s, 1, 0, true);
 	CHECK(subnet_port_by_gid(&s, &gid) == SUBNET_NONE && !subnet_gid(&s, 0, 0, &entry));
-	CHECK(!set(&s, 0, 3, 1, &owner) && subnet_port_by_gid(&s, &gid) == 0);
+	CHECK(!set_owner(&s, 0, 3, 1, &owner) && subnet_port_by_gid(&s, &gid) == 0);
 	CHECK(subnet_gid(&s, 0, 3, &entry) && entry.type == GID_ROCE_V2);
 	CHECK(!memcmp(&entry.gid, &gid, sizeof(gid)));
-	CHECK(set(&s, 1, 0, 1, &owner) == -EADDRINUSE && owner == 0);
+	CHECK(set_owner(&s, 1, 0, 1, &owner) == -EADDRINUSE && owner == 0);
 	CHECK(!subnet_gid(&s, 1, 0, &entry));
-	CHECK(set(&s, 0, SUBNET_BED_GIDS, 2, &owner) == -ERANGE);
+	CHECK(set_owner(&s, 0, SUBNET_BED_GIDS, 2, &owner) == -ERANGE);
 	CHECK(!subnet_gid(&s, 0, SUBNET_BED_GIDS, &entry) &&
 	      !subnet_gid(&s, 0, UINT32_MAX, &entry));
 
 	/* The same port may have it twice, as RoCE v1 and v2; it is found until both are gone. */
-	CHECK(!set(&s, 0, 4, 1, &owner));
+	CHECK(!set_owner(&s, 0, 4, 1, &owner));
 	CHECK(!subnet_set_gid(&s, 0, 3, NULL, &owner) && subnet_port_by_gid(&s, &gid) == 0);
 	CHECK(!subnet_set_gid(&s, 0, 4, NULL, &owner));
 	CHECK(subnet_port_by_gid(&s, &gid) == SUBNET_NONE && !subnet_gid(&s, 0, 4, &entry));
-	CHECK(!set(&s, 1, 0, 1, &owner) && subnet_port_by_gid(&s, &gid) == 1);
+	CHECK(!set_owner(&s, 1, 0, 1, &owner) && subnet_port_by_gid(&s, &gid) == 1);
 	test_subnet_close(&s);
 }
 
 /* Entries that come and go leave the index such that all others are found, and the search ends. */
-static void churn(void)
+static void test_churn(void)
 {
 	uint32_t held[MANY], next = 1, owner;
 	union ib_gid gid;
@@ -152,13 +152,13 @@ static void churn(void)
 	for (uint32_t row = 0; row < MANY; row++) {
 		test_subnet_port(&s, row, 0, false);
 		held[row] = next++;
-		CHECK(!set(&s, row, 0, held[row], &owner));
+		CHECK(!set_owner(&s, row, 0, held[row], &owner));
 	}
 	for (uint32_t round = 0; round < 20; round++)
 		for (uint32_t row = round % 3; row < MANY; row += 1 + round % 7) {
 			gid = gid_of(held[row]);
 			held[row] = next++;
-			CHECK(!set(&s, row, 0, held[row], &owner));
+			CHECK(!set_owner(&s, row, 0, held[row], &owner));
 			CHECK(subnet_port_by_gid(&s, &gid) == SUBNET_NONE);
 		}
 	for (uint32_t row = 0; row < MANY; row++) {
@@ -169,7 +169,7 @@ static void churn(void)
 }
 
 /* It rises with each change of contents, and only then. */
-static void epoch(void)
+static void test_epoch(void)
 {
 	uint64_t at, owner_at;
 	struct subnet s;
@@ -184,9 +184,9 @@ static void epoch(void)
 	CHECK(!subnet_set_lid(&s, 0, 4, 1, &owner) && subnet_epoch(&s) == ++at);
 	CHECK(!subnet_set_lid(&s, 0, 4, 1, &owner) && subnet_epoch(&s) == at);
 	CHECK(subnet_set_lid(&s, 1, 5, 0, &owner) && subnet_epoch(&s) == at);
-	CHECK(!set(&s, 0, 1, 7, &owner) && subnet_epoch(&s) == ++at);
-	CHECK(!set(&s, 0, 1, 7, &owner) && subnet_epoch(&s) == at);
-	CHECK(set(&s, 1, 1, 7, &owner) && subnet_epoch(&s) == at);
+	CHECK(!set_owner(&s, 0, 1, 7, &owner) && subnet_epoch(&s) == ++at);
+	CHECK(!set_owner(&s, 0, 1, 7, &owner) && subnet_epoch(&s) == at);
+	CHECK(set_owner(&s, 1, 1, 7, &owner) && subnet_epoch(&s) == at);
 	CHECK(!subnet_set_gid(&s, 0, 1, NULL, &owner) && subnet_epoch(&s) == ++at);
 	CHECK(!subnet_set_gid(&s, 0, 1, NULL, &owner) && subnet_epoch(&s) == at);
 	subnet_raise_epoch(&s);
@@ -195,7 +195,7 @@ static void epoch(void)
 	test_subnet_close(&s);
 }
 
-static void walk(void)
+static void test_walk(void)
 {
 	struct subnet s;
 
@@ -220,7 +220,7 @@ static void walk(void)
 static atomic_bool stop;
 
 /* Both halves of each GID that is ever written are alike: a torn one would show. */
-static void *reader(void *arg)
+static void *reader_loop(void *arg)
 {
 	const struct subnet *s = arg;
 	struct subnet_gid_entry entry;
@@ -249,7 +249,7 @@ static void beside_writer(void)
 	test_subnet_port(&s, 1, 0, false);
 	entry.gid.half[0] = entry.gid.half[1] = 5;
 	CHECK(!subnet_set_gid(&s, 1, 0, &entry, &owner));
-	CHECK(!pthread_create(&thread, NULL, reader, &s));
+	CHECK(!pthread_create(&thread, NULL, reader_loop, &s));
 	for (uint64_t i = 10; i < 100000; i++) {
 		entry.gid.half[0] = entry.gid.half[1] = i;
 		CHECK(!subnet_set_gid(&s, 0, 0, i % 16 ? &entry : NULL, &owner));
@@ -261,13 +261,13 @@ static void beside_writer(void)
 
 int main(void)
 {
-	attach();
-	rows();
-	lids();
-	gids();
-	churn();
-	epoch();
-	walk();
+	test_attach();
+	test_rows();
+	test_lids();
+	test_gids();
+	test_churn();
+	test_epoch();
+	test_walk();
 	beside_writer();
 	return 0;
 }

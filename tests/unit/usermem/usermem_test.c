@@ -24,7 +24,7 @@
 static long page;
 
 /* Pages with an unmapped one before and after. */
-static unsigned char *island(size_t pages)
+static unsigned char *map_island(size_t pages)
 {
 	unsigned char *p =
 		mmap(NULL, (pages + 2) * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -64,7 +64,7 @@ static void copies_equal_memcpy(void)
 	}
 }
 
-static void words(void)
+static void test_words(void)
 {
 	uint64_t word = 40, orig = 0;
 	uint32_t value = 0;
@@ -87,7 +87,7 @@ static void words(void)
 /* A copy that runs over either end of the island fails; one that ends at its border does not. */
 static void faults_are_caught(void)
 {
-	unsigned char *p = island(2), local[3 * 4096] = {0};
+	unsigned char *p = map_island(2), local[3 * 4096] = {0};
 	size_t size = 2 * page;
 	uint64_t orig, before;
 	uint32_t v;
@@ -124,7 +124,7 @@ static void faults_are_caught(void)
 
 static void *fault_loop(void *arg)
 {
-	unsigned char *p = island(1), local[4096];
+	unsigned char *p = map_island(1), local[4096];
 	struct rng rng = {(uintptr_t)arg};
 
 	for (int i = 0; i < 20000; i++) {
@@ -185,7 +185,7 @@ static void last_byte_last(void)
 }
 
 /* The same bytes whatever the cuts. */
-static void pulls(void)
+static void test_pulls(void)
 {
 	static unsigned char src[65536], dst[65536];
 	struct run from[100], to[100];
@@ -262,7 +262,7 @@ static bool add_guarded(const unsigned char *from, size_t n, unsigned *sum)
 
 static void *guarded_loop(void *arg)
 {
-	unsigned char *p = island(1);
+	unsigned char *p = map_island(1);
 	struct rng rng = {(uintptr_t)arg};
 	unsigned sum;
 
@@ -307,8 +307,8 @@ static void foreign_fault_is_left_alone(bool guarded)
 	CHECK(pid >= 0);
 	if (!pid) {
 		if (!guarded)
-			touch_nothing(island(0));
-		else if (!usermem_guarded(touch_nothing, island(0),
+			touch_nothing(map_island(0));
+		else if (!usermem_guarded(touch_nothing, map_island(0),
 					  (struct usermem_list){&elsewhere, 1},
 					  (struct usermem_list){NULL, 0}))
 			_exit(0);
@@ -359,11 +359,11 @@ int main(int argc, char **argv)
 	test_fault_catch();
 	needs_sequences(argv[0]);
 	copies_equal_memcpy();
-	words();
+	test_words();
 	faults_are_caught();
 	faults_in_threads();
 	last_byte_last();
-	pulls();
+	test_pulls();
 	foreign_code_is_guarded();
 	foreign_fault_is_left_alone(false);
 	foreign_fault_is_left_alone(true);

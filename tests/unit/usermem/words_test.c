@@ -23,7 +23,7 @@ static struct {
 	_Atomic(bool) end;
 } job;
 
-static bool whole(uint64_t v, unsigned size)
+static bool is_whole(uint64_t v, unsigned size)
 {
 	uint64_t ones = size == 8 ? 0x0101010101010101ull : size == 4 ? 0x01010101u : 0x0101u;
 
@@ -46,7 +46,7 @@ static uint32_t our_runs(struct run *runs)
 }
 
 /* All bytes of a message are alike, so a word in part is one with two values. */
-static void *writes(void *arg)
+static void *writes_loop(void *arg)
 {
 	struct run to = {theirs + job.at, job.len}, from[2];
 	uint32_t n = our_runs(from);
@@ -71,11 +71,11 @@ static void look_at_words(struct rng *rng)
 		if (first + size > end)
 			continue;
 		first += rng_below(rng, (end - first) / size) * size;
-		CHECK(whole(word_at((const uint8_t *)first, size), size));
+		CHECK(is_whole(word_at((const uint8_t *)first, size), size));
 	}
 }
 
-static void hammer(uint32_t len, uint32_t at, uint32_t skew, uint32_t cut)
+static void test_hammer(uint32_t len, uint32_t at, uint32_t skew, uint32_t cut)
 {
 	struct rng rng = {len * 64 + at + 1};
 	pthread_t t;
@@ -88,7 +88,7 @@ static void hammer(uint32_t len, uint32_t at, uint32_t skew, uint32_t cut)
 	memset(ours, 0, sizeof(ours));
 	atomic_store(&job.copies, 0);
 	atomic_store(&job.end, false);
-	CHECK(!pthread_create(&t, NULL, writes, NULL));
+	CHECK(!pthread_create(&t, NULL, writes_loop, NULL));
 	while (atomic_load(&job.copies) < COPIES)
 		look_at_words(&rng);
 	atomic_store(&job.end, true);
@@ -104,7 +104,7 @@ static uint64_t byte_of(const struct run *runs, uint32_t off)
 				 : ((uint8_t *)runs[1].addr)[off - runs[0].len];
 }
 
-static void *reads(void *arg)
+static void *reads_loop(void *arg)
 {
 	struct run from = {theirs + job.at, job.len}, to[2];
 	uint32_t n = our_runs(to);
@@ -130,7 +130,7 @@ static void hammer_reads(uint32_t len, uint32_t at, uint32_t skew, uint32_t cut)
 	job.cut = cut;
 	memset(theirs, 0, sizeof(theirs));
 	atomic_store(&job.end, false);
-	CHECK(!pthread_create(&t, NULL, reads, NULL));
+	CHECK(!pthread_create(&t, NULL, reads_loop, NULL));
 	for (uint64_t v = 0; !atomic_load(&job.end); v++)
 		for (uint32_t k = 0; k * 8 < at + len; k++)
 			words[k] = (v & 0xff) * 0x0101010101010101ull;
@@ -146,13 +146,13 @@ int main(void)
 		for (uint32_t at = 0; at < 8; at += i % 2 ? 4 : 3) {
 			uint32_t skew = (uint32_t)i * 5 % 8;
 
-			hammer(lens[i], at, skew, 0);
+			test_hammer(lens[i], at, skew, 0);
 			hammer_reads(lens[i], at, skew, 0);
 		}
 	for (uint32_t cut = 1; cut < 24; cut += 2) {
-		hammer(24, cut % 3 ? 0 : 4, cut % 8, cut);
+		test_hammer(24, cut % 3 ? 0 : 4, cut % 8, cut);
 		hammer_reads(24, cut % 3 ? 0 : 4, cut % 8, cut);
-		hammer(700, cut % 3 ? 0 : 4, cut % 8, 600 + cut);
+		test_hammer(700, cut % 3 ? 0 : 4, cut % 8, 600 + cut);
 		hammer_reads(700, cut % 3 ? 0 : 4, cut % 8, 600 + cut);
 	}
 	return 0;

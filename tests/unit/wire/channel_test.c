@@ -76,7 +76,7 @@ static void make_packet(struct pkt *p, struct run *runs, const struct path *path
 #define MAX_INLINE    20000u
 #define MAX_REFERENCE 60000u
 
-static void receive(void *user, const struct pkt *p)
+static void receive_packet(void *user, const struct pkt *p)
 {
 	static _Thread_local unsigned char got[MAX_REFERENCE], want[MAX_REFERENCE];
 	struct flow *f = user;
@@ -145,7 +145,7 @@ static void *test_process_loop(void *arg)
 static void flow_start(struct flow *f, struct test_fabric *fabric, uint16_t slot)
 {
 	*f = (struct flow){.number = PTHREAD_MUTEX_INITIALIZER};
-	test_process_up(&f->st, fabric, slot, receive, f);
+	test_process_up(&f->st, fabric, slot, receive_packet, f);
 	test_process_live(&f->st);
 	test_process_add_channel(&f->st);
 }
@@ -216,7 +216,7 @@ static void between_processes(void)
 
 static _Atomic(unsigned) ignored;
 
-static void ignore(void *user, const struct pkt *p)
+static void ignore_packet(void *user, const struct pkt *p)
 {
 	(void)user;
 	(void)p;
@@ -250,8 +250,8 @@ static void full_ring(void)
 	unsigned sent = 0, total;
 
 	ignored = 0;
-	test_process_up(&a, fabric, 0, ignore, NULL);
-	test_process_up(&b, fabric, 1, ignore, NULL);
+	test_process_up(&a, fabric, 0, ignore_packet, NULL);
+	test_process_up(&b, fabric, 1, ignore_packet, NULL);
 	while (send_small(&a) == WIRE_SENT) /* opens the channel: b does not know yet */
 		sent++;
 	CHECK(sent > 8000 && sent < 8200 && atomic_load(&fabric->opened) == 1);
@@ -284,8 +284,8 @@ static void wrong_address(void)
 	struct pkt p = {.opcode = BTH_RC | BTH_SEND_ONLY, .dqpn = test_fabric_qpn(1), .npkts = 1};
 
 	ignored = 0;
-	test_process_up(&a, fabric, 0, ignore, NULL);
-	test_process_up(&b, fabric, 1, ignore, NULL);
+	test_process_up(&a, fabric, 0, ignore_packet, NULL);
+	test_process_up(&b, fabric, 1, ignore_packet, NULL);
 	wrong = a.path;
 	wrong.dst_port = wrong.src_port;
 	p.path = &wrong;
@@ -315,8 +315,8 @@ static void test_payload_gone(void)
 			.nruns = 1};
 
 	ignored = 0;
-	test_process_up(&a, fabric, 0, ignore, NULL);
-	test_process_up(&b, fabric, 1, ignore, NULL);
+	test_process_up(&a, fabric, 0, ignore_packet, NULL);
+	test_process_up(&b, fabric, 1, ignore_packet, NULL);
 	p.path = &a.path;
 	test_process_add_channel(&b);
 	CHECK(wire_xmit(a.wire, &p) == WIRE_FAULT);
@@ -338,8 +338,8 @@ static void reading_forbidden(void)
 	struct channel_mem *mem = map_channel(fabric);
 	struct test_process a, b;
 
-	test_process_up(&a, fabric, 0, ignore, NULL);
-	test_process_up(&b, fabric, 1, ignore, NULL);
+	test_process_up(&a, fabric, 0, ignore_packet, NULL);
+	test_process_up(&b, fabric, 1, ignore_packet, NULL);
 	test_process_live(&b);
 	test_process_add_channel(&a);
 	CHECK(wire_max_payload(a.wire, &a.path, test_fabric_qpn(1), 4096, true) == 61440);
@@ -391,8 +391,8 @@ static void stopped_receiver(void)
 	unsigned sent = 0;
 
 	ignored = 0;
-	test_process_up(&a, fabric, 0, ignore, NULL);
-	test_process_up(&b, fabric, 1, ignore, NULL);
+	test_process_up(&a, fabric, 0, ignore_packet, NULL);
+	test_process_up(&b, fabric, 1, ignore_packet, NULL);
 	test_process_add_channel(&b);
 	while ((v = send_datagram(&a, false)) == WIRE_SENT)
 		sent++;
@@ -419,7 +419,7 @@ static void stopped_receiver(void)
 }
 
 /* Whatever is written over the channel: no crash, and the other side only stops talking to it. */
-static void noise(void)
+static void test_noise(void)
 {
 	struct rng rng = {3};
 
@@ -430,8 +430,8 @@ static void noise(void)
 		uint64_t *words = (uint64_t *)mem;
 		uint64_t reach = rng_below(&rng, 2) ? 64 : TEST_FABRIC_CHANNEL_BYTES / 8;
 
-		test_process_up(&a, fabric, 0, ignore, NULL);
-		test_process_up(&b, fabric, 1, ignore, NULL);
+		test_process_up(&a, fabric, 0, ignore_packet, NULL);
+		test_process_up(&b, fabric, 1, ignore_packet, NULL);
 		test_process_add_channel(&a);
 		test_process_add_channel(&b);
 		for (int i = 0; i < 200; i++)
@@ -462,14 +462,14 @@ static void peer_death(void)
 	pid_t pid;
 
 	ignored = 0;
-	test_process_up(&a, fabric, 0, ignore, NULL);
+	test_process_up(&a, fabric, 0, ignore_packet, NULL);
 	test_process_add_channel(&a);
 	pid = fork();
 	CHECK(pid >= 0);
 	if (!pid) {
 		struct test_process b;
 
-		test_process_up(&b, fabric, 1, ignore, NULL);
+		test_process_up(&b, fabric, 1, ignore_packet, NULL);
 		for (int i = 0; i < 1000; i++)
 			CHECK(send_small(&b) == WIRE_SENT);
 		raise(SIGKILL);
@@ -506,14 +506,14 @@ static void *send_loop(void *arg)
 	return NULL;
 }
 
-static void churn(void)
+static void test_churn(void)
 {
 	struct test_fabric *fabric = test_fabric_create();
 	struct test_process a, b;
 	pthread_t t[3];
 
-	test_process_up(&a, fabric, 0, ignore, NULL);
-	test_process_up(&b, fabric, 1, ignore, NULL);
+	test_process_up(&a, fabric, 0, ignore_packet, NULL);
+	test_process_up(&b, fabric, 1, ignore_packet, NULL);
 	atomic_store(&stop, false);
 	CHECK(!pthread_create(&t[0], NULL, send_loop, &a));
 	CHECK(!pthread_create(&t[1], NULL, send_loop, &a));
@@ -549,14 +549,14 @@ static void *sleep_until_woken(void *arg)
 	return NULL;
 }
 
-static void waking(void)
+static void test_waking(void)
 {
 	struct test_fabric *fabric = test_fabric_create();
 	struct test_process a, b;
 	pthread_t t;
 
-	test_process_up(&a, fabric, 0, ignore, NULL);
-	test_process_up(&b, fabric, 1, ignore, NULL);
+	test_process_up(&a, fabric, 0, ignore_packet, NULL);
+	test_process_up(&b, fabric, 1, ignore_packet, NULL);
 	test_process_add_channel(&b);
 	CHECK(!pthread_create(&t, NULL, sleep_until_woken, &b));
 	for (int i = 0; i < 200; i++) {
@@ -589,9 +589,9 @@ int main(int argc, char **argv)
 	test_payload_gone();
 	reading_forbidden();
 	stopped_receiver();
-	noise();
+	test_noise();
 	peer_death();
-	churn();
-	waking();
+	test_churn();
+	test_waking();
 	return 0;
 }

@@ -15,7 +15,7 @@
 
 static struct test_process a, b;
 
-static void ignore(void *user, const struct pkt *p)
+static void ignore_packet(void *user, const struct pkt *p)
 {
 	(void)user;
 	(void)p;
@@ -71,8 +71,8 @@ int main(void)
 	unsigned files = 0;
 
 	fabric->expose = true;
-	test_process_up(&a, fabric, 0, ignore, NULL);
-	test_process_up(&b, fabric, 1, ignore, NULL);
+	test_process_up(&a, fabric, 0, ignore_packet, NULL);
+	test_process_up(&b, fabric, 1, ignore_packet, NULL);
 	wire_remote_connect(a.wire, &a.path, test_fabric_qpn(1));
 	wire_remote_connect(b.wire, &b.path, test_fabric_qpn(0));
 	test_told();

@@ -17,7 +17,7 @@ static struct ring_shared shared;
 static unsigned char *data;
 static struct ring tx, rx;
 
-static void fresh(void)
+static void fresh_ring(void)
 {
 	memset(&shared, 0, sizeof(shared));
 	memset(data, 0, SIZE);
@@ -31,13 +31,13 @@ static bool give_back(void)
 }
 
 /* Random lengths through many turns of the ring; each record holds its number. */
-static void turns(void)
+static void test_turns(void)
 {
 	struct rng rng = {5};
 	uint64_t sent = 0, got = 0;
 	unsigned full = 0, told = 0;
 
-	fresh();
+	fresh_ring();
 	while (got < 50000) {
 		uint32_t bytes = 64 * (uint32_t)(1 + rng_below(&rng, SIZE / 4 / 64));
 		const void *in;
@@ -91,12 +91,12 @@ static void visit_one(void *arg, void *record, uint32_t bytes)
 }
 
 /* The producer sees again exactly those that the consumer has not returned, in order. */
-static void visits(void)
+static void test_visits(void)
 {
 	struct rng rng = {6};
 	uint32_t sent = 0, got = 0, returned = 0;
 
-	fresh();
+	fresh_ring();
 	for (unsigned i = 0; i < 20000; i++) {
 		uint32_t bytes = 64 * (uint32_t)(1 + rng_below(&rng, SIZE / 4 / 64)), len;
 		struct visit v = {.next = returned};
@@ -136,7 +136,7 @@ static void visits_of_noise(void)
 	void *out;
 
 	for (unsigned i = 0; i < 20000; i++) {
-		fresh();
+		fresh_ring();
 		for (unsigned n = 1 + (unsigned)rng_below(&rng, 8); n--;) {
 			CHECK(!ring_reserve(&tx, SIZE / 16, &out));
 			ring_commit(&tx, SIZE / 16);
@@ -167,7 +167,7 @@ static void nothing_behind(void)
 	for (size_t i = 0; i < array_size(lengths) * array_size(lengths); i++) {
 		uint32_t old = lengths[i / array_size(lengths)], now = lengths[i % 6];
 
-		fresh();
+		fresh_ring();
 		memset(data + 64, 0x40, SIZE - 64); /* each line says that a record is there */
 		CHECK(!ring_reserve(&tx, old, &out));
 		memset((char *)out + 4, 0x40, old - 4);
@@ -196,14 +196,14 @@ static void bad_lengths(void)
 	void *out;
 
 	for (size_t i = 0; i < array_size(lengths); i++) {
-		fresh();
+		fresh_ring();
 		CHECK(!ring_reserve(&tx, 64, &out));
 		ring_commit(&tx, 64);
 		*(uint32_t *)out = lengths[i];
 		CHECK(ring_peek(&rx, &in, &len) == -EPROTO);
 	}
 	/* Past the end of the ring. */
-	fresh();
+	fresh_ring();
 	CHECK(!ring_reserve(&tx, SIZE / 2, &out));
 	ring_commit(&tx, SIZE / 2);
 	CHECK(ring_peek(&rx, &in, &len) == 1);
@@ -224,14 +224,14 @@ static void bad_cursors(void)
 	void *out;
 
 	for (size_t i = 0; i < array_size(heads); i++) {
-		fresh();
+		fresh_ring();
 		atomic_store(&shared.head, heads[i]);
 		CHECK(ring_open_consumer(&rx, &shared, data, SIZE) == -EPROTO);
 		CHECK(ring_open_producer(&tx, &shared, data, SIZE) == -EPROTO);
 	}
 	/* A consumer that claims to have read more than was sent, or takes back what it read. */
 	for (size_t i = 0; i < array_size(heads); i++) {
-		fresh();
+		fresh_ring();
 		while (!ring_reserve(&tx, 64, &out))
 			ring_commit(&tx, 64);
 		atomic_store(&shared.tail, heads[i]);
@@ -435,8 +435,8 @@ int main(void)
 {
 	data = mmap(NULL, SIZE + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(data != MAP_FAILED && !munmap(data + SIZE, 4096));
-	turns();
-	visits();
+	test_turns();
+	test_visits();
 	visits_of_noise();
 	nothing_behind();
 	bad_lengths();

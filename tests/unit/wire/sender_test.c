@@ -8,13 +8,13 @@
 static struct test_process a, b;
 static unsigned received;
 
-static void ignore(void *user, const struct pkt *p)
+static void ignore_packet(void *user, const struct pkt *p)
 {
 	(void)user;
 	(void)p;
 }
 
-static void count(void *user, const struct pkt *p)
+static void count_packet(void *user, const struct pkt *p)
 {
 	(void)user;
 	(void)p;
@@ -30,7 +30,7 @@ static bool count_brief(void *user, const struct brief *p)
 }
 
 /* Does an acknowledgement of that sender arrive? */
-static bool arrives(uint32_t sqpn, uint32_t src_port)
+static bool packet_arrives(uint32_t sqpn, uint32_t src_port)
 {
 	struct path path = a.path;
 	const struct pkt p = {
@@ -54,26 +54,26 @@ static void test_senders(const struct wire_client *client)
 	struct test_fabric *fabric = test_fabric_create();
 
 	atomic_store(&fabric->registry->qpn_slot_plus_1[OTHER + 1], (uint16_t)(OTHER + 1));
-	test_process_up(&a, fabric, 0, ignore, NULL);
-	test_process_up(&b, fabric, 1, count, NULL);
+	test_process_up(&a, fabric, 0, ignore_packet, NULL);
+	test_process_up(&b, fabric, 1, count_packet, NULL);
 	wire_attach(b.wire, client);
 	test_process_add_channel(&b);
-	CHECK(arrives(test_fabric_qpn(0), 0));
-	CHECK(!arrives(test_fabric_qpn(OTHER), 0));
-	CHECK(!arrives(test_fabric_qpn(1), 0));
-	CHECK(!arrives(test_fabric_qpn(0), 1));
-	CHECK(!arrives(test_fabric_qpn(0), 0xffffff));
-	CHECK(arrives(test_fabric_qpn(0) + 1, 0));
+	CHECK(packet_arrives(test_fabric_qpn(0), 0));
+	CHECK(!packet_arrives(test_fabric_qpn(OTHER), 0));
+	CHECK(!packet_arrives(test_fabric_qpn(1), 0));
+	CHECK(!packet_arrives(test_fabric_qpn(0), 1));
+	CHECK(!packet_arrives(test_fabric_qpn(0), 0xffffff));
+	CHECK(packet_arrives(test_fabric_qpn(0) + 1, 0));
 	/* the process that had it has ended */
 	atomic_store(&fabric->registry->qpn_slot_plus_1[OTHER + 1], 0);
-	CHECK(arrives(test_fabric_qpn(OTHER), 0));
+	CHECK(packet_arrives(test_fabric_qpn(OTHER), 0));
 	test_process_down(&b);
 	test_process_down(&a);
 }
 
 int main(void)
 {
-	test_senders(&(struct wire_client){.receive = count});
-	test_senders(&(struct wire_client){.receive = count, .receive_brief = count_brief});
+	test_senders(&(struct wire_client){.receive = count_packet});
+	test_senders(&(struct wire_client){.receive = count_packet, .receive_brief = count_brief});
 	return 0;
 }

@@ -9,13 +9,13 @@
 static struct test_process a, b;
 static unsigned received;
 
-static void ignore(void *user, const struct pkt *p)
+static void ignore_packet(void *user, const struct pkt *p)
 {
 	(void)user;
 	(void)p;
 }
 
-static void count(void *user, const struct pkt *p)
+static void count_packet(void *user, const struct pkt *p)
 {
 	(void)user;
 	(void)p;
@@ -53,8 +53,8 @@ static void expect_arrives(void)
 /* The new owner opens its channel first. */
 static void test_channel_of_the_ended(struct test_fabric *fabric)
 {
-	test_process_up(&a, fabric, 0, ignore, NULL);
-	test_process_up(&b, fabric, 1, count, NULL);
+	test_process_up(&a, fabric, 0, ignore_packet, NULL);
+	test_process_up(&b, fabric, 1, count_packet, NULL);
 	fabric->meanwhile = change_hands;
 	CHECK(send_one() == WIRE_LOST && !fabric->meanwhile);
 	test_process_add_channel(&b);
@@ -67,8 +67,8 @@ static void test_channel_of_the_ended(struct test_fabric *fabric)
 /* We ask for the new owner's channel. */
 static void test_asked_again(struct test_fabric *fabric)
 {
-	test_process_up(&a, fabric, 0, ignore, NULL);
-	test_process_up(&b, fabric, 1, count, NULL);
+	test_process_up(&a, fabric, 0, ignore_packet, NULL);
+	test_process_up(&b, fabric, 1, count_packet, NULL);
 	fabric->meanwhile = change_hands;
 	CHECK(send_one() == WIRE_LOST && !fabric->meanwhile);
 	test_process_add_channel(&b);
@@ -111,8 +111,8 @@ static void test_mapped_of_the_ended(struct test_fabric *fabric)
 {
 	fabric->expose = true;
 	fabric->slots[1].pid = getpid();
-	test_process_up(&a, fabric, 0, ignore, NULL);
-	test_process_up(&b, fabric, 1, count, NULL);
+	test_process_up(&a, fabric, 0, ignore_packet, NULL);
+	test_process_up(&b, fabric, 1, count_packet, NULL);
 	changes = fabric;
 	wire_remote_connect(a.wire, &a.path, test_fabric_qpn(1));
 	CHECK(!changes && !is_reached());

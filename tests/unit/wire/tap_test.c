@@ -20,7 +20,7 @@ static struct test_process a, b;
 static unsigned got_a, got_b;
 static struct watcher watch_a, watch_b;
 
-static void packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
+static void tap_packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
 {
 	struct watcher *w = container_of(t, struct watcher, tap);
 
@@ -32,19 +32,19 @@ static void packet(struct tap *t, enum tap_point at, uint32_t port_row, const st
 	w->last = *p;
 }
 
-static void receive(void *user, const struct pkt *p)
+static void receive_packet(void *user, const struct pkt *p)
 {
 	(void)p;
 	++*(unsigned *)user;
 }
 
-static void watch(struct test_process *st, struct watcher *w)
+static void watch_process(struct test_process *st, struct watcher *w)
 {
-	*w = (struct watcher){.tap.packet = packet};
+	*w = (struct watcher){.tap.packet = tap_packet};
 	wire_tap_attach(st->host, &w->tap);
 }
 
-static uint32_t largest(struct test_process *from, const struct path *path, uint16_t to)
+static uint32_t largest_payload(struct test_process *from, const struct path *path, uint16_t to)
 {
 	return wire_max_payload(from->wire, path, test_fabric_qpn(to), MTU, true);
 }
@@ -66,31 +66,31 @@ static enum wire_verdict send_psn(struct test_process *from, const struct path *
 	return wire_xmit(from->wire, &p);
 }
 
-static void loopback(void)
+static void test_loopback(void)
 {
 	const struct path self = {.src_port = 0, .dst_port = 0};
 	struct watcher second;
 
-	CHECK(!atomic_load(wire_observers(a.wire)) && largest(&a, &self, 0) > MTU);
-	watch(&a, &watch_a);
-	watch(&a, &second);
-	CHECK(atomic_load(wire_observers(a.wire)) == 2 && largest(&a, &self, 0) == MTU);
+	CHECK(!atomic_load(wire_observers(a.wire)) && largest_payload(&a, &self, 0) > MTU);
+	watch_process(&a, &watch_a);
+	watch_process(&a, &second);
+	CHECK(atomic_load(wire_observers(a.wire)) == 2 && largest_payload(&a, &self, 0) == MTU);
 	/* Without an MTU: what any link takes. */
 	CHECK(wire_max_payload(a.wire, &self, test_fabric_qpn(0), 0, true) >= 4096);
 	CHECK(send_psn(&a, &self, 0, 7) == WIRE_SENT && got_a == 1);
 	CHECK(watch_a.seen[TAP_SENT] == 1 && watch_a.seen[TAP_DELIVERED] == 1);
 	CHECK(watch_a.last.psn == 7 && watch_a.last.payload_len == MTU && !watch_a.port_row);
 	wire_tap_detach(a.host, &watch_a.tap);
-	CHECK(largest(&a, &self, 0) == MTU);
+	CHECK(largest_payload(&a, &self, 0) == MTU);
 	CHECK(send_psn(&a, &self, 0, 8) == WIRE_SENT);
 	CHECK(watch_a.seen[TAP_SENT] == 1 && second.seen[TAP_SENT] == 2);
 	wire_tap_detach(a.host, &second.tap);
 	wire_tap_detach(a.host, &second.tap);
-	CHECK(!atomic_load(wire_observers(a.wire)) && largest(&a, &self, 0) > MTU);
+	CHECK(!atomic_load(wire_observers(a.wire)) && largest_payload(&a, &self, 0) > MTU);
 	CHECK(send_psn(&a, &self, 0, 9) == WIRE_SENT && second.seen[TAP_SENT] == 2);
 }
 
-static void drain(void)
+static void drain_both(void)
 {
 	while (wire_process_progress(b.host))
 		;
@@ -103,21 +103,21 @@ static void between_processes(struct test_fabric *fabric)
 
 	CHECK(send_psn(&a, &a.path, 1, psn++) == WIRE_SENT);
 	test_process_add_channel(&b);
-	drain();
-	CHECK(got_b == 1 && largest(&a, &a.path, 1) > MTU);
-	watch(&b, &watch_b);
-	CHECK(largest(&a, &a.path, 1) == MTU && largest(&b, &b.path, 0) == MTU);
+	drain_both();
+	CHECK(got_b == 1 && largest_payload(&a, &a.path, 1) > MTU);
+	watch_process(&b, &watch_b);
+	CHECK(largest_payload(&a, &a.path, 1) == MTU && largest_payload(&b, &b.path, 0) == MTU);
 	CHECK(send_psn(&a, &a.path, 1, psn++) == WIRE_SENT);
-	drain();
+	drain_both();
 	CHECK(watch_b.seen[TAP_DELIVERED] == 1 && !watch_b.seen[TAP_SENT]);
 	CHECK(watch_b.port_row == 1 && watch_b.last.psn == 1);
 
 	/* What found no room was not sent. */
-	watch(&a, &watch_a);
+	watch_process(&a, &watch_a);
 	while (send_psn(&a, &a.path, 1, psn) == WIRE_SENT)
 		psn++;
 	CHECK(watch_a.seen[TAP_SENT] == psn - 2 && watch_a.last.psn == psn - 1);
-	drain();
+	drain_both();
 	CHECK(watch_b.seen[TAP_DELIVERED] == psn - 1 && watch_b.last.psn == psn - 1);
 	/* Nor what has no way. */
 	subnet_set_state(&fabric->subnet, 1, IB_PORT_DOWN);
@@ -126,9 +126,9 @@ static void between_processes(struct test_fabric *fabric)
 	subnet_set_state(&fabric->subnet, 1, IB_PORT_ACTIVE);
 
 	wire_tap_detach(b.host, &watch_b.tap);
-	CHECK(largest(&a, &a.path, 1) == MTU && largest(&b, &b.path, 0) == MTU);
+	CHECK(largest_payload(&a, &a.path, 1) == MTU && largest_payload(&b, &b.path, 0) == MTU);
 	wire_tap_detach(a.host, &watch_a.tap);
-	CHECK(largest(&a, &a.path, 1) > MTU);
+	CHECK(largest_payload(&a, &a.path, 1) > MTU);
 }
 
 /* A packet to many is sent once, and delivered where somebody wants it. */
@@ -140,11 +140,11 @@ static void to_many(void)
 			.npkts = 1,
 			.path = &group};
 
-	watch(&a, &watch_a);
-	watch(&b, &watch_b);
+	watch_process(&a, &watch_a);
+	watch_process(&b, &watch_b);
 	wire_listen(b.wire, wire_group(&group.dgid));
 	CHECK(wire_xmit(a.wire, &p) == WIRE_SENT);
-	drain();
+	drain_both();
 	CHECK(watch_a.seen[TAP_SENT] == 1 && !watch_a.seen[TAP_DELIVERED]);
 	CHECK(!watch_b.seen[TAP_DELIVERED]); /* the port has no client for groups */
 	wire_unlisten(b.wire, wire_group(&group.dgid));
@@ -156,9 +156,9 @@ int main(void)
 {
 	struct test_fabric *fabric = test_fabric_create();
 
-	test_process_up(&a, fabric, 0, receive, &got_a);
-	test_process_up(&b, fabric, 1, receive, &got_b);
-	loopback();
+	test_process_up(&a, fabric, 0, receive_packet, &got_a);
+	test_process_up(&b, fabric, 1, receive_packet, &got_b);
+	test_loopback();
 	between_processes(fabric);
 	to_many();
 	test_process_down(&a);

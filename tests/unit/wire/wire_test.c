@@ -14,7 +14,7 @@ static unsigned received;
 static struct pkt last;
 static uint32_t answers; /* how often receive sends a packet of its own */
 
-static void receive(void *user, const struct pkt *p)
+static void receive_packet(void *user, const struct pkt *p)
 {
 	CHECK(user == &a);
 	received++;
@@ -28,7 +28,7 @@ static void receive(void *user, const struct pkt *p)
 	}
 }
 
-static void loopback(struct test_fabric *fabric)
+static void test_loopback(struct test_fabric *fabric)
 {
 	static unsigned char payload[3000];
 	struct run runs[2] = {{payload, 1000}, {payload + 1000, 2000}};
@@ -82,7 +82,7 @@ static void loopback(struct test_fabric *fabric)
 }
 
 /* A number is no address: the process that owns it must be on the host that the packet goes to. */
-static void routes(struct test_fabric *fabric)
+static void test_routes(struct test_fabric *fabric)
 {
 	struct path to_self = {.src_port = 0, .dst_port = 0};
 	struct path to_other = {.src_port = 0, .dst_port = 1};
@@ -171,7 +171,7 @@ static void remembered_routes(struct test_fabric *fabric)
 }
 
 /* A process that cannot be reached is asked for once, not with every packet. */
-static void unreachable(struct test_fabric *fabric)
+static void test_unreachable(struct test_fabric *fabric)
 {
 	struct pkt p = {.opcode = BTH_RC | BTH_ACK, .dqpn = test_fabric_qpn(1), .path = &a.path};
 
@@ -187,7 +187,7 @@ static void unreachable(struct test_fabric *fabric)
 	CHECK(wire_xmit(a.wire, &p) == WIRE_SENT);
 }
 
-static void sizes(void)
+static void test_sizes(void)
 {
 	struct path path = {0};
 	struct pkt p = {.opcode = BTH_UD | BTH_SEND_ONLY_IMM, .npkts = 1, .path = &path};
@@ -214,7 +214,7 @@ static void sizes(void)
 	CHECK(pkt_wire_octets(&p, false) == 24 + 4 + 8);
 }
 
-static void properties(void)
+static void test_properties(void)
 {
 	for (unsigned op = 0; op < BTH_OP_COUNT; op++) {
 		const struct bth_props *p = &bth_props[op];
@@ -238,7 +238,7 @@ static struct pkt carried;
 static uint32_t carried_to, drains;
 static enum wire_verdict carry_verdict;
 
-static enum wire_verdict carry(struct link *l, uint32_t to, const struct pkt *p)
+static enum wire_verdict carry_packet(struct link *l, uint32_t to, const struct pkt *p)
 {
 	CHECK(l->process == a.host);
 	carried = *p;
@@ -273,7 +273,7 @@ static bool carry_drain(struct link *l)
  * another link, and the wire is none the wiser. */
 static void other_links(struct test_fabric *fabric)
 {
-	static const struct link_ops ops = {.xmit = carry,
+	static const struct link_ops ops = {.xmit = carry_packet,
 					    .max_payload = carry_max,
 					    .has_room = carry_has_room,
 					    .drain = carry_drain};
@@ -317,17 +317,17 @@ int main(void)
 	struct test_fabric *fabric = test_fabric_create();
 	struct wire *w;
 
-	properties();
-	sizes();
-	test_process_up(&a, fabric, 0, receive, &a);
+	test_properties();
+	test_sizes();
+	test_process_up(&a, fabric, 0, receive_packet, &a);
 	CHECK(wire_create(a.host, TEST_FABRIC_PORTS, &w));
 	CHECK(wire_port_row(a.wire) == 0 && wire_subnet(a.wire) == &fabric->subnet);
-	loopback(fabric);
-	routes(fabric);
+	test_loopback(fabric);
+	test_routes(fabric);
 	remembered_routes(fabric);
-	unreachable(fabric);
+	test_unreachable(fabric);
 	test_process_down(&a);
-	test_process_up(&a, fabric, 0, receive, &a);
+	test_process_up(&a, fabric, 0, receive_packet, &a);
 	other_links(fabric);
 	test_process_down(&a);
 	return 0;

@@ -15,7 +15,7 @@
 
 static unsigned char block[64u << 10];
 
-static void ignore(void *user, const struct pkt *p)
+static void ignore_packet(void *user, const struct pkt *p)
 {
 	(void)user;
 	(void)p;
@@ -34,7 +34,7 @@ static struct taking {
 	unsigned lost;
 } taking;
 
-static void take(void *user, const struct pkt *p)
+static void take_packet(void *user, const struct pkt *p)
 {
 	static unsigned char got[BIG];
 	struct taking *t = user;
@@ -99,8 +99,8 @@ static void taking_up(struct taking *t)
 	struct test_fabric *fabric = test_fabric_create();
 
 	*t = (struct taking){0};
-	test_process_up(&t->a, fabric, 0, ignore, NULL);
-	test_process_up(&t->b, fabric, 1, take, t);
+	test_process_up(&t->a, fabric, 0, ignore_packet, NULL);
+	test_process_up(&t->b, fabric, 1, take_packet, t);
 	test_process_live(&t->a);
 	test_process_add_channel(&t->a);
 	test_process_add_channel(&t->b);

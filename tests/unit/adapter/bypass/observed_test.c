@@ -52,7 +52,7 @@ static struct test_device device;
 static struct device_qp a, b;
 static uint8_t src[BYTES], dst[BYTES];
 
-static void packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
+static void tap_packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
 {
 	struct watcher *w = container_of(t, struct watcher, tap);
 	const struct bth_props *props = pkt_props(p);
@@ -75,7 +75,7 @@ static void packet(struct tap *t, enum tap_point at, uint32_t port_row, const st
 	w->sent++;
 }
 
-static void post(const struct request *r, uint32_t lkey, uint32_t rkey)
+static void post_request(const struct request *r, uint32_t lkey, uint32_t rkey)
 {
 	struct device_wqe w;
 
@@ -87,7 +87,7 @@ static void post(const struct request *r, uint32_t lkey, uint32_t rkey)
 	device_wqe_end(&w);
 }
 
-static void note(struct device_qp *q, uint64_t out[][3])
+static void note_cqes(struct device_qp *q, uint64_t out[][3])
 {
 	static const enum cqe_word words[] = {CQE_WORD_INDEX, CQE_WORD_BYTES, CQE_WORD_LAST};
 	const struct cqe64 *cqe;
@@ -97,7 +97,8 @@ static void note(struct device_qp *q, uint64_t out[][3])
 			out[n][i] = cqe->word[words[i]];
 }
 
-static void run(unsigned dev, enum ib_qp_type type, struct watcher *watcher, struct outcome *out)
+static void run_requests(unsigned dev, enum ib_qp_type type, struct watcher *watcher,
+			 struct outcome *out)
 {
 	struct mkey *ms, *md;
 	struct qp_attr attr;
@@ -118,9 +119,9 @@ static void run(unsigned dev, enum ib_qp_type type, struct watcher *watcher, str
 	rkey = device_mr(&device, dev, b.pdn, dst, BYTES, DEVICE_ALL_ACCESS, &md);
 	for (unsigned i = 0; i < array_size(requests); i++)
 		if (type == IB_QPT_RC || requests[i].opcode != WQE_OP_RDMA_READ)
-			post(&requests[i], lkey, rkey);
-	note(&a, out->cqes[0]);
-	note(&b, out->cqes[1]);
+			post_request(&requests[i], lkey, rkey);
+	note_cqes(&a, out->cqes[0]);
+	note_cqes(&b, out->cqes[1]);
 	for (unsigned shard = 0; shard < SLOT_SHARDS; shard++)
 		for (unsigned c = 0; c < PORT_COUNTERS; c++)
 			out->counters[c] += device.slots[0].counters[shard][dev][c];
@@ -154,10 +155,10 @@ static void same_counters(unsigned dev, const struct outcome *alone, struct outc
 	CHECK(!memcmp(alone->counters, watched->counters, sizeof(alone->counters)));
 }
 
-static void same(unsigned dev, enum ib_qp_type type)
+static void test_same(unsigned dev, enum ib_qp_type type)
 {
 	static struct outcome alone, watched;
-	struct watcher w = {.tap.packet = packet};
+	struct watcher w = {.tap.packet = tap_packet};
 	uint32_t packets = 0, messages = 0;
 
 	for (unsigned i = 0; i < array_size(requests); i++) {
@@ -166,8 +167,8 @@ static void same(unsigned dev, enum ib_qp_type type)
 		packets += div_round_up(requests[i].len, MTU);
 		messages++;
 	}
-	run(dev, type, NULL, &alone);
-	run(dev, type, &w, &watched);
+	run_requests(dev, type, NULL, &alone);
+	run_requests(dev, type, &w, &watched);
 	CHECK(w.sent == packets && w.delivered == packets && w.messages == messages);
 	CHECK(alone.cqes[0][messages - 1][2] &&
 	      !memcmp(alone.cqes, watched.cqes, sizeof(alone.cqes)));
@@ -179,8 +180,8 @@ static void same(unsigned dev, enum ib_qp_type type)
 int main(void)
 {
 	for (unsigned dev = 0; dev < 2; dev++) {
-		same(dev, IB_QPT_RC);
-		same(dev, IB_QPT_UC);
+		test_same(dev, IB_QPT_RC);
+		test_same(dev, IB_QPT_UC);
 	}
 	return 0;
 }

@@ -94,7 +94,7 @@ static void test_revoked_midway(struct bypass_peer at)
 
 /* ---- what is remembered of a key ---- */
 
-static bool moves(const struct bypass_peer *at, uint32_t right, uint64_t va, uint64_t len)
+static bool moves_bytes(const struct bypass_peer *at, uint32_t right, uint64_t va, uint64_t len)
 {
 	static uint8_t mine[64];
 	struct run local = {mine, len};
@@ -123,35 +123,35 @@ static void test_memo(struct bypass_peer at)
 	k->length = 64;
 	k->place.offset = va;
 	atomic_fetch_add(&peer.mem->access.revocations, 1);
-	CHECK(moves(&at, write, va + 8, 8));
+	CHECK(moves_bytes(&at, write, va + 8, 8));
 
 	/* It is invalid, but that is not counted: whoever does so waits for us. */
 	atomic_store(&k->key, 0);
-	CHECK(moves(&at, write, va, 64) && moves(&at, write, va + 56, 8));
-	CHECK(!moves(&at, write, va + 57, 8) && !moves(&at, write, va - 1, 8));
-	CHECK(!moves(&at, IB_ACCESS_REMOTE_READ, va, 8));
+	CHECK(moves_bytes(&at, write, va, 64) && moves_bytes(&at, write, va + 56, 8));
+	CHECK(!moves_bytes(&at, write, va + 57, 8) && !moves_bytes(&at, write, va - 1, 8));
+	CHECK(!moves_bytes(&at, IB_ACCESS_REMOTE_READ, va, 8));
 	at.pdn++;
-	CHECK(!moves(&at, write, va, 8));
+	CHECK(!moves_bytes(&at, write, va, 8));
 	at.pdn--;
-	CHECK(moves(&at, write, va, 8));
+	CHECK(moves_bytes(&at, write, va, 8));
 	/* another peer's key of that number */
 	peer.number++;
-	CHECK(!moves(&at, write, va, 8));
+	CHECK(!moves_bytes(&at, write, va, 8));
 	peer.number--;
 	/* a file was let go, perhaps that one */
 	atomic_fetch_add(&peer.segments.let_go, 1);
-	CHECK(!moves(&at, write, va, 8));
+	CHECK(!moves_bytes(&at, write, va, 8));
 	atomic_fetch_sub(&peer.segments.let_go, 1);
-	CHECK(moves(&at, write, va, 8));
+	CHECK(moves_bytes(&at, write, va, 8));
 	access_revoke(&peer.mem->access);
-	CHECK(!moves(&at, write, va, 8));
+	CHECK(!moves_bytes(&at, write, va, 8));
 
 	atomic_store(&k->key, KEY);
-	CHECK(moves(&at, write, va, 8));
+	CHECK(moves_bytes(&at, write, va, 8));
 	k->length = 8;
 	access_revoke(&peer.mem->access);
-	CHECK(!moves(&at, write, va + 8, 8) && moves(&at, write, va, 8));
-	CHECK(!moves(&at, write, va + 8, 8));
+	CHECK(!moves_bytes(&at, write, va + 8, 8) && moves_bytes(&at, write, va, 8));
+	CHECK(!moves_bytes(&at, write, va + 8, 8));
 }
 
 int main(void)

@@ -34,7 +34,7 @@ struct write_burst_case {
 	uint64_t packets, words, requests;
 };
 
-static void *pages(void)
+static void *map_pages(void)
 {
 	void *p = mmap(NULL, BUF, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -49,9 +49,9 @@ static void write_burst_case_up(struct write_burst_case *d, unsigned dev)
 	device_qp_up(&d->device, dev, &d->a, IB_QPT_RC);
 	device_qp_up(&d->device, dev, &d->b, IB_QPT_RC);
 	device_connect(&d->device, dev, &d->a, &d->b);
-	d->src = pages();
-	d->dst = pages();
-	d->model = pages();
+	d->src = map_pages();
+	d->dst = map_pages();
+	d->model = map_pages();
 	for (unsigned i = 0; i < BUF; i++)
 		d->src[i] = (uint8_t)rng_next(&d->rng);
 	d->lkey = device_mr(&d->device, dev, d->a.pdn, d->src, BUF, ALL, &d->ma);
@@ -79,7 +79,7 @@ static uint64_t header_octets(unsigned dev, uint32_t packets)
 	return packets * each + 16 /* RETH */ + each + 4 /* AETH */;
 }
 
-static uint64_t counter(struct write_burst_case *d, enum port_counter c)
+static uint64_t counter_of(struct write_burst_case *d, enum port_counter c)
 {
 	uint64_t sum = 0;
 
@@ -161,10 +161,11 @@ static void test_random_lists(unsigned dev)
 	qp_query(d.b.qp, &b);
 	CHECK(a.sq_psn == ((before.sq_psn + d.packets) & IB_PSN_MASK));
 	CHECK(b.rq_psn == a.sq_psn && a.rq_psn == before.rq_psn);
-	CHECK(counter(&d, HW_RX_WRITE_REQUESTS) == d.requests);
-	CHECK(counter(&d, PORT_XMIT_PACKETS) == d.packets + d.requests);
-	CHECK(counter(&d, PORT_RCV_PACKETS) == d.packets + d.requests);
-	CHECK(counter(&d, PORT_XMIT_DATA) == d.words && counter(&d, PORT_RCV_DATA) == d.words);
+	CHECK(counter_of(&d, HW_RX_WRITE_REQUESTS) == d.requests);
+	CHECK(counter_of(&d, PORT_XMIT_PACKETS) == d.packets + d.requests);
+	CHECK(counter_of(&d, PORT_RCV_PACKETS) == d.packets + d.requests);
+	CHECK(counter_of(&d, PORT_XMIT_DATA) == d.words &&
+	      counter_of(&d, PORT_RCV_DATA) == d.words);
 	write_burst_case_down(&d);
 }
 
@@ -278,7 +279,7 @@ static void test_sequence(void)
 	put_plain(&d, (uintptr_t)d.dst, d.rkey, d.src, 8, d.lkey);
 	device_ring(&d.a);
 	CHECK(!memcmp(d.dst, d.model, BUF));
-	CHECK(counter(&d, HW_OUT_OF_SEQUENCE) == 1);
+	CHECK(counter_of(&d, HW_OUT_OF_SEQUENCE) == 1);
 	write_burst_case_down(&d);
 }
 

@@ -17,7 +17,7 @@ static struct device_qp a, b;
 static uint8_t src[BYTES], dst[BYTES];
 static uint32_t lkey, rkey;
 
-static enum wire_verdict inject(uint32_t dqpn, uint8_t opcode, uint32_t psn)
+static enum wire_verdict inject_packet(uint32_t dqpn, uint8_t opcode, uint32_t psn)
 {
 	struct run run = {src, BYTES};
 	struct path self = {.src_port = 0, .dst_port = 0};
@@ -78,11 +78,14 @@ static void test_dropped(void)
 	/* a number of this process that no queue pair has */
 	uint32_t nobody = qp_number(b.qp) + 100, psn = next_psn();
 
-	CHECK(inject(nobody, BTH_RC | BTH_WRITE_ONLY, psn) == WIRE_SENT && is_clear(dst));
+	CHECK(inject_packet(nobody, BTH_RC | BTH_WRITE_ONLY, psn) == WIRE_SENT && is_clear(dst));
 	/* another transport than the queue pair's */
-	CHECK(inject(qp_number(b.qp), BTH_UC | BTH_WRITE_ONLY, psn) == WIRE_SENT && is_clear(dst));
-	CHECK(inject(qp_number(b.qp), BTH_UD | BTH_SEND_ONLY, psn) == WIRE_SENT && is_clear(dst));
-	CHECK(inject(qp_number(b.qp), BTH_DC | BTH_WRITE_ONLY, psn) == WIRE_SENT && is_clear(dst));
+	CHECK(inject_packet(qp_number(b.qp), BTH_UC | BTH_WRITE_ONLY, psn) == WIRE_SENT &&
+	      is_clear(dst));
+	CHECK(inject_packet(qp_number(b.qp), BTH_UD | BTH_SEND_ONLY, psn) == WIRE_SENT &&
+	      is_clear(dst));
+	CHECK(inject_packet(qp_number(b.qp), BTH_DC | BTH_WRITE_ONLY, psn) == WIRE_SENT &&
+	      is_clear(dst));
 	expect_working();
 }
 
@@ -95,14 +98,14 @@ static void test_destroyed(void)
 	qpn = qp_number(gone.qp);
 	device_connect(&device, 0, &gone, &gone);
 	device_qp_down(&gone);
-	CHECK(inject(qpn, BTH_RC | BTH_WRITE_ONLY, 0) == WIRE_SENT && is_clear(dst));
+	CHECK(inject_packet(qpn, BTH_RC | BTH_WRITE_ONLY, 0) == WIRE_SENT && is_clear(dst));
 	expect_working();
 }
 
 /* The same packet is taken if its transport and number are right: nothing else was wrong with it. */
 static void test_taken(void)
 {
-	CHECK(inject(qp_number(b.qp), BTH_RC | BTH_WRITE_ONLY, next_psn()) == WIRE_SENT);
+	CHECK(inject_packet(qp_number(b.qp), BTH_RC | BTH_WRITE_ONLY, next_psn()) == WIRE_SENT);
 	CHECK(!memcmp(src, dst, BYTES));
 }
 

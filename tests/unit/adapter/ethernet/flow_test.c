@@ -82,7 +82,7 @@ static void toeplitz_vectors(void)
 /* ---- frames ---- */
 
 /* A frame of headers and n payload bytes; returns its length. */
-static uint32_t build(uint8_t *f, bool vlan, bool v6, bool tcp, uint32_t n)
+static uint32_t build_frame(uint8_t *f, bool vlan, bool v6, bool tcp, uint32_t n)
 {
 	uint32_t l4 = tcp ? 20 : 8, at = 12, ip;
 
@@ -123,7 +123,7 @@ static uint32_t build(uint8_t *f, bool vlan, bool v6, bool tcp, uint32_t n)
 	return at + n;
 }
 
-static void parsing(void)
+static void test_parsing(void)
 {
 	uint8_t f[FRAME_MAX];
 	struct frame_layout at;
@@ -131,7 +131,7 @@ static void parsing(void)
 
 	for (unsigned kind = 0; kind < 8; kind++) {
 		bool vlan = kind & 1, v6 = kind & 2, tcp = kind & 4;
-		uint32_t n = build(f, vlan, v6, tcp, 33);
+		uint32_t n = build_frame(f, vlan, v6, tcp, 33);
 
 		CHECK(frame_parse(f, n, n, &key, &at));
 		CHECK(key.vlan == vlan && key.ip_version == (v6 ? 6 : 4));
@@ -157,7 +157,7 @@ static void parsing(void)
 		}
 	}
 	/* a fragment behind the first has no ports */
-	build(f, false, false, false, 8);
+	build_frame(f, false, false, false, 8);
 	f[14 + 7] = 1;
 	CHECK(frame_parse(f, 50, 50, &key, &at) && !key.l4_proto && !at.l4);
 	/* the known header of RFC 1071 texts */
@@ -169,23 +169,23 @@ static void parsing(void)
 	CHECK(f[24] == 0xb8 && f[25] == 0x61);
 }
 
-static void segmentation(void)
+static void test_segmentation(void)
 {
 	uint8_t f[FRAME_MAX];
-	uint32_t n = build(f, false, false, true, 100);
+	uint32_t n = build_frame(f, false, false, true, 100);
 
 	f[14 + 20 + 13] = 0x80 | 0x08 | 0x01; /* CWR, PSH, FIN */
 	f[14 + 20 + 7] = 10;		      /* sequence number */
 	CHECK(frame_segment(f, n, 54, 3, 300, false));
 	CHECK(f[14 + 5] == 3 && f[14 + 20 + 6] == 1 && f[14 + 20 + 7] == 54);
 	CHECK(f[14 + 20 + 13] == 0 && (f[16] << 8 | f[17]) == (int)n - 14);
-	n = build(f, true, true, true, 100);
+	n = build_frame(f, true, true, true, 100);
 	f[18 + 40 + 13] = 0x80 | 0x08;
 	CHECK(frame_segment(f, n, 78, 0, 0, true));
 	CHECK(f[18 + 40 + 13] == 0x88 && (f[22] << 8 | f[23]) == 120);
-	n = build(f, false, false, false, 100);
+	n = build_frame(f, false, false, false, 100);
 	CHECK(!frame_segment(f, n, 54, 0, 0, true));
-	n = build(f, false, false, true, 100);
+	n = build_frame(f, false, false, true, 100);
 	for (uint32_t header = 0; header < 54; header++)
 		CHECK(!frame_segment(f, n, header, 0, 0, true));
 }
@@ -227,7 +227,8 @@ static const struct flow_key masks[] = {
 	{.reserved = 0},
 };
 
-static bool same(const struct flow_key *a, const struct flow_key *b, const struct flow_key *mask)
+static bool same_masked(const struct flow_key *a, const struct flow_key *b,
+			const struct flow_key *mask)
 {
 	for (unsigned i = 0; i < FLOW_KEY_WORDS; i++)
 		if ((a->word[i] ^ b->word[i]) & mask->word[i])
@@ -248,7 +249,7 @@ static bool rule_takes(const struct flow_attr *a, const struct flow_key *key)
 	case FLOW_MC_DEFAULT:
 		return key->dst_mac[0] & 1;
 	default:
-		return same(&a->value, key, &a->mask);
+		return same_masked(&a->value, key, &a->mask);
 	}
 }
 
@@ -257,7 +258,7 @@ struct got {
 	unsigned n;
 };
 
-static void note(void *user, const struct flow_action *action)
+static void note_action(void *user, const struct flow_action *action)
 {
 	struct got *got = user;
 	uintptr_t qp = (uintptr_t)action->qp;
@@ -271,13 +272,13 @@ static void note(void *user, const struct flow_action *action)
  * Which rules of one order overlap is left open by the specification; the model therefore accepts
  * any group of equal rules of the best order, and demands all of that group.
  */
-static void compare(struct steering *s, const struct flow_key *key)
+static void compare_actions(struct steering *s, const struct flow_key *key)
 {
 	struct got got = {0}, all = {0};
 	uint32_t best = UINT32_MAX;
 	bool fits = false, any = false;
 
-	steering_find(s, key, note, &got);
+	steering_find(s, key, note_action, &got);
 	for (uint32_t order = 0; order <= 1000 && best == UINT32_MAX; order++) {
 		bool hit = false;
 
@@ -307,9 +308,10 @@ static void compare(struct steering *s, const struct flow_key *key)
 		for (uint32_t j = 0; j < nrules; j++)
 			if (order_of(&rules[j].attr) == best &&
 			    (best == 1000 ||
-			     same(&rules[i].attr.mask, &rules[j].attr.mask,
-				  &(struct flow_key){.word = {~0ull, ~0ull, ~0ull, ~0ull, ~0ull,
-							      ~0ull, ~0ull, ~0ull}})) &&
+			     same_masked(&rules[i].attr.mask, &rules[j].attr.mask,
+					 &(struct flow_key){.word = {~0ull, ~0ull, ~0ull, ~0ull,
+								     ~0ull, ~0ull, ~0ull,
+								     ~0ull}})) &&
 			    rule_takes(&rules[j].attr, key))
 				want.qp[(uintptr_t)rules[j].attr.qp] = true;
 		fits = !memcmp(want.qp, got.qp, sizeof(want.qp));
@@ -348,7 +350,7 @@ static void against_model(void)
 			nrules++;
 		}
 		random_key(&rng, &key);
-		compare(&s, &key);
+		compare_actions(&s, &key);
 	}
 	while (nrules)
 		steering_remove(&s, rules[--nrules].flow);
@@ -377,15 +379,15 @@ static void going_on_and_conflicts(void)
 	CHECK(steering_add(&s, &tagged, &c) == -EEXIST);
 	/* the same rule twice delivers once */
 	CHECK(!steering_add(&s, &second, &c));
-	steering_find(&s, &key, note, &got);
+	steering_find(&s, &key, note_action, &got);
 	CHECK(got.n == 2 && got.qp[1] && got.qp[2]);
 	steering_remove(&s, b);
 	got = (struct got){0};
-	steering_find(&s, &key, note, &got);
+	steering_find(&s, &key, note_action, &got);
 	CHECK(got.n == 2);
 	steering_remove(&s, c);
 	got = (struct got){0};
-	steering_find(&s, &key, note, &got);
+	steering_find(&s, &key, note_action, &got);
 	CHECK(got.n == 2 && got.qp[3]);
 	steering_remove(&s, a);
 	steering_remove(&s, d);
@@ -395,8 +397,8 @@ static void going_on_and_conflicts(void)
 int main(void)
 {
 	toeplitz_vectors();
-	parsing();
-	segmentation();
+	test_parsing();
+	test_segmentation();
 	going_on_and_conflicts();
 	against_model();
 	return 0;

@@ -19,7 +19,7 @@ static struct device_qp tx, rx;
 static uint8_t out[65536], in[16 * RECV];
 static struct mkey *tx_mr, *rx_mr;
 
-static void modify(struct device_qp *q, enum ib_qp_state state, uint32_t mask)
+static void qp_to_state(struct device_qp *q, enum ib_qp_state state, uint32_t mask)
 {
 	struct qp_attr attr = {.state = state, .port_num = 1};
 
@@ -31,9 +31,9 @@ static void to_rts(struct device_qp *q)
 	struct qp_attr attr = {.state = IB_QPS_INIT, .port_num = 1};
 
 	CHECK(qp_modify(q->qp, &attr, IB_QP_STATE) == -EINVAL);
-	modify(q, IB_QPS_INIT, IB_QP_PORT);
-	modify(q, IB_QPS_RTR, 0);
-	modify(q, IB_QPS_RTS, 0);
+	qp_to_state(q, IB_QPS_INIT, IB_QP_PORT);
+	qp_to_state(q, IB_QPS_RTR, 0);
+	qp_to_state(q, IB_QPS_RTS, 0);
 }
 
 static void post_receives(struct device_qp *q, unsigned n, uint32_t bytes)
@@ -61,8 +61,8 @@ static uint32_t tcp_frame(uint32_t n)
 	return 54;
 }
 
-static void begin(struct device_wqe *w, uint8_t opcode, uint8_t cs_flags, uint16_t mss,
-		  const uint8_t *header, uint32_t header_len)
+static void begin_frame(struct device_wqe *w, uint8_t opcode, uint8_t cs_flags, uint16_t mss,
+			const uint8_t *header, uint32_t header_len)
 {
 	struct wqe_eth e = {.cs_flags = cs_flags,
 			    .mss = be16_of(mss),
@@ -80,12 +80,12 @@ static void send_frame(uint32_t bytes, uint8_t cs_flags)
 {
 	struct device_wqe w;
 
-	begin(&w, WQE_OP_SEND, cs_flags, 0, NULL, 0);
+	begin_frame(&w, WQE_OP_SEND, cs_flags, 0, NULL, 0);
 	device_wqe_data(&w, out, bytes, mkey_key(tx_mr));
 	device_wqe_end(&w);
 }
 
-static void sent(void)
+static void expect_sent(void)
 {
 	const struct cqe64 *cqe = device_cq_poll(&tx.cq);
 
@@ -107,12 +107,12 @@ static struct flow *counting_rule(struct qp *qp, uint32_t priority, struct flow_
 	return flow;
 }
 
-static struct flow *rule(struct qp *qp, uint32_t priority)
+static struct flow *add_rule(struct qp *qp, uint32_t priority)
 {
 	return counting_rule(qp, priority, NULL);
 }
 
-static void plain(void)
+static void test_plain(void)
 {
 	struct flow *flow, *drop;
 	const struct cqe64 *cqe;
@@ -120,23 +120,23 @@ static void plain(void)
 
 	/* no rule: sent, and nobody gets it */
 	send_frame(n, 0);
-	sent();
+	expect_sent();
 	CHECK(!device_cq_poll(&rx.cq));
-	flow = rule(rx.qp, 1);
+	flow = add_rule(rx.qp, 1);
 	send_frame(n, 0);
-	sent();
+	expect_sent();
 	cqe = device_cq_poll(&rx.cq);
 	CHECK(cqe && be32_get(cqe->byte_cnt) == n && !memcmp(in, out, n));
 	CHECK(!(cqe->hds_ip_ext & CQE_ETH_L3_OK) &&
 	      (cqe->l4_hdr_type_etc >> CQE_ETH_L3_SHIFT & 3) == CQE_ETH_L3_IPV4);
 	send_frame(n, WQE_ETH_L3_CSUM | WQE_ETH_L4_CSUM);
-	sent();
+	expect_sent();
 	cqe = device_cq_poll(&rx.cq);
 	CHECK(cqe && cqe->hds_ip_ext == (CQE_ETH_L2_OK | CQE_ETH_L3_OK | CQE_ETH_L4_OK));
 	/* a rule that drops, and comes first */
-	drop = rule(NULL, 0);
+	drop = add_rule(NULL, 0);
 	send_frame(n, 0);
-	sent();
+	expect_sent();
 	CHECK(!device_cq_poll(&rx.cq));
 	flow_destroy(drop);
 	flow_destroy(flow);
@@ -144,7 +144,7 @@ static void plain(void)
 }
 
 /* Frames that are delivered, and those that are dropped, by the rule that took them. */
-static void counters(void)
+static void test_counters(void)
 {
 	uint32_t n = tcp_frame(200) + 200;
 	struct flow_counter *delivered, *dropped;
@@ -155,16 +155,16 @@ static void counters(void)
 	flow = counting_rule(rx.qp, 1, delivered);
 	for (unsigned i = 0; i < 3; i++) {
 		send_frame(n, 0);
-		sent();
+		expect_sent();
 		CHECK(device_cq_poll(&rx.cq));
 	}
 	drop = counting_rule(NULL, 0, dropped);
 	send_frame(n, 0);
-	sent();
+	expect_sent();
 	flow_destroy(drop);
 	flow_destroy(flow);
 	send_frame(n, 0);
-	sent();
+	expect_sent();
 	flow_counter_read(delivered, &packets, &bytes);
 	CHECK(packets == 3 && bytes == 3 * n);
 	flow_counter_read(dropped, &packets, &bytes);
@@ -173,17 +173,17 @@ static void counters(void)
 	flow_counter_destroy(dropped);
 }
 
-static void segments(void)
+static void test_segments(void)
 {
-	struct flow *flow = rule(rx.qp, 0);
+	struct flow *flow = add_rule(rx.qp, 0);
 	const uint32_t total = 10000, mss = 1460;
 	uint32_t header = tcp_frame(total), off = 0, i = 2;
 	struct device_wqe w;
 
-	begin(&w, WQE_OP_TSO, WQE_ETH_L3_CSUM | WQE_ETH_L4_CSUM, (uint16_t)mss, out, header);
+	begin_frame(&w, WQE_OP_TSO, WQE_ETH_L3_CSUM | WQE_ETH_L4_CSUM, (uint16_t)mss, out, header);
 	device_wqe_data(&w, out + header, total, mkey_key(tx_mr));
 	device_wqe_end(&w);
-	sent();
+	expect_sent();
 	while (off < total) {
 		const struct cqe64 *cqe = device_cq_poll(&rx.cq);
 		const uint8_t *f = in + i++ * RECV;
@@ -198,7 +198,7 @@ static void segments(void)
 	flow_destroy(flow);
 }
 
-static void distribute(void)
+static void test_distribute(void)
 {
 	static struct device_cq cq[2];
 	static _Alignas(64) uint8_t ring[2][8 * 16];
@@ -237,7 +237,7 @@ static void distribute(void)
 	rss.key[3] = 0x77;
 	CHECK(!qp_create(device.adapter[ETHERNET], &attr, &qp));
 	CHECK(qp_modify(qp, &(struct qp_attr){.state = IB_QPS_INIT}, IB_QP_STATE) == -EOPNOTSUPP);
-	flow = rule(qp, 0);
+	flow = add_rule(qp, 0);
 	for (unsigned i = 0; i < 12; i++) {
 		tcp_frame(100);
 		/* a tag between addresses and type */
@@ -245,7 +245,7 @@ static void distribute(void)
 		memcpy(out + 12, "\x81\x00\x20\x05", 4);
 		out[29 + 4] = (uint8_t)i;
 		send_frame(158, 0);
-		sent();
+		expect_sent();
 	}
 	for (unsigned i = 0; i < 2; i++) {
 		const struct cqe64 *cqe;
@@ -263,7 +263,7 @@ static void distribute(void)
 	/* a frame that does not fit ends the queue, with the rest flushed */
 	tcp_frame(1600);
 	send_frame(1654, 0);
-	sent();
+	expect_sent();
 	for (unsigned i = 0; i < 2; i++) {
 		const struct cqe64_err *err = (const void *)device_cq_poll(&cq[i]);
 
@@ -325,7 +325,7 @@ static void own_context(void)
 		CHECK(!qp_create(device.adapter[ETHERNET], &attr, &q->qp));
 		to_rts(q);
 		post_receives(q, 4, RECV);
-		flow[i] = rule(q->qp, 0);
+		flow[i] = add_rule(q->qp, 0);
 	}
 	device_mr(&device, ETHERNET, rx.pdn, out, sizeof(out), 0, &mr);
 	tcp_frame(10);
@@ -337,7 +337,7 @@ static void own_context(void)
 	CHECK(device_cq_poll(&b.cq)->op_own >> 4 == CQE_OP_RESP_SEND && !device_cq_poll(&b.cq));
 	/* of another context both get it */
 	send_frame(64, 0);
-	sent();
+	expect_sent();
 	CHECK(device_cq_poll(&a.cq) && device_cq_poll(&b.cq));
 	for (unsigned i = 0; i < 2; i++) {
 		flow_destroy(flow[i]);
@@ -354,13 +354,13 @@ static void expect_send_error(uint8_t syndrome)
 	CHECK(err && err->op_own >> 4 == CQE_OP_REQ_ERR && err->syndrome == syndrome);
 	qp_query(tx.qp, &attr);
 	CHECK(attr.state == IB_QPS_SQE);
-	modify(&tx, IB_QPS_RTS, 0);
+	qp_to_state(&tx, IB_QPS_RTS, 0);
 }
 
-static void errors(void)
+static void test_errors(void)
 {
 	struct flow_attr bad = {.priority = ADAPTER_FLOW_PRIORITIES, .qp = rx.qp};
-	struct flow *flow = rule(rx.qp, 0);
+	struct flow *flow = add_rule(rx.qp, 0);
 	const struct cqe64_err *err;
 	struct qp_attr attr;
 	struct device_wqe w;
@@ -371,33 +371,33 @@ static void errors(void)
 	expect_send_error(CQE_SYN_LOCAL_LENGTH);
 	send_frame(FRAME_MAX + 1, 0);
 	expect_send_error(CQE_SYN_LOCAL_LENGTH);
-	begin(&w, WQE_OP_SEND, 0, 0, NULL, 0);
+	begin_frame(&w, WQE_OP_SEND, 0, 0, NULL, 0);
 	device_wqe_data(&w, out, 100, mkey_key(tx_mr) + 1);
 	device_wqe_end(&w);
 	expect_send_error(CQE_SYN_LOCAL_PROT);
 	/* no such operation on Ethernet; a header longer than the WQE; segments of no size */
-	begin(&w, WQE_OP_RDMA_WRITE, 0, 0, NULL, 0);
+	begin_frame(&w, WQE_OP_RDMA_WRITE, 0, 0, NULL, 0);
 	device_wqe_end(&w);
 	expect_send_error(CQE_SYN_LOCAL_QP_OP);
-	begin(&w, WQE_OP_SEND, 0, 0, NULL, 0);
+	begin_frame(&w, WQE_OP_SEND, 0, 0, NULL, 0);
 	w.bytes[16 + 12] = 0xff;
 	device_wqe_end(&w);
 	expect_send_error(CQE_SYN_LOCAL_QP_OP);
-	begin(&w, WQE_OP_TSO, 0, 0, out, 54);
+	begin_frame(&w, WQE_OP_TSO, 0, 0, out, 54);
 	device_wqe_end(&w);
 	expect_send_error(CQE_SYN_LOCAL_QP_OP);
-	begin(&w, WQE_OP_TSO, 0, 100, out + 1, 54);
+	begin_frame(&w, WQE_OP_TSO, 0, 100, out + 1, 54);
 	device_wqe_end(&w);
 	expect_send_error(CQE_SYN_LOCAL_QP_OP);
 
 	/* the receiver's error: too short */
-	modify(&rx, IB_QPS_RESET, 0);
+	qp_to_state(&rx, IB_QPS_RESET, 0);
 	rx.rq_pi = 0;
 	rx.dbrec[DBREC_RECV] = be32_of(0);
 	to_rts(&rx);
 	post_receives(&rx, 2, 64);
 	send_frame(100, 0);
-	sent();
+	expect_sent();
 	err = (const void *)device_cq_poll(&rx.cq);
 	CHECK(err && err->op_own >> 4 == CQE_OP_RESP_ERR && err->syndrome == CQE_SYN_LOCAL_LENGTH);
 	err = (const void *)device_cq_poll(&rx.cq);
@@ -411,7 +411,7 @@ static const char *told_of_frame(uint32_t bytes)
 {
 	capture_begin();
 	send_frame(bytes, 0);
-	sent();
+	expect_sent();
 	return capture_end();
 }
 
@@ -429,14 +429,14 @@ static void drops_tell(void)
 	struct flow *flow, *drop;
 
 	trace_select("packet.dropped");
-	flow = rule(rx.qp, 1);
-	modify(&rx, IB_QPS_RESET, 0);
+	flow = add_rule(rx.qp, 1);
+	qp_to_state(&rx, IB_QPS_RESET, 0);
 	rx.rq_pi = 0;
 	rx.dbrec[DBREC_RECV] = be32_of(0);
 	expect_told(n, "why=state");
 	to_rts(&rx);
 	expect_told(n, "why=no-receive");
-	drop = rule(NULL, 0);
+	drop = add_rule(NULL, 0);
 	expect_told(n, "why=by-rule");
 	flow_destroy(drop);
 	out[5] ^= 1;
@@ -468,12 +468,12 @@ int main(void)
 	to_rts(&tx);
 	to_rts(&rx);
 	post_receives(&rx, 16, RECV);
-	plain();
-	segments();
-	distribute();
+	test_plain();
+	test_segments();
+	test_distribute();
 	own_context();
-	counters();
-	errors();
+	test_counters();
+	test_errors();
 	drops_tell();
 	mkey_destroy(device.adapter[ETHERNET], tx_mr);
 	mkey_destroy(device.adapter[ETHERNET], rx_mr);

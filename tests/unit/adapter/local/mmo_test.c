@@ -25,7 +25,7 @@ struct copy {
 	uint32_t tail; /* bytes that the work request is too long */
 };
 
-static void *map(void)
+static void *map_memory(void)
 {
 	void *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -38,8 +38,8 @@ static void mmo_case_up(struct mmo_case *t, enum ib_qp_type type)
 	device_up(&t->device);
 	device_qp_up(&t->device, 0, &t->q, type);
 	device_connect(&t->device, 0, &t->q, &t->q);
-	t->src = map();
-	t->dst = map();
+	t->src = map_memory();
+	t->dst = map_memory();
 	for (uint32_t i = 0; i < BYTES; i++)
 		t->src[i] = (uint8_t)(i * 7 + (i >> 9));
 	/* a source needs no right but to be there */
@@ -57,7 +57,7 @@ static void mmo_case_down(struct mmo_case *t)
 	device_down(&t->device);
 }
 
-static struct copy good(struct mmo_case *t, uint32_t len)
+static struct copy good_copy(struct mmo_case *t, uint32_t len)
 {
 	return (struct copy){
 		.opmod = WQE_OPMOD_MMO_DMA,
@@ -70,7 +70,7 @@ static struct copy good(struct mmo_case *t, uint32_t len)
 	};
 }
 
-static void post(struct mmo_case *t, const struct copy *c)
+static void post_request(struct mmo_case *t, const struct copy *c)
 {
 	struct device_wqe w;
 
@@ -83,15 +83,15 @@ static void post(struct mmo_case *t, const struct copy *c)
 	device_wqe_end(&w);
 }
 
-static void copies(struct mmo_case *t, uint32_t from, uint32_t to, uint32_t len)
+static void copy_bytes(struct mmo_case *t, uint32_t from, uint32_t to, uint32_t len)
 {
-	struct copy c = good(t, len);
+	struct copy c = good_copy(t, len);
 	const struct cqe64 *cqe;
 
 	memset(t->dst, 0xee, BYTES);
 	c.src += from;
 	c.dst += to;
-	post(t, &c);
+	post_request(t, &c);
 	cqe = device_cq_poll(&t->q.cq);
 	CHECK(cqe && cqe->op_own >> 4 == CQE_OP_REQ);
 	CHECK(be32_get(cqe->sop_drop_qpn) >> 24 == WQE_OP_MMO);
@@ -100,12 +100,12 @@ static void copies(struct mmo_case *t, uint32_t from, uint32_t to, uint32_t len)
 	CHECK(to + len == BYTES || t->dst[to + len] == 0xee);
 }
 
-static void refuses(const struct copy *c, struct mmo_case *t, uint8_t syndrome)
+static void expect_refused(const struct copy *c, struct mmo_case *t, uint8_t syndrome)
 {
 	const struct cqe64_err *cqe;
 
 	memset(t->dst, 0xee, BYTES);
-	post(t, c);
+	post_request(t, c);
 	cqe = (const struct cqe64_err *)device_cq_poll(&t->q.cq);
 	CHECK(cqe && cqe->op_own >> 4 == CQE_OP_REQ_ERR);
 	CHECK(cqe->syndrome == syndrome);
@@ -118,9 +118,9 @@ static void test_copies(void)
 	struct mmo_case t;
 
 	mmo_case_up(&t, IB_QPT_RC);
-	copies(&t, 0, 0, 1);
-	copies(&t, 3, 4097, 5000);
-	copies(&t, 0, 0, BYTES);
+	copy_bytes(&t, 0, 0, 1);
+	copy_bytes(&t, 3, 4097, 5000);
+	copy_bytes(&t, 0, 0, BYTES);
 	mmo_case_down(&t);
 }
 
@@ -136,7 +136,7 @@ static void test_refusals(void)
 		mmo_case_up(&t, which == 11 ? IB_QPT_UD : IB_QPT_RC);
 		(void)device_mr(&t.device, 0, pd_alloc(t.device.adapter[0]), t.dst, BYTES,
 				IB_ACCESS_LOCAL_WRITE, &other);
-		c = good(&t, 4096);
+		c = good_copy(&t, 4096);
 		switch (which) {
 		case 0: /* rights of the destination */
 			c.dst_key = mkey_key(t.ms);
@@ -181,7 +181,7 @@ static void test_refusals(void)
 			syndrome = CQE_SYN_LOCAL_QP_OP;
 			break;
 		}
-		refuses(&c, &t, syndrome);
+		expect_refused(&c, &t, syndrome);
 		mkey_destroy(t.device.adapter[0], other);
 		mmo_case_down(&t);
 	}

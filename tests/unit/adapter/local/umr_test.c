@@ -9,7 +9,7 @@
 #include "base/rcu.h"
 #include "keyed_pair.h"
 
-static void configured(void)
+static void test_configured(void)
 {
 	struct change c;
 	struct keyed_pair t;
@@ -97,7 +97,7 @@ enum wrong {
 	WRONGS
 };
 
-static void refusals(void)
+static void test_refusals(void)
 {
 	static const uint8_t want[WRONGS] = {
 		[NOT_FREE] = CQE_SYN_MW_BIND,	      [IS_FREE] = CQE_SYN_MW_BIND,
@@ -262,7 +262,7 @@ static uint8_t send_invalidate(struct keyed_pair *t, uint32_t key)
 	return outcome(&t->a);
 }
 
-static void invalidated(void)
+static void test_invalidated(void)
 {
 	struct mkey_indirect_attr attr;
 	struct change c, inv = local_invalidate();
@@ -314,7 +314,7 @@ static uint8_t set_psv(struct device_qp *q, uint32_t number, uint64_t transient,
 	return outcome(q);
 }
 
-static void psvs(void)
+static void test_psvs(void)
 {
 	for (unsigned i = 0; i < 4; i++) {
 		uint64_t transient;
@@ -354,7 +354,7 @@ static void psvs(void)
 }
 
 /* The work request that does nothing says so. */
-static void nop(void)
+static void test_nop(void)
 {
 	static const uint8_t fences[] = {0, WQE_CTRL_FENCE_INITIATOR_SMALL, 0x40,
 					 WQE_CTRL_FENCE_STRONG, WQE_CTRL_FENCE};
@@ -377,12 +377,12 @@ static void nop(void)
 
 int main(void)
 {
-	configured();
+	test_configured();
 	mask_is_law();
-	refusals();
+	test_refusals();
 	parts_of_lists();
-	invalidated();
-	psvs();
-	nop();
+	test_invalidated();
+	test_psvs();
+	test_nop();
 	return 0;
 }

@@ -61,7 +61,7 @@ static void all_roles(void)
 }
 
 /* The layout of mlx5dv_wr_mkey_configure(3): data and what belongs to it, side by side. */
-static void strided(void)
+static void test_strided(void)
 {
 	struct keyed_pair t;
 
@@ -82,7 +82,7 @@ static void strided(void)
 
 /* ---- keys of keys ---- */
 
-static void nested(void)
+static void test_nested(void)
 {
 	struct mkey_indirect_attr attr;
 	struct mkey *level[8];
@@ -217,7 +217,7 @@ static void of_one_qp(void)
 #define CYCLES (1u << 17)
 #define LONG   (8 * CYCLES)
 
-static uint8_t *nth(uint8_t *base, uint32_t i)
+static uint8_t *nth_byte(uint8_t *base, uint32_t i)
 {
 	return base + i / 8 * 10 + i % 8;
 }
@@ -225,7 +225,7 @@ static uint8_t *nth(uint8_t *base, uint32_t i)
 static void check_long(uint8_t *strided_bytes, const uint8_t *flat)
 {
 	for (uint32_t i = 0; i < LONG; i++)
-		CHECK(*nth(strided_bytes, i) == flat[i]);
+		CHECK(*nth_byte(strided_bytes, i) == flat[i]);
 	for (uint32_t i = 0; i < CYCLES; i++)
 		CHECK(strided_bytes[i * 10 + 8] == 0xee && strided_bytes[i * 10 + 9] == 0xee);
 }
@@ -344,7 +344,8 @@ static uint32_t random_outer(struct rng *rng, struct umr_klm *e, uint32_t inner,
 }
 
 /* One operation with bytes [off, off + len) of the key; true if it moves data into it. */
-static bool operate(struct keyed_pair *t, unsigned op, uint32_t off, uint32_t len, uint8_t *flat)
+static bool operate_once(struct keyed_pair *t, unsigned op, uint32_t off, uint32_t len,
+			 uint8_t *flat)
 {
 	switch (op) {
 	case 0:
@@ -405,7 +406,7 @@ static void random_lists(void)
 		len = (uint32_t)(1 + rng_below(&rng, m->n - off));
 		flat = t.src + rng_below(&rng, KEYED_PAIR_BYTES / 2);
 		memcpy(want, t.dst, 100000);
-		if (operate(&t, (unsigned)rng_below(&rng, 6), off, len, flat))
+		if (operate_once(&t, (unsigned)rng_below(&rng, 6), off, len, flat))
 			for (uint32_t i = 0; i < len; i++)
 				want[m->at[off + i]] = flat[i];
 		else
@@ -424,7 +425,7 @@ static void random_lists(void)
 
 /* ---- changed and destroyed while they are used ---- */
 
-static void *reconfigure(void *arg)
+static void *reconfigure_loop(void *arg)
 {
 	struct keyed_pair *t = arg;
 
@@ -448,7 +449,7 @@ static void changed_while_used(void)
 	keyed_pair_with_empty(&t);
 	c = of_b(&t, 1000);
 	CHECK(!change(&t, &c));
-	CHECK(!pthread_create(&thread, NULL, reconfigure, &t));
+	CHECK(!pthread_create(&thread, NULL, reconfigure_loop, &t));
 	/* through the one or the other list, and never through neither */
 	for (unsigned i = 0; i < 3000; i++)
 		CHECK(!write_through(&t, t.key | 0x5a, i % 100, 900));
@@ -488,8 +489,8 @@ static void destroyed_while_used(void)
 int main(void)
 {
 	all_roles();
-	strided();
-	nested();
+	test_strided();
+	test_nested();
 	local_rights();
 	of_one_qp();
 	long_lists();

@@ -9,12 +9,12 @@
 
 #define ROOM 64u
 
-static struct umr_klm klm(uint32_t bytes, uint32_t key, uint64_t va)
+static struct umr_klm klm_entry(uint32_t bytes, uint32_t key, uint64_t va)
 {
 	return (struct umr_klm){be32_of(bytes), be32_of(key), be64_of(va)};
 }
 
-static struct umr_klm header(uint32_t bytes, uint32_t repeat, uint16_t entries)
+static struct umr_klm klm_header(uint32_t bytes, uint32_t repeat, uint16_t entries)
 {
 	const struct umr_stride_header h = {.byte_count = be32_of(bytes),
 					    .op = be32_of(UMR_STRIDED),
@@ -26,7 +26,7 @@ static struct umr_klm header(uint32_t bytes, uint32_t repeat, uint16_t entries)
 	return k;
 }
 
-static struct umr_klm stride(uint16_t step, uint16_t bytes, uint32_t key, uint64_t va)
+static struct umr_klm klm_stride(uint16_t step, uint16_t bytes, uint32_t key, uint64_t va)
 {
 	const struct umr_stride s = {be16_of(step), be16_of(bytes), be32_of(key), be64_of(va)};
 	struct umr_klm k;
@@ -36,7 +36,7 @@ static struct umr_klm stride(uint16_t step, uint16_t bytes, uint32_t key, uint64
 }
 
 /* Key and address of one byte, by walking from the first. */
-static struct klm_piece slow(const struct umr_klm *e, uint32_t n, uint64_t off)
+static struct klm_piece slow_lookup(const struct umr_klm *e, uint32_t n, uint64_t off)
 {
 	if (n && be32_get(e->mkey) == UMR_STRIDED) {
 		struct umr_stride_header h;
@@ -64,8 +64,8 @@ static struct klm_piece slow(const struct umr_klm *e, uint32_t n, uint64_t off)
 	}
 }
 
-static void compare(const struct klm_list *l, const struct umr_klm *e, uint32_t n, uint64_t off,
-		    uint64_t len, uint32_t max)
+static void compare_lookup(const struct klm_list *l, const struct umr_klm *e, uint32_t n,
+			   uint64_t off, uint64_t len, uint32_t max)
 {
 	struct klm_piece piece[ROOM];
 
@@ -76,7 +76,7 @@ static void compare(const struct klm_list *l, const struct umr_klm *e, uint32_t 
 		for (uint32_t i = 0; i < got; i++) {
 			CHECK(piece[i].len && piece[i].len <= len);
 			for (uint64_t b = 0; b < piece[i].len; b++) {
-				struct klm_piece p = slow(e, n, off + b);
+				struct klm_piece p = slow_lookup(e, n, off + b);
 
 				CHECK(p.key == piece[i].key && p.va == piece[i].va + b);
 			}
@@ -105,16 +105,16 @@ static void random_lists(void)
 				uint16_t bytes =
 					(uint16_t)(rng_below(&rng, 3) ? rng_below(&rng, 30) : 0);
 
-				e[i] = stride((uint16_t)rng_below(&rng, 100), bytes,
-					      (uint32_t)rng_next(&rng), rng_next(&rng));
+				e[i] = klm_stride((uint16_t)rng_below(&rng, 100), bytes,
+						  (uint32_t)rng_next(&rng), rng_next(&rng));
 				sum += bytes;
 			}
-			e[0] = header(sum, (uint32_t)rng_below(&rng, 50), (uint16_t)n);
+			e[0] = klm_header(sum, (uint32_t)rng_below(&rng, 50), (uint16_t)n);
 			n++;
 		} else {
 			for (uint32_t i = 0; i < n; i++)
-				e[i] = klm((uint32_t)rng_below(&rng, 40),
-					   (uint32_t)(rng_next(&rng) | 1), rng_next(&rng));
+				e[i] = klm_entry((uint32_t)rng_below(&rng, 40),
+						 (uint32_t)(rng_next(&rng) | 1), rng_next(&rng));
 		}
 		klm_list_put(&l, 0, e, n);
 		CHECK(!klm_list_settle(&l));
@@ -123,8 +123,8 @@ static void random_lists(void)
 			uint32_t at = (uint32_t)rng_below(&rng, n), more = 6;
 
 			for (uint32_t i = at; i < at + more; i++)
-				e[i] = klm((uint32_t)rng_below(&rng, 40),
-					   (uint32_t)(rng_next(&rng) | 1), rng_next(&rng));
+				e[i] = klm_entry((uint32_t)rng_below(&rng, 40),
+						 (uint32_t)(rng_next(&rng) | 1), rng_next(&rng));
 			if (at + more > n)
 				n = at + more;
 			klm_list_put(&l, at, e + at, more);
@@ -132,15 +132,16 @@ static void random_lists(void)
 		}
 		CHECK(l.bytes < 10000000);
 		off = rng_below(&rng, l.bytes + 1);
-		compare(&l, e, n, off, rng_below(&rng, l.bytes - off + 1),
-			(uint32_t)(1 + rng_below(&rng, 16)));
+		compare_lookup(&l, e, n, off, rng_below(&rng, l.bytes - off + 1),
+			       (uint32_t)(1 + rng_below(&rng, 16)));
 		klm_list_release(&l);
 	}
 }
 
 static void fixed_size(void)
 {
-	struct umr_klm e[3] = {klm(0, 1, 0x1000), klm(0, 2, 0x8000), klm(0, 3, 0)};
+	struct umr_klm e[3] = {klm_entry(0, 1, 0x1000), klm_entry(0, 2, 0x8000),
+			       klm_entry(0, 3, 0)};
 	struct klm_piece p[4];
 	struct klm_list l;
 
@@ -155,10 +156,10 @@ static void fixed_size(void)
 }
 
 /* As many cycles as there can be: a place is computed, not looked for. */
-static void huge(void)
+static void test_huge(void)
 {
-	struct umr_klm e[4] = {header(3, UINT32_MAX, 2), stride(UINT16_MAX, 1, 5, 100),
-			       stride(0, 2, 6, 7)};
+	struct umr_klm e[4] = {klm_header(3, UINT32_MAX, 2), klm_stride(UINT16_MAX, 1, 5, 100),
+			       klm_stride(0, 2, 6, 7)};
 	struct klm_piece p[2];
 	struct klm_list l;
 
@@ -171,41 +172,42 @@ static void huge(void)
 	CHECK(p[1].key == 6 && p[1].va == 7 && p[1].len == 2);
 
 	/* none of them, or cycles of nothing */
-	e[0] = header(3, 0, 2);
+	e[0] = klm_header(3, 0, 2);
 	klm_list_clear(&l);
 	klm_list_put(&l, 0, e, 4);
 	CHECK(!klm_list_settle(&l) && !l.bytes && !klm_list_pieces(&l, 0, 0, p, 2));
-	e[0] = header(0, 5, 1);
-	e[1] = stride(1, 0, 5, 100);
+	e[0] = klm_header(0, 5, 1);
+	e[1] = klm_stride(1, 0, 5, 100);
 	klm_list_clear(&l);
 	klm_list_put(&l, 0, e, 4);
 	CHECK(!klm_list_settle(&l) && !l.bytes && !klm_list_pieces(&l, 0, 0, p, 2));
 	klm_list_release(&l);
 }
 
-static void senseless(void)
+static void test_senseless(void)
 {
-	struct umr_klm e[4] = {header(3, 1, 4), stride(1, 1, 5, 100), stride(1, 2, 6, 7)};
+	struct umr_klm e[4] = {klm_header(3, 1, 4), klm_stride(1, 1, 5, 100),
+			       klm_stride(1, 2, 6, 7)};
 	struct klm_list l;
 
 	CHECK(!klm_list_init(&l, MKEY_LIST_KLM, 0, 4));
 	klm_list_clear(&l);
 	klm_list_put(&l, 0, e, 4);
 	CHECK(klm_list_settle(&l) && !l.bytes); /* more entries than there are */
-	e[0] = header(3, 1, 0);
+	e[0] = klm_header(3, 1, 0);
 	klm_list_clear(&l);
 	klm_list_put(&l, 0, e, 4);
 	CHECK(klm_list_settle(&l) && !l.bytes);
-	e[0] = header(4, 1, 2); /* not the sum */
+	e[0] = klm_header(4, 1, 2); /* not the sum */
 	klm_list_clear(&l);
 	klm_list_put(&l, 0, e, 4);
 	CHECK(klm_list_settle(&l) && !l.bytes);
-	e[0] = header(3, 1, 2);
+	e[0] = klm_header(3, 1, 2);
 	klm_list_clear(&l);
 	klm_list_put(&l, 0, e, 4);
 	CHECK(!klm_list_settle(&l) && l.bytes == 3);
 	/* and back to the other form by its first entry alone */
-	e[0] = klm(10, 5, 0);
+	e[0] = klm_entry(10, 5, 0);
 	klm_list_clear(&l);
 	klm_list_put(&l, 0, e, 1);
 	CHECK(!klm_list_settle(&l) && l.bytes == 10);
@@ -216,7 +218,7 @@ int main(void)
 {
 	random_lists();
 	fixed_size();
-	huge();
-	senseless();
+	test_huge();
+	test_senseless();
 	return 0;
 }

@@ -98,7 +98,7 @@ static enum mkey_verdict signed_runs(struct signed_bed *s, const struct mkey_sig
 	return v;
 }
 
-static void opened(void)
+static void test_opened(void)
 {
 	struct mkey_signed k;
 	struct signed_bed s;
@@ -129,7 +129,7 @@ static void opened(void)
 }
 
 /* On, off, on again with what was written before; and kept by an invalidation. */
-static void switched(void)
+static void test_switched(void)
 {
 	static const struct {
 		uint64_t mask;
@@ -243,7 +243,7 @@ static void first_errors(void)
 
 enum wrong { RIGHT, NO_PSV, FOREIGN_PSV, CRYPTO, CUT, NO_ROOM, BEHIND_POINTER, WRONGS };
 
-static void refusals(void)
+static void test_refusals(void)
 {
 	static const uint8_t want[WRONGS] = {
 		[NO_PSV] = CQE_SYN_MW_BIND,	[FOREIGN_PSV] = CQE_SYN_MW_BIND,
@@ -284,9 +284,9 @@ static void refusals(void)
 
 int main(void)
 {
-	opened();
-	switched();
+	test_opened();
+	test_switched();
 	first_errors();
-	refusals();
+	test_refusals();
 	return 0;
 }

@@ -14,8 +14,8 @@
 #define PAGE	    4096u
 #define STATUS_SKIP 77
 
-static enum mkey_verdict resolve(struct null_mkey *n, uint32_t access, uint64_t len,
-				 struct runs *runs)
+static enum mkey_verdict resolve_key(struct null_mkey *n, uint32_t access, uint64_t len,
+				     struct runs *runs)
 {
 	const struct mkey_use u = {.key = KEY, .access = access};
 
@@ -29,13 +29,14 @@ static void test_resolve(void)
 	struct runs runs;
 
 	null_mkey_init(&n);
-	CHECK(resolve(&n, IB_ACCESS_LOCAL_WRITE, 100, &runs) == MKEY_OK &&
+	CHECK(resolve_key(&n, IB_ACCESS_LOCAL_WRITE, 100, &runs) == MKEY_OK &&
 	      runs.run[0].addr == RUN_DISCARD && !n.zeros);
-	CHECK(resolve(&n, 0, 0, &runs) == MKEY_OK && !n.zeros);
-	CHECK(resolve(&n, 0, IB_MAX_MSG_BYTES, &runs) == MKEY_OK && runs.run[0].addr == n.zeros);
+	CHECK(resolve_key(&n, 0, 0, &runs) == MKEY_OK && !n.zeros);
+	CHECK(resolve_key(&n, 0, IB_MAX_MSG_BYTES, &runs) == MKEY_OK &&
+	      runs.run[0].addr == n.zeros);
 	CHECK(!n.zeros[0] && !n.zeros[IB_MAX_MSG_BYTES - 1]);
-	CHECK(resolve(&n, 0, IB_MAX_MSG_BYTES + 1ull, &runs) == MKEY_OUT_OF_RANGE);
-	CHECK(resolve(&n, IB_ACCESS_REMOTE_READ, 1, &runs) == MKEY_NO_RIGHT);
+	CHECK(resolve_key(&n, 0, IB_MAX_MSG_BYTES + 1ull, &runs) == MKEY_OUT_OF_RANGE);
+	CHECK(resolve_key(&n, IB_ACCESS_REMOTE_READ, 1, &runs) == MKEY_NO_RIGHT);
 	null_mkey_release(&n);
 }
 
@@ -51,7 +52,7 @@ static int child_locks(void)
 		return STATUS_SKIP;
 	}
 	null_mkey_init(&n);
-	CHECK(resolve(&n, 0, 100, &runs) == MKEY_OK);
+	CHECK(resolve_key(&n, 0, 100, &runs) == MKEY_OK);
 	for (uint64_t at = 0; at < IB_MAX_MSG_BYTES; at += 64 * PAGE)
 		CHECK(!mincore(n.zeros + at, PAGE, &there) && !(there & 1));
 	CHECK(!n.zeros[0]);

@@ -102,7 +102,7 @@ static struct request free_request(enum window_type type)
 	};
 }
 
-static void post(struct device_qp *q, uint32_t key, const struct request *r, size_t bytes)
+static void post_request(struct device_qp *q, uint32_t key, const struct request *r, size_t bytes)
 {
 	struct device_wqe w;
 
@@ -112,7 +112,7 @@ static void post(struct device_qp *q, uint32_t key, const struct request *r, siz
 	device_wqe_end(&w);
 }
 
-static const struct cqe64 *completion(struct device_qp *q)
+static const struct cqe64 *next_completion(struct device_qp *q)
 {
 	const struct cqe64 *c = device_cq_poll(&q->cq);
 
@@ -122,7 +122,7 @@ static const struct cqe64 *completion(struct device_qp *q)
 
 static void expect_ok(struct device_qp *q, uint8_t opcode)
 {
-	const struct cqe64 *c = completion(q);
+	const struct cqe64 *c = next_completion(q);
 
 	CHECK(c->op_own >> 4 == CQE_OP_REQ);
 	CHECK(be32_get(c->sop_drop_qpn) == ((uint32_t)opcode << 24 | qp_number(q->qp)));
@@ -130,7 +130,7 @@ static void expect_ok(struct device_qp *q, uint8_t opcode)
 
 static void expect_error(struct device_qp *q, enum cqe_opcode op, uint8_t syndrome)
 {
-	const struct cqe64_err *e = (const struct cqe64_err *)completion(q);
+	const struct cqe64_err *e = (const struct cqe64_err *)next_completion(q);
 
 	CHECK(e->op_own >> 4 == op);
 	CHECK(e->syndrome == syndrome);
@@ -141,7 +141,7 @@ static void bind_ok(struct window_case *t, enum window_type type, void *addr, ui
 	uint32_t key = (t->key & ~0xffu) | ((t->key + 1) & 0xff);
 	struct request r = bind_request(t, &t->b, type, (uint8_t)key, addr, len);
 
-	post(&t->b, t->key, &r, sizeof(r));
+	post_request(&t->b, t->key, &r, sizeof(r));
 	expect_ok(&t->b, WQE_OP_UMR);
 	t->key = key;
 }
@@ -150,7 +150,7 @@ static void unbind_ok(struct window_case *t)
 {
 	struct request none = free_request(WINDOW_TYPE_1);
 
-	post(&t->b, t->key, &none, sizeof(none.ctrl) + sizeof(none.context));
+	post_request(&t->b, t->key, &none, sizeof(none.ctrl) + sizeof(none.context));
 	expect_ok(&t->b, WQE_OP_UMR);
 }
 
@@ -214,7 +214,7 @@ static void test_type_2(void)
 		bind_ok(&t, WINDOW_TYPE_2, t.dst + 64 * i, 1000);
 		write_ok(&t, t.dst + 64 * i, 1000);
 		CHECK(mkey_retire(t.mb) == -EBUSY);
-		post(&t.b, t.key, &inval, sizeof(inval.ctrl) + sizeof(inval.context));
+		post_request(&t.b, t.key, &inval, sizeof(inval.ctrl) + sizeof(inval.context));
 		expect_ok(&t.b, WQE_OP_UMR);
 	}
 	write_refused(&t, t.key, t.dst, 8);
@@ -234,7 +234,7 @@ static void test_send_with_invalidate(void)
 	device_wqe_data(&w, t.src, 100, t.lkey);
 	device_wqe_end(&w);
 	expect_ok(&t.a, WQE_OP_SEND_INVAL);
-	c = completion(&t.b);
+	c = next_completion(&t.b);
 	CHECK(c->op_own >> 4 == CQE_OP_RESP_SEND_INV);
 	CHECK(be32_get(c->imm_inval_pkey) == t.key && be32_get(c->byte_cnt) == 100);
 	/* free again: only so can it be bound */
@@ -281,7 +281,7 @@ static void test_limits(void)
 	window_case_up(&t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
 	r = bind_request(&t, &t.b, WINDOW_TYPE_1, 1, t.dst, BYTES);
 	r.context.access = MKEY_CTX_ACCESS_REMOTE_READ;
-	post(&t.b, t.key, &r, sizeof(r));
+	post_request(&t.b, t.key, &r, sizeof(r));
 	expect_ok(&t.b, WQE_OP_UMR);
 	write_refused(&t, (t.key & ~0xffu) | 1, t.dst, 8);
 	window_case_down(&t);
@@ -290,7 +290,7 @@ static void test_limits(void)
 	window_case_up(&t, WINDOW_TYPE_2, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
 	r = bind_request(&t, &t.b, WINDOW_TYPE_2, 1, t.dst + 512, 512);
 	r.context.start_addr = be64_of(0);
-	post(&t.b, t.key, &r, sizeof(r));
+	post_request(&t.b, t.key, &r, sizeof(r));
 	expect_ok(&t.b, WQE_OP_UMR);
 	write_through(&t, (t.key & ~0xffu) | 1, (void *)16, 8);
 	expect_ok(&t.a, WQE_OP_RDMA_WRITE);
@@ -397,7 +397,7 @@ static void test_breach(enum breach what)
 		r = bind_request(&t, what == OTHER_PD ? &t.a : &t.b,
 				 what == OTHER_TYPE ? WINDOW_TYPE_1 : type, 1, t.dst, 100);
 	break_rule(&t, what, &r, &bytes);
-	post(what == OTHER_PD ? &t.a : &t.b, key, &r, bytes);
+	post_request(what == OTHER_PD ? &t.a : &t.b, key, &r, bytes);
 	expect_error(what == OTHER_PD ? &t.a : &t.b, CQE_OP_REQ_ERR,
 		     what < TOO_SHORT ? CQE_SYN_MW_BIND : CQE_SYN_LOCAL_QP_OP);
 	window_case_down(&t);
@@ -481,7 +481,7 @@ static struct mkey_use use_of(const struct window_case *t, uint32_t key, struct 
 		.key = key, .pdn = t->b.pdn, .remote = stay, .access = IB_ACCESS_REMOTE_WRITE};
 }
 
-static void *look(void *arg)
+static void *look_loop(void *arg)
 {
 	struct window_case *t = &race.subject;
 	struct mkey_stay stay = {0};
@@ -516,7 +516,7 @@ static void test_race(void)
 
 	window_case_up(t, WINDOW_TYPE_1, IB_ACCESS_LOCAL_WRITE | IB_ACCESS_MW_BIND);
 	for (unsigned i = 0; i < 2; i++)
-		CHECK(!pthread_create(&thread[i], NULL, look, NULL));
+		CHECK(!pthread_create(&thread[i], NULL, look_loop, NULL));
 	for (unsigned i = 0; i < 20000; i++) {
 		unsigned half = i & 1;
 		struct window_bind b = {

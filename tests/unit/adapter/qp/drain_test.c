@@ -15,7 +15,7 @@
 #define SIGNALED WQE_CTRL_CE_ALWAYS
 #define FENCED	 WQE_CTRL_FENCE
 
-static void send(struct signed_pair *t, uint8_t flags, uint8_t op)
+static void post_send(struct signed_pair *t, uint8_t flags, uint8_t op)
 {
 	struct device_qp *q = &t->side[0].q;
 	struct device_wqe w;
@@ -37,16 +37,16 @@ static void write_block(struct signed_pair *t, unsigned k, uint8_t flags)
 	device_wqe_end(&w);
 }
 
-static struct device_qp *requester(struct signed_pair *t)
+static struct device_qp *requester_of(struct signed_pair *t)
 {
 	return &t->side[0].q;
 }
 
-static enum ib_qp_state state(struct signed_pair *t, bool *draining)
+static enum ib_qp_state state_of(struct signed_pair *t, bool *draining)
 {
 	struct qp_attr attr;
 
-	qp_query(requester(t)->qp, &attr);
+	qp_query(requester_of(t)->qp, &attr);
 	*draining = attr.sq_draining;
 	return attr.state;
 }
@@ -55,36 +55,37 @@ static void wait_drained(struct signed_pair *t, int events)
 {
 	bool draining;
 
-	for (unsigned i = 0; i < 10000000 && requester(t)->async[IB_EVENT_SQ_DRAINED] < events; i++)
+	for (unsigned i = 0; i < 10000000 && requester_of(t)->async[IB_EVENT_SQ_DRAINED] < events;
+	     i++)
 		signed_pair_progress(t);
-	CHECK(requester(t)->async[IB_EVENT_SQ_DRAINED] == events);
-	CHECK(state(t, &draining) == IB_QPS_SQD && !draining);
+	CHECK(requester_of(t)->async[IB_EVENT_SQ_DRAINED] == events);
+	CHECK(state_of(t, &draining) == IB_QPS_SQD && !draining);
 }
 
-static void resume(struct signed_pair *t)
+static void resume_qp(struct signed_pair *t)
 {
 	const struct qp_attr attr = {.state = IB_QPS_RTS, .cur_state = IB_QPS_SQD};
 	bool draining;
 
-	CHECK(!qp_modify(requester(t)->qp, &attr, IB_QP_STATE | IB_QP_CUR_STATE));
-	CHECK(state(t, &draining) == IB_QPS_RTS);
+	CHECK(!qp_modify(requester_of(t)->qp, &attr, IB_QP_STATE | IB_QP_CUR_STATE));
+	CHECK(state_of(t, &draining) == IB_QPS_RTS);
 }
 
 /* As libmlx5 does: in place, opcode only. */
-static void cancel(struct signed_pair *t, uint16_t block)
+static void cancel_requests(struct signed_pair *t, uint16_t block)
 {
 	struct wqe_ctrl *c =
-		(struct wqe_ctrl *)(requester(t)->sq + (block % DEVICE_BLOCKS) * WQE_BLOCK);
+		(struct wqe_ctrl *)(requester_of(t)->sq + (block % DEVICE_BLOCKS) * WQE_BLOCK);
 	uint32_t v = be32_get(c->opmod_idx_opcode);
 
 	c->opmod_idx_opcode = be32_of((v & ~0xffu) | WQE_OP_NOP);
 }
 
-static void counters(struct signed_pair *t, uint16_t hw, uint16_t sw)
+static void set_counters(struct signed_pair *t, uint16_t hw, uint16_t sw)
 {
 	uint16_t h, s;
 
-	qp_sq_counters(requester(t)->qp, &h, &s);
+	qp_sq_counters(requester_of(t)->qp, &h, &s);
 	CHECK(h == hw && s == sw);
 }
 
@@ -92,10 +93,10 @@ static void all_good(struct signed_pair *t)
 {
 	start(t, true, 0xf0, 0);
 	write_block(t, 0, 0);
-	send(t, SIGNALED | FENCED, WQE_OP_SEND);
+	post_send(t, SIGNALED | FENCED, WQE_OP_SEND);
 	CHECK(cqe_op(next(t, 0)) == CQE_OP_REQ && cqe_op(next(t, 1)) == CQE_OP_RESP_SEND);
-	CHECK(idle(t) && !requester(t)->async[IB_EVENT_SQ_DRAINED]);
-	counters(t, 2, 2);
+	CHECK(idle(t) && !requester_of(t)->async[IB_EVENT_SQ_DRAINED]);
+	set_counters(t, 2, 2);
 }
 
 /* Nobody asked for a check, nobody for a drain: nothing happens, or only the error is told. */
@@ -106,11 +107,11 @@ static void not_asked_for(struct signed_pair *t)
 	CHECK(cqe_op(next(t, 0)) == CQE_OP_REQ && idle(t));
 	start(t, false, 0xf0, 1);
 	write_block(t, 0, SIGNALED);
-	send(t, SIGNALED | FENCED, WQE_OP_SEND);
+	post_send(t, SIGNALED | FENCED, WQE_OP_SEND);
 	expect_error(t, 0, 0);
 	CHECK(cqe_op(next(t, 0)) == CQE_OP_REQ && cqe_op(next(t, 0)) == CQE_OP_REQ);
 	CHECK(cqe_op(next(t, 1)) == CQE_OP_RESP_SEND && idle(t));
-	CHECK(!requester(t)->async[IB_EVENT_SQ_DRAINED]);
+	CHECK(!requester_of(t)->async[IB_EVENT_SQ_DRAINED]);
 }
 
 /* rdma-core's test_mkey_sig_pipelining_bad, and then the same once more. */
@@ -118,21 +119,21 @@ static void cancelled_and_resumed(struct signed_pair *t)
 {
 	start(t, true, 0xf0, 1 | 4);
 	write_block(t, 0, 0);
-	send(t, SIGNALED | FENCED, WQE_OP_SEND);
+	post_send(t, SIGNALED | FENCED, WQE_OP_SEND);
 	wait_drained(t, 1);
 	/* the error lies there before the event */
 	CHECK(cqe_op(&t->side[0].q.cq.ring[t->side[0].q.cq.ci % DEVICE_CQES]) == CQE_OP_SIG_ERR);
 	expect_error(t, 0, 0);
 	CHECK(idle(t));
-	counters(t, 1, 2);
+	set_counters(t, 1, 2);
 	/* data has arrived all the same */
 	CHECK(!memcmp(t->side[1].memory, t->side[0].memory, BLOCK));
 
-	cancel(t, 1);
-	send(t, SIGNALED, WQE_OP_SEND);
+	cancel_requests(t, 1);
+	post_send(t, SIGNALED, WQE_OP_SEND);
 	CHECK(idle(t)); /* doorbells are of no use */
-	counters(t, 1, 3);
-	resume(t);
+	set_counters(t, 1, 3);
+	resume_qp(t);
 	CHECK(be32_get(next(t, 0)->sop_drop_qpn) >> 24 == WQE_OP_NOP);
 	CHECK(be32_get(next(t, 0)->sop_drop_qpn) >> 24 == WQE_OP_SEND);
 	CHECK(cqe_op(next(t, 1)) == CQE_OP_RESP_SEND && idle(t));
@@ -146,18 +147,18 @@ static void cancelled_and_resumed(struct signed_pair *t)
 	rcu_leave();
 	write_block(t, 1, 0);
 	write_block(t, 2, SIGNALED);
-	send(t, FENCED, WQE_OP_SEND);
+	post_send(t, FENCED, WQE_OP_SEND);
 	wait_drained(t, 2);
 	expect_error(t, 0, 2);
 	CHECK(cqe_op(next(t, 0)) == CQE_OP_REQ && idle(t));
-	counters(t, 6, 7);
-	resume(t);
+	set_counters(t, 6, 7);
+	resume_qp(t);
 	CHECK(cqe_op(next(t, 1)) == CQE_OP_RESP_SEND && idle(t));
-	CHECK(requester(t)->async[IB_EVENT_SQ_DRAINED] == 2);
+	CHECK(requester_of(t)->async[IB_EVENT_SQ_DRAINED] == 2);
 }
 
 /* A read's check is final when its answer is here; what is fenced waits for that. */
-static void reads(struct signed_pair *t)
+static void test_reads(struct signed_pair *t)
 {
 	struct umr_klm e = signed_pair_klm(t, 0, 0, BLOCK * BLOCKS);
 	struct sig_config c = {
@@ -177,15 +178,15 @@ static void reads(struct signed_pair *t)
 		device_wqe_data(&w, (void *)(uintptr_t)(k * UNIT), UNIT, t->side[0].skey);
 		device_wqe_end(&w);
 	}
-	send(t, SIGNALED | FENCED, WQE_OP_SEND);
+	post_send(t, SIGNALED | FENCED, WQE_OP_SEND);
 	wait_drained(t, 1);
 	CHECK(cqe_op(next(t, 0)) == CQE_OP_REQ);
 	expect_error(t, 0, 1);
 	CHECK(cqe_op(next(t, 0)) == CQE_OP_REQ && idle(t));
-	counters(t, 2, 3);
+	set_counters(t, 2, 3);
 	CHECK(!memcmp(t->side[0].memory, t->side[1].memory, BLOCK));
 	CHECK(!memcmp(t->side[0].memory + BLOCK, t->side[1].memory + UNIT, BLOCK));
-	resume(t);
+	resume_qp(t);
 	CHECK(cqe_op(next(t, 0)) == CQE_OP_REQ && cqe_op(next(t, 1)) == CQE_OP_RESP_SEND);
 	CHECK(idle(t));
 }
@@ -199,19 +200,19 @@ static void error_in_sqd(struct signed_pair *t)
 
 	start(t, true, 0xf0, 1);
 	write_block(t, 0, 0);
-	send(t, SIGNALED | FENCED, WQE_OP_SEND);
+	post_send(t, SIGNALED | FENCED, WQE_OP_SEND);
 	wait_drained(t, 1);
 	expect_error(t, 0, 0);
-	cancel(t, 1);
-	CHECK(!qp_modify(requester(t)->qp, &err, IB_QP_STATE));
+	cancel_requests(t, 1);
+	CHECK(!qp_modify(requester_of(t)->qp, &err, IB_QP_STATE));
 	cqe = next(t, 0);
 	CHECK(cqe_op(cqe) == CQE_OP_REQ_ERR &&
 	      ((const struct cqe64_err *)cqe)->syndrome == CQE_SYN_WR_FLUSH);
-	CHECK(state(t, &draining) == IB_QPS_ERR);
+	CHECK(state_of(t, &draining) == IB_QPS_ERR);
 	/* RESET has switched it off */
 	start(t, false, 0xf0, 1);
 	write_block(t, 0, 0);
-	send(t, SIGNALED | FENCED, WQE_OP_SEND);
+	post_send(t, SIGNALED | FENCED, WQE_OP_SEND);
 	expect_error(t, 0, 0);
 	CHECK(cqe_op(next(t, 0)) == CQE_OP_REQ && cqe_op(next(t, 1)) == CQE_OP_RESP_SEND);
 }
@@ -231,9 +232,9 @@ static void peer_access(struct signed_pair *t)
 	for (unsigned k = 0; k < BLOCKS; k++)
 		CHECK(!memcmp(t->side[1].memory + (size_t)k * BLOCK,
 			      t->side[0].memory + (size_t)k * UNIT, BLOCK));
-	send(t, SIGNALED, WQE_OP_SEND);
+	post_send(t, SIGNALED, WQE_OP_SEND);
 	CHECK(cqe_op(next(t, 0)) == CQE_OP_REQ && cqe_op(next(t, 1)) == CQE_OP_RESP_SEND);
-	CHECK(idle(t) && !requester(t)->async[IB_EVENT_SQ_DRAINED]);
+	CHECK(idle(t) && !requester_of(t)->async[IB_EVENT_SQ_DRAINED]);
 }
 
 int main(void)
@@ -245,7 +246,7 @@ int main(void)
 		all_good(&pair);
 		not_asked_for(&pair);
 		cancelled_and_resumed(&pair);
-		reads(&pair);
+		test_reads(&pair);
 		error_in_sqd(&pair);
 		peer_access(&pair);
 		signed_pair_down(&pair);

@@ -50,19 +50,19 @@ static void wait_for(_Atomic(uint32_t) *word, uint32_t value)
 }
 
 /* By and by at each point of the other thread's way. */
-static void delay(uint32_t n)
+static void delay_turns(uint32_t n)
 {
 	while (n--)
 		cpu_relax();
 }
 
-static void *post(void *arg)
+static void *post_loop(void *arg)
 {
 	for (uint32_t round = 1; round <= ROUNDS; round++) {
 		wait_for(&t.begin, round);
 		if (atomic_load(&t.begin) == NO_MORE)
 			break;
-		delay(round * 7 % 61);
+		delay_turns(round * 7 % 61);
 		store_slowly(round);
 		device_recv(&t.q, t.mem, sizeof(t.mem), t.key);
 		atomic_store(&t.end, round);
@@ -70,7 +70,7 @@ static void *post(void *arg)
 	return arg;
 }
 
-static void modify(enum ib_qp_state state, uint32_t mask)
+static void qp_to_state(enum ib_qp_state state, uint32_t mask)
 {
 	struct qp_attr attr;
 
@@ -87,20 +87,20 @@ int main(void)
 	device_up(&t.device);
 	device_qp_up(&t.device, 0, &t.q, IB_QPT_UD);
 	t.key = device_mr(&t.device, 0, t.q.pdn, t.mem, sizeof(t.mem), DEVICE_ALL_ACCESS, &m);
-	CHECK(!pthread_create(&t.poster, NULL, post, NULL));
+	CHECK(!pthread_create(&t.poster, NULL, post_loop, NULL));
 	for (uint32_t round = 1; round <= ROUNDS && clock_ns() < end; round++) {
 		const struct cqe64 *cqe;
 
-		modify(IB_QPS_INIT, IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_QKEY);
+		qp_to_state(IB_QPS_INIT, IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_QKEY);
 		atomic_store(&t.begin, round);
-		delay(round % 600);
-		modify(IB_QPS_ERR, 0);
+		delay_turns(round % 600);
+		qp_to_state(IB_QPS_ERR, 0);
 		wait_for(&t.end, round);
 		adapter_run(t.device.adapter[0]);
 		cqe = device_cq_poll(&t.q.cq);
 		CHECK(cqe && cqe->op_own >> 4 == CQE_OP_RESP_ERR);
 		CHECK(!device_cq_poll(&t.q.cq));
-		modify(IB_QPS_RESET, 0);
+		qp_to_state(IB_QPS_RESET, 0);
 		memset(t.q.dbrec, 0, sizeof(t.q.dbrec));
 		t.q.rq_pi = 0;
 	}

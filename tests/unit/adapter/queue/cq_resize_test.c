@@ -27,13 +27,13 @@ struct cq_resize_case {
 	uint16_t posted, polled;
 };
 
-static void async(void *user, enum ib_event event)
+static void on_async(void *user, enum ib_event event)
 {
 	CHECK(event == IB_EVENT_CQ_ERR);
 	((struct cq_resize_case *)user)->errors++;
 }
 
-static void event(void *user)
+static void on_event(void *user)
 {
 	((struct cq_resize_case *)user)->events++;
 }
@@ -52,8 +52,8 @@ static void cq_resize_case_up(struct cq_resize_case *t)
 		.entries = SMALL,
 		.cqe_bytes = CQE_BYTES,
 		.dbrec = t->dbrec,
-		.async = async,
-		.event = event,
+		.async = on_async,
+		.event = on_event,
 		.user = t,
 	};
 
@@ -72,7 +72,7 @@ static void cq_resize_case_down(struct cq_resize_case *t)
 	device_down(&t->device);
 }
 
-static void complete(struct cq_resize_case *t, unsigned n)
+static void complete_sends(struct cq_resize_case *t, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct device_wqe w;
@@ -92,7 +92,7 @@ static struct cqe64 *entry_of(struct cq_resize_case *t, uint32_t index)
 }
 
 /* The completions of so many requests, in order, and no more. */
-static void poll(struct cq_resize_case *t, unsigned n)
+static void poll_cqes(struct cq_resize_case *t, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		const struct cqe64 *cqe = entry_of(t, t->cons_index);
@@ -126,7 +126,7 @@ static void move_to(struct cq_resize_case *t, struct cqe64 *ring, uint32_t entri
 	t->cons_index++;
 }
 
-static int resize(struct cq_resize_case *t, uint32_t entries)
+static int resize_cq(struct cq_resize_case *t, uint32_t entries)
 {
 	struct cqe64 *ring = t->ring[!t->active];
 	int ret;
@@ -147,16 +147,16 @@ static void test_no_completion_between(unsigned resizes, unsigned held)
 	struct cq_resize_case t;
 
 	cq_resize_case_up(&t);
-	complete(&t, held);
+	complete_sends(&t, held);
 	for (unsigned i = 0; i < resizes; i++)
-		CHECK(!resize(&t, t.entries == SMALL ? LARGE : SMALL));
-	complete(&t, t.entries - 1 - held);
-	poll(&t, t.entries - 1);
+		CHECK(!resize_cq(&t, t.entries == SMALL ? LARGE : SMALL));
+	complete_sends(&t, t.entries - 1 - held);
+	poll_cqes(&t, t.entries - 1);
 	expect_empty(&t);
 	/* nor do markers of before count when the consumer has spoken */
-	complete(&t, t.entries);
+	complete_sends(&t, t.entries);
 	CHECK(!t.errors);
-	poll(&t, t.entries);
+	poll_cqes(&t, t.entries);
 	expect_empty(&t);
 	cq_resize_case_down(&t);
 }
@@ -167,17 +167,17 @@ static void test_too_small(void)
 	struct cq_resize_case t;
 
 	cq_resize_case_up(&t);
-	CHECK(!resize(&t, LARGE));
-	complete(&t, SMALL);
-	CHECK(resize(&t, SMALL) == -EINVAL);
-	poll(&t, 1);
-	CHECK(!resize(&t, SMALL));
-	poll(&t, SMALL - 1);
+	CHECK(!resize_cq(&t, LARGE));
+	complete_sends(&t, SMALL);
+	CHECK(resize_cq(&t, SMALL) == -EINVAL);
+	poll_cqes(&t, 1);
+	CHECK(!resize_cq(&t, SMALL));
+	poll_cqes(&t, SMALL - 1);
 	expect_empty(&t);
 	/* a full ring has no place for the marker */
-	complete(&t, SMALL);
-	CHECK(resize(&t, LARGE) == -EINVAL);
-	poll(&t, SMALL);
+	complete_sends(&t, SMALL);
+	CHECK(resize_cq(&t, LARGE) == -EINVAL);
+	poll_cqes(&t, SMALL);
 	expect_empty(&t);
 	cq_resize_case_down(&t);
 }
@@ -189,17 +189,17 @@ static void test_overrun(unsigned resizes)
 
 	cq_resize_case_up(&t);
 	for (unsigned i = 0; i < resizes; i++)
-		CHECK(!resize(&t, t.entries == SMALL ? LARGE : SMALL));
-	complete(&t, t.entries);
+		CHECK(!resize_cq(&t, t.entries == SMALL ? LARGE : SMALL));
+	complete_sends(&t, t.entries);
 	CHECK(!t.errors);
-	complete(&t, 1);
+	complete_sends(&t, 1);
 	CHECK(t.errors == 1);
-	poll(&t, t.entries);
+	poll_cqes(&t, t.entries);
 	cq_resize_case_down(&t);
 }
 
 /* As libmlx5 does. */
-static void arm(struct cq_resize_case *t, bool solicited)
+static void arm_cq(struct cq_resize_case *t, bool solicited)
 {
 	t->dbrec[DBREC_CQ_ARM] =
 		be32_of((t->arm_sn & 3) << 28 | (solicited ? DBREC_CQ_ARM_SOLICITED : 0) |
@@ -221,17 +221,17 @@ static void test_reported_before(void)
 	struct cq_resize_case t;
 
 	cq_resize_case_up(&t);
-	arm(&t, false);
-	complete(&t, 1);
+	arm_cq(&t, false);
+	complete_sends(&t, 1);
 	expect_event(&t);
 	for (unsigned i = 0; i < 3; i++) {
-		CHECK(!resize(&t, t.entries == SMALL ? LARGE : SMALL));
-		arm(&t, false);
+		CHECK(!resize_cq(&t, t.entries == SMALL ? LARGE : SMALL));
+		arm_cq(&t, false);
 		CHECK(!t.events);
 	}
-	complete(&t, 1);
+	complete_sends(&t, 1);
 	expect_event(&t);
-	poll(&t, 2);
+	poll_cqes(&t, 2);
 	cq_resize_case_down(&t);
 }
 
@@ -246,8 +246,8 @@ static void test_solicited_before(void)
 	cq_resize_case_up(&t);
 	device_wqe_begin(&t.q, &w, no_opcode, WQE_CTRL_CE_ALWAYS, 0);
 	device_wqe_end(&w);
-	CHECK(!resize(&t, LARGE));
-	arm(&t, true);
+	CHECK(!resize_cq(&t, LARGE));
+	arm_cq(&t, true);
 	expect_event(&t);
 	cqe = entry_of(&t, t.cons_index);
 	CHECK(cqe && cqe->op_own >> 4 == CQE_OP_REQ_ERR);

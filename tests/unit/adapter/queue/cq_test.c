@@ -41,7 +41,7 @@ static void cq_case_down(struct cq_case *t)
 	device_down(&t->device);
 }
 
-static bool all(const uint8_t *at, uint8_t value, size_t n)
+static bool all_match(const uint8_t *at, uint8_t value, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (at[i] != value)
@@ -63,8 +63,8 @@ static void test_padding(bool padded)
 		device_wqe_end(&w);
 		cqe = (const struct cqe64 *)(at + CQE_BYTES);
 		CHECK(cqe->op_own == CQE_OP_REQ << 4 && be16_get(cqe->wqe_counter) == i);
-		CHECK(all(at, padded ? 0 : 0xfe, CQE_BYTES));
-		CHECK(all(at + LARGE, 0xfe, sizeof(t.ring) - (size_t)(i + 1) * LARGE));
+		CHECK(all_match(at, padded ? 0 : 0xfe, CQE_BYTES));
+		CHECK(all_match(at + LARGE, 0xfe, sizeof(t.ring) - (size_t)(i + 1) * LARGE));
 	}
 	cq_case_down(&t);
 }

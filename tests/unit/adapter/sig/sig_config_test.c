@@ -66,7 +66,7 @@ static const struct {
 /* A number below kinds() to a domain's part of a BSF, and what it must become. */
 enum { KINDS = 1 + 3 * 2 + 2 * 2 * 2 * 4 };
 
-static void encode(uint8_t *bsf, enum bsf_domain at, unsigned kind, struct sig_domain *d)
+static void encode_domain(uint8_t *bsf, enum bsf_domain at, unsigned kind, struct sig_domain *d)
 {
 	static const uint32_t formats[] = {BSF_FORMAT_CRC32, BSF_FORMAT_CRC32C,
 					   BSF_FORMAT_CRC64_XP10};
@@ -114,7 +114,7 @@ static bool same_domain(const struct sig_domain *a, const struct sig_domain *b)
 	       a->psv == b->psv;
 }
 
-static bool alike(enum sig_type a, enum sig_type b)
+static bool types_alike(enum sig_type a, enum sig_type b)
 {
 	bool t10dif_a = a == SIG_T10DIF_CRC || a == SIG_T10DIF_CSUM;
 	bool t10dif_b = b == SIG_T10DIF_CRC || b == SIG_T10DIF_CSUM;
@@ -134,8 +134,8 @@ static void all_pairs(void)
 			bsf_set(bsf, BSF_SIZE, BSF_SIZE_INLINE);
 			bsf_set(bsf, BSF_CHECK_MASK, 0x5a);
 			bsf_set(bsf, BSF_RAW_DATA_BYTES, 77);
-			encode(bsf, BSF_MEMORY, kinds / KINDS, &m);
-			encode(bsf, BSF_WIRE, kinds % KINDS, &w);
+			encode_domain(bsf, BSF_MEMORY, kinds / KINDS, &m);
+			encode_domain(bsf, BSF_WIRE, kinds % KINDS, &w);
 			if (m.type)
 				m.block = blocks[b / array_size(blocks)].bytes;
 			if (w.type)
@@ -153,7 +153,7 @@ static void all_pairs(void)
 			/* The wire's size is the memory's then, and its place is the mask. */
 			bsf_set(bsf, BSF_SAME_STRUCTURE, 1);
 			bsf_set(bsf, BSF_COPY_MASK, 0xcf);
-			if (!alike(m.type, w.type)) {
+			if (!types_alike(m.type, w.type)) {
 				CHECK(sig_config_decode(bsf, BSF_BYTES, &c) ==
 				      SIG_REFUSED_STRUCTURE);
 				continue;
@@ -165,7 +165,7 @@ static void all_pairs(void)
 		}
 }
 
-static enum sig_refusal with(enum bsf_field f, uint32_t value)
+static enum sig_refusal config_with(enum bsf_field f, uint32_t value)
 {
 	uint8_t bsf[BSF_BYTES];
 	struct sig_config c;
@@ -185,24 +185,24 @@ static enum sig_refusal with_domain(enum bsf_domain d, enum bsf_domain_field f, 
 	return sig_config_decode(bsf, BSF_BYTES, &c);
 }
 
-static void refusals(void)
+static void test_refusals(void)
 {
 	struct sig_config c;
 	uint8_t bsf[BSF_BYTES] = {0};
 
 	for (size_t n = 0; n < BSF_BYTES; n++)
 		CHECK(sig_config_decode(wire_t10dif, n, &c) == SIG_REFUSED_TRUNCATED);
-	CHECK(with(BSF_TYPE, BSF_TYPE_CRYPTO) == SIG_REFUSED_CRYPTO);
-	CHECK(with(BSF_SIZE, BSF_SIZE_WITH_CRYPTO) == SIG_REFUSED_CRYPTO);
-	CHECK(with(BSF_EXT_INIT, 0x20000000) == SIG_REFUSED_TRANSACTION);
-	CHECK(with(BSF_EXT_EPILOGUE, 1) == SIG_REFUSED_TRANSACTION);
-	CHECK(with(BSF_EXT_WIRE, 1) == SIG_REFUSED_TRANSACTION);
-	CHECK(with(BSF_EXT_MEMORY, 1) == SIG_REFUSED_TRANSACTION);
-	CHECK(with(BSF_WIRE_BLOCK, 0) == SIG_REFUSED_BLOCK_SIZE);
-	CHECK(with(BSF_WIRE_BLOCK, 7) == SIG_REFUSED_BLOCK_SIZE);
-	CHECK(with(BSF_WIRE_BLOCK, 255) == SIG_REFUSED_BLOCK_SIZE);
-	CHECK(with(BSF_MEMORY_BLOCK, BSF_BLOCK_512) == SIG_REFUSED_BLOCK_SIZE);
-	CHECK(with(BSF_SAME_STRUCTURE, 1) == SIG_REFUSED_STRUCTURE);
+	CHECK(config_with(BSF_TYPE, BSF_TYPE_CRYPTO) == SIG_REFUSED_CRYPTO);
+	CHECK(config_with(BSF_SIZE, BSF_SIZE_WITH_CRYPTO) == SIG_REFUSED_CRYPTO);
+	CHECK(config_with(BSF_EXT_INIT, 0x20000000) == SIG_REFUSED_TRANSACTION);
+	CHECK(config_with(BSF_EXT_EPILOGUE, 1) == SIG_REFUSED_TRANSACTION);
+	CHECK(config_with(BSF_EXT_WIRE, 1) == SIG_REFUSED_TRANSACTION);
+	CHECK(config_with(BSF_EXT_MEMORY, 1) == SIG_REFUSED_TRANSACTION);
+	CHECK(config_with(BSF_WIRE_BLOCK, 0) == SIG_REFUSED_BLOCK_SIZE);
+	CHECK(config_with(BSF_WIRE_BLOCK, 7) == SIG_REFUSED_BLOCK_SIZE);
+	CHECK(config_with(BSF_WIRE_BLOCK, 255) == SIG_REFUSED_BLOCK_SIZE);
+	CHECK(config_with(BSF_MEMORY_BLOCK, BSF_BLOCK_512) == SIG_REFUSED_BLOCK_SIZE);
+	CHECK(config_with(BSF_SAME_STRUCTURE, 1) == SIG_REFUSED_STRUCTURE);
 	CHECK(with_domain(BSF_WIRE, BSF_INL_GUARD, 0) == SIG_REFUSED_GUARD);
 	CHECK(with_domain(BSF_WIRE, BSF_INL_GUARD, 3) == SIG_REFUSED_GUARD);
 	CHECK(with_domain(BSF_WIRE, BSF_INL_REPEAT, 0) == SIG_REFUSED_ONCE);
@@ -251,7 +251,7 @@ static void made_by_hand(void)
 }
 
 /* Whatever is accepted can be planned and used; nothing crashes. */
-static void noise(void)
+static void test_noise(void)
 {
 	struct rng r = {0x6e6f697365};
 	uint32_t accepted = 0;
@@ -292,7 +292,8 @@ static void largest_offsets(void)
 		for (int i = 0; i < SIG_SIDES; i++) {
 			uint8_t scratch[BSF_BYTES] = {0};
 
-			encode(scratch, BSF_WIRE, i ? kinds / KINDS : kinds % KINDS, &c.side[i]);
+			encode_domain(scratch, BSF_WIRE, i ? kinds / KINDS : kinds % KINDS,
+				      &c.side[i]);
 			c.side[i].block = c.side[i].type ? 512 : 0;
 		}
 		for (size_t i = 0; i < 2 * array_size(offsets); i++) {
@@ -320,9 +321,9 @@ int main(void)
 	bytes_of_libmlx5();
 	every_field();
 	all_pairs();
-	refusals();
+	test_refusals();
 	made_by_hand();
-	noise();
+	test_noise();
 	largest_offsets();
 	return 0;
 }

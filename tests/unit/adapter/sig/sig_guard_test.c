@@ -81,7 +81,7 @@ static const struct vector {
 	{SIG_CRC64_XP10, &long_zeros, 0xffffffffffffffff, 0x6482d367eb22b64e},
 };
 
-static void fill(uint8_t *out, const struct data *d)
+static void fill_data(uint8_t *out, const struct data *d)
 {
 	for (uint32_t i = 0; i < d->n; i++)
 		out[i] = (uint8_t)(d->text ? d->text[i] : d->fill == COUNTING ? (int)i : d->fill);
@@ -90,7 +90,7 @@ static void fill(uint8_t *out, const struct data *d)
 }
 
 /* From the order in the stream to the number. */
-static uint64_t number(enum sig_type t, uint64_t word)
+static uint64_t guard_number(enum sig_type t, uint64_t word)
 {
 	switch (t) {
 	case SIG_CRC32:
@@ -114,12 +114,14 @@ static void known_values(void)
 		const struct sig_guard *g;
 		size_t n = v->data->n;
 
-		fill(data, v->data);
+		fill_data(data, v->data);
 		for (unsigned k = 0; (g = sig_guard_variant(v->type, k)); k++) {
-			CHECK(number(v->type, g->seal(g->update(g->start[0], data, n))) == v->zero);
-			CHECK(number(v->type, g->seal(g->update(g->start[1], data, n))) == v->one);
+			CHECK(guard_number(v->type, g->seal(g->update(g->start[0], data, n))) ==
+			      v->zero);
+			CHECK(guard_number(v->type, g->seal(g->update(g->start[1], data, n))) ==
+			      v->one);
 			memset(copy, 0x77, sizeof(copy));
-			CHECK(number(v->type, g->seal(g->copy(g->start[1], copy, data, n))) ==
+			CHECK(guard_number(v->type, g->seal(g->copy(g->start[1], copy, data, n))) ==
 			      v->one);
 			CHECK(!memcmp(copy, data, n) && (n == sizeof(copy) || copy[n] == 0x77));
 		}
@@ -224,7 +226,7 @@ static void long_data(struct rng *r)
 }
 
 /* The table is what its comment says. */
-static void table(void)
+static void test_table(void)
 {
 	for (unsigned i = 0; i < 16; i++)
 		for (uint64_t nibble = 0; nibble < 16; nibble++) {
@@ -253,7 +255,7 @@ int main(void)
 	struct rng r = {0x67756172};
 
 	known_values();
-	table();
+	test_table();
 	checksum_zero();
 	every_cut(&r);
 	every_length(&r);

@@ -10,7 +10,7 @@
 enum { MAX_RUNS = 4096 };
 
 /* [0, n) of base as runs, cut as the style says. */
-static uint32_t cut(struct sig_case *s, uint8_t *base, uint64_t n, struct run *run)
+static uint32_t cut_runs(struct sig_case *s, uint8_t *base, uint64_t n, struct run *run)
 {
 	uint64_t longest[] = {n + 1, 700, 40, 9};
 	uint64_t most = longest[rng_below(&s->rng, array_size(longest))];
@@ -68,7 +68,7 @@ static void compare_bytes(struct sig_case *s)
 }
 
 /* The wire in packets, memory as one list; sometimes a packet is sent again. */
-static void packets(struct sig_case *s, struct sig_stream *st, uint64_t from, uint64_t to)
+static void feed_packets(struct sig_case *s, struct sig_stream *st, uint64_t from, uint64_t to)
 {
 	static struct run memory_run[MAX_RUNS];
 	static struct run packet_run[MAX_RUNS];
@@ -80,7 +80,7 @@ static void packets(struct sig_case *s, struct sig_stream *st, uint64_t from, ui
 	uint64_t mtus[] = {to - from + 1, 1024, 256, 57, 8, 1};
 	uint64_t mtu = mtus[rng_below(&s->rng, array_size(mtus))];
 	struct sig_cursor m =
-		sig_cursor(memory_run, cut(s, memory + start, end - start, memory_run));
+		sig_cursor(memory_run, cut_runs(s, memory + start, end - start, memory_run));
 	uint64_t at = from;
 
 	HOLDS(s, sig_stream_at(st, SIG_WIRE) == from);
@@ -95,7 +95,7 @@ static void packets(struct sig_case *s, struct sig_stream *st, uint64_t from, ui
 			n = to - at;
 		for (; times; times--) {
 			struct sig_cursor p =
-				sig_cursor(packet_run, cut(s, wire + at, n, packet_run));
+				sig_cursor(packet_run, cut_runs(s, wire + at, n, packet_run));
 
 			*st = before;
 			m = before_m;
@@ -119,7 +119,7 @@ static void in_packets(struct sig_case *s)
 	memset(s->got, 0xee, s->out_bytes);
 	sig_stream_begin(&st, &s->plan, 0);
 	HOLDS(s, !sig_stream_lead(&st));
-	packets(s, &st, 0, s->wire);
+	feed_packets(s, &st, 0, s->wire);
 	compare_bytes(s);
 	compare_errors(s, &st, 1, UINT64_MAX);
 }
@@ -143,20 +143,20 @@ static void in_two(struct sig_case *s)
 		skip = split / unit;
 	memset(s->got, 0xee, s->out_bytes);
 	sig_stream_begin(&st[0], &s->plan, 0);
-	packets(s, &st[0], 0, split);
+	feed_packets(s, &st[0], 0, split);
 	sig_stream_begin(&st[1], &s->plan, split);
 	lead = sig_stream_lead(&st[1]);
 	start = sig_place(&s->plan, split);
 	HOLDS(s, lead <= start);
 	/* in two calls, cut anywhere */
 	first = rng_below(&s->rng, lead + 1);
-	c = sig_cursor(run, cut(s, memory + start - lead, first, run));
+	c = sig_cursor(run, cut_runs(s, memory + start - lead, first, run));
 	HOLDS(s, sig_stream_prime(&st[1], &c) == (first == lead));
 	HOLDS(s, c.moved == first && sig_stream_lead(&st[1]) == lead - first);
-	c = sig_cursor(run, cut(s, memory + start - lead + first, lead - first, run));
+	c = sig_cursor(run, cut_runs(s, memory + start - lead + first, lead - first, run));
 	HOLDS(s, sig_stream_prime(&st[1], &c));
 	HOLDS(s, c.moved == lead - first);
-	packets(s, &st[1], split, s->wire);
+	feed_packets(s, &st[1], split, s->wire);
 	compare_bytes(s);
 	compare_errors(s, st, 2, skip);
 }
@@ -166,8 +166,8 @@ static void with_holes(struct sig_case *s)
 {
 	static struct run from_run[MAX_RUNS];
 	static struct run to_run[MAX_RUNS];
-	uint32_t n = cut(s, s->got, s->out_bytes, to_run);
-	struct sig_cursor from = sig_cursor(from_run, cut(s, s->in, s->in_bytes, from_run));
+	uint32_t n = cut_runs(s, s->got, s->out_bytes, to_run);
+	struct sig_cursor from = sig_cursor(from_run, cut_runs(s, s->in, s->in_bytes, from_run));
 	struct sig_cursor to = sig_cursor(to_run, n);
 	struct sig_stream st;
 	uint8_t *at = s->got;

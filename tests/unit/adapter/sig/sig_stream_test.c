@@ -13,12 +13,12 @@ enum { T10_GUARD = 0xc0, T10_APP = 0x30, T10_REF = 0x0f, CRC32_ALL = 0xf0, ALL =
 
 static const struct sig_domain nothing;
 
-static struct sig_domain crc(enum sig_type t, uint32_t block, bool seed_ones)
+static struct sig_domain crc_domain(enum sig_type t, uint32_t block, bool seed_ones)
 {
 	return (struct sig_domain){.type = t, .block = block, .seed_ones = seed_ones};
 }
 
-static struct sig_domain t10dif(enum sig_type t, uint32_t block)
+static struct sig_domain t10dif_domain(enum sig_type t, uint32_t block)
 {
 	return (struct sig_domain){.type = t,
 				   .block = block,
@@ -28,16 +28,17 @@ static struct sig_domain t10dif(enum sig_type t, uint32_t block)
 				   .ref_tag = 0xf0debc9a};
 }
 
-static struct sig_config between(struct sig_domain memory, struct sig_domain wire, uint8_t check)
+static struct sig_config config_between(struct sig_domain memory, struct sig_domain wire,
+					uint8_t check)
 {
 	return (struct sig_config){.side = {[SIG_MEMORY] = memory, [SIG_WIRE] = wire},
 				   .check_mask = check};
 }
 
-static struct sig_config same(struct sig_domain memory, struct sig_domain wire, uint8_t check,
-			      uint8_t copy)
+static struct sig_config config_same(struct sig_domain memory, struct sig_domain wire,
+				     uint8_t check, uint8_t copy)
 {
-	struct sig_config c = between(memory, wire, check);
+	struct sig_config c = config_between(memory, wire, check);
 
 	c.same_structure = true;
 	c.copy_mask = copy;
@@ -45,8 +46,8 @@ static struct sig_config same(struct sig_domain memory, struct sig_domain wire, 
 }
 
 /* One transfer from offset 0, all at once.  Both sides end together. */
-static struct sig_stream move(const struct sig_config *c, enum sig_direction d, uint64_t wire,
-			      void *in, void *out)
+static struct sig_stream move_bytes(const struct sig_config *c, enum sig_direction d, uint64_t wire,
+				    void *in, void *out)
 {
 	static struct sig_plan p;
 	struct sig_stream s;
@@ -67,8 +68,8 @@ static struct sig_stream move(const struct sig_config *c, enum sig_direction d, 
 }
 
 /* Of the error: kind, and what the two styles say. */
-static void expect(const struct sig_stream *s, enum sig_error_kind kind, uint64_t found,
-		   uint64_t computed, uint64_t last_byte)
+static void expect_error(const struct sig_stream *s, enum sig_error_kind kind, uint64_t found,
+			 uint64_t computed, uint64_t last_byte)
 {
 	const struct sig_error *e = sig_stream_finish(s);
 	struct sig_report hardware;
@@ -84,7 +85,7 @@ static void expect(const struct sig_stream *s, enum sig_error_kind kind, uint64_
 	CHECK(manual.offset % e->unit == 0 && manual.offset + e->unit - 1 == last_byte);
 }
 
-static void sign(const struct sig_domain *d, uint8_t *unit, uint64_t block)
+static void sign_unit(const struct sig_domain *d, uint8_t *unit, uint64_t block)
 {
 	uint8_t field[8];
 	uint32_t n = model_signature(d, block, unit, d->block, field);
@@ -95,7 +96,7 @@ static void sign(const struct sig_domain *d, uint8_t *unit, uint64_t block)
 /* SB example 1: memory with CRC32, the wire without. */
 static void check_and_strip(void)
 {
-	struct sig_config c = between(crc(SIG_CRC32, 512, true), nothing, CRC32_ALL);
+	struct sig_config c = config_between(crc_domain(SIG_CRC32, 512, true), nothing, CRC32_ALL);
 	uint8_t memory[2 * 516];
 	uint8_t wire[1024];
 	uint8_t back[2 * 516];
@@ -103,21 +104,21 @@ static void check_and_strip(void)
 
 	for (int k = 0; k < 2; k++) {
 		memset(memory + 516 * k, 'a' + k, 512);
-		sign(&c.side[SIG_MEMORY], memory + 516 * k, (uint64_t)k);
+		sign_unit(&c.side[SIG_MEMORY], memory + 516 * k, (uint64_t)k);
 	}
-	s = move(&c, SIG_GATHER, 1024, memory, wire);
+	s = move_bytes(&c, SIG_GATHER, 1024, memory, wire);
 	CHECK(!sig_stream_finish(&s));
 	for (int i = 0; i < 1024; i++)
 		CHECK(wire[i] == 'a' + i / 512);
 	/* 1.1: on the way back they are made. */
-	s = move(&c, SIG_SCATTER, 1024, wire, back);
+	s = move_bytes(&c, SIG_SCATTER, 1024, wire, back);
 	CHECK(!sig_stream_finish(&s) && !memcmp(back, memory, sizeof(back)));
 }
 
 /* SB example 2: the wire with T10-DIF, memory without. */
 static void make_on_the_wire(void)
 {
-	struct sig_config c = between(nothing, t10dif(SIG_T10DIF_CRC, 4096), ALL);
+	struct sig_config c = config_between(nothing, t10dif_domain(SIG_T10DIF_CRC, 4096), ALL);
 	static uint8_t memory[8 * 4096];
 	static uint8_t wire[8 * 4104];
 	static uint8_t back[8 * 4096];
@@ -126,7 +127,7 @@ static void make_on_the_wire(void)
 	c.side[SIG_WIRE].ref_increment = true;
 	for (size_t i = 0; i < sizeof(memory); i++)
 		memory[i] = (uint8_t)(i * 7 + i / 4096);
-	s = move(&c, SIG_GATHER, sizeof(wire), memory, wire);
+	s = move_bytes(&c, SIG_GATHER, sizeof(wire), memory, wire);
 	CHECK(!sig_stream_finish(&s));
 	for (unsigned k = 0; k < 8; k++) {
 		uint8_t field[8];
@@ -135,10 +136,10 @@ static void make_on_the_wire(void)
 		CHECK(!memcmp(wire + 4104 * k + 4096, field, 8));
 		CHECK(wire[4104 * k + 4103] == 0x9a + k);
 	}
-	s = move(&c, SIG_SCATTER, sizeof(wire), wire, back);
+	s = move_bytes(&c, SIG_SCATTER, sizeof(wire), wire, back);
 	CHECK(!sig_stream_finish(&s) && !memcmp(back, memory, sizeof(back)));
 	wire[3 * 4104 + 100] ^= 1;
-	s = move(&c, SIG_SCATTER, sizeof(wire), wire, back);
+	s = move_bytes(&c, SIG_SCATTER, sizeof(wire), wire, back);
 	CHECK(sig_stream_finish(&s)->kind == SIG_BAD_GUARD && s.errors == 1);
 	CHECK(s.error.block == 3 && s.error.side == SIG_WIRE);
 	CHECK(back[3 * 4096 + 100] != memory[3 * 4096 + 100]); /* delivered all the same */
@@ -146,102 +147,103 @@ static void make_on_the_wire(void)
 
 static void known_reports(void)
 {
-	struct sig_config dif = between(t10dif(SIG_T10DIF_CRC, 512), nothing, ALL);
-	struct sig_config crc32 = between(crc(SIG_CRC32, 512, false), nothing, CRC32_ALL);
+	struct sig_config dif = config_between(t10dif_domain(SIG_T10DIF_CRC, 512), nothing, ALL);
+	struct sig_config crc32 =
+		config_between(crc_domain(SIG_CRC32, 512, false), nothing, CRC32_ALL);
 	uint8_t unit[520];
 	uint8_t out[520];
 	struct sig_stream s;
 
 	memset(unit, 0xa5, 512);
-	sign(&dif.side[SIG_MEMORY], unit, 0);
+	sign_unit(&dif.side[SIG_MEMORY], unit, 0);
 	unit[0] = 0x5a;
-	s = move(&dif, SIG_GATHER, 512, unit, out);
-	expect(&s, SIG_BAD_GUARD, 0xec7d, 0x9916, 519);
+	s = move_bytes(&dif, SIG_GATHER, 512, unit, out);
+	expect_error(&s, SIG_BAD_GUARD, 0xec7d, 0x9916, 519);
 	/* All of the signature is there for the CQE. */
 	CHECK(sig_error_report(&s.error, SIG_REPORT_HARDWARE).actual == 0xec7d5678f0debc9a);
 	CHECK(sig_error_report(&s.error, SIG_REPORT_HARDWARE).expected == 0x99165678f0debc9a);
 	unit[0] = 0xa5;
 	unit[514] ^= 0xff;
-	s = move(&dif, SIG_GATHER, 512, unit, out);
-	expect(&s, SIG_BAD_APP_TAG, 0xa978, 0x5678, 519);
+	s = move_bytes(&dif, SIG_GATHER, 512, unit, out);
+	expect_error(&s, SIG_BAD_APP_TAG, 0xa978, 0x5678, 519);
 	unit[514] ^= 0xff;
 	unit[515] ^= 0xff;
-	s = move(&dif, SIG_GATHER, 512, unit, out);
-	expect(&s, SIG_BAD_APP_TAG, 0x5687, 0x5678, 519);
+	s = move_bytes(&dif, SIG_GATHER, 512, unit, out);
+	expect_error(&s, SIG_BAD_APP_TAG, 0x5687, 0x5678, 519);
 	unit[515] ^= 0xff;
 	unit[516] ^= 0xff;
-	s = move(&dif, SIG_GATHER, 512, unit, out);
-	expect(&s, SIG_BAD_REF_TAG, 0x0fdebc9a, 0xf0debc9a, 519);
+	s = move_bytes(&dif, SIG_GATHER, 512, unit, out);
+	expect_error(&s, SIG_BAD_REF_TAG, 0x0fdebc9a, 0xf0debc9a, 519);
 	/* The order: guard, application tag, reference tag. */
 	unit[515] ^= 0xff;
-	s = move(&dif, SIG_GATHER, 512, unit, out);
+	s = move_bytes(&dif, SIG_GATHER, 512, unit, out);
 	CHECK(s.error.kind == SIG_BAD_APP_TAG);
 	unit[512] ^= 0xff;
-	s = move(&dif, SIG_GATHER, 512, unit, out);
+	s = move_bytes(&dif, SIG_GATHER, 512, unit, out);
 	CHECK(s.error.kind == SIG_BAD_GUARD && s.errors == 1);
 	/* A mask that leaves parts out. */
 	dif.check_mask = T10_REF;
-	s = move(&dif, SIG_GATHER, 512, unit, out);
+	s = move_bytes(&dif, SIG_GATHER, 512, unit, out);
 	CHECK(s.error.kind == SIG_BAD_REF_TAG);
 	dif.check_mask = T10_APP & 0x20;
-	s = move(&dif, SIG_GATHER, 512, unit, out);
+	s = move_bytes(&dif, SIG_GATHER, 512, unit, out);
 	CHECK(!sig_stream_finish(&s));
 
 	memset(unit, 0xa5, 512);
-	sign(&crc32.side[SIG_MEMORY], unit, 0);
+	sign_unit(&crc32.side[SIG_MEMORY], unit, 0);
 	unit[0] = 0x5a;
-	s = move(&crc32, SIG_GATHER, 512, unit, out);
-	expect(&s, SIG_BAD_GUARD, 0x699aca21, 0xe33cb35a, 515);
+	s = move_bytes(&crc32, SIG_GATHER, 512, unit, out);
+	expect_error(&s, SIG_BAD_GUARD, 0x699aca21, 0xe33cb35a, 515);
 	unit[0] = 0xa5;
 	unit[512] ^= 0xff;
-	s = move(&crc32, SIG_GATHER, 512, unit, out);
-	expect(&s, SIG_BAD_GUARD, 0x969aca21, 0x699aca21, 515);
+	s = move_bytes(&crc32, SIG_GATHER, 512, unit, out);
+	expect_error(&s, SIG_BAD_GUARD, 0x969aca21, 0x699aca21, 515);
 	/* Little-endian types report the number, not the bytes. */
-	crc32.side[SIG_MEMORY] = crc(SIG_CRC32C, 512, false);
+	crc32.side[SIG_MEMORY] = crc_domain(SIG_CRC32C, 512, false);
 	memset(unit, 0xa5, 512);
 	memcpy(unit + 512, "\x42\x07\xe6\x00", 4);
-	s = move(&crc32, SIG_GATHER, 512, unit, out);
-	expect(&s, SIG_BAD_GUARD, 0x00e60742, 0xb4e60742, 515);
-	crc32.side[SIG_MEMORY] = crc(SIG_CRC64_XP10, 512, false);
+	s = move_bytes(&crc32, SIG_GATHER, 512, unit, out);
+	expect_error(&s, SIG_BAD_GUARD, 0x00e60742, 0xb4e60742, 515);
+	crc32.side[SIG_MEMORY] = crc_domain(SIG_CRC64_XP10, 512, false);
 	crc32.check_mask = ALL;
 	memcpy(unit + 512, "\x8c\x8a\xdb\x45\x0c\xce\x85\x00", 8);
-	s = move(&crc32, SIG_GATHER, 512, unit, out);
-	expect(&s, SIG_BAD_GUARD, 0x0085ce0c45db8a8c, 0xaa85ce0c45db8a8c, 519);
+	s = move_bytes(&crc32, SIG_GATHER, 512, unit, out);
+	expect_error(&s, SIG_BAD_GUARD, 0x0085ce0c45db8a8c, 0xaa85ce0c45db8a8c, 519);
 }
 
 /* Those of rdma-core's tests whose numbers follow from the data. */
 static void stock_tests(void)
 {
-	struct sig_config c = between(crc(SIG_CRC32, 512, true), nothing, CRC32_ALL);
+	struct sig_config c = config_between(crc_domain(SIG_CRC32, 512, true), nothing, CRC32_ALL);
 	uint8_t memory[1024];
 	uint8_t wire[1024];
 	struct sig_stream s;
 
 	/* test_mkey_sig_err */
 	memset(memory, 'c', sizeof(memory));
-	s = move(&c, SIG_GATHER, 512, memory, wire);
-	expect(&s, SIG_BAD_GUARD, 0x63636363, 0x6c8d4607, 515);
+	s = move_bytes(&c, SIG_GATHER, 512, memory, wire);
+	expect_error(&s, SIG_BAD_GUARD, 0x63636363, 0x6c8d4607, 515);
 	/* test_mkey_sig_pipelining_bad, and _good */
 	c.side[SIG_MEMORY].seed_ones = false;
 	memset(memory, 0, sizeof(memory));
-	s = move(&c, SIG_GATHER, 512, memory, wire);
-	expect(&s, SIG_BAD_GUARD, 0, 0xffffffff, 515);
+	s = move_bytes(&c, SIG_GATHER, 512, memory, wire);
+	expect_error(&s, SIG_BAD_GUARD, 0, 0xffffffff, 515);
 	c.check_mask = 0;
-	s = move(&c, SIG_GATHER, 512, memory, wire);
+	s = move_bytes(&c, SIG_GATHER, 512, memory, wire);
 	CHECK(!sig_stream_finish(&s));
 	/* test_mkey_sig_t10dif: a unit that never crosses the wire as a whole. */
-	c = between(nothing, t10dif(SIG_T10DIF_CRC, 512), ALL);
+	c = config_between(nothing, t10dif_domain(SIG_T10DIF_CRC, 512), ALL);
 	memset(memory, 'c', sizeof(memory));
-	s = move(&c, SIG_GATHER, 512, memory, wire);
+	s = move_bytes(&c, SIG_GATHER, 512, memory, wire);
 	CHECK(!sig_stream_finish(&s) && !memcmp(memory, wire, 512));
 	memset(memory, 's', sizeof(memory));
-	s = move(&c, SIG_SCATTER, 512, wire, memory);
+	s = move_bytes(&c, SIG_SCATTER, 512, wire, memory);
 	CHECK(!sig_stream_finish(&s) && !memcmp(memory, wire, 512) && memory[512] == 's');
 }
 
-static void escapes(void)
+static void test_escapes(void)
 {
-	struct sig_config c = between(t10dif(SIG_T10DIF_CRC, 512), nothing, ALL);
+	struct sig_config c = config_between(t10dif_domain(SIG_T10DIF_CRC, 512), nothing, ALL);
 	uint8_t unit[520];
 	uint8_t out[512];
 	struct sig_stream s;
@@ -254,19 +256,19 @@ static void escapes(void)
 								  : false;
 
 			c.side[SIG_MEMORY].escape = (enum sig_escape)escape;
-			sign(&c.side[SIG_MEMORY], unit, 0);
+			sign_unit(&c.side[SIG_MEMORY], unit, 0);
 			unit[512] ^= 0xff;
 			if (ones & 1)
 				memset(unit + 514, 0xff, 2);
 			if (ones & 2)
 				memset(unit + 516, 0xff, 4);
-			s = move(&c, SIG_GATHER, 512, unit, out);
+			s = move_bytes(&c, SIG_GATHER, 512, unit, out);
 			CHECK(!sig_stream_finish(&s) == off);
 		}
 }
 
 /* Signatures that change on the way. */
-static void conversions(void)
+static void test_conversions(void)
 {
 	static const struct {
 		enum sig_type from;
@@ -293,10 +295,11 @@ static void conversions(void)
 	for (size_t i = 0; i < array_size(pairs); i++)
 		for (size_t k = 0; k < array_size(sizes) * array_size(sizes); k++) {
 			uint32_t size = sizes[k / array_size(sizes)];
-			struct sig_domain from = crc(pairs[i].from, size, pairs[i].from_ones);
-			struct sig_domain to =
-				crc(pairs[i].to, sizes[k % array_size(sizes)], pairs[i].to_ones);
-			struct sig_config c = between(from, to, ALL);
+			struct sig_domain from =
+				crc_domain(pairs[i].from, size, pairs[i].from_ones);
+			struct sig_domain to = crc_domain(pairs[i].to, sizes[k % array_size(sizes)],
+							  pairs[i].to_ones);
+			struct sig_config c = config_between(from, to, ALL);
 			/* Some units of the larger, and a piece. */
 			uint64_t wire =
 				size > 1 << 15 || to.block > 1 << 15 ? (1 << 20) + 5000 : 13000;
@@ -311,10 +314,10 @@ static void conversions(void)
 
 				for (uint32_t b = 0; b < size; b++)
 					in[u * unit + b] = (uint8_t)(b * 31 + u * 17 + (b >> 8));
-				sign(&from, in + u * unit, u);
+				sign_unit(&from, in + u * unit, u);
 			}
 			model_transfer(&c, SIG_GATHER, wire, in, want, &r);
-			s = move(&c, SIG_GATHER, wire, in, out);
+			s = move_bytes(&c, SIG_GATHER, wire, in, out);
 			CHECK(!r.errors && !sig_stream_finish(&s));
 			CHECK(!memcmp(out, want, wire));
 		}
@@ -323,9 +326,9 @@ static void conversions(void)
 	free(want);
 }
 
-static void copying(void)
+static void test_copying(void)
 {
-	struct sig_domain memory = t10dif(SIG_T10DIF_CRC, 512);
+	struct sig_domain memory = t10dif_domain(SIG_T10DIF_CRC, 512);
 	struct sig_domain wire = memory;
 	struct sig_config c;
 	uint8_t unit[520];
@@ -335,38 +338,38 @@ static void copying(void)
 	/* Half of the application tag is copied, the other half set. */
 	memory.app_tag = 0x5600;
 	wire.app_tag = 0x0078;
-	c = same(memory, wire, ALL, 0x20 | T10_GUARD | T10_REF);
+	c = config_same(memory, wire, ALL, 0x20 | T10_GUARD | T10_REF);
 	memset(unit, 0xa5, 512);
-	sign(&memory, unit, 0);
-	s = move(&c, SIG_GATHER, 520, unit, out);
+	sign_unit(&memory, unit, 0);
+	s = move_bytes(&c, SIG_GATHER, 520, unit, out);
 	CHECK(!sig_stream_finish(&s) && out[514] == 0x56 && out[515] == 0x78);
 	CHECK(!memcmp(out, unit, 514) && !memcmp(out + 516, unit + 516, 4));
 	/* Reference tags that change, guard and application tag that do not. */
 	wire.app_tag = memory.app_tag;
 	wire.ref_tag = 0xffffffff;
 	wire.ref_increment = true;
-	c = same(memory, wire, ALL, T10_GUARD | T10_APP);
-	s = move(&c, SIG_GATHER, 520, unit, out);
+	c = config_same(memory, wire, ALL, T10_GUARD | T10_APP);
+	s = move_bytes(&c, SIG_GATHER, 520, unit, out);
 	CHECK(!sig_stream_finish(&s) && !memcmp(out, unit, 516));
 	CHECK(!memcmp(out + 516, "\xff\xff\xff\xff", 4));
 	/* A bad guard is reported; copied it stays bad, made anew it is good. */
 	unit[512] ^= 0x10;
-	s = move(&c, SIG_GATHER, 520, unit, out);
+	s = move_bytes(&c, SIG_GATHER, 520, unit, out);
 	CHECK(s.error.kind == SIG_BAD_GUARD && out[512] == unit[512]);
-	c = same(memory, wire, ALL, T10_APP);
-	s = move(&c, SIG_GATHER, 520, unit, out);
+	c = config_same(memory, wire, ALL, T10_APP);
+	s = move_bytes(&c, SIG_GATHER, 520, unit, out);
 	CHECK(s.error.kind == SIG_BAD_GUARD && out[512] == (unit[512] ^ 0x10));
 	/* Neither checked nor known, but preserved. */
 	memcpy(unit + 512, "whatever", 8);
-	c = same(memory, wire, 0, ALL);
-	s = move(&c, SIG_GATHER, 520, unit, out);
+	c = config_same(memory, wire, 0, ALL);
+	s = move_bytes(&c, SIG_GATHER, 520, unit, out);
 	CHECK(!sig_stream_finish(&s) && !memcmp(out, unit, 520));
 }
 
 /* Tags count blocks and wrap. */
 static void reference_tags(void)
 {
-	struct sig_config c = between(nothing, t10dif(SIG_T10DIF_CSUM, 8), ALL);
+	struct sig_config c = config_between(nothing, t10dif_domain(SIG_T10DIF_CSUM, 8), ALL);
 	uint8_t memory[4 * 8] = {0};
 	uint8_t wire[4 * 16];
 	static const uint32_t tags[] = {0xfffffffe, 0xffffffff, 0, 1};
@@ -374,7 +377,7 @@ static void reference_tags(void)
 	c.side[SIG_WIRE].ref_tag = tags[0];
 	for (int increment = 0; increment < 2; increment++) {
 		c.side[SIG_WIRE].ref_increment = increment;
-		move(&c, SIG_GATHER, sizeof(wire), memory, wire);
+		move_bytes(&c, SIG_GATHER, sizeof(wire), memory, wire);
 		for (int k = 0; k < 4; k++)
 			for (int i = 0; i < 4; i++)
 				CHECK(wire[16 * k + 12 + i] ==
@@ -443,7 +446,7 @@ static void locate_in(const struct sig_config *c, enum sig_direction d, const st
 	for (uint32_t k = 0; k < BLOCKS; k++) {
 		for (uint32_t i = 0; i < in->block; i++)
 			good[k * unit + i] = (uint8_t)(i * 13 + k);
-		sign(in, good + k * unit, k);
+		sign_unit(in, good + k * unit, k);
 	}
 	for (size_t i = 0; i < array_size(damages) * BLOCKS; i++)
 		for (size_t j = 0; j < array_size(pieces) * 3; j++) {
@@ -469,23 +472,23 @@ static void locate_in(const struct sig_config *c, enum sig_direction d, const st
 		}
 }
 
-static void locate(void)
+static void test_locate(void)
 {
 	static const uint32_t sizes[] = {512, 520, 4048, 4096, 4160};
 
 	for (enum sig_type t = SIG_T10DIF_CRC; t < SIG_TYPES; t++)
 		for (size_t i = 0; i < array_size(sizes); i++) {
-			struct sig_domain d = t10dif(t, sizes[i]);
+			struct sig_domain d = t10dif_domain(t, sizes[i]);
 			struct sig_config c;
 
 			d.ref_increment = true;
 			if (t != SIG_T10DIF_CRC && t != SIG_T10DIF_CSUM)
-				d = crc(t, sizes[i], i % 2);
-			c = between(d, nothing, ALL);
+				d = crc_domain(t, sizes[i], i % 2);
+			c = config_between(d, nothing, ALL);
 			locate_in(&c, SIG_GATHER, &d);
-			c = between(nothing, d, ALL);
+			c = config_between(nothing, d, ALL);
 			locate_in(&c, SIG_SCATTER, &d);
-			c = same(d, d, ALL, ALL);
+			c = config_same(d, d, ALL, ALL);
 			locate_in(&c, SIG_SCATTER, &d);
 		}
 }
@@ -504,9 +507,9 @@ static void first_error(void)
 }
 
 /* A stream that is not primed does not complain about what it has not seen. */
-static void unprimed(void)
+static void test_unprimed(void)
 {
-	struct sig_config c = between(crc(SIG_CRC32C, 512, true), nothing, CRC32_ALL);
+	struct sig_config c = config_between(crc_domain(SIG_CRC32C, 512, true), nothing, CRC32_ALL);
 	struct sig_plan p;
 	struct sig_stream s;
 	uint8_t memory[2 * 516] = {0};
@@ -530,12 +533,12 @@ int main(void)
 	make_on_the_wire();
 	known_reports();
 	stock_tests();
-	escapes();
-	conversions();
-	copying();
+	test_escapes();
+	test_conversions();
+	test_copying();
 	reference_tags();
-	locate();
+	test_locate();
 	first_error();
-	unprimed();
+	test_unprimed();
 	return 0;
 }

@@ -8,7 +8,7 @@
 
 #define SIGNALED WQE_CTRL_CE_ALWAYS
 
-static void refused(struct signed_pair *t, unsigned side, uint8_t syndrome)
+static void expect_refused(struct signed_pair *t, unsigned side, uint8_t syndrome)
 {
 	const struct cqe64 *cqe;
 
@@ -44,7 +44,7 @@ static void write_to_signed(struct signed_pair *t, uint64_t off, uint32_t n)
 }
 
 /* A key's length is the memory's, and the work request's the wire's. */
-static void bounds(struct signed_pair *t)
+static void test_bounds(struct signed_pair *t)
 {
 	static const uint64_t outside[][2] = {
 		{0, BLOCK * BLOCKS + 1}, {BLOCK * BLOCKS, 1}, {BLOCK * BLOCKS - 8, 9},
@@ -57,11 +57,11 @@ static void bounds(struct signed_pair *t)
 	for (unsigned i = 0; i < array_size(outside); i++) {
 		start(t, false, 0xf0, 0);
 		write_signed(t, outside[i][0], (uint32_t)outside[i][1]);
-		refused(t, 0, CQE_SYN_LOCAL_PROT);
+		expect_refused(t, 0, CQE_SYN_LOCAL_PROT);
 		CHECK(t->side[1].memory[0] == 0xee);
 		start(t, false, 0xf0, 0);
 		write_to_signed(t, outside[i][0], (uint32_t)outside[i][1]);
-		refused(t, 1, CQE_SYN_REM_ACCESS);
+		expect_refused(t, 1, CQE_SYN_REM_ACCESS);
 	}
 }
 
@@ -75,14 +75,14 @@ static void no_atomics(struct signed_pair *t)
 	device_wqe_atomic(&w, 1, 0);
 	device_wqe_data(&w, t->side[1].memory, 8, t->side[1].lkey);
 	device_wqe_end(&w);
-	refused(t, 1, CQE_SYN_REM_ACCESS);
+	expect_refused(t, 1, CQE_SYN_REM_ACCESS);
 	start(t, false, 0xf0, 0);
 	device_wqe_begin(&t->side[0].q, &w, WQE_OP_ATOMIC_FA, SIGNALED, 0);
 	device_wqe_raddr(&w, (uintptr_t)t->side[1].memory, t->side[1].lkey);
 	device_wqe_atomic(&w, 1, 0);
 	device_wqe_data(&w, NULL, 8, t->side[0].skey);
 	device_wqe_end(&w);
-	refused(t, 0, CQE_SYN_LOCAL_PROT);
+	expect_refused(t, 0, CQE_SYN_LOCAL_PROT);
 	CHECK(t->side[1].memory[0] == 0xee);
 }
 
@@ -151,7 +151,7 @@ static void both_ends(struct signed_pair *t)
 /* ---- memory that goes ---- */
 
 /* The last page of the key's list is not there; whose fault is it? */
-static void gone(struct signed_pair *t)
+static void test_gone(struct signed_pair *t)
 {
 	uint8_t *p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct sig_config c = crc32(0xf0);
@@ -173,10 +173,10 @@ static void gone(struct signed_pair *t)
 		CHECK(!munmap(p + 4096, 4096));
 		if (i == 0) {
 			write_signed(t, 0, 10 * BLOCK);
-			refused(t, 0, CQE_SYN_LOCAL_PROT);
+			expect_refused(t, 0, CQE_SYN_LOCAL_PROT);
 		} else if (i == 1) {
 			write_to_signed(t, 0, 10 * BLOCK);
-			refused(t, 1, CQE_SYN_REM_ACCESS);
+			expect_refused(t, 1, CQE_SYN_REM_ACCESS);
 		} else {
 			struct device_wqe w;
 
@@ -184,7 +184,7 @@ static void gone(struct signed_pair *t)
 			device_wqe_raddr(&w, 0, t->side[0].skey);
 			device_wqe_data(&w, t->side[1].memory, 10 * BLOCK, t->side[1].lkey);
 			device_wqe_end(&w);
-			refused(t, 1, CQE_SYN_REM_ACCESS);
+			expect_refused(t, 1, CQE_SYN_REM_ACCESS);
 		}
 		CHECK(mmap(p + 4096, 4096, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p + 4096);
@@ -200,11 +200,11 @@ int main(void)
 	test_fault_catch();
 	for (int two = 0; two < 2; two++) {
 		signed_pair_up(&pair, two);
-		bounds(&pair);
+		test_bounds(&pair);
 		no_atomics(&pair);
 		no_bytes(&pair);
 		both_ends(&pair);
-		gone(&pair);
+		test_gone(&pair);
 		signed_pair_down(&pair);
 	}
 	return 0;

@@ -23,7 +23,7 @@ static void blocks_arrive(struct signed_pair *t, const uint8_t *at)
 }
 
 /* Checked and stripped on the way out; made on the way in. */
-static void connected(struct signed_pair *t)
+static void test_connected(struct signed_pair *t)
 {
 	struct signed_pair_side *peer = &t->side[1];
 	struct device_wqe w;
@@ -89,7 +89,7 @@ static void post_receive(struct signed_pair *t, const void *addr, uint32_t lkey)
 	       sizeof(list));
 }
 
-static void datagrams(struct signed_pair *t)
+static void test_datagrams(struct signed_pair *t)
 {
 	struct signed_pair_side *peer = &t->side[1];
 
@@ -127,7 +127,7 @@ static _Atomic(unsigned) untold;
 
 enum { MAX_UNTOLD = 64 };
 
-static void post(unsigned side)
+static void post_request(unsigned side)
 {
 	struct signed_pair_side *owner = &many.side[0], *peer = &many.side[1];
 	struct device_wqe w;
@@ -145,7 +145,7 @@ static void post(unsigned side)
 }
 
 /* Until the request of this side is done. */
-static void take(unsigned side)
+static void take_completions(unsigned side)
 {
 	for (;;) {
 		const struct cqe64 *cqe = device_cq_poll(&many.side[side].q.cq);
@@ -163,19 +163,19 @@ static void take(unsigned side)
 	}
 }
 
-static void *requests(void *arg)
+static void *requests_loop(void *arg)
 {
 	unsigned side = *(unsigned *)arg;
 
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		post(side);
-		take(side);
+		post_request(side);
+		take_completions(side);
 	}
 	atomic_store(&over, true);
 	return NULL;
 }
 
-static void arm(void)
+static void arm_cq(void)
 {
 	rcu_enter();
 	/* before the key is armed, for it may be used up at once */
@@ -185,18 +185,18 @@ static void arm(void)
 	rcu_leave();
 }
 
-static void *arming(void *arg)
+static void *arming_loop(void *arg)
 {
 	(void)arg;
 	while (!atomic_load(&over)) {
 		if (atomic_fetch_add(&untold, 1) < MAX_UNTOLD)
-			arm();
+			arm_cq();
 		sched_yield();
 	}
 	return NULL;
 }
 
-static void threads(void)
+static void test_threads(void)
 {
 	static unsigned sides[2] = {0, 1};
 	pthread_t t[3];
@@ -204,23 +204,23 @@ static void threads(void)
 
 	signed_pair_up(&many, false);
 	start(&many, false, 0xf0, 1u << 5);
-	CHECK(!pthread_create(&t[0], NULL, requests, &sides[0]));
-	CHECK(!pthread_create(&t[1], NULL, requests, &sides[1]));
-	CHECK(!pthread_create(&t[2], NULL, arming, NULL));
+	CHECK(!pthread_create(&t[0], NULL, requests_loop, &sides[0]));
+	CHECK(!pthread_create(&t[1], NULL, requests_loop, &sides[1]));
+	CHECK(!pthread_create(&t[2], NULL, arming_loop, NULL));
 	for (unsigned i = 0; i < 3; i++)
 		pthread_join(t[i], NULL);
 	for (unsigned side = 0; side < 2; side++)
 		blocks_arrive(&many, many.side[1].memory + (side ? 0 : TARGET));
-	post(0);
-	take(0);
+	post_request(0);
+	take_completions(0);
 	/* one when it was configured, and one for each time at most */
 	CHECK(atomic_load(&told) >= 1 && atomic_load(&told) <= 1 + atomic_load(&arms));
 	before = atomic_load(&told);
-	arm();
-	post(0);
-	take(0);
-	post(0);
-	take(0);
+	arm_cq();
+	post_request(0);
+	take_completions(0);
+	post_request(0);
+	take_completions(0);
 	CHECK(atomic_load(&told) == before + 1);
 	signed_pair_down(&many);
 }
@@ -230,11 +230,11 @@ int main(void)
 	static struct signed_pair pair;
 
 	signed_pair_up_of(&pair, IB_QPT_UC);
-	connected(&pair);
+	test_connected(&pair);
 	signed_pair_down(&pair);
 	signed_pair_up_of(&pair, IB_QPT_UD);
-	datagrams(&pair);
+	test_datagrams(&pair);
 	signed_pair_down(&pair);
-	threads();
+	test_threads();
 	return 0;
 }

@@ -117,7 +117,7 @@ static void signed_list(struct act *a, struct device_wqe *w, uint64_t off, uint3
 	}
 }
 
-static void post(struct act *a, uint64_t off, uint32_t n)
+static void post_request(struct act *a, uint64_t off, uint32_t n)
 {
 	static const uint8_t op[] = {WQE_OP_SEND, WQE_OP_RDMA_WRITE, WQE_OP_RDMA_READ};
 	struct signed_pair_side *me = &a->pair->side[a->requester];
@@ -148,8 +148,8 @@ struct port_account {
 	unsigned signature_errors;
 };
 
-static void take(struct act *a, struct port_account *t, unsigned side, const struct cqe64 *cqe,
-		 const struct sig_error *want)
+static void take_cqe(struct act *a, struct port_account *t, unsigned side, const struct cqe64 *cqe,
+		     const struct sig_error *want)
 {
 	switch (cqe_op(cqe)) {
 	case CQE_OP_SIG_ERR:
@@ -176,7 +176,7 @@ static void take(struct act *a, struct port_account *t, unsigned side, const str
 }
 
 /* Polls until all is done; on a bad line the port of the channel's end goes down and up. */
-static void finish(struct act *a, const struct sig_error *want, bool bad_line)
+static void finish_act(struct act *a, const struct sig_error *want, bool bad_line)
 {
 	struct signed_pair *pair = a->pair;
 	unsigned expected[2];
@@ -190,7 +190,7 @@ static void finish(struct act *a, const struct sig_error *want, bool bad_line)
 			const struct cqe64 *cqe = device_cq_poll(&pair->side[i].q.cq);
 
 			if (cqe)
-				take(a, &t, i, cqe, want);
+				take_cqe(a, &t, i, cqe, want);
 		}
 		if (bad_line)
 			subnet_set_state(pair->device.subnet, 1,
@@ -222,7 +222,7 @@ static bool first_error(const struct sig_case *s, struct sig_error *e)
 	return true;
 }
 
-static void act(struct signed_pair *pair, struct sig_case *s, int way)
+static void test_act(struct signed_pair *pair, struct sig_case *s, int way)
 {
 	static const enum ib_mtu mtus[] = {IB_MTU_256, IB_MTU_512, IB_MTU_1024, IB_MTU_4096};
 	static struct act a;
@@ -250,10 +250,10 @@ static void act(struct signed_pair *pair, struct sig_case *s, int way)
 	if (!gather)
 		memcpy(plain, s->in, s->wire);
 	for (uint32_t i = 0; i < a.pieces; i++) {
-		post(&a, off, a.piece[i]);
+		post_request(&a, off, a.piece[i]);
 		off += a.piece[i];
 	}
-	finish(&a, bad ? &want : NULL, bad_line);
+	finish_act(&a, bad ? &want : NULL, bad_line);
 	check_memory(&a, gather ? s->in : s->want);
 	HOLDS(s, !memcmp(plain, gather ? s->want : s->in, s->wire));
 	for (unsigned i = 0; i < MARGIN; i++)
@@ -275,7 +275,7 @@ int main(int argc, char **argv)
 		s.seed = seed;
 		s.rng.state = seed | 1ull << 63;
 		random_scene(&s);
-		act(&pair[i & 1], &s, (int)rng_below(&s.rng, WAYS));
+		test_act(&pair[i & 1], &s, (int)rng_below(&s.rng, WAYS));
 		errors += s.model.errors;
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
 	}

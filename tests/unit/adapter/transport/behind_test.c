@@ -54,7 +54,7 @@ static void pair_up(pid_t peer)
 }
 
 /* Side 0 goes on alone. */
-static const struct cqe64 *alone(uint64_t ns)
+static const struct cqe64 *completes_alone(uint64_t ns)
 {
 	const struct cqe64 *c = NULL;
 
@@ -70,7 +70,7 @@ static void test_waits_for_a_processor(void)
 {
 	pair_up(getpid());
 	post_write();
-	CHECK(!alone(LONG_NS));
+	CHECK(!completes_alone(LONG_NS));
 	CHECK(cqe_op(next(&pair, 0)) == CQE_OP_REQ);
 	CHECK(!memcmp(pair.side[0].memory, pair.side[1].memory, BYTES));
 	signed_pair_down(&pair);
@@ -90,7 +90,7 @@ static void test_is_stopped(void)
 	CHECK(waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status));
 	pair_up(child);
 	post_write();
-	err = (const struct cqe64_err *)alone(30000000000u);
+	err = (const struct cqe64_err *)completes_alone(30000000000u);
 	CHECK(err && err->op_own >> 4 == CQE_OP_REQ_ERR && err->syndrome == CQE_SYN_RETRY_EXC);
 	CHECK(!kill(child, SIGKILL) && waitpid(child, &status, 0) == child);
 	signed_pair_down(&pair);

@@ -51,7 +51,7 @@ static void pair_up(bool exposed)
 	signed_pair_connect(&pair, IB_MTU_1024);
 }
 
-static void packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
+static void tap_packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
 {
 	(void)at, (void)port_row, (void)p;
 	container_of(t, struct watcher, tap)->packets++;
@@ -127,7 +127,7 @@ static void put_bad(struct rng *rng, unsigned side)
 		s->q.sq[(size_t)((s->q.sq_pi - 1u) % DEVICE_BLOCKS) * WQE_BLOCK + 4] ^= 1;
 }
 
-static void collect(unsigned side, struct side_outcome *o)
+static void collect_completions(unsigned side, struct side_outcome *o)
 {
 	const struct cqe64 *c;
 
@@ -143,13 +143,13 @@ static void collect(unsigned side, struct side_outcome *o)
 	}
 }
 
-static void look(unsigned side)
+static void look_at_side(unsigned side)
 {
 	(void)adapter_progress(pair.device.adapter[side], NULL);
 	(void)wire_process_progress(pair.process[side].host);
 }
 
-static uint64_t counter(unsigned side, enum port_counter c)
+static uint64_t counter_of(unsigned side, enum port_counter c)
 {
 	uint64_t sum = 0;
 
@@ -159,18 +159,18 @@ static uint64_t counter(unsigned side, enum port_counter c)
 	return sum;
 }
 
-static void settle(struct outcome *o)
+static void settle_pair(struct outcome *o)
 {
 	for (unsigned i = 0; i < 50; i++)
 		for (unsigned side = 0; side < 2; side++) {
-			look(side);
-			collect(side, &o->side[side]);
+			look_at_side(side);
+			collect_completions(side, &o->side[side]);
 		}
 }
 
-static void finish(struct outcome *o)
+static void finish_script(struct outcome *o)
 {
-	settle(o);
+	settle_pair(o);
 	for (unsigned side = 0; side < 2; side++) {
 		struct side_outcome *s = &o->side[side];
 		struct device_qp *q = &pair.side[side].q;
@@ -183,13 +183,13 @@ static void finish(struct outcome *o)
 		s->events = q->cq.events;
 		memcpy(s->async, q->async, sizeof(s->async));
 		for (unsigned c = 0; c < PORT_COUNTERS; c++)
-			s->counters[c] = counter(side, c);
+			s->counters[c] = counter_of(side, c);
 		memcpy(s->memory, pair.side[side].memory, sizeof(s->memory));
 	}
 }
 
 /* Each side has always more receives than the other has sends. */
-static void run(uint64_t seed, bool exposed, bool watched, struct outcome *o)
+static void run_script(uint64_t seed, bool exposed, bool watched, struct outcome *o)
 {
 	unsigned received[2] = {0}, posted[2] = {0};
 	struct rng rng = {seed};
@@ -198,7 +198,7 @@ static void run(uint64_t seed, bool exposed, bool watched, struct outcome *o)
 	memset(o, 0, sizeof(*o));
 	pair_up(exposed);
 	for (unsigned side = 0; side < 2; side++) {
-		watchers[side] = (struct watcher){.tap = {.packet = packet}};
+		watchers[side] = (struct watcher){.tap = {.packet = tap_packet}};
 		if (watched)
 			wire_tap_attach(pair.process[side].host, &watchers[side].tap);
 		for (unsigned i = 0; i < SIGNED_PAIR_BYTES; i++)
@@ -208,16 +208,16 @@ static void run(uint64_t seed, bool exposed, bool watched, struct outcome *o)
 			post_receive(side, posted[side]++);
 	}
 	/* Both channels are open, and payloads go along. */
-	settle(o);
+	settle_pair(o);
 	for (unsigned step = 0; step < STEPS; step++) {
 		unsigned side = (unsigned)rng_below(&rng, 2);
 
 		switch (rng_below(&rng, 4)) {
 		case 0:
-			look(side);
+			look_at_side(side);
 			break;
 		case 1:
-			collect(side, &o->side[side]);
+			collect_completions(side, &o->side[side]);
 			break;
 		default:
 			for (uint64_t n = 1 + rng_below(&rng, 5); n; n--)
@@ -225,10 +225,10 @@ static void run(uint64_t seed, bool exposed, bool watched, struct outcome *o)
 			if (step == bad_at)
 				put_bad(&rng, side);
 			device_ring(&pair.side[side].q);
-			look(!side);
-			look(side);
+			look_at_side(!side);
+			look_at_side(side);
 			for (unsigned i = 0; i < 2; i++) {
-				collect(i, &o->side[i]);
+				collect_completions(i, &o->side[i]);
 				for (; received[i] < o->side[i].nreceived; received[i]++)
 					if (cqe_op(&o->side[i].received[received[i]]) !=
 					    CQE_OP_RESP_ERR)
@@ -236,7 +236,7 @@ static void run(uint64_t seed, bool exposed, bool watched, struct outcome *o)
 			}
 		}
 	}
-	finish(o);
+	finish_script(o);
 	for (unsigned side = 0; side < 2; side++) {
 		CHECK(watched == !!watchers[side].packets);
 		if (watched)
@@ -246,7 +246,7 @@ static void run(uint64_t seed, bool exposed, bool watched, struct outcome *o)
 }
 
 /* How many have succeeded. */
-static unsigned nreceived(const struct side_outcome *o)
+static unsigned count_received(const struct side_outcome *o)
 {
 	unsigned n = 0;
 
@@ -260,9 +260,9 @@ static unsigned nreceived(const struct side_outcome *o)
  * request and not behind it may end an earlier request, and so bring on the failure before more
  * messages have come.
  */
-static void same(const struct side_outcome *a, const struct side_outcome *b, bool failed)
+static void same_outcome(const struct side_outcome *a, const struct side_outcome *b, bool failed)
 {
-	unsigned n = min_u32(nreceived(a), nreceived(b));
+	unsigned n = min_u32(count_received(a), count_received(b));
 
 	CHECK(!memcmp(a->received, b->received, n * sizeof(*a->received)));
 	CHECK(a->state == b->state && !memcmp(a->async, b->async, sizeof(a->async)));
@@ -275,18 +275,18 @@ static void same(const struct side_outcome *a, const struct side_outcome *b, boo
 	CHECK(!memcmp(a->memory, b->memory, sizeof(a->memory)));
 }
 
-static void scripts(void)
+static void test_scripts(void)
 {
 	static struct outcome shortly, at_length;
 	unsigned failed = 0;
 	bool bad;
 
 	for (uint64_t seed = 1; seed <= SCRIPTS; seed++) {
-		run(seed, seed & 1, false, &shortly);
-		run(seed, seed & 1, true, &at_length);
+		run_script(seed, seed & 1, false, &shortly);
+		run_script(seed, seed & 1, true, &at_length);
 		bad = shortly.side[0].state == IB_QPS_ERR || shortly.side[1].state == IB_QPS_ERR;
 		for (unsigned side = 0; side < 2; side++)
-			same(&shortly.side[side], &at_length.side[side], bad);
+			same_outcome(&shortly.side[side], &at_length.side[side], bad);
 		failed += bad;
 	}
 	CHECK(failed > SCRIPTS / 10 && failed < SCRIPTS);
@@ -317,14 +317,14 @@ static void send_word(unsigned side)
 	device_wqe_end(&w);
 }
 
-static void expect(unsigned side, uint8_t op)
+static void expect_cqe(unsigned side, uint8_t op)
 {
 	const struct cqe64 *c = device_cq_poll(&pair.side[side].q.cq);
 
 	CHECK(c && cqe_op(c) == op);
 }
 
-static void begin(bool exposed)
+static void begin_script(bool exposed)
 {
 	pair_up(exposed);
 	short_receive[0] = short_receive[1] = MOST;
@@ -338,16 +338,16 @@ static void begin(bool exposed)
 /* An answer that is itself a message takes one cache line, and brings the acknowledgement. */
 static void ping_pong(bool exposed)
 {
-	begin(exposed);
+	begin_script(exposed);
 	send_word(0);
 	for (unsigned n = 0; n < 20; n++) {
 		unsigned side = !(n % 2);
 		uint64_t before = sent_bytes(side);
 
-		look(side);
+		look_at_side(side);
 		if (n)
-			expect(side, CQE_OP_REQ);
-		expect(side, CQE_OP_RESP_SEND);
+			expect_cqe(side, CQE_OP_REQ);
+		expect_cqe(side, CQE_OP_RESP_SEND);
 		send_word(side);
 		CHECK(sent_bytes(side) == before + RING_ALIGN);
 	}
@@ -359,16 +359,16 @@ static void no_answer(bool exposed)
 {
 	uint64_t before;
 
-	begin(exposed);
+	begin_script(exposed);
 	send_word(0);
-	look(1);
-	expect(1, CQE_OP_RESP_SEND);
+	look_at_side(1);
+	expect_cqe(1, CQE_OP_RESP_SEND);
 	before = sent_bytes(1);
 	CHECK(adapter_owes(pair.device.adapter[1]));
-	look(1);
+	look_at_side(1);
 	CHECK(sent_bytes(1) == before + RING_ALIGN && !adapter_owes(pair.device.adapter[1]));
-	look(0);
-	expect(0, CQE_OP_REQ);
+	look_at_side(0);
+	expect_cqe(0, CQE_OP_REQ);
 	signed_pair_down(&pair);
 }
 
@@ -382,19 +382,19 @@ static void unreadable_answer(void)
 	struct mkey *m;
 	uint32_t key;
 
-	begin(true);
+	begin_script(true);
 	key = device_mr(&pair.device, 1, s->q.pdn, gone, 4096, DEVICE_ALL_ACCESS, &m);
 	send_word(0);
-	look(1);
-	expect(1, CQE_OP_RESP_SEND);
+	look_at_side(1);
+	expect_cqe(1, CQE_OP_RESP_SEND);
 	device_wqe_begin(&s->q, &w, WQE_OP_SEND, WQE_CTRL_CE_ALWAYS, 0);
 	device_wqe_data(&w, gone, 8, key);
 	CHECK(!munmap(gone, 4096));
 	device_wqe_end(&w);
-	expect(1, CQE_OP_REQ_ERR);
-	look(1);
-	look(0);
-	expect(0, CQE_OP_REQ);
+	expect_cqe(1, CQE_OP_REQ_ERR);
+	look_at_side(1);
+	look_at_side(0);
+	expect_cqe(0, CQE_OP_REQ);
 	mkey_destroy(pair.device.adapter[1], m);
 	signed_pair_down(&pair);
 }
@@ -407,7 +407,7 @@ static void not_ready(bool exposed)
 	send_word(0);
 	signed_pair_progress(&pair);
 	CHECK(!device_cq_poll(&pair.side[0].q.cq) && !device_cq_poll(&pair.side[1].q.cq));
-	CHECK(counter(1, HW_OUT_OF_BUFFER) == 1);
+	CHECK(counter_of(1, HW_OUT_OF_BUFFER) == 1);
 	post_receive(1, 0);
 	CHECK(cqe_op(signed_pair_wait(&pair, &pair.side[1].q.cq)) == CQE_OP_RESP_SEND);
 	CHECK(cqe_op(signed_pair_wait(&pair, &pair.side[0].q.cq)) == CQE_OP_REQ);
@@ -424,6 +424,6 @@ int main(void)
 		not_ready(exposed);
 	}
 	unreadable_answer();
-	scripts();
+	test_scripts();
 	return 0;
 }

@@ -263,7 +263,7 @@ static void add_one(struct worker *w, unsigned dct)
 	device_wqe_end(&wqe);
 }
 
-static void *work(void *arg)
+static void *work_loop(void *arg)
 {
 	struct worker *w = arg;
 	const struct cqe64 *cqe;
@@ -291,7 +291,7 @@ static void test_threads(void)
 				DEVICE_ALL_ACCESS, &w[i].mkey);
 	}
 	for (unsigned i = 0; i < THREADS; i++)
-		CHECK(!pthread_create(&w[i].thread, NULL, work, &w[i]));
+		CHECK(!pthread_create(&w[i].thread, NULL, work_loop, &w[i]));
 	for (unsigned i = 0; i < THREADS; i++) {
 		CHECK(!pthread_join(w[i].thread, NULL));
 		qp_destroy(w[i].dci.qp);

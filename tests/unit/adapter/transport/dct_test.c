@@ -65,8 +65,8 @@ static void packet_from(struct dc_pair *t, uint32_t process, uint32_t sqpn, uint
 	packet_of(t, dc, sqpn, op, psn, bytes);
 }
 
-static void packet(struct dc_pair *t, uint32_t sqpn, uint8_t op, uint64_t connection, uint32_t psn,
-		   uint32_t oldest, uint32_t bytes)
+static void send_packet(struct dc_pair *t, uint32_t sqpn, uint8_t op, uint64_t connection,
+			uint32_t psn, uint32_t oldest, uint32_t bytes)
 {
 	packet_from(t, dc_process_name(STRANGERS, BORN), sqpn, op, connection, psn, oldest, bytes);
 }
@@ -93,20 +93,20 @@ static void test_connections(void)
 	strangers_up(&t);
 	for (unsigned i = 0; i < 4; i++)
 		device_srq_post(&t.dct[0].q, DC_BYTES);
-	packet(&t, STRANGER, BTH_SEND_FIRST, 10, 100, 100, 1024);
-	packet(&t, STRANGER, BTH_SEND_ONLY, 12, 101, 101, 10);
+	send_packet(&t, STRANGER, BTH_SEND_FIRST, 10, 100, 100, 1024);
+	send_packet(&t, STRANGER, BTH_SEND_ONLY, 12, 101, 101, 10);
 	err = (const struct cqe64_err *)device_cq_poll(&t.dct[0].q.cq);
 	CHECK(err && err->op_own >> 4 == CQE_OP_RESP_ERR && err->syndrome == CQE_SYN_REM_ABORTED);
 	expect_message(&t, 10);
-	packet(&t, STRANGER, BTH_SEND_LAST, 10, 101, 100, 10);
-	packet(&t, STRANGER, BTH_SEND_ONLY, 11, 102, 102, 10);
+	send_packet(&t, STRANGER, BTH_SEND_LAST, 10, 101, 100, 10);
+	send_packet(&t, STRANGER, BTH_SEND_ONLY, 11, 102, 102, 10);
 	/* of the second connection, and its first packet was lost */
-	packet(&t, STRANGER + 1, BTH_SEND_ONLY, 1, 501, 500, 10);
+	send_packet(&t, STRANGER + 1, BTH_SEND_ONLY, 1, 501, 500, 10);
 	CHECK(!device_cq_poll(&t.dct[0].q.cq));
-	packet(&t, STRANGER + 1, BTH_SEND_ONLY, 1, 500, 500, 20);
+	send_packet(&t, STRANGER + 1, BTH_SEND_ONLY, 1, 500, 500, 20);
 	expect_message(&t, 20);
 	/* one in the midst of a message when the target ends */
-	packet(&t, STRANGER + 2, BTH_SEND_FIRST, 1, 1, 1, 1024);
+	send_packet(&t, STRANGER + 2, BTH_SEND_FIRST, 1, 1, 1, 1024);
 	qp_destroy(t.dct[0].qp);
 	t.dct[0].qp = NULL;
 	err = (const struct cqe64_err *)device_cq_poll(&t.dct[0].q.cq);
@@ -121,7 +121,7 @@ static void expect_nothing(struct dc_pair *t)
 	CHECK(!device_cq_poll(&t->dct[0].q.cq));
 }
 
-static void serve(struct dc_pair *t, uint32_t process, uint32_t sqpn)
+static void serve_connection(struct dc_pair *t, uint32_t process, uint32_t sqpn)
 {
 	device_srq_post(&t->dct[0].q, DC_BYTES);
 	message_from(t, process, sqpn);
@@ -138,7 +138,7 @@ static void test_places_taken(void)
 
 	strangers_up(&t);
 	for (uint32_t i = 0; i < PLACES; i++)
-		serve(&t, process, STRANGER + i);
+		serve_connection(&t, process, STRANGER + i);
 	device_srq_post(&t.dct[0].q, DC_BYTES);
 	message_from(&t, process, STRANGER + PLACES);
 	expect_nothing(&t);
@@ -147,7 +147,7 @@ static void test_places_taken(void)
 	for (uint32_t i = 0; i < PLACES; i++)
 		message_from(&t, process, STRANGER + i);
 	expect_nothing(&t);
-	packet(&t, STRANGER, BTH_SEND_ONLY, 5, 101, 100, 20);
+	send_packet(&t, STRANGER, BTH_SEND_ONLY, 5, 101, 100, 20);
 	expect_message(&t, 20);
 	/* a real one hears that the target is not ready */
 	device_srq_post(&t.dct[0].q, DC_BYTES);
@@ -176,12 +176,12 @@ static void test_ended_process(void)
 	struct dc_pair t;
 
 	strangers_up(&t);
-	serve(&t, others, STRANGER - 1);
+	serve_connection(&t, others, STRANGER - 1);
 	for (uint32_t i = 0; i < PLACES - 1; i++)
-		serve(&t, before, STRANGER + i);
+		serve_connection(&t, before, STRANGER + i);
 	/* one of them in the midst of a message */
 	device_srq_post(&t.dct[0].q, DC_BYTES);
-	packet(&t, STRANGER, BTH_SEND_FIRST, 5, 101, 100, 1024);
+	send_packet(&t, STRANGER, BTH_SEND_FIRST, 5, 101, 100, 1024);
 	end_process(&t, BORN + 1);
 	device_srq_post(&t.dct[0].q, DC_BYTES);
 	message_from(&t, others, STRANGER + PLACES);
@@ -208,14 +208,14 @@ static void test_number_changes_hands(void)
 	struct dc_pair t;
 
 	strangers_up(&t);
-	serve(&t, before, STRANGER);
+	serve_connection(&t, before, STRANGER);
 	device_srq_post(&t.dct[0].q, DC_BYTES);
 	packet_from(&t, others, STRANGER, BTH_SEND_ONLY, 6, 100, 100, 10);
 	expect_message(&t, 10);
 	for (uint32_t i = 1; i < PLACES; i++)
-		serve(&t, before, STRANGER + i);
+		serve_connection(&t, before, STRANGER + i);
 	end_process(&t, 0);
-	serve(&t, others, STRANGER + PLACES);
+	serve_connection(&t, others, STRANGER + PLACES);
 	device_srq_post(&t.dct[0].q, DC_BYTES);
 	packet_from(&t, others, STRANGER, BTH_SEND_ONLY, 6, 100, 100, 10);
 	expect_nothing(&t);
@@ -268,7 +268,7 @@ static void take_place_only(struct dc_pair *t, uint32_t process, uint32_t sqpn)
 	packet_from(t, process, sqpn, BTH_SEND_ONLY, 1, 501, 500, 10);
 }
 
-static void *search(void *arg)
+static void *search_loop(void *arg)
 {
 	struct searcher *s = arg;
 
@@ -307,7 +307,7 @@ static void test_search_meets_new_owners(void)
 		s.sqpn = FIRST_SEARCH + turn;
 		s.after = turn * 37 % 400;
 		atomic_store(&s.start, false);
-		CHECK(!pthread_create(&s.thread, NULL, search, &s));
+		CHECK(!pthread_create(&s.thread, NULL, search_loop, &s));
 		end_process(&t, BORN + turn);
 		atomic_store(&s.start, true);
 		for (uint32_t i = 0; i < NEW_OWNERS; i++)
@@ -327,7 +327,7 @@ struct flusher {
 	pthread_t thread;
 };
 
-static void *flush(void *arg)
+static void *flush_loop(void *arg)
 {
 	struct flusher *f = arg;
 
@@ -344,21 +344,21 @@ static void test_flush_and_reopen(void)
 
 	strangers_up(&t);
 	f.adapter = t.device.adapter[0];
-	CHECK(!pthread_create(&f.thread, NULL, flush, &f));
+	CHECK(!pthread_create(&f.thread, NULL, flush_loop, &f));
 	for (uint32_t i = 0; i < REOPENINGS; i++) {
 		uint64_t old = 1 + 2 * (uint64_t)i, new = old + 1;
 		const struct cqe64 *cqe;
 
 		device_srq_post(&t.dct[0].q, DC_BYTES);
 		device_srq_post(&t.dct[0].q, DC_BYTES);
-		packet(&t, STRANGER, BTH_SEND_FIRST, old, 1, 1, 1024);
+		send_packet(&t, STRANGER, BTH_SEND_FIRST, old, 1, 1, 1024);
 		/* out of place: the connection is in error, which the other thread hears of */
-		packet(&t, STRANGER, BTH_WRITE_MIDDLE, old, 2, 1, 1024);
+		send_packet(&t, STRANGER, BTH_WRITE_MIDDLE, old, 2, 1, 1024);
 		/* by and by at each point of the other thread's way */
 		for (uint32_t n = 0; n < i % 128; n++)
 			cpu_relax();
-		packet(&t, STRANGER, BTH_SEND_FIRST, new, 1, 1, 1024);
-		packet(&t, STRANGER, BTH_SEND_LAST, new, 2, 1, 10);
+		send_packet(&t, STRANGER, BTH_SEND_FIRST, new, 1, 1, 1024);
+		send_packet(&t, STRANGER, BTH_SEND_LAST, new, 2, 1, 10);
 		cqe = device_cq_poll(&t.dct[0].q.cq);
 		CHECK(cqe && cqe->op_own >> 4 == CQE_OP_RESP_ERR);
 		expect_message(&t, 1034);

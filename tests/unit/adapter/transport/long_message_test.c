@@ -27,7 +27,7 @@ static struct device_qp a, b;
 static uint8_t *src, *dst;
 static struct mkey *ms, *md;
 
-static uint8_t *repeated(void)
+static uint8_t *map_repeated(void)
 {
 	int fd = memfd_create("piece", MFD_CLOEXEC);
 	uint8_t *at =
@@ -41,7 +41,7 @@ static uint8_t *repeated(void)
 	return at;
 }
 
-static void up(enum ib_qp_type type)
+static void message_up(enum ib_qp_type type)
 {
 	device_up(&device);
 	device_qp_up(&device, 0, &a, type);
@@ -51,7 +51,7 @@ static void up(enum ib_qp_type type)
 	(void)device_mr(&device, 0, b.pdn, dst, REGION, DEVICE_ALL_ACCESS, &md);
 }
 
-static void down(void)
+static void message_down(void)
 {
 	device_qp_down(&a);
 	device_qp_down(&b);
@@ -61,7 +61,7 @@ static void down(void)
 }
 
 /* In two pieces, of which the first is long. */
-static void post(uint8_t opcode, size_t bytes)
+static void post_request(uint8_t opcode, size_t bytes)
 {
 	uint32_t first = (uint32_t)(bytes - 100);
 	struct device_wqe w;
@@ -95,12 +95,12 @@ static void test_too_long(void)
 	for (size_t i = 0; i < array_size(cases); i++) {
 		struct device_wqe w;
 
-		up(cases[i].type);
-		post(cases[i].opcode, LONGEST + 1);
+		message_up(cases[i].type);
+		post_request(cases[i].opcode, LONGEST + 1);
 		expect_refused(CQE_SYN_LOCAL_LENGTH);
-		down();
+		message_down();
 		/* a piece of no bytes stands for 2^31 */
-		up(cases[i].type);
+		message_up(cases[i].type);
 		device_wqe_begin(&a, &w, cases[i].opcode, WQE_CTRL_CE_ALWAYS, 0);
 		if (cases[i].opcode != WQE_OP_SEND)
 			device_wqe_raddr(&w, (uintptr_t)dst, mkey_key(md));
@@ -108,7 +108,7 @@ static void test_too_long(void)
 		device_wqe_end(&w);
 		expect_refused(CQE_SYN_LOCAL_LENGTH);
 		CHECK(!device_cq_poll(&b.cq));
-		down();
+		message_down();
 	}
 }
 
@@ -130,7 +130,7 @@ static void test_told_too_long(uint8_t op)
 	};
 	struct qp_attr attr;
 
-	up(IB_QPT_RC);
+	message_up(IB_QPT_RC);
 	memset(src, 0x5a, 1024);
 	memset(dst, 0, 1024);
 	path_from_ah(device.adapter[0], &ah, &path);
@@ -143,7 +143,7 @@ static void test_told_too_long(uint8_t op)
 	CHECK(!dst[0] && b.async[IB_EVENT_QP_REQ_ERR] == 1);
 	qp_query(b.qp, &attr);
 	CHECK(attr.state == IB_QPS_ERR);
-	down();
+	message_down();
 }
 
 static void to_small_mtu(struct device_qp *q, struct device_qp *peer, bool ready)
@@ -176,13 +176,13 @@ static void test_outstanding(void)
 {
 	struct qp_attr attr;
 
-	up(IB_QPT_RC);
+	message_up(IB_QPT_RC);
 	to_small_mtu(&b, &a, false);
 	to_small_mtu(&a, &b, true);
 	memset(src, 0x6b, PIECE);
 	memset(dst, 0, PIECE);
 	for (unsigned i = 0; i < MESSAGES; i++)
-		post(WQE_OP_RDMA_WRITE, LONGEST);
+		post_request(WQE_OP_RDMA_WRITE, LONGEST);
 	qp_query(a.qp, &attr);
 	CHECK(((attr.sq_psn - PSN) & IB_PSN_MASK) == LONGEST / MTU);
 	to_small_mtu(&b, &a, true);
@@ -198,13 +198,13 @@ static void test_outstanding(void)
 	CHECK(attr.sq_psn == ((PSN + MESSAGES * (uint32_t)(LONGEST / MTU)) & IB_PSN_MASK));
 	qp_query(b.qp, &attr);
 	CHECK(attr.rq_psn == ((PSN + MESSAGES * (uint32_t)(LONGEST / MTU)) & IB_PSN_MASK));
-	down();
+	message_down();
 }
 
 int main(void)
 {
-	src = repeated();
-	dst = repeated();
+	src = map_repeated();
+	dst = map_repeated();
 	test_too_long();
 	test_told_too_long(BTH_WRITE_FIRST);
 	test_told_too_long(BTH_READ_REQUEST);

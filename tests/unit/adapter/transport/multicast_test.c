@@ -44,7 +44,7 @@ static void send_to(unsigned dev, struct device_qp *q, const union ib_gid *gid, 
 }
 
 /* Consumes q's completions; how many messages came, all with that text. */
-static unsigned received(struct device_qp *q, unsigned slot, const char *text)
+static unsigned count_received(struct device_qp *q, unsigned slot, const char *text)
 {
 	const struct cqe64 *cqe;
 	unsigned n = 0;
@@ -61,7 +61,7 @@ static unsigned received(struct device_qp *q, unsigned slot, const char *text)
 	return n;
 }
 
-static void groups(unsigned dev)
+static void test_groups(unsigned dev)
 {
 	const union ib_gid a = group_gid(1), b = group_gid(2), unicast = {.raw = {0xfe, 0x80}};
 	const union ib_gid v4 = {.raw = {[10] = 0xff, 0xff, 230, 0, 0, 1}};
@@ -98,26 +98,26 @@ static void groups(unsigned dev)
 	CHECK(qp_attach_mcast(member[1].qp, &b, 0xc002) == 1);
 	CHECK(qp_attach_mcast(member[2].qp, &b, 0xc002) == 1);
 	send_to(dev, &member[0], &a, 0xc001, QKEY, "to a");
-	CHECK(received(&member[0], 0, "to a") == 1);
-	CHECK(received(&member[1], 1, "to a") == 1);
-	CHECK(received(&member[2], 2, "to a") == 0);
+	CHECK(count_received(&member[0], 0, "to a") == 1);
+	CHECK(count_received(&member[1], 1, "to a") == 1);
+	CHECK(count_received(&member[2], 2, "to a") == 0);
 	send_to(dev, &member[0], &b, 0xc002, QKEY, "to b");
-	CHECK(received(&member[0], 0, "") == 0);
-	CHECK(received(&member[1], 1, "to b") == 1);
-	CHECK(received(&member[2], 2, "to b") == 1);
+	CHECK(count_received(&member[0], 0, "") == 0);
+	CHECK(count_received(&member[1], 1, "to b") == 1);
+	CHECK(count_received(&member[2], 2, "to b") == 1);
 	/* wrong key; and on InfiniBand another LID is another group */
 	send_to(dev, &member[0], &b, 0xc002, QKEY + 1, "key");
 	send_to(dev, &member[0], &b, 0xc003, QKEY, "lid");
-	CHECK(received(&member[1], 1, "lid") == dev);
-	CHECK(received(&member[2], 2, "lid") == dev);
+	CHECK(count_received(&member[1], 1, "lid") == dev);
+	CHECK(count_received(&member[2], 2, "lid") == dev);
 
 	CHECK(!qp_detach_mcast(member[1].qp, &b, 0xc002));
 	send_to(dev, &member[0], &b, 0xc002, QKEY, "left");
-	CHECK(received(&member[1], 1, "") == 0 && received(&member[2], 2, "left") == 1);
+	CHECK(count_received(&member[1], 1, "") == 0 && count_received(&member[2], 2, "left") == 1);
 	/* a member that goes leaves */
 	device_qp_down(&member[1]);
 	send_to(dev, &member[0], &a, 0xc001, QKEY, "gone");
-	CHECK(received(&member[0], 0, "gone") == 1);
+	CHECK(count_received(&member[0], 0, "gone") == 1);
 	CHECK(atomic_load(&wire_counters(device.wire[dev])[PORT_MULTICAST_XMIT_PACKETS]) +
 		      atomic_load(&wire_counters(device.wire[dev])[PORT_MULTICAST_XMIT_PACKETS +
 								   SLOT_PORTS * PORT_COUNTERS]) >=
@@ -162,13 +162,13 @@ static void blocked_self(void)
 	trace_select("packet.dropped");
 	capture_begin();
 	send_to(0, &q, &a, 0xc001, QKEY, "self");
-	CHECK(strstr(capture_end(), "why=own-message") && received(&q, 0, "") == 0);
+	CHECK(strstr(capture_end(), "why=own-message") && count_received(&q, 0, "") == 0);
 	capture_begin();
 	send_to(0, &q, &a, 0xc002, QKEY, "lid");
-	CHECK(strstr(capture_end(), "why=no-member") && received(&q, 0, "") == 0);
+	CHECK(strstr(capture_end(), "why=no-member") && count_received(&q, 0, "") == 0);
 	trace_select("");
 	send_to(0, &member[0], &a, 0xc001, QKEY, "other");
-	CHECK(received(&q, 0, "other") == 1);
+	CHECK(count_received(&q, 0, "other") == 1);
 	device_qp_down(&q);
 	device_qp_down(&member[0]);
 	mkey_destroy(device.adapter[0], mr);
@@ -289,8 +289,8 @@ static void between_processes(void)
 int main(void)
 {
 	device_up(&device);
-	groups(0);
-	groups(1);
+	test_groups(0);
+	test_groups(1);
 	blocked_self();
 	device_down(&device);
 	between_processes();

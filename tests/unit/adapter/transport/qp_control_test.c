@@ -51,7 +51,7 @@ static void qp_control_case_down(struct qp_control_case *t)
 	device_down(&t->device);
 }
 
-static void post(struct qp_control_case *t)
+static void post_request(struct qp_control_case *t)
 {
 	struct device_wqe w;
 
@@ -68,7 +68,7 @@ static void test_doorbell_under_lock(void)
 
 	qp_control_case_up(&t);
 	qp_lock(t.a.qp);
-	post(&t);
+	post_request(&t);
 	CHECK(!device_cq_poll(&t.a.cq));
 	qp_unlock(t.a.qp);
 	CHECK(device_cq_poll(&t.a.cq));
@@ -85,7 +85,7 @@ static void *modify_in_vain(void *arg)
 	return NULL;
 }
 
-static void *modify(void *arg)
+static void *modify_loop(void *arg)
 {
 	const struct qp_attr attr = {.state = IB_QPS_RTS, .min_rnr_timer = 1};
 	struct qp_control_case *t = arg;
@@ -95,7 +95,7 @@ static void *modify(void *arg)
 	return NULL;
 }
 
-static void *query(void *arg)
+static void *query_loop(void *arg)
 {
 	struct qp_control_case *t = arg;
 
@@ -134,7 +134,7 @@ static void test_beside(void *(*control)(void *))
 	CHECK(!pthread_create(&thread, NULL, control, &t));
 	for (uint32_t i = 0; i < REQUESTS || t.controls < CONTROLS; i++) {
 		memset(t.src, (int)i, BYTES);
-		post(&t);
+		post_request(&t);
 		expect_completion(&t);
 		CHECK(!memcmp(t.src, t.dst, BYTES));
 	}
@@ -147,7 +147,7 @@ int main(void)
 {
 	test_doorbell_under_lock();
 	test_beside(modify_in_vain);
-	test_beside(modify);
-	test_beside(query);
+	test_beside(modify_loop);
+	test_beside(query_loop);
 	return 0;
 }

@@ -41,7 +41,7 @@ struct repeated_read_case {
 	unsigned finished[MAX_READ]; /* in which order answers came to their end */
 };
 
-static int64_t chunk(void *user, enum number_kind kind)
+static int64_t chunk_alloc(void *user, enum number_kind kind)
 {
 	struct test_device *r = user;
 
@@ -51,7 +51,7 @@ static int64_t chunk(void *user, enum number_kind kind)
 }
 
 /* An answer's packet: of which request, and are these its bytes? */
-static void answered(struct repeated_read_case *t, const struct pkt *p)
+static void note_answer(struct repeated_read_case *t, const struct pkt *p)
 {
 	uint32_t offset, at = 0;
 	unsigned i = 0;
@@ -74,13 +74,13 @@ static void answered(struct repeated_read_case *t, const struct pkt *p)
 	t->finished[t->order++ % MAX_READ] = i;
 }
 
-static void receive(void *user, const struct pkt *p)
+static void receive_packet(void *user, const struct pkt *p)
 {
 	struct repeated_read_case *t = user;
 
 	CHECK(pkt_props(p)->response);
 	if (pkt_op(p) != BTH_ACK)
-		answered(t, p);
+		note_answer(t, p);
 	else
 		t->naks += (p->aeth & AETH_KIND_MASK) == AETH_NAK;
 }
@@ -107,13 +107,13 @@ static void connect_qp(struct repeated_read_case *t)
 
 static void repeated_read_case_up(struct repeated_read_case *t)
 {
-	struct adapter_attr attr = {.number_chunk = chunk, .user = &t->device};
+	struct adapter_attr attr = {.number_chunk = chunk_alloc, .user = &t->device};
 
 	memset(t, 0, sizeof(*t));
 	t->fabric = test_fabric_create();
 	for (uint16_t s = 0; s < TEST_FABRIC_PORTS; s++) {
 		test_subnet_lid(&t->fabric->subnet, s, (uint16_t)(LID + s));
-		test_process_up(&t->st[s], t->fabric, s, receive, t);
+		test_process_up(&t->st[s], t->fabric, s, receive_packet, t);
 	}
 	attr.wire = t->st[0].wire;
 	t->device = (struct test_device){.subnet = &t->fabric->subnet, .silent = true};
@@ -138,7 +138,7 @@ static void repeated_read_case_down(struct repeated_read_case *t)
 }
 
 /* The responder's side runs, until it does nothing more. */
-static void respond(struct repeated_read_case *t)
+static void respond_all(struct repeated_read_case *t)
 {
 	for (unsigned i = 0; i < 20; i++) {
 		uint64_t never = UINT64_MAX;
@@ -152,14 +152,14 @@ static void respond(struct repeated_read_case *t)
 static void take_answers(struct repeated_read_case *t)
 {
 	for (unsigned i = 0; i < 100; i++) {
-		respond(t);
+		respond_all(t);
 		(void)wire_process_progress(t->st[1].host);
 	}
 	CHECK(t->qp.qp->resp.rd_answered == t->qp.qp->resp.rd_count);
 }
 
 /* Asks for a read from its byte from on. */
-static void ask(struct repeated_read_case *t, unsigned i, uint32_t from)
+static void ask_read(struct repeated_read_case *t, unsigned i, uint32_t from)
 {
 	struct pkt p = {
 		.opcode = BTH_RC | BTH_READ_REQUEST,
@@ -177,14 +177,14 @@ static void ask(struct repeated_read_case *t, unsigned i, uint32_t from)
 
 	t->read[i].got = from;
 	CHECK(wire_xmit(t->st[1].wire, &p) == WIRE_SENT);
-	respond(t);
+	respond_all(t);
 }
 
 static void ask_new(struct repeated_read_case *t, uint32_t bytes)
 {
 	t->read[t->reads] = (struct read){.psn = t->psn, .bytes = bytes};
 	t->psn = psn_add(t->psn, div_round_up(bytes, MTU));
-	ask(t, t->reads++, 0);
+	ask_read(t, t->reads++, 0);
 }
 
 static void expect_waiting(const struct repeated_read_case *t)
@@ -200,7 +200,7 @@ static void repeat_first(struct repeated_read_case *t, uint32_t second)
 	ask_new(t, second);
 	take_answers(t);
 	CHECK(t->read[0].rounds == 1 && t->read[1].rounds == 1);
-	ask(t, 0, 0);
+	ask_read(t, 0, 0);
 	expect_waiting(t);
 }
 
@@ -216,7 +216,7 @@ static void test_more(unsigned turns)
 		CHECK(!t.naks);
 		take_answers(&t);
 		CHECK(t.read[2 + 2 * i].rounds == 1 && t.read[3 + 2 * i].rounds == 1);
-		ask(&t, 2 + 2 * i, 0);
+		ask_read(&t, 2 + 2 * i, 0);
 		expect_waiting(&t);
 	}
 	CHECK(!t.naks && qp_state(t.qp.qp) == IB_QPS_RTR);
@@ -244,7 +244,7 @@ static void test_order(void)
 	static struct repeated_read_case t;
 
 	repeat_first(&t, SMALL);
-	ask(&t, 1, 0);
+	ask_read(&t, 1, 0);
 	take_answers(&t);
 	CHECK(t.read[0].rounds == 2 && t.read[1].rounds == 2);
 	CHECK(t.finished[2] == 0 && t.finished[3] == 1 && !t.naks);
@@ -257,7 +257,7 @@ static void test_rest(void)
 	static struct repeated_read_case t;
 
 	repeat_first(&t, LARGE);
-	ask(&t, 1, LARGE / 2);
+	ask_read(&t, 1, LARGE / 2);
 	take_answers(&t);
 	CHECK(t.read[1].rounds == 2 && t.finished[2] == 1 && !t.naks);
 	repeated_read_case_down(&t);

@@ -66,7 +66,7 @@ static void rnr_case_down(struct rnr_case *t)
 	device_down(&t->device);
 }
 
-static void post(struct rnr_case *t, uint8_t opcode, uint32_t bytes)
+static void post_request(struct rnr_case *t, uint8_t opcode, uint32_t bytes)
 {
 	struct device_wqe w;
 
@@ -78,7 +78,7 @@ static void post(struct rnr_case *t, uint8_t opcode, uint32_t bytes)
 	device_wqe_end(&w);
 }
 
-static const struct cqe64 *await(struct rnr_case *t, struct device_cq *cq)
+static const struct cqe64 *await_completion(struct rnr_case *t, struct device_cq *cq)
 {
 	const struct cqe64 *c;
 
@@ -93,12 +93,12 @@ static const struct cqe64 *await(struct rnr_case *t, struct device_cq *cq)
 
 static void expect_sent(struct rnr_case *t)
 {
-	CHECK(await(t, &t->a.cq)->op_own >> 4 == CQE_OP_REQ);
+	CHECK(await_completion(t, &t->a.cq)->op_own >> 4 == CQE_OP_REQ);
 }
 
 static void expect_received(struct rnr_case *t, uint8_t opcode, uint32_t bytes)
 {
-	const struct cqe64 *c = await(t, &t->b.cq);
+	const struct cqe64 *c = await_completion(t, &t->b.cq);
 	bool send = opcode == WQE_OP_SEND;
 
 	CHECK(c->op_own >> 4 == (send ? CQE_OP_RESP_SEND : CQE_OP_RESP_WRITE_IMM));
@@ -115,10 +115,10 @@ static void test_end_of_wait(uint8_t opcode, uint32_t bytes, bool more)
 	static struct rnr_case t;
 
 	rnr_case_up(&t);
-	post(&t, opcode, bytes);
+	post_request(&t, opcode, bytes);
 	CHECK(atomic_load(&t.a.qp->waiting) & QP_WAIT_RNR);
 	if (more)
-		post(&t, WQE_OP_RDMA_WRITE, 64);
+		post_request(&t, WQE_OP_RDMA_WRITE, 64);
 	device_recv(&t.b, t.dst, BYTES, t.rkey);
 	atomic_fetch_and(&t.a.qp->waiting, ~(unsigned)QP_WAIT_RNR);
 	device_ring(&t.a);
@@ -157,7 +157,7 @@ static void test_doorbells(uint8_t opcode, uint32_t bytes)
 	for (uint32_t i = 0; i < MESSAGES; i++) {
 		const struct cqe64 *c;
 
-		post(&t, opcode, bytes);
+		post_request(&t, opcode, bytes);
 		for (uint32_t n = 0; n < 50; n++)
 			device_ring(&t.a);
 		device_recv(&t.b, t.dst, BYTES, t.rkey);

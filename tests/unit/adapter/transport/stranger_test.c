@@ -25,7 +25,7 @@ static const struct kind {
 	{WQE_OP_ATOMIC_FA, BTH_ATOMIC_ACK, AETH_ACK | AETH_NO_CREDIT, CQE_OP_REQ, 0},
 };
 
-static void nothing(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
+static void ignore_tap(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
 {
 	(void)t, (void)at, (void)port_row, (void)p;
 }
@@ -43,7 +43,7 @@ static void post_request(const struct kind *k)
 }
 
 /* The response as side 1 would send it. */
-static struct pkt response(const struct kind *k, struct path *path)
+static struct pkt response_to(const struct kind *k, struct path *path)
 {
 	static const struct run run = {answer, 8};
 	const struct qp *from = pair.side[1].q.qp, *to = pair.side[0].q.qp;
@@ -67,7 +67,7 @@ static struct pkt response(const struct kind *k, struct path *path)
 }
 
 /* Side 0 hears it, and nothing else. */
-static const struct cqe64 *hear(const struct pkt *p)
+static const struct cqe64 *hear_packet(const struct pkt *p)
 {
 	const struct cqe64 *c = NULL;
 
@@ -89,25 +89,25 @@ static uint64_t pkey_violations(void)
 	return sum;
 }
 
-static void strangers(const struct kind *k)
+static void send_strangers(const struct kind *k)
 {
 	struct path path;
-	struct pkt p = response(k, &path);
+	struct pkt p = response_to(k, &path);
 
 	p.sqpn++; /* another queue pair of the same port */
-	CHECK(!hear(&p));
-	p = response(k, &path);
+	CHECK(!hear_packet(&p));
+	p = response_to(k, &path);
 	path.src_port = 0; /* that number at another port */
-	CHECK(!hear(&p));
-	p = response(k, &path);
+	CHECK(!hear_packet(&p));
+	p = response_to(k, &path);
 	p.pkey = 0x8123;
-	CHECK(!hear(&p));
+	CHECK(!hear_packet(&p));
 	CHECK(pkey_violations() == 1);
 }
 
-static void run(const struct kind *k, bool exposed, bool watched)
+static void run_kind(const struct kind *k, bool exposed, bool watched)
 {
-	struct tap tap = {.packet = nothing};
+	struct tap tap = {.packet = ignore_tap};
 	const struct cqe64 *c;
 	struct path path;
 	struct pkt p;
@@ -123,10 +123,10 @@ static void run(const struct kind *k, bool exposed, bool watched)
 	memset(pair.side[0].memory, 0, 8);
 	answer[0] = 0x1122334455667788;
 	post_request(k);
-	strangers(k);
+	send_strangers(k);
 	CHECK(!*(const uint64_t *)(const void *)pair.side[0].memory);
-	p = response(k, &path);
-	c = hear(&p);
+	p = response_to(k, &path);
+	c = hear_packet(&p);
 	CHECK(c && cqe_op(c) == k->cqe);
 	wire_tap_detach(pair.process[watched ? 0 : 1].host, &tap);
 	signed_pair_down(&pair);
@@ -138,6 +138,6 @@ int main(void)
 	test_fault_catch();
 	for (size_t i = 0; i < array_size(kinds); i++)
 		for (unsigned how = 0; how < 4; how++)
-			run(&kinds[i], how & 1, how & 2);
+			run_kind(&kinds[i], how & 1, how & 2);
 	return 0;
 }

@@ -55,7 +55,8 @@ static void uc_case_down(struct uc_case *t)
 }
 
 /* From a to b: the first bytes of src; a write is of message bytes. */
-static void packet(struct uc_case *t, uint8_t op, uint32_t bytes, uint32_t rkey, uint32_t message)
+static void send_packet(struct uc_case *t, uint8_t op, uint32_t bytes, uint32_t rkey,
+			uint32_t message)
 {
 	const struct run run = {t->src, bytes};
 	const struct ib_ah ah = {.dlid = 7, .port_num = 1};
@@ -81,12 +82,12 @@ static void packet(struct uc_case *t, uint8_t op, uint32_t bytes, uint32_t rkey,
 	t->psn = psn_add(t->psn, 1);
 }
 
-static void sent(struct uc_case *t, uint8_t op, uint32_t bytes)
+static void expect_sent(struct uc_case *t, uint8_t op, uint32_t bytes)
 {
-	packet(t, op, bytes, 0, 0);
+	send_packet(t, op, bytes, 0, 0);
 }
 
-static void expect(struct uc_case *t, uint8_t op, uint16_t index, uint32_t bytes)
+static void expect_cqe(struct uc_case *t, uint8_t op, uint16_t index, uint32_t bytes)
 {
 	const struct cqe64 *c = device_cq_poll(&t->b.cq);
 
@@ -100,16 +101,16 @@ static void expect(struct uc_case *t, uint8_t op, uint16_t index, uint32_t bytes
 static void expect_reuse(struct uc_case *t)
 {
 	CHECK(!device_cq_poll(&t->b.cq));
-	packet(t, BTH_WRITE_ONLY, 64, mkey_key(t->md), 64);
+	send_packet(t, BTH_WRITE_ONLY, 64, mkey_key(t->md), 64);
 	CHECK(!memcmp(t->dst, t->src, 64) && !device_cq_poll(&t->b.cq));
-	sent(t, BTH_SEND_ONLY, 100);
-	expect(t, CQE_OP_RESP_SEND, 0, 100);
-	packet(t, BTH_WRITE_ONLY_IMM, 64, mkey_key(t->md), 64);
-	expect(t, CQE_OP_RESP_WRITE_IMM, 1, 64);
-	sent(t, BTH_SEND_FIRST, MTU);
-	sent(t, BTH_SEND_LAST, 7);
-	expect(t, CQE_OP_RESP_SEND, 2, MTU + 7);
-	sent(t, BTH_SEND_ONLY, 100);
+	expect_sent(t, BTH_SEND_ONLY, 100);
+	expect_cqe(t, CQE_OP_RESP_SEND, 0, 100);
+	send_packet(t, BTH_WRITE_ONLY_IMM, 64, mkey_key(t->md), 64);
+	expect_cqe(t, CQE_OP_RESP_WRITE_IMM, 1, 64);
+	expect_sent(t, BTH_SEND_FIRST, MTU);
+	expect_sent(t, BTH_SEND_LAST, 7);
+	expect_cqe(t, CQE_OP_RESP_SEND, 2, MTU + 7);
+	expect_sent(t, BTH_SEND_ONLY, 100);
 	CHECK(!device_cq_poll(&t->b.cq));
 }
 
@@ -117,52 +118,52 @@ static void expect_reuse(struct uc_case *t)
 
 static void by_gap(struct uc_case *t)
 {
-	sent(t, BTH_SEND_FIRST, MTU);
+	expect_sent(t, BTH_SEND_FIRST, MTU);
 	t->psn = psn_add(t->psn, 5);
 }
 
 static void by_gap_in_midst(struct uc_case *t)
 {
-	sent(t, BTH_SEND_FIRST, MTU);
+	expect_sent(t, BTH_SEND_FIRST, MTU);
 	t->psn = psn_add(t->psn, 1);
-	sent(t, BTH_SEND_MIDDLE, MTU);
-	sent(t, BTH_SEND_LAST, 10);
+	expect_sent(t, BTH_SEND_MIDDLE, MTU);
+	expect_sent(t, BTH_SEND_LAST, 10);
 }
 
 static void by_old_numbers(struct uc_case *t)
 {
-	sent(t, BTH_SEND_FIRST, MTU);
+	expect_sent(t, BTH_SEND_FIRST, MTU);
 	t->psn = psn_add(t->psn, IB_PSN_MASK - 100);
 }
 
 /* The sender began anew and by chance with the number that was expected. */
 static void by_beginning(struct uc_case *t)
 {
-	sent(t, BTH_SEND_FIRST, MTU);
+	expect_sent(t, BTH_SEND_FIRST, MTU);
 }
 
 static void by_order(struct uc_case *t)
 {
-	sent(t, BTH_SEND_FIRST, MTU);
-	sent(t, BTH_WRITE_LAST, 10);
+	expect_sent(t, BTH_SEND_FIRST, MTU);
+	expect_sent(t, BTH_WRITE_LAST, 10);
 }
 
 static void by_short_middle(struct uc_case *t)
 {
-	sent(t, BTH_SEND_FIRST, MTU);
-	sent(t, BTH_SEND_MIDDLE, MTU - 1);
+	expect_sent(t, BTH_SEND_FIRST, MTU);
+	expect_sent(t, BTH_SEND_MIDDLE, MTU - 1);
 }
 
 static void by_read(struct uc_case *t)
 {
-	sent(t, BTH_SEND_FIRST, MTU);
-	sent(t, BTH_READ_REQUEST, 0);
+	expect_sent(t, BTH_SEND_FIRST, MTU);
+	expect_sent(t, BTH_READ_REQUEST, 0);
 }
 
 /* The last packet takes the receive, and then its bytes are refused. */
 static void by_key(struct uc_case *t)
 {
-	packet(t, BTH_WRITE_ONLY_IMM, 64, mkey_key(t->md) ^ 0x55, 64);
+	send_packet(t, BTH_WRITE_ONLY_IMM, 64, mkey_key(t->md) ^ 0x55, 64);
 }
 
 static void by_twice(struct uc_case *t)
@@ -174,7 +175,7 @@ static void by_twice(struct uc_case *t)
 
 static void by_write(struct uc_case *t)
 {
-	packet(t, BTH_WRITE_FIRST, MTU, mkey_key(t->md), 2 * MTU);
+	send_packet(t, BTH_WRITE_FIRST, MTU, mkey_key(t->md), 2 * MTU);
 	t->psn = psn_add(t->psn, 1);
 }
 
@@ -205,7 +206,7 @@ static void test_end_of_queue(void)
 	by_gap(&t);
 	CHECK(!qp_modify(t.b.qp, &err, IB_QP_STATE));
 	for (uint16_t i = 0; i < 3; i++)
-		expect(&t, CQE_OP_RESP_ERR, i, 0);
+		expect_cqe(&t, CQE_OP_RESP_ERR, i, 0);
 	CHECK(!device_cq_poll(&t.b.cq));
 	uc_case_down(&t);
 
@@ -217,11 +218,11 @@ static void test_end_of_queue(void)
 	t.b.rq_pi = 0;
 	device_connect(&t.device, 0, &t.a, &t.b);
 	t.psn = PSN;
-	sent(&t, BTH_SEND_ONLY, 100);
+	expect_sent(&t, BTH_SEND_ONLY, 100);
 	CHECK(!device_cq_poll(&t.b.cq));
 	device_recv(&t.b, t.received, BYTES, mkey_key(t.mr));
-	sent(&t, BTH_SEND_ONLY, 100);
-	expect(&t, CQE_OP_RESP_SEND, 0, 100);
+	expect_sent(&t, BTH_SEND_ONLY, 100);
+	expect_cqe(&t, CQE_OP_RESP_SEND, 0, 100);
 	uc_case_down(&t);
 }
 

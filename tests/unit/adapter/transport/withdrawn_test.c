@@ -68,7 +68,7 @@ static void withdrawn_case_down(struct withdrawn_case *t)
 
 /* Carries the first bytes of src, from this process's memory; unless it is withdrawn the next one
  * has the next number. */
-static void packet(struct withdrawn_case *t, uint8_t op, uint32_t bytes, bool withdrawn)
+static void send_packet(struct withdrawn_case *t, uint8_t op, uint32_t bytes, bool withdrawn)
 {
 	const _Atomic(uint32_t) word = withdrawn;
 	const struct run run = {t->src, bytes};
@@ -100,7 +100,7 @@ static void packet(struct withdrawn_case *t, uint8_t op, uint32_t bytes, bool wi
 		t->psn = psn_add(t->psn, 1);
 }
 
-static void expect(struct withdrawn_case *t, uint8_t op, uint16_t index, uint32_t bytes)
+static void expect_cqe(struct withdrawn_case *t, uint8_t op, uint16_t index, uint32_t bytes)
 {
 	const struct cqe64 *c = device_cq_poll(&t->b.cq);
 
@@ -115,18 +115,18 @@ static void test_again(void)
 
 	withdrawn_case_up(&t);
 	for (unsigned i = 0; i < 3; i++) {
-		packet(&t, BTH_SEND_ONLY, 700, LEAVES);
+		send_packet(&t, BTH_SEND_ONLY, 700, LEAVES);
 		CHECK(!device_cq_poll(&t.b.cq));
 	}
-	packet(&t, BTH_SEND_ONLY, 700, STAYS);
-	expect(&t, CQE_OP_RESP_SEND, 0, 700);
+	send_packet(&t, BTH_SEND_ONLY, 700, STAYS);
+	expect_cqe(&t, CQE_OP_RESP_SEND, 0, 700);
 	CHECK(!memcmp(t.received, t.src, 700));
 	/* in the midst of a message */
-	packet(&t, BTH_SEND_FIRST, MTU, STAYS);
-	packet(&t, BTH_SEND_LAST, 9, LEAVES);
+	send_packet(&t, BTH_SEND_FIRST, MTU, STAYS);
+	send_packet(&t, BTH_SEND_LAST, 9, LEAVES);
 	CHECK(!device_cq_poll(&t.b.cq));
-	packet(&t, BTH_SEND_LAST, 9, STAYS);
-	expect(&t, CQE_OP_RESP_SEND, 1, MTU + 9);
+	send_packet(&t, BTH_SEND_LAST, 9, STAYS);
+	expect_cqe(&t, CQE_OP_RESP_SEND, 1, MTU + 9);
 	withdrawn_case_down(&t);
 }
 
@@ -136,18 +136,18 @@ static void test_other_messages(void)
 	static struct withdrawn_case t;
 
 	withdrawn_case_up(&t);
-	packet(&t, BTH_SEND_ONLY, 700, LEAVES);
-	packet(&t, BTH_WRITE_ONLY, 64, STAYS);
+	send_packet(&t, BTH_SEND_ONLY, 700, LEAVES);
+	send_packet(&t, BTH_WRITE_ONLY, 64, STAYS);
 	CHECK(!memcmp(t.dst, t.src, 64) && !device_cq_poll(&t.b.cq));
-	packet(&t, BTH_WRITE_ONLY_IMM, 100, LEAVES);
+	send_packet(&t, BTH_WRITE_ONLY_IMM, 100, LEAVES);
 	CHECK(!device_cq_poll(&t.b.cq));
-	packet(&t, BTH_WRITE_ONLY_IMM, 100, STAYS);
-	expect(&t, CQE_OP_RESP_WRITE_IMM, 0, 100);
-	packet(&t, BTH_SEND_ONLY, 50, STAYS);
-	expect(&t, CQE_OP_RESP_SEND, 1, 50);
+	send_packet(&t, BTH_WRITE_ONLY_IMM, 100, STAYS);
+	expect_cqe(&t, CQE_OP_RESP_WRITE_IMM, 0, 100);
+	send_packet(&t, BTH_SEND_ONLY, 50, STAYS);
+	expect_cqe(&t, CQE_OP_RESP_SEND, 1, 50);
 	/* the last bytes, which programs look at, are not stored */
 	memset(t.dst, 0, BYTES);
-	packet(&t, BTH_WRITE_ONLY, 64, LEAVES);
+	send_packet(&t, BTH_WRITE_ONLY, 64, LEAVES);
 	CHECK(!t.dst[63] && !device_cq_poll(&t.b.cq));
 	withdrawn_case_down(&t);
 }
@@ -159,17 +159,17 @@ static void test_unreadable(void)
 	static struct withdrawn_case t;
 
 	withdrawn_case_up(&t);
-	packet(&t, BTH_SEND_FIRST, MTU, STAYS);
+	send_packet(&t, BTH_SEND_FIRST, MTU, STAYS);
 	t.nobody = true;
 	for (unsigned i = 0; i < 2; i++) {
 		atomic_store(&t.readable, READABLE_YES);
-		packet(&t, BTH_SEND_LAST, 9, STAYS);
+		send_packet(&t, BTH_SEND_LAST, 9, STAYS);
 		CHECK(atomic_load(&t.readable) == READABLE_NO && !device_cq_poll(&t.b.cq));
 		t.psn = psn_add(t.psn, IB_PSN_MASK);
 	}
 	t.nobody = false;
-	packet(&t, BTH_SEND_LAST, 9, STAYS);
-	expect(&t, CQE_OP_RESP_SEND, 0, MTU + 9);
+	send_packet(&t, BTH_SEND_LAST, 9, STAYS);
+	expect_cqe(&t, CQE_OP_RESP_SEND, 0, MTU + 9);
 	withdrawn_case_down(&t);
 }
 
@@ -180,7 +180,7 @@ static void test_flush(void)
 	static struct withdrawn_case t;
 
 	withdrawn_case_up(&t);
-	packet(&t, BTH_SEND_ONLY, 700, LEAVES);
+	send_packet(&t, BTH_SEND_ONLY, 700, LEAVES);
 	CHECK(!qp_modify(t.b.qp, &err, IB_QP_STATE));
 	for (uint16_t i = 0; i < RECEIVES; i++) {
 		const struct cqe64 *c = device_cq_poll(&t.b.cq);

@@ -30,7 +30,7 @@ struct xrc_case {
 	uint32_t lkey;
 };
 
-static void async(void *user, enum ib_event event)
+static void on_async(void *user, enum ib_event event)
 {
 	((struct device_qp *)user)->async[event]++;
 }
@@ -39,7 +39,7 @@ static void qps_up(struct xrc_case *t)
 {
 	struct adapter *a = t->device.adapter[t->dev];
 	struct qp_create_attr attr = {
-		.type = IB_QPT_XRC_TGT, .xrcdn = t->xrcdn, .async = async, .user = &t->tgt};
+		.type = IB_QPT_XRC_TGT, .xrcdn = t->xrcdn, .async = on_async, .user = &t->tgt};
 
 	t->ini.pdn = pd_alloc(a);
 	device_cq_up(&t->device, t->dev, &t->ini.cq);
@@ -51,7 +51,7 @@ static void qps_up(struct xrc_case *t)
 		.sq_buf = t->ini.sq,
 		.sq_blocks = DEVICE_BLOCKS,
 		.dbrec = t->ini.dbrec,
-		.async = async,
+		.async = on_async,
 		.user = &t->ini,
 	};
 	CHECK(!qp_create(a, &attr, &t->ini.qp));
@@ -61,8 +61,8 @@ static void qps_up(struct xrc_case *t)
 #define TO_RTR	(IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN | IB_QP_RQ_PSN)
 #define TO_RTS	(IB_QP_STATE | IB_QP_SQ_PSN | IB_QP_TIMEOUT)
 
-static void connect(struct xrc_case *t, struct device_qp *q, struct device_qp *peer, uint32_t rtr,
-		    uint32_t rts)
+static void connect_half(struct xrc_case *t, struct device_qp *q, struct device_qp *peer,
+			 uint32_t rtr, uint32_t rts)
 {
 	struct qp_attr attr;
 
@@ -87,8 +87,9 @@ static void xrc_case_up(struct xrc_case *t, unsigned dev)
 		device_srq_up(&t->device, dev, &t->srq[i], i == 2 ? t->other_xrcdn : t->xrcdn,
 			      UIDX + i);
 	qps_up(t);
-	connect(t, &t->tgt, &t->ini, IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER, 0);
-	connect(t, &t->ini, &t->tgt, 0, IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC);
+	connect_half(t, &t->tgt, &t->ini, IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER, 0);
+	connect_half(t, &t->ini, &t->tgt, 0,
+		     IB_QP_RETRY_CNT | IB_QP_RNR_RETRY | IB_QP_MAX_QP_RD_ATOMIC);
 	for (unsigned i = 0; i < BYTES; i++)
 		t->src[i] = (uint8_t)(i * 5 + (i >> 7));
 	t->lkey = device_mr(&t->device, dev, t->ini.pdn, t->src, BYTES, DEVICE_ALL_ACCESS, &t->ms);
@@ -105,8 +106,8 @@ static void xrc_case_down(struct xrc_case *t)
 	device_down(&t->device);
 }
 
-static void begin(struct xrc_case *t, struct device_wqe *w, uint8_t opcode, uint32_t imm,
-		  uint32_t srqn)
+static void begin_wqe(struct xrc_case *t, struct device_wqe *w, uint8_t opcode, uint32_t imm,
+		      uint32_t srqn)
 {
 	struct wqe_xrc x = {.xrc_srqn = be32_of(srqn)};
 
@@ -115,11 +116,11 @@ static void begin(struct xrc_case *t, struct device_wqe *w, uint8_t opcode, uint
 	w->at += sizeof(x);
 }
 
-static void send(struct xrc_case *t, uint32_t srqn, uint32_t len)
+static void post_send(struct xrc_case *t, uint32_t srqn, uint32_t len)
 {
 	struct device_wqe w;
 
-	begin(t, &w, WQE_OP_SEND_IMM, 0xabcd, srqn);
+	begin_wqe(t, &w, WQE_OP_SEND_IMM, 0xabcd, srqn);
 	device_wqe_data(&w, t->src, len, t->lkey);
 	device_wqe_end(&w);
 }
@@ -151,7 +152,7 @@ static void test_send(unsigned dev)
 		const struct cqe64 *c;
 
 		device_srq_post(s, BYTES);
-		send(&t, srq_number(s->srq), len);
+		post_send(&t, srq_number(s->srq), len);
 		expect_sent(&t, WQE_OP_SEND_IMM);
 		c = device_cq_poll(&s->cq);
 		CHECK(c && c->op_own >> 4 == CQE_OP_RESP_SEND_IMM);
@@ -176,7 +177,7 @@ static void test_remote_access(void)
 
 	xrc_case_up(&t, 0);
 	s = &t.srq[1];
-	begin(&t, &w, WQE_OP_RDMA_WRITE, 0, srq_number(s->srq));
+	begin_wqe(&t, &w, WQE_OP_RDMA_WRITE, 0, srq_number(s->srq));
 	device_wqe_raddr(&w, (uintptr_t)s->mem, s->key);
 	device_wqe_data(&w, t.src, BYTES, t.lkey);
 	device_wqe_end(&w);
@@ -184,7 +185,7 @@ static void test_remote_access(void)
 	CHECK(!memcmp(s->mem, t.src, BYTES));
 
 	memset(t.src, 0, BYTES);
-	begin(&t, &w, WQE_OP_RDMA_READ, 0, srq_number(s->srq));
+	begin_wqe(&t, &w, WQE_OP_RDMA_READ, 0, srq_number(s->srq));
 	device_wqe_raddr(&w, (uintptr_t)s->mem, s->key);
 	device_wqe_data(&w, t.src, BYTES, t.lkey);
 	device_wqe_end(&w);
@@ -192,7 +193,7 @@ static void test_remote_access(void)
 	CHECK(!memcmp(s->mem, t.src, BYTES));
 
 	memcpy(s->mem, &word, sizeof(word));
-	begin(&t, &w, WQE_OP_ATOMIC_FA, 0, srq_number(s->srq));
+	begin_wqe(&t, &w, WQE_OP_ATOMIC_FA, 0, srq_number(s->srq));
 	device_wqe_raddr(&w, (uintptr_t)s->mem, s->key);
 	device_wqe_atomic(&w, 2, 0);
 	device_wqe_data(&w, t.src, 8, t.lkey);
@@ -201,7 +202,7 @@ static void test_remote_access(void)
 	memcpy(&word, s->mem, sizeof(word));
 	CHECK(word == 42);
 
-	begin(&t, &w, WQE_OP_RDMA_WRITE, 0, srq_number(t.srq[0].srq));
+	begin_wqe(&t, &w, WQE_OP_RDMA_WRITE, 0, srq_number(t.srq[0].srq));
 	device_wqe_raddr(&w, (uintptr_t)s->mem, s->key);
 	device_wqe_data(&w, t.src, 8, t.lkey);
 	device_wqe_end(&w);
@@ -225,7 +226,7 @@ static void test_wrong_queue(void)
 		}
 		for (unsigned i = 0; i < SRQS; i++)
 			device_srq_post(&t.srq[i], BYTES);
-		send(&t, srqn, 100);
+		post_send(&t, srqn, 100);
 		expect_failed(&t, CQE_SYN_REM_INVAL_REQ);
 		for (unsigned i = 0; i < SRQS; i++)
 			CHECK(!device_cq_poll(&t.srq[i].cq));
@@ -241,7 +242,7 @@ static void test_not_ready(void)
 
 	xrc_case_up(&t, 0);
 	device_srq_post(&t.srq[0], BYTES);
-	send(&t, srq_number(t.srq[1].srq), 100);
+	post_send(&t, srq_number(t.srq[1].srq), 100);
 	CHECK(!device_cq_poll(&t.ini.cq) && !device_cq_poll(&t.srq[0].cq));
 	device_srq_post(&t.srq[1], BYTES);
 	while (!device_cq_poll(&t.srq[1].cq))

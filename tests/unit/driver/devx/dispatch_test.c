@@ -19,14 +19,14 @@ static struct test_device device;
 static struct uverbs_file u;
 static uint8_t in[512], out[1024];
 
-static void command(uint16_t opcode)
+static void run_command(uint16_t opcode)
 {
 	memset(in, 0, sizeof(in));
 	memset(out, 0xee, sizeof(out));
 	prm_set(in, CMD_IN_OPCODE, opcode);
 }
 
-static int other(uint16_t in_len, uint16_t out_len)
+static int other_command(uint16_t in_len, uint16_t out_len)
 {
 	struct ib_uverbs_attr attrs[] = {
 		attr_in(MLX5_IB_ATTR_DEVX_OTHER_CMD_IN, in, in_len),
@@ -37,7 +37,7 @@ static int other(uint16_t in_len, uint16_t out_len)
 				 array_size(attrs));
 }
 
-static int create(uint16_t in_len, uint64_t *handle)
+static int create_object(uint16_t in_len, uint64_t *handle)
 {
 	struct ib_uverbs_attr attrs[] = {
 		attr_handle(MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, 0),
@@ -52,7 +52,7 @@ static int create(uint16_t in_len, uint64_t *handle)
 	return ret;
 }
 
-static int destroy(uint64_t handle)
+static int destroy_object(uint64_t handle)
 {
 	struct ib_uverbs_attr attrs[] = {
 		attr_handle(MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE, handle),
@@ -62,7 +62,7 @@ static int destroy(uint64_t handle)
 				 attrs, array_size(attrs));
 }
 
-static int named(uint16_t method, uint64_t handle)
+static int named_method(uint16_t method, uint64_t handle)
 {
 	bool query = method == MLX5_IB_METHOD_DEVX_OBJ_QUERY;
 	struct ib_uverbs_attr attrs[] = {
@@ -87,53 +87,53 @@ static void expect_status(uint16_t opcode, enum cmd_status status, int err)
 	CHECK(prm_get32(out, CMD_OUT_SYNDROME) == ((uint32_t)opcode << 16 | (uint32_t)err));
 }
 
-static void methods(void)
+static void test_methods(void)
 {
-	command(0xfff);
-	CHECK(other(16, 16) == -EINVAL);
-	command(PRM_OP_NOP);
-	CHECK(other(16, 16) == -EOPNOTSUPP);
+	run_command(0xfff);
+	CHECK(other_command(16, 16) == -EINVAL);
+	run_command(PRM_OP_NOP);
+	CHECK(other_command(16, 16) == -EOPNOTSUPP);
 	/* each opcode has its method */
-	command(PRM_OP_ALLOC_PD);
-	CHECK(other(16, 16) == -EINVAL);
-	command(PRM_OP_NOP);
-	CHECK(create(16, NULL) == -EINVAL);
-	command(PRM_OP_CREATE_TIR);
-	CHECK(create(16, NULL) == -EOPNOTSUPP);
+	run_command(PRM_OP_ALLOC_PD);
+	CHECK(other_command(16, 16) == -EINVAL);
+	run_command(PRM_OP_NOP);
+	CHECK(create_object(16, NULL) == -EINVAL);
+	run_command(PRM_OP_CREATE_TIR);
+	CHECK(create_object(16, NULL) == -EOPNOTSUPP);
 	/* mailboxes hold a header */
-	command(PRM_OP_ALLOC_PD);
-	CHECK(create(15, NULL) == -EINVAL);
+	run_command(PRM_OP_ALLOC_PD);
+	CHECK(create_object(15, NULL) == -EINVAL);
 	/* for another function of the device */
 	prm_set(in, CMD_IN_VHCA_TUNNEL, 1);
-	CHECK(create(16, NULL) == -EINVAL);
+	CHECK(create_object(16, NULL) == -EINVAL);
 	/* a context without DEVX asks what there is, and makes nothing */
 	u.file.devx = false;
-	command(PRM_OP_ALLOC_PD);
-	CHECK(create(16, NULL) == -EINVAL);
-	command(PRM_OP_QUERY_HCA_VPORT_CONTEXT);
-	CHECK(other(16, HCA_VPORT_OUT_BYTES - 1) == -EREMOTEIO);
+	run_command(PRM_OP_ALLOC_PD);
+	CHECK(create_object(16, NULL) == -EINVAL);
+	run_command(PRM_OP_QUERY_HCA_VPORT_CONTEXT);
+	CHECK(other_command(16, HCA_VPORT_OUT_BYTES - 1) == -EREMOTEIO);
 	u.file.devx = true;
 	CHECK(out[0] != 0xee && !u.file.objects.limit);
 }
 
-static void mailboxes(void)
+static void test_mailboxes(void)
 {
-	command(PRM_OP_QUERY_HCA_VPORT_CONTEXT);
-	CHECK(other(16, HCA_VPORT_OUT_BYTES - 1) == -EREMOTEIO);
+	run_command(PRM_OP_QUERY_HCA_VPORT_CONTEXT);
+	CHECK(other_command(16, HCA_VPORT_OUT_BYTES - 1) == -EREMOTEIO);
 	expect_status(PRM_OP_QUERY_HCA_VPORT_CONTEXT, CMD_STATUS_BAD_OUTPUT_LEN, EINVAL);
 	CHECK(!out[HCA_VPORT_OUT_BYTES - 2] && out[HCA_VPORT_OUT_BYTES - 1] == 0xee);
-	command(PRM_OP_CREATE_MKEY);
-	CHECK(create(16, NULL) == -EREMOTEIO);
+	run_command(PRM_OP_CREATE_MKEY);
+	CHECK(create_object(16, NULL) == -EREMOTEIO);
 	expect_status(PRM_OP_CREATE_MKEY, CMD_STATUS_BAD_INPUT_LEN, EINVAL);
-	command(PRM_OP_CREATE_GENERAL_OBJECT);
+	run_command(PRM_OP_CREATE_GENERAL_OBJECT);
 	prm_set(in, GENERAL_IN_TYPE, 0x7777);
-	CHECK(create(16, NULL) == -EREMOTEIO);
+	CHECK(create_object(16, NULL) == -EREMOTEIO);
 	expect_status(PRM_OP_CREATE_GENERAL_OBJECT, CMD_STATUS_BAD_OP, EOPNOTSUPP);
 }
 
 static void psv_request(uint32_t pdn, unsigned count)
 {
-	command(PRM_OP_CREATE_PSV);
+	run_command(PRM_OP_CREATE_PSV);
 	prm_set(in, CREATE_PSV_PD, pdn);
 	prm_set(in, CREATE_PSV_COUNT, count);
 }
@@ -152,13 +152,13 @@ static int psv_make(uint64_t *handle)
 	return ret;
 }
 
-static void objects(void)
+static void test_objects(void)
 {
 	uint64_t pd, psv, mapping;
 	uint32_t pdn, number;
 
-	command(PRM_OP_ALLOC_PD);
-	CHECK(!create(16, &pd) && !prm_get(out, CMD_OUT_STATUS));
+	run_command(PRM_OP_ALLOC_PD);
+	CHECK(!create_object(16, &pd) && !prm_get(out, CMD_OUT_STATUS));
 	pdn = prm_get32(out, CMD_OUT_NUMBER);
 	/* the kernel lets through one at a time */
 	psv_request(pdn, 2);
@@ -170,24 +170,24 @@ static void objects(void)
 	psv_request(pdn, 1);
 	CHECK(!psv_make(&psv));
 	number = prm_get32(out, CREATE_PSV_INDEX);
-	CHECK(destroy(pd) == -EBUSY);
+	CHECK(destroy_object(pd) == -EBUSY);
 
 	/* the handle is of the object that the mailbox names, and of its kind */
-	command(PRM_OP_QUERY_MKEY);
+	run_command(PRM_OP_QUERY_MKEY);
 	prm_set(in, CMD_IN_NUMBER, number);
-	CHECK(named(MLX5_IB_METHOD_DEVX_OBJ_QUERY, psv) == -EINVAL);
-	CHECK(named(MLX5_IB_METHOD_DEVX_OBJ_QUERY, 99) == -ENOENT);
-	command(PRM_OP_MODIFY_RQ);
-	CHECK(named(MLX5_IB_METHOD_DEVX_OBJ_MODIFY, psv) == -EOPNOTSUPP);
-	CHECK(named(MLX5_IB_METHOD_DEVX_OBJ_QUERY, psv) == -EINVAL);
+	CHECK(named_method(MLX5_IB_METHOD_DEVX_OBJ_QUERY, psv) == -EINVAL);
+	CHECK(named_method(MLX5_IB_METHOD_DEVX_OBJ_QUERY, 99) == -ENOENT);
+	run_command(PRM_OP_MODIFY_RQ);
+	CHECK(named_method(MLX5_IB_METHOD_DEVX_OBJ_MODIFY, psv) == -EOPNOTSUPP);
+	CHECK(named_method(MLX5_IB_METHOD_DEVX_OBJ_QUERY, psv) == -EINVAL);
 
 	/* a kind that has nothing of the device */
-	command(PRM_OP_CREATE_GENERAL_OBJECT);
+	run_command(PRM_OP_CREATE_GENERAL_OBJECT);
 	prm_set(in, GENERAL_IN_TYPE, GENERAL_AV_QP_MAPPING);
-	CHECK(create(AV_QP_MAPPING_IN_BYTES, &mapping) == 0 && !destroy(mapping));
+	CHECK(create_object(AV_QP_MAPPING_IN_BYTES, &mapping) == 0 && !destroy_object(mapping));
 
-	CHECK(!destroy(psv) && destroy(psv) == -ENOENT);
-	CHECK(!destroy(pd));
+	CHECK(!destroy_object(psv) && destroy_object(psv) == -ENOENT);
+	CHECK(!destroy_object(pd));
 }
 
 int main(void)
@@ -195,9 +195,9 @@ int main(void)
 	device_up(&device);
 	uverbs_file_up(&u);
 	u.hca.adapter = device.adapter[0];
-	methods();
-	mailboxes();
-	objects();
+	test_methods();
+	test_mailboxes();
+	test_objects();
 	uverbs_file_down(&u);
 	device_down(&device);
 	return 0;

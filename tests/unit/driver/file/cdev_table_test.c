@@ -22,12 +22,12 @@ static void count_release(struct cdev_file *f)
 
 static const struct cdev_ops ops = {.last_close = count_close, .release = count_release};
 
-static void expect(unsigned closes, unsigned releases)
+static void expect_calls(unsigned closes, unsigned releases)
 {
 	CHECK(closed == closes && released == releases);
 }
 
-static void numbers(void)
+static void test_numbers(void)
 {
 	const int wrong[] = {-1, INT_MIN, (int)CDEV_MAX_FDS, INT_MAX};
 	struct cdev_file f;
@@ -40,7 +40,7 @@ static void numbers(void)
 		CHECK(!cdev_install(7, &f));
 		cdev_table_dup(7, wrong[i]);
 		cdev_table_dup(wrong[i], 7); /* 7 is nothing of ours any more */
-		expect((unsigned)i + 1, (unsigned)i + 1);
+		expect_calls((unsigned)i + 1, (unsigned)i + 1);
 		cdev_file_init(&f, &ops);
 	}
 	CHECK(!cdev_install((int)CDEV_MAX_FDS - 1, &f) && cdev_peek((int)CDEV_MAX_FDS - 1) == &f);
@@ -48,7 +48,7 @@ static void numbers(void)
 	closed = released = 0;
 }
 
-static void life(void)
+static void test_life(void)
 {
 	struct cdev_file a, b;
 
@@ -59,25 +59,25 @@ static void life(void)
 	cdev_table_dup(3, 3);
 	cdev_table_clear(3);
 	cdev_table_clear(3);
-	expect(0, 0);
+	expect_calls(0, 0);
 	CHECK(!cdev_get(3) && cdev_get(5) == &a);
 	/* a user in flight keeps it, not open but there */
 	cdev_table_clear(5);
-	expect(1, 0);
+	expect_calls(1, 0);
 	cdev_put(&a);
-	expect(1, 1);
+	expect_calls(1, 1);
 	/* a descriptor on top of one whose close we did not see */
 	cdev_file_init(&a, &ops);
 	CHECK(!cdev_install(4, &a));
-	expect(2, 2);
+	expect_calls(2, 2);
 	/* a duplicate of what is not ours */
 	cdev_table_dup(9, 4);
-	expect(3, 3);
+	expect_calls(3, 3);
 	closed = released = 0;
 }
 
 /* A child of fork(2) touches nothing of its parent's files. */
-static void forked(void)
+static void test_forked(void)
 {
 	struct cdev_file a, own;
 
@@ -88,15 +88,15 @@ static void forked(void)
 	CHECK(!cdev_peek(3) && cdev_table_load(3) == &a);
 	CHECK(!cdev_install(4, &own) && cdev_peek(4) == &own);
 	cdev_table_clear(3);
-	expect(0, 0);
+	expect_calls(0, 0);
 	cdev_table_clear(4);
-	expect(1, 1);
+	expect_calls(1, 1);
 }
 
 int main(void)
 {
-	numbers();
-	life();
-	forked();
+	test_numbers();
+	test_life();
+	test_forked();
 	return 0;
 }

@@ -28,7 +28,7 @@ static struct {
 	int number;
 } seen;
 
-static void note(unsigned which, const void *object, const void *first, const void *second)
+static void note_cqes(unsigned which, const void *object, const void *first, const void *second)
 {
 	seen.which = which;
 	seen.object = object;
@@ -58,7 +58,7 @@ static void expect_call(unsigned which, const void *object, const void *first, c
 #define START_POLL(i)                                                               \
 	static int start_poll_##i(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *a) \
 	{                                                                           \
-		note(i, cq, a, NULL);                                               \
+		note_cqes(i, cq, a, NULL);                                          \
 		return RESULT(i);                                                   \
 	}
 ALL_26(START_POLL)
@@ -69,7 +69,7 @@ static start_poll_fn *const start_polls[] = {ALL_26(START_POLL_NAME)};
 #define WR_COMPLETE(i)                                   \
 	static int wr_complete_##i(struct ibv_qp_ex *qp) \
 	{                                                \
-		note(i, qp, NULL, NULL);                 \
+		note_cqes(i, qp, NULL, NULL);            \
 		return RESULT(i);                        \
 	}
 SOME_6(WR_COMPLETE)
@@ -81,7 +81,7 @@ static wr_complete_fn *const wr_completes[] = {SOME_6(WR_COMPLETE_NAME)};
 	static int wq_post_recv_##i(struct ibv_wq *wq, struct ibv_recv_wr *wr, \
 				    struct ibv_recv_wr **bad)                  \
 	{                                                                      \
-		note(i, wq, wr, bad);                                          \
+		note_cqes(i, wq, wr, bad);                                     \
 		return RESULT(i);                                              \
 	}
 SOME_6(WQ_POST_RECV)
@@ -93,7 +93,7 @@ static wq_post_recv_fn *const wq_post_recvs[] = {SOME_6(WQ_POST_RECV_NAME)};
 	static int post_send_##i(struct ibv_qp *qp, struct ibv_send_wr *wr, \
 				 struct ibv_send_wr **bad)                  \
 	{                                                                   \
-		note(i, qp, wr, bad);                                       \
+		note_cqes(i, qp, wr, bad);                                  \
 		return RESULT(i);                                           \
 	}
 SOME_6(POST_SEND)
@@ -103,14 +103,14 @@ static post_send_fn *const post_sends[] = {SOME_6(POST_SEND_NAME)};
 
 static int poll_cq(struct ibv_cq *cq, int entries, struct ibv_wc *wc)
 {
-	note(0, cq, wc, NULL);
+	note_cqes(0, cq, wc, NULL);
 	seen.number = entries;
 	return -7;
 }
 
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
-	note(1, qp, wr, bad);
+	note_cqes(1, qp, wr, bad);
 	return 5;
 }
 

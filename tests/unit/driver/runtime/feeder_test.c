@@ -131,7 +131,7 @@ static void wait_asleep(struct fed *f)
 
 /* ---- what there is in this program ---- */
 
-static unsigned threads(const char *wanted)
+static unsigned count_threads(const char *wanted)
 {
 	DIR *tasks = opendir("/proc/self/task");
 	const struct dirent *e;
@@ -153,7 +153,7 @@ static unsigned threads(const char *wanted)
 	return n;
 }
 
-static unsigned descriptors(void)
+static unsigned count_descriptors(void)
 {
 	unsigned n = 0;
 
@@ -181,7 +181,7 @@ static void test_no_descriptor(void)
 	fed_up(&f, false);
 	CHECK(!engine_start(&f.process));
 	wait_asleep(&f);
-	CHECK(!threads("softhca-feeder\n"));
+	CHECK(!count_threads("softhca-feeder\n"));
 	engine_stop(&f.process);
 	fed_down(&f);
 }
@@ -194,20 +194,20 @@ static void test_wakes(void)
 	struct fed f;
 
 	fed_up(&f, true);
-	before = descriptors();
+	before = count_descriptors();
 	hidden = hidden_descriptors();
 	CHECK(!engine_start(&f.process));
-	CHECK(descriptors() == before + 2 && hidden_descriptors() == hidden + 2);
+	CHECK(count_descriptors() == before + 2 && hidden_descriptors() == hidden + 2);
 	for (unsigned i = 0; i < 200; i++) {
 		wait_asleep(&f);
 		send_bytes(&f, 1 + i % 40);
 		sent += 1 + i % 40;
 		wait_drained(&f, sent);
 	}
-	CHECK(threads("softhca-feeder\n") == 1);
+	CHECK(count_threads("softhca-feeder\n") == 1);
 	engine_stop(&f.process);
-	CHECK(!threads("softhca-feeder\n") && !threads("softhca-engine\n"));
-	CHECK(hidden_descriptors() == hidden && descriptors() == before);
+	CHECK(!count_threads("softhca-feeder\n") && !count_threads("softhca-engine\n"));
+	CHECK(hidden_descriptors() == hidden && count_descriptors() == before);
 	fed_down(&f);
 }
 
@@ -270,7 +270,7 @@ static void test_fork(void)
 	CHECK(child >= 0);
 	if (!child) {
 		hidden_fork_child();
-		CHECK(!hidden_descriptors() && !threads("softhca-feeder\n"));
+		CHECK(!hidden_descriptors() && !count_threads("softhca-feeder\n"));
 		_exit(0);
 	}
 	CHECK(waitpid(child, &status, 0) == child && !status);
@@ -299,7 +299,7 @@ static void test_closed_behind_its_back(void)
 		wait_drained(&f, sent += 2);
 	}
 	engine_stop(&f.process);
-	CHECK(!threads("softhca-feeder\n"));
+	CHECK(!count_threads("softhca-feeder\n"));
 	fed_down(&f);
 }
 
@@ -334,7 +334,7 @@ static void test_no_descriptors_left(void)
 	CHECK(!setrlimit(RLIMIT_NOFILE, &none));
 	CHECK(engine_start(&f.process) == -EMFILE && !f.process.engine);
 	CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
-	CHECK(!threads("softhca-feeder\n") && !threads("softhca-engine\n"));
+	CHECK(!count_threads("softhca-feeder\n") && !count_threads("softhca-engine\n"));
 	CHECK(hidden_descriptors() == hidden);
 	CHECK(!engine_start(&f.process));
 	send_bytes(&f, 1);

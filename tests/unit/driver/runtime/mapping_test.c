@@ -17,7 +17,7 @@
 #define PAGES 8u
 #define BYTES ((size_t)PAGES * PAGE)
 
-static uint8_t *map(int flags, int fd)
+static uint8_t *map_memory(int flags, int fd)
 {
 	/* A page on each side that is not there, so that the kernel joins it with nothing. */
 	uint8_t *p = mmap(NULL, BYTES + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -30,20 +30,20 @@ static uint8_t *map(int flags, int fd)
 
 static uint8_t *map_private(void)
 {
-	return map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	return map_memory(MAP_PRIVATE | MAP_ANONYMOUS, -1);
 }
 
-static void unmap(uint8_t *p)
+static void unmap_memory(uint8_t *p)
 {
 	CHECK(!munmap(p - PAGE, BYTES + 2 * PAGE));
 }
 
-static bool plain(const uint8_t *p, size_t bytes)
+static bool is_plain(const uint8_t *p, size_t bytes)
 {
 	return mappings_plain((uintptr_t)p, (uintptr_t)p + bytes);
 }
 
-static bool served(const uint8_t *p, size_t bytes)
+static bool is_served(const uint8_t *p, size_t bytes)
 {
 	return mappings_served((uintptr_t)p, (uintptr_t)p + bytes);
 }
@@ -61,8 +61,8 @@ static bool is_writable(const struct vma *v, const void *arg)
 	return v->perms[1] == 'w';
 }
 
-static bool all(const uint8_t *p, size_t bytes, bool (*ok)(const struct vma *, const void *),
-		const void *arg)
+static bool all_pages(const uint8_t *p, size_t bytes, bool (*ok)(const struct vma *, const void *),
+		      const void *arg)
 {
 	return mappings_all((uintptr_t)p, (uintptr_t)p + bytes, ok, arg);
 }
@@ -72,24 +72,25 @@ static void test_all(void)
 	uint8_t *p = map_private();
 	unsigned n = 0, *count = &n;
 
-	CHECK(all(p, BYTES, count_and_accept, &count) && n == 1);
+	CHECK(all_pages(p, BYTES, count_and_accept, &count) && n == 1);
 	CHECK(!mprotect(p + 2 * PAGE, PAGE, PROT_READ));
 	n = 0;
-	CHECK(all(p, BYTES, count_and_accept, &count) && n == 3);
-	CHECK(all(p, 2 * PAGE, is_writable, NULL) && !all(p, 2 * PAGE + 1, is_writable, NULL));
+	CHECK(all_pages(p, BYTES, count_and_accept, &count) && n == 3);
+	CHECK(all_pages(p, 2 * PAGE, is_writable, NULL) &&
+	      !all_pages(p, 2 * PAGE + 1, is_writable, NULL));
 	/* a gap in the middle, and at the end */
 	CHECK(!munmap(p + 4 * PAGE, PAGE));
-	CHECK(!all(p, BYTES, count_and_accept, &count));
-	CHECK(!all(p + 3 * PAGE, PAGE + 1, count_and_accept, &count));
-	CHECK(all(p + 3 * PAGE, PAGE, count_and_accept, &count));
-	unmap(p);
+	CHECK(!all_pages(p, BYTES, count_and_accept, &count));
+	CHECK(!all_pages(p + 3 * PAGE, PAGE + 1, count_and_accept, &count));
+	CHECK(all_pages(p + 3 * PAGE, PAGE, count_and_accept, &count));
+	unmap_memory(p);
 }
 
 static void expect_not_plain(uint8_t *p)
 {
-	CHECK(!plain(p, BYTES) && !plain(p + 3 * PAGE, PAGE) && !plain(p, 3 * PAGE + 1));
-	CHECK(plain(p, 3 * PAGE) && plain(p + 4 * PAGE, 4 * PAGE));
-	unmap(p);
+	CHECK(!is_plain(p, BYTES) && !is_plain(p + 3 * PAGE, PAGE) && !is_plain(p, 3 * PAGE + 1));
+	CHECK(is_plain(p, 3 * PAGE) && is_plain(p + 4 * PAGE, 4 * PAGE));
+	unmap_memory(p);
 }
 
 /* Whatever the program has asked for one page counts for that page alone. */
@@ -99,7 +100,7 @@ static void test_plain(void)
 	void *heap = malloc(100);
 	int fd;
 
-	CHECK(plain(p, BYTES) && plain(p + 100, 1) && plain(heap, 100));
+	CHECK(is_plain(p, BYTES) && is_plain(p + 100, 1) && is_plain(heap, 100));
 	free(heap);
 	CHECK(!mprotect(p + 3 * PAGE, PAGE, PROT_READ));
 	expect_not_plain(p);
@@ -131,9 +132,9 @@ static void test_plain(void)
 	expect_not_plain(p);
 	close(fd);
 
-	p = map(MAP_SHARED | MAP_ANONYMOUS, -1);
-	CHECK(!plain(p, BYTES));
-	unmap(p);
+	p = map_memory(MAP_SHARED | MAP_ANONYMOUS, -1);
+	CHECK(!is_plain(p, BYTES));
+	unmap_memory(p);
 }
 
 static void test_protection_key(void)
@@ -160,19 +161,19 @@ static void test_served(void)
 		.mode = UFFDIO_REGISTER_MODE_MISSING,
 	};
 
-	CHECK(!served(p, BYTES));
+	CHECK(!is_served(p, BYTES));
 	if (fd < 0 || ioctl(fd, UFFDIO_API, &api)) {
 		printf("userfaultfd is not tried: %s\n", strerror(errno));
 		return;
 	}
 	CHECK(!ioctl(fd, UFFDIO_REGISTER, &r));
-	CHECK(served(p, BYTES) && served(p + 3 * PAGE, 1) && served(p, 3 * PAGE + 1));
-	CHECK(!served(p, 3 * PAGE) && !served(p + 4 * PAGE, 4 * PAGE));
+	CHECK(is_served(p, BYTES) && is_served(p + 3 * PAGE, 1) && is_served(p, 3 * PAGE + 1));
+	CHECK(!is_served(p, 3 * PAGE) && !is_served(p + 4 * PAGE, 4 * PAGE));
 	/* a gap in front of it hides nothing, and is served by nobody */
 	CHECK(!munmap(p + PAGE, PAGE));
-	CHECK(served(p, BYTES) && !served(p, 3 * PAGE));
-	CHECK(!plain(p + 3 * PAGE, PAGE) && plain(p + 2 * PAGE, PAGE));
-	unmap(p);
+	CHECK(is_served(p, BYTES) && !is_served(p, 3 * PAGE));
+	CHECK(!is_plain(p + 3 * PAGE, PAGE) && is_plain(p + 2 * PAGE, PAGE));
+	unmap_memory(p);
 	close(fd);
 }
 

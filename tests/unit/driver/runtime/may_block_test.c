@@ -24,7 +24,7 @@
 
 static uint8_t data[4] = {1, 2, 3, 4};
 
-static uint8_t *map(int flags, int fd)
+static uint8_t *map_memory(int flags, int fd)
 {
 	void *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, flags, fd, 0);
 
@@ -40,11 +40,11 @@ static bool may_block(const void *p, uint64_t bytes)
 static void test_memory(void)
 {
 	int fd = memfd_create("file", MFD_CLOEXEC);
-	uint8_t *private = map(MAP_PRIVATE | MAP_ANONYMOUS, -1),
-		*shared = map(MAP_SHARED | MAP_ANONYMOUS, -1), *file;
+	uint8_t *private = map_memory(MAP_PRIVATE | MAP_ANONYMOUS, -1),
+		*shared = map_memory(MAP_SHARED | MAP_ANONYMOUS, -1), *file;
 
 	CHECK(fd >= 0 && !ftruncate(fd, BYTES));
-	file = map(MAP_SHARED, fd);
+	file = map_memory(MAP_SHARED, fd);
 	CHECK(!may_block(private, BYTES) && !may_block(shared, BYTES) && !may_block(file, BYTES));
 	CHECK(!may_block(&fd, sizeof(fd)));
 	/* what is not there, also in part */
@@ -124,7 +124,7 @@ static void test_fuse(void)
 	CHECK(!pthread_create(&thread, NULL, fuse_serve, &fuse));
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	CHECK(fd >= 0);
-	p = map(MAP_PRIVATE, fd);
+	p = map_memory(MAP_PRIVATE, fd);
 	CHECK(may_block(p, BYTES) && may_block(p + PAGE, 1));
 	/* and when the mount has no name any more */
 	CHECK(!umount2(path, MNT_DETACH) && may_block(p, BYTES));
@@ -149,7 +149,7 @@ static int serving_open(void)
 	return fd;
 }
 
-static void serve(int fd, const uint8_t *p, uint64_t bytes)
+static void serve_faults(int fd, const uint8_t *p, uint64_t bytes)
 {
 	struct uffdio_register r = {
 		.range = {(uintptr_t)p, bytes},
@@ -163,35 +163,35 @@ static void serve(int fd, const uint8_t *p, uint64_t bytes)
 static void test_served(void)
 {
 	int fd = serving_open();
-	uint8_t *p = map(MAP_PRIVATE | MAP_ANONYMOUS, -1), *moved;
+	uint8_t *p = map_memory(MAP_PRIVATE | MAP_ANONYMOUS, -1), *moved;
 	struct uffdio_range range = {(uintptr_t)p + 2 * PAGE, 2 * PAGE};
 
 	if (fd < 0) {
 		printf("userfaultfd is not tried: %s\n", strerror(errno));
 		return;
 	}
-	serve(fd, p + 2 * PAGE, 2 * PAGE);
+	serve_faults(fd, p + 2 * PAGE, 2 * PAGE);
 	CHECK(may_block(p, BYTES) && may_block(p + 3 * PAGE, 1) && may_block(p, 2 * PAGE + 1));
 	CHECK(!may_block(p, 2 * PAGE) && !may_block(p + 4 * PAGE, PAGE));
 	/* taken back, and again */
 	CHECK(!ioctl(fd, UFFDIO_UNREGISTER, &range) && !may_block(p, BYTES));
-	serve(fd, p + 2 * PAGE, 2 * PAGE);
+	serve_faults(fd, p + 2 * PAGE, 2 * PAGE);
 	CHECK(may_block(p, BYTES));
 	/* of many, each is known */
 	for (unsigned i = 0; i < 100; i++) {
-		uint8_t *other = map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
+		uint8_t *other = map_memory(MAP_PRIVATE | MAP_ANONYMOUS, -1);
 
-		serve(fd, other + PAGE, PAGE);
+		serve_faults(fd, other + PAGE, PAGE);
 		CHECK(may_block(other, BYTES) && !may_block(other, PAGE));
 		CHECK(may_block(p, BYTES));
 	}
 	moved = mremap(p + 2 * PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
-		       map(MAP_PRIVATE | MAP_ANONYMOUS, -1));
+		       map_memory(MAP_PRIVATE | MAP_ANONYMOUS, -1));
 	CHECK(moved != MAP_FAILED);
 	userfault_moved((uintptr_t)p + 2 * PAGE, 2 * PAGE, (uintptr_t)moved);
 	/* the kernel ends it there, as nobody asked to hear of moves */
 	CHECK(!may_block(moved, 2 * PAGE));
-	serve(fd, moved, 2 * PAGE);
+	serve_faults(fd, moved, 2 * PAGE);
 	CHECK(may_block(moved, 2 * PAGE));
 	close(fd);
 	CHECK(!may_block(moved, 2 * PAGE));

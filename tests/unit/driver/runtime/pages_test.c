@@ -32,7 +32,7 @@ static bool is_filled(const uint8_t *p)
 	return true;
 }
 
-static bool replace(const uint8_t *p, int fd, uint64_t offset)
+static bool replace_pages(const uint8_t *p, int fd, uint64_t offset)
 {
 	return pages_replace((uintptr_t)p, BYTES, fd, offset);
 }
@@ -44,7 +44,7 @@ static void test_there_and_back(void)
 	struct vma v;
 
 	CHECK(fd >= 0 && !ftruncate(fd, 4 * BYTES));
-	CHECK(replace(p, fd, 2 * BYTES) && is_filled(p));
+	CHECK(replace_pages(p, fd, 2 * BYTES) && is_filled(p));
 	CHECK(vma_at((uintptr_t)p, &v) && v.inode && v.perms[3] == 's' && v.offset == 2 * BYTES);
 	/* it is the file, both ways */
 	p[5] = 0xaa;
@@ -52,7 +52,7 @@ static void test_there_and_back(void)
 	CHECK(pwrite(fd, "b", 1, 2 * BYTES + 6) == 1 && p[6] == 'b');
 	CHECK(pread(fd, &other, 1, BYTES + 5) == 1 && !other);
 
-	CHECK(replace(p, -1, 0));
+	CHECK(replace_pages(p, -1, 0));
 	CHECK(vma_at((uintptr_t)p, &v) && !v.inode && !strcmp(v.perms, "rw-p"));
 	CHECK(p[5] == 0xaa && p[6] == 'b');
 	p[5] = 1;
@@ -61,7 +61,7 @@ static void test_there_and_back(void)
 	close(fd);
 }
 
-static unsigned mappings(void)
+static unsigned count_mappings(void)
 {
 	char *list = vma_list();
 	const char *at = list;
@@ -82,19 +82,19 @@ static void test_refused(void)
 	unsigned before;
 
 	CHECK(!mprotect(p + 3 * PAGE, PAGE, PROT_NONE));
-	before = mappings();
-	CHECK(!replace(p, -1, 0) && mappings() == before);
+	before = count_mappings();
+	CHECK(!replace_pages(p, -1, 0) && count_mappings() == before);
 	CHECK(!mprotect(p + 3 * PAGE, PAGE, PROT_READ | PROT_WRITE));
-	CHECK(!replace(p, 1000, 0) && is_filled(p));
+	CHECK(!replace_pages(p, 1000, 0) && is_filled(p));
 	munmap(p, BYTES);
-	CHECK(!replace(p, -1, 0));
+	CHECK(!replace_pages(p, -1, 0));
 }
 
 static uint8_t *counted;
 static volatile sig_atomic_t runs;
 
 /* A program's handler that stores into the pages. */
-static void count(int sig)
+static void count_signal(int sig)
 {
 	(void)sig;
 	runs++;
@@ -104,7 +104,7 @@ static void count(int sig)
 /* However the signals fall, no store of the handler's is lost. */
 static void test_signals(void)
 {
-	struct sigaction sa = {.sa_handler = count, .sa_flags = SA_RESTART};
+	struct sigaction sa = {.sa_handler = count_signal, .sa_flags = SA_RESTART};
 	const struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
 	sigset_t before, after;
 
@@ -113,7 +113,7 @@ static void test_signals(void)
 	CHECK(!sigaction(SIGALRM, &sa, NULL) && !sigprocmask(SIG_BLOCK, NULL, &before));
 	CHECK(!setitimer(ITIMER_REAL, &often, NULL));
 	for (unsigned i = 0; i < 4000 || !runs; i++)
-		CHECK(replace(counted, -1, 0));
+		CHECK(replace_pages(counted, -1, 0));
 	CHECK(!setitimer(ITIMER_REAL, &never, NULL) && !sigprocmask(SIG_BLOCK, NULL, &after));
 	CHECK(*(uint64_t *)(void *)counted == (uint64_t)runs);
 	for (int sig = 1; sig < NSIG; sig++)

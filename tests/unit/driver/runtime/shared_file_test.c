@@ -13,7 +13,7 @@
 #define PAGE  4096u
 #define BYTES (8 * PAGE)
 
-static uint8_t *map(int fd, int flags, uint64_t offset)
+static uint8_t *map_memory(int fd, int flags, uint64_t offset)
 {
 	void *p = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, flags, fd, (off_t)offset);
 
@@ -21,7 +21,7 @@ static uint8_t *map(int fd, int flags, uint64_t offset)
 	return p;
 }
 
-static bool find(const void *p, uint64_t bytes, struct shared_range *r)
+static bool find_shared(const void *p, uint64_t bytes, struct shared_range *r)
 {
 	return shared_file_find((uintptr_t)p, bytes, r);
 }
@@ -43,24 +43,24 @@ static void test_memfd(void)
 	uint8_t *p;
 
 	CHECK(fd >= 0 && !ftruncate(fd, 2 * BYTES));
-	p = map(fd, MAP_SHARED, PAGE);
-	CHECK(find(p + 100, 50, &r) && r.offset == PAGE + 100);
+	p = map_memory(fd, MAP_SHARED, PAGE);
+	CHECK(find_shared(p + 100, 50, &r) && r.offset == PAGE + 100);
 	is_file(&r, fd, 2 * BYTES);
 	/* two mappings that go on where the file does */
 	CHECK(!mprotect(p + PAGE, PAGE, PROT_READ));
-	CHECK(find(p, BYTES, &r) && r.offset == PAGE);
+	CHECK(find_shared(p, BYTES, &r) && r.offset == PAGE);
 	is_file(&r, fd, 2 * BYTES);
-	CHECK(!find(p, BYTES + 16 * PAGE, &r) && !find(p, UINT64_MAX, &r));
+	CHECK(!find_shared(p, BYTES + 16 * PAGE, &r) && !find_shared(p, UINT64_MAX, &r));
 	/* the same file, in another order */
 	CHECK(mmap(p + 2 * PAGE, PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) != MAP_FAILED);
-	CHECK(!find(p, BYTES, &r) && find(p, 2 * PAGE, &r));
+	CHECK(!find_shared(p, BYTES, &r) && find_shared(p, 2 * PAGE, &r));
 	/* a gap */
 	munmap(p + 4 * PAGE, PAGE);
-	CHECK(!find(p + 3 * PAGE, 3 * PAGE, &r));
+	CHECK(!find_shared(p + 3 * PAGE, 3 * PAGE, &r));
 	/* nothing stays open */
 	fds = dup(fd);
 	close(fds);
-	CHECK(find(p, PAGE, &r));
+	CHECK(find_shared(p, PAGE, &r));
 	is_file(&r, fd, 2 * BYTES);
 	CHECK(dup(fd) == fds);
 	close(fds);
@@ -83,10 +83,10 @@ static void test_named(void)
 		return;
 	}
 	CHECK(!ftruncate(fd, BYTES));
-	p = map(fd, MAP_SHARED, 0);
+	p = map_memory(fd, MAP_SHARED, 0);
 	id = hidden_id(fd);
 	close(fd);
-	CHECK(find(p, BYTES, &r) && r.id == id);
+	CHECK(find_shared(p, BYTES, &r) && r.id == id);
 	h = shared_file_open(&r, &size);
 	CHECK(h.fd >= 0 && h.id == id && size == BYTES);
 	hidden_close(&h);
@@ -111,15 +111,15 @@ static void test_others(void)
 	uint8_t *p;
 
 	CHECK(fd >= 0 && null >= 0 && !ftruncate(fd, BYTES));
-	p = map(-1, MAP_PRIVATE | MAP_ANONYMOUS, 0);
-	CHECK(!find(p, BYTES, &r) && !find(NULL, 1, &r));
+	p = map_memory(-1, MAP_PRIVATE | MAP_ANONYMOUS, 0);
+	CHECK(!find_shared(p, BYTES, &r) && !find_shared(NULL, 1, &r));
 	munmap(p, BYTES);
-	p = map(fd, MAP_PRIVATE, 0);
-	CHECK(!find(p, BYTES, &r));
+	p = map_memory(fd, MAP_PRIVATE, 0);
+	CHECK(!find_shared(p, BYTES, &r));
 	munmap(p, BYTES);
 	/* of a file system that may do what it likes when a page is touched */
 	p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, null, 0);
-	CHECK(p != MAP_FAILED && find(p, PAGE, &r));
+	CHECK(p != MAP_FAILED && find_shared(p, PAGE, &r));
 	h = shared_file_open(&r, &size);
 	CHECK(h.fd < 0 || segment_file_fits(h.fd, 0));
 	hidden_close(&h);
@@ -141,7 +141,7 @@ static void test_system_v(void)
 	}
 	p = shmat(id, NULL, 0);
 	CHECK(!shmctl(id, IPC_RMID, NULL) && p != MAP_FAILED);
-	CHECK(!find(p, BYTES, &r) && !find(p, 1, &r));
+	CHECK(!find_shared(p, BYTES, &r) && !find_shared(p, 1, &r));
 	CHECK(!shmdt(p));
 }
 

@@ -15,7 +15,7 @@
 
 static struct uverbs_file u;
 
-static void headers(void)
+static void test_headers(void)
 {
 	const struct ib_uverbs_ioctl_hdr good = {
 		.length = sizeof(good),
@@ -71,7 +71,7 @@ static int info_handles(struct ib_uverbs_attr *more, uint16_t n)
 	return ret;
 }
 
-static void attributes(void)
+static void test_attributes(void)
 {
 	struct ib_uverbs_attr unknown = attr_in(0x55, &pds, 8);
 	struct ib_uverbs_attr again = attr_in(UVERBS_ATTR_INFO_OBJECT_ID, &pds, 8);
@@ -94,13 +94,13 @@ static void attributes(void)
 	u.file.context = true;
 }
 
-static void nothing(struct uobj *obj)
+static void destroy_nothing(struct uobj *obj)
 {
 	(void)obj;
 }
 
-static const struct uobj_class pd_class = {.type = UOBJ_PD, .free = nothing};
-static const struct uobj_class mw_class = {.type = UOBJ_MW, .free = nothing};
+static const struct uobj_class pd_class = {.type = UOBJ_PD, .free = destroy_nothing};
+static const struct uobj_class mw_class = {.type = UOBJ_MW, .free = destroy_nothing};
 
 static int pd_destroy(uint64_t handle)
 {
@@ -109,7 +109,7 @@ static int pd_destroy(uint64_t handle)
 	return uverbs_file_ioctl(&u, UVERBS_OBJECT_PD, UVERBS_METHOD_PD_DESTROY, &a, 1);
 }
 
-static void objects(void)
+static void test_objects(void)
 {
 	struct uobj *pd = calloc(1, sizeof(*pd)), *mw = calloc(1, sizeof(*mw));
 
@@ -128,7 +128,7 @@ static void objects(void)
 }
 
 /* A child of fork(2) on its parent's file may look at the port, and no more; it takes no lock. */
-static void inherited(void)
+static void test_inherited(void)
 {
 	static struct {
 		struct ib_uverbs_ioctl_hdr hdr;
@@ -156,10 +156,10 @@ static void inherited(void)
 int main(void)
 {
 	uverbs_file_up(&u);
-	headers();
-	attributes();
-	objects();
-	inherited();
+	test_headers();
+	test_attributes();
+	test_objects();
+	test_inherited();
 	uverbs_file_down(&u);
 	return 0;
 }

@@ -57,7 +57,7 @@ static void daemon_begin(void)
 }
 
 /* Mappings of the daemon's files, those of daemon_begin among them. */
-static unsigned mapped(void)
+static unsigned count_mapped(void)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
 	char line[512];
@@ -73,12 +73,12 @@ static unsigned mapped(void)
 static void test_mapped(void)
 {
 	struct client_segments s = {0};
-	unsigned before = mapped();
+	unsigned before = count_mapped();
 
 	CHECK(!client_segments_map(&s, &reply, fds));
 	CHECK(s.slot == 7 && s.nports == 2 && s.rows[0] == 1 && s.rows[1] == 2);
 	CHECK(s.registry->magic == REGISTRY_MAGIC && s.subnet.nports == PORTS);
-	CHECK(mapped() == before + HELLO_FDS);
+	CHECK(count_mapped() == before + HELLO_FDS);
 	/* the same memory, not a copy */
 	atomic_store(&s.slots[7].wake, 77);
 	CHECK(atomic_load(&daemon_slots[7].wake) == 77);
@@ -86,19 +86,19 @@ static void test_mapped(void)
 	CHECK(!subnet_port_active(&s.subnet, 1) && subnet_port_active(&s.subnet, 2));
 	CHECK(subnet_set_state(&daemon_subnet, 1, IB_PORT_ACTIVE));
 	client_segments_unmap(&s);
-	CHECK(mapped() == before && !s.slots && !s.registry && !s.subnet.head);
+	CHECK(count_mapped() == before && !s.slots && !s.registry && !s.subnet.head);
 	client_segments_unmap(&s);
-	CHECK(mapped() == before);
+	CHECK(count_mapped() == before);
 }
 
 /* Nothing stays mapped, wherever it fails. */
 static void expect_refusal(const struct msg_hello_reply *r, int error)
 {
 	struct client_segments s = {0};
-	unsigned before = mapped();
+	unsigned before = count_mapped();
 
 	CHECK(client_segments_map(&s, r, fds) == error);
-	CHECK(mapped() == before && !s.slots && !s.registry && !s.subnet.head);
+	CHECK(count_mapped() == before && !s.slots && !s.registry && !s.subnet.head);
 }
 
 static void test_numbers_that_lie(void)

@@ -27,7 +27,7 @@ static void pool_up(struct dm_pool *p)
 	close(fd);
 }
 
-static void refusals(void)
+static void test_refusals(void)
 {
 	struct dm_info dm, other;
 	struct dm_pool p;
@@ -56,7 +56,7 @@ static void refusals(void)
 }
 
 /* Is there a stretch of that many free pages? */
-static bool fits(const uint32_t owner[DM_PAGES], uint32_t pages)
+static bool pages_fit(const uint32_t owner[DM_PAGES], uint32_t pages)
 {
 	for (uint32_t first = 0; first + pages <= DM_PAGES; first++) {
 		uint32_t n = 0;
@@ -93,7 +93,7 @@ static void random_model(void)
 			continue;
 		}
 		if (dm_alloc(&p, length, 0, &dm) < 0) {
-			CHECK(!fits(owner, pages));
+			CHECK(!pages_fit(owner, pages));
 			continue;
 		}
 		CHECK(dm.length == length && range_inside(dm.first_page, pages, DM_PAGES));
@@ -186,7 +186,7 @@ static void child_dies(void)
 
 int main(void)
 {
-	refusals();
+	test_refusals();
 	random_model();
 	children_at_once();
 	child_dies();

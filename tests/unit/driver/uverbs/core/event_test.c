@@ -44,7 +44,7 @@ static int channel_open(enum uchannel_kind kind, struct uchannel **c)
 	return fd;
 }
 
-static void order(void)
+static void test_order(void)
 {
 	struct uchannel *c;
 	int fd = channel_open(UCHANNEL_COMP, &c);
@@ -103,7 +103,7 @@ static void taking_back(void)
 	uchannel_drop_fd(fd);
 }
 
-static void strangers(void)
+static void test_strangers(void)
 {
 	struct uchannel *c, *found;
 	int fd = channel_open(UCHANNEL_COMP, &c), plain = dup(STDERR_FILENO);
@@ -190,7 +190,7 @@ static void listener_event(struct uport_listener *l, uint32_t number, enum ib_ev
 
 /* Each channel of the port's device and each listener hears of it, with the port's number, those of
  * other ports do not. */
-static void ports(void)
+static void test_ports(void)
 {
 	struct uport_listener mine = {.port_row = 4, .nports = 2, .event = listener_event};
 	struct ib_uverbs_async_event_desc desc;
@@ -218,11 +218,11 @@ int main(void)
 {
 	uverbs_file_up(&u);
 	uverbs_file_up(&other);
-	order();
+	test_order();
 	taking_back();
-	strangers();
+	test_strangers();
 	closed_at_once();
-	ports();
+	test_ports();
 	uverbs_file_down(&u);
 	uverbs_file_down(&other);
 	return 0;

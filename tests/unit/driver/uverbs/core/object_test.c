@@ -52,7 +52,7 @@ static struct thing *thing_new(const struct uobj_class *class)
 	return t;
 }
 
-static void handles(void)
+static void test_handles(void)
 {
 	struct thing *a = thing_new(&plain_class), *b = thing_new(&rich_class);
 	uint32_t ha = a->uobj.handle, hb = b->uobj.handle;
@@ -83,7 +83,7 @@ static void handles(void)
 }
 
 /* Over the limits of chunks; given back in another order, all handles are used again. */
-static void many(void)
+static void test_many(void)
 {
 	static struct thing *things[MANY];
 	static bool given[MANY];
@@ -106,7 +106,7 @@ static void many(void)
 	CHECK(u.file.objects.limit == MANY);
 }
 
-static void destruction(void)
+static void test_destruction(void)
 {
 	struct uevents events = {9, 9};
 	struct thing *t = thing_new(&rich_class);
@@ -127,9 +127,9 @@ static void destruction(void)
 int main(void)
 {
 	uverbs_file_up(&u);
-	handles();
-	many();
-	destruction();
+	test_handles();
+	test_many();
+	test_destruction();
 	uverbs_file_down(&u);
 	return 0;
 }

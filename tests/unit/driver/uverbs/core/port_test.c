@@ -6,7 +6,7 @@
 #include "driver/uverbs/core/port.h"
 #include "test_subnet.h"
 
-static bool refuses(const struct ufile *f, struct qp_attr attr, uint32_t mask)
+static bool rules_refuse(const struct ufile *f, struct qp_attr attr, uint32_t mask)
 {
 	int ret = ufile_check_qp_attr(f, &attr, mask);
 
@@ -17,13 +17,13 @@ static bool refuses(const struct ufile *f, struct qp_attr attr, uint32_t mask)
 /* Queue pairs stand at the first port, however many there are. */
 static void test_qp_ports(const struct ufile *f)
 {
-	CHECK(!refuses(f, (struct qp_attr){.port_num = 1}, IB_QP_PORT));
-	CHECK(refuses(f, (struct qp_attr){.port_num = 0}, IB_QP_PORT));
-	CHECK(refuses(f, (struct qp_attr){.port_num = 2}, IB_QP_PORT));
-	CHECK(refuses(f, (struct qp_attr){.port_num = 3}, IB_QP_PORT));
-	CHECK(!refuses(f, (struct qp_attr){.port_num = 2}, 0));
-	CHECK(!refuses(f, (struct qp_attr){.alt_port_num = 1}, IB_QP_ALT_PATH));
-	CHECK(refuses(f, (struct qp_attr){.alt_port_num = 2}, IB_QP_ALT_PATH));
+	CHECK(!rules_refuse(f, (struct qp_attr){.port_num = 1}, IB_QP_PORT));
+	CHECK(rules_refuse(f, (struct qp_attr){.port_num = 0}, IB_QP_PORT));
+	CHECK(rules_refuse(f, (struct qp_attr){.port_num = 2}, IB_QP_PORT));
+	CHECK(rules_refuse(f, (struct qp_attr){.port_num = 3}, IB_QP_PORT));
+	CHECK(!rules_refuse(f, (struct qp_attr){.port_num = 2}, 0));
+	CHECK(!rules_refuse(f, (struct qp_attr){.alt_port_num = 1}, IB_QP_ALT_PATH));
+	CHECK(rules_refuse(f, (struct qp_attr){.alt_port_num = 2}, IB_QP_ALT_PATH));
 }
 
 int main(void)

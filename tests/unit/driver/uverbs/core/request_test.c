@@ -61,7 +61,7 @@ static void structs_out(void)
 	CHECK(ubuf_write(&b, src, 8) == -EFAULT); /* the zeros behind it */
 }
 
-static void numbers(void)
+static void test_numbers(void)
 {
 	const struct attr_spec specs[] = {
 		{1, ATTR_PTR_IN, .min = 4, .max = 8},  {2, ATTR_PTR_IN, .min = 8, .max = 8},
@@ -100,7 +100,7 @@ static void numbers(void)
 	CHECK(!b.len && !b.ptr);
 }
 
-static void answers(void)
+static void test_answers(void)
 {
 	const struct attr_spec specs[] = {
 		{1, ATTR_PTR_OUT, .min = 4, .max = UINT16_MAX},
@@ -140,7 +140,7 @@ int main(void)
 	CHECK(gone != MAP_FAILED && !mprotect(gone + PAGE, PAGE, PROT_NONE));
 	structs_in();
 	structs_out();
-	numbers();
-	answers();
+	test_numbers();
+	test_answers();
 	return 0;
 }

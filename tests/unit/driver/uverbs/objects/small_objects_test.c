@@ -21,7 +21,8 @@ static struct test_device device;
 static struct uverbs_file u;
 
 /* The first eight bytes of each command that answers are the place of the answer. */
-static int command(uint32_t number, const void *cmd, size_t bytes, void *resp, size_t resp_bytes)
+static int run_command(uint32_t number, const void *cmd, size_t bytes, void *resp,
+		       size_t resp_bytes)
 {
 	struct {
 		struct ib_uverbs_cmd_hdr head;
@@ -42,7 +43,7 @@ static int command(uint32_t number, const void *cmd, size_t bytes, void *resp, s
 	return n < 0 ? (int)n : 0;
 }
 
-static unsigned objects(void)
+static unsigned many_objects(void)
 {
 	unsigned n = 0;
 
@@ -66,14 +67,14 @@ static int pd_make(struct pd_answer *out)
 {
 	const struct ib_uverbs_alloc_pd cmd = {0};
 
-	return command(IB_USER_VERBS_CMD_ALLOC_PD, &cmd, sizeof(cmd), out, sizeof(*out));
+	return run_command(IB_USER_VERBS_CMD_ALLOC_PD, &cmd, sizeof(cmd), out, sizeof(*out));
 }
 
 static int pd_end(uint32_t handle)
 {
 	const struct ib_uverbs_dealloc_pd cmd = {.pd_handle = handle};
 
-	return command(IB_USER_VERBS_CMD_DEALLOC_PD, &cmd, sizeof(cmd), NULL, 0);
+	return run_command(IB_USER_VERBS_CMD_DEALLOC_PD, &cmd, sizeof(cmd), NULL, 0);
 }
 
 static void test_pds(void)
@@ -83,9 +84,9 @@ static void test_pds(void)
 	CHECK(!pd_make(&a) && !pd_make(&b));
 	CHECK(a.core.pd_handle != b.core.pd_handle && a.mlx5.pdn != b.mlx5.pdn);
 	CHECK(!pd_end(a.core.pd_handle) && pd_end(a.core.pd_handle) == -ENOENT);
-	CHECK(!pd_end(b.core.pd_handle) && !objects());
+	CHECK(!pd_end(b.core.pd_handle) && !many_objects());
 	/* an answer that cannot be given leaves nothing behind */
-	CHECK(pd_make((struct pd_answer *)16) == -EFAULT && !objects());
+	CHECK(pd_make((struct pd_answer *)16) == -EFAULT && !many_objects());
 }
 
 /* ---- address handles ---- */
@@ -166,18 +167,18 @@ static void test_ahs(void)
 
 	CHECK(!pd_make(&pd));
 	cmd.pd_handle = pd.core.pd_handle + 1;
-	CHECK(command(IB_USER_VERBS_CMD_CREATE_AH, &cmd, sizeof(cmd), &made, sizeof(made)) ==
+	CHECK(run_command(IB_USER_VERBS_CMD_CREATE_AH, &cmd, sizeof(cmd), &made, sizeof(made)) ==
 	      -ENOENT);
 	cmd.pd_handle = pd.core.pd_handle;
-	CHECK(!command(IB_USER_VERBS_CMD_CREATE_AH, &cmd, sizeof(cmd), &made, sizeof(made)));
+	CHECK(!run_command(IB_USER_VERBS_CMD_CREATE_AH, &cmd, sizeof(cmd), &made, sizeof(made)));
 	CHECK(!memcmp(made.mlx5.dmac, (const uint8_t[6]){0x33, 0x33, 0, 0, 0, 9}, 6));
 	CHECK(pd_end(pd.core.pd_handle) == -EBUSY);
 	end = (struct ib_uverbs_destroy_ah){.ah_handle = made.core.ah_handle};
-	CHECK(!command(IB_USER_VERBS_CMD_DESTROY_AH, &end, sizeof(end), NULL, 0));
+	CHECK(!run_command(IB_USER_VERBS_CMD_DESTROY_AH, &end, sizeof(end), NULL, 0));
 	/* one that could not be told of holds its domain no longer */
-	CHECK(command(IB_USER_VERBS_CMD_CREATE_AH, &cmd, sizeof(cmd), (void *)16, sizeof(made)) ==
-	      -EFAULT);
-	CHECK(!pd_end(pd.core.pd_handle) && !objects());
+	CHECK(run_command(IB_USER_VERBS_CMD_CREATE_AH, &cmd, sizeof(cmd), (void *)16,
+			  sizeof(made)) == -EFAULT);
+	CHECK(!pd_end(pd.core.pd_handle) && !many_objects());
 }
 
 /* ---- XRC domains ---- */
@@ -186,7 +187,7 @@ static int xrcd_open(int fd, int flags, uint32_t *handle)
 {
 	const struct ib_uverbs_open_xrcd cmd = {.fd = (uint32_t)fd, .oflags = (uint32_t)flags};
 	struct ib_uverbs_open_xrcd_resp resp;
-	int ret = command(IB_USER_VERBS_CMD_OPEN_XRCD, &cmd, sizeof(cmd), &resp, sizeof(resp));
+	int ret = run_command(IB_USER_VERBS_CMD_OPEN_XRCD, &cmd, sizeof(cmd), &resp, sizeof(resp));
 
 	*handle = resp.xrcd_handle;
 	return ret;
@@ -196,7 +197,7 @@ static int xrcd_close(uint32_t handle)
 {
 	const struct ib_uverbs_close_xrcd cmd = {.xrcd_handle = handle};
 
-	return command(IB_USER_VERBS_CMD_CLOSE_XRCD, &cmd, sizeof(cmd), NULL, 0);
+	return run_command(IB_USER_VERBS_CMD_CLOSE_XRCD, &cmd, sizeof(cmd), NULL, 0);
 }
 
 static void test_xrcds(void)
@@ -219,7 +220,7 @@ static void test_xrcds(void)
 	CHECK(!xrcd_close(a) && !xrcd_close(c) && u.hca.xrc_domains);
 	CHECK(!xrcd_open(file, 0, &a) && !xrcd_close(a));
 	CHECK(!xrcd_close(b) && !u.hca.xrc_domains);
-	CHECK(xrcd_open(file, 0, &a) == -EAGAIN && !objects());
+	CHECK(xrcd_open(file, 0, &a) == -EAGAIN && !many_objects());
 	close(file);
 	close(again);
 }
