@@ -84,6 +84,7 @@ struct lane {
 	uint64_t remote;
 	uint64_t token; /* the next value to send, or to wait for */
 	double result;
+	uint64_t began_ns, ended_ns;
 };
 
 /* ---- waiting and talking ---- */
@@ -346,8 +347,33 @@ static void *turn_run(void *arg)
 	const struct turn *t = arg;
 
 	pthread_barrier_wait(t->start);
+	t->lane->began_ns = device_now_ns();
 	t->lane->result = t->measure->run(t->lane, t->mover);
+	t->lane->ended_ns = device_now_ns();
 	return NULL;
+}
+
+/*
+ * Lanes that share a processor run in turns, in slices that may be longer than what is measured: a
+ * rate is that of the time they had together, a latency without the turns of the others.
+ */
+static double turns_figure(const struct side *s, const struct lane *lanes, const struct measure *m)
+{
+	uint64_t began = lanes[0].began_ns, ended = lanes[0].ended_ns;
+	double each = 0, sum = 0, weighted = 0;
+
+	for (unsigned i = 0; i < s->lanes; i++) {
+		double took = (double)(lanes[i].ended_ns - lanes[i].began_ns);
+
+		began = lanes[i].began_ns < began ? lanes[i].began_ns : began;
+		ended = lanes[i].ended_ns > ended ? lanes[i].ended_ns : ended;
+		each += took;
+		sum += lanes[i].result;
+		weighted += lanes[i].result * took;
+	}
+	if (m->sum)
+		return weighted / (double)(ended - began);
+	return sum / s->lanes * (s->crowded ? (double)(ended - began) / each : 1);
 }
 
 /* All lanes at once; one lane runs in the main thread. */
@@ -357,7 +383,6 @@ static double turns_run(struct side *s, struct lane *lanes, const struct measure
 	pthread_barrier_t start;
 	struct turn turn[MAX_LANES] = {{lanes, m, mover, &start}};
 	pthread_t thread[MAX_LANES];
-	double sum = 0;
 
 	pthread_barrier_init(&start, NULL, s->lanes);
 	for (unsigned i = 1; i < s->lanes; i++) {
@@ -369,9 +394,7 @@ static double turns_run(struct side *s, struct lane *lanes, const struct measure
 	for (unsigned i = 1; i < s->lanes; i++)
 		pthread_join(thread[i], NULL);
 	pthread_barrier_destroy(&start);
-	for (unsigned i = 0; i < s->lanes; i++)
-		sum += lanes[i].result;
-	return m->sum ? sum : sum / s->lanes;
+	return turns_figure(s, lanes, m);
 }
 
 static void *sleeper(void *arg)

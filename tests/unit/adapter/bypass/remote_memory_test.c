@@ -19,7 +19,7 @@
 
 #define KEY 0x1234u
 
-static struct remote peer = {.number = 1};
+static struct remote peer;
 static struct key_memo memo;
 
 static void peer_up(void)
@@ -43,6 +43,7 @@ static void peer_up(void)
 	segment_view_open(&peer.segments, peer.mem->segments, getpid());
 	for (uint64_t at = 0; at < bytes; at += SEGMENT_REACH)
 		CHECK(segment_view_map(&peer.segments, ref, at));
+	peer.number = 1;
 	peer.reach.table = &peer.mem->access;
 	peer.reach.alive = &peer.mem->alive;
 }
