@@ -86,7 +86,7 @@ enum port_counter {
  * Wake-up protocol of a slot (its engine thread and whoever polls in that process):
  *   SLOT_AWAKE   the engine is looking; a sender does nothing more
  *   SLOT_POLLED  a thread of the program polls; the engine naps and checks on it
- *   SLOT_ASLEEP  a sender changes the word to SLOT_AWAKE and wakes the futex
+ *   SLOT_ASLEEP  a sender changes the word to SLOT_AWAKE and wakes the futex, in one call
  * A sender stores its packet, sets its inbox bit, then (after a full fence) reads the word; the
  * engine stores ASLEEP, then (after a full fence) looks at the inbox once more before it waits.
  */

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See inbox.h. */
-#include <limits.h>
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "wire/inbox.h"
+
+#include "base/futex.h"
 
 /* Others write the summary, too. */
 #define INBOX_SUMMARY ((UINT64_C(1) << INBOX_WORDS) - 1)
@@ -27,8 +24,6 @@ static uint64_t bit_of(unsigned n)
 
 void inbox_raise(struct slot *to, uint16_t from)
 {
-	uint32_t asleep = SLOT_ASLEEP;
-
 	/*
 	 * The fence orders the store of a ring's cursor before the loads of the bits and of the
 	 * wake word.  If we still see a bit set, the owner empties the inbox later and looks at the
@@ -39,9 +34,8 @@ void inbox_raise(struct slot *to, uint16_t from)
 	atomic_thread_fence(memory_order_seq_cst);
 	set_bit(&to->inbox[from / 64], bit_of(from));
 	set_bit(&to->inbox_summary, bit_of(from / 64));
-	if (atomic_load_explicit(&to->wake, memory_order_relaxed) == SLOT_ASLEEP &&
-	    atomic_compare_exchange_strong(&to->wake, &asleep, SLOT_AWAKE))
-		syscall(SYS_futex, &to->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	if (atomic_load_explicit(&to->wake, memory_order_relaxed) == SLOT_ASLEEP)
+		futex_store_and_wake(&to->wake, SLOT_AWAKE);
 }
 
 void inbox_keep(struct slot *s, struct inbox_kept *kept, uint16_t from)

@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/futex.h"
 #include "base/spin.h"
 #include "base/thread.h"
 #include "base/trace.h"
@@ -136,8 +137,8 @@ static bool engine_runs(struct engine *e)
 /* Ends the engine's wait, if it waits in that state. */
 static void wake_from(_Atomic(uint32_t) *word, uint32_t state)
 {
-	if (atomic_compare_exchange_strong(word, &state, SLOT_AWAKE))
-		syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX);
+	if (atomic_load(word) == state)
+		futex_store_and_wake(word, SLOT_AWAKE);
 }
 
 void engine_kick(struct process *p)

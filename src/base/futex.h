@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Waking those who wait for a word to change. */
+#pragma once
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/*
+ * Stores the value and wakes all who wait at the word, of other processes too, in one call of the
+ * kernel: a thread that is stopped before it has done neither, so the next one who sees that
+ * somebody sleeps does both.
+ */
+static inline void futex_store_and_wake(_Atomic(uint32_t) *word, uint32_t value)
+{
+	const unsigned op = FUTEX_OP(FUTEX_OP_SET, value, FUTEX_OP_CMP_EQ, value);
+
+	if (syscall(SYS_futex, word, FUTEX_WAKE_OP, INT_MAX, NULL, word, op) >= 0)
+		return;
+	/* A filter of system calls may not know that one. */
+	atomic_store(word, value);
+	syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
