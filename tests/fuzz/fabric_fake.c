@@ -5,7 +5,10 @@
  * daemon.
  */
 #include "fabric/client/client.h"
+#include "fabric/client/environment.h"
+#include "fabric/client/trouble.h"
 
+#include <stdio.h>
 #include <errno.h>
 #include <string.h>
 
@@ -121,4 +124,20 @@ ssize_t fabric_read_attr(const char *path, char *buf, size_t size)
 {
 	(void)path, (void)buf, (void)size;
 	return -ENOENT;
+}
+
+int fabric_port_counters(uint32_t row, uint64_t totals[PORT_COUNTERS])
+{
+	(void)row, (void)totals;
+	return -ENODEV;
+}
+
+const struct fabric_environment *fabric_environment(void)
+{
+	return NULL;
+}
+
+void trouble_text(const struct trouble *t, char *buf, size_t size)
+{
+	snprintf(buf, size, "error %d", t->error);
 }

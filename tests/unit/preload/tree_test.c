@@ -51,8 +51,10 @@ static void begin_again(char **argv)
 
 static void tree_up(void)
 {
-	CHECK(strlen(getenv("SOFTHCA_DIR")) == strlen(dir));
-	strcpy(dir, getenv("SOFTHCA_DIR"));
+	const char *given = getenv("SOFTHCA_DIR");
+
+	CHECK(given && strlen(given) == strlen(dir));
+	memcpy(dir, given, sizeof(dir));
 	snprintf(root, sizeof(root), "%s/hosts/host1", dir);
 	make_pattern("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
 	make_pattern("sys/class/infiniband_verbs/uverbs0/dev", "231:192\n");
@@ -208,8 +210,10 @@ static void test_devices(void)
 
 int main(int argc, char **argv)
 {
+	const char *given = getenv("SOFTHCA_DIR");
+
 	(void)argc;
-	if (!getenv("SOFTHCA_DIR") || strncmp(getenv("SOFTHCA_DIR"), dir, sizeof(dir) - 7) != 0)
+	if (!given || strncmp(given, dir, sizeof(dir) - 7) != 0)
 		begin_again(argv);
 	tree_up();
 	CHECK(tree_active());

@@ -122,6 +122,7 @@ static int child_waits(struct way_pair *p)
 		CHECK(atomic_load(&served.faults) >= lengths[i] / 4096);
 		CHECK(!memcmp(to.addr, p->shared + 3, lengths[i]));
 	}
+	test_served_unmap(&served);
 	return 0;
 }
 

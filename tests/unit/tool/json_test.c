@@ -20,7 +20,7 @@ static struct json json_begin(void)
 static void json_end(struct json *j, const char *expected)
 {
 	CHECK(!fclose(j->out));
-	if (strcmp(text, expected))
+	if (strcmp(text, expected) != 0)
 		fprintf(stderr, "written:  %s\nexpected: %s\n", text, expected);
 	CHECK(!strcmp(text, expected));
 	free(text);

@@ -194,6 +194,7 @@ static void test_own_faults(enum key_way way)
 			CHECK(read ? served.at[i] == 'r' : !p->to->data[i]);
 	}
 	mkey_destroy(p->initiator.device.adapter[0], mr);
+	test_served_unmap(&served);
 	exposed_pair_down(p);
 }
 

@@ -304,6 +304,7 @@ static void test_own_faults(void)
 	for (unsigned i = 0; i < BYTES; i++)
 		CHECK(!pair.side[1].memory[i]);
 	mkey_destroy(pair.device.adapter[0], mr);
+	test_served_unmap(&served);
 	signed_pair_down(&pair);
 }
 
