@@ -293,10 +293,13 @@ static int daemon_serve(const struct options *o)
 	log_info("fabric %s: serving in %s", fabric.name, fabric.dir);
 	server_run(&server);
 	log_info("fabric %s: leaving", fabric.name);
-destroy:
 	home_leave(o->dir, lock);
+destroy:
 	server_close(&server);
 	fabric_destroy(&fabric);
+	/* What did not come up goes last: removing it takes descriptors, which may have lacked. */
+	if (ret)
+		home_leave(o->dir, lock);
 	close(lock);
 	return ret;
 remove:
