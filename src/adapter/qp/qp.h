@@ -31,7 +31,6 @@ struct send_op {
 	bool awaits_answer; /* a read or atomic that was sent; counted in rd_outstanding */
 	_Atomic(bool) done; /* ended; retires after the older ones */
 	uint8_t syndrome;   /* enum cqe_syndrome, 0: success */
-	uint8_t vendor_err;
 	uint32_t first_psn;
 	uint32_t npkts;		      /* PSNs that it takes; 0: a local operation */
 	uint32_t len;		      /* bytes of the message (READ: of the answer) */

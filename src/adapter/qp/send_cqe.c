@@ -4,6 +4,7 @@
 
 #include "adapter/qp/send_wqe.h"
 #include "base/trace.h"
+#include "prm/vendor_err.h"
 #include "wire/counter_shard.h"
 
 void send_cqe_success(struct qp *qp, const struct send_op *op)
@@ -24,7 +25,7 @@ void send_cqe_error(struct qp *qp, const struct send_op *op)
 {
 	struct cqe64_err cqe = {
 		.srqn = be32_of(qp->create.uidx),
-		.vendor_err_synd = op->vendor_err,
+		.vendor_err_synd = vendor_err_of(CQE_OP_REQ_ERR, op->syndrome),
 		.syndrome = op->syndrome,
 		.s_wqe_opcode_qpn = be32_of((uint32_t)op->opcode << 24 | qp->qpn),
 		.wqe_counter = be16_of(op->block),

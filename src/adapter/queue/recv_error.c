@@ -3,6 +3,7 @@
 #include "adapter/queue/recv_error.h"
 
 #include "adapter/queue/cq.h"
+#include "prm/vendor_err.h"
 #include "wire/counter_shard.h"
 
 void recv_error_push(struct adapter *a, struct cq *cq, uint32_t uidx, uint32_t number,
@@ -10,6 +11,7 @@ void recv_error_push(struct adapter *a, struct cq *cq, uint32_t uidx, uint32_t n
 {
 	struct cqe64_err cqe = {
 		.srqn = be32_of(uidx),
+		.vendor_err_synd = vendor_err_of(CQE_OP_RESP_ERR, syndrome),
 		.syndrome = syndrome,
 		.s_wqe_opcode_qpn = be32_of(number),
 		.wqe_counter = be16_of(index),

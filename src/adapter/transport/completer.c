@@ -168,20 +168,19 @@ static void completer_progress(struct qp *qp)
 	atomic_store_explicit(&qp->comp.fresh, true, memory_order_relaxed);
 }
 
-static void done_locked(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_err)
+static void done_locked(struct qp *qp, uint32_t n, uint8_t syndrome)
 {
 	struct send_op *op = qp_send_op(qp, n);
 
 	op->syndrome = syndrome;
-	op->vendor_err = vendor_err;
 	atomic_store_explicit(&op->done, true, memory_order_release);
 	completer_retire(qp);
 }
 
-void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_err)
+void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome)
 {
 	spin_lock(&qp->comp.lock);
-	done_locked(qp, n, syndrome, vendor_err);
+	done_locked(qp, n, syndrome);
 	spin_unlock(&qp->comp.lock);
 }
 
@@ -216,7 +215,7 @@ bool completer_retry(struct qp *qp, const char *why)
 	trace(retry, exhausted, qp->qpn, qp->attr.dest_qpn, why);
 	log_info("QP 0x%x: no answer from QP 0x%x, retries exhausted", qp->qpn, qp->attr.dest_qpn);
 	if (n != atomic_load(&qp->req.tail))
-		done_locked(qp, n, CQE_SYN_RETRY_EXC, 0);
+		done_locked(qp, n, CQE_SYN_RETRY_EXC);
 	return false;
 }
 
@@ -268,7 +267,7 @@ static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
 			trace(retry, exhausted, qp->qpn, pkt->sqpn, "receiver-not-ready");
 			shard_count(qp->adapter->counters, HW_RNR_NAK_RETRY_ERR, 1);
 			if (n != atomic_load(&qp->req.tail))
-				done_locked(qp, n, CQE_SYN_RNR_RETRY_EXC, 0);
+				done_locked(qp, n, CQE_SYN_RNR_RETRY_EXC);
 			return;
 		}
 		qp->comp.rnr_left--;
@@ -306,7 +305,7 @@ static void completer_negative(struct qp *qp, const struct pkt *pkt)
 		shard_count(qp->adapter->counters, HW_REQ_REMOTE_ACCESS_ERRORS, 1);
 	if (code == NAK_INVALID_REQUEST)
 		shard_count(qp->adapter->counters, HW_REQ_REMOTE_INVALID_REQUEST, 1);
-	done_locked(qp, n, syndrome[code] ? syndrome[code] : CQE_SYN_BAD_RESP, 0);
+	done_locked(qp, n, syndrome[code] ? syndrome[code] : CQE_SYN_BAD_RESP);
 }
 
 /* False: an old one, or one for a PSN that was never sent. */
@@ -379,7 +378,7 @@ static void completer_answered(struct qp *qp, uint32_t n, uint8_t syndrome)
 
 	if (!syndrome)
 		atomic_store_explicit(&qp->comp.acked_psn, next, memory_order_release);
-	done_locked(qp, n, syndrome, 0);
+	done_locked(qp, n, syndrome);
 	completer_progress(qp);
 }
 

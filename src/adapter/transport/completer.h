@@ -11,7 +11,7 @@ void completer_receive(struct qp *qp, const struct pkt *pkt);
 /* A positive acknowledgement, alone or with a request. */
 void completer_receive_brief(struct qp *qp, const struct brief *b);
 /* Marks request n as ended and retires what is ready. */
-void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome, uint8_t vendor_err);
+void completer_done(struct qp *qp, uint32_t n, uint8_t syndrome);
 /*
  * Called before the program may use the memory of unacknowledged requests again: packets on their
  * way arrive with the present data or not at all.  Under comp.lock.

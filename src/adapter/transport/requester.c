@@ -122,7 +122,7 @@ static void send_op_append(struct qp *qp, const struct send_wqe *w, uint32_t npk
 static enum step fail_request(struct qp *qp, uint8_t syndrome)
 {
 	qp->req.stopped = !qp->dci || !dci_request_failed(qp);
-	completer_done(qp, qp->req.cur, syndrome, 0);
+	completer_done(qp, qp->req.cur, syndrome);
 	return STEP_NEXT;
 }
 
@@ -236,7 +236,7 @@ static enum step send_datagram(struct qp *qp, struct send_op *op, const struct s
 	s = requester_transmit(qp, pkt);
 	if (s != STEP_NEXT)
 		return s;
-	completer_done(qp, qp->req.cur, 0, 0);
+	completer_done(qp, qp->req.cur, 0);
 	return STEP_NEXT;
 }
 
@@ -255,7 +255,7 @@ static enum step send_frames(struct qp *qp, const struct send_wqe *w)
 	}
 	if (v != RAW_SENT)
 		return fail_request(qp, syndrome[v]);
-	completer_done(qp, qp->req.cur, 0, 0);
+	completer_done(qp, qp->req.cur, 0);
 	return STEP_NEXT;
 }
 
@@ -320,7 +320,7 @@ static enum step send_message(struct qp *qp, struct send_op *op, const struct se
 	if (qp->req.cur_off < w->len)
 		return STEP_WAIT;
 	if (!qp_is_reliable(qp))
-		completer_done(qp, qp->req.cur, 0, 0);
+		completer_done(qp, qp->req.cur, 0);
 	return STEP_NEXT;
 }
 
@@ -376,7 +376,7 @@ static enum step execute_local(struct qp *qp, const struct send_wqe *w)
 
 	if (syndrome)
 		return fail_request(qp, syndrome);
-	completer_done(qp, qp->req.cur, 0, 0);
+	completer_done(qp, qp->req.cur, 0);
 	return STEP_NEXT;
 }
 

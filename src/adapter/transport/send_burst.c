@@ -129,7 +129,7 @@ static uint32_t send_turn(struct qp *qp, uint32_t limit)
 	if (unlikely(b.has_ack))
 		take_ack_back(qp, &b);
 	for (uint32_t i = 0; !qp_is_reliable(qp) && i < n; i++)
-		completer_done(qp, first + i, 0, 0);
+		completer_done(qp, first + i, 0);
 	return n;
 }
 
