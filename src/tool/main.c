@@ -9,8 +9,8 @@
 static const struct command commands[] = {
 	{"run",
 	 "[--fabric NAME] [--host NAME] [--model NAME] [--signature-reports manual|hardware] "
-	 "[--memory auto|mapped|kernel|packets] [--trace PATTERN[,PATTERN...]] [--] PROGRAM "
-	 "[ARG...]",
+	 "[--memory auto|mapped|kernel|packets] [--trace PATTERN[,PATTERN...]] [--gdb] [--] "
+	 "PROGRAM [ARG...]",
 	 "Runs PROGRAM with the devices of a host, starting the fabric if need be.\n"
 	 "--fabric: one of your fabrics, each a network of its own with its own hosts;\n"
 	 "programs see only those of the same fabric. The default is 'default'.\n"
@@ -22,8 +22,11 @@ static const struct command commands[] = {
 	 "them (the default), or as devices are seen to report them.\n"
 	 "--memory: how other processes' RDMA reaches the program's memory; see softhca(1).\n"
 	 "--trace: prints what the device decides, where the log goes; 'help' lists\n"
-	 "the points, 'qp.*,rnr.*' selects some.",
-	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_REPORTS | OPT_MEMORY | OPT_TRACE, command_run},
+	 "the points, 'qp.*,rnr.*' selects some.\n"
+	 "--gdb: starts PROGRAM in gdb, which does not stop at faults that belong to the\n"
+	 "device; the same as 'softhca run -- gdb --args PROGRAM [ARG...]'.",
+	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_REPORTS | OPT_MEMORY | OPT_TRACE | OPT_GDB,
+	 command_run},
 	{"env",
 	 "[--fabric NAME] [--host NAME] [--model NAME] [--signature-reports manual|hardware] "
 	 "[--memory auto|mapped|kernel|packets] [--trace PATTERN[,PATTERN...]]",

@@ -54,11 +54,19 @@ int command_run(struct session *s, int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	status = program_find(s->command, argv[0], path, sizeof(path));
+	if (!status && s->gdb)
+		status = program_find(s->command, "gdb", path, sizeof(path));
 	if (status)
 		return status;
 	preload = preload_value(s);
 	if (!preload)
 		return EXIT_OURS;
+	argv = debugger_arguments(s, path, argc, argv);
+	if (!argv) {
+		tool_error(s->command, "%s", strerror(ENOMEM));
+		free(preload);
+		return EXIT_OURS;
+	}
 	status = EXIT_OURS;
 	sock = session_link(s, true, &m, MSG_LEASE, fds);
 	if (sock < 0)

@@ -92,6 +92,7 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 		{"model", required_argument, NULL, OPT_MODEL},
 		{"trace", required_argument, NULL, OPT_TRACE},
 		{"hosts", required_argument, NULL, OPT_HOSTS},
+		{"gdb", no_argument, NULL, OPT_GDB},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -121,6 +122,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 			s->trace = optarg;
 		else if (opt == OPT_HOSTS)
 			s->hosts = optarg;
+		else if (opt == OPT_GDB)
+			s->gdb = true;
 		else
 			s->json = true;
 	}

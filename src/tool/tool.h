@@ -28,6 +28,7 @@ struct session {
 	const char *fabric;
 	const char *host; /* or NULL */
 	bool json;
+	bool gdb;	     /* the program is to run in a debugger */
 	const char *reports; /* style of reports of signature errors, or NULL */
 	const char *memory;  /* the way to the program's memory, or NULL */
 	const char *trace;   /* patterns of trace points, or NULL */
@@ -52,6 +53,7 @@ enum session_option {
 	OPT_TRACE = 32,
 	OPT_HOSTS = 64,
 	OPT_MEMORY = 128,
+	OPT_GDB = 256,
 };
 
 struct command {
@@ -79,6 +81,12 @@ bool session_host(const struct session *s, int sock, struct msg_host_reply *host
 
 /* program.c: finds what execvp(3) would run and whether it can be served.  0 or an exit status. */
 int program_find(const char *command, const char *name, char *path, size_t size);
+
+/*
+ * debugger.c: the arguments with which run executes path: argv itself, or if path is gdb, such that
+ * gdb finds what lies beside the preload library.  NULL: no memory.
+ */
+char **debugger_arguments(const struct session *s, const char *path, int argc, char **argv);
 
 /* json.c: a writer that knows where commas go. */
 struct json {

@@ -55,8 +55,8 @@ class Session:
 
     # ---- starting programs ----
 
-    def start(self, argv, env=None, **options):
-        return subprocess.Popen(argv, env=env or self.env, stdin=subprocess.DEVNULL,
+    def start(self, argv, env=None, stdin=subprocess.DEVNULL, **options):
+        return subprocess.Popen(argv, env=env or self.env, stdin=stdin,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                 errors="replace", start_new_session=True, **options)
 

@@ -8,9 +8,9 @@ import struct
 
 NUMBERS = {
     "x86_64": {"process_vm_readv": 310, "process_vm_writev": 311, "memfd_create": 319,
-               "clone3": 435, "clone": 56},
+               "clone3": 435, "clone": 56, "userfaultfd": 323},
     "aarch64": {"process_vm_readv": 270, "process_vm_writev": 271, "memfd_create": 279,
-                "clone3": 435, "clone": 220},
+                "clone3": 435, "clone": 220, "userfaultfd": 282},
 }
 NO_NEW_PRIVS, SET_SECCOMP, MODE_FILTER = 38, 22, 2
 LOAD_NUMBER, EQUALS, END = 0x20, 0x15, 0x06

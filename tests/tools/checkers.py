@@ -43,14 +43,16 @@ static int fault(void)
 
 
 @contextlib.contextmanager
-def built(compiler, *options, fault=None):
-    """The program, with a fault at its end if there is one to be.  Skip: the compiler or a library
-    of it is not there."""
+def built(compiler, *options, fault=None, change=None):
+    """The program, with a fault at its end if there is one to be, or otherwise changed.  Skip: the
+    compiler or a library of it is not there."""
     if not shutil.which(compiler):
         raise Skip(f"{compiler} is not there")
     text = HELLO.read_text()
     if fault:
         text = BEFORE_MAIN % fault + text.replace("\treturn 0;\n}", "\treturn fault() ? 0 : 0;\n}")
+    if change:
+        text = change(text)
     with tempfile.TemporaryDirectory(prefix="softhca-test.") as directory:
         source = pathlib.Path(directory) / "program.c"
         source.write_text(text)

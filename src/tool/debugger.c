@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * gdb as the program of softhca run.  What tells it of the faults that softhca's own handler answers
+ * lies beside the preload library, and gdb loads it with that if it may: of directories that it
+ * does not know it only says that they are not safe.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool/tool.h"
+
+static bool is_gdb(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return !strcmp(slash ? slash + 1 : path, "gdb");
+}
+
+/* The library's name has no blanks (preload_value). */
+static char *safe_path_command(const char *preload)
+{
+	int n = (int)(strrchr(preload, '/') - preload);
+	char *text;
+
+	return asprintf(&text, "add-auto-load-safe-path %.*s", n, preload) < 0 ? NULL : text;
+}
+
+char **debugger_arguments(const struct session *s, const char *path, int argc, char **argv)
+{
+	static char gdb[] = "gdb", early[] = "-iex", args[] = "--args";
+	char **all, **end, *safe;
+
+	if (!is_gdb(path))
+		return argv;
+	all = calloc((size_t)argc + 5, sizeof(*all));
+	safe = safe_path_command(s->preload);
+	if (!all || !safe) {
+		free(all);
+		free(safe);
+		return NULL;
+	}
+	end = all;
+	*end++ = s->gdb ? gdb : *argv++;
+	*end++ = early;
+	*end++ = safe;
+	if (s->gdb)
+		*end++ = args;
+	while (*argv)
+		*end++ = *argv++;
+	return all;
+}
