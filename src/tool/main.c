@@ -47,6 +47,12 @@ static const struct command commands[] = {
 	{"fabric port", "[--fabric NAME] [HOST/]HCA[:PORT] down|up",
 	 "Takes a port down, or up again; programs get the event, traffic the consequences.",
 	 OPT_FABRIC, command_fabric_port},
+	{"explain", "[CODE]",
+	 "Says what a code means, its usual causes and what to look at.\n"
+	 "CODE: status of a completion (10, IBV_WC_REM_ACCESS_ERR, remote access error),\n"
+	 "vendor_err (0x88), asynchronous event (IBV_EVENT_PORT_ERR), error number of a call\n"
+	 "(EINVAL ibv_modify_qp), reason in a trace line (no-receive).  Without it: lists all.",
+	 0, command_explain},
 };
 
 static void help_all(FILE *out)

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What softhca explain says of a code.  Each kind of code is a table in a file of its own. */
+#pragma once
+
+#include <stddef.h>
+
+#define TOPIC_CAUSES 6
+
+struct topic {
+	const char *name;		  /* "IBV_WC_REM_ACCESS_ERR", "EINVAL ibv_modify_qp" */
+	const char *number;		  /* "10"; NULL: it has none that would be unique */
+	const char *text;		  /* the text of the library, or other names; may be NULL */
+	const char *means;		  /* one or two sentences */
+	const char *causes[TOPIC_CAUSES]; /* the likeliest first; NULL ends them */
+	const char *look;		  /* what to look at; may be NULL */
+};
+
+struct topic_kind {
+	const char *heading;
+	const struct topic *topics;
+	size_t count;
+};
+
+extern const struct topic_kind topics_status; /* of completions */
+extern const struct topic_kind topics_event;  /* asynchronous ones */
+extern const struct topic_kind topics_errno;  /* as calls return it */
+extern const struct topic_kind topics_reason; /* in trace lines */
