@@ -17,7 +17,7 @@ OWN_FAULTS = {
     "SIGBUS": """volatile int *p = mmap(0, 4096, 3, MAP_SHARED, fileno(tmpfile()), 0);
 	return *p;""",
 }
-SEND = '\tmust("ibv_post_send"'  # how the line of hello.c begins
+SEND = "\tMUST(!(errno = ibv_post_send("  # how the line of hello.c begins
 
 
 def needs_gdb():
