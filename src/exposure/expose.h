@@ -25,6 +25,7 @@
 #include "base/spin.h"
 #include "reach/revoke.h"
 #include "reach/way.h"
+#include "exposure/object.h"
 #include "exposure/qp_word.h"
 #include "registry/registry.h"
 #include "exposure/segment.h"
@@ -129,6 +130,8 @@ struct expose_mem {
 	uint32_t keys_open;
 	struct expose_note other_qps[EXPOSE_BLOCKS];
 	struct expose_note other_keys[EXPOSE_BLOCKS];
+	struct object_form forms[OBJECT_KINDS];
+	struct object_row objects[OBJECT_ROWS];
 };
 
 /* Our own. */
@@ -142,6 +145,7 @@ struct expose {
 	struct segment_table segments; /* the caller of those functions serializes them */
 	struct segment_ref arena;      /* one of these */
 	_Atomic(uint64_t) arena_used;
+	_Atomic(uint64_t) objects_made;
 	struct access_revoker revoker;
 };
 
@@ -218,9 +222,13 @@ const char *key_way_name(enum key_way way);
 const char *key_why_name(enum key_why why);
 const char *transport_name(enum ib_qp_type type);
 const char *peer_found_name(enum peer_found found);
-/* A copy of what the process in that slot exposes, not of one moment, to be freed; NULL if that is
- * nothing or may not be read.  Reading leaves no pages behind. */
-struct expose_mem *expose_snapshot(const struct slot *s);
+/* Opens what the process in that slot exposes, for copies of it; negative: that is nothing or may
+ * not be read. */
+int expose_snapshot_open(const struct slot *s);
+/* A copy into memory of zeros, not of one moment.  Reading leaves no pages behind. */
+bool expose_snapshot(int fd, struct expose_mem *to) must_check;
+/* Is the object in that row still the one with that serial number? */
+bool expose_object_stands(int fd, uint32_t row, uint64_t serial) must_check;
 
 /* Maps what a peer exposes; NULL if that is nothing or we may not map it. */
 struct remote *remote_open(struct slot *slots, uint16_t slot, uint16_t me);

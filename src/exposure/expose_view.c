@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a process lays open, for people: names, and a copy. */
 #include <errno.h>
-#include <stdlib.h>
+#include <stddef.h>
 #include <unistd.h>
 
 #include "exposure/expose.h"
@@ -93,18 +93,23 @@ static bool copy_pages(int fd, char *to, off_t bytes)
 	return at >= 0 || errno == ENXIO;
 }
 
-struct expose_mem *expose_snapshot(const struct slot *s)
+int expose_snapshot_open(const struct slot *s)
 {
-	int fd = segment_file_open(s->pid, atomic_load(&s->expose_fd_plus_1) - 1,
-				   atomic_load(&s->expose_id));
-	struct expose_mem *m = fd < 0 ? NULL : calloc(1, sizeof(*m));
-	bool copied = m && lseek(fd, 0, SEEK_END) == (off_t)sizeof(*m) &&
-		      copy_pages(fd, (char *)m, (off_t)sizeof(*m));
+	return segment_file_open(s->pid, atomic_load(&s->expose_fd_plus_1) - 1,
+				 atomic_load(&s->expose_id));
+}
 
-	if (fd >= 0)
-		close(fd);
-	if (copied)
-		return m;
-	free(m);
-	return NULL;
+bool expose_snapshot(int fd, struct expose_mem *to)
+{
+	return lseek(fd, 0, SEEK_END) == (off_t)sizeof(*to) &&
+	       copy_pages(fd, (char *)to, (off_t)sizeof(*to));
+}
+
+bool expose_object_stands(int fd, uint32_t row, uint64_t serial)
+{
+	off_t at = (off_t)(offsetof(struct expose_mem, objects) + row * sizeof(struct object_row) +
+			   offsetof(struct object_row, serial));
+	uint64_t now;
+
+	return pread(fd, &now, sizeof(now), at) == sizeof(now) && now == serial;
 }

@@ -33,6 +33,10 @@ static const struct command commands[] = {
 	 "Prints shell commands that put what is started afterwards on a host:\n"
 	 "eval \"$(softhca env)\"",
 	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_REPORTS | OPT_MEMORY | OPT_TRACE, command_env},
+	{"status", "[--fabric NAME] [--json] [PID|QP]",
+	 "Shows the queue pairs, completion queues and keys of running programs: of all, of\n"
+	 "the process PID, or the queue pair with the number QP (decimal, or 0x...).",
+	 OPT_FABRIC | OPT_JSON, command_status},
 	{"devices", "[--fabric NAME] [--host NAME] [--json]", "Lists the devices of the hosts.",
 	 OPT_FABRIC | OPT_HOST | OPT_JSON, command_devices},
 	{"fabric up", "[--fabric NAME] [--model NAME] [--hosts N]",

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "fabric/client/link.h"
 #include "wire/route.h"
 
@@ -80,15 +81,24 @@ static bool domains_list(struct reach_process *p)
 	return true;
 }
 
-static bool process_look(struct reach *r, uint32_t slot)
+/* A program that holds us up does so once, and several together not much longer. */
+#define LOOK_MS	     10000
+#define LOOK_LATE_MS 1000
+#define LOOK_ALL_NS  20000000000u
+
+static bool process_look(struct reach *r, uint32_t slot, uint64_t since)
 {
 	struct reach_process *p = &r->processes[r->n++];
 
 	*p = (struct reach_process){
 		.slot = slot,
 		.exposes = atomic_load(&r->slots[slot].expose_fd_plus_1),
-		.mem = expose_snapshot(&r->slots[slot]),
+		.look = look_at(&r->slots[slot],
+				clock_ns() - since < LOOK_ALL_NS ? LOOK_MS : LOOK_LATE_MS),
 	};
+	if (!p->look)
+		return false;
+	p->mem = p->look->copied ? &p->look->mem : NULL;
 	if (p->mem)
 		p->exposes = p->mem->keys_open;
 	return !p->mem || domains_list(p);
@@ -96,13 +106,15 @@ static bool process_look(struct reach *r, uint32_t slot)
 
 bool reach_open(struct view *v, struct reach *r)
 {
+	uint64_t since = clock_ns();
+
 	*r = (struct reach){0};
 	if (!segments_map(v, r)) {
 		reach_close(r);
 		return false;
 	}
 	for (uint32_t slot = 0; slot < REGISTRY_SLOTS; slot++)
-		if (atomic_load(&r->slots[slot].alive) && !process_look(r, slot)) {
+		if (atomic_load(&r->slots[slot].alive) && !process_look(r, slot, since)) {
 			reach_close(r);
 			return false;
 		}
@@ -113,7 +125,7 @@ void reach_close(struct reach *r)
 {
 	for (uint32_t i = 0; i < r->n; i++) {
 		free(r->processes[i].domains);
-		free(r->processes[i].mem);
+		look_free(r->processes[i].look);
 	}
 	if (r->slots)
 		munmap(r->slots, r->bytes);
@@ -138,10 +150,10 @@ static const struct qp_block *block_of(const struct reach_process *p, uint32_t q
 	return b->qpn == qpn ? b : NULL;
 }
 
-/* Who has the queue pair that this one is connected to? */
-static const struct reach_process *peer_of(const struct reach *r, uint32_t peer_qpn)
+const struct reach_process *reach_owner(const struct reach *r, uint32_t qpn)
 {
-	uint32_t owner = peer_qpn ? route_number_owner_plus_1(r->registry, peer_qpn) : 0;
+	uint32_t owner =
+		qpn && qpn <= IB_QPN_MASK ? route_number_owner_plus_1(r->registry, qpn) : 0;
 
 	return owner ? reach_find(r, owner - 1) : NULL;
 }
@@ -190,7 +202,7 @@ static const char *why_one_sided(enum peer_found found)
 static void connected_way(const struct reach *r, const struct reach_process *p,
 			  const struct qp_block *b, struct reach_qp *out)
 {
-	const struct reach_process *peer = peer_of(r, b->view.dest_qpn);
+	const struct reach_process *peer = reach_owner(r, b->view.dest_qpn);
 	const char *why = why_packets(r, p, peer, b);
 
 	out->one_sided = peer == p || !why;
@@ -203,6 +215,8 @@ static void connected_way(const struct reach *r, const struct reach_process *p,
 /* Where keys and responders are not open, or not known. */
 static const char *why_not_open(const struct reach_process *p)
 {
+	if (p->look->end == LOOK_HELD_UP)
+		return "what the process lays open did not let itself be read";
 	return p->exposes ? "what the process lays open may not be read from here"
 			  : "the process lays nothing open: all data goes by packets";
 }
@@ -242,6 +256,39 @@ bool reach_qp_at(const struct reach *r, const struct reach_process *p, uint32_t 
 	if (b->qpn && b->view.dest_qpn)
 		connected_way(r, p, b, out);
 	return b->qpn;
+}
+
+bool reach_qp_find(const struct reach *r, const struct reach_process *p, uint32_t qpn,
+		   struct reach_qp *out)
+{
+	uint32_t i = qpn % EXPOSE_BLOCKS;
+
+	return (reach_qp_at(r, p, i, out) && out->qpn == qpn) ||
+	       (reach_qp_at(r, p, i + EXPOSE_BLOCKS, out) && out->qpn == qpn);
+}
+
+bool reach_peer_port(const struct reach_process *p, uint32_t qpn, uint32_t *row)
+{
+	const struct qp_block *b = p->mem ? block_of(p, qpn) : NULL;
+
+	if (!b || !b->view.dest_qpn)
+		return false;
+	*row = b->view.dest_port;
+	return true;
+}
+
+bool reach_expected_psn(const struct reach_process *p, uint32_t qpn, uint32_t *psn)
+{
+	const struct qp_block *b = p->mem ? block_of(p, qpn) : NULL;
+	uint64_t word = b ? qp_word_load(&b->word) : 0;
+
+	*psn = qp_word_epsn(word);
+	return qp_word_is_open(word);
+}
+
+const char *reach_trouble(const struct reach_process *p)
+{
+	return p->mem && p->exposes ? NULL : why_not_open(p);
 }
 
 /* ---- showing ---- */

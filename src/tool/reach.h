@@ -6,7 +6,7 @@
 #pragma once
 
 #include "tool/view.h"
-#include "exposure/expose.h"
+#include "tool/look.h"
 
 /* The ways to the keys of a protection domain. */
 struct reach_domain {
@@ -17,8 +17,10 @@ struct reach_domain {
 /* A process of the fabric. */
 struct reach_process {
 	uint32_t slot;
-	bool exposes;		/* keys and responders, as far as we know */
-	struct expose_mem *mem; /* a copy; NULL: there is nothing, or we may not look */
+	bool exposes; /* keys and responders, as far as we know */
+	struct look *look;
+	const struct expose_mem
+		*mem; /* of the look; NULL: there is nothing, or we may not see it */
 	struct reach_domain *domains;
 	uint32_t ndomains;
 };
@@ -50,6 +52,18 @@ const struct reach_process *reach_find(const struct reach *r, uint32_t slot);
 /* Queue pair i of a process, below REACH_QPS; false: there is none. */
 bool reach_qp_at(const struct reach *r, const struct reach_process *p, uint32_t i,
 		 struct reach_qp *out);
+
+/* The same of the queue pair with that number; false: it is in no list. */
+bool reach_qp_find(const struct reach *r, const struct reach_process *p, uint32_t qpn,
+		   struct reach_qp *out);
+/* Which row the port at the other end of a queue pair has; false: not known. */
+bool reach_peer_port(const struct reach_process *p, uint32_t qpn, uint32_t *row);
+/* The PSN that a queue pair expects next, if its peer counts it, too; false: it alone knows. */
+bool reach_expected_psn(const struct reach_process *p, uint32_t qpn, uint32_t *psn);
+/* Who has a queue pair of that number; NULL: no process that we know. */
+const struct reach_process *reach_owner(const struct reach *r, uint32_t qpn);
+/* Of the process as a whole; NULL: what it lays open is known. */
+const char *reach_trouble(const struct reach_process *p);
 
 /* Members of an object: queue_pairs and keys. */
 void reach_json(struct json *j, const struct reach *r, const struct reach_process *p);

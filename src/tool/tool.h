@@ -14,6 +14,7 @@
 
 /* Exit statuses of env(1) and nohup(1), which wrap programs too. */
 enum tool_exit {
+	EXIT_NOTHING = 1, /* what was asked for is not there */
 	EXIT_USAGE = 2,
 	EXIT_OURS = 125,       /* softhca itself failed */
 	EXIT_CANNOT_RUN = 126, /* the program exists but cannot run, or not under softhca */
@@ -108,4 +109,5 @@ int command_fabric_down(struct session *s, int argc, char **argv);
 int command_fabric_status(struct session *s, int argc, char **argv);
 int command_fabric_port(struct session *s, int argc, char **argv);
 int command_explain(struct session *s, int argc, char **argv);
+int command_status(struct session *s, int argc, char **argv);
 int command_devices(struct session *s, int argc, char **argv);

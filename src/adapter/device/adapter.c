@@ -9,6 +9,7 @@
 #include "adapter/ethernet/flow.h"
 #include "adapter/ethernet/raw.h"
 #include "adapter/memory/null_mkey.h"
+#include "adapter/qp/qp_row.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/dct.h"
 #include "adapter/transport/multicast.h"
@@ -172,6 +173,9 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	multicast_init(a->multicast);
 	a->steering = &w->steering;
 	steering_init(a->steering);
+	qp_form_expose(a->wire);
+	cq_form_expose(a->wire);
+	srq_form_expose(a->wire);
 	wire_attach(a->wire, &client);
 	*out = a;
 	return 0;

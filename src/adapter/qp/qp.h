@@ -160,6 +160,7 @@ struct qp {
 	uint32_t mtu;
 	uint64_t ack_timeout_ns; /* 0: none */
 	uint16_t pkey;
+	struct object_row *row; /* for people; may be NULL */
 
 	struct baton sq;
 	struct requester req;

@@ -23,6 +23,7 @@ void qp_fail(struct qp *qp, const char *why)
 		return;
 	trace(qp, state, qp->qpn, qp_state_name((enum ib_qp_state)old), qp_state_name(IB_QPS_ERR),
 	      why);
+	expose_object_failed(qp->row, why);
 	/* only resp_unlock sets it again, after a look at the state */
 	qp->resp.bypass_ok = 0;
 	resp_revoke(qp);

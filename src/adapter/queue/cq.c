@@ -44,7 +44,33 @@ struct cq {
 	uint64_t event_period_ns;
 	struct timer timer; /* of the moderated event */
 	bool timer_used;
+	struct object_row *row; /* for people; may be NULL */
 };
+
+static const struct object_form cq_form = {{
+	[FIGURE_NUMBER] = OBJECT_PLACE(struct cq, cqn),
+	[FIGURE_PRODUCED] = OBJECT_PLACE(struct cq, pi),
+	[FIGURE_ENTRIES] = OBJECT_PLACE(struct cq, attr.entries),
+	[FIGURE_OVERRUN] = OBJECT_PLACE(struct cq, overrun),
+	[FIGURE_RECORD] = OBJECT_PLACE(struct cq, attr.dbrec),
+}};
+
+void cq_form_expose(struct wire *wire)
+{
+	expose_object_form(wire_expose(wire), OBJECT_CQ, &cq_form);
+}
+
+static struct object_row *cq_list(const struct cq *cq)
+{
+	struct wire *wire = cq->adapter->wire;
+
+	return expose_object(wire_expose(wire), &(struct object_about){
+							.at = (uintptr_t)cq,
+							.kind = OBJECT_CQ,
+							.number = cq->cqn,
+							.port = wire_port_row(wire),
+						});
+}
 
 static be32 *dbrec_of(const struct cq *cq, unsigned word)
 {
@@ -70,6 +96,7 @@ int cq_create(struct adapter *a, const struct cq_attr *attr, struct cq **out)
 		return -ENOMEM;
 	*cq = (struct cq){.adapter = a, .attr = *attr, .timer.fire = cq_event_due};
 	cq->cqn = atomic_fetch_add(&a->next_cqn, 1);
+	cq->row = cq_list(cq);
 	*out = cq;
 	return 0;
 }
@@ -349,6 +376,7 @@ int cq_destroy(struct cq *cq)
 	 * memory. */
 	spin_lock(&cq->lock);
 	spin_unlock(&cq->lock);
+	expose_object_end(cq->row);
 	free(cq);
 	return 0;
 }

@@ -12,6 +12,10 @@
  */
 void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited);
 
+/* Says where completion queues have their figures, for people (exposure/object.h); once in a process
+ * is enough. */
+void cq_form_expose(struct wire *wire);
+
 /* Prefetches: a completion is about to come. */
 void cq_fetch_ahead(const struct cq *cq);
 

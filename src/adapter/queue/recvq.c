@@ -18,7 +18,38 @@ struct srq {
 	uint16_t next;	   /* ring index of the oldest posted WQE: the head of the linked list */
 	uint16_t consumed; /* receives taken; the doorbell record counts those posted */
 	uint32_t limit;
+	struct object_row *row; /* for people; may be NULL */
 };
+
+static const struct object_form srq_form = {{
+	[FIGURE_NUMBER] = OBJECT_PLACE(struct srq, srqn),
+	[FIGURE_TAKEN] = OBJECT_PLACE(struct srq, consumed),
+	[FIGURE_ENTRIES] = OBJECT_PLACE(struct srq, attr.wqe_count),
+	[FIGURE_RECORD] = OBJECT_PLACE(struct srq, attr.dbrec),
+}};
+
+void srq_form_expose(struct wire *wire)
+{
+	expose_object_form(wire_expose(wire), OBJECT_SRQ, &srq_form);
+}
+
+static struct object_row *srq_list(const struct srq *srq)
+{
+	struct wire *wire = srq->adapter->wire;
+	const struct srq_attr *attr = &srq->attr;
+
+	return expose_object(wire_expose(wire),
+			     &(struct object_about){
+				     .at = (uintptr_t)srq,
+				     .kind = OBJECT_SRQ,
+				     .number = srq->srqn,
+				     .port = wire_port_row(wire),
+				     .pdn = attr->pdn,
+				     .send_cqn = OBJECT_NO_NUMBER,
+				     .recv_cqn = attr->cq ? cq_number(attr->cq) : OBJECT_NO_NUMBER,
+				     .srqn = OBJECT_NO_NUMBER,
+			     });
+}
 
 /* Copies a scatter list of at most max entries that ends at the list's end or at
  * WQE_DATA_LKEY_END. */
@@ -119,6 +150,7 @@ int srq_create(struct adapter *a, const struct srq_attr *attr, struct srq **out)
 	srq->limit = attr->limit;
 	if (attr->cq)
 		cq_hold(attr->cq);
+	srq->row = srq_list(srq);
 	number_publish(&a->srqs, srq->srqn, srq);
 	*out = srq;
 	return 0;
@@ -241,6 +273,7 @@ int srq_destroy(struct srq *srq)
 		cq_release(srq->attr.cq);
 	}
 	number_give(&a->srqs, srq->srqn);
+	expose_object_end(srq->row);
 	free(srq);
 	return 0;
 }

@@ -36,6 +36,9 @@ enum mkey_verdict recv_runs(struct adapter *a, const struct recv_wqe *wqe, uint3
 			    uint64_t off, uint64_t len, struct runs *runs) must_check;
 uint64_t recv_capacity(const struct recv_wqe *wqe);
 
+/* Says where shared queues have their figures, for people (exposure/object.h); once in a process is
+ * enough. */
+void srq_form_expose(struct wire *wire);
 /* Takes from a shared queue. */
 enum recv_verdict srq_take(struct srq *srq, struct recv_wqe *out) must_check;
 uint32_t srq_pdn(const struct srq *srq);

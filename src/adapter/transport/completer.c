@@ -54,6 +54,7 @@ static void send_queue_failed(struct qp *qp, const char *why)
 		return;
 	}
 	trace(qp, state, qp->qpn, qp_state_name(IB_QPS_RTS), qp_state_name(IB_QPS_SQE), why);
+	expose_object_failed(qp->row, why);
 	qp_kick(qp);
 }
 

@@ -8,6 +8,7 @@
 #include "adapter/bypass/revoke.h"
 #include "adapter/ethernet/rss.h"
 #include "adapter/qp/path.h"
+#include "adapter/qp/qp_row.h"
 #include "adapter/qp/qp_state.h"
 #include "adapter/transport/ack_timer.h"
 #include "adapter/transport/completer.h"
@@ -138,6 +139,7 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 	qp->attr.path_mtu = IB_MTU_4096;
 	qp_reset_queues(qp);
 	qp->timer.fire = ack_timer_fired;
+	qp_list(qp);
 	if (attr->send_cq)
 		cq_hold(attr->send_cq);
 	if (attr->recv_cq)
@@ -192,6 +194,7 @@ void qp_destroy(struct qp *qp)
 	if (qp->resp.shared)
 		expose_qp_end(qp->resp.shared);
 	expose_note_qp_end(wire_expose(a->wire), qp->qpn);
+	expose_object_end(qp->row);
 	number_give(&a->qps, qp->qpn);
 	free(qp->dci);
 	free(qp->send_ops);

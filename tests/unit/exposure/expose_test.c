@@ -250,21 +250,24 @@ static uint64_t bytes_read(void)
 static void test_snapshot(void)
 {
 	struct slot *slots = slots_new();
-	struct expose_mem *copy;
+	struct expose_mem *copy = calloc(1, sizeof(*copy));
 	struct expose e;
 	struct key_block k;
 	uint64_t before;
+	int fd;
 
 	CHECK(!expose_open(&e, slots, 0, true));
 	k = key_of(&e, KEY, 0, BYTES);
 	CHECK(expose_key(&e, &k));
 	before = bytes_read();
-	copy = expose_snapshot(&slots[0]);
-	CHECK(copy && bytes_read() - before < sizeof(*copy) / 16);
+	fd = expose_snapshot_open(&slots[0]);
+	CHECK(fd >= 0 && copy && expose_snapshot(fd, copy));
+	CHECK(bytes_read() - before < sizeof(*copy) / 16);
 	CHECK(!memcmp((const uint8_t *)copy, (const uint8_t *)e.mem, sizeof(*copy)));
+	close(fd);
 	free(copy);
 	expose_close(&e);
-	CHECK(!expose_snapshot(&slots[0]));
+	CHECK(expose_snapshot_open(&slots[0]) < 0);
 }
 
 /* A key whose range lies outside any file is never handed on, whatever its owner wrote. */

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The objects of a program as `softhca status` shows them. */
+#pragma once
+
+#include "tool/reach.h"
+
+struct status_program {
+	struct view *view;
+	const struct reach *reach;
+	const struct reach_process *process; /* or NULL */
+	int32_t pid;
+	const char *host;
+	const char *state;
+	char command[32];
+	uint32_t only_qp; /* nothing else is shown; 0: all is */
+};
+
+void status_objects_print(const struct status_program *p);
+/* Members of an object. */
+void status_objects_json(const struct status_program *p, struct json *j);
