@@ -160,17 +160,20 @@ static void mapping_disarm(struct doorbell_mapping *m)
 		m->armed = false;
 }
 
-typedef bool gone_fn(const struct doorbell_mapping *m, uintptr_t at, size_t len);
+static bool lies_at(const struct doorbell_mapping *m, uintptr_t addr, size_t len)
+{
+	return ranges_overlap(m->addr, UAR_BYTES, addr, len);
+}
 
-/* Takes those for which gone holds off the list.  Lock held. */
-static struct doorbell_mapping *take_if(gone_fn *gone, uintptr_t at, size_t len)
+/* Takes those that lie there off the list.  Lock held. */
+static struct doorbell_mapping *mappings_take(uintptr_t addr, size_t len)
 {
 	struct doorbell_mapping **link = &maps.list, *taken = NULL;
 
 	while (*link) {
 		struct doorbell_mapping *m = *link;
 
-		if (!gone(m, at, len)) {
+		if (!lies_at(m, addr, len)) {
 			link = &m->next;
 			continue;
 		}
@@ -184,40 +187,37 @@ static struct doorbell_mapping *take_if(gone_fn *gone, uintptr_t at, size_t len)
 	return taken;
 }
 
-/* The memory goes without the lock: an allocator may unmap pages in free, which comes back here. */
-static void remove_if(gone_fn *gone, uintptr_t at, size_t len)
+void doorbell_unmapping(uintptr_t addr, size_t len)
 {
 	struct doorbell_mapping *m, *next;
 
+	if (likely(out_of_bounds(addr, len)))
+		return;
 	spin_lock(&maps.lock);
-	m = take_if(gone, at, len);
+	m = mappings_take(addr, len);
 	spin_unlock(&maps.lock);
+	/* Without the lock: an allocator may unmap pages in free, which comes back here. */
 	for (; m; m = next) {
 		next = m->next;
 		free(m);
 	}
 }
 
-static bool lies_at(const struct doorbell_mapping *m, uintptr_t addr, size_t len)
-{
-	return ranges_overlap(m->addr, UAR_BYTES, addr, len);
-}
-
-static bool mapping_shows(const struct doorbell_mapping *m, uintptr_t regs, size_t len)
-{
-	return ranges_overlap((uintptr_t)m->regs, UAR_BYTES, regs, len);
-}
-
-void doorbell_unmapping(uintptr_t addr, size_t len)
-{
-	if (likely(out_of_bounds(addr, len)))
-		return;
-	remove_if(lies_at, addr, len);
-}
-
+/*
+ * The program's mappings stay, and known: a store to one may have been held up already, and its
+ * handler is still to come.  It is let go then, and says nothing to anybody.
+ */
 void doorbell_forget(const uint8_t *regs, size_t len)
 {
-	remove_if(mapping_shows, (uintptr_t)regs, len);
+	spin_lock(&maps.lock);
+	for (struct doorbell_mapping *m = maps.list; m; m = m->next) {
+		if (!ranges_overlap((uintptr_t)m->regs, UAR_BYTES, (uintptr_t)regs, len))
+			continue;
+		mapping_leave(m);
+		mapping_disarm(m);
+		m->regs = NULL;
+	}
+	spin_unlock(&maps.lock);
 }
 
 void doorbell_moved(uintptr_t from, size_t len, uintptr_t to)

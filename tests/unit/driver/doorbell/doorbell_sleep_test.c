@@ -259,9 +259,29 @@ static void test_nothing_is_lost(void)
 	doorbell_device_close(&r);
 }
 
+/* A store was held up, and the registers go before the handler of its fault runs. */
+static void test_forgotten_meanwhile(void)
+{
+	struct doorbell_device r;
+
+	doorbell_device_open(&r, false, 1);
+	if (go_to_sleep(&r) == DOORBELL_POLL) {
+		fprintf(stderr, "no userfaultfd here: forgetting is not tested\n");
+		doorbell_device_close(&r);
+		return;
+	}
+	doorbell_forget(r.device, UAR_BYTES);
+	CHECK(doorbell_fault((uintptr_t)r.program + UAR_SQ, NULL, true));
+	doorbell_device_post(&r, r.program, 0, 0); /* the store itself: nothing holds it up */
+	doorbell_unmapping((uintptr_t)r.program, UAR_BYTES);
+	CHECK(!doorbell_fault((uintptr_t)r.program + UAR_SQ, NULL, true));
+	doorbell_device_close(&r);
+}
+
 int main(void)
 {
 	catch_faults();
+	test_forgotten_meanwhile();
 	test_sleep();
 	test_store_alone();
 	test_nothing_is_lost();
