@@ -2,11 +2,9 @@
 /* The peer's side: claims.  The target's is revoke.c. */
 #include "reach/access.h"
 
-#include "reach/owner.h"
 #include "reach/proc_file.h"
 #include "base/cancel.h"
 #include "base/clock.h"
-#include "base/fence.h"
 
 #include <unistd.h>
 
@@ -15,10 +13,9 @@
 /* So often at most a process looks at a full table for a slot whose owner has died. */
 #define ACCESS_LOOK_NS 1000000u
 
-/* The calling thread's part of its words; 0: not known, and then there are no accesses. */
-static _Thread_local uint64_t self;
+_Thread_local uint64_t access_self;
+_Thread_local uint32_t access_claims;
 static _Thread_local uint64_t self_failed_ns; /* 0: never */
-static _Thread_local uint32_t claims;
 
 static __attribute__((noinline, cold)) uint64_t self_find(void)
 {
@@ -33,14 +30,14 @@ static __attribute__((noinline, cold)) uint64_t self_find(void)
 		self_failed_ns = clock_ns();
 		return 0;
 	}
-	self = (uint64_t)gettid() | (uint64_t)getpid() << OWNER_TASK_BITS |
-	       (began & OWNER_BEGAN_MASK) << OWNER_BEGAN_SHIFT;
-	return self;
+	access_self = (uint64_t)gettid() | (uint64_t)getpid() << OWNER_TASK_BITS |
+		      (began & OWNER_BEGAN_MASK) << OWNER_BEGAN_SHIFT;
+	return access_self;
 }
 
 void access_fork_child(void)
 {
-	self = 0;
+	access_self = 0;
 	self_failed_ns = 0;
 	proc_file_fork_child();
 	fence_fork_child();
@@ -70,6 +67,7 @@ static __attribute__((noinline, cold)) bool claim_dead(const struct access_table
 	return true;
 }
 
+/* Nobody has it. */
 static bool slot_take(struct access_slot *s, uint64_t claim)
 {
 	uint64_t free = 0;
@@ -79,21 +77,6 @@ static bool slot_take(struct access_slot *s, uint64_t claim)
 		return false;
 	/* Before the caller's looks at what the target may have made invalid. */
 	fence_after_rmw();
-	return true;
-}
-
-/* Which the thread has had before, or nobody has. */
-static bool home_claim(struct access_slot *s, uint64_t me, uint64_t claim)
-{
-	if (unlikely(!atomic_load_explicit(&fence_far_ready, memory_order_relaxed)))
-		return false;
-	/* It is another thread's, or ours and in use: we are in a handler of a signal that came
-	 * then. */
-	if (unlikely(atomic_load_explicit(&s->owner, memory_order_relaxed) != me))
-		return slot_take(s, claim);
-	atomic_store_explicit(&s->owner, claim, memory_order_relaxed);
-	/* Before the caller's looks, too; the target has the other side of it. */
-	fence_far_light();
 	return true;
 }
 
@@ -107,19 +90,22 @@ static struct access_slot *slot_claim(struct access_table *t, uint64_t claim)
 		if (slot_take(s, claim))
 			return s;
 	}
-	s = &slots[claims % ACCESS_SLOTS];
+	s = &slots[access_claims % ACCESS_SLOTS];
 	return claim_dead(t, s, claim) ? s : NULL;
 }
 
-bool access_claim(struct access_table *t, struct access *out)
+bool access_claim_new(struct access_table *t, struct access *out)
 {
-	uint64_t me = likely(self) ? self : self_find(), claim;
+	uint64_t me = likely(access_self) ? access_self : self_find(), claim;
 	struct access_slot *home = &t->slots[(uint32_t)me % ACCESS_HOMES];
 
 	if (unlikely(!me))
 		return false;
-	claim = me | OWNER_IN | (uint64_t)(++claims & OWNER_COUNT_MASK) << OWNER_COUNT_SHIFT;
-	if (likely(home_claim(home, me, claim))) {
+	claim = access_next_word(me);
+	/* A home that is not free is another thread's, or ours and in use: we are in a handler of a
+	 * signal that came then. */
+	if (atomic_load_explicit(&fence_far_ready, memory_order_relaxed) &&
+	    slot_take(home, claim)) {
 		out->slot = home;
 		out->after = me;
 	} else {
@@ -128,7 +114,6 @@ bool access_claim(struct access_table *t, struct access *out)
 		if (!out->slot)
 			return false;
 	}
-	out->revocations = &t->revocations;
-	out->seen = atomic_load_explicit(&t->revocations, memory_order_acquire);
+	access_claimed(t, out);
 	return true;
 }

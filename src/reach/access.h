@@ -34,6 +34,8 @@
 #include <sys/uio.h>
 
 #include "base/compiler.h"
+#include "base/fence.h"
+#include "reach/owner.h"
 
 #define ACCESS_SLOTS  64u /* for all */
 #define ACCESS_HOMES  64u
@@ -65,8 +67,41 @@ struct access {
 /* An address that a revoked system call finds in its list. */
 #define ACCESS_POISON ((void *)(UINTPTR_MAX - 4095))
 
+/* The calling thread's part of its words; 0: not known, and then there are no accesses. */
+extern _Thread_local uint64_t access_self;
+extern _Thread_local uint32_t access_claims; /* so many it has made */
+
+/* The rest of access_claim: the thread is new to this table, or its home is not free. */
+bool access_claim_new(struct access_table *t, struct access *out) must_check;
+
+static inline uint64_t access_next_word(uint64_t me)
+{
+	return me | OWNER_IN | (uint64_t)(++access_claims & OWNER_COUNT_MASK) << OWNER_COUNT_SHIFT;
+}
+
+/* The looks at what the target may have made invalid come after this. */
+static inline void access_claimed(struct access_table *t, struct access *out)
+{
+	out->revocations = &t->revocations;
+	out->seen = atomic_load_explicit(&t->revocations, memory_order_acquire);
+}
+
 /* Claims a slot for the calling thread.  False: all are taken by threads that live. */
-bool access_claim(struct access_table *t, struct access *out) must_check;
+static inline must_check bool access_claim(struct access_table *t, struct access *out)
+{
+	uint64_t me = access_self;
+	struct access_slot *home = &t->slots[(uint32_t)me % ACCESS_HOMES];
+
+	/* A word that is the thread's own says that it is at home, and was ready for fence_far. */
+	if (unlikely(!me || atomic_load_explicit(&home->owner, memory_order_relaxed) != me))
+		return access_claim_new(t, out);
+	out->slot = home;
+	out->after = me;
+	atomic_store_explicit(&home->owner, access_next_word(me), memory_order_relaxed);
+	fence_far_light(); /* the target has the other side of it */
+	access_claimed(t, out);
+	return true;
+}
 
 /* Releases it.  Whatever the thread has stored before is seen by whoever waits for that. */
 static inline void access_release(const struct access *a)
