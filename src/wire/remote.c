@@ -30,7 +30,10 @@ static struct remote *remote_of(struct wire_process *h, uint32_t owner_plus_1)
 
 struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqpn)
 {
-	return remote_of(w->host, route_owner_plus_1(w, path, dqpn));
+	/* As a rule that is all that there is to ask. */
+	uint32_t owner = route_known(path, subnet_epoch(w->host->attr.subnet), dqpn);
+
+	return remote_of(w->host, likely(owner) ? owner : route_owner_plus_1(w, path, dqpn));
 }
 
 bool wire_owns(const struct wire *w, uint32_t qpn)

@@ -34,18 +34,15 @@ uint32_t route_walk(const struct wire *w, const struct path *path, uint32_t dqpn
 uint32_t route_owner_plus_1(const struct wire *w, const struct path *path, uint32_t dqpn)
 {
 	/* Before the walk, see subnet.h. */
-	uint64_t key = route_key(subnet_epoch(w->host->attr.subnet), dqpn);
-	uint64_t word;
-	uint32_t owner;
+	uint64_t epoch = subnet_epoch(w->host->attr.subnet);
+	uint32_t owner = route_known(path, epoch, dqpn);
 
-	if (!path->route)
-		return route_walk(w, path, dqpn);
-	word = atomic_load_explicit(&path->route->word, memory_order_relaxed);
-	if (likely((word ^ key) <= ROUTE_OWNER_MASK))
-		return (uint32_t)word & ROUTE_OWNER_MASK;
+	if (likely(owner))
+		return owner;
 	owner = route_walk(w, path, dqpn);
-	if (owner)
-		atomic_store_explicit(&path->route->word, key | owner, memory_order_relaxed);
+	if (path->route && owner)
+		atomic_store_explicit(&path->route->word, route_key(epoch, dqpn) | owner,
+				      memory_order_relaxed);
 	return owner;
 }
 

@@ -45,6 +45,17 @@ static inline bool route_leads_away(const struct route *route, uint64_t epoch)
 	return atomic_load_explicit(&route->away, memory_order_relaxed) == epoch;
 }
 
+/* The slot that the path's peer belongs to, plus one; 0: that is not remembered of this epoch. */
+static inline uint32_t route_known(const struct path *path, uint64_t epoch, uint32_t dqpn)
+{
+	uint64_t key = route_key(epoch, dqpn), word;
+
+	if (unlikely(!path->route))
+		return 0;
+	word = atomic_load_explicit(&path->route->word, memory_order_relaxed);
+	return likely((word ^ key) <= ROUTE_OWNER_MASK) ? (uint32_t)word & ROUTE_OWNER_MASK : 0;
+}
+
 /* When the path or the peer's number changes; nobody may be sending on it. */
 static inline void route_forget(struct route *route)
 {
