@@ -19,7 +19,9 @@
 
 #include "reach/access.h"
 #include "reach/alive.h"
+#include "base/rseq.h"
 #include "base/run.h"
+#include "usermem/usermem.h"
 
 /* A process whose memory is reached. */
 struct way_peer {
@@ -75,6 +77,27 @@ enum way_verdict way_pull(struct way_peer *from, const struct run *dst, uint32_t
 			  const struct run *src, uint32_t nsrc,
 			  const _Atomic(uint32_t) *withdrawn) must_check;
 enum way_verdict way_mapped(struct way_access *a) must_check;
-/* The same for one request of so many bytes, from or to one place of ours. */
-enum way_verdict way_mapped_one(const struct access *hold, const struct alive *alive, bool read,
-				void *here, void *there, size_t n) must_check;
+
+/* What a copy of memory that both map looks at before each touch. */
+static inline struct rseq_check way_mapped_check(const struct access *hold,
+						 const struct alive *alive)
+{
+	return (struct rseq_check){
+		.wide = hold->revocations,
+		.wide_value = hold->seen,
+		.word = alive_word(alive),
+		.word_value = alive_now(alive),
+	};
+}
+
+/* way_mapped for one request of so many bytes, from or to one place of ours.  False: it is not done,
+ * and way_mapped says why. */
+static inline must_check bool way_mapped_one(const struct access *hold, const struct alive *alive,
+					     bool read, void *here, void *there, size_t n)
+{
+	const struct rseq_check check = way_mapped_check(hold, alive);
+
+	return likely(check.word_value) &&
+	       likely(usermem_copy_checked(read ? here : there, read ? there : here, n, read,
+					   &check) == USERMEM_DONE);
+}

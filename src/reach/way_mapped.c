@@ -5,7 +5,6 @@
 
 #include "reach/way_cursor.h"
 #include "reach/way_whole.h"
-#include "usermem/usermem.h"
 
 static enum way_verdict way_mapped_verdict(const struct access *hold, enum usermem_verdict v)
 {
@@ -22,31 +21,9 @@ static enum way_verdict way_mapped_verdict(const struct access *hold, enum userm
 	return WAY_INTERRUPTED;
 }
 
-static inline struct rseq_check mapped_check(const struct access *hold, const struct alive *alive)
-{
-	return (struct rseq_check){
-		.wide = hold->revocations,
-		.wide_value = hold->seen,
-		.word = alive_word(alive),
-		.word_value = alive_now(alive),
-	};
-}
-
-enum way_verdict way_mapped_one(const struct access *hold, const struct alive *alive, bool read,
-				void *here, void *there, size_t n)
-{
-	const struct rseq_check check = mapped_check(hold, alive);
-	enum usermem_verdict v;
-
-	if (unlikely(!check.word_value))
-		return WAY_CLOSED;
-	v = usermem_copy_checked(read ? here : there, read ? there : here, n, read, &check);
-	return likely(v == USERMEM_DONE) ? WAY_DONE : way_mapped_verdict(hold, v);
-}
-
 static enum way_verdict mapped_move(struct way_access *a)
 {
-	const struct rseq_check check = mapped_check(&a->hold, a->alive);
+	const struct rseq_check check = way_mapped_check(&a->hold, a->alive);
 	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};
 
 	a->done = 0;

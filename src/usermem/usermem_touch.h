@@ -98,6 +98,17 @@ fault:
 	return false;
 }
 
+/* usermem_touch for a load. */
+static inline bool usermem_look(const void *at)
+{
+	uint8_t v;
+
+	touch_load(v, touch_at(const uint8_t, at, 0));
+	return true;
+fault:
+	return false;
+}
+
 #else
 
 static inline bool usermem_fetch(void *dst, const void *src, size_t n)
@@ -113,5 +124,10 @@ static inline bool usermem_fetch_be32(const void *addr, uint32_t *out)
 static inline bool usermem_copy_8(void *dst, const void *src)
 {
 	return usermem_copy(dst, src, 8);
+}
+
+static inline bool usermem_look(const void *at)
+{
+	return usermem_touch((void *)(uintptr_t)at, false);
 }
 #endif

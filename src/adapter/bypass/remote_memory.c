@@ -2,10 +2,12 @@
 #include "adapter/bypass/remote_memory.h"
 
 #include "usermem/usermem.h"
+#include "usermem/usermem_touch.h"
 
 /* How often one request begins again because the target revoked something meanwhile, mostly what
  * is none of its business. */
 #define MOVE_TRIES 4
+#define PAGE	   4096u
 
 /* A list of requests whose keys lead the same way. */
 struct reached {
@@ -231,29 +233,40 @@ static __attribute__((noinline, cold)) bool map_missing(const struct bypass_peer
 	return segment_view_map(&r->remote->segments, to->at.segment, to->at.offset);
 }
 
+/* As in move_bounded. */
+static inline void bring_in_piece(const struct run *local, bool write)
+{
+	uintptr_t at = (uintptr_t)local->addr;
+
+	if (unlikely(write || (at ^ (at + local->len - 1)) >= PAGE))
+		usermem_bring_in(local, 1, write);
+	else
+		(void)usermem_look(local->addr); /* what is not there is missed by the copy */
+}
+
 /* The commonest: one request of one piece, to memory that is remembered.  False: nothing counts as
  * done. */
 static inline bool move_plain(const struct bypass_peer *r, struct remote_move *m)
 {
 	const struct remote_range *at = m->ranges;
 	const struct way_peer *p = &r->remote->reach;
-	enum way_verdict v = WAY_REVOKED;
 	struct access hold;
+	bool done;
 
 	if (m->n != 1 || m->local->len < at->len)
 		return false;
-	usermem_bring_in(m->local, 1, m->right == IB_ACCESS_REMOTE_READ); /* as in move_bounded */
+	bring_in_piece(m->local, m->right == IB_ACCESS_REMOTE_READ);
 	if (!access_enter(p->table, &hold))
 		return false;
 	/* After the claim, as in move_once. */
-	if (responder_stands(r, m->right) && likely(memo_holds(m->memo, r, &hold)) &&
-	    likely(memo_covers(m->memo, m->right, at)))
-		v = way_mapped_one(&hold, p->alive, m->right == IB_ACCESS_REMOTE_READ,
-				   m->local->addr, memo_at(m->memo, at), at->len);
+	done = responder_stands(r, m->right) && likely(memo_holds(m->memo, r, &hold)) &&
+	       likely(memo_covers(m->memo, m->right, at)) &&
+	       way_mapped_one(&hold, p->alive, m->right == IB_ACCESS_REMOTE_READ, m->local->addr,
+			      memo_at(m->memo, at), at->len);
 	access_release(&hold);
 	m->way = KEY_MAPPED;
 	m->done = 1;
-	return likely(v == WAY_DONE);
+	return likely(done);
 }
 
 void remote_move(const struct bypass_peer *r, struct remote_move *m)

@@ -32,7 +32,8 @@ struct request {
 };
 
 /* Reads the request at block; false: it is of another kind. */
-static bool write_burst_fetch(const struct qp *qp, uint32_t block, struct request *w)
+static inline __attribute__((always_inline)) bool
+write_burst_fetch(const struct qp *qp, uint32_t block, struct request *w)
 {
 	const uint8_t *at = send_ring_at(qp, block);
 
