@@ -18,6 +18,17 @@
 		}                                                                                 \
 	} while (0)
 
+/* The same with what was found instead, as for printf. */
+#define CHECK_SAY(cond, ...)                                                                      \
+	do {                                                                                      \
+		if (!(cond)) {                                                                    \
+			fprintf(stderr, "%s:%d: does not hold: %s: ", __FILE__, __LINE__, #cond); \
+			fprintf(stderr, __VA_ARGS__);                                             \
+			fputc('\n', stderr);                                                      \
+			_Exit(1);                                                                 \
+		}                                                                                 \
+	} while (0)
+
 #define SKIP(...)                             \
 	do {                                  \
 		fprintf(stderr, "skipped: "); \

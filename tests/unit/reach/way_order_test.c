@@ -46,6 +46,16 @@ static int child_writes(struct way_pair *p)
 	return 0;
 }
 
+/* Which hammer it is. */
+static const char *hammer_name(void)
+{
+	static char name[100];
+
+	snprintf(name, sizeof(name), "%s, %u bytes to %u, from %u, cut at %u",
+		 way == way_kernel ? "kernel" : "mapped", len, at, skew, cut);
+	return name;
+}
+
 static bool is_whole(uint64_t v, unsigned size)
 {
 	uint64_t ones = size == 8 ? 0x0101010101010101ull : size == 4 ? 0x01010101u : 0x0101u;
@@ -71,7 +81,10 @@ static void look_at_words(const uint8_t *start, struct rng *rng)
 		if (first + size > end)
 			continue;
 		first += rng_below(rng, (end - first) / size) * size;
-		CHECK(is_whole(look_at_array((const uint8_t *)first, size), size));
+		uint64_t seen = look_at_array((const uint8_t *)first, size);
+
+		CHECK_SAY(is_whole(seen, size), "%s: %u bytes at %zu are 0x%llx", hammer_name(),
+			  size, first - (uintptr_t)start, (unsigned long long)seen);
 	}
 }
 
@@ -85,7 +98,8 @@ static void look_at_order(const uint8_t *start, struct rng *rng)
 		/* 128 messages between the two looks would take a preemption: look again then */
 		if ((uint8_t)(other - last) < 128)
 			continue;
-		CHECK((uint8_t)(*(const volatile uint8_t *)(start + len - 1) - last) > 64);
+		CHECK_SAY((uint8_t)(*(const volatile uint8_t *)(start + len - 1) - last) > 64,
+			  "%s: last 0x%x, another 0x%x", hammer_name(), last, other);
 	}
 }
 
@@ -127,7 +141,7 @@ static int child_reads(struct way_pair *p)
 	static uint8_t mine[8192] __attribute__((aligned(64)));
 	uint32_t tid = alive_probe(&p->alive, p->pid);
 	struct run local = {mine + skew, len}, remote = {memory_of(p), len};
-	unsigned torn = 0;
+	uint64_t torn = 0;
 
 	CHECK(tid && len % 8 == 0);
 	for (uint32_t i = 0; i < 10000; i++) {
@@ -137,11 +151,12 @@ static int child_reads(struct way_pair *p)
 			uint64_t v;
 
 			memcpy(&v, mine + skew + k, sizeof(v));
-			torn += !is_whole(v, 8);
+			if (!is_whole(v, 8))
+				torn = v;
 		}
 	}
 	atomic_store(&p->end, 1);
-	CHECK(!torn);
+	CHECK_SAY(!torn, "%s: read 0x%llx", hammer_name(), (unsigned long long)torn);
 	return 0;
 }
 

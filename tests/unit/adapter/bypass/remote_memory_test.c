@@ -6,7 +6,6 @@
  * The memory that the requests name is the peer's exposure itself, so that one of them can do to
  * its own slot what a revocation does.
  */
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -94,10 +93,8 @@ static bool test_revoked_midway(struct bypass_peer at)
 	/* A thread that loses its processor at the wrong moments gives up for that. */
 	if (!strcmp(m.why, "interrupted"))
 		return false;
-	if (strcmp(m.why, "revoked") != 0)
-		fprintf(stderr, "why: %s, done: %u\n", m.why, (unsigned)m.done);
-	CHECK(m.way == KEY_MAPPED && !strcmp(m.why, "revoked"));
-	CHECK(m.done == 3);
+	CHECK_SAY(m.way == KEY_MAPPED && m.done == 3 && !strcmp(m.why, "revoked"),
+		  "way %d, %u done, %s", m.way, (unsigned)m.done, m.why);
 	CHECK(word[1] == 10 && word[2] == 11 && !word[3]);
 	CHECK(atomic_load(revocations) == other);
 	return true;

@@ -99,7 +99,9 @@ static void *fuse_serve(void *arg)
 		} else if (in->opcode == FUSE_FORGET) {
 			continue;
 		}
-		CHECK(write(fd, &out, out.head.len) == (ssize_t)out.head.len);
+		/* Once nothing is mounted any more, nobody waits for what was asked last. */
+		CHECK(write(fd, &out, out.head.len) == (ssize_t)out.head.len || errno == ENOENT ||
+		      errno == ENODEV);
 	}
 	return NULL;
 }
