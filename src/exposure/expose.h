@@ -117,6 +117,9 @@ struct expose_note {
 	_Atomic(uint32_t) number; /* a key as it was allocated, or a QP number; 0: none */
 	_Atomic(uint32_t) kind;	  /* enum key_why, or enum ib_qp_type */
 	_Atomic(uint32_t) peer;	  /* a QP's; 0: none */
+	/* of a key */
+	_Atomic(uint32_t) pdn, access;
+	_Atomic(uint64_t) iova, length;
 };
 
 struct expose_mem {
@@ -212,7 +215,8 @@ int64_t expose_arena_take(struct expose *e, uint64_t bytes);
 const struct hidden *expose_arena_file(const struct expose *e);
 
 /* Lists what has no block of its own, or lists it anew; not if another has its place. */
-void expose_note_key(struct expose *e, uint32_t key, enum key_why why);
+/* Of what k says, number, domain, rights, range and the reason count. */
+void expose_note_key(struct expose *e, const struct key_block *k);
 void expose_note_key_end(struct expose *e, uint32_t key);
 void expose_note_qp(struct expose *e, uint32_t qpn, enum ib_qp_type type, uint32_t peer);
 void expose_note_qp_end(struct expose *e, uint32_t qpn);

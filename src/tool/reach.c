@@ -36,23 +36,22 @@ static bool segments_map(struct view *v, struct reach *r)
 	return r->slots && r->registry;
 }
 
-static struct reach_domain *domain_find(const struct reach_process *p, uint32_t pdn)
+static int domain_compare(const void *a, const void *b)
 {
-	for (uint32_t i = 0; i < p->ndomains; i++)
-		if (p->domains[i].pdn == pdn)
-			return &p->domains[i];
-	return NULL;
+	uint32_t x = ((const struct reach_domain *)a)->pdn,
+		 y = ((const struct reach_domain *)b)->pdn;
+
+	return (x > y) - (x < y);
 }
 
-static struct reach_domain *domain_add(struct reach_process *p, uint32_t pdn)
+/* They are sorted: a process may have as many as keys. */
+static struct reach_domain *domain_find(const struct reach_process *p, uint32_t pdn)
 {
-	struct reach_domain *d = realloc(p->domains, (p->ndomains + 1) * sizeof(*d));
+	const struct reach_domain wanted = {.pdn = pdn};
 
-	if (!d)
-		return NULL;
-	p->domains = d;
-	d[p->ndomains] = (struct reach_domain){.pdn = pdn};
-	return &d[p->ndomains++];
+	return p->domains
+		       ? bsearch(&wanted, p->domains, p->ndomains, sizeof(wanted), domain_compare)
+		       : NULL;
 }
 
 /* The key in a block; NULL: there is none, or it changes. */
@@ -63,26 +62,38 @@ static const struct key_block *key_at(const struct reach_process *p, uint32_t i)
 	return k->key && !(k->seq & 1) && (unsigned)k->place.way <= KEY_MAPPED ? k : NULL;
 }
 
-/* A short list, so that many queue pairs need not look at all keys each. */
+/* A list, so that many queue pairs need not look at all keys each. */
 static bool domains_list(struct reach_process *p)
 {
+	uint32_t n = 0;
+
+	p->domains = calloc(EXPOSE_BLOCKS, sizeof(*p->domains));
+	if (!p->domains)
+		return false;
 	for (uint32_t i = 0; i < EXPOSE_BLOCKS; i++) {
 		const struct key_block *k = key_at(p, i);
-		struct reach_domain *d = k ? domain_find(p, k->pdn) : NULL;
 
 		if (!k)
 			continue;
-		if (!d)
-			d = domain_add(p, k->pdn);
-		if (!d)
-			return false;
-		d->ways[k->place.way] = true;
+		p->domains[n] = (struct reach_domain){.pdn = k->pdn};
+		p->domains[n++].ways[k->place.way] = true;
+	}
+	qsort(p->domains, n, sizeof(*p->domains), domain_compare);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct reach_domain *next = &p->domains[i];
+		struct reach_domain *last = p->ndomains ? &p->domains[p->ndomains - 1] : NULL;
+
+		if (last && last->pdn == next->pdn)
+			for (unsigned w = 0; w <= KEY_MAPPED; w++)
+				last->ways[w] |= next->ways[w];
+		else
+			p->domains[p->ndomains++] = *next;
 	}
 	return true;
 }
 
 /* A program that holds us up does so once, and several together not much longer. */
-#define LOOK_MS	     10000
+#define LOOK_MS	     5000
 #define LOOK_LATE_MS 1000
 #define LOOK_ALL_NS  20000000000u
 
@@ -289,6 +300,27 @@ bool reach_expected_psn(const struct reach_process *p, uint32_t qpn, uint32_t *p
 const char *reach_trouble(const struct reach_process *p)
 {
 	return p->mem && p->exposes ? NULL : why_not_open(p);
+}
+
+bool reach_key_at(const struct reach_process *p, uint32_t i, struct key_block *out)
+{
+	const struct expose_note *n = &p->mem->other_keys[i % EXPOSE_BLOCKS];
+	const struct key_block *k = i < EXPOSE_BLOCKS ? key_at(p, i) : NULL;
+
+	if (k)
+		*out = *k;
+	else if (i >= EXPOSE_BLOCKS && n->number)
+		*out = (struct key_block){
+			.key = n->number,
+			.pdn = n->pdn,
+			.access = n->access,
+			.iova = n->iova,
+			.length = n->length,
+			.place = {.way = KEY_PACKETS, .why = (enum key_why)n->kind},
+		};
+	else
+		return false;
+	return true;
 }
 
 /* ---- showing ---- */

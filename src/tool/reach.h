@@ -25,7 +25,8 @@ struct reach_process {
 	uint32_t ndomains;
 };
 
-#define REACH_QPS (2 * EXPOSE_BLOCKS)
+#define REACH_QPS  (2 * EXPOSE_BLOCKS)
+#define REACH_KEYS (2 * EXPOSE_BLOCKS)
 
 struct reach {
 	struct slot *slots;
@@ -60,6 +61,8 @@ bool reach_qp_find(const struct reach *r, const struct reach_process *p, uint32_
 bool reach_peer_port(const struct reach_process *p, uint32_t qpn, uint32_t *row);
 /* The PSN that a queue pair expects next, if its peer counts it, too; false: it alone knows. */
 bool reach_expected_psn(const struct reach_process *p, uint32_t qpn, uint32_t *psn);
+/* Key i of a process, below REACH_KEYS, with way and reason; false: there is none. */
+bool reach_key_at(const struct reach_process *p, uint32_t i, struct key_block *out);
 /* Who has a queue pair of that number; NULL: no process that we know. */
 const struct reach_process *reach_owner(const struct reach *r, uint32_t qpn);
 /* Of the process as a whole; NULL: what it lays open is known. */

@@ -241,6 +241,7 @@ void status_objects_print(const struct status_program *p)
 	qps_print(p);
 	cqs_print(p);
 	srqs_print(p);
+	status_keys_print(p);
 }
 
 /* ---- for programs ---- */
@@ -349,4 +350,5 @@ void status_objects_json(const struct status_program *p, struct json *j)
 		}
 		json_close(j, ']');
 	}
+	status_keys_json(p, j);
 }

@@ -16,5 +16,8 @@ struct status_program {
 };
 
 void status_objects_print(const struct status_program *p);
+/* Its keys; in status_key.c. */
+void status_keys_print(const struct status_program *p);
+void status_keys_json(const struct status_program *p, struct json *j);
 /* Members of an object. */
 void status_objects_json(const struct status_program *p, struct json *j);

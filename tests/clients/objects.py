@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What `softhca status` says of the objects of running programs."""
+import contextlib
 import json
 import os
 import signal
 
-from harness import expect, within
+from harness import Skip, expect, within
 from status import all_kinds, writing_programs
 
 
@@ -102,6 +103,59 @@ def of_all_kinds(session):
             expect(program["shared_receive_queues"], program)
 
 
+def of_keys(session):
+    """Keys with their range, rights and way, those that only packets reach among them."""
+    with all_kinds(session, "auto") as (names, _):
+        (program,) = programs_shown(session)
+        keys = {names[k["key"]]: k for k in program["keys"] if k["key"] in names}
+        remote = ["local-write", "remote-write", "remote-read"]
+        for name, way, length, rights in (("private", "kernel", 4096, remote),
+                                          ("file", "mapped", 4096, remote),
+                                          ("large", "kernel", (64 << 20) + 4096, remote),
+                                          ("local", "packets", 4096, ["local-write"])):
+            key = keys[name]
+            expect((key["way"], key["length"], key["rights"]) == (way, length, rights) and
+                   key["iova"] and key["pd"], f"{name}: {key}")
+        expect("iova" not in keys["window"] and "iova" not in keys["list"], keys)
+        text = session.tool("status", str(program["pid"])).out
+        expect(f"0x{keys['file']['key']:08x}" in text and
+               "local-write,remote-write,remote-read; memory that is shared already" in text, text)
+
+
+@contextlib.contextmanager
+def lying(session, way):
+    """A program that writes into what it exposes; what it says of that."""
+    program = session.background(str(session.build / "tests/clients/liar"), "mlx5_0", way)
+    try:
+        yield program.stdout.readline().strip()
+    finally:
+        os.killpg(program.pid, signal.SIGKILL)
+        program.communicate()
+
+
+def of_a_liar(session):
+    """Numbers that mean nothing neither crash the tool nor keep it, and reach no terminal."""
+    with lying(session, "noise") as said:
+        expect(said == "done", f"liar says: {said!r}")
+        for command in (("status",), ("fabric", "status")):
+            result = session.tool(*command, "--json")
+            expect(result.status == 0 and result.text().isascii(), f"status {result.status}")
+            expect(json.loads(result.out), command)
+            result = session.tool(*command)
+            expect(result.status == 0 and result.text().isascii() and "\x1b" not in result.out,
+                   f"status {result.status}")
+
+
+def of_who_waits(session):
+    """Who holds up its readers is given up, and the others are shown."""
+    with lying(session, "waits") as said, all_kinds(session, "auto"):
+        if said != "done":
+            raise Skip(said)
+        shown = {p["command"]: p for p in programs_shown(session)}
+        expect("holds up" in shown["liar"]["trouble"], shown["liar"])
+        expect("trouble" not in shown["kinds"] and shown["kinds"]["queue_pairs"], "the other")
+
+
 def cases():
     return [(f"objects: {test.__name__.replace('_', ' ')}", test) for test in (
-        of_two_programs, of_nothing, of_all_kinds)]
+        of_two_programs, of_nothing, of_all_kinds, of_keys, of_a_liar, of_who_waits)]

@@ -185,7 +185,14 @@ void mkey_expose(struct adapter *a, struct mkey *m, const struct key_place *plac
 
 void mkey_note(struct adapter *a, struct mkey *m, enum key_why why)
 {
-	expose_note_key(wire_expose(a->wire), m->key, why);
+	expose_note_key(wire_expose(a->wire), &(struct key_block){
+						      .key = m->key,
+						      .pdn = m->meaning->pdn,
+						      .access = m->meaning->access,
+						      .iova = m->meaning->iova,
+						      .length = m->meaning->length,
+						      .place.why = why,
+					      });
 	m->noted = true;
 }
 

@@ -161,7 +161,11 @@ int window_create(struct adapter *a, uint32_t pdn, enum window_type type, struct
 		.ops = &window_ops,
 	};
 	number_publish(&a->mkeys, (uint32_t)index, &w->meaning);
-	expose_note_key(wire_expose(a->wire), w->key, KEY_WHY_WINDOW);
+	expose_note_key(wire_expose(a->wire), &(struct key_block){
+						      .key = w->key,
+						      .pdn = pdn,
+						      .place.why = KEY_WHY_WINDOW,
+					      });
 	*out = w;
 	return 0;
 }
