@@ -207,7 +207,7 @@ static bool query_join(char *query, size_t size, int argc, char **argv)
 
 int command_explain(struct session *s, int argc, char **argv)
 {
-	char query[QUERY_BYTES];
+	char query[QUERY_BYTES] = "";
 
 	if (!argc)
 		return explain_list();
