@@ -61,12 +61,22 @@ void process_order(struct process *p, const struct order *o)
 		fail("the %s has gone before it is told to %s", p->name, order_names[o->code]);
 }
 
-struct answer process_answer(struct process *p, uint32_t code)
+/* Rounds are counted, each of a second at most: a tick (walk_ticks) ends one, too. */
+static bool answer_comes(const struct process *p)
 {
 	struct pollfd fd = {.fd = p->sock, .events = POLLIN};
+
+	for (int i = 0; i < 2 * STEPS_LIMIT_MS / 1000; i++)
+		if (poll(&fd, 1, 1000) == 1)
+			return true;
+	return false;
+}
+
+struct answer process_answer(struct process *p, uint32_t code)
+{
 	struct answer a = {0};
 
-	if (poll(&fd, 1, STEPS_LIMIT_MS) != 1) {
+	if (!answer_comes(p)) {
 		char place[512];
 
 		walk_place_of(p->pid, place, sizeof(place));
@@ -113,8 +123,8 @@ void process_end(struct process *p, bool by_force)
 		kill(p->pid, SIGKILL);
 	else
 		process_order(p, &quit);
-	if (waitpid(p->pid, &status, __WALL) != p->pid)
-		device_die("waitpid: %m");
+	if (!walk_wait(p->pid, &status))
+		fail("the %s does not end", p->name);
 	if (!by_force && status)
 		fail("the %s ends with %#x", p->name, (unsigned)status);
 	close(p->sock);

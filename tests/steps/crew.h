@@ -20,7 +20,7 @@ __attribute__((format(printf, 1, 2))) _Noreturn void fail(const char *format, ..
 /* A child that dies with its parent and runs body. */
 void process_spawn(struct process *p, const char *name, void (*body)(int sock));
 void process_order(struct process *p, const struct order *o);
-/* Waits for the answer of an order, STEPS_LIMIT_MS at most. */
+/* Waits for the answer of an order, STEPS_LIMIT_MS at least and twice that at most. */
 struct answer process_answer(struct process *p, uint32_t code);
 struct answer process_ask(struct process *p, uint32_t code, uint32_t link, uint32_t arg);
 void process_connect(struct process *p, uint32_t link, const struct place *place);

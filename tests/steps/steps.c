@@ -139,6 +139,8 @@ static void start_successors(void)
 		int status;
 		pid_t pid = fork();
 
+		if (pid < 0)
+			device_die("fork: %m");
 		if (!pid) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			device_port_open(&port, run.device, -1);
@@ -146,7 +148,11 @@ static void start_successors(void)
 				pause();
 			_exit(0);
 		}
-		if (i + STAY < run.successors && (waitpid(pid, &status, 0) != pid || status))
+		if (i + STAY >= run.successors)
+			continue;
+		if (!walk_wait(pid, &status))
+			fail("successor %u does not end", i);
+		if (status)
 			fail("successor %u cannot open the device", i);
 	}
 }
@@ -405,6 +411,7 @@ int main(int argc, char **argv)
 	const struct walk *w = &walkers[0].walk;
 
 	read_arguments(argc, argv);
+	walk_ticks();
 	set_up();
 	go_walkers();
 	process_end(&the_witness, false);

@@ -2,6 +2,8 @@
 /* See walk.h. */
 #include "walk.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -11,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/time.h>
 #include <linux/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -20,6 +23,8 @@
 
 #define REPETITIONS 4096u /* of one instruction (rep movs) for one more point */
 #define DR7_FIRST   1ul	  /* the first debug register stops where it is executed */
+
+#define WAIT_TICKS 60u /* of a second each */
 
 #define ABORT_STEPS 3u /* of what runs when a sequence is aborted */
 
@@ -49,6 +54,70 @@ __attribute__((noinline, noclone)) void walk_end(void)
 }
 
 /* ---- the parent ---- */
+
+static void tick(int sig)
+{
+	(void)sig;
+}
+
+void walk_ticks(void)
+{
+	const struct itimerval each = {{1, 0}, {1, 0}};
+	const struct sigaction action = {.sa_handler = tick}; /* calls do not begin again */
+
+	if (sigaction(SIGALRM, &action, NULL) || setitimer(ITIMER_REAL, &each, NULL))
+		device_die("no timer: %m");
+}
+
+static void print_line(int pid, const char *tid, const char *name)
+{
+	char path[300], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%s/%s", pid, tid, name);
+	f = fopen(path, "re");
+	if (f && fgets(line, sizeof(line), f)) {
+		line[strcspn(line, "\n")] = '\0';
+		printf(" %s %s", name, line);
+	}
+	if (f)
+		fclose(f);
+}
+
+static void print_threads(pid_t pid)
+{
+	const struct dirent *task;
+	char path[64];
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	while (tasks && (task = readdir(tasks))) {
+		if (!isdigit((unsigned char)task->d_name[0]))
+			continue;
+		printf("  thread %s:", task->d_name);
+		print_line(pid, task->d_name, "comm");
+		print_line(pid, task->d_name, "wchan");
+		print_line(pid, task->d_name, "syscall");
+		printf("\n");
+	}
+	if (tasks)
+		closedir(tasks);
+}
+
+/* Ticks are counted and not the clock looked at: if everything stood still for a while, the child
+ * gets its time before we give up. */
+bool walk_wait(pid_t pid, int *status)
+{
+	for (unsigned i = 0; i < WAIT_TICKS; i++) {
+		if (waitpid(pid, status, __WALL) == pid)
+			return true;
+		if (errno != EINTR)
+			device_die("waitpid: %m");
+	}
+	print_threads(pid);
+	return false;
+}
 
 /* The thread that stops and the one that waits for it change places faster on one CPU. */
 static void share_cpu(pid_t pid)
@@ -110,8 +179,13 @@ static void advance_child(struct walk *w, int how)
 	for (;;) {
 		if (ptrace((enum __ptrace_request)how, w->pid, NULL, (long)signal))
 			device_die("ptrace %d: %m", how);
-		if (waitpid(w->pid, &status, __WALL) != w->pid)
-			device_die("waitpid: %m");
+		if (!walk_wait(w->pid, &status)) {
+			char place[512];
+
+			walk_place(w, place, sizeof(place));
+			fflush(stdout);
+			device_die("the traced process does not go on from %s", place);
+		}
 		if (!WIFSTOPPED(status))
 			device_die("the traced process ended with %#x", (unsigned)status);
 		signal = WSTOPSIG(status);
@@ -131,7 +205,9 @@ void walk_start(struct walk *w, pid_t pid, enum walk_style style)
 	int status;
 
 	*w = (struct walk){.pid = pid, .style = style};
-	if (waitpid(pid, &status, __WALL) != pid || !WIFSTOPPED(status))
+	if (!walk_wait(pid, &status))
+		device_die("the process to trace does not begin");
+	if (!WIFSTOPPED(status))
 		device_die("the process to trace ended with %#x", (unsigned)status);
 	if (ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACESYSGOOD))
 		device_die("PTRACE_SETOPTIONS: %m");

@@ -42,6 +42,12 @@ void walk_end(void);
 
 /* ---- the parent; whatever goes wrong ends the program ---- */
 
+/* From now on no wait for a child is for ever: system calls that wait end with EINTR each second. */
+void walk_ticks(void);
+/* Waits until the child has stopped or ended, for a minute at most.  False: it has not, and what its
+ * threads wait for is printed. */
+bool walk_wait(pid_t pid, int *status) __attribute__((warn_unused_result));
+
 /* Waits for the child in walk_begin. */
 void walk_start(struct walk *w, pid_t pid, enum walk_style style);
 /* Goes on until points is at or the call has returned. */
