@@ -9,8 +9,8 @@
 static const struct command commands[] = {
 	{"run",
 	 "[--fabric NAME] [--host NAME] [--model NAME] [--signature-reports manual|hardware] "
-	 "[--memory auto|mapped|kernel|packets] [--trace PATTERN[,PATTERN...]] [--gdb] [--] "
-	 "PROGRAM [ARG...]",
+	 "[--memory auto|mapped|kernel|packets] [--trace PATTERN[,PATTERN...]] [--explain] "
+	 "[--gdb] [--] PROGRAM [ARG...]",
 	 "Runs PROGRAM with the devices of a host, starting the fabric if need be.\n"
 	 "--fabric: one of your fabrics, each a network of its own with its own hosts;\n"
 	 "programs see only those of the same fabric. The default is 'default'.\n"
@@ -23,16 +23,19 @@ static const struct command commands[] = {
 	 "--memory: how other processes' RDMA reaches the program's memory; see softhca(1).\n"
 	 "--trace: prints what the device decides, where the log goes; 'help' lists\n"
 	 "the points, 'qp.*,rnr.*' selects some.\n"
+	 "--explain: says in words why a request failed, was refused, repeated or dropped.\n"
 	 "--gdb: starts PROGRAM in gdb, which does not stop at faults that belong to the\n"
 	 "device; the same as 'softhca run -- gdb --args PROGRAM [ARG...]'.",
-	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_REPORTS | OPT_MEMORY | OPT_TRACE | OPT_GDB,
+	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_REPORTS | OPT_MEMORY | OPT_TRACE | OPT_EXPLAIN |
+		 OPT_GDB,
 	 command_run},
 	{"env",
 	 "[--fabric NAME] [--host NAME] [--model NAME] [--signature-reports manual|hardware] "
-	 "[--memory auto|mapped|kernel|packets] [--trace PATTERN[,PATTERN...]]",
+	 "[--memory auto|mapped|kernel|packets] [--trace PATTERN[,PATTERN...]] [--explain]",
 	 "Prints shell commands that put what is started afterwards on a host:\n"
 	 "eval \"$(softhca env)\"",
-	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_REPORTS | OPT_MEMORY | OPT_TRACE, command_env},
+	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_REPORTS | OPT_MEMORY | OPT_TRACE | OPT_EXPLAIN,
+	 command_env},
 	{"status", "[--fabric NAME] [--json] [PID|QP]",
 	 "Shows the queue pairs, completion queues and keys of running programs: of all, of\n"
 	 "the process PID, or the queue pair with the number QP (decimal, or 0x...).",

@@ -77,7 +77,8 @@ int command_run(struct session *s, int argc, char **argv)
 	    setenv("SOFTHCA_HOST", host.name, 1) || setenv("SOFTHCA_DAEMON", s->daemon, 1) ||
 	    (s->reports && setenv("SOFTHCA_SIGNATURE_REPORTS", s->reports, 1)) ||
 	    (s->memory && setenv("SOFTHCA_MEMORY", s->memory, 1)) ||
-	    (s->trace && setenv("SOFTHCA_TRACE", s->trace, 1))) {
+	    (s->trace && setenv("SOFTHCA_TRACE", s->trace, 1)) ||
+	    (s->explain && setenv("SOFTHCA_EXPLAIN", "1", 1))) {
 		tool_error(s->command, "%s", strerror(errno));
 		goto close_sock;
 	}
@@ -137,6 +138,8 @@ int command_env(struct session *s, int argc, char **argv)
 		print_export("SOFTHCA_MEMORY", s->memory);
 	if (s->trace)
 		print_export("SOFTHCA_TRACE", s->trace);
+	if (s->explain)
+		print_export("SOFTHCA_EXPLAIN", "1");
 	print_export(PRELOAD, preload);
 	if (!fflush(stdout))
 		status = 0;

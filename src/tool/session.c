@@ -91,6 +91,7 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 		{"memory", required_argument, NULL, OPT_MEMORY},
 		{"model", required_argument, NULL, OPT_MODEL},
 		{"trace", required_argument, NULL, OPT_TRACE},
+		{"explain", no_argument, NULL, OPT_EXPLAIN},
 		{"hosts", required_argument, NULL, OPT_HOSTS},
 		{"gdb", no_argument, NULL, OPT_GDB},
 		{"help", no_argument, NULL, 'h'},
@@ -120,6 +121,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 			s->model = optarg;
 		else if (opt == OPT_TRACE)
 			s->trace = optarg;
+		else if (opt == OPT_EXPLAIN)
+			s->explain = true;
 		else if (opt == OPT_HOSTS)
 			s->hosts = optarg;
 		else if (opt == OPT_GDB)

@@ -33,6 +33,7 @@ struct session {
 	const char *reports; /* style of reports of signature errors, or NULL */
 	const char *memory;  /* the way to the program's memory, or NULL */
 	const char *trace;   /* patterns of trace points, or NULL */
+	bool explain;	     /* say why requests fail */
 	const char *hosts;   /* how many hosts the fabric is to have, or NULL */
 	uint32_t nhosts;     /* the same as a number */
 	const char *model;   /* what the fabric's devices are to be taken for, or NULL */
@@ -55,6 +56,7 @@ enum session_option {
 	OPT_HOSTS = 64,
 	OPT_MEMORY = 128,
 	OPT_GDB = 256,
+	OPT_EXPLAIN = 512,
 };
 
 struct command {

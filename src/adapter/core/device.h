@@ -31,6 +31,19 @@ struct multicast;
 struct null_mkey;
 struct steering;
 
+/* Regions that have been deregistered lately, for explanations (memory/mkey_explain.h). */
+struct gone_key {
+	uint32_t key;
+	uint64_t iova;
+	uint64_t length;
+};
+
+struct gone_keys {
+	struct spin lock;
+	unsigned next;
+	struct gone_key keys[32];
+};
+
 struct adapter {
 	struct adapter_attr attr;
 	struct wire *wire;
@@ -50,6 +63,7 @@ struct adapter {
 	struct number_space srqs;
 	struct number_space mkeys;
 	struct number_space psvs;
+	struct gone_keys gone;
 
 	/* Each belongs to the room that knows its inside. */
 	struct multicast *multicast;

@@ -9,6 +9,7 @@
 #include "adapter/ethernet/flow.h"
 #include "adapter/ethernet/raw.h"
 #include "adapter/memory/null_mkey.h"
+#include "adapter/qp/qp_explain.h"
 #include "adapter/qp/qp_row.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/dct.h"
@@ -92,6 +93,10 @@ static void adapter_receive(void *user, const struct pkt *pkt)
 	} else {
 		trace(packet, dropped, pkt->dqpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn,
 		      qp ? "transport" : "no-such-qp");
+		if (explaining())
+			qp_explain_stray(a, pkt,
+					 qp ? "the QP is of another type than the packet's sender"
+					    : "there is no QP of this number (any more)");
 	}
 	rcu_leave();
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "adapter/memory/mkey_explain.h"
 #include "base/rcu.h"
 #include "base/trace.h"
 #include "exposure/expose.h"
@@ -202,6 +203,8 @@ void mkey_destroy(struct adapter *a, struct mkey *m)
 	number_publish(&a->mkeys, m->key >> 8, NULL);
 	rcu_wait();
 	mkey_withdraw_sent(a, m->meaning);
+	if (explaining())
+		mkey_explain_gone(a, m->meaning);
 	number_give(&a->mkeys, m->key >> 8);
 	m->meaning->ops->release(m->meaning);
 	free(m);
@@ -249,13 +252,15 @@ static inline enum mkey_verdict region_runs(const struct mkey_meaning *m, const 
 	return MKEY_OK;
 }
 
-enum mkey_verdict mkey_piece_refused(enum mkey_verdict v, const struct mkey_use *u, uint64_t va,
-				     uint64_t len)
+enum mkey_verdict mkey_piece_refused(struct adapter *a, enum mkey_verdict v,
+				     const struct mkey_use *u, uint64_t va, uint64_t len)
 {
 	/* The other verdicts lead to another way to the same memory. */
-	if (v != MKEY_TOO_MANY_RUNS && v != MKEY_SIGNED && v != MKEY_BOUND)
-		trace(access, key, u->key, va, len, ib_access_name(u->access),
-		      mkey_verdict_name(v));
+	if (v == MKEY_TOO_MANY_RUNS || v == MKEY_SIGNED || v == MKEY_BOUND)
+		return v;
+	trace(access, key, u->key, va, len, ib_access_name(u->access), mkey_verdict_name(v));
+	if (explaining())
+		mkey_explain(a, &(struct mkey_refusal){*u, va, len, v});
 	return v;
 }
 

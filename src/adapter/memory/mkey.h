@@ -145,9 +145,10 @@ enum mkey_verdict mkey_resolve(struct adapter *a, const struct mkey_use *u, uint
 enum mkey_verdict null_mkey_resolve(struct null_mkey *n, const struct mkey_use *u, uint64_t len,
 				    struct runs *runs) must_check;
 
-/* Traces a verdict on a piece of a work request's list, if it is a refusal; returns it. */
-enum mkey_verdict mkey_piece_refused(enum mkey_verdict v, const struct mkey_use *u, uint64_t va,
-				     uint64_t len) __attribute__((cold));
+/* Traces and explains a verdict on a piece of a work request's list, if it is a refusal; returns it. */
+enum mkey_verdict mkey_piece_refused(struct adapter *a, enum mkey_verdict v,
+				     const struct mkey_use *u, uint64_t va, uint64_t len)
+	__attribute__((cold));
 
 /*
  * Local Invalidate and Send with Invalidate, executed by QP u->qpn of domain u->pdn: the key

@@ -154,9 +154,11 @@ struct qp {
 	struct qp_attr attr;	 /* as set; changed under all three locks */
 	struct path path;	 /* connected types */
 	struct route route;	 /* of that path */
-	struct rss *rss;	 /* raw packet: frames are distributed */
-	struct dci *dci;	 /* DCI */
-	struct dct *dct;	 /* DCT; NULL for its responders */
+	/* Why it is in the error state, for explanations; a constant. */
+	_Atomic(const char *) failed_by;
+	struct rss *rss; /* raw packet: frames are distributed */
+	struct dci *dci; /* DCI */
+	struct dct *dct; /* DCT; NULL for its responders */
 	uint32_t mtu;
 	uint64_t ack_timeout_ns; /* 0: none */
 	uint16_t pkey;

@@ -21,6 +21,7 @@ void qp_fail(struct qp *qp, const char *why)
 	old = atomic_exchange(&qp->state, (uint32_t)IB_QPS_ERR);
 	if (old == IB_QPS_ERR)
 		return;
+	atomic_store_explicit(&qp->failed_by, why, memory_order_relaxed);
 	trace(qp, state, qp->qpn, qp_state_name((enum ib_qp_state)old), qp_state_name(IB_QPS_ERR),
 	      why);
 	expose_object_failed(qp->row, why);

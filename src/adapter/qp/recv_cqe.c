@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Completions of receives. */
 #include "adapter/qp/path.h"
+#include "adapter/qp/qp_explain.h"
+#include "adapter/qp/qp_state.h"
 #include "adapter/qp/recv.h"
 #include "adapter/queue/recv_error.h"
 #include "base/trace.h"
@@ -18,10 +20,19 @@ static struct cq *recv_cqe_recv_cq(const struct qp *qp)
 	return qp->bth == BTH_XRC ? srq_cq(qp->resp.srq) : qp->create.recv_cq;
 }
 
+static void note_flush(struct qp *qp, uint16_t index)
+{
+	trace(recv, flush, qp->qpn, index);
+	if (explaining())
+		qp_explain(qp,
+			   "a receive is flushed (IBV_WC_WR_FLUSH_ERR): the QP is in state %s (%s)",
+			   qp_state_name(qp_state(qp)), qp_failed_by(qp));
+}
+
 void recv_push_error(struct qp *qp, uint16_t index, uint8_t syndrome)
 {
 	if (syndrome == CQE_SYN_WR_FLUSH)
-		trace(recv, flush, qp->qpn, index);
+		note_flush(qp, index);
 	else
 		trace(recv, error, qp->qpn, index, cqe_syndrome_name(syndrome));
 	recv_error_push(qp->adapter, recv_cqe_recv_cq(qp), cqe_user_index(qp), qp->qpn, index,

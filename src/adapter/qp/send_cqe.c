@@ -2,6 +2,8 @@
 /* See send_cqe.h. */
 #include "adapter/qp/send_cqe.h"
 
+#include "adapter/qp/qp_explain.h"
+#include "adapter/qp/qp_state.h"
 #include "adapter/qp/send_wqe.h"
 #include "base/trace.h"
 #include "prm/vendor_err.h"
@@ -21,6 +23,14 @@ void send_cqe_success(struct qp *qp, const struct send_op *op)
 	cq_push(qp->create.send_cq, &cqe, false);
 }
 
+static void note_flush(struct qp *qp, const struct send_op *op)
+{
+	trace(send, flush, qp->qpn, op->block, wqe_opcode_name(op->opcode));
+	if (explaining())
+		qp_explain_sent(qp, op, "flushed (IBV_WC_WR_FLUSH_ERR): the QP is in state %s (%s)",
+				qp_state_name(qp_state(qp)), qp_failed_by(qp));
+}
+
 void send_cqe_error(struct qp *qp, const struct send_op *op)
 {
 	struct cqe64_err cqe = {
@@ -34,7 +44,7 @@ void send_cqe_error(struct qp *qp, const struct send_op *op)
 	bool flush = op->syndrome == CQE_SYN_WR_FLUSH;
 
 	if (flush)
-		trace(send, flush, qp->qpn, op->block, wqe_opcode_name(op->opcode));
+		note_flush(qp, op);
 	else
 		trace(send, error, qp->qpn, qp->attr.dest_qpn, op->block,
 		      wqe_opcode_name(op->opcode), cqe_syndrome_name(op->syndrome));

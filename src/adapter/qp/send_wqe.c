@@ -235,7 +235,7 @@ enum mkey_verdict send_wqe_runs(struct adapter *a, const struct send_wqe *w, uin
 			v = mkey_resolve(a, &u, s->addr + off, part, runs);
 		}
 		if (unlikely(v != MKEY_OK))
-			return mkey_piece_refused(v, &u, s->addr + off, part);
+			return mkey_piece_refused(a, v, &u, s->addr + off, part);
 		len -= part;
 		off = 0;
 	}

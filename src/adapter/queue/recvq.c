@@ -119,7 +119,7 @@ enum mkey_verdict recv_runs(struct adapter *a, const struct recv_wqe *wqe, uint3
 		u.key = be32_get(wqe->sge[i].lkey);
 		v = mkey_resolve(a, &u, be64_get(wqe->sge[i].addr) + off, part, runs);
 		if (unlikely(v != MKEY_OK))
-			return mkey_piece_refused(v, &u, be64_get(wqe->sge[i].addr) + off, part);
+			return mkey_piece_refused(a, v, &u, be64_get(wqe->sge[i].addr) + off, part);
 		len -= part;
 		off = 0;
 	}

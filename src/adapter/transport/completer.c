@@ -13,8 +13,8 @@
 #include "adapter/qp/qp_state.h"
 #include "adapter/signed/transfer.h"
 #include "adapter/transport/dci.h"
+#include "adapter/transport/requester_explain.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/trace.h"
 #include "wire/counter_shard.h"
 #include "usermem/usermem.h"
@@ -173,6 +173,8 @@ static void done_locked(struct qp *qp, uint32_t n, uint8_t syndrome)
 {
 	struct send_op *op = qp_send_op(qp, n);
 
+	if (unlikely(syndrome) && explaining())
+		explain_failed(qp, op, syndrome);
 	op->syndrome = syndrome;
 	atomic_store_explicit(&op->done, true, memory_order_release);
 	completer_retire(qp);
@@ -205,16 +207,16 @@ void completer_go_back(struct qp *qp, const char *why)
 
 bool completer_retry(struct qp *qp, const char *why)
 {
-	uint32_t n;
+	uint32_t n = completer_oldest(qp);
 
 	if (likely(qp->comp.retry_left)) {
 		qp->comp.retry_left--;
+		if (explaining())
+			explain_retry(qp, qp_send_op(qp, n), why);
 		completer_go_back(qp, why);
 		return true;
 	}
-	n = completer_oldest(qp);
 	trace(retry, exhausted, qp->qpn, qp->attr.dest_qpn, why);
-	log_info("QP 0x%x: no answer from QP 0x%x, retries exhausted", qp->qpn, qp->attr.dest_qpn);
 	if (n != atomic_load(&qp->req.tail))
 		done_locked(qp, n, CQE_SYN_RETRY_EXC);
 	return false;
@@ -261,6 +263,9 @@ static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
 	uint32_t us = rnr_timer_us(pkt->aeth);
 
 	trace(rnr, received, qp->qpn, pkt->sqpn, pkt->psn, us, qp->comp.rnr_left);
+	if (explaining())
+		explain_not_ready(qp, qp_send_op(qp, completer_oldest(qp)), us,
+				  qp->attr.rnr_retry == RNR_RETRY_FOREVER);
 	if (qp->attr.rnr_retry != RNR_RETRY_FOREVER) {
 		if (!qp->comp.rnr_left) {
 			uint32_t n = completer_oldest(qp);
@@ -320,8 +325,11 @@ static bool acknowledges_anything(struct qp *qp, uint32_t psn)
 
 static void completer_acknowledgement(struct qp *qp, const struct pkt *pkt)
 {
-	if (!acknowledges_anything(qp, pkt->psn))
+	if (!acknowledges_anything(qp, pkt->psn)) {
+		if (explaining())
+			explain_foreign_psn(qp, pkt);
 		return;
+	}
 	switch (pkt->aeth & AETH_KIND_MASK) {
 	case AETH_ACK:
 		acknowledge_through(qp, pkt->psn);
@@ -491,9 +499,12 @@ static bool completer_accepts(struct qp *qp, uint8_t opcode, uint32_t psn, uint1
 	if (!completer_waits(qp))
 		return false;
 	why = response_refusal(qp, pkey, src_port, sqpn);
-	if (unlikely(why))
-		trace(packet, dropped, qp->qpn, bth_op_name(opcode), psn, sqpn, why);
-	return !why;
+	if (likely(!why))
+		return true;
+	trace(packet, dropped, qp->qpn, bth_op_name(opcode), psn, sqpn, why);
+	if (explaining())
+		explain_answer_dropped(qp, sqpn, why);
+	return false;
 }
 
 void completer_receive_brief(struct qp *qp, const struct brief *b)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The receiving side of datagrams (IBTA 9.8.3). */
 #include "adapter/qp/path.h"
+#include "adapter/qp/qp_explain.h"
 #include "adapter/signed/transfer.h"
 #include "adapter/transport/responder.h"
 
@@ -17,6 +18,28 @@ static void fail_recv(struct qp *qp, uint8_t syndrome)
 	qp_fail(qp, cqe_syndrome_name(syndrome));
 }
 
+static void explain_short(struct qp *qp, const struct pkt *pkt)
+{
+	uint64_t room = recv_capacity(&qp->resp.recv);
+
+	qp_explain_received(
+		qp, pkt,
+		"the receive is too short: it has room for %llu bytes, and the datagram "
+		"takes %u with the %u in front of the message that are for the GRH, "
+		"%llu too many; it completes with IBV_WC_LOC_LEN_ERR",
+		(unsigned long long)room, IB_GRH_BYTES + pkt->payload_len, IB_GRH_BYTES,
+		(unsigned long long)(IB_GRH_BYTES + pkt->payload_len - room));
+}
+
+/* A key refuses the memory of the receive, or it has gone. */
+static void refuse_place(struct qp *qp, const struct pkt *pkt)
+{
+	if (explaining())
+		qp_explain_received(qp, pkt, "the receive completes with IBV_WC_LOC_PROT_ERR: %s",
+				    explain_reason("its memory is not mapped any more"));
+	fail_recv(qp, CQE_SYN_LOCAL_PROT);
+}
+
 void datagram_receive(struct qp *qp, const struct pkt *pkt)
 {
 	struct responder *r = &qp->resp;
@@ -28,23 +51,32 @@ void datagram_receive(struct qp *qp, const struct pkt *pkt)
 	if (pkt->qkey != qp->attr.qkey) {
 		trace(packet, dropped, qp->qpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn,
 		      "qkey");
+		if (explaining())
+			qp_explain_received(qp, pkt,
+					    "dropped: Q_Key mismatch: the datagram has 0x%x, the "
+					    "QP 0x%x",
+					    pkt->qkey, qp->attr.qkey);
 		shard_count(qp->adapter->counters, PORT_QKEY_VIOLATIONS, 1);
 		return;
 	}
 	if (recv_take(qp) != RECV_OK) {
 		trace(packet, dropped, qp->qpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn,
 		      "no-receive");
+		if (explaining())
+			qp_explain_received(qp, pkt, "dropped: no receive is posted");
 		shard_count(qp->adapter->counters, HW_OUT_OF_BUFFER, 1);
 		return;
 	}
 	if (IB_GRH_BYTES + pkt->payload_len > recv_capacity(&r->recv)) {
+		if (explaining())
+			explain_short(qp, pkt);
 		fail_recv(qp, CQE_SYN_LOCAL_LENGTH);
 		return;
 	}
 	if (pkt->path->grh) {
 		grh_from_path(pkt->path, pkt->payload_len, grh);
 		if (recv_place(qp, 0, &head) != MKEY_OK) {
-			fail_recv(qp, CQE_SYN_LOCAL_PROT);
+			refuse_place(qp, pkt);
 			return;
 		}
 	}
@@ -56,7 +88,7 @@ void datagram_receive(struct qp *qp, const struct pkt *pkt)
 		return;
 	}
 	if (v != MKEY_OK) {
-		fail_recv(qp, CQE_SYN_LOCAL_PROT);
+		refuse_place(qp, pkt);
 		return;
 	}
 	recv_push(qp, pkt, IB_GRH_BYTES + pkt->payload_len);

@@ -16,6 +16,7 @@
 #include "adapter/transport/dct.h"
 #include "adapter/transport/multicast.h"
 #include "adapter/transport/responder.h"
+#include "base/explain.h"
 #include "base/fence.h"
 #include "base/trace.h"
 #include "base/rcu.h"
@@ -183,6 +184,7 @@ void qp_destroy(struct qp *qp)
 	bypass_revoke_qp(qp);
 	qp_forget(qp);
 	rcu_wait();
+	explain_flush();
 	if (qp->dct)
 		dct_destroy(qp);
 	if (qp->create.send_cq)
@@ -315,8 +317,10 @@ static bool apply_attributes(struct qp *qp, uint32_t mask)
 static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state to)
 {
 	/* Whoever flushes waits for peers' accesses first. */
-	if (to == IB_QPS_ERR)
+	if (to == IB_QPS_ERR) {
 		atomic_store(&qp->resp.revoked, true);
+		atomic_store_explicit(&qp->failed_by, "ibv_modify_qp", memory_order_relaxed);
+	}
 	atomic_store(&qp->state, (uint32_t)to);
 	if (to == IB_QPS_RESET || to == IB_QPS_ERR) {
 		resp_revoke(qp);

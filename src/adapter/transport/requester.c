@@ -19,6 +19,7 @@
 #include "adapter/transport/ack_timer.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/dci.h"
+#include "adapter/transport/requester_explain.h"
 #include "adapter/transport/responder.h"
 #include "adapter/signed/transfer.h"
 #include "adapter/ethernet/raw.h"
@@ -152,8 +153,11 @@ static enum step requester_transmit(struct qp *qp, const struct pkt *pkt)
 		      mkey_verdict_name(MKEY_GONE));
 		fail_request(qp, CQE_SYN_LOCAL_PROT);
 		return STEP_WAIT;
-	case WIRE_SENT:
 	case WIRE_LOST: /* as on a real wire: the sender does not know */
+		if (explaining())
+			explain_lost(qp, qp_send_op(qp, qp->req.cur), pkt);
+		break;
+	case WIRE_SENT:
 		break;
 	}
 	return STEP_NEXT;
@@ -524,8 +528,11 @@ void requester_run(struct qp *qp)
 			requester_flush(qp);
 			break;
 		}
-		if (state != IB_QPS_RTS && state != IB_QPS_SQD)
+		if (state != IB_QPS_RTS && state != IB_QPS_SQD) {
+			if (explaining())
+				explain_idle(qp);
 			break;
+		}
 		/* Look at the wait first: the timer says where to go back to before it ends the
 		 * wait. */
 		if (atomic_load(&qp->waiting) & QP_WAIT_RNR)
@@ -547,6 +554,8 @@ void requester_run(struct qp *qp)
 			qp->req.cur_off = 0;
 		} else if (s == STEP_FAIL) {
 			/* the ring cannot be read, so no completion can name its request */
+			if (explaining())
+				explain_ring(qp);
 			qp_async(qp, IB_EVENT_QP_FATAL);
 			qp_fail(qp, "send-queue-unreadable");
 		}

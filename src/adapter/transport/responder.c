@@ -102,6 +102,8 @@ static enum resp_state resp_check_psn(struct qp *qp, const struct pkt *pkt)
 	qp->resp.in_message = false;
 	if (!pkt_props(pkt)->first) {
 		resp_trace_drop(qp, pkt, "gap-in-message");
+		if (explaining())
+			resp_explain_drop(qp, pkt, "packets of its message before it were lost");
 		return RESP_DONE;
 	}
 	qp->resp.epsn = pkt->psn;
@@ -141,6 +143,8 @@ static enum resp_state resp_check_sequence(struct qp *qp, const struct pkt *pkt)
 		return RESP_ERR_INVALID;
 	r->in_message = false;
 	resp_trace_drop(qp, pkt, "not-in-sequence");
+	if (explaining())
+		resp_explain_drop(qp, pkt, "it is not in the order of a message");
 	return RESP_DONE;
 }
 
@@ -419,6 +423,14 @@ static enum resp_state resp_next_state(struct qp *qp, const struct pkt *pkt, enu
 	return RESP_DONE;
 }
 
+static void resp_note_refusal(struct qp *qp, const struct pkt *pkt, enum resp_state s)
+{
+	trace(packet, refused, qp->qpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn,
+	      resp_state_name[s]);
+	if (explaining())
+		resp_explain(qp, pkt, s);
+}
+
 void responder_receive(struct qp *qp, const struct pkt *pkt)
 {
 	enum resp_state s = RESP_CHECK_PSN;
@@ -426,11 +438,15 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 	resp_lock(qp);
 	if (unlikely(!resp_receives(qp) || qp->create.type == IB_QPT_XRC_INI)) {
 		resp_trace_drop(qp, pkt, qp_state_name(qp_state(qp)));
+		if (explaining())
+			resp_explain_state(qp, pkt);
 		goto unlock;
 	}
 	/* IBTA 9.6.1.1.1: a packet of another partition is dropped silently */
 	if (unlikely(!pkey_match(pkt->pkey, qp->pkey))) {
 		resp_trace_drop(qp, pkt, "pkey");
+		if (explaining())
+			resp_explain_pkey(qp, pkt);
 		shard_count(qp->adapter->counters, PORT_PKEY_VIOLATIONS, 1);
 		goto unlock;
 	}
@@ -440,6 +456,8 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 	}
 	if (unlikely(!qp_is_peer(qp, pkt->path->src_port, pkt->sqpn))) {
 		resp_trace_drop(qp, pkt, "not-from-peer");
+		if (explaining())
+			resp_explain_peer(qp, pkt);
 		goto unlock;
 	}
 	/* What the peer has executed by itself is behind; it has nothing under way when it sends
@@ -452,8 +470,7 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 		enum resp_state next = resp_next_state(qp, pkt, s);
 
 		if (unlikely(next >= RESP_ERR_PSN && next != RESP_DONE))
-			trace(packet, refused, qp->qpn, bth_op_name(pkt->opcode), pkt->psn,
-			      pkt->sqpn, resp_state_name[next]);
+			resp_note_refusal(qp, pkt, next);
 		s = next;
 	}
 	xrc_leave(qp);
@@ -470,11 +487,15 @@ bool responder_continue(struct qp *qp)
 	resp_lock(qp);
 	if (r->rd_answered != r->rd_count && resp_receives(qp)) {
 		const struct pkt at = {
+			.opcode = (uint8_t)(qp->bth | BTH_READ_REQUEST),
+			.sqpn = qp->attr.dest_qpn,
 			.psn = r->rd[r->rd_answered % ADAPTER_MAX_RD_ATOMIC].first_psn,
 			.path = &qp->path,
 		};
 		enum resp_state s = resp_answer_pending(qp);
 
+		if (s != RESP_DONE)
+			resp_note_refusal(qp, &at, s);
 		while (s != RESP_DONE)
 			s = resp_next_state(qp, &at, s);
 	}

@@ -5,6 +5,7 @@
  */
 #include "adapter/transport/responder_state.h"
 
+#include "adapter/memory/mkey_explain.h"
 #include "adapter/signed/transfer.h"
 #include "prm/ib.h"
 
@@ -18,12 +19,16 @@ static uint32_t resp_right(const struct bth_props *p)
 	return p->atomic ? IB_ACCESS_REMOTE_ATOMIC : 0;
 }
 
-bool resp_granted(const struct qp *qp, enum mkey_verdict v, uint32_t right, uint32_t rkey,
-		  uint64_t va, uint64_t len)
+bool resp_granted(struct qp *qp, enum mkey_verdict v, uint32_t right, uint32_t rkey, uint64_t va,
+		  uint64_t len)
 {
 	if (likely(v == MKEY_OK))
 		return true;
 	trace(access, remote, qp->qpn, rkey, va, len, ib_access_name(right), mkey_verdict_name(v));
+	if (explaining())
+		mkey_explain(qp->adapter,
+			     &(struct mkey_refusal){qp_remote_use(qp, rkey, qp->resp.pdn, right),
+						    va, len, v});
 	return false;
 }
 
@@ -44,6 +49,8 @@ enum resp_state resp_check_right(struct qp *qp, const struct pkt *pkt)
 		return RESP_CHECK_RANGE;
 	trace(access, remote, qp->qpn, pkt->rkey, pkt->va, pkt->dma_len, ib_access_name(right),
 	      "QP_FORBIDS");
+	if (explaining())
+		resp_explain_right(qp, right);
 	return RESP_ERR_INVALID;
 }
 

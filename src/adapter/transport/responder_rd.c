@@ -231,6 +231,8 @@ enum resp_state resp_duplicate(struct qp *qp, const struct pkt *pkt)
 	struct responder *r = &qp->resp;
 
 	trace(packet, duplicate, qp->qpn, bth_op_name(pkt->opcode), pkt->psn, r->epsn);
+	if (explaining())
+		resp_explain_duplicate(qp, pkt);
 	shard_count(qp->adapter->counters, HW_DUPLICATE_REQUEST, 1);
 	if (!p->read && !p->atomic) {
 		resp_acknowledge(qp, AETH_ACK | AETH_NO_CREDIT, psn_add(r->epsn, IB_PSN_MASK));

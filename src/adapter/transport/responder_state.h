@@ -3,6 +3,7 @@
 #pragma once
 
 #include "adapter/transport/responder.h"
+#include "base/explain.h"
 #include "base/trace.h"
 
 enum resp_state {
@@ -54,10 +55,24 @@ enum resp_state resp_check_right(struct qp *qp, const struct pkt *pkt);
 enum resp_state resp_check_range(struct qp *qp, const struct pkt *pkt);
 enum resp_state resp_check_length(const struct qp *qp, const struct pkt *pkt);
 /* Says whether the key grants the access; notes a refusal. */
-bool resp_granted(const struct qp *qp, enum mkey_verdict v, uint32_t right, uint32_t rkey,
-		  uint64_t va, uint64_t len);
+bool resp_granted(struct qp *qp, enum mkey_verdict v, uint32_t right, uint32_t rkey, uint64_t va,
+		  uint64_t len);
 /* Does the key that the packet names grant the whole of what it asks for? */
 bool resp_may_access(struct qp *qp, uint32_t right, const struct pkt *pkt);
+
+/* ---- responder_explain.c: all after explaining() ---- */
+
+/* A request is refused in this state. */
+void resp_explain(struct qp *qp, const struct pkt *pkt, enum resp_state s) __attribute__((cold));
+/* A packet is dropped: in a few words why, or because of the QP's state, peer or P_Key. */
+void resp_explain_drop(struct qp *qp, const struct pkt *pkt, const char *why) __attribute__((cold));
+void resp_explain_state(struct qp *qp, const struct pkt *pkt) __attribute__((cold));
+void resp_explain_peer(struct qp *qp, const struct pkt *pkt) __attribute__((cold));
+void resp_explain_pkey(struct qp *qp, const struct pkt *pkt) __attribute__((cold));
+/* A packet has come before, or its number is behind. */
+void resp_explain_duplicate(struct qp *qp, const struct pkt *pkt) __attribute__((cold));
+/* Notes that the QP does not allow an operation. */
+void resp_explain_right(const struct qp *qp, uint32_t right) __attribute__((cold));
 
 /* ---- responder_rd.c ---- */
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/cancel.h"
+#include "base/explain.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "driver/doorbell/doorbell.h"
@@ -334,6 +335,7 @@ static int process_bring_up(struct process **out)
 	pthread_mutex_init(&r->host_lock, NULL);
 	log_init();
 	trace_init();
+	explain_init();
 	ret = fault_install();
 	if (ret)
 		goto free_running;

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "adapter/qp/qp_explain.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "wire/route.h"
+
+#define HEAD_BYTES 160
+#define BODY_BYTES 640
+#define PORT_BYTES 40
+
+/* "host2/mlx5_0".  The hosts of a fabric are numbered from 1. */
+static const char *port_text(const struct adapter *a, uint32_t row, char text[PORT_BYTES])
+{
+	const struct subnet *s = wire_subnet(a->wire);
+
+	if (row >= s->nports)
+		(void)snprintf(text, PORT_BYTES, "nowhere");
+	else
+		(void)snprintf(text, PORT_BYTES, "host%u/%.15s", subnet_node_of(s, row)->host + 1,
+			       subnet_node_of(s, row)->name);
+	return text;
+}
+
+static const char *own_port(const struct adapter *a, char text[PORT_BYTES])
+{
+	return port_text(a, wire_port_row(a->wire), text);
+}
+
+/* What the program posted, of a packet that it has become. */
+static const char *request_name(uint8_t opcode)
+{
+	const struct bth_props *p = bth_props_of(opcode);
+
+	if (p->send)
+		return p->imm ? "SEND_IMM" : p->ieth ? "SEND_INVAL" : "SEND";
+	if (p->write)
+		return p->imm ? "RDMA_WRITE_IMM" : "RDMA_WRITE";
+	if (p->read && p->request)
+		return "RDMA_READ";
+	return bth_op_name(opcode);
+}
+
+/* Lines about different queue pairs are not like each other. */
+static uint64_t subject_of(uint32_t qpn, uint32_t peer)
+{
+	return (uint64_t)qpn << 24 ^ peer;
+}
+
+static bool is_connected(const struct qp *qp)
+{
+	return qp->bth != BTH_UD && qp->bth != BTH_RAW && qp->attr.dest_qpn;
+}
+
+static void sent_head(const struct qp *qp, const struct send_op *op, char head[HEAD_BYTES])
+{
+	char here[PORT_BYTES], there[PORT_BYTES];
+	int n = snprintf(head, HEAD_BYTES, "%s QP 0x%x %s", own_port(qp->adapter, here), qp->qpn,
+			 wqe_opcode_name(op->opcode));
+
+	if (op->npkts)
+		n += snprintf(head + n, HEAD_BYTES - (size_t)n, " psn 0x%x", op->first_psn);
+	if (is_connected(qp))
+		(void)snprintf(head + n, HEAD_BYTES - (size_t)n, " to %s QP 0x%x",
+			       port_text(qp->adapter, qp->path.dst_port, there), qp->attr.dest_qpn);
+}
+
+void qp_explain_sent(struct qp *qp, const struct send_op *op, const char *fmt, ...)
+{
+	char head[HEAD_BYTES], body[BODY_BYTES];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(body, sizeof(body), fmt, ap);
+	va_end(ap);
+	sent_head(qp, op, head);
+	explain_line((uintptr_t)fmt ^ subject_of(qp->qpn, qp->attr.dest_qpn), "%s: %s", head, body);
+}
+
+/* from: the row of the sender's port */
+static void received_head(const struct adapter *a, uint32_t qpn, const struct pkt *pkt,
+			  uint32_t from, char head[HEAD_BYTES])
+{
+	char here[PORT_BYTES], there[PORT_BYTES];
+
+	(void)snprintf(head, HEAD_BYTES, "%s QP 0x%x %s psn 0x%x from %s QP 0x%x",
+		       own_port(a, here), qpn, request_name(pkt->opcode), pkt->psn,
+		       port_text(a, from, there), pkt->sqpn);
+}
+
+void qp_explain_received(struct qp *qp, const struct pkt *pkt, const char *fmt, ...)
+{
+	char head[HEAD_BYTES], body[BODY_BYTES];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(body, sizeof(body), fmt, ap);
+	va_end(ap);
+	/* The responder's own path leads to the peer. */
+	received_head(qp->adapter, qp->qpn, pkt,
+		      pkt->path == &qp->path ? qp->path.dst_port : pkt->path->src_port, head);
+	explain_line((uintptr_t)fmt ^ subject_of(qp->qpn, pkt->sqpn), "%s: %s", head, body);
+}
+
+void qp_explain_stray(struct adapter *a, const struct pkt *pkt, const char *why)
+{
+	char head[HEAD_BYTES];
+
+	received_head(a, pkt->dqpn, pkt, pkt->path->src_port, head);
+	explain_line(subject_of(pkt->dqpn, pkt->sqpn), "%s: dropped: %s", head, why);
+}
+
+void qp_explain(struct qp *qp, const char *fmt, ...)
+{
+	char here[PORT_BYTES], body[BODY_BYTES];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(body, sizeof(body), fmt, ap);
+	va_end(ap);
+	explain_line((uintptr_t)fmt ^ subject_of(qp->qpn, 0), "%s QP 0x%x: %s",
+		     own_port(qp->adapter, here), qp->qpn, body);
+}
+
+const char *qp_wc_name(uint8_t syndrome)
+{
+	static const char *const names[] = {
+		[CQE_SYN_LOCAL_LENGTH] = "IBV_WC_LOC_LEN_ERR",
+		[CQE_SYN_LOCAL_QP_OP] = "IBV_WC_LOC_QP_OP_ERR",
+		[CQE_SYN_LOCAL_PROT] = "IBV_WC_LOC_PROT_ERR",
+		[CQE_SYN_WR_FLUSH] = "IBV_WC_WR_FLUSH_ERR",
+		[CQE_SYN_MW_BIND] = "IBV_WC_MW_BIND_ERR",
+		[CQE_SYN_BAD_RESP] = "IBV_WC_BAD_RESP_ERR",
+		[CQE_SYN_LOCAL_ACCESS] = "IBV_WC_LOC_ACCESS_ERR",
+		[CQE_SYN_REM_INVAL_REQ] = "IBV_WC_REM_INV_REQ_ERR",
+		[CQE_SYN_REM_ACCESS] = "IBV_WC_REM_ACCESS_ERR",
+		[CQE_SYN_REM_OP] = "IBV_WC_REM_OP_ERR",
+		[CQE_SYN_RETRY_EXC] = "IBV_WC_RETRY_EXC_ERR",
+		[CQE_SYN_RNR_RETRY_EXC] = "IBV_WC_RNR_RETRY_EXC_ERR",
+		[CQE_SYN_REM_ABORTED] = "IBV_WC_REM_ABORT_ERR",
+	};
+	const char *name = syndrome < array_size(names) ? names[syndrome] : NULL;
+
+	return name ? name : "IBV_WC_GENERAL_ERR";
+}
+
+const char *qp_way_missing(const struct adapter *a, const struct path *path, uint32_t dqpn)
+{
+	static const char *const words[][2] = {
+		{"port-down", "our port is down"},
+		{"peer-port-down", "the peer's port is down, or its address belongs to no port"},
+		{"no-owner-of-number", "no process of the fabric has a QP of that number"},
+		{"number-of-another-host", "the QP of that number is on another host: the address "
+					   "(GID or LID) and the number do not belong together"},
+		{"no-device-at-port", "the peer's process has not opened that device"},
+		{"process-gone", "the peer's process has ended"},
+	};
+	const char *why = route_missing(a->wire, path, dqpn);
+
+	if (route_walk(a->wire, path, dqpn) && strcmp(why, "process-gone") != 0)
+		return NULL;
+	for (size_t i = 0; i < array_size(words); i++)
+		if (!strcmp(words[i][0], why))
+			return words[i][1];
+	return NULL;
+}
