@@ -101,6 +101,29 @@ def silent(session):
     expect(not explained(session, "remote-key", "--memory", "auto")[1], "without --explain")
 
 
+REFUSALS = (
+    r"MODIFY_QP .*EINVAL.* from state RESET to INIT: attr_mask lacks IBV_QP_ACCESS_FLAGS$",
+    r"MODIFY_QP .*EINVAL.* port_num is 3",
+    r"MODIFY_QP .*EINVAL.* attr_mask has IBV_QP_SQ_PSN, which cannot be set here",
+    r"MODIFY_QP .*EINVAL.* cannot go from state INIT to RTS; from INIT it can go to INIT, RTR, RESET",
+    r"MODIFY_QP .*EINVAL.* ah_attr.is_global is 0, and RoCE needs a GRH",
+    r"MODIFY_QP .*ENETUNREACH.* ah_attr.grh.dgid is the GID of no port",
+    r"MODIFY_QP .*EINVAL.* ah_attr.grh.sgid_index is 20",
+    r"MODIFY_QP .*EINVAL.* path_mtu is 9",
+    r"REG_MR .*EINVAL.* without IBV_ACCESS_LOCAL_WRITE",
+    r"REG_MR .*EFAULT.* memory at 0x1000, 4096 bytes in whole pages, is not mapped",
+)
+
+
+def refused(session):
+    """Control operations name the attribute, in the order in which the program tries them."""
+    result = session.tool("run", "--explain", "--", str(session.build / "tests/tools/refuse"))
+    expect(result.status == 0, result.text())
+    lines = [text for _, text in LINE.findall(result.err)]
+    expect(len(lines) == len(REFUSALS) and
+           all(re.match(wanted, text) for wanted, text in zip(REFUSALS, lines)), "\n".join(lines))
+
+
 def limited(session):
     """Lines that are like each other are counted."""
     _, lines = explained(session, "flush")
@@ -117,4 +140,5 @@ def cases():
                         memory))
     yield ("explain: local errors, receives, peers",
            mistakes([n for n in MISTAKES if not n.startswith("remote")]))
+    yield "explain: control operations", refused
     yield "explain: lines are limited", limited

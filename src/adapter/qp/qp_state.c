@@ -165,19 +165,21 @@ static const struct dc_transition {
 	{IB_QPT_DCT, IB_QPS_INIT, IB_QPS_RTR, IB_QP_AV | IB_QP_PATH_MTU | IB_QP_MIN_RNR_TIMER, 0},
 };
 
-/* The masks must match to the bit. */
-static bool dc_transition_ok(enum ib_qp_type type, enum ib_qp_state from, enum ib_qp_state to,
-			     uint32_t mask)
+static bool dc_transition_rule(enum ib_qp_type type, enum ib_qp_state from, enum ib_qp_state to,
+			       struct qp_rule *out)
 {
-	mask &= ~(uint32_t)(IB_QP_STATE | IB_QP_CUR_STATE);
+	const uint32_t always = IB_QP_STATE | IB_QP_CUR_STATE;
+
+	*out = (struct qp_rule){.optional = always};
 	if (type == IB_QPT_DCI && (to == IB_QPS_RESET || (to == IB_QPS_ERR && from)))
-		return !mask;
+		return true;
 	for (size_t i = 0; i < array_size(dc_transitions); i++) {
 		const struct dc_transition *t = &dc_transitions[i];
 
-		if (t->type == type && t->from == from && t->to == to)
-			return (mask & t->required) == t->required &&
-			       !(mask & ~(t->required | t->optional));
+		if (t->type != type || t->from != from || t->to != to)
+			continue;
+		*out = (struct qp_rule){t->required, t->optional | always};
+		return true;
 	}
 	return false;
 }
@@ -200,8 +202,8 @@ static enum column column_of(enum ib_qp_type type)
 	}
 }
 
-bool qp_transition_ok(enum ib_qp_type type, enum ib_qp_state cur, enum ib_qp_state next,
-		      uint32_t mask)
+bool qp_transition_rule(enum ib_qp_type type, enum ib_qp_state cur, enum ib_qp_state next,
+			struct qp_rule *out)
 {
 	enum column col = column_of(type);
 	const struct transition *t;
@@ -209,18 +211,28 @@ bool qp_transition_ok(enum ib_qp_type type, enum ib_qp_state cur, enum ib_qp_sta
 	if ((unsigned)cur >= IB_QPS_COUNT || (unsigned)next >= IB_QPS_COUNT)
 		return false;
 	if (type == IB_QPT_DCI || type == IB_QPT_DCT)
-		return dc_transition_ok(type, cur, next, mask);
+		return dc_transition_rule(type, cur, next, out);
 	/* RESET and ERR can be reached from everywhere, whatever the mask */
+	*out = (struct qp_rule){.optional = UINT32_MAX};
 	if (next == IB_QPS_RESET || next == IB_QPS_ERR)
 		return true;
 	t = &transitions[cur][next];
 	/* a reliable QP has no send queue error state */
 	if (!t->allowed || (cur == IB_QPS_SQE && col != COL_UD && col != COL_UC && col != COL_RAW))
 		return false;
-	if ((mask & t->required[col]) != t->required[col])
-		return false;
-	return !(mask & ~(t->required[col] | t->optional[col] | IB_QP_STATE | IB_QP_CUR_STATE |
-			  IB_QP_RATE_LIMIT));
+	*out = (struct qp_rule){t->required[col], t->optional[col] | IB_QP_STATE | IB_QP_CUR_STATE |
+							  IB_QP_RATE_LIMIT};
+	return true;
+}
+
+bool qp_transition_ok(enum ib_qp_type type, enum ib_qp_state cur, enum ib_qp_state next,
+		      uint32_t mask)
+{
+	struct qp_rule rule;
+
+	return qp_transition_rule(type, cur, next, &rule) &&
+	       (mask & rule.required) == rule.required &&
+	       !(mask & ~(rule.required | rule.optional));
 }
 
 const char *qp_state_name(enum ib_qp_state state)

@@ -7,6 +7,15 @@
 #include "base/compiler.h"
 #include "prm/ib.h"
 
+/* Attributes of a transition, as bits of enum ib_qp_attr_mask. */
+struct qp_rule {
+	uint32_t required;
+	uint32_t optional;
+};
+
+/* False: there is no such transition. */
+bool qp_transition_rule(enum ib_qp_type type, enum ib_qp_state cur, enum ib_qp_state next,
+			struct qp_rule *out) must_check;
 /* May a QP of this type go from cur to next with exactly these attributes? */
 bool qp_transition_ok(enum ib_qp_type type, enum ib_qp_state cur, enum ib_qp_state next,
 		      uint32_t mask) must_check;

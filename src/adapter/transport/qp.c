@@ -14,9 +14,9 @@
 #include "adapter/transport/completer.h"
 #include "adapter/transport/dci.h"
 #include "adapter/transport/dct.h"
+#include "adapter/transport/modify_explain.h"
 #include "adapter/transport/multicast.h"
 #include "adapter/transport/responder.h"
-#include "base/explain.h"
 #include "base/fence.h"
 #include "base/trace.h"
 #include "base/rcu.h"
@@ -204,31 +204,49 @@ void qp_destroy(struct qp *qp)
 	free(qp);
 }
 
-static bool attributes_ok(const struct qp *qp, const struct qp_attr *attr, uint32_t mask)
+/* An attribute that is refused, with the reason; NULL: none is. */
+static const char *attribute_refused(const struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 {
 	if (mask & IB_QP_PORT && (attr->port_num < 1 || attr->port_num > ADAPTER_QP_PORTS))
-		return false;
+		return "port_num: the device has no such port for queue pairs; the first is 1";
 	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index >= SUBNET_MAX_PKEYS)
-		return false;
+		return "pkey_index is past the end of the P_Key table";
 	if (mask & IB_QP_PATH_MTU && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096))
-		return false;
+		return "path_mtu is none of IBV_MTU_256 to IBV_MTU_4096";
 	if (mask & IB_QP_AV &&
 	    (attr->ah.port_num > ADAPTER_QP_PORTS || attr->ah.sgid_index >= SUBNET_ETHERNET_GIDS))
-		return false;
+		return "ah_attr: the port has no such number, or no such sgid_index";
 	/* RoCE routes by GID only */
 	if (mask & IB_QP_AV && qp->adapter->port->ethernet && !attr->ah.is_global)
-		return false;
+		return "ah_attr.is_global is 0, and RoCE needs a GRH: set is_global, grh.dgid and "
+		       "grh.sgid_index";
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
-		return false;
+		return "max_rd_atomic is larger than the device's max_qp_init_rd_atom";
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
-		return false;
+		return "max_dest_rd_atomic is larger than the device's max_qp_rd_atom";
 	/* no automatic path migration; its capability bit is off */
 	if (mask & IB_QP_ALT_PATH)
+		return "IBV_QP_ALT_PATH: the device has no path migration";
+	if ((mask & IB_QP_TIMEOUT && attr->timeout > 31) ||
+	    (mask & IB_QP_RETRY_CNT && attr->retry_cnt > 7) ||
+	    (mask & IB_QP_RNR_RETRY && attr->rnr_retry > 7) ||
+	    (mask & IB_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31))
+		return "timeout and min_rnr_timer are at most 31, retry_cnt and rnr_retry 7";
+	return NULL;
+}
+
+/* May the QP be modified so?  If not, notes why. */
+static bool modification_ok(const struct qp *qp, const struct qp_attr *attr, uint32_t mask,
+			    enum ib_qp_state cur, enum ib_qp_state next)
+{
+	const char *refused = attribute_refused(qp, attr, mask);
+
+	if (!qp_transition_ok(qp->create.type, cur, next, mask)) {
+		if (explaining())
+			explain_transition(qp, cur, next, mask);
 		return false;
-	return !((mask & IB_QP_TIMEOUT && attr->timeout > 31) ||
-		 (mask & IB_QP_RETRY_CNT && attr->retry_cnt > 7) ||
-		 (mask & IB_QP_RNR_RETRY && attr->rnr_retry > 7) ||
-		 (mask & IB_QP_MIN_RNR_TIMER && attr->min_rnr_timer > 31));
+	}
+	return !refused || explained(false, "QP 0x%x: %s", qp->qpn, refused);
 }
 
 /* Copies the attributes that mask names. */
@@ -356,10 +374,13 @@ int qp_modify(struct qp *qp, const struct qp_attr *attr, uint32_t mask)
 		(void)responder_continue(qp); /* as in qp_destroy */
 	qp_lock(qp);
 	cur = qp_state(qp);
-	if (mask & IB_QP_CUR_STATE && attr->cur_state != cur)
+	if (mask & IB_QP_CUR_STATE && attr->cur_state != cur) {
+		if (explaining())
+			explain_cur_state(qp, cur, attr->cur_state);
 		goto unlock;
+	}
 	next = mask & IB_QP_STATE ? attr->state : cur;
-	if (!qp_transition_ok(qp->create.type, cur, next, mask) || !attributes_ok(qp, attr, mask))
+	if (!modification_ok(qp, attr, mask, cur, next))
 		goto unlock;
 	if (next != IB_QPS_RESET && next != IB_QPS_ERR) {
 		take_attributes(qp, attr, mask);

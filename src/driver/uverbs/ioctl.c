@@ -13,9 +13,11 @@
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <string.h>
 
+#include "base/explain.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "driver/uverbs/core/clock.h"
+#include "driver/uverbs/core/refused.h"
 #include "usermem/usermem.h"
 
 #define ATTRS_MAX \
@@ -141,8 +143,7 @@ static void drop_channels(struct ureq *req)
 
 static int method_refused(const struct method_spec *m, int err, const char *why)
 {
-	trace(uverbs, refused, m->name, trace_errno(err), why);
-	return err;
+	return uverbs_refused(m->name, err, why);
 }
 
 static int parse_and_run(struct ureq *req, const struct method_spec *m,
@@ -192,6 +193,9 @@ static int run_ioctl(struct ufile *f, unsigned long request, void *arg, bool inh
 
 	if (request != RDMA_VERBS_IOCTL)
 		return -ENOTTY;
+	/* What was noted before this request has nothing to do with it. */
+	if (explaining())
+		(void)explain_reason("");
 	if (!usermem_copy(&in.hdr, arg, sizeof(in.hdr)))
 		return -EFAULT;
 	if (in.hdr.num_attrs > ATTRS_MAX ||

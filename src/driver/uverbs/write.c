@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/trace.h"
+#include "driver/uverbs/core/refused.h"
 #include "driver/uverbs/uverbs.h"
 #include "usermem/usermem.h"
 
@@ -51,8 +51,7 @@ static int command_find(uint32_t number, const struct command_spec **out)
 
 static int command_refused(const struct command_spec *c, int err, const char *why)
 {
-	trace(uverbs, refused, c->name ? c->name : "unknown", trace_errno(err), why);
-	return err;
+	return uverbs_refused(c->name ? c->name : "unknown", err, why);
 }
 
 static int command_run(struct ureq *req, const struct command_spec *c)

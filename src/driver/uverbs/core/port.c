@@ -6,6 +6,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <unistd.h>
 
+#include "base/explain.h"
 #include "base/log.h"
 
 #define COMP_VECTORS_MAX 8u
@@ -58,20 +59,29 @@ int ufile_check_qp_attr(const struct ufile *f, const struct qp_attr *attr, uint3
 
 	if ((mask & IB_QP_CUR_STATE && attr->cur_state > IB_QPS_ERR) ||
 	    (mask & IB_QP_STATE && attr->state > IB_QPS_ERR))
-		return -EINVAL;
+		return explained(-EINVAL, "qp_state or cur_qp_state is no state");
 	if (mask & IB_QP_PORT && !qp_port_ok(f, attr->port_num))
-		return -EINVAL;
+		return explained(-EINVAL, "port_num is %u, and the device has ports from 1 to %u",
+				 attr->port_num, f->hca->node->nports);
 	if (mask & IB_QP_PKEY_INDEX && attr->pkey_index >= pkeys)
-		return -EINVAL;
+		return explained(-EINVAL, "pkey_index is %u, and the P_Key table has %u entries",
+				 attr->pkey_index, pkeys);
 	if (mask & IB_QP_ALT_PATH &&
 	    (!qp_port_ok(f, attr->alt_port_num) || attr->alt_pkey_index >= pkeys))
 		return -EINVAL;
 	if (mask & IB_QP_PATH_MTU && (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096))
-		return -EINVAL;
+		return explained(-EINVAL,
+				 "path_mtu is %u, none of IBV_MTU_256 to IBV_MTU_4096 (a number of "
+				 "the enumeration, not of bytes)",
+				 attr->path_mtu);
 	if (mask & IB_QP_MAX_QP_RD_ATOMIC && attr->max_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
-		return -EINVAL;
+		return explained(-EINVAL,
+				 "max_rd_atomic is %u, and the device's max_qp_init_rd_atom %u",
+				 attr->max_rd_atomic, ADAPTER_MAX_RD_ATOMIC);
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC && attr->max_dest_rd_atomic > ADAPTER_MAX_RD_ATOMIC)
-		return -EINVAL;
+		return explained(-EINVAL,
+				 "max_dest_rd_atomic is %u, and the device's max_qp_rd_atom %u",
+				 attr->max_dest_rd_atomic, ADAPTER_MAX_RD_ATOMIC);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "driver/uverbs/core/port.h"
+#include "base/explain.h"
 #include "driver/uverbs/objects/families.h"
 #include "driver/uverbs/objects/ah.h"
 #include "driver/uverbs/objects/pd.h"
@@ -63,7 +64,7 @@ static int resolve_mac(const struct subnet *subnet, const union ib_gid *gid, uin
 	}
 	if (!ib_gid_is_ipv4(gid) && link_local_mac(gid, mac))
 		return 0;
-	return -ENETUNREACH;
+	return explained(-ENETUNREACH, "ah_attr.grh.dgid is the GID of no port of the fabric");
 }
 
 int uah_decode(const struct ufile *f, const struct ib_uverbs_ah_attr *in, struct ib_ah *out)
@@ -72,13 +73,19 @@ int uah_decode(const struct ufile *f, const struct ib_uverbs_ah_attr *in, struct
 	struct subnet_gid_entry sgid;
 
 	if (!ufile_has_port(f, in->port_num))
-		return -EINVAL;
+		return explained(-EINVAL, "ah_attr.port_num is %u: the device has no such port",
+				 in->port_num);
 	/* RoCE has no local routing header: without a GRH there is no address at all. */
 	if (port->ethernet && !in->is_global)
-		return -EINVAL;
+		return explained(-EINVAL,
+				 "ah_attr.is_global is 0, and RoCE needs a GRH: set is_global, "
+				 "grh.dgid and grh.sgid_index");
 	if (in->is_global && !subnet_gid(f->process->subnet, ufile_port_row(f, in->port_num),
 					 in->grh.sgid_index, &sgid))
-		return -EINVAL;
+		return explained(-EINVAL,
+				 "ah_attr.grh.sgid_index is %u: the port's GID table has no such "
+				 "entry, or it is empty",
+				 in->grh.sgid_index);
 	*out = (struct ib_ah){
 		.dlid = in->dlid,
 		.sl = in->sl,

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/explain.h"
 #include "base/log.h"
 #include "driver/runtime/process.h"
 #include "driver/runtime/share.h"
@@ -39,11 +40,13 @@ enum { REREG_TRANS = 1 << 0, REREG_PD = 1 << 1, REREG_ACCESS = 1 << 2, REREG_ALL
 int umr_check_access(uint32_t access)
 {
 	if (access & ~(uint32_t)ACCESS_KNOWN)
-		return -EINVAL;
+		return explained(-EINVAL, "access has flags that the device does not know: 0x%x",
+				 access & ~(uint32_t)ACCESS_KNOWN);
 	/* IBTA 11.2.8.2: remote write and atomic need local write. */
 	if (access & (IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC) &&
 	    !(access & IB_ACCESS_LOCAL_WRITE))
-		return -EINVAL;
+		return explained(-EINVAL, "access has IBV_ACCESS_REMOTE_WRITE or _REMOTE_ATOMIC "
+					  "without IBV_ACCESS_LOCAL_WRITE, which these need");
 	return 0;
 }
 
@@ -64,11 +67,14 @@ static bool touch_pages(uint8_t *first, uint8_t *end, bool write)
  * ENOMEM also means that nothing is mapped there, which is the program's mistake.  msync(MS_ASYNC)
  * looks at the mappings and does nothing else.
  */
-static int populate_error(void *addr, size_t bytes)
+static int populate_error(void *addr, size_t bytes, bool write)
 {
-	if (errno != ENOMEM && errno != EAGAIN)
-		return -EFAULT;
-	return msync(addr, bytes, MS_ASYNC) < 0 ? -EFAULT : -ENOMEM;
+	if ((errno != ENOMEM && errno != EAGAIN) || msync(addr, bytes, MS_ASYNC) < 0)
+		return explained(-EFAULT,
+				 "memory at %p, %zu bytes in whole pages, is not mapped, or cannot "
+				 "be %s",
+				 addr, bytes, write ? "written" : "read");
+	return -ENOMEM;
 }
 
 int umem_populate(uint64_t start, uint64_t length, bool write)
@@ -79,7 +85,7 @@ int umem_populate(uint64_t start, uint64_t length, bool write)
 	void *addr = (void *)(uintptr_t)first;
 
 	if (length == 0)
-		return -EINVAL;
+		return explained(-EINVAL, "the length of the memory is 0");
 	if (length > UINT64_MAX - UVERBS_PAGE || start > UINT64_MAX - UVERBS_PAGE - length)
 		return -EINVAL;
 	while (madvise(addr, end - first, advice) < 0) {
@@ -89,7 +95,7 @@ int umem_populate(uint64_t start, uint64_t length, bool write)
 		if (errno == EINVAL && madvise(NULL, 0, advice) < 0)
 			return touch_pages(addr, (uint8_t *)addr + (end - first), write) ? 0
 											 : -EFAULT;
-		return populate_error(addr, end - first);
+		return populate_error(addr, end - first, write);
 	}
 	return 0;
 }
