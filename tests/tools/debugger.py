@@ -129,16 +129,18 @@ def own_fault(name):
     return test
 
 
-def memory_taken_away(session):
-    """The device touches registered memory that the program has protected."""
-    needs_gdb()
-    host = [str(session.build / "tests/memory/host"), "mlx5_0", "mprotect"]
-    env = {**session.env, "SOFTHCA_MEMORY": "packets"}
-    text = gdb(session, host, "run", env=env)
-    expect("received signal" not in text and "exited normally" in text, text)
-    text = gdb(session, host, "set auto-load off", "run", "handle SIGSEGV nostop noprint",
-               "continue", env=env)
-    expect("received signal SIGSEGV" in text, f"there was no fault\n{text}")
+def memory_taken_away(program, *before, **variables):
+    """The device touches registered memory that the program has taken away."""
+    def test(session):
+        needs_gdb()
+        command = [str(session.build / program[0]), *program[1:]]
+        env = {**session.env, **variables}
+        text = gdb(session, command, *before, "run", env=env)
+        expect("received signal" not in text and "exited normally" in text, text)
+        text = gdb(session, command, *before, "set auto-load off", "handle SIGBUS nostop noprint",
+                   "handle SIGSEGV nostop print", "run", env=env)
+        expect("received signal SIGSEGV" in text, f"there was no fault\n{text}")
+    return test
 
 
 def option(session):
@@ -177,7 +179,11 @@ def cases():
     yield "gdb without userfaultfd", without_userfaultfd
     yield "gdb attached", attached
     yield from ((f"gdb stops at the program's {name}", own_fault(name)) for name in OWN_FAULTS)
-    yield "gdb memory taken away", memory_taken_away
+    yield "gdb memory taken away", memory_taken_away(
+        ("tests/memory/host", "mlx5_0", "mprotect"), SOFTHCA_MEMORY="packets")
+    yield "gdb memory taken away from a checksum", memory_taken_away(
+        ("tests/signature/conform", "-d", "mlx5_0", "T000-list-with-memory-that-has-gone"),
+        "set follow-fork-mode child")
     yield "gdb as an option", option
     yield "gdb option refuses", option_refuses
     yield "gdb delete", deleted
