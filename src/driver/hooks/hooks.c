@@ -16,6 +16,7 @@
 #include <stdbool.h>
 
 #include "base/compiler.h"
+#include "base/explain.h"
 #include "driver/file/cdev_file.h"
 #include "driver/runtime/engine.h"
 #include "driver/runtime/process.h"
@@ -52,12 +53,28 @@ struct entry_points {
 	int (*query_rt_values)(struct ibv_context *, struct ibv_values_ex *);
 };
 
+/* What the library has not read may not be there. */
+#define PIECES_READ 64
+
+/* The library has refused the request. */
+static void explain_post(struct ibv_qp *qp, const struct ibv_send_wr *wr, int err)
+{
+	struct refused_post post = {.err = err, .pieces = (uint32_t)wr->num_sge};
+
+	post.is_inline = wr->send_flags & IBV_SEND_INLINE;
+	for (int i = 0; post.is_inline && i < wr->num_sge && i < PIECES_READ; i++)
+		post.bytes += wr->sg_list[i].length;
+	uverbs_qp_explain_post(qp->context->cmd_fd, qp->handle, &post);
+}
+
 /* A failed post may have posted the head of its list, so the doorbell is looked at in any case. */
 static inline int hooked_post_send(const struct entry_points *real, struct ibv_qp *qp,
 				   struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	int ret = real->post_send(qp, wr, bad_wr);
 
+	if (unlikely(ret) && explaining())
+		explain_post(qp, *bad_wr, ret);
 	uverbs_qp_doorbell(qp->context->cmd_fd, qp->handle);
 	return ret;
 }

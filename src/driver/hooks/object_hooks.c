@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* See hooks/object_hooks.h. */
-#include "base/trace.h"
 #include "driver/hooks/object_hooks.h"
 
+#include <errno.h>
+#include <stdio.h>
+
+#include "adapter/qp/qp_state.h"
+#include "base/explain.h"
 #include "base/rcu.h"
+#include "base/trace.h"
 #include "driver/uverbs/core/clock.h"
 #include "driver/uverbs/objects/qp.h"
 #include "driver/uverbs/objects/wq.h"
@@ -17,6 +22,50 @@ static inline struct uobj *object_peek(int cmd_fd, enum uobj_type type, uint32_t
 	if (!f || f->ops != &uverbs_file_ops)
 		return NULL;
 	return uobj_peek(&container_of(f, struct ufile, cdev)->objects, type, handle);
+}
+
+static void explain_post_to(struct uqp *qp, const struct refused_post *p)
+{
+	char why[200];
+	struct qp_attr attr;
+
+	qp_query(qp->qp, &attr);
+	if (attr.state < IB_QPS_RTS)
+		(void)snprintf(why, sizeof(why),
+			       "the QP is in state %s, and sends can be posted from RTS on "
+			       "(ibv_modify_qp)",
+			       qp_state_name(attr.state));
+	else if (p->pieces > qp->max_send_sge)
+		(void)snprintf(why, sizeof(why),
+			       "the request has %u pieces (num_sge), and the QP was made with "
+			       "max_send_sge %u",
+			       p->pieces, qp->max_send_sge);
+	else if (p->is_inline && p->bytes > qp->max_inline)
+		(void)snprintf(why, sizeof(why),
+			       "the request has %llu bytes inline, and the QP was made with "
+			       "max_inline_data %u",
+			       (unsigned long long)p->bytes, qp->max_inline);
+	else if (p->err == ENOMEM)
+		(void)snprintf(why, sizeof(why),
+			       "the send queue is full (max_send_wr %u): entries become free when "
+			       "the completion of this or a later request with IBV_SEND_SIGNALED "
+			       "is polled",
+			       qp->max_send_wr);
+	else
+		(void)snprintf(why, sizeof(why), "'softhca explain' with both says what it may be");
+	explain_line(qp_number(qp->qp), "QP 0x%x ibv_post_send: %s: %s", qp_number(qp->qp),
+		     trace_errno(p->err), why);
+}
+
+void uverbs_qp_explain_post(int cmd_fd, uint32_t handle, const struct refused_post *post)
+{
+	struct uobj *obj;
+
+	rcu_enter();
+	obj = object_peek(cmd_fd, UOBJ_QP, handle);
+	if (obj)
+		explain_post_to(container_of(obj, struct uqp, uobj), post);
+	rcu_leave();
 }
 
 void uverbs_qp_doorbell(int cmd_fd, uint32_t handle)

@@ -7,7 +7,19 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
+
+/* A send request that the library did not take. */
+struct refused_post {
+	int err;
+	uint32_t pieces;
+	uint64_t bytes; /* of inline data */
+	bool is_inline;
+};
+
+/* Says in words (base/explain.h) why the library has refused it. */
+void uverbs_qp_explain_post(int cmd_fd, uint32_t handle, const struct refused_post *post);
 
 /* Executes what was posted, in the calling thread, unless another thread does so already.  The
  * memory of requests is touched, so a page may be waited for; nothing else is. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/explain.h"
 #include "base/rcu.h"
 #include "driver/uverbs/core/event.h"
 #include "driver/uverbs/core/file.h"
@@ -129,8 +130,11 @@ int uobj_destroy(struct uobj *obj, struct uevents *events)
 	const struct uobj_class *class = obj->class;
 	struct uevents mine = {0};
 
-	if (obj->users || (class->retire && class->retire(obj) < 0))
-		return -EBUSY;
+	if (obj->users)
+		return explained(-EBUSY, "%u objects use it: they have to be destroyed first",
+				 obj->users);
+	if (class->retire && class->retire(obj) < 0)
+		return explained(-EBUSY, "something is bound to it, which has to go first");
 	uobj_unpublish(obj);
 	/* The device's part first: after it no upcall can count another event. */
 	class->free(obj);

@@ -176,6 +176,9 @@ static struct uqp *uqp_new(struct ureq *req, const struct qp_request *r,
 	qp->xrcd = r->xrcd;
 	qp->type = (enum ib_qp_type)r->type;
 	qp->sq_sig_all = r->sq_sig_all;
+	qp->max_send_wr = r->cap.max_send_wr;
+	qp->max_send_sge = r->cap.max_send_sge;
+	qp->max_inline = r->cap.max_inline_data;
 	if (uhw->rq_wqe_count && ib_qp_type_receives(r->type) && ib_qp_type_sends(r->type)) {
 		qp->max_recv_wr = uhw->rq_wqe_count;
 		qp->max_recv_sge = (1u << uhw->rq_wqe_shift) / sizeof(struct wqe_data);

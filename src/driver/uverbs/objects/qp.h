@@ -28,6 +28,10 @@ struct uqp {
 	uint32_t max_recv_wr; /* of the ring as it is, which query reports */
 	uint32_t max_recv_sge;
 	bool sq_sig_all;
+	/* As the program asked for them; the library may give more. */
+	uint32_t max_send_wr;
+	uint32_t max_send_sge;
+	uint32_t max_inline;
 };
 
 extern const struct uobj_class uqp_class;
