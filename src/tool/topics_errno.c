@@ -26,8 +26,7 @@ static const struct topic topics[] = {
 	 "Invalid argument",
 	 "The change of state, or one of the attributes, is not allowed.",
 	 {"an attribute that the transition needs is not in attr_mask (see ibv_modify_qp(3))",
-	  "the queue pair is not in the state that the transition begins in: RESET, INIT, RTR, "
-	  "RTS, in this order",
+	  "the queue pair is in another state: the order is RESET, INIT, RTR, RTS",
 	  "to RTR on Ethernet (RoCE): ah_attr.is_global is 0; RoCE always needs a GRH",
 	  "port_num, pkey_index or sgid_index is not there (ports count from 1)",
 	  "path_mtu is larger than the port's active_mtu, or not an enum ibv_mtu",

@@ -79,8 +79,7 @@ static const struct topic topics[] = {
 	 "remote invalid request error",
 	 "The peer says that it cannot execute such a request.",
 	 {"the peer's receive buffer is shorter than the message",
-	  "the peer's queue pair lacks the right: qp_access_flags without "
-	  "IBV_ACCESS_REMOTE_WRITE, READ or ATOMIC",
+	  "the peer's queue pair was not given the right at INIT (qp_access_flags)",
 	  "more RDMA READs or atomics at once than the peer's max_dest_rd_atomic",
 	  "an atomic whose address is not a multiple of 8", "both sides have different path MTUs"},
 	 "the peer's completions and its lines of softhca run --explain"},
