@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* softhca fabric up, down and status. */
+/* softhca fabric up and status. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -30,43 +30,6 @@ int command_fabric_up(struct session *s, int argc, char **argv)
 		return EXIT_OURS;
 	close(sock);
 	printf("fabric %s is up in %s\n", s->fabric, s->dir);
-	return 0;
-}
-
-int command_fabric_down(struct session *s, int argc, char **argv)
-{
-	int fds[MSG_MAX_FDS];
-	struct msg m = {0};
-	int sock, ret;
-
-	if (!no_arguments(s, argc, argv))
-		return EXIT_USAGE;
-	sock = link_open(s->dir, NULL, &m, MSG_SHUTDOWN, fds);
-	if (sock == -ECONNREFUSED) {
-		int lock = rundir_lock(s->dir, false);
-
-		/* A daemon that was killed cannot clean up after itself. */
-		if (lock >= 0) {
-			rundir_remove(s->dir);
-			close(lock);
-		}
-		printf("fabric %s is not running\n", s->fabric);
-		return 0;
-	}
-	if (sock < 0) {
-		session_link_error(s, sock);
-		return EXIT_OURS;
-	}
-	/* The daemon removes its files, then the connection ends. */
-	do {
-		ret = msg_recv(sock, &m, fds, 1u << MSG_NOTE, 0);
-	} while (!ret);
-	close(sock);
-	if (ret != -ECONNRESET) {
-		session_link_error(s, ret == -EAGAIN ? -ETIMEDOUT : ret);
-		return EXIT_OURS;
-	}
-	printf("fabric %s is down\n", s->fabric);
 	return 0;
 }
 

@@ -31,10 +31,13 @@ static const struct command commands[] = {
 	 command_run},
 	{"env",
 	 "[--fabric NAME] [--host NAME] [--model NAME] [--signature-reports manual|hardware] "
-	 "[--memory auto|mapped|kernel|packets] [--trace PATTERN[,PATTERN...]] [--explain]",
+	 "[--memory auto|mapped|kernel|packets] [--trace PATTERN[,PATTERN...]] [--explain] | "
+	 "--unset",
 	 "Prints shell commands that put what is started afterwards on a host:\n"
-	 "eval \"$(softhca env)\"",
-	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_REPORTS | OPT_MEMORY | OPT_TRACE | OPT_EXPLAIN,
+	 "eval \"$(softhca env)\"\n"
+	 "--unset: prints what undoes that: eval \"$(softhca env --unset)\"",
+	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_REPORTS | OPT_MEMORY | OPT_TRACE | OPT_EXPLAIN |
+		 OPT_UNSET,
 	 command_env},
 	{"status", "[--fabric NAME] [--json] [PID|QP]",
 	 "Shows the queue pairs, completion queues and keys of running programs: of all, of\n"
@@ -46,8 +49,13 @@ static const struct command commands[] = {
 	 "Starts a fabric that stays until it is taken down.\n"
 	 "--hosts: with hosts host1 to hostN, all alike; 2 if it is not given.",
 	 OPT_FABRIC | OPT_MODEL | OPT_HOSTS, command_fabric_up},
-	{"fabric down", "[--fabric NAME]", "Takes a fabric down, also under programs that use it.",
-	 OPT_FABRIC, command_fabric_down},
+	{"fabric down", "[--fabric NAME | --all]",
+	 "Takes a fabric down, also under programs that use it.\n"
+	 "--all: all fabrics of this user that 'softhca fabric list' shows.",
+	 OPT_FABRIC | OPT_ALL, command_fabric_down},
+	{"fabric list", "[--json]",
+	 "Lists your fabrics with hosts, programs, daemon and directory, and what is broken.",
+	 OPT_JSON, command_fabric_list},
 	{"fabric status", "[--fabric NAME] [--json]",
 	 "Shows hosts, ports, counters and the processes that use them.", OPT_FABRIC | OPT_JSON,
 	 command_fabric_status},
@@ -125,7 +133,7 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[0], "fabric")) {
 		if (argc > 1 && wants_help(argv[1])) {
-			printf("usage: softhca fabric up|down|status|port [OPTION...]\n");
+			printf("usage: softhca fabric up|down|list|status|port [OPTION...]\n");
 			return 0;
 		}
 		if (argc > 1)
@@ -133,7 +141,7 @@ int main(int argc, char **argv)
 				   argv[1]);
 		else
 			tool_error("softhca fabric",
-				   "up, down, status or port?  See softhca fabric --help");
+				   "up, down, list, status or port?  See softhca fabric --help");
 		return EXIT_USAGE;
 	}
 	tool_error("softhca", "no command '%s'; see softhca --help", argv[0]);

@@ -11,6 +11,7 @@
 
 #include "fabric/client/link.h"
 #include "tool/tool.h"
+#include "tool/undo.h"
 
 #define PRELOAD "LD_PRELOAD"
 
@@ -93,19 +94,6 @@ free_preload:
 	return status;
 }
 
-/* Prints for any POSIX shell: in single quotes only the quote itself is special. */
-static void print_export(const char *name, const char *value)
-{
-	printf("export %s='", name);
-	for (; *value; value++) {
-		if (*value == '\'')
-			fputs("'\\''", stdout);
-		else
-			putchar(*value);
-	}
-	puts("'");
-}
-
 int command_env(struct session *s, int argc, char **argv)
 {
 	struct msg_host_reply host;
@@ -118,6 +106,9 @@ int command_env(struct session *s, int argc, char **argv)
 		tool_error(s->command, "unexpected argument: %s", argv[0]);
 		return EXIT_USAGE;
 	}
+	if (s->unset)
+		return undo_print(s);
+	undo_remember();
 	preload = preload_value(s);
 	if (!preload)
 		return EXIT_OURS;
@@ -127,20 +118,21 @@ int command_env(struct session *s, int argc, char **argv)
 		goto free_preload;
 	if (!session_host(s, sock, &host))
 		goto close_sock;
-	print_export("SOFTHCA_DIR", s->dir);
-	print_export("SOFTHCA_HOST", host.name);
-	print_export("SOFTHCA_DAEMON", s->daemon);
+	undo_record();
+	undo_export("SOFTHCA_DIR", s->dir);
+	undo_export("SOFTHCA_HOST", host.name);
+	undo_export("SOFTHCA_DAEMON", s->daemon);
 	if (s->model)
-		print_export("SOFTHCA_MODEL", s->model);
+		undo_export("SOFTHCA_MODEL", s->model);
 	if (s->reports)
-		print_export("SOFTHCA_SIGNATURE_REPORTS", s->reports);
+		undo_export("SOFTHCA_SIGNATURE_REPORTS", s->reports);
 	if (s->memory)
-		print_export("SOFTHCA_MEMORY", s->memory);
+		undo_export("SOFTHCA_MEMORY", s->memory);
 	if (s->trace)
-		print_export("SOFTHCA_TRACE", s->trace);
+		undo_export("SOFTHCA_TRACE", s->trace);
 	if (s->explain)
-		print_export("SOFTHCA_EXPLAIN", "1");
-	print_export(PRELOAD, preload);
+		undo_export("SOFTHCA_EXPLAIN", "1");
+	undo_export(PRELOAD, preload);
 	if (!fflush(stdout))
 		status = 0;
 close_sock:

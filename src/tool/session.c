@@ -94,6 +94,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 		{"explain", no_argument, NULL, OPT_EXPLAIN},
 		{"hosts", required_argument, NULL, OPT_HOSTS},
 		{"gdb", no_argument, NULL, OPT_GDB},
+		{"all", no_argument, NULL, OPT_ALL},
+		{"unset", no_argument, NULL, OPT_UNSET},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
@@ -127,6 +129,10 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 			s->hosts = optarg;
 		else if (opt == OPT_GDB)
 			s->gdb = true;
+		else if (opt == OPT_ALL)
+			s->all = true;
+		else if (opt == OPT_UNSET)
+			s->unset = true;
 		else
 			s->json = true;
 	}
@@ -168,6 +174,7 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 	if (status >= 0)
 		return status;
 	*first = optind;
+	s->fabric_given = s->fabric;
 	if (s->memory && memory_way_find(s->memory) == MEMORY_WAYS)
 		return bad_option(s, "memory is " MEMORY_WAY_NAMES ", not", s->memory);
 	if (s->reports && strcmp(s->reports, "manual") != 0 && strcmp(s->reports, "hardware") != 0)

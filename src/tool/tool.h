@@ -27,8 +27,11 @@ enum tool_exit {
 struct session {
 	const char *command; /* "softhca run", for messages */
 	const char *fabric;
-	const char *host; /* or NULL */
+	const char *host;  /* or NULL */
+	bool fabric_given; /* by --fabric */
 	bool json;
+	bool all;	     /* fabrics */
+	bool unset;	     /* what env has set */
 	bool gdb;	     /* the program is to run in a debugger */
 	const char *reports; /* style of reports of signature errors, or NULL */
 	const char *memory;  /* the way to the program's memory, or NULL */
@@ -55,6 +58,8 @@ enum session_option {
 	OPT_TRACE = 32,
 	OPT_HOSTS = 64,
 	OPT_MEMORY = 128,
+	OPT_ALL = 2048,
+	OPT_UNSET = 1024,
 	OPT_GDB = 256,
 	OPT_EXPLAIN = 512,
 };
@@ -107,6 +112,7 @@ void json_bool(struct json *j, const char *key, bool value);
 int command_run(struct session *s, int argc, char **argv);
 int command_env(struct session *s, int argc, char **argv);
 int command_fabric_up(struct session *s, int argc, char **argv);
+int command_fabric_list(struct session *s, int argc, char **argv);
 int command_fabric_down(struct session *s, int argc, char **argv);
 int command_fabric_status(struct session *s, int argc, char **argv);
 int command_fabric_port(struct session *s, int argc, char **argv);

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Several fabrics at once, the environment of a shell and its completion."""
+import json
+import os
+import signal
+
+from harness import expect, within
+
+
+def fabrics_listed(session):
+    return {f["fabric"]: f for f in json.loads(session.tool("fabric", "list", "--json").out)}
+
+
+def list_and_down_all(session):
+    """All fabrics are listed, also one whose daemon was killed; and all are taken down at once."""
+    expect(fabrics_listed(session) == {}, "fabrics before the first")
+    expect("no fabric is running" in session.tool("fabric", "list").out, "no words for that")
+    session.tool("fabric", "up", "--fabric", "two", "--hosts", "3")
+    session.tool("fabric", "up", "--fabric", "dead")
+    program = session.start([session.softhca, "run", "--fabric", "one", "--", "ibv_asyncwatch"])
+    try:
+        expect(within(30, lambda: fabrics_listed(session).get("one", {}).get("programs") == 1),
+               "the program is not counted")
+        found = fabrics_listed(session)
+        os.kill(found["dead"]["pid"], signal.SIGKILL)
+        # until it has let go of its lock, it lives
+        expect(within(30, lambda: "was killed" in fabrics_listed(session)["dead"].get("why", "")),
+               "it is dead")
+        found = fabrics_listed(session)
+        expect({n: (f["running"], f.get("hosts"), f.get("stay")) for n, f in found.items()} ==
+               {"one": (True, 2, False), "two": (True, 3, True), "dead": (False, None, None)},
+               found)
+        expect("softhca fabric down --fabric dead" in found["dead"]["why"], found)
+        expect(all(f["directory"].endswith("/" + n) for n, f in found.items()), found)
+        text = session.tool("fabric", "list").out
+        expect([line.split()[0] for line in text.splitlines()] == ["dead", "one", "two"] and
+               f"3 hosts, 0 programs, pid {found['two']['pid']}, stays up" in text, text)
+        result = session.tool("fabric", "down", "--all", "--fabric", "two")
+        expect(result.status == 2 and "do not go together" in result.err, result.text())
+        result = session.tool("fabric", "down", "--all")
+        expect(result.status == 0 and "fabric one is down" in result.out and
+               "fabric two is down" in result.out, result.text())
+    finally:
+        os.killpg(program.pid, signal.SIGKILL)
+        program.communicate()
+        session.tool("fabric", "down", "--all")
+    session.expect_clean()
+    expect(fabrics_listed(session) == {}, "fabrics after the last")
+
+
+def env_undone(session):
+    """What env --unset prints undoes env, whatever was set before; and no more than that."""
+    undo = f'eval "$({session.softhca} env --unset)"'
+    look = "env -0 | grep -z -e ^SOFTHCA_ -e ^LD_PRELOAD= | sort -z | tr '\\0' '\\n'"
+    for before in ("", "export LD_PRELOAD=", "export LD_PRELOAD=libm.so.6:libdl.so.2",
+                   "export LD_PRELOAD='libm.so.6 libdl.so.2:'",
+                   "export SOFTHCA_MEMORY=packets SOFTHCA_TRACE=\"it's\""):
+        for options in ("", "--memory kernel --trace x --explain", "--model connectx-7 --host host2"):
+            lines = [before, look, "echo ==", f'eval "$({session.softhca} env {options})"',
+                     f'eval "$({session.softhca} env --memory auto)"' if "host2" in options else "",
+                     "test -n \"$SOFTHCA_DIR\" || echo unset", undo, "echo ==", look]
+            result = session.call("bash", "-ec", "\n".join(lines))
+            parts = result.out.split("==\n")
+            expect(result.status == 0 and len(parts) == 3 and parts[0] == parts[2] and
+                   not parts[1], f"after {before} and {options}: {result.text()}")
+            session.expect_clean()
+    kept = f'eval "$({session.softhca} env)"; export LD_PRELOAD=libm.so.6:$LD_PRELOAD; {undo}; ' \
+           "echo $LD_PRELOAD"
+    expect(session.call("bash", "-ec", kept).out == "libm.so.6\n", "a library added later")
+    result = session.call("bash", "-ec", f"{undo}; echo went on")
+    expect(result.status == 1 and not result.out and "nothing to undo" in result.err,
+           result.text())
+
+
+def cases():
+    return [(f"fabrics: {test.__name__.replace('_', ' ')}", test) for test in (
+        list_and_down_all, env_undone)]
