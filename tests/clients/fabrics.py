@@ -2,6 +2,8 @@
 """Several fabrics at once, the environment of a shell and its completion."""
 import json
 import os
+import pathlib
+import re
 import signal
 
 from harness import expect, within
@@ -72,6 +74,43 @@ def env_undone(session):
            result.text())
 
 
+def completed(session, *words):
+    """What bash offers for the last word."""
+    script = pathlib.Path(__file__).resolve().parents[2] / "completion/softhca.bash"
+    result = session.call("bash", "-c", 'source "$1"; shift; COMP_WORDS=("$@"); '
+                          "COMP_CWORD=$(($# - 1)); _softhca; printf '%s\\n' \"${COMPREPLY[@]}\"",
+                          "bash", str(script), session.softhca, *words)
+    expect(result.status == 0 and not result.err, result.text())
+    return sorted(result.out.split())
+
+
+def completion(session):
+    """Bash completes commands, options, values, fabrics, hosts, devices; and starts no fabric."""
+    commands = set(re.findall(r"^  softhca ([a-z]+)", session.tool("--help").out, re.MULTILINE))
+    expect(set(completed(session, "")) == commands | {"--help", "--version"}, "commands")
+    expect(completed(session, "fabric", "po") == ["port"], "the fabric's commands")
+    expect(completed(session, "run", "--me") == ["--memory"], "options")
+    expect(completed(session, "run", "--memory", "") == ["auto", "kernel", "mapped", "packets"],
+           "ways")
+    expect(completed(session, "env", "--model", "connectx-6") == ["connectx-6", "connectx-6dx"],
+           "models")
+    expect("sleep" in completed(session, "run", "--memory", "auto", "slee") and
+           "sleep" in completed(session, "run", "--", "slee"), "programs")
+    expect(completed(session, "run", "--host", "") == [], "hosts of no fabric")
+    expect(completed(session, "no-such-command", "--") == [], "an unknown command")
+    session.expect_clean()
+    session.tool("fabric", "up", "--fabric", "three", "--hosts", "3")
+    try:
+        expect(completed(session, "devices", "--fabric", "") == ["three"], "fabrics")
+        expect(completed(session, "run", "--fabric", "three", "--host", "") ==
+               ["host1", "host2", "host3"], "hosts")
+        port = ("fabric", "port", "--fabric", "three")
+        expect(completed(session, *port, "host2/") == ["host2/mlx5_0", "host2/mlx5_1"], "devices")
+        expect(completed(session, *port, "mlx5_0", "") == ["down", "up"], "what to do with it")
+    finally:
+        session.tool("fabric", "down", "--fabric", "three")
+
+
 def cases():
     return [(f"fabrics: {test.__name__.replace('_', ' ')}", test) for test in (
-        list_and_down_all, env_undone)]
+        list_and_down_all, env_undone, completion)]
