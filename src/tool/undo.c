@@ -49,8 +49,11 @@ void undo_export(const char *name, const char *value)
 
 void undo_remember(void)
 {
-	for (size_t i = 0; i < array_size(names); i++)
-		values[i] = getenv(names[i]) ? strdup(getenv(names[i])) : NULL;
+	for (size_t i = 0; i < array_size(names); i++) {
+		const char *value = getenv(names[i]);
+
+		values[i] = value ? strdup(value) : NULL;
+	}
 }
 
 void undo_record(void)
