@@ -138,6 +138,14 @@ static void __attribute__((destructor)) explain_exit(void)
 	explain_flush();
 }
 
+void explain_fork_child(void)
+{
+	spin_unlock(&kinds_lock);
+	for (unsigned i = 0; explain_on && i < KINDS; i++)
+		kinds[i].counted = 0;
+	reason.noted = NULL;
+}
+
 void explain_line(uint64_t subject, const char *fmt, ...)
 {
 	/* Formats stand in the program's text, so their addresses tell places apart. */

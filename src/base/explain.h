@@ -41,3 +41,6 @@ void explain_because(const char *fmt, ...) printf_like(1, 2) __attribute__((cold
 const char *explain_reason(const char *or_else);
 /* Prints how many lines have not been printed so far.  Also done when the process exits. */
 void explain_flush(void);
+/* In a forked child: the parent prints what it has counted, and another of its threads may have been
+ * in the middle of that. */
+void explain_fork_child(void);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* fork(2): the parts of the driver that have something to do around it, in their order. */
 #include "base/cancel.h"
+#include "base/explain.h"
 #include "base/hidden.h"
 #include "base/rcu.h"
 #include "driver/cdev.h"
@@ -39,6 +40,7 @@ void cdev_fork_child(void)
 {
 	no_cancellation();
 
+	explain_fork_child();
 	/* First: a thread that is not here may have held its lock, which each mapping takes. */
 	doorbell_fork_child();
 	share_fork_child();

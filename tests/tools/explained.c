@@ -47,6 +47,7 @@ struct mistake {
 	int local_gone;
 	int posts;    /* 0: 1 */
 	int farewell; /* a good one follows */
+	int forks;    /* before it ends */
 	/* of the peer */
 	int peer_mr_lacks;
 	int peer_qp_lacks;
@@ -90,7 +91,7 @@ static const struct mistake mistakes[] = {
 	{.name = "peer-number", SEND, .qpn_add = 0x8000},
 	{.name = "psn-ahead", SEND, .receive = 512, .psn_add = 5},
 	{.name = "psn-behind", SEND, .receive = 512, .psn_add = 0xfffffb},
-	{.name = "flush", WRITE, .rkey_add = 0x100000, .posts = 20},
+	{.name = "flush", WRITE, .rkey_add = 0x100000, .posts = 20, .forks = 1},
 	{.name = "ud-qkey", UD, .receive = 4096, .qkey_add = 1, .farewell = 1},
 	{.name = "ud-long", UD, .bytes = 5000},
 	{.name = "ud-grh", UD, .receive = 512},
@@ -297,6 +298,19 @@ static void post(struct side *s, const struct mistake *m, const struct address *
 /* A good datagram. */
 static const struct mistake greeting = {UD};
 
+/* A child that has nothing to do with the device. */
+static void fork_for_nothing(void)
+{
+	pid_t child;
+	int status;
+
+	fflush(stdout);
+	child = fork();
+	if (!child)
+		exit(0);
+	must(waitpid(child, &status, 0) == child && !status);
+}
+
 static void be_requester(const struct mistake *m, int other)
 {
 	struct side s = {.m = m, .other = other};
@@ -324,6 +338,8 @@ static void be_requester(const struct mistake *m, int other)
 		post(&s, &greeting, &peer);
 	for (int i = 0; i < posts; i++)
 		printf("%s\n", ibv_wc_status_str(wait_for_one(&s)));
+	if (m->forks)
+		fork_for_nothing();
 	must(!ibv_destroy_qp(s.qp));
 	close(other);
 }

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Explanations: nothing while they are off, lines that are like each other are counted, lines of
- * several threads are whole, a reason goes to who asks for it in the same thread.
+ * several threads are whole, a forked child begins anew, a reason goes to who asks for it in the same
+ * thread.
  */
 #include "base/explain.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "captured.h"
@@ -17,6 +22,9 @@
 #define LINES  200u
 #define KINDS  100u
 #define SPOKEN 60u
+#define FORKS  40u
+
+#define CHILD_SECONDS 60
 
 static void off_says_nothing(void)
 {
@@ -109,6 +117,62 @@ static void threads_do_not_mix(void)
 	free(out);
 }
 
+/* What the parent has counted is the parent's to print. */
+static void children_count_for_themselves(void)
+{
+	const char *out;
+	int status;
+
+	capture_begin();
+	for (unsigned i = 0; i < LINES; i++)
+		explain_line(9, "before the fork, time %u", i);
+	if (!fork()) {
+		explain_fork_child();
+		explain_flush();
+		explain_line(9, "a child's");
+		_exit(0);
+	}
+	CHECK(wait(&status) > 0 && !status);
+	explain_flush();
+	out = capture_end();
+	CHECK(lines_of(out, "before the fork") == LINES);
+	CHECK(lines_of(out, "a child's") == 1);
+}
+
+static _Atomic(bool) enough;
+
+static void *talk_on(void *unused)
+{
+	(void)unused;
+	while (!atomic_load(&enough))
+		explain_line(10, "%0300d", 0);
+	return NULL;
+}
+
+/* Of a thread that was in the middle of a line nothing stays behind in a child. */
+static void fork_while_another_talks(void)
+{
+	pthread_t thread;
+	int status;
+
+	capture_begin();
+	CHECK(!pthread_create(&thread, NULL, talk_on, NULL));
+	for (unsigned i = 0; i < FORKS; i++) {
+		if (!fork()) {
+			alarm(CHILD_SECONDS);
+			explain_fork_child();
+			explain_line(10, "a child's");
+			explain_flush();
+			_exit(0);
+		}
+		CHECK(wait(&status) > 0 && !status);
+	}
+	atomic_store(&enough, true);
+	pthread_join(thread, NULL);
+	explain_flush();
+	CHECK(captured_count(capture_end(), "a child's") == FORKS);
+}
+
 static void reason_is_taken_once(void)
 {
 	explain_because("key 0x%x is unknown", 0x123u);
@@ -126,6 +190,8 @@ int main(void)
 	like_lines_are_counted();
 	many_kinds_lose_none();
 	threads_do_not_mix();
+	children_count_for_themselves();
+	fork_while_another_talks();
 	reason_is_taken_once();
 	return 0;
 }
