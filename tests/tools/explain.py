@@ -51,7 +51,9 @@ MISTAKES = {
                    "RNR NAK: no receive is posted"),
     "peer-state": ("SEND", "transport retry", "packets arrive at the peer's process",
                    "dropped: the QP is in state INIT"),
-    "peer-ended": ("SEND", "transport retry", "no process of the fabric has a QP", None),
+    # the daemon may not have noticed yet
+    "peer-ended": ("SEND", "transport retry",
+                   "no process of the fabric has a QP|the peer's process has ended", None),
     "peer-number": ("SEND", "transport retry", "no process of the fabric has a QP", None),
     "ud-long": ("SEND", "local length", r"a datagram at most 4096, the largest MTU \(904 too many",
                 None),

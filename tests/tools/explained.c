@@ -16,6 +16,9 @@
 #define BUF_BYTES 8192
 #define PSN	  0x1000u
 #define QKEY	  0x11111111u
+/* Timeouts: 4 ms; and 4 s, so that a busy machine keeps no answer away for so long. */
+#define GIVES_UP 10
+#define WAITS	 20
 #define ALL_RIGHTS                                                                   \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 IBV_ACCESS_REMOTE_ATOMIC)
@@ -42,6 +45,7 @@ struct mistake {
 	uint32_t psn_add;
 	uint32_t qkey_add;
 	uint32_t qpn_add;
+	int gives_up; /* soon: nobody answers */
 	int read_depth;
 	int local_rights; /* taken from the MR */
 	int local_gone;
@@ -86,11 +90,11 @@ static const struct mistake mistakes[] = {
 	{.name = "short", SEND, .receive = 400},
 	{.name = "receive-key", SEND, .receive = 512, .receive_elsewhere = 1},
 	{.name = "no-receive", SEND},
-	{.name = "peer-state", SEND, .peer_not_ready = 1},
-	{.name = "peer-ended", SEND, .peer_ends = 1},
-	{.name = "peer-number", SEND, .qpn_add = 0x8000},
-	{.name = "psn-ahead", SEND, .receive = 512, .psn_add = 5},
-	{.name = "psn-behind", SEND, .receive = 512, .psn_add = 0xfffffb},
+	{.name = "peer-state", SEND, .peer_not_ready = 1, .gives_up = 1},
+	{.name = "peer-ended", SEND, .peer_ends = 1, .gives_up = 1},
+	{.name = "peer-number", SEND, .qpn_add = 0x8000, .gives_up = 1},
+	{.name = "psn-ahead", SEND, .receive = 512, .psn_add = 5, .gives_up = 1},
+	{.name = "psn-behind", SEND, .receive = 512, .psn_add = 0xfffffb, .gives_up = 1},
 	{.name = "flush", WRITE, .rkey_add = 0x100000, .posts = 20, .forks = 1},
 	{.name = "ud-qkey", UD, .receive = 4096, .qkey_add = 1, .farewell = 1},
 	{.name = "ud-long", UD, .bytes = 5000},
@@ -203,7 +207,7 @@ static void to_rts(struct side *s, uint32_t psn)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTS,
 				   .sq_psn = psn & 0xffffff,
-				   .timeout = 10,
+				   .timeout = s->m->gives_up ? GIVES_UP : WAITS,
 				   .retry_cnt = 2,
 				   .rnr_retry = 3,
 				   .max_rd_atomic = 1};
