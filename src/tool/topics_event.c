@@ -13,8 +13,8 @@ static const struct topic topics[] = {
 	 {"the CQ has fewer entries than requests that may complete at once: all receives, and "
 	  "all sends with IBV_SEND_SIGNALED",
 	  "the program does not poll, or polls more slowly than it posts"},
-	 "softhca fabric status; create the CQ for max_send_wr + max_recv_wr of all its queue "
-	 "pairs"},
+	 "entries and capacity in softhca status; create the CQ for max_send_wr + max_recv_wr of "
+	 "all its queue pairs"},
 	{"IBV_EVENT_QP_FATAL",
 	 NULL,
 	 "local work queue catastrophic error",

@@ -50,7 +50,8 @@ static const struct topic topics[] = {
 	  "the peer's request failed here: this side sees only flushes and an event",
 	  "the program moved the queue pair to the error state to end the connection",
 	  "the request was posted after the queue pair had failed"},
-	 "the first error of that queue pair, on both sides; ibv_get_async_event; " RUN_EXPLAIN},
+	 "the first error of that queue pair, on both sides: softhca status says it while the "
+	 "program runs; ibv_get_async_event; " RUN_EXPLAIN},
 	{"IBV_WC_MW_BIND_ERR",
 	 "6",
 	 "memory management operation error|memory window bind error",
@@ -93,8 +94,8 @@ static const struct topic topics[] = {
 	  "the peer has deregistered the region, or it was registered again with another key",
 	  "the peer's region belongs to another protection domain than its queue pair",
 	  "the queue pair's qp_access_flags lack the right"},
-	 "the peer's lines of softhca run --explain: key, range and rights; softhca fabric status "
-	 "--json lists the keys of all programs"},
+	 "the peer's lines of softhca run --explain: key, range and rights; softhca status lists "
+	 "the keys of running programs with theirs"},
 	{"IBV_WC_REM_OP_ERR",
 	 "11",
 	 "remote operation error",
@@ -113,7 +114,8 @@ static const struct topic topics[] = {
 	  "wrong address: dest_qp_num, LID, GID, or a GID index of another network or RoCE version",
 	  "wrong sequence number: rq_psn here must be sq_psn there, and the other way about",
 	  "a port is down", "the P_Keys of both sides do not match"},
-	 "softhca fabric status: is the port up, is the peer's process there?  " RUN_EXPLAIN
+	 "softhca status: is the peer's process there, what state is its queue pair in, and does "
+	 "it expect this side's PSN?  softhca fabric status: is the port up?  " RUN_EXPLAIN
 	 " says where the packets went"},
 	{"IBV_WC_RNR_RETRY_EXC_ERR",
 	 "13",
@@ -123,7 +125,8 @@ static const struct topic topics[] = {
 	  "the peer posts too few, or posts again too late",
 	  "rnr_retry is 0: the sender does not try again at all (7: for ever)",
 	  "min_rnr_timer of the peer is very short"},
-	 "rnr_nak_retry_err and out_of_buffer in softhca fabric status; " RUN_EXPLAIN},
+	 "the peer's receives in softhca status; rnr_nak_retry_err and out_of_buffer in softhca "
+	 "fabric status; " RUN_EXPLAIN},
 	{"IBV_WC_LOC_RDD_VIOL_ERR", "14", "local RDD violation error",
 	 "Belongs to reliable datagrams.", NEVER, NULL},
 	{"IBV_WC_REM_INV_RD_REQ_ERR", "15", "remote invalid RD request",

@@ -98,7 +98,13 @@ def everything(session):
         expect(name in listed, f"{name} is not listed")
 
 
+def what_to_look_at(session):
+    """What a running program can be asked for is pointed at."""
+    for code in ("5", "10", "12", "13", "IBV_EVENT_CQ_ERR"):
+        expect("softhca status" in explained(session, code).partition("Look at: ")[2], code)
+
+
 def cases():
     tests = (statuses, events, vendor_errors, error_numbers, reasons_of_traces, unknown_code,
-             everything)
+             everything, what_to_look_at)
     yield from (("explain: " + test.__name__.replace("_", " "), test) for test in tests)
