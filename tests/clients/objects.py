@@ -92,6 +92,39 @@ def of_nothing(session):
         session.tool("fabric", "down")
 
 
+@contextlib.contextmanager
+def mistaken(session, mistake, *told):
+    """A program that has made a mistake and been told of it."""
+    program = session.background(str(session.build / "tests/tools/mistakes"), mistake, "stay")
+    try:
+        for line in told:
+            expect(program.stdout.readline() == f"{line}\n", f"it is not told: {line}")
+        yield
+    finally:
+        os.killpg(program.pid, signal.SIGKILL)
+        program.communicate()
+
+
+def failures_of(programs):
+    return [(q["state"], q["failures"], q.get("last_error"))
+            for p in programs for q in p["queue_pairs"]]
+
+
+def of_failures(session):
+    """Why queue pairs have failed, on the side that asked and on the one that refused."""
+    with mistaken(session, "behind_region", "write: status 10 vendor 0x88"):
+        shown_when(session, lambda now: failures_of(now) == [("ERR", 1, "REM_ACCESS"),
+                                                             ("ERR", 1, "REMOTE_ACCESS")])
+        text = session.tool("status").out
+        expect("failed 1 times, last: REM_ACCESS" in text, text)
+    with mistaken(session, "no_receive", "send: status 13 vendor 0x00"):
+        shown_when(session, lambda now: failures_of(now) == [("ERR", 1, "RNR_RETRY_EXC"),
+                                                             ("RTS", 0, None)])
+    with mistaken(session, "completion_queue_small", "event: CQ error"):
+        shown_when(session, lambda now: sum(c["overrun"] for p in now
+                                            for c in p["completion_queues"]) == 1)
+
+
 def of_all_kinds(session):
     """Each transport is listed under its name, also by a process that lays nothing else open."""
     transports = {"rc": "RC", "uc": "UC", "ud": "UD", "xrc-send": "XRC", "xrc-receive": "XRC",
@@ -160,4 +193,4 @@ def of_who_waits(session):
 
 def cases():
     return [(f"objects: {test.__name__.replace('_', ' ')}", test) for test in (
-        of_two_programs, of_nothing, of_all_kinds, of_keys, of_a_liar, of_who_waits)]
+        of_two_programs, of_nothing, of_failures, of_all_kinds, of_keys, of_a_liar, of_who_waits)]

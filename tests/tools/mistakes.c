@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * mistakes CASE: makes one of the mistakes of docs/mistakes.md with plain libibverbs and prints what
- * the program is told of it (mistake.h).  Without a case: lists them.  tests/tools/mistakes.py says
- * what is expected.
+ * mistakes CASE [stay]: makes one of the mistakes of docs/mistakes.md with plain libibverbs and prints
+ * what the program is told of it (mistake.h); with "stay" it is there until it is killed.  Without a
+ * case: lists them.  tests/tools/mistakes.py says what is expected.
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mistake.h"
 
@@ -23,6 +24,9 @@ int main(int argc, char **argv)
 			puts(cases[i].name);
 		} else if (!strcmp(argv[1], cases[i].name)) {
 			cases[i].make();
+			fflush(stdout);
+			while (argc > 2)
+				pause();
 			return 0;
 		}
 	}
