@@ -17,6 +17,12 @@ static const struct {
 #define MISTAKE_ROW(name) {#name, mistake_##name},
 	MISTAKES(MISTAKE_ROW)};
 
+static _Noreturn void stay(void)
+{
+	for (;;)
+		pause();
+}
+
 int main(int argc, char **argv)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -25,8 +31,8 @@ int main(int argc, char **argv)
 		} else if (!strcmp(argv[1], cases[i].name)) {
 			cases[i].make();
 			fflush(stdout);
-			while (argc > 2)
-				pause();
+			if (argc > 2)
+				stay();
 			return 0;
 		}
 	}
