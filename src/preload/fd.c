@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/userfaultfd.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -23,6 +24,8 @@
 
 /* A range may go up to UINT_MAX; the driver's table does not. */
 #define DEVICE_FD_MAX 65535u
+/* So often at most we give way to a thread of ours that opens a file. */
+#define SOON_OPENED 1000u
 
 /* Not of a child of vfork: the memory is its parent's. */
 static bool begins_to_serve(unsigned long request)
@@ -146,14 +149,39 @@ exported int dup(int fd)
 	return fd_duplicated(fd, real(dup)(fd));
 }
 
+/*
+ * The kernel refuses a number that another thread is about to get from open (dup(2), EBUSY).  A
+ * thread of ours may, of which the program knows nothing; so that thread is given time.  One of the
+ * program's own may wait in open for long.
+ */
+static bool fd_soon_opened(int newfd, unsigned *times)
+{
+	if (newfd >= 0 || errno != EBUSY || !tree_device_opened() || ++*times > SOON_OPENED)
+		return false;
+	sched_yield();
+	return true;
+}
+
 exported int dup2(int fd, int newfd)
 {
-	return fd_duplicated(fd, real(dup2)(fd, newfd));
+	unsigned times = 0;
+	int ret;
+
+	do
+		ret = real(dup2)(fd, newfd);
+	while (unlikely(fd_soon_opened(ret, &times)));
+	return fd_duplicated(fd, ret);
 }
 
 exported int dup3(int fd, int newfd, int flags)
 {
-	return fd_duplicated(fd, real(dup3)(fd, newfd, flags));
+	unsigned times = 0;
+	int ret;
+
+	do
+		ret = real(dup3)(fd, newfd, flags);
+	while (unlikely(fd_soon_opened(ret, &times)));
+	return fd_duplicated(fd, ret);
 }
 
 static int fcntl_done(int fd, int cmd, int ret)

@@ -98,6 +98,7 @@ def cases(programs):
         *((f"threads that are cancelled {d}", cancelled(programs, d)) for d in devices),
         *((f"all unknown descriptors closed by {how}", program(programs, "tidy", "mlx5_0", how))
           for how in ("close", "close_range", "closefrom", "syscall")),
+        ("files at numbers of the program's choice", program(programs, "numbered", "mlx5_0")),
         ("memory with marks keeps them", program(programs, "marked", "mlx5_0")),
         *((f"passive target {d}", two(programs, "passive", d)) for d in devices),
         *((f"shared memory of a stopped target {d}", two(programs, "shared", d)) for d in devices),
