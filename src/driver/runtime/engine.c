@@ -439,6 +439,18 @@ static int engine_spawn(struct engine *e)
 	return own_thread_start(&e->thread, &attr, engine_main, e);
 }
 
+static void engine_await_parked(struct engine *e)
+{
+	while (atomic_load(&e->state) != ENGINE_PARKED)
+		state_wait(e, ENGINE_PARK);
+}
+
+void engine_resume(struct process *p)
+{
+	atomic_store(&p->engine->state, ENGINE_RUN);
+	state_wake(p->engine);
+}
+
 static void kick_process(void *user)
 {
 	engine_kick(user);
@@ -458,6 +470,7 @@ int engine_start(struct process *p)
 		.spin_min_ns = SPIN_MIN_NS,
 		.spin_max_ns = SPIN_MAX_NS,
 		.distrust_ns = DISTRUST_MIN_NS,
+		.state = ENGINE_PARK,
 	};
 	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) < FEW_CPUS) {
 		e->spin_min_ns = FEW_SPIN_MIN_NS;
@@ -471,6 +484,9 @@ int engine_start(struct process *p)
 	ret = engine_spawn(e);
 	if (ret)
 		goto stop_feeder;
+	/* Peers reach into our memory by that thread, so it is there before they hear of any. */
+	engine_await_parked(e);
+	engine_resume(p);
 	return 0;
 
 stop_feeder:
@@ -493,14 +509,7 @@ static void engine_ask(struct engine *e, enum engine_state state)
 void engine_pause(struct process *p)
 {
 	engine_ask(p->engine, ENGINE_PARK);
-	while (atomic_load(&p->engine->state) != ENGINE_PARKED)
-		state_wait(p->engine, ENGINE_PARK);
-}
-
-void engine_resume(struct process *p)
-{
-	atomic_store(&p->engine->state, ENGINE_RUN);
-	state_wake(p->engine);
+	engine_await_parked(p->engine);
 }
 
 void engine_stop(struct process *p)
