@@ -2,8 +2,20 @@
 /* Looks things up; see subnet.h.  The daemon may change what is read here meanwhile. */
 #include "subnet/gid_index.h"
 
+#include <stdio.h>
+
 /* The daemon may die while it writes an entry; after so many attempts the entry counts as empty. */
 #define GID_READ_ATTEMPTS 1000
+
+const char *subnet_port_text(const struct subnet *s, uint32_t row, char text[SUBNET_PORT_TEXT])
+{
+	if (row >= s->nports)
+		(void)snprintf(text, SUBNET_PORT_TEXT, "nowhere");
+	else
+		(void)snprintf(text, SUBNET_PORT_TEXT, "host%u/%.15s",
+			       subnet_node_of(s, row)->host + 1, subnet_node_of(s, row)->name);
+	return text;
+}
 
 uint32_t subnet_port_by_gid(const struct subnet *s, const union ib_gid *gid)
 {

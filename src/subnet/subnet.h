@@ -140,6 +140,11 @@ struct subnet_gid_entry {
 	enum gid_type type;
 };
 
+#define SUBNET_PORT_TEXT 40
+
+/* "host2/mlx5_0", for people; a row that does not exist is "nowhere".  The hosts of a fabric are
+ * numbered from 1.  Returns text. */
+const char *subnet_port_text(const struct subnet *s, uint32_t row, char text[SUBNET_PORT_TEXT]);
 /* The port that owns a GID, or SUBNET_NONE. */
 uint32_t subnet_port_by_gid(const struct subnet *s, const union ib_gid *gid);
 /* Entry of a port's GID table; false if it is empty or past the table's end. */

@@ -9,22 +9,13 @@
 
 #define HEAD_BYTES 160
 #define BODY_BYTES 640
-#define PORT_BYTES 40
 
-/* "host2/mlx5_0".  The hosts of a fabric are numbered from 1. */
-static const char *port_text(const struct adapter *a, uint32_t row, char text[PORT_BYTES])
+static const char *port_text(const struct adapter *a, uint32_t row, char text[SUBNET_PORT_TEXT])
 {
-	const struct subnet *s = wire_subnet(a->wire);
-
-	if (row >= s->nports)
-		(void)snprintf(text, PORT_BYTES, "nowhere");
-	else
-		(void)snprintf(text, PORT_BYTES, "host%u/%.15s", subnet_node_of(s, row)->host + 1,
-			       subnet_node_of(s, row)->name);
-	return text;
+	return subnet_port_text(wire_subnet(a->wire), row, text);
 }
 
-static const char *own_port(const struct adapter *a, char text[PORT_BYTES])
+static const char *own_port(const struct adapter *a, char text[SUBNET_PORT_TEXT])
 {
 	return port_text(a, wire_port_row(a->wire), text);
 }
@@ -56,7 +47,7 @@ static bool is_connected(const struct qp *qp)
 
 static void sent_head(const struct qp *qp, const struct send_op *op, char head[HEAD_BYTES])
 {
-	char here[PORT_BYTES], there[PORT_BYTES];
+	char here[SUBNET_PORT_TEXT], there[SUBNET_PORT_TEXT];
 	int n = snprintf(head, HEAD_BYTES, "%s QP 0x%x %s", own_port(qp->adapter, here), qp->qpn,
 			 wqe_opcode_name(op->opcode));
 
@@ -83,7 +74,7 @@ void qp_explain_sent(struct qp *qp, const struct send_op *op, const char *fmt, .
 static void received_head(const struct adapter *a, uint32_t qpn, const struct pkt *pkt,
 			  uint32_t from, char head[HEAD_BYTES])
 {
-	char here[PORT_BYTES], there[PORT_BYTES];
+	char here[SUBNET_PORT_TEXT], there[SUBNET_PORT_TEXT];
 
 	(void)snprintf(head, HEAD_BYTES, "%s QP 0x%x %s psn 0x%x from %s QP 0x%x",
 		       own_port(a, here), qpn, request_name(pkt->opcode), pkt->psn,
@@ -114,7 +105,7 @@ void qp_explain_stray(struct adapter *a, const struct pkt *pkt, const char *why)
 
 void qp_explain(struct qp *qp, const char *fmt, ...)
 {
-	char here[PORT_BYTES], body[BODY_BYTES];
+	char here[SUBNET_PORT_TEXT], body[BODY_BYTES];
 	va_list ap;
 
 	va_start(ap, fmt);

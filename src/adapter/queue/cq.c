@@ -11,15 +11,20 @@
 #include "adapter/queue/cq.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/explain.h"
 #include "base/log.h"
 #include "base/rcu.h"
 #include "base/trace.h"
 #include "prm/wqe.h"
 #include "usermem/usermem.h"
+
+/* So many queue pairs are named when the queue is over. */
+#define USERS_NAMED 8u
 
 struct cq {
 	struct adapter *adapter;
@@ -44,7 +49,8 @@ struct cq {
 	uint64_t event_period_ns;
 	struct timer timer; /* of the moderated event */
 	bool timer_used;
-	struct object_row *row; /* for people; may be NULL */
+	uint32_t named[USERS_NAMED]; /* numbers of queue pairs that complete here; 0: none */
+	struct object_row *row;	     /* for people; may be NULL */
 };
 
 static const struct object_form cq_form = {{
@@ -106,13 +112,44 @@ uint32_t cq_number(const struct cq *cq)
 	return cq->cqn;
 }
 
-void cq_hold(struct cq *cq)
+/* The place of a number among those named, or USERS_NAMED.  Lock held. */
+static uint32_t cq_place_of(const struct cq *cq, uint32_t qpn)
 {
-	atomic_fetch_add(&cq->users, 1);
+	uint32_t i = 0;
+
+	while (i < USERS_NAMED && cq->named[i] != qpn)
+		i++;
+	return i;
 }
 
-void cq_release(struct cq *cq)
+/* Puts a number into the place of another; to is once there at most.  Lock held. */
+static void cq_rename_user(struct cq *cq, uint32_t from, uint32_t to)
 {
+	uint32_t i = cq_place_of(cq, from);
+
+	if (i < USERS_NAMED)
+		cq->named[i] = to;
+}
+
+void cq_hold(struct cq *cq, uint32_t qpn)
+{
+	atomic_fetch_add(&cq->users, 1);
+	if (!qpn)
+		return;
+	spin_lock(&cq->lock);
+	if (cq_place_of(cq, qpn) == USERS_NAMED)
+		cq_rename_user(cq, 0, qpn);
+	spin_unlock(&cq->lock);
+}
+
+void cq_release(struct cq *cq, uint32_t qpn)
+{
+	if (qpn) {
+		spin_lock(&cq->lock);
+		cq_rename_user(cq, qpn, 0);
+		spin_unlock(&cq->lock);
+	}
+	/* Last, for the queue may be destroyed then. */
 	atomic_fetch_sub(&cq->users, 1);
 }
 
@@ -196,6 +233,36 @@ void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us)
 	spin_unlock(&cq->lock);
 }
 
+/* "QP 0x400, 0x401" */
+static const char *cq_users_text(const struct cq *cq, char *text, size_t size)
+{
+	size_t n = 0;
+
+	(void)snprintf(text, size, "others");
+	for (uint32_t i = 0; i < USERS_NAMED; i++)
+		if (cq->named[i])
+			n += (size_t)snprintf(text + n, size - n, "%s0x%x", n ? ", " : "QP ",
+					      cq->named[i]);
+	if (cq_place_of(cq, 0) == USERS_NAMED)
+		(void)snprintf(text + n, size - n, " and perhaps others");
+	return text;
+}
+
+static __attribute__((cold)) void cq_explain_overrun(const struct cq *cq)
+{
+	const struct wire *wire = cq->adapter->wire;
+	char port[SUBNET_PORT_TEXT], users[160];
+
+	explain_line(cq->cqn,
+		     "%s CQ 0x%x of %s: overrun: a completion has come, and the program has "
+		     "polled none of the %u that fill it; it takes no more (IBV_EVENT_CQ_ERR), so "
+		     "nothing that is posted to %s completes: the cqe of ibv_create_cq has to be "
+		     "max_send_wr and max_recv_wr of all of them together",
+		     subnet_port_text(wire_subnet(wire), wire_port_row(wire), port), cq->cqn,
+		     program_invocation_short_name, cq->attr.entries,
+		     cq_users_text(cq, users, sizeof(users)));
+}
+
 static void cq_overrun(struct cq *cq)
 {
 	if (cq->overrun)
@@ -203,6 +270,8 @@ static void cq_overrun(struct cq *cq)
 	cq->overrun = true;
 	trace(cq, overrun, cq->cqn, cq->attr.entries);
 	log_warn("CQ 0x%x: overrun, %u entries and none consumed", cq->cqn, cq->attr.entries);
+	if (explaining())
+		cq_explain_overrun(cq);
 	if (cq->attr.async)
 		cq->attr.async(cq->attr.user, IB_EVENT_CQ_ERR);
 }

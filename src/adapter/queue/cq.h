@@ -19,6 +19,6 @@ void cq_form_expose(struct wire *wire);
 /* Prefetches: a completion is about to come. */
 void cq_fetch_ahead(const struct cq *cq);
 
-/* Queue pairs hold their CQs. */
-void cq_hold(struct cq *cq);
-void cq_release(struct cq *cq);
+/* Queue pairs hold their CQs, by their numbers, for explanations; others by 0. */
+void cq_hold(struct cq *cq, uint32_t qpn);
+void cq_release(struct cq *cq, uint32_t qpn);

@@ -149,7 +149,7 @@ int srq_create(struct adapter *a, const struct srq_attr *attr, struct srq **out)
 	srq->srqn = (uint32_t)srqn;
 	srq->limit = attr->limit;
 	if (attr->cq)
-		cq_hold(attr->cq);
+		cq_hold(attr->cq, 0);
 	srq->row = srq_list(srq);
 	number_publish(&a->srqs, srq->srqn, srq);
 	*out = srq;
@@ -270,7 +270,7 @@ int srq_destroy(struct srq *srq)
 	if (srq->attr.cq) {
 		/* packets name the queue, so a responder may still use it */
 		rcu_wait();
-		cq_release(srq->attr.cq);
+		cq_release(srq->attr.cq, 0);
 	}
 	number_give(&a->srqs, srq->srqn);
 	expose_object_end(srq->row);

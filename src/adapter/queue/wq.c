@@ -42,7 +42,7 @@ int wq_create(struct adapter *a, const struct wq_attr *attr, struct wq **out)
 	wq->wqn = (uint32_t)wqn;
 	wq->strip_vlan = attr->strip_vlan;
 	ring_reset(wq);
-	cq_hold(attr->cq);
+	cq_hold(attr->cq, 0);
 	*out = wq;
 	return 0;
 }
@@ -119,7 +119,7 @@ void wq_strip_vlan(struct wq *wq, bool strip)
 void wq_destroy(struct wq *wq)
 {
 	/* The queue pair that led here is gone already, and its grace period is over. */
-	cq_release(wq->create.cq);
+	cq_release(wq->create.cq, 0);
 	number_give(&wq->adapter->qps, wq->wqn);
 	free(wq);
 }

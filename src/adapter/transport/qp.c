@@ -142,9 +142,9 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 	qp->timer.fire = ack_timer_fired;
 	qp_list(qp);
 	if (attr->send_cq)
-		cq_hold(attr->send_cq);
+		cq_hold(attr->send_cq, qp->qpn);
 	if (attr->recv_cq)
-		cq_hold(attr->recv_cq);
+		cq_hold(attr->recv_cq, qp->qpn);
 	if (attr->srq)
 		srq_hold(attr->srq);
 	number_publish(&a->qps, qp->qpn, qp);
@@ -188,9 +188,9 @@ void qp_destroy(struct qp *qp)
 	if (qp->dct)
 		dct_destroy(qp);
 	if (qp->create.send_cq)
-		cq_release(qp->create.send_cq);
+		cq_release(qp->create.send_cq, qp->qpn);
 	if (qp->create.recv_cq)
-		cq_release(qp->create.recv_cq);
+		cq_release(qp->create.recv_cq, qp->qpn);
 	if (qp->create.srq)
 		srq_release(qp->create.srq);
 	if (qp->resp.shared)
