@@ -126,6 +126,36 @@ def refused(session):
            all(re.match(wanted, text) for wanted, text in zip(REFUSALS, lines)), "\n".join(lines))
 
 
+POSTS = (
+    (r"QP 0x\w+ ibv_post_recv: EINVAL: the QP is in state RESET", "Invalid argument"),
+    (r"QP 0x\w+ ibv_post_recv: EINVAL: the request has 64 pieces .* max_recv_sge \d+$",
+     "Invalid argument"),
+    (r"QP 0x\w+ ibv_post_recv: ENOMEM: the receive queue is full \(max_recv_wr 4\)",
+     "Cannot allocate memory"),
+    (r"QP 0x\w+ ibv_post_recv: ENOMEM: .* its receives are those of its SRQ",
+     "Cannot allocate memory"),
+    (r"SRQ 0x\w+ ibv_post_srq_recv: EINVAL: the request has 64 pieces .* max_sge \d+$",
+     "Invalid argument"),
+    (r"SRQ 0x\w+ ibv_post_srq_recv: ENOMEM: the shared receive queue is full \(max_wr \d+\)",
+     "Cannot allocate memory"),
+    (r"QP 0x\w+ ibv_wr_complete: ENOMEM: the send queue is full \(max_send_wr 4\)",
+     "Cannot allocate memory"),
+)
+
+
+def refused_posts(session):
+    """What libmlx5 refuses before the device hears of it."""
+    program = str(session.build / "tests/tools/posts")
+    result = session.tool("run", "--explain", "--", program)
+    expect(result.status == 0 and result.out.splitlines() == [told for _, told in POSTS],
+           result.text())
+    lines = [text for _, text in LINE.findall(result.err)]
+    expect(len(lines) == len(POSTS) and
+           all(re.match(wanted, text) for (wanted, _), text in zip(POSTS, lines)),
+           "\n".join(lines))
+    expect("explain: " not in session.tool("run", "--", program).err, "without --explain")
+
+
 def limited(session):
     """Lines that are like each other are counted."""
     _, lines = explained(session, "flush")
@@ -143,4 +173,5 @@ def cases():
     yield ("explain: local errors, receives, peers",
            mistakes([n for n in MISTAKES if not n.startswith("remote")]))
     yield "explain: control operations", refused
+    yield "explain: posts that the library refuses", refused_posts
     yield "explain: lines are limited", limited

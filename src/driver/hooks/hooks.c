@@ -44,6 +44,7 @@ static void hook_going_to_wait(void)
 struct entry_points {
 	int (*post_send)(struct ibv_qp *, struct ibv_send_wr *, struct ibv_send_wr **);
 	int (*post_recv)(struct ibv_qp *, struct ibv_recv_wr *, struct ibv_recv_wr **);
+	int (*post_srq_recv)(struct ibv_srq *, struct ibv_recv_wr *, struct ibv_recv_wr **);
 	int (*poll_cq)(struct ibv_cq *, int, struct ibv_wc *);
 	int (*req_notify_cq)(struct ibv_cq *, int);
 	int (*bind_mw)(struct ibv_qp *, struct ibv_mw *, struct ibv_mw_bind *);
@@ -84,7 +85,24 @@ static inline int hooked_post_recv(const struct entry_points *real, struct ibv_q
 {
 	int ret = real->post_recv(qp, wr, bad_wr);
 
+	if (unlikely(ret) && explaining())
+		uverbs_qp_explain_recv(
+			qp->context->cmd_fd, qp->handle,
+			&(struct refused_post){.err = ret, .pieces = (uint32_t)(*bad_wr)->num_sge});
 	uverbs_qp_recv_posted(qp->context->cmd_fd, qp->handle);
+	return ret;
+}
+
+/* Whoever delivers looks for receives anyway: the hook only explains, and is there for that only. */
+static inline int hooked_post_srq_recv(const struct entry_points *real, struct ibv_srq *srq,
+				       struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	int ret = real->post_srq_recv(srq, wr, bad_wr);
+
+	if (unlikely(ret))
+		uverbs_srq_explain_recv(
+			srq->context->cmd_fd, srq->handle,
+			&(struct refused_post){.err = ret, .pieces = (uint32_t)(*bad_wr)->num_sge});
 	return ret;
 }
 
@@ -162,6 +180,11 @@ static struct entry_points context_reals[CONTEXT_SETS];
 	{                                                                                         \
 		return hooked_post_recv(&context_reals[i], qp, wr, bad_wr);                       \
 	}                                                                                         \
+	static int post_srq_recv_##i(struct ibv_srq *srq, struct ibv_recv_wr *wr,                 \
+				     struct ibv_recv_wr **bad_wr)                                 \
+	{                                                                                         \
+		return hooked_post_srq_recv(&context_reals[i], srq, wr, bad_wr);                  \
+	}                                                                                         \
 	static int poll_cq_##i(struct ibv_cq *cq, int entries, struct ibv_wc *wc)                 \
 	{                                                                                         \
 		return hooked_poll_cq(&context_reals[i], cq, entries, wc);                        \
@@ -194,12 +217,13 @@ CONTEXT_WRAPPERS(1)
 CONTEXT_WRAPPERS(2)
 CONTEXT_WRAPPERS(3)
 
-#define CONTEXT_SET(i)                                                                          \
-	{                                                                                       \
-		.post_send = post_send_##i, .post_recv = post_recv_##i, .poll_cq = poll_cq_##i, \
-		.req_notify_cq = req_notify_cq_##i, .bind_mw = bind_mw_##i,                     \
-		.create_cq_ex = create_cq_ex_##i, .create_wq = create_wq_##i,                   \
-		.query_rt_values = query_rt_values_##i,                                         \
+#define CONTEXT_SET(i)                                                        \
+	{                                                                     \
+		.post_send = post_send_##i, .post_recv = post_recv_##i,       \
+		.post_srq_recv = post_srq_recv_##i, .poll_cq = poll_cq_##i,   \
+		.req_notify_cq = req_notify_cq_##i, .bind_mw = bind_mw_##i,   \
+		.create_cq_ex = create_cq_ex_##i, .create_wq = create_wq_##i, \
+		.query_rt_values = query_rt_values_##i,                       \
 	}
 
 static const struct entry_points context_wrappers[CONTEXT_SETS] = {
@@ -251,6 +275,9 @@ static inline int hooked_wr_complete(wr_complete_fn *real, struct ibv_qp_ex *qp)
 {
 	int ret = real(qp);
 
+	if (unlikely(ret) && explaining())
+		uverbs_qp_explain_post(qp->qp_base.context->cmd_fd, qp->qp_base.handle,
+				       &(struct refused_post){.err = ret, .is_built = true});
 	uverbs_qp_doorbell(qp->qp_base.context->cmd_fd, qp->qp_base.handle);
 	return ret;
 }
@@ -308,9 +335,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool same_context_set(const struct entry_points *a, const struct entry_points *b)
 {
 	return a->post_send == b->post_send && a->post_recv == b->post_recv &&
-	       a->poll_cq == b->poll_cq && a->req_notify_cq == b->req_notify_cq &&
-	       a->bind_mw == b->bind_mw && a->create_cq_ex == b->create_cq_ex &&
-	       a->create_wq == b->create_wq && a->query_rt_values == b->query_rt_values;
+	       a->post_srq_recv == b->post_srq_recv && a->poll_cq == b->poll_cq &&
+	       a->req_notify_cq == b->req_notify_cq && a->bind_mw == b->bind_mw &&
+	       a->create_cq_ex == b->create_cq_ex && a->create_wq == b->create_wq &&
+	       a->query_rt_values == b->query_rt_values;
 }
 
 /* The wrappers for these originals, or NULL: they are wrappers already, or the sets are used up. */
@@ -337,6 +365,7 @@ void hooks_context(struct ibv_context *context)
 	const struct entry_points real = {
 		.post_send = ops->post_send,
 		.post_recv = ops->post_recv,
+		.post_srq_recv = ops->post_srq_recv,
 		.poll_cq = ops->poll_cq,
 		.req_notify_cq = ops->req_notify_cq,
 		.bind_mw = ops->bind_mw,
@@ -353,6 +382,8 @@ void hooks_context(struct ibv_context *context)
 	if (hook) {
 		ops->post_send = hook->post_send;
 		ops->post_recv = hook->post_recv;
+		if (explaining())
+			ops->post_srq_recv = hook->post_srq_recv;
 		ops->poll_cq = hook->poll_cq;
 		ops->req_notify_cq = hook->req_notify_cq;
 		ops->bind_mw = hook->bind_mw;

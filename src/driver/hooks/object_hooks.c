@@ -11,6 +11,7 @@
 #include "base/trace.h"
 #include "driver/uverbs/core/clock.h"
 #include "driver/uverbs/objects/qp.h"
+#include "driver/uverbs/objects/srq.h"
 #include "driver/uverbs/objects/wq.h"
 #include "driver/uverbs/uverbs.h"
 
@@ -24,47 +25,147 @@ static inline struct uobj *object_peek(int cmd_fd, enum uobj_type type, uint32_t
 	return uobj_peek(&container_of(f, struct ufile, cdev)->objects, type, handle);
 }
 
-static void explain_post_to(struct uqp *qp, const struct refused_post *p)
+#define WHY_BYTES 240
+
+static const char no_reason[] = "'softhca explain' with both says what it may be";
+
+static void too_many_pieces(const struct refused_post *p, const char *limit, uint32_t max,
+			    char why[WHY_BYTES])
 {
-	char why[200];
+	(void)snprintf(why, WHY_BYTES,
+		       "the request has %u pieces (num_sge), and the queue was made with %s %u",
+		       p->pieces, limit, max);
+}
+
+/* The send queue is full, as far as can be told. */
+static void no_room_to_send(const struct uqp *qp, const struct refused_post *p, char why[WHY_BYTES])
+{
+	int n = snprintf(why, WHY_BYTES,
+			 "the send queue is full (max_send_wr %u): entries become free when the "
+			 "completion of this or a later request with IBV_SEND_SIGNALED is polled",
+			 qp->max_send_wr);
+
+	if (p->is_built)
+		(void)snprintf(why + n, WHY_BYTES - (size_t)n,
+			       "; or one has more than max_send_sge %u or max_inline_data %u",
+			       qp->max_send_sge, qp->max_inline);
+}
+
+static void send_refusal(const struct uqp *qp, const struct refused_post *p, char why[WHY_BYTES])
+{
 	struct qp_attr attr;
 
 	qp_query(qp->qp, &attr);
-	if (attr.state < IB_QPS_RTS)
-		(void)snprintf(why, sizeof(why),
+	if (attr.state < IB_QPS_RTS && (!p->is_built || p->err == ENOMEM))
+		(void)snprintf(why, WHY_BYTES,
 			       "the QP is in state %s, and sends can be posted from RTS on "
 			       "(ibv_modify_qp)",
 			       qp_state_name(attr.state));
 	else if (p->pieces > qp->max_send_sge)
-		(void)snprintf(why, sizeof(why),
-			       "the request has %u pieces (num_sge), and the QP was made with "
-			       "max_send_sge %u",
-			       p->pieces, qp->max_send_sge);
+		too_many_pieces(p, "max_send_sge", qp->max_send_sge, why);
 	else if (p->is_inline && p->bytes > qp->max_inline)
-		(void)snprintf(why, sizeof(why),
+		(void)snprintf(why, WHY_BYTES,
 			       "the request has %llu bytes inline, and the QP was made with "
 			       "max_inline_data %u",
 			       (unsigned long long)p->bytes, qp->max_inline);
 	else if (p->err == ENOMEM)
-		(void)snprintf(why, sizeof(why),
-			       "the send queue is full (max_send_wr %u): entries become free when "
-			       "the completion of this or a later request with IBV_SEND_SIGNALED "
-			       "is polled",
-			       qp->max_send_wr);
+		no_room_to_send(qp, p, why);
+	else if (p->is_built)
+		(void)snprintf(why, WHY_BYTES,
+			       "a request was built wrongly: its operation is not one of this type "
+			       "of QP, or it has more than max_send_sge %u or max_inline_data %u",
+			       qp->max_send_sge, qp->max_inline);
 	else
-		(void)snprintf(why, sizeof(why), "'softhca explain' with both says what it may be");
-	explain_line(qp_number(qp->qp), "QP 0x%x ibv_post_send: %s: %s", qp_number(qp->qp),
-		     trace_errno(p->err), why);
+		(void)snprintf(why, WHY_BYTES, "%s", no_reason);
+}
+
+static void recv_refusal(const struct uqp *qp, const struct refused_post *p, char why[WHY_BYTES])
+{
+	struct qp_attr attr;
+
+	qp_query(qp->qp, &attr);
+	if (qp->srq || !qp->max_recv_wr)
+		(void)snprintf(why, WHY_BYTES, "the QP has no receive queue of its own%s",
+			       qp->srq ? ": its receives are those of its SRQ (ibv_post_srq_recv)"
+				       : ": its max_recv_wr is 0");
+	else if (attr.state == IB_QPS_RESET)
+		(void)snprintf(why, WHY_BYTES,
+			       "the QP is in state RESET, and receives can be posted from INIT on "
+			       "(ibv_modify_qp)");
+	else if (p->pieces > qp->max_recv_sge)
+		too_many_pieces(p, "max_recv_sge", qp->max_recv_sge, why);
+	else if (p->err == ENOMEM)
+		(void)snprintf(why, WHY_BYTES,
+			       "the receive queue is full (max_recv_wr %u): an entry becomes free "
+			       "when its completion is polled",
+			       qp->max_recv_wr);
+	else
+		(void)snprintf(why, WHY_BYTES, "%s", no_reason);
+}
+
+static void srq_refusal(const struct usrq *srq, const struct refused_post *p, char why[WHY_BYTES])
+{
+	if (p->pieces > srq->max_sge)
+		too_many_pieces(p, "max_sge", srq->max_sge, why);
+	else if (p->err == ENOMEM)
+		(void)snprintf(
+			why, WHY_BYTES,
+			"the shared receive queue is full (max_wr %u): an entry becomes free "
+			"when its completion is polled",
+			srq->max_wr);
+	else
+		(void)snprintf(why, WHY_BYTES, "%s", no_reason);
 }
 
 void uverbs_qp_explain_post(int cmd_fd, uint32_t handle, const struct refused_post *post)
 {
+	const char *call = post->is_built ? "ibv_wr_complete" : "ibv_post_send";
+	char why[WHY_BYTES];
 	struct uobj *obj;
+	struct uqp *qp;
 
 	rcu_enter();
 	obj = object_peek(cmd_fd, UOBJ_QP, handle);
-	if (obj)
-		explain_post_to(container_of(obj, struct uqp, uobj), post);
+	if (obj) {
+		qp = container_of(obj, struct uqp, uobj);
+		send_refusal(qp, post, why);
+		explain_line(qp_number(qp->qp), "QP 0x%x %s: %s: %s", qp_number(qp->qp), call,
+			     trace_errno(post->err), why);
+	}
+	rcu_leave();
+}
+
+void uverbs_qp_explain_recv(int cmd_fd, uint32_t handle, const struct refused_post *post)
+{
+	char why[WHY_BYTES];
+	struct uobj *obj;
+	struct uqp *qp;
+
+	rcu_enter();
+	obj = object_peek(cmd_fd, UOBJ_QP, handle);
+	if (obj) {
+		qp = container_of(obj, struct uqp, uobj);
+		recv_refusal(qp, post, why);
+		explain_line(qp_number(qp->qp), "QP 0x%x ibv_post_recv: %s: %s", qp_number(qp->qp),
+			     trace_errno(post->err), why);
+	}
+	rcu_leave();
+}
+
+void uverbs_srq_explain_recv(int cmd_fd, uint32_t handle, const struct refused_post *post)
+{
+	char why[WHY_BYTES];
+	struct uobj *obj;
+	struct usrq *srq;
+
+	rcu_enter();
+	obj = object_peek(cmd_fd, UOBJ_SRQ, handle);
+	if (obj) {
+		srq = container_of(obj, struct usrq, uobj);
+		srq_refusal(srq, post, why);
+		explain_line(srq_number(srq->srq), "SRQ 0x%x ibv_post_srq_recv: %s: %s",
+			     srq_number(srq->srq), trace_errno(post->err), why);
+	}
 	rcu_leave();
 }
 

@@ -10,16 +10,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A send request that the library did not take. */
+/* A request that the library did not take. */
 struct refused_post {
 	int err;
 	uint32_t pieces;
 	uint64_t bytes; /* of inline data */
 	bool is_inline;
+	bool is_built; /* by ibv_wr_*, which do not tell what it was */
 };
 
-/* Says in words (base/explain.h) why the library has refused it. */
+/* Say in words (base/explain.h) why the library has refused a send request, or a receive of a queue
+ * pair or of a shared receive queue. */
 void uverbs_qp_explain_post(int cmd_fd, uint32_t handle, const struct refused_post *post);
+void uverbs_qp_explain_recv(int cmd_fd, uint32_t handle, const struct refused_post *post);
+void uverbs_srq_explain_recv(int cmd_fd, uint32_t handle, const struct refused_post *post);
 
 /* Executes what was posted, in the calling thread, unless another thread does so already.  The
  * memory of requests is touched, so a page may be waited for; nothing else is. */
