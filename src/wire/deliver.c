@@ -29,7 +29,7 @@ bool wire_process_deliver(struct wire_process *h, const struct pkt *p)
 
 	rcu_enter();
 	if (unlikely(p->dqpn == IB_MULTICAST_QPN)) {
-		multicast_deliver(h, p);
+		(void)multicast_deliver(h, p);
 		delivered = true;
 	} else {
 		struct wire *to = wire_process_wire(h, p->path->dst_port);

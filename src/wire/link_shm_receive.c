@@ -5,6 +5,7 @@
 #include "wire/brief.h"
 #include "wire/deliver.h"
 #include "wire/link_shm.h"
+#include "wire/packet_explain.h"
 #include "wire/route.h"
 
 /* Whose packets are taken out of a channel. */
@@ -30,11 +31,13 @@ static void link_shm_deliver(void *user, const struct pkt *p)
 {
 	const struct sender *s = user;
 
-	if (unlikely(!sender_has(s, p->path->src_port, p->sqpn)))
-		trace(packet, dropped, p->dqpn, bth_op_name(p->opcode), p->psn, p->sqpn,
-		      "not-its-sender");
-	else
+	if (likely(sender_has(s, p->path->src_port, p->sqpn))) {
 		(void)wire_process_deliver(s->link->link.process, p);
+		return;
+	}
+	trace(packet, dropped, p->dqpn, bth_op_name(p->opcode), p->psn, p->sqpn, "not-its-sender");
+	if (explaining())
+		packet_explain_sender(s->link->attr->subnet, p);
 }
 
 static bool link_shm_deliver_brief(void *user, uint32_t dst_port, const struct brief *b)

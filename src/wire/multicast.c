@@ -12,6 +12,7 @@
 #include "base/trace.h"
 #include "wire/process.h"
 #include "wire/counter_shard.h"
+#include "wire/packet_explain.h"
 #include "wire/size.h"
 
 static_assert(WIRE_GROUP_BITS == SLOT_GROUP_WORDS * 64, "one user count per bit");
@@ -71,38 +72,42 @@ static bool multicast_listens(const struct slot *s, unsigned group)
 
 /* ---- receiving ---- */
 
-static void multicast_deliver_one(struct wire *w, const struct pkt *p)
+/* Does somebody there want it? */
+static bool multicast_deliver_one(struct wire *w, const struct pkt *p)
 {
 	const struct wire_client *client = atomic_load_explicit(&w->client, memory_order_acquire);
 	const struct subnet *s = w->host->attr.subnet;
 
 	if (!client || !client->receive_group || !subnet_port_active(s, w->port_row))
-		return;
+		return false;
 	/* A switch keeps from a port what nobody there wants: it does not count. */
 	if (!client->receive_group(client->user, p))
-		return;
+		return false;
 	if (slot_observed(w->host->slot))
 		tap_packet(w, TAP_DELIVERED, p);
 	shard_count(w->counters, PORT_RCV_DATA, multicast_octets(p, w->ethernet) / 4);
 	shard_count(w->counters, PORT_RCV_PACKETS, 1);
 	if (!is_unicast(p))
 		shard_count(w->counters, PORT_MULTICAST_RCV_PACKETS, 1);
+	return true;
 }
 
-void multicast_deliver(struct wire_process *h, const struct pkt *p)
+bool multicast_deliver(struct wire_process *h, const struct pkt *p)
 {
 	const struct subnet *s = h->attr.subnet;
 	uint32_t from = p->path->src_port;
+	bool wanted = false;
 
 	/* from outside */
 	if (from >= s->nports)
-		return;
+		return false;
 	for (unsigned i = 0; i < WIRE_PROCESS_WIRES; i++) {
 		struct wire *w = atomic_load_explicit(&h->wires[i], memory_order_acquire);
 
 		if (w && w->ethernet == !!s->ports[from].ethernet)
-			multicast_deliver_one(w, p);
+			wanted |= multicast_deliver_one(w, p);
 	}
+	return wanted;
 }
 
 /* ---- sending ---- */
@@ -132,6 +137,31 @@ static bool multicast_has_room(struct link *l, uint32_t to, const struct pkt *p)
 	return l->ops->has_room(l, to, p);
 }
 
+/* Ends each_listener: there is one. */
+static bool is_listener(struct link *l, uint32_t to, const struct pkt *p)
+{
+	(void)l;
+	(void)to;
+	(void)p;
+	return false;
+}
+
+/* Nobody in this process wants a packet that it has sent itself. */
+static __attribute__((cold)) void explain_unheard(struct wire *w, const struct pkt *p)
+{
+	struct wire_process *h = w->host;
+	const char *why = "nobody gets it: no flow rule of any process takes it (ibv_create_flow)";
+
+	if (!each_listener(h, group_of(p), p, is_listener))
+		return;
+	if (!is_frame(p))
+		why = p->path->grh ? "nobody gets it: no QP of the fabric is attached to the group "
+				     "(ibv_attach_mcast)"
+				   : "nobody gets it: a multicast datagram needs a GRH "
+				     "(ah_attr.is_global)";
+	packet_explain_group(h->attr.subnet, w->port_row, p, why);
+}
+
 static void multicast_lost(const struct pkt *p, const char *why)
 {
 	trace(packet, lost, p->sqpn, p->dqpn, bth_op_name(p->opcode), p->psn, why);
@@ -148,6 +178,13 @@ static bool send_copy(struct link *l, uint32_t to, const struct pkt *p)
 		multicast_lost(p, v == WIRE_BUSY ? "no-room" : "unreachable");
 		if (w)
 			shard_count(w->counters, PORT_XMIT_DISCARDS, 1);
+		if (explaining())
+			packet_explain_group(
+				l->process->attr.subnet, p->path->src_port, p,
+				v == WIRE_BUSY ? "the copy for a listener is lost: its process "
+						 "takes no more packets now"
+					       : "the copy for a listener is lost: its process "
+						 "cannot be reached");
 	}
 	return true;
 }
@@ -157,6 +194,7 @@ enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 	struct wire_process *h = w->host;
 	const struct subnet *s = h->attr.subnet;
 	unsigned group = group_of(p);
+	bool wanted = false;
 
 	/* A connection has one peer (IBTA 9.6.1.2.1): of its packets none is for a group. */
 	if ((pkt_transport(p) != BTH_UD && !is_frame(p)) || !subnet_port_active(s, w->port_row)) {
@@ -176,8 +214,10 @@ enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 	each_listener(h, group, p, send_copy);
 	if (multicast_listens(h->slot, group)) {
 		rcu_enter();
-		multicast_deliver(h, p);
+		wanted = multicast_deliver(h, p);
 		rcu_leave();
 	}
+	if (!wanted && explaining())
+		explain_unheard(w, p);
 	return WIRE_SENT;
 }

@@ -59,6 +59,7 @@ static inline struct wire *wire_process_wire(struct wire_process *h, uint32_t po
 /* Tells the taps of a packet, if the slot is observed. */
 void tap_packet(struct wire *w, enum tap_point at, const struct pkt *p) __attribute__((cold));
 
-/* Packets to IB_MULTICAST_QPN, see multicast.c.  Delivery in a reader's section. */
+/* Packets to IB_MULTICAST_QPN, see multicast.c.  Delivery in a reader's section; false: nobody here
+ * wants it. */
 enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p);
-void multicast_deliver(struct wire_process *h, const struct pkt *p);
+bool multicast_deliver(struct wire_process *h, const struct pkt *p);

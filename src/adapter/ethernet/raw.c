@@ -13,6 +13,7 @@
 #include "adapter/queue/recv_error.h"
 #include "adapter/ethernet/flow.h"
 #include "adapter/ethernet/rss.h"
+#include "adapter/qp/qp_explain.h"
 #include "adapter/queue/wq.h"
 #include "base/trace.h"
 #include "prm/eth.h"
@@ -104,6 +105,7 @@ enum raw_verdict raw_send(struct qp *qp, const struct send_wqe *w, uint64_t *off
 
 /* A frame on its way to queues, with what their completions say of it. */
 struct arrival {
+	struct adapter *adapter;
 	const struct pkt *pkt;
 	const uint8_t *frame;
 	uint32_t bytes;
@@ -125,10 +127,33 @@ struct target {
 	bool strip_vlan;
 };
 
+static const char *drop_words(const char *why)
+{
+	static const char *const words[][2] = {
+		{"no-receive", "dropped: no receive is posted"},
+		{"state", "dropped: the queue is not ready: a QP takes frames from RTR on, a work "
+			  "queue in RDY"},
+		{"own-frame",
+		 "dropped: frames of a context do not come back to it, unless the QP was made with "
+		 "MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC or _MC"},
+		{"by-rule", "dropped: a flow rule says so"},
+		{"malformed", "dropped: its headers are malformed"},
+		{"no-rule", "dropped: no flow rule takes it (ibv_create_flow)"},
+	};
+
+	for (size_t i = 0; i < array_size(words); i++)
+		if (!strcmp(words[i][0], why))
+			return words[i][1];
+	return why;
+}
+
 /* number: of the queue that does not take it. */
-static void frame_dropped(const struct pkt *pkt, uint32_t number, const char *why)
+static void frame_dropped(const struct adapter *a, const struct pkt *pkt, uint32_t number,
+			  const char *why)
 {
 	trace(packet, dropped, number, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn, why);
+	if (explaining())
+		qp_explain_frame(a, number, pkt, drop_words(why));
 }
 
 /* The offset of a tag that this queue strips. */
@@ -174,7 +199,7 @@ static bool raw_place(const struct target *t, const struct arrival *in, const st
 	case RECV_OK:
 		break;
 	case RECV_EMPTY:
-		frame_dropped(in->pkt, t->number, "no-receive");
+		frame_dropped(t->adapter, in->pkt, t->number, "no-receive");
 		shard_count(t->adapter->counters, HW_OUT_OF_BUFFER, 1);
 		return true;
 	default:
@@ -182,6 +207,13 @@ static bool raw_place(const struct target *t, const struct arrival *in, const st
 	}
 	syndrome = raw_scatter(t, in, &wqe, &bytes);
 	if (syndrome) {
+		if (explaining())
+			qp_explain_frame(t->adapter, t->number, in->pkt,
+					 syndrome == CQE_SYN_LOCAL_LENGTH
+						 ? "the receive is too short and completes with "
+						   "IBV_WC_LOC_LEN_ERR"
+						 : "the receive's memory cannot be accessed; it "
+						   "completes with IBV_WC_LOC_PROT_ERR");
 		if (syndrome == CQE_SYN_LOCAL_LENGTH)
 			shard_count(t->adapter->counters, HW_RESP_LOCAL_LENGTH_ERROR, 1);
 		recv_error_push(t->adapter, t->cq, t->uidx, t->number, wqe.index, syndrome);
@@ -212,7 +244,7 @@ static void to_wq(struct wq *wq, const struct arrival *in, const struct cqe64 *a
 
 	spin_lock(&wq->lock);
 	if (wq_state(wq) != IB_WQS_RDY)
-		frame_dropped(in->pkt, wq->wqn, "state");
+		frame_dropped(wq->adapter, in->pkt, wq->wqn, "state");
 	else if (!raw_place(&t, in, about))
 		wq_fail(wq);
 	spin_unlock(&wq->lock);
@@ -239,7 +271,7 @@ static void to_qp(struct qp *qp, const struct arrival *in, const struct cqe64 *a
 
 	resp_lock(qp);
 	if (!raw_receives(qp))
-		frame_dropped(in->pkt, qp->qpn, "state");
+		frame_dropped(qp->adapter, in->pkt, qp->qpn, "state");
 	else if (!raw_place(&t, in, about))
 		qp_fail(qp, "receive-refused");
 	resp_unlock(qp);
@@ -266,13 +298,13 @@ static void raw_deliver(void *user, const struct flow_action *action)
 
 	in->taken = true;
 	if (qp && !loops_back(qp, in)) {
-		frame_dropped(in->pkt, qp->qpn, "own-frame");
+		frame_dropped(qp->adapter, in->pkt, qp->qpn, "own-frame");
 		return;
 	}
 	if (unlikely(action->counter))
 		flow_counter_add(action->counter, in->bytes);
 	if (!qp) {
-		frame_dropped(in->pkt, in->pkt->dqpn, "by-rule");
+		frame_dropped(in->adapter, in->pkt, in->pkt->dqpn, "by-rule");
 		return;
 	}
 	cqe.sop_drop_qpn = be32_of(action->tag);
@@ -317,9 +349,20 @@ static const void *domain_of(struct adapter *a, uint32_t qpn)
 	return qp ? qp->create.domain : NULL;
 }
 
+/* No rule takes it.  All frames come to all ports, so most of these are not meant for this one. */
+static void frame_unwanted(const struct adapter *a, const struct arrival *in)
+{
+	const struct pkt *pkt = in->pkt;
+
+	trace(packet, dropped, pkt->dqpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn, "no-rule");
+	if (explaining() &&
+	    (in->group || !memcmp(in->key.dst_mac, a->port->mac, sizeof(a->port->mac))))
+		qp_explain_frame(a, pkt->dqpn, pkt, drop_words("no-rule"));
+}
+
 bool raw_receive(struct adapter *a, const struct pkt *pkt)
 {
-	struct arrival in = {.pkt = pkt, .bytes = pkt->payload_len};
+	struct arrival in = {.adapter = a, .pkt = pkt, .bytes = pkt->payload_len};
 	uint8_t copy[FRAME_MAX];
 	struct run whole = {copy, in.bytes};
 	struct frame_layout at;
@@ -338,13 +381,13 @@ bool raw_receive(struct adapter *a, const struct pkt *pkt)
 		in.sender_domain = domain_of(a, pkt->sqpn);
 	}
 	if (!frame_parse(in.frame, min_u32(in.bytes, FRAME_HEADERS_MAX), in.bytes, &in.key, &at)) {
-		frame_dropped(pkt, pkt->dqpn, "malformed");
+		frame_dropped(a, pkt, pkt->dqpn, "malformed");
 		return false;
 	}
 	in.group = in.key.dst_mac[0] & 1;
 	raw_describe(&in, &at);
 	steering_find(a->steering, &in.key, raw_deliver, &in);
 	if (!in.taken)
-		frame_dropped(pkt, pkt->dqpn, "no-rule");
+		frame_unwanted(a, &in);
 	return in.taken;
 }

@@ -103,6 +103,18 @@ void qp_explain_stray(struct adapter *a, const struct pkt *pkt, const char *why)
 	explain_line(subject_of(pkt->dqpn, pkt->sqpn), "%s: dropped: %s", head, why);
 }
 
+void qp_explain_frame(const struct adapter *a, uint32_t number, const struct pkt *pkt,
+		      const char *why)
+{
+	char here[SUBNET_PORT_TEXT], there[SUBNET_PORT_TEXT], queue[24] = "";
+
+	if (number != IB_MULTICAST_QPN)
+		(void)snprintf(queue, sizeof(queue), " QP 0x%x", number);
+	explain_line((uintptr_t)why ^ subject_of(number, pkt->sqpn),
+		     "%s%s frame of %u bytes from %s QP 0x%x: %s", own_port(a, here), queue,
+		     pkt->payload_len, port_text(a, pkt->path->src_port, there), pkt->sqpn, why);
+}
+
 void qp_explain(struct qp *qp, const char *fmt, ...)
 {
 	char here[SUBNET_PORT_TEXT], body[BODY_BYTES];

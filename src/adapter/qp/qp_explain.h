@@ -25,6 +25,10 @@ void qp_explain(struct qp *qp, const char *fmt, ...) printf_like(2, 3) __attribu
 void qp_explain_stray(struct adapter *a, const struct pkt *pkt, const char *why)
 	__attribute__((cold));
 
+/* A frame of so many bytes that does not go to a queue; number: the queue's, or IB_MULTICAST_QPN. */
+void qp_explain_frame(const struct adapter *a, uint32_t number, const struct pkt *pkt,
+		      const char *why) __attribute__((cold));
+
 /* What has moved the queue pair to the error state. */
 static inline const char *qp_failed_by(const struct qp *qp)
 {

@@ -9,8 +9,9 @@
 #include "adapter/qp/qp.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/dc_process.h"
+#include "adapter/transport/dct_explain.h"
 #include "adapter/transport/responder.h"
-#include "base/log.h"
+#include "base/explain.h"
 #include "base/trace.h"
 #include "base/rcu.h"
 #include "wire/counter_shard.h"
@@ -260,9 +261,11 @@ static const char *dct_enter(struct peer *p, const struct pkt *pkt)
 	return why;
 }
 
-static void dct_trace_drop(const struct qp *target, const struct pkt *pkt, const char *why)
+static void dct_drop(struct qp *target, const struct pkt *pkt, const char *why)
 {
 	trace(packet, dropped, target->qpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn, why);
+	if (explaining())
+		dct_explain_drop(target, pkt, why);
 }
 
 /*
@@ -300,11 +303,12 @@ static void refuse_key(struct qp *target, const struct pkt *pkt)
 	uint8_t aeth = AETH_NAK | NAK_REMOTE_ACCESS;
 
 	if (!is_oldest(pkt)) {
-		dct_trace_drop(target, pkt, "access-key");
+		dct_drop(target, pkt, "access-key");
 		return;
 	}
 	trace(nak, sent, target->qpn, pkt->sqpn, aeth_nak_name(aeth), pkt->psn);
-	log_info("DCT 0x%x: QP 0x%x has not got the access key", target->qpn, pkt->sqpn);
+	if (explaining())
+		dct_explain_key(target, pkt, target->dct->key);
 	shard_count(target->adapter->counters, HW_RESP_REMOTE_ACCESS_ERRORS, 1);
 	dct_refuse(target, pkt, aeth);
 }
@@ -314,7 +318,7 @@ static void refuse_place(struct qp *target, const struct pkt *pkt)
 {
 	uint8_t aeth = AETH_RNR_NAK | (target->attr.min_rnr_timer & AETH_VALUE_MASK);
 
-	dct_trace_drop(target, pkt, "too-many-initiators");
+	dct_drop(target, pkt, "too-many-initiators");
 	if (!is_oldest(pkt))
 		return;
 	trace(rnr, sent, target->qpn, pkt->sqpn, pkt->psn, rnr_timer_us(aeth));
@@ -330,7 +334,7 @@ static struct peer *place_for(struct qp *target, const struct pkt *pkt)
 	if (likely(p))
 		return p;
 	if (!dc_process_lives(target->adapter->slots, pkt->dc->process)) {
-		dct_trace_drop(target, pkt, "initiator-ended");
+		dct_drop(target, pkt, "initiator-ended");
 		return NULL;
 	}
 	p = find_or_add(target, pkt);
@@ -354,19 +358,19 @@ static void dct_receive_request(struct qp *target, const struct pkt *pkt)
 	if (likely(!why))
 		responder_receive(&p->qp, pkt);
 	else
-		dct_trace_drop(target, pkt, why);
+		dct_drop(target, pkt, why);
 }
 
 void dct_receive(struct qp *target, const struct pkt *pkt)
 {
 	/* a DCI takes no requests */
 	if (unlikely(!target->dct || qp_state(target) != IB_QPS_RTR || !pkt->dc)) {
-		dct_trace_drop(target, pkt, target->dct ? "state" : "not-a-target");
+		dct_drop(target, pkt, target->dct ? "state" : "not-a-target");
 		return;
 	}
 	/* the checks of responder_receive, made before a stranger gets a place */
 	if (unlikely(!pkey_match(pkt->pkey, target->pkey))) {
-		dct_trace_drop(target, pkt, "pkey");
+		dct_drop(target, pkt, "pkey");
 		shard_count(target->adapter->counters, PORT_PKEY_VIOLATIONS, 1);
 		return;
 	}

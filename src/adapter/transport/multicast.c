@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "adapter/qp/qp.h"
+#include "adapter/qp/qp_explain.h"
 #include "adapter/transport/responder.h"
 #include "base/rcu.h"
 #include "base/trace.h"
@@ -201,6 +202,16 @@ static bool multicast_drop(const struct pkt *pkt, const char *why)
 	return false;
 }
 
+static void multicast_drop_own(struct qp *qp, const struct pkt *pkt)
+{
+	trace(packet, dropped, qp->qpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn,
+	      "own-message");
+	if (explaining())
+		qp_explain_received(qp, pkt,
+				    "dropped: the QP has sent it itself and was made with "
+				    "IBV_QP_CREATE_BLOCK_SELF_MCAST_LB");
+}
+
 bool multicast_receive(struct adapter *a, const struct pkt *pkt)
 {
 	const union ib_gid *gid = &pkt->path->dgid;
@@ -222,8 +233,7 @@ bool multicast_receive(struct adapter *a, const struct pkt *pkt)
 		if (!own || !qp->create.block_self_mcast)
 			responder_receive(qp, pkt);
 		else
-			trace(packet, dropped, qp->qpn, bth_op_name(pkt->opcode), pkt->psn,
-			      pkt->sqpn, "own-message");
+			multicast_drop_own(qp, pkt);
 	}
 	return true;
 }

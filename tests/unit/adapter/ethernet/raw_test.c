@@ -6,6 +6,7 @@
 
 #include "adapter_device.h"
 #include "adapter/ethernet/frame.h"
+#include "base/explain.h"
 #include "base/trace.h"
 #include "captured.h"
 #include "check.h"
@@ -415,11 +416,12 @@ static const char *told_of_frame(uint32_t bytes)
 	return capture_end();
 }
 
-static void expect_told(uint32_t bytes, const char *why)
+static void expect_told(uint32_t bytes, const char *why, const char *said)
 {
 	const char *text = told_of_frame(bytes);
 
-	CHECK(captured_count(text, "packet.dropped") == 1 && strstr(text, why));
+	CHECK(captured_count(text, "packet.dropped") == 1 && strstr(text, why) &&
+	      strstr(text, said));
 }
 
 /* A frame that nobody gets says why. */
@@ -429,22 +431,24 @@ static void drops_tell(void)
 	struct flow *flow, *drop;
 
 	trace_select("packet.dropped");
+	explain_on = true;
 	flow = add_rule(rx.qp, 1);
 	qp_to_state(&rx, IB_QPS_RESET, 0);
 	rx.rq_pi = 0;
 	rx.dbrec[DBREC_RECV] = be32_of(0);
-	expect_told(n, "why=state");
+	expect_told(n, "why=state", "dropped: the queue is not ready");
 	to_rts(&rx);
-	expect_told(n, "why=no-receive");
+	expect_told(n, "why=no-receive", "dropped: no receive is posted");
 	drop = add_rule(NULL, 0);
-	expect_told(n, "why=by-rule");
+	expect_told(n, "why=by-rule", "dropped: a flow rule says so");
 	flow_destroy(drop);
 	out[5] ^= 1;
-	expect_told(n, "why=no-rule");
+	expect_told(n, "why=no-rule", "no flow rule of any process takes it");
 	out[5] ^= 1;
 	post_receives(&rx, 1, RECV);
 	CHECK(!*told_of_frame(n) && device_cq_poll(&rx.cq));
 	flow_destroy(flow);
+	explain_on = false;
 	trace_select("");
 }
 

@@ -8,6 +8,8 @@
 #include "adapter/core/device.h"
 #include "adapter/qp/qp_state.h"
 #include "adapter_device.h"
+#include "base/explain.h"
+#include "captured.h"
 #include "check.h"
 #include "dc_pair.h"
 #include "srq_device.h"
@@ -82,6 +84,14 @@ static void test_remote_access(void)
 /* The access key, targets that are not (yet, or any more) there, a DCI as the target. */
 static void test_wrong_target(void)
 {
+	static const char *const said[] = {
+		"NAK remote access: the request has the access key 0x1122334455667789, the DC "
+		"target 0x1122334455667788 ",
+		"", /* nothing arrives anywhere */
+		"dropped: the DC target is in state RESET",
+		"dropped: the QP is a DC initiator",
+	};
+
 	for (unsigned what = 0; what < 4; what++) {
 		struct dc_to to = {0, DC_KEY, 0};
 		struct qp *gone;
@@ -107,7 +117,11 @@ static void test_wrong_target(void)
 		}
 		if (what == 3)
 			t.dct[0].qp = t.dci[1].qp;
+		explain_on = true;
+		capture_begin();
 		dc_send(&t, 0, to, 0, 100);
+		CHECK(strstr(capture_end(), said[what]));
+		explain_on = false;
 		if (what == 3)
 			t.dct[0].qp = gone;
 		dc_expect_failed(&t, 0, what ? CQE_SYN_RETRY_EXC : CQE_SYN_REM_ACCESS);
