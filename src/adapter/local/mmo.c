@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "adapter/qp/qp.h"
-#include "base/log.h"
+#include "base/explain.h"
 #include "prm/cqe.h"
 #include "usermem/usermem.h"
 
@@ -55,16 +55,16 @@ uint8_t mmo_execute(struct qp *qp, const struct send_wqe *w)
 	struct copy_wqe c;
 	uint64_t len;
 
-	if (wqe_opmod(&w->ctrl) != WQE_OPMOD_MMO_DMA || wqe_ds(&w->ctrl) * WQE_UNIT != sizeof(c)) {
-		log_info("QP 0x%x: memory operation %u is not supported (ds %u)", qp->qpn,
-			 wqe_opmod(&w->ctrl), wqe_ds(&w->ctrl));
-		return CQE_SYN_LOCAL_QP_OP;
-	}
+	if (wqe_opmod(&w->ctrl) != WQE_OPMOD_MMO_DMA || wqe_ds(&w->ctrl) * WQE_UNIT != sizeof(c))
+		return explained(CQE_SYN_LOCAL_QP_OP,
+				 "memory operation %u is not supported (ds %u)",
+				 wqe_opmod(&w->ctrl), wqe_ds(&w->ctrl));
 	memcpy(&c, w->bytes, sizeof(c));
 	/* 0 stands for 2^31 here as in any data segment */
 	len = be32_get(c.src.byte_count);
 	if (be32_get(c.dst.byte_count) != len)
-		return CQE_SYN_LOCAL_QP_OP;
+		return explained(CQE_SYN_LOCAL_QP_OP, "a copy of %llu bytes to a place of %u bytes",
+				 (unsigned long long)len, be32_get(c.dst.byte_count));
 	if (!len || len > 1u << ADAPTER_LOG_MAX_DMA)
 		return CQE_SYN_LOCAL_LENGTH;
 	for (uint64_t off = 0, n; off < len; off += n) {

@@ -14,7 +14,7 @@
 #include "adapter/memory/mkey_update.h"
 #include "adapter/qp/qp.h"
 #include "adapter/memory/window.h"
-#include "base/log.h"
+#include "base/explain.h"
 #include "prm/cqe.h"
 #include "prm/umr.h"
 
@@ -72,13 +72,21 @@ static uint8_t umr_bind(struct qp *qp, const struct send_wqe *w, const struct um
 	};
 
 	if ((u->mask & MASK_BIND) != MASK_BIND || !(u->mask & UMR_MASK_MKEY) || !u->has_klm)
-		return CQE_SYN_LOCAL_QP_OP;
+		return explained(CQE_SYN_LOCAL_QP_OP,
+				 "the bind of memory window 0x%x lacks length, address, rights, "
+				 "key or list",
+				 w->imm);
 	/* A type 2 window belongs to the QP that binds it, and to no other. */
 	if (b.type == WINDOW_TYPE_2 && qpn_mkey >> 8 != qp->qpn)
-		return CQE_SYN_LOCAL_QP_OP;
+		return explained(CQE_SYN_LOCAL_QP_OP,
+				 "the bind of memory window 0x%x of type 2 names QP 0x%x, not this "
+				 "one",
+				 w->imm, qpn_mkey >> 8);
 	/* one entry, which carries all of the window */
 	if (!b.length || b.length > be32_get(u->klm.byte_count))
-		return CQE_SYN_LOCAL_QP_OP;
+		return explained(CQE_SYN_LOCAL_QP_OP,
+				 "memory window 0x%x is to have %llu bytes, and its list has %u",
+				 w->imm, (unsigned long long)b.length, be32_get(u->klm.byte_count));
 	return window_bind(qp->adapter, &b) ? 0 : CQE_SYN_MW_BIND;
 }
 
@@ -93,16 +101,27 @@ static void wait_for_users(struct qp *qp)
 	resp_unlock(qp);
 }
 
+static const char *invalidate_reason(enum mkey_verdict v)
+{
+	switch (v) {
+	case MKEY_NO_KEY:
+		return "no memory window or mkey is bound to it (any more)";
+	case MKEY_WRONG_PD:
+		return "it belongs to another PD than the QP";
+	default:
+		return "it is an MR, a memory window of type 1, which a bind of no bytes "
+		       "invalidates, or bound by another QP";
+	}
+}
+
 static uint8_t local_invalidate(struct qp *qp, const struct send_wqe *w)
 {
 	const struct mkey_use u = {.key = w->imm, .pdn = qp->create.pdn, .qpn = qp->qpn};
 	enum mkey_verdict v = mkey_invalidate(qp->adapter, &u);
 
-	if (v != MKEY_OK) {
-		log_info("QP 0x%x: local invalidate of key 0x%x refused (verdict %d)", qp->qpn,
-			 w->imm, (int)v);
-		return CQE_SYN_MW_BIND;
-	}
+	if (v != MKEY_OK)
+		return explained(CQE_SYN_MW_BIND, "key 0x%x cannot be invalidated: %s", w->imm,
+				 invalidate_reason(v));
 	wait_for_users(qp);
 	return 0;
 }
@@ -111,7 +130,10 @@ static uint8_t local_invalidate(struct qp *qp, const struct send_wqe *w)
 static uint8_t execute_window(struct qp *qp, const struct send_wqe *w, const struct umr *u)
 {
 	if (u->mask & ~MASK_KNOWN || be16_get(u->ctrl.bsf_octowords))
-		return CQE_SYN_LOCAL_QP_OP;
+		return explained(CQE_SYN_LOCAL_QP_OP,
+				 "a UMR of memory window 0x%x changes what no window has (mask "
+				 "0x%llx)",
+				 w->imm, (unsigned long long)u->mask);
 	if (!(u->mask & UMR_MASK_FREE) || !(u->context.free & MKEY_CTX_FREE))
 		return umr_bind(qp, w, u);
 	if (u->ctrl.flags & UMR_CHECK_QPN)
@@ -169,8 +191,14 @@ static uint8_t execute_update(struct qp *qp, const struct send_wqe *w, const str
 	};
 	uint8_t syndrome;
 
-	if (u->ctrl.flags & ~UMR_FLAGS || !find_parts(w, u, &update))
-		return CQE_SYN_LOCAL_QP_OP;
+	if (u->ctrl.flags & ~UMR_FLAGS)
+		return explained(CQE_SYN_LOCAL_QP_OP, "UMR of mkey 0x%x: unknown flags 0x%x",
+				 w->imm, u->ctrl.flags & ~UMR_FLAGS);
+	if (!find_parts(w, u, &update))
+		return explained(CQE_SYN_LOCAL_QP_OP,
+				 "UMR of mkey 0x%x: the work request (ds %u) ends before its list "
+				 "of %u entries and its BSF do",
+				 w->imm, wqe_ds(&w->ctrl), update.entries);
 	syndrome = mkey_update(qp->adapter, &update);
 	if (!syndrome && mkey_update_invalidates(&update))
 		wait_for_users(qp);
@@ -180,14 +208,12 @@ static uint8_t execute_update(struct qp *qp, const struct send_wqe *w, const str
 uint8_t umr_execute(struct qp *qp, const struct send_wqe *w)
 {
 	const struct mkey_meaning *m = number_find(&qp->adapter->mkeys, w->imm >> 8);
-	uint8_t syndrome = CQE_SYN_LOCAL_QP_OP;
 	struct umr u;
 
-	if (umr_decode(w, &u))
-		syndrome = m && m->ops == &window_ops ? execute_window(qp, w, &u)
-						      : execute_update(qp, w, &u);
-	if (syndrome == CQE_SYN_LOCAL_QP_OP)
-		log_info("QP 0x%x: this UMR is not supported (key 0x%x, ds %u)", qp->qpn, w->imm,
-			 wqe_ds(&w->ctrl));
-	return syndrome;
+	if (!umr_decode(w, &u))
+		return explained(CQE_SYN_LOCAL_QP_OP,
+				 "UMR of key 0x%x: the work request (ds %u) ends before the key's "
+				 "context does",
+				 w->imm, wqe_ds(&w->ctrl));
+	return m && m->ops == &window_ops ? execute_window(qp, w, &u) : execute_update(qp, w, &u);
 }

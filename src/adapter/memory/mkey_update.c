@@ -5,7 +5,7 @@
 
 #include "adapter/memory/mkey_inside.h"
 #include "adapter/memory/psv.h"
-#include "base/log.h"
+#include "base/explain.h"
 #include "prm/wqe.h"
 #include "prm/cqe.h"
 #include "usermem/usermem.h"
@@ -247,7 +247,8 @@ uint8_t mkey_update(struct adapter *a, const struct mkey_update *u)
 {
 	const struct objection o = update_check(a, u);
 
-	if (o.why)
-		log_info("QP 0x%x: UMR of key 0x%x refused: %s", u->qpn, u->key, o.why);
+	/* Of a list that cannot be read, its own key has said why. */
+	if (o.why && o.syndrome != CQE_SYN_LOCAL_PROT && explaining())
+		explain_because("UMR of mkey 0x%x: %s", u->key, o.why);
 	return o.syndrome;
 }

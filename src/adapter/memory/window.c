@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/log.h"
+#include "base/explain.h"
 #include "base/rcu.h"
 
 /* A bound window.  The fields are atomic only so that a torn read is harmless: the reader drops it
@@ -194,8 +194,7 @@ static struct window *window_find(struct adapter *a, uint32_t key)
 
 static bool window_refuse(uint32_t key, const char *why)
 {
-	log_info("memory window 0x%x: %s", key, why);
-	return false;
+	return explained(false, "memory window 0x%x: %s", key, why);
 }
 
 /* May this region have that window (IBTA 10.6.7, memory windows)?  NULL, or why not. */

@@ -2,7 +2,7 @@
 #include "adapter/signed/sig_report.h"
 
 #include "adapter/qp/qp.h"
-#include "base/log.h"
+#include "adapter/qp/qp_explain.h"
 
 /* Sets one bit only, because libmlx5 and the kernel look at several bits in different orders. */
 static const uint16_t syndrome[] = {
@@ -10,6 +10,21 @@ static const uint16_t syndrome[] = {
 	[SIG_BAD_APP_TAG] = CQE_SIG_ERR_APP_TAG,
 	[SIG_BAD_REF_TAG] = CQE_SIG_ERR_REF_TAG,
 };
+
+void sig_report_explain(struct qp *qp, uint32_t key, const struct sig_error *e)
+{
+	/* Whatever is reported to the program, this reading says which is which. */
+	struct sig_report r = sig_error_report(e, SIG_REPORT_MANUAL);
+
+	qp_explain(qp,
+		   "signature error: the %s of block %llu, which begins at offset %llu of %s under "
+		   "key 0x%x, is 0x%llx, and 0x%llx was expected; the transfer goes on "
+		   "(mlx5dv_mkey_check)",
+		   sig_error_name(e->kind), (unsigned long long)e->block,
+		   (unsigned long long)r.offset, e->side == SIG_MEMORY ? "the memory" : "the wire",
+		   key, (unsigned long long)sig_report_part(e, r.expected),
+		   (unsigned long long)sig_report_part(e, r.actual));
+}
 
 void sig_report_push(struct qp *qp, struct cq *cq, uint32_t key, const struct sig_error *e,
 		     uint16_t block)
@@ -31,7 +46,5 @@ void sig_report_push(struct qp *qp, struct cq *cq, uint32_t key, const struct si
 		.op_own = CQE_OP_SIG_ERR << 4,
 	};
 
-	log_info("QP 0x%x: key 0x%x has a bad %s in block %llu", qp->qpn, key,
-		 sig_error_name(e->kind), (unsigned long long)e->block);
 	cq_push(cq, (struct cqe64 *)&cqe, true);
 }

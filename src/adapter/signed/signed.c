@@ -4,6 +4,7 @@
 
 #include "adapter/qp/qp.h"
 #include "adapter/signed/sig_report.h"
+#include "base/explain.h"
 #include "usermem/usermem.h"
 #include "wire/payload.h"
 
@@ -227,6 +228,8 @@ static void transfer_report(const struct transfer *t, struct sig_resume *f)
 	if (likely(!e))
 		return;
 	if (mkey_signed_raise(t->adapter, &f->key, e)) {
+		if (explaining())
+			sig_report_explain(t->qp, f->key.key, e);
 		if (t->cq)
 			sig_report_push(t->qp, t->cq, f->key.key, e, t->block);
 		if (t->drain)

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "adapter/memory/psv.h"
+#include "base/explain.h"
 #include "base/rcu.h"
+#include "captured.h"
 #include "keyed_pair.h"
 
 static void test_configured(void)
@@ -110,6 +112,26 @@ static void test_refusals(void)
 		[BAD_STRIDES] = CQE_SYN_LOCAL_QP_OP,  [STALE_INVALIDATE] = CQE_SYN_MW_BIND,
 	};
 
+	static const char *const said[WRONGS] = {
+		[RIGHT] = "",
+		[NOT_FREE] = ": the key is not free",
+		[IS_FREE] = ": the key is free",
+		[OF_OTHER_QP] = ": the key is of another QP",
+		[TOO_LONG] = ": the key has no room for the list",
+		[TOO_FAR] = ": the key has no room for the list",
+		[CUT_SHORT] = " ends before its list of 4 entries",
+		[UNKNOWN_MASK] = ": an unknown field in the mask",
+		[UNKNOWN_FLAG] = ": unknown flags 0x1",
+		[OTHER_DOMAIN] = ": the key is of another protection domain",
+		[NO_SUCH_KEY] = "UMR of mkey 0x7fffff00: it is no indirect key",
+		[A_REGION] = ": it is no indirect key",
+		[WITHOUT_UMR] = ": the key was made without UMR",
+		[BSF_NO_ROOM] = ": the key has no room for the BSF",
+		[BSF_ENABLE_NO_ROOM] = ": the key has no BSF to enable",
+		[BAD_STRIDES] = ": a strided list ",
+		[STALE_INVALIDATE] = ": the key is not valid",
+	};
+
 	for (unsigned i = 0; i < WRONGS; i++) {
 		static const uint8_t bsf[BSF_BYTES] = {0x80};
 		struct mkey_indirect_attr attr;
@@ -175,7 +197,12 @@ static void test_refusals(void)
 			c.context.free = MKEY_CTX_FREE;
 			key ^= 0x10;
 		}
+		explain_on = true;
+		capture_begin();
 		post(&t.b, key, &c);
+		explain_flush();
+		CHECK(strstr(capture_end(), said[i]));
+		explain_on = false;
 		CHECK(outcome(&t.b) == want[i]);
 		keyed_pair_down(&t);
 	}
@@ -314,6 +341,17 @@ static uint8_t set_psv(struct device_qp *q, uint32_t number, uint64_t transient,
 	return outcome(q);
 }
 
+/* Refused, and said why. */
+static void refuse_psv(struct device_qp *q, uint32_t number, bool cut, uint8_t syndrome,
+		       const char *why)
+{
+	explain_on = true;
+	capture_begin();
+	CHECK(set_psv(q, number, 1, cut) == syndrome);
+	CHECK(strstr(capture_end(), why));
+	explain_on = false;
+}
+
 static void test_psvs(void)
 {
 	for (unsigned i = 0; i < 4; i++) {
@@ -337,13 +375,16 @@ static void test_psvs(void)
 			CHECK(transient == 0x1122334455667788 && !error);
 			break;
 		case 1: /* of another domain */
-			CHECK(set_psv(&t.a, psv_number(p), 1, false) == CQE_SYN_LOCAL_PROT);
+			refuse_psv(&t.a, psv_number(p), false, CQE_SYN_LOCAL_PROT,
+				   " there is no PSV ");
 			break;
 		case 2:
-			CHECK(set_psv(&t.b, psv_number(p) + 1, 1, false) == CQE_SYN_LOCAL_PROT);
+			refuse_psv(&t.b, psv_number(p) + 1, false, CQE_SYN_LOCAL_PROT,
+				   " there is no PSV ");
 			break;
 		default:
-			CHECK(set_psv(&t.b, psv_number(p), 1, true) == CQE_SYN_LOCAL_QP_OP);
+			refuse_psv(&t.b, psv_number(p), true, CQE_SYN_LOCAL_QP_OP,
+				   " has ds 2, not 1");
 			break;
 		}
 		psv_query(p, &transient, &error);

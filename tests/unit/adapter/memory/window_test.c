@@ -14,9 +14,12 @@
 
 #include "adapter/memory/window.h"
 #include "adapter_device.h"
+#include "base/explain.h"
 #include "base/rcu.h"
+#include "captured.h"
 #include "check.h"
 #include "prm/umr.h"
+#include "window_breach.h"
 
 #define BYTES	  8192u
 #define SIGNALED  WQE_CTRL_CE_ALWAYS
@@ -307,32 +310,6 @@ static void test_limits(void)
 	window_case_down(&t);
 }
 
-enum breach {
-	NO_BIND_RIGHT,
-	NOT_WRITABLE,
-	OTHER_PD,
-	BEFORE_REGION,
-	BEYOND_REGION,
-	WRAPS,
-	STALE_REGION,
-	NO_WINDOW,
-	OTHER_TYPE,
-	BOUND_ALREADY,
-	INVALIDATE_STALE,
-	INVALIDATE_FREE,
-	INVALIDATE_TYPE_1,
-	UNBIND_TYPE_2,
-	/* not a bind that this device knows */
-	TOO_SHORT,
-	NO_KLM,
-	KLM_TOO_SHORT,
-	NO_LENGTH,
-	OTHER_QPN,
-	UNKNOWN_MASK,
-	BSF,
-	BREACHES,
-};
-
 static void break_rule(struct window_case *t, enum breach what, struct request *r, size_t *bytes)
 {
 	switch (what) {
@@ -384,6 +361,7 @@ static void test_breach(enum breach what)
 	size_t bytes = sizeof(struct request);
 	struct request r;
 	struct window_case t;
+	const char *text;
 	uint32_t key;
 
 	window_case_up(&t, type, access);
@@ -397,7 +375,14 @@ static void test_breach(enum breach what)
 		r = bind_request(&t, what == OTHER_PD ? &t.a : &t.b,
 				 what == OTHER_TYPE ? WINDOW_TYPE_1 : type, 1, t.dst, 100);
 	break_rule(&t, what, &r, &bytes);
+	explain_on = true;
+	capture_begin();
 	post_request(what == OTHER_PD ? &t.a : &t.b, key, &r, bytes);
+	explain_flush();
+	text = capture_end();
+	explain_on = false;
+	CHECK(captured_count(text, " completes with IBV_WC_") == 1);
+	CHECK(strstr(text, breach_said[what]));
 	expect_error(what == OTHER_PD ? &t.a : &t.b, CQE_OP_REQ_ERR,
 		     what < TOO_SHORT ? CQE_SYN_MW_BIND : CQE_SYN_LOCAL_QP_OP);
 	window_case_down(&t);

@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "adapter/memory/psv.h"
+#include "base/explain.h"
 #include "base/rcu.h"
+#include "captured.h"
 #include "signed_pair.h"
 
 #define SIGNALED WQE_CTRL_CE_ALWAYS
@@ -20,6 +22,22 @@ static void blocks_arrive(struct signed_pair *t, const uint8_t *at)
 {
 	for (unsigned k = 0; k < BLOCKS; k++)
 		CHECK(!memcmp(at + (size_t)k * BLOCK, t->side[0].memory + (size_t)k * UNIT, BLOCK));
+}
+
+/* Block 2 is said to be what it is, next to what it should be: one bit differs. */
+static void check_told(const char *text, const struct signed_pair *t)
+{
+	unsigned is, expected;
+	char head[200];
+
+	(void)snprintf(head, sizeof(head),
+		       ": signature error: the guard of block 2, which begins at offset %d of the "
+		       "memory under key 0x%x, is ",
+		       2 * UNIT, t->side[0].skey);
+	text = strstr(text, head);
+	CHECK(text);
+	CHECK(sscanf(text + strlen(head), "0x%x, and 0x%x was expected", &is, &expected) == 2);
+	CHECK(is && __builtin_popcount(is ^ expected) == 1);
 }
 
 /* Checked and stripped on the way out; made on the way in. */
@@ -39,8 +57,13 @@ static void test_connected(struct signed_pair *t)
 		if (write)
 			device_wqe_raddr(&w, (uintptr_t)(peer->memory + TARGET), peer->lkey);
 		device_wqe_data(&w, NULL, BLOCK * BLOCKS, t->side[0].skey);
+		explain_on = true;
+		capture_begin();
 		device_wqe_end(&w);
 		expect_error(t, 0, 2);
+		explain_flush();
+		check_told(capture_end(), t);
+		explain_on = false;
 		CHECK(cqe_op(next(t, 0)) == CQE_OP_REQ);
 		if (!write)
 			CHECK(cqe_op(next(t, 1)) == CQE_OP_RESP_SEND);
