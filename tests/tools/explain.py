@@ -5,8 +5,8 @@ import re
 from harness import expect
 
 LINE = re.compile(r"softhca\[(\d+)/\d+\]: \d+\.\d{9} explain: (.+)")
-SENT = r"host1/mlx5_0 QP 0x[0-9a-f]+ {} psn 0x100[01] to host1/mlx5_0 QP 0x[0-9a-f]+: "
-TAKEN = r"host1/mlx5_0 QP 0x[0-9a-f]+ {} psn 0x100[01] from host1/mlx5_0 QP 0x[0-9a-f]+: "
+SENT = r"host1/mlx5_0 QP 0x[0-9a-f]+ {} psn 0x(?:100[015]|ffb) to host1/mlx5_0 QP 0x[0-9a-f]+: "
+TAKEN = r"host1/mlx5_0 QP 0x[0-9a-f]+ {} psn 0x(?:100[015]|ffb) from host1/mlx5_0 QP 0x[0-9a-f]+: "
 ACCESS = r" \(address 0x[0-9a-f]+, \d+ bytes\)"
 KEY = r"key 0x[0-9a-f]+ "
 REFUSED = "completes with {}: the peer answered NAK {}; the peer's own line"
@@ -55,6 +55,11 @@ MISTAKES = {
     "peer-ended": ("SEND", "transport retry",
                    "no process of the fabric has a QP|the peer's process has ended", None),
     "peer-number": ("SEND", "transport retry", "no process of the fabric has a QP", None),
+    "psn-ahead": ("SEND", "transport retry", "connected to this one with the same PSN",
+                  "NAK PSN sequence error: psn 0x1000 is expected, so 5 packets are missing"),
+    "psn-behind": ("SEND", "transport retry", "connected to this one with the same PSN",
+                   "psn 0x1000 is expected, so this one, 5 before it, counts as a repetition and "
+                   "is acknowledged, not executed"),
     "ud-long": ("SEND", "local length", r"a datagram at most 4096, the largest MTU \(904 too many",
                 None),
     "ud-qkey": ("SEND", "success", None,
