@@ -28,8 +28,8 @@ struct way_peer {
 	struct access_table *table;
 	const struct alive *alive;
 	pid_t pid;
-	_Atomic(uint32_t) tid;	     /* the thread that the kernel way addresses; 0: it is closed */
-	_Atomic(uint64_t) probed_ns; /* when that was found */
+	_Atomic(uint32_t) tid; /* the thread that the kernel way addresses; 0: it is closed */
+	_Atomic(uint64_t) refused_ns; /* when that was last found not to be allowed */
 	/* Told which of the two it is, for people who ask; may be NULL. */
 	_Atomic(uint8_t) *note;
 	uint8_t note_open, note_closed;

@@ -13,7 +13,7 @@
 #include "reach/way_whole.h"
 #include "usermem/usermem.h"
 
-/* Whether the system allows it is asked so often at most. */
+/* Once the system has refused it, it is asked so often at most. */
 #define WAY_PROBE_NS 100000000u
 /* What one copy stores is seen before what the next one stores. */
 #if defined(__x86_64__)
@@ -208,16 +208,20 @@ static void way_peer_note(const struct way_peer *p, bool open)
 				      memory_order_relaxed);
 }
 
+/* Threads that ask at the same time all get the answer: none goes another way because a second one
+ * was first. */
 static __attribute__((noinline, cold)) uint32_t way_kernel_probe(struct way_peer *p)
 {
-	uint64_t now = clock_ns(), last = atomic_load(&p->probed_ns);
+	uint64_t now = clock_ns(), last = atomic_load(&p->refused_ns);
 	uint32_t tid;
 
-	if ((last && now - last < WAY_PROBE_NS) ||
-	    !atomic_compare_exchange_strong(&p->probed_ns, &last, now))
+	if (last && now - last < WAY_PROBE_NS)
 		return 0;
 	tid = alive_probe(p->alive, p->pid);
-	atomic_store(&p->tid, tid);
+	if (tid)
+		atomic_store(&p->tid, tid);
+	else
+		atomic_store(&p->refused_ns, now);
 	way_peer_note(p, tid);
 	return tid;
 }
@@ -231,7 +235,7 @@ uint32_t way_kernel_tid(struct way_peer *p)
 
 void way_kernel_close(struct way_peer *p)
 {
-	atomic_store(&p->probed_ns, clock_ns());
+	atomic_store(&p->refused_ns, clock_ns());
 	atomic_store(&p->tid, 0);
 	way_peer_note(p, false);
 }
