@@ -7,7 +7,7 @@ import shutil
 import tempfile
 
 import refused
-from harness import Skip, expect
+from harness import LEAVE_LIMIT, Skip, expect, within
 
 STRANGER = 54321  # a user that has nothing
 
@@ -17,6 +17,8 @@ def environment(session, **changed):
     lines = session.tool("env").out
     pairs = re.findall(r"^export (\w+)='(.*)'$", lines, re.MULTILINE)
     expect(pairs, f"softhca env says {lines}")
+    # it has started a daemon, which would serve a program that cannot start one
+    expect(within(LEAVE_LIMIT, lambda: not session.daemons()), "the daemon of softhca env stays")
     env = {**session.env, **dict(pairs), **changed}
     return {k: v for k, v in env.items() if v is not None}
 
