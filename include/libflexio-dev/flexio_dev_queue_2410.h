@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Doorbells in the shape of generation 24.10 and later: without the thread's context and without a
+ * result.  Included by flexio_dev_queue_access.h for programs that ask for it; what the calls do stands
+ * there.
+ */
+#ifndef _FLEXIO_DEV_QUEUE_2410_H_
+#define _FLEXIO_DEV_QUEUE_2410_H_
+
+#ifndef _FLEXIO_DEV_QUEUE_ACCESS_H_
+#error "include <libflexio-dev/flexio_dev_queue_access.h>"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** flexio_dev_qp_sq_ring_db() of the calling thread. */
+static inline void __flexio_dev_qp_sq_ring_db(uint16_t pi, uint32_t qnum)
+{
+	(void)flexio_dev_qp_sq_ring_db(NULL, pi, qnum);
+}
+
+/** flexio_dev_cq_arm() of the calling thread. */
+static inline void __flexio_dev_cq_arm(uint32_t ci, uint32_t qnum)
+{
+	(void)flexio_dev_cq_arm(NULL, ci, qnum);
+}
+
+/** flexio_dev_eq_update_ci() of the calling thread. */
+static inline void __flexio_dev_eq_update_ci(uint32_t ci, uint32_t qnum)
+{
+	(void)flexio_dev_eq_update_ci(NULL, ci, qnum);
+}
+
+/** flexio_dev_zcqe_gen() - flexio_dev_msix_send() of the calling thread, by its later name. */
+static inline void flexio_dev_zcqe_gen(uint32_t cqn)
+{
+	(void)flexio_dev_msix_send(NULL, cqn);
+}
+
+/** flexio_dev_db_ctx_arm() of the calling thread. */
+static inline void __flexio_dev_db_ctx_arm(uint32_t qnum, uint32_t emu_ctx_id)
+{
+	(void)flexio_dev_db_ctx_arm(NULL, qnum, emu_ctx_id);
+}
+
+/** flexio_dev_db_ctx_force_trigger() of the calling thread. */
+static inline void __flexio_dev_db_ctx_force_trigger(uint32_t cqn, uint32_t emu_ctx_id)
+{
+	(void)flexio_dev_db_ctx_force_trigger(NULL, cqn, emu_ctx_id);
+}
+
+/** flexio_dev_cc_ring_db() of the calling thread. */
+static inline void __flexio_dev_cc_ring_db(uint16_t ccq_id, uint32_t rate, uint32_t rtt_req,
+					   flexio_dev_cc_db_next_act_t next_act)
+{
+	(void)flexio_dev_cc_ring_db(NULL, ccq_id, rate, rtt_req, next_act);
+}
+
+#define flexio_dev_qp_sq_ring_db	__flexio_dev_qp_sq_ring_db
+#define flexio_dev_cq_arm		__flexio_dev_cq_arm
+#define flexio_dev_eq_update_ci		__flexio_dev_eq_update_ci
+#define flexio_dev_msix_send		flexio_dev_zcqe_gen
+#define flexio_dev_db_ctx_arm		__flexio_dev_db_ctx_arm
+#define flexio_dev_db_ctx_force_trigger __flexio_dev_db_ctx_force_trigger
+#define flexio_dev_cc_ring_db		__flexio_dev_cc_ring_db
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What lies in the rings of the queues: completions, events and segments of work requests, as the
+ * adapter reads and writes them.
+ *
+ * Source of names and layouts: DOCA Driver APIs 2.6.0 Reference Manual, sections 3.5 to 3.18; the bits
+ * of flags and codes: infiniband/mlx5dv.h.
+ *
+ * A byte offset stands at each field.  __be16, __be32 and __be64 are big-endian.
+ */
+#ifndef _FLEXIO_DEV_QUEUE_TYPES_H_
+#define _FLEXIO_DEV_QUEUE_TYPES_H_
+
+#include <libflexio-dev/flexio_dev.h>
+
+/* Linux's own header has the same names for types of the same sizes. */
+#ifndef _LINUX_TYPES_H
+typedef uint16_t __be16;
+typedef uint32_t __be32;
+typedef uint64_t __be64;
+#endif
+
+/** Logarithm of the segments in a block of 64 bytes, the unit by which send queues count. */
+#define LOG_SQE_NUM_SEGS (2)
+
+#define __FLEXIO_DEV_LAYOUT __attribute__((__packed__, __aligned__(8)))
+
+/** A completion, 64 bytes. */
+struct flexio_dev_cqe64 {
+#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0)
+	__be32 rsvd0[5]; /* 0x00 */
+	/** Checksum field of the later generations. */
+	__be16 csum_ok;	    /* 0x14 */
+	uint8_t rsvd22[10]; /* 0x16 */
+#else
+	__be32 rsvd0[7]; /* 0x00 */
+	/** Bits 0 to 2: the checksums of layers 2, 3 and 4 are right. */
+	uint8_t csum_ok;   /* 0x1c */
+	uint8_t rsvd29[3]; /* 0x1d */
+#endif
+	/** Number of the shared receive queue, or the queue's user index; 24 bits. */
+	__be32 srqn_uidx; /* 0x20 */
+#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0)
+	/** The sender's immediate, or the key that was invalidated. */
+	__be32 immediate; /* 0x24 */
+	__be32 rsvd40;	  /* 0x28 */
+#else
+	__be32 rsvd36[2];  /* 0x24 */
+#endif
+	/** Bytes that were received or read. */
+	__be32 byte_cnt; /* 0x2c */
+	__be32 rsvd48;	 /* 0x30 */
+#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0)
+	uint8_t rsvd52; /* 0x34 */
+	/** Of an error: what went wrong in the hardware, in the vendor's and in the standard's terms. */
+	uint8_t hw_err_synd;	 /* 0x35 */
+	uint8_t vendor_err_synd; /* 0x36 */
+	uint8_t err_synd;	 /* 0x37 */
+#else
+	/** Of an error: low byte the syndrome, next byte the vendor's syndrome. */
+	__be32 err_syndrome; /* 0x34 */
+#endif
+	/** Number of the queue pair, or of the send queue; 24 bits. */
+	__be32 qpn; /* 0x38 */
+	/** Counter of the work request: of a send queue its first block; not reduced to the ring. */
+	__be16 wqe_counter; /* 0x3c */
+	uint8_t signature;  /* 0x3e */
+	/** Bits 4 to 7 opcode, 2 and 3 format, 1 solicited, 0 owner.  Written last. */
+	volatile uint8_t op_own; /* 0x3f */
+} __FLEXIO_DEV_LAYOUT;
+
+/** An event, 64 bytes. */
+struct flexio_dev_eqe {
+	uint8_t rsvd00; /* 0x00 */
+	/** 0: a completion. */
+	uint8_t type;	   /* 0x01 */
+	uint8_t rsvd02;	   /* 0x02 */
+	uint8_t sub_type;  /* 0x03 */
+	uint8_t rsvd4[28]; /* 0x04 */
+	struct {
+		__be32 rsvd00[6]; /* 0x20 */
+		/** Number of the CQ; 24 bits. */
+		__be32 cqn; /* 0x38 */
+	} event_data;
+	__be16 rsvd3c;	   /* 0x3c */
+	uint8_t signature; /* 0x3e */
+	/** Bit 0: owner. */
+	uint8_t owner; /* 0x3f */
+} __FLEXIO_DEV_LAYOUT;
+
+/** Control segment: the first of each work request. */
+struct flexio_dev_wqe_ctrl_seg {
+	/** Bits 0 to 7 opcode, 8 to 23 counter of the first block, 24 to 31 variant of the opcode. */
+	__be32 idx_opcode; /* 0x0 */
+	/** Bits 0 to 5 number of segments, 8 to 31 number of the queue. */
+	__be32 qpn_ds; /* 0x4 */
+	/** Bit 1 solicited event, 2 and 3 enum cq_ce_mode, 5 to 7 fence, 24 to 31 signature. */
+	__be32 signature_fm_ce_se; /* 0x8 */
+	/** Immediate, or the key to invalidate. */
+	__be32 general_id; /* 0xc */
+} __FLEXIO_DEV_LAYOUT;
+
+/** Ethernet segment. */
+struct flexio_dev_wqe_eth_seg {
+	__be32 rsvd0; /* 0x0 */
+	/** flexio_dev_wqe_eth_seg_cs_swp_flags_t */
+	__be16 cs_swp_flags; /* 0x4 */
+	/** Payload bytes of each packet of a large send; otherwise 0. */
+	__be16 mss;   /* 0x6 */
+	__be32 rsvd2; /* 0x8 */
+	/** Bytes of headers that lie in the work request, from inline_hdrs on. */
+	__be16 inline_hdr_bsz;	/* 0xc */
+	uint8_t inline_hdrs[2]; /* 0xe */
+} __FLEXIO_DEV_LAYOUT;
+
+/** Flags of an Ethernet segment, as numbers of the machine's byte order. */
+typedef enum {
+	/** The adapter fills in the checksum of layer 4, of layer 3. */
+	FLEXIO_ETH_SEG_L4CS = 0x8000,
+	FLEXIO_ETH_SEG_L3CS = 0x4000,
+	/** The same of an encapsulated packet. */
+	FLEXIO_ETH_SEG_L4CS_INNER = 0x2000,
+	FLEXIO_ETH_SEG_L3CS_INNER = 0x1000,
+	FLEXIO_ETH_SEG_TRAILER_ALIGN = 0x0200,
+	/** Where the program says where the headers are: 1 is UDP, or IPv6. */
+	FLEXIO_ETH_SEG_SWP_OUTER_L4_TYPE = 0x0040,
+	FLEXIO_ETH_SEG_SWP_OUTER_L3_TYPE = 0x0020,
+	FLEXIO_ETH_SEG_SWP_INNER_L4_TYPE = 0x0002,
+	FLEXIO_ETH_SEG_SWP_INNER_L3_TYPE = 0x0001,
+} flexio_dev_wqe_eth_seg_cs_swp_flags_t;
+
+/** 16 bytes of data that go on from the segment before. */
+struct flexio_dev_wqe_inline_data_seg {
+	uint8_t inline_data[16]; /* 0x0 */
+} __FLEXIO_DEV_LAYOUT;
+
+/** Remote address. */
+struct flexio_dev_wqe_rdma_seg {
+	__be64 raddr; /* 0x0 */
+	__be32 rkey;  /* 0x8 */
+	__be32 rsvd0; /* 0xc */
+} __FLEXIO_DEV_LAYOUT;
+
+/** Data in memory that is sent, or written to by a read. */
+struct flexio_dev_wqe_mem_ptr_send_data_seg {
+	__be32 byte_count; /* 0x0 */
+	__be32 lkey;	   /* 0x4 */
+	__be64 addr;	   /* 0x8 */
+} __FLEXIO_DEV_LAYOUT;
+
+/** Data in the work request: bit 31 of byte_count is set, and it may go on in further segments. */
+struct flexio_dev_wqe_inline_send_data_seg {
+	__be32 byte_count;	    /* 0x0 */
+	__be32 data_and_padding[3]; /* 0x4 */
+} __FLEXIO_DEV_LAYOUT;
+
+/** Memory to receive into: an entry of a receive queue. */
+struct flexio_dev_wqe_rcv_data_seg {
+	__be32 byte_count; /* 0x0 */
+	__be32 lkey;	   /* 0x4 */
+	__be64 addr;	   /* 0x8 */
+} __FLEXIO_DEV_LAYOUT;
+
+/** Operands of an atomic operation. */
+struct flexio_dev_wqe_atomic_seg {
+	__be64 swap_or_add_data; /* 0x0 */
+	__be64 compare_data;	 /* 0x8 */
+} __FLEXIO_DEV_LAYOUT;
+
+/** Shape of a matrix to transpose. */
+struct flexio_dev_wqe_transpose_seg {
+	uint8_t rsvd0[3]; /* 0x0 */
+	/** Bytes of an element. */
+	uint8_t element_size; /* 0x3 */
+	uint8_t rsvd1;	      /* 0x4 */
+	/** 7 bits each. */
+	uint8_t num_of_cols; /* 0x5 */
+	uint8_t rsvd2;	     /* 0x6 */
+	uint8_t num_of_rows; /* 0x7 */
+	uint8_t rsvd4[8];    /* 0x8 */
+} __FLEXIO_DEV_LAYOUT;
+
+/** First segment of an entry of a linked list of receive buffers. */
+struct flexio_dev_wqe_shared_receive_seg {
+	uint8_t rsvd0[2];      /* 0x0 */
+	__be16 next_wqe_index; /* 0x2 */
+	uint8_t signature;     /* 0x4 */
+	uint8_t rsvd1[11];     /* 0x5 */
+} __FLEXIO_DEV_LAYOUT;
+
+/** A segment of a work request in a send queue, 16 bytes. */
+union flexio_dev_sqe_seg {
+	struct flexio_dev_wqe_ctrl_seg ctrl;
+	struct flexio_dev_wqe_eth_seg eth;
+	struct flexio_dev_wqe_inline_data_seg inline_data;
+	struct flexio_dev_wqe_rdma_seg rdma;
+	struct flexio_dev_wqe_mem_ptr_send_data_seg mem_ptr_send_data;
+	struct flexio_dev_wqe_inline_send_data_seg inline_send_data;
+	struct flexio_dev_wqe_atomic_seg atomic;
+	struct flexio_dev_wqe_transpose_seg transpose;
+	struct flexio_dev_wqe_shared_receive_seg shared_receive;
+};
+
+#endif
