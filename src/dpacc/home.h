@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Where the headers and libraries of the device lie: beside the tool, wherever that was put. */
+#ifndef SOFTHCA_DPACC_HOME_H
+#define SOFTHCA_DPACC_HOME_H
+
+#include <stdbool.h>
+
+struct home {
+	char *include; /* has libflexio, libflexio-dev and libflexio-libc in it */
+	char *library; /* has checked/ and unchecked/ in it; NULL: not there */
+};
+
+/* Looks, from the directory DIR of the running executable on, at
+ *   DIR/dpacc.dirs                            a build tree: the file's lines say it
+ *   DIR/../../flexio/{include,lib}            /opt/mellanox/doca/tools/dpacc
+ *   DIR/../include, DIR/../lib/softhca/dpa    an installation
+ * Ends the program with a message if the headers are nowhere. */
+void home_find(struct home *home);
+/* The device library of that mode, or the program ends with a message. */
+char *home_library(const struct home *home, bool checked, const char *name);
+
+#endif

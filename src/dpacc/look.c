@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Device code is compiled for this machine, since it runs on it, but for programs it looks as if it were
+ * the DPA's RISC-V: they test for its macros, rely on char without a sign, and include nothing of the
+ * host.  Its arithmetic, atomics and floating point are this machine's. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "dpacc/look.h"
+#include "dpacc/report.h"
+
+/* Ordered as programs compare them. */
+static const struct {
+	const char *cpu, *name;
+} targets[] = {
+	{"nv-dpa-cx7", "__NV_DPA_CX7"},
+	{"nv-dpa-bf3", "__NV_DPA_BF3"},
+	{"nv-dpa-cx8", "__NV_DPA_CX8"},
+	{"nv-dpa-cx9", "__NV_DPA_CX9"},
+};
+
+static const char *const host_macros[] = {
+	"__x86_64__",
+	"__x86_64",
+	"__amd64__",
+	"__amd64",
+	"__k8",
+	"__k8__",
+	"__code_model_small__",
+	"__MMX__",
+	"__SSE__",
+	"__SSE2__",
+	"__SSE_MATH__",
+	"__SSE2_MATH__",
+	"__FXSR__",
+	"__SEG_FS",
+	"__SEG_GS",
+	"__seg_fs",
+	"__seg_gs",
+	"__aarch64__",
+	"__ARM_64BIT_STATE",
+	"__ARM_NEON",
+	"__ARM_ARCH",
+	"__linux__",
+	"__linux",
+	"linux",
+	"__gnu_linux__",
+	"__unix__",
+	"__unix",
+	"unix",
+};
+
+static const char *const device_macros[] = {
+	"__DPA__=1",
+	"__riscv=1",
+	"__riscv_xlen=64",
+	"__riscv_flen=0",
+	"__riscv_atomic=1",
+	"__riscv_mul=1",
+	"__riscv_div=1",
+	"__riscv_muldiv=1",
+	"__riscv_float_abi_soft=1",
+	"__riscv_cmodel_medany=1",
+	"__riscv_compressed=1",
+};
+
+/* Options of the real compiler that say how RISC-V code is made, and those that are dpacc's business. */
+static const char *const dropped[] = {
+	"-mno-relax",	 "-mrelax",  "-mstrict-align", "-nostdlib", "-nostdinc", "-nodefaultlibs",
+	"-nostartfiles", "-static",  "-static-pie",    "-shared",   "-pie",	 "-no-pie",
+	"-fno-pie",	 "-fno-PIE", "-fno-pic",       "-fno-PIC",  "-c",	 "-s",
+	"-flto",	 "-fno-lto",
+};
+static const char *const dropped_starts[] = {
+	"-mabi=",    "-mcmodel=", "-march=", "-mcpu=", "-mtune=", "-flto=",
+	"-fuse-ld=", "--target=", "-l",	     "-L",     "-Wl,",	  "-fsanitize=",
+};
+
+const char *look_target(const char *cpus)
+{
+	size_t length = strcspn(cpus, ", ");
+
+	for (size_t i = 0; i < array_size(targets); i++)
+		if (strlen(targets[i].cpu) == length && !strncmp(targets[i].cpu, cpus, length))
+			return targets[i].name;
+	return NULL;
+}
+
+static const char *look_compiler(void)
+{
+	const char *named = getenv("DPACC_CLANG");
+
+	return named && *named ? named : "clang";
+}
+
+/* The loader finds these functions by name, whatever -fvisibility says. */
+static void look_annotation(struct words *command, const char *name, const char *section)
+{
+	words_addf(command, "-D%s=__attribute__((section(\"%s\"),visibility(\"default\")))", name,
+		   section);
+}
+
+static void look_macros(struct words *command, const struct look *look)
+{
+	for (size_t i = 0; i < array_size(host_macros); i++)
+		words_addf(command, "-U%s", host_macros[i]);
+	for (size_t i = 0; i < array_size(device_macros); i++)
+		words_addf(command, "-D%s", device_macros[i]);
+	for (size_t i = 0; i < array_size(targets); i++)
+		words_addf(command, "-D%s=%zu", targets[i].name, i + 1);
+	words_addf(command, "-D__NV_DPA=%s", look->target);
+	look_annotation(command, "__dpa_rpc__", SECTION_RPC);
+	look_annotation(command, "__dpa_global__", SECTION_GLOBAL);
+}
+
+void look_begin(struct words *command, const struct look *look, const struct home *home)
+{
+	words_add(command, look_compiler());
+	words_add(command, "-Qunused-arguments");
+	words_add(command, "-nostdlibinc");
+	words_add(command, "-ffreestanding");
+	words_add(command, "-funsigned-char");
+	look_macros(command, look);
+	/* Behind the user's directories and before the compiler's own. */
+	words_addf(command, "-isystem%s/libflexio-libc", home->include);
+	words_addf(command, "-isystem%s", home->include);
+}
+
+static bool look_drops(const char *option)
+{
+	for (size_t i = 0; i < array_size(dropped); i++)
+		if (!strcmp(option, dropped[i]))
+			return true;
+	for (size_t i = 0; i < array_size(dropped_starts); i++)
+		if (text_begins(option, dropped_starts[i]))
+			return true;
+	return false;
+}
+
+void look_user(struct words *command, const struct words *options)
+{
+	for (size_t i = 0; i < options->count; i++)
+		if (!look_drops(options->words[i]))
+			words_add(command, options->words[i]);
+}
+
+void look_end(struct words *command, const struct look *look)
+{
+	/* The interface of the functions is read from the debug information, and so is the line that a
+	 * report of a crash names. */
+	words_split(command, "-g -fPIE -fno-lto -fno-stack-protector -fno-omit-frame-pointer"
+			     " -fno-exceptions -fno-common");
+#ifdef __x86_64__
+	words_split(command, "-fcf-protection=none -mno-red-zone");
+#elif defined(__aarch64__)
+	words_split(command, "-mno-outline-atomics");
+#endif
+	if (!look->checked)
+		return;
+	words_add(command, "-fsanitize=kernel-address");
+	words_split(command, "-mllvm -asan-instrumentation-with-call-threshold=0");
+	words_split(command, "-mllvm -asan-stack=0 -mllvm -asan-globals=0");
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The command line of dpacc. */
+#ifndef SOFTHCA_DPACC_OPTIONS_H
+#define SOFTHCA_DPACC_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "dpacc/look.h"
+#include "dpacc/words.h"
+
+struct options {
+	struct words sources; /* C files */
+	struct words inputs;  /* what else was named: objects and archives for the device linker */
+	struct words device;  /* options of the device compiler */
+	struct words device_link; /* options of the device linker: -l, -L and others */
+	struct words host;	  /* options of the host compiler */
+	const char *host_compiler;
+	const char *output;
+	const char *app;
+	const char *keep; /* where intermediate files stay, or NULL: they do not */
+	struct look look;
+	bool libraries; /* --gen-libs: a device library and its host part, no program */
+	bool verbose;	/* commands are printed */
+	bool dry;	/* and not executed */
+	bool strip;	/* -g0: no debug information in the image */
+};
+
+/* Reads the command line.  Prints and ends the program for --help, --version and mistakes. */
+void options_read(struct options *options, int argc, char **argv);
+
+#endif

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* For each source: device object, interface, device stubs, host stubs.  Then the image is linked and put into
+ * the host's part.  Names of intermediate files are those of NVIDIA's dpacc: a build script compiles some of
+ * them again by itself. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dpacc/embed.h"
+#include "dpacc/interface.h"
+#include "dpacc/report.h"
+#include "dpacc/stages.h"
+#include "dpacc/steps.h"
+#include "dpacc/stubs.h"
+
+struct stages {
+	const struct options *options;
+	struct steps steps;
+	struct home home;
+	struct words stems;	     /* of the sources' names, no two alike */
+	struct words device_objects; /* and stubs */
+	struct words host_objects;
+	struct words own; /* annotated functions of the sources */
+};
+
+/* The source's name without directory and ending, numbered if another source has it too. */
+static char *stage_stem(struct stages *stages, const char *source)
+{
+	const char *slash = strrchr(source, '/');
+	char *name = text_of("%s", slash ? slash + 1 : source), *stem;
+
+	*strrchr(name, '.') = 0;
+	stem = name;
+	for (int i = 1; words_have(&stages->stems, stem); i++)
+		stem = text_of("%s.%d", name, i);
+	words_add(&stages->stems, stem);
+	return stem;
+}
+
+static bool option_with(const struct words *options, const char *start)
+{
+	for (size_t i = 0; i < options->count; i++)
+		if (text_begins(options->words[i], start))
+			return true;
+	return false;
+}
+
+/* A file of dependencies that is asked for without a name lies beside the archive. */
+static void stage_dependencies(const struct options *options, struct words *command,
+			       const char *stem)
+{
+	const char *slash = strrchr(options->output, '/');
+	int length = slash ? (int)(slash + 1 - options->output) : 0;
+
+	if (!option_with(&options->device, "-MD") && !option_with(&options->device, "-MMD"))
+		return;
+	if (!option_with(&options->device, "-MF"))
+		words_addf(command, "-MF%.*s%s.d", length, options->output, stem);
+	if (!option_with(&options->device, "-MT") && !option_with(&options->device, "-MQ"))
+		words_addf(command, "-MT%s", options->output);
+}
+
+static void stage_compile(struct stages *stages, const char *source, const char *stem,
+			  const char *object)
+{
+	const struct options *options = stages->options;
+	struct words command = {0};
+
+	look_begin(&command, &options->look, &stages->home);
+	look_user(&command, &options->device);
+	stage_dependencies(options, &command, stem);
+	look_end(&command, &options->look);
+	words_split(&command, "-x c -c");
+	words_add(&command, source);
+	words_add(&command, "-o");
+	words_add(&command, object);
+	steps_run(&stages->steps, &command);
+}
+
+/* Stubs touch the buffer of arguments alone, which is the runtime's. */
+static void stage_device_stubs(struct stages *stages, const struct interface *interface,
+			       const char *stem, const char *object)
+{
+	const struct look look = {.target = stages->options->look.target};
+	char *source = steps_path(&stages->steps, "%s.dpa.device.c", stem);
+	FILE *file = steps_open(&stages->steps, source);
+	struct words command = {0};
+
+	if (file) {
+		stubs_device(file, interface);
+		steps_close(file, source);
+	}
+	look_begin(&command, &look, &stages->home);
+	words_add(&command, "-O2");
+	look_end(&command, &look);
+	words_split(&command, "-x c -c");
+	words_add(&command, source);
+	words_add(&command, "-o");
+	words_add(&command, object);
+	steps_run(&stages->steps, &command);
+}
+
+/* What is generated is to be put into any program, also a shared object. */
+static void stage_host_compile(struct stages *stages, const char *source, const char *define,
+			       const char *object)
+{
+	const struct options *options = stages->options;
+	struct words command = {0};
+
+	words_add(&command, options->host_compiler);
+	words_add_all(&command, &options->host);
+	words_add(&command, "-fPIC");
+	words_add(&command, "-fno-lto");
+	if (define) {
+		words_add(&command, define);
+		words_addf(&command, "-I%s", stages->steps.directory);
+		words_addf(&command, "-isystem%s", stages->home.include);
+	}
+	words_split(&command, "-x c -c");
+	words_add(&command, source);
+	words_add(&command, "-o");
+	words_add(&command, object);
+	steps_run(&stages->steps, &command);
+}
+
+static void stage_host_stubs(struct stages *stages, const struct interface *interface,
+			     const char *stem)
+{
+	char *source = steps_path(&stages->steps, "%s.dpa.host.c", stem);
+	char *object = steps_path(&stages->steps, "%s.dpa.o", stem);
+	FILE *file = steps_open(&stages->steps, source);
+
+	if (file) {
+		stubs_host(file, interface);
+		steps_close(file, source);
+	}
+	stage_host_compile(stages, source, NULL, object);
+	words_add(&stages->host_objects, object);
+}
+
+static void stage_include(struct stages *stages, const char *from, const char *to)
+{
+	FILE *file = steps_open(&stages->steps, to);
+
+	if (!file)
+		return;
+	embed_write(file, from);
+	steps_close(file, to);
+}
+
+/* ld -r */
+static void stage_join(struct stages *stages, const struct words *objects, const char *joined)
+{
+	struct words command = {0};
+
+	words_split(&command, "ld -r -o");
+	words_add(&command, joined);
+	words_add_all(&command, objects);
+	steps_run(&stages->steps, &command);
+}
+
+static void stage_source(struct stages *stages, const char *source)
+{
+	const char *stem = stage_stem(stages, source);
+	char *compiled = steps_path(&stages->steps, "%s.device.o", stem);
+	char *stubs = steps_path(&stages->steps, "%s.device.stub.o", stem);
+	char *joined = steps_path(&stages->steps, "%s.dpa.obj", stem);
+	struct words both = {0};
+	struct interface interface = {0};
+
+	stage_compile(stages, source, stem, compiled);
+	steps_say(&stages->steps, "reads the interface of %s", compiled);
+	if (!stages->steps.dry)
+		interface_read(&interface, compiled);
+	for (size_t i = 0; i < interface.count; i++)
+		words_add(&stages->own, interface.functions[i].name);
+	report_check();
+	stage_device_stubs(stages, &interface, stem, stubs);
+	words_add(&both, compiled);
+	words_add(&both, stubs);
+	stage_join(stages, &both, joined);
+	words_add(&stages->device_objects, joined);
+	if (stages->options->keep)
+		stage_include(stages, joined, steps_path(&stages->steps, "%s.stub.inc", stem));
+	stage_host_stubs(stages, &interface, stem);
+}
+
+/* The file that -lNAME means, or NULL. */
+static char *library_path(const struct words *options, const char *name)
+{
+	for (size_t i = 0; i < options->count; i++) {
+		const char *word = options->words[i], *directory = word + 2;
+		char *path;
+
+		if (!text_begins(word, "-L"))
+			continue;
+		if (!*directory && i + 1 < options->count)
+			directory = options->words[i + 1];
+		path = text_of("%s/lib%s.a", directory, name);
+		if (!access(path, R_OK))
+			return path;
+	}
+	return NULL;
+}
+
+/* Functions of device libraries that only the host names are no reason for a linker to take them. */
+static void stage_library_functions(const struct words *options, struct words *names)
+{
+	for (size_t i = 0; i < options->count; i++) {
+		const char *word = options->words[i];
+		char *path = NULL;
+
+		if (!strcmp(word, "-l") && i + 1 < options->count)
+			path = library_path(options, options->words[i + 1]);
+		else if (text_begins(word, "-l"))
+			path = library_path(options, word + 2);
+		else if (text_ends(word, ".a") && !access(word, R_OK))
+			path = text_of("%s", word);
+		if (path)
+			interface_names(names, path);
+	}
+}
+
+/* Options of a compiler that leads its linker mean nothing to the linker itself. */
+static void stage_link_options(struct words *command, const struct words *options)
+{
+	for (size_t i = 0; i < options->count; i++)
+		if (strcmp(options->words[i], "-Wl") && !text_begins(options->words[i], "-f") &&
+		    strcmp(options->words[i], "-nostdlib"))
+			words_add(command, options->words[i]);
+}
+
+static void stage_link(struct stages *stages, const char *image)
+{
+	const struct options *options = stages->options;
+	struct words command = {0}, wanted = {0};
+
+	words_split(&command, "ld -static -pie --no-dynamic-linker -z noexecstack -z separate-code"
+			      " -z norelro -z text --build-id -Bsymbolic --export-dynamic"
+			      " --gc-keep-exported --no-undefined -e 0");
+	if (options->strip)
+		words_add(&command, "-S");
+	stage_library_functions(&options->device_link, &wanted);
+	stage_library_functions(&options->inputs, &wanted);
+	for (size_t i = 0; i < wanted.count; i++) {
+		words_addf(&command, "-u%s", wanted.words[i]);
+		words_addf(&command, "-u%s", interface_unpack(wanted.words[i]));
+	}
+	words_split(&command, "-u__dpa_image_info -u__dpa_door");
+	words_add_all(&command, &stages->device_objects);
+	words_add_all(&command, &options->inputs);
+	words_add(&command, "--start-group");
+	stage_link_options(&command, &options->device_link);
+	words_add(&command, home_library(&stages->home, options->look.checked, "libflexio_dev.a"));
+	words_add(&command, home_library(&stages->home, options->look.checked, "libflexio-libc.a"));
+	words_add(&command, "--end-group");
+	words_add(&command, "-o");
+	words_add(&command, image);
+	steps_run(&stages->steps, &command);
+	if (!stages->steps.dry)
+		embed_check(image);
+}
+
+static void stage_app(struct stages *stages, const char *image)
+{
+	const char *app = stages->options->app;
+	char *source = steps_path(&stages->steps, "%s.meta.c", app);
+	char *object = steps_path(&stages->steps, "%s.meta.o", app);
+	FILE *file = steps_open(&stages->steps, source);
+	struct words functions = {0};
+
+	if (file) {
+		interface_names(&functions, image);
+		stubs_app(file, app, &functions, &stages->own);
+		steps_close(file, source);
+	}
+	stage_host_compile(stages, source, "-D__DPA_EXEC_STUB_FILE__=\"device_exec.stub.inc\"",
+			   object);
+	words_add(&stages->host_objects, object);
+}
+
+static void stages_program(struct stages *stages)
+{
+	char *image = steps_path(&stages->steps, "device_exec");
+	char *joined = steps_path(&stages->steps, "%s.host_stubs.o", stages->options->app);
+	struct words member = {0};
+
+	stage_link(stages, image);
+	stage_include(stages, image, steps_path(&stages->steps, "device_exec.stub.inc"));
+	stage_app(stages, image);
+	/* One member: whatever of it a program names, it gets all. */
+	stage_join(stages, &stages->host_objects, joined);
+	words_add(&member, joined);
+	steps_archive(&stages->steps, stages->options->output, &member);
+}
+
+static void stages_libraries(struct stages *stages)
+{
+	const char *stem = stages->options->output;
+
+	words_add_all(&stages->device_objects, &stages->options->inputs);
+	steps_archive(&stages->steps, text_of("%s_device.a", stem), &stages->device_objects);
+	steps_archive(&stages->steps, text_of("%s_host.a", stem), &stages->host_objects);
+}
+
+void stages_run(const struct options *options)
+{
+	struct stages stages = {.options = options};
+
+	home_find(&stages.home);
+	steps_begin(&stages.steps, options->keep, options->verbose, options->dry);
+	for (size_t i = 0; i < options->sources.count; i++)
+		stage_source(&stages, options->sources.words[i]);
+	if (options->libraries)
+		stages_libraries(&stages);
+	else
+		stages_program(&stages);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Lists of words: arguments of commands that are put together. */
+#ifndef SOFTHCA_DPACC_WORDS_H
+#define SOFTHCA_DPACC_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A list that grows.  words[count] is NULL, so that a list is an argument vector.  The words live as
+ * long as the program: dpacc is one short run and frees none. */
+struct words {
+	char **words;
+	size_t count;
+};
+
+/* Appends a copy of the word. */
+void words_add(struct words *list, const char *word);
+/* Appends what printf would print. */
+void words_addf(struct words *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Appends all words of another list. */
+void words_add_all(struct words *list, const struct words *more);
+/* Appends the pieces of a text between commas and white space; empty pieces are none. */
+void words_split(struct words *list, const char *text);
+/* Appends the pieces of a text as a shell would read them: white space, quotes, backslash. */
+void words_parse(struct words *list, const char *text);
+bool words_have(const struct words *list, const char *word);
+
+/* What printf would print, as a string of its own. */
+char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
+bool text_begins(const char *text, const char *start);
+bool text_ends(const char *text, const char *end);
+
+#endif
