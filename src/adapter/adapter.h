@@ -215,6 +215,13 @@ void window_destroy(struct adapter *a, struct window *w);
 
 /* ---- completion queues ---- */
 
+/* How a program asks for an event. */
+enum cq_arming {
+	CQ_ARM_RECORD, /* by the arm word of the doorbell record, and a bell */
+	CQ_ARM_VALUE,  /* by a bell that says the consumer index: cq_bell_arm */
+	CQ_ARM_ALWAYS, /* it need not ask: each completion is an event */
+};
+
 struct cq_attr {
 	void *buf;	     /* ring; entries initialised to CQE_OP_INVALID by its owner */
 	uint32_t entries;    /* power of two */
@@ -223,6 +230,10 @@ struct cq_attr {
 	bool timestamps;     /* CQEs say when (clock_ns) */
 	bool overrun_ignore; /* what was not consumed is overwritten */
 	bool padded;	     /* of 128 bytes: all are written, not only the half with the CQE */
+	bool collapsed;	     /* each CQE is written to the first entry; owner bits as without */
+	uint8_t arming;	     /* enum cq_arming */
+	bool armed;	     /* from the beginning, of CQ_ARM_VALUE */
+	uint32_t region;     /* where bells by value come from; 0: it hears none */
 	/* An armed CQ got a completion.  Upcall; NULL: nobody wants to know. */
 	void (*event)(void *user);
 	/* IB_EVENT_CQ_ERR on overrun.  Upcall. */
@@ -237,6 +248,16 @@ uint32_t cq_number(const struct cq *cq);
 /* The arm doorbell was (or may have been) rung: look at the arm record. */
 void cq_doorbell(struct cq *cq);
 /*
+ * Bells by value, which a DPA rings: they name the queue by its number, as a program does, and the
+ * region that they come from.  False: no queue has that number and that region, and nothing
+ * happens.  From any thread.
+ *   arm    the program has consumed all before index ci, of 24 bits, and wants an event for the
+ *	    completion of that index or a later one; at once, if it is there
+ *   empty  an empty completion comes, by the way of all others
+ */
+bool cq_bell_arm(struct adapter *a, uint32_t region, uint32_t cqn, uint32_t ci);
+bool cq_bell_empty(struct adapter *a, uint32_t region, uint32_t cqn);
+/*
  * From now on an event waits until there are count unreported completions, or the first of them is
  * period_us old; 0 switches that condition off, 0 and 0 moderation as a whole.
  */
@@ -247,6 +268,7 @@ struct cq_counters {
 	uint32_t producer; /* 24 bits, as the program counts */
 	uint32_t consumer;
 	bool armed;
+	bool overrun;
 };
 
 void cq_query(struct cq *cq, struct cq_counters *out);

@@ -27,6 +27,7 @@
 #include "prm/cqe.h"
 #include "wire/wire.h"
 
+struct cq_bell;
 struct multicast;
 struct null_mkey;
 struct steering;
@@ -36,6 +37,14 @@ struct gone_key {
 	uint32_t key;
 	uint64_t iova;
 	uint64_t length;
+};
+
+/* Completion queues that hear bells by value, by their numbers (queue/cq_bell.h). */
+#define CQ_BELL_ROWS 256u
+
+struct cq_bells {
+	struct spin lock; /* of those who change it; readers are under RCU */
+	_Atomic(struct cq_bell *) row[CQ_BELL_ROWS];
 };
 
 struct gone_keys {
@@ -56,6 +65,7 @@ struct adapter {
 	struct pd_space pds;
 	struct pd_space xrcds;
 	_Atomic(uint32_t) next_cqn;
+	struct cq_bells cq_bells;
 	_Atomic(uint8_t) key_variant;
 	_Atomic(uint32_t) lists_made;
 

@@ -7,8 +7,11 @@
  * The request stands while its sn equals the number of events delivered (mod 4), so one event makes
  * it stale.  The device looks at the record when the bell rings and after each CQE.  So an unheard
  * bell loses nothing, because the program polls once more after arming, as the API demands.
+ * A DPA arms by value instead: the bell says the consumer index, and the request stands until the
+ * next event (cq_bell.h).
  */
 #include "adapter/queue/cq.h"
+#include "adapter/queue/cq_bell.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +39,10 @@ struct cq {
 	uint32_t solicited_pi; /* pi just after the last solicited CQE */
 	uint32_t event_sn;
 	uint32_t event_pi; /* pi at the last event, which reported all before it */
+	uint32_t mask;	   /* index -> entry */
 	bool overrun;
+	bool armed;	  /* by value */
+	uint32_t bell_ci; /* of the last bell by value; counts as pi does */
 	/*
 	 * Resize markers that the program has taken since it wrote resize_ci into its record, the
 	 * last of them when the producer index was resize_pi.  See cq_outstanding.
@@ -51,6 +57,7 @@ struct cq {
 	bool timer_used;
 	uint32_t named[USERS_NAMED]; /* numbers of queue pairs that complete here; 0: none */
 	struct object_row *row;	     /* for people; may be NULL */
+	struct cq_bell bell;	     /* in the table if there is a region */
 };
 
 static const struct object_form cq_form = {{
@@ -101,8 +108,16 @@ int cq_create(struct adapter *a, const struct cq_attr *attr, struct cq **out)
 	if (!cq)
 		return -ENOMEM;
 	*cq = (struct cq){.adapter = a, .attr = *attr, .timer.fire = cq_event_due};
+	cq->mask = attr->collapsed ? 0 : attr->entries - 1;
+	cq->armed = attr->armed;
 	cq->cqn = atomic_fetch_add(&a->next_cqn, 1);
 	cq->row = cq_list(cq);
+	if (attr->region) {
+		cq->bell.cq = cq;
+		cq->bell.cqn = cq->cqn;
+		cq->bell.region = attr->region;
+		cq_bell_publish(a, &cq->bell);
+	}
 	*out = cq;
 	return 0;
 }
@@ -153,11 +168,24 @@ void cq_release(struct cq *cq, uint32_t qpn)
 	atomic_fetch_sub(&cq->users, 1);
 }
 
+/* The same where no record says it. */
+static uint32_t cq_unreported_by_value(const struct cq *cq)
+{
+	if (cq->attr.arming == CQ_ARM_ALWAYS)
+		return cq->pi - cq->event_pi;
+	/* An index ahead of what is there waits for it. */
+	if (!cq->armed || (int32_t)(cq->pi - cq->bell_ci) <= 0)
+		return 0;
+	return cq->pi - cq->bell_ci;
+}
+
 /* How many completions the arm record wants reported; 0: none.  Lock held. */
 static uint32_t cq_unreported(struct cq *cq)
 {
 	uint32_t arm, newest, ci;
 
+	if (unlikely(cq->attr.arming != CQ_ARM_RECORD))
+		return cq_unreported_by_value(cq);
 	if (!usermem_load_be32(dbrec_of(cq, DBREC_CQ_ARM), &arm))
 		return 0;
 	if (arm == DBREC_CQ_ARM_NEVER || DBREC_CQ_ARM_SN(arm) != (cq->event_sn & 3))
@@ -178,6 +206,7 @@ static void cq_report(struct cq *cq)
 {
 	cq->event_sn++;
 	cq->event_pi = cq->pi;
+	cq->armed = false;
 	cq->attr.event(cq->attr.user);
 }
 
@@ -201,10 +230,11 @@ static bool cq_postpone(struct cq *cq, uint32_t n)
 	return true;
 }
 
-/* Reports if the arm record asks for what the queue now holds.  Lock held. */
+/* Reports if the program has asked for what the queue now holds.  Somebody wants to know.  Lock
+ * held. */
 static void cq_notify(struct cq *cq)
 {
-	uint32_t n = cq->attr.event ? cq_unreported(cq) : 0;
+	uint32_t n = cq_unreported(cq);
 
 	if (n && (likely(!is_moderated(cq)) || !cq_postpone(cq, n)))
 		cq_report(cq);
@@ -229,7 +259,8 @@ void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us)
 	cq->event_period_ns = period_us * 1000ull;
 	/* The new rule decides about completions that wait by the old one. */
 	timer_cancel(&cq->adapter->timers, &cq->timer);
-	cq_notify(cq);
+	if (cq->attr.event)
+		cq_notify(cq);
 	spin_unlock(&cq->lock);
 }
 
@@ -278,8 +309,7 @@ static void cq_overrun(struct cq *cq)
 
 static uint8_t *cq_entry(const struct cq *cq, uint32_t index)
 {
-	uint8_t *at = (uint8_t *)cq->attr.buf +
-		      (size_t)(index & (cq->attr.entries - 1)) * cq->attr.cqe_bytes;
+	uint8_t *at = (uint8_t *)cq->attr.buf + (size_t)(index & cq->mask) * cq->attr.cqe_bytes;
 
 	return at + (cq->attr.cqe_bytes - CQE_BYTES);
 }
@@ -321,6 +351,10 @@ void cq_fetch_ahead(const struct cq *cq)
 static uint32_t cq_outstanding(const struct cq *cq, uint32_t ci)
 {
 	uint32_t pi = cq->pi;
+
+	/* A bell says what is consumed as well as the record does. */
+	if (cq->attr.arming != CQ_ARM_RECORD)
+		return min_u32((pi - ci) & 0xffffff, pi - cq->bell_ci);
 
 	/* after half a turn of the 24 bits it is another ci of the same value */
 	if (cq->resizes && ci == cq->resize_ci && pi - cq->resize_pi < 0x800000)
@@ -379,23 +413,60 @@ unlock:
 	spin_unlock(&cq->lock);
 }
 
+void cq_push_empty(struct cq *cq)
+{
+	struct cqe64 cqe = {0};
+
+	cq_push(cq, &cqe, false);
+}
+
 void cq_doorbell(struct cq *cq)
 {
 	spin_lock(&cq->lock);
-	cq_notify(cq);
+	if (cq->attr.event)
+		cq_notify(cq);
 	spin_unlock(&cq->lock);
+}
+
+/* The index that a bell gives, 24 bits of it, as the producer index counts: near that one. */
+static uint32_t cq_whole_index(const struct cq *cq, uint32_t ci)
+{
+	uint32_t behind = (cq->pi - ci) & 0xffffff;
+
+	return behind < 0x800000 ? cq->pi - behind : cq->pi + (0x1000000 - behind);
+}
+
+void cq_arm_by_value(struct cq *cq, uint32_t ci)
+{
+	spin_lock(&cq->lock);
+	cq->bell_ci = cq_whole_index(cq, ci);
+	cq->armed = true;
+	if (cq->attr.event)
+		cq_notify(cq);
+	spin_unlock(&cq->lock);
+}
+
+/* Has the program asked for an event?  Lock held. */
+static bool cq_is_armed(const struct cq *cq)
+{
+	uint32_t arm;
+
+	if (cq->attr.arming != CQ_ARM_RECORD)
+		return cq->armed || cq->attr.arming == CQ_ARM_ALWAYS;
+	return usermem_load_be32(dbrec_of(cq, DBREC_CQ_ARM), &arm) && arm != DBREC_CQ_ARM_NEVER &&
+	       DBREC_CQ_ARM_SN(arm) == (cq->event_sn & 3);
 }
 
 void cq_query(struct cq *cq, struct cq_counters *out)
 {
-	uint32_t ci = 0, arm;
+	uint32_t ci = 0;
 
 	spin_lock(&cq->lock);
-	out->armed = usermem_load_be32(dbrec_of(cq, DBREC_CQ_ARM), &arm) &&
-		     arm != DBREC_CQ_ARM_NEVER && DBREC_CQ_ARM_SN(arm) == (cq->event_sn & 3);
+	out->armed = cq_is_armed(cq);
 	if (!usermem_load_be32(dbrec_of(cq, DBREC_CQ_CI), &ci))
 		ci = cq->pi;
 	out->producer = cq->pi & 0xffffff;
+	out->overrun = cq->overrun;
 	out->consumer = ci & 0xffffff;
 	spin_unlock(&cq->lock);
 }
@@ -426,6 +497,7 @@ int cq_resize(struct cq *cq, void *buf, uint32_t entries, uint32_t cqe_bytes)
 	cq->attr.buf = buf;
 	cq->attr.entries = entries;
 	cq->attr.cqe_bytes = cqe_bytes;
+	cq->mask = entries - 1;
 	ret = 0;
 unlock:
 	spin_unlock(&cq->lock);
@@ -436,11 +508,13 @@ int cq_destroy(struct cq *cq)
 {
 	if (atomic_load(&cq->users))
 		return -EBUSY;
-	if (cq->timer_used) {
-		/* The timer may be about to fire on another thread. */
+	if (cq->timer_used)
 		timer_cancel(&cq->adapter->timers, &cq->timer);
+	if (cq->bell.cq)
+		cq_bell_withdraw(cq->adapter, &cq->bell);
+	/* The timer may be about to fire on another thread, or a bell be heard there. */
+	if (cq->timer_used || cq->bell.cq)
 		rcu_wait();
-	}
 	/* A late cq_doorbell of another thread is the program's error, but must not lock freed
 	 * memory. */
 	spin_lock(&cq->lock);
