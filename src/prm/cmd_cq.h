@@ -26,23 +26,33 @@ enum modify_cq_select {
 enum modify_cq_op_mod { MODIFY_CQ_MODERATE, MODIFY_CQ_RESIZE };
 
 #define CQC_BYTES	   0x40u
-#define CQC_STATUS	   PRM_FIELD(0x000, 4)
+#define CQC_STATUS	   PRM_FIELD(0x000, 4) /* enum cqc_status */
+#define CQC_APU		   PRM_FIELD(0x007, 1) /* completions go to an element of the DPA */
 #define CQC_CQE_SIZE	   PRM_FIELD(0x008, 3) /* enum cqc_cqe_size */
 #define CQC_COLLAPSED	   PRM_FIELD(0x00b, 1)
 #define CQC_OVERRUN_IGNORE PRM_FIELD(0x00e, 1)
+#define CQC_PERIOD_MODE	   PRM_FIELD(0x00f, 2)
 #define CQC_COMPRESSION	   PRM_FIELD(0x011, 1)
 #define CQC_STATE	   PRM_FIELD(0x014, 4) /* enum cqc_state */
+#define CQC_ELEMENT	   PRM_FIELD(0x019, 3) /* enum cqc_element */
 #define CQC_DBR_UMEM	   PRM_FIELD(0x020, 32)
 #define CQC_PAGE_OFFSET	   PRM_FIELD(0x054, 6)
 #define CQC_LOG_SIZE	   PRM_FIELD(0x063, 5)
 #define CQC_UAR_PAGE	   PRM_FIELD(0x068, 24)
 #define CQC_PERIOD	   PRM_FIELD(0x084, 12) /* us */
 #define CQC_MAX_COUNT	   PRM_FIELD(0x090, 16)
-#define CQC_EQN		   PRM_FIELD(0x0a0, 32)
+#define CQC_EQN		   PRM_FIELD(0x0a0, 32) /* or the number of the element */
 #define CQC_LOG_PAGE_SIZE  PRM_FIELD(0x0c3, 5)
 #define CQC_CONSUMER	   PRM_FIELD(0x148, 24)
 #define CQC_PRODUCER	   PRM_FIELD(0x168, 24)
 #define CQC_DBR_ADDR	   PRM_FIELD(0x1c0, 64)
 
 enum cqc_cqe_size { CQC_CQE_64, CQC_CQE_128, CQC_CQE_128_PADDED };
-enum cqc_state { CQC_STATE_ARMED_SOLICITED = 0x6, CQC_STATE_ARMED = 0x9, CQC_STATE_FIRED = 0xa };
+enum cqc_status { CQC_STATUS_OK = 0x0, CQC_STATUS_OVERFLOW = 0x9 };
+enum cqc_state {
+	CQC_STATE_ARMED_SOLICITED = 0x6,
+	CQC_STATE_ARMED = 0x9,
+	CQC_STATE_FIRED = 0xa,
+	CQC_STATE_ALWAYS = 0xb, /* each completion is an event */
+};
+enum cqc_element { CQC_ELEMENT_THREAD, CQC_ELEMENT_EQ, CQC_ELEMENT_EMULATED_EQ };

@@ -3,6 +3,9 @@
  * Completion queues made by DEVX.  The program owns everything but the producer index: it maps the
  * register page itself, so the page is watched from the beginning, and it hears of completions by
  * the event of the event queue that it subscribes to.
+ *
+ * Queues of a DPA tell a thread of it, or an event queue that is named in the same way; they are
+ * armed by value.  So are queues with a region that has no page (devx_uar).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,9 +24,13 @@ struct devx_cq {
 	struct cq *cq;
 	struct doorbell_user bell;
 	struct cq_attr attr;
+	struct devx_obj *thread; /* of a DPA, or NULL */
+	bool apu;
+	uint32_t element; /* enum cqc_element */
 	uint32_t uar_page;
-	uint32_t eqn;
+	uint32_t eqn; /* or the thread's number */
 	uint32_t period;
+	uint32_t period_mode;
 	uint32_t max_count;
 };
 
@@ -42,6 +49,13 @@ static void devx_cq_on_event(void *user)
 	prm_set(eqe, EQE_TYPE, EQE_COMP);
 	prm_set(eqe, EQE_COMP_CQN, cq_number(cq->cq));
 	devx_event(&cq->obj, EQE_COMP, eqe);
+}
+
+static void devx_cq_on_activation(void *user)
+{
+	const struct devx_cq *cq = user;
+
+	cq->thread->class->activate(cq->thread);
 }
 
 static void devx_cq_on_async(void *user, enum ib_event event)
@@ -64,10 +78,9 @@ static void devx_cq_rung(struct doorbell_user *u)
 /* What this device has not got. */
 static int devx_cq_check_features(const uint8_t *cqc)
 {
-	if (prm_get(cqc, CQC_COLLAPSED) || prm_get(cqc, CQC_COMPRESSION) ||
-	    prm_get(cqc, CQC_PAGE_OFFSET) || prm_get(cqc, CQC_CQE_SIZE) > CQC_CQE_128) {
-		log_info("devx: collapsed, compressed and padded CQs and page offsets are not "
-			 "supported");
+	if (prm_get(cqc, CQC_COMPRESSION) || prm_get(cqc, CQC_PAGE_OFFSET) ||
+	    prm_get(cqc, CQC_CQE_SIZE) > CQC_CQE_128) {
+		log_info("devx: compressed and padded CQs and page offsets are not supported");
 		return -EOPNOTSUPP;
 	}
 	return 0;
@@ -94,10 +107,65 @@ static bool devx_cq_is(struct uobj *obj, uint32_t number)
 
 const struct devx_class devx_cq_class = {.is = devx_cq_is, .free = devx_cq_free};
 
+static bool is_thread(const struct devx_class *class)
+{
+	return class->activate;
+}
+
+/* Who hears of completions. */
+static int devx_cq_choose_element(struct devx_call *c, struct devx_cq *cq)
+{
+	const uint8_t *cqc = c->in + CREATE_CQ_CONTEXT;
+
+	cq->apu = prm_get(cqc, CQC_APU);
+	cq->element = cq->apu ? prm_get32(cqc, CQC_ELEMENT) : 0;
+	cq->eqn = prm_get32(cqc, CQC_EQN);
+	if (cq->apu && cq->element == CQC_ELEMENT_THREAD) {
+		cq->thread = devx_find_fitting(c->file, is_thread, cq->eqn);
+		cq->attr.event = devx_cq_on_activation;
+		return cq->thread ? 0 : -EINVAL;
+	}
+	/* Emulated event queues are made by nobody here; numbers are those of the others. */
+	cq->attr.event = devx_cq_on_event;
+	return cq->element <= CQC_ELEMENT_EMULATED_EQ && eqn_ok(cq->eqn) ? 0 : -EINVAL;
+}
+
+/* Where doorbells come from, and so how it is armed. */
+static void devx_cq_choose_arming(struct devx_cq *cq, const uint8_t *cqc, bool duar)
+{
+	uint32_t state = prm_get32(cqc, CQC_STATE);
+
+	if (duar)
+		cq->attr.region = cq->uar_page;
+	if (!cq->apu && !duar)
+		return;
+	cq->attr.arming = state == CQC_STATE_ALWAYS ? CQ_ARM_ALWAYS : CQ_ARM_VALUE;
+	cq->attr.armed = state == CQC_STATE_ARMED;
+}
+
+static int devx_cq_use_memory(struct devx_call *c, struct devx_cq *cq)
+{
+	const uint8_t *cqc = c->in + CREATE_CQ_CONTEXT;
+	struct uobj *umem;
+
+	cq->attr.buf = devx_umem_part(c->file, prm_get32(c->in, CREATE_CQ_UMEM),
+				      prm_get(c->in, CREATE_CQ_OFFSET),
+				      (uint64_t)cq->attr.entries * cq->attr.cqe_bytes, true, &umem);
+	if (!cq->attr.buf)
+		return -EINVAL;
+	devx_obj_uses(&cq->obj, umem);
+	cq->attr.dbrec = devx_umem_part(c->file, prm_get32(cqc, CQC_DBR_UMEM),
+					prm_get(cqc, CQC_DBR_ADDR), 2 * sizeof(be32), false, &umem);
+	if (!cq->attr.dbrec)
+		return -EINVAL;
+	devx_obj_uses(&cq->obj, umem);
+	return 0;
+}
+
 static int devx_cq_make(struct devx_call *c, struct devx_cq *cq)
 {
 	const uint8_t *cqc = c->in + CREATE_CQ_CONTEXT;
-	struct uobj *ring_umem, *dbr_umem;
+	struct uobj *duar;
 	int ret = devx_cq_check_features(cqc);
 
 	if (ret < 0)
@@ -107,32 +175,30 @@ static int devx_cq_make(struct devx_call *c, struct devx_cq *cq)
 		.cqe_bytes = CQE_BYTES << prm_get32(cqc, CQC_CQE_SIZE),
 		.timestamps = true,
 		.overrun_ignore = prm_get(cqc, CQC_OVERRUN_IGNORE),
-		.event = devx_cq_on_event,
+		.collapsed = prm_get(cqc, CQC_COLLAPSED),
 		.async = devx_cq_on_async,
 		.user = cq,
 	};
 	cq->uar_page = prm_get32(cqc, CQC_UAR_PAGE);
-	cq->eqn = prm_get32(cqc, CQC_EQN);
 	cq->period = prm_get32(cqc, CQC_PERIOD);
+	cq->period_mode = prm_get32(cqc, CQC_PERIOD_MODE);
 	cq->max_count = prm_get32(cqc, CQC_MAX_COUNT);
-	if (!eqn_ok(cq->eqn) || !uuar_regs(c->file, cq->uar_page))
-		return -EINVAL;
-	cq->attr.buf =
-		devx_umem_part(c->file, prm_get32(c->in, CREATE_CQ_UMEM),
-			       prm_get(c->in, CREATE_CQ_OFFSET),
-			       (uint64_t)cq->attr.entries * cq->attr.cqe_bytes, true, &ring_umem);
-	cq->attr.dbrec =
-		devx_umem_part(c->file, prm_get32(cqc, CQC_DBR_UMEM), prm_get(cqc, CQC_DBR_ADDR),
-			       2 * sizeof(be32), false, &dbr_umem);
-	if (!cq->attr.buf || !cq->attr.dbrec)
-		return -EINVAL;
-	ret = cq_create(c->file->hca->adapter, &cq->attr, &cq->cq);
+	ret = devx_cq_choose_element(c, cq);
+	if (ret == 0)
+		ret = devx_uar(c->file, cq->uar_page, &duar);
 	if (ret < 0)
 		return ret;
-	devx_obj_init(&cq->obj, &devx_cq_class, cq_number(cq->cq));
-	devx_obj_uses(&cq->obj, ring_umem);
-	devx_obj_uses(&cq->obj, dbr_umem);
-	return 0;
+	devx_cq_choose_arming(cq, cqc, duar);
+	if (cq->thread)
+		devx_obj_uses(&cq->obj, &cq->thread->uobj);
+	if (duar)
+		devx_obj_uses(&cq->obj, duar);
+	ret = devx_cq_use_memory(c, cq);
+	if (ret == 0)
+		ret = cq_create(c->file->hca->adapter, &cq->attr, &cq->cq);
+	if (ret == 0)
+		devx_obj_init(&cq->obj, &devx_cq_class, cq_number(cq->cq));
+	return ret;
 }
 
 static int devx_create_cq(struct devx_call *c, struct devx_obj **out)
@@ -144,11 +210,13 @@ static int devx_create_cq(struct devx_call *c, struct devx_obj **out)
 		return -ENOMEM;
 	ret = devx_cq_make(c, cq);
 	if (ret < 0) {
+		devx_obj_release(&cq->obj);
 		free(cq);
 		return ret;
 	}
 	if (cq->period || cq->max_count)
 		cq_moderate(cq->cq, cq->max_count, cq->period);
+	/* A region without a page has no stores to watch for. */
 	doorbell_user_init(&cq->bell, DOORBELL_CQ, uuar_regs(c->file, cq->uar_page), devx_cq_rung);
 	/* No hook announces what such a program stores. */
 	doorbell_taken_over(&cq->bell);
@@ -174,9 +242,22 @@ static void devx_cq_describe(struct uobj *obj, uint8_t *cqc)
 	prm_set(cqc, CQC_LOG_SIZE, 31u - (unsigned)__builtin_clz(cq->attr.entries));
 	prm_set(cqc, CQC_CQE_SIZE, cq->attr.cqe_bytes == CQE_BYTES ? CQC_CQE_64 : CQC_CQE_128);
 	prm_set(cqc, CQC_EQN, cq->eqn);
+	prm_set(cqc, CQC_APU, cq->apu);
+	prm_set(cqc, CQC_ELEMENT, cq->element);
+	prm_set(cqc, CQC_COLLAPSED, cq->attr.collapsed);
+	prm_set(cqc, CQC_OVERRUN_IGNORE, cq->attr.overrun_ignore);
 	prm_set(cqc, CQC_UAR_PAGE, cq->uar_page);
 	prm_set(cqc, CQC_PERIOD, cq->period);
+	prm_set(cqc, CQC_PERIOD_MODE, cq->period_mode);
 	prm_set(cqc, CQC_MAX_COUNT, cq->max_count);
+}
+
+static enum cqc_state devx_cq_state(struct uobj *obj, bool armed)
+{
+	if (obj->type == UOBJ_DEVX &&
+	    container_of(obj, struct devx_cq, obj.uobj)->attr.arming == CQ_ARM_ALWAYS)
+		return CQC_STATE_ALWAYS;
+	return armed ? CQC_STATE_ARMED : CQC_STATE_FIRED;
 }
 
 static int devx_query_cq(struct devx_call *c)
@@ -186,44 +267,54 @@ static int devx_query_cq(struct devx_call *c)
 
 	devx_cq_describe(c->target, cqc);
 	cq_query(devx_cq_of(c->target), &counters);
-	prm_set(cqc, CQC_STATE, counters.armed ? CQC_STATE_ARMED : CQC_STATE_FIRED);
+	prm_set(cqc, CQC_STATUS, counters.overrun ? CQC_STATUS_OVERFLOW : CQC_STATUS_OK);
+	prm_set(cqc, CQC_STATE, devx_cq_state(c->target, counters.armed));
 	prm_set(cqc, CQC_PRODUCER, counters.producer);
 	prm_set(cqc, CQC_CONSUMER, counters.consumer);
 	return 0;
 }
 
-/* Moderation; the vector and the period's mode make no difference to this device. */
-static int devx_modify_cq(struct devx_call *c)
+/* What a program may ask of MODIFY_CQ here. */
+static int devx_cq_check_modify(const struct devx_call *c, uint32_t select)
 {
 	const uint32_t known =
 		MODIFY_CQ_PERIOD | MODIFY_CQ_MAX_COUNT | MODIFY_CQ_EQN | MODIFY_CQ_PERIOD_MODE;
-	const uint8_t *cqc = c->in + MODIFY_CQ_CONTEXT;
-	uint32_t select = prm_get32(c->in, MODIFY_CQ_SELECT), period = 0, count = 0;
-	struct devx_cq *cq = NULL;
 
 	if (prm_get(c->in, CMD_IN_OP_MOD) != MODIFY_CQ_MODERATE || select & ~known) {
 		log_info("devx: MODIFY_CQ changes moderation only");
 		return -EOPNOTSUPP;
 	}
-	if (select & MODIFY_CQ_EQN && !eqn_ok(prm_get32(cqc, CQC_EQN)))
+	if (!(select & MODIFY_CQ_EQN))
+		return 0;
+	/* A thread stays what the queue was made for: it counts the queue as its user. */
+	if (c->target->type == UOBJ_DEVX && container_of(c->target, struct devx_cq, obj.uobj)->apu)
 		return -EINVAL;
-	if (c->target->type == UOBJ_DEVX) {
+	return eqn_ok(prm_get32(c->in + MODIFY_CQ_CONTEXT, CQC_EQN)) ? 0 : -EINVAL;
+}
+
+/* Moderation; the vector and the period's mode make no difference to this device. */
+static int devx_modify_cq(struct devx_call *c)
+{
+	const uint8_t *cqc = c->in + MODIFY_CQ_CONTEXT;
+	uint32_t select = prm_get32(c->in, MODIFY_CQ_SELECT);
+	/* of a CQ of verbs */
+	struct devx_cq other = {0}, *cq = &other;
+	int ret = devx_cq_check_modify(c, select);
+
+	if (ret < 0)
+		return ret;
+	if (c->target->type == UOBJ_DEVX)
 		cq = container_of(c->target, struct devx_cq, obj.uobj);
-		period = cq->period;
-		count = cq->max_count;
-	}
 	if (select & MODIFY_CQ_PERIOD)
-		period = prm_get32(cqc, CQC_PERIOD);
+		cq->period = prm_get32(cqc, CQC_PERIOD);
+	if (select & MODIFY_CQ_PERIOD_MODE)
+		cq->period_mode = prm_get32(cqc, CQC_PERIOD_MODE);
 	if (select & MODIFY_CQ_MAX_COUNT)
-		count = prm_get32(cqc, CQC_MAX_COUNT);
-	if (cq) {
-		cq->period = period;
-		cq->max_count = count;
-		if (select & MODIFY_CQ_EQN)
-			cq->eqn = prm_get32(cqc, CQC_EQN);
-	}
+		cq->max_count = prm_get32(cqc, CQC_MAX_COUNT);
+	if (select & MODIFY_CQ_EQN)
+		cq->eqn = prm_get32(cqc, CQC_EQN);
 	if (select & (MODIFY_CQ_PERIOD | MODIFY_CQ_MAX_COUNT))
-		cq_moderate(devx_cq_of(c->target), count, period);
+		cq_moderate(devx_cq_of(c->target), cq->max_count, cq->period);
 	return 0;
 }
 

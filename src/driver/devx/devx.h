@@ -21,7 +21,7 @@
 #include "prm/cmd.h"
 #include "prm/eqe.h"
 
-#define DEVX_USES 6u
+#define DEVX_USES 8u
 /* Event queues are one per completion vector, numbered from here. */
 #define DEVX_EQN_FIRST 4u
 
@@ -35,6 +35,16 @@ struct devx_class {
 	bool (*is)(struct uobj *obj, uint32_t number);
 	/* Frees the device's part; may be missing. */
 	void (*free)(struct devx_obj *obj);
+	/*
+	 * May be missing: of threads of a DPA.  A completion queue has something for it; from any
+	 * thread, which holds the queue's lock, so it calls nothing of the device.
+	 */
+	void (*activate)(struct devx_obj *obj);
+	/*
+	 * May be missing: of processes of a DPA.  The memory of bytes at an address of theirs, or
+	 * NULL if they have not all of it.
+	 */
+	void *(*part)(struct devx_obj *obj, uint64_t daddr, uint64_t bytes);
 };
 
 struct devx_obj {
@@ -46,12 +56,27 @@ struct devx_obj {
 	struct devx_subscription *events;
 };
 
+/*
+ * Where commands name an umem, this and the number of a process of a DPA is that one's memory;
+ * offsets in it are its addresses.
+ */
+#define DEVX_UMEM_DPA 0x800000u
+
 /* Memory of the program that queues and keys may lie in. */
 struct devx_umem {
 	struct uobj uobj;
 	uint64_t addr;
 	uint64_t length;
 	bool writable;
+};
+
+/* A stretch of an umem as keys name it. */
+struct devx_pages {
+	uint32_t umem_id;
+	uint64_t offset;
+	uint64_t iova;
+	uint64_t length;
+	uint64_t page; /* bytes */
 };
 
 /* A command in a copy of ours.  Both mailboxes have the bytes that the row of the command says. */
@@ -151,12 +176,25 @@ struct srq *devx_srq_of(struct uobj *obj);
 /* -EINVAL if the file has no such domain; *obj may be used. */
 int devx_pd(struct ufile *f, uint32_t pdn, struct uobj **obj) must_check;
 
-/* NULL if the file has no such umem. */
-struct devx_umem *devx_umem_find(struct ufile *f, uint32_t umem_id);
+/* The object with this number of the classes that fit, or NULL.  Kinds that others provide. */
+typedef bool devx_fits(const struct devx_class *class);
+struct devx_obj *devx_find_fitting(struct ufile *f, devx_fits *fits, uint32_t number);
+
 /* The part of an umem that begins at offset: NULL unless length bytes of it are there, and aligned
  * to 4; writable if the device writes to it: of rings and records only to those of CQEs. */
 void *devx_umem_part(struct ufile *f, uint32_t umem_id, uint64_t offset, uint64_t length,
 		     bool write, struct uobj **umem);
+/*
+ * The same for length bytes in whole pages from the one that offset lies in, from as far into it as
+ * iova is into its page; of any alignment.
+ */
+void *devx_umem_pages(struct ufile *f, const struct devx_pages *at, bool write, struct uobj **umem);
+
+/*
+ * May a queue name this region for its doorbells?  -EINVAL if it is none of the file's.  *duar: one
+ * of a DPA, which the queue has to use (devx_obj_uses), or NULL if it is a page of registers.
+ */
+int devx_uar(struct ufile *f, uint32_t number, struct uobj **duar) must_check;
 
 /* ---- events ---- */
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "driver/devx/devx.h"
+#include "driver/devx/duar.h"
 #include "prm/cmd_general.h"
 
 /* ---- ranges of QP numbers that no queue pair gets ---- */
@@ -60,6 +60,7 @@ static const struct {
 } types[] = {
 	{GENERAL_RESERVED_QPN, RESERVED_QPN_IN_BYTES, create_reserved_qpns},
 	{GENERAL_AV_QP_MAPPING, AV_QP_MAPPING_IN_BYTES, create_av_qp_mapping},
+	{GENERAL_DUAR, CMD_IN_BYTES, devx_create_duar},
 };
 
 static int devx_create_general(struct devx_call *c, struct devx_obj **out)

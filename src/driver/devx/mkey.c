@@ -88,8 +88,14 @@ static int devx_mkey_make_region(struct devx_call *c, const uint8_t *mkc, struct
 	};
 	const uint32_t writes =
 		IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_ATOMIC;
-	uint64_t page, start, offset = prm_get(c->in, CREATE_MKEY_OFFSET);
-	struct devx_umem *umem;
+	const struct devx_pages at = {
+		.umem_id = prm_get32(c->in, CREATE_MKEY_UMEM),
+		.offset = prm_get(c->in, CREATE_MKEY_OFFSET),
+		.iova = attr.iova,
+		.length = attr.length,
+		.page = 1ull << (log_page < LOG_PAGE_MIN ? LOG_PAGE_MIN : log_page),
+	};
+	struct uobj *umem;
 	int ret;
 
 	if (prm_get(mkc, MKC_FREE) || prm_get(mkc, MKC_UMR) || prm_get(mkc, MKC_BSF) ||
@@ -98,16 +104,10 @@ static int devx_mkey_make_region(struct devx_call *c, const uint8_t *mkc, struct
 			 "supported");
 		return -EOPNOTSUPP;
 	}
-	umem = devx_umem_find(c->file, prm_get32(c->in, CREATE_MKEY_UMEM));
-	if (!umem || (attr.access & writes && !umem->writable) || offset >= umem->length)
+	attr.addr = devx_umem_pages(c->file, &at, attr.access & writes, &umem);
+	if (!attr.addr)
 		return -EINVAL;
-	page = 1ull << (log_page < LOG_PAGE_MIN ? LOG_PAGE_MIN : log_page);
-	start = ((umem->addr + offset) & ~(page - 1)) + (attr.iova & (page - 1));
-	/* what lies in front of the umem wraps to something huge */
-	if (!range_inside(start - umem->addr, attr.length, umem->length))
-		return -EINVAL;
-	attr.addr = (void *)(uintptr_t)start;
-	devx_obj_uses(&key->obj, &umem->uobj);
+	devx_obj_uses(&key->obj, umem);
 	ret = mkey_create(c->file->hca->adapter, &attr, &key->mkey);
 	if (ret == 0)
 		mkey_note(c->file->hca->adapter, key->mkey, KEY_WHY_DEVX);

@@ -68,3 +68,18 @@ struct uobj *devx_find(struct ufile *f, const struct devx_class *class, uint32_t
 	}
 	return NULL;
 }
+
+struct devx_obj *devx_find_fitting(struct ufile *f, devx_fits *fits, uint32_t number)
+{
+	for (uint32_t handle = 0; handle < f->objects.limit; handle++) {
+		struct uobj *uobj = uobj_any(f, handle);
+		struct devx_obj *obj;
+
+		if (!uobj || uobj->type != UOBJ_DEVX)
+			continue;
+		obj = container_of(uobj, struct devx_obj, uobj);
+		if (obj->number == number && fits(obj->class))
+			return obj;
+	}
+	return NULL;
+}

@@ -168,7 +168,7 @@ static int devx_qp_make(struct devx_call *c, struct devx_qp *qp)
 		.async = devx_qp_on_async,
 		.user = &qp->obj,
 	};
-	struct uobj *pd;
+	struct uobj *pd, *duar = NULL;
 	int ret = devx_qp_service(qpc, &qp->type);
 
 	if (ret == 0)
@@ -178,8 +178,10 @@ static int devx_qp_make(struct devx_call *c, struct devx_qp *qp)
 	if (ret < 0)
 		return ret;
 	devx_obj_uses(&qp->obj, pd);
-	if (!prm_get(qpc, QPC_NO_SQ) && !uuar_regs(c->file, prm_get32(qpc, QPC_UAR_PAGE)))
+	if (!prm_get(qpc, QPC_NO_SQ) && devx_uar(c->file, prm_get32(qpc, QPC_UAR_PAGE), &duar) < 0)
 		return -EINVAL;
+	if (duar)
+		devx_obj_uses(&qp->obj, duar);
 	attr.type = qp->type;
 	if (qp->type == IB_QPT_DCI) {
 		attr.log_dc_errored = (uint8_t)prm_get(qpc, QPC_LOG_DCI_ERRORED);

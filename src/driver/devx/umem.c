@@ -70,7 +70,7 @@ static int method_devx_umem_reg(struct ureq *req)
 	return ret;
 }
 
-struct devx_umem *devx_umem_find(struct ufile *f, uint32_t umem_id)
+static struct devx_umem *devx_umem_find(struct ufile *f, uint32_t umem_id)
 {
 	int err;
 	struct uobj *obj = umem_id ? uobj_find(f, UOBJ_UMEM, umem_id - 1, &err) : NULL;
@@ -78,16 +78,56 @@ struct devx_umem *devx_umem_find(struct ufile *f, uint32_t umem_id)
 	return obj ? container_of(obj, struct devx_umem, uobj) : NULL;
 }
 
+static bool has_memory(const struct devx_class *class)
+{
+	return class->part;
+}
+
+static void *devx_umem_of_process(struct ufile *f, uint32_t umem_id, uint64_t daddr,
+				  uint64_t length, struct uobj **umem)
+{
+	struct devx_obj *process = NULL;
+
+	if (umem_id >= DEVX_UMEM_DPA)
+		process = devx_find_fitting(f, has_memory, umem_id - DEVX_UMEM_DPA);
+	if (!process)
+		return NULL;
+	*umem = &process->uobj;
+	return process->class->part(process, daddr, length);
+}
+
 void *devx_umem_part(struct ufile *f, uint32_t umem_id, uint64_t offset, uint64_t length,
 		     bool write, struct uobj **umem)
 {
 	struct devx_umem *u = devx_umem_find(f, umem_id);
 
-	if (!u || (write && !u->writable) || !range_inside(offset, length, u->length) ||
+	if (!u)
+		return offset % sizeof(uint32_t)
+			       ? NULL
+			       : devx_umem_of_process(f, umem_id, offset, length, umem);
+	if ((write && !u->writable) || !range_inside(offset, length, u->length) ||
 	    (u->addr + offset) % sizeof(uint32_t))
 		return NULL;
 	*umem = &u->uobj;
 	return (void *)(uintptr_t)(u->addr + offset);
+}
+
+void *devx_umem_pages(struct ufile *f, const struct devx_pages *at, bool write, struct uobj **umem)
+{
+	struct devx_umem *u = devx_umem_find(f, at->umem_id);
+	uint64_t into = at->iova & (at->page - 1), start;
+
+	if (!u)
+		return devx_umem_of_process(f, at->umem_id, (at->offset & ~(at->page - 1)) + into,
+					    at->length, umem);
+	if ((write && !u->writable) || at->offset >= u->length)
+		return NULL;
+	start = ((u->addr + at->offset) & ~(at->page - 1)) + into;
+	/* what lies in front of the umem wraps to something huge */
+	if (!range_inside(start - u->addr, at->length, u->length))
+		return NULL;
+	*umem = &u->uobj;
+	return (void *)(uintptr_t)start;
 }
 
 /* ---- what requests reach this family ---- */

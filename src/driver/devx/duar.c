@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Regions for doorbells of a DPA.  Its outboxes ring by value and name the region of the queue, so
+ * one of these is a number and no page: nothing has to be watched.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "driver/devx/duar.h"
+#include "driver/uverbs/objects/uar.h"
+
+/* Where a queue has room for the number of its region. */
+#define DUAR_NUMBERS (1u << 24)
+#define DUAR_FIRST   (1u << 20)
+
+static_assert(DUAR_FIRST >= UVERBS_UARS, "numbers of pages are others");
+
+/* Nothing of the device's: bells are compared with the number that the queue keeps. */
+static const struct devx_class devx_duar_class = {0};
+
+int devx_create_duar(struct devx_call *c, struct devx_obj *obj)
+{
+	/* In all of the process, as an outbox may be given to queues of another context.  Never
+	 * again, so that no bell reaches the queue of a later one. */
+	static _Atomic(uint32_t) used;
+	uint32_t n = atomic_load(&used);
+
+	(void)c;
+	do {
+		if (n >= DUAR_NUMBERS - DUAR_FIRST)
+			return -ENOSPC;
+	} while (!atomic_compare_exchange_weak(&used, &n, n + 1));
+	devx_obj_init(obj, &devx_duar_class, DUAR_FIRST + n);
+	return 0;
+}
+
+int devx_uar(struct ufile *f, uint32_t number, struct uobj **duar)
+{
+	*duar = NULL;
+	if (uuar_regs(f, number))
+		return 0;
+	*duar = devx_find(f, &devx_duar_class, number);
+	return *duar ? 0 : -EINVAL;
+}
