@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Checked mode: what the compiler calls before each load and store of device code, under the names that it
+ * gives those functions. Image, heap and stacks of a process lie in one range, so the usual access costs one
+ * compare; what lies outside is asked at the door.
+ *
+ * The functions are in both variants of the library: an image that is not checked can have a checked archive in it.
+ */
+#include "dpa/device/image.h"
+
+__attribute__((noinline)) void dpa_check_outside(uint64_t addr, uint64_t bytes, uint32_t write)
+{
+	/* an empty range is no access: memcpy(NULL, NULL, 0) is common and harms nobody */
+	if (bytes)
+		image_door()->check(addr, bytes, write);
+}
+
+/*
+ * A constant size leaves one compare: the region is never smaller than an access.
+ * `used`: the calls come into being after the compiler has looked who uses what.
+ */
+#define ACCESS(name, size, write)                                                                 \
+	void __asan_##name##_noabort(uintptr_t addr);                                             \
+	__attribute__((used)) void __asan_##name##_noabort(uintptr_t addr)                        \
+	{                                                                                         \
+		const struct dpa_image_info *info = &__dpa_image_info;                            \
+                                                                                                  \
+		if (__builtin_expect(addr - info->region_begin > info->region_bytes - (size), 0)) \
+			dpa_check_outside(addr, size, write);                                     \
+	}
+
+ACCESS(load1, 1, 0)
+ACCESS(load2, 2, 0)
+ACCESS(load4, 4, 0)
+ACCESS(load8, 8, 0)
+ACCESS(load16, 16, 0)
+ACCESS(store1, 1, 1)
+ACCESS(store2, 2, 1)
+ACCESS(store4, 4, 1)
+ACCESS(store8, 8, 1)
+ACCESS(store16, 16, 1)
+
+void __asan_loadN_noabort(uintptr_t addr, size_t bytes);
+__attribute__((used)) void __asan_loadN_noabort(uintptr_t addr, size_t bytes)
+{
+	dpa_check_always(addr, bytes, 0);
+}
+
+void __asan_storeN_noabort(uintptr_t addr, size_t bytes);
+__attribute__((used)) void __asan_storeN_noabort(uintptr_t addr, size_t bytes)
+{
+	dpa_check_always(addr, bytes, 1);
+}
+
+/* Called before functions that do not return. Nothing is kept about stacks, so there is nothing to tidy. */
+void __asan_handle_no_return(void);
+__attribute__((used)) void __asan_handle_no_return(void)
+{
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * printf's formatting for device code, which has no libc but this library.
+ */
+#pragma once
+
+#include <stdarg.h>
+#include <stddef.h>
+
+/*
+ * As vsnprintf: writes at most `room` bytes with the terminator (none at all if room is 0) and returns the
+ * length that the whole text has, or -1 if that is more than an int holds.
+ *
+ * Conversions d i u o x X c s p and %%, with all flags, width, precision and the sizes hh h l ll j z t.
+ * Device code has no floating point: a, e, f, g take their argument and print "(float)". n takes its argument
+ * and stores nothing. What is no conversion is printed as it stands.
+ */
+int dpa_format(char *text, size_t room, const char *format, va_list ap);

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The memory functions, which the compiler also calls by itself: for copies of structures, and in checked mode
+ * for every copy and every clearing. Each checks its whole range once and then moves words without further checks.
+ */
+#include "dpa/device/image.h"
+
+#include <libflexio-libc/string.h>
+
+/* Words at any address. may_alias: they are parts of objects of other types. */
+typedef uint64_t word8 __attribute__((aligned(1), may_alias));
+typedef uint32_t word4 __attribute__((aligned(1), may_alias));
+typedef uint16_t word2 __attribute__((aligned(1), may_alias));
+/* what two registers of x86-64 or of aarch64 hold: written as 64-bit words, moved as vectors */
+typedef uint64_t word32 __attribute__((vector_size(32), aligned(1), may_alias));
+typedef uint64_t word16 __attribute__((vector_size(16), aligned(1), may_alias));
+
+/*
+ * Up to 32 bytes: the first and the last word of the largest size that fits. Both are read before one is
+ * written, so source and destination may overlap.
+ */
+static void bytes_move_short(uint8_t *d, const uint8_t *s, size_t n)
+{
+	if (n >= 16) {
+		word16 first = *(const word16 *)s;
+		word16 last = *(const word16 *)(s + n - 16);
+
+		*(word16 *)d = first;
+		*(word16 *)(d + n - 16) = last;
+	} else if (n >= 8) {
+		uint64_t first = *(const word8 *)s;
+		uint64_t last = *(const word8 *)(s + n - 8);
+
+		*(word8 *)d = first;
+		*(word8 *)(d + n - 8) = last;
+	} else if (n >= 4) {
+		uint32_t first = *(const word4 *)s;
+		uint32_t last = *(const word4 *)(s + n - 4);
+
+		*(word4 *)d = first;
+		*(word4 *)(d + n - 4) = last;
+	} else if (n >= 2) {
+		uint16_t first = *(const word2 *)s;
+		uint16_t last = *(const word2 *)(s + n - 2);
+
+		*(word2 *)d = first;
+		*(word2 *)(d + n - 2) = last;
+	} else if (n) {
+		*d = *s;
+	}
+}
+
+/* More than 32 bytes, to a lower address or to where nothing overlaps: the tail is read first. */
+static void bytes_move_up(uint8_t *d, const uint8_t *s, size_t n)
+{
+	word32 tail = *(const word32 *)(s + n - 32);
+	uint8_t *end = d + n - 32;
+
+	for (; d < end; d += 32, s += 32)
+		*(word32 *)d = *(const word32 *)s;
+	*(word32 *)end = tail;
+}
+
+/* More than 32 bytes to a higher address that overlaps: from the end; the head is read first. */
+static void bytes_move_down(uint8_t *d, const uint8_t *s, size_t n)
+{
+	word32 head = *(const word32 *)s;
+
+	for (; n > 32; n -= 32)
+		*(word32 *)(d + n - 32) = *(const word32 *)(s + n - 32);
+	*(word32 *)d = head;
+}
+
+static void bytes_move(uint8_t *d, const uint8_t *s, size_t n)
+{
+	if (n <= 32)
+		bytes_move_short(d, s, n);
+	else if ((uintptr_t)d - (uintptr_t)s >= n)
+		bytes_move_up(d, s, n);
+	else
+		bytes_move_down(d, s, n);
+}
+
+void *memmove(void *to, const void *from, size_t n)
+{
+	dpa_check_read(from, n);
+	dpa_check_write(to, n);
+	bytes_move(to, from, n);
+	return to;
+}
+
+/* Programs do call memcpy where memmove is meant; it costs a compare to do what they mean. */
+void *memcpy(void *restrict to, const void *restrict from, size_t n)
+{
+	dpa_check_read(from, n);
+	dpa_check_write(to, n);
+	bytes_move(to, from, n);
+	return to;
+}
+
+void *memset(void *to, int value, size_t n)
+{
+	uint64_t word = (uint8_t)value * 0x0101010101010101ull;
+	uint8_t *d = to;
+
+	dpa_check_write(to, n);
+	if (n < 8) {
+		for (size_t i = 0; i < n; i++)
+			d[i] = (uint8_t)value;
+		return to;
+	}
+	for (size_t left = n; left > 32; left -= 32, d += 32)
+		*(word32 *)d = (word32){word, word, word, word};
+	for (size_t left = (size_t)((uint8_t *)to + n - d); left > 8; left -= 8, d += 8)
+		*(word8 *)d = word;
+	*(word8 *)((uint8_t *)to + n - 8) = word;
+	return to;
+}
+
+int memcmp(const void *a, const void *b, size_t n)
+{
+	const uint8_t *x = a;
+	const uint8_t *y = b;
+
+	dpa_check_read(a, n);
+	dpa_check_read(b, n);
+	for (; n >= 8 && *(const word8 *)x == *(const word8 *)y; n -= 8) {
+		x += 8;
+		y += 8;
+	}
+	for (; n; n--, x++, y++)
+		if (*x != *y)
+			return *x - *y;
+	return 0;
+}
+
+/* What the compiler makes of memcmp() == 0. */
+int bcmp(const void *a, const void *b, size_t n);
+int bcmp(const void *a, const void *b, size_t n)
+{
+	return memcmp(a, b, n);
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Thread context, ends of an activation, errors, and waiting for another thread.
+ *
+ * A context that a program hands over is touched, so that a wild one is found where it is used, but it decides
+ * nothing: what is done is done for the thread that calls.
+ */
+#include "dpa/device/image.h"
+#include "dpa/device/thread.h"
+
+#include <libflexio-dev/flexio_dev.h>
+#include <libflexio-dev/flexio_dev_err.h>
+
+int flexio_dev_get_thread_ctx(struct flexio_dev_thread_ctx **dtctx)
+{
+	struct flexio_dev_thread_ctx *ctx = image_door()->thread_ctx();
+
+	dpa_check_write(dtctx, sizeof(*dtctx));
+	*dtctx = ctx;
+	return ctx ? 0 : -1;
+}
+
+uint32_t flexio_dev_get_thread_id(struct flexio_dev_thread_ctx *dtctx)
+{
+	thread_ctx_touch(dtctx);
+	return dtctx->thread_id;
+}
+
+flexio_uintptr_t flexio_dev_get_thread_local_storage(struct flexio_dev_thread_ctx *dtctx)
+{
+	thread_ctx_touch(dtctx);
+	return dtctx->thread_local_storage;
+}
+
+/* The runtime does not return from an end; if one did, device code would run on where it must not. */
+static _Noreturn void thread_end(enum dpa_end how)
+{
+	image_door()->end(how);
+	__builtin_trap();
+}
+
+void flexio_dev_thread_reschedule(void)
+{
+	thread_end(DPA_END_RESCHEDULE);
+}
+
+void flexio_dev_thread_retrigger(void)
+{
+	thread_end(DPA_END_RETRIGGER);
+}
+
+void flexio_dev_thread_finish(void)
+{
+	thread_end(DPA_END_FINISH);
+}
+
+void flexio_dev_process_finish(void)
+{
+	thread_end(DPA_END_PROCESS_FINISH);
+}
+
+void flexio_dev_yield(struct flexio_dev_thread_ctx *dtctx)
+{
+	thread_ctx_touch(dtctx);
+	image_door()->yield(0);
+}
+
+void flexio_dev_error(uint8_t error)
+{
+	image_door()->error(error);
+	__builtin_trap();
+}
+
+/* Recoverable errors of this thread: an atomic each, since the runtime may set one meanwhile. */
+
+uint64_t flexio_dev_get_errno(struct flexio_dev_thread_ctx *dtctx)
+{
+	thread_ctx_touch(dtctx);
+	return __atomic_load_n(&dtctx->thread_errno, __ATOMIC_RELAXED);
+}
+
+void flexio_dev_rst_errno(struct flexio_dev_thread_ctx *dtctx)
+{
+	thread_ctx_touch(dtctx);
+	__atomic_store_n(&dtctx->thread_errno, 0, __ATOMIC_RELAXED);
+}
+
+uint64_t flexio_dev_get_and_rst_errno(struct flexio_dev_thread_ctx *dtctx)
+{
+	thread_ctx_touch(dtctx);
+	return __atomic_exchange_n(&dtctx->thread_errno, 0, __ATOMIC_RELAXED);
+}
+
+/*
+ * On the device every thread has a processor of its own, here they share a few: whoever holds the lock may be
+ * waiting for the one that this loop keeps busy.
+ */
+void __dpa_spin_wait(uint32_t round)
+{
+	if (round < 100) {
+#if defined(__aarch64__)
+		__asm__ volatile("yield");
+#else
+		__asm__ volatile("pause");
+#endif
+		return;
+	}
+	image_door()->relax();
+}
