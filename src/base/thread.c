@@ -6,10 +6,9 @@
 
 /* The kernel keeps 15 characters of a name. */
 static const char *const own_thread_names[OWN_THREADS] = {
-	[OWN_THREAD_ENGINE] = "softhca-engine",
-	[OWN_THREAD_CONTROL] = "softhca-control",
-	[OWN_THREAD_KEEPER] = "softhca-keep",
-	[OWN_THREAD_FEEDER] = "softhca-feeder",
+	[OWN_THREAD_ENGINE] = "softhca-engine", [OWN_THREAD_CONTROL] = "softhca-control",
+	[OWN_THREAD_KEEPER] = "softhca-keep",	[OWN_THREAD_FEEDER] = "softhca-feeder",
+	[OWN_THREAD_DPA] = "softhca-dpa",
 };
 
 static void own_thread_sigmask(sigset_t *mask, bool faults)
@@ -46,7 +45,8 @@ int own_thread_start(pthread_t *thread, const struct own_thread_attr *attr, void
 
 bool own_thread_is(const char *comm)
 {
-	for (size_t i = 0; i < OWN_THREADS; i++)
+	/* One of a DPA stores where its program wants. */
+	for (size_t i = 0; i < OWN_THREAD_DPA; i++)
 		if (!strcmp(comm, own_thread_names[i]))
 			return true;
 	return false;

@@ -17,6 +17,7 @@ enum own_thread {
 	OWN_THREAD_CONTROL,
 	OWN_THREAD_KEEPER,
 	OWN_THREAD_FEEDER,
+	OWN_THREAD_DPA, /* runs code of the program, so own_thread_is says no */
 	OWN_THREADS,
 };
 

@@ -5,6 +5,7 @@
 #include "prm/cmd.h"
 
 enum general_object {
+	GENERAL_DPA_PROCESS = 0x2a,
 	GENERAL_RESERVED_QPN = 0x2c,
 	GENERAL_AV_QP_MAPPING = 0x3a,
 	/* Of this device only.  A number that is a UAR page for queues whose doorbells a DPA rings. */

@@ -15,6 +15,9 @@
 #define EQE_CQ_ERR    PRM_FIELD(0x158, 8)
 #define EQE_PORT      PRM_FIELD(0x140, 4) /* of EQE_PORT_CHANGE */
 
+#define EQE_OBJECT_TYPE PRM_FIELD(0x110, 16) /* of EQE_OBJECT_CHANGE */
+#define EQE_OBJECT_ID	PRM_FIELD(0x120, 32)
+
 enum eqe_type {
 	EQE_COMP = 0x00,
 	EQE_PATH_MIG = 0x01,
@@ -32,6 +35,7 @@ enum eqe_type {
 	EQE_XRQ_ERROR = 0x18,
 	EQE_DCT_DRAINED = 0x1c,
 	EQE_DCT_KEY_VIOLATION = 0x1d,
+	EQE_OBJECT_CHANGE = 0x27,
 };
 
 enum eqe_port_change {

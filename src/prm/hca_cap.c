@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "prm/cmd_dpa.h"
 #include "prm/cmd_general.h"
 #include "prm/field.h"
 
@@ -56,6 +57,11 @@ enum {
 /* A bit for each type, most significant first. */
 #define OBJECT(type)  (1u << ((type)-32))
 #define OBJECTS_63_32 (OBJECT(GENERAL_RESERVED_QPN) | OBJECT(GENERAL_AV_QP_MAPPING))
+
+static uint32_t object_map(const struct hca_cap_values *v)
+{
+	return OBJECTS_63_32 | (v->dpa ? OBJECT(GENERAL_DPA_PROCESS) : 0);
+}
 
 static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x020, 1, 1},		     /* hca_cap_2 */
@@ -114,7 +120,7 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x2b0, 16, 512},	     /* max_wqe_sz_rq */
 	{HCA_CAP_GENERAL, 0x32b, 5, 23},	     /* log_max_pd */
 	{HCA_CAP_GENERAL, 0x57b, 5, 12},	     /* log_max_dct_connections */
-	{HCA_CAP_GENERAL, 0x400, 32, OBJECTS_63_32}, /* general_obj_types */
+	{HCA_CAP_GENERAL, 0x400, 32, 0, object_map}, /* general_obj_types */
 	{HCA_CAP_GENERAL, 0x480, 1, 1},		     /* sigerr_domain_and_sig_type */
 	{HCA_CAP_GENERAL, 0x383, 5, 20},	     /* log_max_rmp */
 	{HCA_CAP_GENERAL, 0x4c0, 32, 1000},	     /* device_frequency_mhz */
@@ -137,12 +143,17 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_ATOMIC, 0x090, 16, ATOMIC_COMPARE_SWAP | ATOMIC_FETCH_ADD}, /* operations */
 	{HCA_CAP_ATOMIC, 0x0b0, 16, ATOMIC_SIZE_8},			     /* size_qp */
 	{HCA_CAP_ATOMIC, 0x0d0, 16, ATOMIC_SIZE_8},			     /* size_dc */
+
+	{HCA_CAP_DPA, 0x000, 16, DPA_LAYOUT_VERSION}, /* version */
+	{HCA_CAP_DPA, 0x010, 16, 254},		      /* execution units */
+	{HCA_CAP_DPA, 0x060, 32, 256 << 20},	      /* heap_bytes, low word */
+	{HCA_CAP_DPA, 0x080, 32, 2048},		      /* call_bytes */
 };
 
 /* Types whose page may be asked for.  The page of a type without a field is all zero. */
 static const uint16_t known_types[] = {
-	HCA_CAP_GENERAL, HCA_CAP_ODP,		HCA_CAP_ATOMIC,
-	HCA_CAP_ROCE,	 HCA_CAP_DEVICE_MEMORY, HCA_CAP_GENERAL_2,
+	HCA_CAP_GENERAL,       HCA_CAP_ODP,	  HCA_CAP_ATOMIC, HCA_CAP_ROCE,
+	HCA_CAP_DEVICE_MEMORY, HCA_CAP_GENERAL_2, HCA_CAP_DPA,
 };
 
 bool hca_cap_page(enum hca_cap_type type, const struct hca_cap_values *v,
@@ -152,7 +163,7 @@ bool hca_cap_page(enum hca_cap_type type, const struct hca_cap_values *v,
 
 	for (size_t i = 0; i < array_size(known_types); i++)
 		known |= known_types[i] == type;
-	if (!known)
+	if (!known || (type == HCA_CAP_DPA && !v->dpa))
 		return false;
 	memset(page, 0, HCA_CAP_PAGE_BYTES);
 	for (size_t i = 0; i < array_size(fields); i++)

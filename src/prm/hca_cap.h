@@ -32,6 +32,7 @@ enum hca_cap_type {
 	HCA_CAP_DEVICE_MEMORY = 0x0f,
 	HCA_CAP_CRYPTO = 0x1a,
 	HCA_CAP_GENERAL_2 = 0x20,
+	HCA_CAP_DPA = 0x24, /* prm/cmd_dpa.h */
 };
 
 /* What differs from device to device. */
@@ -40,6 +41,7 @@ struct hca_cap_values {
 	uint32_t ports;
 	uint32_t gids;	/* a power of two */
 	uint32_t pkeys; /* a power of two; the page says at least 128 */
+	bool dpa;	/* without it there is no page of that */
 };
 
 /* Fills a page; false for a type that this device does not have. */

@@ -7,8 +7,8 @@
 
 /* Device IDs: pci.ids, vendor 15b3.  The major version of firmware goes with the generation. */
 const struct model models[] = {
-	[MODEL_DEFAULT] = {"bluefield-3", 0xa2dc, 32, "MT_0000000884"},
-	{"bluefield-2", 0xa2d6, 24, "MT_0000000540"},
+	[MODEL_DEFAULT] = {"bluefield-3", 0xa2dc, 32, "MT_0000000884", .dpa = true},
+	{"bluefield-2", 0xa2d6, 24, "MT_0000000540", .dpa = true},
 	{"connectx-7", 0x1021, 28, "MT_0000000838"},
 	{"connectx-6dx", 0x101d, 22, "MT_0000000359"},
 	{"connectx-6", 0x101b, 20, "MT_0000000223"},
@@ -16,6 +16,11 @@ const struct model models[] = {
 };
 
 const size_t models_count = array_size(models);
+
+const struct model *model_at(uint32_t index)
+{
+	return &models[index < models_count ? index : MODEL_DEFAULT];
+}
 
 int model_find(const char *name)
 {

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@ struct model {
 	uint16_t device;  /* PCI device ID; also the part number */
 	uint16_t fw_major;
 	const char *board; /* PSID */
+	bool dpa;	   /* it runs programs of its own */
 };
 
 #define MODEL_FW_MINOR	  41u
@@ -23,5 +25,7 @@ struct model {
 extern const struct model models[];
 extern const size_t models_count;
 
+/* The model of that index, which may come from outside. */
+const struct model *model_at(uint32_t index);
 /* Index of the model of that name, or -1. */
 int model_find(const char *name);

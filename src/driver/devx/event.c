@@ -48,6 +48,7 @@ static bool is_object_event(uint16_t type)
 	case EQE_XRQ_ERROR:
 	case EQE_DCT_DRAINED:
 	case EQE_DCT_KEY_VIOLATION:
+	case EQE_OBJECT_CHANGE:
 		return true;
 	default:
 		return false;

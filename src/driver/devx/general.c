@@ -8,7 +8,9 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "driver/devx/dpa.h"
 #include "driver/devx/duar.h"
+#include "prm/cmd_dpa.h"
 #include "prm/cmd_general.h"
 
 /* ---- ranges of QP numbers that no queue pair gets ---- */
@@ -57,9 +59,12 @@ static const struct {
 	uint16_t type; /* enum general_object */
 	uint16_t in_bytes;
 	int (*create)(struct devx_call *c, struct devx_obj *obj);
+	size_t record; /* bytes of what begins with the object; 0: there is no more */
 } types[] = {
 	{GENERAL_RESERVED_QPN, RESERVED_QPN_IN_BYTES, create_reserved_qpns},
 	{GENERAL_AV_QP_MAPPING, AV_QP_MAPPING_IN_BYTES, create_av_qp_mapping},
+	{GENERAL_DPA_PROCESS, DPA_PROCESS_IN_BYTES, devx_create_dpa_process,
+	 sizeof(struct devx_dpa_process)},
 	{GENERAL_DUAR, CMD_IN_BYTES, devx_create_duar},
 };
 
@@ -78,7 +83,7 @@ static int devx_create_general(struct devx_call *c, struct devx_obj **out)
 	}
 	if (c->in_len < types[i].in_bytes)
 		return -EINVAL;
-	obj = calloc(1, sizeof(*obj));
+	obj = calloc(1, types[i].record ? types[i].record : sizeof(*obj));
 	if (!obj)
 		return -ENOMEM;
 	ret = types[i].create(c, obj);

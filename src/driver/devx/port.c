@@ -7,6 +7,7 @@
 #include "driver/devx/devx.h"
 #include "prm/cmd_port.h"
 #include "prm/hca_cap.h"
+#include "prm/model.h"
 
 static int devx_query_hca_cap(struct devx_call *c)
 {
@@ -16,6 +17,7 @@ static int devx_query_hca_cap(struct devx_call *c)
 		.ports = c->file->hca->node->nports,
 		.gids = subnet_port_gids(port),
 		.pkeys = subnet_port_pkeys(port),
+		.dpa = model_at(c->file->process->registry->model)->dpa,
 	};
 	uint32_t type = prm_get32(c->in, CMD_IN_OP_MOD) >> 1;
 	uint8_t page[HCA_CAP_PAGE_BYTES];

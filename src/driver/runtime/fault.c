@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The outermost handler of SIGSEGV and SIGBUS, and the book of what the program believes to be
- * installed.
+ * installed.  With the first process of a DPA also of SIGILL and SIGFPE, which its code may raise.
  *
  * The real sigaction is looked up behind ourselves, because the preload library's sigaction calls
  * fault_sigaction.  Everything here may run in a signal handler of the program (sigaction is
@@ -18,6 +18,7 @@
 
 #include "base/compiler.h"
 #include "base/spin.h"
+#include "dpa/dpa.h"
 #include "driver/doorbell/doorbell.h"
 #include "usermem/usermem.h"
 
@@ -25,10 +26,17 @@ typedef int sigaction_fn(int signum, const struct sigaction *act, struct sigacti
 
 struct fault_signal {
 	int signum;
+	bool of_dpa;		  /* not before there is one */
+	_Atomic(bool) installed;  /* of those */
 	struct sigaction program; /* what the program has installed; under lock */
 };
 
-static struct fault_signal fault_signals[] = {{.signum = SIGSEGV}, {.signum = SIGBUS}};
+static struct fault_signal fault_signals[] = {
+	{.signum = SIGSEGV},
+	{.signum = SIGBUS},
+	{.signum = SIGILL, .of_dpa = true},
+	{.signum = SIGFPE, .of_dpa = true},
+};
 static struct spin lock;
 /* Whose handlers these are, 0 before installation.  A child of vfork(2) that resets its handlers
  * has its own in the kernel but our memory. */
@@ -50,7 +58,9 @@ static struct fault_signal *handler_find(int signum)
 {
 	for (size_t i = 0; i < array_size(fault_signals); i++)
 		if (fault_signals[i].signum == signum)
-			return &fault_signals[i];
+			return !fault_signals[i].of_dpa || atomic_load(&fault_signals[i].installed)
+				       ? &fault_signals[i]
+				       : NULL;
 	return NULL;
 }
 
@@ -144,7 +154,8 @@ static void on_fault(int signum, siginfo_t *info, void *ucontext)
 {
 	int saved_errno = errno;
 
-	if (info->si_code <= 0 || !is_handled(signum, info, ucontext))
+	if (!dpa_signal(signum, info, ucontext) &&
+	    (info->si_code <= 0 || !is_handled(signum, info, ucontext)))
 		handler_chain(handler_find(signum), info, ucontext);
 	errno = saved_errno;
 }
@@ -174,8 +185,27 @@ int fault_install(void)
 	lock_signals(&saved);
 	if (!atomic_load(&installed_pid)) {
 		for (size_t i = 0; !ret && i < array_size(fault_signals); i++)
-			ret = handler_install(&fault_signals[i]);
+			if (!fault_signals[i].of_dpa)
+				ret = handler_install(&fault_signals[i]);
 		atomic_store(&installed_pid, ret ? 0 : getpid());
+	}
+	unlock_signals(&saved);
+	return ret;
+}
+
+int fault_install_dpa(void)
+{
+	sigset_t saved;
+	int ret = 0;
+
+	lock_signals(&saved);
+	for (size_t i = 0; !ret && i < array_size(fault_signals); i++) {
+		struct fault_signal *s = &fault_signals[i];
+
+		if (!s->of_dpa || atomic_load(&s->installed))
+			continue;
+		ret = handler_install(s);
+		atomic_store(&s->installed, !ret);
 	}
 	unlock_signals(&saved);
 	return ret;

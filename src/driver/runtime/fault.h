@@ -12,7 +12,9 @@
 
 /* Installs the handler; what was installed becomes the program's.  Idempotent. */
 int fault_install(void);
-/* Is this one of the two signals? */
+/* The same for the further signals that code of a DPA may raise; after fault_install. */
+int fault_install_dpa(void);
+/* Is this one of those signals? */
 bool fault_is_ours(int signum);
 /* As sigaction(2), for a signal with fault_is_ours. */
 int fault_sigaction(int signum, const struct sigaction *act, struct sigaction *oldact);

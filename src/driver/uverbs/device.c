@@ -49,7 +49,7 @@ static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_res
 {
 	const struct subnet_port *port = ufile_port(f);
 	uint32_t index = f->process->registry->model;
-	const struct model *model = &models[index < models_count ? index : MODEL_DEFAULT];
+	const struct model *model = model_at(index);
 
 	*d = (struct ib_uverbs_query_device_resp){
 		/* as sysfs shows it */

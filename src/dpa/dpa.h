@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The DPA of a device: processes that run device code.  What the driver needs of it; how it works inside is in
+ * the headers beside this one.
+ *
+ * Device code is native and runs on threads of the application's process, one for each DPA thread, on stacks of
+ * its own.  Image, heap and stacks of a DPA process lie in one range of addresses, its region.  Code that faults,
+ * or that is stopped in a loop, is left by switching back to the stack of the runtime: it never takes the
+ * application with it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "prm/cmd_dpa.h"
+
+struct dpa_process;
+struct dpa_thread;
+
+/* Execution units that threads may ask for by number. */
+#define DPA_EUS 254u
+/* Threads that a process can have, those that answer calls among them. */
+#define DPA_THREADS 1024u
+/* The fate of a process without an error. */
+#define DPA_CODE_FINISHED 0x40u
+
+struct dpa_process_attr {
+	void *elf; /* from malloc; the process frees it, unless it was not made */
+	size_t elf_bytes;
+	/* Once, when the process has failed; on a thread of the process. */
+	void (*failed)(void *user);
+	void *user;
+};
+
+/* 0 or negative errno; -EINVAL has logged what is wrong with the image.  With one reference. */
+int dpa_process_create(const struct dpa_process_attr *attr, struct dpa_process **out) must_check;
+/* Ends all of its threads and waits for that, whatever they do; calls in progress fail. */
+void dpa_process_end(struct dpa_process *p);
+/* A reference keeps the memory of an ended process. */
+void dpa_process_hold(struct dpa_process *p);
+void dpa_process_put(struct dpa_process *p);
+
+enum dpa_state dpa_process_state(const struct dpa_process *p);
+/* Why it is in that state: dpa_process_status of the manual. */
+uint32_t dpa_process_code(const struct dpa_process *p);
+/* The address of a function of the image; 0: there is none. */
+uint64_t dpa_process_function(const struct dpa_process *p, const char *name);
+/* Runs in the device when it has failed.  -EBUSY: threads exist. */
+int dpa_process_on_error(struct dpa_process *p, uint64_t function) must_check;
+
+/* ---- memory ---- */
+
+struct dpa_heap_info {
+	uint64_t base, bytes, requested, allocated;
+};
+
+void dpa_memory_info(struct dpa_process *p, struct dpa_heap_info *info);
+/* 0: no room. */
+uint64_t dpa_memory_alloc(struct dpa_process *p, uint64_t bytes);
+/* False: no block begins there. */
+bool dpa_memory_free(struct dpa_process *p, uint64_t addr) must_check;
+/* Does all of it lie in one block? */
+bool dpa_memory_has(struct dpa_process *p, uint64_t addr, uint64_t bytes) must_check;
+/* Where all of it lies in the heap, be it given out or not; else NULL. */
+void *dpa_memory_part(const struct dpa_process *p, uint64_t addr, uint64_t bytes);
+
+/* ---- calls ---- */
+
+struct dpa_call {
+	uint64_t function;
+	uint64_t unpack; /* 0: function gets the only argument as it is */
+	const void *args;
+	uint32_t bytes;
+};
+
+/* Runs a function in the device and waits for it; any thread may.  *value is its result. */
+enum dpa_call_end dpa_call(struct dpa_process *p, const struct dpa_call *call, uint64_t *value);
+
+/* ---- text ---- */
+
+/* Waits until device code has printed something; 0: it is over. */
+uint32_t dpa_text_read(struct dpa_process *p, char *out, uint32_t room);
+/* Ends the wait for good. */
+void dpa_text_stop(struct dpa_process *p);
+
+/* ---- signals ---- */
+
+/*
+ * For the handlers of SIGSEGV, SIGBUS, SIGILL and SIGFPE.  True: the signal was for the DPA, and the handler
+ * returns.  A fault of device code, or a stop that finds it there, does not return.
+ */
+bool dpa_signal(int signum, const void *info, void *ucontext);

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See dpa/heap.h. */
+#include "dpa/heap.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/sparse.h"
+
+#define NONE UINT32_MAX
+
+struct dpa_heap_tag {
+	uint32_t granules; /* of the extent; also at its last granule */
+	uint32_t taken;	   /* also at its last granule */
+	union {
+		uint64_t requested; /* of a block */
+		struct {
+			uint32_t next, prev; /* of a gap */
+		};
+	};
+};
+
+static void first_set(struct dpa_heap *h, uint32_t at, bool on)
+{
+	uint64_t bit = 1ull << at % 64;
+
+	h->first[at / 64] = on ? h->first[at / 64] | bit : h->first[at / 64] & ~bit;
+}
+
+/* The extent that the granule belongs to. */
+static uint32_t extent_of(const struct dpa_heap *h, uint32_t at)
+{
+	uint32_t word = at / 64;
+	uint64_t bits = h->first[word] & (UINT64_MAX >> (63 - at % 64));
+
+	while (!bits)
+		bits = h->first[--word];
+	return word * 64 + 63 - (uint32_t)__builtin_clzll(bits);
+}
+
+/* ---- gaps ---- */
+
+static void gap_remove(struct dpa_heap *h, uint32_t at)
+{
+	const struct dpa_heap_tag *t = &h->tag[at];
+
+	if (t->next != NONE)
+		h->tag[t->next].prev = t->prev;
+	if (t->prev != NONE)
+		h->tag[t->prev].next = t->next;
+	else
+		h->gaps[log2_of(t->granules)] = t->next;
+}
+
+static void extent_make(struct dpa_heap *h, uint32_t at, uint32_t granules, uint32_t taken)
+{
+	h->tag[at].granules = h->tag[at + granules - 1].granules = granules;
+	h->tag[at].taken = h->tag[at + granules - 1].taken = taken;
+	first_set(h, at, true);
+}
+
+static void gap_add(struct dpa_heap *h, uint32_t at, uint32_t granules)
+{
+	uint32_t *bin = &h->gaps[log2_of(granules)];
+
+	extent_make(h, at, granules, false);
+	h->tag[at].prev = NONE;
+	h->tag[at].next = *bin;
+	if (*bin != NONE)
+		h->tag[*bin].prev = at;
+	*bin = at;
+}
+
+/* In the lowest bin gaps may be too small, in all higher ones the first will do. */
+static uint32_t gap_find(const struct dpa_heap *h, uint32_t granules)
+{
+	uint32_t bin = log2_of(granules), at = h->gaps[bin];
+
+	while (at != NONE && h->tag[at].granules < granules)
+		at = h->tag[at].next;
+	while (at == NONE && ++bin < DPA_HEAP_BINS)
+		at = h->gaps[bin];
+	return at;
+}
+
+/* ---- blocks ---- */
+
+uint64_t dpa_heap_alloc(struct dpa_heap *h, uint64_t bytes)
+{
+	uint32_t granules, at, rest;
+
+	if (!bytes || bytes > h->bytes)
+		return 0;
+	granules = div_round_up(bytes, DPA_HEAP_GRANULE);
+	at = gap_find(h, granules);
+	if (at == NONE)
+		return 0;
+	rest = h->tag[at].granules - granules;
+	gap_remove(h, at);
+	if (rest)
+		gap_add(h, at + granules, rest);
+	extent_make(h, at, granules, true);
+	h->tag[at].requested = bytes;
+	h->requested += bytes;
+	h->allocated += (uint64_t)granules * DPA_HEAP_GRANULE;
+	return h->base + (uint64_t)at * DPA_HEAP_GRANULE;
+}
+
+static bool granule_of(const struct dpa_heap *h, uint64_t addr, uint32_t *at)
+{
+	if (addr - h->base >= h->bytes)
+		return false;
+	*at = (uint32_t)((addr - h->base) / DPA_HEAP_GRANULE);
+	return true;
+}
+
+bool dpa_heap_free(struct dpa_heap *h, uint64_t addr)
+{
+	uint32_t at, granules;
+
+	if ((addr - h->base) % DPA_HEAP_GRANULE || !granule_of(h, addr, &at) ||
+	    extent_of(h, at) != at || !h->tag[at].taken)
+		return false;
+	granules = h->tag[at].granules;
+	h->requested -= h->tag[at].requested;
+	h->allocated -= (uint64_t)granules * DPA_HEAP_GRANULE;
+	if (at + granules < h->granules && !h->tag[at + granules].taken) {
+		uint32_t next = at + granules;
+
+		gap_remove(h, next);
+		first_set(h, next, false);
+		granules += h->tag[next].granules;
+	}
+	if (at && !h->tag[at - 1].taken) {
+		uint32_t before = h->tag[at - 1].granules;
+
+		first_set(h, at, false);
+		at -= before;
+		gap_remove(h, at);
+		granules += before;
+	}
+	gap_add(h, at, granules);
+	return true;
+}
+
+bool dpa_heap_has(const struct dpa_heap *h, uint64_t addr, uint64_t bytes)
+{
+	uint32_t at, start;
+
+	if (!granule_of(h, addr, &at))
+		return false;
+	start = extent_of(h, at);
+	return h->tag[start].taken &&
+	       range_inside(addr - h->base - (uint64_t)start * DPA_HEAP_GRANULE, bytes,
+			    h->tag[start].requested);
+}
+
+/* ---- the books ---- */
+
+static uint64_t tags_bytes(const struct dpa_heap *h)
+{
+	return (uint64_t)h->granules * sizeof(struct dpa_heap_tag);
+}
+
+static uint64_t map_bytes(const struct dpa_heap *h)
+{
+	return ((uint64_t)h->granules + 63) / 64 * sizeof(uint64_t);
+}
+
+int dpa_heap_open(struct dpa_heap *h, uint64_t base, uint64_t bytes)
+{
+	void *books;
+
+	*h = (struct dpa_heap){
+		.base = base,
+		.bytes = bytes,
+		.granules = (uint32_t)(bytes / DPA_HEAP_GRANULE),
+	};
+	books = sparse_map(tags_bytes(h) + map_bytes(h), PROT_READ | PROT_WRITE, -1, 0);
+	if (!books)
+		return -ENOMEM;
+	h->tag = books;
+	h->first = (uint64_t *)((uint8_t *)books + tags_bytes(h));
+	memset(h->gaps, 0xff, sizeof(h->gaps));
+	gap_add(h, 0, h->granules);
+	return 0;
+}
+
+void dpa_heap_close(struct dpa_heap *h)
+{
+	munmap(h->tag, tags_bytes(h) + map_bytes(h));
+}

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See dpa/image.h: the file's headers, and how it gets into memory. */
+#include "dpa/image.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HEADERS_MAX 64u
+#define DYNAMIC_MAX 256u
+
+#if defined(__x86_64__)
+#define MACHINE	 EM_X86_64
+#define RELATIVE R_X86_64_RELATIVE
+#elif defined(__aarch64__)
+#define MACHINE	 EM_AARCH64
+#define RELATIVE R_AARCH64_RELATIVE
+#else
+#define MACHINE	 EM_NONE
+#define RELATIVE 0
+#endif
+
+static uint64_t page_bytes(void)
+{
+	return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t page_floor(uint64_t addr)
+{
+	return addr & ~(page_bytes() - 1);
+}
+
+static uint64_t page_ceil(uint64_t addr)
+{
+	return align_up(addr, page_bytes());
+}
+
+/* ---- the file's headers ---- */
+
+static const char *header_check(const Elf64_Ehdr *h)
+{
+	if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0)
+		return "it is not an ELF file";
+	if (h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB ||
+	    h->e_ident[EI_VERSION] != EV_CURRENT || h->e_version != EV_CURRENT)
+		return "it is not a little-endian ELF file of 64 bits";
+	if (h->e_machine != MACHINE)
+		return "it is for another kind of processor";
+	if (h->e_type != ET_DYN)
+		return "it is not a position-independent executable";
+	if (h->e_phentsize != sizeof(Elf64_Phdr) || !h->e_phnum || h->e_phnum > HEADERS_MAX)
+		return "its program headers are of another form";
+	return NULL;
+}
+
+static int segment_prot(uint32_t flags)
+{
+	return (flags & PF_R ? PROT_READ : 0) | (flags & PF_W ? PROT_WRITE : 0) |
+	       (flags & PF_X ? PROT_EXEC : 0);
+}
+
+static const char *segment_add(struct dpa_image *im, const Elf64_Phdr *ph)
+{
+	struct dpa_segment *s = &im->segment[im->nsegments];
+
+	if (im->nsegments == DPA_IMAGE_SEGMENTS)
+		return "it has too many segments";
+	if (!range_inside(ph->p_offset, ph->p_filesz, im->file_bytes))
+		return "a segment is not in the file";
+	if (!ph->p_memsz || ph->p_filesz > ph->p_memsz)
+		return "a segment is longer in the file than in memory";
+	if (!range_inside(ph->p_vaddr, ph->p_memsz, DPA_IMAGE_SPAN_MAX))
+		return "it is too large";
+	if (page_floor(ph->p_vaddr) < im->span)
+		return "its segments overlap";
+	if ((ph->p_flags & (PF_W | PF_X)) == (PF_W | PF_X))
+		return "a segment is both writable and executable";
+	*s = (struct dpa_segment){
+		.addr = ph->p_vaddr,
+		.bytes = ph->p_memsz,
+		.offset = ph->p_offset,
+		.file_bytes = ph->p_filesz,
+		.prot = segment_prot(ph->p_flags),
+	};
+	im->span = page_ceil(ph->p_vaddr + ph->p_memsz);
+	im->nsegments++;
+	return NULL;
+}
+
+/* The segment that has so many bytes from there; of them in the file if 'in_file'. */
+static const struct dpa_segment *segment_of(const struct dpa_image *im, uint64_t addr,
+					    uint64_t bytes, bool in_file)
+{
+	for (unsigned i = 0; i < im->nsegments; i++) {
+		const struct dpa_segment *s = &im->segment[i];
+
+		if (addr >= s->addr &&
+		    range_inside(addr - s->addr, bytes, in_file ? s->file_bytes : s->bytes))
+			return s;
+	}
+	return NULL;
+}
+
+bool dpa_image_has(const struct dpa_image *im, uint64_t addr, uint64_t bytes, int prot)
+{
+	const struct dpa_segment *s = segment_of(im, addr, bytes, false);
+
+	return s && (s->prot & prot) == prot;
+}
+
+/* Where in the file what lies at that address comes from. */
+static bool file_offset(const struct dpa_image *im, uint64_t addr, uint64_t bytes, uint64_t *offset)
+{
+	const struct dpa_segment *s = segment_of(im, addr, bytes, true);
+
+	if (s)
+		*offset = s->offset + (addr - s->addr);
+	return s != NULL;
+}
+
+/* ---- the dynamic section ---- */
+
+struct rela_table {
+	uint64_t addr, bytes, entry;
+};
+
+static const char *dynamic_entry(const Elf64_Dyn *d, struct rela_table *rela)
+{
+	switch (d->d_tag) {
+	case DT_NEEDED:
+		return "it needs a shared library";
+	case DT_REL:
+	case DT_TEXTREL:
+	case DT_RELR:
+		return "it has relocations of an unknown form";
+	case DT_PLTRELSZ:
+		return d->d_un.d_val ? "it has symbols that are not defined" : NULL;
+	case DT_RELA:
+		rela->addr = d->d_un.d_ptr;
+		return NULL;
+	case DT_RELASZ:
+		rela->bytes = d->d_un.d_val;
+		return NULL;
+	case DT_RELAENT:
+		rela->entry = d->d_un.d_val;
+		return NULL;
+	default:
+		return NULL;
+	}
+}
+
+static const char *dynamic_read(struct dpa_image *im, uint64_t offset, uint64_t bytes)
+{
+	struct rela_table rela = {0, 0, sizeof(Elf64_Rela)};
+	uint64_t n = min_u64(bytes / sizeof(Elf64_Dyn), DYNAMIC_MAX);
+
+	for (uint64_t i = 0; i < n; i++) {
+		const char *wrong;
+		Elf64_Dyn d;
+
+		memcpy(&d, im->file + offset + i * sizeof(d), sizeof(d));
+		if (d.d_tag == DT_NULL)
+			break;
+		wrong = dynamic_entry(&d, &rela);
+		if (wrong)
+			return wrong;
+	}
+	if (!rela.bytes)
+		return NULL;
+	if (rela.entry != sizeof(Elf64_Rela) || rela.bytes % sizeof(Elf64_Rela) ||
+	    !file_offset(im, rela.addr, rela.bytes, &im->rela))
+		return "its relocations are not in the file";
+	im->rela_bytes = rela.bytes;
+	return NULL;
+}
+
+/* Each lies in memory that may be written, and names a place in the image. */
+static const char *relocations_check(const struct dpa_image *im)
+{
+	for (uint64_t at = 0; at < im->rela_bytes; at += sizeof(Elf64_Rela)) {
+		Elf64_Rela r;
+
+		memcpy(&r, im->file + im->rela + at, sizeof(r));
+		if (r.r_info != ELF64_R_INFO(0, RELATIVE))
+			return "it has a relocation other than of its base";
+		if (!dpa_image_has(im, r.r_offset, sizeof(uint64_t), PROT_WRITE))
+			return "a relocation is not in writable memory";
+		if ((uint64_t)r.r_addend > im->span)
+			return "a relocation leads out of it";
+	}
+	return NULL;
+}
+
+/* ---- all program headers ---- */
+
+static const char *program_header(struct dpa_image *im, const Elf64_Phdr *ph, Elf64_Phdr *dynamic)
+{
+	switch (ph->p_type) {
+	case PT_LOAD:
+		return segment_add(im, ph);
+	case PT_INTERP:
+		return "it asks for a dynamic linker";
+	case PT_TLS:
+		return "it has thread-local variables";
+	case PT_GNU_STACK:
+		return ph->p_flags & PF_X ? "it asks for an executable stack" : NULL;
+	case PT_DYNAMIC:
+		*dynamic = *ph;
+		return NULL;
+	case PT_GNU_RELRO:
+		im->relro = ph->p_vaddr;
+		im->relro_bytes = ph->p_memsz;
+		return NULL;
+	default:
+		return NULL;
+	}
+}
+
+static const char *program_headers(struct dpa_image *im, const Elf64_Ehdr *h)
+{
+	Elf64_Phdr ph, dynamic = {.p_type = PT_NULL};
+	const char *wrong = NULL;
+	uint64_t at;
+
+	if (!range_inside(h->e_phoff, (uint64_t)h->e_phnum * sizeof(ph), im->file_bytes))
+		return "its program headers are not in the file";
+	for (uint32_t i = 0; !wrong && i < h->e_phnum; i++) {
+		memcpy(&ph, im->file + h->e_phoff + i * sizeof(ph), sizeof(ph));
+		wrong = program_header(im, &ph, &dynamic);
+	}
+	if (wrong)
+		return wrong;
+	if (!im->nsegments)
+		return "it has nothing to load";
+	/* The linker counts it up to the end of its last page. */
+	if (im->relro_bytes && (!dpa_image_has(im, im->relro, 1, PROT_WRITE) ||
+				!range_inside(im->relro, im->relro_bytes, im->span)))
+		return "what it wants protected is not its own";
+	if (dynamic.p_type == PT_NULL)
+		return NULL;
+	if (!file_offset(im, dynamic.p_vaddr, dynamic.p_filesz, &at))
+		return "its dynamic section is not in the file";
+	return dynamic_read(im, at, dynamic.p_filesz);
+}
+
+/* ---- sections: only those with symbols ---- */
+
+static const char *symbols_read(struct dpa_image *im, const Elf64_Ehdr *h, const Elf64_Shdr *sh,
+				struct dpa_symbols *out)
+{
+	Elf64_Shdr names;
+
+	if (sh->sh_entsize != sizeof(Elf64_Sym) ||
+	    !range_inside(sh->sh_offset, sh->sh_size, im->file_bytes))
+		return "its symbols are not in the file";
+	if (sh->sh_link >= h->e_shnum)
+		return "its symbols have no names";
+	memcpy(&names, im->file + h->e_shoff + sh->sh_link * sizeof(names), sizeof(names));
+	if (names.sh_type != SHT_STRTAB || !names.sh_size ||
+	    !range_inside(names.sh_offset, names.sh_size, im->file_bytes) ||
+	    im->file[names.sh_offset + names.sh_size - 1])
+		return "the names of its symbols are not in the file";
+	*out = (struct dpa_symbols){
+		.offset = sh->sh_offset,
+		.count = sh->sh_size / sizeof(Elf64_Sym),
+		.names = names.sh_offset,
+		.names_bytes = names.sh_size,
+	};
+	return NULL;
+}
+
+static const char *section_headers(struct dpa_image *im, const Elf64_Ehdr *h)
+{
+	const char *wrong = NULL;
+	Elf64_Shdr sh;
+
+	if (!h->e_shnum)
+		return "it has no symbols";
+	if (h->e_shentsize != sizeof(sh) ||
+	    !range_inside(h->e_shoff, (uint64_t)h->e_shnum * sizeof(sh), im->file_bytes))
+		return "its section headers are not in the file";
+	for (uint32_t i = 0; !wrong && i < h->e_shnum; i++) {
+		memcpy(&sh, im->file + h->e_shoff + i * sizeof(sh), sizeof(sh));
+		if (sh.sh_type == SHT_DYNSYM)
+			wrong = symbols_read(im, h, &sh, &im->dynamic);
+		else if (sh.sh_type == SHT_SYMTAB)
+			wrong = symbols_read(im, h, &sh, &im->all);
+	}
+	return wrong;
+}
+
+const char *dpa_image_open(struct dpa_image *im, const void *file, size_t bytes)
+{
+	const char *wrong;
+	Elf64_Ehdr h;
+
+	*im = (struct dpa_image){.file = file, .file_bytes = bytes};
+	if (bytes < sizeof(h))
+		return "it is too short for an ELF file";
+	memcpy(&h, file, sizeof(h));
+	wrong = header_check(&h);
+	if (!wrong)
+		wrong = program_headers(im, &h);
+	if (!wrong)
+		wrong = relocations_check(im);
+	return wrong ? wrong : section_headers(im, &h);
+}
+
+/* ---- into memory ---- */
+
+static int segment_protect(const struct dpa_segment *s, uint8_t *base, int prot)
+{
+	uint64_t start = page_floor(s->addr);
+
+	return mprotect(base + start, page_ceil(s->addr + s->bytes) - start, prot) ? -errno : 0;
+}
+
+static void relocations_apply(const struct dpa_image *im, uint8_t *base)
+{
+	for (uint64_t at = 0; at < im->rela_bytes; at += sizeof(Elf64_Rela)) {
+		uint64_t value;
+		Elf64_Rela r;
+
+		memcpy(&r, im->file + im->rela + at, sizeof(r));
+		value = (uintptr_t)base + (uint64_t)r.r_addend;
+		memcpy(base + r.r_offset, &value, sizeof(value));
+	}
+}
+
+/* Whole pages of it: the last may have variables behind it. */
+static int relro_protect(const struct dpa_image *im, uint8_t *base)
+{
+	uint64_t start = page_floor(im->relro), end = page_floor(im->relro + im->relro_bytes);
+
+	return end > start && mprotect(base + start, end - start, PROT_READ) ? -errno : 0;
+}
+
+int dpa_image_load(const struct dpa_image *im, void *at)
+{
+	uint8_t *base = at;
+	int ret = 0;
+
+	for (unsigned i = 0; !ret && i < im->nsegments; i++) {
+		const struct dpa_segment *s = &im->segment[i];
+
+		ret = segment_protect(s, base, PROT_READ | PROT_WRITE);
+		if (!ret)
+			memcpy(base + s->addr, im->file + s->offset, s->file_bytes);
+	}
+	if (ret)
+		return ret;
+	relocations_apply(im, base);
+	for (unsigned i = 0; !ret && i < im->nsegments; i++)
+		ret = segment_protect(&im->segment[i], base, im->segment[i].prot);
+#if defined(__aarch64__)
+	__builtin___clear_cache((char *)base, (char *)base + im->span);
+#endif
+	return ret ? ret : relro_protect(im, base);
+}

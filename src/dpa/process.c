@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* DPA processes: how they come, fail and go. */
+#include "dpa/process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+#define CODE_ILLEGAL 0x42u /* an error that is not the program's to report */
+#define CODE_USER    0x80u /* the first that is */
+
+/* ---- the image ---- */
+
+/* Only its front is believed, and only before any of its code runs. */
+static const char *image_admit(const struct dpa_process *p, const struct dpa_image_info *info)
+{
+	(void)p;
+	if (info->magic != DPA_IMAGE_MAGIC)
+		return "it was not linked with the device library";
+	if (info->version != DPA_DOOR_VERSION || info->bytes != sizeof(*info) ||
+	    info->door_bytes > sizeof(struct dpa_door))
+		return "it was built for another version of the runtime: build the program anew";
+	return NULL;
+}
+
+static int image_refused(const char *why)
+{
+	log_warn("DPA: the image of the program is refused: %s", why);
+	return -EINVAL;
+}
+
+static int image_open(struct dpa_process *p)
+{
+	const char *wrong;
+	uint64_t info;
+	int ret;
+
+	wrong = dpa_image_open(&p->image, p->attr.elf, p->attr.elf_bytes);
+	if (!wrong && !dpa_image_variable(&p->image, "__dpa_image_info",
+					  sizeof(struct dpa_image_info), &info))
+		wrong = "it was not linked with the device library";
+	if (wrong)
+		return image_refused(wrong);
+	ret = dpa_region_open(p);
+	if (ret)
+		return ret;
+	ret = dpa_image_load(&p->image, p->region);
+	if (ret)
+		return ret;
+	p->info = (struct dpa_image_info *)(void *)(p->region + info);
+	wrong = image_admit(p, p->info);
+	if (wrong)
+		return image_refused(wrong);
+	p->info->door = (uintptr_t)&dpa_door_table;
+	p->info->region_begin = (uintptr_t)p->region;
+	p->info->region_bytes = p->region_bytes;
+	return 0;
+}
+
+uint64_t dpa_process_function(const struct dpa_process *p, const char *name)
+{
+	uint64_t at;
+
+	return dpa_image_function(&p->image, name, &at) ? (uintptr_t)p->region + at : 0;
+}
+
+/* ---- up and down ---- */
+
+static void process_free(struct dpa_process *p)
+{
+	dpa_region_close(p);
+	pthread_mutex_destroy(&p->heap_lock);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+int dpa_process_create(const struct dpa_process_attr *attr, struct dpa_process **out)
+{
+	struct dpa_process *p = calloc(1, sizeof(*p));
+	int ret;
+
+	if (!p)
+		return -ENOMEM;
+	atomic_store(&p->references, 1);
+	p->attr = *attr;
+	pthread_mutex_init(&p->heap_lock, NULL);
+	pthread_mutex_init(&p->lock, NULL);
+	ret = image_open(p);
+	if (ret) {
+		process_free(p);
+		return ret;
+	}
+	*out = p;
+	return 0;
+}
+
+void dpa_process_hold(struct dpa_process *p)
+{
+	atomic_fetch_add(&p->references, 1);
+}
+
+void dpa_process_put(struct dpa_process *p)
+{
+	if (atomic_fetch_sub(&p->references, 1) != 1)
+		return;
+	free(p->attr.elf);
+	process_free(p);
+}
+
+/* Only the first who says so is heard. */
+static bool state_change(struct dpa_process *p, enum dpa_state to, uint32_t code)
+{
+	uint32_t from = DPA_RUNNING;
+
+	if (!atomic_compare_exchange_strong(&p->state, &from, to))
+		return false;
+	atomic_store(&p->code, code);
+	return true;
+}
+
+enum dpa_state dpa_process_state(const struct dpa_process *p)
+{
+	return (enum dpa_state)atomic_load(&p->state);
+}
+
+uint32_t dpa_process_code(const struct dpa_process *p)
+{
+	return atomic_load(&p->code);
+}
+
+/* The lock is held.  No run begins any more, as the state says so; t itself has left its own. */
+static void threads_stop(struct dpa_process *p, const struct dpa_thread *t)
+{
+	for (struct dpa_thread *other = p->threads; other; other = other->next)
+		if (other != t)
+			dpa_thread_stop(other);
+}
+
+void dpa_process_end(struct dpa_process *p)
+{
+	struct dpa_thread *t;
+
+	pthread_mutex_lock(&p->lock);
+	atomic_store(&p->state, DPA_ENDED);
+	threads_stop(p, NULL);
+	for (t = p->threads; t; t = t->next) {
+		atomic_store(&t->end, 1);
+		dpa_thread_wake(t);
+	}
+	pthread_mutex_unlock(&p->lock);
+	dpa_text_stop(p);
+	/* None is made any more. */
+	while ((t = p->threads)) {
+		p->threads = t->next;
+		pthread_join(t->pthread, NULL);
+		free(t);
+	}
+	p->idle = NULL;
+}
+
+/* ---- threads ---- */
+
+int dpa_process_thread(struct dpa_process *p, void *(*main)(struct dpa_thread *t),
+		       struct dpa_thread **out)
+{
+	struct dpa_thread *t;
+	int ret;
+
+	if (dpa_process_state(p) == DPA_ENDED)
+		return -ESHUTDOWN;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return -ENOMEM;
+	t->process = p;
+	t->main = main;
+	t->id = UINT32_MAX;
+	ret = dpa_slot_take(p, &t->slot);
+	if (ret)
+		goto free_thread;
+	memset(dpa_slot_top(p, t->slot), 0, sizeof(struct dpa_stack_top));
+	dpa_slot_top(p, t->slot)->ctx.version = 1;
+	dpa_slot_top(p, t->slot)->ctx.thread_id = t->id;
+	ret = dpa_thread_start(t);
+	if (ret)
+		goto give_slot;
+	t->next = p->threads;
+	p->threads = t;
+	*out = t;
+	return 0;
+
+give_slot:
+	dpa_slot_give(p, t->slot);
+free_thread:
+	free(t);
+	return ret;
+}
+
+/* ---- the end of a process by its own doing ---- */
+
+int dpa_process_on_error(struct dpa_process *p, uint64_t function)
+{
+	int ret = -EBUSY;
+
+	pthread_mutex_lock(&p->lock);
+	if (!p->threads) {
+		p->on_error = function;
+		ret = 0;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return ret;
+}
+
+static void fault_log(const struct dpa_thread *t)
+{
+	const struct dpa_process *p = t->process;
+	uint64_t offset = 0;
+	const char *where =
+		dpa_image_where(&p->image, t->registers.pc - (uintptr_t)p->region, &offset);
+
+	log_warn("DPA: device code faults (%s) at address 0x%llx, in %s+0x%llx",
+		 t->fault.signum ? strsignal(t->fault.signum) : "access refused",
+		 (unsigned long long)t->fault.addr, where ? where : "no function",
+		 (unsigned long long)offset);
+}
+
+static void process_fail(struct dpa_thread *t, enum dpa_outcome outcome)
+{
+	struct dpa_process *p = t->process;
+	uint32_t code = outcome == DPA_OUT_FAULT ? (uint32_t)t->fault.signum
+			: t->value < CODE_USER	 ? CODE_ILLEGAL
+						 : (uint32_t)t->value;
+
+	if (!state_change(p, DPA_FATAL, code))
+		return;
+	if (outcome == DPA_OUT_FAULT)
+		fault_log(t);
+	p->crashed = t;
+	pthread_mutex_lock(&p->lock);
+	threads_stop(p, t);
+	pthread_mutex_unlock(&p->lock);
+	p->attr.failed(p->attr.user);
+	if (p->on_error)
+		(void)dpa_thread_run(t, p->on_error, code, 0, true);
+}
+
+void dpa_process_after(struct dpa_thread *t, enum dpa_outcome outcome)
+{
+	struct dpa_process *p = t->process;
+
+	if (outcome == DPA_OUT_FAULT || outcome == DPA_OUT_ERROR) {
+		process_fail(t, outcome);
+	} else if (outcome == DPA_OUT_PROCESS_FINISHED &&
+		   state_change(p, DPA_FINISHED, DPA_CODE_FINISHED)) {
+		pthread_mutex_lock(&p->lock);
+		threads_stop(p, t);
+		pthread_mutex_unlock(&p->lock);
+	}
+}

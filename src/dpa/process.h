@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The inside of a DPA process, for the files of this folder. */
+#pragma once
+
+#include <pthread.h>
+
+#include "base/spin.h"
+#include "dpa/door.h"
+#include "dpa/dpa.h"
+#include "dpa/heap.h"
+#include "dpa/image.h"
+#include "dpa/thread.h"
+
+/*
+ * The region: image, a guard, heap, then stacks, each behind a guard of its own.  At the upper end of a stack
+ * stand the thread's context and the arguments of its call, which device code reads.
+ */
+#define DPA_GUARD_BYTES (64u << 10)
+#define DPA_HEAP_BYTES	(256ull << 20)
+#define DPA_STACK_BYTES (256u << 10)
+#define DPA_SLOT_BYTES	(DPA_GUARD_BYTES + DPA_STACK_BYTES)
+/* What the door needs of a stack. */
+#define DPA_DOOR_STACK_BYTES (32u << 10)
+
+/* The upper end of a stack. */
+struct dpa_stack_top {
+	struct flexio_dev_thread_ctx ctx;
+	uint8_t args[DPA_CALL_BYTES] __attribute__((aligned(16)));
+};
+
+/* What was printed and not read yet; dpa/text.c. */
+struct dpa_text {
+	struct spin lock;
+	_Atomic(bool) open, stopped;
+	_Atomic(uint32_t) given, taken; /* futexes */
+	uint32_t used;
+	char bytes[1u << 16];
+};
+
+struct dpa_process {
+	_Atomic(uint32_t) references;
+	_Atomic(uint32_t) state; /* enum dpa_state */
+	_Atomic(uint32_t) code;
+	struct dpa_process_attr attr;
+	struct dpa_image image;
+	uint8_t *region;
+	uint64_t region_bytes;
+	uint8_t *stacks;
+	struct dpa_image_info *info; /* in the image: written, never read */
+	uint64_t on_error;
+
+	pthread_mutex_t heap_lock;
+	struct dpa_heap heap;
+
+	/*
+	 * Of the list of threads and the stacks that are given out.  Never taken by a thread that is in a run:
+	 * whoever stops threads waits for their runs with it.
+	 */
+	pthread_mutex_t lock;
+	struct dpa_thread *threads;
+	uint64_t slots[DPA_THREADS / 64];
+	uint64_t slots_ready[DPA_THREADS / 64]; /* whose memory is there */
+	struct dpa_thread *crashed;
+	struct dpa_text text;
+	/* Of those who answer calls and have nothing to do. */
+	struct dpa_thread *idle;
+};
+
+/* The table behind the door; dpa/service.c. */
+extern const struct dpa_door dpa_door_table;
+
+/* For the image that is open; -ENOMEM.  Closing undoes also what was begun. */
+int dpa_region_open(struct dpa_process *p) must_check;
+void dpa_region_close(struct dpa_process *p);
+
+/* The lock is held.  -EAGAIN: all stacks are taken. */
+int dpa_slot_take(struct dpa_process *p, uint32_t *slot) must_check;
+void dpa_slot_give(struct dpa_process *p, uint32_t slot);
+struct dpa_stack_top *dpa_slot_top(const struct dpa_process *p, uint32_t slot);
+/* The lowest address of the stack. */
+uint8_t *dpa_slot_stack(const struct dpa_process *p, uint32_t slot);
+
+/* A new thread of the process with that main; the lock is held. */
+int dpa_process_thread(struct dpa_process *p, void *(*main)(struct dpa_thread *t),
+		       struct dpa_thread **out) must_check;
+/* Device code prints; in the door. */
+void dpa_message(struct dpa_thread *t, uint32_t stream, uint32_t level, const char *text,
+		 uint32_t bytes);
+/* What follows from an outcome for the process: the thread has left device code. */
+void dpa_process_after(struct dpa_thread *t, enum dpa_outcome outcome);

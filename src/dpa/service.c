@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The table behind the door: what device code gets when it asks.  Each function enters the runtime first and
+ * leaves it last; an address that it is given is looked at before it is used.
+ */
+#include <sched.h>
+#include <signal.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "dpa/process.h"
+
+static struct flexio_dev_thread_ctx *door_thread_ctx(void)
+{
+	struct dpa_thread *t = dpa_thread_self();
+
+	return &dpa_slot_top(t->process, t->slot)->ctx;
+}
+
+static void door_end(uint32_t how)
+{
+	static const enum dpa_outcome outcomes[] = {
+		[DPA_END_RESCHEDULE] = DPA_OUT_RESCHEDULED,
+		[DPA_END_RETRIGGER] = DPA_OUT_RETRIGGERED,
+		[DPA_END_FINISH] = DPA_OUT_FINISHED,
+		[DPA_END_PROCESS_FINISH] = DPA_OUT_PROCESS_FINISHED,
+	};
+	struct dpa_thread *t = dpa_door_enter();
+
+	dpa_thread_leave(t, how < array_size(outcomes) ? outcomes[how] : DPA_OUT_RESCHEDULED, 0);
+}
+
+static void door_yield(uint32_t retrigger)
+{
+	(void)retrigger;
+}
+
+static void door_error(uint32_t code)
+{
+	struct dpa_thread *t = dpa_door_enter();
+
+	dpa_thread_leave(t, DPA_OUT_ERROR, code);
+}
+
+static void door_relax(void)
+{
+	struct dpa_thread *t = dpa_door_enter();
+
+	sched_yield();
+	dpa_door_leave(t);
+}
+
+static uint64_t door_time(void)
+{
+	struct dpa_thread *t = dpa_door_enter();
+	uint64_t now = clock_ns();
+
+	dpa_door_leave(t);
+	return now;
+}
+
+/* ---- addresses ---- */
+
+static bool in_region(const struct dpa_process *p, uint64_t addr, uint64_t bytes)
+{
+	return range_inside(addr - (uintptr_t)p->region, bytes, p->region_bytes);
+}
+
+/* The place is the caller's: the functions between it and the door have frames. */
+static _Noreturn void access_refused(struct dpa_thread *t, uint64_t addr, uint64_t bytes,
+				     bool write, void *place, void *frame)
+{
+	t->registers = (struct dpa_registers){
+		.known = true,
+		.pc = (uintptr_t)place,
+		.sp = (uintptr_t)frame,
+		.fp = (uintptr_t)frame,
+	};
+	t->fault = (struct dpa_fault){.addr = addr, .bytes = bytes, .write = write};
+	dpa_thread_leave(t, DPA_OUT_FAULT, 0);
+}
+
+static void door_check(uint64_t addr, uint64_t bytes, uint32_t write)
+{
+	struct dpa_thread *t = dpa_door_enter();
+
+	if (!in_region(t->process, addr, bytes))
+		access_refused(t, addr, bytes, write, __builtin_return_address(0),
+			       __builtin_frame_address(0));
+	dpa_door_leave(t);
+}
+
+/* ---- windows, doorbells, counters: there are none yet ---- */
+
+static uint32_t door_window_config(uint32_t slot, uint32_t window_id, uint32_t mkey)
+{
+	(void)slot;
+	(void)window_id;
+	(void)mkey;
+	return DPA_FAILED;
+}
+
+static uint32_t door_window_mkey(uint32_t slot, uint32_t mkey)
+{
+	(void)slot;
+	(void)mkey;
+	return DPA_FAILED;
+}
+
+static uint32_t door_window_acquire(uint32_t slot, uint64_t haddr, uint64_t *daddr)
+{
+	(void)slot;
+	(void)haddr;
+	(void)daddr;
+	return DPA_FAILED;
+}
+
+static uint32_t door_window_copy(uint32_t slot, uint32_t to_host, uint64_t haddr, uint64_t daddr,
+				 uint64_t bytes)
+{
+	(void)slot;
+	(void)to_host;
+	(void)haddr;
+	(void)daddr;
+	(void)bytes;
+	return DPA_FAILED;
+}
+
+static uint32_t door_outbox_config(uint32_t id)
+{
+	(void)id;
+	return DPA_FAILED;
+}
+
+static void door_ring(uint32_t a, uint32_t b)
+{
+	(void)a;
+	(void)b;
+}
+
+static void door_msix_send(uint32_t cqn)
+{
+	(void)cqn;
+}
+
+static void door_cc_ring(uint32_t ccq_id, uint32_t rate, uint32_t rtt_req, uint32_t next_action)
+{
+	(void)ccq_id;
+	(void)rate;
+	(void)rtt_req;
+	(void)next_action;
+}
+
+static void door_message(uint32_t stream, uint32_t level, const char *text, uint32_t bytes)
+{
+	struct dpa_thread *t = dpa_door_enter();
+
+	dpa_message(t, stream, level, text, min_u32(bytes, DPA_MESSAGE_BYTES));
+	dpa_door_leave(t);
+}
+
+static void door_trace(uint32_t stream, uint32_t level, uint32_t format_id,
+		       const uint64_t args[DPA_TRACE_ARGS])
+{
+	(void)stream;
+	(void)level;
+	(void)format_id;
+	(void)args;
+}
+
+static void door_nic_config(uint64_t values, uint64_t ids, uint32_t count)
+{
+	(void)values;
+	(void)ids;
+	(void)count;
+}
+
+static void door_nic_sample(void)
+{
+}
+
+static uint64_t door_pcc_table(uint32_t gvmi)
+{
+	(void)gvmi;
+	return 0;
+}
+
+const struct dpa_door dpa_door_table = {
+	.version = DPA_DOOR_VERSION,
+	.bytes = sizeof(struct dpa_door),
+	.thread_ctx = door_thread_ctx,
+	.end = door_end,
+	.yield = door_yield,
+	.error = door_error,
+	.relax = door_relax,
+	.time = door_time,
+	.check = door_check,
+	.window_config = door_window_config,
+	.window_mkey = door_window_mkey,
+	.window_acquire = door_window_acquire,
+	.window_copy = door_window_copy,
+	.outbox_config = door_outbox_config,
+	.outbox_uar = door_outbox_config,
+	.sq_ring = door_ring,
+	.cq_arm = door_ring,
+	.eq_update = door_ring,
+	.msix_send = door_msix_send,
+	.emu_arm = door_ring,
+	.emu_trigger = door_ring,
+	.cc_ring = door_cc_ring,
+	.message = door_message,
+	.trace = door_trace,
+	.trace_send = door_ring,
+	.nic_config = door_nic_config,
+	.nic_sample = door_nic_sample,
+	.pcc_table = door_pcc_table,
+};

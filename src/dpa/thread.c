@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See dpa/thread.h. */
+#include "dpa/thread.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "dpa/process.h"
+#include "dpa/switch.h"
+
+#define RUNTIME_STACK_BYTES (256u << 10)
+/* For the handlers of faults: the state of all registers of a large processor, and our own needs. */
+#define SIGNAL_STACK_BYTES (64u << 10)
+/* A stop is asked for again, as it may find the thread in the runtime. */
+#define STOP_MIN_NS 200000u
+#define STOP_MAX_NS 20000000u
+/* Any signal would do whose handler is ours; gdb is told to be quiet about this one. */
+#define STOP_SIGNAL SIGBUS
+
+static __thread struct dpa_thread *self;
+
+struct dpa_thread *dpa_thread_self(void)
+{
+	return self;
+}
+
+/* ---- waiting ---- */
+
+void dpa_futex_wait(_Atomic(uint32_t) *word, uint32_t value, uint64_t deadline_ns)
+{
+	const struct timespec ts = {
+		.tv_sec = (time_t)(deadline_ns / 1000000000u),
+		.tv_nsec = (long)(deadline_ns % 1000000000u),
+	};
+
+	syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value,
+		deadline_ns == UINT64_MAX ? NULL : &ts, NULL, FUTEX_BITSET_MATCH_ANY);
+}
+
+void dpa_futex_wake(_Atomic(uint32_t) *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX);
+}
+
+void dpa_thread_wake(struct dpa_thread *t)
+{
+	atomic_fetch_add(&t->word, 1);
+	dpa_futex_wake(&t->word);
+}
+
+/* ---- the thread ---- */
+
+static void *thread_main(void *arg)
+{
+	uint8_t signal_stack[SIGNAL_STACK_BYTES];
+	const stack_t stack = {.ss_sp = signal_stack, .ss_size = sizeof(signal_stack)};
+	const stack_t none = {.ss_flags = SS_DISABLE};
+	struct dpa_thread *t = arg;
+
+	/* The device's stack may be what has run out. */
+	sigaltstack(&stack, NULL);
+	self = t;
+	atomic_store(&t->tid, (pid_t)syscall(SYS_gettid));
+	t->main(t);
+	self = NULL;
+	sigaltstack(&none, NULL);
+	return NULL;
+}
+
+int dpa_thread_start(struct dpa_thread *t)
+{
+	const struct own_thread_attr attr = {
+		.name = OWN_THREAD_DPA,
+		.stack_bytes = RUNTIME_STACK_BYTES,
+		.faults = true,
+	};
+
+	return own_thread_start(&t->pthread, &attr, thread_main, t);
+}
+
+/* ---- into device code, and out ---- */
+
+_Noreturn void dpa_thread_leave(struct dpa_thread *t, enum dpa_outcome outcome, uint64_t value)
+{
+	t->in_device = false;
+	t->outcome = outcome;
+	t->value = value;
+	dpa_switch_back(t->runtime_sp, 0);
+}
+
+_Noreturn void dpa_returned(uint64_t value)
+{
+	dpa_thread_leave(self, DPA_OUT_RETURNED, value);
+}
+
+/* What a stop waits for: see dpa_thread_stop. */
+static void run_over(struct dpa_thread *t)
+{
+	atomic_store(&t->running, 0);
+	if (atomic_load(&t->stop) || atomic_load(&t->process->state) != DPA_RUNNING)
+		dpa_futex_wake(&t->running);
+}
+
+static bool may_run(struct dpa_thread *t, bool last)
+{
+	uint32_t state = atomic_load(&t->process->state);
+
+	return !atomic_load(&t->stop) && (state == DPA_RUNNING || (last && state == DPA_FATAL));
+}
+
+enum dpa_outcome dpa_thread_run(struct dpa_thread *t, uint64_t function, uint64_t a, uint64_t b,
+				bool last)
+{
+	struct dpa_stack_top *top = dpa_slot_top(t->process, t->slot);
+
+	/* First, so that whoever forbids runs afterwards finds this one. */
+	atomic_store(&t->running, 1);
+	if (!may_run(t, last)) {
+		t->outcome = DPA_OUT_DEAD;
+	} else {
+		t->in_device = true;
+		(void)dpa_switch_to(a, b, function, top, &t->runtime_sp);
+	}
+	run_over(t);
+	return t->outcome;
+}
+
+void dpa_thread_stop(struct dpa_thread *t)
+{
+	uint64_t wait_ns = STOP_MIN_NS;
+
+	atomic_store(&t->stop, 1);
+	while (atomic_load(&t->running)) {
+		syscall(SYS_tgkill, getpid(), atomic_load(&t->tid), STOP_SIGNAL);
+		dpa_futex_wait(&t->running, 1, clock_ns() + wait_ns);
+		wait_ns = min_u64(2 * wait_ns, STOP_MAX_NS);
+	}
+}
+
+/* ---- signals ---- */
+
+static struct dpa_registers registers_of(const void *ucontext)
+{
+	const ucontext_t *uc = ucontext;
+	struct dpa_registers r = {.known = true, .all = uc->uc_mcontext};
+
+#if defined(__x86_64__)
+	r.pc = (uint64_t)uc->uc_mcontext.gregs[REG_RIP];
+	r.sp = (uint64_t)uc->uc_mcontext.gregs[REG_RSP];
+	r.fp = (uint64_t)uc->uc_mcontext.gregs[REG_RBP];
+#elif defined(__aarch64__)
+	r.pc = uc->uc_mcontext.pc;
+	r.sp = uc->uc_mcontext.sp;
+	r.fp = uc->uc_mcontext.regs[29];
+#endif
+	return r;
+}
+
+static bool in_image(const struct dpa_process *p, uint64_t pc)
+{
+	return dpa_image_has(&p->image, pc - (uintptr_t)p->region, 1, PROT_EXEC);
+}
+
+bool dpa_signal(int signum, const void *siginfo, void *ucontext)
+{
+	const siginfo_t *info = siginfo;
+	struct dpa_thread *t = self;
+	struct dpa_registers r;
+
+	if (!t)
+		return false;
+	if (info->si_code > 0 && !t->in_device)
+		return false;
+	r = registers_of(ucontext);
+	if (info->si_code > 0) {
+		t->registers = r;
+		t->fault = (struct dpa_fault){.signum = signum, .addr = (uintptr_t)info->si_addr};
+		dpa_thread_leave(t, DPA_OUT_FAULT, 0);
+	}
+	/* Somebody sent it: to the threads of a DPA process none but us has anything to send. */
+	if (t->in_device && atomic_load(&t->stop) && in_image(t->process, r.pc)) {
+		t->registers = r;
+		dpa_thread_leave(t, DPA_OUT_STOPPED, 0);
+	}
+	return true;
+}
+
+/* ---- the door ---- */
+
+/* The runtime's functions are not to be what a small rest of the stack ends in. */
+static void door_check_stack(struct dpa_thread *t)
+{
+	uint64_t here = (uintptr_t)__builtin_frame_address(0);
+	uint64_t low = (uintptr_t)dpa_slot_stack(t->process, t->slot);
+
+	if (here - low >= DPA_DOOR_STACK_BYTES && here - low < DPA_STACK_BYTES)
+		return;
+	t->registers = (struct dpa_registers){.known = true, .pc = 0, .sp = here, .fp = here};
+	t->fault = (struct dpa_fault){.signum = SIGSEGV, .addr = here, .write = true};
+	dpa_thread_leave(t, DPA_OUT_FAULT, 0);
+}
+
+struct dpa_thread *dpa_door_enter(void)
+{
+	struct dpa_thread *t = self;
+
+	t->in_device = false;
+	door_check_stack(t);
+	return t;
+}
+
+void dpa_door_leave(struct dpa_thread *t)
+{
+	if (atomic_load_explicit(&t->stop, memory_order_relaxed)) {
+		t->registers = (struct dpa_registers){0};
+		dpa_thread_leave(t, DPA_OUT_STOPPED, 0);
+	}
+	t->in_device = true;
+}

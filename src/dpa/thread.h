@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A thread of a DPA process: a thread of this process that enters device code and gets out of it again, however
+ * that ends.
+ *
+ * The thread has its own stack for the runtime, and one in the region for device code.  dpa_thread_run switches
+ * to the second; device code comes back by returning, through the door, by a fault, or because it is stopped.
+ * in_device says on which side of the door the thread is, so a fault in the runtime is not taken for one of
+ * device code, and a thread is stopped at an instruction of the image only: the runtime may hold locks.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <ucontext.h>
+
+#include "dpa/door.h"
+#include "dpa/dpa.h"
+
+/* How device code was left. */
+enum dpa_outcome {
+	DPA_OUT_RETURNED,
+	DPA_OUT_RESCHEDULED,
+	DPA_OUT_RETRIGGERED,
+	DPA_OUT_FINISHED,
+	DPA_OUT_PROCESS_FINISHED,
+	DPA_OUT_FAULT,
+	DPA_OUT_ERROR, /* value: what it reported */
+	DPA_OUT_STOPPED,
+	DPA_OUT_DEAD, /* it did not begin: the process has ended */
+};
+
+/* Where device code was when it was left against its will. */
+struct dpa_registers {
+	bool known;
+	uint64_t pc, sp, fp;
+	mcontext_t all;
+};
+
+struct dpa_fault {
+	int signum; /* 0: an access that the checks refused */
+	uint64_t addr;
+	uint64_t bytes; /* of a refused access */
+	bool write;
+};
+
+struct dpa_thread {
+	struct dpa_process *process;
+	struct dpa_thread *next; /* of the process */
+	void *(*main)(struct dpa_thread *t);
+	pthread_t pthread;
+	uint32_t slot; /* which stack */
+	uint32_t id;   /* what device code takes for its number */
+
+	_Atomic(pid_t) tid; /* 0: not yet */
+	void *runtime_sp;
+	volatile bool in_device;
+	_Atomic(uint32_t) running; /* a futex: between begin and end of dpa_thread_run */
+	_Atomic(uint32_t) stop;
+	_Atomic(uint32_t) end;	/* the thread is to return */
+	_Atomic(uint32_t) word; /* a futex: what its main waits for */
+
+	/* of the last run */
+	enum dpa_outcome outcome;
+	uint64_t value;
+	struct dpa_registers registers;
+	struct dpa_fault fault;
+
+	/* of an answerer of calls (dpa/call.c) */
+	struct dpa_thread *idle;
+	_Atomic(struct dpa_calling *) calling;
+};
+
+/* The calling thread, if it is one of a DPA process. */
+struct dpa_thread *dpa_thread_self(void);
+
+/* The process's lock of threads is held.  0 or negative errno. */
+int dpa_thread_start(struct dpa_thread *t) must_check;
+/*
+ * Runs device code at that address with two arguments.  last: also in a process that has failed, unless it is
+ * being destroyed.
+ */
+enum dpa_outcome dpa_thread_run(struct dpa_thread *t, uint64_t function, uint64_t a, uint64_t b,
+				bool last);
+/* Out of device code, now; the calling thread is not t.  It does not begin again before stop is 0. */
+void dpa_thread_stop(struct dpa_thread *t);
+void dpa_thread_wake(struct dpa_thread *t);
+/* Waits until word is another than that, or the time (CLOCK_MONOTONIC, UINT64_MAX: never), or anything. */
+void dpa_futex_wait(_Atomic(uint32_t) *word, uint32_t value, uint64_t deadline_ns);
+void dpa_futex_wake(_Atomic(uint32_t) *word);
+
+/* ---- for the door: the calling thread is in device code ---- */
+
+/* Out of device code, so that the runtime may do as it likes; and back. */
+struct dpa_thread *dpa_door_enter(void);
+void dpa_door_leave(struct dpa_thread *t);
+/* Never returns to device code; the thread has entered. */
+_Noreturn void dpa_thread_leave(struct dpa_thread *t, enum dpa_outcome outcome, uint64_t value);

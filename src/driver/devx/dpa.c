@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Processes of the DPA: the general object, and the general command with all that is done to one.
+ *
+ * A command that waits for device code does so without the lock of the file, with a reference to the process:
+ * meanwhile the object may go, which ends the wait.
+ */
+#include "driver/devx/dpa.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "driver/runtime/fault.h"
+#include "prm/cmd_dpa.h"
+#include "prm/cmd_general.h"
+#include "prm/model.h"
+#include "usermem/usermem.h"
+
+#define ELF_BYTES_MAX (256u << 20)
+
+/* ---- the object ---- */
+
+static void dpa_process_free(struct devx_obj *obj)
+{
+	struct devx_dpa_process *d = container_of(obj, struct devx_dpa_process, obj);
+
+	dpa_process_end(d->process);
+	dpa_process_put(d->process);
+}
+
+static void *dpa_process_part(struct devx_obj *obj, uint64_t daddr, uint64_t bytes)
+{
+	return dpa_memory_part(container_of(obj, struct devx_dpa_process, obj)->process, daddr,
+			       bytes);
+}
+
+const struct devx_class devx_dpa_process_class = {
+	.free = dpa_process_free,
+	.part = dpa_process_part,
+};
+
+/* On a thread of the process, which the object outlives. */
+static void dpa_process_failed(void *user)
+{
+	struct devx_dpa_process *d = user;
+	uint8_t eqe[EQE_BYTES] = {0};
+
+	prm_set(eqe, EQE_TYPE, EQE_OBJECT_CHANGE);
+	prm_set(eqe, EQE_OBJECT_TYPE, GENERAL_DPA_PROCESS);
+	prm_set(eqe, EQE_OBJECT_ID, d->obj.number);
+	devx_event(&d->obj, EQE_OBJECT_CHANGE, eqe);
+}
+
+static int elf_read(const struct devx_call *c, void **elf, size_t *bytes)
+{
+	uint64_t length = prm_get(c->in, DPA_PROCESS_ELF_BYTES);
+	void *copy;
+
+	if (!length || length > ELF_BYTES_MAX)
+		return -EINVAL;
+	copy = malloc(length);
+	if (!copy)
+		return -ENOMEM;
+	if (!usermem_copy(copy, (const void *)(uintptr_t)prm_get(c->in, DPA_PROCESS_ELF), length)) {
+		free(copy);
+		return -EINVAL;
+	}
+	*elf = copy;
+	*bytes = length;
+	return 0;
+}
+
+int devx_create_dpa_process(struct devx_call *c, struct devx_obj *obj)
+{
+	static _Atomic(uint32_t) number;
+	struct devx_dpa_process *d = container_of(obj, struct devx_dpa_process, obj);
+	struct dpa_process_attr attr = {.failed = dpa_process_failed, .user = d};
+	int ret;
+
+	if (!model_at(c->file->process->registry->model)->dpa)
+		return -EOPNOTSUPP;
+	ret = elf_read(c, &attr.elf, &attr.elf_bytes);
+	if (ret < 0)
+		return ret;
+	ret = fault_install_dpa();
+	if (ret == 0)
+		ret = dpa_process_create(&attr, &d->process);
+	if (ret < 0) {
+		free(attr.elf);
+		return ret;
+	}
+	devx_obj_init(obj, &devx_dpa_process_class,
+		      atomic_fetch_add(&number, 1) % (DEVX_UMEM_DPA - 1) + 1);
+	return 0;
+}
+
+int devx_dpa_process_of(struct devx_call *c, struct devx_dpa_process **out)
+{
+	struct uobj *uobj =
+		devx_find(c->file, &devx_dpa_process_class, prm_get32(c->in, DPA_IN_PROCESS));
+
+	if (!uobj)
+		return -ENOENT;
+	*out = container_of(uobj, struct devx_dpa_process, obj.uobj);
+	return 0;
+}
+
+/* ---- what is done to one ---- */
+
+/* What stands behind the fixed part of the input; NULL: it is not as long as the command says. */
+static const void *input_tail(const struct devx_call *c, uint64_t bytes)
+{
+	return range_inside(DPA_IN_TAIL, bytes, c->in_len) ? c->in + DPA_IN_TAIL : NULL;
+}
+
+static int op_state(struct devx_call *c, struct dpa_process *p)
+{
+	prm_set(c->out, DPA_OUT_STATE, dpa_process_state(p));
+	prm_set(c->out, DPA_OUT_CODE, dpa_process_code(p));
+	return 0;
+}
+
+static int op_symbol(struct devx_call *c, struct dpa_process *p)
+{
+	uint64_t bytes = prm_get(c->in, DPA_IN_BYTES), addr;
+	const char *name = input_tail(c, bytes);
+
+	if (!bytes || !name || name[bytes - 1])
+		return -EINVAL;
+	addr = dpa_process_function(p, name);
+	prm_set(c->out, DPA_OUT_ADDR, addr);
+	return addr ? 0 : -ENOENT;
+}
+
+static int op_on_error(struct devx_call *c, struct dpa_process *p)
+{
+	return dpa_process_on_error(p, prm_get(c->in, DPA_IN_ADDR));
+}
+
+static int op_call(struct devx_call *c, struct dpa_process *p)
+{
+	uint64_t value, bytes = prm_get(c->in, DPA_IN_BYTES);
+	struct dpa_call call = {
+		.function = prm_get(c->in, DPA_IN_ADDR),
+		.unpack = prm_get(c->in, DPA_IN_UNPACK),
+		.args = input_tail(c, bytes),
+		.bytes = (uint32_t)bytes,
+	};
+	enum dpa_call_end end;
+
+	if (!call.args || bytes > DPA_CALL_BYTES)
+		return -EINVAL;
+	dpa_process_hold(p);
+	pthread_mutex_unlock(&c->file->lock);
+	end = dpa_call(p, &call, &value);
+	pthread_mutex_lock(&c->file->lock);
+	prm_set(c->out, DPA_OUT_ADDR, value);
+	prm_set(c->out, DPA_OUT_END, end);
+	dpa_process_put(p);
+	return 0;
+}
+
+static int op_heap(struct devx_call *c, struct dpa_process *p)
+{
+	struct dpa_heap_info info;
+
+	dpa_memory_info(p, &info);
+	prm_set(c->out, DPA_OUT_HEAP_BASE, info.base);
+	prm_set(c->out, DPA_OUT_HEAP_SIZE, info.bytes);
+	prm_set(c->out, DPA_OUT_REQUESTED, info.requested);
+	prm_set(c->out, DPA_OUT_ALLOCATED, info.allocated);
+	return 0;
+}
+
+static int op_alloc(struct devx_call *c, struct dpa_process *p)
+{
+	uint64_t addr = dpa_memory_alloc(p, prm_get(c->in, DPA_IN_BYTES));
+
+	prm_set(c->out, DPA_OUT_ADDR, addr);
+	return addr ? 0 : -ENOMEM;
+}
+
+static int op_free(struct devx_call *c, struct dpa_process *p)
+{
+	return dpa_memory_free(p, prm_get(c->in, DPA_IN_ADDR)) ? 0 : -EINVAL;
+}
+
+static int op_copy(struct devx_call *c, struct dpa_process *p)
+{
+	uint64_t addr = prm_get(c->in, DPA_IN_ADDR), bytes = prm_get(c->in, DPA_IN_BYTES);
+	const void *source = (const void *)(uintptr_t)prm_get(c->in, DPA_IN_SOURCE);
+
+	if (!dpa_memory_has(p, addr, bytes) ||
+	    !usermem_copy((void *)(uintptr_t)addr, source, bytes))
+		return -EINVAL;
+	return 0;
+}
+
+static int op_fill(struct devx_call *c, struct dpa_process *p)
+{
+	uint64_t addr = prm_get(c->in, DPA_IN_ADDR), bytes = prm_get(c->in, DPA_IN_BYTES);
+
+	if (!dpa_memory_has(p, addr, bytes))
+		return -EINVAL;
+	memset((void *)(uintptr_t)addr, (int)prm_get32(c->in, DPA_IN_VALUE), bytes);
+	return 0;
+}
+
+static int op_text(struct devx_call *c, struct dpa_process *p)
+{
+	size_t room = c->out_len - DPA_OUT_BYTES;
+	uint32_t n;
+
+	dpa_process_hold(p);
+	pthread_mutex_unlock(&c->file->lock);
+	n = dpa_text_read(p, (char *)c->out + DPA_OUT_BYTES, (uint32_t)min_u64(room, UINT32_MAX));
+	pthread_mutex_lock(&c->file->lock);
+	prm_set(c->out, DPA_OUT_TEXT, n);
+	dpa_process_put(p);
+	return 0;
+}
+
+static int op_text_stop(struct devx_call *c, struct dpa_process *p)
+{
+	(void)c;
+	dpa_text_stop(p);
+	return 0;
+}
+
+static int devx_dpa(struct devx_call *c)
+{
+	static int (*const ops[])(struct devx_call * c, struct dpa_process * p) = {
+		[DPA_OP_STATE] = op_state,	   [DPA_OP_SYMBOL] = op_symbol,
+		[DPA_OP_ON_ERROR] = op_on_error,   [DPA_OP_CALL] = op_call,
+		[DPA_OP_HEAP] = op_heap,	   [DPA_OP_ALLOC] = op_alloc,
+		[DPA_OP_FREE] = op_free,	   [DPA_OP_COPY] = op_copy,
+		[DPA_OP_FILL] = op_fill,	   [DPA_OP_TEXT] = op_text,
+		[DPA_OP_TEXT_STOP] = op_text_stop,
+	};
+	uint32_t op = prm_get32(c->in, CMD_IN_OP_MOD);
+	struct devx_dpa_process *d;
+	int ret;
+
+	if (op >= array_size(ops))
+		return -EOPNOTSUPP;
+	ret = devx_dpa_process_of(c, &d);
+	return ret < 0 ? ret : ops[op](c, d->process);
+}
+
+static const struct devx_op ops[] = {
+	DEVX_OTHER(DPA, DPA_IN_FIXED, DPA_OUT_BYTES, devx_dpa),
+};
+
+const struct devx_family devx_dpa_family = DEVX_FAMILY(ops);

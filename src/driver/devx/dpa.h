@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Processes of the DPA as objects of DEVX. */
+#pragma once
+
+#include "dpa/dpa.h"
+#include "driver/devx/devx.h"
+
+struct devx_dpa_process {
+	struct devx_obj obj;
+	struct dpa_process *process;
+};
+
+extern const struct devx_class devx_dpa_process_class;
+
+/* Makes what is in a devx_dpa_process, for devx/general.c. */
+int devx_create_dpa_process(struct devx_call *c, struct devx_obj *obj);
+/* The process that a command names; -ENOENT. */
+int devx_dpa_process_of(struct devx_call *c, struct devx_dpa_process **out) must_check;

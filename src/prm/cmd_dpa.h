@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The DPA: its capability page, its general objects, and one general command for all else.  Types of objects are
+ * those of the public headers where these have them; the layouts are ours, and libflexio is the only one who
+ * sends them.
+ *
+ * Addresses "of the program" are virtual addresses of the process that sends the command.
+ */
+#pragma once
+
+#include "prm/cmd.h"
+
+/* In the range that the kernel's driver lets pass as general commands. */
+#define PRM_OP_DPA 0xbda
+
+/* ---- the page of capabilities ---- */
+
+#define DPA_CAP_VERSION	   PRM_FIELD(0x00, 16) /* of these layouts */
+#define DPA_CAP_EUS	   PRM_FIELD(0x10, 16) /* execution units that threads may ask for */
+#define DPA_CAP_HEAP_BYTES PRM_FIELD(0x40, 64)
+#define DPA_CAP_CALL_BYTES PRM_FIELD(0x80, 32) /* of the arguments of a call */
+
+#define DPA_LAYOUT_VERSION 1u
+
+/* Where commands name an umem: this and the number of a process is that one's memory. */
+#define DPA_UMEM 0x800000u
+
+/* ---- processes: a general object ---- */
+
+#define DPA_PROCESS_ELF	      PRM_FIELD(0x80, 64) /* of the program */
+#define DPA_PROCESS_ELF_BYTES PRM_FIELD(0xc0, 64)
+#define DPA_PROCESS_IN_BYTES  0x20u
+
+/* ---- the general command: the operation is its op_mod ---- */
+
+enum dpa_op {
+	DPA_OP_STATE,	 /* of the process */
+	DPA_OP_SYMBOL,	 /* the address of a function */
+	DPA_OP_ON_ERROR, /* which function runs after an error */
+	DPA_OP_CALL,	 /* runs a function and waits for it */
+	DPA_OP_HEAP,	 /* how much of it is used */
+	DPA_OP_ALLOC,
+	DPA_OP_FREE,
+	DPA_OP_COPY, /* from the program to the heap */
+	DPA_OP_FILL,
+	DPA_OP_TEXT,	  /* waits for text of the default stream */
+	DPA_OP_TEXT_STOP, /* ends that wait for good */
+};
+
+/* Of a process. */
+enum dpa_state {
+	DPA_RUNNING,
+	DPA_FINISHED, /* by itself, status 0x40 */
+	DPA_FATAL,    /* a fault, or an error that it reported */
+	DPA_ENDED,    /* destroyed */
+};
+
+/* Of a call. */
+enum dpa_call_end {
+	DPA_CALL_DONE,
+	DPA_CALL_DEAD,	  /* the process had ended, or did meanwhile */
+	DPA_CALL_TIMEOUT, /* stopped: it took longer than calls may */
+	DPA_CALL_NO_ROOM, /* there are no more threads */
+};
+
+/* The longest packed list of arguments. */
+#define DPA_CALL_BYTES 2048u
+
+#define DPA_IN_PROCESS PRM_FIELD(0x48, 24)  /* CMD_IN_NUMBER */
+#define DPA_IN_ADDR    PRM_FIELD(0x80, 64)  /* in the DPA: of a block, a function */
+#define DPA_IN_BYTES   PRM_FIELD(0xc0, 64)  /* of a block, a copy, a name, arguments */
+#define DPA_IN_SOURCE  PRM_FIELD(0x100, 64) /* of the program: what is copied */
+#define DPA_IN_VALUE   PRM_FIELD(0x100, 8)  /* that fills */
+#define DPA_IN_UNPACK  PRM_FIELD(0x100, 64) /* of a call; 0: the argument is passed as it is */
+#define DPA_IN_FIXED   0x28u
+#define DPA_IN_TAIL    DPA_IN_FIXED /* where arguments and names begin */
+
+#define DPA_OUT_ADDR	  PRM_FIELD(0x40, 64) /* of a block, a function; the result of a call */
+#define DPA_OUT_STATE	  PRM_FIELD(0x80, 32) /* enum dpa_state */
+#define DPA_OUT_CODE	  PRM_FIELD(0xa0, 32) /* why */
+#define DPA_OUT_END	  PRM_FIELD(0x80, 32) /* of a call: enum dpa_call_end */
+#define DPA_OUT_TEXT	  PRM_FIELD(0x80, 32) /* how many bytes follow the fixed part; 0: it is over */
+#define DPA_OUT_HEAP_BASE PRM_FIELD(0x40, 64)
+#define DPA_OUT_HEAP_SIZE PRM_FIELD(0x80, 64)
+#define DPA_OUT_REQUESTED PRM_FIELD(0xc0, 64)
+#define DPA_OUT_ALLOCATED PRM_FIELD(0x100, 64)
+#define DPA_OUT_BYTES	  0x28u

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Device code for the tests of the runtime, without the device library: linked as images are, by whatever
+ * compiler builds the tests.
+ */
+#include <stdint.h>
+
+#include "dpa/door.h"
+
+#define visible __attribute__((visibility("default"), used))
+
+visible struct dpa_image_info __dpa_image_info = {
+	.magic = DPA_IMAGE_MAGIC,
+	.version = DPA_DOOR_VERSION,
+	.bytes = sizeof(struct dpa_image_info),
+	.door_bytes = sizeof(struct dpa_door),
+};
+
+static const struct dpa_door *device_door(void)
+{
+	return (const struct dpa_door *)(uintptr_t)__dpa_image_info.door;
+}
+
+static uint64_t counter = 40;
+/* A place that the loader relocates. */
+static uint64_t *const counter_at = &counter;
+static uint64_t *volatile counter_by = &counter;
+
+typedef uint64_t two_args(uint64_t a, uint64_t b);
+
+visible uint64_t unpack_two(void *args, void *function);
+uint64_t unpack_two(void *args, void *function)
+{
+	const uint64_t *a = args;
+
+	return ((two_args *)function)(a[0], a[1]);
+}
+
+visible uint64_t add(uint64_t a, uint64_t b);
+uint64_t add(uint64_t a, uint64_t b)
+{
+	return a + b;
+}
+
+visible uint64_t count(uint64_t by);
+uint64_t count(uint64_t by)
+{
+	*counter_by += by;
+	return *counter_at;
+}
+
+visible uint64_t load(uint64_t addr);
+uint64_t load(uint64_t addr)
+{
+	return *(volatile uint64_t *)(uintptr_t)addr;
+}
+
+visible uint64_t checked_load(uint64_t addr);
+uint64_t checked_load(uint64_t addr)
+{
+	device_door()->check(addr, sizeof(uint64_t), 0);
+	return *(volatile uint64_t *)(uintptr_t)addr;
+}
+
+visible uint64_t store(uint64_t addr);
+uint64_t store(uint64_t addr)
+{
+	*(volatile uint64_t *)(uintptr_t)addr = 1;
+	return 0;
+}
+
+visible uint64_t spin(uint64_t arg);
+uint64_t spin(uint64_t arg)
+{
+	for (;;)
+		__asm__ volatile("" : "+r"(arg));
+}
+
+visible uint64_t spin_in_runtime(uint64_t arg);
+uint64_t spin_in_runtime(uint64_t arg)
+{
+	(void)arg;
+	for (;;)
+		device_door()->relax();
+}
+
+/* Until the word that lies there is not 0. */
+visible uint64_t await_word(uint64_t addr);
+uint64_t await_word(uint64_t addr)
+{
+	while (!*(volatile uint64_t *)(uintptr_t)addr)
+		device_door()->relax();
+	return 7;
+}
+
+visible uint64_t overflow(uint64_t depth);
+uint64_t overflow(uint64_t depth)
+{
+	volatile char room[512];
+
+	room[depth % sizeof(room)] = 1;
+	return overflow(depth + 1) + (uint64_t)room[0];
+}
+
+/* Runs out of stack at the door, whose functions need some. */
+visible uint64_t overflow_at_door(uint64_t depth);
+uint64_t overflow_at_door(uint64_t depth)
+{
+	volatile char room[512];
+
+	room[depth % sizeof(room)] = 1;
+	return overflow_at_door(device_door()->time() + depth) + (uint64_t)room[0];
+}
+
+visible uint64_t jump(uint64_t addr);
+uint64_t jump(uint64_t addr)
+{
+	return ((two_args *)(uintptr_t)addr)(0, 0);
+}
+
+visible uint64_t trap(uint64_t arg);
+uint64_t trap(uint64_t arg)
+{
+	(void)arg;
+	__builtin_trap();
+}
+
+visible uint64_t error(uint64_t code);
+uint64_t error(uint64_t code)
+{
+	device_door()->error((uint32_t)code);
+	return 0;
+}
+
+visible uint64_t finish(uint64_t arg);
+uint64_t finish(uint64_t arg)
+{
+	(void)arg;
+	device_door()->end(DPA_END_PROCESS_FINISH);
+	return 0;
+}
+
+visible uint64_t context(uint64_t arg);
+uint64_t context(uint64_t arg)
+{
+	(void)arg;
+	return (uintptr_t)device_door()->thread_ctx();
+}
+
+/* Without a start no linker is content. */
+visible void _start(void);
+void _start(void)
+{
+}

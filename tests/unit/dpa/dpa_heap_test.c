@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The heap of a DPA process against a book of its own: blocks never overlap, and all comes back. */
+#include "dpa/heap.h"
+
+#include <string.h>
+
+#include "check.h"
+
+#define BASE   0x7000000000ull
+#define BYTES  (1u << 20)
+#define BLOCKS 256u
+#define ROUNDS 200000u
+
+struct block {
+	uint64_t addr, bytes;
+};
+
+static void test_edges(void)
+{
+	struct dpa_heap h;
+	uint64_t a;
+
+	CHECK(dpa_heap_open(&h, BASE, BYTES) == 0);
+	CHECK(!dpa_heap_alloc(&h, 0));
+	CHECK(!dpa_heap_alloc(&h, BYTES + 1));
+	CHECK(!dpa_heap_alloc(&h, UINT64_MAX));
+	a = dpa_heap_alloc(&h, BYTES);
+	CHECK(a == BASE && !dpa_heap_alloc(&h, 1));
+	CHECK(h.requested == BYTES && h.allocated == BYTES);
+	CHECK(!dpa_heap_free(&h, a + 64) && !dpa_heap_free(&h, a + 1) &&
+	      !dpa_heap_free(&h, a - 64));
+	CHECK(!dpa_heap_free(&h, BASE + BYTES) && !dpa_heap_free(&h, 0));
+	CHECK(dpa_heap_free(&h, a));
+	CHECK(!dpa_heap_free(&h, a)); /* twice */
+	CHECK(h.requested == 0 && h.allocated == 0);
+	dpa_heap_close(&h);
+}
+
+/* What was asked for counts, not what the block has. */
+static void test_inside(void)
+{
+	struct dpa_heap h;
+	uint64_t a, b;
+
+	CHECK(dpa_heap_open(&h, BASE, BYTES) == 0);
+	a = dpa_heap_alloc(&h, 100);
+	b = dpa_heap_alloc(&h, 100000);
+	CHECK(a && b && a % DPA_HEAP_GRANULE == 0 && b % DPA_HEAP_GRANULE == 0);
+	CHECK(h.requested == 100100 && h.allocated >= h.requested);
+	CHECK(dpa_heap_has(&h, a, 100) && dpa_heap_has(&h, a + 99, 1));
+	CHECK(!dpa_heap_has(&h, a, 101) && !dpa_heap_has(&h, a + 100, 1) &&
+	      !dpa_heap_has(&h, a + 99, 2) && !dpa_heap_has(&h, a, UINT64_MAX));
+	CHECK(dpa_heap_has(&h, b + 99999, 1) && !dpa_heap_has(&h, b - 1, 2));
+	CHECK(!dpa_heap_has(&h, b + 200000, 1) && !dpa_heap_has(&h, 0, 1) &&
+	      !dpa_heap_has(&h, BASE + BYTES, 1));
+	dpa_heap_close(&h);
+}
+
+static void block_check(const struct block *blocks, uint32_t at)
+{
+	const struct block *b = &blocks[at];
+
+	CHECK(b->addr >= BASE && b->addr + b->bytes <= BASE + BYTES);
+	CHECK(b->addr % DPA_HEAP_GRANULE == 0);
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		CHECK(i == at || !blocks[i].addr || b->addr >= blocks[i].addr + blocks[i].bytes ||
+		      blocks[i].addr >= b->addr + b->bytes);
+}
+
+static void test_random(void)
+{
+	struct block blocks[BLOCKS] = {0};
+	struct rng rng = {2024};
+	struct dpa_heap h;
+	uint64_t requested = 0;
+
+	CHECK(dpa_heap_open(&h, BASE, BYTES) == 0);
+	for (uint32_t round = 0; round < ROUNDS; round++) {
+		uint32_t at = (uint32_t)rng_below(&rng, BLOCKS);
+		struct block *b = &blocks[at];
+
+		if (b->addr) {
+			CHECK(dpa_heap_has(&h, b->addr + rng_below(&rng, b->bytes), 1));
+			CHECK(dpa_heap_free(&h, b->addr));
+			requested -= b->bytes;
+			b->addr = 0;
+			continue;
+		}
+		b->bytes = 1 + rng_below(&rng, rng_below(&rng, 8) ? 2000 : 100000);
+		b->addr = dpa_heap_alloc(&h, b->bytes);
+		if (b->addr) {
+			requested += b->bytes;
+			block_check(blocks, at);
+		}
+		CHECK(h.requested == requested);
+	}
+	for (uint32_t i = 0; i < BLOCKS; i++)
+		CHECK(!blocks[i].addr || dpa_heap_free(&h, blocks[i].addr));
+	/* All gaps have joined. */
+	CHECK(dpa_heap_alloc(&h, BYTES) == BASE);
+	dpa_heap_close(&h);
+}
+
+int main(void)
+{
+	test_edges();
+	test_inside();
+	test_random();
+	return 0;
+}
