@@ -151,8 +151,12 @@ static void function_origin(Dwarf_Die *die)
 static void function_complain(Dwarf_Die *die, const char *name, const char *what)
 {
 	const char *file = dwarf_decl_file(die);
+	Dwarf_Die unit;
 	int line = 0;
 
+	/* libdw takes the first file of a DWARF 5 table, which is the source itself, for none. */
+	if (!file && dwarf_diecu(die, &unit, NULL, NULL))
+		file = dwarf_diename(&unit);
 	dwarf_decl_line(die, &line);
 	report_at(file ? file : "device code", line, "%.*s%s: %s", 64, name,
 		  strlen(name) > 64 ? "..." : "", what);

@@ -174,6 +174,9 @@ static void stage_source(struct stages *stages, const char *source)
 		interface_read(&interface, compiled);
 	for (size_t i = 0; i < interface.count; i++)
 		words_add(&stages->own, interface.functions[i].name);
+	if (words_have(&stages->own, stages->options->app) && !stages->options->libraries)
+		give_up("--app-name=%s: a function that the host calls has this name too",
+			stages->options->app);
 	report_check();
 	stage_device_stubs(stages, &interface, stem, stubs);
 	words_add(&both, compiled);
@@ -246,7 +249,7 @@ static void stage_link(struct stages *stages, const char *image)
 		words_addf(&command, "-u%s", wanted.words[i]);
 		words_addf(&command, "-u%s", interface_unpack(wanted.words[i]));
 	}
-	words_split(&command, "-u__dpa_image_info -u__dpa_door");
+	words_add(&command, "-u__dpa_image_info");
 	words_add_all(&command, &stages->device_objects);
 	words_add_all(&command, &options->inputs);
 	words_add(&command, "--start-group");
@@ -264,8 +267,8 @@ static void stage_link(struct stages *stages, const char *image)
 static void stage_app(struct stages *stages, const char *image)
 {
 	const char *app = stages->options->app;
-	char *source = steps_path(&stages->steps, "%s.meta.c", app);
-	char *object = steps_path(&stages->steps, "%s.meta.o", app);
+	char *source = steps_path(&stages->steps, "%.200s.meta.c", app);
+	char *object = steps_path(&stages->steps, "%.200s.meta.o", app);
 	FILE *file = steps_open(&stages->steps, source);
 	struct words functions = {0};
 
@@ -282,7 +285,7 @@ static void stage_app(struct stages *stages, const char *image)
 static void stages_program(struct stages *stages)
 {
 	char *image = steps_path(&stages->steps, "device_exec");
-	char *joined = steps_path(&stages->steps, "%s.host_stubs.o", stages->options->app);
+	char *joined = steps_path(&stages->steps, "%.200s.host_stubs.o", stages->options->app);
 	struct words member = {0};
 
 	stage_link(stages, image);

@@ -62,10 +62,10 @@ def needs_dpacc(session):
 
 
 @contextlib.contextmanager
-def bench(session):
+def bench(session, kind=Bench):
     needs_dpacc(session)
     with tempfile.TemporaryDirectory(prefix="softhca-dpacc.") as directory:
-        place = Bench(session, directory)
+        place = kind(session, directory)
         yield place
         place.expect_tidy()
 
@@ -74,5 +74,29 @@ def on_bench(test):
     """A test of a session from one of a bench."""
     def run(session):
         with bench(session) as place:
+            test(place)
+    return run
+
+
+class LibraryBench(Bench):
+    """One with programs: a stand-in for libflexio takes what archives register."""
+    @property
+    def host_flags(self):
+        return ("-g", "-I", HERE, "-I", ROOT / "include")
+
+    def host(self, *files, compiler="gcc", output="host", flags=()):
+        """A host program of these files and the stand-in, which is compiled once."""
+        registry = self.directory / "registry.o"
+        if not registry.exists():
+            self.good("gcc", *self.host_flags, "-I", ROOT / "src", "-O1", "-fPIC", "-c",
+                      HERE / "registry.c", "-o", registry)
+        self.good(compiler, *self.host_flags, *flags, *files, registry, "-o", output)
+
+
+def on_library_bench(test):
+    def run(session):
+        if not list((pathlib.Path(session.build) / "src/dpa/device").glob("checked/*.a")):
+            raise Skip("the device library is not built")
+        with bench(session, LibraryBench) as place:
             test(place)
     return run
