@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The heap of a process. */
+#include <errno.h>
+
+#include "flexio/internal.h"
+
+struct memory_op {
+	uint64_t addr, bytes, source; /* or a value */
+};
+
+static int memory_op(struct flexio_process *p, enum dpa_op op, const struct memory_op *how,
+		     uint64_t *addr)
+{
+	uint8_t in[DPA_IN_FIXED] = {0}, out[DPA_OUT_BYTES] = {0};
+	int err;
+
+	prm_set(in, DPA_IN_ADDR, how->addr);
+	prm_set(in, DPA_IN_BYTES, how->bytes);
+	if (op == DPA_OP_FILL)
+		prm_set(in, DPA_IN_VALUE, how->source);
+	else
+		prm_set(in, DPA_IN_SOURCE, how->source);
+	err = flx_devx_op(p, op, in, sizeof(in), out, sizeof(out));
+	if (addr)
+		*addr = err ? 0 : prm_get(out, DPA_OUT_ADDR);
+	return err;
+}
+
+static flexio_status memory_alloc(struct flexio_process *process, size_t bytes, uint64_t *daddr,
+				  const char *function)
+{
+	const struct memory_op how = {.bytes = bytes};
+	int err = bytes ? memory_op(process, DPA_OP_ALLOC, &how, daddr) : 0;
+
+	if (!bytes)
+		return flx_fail(function, "buff_bsize is 0");
+	if (err == ENOMEM || err == ENOSPC)
+		return flx_fail(function, "buff_bsize: no %zu bytes are left", bytes);
+	return err ? flx_refused(process, function, err) : FLEXIO_STATUS_SUCCESS;
+}
+
+flexio_status flexio_buf_dev_alloc(struct flexio_process *process, size_t buff_bsize,
+				   flexio_uintptr_t *dest_daddr_p)
+{
+	if (!flx_given(dest_daddr_p, __func__, "dest_daddr_p"))
+		return FLEXIO_STATUS_FAILED;
+	*dest_daddr_p = 0;
+	if (!flx_check(process, FLX_PROCESS, __func__, "process"))
+		return FLEXIO_STATUS_FAILED;
+	return memory_alloc(process, buff_bsize, dest_daddr_p, __func__);
+}
+
+flexio_status flexio_buf_dev_free(struct flexio_process *process, flexio_uintptr_t daddr)
+{
+	const struct memory_op how = {.addr = daddr};
+
+	if (!flx_check(process, FLX_PROCESS, __func__, "process"))
+		return FLEXIO_STATUS_FAILED;
+	if (!daddr || !memory_op(process, DPA_OP_FREE, &how, NULL))
+		return FLEXIO_STATUS_SUCCESS;
+	return flx_fail(__func__, "daddr: no buffer begins at 0x%llx", (unsigned long long)daddr);
+}
+
+static flexio_status memory_copy(struct flexio_process *process, const void *from, size_t bytes,
+				 uint64_t daddr, const char *function)
+{
+	const struct memory_op how = {daddr, bytes, (uintptr_t)from};
+
+	if (!memory_op(process, DPA_OP_COPY, &how, NULL))
+		return FLEXIO_STATUS_SUCCESS;
+	return flx_fail(function,
+			"dest_daddr: 0x%llx and %zu bytes are not inside of one buffer, or "
+			"those at %p are not there",
+			(unsigned long long)daddr, bytes, from);
+}
+
+flexio_status flexio_host2dev_memcpy(struct flexio_process *process, void *src_haddr,
+				     size_t buff_bsize, flexio_uintptr_t dest_daddr)
+{
+	if (!flx_check(process, FLX_PROCESS, __func__, "process") ||
+	    !flx_given(src_haddr, __func__, "src_haddr"))
+		return FLEXIO_STATUS_FAILED;
+	return memory_copy(process, src_haddr, buff_bsize, dest_daddr, __func__);
+}
+
+flexio_status flexio_copy_from_host(struct flexio_process *process, void *src_haddr,
+				    size_t buff_bsize, flexio_uintptr_t *dest_daddr_p)
+{
+	flexio_status status;
+
+	if (!flx_given(dest_daddr_p, __func__, "dest_daddr_p"))
+		return FLEXIO_STATUS_FAILED;
+	*dest_daddr_p = 0;
+	if (!flx_check(process, FLX_PROCESS, __func__, "process") ||
+	    !flx_given(src_haddr, __func__, "src_haddr"))
+		return FLEXIO_STATUS_FAILED;
+	status = memory_alloc(process, buff_bsize, dest_daddr_p, __func__);
+	if (status == FLEXIO_STATUS_SUCCESS) {
+		status = memory_copy(process, src_haddr, buff_bsize, *dest_daddr_p, __func__);
+		if (status != FLEXIO_STATUS_SUCCESS) {
+			(void)flexio_buf_dev_free(process, *dest_daddr_p);
+			*dest_daddr_p = 0;
+		}
+	}
+	return status;
+}
+
+flexio_status flexio_buf_dev_memset(struct flexio_process *process, int value, size_t buff_bsize,
+				    flexio_uintptr_t dest_daddr)
+{
+	const struct memory_op how = {dest_daddr, buff_bsize, (uint8_t)value};
+
+	if (!flx_check(process, FLX_PROCESS, __func__, "process"))
+		return FLEXIO_STATUS_FAILED;
+	if (!memory_op(process, DPA_OP_FILL, &how, NULL))
+		return FLEXIO_STATUS_SUCCESS;
+	return flx_fail(__func__, "dest_daddr: 0x%llx and %zu bytes are not inside of one buffer",
+			(unsigned long long)dest_daddr, buff_bsize);
+}

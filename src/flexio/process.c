@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Processes: made of an application on a device; all else belongs to one. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flexio/internal.h"
+
+static void process_free(struct flexio_process *p)
+{
+	while (p->addresses) {
+		struct flx_address *a = p->addresses;
+
+		p->addresses = a->next;
+		free(a);
+	}
+	if (p->devx)
+		(void)mlx5dv_devx_obj_destroy(p->devx);
+	if (p->errors)
+		mlx5dv_devx_destroy_event_channel(p->errors);
+	if (p->own_pd)
+		(void)ibv_dealloc_pd(p->own_pd);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+}
+
+static flexio_status process_open(struct flexio_process *p, const struct flexio_process_attr *attr,
+				  const char *function)
+{
+	if (attr && attr->pd && attr->pd->context != p->ctx)
+		return flx_fail(function, "process_attr->pd: it is of another context");
+	p->pd = attr && attr->pd ? attr->pd : NULL;
+	if (!p->pd)
+		p->pd = p->own_pd = ibv_alloc_pd(p->ctx);
+	if (!p->pd)
+		return flx_fail(function, "no protection domain: %s", strerror(errno));
+	p->devx = flx_devx_process(p->ctx, p->app->elf, p->app->elf_bytes, &p->number);
+	if (!p->devx)
+		return flx_fail(function, "the device refuses the application %s: %s", p->app->name,
+				strerror(errno));
+	return FLEXIO_STATUS_SUCCESS;
+}
+
+flexio_status flexio_process_create(struct ibv_context *ibv_ctx, struct flexio_app *app,
+				    const struct flexio_process_attr *process_attr,
+				    struct flexio_process **process_ptr)
+{
+	struct flexio_process *p;
+
+	if (!flx_given(process_ptr, __func__, "process_ptr"))
+		return FLEXIO_STATUS_FAILED;
+	*process_ptr = NULL;
+	if (!flx_given(ibv_ctx, __func__, "ibv_ctx") || !flx_check(app, FLX_APP, __func__, "app") ||
+	    flx_devx_has_dpa(ibv_ctx, __func__) != FLEXIO_STATUS_SUCCESS)
+		return FLEXIO_STATUS_FAILED;
+	if (process_attr && process_attr->en_pcc)
+		return flx_fail(__func__, "process_attr->en_pcc: there is no congestion control");
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return flx_fail(__func__, "no memory");
+	p->ctx = ibv_ctx;
+	p->app = app;
+	pthread_mutex_init(&p->lock, NULL);
+	if (process_open(p, process_attr, __func__) != FLEXIO_STATUS_SUCCESS) {
+		process_free(p);
+		return FLEXIO_STATUS_FAILED;
+	}
+	flx_object_add(&p->object, FLX_PROCESS, NULL);
+	*process_ptr = p;
+	return FLEXIO_STATUS_SUCCESS;
+}
+
+flexio_status flexio_process_destroy(struct flexio_process *process)
+{
+	if (!process)
+		return FLEXIO_STATUS_SUCCESS;
+	if (!flx_check(process, FLX_PROCESS, __func__, "process"))
+		return FLEXIO_STATUS_FAILED;
+	flx_objects_drop(process);
+	flx_object_remove(&process->object);
+	process_free(process);
+	return FLEXIO_STATUS_SUCCESS;
+}
+
+/* ---- what there is to know of one ---- */
+
+struct ibv_pd *flexio_process_get_pd(struct flexio_process *process)
+{
+	return flx_check(process, FLX_PROCESS, __func__, "process") ? process->pd : NULL;
+}
+
+uint32_t flexio_process_get_dumem_id(struct flexio_process *process)
+{
+	return flx_check(process, FLX_PROCESS, __func__, "process") ? DPA_UMEM + process->number
+								    : UINT32_MAX;
+}
+
+uint64_t flexio_process_udbg_token_get(struct flexio_process *process)
+{
+	/* No debugger of the device asks for one: gdb on the program shows its code. */
+	(void)flx_check(process, FLX_PROCESS, __func__, "process");
+	return 0;
+}
+
+flexio_status flexio_process_mem_info_get(const struct flexio_process *process,
+					  struct flexio_heap_mem_info *info)
+{
+	uint8_t in[DPA_IN_FIXED] = {0}, out[DPA_OUT_BYTES] = {0};
+	int err;
+
+	if (!flx_check(process, FLX_PROCESS, __func__, "process") ||
+	    !flx_given(info, __func__, "info"))
+		return FLEXIO_STATUS_FAILED;
+	err = flx_devx_op(process, DPA_OP_HEAP, in, sizeof(in), out, sizeof(out));
+	if (err)
+		return flx_refused(process, __func__, err);
+	*info = (struct flexio_heap_mem_info){
+		.base_addr = prm_get(out, DPA_OUT_HEAP_BASE),
+		.size = prm_get(out, DPA_OUT_HEAP_SIZE),
+		.requested = prm_get(out, DPA_OUT_REQUESTED),
+		.allocated = prm_get(out, DPA_OUT_ALLOCATED),
+	};
+	return FLEXIO_STATUS_SUCCESS;
+}
+
+/* ---- calls ---- */
+
+static flexio_status call_status(const struct flexio_process *p, const uint8_t *out,
+				 const char *function)
+{
+	switch ((enum dpa_call_end)prm_get32(out, DPA_OUT_END)) {
+	case DPA_CALL_DONE:
+		return FLEXIO_STATUS_SUCCESS;
+	case DPA_CALL_TIMEOUT:
+		flx_fail(function, "the function took too long and was stopped");
+		return FLEXIO_STATUS_TIMEOUT;
+	case DPA_CALL_NO_ROOM:
+		return flx_fail(function, "the DPA process can have no more threads");
+	case DPA_CALL_DEAD:
+		break;
+	}
+	return flx_refused(p, function, ESHUTDOWN);
+}
+
+flexio_status flexio_process_call(struct flexio_process *process, flexio_func_t *host_func,
+				  uint64_t *func_ret, ...)
+{
+	uint8_t in[DPA_IN_FIXED + DPA_CALL_BYTES] __attribute__((aligned(8))) = {0};
+	uint8_t out[DPA_OUT_BYTES] = {0};
+	struct flx_address f;
+	flexio_status status;
+	va_list ap;
+	int err;
+
+	if (!flx_check(process, FLX_PROCESS, __func__, "process") ||
+	    !flx_given((const void *)(uintptr_t)host_func, __func__, "host_func") ||
+	    !flx_given(func_ret, __func__, "func_ret") ||
+	    !flx_function_find(process, host_func, __func__, &f))
+		return FLEXIO_STATUS_FAILED;
+	va_start(ap, func_ret);
+	if (f.function->pack) {
+		f.function->pack(in + DPA_IN_TAIL, ap);
+	} else {
+		uint64_t arg = va_arg(ap, uint64_t);
+
+		memcpy(in + DPA_IN_TAIL, &arg, sizeof(arg));
+	}
+	va_end(ap);
+	prm_set(in, DPA_IN_ADDR, f.addr);
+	prm_set(in, DPA_IN_UNPACK, f.unpack);
+	prm_set(in, DPA_IN_BYTES, f.function->argbuf_bytes);
+	err = flx_devx_op(process, DPA_OP_CALL, in, DPA_IN_FIXED + f.function->argbuf_bytes, out,
+			  sizeof(out));
+	status = err ? flx_refused(process, __func__, err) : call_status(process, out, __func__);
+	if (status == FLEXIO_STATUS_SUCCESS)
+		*func_ret = prm_get(out, DPA_OUT_ADDR);
+	return status;
+}
