@@ -93,7 +93,7 @@ static struct dpa_thread *call_give(struct dpa_process *p, struct dpa_calling *c
 		t = p->idle;
 		if (t)
 			p->idle = t->idle;
-		else if (dpa_process_thread(p, answerer_main, &t))
+		else if (dpa_process_thread(p, answerer_main, NULL, &t))
 			t = NULL;
 	}
 	if (t) {

@@ -162,7 +162,7 @@ void dpa_process_end(struct dpa_process *p)
 
 /* ---- threads ---- */
 
-int dpa_process_thread(struct dpa_process *p, void *(*main)(struct dpa_thread *t),
+int dpa_process_thread(struct dpa_process *p, void *(*main)(struct dpa_thread *t), void *user,
 		       struct dpa_thread **out)
 {
 	struct dpa_thread *t;
@@ -175,6 +175,7 @@ int dpa_process_thread(struct dpa_process *p, void *(*main)(struct dpa_thread *t
 		return -ENOMEM;
 	t->process = p;
 	t->main = main;
+	t->user = user;
 	t->id = UINT32_MAX;
 	ret = dpa_slot_take(p, &t->slot);
 	if (ret)
@@ -195,6 +196,33 @@ give_slot:
 free_thread:
 	free(t);
 	return ret;
+}
+
+static void threads_unlist(struct dpa_process *p, const struct dpa_thread *t)
+{
+	struct dpa_thread **at = &p->threads;
+
+	while (*at != t)
+		at = &(*at)->next;
+	*at = t->next;
+	if (p->crashed == t)
+		p->crashed = NULL;
+}
+
+void dpa_process_thread_end(struct dpa_process *p, struct dpa_thread *t)
+{
+	pthread_mutex_lock(&p->lock);
+	dpa_thread_stop(t);
+	atomic_store(&t->end, 1);
+	dpa_thread_wake(t);
+	pthread_mutex_unlock(&p->lock);
+	/* Without the lock, which it takes if its process has just failed. */
+	pthread_join(t->pthread, NULL);
+	pthread_mutex_lock(&p->lock);
+	threads_unlist(p, t);
+	dpa_slot_give(p, t->slot);
+	pthread_mutex_unlock(&p->lock);
+	free(t);
 }
 
 /* ---- the end of a process by its own doing ---- */

@@ -9,6 +9,7 @@
 #include "dpa/dpa.h"
 #include "dpa/heap.h"
 #include "dpa/image.h"
+#include "dpa/outbox.h"
 #include "dpa/thread.h"
 
 /*
@@ -62,6 +63,7 @@ struct dpa_process {
 	uint64_t slots_ready[DPA_THREADS / 64]; /* whose memory is there */
 	struct dpa_thread *crashed;
 	struct dpa_text text;
+	struct dpa_outboxes outboxes;
 	/* Of those who answer calls and have nothing to do. */
 	struct dpa_thread *idle;
 };
@@ -81,8 +83,10 @@ struct dpa_stack_top *dpa_slot_top(const struct dpa_process *p, uint32_t slot);
 uint8_t *dpa_slot_stack(const struct dpa_process *p, uint32_t slot);
 
 /* A new thread of the process with that main; the lock is held. */
-int dpa_process_thread(struct dpa_process *p, void *(*main)(struct dpa_thread *t),
+int dpa_process_thread(struct dpa_process *p, void *(*main)(struct dpa_thread *t), void *user,
 		       struct dpa_thread **out) must_check;
+/* Out of device code, wherever it is there, and out of its main, which looks at end; then it is gone. */
+void dpa_process_thread_end(struct dpa_process *p, struct dpa_thread *t);
 /* Device code prints; in the door. */
 void dpa_message(struct dpa_thread *t, uint32_t stream, uint32_t level, const char *text,
 		 uint32_t bytes);

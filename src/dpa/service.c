@@ -32,7 +32,11 @@ static void door_end(uint32_t how)
 
 static void door_yield(uint32_t retrigger)
 {
-	(void)retrigger;
+	struct dpa_thread *t = dpa_door_enter();
+
+	if (t->yield)
+		t->yield(t, retrigger);
+	dpa_door_leave(t);
 }
 
 static void door_error(uint32_t code)
@@ -90,7 +94,7 @@ static void door_check(uint64_t addr, uint64_t bytes, uint32_t write)
 	dpa_door_leave(t);
 }
 
-/* ---- windows, doorbells, counters: there are none yet ---- */
+/* ---- windows, counters: there are none yet ---- */
 
 static uint32_t door_window_config(uint32_t slot, uint32_t window_id, uint32_t mkey)
 {
@@ -126,21 +130,56 @@ static uint32_t door_window_copy(uint32_t slot, uint32_t to_host, uint64_t haddr
 	return DPA_FAILED;
 }
 
+/* ---- bells ---- */
+
 static uint32_t door_outbox_config(uint32_t id)
 {
-	(void)id;
-	return DPA_FAILED;
+	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_uar uar;
+	bool found = dpa_outbox_find(t->process, id, &uar);
+
+	if (found) {
+		t->uar = uar;
+		dpa_slot_top(t->process, t->slot)->ctx.outbox_config_id = (uint16_t)id;
+	}
+	dpa_door_leave(t);
+	return found ? DPA_SUCCESS : DPA_FAILED;
+}
+
+static uint32_t door_outbox_uar(uint32_t device_id)
+{
+	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_uar uar;
+	bool found = dpa_uar_find(device_id, &uar);
+
+	if (found)
+		t->uar = uar;
+	dpa_door_leave(t);
+	return found ? DPA_SUCCESS : DPA_FAILED;
+}
+
+static void door_cq_arm(uint32_t ci, uint32_t cqn)
+{
+	struct dpa_thread *t = dpa_door_enter();
+
+	if (t->uar.bells)
+		t->uar.bells->arm(t->uar.device, t->uar.number, cqn, ci);
+	dpa_door_leave(t);
+}
+
+static void door_msix_send(uint32_t cqn)
+{
+	struct dpa_thread *t = dpa_door_enter();
+
+	if (t->uar.bells)
+		t->uar.bells->empty(t->uar.device, t->uar.number, cqn);
+	dpa_door_leave(t);
 }
 
 static void door_ring(uint32_t a, uint32_t b)
 {
 	(void)a;
 	(void)b;
-}
-
-static void door_msix_send(uint32_t cqn)
-{
-	(void)cqn;
 }
 
 static void door_cc_ring(uint32_t ccq_id, uint32_t rate, uint32_t rtt_req, uint32_t next_action)
@@ -200,9 +239,9 @@ const struct dpa_door dpa_door_table = {
 	.window_acquire = door_window_acquire,
 	.window_copy = door_window_copy,
 	.outbox_config = door_outbox_config,
-	.outbox_uar = door_outbox_config,
+	.outbox_uar = door_outbox_uar,
 	.sq_ring = door_ring,
-	.cq_arm = door_ring,
+	.cq_arm = door_cq_arm,
 	.eq_update = door_ring,
 	.msix_send = door_msix_send,
 	.emu_arm = door_ring,

@@ -19,6 +19,7 @@
 
 #include "dpa/door.h"
 #include "dpa/dpa.h"
+#include "dpa/outbox.h"
 
 /* How device code was left. */
 enum dpa_outcome {
@@ -51,6 +52,10 @@ struct dpa_thread {
 	struct dpa_process *process;
 	struct dpa_thread *next; /* of the process */
 	void *(*main)(struct dpa_thread *t);
+	void *user; /* main's */
+	/* What device code in yield does meanwhile, on this side of the door; NULL: nothing. */
+	void (*yield)(struct dpa_thread *t, bool retrigger);
+	struct dpa_uar uar; /* where its bells come from */
 	pthread_t pthread;
 	uint32_t slot; /* which stack */
 	uint32_t id;   /* what device code takes for its number */

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "dpa/door.h"
+#include "dpa_control.h"
 
 #define visible __attribute__((visibility("default"), used))
 
@@ -145,6 +146,90 @@ uint64_t context(uint64_t arg)
 {
 	(void)arg;
 	return (uintptr_t)device_door()->thread_ctx();
+}
+
+/* ---- event handlers ---- */
+
+static void handle_tell(struct control *c)
+{
+	const struct flexio_dev_thread_ctx *ctx = device_door()->thread_ctx();
+	uint64_t inside = __atomic_add_fetch(&c->inside, 1, __ATOMIC_SEQ_CST);
+
+	if (inside > c->most_inside)
+		c->most_inside = inside;
+	if (c->beside && __atomic_load_n(&c->beside->inside, __ATOMIC_SEQ_CST))
+		c->overlaps++;
+	c->id = ctx->thread_id;
+	c->local_storage = ctx->thread_local_storage;
+	c->runs++;
+}
+
+static void handle_end(struct control *c, enum dpa_end how)
+{
+	__atomic_sub_fetch(&c->inside, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&c->ends, 1, __ATOMIC_SEQ_CST);
+	device_door()->end(how);
+}
+
+static void handle_yield(struct control *c)
+{
+	volatile uint64_t local = 1000 + c->runs;
+
+	/* Others may be inside meanwhile. */
+	__atomic_sub_fetch(&c->inside, 1, __ATOMIC_SEQ_CST);
+	device_door()->yield(0);
+	__atomic_add_fetch(&c->inside, 1, __ATOMIC_SEQ_CST);
+	c->after_yield = local;
+}
+
+visible void handle(struct control *c);
+void handle(struct control *c)
+{
+	static uint64_t total;
+
+	total++;
+	handle_tell(c);
+	if (c->mode == CONTROL_RETRIGGER && c->runs < c->limit)
+		handle_end(c, DPA_END_RETRIGGER);
+	if (c->mode == CONTROL_FINISH)
+		handle_end(c, DPA_END_FINISH);
+	if (c->mode == CONTROL_PROCESS_FINISH)
+		handle_end(c, DPA_END_PROCESS_FINISH);
+	if (c->mode == CONTROL_YIELD)
+		handle_yield(c);
+	while (c->mode == CONTROL_SPIN)
+		;
+	while (c->mode == CONTROL_HOLD && !c->go)
+		;
+	if (c->mode == CONTROL_FAULT)
+		*(volatile uint64_t *)8 = total;
+	if (c->mode == CONTROL_RETURN) {
+		__atomic_sub_fetch(&c->inside, 1, __ATOMIC_SEQ_CST);
+		__atomic_add_fetch(&c->ends, 1, __ATOMIC_SEQ_CST);
+		return;
+	}
+	handle_end(c, DPA_END_RESCHEDULE);
+}
+
+/* ---- bells ---- */
+
+visible uint64_t ring_outbox(uint64_t id);
+uint64_t ring_outbox(uint64_t id)
+{
+	uint32_t ret = id ? device_door()->outbox_config((uint32_t)id) : 0;
+
+	device_door()->cq_arm(11, 12);
+	device_door()->msix_send(13);
+	return ret;
+}
+
+visible uint64_t ring_region(uint64_t number);
+uint64_t ring_region(uint64_t number)
+{
+	uint32_t ret = device_door()->outbox_uar((uint32_t)number);
+
+	device_door()->cq_arm(11, 12);
+	return ret;
 }
 
 /* Without a start no linker is content. */

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See handler.h. */
+#include "dpa/handler.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "dpa/eu.h"
+#include "dpa/process.h"
+
+enum handler_state { HANDLER_CREATED, HANDLER_READY, HANDLER_FINISHED };
+
+struct dpa_handler {
+	struct dpa_handler_attr attr;
+	struct dpa_thread *thread;
+	struct dpa_eu_wait eu;
+	uint64_t arg;
+	_Atomic(uint32_t) state; /* enum handler_state */
+	_Atomic(uint32_t) pending;
+	/* The thread waits for an event, or is about to: it sets this, then looks for one; whoever has one sets
+	 * pending, then looks here. */
+	_Atomic(uint32_t) asleep;
+	bool has_eu;
+	bool returned; /* and was told off for it */
+};
+
+/* ---- events ---- */
+
+void dpa_handler_activate(struct dpa_handler *h)
+{
+	if (!atomic_exchange(&h->pending, 1) && atomic_load(&h->asleep))
+		dpa_thread_wake(h->thread);
+}
+
+int dpa_handler_run(struct dpa_handler *h, uint64_t arg)
+{
+	/* Written before the thread can look at it. */
+	if (atomic_load(&h->state) != HANDLER_CREATED)
+		return -EALREADY;
+	h->arg = arg;
+	atomic_store(&h->state, HANDLER_READY);
+	dpa_thread_wake(h->thread);
+	return 0;
+}
+
+static bool handler_has_event(const struct dpa_handler *h)
+{
+	return atomic_load(&h->pending) && atomic_load(&h->state) == HANDLER_READY;
+}
+
+static bool handler_must_leave(const struct dpa_thread *t)
+{
+	return atomic_load(&t->end) || atomic_load(&t->stop);
+}
+
+/* Waits for an event; false: the thread is to end, or was stopped in the middle of a run. */
+static bool handler_await(struct dpa_handler *h)
+{
+	struct dpa_thread *t = h->thread;
+
+	while (!handler_must_leave(t)) {
+		uint32_t word = atomic_load(&t->word);
+
+		if (handler_has_event(h)) {
+			atomic_store(&h->pending, 0);
+			return true;
+		}
+		atomic_store(&h->asleep, 1);
+		if (!handler_has_event(h) && !handler_must_leave(t))
+			dpa_futex_wait(&t->word, word, UINT64_MAX);
+		atomic_store(&h->asleep, 0);
+	}
+	return false;
+}
+
+/* ---- runs ---- */
+
+/* What the end of a run means for the next. */
+static void handler_after(struct dpa_handler *h, enum dpa_outcome outcome)
+{
+	if (outcome == DPA_OUT_RETRIGGERED) {
+		atomic_store(&h->pending, 1);
+	} else if (outcome == DPA_OUT_FINISHED) {
+		atomic_store(&h->state, HANDLER_FINISHED);
+	} else if (outcome == DPA_OUT_RETURNED && !h->returned) {
+		h->returned = true;
+		log_warn("DPA: handler 0x%x returned: it has to end with "
+			 "flexio_dev_thread_reschedule, which is what happens now",
+			 h->attr.id);
+	}
+	dpa_process_after(h->thread, outcome);
+}
+
+/* Device code may have spoiled what it has been told. */
+static void handler_tell(const struct dpa_handler *h)
+{
+	struct flexio_dev_thread_ctx *ctx = &dpa_slot_top(h->thread->process, h->thread->slot)->ctx;
+
+	ctx->version = 1;
+	ctx->thread_id = h->attr.id;
+	ctx->thread_local_storage = h->attr.local_storage;
+}
+
+/* Sleeps until the next event, in the middle of its function; others may have its unit meanwhile. */
+static void handler_yield(struct dpa_thread *t, bool retrigger)
+{
+	struct dpa_handler *h = t->user;
+
+	if (!h->attr.continuable)
+		return;
+	dpa_eu_give(&h->eu);
+	if (retrigger)
+		atomic_store(&h->pending, 1);
+	if (handler_await(h))
+		h->has_eu = dpa_eu_take(&h->eu);
+	else
+		h->has_eu = false;
+}
+
+static void *handler_main(struct dpa_thread *t)
+{
+	struct dpa_handler *h = t->user;
+	enum dpa_outcome outcome;
+
+	/* Until whoever makes it is done. */
+	pthread_mutex_lock(&t->process->lock);
+	pthread_mutex_unlock(&t->process->lock);
+	while (handler_await(h)) {
+		h->has_eu = dpa_eu_take(&h->eu);
+		if (!h->has_eu)
+			break;
+		handler_tell(h);
+		outcome = dpa_thread_run(t, h->attr.function, h->arg, 0, false);
+		/* Not if it was stopped while it had yielded. */
+		if (h->has_eu)
+			dpa_eu_give(&h->eu);
+		handler_after(h, outcome);
+	}
+	/* Stopped for good, but whoever stops it waits until it is told to end. */
+	while (!atomic_load(&t->end)) {
+		uint32_t word = atomic_load(&t->word);
+
+		if (!atomic_load(&t->end))
+			dpa_futex_wait(&t->word, word, UINT64_MAX);
+	}
+	return NULL;
+}
+
+/* ---- handlers come and go ---- */
+
+int dpa_handler_create(struct dpa_process *p, const struct dpa_handler_attr *attr,
+		       struct dpa_handler **out)
+{
+	struct dpa_handler *h;
+	int ret;
+
+	if (!attr->function || attr->eu > DPA_EU_ANY)
+		return -EINVAL;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return -ENOMEM;
+	h->attr = *attr;
+	/* Its main waits for the lock before it looks at the thread. */
+	pthread_mutex_lock(&p->lock);
+	ret = dpa_process_thread(p, handler_main, h, &h->thread);
+	if (ret == 0) {
+		h->thread->id = attr->id;
+		h->thread->yield = handler_yield;
+		h->eu = (struct dpa_eu_wait){.thread = h->thread, .eu = attr->eu};
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (ret) {
+		free(h);
+		return ret;
+	}
+	*out = h;
+	return 0;
+}
+
+void dpa_handler_destroy(struct dpa_handler *h)
+{
+	dpa_process_thread_end(h->thread->process, h->thread);
+	free(h);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Doorbells that device code rings.  A UAR is where bells come from, and what a queue was made to listen to:
+ * its number, and the device that has the queues.  An outbox is a UAR under a number of the process; each
+ * thread rings through one.
+ */
+#pragma once
+
+#include "base/spin.h"
+#include "dpa/dpa.h"
+
+#define DPA_OUTBOXES 256u
+
+/* What a device does when a bell is rung; a queue that was made with another UAR does not hear it. */
+struct dpa_bells {
+	void (*arm)(void *device, uint32_t uar, uint32_t cqn, uint32_t ci);
+	void (*empty)(void *device, uint32_t uar, uint32_t cqn);
+};
+
+struct dpa_uar {
+	const struct dpa_bells *bells; /* NULL: nobody hears them */
+	void *device;
+	uint32_t number;
+};
+
+/* Part of a process. */
+struct dpa_outboxes {
+	struct spin lock;
+	struct dpa_uar initial; /* of each activation */
+	struct dpa_uar uar[DPA_OUTBOXES];
+};
+
+/* ---- what the driver has made ---- */
+
+/* Of all devices. -ENOMEM */
+int dpa_uar_add(const struct dpa_uar *uar) must_check;
+void dpa_uar_remove(uint32_t number);
+
+/* The number of a new outbox, above 0, or -EINVAL if there is no such UAR, -ENOSPC.  initial: each activation
+ * begins with it. */
+int dpa_outbox_add(struct dpa_process *p, uint32_t uar, bool initial) must_check;
+void dpa_outbox_remove(struct dpa_process *p, uint32_t id);
+
+/*
+ * ---- what threads ring through: a copy, which may be of an outbox that has gone ----
+ *
+ * The device outlives all processes; a queue hears a UAR's number only, and no number is used twice.
+ */
+
+struct dpa_uar dpa_outbox_initial(struct dpa_process *p);
+bool dpa_outbox_find(struct dpa_process *p, uint32_t id, struct dpa_uar *out) must_check;
+bool dpa_uar_find(uint32_t number, struct dpa_uar *out) must_check;
