@@ -6,7 +6,9 @@
 
 enum general_object {
 	GENERAL_DPA_PROCESS = 0x2a,
+	GENERAL_DPA_THREAD = 0x2b,
 	GENERAL_RESERVED_QPN = 0x2c,
+	GENERAL_DPA_OUTBOX = 0x2d,
 	GENERAL_AV_QP_MAPPING = 0x3a,
 	/* Of this device only.  A number that is a UAR page for queues whose doorbells a DPA rings. */
 	GENERAL_DUAR = 0xd0a,
@@ -14,6 +16,7 @@ enum general_object {
 
 #define GENERAL_IN_TYPE	     PRM_FIELD(0x30, 16)
 #define GENERAL_IN_LOG_RANGE PRM_FIELD(0x63, 5)
+#define GENERAL_IN_ID	     PRM_FIELD(0x40, 32) /* of a change */
 #define GENERAL_OUT_ID	     PRM_FIELD(0x40, 32)
 
 #define RESERVED_QPN_IN_BYTES 0x20u

@@ -63,7 +63,8 @@ static const struct devx_family lacking_family = DEVX_FAMILY(lacking);
 static const struct devx_family *const families[] = {
 	&devx_port_family, &devx_pd_family,	 &devx_mkey_family, &devx_psv_family,
 	&devx_cq_family,   &devx_rmp_family,	 &devx_qp_family,   &devx_qp_modify_family,
-	&devx_dct_family,  &devx_general_family, &devx_dpa_family,  &lacking_family,
+	&devx_dct_family,  &devx_general_family, &devx_dpa_family,  &devx_dpa_thread_family,
+	&lacking_family,
 };
 
 static const struct devx_op *family_op(const struct devx_family *f, uint16_t opcode,

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
+#include "dpa/outbox.h"
 #include "driver/devx/duar.h"
 #include "driver/uverbs/objects/uar.h"
 
@@ -16,8 +17,24 @@
 
 static_assert(DUAR_FIRST >= UVERBS_UARS, "numbers of pages are others");
 
-/* Nothing of the device's: bells are compared with the number that the queue keeps. */
-static const struct devx_class devx_duar_class = {0};
+static void duar_arm(void *device, uint32_t region, uint32_t cqn, uint32_t ci)
+{
+	(void)cq_bell_arm(device, region, cqn, ci);
+}
+
+static void duar_empty(void *device, uint32_t region, uint32_t cqn)
+{
+	(void)cq_bell_empty(device, region, cqn);
+}
+
+static const struct dpa_bells duar_bells = {.arm = duar_arm, .empty = duar_empty};
+
+static void devx_duar_free(struct devx_obj *obj)
+{
+	dpa_uar_remove(obj->number);
+}
+
+static const struct devx_class devx_duar_class = {.free = devx_duar_free};
 
 int devx_create_duar(struct devx_call *c, struct devx_obj *obj)
 {
@@ -25,14 +42,20 @@ int devx_create_duar(struct devx_call *c, struct devx_obj *obj)
 	 * again, so that no bell reaches the queue of a later one. */
 	static _Atomic(uint32_t) used;
 	uint32_t n = atomic_load(&used);
+	int ret;
 
-	(void)c;
 	do {
 		if (n >= DUAR_NUMBERS - DUAR_FIRST)
 			return -ENOSPC;
 	} while (!atomic_compare_exchange_weak(&used, &n, n + 1));
-	devx_obj_init(obj, &devx_duar_class, DUAR_FIRST + n);
-	return 0;
+	ret = dpa_uar_add(&(struct dpa_uar){
+		.bells = &duar_bells,
+		.device = c->file->hca->adapter,
+		.number = DUAR_FIRST + n,
+	});
+	if (ret == 0)
+		devx_obj_init(obj, &devx_duar_class, DUAR_FIRST + n);
+	return ret;
 }
 
 int devx_uar(struct ufile *f, uint32_t number, struct uobj **duar)

@@ -9,8 +9,11 @@
 
 #include "base/log.h"
 #include "driver/devx/dpa.h"
+#include "driver/devx/dpa_outbox.h"
+#include "driver/devx/dpa_thread.h"
 #include "driver/devx/duar.h"
 #include "prm/cmd_dpa.h"
+#include "prm/cmd_dpa_queue.h"
 #include "prm/cmd_general.h"
 
 /* ---- ranges of QP numbers that no queue pair gets ---- */
@@ -65,6 +68,10 @@ static const struct {
 	{GENERAL_AV_QP_MAPPING, AV_QP_MAPPING_IN_BYTES, create_av_qp_mapping},
 	{GENERAL_DPA_PROCESS, DPA_PROCESS_IN_BYTES, devx_create_dpa_process,
 	 sizeof(struct devx_dpa_process)},
+	{GENERAL_DPA_THREAD, DPA_THREAD_IN_BYTES, devx_create_dpa_thread,
+	 sizeof(struct devx_dpa_thread)},
+	{GENERAL_DPA_OUTBOX, DPA_OUTBOX_IN_BYTES, devx_create_dpa_outbox,
+	 sizeof(struct devx_dpa_outbox)},
 	{GENERAL_DUAR, CMD_IN_BYTES, devx_create_duar},
 };
 

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Threads of the DPA: event handlers, which completion queues activate. */
+#include "driver/devx/dpa_thread.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "base/log.h"
+#include "driver/devx/dpa.h"
+#include "prm/cmd_dpa_queue.h"
+#include "prm/cmd_general.h"
+
+static void devx_dpa_thread_free(struct devx_obj *obj)
+{
+	dpa_handler_destroy(container_of(obj, struct devx_dpa_thread, obj)->handler);
+}
+
+static void devx_dpa_thread_activate(struct devx_obj *obj)
+{
+	dpa_handler_activate(container_of(obj, struct devx_dpa_thread, obj)->handler);
+}
+
+static const struct devx_class devx_dpa_thread_class = {
+	.free = devx_dpa_thread_free,
+	.activate = devx_dpa_thread_activate,
+};
+
+int devx_create_dpa_thread(struct devx_call *c, struct devx_obj *obj)
+{
+	static _Atomic(uint32_t) number;
+	struct devx_dpa_thread *t = container_of(obj, struct devx_dpa_thread, obj);
+	uint32_t id = atomic_fetch_add(&number, 1) % 0xffffff + 1;
+	struct dpa_handler_attr attr = {
+		.function = prm_get(c->in, DPA_THREAD_FUNCTION),
+		.local_storage = prm_get(c->in, DPA_THREAD_LOCAL_STORAGE),
+		.id = id,
+		.eu = DPA_EU_ANY,
+		.continuable = prm_get(c->in, DPA_THREAD_CONTINUABLE),
+	};
+	struct uobj *process =
+		devx_find(c->file, &devx_dpa_process_class, prm_get32(c->in, DPA_THREAD_PROCESS));
+	int ret;
+
+	if (!process)
+		return -ENOENT;
+	if (prm_get(c->in, DPA_THREAD_STRICT)) {
+		attr.eu = prm_get32(c->in, DPA_THREAD_EU);
+		if (attr.eu >= DPA_EUS)
+			return -EINVAL;
+	}
+	ret = dpa_handler_create(container_of(process, struct devx_dpa_process, obj.uobj)->process,
+				 &attr, &t->handler);
+	if (ret < 0)
+		return ret;
+	devx_obj_init(obj, &devx_dpa_thread_class, id);
+	devx_obj_uses(obj, process);
+	return 0;
+}
+
+static bool names_a_thread(const uint8_t *in)
+{
+	return prm_get(in, GENERAL_IN_TYPE) == GENERAL_DPA_THREAD;
+}
+
+/* There is one change: it may run. */
+static int devx_run_dpa_thread(struct devx_call *c)
+{
+	struct devx_dpa_thread *t = container_of(c->target, struct devx_dpa_thread, obj.uobj);
+	int ret = dpa_handler_run(t->handler, prm_get(c->in, DPA_THREAD_ARG));
+
+	return ret == -EALREADY ? -EBUSY : ret;
+}
+
+static const struct devx_op ops[] = {
+	{
+		DEVX_ROW(MODIFY_GENERAL_OBJECT, DEVX_OBJ_MODIFY, DPA_THREAD_RUN_BYTES,
+			 CMD_OUT_BYTES),
+		.class = &devx_dpa_thread_class,
+		.number = GENERAL_IN_ID,
+		.run = devx_run_dpa_thread,
+		.admits = names_a_thread,
+	},
+};
+
+const struct devx_family devx_dpa_thread_family = DEVX_FAMILY(ops);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Threads of the DPA as objects of DEVX. */
+#pragma once
+
+#include "dpa/handler.h"
+#include "driver/devx/devx.h"
+
+struct devx_dpa_thread {
+	struct devx_obj obj;
+	struct dpa_handler *handler;
+};
+
+/* Makes what is in a devx_dpa_thread, for devx/general.c. */
+int devx_create_dpa_thread(struct devx_call *c, struct devx_obj *obj);

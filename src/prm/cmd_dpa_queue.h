@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Threads and outboxes of a DPA: general objects.  The layouts are ours, as those of prm/cmd_dpa.h. */
+#pragma once
+
+#include "prm/cmd.h"
+
+/* ---- threads: event handlers ---- */
+
+#define DPA_THREAD_PROCESS	 PRM_FIELD(0x80, 32) /* number of the object */
+#define DPA_THREAD_CONTINUABLE	 PRM_FIELD(0xa0, 1)
+#define DPA_THREAD_STRICT	 PRM_FIELD(0xa1, 1) /* it runs on this one execution unit */
+#define DPA_THREAD_EU		 PRM_FIELD(0xb0, 16)
+#define DPA_THREAD_FUNCTION	 PRM_FIELD(0xc0, 64) /* its address */
+#define DPA_THREAD_LOCAL_STORAGE PRM_FIELD(0x100, 64)
+#define DPA_THREAD_IN_BYTES	 0x28u
+
+/* MODIFY_GENERAL_OBJECT: from now on events start it. */
+#define DPA_THREAD_ARG	     PRM_FIELD(0x80, 64)
+#define DPA_THREAD_RUN_BYTES 0x18u
+
+/* ---- outboxes ---- */
+
+#define DPA_OUTBOX_PROCESS  PRM_FIELD(0x80, 32) /* number of the object */
+#define DPA_OUTBOX_UAR	    PRM_FIELD(0xa0, 32) /* number of a DUAR */
+#define DPA_OUTBOX_INITIAL  PRM_FIELD(0xc0, 1)	/* threads begin with it */
+#define DPA_OUTBOX_IN_BYTES 0x20u
