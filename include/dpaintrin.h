@@ -93,20 +93,20 @@ extern "C" {
 
 /* Fixed-point numbers with 16 bits behind the point. */
 
-/** 1 / n; the largest number for 0. */
+/** __dpa_fxp_rcp() - 1 / @n; the largest number for 0. */
 uint32_t __dpa_fxp_rcp(uint32_t n);
-/** 2 to the power of n. */
+/** __dpa_fxp_pow2() - 2 to the power of @n. */
 uint32_t __dpa_fxp_pow2(int32_t n);
-/** Logarithm of n to the base 2; the smallest number for 0. */
+/** __dpa_fxp_log2() - logarithm of @n to the base 2; the smallest number for 0. */
 int32_t __dpa_fxp_log2(uint32_t n);
 
 /* Counters that begin anywhere and grow; comparable in one activation of a thread. */
 
-/** Cycles, of a clock of 1.8 GHz as on a DPA. */
+/** __dpa_thread_cycles() - cycles. */
 uint64_t __dpa_thread_cycles(void);
-/** Instructions, as far as they can be counted. */
+/** __dpa_thread_inst_ret() - instructions, as far as they can be counted. */
 uint64_t __dpa_thread_inst_ret(void);
-/** Nanoseconds. */
+/** __dpa_thread_time() - nanoseconds. */
 uint64_t __dpa_thread_time(void);
 
 #ifdef __cplusplus

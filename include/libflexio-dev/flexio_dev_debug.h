@@ -28,13 +28,13 @@ static inline void print_sim_int(int num, int len)
 	(void)len;
 }
 
-/** print_sim_putc() - print one character. */
+/** print_sim_putc() - print the character @c. */
 static inline void print_sim_putc(int c)
 {
 	(void)c;
 }
 
-/** sim_trace() - print where the program is, and a value. */
+/** sim_trace() - print @text, the value @val and where that is: @func and @line. */
 static inline void sim_trace(const char *text, uint64_t val, const char *func, int line)
 {
 	(void)text;
