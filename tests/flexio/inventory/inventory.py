@@ -276,6 +276,29 @@ def device_library(session):
         expect(wanted <= found, f"{library.parent.name}: not there: {sorted(wanted - found)}")
 
 
+def installed(session):
+    """A program finds the installed headers by pkg-config, and needs no others of ours."""
+    with tempfile.TemporaryDirectory(prefix="flexio.") as folder:
+        env = {**session.env, "DESTDIR": folder}
+        result = session.call("meson", "install", "-C", str(session.build), "--no-rebuild", env=env)
+        expect(result.status == 0, result.text())
+        found = list(pathlib.Path(folder).rglob("libflexio.pc"))
+        expect(found, "libflexio.pc is not installed")
+        env |= {"PKG_CONFIG_SYSROOT_DIR": folder, "PKG_CONFIG_PATH": str(found[0].parent)}
+        flags = session.call("pkg-config", "--cflags", "libflexio", env=env)
+        expect(flags.status == 0 and folder in flags.out, flags.text())
+        link = session.call("pkg-config", "--libs", "libflexio", env=env).out.split()
+        expect({"-lflexio", "-libverbs", "-lmlx5"} <= set(link), f"{link}")
+        include = pathlib.Path(flags.out.split()[0].removeprefix("-I"))
+        names = {str(p.relative_to(INCLUDE)) for p in INCLUDE.rglob("*.h")}
+        there = {str(p.relative_to(include)) for p in include.rglob("*.h")}
+        expect(names <= there, f"not installed: {sorted(names - there)}")
+        source = pathlib.Path(folder) / "program.c"
+        source.write_text(alone("libflexio/flexio.h"))
+        result = session.call("gcc", *STRICT, *flags.out.split(), "-fsyntax-only", str(source))
+        expect(result.status == 0, result.text())
+
+
 def cases():
     return [(f"inventory: {name}", test) for name, test in {
         "a wrong row is found": wrong_rows,
@@ -287,6 +310,7 @@ def cases():
         "what programs write A3 A5 A6 A9-11 A19": shapes,
         "what is inline A13-16 A18 H150 I167 I179 J184-186 J190": inline_half,
         "every function is documented": documented,
+        "installed": installed,
         "the host's library": exported,
         "the device's library": device_library,
     }.items()]
