@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Cases of one host program, each a run of it under softhca."""
+import pathlib
+import tempfile
+
+from harness import Skip, expect
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+SOURCES = ("host.c", "host_app.c", "host_memory.c", "host_call.c", "host_error.c")
+
+CASES = (
+    ("app_names", "applications have names, files and a list B21 B22 B23 B24 B25 B26 B27 B28"),
+    ("app_own app_bad", "an application of the program's own file, and of none B30 B31 B32 B33"),
+    ("registration", "functions are registered, and known B33 B34 B35 B36 B37 B38 B39 B40"),
+    ("processes", "processes come and go C43 C44 C45 C46 C48 C49 C50 C55 P294"),
+    ("allocation", "the heap gives and takes C56 C57 D61 D62 D63 D64 D65 D66"),
+    ("copies", "the host writes to the heap D67 D68 D69 D70 D71"),
+    ("arguments", "arguments arrive, results come back E77 E78 E79 E80 E81 E82 B41 F123"),
+    ("many", "many calls in a row E84 E86"),
+    ("parallel", "calls of several threads run at the same time E83 D71"),
+    ("destroyed", "calls that never return, and the process goes C53 C54"),
+    ("streamed", "a call prints E85"),
+    ("null_load wild_store no_place no_stack host_memory",
+     "a fault ends the process and nothing else O269 O270 O273 O280 O282 E87 E91"),
+    ("user_error illegal_error", "errors that a program reports O271 O272"),
+    ("finished bad_arguments", "processes without an error O268 O274 F106 C58"),
+    ("handler", "an error handler says its last word O275"),
+    ("forked", "a child has no processes of the parent"),
+)
+
+
+class Programs:
+    """The host program, built when it is first wanted."""
+    def __init__(self):
+        self.directory = None
+
+    def host(self, session):
+        build = pathlib.Path(session.build).resolve()
+        if not (build / "dpacc").exists():
+            raise Skip("dpacc is not built (see the configuration's message about the DPA)")
+        if not self.directory:
+            self.directory = tempfile.TemporaryDirectory(prefix="softhca-calls.")
+            self.compile(session, build, pathlib.Path(self.directory.name))
+        return pathlib.Path(self.directory.name) / "host"
+
+    @staticmethod
+    def compile(session, build, place):
+        good(session, build / "dpacc", HERE / "device.c", "-o", place / "device.a", "-hostcc=gcc",
+             "--devicecc-options=-O1 -g -Wall -Wextra -Wno-infinite-recursion", "--app-name=calls_app")
+        good(session, "gcc", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", f"-I{ROOT}/include",
+             f"-I{ROOT}/tests/support", *(HERE / source for source in SOURCES), place / "device.a",
+             f"-L{build}/src/flexio", f"-Wl,-rpath,{build}/src/flexio", "-lflexio", "-libverbs", "-lmlx5",
+             "-lpthread", "-o", place / "host")
+
+
+PROGRAMS = Programs()
+
+
+def good(session, *argv):
+    result = session.call(*map(str, argv))
+    expect(result.status == 0, f"status {result.status} of {argv[0]}\n{result.text()}")
+
+
+def case(name, env=None, options=()):
+    def run(session):
+        host = PROGRAMS.host(session)
+        result = session.tool("run", *options, "--", str(host), *name.split(), env={**session.env, **(env or {})})
+        expect(result.status == 0, f"status {result.status}\n{result.text()}")
+    return run
+
+
+def without_dpa(session):
+    host = PROGRAMS.host(session)
+    result = session.tool("run", "--model=connectx-7", "--", str(host), "no_dpa")
+    expect(result.status == 0 and "has no DPA" in result.err, f"status {result.status}\n{result.text()}")
+
+
+def killed(session):
+    host = PROGRAMS.host(session)
+    for _ in range(5):
+        program = session.background(str(host), "killed")
+        expect(program.stdout.readline() == "spinning\n", "it does not begin")
+        program.kill()
+        expect(program.wait(30) is not None, "it does not end")
+
+
+def cases():
+    yield from (("calls: " + title, case(name)) for name, title in CASES)
+    yield "calls: one that takes too long is stopped E88", case("too_long", {"SOFTHCA_DPA_CALL_SECONDS": "1"})
+    yield "calls: a device without a DPA", without_dpa
+    yield "calls: a program is killed in the middle", killed

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Device code of tests/flexio/calls. */
+#include <libflexio-dev/flexio_dev.h>
+#include <libflexio-dev/flexio_dev_err.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static uint64_t counter = 40;
+static uint64_t zeroes[4];
+static const char words[] = "constant";
+
+__dpa_rpc__ uint64_t add(uint64_t a, uint64_t b)
+{
+	return a + b;
+}
+
+__dpa_rpc__ uint64_t nothing(void)
+{
+	return 17;
+}
+
+__dpa_rpc__ uint64_t mixed(int a, uint32_t b, uint8_t c, int64_t d, void *e)
+{
+	return a == -3 && b == 0xfffffffe && c == 200 && d == -5 && (uintptr_t)e == 0x1234567890;
+}
+
+__dpa_rpc__ uint64_t count(uint64_t by)
+{
+	counter += by;
+	return counter + zeroes[by % 4] + (words[0] != 'c');
+}
+
+/* The sum of all bytes. */
+__dpa_rpc__ uint64_t sum(uint64_t addr, uint64_t bytes)
+{
+	const uint8_t *at = (const uint8_t *)(uintptr_t)addr;
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < bytes; i++)
+		n += at[i];
+	return n;
+}
+
+__dpa_rpc__ uint64_t await_word(uint64_t addr)
+{
+	while (!*(volatile uint64_t *)(uintptr_t)addr)
+		;
+	return 7;
+}
+
+__dpa_rpc__ uint64_t say(uint64_t n)
+{
+	flexio_dev_print("said %lu\n", n);
+	return 0;
+}
+
+__dpa_rpc__ uint64_t context(void)
+{
+	struct flexio_dev_thread_ctx *ctx = NULL;
+	uint64_t errors;
+
+	if (flexio_dev_get_thread_ctx(&ctx) || !ctx)
+		return 0;
+	errors = flexio_dev_get_errno(ctx);
+	flexio_dev_rst_errno(ctx);
+	return errors + flexio_dev_get_and_rst_errno(ctx) + 1;
+}
+
+__dpa_rpc__ uint64_t load(uint64_t addr)
+{
+	return *(volatile uint64_t *)(uintptr_t)addr;
+}
+
+__dpa_rpc__ uint64_t store(uint64_t addr, uint64_t value)
+{
+	*(volatile uint64_t *)(uintptr_t)addr = value;
+	return 0;
+}
+
+__dpa_rpc__ uint64_t overflow(uint64_t depth)
+{
+	volatile char room[256];
+
+	room[depth % sizeof(room)] = 1;
+	return overflow(depth + 1) + (uint64_t)room[0];
+}
+
+__dpa_rpc__ uint64_t jump(uint64_t addr)
+{
+	return ((uint64_t(*)(void))(uintptr_t)addr)();
+}
+
+__dpa_rpc__ uint64_t spin(void)
+{
+	for (;;)
+		;
+}
+
+__dpa_rpc__ uint64_t fail(uint64_t code)
+{
+	flexio_dev_error((uint8_t)code);
+}
+
+__dpa_rpc__ uint64_t finish(void)
+{
+	flexio_dev_process_finish();
+}
+
+/* It is told by the host where to leave a word, see mark. */
+static uint64_t mark_addr;
+
+__dpa_rpc__ uint64_t mark(uint64_t addr)
+{
+	mark_addr = addr;
+	return 0;
+}
+
+__dpa_global__ void on_error(uint64_t code)
+{
+	flexio_dev_print("error handler %lu\n", code);
+	(void)mark_addr;
+}
+
+__dpa_global__ void task(uint64_t addr)
+{
+	__atomic_fetch_add((uint64_t *)(uintptr_t)addr, 1, __ATOMIC_SEQ_CST);
+}

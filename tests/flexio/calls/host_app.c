@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Applications, functions and processes. */
+#include <string.h>
+
+#include "host.h"
+
+static void app_names(void)
+{
+	struct flexio_app **list;
+	uint64_t *elf;
+	uint32_t n;
+	size_t bytes;
+
+	CHECK(calls_app && !strcmp(flexio_app_get_name(calls_app), "calls_app"));
+	CHECK(!flexio_app_get_name(NULL) && !flexio_app_get_elf_size(NULL));
+	bytes = flexio_app_get_elf_size(calls_app);
+	elf = malloc(bytes);
+	CHECK(bytes > 64 && elf);
+	OK(flexio_app_get_elf(calls_app, elf, bytes));
+	CHECK(!memcmp(elf, "\177ELF", 4));
+	FAILS(flexio_app_get_elf(calls_app, elf, bytes - 1));
+	OK(flexio_app_get_list(&list, &n));
+	CHECK(n == 1 && list[0] == calls_app);
+	OK(flexio_app_list_free(list));
+	CHECK(!strcmp(flexio_app_get_name(calls_app), "calls_app"));
+	free(elf);
+}
+
+/* An application from a buffer of the program's own, which goes afterwards. */
+static void app_own(void)
+{
+	size_t bytes = flexio_app_get_elf_size(calls_app);
+	uint64_t *elf = malloc(bytes), value;
+	char name[300];
+	struct flexio_app_attr attr = {.app_name = name, .app_ptr = elf, .app_bsize = bytes};
+	struct flexio_app *app, **list;
+	struct flexio_process *p;
+	flexio_func_t *f;
+	uint32_t n;
+
+	OK(flexio_app_get_elf(calls_app, elf, bytes));
+	memset(name, 'n', sizeof(name));
+	name[257] = 0;
+	FAILS(flexio_app_create(&attr, &app));
+	CHECK(!app);
+	name[256] = 0;
+	OK(flexio_app_create(&attr, &app));
+	memset(elf, 0, bytes);
+	FAILS(flexio_app_create(&attr, &app)); /* no ELF file any more */
+	free(elf);
+	OK(flexio_app_get_list(&list, &n));
+	CHECK(n == 2);
+	app = list[0] == calls_app ? list[1] : list[0];
+	OK(flexio_app_list_free(list));
+	OK(flexio_func_register(app, "count", &f));
+	OK(flexio_process_create(host_device(), app, NULL, &p));
+	OK(flexio_process_call(p, f, &value, (uint64_t)2));
+	CHECK(value == 42);
+	/* A stub of another application. */
+	FAILS(flexio_process_call(p, &count, &value, (uint64_t)2));
+	OK(flexio_process_destroy(p));
+	OK(flexio_app_destroy(app));
+	FAILS(flexio_app_destroy(app));
+	OK(flexio_app_get_list(&list, &n));
+	CHECK(n == 1);
+	OK(flexio_app_list_free(list));
+}
+
+static void app_bad(void)
+{
+	char text[64] = "not an ELF file";
+	struct flexio_app_attr attr = {.app_name = "x", .app_ptr = text, .app_bsize = sizeof(text)};
+	struct flexio_app *app;
+
+	FAILS(flexio_app_create(NULL, &app));
+	FAILS(flexio_app_create(&attr, NULL));
+	FAILS(flexio_app_create(&attr, &app));
+	attr.app_ptr = NULL;
+	FAILS(flexio_app_create(&attr, &app));
+	attr = (struct flexio_app_attr){.app_name = NULL, .app_ptr = text, .app_bsize = 64};
+	FAILS(flexio_app_create(&attr, &app));
+	FAILS(flexio_app_destroy(NULL));
+	FAILS(flexio_app_get_list(NULL, NULL));
+	FAILS(flexio_app_list_free(NULL));
+}
+
+static void registration(void)
+{
+	char name[FLEXIO_MAX_NAME_LEN + 1], unpack[FLEXIO_MAX_NAME_LEN + 1], long_name[300];
+	flexio_uintptr_t addr, unpack_addr;
+	flexio_func_arg_pack_fn_t *pack;
+	flexio_func_t *f, *other;
+	struct flexio_process *p = host_process();
+	uint64_t value;
+	uint32_t pup;
+	size_t bytes;
+
+	OK(flexio_func_get_register_info(calls_app, &add, &pup, name, unpack, sizeof(name), &bytes,
+					 &pack, &addr, &unpack_addr));
+	CHECK(pup == 1 && !strcmp(name, "add") && strlen(unpack) && bytes == 16 && pack && addr &&
+	      unpack_addr);
+	FAILS(flexio_func_get_register_info(calls_app, &add, &pup, name, unpack, 3, &bytes, &pack,
+					    &addr, &unpack_addr));
+	FAILS(flexio_func_get_register_info(calls_app, NULL, &pup, name, unpack, sizeof(name),
+					    &bytes, &pack, &addr, &unpack_addr));
+	OK(flexio_func_register(calls_app, "count", &f));
+	OK(flexio_func_get_register_info(calls_app, f, &pup, name, unpack, sizeof(name), &bytes,
+					 &pack, &addr, &unpack_addr));
+	CHECK(pup == 0 && !strcmp(name, "count"));
+	CHECK(RESULT(p, f, (uint64_t)1) == 41);
+	/* No such function: that is found when it is used. */
+	OK(flexio_func_register(calls_app, "no_such_function", &other));
+	FAILS(flexio_process_call(p, other, &value, (uint64_t)1));
+	FAILS(flexio_func_pup_register(calls_app, "add", unpack, &add, 16, pack)); /* twice */
+	memset(long_name, 'f', sizeof(long_name));
+	long_name[257] = 0;
+	FAILS(flexio_func_register(calls_app, long_name, &other));
+	long_name[256] = 0;
+	OK(flexio_func_register(calls_app, long_name, &other));
+	FAILS(flexio_func_register(calls_app, NULL, &other));
+	FAILS(flexio_func_register(NULL, "add", &other));
+	OK(flexio_process_destroy(p));
+}
+
+static void processes(void)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(host_device());
+	struct flexio_process_attr attr = {.pd = pd};
+	struct flexio_process *p, *other;
+
+	OK(flexio_process_create(host_device(), calls_app, &attr, &p));
+	CHECK(flexio_process_get_pd(p) == pd);
+	other = host_process();
+	CHECK(flexio_process_get_pd(other) && flexio_process_get_pd(other) != pd);
+	CHECK(flexio_process_get_dumem_id(p) != UINT32_MAX &&
+	      flexio_process_get_dumem_id(p) != flexio_process_get_dumem_id(other));
+	CHECK(flexio_process_get_dumem_id(NULL) == UINT32_MAX && !flexio_process_get_pd(NULL));
+	(void)flexio_process_udbg_token_get(p);
+	/* What one counts the other does not see. */
+	CHECK(RESULT(p, &count, (uint64_t)2) == 42 && RESULT(p, &count, (uint64_t)0) == 42);
+	CHECK(RESULT(other, &count, (uint64_t)1) == 41);
+	OK(flexio_process_destroy(p));
+	OK(flexio_process_destroy(other));
+	FAILS(flexio_process_destroy(other));
+	OK(flexio_process_destroy(NULL));
+	CHECK(ibv_dealloc_pd(pd) == 0);
+	FAILS(flexio_process_create(NULL, calls_app, NULL, &p));
+	CHECK(!p);
+	FAILS(flexio_process_create(host_device(), NULL, NULL, &p));
+	FAILS(flexio_process_create(host_device(), (struct flexio_app *)&attr, NULL, &p));
+	FAILS(flexio_process_create(host_device(), calls_app, NULL, NULL));
+	for (unsigned i = 0; i < 100; i++)
+		OK(flexio_process_destroy(host_process()));
+}
+
+/* On a device without a DPA. */
+static void no_dpa(void)
+{
+	struct flexio_process *p;
+
+	FAILS(flexio_process_create(host_device(), calls_app, NULL, &p));
+	CHECK(!p);
+}
+
+const struct host_case app_cases[] = {
+	{"app_names", app_names},
+	{"app_own", app_own},
+	{"app_bad", app_bad},
+	{"registration", registration},
+	{"processes", processes},
+	{"no_dpa", no_dpa},
+	{NULL, NULL},
+};

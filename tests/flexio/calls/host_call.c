@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Calls into device code. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host.h"
+
+#define CALLERS 8u
+
+static void arguments(void)
+{
+	struct flexio_process *p = host_process();
+	uint64_t value;
+
+	CHECK(RESULT(p, add, (uint64_t)2, (uint64_t)3) == 5);
+	CHECK(RESULT(p, &add, (uint64_t)UINT64_MAX, (uint64_t)3) == 2);
+	CHECK(RESULT(p, &nothing) == 17);
+	CHECK(RESULT(p, &mixed, -3, 0xfffffffe, 200, (int64_t)-5, (void *)0x1234567890) == 1);
+	CHECK(RESULT(p, &context) == 1);
+	FAILS(flexio_process_call(p, &add, NULL, (uint64_t)2, (uint64_t)3));
+	FAILS(flexio_process_call(p, NULL, &value));
+	FAILS(flexio_process_call(NULL, &add, &value, (uint64_t)2, (uint64_t)3));
+	FAILS(flexio_process_call(p, (flexio_func_t *)(uintptr_t)&value, &value));
+	OK(flexio_process_destroy(p));
+	FAILS(flexio_process_call(p, &add, &value, (uint64_t)2, (uint64_t)3));
+}
+
+static void many(void)
+{
+	struct flexio_process *p = host_process();
+
+	for (uint64_t i = 0; i < 20000; i++)
+		CHECK(RESULT(p, &add, i, i) == 2 * i);
+	OK(flexio_process_destroy(p));
+}
+
+struct caller {
+	pthread_t thread;
+	struct flexio_process *p;
+	flexio_uintptr_t word;
+	flexio_status status;
+	uint64_t value;
+};
+
+static void *caller_main(void *arg)
+{
+	struct caller *c = arg;
+
+	c->status = flexio_process_call(c->p, c->word ? &await_word : &spin, &c->value, c->word);
+	return NULL;
+}
+
+static void callers_start(struct caller *callers, struct flexio_process *p, flexio_uintptr_t word)
+{
+	for (unsigned i = 0; i < CALLERS; i++) {
+		callers[i] = (struct caller){.p = p, .word = word};
+		CHECK(pthread_create(&callers[i].thread, NULL, caller_main, &callers[i]) == 0);
+	}
+}
+
+static void callers_expect(struct caller *callers, flexio_status status)
+{
+	for (unsigned i = 0; i < CALLERS; i++) {
+		CHECK(pthread_join(callers[i].thread, NULL) == 0);
+		CHECK_SAY(callers[i].status == status, "%d", callers[i].status);
+		CHECK(status != FLEXIO_STATUS_SUCCESS || callers[i].value == 7);
+	}
+}
+
+/* None returns before another call has stored, so they are there at the same time. */
+static void parallel(void)
+{
+	struct flexio_process *p = host_process();
+	struct caller callers[CALLERS];
+	uint64_t zero = 0, one = 1;
+	flexio_uintptr_t word;
+
+	OK(flexio_copy_from_host(p, &zero, sizeof(zero), &word));
+	callers_start(callers, p, word);
+	CHECK(RESULT(p, &nothing) == 17);
+	OK(flexio_host2dev_memcpy(p, &one, sizeof(one), word));
+	callers_expect(callers, FLEXIO_STATUS_SUCCESS);
+	OK(flexio_process_destroy(p));
+}
+
+/* Device code that never returns; SOFTHCA_DPA_CALL_SECONDS=1. */
+static void too_long(void)
+{
+	struct flexio_process *p = host_process();
+	struct caller callers[CALLERS];
+
+	callers_start(callers, p, 0);
+	callers_expect(callers, FLEXIO_STATUS_TIMEOUT);
+	CHECK(flexio_err_status_get(p) == FLEXIO_DEV_NO_ERROR);
+	CHECK(RESULT(p, &nothing) == 17);
+	OK(flexio_process_destroy(p));
+}
+
+static void *destroyer_main(void *arg)
+{
+	usleep(50000);
+	OK(flexio_process_destroy(arg));
+	return NULL;
+}
+
+/* The process goes while calls never return. */
+static void destroyed(void)
+{
+	struct flexio_process *p = host_process();
+	struct caller callers[CALLERS];
+	pthread_t thread;
+
+	callers_start(callers, p, 0);
+	CHECK(pthread_create(&thread, NULL, destroyer_main, p) == 0);
+	CHECK(pthread_join(thread, NULL) == 0);
+	for (unsigned i = 0; i < CALLERS; i++) {
+		CHECK(pthread_join(callers[i].thread, NULL) == 0);
+		CHECK(callers[i].status != FLEXIO_STATUS_SUCCESS);
+	}
+}
+
+static void streamed(void)
+{
+	flexio_msg_stream_attr_t attr = {.data_bsize = 2048, .level = FLEXIO_MSG_DEV_INFO};
+	struct flexio_process *p = host_process();
+	struct flexio_msg_stream *stream;
+	pthread_t thread;
+	char *text;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+
+	OK(flexio_msg_stream_create(p, &attr, out, &thread, &stream));
+	CHECK(RESULT(p, &say, (uint64_t)1) == 0 && RESULT(p, &say, (uint64_t)2) == 0);
+	OK(flexio_msg_stream_destroy(stream));
+	fflush(out);
+	CHECK_SAY(!strcmp(text, "said 1\nsaid 2\n"), "%s", text);
+	OK(flexio_process_destroy(p));
+	fclose(out);
+	free(text);
+}
+
+/* Spins until it is killed. */
+static void killed(void)
+{
+	struct caller callers[CALLERS];
+
+	callers_start(callers, host_process(), 0);
+	usleep(20000);
+	printf("spinning\n");
+	fflush(stdout);
+	pause();
+}
+
+const struct host_case call_cases[] = {
+	{"arguments", arguments}, {"many", many},
+	{"parallel", parallel},	  {"too_long", too_long},
+	{"destroyed", destroyed}, {"streamed", streamed},
+	{"killed", killed},	  {NULL, NULL},
+};

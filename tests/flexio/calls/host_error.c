@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Device code that fails, and a program that goes on. */
+#include <poll.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "host.h"
+
+static uint64_t host_word = 99;
+
+static bool readable(int fd, int wait_ms)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, wait_ms) == 1 && p.revents & POLLIN;
+}
+
+static void fails_with(flexio_func_t *f, uint64_t arg, enum flexio_err_status status)
+{
+	struct flexio_process *p = host_process(), *other = host_process();
+	int fd = flexio_err_handler_fd(p);
+	flexio_uintptr_t addr;
+	uint64_t value;
+
+	CHECK(fd >= 0 && !readable(fd, 0));
+	CHECK(flexio_err_status_get(p) == FLEXIO_DEV_NO_ERROR);
+	CHECK(flexio_process_call(p, f, &value, arg, arg) == FLEXIO_STATUS_FATAL_ERR);
+	CHECK(readable(fd, 30000));
+	CHECK(flexio_err_status_get(p) == status);
+	CHECK(flexio_process_call(p, &nothing, &value) == FLEXIO_STATUS_FATAL_ERR);
+	/* Others go on. */
+	CHECK(flexio_err_status_get(other) == FLEXIO_DEV_NO_ERROR && RESULT(other, &nothing) == 17);
+	CHECK(!readable(flexio_err_handler_fd(other), 0));
+	OK(flexio_buf_dev_alloc(other, 64, &addr));
+	OK(flexio_process_destroy(p));
+	OK(flexio_process_destroy(other));
+	p = host_process();
+	CHECK(RESULT(p, &nothing) == 17);
+	OK(flexio_process_destroy(p));
+}
+
+static void null_load(void)
+{
+	fails_with(&load, 0, FLEXIO_DEV_FATAL_ERROR);
+}
+
+static void wild_store(void)
+{
+	fails_with(&store, 0xdead0000dead0000, FLEXIO_DEV_FATAL_ERROR);
+}
+
+static void no_place(void)
+{
+	fails_with(&jump, 0, FLEXIO_DEV_FATAL_ERROR);
+}
+
+static void no_stack(void)
+{
+	fails_with(&overflow, 1, FLEXIO_DEV_FATAL_ERROR);
+}
+
+/* Memory of the host program: checked mode sees it. */
+static void host_memory(void)
+{
+	fails_with(&load, (uintptr_t)&host_word, FLEXIO_DEV_FATAL_ERROR);
+	fails_with(&store, (uintptr_t)&host_word, FLEXIO_DEV_FATAL_ERROR);
+	CHECK(host_word == 99);
+}
+
+static void user_error(void)
+{
+	fails_with(&fail, 200, FLEXIO_DEV_USER_ERROR);
+	fails_with(&fail, 255, FLEXIO_DEV_USER_ERROR);
+}
+
+static void illegal_error(void)
+{
+	fails_with(&fail, 0x42, FLEXIO_DEV_FATAL_ERROR);
+	fails_with(&fail, 5, FLEXIO_DEV_FATAL_ERROR);
+}
+
+static void finished(void)
+{
+	struct flexio_process *p = host_process();
+	int fd = flexio_err_handler_fd(p);
+	uint64_t value;
+
+	CHECK(flexio_process_call(p, &finish, &value) != FLEXIO_STATUS_SUCCESS);
+	CHECK(flexio_process_call(p, &nothing, &value) != FLEXIO_STATUS_SUCCESS);
+	CHECK(flexio_err_status_get(p) == FLEXIO_DEV_NO_ERROR && !readable(fd, 0));
+	OK(flexio_process_destroy(p));
+}
+
+static void bad_arguments(void)
+{
+	CHECK(flexio_err_status_get(NULL) == FLEXIO_DEV_NO_ERROR);
+	CHECK(flexio_err_handler_fd(NULL) == -1);
+	FAILS(flexio_process_error_handler_set(NULL, &on_error));
+	CHECK(flexio_log_lvl_set(FLEXIO_LOG_LVL_DBG) == FLEXIO_LOG_LVL_ERR);
+	CHECK(flexio_log_lvl_set(FLEXIO_LOG_LVL_ERR) == FLEXIO_LOG_LVL_DBG);
+}
+
+static void handler(void)
+{
+	flexio_msg_stream_attr_t attr = {.data_bsize = 2048, .level = FLEXIO_MSG_DEV_INFO};
+	struct flexio_process *p = host_process();
+	struct flexio_msg_stream *stream;
+	char *text;
+	size_t bytes;
+	FILE *out = open_memstream(&text, &bytes);
+	uint64_t value;
+
+	OK(flexio_process_error_handler_set(p, &on_error));
+	OK(flexio_msg_stream_create(p, &attr, out, NULL, &stream));
+	CHECK(RESULT(p, &nothing) == 17);
+	FAILS(flexio_process_error_handler_set(p, &on_error)); /* threads exist */
+	CHECK(flexio_process_call(p, &fail, &value, (uint64_t)200) == FLEXIO_STATUS_FATAL_ERR);
+	OK(flexio_msg_stream_destroy(stream));
+	fflush(out);
+	CHECK_SAY(!strcmp(text, "error handler 200\n"), "%s", text);
+	OK(flexio_process_destroy(p));
+	fclose(out);
+	free(text);
+}
+
+/* A child has no DPA processes; the parent's go on. */
+static void forked(void)
+{
+	struct flexio_process *p = host_process();
+	uint64_t value;
+	int status;
+	pid_t pid;
+
+	CHECK(RESULT(p, &nothing) == 17);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		CHECK(flexio_process_call(p, &nothing, &value) != FLEXIO_STATUS_SUCCESS);
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status));
+	CHECK(RESULT(p, &nothing) == 17);
+	OK(flexio_process_destroy(p));
+}
+
+const struct host_case error_cases[] = {
+	{"null_load", null_load},
+	{"wild_store", wild_store},
+	{"no_place", no_place},
+	{"no_stack", no_stack},
+	{"host_memory", host_memory},
+	{"user_error", user_error},
+	{"illegal_error", illegal_error},
+	{"finished", finished},
+	{"bad_arguments", bad_arguments},
+	{"handler", handler},
+	{"forked", forked},
+	{NULL, NULL},
+};
