@@ -244,7 +244,7 @@ def documented(session):
 
 def exported(session):
     """The library exports the functions of the manual; the device library defines its own."""
-    library = session.build / "libflexio.so"
+    library = session.build / "src/flexio/libflexio.so"
     if not library.exists():
         raise Skip("libflexio.so was not built")
     symbols = session.call("nm", "-D", "--defined-only", "--format=posix", str(library)).out
@@ -255,6 +255,9 @@ def exported(session):
     more = {name for name in found - wanted if not re.match(r"(lib)?flexio_|LIBFLEXIO|FLEXIO", name,
                                                            re.I)}
     expect(not more, f"exported as well: {sorted(more)}")
+    dynamic = session.call("readelf", "-d", str(library)).out
+    needed = set(re.findall(r"NEEDED.*\[(\w+)", dynamic))
+    expect(needed <= {"libibverbs", "libmlx5", "libc", "ld"}, f"it needs {sorted(needed)}")
 
 
 def device_library(session):
