@@ -259,6 +259,17 @@ static inline must_check bool remote_key(const struct remote *f, uint32_t key,
 		range_inside(out->place.offset, out->length, SEGMENT_MAX_BYTES));
 }
 
+/* What stands there of a peer's, if its process lives; else NULL.  Under RCU. */
+static inline struct remote *remote_living(const _Atomic(struct remote *) *at)
+{
+	struct remote *f = atomic_load_explicit(at, memory_order_acquire);
+
+	if (unlikely(!f) ||
+	    unlikely(atomic_load_explicit(&f->slot->alive, memory_order_relaxed) != f->alive))
+		return NULL;
+	return f;
+}
+
 /* Takes a shard of the peer's counters for a thread of ours: see remote_shard. */
 unsigned remote_shard_take(struct remote *f, unsigned own);
 

@@ -9,12 +9,7 @@
 
 struct remote *remote_at(const struct link_shm *l, uint16_t peer)
 {
-	struct remote *f = atomic_load_explicit(&l->remotes[peer], memory_order_acquire);
-
-	if (!f ||
-	    atomic_load_explicit(&l->attr->slots[peer].alive, memory_order_relaxed) != f->alive)
-		return NULL;
-	return f;
+	return remote_living(&l->remotes[peer]);
 }
 
 /* What that slot lays open of its keys and responders.  Under RCU. */
@@ -34,6 +29,11 @@ struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqp
 	uint32_t owner = route_known(path, subnet_epoch(w->host->attr.subnet), dqpn);
 
 	return remote_of(w->host, likely(owner) ? owner : route_owner_plus_1(w, path, dqpn));
+}
+
+const _Atomic(struct remote *) *wire_remotes(const struct wire *w)
+{
+	return w->host->attr.expose ? w->host->shm.remotes : NULL;
 }
 
 bool wire_owns(const struct wire *w, uint32_t qpn)

@@ -142,6 +142,8 @@ struct expose *wire_process_expose(struct wire_process *h);
  * is this process, or not connected.  Under RCU.
  */
 struct remote *wire_remote(struct wire *w, const struct path *path, uint32_t dqpn);
+/* The same by slot, for remote_living; NULL: this process reaches nobody's. */
+const _Atomic(struct remote *) *wire_remotes(const struct wire *w);
 /* Does the number belong to this process? */
 bool wire_owns(const struct wire *w, uint32_t qpn);
 /* Control path: maps it. */

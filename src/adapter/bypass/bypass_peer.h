@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The peer of the bypass: a responder at which this process executes requests directly, because the
- * responder is in this process or its memory is exposed (exposure/expose.h).  The functions for a
- * peer of this process are inline, because the rate of small messages depends on them.
+ * responder is in this process or its memory is exposed (exposure/expose.h).  Inline, because the
+ * rate of small messages depends on it.
  */
 #pragma once
 
 #include "adapter/qp/qp.h"
 #include "adapter/bypass/port_account.h"
 #include "wire/route.h"
+#include "wire/tap.h"
 
 struct bypass_peer {
 	struct responder *here; /* in this process, its lock held; or NULL, and: */
@@ -17,10 +18,6 @@ struct bypass_peer {
 	uint64_t word; /* of the block, as it was entered */
 	uint32_t pdn;
 };
-
-/* The rest of bypass_peer_enter. */
-bool bypass_peer_enter_remote(const struct qp *qp, uint32_t right,
-			      struct bypass_peer *r) must_check;
 
 static inline bool bypass_peer_fits(const struct qp *qp, uint32_t right, const struct qp_view *v)
 {
@@ -57,6 +54,45 @@ static inline struct qp *bypass_peer_here(const struct qp *qp)
 	return number_find(&a->qps, qp->attr.dest_qpn);
 }
 
+/* What the process of a peer that is not here lays open; NULL: nothing. */
+static inline struct remote *bypass_peer_remote(const struct qp *qp)
+{
+	const struct adapter *a = qp->adapter;
+	uint64_t epoch = atomic_load_explicit(a->epoch, memory_order_acquire);
+	uint32_t slot = route_known(&qp->path, epoch, qp->attr.dest_qpn) - 1;
+	struct remote *f;
+
+	/* As a rule the route is known, and that is all that there is to ask. */
+	if (unlikely(slot >= REGISTRY_SLOTS || !a->remotes))
+		return wire_remote(a->wire, &qp->path, qp->attr.dest_qpn);
+	f = remote_living(&a->remotes[slot]);
+	return likely(f) && f->keys ? f : NULL;
+}
+
+/* The rest of bypass_peer_enter. */
+static inline must_check bool bypass_peer_enter_remote(const struct qp *qp, uint32_t right,
+						       struct bypass_peer *r)
+{
+	struct remote *f = bypass_peer_remote(qp);
+	struct qp_block *b;
+	struct qp_view view;
+	uint64_t word;
+
+	if (unlikely(!f || slot_observed(f->slot)))
+		return false;
+	b = remote_qp(f, qp->attr.dest_qpn);
+	word = qp_word_load(&b->word);
+	if (unlikely(!qp_word_is_open(word) || qp_word_epsn(word) != qp->req.psn))
+		return false;
+	view = b->view;
+	if (unlikely(b->qpn != qp->attr.dest_qpn || !bypass_peer_fits(qp, right, &view)))
+		return false;
+	*r = (struct bypass_peer){.remote = f, .block = b, .word = word, .pdn = view.pdn};
+	/* The view belongs to that epoch: it changes with it. */
+	atomic_thread_fence(memory_order_acquire);
+	return likely(qp_word_load(&b->word) == word);
+}
+
 /*
  * Finds the peer of a connected queue pair, if it accepts a request of this right with
  * our next PSN.  On success bypass_peer_leave must follow.  sq held, under RCU.
@@ -75,8 +111,15 @@ static inline must_check bool bypass_peer_enter(const struct qp *qp, uint32_t ri
 }
 
 /* The rest of bypass_peer_leave. */
-bool bypass_peer_leave_remote(const struct qp *qp, const struct bypass_peer *r,
-			      const struct message_sizes *done) must_check;
+static inline must_check bool bypass_peer_leave_remote(const struct qp *qp,
+						       const struct bypass_peer *r,
+						       const struct message_sizes *done)
+{
+	if (unlikely(!qp_word_commit(&r->block->word, r->word, done->packets, done->messages)))
+		return false;
+	port_account_remote(qp->adapter, &qp->path, r->remote, done);
+	return true;
+}
 
 /*
  * Leaves the peer after these messages were executed; NULL: none.  False: none counts, because

@@ -5,11 +5,11 @@
  */
 #pragma once
 
+#include "adapter/core/device.h"
+#include "exposure/expose.h"
 #include "wire/counter_shard.h"
 #include "wire/size.h"
 #include "wire/wire.h"
-
-struct adapter;
 
 /* In units of PortXmitData: words of 4 octets. */
 struct port_account {
@@ -62,7 +62,60 @@ static inline void port_account_looped(_Atomic(uint64_t) *counters, const struct
 	port_account_count(counters, &both);
 }
 
-/* Counts messages to another process (MESSAGE_ANSWER: read from it) and their answers, for us and
- * for that process. */
-void port_account_remote(const struct adapter *a, const struct path *path, struct remote *f,
-			 const struct message_sizes *m);
+/* Counts for us, and for the peer's process what its own device would have counted. */
+static inline void port_account_both(const struct adapter *a, const struct path *path,
+				     struct remote *f, const struct port_account *ours,
+				     enum port_counter request)
+{
+	const struct port_account theirs = {
+		.sent = ours->received,
+		.sent_packets = ours->received_packets,
+		.received = ours->sent,
+		.received_packets = ours->sent_packets,
+		.request = request,
+		.requests = ours->requests,
+	};
+	/* the peer was found in the subnet */
+	uint32_t port = a->ports[path->dst_port].host_index % SLOT_PORTS;
+	unsigned shard;
+
+	port_account_count(a->counters, ours);
+	/* that has given this thread a shard of its own, if there was one */
+	shard = remote_shard(f, shard_plus_1 - 1);
+	if (likely(shard))
+		port_account_add(f->slot->counters[shard][port], &theirs, shard_add);
+	else
+		port_account_add(f->slot->counters[0][port], &theirs, shard_add_shared);
+}
+
+/* Counts RDMA WRITEs to another process and their acknowledgements. */
+static inline void port_account_written(const struct adapter *a, const struct path *path,
+					struct remote *f, const struct message_sizes *m)
+{
+	const struct message_sizes writes = {MESSAGE_WRITE, m->messages, m->packets, m->payload};
+	bool ethernet = a->port->ethernet;
+	const struct port_account ours = {
+		.sent = message_octets(path, ethernet, &writes) / 4,
+		.sent_packets = m->packets,
+		.received = ack_octets(path, ethernet) * m->messages / 4,
+		.received_packets = m->messages,
+		.request = PORT_COUNTERS,
+		.requests = m->messages,
+	};
+
+	port_account_both(a, path, f, &ours, HW_RX_WRITE_REQUESTS);
+}
+
+/* Counts RDMA READs of another process, by the answers that would have come. */
+void port_account_read(const struct adapter *a, const struct path *path, struct remote *f,
+		       const struct message_sizes *answers);
+
+/* Either of the two. */
+static inline void port_account_remote(const struct adapter *a, const struct path *path,
+				       struct remote *f, const struct message_sizes *m)
+{
+	if (m->kind == MESSAGE_WRITE)
+		port_account_written(a, path, f, m);
+	else
+		port_account_read(a, path, f, m);
+}

@@ -57,9 +57,11 @@ struct adapter {
 	struct adapter_attr attr;
 	struct wire *wire;
 	const struct slot *slots;
-	uint16_t slot;			/* ours */
-	const struct subnet_port *port; /* our row */
-	const _Atomic(uint64_t) *epoch; /* of the subnet */
+	uint16_t slot;				 /* ours */
+	const struct subnet_port *port;		 /* our row */
+	const struct subnet_port *ports;	 /* all rows */
+	const _Atomic(uint64_t) *epoch;		 /* of the subnet */
+	const _Atomic(struct remote *) *remotes; /* see wire_remotes */
 	_Atomic(uint64_t) *counters;
 	const _Atomic(uint32_t) *observers; /* not 0: requests make packets, see wire/tap.h */
 	struct pd_space pds;

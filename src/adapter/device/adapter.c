@@ -155,7 +155,9 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	client.user = a;
 	a->attr = *attr;
 	a->wire = attr->wire;
-	a->port = &wire_subnet(a->wire)->ports[wire_port_row(a->wire)];
+	a->ports = wire_subnet(a->wire)->ports;
+	a->port = &a->ports[wire_port_row(a->wire)];
+	a->remotes = wire_remotes(a->wire);
 	a->epoch = &wire_subnet(a->wire)->head->epoch;
 	a->counters = wire_counters(a->wire);
 	a->observers = wire_observers(a->wire);

@@ -275,6 +275,26 @@ static void test_nobody_alive(enum key_way way)
 	exposed_pair_down(p);
 }
 
+/* The target's slot has gone to another process, which the initiator has not heard yet, and what it
+ * remembers of route and key is still there. */
+static void test_other_owner(enum key_way way)
+{
+	struct exposed_pair *p = exposed_pair_up(way);
+	struct slot *slot = &p->slots[p->target.slot];
+
+	exposed_pair_post(p, WQE_OP_RDMA_WRITE, 0, 100);
+	exposed_pair_sent(p, CQE_OP_REQ);
+	memset(p->to->data, 0, sizeof(p->to->data));
+	atomic_fetch_add(&slot->alive, 1);
+	exposed_pair_post(p, WQE_OP_RDMA_WRITE, 0, 100);
+	CHECK(!device_cq_poll(&p->from.cq) && !p->to->data[1]);
+	atomic_fetch_sub(&slot->alive, 1);
+	exposed_pair_progress(p);
+	exposed_pair_sent(p, CQE_OP_REQ);
+	CHECK(!memcmp(p->to->data, p->source, 100));
+	exposed_pair_down(p);
+}
+
 static void test_all(enum key_way way)
 {
 	test_error(way);
@@ -285,6 +305,7 @@ static void test_all(enum key_way way)
 	test_takes_no_reads(way);
 	test_key_ends(way);
 	test_nobody_alive(way);
+	test_other_owner(way);
 }
 
 int main(void)
