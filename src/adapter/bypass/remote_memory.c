@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "adapter/bypass/remote_memory.h"
 
-#include "usermem/usermem.h"
-#include "usermem/usermem_touch.h"
+#include "adapter/bypass/remote_plain.h"
 
 /* How often one request begins again because the target revoked something meanwhile, mostly what
  * is none of its business. */
 #define MOVE_TRIES 4
-#define PAGE	   4096u
 
 /* A list of requests whose keys lead the same way. */
 struct reached {
@@ -33,33 +31,6 @@ bool remote_takes_parts(const struct bypass_peer *r, uint32_t right, const struc
 
 	/* By the kernel, so many calls are no faster than packets. */
 	return range_key(r, right, at, &k) && k.place.way == KEY_MAPPED;
-}
-
-/* ---- what is remembered of a key ---- */
-
-/*
- * A key that was valid is so now, unless its owner has counted a revocation since.  If he has made
- * it invalid and counts later, he sees our claim; so we need not look at the key.
- */
-static inline bool memo_holds(const struct key_memo *m, const struct bypass_peer *r,
-			      const struct access *hold)
-{
-	return m->remote == r->remote->number && m->revocations == hold->seen &&
-	       m->let_go ==
-		       atomic_load_explicit(&r->remote->segments.let_go, memory_order_acquire) &&
-	       m->pdn == r->pdn;
-}
-
-static inline bool memo_covers(const struct key_memo *m, uint32_t right,
-			       const struct remote_range *at)
-{
-	return m->key == at->rkey && (m->access & right) == right &&
-	       range_inside(at->va - m->va, at->len, m->length);
-}
-
-static inline void *memo_at(const struct key_memo *m, const struct remote_range *at)
-{
-	return m->at + (at->va - m->va);
 }
 
 /* The run at that address is where the key says that the range is. */
@@ -141,14 +112,6 @@ static void ranges_find(const struct bypass_peer *r, const struct remote_move *m
 			return;
 		to->way = place.way;
 	}
-}
-
-/* The responder is where it was, though perhaps closed for a moment, and has not been forbidden
- * this. */
-static bool responder_stands(const struct bypass_peer *r, uint32_t right)
-{
-	return likely(!((qp_word_load(&r->block->word) ^ r->word) & ~QP_WORD_OPEN) &&
-		      (__atomic_load_n(&r->block->view.access, __ATOMIC_RELAXED) & right) == right);
 }
 
 static enum way_verdict way_take(struct way_peer *p, const struct reached *to,
@@ -233,40 +196,15 @@ static __attribute__((noinline, cold)) bool map_missing(const struct bypass_peer
 	return segment_view_map(&r->remote->segments, to->at.segment, to->at.offset);
 }
 
-/* As in move_bounded. */
-static inline void bring_in_piece(const struct run *local, bool write)
+/* False: nothing counts as done. */
+static bool move_plain(const struct bypass_peer *r, struct remote_move *m)
 {
-	uintptr_t at = (uintptr_t)local->addr;
-
-	if (unlikely(write || (at ^ (at + local->len - 1)) >= PAGE))
-		usermem_bring_in(local, 1, write);
-	else
-		(void)usermem_look(local->addr); /* what is not there is missed by the copy */
-}
-
-/* The commonest: one request of one piece, to memory that is remembered.  False: nothing counts as
- * done. */
-static inline bool move_plain(const struct bypass_peer *r, struct remote_move *m)
-{
-	const struct remote_range *at = m->ranges;
-	const struct way_peer *p = &r->remote->reach;
-	struct access hold;
-	bool done;
-
-	if (m->n != 1 || m->local->len < at->len)
+	if (m->n != 1 || m->local->len < m->ranges->len ||
+	    !remote_move_plain(r, m->right, m->memo, m->ranges, m->local))
 		return false;
-	bring_in_piece(m->local, m->right == IB_ACCESS_REMOTE_READ);
-	if (!access_enter(p->table, &hold))
-		return false;
-	/* After the claim, as in move_once. */
-	done = responder_stands(r, m->right) && likely(memo_holds(m->memo, r, &hold)) &&
-	       likely(memo_covers(m->memo, m->right, at)) &&
-	       way_mapped_one(&hold, p->alive, m->right == IB_ACCESS_REMOTE_READ, m->local->addr,
-			      memo_at(m->memo, at), at->len);
-	access_release(&hold);
 	m->way = KEY_MAPPED;
 	m->done = 1;
-	return likely(done);
+	return true;
 }
 
 void remote_move(const struct bypass_peer *r, struct remote_move *m)

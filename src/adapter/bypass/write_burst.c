@@ -5,7 +5,7 @@
  * the requester, decodes nothing else, and checks only once per burst what holds for all of its
  * requests.  Programs that want a message rate post such requests.
  */
-#include "adapter/bypass/remote_memory.h"
+#include "adapter/bypass/remote_plain.h"
 #include "adapter/bypass/write_burst.h"
 
 #include "adapter/qp/send_cqe.h"
@@ -122,6 +122,25 @@ static void turn_remote(struct qp *qp, const struct bypass_peer *r, uint32_t lim
 		t->sizes.payload += align_up(ranges[i].len, 4);
 }
 
+/* The request stands alone, and its memory is within reach: nothing need be listed.  False: nothing
+ * counts as done. */
+static inline bool write_alone(struct qp *qp, const struct bypass_peer *r, struct turn *t,
+			       const struct request *w)
+{
+	const uint8_t *from = send_piece_at(qp, &w->seg.data, &w->piece);
+	const struct run local = {(void *)(uintptr_t)from, w->piece.bytes};
+	const struct remote_range at = {.rkey = be32_get(w->seg.remote.rkey),
+					.va = be64_get(w->seg.remote.va),
+					.len = w->piece.bytes};
+
+	if (unlikely(!from ||
+		     !remote_move_plain(r, IB_ACCESS_REMOTE_WRITE, &qp->req.memo, &at, &local)))
+		return false;
+	t->way = KEY_MAPPED;
+	turn_add(qp, t, w);
+	return true;
+}
+
 /* Executes what stands at the head of the ring.  Returns how many requests there were. */
 static uint32_t take_turn(struct qp *qp, uint32_t ready)
 {
@@ -133,10 +152,10 @@ static uint32_t take_turn(struct qp *qp, uint32_t ready)
 	if (!write_burst_fetch(qp, qp->req.next_block, &first) ||
 	    !bypass_peer_enter(qp, IB_ACCESS_REMOTE_WRITE, &r))
 		return 0;
-	if (r.remote)
-		turn_remote(qp, &r, limit, &t, &first);
-	else
+	if (!r.remote)
 		turn_here(qp, &r, limit, &t, &first);
+	else if (limit > 1 || !write_alone(qp, &r, &t, &first))
+		turn_remote(qp, &r, limit, &t, &first);
 	t.sizes.packets = t.sizes.messages;
 	if (!bypass_peer_leave(qp, &r, t.sizes.messages ? &t.sizes : NULL))
 		return 0;
