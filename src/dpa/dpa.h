@@ -18,6 +18,7 @@
 #include "prm/cmd_dpa.h"
 
 struct dpa_process;
+struct dpa_streams;
 struct dpa_thread;
 
 /* Execution units that threads may ask for by number. */
@@ -79,12 +80,10 @@ struct dpa_call {
 /* Runs a function in the device and waits for it; any thread may.  *value is its result. */
 enum dpa_call_end dpa_call(struct dpa_process *p, const struct dpa_call *call, uint64_t *value);
 
-/* ---- text ---- */
+/* ---- messages ---- */
 
-/* Waits until device code has printed something; 0: it is over. */
-uint32_t dpa_text_read(struct dpa_process *p, char *out, uint32_t room);
-/* Ends the wait for good. */
-void dpa_text_stop(struct dpa_process *p);
+/* The streams of the process, which live as long as it does; dpa/stream.h. */
+struct dpa_streams *dpa_process_streams(struct dpa_process *p);
 
 /* ---- signals ---- */
 

@@ -56,6 +56,7 @@ static int image_open(struct dpa_process *p)
 	p->info->door = (uintptr_t)&dpa_door_table;
 	p->info->region_begin = (uintptr_t)p->region;
 	p->info->region_bytes = p->region_bytes;
+	dpa_streams_show(&p->streams, p->info);
 	return 0;
 }
 
@@ -71,6 +72,7 @@ uint64_t dpa_process_function(const struct dpa_process *p, const char *name)
 static void process_free(struct dpa_process *p)
 {
 	dpa_region_close(p);
+	dpa_streams_free(&p->streams);
 	pthread_mutex_destroy(&p->heap_lock);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
@@ -87,6 +89,7 @@ int dpa_process_create(const struct dpa_process_attr *attr, struct dpa_process *
 	p->attr = *attr;
 	pthread_mutex_init(&p->heap_lock, NULL);
 	pthread_mutex_init(&p->lock, NULL);
+	dpa_streams_init(&p->streams);
 	ret = image_open(p);
 	if (ret) {
 		process_free(p);
@@ -133,24 +136,27 @@ uint32_t dpa_process_code(const struct dpa_process *p)
 /* The lock is held.  No run begins any more, as the state says so; t itself has left its own. */
 static void threads_stop(struct dpa_process *p, const struct dpa_thread *t)
 {
+	/* those who wait for the host to read what they print go on without */
+	dpa_streams_hurry(&p->streams, true);
 	for (struct dpa_thread *other = p->threads; other; other = other->next)
 		if (other != t)
 			dpa_thread_stop(other);
+	dpa_streams_hurry(&p->streams, false);
 }
 
 void dpa_process_end(struct dpa_process *p)
 {
 	struct dpa_thread *t;
 
-	pthread_mutex_lock(&p->lock);
 	atomic_store(&p->state, DPA_ENDED);
+	dpa_streams_end(&p->streams);
+	pthread_mutex_lock(&p->lock);
 	threads_stop(p, NULL);
 	for (t = p->threads; t; t = t->next) {
 		atomic_store(&t->end, 1);
 		dpa_thread_wake(t);
 	}
 	pthread_mutex_unlock(&p->lock);
-	dpa_text_stop(p);
 	/* None is made any more. */
 	while ((t = p->threads)) {
 		p->threads = t->next;

@@ -10,6 +10,7 @@
 #include "dpa/heap.h"
 #include "dpa/image.h"
 #include "dpa/outbox.h"
+#include "dpa/stream.h"
 #include "dpa/thread.h"
 
 /*
@@ -27,15 +28,6 @@
 struct dpa_stack_top {
 	struct flexio_dev_thread_ctx ctx;
 	uint8_t args[DPA_CALL_BYTES] __attribute__((aligned(16)));
-};
-
-/* What was printed and not read yet; dpa/text.c. */
-struct dpa_text {
-	struct spin lock;
-	_Atomic(bool) open, stopped;
-	_Atomic(uint32_t) given, taken; /* futexes */
-	uint32_t used;
-	char bytes[1u << 16];
 };
 
 struct dpa_process {
@@ -62,7 +54,7 @@ struct dpa_process {
 	uint64_t slots[DPA_THREADS / 64];
 	uint64_t slots_ready[DPA_THREADS / 64]; /* whose memory is there */
 	struct dpa_thread *crashed;
-	struct dpa_text text;
+	struct dpa_streams streams;
 	struct dpa_outboxes outboxes;
 	/* Of those who answer calls and have nothing to do. */
 	struct dpa_thread *idle;
@@ -90,5 +82,8 @@ void dpa_process_thread_end(struct dpa_process *p, struct dpa_thread *t);
 /* Device code prints; in the door. */
 void dpa_message(struct dpa_thread *t, uint32_t stream, uint32_t level, const char *text,
 		 uint32_t bytes);
+void dpa_trace(struct dpa_thread *t, uint32_t stream, uint32_t level, uint32_t format_id,
+	       const uint64_t args[DPA_TRACE_ARGS]);
+void dpa_trace_send(struct dpa_thread *t, uint32_t stream, uint32_t records);
 /* What follows from an outcome for the process: the thread has left device code. */
 void dpa_process_after(struct dpa_thread *t, enum dpa_outcome outcome);

@@ -201,10 +201,18 @@ static void door_message(uint32_t stream, uint32_t level, const char *text, uint
 static void door_trace(uint32_t stream, uint32_t level, uint32_t format_id,
 		       const uint64_t args[DPA_TRACE_ARGS])
 {
-	(void)stream;
-	(void)level;
-	(void)format_id;
-	(void)args;
+	struct dpa_thread *t = dpa_door_enter();
+
+	dpa_trace(t, stream, level, format_id, args);
+	dpa_door_leave(t);
+}
+
+static void door_trace_send(uint32_t stream, uint32_t records)
+{
+	struct dpa_thread *t = dpa_door_enter();
+
+	dpa_trace_send(t, stream, records);
+	dpa_door_leave(t);
 }
 
 static void door_nic_config(uint64_t values, uint64_t ids, uint32_t count)
@@ -249,7 +257,7 @@ const struct dpa_door dpa_door_table = {
 	.cc_ring = door_cc_ring,
 	.message = door_message,
 	.trace = door_trace,
-	.trace_send = door_ring,
+	.trace_send = door_trace_send,
 	.nic_config = door_nic_config,
 	.nic_sample = door_nic_sample,
 	.pcc_table = door_pcc_table,

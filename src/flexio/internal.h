@@ -104,7 +104,6 @@ struct flexio_process {
 	uint32_t number;
 	pthread_mutex_t lock; /* of what follows */
 	struct flx_address *addresses;
-	struct flexio_msg_stream *default_stream;
 	struct mlx5dv_devx_event_channel *errors;
 	struct flexio_uar *uar;
 	struct flexio_outbox *outbox;

@@ -91,9 +91,3 @@ LATER(uint32_t, UINT32_MAX, flexio_qp_get_qp_num, struct flexio_qp *qp)
 LATER_FAILS(flexio_qp_modify, struct flexio_qp *qp, struct flexio_qp_attr *fattr,
 	    struct flexio_qp_attr_opt_param_mask *mask)
 LATER(enum flexio_qp_state, FLEXIO_QP_STATE_ERR, flexio_qp_state_get, struct flexio_qp *qp)
-LATER_FAILS(flexio_msg_stream_level_set, struct flexio_msg_stream *stream,
-	    flexio_msg_dev_level level)
-LATER_FAILS(flexio_log_dev_init, struct flexio_process *process,
-	    flexio_msg_stream_attr_t *stream_fattr, FILE *out, pthread_t *ppthread)
-LATER_FAILS(flexio_log_dev_flush, struct flexio_process *process)
-LATER_FAILS(flexio_log_dev_destroy, struct flexio_process *process)

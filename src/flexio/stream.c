@@ -1,87 +1,244 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Message streams: a thread of the host waits for what device code prints and writes it out at once.
+ * Message streams.  The device holds what device code says; a thread for each stream reads that and writes it to
+ * the program's file, except in asynchronous mode, where flush does.
  */
+#include "flexio/stream.h"
+
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "flexio/internal.h"
+#include "prm/cmd_general.h"
 
-#define TEXT_BYTES 32768u
+/* What is read at a time. */
+#define READ_BYTES 16384u
+/* The device cuts a buffer into pieces of so many bytes, and a batch needs 8 of them. */
+#define CHUNK_BYTES	(1u << FLEXIO_MSG_DEV_LOG_DATA_CHUNK_BSIZE)
+#define BATCH_BYTES_MIN (8 * CHUNK_BYTES)
+#define BYTES_MIN	2048u
+#define BYTES_MAX	(64u << 20)
 
-struct flexio_msg_stream {
-	struct flx_object object;
-	FILE *out;
-	pthread_t thread;
-};
+/* ---- what the device holds ---- */
 
-static uint32_t stream_read(struct flexio_msg_stream *s, uint8_t *out, size_t out_bytes)
+/* False: it is over.  *bytes: of text behind the fixed part of out. */
+static bool stream_read(struct flexio_msg_stream *s, bool wait, uint8_t *out, size_t *bytes)
 {
 	uint8_t in[DPA_IN_FIXED] = {0};
 
-	if (flx_devx_op(s->object.process, DPA_OP_TEXT, in, sizeof(in), out, out_bytes))
-		return 0;
-	return prm_get32(out, DPA_OUT_TEXT);
+	prm_set(in, DPA_IN_STREAM, s->number);
+	prm_set(in, DPA_IN_WAIT, wait);
+	if (flx_devx_op(s->object.process, DPA_OP_STREAM_READ, in, sizeof(in), out,
+			DPA_OUT_BYTES + READ_BYTES))
+		return false;
+	*bytes = prm_get32(out, DPA_OUT_TEXT);
+	s->lost = prm_get(out, DPA_OUT_LOST);
+	return !prm_get32(out, DPA_OUT_OVER);
+}
+
+static void stream_write(struct flexio_msg_stream *s, const uint8_t *text, size_t bytes)
+{
+	if (s->mode == FLEXIO_LOG_DEV_SYNC_MODE_TRACER)
+		flx_trace_write(s, text, bytes);
+	else
+		(void)fwrite(text, 1, bytes, s->out);
+}
+
+/* All that there is.  wait: and all that there will be. */
+static void stream_drain(struct flexio_msg_stream *s, bool wait)
+{
+	uint8_t *out = malloc(DPA_OUT_BYTES + READ_BYTES);
+	size_t bytes;
+
+	if (!out)
+		return;
+	while (stream_read(s, wait, out, &bytes) && bytes) {
+		stream_write(s, out + DPA_OUT_BYTES, bytes);
+		(void)fflush(s->out);
+	}
+	free(out);
 }
 
 static void *stream_main(void *arg)
 {
-	struct flexio_msg_stream *s = arg;
-	size_t out_bytes = DPA_OUT_BYTES + TEXT_BYTES;
-	uint8_t *out = calloc(1, out_bytes);
-	uint32_t n;
-
-	while (out && (n = stream_read(s, out, out_bytes))) {
-		fwrite(out + DPA_OUT_BYTES, 1, n, s->out);
-		fflush(s->out);
-	}
-	free(out);
+	stream_drain(arg, true);
 	return NULL;
 }
 
+/* ---- making ---- */
+
+static bool bytes_are_valid(const flexio_msg_stream_attr_t *attr)
+{
+	size_t least =
+		attr->sync_mode == FLEXIO_LOG_DEV_SYNC_MODE_BATCH ? BATCH_BYTES_MIN : BYTES_MIN;
+
+	return attr->data_bsize >= least && attr->data_bsize <= BYTES_MAX &&
+	       !(attr->data_bsize & (attr->data_bsize - 1));
+}
+
+static const char *attr_mistake(const flexio_msg_stream_attr_t *attr)
+{
+	if ((unsigned int)attr->sync_mode > FLEXIO_LOG_DEV_SYNC_MODE_TRACER)
+		return "sync_mode: there is no such mode";
+	if (!bytes_are_valid(attr))
+		return attr->sync_mode == FLEXIO_LOG_DEV_SYNC_MODE_BATCH
+			       ? "data_bsize: not a power of two from 4096 to 67108864"
+			       : "data_bsize: not a power of two from 2048 to 67108864";
+	if (attr->level > FLEXIO_MSG_DEV_DEBUG)
+		return "level: there is no such level";
+	if ((unsigned int)attr->mgmt_affinity.type > FLEXIO_AFFINITY_GROUP)
+		return "mgmt_affinity.type: there is no such type";
+	if (attr->sync_mode != FLEXIO_LOG_DEV_SYNC_MODE_TRACER)
+		return NULL;
+	if ((unsigned int)attr->tracer_mode > FLEXIO_TRACER_TRANSPORT_WINDOW)
+		return "tracer_mode: there is no such transport";
+	return attr->tracer_msg_formats ? NULL : "tracer_msg_formats is NULL";
+}
+
+static bool arguments_are_valid(struct flexio_process *process,
+				const flexio_msg_stream_attr_t *attr, const FILE *out,
+				const char *function)
+{
+	const char *mistake;
+
+	if (!flx_check(process, FLX_PROCESS, function, "process") ||
+	    !flx_given(attr, function, "stream_fattr") || !flx_given(out, function, "out"))
+		return false;
+	mistake = attr_mistake(attr);
+	if (mistake)
+		flx_fail(function, "stream_fattr->%s", mistake);
+	return !mistake;
+}
+
+/* On the device; it runs code to no purpose of ours, so the affinity decides nothing. */
+static int stream_open(struct flexio_msg_stream *s, struct flexio_process *process,
+		       const flexio_msg_stream_attr_t *attr, bool only_default)
+{
+	uint8_t in[DPA_STREAM_IN_BYTES] = {0};
+
+	prm_set(in, GENERAL_IN_TYPE, GENERAL_DPA_STREAM);
+	prm_set(in, DPA_STREAM_PROCESS, process->number);
+	prm_set(in, DPA_STREAM_MODE, attr->sync_mode);
+	prm_set(in, DPA_STREAM_LEVEL, attr->level);
+	prm_set(in, DPA_STREAM_ONLY_DEFAULT, only_default);
+	prm_set(in, DPA_STREAM_BUFFER, attr->data_bsize);
+	s->devx = flx_devx_create(process->ctx, in, sizeof(in), &s->number);
+	return s->devx ? 0 : errno;
+}
+
+/* The program's signals are for the program's threads. */
+static int stream_start(struct flexio_msg_stream *s, const char *name)
+{
+	sigset_t all, before;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&s->thread, NULL, stream_main, s);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (err)
+		return err;
+	s->has_thread = true;
+	if (name && *name) {
+		char shorter[16];
+
+		snprintf(shorter, sizeof(shorter), "%s", name);
+		(void)pthread_setname_np(s->thread, shorter);
+	}
+	return 0;
+}
+
+static void stream_free(struct flexio_msg_stream *s)
+{
+	if (s->devx)
+		(void)mlx5dv_devx_obj_destroy(s->devx);
+	flx_trace_formats_free(s);
+	free(s);
+}
+
+/* What is still there is written before the stream goes. */
 static void stream_destroy(struct flx_object *o)
 {
 	struct flexio_msg_stream *s = container_of(o, struct flexio_msg_stream, object);
 	uint8_t in[DPA_IN_FIXED] = {0}, out[DPA_OUT_BYTES] = {0};
 
-	(void)flx_devx_op(o->process, DPA_OP_TEXT_STOP, in, sizeof(in), out, sizeof(out));
-	pthread_join(s->thread, NULL);
 	flx_object_remove(o);
-	if (o->process->default_stream == s)
-		o->process->default_stream = NULL;
-	free(s);
+	prm_set(in, DPA_IN_STREAM, s->number);
+	(void)flx_devx_op(o->process, DPA_OP_STREAM_CLOSE, in, sizeof(in), out, sizeof(out));
+	if (s->has_thread)
+		(void)pthread_join(s->thread, NULL);
+	else
+		stream_drain(s, false);
+	if (s->lost)
+		flx_log(FLEXIO_LOG_LVL_WARN,
+			"message stream %u: %llu messages were lost, its buffer was full",
+			flx_stream_id(s), (unsigned long long)s->lost);
+	stream_free(s);
 }
 
-flexio_status flexio_msg_stream_create(struct flexio_process *process,
-				       flexio_msg_stream_attr_t *stream_fattr, FILE *out,
-				       pthread_t *ppthread, struct flexio_msg_stream **stream)
+static struct flexio_msg_stream *stream_new(struct flexio_process *process,
+					    const flexio_msg_stream_attr_t *attr, FILE *out,
+					    bool only_default, int *err)
 {
-	struct flexio_msg_stream *s;
+	struct flexio_msg_stream *s = calloc(1, sizeof(*s));
 
-	if (!flx_given(stream, __func__, "stream"))
-		return FLEXIO_STATUS_FAILED;
-	*stream = NULL;
-	if (!flx_check(process, FLX_PROCESS, __func__, "process") ||
-	    !flx_given(stream_fattr, __func__, "stream_fattr") || !flx_given(out, __func__, "out"))
-		return FLEXIO_STATUS_FAILED;
-	if (process->default_stream)
-		return flx_fail(__func__, "there is only the default stream yet");
-	s = calloc(1, sizeof(*s));
+	*err = ENOMEM;
 	if (!s)
-		return flx_fail(__func__, "no memory");
-	s->out = out;
+		return NULL;
 	s->object.process = process;
 	s->object.destroy = stream_destroy;
-	if (pthread_create(&s->thread, NULL, stream_main, s)) {
-		free(s);
-		return flx_fail(__func__, "no thread");
+	s->out = out;
+	s->mode = attr->sync_mode;
+	if (s->mode == FLEXIO_LOG_DEV_SYNC_MODE_TRACER &&
+	    !flx_trace_formats_copy(s, attr->tracer_msg_formats)) {
+		stream_free(s);
+		return NULL;
 	}
-	process->default_stream = s;
+	*err = stream_open(s, process, attr, only_default);
+	if (!*err && s->mode != FLEXIO_LOG_DEV_SYNC_MODE_ASYNC)
+		*err = stream_start(s, attr->stream_name);
+	if (!*err)
+		return s;
+	stream_free(s);
+	return NULL;
+}
+
+static flexio_status stream_create(struct flexio_process *process,
+				   const flexio_msg_stream_attr_t *attr, FILE *out,
+				   pthread_t *ppthread, bool only_default,
+				   struct flexio_msg_stream **stream, const char *function)
+{
+	struct flexio_msg_stream *s;
+	int err;
+
+	if (!arguments_are_valid(process, attr, out, function))
+		return FLEXIO_STATUS_FAILED;
+	s = stream_new(process, attr, out, only_default, &err);
+	if (!s)
+		return flx_fail(
+			function,
+			"no stream: %s (there can be %u, and one of them is the default stream)",
+			strerror(err), FLEXIO_MSG_DEV_MAX_STREAMS_AMOUNT);
+	/* without a thread there is none to be told */
 	if (ppthread)
 		*ppthread = s->thread;
 	flx_object_add(&s->object, FLX_STREAM, process);
 	*stream = s;
 	return FLEXIO_STATUS_SUCCESS;
 }
+
+flexio_status flexio_msg_stream_create(struct flexio_process *process,
+				       flexio_msg_stream_attr_t *stream_fattr, FILE *out,
+				       pthread_t *ppthread, struct flexio_msg_stream **stream)
+{
+	if (!flx_given(stream, __func__, "stream"))
+		return FLEXIO_STATUS_FAILED;
+	*stream = NULL;
+	return stream_create(process, stream_fattr, out, ppthread, false, stream, __func__);
+}
+
+/* ---- using ---- */
 
 flexio_status flexio_msg_stream_destroy(struct flexio_msg_stream *stream)
 {
@@ -91,14 +248,89 @@ flexio_status flexio_msg_stream_destroy(struct flexio_msg_stream *stream)
 	return FLEXIO_STATUS_SUCCESS;
 }
 
+/* The others write by themselves. */
+static flexio_status stream_flush(struct flexio_msg_stream *s)
+{
+	if (s->mode == FLEXIO_LOG_DEV_SYNC_MODE_ASYNC)
+		stream_drain(s, false);
+	return FLEXIO_STATUS_SUCCESS;
+}
+
 flexio_status flexio_msg_stream_flush(struct flexio_msg_stream *stream)
 {
-	return flx_check(stream, FLX_STREAM, __func__, "stream") ? FLEXIO_STATUS_SUCCESS
+	return flx_check(stream, FLX_STREAM, __func__, "stream") ? stream_flush(stream)
 								 : FLEXIO_STATUS_FAILED;
 }
 
 int flexio_msg_stream_get_id(struct flexio_msg_stream *stream)
 {
-	return flx_check(stream, FLX_STREAM, __func__, "stream") ? FLEXIO_MSG_DEV_DEFAULT_STREAM_ID
-								 : -1;
+	return flx_check(stream, FLX_STREAM, __func__, "stream") ? (int)flx_stream_id(stream) : -1;
+}
+
+flexio_status flexio_msg_stream_level_set(struct flexio_msg_stream *stream,
+					  flexio_msg_dev_level level)
+{
+	uint8_t in[DPA_IN_FIXED] = {0}, out[DPA_OUT_BYTES] = {0};
+	int err;
+
+	if (!flx_check(stream, FLX_STREAM, __func__, "stream"))
+		return FLEXIO_STATUS_FAILED;
+	if (flx_stream_id(stream) == FLEXIO_MSG_DEV_DEFAULT_STREAM_ID)
+		return flx_fail(__func__,
+				"stream: the level of the default stream cannot be changed");
+	if (level > FLEXIO_MSG_DEV_DEBUG || level == FLEXIO_MSG_DEV_ALWAYS_PRINT)
+		return flx_fail(__func__, "level: %u is no level of a stream", level);
+	prm_set(in, DPA_IN_STREAM, stream->number);
+	prm_set(in, DPA_IN_LEVEL, level);
+	err = flx_devx_op(stream->object.process, DPA_OP_STREAM_LEVEL, in, sizeof(in), out,
+			  sizeof(out));
+	return err ? flx_refused(stream->object.process, __func__, err) : FLEXIO_STATUS_SUCCESS;
+}
+
+/* ---- the older way, which has no handles ---- */
+
+static struct flexio_msg_stream *default_stream(struct flexio_process *process,
+						const char *function)
+{
+	struct flx_object *o = NULL;
+
+	if (!flx_check(process, FLX_PROCESS, function, "process"))
+		return NULL;
+	flx_objects_lock();
+	while ((o = flx_object_next(FLX_STREAM, o)))
+		if (o->process == process &&
+		    flx_stream_id(container_of(o, struct flexio_msg_stream, object)) ==
+			    FLEXIO_MSG_DEV_DEFAULT_STREAM_ID)
+			break;
+	flx_objects_unlock();
+	if (o)
+		return container_of(o, struct flexio_msg_stream, object);
+	flx_fail(function, "process: it has no default stream");
+	return NULL;
+}
+
+flexio_status flexio_log_dev_init(struct flexio_process *process,
+				  flexio_msg_stream_attr_t *stream_fattr, FILE *out,
+				  pthread_t *ppthread)
+{
+	struct flexio_msg_stream *stream;
+
+	return stream_create(process, stream_fattr, out, ppthread, true, &stream, __func__);
+}
+
+flexio_status flexio_log_dev_flush(struct flexio_process *process)
+{
+	struct flexio_msg_stream *stream = default_stream(process, __func__);
+
+	return stream ? stream_flush(stream) : FLEXIO_STATUS_FAILED;
+}
+
+flexio_status flexio_log_dev_destroy(struct flexio_process *process)
+{
+	struct flexio_msg_stream *stream = default_stream(process, __func__);
+
+	if (!stream)
+		return FLEXIO_STATUS_FAILED;
+	stream_destroy(&stream->object);
+	return FLEXIO_STATUS_SUCCESS;
 }

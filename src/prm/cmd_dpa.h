@@ -31,6 +31,21 @@
 #define DPA_PROCESS_ELF_BYTES PRM_FIELD(0xc0, 64)
 #define DPA_PROCESS_IN_BYTES  0x20u
 
+/*
+ * ---- streams: a general object of this device only ----
+ *
+ * Its number has the number that device code knows it by in the lowest 8 bits.
+ */
+
+#define DPA_STREAM_PROCESS	PRM_FIELD(0x80, 32)
+#define DPA_STREAM_MODE		PRM_FIELD(0xa0, 8)  /* enum flexio_log_dev_sync_mode */
+#define DPA_STREAM_LEVEL	PRM_FIELD(0xa8, 8)  /* flexio_msg_dev_level */
+#define DPA_STREAM_ONLY_DEFAULT PRM_FIELD(0xb0, 1)  /* it has to become the default stream */
+#define DPA_STREAM_BUFFER	PRM_FIELD(0xc0, 64) /* bytes */
+#define DPA_STREAM_IN_BYTES	0x20u
+/* A read has room for so many bytes, at least. */
+#define DPA_STREAM_READ_BYTES 2048u
+
 /* ---- the general command: the operation is its op_mod ---- */
 
 enum dpa_op {
@@ -43,8 +58,9 @@ enum dpa_op {
 	DPA_OP_FREE,
 	DPA_OP_COPY, /* from the program to the heap */
 	DPA_OP_FILL,
-	DPA_OP_TEXT,	  /* waits for text of the default stream */
-	DPA_OP_TEXT_STOP, /* ends that wait for good */
+	DPA_OP_STREAM_READ,  /* what a stream holds; may wait until it holds something */
+	DPA_OP_STREAM_LEVEL, /* sets it */
+	DPA_OP_STREAM_CLOSE, /* takes nothing more; what it holds can be read */
 };
 
 /* Of a process. */
@@ -72,6 +88,9 @@ enum dpa_call_end {
 #define DPA_IN_SOURCE  PRM_FIELD(0x100, 64) /* of the program: what is copied */
 #define DPA_IN_VALUE   PRM_FIELD(0x100, 8)  /* that fills */
 #define DPA_IN_UNPACK  PRM_FIELD(0x100, 64) /* of a call; 0: the argument is passed as it is */
+#define DPA_IN_STREAM  PRM_FIELD(0x80, 32)  /* number of the object */
+#define DPA_IN_LEVEL   PRM_FIELD(0xa0, 8)   /* of a stream */
+#define DPA_IN_WAIT    PRM_FIELD(0xa8, 1)   /* a read waits */
 #define DPA_IN_FIXED   0x28u
 #define DPA_IN_TAIL    DPA_IN_FIXED /* where arguments and names begin */
 
@@ -79,7 +98,9 @@ enum dpa_call_end {
 #define DPA_OUT_STATE	  PRM_FIELD(0x80, 32) /* enum dpa_state */
 #define DPA_OUT_CODE	  PRM_FIELD(0xa0, 32) /* why */
 #define DPA_OUT_END	  PRM_FIELD(0x80, 32) /* of a call: enum dpa_call_end */
-#define DPA_OUT_TEXT	  PRM_FIELD(0x80, 32) /* how many bytes follow the fixed part; 0: it is over */
+#define DPA_OUT_TEXT	  PRM_FIELD(0x80, 32) /* of a stream: how many bytes follow the fixed part */
+#define DPA_OUT_OVER	  PRM_FIELD(0xa0, 1)  /* it is closed, and there is nothing left */
+#define DPA_OUT_LOST	  PRM_FIELD(0xc0, 64) /* messages that went before somebody read them */
 #define DPA_OUT_HEAP_BASE PRM_FIELD(0x40, 64)
 #define DPA_OUT_HEAP_SIZE PRM_FIELD(0x80, 64)
 #define DPA_OUT_REQUESTED PRM_FIELD(0xc0, 64)

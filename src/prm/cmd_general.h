@@ -12,6 +12,8 @@ enum general_object {
 	GENERAL_AV_QP_MAPPING = 0x3a,
 	/* Of this device only.  A number that is a UAR page for queues whose doorbells a DPA rings. */
 	GENERAL_DUAR = 0xd0a,
+	/* Of this device only, too.  Messages of a DPA process. */
+	GENERAL_DPA_STREAM = 0xd5a,
 };
 
 #define GENERAL_IN_TYPE	     PRM_FIELD(0x30, 16)

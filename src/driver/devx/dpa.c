@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "driver/devx/dpa_stream.h"
 #include "driver/runtime/fault.h"
 #include "prm/cmd_dpa.h"
 #include "prm/cmd_general.h"
@@ -96,10 +97,9 @@ int devx_create_dpa_process(struct devx_call *c, struct devx_obj *obj)
 	return 0;
 }
 
-int devx_dpa_process_of(struct devx_call *c, struct devx_dpa_process **out)
+int devx_dpa_process_find(struct devx_call *c, uint32_t number, struct devx_dpa_process **out)
 {
-	struct uobj *uobj =
-		devx_find(c->file, &devx_dpa_process_class, prm_get32(c->in, DPA_IN_PROCESS));
+	struct uobj *uobj = devx_find(c->file, &devx_dpa_process_class, number);
 
 	if (!uobj)
 		return -ENOENT;
@@ -208,36 +208,21 @@ static int op_fill(struct devx_call *c, struct dpa_process *p)
 	return 0;
 }
 
-static int op_text(struct devx_call *c, struct dpa_process *p)
-{
-	size_t room = c->out_len - DPA_OUT_BYTES;
-	uint32_t n;
-
-	dpa_process_hold(p);
-	pthread_mutex_unlock(&c->file->lock);
-	n = dpa_text_read(p, (char *)c->out + DPA_OUT_BYTES, (uint32_t)min_u64(room, UINT32_MAX));
-	pthread_mutex_lock(&c->file->lock);
-	prm_set(c->out, DPA_OUT_TEXT, n);
-	dpa_process_put(p);
-	return 0;
-}
-
-static int op_text_stop(struct devx_call *c, struct dpa_process *p)
-{
-	(void)c;
-	dpa_text_stop(p);
-	return 0;
-}
-
 static int devx_dpa(struct devx_call *c)
 {
 	static int (*const ops[])(struct devx_call * c, struct dpa_process * p) = {
-		[DPA_OP_STATE] = op_state,	   [DPA_OP_SYMBOL] = op_symbol,
-		[DPA_OP_ON_ERROR] = op_on_error,   [DPA_OP_CALL] = op_call,
-		[DPA_OP_HEAP] = op_heap,	   [DPA_OP_ALLOC] = op_alloc,
-		[DPA_OP_FREE] = op_free,	   [DPA_OP_COPY] = op_copy,
-		[DPA_OP_FILL] = op_fill,	   [DPA_OP_TEXT] = op_text,
-		[DPA_OP_TEXT_STOP] = op_text_stop,
+		[DPA_OP_STATE] = op_state,
+		[DPA_OP_SYMBOL] = op_symbol,
+		[DPA_OP_ON_ERROR] = op_on_error,
+		[DPA_OP_CALL] = op_call,
+		[DPA_OP_HEAP] = op_heap,
+		[DPA_OP_ALLOC] = op_alloc,
+		[DPA_OP_FREE] = op_free,
+		[DPA_OP_COPY] = op_copy,
+		[DPA_OP_FILL] = op_fill,
+		[DPA_OP_STREAM_READ] = devx_dpa_stream_read,
+		[DPA_OP_STREAM_LEVEL] = devx_dpa_stream_level,
+		[DPA_OP_STREAM_CLOSE] = devx_dpa_stream_close,
 	};
 	uint32_t op = prm_get32(c->in, CMD_IN_OP_MOD);
 	struct devx_dpa_process *d;
@@ -245,7 +230,7 @@ static int devx_dpa(struct devx_call *c)
 
 	if (op >= array_size(ops))
 		return -EOPNOTSUPP;
-	ret = devx_dpa_process_of(c, &d);
+	ret = devx_dpa_process_find(c, prm_get32(c->in, DPA_IN_PROCESS), &d);
 	return ret < 0 ? ret : ops[op](c, d->process);
 }
 

@@ -14,5 +14,6 @@ extern const struct devx_class devx_dpa_process_class;
 
 /* Makes what is in a devx_dpa_process, for devx/general.c. */
 int devx_create_dpa_process(struct devx_call *c, struct devx_obj *obj);
-/* The process that a command names; -ENOENT. */
-int devx_dpa_process_of(struct devx_call *c, struct devx_dpa_process **out) must_check;
+/* The process with that number; -ENOENT. */
+int devx_dpa_process_find(struct devx_call *c, uint32_t number,
+			  struct devx_dpa_process **out) must_check;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "driver/devx/dpa.h"
 #include "driver/devx/dpa_outbox.h"
+#include "driver/devx/dpa_stream.h"
 #include "driver/devx/dpa_thread.h"
 #include "driver/devx/duar.h"
 #include "prm/cmd_dpa.h"
@@ -68,6 +69,8 @@ static const struct {
 	{GENERAL_AV_QP_MAPPING, AV_QP_MAPPING_IN_BYTES, create_av_qp_mapping},
 	{GENERAL_DPA_PROCESS, DPA_PROCESS_IN_BYTES, devx_create_dpa_process,
 	 sizeof(struct devx_dpa_process)},
+	{GENERAL_DPA_STREAM, DPA_STREAM_IN_BYTES, devx_create_dpa_stream,
+	 sizeof(struct devx_dpa_stream)},
 	{GENERAL_DPA_THREAD, DPA_THREAD_IN_BYTES, devx_create_dpa_thread,
 	 sizeof(struct devx_dpa_thread)},
 	{GENERAL_DPA_OUTBOX, DPA_OUTBOX_IN_BYTES, devx_create_dpa_outbox,

@@ -198,6 +198,7 @@ static void pointers_are_the_same(void)
 	}
 }
 
+/* Flex IO statements: N253 N254 */
 static void several_arguments(void)
 {
 	char got[TEXT], expected[TEXT];

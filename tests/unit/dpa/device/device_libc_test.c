@@ -74,6 +74,7 @@ static void copies_are_the_same(const char *a, const char *b)
 	CHECK(got[n] == 'g' && !strncmp(got, a, n));
 }
 
+/* Flex IO statements: P293 */
 static void strings(void)
 {
 	char a[24], b[8];

@@ -44,6 +44,7 @@ static void expect_message(uint32_t stream, uint32_t level, const char *text)
 	CHECK_SAY(!strcmp(device_message, text), "\"%s\", not \"%s\"", device_message, text);
 }
 
+/* Flex IO statements: O281 */
 static void contexts(void)
 {
 	struct flexio_dev_thread_ctx *ctx = NULL;
@@ -84,6 +85,7 @@ static void ends(void)
 	expect_called("relax", 0, 0, 0, 0);
 }
 
+/* Flex IO statements: N248 N252 N266 */
 static void messages(void)
 {
 	char text[] = "puts is 100% verbatim: %s\n";
@@ -171,7 +173,7 @@ static void traces(void)
 	CHECK(!device_called);
 }
 
-/* Numbers are cut to the bits that a register has. */
+/* Numbers are cut to the bits that a register has.  Flex IO statements: P290 */
 static void doorbells(void)
 {
 	CHECK(!flexio_dev_qp_sq_ring_db(device_ctx, 0xfffe, 0xff123456));
@@ -240,6 +242,7 @@ static void windows_and_outboxes(void)
 	device_status = DPA_SUCCESS;
 }
 
+/* Flex IO statements: P286 P291 */
 static void counters(void)
 {
 	uint32_t values[2], ids[2];
@@ -256,7 +259,7 @@ static void counters(void)
 	expect_called("pcc_table", 3, 0, 0, 0);
 }
 
-/* Within one unit of the last place, against arithmetic in more digits. */
+/* Within one unit of the last place, against arithmetic in more digits.  Flex IO statements: P287 */
 static void fixed_point(void)
 {
 	struct rng rng = {.state = 88172645463325252ull};
