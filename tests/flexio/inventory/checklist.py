@@ -2,7 +2,7 @@
 """The statements of tests/flexio/checklist.tsv, and the tests that prove them.
 
 A case of a suite of tests/flexio has the statements in its name, by area and number: "Q298 --version",
-"calls E77 E84-86".  A unit test has them in a comment: "Flex IO statements: D66 D68-70"."""
+"calls E77 E84-86".  A unit test has them in a comment: "Flex IO statements: 66, 68-70"."""
 import collections
 import pathlib
 import re
@@ -33,6 +33,15 @@ def named(text):
             yield area, number
 
 
+def commented(source):
+    """(area, number) of each statement that a comment of a C source lists; areas may be left out."""
+    table = statements()
+    for line in re.findall(r"Flex IO statements?: ([A-R0-9 ,*\n-]+)", source):
+        for area, first, last in re.findall(r"\b([A-R]?)(\d{1,3})(?:-(\d{1,3}))?\b", line):
+            for number in range(int(first), int(last or first) + 1):
+                yield area or table.get(number, "?")[0], number
+
+
 def listed(found):
     """A list like "77, 84-86" of numbers."""
     pieces, found = [], sorted(found)
@@ -61,9 +70,8 @@ def proofs():
         for statement in named(name):
             found[statement].append(f"{suite}: {name}")
     for path in sorted(TESTS.rglob("*.c")):
-        for line in re.findall(r"Flex IO statements?: ([A-R0-9 ,-]+)", path.read_text()):
-            for statement in named(line):
-                found[statement].append(str(path.relative_to(TESTS.parent)))
+        for statement in commented(path.read_text()):
+            found[statement].append(str(path.relative_to(TESTS.parent)))
     return found
 
 
@@ -94,6 +102,8 @@ def whole(session):
     expect({row[1] for row in table.values()} == {1, 2}, "parts")
     expect(list(named("a B3 C5-7, D9")) == [("B", 3), ("C", 5), ("C", 6), ("C", 7), ("D", 9)],
            "names of statements")
+    expect(list(commented("/* Flex IO statements: 3, B21-22,\n * 43 (and more) */")) ==
+           [("A", 3), ("B", 21), ("B", 22), ("C", 43)], "statements in a comment")
     expect(listed([7, 3, 6, 5]) == "3, 5-7", "lists of numbers")
     unknown = [f"{area}{number}" for area, number in proofs()
                if table.get(number, " ")[0] != area]

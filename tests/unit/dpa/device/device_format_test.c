@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * printf of the device library prints what the host's prints: random conversions with random flags, widths,
- * precisions, sizes and values, in buffers of random sizes.
+ * precisions, sizes and values, in buffers of random sizes.  Flex IO statements: 254.
  */
 #include <limits.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * libflexio-libc: strings against the host's on random ones, and the standard files, which are messages.
+ * Flex IO statements: 293.
  */
 #include <string.h>
 

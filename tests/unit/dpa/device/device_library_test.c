@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * What the device library hands through the door, and what it does by itself: contexts, ends, messages, traces,
- * doorbells, windows, counters, fixed point.
+ * doorbells, windows, counters, fixed point.  Flex IO statements: 248, 253, 281, 286, 287, 290.
  */
 #include <string.h>
 
