@@ -65,11 +65,14 @@ static const char *segment_add(struct dpa_image *im, const Elf64_Phdr *ph)
 {
 	struct dpa_segment *s = &im->segment[im->nsegments];
 
+	/* Of a program without constants, for one. */
+	if (!ph->p_memsz && !ph->p_filesz)
+		return NULL;
 	if (im->nsegments == DPA_IMAGE_SEGMENTS)
 		return "it has too many segments";
 	if (!range_inside(ph->p_offset, ph->p_filesz, im->file_bytes))
 		return "a segment is not in the file";
-	if (!ph->p_memsz || ph->p_filesz > ph->p_memsz)
+	if (ph->p_filesz > ph->p_memsz)
 		return "a segment is longer in the file than in memory";
 	if (!range_inside(ph->p_vaddr, ph->p_memsz, DPA_IMAGE_SPAN_MAX))
 		return "it is too large";
