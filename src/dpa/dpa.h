@@ -16,13 +16,12 @@
 
 #include "base/compiler.h"
 #include "prm/cmd_dpa.h"
+#include "prm/cmd_dpa_queue.h"
 
 struct dpa_process;
 struct dpa_streams;
 struct dpa_thread;
 
-/* Execution units that threads may ask for by number. */
-#define DPA_EUS 254u
 /* Threads that a process can have, those that answer calls among them. */
 #define DPA_THREADS 1024u
 /* The fate of a process without an error. */

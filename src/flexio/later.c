@@ -20,7 +20,6 @@
 	}
 #define LATER_FAILS(name, ...) LATER(flexio_status, FLEXIO_STATUS_FAILED, name, __VA_ARGS__)
 
-LATER(struct flexio_uar *, NULL, flexio_process_get_uar, struct flexio_process *process)
 LATER_FAILS(flexio_coredump_create, struct flexio_process *process, const char *outfile)
 LATER_FAILS(flexio_crash_data, struct flexio_process *process, const char *outfile)
 LATER_MAKES(flexio_device_mkey_create, mkey, struct flexio_process *process,
@@ -31,42 +30,12 @@ LATER_MAKES(flexio_window_create, window, struct flexio_process *process, struct
 	    struct flexio_window **window)
 LATER_FAILS(flexio_window_destroy, struct flexio_window *window)
 LATER(uint32_t, UINT32_MAX, flexio_window_get_id, struct flexio_window *window)
-LATER_MAKES(flexio_outbox_create, outbox, struct flexio_process *process,
-	    struct flexio_outbox_attr *fattr, struct flexio_outbox **outbox)
-LATER_FAILS(flexio_outbox_destroy, struct flexio_outbox *outbox)
-LATER(uint32_t, UINT32_MAX, flexio_outbox_get_id, struct flexio_outbox *outbox)
-LATER(struct flexio_uar *, NULL, flexio_outbox_get_uar, struct flexio_outbox *outbox)
-LATER_MAKES(flexio_uar_create, flexio_uar, struct flexio_process *process,
-	    struct flexio_uar **flexio_uar)
-LATER_FAILS(flexio_uar_destroy, struct flexio_uar *uar)
-LATER_FAILS(flexio_uar_extend, struct flexio_uar *in_uar, struct ibv_context *to_extend,
-	    struct flexio_uar **extended)
-LATER(flexio_uar_device_id, UINT32_MAX, flexio_uar_get_extended_id, struct flexio_uar *uar)
-LATER(uint32_t, UINT32_MAX, flexio_uar_get_id, struct flexio_uar *uar)
-LATER_MAKES(flexio_event_handler_create, event_handler_ptr, struct flexio_process *process,
-	    struct flexio_event_handler_attr *fattr,
-	    struct flexio_event_handler **event_handler_ptr)
-LATER_FAILS(flexio_event_handler_destroy, struct flexio_event_handler *event_handler)
-LATER_FAILS(flexio_event_handler_run, struct flexio_event_handler *event_handler, uint64_t user_arg)
-LATER(uint32_t, UINT32_MAX, flexio_event_handler_get_id, struct flexio_event_handler *event_handler)
-LATER(uint32_t, UINT32_MAX, flexio_event_handler_get_obj_id,
-      struct flexio_event_handler *event_handler)
-LATER(struct flexio_thread *, NULL, flexio_event_handler_get_thread,
-      struct flexio_event_handler *event_handler)
 LATER_MAKES(flexio_cmdq_create, cmdq, struct flexio_process *process,
 	    struct flexio_cmdq_attr *fattr, struct flexio_cmdq **cmdq)
 LATER_FAILS(flexio_cmdq_destroy, struct flexio_cmdq *cmdq)
 LATER_FAILS(flexio_cmdq_task_add, struct flexio_cmdq *cmdq, flexio_func_t *host_func, uint64_t arg)
 LATER_FAILS(flexio_cmdq_state_running, struct flexio_cmdq *cmdq)
 LATER(int, 0, flexio_cmdq_is_empty, struct flexio_cmdq *cmdq)
-LATER_MAKES(flexio_cq_create, cq, struct flexio_process *process, struct ibv_context *ibv_ctx,
-	    const struct flexio_cq_attr *fattr, struct flexio_cq **cq)
-LATER_FAILS(flexio_cq_destroy, struct flexio_cq *cq)
-LATER(uint32_t, UINT32_MAX, flexio_cq_get_cq_num, struct flexio_cq *cq)
-LATER_FAILS(flexio_cq_modify_moderation, struct flexio_cq *cq, uint16_t max_count, uint16_t period,
-	    uint16_t mode)
-LATER_FAILS(flexio_cq_query_moderation, struct flexio_cq *cq, uint16_t *max_count, uint16_t *period,
-	    uint16_t *mode)
 LATER_MAKES(flexio_rq_create, flexio_rq_ptr, struct flexio_process *process,
 	    struct ibv_context *ibv_ctx, uint32_t cq_num, const struct flexio_wq_attr *fattr,
 	    struct flexio_rq **flexio_rq_ptr)

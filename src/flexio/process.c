@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "flexio/internal.h"
+#include "flexio/queue.h"
 
 static void process_free(struct flexio_process *p)
 {
@@ -38,7 +38,11 @@ static flexio_status process_open(struct flexio_process *p, const struct flexio_
 	if (!p->devx)
 		return flx_fail(function, "the device refuses the application %s: %s", p->app->name,
 				strerror(errno));
-	return FLEXIO_STATUS_SUCCESS;
+	p->uar = flx_uar_make(p, p->ctx);
+	if (p->uar)
+		p->outbox = flx_outbox_make(p, true);
+	return p->outbox ? FLEXIO_STATUS_SUCCESS
+			 : flx_fail(function, "no UAR and outbox: %s", strerror(errno));
 }
 
 flexio_status flexio_process_create(struct ibv_context *ibv_ctx, struct flexio_app *app,
@@ -62,6 +66,7 @@ flexio_status flexio_process_create(struct ibv_context *ibv_ctx, struct flexio_a
 	p->app = app;
 	pthread_mutex_init(&p->lock, NULL);
 	if (process_open(p, process_attr, __func__) != FLEXIO_STATUS_SUCCESS) {
+		flx_objects_drop(p);
 		process_free(p);
 		return FLEXIO_STATUS_FAILED;
 	}

@@ -4,6 +4,9 @@
 
 #include "prm/cmd.h"
 
+/* Execution units that threads may ask for by number. */
+#define DPA_EUS 254u
+
 /* ---- threads: event handlers ---- */
 
 #define DPA_THREAD_PROCESS	 PRM_FIELD(0x80, 32) /* number of the object */

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Outboxes: what device code rings doorbells through, by a number. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flexio/queue.h"
+#include "prm/cmd_dpa_queue.h"
+#include "prm/cmd_general.h"
+
+static void outbox_drop(struct flx_object *object)
+{
+	struct flexio_outbox *outbox = container_of(object, struct flexio_outbox, object);
+
+	(void)mlx5dv_devx_obj_destroy(outbox->devx);
+	flx_object_remove(object);
+	free(outbox);
+}
+
+struct flexio_outbox *flx_outbox_make(struct flexio_process *process, bool initial)
+{
+	uint8_t in[DPA_OUTBOX_IN_BYTES] = {0};
+	struct flexio_outbox *outbox = calloc(1, sizeof(*outbox));
+
+	if (!outbox)
+		return NULL;
+	prm_set(in, GENERAL_IN_TYPE, GENERAL_DPA_OUTBOX);
+	prm_set(in, DPA_OUTBOX_PROCESS, process->number);
+	prm_set(in, DPA_OUTBOX_UAR, process->uar->number);
+	prm_set(in, DPA_OUTBOX_INITIAL, initial);
+	outbox->devx = flx_devx_create(process->ctx, in, sizeof(in), &outbox->number);
+	if (!outbox->devx) {
+		free(outbox);
+		return NULL;
+	}
+	outbox->object.destroy = outbox_drop;
+	flx_object_add(&outbox->object, FLX_OUTBOX, process);
+	return outbox;
+}
+
+flexio_status flexio_outbox_create(struct flexio_process *process, struct flexio_outbox_attr *fattr,
+				   struct flexio_outbox **outbox)
+{
+	if (!flx_given(outbox, __func__, "outbox"))
+		return FLEXIO_STATUS_FAILED;
+	*outbox = NULL;
+	if (!flx_check(process, FLX_PROCESS, __func__, "process") ||
+	    !flx_given(fattr, __func__, "fattr"))
+		return FLEXIO_STATUS_FAILED;
+	if (fattr->en_pcc)
+		return flx_fail(__func__, "fattr->en_pcc: there is no congestion control");
+	*outbox = flx_outbox_make(process, false);
+	return *outbox ? FLEXIO_STATUS_SUCCESS
+		       : flx_fail(__func__, "no outbox: %s", strerror(errno));
+}
+
+flexio_status flexio_outbox_destroy(struct flexio_outbox *outbox)
+{
+	if (!flx_check(outbox, FLX_OUTBOX, __func__, "outbox"))
+		return FLEXIO_STATUS_FAILED;
+	if (outbox == outbox->object.process->outbox)
+		return flx_fail(__func__, "outbox: it is the process's own, and goes with it");
+	outbox_drop(&outbox->object);
+	return FLEXIO_STATUS_SUCCESS;
+}
+
+uint32_t flexio_outbox_get_id(struct flexio_outbox *outbox)
+{
+	return flx_check(outbox, FLX_OUTBOX, __func__, "outbox") ? outbox->number : UINT32_MAX;
+}
+
+struct flexio_uar *flexio_outbox_get_uar(struct flexio_outbox *outbox)
+{
+	return flx_check(outbox, FLX_OUTBOX, __func__, "outbox") ? outbox->object.process->uar
+								 : NULL;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What queues, and those whom they concern, know of each other. */
+#pragma once
+
+#include "flexio/internal.h"
+
+struct flexio_uar {
+	struct flx_object object;
+	struct mlx5dv_devx_obj *devx;
+	uint32_t number;
+	bool extended;
+};
+
+struct flexio_outbox {
+	struct flx_object object;
+	struct mlx5dv_devx_obj *devx;
+	uint32_t number;
+};
+
+/* Part of an event handler. */
+struct flexio_thread {
+	struct flx_object object;
+	uint32_t number;
+};
+
+/* Each NULL with errno. */
+struct flexio_uar *flx_uar_make(struct flexio_process *process, struct ibv_context *ctx);
+/* On the UAR of the process.  initial: threads begin with it. */
+struct flexio_outbox *flx_outbox_make(struct flexio_process *process, bool initial);

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Device code of tests/flexio/queues. */
+#include <libflexio-dev/flexio_dev.h>
+#include <libflexio-dev/flexio_dev_queue_access.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "queue.h"
+
+/* ---- words of the heap, for the host ---- */
+
+__dpa_rpc__ uint64_t peek(uint64_t addr)
+{
+	return __atomic_load_n((uint64_t *)(uintptr_t)addr, __ATOMIC_SEQ_CST);
+}
+
+__dpa_rpc__ uint64_t poke(uint64_t addr, uint64_t value)
+{
+	__atomic_store_n((uint64_t *)(uintptr_t)addr, value, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+/* ---- bells ---- */
+
+__dpa_rpc__ uint64_t arm(uint64_t ci, uint64_t cqn)
+{
+	struct flexio_dev_thread_ctx *ctx;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	return flexio_dev_cq_arm(ctx, (uint32_t)ci, (uint32_t)cqn);
+}
+
+/* Completions that say nothing. */
+__dpa_rpc__ uint64_t complete(uint64_t cqn, uint64_t n)
+{
+	struct flexio_dev_thread_ctx *ctx;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	while (n--)
+		flexio_dev_msix_send(ctx, (uint32_t)cqn);
+	return 0;
+}
+
+/* One, through an outbox, which is told with or without checks; or by the number of a UAR. */
+__dpa_rpc__ uint64_t complete_by(uint64_t cqn, uint64_t outbox, uint64_t fast)
+{
+	struct flexio_dev_thread_ctx *ctx;
+	flexio_dev_status_t status = FLEXIO_DEV_STATUS_SUCCESS;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	if (fast)
+		flexio_dev_outbox_config_fast(ctx, (uint16_t)outbox);
+	else
+		status = flexio_dev_outbox_config(ctx, (uint16_t)outbox);
+	flexio_dev_msix_send(ctx, (uint32_t)cqn);
+	return status;
+}
+
+__dpa_rpc__ uint64_t complete_extended(uint64_t cqn, uint64_t id)
+{
+	struct flexio_dev_thread_ctx *ctx;
+	flexio_dev_status_t status;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	status = flexio_dev_outbox_config_uar_extension(ctx, (flexio_uar_device_id)id);
+	flexio_dev_msix_send(ctx, (uint32_t)cqn);
+	return status;
+}
+
+/* The record that flexio_dev_dbr_cq_set_ci makes of an index: as the bytes lie in memory. */
+__dpa_rpc__ uint64_t record_of(uint64_t ci)
+{
+	uint32_t record[2] = {0, 0};
+
+	flexio_dev_dbr_cq_set_ci(record, (uint32_t)ci);
+	return (uint64_t)((uint8_t *)record)[0] << 24 | (uint64_t)((uint8_t *)record)[1] << 16 |
+	       (uint64_t)((uint8_t *)record)[2] << 8 | ((uint8_t *)record)[3];
+}
+
+/* ---- queues ---- */
+
+static struct flexio_dev_cqe64 *next_of(const struct queue *q)
+{
+	struct flexio_dev_cqe64 *cqe =
+		(struct flexio_dev_cqe64 *)(uintptr_t)q->ring + (q->ci & (q->entries - 1));
+
+	return flexio_dev_cqe_get_owner(cqe) == !!(q->ci & q->entries) ? cqe : NULL;
+}
+
+static void take_all(struct queue *q)
+{
+	struct flexio_dev_cqe64 *cqe;
+
+	while ((cqe = next_of(q))) {
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		q->byte_cnt = flexio_dev_cqe_get_byte_cnt(cqe);
+		q->wqe_counter = flexio_dev_cqe_get_wqe_counter(cqe);
+		q->qpn = flexio_dev_cqe_get_qpn(cqe);
+		q->opcode = flexio_dev_cqe_get_opcode(cqe);
+		q->user_index = flexio_dev_cqe_get_user_index(cqe);
+		q->ci++;
+		flexio_dev_dbr_cq_set_ci((uint32_t *)(uintptr_t)q->record, (uint32_t)q->ci);
+		__atomic_fetch_add(&q->taken, 1, __ATOMIC_SEQ_CST);
+	}
+}
+
+static void wait_for_go(struct queue *q)
+{
+	while (!__atomic_load_n(&q->go, __ATOMIC_SEQ_CST))
+		;
+}
+
+static void serve(struct flexio_dev_thread_ctx *ctx, struct queue *q)
+{
+	if (!(q->how & QUEUE_TAKES_NONE))
+		take_all(q);
+	if (q->how & QUEUE_WAITS)
+		wait_for_go(q);
+	if (q->how & QUEUE_ARMS)
+		flexio_dev_cq_arm(ctx, (uint32_t)q->ci, (uint32_t)q->cqn);
+	if (q->how & QUEUE_WAITS_ARMED)
+		wait_for_go(q);
+}
+
+__dpa_global__ void handle(uint64_t arg)
+{
+	struct queue *q = (struct queue *)(uintptr_t)arg;
+	struct flexio_dev_thread_ctx *ctx = NULL;
+	volatile uint64_t fresh = 0;
+
+	q->wrong += fresh++ != 0 || flexio_dev_get_thread_ctx(&ctx) || !ctx;
+	q->thread_id = flexio_dev_get_thread_id(ctx);
+	q->local_storage = flexio_dev_get_thread_local_storage(ctx);
+	__atomic_fetch_add(&q->activations, 1, __ATOMIC_SEQ_CST);
+	serve(ctx, q);
+	if (q->other)
+		serve(ctx, (struct queue *)(uintptr_t)q->other);
+	__atomic_fetch_add(&q->ends, 1, __ATOMIC_SEQ_CST);
+	if (q->how & QUEUE_RETRIGGERS && q->activations < q->limit)
+		flexio_dev_thread_retrigger();
+	if (q->how & QUEUE_FINISHES)
+		flexio_dev_thread_finish();
+	flexio_dev_thread_reschedule();
+}
+
+/* A program that looks by itself; how many there were. */
+__dpa_rpc__ uint64_t poll_queue(uint64_t addr)
+{
+	struct queue *q = (struct queue *)(uintptr_t)addr;
+
+	take_all(q);
+	return q->taken;
+}

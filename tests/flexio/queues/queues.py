@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Cases of one host program, each a run of it under softhca."""
+import pathlib
+import tempfile
+
+from harness import Skip, expect
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+SOURCES = ("host.c", "host_queue.c", "host_handler.c", "peer.c")
+
+CASES = (
+    ("peer", "completions of messages of a verbs program in the process F92 F95 F97 F98 F101 H136 H139 H145"),
+    ("other_process", "completions of messages of a verbs program in another process F97 F98 H138 H139"),
+    ("rearm", "arming after the last look, and before the end, loses nothing F99 F100 H151"),
+    ("arming", "queues that are armed, not armed, always armed H144 H145 H146"),
+    ("passes", "owner bits and consumer index over several passes, all depths H138 H150 H154"),
+    ("collapsed", "collapsed queues, and overrun H147 H148 H149"),
+    ("not_dpa", "queues that activate nobody, rings in memory of the host H152 H153 H137"),
+    ("moderation", "moderation H155 H156 H157"),
+    ("refused", "attributes that cannot be H158 H161 F117"),
+    ("in_use", "what is in use stays F113 H159 M231"),
+    ("handlers", "handlers, their numbers and storage F93 F94 F96 F111 F112 F115 F118 F119 F120 F121 F122"),
+    ("two_queues", "one handler of two queues, and a finished one F103 F104 F116"),
+    ("outboxes", "UARs and outboxes M231 M232 M233 M234 M236"),
+    ("extended", "a UAR of another device M235"),
+    ("left", "a process goes with all that it has F114 C53"),
+)
+
+
+class Programs:
+    """The host program, built when it is first wanted."""
+    def __init__(self):
+        self.directory = None
+
+    def host(self, session):
+        build = pathlib.Path(session.build).resolve()
+        if not (build / "dpacc").exists():
+            raise Skip("dpacc is not built (see the configuration's message about the DPA)")
+        if not self.directory:
+            self.directory = tempfile.TemporaryDirectory(prefix="softhca-queues.")
+            self.compile(session, build, pathlib.Path(self.directory.name))
+        return pathlib.Path(self.directory.name) / "host"
+
+    @staticmethod
+    def compile(session, build, place):
+        good(session, build / "dpacc", HERE / "device.c", "-o", place / "device.a", "-hostcc=gcc",
+             f"--devicecc-options=-O1 -g -Wall -Wextra -I{HERE}", "--app-name=queues_app")
+        good(session, "gcc", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", f"-I{ROOT}/include",
+             f"-I{ROOT}/tests/support", f"-I{ROOT}/src", *(HERE / source for source in SOURCES),
+             place / "device.a", f"-L{build}/src/flexio", f"-Wl,-rpath,{build}/src/flexio", "-lflexio",
+             "-libverbs", "-lmlx5", "-lpthread", "-o", place / "host")
+
+
+PROGRAMS = Programs()
+
+
+def good(session, *argv):
+    result = session.call(*map(str, argv))
+    expect(result.status == 0, f"status {result.status} of {argv[0]}\n{result.text()}")
+
+
+def case(name):
+    def run(session):
+        session.run_ok(str(PROGRAMS.host(session)), name)
+    return run
+
+
+def cases():
+    return [(f"queues: {title}", case(name)) for name, title in CASES]
