@@ -32,6 +32,8 @@ struct dpa_process_attr {
 	size_t elf_bytes;
 	/* Once, when the process has failed; on a thread of the process. */
 	void (*failed)(void *user);
+	/* What a port (0: the first) has received or sent; false: there is no such port. */
+	bool (*port_bytes)(void *user, uint32_t port, bool received, uint64_t *bytes);
 	void *user;
 };
 

@@ -73,6 +73,7 @@ static void process_free(struct dpa_process *p)
 {
 	dpa_region_close(p);
 	dpa_streams_free(&p->streams);
+	dpa_counters_free(&p->counters);
 	pthread_mutex_destroy(&p->heap_lock);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
@@ -90,6 +91,7 @@ int dpa_process_create(const struct dpa_process_attr *attr, struct dpa_process *
 	pthread_mutex_init(&p->heap_lock, NULL);
 	pthread_mutex_init(&p->lock, NULL);
 	dpa_streams_init(&p->streams);
+	dpa_counters_init(&p->counters);
 	ret = image_open(p);
 	if (ret) {
 		process_free(p);

@@ -6,6 +6,7 @@
 
 #include "base/spin.h"
 #include "dpa/door.h"
+#include "dpa/counters.h"
 #include "dpa/dpa.h"
 #include "dpa/heap.h"
 #include "dpa/image.h"
@@ -55,6 +56,7 @@ struct dpa_process {
 	uint64_t slots_ready[DPA_THREADS / 64]; /* whose memory is there */
 	struct dpa_thread *crashed;
 	struct dpa_streams streams;
+	struct dpa_counters counters;
 	struct dpa_outboxes outboxes;
 	/* Of those who answer calls and have nothing to do. */
 	struct dpa_thread *idle;

@@ -94,7 +94,7 @@ static void door_check(uint64_t addr, uint64_t bytes, uint32_t write)
 	dpa_door_leave(t);
 }
 
-/* ---- windows, counters: there are none yet ---- */
+/* ---- windows: there are none yet ---- */
 
 static uint32_t door_window_config(uint32_t slot, uint32_t window_id, uint32_t mkey)
 {
@@ -217,13 +217,24 @@ static void door_trace_send(uint32_t stream, uint32_t records)
 
 static void door_nic_config(uint64_t values, uint64_t ids, uint32_t count)
 {
-	(void)values;
-	(void)ids;
-	(void)count;
+	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_wrong wrong;
+
+	if (!dpa_counters_choose(t->process, values, ids, count, &wrong))
+		access_refused(t, wrong.addr, wrong.bytes, wrong.write, __builtin_return_address(0),
+			       __builtin_frame_address(0));
+	dpa_door_leave(t);
 }
 
 static void door_nic_sample(void)
 {
+	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_wrong wrong;
+
+	if (!dpa_counters_sample(t->process, &wrong))
+		access_refused(t, wrong.addr, wrong.bytes, wrong.write, __builtin_return_address(0),
+			       __builtin_frame_address(0));
+	dpa_door_leave(t);
 }
 
 static uint64_t door_pcc_table(uint32_t gvmi)

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "driver/devx/dpa_stream.h"
 #include "driver/runtime/fault.h"
+#include "fabric/client/client.h"
 #include "prm/cmd_dpa.h"
 #include "prm/cmd_general.h"
 #include "prm/model.h"
@@ -54,6 +55,18 @@ static void dpa_process_failed(void *user)
 	devx_event(&d->obj, EQE_OBJECT_CHANGE, eqe);
 }
 
+/* On a thread of the process, too.  What the daemon says: it knows what all processes have counted. */
+static bool dpa_port_bytes(void *user, uint32_t port, bool received, uint64_t *bytes)
+{
+	const struct devx_dpa_process *d = user;
+	uint64_t totals[PORT_COUNTERS];
+
+	if (port >= d->ports || fabric_port_counters(d->port_rows[port], totals))
+		return false;
+	*bytes = 4 * totals[received ? PORT_RCV_DATA : PORT_XMIT_DATA];
+	return true;
+}
+
 static int elf_read(const struct devx_call *c, void **elf, size_t *bytes)
 {
 	uint64_t length = prm_get(c->in, DPA_PROCESS_ELF_BYTES);
@@ -77,11 +90,15 @@ int devx_create_dpa_process(struct devx_call *c, struct devx_obj *obj)
 {
 	static _Atomic(uint32_t) number;
 	struct devx_dpa_process *d = container_of(obj, struct devx_dpa_process, obj);
-	struct dpa_process_attr attr = {.failed = dpa_process_failed, .user = d};
+	struct dpa_process_attr attr = {
+		.failed = dpa_process_failed, .port_bytes = dpa_port_bytes, .user = d};
 	int ret;
 
 	if (!model_at(c->file->process->registry->model)->dpa)
 		return -EOPNOTSUPP;
+	d->ports = min_u32(c->file->hca->node->nports, SLOT_PORTS);
+	for (uint32_t i = 0; i < d->ports; i++)
+		d->port_rows[i] = ufile_port_row(c->file, i + 1);
 	ret = elf_read(c, &attr.elf, &attr.elf_bytes);
 	if (ret < 0)
 		return ret;

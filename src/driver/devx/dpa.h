@@ -8,6 +8,8 @@
 struct devx_dpa_process {
 	struct devx_obj obj;
 	struct dpa_process *process;
+	uint32_t port_rows[SLOT_PORTS]; /* in the subnet */
+	uint32_t ports;
 };
 
 extern const struct devx_class devx_dpa_process_class;

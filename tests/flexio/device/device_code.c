@@ -266,3 +266,53 @@ __dpa_rpc__ uint64_t read_errno(uint64_t unused)
 	flexio_dev_rst_errno(ctx);
 	return flexio_dev_get_errno(ctx) | flexio_dev_get_and_rst_errno(ctx);
 }
+
+/* ---- counters of the ports ---- */
+
+static uint32_t counter_values[40], counter_ids[40];
+
+/* What the first port has received and sent. */
+__dpa_rpc__ uint64_t port_bytes(uint64_t unused)
+{
+	(void)unused;
+	counter_ids[0] = FLEXIO_DEV_NIC_COUNTER_PORT0_RX_BYTES;
+	counter_ids[1] = FLEXIO_DEV_NIC_COUNTER_PORT0_TX_BYTES;
+	counter_ids[2] = FLEXIO_DEV_NIC_COUNTER_PORT3_TX_BYTES;
+	memset(counter_values, 0xff, sizeof(counter_values));
+	flexio_dev_nic_counters_config(counter_values, counter_ids, 3);
+	flexio_dev_nic_counters_sample();
+	/* no port has that number, and what was not asked for is left alone */
+	if (counter_values[2] || counter_values[3] != 0xffffffff)
+		return UINT64_MAX;
+	return counter_values[0] | (uint64_t)counter_values[1] << 32;
+}
+
+/* Each is an error of its own kind; none returns. */
+__dpa_rpc__ uint64_t port_bytes_wrong(uint64_t kind)
+{
+	uint32_t on_stack[2] = {0};
+
+	for (uint32_t i = 0; i < 40; i++)
+		counter_ids[i] = FLEXIO_DEV_NIC_COUNTER_PORT0_RX_BYTES;
+	switch (kind) {
+	case 0:
+		break;
+	case 1:
+		counter_ids[1] = 0x14;
+		flexio_dev_nic_counters_config(counter_values, counter_ids, 2);
+		break;
+	case 2:
+		flexio_dev_nic_counters_config(counter_values, counter_ids, 33);
+		break;
+	case 3:
+		flexio_dev_nic_counters_config(on_stack, counter_ids, 2);
+		break;
+	case 4:
+		flexio_dev_nic_counters_config(counter_values, NULL, 2);
+		break;
+	default:
+		flexio_dev_nic_counters_config((uint32_t *)(uintptr_t)kind, counter_ids, 2);
+	}
+	flexio_dev_nic_counters_sample();
+	return on_stack[0];
+}

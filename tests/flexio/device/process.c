@@ -10,7 +10,7 @@
 extern struct flexio_app *device_code;
 
 struct flexio_process *process;
-static struct ibv_context *context;
+struct ibv_context *context;
 
 void process_open(void)
 {

@@ -14,6 +14,7 @@ extern flexio_func_t say, say_print, say_broadcast, say_puts, say_formats, say_l
 extern flexio_func_t trace_all, trace_many, trace_wrong, trace_flush;
 extern flexio_func_t count_locked, try_lock, count_atomic, initial_values, clocks_grow, fixed_point,
 	fences;
+extern flexio_func_t port_bytes, port_bytes_wrong;
 extern flexio_func_t pass_messages, take_messages, library, read_errno;
 
 struct test_case {
@@ -23,6 +24,7 @@ struct test_case {
 
 extern const struct test_case stream_cases[], library_cases[]; /* the last has no name */
 extern struct flexio_process *process;
+extern struct ibv_context *context;
 
 void process_open(void);
 void process_close(void);
