@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Each example: what it prints."""
+import os
+import pathlib
+import shutil
+import tempfile
+
+from harness import Skip, expect
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+# The name, its end, and what it prints, a line each, of two streams.
+EXAMPLES = (
+    ("rpc", 0, ("9592 primes from 0 to 100000", "the DPA has found 9592 primes")),
+)
+
+
+def needs_dpa(session):
+    if not (session.build / "dpacc").exists():
+        raise Skip("dpacc is not built (see the configuration's message about the DPA)")
+
+
+def says(result, status, lines):
+    found = result.text().splitlines()
+    expect(result.status == status and all(line in found for line in lines),
+           f"wanted {lines} and status {status}; got {result.status}\n{result.text()}")
+
+
+def built(name, status, lines):
+    def run(session):
+        needs_dpa(session)
+        says(session.tool("run", "--", str(session.build / f"examples/flexio/flexio-{name}")), status, lines)
+    return run
+
+
+def good(session, *argv, **options):
+    result = session.call(*map(str, argv), **options)
+    expect(result.status == 0, f"status {result.status} of {argv}\n{result.text()}")
+
+
+def by_make(session):
+    """As a stranger would, who has only what is installed."""
+    needs_dpa(session)
+    with tempfile.TemporaryDirectory(prefix="softhca-examples.") as place:
+        root = pathlib.Path(place) / "root"
+        good(session, "meson", "install", "-C", session.build, "--destdir", root, "--no-rebuild", "--quiet")
+        found = sorted(root.rglob("libflexio.pc"))
+        programs = next(root.rglob("dpacc")).parent
+        libraries = found[0].parents[1]
+        env = {**session.env, "PATH": f"{programs}:{os.environ['PATH']}", "PKG_CONFIG_PATH": str(found[0].parent),
+               "PKG_CONFIG_SYSROOT_DIR": str(root), "LD_LIBRARY_PATH": str(libraries)}
+        for name, _, _ in EXAMPLES:
+            copy = pathlib.Path(place) / name
+            shutil.copytree(ROOT / "examples/flexio" / name, copy)
+            good(session, "make", "-C", copy, "check", env=env)
+
+
+def cases():
+    yield from ((f"examples: {name}", built(name, status, lines)) for name, status, lines in EXAMPLES)
+    yield "examples: by their own Makefiles, from what is installed", by_make
