@@ -224,13 +224,17 @@ static void stage_library_functions(const struct words *options, struct words *n
 	}
 }
 
-/* Options of a compiler that leads its linker mean nothing to the linker itself. */
+/* Options of a compiler that leads its linker: those for the linker are unwrapped, others left out. */
 static void stage_link_options(struct words *command, const struct words *options)
 {
-	for (size_t i = 0; i < options->count; i++)
-		if (strcmp(options->words[i], "-Wl") && !text_begins(options->words[i], "-f") &&
-		    strcmp(options->words[i], "-nostdlib"))
-			words_add(command, options->words[i]);
+	for (size_t i = 0; i < options->count; i++) {
+		const char *word = options->words[i];
+
+		if (text_begins(word, "-Wl,"))
+			words_split(command, word + strlen("-Wl,"));
+		else if (!text_begins(word, "-f") && strcmp(word, "-nostdlib"))
+			words_add(command, word);
+	}
 }
 
 static void stage_link(struct stages *stages, const char *image)

@@ -46,12 +46,18 @@ void words_add_all(struct words *list, const struct words *more)
 		words_add(list, more->words[i]);
 }
 
+/* Options for another program go together with their commas. */
+static bool piece_passes_on(const char *text)
+{
+	return text_begins(text, "-Wl,") || text_begins(text, "-Wa,") || text_begins(text, "-Wp,");
+}
+
 void words_split(struct words *list, const char *text)
 {
 	static const char between[] = ", \t\n";
 
 	for (text += strspn(text, between); *text; text += strspn(text, between)) {
-		size_t length = strcspn(text, between);
+		size_t length = strcspn(text, piece_passes_on(text) ? between + 1 : between);
 
 		words_addf(list, "%.*s", (int)length, text);
 		text += length;

@@ -19,7 +19,8 @@ void words_add(struct words *list, const char *word);
 void words_addf(struct words *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Appends all words of another list. */
 void words_add_all(struct words *list, const struct words *more);
-/* Appends the pieces of a text between commas and white space; empty pieces are none. */
+/* Appends the pieces of a text between commas and white space; empty pieces are none.  -Wl, -Wa and -Wp
+ * take all up to the next white space. */
 void words_split(struct words *list, const char *text);
 /* Appends the pieces of a text as a shell would read them: white space, quotes, backslash. */
 void words_parse(struct words *list, const char *text);

@@ -2,7 +2,7 @@
 """The command line: what it understands, and what it says of the rest."""
 import re
 
-from bench import on_bench
+from bench import ROOT, on_bench
 from harness import expect
 
 
@@ -23,6 +23,13 @@ def helps(place):
         expect(place.dpacc(form).out == text, f"{form} prints other text")
     for option in ("-mcpu", "--app-name", "--devicecc-options", "--keep-dir", "--gen-libs"):
         expect(option in text, f"{option} is not in the help")
+
+
+def manual(place):
+    """What the help lists, the manual page explains."""
+    page = re.sub(r"\\.|[\"]", "", (ROOT / "man/dpacc.1").read_text()).replace("Fl Fl ", "Fl ")
+    for option in re.findall(r"(?<![\w-])--?([A-Za-z][a-z-]*)(?![A-Z])", place.dpacc("--help").out):
+        expect(re.search(rf"Fl {option}\b", page), f"{option} is not in man/dpacc.1")
 
 
 def mistakes(place):
@@ -94,6 +101,7 @@ def cases():
     return [(f"dpacc {name}", on_bench(test)) for name, test in {
         "Q298 --version": version,
         "--help": helps,
+        "--help and the manual page": manual,
         "Q296 mistakes in options": mistakes,
         "the device's look": look,
         "checked and unchecked": checks,

@@ -3,7 +3,7 @@
 import re
 
 from bench import on_library_bench
-from harness import expect
+from harness import Skip, expect
 
 DEVICE = """
 #include <stdint.h>
@@ -112,6 +112,51 @@ def arguments(place):
         expect([int(n) for n in re.findall(r"^= (-?\d+)$", out, re.M)] == WANTED, out)
         expect("quotient 0.25\n" in out, out)
         expect(out.endswith("destroyed functions\n"), out)
+
+
+# The same calls by way of libflexio and the device.
+PROCESS = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <libflexio/flexio.h>
+static struct flexio_process *process;
+#define registry_call(app, f, ...) ({ uint64_t result_ = 0; \\
+	if (flexio_process_call(process, f, &result_, ##__VA_ARGS__) != FLEXIO_STATUS_SUCCESS) exit(4); \\
+	result_; })
+extern struct flexio_app *functions;
+static void __attribute__((constructor)) begin(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *context = list && list[0] ? ibv_open_device(list[0]) : NULL;
+
+	if (!context || !functions ||
+	    flexio_process_create(context, functions, NULL, &process) != FLEXIO_STATUS_SUCCESS)
+		exit(5);
+}
+static void __attribute__((destructor)) end(void)
+{
+	if (process)
+		puts(flexio_process_destroy(process) == FLEXIO_STATUS_SUCCESS ? "destroyed" : "stays");
+}
+"""
+
+
+def on_device(place):
+    """From the program to the device and back: the archive's application is there before constructors run."""
+    if not (place.build / "src/flexio/libflexio.so").exists():
+        raise Skip("libflexio is not built")
+    place.write("functions.c", DEVICE)
+    place.write("host.c", HOST.replace("#include \"registry.h\"", PROCESS))
+    library = place.build / "src/flexio"
+    for mode in ((), ("--unchecked", "-O2")):
+        place.dpacc("functions.c", "-o", "functions.a", "--app-name=functions", *mode,
+                    "--devicecc-options=-Wno-strict-prototypes")
+        for link in ((f"-L{library}", f"-Wl,-rpath,{library}", "-lflexio"), (library / "libflexio.a",)):
+            place.good("gcc", *place.host_flags, "host.c", "functions.a", *link, "-libverbs", "-lmlx5",
+                       "-o", "host")
+            result = place.session.run_ok(str(place.directory / "host"))
+            expect([int(n) for n in re.findall(r"^= (-?\d+)$", result.out, re.M)] == WANTED, result.text())
+            expect("quotient 0.25\n" in result.out and result.out.endswith("destroyed\n"), result.text())
 
 
 def names(place):
@@ -223,6 +268,7 @@ int main(void)
 def cases():
     return [(f"dpacc {name}", on_library_bench(test)) for name, test in {
         "Q307 Q309 parameters of all kinds": arguments,
+        "Q307 B21 B42 parameters on the device": on_device,
         "Q308 names of 255, 256 and 257 characters": names,
         "functions that cannot be called": refusals,
         "declarations and definitions": declarations,

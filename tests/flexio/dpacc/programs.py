@@ -53,7 +53,10 @@ def samples_script(place):
     sum_of(place, "rpc")
     place.dpacc("rpc.c", "-o", f"{place.directory}/rpc.a", "-hostcc=gcc",
                 "--devicecc-options=-I.,,-Wall, -Wextra,,-flto,-mcpu=nv-dpa-bf3,", "--devicelink-options=",
-                "--device-libs=", "-hostcc-options=-fPIC ,-Wall", "--app-name=rpc_app", "--unchecked")
+                "--device-libs=", "-hostcc-options=-fPIC ,-Wall -Wl,-z,defs -Wp,-D_FORTIFY_SOURCE=2,-DX",
+                "--devicelink-options=-Wl,--no-gc-sections,-Map=rpc.map -nostdlib",
+                "--app-name=rpc_app", "--unchecked")
+    expect("Linker script and memory map" in (place.directory / "rpc.map").read_text(), "no map")
     place.host("rpc_host.c", "rpc.a")
     sums(place)
 
@@ -319,7 +322,7 @@ def cases():
         "Q304 Q310 undefined symbols": link_errors,
         "Q305 parallel builds": parallel,
         "Q306 host programs of all kinds": hosts,
-        "two applications": two_apps,
+        "B29 two applications": two_apps,
         "Q311 lines of device code": debugging,
         "dependencies": dependencies,
         "where it looks": places,
