@@ -251,7 +251,7 @@ flexio_status flexio_outbox_create(struct flexio_process *process, struct flexio
 				   struct flexio_outbox **outbox);
 
 /**
- * flexio_outbox_destroy() - destroy an outbox; device code that still uses it faults.
+ * flexio_outbox_destroy() - destroy an outbox; a thread that has it set rings on until it sets another.
  * @outbox: the outbox
  */
 flexio_status flexio_outbox_destroy(struct flexio_outbox *outbox);

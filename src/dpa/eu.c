@@ -2,6 +2,9 @@
 /* See eu.h. */
 #include "dpa/eu.h"
 
+#include <stdlib.h>
+
+#include "base/log.h"
 #include "base/spin.h"
 #include "dpa/process.h"
 
@@ -10,9 +13,84 @@ struct eu {
 	struct spin lock;
 	struct dpa_eu_wait *owner;
 	struct dpa_eu_wait *first, *last; /* who waits */
+	_Atomic(uint32_t) handlers;
 };
 
 static struct eu eus[DPA_EUS];
+
+/* ---- which one ---- */
+
+void dpa_eu_join(uint32_t eu)
+{
+	if (eu < DPA_EUS)
+		atomic_fetch_add(&eus[eu].handlers, 1);
+}
+
+void dpa_eu_leave(uint32_t eu)
+{
+	if (eu < DPA_EUS)
+		atomic_fetch_sub(&eus[eu].handlers, 1);
+}
+
+/* A number at *at, which moves behind it; false: there is none. */
+static bool take_number(const char **at, unsigned long *number)
+{
+	char *end;
+
+	if (**at < '0' || **at > '9')
+		return false;
+	*number = strtoul(*at, &end, 10);
+	*at = end;
+	return true;
+}
+
+/* Units of a list, up to its end; the best of them, with what was best before.  False: it is no list. */
+static bool units_choose(const char **at, uint32_t *best)
+{
+	do {
+		unsigned long first, last;
+
+		if (!take_number(at, &first))
+			return false;
+		last = first;
+		if (**at == '-') {
+			++*at;
+			if (!take_number(at, &last))
+				return false;
+		}
+		if (first > last || last >= DPA_EUS)
+			return false;
+		for (uint32_t eu = (uint32_t)first; eu <= last; eu++)
+			if (*best == DPA_EUS ||
+			    atomic_load(&eus[eu].handlers) < atomic_load(&eus[*best].handlers))
+				*best = eu;
+	} while (**at == ',' && *(*at)++);
+	return **at == ';' || !**at;
+}
+
+uint32_t dpa_eu_of_group(uint32_t group)
+{
+	const char *text = getenv("SOFTHCA_DPA_GROUPS"), *at = text;
+	uint32_t best = DPA_EUS;
+
+	while (at && *at) {
+		uint32_t other = DPA_EUS;
+		unsigned long id;
+
+		if (!take_number(&at, &id) || *at++ != '=' ||
+		    !units_choose(&at, id == group ? &best : &other)) {
+			log_warn("SOFTHCA_DPA_GROUPS is groups of units as \"1=0-15;2=16-31,40\" "
+				 "with units up to %u, not: %s",
+				 DPA_EUS - 1, text);
+			return DPA_EUS;
+		}
+		if (*at)
+			at++;
+	}
+	return best;
+}
+
+/* ---- turns ---- */
 
 static bool eu_ask(struct eu *eu, struct dpa_eu_wait *w)
 {

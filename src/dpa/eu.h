@@ -18,6 +18,15 @@ struct dpa_eu_wait {
 	_Atomic(uint32_t) has;
 };
 
+/*
+ * Units may be put into groups: SOFTHCA_DPA_GROUPS, as "1=0-15;2=16-31,40".  The one of the group that the fewest
+ * handlers have asked for; DPA_EUS: there is no such group.
+ */
+uint32_t dpa_eu_of_group(uint32_t group);
+/* A handler asks for this unit, or goes. */
+void dpa_eu_join(uint32_t eu);
+void dpa_eu_leave(uint32_t eu);
+
 /* Waits for its turn.  False: the thread is to end, or is stopped. */
 bool dpa_eu_take(struct dpa_eu_wait *w);
 void dpa_eu_give(struct dpa_eu_wait *w);

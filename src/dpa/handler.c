@@ -168,6 +168,7 @@ int dpa_handler_create(struct dpa_process *p, const struct dpa_handler_attr *att
 		h->thread->id = attr->id;
 		h->thread->yield = handler_yield;
 		h->eu = (struct dpa_eu_wait){.thread = h->thread, .eu = attr->eu};
+		dpa_eu_join(attr->eu);
 	}
 	pthread_mutex_unlock(&p->lock);
 	if (ret) {
@@ -181,5 +182,6 @@ int dpa_handler_create(struct dpa_process *p, const struct dpa_handler_attr *att
 void dpa_handler_destroy(struct dpa_handler *h)
 {
 	dpa_process_thread_end(h->thread->process, h->thread);
+	dpa_eu_leave(h->attr.eu);
 	free(h);
 }

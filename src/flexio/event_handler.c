@@ -51,9 +51,7 @@ static bool handler_attr_ok(const struct flexio_event_handler_attr *attr, const 
 			 attr->affinity.id);
 		return false;
 	case FLEXIO_AFFINITY_GROUP:
-		flx_fail(function, "fattr->affinity.id: there is no group %u of EUs",
-			 attr->affinity.id);
-		return false;
+		return true;
 	default:
 		flx_fail(function, "fattr->affinity.type: %d is none", (int)attr->affinity.type);
 		return false;
@@ -71,10 +69,9 @@ static struct mlx5dv_devx_obj *handler_make(struct flexio_process *process,
 	prm_set(in, DPA_THREAD_CONTINUABLE, attr->continuable != 0);
 	prm_set(in, DPA_THREAD_FUNCTION, function);
 	prm_set(in, DPA_THREAD_LOCAL_STORAGE, attr->thread_local_storage_daddr);
-	if (attr->affinity.type == FLEXIO_AFFINITY_STRICT) {
-		prm_set(in, DPA_THREAD_STRICT, 1);
-		prm_set(in, DPA_THREAD_EU, attr->affinity.id);
-	}
+	prm_set(in, DPA_THREAD_STRICT, attr->affinity.type == FLEXIO_AFFINITY_STRICT);
+	prm_set(in, DPA_THREAD_GROUP, attr->affinity.type == FLEXIO_AFFINITY_GROUP);
+	prm_set(in, DPA_THREAD_EU, attr->affinity.id);
 	return flx_devx_create(process->ctx, in, sizeof(in), number);
 }
 
@@ -103,6 +100,11 @@ flexio_status flexio_event_handler_create(struct flexio_process *process,
 		int err = errno;
 
 		free(eh);
+		if (fattr->affinity.type == FLEXIO_AFFINITY_GROUP)
+			flx_log(FLEXIO_LOG_LVL_ERR,
+				"%s: fattr->affinity.id: is there a group %u of EUs? "
+				"(SOFTHCA_DPA_GROUPS says which there are)",
+				__func__, fattr->affinity.id);
 		return flx_refused(process, __func__, err);
 	}
 	eh->arg = fattr->arg;

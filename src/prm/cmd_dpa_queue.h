@@ -11,11 +11,12 @@
 
 #define DPA_THREAD_PROCESS	 PRM_FIELD(0x80, 32) /* number of the object */
 #define DPA_THREAD_CONTINUABLE	 PRM_FIELD(0xa0, 1)
-#define DPA_THREAD_STRICT	 PRM_FIELD(0xa1, 1) /* it runs on this one execution unit */
-#define DPA_THREAD_EU		 PRM_FIELD(0xb0, 16)
-#define DPA_THREAD_FUNCTION	 PRM_FIELD(0xc0, 64) /* its address */
+#define DPA_THREAD_STRICT	 PRM_FIELD(0xa1, 1)   /* it runs on this one execution unit */
+#define DPA_THREAD_GROUP	 PRM_FIELD(0xa2, 1)   /* on one of this group */
+#define DPA_THREAD_EU		 PRM_FIELD(0x140, 32) /* or group */
+#define DPA_THREAD_FUNCTION	 PRM_FIELD(0xc0, 64)  /* its address */
 #define DPA_THREAD_LOCAL_STORAGE PRM_FIELD(0x100, 64)
-#define DPA_THREAD_IN_BYTES	 0x28u
+#define DPA_THREAD_IN_BYTES	 0x30u
 
 /* MODIFY_GENERAL_OBJECT: from now on events start it. */
 #define DPA_THREAD_ARG	     PRM_FIELD(0x80, 64)

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "base/log.h"
+#include "dpa/eu.h"
 #include "driver/devx/dpa.h"
 #include "prm/cmd_dpa_queue.h"
 #include "prm/cmd_general.h"
@@ -43,11 +43,13 @@ int devx_create_dpa_thread(struct devx_call *c, struct devx_obj *obj)
 
 	if (!process)
 		return -ENOENT;
-	if (prm_get(c->in, DPA_THREAD_STRICT)) {
+	if (prm_get(c->in, DPA_THREAD_STRICT))
 		attr.eu = prm_get32(c->in, DPA_THREAD_EU);
-		if (attr.eu >= DPA_EUS)
-			return -EINVAL;
-	}
+	else if (prm_get(c->in, DPA_THREAD_GROUP))
+		attr.eu = dpa_eu_of_group(prm_get32(c->in, DPA_THREAD_EU));
+	if (attr.eu >= DPA_EUS &&
+	    (prm_get(c->in, DPA_THREAD_STRICT) || prm_get(c->in, DPA_THREAD_GROUP)))
+		return -EINVAL;
 	ret = dpa_handler_create(container_of(process, struct devx_dpa_process, obj.uobj)->process,
 				 &attr, &t->handler);
 	if (ret < 0)

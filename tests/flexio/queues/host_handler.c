@@ -88,6 +88,43 @@ static void handlers(void)
 	bench_down(&b);
 }
 
+/* SOFTHCA_DPA_GROUPS has a group 3 of two units, and no other. */
+static void groups(void)
+{
+	struct flexio_event_handler_attr attr = {.affinity = {FLEXIO_AFFINITY_GROUP, 3}};
+	struct flexio_event_handler *eh[4];
+	struct flexio_cq *cq[4];
+	struct bench b;
+	uint64_t q[4];
+
+	bench_up(&b, 0);
+	attr.affinity.id = 4;
+	attr.host_stub_func = &handle;
+	handler_fails(b.p, attr);
+	attr.affinity.id = 3;
+	for (unsigned i = 0; i < 4; i++) {
+		eh[i] = handler_of(b.p, attr);
+		b.attr.thread = flexio_event_handler_get_thread(eh[i]);
+		q[i] = queue_make(b.p, 4, i < 2 ? QUEUE_WAITS : 0, &b.attr);
+		OK(flexio_event_handler_run(eh[i], q[i]));
+		OK(flexio_cq_create(b.p, NULL, &b.attr, &cq[i]));
+		call2(b.p, &complete, flexio_cq_get_cq_num(cq[i]), 1);
+		if (i < 2)
+			word_await(b.p, q[i] + offsetof(struct queue, activations), 1);
+	}
+	/* Both units are taken, until one is left. */
+	word_stays(b.p, q[2] + offsetof(struct queue, activations), 0);
+	word_stays(b.p, q[3] + offsetof(struct queue, activations), 0);
+	for (unsigned i = 0; i < 2; i++)
+		call2(b.p, &poke, q[i] + offsetof(struct queue, go), 1);
+	for (unsigned i = 0; i < 4; i++) {
+		word_await(b.p, q[i] + offsetof(struct queue, ends), 1);
+		OK(flexio_cq_destroy(cq[i]));
+		OK(flexio_event_handler_destroy(eh[i]));
+	}
+	bench_down(&b);
+}
+
 static void two_queues(void)
 {
 	struct flexio_cq *second;
@@ -212,7 +249,7 @@ static void left(void)
 }
 
 const struct host_case handler_cases[] = {
-	{"handlers", handlers}, {"two_queues", two_queues},
-	{"outboxes", outboxes}, {"extended", extended},
-	{"left", left},		{NULL, NULL},
+	{"handlers", handlers}, {"groups", groups},	{"two_queues", two_queues},
+	{"outboxes", outboxes}, {"extended", extended}, {"left", left},
+	{NULL, NULL},
 };

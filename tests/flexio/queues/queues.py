@@ -20,7 +20,8 @@ CASES = (
     ("moderation", "moderation H155 H156 H157"),
     ("refused", "attributes that cannot be H158 H161 F117"),
     ("in_use", "what is in use stays F113 H159 M231"),
-    ("handlers", "handlers, their numbers and storage F93 F94 F96 F111 F112 F115 F118 F119 F120 F121 F122"),
+    ("handlers", "handlers, their numbers and storage F93 F94 F96 F111 F112 F115 F118 F119 F120 F122"),
+    ("groups", "handlers of a group share its units F121"),
     ("two_queues", "one handler of two queues, and a finished one F103 F104 F116"),
     ("outboxes", "UARs and outboxes M231 M232 M233 M234 M236"),
     ("extended", "a UAR of another device M235"),
@@ -62,7 +63,7 @@ def good(session, *argv):
 
 def case(name):
     def run(session):
-        session.run_ok(str(PROGRAMS.host(session)), name)
+        session.run_ok(str(PROGRAMS.host(session)), name, env={**session.env, "SOFTHCA_DPA_GROUPS": "3=20,30"})
     return run
 
 

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "check.h"
+#include "dpa/eu.h"
 #include "dpa/handler.h"
 #include "dpa/outbox.h"
 #include "dpa_control.h"
@@ -363,6 +364,52 @@ static void test_119_shared_unit(void)
 	process_drop(p);
 }
 
+/* 121 */
+static void test_121_groups(void)
+{
+	static const struct {
+		const char *text;
+		uint32_t group, unit;
+	} cases[] = {
+		{NULL, 1, DPA_EUS},
+		{"", 1, DPA_EUS},
+		{"1=4", 1, 4},
+		{"1=4", 2, DPA_EUS},
+		{"1=4;2=7-9,250", 2, 7},
+		{"2=9,7;1=4", 2, 9},
+		{"1=254", 1, DPA_EUS},
+		{"1=9-7", 1, DPA_EUS},
+		{"1=", 1, DPA_EUS},
+		{"1", 1, DPA_EUS},
+		{"1=1;x", 1, DPA_EUS},
+		{"1=1 ", 1, DPA_EUS},
+		{"=1", 0, DPA_EUS},
+		{"1=-1", 1, DPA_EUS},
+		{"1=1-", 1, DPA_EUS},
+		{"1=0-253", 1, 0},
+		{"1=1,", 1, DPA_EUS},
+		{"0=3", 0, 3},
+		{"1=4294967297", 1, DPA_EUS},
+	};
+
+	for (size_t i = 0; i < array_size(cases); i++) {
+		if (cases[i].text)
+			CHECK(!setenv("SOFTHCA_DPA_GROUPS", cases[i].text, 1));
+		CHECK_SAY(dpa_eu_of_group(cases[i].group) == cases[i].unit, "%s", cases[i].text);
+	}
+	/* They are given out in turn. */
+	CHECK(!setenv("SOFTHCA_DPA_GROUPS", "5=100,101,103", 1));
+	for (unsigned i = 0; i < 6; i++) {
+		static const uint32_t units[] = {100, 101, 103};
+
+		CHECK(dpa_eu_of_group(5) == units[i % 3]);
+		dpa_eu_join(units[i % 3]);
+	}
+	dpa_eu_leave(103);
+	CHECK(dpa_eu_of_group(5) == 103);
+	CHECK(!unsetenv("SOFTHCA_DPA_GROUPS"));
+}
+
 /* A process goes with all that it has; what is left of its handlers goes before it, whatever they do. */
 static void test_114_ended_anywhere(void)
 {
@@ -496,6 +543,7 @@ int main(int argc, char **argv)
 	test_107_108_yield();
 	test_110_many_endless();
 	test_119_shared_unit();
+	test_121_groups();
 	test_114_ended_anywhere();
 	test_151_233_bells();
 	return 0;
