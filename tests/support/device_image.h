@@ -35,7 +35,7 @@ extern jmp_buf device_fault;
 	do {                               \
 		device_refused = false;    \
 		if (!setjmp(device_fault)) \
-			call;              \
+			(call);            \
 	} while (0)
 
 /* The last message, and how many there were. */

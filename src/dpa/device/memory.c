@@ -81,54 +81,54 @@ static void bytes_move(uint8_t *d, const uint8_t *s, size_t n)
 		bytes_move_down(d, s, n);
 }
 
-void *memmove(void *to, const void *from, size_t n)
+void *memmove(void *dest, const void *src, size_t size)
 {
-	dpa_check_read(from, n);
-	dpa_check_write(to, n);
-	bytes_move(to, from, n);
-	return to;
+	dpa_check_read(src, size);
+	dpa_check_write(dest, size);
+	bytes_move(dest, src, size);
+	return dest;
 }
 
 /* Programs do call memcpy where memmove is meant; it costs a compare to do what they mean. */
-void *memcpy(void *restrict to, const void *restrict from, size_t n)
+void *memcpy(void *restrict dest, const void *restrict src, size_t size)
 {
-	dpa_check_read(from, n);
-	dpa_check_write(to, n);
-	bytes_move(to, from, n);
-	return to;
+	dpa_check_read(src, size);
+	dpa_check_write(dest, size);
+	bytes_move(dest, src, size);
+	return dest;
 }
 
-void *memset(void *to, int value, size_t n)
+void *memset(void *mem, int c, size_t size)
 {
-	uint64_t word = (uint8_t)value * 0x0101010101010101ull;
-	uint8_t *d = to;
+	uint64_t word = (uint8_t)c * 0x0101010101010101ull;
+	uint8_t *d = mem;
 
-	dpa_check_write(to, n);
-	if (n < 8) {
-		for (size_t i = 0; i < n; i++)
-			d[i] = (uint8_t)value;
-		return to;
+	dpa_check_write(mem, size);
+	if (size < 8) {
+		for (size_t i = 0; i < size; i++)
+			d[i] = (uint8_t)c;
+		return mem;
 	}
-	for (size_t left = n; left > 32; left -= 32, d += 32)
+	for (size_t left = size; left > 32; left -= 32, d += 32)
 		*(word32 *)d = (word32){word, word, word, word};
-	for (size_t left = (size_t)((uint8_t *)to + n - d); left > 8; left -= 8, d += 8)
+	for (size_t left = (size_t)((uint8_t *)mem + size - d); left > 8; left -= 8, d += 8)
 		*(word8 *)d = word;
-	*(word8 *)((uint8_t *)to + n - 8) = word;
-	return to;
+	*(word8 *)((uint8_t *)mem + size - 8) = word;
+	return mem;
 }
 
-int memcmp(const void *a, const void *b, size_t n)
+int memcmp(const void *a, const void *b, size_t size)
 {
 	const uint8_t *x = a;
 	const uint8_t *y = b;
 
-	dpa_check_read(a, n);
-	dpa_check_read(b, n);
-	for (; n >= 8 && *(const word8 *)x == *(const word8 *)y; n -= 8) {
+	dpa_check_read(a, size);
+	dpa_check_read(b, size);
+	for (; size >= 8 && *(const word8 *)x == *(const word8 *)y; size -= 8) {
 		x += 8;
 		y += 8;
 	}
-	for (; n; n--, x++, y++)
+	for (; size; size--, x++, y++)
 		if (*x != *y)
 			return *x - *y;
 	return 0;

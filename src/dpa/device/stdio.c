@@ -44,14 +44,14 @@ static int message_print(uint32_t level, const char *format, ...)
 	return length;
 }
 
-int fputc(int c, FILE *file)
+int fputc(int c, FILE *stream)
 {
-	if (file_is_standard(file))
-		return message_print(file_level(file), "%c", c) == 1 ? (unsigned char)c : EOF;
-	dpa_check_write(file, sizeof(*file));
-	if (file->put && file->put((char)c, file) >= 0)
+	if (file_is_standard(stream))
+		return message_print(file_level(stream), "%c", c) == 1 ? (unsigned char)c : EOF;
+	dpa_check_write(stream, sizeof(*stream));
+	if (stream->put && stream->put((char)c, stream) >= 0)
 		return (unsigned char)c;
-	file->flags |= __FDEV_ERR;
+	stream->flags |= __FDEV_ERR;
 	return EOF;
 }
 
@@ -65,25 +65,25 @@ static int file_text(FILE *file, const char *text)
 	return n;
 }
 
-int vfprintf(FILE *restrict file, const char *restrict format, va_list ap)
+int vfprintf(FILE *restrict stream, const char *restrict format, va_list ap)
 {
 	char text[FILE_TEXT_BYTES];
 	int length;
 
-	if (file_is_standard(file))
-		return message_format(FLEXIO_MSG_DEV_DEFAULT_STREAM_ID, file_level(file), format,
+	if (file_is_standard(stream))
+		return message_format(FLEXIO_MSG_DEV_DEFAULT_STREAM_ID, file_level(stream), format,
 				      ap);
 	length = dpa_format(text, sizeof(text), format, ap);
-	return file_text(file, text) == EOF ? EOF : length;
+	return file_text(stream, text) == EOF ? EOF : length;
 }
 
-int fprintf(FILE *restrict file, const char *restrict format, ...)
+int fprintf(FILE *restrict stream, const char *restrict format, ...)
 {
 	va_list ap;
 	int length;
 
 	va_start(ap, format);
-	length = vfprintf(file, format, ap);
+	length = vfprintf(stream, format, ap);
 	va_end(ap);
 	return length;
 }
@@ -104,41 +104,41 @@ int printf(const char *restrict format, ...)
 	return length;
 }
 
-int vsnprintf(char *restrict text, size_t room, const char *restrict format, va_list ap)
+int vsnprintf(char *restrict str, size_t size, const char *restrict format, va_list ap)
 {
-	return dpa_format(text, room, format, ap);
+	return dpa_format(str, size, format, ap);
 }
 
-int snprintf(char *restrict text, size_t room, const char *restrict format, ...)
+int snprintf(char *restrict str, size_t size, const char *restrict format, ...)
 {
 	va_list ap;
 	int length;
 
 	va_start(ap, format);
-	length = dpa_format(text, room, format, ap);
+	length = dpa_format(str, size, format, ap);
 	va_end(ap);
 	return length;
 }
 
-int vsprintf(char *restrict text, const char *restrict format, va_list ap)
+int vsprintf(char *restrict str, const char *restrict format, va_list ap)
 {
-	return dpa_format(text, (size_t)-1, format, ap);
+	return dpa_format(str, (size_t)-1, format, ap);
 }
 
-int sprintf(char *restrict text, const char *restrict format, ...)
+int sprintf(char *restrict str, const char *restrict format, ...)
 {
 	va_list ap;
 	int length;
 
 	va_start(ap, format);
-	length = vsprintf(text, format, ap);
+	length = vsprintf(str, format, ap);
 	va_end(ap);
 	return length;
 }
 
-int putc(int c, FILE *file)
+int putc(int c, FILE *stream)
 {
-	return fputc(c, file);
+	return fputc(c, stream);
 }
 
 int putchar(int c)
@@ -146,25 +146,25 @@ int putchar(int c)
 	return fputc(c, stdout);
 }
 
-int fputs(const char *restrict text, FILE *restrict file)
+int fputs(const char *restrict str, FILE *restrict stream)
 {
-	if (file_is_standard(file))
-		return message_print(file_level(file), "%s", text) < 0 ? EOF : 0;
-	return file_text(file, text) == EOF ? EOF : 0;
+	if (file_is_standard(stream))
+		return message_print(file_level(stream), "%s", str) < 0 ? EOF : 0;
+	return file_text(stream, str) == EOF ? EOF : 0;
 }
 
-int puts(const char *text)
+int puts(const char *str)
 {
-	return message_print(FLEXIO_MSG_DEV_INFO, "%s\n", text) < 0 ? EOF : 0;
+	return message_print(FLEXIO_MSG_DEV_INFO, "%s\n", str) < 0 ? EOF : 0;
 }
 
-int fflush(FILE *file)
+int fflush(FILE *stream)
 {
 	/* nothing is kept back of the standard files */
-	if (!file || file_is_standard(file))
+	if (!stream || file_is_standard(stream))
 		return 0;
-	dpa_check_read(file, sizeof(*file));
-	return file->flush ? file->flush(file) : 0;
+	dpa_check_read(stream, sizeof(*stream));
+	return stream->flush ? stream->flush(stream) : 0;
 }
 
 static int file_flag(const FILE *file, uint8_t flag)
@@ -173,24 +173,24 @@ static int file_flag(const FILE *file, uint8_t flag)
 	return !!(file->flags & flag);
 }
 
-int feof(FILE *file)
+int feof(FILE *stream)
 {
-	return file_flag(file, __FDEV_EOF);
+	return file_flag(stream, __FDEV_EOF);
 }
 
-int ferror(FILE *file)
+int ferror(FILE *stream)
 {
-	return file_flag(file, __FDEV_ERR);
+	return file_flag(stream, __FDEV_ERR);
 }
 
-void clearerr(FILE *file)
+void clearerr(FILE *stream)
 {
-	dpa_check_write(file, sizeof(*file));
-	file->flags &= (uint8_t) ~(__FDEV_ERR | __FDEV_EOF);
+	dpa_check_write(stream, sizeof(*stream));
+	stream->flags &= (uint8_t) ~(__FDEV_ERR | __FDEV_EOF);
 }
 
 /* There is no errno to be named. */
-void perror(const char *text)
+void perror(const char *str)
 {
-	message_print(FLEXIO_MSG_DEV_ERROR, "%s\n", text ? text : "");
+	message_print(FLEXIO_MSG_DEV_ERROR, "%s\n", str ? str : "");
 }

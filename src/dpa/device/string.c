@@ -7,64 +7,64 @@
 
 #include <libflexio-libc/string.h>
 
-size_t strlen(const char *s)
+size_t strlen(const char *str)
 {
 	size_t n = 0;
 
-	while (s[n])
+	while (str[n])
 		n++;
 	return n;
 }
 
-void *memchr(const void *s, int c, size_t n)
+void *memchr(const void *mem, int c, size_t size)
 {
-	const unsigned char *p = s;
+	const unsigned char *p = mem;
 
-	for (; n; n--, p++)
+	for (; size; size--, p++)
 		if (*p == (unsigned char)c)
 			return (void *)p;
 	return NULL;
 }
 
-char *strcpy(char *restrict to, const char *restrict from)
+char *strcpy(char *restrict dest, const char *restrict src)
 {
 	size_t i = 0;
 
-	while ((to[i] = from[i]))
+	while ((dest[i] = src[i]))
 		i++;
-	return to;
+	return dest;
 }
 
-char *strncpy(char *restrict to, const char *restrict from, size_t n)
+char *strncpy(char *restrict dest, const char *restrict src, size_t size)
 {
 	size_t i = 0;
 
-	for (; i < n && from[i]; i++)
-		to[i] = from[i];
-	for (; i < n; i++)
-		to[i] = '\0';
-	return to;
+	for (; i < size && src[i]; i++)
+		dest[i] = src[i];
+	for (; i < size; i++)
+		dest[i] = '\0';
+	return dest;
 }
 
-char *strcat(char *restrict to, const char *restrict from)
+char *strcat(char *restrict dest, const char *restrict src)
 {
-	strcpy(to + strlen(to), from);
-	return to;
+	strcpy(dest + strlen(dest), src);
+	return dest;
 }
 
-char *strncat(char *restrict to, const char *restrict from, size_t n)
+char *strncat(char *restrict dest, const char *restrict src, size_t size)
 {
-	char *end = to + strlen(to);
+	char *end = dest + strlen(dest);
 
-	for (; n && *from; n--)
-		*end++ = *from++;
+	for (; size && *src; size--)
+		*end++ = *src++;
 	*end = '\0';
-	return to;
+	return dest;
 }
 
-int strncmp(const char *a, const char *b, size_t n)
+int strncmp(const char *a, const char *b, size_t size)
 {
-	for (; n; n--, a++, b++) {
+	for (; size; size--, a++, b++) {
 		if (*a != *b)
 			return (unsigned char)*a - (unsigned char)*b;
 		if (!*a)
@@ -84,33 +84,33 @@ int strcoll(const char *a, const char *b)
 	return strcmp(a, b);
 }
 
-size_t strxfrm(char *restrict to, const char *restrict from, size_t n)
+size_t strxfrm(char *restrict dest, const char *restrict src, size_t size)
 {
-	size_t length = strlen(from);
+	size_t length = strlen(src);
 
-	for (size_t i = 0; i < n && i <= length; i++)
-		to[i] = from[i];
+	for (size_t i = 0; i < size && i <= length; i++)
+		dest[i] = src[i];
 	return length;
 }
 
-char *strchr(const char *s, int c)
+char *strchr(const char *str, int c)
 {
-	for (;; s++) {
-		if (*s == (char)c)
-			return (char *)s;
-		if (!*s)
+	for (;; str++) {
+		if (*str == (char)c)
+			return (char *)str;
+		if (!*str)
 			return NULL;
 	}
 }
 
-char *strrchr(const char *s, int c)
+char *strrchr(const char *str, int c)
 {
 	const char *found = NULL;
 
-	for (;; s++) {
-		if (*s == (char)c)
-			found = s;
-		if (!*s)
+	for (;; str++) {
+		if (*str == (char)c)
+			found = str;
+		if (!*str)
 			return (char *)found;
 	}
 }
@@ -125,36 +125,36 @@ static size_t string_span(const char *s, const char *set, int in)
 	return n;
 }
 
-size_t strspn(const char *s, const char *accept)
+size_t strspn(const char *str, const char *set)
 {
-	return string_span(s, accept, 1);
+	return string_span(str, set, 1);
 }
 
-size_t strcspn(const char *s, const char *reject)
+size_t strcspn(const char *str, const char *set)
 {
-	return string_span(s, reject, 0);
+	return string_span(str, set, 0);
 }
 
-char *strpbrk(const char *s, const char *accept)
+char *strpbrk(const char *str, const char *set)
 {
-	s += strcspn(s, accept);
-	return *s ? (char *)s : NULL;
+	str += strcspn(str, set);
+	return *str ? (char *)str : NULL;
 }
 
-char *strstr(const char *s, const char *part)
+char *strstr(const char *str, const char *part)
 {
 	size_t length = strlen(part);
 
-	for (;; s++) {
-		if (!strncmp(s, part, length))
-			return (char *)s;
-		if (!*s)
+	for (;; str++) {
+		if (!strncmp(str, part, length))
+			return (char *)str;
+		if (!*str)
 			return NULL;
 	}
 }
 
 /* There is no errno, so there are no numbers to be named. */
-char *strerror(int number)
+char *strerror(int error)
 {
-	return number ? (char *)"error" : (char *)"no error";
+	return error ? (char *)"error" : (char *)"no error";
 }

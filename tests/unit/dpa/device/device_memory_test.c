@@ -194,7 +194,7 @@ static void memory_functions_check(void)
 /* What the runtime allows (a window) is accessed. */
 static void windows_are_let_through(void)
 {
-	uint8_t window[100];
+	uint8_t window[100] = {0};
 
 	device_window = (uintptr_t)window;
 	device_window_bytes = sizeof(window);
