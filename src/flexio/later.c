@@ -30,12 +30,6 @@ LATER_MAKES(flexio_window_create, window, struct flexio_process *process, struct
 	    struct flexio_window **window)
 LATER_FAILS(flexio_window_destroy, struct flexio_window *window)
 LATER(uint32_t, UINT32_MAX, flexio_window_get_id, struct flexio_window *window)
-LATER_MAKES(flexio_cmdq_create, cmdq, struct flexio_process *process,
-	    struct flexio_cmdq_attr *fattr, struct flexio_cmdq **cmdq)
-LATER_FAILS(flexio_cmdq_destroy, struct flexio_cmdq *cmdq)
-LATER_FAILS(flexio_cmdq_task_add, struct flexio_cmdq *cmdq, flexio_func_t *host_func, uint64_t arg)
-LATER_FAILS(flexio_cmdq_state_running, struct flexio_cmdq *cmdq)
-LATER(int, 0, flexio_cmdq_is_empty, struct flexio_cmdq *cmdq)
 LATER_MAKES(flexio_rq_create, flexio_rq_ptr, struct flexio_process *process,
 	    struct ibv_context *ibv_ctx, uint32_t cq_num, const struct flexio_wq_attr *fattr,
 	    struct flexio_rq **flexio_rq_ptr)

@@ -46,6 +46,14 @@
 /* A read has room for so many bytes, at least. */
 #define DPA_STREAM_READ_BYTES 2048u
 
+/* ---- command queues: a general object ---- */
+
+#define DPA_CMDQ_PROCESS    PRM_FIELD(0x88, 24)
+#define DPA_CMDQ_WORKERS_NR PRM_FIELD(0xa0, 32)
+#define DPA_CMDQ_BATCH	    PRM_FIELD(0xc0, 32)
+#define DPA_CMDQ_RUNNING    PRM_FIELD(0xe0, 1)
+#define DPA_CMDQ_IN_BYTES   0x20u
+
 /* ---- the general command: the operation is its op_mod ---- */
 
 enum dpa_op {
@@ -61,6 +69,11 @@ enum dpa_op {
 	DPA_OP_STREAM_READ,  /* what a stream holds; may wait until it holds something */
 	DPA_OP_STREAM_LEVEL, /* sets it */
 	DPA_OP_STREAM_CLOSE, /* takes nothing more; what it holds can be read */
+
+	/* Of a command queue, whose number stands where others have that of the process. */
+	DPA_OP_CMDQ_ADD = 0x40,
+	DPA_OP_CMDQ_START,
+	DPA_OP_CMDQ_IS_EMPTY,
 };
 
 /* Of a process. */

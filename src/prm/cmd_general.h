@@ -14,6 +14,7 @@ enum general_object {
 	GENERAL_DUAR = 0xd0a,
 	/* Of this device only, too.  Messages of a DPA process. */
 	GENERAL_DPA_STREAM = 0xd5a,
+	GENERAL_DPA_CMDQ = 0xd5b,
 };
 
 #define GENERAL_IN_TYPE	     PRM_FIELD(0x30, 16)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "driver/devx/dpa_cmdq.h"
 #include "driver/devx/dpa_stream.h"
 #include "driver/runtime/fault.h"
 #include "fabric/client/client.h"
@@ -245,6 +246,8 @@ static int devx_dpa(struct devx_call *c)
 	struct devx_dpa_process *d;
 	int ret;
 
+	if (op >= DPA_OP_CMDQ_ADD)
+		return devx_dpa_cmdq_op(c, (enum dpa_op)op);
 	if (op >= array_size(ops))
 		return -EOPNOTSUPP;
 	ret = devx_dpa_process_find(c, prm_get32(c->in, DPA_IN_PROCESS), &d);

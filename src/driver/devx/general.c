@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "driver/devx/dpa.h"
+#include "driver/devx/dpa_cmdq.h"
 #include "driver/devx/dpa_outbox.h"
 #include "driver/devx/dpa_stream.h"
 #include "driver/devx/dpa_thread.h"
@@ -75,6 +76,7 @@ static const struct {
 	 sizeof(struct devx_dpa_thread)},
 	{GENERAL_DPA_OUTBOX, DPA_OUTBOX_IN_BYTES, devx_create_dpa_outbox,
 	 sizeof(struct devx_dpa_outbox)},
+	{GENERAL_DPA_CMDQ, DPA_CMDQ_IN_BYTES, devx_create_dpa_cmdq, sizeof(struct devx_dpa_cmdq)},
 	{GENERAL_DUAR, CMD_IN_BYTES, devx_create_duar},
 };
 

@@ -7,7 +7,8 @@ from harness import Skip, expect
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-SOURCES = ("host.c", "host_app.c", "host_memory.c", "host_call.c", "host_error.c")
+SOURCES = ("host.c", "host_app.c", "host_memory.c", "host_call.c", "host_error.c",
+           "host_cmdq.c")
 
 CASES = (
     ("app_names", "applications have names, files and a list B21 B22 B23 B24 B25 B26 B27 B28"),
@@ -26,6 +27,10 @@ CASES = (
     ("user_error illegal_error", "errors that a program reports O271 O272"),
     ("finished bad_arguments", "processes without an error O268 O274 F106 C58"),
     ("handler", "an error handler says its last word O275"),
+    ("cmdq_states cmdq_order", "a command queue runs its tasks G124 G125 G126 G127 G128 G129 G130"),
+    ("cmdq_many", "many tasks of many threads G130 G131 G132 G133"),
+    ("cmdq_busy", "command queues go in any state G135 F114"),
+    ("cmdq_bad", "command queues that cannot be, and tasks that fail G134"),
     ("forked", "a child has no processes of the parent"),
 )
 

@@ -121,6 +121,22 @@ __dpa_global__ void on_error(uint64_t code)
 	(void)mark_addr;
 }
 
+/* Ends the process with an error unless each number comes after the one before it. */
+__dpa_global__ void in_order(uint64_t number)
+{
+	static uint64_t next;
+
+	if (number != next++)
+		flexio_dev_error(129);
+}
+
+__dpa_global__ void endless(uint64_t arg)
+{
+	(void)arg;
+	for (;;)
+		;
+}
+
 __dpa_global__ void task(uint64_t addr)
 {
 	__atomic_fetch_add((uint64_t *)(uintptr_t)addr, 1, __ATOMIC_SEQ_CST);

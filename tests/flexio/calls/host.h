@@ -8,7 +8,7 @@
 
 extern struct flexio_app *calls_app;
 extern flexio_func_t add, nothing, mixed, count, sum, await_word, say, context, load, store,
-	overflow, jump, spin, fail, finish, on_error, task;
+	overflow, jump, spin, fail, finish, on_error, task, in_order, endless;
 
 #define OK(call)    CHECK((call) == FLEXIO_STATUS_SUCCESS)
 #define FAILS(call) CHECK((call) == FLEXIO_STATUS_FAILED)
@@ -33,4 +33,5 @@ struct host_case {
 };
 
 /* Each ends with an entry without a name. */
-extern const struct host_case app_cases[], memory_cases[], call_cases[], error_cases[];
+extern const struct host_case app_cases[], memory_cases[], call_cases[], error_cases[],
+	cmdq_cases[];
