@@ -50,6 +50,8 @@ static void answer_call(struct dpa_thread *t, struct dpa_calling *c)
 	const struct dpa_call *call = c->call;
 	uint64_t arg = 0;
 
+	/* A call has nothing of the one before it. */
+	dpa_windows_forget(t);
 	if (call->unpack) {
 		memcpy(top->args, call->args, call->bytes);
 		c->outcome = dpa_thread_run(t, call->unpack, (uintptr_t)top->args, call->function,

@@ -58,6 +58,7 @@ struct dpa_process {
 	struct dpa_streams streams;
 	struct dpa_counters counters;
 	struct dpa_outboxes outboxes;
+	struct dpa_window windows[DPA_WINDOWS];
 	/* Of those who answer calls and have nothing to do. */
 	struct dpa_thread *idle;
 };

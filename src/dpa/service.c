@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "dpa/process.h"
+#include "usermem/usermem.h"
 
 static struct flexio_dev_thread_ctx *door_thread_ctx(void)
 {
@@ -88,46 +89,56 @@ static void door_check(uint64_t addr, uint64_t bytes, uint32_t write)
 {
 	struct dpa_thread *t = dpa_door_enter();
 
-	if (!in_region(t->process, addr, bytes))
+	if (!in_region(t->process, addr, bytes) && !dpa_window_allows(t, addr, bytes, write))
 		access_refused(t, addr, bytes, write, __builtin_return_address(0),
 			       __builtin_frame_address(0));
 	dpa_door_leave(t);
 }
 
-/* ---- windows: there are none yet ---- */
+/* ---- windows ---- */
+
+static uint32_t door_status(struct dpa_thread *t, bool done)
+{
+	dpa_door_leave(t);
+	return done ? DPA_SUCCESS : DPA_FAILED;
+}
 
 static uint32_t door_window_config(uint32_t slot, uint32_t window_id, uint32_t mkey)
 {
-	(void)slot;
-	(void)window_id;
-	(void)mkey;
-	return DPA_FAILED;
+	struct dpa_thread *t = dpa_door_enter();
+	bool done = dpa_window_config(t, slot, window_id, mkey);
+
+	if (done)
+		dpa_slot_top(t->process, t->slot)->ctx.window_config_id = (uint16_t)window_id;
+	return door_status(t, done);
 }
 
 static uint32_t door_window_mkey(uint32_t slot, uint32_t mkey)
 {
-	(void)slot;
-	(void)mkey;
-	return DPA_FAILED;
+	struct dpa_thread *t = dpa_door_enter();
+
+	return door_status(t, dpa_window_key(t, slot, mkey));
 }
 
 static uint32_t door_window_acquire(uint32_t slot, uint64_t haddr, uint64_t *daddr)
 {
-	(void)slot;
-	(void)haddr;
-	(void)daddr;
-	return DPA_FAILED;
+	struct dpa_thread *t = dpa_door_enter();
+	uint64_t at;
+	bool done = dpa_window_acquire(t, slot, haddr, &at) &&
+		    in_region(t->process, (uintptr_t)daddr, sizeof(at)) &&
+		    usermem_copy(daddr, &at, sizeof(at));
+
+	return door_status(t, done);
 }
 
 static uint32_t door_window_copy(uint32_t slot, uint32_t to_host, uint64_t haddr, uint64_t daddr,
 				 uint64_t bytes)
 {
-	(void)slot;
-	(void)to_host;
-	(void)haddr;
-	(void)daddr;
-	(void)bytes;
-	return DPA_FAILED;
+	struct dpa_thread *t = dpa_door_enter();
+	bool done = in_region(t->process, daddr, bytes) &&
+		    dpa_window_copy(t, slot, to_host, haddr, (void *)(uintptr_t)daddr, bytes);
+
+	return door_status(t, done);
 }
 
 /* ---- bells ---- */

@@ -19,6 +19,7 @@
 
 #include "dpa/door.h"
 #include "dpa/dpa.h"
+#include "dpa/window.h"
 #include "dpa/outbox.h"
 
 /* How device code was left. */
@@ -67,6 +68,8 @@ struct dpa_thread {
 	_Atomic(uint32_t) stop;
 	_Atomic(uint32_t) end;	/* the thread is to return */
 	_Atomic(uint32_t) word; /* a futex: what its main waits for */
+
+	struct dpa_window_slot window[DPA_WINDOW_SLOTS];
 
 	/* of the last run */
 	enum dpa_outcome outcome;

@@ -22,14 +22,6 @@
 
 LATER_FAILS(flexio_coredump_create, struct flexio_process *process, const char *outfile)
 LATER_FAILS(flexio_crash_data, struct flexio_process *process, const char *outfile)
-LATER_MAKES(flexio_device_mkey_create, mkey, struct flexio_process *process,
-	    struct flexio_mkey_attr *fattr, struct flexio_mkey **mkey)
-LATER_FAILS(flexio_device_mkey_destroy, struct flexio_mkey *mkey)
-LATER(uint32_t, UINT32_MAX, flexio_mkey_get_id, struct flexio_mkey *mkey)
-LATER_MAKES(flexio_window_create, window, struct flexio_process *process, struct ibv_pd *pd,
-	    struct flexio_window **window)
-LATER_FAILS(flexio_window_destroy, struct flexio_window *window)
-LATER(uint32_t, UINT32_MAX, flexio_window_get_id, struct flexio_window *window)
 LATER_MAKES(flexio_rq_create, flexio_rq_ptr, struct flexio_process *process,
 	    struct ibv_context *ibv_ctx, uint32_t cq_num, const struct flexio_wq_attr *fattr,
 	    struct flexio_rq **flexio_rq_ptr)

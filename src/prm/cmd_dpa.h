@@ -46,6 +46,12 @@
 /* A read has room for so many bytes, at least. */
 #define DPA_STREAM_READ_BYTES 2048u
 
+/* ---- windows: a general object ---- */
+
+#define DPA_WINDOW_PROCESS  PRM_FIELD(0x88, 24)
+#define DPA_WINDOW_PD	    PRM_FIELD(0xa8, 24)
+#define DPA_WINDOW_IN_BYTES 0x20u
+
 /* ---- command queues: a general object ---- */
 
 #define DPA_CMDQ_PROCESS    PRM_FIELD(0x88, 24)
@@ -66,6 +72,7 @@ enum dpa_op {
 	DPA_OP_FREE,
 	DPA_OP_COPY, /* from the program to the heap */
 	DPA_OP_FILL,
+	DPA_OP_HAS,	     /* is it all in one block? */
 	DPA_OP_STREAM_READ,  /* what a stream holds; may wait until it holds something */
 	DPA_OP_STREAM_LEVEL, /* sets it */
 	DPA_OP_STREAM_CLOSE, /* takes nothing more; what it holds can be read */

@@ -9,6 +9,7 @@ enum general_object {
 	GENERAL_DPA_THREAD = 0x2b,
 	GENERAL_RESERVED_QPN = 0x2c,
 	GENERAL_DPA_OUTBOX = 0x2d,
+	GENERAL_DPA_WINDOW = 0x39,
 	GENERAL_AV_QP_MAPPING = 0x3a,
 	/* Of this device only.  A number that is a UAR page for queues whose doorbells a DPA rings. */
 	GENERAL_DUAR = 0xd0a,

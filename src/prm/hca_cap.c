@@ -57,10 +57,13 @@ enum {
 /* A bit for each type, most significant first. */
 #define OBJECT(type)  (1u << ((type)-32))
 #define OBJECTS_63_32 (OBJECT(GENERAL_RESERVED_QPN) | OBJECT(GENERAL_AV_QP_MAPPING))
+#define DPA_OBJECTS                                                                              \
+	(OBJECT(GENERAL_DPA_PROCESS) | OBJECT(GENERAL_DPA_THREAD) | OBJECT(GENERAL_DPA_OUTBOX) | \
+	 OBJECT(GENERAL_DPA_WINDOW))
 
 static uint32_t object_map(const struct hca_cap_values *v)
 {
-	return OBJECTS_63_32 | (v->dpa ? OBJECT(GENERAL_DPA_PROCESS) : 0);
+	return OBJECTS_63_32 | (v->dpa ? DPA_OBJECTS : 0);
 }
 
 static const struct cap_field fields[] = {

@@ -226,6 +226,13 @@ static int op_fill(struct devx_call *c, struct dpa_process *p)
 	return 0;
 }
 
+static int op_has(struct devx_call *c, struct dpa_process *p)
+{
+	return dpa_memory_has(p, prm_get(c->in, DPA_IN_ADDR), prm_get(c->in, DPA_IN_BYTES))
+		       ? 0
+		       : -EINVAL;
+}
+
 static int devx_dpa(struct devx_call *c)
 {
 	static int (*const ops[])(struct devx_call * c, struct dpa_process * p) = {
@@ -238,6 +245,7 @@ static int devx_dpa(struct devx_call *c)
 		[DPA_OP_FREE] = op_free,
 		[DPA_OP_COPY] = op_copy,
 		[DPA_OP_FILL] = op_fill,
+		[DPA_OP_HAS] = op_has,
 		[DPA_OP_STREAM_READ] = devx_dpa_stream_read,
 		[DPA_OP_STREAM_LEVEL] = devx_dpa_stream_level,
 		[DPA_OP_STREAM_CLOSE] = devx_dpa_stream_close,

@@ -13,6 +13,7 @@
 #include "driver/devx/dpa_outbox.h"
 #include "driver/devx/dpa_stream.h"
 #include "driver/devx/dpa_thread.h"
+#include "driver/devx/dpa_window.h"
 #include "driver/devx/duar.h"
 #include "prm/cmd_dpa.h"
 #include "prm/cmd_dpa_queue.h"
@@ -77,6 +78,8 @@ static const struct {
 	{GENERAL_DPA_OUTBOX, DPA_OUTBOX_IN_BYTES, devx_create_dpa_outbox,
 	 sizeof(struct devx_dpa_outbox)},
 	{GENERAL_DPA_CMDQ, DPA_CMDQ_IN_BYTES, devx_create_dpa_cmdq, sizeof(struct devx_dpa_cmdq)},
+	{GENERAL_DPA_WINDOW, DPA_WINDOW_IN_BYTES, devx_create_dpa_window,
+	 sizeof(struct devx_dpa_window)},
 	{GENERAL_DUAR, CMD_IN_BYTES, devx_create_duar},
 };
 

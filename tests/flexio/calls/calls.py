@@ -8,7 +8,7 @@ from harness import Skip, expect
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 SOURCES = ("host.c", "host_app.c", "host_memory.c", "host_call.c", "host_error.c",
-           "host_cmdq.c")
+           "host_cmdq.c", "host_window.c")
 
 CASES = (
     ("app_names", "applications have names, files and a list B21 B22 B23 B24 B25 B26 B27 B28"),
@@ -31,6 +31,10 @@ CASES = (
     ("cmdq_many", "many tasks of many threads G130 G131 G132 G133"),
     ("cmdq_busy", "command queues go in any state G135 F114"),
     ("cmdq_bad", "command queues that cannot be, and tasks that fail G134"),
+    ("windows", "windows reach memory of the host L217 L218 L219 L220 L221 L222 L223 L226"),
+    ("window_faults", "what a key does not allow is a fault L224 L225 L230"),
+    ("window_gone", "a window goes while it is used L229"),
+    ("mkeys", "keys of memory of the DPA D72 D73 D74"),
     ("forked", "a child has no processes of the parent"),
 )
 

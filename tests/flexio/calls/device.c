@@ -141,3 +141,89 @@ __dpa_global__ void task(uint64_t addr)
 {
 	__atomic_fetch_add((uint64_t *)(uintptr_t)addr, 1, __ATOMIC_SEQ_CST);
 }
+
+/* ---- windows ---- */
+
+static uint8_t *window_at(uint64_t id, uint64_t key, uint64_t haddr)
+{
+	struct flexio_dev_thread_ctx *ctx;
+	flexio_uintptr_t at;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	if (flexio_dev_window_config(ctx, (uint16_t)id, (uint32_t)key) ||
+	    flexio_dev_window_ptr_acquire(ctx, haddr, &at))
+		return NULL;
+	return (uint8_t *)(uintptr_t)at;
+}
+
+__dpa_rpc__ uint64_t window_sum(uint64_t id, uint64_t key, uint64_t haddr, uint64_t bytes)
+{
+	const uint8_t *at = window_at(id, key, haddr);
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < bytes; i++)
+		n += at[i];
+	return n;
+}
+
+__dpa_rpc__ uint64_t window_store(uint64_t id, uint64_t key, uint64_t haddr, uint64_t value)
+{
+	*(volatile uint64_t *)(void *)window_at(id, key, haddr) = value;
+	return 0;
+}
+
+__dpa_rpc__ uint64_t window_linear(uint64_t id, uint64_t key)
+{
+	return window_at(id, key, 5000) - window_at(id, key, 0) == 5000 &&
+	       window_at(id, key, 0x7f0000000000) - window_at(id, key, 0) == 0x7f0000000000;
+}
+
+/* A byte of the first region and, with the other key, one of the second. */
+__dpa_rpc__ uint64_t window_keys(uint64_t id, uint64_t key, uint64_t second, uint64_t haddr)
+{
+	const uint8_t *at = window_at(id, key, haddr);
+	struct flexio_dev_thread_ctx *ctx;
+	uint64_t n = at[4000];
+
+	flexio_dev_get_thread_ctx(&ctx);
+	if (flexio_dev_window_mkey_config(ctx, (uint32_t)second))
+		return 0;
+	return n + at[5000];
+}
+
+__dpa_rpc__ uint64_t window_out(uint64_t id, uint64_t key, uint64_t haddr, uint64_t daddr,
+				uint64_t bytes)
+{
+	struct flexio_dev_thread_ctx *ctx;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	if (flexio_dev_window_config(ctx, (uint16_t)id, (uint32_t)key))
+		return 2;
+	return flexio_dev_window_copy_to_host(ctx, haddr, (const void *)(uintptr_t)daddr,
+					      (uint32_t)bytes);
+}
+
+__dpa_rpc__ uint64_t window_in(uint64_t id, uint64_t key, uint64_t haddr, uint64_t daddr,
+			       uint64_t bytes)
+{
+	struct flexio_dev_thread_ctx *ctx;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	if (flexio_dev_window_config(ctx, (uint16_t)id, (uint32_t)key))
+		return 2;
+	return flexio_dev_window_copy_from_host(ctx, (void *)(uintptr_t)daddr, haddr,
+						(uint32_t)bytes);
+}
+
+/* Uses the window, says so in the first word, waits for the second, and uses it again. */
+__dpa_rpc__ uint64_t window_wait(uint64_t id, uint64_t key, uint64_t haddr, uint64_t words)
+{
+	volatile uint8_t *at = window_at(id, key, haddr);
+	volatile uint64_t *word = (volatile uint64_t *)(uintptr_t)words;
+	uint64_t n = at[0];
+
+	word[0] = 1;
+	while (!word[1])
+		;
+	return n + at[0];
+}

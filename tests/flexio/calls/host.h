@@ -8,7 +8,8 @@
 
 extern struct flexio_app *calls_app;
 extern flexio_func_t add, nothing, mixed, count, sum, await_word, say, context, load, store,
-	overflow, jump, spin, fail, finish, on_error, task, in_order, endless;
+	overflow, jump, spin, fail, finish, on_error, task, in_order, endless, window_sum,
+	window_store, window_linear, window_keys, window_out, window_in, window_wait;
 
 #define OK(call)    CHECK((call) == FLEXIO_STATUS_SUCCESS)
 #define FAILS(call) CHECK((call) == FLEXIO_STATUS_FAILED)
@@ -34,4 +35,4 @@ struct host_case {
 
 /* Each ends with an entry without a name. */
 extern const struct host_case app_cases[], memory_cases[], call_cases[], error_cases[],
-	cmdq_cases[];
+	cmdq_cases[], window_cases[];

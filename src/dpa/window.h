@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Windows: how device code reaches memory of the host.  A window is of a protection domain; a thread sets one
+ * with a key of that domain, and then reaches the memory of the key.
+ *
+ * Device code runs in the process whose memory it reaches, so an address of the window is an address of the host
+ * plus what the key adds, which is 0 for most.  Checked code asks at each access whether window and key still
+ * allow it; unchecked code is not held back.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "dpa/door.h"
+
+#define DPA_WINDOWS 1024u /* of a process */
+
+struct dpa_process;
+struct dpa_thread;
+
+/* The keys of a device. */
+struct dpa_keys {
+	/* What is to be added to addresses of the key to get those of this process; false: no such key. */
+	bool (*base)(void *device, uint32_t key, uint32_t pdn, uint64_t *base);
+	/* Does the key allow it? */
+	bool (*allows)(void *device, uint32_t key, uint32_t pdn, uint64_t haddr, uint64_t bytes,
+		       bool write);
+	/* Copies between memory of the key and memory of this process; false: not allowed, or not there. */
+	bool (*copy)(void *device, uint32_t key, uint32_t pdn, uint64_t haddr, void *mine,
+		     uint64_t bytes, bool write);
+};
+
+struct dpa_window {
+	_Atomic(uint32_t) serial; /* 0: there is none */
+	const struct dpa_keys *keys;
+	void *device;
+	uint32_t pdn;
+};
+
+/* What a thread has set. */
+struct dpa_window_slot {
+	struct dpa_window *window; /* NULL: none */
+	uint32_t serial;	   /* that it had then */
+	uint32_t key;
+	uint64_t base;
+};
+
+/* The number of the new window, or -ENOSPC. */
+int dpa_window_add(struct dpa_process *p, const struct dpa_keys *keys, void *device, uint32_t pdn);
+/* Those who have set it reach nothing by it any more. */
+void dpa_window_remove(struct dpa_process *p, uint32_t id);
+
+/* ---- for the door; slots and addresses are checked; false: it cannot be ---- */
+
+bool dpa_window_config(struct dpa_thread *t, uint32_t slot, uint32_t id, uint32_t key);
+bool dpa_window_key(struct dpa_thread *t, uint32_t slot, uint32_t key);
+bool dpa_window_acquire(struct dpa_thread *t, uint32_t slot, uint64_t haddr, uint64_t *daddr);
+bool dpa_window_allows(struct dpa_thread *t, uint64_t addr, uint64_t bytes, bool write);
+/* mine lies in the region. */
+bool dpa_window_copy(struct dpa_thread *t, uint32_t slot, bool to_host, uint64_t haddr, void *mine,
+		     uint64_t bytes);
+/* Sets none. */
+void dpa_windows_forget(struct dpa_thread *t);
