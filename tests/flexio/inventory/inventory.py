@@ -208,6 +208,36 @@ def inline_half(session):
             expect(result.status == 0, f"{flags}: status {result.status}: {result.text()}")
 
 
+# Target, fence, what its assembly has and has not.
+FENCES = (("x86-64", "__DPA_W, __DPA_R", r"mfence|lock", None),
+          ("x86-64", "__DPA_RW, __DPA_RW", r"mfence|lock", None),
+          ("x86-64", "__DPA_W, __DPA_W", None, r"mfence|lock"),
+          ("x86-64", "__DPA_R, __DPA_R", None, r"mfence|lock"),
+          ("aarch64", "__DPA_W, __DPA_R", r"dmb\s+ish$", None),
+          ("aarch64", "__DPA_W, __DPA_W", r"dmb\s+ish", None),
+          ("aarch64", "__DPA_R, __DPA_R", r"dmb\s+ish", None),
+          ("riscv64", "__DPA_W, __DPA_R", r"fence\s+rw, rw", None),
+          ("riscv64", "__DPA_R, __DPA_W", r"fence\s+r, rw", None))
+
+
+def fences(session):
+    """A fence is an instruction where the processor needs one, and each keeps the compiler's order."""
+    for target, fence, there, absent in FENCES:
+        text = (f"#include <dpaintrin.h>\nextern int a;\nint f(void);\nint f(void)\n{{ a = 1; "
+                f"__dpa_thread_fence(__DPA_MEMORY, {fence}); int x = a; a = 2; return x; }}\n")
+        with tempfile.TemporaryDirectory(prefix="flexio.") as folder:
+            source = pathlib.Path(folder) / "source.c"
+            source.write_text(text)
+            result = session.call(*device_compiler(session), *TARGETS[target], "-O2", "-g0", "-S",
+                                  str(source), "-o", "-")
+        expect(result.status == 0, result.text())
+        expect(not there or re.search(there, result.out, re.M), f"{target} {fence}: {result.out}")
+        expect(not absent or not re.search(absent, result.out), f"{target} {fence}: {result.out}")
+        # Both stores are there: the first is not merged with the second.
+        stores = re.findall(r"^\s+(?:mov[lq]?\s+\$[12]|str\s|sw\s)", result.out, re.M)
+        expect(len(stores) == 2, f"{target} {fence}: {len(stores)} stores\n{result.out}")
+
+
 # A comment that says what a function does, and its declaration or definition up to the parameters.
 DECLARATION = re.compile(r"(?:/\*\*((?:(?!\*/).)*)\*/\n)?"
                          r"^((?:static inline |__attribute__\(\([^\n]*\)\)\s)*"
@@ -312,6 +342,7 @@ def cases():
         "the device's headers compile alone A8": device_alone,
         "what programs write A3 A5 A6 A9-11 A19": shapes,
         "what is inline A13-16 A18 H150 I167 I179 J184-186 J190": inline_half,
+        "fences are instructions P285": fences,
         "every function is documented": documented,
         "installed": installed,
         "the host's library": exported,
