@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "host.h"
+#include "prm/cmd_cq.h"
 
 static struct flexio_event_handler *handler_of(struct flexio_process *p,
 					       struct flexio_event_handler_attr attr)
@@ -201,12 +202,51 @@ static void outboxes(void)
 	bench_down(&b);
 }
 
+/* A queue of a device in a page of the host: ring, then record. */
+struct host_queue {
+	uint8_t *page;
+	struct mlx5dv_devx_umem *umem;
+	struct mlx5dv_devx_obj *cq;
+	uint32_t cqn;
+};
+
+#define HOST_RECORD 2048u
+
+static void host_queue_make(struct host_queue *h, struct ibv_context *ctx, uint32_t uar)
+{
+	uint8_t in[CREATE_CQ_IN_BYTES] = {0}, out[CMD_OUT_BYTES] = {0}, *c = in + CREATE_CQ_CONTEXT;
+	uint32_t eqn;
+
+	h->page = aligned_alloc(4096, 4096);
+	CHECK(h->page && !mlx5dv_devx_query_eqn(ctx, 0, &eqn));
+	memset(h->page, 0xff, HOST_RECORD);
+	memset(h->page + HOST_RECORD, 0, 8);
+	h->umem = mlx5dv_devx_umem_reg(ctx, h->page, 4096, IBV_ACCESS_LOCAL_WRITE);
+	CHECK(h->umem);
+	prm_set(in, CMD_IN_OPCODE, PRM_OP_CREATE_CQ);
+	prm_set(in, CREATE_CQ_UMEM, h->umem->umem_id);
+	prm_set(c, CQC_DBR_UMEM, h->umem->umem_id);
+	prm_set(c, CQC_DBR_ADDR, HOST_RECORD);
+	prm_set(c, CQC_LOG_SIZE, 2);
+	prm_set(c, CQC_UAR_PAGE, uar);
+	prm_set(c, CQC_EQN, eqn);
+	h->cq = mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out));
+	CHECK(h->cq);
+	h->cqn = prm_get32(out, CMD_OUT_NUMBER);
+}
+
+static void host_queue_free(struct host_queue *h)
+{
+	CHECK(!mlx5dv_devx_obj_destroy(h->cq) && !mlx5dv_devx_umem_dereg(h->umem));
+	free(h->page);
+}
+
 /* A queue of another device, which the process rings. */
 static void extended(void)
 {
 	struct ibv_context *second = device_open(1);
 	struct flexio_uar *uar;
-	struct ibv_cq *cq;
+	struct host_queue h;
 	struct bench b;
 
 	bench_up(&b, 0);
@@ -214,12 +254,15 @@ static void extended(void)
 	FAILS(flexio_uar_extend(flexio_process_get_uar(b.p), NULL, &uar));
 	OK(flexio_uar_extend(flexio_process_get_uar(b.p), second, &uar));
 	CHECK(flexio_uar_get_extended_id(uar) != UINT32_MAX);
-	cq = ibv_create_cq(second, 4, NULL, NULL, 0);
-	CHECK(cq);
-	/* The id is known to the device; a queue that was made with a page hears nothing of it. */
-	CHECK(!call2(b.p, &complete_extended, 1, flexio_uar_get_extended_id(uar)));
-	CHECK(call2(b.p, &complete_extended, 1, 12345) == 1);
-	CHECK(!ibv_destroy_cq(cq));
+	host_queue_make(&h, second, flexio_uar_get_id(uar));
+	/* The process's own UAR is another device's. */
+	call2(b.p, &complete, h.cqn, 1);
+	CHECK(h.page[63] == 0xff);
+	CHECK(!call2(b.p, &complete_extended, h.cqn, flexio_uar_get_extended_id(uar)));
+	CHECK(!h.page[63] && h.page[64] == 0xff);
+	CHECK(call2(b.p, &complete_extended, h.cqn, 12345) == 1 && h.page[64 + 63] == 0xff);
+	FAILS(flexio_uar_destroy(uar));
+	host_queue_free(&h);
 	OK(flexio_uar_destroy(uar));
 	bench_down(&b);
 	CHECK(!ibv_close_device(second));
