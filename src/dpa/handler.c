@@ -5,9 +5,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/spin.h"
 #include "dpa/eu.h"
 #include "dpa/process.h"
+
+/* So long a thread looks for the next event before it sleeps, if the last one came within the other. */
+#define LINGER_NS 20000u
+#define BRISK_NS  50000u
+#define LOOKS	  32u /* between two looks at the clock */
 
 enum handler_state { HANDLER_CREATED, HANDLER_READY, HANDLER_FINISHED };
 
@@ -21,6 +28,7 @@ struct dpa_handler {
 	/* The thread waits for an event, or is about to: it sets this, then looks for one; whoever has one sets
 	 * pending, then looks here. */
 	_Atomic(uint32_t) asleep;
+	bool brisk;
 	bool has_eu;
 	bool returned; /* and was told off for it */
 };
@@ -54,22 +62,47 @@ static bool handler_must_leave(const struct dpa_thread *t)
 	return atomic_load(&t->end) || atomic_load(&t->stop);
 }
 
-/* Waits for an event; false: the thread is to end, or was stopped in the middle of a run. */
-static bool handler_await(struct dpa_handler *h)
+/* Looks for the next event for a moment, in which nobody has to wake the thread. */
+static void handler_linger(const struct dpa_handler *h)
+{
+	uint64_t end = clock_ns() + LINGER_NS;
+
+	while (clock_ns() < end)
+		for (unsigned i = 0; i < LOOKS; i++) {
+			if (handler_has_event(h) || handler_must_leave(h->thread))
+				return;
+			cpu_relax();
+		}
+}
+
+static void handler_sleep(struct dpa_handler *h)
 {
 	struct dpa_thread *t = h->thread;
+	uint64_t begin = clock_ns();
 
-	while (!handler_must_leave(t)) {
+	if (h->brisk)
+		handler_linger(h);
+	while (!handler_has_event(h) && !handler_must_leave(t)) {
 		uint32_t word = atomic_load(&t->word);
 
-		if (handler_has_event(h)) {
-			atomic_store(&h->pending, 0);
-			return true;
-		}
 		atomic_store(&h->asleep, 1);
 		if (!handler_has_event(h) && !handler_must_leave(t))
 			dpa_futex_wait(&t->word, word, UINT64_MAX);
 		atomic_store(&h->asleep, 0);
+	}
+	/* Where events come one upon the other, the next is worth waiting for. */
+	h->brisk = clock_ns() - begin < BRISK_NS;
+}
+
+/* Waits for an event; false: the thread is to end, or was stopped in the middle of a run. */
+static bool handler_await(struct dpa_handler *h)
+{
+	while (!handler_must_leave(h->thread)) {
+		if (handler_has_event(h)) {
+			atomic_store(&h->pending, 0);
+			return true;
+		}
+		handler_sleep(h);
 	}
 	return false;
 }
