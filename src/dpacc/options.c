@@ -230,7 +230,7 @@ static bool option_joined(struct options *options, const char *word)
 
 	if (!name[0] || !name[1])
 		return false;
-	if (strchr("ID", name[0]) && word[1] != '-')
+	if (word[1] != '-' && (strchr("IDUWfgm", name[0]) || text_begins(name, "std=")))
 		words_add(&options->device, word);
 	else if (name[0] == 'l')
 		take_nothing(options, name + 1);
@@ -238,8 +238,6 @@ static bool option_joined(struct options *options, const char *word)
 		take_library_path(options, name + 1);
 	else if (name[0] == 'O' && name[1] != 'p')
 		words_addf(&options->device, "-%s", name);
-	else if (word[1] != '-' && (strchr("UWfgm", name[0]) || text_begins(name, "std=")))
-		words_add(&options->device, word);
 	else
 		return false;
 	return true;
@@ -261,7 +259,7 @@ static void options_option(struct options *options, const struct words *words, s
 		return;
 	}
 	for (size_t i = 0; i < array_size(table); i++) {
-		if (strlen(table[i].name) != length || strncmp(table[i].name, name, length))
+		if (strlen(table[i].name) != length || strncmp(table[i].name, name, length) != 0)
 			continue;
 		if (table[i].take)
 			table[i].take(options, option_value(word, words, at));

@@ -8,11 +8,15 @@
 const char *report_name = "dpacc";
 static int complaints;
 
-static void report_line(const char *kind, const char *format, va_list args)
+/* One line, written in one go: other compilers may write to the same place. */
+static void report_line(const char *place, const char *kind, const char *format, va_list args)
 {
-	fprintf(stderr, "%s: %s: ", report_name, kind);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
+	char *text;
+
+	if (vasprintf(&text, format, args) < 0)
+		abort();
+	fprintf(stderr, "%s: %s: %s\n", place, kind, text);
+	free(text);
 }
 
 void give_up(const char *format, ...)
@@ -20,32 +24,22 @@ void give_up(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	report_line("error", format, args);
+	report_line(report_name, "error", format, args);
 	va_end(args);
 	exit(1);
 }
 
-void report_warning(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	report_line("warning", format, args);
-	va_end(args);
-}
-
 void report_at(const char *file, int line, const char *format, ...)
 {
+	char *place;
 	va_list args;
 
-	if (line > 0)
-		fprintf(stderr, "%s:%d: error: ", file, line);
-	else
-		fprintf(stderr, "%s: error: ", file);
+	if ((line > 0 ? asprintf(&place, "%s:%d", file, line) : asprintf(&place, "%s", file)) < 0)
+		abort();
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	report_line(place, "error", format, args);
 	va_end(args);
-	fputc('\n', stderr);
+	free(place);
 	complaints++;
 }
 

@@ -14,7 +14,5 @@ void report_at(const char *file, int line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Ends the program with status 1 if there was a complaint. */
 void report_check(void);
-/* Prints "dpacc: warning: ...". */
-void report_warning(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

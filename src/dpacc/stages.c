@@ -232,7 +232,7 @@ static void stage_link_options(struct words *command, const struct words *option
 
 		if (text_begins(word, "-Wl,"))
 			words_split(command, word + strlen("-Wl,"));
-		else if (!text_begins(word, "-f") && strcmp(word, "-nostdlib"))
+		else if (!text_begins(word, "-f") && strcmp(word, "-nostdlib") != 0)
 			words_add(command, word);
 	}
 }

@@ -15,8 +15,6 @@
 #include "dpacc/report.h"
 #include "dpacc/steps.h"
 
-extern char **environ;
-
 static char *own_directory; /* of this run alone */
 static volatile sig_atomic_t stopped_by;
 

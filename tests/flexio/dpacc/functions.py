@@ -235,7 +235,7 @@ int main(void)
            "not four functions")
     place.write("calls.c", "#include \"registry.h\"\nextern flexio_func_t elsewhere;\n"
                 "int main(void) { return registry_count((void *)elsewhere); }\n")
-    place.bad("gcc", *place.host_flags, "calls.c", "registry.o", "declared.a", "-o", "calls",
+    place.bad("gcc", *place.host_flags, "calls.c", "declared.a", place.registry, "-o", "calls",
               said=["calls.c", "elsewhere"])
 
 

@@ -104,9 +104,12 @@ static void image_load(struct flexio_app *app)
 
 flexio_status flexio_app_create(struct flexio_app_attr *fattr, struct flexio_app **app)
 {
-	struct flexio_app *made = calloc(1, sizeof(*made));
+	struct flexio_app *made;
 
-	if (!made || memcmp(fattr->app_ptr, ELFMAG, SELFMAG))
+	if (memcmp(fattr->app_ptr, ELFMAG, SELFMAG) != 0)
+		return FLEXIO_STATUS_FAILED;
+	made = calloc(1, sizeof(*made));
+	if (!made)
 		return FLEXIO_STATUS_FAILED;
 	snprintf(made->name, sizeof(made->name), "%s", fattr->app_name);
 	made->elf = fattr->app_ptr;
