@@ -261,6 +261,19 @@ static void fault_log(const struct dpa_thread *t)
 		 (unsigned long long)offset);
 }
 
+/* What it does is no reason of the failure. */
+static void error_handler_run(struct dpa_thread *t, uint32_t code)
+{
+	struct dpa_registers registers = t->registers;
+	struct dpa_fault fault = t->fault;
+	enum dpa_outcome outcome = t->outcome;
+
+	(void)dpa_thread_run(t, t->process->on_error, code, 0, true);
+	t->registers = registers;
+	t->fault = fault;
+	t->outcome = outcome;
+}
+
 static void process_fail(struct dpa_thread *t, enum dpa_outcome outcome)
 {
 	struct dpa_process *p = t->process;
@@ -278,7 +291,7 @@ static void process_fail(struct dpa_thread *t, enum dpa_outcome outcome)
 	pthread_mutex_unlock(&p->lock);
 	p->attr.failed(p->attr.user);
 	if (p->on_error)
-		(void)dpa_thread_run(t, p->on_error, code, 0, true);
+		error_handler_run(t, code);
 }
 
 void dpa_process_after(struct dpa_thread *t, enum dpa_outcome outcome)

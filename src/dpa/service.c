@@ -40,10 +40,23 @@ static void door_yield(uint32_t retrigger)
 	dpa_door_leave(t);
 }
 
+/* A function of the door stores the caller's frame pointer at the start of its own frame. */
+static struct dpa_registers registers_of_caller(void *place, void *frame)
+{
+	return (struct dpa_registers){
+		.known = true,
+		.returns = true,
+		.pc = (uintptr_t)place,
+		.sp = (uintptr_t)frame + 2 * sizeof(uint64_t),
+		.fp = *(uint64_t *)frame,
+	};
+}
+
 static void door_error(uint32_t code)
 {
 	struct dpa_thread *t = dpa_door_enter();
 
+	t->registers = registers_of_caller(__builtin_return_address(0), __builtin_frame_address(0));
 	dpa_thread_leave(t, DPA_OUT_ERROR, code);
 }
 
@@ -75,12 +88,7 @@ static bool in_region(const struct dpa_process *p, uint64_t addr, uint64_t bytes
 static _Noreturn void access_refused(struct dpa_thread *t, uint64_t addr, uint64_t bytes,
 				     bool write, void *place, void *frame)
 {
-	t->registers = (struct dpa_registers){
-		.known = true,
-		.pc = (uintptr_t)place,
-		.sp = (uintptr_t)frame,
-		.fp = (uintptr_t)frame,
-	};
+	t->registers = registers_of_caller(place, frame);
 	t->fault = (struct dpa_fault){.addr = addr, .bytes = bytes, .write = write};
 	dpa_thread_leave(t, DPA_OUT_FAULT, 0);
 }

@@ -128,6 +128,7 @@ enum dpa_outcome dpa_thread_run(struct dpa_thread *t, uint64_t function, uint64_
 		t->outcome = DPA_OUT_DEAD;
 	} else {
 		t->uar = dpa_outbox_initial(t->process);
+		t->registers.known = false;
 		t->in_device = true;
 		(void)dpa_switch_to(a, b, function, top, &t->runtime_sp);
 	}

@@ -38,6 +38,7 @@ enum dpa_outcome {
 /* Where device code was when it was left against its will. */
 struct dpa_registers {
 	bool known;
+	bool returns; /* pc is where a call returns to */
 	uint64_t pc, sp, fp;
 	mcontext_t all;
 };

@@ -73,6 +73,7 @@ enum dpa_op {
 	DPA_OP_COPY, /* from the program to the heap */
 	DPA_OP_FILL,
 	DPA_OP_HAS,	     /* is it all in one block? */
+	DPA_OP_CRASH,	     /* where the threads of a process were that has failed */
 	DPA_OP_STREAM_READ,  /* what a stream holds; may wait until it holds something */
 	DPA_OP_STREAM_LEVEL, /* sets it */
 	DPA_OP_STREAM_CLOSE, /* takes nothing more; what it holds can be read */
@@ -126,3 +127,23 @@ enum dpa_call_end {
 #define DPA_OUT_REQUESTED PRM_FIELD(0xc0, 64)
 #define DPA_OUT_ALLOCATED PRM_FIELD(0x100, 64)
 #define DPA_OUT_BYTES	  0x28u
+
+/* Behind the fixed part of what DPA_OP_CRASH answers: this, then the frames. */
+#define DPA_CRASH_FAULT	 PRM_FIELD(0x00, 1)
+#define DPA_CRASH_WRITE	 PRM_FIELD(0x01, 1)
+#define DPA_CRASH_SIGNAL PRM_FIELD(0x10, 16)
+#define DPA_CRASH_FRAMES PRM_FIELD(0x20, 32) /* how many follow */
+#define DPA_CRASH_ADDR	 PRM_FIELD(0x40, 64)
+#define DPA_CRASH_BYTES	 PRM_FIELD(0x80, 64) /* of the access; 0: not known */
+#define DPA_CRASH_HEADER 0x18u
+
+#define DPA_FRAME_THREAD     PRM_FIELD(0x00, 32) /* 0: the one that failed */
+#define DPA_FRAME_DEPTH	     PRM_FIELD(0x20, 32)
+#define DPA_FRAME_PC	     PRM_FIELD(0x40, 64)
+#define DPA_FRAME_SP	     PRM_FIELD(0x80, 64)
+#define DPA_FRAME_FP	     PRM_FIELD(0xc0, 64)
+#define DPA_FRAME_IMAGE	     PRM_FIELD(0x100, 64) /* the place in the image, or all ones */
+#define DPA_FRAME_OFFSET     PRM_FIELD(0x140, 64) /* in the function */
+#define DPA_FRAME_NAME	     0x30u /* byte; zeroes behind the name, if there is room */
+#define DPA_FRAME_NAME_BYTES 0x50u
+#define DPA_FRAME_BYTES	     0x80u

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "dpa/crash.h"
 #include "driver/devx/dpa_cmdq.h"
 #include "driver/devx/dpa_stream.h"
 #include "driver/runtime/fault.h"
@@ -21,6 +22,7 @@
 #include "prm/model.h"
 #include "usermem/usermem.h"
 
+#define CRASH_FRAMES  256u
 #define ELF_BYTES_MAX (256u << 20)
 
 /* ---- the object ---- */
@@ -233,6 +235,42 @@ static int op_has(struct devx_call *c, struct dpa_process *p)
 		       : -EINVAL;
 }
 
+static void frame_put(uint8_t *out, const struct dpa_frame *f)
+{
+	prm_set(out, DPA_FRAME_THREAD, f->thread);
+	prm_set(out, DPA_FRAME_DEPTH, f->depth);
+	prm_set(out, DPA_FRAME_PC, f->pc);
+	prm_set(out, DPA_FRAME_SP, f->sp);
+	prm_set(out, DPA_FRAME_FP, f->fp);
+	prm_set(out, DPA_FRAME_IMAGE, f->image);
+	prm_set(out, DPA_FRAME_OFFSET, f->offset);
+	if (f->name)
+		memcpy(out + DPA_FRAME_NAME, f->name, strnlen(f->name, DPA_FRAME_NAME_BYTES));
+}
+
+static int op_crash(struct devx_call *c, struct dpa_process *p)
+{
+	struct dpa_frame frames[CRASH_FRAMES];
+	uint8_t *out = c->out + DPA_OUT_BYTES;
+	struct dpa_crash crash;
+	uint32_t n, room;
+
+	if (c->out_len < DPA_OUT_BYTES + DPA_CRASH_HEADER)
+		return -EINVAL;
+	room = (uint32_t)((c->out_len - DPA_OUT_BYTES - DPA_CRASH_HEADER) / DPA_FRAME_BYTES);
+	n = dpa_crash_read(p, &crash, frames, min_u32(room, CRASH_FRAMES));
+	(void)op_state(c, p);
+	prm_set(out, DPA_CRASH_FAULT, crash.fault);
+	prm_set(out, DPA_CRASH_WRITE, crash.write);
+	prm_set(out, DPA_CRASH_SIGNAL, crash.signum);
+	prm_set(out, DPA_CRASH_ADDR, crash.addr);
+	prm_set(out, DPA_CRASH_BYTES, crash.bytes);
+	prm_set(out, DPA_CRASH_FRAMES, n);
+	for (uint32_t i = 0; i < n; i++)
+		frame_put(out + DPA_CRASH_HEADER + i * DPA_FRAME_BYTES, &frames[i]);
+	return 0;
+}
+
 static int devx_dpa(struct devx_call *c)
 {
 	static int (*const ops[])(struct devx_call * c, struct dpa_process * p) = {
@@ -246,6 +284,7 @@ static int devx_dpa(struct devx_call *c)
 		[DPA_OP_COPY] = op_copy,
 		[DPA_OP_FILL] = op_fill,
 		[DPA_OP_HAS] = op_has,
+		[DPA_OP_CRASH] = op_crash,
 		[DPA_OP_STREAM_READ] = devx_dpa_stream_read,
 		[DPA_OP_STREAM_LEVEL] = devx_dpa_stream_level,
 		[DPA_OP_STREAM_CLOSE] = devx_dpa_stream_close,

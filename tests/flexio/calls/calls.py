@@ -94,8 +94,29 @@ def killed(session):
         expect(program.wait(30) is not None, "it does not end")
 
 
+def line_of(words):
+    """The number of the line of the device code with that comment."""
+    lines = (HERE / "device.c").read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if f"/* {words} */" in line)
+
+
+def reported(session):
+    """The report names the lines, in the file and on the console."""
+    host = PROGRAMS.host(session)
+    with tempfile.TemporaryDirectory(prefix="softhca-crash.") as directory:
+        result = session.tool("run", "--", str(host), "reported", cwd=directory)
+        expect(result.status == 0, f"status {result.status}\n{result.text()}")
+        reports = list(pathlib.Path(directory).glob("nested.*.crash"))
+        expect(len(reports) == 1, f"no report in {directory}\n{result.text()}")
+        text = reports[0].read_text()
+        for words in ("has failed", "load of 8 bytes at 0x0", f"device.c:{line_of('the fault')}",
+                      f"device.c:{line_of('the call')}", " in inner+", " in nested+"):
+            expect(words in text and words in result.out, f"'{words}' is not said\n{text}\n{result.out}")
+
+
 def cases():
     yield from (("calls: " + title, case(name)) for name, title in CASES)
     yield "calls: one that takes too long is stopped E88", case("too_long", {"SOFTHCA_DPA_CALL_SECONDS": "1"})
+    yield "calls: a crash report names the line O278", reported
     yield "calls: a device without a DPA", without_dpa
     yield "calls: a program is killed in the middle", killed

@@ -77,6 +77,16 @@ __dpa_rpc__ uint64_t store(uint64_t addr, uint64_t value)
 	return 0;
 }
 
+static __attribute__((noinline)) uint64_t inner(uint64_t addr)
+{
+	return *(volatile uint64_t *)(uintptr_t)addr + 1; /* the fault */
+}
+
+__dpa_rpc__ uint64_t nested(uint64_t addr)
+{
+	return inner(addr) + 1; /* the call */
+}
+
 __dpa_rpc__ uint64_t overflow(uint64_t depth)
 {
 	volatile char room[256];

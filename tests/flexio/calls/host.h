@@ -8,7 +8,7 @@
 
 extern struct flexio_app *calls_app;
 extern flexio_func_t add, nothing, mixed, count, sum, await_word, say, context, load, store,
-	overflow, jump, spin, fail, finish, on_error, task, in_order, endless, window_sum,
+	overflow, jump, spin, fail, finish, on_error, task, in_order, endless, nested, window_sum,
 	window_store, window_linear, window_keys, window_out, window_in, window_wait;
 
 #define OK(call)    CHECK((call) == FLEXIO_STATUS_SUCCESS)

@@ -144,6 +144,20 @@ static void forked(void)
 	OK(flexio_process_destroy(p));
 }
 
+/* The report names the line, and that of its caller. */
+static void reported(void)
+{
+	struct flexio_process *p = host_process();
+	uint64_t value;
+
+	FAILS(flexio_crash_data(NULL, NULL));
+	OK(flexio_crash_data(p, "quiet"));
+	FAILS(flexio_crash_data(p, "/no/such/directory/x"));
+	CHECK(flexio_process_call(p, &nested, &value, (uint64_t)0) == FLEXIO_STATUS_FATAL_ERR);
+	OK(flexio_crash_data(p, "nested"));
+	OK(flexio_process_destroy(p));
+}
+
 const struct host_case error_cases[] = {
 	{"null_load", null_load},
 	{"wild_store", wild_store},
@@ -156,5 +170,6 @@ const struct host_case error_cases[] = {
 	{"bad_arguments", bad_arguments},
 	{"handler", handler},
 	{"forked", forked},
+	{"reported", reported},
 	{NULL, NULL},
 };

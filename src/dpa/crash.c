@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * See dpa/crash.h.  Device code keeps frame pointers, and its stacks are memory that it may have spoiled: each
+ * frame has to lie above the one before it, on the same stack.
+ */
+#include "dpa/crash.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "dpa/process.h"
+
+struct frames {
+	struct dpa_frame *frame;
+	uint32_t n, room;
+};
+
+static bool in_code(const struct dpa_process *p, uint64_t pc)
+{
+	return dpa_image_has(&p->image, pc - (uintptr_t)p->region, 1, PROT_EXEC);
+}
+
+/* Two words of the stack; false: it has none there. */
+static bool stack_words(const struct dpa_thread *t, uint64_t addr, uint64_t words[2])
+{
+	uint64_t low = (uintptr_t)dpa_slot_stack(t->process, t->slot);
+
+	if (addr % sizeof(words[0]) ||
+	    !range_inside(addr - low, 2 * sizeof(words[0]), DPA_STACK_BYTES))
+		return false;
+	memcpy(words, (const void *)(uintptr_t)addr, 2 * sizeof(words[0]));
+	return true;
+}
+
+/* back: pc is where a call returns to, so what is asked for is the instruction before it. */
+static void frame_add(struct frames *f, const struct dpa_thread *t, struct dpa_frame frame,
+		      bool back)
+{
+	const struct dpa_process *p = t->process;
+
+	if (f->n == f->room)
+		return;
+	frame.image = UINT64_MAX;
+	if (in_code(p, frame.pc - back)) {
+		frame.image = frame.pc - back - (uintptr_t)p->region;
+		frame.name = dpa_image_where(&p->image, frame.image, &frame.offset);
+	}
+	f->frame[f->n++] = frame;
+}
+
+/* Where a jump to nowhere came from. */
+static uint64_t return_address(const struct dpa_thread *t)
+{
+#if defined(__aarch64__)
+	return t->registers.all.regs[30];
+#else
+	uint64_t words[2];
+
+	return stack_words(t, t->registers.sp, words) ? words[0] : 0;
+#endif
+}
+
+static void thread_frames(struct frames *f, const struct dpa_thread *t, uint32_t number)
+{
+	struct dpa_frame frame = {
+		.thread = number,
+		.pc = t->registers.pc,
+		.sp = t->registers.sp,
+		.fp = t->registers.fp,
+	};
+	uint64_t words[2];
+
+	frame_add(f, t, frame, t->registers.returns);
+	if (!in_code(t->process, frame.pc) && in_code(t->process, return_address(t))) {
+		frame.depth++;
+		frame.pc = return_address(t);
+		frame_add(f, t, frame, true);
+	}
+	while (frame.depth < DPA_FRAMES_MAX && stack_words(t, frame.fp, words) && words[1]) {
+		bool upwards = words[0] > frame.fp;
+
+		frame.depth++;
+		frame.pc = words[1];
+		frame.sp = frame.fp + sizeof(words);
+		frame.fp = words[0];
+		if (!in_code(t->process, frame.pc))
+			return;
+		frame_add(f, t, frame, true);
+		if (!upwards)
+			return;
+	}
+}
+
+static bool was_left(const struct dpa_thread *t)
+{
+	return t->registers.known && !atomic_load(&t->running) &&
+	       (t->outcome == DPA_OUT_FAULT || t->outcome == DPA_OUT_ERROR ||
+		t->outcome == DPA_OUT_STOPPED);
+}
+
+uint32_t dpa_crash_read(struct dpa_process *p, struct dpa_crash *crash, struct dpa_frame *frame,
+			uint32_t room)
+{
+	struct frames f = {frame, 0, room};
+	uint32_t number = 0;
+
+	*crash = (struct dpa_crash){0};
+	if (dpa_process_state(p) != DPA_FATAL)
+		return 0;
+	pthread_mutex_lock(&p->lock);
+	if (p->crashed && p->crashed->outcome == DPA_OUT_FAULT) {
+		const struct dpa_fault *fault = &p->crashed->fault;
+
+		*crash = (struct dpa_crash){true, (uint32_t)fault->signum, fault->write,
+					    fault->addr, fault->bytes};
+	}
+	if (p->crashed && was_left(p->crashed))
+		thread_frames(&f, p->crashed, number);
+	for (const struct dpa_thread *t = p->threads; t; t = t->next)
+		if (t != p->crashed && was_left(t))
+			thread_frames(&f, t, ++number);
+	pthread_mutex_unlock(&p->lock);
+	return f.n;
+}

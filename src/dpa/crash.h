@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What can be said of a process that has failed, or that runs: where its threads were. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+#define DPA_FRAMES_MAX 32u /* of a thread */
+
+struct dpa_process;
+
+struct dpa_frame {
+	uint32_t thread; /* from 0, the one that failed first */
+	uint32_t depth;
+	uint64_t pc, sp, fp;
+	uint64_t image;	  /* the place in the image, or UINT64_MAX */
+	const char *name; /* of the function, or NULL; as long as the process */
+	uint64_t offset;  /* in the function */
+};
+
+struct dpa_crash {
+	bool fault; /* else an error that the program reported, or none */
+	uint32_t signum;
+	bool write;
+	uint64_t addr, bytes; /* of an access; bytes is 0 if that is not known */
+};
+
+/*
+ * Tells where each thread was that has been stopped or has failed; so many frames at most.  Returns how many
+ * there are.  A process that runs has none.
+ */
+uint32_t dpa_crash_read(struct dpa_process *p, struct dpa_crash *crash, struct dpa_frame *frames,
+			uint32_t room);

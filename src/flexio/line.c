@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See line.h. */
+#include "flexio/line.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "base/compiler.h"
+
+enum {
+	LNS_COPY = 1,
+	LNS_ADVANCE_PC,
+	LNS_ADVANCE_LINE,
+	LNS_SET_FILE,
+	LNS_CONST_ADD_PC = 8,
+	LNS_FIXED_ADVANCE_PC
+};
+enum { LNE_END_SEQUENCE = 1, LNE_SET_ADDRESS };
+enum { LNCT_PATH = 1 };
+enum {
+	FORM_DATA2 = 0x05,
+	FORM_DATA4 = 0x06,
+	FORM_DATA8 = 0x07,
+	FORM_STRING = 0x08,
+	FORM_BLOCK = 0x09,
+	FORM_DATA1 = 0x0b,
+	FORM_STRP = 0x0e,
+	FORM_UDATA = 0x0f,
+	FORM_DATA16 = 0x1e,
+	FORM_LINE_STRP = 0x1f,
+};
+
+#define FORMATS_MAX 8u
+
+struct bytes {
+	const uint8_t *at;
+	size_t left;
+	bool bad; /* something was asked for that is not there */
+};
+
+struct tables {
+	struct bytes line, line_str, str;
+};
+
+/* ---- reading ---- */
+
+static const uint8_t *bytes_take(struct bytes *b, uint64_t n)
+{
+	const uint8_t *at = b->at;
+
+	if (b->bad || n > b->left) {
+		b->bad = true;
+		return NULL;
+	}
+	b->at += n;
+	b->left -= n;
+	return at;
+}
+
+static uint64_t number_take(struct bytes *b, unsigned width)
+{
+	const uint8_t *at = bytes_take(b, width);
+	uint64_t value = 0;
+
+	for (unsigned i = width; at && i; i--)
+		value = value << 8 | at[i - 1];
+	return value;
+}
+
+/* LEB128: seven bits a byte. */
+static uint64_t leb_take(struct bytes *b, bool is_signed)
+{
+	uint64_t value = 0;
+	unsigned shift = 0;
+	uint8_t byte;
+
+	do {
+		byte = (uint8_t)number_take(b, 1);
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte & 0x80 && !b->bad);
+	if (is_signed && byte & 0x40 && shift < 64)
+		value |= UINT64_MAX << shift;
+	return value;
+}
+
+static const char *string_take(struct bytes *b)
+{
+	const uint8_t *end = b->bad ? NULL : memchr(b->at, 0, b->left);
+
+	if (!end) {
+		b->bad = true;
+		return NULL;
+	}
+	return (const char *)bytes_take(b, (uint64_t)(end - b->at) + 1);
+}
+
+static const char *string_at(struct bytes table, uint64_t offset)
+{
+	return bytes_take(&table, offset) ? string_take(&table) : NULL;
+}
+
+/* ---- the table of files of a unit ---- */
+
+struct unit {
+	unsigned version;
+	uint8_t min_bytes, line_range, opcode_base;
+	int8_t line_base;
+	const uint8_t *operands; /* of the standard opcodes */
+	struct bytes files;	 /* from where the table of directories begins */
+};
+
+static const char *form_take(const struct tables *t, struct bytes *b, uint64_t form)
+{
+	switch (form) {
+	case FORM_STRING:
+		return string_take(b);
+	case FORM_LINE_STRP:
+		return string_at(t->line_str, number_take(b, 4));
+	case FORM_STRP:
+		return string_at(t->str, number_take(b, 4));
+	case FORM_UDATA:
+		(void)leb_take(b, false);
+		return NULL;
+	case FORM_BLOCK:
+		(void)bytes_take(b, leb_take(b, false));
+		return NULL;
+	case FORM_DATA1:
+	case FORM_DATA2:
+	case FORM_DATA4:
+	case FORM_DATA8:
+	case FORM_DATA16:
+		(void)bytes_take(b, form == FORM_DATA1	 ? 1
+				    : form == FORM_DATA2 ? 2
+				    : form == FORM_DATA4 ? 4
+				    : form == FORM_DATA8 ? 8
+							 : 16);
+		return NULL;
+	default:
+		b->bad = true;
+		return NULL;
+	}
+}
+
+/* A table of version 5; the path of the entry with that index. */
+static const char *entries_take(const struct tables *t, struct bytes *b, uint64_t index)
+{
+	uint64_t type[FORMATS_MAX], form[FORMATS_MAX], n;
+	unsigned formats = (unsigned)number_take(b, 1);
+	const char *found = NULL;
+
+	if (formats > FORMATS_MAX) {
+		b->bad = true;
+		return NULL;
+	}
+	for (unsigned i = 0; i < formats; i++) {
+		type[i] = leb_take(b, false);
+		form[i] = leb_take(b, false);
+	}
+	n = leb_take(b, false);
+	for (uint64_t entry = 0; entry < n && formats && !b->bad; entry++)
+		for (unsigned i = 0; i < formats; i++) {
+			const char *text = form_take(t, b, form[i]);
+
+			if (entry == index && type[i] == LNCT_PATH)
+				found = text;
+		}
+	return b->bad ? NULL : found;
+}
+
+static const char *file_name(const struct tables *t, const struct unit *u, uint64_t index)
+{
+	struct bytes b = u->files;
+	const char *name;
+
+	if (u->version >= 5) {
+		(void)entries_take(t, &b, UINT64_MAX); /* directories */
+		return entries_take(t, &b, index);
+	}
+	while ((name = string_take(&b)) && *name)
+		;
+	for (uint64_t i = 1; (name = string_take(&b)) && *name; i++) {
+		for (unsigned k = 0; k < 3; k++)
+			(void)leb_take(&b, false);
+		if (i == index)
+			return name;
+	}
+	return NULL;
+}
+
+/* ---- the program of a unit ---- */
+
+struct row {
+	uint64_t addr, file, line;
+	bool valid;
+};
+
+struct machine {
+	uint64_t wanted;
+	struct row row, before; /* before: the row that ends where the next begins */
+	struct row found;
+};
+
+static void row_emit(struct machine *m, bool last)
+{
+	if (m->before.valid && m->wanted >= m->before.addr && m->wanted < m->row.addr)
+		m->found = m->before;
+	m->before = m->row;
+	m->before.valid = !last;
+	if (last)
+		m->row = (struct row){.file = 1, .line = 1};
+}
+
+static void extended_opcode(struct machine *m, struct bytes *b)
+{
+	uint64_t n = leb_take(b, false);
+	struct bytes op = {bytes_take(b, n), n, false};
+
+	if (!op.at || !n)
+		return;
+	switch (number_take(&op, 1)) {
+	case LNE_END_SEQUENCE:
+		row_emit(m, true);
+		break;
+	case LNE_SET_ADDRESS:
+		m->row.addr = number_take(&op, op.left == 8 ? 8 : 4);
+		break;
+	default:
+		break;
+	}
+}
+
+static void standard_opcode(struct machine *m, const struct unit *u, struct bytes *b, uint8_t op)
+{
+	switch (op) {
+	case LNS_COPY:
+		row_emit(m, false);
+		break;
+	case LNS_ADVANCE_PC:
+		m->row.addr += leb_take(b, false) * u->min_bytes;
+		break;
+	case LNS_ADVANCE_LINE:
+		m->row.line += leb_take(b, true);
+		break;
+	case LNS_SET_FILE:
+		m->row.file = leb_take(b, false);
+		break;
+	case LNS_CONST_ADD_PC:
+		m->row.addr += (uint64_t)((255 - u->opcode_base) / u->line_range) * u->min_bytes;
+		break;
+	case LNS_FIXED_ADVANCE_PC:
+		m->row.addr += number_take(b, 2);
+		break;
+	default:
+		for (uint8_t i = 0; i < u->operands[op - 1]; i++)
+			(void)leb_take(b, false);
+	}
+}
+
+static void unit_run(struct machine *m, const struct unit *u, struct bytes b)
+{
+	m->row = (struct row){.file = 1, .line = 1};
+	m->before.valid = false;
+	while (b.left && !b.bad && !m->found.valid) {
+		uint8_t op = (uint8_t)number_take(&b, 1);
+
+		if (op >= u->opcode_base) {
+			op = (uint8_t)(op - u->opcode_base);
+			m->row.addr += (uint64_t)(op / u->line_range) * u->min_bytes;
+			m->row.line += (uint64_t)(int64_t)(u->line_base + op % u->line_range);
+			row_emit(m, false);
+		} else if (op) {
+			standard_opcode(m, u, &b, op);
+		} else {
+			extended_opcode(m, &b);
+		}
+	}
+}
+
+/* The header of a unit; leaves the program in *b. */
+static bool unit_open(struct unit *u, struct bytes *b)
+{
+	uint64_t header;
+	struct bytes h;
+
+	u->version = (unsigned)number_take(b, 2);
+	if (u->version < 2 || u->version > 5)
+		return false;
+	if (u->version >= 5)
+		(void)bytes_take(b, 2); /* bytes of addresses and segments */
+	header = number_take(b, 4);
+	h = (struct bytes){b->at, header, false};
+	if (!bytes_take(b, header))
+		return false;
+	u->min_bytes = (uint8_t)number_take(&h, 1);
+	if (u->version >= 4)
+		(void)number_take(&h, 1); /* operations in an instruction */
+	(void)number_take(&h, 1);	  /* whether a row begins a statement */
+	u->line_base = (int8_t)number_take(&h, 1);
+	u->line_range = (uint8_t)number_take(&h, 1);
+	u->opcode_base = (uint8_t)number_take(&h, 1);
+	if (!u->line_range || !u->opcode_base)
+		return false;
+	u->operands = bytes_take(&h, u->opcode_base - 1u);
+	u->files = h;
+	return !h.bad;
+}
+
+static bool tables_search(struct tables t, uint64_t addr, struct flx_line *out)
+{
+	while (t.line.left && !t.line.bad) {
+		uint64_t length = number_take(&t.line, 4);
+		struct bytes b = {t.line.at, length, false};
+		struct machine m = {.wanted = addr};
+		struct unit u;
+
+		if (!bytes_take(&t.line, length))
+			return false;
+		if (!unit_open(&u, &b))
+			continue;
+		unit_run(&m, &u, b);
+		if (m.found.valid) {
+			out->file = file_name(&t, &u, m.found.file);
+			out->line = m.found.line;
+			return out->file != NULL;
+		}
+	}
+	return false;
+}
+
+/* ---- sections ---- */
+
+static void table_note(struct tables *t, const char *name, struct bytes content)
+{
+	if (!strcmp(name, ".debug_line"))
+		t->line = content;
+	else if (!strcmp(name, ".debug_line_str"))
+		t->line_str = content;
+	else if (!strcmp(name, ".debug_str"))
+		t->str = content;
+}
+
+static bool section_at(const uint8_t *elf, size_t bytes, const Elf64_Ehdr *h, uint32_t index,
+		       Elf64_Shdr *sh)
+{
+	if (index >= h->e_shnum || h->e_shentsize != sizeof(*sh) ||
+	    !range_inside(h->e_shoff, (uint64_t)h->e_shnum * sizeof(*sh), bytes))
+		return false;
+	memcpy(sh, elf + h->e_shoff + index * sizeof(*sh), sizeof(*sh));
+	return sh->sh_type != SHT_NOBITS && !(sh->sh_flags & SHF_COMPRESSED) &&
+	       range_inside(sh->sh_offset, sh->sh_size, bytes);
+}
+
+bool flx_line_find(const void *file, size_t bytes, uint64_t addr, struct flx_line *out)
+{
+	const uint8_t *elf = file;
+	struct tables t = {0};
+	Elf64_Shdr names, sh;
+	Elf64_Ehdr h;
+
+	if (bytes < sizeof(h))
+		return false;
+	memcpy(&h, elf, sizeof(h));
+	if (memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    !section_at(elf, bytes, &h, h.e_shstrndx, &names))
+		return false;
+	for (uint32_t i = 0; i < h.e_shnum; i++) {
+		const char *name;
+
+		if (!section_at(elf, bytes, &h, i, &sh))
+			continue;
+		name = string_at((struct bytes){elf + names.sh_offset, names.sh_size, false},
+				 sh.sh_name);
+		if (name)
+			table_note(&t, name, (struct bytes){elf + sh.sh_offset, sh.sh_size, false});
+	}
+	return t.line.at && tables_search(t, addr, out);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a place in an ELF file to the line of the source: the line tables of DWARF 2 to 5. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct flx_line {
+	const char *file; /* in the ELF file */
+	uint64_t line;
+};
+
+/* The file may be anything: all is checked before it is used.  False: it does not say. */
+bool flx_line_find(const void *elf, size_t bytes, uint64_t addr, struct flx_line *out);
