@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -188,7 +189,8 @@ int dpa_handler_create(struct dpa_process *p, const struct dpa_handler_attr *att
 	struct dpa_handler *h;
 	int ret;
 
-	if (!attr->function || attr->eu > DPA_EU_ANY)
+	if (attr->eu > DPA_EU_ANY ||
+	    !dpa_image_has(&p->image, attr->function - (uintptr_t)p->region, 1, PROT_EXEC))
 		return -EINVAL;
 	h = calloc(1, sizeof(*h));
 	if (!h)

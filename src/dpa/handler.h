@@ -15,14 +15,14 @@ struct dpa_handler;
 #define DPA_EU_ANY DPA_EUS
 
 struct dpa_handler_attr {
-	uint64_t function;	/* its address */
+	uint64_t function;	/* its address, in the image */
 	uint64_t local_storage; /* what flexio_dev_get_thread_local_storage answers */
 	uint32_t id;		/* what flexio_dev_get_thread_id answers */
 	uint32_t eu;		/* it shares this one with others that name it; or DPA_EU_ANY */
 	bool continuable;	/* it may yield */
 };
 
-/* 0, -EINVAL, -ENOMEM, -EAGAIN if the process has threads enough, -ESHUTDOWN if it has ended. */
+/* 0, -EINVAL if an attribute is impossible, -ENOMEM, -EAGAIN if the process has threads enough, -ESHUTDOWN if it has ended. */
 int dpa_handler_create(struct dpa_process *p, const struct dpa_handler_attr *attr,
 		       struct dpa_handler **out) must_check;
 /* On return its function runs no more, wherever it was; nobody activates it any more. */

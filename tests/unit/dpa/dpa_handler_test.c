@@ -334,6 +334,14 @@ static void test_119_shared_unit(void)
 
 	/* 120 */
 	CHECK(dpa_handler_create(p, &wrong, &h) == -EINVAL);
+	/* Nor are functions anywhere but in the image. */
+	wrong.eu = DPA_EU_ANY;
+	wrong.function = (uintptr_t)&test_119_shared_unit;
+	CHECK(dpa_handler_create(p, &wrong, &h) == -EINVAL);
+	wrong.function = dpa_memory_alloc(p, 64);
+	CHECK(dpa_handler_create(p, &wrong, &h) == -EINVAL);
+	wrong.function = 0;
+	CHECK(dpa_handler_create(p, &wrong, &h) == -EINVAL);
 	case_make(p, &a, CONTROL_RETRIGGER, 3, false);
 	case_make(p, &b, CONTROL_RETRIGGER, 3, false);
 	case_make(p, &waits, CONTROL_YIELD, 3, true);
