@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Message streams and the tracer, from device code to the program's file. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "process.h"
 
@@ -328,6 +332,115 @@ static void memory_stream(void)
 	free(text);
 }
 
+/* ---- programs that end in their own way ---- */
+
+/* The streams' threads wait for the device, and their text is there or on its way. */
+static void leave_open(void)
+{
+	FILE *out = capture_open();
+
+	make(FLEXIO_LOG_DEV_SYNC_MODE_SYNC, FLEXIO_MSG_DEV_INFO, 2048, out);
+	make(FLEXIO_LOG_DEV_SYNC_MODE_BATCH, FLEXIO_MSG_DEV_INFO, 4096, out);
+	make(FLEXIO_LOG_DEV_SYNC_MODE_ASYNC, FLEXIO_MSG_DEV_INFO, 2048, out);
+	CALL(say_broadcast, (uint64_t)FLEXIO_MSG_DEV_INFO, 1ul);
+}
+
+static void exits(void)
+{
+	leave_open();
+	exit(0);
+}
+
+static void dies(void)
+{
+	pid_t child = fork();
+	int status;
+
+	CHECK(child >= 0);
+	if (!child) {
+		/* what the parent has opened is not for the child */
+		process_open();
+		leave_open();
+		raise(SIGKILL);
+	}
+	CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+	/* that was the child's; the parent has its own */
+	leave_open();
+}
+
+static void forks(void)
+{
+	FILE *out = capture_open();
+	struct flexio_msg_stream *stream =
+		make(FLEXIO_LOG_DEV_SYNC_MODE_SYNC, FLEXIO_MSG_DEV_INFO, 2048, out);
+	int status;
+
+	for (int i = 0; i < 5; i++) {
+		pid_t child = fork();
+
+		CHECK(child >= 0);
+		if (!child)
+			exit(0);
+		CALL(say_print, (uint64_t)i);
+		CHECK(waitpid(child, &status, 0) == child && status == 0);
+	}
+	capture_expect(out, "print 0\nprint 1\nprint 2\nprint 3\nprint 4\n");
+	destroy(stream);
+	fclose(out);
+}
+
+static pthread_t reader_thread;
+static size_t read_bytes;
+
+static void *read_all(void *arg)
+{
+	char text[4096];
+	ssize_t got;
+
+	while ((got = read(*(const int *)arg, text, sizeof(text))) > 0)
+		read_bytes += (size_t)got;
+	return NULL;
+}
+
+static int unread(int fd)
+{
+	int bytes = 0;
+
+	CHECK(!ioctl(fd, FIONREAD, &bytes));
+	return bytes;
+}
+
+static void *write_too_much(void *arg)
+{
+	(void)arg;
+	CALL(say, 0ul, (uint64_t)FLEXIO_MSG_DEV_INFO, 0ul, 0ul, 20000ul);
+	return NULL;
+}
+
+/* A program that does not read: the file is a pipe that is full, and device code waits. */
+static void nobody_reads(void)
+{
+	int ends[2];
+	FILE *out;
+	struct flexio_msg_stream *stream;
+	struct writer writer = {.number = 0};
+
+	CHECK(!pipe(ends));
+	CHECK(out = fdopen(ends[1], "w"));
+	stream = make(FLEXIO_LOG_DEV_SYNC_MODE_SYNC, FLEXIO_MSG_DEV_INFO, 2048, out);
+	CHECK(!pthread_create(&writer.thread, NULL, write_too_much, &writer));
+	/* the pipe holds less than half of what comes, and the buffer of the stream next to nothing */
+	while (unread(ends[0]) < 20000)
+		usleep(1000);
+	CHECK(!pthread_create(&reader_thread, NULL, read_all, &ends[0]));
+	CHECK(!pthread_join(writer.thread, NULL));
+	destroy(stream);
+	fclose(out);
+	CHECK(!pthread_join(reader_thread, NULL));
+	/* 20000 lines: 10 of 4 bytes, 90 of 5, 900 of 6, 9000 of 7, 10000 of 8 */
+	CHECK_SAY(read_bytes == 148890, "%zu", read_bytes);
+}
+
 /* ---- the tracer ---- */
 
 static char *formats[] = {"nothing\n",
@@ -411,6 +524,10 @@ const struct test_case stream_cases[] = {
 	{"batches lose nothing N259", writers_in_batches},
 	{"the older names make the default stream N265", older_names},
 	{"text goes to any file N256 N257", memory_stream},
+	{"a program ends and leaves its streams open N257", exits},
+	{"a process is killed with its streams open N257", dies},
+	{"children do not disturb streams N239", forks},
+	{"a program that does not read for a while N267", nobody_reads},
 	{"tracer with formats 0 to 6 N260-262", tracer_by_queue_pair},
 	{"tracer by the window transport N264", tracer_by_window},
 	{"tracer of 8 threads loses nothing N263", tracer_of_many},
