@@ -27,7 +27,8 @@ static inline void run_cursor_advance(struct run_cursor *c, size_t n)
 
 static inline void *run_cursor_at(const struct run_cursor *c)
 {
-	return (char *)c->run->addr + c->off;
+	/* Of bytes that are discarded it is no address, and may go past the last. */
+	return (void *)((uintptr_t)c->run->addr + c->off);
 }
 
 static inline struct run_cursor run_cursor_start(const struct run *runs, uint32_t n)
