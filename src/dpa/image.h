@@ -49,10 +49,10 @@ struct dpa_image {
  */
 const char *dpa_image_open(struct dpa_image *image, const void *file, size_t bytes) must_check;
 /*
- * Puts it to base, page aligned, where image->span bytes of private memory without access are, which become the
+ * Puts it there, page aligned, where image->span bytes of private memory without access are, which become the
  * image's.  -ENOMEM.
  */
-int dpa_image_load(const struct dpa_image *image, void *base) must_check;
+int dpa_image_load(const struct dpa_image *image, void *at) must_check;
 
 /* The address of a function, in executable memory; false: there is none. */
 bool dpa_image_function(const struct dpa_image *image, const char *name, uint64_t *addr) must_check;

@@ -326,8 +326,8 @@ static bool register_names(const struct flx_function *f, char *name, char *unpac
 		flx_fail(caller, "func_name_size: %zu bytes are too few", room);
 		return false;
 	}
-	strcpy(name, f->name);
-	strcpy(unpack, f->unpack_name ? f->unpack_name : "");
+	snprintf(name, room, "%s", f->name);
+	snprintf(unpack, room, "%s", f->unpack_name ? f->unpack_name : "");
 	return true;
 }
 

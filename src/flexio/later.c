@@ -20,6 +20,7 @@
 	}
 #define LATER_FAILS(name, ...) LATER(flexio_status, FLEXIO_STATUS_FAILED, name, __VA_ARGS__)
 
+/* NOLINTBEGIN(misc-unused-parameters) */
 LATER_FAILS(flexio_coredump_create, struct flexio_process *process, const char *outfile)
 LATER_MAKES(flexio_rq_create, flexio_rq_ptr, struct flexio_process *process,
 	    struct ibv_context *ibv_ctx, uint32_t cq_num, const struct flexio_wq_attr *fattr,
@@ -45,3 +46,4 @@ LATER(uint32_t, UINT32_MAX, flexio_qp_get_qp_num, struct flexio_qp *qp)
 LATER_FAILS(flexio_qp_modify, struct flexio_qp *qp, struct flexio_qp_attr *fattr,
 	    struct flexio_qp_attr_opt_param_mask *mask)
 LATER(enum flexio_qp_state, FLEXIO_QP_STATE_ERR, flexio_qp_state_get, struct flexio_qp *qp)
+/* NOLINTEND(misc-unused-parameters) */

@@ -77,7 +77,7 @@ int devx_create_dpa_window(struct devx_call *c, struct devx_obj *obj)
 	struct devx_dpa_window *w = container_of(obj, struct devx_dpa_window, obj);
 	uint32_t pdn = prm_get32(c->in, DPA_WINDOW_PD);
 	struct devx_dpa_process *process;
-	struct uobj *pd;
+	struct uobj *pd = NULL;
 	int ret = devx_dpa_process_find(c, prm_get32(c->in, DPA_WINDOW_PROCESS), &process);
 
 	if (ret == 0)
