@@ -522,7 +522,7 @@ const struct test_case stream_cases[] = {
 	{"texts are what printf makes of them N252-254 N266", texts},
 	{"8 threads do not mix lines N251", writers_synchronous},
 	{"batches lose nothing N259", writers_in_batches},
-	{"the older names make the default stream N265", older_names},
+	{"the older names make the default stream N265 A20", older_names},
 	{"text goes to any file N256 N257", memory_stream},
 	{"a program ends and leaves its streams open N257", exits},
 	{"a process is killed with its streams open N257", dies},

@@ -9,6 +9,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
+SEVERAL = (
+    ("devices", "processes on two devices C47 C51"),
+    ("at_once", "processes are made by several threads C60 R320"),
+    ("no_leak", "a thousand processes leave nothing behind C52"),
+    ("congestion", "congestion control has a clear answer C59 M237"),
+    ("windows", "a thread has two windows L228"),
+)
 CASES = (
     ("locks", "a lock keeps sixteen threads apart P284"),
     ("atomics", "atomics between threads P292"),
@@ -53,9 +60,9 @@ def good(session, *argv):
     expect(result.status == 0, f"status {result.status} of {argv[0]}\n{result.text()}")
 
 
-def case(name):
+def case(program, name):
     def run(session):
-        session.run_ok(PROGRAMS.program(session, "threads", ("gcc", "-std=gnu17")), name)
+        session.run_ok(PROGRAMS.program(session, program, ("gcc", "-std=gnu17")), name)
     return run
 
 
@@ -68,5 +75,6 @@ def later(session):
 
 
 def cases():
-    yield from (("runtime: " + title, case(name)) for name, title in CASES)
+    for program, table in (("threads", CASES), ("several", SEVERAL)):
+        yield from (("runtime: " + title, case(program, name)) for name, title in table)
     yield "runtime: a program of generation 25 R316", later
