@@ -79,7 +79,7 @@ uint32_t dpa_eu_of_group(uint32_t group)
 
 		if (!take_number(&at, &id) || *at++ != '=' ||
 		    !units_choose(&at, id == group ? &best : &other)) {
-			log_warn("SOFTHCA_DPA_GROUPS is groups of units as \"1=0-15;2=16-31,40\" "
+			log_warn("SOFTHCA_DPA_GROUPS is groups of units, as 1=0-15;2=16-31,40, "
 				 "with units up to %u, not: %s",
 				 DPA_EUS - 1, text);
 			return DPA_EUS;
