@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What is left of a process for its author: the crash report. */
+/* What is left of a process for its author: the crash report and the core file. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,4 +115,24 @@ flexio_status flexio_crash_data(struct flexio_process *process, const char *outf
 	free(out);
 	return f && !err ? FLEXIO_STATUS_SUCCESS
 			 : flx_fail(__func__, "outfile: %s: %s", path, strerror(err));
+}
+
+flexio_status flexio_coredump_create(struct flexio_process *process, const char *outfile)
+{
+	uint8_t in[DPA_IN_FIXED] = {0}, out[DPA_OUT_BYTES] = {0};
+	char path[PATH_BYTES];
+	FILE *f;
+	int err;
+
+	if (!flx_check(process, FLX_PROCESS, __func__, "process"))
+		return FLEXIO_STATUS_FAILED;
+	f = dump_open(outfile, "core", path);
+	if (!f)
+		return flx_fail(__func__, "outfile: %s: %s", path, strerror(errno));
+	prm_set(in, DPA_IN_FILE, (uint32_t)fileno(f));
+	err = flx_devx_op(process, DPA_OP_CORE, in, sizeof(in), out, sizeof(out));
+	if (fclose(f) && !err)
+		err = errno;
+	return err ? flx_fail(__func__, "outfile: %s: %s", path, strerror(err))
+		   : FLEXIO_STATUS_SUCCESS;
 }

@@ -21,7 +21,6 @@
 #define LATER_FAILS(name, ...) LATER(flexio_status, FLEXIO_STATUS_FAILED, name, __VA_ARGS__)
 
 /* NOLINTBEGIN(misc-unused-parameters) */
-LATER_FAILS(flexio_coredump_create, struct flexio_process *process, const char *outfile)
 LATER_MAKES(flexio_rq_create, flexio_rq_ptr, struct flexio_process *process,
 	    struct ibv_context *ibv_ctx, uint32_t cq_num, const struct flexio_wq_attr *fattr,
 	    struct flexio_rq **flexio_rq_ptr)

@@ -74,6 +74,7 @@ enum dpa_op {
 	DPA_OP_FILL,
 	DPA_OP_HAS,	     /* is it all in one block? */
 	DPA_OP_CRASH,	     /* where the threads of a process were that has failed */
+	DPA_OP_CORE,	     /* writes a core file */
 	DPA_OP_STREAM_READ,  /* what a stream holds; may wait until it holds something */
 	DPA_OP_STREAM_LEVEL, /* sets it */
 	DPA_OP_STREAM_CLOSE, /* takes nothing more; what it holds can be read */
@@ -108,6 +109,7 @@ enum dpa_call_end {
 #define DPA_IN_BYTES   PRM_FIELD(0xc0, 64)  /* of a block, a copy, a name, arguments */
 #define DPA_IN_SOURCE  PRM_FIELD(0x100, 64) /* of the program: what is copied */
 #define DPA_IN_VALUE   PRM_FIELD(0x100, 8)  /* that fills */
+#define DPA_IN_FILE    PRM_FIELD(0x100, 32) /* a descriptor of the program */
 #define DPA_IN_UNPACK  PRM_FIELD(0x100, 64) /* of a call; 0: the argument is passed as it is */
 #define DPA_IN_STREAM  PRM_FIELD(0x80, 32)  /* number of the object */
 #define DPA_IN_LEVEL   PRM_FIELD(0xa0, 8)   /* of a stream */

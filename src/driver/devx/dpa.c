@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "dpa/core.h"
 #include "dpa/crash.h"
 #include "driver/devx/dpa_cmdq.h"
 #include "driver/devx/dpa_stream.h"
@@ -271,6 +272,11 @@ static int op_crash(struct devx_call *c, struct dpa_process *p)
 	return 0;
 }
 
+static int op_core(struct devx_call *c, struct dpa_process *p)
+{
+	return dpa_core_write(p, (int)prm_get32(c->in, DPA_IN_FILE));
+}
+
 static int devx_dpa(struct devx_call *c)
 {
 	static int (*const ops[])(struct devx_call * c, struct dpa_process * p) = {
@@ -285,6 +291,7 @@ static int devx_dpa(struct devx_call *c)
 		[DPA_OP_FILL] = op_fill,
 		[DPA_OP_HAS] = op_has,
 		[DPA_OP_CRASH] = op_crash,
+		[DPA_OP_CORE] = op_core,
 		[DPA_OP_STREAM_READ] = devx_dpa_stream_read,
 		[DPA_OP_STREAM_LEVEL] = devx_dpa_stream_level,
 		[DPA_OP_STREAM_CLOSE] = devx_dpa_stream_close,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Cases of one host program, each a run of it under softhca."""
 import pathlib
+import shutil
 import tempfile
 
 from harness import Skip, expect
@@ -112,11 +113,19 @@ def reported(session):
         for words in ("has failed", "load of 8 bytes at 0x0", f"device.c:{line_of('the fault')}",
                       f"device.c:{line_of('the call')}", " in inner+", " in nested+"):
             expect(words in text and words in result.out, f"'{words}' is not said\n{text}\n{result.out}")
+        cores = sorted(path.name for path in pathlib.Path(directory).glob("*.core"))
+        expect(len(cores) == 2 and cores[0].startswith("flexio_dev."), f"core files: {cores}")
+        if not shutil.which("gdb"):
+            return
+        shown = session.call("gdb", "-nx", "-batch", "-ex", "bt", "image", cores[1], cwd=directory)
+        for words in ("in inner ", f"device.c:{line_of('the fault')}", "in nested ",
+                      f"device.c:{line_of('the call')}"):
+            expect(words in shown.out, f"gdb does not say '{words}'\n{shown.text()}")
 
 
 def cases():
     yield from (("calls: " + title, case(name)) for name, title in CASES)
     yield "calls: one that takes too long is stopped E88", case("too_long", {"SOFTHCA_DPA_CALL_SECONDS": "1"})
-    yield "calls: a crash report names the line O278", reported
+    yield "calls: a crash report names the line, and gdb reads the core file O276 O277 O278 O279", reported
     yield "calls: a device without a DPA", without_dpa
     yield "calls: a program is killed in the middle", killed

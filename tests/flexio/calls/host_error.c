@@ -144,6 +144,18 @@ static void forked(void)
 	OK(flexio_process_destroy(p));
 }
 
+static void elf_write(const char *path)
+{
+	size_t bytes = flexio_app_get_elf_size(calls_app);
+	uint64_t *elf = malloc(bytes);
+	FILE *f = fopen(path, "w");
+
+	CHECK(elf && f);
+	OK(flexio_app_get_elf(calls_app, elf, bytes));
+	CHECK(fwrite(elf, 1, bytes, f) == bytes && !fclose(f));
+	free(elf);
+}
+
 /* The report names the line, and that of its caller. */
 static void reported(void)
 {
@@ -155,6 +167,11 @@ static void reported(void)
 	FAILS(flexio_crash_data(p, "/no/such/directory/x"));
 	CHECK(flexio_process_call(p, &nested, &value, (uint64_t)0) == FLEXIO_STATUS_FATAL_ERR);
 	OK(flexio_crash_data(p, "nested"));
+	OK(flexio_coredump_create(p, "nested"));
+	OK(flexio_coredump_create(p, NULL));
+	FAILS(flexio_coredump_create(p, "/no/such/directory/x"));
+	FAILS(flexio_coredump_create(NULL, "x"));
+	elf_write("image");
 	OK(flexio_process_destroy(p));
 }
 
