@@ -3,6 +3,7 @@
 #include "dpa/process.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -274,10 +275,16 @@ static void error_handler_run(struct dpa_thread *t, uint32_t code)
 	t->outcome = outcome;
 }
 
+/* A refused access is a fault as any other. */
+static uint32_t fault_code(const struct dpa_fault *fault)
+{
+	return fault->signum ? (uint32_t)fault->signum : SIGSEGV;
+}
+
 static void process_fail(struct dpa_thread *t, enum dpa_outcome outcome)
 {
 	struct dpa_process *p = t->process;
-	uint32_t code = outcome == DPA_OUT_FAULT ? (uint32_t)t->fault.signum
+	uint32_t code = outcome == DPA_OUT_FAULT ? fault_code(&t->fault)
 			: t->value < CODE_USER	 ? CODE_ILLEGAL
 						 : (uint32_t)t->value;
 

@@ -119,7 +119,7 @@ static void test_failures(void)
 		{"overflow", 0, SIGSEGV},
 		{"overflow_at_door", 0, SIGSEGV},
 		{"trap", 0, SIGILL},
-		{"checked_load", (uintptr_t)&host_word, 0},
+		{"checked_load", (uintptr_t)&host_word, SIGSEGV},
 		{"error", 200, 200},
 		{"error", 0x42, 0x42},
 		{"error", 5, 0x42},
