@@ -40,3 +40,14 @@ static inline size_t word_piece(uintptr_t at, size_t n, bool last_apart)
 		part /= 2;
 	return part;
 }
+
+/*
+ * Would a string instruction ("rep movsb") cut words?  If the destination lies a few bytes behind
+ * the source it overlaps what is still to be read, so it copies byte by byte.  Processors compare the
+ * lowest twelve bits of the addresses alone: AMD's family 25 does so up to 15 bytes; a cache line is
+ * what others may.  The kernel's copies have its own addresses, with the same lowest bits.
+ */
+static inline bool words_alias(const void *dst, const void *src)
+{
+	return ((uintptr_t)dst - (uintptr_t)src - 1) % 4096 < 63;
+}

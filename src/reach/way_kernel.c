@@ -184,15 +184,22 @@ static enum way_verdict move_all(struct way_access *a)
 
 /* ---- what one call would not keep whole ---- */
 
-/* The string instruction aligns its stores, and reads words in parts if the source lies
- * otherwise. */
-static bool aligned_alike(const struct way_access *a)
+/* The string instruction aligns its stores, and reads words in parts if the source lies otherwise;
+ * and it cuts those that it takes for others (words_alias). */
+static bool part_is_whole(const struct way_access *a, const char *local, const char *remote)
+{
+	if (!a->read)
+		return !words_alias(remote, local);
+	return ((uintptr_t)local - (uintptr_t)remote) % WORD_BYTES == 0 &&
+	       !words_alias(local, remote);
+}
+
+static bool parts_are_whole(const struct way_access *a)
 {
 	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};
 
 	while (remote.run < a->remote + a->requests) {
-		if (((uintptr_t)way_cursor_at(&local) - (uintptr_t)way_cursor_at(&remote)) %
-		    WORD_BYTES)
+		if (unlikely(!part_is_whole(a, way_cursor_at(&local), way_cursor_at(&remote))))
 			return false;
 		way_cursors_advance(&local, &remote, way_cursors_part(&local, &remote));
 	}
@@ -245,7 +252,9 @@ enum way_verdict way_kernel(struct way_access *a)
 	a->done = 0;
 	if (!requests_fit(a))
 		return WAY_UNFIT;
-	if (unlikely(way_is_cut(a) || (a->read && !aligned_alike(a))))
+	if (unlikely(!parts_are_whole(a)))
+		return way_bounced(a, move_all);
+	if (unlikely(way_is_cut(a)))
 		return way_whole(a, move_all);
 	return move_all(a);
 }

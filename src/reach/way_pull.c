@@ -73,7 +73,7 @@ static size_t straight_bytes(const struct pull *p)
 	struct run_cursor c = p->src;
 
 	while (c.left && n < most && ((uintptr_t)run_cursor_at(&c) - at - n) % WORD_BYTES == 0 &&
-	       !(n && (at + n) % WORD_BYTES)) {
+	       !words_alias((void *)(at + n), run_cursor_at(&c)) && !(n && (at + n) % WORD_BYTES)) {
 		size_t part = min_u64(left_in_run(&c), most - n);
 
 		n += part;

@@ -7,6 +7,8 @@
 #include "usermem/usermem.h"
 
 #define WAY_BOUNCE_BYTES 4096u
+/* What lies alike in lines is not taken for overlapping (words_alias). */
+#define WAY_LINE_BYTES 64u
 
 /* Where a run of ours ends and the request goes on. */
 static bool ends_in_word(const struct way_cursor *remote, size_t part)
@@ -37,8 +39,10 @@ bool way_is_cut(const struct way_access *a)
 /* Our side, with each word that is cut in a run of its own. */
 struct way_gathered {
 	struct run runs[WAY_LOCALS];
-	uint64_t words[RUNS_MAX];
-	uint32_t n, nwords;
+	struct {
+		_Alignas(WAY_LINE_BYTES) char bytes[WAY_LINE_BYTES];
+	} lines[RUNS_MAX];
+	uint32_t n, nlines;
 };
 
 static void gather_run(struct way_gathered *g, struct way_cursor *local, struct way_cursor *remote,
@@ -55,7 +59,7 @@ static bool gather_word(struct way_gathered *g, struct way_cursor *local, struct
 {
 	uintptr_t at = (uintptr_t)way_cursor_at(remote);
 	size_t n = min_u64(WORD_BYTES - at % WORD_BYTES, remote->run->len - remote->off);
-	char *to = (char *)&g->words[g->nwords++] + at % WORD_BYTES;
+	char *to = g->lines[g->nlines++].bytes + at % WAY_LINE_BYTES;
 
 	g->runs[g->n++] = (struct run){to, n};
 	while (n) {
@@ -75,7 +79,7 @@ static bool gather_words(const struct way_access *a, struct way_gathered *g)
 {
 	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};
 
-	g->n = g->nwords = 0;
+	g->n = g->nlines = 0;
 	while (remote.run < a->remote + a->requests) {
 		size_t part = way_cursors_part(&local, &remote);
 		size_t beyond = (uintptr_t)(way_cursor_at(&remote) + part) % WORD_BYTES;
@@ -109,28 +113,30 @@ static enum way_verdict write_whole(struct way_access *a,
 	return v;
 }
 
-/* ---- reads ---- */
+/* ---- through memory of our own ---- */
 
-static bool scatter_bytes(struct way_cursor *local, const char *from, size_t n)
+/* Between our runs and the n bytes there. */
+static bool bounce_copy(const struct way_access *a, struct way_cursor *local, char *there, size_t n)
 {
 	while (n) {
 		size_t part = min_u64(n, local->run->len - local->off);
+		char *here = way_cursor_at(local);
 
-		if (part && !usermem_copy(way_cursor_at(local), from, part))
+		if (part && !usermem_copy(a->read ? here : there, a->read ? there : here, part))
 			return false;
 		way_cursor_advance(local, part);
-		from += part;
+		there += part;
 		n -= part;
 	}
 	return true;
 }
 
-static enum way_verdict read_part(const struct way_access *a, char *there, size_t n,
-				  struct way_cursor *local,
-				  enum way_verdict (*by)(struct way_access *a))
+static enum way_verdict bounce_part(const struct way_access *a, char *there, size_t n,
+				    struct way_cursor *local,
+				    enum way_verdict (*by)(struct way_access *a))
 {
-	uint64_t copy[WAY_BOUNCE_BYTES / sizeof(uint64_t)];
-	struct run here = {(char *)copy + (uintptr_t)there % WORD_BYTES, n}, remote = {there, n};
+	_Alignas(WAY_LINE_BYTES) char copy[WAY_BOUNCE_BYTES];
+	struct run here = {copy + (uintptr_t)there % WAY_LINE_BYTES, n}, remote = {there, n};
 	struct way_access part = *a;
 	enum way_verdict v;
 
@@ -138,22 +144,25 @@ static enum way_verdict read_part(const struct way_access *a, char *there, size_
 	part.nlocal = 1;
 	part.remote = &remote;
 	part.requests = 1;
+	if (!a->read && !bounce_copy(a, local, here.addr, n))
+		return WAY_FAULT;
 	v = by(&part);
-	if (v == WAY_DONE && !scatter_bytes(local, here.addr, n))
+	if (v == WAY_DONE && a->read && !bounce_copy(a, local, here.addr, n))
 		return WAY_FAULT;
 	return v;
 }
 
-static enum way_verdict read_whole(struct way_access *a,
-				   enum way_verdict (*by)(struct way_access *a))
+enum way_verdict way_bounced(struct way_access *a, enum way_verdict (*by)(struct way_access *a))
 {
 	struct way_cursor local = {a->local, 0}, remote = {a->remote, 0};
 
+	a->done = 0;
 	while (a->done < a->requests) {
 		char *there = way_cursor_at(&remote);
-		size_t room = WAY_BOUNCE_BYTES - WORD_BYTES - (uintptr_t)there % WORD_BYTES;
-		size_t n = min_u64(remote.run->len - remote.off, room);
-		enum way_verdict v = read_part(a, there, n, &local, by);
+		size_t room = WAY_BOUNCE_BYTES - WAY_LINE_BYTES;
+		size_t n = min_u64(remote.run->len - remote.off,
+				   room - ((uintptr_t)there + room) % WORD_BYTES);
+		enum way_verdict v = bounce_part(a, there, n, &local, by);
 
 		if (v != WAY_DONE)
 			return v;
@@ -165,6 +174,5 @@ static enum way_verdict read_whole(struct way_access *a,
 
 enum way_verdict way_whole(struct way_access *a, enum way_verdict (*by)(struct way_access *a))
 {
-	a->done = 0;
-	return a->read ? read_whole(a, by) : write_whole(a, by);
+	return a->read ? way_bounced(a, by) : write_whole(a, by);
 }

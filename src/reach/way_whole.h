@@ -13,7 +13,11 @@
 /* Does one of our runs end inside of an aligned word of a request? */
 bool way_is_cut(const struct way_access *a) must_check;
 
-/* Makes the access by accesses of the caller's kind that are not cut, and of which reads go to the
- * target's alignment: through memory of our own. */
+/* Makes the access by accesses of the caller's kind that are not cut.  Words where runs of ours
+ * meet go through memory of our own; of reads, all. */
 enum way_verdict way_whole(struct way_access *a,
 			   enum way_verdict (*by)(struct way_access *a)) must_check;
+/* The same, with all bytes through memory of our own, which lies in its cache lines as the target's
+ * does. */
+enum way_verdict way_bounced(struct way_access *a,
+			     enum way_verdict (*by)(struct way_access *a)) must_check;

@@ -122,7 +122,8 @@ static enum usermem_verdict checked_once(void *dst, const void *src, size_t n, b
 		move_8();
 		break;
 	default:
-		if (n >= STRING_MIN && (!read || ((uintptr_t)dst - (uintptr_t)src) % 8 == 0)) {
+		if (n >= STRING_MIN && !words_alias(dst, src) &&
+		    (!read || ((uintptr_t)dst - (uintptr_t)src) % 8 == 0)) {
 			move_string();
 			break;
 		}

@@ -120,8 +120,8 @@ static inline bool copy_piece(void *dst, const void *src, size_t n)
 	case 8:
 		break;
 	default:
-		if (!(n < STRING_COPY_MIN ? copy_vectors(dst, src, n - 8)
-					  : copy_string(dst, src, n - 8)))
+		if (!(n < STRING_COPY_MIN || words_alias(dst, src) ? copy_vectors(dst, src, n - 8)
+								   : copy_string(dst, src, n - 8)))
 			return false;
 	}
 	/* The last word last. */

@@ -28,7 +28,7 @@ static uint8_t *memory_of(struct way_pair *p)
 /* All bytes of a message are alike, so a word in part is one with two values. */
 static int child_writes(struct way_pair *p)
 {
-	static uint8_t mine[16384];
+	static uint8_t mine[16384] __attribute__((aligned(4096)));
 	uint32_t tid = alive_probe(&p->alive, p->pid);
 	struct run local[2] = {{mine + skew, cut ? cut : len}, {mine + 4200 + skew, len - cut}};
 	struct run remote = {memory_of(p), len};
@@ -138,7 +138,7 @@ static void test_hammer(struct way_pair *p, way_fn *by, uint32_t bytes, uint32_t
 
 static int child_reads(struct way_pair *p)
 {
-	static uint8_t mine[8192] __attribute__((aligned(64)));
+	static uint8_t mine[16384] __attribute__((aligned(4096)));
 	uint32_t tid = alive_probe(&p->alive, p->pid);
 	struct run local = {mine + skew, len}, remote = {memory_of(p), len};
 	uint64_t torn = 0;
@@ -179,6 +179,24 @@ static void hammer_reads(struct way_pair *p, way_fn *by, uint32_t bytes, uint32_
 	CHECK(way_pair_join(child));
 }
 
+/* Where a string instruction takes the destination for one that overlaps the source: it lies so
+ * many bytes behind it in its page (words_alias). */
+static void hammer_aliases(struct way_pair *p, way_fn *by)
+{
+	static const uint32_t lengths[] = {8, 24, 64, 704, 5000};
+	uint32_t in_page = (uintptr_t)(by == way_kernel ? p->memory : p->shared) % 4096;
+
+	for (uint32_t behind = 1; behind < 64; behind += behind < 16 ? 2 : 24)
+		for (size_t i = 0; i < array_size(lengths); i++) {
+			uint32_t offset = i % 2 ? 8 : 0;
+
+			test_hammer(p, by, lengths[i], offset, 4096 + in_page + offset - behind);
+			hammer_reads(p, by, lengths[i], in_page + behind);
+		}
+	test_hammer(p, by, 24, 0, 4096 + in_page - 8);
+	hammer_reads(p, by, 24, in_page + 8);
+}
+
 int main(void)
 {
 	static const uint32_t lengths[] = {2, 3, 4, 6, 7, 8, 9, 12, 16, 20, 31, 64, 100, 500, 4100};
@@ -198,6 +216,8 @@ int main(void)
 			test_hammer(p, way_kernel, lengths[i], offset, (uint32_t)i * 5 % 8);
 			test_hammer(p, way_mapped, lengths[i], offset, (uint32_t)i * 5 % 8);
 		}
+	hammer_aliases(p, way_kernel);
+	hammer_aliases(p, way_mapped);
 	for (uint32_t from = 0; from < 8; from++)
 		for (uint32_t bytes = 8; bytes <= 4096; bytes *= 8) {
 			hammer_reads(p, way_kernel, bytes, from);
