@@ -106,6 +106,20 @@ static enum task_state task_sleeping(pid_t pid, pid_t tid)
 	return TASK_IN_CALL;
 }
 
+/*
+ * The letter changes before the thread leaves the processor.  One that is woken in between has not
+ * left its restartable sequence.  Where /proc does not tell, the letter has to do.
+ */
+static enum task_state task_stopping(pid_t pid, pid_t tid)
+{
+	char text[128];
+
+	if (task_read(pid, tid, "syscall", text, sizeof(text)) > 0 &&
+	    !strncmp(text, "running", strlen("running")))
+		return TASK_UNKNOWN;
+	return TASK_STOPPED;
+}
+
 enum task_state task_look(pid_t pid, pid_t tid, uint64_t began, uint64_t mask, uint64_t *ran_ms)
 {
 	uint64_t now;
@@ -123,7 +137,7 @@ enum task_state task_look(pid_t pid, pid_t tid, uint64_t began, uint64_t mask, u
 		return TASK_GONE;
 	case 'T':
 	case 't':
-		return TASK_STOPPED;
+		return task_stopping(pid, tid);
 	case 'R':
 		return TASK_RUNS;
 	case 'S':
