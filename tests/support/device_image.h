@@ -83,15 +83,16 @@ int dev_fputs(const char *text, struct __file *file);
 int dev_ferror(struct __file *file);
 int dev_fflush(struct __file *file);
 
-void __asan_load1_noabort(uintptr_t addr);
-void __asan_load2_noabort(uintptr_t addr);
-void __asan_load4_noabort(uintptr_t addr);
-void __asan_load8_noabort(uintptr_t addr);
-void __asan_load16_noabort(uintptr_t addr);
-void __asan_store1_noabort(uintptr_t addr);
-void __asan_store2_noabort(uintptr_t addr);
-void __asan_store4_noabort(uintptr_t addr);
-void __asan_store8_noabort(uintptr_t addr);
-void __asan_store16_noabort(uintptr_t addr);
-void __asan_loadN_noabort(uintptr_t addr, size_t bytes);
-void __asan_storeN_noabort(uintptr_t addr, size_t bytes);
+/* By names of our own: gcc has opinions about those when it sanitizes, too. */
+void dev_load1(uintptr_t addr) __asm__("__asan_load1_noabort");
+void dev_load2(uintptr_t addr) __asm__("__asan_load2_noabort");
+void dev_load4(uintptr_t addr) __asm__("__asan_load4_noabort");
+void dev_load8(uintptr_t addr) __asm__("__asan_load8_noabort");
+void dev_load16(uintptr_t addr) __asm__("__asan_load16_noabort");
+void dev_store1(uintptr_t addr) __asm__("__asan_store1_noabort");
+void dev_store2(uintptr_t addr) __asm__("__asan_store2_noabort");
+void dev_store4(uintptr_t addr) __asm__("__asan_store4_noabort");
+void dev_store8(uintptr_t addr) __asm__("__asan_store8_noabort");
+void dev_store16(uintptr_t addr) __asm__("__asan_store16_noabort");
+void dev_loadN(uintptr_t addr, size_t bytes) __asm__("__asan_loadN_noabort");
+void dev_storeN(uintptr_t addr, size_t bytes) __asm__("__asan_storeN_noabort");

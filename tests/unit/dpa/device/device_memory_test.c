@@ -113,11 +113,10 @@ static __attribute__((noinline)) void try_range(void (*call)(uintptr_t addr, siz
 static void callbacks_check(void)
 {
 	static const struct callback callbacks[] = {
-		{__asan_load1_noabort, 1, false},   {__asan_load2_noabort, 2, false},
-		{__asan_load4_noabort, 4, false},   {__asan_load8_noabort, 8, false},
-		{__asan_load16_noabort, 16, false}, {__asan_store1_noabort, 1, true},
-		{__asan_store2_noabort, 2, true},   {__asan_store4_noabort, 4, true},
-		{__asan_store8_noabort, 8, true},   {__asan_store16_noabort, 16, true},
+		{dev_load1, 1, false},	 {dev_load2, 2, false},	  {dev_load4, 4, false},
+		{dev_load8, 8, false},	 {dev_load16, 16, false}, {dev_store1, 1, true},
+		{dev_store2, 2, true},	 {dev_store4, 4, true},	  {dev_store8, 8, true},
+		{dev_store16, 16, true},
 	};
 
 	for (size_t i = 0; i < sizeof(callbacks) / sizeof(callbacks[0]); i++) {
@@ -156,12 +155,12 @@ static void ranges_check(void)
 						    : rng_next(&rng) >> rng_below(&rng, 64);
 		bool inside = addr >= begin && addr <= end && bytes <= end - addr;
 
-		try_range(__asan_loadN_noabort, addr, bytes);
+		try_range(dev_loadN, addr, bytes);
 		if (inside || !bytes)
 			CHECK_SAY(!device_refused, "0x%lx, %lu bytes", addr - begin, bytes);
 		else
 			expect_refused(addr, bytes, false);
-		try_range(__asan_storeN_noabort, addr, bytes);
+		try_range(dev_storeN, addr, bytes);
 		CHECK(device_refused == (!inside && bytes));
 	}
 }
