@@ -13,7 +13,9 @@
 #include "tool/tool.h"
 #include "tool/undo.h"
 
-#define PRELOAD "LD_PRELOAD"
+#define PRELOAD	      "LD_PRELOAD"
+#define VALGRIND      "VALGRIND_OPTS"
+#define VALGRIND_FAIR "--fair-sched=try"
 
 /* The library goes before what the user preloads, so that its view of paths is the outermost. */
 static char *preload_value(const struct session *s)
@@ -39,6 +41,41 @@ static char *preload_value(const struct session *s)
 	if (asprintf(&value, "%s:%s", s->preload, old) < 0)
 		return NULL;
 	return value;
+}
+
+/*
+ * Valgrind runs one thread at a time.  Which, its default leaves to luck: a program that polls keeps
+ * the device's thread waiting for seconds.  What the user has chosen comes later and so wins.  NULL:
+ * no memory.
+ */
+static char *valgrind_value(void)
+{
+	const char *old = getenv(VALGRIND);
+	char *value;
+
+	if (!old || !*old)
+		return strdup(VALGRIND_FAIR);
+	if (!strncmp(old, VALGRIND_FAIR, strlen(VALGRIND_FAIR)))
+		return strdup(old);
+	if (asprintf(&value, VALGRIND_FAIR " %s", old) < 0)
+		return NULL;
+	return value;
+}
+
+/* What the program is told by its environment. */
+static bool environment_set(const struct session *s, const char *host, const char *preload)
+{
+	char *valgrind = valgrind_value();
+	bool set = valgrind && !setenv(VALGRIND, valgrind, 1) && !setenv(PRELOAD, preload, 1) &&
+		   !setenv("SOFTHCA_DIR", s->dir, 1) && !setenv("SOFTHCA_HOST", host, 1) &&
+		   !setenv("SOFTHCA_DAEMON", s->daemon, 1) &&
+		   (!s->reports || !setenv("SOFTHCA_SIGNATURE_REPORTS", s->reports, 1)) &&
+		   (!s->memory || !setenv("SOFTHCA_MEMORY", s->memory, 1)) &&
+		   (!s->trace || !setenv("SOFTHCA_TRACE", s->trace, 1)) &&
+		   (!s->explain || !setenv("SOFTHCA_EXPLAIN", "1", 1));
+
+	free(valgrind);
+	return set;
 }
 
 int command_run(struct session *s, int argc, char **argv)
@@ -74,12 +111,7 @@ int command_run(struct session *s, int argc, char **argv)
 		goto free_preload;
 	if (!session_host(s, sock, &host))
 		goto close_sock;
-	if (setenv(PRELOAD, preload, 1) || setenv("SOFTHCA_DIR", s->dir, 1) ||
-	    setenv("SOFTHCA_HOST", host.name, 1) || setenv("SOFTHCA_DAEMON", s->daemon, 1) ||
-	    (s->reports && setenv("SOFTHCA_SIGNATURE_REPORTS", s->reports, 1)) ||
-	    (s->memory && setenv("SOFTHCA_MEMORY", s->memory, 1)) ||
-	    (s->trace && setenv("SOFTHCA_TRACE", s->trace, 1)) ||
-	    (s->explain && setenv("SOFTHCA_EXPLAIN", "1", 1))) {
+	if (!environment_set(s, host.name, preload)) {
 		tool_error(s->command, "%s", strerror(errno));
 		goto close_sock;
 	}
@@ -100,7 +132,7 @@ int command_env(struct session *s, int argc, char **argv)
 	int fds[MSG_MAX_FDS];
 	struct msg m = {0};
 	int sock, status = EXIT_OURS;
-	char *preload;
+	char *preload, *valgrind;
 
 	if (argc) {
 		tool_error(s->command, "unexpected argument: %s", argv[0]);
@@ -112,10 +144,15 @@ int command_env(struct session *s, int argc, char **argv)
 	preload = preload_value(s);
 	if (!preload)
 		return EXIT_OURS;
+	valgrind = valgrind_value();
+	if (!valgrind) {
+		tool_error(s->command, "%s", strerror(ENOMEM));
+		goto free_preload;
+	}
 	/* Notices a missing host now, before each program does later. */
 	sock = session_link(s, true, &m, MSG_LEASE, fds);
 	if (sock < 0)
-		goto free_preload;
+		goto free_valgrind;
 	if (!session_host(s, sock, &host))
 		goto close_sock;
 	undo_record();
@@ -132,11 +169,14 @@ int command_env(struct session *s, int argc, char **argv)
 		undo_export("SOFTHCA_TRACE", s->trace);
 	if (s->explain)
 		undo_export("SOFTHCA_EXPLAIN", "1");
+	undo_export(VALGRIND, valgrind);
 	undo_export(PRELOAD, preload);
 	if (!fflush(stdout))
 		status = 0;
 close_sock:
 	close(sock);
+free_valgrind:
+	free(valgrind);
 free_preload:
 	free(preload);
 	return status;

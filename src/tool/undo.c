@@ -18,6 +18,7 @@ static const char *const names[] = {
 	"SOFTHCA_MEMORY",
 	"SOFTHCA_TRACE",
 	"SOFTHCA_EXPLAIN",
+	"VALGRIND_OPTS",
 	PRELOAD,
 };
 

@@ -261,6 +261,20 @@ def env_eval(session):
     expect(result.status == 0 and "mlx5_0" in result.out, result.text())
 
 
+def env_of_valgrind(session):
+    """Ours come first, once, so that the user's win."""
+    for before, after in ((None, "--fair-sched=try"), ("-q --fair-sched=no", "--fair-sched=try -q --fair-sched=no"),
+                          ("--fair-sched=try -v", "--fair-sched=try -v")):
+        env = {k: v for k, v in session.env.items() if k != "VALGRIND_OPTS"}
+        if before:
+            env["VALGRIND_OPTS"] = before
+        result = session.run("printenv", "VALGRIND_OPTS", env=env)
+        expect(result.out.strip() == after, f"{before!r} becomes {result.text()}")
+        result = session.call("sh", "-c", f'eval "$({session.softhca} env)" && printenv VALGRIND_OPTS && '
+                              f'eval "$({session.softhca} env --unset)" && echo "${{VALGRIND_OPTS-none}}"', env=env)
+        expect(result.out.split("\n")[:2] == [after, before or "none"], f"{before!r}: {result.text()}")
+
+
 def devices(session):
     result = session.tool("devices")
     expect(result.status == 0 and "mlx5_0" in result.out and "mlx5_1" in result.out,
@@ -444,6 +458,7 @@ def cases():
         exit_status, models, killed_by_signal, signal_reaches_program, streams, arguments,
         unknown_option, unknown_command, many_hosts, hosts_cost_the_same, unknown_host,
         missing_program, not_executable, static_program, script, help_and_version,
-        manual_page_is_up_to_date, env_of_no_host, env_eval, devices, fabric_up_status_down, fabrics_are_separate,
+        manual_page_is_up_to_date, env_of_no_host, env_eval, env_of_valgrind,
+        devices, fabric_up_status_down, fabrics_are_separate,
         concurrent_runs, concurrent_traffic, program_killed, peer_killed,
         daemon_killed, daemon_killed_under_traffic, idle_cpu, start_up_time, ordinary_user)]
