@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * A program that takes the right to make threads from itself, as sandboxes do, after it has opened
- * a device: regions come and go, and data is written into them.
+ * a device: regions come and go, and data is written into them.  Nor does the device make threads
+ * at a time of its own choice: what a thread takes at its start, a file's number for instance, the
+ * program may just have counted on.
  *
  *	confined DEVICE
  */
+#include <dirent.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -15,11 +18,14 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "verbs_device.h"
 
 #define BYTES  65536u
 #define ROUNDS 20
+/* Longer than an idle engine stays awake. */
+#define PAUSE_US 100000
 
 /* As RLIMIT_NPROC refuses it, which does not bind root. */
 static void forbid_threads(void)
@@ -36,6 +42,20 @@ static void forbid_threads(void)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0))
 		device_die("seccomp: %m");
+}
+
+static unsigned count_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *e;
+	unsigned n = 0;
+
+	if (!tasks)
+		device_die("/proc/self/task: %m");
+	while ((e = readdir(tasks)))
+		n += e->d_name[0] != '.';
+	closedir(tasks);
+	return n;
 }
 
 static void *do_nothing(void *arg)
@@ -90,9 +110,11 @@ int main(int argc, char **argv)
 	struct ibv_pd *pd;
 	struct ibv_mr *from;
 	struct ibv_qp *qp;
+	unsigned threads, later;
 	pthread_t thread;
 
 	device_port_open(&port, argc > 1 ? argv[1] : NULL, -1);
+	threads = count_threads();
 	pd = ibv_alloc_pd(port.ctx);
 	attr.send_cq = attr.recv_cq = ibv_create_cq(port.ctx, 16, NULL, NULL, 0);
 	from = ibv_reg_mr(pd, source, BYTES, 0);
@@ -107,6 +129,11 @@ int main(int argc, char **argv)
 		device_die("the filter lets threads through");
 	for (int round = 1; round <= ROUNDS; round++)
 		one_round(pd, qp, from, round);
+	/* The device's threads go to sleep, for which they prepare. */
+	usleep(PAUSE_US);
+	later = count_threads();
+	if (later != threads)
+		device_die("%u threads after opening the device, %u later", threads, later);
 	if (ibv_destroy_qp(qp) || ibv_destroy_cq(attr.send_cq) || ibv_dereg_mr(from) ||
 	    ibv_dealloc_pd(pd))
 		device_die("taking down: %m");

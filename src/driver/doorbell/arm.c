@@ -56,6 +56,7 @@ static struct {
 	struct doorbell_mapping *list;
 	struct uffd *uffd; /* NULL: nothing was to be protected yet */
 	bool refused;	   /* the system did not allow it and is not asked again */
+	bool opening;	   /* by some thread */
 	struct uffd *abandoned;
 	_Atomic(uint64_t) keep_armed_until_ns;
 	/* No mapping is outside: most munmap calls of a program end here. */
@@ -125,6 +126,41 @@ static bool out_of_bounds(uintptr_t addr, size_t len)
 	return end <= lowest || !ranges_overlap(addr, len, lowest, end - lowest);
 }
 
+/* Is it to be opened, by the caller? */
+static bool uffd_claim(void)
+{
+	bool claimed;
+
+	spin_lock(&maps.lock);
+	claimed = !maps.uffd && !maps.refused && !maps.opening;
+	if (claimed)
+		maps.opening = true;
+	spin_unlock(&maps.lock);
+	return claimed;
+}
+
+/*
+ * A file takes the lowest free number for a moment, and a program may count on its numbers.  So it
+ * is opened while the program maps a page; the engine does it for a mapping that it was not told of.
+ */
+static void open_uffd(void)
+{
+	struct uffd *u = NULL;
+	int ret;
+
+	if (!uffd_claim())
+		return;
+	ret = uffd_open(&u);
+	spin_lock(&maps.lock);
+	maps.uffd = u;
+	maps.refused = ret < 0;
+	maps.opening = false;
+	spin_unlock(&maps.lock);
+	if (ret < 0)
+		log_info("userfaultfd: error %d; the engine polls doorbells that nobody announces",
+			 -ret);
+}
+
 void doorbell_mapped(const uint8_t *regs, uintptr_t addr)
 {
 	struct doorbell_mapping *m = calloc(1, sizeof(*m));
@@ -149,6 +185,7 @@ void doorbell_mapped(const uint8_t *regs, uintptr_t addr)
 	}
 	spin_unlock(&maps.lock);
 	spin_unlock(&doorbell_set.lock);
+	open_uffd();
 	if (listed)
 		doorbell_tell_engine();
 }
@@ -351,20 +388,6 @@ bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 	return ours;
 }
 
-static void open_uffd(void)
-{
-	struct uffd *u = NULL;
-	int ret = uffd_open(&u);
-
-	spin_lock(&maps.lock);
-	maps.uffd = u;
-	maps.refused = ret < 0;
-	spin_unlock(&maps.lock);
-	if (ret < 0)
-		log_info("userfaultfd: error %d; the engine polls doorbells that nobody announces",
-			 -ret);
-}
-
 /* False: it cannot be. */
 static bool arm_mapping(struct doorbell_mapping *m)
 {
@@ -503,6 +526,7 @@ void doorbell_fork_child(void)
 	maps.uffd = NULL;
 	maps.abandoned = NULL;
 	maps.refused = false;
+	maps.opening = false;
 	set_bounds();
 	atomic_store(&doorbell_load.watched, 0);
 	atomic_store(&doorbell_load.direct, 0);
