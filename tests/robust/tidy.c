@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A program that closes all descriptors that it does not know, as daemons do, and uses their
- *numbers for files of its own.  With the C library's calls the device goes on working; with bare
- *system calls it may not, but in either case the files stay as they are.
+ * A program that closes all descriptors that it does not know, as daemons do, and uses their numbers
+ * for a file of its own.  With the C library's calls the device goes on working; with bare system
+ * calls it may not, but in either case the file stays at its numbers and as it is.
  *
  *	tidy DEVICE close|close_range|closefrom|syscall
  */
@@ -24,7 +24,8 @@
 #define MAX_FDS 4096
 #define FILL	"not for others"
 
-static ino_t own[MAX_FDS]; /* the program's file at that number */
+static bool own[MAX_FDS]; /* the program's file is at that number */
+static ino_t own_inode;
 
 static bool is_known(const struct loopback *l, int fd)
 {
@@ -95,22 +96,22 @@ static int own_file(void)
 	return fd;
 }
 
-/* A file at each number that is free; hidden ones look free no longer, so only what fcntl says. */
+/* The file at each number that is free; hidden ones look free no longer, so only what fcntl says. */
 static void take_numbers(void)
 {
+	int file = own_file();
 	struct stat st;
 
+	if (fstat(file, &st))
+		device_die("fstat: %m");
+	own_inode = st.st_ino;
+	own[file] = true;
 	for (int fd = 3; fd < MAX_FDS; fd++) {
-		int file;
-
 		if (fcntl(fd, F_GETFD) >= 0)
 			continue;
-		file = own_file();
-		if (file != fd && (dup2(file, fd) != fd || close(file)))
+		if (dup2(file, fd) != fd)
 			device_die("dup2 to %d: %m", fd);
-		if (fstat(fd, &st))
-			device_die("fstat: %m");
-		own[fd] = st.st_ino;
+		own[fd] = true;
 	}
 }
 
@@ -124,7 +125,7 @@ static int check_files(void)
 
 		if (!own[fd])
 			continue;
-		if (fstat(fd, &st) || st.st_ino != own[fd])
+		if (fstat(fd, &st) || st.st_ino != own_inode)
 			device_die("file %d was closed or replaced", fd);
 		if (st.st_size != sizeof(FILL) - 1 ||
 		    pread(fd, text, sizeof(text), 0) != st.st_size || strcmp(text, FILL) != 0 ||
