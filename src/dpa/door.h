@@ -187,8 +187,9 @@ struct dpa_image_info {
 	uint32_t flags;	     /* DPA_IMAGE_* */
 
 	/* The runtime's half. */
-	uint64_t door;	       /* address of a struct dpa_door */
-	uint64_t region_begin; /* image, heap and stacks lie in one range */
+	uint64_t door; /* address of a struct dpa_door */
+	uint64_t
+		region_begin; /* image, heap and stacks lie in one range: not asked about at the door */
 	uint64_t region_bytes;
 	uint64_t tracers[DPA_STREAMS]; /* addresses of what is in tracer, or 0 */
 	struct dpa_tracer tracer[DPA_STREAMS];

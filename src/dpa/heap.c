@@ -92,7 +92,7 @@ uint64_t dpa_heap_alloc(struct dpa_heap *h, uint64_t bytes)
 
 	if (!bytes || bytes > h->bytes)
 		return 0;
-	granules = div_round_up(bytes, DPA_HEAP_GRANULE);
+	granules = div_round_up(bytes + h->redzone, DPA_HEAP_GRANULE);
 	at = gap_find(h, granules);
 	if (at == NONE)
 		return 0;

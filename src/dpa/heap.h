@@ -23,6 +23,8 @@ struct dpa_heap_tag;
 
 struct dpa_heap {
 	uint64_t base, bytes;
+	uint64_t
+		redzone; /* bytes behind each block that are nobody's; 0 unless the owner sets it */
 	uint64_t requested, allocated;
 	uint32_t granules;
 	struct dpa_heap_tag *tag;

@@ -55,8 +55,7 @@ static int image_open(struct dpa_process *p)
 	if (wrong)
 		return image_refused(wrong);
 	p->info->door = (uintptr_t)&dpa_door_table;
-	p->info->region_begin = (uintptr_t)p->region;
-	p->info->region_bytes = p->region_bytes;
+	p->info->region_begin = dpa_region_unasked(p, &p->info->region_bytes);
 	dpa_streams_show(&p->streams, p->info);
 	return 0;
 }

@@ -22,6 +22,8 @@
 #define DPA_HEAP_BYTES	(256ull << 20)
 #define DPA_STACK_BYTES (256u << 10)
 #define DPA_SLOT_BYTES	(DPA_GUARD_BYTES + DPA_STACK_BYTES)
+/* Behind each buffer, where overruns are to be found (SOFTHCA_DPA_REDZONES). */
+#define DPA_REDZONE_BYTES DPA_HEAP_GRANULE
 /* What the door needs of a stack. */
 #define DPA_DOOR_STACK_BYTES (32u << 10)
 
@@ -69,6 +71,10 @@ extern const struct dpa_door dpa_door_table;
 /* For the image that is open; -ENOMEM.  Closing undoes also what was begun. */
 int dpa_region_open(struct dpa_process *p) must_check;
 void dpa_region_close(struct dpa_process *p);
+/* Where checked code need not ask at the door: the whole region, or without the heap if that has redzones. */
+uint64_t dpa_region_unasked(const struct dpa_process *p, uint64_t *bytes);
+/* May device code access it?  In the region, and, if the heap has redzones, in no gap of it. */
+bool dpa_memory_allows(struct dpa_process *p, uint64_t addr, uint64_t bytes) must_check;
 
 /* The lock is held.  -EAGAIN: all stacks are taken. */
 int dpa_slot_take(struct dpa_process *p, uint32_t *slot) must_check;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The region of a DPA process: its heap, and the stacks of its threads. */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
+#include "base/log.h"
 #include "base/sparse.h"
 #include "dpa/process.h"
 
@@ -11,9 +14,21 @@ static uint64_t heap_offset(const struct dpa_process *p)
 	return align_up(p->image.span, DPA_GUARD_BYTES) + DPA_GUARD_BYTES;
 }
 
+static uint64_t redzone_bytes(void)
+{
+	const char *text = getenv("SOFTHCA_DPA_REDZONES");
+
+	if (!text || !*text || !strcmp(text, "0"))
+		return 0;
+	if (strcmp(text, "1") != 0)
+		log_warn("SOFTHCA_DPA_REDZONES is 0 or 1, not: %s", text);
+	return strcmp(text, "1") ? 0 : DPA_REDZONE_BYTES;
+}
+
 int dpa_region_open(struct dpa_process *p)
 {
 	uint64_t stacks = heap_offset(p) + DPA_HEAP_BYTES + DPA_GUARD_BYTES;
+	int ret;
 
 	p->region_bytes = stacks + (uint64_t)DPA_THREADS * DPA_SLOT_BYTES;
 	p->region = sparse_map(p->region_bytes, PROT_NONE, -1, 0);
@@ -24,7 +39,18 @@ int dpa_region_open(struct dpa_process *p)
 	(void)madvise(p->region, p->region_bytes, MADV_DONTFORK);
 	if (mprotect(p->region + heap_offset(p), DPA_HEAP_BYTES, PROT_READ | PROT_WRITE))
 		return -ENOMEM;
-	return dpa_heap_open(&p->heap, (uintptr_t)p->region + heap_offset(p), DPA_HEAP_BYTES);
+	ret = dpa_heap_open(&p->heap, (uintptr_t)p->region + heap_offset(p), DPA_HEAP_BYTES);
+	if (!ret)
+		p->heap.redzone = redzone_bytes();
+	return ret;
+}
+
+uint64_t dpa_region_unasked(const struct dpa_process *p, uint64_t *bytes)
+{
+	uint64_t stacks = (uint64_t)(p->stacks - p->region);
+
+	*bytes = p->heap.redzone ? p->region_bytes - stacks : p->region_bytes;
+	return (uintptr_t)(p->heap.redzone ? p->stacks : p->region);
 }
 
 void dpa_region_close(struct dpa_process *p)
@@ -108,6 +134,16 @@ bool dpa_memory_has(struct dpa_process *p, uint64_t addr, uint64_t bytes)
 	has = dpa_heap_has(&p->heap, addr, bytes);
 	pthread_mutex_unlock(&p->heap_lock);
 	return has;
+}
+
+bool dpa_memory_allows(struct dpa_process *p, uint64_t addr, uint64_t bytes)
+{
+	uint64_t heap = p->heap.base - (uintptr_t)p->region, at = addr - (uintptr_t)p->region;
+
+	if (!range_inside(at, bytes, p->region_bytes))
+		return false;
+	return !p->heap.redzone || at + bytes <= heap || at >= heap + p->heap.bytes ||
+	       dpa_memory_has(p, addr, bytes);
 }
 
 void *dpa_memory_part(const struct dpa_process *p, uint64_t addr, uint64_t bytes)

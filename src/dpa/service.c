@@ -79,11 +79,6 @@ static uint64_t door_time(void)
 
 /* ---- addresses ---- */
 
-static bool in_region(const struct dpa_process *p, uint64_t addr, uint64_t bytes)
-{
-	return range_inside(addr - (uintptr_t)p->region, bytes, p->region_bytes);
-}
-
 /* The place is the caller's: the functions between it and the door have frames. */
 static _Noreturn void access_refused(struct dpa_thread *t, uint64_t addr, uint64_t bytes,
 				     bool write, void *place, void *frame)
@@ -97,7 +92,8 @@ static void door_check(uint64_t addr, uint64_t bytes, uint32_t write)
 {
 	struct dpa_thread *t = dpa_door_enter();
 
-	if (!in_region(t->process, addr, bytes) && !dpa_window_allows(t, addr, bytes, write))
+	if (!dpa_memory_allows(t->process, addr, bytes) &&
+	    !dpa_window_allows(t, addr, bytes, write))
 		access_refused(t, addr, bytes, write, __builtin_return_address(0),
 			       __builtin_frame_address(0));
 	dpa_door_leave(t);
@@ -133,7 +129,7 @@ static uint32_t door_window_acquire(uint32_t slot, uint64_t haddr, uint64_t *dad
 	struct dpa_thread *t = dpa_door_enter();
 	uint64_t at;
 	bool done = dpa_window_acquire(t, slot, haddr, &at) &&
-		    in_region(t->process, (uintptr_t)daddr, sizeof(at)) &&
+		    dpa_memory_allows(t->process, (uintptr_t)daddr, sizeof(at)) &&
 		    usermem_copy(daddr, &at, sizeof(at));
 
 	return door_status(t, done);
@@ -143,7 +139,7 @@ static uint32_t door_window_copy(uint32_t slot, uint32_t to_host, uint64_t haddr
 				 uint64_t bytes)
 {
 	struct dpa_thread *t = dpa_door_enter();
-	bool done = in_region(t->process, daddr, bytes) &&
+	bool done = dpa_memory_allows(t->process, daddr, bytes) &&
 		    dpa_window_copy(t, slot, to_host, haddr, (void *)(uintptr_t)daddr, bytes);
 
 	return door_status(t, done);

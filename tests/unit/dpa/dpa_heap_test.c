@@ -56,6 +56,30 @@ static void test_inside(void)
 	dpa_heap_close(&h);
 }
 
+/* Room behind each block belongs to none, and is given back with it. */
+static void test_redzone(void)
+{
+	struct dpa_heap h;
+	uint64_t a, b, c;
+
+	CHECK(dpa_heap_open(&h, BASE, BYTES) == 0);
+	h.redzone = DPA_HEAP_GRANULE;
+	a = dpa_heap_alloc(&h, DPA_HEAP_GRANULE);
+	b = dpa_heap_alloc(&h, 10);
+	c = dpa_heap_alloc(&h, 2000);
+	CHECK(a && b >= a + 2 * DPA_HEAP_GRANULE && c >= b + 10 + DPA_HEAP_GRANULE);
+	CHECK(dpa_heap_has(&h, a, DPA_HEAP_GRANULE));
+	for (uint64_t at = a + DPA_HEAP_GRANULE; at < b; at++)
+		CHECK(!dpa_heap_has(&h, at, 1));
+	for (uint64_t at = b + 10; at < c; at++)
+		CHECK(!dpa_heap_has(&h, at, 1));
+	CHECK(h.requested == DPA_HEAP_GRANULE + 10 + 2000);
+	CHECK(!dpa_heap_alloc(&h, BYTES));
+	CHECK(dpa_heap_free(&h, b) && dpa_heap_free(&h, a) && dpa_heap_free(&h, c));
+	CHECK(h.allocated == 0 && dpa_heap_alloc(&h, BYTES - DPA_HEAP_GRANULE) == BASE);
+	dpa_heap_close(&h);
+}
+
 static void block_check(const struct block *blocks, uint32_t at)
 {
 	const struct block *b = &blocks[at];
@@ -96,6 +120,11 @@ static void test_random(void)
 	}
 	for (uint32_t i = 0; i < BLOCKS; i++)
 		CHECK(!blocks[i].addr || dpa_heap_free(&h, blocks[i].addr));
+	for (uint32_t i = 0; i < 1000000; i++) {
+		uint64_t addr = dpa_heap_alloc(&h, 1 + i % 5000);
+
+		CHECK(addr && dpa_heap_free(&h, addr));
+	}
 	/* All gaps have joined. */
 	CHECK(dpa_heap_alloc(&h, BYTES) == BASE);
 	dpa_heap_close(&h);
@@ -105,6 +134,7 @@ int main(void)
 {
 	test_edges();
 	test_inside();
+	test_redzone();
 	test_random();
 	return 0;
 }
