@@ -12,8 +12,19 @@
 struct flexio_cq {
 	struct flx_object object;
 	struct mlx5dv_devx_obj *devx;
+	const struct flexio_thread *thread; /* NULL: it activates none */
+	/* Of process and thread, if its context is not theirs. */
+	struct mlx5dv_devx_obj *alias[2];
 	uint32_t number;
 };
+
+static void cq_free(struct flexio_cq *cq)
+{
+	for (size_t i = 0; i < array_size(cq->alias); i++)
+		if (cq->alias[i])
+			(void)mlx5dv_devx_obj_destroy(cq->alias[i]);
+	free(cq);
+}
 
 static void cq_drop(struct flx_object *object)
 {
@@ -21,7 +32,7 @@ static void cq_drop(struct flx_object *object)
 
 	(void)mlx5dv_devx_obj_destroy(cq->devx);
 	flx_object_remove(object);
-	free(cq);
+	cq_free(cq);
 }
 
 /* ---- attributes ---- */
@@ -126,30 +137,46 @@ static bool cq_fill(const struct flexio_process *process, struct ibv_context *ct
 	return true;
 }
 
+/* False with errno: the other device cannot reach the process. */
+static bool cq_make_aliases(struct flexio_cq *cq, const struct flexio_process *process,
+			    struct ibv_context *ctx, const struct flexio_cq_attr *attr)
+{
+	if (ctx == process->ctx)
+		return true;
+	cq->alias[0] = flx_devx_alias(ctx, process, 0);
+	if (cq->alias[0] && attr->element_type == FLEXIO_CQ_ELEMENT_TYPE_DPA_THREAD)
+		cq->alias[1] = flx_devx_alias(ctx, process, attr->thread->number);
+	return cq->alias[0] &&
+	       (cq->alias[1] || attr->element_type != FLEXIO_CQ_ELEMENT_TYPE_DPA_THREAD);
+}
+
 /* ---- the functions ---- */
 
 flexio_status flexio_cq_create(struct flexio_process *process, struct ibv_context *ibv_ctx,
 			       const struct flexio_cq_attr *fattr, struct flexio_cq **cq)
 {
 	uint8_t in[CREATE_CQ_IN_BYTES] = {0}, out[CMD_OUT_BYTES] = {0};
+	struct ibv_context *ctx;
 	struct flexio_cq *made;
 
 	if (!flx_given(cq, __func__, "cq"))
 		return FLEXIO_STATUS_FAILED;
 	*cq = NULL;
 	if (!flx_check(process, FLX_PROCESS, __func__, "process") ||
-	    !flx_given(fattr, __func__, "fattr") ||
-	    !cq_fill(process, ibv_ctx ? ibv_ctx : process->ctx, fattr, in))
+	    !flx_given(fattr, __func__, "fattr"))
+		return FLEXIO_STATUS_FAILED;
+	ctx = ibv_ctx ? ibv_ctx : process->ctx;
+	if (!cq_fill(process, ctx, fattr, in))
 		return FLEXIO_STATUS_FAILED;
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return flx_fail(__func__, "no memory");
-	made->devx = mlx5dv_devx_obj_create(ibv_ctx ? ibv_ctx : process->ctx, in, sizeof(in), out,
-					    sizeof(out));
+	if (cq_make_aliases(made, process, ctx, fattr))
+		made->devx = mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out));
 	if (!made->devx) {
 		int err = errno;
 
-		free(made);
+		cq_free(made);
 		return flx_fail(__func__,
 				"fattr: the device refuses uar_id 0x%x, cq_ring_qmem or "
 				"cq_dbr_daddr (0x%llx): %s",
@@ -158,9 +185,23 @@ flexio_status flexio_cq_create(struct flexio_process *process, struct ibv_contex
 	}
 	made->number = prm_get32(out, CMD_OUT_NUMBER);
 	made->object.destroy = cq_drop;
+	if (fattr->element_type == FLEXIO_CQ_ELEMENT_TYPE_DPA_THREAD)
+		made->thread = fattr->thread;
 	flx_object_add(&made->object, FLX_CQ, process);
 	*cq = made;
 	return FLEXIO_STATUS_SUCCESS;
+}
+
+bool flx_cq_names(const struct flexio_thread *thread)
+{
+	struct flx_object *o;
+
+	flx_objects_lock();
+	for (o = flx_object_next(FLX_CQ, NULL); o; o = flx_object_next(FLX_CQ, o))
+		if (container_of(o, struct flexio_cq, object)->thread == thread)
+			break;
+	flx_objects_unlock();
+	return o != NULL;
 }
 
 flexio_status flexio_cq_destroy(struct flexio_cq *cq)
@@ -173,7 +214,7 @@ flexio_status flexio_cq_destroy(struct flexio_cq *cq)
 	if (err)
 		return flx_fail(__func__, "cq: a queue completes on it (%s)", strerror(err));
 	flx_object_remove(&cq->object);
-	free(cq);
+	cq_free(cq);
 	return FLEXIO_STATUS_SUCCESS;
 }
 

@@ -121,7 +121,7 @@ flexio_status flexio_event_handler_destroy(struct flexio_event_handler *event_ha
 
 	if (!flx_check(event_handler, FLX_EVENT_HANDLER, __func__, "event_handler"))
 		return FLEXIO_STATUS_FAILED;
-	err = handler_destroy(event_handler);
+	err = flx_cq_names(&event_handler->thread) ? EBUSY : handler_destroy(event_handler);
 	return err ? flx_fail(__func__, "event_handler: a CQ refers to its thread (%s)",
 			      strerror(err))
 		   : FLEXIO_STATUS_SUCCESS;

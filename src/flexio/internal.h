@@ -123,6 +123,10 @@ struct mlx5dv_devx_obj *flx_devx_process(struct ibv_context *ctx, const void *el
 struct mlx5dv_devx_obj *flx_devx_create(struct ibv_context *ctx, void *in, size_t in_bytes,
 					uint32_t *number);
 
+/* For a context that is not the process's: stands there for the process, or for a thread of it (its number; 0: none). */
+struct mlx5dv_devx_obj *flx_devx_alias(struct ibv_context *ctx,
+				       const struct flexio_process *process, uint32_t thread);
+
 /* An operation on a process.  in and out have at least the fixed parts; 0 or an errno, not logged. */
 int flx_devx_op(const struct flexio_process *process, enum dpa_op op, void *in, size_t in_bytes,
 		void *out, size_t out_bytes);

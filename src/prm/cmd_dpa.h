@@ -46,6 +46,12 @@
 /* A read has room for so many bytes, at least. */
 #define DPA_STREAM_READ_BYTES 2048u
 
+/* ---- aliases: a general object of this device only ---- */
+
+#define DPA_ALIAS_NUMBER   PRM_FIELD(0x80, 32)
+#define DPA_ALIAS_THREAD   PRM_FIELD(0xa0, 1) /* it is the number of a thread, not of a process */
+#define DPA_ALIAS_IN_BYTES 0x20u
+
 /* ---- windows: a general object ---- */
 
 #define DPA_WINDOW_PROCESS  PRM_FIELD(0x88, 24)

@@ -16,6 +16,8 @@ enum general_object {
 	/* Of this device only, too.  Messages of a DPA process. */
 	GENERAL_DPA_STREAM = 0xd5a,
 	GENERAL_DPA_CMDQ = 0xd5b,
+	/* A process or a thread of a DPA that another file has made. */
+	GENERAL_DPA_ALIAS = 0xd5c,
 };
 
 #define GENERAL_IN_TYPE	     PRM_FIELD(0x30, 16)

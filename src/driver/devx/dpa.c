@@ -32,6 +32,7 @@ static void dpa_process_free(struct devx_obj *obj)
 {
 	struct devx_dpa_process *d = container_of(obj, struct devx_dpa_process, obj);
 
+	dpa_unshare(&d->shared);
 	dpa_process_end(d->process);
 	dpa_process_put(d->process);
 }
@@ -115,6 +116,8 @@ int devx_create_dpa_process(struct devx_call *c, struct devx_obj *obj)
 	}
 	devx_obj_init(obj, &devx_dpa_process_class,
 		      atomic_fetch_add(&number, 1) % (DEVX_UMEM_DPA - 1) + 1);
+	d->shared = (struct dpa_shared){.number = obj->number, .process = d->process};
+	dpa_share(&d->shared);
 	return 0;
 }
 

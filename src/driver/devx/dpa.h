@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dpa/dpa.h"
+#include "dpa/share.h"
 #include "driver/devx/devx.h"
 
 struct devx_dpa_process {
@@ -10,6 +11,7 @@ struct devx_dpa_process {
 	struct dpa_process *process;
 	uint32_t port_rows[SLOT_PORTS]; /* in the subnet */
 	uint32_t ports;
+	struct dpa_shared shared;
 };
 
 extern const struct devx_class devx_dpa_process_class;

@@ -12,7 +12,10 @@
 
 static void devx_dpa_thread_free(struct devx_obj *obj)
 {
-	dpa_handler_destroy(container_of(obj, struct devx_dpa_thread, obj)->handler);
+	struct devx_dpa_thread *t = container_of(obj, struct devx_dpa_thread, obj);
+
+	dpa_unshare(&t->shared);
+	dpa_handler_destroy(t->handler);
 }
 
 static void devx_dpa_thread_activate(struct devx_obj *obj)
@@ -55,6 +58,8 @@ int devx_create_dpa_thread(struct devx_call *c, struct devx_obj *obj)
 	if (ret < 0)
 		return ret;
 	devx_obj_init(obj, &devx_dpa_thread_class, id);
+	t->shared = (struct dpa_shared){.number = id, .handler = t->handler};
+	dpa_share(&t->shared);
 	devx_obj_uses(obj, process);
 	return 0;
 }

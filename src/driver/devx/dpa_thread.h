@@ -3,11 +3,13 @@
 #pragma once
 
 #include "dpa/handler.h"
+#include "dpa/share.h"
 #include "driver/devx/devx.h"
 
 struct devx_dpa_thread {
 	struct devx_obj obj;
 	struct dpa_handler *handler;
+	struct dpa_shared shared;
 };
 
 /* Makes what is in a devx_dpa_thread, for devx/general.c. */

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "driver/devx/dpa.h"
+#include "driver/devx/dpa_alias.h"
 #include "driver/devx/dpa_cmdq.h"
 #include "driver/devx/dpa_outbox.h"
 #include "driver/devx/dpa_stream.h"
@@ -80,6 +81,8 @@ static const struct {
 	{GENERAL_DPA_CMDQ, DPA_CMDQ_IN_BYTES, devx_create_dpa_cmdq, sizeof(struct devx_dpa_cmdq)},
 	{GENERAL_DPA_WINDOW, DPA_WINDOW_IN_BYTES, devx_create_dpa_window,
 	 sizeof(struct devx_dpa_window)},
+	{GENERAL_DPA_ALIAS, DPA_ALIAS_IN_BYTES, devx_create_dpa_alias,
+	 sizeof(struct devx_dpa_alias)},
 	{GENERAL_DUAR, CMD_IN_BYTES, devx_create_duar},
 };
 
