@@ -48,11 +48,13 @@ static struct dpa_window_slot *slot_of(struct dpa_thread *t, uint32_t slot)
 static bool slot_set_key(struct dpa_window_slot *s, uint32_t key)
 {
 	const struct dpa_window *w = s->window;
-	uint64_t base;
+	uint64_t base = 0;
+	bool linear;
 
-	if (!w->keys->base(w->device, key, w->pdn, &base))
+	if (!w->keys->find(w->device, key, w->pdn, &linear, &base))
 		return false;
 	s->key = key;
+	s->linear = linear;
 	s->base = base;
 	return true;
 }
@@ -82,9 +84,10 @@ bool dpa_window_acquire(struct dpa_thread *t, uint32_t slot, uint64_t haddr, uin
 {
 	const struct dpa_window_slot *s = slot_of(t, slot);
 
-	if (s)
-		*daddr = s->base + haddr;
-	return s != NULL;
+	if (!s || !s->linear)
+		return false;
+	*daddr = s->base + haddr;
+	return true;
 }
 
 bool dpa_window_allows(struct dpa_thread *t, uint64_t addr, uint64_t bytes, bool write)
@@ -92,8 +95,9 @@ bool dpa_window_allows(struct dpa_thread *t, uint64_t addr, uint64_t bytes, bool
 	for (uint32_t i = 0; i < DPA_WINDOW_SLOTS; i++) {
 		const struct dpa_window_slot *s = slot_of(t, i);
 
-		if (s && s->window->keys->allows(s->window->device, s->key, s->window->pdn,
-						 addr - s->base, bytes, write))
+		if (s && s->linear &&
+		    s->window->keys->allows(s->window->device, s->key, s->window->pdn,
+					    addr - s->base, bytes, write))
 			return true;
 	}
 	return false;

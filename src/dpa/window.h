@@ -4,7 +4,8 @@
  * with a key of that domain, and then reaches the memory of the key.
  *
  * Device code runs in the process whose memory it reaches, so an address of the window is an address of the host
- * plus what the key adds, which is 0 for most.  Checked code asks at each access whether window and key still
+ * plus what the key adds, which is 0 for most; a key of several pieces of memory has no such addresses, and is good
+ * for copies.  Checked code asks at each access whether window and key still
  * allow it; unchecked code is not held back.
  */
 #pragma once
@@ -23,9 +24,12 @@ struct dpa_thread;
 
 /* The keys of a device. */
 struct dpa_keys {
-	/* What is to be added to addresses of the key to get those of this process; false: no such key. */
-	bool (*base)(void *device, uint32_t key, uint32_t pdn, uint64_t *base);
-	/* Does the key allow it? */
+	/*
+	 * False: no such key.  *linear: its memory is in one piece, so *base is to be added to addresses of the
+	 * key to get those of this process; memory of other keys can be copied only.
+	 */
+	bool (*find)(void *device, uint32_t key, uint32_t pdn, bool *linear, uint64_t *base);
+	/* Does the key, a linear one, allow it? */
 	bool (*allows)(void *device, uint32_t key, uint32_t pdn, uint64_t haddr, uint64_t bytes,
 		       bool write);
 	/* Copies between memory of the key and memory of this process; false: not allowed, or not there. */
@@ -45,6 +49,7 @@ struct dpa_window_slot {
 	struct dpa_window *window; /* NULL: none */
 	uint32_t serial;	   /* that it had then */
 	uint32_t key;
+	bool linear;
 	uint64_t base;
 };
 

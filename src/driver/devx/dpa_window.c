@@ -15,20 +15,30 @@ static uint32_t window_access(bool write)
 	return write ? IB_ACCESS_LOCAL_WRITE : 0;
 }
 
-/* Of regions: their memory lies in one piece. */
-static bool window_base(void *device, uint32_t key, uint32_t pdn, uint64_t *base)
+static struct mkey_use window_use(uint32_t key, uint32_t pdn, bool write)
 {
+	return (struct mkey_use){
+		.key = key, .pdn = pdn, .qpn = MKEY_ANY_QPN, .access = window_access(write)};
+}
+
+/* The memory of a region lies in one piece. */
+static bool window_find(void *device, uint32_t key, uint32_t pdn, bool *linear, uint64_t *base)
+{
+	const struct mkey_use u = window_use(key, pdn, false);
 	struct adapter *a = device;
 	const struct mkey_meaning *m;
-	bool is_region;
+	struct runs none;
+	bool found;
 
+	runs_begin(&none);
 	rcu_enter();
 	m = number_find(&a->mkeys, key >> 8);
-	is_region = m && m->region_key == key && m->pdn == pdn;
-	if (is_region)
+	*linear = m && m->region_key == key;
+	if (*linear)
 		*base = (uintptr_t)m->addr - m->iova;
+	found = *linear ? m->pdn == pdn : mkey_resolve(a, &u, 0, 0, &none) == MKEY_OK;
 	rcu_leave();
-	return is_region;
+	return found;
 }
 
 static bool window_allows(void *device, uint32_t key, uint32_t pdn, uint64_t haddr, uint64_t bytes,
@@ -42,24 +52,57 @@ static bool window_allows(void *device, uint32_t key, uint32_t pdn, uint64_t had
 	return allows;
 }
 
+static bool run_copy(const struct run *run, uint8_t *mine, bool write)
+{
+	if (run->addr == RUN_DISCARD)
+		return true;
+	return write ? usermem_copy(run->addr, mine, run->len)
+		     : usermem_copy(mine, run->addr, run->len);
+}
+
+/* Copies, or sees only whether it may. */
+static bool window_walk(struct adapter *a, const struct mkey_use *u, uint64_t haddr, uint8_t *mine,
+			uint64_t bytes, bool copy)
+{
+	bool write = u->access;
+	struct runs runs;
+
+	do {
+		enum mkey_verdict v;
+
+		runs_begin(&runs);
+		v = mkey_resolve(a, u, haddr, bytes, &runs);
+		if (v != MKEY_OK && (v != MKEY_TOO_MANY_RUNS || !runs.n))
+			return false;
+		for (uint32_t i = 0; i < runs.n; i++) {
+			if (copy && !run_copy(&runs.run[i], mine, write))
+				return false;
+			mine += runs.run[i].len;
+			haddr += runs.run[i].len;
+			bytes -= runs.run[i].len;
+		}
+	} while (bytes);
+	return true;
+}
+
+/* All of it or nothing, as far as the key decides. */
 static bool window_copy(void *device, uint32_t key, uint32_t pdn, uint64_t haddr, void *mine,
 			uint64_t bytes, bool write)
 {
-	uint8_t *host;
-	bool done = false;
+	const struct mkey_use u = window_use(key, pdn, write);
+	bool done;
 
 	if (bytes > COPY_BYTES_MAX)
 		return false;
 	rcu_enter();
-	host = mkey_region_at(device, key, pdn, window_access(write), haddr, bytes);
-	if (host)
-		done = write ? usermem_copy(host, mine, bytes) : usermem_copy(mine, host, bytes);
+	done = window_walk(device, &u, haddr, mine, bytes, false) &&
+	       window_walk(device, &u, haddr, mine, bytes, true);
 	rcu_leave();
 	return done;
 }
 
 static const struct dpa_keys window_keys = {
-	.base = window_base,
+	.find = window_find,
 	.allows = window_allows,
 	.copy = window_copy,
 };
