@@ -41,10 +41,12 @@ void flx_object_add(struct flx_object *o, enum flx_kind kind, struct flexio_proc
 		o->next->prev = o;
 	objects[kind] = o;
 	flx_objects_unlock();
+	flx_log(FLEXIO_LOG_LVL_DBG, "%s %p is there", kind_names[kind], (void *)o);
 }
 
 void flx_object_remove(struct flx_object *o)
 {
+	flx_log(FLEXIO_LOG_LVL_DBG, "%s %p goes", kind_names[o->kind], (void *)o);
 	flx_objects_lock();
 	if (o->next)
 		o->next->prev = o->prev;

@@ -71,6 +71,8 @@ flexio_status flexio_process_create(struct ibv_context *ibv_ctx, struct flexio_a
 		return FLEXIO_STATUS_FAILED;
 	}
 	flx_object_add(&p->object, FLX_PROCESS, NULL);
+	flx_log(FLEXIO_LOG_LVL_INFO, "DPA process 0x%x of application %s, on device %s", p->number,
+		app->name, ibv_get_device_name(ibv_ctx->device));
 	*process_ptr = p;
 	return FLEXIO_STATUS_SUCCESS;
 }
