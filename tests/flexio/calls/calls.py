@@ -17,6 +17,7 @@ CASES = (
     ("registration", "functions are registered, and known B33 B34 B35 B36 B37 B38 B39 B40"),
     ("processes", "processes come and go C43 C44 C45 C46 C48 C49 C50 C55 P294"),
     ("allocation", "the heap gives and takes C56 C57 D61 D62 D63 D64 D65 D66"),
+    ("redzones", "the heap is one place for device code, as on hardware O283"),
     ("copies", "the host writes to the heap D67 D68 D69 D70 D71"),
     ("arguments", "arguments arrive, results come back E77 E78 E79 E80 E81 E82 B41 F123"),
     ("many", "many calls in a row E84 E86"),
@@ -25,16 +26,20 @@ CASES = (
     ("streamed", "a call prints E85"),
     ("null_load wild_store no_place no_stack host_memory",
      "a fault ends the process and nothing else O269 O270 O273 O280 O282 E87 E91"),
-    ("user_error illegal_error", "errors that a program reports O271 O272"),
-    ("finished bad_arguments", "processes without an error O268 O274 F106 C58"),
+    ("user_error", "errors that a program reports O271"),
+    ("finished bad_arguments", "processes without an error O268 O274 F106"),
     ("handler", "an error handler says its last word O275"),
-    ("cmdq_states cmdq_order", "a command queue runs its tasks G124 G125 G126 G127 G128 G129 G130"),
-    ("cmdq_many", "many tasks of many threads G130 G131 G132 G133"),
+    ("cmdq_states cmdq_order", "a command queue runs its tasks G124 G125 G127 G128 G129 G130 F123"),
+    ("cmdq_workers", "workers run as many tasks at a time as there are G126 G130 G131"),
+    ("cmdq_once", "each of 100,000 tasks runs once G132"),
+    ("cmdq_many", "many tasks of many threads G131 G133"),
     ("cmdq_busy", "command queues go in any state G135 F114"),
     ("cmdq_bad", "command queues that cannot be, and tasks that fail G134"),
-    ("windows", "windows reach memory of the host L217 L218 L219 L220 L221 L222 L223 L226"),
+    ("windows", "windows reach memory of the host L217 L218 L219 L220 L221 L222 L223"),
     ("window_faults", "what a key does not allow is a fault L224 L225 L230"),
     ("window_gone", "a window goes while it is used L229"),
+    ("window_two", "two threads have windows of their own L227"),
+    ("window_live", "host and device see each other's stores while both run L226"),
     ("mkeys", "keys of memory of the DPA D72 D73 D74"),
     ("forked", "a child has no processes of the parent"),
 )
@@ -123,9 +128,36 @@ def reported(session):
             expect(words in shown.out, f"gdb does not say '{words}'\n{shown.text()}")
 
 
+def in_directory(name):
+    def run(session):
+        host = PROGRAMS.host(session)
+        with tempfile.TemporaryDirectory(prefix="softhca-calls.") as directory:
+            result = session.tool("run", "--", str(host), name, cwd=directory)
+            expect(result.status == 0, f"status {result.status}\n{result.text()}")
+            left = [path.name for path in pathlib.Path(directory).iterdir()]
+            expect(not left, f"left: {left}")
+    return run
+
+
+def levels(session):
+    """What is said of a process at each level of the log."""
+    result = session.tool("run", "--", str(PROGRAMS.host(session)), "log_levels")
+    expect(result.status == 0, f"status {result.status}\n{result.text()}")
+    said = [part.count("flexio: ") for part in result.err.split("-- ")[1:]]
+    expect(said[0] == 0 and said[1] > said[2], f"lines at error, debug, info: {said}\n{result.text()}")
+    expect("flexio: debug: " in result.err and "flexio: error: flexio_log_lvl_set: lvl" in result.err,
+           result.text())
+
+
 def cases():
     yield from (("calls: " + title, case(name)) for name, title in CASES)
     yield "calls: one that takes too long is stopped E88", case("too_long", {"SOFTHCA_DPA_CALL_SECONDS": "1"})
+    yield "calls: with redzones what leaves a buffer of the heap is a fault O283", case(
+        "redzones", {"SOFTHCA_DPA_REDZONES": "1"})
+    yield "calls: an error that is not the program's to report has a code of its own O272", in_directory(
+        "illegal_error")
+    yield "calls: where core files and reports go O276 O277 O279", in_directory("dump_names")
+    yield "calls: levels of the log C58", levels
     yield "calls: a crash report names the line, and gdb reads the core file O276 O277 O278 O279", reported
     yield "calls: a device without a DPA", without_dpa
     yield "calls: a program is killed in the middle", killed

@@ -2,6 +2,8 @@
 /* Device code of tests/flexio/calls. */
 #include <libflexio-dev/flexio_dev.h>
 #include <libflexio-dev/flexio_dev_err.h>
+#include <libflexio-libc/string.h>
+#include <dpaintrin.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +41,34 @@ __dpa_rpc__ uint64_t sum(uint64_t addr, uint64_t bytes)
 	for (uint64_t i = 0; i < bytes; i++)
 		n += at[i];
 	return n;
+}
+
+/* A number that depends on each byte and its place. */
+__dpa_rpc__ uint64_t digest(uint64_t addr, uint64_t bytes)
+{
+	const uint8_t *at = (const uint8_t *)(uintptr_t)addr;
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < bytes; i++)
+		n = n * 31 + at[i];
+	return n;
+}
+
+/* Comes back when so many have come. */
+__dpa_rpc__ uint64_t meet(uint64_t addr, uint64_t all)
+{
+	uint64_t *count = (uint64_t *)(uintptr_t)addr;
+
+	__atomic_fetch_add(count, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(count, __ATOMIC_SEQ_CST) < all)
+		;
+	return 7;
+}
+
+__dpa_rpc__ uint64_t copy(uint64_t to, uint64_t from, uint64_t bytes)
+{
+	memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+	return 0;
 }
 
 __dpa_rpc__ uint64_t await_word(uint64_t addr)
@@ -152,6 +182,57 @@ __dpa_global__ void task(uint64_t addr)
 	__atomic_fetch_add((uint64_t *)(uintptr_t)addr, 1, __ATOMIC_SEQ_CST);
 }
 
+/* The same as a task: the second word says how many. */
+__dpa_global__ void meet_task(uint64_t addr)
+{
+	(void)meet(addr, ((const uint64_t *)(uintptr_t)addr)[1]);
+}
+
+/* Counts in the first word, and in the second how often it found another one at it. */
+__dpa_global__ void lonely_task(uint64_t addr)
+{
+	uint64_t *words = (uint64_t *)(uintptr_t)addr;
+
+	if (__atomic_fetch_add(&words[2], 1, __ATOMIC_SEQ_CST))
+		__atomic_fetch_add(&words[1], 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&words[0], 1, __ATOMIC_SEQ_CST);
+	__atomic_fetch_sub(&words[2], 1, __ATOMIC_SEQ_CST);
+}
+
+/* Says that it runs, and waits for the second word. */
+__dpa_global__ void held_task(uint64_t addr)
+{
+	volatile uint64_t *words = (volatile uint64_t *)(uintptr_t)addr;
+
+	words[0] = 1;
+	while (!words[1])
+		;
+}
+
+__dpa_global__ void byte_task(uint64_t addr)
+{
+	__atomic_fetch_add((uint8_t *)(uintptr_t)addr, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Tasks have contexts as all threads have: 1 if so. */
+__dpa_global__ void context_task(uint64_t addr)
+{
+	struct flexio_dev_thread_ctx *ctx = NULL;
+
+	*(uint64_t *)(uintptr_t)addr = !flexio_dev_get_thread_ctx(&ctx) && ctx ? 1 : 2;
+}
+
+/* How many of the bytes are not 1. */
+__dpa_rpc__ uint64_t not_one(uint64_t addr, uint64_t bytes)
+{
+	const uint8_t *at = (const uint8_t *)(uintptr_t)addr;
+	uint64_t n = 0;
+
+	for (uint64_t i = 0; i < bytes; i++)
+		n += at[i] != 1;
+	return n;
+}
+
 /* ---- windows ---- */
 
 static uint8_t *window_at(uint64_t id, uint64_t key, uint64_t haddr)
@@ -236,4 +317,36 @@ __dpa_rpc__ uint64_t window_wait(uint64_t id, uint64_t key, uint64_t haddr, uint
 	while (!word[1])
 		;
 	return n + at[0];
+}
+
+/* Two threads meet while each has its own window, and both use theirs before either goes. */
+__dpa_rpc__ uint64_t window_meet(uint64_t id, uint64_t key, uint64_t haddr, uint64_t words)
+{
+	volatile uint8_t *at = window_at(id, key, haddr);
+	uint64_t n;
+
+	if (!at)
+		return 0;
+	(void)meet(words, 2);
+	n = at[0];
+	at[1] = (uint8_t)n;
+	(void)meet(words + 8, 2);
+	return n + at[1];
+}
+
+/* Answers each number that the host stores in the first word with its double in the second, until ~0 comes. */
+__dpa_rpc__ uint64_t window_answer(uint64_t id, uint64_t key, uint64_t haddr)
+{
+	volatile uint64_t *at = (volatile uint64_t *)(void *)window_at(id, key, haddr);
+	uint64_t last = 0, asked;
+
+	do {
+		__dpa_thread_window_read_inv();
+		asked = at[0];
+		if (asked != last)
+			at[1] = 2 * asked;
+		last = asked;
+		__dpa_thread_window_writeback();
+	} while (asked != UINT64_MAX);
+	return 17;
 }

@@ -58,11 +58,14 @@ static void app_own(void)
 	CHECK(value == 42);
 	/* A stub of another application. */
 	FAILS(flexio_process_call(p, &count, &value, (uint64_t)2));
-	OK(flexio_process_destroy(p));
 	OK(flexio_app_destroy(app));
 	FAILS(flexio_app_destroy(app));
+	/* Its functions went with it. */
+	FAILS(flexio_process_call(p, f, &value, (uint64_t)2));
+	FAILS(flexio_func_register(app, "count", &f));
+	OK(flexio_process_destroy(p));
 	OK(flexio_app_get_list(&list, &n));
-	CHECK(n == 1);
+	CHECK(n == 1 && list[0] == calls_app);
 	OK(flexio_app_list_free(list));
 }
 
@@ -79,44 +82,93 @@ static void app_bad(void)
 	FAILS(flexio_app_create(&attr, &app));
 	attr = (struct flexio_app_attr){.app_name = NULL, .app_ptr = text, .app_bsize = 64};
 	FAILS(flexio_app_create(&attr, &app));
+	attr.app_name = "x";
+	memcpy(text, "\177ELF", 4);
+	attr.app_bsize = 0;
+	FAILS(flexio_app_create(&attr, &app));
+	attr.app_bsize = 4;
+	FAILS(flexio_app_create(&attr, &app));
+	CHECK(!app);
 	FAILS(flexio_app_destroy(NULL));
 	FAILS(flexio_app_get_list(NULL, NULL));
 	FAILS(flexio_app_list_free(NULL));
 }
 
-static void registration(void)
-{
-	char name[FLEXIO_MAX_NAME_LEN + 1], unpack[FLEXIO_MAX_NAME_LEN + 1], long_name[300];
+/* What is known of a function; room: of each name. */
+struct known {
+	char name[FLEXIO_MAX_NAME_LEN + 1], unpack[FLEXIO_MAX_NAME_LEN + 1];
 	flexio_uintptr_t addr, unpack_addr;
 	flexio_func_arg_pack_fn_t *pack;
-	flexio_func_t *f, *other;
-	struct flexio_process *p = host_process();
-	uint64_t value;
 	uint32_t pup;
 	size_t bytes;
+};
 
-	OK(flexio_func_get_register_info(calls_app, &add, &pup, name, unpack, sizeof(name), &bytes,
-					 &pack, &addr, &unpack_addr));
-	CHECK(pup == 1 && !strcmp(name, "add") && strlen(unpack) && bytes == 16 && pack && addr &&
-	      unpack_addr);
-	FAILS(flexio_func_get_register_info(calls_app, &add, &pup, name, unpack, 3, &bytes, &pack,
-					    &addr, &unpack_addr));
-	FAILS(flexio_func_get_register_info(calls_app, NULL, &pup, name, unpack, sizeof(name),
-					    &bytes, &pack, &addr, &unpack_addr));
+static flexio_status known_get(struct known *k, flexio_func_t *f, size_t room)
+{
+	return flexio_func_get_register_info(calls_app, f, &k->pup, k->name, k->unpack, room,
+					     &k->bytes, &k->pack, &k->addr, &k->unpack_addr);
+}
+
+static void known_is_complete(void)
+{
+	struct known k;
+
+	OK(known_get(&k, &add, sizeof(k.name)));
+	CHECK(k.pup == 1 && !strcmp(k.name, "add") && strlen(k.unpack) > 3 && k.bytes == 16 &&
+	      k.pack && k.addr && k.unpack_addr && k.addr != k.unpack_addr);
+	/* Both names and their ends must have room: the longer one is the unpack function's. */
+	FAILS(known_get(&k, &add, 3));
+	FAILS(known_get(&k, &add, strlen(k.unpack)));
+	OK(known_get(&k, &add, strlen(k.unpack) + 1));
+	FAILS(known_get(&k, NULL, sizeof(k.name)));
+	FAILS(known_get(&k, (flexio_func_t *)(uintptr_t)&k, sizeof(k.name)));
+}
+
+/* Stubs are addresses that no other function has. */
+static void names_have_lengths(void)
+{
+	static char stubs[3];
+	char longest[300];
+	flexio_func_t *f, *other[3];
+	struct known k;
+
+	for (unsigned i = 0; i < 3; i++)
+		other[i] = (flexio_func_t *)(uintptr_t)&stubs[i];
+	OK(known_get(&k, &add, sizeof(k.name)));
+	memset(longest, 'f', sizeof(longest));
+	longest[257] = 0;
+	FAILS(flexio_func_register(calls_app, longest, &f));
+	FAILS(flexio_func_pup_register(calls_app, longest, k.unpack, other[2], 16, k.pack));
+	FAILS(flexio_func_pup_register(calls_app, k.name, longest, other[2], 16, k.pack));
+	longest[256] = 0;
+	OK(flexio_func_register(calls_app, longest, &f));
+	OK(flexio_func_pup_register(calls_app, longest, k.unpack, other[0], 16, k.pack));
+	OK(flexio_func_pup_register(calls_app, k.name, longest, other[1], 16, k.pack));
+}
+
+static void registration(void)
+{
+	static char stub;
+	flexio_func_t *f, *other, *mine = (flexio_func_t *)(uintptr_t)&stub;
+	struct flexio_process *p = host_process();
+	struct known k;
+	uint64_t value;
+
+	known_is_complete();
 	OK(flexio_func_register(calls_app, "count", &f));
-	OK(flexio_func_get_register_info(calls_app, f, &pup, name, unpack, sizeof(name), &bytes,
-					 &pack, &addr, &unpack_addr));
-	CHECK(pup == 0 && !strcmp(name, "count"));
+	OK(known_get(&k, f, sizeof(k.name)));
+	CHECK(k.pup == 0 && !strcmp(k.name, "count"));
 	CHECK(RESULT(p, f, (uint64_t)1) == 41);
 	/* No such function: that is found when it is used. */
 	OK(flexio_func_register(calls_app, "no_such_function", &other));
 	FAILS(flexio_process_call(p, other, &value, (uint64_t)1));
-	FAILS(flexio_func_pup_register(calls_app, "add", unpack, &add, 16, pack)); /* twice */
-	memset(long_name, 'f', sizeof(long_name));
-	long_name[257] = 0;
-	FAILS(flexio_func_register(calls_app, long_name, &other));
-	long_name[256] = 0;
-	OK(flexio_func_register(calls_app, long_name, &other));
+	/* Under a stub of the program's own, once. */
+	OK(known_get(&k, &add, sizeof(k.name)));
+	OK(flexio_func_pup_register(calls_app, k.name, k.unpack, mine, k.bytes, k.pack));
+	CHECK(RESULT(p, mine, (uint64_t)20, (uint64_t)3) == 23);
+	FAILS(flexio_func_pup_register(calls_app, k.name, k.unpack, mine, k.bytes, k.pack));
+	FAILS(flexio_func_pup_register(calls_app, k.name, k.unpack, &add, k.bytes, k.pack));
+	names_have_lengths();
 	FAILS(flexio_func_register(calls_app, NULL, &other));
 	FAILS(flexio_func_register(NULL, "add", &other));
 	OK(flexio_process_destroy(p));
@@ -135,7 +187,8 @@ static void processes(void)
 	CHECK(flexio_process_get_dumem_id(p) != UINT32_MAX &&
 	      flexio_process_get_dumem_id(p) != flexio_process_get_dumem_id(other));
 	CHECK(flexio_process_get_dumem_id(NULL) == UINT32_MAX && !flexio_process_get_pd(NULL));
-	(void)flexio_process_udbg_token_get(p);
+	/* 0 says that no debugger of the device is let in: there is none. */
+	CHECK(!flexio_process_udbg_token_get(p) && !flexio_process_udbg_token_get(NULL));
 	/* What one counts the other does not see. */
 	CHECK(RESULT(p, &count, (uint64_t)2) == 42 && RESULT(p, &count, (uint64_t)0) == 42);
 	CHECK(RESULT(other, &count, (uint64_t)1) == 41);

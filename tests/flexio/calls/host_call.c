@@ -16,6 +16,7 @@ static void arguments(void)
 
 	CHECK(RESULT(p, add, (uint64_t)2, (uint64_t)3) == 5);
 	CHECK(RESULT(p, &add, (uint64_t)UINT64_MAX, (uint64_t)3) == 2);
+	CHECK(RESULT(p, &add, 0x123456789abcdef0ul, 0x0edcba9876543210ul) == 0x2111111111111100ul);
 	CHECK(RESULT(p, &nothing) == 17);
 	CHECK(RESULT(p, &mixed, -3, 0xfffffffe, 200, (int64_t)-5, (void *)0x1234567890) == 1);
 	CHECK(RESULT(p, &context) == 1);
@@ -31,8 +32,9 @@ static void many(void)
 {
 	struct flexio_process *p = host_process();
 
-	for (uint64_t i = 0; i < 20000; i++)
-		CHECK(RESULT(p, &add, i, i) == 2 * i);
+	/* Each call finds what the one before has stored. */
+	for (uint64_t i = 0; i < 100000; i++)
+		CHECK(RESULT(p, &count, (uint64_t)1) == 41 + i);
 	OK(flexio_process_destroy(p));
 }
 
@@ -69,7 +71,27 @@ static void callers_expect(struct caller *callers, flexio_status status)
 	}
 }
 
-/* None returns before another call has stored, so they are there at the same time. */
+static void *meet_main(void *arg)
+{
+	struct caller *c = arg;
+
+	c->status = flexio_process_call(c->p, &meet, &c->value, c->word, (uint64_t)CALLERS);
+	return NULL;
+}
+
+/* None returns before all are there at the same time. */
+static void together(struct flexio_process *p, flexio_uintptr_t word)
+{
+	struct caller callers[CALLERS];
+
+	for (unsigned i = 0; i < CALLERS; i++) {
+		callers[i] = (struct caller){.p = p, .word = word};
+		CHECK(!pthread_create(&callers[i].thread, NULL, meet_main, &callers[i]));
+	}
+	callers_expect(callers, FLEXIO_STATUS_SUCCESS);
+}
+
+/* Calls see what the host stores while they run. */
 static void parallel(void)
 {
 	struct flexio_process *p = host_process();
@@ -82,6 +104,8 @@ static void parallel(void)
 	CHECK(RESULT(p, &nothing) == 17);
 	OK(flexio_host2dev_memcpy(p, &one, sizeof(one), word));
 	callers_expect(callers, FLEXIO_STATUS_SUCCESS);
+	OK(flexio_host2dev_memcpy(p, &zero, sizeof(zero), word));
+	together(p, word);
 	OK(flexio_process_destroy(p));
 }
 

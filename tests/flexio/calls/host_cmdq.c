@@ -26,13 +26,22 @@ static void await_empty(struct flexio_cmdq *q)
 	}
 }
 
+/* Of four. */
 static flexio_uintptr_t word_of(struct flexio_process *p)
 {
 	flexio_uintptr_t word;
-	uint64_t zero = 0;
+	uint64_t zero[4] = {0};
 
-	OK(flexio_copy_from_host(p, &zero, sizeof(zero), &word));
+	OK(flexio_copy_from_host(p, zero, sizeof(zero), &word));
 	return word;
+}
+
+static void await_word_is(struct flexio_process *p, flexio_uintptr_t word, uint64_t value)
+{
+	for (unsigned i = 0; RESULT(p, &load, word) != value; i++) {
+		CHECK(i < 60000);
+		usleep(1000);
+	}
 }
 
 static void cmdq_states(void)
@@ -44,6 +53,7 @@ static void cmdq_states(void)
 	CHECK(flexio_cmdq_is_empty(q));
 	for (unsigned i = 0; i < 1000; i++)
 		OK(flexio_cmdq_task_add(q, &task, word));
+	usleep(20000); /* in which none runs */
 	CHECK(!flexio_cmdq_is_empty(q) && RESULT(p, &load, word) == 0);
 	OK(flexio_cmdq_state_running(q));
 	await_empty(q);
@@ -52,8 +62,59 @@ static void cmdq_states(void)
 	OK(flexio_cmdq_task_add(q, &task, word));
 	await_empty(q);
 	CHECK(RESULT(p, &load, word) == 1001);
+	word = word_of(p);
+	OK(flexio_cmdq_task_add(q, &context_task, word));
+	await_empty(q);
+	CHECK(RESULT(p, &load, word) == 1);
 	OK(flexio_cmdq_destroy(q));
 	FAILS(flexio_cmdq_destroy(q));
+	OK(flexio_process_destroy(p));
+}
+
+/* Not empty as long as the last one runs; as many run at a time as there are workers, and no more. */
+static void cmdq_workers(void)
+{
+	struct flexio_process *p = host_process();
+	flexio_uintptr_t word = word_of(p), lonely = word_of(p), all = word_of(p);
+	struct flexio_cmdq *q = queue(p, 1, 8, FLEXIO_CMDQ_STATE_RUNNING);
+	uint64_t one = 1, workers = 4;
+
+	OK(flexio_cmdq_task_add(q, &held_task, word));
+	await_word_is(p, word, 1);
+	usleep(20000);
+	CHECK(!flexio_cmdq_is_empty(q));
+	OK(flexio_host2dev_memcpy(p, &one, sizeof(one), word + 8));
+	await_empty(q);
+	for (unsigned i = 0; i < 5000; i++)
+		OK(flexio_cmdq_task_add(q, &lonely_task, lonely));
+	await_empty(q);
+	CHECK(RESULT(p, &load, lonely) == 5000 && RESULT(p, &load, lonely + 8) == 0);
+	OK(flexio_cmdq_destroy(q));
+	/* Each waits for all of the others. */
+	q = queue(p, (int)workers, 100, FLEXIO_CMDQ_STATE_RUNNING);
+	OK(flexio_host2dev_memcpy(p, &workers, sizeof(workers), all + 8));
+	for (unsigned i = 0; i < workers; i++)
+		OK(flexio_cmdq_task_add(q, &meet_task, all));
+	await_empty(q);
+	CHECK(RESULT(p, &load, all) == workers);
+	OK(flexio_process_destroy(p));
+}
+
+/* Each of 100,000 has a byte of its own, and adds one to it. */
+static void cmdq_once(void)
+{
+	const uint64_t tasks = 100000;
+	struct flexio_process *p = host_process();
+	struct flexio_cmdq *q = queue(p, 4, 16, FLEXIO_CMDQ_STATE_RUNNING);
+	flexio_uintptr_t bytes;
+
+	OK(flexio_buf_dev_alloc(p, tasks, &bytes));
+	OK(flexio_buf_dev_memset(p, 0, tasks, bytes));
+	CHECK(RESULT(p, &not_one, bytes, tasks) == tasks);
+	for (uint64_t i = 0; i < tasks; i++)
+		OK(flexio_cmdq_task_add(q, &byte_task, bytes + i));
+	await_empty(q);
+	CHECK(RESULT(p, &not_one, bytes, tasks) == 0);
 	OK(flexio_process_destroy(p));
 }
 
@@ -167,6 +228,8 @@ static void cmdq_bad(void)
 }
 
 const struct host_case cmdq_cases[] = {
-	{"cmdq_states", cmdq_states}, {"cmdq_many", cmdq_many}, {"cmdq_order", cmdq_order},
-	{"cmdq_busy", cmdq_busy},     {"cmdq_bad", cmdq_bad},	{NULL, NULL},
+	{"cmdq_states", cmdq_states}, {"cmdq_many", cmdq_many},
+	{"cmdq_order", cmdq_order},   {"cmdq_busy", cmdq_busy},
+	{"cmdq_bad", cmdq_bad},	      {"cmdq_workers", cmdq_workers},
+	{"cmdq_once", cmdq_once},     {NULL, NULL},
 };

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Device code that fails, and a program that goes on. */
+#include <glob.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +20,25 @@ static bool readable(int fd, int wait_ms)
 	return poll(&p, 1, wait_ms) == 1 && p.revents & POLLIN;
 }
 
+/* The same by the other ways to wait. */
+static bool readable_by_all(int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN}, got;
+	struct timeval at_once = {0};
+	int epoll = epoll_create1(0);
+	fd_set set;
+	bool all;
+
+	CHECK(epoll >= 0 && !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event));
+	all = epoll_wait(epoll, &got, 1, 0) == 1 && got.events & EPOLLIN;
+	close(epoll);
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	CHECK((select(fd + 1, &set, NULL, NULL, &at_once) == 1) == all);
+	CHECK(readable(fd, 0) == all);
+	return all;
+}
+
 static void fails_with(flexio_func_t *f, uint64_t arg, enum flexio_err_status status)
 {
 	struct flexio_process *p = host_process(), *other = host_process();
@@ -23,10 +46,10 @@ static void fails_with(flexio_func_t *f, uint64_t arg, enum flexio_err_status st
 	flexio_uintptr_t addr;
 	uint64_t value;
 
-	CHECK(fd >= 0 && !readable(fd, 0));
+	CHECK(fd >= 0 && !readable_by_all(fd));
 	CHECK(flexio_err_status_get(p) == FLEXIO_DEV_NO_ERROR);
 	CHECK(flexio_process_call(p, f, &value, arg, arg) == FLEXIO_STATUS_FATAL_ERR);
-	CHECK(readable(fd, 30000));
+	CHECK(readable(fd, 30000) && readable_by_all(fd));
 	CHECK(flexio_err_status_get(p) == status);
 	CHECK(flexio_process_call(p, &nothing, &value) == FLEXIO_STATUS_FATAL_ERR);
 	/* Others go on. */
@@ -74,10 +97,79 @@ static void user_error(void)
 	fails_with(&fail, 255, FLEXIO_DEV_USER_ERROR);
 }
 
+/* What is in the only file that the pattern names, which goes. */
+static char *file_take(const char *pattern)
+{
+	char *text = calloc(1, 65536);
+	glob_t found;
+	FILE *f;
+
+	CHECK(text && !glob(pattern, 0, NULL, &found) && found.gl_pathc == 1);
+	f = fopen(found.gl_pathv[0], "r");
+	CHECK(f && fread(text, 1, 65535, f) > 0);
+	fclose(f);
+	CHECK(!unlink(found.gl_pathv[0]));
+	globfree(&found);
+	return text;
+}
+
+/* The code that the report has for one that the program must not use. */
 static void illegal_error(void)
 {
+	static const uint64_t codes[] = {0, 5, 0x42, 127};
+	struct flexio_process *p;
+	uint64_t value;
+	char *text;
+
 	fails_with(&fail, 0x42, FLEXIO_DEV_FATAL_ERROR);
-	fails_with(&fail, 5, FLEXIO_DEV_FATAL_ERROR);
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		p = host_process();
+		CHECK(flexio_process_call(p, &fail, &value, codes[i]) == FLEXIO_STATUS_FATAL_ERR);
+		CHECK(flexio_err_status_get(p) == FLEXIO_DEV_FATAL_ERROR);
+		OK(flexio_crash_data(p, "illegal"));
+		text = file_take("illegal.*.crash");
+		CHECK_SAY(strstr(text, "has failed, code 0x42\n"), "%s", text);
+		free(text);
+		OK(flexio_process_destroy(p));
+	}
+}
+
+/* The file of that name and this process: its first bytes. */
+static void file_expect(const char *name, const char *suffix, const char *begin)
+{
+	char *path, *text;
+
+	CHECK(asprintf(&path, "%s.%d.%s", name, (int)getpid(), suffix) > 0);
+	text = file_take(path);
+	CHECK_SAY(!strncmp(text, begin, strlen(begin)), "%s: %.20s", path, text);
+	free(text);
+	free(path);
+}
+
+/* Where the files go: here, into the temporary directory, or where an absolute name says; all are ELF. */
+static void dump_names(void)
+{
+	struct flexio_process *p = host_process();
+	char here[4096], absolute[4200], temporary[4200], other[4300];
+
+	CHECK(getcwd(here, sizeof(here)));
+	snprintf(absolute, sizeof(absolute), "%s/absolute", here);
+	snprintf(temporary, sizeof(temporary), "%s/temporary", here);
+	snprintf(other, sizeof(other), "%s/other", temporary);
+	OK(flexio_coredump_create(p, "plain"));
+	file_expect("plain", "core", "\177ELF");
+	OK(flexio_coredump_create(p, NULL));
+	file_expect("flexio_dev", "core", "\177ELF");
+	OK(flexio_coredump_create(p, absolute));
+	file_expect(absolute, "core", "\177ELF");
+	/* Nothing can be made in a directory that is not there. */
+	CHECK(!mkdir(temporary, 0700) && !setenv("TMPDIR", temporary, 1));
+	OK(flexio_coredump_create(p, "no/such/directory/other"));
+	OK(flexio_crash_data(p, "no/such/directory/other"));
+	file_expect(other, "core", "\177ELF");
+	file_expect(other, "crash", "DPA process");
+	CHECK(!rmdir(temporary));
+	OK(flexio_process_destroy(p));
 }
 
 static void finished(void)
@@ -99,6 +191,21 @@ static void bad_arguments(void)
 	FAILS(flexio_process_error_handler_set(NULL, &on_error));
 	CHECK(flexio_log_lvl_set(FLEXIO_LOG_LVL_DBG) == FLEXIO_LOG_LVL_ERR);
 	CHECK(flexio_log_lvl_set(FLEXIO_LOG_LVL_ERR) == FLEXIO_LOG_LVL_DBG);
+}
+
+/* The first process is silent, the second is not. */
+static void log_levels(void)
+{
+	fprintf(stderr, "-- error\n");
+	OK(flexio_process_destroy(host_process()));
+	fprintf(stderr, "-- debug\n");
+	flexio_log_lvl_set(FLEXIO_LOG_LVL_DBG);
+	OK(flexio_process_destroy(host_process()));
+	flexio_log_lvl_set(FLEXIO_LOG_LVL_INFO);
+	fprintf(stderr, "-- info\n");
+	OK(flexio_process_destroy(host_process()));
+	flexio_log_lvl_set((enum flexio_log_lvl)77);
+	CHECK(flexio_log_lvl_set(FLEXIO_LOG_LVL_ERR) == FLEXIO_LOG_LVL_INFO);
 }
 
 static void handler(void)
@@ -183,9 +290,11 @@ const struct host_case error_cases[] = {
 	{"host_memory", host_memory},
 	{"user_error", user_error},
 	{"illegal_error", illegal_error},
+	{"dump_names", dump_names},
 	{"finished", finished},
 	{"bad_arguments", bad_arguments},
 	{"handler", handler},
+	{"log_levels", log_levels},
 	{"forked", forked},
 	{"reported", reported},
 	{NULL, NULL},

@@ -4,11 +4,36 @@
 
 #include "host.h"
 
+/* Blocks of all sizes come and go, some of them beside others that stay; all of the heap is there afterwards. */
+static void all_comes_back(struct flexio_process *p)
+{
+	struct flexio_heap_mem_info info, after;
+	flexio_uintptr_t kept[16] = {0}, a;
+
+	OK(flexio_process_mem_info_get(p, &info));
+	for (unsigned i = 0; i < 50000; i++) {
+		flexio_uintptr_t *at = i % 7 ? &a : &kept[i / 7 % 16];
+
+		if (i % 7 == 0)
+			OK(flexio_buf_dev_free(p, *at));
+		OK(flexio_buf_dev_alloc(p, 1 + i % 5000 * (i % 3 ? 1 : 200), at));
+		CHECK(*at && *at % 64 == 0);
+		if (i % 7)
+			OK(flexio_buf_dev_free(p, *at));
+	}
+	for (unsigned i = 0; i < 16; i++)
+		OK(flexio_buf_dev_free(p, kept[i]));
+	OK(flexio_process_mem_info_get(p, &after));
+	CHECK(after.requested == info.requested && after.allocated == info.allocated);
+	OK(flexio_buf_dev_alloc(p, info.size, &a));
+	OK(flexio_buf_dev_free(p, a));
+}
+
 static void allocation(void)
 {
 	struct flexio_process *p = host_process();
 	struct flexio_heap_mem_info info, after;
-	flexio_uintptr_t a, b;
+	flexio_uintptr_t a;
 
 	OK(flexio_process_mem_info_get(p, &info));
 	CHECK(info.base_addr && info.size && info.requested <= info.allocated &&
@@ -29,32 +54,42 @@ static void allocation(void)
 	a = 1;
 	FAILS(flexio_buf_dev_alloc(p, 0, &a));
 	CHECK(a == 0);
-	for (unsigned i = 0; i < 20000; i++) {
-		OK(flexio_buf_dev_alloc(p, 1 + i % 5000, &a));
-		OK(flexio_buf_dev_alloc(p, 1 << 20, &b));
-		OK(flexio_buf_dev_free(p, a));
-		OK(flexio_buf_dev_free(p, b));
-	}
+	all_comes_back(p);
 	OK(flexio_process_destroy(p));
+}
+
+/* What digest has for the same bytes in the device. */
+static uint64_t digest_of(const uint8_t *bytes, size_t n)
+{
+	uint64_t d = 0;
+
+	for (size_t i = 0; i < n; i++)
+		d = d * 31 + bytes[i];
+	return d;
 }
 
 static void copies(void)
 {
 	struct flexio_process *p = host_process();
-	uint8_t bytes[1000];
+	uint8_t bytes[1000], wanted[1000];
 	flexio_uintptr_t a;
-	uint64_t n = 0;
 
 	for (unsigned i = 0; i < sizeof(bytes); i++)
-		n += bytes[i] = (uint8_t)(i * 7);
+		wanted[i] = bytes[i] = (uint8_t)(i * 7);
+#define SAME() CHECK(RESULT(p, &digest, a, (uint64_t)1000) == digest_of(wanted, 1000))
 	OK(flexio_copy_from_host(p, bytes, sizeof(bytes), &a));
-	CHECK(RESULT(p, &sum, a, (uint64_t)sizeof(bytes)) == n);
+	SAME();
+	/* into the middle, and not beside it */
 	memset(bytes, 1, sizeof(bytes));
-	OK(flexio_buf_dev_memset(p, 2, 1000, a));
+	memset(wanted + 500, 1, 10);
 	OK(flexio_host2dev_memcpy(p, bytes, 10, a + 500));
-	CHECK(RESULT(p, &sum, a, (uint64_t)1000) == 990 * 2 + 10);
+	SAME();
+	memset(wanted + 301, 2, 99);
+	OK(flexio_buf_dev_memset(p, 2, 99, a + 301));
+	SAME();
+	wanted[999] = 0xff;
 	OK(flexio_buf_dev_memset(p, 0x1ff, 1, a + 999));
-	CHECK(RESULT(p, &sum, a + 998, (uint64_t)2) == 2 + 255);
+	SAME();
 	FAILS(flexio_host2dev_memcpy(p, bytes, 11, a + 990));
 	FAILS(flexio_host2dev_memcpy(p, bytes, 1, a + 1000));
 	FAILS(flexio_host2dev_memcpy(p, bytes, 1, a - 1));
@@ -72,8 +107,50 @@ static void copies(void)
 	OK(flexio_process_destroy(p));
 }
 
+/* A device function that gets addresses in or beside two buffers of 64 and 100 bytes, and what comes of it. */
+struct access {
+	flexio_func_t *f;
+	int64_t a, b, c;
+	bool near; /* inside of the heap, so only redzones tell */
+};
+
+/* SOFTHCA_DPA_REDZONES says whether the heap has redzones. */
+static void redzones(void)
+{
+	const char *text = getenv("SOFTHCA_DPA_REDZONES");
+	const struct access all[] = {
+		{&load, 0, 0, 0, false},    {&load, 56, 0, 0, false},  {&sum, 0, 64, 0, false},
+		{&sum, 0, 65, 0, true},	    {&load, 57, 0, 0, true},   {&store, 64, 0, 0, true},
+		{&store, 120, 0, 0, true},  {&load, -8, 0, 0, true},   {&store, -64, 0, 0, true},
+		{&copy, 0, 0, 64, false},   {&copy, 0, 0, 65, true},   {&copy, 1, 0, 64, true},
+		{&digest, 0, 64, 0, false}, {&digest, 64, 1, 0, true},
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct flexio_process *p = host_process();
+		bool fault = all[i].near && text && *text == '1';
+		flexio_uintptr_t first, a;
+		flexio_status status;
+		uint64_t value, b = (uint64_t)all[i].b;
+
+		OK(flexio_buf_dev_alloc(p, 4096, &first));
+		OK(flexio_buf_dev_alloc(p, 64, &a));
+		OK(flexio_buf_dev_free(p, first));
+		/* all else is as it was */
+		CHECK(RESULT(p, &count, (uint64_t)1) == 41 && RESULT(p, &context) == 1);
+		status = flexio_process_call(p, all[i].f, &value, a + (uint64_t)all[i].a,
+					     all[i].f == &copy ? a + b : b, (uint64_t)all[i].c);
+		CHECK_SAY(status == (fault ? FLEXIO_STATUS_FATAL_ERR : FLEXIO_STATUS_SUCCESS),
+			  "%zu: %d", i, (int)status);
+		CHECK(flexio_err_status_get(p) ==
+		      (fault ? FLEXIO_DEV_FATAL_ERROR : FLEXIO_DEV_NO_ERROR));
+		OK(flexio_process_destroy(p));
+	}
+}
+
 const struct host_case memory_cases[] = {
 	{"allocation", allocation},
 	{"copies", copies},
+	{"redzones", redzones},
 	{NULL, NULL},
 };

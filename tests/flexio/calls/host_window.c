@@ -2,6 +2,7 @@
 /* Windows to memory of the host, and keys of memory of the DPA. */
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "host.h"
 
@@ -139,6 +140,16 @@ static void *user_main(void *arg)
 	return NULL;
 }
 
+static void *answer_main(void *arg)
+{
+	struct user *u = arg;
+	uint64_t value;
+
+	u->status = flexio_process_call(u->s->p, &window_answer, &value, u->s->id, KEY(u->s->mr),
+					HOST(u->s->memory));
+	return NULL;
+}
+
 /* The window goes while a thread has it. */
 static void window_gone(void)
 {
@@ -154,6 +165,82 @@ static void window_gone(void)
 	OK(flexio_host2dev_memcpy(s.p, &one, sizeof(one), u.words + 8));
 	CHECK(!pthread_join(thread, NULL));
 	CHECK(u.status == FLEXIO_STATUS_FATAL_ERR);
+	setting_end(&s);
+}
+
+struct meeting {
+	struct flexio_process *p;
+	flexio_uintptr_t words;
+	uint64_t id, key, haddr, value;
+	flexio_status status;
+	pthread_t thread;
+};
+
+static void *meeting_main(void *arg)
+{
+	struct meeting *m = arg;
+
+	m->status = flexio_process_call(m->p, &window_meet, &m->value, m->id, m->key, m->haddr,
+					m->words);
+	return NULL;
+}
+
+/* Two threads have windows of different domains, set at the same time: each reaches what its own has. */
+static void window_two(void)
+{
+	struct setting s = setting_make();
+	struct ibv_pd *pd = ibv_alloc_pd(host_device());
+	struct ibv_mr *mr = ibv_reg_mr(pd, s.memory + 2 * BYTES, BYTES, IBV_ACCESS_LOCAL_WRITE);
+	struct flexio_window *window;
+	struct meeting two[2];
+	uint64_t words[2] = {0};
+	flexio_uintptr_t at;
+
+	CHECK(pd && mr);
+	OK(flexio_window_create(s.p, pd, &window));
+	OK(flexio_copy_from_host(s.p, words, sizeof(words), &at));
+	two[0] = (struct meeting){s.p, at, s.id, KEY(s.mr), HOST(s.memory), 0, 0, 0};
+	two[1] = (struct meeting){
+		s.p, at, flexio_window_get_id(window), KEY(mr), HOST(s.memory + 2 * BYTES), 0,
+		0,   0};
+	CHECK(two[0].id != two[1].id);
+	s.memory[0] = 10;
+	s.memory[2 * BYTES] = 20;
+	for (unsigned i = 0; i < 2; i++)
+		CHECK(!pthread_create(&two[i].thread, NULL, meeting_main, &two[i]));
+	for (unsigned i = 0; i < 2; i++)
+		CHECK(!pthread_join(two[i].thread, NULL));
+	CHECK(two[0].status == FLEXIO_STATUS_SUCCESS && two[1].status == FLEXIO_STATUS_SUCCESS);
+	CHECK(two[0].value == 20 && two[1].value == 40);
+	CHECK(s.memory[1] == 10 && s.memory[2 * BYTES + 1] == 20);
+	/* A key of the other's domain is none for a window. */
+	CHECK(RESULT(s.p, &window_out, s.id, KEY(mr), two[1].haddr, at, (uint64_t)1) == 2);
+	CHECK(RESULT(s.p, &window_out, two[1].id, KEY(s.mr), two[0].haddr, at, (uint64_t)1) == 2);
+	OK(flexio_window_destroy(window));
+	CHECK(!ibv_dereg_mr(mr) && !ibv_dealloc_pd(pd));
+	setting_end(&s);
+}
+
+/* While device code runs: it sees what the host stores, and the host what it answers. */
+static void window_live(void)
+{
+	struct setting s = setting_make();
+	volatile uint64_t *words = (volatile uint64_t *)(void *)s.memory;
+	struct user u = {.s = &s};
+	pthread_t thread;
+
+	memset(s.memory, 0, BYTES);
+	CHECK(!pthread_create(&thread, NULL, answer_main, &u));
+	for (uint64_t i = 1; i <= 200; i++) {
+		words[0] = i;
+		for (unsigned wait = 0; words[1] != 2 * i; wait++) {
+			CHECK(wait < 600000);
+			usleep(100);
+		}
+	}
+	words[0] = UINT64_MAX;
+	CHECK(!pthread_join(thread, NULL));
+	CHECK(u.status == FLEXIO_STATUS_SUCCESS);
 	setting_end(&s);
 }
 
@@ -201,6 +288,8 @@ const struct host_case window_cases[] = {
 	{"windows", windows},
 	{"window_faults", window_faults},
 	{"window_gone", window_gone},
+	{"window_two", window_two},
+	{"window_live", window_live},
 	{"mkeys", mkeys},
 	{NULL, NULL},
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Message streams and the tracer, from device code to the program's file. */
+#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -316,6 +317,59 @@ static void older_names(void)
 	CHECK(flexio_log_dev_init(NULL, &attr, out, NULL) == FLEXIO_STATUS_FAILED);
 }
 
+/* Threads of this process with that name. */
+static int threads_named(const char *name)
+{
+	DIR *dir = opendir("/proc/self/task");
+	const struct dirent *entry;
+	int count = 0;
+
+	CHECK(dir);
+	while ((entry = readdir(dir))) {
+		char path[320], text[32] = "";
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
+		file = fopen(path, "r");
+		/* one that has just gone has none */
+		count += file && fgets(text, sizeof(text), file) &&
+			 !strncmp(text, name, strlen(name));
+		if (file)
+			fclose(file);
+	}
+	closedir(dir);
+	return count;
+}
+
+/* Its thread, which it told us of, is there as long as the stream is. */
+static void thread_goes(void)
+{
+	FILE *out = capture_open();
+	flexio_msg_stream_attr_t attr = {.data_bsize = 2048, .stream_name = "a stream"};
+
+	for (int i = 0; i < 20; i++) {
+		struct flexio_msg_stream *streams[2];
+		pthread_t ids[2];
+
+		for (int n = 0; n < 2; n++) {
+			CHECK(flexio_msg_stream_create(process, &attr, out, &ids[n], &streams[n]) ==
+			      FLEXIO_STATUS_SUCCESS);
+			CHECK(threads_named("a stream") == n + 1 && !pthread_kill(ids[n], 0));
+		}
+		CHECK(!pthread_equal(ids[0], ids[1]));
+		CALL(say_print, (uint64_t)i);
+		destroy(streams[0]);
+		destroy(streams[1]);
+		/* the kernel may still show it for a moment */
+		for (int wait = 0; threads_named("a stream") && wait < 30000; wait++)
+			usleep(1000);
+		CHECK(!threads_named("a stream"));
+	}
+	/* and what was said is there */
+	capture_lines(out, 20);
+	fclose(out);
+}
+
 /* To any FILE. */
 static void memory_stream(void)
 {
@@ -523,7 +577,8 @@ const struct test_case stream_cases[] = {
 	{"8 threads do not mix lines N251", writers_synchronous},
 	{"batches lose nothing N259", writers_in_batches},
 	{"the older names make the default stream N265 A20", older_names},
-	{"text goes to any file N256 N257", memory_stream},
+	{"text goes to any file N256", memory_stream},
+	{"a stream's thread goes with it N255 N257", thread_goes},
 	{"a program ends and leaves its streams open N257", exits},
 	{"a process is killed with its streams open N257", dies},
 	{"children do not disturb streams N239", forks},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Device code of tests/flexio/queues. */
 #include <libflexio-dev/flexio_dev.h>
+#include <libflexio-dev/flexio_dev_err.h>
 #include <libflexio-dev/flexio_dev_queue_access.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -118,23 +119,42 @@ static void serve(struct flexio_dev_thread_ctx *ctx, struct queue *q)
 		wait_for_go(q);
 	if (q->how & QUEUE_ARMS)
 		flexio_dev_cq_arm(ctx, (uint32_t)q->ci, (uint32_t)q->cqn);
+	__atomic_fetch_add(&q->served, 1, __ATOMIC_SEQ_CST);
 	if (q->how & QUEUE_WAITS_ARMED)
 		wait_for_go(q);
 }
 
+/* Goes on where it was, with its variables, if it may; else at once. */
+static void yield(struct flexio_dev_thread_ctx *ctx, struct queue *q)
+{
+	volatile uint64_t kept = q->taken + 1000;
+
+	flexio_dev_yield(ctx);
+	q->resumed = kept;
+}
+
+/* Of all handlers: variables of the program stay from one activation to the next. */
+static uint64_t all_activations;
+
+/* Each activation begins here, on a stack with nothing on it. */
 __dpa_global__ void handle(uint64_t arg)
 {
 	struct queue *q = (struct queue *)(uintptr_t)arg;
 	struct flexio_dev_thread_ctx *ctx = NULL;
-	volatile uint64_t fresh = 0;
+	uint64_t frame = (uintptr_t)&ctx;
 
-	q->wrong += fresh++ != 0 || flexio_dev_get_thread_ctx(&ctx) || !ctx;
+	q->wrong += flexio_dev_get_thread_ctx(&ctx) || !ctx;
+	q->wrong += q->frame && q->frame != frame;
+	q->frame = frame;
+	q->all_activations = __atomic_add_fetch(&all_activations, 1, __ATOMIC_SEQ_CST);
 	q->thread_id = flexio_dev_get_thread_id(ctx);
 	q->local_storage = flexio_dev_get_thread_local_storage(ctx);
 	__atomic_fetch_add(&q->activations, 1, __ATOMIC_SEQ_CST);
 	serve(ctx, q);
 	if (q->other)
 		serve(ctx, (struct queue *)(uintptr_t)q->other);
+	if (q->how & QUEUE_YIELDS)
+		yield(ctx, q);
 	__atomic_fetch_add(&q->ends, 1, __ATOMIC_SEQ_CST);
 	if (q->how & QUEUE_RETRIGGERS && q->activations < q->limit)
 		flexio_dev_thread_retrigger();
@@ -150,4 +170,108 @@ __dpa_rpc__ uint64_t poll_queue(uint64_t addr)
 
 	take_all(q);
 	return q->taken;
+}
+
+/* Takes so many messages, each as soon as its owner says so: how many had not all of theirs by then. */
+__dpa_rpc__ uint64_t watch(uint64_t addr, uint64_t count)
+{
+	struct queue *q = (struct queue *)(uintptr_t)addr;
+	uint64_t stale = 0;
+
+	while (count--) {
+		const struct flexio_dev_cqe64 *cqe;
+
+		while (!(cqe = next_of(q)))
+			;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		stale += flexio_dev_cqe_get_wqe_counter((struct flexio_dev_cqe64 *)cqe) !=
+				 (q->ci & 0xffff) ||
+			 flexio_dev_cqe_get_byte_cnt((struct flexio_dev_cqe64 *)cqe) !=
+				 WATCHED_BYTES(q->ci);
+		q->ci++;
+		flexio_dev_dbr_cq_set_ci((uint32_t *)(uintptr_t)q->record, (uint32_t)q->ci);
+		__atomic_fetch_add(&q->taken, 1, __ATOMIC_SEQ_CST);
+	}
+	return stale;
+}
+
+/* The sum of so many bytes. */
+__dpa_rpc__ uint64_t total(uint64_t addr, uint64_t bytes)
+{
+	const uint8_t *at = (const uint8_t *)(uintptr_t)addr;
+	uint64_t n = 0;
+
+	while (bytes--)
+		n += *at++;
+	return n;
+}
+
+/* Bells that nothing here has an ear for; the sum of what they say, and the table's address. */
+__dpa_rpc__ uint64_t odd_bells(uint64_t number)
+{
+	struct flexio_dev_thread_ctx *ctx;
+	uint32_t n = (uint32_t)number;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	return flexio_dev_eq_update_ci(ctx, n, n) + flexio_dev_db_ctx_arm(ctx, n, n) +
+	       flexio_dev_db_ctx_force_trigger(ctx, n, n) +
+	       flexio_dev_cc_ring_db(ctx, (uint16_t)n, n, 1, CC_DB_NEXT_ACT_FW) +
+	       flexio_dev_qp_sq_ring_db(ctx, (uint16_t)n, n) + flexio_dev_get_pcc_table_base(0);
+}
+
+/* ---- windows ---- */
+
+/* A copy through the window, in or out; 2: there is no such window or key. */
+__dpa_rpc__ uint64_t window_copy(uint64_t window, uint64_t key, uint64_t host, uint64_t mine,
+				 uint64_t bytes, uint64_t out)
+{
+	struct flexio_dev_thread_ctx *ctx;
+	void *at = (void *)(uintptr_t)mine;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	if (flexio_dev_window_config(ctx, (uint16_t)window, (uint32_t)key))
+		return 2;
+	return out ? flexio_dev_window_copy_to_host(ctx, host, at, (uint32_t)bytes)
+		   : flexio_dev_window_copy_from_host(ctx, at, host, (uint32_t)bytes);
+}
+
+/* 0 if there are addresses for the key. */
+__dpa_rpc__ uint64_t window_address(uint64_t window, uint64_t key, uint64_t host)
+{
+	struct flexio_dev_thread_ctx *ctx;
+	flexio_uintptr_t at;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	return flexio_dev_window_config(ctx, (uint16_t)window, (uint32_t)key) ||
+	       flexio_dev_window_ptr_acquire(ctx, host, &at);
+}
+
+/* ---- ends ---- */
+
+/* By a pointer, so that the compiler does not know that nothing comes behind. */
+typedef void end_t(void);
+
+static end_t *volatile end_of[] = {
+	[ENDING_RESCHEDULES] = flexio_dev_thread_reschedule,
+	[ENDING_RETRIGGERS] = flexio_dev_thread_retrigger,
+	[ENDING_FINISHES] = flexio_dev_thread_finish,
+	[ENDING_FINISHES_ALL] = flexio_dev_process_finish,
+};
+
+/* Counts in memory of the host before its end, and behind it. */
+__dpa_global__ void end_it(uint64_t arg)
+{
+	struct ending *e = (struct ending *)(uintptr_t)arg;
+	struct flexio_dev_thread_ctx *ctx;
+	volatile uint64_t *at;
+	flexio_uintptr_t daddr;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	if (flexio_dev_window_config(ctx, (uint16_t)e->window, (uint32_t)e->key) ||
+	    flexio_dev_window_ptr_acquire(ctx, e->host, &daddr))
+		flexio_dev_error(200);
+	at = (volatile uint64_t *)daddr;
+	at[0] = at[0] + 1;
+	end_of[e->how == ENDING_RETRIGGERS && at[0] == 5 ? ENDING_RESCHEDULES : e->how]();
+	at[1] = at[1] + 1;
 }

@@ -41,6 +41,7 @@ static void peer_case(void)
 		CHECK(queue_get(&b, user_index) == USER_INDEX);
 	}
 	queue_stays(&b, activations, 100);
+	CHECK(queue_get(&b, all_activations) == 100);
 	/* as many at a time as there is room for */
 	receiver_post(r, 200);
 	for (unsigned i = 0; i < 200; i++) {
@@ -136,10 +137,10 @@ static void rearm(void)
 	bench_up(&b, QUEUE_ARMS | QUEUE_WAITS_ARMED);
 	bench_queue(&b, 4);
 	complete_some(&b, 1);
-	queue_await(&b, taken, 1);
-	usleep(1000);
+	queue_await(&b, served, 1);
 	complete_some(&b, 1);
 	queue_stays(&b, activations, 1);
+	CHECK(queue_get(&b, taken) == 1);
 	queue_set(&b, go, 1);
 	queue_stays(&b, taken, 2);
 	bench_down(&b);
@@ -223,6 +224,7 @@ static void passes(void)
 
 static void collapsed(void)
 {
+	uint64_t behind, before;
 	struct bench b;
 
 	/* All in the first entry; the owner bit is in the byte that is the last of its last word. */
@@ -244,10 +246,17 @@ static void collapsed(void)
 		b.attr.overrun_ignore = (uint8_t)ignore;
 		b.attr.always_armed = 1;
 		bench_queue(&b, 2);
+		behind = b.ring + 4 * 64 + 56;
+		before = call1(b.p, &peek, behind);
 		complete_some(&b, 4);
 		complete_some(&b, 3);
 		CHECK(call1(b.p, &peek, b.ring + 56) >> 56 == ignore);
 		CHECK(call1(b.p, &peek, b.ring + 3 * 64 + 56) >> 56 == 0);
+		CHECK(call1(b.p, &peek, behind) == before);
+		/* the queue is in error: room that comes now is none */
+		call2(b.p, &poke, b.record, 4u << 24);
+		complete_some(&b, 1);
+		CHECK(call1(b.p, &peek, b.ring + 56) >> 56 == ignore);
 		bench_down(&b);
 	}
 }

@@ -10,6 +10,7 @@
 #define QUEUE_WAITS_ARMED 4u /* for go, between the bell and the end */
 #define QUEUE_FINISHES	  8u
 #define QUEUE_TAKES_NONE  16u
+#define QUEUE_YIELDS	  64u
 #define QUEUE_RETRIGGERS  32u /* until it has been activated as often as limit says */
 
 /* On the heap; the argument of the handler.  All words, so that the host may read them by a call. */
@@ -23,5 +24,17 @@ struct queue {
 	uint64_t activations, taken, ends;
 	uint64_t byte_cnt, wqe_counter, qpn, opcode, user_index;
 	uint64_t thread_id, local_storage;
-	uint64_t wrong; /* its variables were not fresh */
+	uint64_t served, all_activations, resumed;
+	uint64_t frame; /* where its stack begins */
+	uint64_t wrong; /* it has no context, or no fresh stack */
+};
+
+/* The length of a message, by its number. */
+#define WATCHED_BYTES(number) (8 + (number) % 1000)
+
+enum ending_how { ENDING_RESCHEDULES, ENDING_RETRIGGERS, ENDING_FINISHES, ENDING_FINISHES_ALL };
+
+/* On the heap, too: a window, a key and the words that a handler counts its ends in. */
+struct ending {
+	uint64_t how, window, key, host;
 };

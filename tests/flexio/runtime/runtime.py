@@ -13,9 +13,12 @@ SEVERAL = (
     ("devices", "processes on two devices C47 C51"),
     ("at_once", "processes are made by several threads C60 R320"),
     ("no_leak", "a thousand processes leave nothing behind C52"),
-    ("congestion", "congestion control has a clear answer C59 M237"),
+    ("objects_left", "a process goes with all that it has C54"),
+    ("two_apps", "two applications in one program B27 B29 B31"),
     ("windows", "a thread has two windows L228"),
 )
+# Programs with other device code than their own.
+APPS = {"several": ("several", "threads")}
 CASES = (
     ("locks", "a lock keeps sixteen threads apart P284"),
     ("atomics", "atomics between threads P292"),
@@ -43,11 +46,14 @@ class Programs:
     @staticmethod
     def compile(session, build, place, name, compiler):
         source = next(HERE.glob(f"{name}_host.*"))
-        good(session, build / "dpacc", HERE / f"{name}_device.c", "-o", place / f"{name}.a",
-             "-hostcc=gcc", f"--devicecc-options=-O2 -g {' '.join(STRICT)}",
-             f"--app-name={name}_app")
+        apps = APPS.get(name, (name,))
+        for app in apps:
+            good(session, build / "dpacc", HERE / f"{app}_device.c", "-o", place / f"{app}.a",
+                 "-hostcc=gcc", f"--devicecc-options=-O2 -g {' '.join(STRICT)}",
+                 f"--app-name={app}_app")
         good(session, *compiler, "-g", *STRICT, f"-I{ROOT}/include", f"-I{ROOT}/tests/support",
-             f"-DDEV_APP_NAME={name}_app", source, place / f"{name}.a", f"-L{build}/src/flexio",
+             f"-DDEV_APP_NAME={name}_app", source, *(place / f"{app}.a" for app in apps),
+             f"-L{build}/src/flexio",
              f"-Wl,-rpath,{build}/src/flexio", "-lflexio", "-libverbs", "-lmlx5", "-lpthread",
              "-o", place / name)
 
@@ -66,6 +72,32 @@ def case(program, name):
     return run
 
 
+def congestion(session):
+    """Refused, in words that name the field."""
+    program = PROGRAMS.program(session, "several", ("gcc", "-std=gnu17"))
+    result = session.run_ok(program, "congestion")
+    for words in ("flexio_process_create: process_attr->en_pcc", "flexio_outbox_create: fattr->en_pcc"):
+        expect(words in result.err, f"'{words}' is not said\n{result.text()}")
+
+
+def sample(session):
+    program = PROGRAMS.program(session, "sample", ("gcc", "-std=gnu17"))
+    for device in ("mlx5_0", "mlx5_1"):
+        result = session.run_ok(program, device, "2", "3")
+        expect(sorted(result.out.splitlines()) == ["Calculate: 2 + 3 = 5", "Result: 5"], result.text())
+
+
+def sample_fails(session):
+    """On its way out it destroys what it has not got, as NVIDIA's does."""
+    program = PROGRAMS.program(session, "sample", ("gcc", "-std=gnu17"))
+    result = session.tool("run", "--", program, "mlx5_77", "2", "3")
+    expect(result.status == 1 and "no device mlx5_77" in result.err and not result.out,
+           f"status {result.status}\n{result.text()}")
+    result = session.tool("run", "--model=connectx-7", "--", program, "mlx5_0", "2", "3")
+    expect(result.status == 1 and "has no DPA" in result.err and "flexio_msg_stream_destroy" in result.err
+           and not result.out, f"status {result.status}\n{result.text()}")
+
+
 def later(session):
     """Its own name, the device's answer through the stream, and a name that nobody has."""
     program = PROGRAMS.program(session, "later", ("g++", "-std=c++20"))
@@ -77,4 +109,7 @@ def later(session):
 def cases():
     for program, table in (("threads", CASES), ("several", SEVERAL)):
         yield from (("runtime: " + title, case(program, name)) for name, title in table)
+    yield "runtime: congestion control is refused C59 M237", congestion
+    yield "runtime: a program in the shape of the RPC sample R312", sample
+    yield "runtime: the same without a device, and without a DPA R313", sample_fails
     yield "runtime: a program of generation 25 R316", later
