@@ -2,6 +2,7 @@
 """Each example: what it prints."""
 import os
 import pathlib
+import re
 import shutil
 import tempfile
 
@@ -11,6 +12,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 # The name, its end, and what it prints, a line each, of two streams.
 EXAMPLES = (
     ("rpc", 0, ("9592 primes from 0 to 100000", "the DPA has found 9592 primes")),
+    ("cmdq", 0, ("100 tasks wait, 0 primes are found", "4 workers have run 100 tasks and found 9592 primes")),
+    ("window", 0, ("the sum of its bytes is 7112: right",)),
+    ("stream", 0, ("the DPA says: hello", "synchronous: right", "batched: right", "asynchronous: right",
+                   "levels: right", "tracer: right", "tracer by window: right")),
+    ("events", 0, ("the DPA has taken      2000 messages, 250372 bytes of the sum 32041788",)),
 )
 
 
@@ -30,6 +36,26 @@ def built(name, status, lines):
         needs_dpa(session)
         says(session.tool("run", "--", str(session.build / f"examples/flexio/flexio-{name}")), status, lines)
     return run
+
+
+def two_programs(session, *sender_options):
+    """The handler's program, and the sender on its own."""
+    needs_dpa(session)
+    place = session.build / "examples/flexio"
+    receiver = session.background(str(place / "flexio-events"), "0")
+    port = re.search(r"waiting for: send ADDRESS (\d+)", receiver.stdout.readline())
+    expect(port, "no port is said")
+    sender = session.tool("run", *sender_options, "--", str(place / "flexio-events-send"), "127.0.0.1", port[1])
+    says(sender, 0, ("2000 messages have arrived",))
+    says(session.finish(receiver), 0, EXAMPLES[-1][2])
+
+
+def one_host(session):
+    two_programs(session)
+
+
+def two_hosts(session):
+    two_programs(session, "--host", "host2")
 
 
 def good(session, *argv, **options):
@@ -56,4 +82,6 @@ def by_make(session):
 
 def cases():
     yield from ((f"examples: {name}", built(name, status, lines)) for name, status, lines in EXAMPLES)
+    yield "examples: events of another program", one_host
+    yield "examples: events of another host", two_hosts
     yield "examples: by their own Makefiles, from what is installed", by_make
