@@ -16,8 +16,9 @@
  * - FLEXIO_STATUS_FATAL_ERR: the DPA process has ended by an error.  Only queries, dumps and destroy
  *   functions go on to work.
  * - FLEXIO_STATUS_TIMEOUT: the DPA did not answer within the limit.
- * - Every function may be called by any number of threads at a time, with the same objects too; only
- *   a destroy function must not overlap with another use of its object.
+ * - Every function may be called by any number of threads at a time, with the same objects too.  A
+ *   destroy function waits for other threads that are in a function with its object, and calls of
+ *   device code end with their process; whoever comes later is told that the object is not there.
  * - An object that another one uses cannot be destroyed: the destroy function fails and the object
  *   stays.  flexio_process_destroy() is the exception, it ends everything.
  * - Sizes are in bytes, numbers and lengths in the host's byte order.

@@ -28,7 +28,8 @@ static bool app_attr_check(const struct flexio_app_attr *attr, const char *funct
 	    !flx_given(elf, function, "app_ptr"))
 		return false;
 	if (attr->app_bsize < sizeof(Elf64_Ehdr) || memcmp(elf, ELFMAG, SELFMAG) != 0) {
-		flx_fail(function, "app_ptr: these %zu bytes are no ELF file", attr->app_bsize);
+		flx_fail(function, "app_ptr: these app_bsize: %zu bytes are no ELF file",
+			 attr->app_bsize);
 		return false;
 	}
 	return true;
@@ -69,25 +70,41 @@ flexio_status flexio_app_create(struct flexio_app_attr *fattr, struct flexio_app
 	}
 	memcpy(a->elf, fattr->app_ptr, fattr->app_bsize);
 	a->elf_bytes = fattr->app_bsize;
+	a->references = 1;
 	flx_object_add(&a->object, FLX_APP, NULL);
 	*app = a;
 	return FLEXIO_STATUS_SUCCESS;
 }
 
+void flx_app_hold(struct flexio_app *app)
+{
+	flx_objects_lock();
+	app->references++;
+	flx_objects_unlock();
+}
+
+void flx_app_put(struct flexio_app *app)
+{
+	bool last;
+
+	flx_objects_lock();
+	last = !--app->references;
+	flx_objects_unlock();
+	if (last)
+		app_free(app);
+}
+
+/* Its processes go on, but its functions are not found any more. */
 flexio_status flexio_app_destroy(struct flexio_app *app)
 {
-	if (!flx_check(app, FLX_APP, __func__, "app"))
+	FLX_HOLD(hold);
+
+	if (!flx_claim(&hold, app, FLX_APP, __func__, "app"))
 		return FLEXIO_STATUS_FAILED;
 	flx_objects_lock();
-	for (struct flx_object *o = flx_object_next(FLX_PROCESS, NULL); o;
-	     o = flx_object_next(FLX_PROCESS, o))
-		if (((struct flexio_process *)o)->app == app) {
-			/* Only its functions are asked for afterwards, and these are not. */
-			((struct flexio_process *)o)->app = NULL;
-		}
+	app->destroyed = true;
 	flx_objects_unlock();
-	flx_object_remove(&app->object);
-	app_free(app);
+	flx_app_put(app);
 	return FLEXIO_STATUS_SUCCESS;
 }
 
@@ -132,17 +149,24 @@ flexio_status flexio_app_list_free(struct flexio_app **apps_list)
 
 const char *flexio_app_get_name(struct flexio_app *app)
 {
-	return flx_check(app, FLX_APP, __func__, "app") ? app->name : NULL;
+	FLX_HOLD(hold);
+
+	return flx_check(&hold, app, FLX_APP, __func__, "app") ? app->name : NULL;
 }
 
 size_t flexio_app_get_elf_size(struct flexio_app *app)
 {
-	return flx_check(app, FLX_APP, __func__, "app") ? app->elf_bytes : 0;
+	FLX_HOLD(hold);
+
+	return flx_check(&hold, app, FLX_APP, __func__, "app") ? app->elf_bytes : 0;
 }
 
 flexio_status flexio_app_get_elf(struct flexio_app *app, uint64_t *bin_buff, size_t bin_size)
 {
-	if (!flx_check(app, FLX_APP, __func__, "app") || !flx_given(bin_buff, __func__, "bin_buff"))
+	FLX_HOLD(hold);
+
+	if (!flx_check(&hold, app, FLX_APP, __func__, "app") ||
+	    !flx_given(bin_buff, __func__, "bin_buff"))
 		return FLEXIO_STATUS_FAILED;
 	if (bin_size < app->elf_bytes)
 		return flx_fail(__func__, "bin_size: the ELF file has %zu bytes, not %zu",
@@ -204,9 +228,10 @@ flexio_status flexio_func_pup_register(struct flexio_app *app, const char *dev_f
 				       flexio_func_t *host_stub_func_addr, size_t argbuf_size,
 				       flexio_func_arg_pack_fn_t *host_pack_func)
 {
+	FLX_HOLD(hold);
 	struct flx_function *f;
 
-	if (!flx_check(app, FLX_APP, __func__, "app") ||
+	if (!flx_check(&hold, app, FLX_APP, __func__, "app") ||
 	    !flx_given(dev_func_name, __func__, "dev_func_name") ||
 	    !name_length(dev_func_name, __func__, "dev_func_name") ||
 	    !flx_given(dev_unpack_func_name, __func__, "dev_unpack_func_name") ||
@@ -230,12 +255,13 @@ flexio_status flexio_func_pup_register(struct flexio_app *app, const char *dev_f
 flexio_status flexio_func_register(struct flexio_app *app, const char *dev_func_name,
 				   flexio_func_t **out_func)
 {
+	FLX_HOLD(hold);
 	struct flx_function *f;
 
 	if (!flx_given(out_func, __func__, "out_func"))
 		return FLEXIO_STATUS_FAILED;
 	*out_func = NULL;
-	if (!flx_check(app, FLX_APP, __func__, "app") ||
+	if (!flx_check(&hold, app, FLX_APP, __func__, "app") ||
 	    !flx_given(dev_func_name, __func__, "dev_func_name") ||
 	    !name_length(dev_func_name, __func__, "dev_func_name"))
 		return FLEXIO_STATUS_FAILED;
@@ -298,7 +324,7 @@ bool flx_function_find(struct flexio_process *p, flexio_func_t *stub, const char
 	struct flx_address *a;
 
 	flx_objects_lock();
-	if (p->app)
+	if (!p->app->destroyed)
 		f = function_find(p->app, stub);
 	flx_objects_unlock();
 	if (!f) {
@@ -335,15 +361,18 @@ static bool register_names(const struct flx_function *f, char *name, char *unpac
 static void register_addresses(struct flexio_app *app, const struct flx_function *f,
 			       struct flx_address *out)
 {
-	struct flx_object *o;
+	struct flexio_process *p = NULL;
+	FLX_HOLD(hold);
 
 	flx_objects_lock();
-	for (o = flx_object_next(FLX_PROCESS, NULL); o; o = flx_object_next(FLX_PROCESS, o))
-		if (((struct flexio_process *)o)->app == app)
-			break;
+	for (struct flx_object *o = flx_object_next(FLX_PROCESS, NULL); o && !p;
+	     o = flx_object_next(FLX_PROCESS, o))
+		if (container_of(o, struct flexio_process, object)->app == app)
+			p = container_of(o, struct flexio_process, object);
+	if (p)
+		flx_hold_add(&hold, &p->object);
 	flx_objects_unlock();
-	if (o && !flx_function_find((struct flexio_process *)o, f->stub,
-				    "flexio_func_get_register_info", out))
+	if (p && !flx_function_find(p, f->stub, "flexio_func_get_register_info", out))
 		*out = (struct flx_address){0};
 }
 
@@ -355,10 +384,11 @@ flexio_status flexio_func_get_register_info(struct flexio_app *app,
 					    flexio_uintptr_t *dev_func_addr,
 					    flexio_uintptr_t *dev_unpack_func_addr)
 {
+	FLX_HOLD(hold);
 	struct flx_address at = {0};
 	struct flx_function *f;
 
-	if (!flx_check(app, FLX_APP, __func__, "app") || !flx_given(pup, __func__, "pup") ||
+	if (!flx_check(&hold, app, FLX_APP, __func__, "app") || !flx_given(pup, __func__, "pup") ||
 	    !flx_given(dev_func_name, __func__, "dev_func_name") ||
 	    !flx_given(dev_unpack_func_name, __func__, "dev_unpack_func_name") ||
 	    !flx_given(argbuf_size, __func__, "argbuf_size") ||

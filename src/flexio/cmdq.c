@@ -17,7 +17,6 @@ static void cmdq_destroy(struct flx_object *o)
 {
 	struct flexio_cmdq *q = container_of(o, struct flexio_cmdq, object);
 
-	flx_object_remove(o);
 	(void)mlx5dv_devx_obj_destroy(q->devx);
 	free(q);
 }
@@ -42,6 +41,7 @@ static bool cmdq_attr_check(const struct flexio_cmdq_attr *attr, const char *fun
 flexio_status flexio_cmdq_create(struct flexio_process *process, struct flexio_cmdq_attr *fattr,
 				 struct flexio_cmdq **cmdq)
 {
+	FLX_HOLD(hold);
 	uint8_t in[DPA_CMDQ_IN_BYTES] = {0};
 	struct flexio_cmdq *q;
 	int err;
@@ -49,7 +49,7 @@ flexio_status flexio_cmdq_create(struct flexio_process *process, struct flexio_c
 	if (!flx_given(cmdq, __func__, "cmdq"))
 		return FLEXIO_STATUS_FAILED;
 	*cmdq = NULL;
-	if (!flx_check(process, FLX_PROCESS, __func__, "process") ||
+	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
 	    !cmdq_attr_check(fattr, __func__))
 		return FLEXIO_STATUS_FAILED;
 	q = calloc(1, sizeof(*q));
@@ -74,7 +74,9 @@ flexio_status flexio_cmdq_create(struct flexio_process *process, struct flexio_c
 
 flexio_status flexio_cmdq_destroy(struct flexio_cmdq *cmdq)
 {
-	if (!flx_check(cmdq, FLX_CMDQ, __func__, "cmdq"))
+	FLX_HOLD(hold);
+
+	if (!flx_claim(&hold, cmdq, FLX_CMDQ, __func__, "cmdq"))
 		return FLEXIO_STATUS_FAILED;
 	cmdq_destroy(&cmdq->object);
 	return FLEXIO_STATUS_SUCCESS;
@@ -93,11 +95,12 @@ static int cmdq_op(const struct flexio_cmdq *q, enum dpa_op op, uint8_t in[DPA_I
 
 flexio_status flexio_cmdq_task_add(struct flexio_cmdq *cmdq, flexio_func_t *host_func, uint64_t arg)
 {
+	FLX_HOLD(hold);
 	uint8_t in[DPA_IN_FIXED] = {0}, out[DPA_OUT_BYTES] = {0};
 	struct flx_address f;
 	int err;
 
-	if (!flx_check(cmdq, FLX_CMDQ, __func__, "cmdq") ||
+	if (!flx_check(&hold, cmdq, FLX_CMDQ, __func__, "cmdq") ||
 	    !flx_given((const void *)(uintptr_t)host_func, __func__, "host_func") ||
 	    !flx_function_find(cmdq->object.process, host_func, __func__, &f))
 		return FLEXIO_STATUS_FAILED;
@@ -112,10 +115,11 @@ flexio_status flexio_cmdq_task_add(struct flexio_cmdq *cmdq, flexio_func_t *host
 
 flexio_status flexio_cmdq_state_running(struct flexio_cmdq *cmdq)
 {
+	FLX_HOLD(hold);
 	uint8_t in[DPA_IN_FIXED] = {0}, out[DPA_OUT_BYTES] = {0};
 	int err;
 
-	if (!flx_check(cmdq, FLX_CMDQ, __func__, "cmdq"))
+	if (!flx_check(&hold, cmdq, FLX_CMDQ, __func__, "cmdq"))
 		return FLEXIO_STATUS_FAILED;
 	err = cmdq_op(cmdq, DPA_OP_CMDQ_START, in, out);
 	return err ? flx_refused(cmdq->object.process, __func__, err) : FLEXIO_STATUS_SUCCESS;
@@ -123,10 +127,11 @@ flexio_status flexio_cmdq_state_running(struct flexio_cmdq *cmdq)
 
 int flexio_cmdq_is_empty(struct flexio_cmdq *cmdq)
 {
+	FLX_HOLD(hold);
 	uint8_t in[DPA_IN_FIXED] = {0}, out[DPA_OUT_BYTES] = {0};
 	int err;
 
-	if (!flx_check(cmdq, FLX_CMDQ, __func__, "cmdq"))
+	if (!flx_check(&hold, cmdq, FLX_CMDQ, __func__, "cmdq"))
 		return 0;
 	err = cmdq_op(cmdq, DPA_OP_CMDQ_IS_EMPTY, in, out);
 	if (err)

@@ -31,7 +31,6 @@ static void cq_drop(struct flx_object *object)
 	struct flexio_cq *cq = container_of(object, struct flexio_cq, object);
 
 	(void)mlx5dv_devx_obj_destroy(cq->devx);
-	flx_object_remove(object);
 	cq_free(cq);
 }
 
@@ -59,14 +58,14 @@ static bool cq_check_attr(const struct flexio_cq_attr *attr)
 }
 
 /* Who hears of completions. */
-static bool cq_set_element(const struct flexio_process *process, struct ibv_context *ctx,
-			   const struct flexio_cq_attr *attr, uint8_t *cqc)
+static bool cq_set_element(struct flx_hold *hold, const struct flexio_process *process,
+			   struct ibv_context *ctx, const struct flexio_cq_attr *attr, uint8_t *cqc)
 {
 	uint32_t eqn;
 
 	switch (attr->element_type) {
 	case FLEXIO_CQ_ELEMENT_TYPE_DPA_THREAD:
-		if (!flx_check(attr->thread, FLX_THREAD, "flexio_cq_create", "fattr->thread"))
+		if (!flx_check(hold, attr->thread, FLX_THREAD, "flexio_cq_create", "fattr->thread"))
 			return false;
 		if (attr->thread->object.process != process) {
 			flx_fail("flexio_cq_create", "fattr->thread: it is of another process");
@@ -117,12 +116,12 @@ static enum cqc_state cq_first_state(const struct flexio_cq_attr *attr)
 	return attr->no_arm ? CQC_STATE_FIRED : CQC_STATE_ARMED;
 }
 
-static bool cq_fill(const struct flexio_process *process, struct ibv_context *ctx,
-		    const struct flexio_cq_attr *attr, uint8_t *in)
+static bool cq_fill(struct flx_hold *hold, const struct flexio_process *process,
+		    struct ibv_context *ctx, const struct flexio_cq_attr *attr, uint8_t *in)
 {
 	uint8_t *cqc = in + CREATE_CQ_CONTEXT;
 
-	if (!cq_check_attr(attr) || !cq_set_element(process, ctx, attr, cqc))
+	if (!cq_check_attr(attr) || !cq_set_element(hold, process, ctx, attr, cqc))
 		return false;
 	prm_set(in, CMD_IN_OPCODE, PRM_OP_CREATE_CQ);
 	prm_set(cqc, CQC_COLLAPSED, attr->cc);
@@ -155,6 +154,7 @@ static bool cq_make_aliases(struct flexio_cq *cq, const struct flexio_process *p
 flexio_status flexio_cq_create(struct flexio_process *process, struct ibv_context *ibv_ctx,
 			       const struct flexio_cq_attr *fattr, struct flexio_cq **cq)
 {
+	FLX_HOLD(hold);
 	uint8_t in[CREATE_CQ_IN_BYTES] = {0}, out[CMD_OUT_BYTES] = {0};
 	struct ibv_context *ctx;
 	struct flexio_cq *made;
@@ -162,11 +162,11 @@ flexio_status flexio_cq_create(struct flexio_process *process, struct ibv_contex
 	if (!flx_given(cq, __func__, "cq"))
 		return FLEXIO_STATUS_FAILED;
 	*cq = NULL;
-	if (!flx_check(process, FLX_PROCESS, __func__, "process") ||
+	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
 	    !flx_given(fattr, __func__, "fattr"))
 		return FLEXIO_STATUS_FAILED;
 	ctx = ibv_ctx ? ibv_ctx : process->ctx;
-	if (!cq_fill(process, ctx, fattr, in))
+	if (!cq_fill(&hold, process, ctx, fattr, in))
 		return FLEXIO_STATUS_FAILED;
 	made = calloc(1, sizeof(*made));
 	if (!made)
@@ -178,9 +178,12 @@ flexio_status flexio_cq_create(struct flexio_process *process, struct ibv_contex
 
 		cq_free(made);
 		return flx_fail(__func__,
-				"fattr: the device refuses uar_id 0x%x, cq_ring_qmem or "
-				"cq_dbr_daddr (0x%llx): %s",
+				"fattr: the device refuses uar_id 0x%x, cq_ring_qmem, "
+				"cq_dbr_daddr (0x%llx)%s: %s",
 				fattr->uar_id, (unsigned long long)fattr->cq_dbr_daddr,
+				fattr->element_type == FLEXIO_CQ_ELEMENT_TYPE_DPA_THREAD
+					? ""
+					: " or emulated_eqn",
 				strerror(err));
 	}
 	made->number = prm_get32(out, CMD_OUT_NUMBER);
@@ -206,31 +209,36 @@ bool flx_cq_names(const struct flexio_thread *thread)
 
 flexio_status flexio_cq_destroy(struct flexio_cq *cq)
 {
+	FLX_HOLD(hold);
 	int err;
 
-	if (!flx_check(cq, FLX_CQ, __func__, "cq"))
+	if (!flx_claim(&hold, cq, FLX_CQ, __func__, "cq"))
 		return FLEXIO_STATUS_FAILED;
 	err = mlx5dv_devx_obj_destroy(cq->devx);
-	if (err)
-		return flx_fail(__func__, "cq: a queue completes on it (%s)", strerror(err));
-	flx_object_remove(&cq->object);
-	cq_free(cq);
-	return FLEXIO_STATUS_SUCCESS;
+	if (!err) {
+		cq_free(cq);
+		return FLEXIO_STATUS_SUCCESS;
+	}
+	flx_object_add(&cq->object, FLX_CQ, cq->object.process);
+	return flx_fail(__func__, "cq: a queue completes on it (%s)", strerror(err));
 }
 
 uint32_t flexio_cq_get_cq_num(struct flexio_cq *cq)
 {
-	return flx_check(cq, FLX_CQ, __func__, "cq") ? cq->number : UINT32_MAX;
+	FLX_HOLD(hold);
+
+	return flx_check(&hold, cq, FLX_CQ, __func__, "cq") ? cq->number : UINT32_MAX;
 }
 
 flexio_status flexio_cq_modify_moderation(struct flexio_cq *cq, uint16_t max_count, uint16_t period,
 					  uint16_t mode)
 {
+	FLX_HOLD(hold);
 	uint8_t in[MODIFY_CQ_IN_BYTES] = {0}, out[CMD_OUT_BYTES] = {0};
 	uint8_t *cqc = in + MODIFY_CQ_CONTEXT;
 	int err;
 
-	if (!flx_check(cq, FLX_CQ, __func__, "cq"))
+	if (!flx_check(&hold, cq, FLX_CQ, __func__, "cq"))
 		return FLEXIO_STATUS_FAILED;
 	if (period > PERIOD_MAX || mode > FLEXIO_CQ_PERIOD_MODE_CQE)
 		return flx_fail(__func__, "period (%u) is %u at most, mode (%u) 0 or 1", period,
@@ -249,11 +257,12 @@ flexio_status flexio_cq_modify_moderation(struct flexio_cq *cq, uint16_t max_cou
 flexio_status flexio_cq_query_moderation(struct flexio_cq *cq, uint16_t *max_count,
 					 uint16_t *period, uint16_t *mode)
 {
+	FLX_HOLD(hold);
 	uint8_t in[CMD_IN_BYTES] = {0}, out[QUERY_CQ_OUT_BYTES] = {0};
 	const uint8_t *cqc = out + QUERY_CQ_CONTEXT;
 	int err;
 
-	if (!flx_check(cq, FLX_CQ, __func__, "cq") ||
+	if (!flx_check(&hold, cq, FLX_CQ, __func__, "cq") ||
 	    !flx_given(max_count, __func__, "max_count") ||
 	    !flx_given(period, __func__, "period") || !flx_given(mode, __func__, "mode"))
 		return FLEXIO_STATUS_FAILED;

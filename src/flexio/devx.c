@@ -85,5 +85,7 @@ flexio_status flx_refused(const struct flexio_process *process, const char *func
 			 prm_get32(out, DPA_OUT_CODE));
 		return FLEXIO_STATUS_FATAL_ERR;
 	}
+	if (prm_get(out, DPA_OUT_STATE) == DPA_FINISHED)
+		return flx_fail(function, "process: it has finished by itself");
 	return flx_fail(function, "the device refuses: %s", strerror(err));
 }

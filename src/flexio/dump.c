@@ -38,9 +38,8 @@ static void report_state(FILE *f, const struct flexio_process *p, const uint8_t 
 	uint32_t state = prm_get32(out, DPA_OUT_STATE);
 	const uint8_t *crash = out + DPA_OUT_BYTES;
 
-	fprintf(f, "DPA process 0x%x of application %s %s, code 0x%x\n", p->number,
-		p->app ? p->app->name : "?", state < array_size(states) ? states[state] : "?",
-		prm_get32(out, DPA_OUT_CODE));
+	fprintf(f, "DPA process 0x%x of application %s %s, code 0x%x\n", p->number, p->app->name,
+		state < array_size(states) ? states[state] : "?", prm_get32(out, DPA_OUT_CODE));
 	if (!prm_get(crash, DPA_CRASH_FAULT))
 		return;
 	if (prm_get(crash, DPA_CRASH_BYTES))
@@ -71,8 +70,7 @@ static void report_frame(FILE *f, const struct flexio_process *p, const uint8_t 
 	if (name[0])
 		fprintf(f, " in %.*s+0x%llx", (int)DPA_FRAME_NAME_BYTES, name,
 			(unsigned long long)prm_get(frame, DPA_FRAME_OFFSET));
-	if (image != UINT64_MAX && p->app &&
-	    flx_line_find(p->app->elf, p->app->elf_bytes, image, &line))
+	if (image != UINT64_MAX && flx_line_find(p->app->elf, p->app->elf_bytes, image, &line))
 		fprintf(f, " at %s:%llu", line.file, (unsigned long long)line.line);
 	fputc('\n', f);
 }
@@ -88,13 +86,14 @@ static void report_write(FILE *f, const struct flexio_process *p, const uint8_t 
 
 flexio_status flexio_crash_data(struct flexio_process *process, const char *outfile)
 {
+	FLX_HOLD(hold);
 	size_t bytes = DPA_OUT_BYTES + DPA_CRASH_HEADER + FRAMES * DPA_FRAME_BYTES;
 	uint8_t in[DPA_IN_FIXED] = {0}, *out;
 	char path[PATH_BYTES];
 	FILE *f;
 	int err;
 
-	if (!flx_check(process, FLX_PROCESS, __func__, "process"))
+	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process"))
 		return FLEXIO_STATUS_FAILED;
 	out = calloc(1, bytes);
 	if (!out)
@@ -119,12 +118,13 @@ flexio_status flexio_crash_data(struct flexio_process *process, const char *outf
 
 flexio_status flexio_coredump_create(struct flexio_process *process, const char *outfile)
 {
+	FLX_HOLD(hold);
 	uint8_t in[DPA_IN_FIXED] = {0}, out[DPA_OUT_BYTES] = {0};
 	char path[PATH_BYTES];
 	FILE *f;
 	int err;
 
-	if (!flx_check(process, FLX_PROCESS, __func__, "process"))
+	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process"))
 		return FLEXIO_STATUS_FAILED;
 	f = dump_open(outfile, "core", path);
 	if (!f)

@@ -10,11 +10,12 @@
 
 enum flexio_err_status flexio_err_status_get(struct flexio_process *process)
 {
+	FLX_HOLD(hold);
 	uint8_t in[DPA_IN_FIXED] = {0}, out[DPA_OUT_BYTES] = {0};
 
 	if (!process)
 		return FLEXIO_DEV_NO_ERROR;
-	if (!flx_check(process, FLX_PROCESS, __func__, "process") ||
+	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
 	    flx_devx_op(process, DPA_OP_STATE, in, sizeof(in), out, sizeof(out)))
 		return FLEXIO_DEV_FATAL_ERROR;
 	if (prm_get(out, DPA_OUT_STATE) != DPA_FATAL)
@@ -43,9 +44,10 @@ static int errors_open(struct flexio_process *p, const char *function)
 
 int flexio_err_handler_fd(struct flexio_process *process)
 {
+	FLX_HOLD(hold);
 	int fd;
 
-	if (!flx_check(process, FLX_PROCESS, __func__, "process"))
+	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process"))
 		return -1;
 	pthread_mutex_lock(&process->lock);
 	fd = process->errors ? process->errors->fd : errors_open(process, __func__);
@@ -56,15 +58,20 @@ int flexio_err_handler_fd(struct flexio_process *process)
 flexio_status flexio_process_error_handler_set(struct flexio_process *process,
 					       flexio_func_t *error_handler)
 {
+	FLX_HOLD(hold);
 	uint8_t in[DPA_IN_FIXED] = {0}, out[DPA_OUT_BYTES] = {0};
 	struct flx_address f;
 	int err;
 
-	if (!flx_check(process, FLX_PROCESS, __func__, "process") ||
+	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
 	    !flx_given((const void *)(uintptr_t)error_handler, __func__, "error_handler") ||
 	    !flx_function_find(process, error_handler, __func__, &f))
 		return FLEXIO_STATUS_FAILED;
 	prm_set(in, DPA_IN_ADDR, f.addr);
 	err = flx_devx_op(process, DPA_OP_ON_ERROR, in, sizeof(in), out, sizeof(out));
-	return err ? flx_refused(process, __func__, err) : FLEXIO_STATUS_SUCCESS;
+	if (!err)
+		return FLEXIO_STATUS_SUCCESS;
+	if (err == EBUSY || prm_get(out, CMD_OUT_STATUS) == CMD_STATUS_RES_BUSY)
+		return flx_fail(__func__, "error_handler: it is to be set before the first call");
+	return flx_refused(process, __func__, err);
 }

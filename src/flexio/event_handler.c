@@ -15,27 +15,14 @@ struct flexio_event_handler {
 	uint64_t arg;
 };
 
-static int handler_destroy(struct flexio_event_handler *eh)
-{
-	int err = mlx5dv_devx_obj_destroy(eh->devx);
-
-	if (err)
-		return err;
-	flx_object_remove(&eh->thread.object);
-	flx_object_remove(&eh->object);
-	free(eh);
-	return 0;
-}
-
+/* Out of the list is the handler alone. */
 static void handler_drop(struct flx_object *object)
 {
 	struct flexio_event_handler *eh = container_of(object, struct flexio_event_handler, object);
 
-	if (!handler_destroy(eh))
-		return;
-	/* A queue that the program made by itself still names it. */
 	flx_object_remove(&eh->thread.object);
-	flx_object_remove(object);
+	/* Unless a queue that the program made by itself still names it. */
+	(void)mlx5dv_devx_obj_destroy(eh->devx);
 	free(eh);
 }
 
@@ -79,13 +66,14 @@ flexio_status flexio_event_handler_create(struct flexio_process *process,
 					  struct flexio_event_handler_attr *fattr,
 					  struct flexio_event_handler **event_handler_ptr)
 {
+	FLX_HOLD(hold);
 	struct flexio_event_handler *eh;
 	struct flx_address f;
 
 	if (!flx_given(event_handler_ptr, __func__, "event_handler_ptr"))
 		return FLEXIO_STATUS_FAILED;
 	*event_handler_ptr = NULL;
-	if (!flx_check(process, FLX_PROCESS, __func__, "process") ||
+	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
 	    !flx_given(fattr, __func__, "fattr") ||
 	    !flx_given((const void *)(uintptr_t)fattr->host_stub_func, __func__,
 		       "fattr->host_stub_func") ||
@@ -117,23 +105,31 @@ flexio_status flexio_event_handler_create(struct flexio_process *process,
 
 flexio_status flexio_event_handler_destroy(struct flexio_event_handler *event_handler)
 {
+	struct flexio_event_handler *eh = event_handler;
+	FLX_HOLD(hold);
 	int err;
 
-	if (!flx_check(event_handler, FLX_EVENT_HANDLER, __func__, "event_handler"))
+	if (!flx_claim(&hold, eh, FLX_EVENT_HANDLER, __func__, "event_handler"))
 		return FLEXIO_STATUS_FAILED;
-	err = flx_cq_names(&event_handler->thread) ? EBUSY : handler_destroy(event_handler);
-	return err ? flx_fail(__func__, "event_handler: a CQ refers to its thread (%s)",
-			      strerror(err))
-		   : FLEXIO_STATUS_SUCCESS;
+	flx_object_remove(&eh->thread.object);
+	err = flx_cq_names(&eh->thread) ? EBUSY : mlx5dv_devx_obj_destroy(eh->devx);
+	if (!err) {
+		free(eh);
+		return FLEXIO_STATUS_SUCCESS;
+	}
+	flx_object_add(&eh->thread.object, FLX_THREAD, eh->object.process);
+	flx_object_add(&eh->object, FLX_EVENT_HANDLER, eh->object.process);
+	return flx_fail(__func__, "event_handler: a CQ refers to its thread (%s)", strerror(err));
 }
 
 flexio_status flexio_event_handler_run(struct flexio_event_handler *event_handler,
 				       uint64_t user_arg)
 {
+	FLX_HOLD(hold);
 	uint8_t in[DPA_THREAD_RUN_BYTES] = {0}, out[CMD_OUT_BYTES] = {0};
 	int err;
 
-	if (!flx_check(event_handler, FLX_EVENT_HANDLER, __func__, "event_handler"))
+	if (!flx_check(&hold, event_handler, FLX_EVENT_HANDLER, __func__, "event_handler"))
 		return FLEXIO_STATUS_FAILED;
 	prm_set(in, CMD_IN_OPCODE, PRM_OP_MODIFY_GENERAL_OBJECT);
 	prm_set(in, GENERAL_IN_TYPE, GENERAL_DPA_THREAD);
@@ -151,7 +147,9 @@ flexio_status flexio_event_handler_run(struct flexio_event_handler *event_handle
 /* The number that CQs name is also what the device calls the thread. */
 static uint32_t handler_number(struct flexio_event_handler *event_handler, const char *function)
 {
-	return flx_check(event_handler, FLX_EVENT_HANDLER, function, "event_handler")
+	FLX_HOLD(hold);
+
+	return flx_check(&hold, event_handler, FLX_EVENT_HANDLER, function, "event_handler")
 		       ? event_handler->thread.number
 		       : UINT32_MAX;
 }
@@ -168,7 +166,9 @@ uint32_t flexio_event_handler_get_obj_id(struct flexio_event_handler *event_hand
 
 struct flexio_thread *flexio_event_handler_get_thread(struct flexio_event_handler *event_handler)
 {
-	return flx_check(event_handler, FLX_EVENT_HANDLER, __func__, "event_handler")
+	FLX_HOLD(hold);
+
+	return flx_check(&hold, event_handler, FLX_EVENT_HANDLER, __func__, "event_handler")
 		       ? &event_handler->thread
 		       : NULL;
 }

@@ -46,19 +46,48 @@ struct flx_object {
 	enum flx_kind kind;
 	struct flexio_process *process; /* NULL: of none */
 	struct flx_object *next, *prev;
-	/* What is left of it when its process goes; may be missing. */
+	uint32_t
+		users; /* functions that have it; those that have an object have its process, too */
+	uint32_t calls; /* of a process: those that may last as long as device code does */
+	bool leaving;	/* a process: nothing of it is found any more */
+	/* Frees what is left of it when its process goes: it is in no list any more; may be missing. */
 	void (*destroy)(struct flx_object *object);
 };
 
 void flx_object_add(struct flx_object *object, enum flx_kind kind, struct flexio_process *process);
+/* Out of the list, and waits for those who have it. */
 void flx_object_remove(struct flx_object *object);
+
 /*
- * Is this a pointer to an object of that kind?  If not, logs that the function has got something else for that
- * argument.
+ * What a function of the interface has while it runs.  Another thread may destroy it meanwhile: that thread
+ * waits until nobody has it.
  */
-bool flx_check(const void *object, enum flx_kind kind, const char *function, const char *argument);
-/* The same without a word. */
-bool flx_is(const void *object, enum flx_kind kind);
+#define FLX_HOLDS 4u
+struct flx_hold {
+	struct flx_object *object[FLX_HOLDS];
+	uint32_t n;
+	bool calls; /* the first is counted as a call */
+};
+
+void flx_hold_end(struct flx_hold *hold);
+/* In the function's first line; what it checks it has up to its end. */
+#define FLX_HOLD(name) struct flx_hold name __attribute__((cleanup(flx_hold_end))) = {0}
+
+/*
+ * Is this a pointer to an object of that kind?  If so the function has it from now on; if not, logs that the
+ * function has got something else for that argument.
+ */
+bool flx_check(struct flx_hold *hold, const void *object, enum flx_kind kind, const char *function,
+	       const char *argument);
+/* The same for who destroys it: nobody else has it, or finds it.  It may be added again. */
+bool flx_claim(struct flx_hold *hold, void *object, enum flx_kind kind, const char *function,
+	       const char *argument);
+/* For an object that was found in the list, whose lock is held. */
+void flx_hold_add(struct flx_hold *hold, struct flx_object *object);
+/* The process, which is the first that it has, may go from under what the function waits for now. */
+void flx_hold_call(struct flx_hold *hold);
+/* Waits until no call is under way in it; the device has ended them. */
+void flx_calls_await(struct flexio_process *process);
 /* An argument that must not be NULL. */
 bool flx_given(const void *pointer, const char *function, const char *argument);
 /* Destroys all objects of the process, the youngest first. */
@@ -83,8 +112,15 @@ struct flexio_app {
 	char *name;
 	void *elf;
 	size_t elf_bytes;
-	struct flx_function *functions; /* under flx_objects_lock */
+	/* under flx_objects_lock */
+	struct flx_function *functions;
+	uint32_t references; /* of the program, and of each process */
+	bool destroyed;	     /* by the program: its functions are not found any more */
 };
+
+/* Takes another reference to one that the caller has, or gives one back. */
+void flx_app_hold(struct flexio_app *app);
+void flx_app_put(struct flexio_app *app);
 
 /* The addresses of a function in a process, as looked up once. */
 struct flx_address {

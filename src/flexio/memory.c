@@ -42,23 +42,33 @@ static flexio_status memory_alloc(struct flexio_process *process, size_t bytes, 
 flexio_status flexio_buf_dev_alloc(struct flexio_process *process, size_t buff_bsize,
 				   flexio_uintptr_t *dest_daddr_p)
 {
+	FLX_HOLD(hold);
+
 	if (!flx_given(dest_daddr_p, __func__, "dest_daddr_p"))
 		return FLEXIO_STATUS_FAILED;
 	*dest_daddr_p = 0;
-	if (!flx_check(process, FLX_PROCESS, __func__, "process"))
+	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process"))
 		return FLEXIO_STATUS_FAILED;
 	return memory_alloc(process, buff_bsize, dest_daddr_p, __func__);
 }
 
 flexio_status flexio_buf_dev_free(struct flexio_process *process, flexio_uintptr_t daddr)
 {
+	FLX_HOLD(hold);
 	const struct memory_op how = {.addr = daddr};
 
-	if (!flx_check(process, FLX_PROCESS, __func__, "process"))
+	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process"))
 		return FLEXIO_STATUS_FAILED;
 	if (!daddr || !memory_op(process, DPA_OP_FREE, &how, NULL))
 		return FLEXIO_STATUS_SUCCESS;
 	return flx_fail(__func__, "daddr: no buffer begins at 0x%llx", (unsigned long long)daddr);
+}
+
+static flexio_status memory_outside(const char *function, size_t bytes, uint64_t daddr)
+{
+	return flx_fail(function,
+			"dest_daddr: 0x%llx and buff_bsize: %zu bytes are not inside of one buffer",
+			(unsigned long long)daddr, bytes);
 }
 
 static flexio_status memory_copy(struct flexio_process *process, const void *from, size_t bytes,
@@ -68,16 +78,18 @@ static flexio_status memory_copy(struct flexio_process *process, const void *fro
 
 	if (!memory_op(process, DPA_OP_COPY, &how, NULL))
 		return FLEXIO_STATUS_SUCCESS;
-	return flx_fail(function,
-			"dest_daddr: 0x%llx and %zu bytes are not inside of one buffer, or "
-			"those at %p are not there",
-			(unsigned long long)daddr, bytes, from);
+	if (memory_op(process, DPA_OP_HAS, &how, NULL))
+		return memory_outside(function, bytes, daddr);
+	return flx_fail(function, "src_haddr: %p and buff_bsize: %zu bytes are not all there", from,
+			bytes);
 }
 
 flexio_status flexio_host2dev_memcpy(struct flexio_process *process, void *src_haddr,
 				     size_t buff_bsize, flexio_uintptr_t dest_daddr)
 {
-	if (!flx_check(process, FLX_PROCESS, __func__, "process") ||
+	FLX_HOLD(hold);
+
+	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
 	    !flx_given(src_haddr, __func__, "src_haddr"))
 		return FLEXIO_STATUS_FAILED;
 	return memory_copy(process, src_haddr, buff_bsize, dest_daddr, __func__);
@@ -86,12 +98,13 @@ flexio_status flexio_host2dev_memcpy(struct flexio_process *process, void *src_h
 flexio_status flexio_copy_from_host(struct flexio_process *process, void *src_haddr,
 				    size_t buff_bsize, flexio_uintptr_t *dest_daddr_p)
 {
+	FLX_HOLD(hold);
 	flexio_status status;
 
 	if (!flx_given(dest_daddr_p, __func__, "dest_daddr_p"))
 		return FLEXIO_STATUS_FAILED;
 	*dest_daddr_p = 0;
-	if (!flx_check(process, FLX_PROCESS, __func__, "process") ||
+	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
 	    !flx_given(src_haddr, __func__, "src_haddr"))
 		return FLEXIO_STATUS_FAILED;
 	status = memory_alloc(process, buff_bsize, dest_daddr_p, __func__);
@@ -108,12 +121,12 @@ flexio_status flexio_copy_from_host(struct flexio_process *process, void *src_ha
 flexio_status flexio_buf_dev_memset(struct flexio_process *process, int value, size_t buff_bsize,
 				    flexio_uintptr_t dest_daddr)
 {
+	FLX_HOLD(hold);
 	const struct memory_op how = {dest_daddr, buff_bsize, (uint8_t)value};
 
-	if (!flx_check(process, FLX_PROCESS, __func__, "process"))
+	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process"))
 		return FLEXIO_STATUS_FAILED;
 	if (!memory_op(process, DPA_OP_FILL, &how, NULL))
 		return FLEXIO_STATUS_SUCCESS;
-	return flx_fail(__func__, "dest_daddr: 0x%llx and %zu bytes are not inside of one buffer",
-			(unsigned long long)dest_daddr, buff_bsize);
+	return memory_outside(__func__, buff_bsize, dest_daddr);
 }

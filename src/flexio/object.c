@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The list of all objects that programs may name. */
+/* The list of all objects that programs may name, and who has which. */
 #include "flexio/internal.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t nobody = PTHREAD_COND_INITIALIZER; /* has something any more */
 /* The youngest first. */
 static struct flx_object *objects[FLX_KINDS];
 
@@ -30,30 +31,48 @@ void flx_objects_unlock(void)
 	pthread_mutex_unlock(&lock);
 }
 
-void flx_object_add(struct flx_object *o, enum flx_kind kind, struct flexio_process *process)
+static void object_list(struct flx_object *o)
 {
-	o->kind = kind;
-	o->process = process;
-	flx_objects_lock();
 	o->prev = NULL;
-	o->next = objects[kind];
+	o->next = objects[o->kind];
 	if (o->next)
 		o->next->prev = o;
-	objects[kind] = o;
-	flx_objects_unlock();
-	flx_log(FLEXIO_LOG_LVL_DBG, "%s %p is there", kind_names[kind], (void *)o);
+	objects[o->kind] = o;
+	flx_log(FLEXIO_LOG_LVL_DBG, "%s %p is there", kind_names[o->kind], (void *)o);
 }
 
-void flx_object_remove(struct flx_object *o)
+static void object_unlist(struct flx_object *o)
 {
 	flx_log(FLEXIO_LOG_LVL_DBG, "%s %p goes", kind_names[o->kind], (void *)o);
-	flx_objects_lock();
 	if (o->next)
 		o->next->prev = o->prev;
 	if (o->prev)
 		o->prev->next = o->next;
 	else
 		objects[o->kind] = o->next;
+}
+
+void flx_object_add(struct flx_object *o, enum flx_kind kind, struct flexio_process *process)
+{
+	o->kind = kind;
+	o->process = process;
+	flx_objects_lock();
+	object_list(o);
+	flx_objects_unlock();
+}
+
+/* The lock is held, and given back meanwhile. */
+static void object_await(const uint32_t *users)
+{
+	while (*users)
+		pthread_cond_wait(&nobody, &lock);
+}
+
+void flx_object_remove(struct flx_object *o)
+{
+	flx_objects_lock();
+	object_unlist(o);
+	object_await(&o->users);
 	flx_objects_unlock();
 }
 
@@ -62,16 +81,66 @@ struct flx_object *flx_object_next(enum flx_kind kind, const struct flx_object *
 	return before ? before->next : objects[kind];
 }
 
-bool flx_is(const void *object, enum flx_kind kind)
-{
-	const struct flx_object *o;
+/* ---- who has what ---- */
 
+static void users_add(struct flx_object *o, int n)
+{
+	o->users += (uint32_t)n;
+	if (!o->users)
+		pthread_cond_broadcast(&nobody);
+}
+
+void flx_hold_add(struct flx_hold *hold, struct flx_object *o)
+{
+	users_add(o, 1);
+	if (o->process)
+		users_add(&o->process->object, 1);
+	hold->object[hold->n++] = o;
+}
+
+void flx_hold_call(struct flx_hold *hold)
+{
 	flx_objects_lock();
-	/* Compared, not looked into: it may be anything. */
+	users_add(hold->object[0], -1);
+	hold->object[0]->calls++;
+	hold->calls = true;
+	flx_objects_unlock();
+}
+
+void flx_calls_await(struct flexio_process *process)
+{
+	flx_objects_lock();
+	object_await(&process->object.calls);
+	flx_objects_unlock();
+}
+
+void flx_hold_end(struct flx_hold *hold)
+{
+	if (!hold->n)
+		return;
+	flx_objects_lock();
+	for (uint32_t i = 0; i < hold->n; i++) {
+		struct flx_object *o = hold->object[i];
+
+		if (o->process)
+			users_add(&o->process->object, -1);
+		if (i || !hold->calls)
+			users_add(o, -1);
+		else if (!--o->calls)
+			pthread_cond_broadcast(&nobody);
+	}
+	*hold = (struct flx_hold){0};
+	flx_objects_unlock();
+}
+
+/* The lock is held.  Compared, not looked into: it may be anything. */
+static struct flx_object *object_find(const void *object, enum flx_kind kind)
+{
+	struct flx_object *o;
+
 	for (o = objects[kind]; o && (const void *)o != object; o = o->next)
 		;
-	flx_objects_unlock();
-	return o != NULL;
+	return o && o->process && o->process->object.leaving ? NULL : o;
 }
 
 bool flx_given(const void *pointer, const char *function, const char *argument)
@@ -81,15 +150,48 @@ bool flx_given(const void *pointer, const char *function, const char *argument)
 	return pointer != NULL;
 }
 
-bool flx_check(const void *object, enum flx_kind kind, const char *function, const char *argument)
+static bool object_unknown(const void *object, enum flx_kind kind, const char *function,
+			   const char *argument)
 {
-	if (!flx_given(object, function, argument))
-		return false;
-	if (flx_is(object, kind))
-		return true;
 	flx_fail(function, "%s: %p is no %s, or one that was destroyed", argument, object,
 		 kind_names[kind]);
 	return false;
+}
+
+bool flx_check(struct flx_hold *hold, const void *object, enum flx_kind kind, const char *function,
+	       const char *argument)
+{
+	struct flx_object *o;
+
+	if (!flx_given(object, function, argument))
+		return false;
+	flx_objects_lock();
+	o = object_find(object, kind);
+	if (o)
+		flx_hold_add(hold, o);
+	flx_objects_unlock();
+	return o || object_unknown(object, kind, function, argument);
+}
+
+bool flx_claim(struct flx_hold *hold, void *object, enum flx_kind kind, const char *function,
+	       const char *argument)
+{
+	struct flx_object *o;
+
+	if (!flx_given(object, function, argument))
+		return false;
+	flx_objects_lock();
+	o = object_find(object, kind);
+	if (o) {
+		object_unlist(o);
+		/* The process stays for as long as this takes. */
+		if (o->process)
+			flx_hold_add(hold, &o->process->object);
+		o->leaving = kind == FLX_PROCESS;
+		object_await(&o->users);
+	}
+	flx_objects_unlock();
+	return o || object_unknown(object, kind, function, argument);
 }
 
 /* Those that others are made of come last. */
@@ -97,13 +199,16 @@ static const enum flx_kind drop_order[] = {FLX_STREAM, FLX_CMDQ,	  FLX_CQ,
 					   FLX_THREAD, FLX_EVENT_HANDLER, FLX_MKEY,
 					   FLX_WINDOW, FLX_OUTBOX,	  FLX_UAR};
 
-static struct flx_object *object_of(enum flx_kind kind, const struct flexio_process *process)
+/* Nobody else has it: the process is leaving. */
+static struct flx_object *object_take(enum flx_kind kind, const struct flexio_process *process)
 {
 	struct flx_object *o;
 
 	flx_objects_lock();
 	for (o = objects[kind]; o && (o->process != process || !o->destroy); o = o->next)
 		;
+	if (o)
+		object_unlist(o);
 	flx_objects_unlock();
 	return o;
 }
@@ -113,7 +218,7 @@ void flx_objects_drop(struct flexio_process *process)
 	for (size_t i = 0; i < array_size(drop_order); i++) {
 		struct flx_object *o;
 
-		while ((o = object_of(drop_order[i], process)))
+		while ((o = object_take(drop_order[i], process)))
 			o->destroy(o);
 	}
 }

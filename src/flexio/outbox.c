@@ -13,7 +13,6 @@ static void outbox_drop(struct flx_object *object)
 	struct flexio_outbox *outbox = container_of(object, struct flexio_outbox, object);
 
 	(void)mlx5dv_devx_obj_destroy(outbox->devx);
-	flx_object_remove(object);
 	free(outbox);
 }
 
@@ -41,10 +40,12 @@ struct flexio_outbox *flx_outbox_make(struct flexio_process *process, bool initi
 flexio_status flexio_outbox_create(struct flexio_process *process, struct flexio_outbox_attr *fattr,
 				   struct flexio_outbox **outbox)
 {
+	FLX_HOLD(hold);
+
 	if (!flx_given(outbox, __func__, "outbox"))
 		return FLEXIO_STATUS_FAILED;
 	*outbox = NULL;
-	if (!flx_check(process, FLX_PROCESS, __func__, "process") ||
+	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
 	    !flx_given(fattr, __func__, "fattr"))
 		return FLEXIO_STATUS_FAILED;
 	if (fattr->en_pcc)
@@ -56,21 +57,31 @@ flexio_status flexio_outbox_create(struct flexio_process *process, struct flexio
 
 flexio_status flexio_outbox_destroy(struct flexio_outbox *outbox)
 {
-	if (!flx_check(outbox, FLX_OUTBOX, __func__, "outbox"))
+	FLX_HOLD(hold);
+
+	if (!flx_claim(&hold, outbox, FLX_OUTBOX, __func__, "outbox"))
 		return FLEXIO_STATUS_FAILED;
-	if (outbox == outbox->object.process->outbox)
+	if (outbox == outbox->object.process->outbox) {
+		flx_object_add(&outbox->object, FLX_OUTBOX, outbox->object.process);
 		return flx_fail(__func__, "outbox: it is the process's own, and goes with it");
+	}
 	outbox_drop(&outbox->object);
 	return FLEXIO_STATUS_SUCCESS;
 }
 
 uint32_t flexio_outbox_get_id(struct flexio_outbox *outbox)
 {
-	return flx_check(outbox, FLX_OUTBOX, __func__, "outbox") ? outbox->number : UINT32_MAX;
+	FLX_HOLD(hold);
+
+	return flx_check(&hold, outbox, FLX_OUTBOX, __func__, "outbox") ? outbox->number
+									: UINT32_MAX;
 }
 
 struct flexio_uar *flexio_outbox_get_uar(struct flexio_outbox *outbox)
 {
-	return flx_check(outbox, FLX_OUTBOX, __func__, "outbox") ? outbox->object.process->uar
-								 : NULL;
+	FLX_HOLD(hold);
+
+	return flx_check(&hold, outbox, FLX_OUTBOX, __func__, "outbox")
+		       ? outbox->object.process->uar
+		       : NULL;
 }

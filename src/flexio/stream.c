@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "prm/cmd_dpa_queue.h"
 #include "prm/cmd_general.h"
 
 /* What is read at a time. */
@@ -45,24 +46,26 @@ static void stream_write(struct flexio_msg_stream *s, const uint8_t *text, size_
 		(void)fwrite(text, 1, bytes, s->out);
 }
 
-/* All that there is.  wait: and all that there will be. */
-static void stream_drain(struct flexio_msg_stream *s, bool wait)
+/* So many bytes, or all that there is.  wait: and all that there will be. */
+static void stream_drain(struct flexio_msg_stream *s, bool wait, uint64_t most)
 {
 	uint8_t *out = malloc(DPA_OUT_BYTES + READ_BYTES);
+	uint64_t done = 0;
 	size_t bytes;
 
 	if (!out)
 		return;
-	while (stream_read(s, wait, out, &bytes) && bytes) {
+	while (done < most && stream_read(s, wait, out, &bytes) && bytes) {
 		stream_write(s, out + DPA_OUT_BYTES, bytes);
 		(void)fflush(s->out);
+		done += bytes;
 	}
 	free(out);
 }
 
 static void *stream_main(void *arg)
 {
-	stream_drain(arg, true);
+	stream_drain(arg, true, UINT64_MAX);
 	return NULL;
 }
 
@@ -89,6 +92,8 @@ static const char *attr_mistake(const flexio_msg_stream_attr_t *attr)
 		return "level: there is no such level";
 	if ((unsigned int)attr->mgmt_affinity.type > FLEXIO_AFFINITY_GROUP)
 		return "mgmt_affinity.type: there is no such type";
+	if (attr->mgmt_affinity.type == FLEXIO_AFFINITY_STRICT && attr->mgmt_affinity.id >= DPA_EUS)
+		return "mgmt_affinity.id: there is no such unit";
 	if (attr->sync_mode != FLEXIO_LOG_DEV_SYNC_MODE_TRACER)
 		return NULL;
 	if ((unsigned int)attr->tracer_mode > FLEXIO_TRACER_TRANSPORT_WINDOW)
@@ -96,13 +101,13 @@ static const char *attr_mistake(const flexio_msg_stream_attr_t *attr)
 	return attr->tracer_msg_formats ? NULL : "tracer_msg_formats is NULL";
 }
 
-static bool arguments_are_valid(struct flexio_process *process,
+static bool arguments_are_valid(struct flx_hold *hold, struct flexio_process *process,
 				const flexio_msg_stream_attr_t *attr, const FILE *out,
 				const char *function)
 {
 	const char *mistake;
 
-	if (!flx_check(process, FLX_PROCESS, function, "process") ||
+	if (!flx_check(hold, process, FLX_PROCESS, function, "process") ||
 	    !flx_given(attr, function, "stream_fattr") || !flx_given(out, function, "out"))
 		return false;
 	mistake = attr_mistake(attr);
@@ -163,13 +168,12 @@ static void stream_destroy(struct flx_object *o)
 	struct flexio_msg_stream *s = container_of(o, struct flexio_msg_stream, object);
 	uint8_t in[DPA_IN_FIXED] = {0}, out[DPA_OUT_BYTES] = {0};
 
-	flx_object_remove(o);
 	prm_set(in, DPA_IN_STREAM, s->number);
 	(void)flx_devx_op(o->process, DPA_OP_STREAM_CLOSE, in, sizeof(in), out, sizeof(out));
 	if (s->has_thread)
 		(void)pthread_join(s->thread, NULL);
 	else
-		stream_drain(s, false);
+		stream_drain(s, false, UINT64_MAX);
 	if (s->lost)
 		flx_log(FLEXIO_LOG_LVL_WARN,
 			"message stream %u: %llu messages were lost, its buffer was full",
@@ -190,6 +194,7 @@ static struct flexio_msg_stream *stream_new(struct flexio_process *process,
 	s->object.destroy = stream_destroy;
 	s->out = out;
 	s->mode = attr->sync_mode;
+	s->buffer_bytes = attr->data_bsize;
 	if (s->mode == FLEXIO_LOG_DEV_SYNC_MODE_TRACER &&
 	    !flx_trace_formats_copy(s, attr->tracer_msg_formats)) {
 		stream_free(s);
@@ -210,9 +215,10 @@ static flexio_status stream_create(struct flexio_process *process,
 				   struct flexio_msg_stream **stream, const char *function)
 {
 	struct flexio_msg_stream *s;
+	FLX_HOLD(hold);
 	int err;
 
-	if (!arguments_are_valid(process, attr, out, function))
+	if (!arguments_are_valid(&hold, process, attr, out, function))
 		return FLEXIO_STATUS_FAILED;
 	s = stream_new(process, attr, out, only_default, &err);
 	if (!s)
@@ -242,38 +248,49 @@ flexio_status flexio_msg_stream_create(struct flexio_process *process,
 
 flexio_status flexio_msg_stream_destroy(struct flexio_msg_stream *stream)
 {
-	if (!flx_check(stream, FLX_STREAM, __func__, "stream"))
+	FLX_HOLD(hold);
+
+	if (!flx_claim(&hold, stream, FLX_STREAM, __func__, "stream"))
 		return FLEXIO_STATUS_FAILED;
 	stream_destroy(&stream->object);
 	return FLEXIO_STATUS_SUCCESS;
 }
 
-/* The others write by themselves. */
+/*
+ * The others write by themselves.  What is there now, and not what device code goes on to say: a buffer holds
+ * no more than that.
+ */
 static flexio_status stream_flush(struct flexio_msg_stream *s)
 {
 	if (s->mode == FLEXIO_LOG_DEV_SYNC_MODE_ASYNC)
-		stream_drain(s, false);
+		stream_drain(s, false, s->buffer_bytes);
 	return FLEXIO_STATUS_SUCCESS;
 }
 
 flexio_status flexio_msg_stream_flush(struct flexio_msg_stream *stream)
 {
-	return flx_check(stream, FLX_STREAM, __func__, "stream") ? stream_flush(stream)
-								 : FLEXIO_STATUS_FAILED;
+	FLX_HOLD(hold);
+
+	return flx_check(&hold, stream, FLX_STREAM, __func__, "stream") ? stream_flush(stream)
+									: FLEXIO_STATUS_FAILED;
 }
 
 int flexio_msg_stream_get_id(struct flexio_msg_stream *stream)
 {
-	return flx_check(stream, FLX_STREAM, __func__, "stream") ? (int)flx_stream_id(stream) : -1;
+	FLX_HOLD(hold);
+
+	return flx_check(&hold, stream, FLX_STREAM, __func__, "stream") ? (int)flx_stream_id(stream)
+									: -1;
 }
 
 flexio_status flexio_msg_stream_level_set(struct flexio_msg_stream *stream,
 					  flexio_msg_dev_level level)
 {
+	FLX_HOLD(hold);
 	uint8_t in[DPA_IN_FIXED] = {0}, out[DPA_OUT_BYTES] = {0};
 	int err;
 
-	if (!flx_check(stream, FLX_STREAM, __func__, "stream"))
+	if (!flx_check(&hold, stream, FLX_STREAM, __func__, "stream"))
 		return FLEXIO_STATUS_FAILED;
 	if (flx_stream_id(stream) == FLEXIO_MSG_DEV_DEFAULT_STREAM_ID)
 		return flx_fail(__func__,
@@ -289,12 +306,13 @@ flexio_status flexio_msg_stream_level_set(struct flexio_msg_stream *stream,
 
 /* ---- the older way, which has no handles ---- */
 
-static struct flexio_msg_stream *default_stream(struct flexio_process *process,
-						const char *function)
+/* NULL: logged. */
+static struct flexio_msg_stream *
+default_stream(struct flx_hold *hold, struct flexio_process *process, const char *function)
 {
 	struct flx_object *o = NULL;
 
-	if (!flx_check(process, FLX_PROCESS, function, "process"))
+	if (!flx_check(hold, process, FLX_PROCESS, function, "process"))
 		return NULL;
 	flx_objects_lock();
 	while ((o = flx_object_next(FLX_STREAM, o)))
@@ -302,6 +320,8 @@ static struct flexio_msg_stream *default_stream(struct flexio_process *process,
 		    flx_stream_id(container_of(o, struct flexio_msg_stream, object)) ==
 			    FLEXIO_MSG_DEV_DEFAULT_STREAM_ID)
 			break;
+	if (o)
+		flx_hold_add(hold, o);
 	flx_objects_unlock();
 	if (o)
 		return container_of(o, struct flexio_msg_stream, object);
@@ -320,16 +340,24 @@ flexio_status flexio_log_dev_init(struct flexio_process *process,
 
 flexio_status flexio_log_dev_flush(struct flexio_process *process)
 {
-	struct flexio_msg_stream *stream = default_stream(process, __func__);
+	FLX_HOLD(hold);
+	struct flexio_msg_stream *stream = default_stream(&hold, process, __func__);
 
 	return stream ? stream_flush(stream) : FLEXIO_STATUS_FAILED;
 }
 
 flexio_status flexio_log_dev_destroy(struct flexio_process *process)
 {
-	struct flexio_msg_stream *stream = default_stream(process, __func__);
+	struct flexio_msg_stream *stream;
+	FLX_HOLD(look);
+	FLX_HOLD(hold);
 
+	stream = default_stream(&look, process, __func__);
 	if (!stream)
+		return FLEXIO_STATUS_FAILED;
+	/* Nobody may have it who destroys it. */
+	flx_hold_end(&look);
+	if (!flx_claim(&hold, stream, FLX_STREAM, __func__, "process"))
 		return FLEXIO_STATUS_FAILED;
 	stream_destroy(&stream->object);
 	return FLEXIO_STATUS_SUCCESS;

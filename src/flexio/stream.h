@@ -2,6 +2,8 @@
 /* A message stream, for the files that make one. */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "flexio/internal.h"
 
 struct flexio_msg_stream {
@@ -12,7 +14,8 @@ struct flexio_msg_stream {
 	FILE *out;
 	bool has_thread;
 	pthread_t thread;
-	uint64_t lost; /* messages, as of the last read */
+	uint64_t buffer_bytes;
+	_Atomic(uint64_t) lost; /* messages, as of the last read */
 	/* of a tracer; by the number of the format */
 	char **formats;
 	uint32_t format_count;

@@ -7,25 +7,12 @@
 #include "flexio/queue.h"
 #include "prm/cmd_general.h"
 
-static int uar_destroy(struct flexio_uar *uar)
-{
-	int err = mlx5dv_devx_obj_destroy(uar->devx);
-
-	if (err)
-		return err;
-	flx_object_remove(&uar->object);
-	free(uar);
-	return 0;
-}
-
 static void uar_drop(struct flx_object *object)
 {
 	struct flexio_uar *uar = container_of(object, struct flexio_uar, object);
 
-	if (!uar_destroy(uar))
-		return;
-	/* A queue that the program made by itself still names it. */
-	flx_object_remove(object);
+	/* Unless a queue that the program made by itself still names it. */
+	(void)mlx5dv_devx_obj_destroy(uar->devx);
 	free(uar);
 }
 
@@ -50,10 +37,12 @@ struct flexio_uar *flx_uar_make(struct flexio_process *process, struct ibv_conte
 
 flexio_status flexio_uar_create(struct flexio_process *process, struct flexio_uar **flexio_uar)
 {
+	FLX_HOLD(hold);
+
 	if (!flx_given(flexio_uar, __func__, "flexio_uar"))
 		return FLEXIO_STATUS_FAILED;
 	*flexio_uar = NULL;
-	if (!flx_check(process, FLX_PROCESS, __func__, "process"))
+	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process"))
 		return FLEXIO_STATUS_FAILED;
 	*flexio_uar = flx_uar_make(process, process->ctx);
 	return *flexio_uar ? FLEXIO_STATUS_SUCCESS
@@ -63,10 +52,12 @@ flexio_status flexio_uar_create(struct flexio_process *process, struct flexio_ua
 flexio_status flexio_uar_extend(struct flexio_uar *in_uar, struct ibv_context *to_extend,
 				struct flexio_uar **extended)
 {
+	FLX_HOLD(hold);
+
 	if (!flx_given(extended, __func__, "extended"))
 		return FLEXIO_STATUS_FAILED;
 	*extended = NULL;
-	if (!flx_check(in_uar, FLX_UAR, __func__, "in_uar") ||
+	if (!flx_check(&hold, in_uar, FLX_UAR, __func__, "in_uar") ||
 	    !flx_given(to_extend, __func__, "to_extend"))
 		return FLEXIO_STATUS_FAILED;
 	*extended = flx_uar_make(in_uar->object.process, to_extend);
@@ -79,25 +70,35 @@ flexio_status flexio_uar_extend(struct flexio_uar *in_uar, struct ibv_context *t
 
 flexio_status flexio_uar_destroy(struct flexio_uar *uar)
 {
+	FLX_HOLD(hold);
+	bool own;
 	int err;
 
-	if (!flx_check(uar, FLX_UAR, __func__, "uar"))
+	if (!flx_claim(&hold, uar, FLX_UAR, __func__, "uar"))
 		return FLEXIO_STATUS_FAILED;
-	if (uar == uar->object.process->uar)
-		return flx_fail(__func__, "uar: it is the process's own, and goes with it");
-	err = uar_destroy(uar);
-	return err ? flx_fail(__func__, "uar: a queue or an outbox uses it (%s)", strerror(err))
-		   : FLEXIO_STATUS_SUCCESS;
+	own = uar == uar->object.process->uar;
+	err = own ? EBUSY : mlx5dv_devx_obj_destroy(uar->devx);
+	if (!err) {
+		free(uar);
+		return FLEXIO_STATUS_SUCCESS;
+	}
+	flx_object_add(&uar->object, FLX_UAR, uar->object.process);
+	return own ? flx_fail(__func__, "uar: it is the process's own, and goes with it")
+		   : flx_fail(__func__, "uar: a queue or an outbox uses it (%s)", strerror(err));
 }
 
 uint32_t flexio_uar_get_id(struct flexio_uar *uar)
 {
-	return flx_check(uar, FLX_UAR, __func__, "uar") ? uar->number : UINT32_MAX;
+	FLX_HOLD(hold);
+
+	return flx_check(&hold, uar, FLX_UAR, __func__, "uar") ? uar->number : UINT32_MAX;
 }
 
 flexio_uar_device_id flexio_uar_get_extended_id(struct flexio_uar *uar)
 {
-	if (!flx_check(uar, FLX_UAR, __func__, "uar"))
+	FLX_HOLD(hold);
+
+	if (!flx_check(&hold, uar, FLX_UAR, __func__, "uar"))
 		return UINT32_MAX;
 	if (!uar->extended)
 		flx_fail(__func__, "uar: it was not made by flexio_uar_extend");
@@ -106,5 +107,7 @@ flexio_uar_device_id flexio_uar_get_extended_id(struct flexio_uar *uar)
 
 struct flexio_uar *flexio_process_get_uar(struct flexio_process *process)
 {
-	return flx_check(process, FLX_PROCESS, __func__, "process") ? process->uar : NULL;
+	FLX_HOLD(hold);
+
+	return flx_check(&hold, process, FLX_PROCESS, __func__, "process") ? process->uar : NULL;
 }

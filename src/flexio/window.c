@@ -47,7 +47,6 @@ static void window_destroy(struct flx_object *o)
 {
 	struct flexio_window *w = container_of(o, struct flexio_window, object);
 
-	flx_object_remove(o);
 	(void)mlx5dv_devx_obj_destroy(w->devx);
 	free(w);
 }
@@ -55,6 +54,7 @@ static void window_destroy(struct flx_object *o)
 flexio_status flexio_window_create(struct flexio_process *process, struct ibv_pd *pd,
 				   struct flexio_window **window)
 {
+	FLX_HOLD(hold);
 	uint8_t in[DPA_WINDOW_IN_BYTES] = {0};
 	struct flexio_window *w;
 	uint32_t pdn;
@@ -63,7 +63,7 @@ flexio_status flexio_window_create(struct flexio_process *process, struct ibv_pd
 	if (!flx_given(window, __func__, "window"))
 		return FLEXIO_STATUS_FAILED;
 	*window = NULL;
-	if (!flx_check(process, FLX_PROCESS, __func__, "process") ||
+	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
 	    !pd_number(process, pd, __func__, "pd", &pdn))
 		return FLEXIO_STATUS_FAILED;
 	w = calloc(1, sizeof(*w));
@@ -86,7 +86,9 @@ flexio_status flexio_window_create(struct flexio_process *process, struct ibv_pd
 
 flexio_status flexio_window_destroy(struct flexio_window *window)
 {
-	if (!flx_check(window, FLX_WINDOW, __func__, "window"))
+	FLX_HOLD(hold);
+
+	if (!flx_claim(&hold, window, FLX_WINDOW, __func__, "window"))
 		return FLEXIO_STATUS_FAILED;
 	window_destroy(&window->object);
 	return FLEXIO_STATUS_SUCCESS;
@@ -94,7 +96,10 @@ flexio_status flexio_window_destroy(struct flexio_window *window)
 
 uint32_t flexio_window_get_id(struct flexio_window *window)
 {
-	return flx_check(window, FLX_WINDOW, __func__, "window") ? window->number : UINT32_MAX;
+	FLX_HOLD(hold);
+
+	return flx_check(&hold, window, FLX_WINDOW, __func__, "window") ? window->number
+									: UINT32_MAX;
 }
 
 /* ---- keys ---- */
@@ -103,7 +108,6 @@ static void mkey_destroy(struct flx_object *o)
 {
 	struct flexio_mkey *k = container_of(o, struct flexio_mkey, object);
 
-	flx_object_remove(o);
 	(void)mlx5dv_devx_obj_destroy(k->devx);
 	free(k);
 }
@@ -127,7 +131,8 @@ static bool mkey_attr_check(struct flexio_process *p, const struct flexio_mkey_a
 	err = attr->len ? flx_devx_op(p, DPA_OP_HAS, in, sizeof(in), out, sizeof(out)) : EINVAL;
 	if (err)
 		flx_fail(function,
-			 "fattr->daddr: 0x%llx and %zu bytes are not inside of one buffer",
+			 "fattr->daddr: 0x%llx and fattr->len: %zu bytes are not inside of one "
+			 "buffer",
 			 (unsigned long long)attr->daddr, attr->len);
 	return !err;
 }
@@ -157,6 +162,7 @@ static void mkey_fill(uint8_t *in, const struct flexio_process *p,
 flexio_status flexio_device_mkey_create(struct flexio_process *process,
 					struct flexio_mkey_attr *fattr, struct flexio_mkey **mkey)
 {
+	FLX_HOLD(hold);
 	uint8_t in[CREATE_MKEY_IN_BYTES] = {0}, out[CMD_OUT_BYTES] = {0};
 	struct flexio_mkey *k;
 	uint32_t pdn;
@@ -165,7 +171,7 @@ flexio_status flexio_device_mkey_create(struct flexio_process *process,
 	if (!flx_given(mkey, __func__, "mkey"))
 		return FLEXIO_STATUS_FAILED;
 	*mkey = NULL;
-	if (!flx_check(process, FLX_PROCESS, __func__, "process") ||
+	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
 	    !flx_given(fattr, __func__, "fattr") ||
 	    !pd_number(process, fattr->pd, __func__, "fattr->pd", &pdn) ||
 	    !mkey_attr_check(process, fattr, __func__))
@@ -189,9 +195,11 @@ flexio_status flexio_device_mkey_create(struct flexio_process *process,
 
 flexio_status flexio_device_mkey_destroy(struct flexio_mkey *mkey)
 {
+	FLX_HOLD(hold);
+
 	if (!mkey)
 		return FLEXIO_STATUS_SUCCESS;
-	if (!flx_check(mkey, FLX_MKEY, __func__, "mkey"))
+	if (!flx_claim(&hold, mkey, FLX_MKEY, __func__, "mkey"))
 		return FLEXIO_STATUS_FAILED;
 	mkey_destroy(&mkey->object);
 	return FLEXIO_STATUS_SUCCESS;
@@ -199,5 +207,7 @@ flexio_status flexio_device_mkey_destroy(struct flexio_mkey *mkey)
 
 uint32_t flexio_mkey_get_id(struct flexio_mkey *mkey)
 {
-	return flx_check(mkey, FLX_MKEY, __func__, "mkey") ? mkey->key : UINT32_MAX;
+	FLX_HOLD(hold);
+
+	return flx_check(&hold, mkey, FLX_MKEY, __func__, "mkey") ? mkey->key : UINT32_MAX;
 }
