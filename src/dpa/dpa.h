@@ -50,6 +50,8 @@ enum dpa_state dpa_process_state(const struct dpa_process *p);
 uint32_t dpa_process_code(const struct dpa_process *p);
 /* The address of a function of the image; 0: there is none. */
 uint64_t dpa_process_function(const struct dpa_process *p, const char *name);
+/* Is there code of the image at that address? */
+bool dpa_process_has_code(const struct dpa_process *p, uint64_t addr);
 /* Runs in the device when it has failed.  -EBUSY: threads exist. */
 int dpa_process_on_error(struct dpa_process *p, uint64_t function) must_check;
 

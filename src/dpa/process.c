@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/log.h"
 
@@ -65,6 +66,11 @@ uint64_t dpa_process_function(const struct dpa_process *p, const char *name)
 	uint64_t at;
 
 	return dpa_image_function(&p->image, name, &at) ? (uintptr_t)p->region + at : 0;
+}
+
+bool dpa_process_has_code(const struct dpa_process *p, uint64_t addr)
+{
+	return dpa_image_has(&p->image, addr - (uintptr_t)p->region, 1, PROT_EXEC);
 }
 
 /* ---- up and down ---- */

@@ -11,11 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hidden.h"
 #include "base/log.h"
 #include "dpa/core.h"
 #include "dpa/crash.h"
 #include "driver/devx/dpa_cmdq.h"
 #include "driver/devx/dpa_stream.h"
+#include "driver/file/cdev_file.h"
 #include "driver/runtime/fault.h"
 #include "fabric/client/client.h"
 #include "prm/cmd_dpa.h"
@@ -160,7 +162,9 @@ static int op_symbol(struct devx_call *c, struct dpa_process *p)
 
 static int op_on_error(struct devx_call *c, struct dpa_process *p)
 {
-	return dpa_process_on_error(p, prm_get(c->in, DPA_IN_ADDR));
+	uint64_t function = prm_get(c->in, DPA_IN_ADDR);
+
+	return dpa_process_has_code(p, function) ? dpa_process_on_error(p, function) : -EINVAL;
 }
 
 static int op_call(struct devx_call *c, struct dpa_process *p)
@@ -174,7 +178,8 @@ static int op_call(struct devx_call *c, struct dpa_process *p)
 	};
 	enum dpa_call_end end;
 
-	if (!call.args || bytes > DPA_CALL_BYTES)
+	if (!call.args || bytes > DPA_CALL_BYTES || !dpa_process_has_code(p, call.function) ||
+	    (call.unpack && !dpa_process_has_code(p, call.unpack)))
 		return -EINVAL;
 	dpa_process_hold(p);
 	pthread_mutex_unlock(&c->file->lock);
@@ -275,9 +280,14 @@ static int op_crash(struct devx_call *c, struct dpa_process *p)
 	return 0;
 }
 
+/* A file of the program's; those of the device it does not know of, or only as what they seem to be. */
 static int op_core(struct devx_call *c, struct dpa_process *p)
 {
-	return dpa_core_write(p, (int)prm_get32(c->in, DPA_IN_FILE));
+	int fd = (int)prm_get32(c->in, DPA_IN_FILE);
+
+	if (hidden_is(fd) || cdev_table_load(fd))
+		return -EINVAL;
+	return dpa_core_write(p, fd);
 }
 
 static int devx_dpa(struct devx_call *c)

@@ -29,8 +29,8 @@ int devx_create_dpa_cmdq(struct devx_call *c, struct devx_obj *obj)
 
 	if (!process)
 		return -ENOENT;
-	ret = dpa_cmdq_create(container_of(process, struct devx_dpa_process, obj.uobj)->process,
-			      &attr, &q->queue);
+	q->process = container_of(process, struct devx_dpa_process, obj.uobj)->process;
+	ret = dpa_cmdq_create(q->process, &attr, &q->queue);
 	if (ret < 0)
 		return ret;
 	devx_obj_init(obj, &devx_dpa_cmdq_class, atomic_fetch_add(&number, 1) % 0xffffff + 1);
@@ -42,14 +42,19 @@ int devx_dpa_cmdq_op(struct devx_call *c, enum dpa_op op)
 {
 	struct uobj *uobj =
 		devx_find(c->file, &devx_dpa_cmdq_class, prm_get32(c->in, DPA_IN_PROCESS));
+	uint64_t function = prm_get(c->in, DPA_IN_ADDR);
+	const struct devx_dpa_cmdq *d;
 	struct dpa_cmdq *q;
 
 	if (!uobj)
 		return -ENOENT;
-	q = container_of(uobj, struct devx_dpa_cmdq, obj.uobj)->queue;
+	d = container_of(uobj, struct devx_dpa_cmdq, obj.uobj);
+	q = d->queue;
 	switch (op) {
 	case DPA_OP_CMDQ_ADD:
-		return dpa_cmdq_add(q, prm_get(c->in, DPA_IN_ADDR), prm_get(c->in, DPA_IN_SOURCE));
+		if (!dpa_process_has_code(d->process, function))
+			return -EINVAL;
+		return dpa_cmdq_add(q, function, prm_get(c->in, DPA_IN_SOURCE));
 	case DPA_OP_CMDQ_START:
 		dpa_cmdq_start(q);
 		return 0;

@@ -9,6 +9,7 @@
 struct devx_dpa_cmdq {
 	struct devx_obj obj;
 	struct dpa_cmdq *queue;
+	struct dpa_process *process;
 };
 
 /* Makes what is in a devx_dpa_cmdq, for devx/general.c. */

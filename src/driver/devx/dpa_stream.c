@@ -8,6 +8,7 @@
 #include "driver/devx/dpa_stream.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 
 #include "dpa/dpa.h"
 #include "dpa/stream.h"
@@ -30,6 +31,8 @@ static const struct devx_class devx_dpa_stream_class = {.free = dpa_stream_free}
 
 int devx_create_dpa_stream(struct devx_call *c, struct devx_obj *obj)
 {
+	/* So none has the number of one that is closed and still read. */
+	static _Atomic(uint32_t) serial;
 	struct devx_dpa_stream *s = container_of(obj, struct devx_dpa_stream, obj);
 	const struct dpa_stream_attr attr = {
 		.mode = prm_get32(c->in, DPA_STREAM_MODE),
@@ -50,7 +53,7 @@ int devx_create_dpa_stream(struct devx_call *c, struct devx_obj *obj)
 	s->process = d->process;
 	dpa_process_hold(s->process);
 	devx_obj_init(obj, &devx_dpa_stream_class,
-		      d->obj.number << 8 | dpa_stream_number(s->stream));
+		      atomic_fetch_add(&serial, 1) << 8 | dpa_stream_number(s->stream));
 	devx_obj_uses(obj, &d->obj.uobj);
 	return 0;
 }

@@ -9,7 +9,7 @@ from harness import Skip, expect
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 SOURCES = ("host.c", "host_app.c", "host_memory.c", "host_call.c", "host_error.c",
-           "host_cmdq.c", "host_window.c")
+           "host_cmdq.c", "host_window.c", "host_ends.c")
 
 CASES = (
     ("app_names", "applications have names, files and a list B21 B22 B23 B24 B25 B26 B27 B28"),
@@ -41,6 +41,9 @@ CASES = (
     ("window_two", "two threads have windows of their own L227"),
     ("window_live", "host and device see each other's stores while both run L226"),
     ("mkeys", "keys of memory of the DPA D72 D73 D74"),
+    ("ends", "a process goes in the middle of everything C54"),
+    ("app_ends", "an application goes in the middle of a call"),
+    ("commands", "commands that no library sends: any length, any context, addresses that are no code"),
     ("forked", "a child has no processes of the parent"),
 )
 
@@ -64,7 +67,7 @@ class Programs:
         good(session, build / "dpacc", HERE / "device.c", "-o", place / "device.a", "-hostcc=gcc",
              "--devicecc-options=-O1 -g -Wall -Wextra -Wno-infinite-recursion", "--app-name=calls_app")
         good(session, "gcc", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", f"-I{ROOT}/include",
-             f"-I{ROOT}/tests/support", *(HERE / source for source in SOURCES), place / "device.a",
+             f"-I{ROOT}/tests/support", f"-I{ROOT}/src", *(HERE / source for source in SOURCES), place / "device.a",
              f"-L{build}/src/flexio", f"-Wl,-rpath,{build}/src/flexio", "-lflexio", "-libverbs", "-lmlx5",
              "-lpthread", "-o", place / "host")
 

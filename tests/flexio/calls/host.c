@@ -30,8 +30,8 @@ struct flexio_process *host_process(void)
 
 static void case_run(const char *name)
 {
-	const struct host_case *const all[] = {app_cases,   memory_cases, call_cases,
-					       error_cases, cmdq_cases,	  window_cases};
+	const struct host_case *const all[] = {app_cases,  memory_cases, call_cases, error_cases,
+					       cmdq_cases, window_cases, end_cases};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		for (const struct host_case *c = all[i]; c->name; c++)

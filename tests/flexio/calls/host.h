@@ -37,4 +37,4 @@ struct host_case {
 
 /* Each ends with an entry without a name. */
 extern const struct host_case app_cases[], memory_cases[], call_cases[], error_cases[],
-	cmdq_cases[], window_cases[];
+	cmdq_cases[], window_cases[], end_cases[];
