@@ -113,11 +113,13 @@ flexio_status flexio_app_get_list(struct flexio_app ***app_list, uint32_t *num_a
 	struct flexio_app **list = NULL;
 	uint32_t n = 0;
 
+	if (app_list)
+		*app_list = NULL;
+	if (num_apps)
+		*num_apps = 0;
 	if (!flx_given(app_list, __func__, "app_list") ||
 	    !flx_given(num_apps, __func__, "num_apps"))
 		return FLEXIO_STATUS_FAILED;
-	*app_list = NULL;
-	*num_apps = 0;
 	flx_objects_lock();
 	for (struct flx_object *o = flx_object_next(FLX_APP, NULL); o;
 	     o = flx_object_next(FLX_APP, o))
@@ -318,7 +320,7 @@ static struct flx_address *address_make(struct flexio_process *p, const struct f
 }
 
 bool flx_function_find(struct flexio_process *p, flexio_func_t *stub, const char *caller,
-		       struct flx_address *out)
+		       const char *argument, struct flx_address *out)
 {
 	const struct flx_function *f = NULL;
 	struct flx_address *a;
@@ -328,8 +330,8 @@ bool flx_function_find(struct flexio_process *p, flexio_func_t *stub, const char
 		f = function_find(p->app, stub);
 	flx_objects_unlock();
 	if (!f) {
-		flx_fail(caller,
-			 "host_func: no function of the application is registered under it");
+		flx_fail(caller, "%s: no function of the application is registered under it",
+			 argument);
 		return false;
 	}
 	pthread_mutex_lock(&p->lock);
@@ -372,7 +374,8 @@ static void register_addresses(struct flexio_app *app, const struct flx_function
 	if (p)
 		flx_hold_add(&hold, &p->object);
 	flx_objects_unlock();
-	if (p && !flx_function_find(p, f->stub, "flexio_func_get_register_info", out))
+	if (p && !flx_function_find(p, f->stub, "flexio_func_get_register_info",
+				    "host_stub_func_addr", out))
 		*out = (struct flx_address){0};
 }
 

@@ -102,7 +102,7 @@ flexio_status flexio_cmdq_task_add(struct flexio_cmdq *cmdq, flexio_func_t *host
 
 	if (!flx_check(&hold, cmdq, FLX_CMDQ, __func__, "cmdq") ||
 	    !flx_given((const void *)(uintptr_t)host_func, __func__, "host_func") ||
-	    !flx_function_find(cmdq->object.process, host_func, __func__, &f))
+	    !flx_function_find(cmdq->object.process, host_func, __func__, "host_func", &f))
 		return FLEXIO_STATUS_FAILED;
 	if (f.function->argbuf_bytes != sizeof(arg))
 		return flx_fail(__func__, "host_func: %s has other arguments than one of 64 bits",

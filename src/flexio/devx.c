@@ -66,13 +66,34 @@ struct mlx5dv_devx_obj *flx_devx_alias(struct ibv_context *ctx,
 	return flx_devx_create(ctx, in, sizeof(in), &number);
 }
 
+/* libmlx5 says of all that the firmware refuses that it did. */
+static int devx_errno(int err, const void *out)
+{
+	if (err != EREMOTEIO)
+		return err;
+	switch (prm_get(out, CMD_OUT_STATUS)) {
+	case CMD_STATUS_BAD_PARAM:
+		return EINVAL;
+	case CMD_STATUS_RES_BUSY:
+		return EBUSY;
+	case CMD_STATUS_BAD_RES:
+		return ENOENT;
+	case CMD_STATUS_NO_RES:
+		return ENOMEM;
+	case CMD_STATUS_LIMIT:
+		return ENOSPC;
+	default:
+		return err;
+	}
+}
+
 int flx_devx_op(const struct flexio_process *process, enum dpa_op op, void *in, size_t in_bytes,
 		void *out, size_t out_bytes)
 {
 	prm_set(in, CMD_IN_OPCODE, PRM_OP_DPA);
 	prm_set(in, CMD_IN_OP_MOD, op);
 	prm_set(in, DPA_IN_PROCESS, process->number);
-	return mlx5dv_devx_general_cmd(process->ctx, in, in_bytes, out, out_bytes);
+	return devx_errno(mlx5dv_devx_general_cmd(process->ctx, in, in_bytes, out, out_bytes), out);
 }
 
 flexio_status flx_refused(const struct flexio_process *process, const char *function, int err)

@@ -65,13 +65,13 @@ flexio_status flexio_process_error_handler_set(struct flexio_process *process,
 
 	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
 	    !flx_given((const void *)(uintptr_t)error_handler, __func__, "error_handler") ||
-	    !flx_function_find(process, error_handler, __func__, &f))
+	    !flx_function_find(process, error_handler, __func__, "error_handler", &f))
 		return FLEXIO_STATUS_FAILED;
 	prm_set(in, DPA_IN_ADDR, f.addr);
 	err = flx_devx_op(process, DPA_OP_ON_ERROR, in, sizeof(in), out, sizeof(out));
 	if (!err)
 		return FLEXIO_STATUS_SUCCESS;
-	if (err == EBUSY || prm_get(out, CMD_OUT_STATUS) == CMD_STATUS_RES_BUSY)
+	if (err == EBUSY)
 		return flx_fail(__func__, "error_handler: it is to be set before the first call");
 	return flx_refused(process, __func__, err);
 }

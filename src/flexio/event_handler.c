@@ -78,7 +78,8 @@ flexio_status flexio_event_handler_create(struct flexio_process *process,
 	    !flx_given((const void *)(uintptr_t)fattr->host_stub_func, __func__,
 		       "fattr->host_stub_func") ||
 	    !handler_attr_ok(fattr, __func__) ||
-	    !flx_function_find(process, fattr->host_stub_func, __func__, &f))
+	    !flx_function_find(process, fattr->host_stub_func, __func__, "fattr->host_stub_func",
+			       &f))
 		return FLEXIO_STATUS_FAILED;
 	eh = calloc(1, sizeof(*eh));
 	if (!eh)

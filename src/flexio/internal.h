@@ -147,7 +147,7 @@ struct flexio_process {
 
 /* The function behind a stub, and where it is in the process; false: not registered, or not there; logs. */
 bool flx_function_find(struct flexio_process *process, flexio_func_t *stub, const char *caller,
-		       struct flx_address *out);
+		       const char *argument, struct flx_address *out);
 
 /* ---- the device; each logs what it was refused ---- */
 

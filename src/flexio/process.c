@@ -178,7 +178,7 @@ flexio_status flexio_process_call(struct flexio_process *process, flexio_func_t 
 	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
 	    !flx_given((const void *)(uintptr_t)host_func, __func__, "host_func") ||
 	    !flx_given(func_ret, __func__, "func_ret") ||
-	    !flx_function_find(process, host_func, __func__, &f))
+	    !flx_function_find(process, host_func, __func__, "host_func", &f))
 		return FLEXIO_STATUS_FAILED;
 	va_start(ap, func_ret);
 	if (f.function->pack) {
