@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/compiler.h"
 
 enum {
@@ -32,74 +33,9 @@ enum {
 
 #define FORMATS_MAX 8u
 
-struct bytes {
-	const uint8_t *at;
-	size_t left;
-	bool bad; /* something was asked for that is not there */
-};
-
 struct tables {
 	struct bytes line, line_str, str;
 };
-
-/* ---- reading ---- */
-
-static const uint8_t *bytes_take(struct bytes *b, uint64_t n)
-{
-	const uint8_t *at = b->at;
-
-	if (b->bad || n > b->left) {
-		b->bad = true;
-		return NULL;
-	}
-	b->at += n;
-	b->left -= n;
-	return at;
-}
-
-static uint64_t number_take(struct bytes *b, unsigned width)
-{
-	const uint8_t *at = bytes_take(b, width);
-	uint64_t value = 0;
-
-	for (unsigned i = width; at && i; i--)
-		value = value << 8 | at[i - 1];
-	return value;
-}
-
-/* LEB128: seven bits a byte. */
-static uint64_t leb_take(struct bytes *b, bool is_signed)
-{
-	uint64_t value = 0;
-	unsigned shift = 0;
-	uint8_t byte;
-
-	do {
-		byte = (uint8_t)number_take(b, 1);
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	} while (byte & 0x80 && !b->bad);
-	if (is_signed && byte & 0x40 && shift < 64)
-		value |= UINT64_MAX << shift;
-	return value;
-}
-
-static const char *string_take(struct bytes *b)
-{
-	const uint8_t *end = b->bad ? NULL : memchr(b->at, 0, b->left);
-
-	if (!end) {
-		b->bad = true;
-		return NULL;
-	}
-	return (const char *)bytes_take(b, (uint64_t)(end - b->at) + 1);
-}
-
-static const char *string_at(struct bytes table, uint64_t offset)
-{
-	return bytes_take(&table, offset) ? string_take(&table) : NULL;
-}
 
 /* ---- the table of files of a unit ---- */
 
@@ -115,16 +51,16 @@ static const char *form_take(const struct tables *t, struct bytes *b, uint64_t f
 {
 	switch (form) {
 	case FORM_STRING:
-		return string_take(b);
+		return bytes_string(b);
 	case FORM_LINE_STRP:
-		return string_at(t->line_str, number_take(b, 4));
+		return bytes_string_at(t->line_str, bytes_number(b, 4));
 	case FORM_STRP:
-		return string_at(t->str, number_take(b, 4));
+		return bytes_string_at(t->str, bytes_number(b, 4));
 	case FORM_UDATA:
-		(void)leb_take(b, false);
+		(void)bytes_leb(b, false);
 		return NULL;
 	case FORM_BLOCK:
-		(void)bytes_take(b, leb_take(b, false));
+		(void)bytes_take(b, bytes_leb(b, false));
 		return NULL;
 	case FORM_DATA1:
 	case FORM_DATA2:
@@ -147,7 +83,7 @@ static const char *form_take(const struct tables *t, struct bytes *b, uint64_t f
 static const char *entries_take(const struct tables *t, struct bytes *b, uint64_t index)
 {
 	uint64_t type[FORMATS_MAX], form[FORMATS_MAX], n;
-	unsigned formats = (unsigned)number_take(b, 1);
+	unsigned formats = (unsigned)bytes_number(b, 1);
 	const char *found = NULL;
 
 	if (formats > FORMATS_MAX) {
@@ -155,10 +91,10 @@ static const char *entries_take(const struct tables *t, struct bytes *b, uint64_
 		return NULL;
 	}
 	for (unsigned i = 0; i < formats; i++) {
-		type[i] = leb_take(b, false);
-		form[i] = leb_take(b, false);
+		type[i] = bytes_leb(b, false);
+		form[i] = bytes_leb(b, false);
 	}
-	n = leb_take(b, false);
+	n = bytes_leb(b, false);
 	for (uint64_t entry = 0; entry < n && formats && !b->bad; entry++)
 		for (unsigned i = 0; i < formats; i++) {
 			const char *text = form_take(t, b, form[i]);
@@ -178,11 +114,11 @@ static const char *file_name(const struct tables *t, const struct unit *u, uint6
 		(void)entries_take(t, &b, UINT64_MAX); /* directories */
 		return entries_take(t, &b, index);
 	}
-	while ((name = string_take(&b)) && *name)
+	while ((name = bytes_string(&b)) && *name)
 		;
-	for (uint64_t i = 1; (name = string_take(&b)) && *name; i++) {
+	for (uint64_t i = 1; (name = bytes_string(&b)) && *name; i++) {
 		for (unsigned k = 0; k < 3; k++)
-			(void)leb_take(&b, false);
+			(void)bytes_leb(&b, false);
 		if (i == index)
 			return name;
 	}
@@ -214,17 +150,17 @@ static void row_emit(struct machine *m, bool last)
 
 static void extended_opcode(struct machine *m, struct bytes *b)
 {
-	uint64_t n = leb_take(b, false);
+	uint64_t n = bytes_leb(b, false);
 	struct bytes op = {bytes_take(b, n), n, false};
 
 	if (!op.at || !n)
 		return;
-	switch (number_take(&op, 1)) {
+	switch (bytes_number(&op, 1)) {
 	case LNE_END_SEQUENCE:
 		row_emit(m, true);
 		break;
 	case LNE_SET_ADDRESS:
-		m->row.addr = number_take(&op, op.left == 8 ? 8 : 4);
+		m->row.addr = bytes_number(&op, op.left == 8 ? 8 : 4);
 		break;
 	default:
 		break;
@@ -238,23 +174,23 @@ static void standard_opcode(struct machine *m, const struct unit *u, struct byte
 		row_emit(m, false);
 		break;
 	case LNS_ADVANCE_PC:
-		m->row.addr += leb_take(b, false) * u->min_bytes;
+		m->row.addr += bytes_leb(b, false) * u->min_bytes;
 		break;
 	case LNS_ADVANCE_LINE:
-		m->row.line += leb_take(b, true);
+		m->row.line += bytes_leb(b, true);
 		break;
 	case LNS_SET_FILE:
-		m->row.file = leb_take(b, false);
+		m->row.file = bytes_leb(b, false);
 		break;
 	case LNS_CONST_ADD_PC:
 		m->row.addr += (uint64_t)((255 - u->opcode_base) / u->line_range) * u->min_bytes;
 		break;
 	case LNS_FIXED_ADVANCE_PC:
-		m->row.addr += number_take(b, 2);
+		m->row.addr += bytes_number(b, 2);
 		break;
 	default:
 		for (uint8_t i = 0; i < u->operands[op - 1]; i++)
-			(void)leb_take(b, false);
+			(void)bytes_leb(b, false);
 	}
 }
 
@@ -263,7 +199,7 @@ static void unit_run(struct machine *m, const struct unit *u, struct bytes b)
 	m->row = (struct row){.file = 1, .line = 1};
 	m->before.valid = false;
 	while (b.left && !b.bad && !m->found.valid) {
-		uint8_t op = (uint8_t)number_take(&b, 1);
+		uint8_t op = (uint8_t)bytes_number(&b, 1);
 
 		if (op >= u->opcode_base) {
 			op = (uint8_t)(op - u->opcode_base);
@@ -284,22 +220,22 @@ static bool unit_open(struct unit *u, struct bytes *b)
 	uint64_t header;
 	struct bytes h;
 
-	u->version = (unsigned)number_take(b, 2);
+	u->version = (unsigned)bytes_number(b, 2);
 	if (u->version < 2 || u->version > 5)
 		return false;
 	if (u->version >= 5)
 		(void)bytes_take(b, 2); /* bytes of addresses and segments */
-	header = number_take(b, 4);
+	header = bytes_number(b, 4);
 	h = (struct bytes){b->at, header, false};
 	if (!bytes_take(b, header))
 		return false;
-	u->min_bytes = (uint8_t)number_take(&h, 1);
+	u->min_bytes = (uint8_t)bytes_number(&h, 1);
 	if (u->version >= 4)
-		(void)number_take(&h, 1); /* operations in an instruction */
-	(void)number_take(&h, 1);	  /* whether a row begins a statement */
-	u->line_base = (int8_t)number_take(&h, 1);
-	u->line_range = (uint8_t)number_take(&h, 1);
-	u->opcode_base = (uint8_t)number_take(&h, 1);
+		(void)bytes_number(&h, 1); /* operations in an instruction */
+	(void)bytes_number(&h, 1);	   /* whether a row begins a statement */
+	u->line_base = (int8_t)bytes_number(&h, 1);
+	u->line_range = (uint8_t)bytes_number(&h, 1);
+	u->opcode_base = (uint8_t)bytes_number(&h, 1);
 	if (!u->line_range || !u->opcode_base)
 		return false;
 	u->operands = bytes_take(&h, u->opcode_base - 1u);
@@ -310,7 +246,7 @@ static bool unit_open(struct unit *u, struct bytes *b)
 static bool tables_search(struct tables t, uint64_t addr, struct flx_line *out)
 {
 	while (t.line.left && !t.line.bad) {
-		uint64_t length = number_take(&t.line, 4);
+		uint64_t length = bytes_number(&t.line, 4);
 		struct bytes b = {t.line.at, length, false};
 		struct machine m = {.wanted = addr};
 		struct unit u;
@@ -370,8 +306,8 @@ bool flx_line_find(const void *file, size_t bytes, uint64_t addr, struct flx_lin
 
 		if (!section_at(elf, bytes, &h, i, &sh))
 			continue;
-		name = string_at((struct bytes){elf + names.sh_offset, names.sh_size, false},
-				 sh.sh_name);
+		name = bytes_string_at((struct bytes){elf + names.sh_offset, names.sh_size, false},
+				       sh.sh_name);
 		if (name)
 			table_note(&t, name, (struct bytes){elf + sh.sh_offset, sh.sh_size, false});
 	}
