@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/log.h"
+#include "dpa/debugger.h"
 
 #define CODE_ILLEGAL 0x42u /* an error that is not the program's to report */
 #define CODE_USER    0x80u /* the first that is */
@@ -58,6 +59,8 @@ static int image_open(struct dpa_process *p)
 	p->info->door = (uintptr_t)&dpa_door_table;
 	p->info->region_begin = dpa_region_unasked(p, &p->info->region_bytes);
 	dpa_streams_show(&p->streams, p->info);
+	/* Without memory for it debuggers know less, which is all. */
+	p->shown = dpa_debugger_show(p->attr.elf, p->attr.elf_bytes, (uintptr_t)p->region);
 	return 0;
 }
 
@@ -77,6 +80,8 @@ bool dpa_process_has_code(const struct dpa_process *p, uint64_t addr)
 
 static void process_free(struct dpa_process *p)
 {
+	/* While the code is there, in which a debugger may have breakpoints. */
+	dpa_debugger_forget(p->shown);
 	dpa_region_close(p);
 	dpa_streams_free(&p->streams);
 	dpa_counters_free(&p->counters);

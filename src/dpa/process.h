@@ -43,6 +43,7 @@ struct dpa_process {
 	uint64_t region_bytes;
 	uint8_t *stacks;
 	struct dpa_image_info *info; /* in the image: written, never read */
+	struct dpa_shown *shown;     /* to debuggers; or NULL */
 	uint64_t on_error;
 
 	pthread_mutex_t heap_lock;

@@ -4,6 +4,7 @@
 #include "base/explain.h"
 #include "base/hidden.h"
 #include "base/rcu.h"
+#include "dpa/debugger.h"
 #include "driver/cdev.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/file/cdev_file.h"
@@ -22,6 +23,7 @@ void cdev_fork_prepare(void)
 	share_fork_prepare();
 	process_fork_prepare();
 	uverbs_event_fork_lock();
+	dpa_debugger_fork_lock();
 	urcu_bp_before_fork();
 }
 
@@ -31,6 +33,7 @@ void cdev_fork_parent(void)
 
 	share_fork_parent();
 	urcu_bp_after_fork_parent();
+	dpa_debugger_fork_unlock();
 	uverbs_event_fork_unlock();
 	process_fork_parent();
 	hooks_fork_done();
@@ -45,6 +48,7 @@ void cdev_fork_child(void)
 	doorbell_fork_child();
 	share_fork_child();
 	urcu_bp_after_fork_child();
+	dpa_debugger_fork_unlock();
 	uverbs_event_fork_child();
 	cdev_table_fork_child();
 	hidden_fork_child();

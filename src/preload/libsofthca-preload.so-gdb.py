@@ -16,6 +16,7 @@ import gdb
 SIGNALS = {7: "SIGBUS", 11: "SIGSEGV"}
 TABLE = r"(0x[0-9a-f]+) - (0x[0-9a-f]+) is softhca_extable in "
 DOORBELLS = "/memfd:uverbs"
+DPA_THREAD = "softhca-dpa"
 GUARD = "usermem_guarded"  # runs code of others, which is in no table
 GUARD_DEPTH = 16
 # A function of this name is in this file, so what stands before it is where the sources were.
@@ -67,8 +68,11 @@ def in_guard():
 
 def is_answered(info):
     number = int(info["si_signo"])
-    if int(info["si_code"]) <= 0 or not is_caught(number):
-        return False  # somebody has sent it, or it is the end
+    if not is_caught(number):
+        return False  # it is the end
+    if int(info["si_code"]) <= 0:
+        # Somebody has sent it: device code is stopped so, other threads are not.
+        return gdb.selected_thread().name == DPA_THREAD
     address = int(info["_sifields"]["_sigfault"]["si_addr"])
     return (SIGNALS[number] == "SIGBUS" and in_doorbells(address)) \
         or in_table(gdb.newest_frame().pc()) or in_guard()

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Addresses in debug information, moved to where the image lies (dpa/debugger.h).  DWARF 2 to 5 as clang writes
+ * it: there, lists of ranges and places count from the beginning of their unit, or from an address that they say,
+ * in DWARF 5 by its index.
+ *
+ * An address of zero is a function that the linker has left out, and remains zero, which debuggers know; but the
+ * zero that a unit begins with is where its lists count from.
+ */
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "dpa/debugger.h"
+
+#define LENGTH_64	0xffffffffu /* another format follows, which nobody needs here */
+#define CIE		0xffffffffu
+#define ADDRESS_BYTES	8u
+#define ABBREVS		512u
+#define OP_ADDR		0x03u
+#define UNIT_TYPE	2u
+#define UNIT_SKELETON	4u
+#define UNIT_SPLIT_TYPE 6u
+
+static void address_move(const struct dpa_dwarf *d, const uint8_t *at, bool also_zero)
+{
+	uint64_t value;
+
+	memcpy(&value, at, sizeof(value));
+	if (!value && !also_zero)
+		return;
+	value += d->base;
+	memcpy(d->elf + (at - d->elf), &value, sizeof(value));
+}
+
+/* The next unit of a section, which begins with its length; false: the end, or nothing that is known. */
+static bool unit_next(struct bytes *section, struct bytes *unit)
+{
+	uint64_t length = bytes_number(section, 4);
+
+	*unit = bytes_part(section, length);
+	return length != LENGTH_64 && !unit->bad;
+}
+
+/* ---- entries: attributes as their abbreviation says ---- */
+
+enum form {
+	FORM_ADDR = 0x01,
+	FORM_BLOCK2 = 0x03,
+	FORM_BLOCK4,
+	FORM_STRING = 0x08,
+	FORM_BLOCK,
+	FORM_BLOCK1,
+	FORM_REF_ADDR = 0x10,
+	FORM_INDIRECT = 0x16,
+	FORM_EXPRLOC = 0x18,
+	FORM_IMPLICIT_CONST = 0x21,
+	FORMS = 0x2d,
+};
+
+/* Of the others: how many bytes, or that the number says itself where it ends. */
+#define LEB	0xfeu
+#define UNKNOWN 0xffu
+
+static const uint8_t form_bytes[FORMS] = {
+	[0x00] = UNKNOWN, [0x01] = 8,	    [0x02] = UNKNOWN, [0x03] = UNKNOWN, [0x04] = UNKNOWN,
+	[0x05] = 2,	  [0x06] = 4,	    [0x07] = 8,	      [0x08] = UNKNOWN, [0x09] = UNKNOWN,
+	[0x0a] = UNKNOWN, [0x0b] = 1,	    [0x0c] = 1,	      [0x0d] = LEB,	[0x0e] = 4,
+	[0x0f] = LEB,	  [0x10] = UNKNOWN, [0x11] = 1,	      [0x12] = 2,	[0x13] = 4,
+	[0x14] = 8,	  [0x15] = LEB,	    [0x16] = UNKNOWN, [0x17] = 4,	[0x18] = UNKNOWN,
+	[0x19] = 0,	  [0x1a] = LEB,	    [0x1b] = LEB,     [0x1c] = 4,	[0x1d] = 4,
+	[0x1e] = 16,	  [0x1f] = 4,	    [0x20] = 8,	      [0x21] = 0,	[0x22] = LEB,
+	[0x23] = LEB,	  [0x24] = 8,	    [0x25] = 1,	      [0x26] = 2,	[0x27] = 3,
+	[0x28] = 4,	  [0x29] = 1,	    [0x2a] = 2,	      [0x2b] = 3,	[0x2c] = 4,
+};
+
+struct unit {
+	const struct dpa_dwarf *dwarf;
+	unsigned version;
+	bool first; /* entry: the unit itself */
+	struct bytes table;
+	struct bytes abbrev[ABBREVS]; /* attributes of the codes from 0 on */
+};
+
+static void expression_move(const struct unit *u, struct bytes expression)
+{
+	if (expression.left > ADDRESS_BYTES && expression.at[0] == OP_ADDR)
+		address_move(u->dwarf, expression.at + 1, false);
+}
+
+static void block_move(const struct unit *u, struct bytes *b, uint64_t bytes, bool expression)
+{
+	struct bytes block = bytes_part(b, bytes);
+
+	if (expression && !block.bad)
+		expression_move(u, block);
+}
+
+static void form_move(const struct unit *u, struct bytes *b, uint64_t form)
+{
+	const uint8_t *at;
+
+	switch (form) {
+	case FORM_ADDR:
+		at = bytes_take(b, ADDRESS_BYTES);
+		if (at)
+			address_move(u->dwarf, at, u->first);
+		break;
+	case FORM_BLOCK1:
+		block_move(u, b, bytes_number(b, 1), u->version < 4);
+		break;
+	case FORM_BLOCK2:
+		block_move(u, b, bytes_number(b, 2), false);
+		break;
+	case FORM_BLOCK4:
+		block_move(u, b, bytes_number(b, 4), false);
+		break;
+	case FORM_BLOCK:
+	case FORM_EXPRLOC:
+		block_move(u, b, bytes_leb(b, false), form == FORM_EXPRLOC);
+		break;
+	case FORM_STRING:
+		(void)bytes_string(b);
+		break;
+	case FORM_REF_ADDR:
+		(void)bytes_take(b, u->version < 3 ? ADDRESS_BYTES : 4);
+		break;
+	default:
+		if (form >= FORMS || form_bytes[form] == UNKNOWN)
+			b->bad = true;
+		else if (form_bytes[form] == LEB)
+			(void)bytes_leb(b, false);
+		else
+			(void)bytes_take(b, form_bytes[form]);
+	}
+}
+
+/* The next attribute of an abbreviation; false: there is none. */
+static bool attribute_next(struct bytes *abbrev, uint64_t *form)
+{
+	uint64_t name = bytes_leb(abbrev, false);
+
+	*form = bytes_leb(abbrev, false);
+	if (*form == FORM_IMPLICIT_CONST)
+		(void)bytes_leb(abbrev, true);
+	return !abbrev->bad && (name || *form);
+}
+
+/* The abbreviation that begins there; false: the table ends. */
+static bool abbrev_next(struct bytes *table, uint64_t *code, struct bytes *attributes)
+{
+	uint64_t form;
+
+	*code = bytes_leb(table, false);
+	if (!*code || table->bad)
+		return false;
+	(void)bytes_leb(table, false); /* tag */
+	(void)bytes_number(table, 1);  /* has children */
+	*attributes = *table;
+	while (attribute_next(table, &form))
+		;
+	return !table->bad;
+}
+
+static void abbrevs_read(struct unit *u)
+{
+	struct bytes table = u->table, attributes;
+	uint64_t code;
+
+	memset(u->abbrev, 0, sizeof(u->abbrev));
+	while (abbrev_next(&table, &code, &attributes))
+		if (code < ABBREVS)
+			u->abbrev[code] = attributes;
+}
+
+/* False: there is none with that code. */
+static bool abbrev_find(const struct unit *u, uint64_t code, struct bytes *attributes)
+{
+	struct bytes table = u->table;
+	uint64_t other;
+
+	if (code < ABBREVS) {
+		*attributes = u->abbrev[code];
+		return attributes->at != NULL;
+	}
+	while (abbrev_next(&table, &other, attributes))
+		if (other == code)
+			return true;
+	return false;
+}
+
+static void entries_move(struct unit *u, struct bytes b)
+{
+	u->first = true;
+	while (b.left && !b.bad) {
+		uint64_t code = bytes_leb(&b, false), form;
+		struct bytes attributes;
+
+		if (!code)
+			continue;
+		if (!abbrev_find(u, code, &attributes))
+			return;
+		while (!b.bad && attribute_next(&attributes, &form)) {
+			if (form == FORM_INDIRECT)
+				form = bytes_leb(&b, false);
+			form_move(u, &b, form);
+		}
+		u->first = false;
+	}
+}
+
+/* What stands before the entries; false: nothing that is known. */
+static bool unit_open(struct unit *u, struct bytes *b)
+{
+	uint64_t abbrev, address_bytes, type = 0;
+
+	u->version = (unsigned)bytes_number(b, 2);
+	if (u->version < 2 || u->version > 5)
+		return false;
+	if (u->version == 5) {
+		type = bytes_number(b, 1);
+		address_bytes = bytes_number(b, 1);
+		abbrev = bytes_number(b, 4);
+	} else {
+		abbrev = bytes_number(b, 4);
+		address_bytes = bytes_number(b, 1);
+	}
+	if (type == UNIT_TYPE || type == UNIT_SPLIT_TYPE)
+		(void)bytes_take(b, 12); /* signature and place of the type */
+	else if (type >= UNIT_SKELETON)
+		(void)bytes_take(b, 8);
+	u->table = u->dwarf->abbrev;
+	return bytes_take(&u->table, abbrev) && address_bytes == ADDRESS_BYTES && !b->bad;
+}
+
+static void info_move(const struct dpa_dwarf *d)
+{
+	struct bytes section = d->info, b;
+	struct unit u = {.dwarf = d};
+
+	while (section.left && unit_next(&section, &b))
+		if (unit_open(&u, &b)) {
+			abbrevs_read(&u);
+			entries_move(&u, b);
+		}
+}
+
+/* ---- programs of lines ---- */
+
+enum { LNS_FIXED_ADVANCE_PC = 9, LNE_SET_ADDRESS = 2 };
+
+static void extended_opcode(const struct dpa_dwarf *d, struct bytes *b)
+{
+	struct bytes op = bytes_part(b, bytes_leb(b, false));
+
+	if (bytes_number(&op, 1) == LNE_SET_ADDRESS && op.left == ADDRESS_BYTES)
+		address_move(d, op.at, false);
+}
+
+static void line_program_move(const struct dpa_dwarf *d, struct bytes b)
+{
+	unsigned version = (unsigned)bytes_number(&b, 2);
+	struct bytes header, operands;
+	uint64_t opcode_base;
+
+	if (version < 2 || version > 5)
+		return;
+	if (version == 5)
+		(void)bytes_take(&b, 2); /* bytes of addresses and segments */
+	header = bytes_part(&b, bytes_number(&b, 4));
+	/* bytes of an instruction, whether a row begins a statement, two of lines; operations */
+	(void)bytes_take(&header, version < 4 ? 4 : 5);
+	opcode_base = bytes_number(&header, 1);
+	operands = bytes_part(&header, opcode_base ? opcode_base - 1 : 0);
+	while (b.left && !b.bad && !operands.bad) {
+		uint64_t op = bytes_number(&b, 1);
+
+		if (!op)
+			extended_opcode(d, &b);
+		else if (op == LNS_FIXED_ADVANCE_PC && op < opcode_base)
+			(void)bytes_take(&b, 2);
+		else
+			for (uint8_t i = 0; op < opcode_base && i < operands.at[op - 1]; i++)
+				(void)bytes_leb(&b, false);
+	}
+}
+
+static void lines_move(const struct dpa_dwarf *d)
+{
+	struct bytes section = d->line, b;
+
+	while (section.left && unit_next(&section, &b))
+		line_program_move(d, b);
+}
+
+/* ---- tables ---- */
+
+static void addresses_move(const struct dpa_dwarf *d)
+{
+	struct bytes section = d->addr, b;
+
+	while (section.left && unit_next(&section, &b)) {
+		unsigned version = (unsigned)bytes_number(&b, 2);
+		unsigned bytes = (unsigned)bytes_number(&b, 1);
+
+		(void)bytes_take(&b, 1); /* of a segment */
+		while (version == 5 && bytes == ADDRESS_BYTES && b.left >= ADDRESS_BYTES && !b.bad)
+			address_move(d, bytes_take(&b, ADDRESS_BYTES), false);
+	}
+}
+
+static void frames_move(const struct dpa_dwarf *d)
+{
+	struct bytes section = d->frame, b;
+
+	while (section.left && unit_next(&section, &b))
+		if (bytes_number(&b, 4) != CIE && b.left >= ADDRESS_BYTES)
+			address_move(d, b.at, false);
+}
+
+/* Lists of DWARF 2 to 4: pairs of numbers, before a place's expression. */
+static void lists_move(const struct dpa_dwarf *d, struct bytes b, bool of_places)
+{
+	while (b.left && !b.bad) {
+		uint64_t begin = bytes_number(&b, ADDRESS_BYTES);
+		const uint8_t *second = bytes_take(&b, ADDRESS_BYTES);
+		uint64_t end;
+
+		if (!second)
+			return;
+		memcpy(&end, second, sizeof(end));
+		if (begin == UINT64_MAX)
+			address_move(d, second, false);
+		else if (of_places && (begin || end))
+			(void)bytes_take(&b, bytes_number(&b, 2));
+	}
+}
+
+void dpa_debugger_dwarf(const struct dpa_dwarf *d)
+{
+	info_move(d);
+	lines_move(d);
+	addresses_move(d);
+	frames_move(d);
+	lists_move(d, d->ranges, false);
+	lists_move(d, d->loc, true);
+}
