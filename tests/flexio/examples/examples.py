@@ -58,6 +58,20 @@ def two_hosts(session):
     two_programs(session, "--host", "host2")
 
 
+def crash(session):
+    """Device code fails, which is reported with its line; the program goes on."""
+    needs_dpa(session)
+    source = (ROOT / "examples/flexio/crash/crash_dev.c").read_text().splitlines()
+    (line,) = [number for number, text in enumerate(source, 1) if "node->number" in text]
+    with tempfile.TemporaryDirectory(prefix="softhca-examples.") as place:
+        result = session.run(str(session.build / "examples/flexio/flexio-crash"), cwd=place)
+        says(result, 0, ["the program goes on: the sum of a whole list is 60"])
+        (report,) = pathlib.Path(place).glob("list.*.crash")
+        for words in ("has failed", "in sum_list+", f"crash_dev.c:{line}\n"):
+            expect(words in report.read_text() and words in result.out, f"'{words}' is not said\n{result.text()}")
+        expect(len(list(pathlib.Path(place).glob("list.*.core"))) == 1, "there is no core file")
+
+
 def good(session, *argv, **options):
     result = session.call(*map(str, argv), **options)
     expect(result.status == 0, f"status {result.status} of {argv}\n{result.text()}")
@@ -74,7 +88,7 @@ def by_make(session):
         libraries = found[0].parents[1]
         env = {**session.env, "PATH": f"{programs}:{os.environ['PATH']}", "PKG_CONFIG_PATH": str(found[0].parent),
                "PKG_CONFIG_SYSROOT_DIR": str(root), "LD_LIBRARY_PATH": str(libraries)}
-        for name, _, _ in EXAMPLES:
+        for name in [name for name, _, _ in EXAMPLES] + ["crash"]:
             copy = pathlib.Path(place) / name
             shutil.copytree(ROOT / "examples/flexio" / name, copy)
             good(session, "make", "-C", copy, "check", env=env)
@@ -84,4 +98,5 @@ def cases():
     yield from ((f"examples: {name}", built(name, status, lines)) for name, status, lines in EXAMPLES)
     yield "examples: events of another program", one_host
     yield "examples: events of another host", two_hosts
+    yield "examples: crash", crash
     yield "examples: by their own Makefiles, from what is installed", by_make
