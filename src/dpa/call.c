@@ -120,8 +120,9 @@ static void answerer_give_back(struct dpa_process *p, struct dpa_thread *t)
 
 static void call_stop(struct dpa_process *p, struct dpa_thread *t)
 {
+	/* Also in a process that has failed, whose error handler does not end. */
 	pthread_mutex_lock(&p->lock);
-	if (dpa_process_state(p) == DPA_RUNNING)
+	if (dpa_process_state(p) != DPA_ENDED)
 		dpa_thread_stop(t);
 	pthread_mutex_unlock(&p->lock);
 }

@@ -7,17 +7,20 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/procfs.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include "dpa/crash.h"
 #include "dpa/process.h"
 #include "usermem/usermem.h"
 
 #define PAGE	  4096u
-#define PARTS_MAX (DPA_IMAGE_SEGMENTS + 1 + DPA_THREADS)
+#define PARTS_MAX (DPA_IMAGE_SEGMENTS + 2 + DPA_THREADS)
 
 struct core {
 	struct dpa_process *process;
@@ -48,6 +51,18 @@ static void core_put(struct core *c, const void *data, size_t bytes, uint64_t of
 	}
 }
 
+/*
+ * The kernel copies, where it may: of stacks there is more than is in use, and valgrind would take it for a fault
+ * that we read it.
+ */
+static bool page_read(uint8_t page[PAGE], uint64_t addr)
+{
+	const struct iovec here = {page, PAGE}, there = {(void *)(uintptr_t)addr, PAGE};
+
+	return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)PAGE ||
+	       usermem_copy(page, there.iov_base, PAGE);
+}
+
 static void part_write(struct core *c, const Elf64_Phdr *part)
 {
 	static const uint8_t zeroes[PAGE];
@@ -55,8 +70,7 @@ static void part_write(struct core *c, const Elf64_Phdr *part)
 
 	for (uint64_t at = 0; at < part->p_memsz && !c->error; at += PAGE) {
 		/* What cannot be read is left out. */
-		if (usermem_copy(page, (const void *)(uintptr_t)(part->p_vaddr + at), PAGE) &&
-		    memcmp(page, zeroes, PAGE) != 0)
+		if (page_read(page, part->p_vaddr + at) && memcmp(page, zeroes, PAGE) != 0)
 			core_put(c, page, PAGE, part->p_offset + at);
 	}
 }
@@ -89,6 +103,10 @@ static void parts_collect(struct core *c)
 	part_add(c, p->heap.base, p->heap.bytes, PROT_READ | PROT_WRITE);
 	for (const struct dpa_thread *t = p->threads; t && c->nparts < PARTS_MAX; t = t->next)
 		part_add(c, (uintptr_t)dpa_slot_stack(p, t->slot), DPA_STACK_BYTES,
+			 PROT_READ | PROT_WRITE);
+	/* Its error handler is running. */
+	if (p->crashed && p->crashed->slot != p->crash.slot)
+		part_add(c, (uintptr_t)dpa_slot_stack(p, p->crash.slot), DPA_STACK_BYTES,
 			 PROT_READ | PROT_WRITE);
 }
 
@@ -137,15 +155,24 @@ static void registers_put(struct elf_prstatus *status, const struct dpa_register
 #endif
 }
 
+/* The one that a debugger is to name. */
+static int signal_of(const struct dpa_left *left)
+{
+	if (left->outcome == DPA_OUT_FAULT)
+		return left->fault.signum ? left->fault.signum : SIGSEGV;
+	return left->outcome == DPA_OUT_ERROR ? SIGABRT : 0;
+}
+
 static void thread_note(struct core *c, const struct dpa_thread *t)
 {
 	struct elf_prstatus status = {0};
+	struct dpa_left left;
 
 	status.pr_pid = t ? atomic_load(&t->tid) : getpid();
-	if (t && t->registers.known && !atomic_load(&t->running)) {
-		status.pr_cursig = (short)t->fault.signum;
-		status.pr_info.si_signo = t->fault.signum;
-		registers_put(&status, &t->registers);
+	if (t && dpa_crash_left(t, &left)) {
+		status.pr_cursig = (short)signal_of(&left);
+		status.pr_info.si_signo = signal_of(&left);
+		registers_put(&status, &left.registers);
 	}
 	note_add(c, NT_PRSTATUS, &status, sizeof(status));
 }
@@ -167,6 +194,14 @@ static void place_note(struct core *c)
 	note_add(c, NT_AUXV, aux, sizeof(aux));
 }
 
+/* One that has nothing to do is nowhere in device code. */
+static bool thread_is_shown(const struct dpa_thread *t)
+{
+	struct dpa_left left;
+
+	return atomic_load(&t->running) || dpa_crash_left(t, &left);
+}
+
 /* The one that failed comes first: that is where gdb begins. */
 static void notes_collect(struct core *c)
 {
@@ -178,7 +213,7 @@ static void notes_collect(struct core *c)
 	note_add(c, NT_PRPSINFO, &info, sizeof(info));
 	place_note(c);
 	for (const struct dpa_thread *t = p->threads; t; t = t->next)
-		if (t != p->crashed)
+		if (t != p->crashed && thread_is_shown(t))
 			thread_note(c, t);
 }
 

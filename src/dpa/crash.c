@@ -21,9 +21,10 @@ static bool in_code(const struct dpa_process *p, uint64_t pc)
 }
 
 /* Two words of the stack; false: it has none there. */
-static bool stack_words(const struct dpa_thread *t, uint64_t addr, uint64_t words[2])
+static bool stack_words(const struct dpa_process *p, uint32_t slot, uint64_t addr,
+			uint64_t words[2])
 {
-	uint64_t low = (uintptr_t)dpa_slot_stack(t->process, t->slot);
+	uint64_t low = (uintptr_t)dpa_slot_stack(p, slot);
 
 	if (addr % sizeof(words[0]) ||
 	    !range_inside(addr - low, 2 * sizeof(words[0]), DPA_STACK_BYTES))
@@ -33,11 +34,9 @@ static bool stack_words(const struct dpa_thread *t, uint64_t addr, uint64_t word
 }
 
 /* back: pc is where a call returns to, so what is asked for is the instruction before it. */
-static void frame_add(struct frames *f, const struct dpa_thread *t, struct dpa_frame frame,
+static void frame_add(struct frames *f, const struct dpa_process *p, struct dpa_frame frame,
 		      bool back)
 {
-	const struct dpa_process *p = t->process;
-
 	if (f->n == f->room)
 		return;
 	frame.image = UINT64_MAX;
@@ -49,76 +48,86 @@ static void frame_add(struct frames *f, const struct dpa_thread *t, struct dpa_f
 }
 
 /* Where a jump to nowhere came from. */
-static uint64_t return_address(const struct dpa_thread *t)
+static uint64_t return_address(const struct dpa_process *p, const struct dpa_left *left)
 {
 #if defined(__aarch64__)
-	return t->registers.all.regs[30];
+	(void)p;
+	return left->registers.all.regs[30];
 #else
 	uint64_t words[2];
 
-	return stack_words(t, t->registers.sp, words) ? words[0] : 0;
+	return stack_words(p, left->slot, left->registers.sp, words) ? words[0] : 0;
 #endif
 }
 
-static void thread_frames(struct frames *f, const struct dpa_thread *t, uint32_t number)
+static void thread_frames(struct frames *f, const struct dpa_process *p,
+			  const struct dpa_left *left, uint32_t number)
 {
 	struct dpa_frame frame = {
 		.thread = number,
-		.pc = t->registers.pc,
-		.sp = t->registers.sp,
-		.fp = t->registers.fp,
+		.pc = left->registers.pc,
+		.sp = left->registers.sp,
+		.fp = left->registers.fp,
 	};
 	uint64_t words[2];
 
-	frame_add(f, t, frame, t->registers.returns);
-	if (!in_code(t->process, frame.pc) && in_code(t->process, return_address(t))) {
+	frame_add(f, p, frame, left->registers.returns);
+	if (!in_code(p, frame.pc) && in_code(p, return_address(p, left))) {
 		frame.depth++;
-		frame.pc = return_address(t);
-		frame_add(f, t, frame, true);
+		frame.pc = return_address(p, left);
+		frame_add(f, p, frame, true);
 	}
-	while (frame.depth < DPA_FRAMES_MAX && stack_words(t, frame.fp, words) && words[1]) {
+	while (frame.depth < DPA_FRAMES_MAX && stack_words(p, left->slot, frame.fp, words) &&
+	       words[1]) {
 		bool upwards = words[0] > frame.fp;
 
 		frame.depth++;
 		frame.pc = words[1];
 		frame.sp = frame.fp + sizeof(words);
 		frame.fp = words[0];
-		if (!in_code(t->process, frame.pc))
+		if (!in_code(p, frame.pc))
 			return;
-		frame_add(f, t, frame, true);
+		frame_add(f, p, frame, true);
 		if (!upwards)
 			return;
 	}
 }
 
-static bool was_left(const struct dpa_thread *t)
+bool dpa_crash_left(const struct dpa_thread *t, struct dpa_left *left)
 {
-	return t->registers.known && !atomic_load(&t->running) &&
-	       (t->outcome == DPA_OUT_FAULT || t->outcome == DPA_OUT_ERROR ||
-		t->outcome == DPA_OUT_STOPPED);
+	if (t == t->process->crashed)
+		*left = t->process->crash;
+	else if (atomic_load(&t->running))
+		return false;
+	else
+		*left = (struct dpa_left){t->outcome, t->registers, t->fault, t->slot};
+	return left->registers.known &&
+	       (left->outcome == DPA_OUT_FAULT || left->outcome == DPA_OUT_ERROR ||
+		left->outcome == DPA_OUT_STOPPED);
 }
 
 uint32_t dpa_crash_read(struct dpa_process *p, struct dpa_crash *crash, struct dpa_frame *frame,
 			uint32_t room)
 {
 	struct frames f = {frame, 0, room};
+	struct dpa_left left;
 	uint32_t number = 0;
 
 	*crash = (struct dpa_crash){0};
 	if (dpa_process_state(p) != DPA_FATAL)
 		return 0;
 	pthread_mutex_lock(&p->lock);
-	if (p->crashed && p->crashed->outcome == DPA_OUT_FAULT) {
-		const struct dpa_fault *fault = &p->crashed->fault;
+	if (p->crashed && p->crash.outcome == DPA_OUT_FAULT) {
+		const struct dpa_fault *fault = &p->crash.fault;
 
 		*crash = (struct dpa_crash){true, (uint32_t)fault->signum, fault->write,
 					    fault->addr, fault->bytes};
 	}
-	if (p->crashed && was_left(p->crashed))
-		thread_frames(&f, p->crashed, number);
+	if (p->crashed && dpa_crash_left(p->crashed, &left))
+		thread_frames(&f, p, &left, number);
 	for (const struct dpa_thread *t = p->threads; t; t = t->next)
-		if (t != p->crashed && was_left(t))
-			thread_frames(&f, t, ++number);
+		if (t != p->crashed && dpa_crash_left(t, &left))
+			thread_frames(&f, p, &left, ++number);
 	pthread_mutex_unlock(&p->lock);
 	return f.n;
 }

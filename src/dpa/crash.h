@@ -9,7 +9,9 @@
 
 #define DPA_FRAMES_MAX 32u /* of a thread */
 
+struct dpa_left;
 struct dpa_process;
+struct dpa_thread;
 
 struct dpa_frame {
 	uint32_t thread; /* from 0, the one that failed first */
@@ -27,6 +29,10 @@ struct dpa_crash {
 	uint64_t addr, bytes; /* of an access; bytes is 0 if that is not known */
 };
 
+/*
+ * Where a thread was that failed or was stopped; false: it did neither, or runs.  The process's lock is held.
+ */
+bool dpa_crash_left(const struct dpa_thread *t, struct dpa_left *left);
 /*
  * Tells where each thread was that has been stopped or has failed; so many frames at most.  Returns how many
  * there are.  A process that runs has none.

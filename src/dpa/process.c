@@ -259,30 +259,53 @@ int dpa_process_on_error(struct dpa_process *p, uint64_t function)
 	return ret;
 }
 
-static void fault_log(const struct dpa_thread *t)
+static void fault_log(const struct dpa_thread *t, const char *who)
 {
 	const struct dpa_process *p = t->process;
 	uint64_t offset = 0;
 	const char *where =
 		dpa_image_where(&p->image, t->registers.pc - (uintptr_t)p->region, &offset);
 
-	log_warn("DPA: device code faults (%s) at address 0x%llx, in %s+0x%llx",
+	log_warn("DPA: %s faults (%s) at address 0x%llx, in %s+0x%llx", who,
 		 t->fault.signum ? strsignal(t->fault.signum) : "access refused",
 		 (unsigned long long)t->fault.addr, where ? where : "no function",
 		 (unsigned long long)offset);
 }
 
-/* What it does is no reason of the failure. */
+/* Takes a stack for the thread, so that its own stays as it was left; if there is none, the error handler has to
+ * do with that. */
+static void error_stack_take(struct dpa_thread *t)
+{
+	struct dpa_process *p = t->process;
+	struct flexio_dev_thread_ctx ctx = dpa_slot_top(p, t->slot)->ctx;
+	uint32_t slot;
+
+	pthread_mutex_lock(&p->lock);
+	if (!dpa_slot_take(p, &slot)) {
+		t->slot = slot;
+		dpa_slot_top(p, slot)->ctx = ctx;
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
+static void error_stack_give(struct dpa_thread *t)
+{
+	struct dpa_process *p = t->process;
+
+	pthread_mutex_lock(&p->lock);
+	if (t->slot != p->crash.slot) {
+		dpa_slot_give(p, t->slot);
+		t->slot = p->crash.slot;
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
 static void error_handler_run(struct dpa_thread *t, uint32_t code)
 {
-	struct dpa_registers registers = t->registers;
-	struct dpa_fault fault = t->fault;
-	enum dpa_outcome outcome = t->outcome;
-
-	(void)dpa_thread_run(t, t->process->on_error, code, 0, true);
-	t->registers = registers;
-	t->fault = fault;
-	t->outcome = outcome;
+	error_stack_take(t);
+	if (dpa_thread_run(t, t->process->on_error, code, 0, true) == DPA_OUT_FAULT)
+		fault_log(t, "the error handler");
+	error_stack_give(t);
 }
 
 /* A refused access is a fault as any other. */
@@ -297,17 +320,22 @@ static void process_fail(struct dpa_thread *t, enum dpa_outcome outcome)
 	uint32_t code = outcome == DPA_OUT_FAULT ? fault_code(&t->fault)
 			: t->value < CODE_USER	 ? CODE_ILLEGAL
 						 : (uint32_t)t->value;
+	bool first;
 
-	if (!state_change(p, DPA_FATAL, code))
-		return;
-	if (outcome == DPA_OUT_FAULT)
-		fault_log(t);
-	p->crashed = t;
 	pthread_mutex_lock(&p->lock);
-	threads_stop(p, t);
+	first = state_change(p, DPA_FATAL, code);
+	if (first) {
+		p->crashed = t;
+		p->crash = (struct dpa_left){t->outcome, t->registers, t->fault, t->slot};
+		/* Before the others have been stopped, which takes its time if there are many; who asks
+		 * where they are waits for the lock. */
+		p->attr.failed(p->attr.user);
+		threads_stop(p, t);
+	}
 	pthread_mutex_unlock(&p->lock);
-	p->attr.failed(p->attr.user);
-	if (p->on_error)
+	if (first && outcome == DPA_OUT_FAULT)
+		fault_log(t, "device code");
+	if (first && p->on_error)
 		error_handler_run(t, code);
 }
 

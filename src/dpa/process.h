@@ -24,6 +24,15 @@
 #define DPA_SLOT_BYTES	(DPA_GUARD_BYTES + DPA_STACK_BYTES)
 /* Behind each buffer, where overruns are to be found (SOFTHCA_DPA_REDZONES). */
 #define DPA_REDZONE_BYTES DPA_HEAP_GRANULE
+/*
+ * The stacks of signal handlers are no part of the region, as device code must not reach them.  They are far from
+ * all others: valgrind tells a change of stacks from a growing one by the distance (2 MB), and would take what
+ * lies in between for fresh memory.
+ */
+#define DPA_SIGNAL_STACK_BYTES \
+	(64u << 10) /* all registers of a large processor, and our own needs */
+#define DPA_SIGNAL_SLOT_BYTES  (DPA_GUARD_BYTES + DPA_SIGNAL_STACK_BYTES)
+#define DPA_SIGNAL_APART_BYTES (4u << 20)
 /* What the door needs of a stack. */
 #define DPA_DOOR_STACK_BYTES (32u << 10)
 
@@ -42,6 +51,7 @@ struct dpa_process {
 	uint8_t *region;
 	uint64_t region_bytes;
 	uint8_t *stacks;
+	uint8_t *signal_stacks;	     /* from the bytes that keep them apart on */
 	struct dpa_image_info *info; /* in the image: written, never read */
 	struct dpa_shown *shown;     /* to debuggers; or NULL */
 	uint64_t on_error;
@@ -57,7 +67,8 @@ struct dpa_process {
 	struct dpa_thread *threads;
 	uint64_t slots[DPA_THREADS / 64];
 	uint64_t slots_ready[DPA_THREADS / 64]; /* whose memory is there */
-	struct dpa_thread *crashed;
+	struct dpa_thread *crashed;		/* the first that failed */
+	struct dpa_left crash; /* as it failed; the error handler runs on it, too */
 	struct dpa_streams streams;
 	struct dpa_counters counters;
 	struct dpa_outboxes outboxes;
@@ -83,6 +94,8 @@ void dpa_slot_give(struct dpa_process *p, uint32_t slot);
 struct dpa_stack_top *dpa_slot_top(const struct dpa_process *p, uint32_t slot);
 /* The lowest address of the stack. */
 uint8_t *dpa_slot_stack(const struct dpa_process *p, uint32_t slot);
+/* Of DPA_SIGNAL_STACK_BYTES. */
+uint8_t *dpa_slot_signal_stack(const struct dpa_process *p, uint32_t slot);
 
 /* A new thread of the process with that main; the lock is held. */
 int dpa_process_thread(struct dpa_process *p, void *(*main)(struct dpa_thread *t), void *user,

@@ -9,6 +9,9 @@
 #include "base/sparse.h"
 #include "dpa/process.h"
 
+#define SIGNAL_STACKS_BYTES \
+	(2ull * DPA_SIGNAL_APART_BYTES + (uint64_t)DPA_THREADS * DPA_SIGNAL_SLOT_BYTES)
+
 static uint64_t heap_offset(const struct dpa_process *p)
 {
 	return align_up(p->image.span, DPA_GUARD_BYTES) + DPA_GUARD_BYTES;
@@ -35,8 +38,12 @@ int dpa_region_open(struct dpa_process *p)
 	if (!p->region)
 		return -ENOMEM;
 	p->stacks = p->region + stacks;
+	p->signal_stacks = sparse_map(SIGNAL_STACKS_BYTES, PROT_NONE, -1, 0);
+	if (!p->signal_stacks)
+		return -ENOMEM;
 	/* A child has no threads in it. */
 	(void)madvise(p->region, p->region_bytes, MADV_DONTFORK);
+	(void)madvise(p->signal_stacks, SIGNAL_STACKS_BYTES, MADV_DONTFORK);
 	if (mprotect(p->region + heap_offset(p), DPA_HEAP_BYTES, PROT_READ | PROT_WRITE))
 		return -ENOMEM;
 	ret = dpa_heap_open(&p->heap, (uintptr_t)p->region + heap_offset(p), DPA_HEAP_BYTES);
@@ -59,11 +66,19 @@ void dpa_region_close(struct dpa_process *p)
 		dpa_heap_close(&p->heap);
 	if (p->region)
 		munmap(p->region, p->region_bytes);
+	if (p->signal_stacks)
+		munmap(p->signal_stacks, SIGNAL_STACKS_BYTES);
 }
 
 uint8_t *dpa_slot_stack(const struct dpa_process *p, uint32_t slot)
 {
 	return p->stacks + (uint64_t)slot * DPA_SLOT_BYTES + DPA_GUARD_BYTES;
+}
+
+uint8_t *dpa_slot_signal_stack(const struct dpa_process *p, uint32_t slot)
+{
+	return p->signal_stacks + DPA_SIGNAL_APART_BYTES + (uint64_t)slot * DPA_SIGNAL_SLOT_BYTES +
+	       DPA_GUARD_BYTES;
 }
 
 struct dpa_stack_top *dpa_slot_top(const struct dpa_process *p, uint32_t slot)
@@ -73,6 +88,14 @@ struct dpa_stack_top *dpa_slot_top(const struct dpa_process *p, uint32_t slot)
 	return (struct dpa_stack_top *)(void *)(dpa_slot_stack(p, slot) + DPA_STACK_BYTES - bytes);
 }
 
+static bool slot_open(const struct dpa_process *p, uint32_t slot)
+{
+	const int prot = PROT_READ | PROT_WRITE;
+
+	return !mprotect(dpa_slot_stack(p, slot), DPA_STACK_BYTES, prot) &&
+	       !mprotect(dpa_slot_signal_stack(p, slot), DPA_SIGNAL_STACK_BYTES, prot);
+}
+
 int dpa_slot_take(struct dpa_process *p, uint32_t *slot)
 {
 	for (uint32_t i = 0; i < DPA_THREADS; i++) {
@@ -80,8 +103,7 @@ int dpa_slot_take(struct dpa_process *p, uint32_t *slot)
 
 		if (p->slots[i / 64] & bit)
 			continue;
-		if (!(p->slots_ready[i / 64] & bit) &&
-		    mprotect(dpa_slot_stack(p, i), DPA_STACK_BYTES, PROT_READ | PROT_WRITE))
+		if (!(p->slots_ready[i / 64] & bit) && !slot_open(p, i))
 			return -ENOMEM;
 		p->slots_ready[i / 64] |= bit;
 		p->slots[i / 64] |= bit;

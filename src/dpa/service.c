@@ -8,8 +8,16 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "dpa/debugger.h"
 #include "dpa/process.h"
 #include "usermem/usermem.h"
+
+/* Who asks for the frame's address has a frame: by these a thread that is stopped here is followed to device code. */
+static inline __attribute__((always_inline)) struct dpa_thread *door_enter(void)
+{
+	__asm__ volatile("" : : "r"(__builtin_frame_address(0)));
+	return dpa_door_enter();
+}
 
 static struct flexio_dev_thread_ctx *door_thread_ctx(void)
 {
@@ -26,14 +34,14 @@ static void door_end(uint32_t how)
 		[DPA_END_FINISH] = DPA_OUT_FINISHED,
 		[DPA_END_PROCESS_FINISH] = DPA_OUT_PROCESS_FINISHED,
 	};
-	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_thread *t = door_enter();
 
 	dpa_thread_leave(t, how < array_size(outcomes) ? outcomes[how] : DPA_OUT_RESCHEDULED, 0);
 }
 
 static void door_yield(uint32_t retrigger)
 {
-	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_thread *t = door_enter();
 
 	if (t->yield)
 		t->yield(t, retrigger);
@@ -54,15 +62,16 @@ static struct dpa_registers registers_of_caller(void *place, void *frame)
 
 static void door_error(uint32_t code)
 {
-	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_thread *t = door_enter();
 
 	t->registers = registers_of_caller(__builtin_return_address(0), __builtin_frame_address(0));
+	dpa_debugger_stop();
 	dpa_thread_leave(t, DPA_OUT_ERROR, code);
 }
 
 static void door_relax(void)
 {
-	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_thread *t = door_enter();
 
 	sched_yield();
 	dpa_door_leave(t);
@@ -70,7 +79,7 @@ static void door_relax(void)
 
 static uint64_t door_time(void)
 {
-	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_thread *t = door_enter();
 	uint64_t now = clock_ns();
 
 	dpa_door_leave(t);
@@ -85,12 +94,13 @@ static _Noreturn void access_refused(struct dpa_thread *t, uint64_t addr, uint64
 {
 	t->registers = registers_of_caller(place, frame);
 	t->fault = (struct dpa_fault){.addr = addr, .bytes = bytes, .write = write};
+	dpa_debugger_stop();
 	dpa_thread_leave(t, DPA_OUT_FAULT, 0);
 }
 
 static void door_check(uint64_t addr, uint64_t bytes, uint32_t write)
 {
-	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_thread *t = door_enter();
 
 	if (!dpa_memory_allows(t->process, addr, bytes) &&
 	    !dpa_window_allows(t, addr, bytes, write))
@@ -109,7 +119,7 @@ static uint32_t door_status(struct dpa_thread *t, bool done)
 
 static uint32_t door_window_config(uint32_t slot, uint32_t window_id, uint32_t mkey)
 {
-	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_thread *t = door_enter();
 	bool done = dpa_window_config(t, slot, window_id, mkey);
 
 	if (done)
@@ -119,14 +129,14 @@ static uint32_t door_window_config(uint32_t slot, uint32_t window_id, uint32_t m
 
 static uint32_t door_window_mkey(uint32_t slot, uint32_t mkey)
 {
-	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_thread *t = door_enter();
 
 	return door_status(t, dpa_window_key(t, slot, mkey));
 }
 
 static uint32_t door_window_acquire(uint32_t slot, uint64_t haddr, uint64_t *daddr)
 {
-	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_thread *t = door_enter();
 	uint64_t at;
 	bool done = dpa_window_acquire(t, slot, haddr, &at) &&
 		    dpa_memory_allows(t->process, (uintptr_t)daddr, sizeof(at)) &&
@@ -138,7 +148,7 @@ static uint32_t door_window_acquire(uint32_t slot, uint64_t haddr, uint64_t *dad
 static uint32_t door_window_copy(uint32_t slot, uint32_t to_host, uint64_t haddr, uint64_t daddr,
 				 uint64_t bytes)
 {
-	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_thread *t = door_enter();
 	bool done = dpa_memory_allows(t->process, daddr, bytes) &&
 		    dpa_window_copy(t, slot, to_host, haddr, (void *)(uintptr_t)daddr, bytes);
 
@@ -149,7 +159,7 @@ static uint32_t door_window_copy(uint32_t slot, uint32_t to_host, uint64_t haddr
 
 static uint32_t door_outbox_config(uint32_t id)
 {
-	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_thread *t = door_enter();
 	struct dpa_uar uar;
 	bool found = dpa_outbox_find(t->process, id, &uar);
 
@@ -163,7 +173,7 @@ static uint32_t door_outbox_config(uint32_t id)
 
 static uint32_t door_outbox_uar(uint32_t device_id)
 {
-	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_thread *t = door_enter();
 	struct dpa_uar uar;
 	bool found = dpa_uar_find(device_id, &uar);
 
@@ -175,7 +185,7 @@ static uint32_t door_outbox_uar(uint32_t device_id)
 
 static void door_cq_arm(uint32_t ci, uint32_t cqn)
 {
-	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_thread *t = door_enter();
 
 	if (t->uar.bells)
 		t->uar.bells->arm(t->uar.device, t->uar.number, cqn, ci);
@@ -184,7 +194,7 @@ static void door_cq_arm(uint32_t ci, uint32_t cqn)
 
 static void door_msix_send(uint32_t cqn)
 {
-	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_thread *t = door_enter();
 
 	if (t->uar.bells)
 		t->uar.bells->empty(t->uar.device, t->uar.number, cqn);
@@ -207,7 +217,7 @@ static void door_cc_ring(uint32_t ccq_id, uint32_t rate, uint32_t rtt_req, uint3
 
 static void door_message(uint32_t stream, uint32_t level, const char *text, uint32_t bytes)
 {
-	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_thread *t = door_enter();
 
 	dpa_message(t, stream, level, text, min_u32(bytes, DPA_MESSAGE_BYTES));
 	dpa_door_leave(t);
@@ -216,7 +226,7 @@ static void door_message(uint32_t stream, uint32_t level, const char *text, uint
 static void door_trace(uint32_t stream, uint32_t level, uint32_t format_id,
 		       const uint64_t args[DPA_TRACE_ARGS])
 {
-	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_thread *t = door_enter();
 
 	dpa_trace(t, stream, level, format_id, args);
 	dpa_door_leave(t);
@@ -224,7 +234,7 @@ static void door_trace(uint32_t stream, uint32_t level, uint32_t format_id,
 
 static void door_trace_send(uint32_t stream, uint32_t records)
 {
-	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_thread *t = door_enter();
 
 	dpa_trace_send(t, stream, records);
 	dpa_door_leave(t);
@@ -232,7 +242,7 @@ static void door_trace_send(uint32_t stream, uint32_t records)
 
 static void door_nic_config(uint64_t values, uint64_t ids, uint32_t count)
 {
-	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_thread *t = door_enter();
 	struct dpa_wrong wrong;
 
 	if (!dpa_counters_choose(t->process, values, ids, count, &wrong))
@@ -243,7 +253,7 @@ static void door_nic_config(uint64_t values, uint64_t ids, uint32_t count)
 
 static void door_nic_sample(void)
 {
-	struct dpa_thread *t = dpa_door_enter();
+	struct dpa_thread *t = door_enter();
 	struct dpa_wrong wrong;
 
 	if (!dpa_counters_sample(t->process, &wrong))

@@ -18,11 +18,11 @@
 #include "dpa/switch.h"
 
 #define RUNTIME_STACK_BYTES (256u << 10)
-/* For the handlers of faults: the state of all registers of a large processor, and our own needs. */
-#define SIGNAL_STACK_BYTES (64u << 10)
 /* A stop is asked for again, as it may find the thread in the runtime. */
 #define STOP_MIN_NS 200000u
 #define STOP_MAX_NS 20000000u
+/* Of the runtime, from the end of a function of the door to device code. */
+#define DOOR_FRAMES_MAX 8u
 /* Any signal would do whose handler is ours; gdb is told to be quiet about this one. */
 #define STOP_SIGNAL SIGBUS
 
@@ -61,10 +61,10 @@ void dpa_thread_wake(struct dpa_thread *t)
 
 static void *thread_main(void *arg)
 {
-	uint8_t signal_stack[SIGNAL_STACK_BYTES];
-	const stack_t stack = {.ss_sp = signal_stack, .ss_size = sizeof(signal_stack)};
-	const stack_t none = {.ss_flags = SS_DISABLE};
 	struct dpa_thread *t = arg;
+	const stack_t stack = {.ss_sp = dpa_slot_signal_stack(t->process, t->slot),
+			       .ss_size = DPA_SIGNAL_STACK_BYTES};
+	const stack_t none = {.ss_flags = SS_DISABLE};
 
 	/* The device's stack may be what has run out. */
 	sigaltstack(&stack, NULL);
@@ -220,10 +220,35 @@ struct dpa_thread *dpa_door_enter(void)
 	return t;
 }
 
+/* From the frame of a function of the door to where it returns to device code; not known if there is no way. */
+static struct dpa_registers registers_behind(const struct dpa_thread *t, const uint64_t *frame)
+{
+	uint64_t low = (uintptr_t)dpa_slot_stack(t->process, t->slot);
+
+	for (unsigned i = 0; i < DOOR_FRAMES_MAX; i++) {
+		const uint64_t *next;
+
+		if ((uintptr_t)frame % sizeof(*frame) ||
+		    !range_inside((uintptr_t)frame - low, 2 * sizeof(*frame), DPA_STACK_BYTES))
+			break;
+		next = (const uint64_t *)(uintptr_t)frame[0];
+		if (in_image(t->process, frame[1]))
+			return (struct dpa_registers){.known = true,
+						      .returns = true,
+						      .pc = frame[1],
+						      .sp = (uintptr_t)(frame + 2),
+						      .fp = frame[0]};
+		if (next <= frame)
+			break;
+		frame = next;
+	}
+	return (struct dpa_registers){0};
+}
+
 void dpa_door_leave(struct dpa_thread *t)
 {
 	if (atomic_load_explicit(&t->stop, memory_order_relaxed)) {
-		t->registers = (struct dpa_registers){0};
+		t->registers = registers_behind(t, __builtin_frame_address(0));
 		dpa_thread_leave(t, DPA_OUT_STOPPED, 0);
 	}
 	t->in_device = true;

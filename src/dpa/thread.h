@@ -50,6 +50,14 @@ struct dpa_fault {
 	bool write;
 };
 
+/* How and where a thread left device code. */
+struct dpa_left {
+	enum dpa_outcome outcome;
+	struct dpa_registers registers;
+	struct dpa_fault fault;
+	uint32_t slot; /* its stack then */
+};
+
 struct dpa_thread {
 	struct dpa_process *process;
 	struct dpa_thread *next; /* of the process */

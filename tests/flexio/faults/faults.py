@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Kinds of failure in checked and unchecked mode, and failures in bad moments."""
+import contextlib
+import pathlib
+import tempfile
+
+from harness import Skip, expect
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+SOURCES = ("host.c", "host_kinds.c", "host_failures.c")
+MODES = ("checked", "unchecked")
+
+# For each kind, the line that the report names, and what it says in checked and in unchecked mode; None: that
+# mode does not see it.
+SEGFAULT = "Segmentation fault at address"
+KINDS = {
+    "null_load": ("load", "load of 8 bytes at 0x0:", SEGFAULT),
+    "null_store": ("store", "store of 8 bytes at 0x0:", SEGFAULT),
+    "wild_store": ("store", "store of 8 bytes at 0xdead0000dead0000:", SEGFAULT),
+    "unmapped": ("load", "load of 8 bytes at 0x10000:", SEGFAULT),
+    "library": ("fill", "store of ", SEGFAULT),
+    "nested": ("nested", "load of 8 bytes at 0x0:", SEGFAULT),
+    "guard": ("store", SEGFAULT, SEGFAULT),
+    "code": ("store", SEGFAULT, SEGFAULT),
+    "host_load": ("load", "load of 8 bytes at ", None),
+    "host_store": ("store", "store of 8 bytes at ", None),
+    "overflow": ("overflow", SEGFAULT, SEGFAULT),
+    "jump_null": ("jump", SEGFAULT, SEGFAULT),
+    "jump_heap": ("jump", SEGFAULT, SEGFAULT),
+    "divide": ("divide", "Floating point exception at address", "Floating point exception at address"),
+    "trap": ("trap", "Illegal instruction at address", "Illegal instruction at address"),
+    "user_error": ("report", "code 0xc8", "code 0xc8"),
+    "illegal_error": ("report", "code 0x42", "code 0x42"),
+    "window_end": ("window", "load of 1 bytes at ", None),
+    "window_key": ("window", "load of 1 bytes at 0x0:", SEGFAULT),
+    "gone": ("gone", "load of 1 bytes at ", None),
+}
+
+
+class Programs:
+    """The host program for each mode and each set of options, built when it is first wanted."""
+    def __init__(self):
+        self.directory = None
+
+    def host(self, session, mode="checked", options="-g"):
+        build = pathlib.Path(session.build).resolve()
+        if not (build / "dpacc").exists():
+            raise Skip("dpacc is not built (see the configuration's message about the DPA)")
+        if not self.directory:
+            self.directory = tempfile.TemporaryDirectory(prefix="softhca-faults.")
+        name = "-".join((mode, *options.split()))
+        host = pathlib.Path(self.directory.name) / name
+        if not host.exists():
+            self.compile(session, build, host, mode, options)
+        return str(host)
+
+    @staticmethod
+    def compile(session, build, host, mode, options):
+        archive = host.with_suffix(".a")
+        good(session, build / "dpacc", *(["--unchecked"] if mode == "unchecked" else []), HERE / "device.c",
+             "-o", archive, "-hostcc=gcc", "--app-name=faults_app",
+             f"--devicecc-options=-O1 -Wall -Wextra -Wno-infinite-recursion {options}")
+        good(session, "gcc", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", f"-I{ROOT}/include",
+             f"-I{ROOT}/tests/support", *(HERE / source for source in SOURCES), archive,
+             f"-L{build}/src/flexio", f"-Wl,-rpath,{build}/src/flexio", "-lflexio", "-libverbs", "-lmlx5",
+             "-lpthread", "-o", host)
+
+
+PROGRAMS = Programs()
+
+
+def good(session, *argv):
+    result = session.call(*map(str, argv))
+    expect(result.status == 0, f"status {result.status} of {argv[0]}\n{result.text()}")
+
+
+def line_of(words):
+    """FILE:LINE of the line of the device code with that comment."""
+    lines = (HERE / "device.c").read_text().splitlines()
+    (line,) = [number for number, line in enumerate(lines, 1) if f"/* {words} */" in line]
+    return f"device.c:{line}"
+
+
+@contextlib.contextmanager
+def ran(session, cases, mode="checked", env=None, program=(), **rest):
+    """The directory that the program ran in, and what it said."""
+    host = PROGRAMS.host(session, mode)
+    with tempfile.TemporaryDirectory(prefix="softhca-faults.") as directory:
+        result = session.run(*program, host, *cases, cwd=directory, env={**session.env, **(env or {})}, **rest)
+        expect(result.status == 0, f"status {result.status}\n{result.text()}")
+        yield pathlib.Path(directory), result
+
+
+def report_of(directory, name):
+    (report,) = directory.glob(f"{name}.*.crash")
+    return report.read_text()
+
+
+def measured(result):
+    """What the program has measured, for people: nothing depends on it."""
+    for line in result.out.splitlines():
+        if line.startswith("error descriptor"):
+            print(f"        {line}", flush=True)
+
+
+def kinds(mode):
+    def run(session):
+        with ran(session, ["kinds"], mode) as (directory, result):
+            for name, (line, *says) in KINDS.items():
+                words = says[MODES.index(mode)]
+                seen = "seen" if words else "not seen"
+                expect(f"{name}: {seen}\n" in result.out, f"{name} is not '{seen}'\n{result.text()}")
+                if words:
+                    text = report_of(directory, name)
+                    for wanted in (words, "has failed", line_of(line)):
+                        expect(wanted in text, f"the report of {name} does not say '{wanted}'\n{text}")
+            measured(result)
+    return run
+
+
+def moment(name, lines, env=None, log=""):
+    """What the report NAME says, if there is to be one."""
+    def run(session):
+        with ran(session, [name], env=env) as (directory, result):
+            expect(log in result.err, result.text())
+            for report, line in lines:
+                text = report_of(directory, report)
+                expect(line_of(line) in text, f"no {line_of(line)}\n{text}")
+            measured(result)
+    return run
+
+
+def several(session):
+    """Each thread is in the report, wherever it was."""
+    with ran(session, ["several"]) as (directory, _):
+        text = report_of(directory, "several")
+        expect(text.count("thread ") == 8 and text.count(", which failed") == 1, text)
+        expect(text.count(" in meet+") == 8 and line_of("meet") in text, text)
+
+
+def cases():
+    yield from ((f"faults: each kind, {mode} O270 O272 O273 O282", kinds(mode)) for mode in MODES)
+    yield "faults: an error handler that does not end", moment(
+        "endless_handler", [("endless", "inner"), ("endless", "nested")])
+    yield "faults: an error handler that does not end, and nobody who destroys its process", moment(
+        "endless_alone", [("alone", "load")], {"SOFTHCA_DPA_CALL_SECONDS": "1"})
+    yield "faults: an error handler that fails", moment(
+        "handler_fails", [("failing", "inner"), ("failing", "nested")], log="the error handler faults")
+    yield "faults: an error handler that needs its stack", moment(
+        "handler_writes", [("writing", "inner"), ("writing", "nested")])
+    yield "faults: several threads at once", several
+    yield "faults: in a handler, while calls run", moment(
+        "in_handler", [("in_handler", "handler"), ("in_handler", "spin"), ("in_handler", "ask")])
+    yield "faults: beside many busy threads", moment("in_crowd", [])
