@@ -272,7 +272,8 @@ flexio_dev_status_t flexio_dev_window_mkey_config(struct flexio_dev_thread_ctx *
  * @haddr: the host's address
  * @daddr: receives the address: @haddr and one distance that is the same for all addresses
  *
- * Fails if the thread has no window.  An access outside of the key's memory, or one that it does
+ * Fails if the thread has no window, or if the key is one of a list or of strides of memory, which has
+ * no such addresses: copies reach it.  An access outside of the key's memory, or one that it does
  * not allow, is a fault.
  */
 flexio_dev_status_t flexio_dev_window_ptr_acquire(struct flexio_dev_thread_ctx *dtctx,

@@ -26,7 +26,7 @@ typedef enum {
 
 /**
  * flexio_dev_error() - end the process by an error.
- * @error: its status, 129 to 255; another one ends it by FLEXIO_DEV_ERROR_ILLEGAL_ERR
+ * @error: its status, 128 to 255; another one ends it by FLEXIO_DEV_ERROR_ILLEGAL_ERR
  *
  * Does not return.
  */

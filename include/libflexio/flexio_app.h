@@ -116,11 +116,10 @@ flexio_status flexio_func_register(struct flexio_app *app, const char *dev_func_
  *	fails if a name does not fit
  * @argbuf_size: receives the bytes of the argument buffer; not written if *pup is 0
  * @host_pack_func: receives the pack function; not written if *pup is 0
- * @dev_func_addr: receives the function's address in the image
- * @dev_unpack_func_addr: receives the unpack function's address in the image; not written if *pup
- *	is 0
+ * @dev_func_addr: receives the function's address in a process of the application; 0: there is none
+ * @dev_unpack_func_addr: receives that of the unpack function; not written if *pup is 0
  *
- * For libraries above this one.
+ * For libraries above this one.  What is not written if *pup is 0 may be NULL then.
  */
 flexio_status flexio_func_get_register_info(struct flexio_app *app,
 					    flexio_func_t *host_stub_func_addr, uint32_t *pup,

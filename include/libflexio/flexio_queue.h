@@ -22,7 +22,8 @@ extern "C" {
 /**
  * flexio_cq_create() - make a completion queue.
  * @process: the process
- * @ibv_ctx: the device, or NULL
+ * @ibv_ctx: the context that the CQ is of, or NULL: the process's.  Another one needs a UAR of
+ *	flexio_uar_extend(); ring, record and thread are the process's all the same
  * @fattr: attributes
  * @cq: receives the CQ
  */

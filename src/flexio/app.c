@@ -355,7 +355,8 @@ static bool register_names(const struct flx_function *f, char *name, char *unpac
 		return false;
 	}
 	snprintf(name, room, "%s", f->name);
-	snprintf(unpack, room, "%s", f->unpack_name ? f->unpack_name : "");
+	if (f->unpack_name)
+		snprintf(unpack, room, "%s", f->unpack_name);
 	return true;
 }
 
@@ -393,11 +394,7 @@ flexio_status flexio_func_get_register_info(struct flexio_app *app,
 
 	if (!flx_check(&hold, app, FLX_APP, __func__, "app") || !flx_given(pup, __func__, "pup") ||
 	    !flx_given(dev_func_name, __func__, "dev_func_name") ||
-	    !flx_given(dev_unpack_func_name, __func__, "dev_unpack_func_name") ||
-	    !flx_given(argbuf_size, __func__, "argbuf_size") ||
-	    !flx_given(host_pack_func, __func__, "host_pack_func") ||
-	    !flx_given(dev_func_addr, __func__, "dev_func_addr") ||
-	    !flx_given(dev_unpack_func_addr, __func__, "dev_unpack_func_addr"))
+	    !flx_given(dev_func_addr, __func__, "dev_func_addr"))
 		return FLEXIO_STATUS_FAILED;
 	flx_objects_lock();
 	f = function_find(app, host_stub_func_addr);
@@ -405,13 +402,21 @@ flexio_status flexio_func_get_register_info(struct flexio_app *app,
 	if (!f)
 		return flx_fail(__func__,
 				"host_stub_func_addr: no function is registered under it");
+	/* Of a function without there is nothing to be told. */
+	if (f->pack && (!flx_given(dev_unpack_func_name, __func__, "dev_unpack_func_name") ||
+			!flx_given(argbuf_size, __func__, "argbuf_size") ||
+			!flx_given(host_pack_func, __func__, "host_pack_func") ||
+			!flx_given(dev_unpack_func_addr, __func__, "dev_unpack_func_addr")))
+		return FLEXIO_STATUS_FAILED;
 	if (!register_names(f, dev_func_name, dev_unpack_func_name, func_name_size, __func__))
 		return FLEXIO_STATUS_FAILED;
 	register_addresses(app, f, &at);
 	*pup = f->pack != NULL;
-	*argbuf_size = f->argbuf_bytes;
-	*host_pack_func = f->pack;
 	*dev_func_addr = at.addr;
-	*dev_unpack_func_addr = at.unpack;
+	if (f->pack) {
+		*argbuf_size = f->argbuf_bytes;
+		*host_pack_func = f->pack;
+		*dev_unpack_func_addr = at.unpack;
+	}
 	return FLEXIO_STATUS_SUCCESS;
 }

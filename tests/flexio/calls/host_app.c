@@ -158,6 +158,14 @@ static void registration(void)
 	OK(flexio_func_register(calls_app, "count", &f));
 	OK(known_get(&k, f, sizeof(k.name)));
 	CHECK(k.pup == 0 && !strcmp(k.name, "count"));
+	/* The rest is for functions with a pack function. */
+	k.pup = 1;
+	k.addr = 0;
+	OK(flexio_func_get_register_info(calls_app, f, &k.pup, k.name, NULL, sizeof(k.name), NULL,
+					 NULL, &k.addr, NULL));
+	CHECK(k.pup == 0 && k.addr);
+	FAILS(flexio_func_get_register_info(calls_app, &add, &k.pup, k.name, NULL, sizeof(k.name),
+					    &k.bytes, &k.pack, &k.addr, &k.unpack_addr));
 	CHECK(RESULT(p, f, (uint64_t)1) == 41);
 	/* No such function: that is found when it is used. */
 	OK(flexio_func_register(calls_app, "no_such_function", &other));

@@ -93,6 +93,7 @@ static void host_memory(void)
 
 static void user_error(void)
 {
+	fails_with(&fail, 128, FLEXIO_DEV_USER_ERROR);
 	fails_with(&fail, 200, FLEXIO_DEV_USER_ERROR);
 	fails_with(&fail, 255, FLEXIO_DEV_USER_ERROR);
 }

@@ -321,7 +321,7 @@ def cases():
         "Q302 --gen-libs": libraries,
         "Q304 Q310 undefined symbols": link_errors,
         "Q305 parallel builds": parallel,
-        "Q306 host programs of all kinds": hosts,
+        "Q306 B42 host programs of all kinds": hosts,
         "B29 two applications": two_apps,
         "Q311 lines of device code": debugging,
         "dependencies": dependencies,

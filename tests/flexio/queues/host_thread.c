@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 #include "host.h"
+#include "prm/cmd_cq.h"
+#include "prm/cmd_dpa.h"
+#include "prm/cmd_general.h"
 
 /* ---- yields ---- */
 
@@ -192,6 +195,88 @@ static void other_context(void)
 	}
 }
 
+/* ---- aliases, as libflexio makes them for such queues ---- */
+
+static struct mlx5dv_devx_obj *alias_make(struct ibv_context *ctx, uint32_t number, bool thread)
+{
+	uint8_t in[DPA_ALIAS_IN_BYTES] = {0}, out[CMD_OUT_BYTES] = {0};
+
+	prm_set(in, CMD_IN_OPCODE, PRM_OP_CREATE_GENERAL_OBJECT);
+	prm_set(in, GENERAL_IN_TYPE, GENERAL_DPA_ALIAS);
+	prm_set(in, DPA_ALIAS_NUMBER, number);
+	prm_set(in, DPA_ALIAS_THREAD, thread);
+	return mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out));
+}
+
+/* A queue of the program's own making, that libflexio does not know of. */
+static struct mlx5dv_devx_obj *foreign_queue(struct ibv_context *ctx, const struct bench *b,
+					     uint32_t page, uint32_t *cqn)
+{
+	uint8_t in[CREATE_CQ_IN_BYTES] = {0}, out[CMD_OUT_BYTES] = {0}, *c = in + CREATE_CQ_CONTEXT;
+	struct mlx5dv_devx_obj *cq;
+
+	prm_set(in, CMD_IN_OPCODE, PRM_OP_CREATE_CQ);
+	prm_set(in, CREATE_CQ_UMEM, flexio_process_get_dumem_id(b->p));
+	prm_set(in, CREATE_CQ_OFFSET, b->attr.cq_ring_qmem.daddr);
+	prm_set(c, CQC_DBR_UMEM, flexio_process_get_dumem_id(b->p));
+	prm_set(c, CQC_DBR_ADDR, b->attr.cq_dbr_daddr);
+	prm_set(c, CQC_LOG_SIZE, 4);
+	prm_set(c, CQC_UAR_PAGE, page);
+	prm_set(c, CQC_APU, 1);
+	prm_set(c, CQC_ELEMENT, CQC_ELEMENT_THREAD);
+	prm_set(c, CQC_EQN, flexio_event_handler_get_id(b->eh));
+	prm_set(c, CQC_STATE, CQC_STATE_ALWAYS);
+	cq = mlx5dv_devx_obj_create(ctx, in, sizeof(in), out, sizeof(out));
+	if (cq)
+		*cqn = prm_get32(out, CMD_OUT_NUMBER);
+	return cq;
+}
+
+/* What is made by their numbers goes on to work when what they stand for has gone, and harms nobody. */
+static void aliases(void)
+{
+	struct ibv_context *ctx = device_open(0);
+	struct mlx5dv_devx_uar *page = mlx5dv_devx_alloc_uar(ctx, MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC);
+	struct mlx5dv_devx_obj *alias[2], *cq;
+	uint32_t process, thread, cqn;
+	struct receiver *r;
+	struct peer *peer;
+	struct bench b;
+
+	CHECK(page);
+	bench_up(&b, 0);
+	process = flexio_process_get_dumem_id(b.p) - DPA_UMEM;
+	thread = flexio_event_handler_get_id(b.eh);
+	CHECK(!alias_make(ctx, process + 1000, false) && !alias_make(ctx, thread + 1000, true));
+	CHECK(!foreign_queue(ctx, &b, page->page_id, &cqn));
+	alias[0] = alias_make(ctx, process, false);
+	CHECK(alias[0] && !foreign_queue(ctx, &b, page->page_id, &cqn));
+	alias[1] = alias_make(ctx, thread, true);
+	cq = foreign_queue(ctx, &b, page->page_id, &cqn);
+	CHECK(alias[1] && cq);
+	/* a queue uses what it is made of */
+	CHECK(mlx5dv_devx_obj_destroy(alias[0]) && mlx5dv_devx_obj_destroy(alias[1]));
+	r = receiver_make(ctx, cqn, 0);
+	peer = peer_make(ctx);
+	receiver_connect(r, peer_number(peer), peer_lid(ctx));
+	peer_connect(peer, receiver_number(r), peer_lid(ctx));
+	receiver_post(r, 20);
+	for (uint64_t i = 1; i <= 10; i++) {
+		peer_send(peer, 1, 64);
+		queue_await(&b, taken, i);
+	}
+	OK(flexio_process_destroy(b.p));
+	CHECK(!ibv_close_device(b.ctx));
+	peer_send(peer, 10, 64);
+	CHECK(!alias_make(ctx, process, false) && !alias_make(ctx, thread, true));
+	receiver_free(r);
+	peer_free(peer);
+	CHECK(!mlx5dv_devx_obj_destroy(cq) && !mlx5dv_devx_obj_destroy(alias[0]) &&
+	      !mlx5dv_devx_obj_destroy(alias[1]));
+	mlx5dv_devx_free_uar(page);
+	CHECK(!ibv_close_device(ctx));
+}
+
 /* ---- what goes on beside ---- */
 
 struct sender {
@@ -304,6 +389,7 @@ const struct host_case thread_cases[] = {
 	{"ends", ends},
 	{"one_thread", one_thread},
 	{"other_context", other_context},
+	{"aliases", aliases},
 	{"beside", beside},
 	{"watched", watched},
 	{"odd_bells", odd_bells_case},

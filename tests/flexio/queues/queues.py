@@ -28,6 +28,7 @@ CASES = (
     ("ends", "nothing comes behind an end F109"),
     ("one_thread", "a queue activates one handler F117"),
     ("other_context", "a queue of another context in memory of the process H137"),
+    ("aliases", "what is made by an alias outlives the process"),
     ("beside", "calls return while a handler is at work on messages E89"),
     ("watched", "an entry is whole when its owner changes H143"),
     ("odd_bells", "bells that nothing hears do no harm P290 P291"),
