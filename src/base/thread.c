@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/thread.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define SLICE_NS 100000u /* the shortest there is */
 
 /* The kernel keeps 15 characters of a name. */
 static const char *const own_thread_names[OWN_THREADS] = {
@@ -41,6 +46,24 @@ int own_thread_start(pthread_t *thread, const struct own_thread_attr *attr, void
 	if (!ret)
 		pthread_setname_np(*thread, own_thread_names[attr->name]);
 	return -ret;
+}
+
+void own_thread_short_slices(void)
+{
+	struct {
+		uint32_t size, policy;
+		uint64_t flags;
+		int32_t nice;
+		uint32_t priority;
+		uint64_t runtime, deadline, period;
+	} attr = {0}; /* checkers of memory do not know that the kernel fills it */
+
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) ||
+	    (attr.policy != SCHED_OTHER && attr.policy != SCHED_BATCH))
+		return;
+	attr.size = sizeof(attr);
+	attr.runtime = SLICE_NS;
+	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
 }
 
 bool own_thread_is(const char *comm)

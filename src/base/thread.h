@@ -34,6 +34,12 @@ struct own_thread_attr {
 /* Makes the thread; 0, or negative errno of what there is not enough of. */
 int own_thread_start(pthread_t *thread, const struct own_thread_attr *attr, void *(*main)(void *),
 		     void *arg) must_check;
+/*
+ * The calling thread asks for short slices: so it may interrupt one with longer ones as soon as it wakes (Linux
+ * 6.12, sched_setattr(2)); otherwise a program that spins on its memory has the CPU to itself for milliseconds,
+ * while what it waits for is here.  Elsewhere it makes no difference.
+ */
+void own_thread_short_slices(void);
 /* Is a thread of that name (comm, without the newline) one of ours?  Threads inherit the name of
  * their creator, so a part of a name says nothing. */
 bool own_thread_is(const char *comm);

@@ -14,13 +14,17 @@
 #define CALL_SECONDS 60u
 #define SECOND_NS    1000000000ull
 
+/* Of struct dpa_calling: a futex. */
+enum call_done { CALL_RUNS, CALL_AWAITED /* the caller sleeps */, CALL_DONE };
+
 /* On the stack of the caller, who waits for done. */
 struct dpa_calling {
 	const struct dpa_call *call;
 	enum dpa_outcome outcome;
 	uint64_t value;
-	_Atomic(uint32_t) done; /* a futex */
-};
+	uint64_t done_ns;	/* if the caller sleeps */
+	_Atomic(uint32_t) done; /* enum call_done */
+} cacheline_aligned;
 
 static uint64_t call_limit_ns(void)
 {
@@ -63,55 +67,80 @@ static void answer_call(struct dpa_thread *t, struct dpa_calling *c)
 	c->value = t->value;
 }
 
+static void call_tell(struct dpa_calling *c)
+{
+	if (atomic_load(&c->done) == CALL_AWAITED)
+		c->done_ns = clock_ns();
+	/* From then on it may be gone; a stranger at its place bears a wake-up that is not for him. */
+	if (atomic_exchange(&c->done, CALL_DONE) == CALL_AWAITED)
+		dpa_futex_wake(&c->done);
+}
+
+static bool answerer_wait_is_over(const void *arg)
+{
+	const struct dpa_thread *t = arg;
+
+	return atomic_load(&t->calling) || atomic_load(&t->end);
+}
+
 static void *answerer_main(struct dpa_thread *t)
 {
 	for (;;) {
-		uint32_t word = atomic_load(&t->word);
 		struct dpa_calling *c = atomic_load(&t->calling);
 
 		if (!c) {
 			if (atomic_load(&t->end))
 				return NULL;
-			dpa_futex_wait(&t->word, word, UINT64_MAX);
+			dpa_thread_await(t, answerer_wait_is_over, t);
 			continue;
 		}
 		answer_call(t, c);
 		atomic_store(&t->calling, NULL);
 		dpa_process_after(t, c->outcome);
-		atomic_store(&c->done, 1);
-		dpa_futex_wake(&c->done);
+		call_tell(c);
 	}
 }
 
+/* What a caller has got. */
+struct answerer {
+	struct dpa_thread *thread; /* NULL: none */
+	struct dpa_patience patience;
+	bool sleeps;
+};
+
 /* One that is idle, or a new one, gets the call.  NULL: *end says why not. */
-static struct dpa_thread *call_give(struct dpa_process *p, struct dpa_calling *c,
-				    enum dpa_call_end *end)
+static struct answerer call_give(struct dpa_process *p, struct dpa_calling *c,
+				 enum dpa_call_end *end)
 {
-	struct dpa_thread *t = NULL;
+	struct answerer a = {0};
 
 	pthread_mutex_lock(&p->lock);
 	*end = dpa_process_state(p) == DPA_RUNNING ? DPA_CALL_NO_ROOM : DPA_CALL_DEAD;
 	if (*end == DPA_CALL_NO_ROOM) {
-		t = p->idle;
-		if (t)
-			p->idle = t->idle;
-		else if (dpa_process_thread(p, answerer_main, NULL, &t))
-			t = NULL;
+		a.thread = p->idle;
+		if (a.thread)
+			p->idle = a.thread->idle;
+		else if (dpa_process_thread(p, answerer_main, NULL, &a.thread))
+			a.thread = NULL;
 	}
-	if (t) {
-		atomic_store(&t->calling, c);
-		atomic_fetch_add(&t->word, 1);
+	if (a.thread) {
+		a.patience = a.thread->callers;
+		atomic_store(&a.thread->calling, c);
+		a.sleeps = dpa_thread_rouse(a.thread);
 	}
 	pthread_mutex_unlock(&p->lock);
-	return t;
+	return a;
 }
 
 /* Once the process has ended the thread may be gone. */
-static void answerer_give_back(struct dpa_process *p, struct dpa_thread *t)
+static void answerer_give_back(struct dpa_process *p, const struct answerer *a)
 {
+	struct dpa_thread *t = a->thread;
+
 	pthread_mutex_lock(&p->lock);
 	if (dpa_process_state(p) == DPA_RUNNING) {
 		atomic_store(&t->stop, 0);
+		t->callers = a->patience;
 		t->idle = p->idle;
 		p->idle = t;
 	}
@@ -127,37 +156,61 @@ static void call_stop(struct dpa_process *p, struct dpa_thread *t)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* True: in time. */
-static bool call_await(struct dpa_process *p, struct dpa_thread *t, struct dpa_calling *c)
+static bool call_is_done(const void *arg)
 {
-	uint64_t limit = call_limit_ns();
-	uint64_t deadline = limit == UINT64_MAX ? limit : clock_ns() + limit;
+	const struct dpa_calling *c = arg;
 
-	while (!atomic_load(&c->done)) {
+	return atomic_load(&c->done) == CALL_DONE;
+}
+
+/* False: it is not done, and the time is over. */
+static bool call_sleep(struct dpa_calling *c, uint64_t deadline)
+{
+	uint32_t runs = CALL_RUNS;
+
+	atomic_compare_exchange_strong(&c->done, &runs, CALL_AWAITED);
+	while (!call_is_done(c)) {
 		if (deadline != UINT64_MAX && clock_ns() >= deadline)
-			break;
-		dpa_futex_wait(&c->done, 0, deadline);
+			return false;
+		dpa_futex_wait(&c->done, CALL_AWAITED, deadline);
 	}
-	if (atomic_load(&c->done))
+	return true;
+}
+
+/* True: in time. */
+static bool call_await(struct dpa_process *p, struct answerer *a, struct dpa_calling *c)
+{
+	uint64_t begin, limit = call_limit_ns();
+
+	/*
+	 * One that has to be woken goes on best where the caller leaves the processor to it: to wake another
+	 * processor takes longer than a look does.
+	 */
+	if (!a->sleeps && dpa_patience_look(&a->patience, call_is_done, c))
 		return true;
-	call_stop(p, t);
-	while (!atomic_load(&c->done))
-		dpa_futex_wait(&c->done, 0, UINT64_MAX);
-	return c->outcome != DPA_OUT_STOPPED;
+	begin = clock_ns();
+	if (!call_sleep(c, limit == UINT64_MAX ? limit : begin + limit)) {
+		call_stop(p, a->thread);
+		(void)call_sleep(c, UINT64_MAX);
+		return c->outcome != DPA_OUT_STOPPED;
+	}
+	dpa_patience_learn(&a->patience, c->done_ns > begin ? c->done_ns - begin : 0);
+	return true;
 }
 
 enum dpa_call_end dpa_call(struct dpa_process *p, const struct dpa_call *call, uint64_t *value)
 {
 	struct dpa_calling c = {.call = call};
 	enum dpa_call_end end;
-	struct dpa_thread *t = call_give(p, &c, &end);
+	struct answerer a = call_give(p, &c, &end);
 	bool in_time;
 
 	*value = 0;
-	if (!t)
+	if (!a.thread)
 		return end;
-	dpa_futex_wake(&t->word);
-	in_time = call_await(p, t, &c);
+	if (a.sleeps)
+		dpa_futex_wake(&a.thread->word);
+	in_time = call_await(p, &a, &c);
 	if (!in_time && dpa_process_state(p) == DPA_RUNNING) {
 		log_warn("DPA: a call is stopped: it took longer than calls may "
 			 "(SOFTHCA_DPA_CALL_SECONDS)");
@@ -166,6 +219,6 @@ enum dpa_call_end dpa_call(struct dpa_process *p, const struct dpa_call *call, u
 		end = c.outcome == DPA_OUT_RETURNED ? DPA_CALL_DONE : DPA_CALL_DEAD;
 		*value = c.value;
 	}
-	answerer_give_back(p, t);
+	answerer_give_back(p, &a);
 	return end;
 }

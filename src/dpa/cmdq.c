@@ -18,7 +18,7 @@ struct cmdq_task {
 struct cmdq_worker {
 	struct dpa_cmdq *queue;
 	struct dpa_thread *thread;
-	bool idle; /* and is not told yet that there is something */
+	_Atomic(bool) idle; /* and is not told yet that there is something */
 };
 
 struct dpa_cmdq {
@@ -80,6 +80,14 @@ static bool worker_batch(struct cmdq_worker *w)
 	return some;
 }
 
+/* It is told by being idle no more. */
+static bool worker_wait_is_over(const void *arg)
+{
+	const struct cmdq_worker *w = arg;
+
+	return !atomic_load(&w->idle) || atomic_load(&w->thread->end);
+}
+
 static void *worker_main(struct dpa_thread *t)
 {
 	struct cmdq_worker *w = t->user;
@@ -87,12 +95,9 @@ static void *worker_main(struct dpa_thread *t)
 	/* Whoever made the thread tells w of it before it gives the lock back. */
 	pthread_mutex_lock(&w->queue->lock);
 	pthread_mutex_unlock(&w->queue->lock);
-	while (!atomic_load(&t->end)) {
-		uint32_t word = atomic_load(&t->word);
-
-		if (!worker_batch(w) && !atomic_load(&t->end))
-			dpa_futex_wait(&t->word, word, UINT64_MAX);
-	}
+	while (!atomic_load(&t->end))
+		if (!worker_batch(w))
+			dpa_thread_await(t, worker_wait_is_over, w);
 	return NULL;
 }
 

@@ -167,9 +167,16 @@ static bool eu_give_up(struct eu *eu, struct dpa_eu_wait *w)
 	return false;
 }
 
+static bool eu_wait_is_over(const void *arg)
+{
+	const struct dpa_eu_wait *w = arg;
+
+	return atomic_load(&w->has) || atomic_load(&w->thread->end) ||
+	       atomic_load(&w->thread->stop);
+}
+
 bool dpa_eu_take(struct dpa_eu_wait *w)
 {
-	struct dpa_thread *t = w->thread;
 	struct eu *eu;
 
 	if (w->eu >= DPA_EUS)
@@ -177,13 +184,6 @@ bool dpa_eu_take(struct dpa_eu_wait *w)
 	eu = &eus[w->eu];
 	if (eu_ask(eu, w))
 		return true;
-	for (;;) {
-		uint32_t word = atomic_load(&t->word);
-
-		if (atomic_load(&w->has))
-			return true;
-		if (atomic_load(&t->end) || atomic_load(&t->stop))
-			return eu_give_up(eu, w);
-		dpa_futex_wait(&t->word, word, UINT64_MAX);
-	}
+	dpa_thread_await(w->thread, eu_wait_is_over, w);
+	return atomic_load(&w->has) || eu_give_up(eu, w);
 }

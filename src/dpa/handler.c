@@ -6,16 +6,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "base/clock.h"
 #include "base/log.h"
-#include "base/spin.h"
 #include "dpa/eu.h"
 #include "dpa/process.h"
-
-/* So long a thread looks for the next event before it sleeps, if the last one came within the other. */
-#define LINGER_NS 20000u
-#define BRISK_NS  50000u
-#define LOOKS	  32u /* between two looks at the clock */
 
 enum handler_state { HANDLER_CREATED, HANDLER_READY, HANDLER_FINISHED };
 
@@ -26,10 +19,6 @@ struct dpa_handler {
 	uint64_t arg;
 	_Atomic(uint32_t) state; /* enum handler_state */
 	_Atomic(uint32_t) pending;
-	/* The thread waits for an event, or is about to: it sets this, then looks for one; whoever has one sets
-	 * pending, then looks here. */
-	_Atomic(uint32_t) asleep;
-	bool brisk;
 	bool has_eu;
 	bool returned; /* and was told off for it */
 };
@@ -38,7 +27,8 @@ struct dpa_handler {
 
 void dpa_handler_activate(struct dpa_handler *h)
 {
-	if (!atomic_exchange(&h->pending, 1) && atomic_load(&h->asleep))
+	/* The thread says that it sleeps, then looks for an event once more. */
+	if (!atomic_exchange(&h->pending, 1) && atomic_load(&h->thread->asleep))
 		dpa_thread_wake(h->thread);
 }
 
@@ -63,36 +53,11 @@ static bool handler_must_leave(const struct dpa_thread *t)
 	return atomic_load(&t->end) || atomic_load(&t->stop);
 }
 
-/* Looks for the next event for a moment, in which nobody has to wake the thread. */
-static void handler_linger(const struct dpa_handler *h)
+static bool handler_wait_is_over(const void *arg)
 {
-	uint64_t end = clock_ns() + LINGER_NS;
+	const struct dpa_handler *h = arg;
 
-	while (clock_ns() < end)
-		for (unsigned i = 0; i < LOOKS; i++) {
-			if (handler_has_event(h) || handler_must_leave(h->thread))
-				return;
-			cpu_relax();
-		}
-}
-
-static void handler_sleep(struct dpa_handler *h)
-{
-	struct dpa_thread *t = h->thread;
-	uint64_t begin = clock_ns();
-
-	if (h->brisk)
-		handler_linger(h);
-	while (!handler_has_event(h) && !handler_must_leave(t)) {
-		uint32_t word = atomic_load(&t->word);
-
-		atomic_store(&h->asleep, 1);
-		if (!handler_has_event(h) && !handler_must_leave(t))
-			dpa_futex_wait(&t->word, word, UINT64_MAX);
-		atomic_store(&h->asleep, 0);
-	}
-	/* Where events come one upon the other, the next is worth waiting for. */
-	h->brisk = clock_ns() - begin < BRISK_NS;
+	return handler_has_event(h) || handler_must_leave(h->thread);
 }
 
 /* Waits for an event; false: the thread is to end, or was stopped in the middle of a run. */
@@ -103,7 +68,7 @@ static bool handler_await(struct dpa_handler *h)
 			atomic_store(&h->pending, 0);
 			return true;
 		}
-		handler_sleep(h);
+		dpa_thread_await(h->thread, handler_wait_is_over, h);
 	}
 	return false;
 }
@@ -152,6 +117,13 @@ static void handler_yield(struct dpa_thread *t, bool retrigger)
 		h->has_eu = false;
 }
 
+static bool handler_ends(const void *arg)
+{
+	const struct dpa_thread *t = arg;
+
+	return atomic_load(&t->end);
+}
+
 static void *handler_main(struct dpa_thread *t)
 {
 	struct dpa_handler *h = t->user;
@@ -172,12 +144,7 @@ static void *handler_main(struct dpa_thread *t)
 		handler_after(h, outcome);
 	}
 	/* Stopped for good, but whoever stops it waits until it is told to end. */
-	while (!atomic_load(&t->end)) {
-		uint32_t word = atomic_load(&t->word);
-
-		if (!atomic_load(&t->end))
-			dpa_futex_wait(&t->word, word, UINT64_MAX);
-	}
+	dpa_thread_await(t, handler_ends, t);
 	return NULL;
 }
 

@@ -51,10 +51,39 @@ void dpa_futex_wake(_Atomic(uint32_t) *word)
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
-void dpa_thread_wake(struct dpa_thread *t)
+bool dpa_thread_rouse(struct dpa_thread *t)
 {
 	atomic_fetch_add(&t->word, 1);
-	dpa_futex_wake(&t->word);
+	if (!atomic_load(&t->asleep))
+		return false;
+	atomic_store_explicit(&t->roused_ns, clock_ns(), memory_order_relaxed);
+	return true;
+}
+
+void dpa_thread_wake(struct dpa_thread *t)
+{
+	if (dpa_thread_rouse(t))
+		dpa_futex_wake(&t->word);
+}
+
+void dpa_thread_await(struct dpa_thread *t, bool (*over)(const void *arg), const void *arg)
+{
+	uint64_t begin, roused;
+
+	if (dpa_patience_look(&t->patience, over, arg))
+		return;
+	begin = clock_ns();
+	while (!over(arg)) {
+		uint32_t word = atomic_load(&t->word);
+
+		atomic_store(&t->asleep, 1);
+		if (!over(arg))
+			dpa_futex_wait(&t->word, word, UINT64_MAX);
+		atomic_store(&t->asleep, 0);
+	}
+	/* What the kernel needs to wake a thread does not count. */
+	roused = atomic_load_explicit(&t->roused_ns, memory_order_relaxed);
+	dpa_patience_learn(&t->patience, (roused >= begin ? roused : clock_ns()) - begin);
 }
 
 /* ---- the thread ---- */
@@ -69,6 +98,7 @@ static void *thread_main(void *arg)
 	/* The device's stack may be what has run out. */
 	sigaltstack(&stack, NULL);
 	self = t;
+	own_thread_short_slices();
 	atomic_store(&t->tid, (pid_t)syscall(SYS_gettid));
 	t->main(t);
 	self = NULL;

@@ -19,8 +19,9 @@
 
 #include "dpa/door.h"
 #include "dpa/dpa.h"
-#include "dpa/window.h"
 #include "dpa/outbox.h"
+#include "dpa/patience.h"
+#include "dpa/window.h"
 
 /* How device code was left. */
 enum dpa_outcome {
@@ -75,8 +76,13 @@ struct dpa_thread {
 	volatile bool in_device;
 	_Atomic(uint32_t) running; /* a futex: between begin and end of dpa_thread_run */
 	_Atomic(uint32_t) stop;
-	_Atomic(uint32_t) end;	/* the thread is to return */
-	_Atomic(uint32_t) word; /* a futex: what its main waits for */
+	_Atomic(uint32_t) end; /* the thread is to return */
+
+	/* of the wait of its main */
+	_Atomic(uint32_t) word;	  /* a futex: counts what may have ended it */
+	_Atomic(uint32_t) asleep; /* or about to be: it looks once more after it has said so */
+	_Atomic(uint64_t) roused_ns;
+	struct dpa_patience patience;
 
 	struct dpa_window_slot window[DPA_WINDOW_SLOTS];
 
@@ -89,6 +95,7 @@ struct dpa_thread {
 	/* of an answerer of calls (dpa/call.c) */
 	struct dpa_thread *idle;
 	_Atomic(struct dpa_calling *) calling;
+	struct dpa_patience callers;
 };
 
 /* The calling thread, if it is one of a DPA process. */
@@ -104,7 +111,11 @@ enum dpa_outcome dpa_thread_run(struct dpa_thread *t, uint64_t function, uint64_
 				bool last);
 /* Out of device code, now; the calling thread is not t.  It does not begin again before stop is 0. */
 void dpa_thread_stop(struct dpa_thread *t);
+/* The calling thread is t: waits until over(arg), which whoever makes it so says by waking t. */
+void dpa_thread_await(struct dpa_thread *t, bool (*over)(const void *arg), const void *arg);
 void dpa_thread_wake(struct dpa_thread *t);
+/* The same in two steps, so that the second needs no lock.  True: dpa_futex_wake for its word is to follow. */
+bool dpa_thread_rouse(struct dpa_thread *t) must_check;
 /* Waits until word is another than that, or the time (CLOCK_MONOTONIC, UINT64_MAX: never), or anything. */
 void dpa_futex_wait(_Atomic(uint32_t) *word, uint32_t value, uint64_t deadline_ns);
 void dpa_futex_wake(_Atomic(uint32_t) *word);

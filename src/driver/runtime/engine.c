@@ -78,7 +78,6 @@
 /* So often are links looked at whose descriptors nobody can wait for. */
 #define UNHEARD_NS  (1000 * USEC)
 #define STACK_BYTES (512u << 10)
-#define SLICE_NS    100000u /* the shortest there is */
 
 /*
  * What is wanted of the thread, and PARKED, its answer to PARK.  It is not ended and made anew: a
@@ -371,29 +370,6 @@ static bool engine_look(struct engine *e)
 	return false;
 }
 
-/*
- * A thread that asks for short slices may interrupt one with longer ones as soon as it wakes (Linux
- * 6.12, sched_setattr(2)); otherwise a program that spins on its memory has the CPU to itself for
- * milliseconds, while what it waits for is here.  Elsewhere it makes no difference.
- */
-static void ask_for_short_slices(void)
-{
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} attr = {0}; /* checkers of memory do not know that the kernel fills it */
-
-	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) ||
-	    (attr.policy != SCHED_OTHER && attr.policy != SCHED_BATCH))
-		return;
-	attr.size = sizeof(attr);
-	attr.runtime = SLICE_NS;
-	(void)syscall(SYS_sched_setattr, 0, &attr, 0);
-}
-
 /* Is parked as long as that is wanted.  False: to end. */
 static bool engine_goes_on(struct engine *e)
 {
@@ -415,7 +391,7 @@ static void *engine_main(void *arg)
 
 	/* RNR timers begin at 10 us (IBTA table 45); the default slack is 50 us. */
 	prctl(PR_SET_TIMERSLACK, USEC);
-	ask_for_short_slices();
+	own_thread_short_slices();
 	expose_alive_begin(wire_process_expose(e->process->wire_process));
 	while (engine_goes_on(e)) {
 		if (engine_look(e))

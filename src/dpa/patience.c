@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See patience.h. */
+#include "dpa/patience.h"
+
+#include <sched.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/spin.h"
+
+/* A wait in vain costs so much at most. */
+#define LOOK_NS 20000u
+/* So long anybody may look; after that each needs a processor of its own. */
+#define FIRST_NS 2000u
+#define LOOKS	 16u /* between two looks at the clock */
+
+/* After a look in vain there is none for so long, and twice as long after the next. */
+#define PENALTY_MIN_NS 50000u
+#define PENALTY_MAX_NS 100000000u
+
+/* Who is away so long between two looks shares the processor with somebody who does not sleep. */
+#define AWAY_NS	       200000u
+#define STARVED_MIN_NS 10000000u
+#define STARVED_MAX_NS 1000000000u
+
+static struct {
+	_Atomic(uint32_t) processors;
+	_Atomic(uint32_t) lookers; /* those who have looked for longer than FIRST_NS */
+	_Atomic(uint64_t) starved_until_ns;
+	_Atomic(uint64_t) starved_for_ns;
+} machine;
+
+void dpa_patience_init(void)
+{
+	cpu_set_t set;
+
+	/* More than the set has room for are many. */
+	atomic_store(&machine.processors, sched_getaffinity(0, sizeof(set), &set)
+						  ? CPU_SETSIZE
+						  : (uint32_t)CPU_COUNT(&set));
+}
+
+static __attribute__((cold)) void looker_starved(uint64_t now)
+{
+	uint64_t last = atomic_load(&machine.starved_for_ns);
+	bool again = now < atomic_load(&machine.starved_until_ns) + 2 * last;
+
+	last = again ? min_u64(2 * last, STARVED_MAX_NS) : STARVED_MIN_NS;
+	atomic_store(&machine.starved_for_ns, last);
+	atomic_store(&machine.starved_until_ns, now + last);
+}
+
+static bool may_look(const struct dpa_patience *p, uint64_t now)
+{
+	return now >= p->not_before_ns &&
+	       now >= atomic_load_explicit(&machine.starved_until_ns, memory_order_relaxed) &&
+	       atomic_load_explicit(&machine.processors, memory_order_relaxed) > 1;
+}
+
+/* Until that time; *now is the clock, which is then not looked at once more. */
+static bool look_until(uint64_t end, uint64_t *now, bool (*over)(const void *arg), const void *arg)
+{
+	while (*now < end) {
+		uint64_t last = *now;
+
+		for (unsigned i = 0; i < LOOKS; i++) {
+			if (over(arg))
+				return true;
+			cpu_relax();
+		}
+		*now = clock_ns();
+		if (unlikely(*now - last > AWAY_NS)) {
+			looker_starved(*now);
+			return over(arg);
+		}
+	}
+	return false;
+}
+
+static bool look_on(uint64_t end, uint64_t *now, bool (*over)(const void *arg), const void *arg)
+{
+	bool found = false;
+
+	/* All of them, and one who works. */
+	if (atomic_fetch_add(&machine.lookers, 1) + 1 < atomic_load(&machine.processors))
+		found = look_until(end, now, over, arg);
+	atomic_fetch_sub(&machine.lookers, 1);
+	return found;
+}
+
+bool dpa_patience_look(struct dpa_patience *p, bool (*over)(const void *arg), const void *arg)
+{
+	uint64_t begin, now;
+
+	if (over(arg))
+		return true;
+	if (!p->brisk)
+		return false;
+	begin = now = clock_ns();
+	if (!may_look(p, now))
+		return false;
+	if (look_until(begin + FIRST_NS, &now, over, arg) ||
+	    look_on(begin + LOOK_NS, &now, over, arg)) {
+		p->penalty_ns = PENALTY_MIN_NS;
+		return true;
+	}
+	p->not_before_ns = now + p->penalty_ns;
+	p->penalty_ns = (uint32_t)min_u64(2ull * p->penalty_ns, PENALTY_MAX_NS);
+	return false;
+}
+
+void dpa_patience_learn(struct dpa_patience *p, uint64_t took_ns)
+{
+	p->brisk = took_ns < LOOK_NS;
+	if (!p->penalty_ns)
+		p->penalty_ns = PENALTY_MIN_NS;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Looking for a moment before sleeping.  What comes soon is found without the kernel: waking a thread takes many
+ * times as long as a short call.  It is worth it only where the last wait would have been over in that time, where
+ * it has not just been in vain, and where each who looks has a processor.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Of one who waits, or of several of whom only one waits at a time. */
+struct dpa_patience {
+	bool brisk; /* the last wait was short, or would have been */
+	uint32_t penalty_ns;
+	uint64_t not_before_ns;
+};
+
+/* Which processors there are, as the calling thread sees it. */
+void dpa_patience_init(void);
+/* Looks for it, if that is worth it.  True: over(arg) holds. */
+bool dpa_patience_look(struct dpa_patience *p, bool (*over)(const void *arg), const void *arg);
+/* After a sleep: so long after the waiting began was it over. */
+void dpa_patience_learn(struct dpa_patience *p, uint64_t took_ns);
