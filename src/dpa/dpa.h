@@ -39,6 +39,8 @@ struct dpa_process_attr {
 
 /* 0 or negative errno; -EINVAL has logged what is wrong with the image.  With one reference. */
 int dpa_process_create(const struct dpa_process_attr *attr, struct dpa_process **out) must_check;
+/* None of its code runs any more, as if one of its threads had said that it has finished; all else stays. */
+void dpa_process_finish(struct dpa_process *p);
 /* Ends all of its threads and waits for that, whatever they do; calls in progress fail. */
 void dpa_process_end(struct dpa_process *p);
 /* A reference keeps the memory of an ended process. */

@@ -147,15 +147,36 @@ uint32_t dpa_process_code(const struct dpa_process *p)
 	return atomic_load(&p->code);
 }
 
-/* The lock is held.  No run begins any more, as the state says so; t itself has left its own. */
+/*
+ * The lock is held.  No run begins any more, as the state says so; t itself has left its own.  All are told before one
+ * is waited for: where more of them run than there are processors, each takes its turn to hear of it.
+ */
 static void threads_stop(struct dpa_process *p, const struct dpa_thread *t)
 {
 	/* those who wait for the host to read what they print go on without */
 	dpa_streams_hurry(&p->streams, true);
 	for (struct dpa_thread *other = p->threads; other; other = other->next)
 		if (other != t)
+			dpa_thread_tell_stop(other);
+	for (struct dpa_thread *other = p->threads; other; other = other->next)
+		if (other != t)
 			dpa_thread_stop(other);
 	dpa_streams_hurry(&p->streams, false);
+}
+
+/* Of a process that has come to an end, but for t.  Whoever destroys it stops all, and they may be gone already. */
+static void others_stop(struct dpa_process *p, const struct dpa_thread *t)
+{
+	pthread_mutex_lock(&p->lock);
+	if (dpa_process_state(p) != DPA_ENDED)
+		threads_stop(p, t);
+	pthread_mutex_unlock(&p->lock);
+}
+
+void dpa_process_finish(struct dpa_process *p)
+{
+	if (state_change(p, DPA_FINISHED, DPA_CODE_FINISHED))
+		others_stop(p, NULL);
 }
 
 void dpa_process_end(struct dpa_process *p)
@@ -348,8 +369,6 @@ void dpa_process_after(struct dpa_thread *t, enum dpa_outcome outcome)
 		process_fail(t, outcome);
 	} else if (outcome == DPA_OUT_PROCESS_FINISHED &&
 		   state_change(p, DPA_FINISHED, DPA_CODE_FINISHED)) {
-		pthread_mutex_lock(&p->lock);
-		threads_stop(p, t);
-		pthread_mutex_unlock(&p->lock);
+		others_stop(p, t);
 	}
 }

@@ -166,15 +166,22 @@ enum dpa_outcome dpa_thread_run(struct dpa_thread *t, uint64_t function, uint64_
 	return t->outcome;
 }
 
+void dpa_thread_tell_stop(struct dpa_thread *t)
+{
+	atomic_store(&t->stop, 1);
+	if (atomic_load(&t->running))
+		syscall(SYS_tgkill, getpid(), atomic_load(&t->tid), STOP_SIGNAL);
+}
+
 void dpa_thread_stop(struct dpa_thread *t)
 {
 	uint64_t wait_ns = STOP_MIN_NS;
 
-	atomic_store(&t->stop, 1);
+	dpa_thread_tell_stop(t);
 	while (atomic_load(&t->running)) {
-		syscall(SYS_tgkill, getpid(), atomic_load(&t->tid), STOP_SIGNAL);
 		dpa_futex_wait(&t->running, 1, clock_ns() + wait_ns);
 		wait_ns = min_u64(2 * wait_ns, STOP_MAX_NS);
+		dpa_thread_tell_stop(t);
 	}
 }
 

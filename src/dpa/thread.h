@@ -109,6 +109,8 @@ int dpa_thread_start(struct dpa_thread *t) must_check;
  */
 enum dpa_outcome dpa_thread_run(struct dpa_thread *t, uint64_t function, uint64_t a, uint64_t b,
 				bool last);
+/* The first half of dpa_thread_stop: does not wait. */
+void dpa_thread_tell_stop(struct dpa_thread *t);
 /* Out of device code, now; the calling thread is not t.  It does not begin again before stop is 0. */
 void dpa_thread_stop(struct dpa_thread *t);
 /* The calling thread is t: waits until over(arg), which whoever makes it so says by waking t. */

@@ -83,6 +83,14 @@ flexio_status flexio_process_create(struct ibv_context *ibv_ctx, struct flexio_a
 	return FLEXIO_STATUS_SUCCESS;
 }
 
+/* All of its threads at once; each by itself would wait for a processor in turn. */
+static void process_finish(const struct flexio_process *p)
+{
+	uint8_t in[DPA_IN_FIXED] = {0}, out[DPA_OUT_BYTES] = {0};
+
+	(void)flx_devx_op(p, DPA_OP_FINISH, in, sizeof(in), out, sizeof(out));
+}
+
 flexio_status flexio_process_destroy(struct flexio_process *process)
 {
 	FLX_HOLD(hold);
@@ -91,6 +99,7 @@ flexio_status flexio_process_destroy(struct flexio_process *process)
 		return FLEXIO_STATUS_SUCCESS;
 	if (!flx_claim(&hold, process, FLX_PROCESS, __func__, "process"))
 		return FLEXIO_STATUS_FAILED;
+	process_finish(process);
 	flx_objects_drop(process);
 	process_free(process);
 	return FLEXIO_STATUS_SUCCESS;

@@ -84,6 +84,7 @@ enum dpa_op {
 	DPA_OP_STREAM_READ,  /* what a stream holds; may wait until it holds something */
 	DPA_OP_STREAM_LEVEL, /* sets it */
 	DPA_OP_STREAM_CLOSE, /* takes nothing more; what it holds can be read */
+	DPA_OP_FINISH,	     /* none of its code runs any more */
 
 	/* Of a command queue, whose number stands where others have that of the process. */
 	DPA_OP_CMDQ_ADD = 0x40,

@@ -191,6 +191,17 @@ static int op_call(struct devx_call *c, struct dpa_process *p)
 	return 0;
 }
 
+/* Threads that are many wait for processors before they hear of it. */
+static int op_finish(struct devx_call *c, struct dpa_process *p)
+{
+	dpa_process_hold(p);
+	pthread_mutex_unlock(&c->file->lock);
+	dpa_process_finish(p);
+	pthread_mutex_lock(&c->file->lock);
+	dpa_process_put(p);
+	return 0;
+}
+
 static int op_heap(struct devx_call *c, struct dpa_process *p)
 {
 	struct dpa_heap_info info;
@@ -308,6 +319,7 @@ static int devx_dpa(struct devx_call *c)
 		[DPA_OP_STREAM_READ] = devx_dpa_stream_read,
 		[DPA_OP_STREAM_LEVEL] = devx_dpa_stream_level,
 		[DPA_OP_STREAM_CLOSE] = devx_dpa_stream_close,
+		[DPA_OP_FINISH] = op_finish,
 	};
 	uint32_t op = prm_get32(c->in, CMD_IN_OP_MOD);
 	struct devx_dpa_process *d;

@@ -7,6 +7,7 @@ from harness import Skip, expect
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
+CROWD_LIMIT = 240  # seconds; it waits for less, several times
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
 SEVERAL = (
@@ -106,10 +107,20 @@ def later(session):
                                        "no other application"], result.text())
 
 
+def crowd(session):
+    """190 of 256 threads never end, on two processors; prints how fast all the rest is."""
+    program = PROGRAMS.program(session, "crowd", ("gcc", "-std=gnu17"))
+    result = session.run_ok(program, limit=CROWD_LIMIT)
+    lines = result.out.splitlines()
+    expect(len(lines) == 7, result.text())
+    print(f"        190 of 256 threads spin: {', '.join(lines)}", flush=True)
+
+
 def cases():
     for program, table in (("threads", CASES), ("several", SEVERAL)):
         yield from (("runtime: " + title, case(program, name)) for name, title in table)
     yield "runtime: congestion control is refused C59 M237", congestion
     yield "runtime: a program in the shape of the RPC sample R312", sample
     yield "runtime: the same without a device, and without a DPA R313", sample_fails
+    yield "runtime: those who spin leave room for all others", crowd
     yield "runtime: a program of generation 25 R316", later
