@@ -177,7 +177,7 @@ flexio_status flexio_process_call(struct flexio_process *process, flexio_func_t 
 				  uint64_t *func_ret, ...)
 {
 	FLX_HOLD(hold);
-	uint8_t in[DPA_IN_FIXED + DPA_CALL_BYTES] __attribute__((aligned(8))) = {0};
+	uint8_t in[DPA_IN_FIXED + DPA_CALL_BYTES] __attribute__((aligned(8)));
 	uint8_t out[DPA_OUT_BYTES] = {0};
 	struct flx_address f;
 	flexio_status status;
@@ -189,6 +189,8 @@ flexio_status flexio_process_call(struct flexio_process *process, flexio_func_t 
 	    !flx_given(func_ret, __func__, "func_ret") ||
 	    !flx_function_find(process, host_func, __func__, "host_func", &f))
 		return FLEXIO_STATUS_FAILED;
+	/* The rest of it is not sent. */
+	memset(in, 0, DPA_IN_FIXED + max_u64(f.function->argbuf_bytes, sizeof(uint64_t)));
 	va_start(ap, func_ret);
 	if (f.function->pack) {
 		f.function->pack(in + DPA_IN_TAIL, ap);

@@ -4,7 +4,8 @@
  * most significant bit first, as the PRM draws them.  A structure is a list of such places; nothing
  * else shifts bits.
  *
- * One bit at a time: commands and capability pages are not on the data path.
+ * One bit at a time, but where whole bytes are: commands and capability pages are not on the data path, save that
+ * calls into a DPA are commands.  Places are constants nearly everywhere, so the choice is the compiler's.
  */
 #pragma once
 
@@ -17,11 +18,21 @@ struct prm_field {
 
 #define PRM_FIELD(at, bits) ((struct prm_field){(at), (bits)})
 
+static inline int prm_is_bytes(struct prm_field f)
+{
+	return f.bit % 8 == 0 && f.width % 8 == 0;
+}
+
 static inline uint64_t prm_get(const void *structure, struct prm_field f)
 {
 	const uint8_t *bytes = structure;
 	uint64_t value = 0;
 
+	if (prm_is_bytes(f)) {
+		for (uint32_t i = 0; i < f.width / 8u; i++)
+			value = value << 8 | bytes[f.bit / 8 + i];
+		return value;
+	}
 	for (uint32_t at = f.bit; at < (uint32_t)f.bit + f.width; at++)
 		value = value << 1 | (bytes[at / 8] >> (7 - at % 8) & 1u);
 	return value;
@@ -37,6 +48,11 @@ static inline void prm_set(void *structure, struct prm_field f, uint64_t value)
 {
 	uint8_t *bytes = structure;
 
+	if (prm_is_bytes(f)) {
+		for (uint32_t i = f.width / 8u; i--; value >>= 8)
+			bytes[f.bit / 8 + i] = (uint8_t)value;
+		return;
+	}
 	for (uint32_t i = 0; i < f.width; i++) {
 		uint32_t at = (uint32_t)f.bit + f.width - 1u - i;
 		uint8_t bit = (uint8_t)(0x80u >> at % 8);

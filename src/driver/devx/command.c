@@ -60,10 +60,11 @@ static const struct devx_op lacking[] = {
 
 static const struct devx_family lacking_family = DEVX_FAMILY(lacking);
 
+/* First the one whose commands a program sends at the pace of its calls. */
 static const struct devx_family *const families[] = {
-	&devx_port_family, &devx_pd_family,	 &devx_mkey_family, &devx_psv_family,
-	&devx_cq_family,   &devx_rmp_family,	 &devx_qp_family,   &devx_qp_modify_family,
-	&devx_dct_family,  &devx_general_family, &devx_dpa_family,  &devx_dpa_thread_family,
+	&devx_dpa_family,	&devx_port_family, &devx_pd_family,	 &devx_mkey_family,
+	&devx_psv_family,	&devx_cq_family,   &devx_rmp_family,	 &devx_qp_family,
+	&devx_qp_modify_family, &devx_dct_family,  &devx_general_family, &devx_dpa_thread_family,
 	&lacking_family,
 };
 
