@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What bench/dpa_calls runs on the DPA. */
+#include <dpaintrin.h>
+#include <libflexio-dev/flexio_dev.h>
+#include <libflexio-dev/flexio_dev_queue_access.h>
+#include <stdint.h>
+
+#include "dpa_calls.h"
+
+__dpa_rpc__ uint64_t nothing(uint64_t arg)
+{
+	return arg + 1;
+}
+
+__dpa_rpc__ uint64_t loads_and_stores(uint64_t daddr, uint64_t words, uint64_t rounds)
+{
+	volatile uint64_t *word = (volatile uint64_t *)(uintptr_t)daddr;
+	uint64_t sum = 0;
+
+	while (rounds--)
+		for (uint64_t i = 0; i < words; i++) {
+			sum += word[i];
+			word[i] = sum;
+		}
+	return sum;
+}
+
+/* Says when it began; then takes what has come, and waits for more. */
+__dpa_global__ void event(uint64_t arg)
+{
+	uint64_t now = __dpa_thread_time();
+	struct event_queue *q = (struct event_queue *)(uintptr_t)arg;
+	struct flexio_dev_thread_ctx *ctx;
+	flexio_uintptr_t host;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	if (!q->window_is_set) {
+		flexio_dev_window_config(ctx, (uint16_t)q->window, q->mkey);
+		q->window_is_set = 1;
+	}
+	flexio_dev_window_ptr_acquire(ctx, q->host, &host);
+	q->ci++;
+	flexio_dev_dbr_cq_set_ci((uint32_t *)(uintptr_t)q->record, (uint32_t)q->ci);
+	flexio_dev_cq_arm(ctx, (uint32_t)q->ci, (uint32_t)q->cqn);
+	__atomic_store_n((uint64_t *)(uintptr_t)host, now, __ATOMIC_RELEASE);
+	flexio_dev_thread_reschedule();
+}

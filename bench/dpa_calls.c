@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Calls into a DPA and activations of its handlers, each in turn with what two threads of this process need to tell
+ * each other the same: by a futex where both sleep in between, by words where both look.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "dpa_calls.h"
+#include "host.h"
+
+#define TURNS_ASLEEP 200u
+#define TURNS_POLLED 10000u
+#define TURNS_EVENTS 2000u
+#define PAUSE_NS     200000 /* in which both fall asleep */
+#define THINK_NS     3000u  /* in which who looks looks on */
+#define TASKS	     20000u
+#define WORDS	     1024u
+#define ROUNDS	     2000u
+#define LOG_CQ	     8u
+
+extern struct flexio_app *dpa_call_code;
+extern flexio_func_t nothing, loads_and_stores, event;
+
+static struct flexio_process *process;
+
+/* ---- time ---- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void pause_asleep(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+}
+
+static void think(void)
+{
+	uint64_t end = now_ns() + THINK_NS;
+
+	while (now_ns() < end)
+		;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Nanoseconds. */
+static double median(uint64_t *times, unsigned n)
+{
+	qsort(times, n, sizeof(*times), compare);
+	return (double)times[n / 2];
+}
+
+/* ---- the other thread ---- */
+
+static struct {
+	_Atomic(uint32_t) ask __attribute__((aligned(64)));
+	_Atomic(uint32_t) answer __attribute__((aligned(64)));
+	_Atomic(uint32_t) polls __attribute__((aligned(64)));
+	uint64_t asked_ns; /* when it has seen the question */
+} other;
+
+static void futex_wait(_Atomic(uint32_t) *word, uint32_t value)
+{
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL);
+}
+
+static void futex_wake(_Atomic(uint32_t) *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX);
+}
+
+/* How the other thread is asked, and its answer is awaited. */
+enum way {
+	BOTH_SLEEP,
+	OTHER_SLEEPS, /* and is awaited by looking, as a completion may be */
+	BOTH_POLL,
+};
+
+static void other_await(_Atomic(uint32_t) *word, uint32_t value, bool polls)
+{
+	uint32_t found;
+
+	while ((found = atomic_load(word)) != value)
+		if (!polls)
+			futex_wait(word, found);
+}
+
+static __attribute__((noreturn)) void *other_main(void *arg)
+{
+	(void)arg;
+	for (uint32_t i = 1;; i++) {
+		bool polls = atomic_load(&other.polls);
+
+		other_await(&other.ask, i, polls);
+		other.asked_ns = now_ns();
+		atomic_store(&other.answer, i);
+		if (!polls)
+			futex_wake(&other.answer);
+	}
+}
+
+/* To the other thread and back; *there: the way there. */
+static uint64_t other_ask(enum way way, uint64_t *there)
+{
+	uint32_t i = atomic_load(&other.ask) + 1;
+	uint64_t begin = now_ns(), end;
+
+	atomic_store(&other.ask, i);
+	if (way != BOTH_POLL)
+		futex_wake(&other.ask);
+	other_await(&other.answer, i, way != BOTH_SLEEP);
+	end = now_ns();
+	*there = other.asked_ns - begin;
+	return end - begin;
+}
+
+/* It looks at what is asked of it from its next wait on. */
+static void other_polls(bool polls)
+{
+	uint32_t i = atomic_load(&other.ask) + 1;
+
+	atomic_store(&other.polls, polls);
+	atomic_store(&other.ask, i);
+	futex_wake(&other.ask);
+	other_await(&other.answer, i, true);
+}
+
+/* ---- calls ---- */
+
+static uint64_t call_once(void)
+{
+	uint64_t result, begin = now_ns();
+
+	OK(flexio_process_call(process, &nothing, &result, (uint64_t)41));
+	begin = now_ns() - begin;
+	CHECK(result == 42);
+	return begin;
+}
+
+static void calls_asleep(void)
+{
+	static uint64_t ours[TURNS_ASLEEP], there[TURNS_ASLEEP], theirs[TURNS_ASLEEP];
+
+	for (unsigned i = 0; i < TURNS_ASLEEP; i++) {
+		pause_asleep();
+		ours[i] = call_once();
+		pause_asleep();
+		theirs[i] = other_ask(BOTH_SLEEP, &there[i]);
+	}
+	printf("call_asleep %.2f us\nfutex_asleep %.2f us\n", median(ours, TURNS_ASLEEP) / 1e3,
+	       median(theirs, TURNS_ASLEEP) / 1e3);
+}
+
+static void calls_polled(void)
+{
+	static uint64_t times[TURNS_POLLED];
+	uint64_t there, begin = now_ns();
+
+	for (unsigned i = 0; i < TURNS_POLLED; i++)
+		times[i] = call_once();
+	printf("call_rate %.1f k/s\n", TURNS_POLLED * 1e6 / (double)(now_ns() - begin));
+	printf("call_polled %.0f ns\n", median(times, TURNS_POLLED));
+	other_polls(true);
+	for (unsigned i = 0; i < TURNS_POLLED; i++)
+		times[i] = other_ask(BOTH_POLL, &there);
+	printf("words_polled %.0f ns\n", median(times, TURNS_POLLED));
+	other_polls(false);
+}
+
+/* ---- activations ---- */
+
+struct ibv_context *device_open(unsigned n)
+{
+	struct mlx5dv_context_attr attr = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *ctx;
+
+	CHECK(list && list[0] && list[n]);
+	ctx = mlx5dv_open_device(list[n], &attr);
+	CHECK(ctx);
+	ibv_free_device_list(list);
+	return ctx;
+}
+
+static unsigned device_number(const char *name)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	unsigned n = 0;
+
+	CHECK(list);
+	while (list[n] && strcmp(ibv_get_device_name(list[n]), name) != 0)
+		n++;
+	CHECK_SAY(list[n], "no device %s", name);
+	ibv_free_device_list(list);
+	return n;
+}
+
+/* A handler, its queue, a queue pair that completes there, and one that sends to it. */
+static struct {
+	struct flexio_event_handler *handler;
+	struct flexio_cq *cq;
+	struct flexio_window *window;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	struct receiver *receiver;
+	struct peer *sender;
+	_Atomic(uint64_t) began_ns; /* by the handler, through the window */
+} events;
+
+static uint64_t events_queue(uint32_t uar)
+{
+	struct event_queue q = {.window = flexio_window_get_id(events.window),
+				.mkey = events.mr->lkey,
+				.host = (uintptr_t)&events.began_ns};
+	struct flexio_cq_attr attr = {
+		.log_cq_depth = LOG_CQ,
+		.element_type = FLEXIO_CQ_ELEMENT_TYPE_DPA_THREAD,
+		.thread = flexio_event_handler_get_thread(events.handler),
+		.uar_id = uar,
+	};
+	flexio_uintptr_t at;
+
+	attr.cq_ring_qmem.memtype = FLEXIO_MEMTYPE_DPA;
+	OK(flexio_buf_dev_alloc(process, 64u << LOG_CQ, &attr.cq_ring_qmem.daddr));
+	OK(flexio_buf_dev_memset(process, 0xff, 64u << LOG_CQ, attr.cq_ring_qmem.daddr));
+	OK(flexio_buf_dev_alloc(process, 8, &attr.cq_dbr_daddr));
+	OK(flexio_buf_dev_memset(process, 0, 8, attr.cq_dbr_daddr));
+	OK(flexio_cq_create(process, NULL, &attr, &events.cq));
+	q.cqn = flexio_cq_get_cq_num(events.cq);
+	q.record = attr.cq_dbr_daddr;
+	OK(flexio_copy_from_host(process, &q, sizeof(q), &at));
+	return at;
+}
+
+static void events_up(struct ibv_context *ctx)
+{
+	struct flexio_event_handler_attr attr = {.host_stub_func = &event};
+
+	events.pd = ibv_alloc_pd(ctx);
+	CHECK(events.pd);
+	events.mr = ibv_reg_mr(events.pd, &events, sizeof(events), IBV_ACCESS_LOCAL_WRITE);
+	CHECK(events.mr);
+	OK(flexio_window_create(process, events.pd, &events.window));
+	OK(flexio_event_handler_create(process, &attr, &events.handler));
+	OK(flexio_event_handler_run(
+		events.handler, events_queue(flexio_uar_get_id(flexio_process_get_uar(process)))));
+	events.receiver = receiver_make(ctx, flexio_cq_get_cq_num(events.cq), 0);
+	events.sender = peer_make(ctx);
+	receiver_connect(events.receiver, peer_number(events.sender), peer_lid(ctx));
+	peer_connect(events.sender, receiver_number(events.receiver), peer_lid(ctx));
+}
+
+static void events_down(void)
+{
+	peer_free(events.sender);
+	receiver_free(events.receiver);
+	OK(flexio_cq_destroy(events.cq));
+	OK(flexio_event_handler_destroy(events.handler));
+	OK(flexio_window_destroy(events.window));
+	CHECK(!ibv_dereg_mr(events.mr) && !ibv_dealloc_pd(events.pd));
+}
+
+/* From before a message is posted that completes at once to the first instruction of the handler. */
+static uint64_t event_once(void)
+{
+	uint64_t begin, began;
+
+	receiver_post(events.receiver, 1);
+	atomic_store(&events.began_ns, 0);
+	begin = now_ns();
+	peer_send(events.sender, 1, 8);
+	while (!(began = atomic_load(&events.began_ns)))
+		;
+	return began - begin;
+}
+
+static void events_asleep(void)
+{
+	static uint64_t ours[TURNS_ASLEEP], theirs[TURNS_ASLEEP];
+
+	for (unsigned i = 0; i < TURNS_ASLEEP; i++) {
+		pause_asleep();
+		ours[i] = event_once();
+		pause_asleep();
+		(void)other_ask(OTHER_SLEEPS, &theirs[i]);
+	}
+	printf("event_asleep %.2f us\nfutex_there %.2f us\n", median(ours, TURNS_ASLEEP) / 1e3,
+	       median(theirs, TURNS_ASLEEP) / 1e3);
+}
+
+static void events_polled(void)
+{
+	static uint64_t times[TURNS_EVENTS];
+	uint64_t begin = now_ns();
+
+	for (unsigned i = 0; i < TURNS_EVENTS; i++) {
+		times[i] = event_once();
+		think();
+	}
+	begin = now_ns() - begin - TURNS_EVENTS * THINK_NS;
+	printf("event_rate %.1f k/s\n", TURNS_EVENTS * 1e6 / (double)begin);
+	printf("event_polled %.0f ns\n", median(times, TURNS_EVENTS));
+	other_polls(true);
+	for (unsigned i = 0; i < TURNS_EVENTS; i++)
+		(void)other_ask(BOTH_POLL, &times[i]);
+	printf("words_there %.0f ns\n", median(times, TURNS_EVENTS));
+	other_polls(false);
+}
+
+/* ---- the rest ---- */
+
+static void tasks(void)
+{
+	struct flexio_cmdq_attr attr = {
+		.workers = 1, .batch_size = 16, .state = FLEXIO_CMDQ_STATE_RUNNING};
+	struct flexio_cmdq *q;
+	uint64_t begin;
+
+	OK(flexio_cmdq_create(process, &attr, &q));
+	begin = now_ns();
+	for (unsigned i = 0; i < TASKS; i++)
+		OK(flexio_cmdq_task_add(q, &nothing, i));
+	while (!flexio_cmdq_is_empty(q))
+		;
+	begin = now_ns() - begin;
+	OK(flexio_cmdq_destroy(q));
+	printf("tasks %.1f k/s\n", TASKS * 1e6 / (double)begin);
+}
+
+static void loop(void)
+{
+	flexio_uintptr_t at;
+	uint64_t result, begin;
+
+	OK(flexio_buf_dev_alloc(process, WORDS * sizeof(uint64_t), &at));
+	OK(flexio_buf_dev_memset(process, 0, WORDS * sizeof(uint64_t), at));
+	begin = now_ns();
+	OK(flexio_process_call(process, &loads_and_stores, &result, (uint64_t)at, (uint64_t)WORDS,
+			       (uint64_t)ROUNDS));
+	begin = now_ns() - begin;
+	printf("loop %.1f M/s\n", 1.0 * WORDS * ROUNDS * 1e3 / (double)begin);
+}
+
+int main(int argc, char **argv)
+{
+	struct ibv_context *ctx;
+	pthread_t thread;
+
+	CHECK(argc == 2);
+	ctx = device_open(device_number(argv[1]));
+	OK(flexio_process_create(ctx, dpa_call_code, NULL, &process));
+	CHECK(!pthread_create(&thread, NULL, other_main, NULL) && !pthread_detach(thread));
+	calls_asleep();
+	calls_polled();
+	events_up(ctx);
+	events_asleep();
+	events_polled();
+	events_down();
+	tasks();
+	loop();
+	OK(flexio_process_destroy(process));
+	CHECK(!ibv_close_device(ctx));
+	return 0;
+}
