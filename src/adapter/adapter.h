@@ -264,6 +264,8 @@ bool cq_bell_empty(struct adapter *a, uint32_t region, uint32_t cqn);
 #define ADAPTER_MAX_CQ_COUNT  0xffffu
 #define ADAPTER_MAX_CQ_PERIOD 0xfffu
 void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us);
+/* Before it: does the period count from the newest of them instead? */
+void cq_moderate_newest(struct cq *cq, bool newest);
 struct cq_counters {
 	uint32_t producer; /* 24 bits, as the program counts */
 	uint32_t consumer;

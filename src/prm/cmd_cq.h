@@ -31,7 +31,7 @@ enum modify_cq_op_mod { MODIFY_CQ_MODERATE, MODIFY_CQ_RESIZE };
 #define CQC_CQE_SIZE	   PRM_FIELD(0x008, 3) /* enum cqc_cqe_size */
 #define CQC_COLLAPSED	   PRM_FIELD(0x00b, 1)
 #define CQC_OVERRUN_IGNORE PRM_FIELD(0x00e, 1)
-#define CQC_PERIOD_MODE	   PRM_FIELD(0x00f, 2)
+#define CQC_PERIOD_MODE	   PRM_FIELD(0x00f, 2) /* enum cqc_period */
 #define CQC_COMPRESSION	   PRM_FIELD(0x011, 1)
 #define CQC_STATE	   PRM_FIELD(0x014, 4) /* enum cqc_state */
 #define CQC_ELEMENT	   PRM_FIELD(0x019, 3) /* enum cqc_element */
@@ -55,4 +55,6 @@ enum cqc_state {
 	CQC_STATE_FIRED = 0xa,
 	CQC_STATE_ALWAYS = 0xb, /* each completion is an event */
 };
+/* From when the period counts: the last event, or the last completion. */
+enum cqc_period { CQC_PERIOD_FROM_EVENT, CQC_PERIOD_FROM_CQE };
 enum cqc_element { CQC_ELEMENT_THREAD, CQC_ELEMENT_EQ, CQC_ELEMENT_EMULATED_EQ };

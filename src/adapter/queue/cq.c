@@ -53,6 +53,8 @@ struct cq {
 	/* moderation; both 0: none */
 	uint32_t event_count;
 	uint64_t event_period_ns;
+	bool event_newest;  /* the period begins anew with each completion */
+	uint32_t period_pi; /* pi when it began */
 	struct timer timer; /* of the moderated event */
 	bool timer_used;
 	uint32_t named[USERS_NAMED]; /* numbers of queue pairs that complete here; 0: none */
@@ -224,9 +226,12 @@ static bool cq_postpone(struct cq *cq, uint32_t n)
 		timer_cancel(&a->timers, &cq->timer);
 		return false;
 	}
-	/* A running timer counts from the first completion that waits. */
-	if (cq->event_period_ns && !timer_armed(&cq->timer))
+	/* A running timer counts from the first completion that waits, or from the last. */
+	if (cq->event_period_ns &&
+	    (!timer_armed(&cq->timer) || (cq->event_newest && cq->period_pi != cq->pi))) {
 		timer_arm(&a->timers, &cq->timer, clock_ns() + cq->event_period_ns);
+		cq->period_pi = cq->pi;
+	}
 	return true;
 }
 
@@ -261,6 +266,13 @@ void cq_moderate(struct cq *cq, uint32_t count, uint32_t period_us)
 	timer_cancel(&cq->adapter->timers, &cq->timer);
 	if (cq->attr.event)
 		cq_notify(cq);
+	spin_unlock(&cq->lock);
+}
+
+void cq_moderate_newest(struct cq *cq, bool newest)
+{
+	spin_lock(&cq->lock);
+	cq->event_newest = newest;
 	spin_unlock(&cq->lock);
 }
 

@@ -214,6 +214,7 @@ static int devx_create_cq(struct devx_call *c, struct devx_obj **out)
 		free(cq);
 		return ret;
 	}
+	cq_moderate_newest(cq->cq, cq->period_mode == CQC_PERIOD_FROM_CQE);
 	if (cq->period || cq->max_count)
 		cq_moderate(cq->cq, cq->max_count, cq->period);
 	/* A region without a page has no stores to watch for. */
@@ -292,7 +293,7 @@ static int devx_cq_check_modify(const struct devx_call *c, uint32_t select)
 	return eqn_ok(prm_get32(c->in + MODIFY_CQ_CONTEXT, CQC_EQN)) ? 0 : -EINVAL;
 }
 
-/* Moderation; the vector and the period's mode make no difference to this device. */
+/* Moderation; the vector makes no difference to this device. */
 static int devx_modify_cq(struct devx_call *c)
 {
 	const uint8_t *cqc = c->in + MODIFY_CQ_CONTEXT;
@@ -307,8 +308,10 @@ static int devx_modify_cq(struct devx_call *c)
 		cq = container_of(c->target, struct devx_cq, obj.uobj);
 	if (select & MODIFY_CQ_PERIOD)
 		cq->period = prm_get32(cqc, CQC_PERIOD);
-	if (select & MODIFY_CQ_PERIOD_MODE)
+	if (select & MODIFY_CQ_PERIOD_MODE) {
 		cq->period_mode = prm_get32(cqc, CQC_PERIOD_MODE);
+		cq_moderate_newest(devx_cq_of(c->target), cq->period_mode == CQC_PERIOD_FROM_CQE);
+	}
 	if (select & MODIFY_CQ_MAX_COUNT)
 		cq->max_count = prm_get32(cqc, CQC_MAX_COUNT);
 	if (select & MODIFY_CQ_EQN)

@@ -339,6 +339,24 @@ static void test_156_moderated_by_count(void)
 	bell_case_down(&t);
 }
 
+static void test_157_moderated_from_the_newest(void)
+{
+	struct bell_case t;
+	uint64_t newest;
+
+	bell_case_up(&t, (struct cq_attr){.arming = CQ_ARM_VALUE, .armed = true});
+	cq_moderate_newest(t.cq, true);
+	cq_moderate(t.cq, 100, 4000);
+	complete_some(&t, 1);
+	usleep(2000);
+	newest = clock_ns();
+	complete_some(&t, 1);
+	while (!t.events && clock_ns() < newest + PATIENT_NS)
+		(void)adapter_progress(t.a, NULL);
+	CHECK(t.events == 1 && clock_ns() >= newest + 4000000);
+	bell_case_down(&t);
+}
+
 static void test_157_moderated_by_time(void)
 {
 	struct bell_case t;
@@ -448,6 +466,7 @@ int main(void)
 	test_154_depths();
 	test_156_moderated_by_count();
 	test_157_moderated_by_time();
+	test_157_moderated_from_the_newest();
 	test_231_foreign_bells();
 	test_bells_and_ends();
 	return 0;
