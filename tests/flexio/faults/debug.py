@@ -50,7 +50,7 @@ def by_name(options):
 def fault(session):
     """At a fault of device code gdb stops where it is, as at one of the host's."""
     text = gdb(session, PROGRAMS.host(session, "unchecked"), "all_three", "run", "backtrace", "continue")
-    says(text, "received signal SIGSEGV", "#0  inner (addr=0, depth=5) at ", line_of("inner"),
+    says(text, "received signal SIGSEGV", "inner (addr=0, depth=5) at ", line_of("inner"),
          line_of("nested"), "exited normally")
 
 
@@ -102,7 +102,7 @@ def attached(session):
         session.finish(process)
     if "Operation not permitted" in result.err:
         raise Skip("gdb may not attach")
-    says(result.out, "in spin (", line_of("spin"))
+    says(result.out, "spin (words=", line_of("spin"))
 
 
 def core(name, file_name, *wanted):
@@ -140,9 +140,9 @@ def cases():
     yield "debug: gdb attached to a program", attached
     yield "debug: a program with the debuggers' names", own_names
     yield "debug: a core file has all threads O276 O279", core(
-        "in_handler", "in_handler", "in handler_fails (addr=0) at ", line_of("handler"), "in handle (", "spin (words=",
+        "in_handler", "in_handler", "handler_fails (addr=0) at ", line_of("handler"), "in handle (", "spin (words=",
         line_of("spin"), "in ask (words=", line_of("ask"))
     yield "debug: a core file of a process whose error handler runs", core(
-        "endless_handler", "endless", "in inner (", line_of("inner"), "in nested (", line_of("nested"))
+        "endless_handler", "endless", "inner (", line_of("inner"), "in nested (", line_of("nested"))
     yield "debug: valgrind finds no fault in calls, activations and failures", valgrind(
         "checked", ["all_three", "in_handler"])
