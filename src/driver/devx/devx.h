@@ -45,6 +45,8 @@ struct devx_class {
 	 * NULL if they have not all of it.
 	 */
 	void *(*part)(struct devx_obj *obj, uint64_t daddr, uint64_t bytes);
+	/* May be missing.  Somebody has subscribed to events of it, and may have come late. */
+	void (*subscribed)(struct devx_obj *obj);
 };
 
 struct devx_obj {

@@ -45,12 +45,7 @@ static void *dpa_process_part(struct devx_obj *obj, uint64_t daddr, uint64_t byt
 			       bytes);
 }
 
-const struct devx_class devx_dpa_process_class = {
-	.free = dpa_process_free,
-	.part = dpa_process_part,
-};
-
-/* On a thread of the process, which the object outlives. */
+/* Also on a thread of the process, which the object outlives. */
 static void dpa_process_failed(void *user)
 {
 	struct devx_dpa_process *d = user;
@@ -61,6 +56,21 @@ static void dpa_process_failed(void *user)
 	prm_set(eqe, EQE_OBJECT_ID, d->obj.number);
 	devx_event(&d->obj, EQE_OBJECT_CHANGE, eqe);
 }
+
+/* A program may ask for the descriptor when a call has told it already. */
+static void dpa_process_subscribed(struct devx_obj *obj)
+{
+	struct devx_dpa_process *d = container_of(obj, struct devx_dpa_process, obj);
+
+	if (dpa_process_state(d->process) == DPA_FATAL)
+		dpa_process_failed(d);
+}
+
+const struct devx_class devx_dpa_process_class = {
+	.free = dpa_process_free,
+	.part = dpa_process_part,
+	.subscribed = dpa_process_subscribed,
+};
 
 /* On a thread of the process, too.  What the daemon says: it knows what all processes have counted. */
 static bool dpa_port_bytes(void *user, uint32_t port, bool received, uint64_t *bytes)

@@ -255,6 +255,8 @@ static int subscriptions_add(struct ureq *req, struct devx_obj *obj, struct ucha
 			uport_listen(&s->port);
 		}
 	}
+	if (ret == 0 && obj && obj->class->subscribed)
+		obj->class->subscribed(obj);
 	return ret;
 }
 

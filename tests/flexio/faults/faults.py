@@ -152,4 +152,5 @@ def cases():
     yield "faults: several threads at once", several
     yield "faults: in a handler, while calls run", moment(
         "in_handler", [("in_handler", "handler"), ("in_handler", "spin"), ("in_handler", "ask")])
+    yield "faults: the descriptor is asked for late O273", moment("late", [])
     yield "faults: beside many busy threads", moment("in_crowd", [])

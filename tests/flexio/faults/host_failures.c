@@ -141,6 +141,19 @@ static void in_crowd(void)
 	destroyed(p, host_process());
 }
 
+/* The descriptor is asked for when all is over. */
+static void late(void)
+{
+	struct flexio_process *p, *whole;
+	uint64_t value;
+
+	OK(flexio_process_create(host_device(), faults_app, NULL, &p));
+	OK(flexio_process_create(host_device(), faults_app, NULL, &whole));
+	CHECK(flexio_process_call(p, &load, &value, (uint64_t)0) == FLEXIO_STATUS_FATAL_ERR);
+	CHECK(is_failed(p, PATIENT_MS) && !is_failed(whole, 0));
+	destroyed(p, whole);
+}
+
 /* For debuggers and checkers: a call, a handler's activation, and a fault. */
 static void all_three(void)
 {
@@ -178,6 +191,7 @@ const struct host_case failure_cases[] = {
 	{"several", several},
 	{"in_handler", in_handler},
 	{"in_crowd", in_crowd},
+	{"late", late},
 	{"all_three", all_three},
 	{"waits", waits},
 	{NULL, NULL},
