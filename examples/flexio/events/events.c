@@ -233,7 +233,7 @@ int main(int argc, char **argv)
 	uint16_t lid;
 	struct account sent;
 	int fds[2] = {-1, -1}, right;
-	pthread_t thread;
+	pthread_t thread = 0;
 	struct setup s;
 
 	set_up(&s, open_infiniband(&lid));

@@ -179,10 +179,12 @@ static int shows_levels(void)
 
 static int traces(enum flexio_tracer_transport transport, const char *name)
 {
+	static char begin[] = "%lu squares\n", square[] = "the square of %lu is %lu\n",
+		    detail[] = "now %lu\n";
 	static char *formats[TRACE_FORMATS + 1] = {
-		[TRACE_BEGIN] = "%lu squares\n",
-		[TRACE_SQUARE] = "the square of %lu is %lu\n",
-		[TRACE_DETAIL] = "now %lu\n",
+		[TRACE_BEGIN] = begin,
+		[TRACE_SQUARE] = square,
+		[TRACE_DETAIL] = detail,
 	};
 	struct capture *capture = capture_open(
 		(flexio_msg_stream_attr_t){.sync_mode = FLEXIO_LOG_DEV_SYNC_MODE_TRACER,
@@ -199,13 +201,14 @@ static int traces(enum flexio_tracer_transport transport, const char *name)
 
 int main(void)
 {
+	static char stream_name[] = "example";
 	struct ibv_context *context = open_first_device();
 	struct flexio_msg_stream *stream;
 	uint64_t bytes;
 	int right = 1;
 
 	check(flexio_process_create(context, stream_app, NULL, &process), "flexio_process_create");
-	stream = open_stream((flexio_msg_stream_attr_t){.stream_name = "example",
+	stream = open_stream((flexio_msg_stream_attr_t){.stream_name = stream_name,
 							.sync_mode = FLEXIO_LOG_DEV_SYNC_MODE_SYNC,
 							.level = FLEXIO_MSG_DEV_INFO},
 			     stdout);

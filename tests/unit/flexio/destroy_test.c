@@ -378,7 +378,8 @@ static void round_run(unsigned number, uint64_t which)
 	CHECK(!pthread_barrier_init(&begin, NULL, (unsigned)__builtin_popcountll(which) + 1));
 	for (unsigned i = 0; i < USERS; i++)
 		if (which >> i & 1)
-			CHECK(!pthread_create(&thread[n++], NULL, user_main, (void *)&uses[i]));
+			CHECK(!pthread_create(&thread[n++], NULL, user_main,
+					      (void *)(uintptr_t)&uses[i]));
 	pthread_barrier_wait(&begin);
 	usleep(number % 8 * 200);
 	if (number % 2)
