@@ -47,16 +47,28 @@ static void frame_add(struct frames *f, const struct dpa_process *p, struct dpa_
 	f->frame[f->n++] = frame;
 }
 
-/* Where a jump to nowhere came from. */
+/*
+ * A function has its frame but for its first two instructions and its last: there the frame pointer is still, or
+ * again, that of the caller, whose place is at the top of the stack.  So it is behind a jump to nowhere.  0: the frame
+ * is there.
+ */
 static uint64_t return_address(const struct dpa_process *p, const struct dpa_left *left)
 {
 #if defined(__aarch64__)
-	(void)p;
-	return left->registers.all.regs[30];
+	return in_code(p, left->registers.pc) ? 0 : left->registers.all.regs[30];
 #else
-	uint64_t words[2];
+	const uint8_t ret = 0xc3;
+	uint64_t pc = left->registers.pc, offset = 0, words[2];
+	bool named;
 
-	return stack_words(p, left->slot, left->registers.sp, words) ? words[0] : 0;
+	if (left->registers.returns || !stack_words(p, left->slot, left->registers.sp, words))
+		return 0;
+	if (!in_code(p, pc))
+		return words[0];
+	named = dpa_image_where(&p->image, pc - (uintptr_t)p->region, &offset);
+	if (named && offset == 1)
+		return words[1];
+	return (named && !offset) || !memcmp((const void *)(uintptr_t)pc, &ret, 1) ? words[0] : 0;
 #endif
 }
 
@@ -69,12 +81,12 @@ static void thread_frames(struct frames *f, const struct dpa_process *p,
 		.sp = left->registers.sp,
 		.fp = left->registers.fp,
 	};
-	uint64_t words[2];
+	uint64_t words[2], caller = return_address(p, left);
 
 	frame_add(f, p, frame, left->registers.returns);
-	if (!in_code(p, frame.pc) && in_code(p, return_address(p, left))) {
+	if (in_code(p, caller)) {
 		frame.depth++;
-		frame.pc = return_address(p, left);
+		frame.pc = caller;
 		frame_add(f, p, frame, true);
 	}
 	while (frame.depth < DPA_FRAMES_MAX && stack_words(p, left->slot, frame.fp, words) &&
