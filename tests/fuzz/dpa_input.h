@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The language of the dpa target's inputs.  A mailbox is built with good values from numbers that were given out
+ * before; the input chooses these, then the length, and puts words of its own over it:
+ *
+ *      u8 context, u8 what, u16 length (0: the right one), u8 words;  per word: u8 offset / 4, u32 value
+ */
+#pragma once
+
+#include "fuzz.h"
+
+enum dpa_step {
+	STEP_CREATE, /* what: enum dpa_kind; then u8 of each kind of thing that it names */
+	STEP_GENERAL, /* what: op_mod; then u8 process or queue, u8 function, u8 of memory, u8 source */
+	STEP_MODIFY,   /* what: handle */
+	STEP_DESTROY,  /* what: handle */
+	STEP_COMPLETE, /* u8 CQ: a completion without a message */
+	STEP_READ,     /* a thread that waits for what a stream has */
+	STEP_REOPEN,   /* the context is closed and another one opened */
+	STEP_COUNT,
+};
+
+enum dpa_kind {
+	KIND_PROCESS,
+	KIND_STREAM,
+	KIND_WINDOW,
+	KIND_CMDQ,
+	KIND_THREAD,
+	KIND_OUTBOX,
+	KIND_DUAR,
+	KIND_CQ,
+	KIND_PD,
+	KIND_MKEY,
+	KIND_COUNT,
+};
+
+#define CONTEXTS 3u /* two of one device, one of another */

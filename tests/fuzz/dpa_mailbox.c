@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See dpa_mailbox.h. */
+#include "dpa_mailbox.h"
+
+#include <string.h>
+
+#include "prm/cmd_cq.h"
+#include "prm/cmd_dpa.h"
+#include "prm/cmd_dpa_queue.h"
+#include "prm/cmd_general.h"
+#include "prm/cmd_mkey.h"
+#include "prm/ib.h"
+
+struct dpa_known dpa_known;
+
+void dpa_known_forget(void)
+{
+	memset(&dpa_known, 0, offsetof(struct dpa_known, image));
+}
+
+uint32_t dpa_number(enum dpa_kind kind, uint8_t choice)
+{
+	return choice & 0x80 || !dpa_known.count[kind]
+		       ? choice & 7
+		       : dpa_known.numbers[kind]
+					  [choice % min_u32(dpa_known.count[kind], DPA_NUMBERS)];
+}
+
+void dpa_number_note(enum dpa_kind kind, uint32_t number)
+{
+	dpa_known.numbers[kind][dpa_known.count[kind]++ % DPA_NUMBERS] = number;
+}
+
+uint64_t dpa_place(uint8_t choice)
+{
+	static const uint64_t nowhere[] = {0, 8, 4096, 1ull << 63, UINT64_MAX, UINT64_MAX - 7};
+
+	return nowhere[choice % array_size(nowhere)];
+}
+
+/* A function of a process, or nearly so. */
+uint64_t dpa_function(uint8_t choice)
+{
+	uint64_t code = dpa_known.code[choice >> 4];
+
+	if (!code || choice % 8 == 7)
+		return dpa_place(choice >> 4);
+	if (choice % 8 == 6)
+		return code + 0x1000; /* data */
+	if (choice % 8 == 5)
+		return code +
+		       0xff0; /* behind the last function: zeroes of its page, never called */
+	return code + small_offsets[choice % 8];
+}
+
+uint64_t dpa_memory(uint8_t choice)
+{
+	if (choice & 0x80 || !dpa_known.blocks)
+		return dpa_place(choice);
+	return dpa_known.memory[choice % min_u32(dpa_known.blocks, DPA_NUMBERS)] +
+	       (choice & 0x40 ? 8 * (choice % 16) : 0);
+}
+
+/* ---- objects ---- */
+
+static size_t queue_fill(uint8_t *box, uint8_t first, uint8_t second)
+{
+	uint8_t *c = box + CREATE_CQ_CONTEXT;
+	uint64_t memory = dpa_memory(second);
+
+	prm_set(box, CMD_IN_OPCODE, PRM_OP_CREATE_CQ);
+	prm_set(box, CREATE_CQ_UMEM, DPA_UMEM + dpa_number(KIND_PROCESS, first));
+	prm_set(box, CREATE_CQ_OFFSET, memory);
+	prm_set(c, CQC_DBR_UMEM, DPA_UMEM + dpa_number(KIND_PROCESS, first));
+	prm_set(c, CQC_DBR_ADDR, memory);
+	prm_set(c, CQC_LOG_SIZE, 2);
+	prm_set(c, CQC_UAR_PAGE, dpa_number(KIND_DUAR, second));
+	prm_set(c, CQC_APU, 1);
+	prm_set(c, CQC_STATE, CQC_STATE_ALWAYS);
+	prm_set(c, CQC_EQN, dpa_number(KIND_THREAD, second));
+	return CREATE_CQ_IN_BYTES;
+}
+
+static size_t key_fill(uint8_t *box, uint8_t first, uint8_t second)
+{
+	uint8_t *c = box + CREATE_MKEY_CONTEXT;
+
+	prm_set(box, CMD_IN_OPCODE, PRM_OP_CREATE_MKEY);
+	prm_set(box, CREATE_MKEY_UMEM, DPA_UMEM + dpa_number(KIND_PROCESS, first));
+	prm_set(box, CREATE_MKEY_OFFSET, dpa_memory(second));
+	prm_set(c, MKC_ACCESS_MODE_LOW, MKC_MODE_MTT);
+	prm_set(c, MKC_LOCAL_WRITE, 1);
+	prm_set(c, MKC_QPN, IB_QPN_MASK);
+	prm_set(c, MKC_PD, dpa_number(KIND_PD, second));
+	prm_set(c, MKC_START, dpa_memory(second));
+	prm_set(c, MKC_LENGTH, 64);
+	prm_set(c, MKC_LOG_ENTRY_BYTES, 12);
+	return CREATE_MKEY_IN_BYTES;
+}
+
+size_t dpa_object_fill(uint8_t *box, enum dpa_kind kind, uint8_t first, uint8_t second)
+{
+	static const uint16_t types[KIND_COUNT] = {
+		[KIND_PROCESS] = GENERAL_DPA_PROCESS, [KIND_STREAM] = GENERAL_DPA_STREAM,
+		[KIND_WINDOW] = GENERAL_DPA_WINDOW,   [KIND_CMDQ] = GENERAL_DPA_CMDQ,
+		[KIND_THREAD] = GENERAL_DPA_THREAD,   [KIND_OUTBOX] = GENERAL_DPA_OUTBOX,
+		[KIND_DUAR] = GENERAL_DUAR,
+	};
+	uint32_t owner = dpa_number(KIND_PROCESS, first);
+
+	prm_set(box, CMD_IN_OPCODE, PRM_OP_CREATE_GENERAL_OBJECT);
+	prm_set(box, GENERAL_IN_TYPE, types[kind]);
+	switch (kind) {
+	case KIND_PROCESS:
+		prm_set(box, DPA_PROCESS_ELF,
+			second & 0x80 ? dpa_place(second) : (uintptr_t)dpa_known.image);
+		prm_set(box, DPA_PROCESS_ELF_BYTES,
+			second & 0x40 ? 8u * second : sizeof(dpa_known.image));
+		return DPA_PROCESS_IN_BYTES;
+	case KIND_STREAM:
+		prm_set(box, DPA_STREAM_PROCESS, owner);
+		prm_set(box, DPA_STREAM_MODE, second % 4);
+		prm_set(box, DPA_STREAM_LEVEL, second >> 4);
+		prm_set(box, DPA_STREAM_BUFFER, 2048);
+		return DPA_STREAM_IN_BYTES;
+	case KIND_WINDOW:
+		prm_set(box, DPA_WINDOW_PROCESS, owner);
+		prm_set(box, DPA_WINDOW_PD, dpa_number(KIND_PD, second));
+		return DPA_WINDOW_IN_BYTES;
+	case KIND_CMDQ:
+		prm_set(box, DPA_CMDQ_PROCESS, owner);
+		prm_set(box, DPA_CMDQ_WORKERS_NR, 1 + second % 3);
+		prm_set(box, DPA_CMDQ_BATCH, 1 + second % 5);
+		prm_set(box, DPA_CMDQ_RUNNING, second >> 7);
+		return DPA_CMDQ_IN_BYTES;
+	case KIND_THREAD:
+		prm_set(box, DPA_THREAD_PROCESS, owner);
+		prm_set(box, DPA_THREAD_FUNCTION, dpa_function(second));
+		prm_set(box, DPA_THREAD_STRICT, first & 1);
+		return DPA_THREAD_IN_BYTES;
+	case KIND_OUTBOX:
+		prm_set(box, DPA_OUTBOX_PROCESS, owner);
+		prm_set(box, DPA_OUTBOX_UAR, dpa_number(KIND_DUAR, second));
+		prm_set(box, DPA_OUTBOX_INITIAL, second & 1);
+		return DPA_OUTBOX_IN_BYTES;
+	case KIND_CQ:
+		return queue_fill(box, first, second);
+	case KIND_MKEY:
+		return key_fill(box, first, second);
+	case KIND_PD:
+		prm_set(box, CMD_IN_OPCODE, PRM_OP_ALLOC_PD);
+		return CMD_IN_BYTES;
+	default:
+		return CMD_IN_BYTES;
+	}
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Seeds of the dpa target: the life of a process with one of everything, and the same across contexts. */
+#include "dpa_input.h"
+#include "prm/cmd_dpa.h"
+
+static void put_step(struct seed *s, enum dpa_step step, uint32_t context, uint32_t what)
+{
+	put_u8(s, step);
+	put_u8(s, context);
+	put_u8(s, what);
+}
+
+static void put_length(struct seed *s, uint32_t length)
+{
+	put_u16(s, length);
+	put_u8(s, 0);
+}
+
+static void put_create(struct seed *s, uint32_t context, enum dpa_kind kind, uint32_t second)
+{
+	put_step(s, STEP_CREATE, context, kind);
+	put_u8(s, 0);
+	put_u8(s, second);
+	put_length(s, 0);
+}
+
+static void put_general(struct seed *s, uint32_t context, enum dpa_op op, uint32_t function,
+			uint32_t memory, uint32_t length)
+{
+	put_step(s, STEP_GENERAL, context, op);
+	put_u8(s, 0);
+	put_u8(s, function);
+	put_u8(s, memory);
+	put_u8(s, 0);
+	put_u16(s, 0);
+	put_length(s, length);
+}
+
+static void put_everything(struct seed *s, uint32_t owner, uint32_t other)
+{
+	put_create(s, owner, KIND_PROCESS, 0);
+	put_create(s, owner, KIND_PD, 0);
+	put_create(s, other, KIND_DUAR, 0);
+	put_create(s, owner, KIND_STREAM, 0x40);
+	put_create(s, owner, KIND_STREAM, 0x43);
+	put_create(s, owner, KIND_WINDOW, 0);
+	put_create(s, owner, KIND_CMDQ, 0x80);
+	put_create(s, owner, KIND_THREAD, 4);
+	put_create(s, owner, KIND_OUTBOX, 0);
+	for (unsigned i = 0; i < 3; i++)
+		put_general(s, owner, DPA_OP_ALLOC, 0, 200, 0);
+	put_create(s, owner, KIND_MKEY, 0);
+	put_create(s, other, KIND_CQ, 1);
+	put_step(s, STEP_MODIFY, owner, 6);
+	put_u8(s, 0);
+	put_length(s, 0);
+	put_step(s, STEP_COMPLETE, other, 0);
+	put_u8(s, 0);
+	put_step(s, STEP_READ, owner, 0);
+	put_u8(s, 0);
+}
+
+static void put_operations(struct seed *s, uint32_t context, uint32_t function)
+{
+	for (uint32_t op = DPA_OP_STATE; op <= DPA_OP_STREAM_CLOSE; op++)
+		put_general(s, context, op, function, 1, 0);
+	for (uint32_t op = DPA_OP_CMDQ_ADD; op <= DPA_OP_CMDQ_IS_EMPTY; op++)
+		put_general(s, context, op, function, 1, 0);
+}
+
+void target_seeds(struct seed *s)
+{
+	char name[32];
+
+	for (uint32_t function = 0; function < 8; function++) {
+		put_everything(s, 0, function % 3);
+		put_operations(s, 0, function);
+		put_step(s, STEP_REOPEN, 0, 0);
+		put_operations(s, 0, function);
+		put_step(s, STEP_COMPLETE, 0, 0);
+		put_u8(s, 0);
+		snprintf(name, sizeof(name), "life-%u", function);
+		put_end(s, name);
+	}
+	/* Each operation at each length of its fixed part. */
+	for (uint32_t length = 16; length <= DPA_IN_FIXED + 8; length += 4) {
+		put_create(s, 0, KIND_PROCESS, 0);
+		for (uint32_t op = DPA_OP_STATE; op <= DPA_OP_STREAM_CLOSE; op++)
+			put_general(s, 0, op, 0, 0, length);
+		snprintf(name, sizeof(name), "length-%u", length);
+		put_end(s, name);
+	}
+	/* Of a context that has not got them, and gone in every order. */
+	put_everything(s, 0, 0);
+	put_operations(s, 1, 0);
+	for (uint32_t handle = 0; handle < 16; handle++)
+		put_step(s, STEP_DESTROY, 0, handle);
+	for (uint32_t handle = 16; handle; handle--)
+		put_step(s, STEP_DESTROY, 0, handle - 1);
+	put_end(s, "other");
+}
