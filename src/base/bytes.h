@@ -20,7 +20,8 @@ static inline const uint8_t *bytes_take(struct bytes *b, uint64_t n)
 {
 	const uint8_t *at = b->at;
 
-	if (b->bad || n > b->left) {
+	/* Of what is not there nothing is taken, and a part without bytes would have no place. */
+	if (b->bad || !b->at || n > b->left) {
 		b->bad = true;
 		return NULL;
 	}
