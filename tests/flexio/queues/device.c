@@ -275,3 +275,29 @@ __dpa_global__ void end_it(uint64_t arg)
 	end_of[e->how == ENDING_RETRIGGERS && at[0] == 5 ? ENDING_RESCHEDULES : e->how]();
 	at[1] = at[1] + 1;
 }
+
+/* ---- work of other kinds ---- */
+
+__dpa_rpc__ uint64_t say(uint64_t n)
+{
+	flexio_dev_print("turn %lu\n", n);
+	return 0;
+}
+
+/* The first word of the host's memory, one more. */
+__dpa_rpc__ uint64_t window_first(uint64_t window, uint64_t key, uint64_t haddr)
+{
+	struct flexio_dev_thread_ctx *ctx;
+	flexio_uintptr_t at;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	if (flexio_dev_window_config(ctx, (uint16_t)window, (uint32_t)key) ||
+	    flexio_dev_window_ptr_acquire(ctx, haddr, &at))
+		return 0;
+	return ++*(volatile uint64_t *)(uintptr_t)at;
+}
+
+__dpa_global__ void count_task(uint64_t addr)
+{
+	__atomic_fetch_add((uint64_t *)(uintptr_t)addr, 1, __ATOMIC_SEQ_CST);
+}

@@ -7,7 +7,7 @@ from harness import Skip, expect
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-SOURCES = ("host.c", "host_queue.c", "host_handler.c", "host_thread.c", "host_key.c", "peer.c",
+SOURCES = ("host.c", "host_queue.c", "host_handler.c", "host_thread.c", "host_key.c", "host_busy.c", "peer.c",
            "../../support/verbs_device.c")
 
 CASES = (
@@ -36,6 +36,10 @@ CASES = (
     ("window_lists", "windows copy from and to keys of many pieces L218 L221 L222"),
     ("outboxes", "UARs and outboxes M231 M232 M233 M234 M236"),
     ("extended", "a UAR of another device M235"),
+    ("busy_ends", "everything at once"),
+    ("busy_exits", "a program exits while device code runs"),
+    ("busy_execs", "a program becomes another one while device code runs"),
+    ("busy_forks", "children come and go while device code runs"),
     ("left", "a process goes with all that it has F114 C53"),
 )
 
