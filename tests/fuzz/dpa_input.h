@@ -31,6 +31,7 @@ enum dpa_kind {
 	KIND_CQ,
 	KIND_PD,
 	KIND_MKEY,
+	KIND_ALIAS,
 	KIND_COUNT,
 };
 

@@ -104,7 +104,7 @@ size_t dpa_object_fill(uint8_t *box, enum dpa_kind kind, uint8_t first, uint8_t 
 		[KIND_PROCESS] = GENERAL_DPA_PROCESS, [KIND_STREAM] = GENERAL_DPA_STREAM,
 		[KIND_WINDOW] = GENERAL_DPA_WINDOW,   [KIND_CMDQ] = GENERAL_DPA_CMDQ,
 		[KIND_THREAD] = GENERAL_DPA_THREAD,   [KIND_OUTBOX] = GENERAL_DPA_OUTBOX,
-		[KIND_DUAR] = GENERAL_DUAR,
+		[KIND_DUAR] = GENERAL_DUAR,	      [KIND_ALIAS] = GENERAL_DPA_ALIAS,
 	};
 	uint32_t owner = dpa_number(KIND_PROCESS, first);
 
@@ -147,6 +147,10 @@ size_t dpa_object_fill(uint8_t *box, enum dpa_kind kind, uint8_t first, uint8_t 
 		return queue_fill(box, first, second);
 	case KIND_MKEY:
 		return key_fill(box, first, second);
+	case KIND_ALIAS:
+		prm_set(box, DPA_ALIAS_NUMBER, second & 1 ? dpa_number(KIND_THREAD, first) : owner);
+		prm_set(box, DPA_ALIAS_THREAD, second & 1);
+		return DPA_ALIAS_IN_BYTES;
 	case KIND_PD:
 		prm_set(box, CMD_IN_OPCODE, PRM_OP_ALLOC_PD);
 		return CMD_IN_BYTES;

@@ -50,6 +50,10 @@ static void put_everything(struct seed *s, uint32_t owner, uint32_t other)
 	for (unsigned i = 0; i < 3; i++)
 		put_general(s, owner, DPA_OP_ALLOC, 0, 200, 0);
 	put_create(s, owner, KIND_MKEY, 0);
+	if (other != owner) {
+		put_create(s, other, KIND_ALIAS, 0);
+		put_create(s, other, KIND_ALIAS, 1);
+	}
 	put_create(s, other, KIND_CQ, 1);
 	put_step(s, STEP_MODIFY, owner, 6);
 	put_u8(s, 0);
