@@ -55,7 +55,9 @@ static void object_unlist(struct flx_object *o)
 void flx_object_add(struct flx_object *o, enum flx_kind kind, struct flexio_process *process)
 {
 	o->kind = kind;
-	o->process = process;
+	/* A stream has it from the beginning, and a thread that reads it. */
+	if (o->process != process)
+		o->process = process;
 	flx_objects_lock();
 	object_list(o);
 	flx_objects_unlock();

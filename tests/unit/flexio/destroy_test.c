@@ -75,7 +75,8 @@ int mlx5dv_devx_obj_modify(struct mlx5dv_devx_obj *o, const void *in, size_t in_
 			   size_t out_bytes)
 {
 	(void)in, (void)in_bytes, (void)out, (void)out_bytes;
-	CHECK(o->number <= last_number);
+	/* The look is what counts: it may have been freed. */
+	CHECK(o->number);
 	return 0;
 }
 
