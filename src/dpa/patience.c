@@ -8,8 +8,11 @@
 #include "base/compiler.h"
 #include "base/spin.h"
 
-/* A wait in vain costs so much at most. */
-#define LOOK_NS 20000u
+/*
+ * A wait in vain costs so much at most.  It is as long as a processor that sleeps takes to run whom the looker has just
+ * woken: a caller that slept is awaited for its next call.
+ */
+#define LOOK_NS 50000u
 /* So long anybody may look; after that each needs a processor of its own. */
 #define FIRST_NS 2000u
 #define LOOKS	 16u /* between two looks at the clock */
