@@ -49,10 +49,15 @@ static void *calls_main(void *arg)
 
 static void *events_main(void *arg)
 {
+	uint64_t value;
+
 	(void)arg;
 	for (uint64_t n = 1; !atomic_load(&over); n++) {
-		call2(b.p, &complete, b.cqn, 1);
-		queue_await(&b, taken, n);
+		must(flexio_process_call(b.p, &complete, &value, (uint64_t)b.cqn, (uint64_t)1));
+		do
+			must(flexio_process_call(b.p, &peek, &value,
+						 (uint64_t)(b.q + offsetof(struct queue, taken))));
+		while (value < n && !atomic_load(&over));
 	}
 	return NULL;
 }
@@ -61,7 +66,7 @@ static void *tasks_main(void *arg)
 {
 	(void)arg;
 	while (!atomic_load(&over)) {
-		OK(flexio_cmdq_task_add(cmdq, &count_task, b.q + offsetof(struct queue, limit)));
+		must(flexio_cmdq_task_add(cmdq, &count_task, b.q + offsetof(struct queue, limit)));
 		while (!flexio_cmdq_is_empty(cmdq) && !atomic_load(&over))
 			usleep(50);
 	}
@@ -78,9 +83,9 @@ static void *processes_main(void *arg)
 	(void)arg;
 	while (!atomic_load(&over)) {
 		must(flexio_process_create(b.ctx, queues_app, NULL, &p));
-		OK(flexio_buf_dev_alloc(p, 64, &at));
+		must(flexio_buf_dev_alloc(p, 64, &at));
 		must(flexio_process_call(p, &poke, &value, (uint64_t)at, (uint64_t)5));
-		OK(flexio_process_destroy(p));
+		must(flexio_process_destroy(p));
 	}
 	return NULL;
 }
@@ -148,6 +153,8 @@ static void busy_exits(void)
 {
 	busy_up();
 	await_turns(20);
+	/* Its application goes first. */
+	atomic_store(&leaving, true);
 	exit(0);
 }
 
