@@ -2,8 +2,10 @@
 #include "dpa/device/format.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "dpa/device/float.h"
 #include "dpa/device/image.h"
 
 enum format_flag {
@@ -19,7 +21,7 @@ struct format_spec {
 	unsigned int flags;
 	int width;
 	int precision;	    /* -1: none given */
-	unsigned int bytes; /* of an integer argument */
+	unsigned int bytes; /* of an argument that is a number */
 	char conversion;
 };
 
@@ -119,6 +121,9 @@ static const char *size_parse(const char *p, unsigned int *bytes)
 	case 'l':
 		*bytes = sizeof(long);
 		return p + (char_read(p + 1) == 'l' ? 2 : 1);
+	case 'L':
+		*bytes = sizeof(long double);
+		return p + 1;
 	case 'j':
 	case 'z':
 	case 't':
@@ -253,11 +258,72 @@ static void out_string(struct format_out *out, const struct format_spec *spec, c
 	out_field(out, spec, text, length);
 }
 
+static const char *sign_of(const struct format_spec *spec, double value)
+{
+	if (float_is_negative(value))
+		return "-";
+	if (spec->flags & FORMAT_PLUS)
+		return "+";
+	return spec->flags & FORMAT_SPACE ? " " : "";
+}
+
+/* Infinity and what is no number have a sign and no zeros in front. */
+static void out_infinite(struct format_out *out, const struct format_spec *spec, double value)
+{
+	bool capital = spec->conversion < 'a';
+	const char *name =
+		float_is_nan(value) ? (capital ? "NAN" : "nan") : (capital ? "INF" : "inf");
+	char text[4];
+	int length = 0;
+
+	for (const char *p = sign_of(spec, value); *p; p++)
+		text[length++] = *p;
+	while (*name)
+		text[length++] = *name++;
+	out_field(out, spec, text, length);
+}
+
+static void out_finite(struct format_out *out, const struct format_spec *spec, double value)
+{
+	const char *sign = sign_of(spec, value), *prefix = "";
+	struct float_text text;
+	int64_t pad;
+
+	if (spec->conversion == 'a' || spec->conversion == 'A')
+		prefix = spec->conversion == 'a' ? "0x" : "0X";
+	float_format(&text, value, spec->conversion, spec->precision,
+		     spec->flags & FORMAT_ALTERNATE);
+	pad = (int64_t)spec->width - text.length - text.zeros - text.tail_length;
+	pad -= (*sign ? 1 : 0) + (*prefix ? 2 : 0);
+	if (pad < 0)
+		pad = 0;
+	if (!(spec->flags & (FORMAT_LEFT | FORMAT_ZERO)))
+		out_repeat(out, ' ', (int)pad);
+	if (*sign)
+		out_char(out, *sign);
+	for (; *prefix; prefix++)
+		out_char(out, *prefix);
+	if ((spec->flags & FORMAT_ZERO) && !(spec->flags & FORMAT_LEFT))
+		out_repeat(out, '0', (int)pad);
+	for (int i = 0; i < text.length; i++)
+		out_char(out, text.body[i]);
+	out_repeat(out, '0', text.zeros);
+	for (int i = 0; i < text.tail_length; i++)
+		out_char(out, text.tail[i]);
+	if (spec->flags & FORMAT_LEFT)
+		out_repeat(out, ' ', (int)pad);
+}
+
 static void out_float(struct format_out *out, const struct format_spec *spec,
 		      struct format_args *args)
 {
-	(void)va_arg(args->ap, double);
-	out_field(out, spec, "(float)", 7);
+	double value = spec->bytes == sizeof(long double) ? (double)va_arg(args->ap, long double)
+							  : va_arg(args->ap, double);
+
+	if (float_is_finite(value))
+		out_finite(out, spec, value);
+	else
+		out_infinite(out, spec, value);
 }
 
 /* Returns 0 if it knows no such conversion. */

@@ -218,6 +218,83 @@ static void several_arguments(void)
 #undef BOTH
 }
 
+/* Numbers that people write, and all others: each has as many digits as is asked for. */
+static double random_double(void)
+{
+	static const double some[] = {0.0,	-0.0,	       1.0,
+				      0.5,	9.5,	       99999.95,
+				      0.0001,	1e15,	       9.9999995,
+				      1e-5,	123456789.125, 1e22,
+				      4.9e-324, 2.2e-308,      1.7976931348623157e308};
+	uint64_t bits = rng_next(&rng);
+	double value;
+
+	switch (rng_below(&rng, 4)) {
+	case 0:
+		return some[rng_below(&rng, sizeof(some) / sizeof(some[0]))];
+	case 1:
+		return (double)(int64_t)rng_below(&rng, 1000000) /
+		       (double)(1 + rng_below(&rng, 1000));
+	case 2:
+		/* halves, which round to the even digit */
+		return ((double)rng_below(&rng, 2000) + 0.5) / (double)(1u << rng_below(&rng, 8));
+	default:
+		memcpy(&value, &bits, sizeof(value));
+		return value;
+	}
+}
+
+/* The host's %#g forgets its zeros where rounding makes a number longer (1.e+06): that is left out. */
+static void floats_are_the_same(void)
+{
+	struct conversion c;
+
+	for (int i = 0; i < ROUNDS / 20; i++) {
+		double value = random_double();
+
+		random_conversion(&c, "-+ #0", "", "aAeEfF"[rng_below(&rng, 6)]);
+		COMPARE(&c, value);
+		random_conversion(&c, "-+ 0", "", "gG"[rng_below(&rng, 2)]);
+		COMPARE(&c, value);
+		random_conversion(&c, "-+ 0", "L", "eEfFgG"[rng_below(&rng, 6)]);
+		COMPARE(&c, (long double)value);
+	}
+}
+
+static int format_long(char *text, size_t room, const char *format, ...)
+{
+	va_list ap;
+	int length;
+
+	va_start(ap, format);
+	length = dpa_format(text, room, format, ap);
+	va_end(ap);
+	return length;
+}
+
+/* More digits than a number has, and all that it has. */
+static void all_digits(void)
+{
+	static const char *const formats[] = {"%.1200f", "%.1200e",	 "%.1200g",   "%#.1200g",
+					      "%1500f",	 "%-1500.700e|", "%01500.3g", "%.100a"};
+	static const double values[] = {4.9406564584124654e-324,
+					1.7976931348623157e308,
+					0.1,
+					1e300,
+					2.2250738585072009e-308,
+					-1.0 / 3};
+	char got[4096], expected[4096];
+
+	for (unsigned int f = 0; f < sizeof(formats) / sizeof(formats[0]); f++)
+		for (unsigned int v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
+			int n = format_long(got, sizeof(got), formats[f], values[v]);
+
+			CHECK(n == snprintf(expected, sizeof(expected), formats[f], values[v]));
+			CHECK_SAY(!strcmp(got, expected), "%s: \"%s\", not \"%s\"", formats[f], got,
+				  expected);
+		}
+}
+
 /* What this library does in its own way. */
 static void own_ways(void)
 {
@@ -228,8 +305,11 @@ static void own_ways(void)
 	CHECK(format_device(text, TEXT, "%s|%.3s", (char *)NULL, (char *)NULL) == 10);
 	CHECK(!strcmp(text, "(null)|(nu"));
 	/* the argument is taken, so the next one is the right one */
-	CHECK(format_device(text, TEXT, "%f|%d|%-9g|%d", 1.5, 1, 2.5, 2) == 21);
-	CHECK(!strcmp(text, "(float)|1|(float)  |2"));
+	/* a long double is the double next to it, also where that is infinite */
+	CHECK(format_device(text, TEXT, "%Lg|%d|%Lf", 1e4000L, 1, 0.1L) == 14);
+	CHECK(!strcmp(text, "inf|1|0.100000"));
+	CHECK(format_device(text, TEXT, "%#g|%#.3g|%#.0f", 999999.5, 1.0, 2.0) == 19);
+	CHECK(!strcmp(text, "1.00000e+06|1.00|2."));
 	CHECK(format_device(text, TEXT, "%s", "") == 0 && !text[0]);
 	CHECK(dpa_format(NULL, 0, "twelve bytes", (va_list){0}) == 12);
 	CHECK(dpa_format(text, TEXT, "100%! %y and %", (va_list){0}) == 14);
@@ -244,6 +324,8 @@ int main(void)
 	texts_are_the_same();
 	pointers_are_the_same();
 	several_arguments();
+	floats_are_the_same();
+	all_digits();
 	own_ways();
 	return 0;
 }
