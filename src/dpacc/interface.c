@@ -13,6 +13,9 @@
 #include "dpacc/interface.h"
 #include "dpacc/look.h"
 #include "dpacc/report.h"
+#include "prm/cmd_dpa.h"
+
+_Static_assert(DPA_CALL_BYTES == 2048, "the limit is in a message, and in dpacc(1)");
 
 /* flexio.h's FLEXIO_MAX_NAME_LEN: bytes of a function's name. */
 #define NAME_BYTES 256
@@ -52,10 +55,16 @@ static bool section_is_annotated(Elf *elf, size_t index)
 	return name && (!strcmp(name, SECTION_RPC) || !strcmp(name, SECTION_GLOBAL));
 }
 
-typedef void found_fn(void *arg, const char *name, bool is_local);
+/* What is known of a function of an ELF file. */
+struct symbol {
+	const char *name;
+	bool is_local, is_annotated;
+};
 
-/* Calls found for each annotated function of an ELF file. */
-static void elf_annotated(Elf *elf, found_fn *found, void *arg)
+typedef void found_fn(void *arg, const struct symbol *symbol);
+
+/* Calls found for each function that an ELF file defines. */
+static void elf_functions(Elf *elf, found_fn *found, void *arg)
 {
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
@@ -68,22 +77,21 @@ static void elf_annotated(Elf *elf, found_fn *found, void *arg)
 			continue;
 		data = elf_getdata(section, NULL);
 		for (int i = 0; data && gelf_getsym(data, i, &symbol); i++) {
-			const char *name = elf_strptr(elf, header.sh_link, symbol.st_name);
+			struct symbol function = {
+				.name = elf_strptr(elf, header.sh_link, symbol.st_name),
+				.is_local = GELF_ST_BIND(symbol.st_info) == STB_LOCAL,
+				.is_annotated = section_is_annotated(elf, symbol.st_shndx),
+			};
 
-			if (name && GELF_ST_TYPE(symbol.st_info) == STT_FUNC &&
-			    section_is_annotated(elf, symbol.st_shndx))
-				found(arg, name, GELF_ST_BIND(symbol.st_info) == STB_LOCAL);
+			if (function.name && GELF_ST_TYPE(symbol.st_info) == STT_FUNC &&
+			    symbol.st_shndx != SHN_UNDEF)
+				found(arg, &function);
 		}
 	}
 }
 
-static void name_found(void *arg, const char *name, bool is_local)
-{
-	if (!is_local)
-		words_add(arg, name);
-}
-
-void interface_names(struct words *names, const char *file)
+/* For each function that a file, or each member of an archive, defines. */
+static void file_functions(const char *file, found_fn *found, void *arg)
 {
 	Elf_Cmd command = ELF_C_READ_MMAP;
 	int fd = open(file, O_RDONLY | O_CLOEXEC);
@@ -96,12 +104,43 @@ void interface_names(struct words *names, const char *file)
 	/* A file that is no archive is its own first and only member. */
 	while ((elf = elf_begin(fd, command, whole))) {
 		if (elf_kind(elf) == ELF_K_ELF)
-			elf_annotated(elf, name_found, names);
+			elf_functions(elf, found, arg);
 		command = elf_next(elf);
 		elf_end(elf);
 	}
 	elf_end(whole);
 	close(fd);
+}
+
+static void name_found(void *arg, const struct symbol *symbol)
+{
+	if (!symbol->is_local && symbol->is_annotated)
+		words_add(arg, symbol->name);
+}
+
+void interface_names(struct words *names, const char *file)
+{
+	file_functions(file, name_found, names);
+}
+
+struct search {
+	const char *name;
+	bool found;
+};
+
+static void search_found(void *arg, const struct symbol *symbol)
+{
+	struct search *search = arg;
+
+	search->found = search->found || !strcmp(symbol->name, search->name);
+}
+
+static bool object_defines(const char *object, const char *name)
+{
+	struct search search = {.name = name};
+
+	file_functions(object, search_found, &search);
+	return search.found;
 }
 
 /* The object of one source while its functions are collected. */
@@ -186,24 +225,32 @@ static void function_parameters(struct interface *interface, struct function *fu
 		if (!function->parameters)
 			give_up("out of memory");
 		function->parameters[function->count++] = type;
+		function->bytes += type_slot(&type);
 	}
+	if (function->bytes > DPA_CALL_BYTES)
+		function_complain(die, function->name,
+				  "its arguments take more than the 2048 bytes of a call");
 }
 
-static void function_found(void *arg, const char *name, bool is_local)
+static void function_found(void *arg, const struct symbol *symbol)
 {
 	struct reading *reading = arg;
 	struct interface *interface = reading->interface;
+	const char *name = symbol->name;
 	struct function function = {.name = text_of("%s", name)};
 	Dwarf_Die die;
 
+	if (!symbol->is_annotated)
+		return;
 	if (!function_find(reading, name, &die))
 		give_up("%s: no debug information about the function %s", reading->object, name);
 	function_origin(&die);
-	if (is_local)
+	if (symbol->is_local)
 		function_complain(&die, name, "a static function cannot be called from the host");
 	if (strlen(name) > NAME_BYTES)
 		function_complain(&die, name, "the name is longer than FLEXIO_MAX_NAME_LEN (256)");
 	function.unpack = interface_unpack(name);
+	function.has_unpack = object_defines(reading->object, function.unpack);
 	function.result = type_of(&interface->types, &die);
 	if (function.result.kind > TYPE_FLOAT || function.result.bytes > 8)
 		function_complain(&die, name, "what it returns does not fit into 64 bits");
@@ -231,6 +278,6 @@ void interface_read(struct interface *interface, const char *object)
 	elf = reading.module ? dwfl_module_getelf(reading.module, &bias) : NULL;
 	if (!elf)
 		give_up("%s: %s", object, dwfl_errmsg(-1));
-	elf_annotated(elf, function_found, &reading);
+	elf_functions(elf, function_found, &reading);
 	dwfl_end(session);
 }

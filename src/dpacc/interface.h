@@ -14,6 +14,8 @@ struct function {
 	struct type result;
 	struct type *parameters;
 	size_t count;
+	size_t bytes;	 /* of the buffer that carries its arguments */
+	bool has_unpack; /* the object has this function already */
 };
 
 struct interface {
@@ -22,7 +24,7 @@ struct interface {
 	struct types types;
 };
 
-/* Reads an object that was just compiled.  Complains, by file and line, about functions that cannot be
+/* Reads a device object.  Complains, by file and line, about functions that cannot be
  * called from the host (report_at). */
 void interface_read(struct interface *interface, const char *object);
 /* Appends the names of the annotated functions that an object, image or the members of an archive define. */

@@ -15,21 +15,6 @@ static const char record[] = "struct dpacc_function {\n"
 			     "\tvoid (*pack)(void *argbuf, va_list ap);\n"
 			     "};\n\n";
 
-/* Each argument begins at a multiple of 8. */
-static size_t argument_bytes(const struct type *type)
-{
-	return (type->bytes + 7) / 8 * 8;
-}
-
-static size_t buffer_bytes(const struct function *function)
-{
-	size_t bytes = 0;
-
-	for (size_t i = 0; i < function->count; i++)
-		bytes += argument_bytes(&function->parameters[i]);
-	return bytes;
-}
-
 static void unpack_call(FILE *file, const struct function *function)
 {
 	fprintf(file, "((%s (*)(", function->result.text);
@@ -56,7 +41,7 @@ static void unpack_write(FILE *file, const struct function *function, size_t num
 	for (size_t i = 0; i < function->count; i++) {
 		fprintf(file, "\t%s a%zu;\n", function->parameters[i].text, i);
 		fprintf(file, "\t__builtin_memcpy(&a%zu, from + %zu, sizeof(a%zu));\n", i, at, i);
-		at += argument_bytes(&function->parameters[i]);
+		at += type_slot(&function->parameters[i]);
 	}
 	if (!at)
 		fputs("\t(void)from;\n", file);
@@ -79,7 +64,8 @@ void stubs_device(FILE *file, const struct interface *interface)
 	fputs(head, file);
 	fputs(interface->types.definitions ? interface->types.definitions : "", file);
 	for (size_t i = 0; i < interface->count; i++)
-		unpack_write(file, &interface->functions[i], i);
+		if (!interface->functions[i].has_unpack)
+			unpack_write(file, &interface->functions[i], i);
 	/* ISO C has no empty sources. */
 	fputs("typedef int dpacc_end;\n", file);
 }
@@ -93,7 +79,7 @@ static void pack_write(FILE *file, const struct function *function, size_t numbe
 		fputs("\t(void)argbuf;\n\t(void)ap;\n", file);
 	else
 		fprintf(file, "\tunsigned char *to = argbuf;\n\n\t__builtin_memset(to, 0, %zu);\n",
-			buffer_bytes(function));
+			function->bytes);
 	for (size_t i = 0; i < function->count; i++) {
 		const struct type *type = &function->parameters[i];
 		const char *cast = type->kind == TYPE_AGGREGATE ? "" : type->text;
@@ -101,7 +87,7 @@ static void pack_write(FILE *file, const struct function *function, size_t numbe
 		fprintf(file, "\t{\n\t\t%s a = %s%s%sva_arg(ap, %s);\n\n", type->text,
 			*cast ? "(" : "", cast, *cast ? ")" : "", type->promoted);
 		fprintf(file, "\t\t__builtin_memcpy(to + %zu, &a, sizeof(a));\n\t}\n", at);
-		at += argument_bytes(type);
+		at += type_slot(type);
 	}
 	fputs("}\n", file);
 }
@@ -120,13 +106,16 @@ static void stub_write(FILE *file, const struct function *function, size_t numbe
 	fprintf(file,
 		"const struct dpacc_function dpacc_function_%zu = {\n\t\"%s\",\n\t\"%s\",\n\t"
 		"dpacc_stub_%zu, %zu, dpacc_pack_%zu,\n};\n\n",
-		number, function->name, function->unpack, number, buffer_bytes(function), number);
+		number, function->name, function->unpack, number, function->bytes, number);
 }
 
 void stubs_host(FILE *file, const struct interface *interface)
 {
 	fputs(head, file);
-	fputs("#pragma GCC diagnostic ignored \"-Wpedantic\"\n#include <stdarg.h>\n\n", file);
+	fputs("#pragma GCC diagnostic ignored \"-Wpedantic\"\n#ifndef __clang__\n"
+	      "#pragma GCC diagnostic ignored \"-Wpacked-not-aligned\"\n#endif\n"
+	      "#include <stdarg.h>\n\n",
+	      file);
 	/* Scripts that compile this by themselves keep the device's object in the host's until they
 	 * have linked it. */
 	fputs("#ifdef __DPA_OBJ_STUB_FILE__\n"
@@ -165,9 +154,10 @@ void stubs_app(FILE *file, const char *app, const struct words *functions, const
 	      "#include <libflexio/flexio.h>\n\n",
 	      file);
 	fputs(record, file);
-	fputs("static const unsigned char dpacc_image[] __attribute__((aligned(64))) = {\n"
-	      "#include __DPA_EXEC_STUB_FILE__\n};\n\n",
-	      file);
+	fprintf(file,
+		"static const unsigned char dpacc_image[]\n\t__attribute__((aligned(64), "
+		"section(\"" SECTION_IMAGE "%s\"))) = {\n#include __DPA_EXEC_STUB_FILE__\n};\n\n",
+		app);
 	app_records(file, functions, own);
 	fprintf(file, "extern struct flexio_app *%s;\nstruct flexio_app *%s;\n\n", app, app);
 	/* Before the constructors of the program, which may make processes of the application. */

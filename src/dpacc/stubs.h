@@ -7,7 +7,11 @@
 
 #include "dpacc/interface.h"
 
-/* The functions of the device that take arguments out of the buffer, one for each of the interface. */
+/* The section of the host's part that the image is in; the application's name follows. */
+#define SECTION_IMAGE ".dpa_image."
+
+/* The functions of the device that take arguments out of the buffer, one for each of the interface that has none
+ * yet. */
 void stubs_device(FILE *file, const struct interface *interface);
 /* For each function of the interface: the stub whose address is its name in the host program, what puts
  * arguments into the buffer, and a record that ties them together. */

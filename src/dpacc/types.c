@@ -6,11 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dpacc/layout.h"
 #include "dpacc/report.h"
 #include "dpacc/types.h"
 #include "dpacc/words.h"
 
 static struct type type_of_die(struct types *types, Dwarf_Die *die);
+
+static Dwarf_Word type_number(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value = 0;
+
+	if (dwarf_attr_integrate(die, name, &attribute))
+		dwarf_formudata(&attribute, &value);
+	return value;
+}
 
 /* Past typedefs and qualifiers; false: void. */
 static bool type_peel(Dwarf_Die *entry, Dwarf_Die *type)
@@ -40,20 +51,13 @@ static bool type_peel(Dwarf_Die *entry, Dwarf_Die *type)
 	}
 }
 
-static Dwarf_Word type_number(Dwarf_Die *die, unsigned int name)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word value = 0;
-
-	if (dwarf_attr_integrate(die, name, &attribute))
-		dwarf_formudata(&attribute, &value);
-	return value;
-}
-
+/* What has 16 bytes or less is aligned to its size, in one piece or, if complex, in two. */
 static struct type type_scalar(enum type_kind kind, const char *text, const char *promoted,
 			       size_t bytes)
 {
-	return (struct type){kind, text_of("%s", text), text_of("%s", promoted), bytes};
+	size_t align = kind == TYPE_AGGREGATE ? bytes / 2 : bytes;
+
+	return (struct type){kind, text_of("%s", text), text_of("%s", promoted), bytes, align};
 }
 
 static struct type type_unknown(void)
@@ -84,12 +88,17 @@ static struct type type_integer(bool has_sign, size_t bytes)
 	}
 }
 
-static struct type type_float(size_t bytes, bool is_complex)
+static struct type type_float(Dwarf_Die *die, size_t bytes, bool is_complex)
 {
+	const char *name = dwarf_diename(die);
+
 	if (is_complex && bytes == 8)
 		return type_scalar(TYPE_AGGREGATE, "float _Complex", "float _Complex", 8);
 	if (is_complex && bytes == 16)
 		return type_scalar(TYPE_AGGREGATE, "double _Complex", "double _Complex", 16);
+	if (is_complex && bytes == 32)
+		return type_scalar(TYPE_AGGREGATE, "long double _Complex", "long double _Complex",
+				   32);
 	if (is_complex)
 		return type_unknown();
 	switch (bytes) {
@@ -98,6 +107,8 @@ static struct type type_float(size_t bytes, bool is_complex)
 	case 8:
 		return type_scalar(TYPE_FLOAT, "double", "double", 8);
 	case 16:
+		if (!name || strcmp(name, "long double") != 0)
+			return type_scalar(TYPE_FLOAT, "__float128", "__float128", 16);
 		return type_scalar(TYPE_FLOAT, "long double", "long double", 16);
 	default:
 		return type_unknown();
@@ -115,9 +126,9 @@ static struct type type_base(Dwarf_Die *die)
 	case DW_ATE_signed_char:
 		return type_integer(true, bytes);
 	case DW_ATE_float:
-		return type_float(bytes, false);
+		return type_float(die, bytes, false);
 	case DW_ATE_complex_float:
-		return type_float(bytes, true);
+		return type_float(die, bytes, true);
 	default:
 		return type_integer(false, bytes);
 	}
@@ -133,96 +144,111 @@ static struct type type_enumeration(Dwarf_Die *die)
 	return type_integer(false, type_number(die, DW_AT_byte_size));
 }
 
-/* "[3][4]" of an array, whose element's type goes to *element. */
-static char *type_dimensions(struct types *types, Dwarf_Die *die, struct type *element)
+/* The dimensions of an array, "[3][4]", and how many elements they are; an array without a size has none. */
+static char *type_dimensions(Dwarf_Die *die, size_t *elements)
 {
 	char *text = text_of("%s", "");
-	Dwarf_Die under, range;
+	Dwarf_Die range;
 
-	*element = type_unknown();
-	if (type_peel(die, &under))
-		*element = type_of_die(types, &under);
 	for (int more = dwarf_child(die, &range); !more; more = dwarf_siblingof(&range, &range)) {
-		Dwarf_Word count = type_number(&range, DW_AT_count);
+		size_t count = type_number(&range, DW_AT_count);
 
 		if (!count && dwarf_hasattr(&range, DW_AT_upper_bound))
 			count = type_number(&range, DW_AT_upper_bound) + 1;
-		text = text_of("%s[%zu]", text, (size_t)count);
+		text = text_of("%s[%zu]", text, count);
+		*elements *= count;
 	}
 	return text;
 }
 
-/* One member of a structure as a line of C, or NULL if it is of no type that can be passed. */
-static char *type_member(struct types *types, Dwarf_Die *member, int number)
+/* Bits between the structure's beginning and the member: two versions of DWARF say it in three ways. */
+static size_t member_at(Dwarf_Die *member, size_t bits)
 {
-	Dwarf_Word bits = type_number(member, DW_AT_bit_size);
-	char *dimensions = text_of("%s", "");
-	struct type type = type_unknown();
-	Dwarf_Die under;
+	size_t at = type_number(member, DW_AT_data_member_location) * 8;
 
-	if (type_peel(member, &under)) {
-		if (dwarf_tag(&under) == DW_TAG_array_type)
-			dimensions = type_dimensions(types, &under, &type);
-		else
-			type = type_of_die(types, &under);
-	}
-	if (type.kind == TYPE_UNKNOWN)
-		return NULL;
-	if (bits)
-		return text_of("\t%s m%d : %u;\n", type.text, number, (unsigned int)bits);
-	return text_of("\t%s m%d%s;\n", type.text, number, dimensions);
+	if (dwarf_hasattr(member, DW_AT_data_bit_offset))
+		return type_number(member, DW_AT_data_bit_offset);
+	/* Counted from the other end of the word that it is in. */
+	if (dwarf_hasattr(member, DW_AT_bit_offset))
+		return at + type_number(member, DW_AT_byte_size) * 8 -
+		       type_number(member, DW_AT_bit_offset) - bits;
+	return at;
 }
 
-/* The promise that the compiler keeps: members lie where the program's do. */
-static char *type_proof(Dwarf_Die *member, const char *name, int number)
+/* Fills in a member; false if it is of no type that can be passed. */
+static bool type_member(struct types *types, Dwarf_Die *member, struct layout_member *m)
 {
-	Dwarf_Attribute attribute;
+	size_t elements = 1;
+	struct type type;
+	Dwarf_Die die;
 
-	if (type_number(member, DW_AT_bit_size) ||
-	    !dwarf_attr_integrate(member, DW_AT_data_member_location, &attribute))
-		return text_of("%s", "");
-	return text_of("_Static_assert(__builtin_offsetof(%s, m%d) == %zu, \"place\");\n", name,
-		       number, (size_t)type_number(member, DW_AT_data_member_location));
+	*m = (struct layout_member){.dimensions = text_of("%s", ""),
+				    .wanted = type_number(member, DW_AT_alignment),
+				    .bits = type_number(member, DW_AT_bit_size)};
+	if (!type_peel(member, &die))
+		return false;
+	while (dwarf_tag(&die) == DW_TAG_array_type && !dwarf_hasattr(&die, DW_AT_GNU_vector)) {
+		Dwarf_Die array = die;
+
+		m->dimensions = text_of("%s%s", m->dimensions, type_dimensions(&array, &elements));
+		if (!type_peel(&array, &die))
+			return false;
+	}
+	type = type_of_die(types, &die);
+	m->text = type.text;
+	m->bytes = type.bytes * elements;
+	m->align = type.align;
+	m->at = member_at(member, m->bits);
+	return type.kind != TYPE_UNKNOWN && type.kind != TYPE_VOID;
+}
+
+/* The members of a structure or union; false if one cannot be passed. */
+static bool type_members(struct types *types, Dwarf_Die *die, struct layout *layout)
+{
+	Dwarf_Die member;
+
+	for (int more = dwarf_child(die, &member); !more;
+	     more = dwarf_siblingof(&member, &member)) {
+		if (dwarf_tag(&member) != DW_TAG_member)
+			continue;
+		layout->members =
+			realloc(layout->members, (layout->count + 1) * sizeof(*layout->members));
+		if (!layout->members)
+			give_up("out of memory");
+		if (!type_member(types, &member, &layout->members[layout->count++]))
+			return false;
+	}
+	return layout->count;
 }
 
 static struct type type_aggregate(struct types *types, Dwarf_Die *die)
 {
-	const char *keyword = dwarf_tag(die) == DW_TAG_union_type ? "union" : "struct";
-	size_t bytes = type_number(die, DW_AT_byte_size);
-	char *members = text_of("%s", ""), *proofs = text_of("%s", "");
+	bool is_union = dwarf_tag(die) == DW_TAG_union_type;
 	Dwarf_Off at = dwarf_dieoffset(die);
-	Dwarf_Die member;
-	int number = 0;
-	char *name;
-
 	/* Its place in the debug information is a name that no two have. */
-	name = text_of("%s dpacc_type_%zx", keyword, (size_t)at);
-	for (size_t i = 0; i < types->count; i++)
-		if (types->known[i].at == at)
-			return type_scalar(TYPE_AGGREGATE, name, name, bytes);
-	for (int more = dwarf_child(die, &member); !more;
-	     more = dwarf_siblingof(&member, &member)) {
-		char *line;
+	char *name = text_of("%s dpacc_type_%zx", is_union ? "union" : "struct", (size_t)at), *text;
+	struct layout layout = {.name = name,
+				.is_union = is_union,
+				.bytes = type_number(die, DW_AT_byte_size),
+				.wanted = type_number(die, DW_AT_alignment)};
+	struct type type = {TYPE_AGGREGATE, name, name, layout.bytes, 1};
 
-		if (dwarf_tag(&member) != DW_TAG_member)
-			continue;
-		line = type_member(types, &member, number);
-		if (!line)
-			return type_unknown();
-		members = text_of("%s%s", members, line);
-		proofs = text_of("%s%s", proofs, type_proof(&member, name, number++));
+	for (size_t i = 0; i < types->count; i++) {
+		type.align = types->known[i].align;
+		if (types->known[i].at == at)
+			return type;
 	}
-	if (!number)
+	text = type_members(types, die, &layout) ? layout_text(&layout, &type.align) : NULL;
+	free(layout.members);
+	if (!text)
 		return type_unknown();
 	types->known = realloc(types->known, (types->count + 1) * sizeof(*types->known));
 	if (!types->known)
 		give_up("out of memory");
-	types->known[types->count++].at = at;
-	types->definitions =
-		text_of("%s%s {\n%s};\n_Static_assert(sizeof(%s) == %zu, \"size\");\n%s\n",
-			types->definitions ? types->definitions : "", name, members, name, bytes,
-			proofs);
-	return type_scalar(TYPE_AGGREGATE, name, name, bytes);
+	types->known[types->count].at = at;
+	types->known[types->count++].align = type.align;
+	types->definitions = text_of("%s%s", types->definitions ? types->definitions : "", text);
+	return type;
 }
 
 static struct type type_of_die(struct types *types, Dwarf_Die *die)
@@ -240,6 +266,11 @@ static struct type type_of_die(struct types *types, Dwarf_Die *die)
 	default:
 		return type_unknown();
 	}
+}
+
+size_t type_slot(const struct type *type)
+{
+	return (type->bytes + 7) / 8 * 8;
 }
 
 struct type type_of(struct types *types, Dwarf_Die *entry)

@@ -11,6 +11,7 @@
 struct types {
 	struct {
 		Dwarf_Off at;
+		size_t align;
 	} * known;
 	size_t count;
 	char *definitions;
@@ -29,8 +30,11 @@ struct type {
 	char *text; /* how C names it; a type of the same size and place in calls, not of the same name */
 	char *promoted; /* how a variable argument of it is fetched */
 	size_t bytes;
+	size_t align; /* as a member of a structure */
 };
 
+/* Bytes that an argument takes in the buffer of a call: each begins at a multiple of 8. */
+size_t type_slot(const struct type *type);
 /* The type that an entry (a parameter, a function) has. */
 struct type type_of(struct types *types, Dwarf_Die *entry);
 

@@ -155,7 +155,7 @@ uint64_t registry_call(struct flexio_app *app, flexio_func_t *stub, ...)
 {
 	const struct entry *entry = entry_of(app, stub);
 	uint64_t (*unpack)(void *argbuf, void *func);
-	uint64_t buffer[64];
+	uint64_t buffer[256] __attribute__((aligned(16)));
 	va_list args;
 
 	if (!entry || entry->bytes > sizeof(buffer))
