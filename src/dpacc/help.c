@@ -14,7 +14,8 @@ void help_version(const char *name)
 
 void help_dpacc(void)
 {
-	fputs("Usage: dpacc SOURCE.c... -o ARCHIVE.a -hostcc=gcc --app-name=NAME [OPTION...]\n"
+	fputs("Usage: dpacc SOURCE.c|OBJECT.o... -o ARCHIVE.a -hostcc=gcc --app-name=NAME "
+	      "[OPTION...]\n"
 	      "Compiles code for the DPA and puts it, with a stub for each annotated function, "
 	      "into an\n"
 	      "archive for host programs.  Options take one or two dashes, and their value after "
@@ -28,6 +29,7 @@ void help_dpacc(void)
 	      "  --devicecc-options LIST     options of the device's compiler, which is clang\n"
 	      "  --devicelink-options LIST   options of the device's linker\n"
 	      "  --device-libs LIST          device libraries: -LDIRECTORY, -lNAME, archives\n"
+	      "  -c, --compile               makes SOURCE.dpa.o of each source, for a later run\n"
 	      "  --gen-libs                  makes libraries for --device-libs, no program\n"
 	      "  -mcpu=TARGET[,TARGET...]    nv-dpa-bf3, nv-dpa-cx7, nv-dpa-cx8, nv-dpa-cx9; code "
 	      "runs\n"

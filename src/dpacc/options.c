@@ -98,6 +98,11 @@ static void flag_keep(struct options *options)
 		options->keep = ".";
 }
 
+static void flag_compile(struct options *options)
+{
+	options->compile = true;
+}
+
 static void flag_libraries(struct options *options)
 {
 	options->libraries = true;
@@ -173,6 +178,8 @@ static const struct {
 	{"dpa-proc-attr", .take = take_nothing},
 	{"keep-dir", .take = take_keep_dir},
 	{"keep", .flag = flag_keep},
+	{"c", .flag = flag_compile},
+	{"compile", .flag = flag_compile},
 	{"gen-libs", .flag = flag_libraries},
 	{"flto", .flag = flag_nothing},
 	{"disable-asm-checks", .flag = flag_nothing},
@@ -302,6 +309,19 @@ static void options_check_app(const char *name)
 			NAME_BYTES);
 }
 
+static void options_check_files(const struct options *options)
+{
+	if (!options->sources.count && (!options->inputs.count || options->compile))
+		give_up("no source is named; see dpacc --help");
+	if (options->compile && options->libraries)
+		give_up("--compile and --gen-libs: one or the other");
+	if (options->compile && options->output && options->sources.count > 1)
+		give_up("-o %s: with --compile, each of several sources has an object of its own",
+			options->output);
+	if (!options->compile && !options->output)
+		give_up("-o is missing: the archive to write");
+}
+
 void options_read(struct options *options, int argc, char **argv)
 {
 	struct words words = {0};
@@ -312,10 +332,7 @@ void options_read(struct options *options, int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		words_add(&words, argv[i]);
 	options_words(options, &words, 0);
-	if (!options->sources.count && (!options->inputs.count || options->libraries))
-		give_up("no source is named; see dpacc --help");
-	if (!options->output)
-		give_up("-o is missing: the archive to write");
+	options_check_files(options);
 	options->strip = words_have(&options->device, "-g0");
 	options_check_app(options->app);
 }

@@ -19,6 +19,7 @@ struct options {
 	const char *app;
 	const char *keep; /* where intermediate files stay, or NULL: they do not */
 	struct look look;
+	bool compile;	/* --compile: an object for each source, which a later run takes */
 	bool libraries; /* --gen-libs: a device library and its host part, no program */
 	bool verbose;	/* commands are printed */
 	bool dry;	/* and not executed */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* For each source: device object, interface, device stubs, host stubs.  Then the image is linked and put into
- * the host's part.  Names of intermediate files are those of NVIDIA's dpacc: a build script compiles some of
+/* For each source: device object, interface, device stubs, host stubs; objects come in at the second or the last
+ * of these.  Then the image is linked and put into the host's part.  Names of intermediate files are those of NVIDIA's dpacc: a build script compiles some of
  * them again by itself. */
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 
 #include "dpacc/embed.h"
 #include "dpacc/interface.h"
+#include "dpacc/object.h"
 #include "dpacc/report.h"
 #include "dpacc/stages.h"
 #include "dpacc/steps.h"
@@ -20,7 +21,8 @@ struct stages {
 	struct words stems;	     /* of the sources' names, no two alike */
 	struct words device_objects; /* and stubs */
 	struct words host_objects;
-	struct words own; /* annotated functions of the sources */
+	struct words own;    /* annotated functions of the sources and objects */
+	struct words inputs; /* other files for the device's linker */
 };
 
 /* The source's name without directory and ending, numbered if another source has it too. */
@@ -29,7 +31,10 @@ static char *stage_stem(struct stages *stages, const char *source)
 	const char *slash = strrchr(source, '/');
 	char *name = text_of("%s", slash ? slash + 1 : source), *stem;
 
-	*strrchr(name, '.') = 0;
+	if (strrchr(name, '.'))
+		*strrchr(name, '.') = 0;
+	if (text_ends(name, ".dpa"))
+		*strrchr(name, '.') = 0;
 	stem = name;
 	for (int i = 1; words_have(&stages->stems, stem); i++)
 		stem = text_of("%s.%d", name, i);
@@ -45,19 +50,25 @@ static bool option_with(const struct words *options, const char *start)
 	return false;
 }
 
+/* What the run leaves of a source: its own object, or what all are put into. */
+static const char *stage_output(const struct options *options, const char *stem)
+{
+	return options->output ? options->output : text_of("%s.dpa.o", stem);
+}
+
 /* A file of dependencies that is asked for without a name lies beside the archive. */
 static void stage_dependencies(const struct options *options, struct words *command,
 			       const char *stem)
 {
-	const char *slash = strrchr(options->output, '/');
-	int length = slash ? (int)(slash + 1 - options->output) : 0;
+	const char *output = stage_output(options, stem), *slash = strrchr(output, '/');
+	int length = slash ? (int)(slash + 1 - output) : 0;
 
 	if (!option_with(&options->device, "-MD") && !option_with(&options->device, "-MMD"))
 		return;
 	if (!option_with(&options->device, "-MF"))
-		words_addf(command, "-MF%.*s%s.d", length, options->output, stem);
+		words_addf(command, "-MF%.*s%s.d", length, output, stem);
 	if (!option_with(&options->device, "-MT") && !option_with(&options->device, "-MQ"))
-		words_addf(command, "-MT%s", options->output);
+		words_addf(command, "-MT%s", output);
 }
 
 static void stage_compile(struct stages *stages, const char *source, const char *stem,
@@ -111,6 +122,7 @@ static void stage_host_compile(struct stages *stages, const char *source, const 
 	words_add_all(&command, &options->host);
 	words_add(&command, "-fPIC");
 	words_add(&command, "-fno-lto");
+	words_add(&command, "-Wno-psabi"); /* notes about calls in older versions of gcc */
 	if (define) {
 		words_add(&command, define);
 		words_addf(&command, "-I%s", stages->steps.directory);
@@ -134,7 +146,11 @@ static void stage_host_stubs(struct stages *stages, const struct interface *inte
 		stubs_host(file, interface);
 		steps_close(file, source);
 	}
-	stage_host_compile(stages, source, NULL, object);
+	stage_host_compile(stages, source,
+			   stages->options->compile
+				   ? text_of("-D__DPA_OBJ_STUB_FILE__=\"%s.stub.inc\"", stem)
+				   : NULL,
+			   object);
 	words_add(&stages->host_objects, object);
 }
 
@@ -159,33 +175,83 @@ static void stage_join(struct stages *stages, const struct words *objects, const
 	steps_run(&stages->steps, &command);
 }
 
-static void stage_source(struct stages *stages, const char *source)
+/* The interface of a device object, and the names that the host can call. */
+static void stage_interface(struct stages *stages, const char *object, struct interface *interface)
 {
-	const char *stem = stage_stem(stages, source);
-	char *compiled = steps_path(&stages->steps, "%s.device.o", stem);
+	const struct options *options = stages->options;
+
+	steps_say(&stages->steps, "reads the interface of %s", object);
+	if (!stages->steps.dry)
+		interface_read(interface, object);
+	for (size_t i = 0; i < interface->count; i++)
+		words_add(&stages->own, interface->functions[i].name);
+	if (words_have(&stages->own, options->app) && !options->libraries && !options->compile)
+		give_up("--app-name=%s: a function that the host calls has this name too",
+			options->app);
+	report_check();
+}
+
+/* Stubs of both sides for a device object, which is joined with those of its side. */
+static void stage_object(struct stages *stages, const char *object, const char *stem)
+{
 	char *stubs = steps_path(&stages->steps, "%s.device.stub.o", stem);
 	char *joined = steps_path(&stages->steps, "%s.dpa.obj", stem);
+	char *include = steps_path(&stages->steps, "%s.stub.inc", stem);
 	struct words both = {0};
 	struct interface interface = {0};
 
-	stage_compile(stages, source, stem, compiled);
-	steps_say(&stages->steps, "reads the interface of %s", compiled);
-	if (!stages->steps.dry)
-		interface_read(&interface, compiled);
-	for (size_t i = 0; i < interface.count; i++)
-		words_add(&stages->own, interface.functions[i].name);
-	if (words_have(&stages->own, stages->options->app) && !stages->options->libraries)
-		give_up("--app-name=%s: a function that the host calls has this name too",
-			stages->options->app);
-	report_check();
+	stage_interface(stages, object, &interface);
 	stage_device_stubs(stages, &interface, stem, stubs);
-	words_add(&both, compiled);
+	words_add(&both, object);
 	words_add(&both, stubs);
 	stage_join(stages, &both, joined);
 	words_add(&stages->device_objects, joined);
-	if (stages->options->keep)
-		stage_include(stages, joined, steps_path(&stages->steps, "%s.stub.inc", stem));
+	if (stages->options->keep || stages->options->compile)
+		stage_include(stages, joined, include);
 	stage_host_stubs(stages, &interface, stem);
+}
+
+static void stage_source(struct stages *stages, const char *source)
+{
+	const char *stem = stage_stem(stages, source);
+	char *object = steps_path(&stages->steps, "%s.device.o", stem);
+
+	stage_compile(stages, source, stem, object);
+	stage_object(stages, object, stem);
+}
+
+/* An object of --compile has all stubs: it is taken apart. */
+static void stage_compiled(struct stages *stages, const char *path, const char *stem)
+{
+	char *device = steps_path(&stages->steps, "%s.dpa.obj", stem);
+	char *host = steps_path(&stages->steps, "%s.host.o", stem);
+	struct words command = {0};
+
+	steps_say(&stages->steps, "writes %s from %s", device, path);
+	if (!stages->steps.dry) {
+		object_extract(path, device);
+		interface_names(&stages->own, device);
+	}
+	words_split(&command, "objcopy --remove-section=" SECTION_OBJECT);
+	words_add(&command, path);
+	words_add(&command, host);
+	steps_run(&stages->steps, &command);
+	words_add(&stages->device_objects, device);
+	words_add(&stages->host_objects, host);
+}
+
+static void stage_input(struct stages *stages, const char *path)
+{
+	switch (object_kind(path)) {
+	case OBJECT_HOST:
+		stage_compiled(stages, path, stage_stem(stages, path));
+		break;
+	case OBJECT_DEVICE:
+		stage_object(stages, path, stage_stem(stages, path));
+		break;
+	default:
+		words_add(&stages->inputs, path);
+	}
 }
 
 /* The file that -lNAME means, or NULL. */
@@ -248,14 +314,14 @@ static void stage_link(struct stages *stages, const char *image)
 	if (options->strip)
 		words_add(&command, "-S");
 	stage_library_functions(&options->device_link, &wanted);
-	stage_library_functions(&options->inputs, &wanted);
+	stage_library_functions(&stages->inputs, &wanted);
 	for (size_t i = 0; i < wanted.count; i++) {
 		words_addf(&command, "-u%s", wanted.words[i]);
 		words_addf(&command, "-u%s", interface_unpack(wanted.words[i]));
 	}
 	words_add(&command, "-u__dpa_image_info");
 	words_add_all(&command, &stages->device_objects);
-	words_add_all(&command, &options->inputs);
+	words_add_all(&command, &stages->inputs);
 	words_add(&command, "--start-group");
 	stage_link_options(&command, &options->device_link);
 	words_add(&command, home_library(&stages->home, options->look.checked, "libflexio_dev.a"));
@@ -305,9 +371,19 @@ static void stages_libraries(struct stages *stages)
 {
 	const char *stem = stages->options->output;
 
-	words_add_all(&stages->device_objects, &stages->options->inputs);
+	words_add_all(&stages->device_objects, &stages->inputs);
 	steps_archive(&stages->steps, text_of("%s_device.a", stem), &stages->device_objects);
 	steps_archive(&stages->steps, text_of("%s_host.a", stem), &stages->host_objects);
+}
+
+/* What --compile leaves: the host objects, with the device's objects inside. */
+static void stages_objects(struct stages *stages)
+{
+	const struct options *options = stages->options;
+
+	for (size_t i = 0; i < stages->host_objects.count; i++)
+		steps_copy(&stages->steps, stages->host_objects.words[i],
+			   stage_output(options, stages->stems.words[i]));
 }
 
 void stages_run(const struct options *options)
@@ -318,6 +394,12 @@ void stages_run(const struct options *options)
 	steps_begin(&stages.steps, options->keep, options->verbose, options->dry);
 	for (size_t i = 0; i < options->sources.count; i++)
 		stage_source(&stages, options->sources.words[i]);
+	if (options->compile) {
+		stages_objects(&stages);
+		return;
+	}
+	for (size_t i = 0; i < options->inputs.count; i++)
+		stage_input(&stages, options->inputs.words[i]);
 	if (options->libraries)
 		stages_libraries(&stages);
 	else

@@ -165,21 +165,46 @@ void steps_close(FILE *file, const char *path)
 		give_up("%s: %s", path, strerror(errno));
 }
 
-void steps_archive(const struct steps *steps, const char *archive, const struct words *objects)
+/* A name beside a file's that nobody else uses. */
+static char *steps_beside(const char *path)
 {
-	struct words command = {0};
 	unsigned long number = 0;
-	char *whole;
 
 	if (getrandom(&number, sizeof(number), 0) < 0)
 		give_up("getrandom: %s", strerror(errno));
-	whole = text_of("%s.%lx", archive, number);
-	words_split(&command, "ar cr");
-	words_add(&command, steps->dry ? archive : whole);
-	words_add_all(&command, objects);
+	return text_of("%s.%lx", path, number);
+}
+
+/* Runs a command that makes a file, which gets its name when it is whole. */
+static void steps_make(const struct steps *steps, const struct words *before, const char *path,
+		       const struct words *after)
+{
+	char *whole = steps->dry ? text_of("%s", path) : steps_beside(path);
+	struct words command = {0};
+
+	words_add_all(&command, before);
+	words_add(&command, whole);
+	words_add_all(&command, after);
 	steps_run(steps, &command);
-	if (!steps->dry && rename(whole, archive)) {
+	if (!steps->dry && rename(whole, path)) {
 		unlink(whole);
-		give_up("%s: %s", archive, strerror(errno));
+		give_up("%s: %s", path, strerror(errno));
 	}
+}
+
+void steps_copy(const struct steps *steps, const char *from, const char *to)
+{
+	struct words command = {0};
+
+	words_add(&command, "cp");
+	words_add(&command, from);
+	steps_make(steps, &command, to, &(struct words){0});
+}
+
+void steps_archive(const struct steps *steps, const char *archive, const struct words *objects)
+{
+	struct words command = {0};
+
+	words_split(&command, "ar cr");
+	steps_make(steps, &command, archive, objects);
 }

@@ -26,6 +26,8 @@ void steps_say(const struct steps *steps, const char *format, ...)
 /* A file to be written, NULL if nothing is to be created; steps_close ends the program if writing failed. */
 FILE *steps_open(const struct steps *steps, const char *path);
 void steps_close(FILE *file, const char *path);
+/* Copies a file to where it was asked for.  It appears whole or not at all. */
+void steps_copy(const struct steps *steps, const char *from, const char *to);
 /* Makes an archive of objects.  It appears whole or not at all, also if others make it too. */
 void steps_archive(const struct steps *steps, const char *archive, const struct words *objects);
 

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* dpa-ar, dpa-nm and their like: LLVM's tools of the device's compiler, or binutils' if it has none.  Device code
+ * is compiled for this machine, so both know it; the names are for build scripts. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dpacc/report.h"
+#include "dpacc/words.h"
+
+/* Where the compiler has the tool: a path, or the bare name if it has none. */
+static char *tool_path(const char *name)
+{
+	char line[4096] = "";
+	FILE *pipe =
+		popen(text_of("exec \"${DPACC_CLANG:-clang}\" -print-prog-name=%s", name), "re");
+
+	if (!pipe || !fgets(line, sizeof(line), pipe))
+		line[0] = 0;
+	if (pipe)
+		pclose(pipe);
+	line[strcspn(line, "\n")] = 0;
+	return text_of("%s", line[0] ? line : name);
+}
+
+/* The target says nothing here; LLVM's tools would look for its processor. */
+static bool option_is_target(const char *word)
+{
+	return text_begins(word, "-mcpu=nv-dpa") || text_begins(word, "--mcpu=nv-dpa");
+}
+
+int main(int argc, char **argv)
+{
+	struct words command = {0};
+
+	report_name = "dpa-" TOOL;
+	words_add(&command, tool_path("llvm-" TOOL));
+	for (int i = 1; i < argc; i++)
+		if (!option_is_target(argv[i]))
+			words_add(&command, argv[i]);
+	execvp(command.words[0], command.words);
+	if (errno == ENOENT)
+		execvp(TOOL, command.words);
+	give_up("neither llvm-" TOOL " nor " TOOL ": %s", strerror(errno));
+}
