@@ -117,9 +117,11 @@ flexio_status flexio_app_get_list(struct flexio_app ***app_list, uint32_t *num_a
 		*app_list = NULL;
 	if (num_apps)
 		*num_apps = 0;
-	if (!flx_given(app_list, __func__, "app_list") ||
-	    !flx_given(num_apps, __func__, "num_apps"))
+	if (!app_list || !num_apps) {
+		(void)(flx_given(app_list, __func__, "app_list") &&
+		       flx_given(num_apps, __func__, "num_apps"));
 		return FLEXIO_STATUS_FAILED;
+	}
 	flx_objects_lock();
 	for (struct flx_object *o = flx_object_next(FLX_APP, NULL); o;
 	     o = flx_object_next(FLX_APP, o))

@@ -31,12 +31,12 @@ static uint32_t last_number, process; /* 0: there is none */
 static int objects;
 static uint64_t streams_open; /* a bit of each */
 
-struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *ctx, const void *in,
-					       size_t in_bytes, void *out, size_t out_bytes)
+struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *context, const void *in,
+					       size_t inlen, void *out, size_t outlen)
 {
 	struct mlx5dv_devx_obj *o = calloc(1, sizeof(*o));
 
-	(void)ctx, (void)in_bytes, (void)out_bytes;
+	(void)context, (void)inlen, (void)outlen;
 	CHECK(o);
 	pthread_mutex_lock(&lock);
 	o->number = ++last_number;
@@ -71,19 +71,19 @@ int mlx5dv_devx_obj_destroy(struct mlx5dv_devx_obj *o)
 	return 0;
 }
 
-int mlx5dv_devx_obj_modify(struct mlx5dv_devx_obj *o, const void *in, size_t in_bytes, void *out,
-			   size_t out_bytes)
+int mlx5dv_devx_obj_modify(struct mlx5dv_devx_obj *obj, const void *in, size_t inlen, void *out,
+			   size_t outlen)
 {
-	(void)in, (void)in_bytes, (void)out, (void)out_bytes;
+	(void)in, (void)inlen, (void)out, (void)outlen;
 	/* The look is what counts: it may have been freed. */
-	CHECK(o->number);
+	CHECK(obj->number);
 	return 0;
 }
 
-int mlx5dv_devx_obj_query(struct mlx5dv_devx_obj *o, const void *in, size_t in_bytes, void *out,
-			  size_t out_bytes)
+int mlx5dv_devx_obj_query(struct mlx5dv_devx_obj *obj, const void *in, size_t inlen, void *out,
+			  size_t outlen)
 {
-	return mlx5dv_devx_obj_modify(o, in, in_bytes, out, out_bytes);
+	return mlx5dv_devx_obj_modify(obj, in, inlen, out, outlen);
 }
 
 /* Whatever it is about, it is of the process. */
@@ -116,13 +116,13 @@ static int command_run(uint32_t op, const void *in, void *out)
 	}
 }
 
-int mlx5dv_devx_general_cmd(struct ibv_context *ctx, const void *in, size_t in_bytes, void *out,
-			    size_t out_bytes)
+int mlx5dv_devx_general_cmd(struct ibv_context *context, const void *in, size_t inlen, void *out,
+			    size_t outlen)
 {
 	uint32_t opcode = prm_get32(in, CMD_IN_OPCODE);
 	int ret = 0;
 
-	(void)ctx, (void)in_bytes, (void)out_bytes;
+	(void)context, (void)inlen, (void)outlen;
 	if (opcode == PRM_OP_QUERY_HCA_CAP) {
 		prm_set((uint8_t *)out + HCA_CAP_HEADER, DPA_CAP_VERSION, DPA_LAYOUT_VERSION);
 		return 0;
@@ -134,10 +134,10 @@ int mlx5dv_devx_general_cmd(struct ibv_context *ctx, const void *in, size_t in_b
 }
 
 struct mlx5dv_devx_event_channel *
-mlx5dv_devx_create_event_channel(struct ibv_context *ctx,
+mlx5dv_devx_create_event_channel(struct ibv_context *context,
 				 enum mlx5dv_devx_create_event_channel_flags flags)
 {
-	(void)ctx, (void)flags;
+	(void)context, (void)flags;
 	return calloc(1, sizeof(struct mlx5dv_devx_event_channel));
 }
 
@@ -146,18 +146,18 @@ void mlx5dv_devx_destroy_event_channel(struct mlx5dv_devx_event_channel *channel
 	free(channel);
 }
 
-int mlx5dv_devx_subscribe_devx_event(struct mlx5dv_devx_event_channel *channel,
-				     struct mlx5dv_devx_obj *o, uint16_t bytes, uint16_t types[],
-				     uint64_t cookie)
+int mlx5dv_devx_subscribe_devx_event(struct mlx5dv_devx_event_channel *event_channel,
+				     struct mlx5dv_devx_obj *obj, uint16_t events_sz,
+				     uint16_t events_num[], uint64_t cookie)
 {
-	(void)channel, (void)bytes, (void)types, (void)cookie;
-	CHECK(o->type == GENERAL_DPA_PROCESS);
+	(void)event_channel, (void)events_sz, (void)events_num, (void)cookie;
+	CHECK(obj->type == GENERAL_DPA_PROCESS);
 	return 0;
 }
 
-int mlx5dv_devx_query_eqn(struct ibv_context *ctx, uint32_t vector, uint32_t *eqn)
+int mlx5dv_devx_query_eqn(struct ibv_context *context, uint32_t vector, uint32_t *eqn)
 {
-	(void)ctx, (void)vector;
+	(void)context, (void)vector;
 	*eqn = 4;
 	return 0;
 }
@@ -169,12 +169,12 @@ int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t type)
 	return 0;
 }
 
-struct ibv_pd *ibv_alloc_pd(struct ibv_context *ctx)
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
 	struct ibv_pd *pd = calloc(1, sizeof(*pd));
 
 	CHECK(pd);
-	pd->context = ctx;
+	pd->context = context;
 	return pd;
 }
 
