@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/spin.h"
+#include "base/starved.h"
 
 /*
  * A wait in vain costs so much at most.  It is as long as a processor that sleeps takes to run whom the looker has just
@@ -21,10 +22,8 @@
 #define PENALTY_MIN_NS 50000u
 #define PENALTY_MAX_NS 100000000u
 
-/* Who is away so long between two looks shares the processor with somebody who does not sleep. */
-#define AWAY_NS	       200000u
-#define STARVED_MIN_NS 10000000u
-#define STARVED_MAX_NS 1000000000u
+/* Who is away so long between two looks is starved (base/starved.h). */
+#define AWAY_NS 200000u
 
 static struct {
 	_Atomic(uint32_t) processors;
@@ -45,12 +44,11 @@ void dpa_patience_init(void)
 
 static __attribute__((cold)) void looker_starved(uint64_t now)
 {
-	uint64_t last = atomic_load(&machine.starved_for_ns);
-	bool again = now < atomic_load(&machine.starved_until_ns) + 2 * last;
+	uint64_t for_ns = starved_ns(now, atomic_load(&machine.starved_until_ns),
+				     atomic_load(&machine.starved_for_ns));
 
-	last = again ? min_u64(2 * last, STARVED_MAX_NS) : STARVED_MIN_NS;
-	atomic_store(&machine.starved_for_ns, last);
-	atomic_store(&machine.starved_until_ns, now + last);
+	atomic_store(&machine.starved_for_ns, for_ns);
+	atomic_store(&machine.starved_until_ns, now + for_ns);
 }
 
 static bool may_look(const struct dpa_patience *p, uint64_t now)

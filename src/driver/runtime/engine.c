@@ -33,6 +33,7 @@
 #include "base/clock.h"
 #include "base/futex.h"
 #include "base/spin.h"
+#include "base/starved.h"
 #include "base/thread.h"
 #include "base/trace.h"
 #include "driver/doorbell/doorbell.h"
@@ -56,11 +57,8 @@
 
 #define LOOKS_AT_REGISTERS 4u
 
-/* An engine that was away for so long while it was awake may have to share its CPU with somebody
- * who does not sleep; it reckons with that for some time, and longer if it goes on. */
-#define AWAY_NS	       (1000 * USEC)
-#define STARVED_MIN_NS (10000 * USEC)
-#define STARVED_MAX_NS (1000000 * USEC)
+/* An engine that was away for so long while it was awake is starved (base/starved.h). */
+#define AWAY_NS (1000 * USEC)
 
 #define NAP_MIN_NS	(100 * USEC)
 #define NAP_MAX_NS	(1000 * USEC)
@@ -298,10 +296,7 @@ static void engine_sleep(struct engine *e)
 static void watch_for_starvation(struct engine *e, uint64_t now)
 {
 	if (unlikely(now - e->seen_ns > AWAY_NS)) {
-		bool again = now < e->starved_until_ns + 2 * e->starved_for_ns;
-
-		e->starved_for_ns =
-			again ? min_u64(2 * e->starved_for_ns, STARVED_MAX_NS) : STARVED_MIN_NS;
+		e->starved_for_ns = starved_ns(now, e->starved_until_ns, e->starved_for_ns);
 		e->starved_until_ns = now + e->starved_for_ns;
 		doorbell_keep_armed(e->starved_until_ns);
 	}
