@@ -10,11 +10,11 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
+#include "base/dwarf.h"
 #include "dpa/debugger.h"
 
 #define LENGTH_64	0xffffffffu /* another format follows, which nobody needs here */
 #define CIE		0xffffffffu
-#define ADDRESS_BYTES	8u
 #define ABBREVS		512u
 #define OP_ADDR		0x03u
 #define UNIT_TYPE	2u
@@ -43,36 +43,6 @@ static bool unit_next(struct bytes *section, struct bytes *unit)
 
 /* ---- entries: attributes as their abbreviation says ---- */
 
-enum form {
-	FORM_ADDR = 0x01,
-	FORM_BLOCK2 = 0x03,
-	FORM_BLOCK4,
-	FORM_STRING = 0x08,
-	FORM_BLOCK,
-	FORM_BLOCK1,
-	FORM_REF_ADDR = 0x10,
-	FORM_INDIRECT = 0x16,
-	FORM_EXPRLOC = 0x18,
-	FORM_IMPLICIT_CONST = 0x21,
-	FORMS = 0x2d,
-};
-
-/* Of the others: how many bytes, or that the number says itself where it ends. */
-#define LEB	0xfeu
-#define UNKNOWN 0xffu
-
-static const uint8_t form_bytes[FORMS] = {
-	[0x00] = UNKNOWN, [0x01] = 8,	    [0x02] = UNKNOWN, [0x03] = UNKNOWN, [0x04] = UNKNOWN,
-	[0x05] = 2,	  [0x06] = 4,	    [0x07] = 8,	      [0x08] = UNKNOWN, [0x09] = UNKNOWN,
-	[0x0a] = UNKNOWN, [0x0b] = 1,	    [0x0c] = 1,	      [0x0d] = LEB,	[0x0e] = 4,
-	[0x0f] = LEB,	  [0x10] = UNKNOWN, [0x11] = 1,	      [0x12] = 2,	[0x13] = 4,
-	[0x14] = 8,	  [0x15] = LEB,	    [0x16] = UNKNOWN, [0x17] = 4,	[0x18] = UNKNOWN,
-	[0x19] = 0,	  [0x1a] = LEB,	    [0x1b] = LEB,     [0x1c] = 4,	[0x1d] = 4,
-	[0x1e] = 16,	  [0x1f] = 4,	    [0x20] = 8,	      [0x21] = 0,	[0x22] = LEB,
-	[0x23] = LEB,	  [0x24] = 8,	    [0x25] = 1,	      [0x26] = 2,	[0x27] = 3,
-	[0x28] = 4,	  [0x29] = 1,	    [0x2a] = 2,	      [0x2b] = 3,	[0x2c] = 4,
-};
-
 struct unit {
 	const struct dpa_dwarf *dwarf;
 	unsigned version;
@@ -83,7 +53,7 @@ struct unit {
 
 static void expression_move(const struct unit *u, struct bytes expression)
 {
-	if (expression.left > ADDRESS_BYTES && expression.at[0] == OP_ADDR)
+	if (expression.left > DWARF_ADDRESS_BYTES && expression.at[0] == OP_ADDR)
 		address_move(u->dwarf, expression.at + 1, false);
 }
 
@@ -97,11 +67,12 @@ static void block_move(const struct unit *u, struct bytes *b, uint64_t bytes, bo
 
 static void form_move(const struct unit *u, struct bytes *b, uint64_t form)
 {
+	unsigned bytes = dwarf_form_bytes(form);
 	const uint8_t *at;
 
 	switch (form) {
 	case FORM_ADDR:
-		at = bytes_take(b, ADDRESS_BYTES);
+		at = bytes_take(b, DWARF_ADDRESS_BYTES);
 		if (at)
 			address_move(u->dwarf, at, u->first);
 		break;
@@ -122,15 +93,15 @@ static void form_move(const struct unit *u, struct bytes *b, uint64_t form)
 		(void)bytes_string(b);
 		break;
 	case FORM_REF_ADDR:
-		(void)bytes_take(b, u->version < 3 ? ADDRESS_BYTES : 4);
+		(void)bytes_take(b, u->version < 3 ? DWARF_ADDRESS_BYTES : 4);
 		break;
 	default:
-		if (form >= FORMS || form_bytes[form] == UNKNOWN)
+		if (bytes == FORM_UNKNOWN)
 			b->bad = true;
-		else if (form_bytes[form] == LEB)
+		else if (bytes == FORM_LEB)
 			(void)bytes_leb(b, false);
 		else
-			(void)bytes_take(b, form_bytes[form]);
+			(void)bytes_take(b, bytes);
 	}
 }
 
@@ -229,7 +200,7 @@ static bool unit_open(struct unit *u, struct bytes *b)
 	else if (type >= UNIT_SKELETON)
 		(void)bytes_take(b, 8);
 	u->table = u->dwarf->abbrev;
-	return bytes_take(&u->table, abbrev) && address_bytes == ADDRESS_BYTES && !b->bad;
+	return bytes_take(&u->table, abbrev) && address_bytes == DWARF_ADDRESS_BYTES && !b->bad;
 }
 
 static void info_move(const struct dpa_dwarf *d)
@@ -246,13 +217,11 @@ static void info_move(const struct dpa_dwarf *d)
 
 /* ---- programs of lines ---- */
 
-enum { LNS_FIXED_ADVANCE_PC = 9, LNE_SET_ADDRESS = 2 };
-
 static void extended_opcode(const struct dpa_dwarf *d, struct bytes *b)
 {
 	struct bytes op = bytes_part(b, bytes_leb(b, false));
 
-	if (bytes_number(&op, 1) == LNE_SET_ADDRESS && op.left == ADDRESS_BYTES)
+	if (bytes_number(&op, 1) == LNE_SET_ADDRESS && op.left == DWARF_ADDRESS_BYTES)
 		address_move(d, op.at, false);
 }
 
@@ -303,8 +272,9 @@ static void addresses_move(const struct dpa_dwarf *d)
 		unsigned bytes = (unsigned)bytes_number(&b, 1);
 
 		(void)bytes_take(&b, 1); /* of a segment */
-		while (version == 5 && bytes == ADDRESS_BYTES && b.left >= ADDRESS_BYTES && !b.bad)
-			address_move(d, bytes_take(&b, ADDRESS_BYTES), false);
+		while (version == 5 && bytes == DWARF_ADDRESS_BYTES &&
+		       b.left >= DWARF_ADDRESS_BYTES && !b.bad)
+			address_move(d, bytes_take(&b, DWARF_ADDRESS_BYTES), false);
 	}
 }
 
@@ -313,7 +283,7 @@ static void frames_move(const struct dpa_dwarf *d)
 	struct bytes section = d->frame, b;
 
 	while (section.left && unit_next(&section, &b))
-		if (bytes_number(&b, 4) != CIE && b.left >= ADDRESS_BYTES)
+		if (bytes_number(&b, 4) != CIE && b.left >= DWARF_ADDRESS_BYTES)
 			address_move(d, b.at, false);
 }
 
@@ -321,8 +291,8 @@ static void frames_move(const struct dpa_dwarf *d)
 static void lists_move(const struct dpa_dwarf *d, struct bytes b, bool of_places)
 {
 	while (b.left && !b.bad) {
-		uint64_t begin = bytes_number(&b, ADDRESS_BYTES);
-		const uint8_t *second = bytes_take(&b, ADDRESS_BYTES);
+		uint64_t begin = bytes_number(&b, DWARF_ADDRESS_BYTES);
+		const uint8_t *second = bytes_take(&b, DWARF_ADDRESS_BYTES);
 		uint64_t end;
 
 		if (!second)

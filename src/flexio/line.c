@@ -7,30 +7,9 @@
 
 #include "base/bytes.h"
 #include "base/compiler.h"
+#include "base/dwarf.h"
 
-enum {
-	LNS_COPY = 1,
-	LNS_ADVANCE_PC,
-	LNS_ADVANCE_LINE,
-	LNS_SET_FILE,
-	LNS_CONST_ADD_PC = 8,
-	LNS_FIXED_ADVANCE_PC
-};
-enum { LNE_END_SEQUENCE = 1, LNE_SET_ADDRESS };
 enum { LNCT_PATH = 1 };
-enum {
-	FORM_DATA2 = 0x05,
-	FORM_DATA4 = 0x06,
-	FORM_DATA8 = 0x07,
-	FORM_STRING = 0x08,
-	FORM_BLOCK = 0x09,
-	FORM_DATA1 = 0x0b,
-	FORM_STRP = 0x0e,
-	FORM_UDATA = 0x0f,
-	FORM_DATA16 = 0x1e,
-	FORM_LINE_STRP = 0x1f,
-};
-
 #define FORMATS_MAX 8u
 
 struct tables {
@@ -67,11 +46,7 @@ static const char *form_take(const struct tables *t, struct bytes *b, uint64_t f
 	case FORM_DATA4:
 	case FORM_DATA8:
 	case FORM_DATA16:
-		(void)bytes_take(b, form == FORM_DATA1	 ? 1
-				    : form == FORM_DATA2 ? 2
-				    : form == FORM_DATA4 ? 4
-				    : form == FORM_DATA8 ? 8
-							 : 16);
+		(void)bytes_take(b, dwarf_form_bytes(form));
 		return NULL;
 	default:
 		b->bad = true;
