@@ -187,19 +187,6 @@ static void calls_polled(void)
 
 /* ---- activations ---- */
 
-struct ibv_context *device_open(unsigned n)
-{
-	struct mlx5dv_context_attr attr = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *ctx;
-
-	CHECK(list && list[0] && list[n]);
-	ctx = mlx5dv_open_device(list[n], &attr);
-	CHECK(ctx);
-	ibv_free_device_list(list);
-	return ctx;
-}
-
 static unsigned device_number(const char *name)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);

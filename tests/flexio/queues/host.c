@@ -10,19 +10,6 @@
 #define MOMENT_US 20000
 #define CQE_BYTES 64u
 
-struct ibv_context *device_open(unsigned n)
-{
-	struct mlx5dv_context_attr attr = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_context *ctx;
-
-	CHECK(list && list[0] && list[n]);
-	ctx = mlx5dv_open_device(list[n], &attr);
-	CHECK(ctx);
-	ibv_free_device_list(list);
-	return ctx;
-}
-
 uint64_t call1(struct flexio_process *p, flexio_func_t *f, uint64_t a)
 {
 	uint64_t value = UINT64_MAX;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Both ends of what feeds the queues: a sender of plain verbs, and a queue pair of DEVX that receives. */
+/*
+ * The device, and both ends of what feeds the queues: a sender of plain verbs, and a queue pair of DEVX that
+ * receives.
+ */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +13,19 @@
 #define BUFFER	  4096u
 #define LOG_RECVS 8u
 #define PAGE	  4096u
+
+struct ibv_context *device_open(unsigned n)
+{
+	struct mlx5dv_context_attr attr = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	struct ibv_context *ctx;
+
+	CHECK(list && list[0] && list[n]);
+	ctx = mlx5dv_open_device(list[n], &attr);
+	CHECK(ctx);
+	ibv_free_device_list(list);
+	return ctx;
+}
 
 uint16_t peer_lid(struct ibv_context *ctx)
 {
