@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* /dev/infiniband/umad<N> and issm<N> in the program: arguments, copies, blocking.  Needs no slot and
+ * no engine; a file works on in a forked child. */
+#pragma once
+
+#include "base/compiler.h"
+
+/* As uverbs_file_open: a descriptor or negative errno. */
+int umad_file_open(const char *name, int flags) must_check;
+int issm_file_open(const char *name, int flags) must_check;

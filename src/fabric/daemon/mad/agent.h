@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Agents: who sends MADs from a port and gets those for it.  Programs' umad files, the built-in SM and
+ * SA and the senders of traps are all agents.  Rules and error numbers are those of the kernel's MAD
+ * layer (facts 2.3 to 2.9).
+ */
+#pragma once
+
+#include "fabric/daemon/mad/mad.h"
+
+struct mad_agent_attr {
+	uint32_t row;
+	uint8_t qpn;   /* 0 or 1 */
+	uint8_t class; /* 0: gets no requests */
+	uint8_t class_version;
+	uint8_t oui[3];
+	uint8_t rmpp_version; /* 0 or 1 */
+	bool user_rmpp;
+	uint64_t methods[2]; /* bit n of word n/64 */
+};
+
+/* A whole message that has come: one MAD, or several that RMPP has put together. */
+struct mad_message {
+	struct mad_address from;
+	uint32_t length; /* MAD_BYTES, or what RMPP says */
+	const uint8_t *data;
+	uint8_t *
+		owned; /* malloc'd, data points into it: take it by storing NULL; NULL: copy what you keep */
+};
+
+struct mad_send_attr {
+	struct mad_address to;
+	const uint8_t *mad;
+	uint32_t length;     /* above MAD_BYTES only with RMPP active */
+	uint32_t timeout_ms; /* 0: no answer expected */
+	uint32_t retries;
+	bool directed_by_user; /* the sender's DR pointers are checked as a program's are */
+	uint8_t note[64];      /* given back by ops->sent */
+};
+
+struct mad_agent_ops {
+	void (*receive)(struct mad_agent *a, struct mad_message *m);
+	/* A send is over: 0, -ETIMEDOUT (the only one that programs hear of), -ECANCELED, -EPROTO
+	 * (aborted by the peer).  'header': its first MAD_HEADER_BYTES as they travelled. */
+	void (*sent)(struct mad_agent *a, const uint8_t note[64], const uint8_t *header,
+		     int status);
+};
+
+struct mad_send; /* one under way; agent.c */
+struct rmpp_recv;
+
+/* In-flight sends among which duplicates are refused: those of one file. */
+struct mad_scope {
+	struct mad_send *sends[64]; /* hash by TID */
+	uint32_t count;
+};
+
+struct mad_agent {
+	struct mad_fabric *fabric;
+	const struct mad_agent_ops *ops;
+	struct mad_scope *scope;
+	struct mad_agent_attr attr;
+	uint32_t tid; /* the high half of its requests' TIDs */
+	struct mad_agent *next_of_port, *next_by_tid;
+	struct mad_send *sends;
+	struct rmpp_recv *recvs;
+	uint32_t nsends;
+};
+
+/* Checks 7 and 9 to 17 of facts 2.3. 0, -EPROTONOSUPPORT, -EINVAL, -ENOMEM. */
+int mad_agent_register(struct mad_fabric *f, struct mad_agent *a, const struct mad_agent_attr *attr,
+		       const struct mad_agent_ops *ops, struct mad_scope *scope) must_check;
+/* Ends its sends without a report, and what it was receiving. */
+void mad_agent_unregister(struct mad_agent *a);
+/* Checks 5, 7, 8, 10, 11, 12 of facts 2.4; rewrites the TID of requests. 0, -EINVAL, -ENOMEM. */
+int mad_agent_send(struct mad_agent *a, const struct mad_send_attr *s) must_check;
+/* Would mad_agent_send refuse this as a duplicate? */
+bool mad_scope_has(const struct mad_scope *s, uint64_t tid, unsigned class, bool response,
+		   const struct mad_address *to) must_check;
+/* Answers a request that has come: address turned round. */
+int mad_agent_reply(struct mad_agent *a, const struct mad_message *request, const uint8_t *mad,
+		    uint32_t length, bool rmpp) must_check;
+
+/* ---- what deliver.c asks ---- */
+
+/* Whom an arrived MAD belongs to, or NULL; *send: the request that it answers. */
+struct mad_agent *agent_find(struct mad_fabric *f, const struct mad_packet *p,
+			     struct mad_send **send);
+/* Gives it to him; p stays the caller's. */
+void agent_take(struct mad_agent *a, struct mad_send *send, const struct mad_packet *p);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Faults of links, by seed: MADs that are lost, late or doubled. */
+#pragma once
+
+#include "fabric/daemon/mad/mad.h"
+
+struct impair_link {
+	uint32_t loss_ppm, duplicate_ppm;
+	uint32_t delay_us, jitter_us;
+};
+
+struct impair;
+struct impair *impair_open(uint64_t seed);
+void impair_close(struct impair *i);
+/* Row SUBNET_NONE: all links. */
+int impair_set(struct impair *i, uint32_t row, const struct impair_link *how) must_check;
+/* What becomes of a packet that leaves 'row': copies (0: lost), and how late. */
+uint32_t impair_decide(struct impair *i, uint32_t row, uint64_t *delay_ns);

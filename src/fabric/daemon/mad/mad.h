@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The MAD layer of all ports of the subnet: packets hop by hop, and who gets them.  Nothing here
+ * recurses: what is sent is queued, and the loop's work takes one packet after the other, each on its
+ * whole way to where it is delivered or lost.  So answers come in the order of the questions, however
+ * far each went; the order in which ibnetdiscover prints nodes follows from that.
+ */
+#pragma once
+
+#include "fabric/daemon/loop/loop.h"
+#include "fabric/daemon/mad/packet.h"
+
+struct mad_agent;
+struct impair;
+
+/* What a port's own agent (its firmware) makes of a MAD that has arrived. */
+enum mad_verdict {
+	MAD_ANSWERED, /* p->mad is the answer now */
+	MAD_SILENT,   /* taken, no answer */
+	MAD_PASSED,   /* not for me: programs may have it */
+};
+
+/* Of a class; 'row' is p->row: the port that it came in by (external ports of switches too). */
+struct port_agent {
+	enum mad_verdict (*handle)(struct port_agent *a, uint32_t row, struct mad_packet *p);
+};
+
+struct mad_fabric {
+	struct net *net;
+	struct loop *loop;
+	struct loop_work work;
+	struct mad_packet *queue, **queue_end;
+	struct mad_packet *pool;
+	uint32_t queued, pool_size;
+	struct port_agent *port_agents[256]; /* by class */
+	struct mad_agent **by_tid;	     /* hash by the high half of a TID; agent.c */
+	uint32_t nagents, by_tid_mask;
+	struct mad_agent **of_port; /* [row]: list; agent.c */
+	uint32_t next_tid;	    /* 1 to 2^24 - 1, all over again */
+	struct impair *impair;	    /* NULL: every link is perfect */
+	uint64_t delivered, dropped;
+};
+
+int mad_open(struct mad_fabric *f, struct net *net, struct loop *loop) must_check;
+void mad_close(struct mad_fabric *f);
+void mad_port_agent(struct mad_fabric *f, unsigned class, struct port_agent *a);
+
+/* ---- packet.c: the pool and the queue, a leaf that everybody calls ---- */
+
+/* A packet with 'mad' zeroed and the rest too, or NULL. */
+struct mad_packet *mad_packet_get(struct mad_fabric *f);
+void mad_packet_put(struct mad_fabric *f, struct mad_packet *p);
+/* The packet leaves its row; it is the layer's from now on. */
+void mad_emit(struct mad_fabric *f, struct mad_packet *p);
+/* Turns an answered request round, so that mad_emit takes it back where it came from. */
+void mad_turn(struct mad_fabric *f, struct mad_packet *p);
+/* ---- mad.c: opens, and moves what is queued ---- */
+
+/* Moves what is queued until nothing is left; for tests. */
+void mad_settle(struct mad_fabric *f);
+
+/* ---- forward.c: one hop (3.4 of the facts) ---- */
+
+/* Moves p over the link or into the node: p->row and p->arriving change.  False: it is lost, and
+ * counted. */
+bool forward_step(struct mad_fabric *f, struct mad_packet *p) must_check;
+
+/* ---- deliver.c: at its end; port agent, then agents, then the automatic 0x000C ---- */
+void mad_deliver(struct mad_fabric *f, struct mad_packet *p);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A MAD under way, with what its headers say (LRH, GRH, BTH, DETH). */
+#pragma once
+
+#include "fabric/daemon/node/net.h"
+#include "prm/ib.h"
+#include "prm/mad.h"
+
+/* Where a MAD goes to or came from, in host order. */
+struct mad_address {
+	uint32_t qpn;
+	uint16_t lid;
+	uint16_t pkey_index;
+	uint8_t sl;
+	uint8_t path_bits; /* of our own LID */
+	bool grh;
+	uint8_t gid_index, hop_limit, traffic_class;
+	uint32_t flow_label;
+	union ib_gid gid; /* the other end's */
+};
+
+struct mad_packet {
+	struct mad_packet *next;
+	uint32_t row; /* the port that it leaves, or has arrived at */
+	uint32_t sqpn, dqpn, qkey;
+	uint16_t slid, dlid;
+	uint16_t pkey;
+	uint16_t pkey_index; /* at the receiver */
+	uint8_t sl, hops;
+	bool arriving; /* at 'row'; else leaving it */
+	bool local;    /* never was on a link: the zero-hop way (2.12) */
+	bool grh;
+	uint8_t hop_limit, traffic_class;
+	uint32_t flow_label;
+	union ib_gid sgid, dgid;
+	_Alignas(8) uint8_t mad[MAD_BYTES];
+};

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reliable multi-packet transfers (IBTA 13.6), the two machines alone: time and packets are the
+ * caller's, so a test or a fuzzer drives them step by step. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "prm/mad.h"
+
+#define RMPP_WINDOW	64u /* segments that a receiver lets come ahead */
+#define RMPP_TOTAL_MS	40000u
+#define RMPP_LINGER_MS	10000u
+#define RMPP_ACK_MS	2000u
+#define RMPP_MOST_BYTES (64u << 20) /* of a message that we put together */
+
+enum rmpp_status {
+	RMPP_RESOURCES = 1,
+	RMPP_TOTAL_TIME = 118,
+	RMPP_BAD_LENGTH,
+	RMPP_BAD_SEGMENT,
+	RMPP_BAD_TYPE,
+	RMPP_WINDOW_SMALL,
+	RMPP_SEGMENT_BIG,
+	RMPP_BAD_STATUS,
+	RMPP_BAD_VERSION,
+	RMPP_RETRIES,
+	RMPP_UNSPECIFIED,
+};
+
+struct rmpp_send {
+	const uint8_t *message; /* headers once, then data */
+	uint32_t length;
+	uint32_t segments, next, acked, window; /* next to send; last acknowledged; last allowed */
+	uint16_t data_at;
+	bool response_due; /* after the last acknowledgement an answer is awaited */
+};
+
+/* False: shorter than its class's headers. */
+bool rmpp_send_init(struct rmpp_send *s, const uint8_t *message, uint32_t length) must_check;
+/* Makes the next segment; false: wait for an acknowledgement. */
+bool rmpp_send_next(struct rmpp_send *s, uint8_t out[MAD_BYTES]) must_check;
+/* An acknowledgement took too long: begin again after the last acknowledged segment. */
+void rmpp_send_rewind(struct rmpp_send *s);
+
+enum rmpp_outcome { RMPP_GO_ON, RMPP_DONE, RMPP_ENDED /* *status says why; abort has been made */ };
+
+/* ACK, STOP or ABORT for it.  *reply: out holds an ABORT, or the ACK that turns the direction. */
+enum rmpp_outcome rmpp_send_control(struct rmpp_send *s, const uint8_t *in, uint8_t out[MAD_BYTES],
+				    bool *reply, uint8_t *status);
+
+struct rmpp_part {
+	uint8_t *message;
+	size_t room;
+	uint32_t segment, acked, window; /* contiguous up to; last acknowledged; last allowed */
+	uint64_t ahead;			 /* bit n: segment + 2 + n is there already */
+	uint32_t last;			 /* number of the last segment, 0: not seen */
+	uint32_t last_payload;
+	uint32_t length; /* once complete */
+	bool complete;
+};
+
+/* A DATA segment.  As rmpp_send_control; reply: ACK or ABORT.  RMPP_DONE: message and length. */
+enum rmpp_outcome rmpp_part_data(struct rmpp_part *r, const uint8_t *in, uint8_t out[MAD_BYTES],
+				 bool *reply, uint8_t *status);
+void rmpp_part_free(struct rmpp_part *r);
+/* An ABORT or STOP that answers 'in'. */
+void rmpp_abort(const uint8_t *in, uint8_t status, uint8_t out[MAD_BYTES]);

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The hardware of the subnet as the daemon knows it: nodes, ports, cables, tables.  Rows of nodes and
+ * ports are those of subnet/subnet.h, which has the part that processes see; the functions here keep
+ * both alike.  Nobody else writes to either.  No MADs here: SMA and built-in SM are callers.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fabric/daemon/loop/loop.h"
+#include "prm/mad.h"
+#include "prm/smp.h"
+#include "registry/registry.h"
+#include "subnet/subnet.h"
+
+#define NET_LINEAR_CAP	  49152u
+#define NET_MULTICAST_CAP 1024u
+#define NET_MFT_SLICES	  16u	/* of 16 ports each */
+#define NET_DROP	  0xffu /* an entry of a linear table that leads nowhere */
+#define NET_GUIDS	  SUBNET_IB_GIDS
+#define NET_VLARB_BYTES	  64u /* of one block */
+
+struct net_switch {
+	uint16_t linear_top, multicast_top;
+	uint8_t default_port, mc_primary, mc_not_primary, life_time;
+	bool port_change, enhanced_port0;
+	uint8_t mft_slices;
+	_Atomic(uint8_t) *lft;	/* NET_LINEAR_CAP entries, each xor NET_DROP: fresh memory drops */
+	_Atomic(uint16_t) *mft; /* [block of 32][slice][32]; host order */
+};
+
+struct net_node {
+	enum smp_node_type type;
+	uint32_t first_port; /* row of port 0 of a switch, of port 1 of others */
+	uint8_t nports;	     /* as NodeInfo counts: without port 0 */
+	uint16_t partition_cap, device_id;
+	uint32_t vendor_id, revision;
+	uint64_t guid, system_guid;
+	bool removed;
+	struct net_switch *sw; /* NULL: none */
+	char id[64];	       /* in the topology file */
+	char description[64];
+};
+
+/* What NET counts itself: MADs, and data that a switch passes on.  Saturation is the reader's. */
+enum net_counter {
+	NET_XMIT_DATA, /* in 4-byte words, of all classes that PMA counts */
+	NET_RCV_DATA,
+	NET_XMIT_PACKETS,
+	NET_RCV_PACKETS,
+	NET_MULTICAST_XMIT_PACKETS,
+	NET_MULTICAST_RCV_PACKETS,
+	NET_XMIT_DISCARDS,
+	NET_RCV_ERRORS,
+	NET_RCV_SWITCH_RELAY_ERRORS,
+	NET_VL15_DROPPED,
+	NET_LINK_DOWNED,
+	NET_LINK_RECOVERED,
+	NET_XMIT_CONSTRAINT_ERRORS,
+	NET_RCV_CONSTRAINT_ERRORS,
+	NET_COUNTERS,
+};
+
+struct net_port {
+	uint32_t node;
+	uint8_t number;
+	bool disabled;	/* by PhysState */
+	bool pulled;	/* by the user: no cable for now */
+	uint8_t issm;	/* programs and built-in SM that hold the bit */
+	uint32_t cable; /* row at the other end, or SUBNET_NONE */
+	uint64_t guid;
+	uint8_t info[MAD_ATTRIBUTE_BYTES]; /* PortInfo; LocalPortNum and ClientReregister stay 0 */
+	/* Allocated when they first differ from what NULL means. */
+	uint64_t *counters;	    /* NULL: all 0 */
+	uint64_t *counters_cleared; /* what PMA subtracts, by its own numbering (pma.h) */
+	uint8_t *sl2vl;		    /* 8 bytes for each ingress port; NULL: SL n to VL n */
+	uint8_t *vlarb;		    /* 4 blocks; NULL: the start values */
+	uint16_t *pkeys; /* external ports of switches; others have theirs in the subnet */
+};
+
+enum net_event {
+	NET_STATE, /* logical state; 'what' is the old one */
+	NET_LID,   /* LID, LMC or prefix */
+	NET_SM,	   /* SM LID or SL */
+	NET_REREGISTER,
+	NET_PKEYS,
+	NET_GIDS,
+	NET_CAPABILITY,	   /* CapabilityMask */
+	NET_WIDTH_SPEED,   /* what is enabled */
+	NET_DESCRIPTION,   /* 'row' is a port of the node */
+	NET_SWITCH_CHANGE, /* row: port 0; 'what': number of the external port that went up or down */
+	NET_MKEY_VIOLATION,
+	NET_PKEY_VIOLATION,
+	NET_QKEY_VIOLATION,
+	NET_EVENTS,
+};
+
+/* Hears of changes, in the call that makes them.  It may change nothing itself: it queues work. */
+struct net_listener {
+	struct net_listener *next;
+	void (*event)(struct net_listener *l, enum net_event event, uint32_t row, uint32_t what);
+};
+
+struct net {
+	struct subnet *subnet;
+	struct net_node *nodes;
+	struct net_port *ports;
+	uint32_t nnodes, nports;
+	struct net_listener *listeners;
+	/* Totals of a host's port in its processes (slots.c); NULL: none. */
+	uint64_t (*host_count)(void *user, uint32_t row, enum port_counter c);
+	void *user;
+	void *tables; /* of all switches, sparse */
+	size_t tables_bytes;
+	int tables_fd;
+};
+
+static inline struct net_node *net_node_of(const struct net *n, uint32_t row)
+{
+	return &n->nodes[n->ports[row].node];
+}
+
+static inline bool net_is_switch(const struct net *n, uint32_t row)
+{
+	return net_node_of(n, row)->type == SMP_NODE_SWITCH;
+}
+
+/* The port that LIDs, GIDs and MADs of this port's node lead to: port 0 of a switch, else itself. */
+static inline uint32_t net_end_port(const struct net *n, uint32_t row)
+{
+	return net_is_switch(n, row) ? net_node_of(n, row)->first_port : row;
+}
+
+/* ---- node.c ---- */
+
+/* For the rows that the subnet has room for. */
+int net_open(struct net *n, struct subnet *s) must_check;
+void net_close(struct net *n);
+/* Describes the node and its ports in the rows that subnet_add_node gave; sets start values. */
+int net_add_node(struct net *n, uint32_t node_row, const struct net_node *node) must_check;
+void net_listen(struct net *n, struct net_listener *l);
+/* Row of a node's port, or SUBNET_NONE. */
+uint32_t net_port_row(const struct net *n, const struct net_node *node, uint32_t number);
+int net_set_description(struct net *n, uint32_t row, const char *text) must_check;
+
+/* ---- link.c: cables and the states of links (IBTA 7.2) ---- */
+
+void net_cable(struct net *n, uint32_t a, uint32_t b); /* and trains */
+void net_pull(struct net *n, uint32_t row, bool pulled);
+/* What a Set of PortInfo does to state and phys state. 0 or -EINVAL: refused (status 7). */
+int net_set_state(struct net *n, uint32_t row, enum ib_port_state state) must_check;
+int net_set_phys(struct net *n, uint32_t row, enum smp_phys_state phys) must_check;
+/* The port that a packet leaving 'row' arrives at, or SUBNET_NONE: no link, or not this state. */
+uint32_t net_peer(const struct net *n, uint32_t row, enum ib_port_state at_least);
+
+/* ---- port.c: fields of PortInfo that change more than themselves ---- */
+
+int net_set_lid(struct net *n, uint32_t row, uint32_t lid, uint32_t lmc) must_check;
+void net_set_sm(struct net *n, uint32_t row, uint32_t lid, uint32_t sl);
+int net_set_prefix(struct net *n, uint32_t row, uint64_t prefix) must_check;
+/* 'held' more or fewer programs hold the IsSM bit. */
+void net_hold_issm(struct net *n, uint32_t row, int held);
+void net_reregister(struct net *n, uint32_t row);
+static inline uint32_t net_info(const struct net *n, uint32_t row, struct prm_field f)
+{
+	return prm_get32(n->ports[row].info, f);
+}
+/* Fields that concern nobody but the reader of PortInfo. */
+static inline void net_info_set(struct net *n, uint32_t row, struct prm_field f, uint64_t v)
+{
+	prm_set(n->ports[row].info, f, v);
+}
+
+/* ---- table.c ---- */
+
+static inline uint8_t net_lft(const struct net_switch *sw, uint32_t lid)
+{
+	if (lid > sw->linear_top || lid >= NET_LINEAR_CAP)
+		return NET_DROP;
+	return atomic_load_explicit(&sw->lft[lid], memory_order_relaxed) ^ NET_DROP;
+}
+/* 64 entries as in the attribute.  Raises the epoch if any differs. */
+void net_lft_block_set(struct net *n, struct net_switch *sw, uint32_t block, const uint8_t *ports);
+void net_lft_block_get(const struct net_switch *sw, uint32_t block, uint8_t *ports);
+void net_linear_top_set(struct net *n, struct net_switch *sw, uint32_t top);
+/* 32 masks of 16 ports, in network order as in the attribute. */
+void net_mft_block_set(struct net *n, struct net_switch *sw, uint32_t block, uint32_t slice,
+		       const uint8_t *masks);
+void net_mft_block_get(const struct net_switch *sw, uint32_t block, uint32_t slice, uint8_t *masks);
+bool net_mft(const struct net_switch *sw, uint32_t lid, uint32_t port);
+/* Blocks of 32. -ERANGE: past the port's table. */
+int net_pkeys_get(const struct net *n, uint32_t row, uint32_t block, uint8_t *out) must_check;
+int net_pkeys_set(struct net *n, uint32_t row, uint32_t block, const uint8_t *in) must_check;
+/* GUIDInfo, blocks of 8; entry 0 of block 0 cannot be set. */
+int net_guids_get(const struct net *n, uint32_t row, uint32_t block, uint8_t *out) must_check;
+int net_guids_set(struct net *n, uint32_t row, uint32_t block, const uint8_t *in) must_check;
+void net_sl2vl_get(const struct net *n, uint32_t row, uint32_t in_port, uint8_t out[8]);
+int net_sl2vl_set(struct net *n, uint32_t row, uint32_t in_port, const uint8_t in[8]) must_check;
+void net_vlarb_get(const struct net *n, uint32_t row, uint32_t block, uint8_t *out);
+int net_vlarb_set(struct net *n, uint32_t row, uint32_t block, const uint8_t *in) must_check;
+
+/* ---- counter.c ---- */
+
+void net_count(struct net *n, uint32_t row, enum net_counter c, uint64_t add);
+/* Of NET and, on a host's port, of its processes. */
+uint64_t net_total(const struct net *n, uint32_t row, enum net_counter c);

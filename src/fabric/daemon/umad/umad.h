@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The daemon's end of programs' umad and issm files: a socket and up to 32 agents each. */
+#pragma once
+
+#include "fabric/daemon/mad/agent.h"
+#include "fabric/daemon/sm/sm.h"
+#include "fabric/umad.h"
+
+struct umad_file;
+struct issm_waiter;
+
+struct umad {
+	struct mad_fabric *fabric;
+	struct sm *sm; /* hears of programs that are subnet managers */
+	struct umad_file *files;
+	uint32_t nfiles;  /* open files of both kinds hold the daemon */
+	uint64_t waiting; /* bytes */
+	uint64_t next_token;
+	struct issm_waiter *waiters;
+};
+
+void umad_open(struct umad *u, struct mad_fabric *f, struct sm *sm);
+void umad_close(struct umad *u);
+
+/* Descriptors in fds are the caller's to close after they are sent.  -ENOENT no such port, -ENOMEM,
+ * -EMFILE. */
+int umad_file_open(struct umad *u, uint32_t row, uint64_t *token, int fds[2]) must_check;
+struct umad_file *umad_file_find(struct umad *u, uint64_t token);
+/* Each first takes what the program has written before. */
+int umad_file_register(struct umad_file *f, const struct msg_umad_register *r,
+		       uint32_t *id) must_check;
+int umad_file_unregister(struct umad_file *f, uint32_t id) must_check;
+int umad_file_pkey(struct umad_file *f) must_check;
+/* fd: the message; the caller closes it. */
+int umad_file_fetch(struct umad_file *f, const struct msg_umad_fetch *r,
+		    struct msg_umad_fetch_reply *reply, int *fd) must_check;
+int umad_file_in_flight(struct umad_file *f, const struct msg_umad_in_flight *r) must_check;
+
+/* issm.c: one holder a port.  -EAGAIN: taken; then issm_wait calls back, once, in the order of coming. */
+int issm_open(struct umad *u, uint32_t row, int *fd) must_check;
+struct issm_waiter {
+	struct issm_waiter *next, **prev;
+	uint32_t row;
+	void (*granted)(struct issm_waiter *w, int fd);
+};
+void issm_wait(struct umad *u, struct issm_waiter *w);
+void issm_wait_end(struct issm_waiter *w);
