@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -29,8 +28,7 @@ enum op {
 };
 
 static struct fabric fabric;
-static struct server server = {
-	.epoll = -1, .listener.fd = -1, .signals.fd = -1, .home.fd = -1, .spare = -1};
+static struct server server = {.listener.fd = -1, .signals.fd = -1, .home.fd = -1, .spare = -1};
 static char dir[] = "/tmp/softhca-fuzz.XXXXXX";
 static uint32_t free_numbers[NUMBER_KINDS];
 static int first_fd;
@@ -73,15 +71,8 @@ static int connect_client(void)
 /* One round of the daemon's loop after the other, until it has nothing to do. */
 static void serve_messages(void)
 {
-	struct epoll_event events[16];
-	int n;
-
-	while ((n = epoll_wait(server.epoll, events, array_size(events), 0)) > 0)
-		for (int i = 0; i < n; i++) {
-			struct source *src = events[i].data.ptr;
-
-			src->ready(&server, src, events[i].events);
-		}
+	while (loop_round(&fabric.loop, 0) > 0 || fabric.loop.work)
+		server.leave = false;
 	server.leave = false;
 	server.stay = false;
 }
@@ -199,13 +190,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			close(client[i]);
 		}
 	serve_messages();
-	/* Dead connections are buried between the daemon's rounds. */
-	while (server.graves) {
-		struct conn *c = server.graves;
-
-		server.graves = c->next;
-		free(c);
-	}
 	must_be_empty();
 	return 0;
 }

@@ -155,12 +155,15 @@ static int segments_open(struct fabric *f, const struct subnet_shape *shape)
 int fabric_create(struct fabric *f)
 {
 	const struct subnet_shape shape = shape_of(&f->topology);
-	int ret = -ENOMEM;
+	int ret;
 
 	f->registry_segment.fd = f->subnet_segment.fd = f->slots_segment.fd = -1;
+	ret = loop_open(&f->loop);
 	f->hosts = calloc(f->topology.nhosts, sizeof(*f->hosts));
 	f->base = calloc(shape.ports, sizeof(*f->base));
-	if (f->hosts && f->base)
+	if (!f->hosts || !f->base)
+		ret = -ENOMEM;
+	if (!ret)
 		ret = segments_open(f, &shape);
 	if (!ret)
 		ret = subnet_build(f);
@@ -180,6 +183,7 @@ void fabric_destroy(struct fabric *f)
 	segment_close(&f->slots_segment);
 	segment_close(&f->subnet_segment);
 	segment_close(&f->registry_segment);
+	loop_close(&f->loop);
 	free(f->base);
 	free(f->hosts);
 	topology_free(&f->topology);

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "fabric/attr.h"
+#include "fabric/daemon/loop/loop.h"
 #include "fabric/daemon/topology.h"
 #include "fabric/protocol.h"
 #include "fabric/rundir.h"
@@ -59,6 +60,7 @@ struct numbers {
 };
 
 struct fabric {
+	struct loop loop; /* of all that the daemon does */
 	char dir[RUNDIR_BYTES];
 	char name[FABRIC_NAME_BYTES];
 	struct topology topology; /* for fabric_create, which takes it over */

@@ -157,20 +157,6 @@ static int answer_channel(struct server *s, struct conn *c, struct msg *m, struc
 	return 0;
 }
 
-void request_note_gone(void *user, uint32_t to, uint32_t peer)
-{
-	struct server *s = user;
-	struct msg note = {.peer.peer = peer};
-	struct conn *c = s->by_slot[to];
-
-	msg_prepare(&note, MSG_GONE, MSG_NOTE, 0, 0);
-	if (!c)
-		return;
-	if (!c->ends_told++)
-		c->ends_told_ns = clock_ns();
-	conn_send(s, c, &note, NULL, 0);
-}
-
 static int answer_attr(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
 	struct msg_attr_reply reply = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The epoll loop and its connections; see server.h. */
+/* Who connects, and when it is time to leave; see server.h. */
 #include "fabric/daemon/server.h"
 
 #include <errno.h>
@@ -11,174 +11,23 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "fabric/daemon/descriptor.h"
 #include "fabric/daemon/home.h"
 
-#define BACKLOG	   4096
-#define MAX_QUEUED 4096u /* messages; each end of a peer and each new channel make one */
+#define BACKLOG 4096
 /* Where something fails that cannot be waited for, and how often so for memory for one client. */
 #define REST_US		1000
 #define NO_MEMORY_TRIES 200u
-#define BATCH		64
+#define BATCH		64 /* messages of a client, before others have their turn */
 
 /* Whoever started us connects at once; if it died instead, nobody needs us. */
 #define FIRST_CLIENT_MS FABRIC_TIMEOUT_MS
 
 #define DEAF_MS 1000
-
-struct outgoing {
-	struct outgoing *next;
-	struct msg m;
-	int fds[MSG_MAX_FDS];
-	unsigned nfds;
-};
-
-static int server_watch(struct server *s, struct source *src, uint32_t events)
-{
-	struct epoll_event ev = {.events = events, .data.ptr = src};
-
-	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, src->fd, &ev) ? -errno : 0;
-}
-
-static bool watch_change(struct server *s, struct source *src, uint32_t events)
-{
-	struct epoll_event ev = {.events = events, .data.ptr = src};
-
-	return !epoll_ctl(s->epoll, EPOLL_CTL_MOD, src->fd, &ev);
-}
-
-/* ---- sending ---- */
-
-static void outgoing_free(struct outgoing *o)
-{
-	for (unsigned i = 0; i < o->nfds; i++)
-		descriptor_put(o->fds[i]);
-	free(o);
-}
-
-static bool conn_queue(struct conn *c, const struct msg *m, const int *fds, unsigned nfds)
-{
-	struct outgoing *o;
-
-	if (c->queued == MAX_QUEUED)
-		return false;
-	o = calloc(1, sizeof(*o));
-	if (!o)
-		return false;
-	memcpy(&o->m, m, m->head.length);
-	/* The owner may give its use up before this message leaves. */
-	while (o->nfds < nfds) {
-		if (!descriptor_hold(fds[o->nfds])) {
-			outgoing_free(o);
-			return false;
-		}
-		o->fds[o->nfds] = fds[o->nfds];
-		o->nfds++;
-	}
-	*c->queue_end = o;
-	c->queue_end = &o->next;
-	c->queued++;
-	return true;
-}
-
-static void queue_pop(struct conn *c)
-{
-	struct outgoing *o = c->queue;
-
-	c->queue = o->next;
-	if (!c->queue)
-		c->queue_end = &c->queue;
-	c->queued--;
-	outgoing_free(o);
-}
-
-void conn_send(struct server *s, struct conn *c, const struct msg *m, const int *fds, unsigned nfds)
-{
-	int ret = -EAGAIN;
-
-	if (c->dead)
-		return;
-	if (!c->queue)
-		ret = msg_send(c->sock.fd, m, fds, nfds, MSG_DONTWAIT);
-	if (ret == -EAGAIN) {
-		if (!c->queue)
-			(void)watch_change(s, &c->sock, EPOLLIN | EPOLLOUT);
-		if (conn_queue(c, m, fds, nfds))
-			return;
-		log_warn("process %d does not read what it is told: cut off", (int)c->pid);
-		ret = -ENOBUFS;
-	}
-	/* Does not end the connection, because the caller may be in the middle of a walk over
-	 * slots.  The shutdown makes the loop come back to it. */
-	if (ret)
-		shutdown(c->sock.fd, SHUT_RDWR);
-}
-
-bool conn_is_reading(const struct conn *c)
-{
-	return !c->queue &&
-	       (!c->ends_told || clock_ns() - c->ends_told_ns < FABRIC_TIMEOUT_MS * 1000000ull);
-}
-
-static void conn_flush(struct server *s, struct conn *c)
-{
-	while (c->queue) {
-		int ret = msg_send(c->sock.fd, &c->queue->m, c->queue->fds, c->queue->nfds,
-				   MSG_DONTWAIT);
-
-		if (ret == -EAGAIN)
-			return;
-		if (ret) {
-			shutdown(c->sock.fd, SHUT_RDWR);
-			return;
-		}
-		queue_pop(c);
-	}
-	(void)watch_change(s, &c->sock, EPOLLIN);
-}
-
-/* ---- receiving ---- */
-
-void conn_end(struct server *s, struct conn *c)
-{
-	const struct slot_notes notes = {request_note_gone, s};
-
-	if (c->dead)
-		return;
-	c->dead = true;
-	*c->prev = c->next;
-	if (c->next)
-		c->next->prev = c->prev;
-	c->next = s->graves;
-	s->graves = c;
-	s->nconns--;
-	if (c->slot != CONN_NO_SLOT) {
-		log_info("slot %d: process %d is gone", c->slot, (int)c->pid);
-		s->by_slot[c->slot] = NULL;
-		slot_release(s->fabric, (uint32_t)c->slot, &notes);
-	}
-	while (c->queue)
-		queue_pop(c);
-	close(c->sock.fd);
-	if (c->life.fd >= 0)
-		close(c->life.fd);
-}
-
-static void graves_clear(struct server *s)
-{
-	while (s->graves) {
-		struct conn *c = s->graves;
-
-		s->graves = c->next;
-		free(c);
-	}
-}
 
 /* Refuses a client of another version or another user, by a head that every version understands. */
 static void server_refuse(int sock, int status)
@@ -203,14 +52,16 @@ static void turn_off(int sock, int status)
 	close(sock);
 }
 
-static void conn_ready(struct server *s, struct source *src, uint32_t events)
+static void conn_ready(struct loop *l, struct source *src, uint32_t events)
 {
 	struct conn *c = container_of(src, struct conn, sock);
+	struct server *s = c->server;
 	int fds[MSG_MAX_FDS];
 	struct msg m;
 	int ret;
 
-	if (c->dead)
+	(void)l;
+	if (c->dead || s->leave)
 		return;
 	if (events & EPOLLOUT)
 		conn_flush(s, c);
@@ -240,24 +91,6 @@ static void conn_ready(struct server *s, struct source *src, uint32_t events)
 	conn_end(s, c);
 }
 
-static void life_ready(struct server *s, struct source *src, uint32_t events)
-{
-	(void)events;
-	conn_end(s, container_of(src, struct conn, life));
-}
-
-void conn_watch_life(struct server *s, struct conn *c)
-{
-	c->life.fd = (int)syscall(SYS_pidfd_open, c->pid, 0);
-	if (c->life.fd < 0)
-		return; /* an old kernel: the end of the connection must do */
-	c->life.ready = life_ready;
-	if (server_watch(s, &c->life, EPOLLIN)) {
-		close(c->life.fd);
-		c->life.fd = -1;
-	}
-}
-
 static void conn_new(struct server *s, int sock)
 {
 	socklen_t len = sizeof(struct ucred);
@@ -273,12 +106,13 @@ static void conn_new(struct server *s, int sock)
 		close(sock);
 		return;
 	}
+	c->server = s;
 	c->sock = (struct source){conn_ready, sock};
 	c->life.fd = -1;
 	c->pid = cred.pid;
 	c->slot = CONN_NO_SLOT;
 	c->queue_end = &c->queue;
-	if (server_watch(s, &c->sock, EPOLLIN)) {
+	if (loop_watch(&s->fabric->loop, &c->sock, EPOLLIN)) {
 		close(sock);
 		free(c);
 		return;
@@ -327,11 +161,11 @@ static int turn_away(struct server *s, int why)
 	return sock < 0 ? sock : 0;
 }
 
-static void listener_ready(struct server *s, struct source *src, uint32_t events)
+/* All who have connected until now. */
+static void listener_accept_all(struct server *s)
 {
 	int ret;
 
-	(void)src, (void)events;
 	do {
 		int sock = listener_accept(s);
 
@@ -343,34 +177,44 @@ static void listener_ready(struct server *s, struct source *src, uint32_t events
 		return;
 	log_warn("cannot accept: %s", strerror(-ret));
 	/* One that stays in the watch is ready at once and each time. */
-	if (!watch_change(s, &s->listener, 0))
+	if (!loop_rewatch(&s->fabric->loop, &s->listener, 0))
 		usleep(REST_US);
 	s->deaf = true;
+}
+
+static void listener_ready(struct loop *l, struct source *src, uint32_t events)
+{
+	struct server *s = container_of(src, struct server, listener);
+
+	(void)l, (void)events;
+	if (!s->leave)
+		listener_accept_all(s);
 }
 
 /* Tries again: something has happened or time has passed, so there may be descriptors. */
 static void listener_try(struct server *s)
 {
-	if (!s->deaf)
-		return;
 	s->deaf = false;
 	if (s->spare < 0)
 		s->spare = spare_open();
-	(void)watch_change(s, &s->listener, EPOLLIN);
+	(void)loop_rewatch(&s->fabric->loop, &s->listener, EPOLLIN);
 }
 
-static void signals_ready(struct server *s, struct source *src, uint32_t events)
+static void signals_ready(struct loop *l, struct source *src, uint32_t events)
 {
+	struct server *s = container_of(src, struct server, signals);
 	struct signalfd_siginfo info;
 
-	(void)events;
+	(void)l, (void)events;
 	if (read(src->fd, &info, sizeof(info)) == sizeof(info))
 		s->leave = true;
 }
 
-static void home_ready(struct server *s, struct source *src, uint32_t events)
+static void home_ready(struct loop *l, struct source *src, uint32_t events)
 {
-	(void)events;
+	struct server *s = container_of(src, struct server, home);
+
+	(void)l, (void)events;
 	if (!home_has_gone(src->fd, s->fabric->dir, s->lock))
 		return;
 	log_warn("fabric %s: %s has been removed; leaving", s->fabric->name, s->fabric->dir);
@@ -383,7 +227,7 @@ static void home_open(struct server *s)
 	int fd = home_watch(s->fabric->dir);
 
 	s->home = (struct source){home_ready, fd};
-	if (fd < 0 || server_watch(s, &s->home, EPOLLIN))
+	if (fd < 0 || loop_watch(&s->fabric->loop, &s->home, EPOLLIN))
 		log_info("fabric %s: nobody would notice that %s is removed", s->fabric->name,
 			 s->fabric->dir);
 }
@@ -404,7 +248,7 @@ static int listener_open(struct server *s)
 	s->listener = (struct source){listener_ready, fd};
 	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, BACKLOG))
 		return -errno;
-	return server_watch(s, &s->listener, EPOLLIN);
+	return loop_watch(&s->fabric->loop, &s->listener, EPOLLIN);
 }
 
 static int signals_open(struct server *s)
@@ -422,7 +266,7 @@ static int signals_open(struct server *s)
 	if (fd < 0)
 		return -errno;
 	s->signals = (struct source){signals_ready, fd};
-	return server_watch(s, &s->signals, EPOLLIN);
+	return loop_watch(&s->fabric->loop, &s->signals, EPOLLIN);
 }
 
 int server_open(struct server *s, struct fabric *f, int lock)
@@ -431,9 +275,6 @@ int server_open(struct server *s, struct fabric *f, int lock)
 
 	s->fabric = f;
 	s->lock = lock;
-	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (s->epoll < 0)
-		return -errno;
 	s->spare = spare_open();
 	ret = signals_open(s);
 	if (ret)
@@ -447,34 +288,42 @@ static bool nobody_left(struct server *s)
 {
 	if (s->nconns || s->stay || !s->served)
 		return false;
-	listener_ready(s, &s->listener, EPOLLIN);
+	listener_accept_all(s);
 	return !s->nconns;
+}
+
+/* How long a round may wait.  0: nobody has come in time. */
+static int round_wait_ms(const struct server *s, uint64_t first_client_ns)
+{
+	uint64_t now = clock_ns();
+
+	if (s->deaf)
+		return DEAF_MS;
+	if (s->served || s->stay)
+		return -1;
+	return now < first_client_ns ? (int)((first_client_ns - now + 999999) / 1000000) : 0;
 }
 
 void server_run(struct server *s)
 {
-	struct epoll_event events[BATCH];
+	uint64_t first_client_ns = clock_ns() + FIRST_CLIENT_MS * 1000000ull;
 
 	while (!s->leave) {
-		int timeout = s->served || s->stay ? -1 : FIRST_CLIENT_MS;
-		int n = epoll_wait(s->epoll, events, BATCH, s->deaf ? DEAF_MS : timeout);
+		int timeout = round_wait_ms(s, first_client_ns);
+		bool deaf = s->deaf;
+		int n = loop_round(&s->fabric->loop, timeout);
 
-		if (n < 0 && errno != EINTR) {
-			log_error("epoll_wait: %s", strerror(errno));
+		if (n < 0 && n != -EINTR) {
+			log_error("epoll_wait: %s", strerror(-n));
 			return;
 		}
 		/* Nothing interrupts us in earnest, so this costs nobody anything. */
 		if (n < 0)
 			usleep(REST_US);
-		if (n == 0 && timeout > 0 && !s->deaf)
+		if (n == 0 && timeout == 0)
 			return;
-		listener_try(s);
-		for (int i = 0; i < n && !s->leave; i++) {
-			struct source *src = events[i].data.ptr;
-
-			src->ready(s, src, events[i].events);
-		}
-		graves_clear(s);
+		if (deaf)
+			listener_try(s);
 		if (nobody_left(s))
 			return;
 	}
@@ -495,22 +344,14 @@ void server_close(struct server *s)
 		struct conn *c = s->conns;
 
 		s->conns = c->next;
-		while (c->queue)
-			queue_pop(c);
-		close(c->sock.fd);
-		if (c->life.fd >= 0)
-			close(c->life.fd);
-		free(c);
+		conn_drop(c);
 	}
-	graves_clear(s);
 	if (s->listener.fd >= 0)
 		close(s->listener.fd);
 	if (s->signals.fd >= 0)
 		close(s->signals.fd);
 	if (s->home.fd >= 0)
 		close(s->home.fd);
-	if (s->epoll >= 0)
-		close(s->epoll);
 	if (s->spare >= 0)
 		close(s->spare);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections of the daemon: one epoll loop that never blocks on a client.  Messages that a client
+ * Connections of the daemon: its loop never blocks on a client.  Messages that a client
  * does not take at once are queued; a client that takes nothing for too long is cut off.
  */
 #pragma once
@@ -12,22 +12,17 @@
 #include "fabric/daemon/fabric.h"
 
 struct server;
-
-/* Something that epoll watches. */
-struct source {
-	void (*ready)(struct server *s, struct source *src, uint32_t events);
-	int fd;
-};
-
 struct outgoing;
 
 #define CONN_NO_SLOT (-1)
 
 struct conn {
+	struct server *server;
 	struct source sock;
 	struct source life; /* pidfd of a process with a slot: descriptors can outlive it */
 	struct conn *next;
 	struct conn **prev;
+	struct loop_grave grave;
 	pid_t pid;
 	int slot;
 	bool dead;
@@ -41,7 +36,6 @@ struct conn {
 
 struct server {
 	struct fabric *fabric;
-	int epoll;
 	struct source listener;
 	struct source signals;
 	struct source home; /* the run-time directory; -1: not watched */
@@ -49,7 +43,6 @@ struct server {
 	int spare;	    /* a descriptor kept for refusing clients when no other is left */
 	bool deaf;	    /* the spare was not left either: the listener rests */
 	struct conn *conns;
-	struct conn *graves; /* dead connections; freed when no event can name them any more */
 	struct conn *by_slot[REGISTRY_SLOTS];
 	uint32_t nconns;
 	bool served; /* somebody has connected since the start */
@@ -66,18 +59,24 @@ bool server_has_programs(const struct server *s) must_check;
 /* May follow a server_open that failed or did not happen: then the descriptors are -1. */
 void server_close(struct server *s);
 
+/* ---- conn.c: what a connection is sent, and its end ---- */
+
 /* Sends or queues; fd (or -1) stays the caller's. */
 void conn_send(struct server *s, struct conn *c, const struct msg *m, const int *fds,
 	       unsigned nfds);
 /* Ends the connection and what depends on it. */
 void conn_end(struct server *s, struct conn *c);
+/* Closes and frees it without telling anybody; at the end of the server. */
+void conn_drop(struct conn *c);
+/* Sends what has been queued, as far as the client takes it. */
+void conn_flush(struct server *s, struct conn *c);
 /* Watches the life of the process behind the connection, once it has a slot. */
 void conn_watch_life(struct server *s, struct conn *c);
 
 /* Does the client read what it is sent? */
 bool conn_is_reading(const struct conn *c) must_check;
 
-/* requests.c: answers one valid request. */
+/* ---- requests.c ---- */
+
+/* Answers one valid request. */
 void request_answer(struct server *s, struct conn *c, struct msg *m);
-/* Tells the owner of slot 'to' that 'peer' is gone; struct slot_notes. */
-void request_note_gone(void *user, uint32_t to, uint32_t peer);

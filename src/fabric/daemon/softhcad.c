@@ -37,8 +37,7 @@ struct options {
 
 /* Large tables; as static memory their unused pages cost nothing. */
 static struct fabric fabric;
-static struct server server = {
-	.epoll = -1, .listener.fd = -1, .signals.fd = -1, .home.fd = -1, .spare = -1};
+static struct server server = {.listener.fd = -1, .signals.fd = -1, .home.fd = -1, .spare = -1};
 
 static int daemon_usage(void)
 {

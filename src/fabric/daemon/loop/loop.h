@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 
 struct loop;
@@ -17,7 +18,7 @@ struct source {
 	int fd;
 };
 
-/* Due times are of clock_ns.  A wheel of 1 ms; arming and cancelling take tens of nanoseconds. */
+/* Due times are of loop_now.  A wheel of 1 ms; arming and cancelling take tens of nanoseconds. */
 struct loop_timer {
 	struct loop_timer *next, **prev; /* NULL prev: not armed */
 	uint64_t due_ns;
@@ -28,6 +29,7 @@ struct loop_timer {
 struct loop_work {
 	struct loop_work *next;
 	bool queued;
+	uint32_t round; /* of the loop in which it was queued */
 	void (*run)(struct loop *l, struct loop_work *w);
 };
 
@@ -43,27 +45,47 @@ struct loop_grave {
 struct loop {
 	int epoll;
 	struct loop_timer *wheel[LOOP_LEVELS][LOOP_SLOTS];
+	/* Slots that may hold timers; one that proves empty is struck out when it is looked at. */
+	uint64_t filled[LOOP_LEVELS][LOOP_SLOTS / 64];
 	uint64_t wheel_ms; /* up to here the wheel has turned */
 	uint32_t ntimers;
+	uint32_t round; /* goes on before the work of a round begins */
 	struct loop_work *work, **work_end;
 	struct loop_grave *graves;
+	uint64_t still_ns; /* not 0: a test's time, which stands */
 };
 
+static inline uint64_t loop_now(const struct loop *l)
+{
+	return l->still_ns ? l->still_ns : clock_ns();
+}
+
 int loop_open(struct loop *l) must_check;
-/* What is armed or queued is forgotten; what is buried is freed. */
+/* What is armed or queued is forgotten; what is buried is freed.  All zero but epoll -1: not open. */
 void loop_close(struct loop *l);
 
+/* 0 or negative errno. */
 int loop_watch(struct loop *l, struct source *src, uint32_t events) must_check;
+/* Events other than before; false: that was not possible. */
 bool loop_rewatch(struct loop *l, struct source *src, uint32_t events);
+/* At the end of this round. */
 void loop_bury(struct loop *l, struct loop_grave *g);
 
 /* Arms it, or moves it if it is armed. */
 void loop_timer_arm(struct loop *l, struct loop_timer *t, uint64_t due_ns);
 /* Not armed: nothing happens. */
 void loop_timer_cancel(struct loop *l, struct loop_timer *t);
+/* Queued already: nothing happens. */
 void loop_queue(struct loop *l, struct loop_work *w);
 void loop_unqueue(struct loop *l, struct loop_work *w);
 
 /* One round: waits at most so long (-1: for ever) for events, timers or work, and does them.  How
  * many events there were, or negative errno. */
 int loop_round(struct loop *l, int timeout_ms);
+
+/* ---- timer.c, for loop.c ---- */
+
+/* Fires all that is due. */
+void loop_timers_run(struct loop *l);
+/* Until the next timer, rounded up; -1: there is none.  Never too long, perhaps too short. */
+int loop_timers_wait(struct loop *l);

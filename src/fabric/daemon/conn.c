@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Connections: what they are sent, and their end; see server.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fabric/daemon/descriptor.h"
+#include "fabric/daemon/server.h"
+
+#define MAX_QUEUED 4096u /* messages; each end of a peer and each new channel make one */
+
+struct outgoing {
+	struct outgoing *next;
+	struct msg m;
+	int fds[MSG_MAX_FDS];
+	unsigned nfds;
+};
+
+static void outgoing_free(struct outgoing *o)
+{
+	for (unsigned i = 0; i < o->nfds; i++)
+		descriptor_put(o->fds[i]);
+	free(o);
+}
+
+static bool conn_queue(struct conn *c, const struct msg *m, const int *fds, unsigned nfds)
+{
+	struct outgoing *o;
+
+	if (c->queued == MAX_QUEUED)
+		return false;
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return false;
+	memcpy(&o->m, m, m->head.length);
+	/* The owner may give its use up before this message leaves. */
+	while (o->nfds < nfds) {
+		if (!descriptor_hold(fds[o->nfds])) {
+			outgoing_free(o);
+			return false;
+		}
+		o->fds[o->nfds] = fds[o->nfds];
+		o->nfds++;
+	}
+	*c->queue_end = o;
+	c->queue_end = &o->next;
+	c->queued++;
+	return true;
+}
+
+static void queue_pop(struct conn *c)
+{
+	struct outgoing *o = c->queue;
+
+	c->queue = o->next;
+	if (!c->queue)
+		c->queue_end = &c->queue;
+	c->queued--;
+	outgoing_free(o);
+}
+
+void conn_send(struct server *s, struct conn *c, const struct msg *m, const int *fds, unsigned nfds)
+{
+	int ret = -EAGAIN;
+
+	if (c->dead)
+		return;
+	if (!c->queue)
+		ret = msg_send(c->sock.fd, m, fds, nfds, MSG_DONTWAIT);
+	if (ret == -EAGAIN) {
+		if (!c->queue)
+			(void)loop_rewatch(&s->fabric->loop, &c->sock, EPOLLIN | EPOLLOUT);
+		if (conn_queue(c, m, fds, nfds))
+			return;
+		log_warn("process %d does not read what it is told: cut off", (int)c->pid);
+		ret = -ENOBUFS;
+	}
+	/* Does not end the connection, because the caller may be in the middle of a walk over
+	 * slots.  The shutdown makes the loop come back to it. */
+	if (ret)
+		shutdown(c->sock.fd, SHUT_RDWR);
+}
+
+bool conn_is_reading(const struct conn *c)
+{
+	return !c->queue &&
+	       (!c->ends_told || clock_ns() - c->ends_told_ns < FABRIC_TIMEOUT_MS * 1000000ull);
+}
+
+void conn_flush(struct server *s, struct conn *c)
+{
+	while (c->queue) {
+		int ret = msg_send(c->sock.fd, &c->queue->m, c->queue->fds, c->queue->nfds,
+				   MSG_DONTWAIT);
+
+		if (ret == -EAGAIN)
+			return;
+		if (ret) {
+			shutdown(c->sock.fd, SHUT_RDWR);
+			return;
+		}
+		queue_pop(c);
+	}
+	(void)loop_rewatch(&s->fabric->loop, &c->sock, EPOLLIN);
+}
+
+static void conn_close(struct conn *c)
+{
+	while (c->queue)
+		queue_pop(c);
+	close(c->sock.fd);
+	if (c->life.fd >= 0)
+		close(c->life.fd);
+}
+
+void conn_drop(struct conn *c)
+{
+	conn_close(c);
+	free(c);
+}
+
+static void conn_bury(struct loop_grave *g)
+{
+	free(container_of(g, struct conn, grave));
+}
+
+/* struct slot_notes */
+static void conn_note_gone(void *user, uint32_t to, uint32_t peer)
+{
+	struct server *s = user;
+	struct msg note = {.peer.peer = peer};
+	struct conn *c = s->by_slot[to];
+
+	msg_prepare(&note, MSG_GONE, MSG_NOTE, 0, 0);
+	if (!c)
+		return;
+	if (!c->ends_told++)
+		c->ends_told_ns = clock_ns();
+	conn_send(s, c, &note, NULL, 0);
+}
+
+void conn_end(struct server *s, struct conn *c)
+{
+	const struct slot_notes notes = {conn_note_gone, s};
+
+	if (c->dead)
+		return;
+	c->dead = true;
+	c->grave.bury = conn_bury;
+	*c->prev = c->next;
+	if (c->next)
+		c->next->prev = c->prev;
+	loop_bury(&s->fabric->loop, &c->grave);
+	s->nconns--;
+	if (c->slot != CONN_NO_SLOT) {
+		log_info("slot %d: process %d is gone", c->slot, (int)c->pid);
+		s->by_slot[c->slot] = NULL;
+		slot_release(s->fabric, (uint32_t)c->slot, &notes);
+	}
+	conn_close(c);
+}
+
+static void life_ready(struct loop *l, struct source *src, uint32_t events)
+{
+	struct conn *c = container_of(src, struct conn, life);
+
+	(void)l, (void)events;
+	conn_end(c->server, c);
+}
+
+void conn_watch_life(struct server *s, struct conn *c)
+{
+	c->life.fd = (int)syscall(SYS_pidfd_open, c->pid, 0);
+	if (c->life.fd < 0)
+		return; /* an old kernel: the end of the connection must do */
+	c->life.ready = life_ready;
+	if (loop_watch(&s->fabric->loop, &c->life, EPOLLIN)) {
+		close(c->life.fd);
+		c->life.fd = -1;
+	}
+}
