@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <linux/userfaultfd.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -37,6 +38,16 @@ static int to_errno(long ret)
 		return (int)ret;
 	errno = (int)-ret;
 	return -1;
+}
+
+static ssize_t to_size(ssize_t ret)
+{
+	return ret >= 0 ? ret : to_errno(ret);
+}
+
+static void cancelled_put(void *f)
+{
+	cdev_put(f);
 }
 
 int cdev_ensure_tree(void)
@@ -69,6 +80,20 @@ bool cdev_is_ours(int fd)
 	return cdev_table_load(fd) != NULL;
 }
 
+/* What the kernel answers before it asks a driver. */
+static bool is_of_all_files(unsigned long request)
+{
+	switch ((uint32_t)request) {
+	case FIOCLEX:
+	case FIONCLEX:
+	case FIONBIO:
+	case FIOASYNC:
+		return true;
+	default:
+		return false;
+	}
+}
+
 int cdev_ioctl(int fd, unsigned long request, void *arg)
 {
 	no_cancellation();
@@ -77,7 +102,7 @@ int cdev_ioctl(int fd, unsigned long request, void *arg)
 
 	if (!f)
 		return to_errno(-EBADF);
-	if (!f->ops->ioctl) {
+	if (!f->ops->ioctl || is_of_all_files(request)) {
 		/* The system call, because ioctl() would come back to us. */
 		ret = (int)syscall(SYS_ioctl, fd, request, arg);
 		cdev_put(f);
@@ -89,6 +114,32 @@ int cdev_ioctl(int fd, unsigned long request, void *arg)
 		ret = f->ops->ioctl_inherited ? f->ops->ioctl_inherited(f, request, arg) : -EIO;
 	cdev_put(f);
 	return to_errno(ret);
+}
+
+/* A thread that is cancelled while it waits leaves the file as it was. */
+static ssize_t shared_write(struct cdev_file *f, int fd, const void *buf, size_t count,
+			    const int *cancel)
+{
+	ssize_t ret;
+
+	pthread_cleanup_push(cancelled_put, f);
+	cancel_restore(cancel);
+	ret = f->ops->write(f, fd, buf, count);
+	cancel_hold();
+	pthread_cleanup_pop(0);
+	return ret;
+}
+
+static ssize_t shared_read(struct cdev_file *f, int fd, void *buf, size_t count, const int *cancel)
+{
+	ssize_t ret;
+
+	pthread_cleanup_push(cancelled_put, f);
+	cancel_restore(cancel);
+	ret = f->ops->read(f, fd, buf, count);
+	cancel_hold();
+	pthread_cleanup_pop(0);
+	return ret;
 }
 
 ssize_t cdev_write(int fd, const void *buf, size_t count)
@@ -105,9 +156,55 @@ ssize_t cdev_write(int fd, const void *buf, size_t count)
 		cdev_put(f);
 		return ret;
 	}
-	ret = atomic_load(&f->foreign) ? -EIO : f->ops->write(f, buf, count);
+	if (f->ops->shared)
+		ret = shared_write(f, fd, buf, count, &cancel_state_);
+	else
+		ret = atomic_load(&f->foreign) ? -EIO : f->ops->write(f, fd, buf, count);
 	cdev_put(f);
-	return to_errno(ret);
+	return to_size(ret);
+}
+
+/* Text of the file is about to be read at position; what went wrong shows in the read itself. */
+static void cdev_renew(struct cdev_file *f, int fd, off_t position)
+{
+	int saved_errno = errno;
+
+	if (!f->ops->before_read)
+		return;
+	if (position == CDEV_WHERE_IT_STANDS)
+		position = lseek(fd, 0, SEEK_CUR);
+	f->ops->before_read(f, fd, position);
+	errno = saved_errno;
+}
+
+bool cdev_read(int fd, void *buf, size_t count, ssize_t *done)
+{
+	no_cancellation();
+	struct cdev_file *f = cdev_get(fd);
+	bool ours;
+
+	if (!f)
+		return false;
+	ours = f->ops->read != NULL;
+	if (ours)
+		*done = to_size(shared_read(f, fd, buf, count, &cancel_state_));
+	else
+		cdev_renew(f, fd, CDEV_WHERE_IT_STANDS);
+	cdev_put(f);
+	return ours;
+}
+
+bool cdev_moves_bytes(int fd)
+{
+	no_cancellation();
+	struct cdev_file *f = cdev_get(fd);
+	bool moves;
+
+	if (!f)
+		return false;
+	moves = f->ops->read != NULL;
+	cdev_put(f);
+	return moves;
 }
 
 void cdev_fstat(int fd, struct stat *st)
@@ -126,17 +223,11 @@ void cdev_before_read(int fd, off_t position)
 {
 	no_cancellation();
 	struct cdev_file *f = cdev_get(fd);
-	int saved_errno = errno;
 
 	if (!f)
 		return;
-	if (f->ops->before_read) {
-		if (position == CDEV_WHERE_IT_STANDS)
-			position = lseek(fd, 0, SEEK_CUR);
-		f->ops->before_read(f, fd, position);
-	}
+	cdev_renew(f, fd, position);
 	cdev_put(f);
-	errno = saved_errno;
 }
 
 void cdev_mapped(int fd, void *addr, size_t len, off_t offset)

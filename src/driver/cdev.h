@@ -27,6 +27,11 @@ int cdev_ioctl(int fd, unsigned long request, void *arg);
 ssize_t cdev_write(int fd, const void *buf, size_t count);
 /* Makes *st look like the character device's. */
 void cdev_fstat(int fd, struct stat *st);
+/* Called before the real read, where the file stands.  True: *done is what the read returns, and
+ * there is no real one. */
+bool cdev_read(int fd, void *buf, size_t count, ssize_t *done);
+/* Do reads from it, and writes, go by cdev_read and cdev_write? */
+bool cdev_moves_bytes(int fd);
 /* Called before the real read, of the bytes at position. */
 void cdev_before_read(int fd, off_t position);
 #define CDEV_WHERE_IT_STANDS ((off_t)-1)

@@ -25,7 +25,10 @@ struct cdev_ops {
 	int (*ioctl)(struct cdev_file *f, unsigned long request, void *arg);
 	/* In a forked child, where the device is the parent's. */
 	int (*ioctl_inherited)(struct cdev_file *f, unsigned long request, void *arg);
-	ssize_t (*write)(struct cdev_file *f, const void *buf, size_t count);
+	/* By fd, one of its descriptors.  Those of a shared file may wait, and a thread that waits
+	 * may be cancelled. */
+	ssize_t (*read)(struct cdev_file *f, int fd, void *buf, size_t count);
+	ssize_t (*write)(struct cdev_file *f, int fd, const void *buf, size_t count);
 	void (*fstat)(struct cdev_file *f, struct stat *st);
 	/* fd, one of its descriptors, is about to be read at position. */
 	void (*before_read)(struct cdev_file *f, int fd, off_t position);
@@ -33,6 +36,8 @@ struct cdev_ops {
 	void (*mapped)(struct cdev_file *f, uintptr_t addr, size_t len, off_t offset);
 	void (*last_close)(struct cdev_file *f);
 	void (*release)(struct cdev_file *f);
+	/* A child of fork goes on using it: the device is another process. */
+	bool shared;
 };
 
 struct cdev_file {
@@ -51,7 +56,7 @@ int cdev_install(int fd, struct cdev_file *f) must_check;
 void cdev_table_clear(int fd);
 /* newfd names what fd names. */
 void cdev_table_dup(int fd, int newfd);
-/* In the child of a fork: all files are the parent's. */
+/* In the child of a fork: files that are not shared are the parent's. */
 void cdev_table_fork_child(void);
 /* What fd names, with a reference, or NULL. */
 struct cdev_file *cdev_get(int fd);

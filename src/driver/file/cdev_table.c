@@ -127,7 +127,7 @@ void cdev_table_fork_child(void)
 	for (unsigned fd = 0; fd < atomic_load_explicit(&table_end, memory_order_relaxed); fd++) {
 		struct cdev_file *f = atomic_load_explicit(&cdev_table[fd], memory_order_relaxed);
 
-		if (f)
+		if (f && !f->ops->shared)
 			atomic_store_explicit(&f->foreign, true, memory_order_relaxed);
 	}
 }

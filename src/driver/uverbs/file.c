@@ -102,8 +102,9 @@ static int file_ioctl_inherited(struct cdev_file *cdev, unsigned long request, v
 	return uverbs_ioctl_inherited(container_of(cdev, struct ufile, cdev), request, arg);
 }
 
-static ssize_t file_write(struct cdev_file *cdev, const void *buf, size_t count)
+static ssize_t file_write(struct cdev_file *cdev, int fd, const void *buf, size_t count)
 {
+	(void)fd;
 	return uverbs_write(container_of(cdev, struct ufile, cdev), buf, count);
 }
 

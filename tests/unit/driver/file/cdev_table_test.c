@@ -76,10 +76,16 @@ static void test_life(void)
 	closed = released = 0;
 }
 
-/* A child of fork(2) touches nothing of its parent's files. */
+static const struct cdev_ops shared_ops = {
+	.last_close = count_close, .release = count_release, .shared = true};
+
+/* A child of fork(2) touches nothing of its parent's files, except those that both share. */
 static void test_forked(void)
 {
-	struct cdev_file a, own;
+	struct cdev_file a, own, both;
+
+	cdev_file_init(&both, &shared_ops);
+	CHECK(!cdev_install(8, &both));
 
 	cdev_file_init(&a, &ops);
 	cdev_file_init(&own, &ops);
@@ -91,6 +97,9 @@ static void test_forked(void)
 	expect_calls(0, 0);
 	cdev_table_clear(4);
 	expect_calls(1, 1);
+	CHECK(cdev_peek(8) == &both);
+	cdev_table_clear(8);
+	expect_calls(2, 2);
 }
 
 int main(void)

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * readv and writev.  Of a device that knows no vectors the kernel makes one read or write of each
+ * element, and goes on as long as they are whole.
+ */
+#include "preload/libc.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "driver/cdev.h"
+
+static ssize_t element_read(int fd, const struct iovec *e)
+{
+	ssize_t n;
+
+	return cdev_read(fd, e->iov_base, e->iov_len, &n) ? n
+							  : real(read)(fd, e->iov_base, e->iov_len);
+}
+
+static ssize_t element_write(int fd, const struct iovec *e)
+{
+	return cdev_write(fd, e->iov_base, e->iov_len);
+}
+
+static ssize_t vector_move(int fd, const struct iovec *vector, int count,
+			   ssize_t (*move)(int fd, const struct iovec *e))
+{
+	ssize_t total = 0;
+
+	for (int i = 0; i < count; i++) {
+		ssize_t n = vector[i].iov_len ? move(fd, &vector[i]) : 0;
+
+		if (n < 0)
+			return total ? total : n;
+		total += n;
+		if ((size_t)n != vector[i].iov_len)
+			break;
+	}
+	return total;
+}
+
+/* What is wrong with the vector itself is for the kernel to say. */
+static bool is_moved_here(int fd, int count)
+{
+	return cdev_is_ours(fd) && count >= 0 && count <= IOV_MAX && cdev_moves_bytes(fd);
+}
+
+exported ssize_t readv(int fd, const struct iovec *vector, int count)
+{
+	if (is_moved_here(fd, count))
+		return vector_move(fd, vector, count, element_read);
+	if (cdev_is_ours(fd))
+		cdev_before_read(fd, CDEV_WHERE_IT_STANDS);
+	return real(readv)(fd, vector, count);
+}
+
+exported ssize_t writev(int fd, const struct iovec *vector, int count)
+{
+	if (!is_moved_here(fd, count))
+		return real(writev)(fd, vector, count);
+	pthread_testcancel();
+	return vector_move(fd, vector, count, element_write);
+}
