@@ -32,17 +32,21 @@ static void port_add(struct subnet *s, uint32_t node, uint32_t number, bool ethe
 int64_t subnet_add_node(struct subnet *s, const struct subnet_node *node, bool ethernet,
 			uint32_t gids)
 {
+	bool is_switch = node->kind == SUBNET_SWITCH;
+	uint64_t all_gids = is_switch ? gids : (uint64_t)node->nports * gids;
 	uint32_t row = s->nnodes;
 
 	if (row == s->head->table[SUBNET_TABLE_NODES].count ||
 	    node->nports > s->head->table[SUBNET_TABLE_PORTS].count - s->nports ||
-	    (uint64_t)node->nports * gids > s->head->table[SUBNET_TABLE_GIDS].count - s->ngids)
+	    all_gids > s->head->table[SUBNET_TABLE_GIDS].count - s->ngids ||
+	    (is_switch && s->nswitches == s->head->switches))
 		return -ENOSPC;
 	s->nodes[row] = *node;
 	s->nodes[row].first_port = s->nports;
+	s->nodes[row].switch_index = is_switch ? s->nswitches++ : 0;
 	s->nnodes++;
 	for (uint32_t i = 0; i < node->nports; i++)
-		port_add(s, row, i + 1, ethernet, gids);
+		port_add(s, row, is_switch ? i : i + 1, ethernet, is_switch && i ? 0 : gids);
 	return row;
 }
 
@@ -59,12 +63,21 @@ bool subnet_set_state(struct subnet *s, uint32_t row, enum ib_port_state state)
 
 /* ---- LIDs ---- */
 
-static void lids_store(struct subnet *s, uint32_t lid, uint32_t lmc, uint32_t row_plus_1)
+/* Takes from a port what it still has of a range. */
+static void lids_leave(struct subnet *s, uint32_t lid, uint32_t lmc, uint32_t row)
 {
 	for (uint32_t i = lid; lid && i < lid + (1u << lmc); i++)
-		atomic_store_explicit(&s->lids[i], row_plus_1, memory_order_release);
+		if (subnet_port_by_lid(s, (uint16_t)i) == row)
+			atomic_store_explicit(&s->lids[i], 0, memory_order_release);
 }
 
+static void lids_take(struct subnet *s, uint32_t lid, uint32_t lmc, uint32_t row)
+{
+	for (uint32_t i = lid; lid && i < lid + (1u << lmc); i++)
+		atomic_store_explicit(&s->lids[i], row + 1, memory_order_release);
+}
+
+/* Has a port other than 'row' one of these? */
 static bool lids_free(const struct subnet *s, uint32_t lid, uint32_t lmc, uint32_t row,
 		      uint32_t *owner)
 {
@@ -76,24 +89,46 @@ static bool lids_free(const struct subnet *s, uint32_t lid, uint32_t lmc, uint32
 	return true;
 }
 
-int subnet_set_lid(struct subnet *s, uint32_t row, uint16_t lid, uint32_t lmc, uint32_t *owner)
+static bool lids_valid(uint32_t lid, uint32_t lmc)
+{
+	return lmc <= SUBNET_MAX_LMC && !(lid & ((1u << lmc) - 1)) && lid < SUBNET_LIDS &&
+	       lid + (1u << lmc) <= SUBNET_LIDS;
+}
+
+/* Does the port have the whole range, and the table say so? */
+static bool lids_held(const struct subnet *s, uint32_t lid, uint32_t lmc, uint32_t row)
+{
+	for (uint32_t i = lid; lid && i < lid + (1u << lmc); i++)
+		if (subnet_port_by_lid(s, (uint16_t)i) != row)
+			return false;
+	return true;
+}
+
+int subnet_claim_lid(struct subnet *s, uint32_t row, uint32_t lid, uint32_t lmc)
 {
 	struct subnet_port *p = &s->ports[row];
 	uint32_t old = atomic_load_explicit(&p->lid, memory_order_relaxed);
 	uint32_t old_lmc = atomic_load_explicit(&p->lmc, memory_order_relaxed);
 
-	if (lmc > SUBNET_MAX_LMC || lid & ((1u << lmc) - 1) || lid + (1u << lmc) > SUBNET_LIDS)
+	if (!lids_valid(lid, lmc))
 		return -EINVAL;
-	if (lid && !lids_free(s, lid, lmc, row, owner))
-		return -EADDRINUSE;
-	if (old == lid && old_lmc == lmc)
+	if (old == lid && old_lmc == lmc && lids_held(s, lid, lmc, row))
 		return 0;
-	lids_store(s, old, old_lmc, 0);
-	lids_store(s, lid, lmc, row + 1);
+	lids_leave(s, old, old_lmc, row);
+	lids_take(s, lid, lmc, row);
 	atomic_store_explicit(&p->lmc, lmc, memory_order_release);
 	atomic_store_explicit(&p->lid, lid, memory_order_release);
 	subnet_raise_epoch(s);
 	return 0;
+}
+
+int subnet_set_lid(struct subnet *s, uint32_t row, uint16_t lid, uint32_t lmc, uint32_t *owner)
+{
+	if (!lids_valid(lid, lmc))
+		return -EINVAL;
+	if (lid && !lids_free(s, lid, lmc, row, owner))
+		return -EADDRINUSE;
+	return subnet_claim_lid(s, row, lid, lmc);
 }
 
 /* ---- GIDs ---- */

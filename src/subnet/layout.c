@@ -85,6 +85,7 @@ void subnet_format(struct subnet *s, void *memory, const struct subnet_shape *sh
 		at += table_bytes((enum subnet_table)t, counts[t]);
 	}
 	h->bytes = at;
+	h->switches = shape->switches;
 	h->version = SUBNET_VERSION;
 	h->magic = SUBNET_MAGIC;
 	subnet_view(s, h);

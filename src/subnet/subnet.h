@@ -28,7 +28,7 @@
 #include "prm/ib.h"
 
 #define SUBNET_MAGIC   0x74656e73u /* "snet" */
-#define SUBNET_VERSION 1u
+#define SUBNET_VERSION 2u
 
 #define SUBNET_NONE	     0xffffffffu /* no row */
 #define SUBNET_LIDS	     0xc000u	 /* unicast LIDs are 1 to 0xbfff (IBTA 4.1.3) */
@@ -43,33 +43,47 @@ enum gid_type { GID_IB_ROCE_V1, GID_ROCE_V2 };
 
 enum subnet_kind {
 	SUBNET_HCA, /* ports of a host of this machine's fabric */
-	/* Kinds that the daemon makes none of yet; subnet_walk leads to no port of theirs. */
-	SUBNET_SWITCH, /* forwards packets; its ports belong to no program of ours */
-	SUBNET_REMOTE, /* reached by an address outside of this machine */
+	/* Kinds whose ports no queue pair is at; subnet_walk leads to none of them. */
+	SUBNET_SWITCH, /* forwards packets; its port 0 is its own */
+	SUBNET_REMOTE, /* reached by an address outside of this machine; the daemon makes none yet */
 };
+
+#define SUBNET_NAME_BYTES 64u
 
 struct subnet_node {
 	uint32_t kind;	     /* enum subnet_kind */
 	uint32_t host;	     /* index of the host that it is plugged into, or SUBNET_NONE */
-	uint32_t first_port; /* row of its port 1; the others follow */
-	uint32_t nports;
+	uint32_t first_port; /* row of its port 1, of a switch port 0; the others follow */
+	uint32_t nports;     /* rows */
 	uint64_t guid;
 	uint64_t system_guid;
-	uint32_t device; /* index among the devices of its host */
+	uint32_t device;       /* index among the devices of its host */
+	uint32_t switch_index; /* of a switch: among the switches */
+	uint32_t type;	       /* NodeType (prm/smp.h); Ethernet devices are channel adapters */
 	uint32_t reserved;
-	char name[16]; /* on its host: "mlx5_0" */
+	char name[16];			     /* on its host: "mlx5_0" */
+	char id[SUBNET_NAME_BYTES];	     /* in the topology */
+	char description[SUBNET_NAME_BYTES]; /* NodeDescription */
 };
 
 struct subnet_port {
 	uint32_t node;
-	uint32_t number;     /* on its node, from 1 */
+	uint32_t number;     /* on its node: from 1, of a switch from 0 */
 	uint32_t host_index; /* among all ports of its host: selects its counters in a slot */
 	uint32_t ethernet;
 	_Atomic(uint32_t) state; /* enum ib_port_state */
 	_Atomic(uint32_t) lid;
 	_Atomic(uint32_t) lmc;
 	_Atomic(uint32_t) sm_lid;
-	uint32_t first_gid; /* where its part of the pool of GIDs begins */
+	/* InfiniBand, as in PortInfo */
+	_Atomic(uint32_t) sm_sl;
+	_Atomic(uint32_t) cap_mask;
+	_Atomic(uint32_t) phys_state;
+	_Atomic(uint32_t) width;       /* active */
+	_Atomic(uint32_t) speed;       /* active, and the extended one << 8 */
+	_Atomic(uint32_t) mtu;	       /* NeighborMTU */
+	_Atomic(uint32_t) peer_plus_1; /* row at the other end of the link; 0: there is none now */
+	uint32_t first_gid;	       /* where its part of the pool of GIDs begins */
 	uint32_t gid_room;
 	uint64_t guid;
 	uint8_t mac[6];
@@ -100,6 +114,8 @@ struct subnet_head {
 	uint32_t magic;
 	uint32_t version;
 	uint64_t bytes;
+	uint32_t switches; /* so many of the nodes */
+	uint32_t reserved;
 	struct {
 		uint64_t offset;
 		uint32_t count;
@@ -117,6 +133,7 @@ struct subnet {
 	_Atomic(uint32_t) *gid_index;
 	_Atomic(uint32_t) *lids;
 	uint32_t nnodes, nports, ngids;
+	uint32_t nswitches; /* added; a view that was attached has 0 */
 	uint32_t gid_index_mask;
 };
 
@@ -124,6 +141,7 @@ struct subnet {
 
 struct subnet_shape {
 	uint32_t nodes, ports, gids;
+	uint32_t switches; /* of the nodes */
 };
 
 size_t subnet_bytes(const struct subnet_shape *shape);
@@ -177,6 +195,14 @@ static inline const struct subnet_node *subnet_node_of(const struct subnet *s, u
 	return &s->nodes[s->ports[row].node];
 }
 
+/* The row of a node's port of that number, or SUBNET_NONE. */
+static inline uint32_t subnet_node_port(const struct subnet_node *node, uint32_t number)
+{
+	uint32_t at = node->kind == SUBNET_SWITCH ? number : number - 1;
+
+	return at < node->nports ? node->first_port + at : SUBNET_NONE;
+}
+
 /* How many entries a port's tables show to programs. */
 static inline uint32_t subnet_port_gids(const struct subnet_port *p)
 {
@@ -197,7 +223,8 @@ static inline uint16_t subnet_pkey(const struct subnet_port *p, uint32_t index)
 
 /*
  * Takes the next nports rows of ports and the next node.  Each port gets room for 'gids' entries of
- * the pool.  Returns the node's row, or -ENOSPC if the block has no more.
+ * the pool; of a switch only port 0, for the others have no GID.  Returns the node's row, or -ENOSPC
+ * if the block has no more.
  */
 int64_t subnet_add_node(struct subnet *s, const struct subnet_node *node, bool ethernet,
 			uint32_t gids) must_check;
@@ -209,6 +236,11 @@ bool subnet_set_state(struct subnet *s, uint32_t row, enum ib_port_state state);
  */
 int subnet_set_lid(struct subnet *s, uint32_t row, uint16_t lid, uint32_t lmc,
 		   uint32_t *owner) must_check;
+/*
+ * The same for a subnet manager, which moves LIDs in any order: who claims a LID last has it.  The
+ * port that loses it goes on to say that it has it. 0 or -EINVAL.
+ */
+int subnet_claim_lid(struct subnet *s, uint32_t row, uint32_t lid, uint32_t lmc) must_check;
 /*
  * Sets an entry of a port's GID table; NULL empties it. 0; -ERANGE past the room of the port;
  * -EADDRINUSE another port, *owner, has that GID.

@@ -12,6 +12,7 @@
 #include "base/memory_file.h"
 #include "base/text.h"
 #include "fabric/daemon/address.h"
+#include "prm/smp.h"
 
 #define FIRST_LID 1u
 
@@ -105,6 +106,7 @@ static int hca_build(struct fabric *f, uint32_t host, uint32_t device, uint32_t 
 		.guid = address_guid(host, port - first_port),
 		.system_guid = address_guid(host, 0),
 		.device = device,
+		.type = SMP_NODE_CA,
 	};
 	int64_t ret;
 
@@ -201,8 +203,8 @@ uint32_t fabric_find_port(const struct fabric *f, uint32_t host, const char *hca
 	for (uint32_t i = 0; i < h->nhcas; i++) {
 		const struct subnet_node *node = &f->subnet.nodes[f->hosts[host].first_node + i];
 
-		if (!strcmp(node->name, hca) && number - 1 < node->nports)
-			return node->first_port + number - 1;
+		if (!strcmp(node->name, hca))
+			return subnet_node_port(node, number);
 	}
 	return SUBNET_NONE;
 }
