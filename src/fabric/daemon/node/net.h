@@ -75,9 +75,8 @@ struct net_port {
 	/* Allocated when they first differ from what NULL means. */
 	uint64_t *counters;	    /* NULL: all 0 */
 	uint64_t *counters_cleared; /* what PMA subtracts, by its own numbering (pma.h) */
-	uint8_t *sl2vl;		    /* 8 bytes for each ingress port; NULL: SL n to VL n */
+	uint8_t *sl2vl;		    /* 8 bytes for each ingress port; NULL: the start values */
 	uint8_t *vlarb;		    /* 4 blocks; NULL: the start values */
-	uint16_t *pkeys; /* external ports of switches; others have theirs in the subnet */
 };
 
 enum net_event {
@@ -107,7 +106,8 @@ struct net {
 	struct subnet *subnet;
 	struct net_node *nodes;
 	struct net_port *ports;
-	uint32_t nnodes, nports;
+	uint32_t nnodes, nports; /* that the subnet has room for */
+	bool like_ibsim;	 /* start values of ports; set it before nodes are added */
 	struct net_listener *listeners;
 	/* Totals of a host's port in its processes (slots.c); NULL: none. */
 	uint64_t (*host_count)(void *user, uint32_t row, enum port_counter c);
@@ -138,12 +138,21 @@ static inline uint32_t net_end_port(const struct net *n, uint32_t row)
 /* For the rows that the subnet has room for. */
 int net_open(struct net *n, struct subnet *s) must_check;
 void net_close(struct net *n);
-/* Describes the node and its ports in the rows that subnet_add_node gave; sets start values. */
+/*
+ * Describes the node and its ports in the rows that subnet_add_node gave; sets start values, and what
+ * the subnet says of ports and node too.  A port whose GUID in the subnet is 0 gets one: a switch's is
+ * the node's, others count up from it.  Returns 0, -ENOMEM, or -EADDRINUSE if another port has its GID.
+ */
 int net_add_node(struct net *n, uint32_t node_row, const struct net_node *node) must_check;
 void net_listen(struct net *n, struct net_listener *l);
+/* Tells all listeners; for events that change nothing here (violations). */
+void net_tell(const struct net *n, enum net_event event, uint32_t row, uint32_t what);
 /* Row of a node's port, or SUBNET_NONE. */
 uint32_t net_port_row(const struct net *n, const struct net_node *node, uint32_t number);
+/* Up to 64 bytes, the rest zeroes; -EINVAL longer. */
 int net_set_description(struct net *n, uint32_t row, const char *text) must_check;
+/* Takes the node out of the subnet (all its links go down), or puts it back where it was. */
+void net_remove(struct net *n, uint32_t node_row, bool removed);
 
 /* ---- link.c: cables and the states of links (IBTA 7.2) ---- */
 
@@ -163,6 +172,12 @@ int net_set_prefix(struct net *n, uint32_t row, uint64_t prefix) must_check;
 /* 'held' more or fewer programs hold the IsSM bit. */
 void net_hold_issm(struct net *n, uint32_t row, int held);
 void net_reregister(struct net *n, uint32_t row);
+/* NeighborMTU. */
+void net_set_mtu(struct net *n, uint32_t row, enum ib_mtu mtu);
+/* What is enabled; takes effect when the link trains next.  0: stays as it is. */
+void net_set_enabled(struct net *n, uint32_t row, uint32_t width, uint32_t speed,
+		     uint32_t ext_speed);
+void net_set_cap_mask(struct net *n, uint32_t row, uint32_t mask);
 static inline uint32_t net_info(const struct net *n, uint32_t row, struct prm_field f)
 {
 	return prm_get32(n->ports[row].info, f);
@@ -200,6 +215,11 @@ void net_sl2vl_get(const struct net *n, uint32_t row, uint32_t in_port, uint8_t 
 int net_sl2vl_set(struct net *n, uint32_t row, uint32_t in_port, const uint8_t in[8]) must_check;
 void net_vlarb_get(const struct net *n, uint32_t row, uint32_t block, uint8_t *out);
 int net_vlarb_set(struct net *n, uint32_t row, uint32_t block, const uint8_t *in) must_check;
+
+/* ---- start.c ---- */
+
+/* What PortInfo and the subnet's row say of a port that was just made. */
+void net_port_start(struct net *n, uint32_t row);
 
 /* ---- counter.c ---- */
 

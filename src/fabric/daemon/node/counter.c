@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Counters of ports; see net.h. */
+#include <stdlib.h>
+
+#include "fabric/daemon/node/net.h"
+
+void net_count(struct net *n, uint32_t row, enum net_counter c, uint64_t add)
+{
+	struct net_port *p = &n->ports[row];
+
+	/* Most ports of a large fabric never count anything. */
+	if (!p->counters)
+		p->counters = calloc(NET_COUNTERS, sizeof(*p->counters));
+	if (p->counters)
+		p->counters[c] += add;
+}
+
+/* As what a process counts it: PORT_COUNTERS, it does not. */
+static const enum port_counter host_counters[NET_COUNTERS] = {
+	[NET_XMIT_DATA] = PORT_XMIT_DATA,
+	[NET_RCV_DATA] = PORT_RCV_DATA,
+	[NET_XMIT_PACKETS] = PORT_XMIT_PACKETS,
+	[NET_RCV_PACKETS] = PORT_RCV_PACKETS,
+	[NET_MULTICAST_XMIT_PACKETS] = PORT_MULTICAST_XMIT_PACKETS,
+	[NET_MULTICAST_RCV_PACKETS] = PORT_MULTICAST_RCV_PACKETS,
+	[NET_XMIT_DISCARDS] = PORT_XMIT_DISCARDS,
+	[NET_RCV_ERRORS] = PORT_RCV_ERRORS,
+	[NET_LINK_DOWNED] = PORT_LINK_DOWNED,
+	[NET_RCV_SWITCH_RELAY_ERRORS] = PORT_COUNTERS,
+	[NET_VL15_DROPPED] = PORT_COUNTERS,
+	[NET_LINK_RECOVERED] = PORT_COUNTERS,
+	[NET_XMIT_CONSTRAINT_ERRORS] = PORT_COUNTERS,
+	[NET_RCV_CONSTRAINT_ERRORS] = PORT_COUNTERS,
+};
+
+uint64_t net_total(const struct net *n, uint32_t row, enum net_counter c)
+{
+	const struct net_port *p = &n->ports[row];
+	uint64_t own = p->counters ? p->counters[c] : 0;
+
+	if (!n->host_count || host_counters[c] == PORT_COUNTERS ||
+	    n->subnet->nodes[p->node].kind != SUBNET_HCA)
+		return own;
+	return own + n->host_count(n->user, row, host_counters[c]);
+}

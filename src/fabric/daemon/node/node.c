@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The nodes of the subnet, and who listens to what becomes of them; see net.h. */
+#include "fabric/daemon/node/net.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/memory_file.h"
+#include "base/sparse.h"
+#include "base/text.h"
+
+/* ---- tables of switches ---- */
+
+#define LFT_BYTES    ((size_t)NET_LINEAR_CAP)
+#define MFT_BYTES    ((size_t)NET_MULTICAST_CAP * NET_MFT_SLICES * sizeof(uint16_t))
+#define SWITCH_BYTES (LFT_BYTES + MFT_BYTES)
+
+/* Clients will map the tables too, so nobody may change the file's size, nor write but we. */
+static int tables_open(struct net *n, uint32_t switches)
+{
+	int ret;
+
+	n->tables_bytes = switches * SWITCH_BYTES;
+	if (!switches)
+		return 0;
+	n->tables_fd = memfd_create("softhca-tables", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (n->tables_fd < 0)
+		return -errno;
+	ret = memory_file_resize(n->tables_fd, n->tables_bytes);
+	if (ret)
+		return ret;
+	n->tables = sparse_map(n->tables_bytes, PROT_READ | PROT_WRITE, n->tables_fd, 0);
+	if (!n->tables)
+		return -errno;
+	fcntl(n->tables_fd, F_ADD_SEALS,
+	      F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL | F_SEAL_FUTURE_WRITE);
+	return 0;
+}
+
+static void tables_close(struct net *n)
+{
+	if (n->tables)
+		munmap(n->tables, n->tables_bytes);
+	if (n->tables_fd >= 0)
+		close(n->tables_fd);
+}
+
+static int switch_add(struct net *n, struct net_node *node, uint32_t index)
+{
+	uint8_t *at = (uint8_t *)n->tables + index * SWITCH_BYTES;
+	struct net_switch *sw = calloc(1, sizeof(*sw));
+
+	if (!sw)
+		return -ENOMEM;
+	*sw = (struct net_switch){
+		.mft_slices = (uint8_t)((node->nports + 16u) / 16u),
+		.enhanced_port0 = node->sw && node->sw->enhanced_port0,
+		.lft = (_Atomic(uint8_t) *)at,
+		.mft = (_Atomic(uint16_t) *)(void *)(at + LFT_BYTES),
+	};
+	node->sw = sw;
+	return 0;
+}
+
+/* ---- the whole ---- */
+
+int net_open(struct net *n, struct subnet *s)
+{
+	int ret;
+
+	*n = (struct net){
+		.subnet = s,
+		.nnodes = s->head->table[SUBNET_TABLE_NODES].count,
+		.nports = s->head->table[SUBNET_TABLE_PORTS].count,
+		.tables_fd = -1,
+	};
+	n->nodes = calloc(n->nnodes, sizeof(*n->nodes));
+	n->ports = calloc(n->nports, sizeof(*n->ports));
+	ret = n->nodes && n->ports ? tables_open(n, s->head->switches) : -ENOMEM;
+	if (ret)
+		net_close(n);
+	return ret;
+}
+
+void net_close(struct net *n)
+{
+	for (uint32_t i = 0; n->ports && i < n->nports; i++) {
+		free(n->ports[i].counters);
+		free(n->ports[i].counters_cleared);
+		free(n->ports[i].sl2vl);
+		free(n->ports[i].vlarb);
+	}
+	for (uint32_t i = 0; n->nodes && i < n->nnodes; i++)
+		free(n->nodes[i].sw);
+	/* A net that was never opened is all zeroes. */
+	if (n->subnet)
+		tables_close(n);
+	free(n->ports);
+	free(n->nodes);
+	*n = (struct net){.tables_fd = -1};
+}
+
+/* ---- nodes ---- */
+
+uint32_t net_port_row(const struct net *n, const struct net_node *node, uint32_t number)
+{
+	return subnet_node_port(&n->subnet->nodes[n->ports[node->first_port].node], number);
+}
+
+static void port_describe(struct net *n, uint32_t node_row, uint32_t row)
+{
+	const struct net_node *node = &n->nodes[node_row];
+	struct subnet_port *p = &n->subnet->ports[row];
+
+	if (!p->guid)
+		p->guid = node->guid + (node->sw ? 0 : p->number);
+	n->ports[row] = (struct net_port){
+		.node = node_row,
+		.number = (uint8_t)p->number,
+		.cable = SUBNET_NONE,
+		.guid = p->guid,
+	};
+}
+
+static int node_ports_add(struct net *n, uint32_t node_row)
+{
+	const struct subnet_node *s = &n->subnet->nodes[node_row];
+	int ret = 0;
+
+	for (uint32_t row = s->first_port; row < s->first_port + s->nports && !ret; row++) {
+		port_describe(n, node_row, row);
+		if (n->subnet->ports[row].ethernet)
+			continue;
+		net_port_start(n, row);
+		if (net_end_port(n, row) == row)
+			ret = net_set_prefix(n, row, 0xfe80ull << 48);
+	}
+	return ret;
+}
+
+int net_add_node(struct net *n, uint32_t node_row, const struct net_node *node)
+{
+	struct subnet_node *s = &n->subnet->nodes[node_row];
+	struct net_node *to = &n->nodes[node_row];
+	int ret = 0;
+
+	*to = *node;
+	to->first_port = s->first_port;
+	to->nports = (uint8_t)(s->nports - (node->type == SMP_NODE_SWITCH));
+	if (node->type == SMP_NODE_SWITCH)
+		ret = switch_add(n, to, s->switch_index);
+	if (ret) {
+		to->sw = NULL;
+		return ret;
+	}
+	s->type = node->type;
+	memcpy(s->id, node->id, sizeof(s->id));
+	memcpy(s->description, node->description, sizeof(s->description));
+	return node_ports_add(n, node_row);
+}
+
+int net_set_description(struct net *n, uint32_t row, const char *text)
+{
+	struct net_node *node = net_node_of(n, row);
+	char padded[sizeof(node->description)] = {0};
+	size_t bytes = strlen(text);
+
+	if (bytes > sizeof(padded))
+		return -EINVAL;
+	memcpy(padded, text, bytes);
+	if (!memcmp(padded, node->description, sizeof(padded)))
+		return 0;
+	memcpy(node->description, padded, sizeof(padded));
+	memcpy(n->subnet->nodes[n->ports[row].node].description, padded, sizeof(padded));
+	net_tell(n, NET_DESCRIPTION, row, 0);
+	return 0;
+}
+
+/* ---- listeners ---- */
+
+void net_listen(struct net *n, struct net_listener *l)
+{
+	struct net_listener **at = &n->listeners;
+
+	/* Behind the others: they hear in the order in which they came. */
+	while (*at)
+		at = &(*at)->next;
+	l->next = NULL;
+	*at = l;
+}
+
+void net_tell(const struct net *n, enum net_event event, uint32_t row, uint32_t what)
+{
+	for (struct net_listener *l = n->listeners; l; l = l->next)
+		l->event(l, event, row, what);
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a port says of itself before anybody has set anything; see net.h. */
+#include <string.h>
+
+#include "fabric/daemon/node/net.h"
+
+/* What the two kinds of fabric differ in. */
+struct port_start {
+	uint32_t cap_mask, cap_mask2;
+	uint8_t widths, width;	 /* supported, enabled */
+	uint8_t speeds, speed;	 /* the same */
+	uint8_t ext_speeds, ext; /* the same */
+	uint8_t mtu;
+};
+
+static const struct port_start port_starts[2] = {
+	/* A card of ours: NDR, 4X. */
+	[false] = {0x2651e848, 0x0420, 3, 3, 7, 7, 0xf, 0xf, IB_MTU_4096},
+	/* What programs that were written against ibsim find there: SDR, 4X. */
+	[true] = {0x0050c048, 0x0030, 31, 2, 7, 1, 0, 0, IB_MTU_2048},
+};
+
+static void info_start(uint8_t *info, const struct port_start *from)
+{
+	prm_set(info, PI_WIDTH_SUPPORTED, from->widths);
+	prm_set(info, PI_WIDTH_ENABLED, from->width);
+	prm_set(info, PI_WIDTH_ACTIVE, 2);
+	prm_set(info, PI_SPEED_SUPPORTED, from->speeds);
+	prm_set(info, PI_SPEED_ENABLED, from->speed);
+	prm_set(info, PI_SPEED_ACTIVE, 1);
+	prm_set(info, PI_EXT_SPEED_SUPPORTED, from->ext_speeds);
+	prm_set(info, PI_EXT_SPEED_ENABLED, from->ext);
+	prm_set(info, PI_DOWN_DEFAULT, SMP_PHYS_POLLING);
+	prm_set(info, PI_NEIGHBOR_MTU, from->mtu);
+	prm_set(info, PI_MTU_CAP, from->mtu);
+	prm_set(info, PI_VL_CAP, 4); /* VL 0 to 7 */
+	prm_set(info, PI_OPER_VLS, 1);
+	prm_set(info, PI_VL_ARB_HIGH_CAP, 8);
+	prm_set(info, PI_VL_ARB_LOW_CAP, 8);
+}
+
+/* What only ports have that LIDs lead to. */
+static void info_start_end_port(uint8_t *info, const struct port_start *from)
+{
+	prm_set(info, PI_CAP_MASK, from->cap_mask);
+	prm_set(info, PI_CAP_MASK2, from->cap_mask2);
+	prm_set(info, PI_GUID_CAP, NET_GUIDS);
+	prm_set(info, PI_SUBNET_TIMEOUT, 31);
+}
+
+/* Tens of thousands of ports begin alike: the fields are set once for each kind. */
+static const uint8_t *info_template(bool like_ibsim, bool end_port)
+{
+	static uint8_t made[2][2][MAD_ATTRIBUTE_BYTES];
+	uint8_t *info = made[like_ibsim][end_port];
+
+	if (!prm_get(info, PI_VL_CAP)) {
+		info_start(info, &port_starts[like_ibsim]);
+		if (end_port)
+			info_start_end_port(info, &port_starts[like_ibsim]);
+	}
+	return info;
+}
+
+void net_port_start(struct net *n, uint32_t row)
+{
+	bool own_of_switch = net_is_switch(n, row) && !n->ports[row].number;
+	enum ib_port_state state = own_of_switch ? IB_PORT_ACTIVE : IB_PORT_DOWN;
+	enum smp_phys_state phys = own_of_switch ? SMP_PHYS_LINK_UP : SMP_PHYS_POLLING;
+	struct subnet_port *p = &n->subnet->ports[row];
+	uint8_t *info = n->ports[row].info;
+
+	memcpy(info, info_template(n->like_ibsim, net_end_port(n, row) == row),
+	       MAD_ATTRIBUTE_BYTES);
+	prm_set(info, PI_STATE, state);
+	prm_set(info, PI_PHYS_STATE, phys);
+	subnet_set_state(n->subnet, row, state);
+	atomic_store_explicit(&p->phys_state, phys, memory_order_relaxed);
+	atomic_store_explicit(&p->cap_mask, prm_get32(info, PI_CAP_MASK), memory_order_relaxed);
+	atomic_store_explicit(&p->mtu, prm_get32(info, PI_NEIGHBOR_MTU), memory_order_relaxed);
+	atomic_store_explicit(&p->width, prm_get32(info, PI_WIDTH_ACTIVE), memory_order_relaxed);
+	atomic_store_explicit(&p->speed, prm_get32(info, PI_SPEED_ACTIVE), memory_order_relaxed);
+	atomic_store_explicit(&p->pkeys[0], SUBNET_PKEY_DEFAULT, memory_order_relaxed);
+}
