@@ -8,33 +8,68 @@
 #include "fabric/daemon/mad/agent.h"
 
 struct notices;
+struct mkey_lease;
 
 struct sma {
 	struct port_agent agent; /* of both SMP classes */
 	struct mad_fabric *fabric;
 	struct net_listener listener;
-	struct notices *notices; /* traps that have not been repressed */
+	struct notices *notices;   /* traps that have not been repressed */
+	struct mkey_lease *leases; /* that run out */
 };
 
 int sma_open(struct sma *s, struct mad_fabric *f) must_check;
+/* Before the net and the loop end. */
 void sma_close(struct sma *s);
 
 /* An attribute.  'data' is the 64 bytes of the SMP, in and out.  Returns a mad_status. */
 struct smp_request {
 	struct net *net;
-	uint32_t row; /* where the SMP came in */
+	struct sma *sma; /* NULL: a Get that is no SMP */
+	uint32_t row;	 /* where the SMP came in */
 	uint32_t modifier;
 	bool set;
+	uint64_t key; /* M_Key */
 	uint8_t *data;
 };
 typedef unsigned smp_handler(struct smp_request *r);
 
 smp_handler sma_node_description, sma_node_info, sma_switch_info, sma_guid_info, sma_port_info,
 	sma_pkey_table, sma_sl_to_vl, sma_vl_arbitration, sma_linear_table, sma_multicast_table,
-	sma_port_info_extended, sma_mellanox_port_info;
+	sma_mellanox_port_info;
 
-/* notice.c: a trap of the port, repeated until it is repressed (IBTA 14.3.3). 'details': 54 bytes. */
+/* port_info.c: the port that the low bits of a modifier name, or SUBNET_NONE.  On nodes that are no
+ * switch 0 is the port that the SMP came in by. */
+uint32_t sma_named_port(const struct smp_request *r);
+
+/* mkey.c: may this SMP be answered?  If not, it is counted and told to the SM (IBTA 14.2.4). */
+bool sma_mkey_admits(struct sma *s, uint32_t row, const struct mad_packet *p) must_check;
+void sma_mkey_close(struct sma *s);
+
+/* ---- notice.c: traps, each repeated until it is repressed (IBTA 13.4.9) ---- */
+
+#define NOTICE_DETAILS 54u
+
+enum notice_number {
+	NOTICE_LINK_STATE = 128,
+	NOTICE_LOCAL_CHANGES = 144,
+	NOTICE_BAD_MKEY = 256,
+};
+
+/* What a notice of local changes says has changed. */
+enum notice_change {
+	NOTICE_CHANGED_DESCRIPTION = 1,
+	NOTICE_CHANGED_WIDTH = 2,
+	NOTICE_CHANGED_SPEED = 4,
+};
+
+int notice_open(struct sma *s) must_check;
+void notice_close(struct sma *s);
+/* A trap of the port's node.  'details': NOTICE_DETAILS bytes.  Nothing is sent while the port has
+ * no LID or knows no SM. */
 void notice_send(struct sma *s, uint32_t row, unsigned type, unsigned number,
 		 const uint8_t *details);
+/* Trap 144 of the port; 'changes': enum notice_change, or 0 for the CapabilityMask. */
+void notice_local_changes(struct sma *s, uint32_t row, unsigned changes);
 /* TrapRepress has come for it. */
 void notice_repress(struct sma *s, uint32_t row, const uint8_t *mad);

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * PortInfo (IBTA 14.2.5.6).  A Set is judged as a whole before anything changes: one bad field and
+ * all stays as it was.
+ */
+#include <string.h>
+
+#include "fabric/daemon/sma/sma.h"
+
+#define MODIFIER_EXT_SPEEDS (1u << 31) /* who asks knows of extended speeds */
+#define WIDTH_ALL	    255u
+#define SPEED_ALL	    15u
+#define EXT_SPEED_NONE	    30u
+#define EXT_SPEED_ALL	    31u
+#define MTU_LARGEST	    5u
+
+/* Which of a node's ports have a field that can be set. */
+enum port_part {
+	PART_END = 1,	   /* ports with a LID: of a CA, port 0 of a switch */
+	PART_LINK = 2,	   /* ports with a link: all but port 0 */
+	PART_EXTERNAL = 4, /* external ports of a switch */
+};
+
+/* Fields that are kept as they come. */
+static const struct plain_field {
+	struct prm_field field;
+	enum port_part part;
+} plain_fields[] = {
+	{PI_MKEY, PART_END},
+	{PI_MKEY_LEASE, PART_END},
+	{PI_MKEY_PROTECT, PART_END},
+	{PI_INIT_TYPE_REPLY, PART_END},
+	{PI_SUBNET_TIMEOUT, PART_END},
+	{PI_VL_HIGH_LIMIT, PART_LINK},
+	{PI_LOCAL_PHYS_ERRORS, PART_LINK},
+	{PI_OVERRUN_ERRORS, PART_LINK},
+	{PI_VL_STALL, PART_EXTERNAL},
+	{PI_HOQ_LIFE, PART_EXTERNAL},
+	{PI_PARTITION_FLAGS, PART_EXTERNAL},
+};
+
+/* Counters that a 0 resets. */
+static const struct prm_field violation_fields[] = {PI_MKEY_VIOLATIONS, PI_PKEY_VIOLATIONS,
+						    PI_QKEY_VIOLATIONS};
+
+struct port_set {
+	struct smp_request *r;
+	struct net *net;
+	const uint8_t *data;
+	uint32_t row;
+	unsigned parts;
+};
+
+uint32_t sma_named_port(const struct smp_request *r)
+{
+	uint32_t number = r->modifier & ~MODIFIER_EXT_SPEEDS;
+
+	if (!number && !net_is_switch(r->net, r->row))
+		return r->row;
+	return net_port_row(r->net, net_node_of(r->net, r->row), number);
+}
+
+static unsigned port_parts(const struct net *net, uint32_t row)
+{
+	if (!net_is_switch(net, row))
+		return PART_END | PART_LINK;
+	return net->ports[row].number ? PART_LINK | PART_EXTERNAL : PART_END;
+}
+
+static uint32_t port_wish(const struct port_set *s, struct prm_field f)
+{
+	return prm_get32(s->data, f);
+}
+
+/* ---- what may be set ---- */
+
+static bool lid_is_unicast(uint32_t lid)
+{
+	return lid && lid < MAD_LID_MULTICAST;
+}
+
+static bool port_end_valid(const struct port_set *s)
+{
+	uint32_t lid = port_wish(s, PI_LID), last = (1u << port_wish(s, PI_LMC)) - 1;
+
+	return lid_is_unicast(lid) && !(lid & last) && lid_is_unicast(lid + last) &&
+	       lid_is_unicast(port_wish(s, PI_SM_LID));
+}
+
+/* 0 leaves it; 'all' is whatever is supported. */
+static bool port_enabled_valid(uint32_t wish, uint32_t all, uint32_t supported)
+{
+	return wish == all || !(wish & ~supported);
+}
+
+static bool port_speeds_valid(const struct port_set *s)
+{
+	uint32_t ext = port_wish(s, PI_EXT_SPEED_ENABLED);
+
+	if (!port_enabled_valid(port_wish(s, PI_WIDTH_ENABLED), WIDTH_ALL,
+				net_info(s->net, s->row, PI_WIDTH_SUPPORTED)))
+		return false;
+	if (!port_enabled_valid(port_wish(s, PI_SPEED_ENABLED), SPEED_ALL,
+				net_info(s->net, s->row, PI_SPEED_SUPPORTED)))
+		return false;
+	return !(s->r->modifier & MODIFIER_EXT_SPEEDS) || ext == EXT_SPEED_NONE ||
+	       port_enabled_valid(ext, EXT_SPEED_ALL,
+				  net_info(s->net, s->row, PI_EXT_SPEED_SUPPORTED));
+}
+
+static bool port_states_valid(const struct port_set *s)
+{
+	uint32_t state = port_wish(s, PI_STATE), phys = port_wish(s, PI_PHYS_STATE);
+
+	if (state > IB_PORT_ACTIVE || state == IB_PORT_INIT)
+		return false;
+	if (phys && phys != SMP_PHYS_POLLING && phys != SMP_PHYS_DISABLED)
+		return false;
+	/* A port cannot train and go on as it is. */
+	return !phys || state <= IB_PORT_DOWN;
+}
+
+static bool port_link_valid(const struct port_set *s)
+{
+	uint32_t mtu = port_wish(s, PI_NEIGHBOR_MTU), down = port_wish(s, PI_DOWN_DEFAULT);
+
+	if (!mtu || mtu > MTU_LARGEST || mtu > net_info(s->net, s->row, PI_MTU_CAP))
+		return false;
+	if (port_wish(s, PI_OPER_VLS) > net_info(s->net, s->row, PI_VL_CAP))
+		return false;
+	if (down && down != SMP_PHYS_SLEEP && down != SMP_PHYS_POLLING)
+		return false;
+	return port_speeds_valid(s) && port_states_valid(s);
+}
+
+/* ---- setting ---- */
+
+static void port_set_plain(const struct port_set *s)
+{
+	for (size_t i = 0; i < sizeof(plain_fields) / sizeof(plain_fields[0]); i++)
+		if (plain_fields[i].part & s->parts)
+			net_info_set(s->net, s->row, plain_fields[i].field,
+				     prm_get(s->data, plain_fields[i].field));
+}
+
+static unsigned port_set_end(const struct port_set *s)
+{
+	struct net *net = s->net;
+
+	if (net_set_lid(net, s->row, port_wish(s, PI_LID), port_wish(s, PI_LMC)) ||
+	    net_set_prefix(net, s->row, prm_get(s->data, PI_GID_PREFIX)))
+		return MAD_STATUS_BAD_VALUE;
+	net_set_sm(net, s->row, port_wish(s, PI_SM_LID), port_wish(s, PI_SM_SL));
+	for (size_t i = 0; i < sizeof(violation_fields) / sizeof(violation_fields[0]); i++)
+		if (!port_wish(s, violation_fields[i]))
+			net_info_set(net, s->row, violation_fields[i], 0);
+	if (port_wish(s, PI_CLIENT_REREGISTER) &&
+	    net_info(net, s->row, PI_CAP_MASK) & CAP_IS_CLIENT_REREGISTER)
+		net_reregister(net, s->row);
+	return MAD_STATUS_OK;
+}
+
+/* Widths and speeds hold from the next training on.  0 leaves one as it is. */
+static void port_set_speeds(const struct port_set *s)
+{
+	uint32_t width = net_info(s->net, s->row, PI_WIDTH_ENABLED);
+	uint32_t speed = net_info(s->net, s->row, PI_SPEED_ENABLED);
+	uint32_t ext = net_info(s->net, s->row, PI_EXT_SPEED_ENABLED);
+	bool knows_ext = s->r->modifier & MODIFIER_EXT_SPEEDS;
+	unsigned changes = 0;
+
+	net_set_enabled(s->net, s->row, port_wish(s, PI_WIDTH_ENABLED),
+			port_wish(s, PI_SPEED_ENABLED),
+			knows_ext ? port_wish(s, PI_EXT_SPEED_ENABLED) : 0);
+	if (width != net_info(s->net, s->row, PI_WIDTH_ENABLED))
+		changes |= NOTICE_CHANGED_WIDTH;
+	if (speed != net_info(s->net, s->row, PI_SPEED_ENABLED) ||
+	    ext != net_info(s->net, s->row, PI_EXT_SPEED_ENABLED))
+		changes |= NOTICE_CHANGED_SPEED;
+	if (changes)
+		notice_local_changes(s->r->sma, s->row, changes);
+}
+
+static void port_set_link(const struct port_set *s)
+{
+	net_set_mtu(s->net, s->row, (enum ib_mtu)port_wish(s, PI_NEIGHBOR_MTU));
+	if (port_wish(s, PI_OPER_VLS))
+		net_info_set(s->net, s->row, PI_OPER_VLS, port_wish(s, PI_OPER_VLS));
+	if (port_wish(s, PI_DOWN_DEFAULT))
+		net_info_set(s->net, s->row, PI_DOWN_DEFAULT, port_wish(s, PI_DOWN_DEFAULT));
+	port_set_speeds(s);
+}
+
+/* Down and training come last: the link comes up with what has been set. */
+static unsigned port_set_down(const struct port_set *s)
+{
+	uint32_t phys = port_wish(s, PI_PHYS_STATE);
+	int err = 0;
+
+	if (phys)
+		err = net_set_phys(s->net, s->row, phys);
+	else if (port_wish(s, PI_STATE) == IB_PORT_DOWN)
+		err = net_set_state(s->net, s->row, IB_PORT_DOWN);
+	return err ? MAD_STATUS_BAD_VALUE : MAD_STATUS_OK;
+}
+
+static unsigned port_info_set(const struct port_set *s)
+{
+	uint32_t state = port_wish(s, PI_STATE);
+	bool link = s->parts & PART_LINK;
+	unsigned status = MAD_STATUS_OK;
+
+	if (s->parts & PART_END && !port_end_valid(s))
+		return MAD_STATUS_BAD_VALUE;
+	if (link && !port_link_valid(s))
+		return MAD_STATUS_BAD_VALUE;
+	/* Armed and active may be refused: before anything else has changed. */
+	if (link && state > IB_PORT_DOWN && net_set_state(s->net, s->row, state))
+		return MAD_STATUS_BAD_VALUE;
+	if (s->parts & PART_END)
+		status = port_set_end(s);
+	port_set_plain(s);
+	if (!link)
+		return status;
+	port_set_link(s);
+	return status | port_set_down(s);
+}
+
+/* ---- the attribute ---- */
+
+/* With protection 1 those who do not know the key do not get to read it. */
+static void port_hide_key(const struct smp_request *r, uint8_t *data)
+{
+	if (prm_get32(data, PI_MKEY_PROTECT) && r->key != prm_get(data, PI_MKEY))
+		prm_set(data, PI_MKEY, 0);
+}
+
+unsigned sma_port_info(struct smp_request *r)
+{
+	uint32_t row = sma_named_port(r);
+	bool reregister = prm_get32(r->data, PI_CLIENT_REREGISTER);
+
+	if (row == SUBNET_NONE)
+		return MAD_STATUS_BAD_VALUE;
+	if (r->set) {
+		struct port_set s = {r, r->net, r->data, row, port_parts(r->net, row)};
+		unsigned status;
+
+		if (row != r->row && !net_is_switch(r->net, r->row))
+			return MAD_STATUS_BAD_VALUE;
+		status = port_info_set(&s);
+		if (status)
+			return status;
+	}
+	memcpy(r->data, r->net->ports[row].info, MAD_ATTRIBUTE_BYTES);
+	prm_set(r->data, PI_LOCAL_PORT, r->net->ports[r->row].number);
+	/* Who has asked for it sees that it was heard (IBTA o14-12.2.1). */
+	prm_set(r->data, PI_CLIENT_REREGISTER, r->set && reregister);
+	port_hide_key(r, r->data);
+	return MAD_STATUS_OK;
+}
+
+/* ExtendedPortInfo of Mellanox' nodes tells of FDR10, which no port of ours has: all its fields are
+ * 0, and a Set that wants it changes nothing. */
+unsigned sma_mellanox_port_info(struct smp_request *r)
+{
+	if (sma_named_port(r) == SUBNET_NONE)
+		return MAD_STATUS_BAD_VALUE;
+	memset(r->data, 0, MAD_ATTRIBUTE_BYTES);
+	return MAD_STATUS_OK;
+}
