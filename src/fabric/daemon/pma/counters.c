@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Counts less what has been cleared. */
+#include <stdlib.h>
+
+#include "fabric/daemon/pma/pma.h"
+
+uint64_t pma_total(const struct net *n, uint32_t row, unsigned source)
+{
+	switch (source) {
+	case PMA_UNICAST_XMIT:
+		return net_total(n, row, NET_XMIT_PACKETS) -
+		       net_total(n, row, NET_MULTICAST_XMIT_PACKETS);
+	case PMA_UNICAST_RCV:
+		return net_total(n, row, NET_RCV_PACKETS) -
+		       net_total(n, row, NET_MULTICAST_RCV_PACKETS);
+	default:
+		return net_total(n, row, (enum net_counter)source);
+	}
+}
+
+static size_t group_place(enum pma_group group, unsigned source)
+{
+	return (size_t)group * PMA_SOURCES + source;
+}
+
+uint64_t pma_group_get(const struct net *n, uint32_t row, enum pma_group group, unsigned source)
+{
+	const uint64_t *cleared = n->ports[row].counters_cleared;
+
+	return pma_total(n, row, source) - (cleared ? cleared[group_place(group, source)] : 0);
+}
+
+void pma_group_set(struct net *n, uint32_t row, enum pma_group group, unsigned source,
+		   uint64_t value)
+{
+	uint64_t **cleared = &n->ports[row].counters_cleared;
+	uint64_t base = pma_total(n, row, source) - value;
+
+	/* Most ports are never cleared, or have nothing to clear. */
+	if (!*cleared && !base)
+		return;
+	if (!*cleared)
+		*cleared = calloc(group_place(PMA_GROUPS, 0), sizeof(**cleared));
+	/* Without memory it counts on. */
+	if (*cleared)
+		(*cleared)[group_place(group, source)] = base;
+}
+
+/* The attribute that has the most digits of it. */
+static enum pma_group count_group(enum net_counter c)
+{
+	return c < NET_XMIT_DISCARDS ? PMA_GROUP_EXTENDED : PMA_GROUP_BASIC;
+}
+
+uint64_t pma_count(const struct net *n, uint32_t row, enum net_counter c)
+{
+	return pma_group_get(n, row, count_group(c), c);
+}
+
+void pma_clear(struct net *n, uint32_t row, enum net_counter c)
+{
+	pma_group_set(n, row, count_group(c), c, 0);
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Requests of performance management: ClassPortInfo, and which port the others are about. */
+#include <string.h>
+
+#include "fabric/daemon/pma/pma.h"
+#include "prm/pma.h"
+
+#define PMA_CLASS_VERSION 1u
+#define PMA_RESP_TIME	  8u /* 4.096 us times 2^8: a millisecond */
+
+static unsigned pma_class_port_info(const struct pma_request *r)
+{
+	unsigned cap = PMA_CAP_EXTENDED | PMA_CAP_XMIT_WAIT;
+
+	if (r->set)
+		return MAD_STATUS_BAD_METHOD_ATTRIBUTE;
+	if (net_is_switch(r->net, r->node_row))
+		cap |= PMA_CAP_ALL_PORTS;
+	memset(r->data, 0, MAD_GMP_BYTES);
+	prm_set(r->data, CPI_BASE_VERSION, 1);
+	prm_set(r->data, CPI_CLASS_VERSION, PMA_CLASS_VERSION);
+	prm_set(r->data, CPI_CAP_MASK, cap);
+	prm_set(r->data, CPI_RESP_TIME, PMA_RESP_TIME);
+	return MAD_STATUS_OK;
+}
+
+/* A switch tells of all its ports, others of the port that is asked. */
+static bool pma_select_port(struct pma_request *r, bool all_allowed)
+{
+	const struct net_node *node = net_node_of(r->net, r->node_row);
+	uint32_t number = prm_get32(r->data, PC_PORT_SELECT);
+
+	if (node->type != SMP_NODE_SWITCH) {
+		r->row = r->node_row;
+		return number == r->net->ports[r->row].number;
+	}
+	if (number == PMA_PORTS_ALL && all_allowed) {
+		r->row = SUBNET_NONE;
+		return true;
+	}
+	r->row = net_port_row(r->net, node, number);
+	return r->row != SUBNET_NONE;
+}
+
+static unsigned pma_perform(struct pma_request *r, const uint8_t *mad)
+{
+	unsigned attribute = mad_get16(mad, MAD_AT_ATTRIBUTE);
+	bool samples = attribute == PMA_SAMPLES_CONTROL;
+
+	if (mad[MAD_AT_CLASS_VERSION] != PMA_CLASS_VERSION)
+		return MAD_STATUS_BAD_VERSION;
+	if (mad_get32(mad, MAD_AT_MODIFIER))
+		return MAD_STATUS_BAD_VALUE;
+	if (attribute == GMP_CLASS_PORT_INFO)
+		return pma_class_port_info(r);
+	if (attribute == PMA_SAMPLES_RESULT)
+		return pma_samples_result(r);
+	if (!pma_select_port(r, !samples))
+		return MAD_STATUS_BAD_VALUE;
+	return samples ? pma_samples_control(r) : pma_attribute(r, attribute);
+}
+
+static enum mad_verdict pma_handle(struct port_agent *agent, uint32_t row, struct mad_packet *p)
+{
+	struct pma *pma = container_of(agent, struct pma, agent);
+	unsigned method = p->mad[MAD_AT_METHOD];
+	struct pma_request r = {
+		.pma = pma,
+		.net = pma->fabric->net,
+		.node_row = row,
+		.row = row,
+		.set = method == MAD_SET,
+		.data = p->mad + MAD_GMP_DATA,
+	};
+
+	if (method != MAD_GET && method != MAD_SET)
+		return MAD_PASSED;
+	mad_answer(p->mad, MAD_GET_RESP, pma_perform(&r, p->mad));
+	return MAD_ANSWERED;
+}
+
+int pma_open(struct pma *p, struct mad_fabric *f)
+{
+	*p = (struct pma){
+		.agent.handle = pma_handle,
+		.vendor.handle = pma_vendor,
+		.congestion.handle = pma_congestion,
+		.fabric = f,
+		.opened_ns = loop_now(f->loop),
+	};
+	mad_port_agent(f, MAD_CLASS_PERF, &p->agent);
+	mad_port_agent(f, MAD_CLASS_VENDOR_MELLANOX, &p->vendor);
+	mad_port_agent(f, MAD_CLASS_CONGESTION, &p->congestion);
+	return 0;
+}
+
+void pma_close(struct pma *p)
+{
+	pma_samples_close(p);
+	pma_congestion_close(p);
+}
