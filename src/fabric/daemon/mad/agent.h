@@ -38,10 +38,12 @@ struct mad_send_attr {
 	uint8_t note[64];      /* given back by ops->sent */
 };
 
+/* Called from the loop; neither may end its agent. */
 struct mad_agent_ops {
 	void (*receive)(struct mad_agent *a, struct mad_message *m);
-	/* A send is over: 0, -ETIMEDOUT (the only one that programs hear of), -ECANCELED, -EPROTO
-	 * (aborted by the peer).  'header': its first MAD_HEADER_BYTES as they travelled. */
+	/* A send is over: 0, -ETIMEDOUT (the only one that programs hear of), -ECANCELED (the
+	 * agent ends), -EPROTO (aborted by the peer), -ENOMEM.  Once for each that was taken.
+	 * 'header': its first MAD_HEADER_BYTES as they travelled. */
 	void (*sent)(struct mad_agent *a, const uint8_t note[64], const uint8_t *header,
 		     int status);
 };
@@ -49,9 +51,9 @@ struct mad_agent_ops {
 struct mad_send; /* one under way; agent.c */
 struct rmpp_recv;
 
-/* In-flight sends among which duplicates are refused: those of one file. */
+/* In-flight sends among which duplicates are refused: those of one file.  All zero at first. */
 struct mad_scope {
-	struct mad_send *sends[64]; /* hash by TID */
+	struct mad_fabric *fabric;
 	uint32_t count;
 };
 
@@ -70,7 +72,7 @@ struct mad_agent {
 /* Checks 7 and 9 to 17 of facts 2.3. 0, -EPROTONOSUPPORT, -EINVAL, -ENOMEM. */
 int mad_agent_register(struct mad_fabric *f, struct mad_agent *a, const struct mad_agent_attr *attr,
 		       const struct mad_agent_ops *ops, struct mad_scope *scope) must_check;
-/* Ends its sends without a report, and what it was receiving. */
+/* Ends its sends (ops->sent says -ECANCELED), and what it was receiving. */
 void mad_agent_unregister(struct mad_agent *a);
 /* Checks 5, 7, 8, 10, 11, 12 of facts 2.4; rewrites the TID of requests. 0, -EINVAL, -ENOMEM. */
 int mad_agent_send(struct mad_agent *a, const struct mad_send_attr *s) must_check;

@@ -32,10 +32,14 @@ struct mad_fabric {
 	struct mad_packet *queue, **queue_end;
 	struct mad_packet *pool;
 	uint32_t queued, pool_size;
+	struct mad_send *send_pool;
+	uint32_t send_pool_size;
 	struct port_agent *port_agents[256]; /* by class */
 	struct mad_agent **by_tid;	     /* hash by the high half of a TID; agent.c */
 	uint32_t nagents, by_tid_mask;
-	struct mad_agent **of_port; /* [row]: list; agent.c */
+	struct mad_send **sends; /* hash by the TID; send.c */
+	uint32_t nsends, sends_mask;
+	struct mad_agent **of_port; /* [row]: those that take requests; agent.c */
 	uint32_t next_tid;	    /* 1 to 2^24 - 1, all over again */
 	struct impair *impair;	    /* NULL: every link is perfect */
 	uint64_t delivered, dropped;
@@ -50,7 +54,10 @@ void mad_port_agent(struct mad_fabric *f, unsigned class, struct port_agent *a);
 /* A packet with 'mad' zeroed and the rest too, or NULL. */
 struct mad_packet *mad_packet_get(struct mad_fabric *f);
 void mad_packet_put(struct mad_fabric *f, struct mad_packet *p);
-/* The packet leaves its row; it is the layer's from now on. */
+/*
+ * The packet leaves its row, which is an end port; it is the layer's from now on.  Says where to: dlid
+ * (or GRH), dqpn, and by which way: a directed route begins here.
+ */
 void mad_emit(struct mad_fabric *f, struct mad_packet *p);
 /* Turns an answered request round, so that mad_emit takes it back where it came from. */
 void mad_turn(struct mad_fabric *f, struct mad_packet *p);
@@ -61,8 +68,10 @@ void mad_settle(struct mad_fabric *f);
 
 /* ---- forward.c: one hop (3.4 of the facts) ---- */
 
-/* Moves p over the link or into the node: p->row and p->arriving change.  False: it is lost, and
- * counted. */
+/* From an end port to the port that it leaves by, or to where it is already.  As forward_step. */
+bool forward_start(struct mad_fabric *f, struct mad_packet *p) must_check;
+/* Moves p over the link and through the node behind it: p->row is the next port that it leaves by, or
+ * p->arriving tells that it is at its end.  False: it is lost, and counted. */
 bool forward_step(struct mad_fabric *f, struct mad_packet *p) must_check;
 
 /* ---- deliver.c: at its end; port agent, then agents, then the automatic 0x000C ---- */

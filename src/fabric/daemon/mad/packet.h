@@ -19,9 +19,12 @@ struct mad_address {
 	union ib_gid gid; /* the other end's */
 };
 
+struct mad_send;
+
 struct mad_packet {
 	struct mad_packet *next;
-	uint32_t row; /* the port that it leaves, or has arrived at */
+	struct mad_send *send; /* of whose it is one; told when the packet leaves */
+	uint32_t row;	       /* the port that it leaves, or has arrived at */
 	uint32_t sqpn, dqpn, qkey;
 	uint16_t slid, dlid;
 	uint16_t pkey;

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A packet at its end: the port's own agent, a program's, or nobody; see mad.h. */
+#include "fabric/daemon/mad/agent.h"
+
+/* Where a MAD of this class has to arrive. */
+static bool packet_is_sound(const struct mad_packet *p)
+{
+	if (p->mad[MAD_AT_BASE_VERSION] != 1)
+		return false;
+	return p->dqpn == (mad_is_smp(p->mad) ? 0 : 1);
+}
+
+/* Full and limited members of a partition talk, limited ones not among themselves (IBTA 10.9.3). */
+static bool pkeys_match(uint16_t a, uint16_t b)
+{
+	return (a & 0x7fff) && (a & 0x7fff) == (b & 0x7fff) && ((a | b) & 0x8000);
+}
+
+/* The entry of the port's table that lets it in. */
+static bool packet_pkey(const struct mad_fabric *f, struct mad_packet *p)
+{
+	const struct subnet_port *port = &f->net->subnet->ports[net_end_port(f->net, p->row)];
+
+	if (!p->dqpn)
+		return true;
+	for (uint32_t i = 0; i < subnet_port_pkeys(port); i++)
+		if (pkeys_match(subnet_pkey(port, i), p->pkey)) {
+			p->pkey_index = (uint16_t)i;
+			return true;
+		}
+	return false;
+}
+
+static bool method_is_port_agents(const uint8_t *mad)
+{
+	unsigned method = mad[MAD_AT_METHOD];
+
+	return method == MAD_GET || method == MAD_SET ||
+	       (method == MAD_TRAP_REPRESS && mad_is_smp(mad));
+}
+
+static enum mad_verdict port_agent_ask(struct mad_fabric *f, struct mad_packet *p)
+{
+	struct port_agent *a = f->port_agents[p->mad[MAD_AT_CLASS]];
+
+	if (!a || !method_is_port_agents(p->mad) || f->net->subnet->ports[p->row].ethernet)
+		return MAD_PASSED;
+	return a->handle(a, p->row, p);
+}
+
+/* A question that nobody takes is answered, unless it never left its asker. */
+static bool packet_refuse(struct mad_packet *p)
+{
+	unsigned method = p->mad[MAD_AT_METHOD];
+
+	if (p->local || (method != MAD_GET && method != MAD_SET))
+		return false;
+	mad_answer(p->mad, MAD_GET_RESP, MAD_STATUS_BAD_METHOD_ATTRIBUTE);
+	return true;
+}
+
+static void packet_reply(struct mad_fabric *f, struct mad_packet *p)
+{
+	mad_turn(f, p);
+	mad_emit(f, p);
+}
+
+/* Finds who takes it.  True: p has become the answer. */
+static bool packet_give(struct mad_fabric *f, struct mad_packet *p)
+{
+	struct mad_send *send = NULL;
+	struct mad_agent *agent;
+
+	switch (port_agent_ask(f, p)) {
+	case MAD_ANSWERED:
+		return true;
+	case MAD_SILENT:
+		return false;
+	case MAD_PASSED:
+		break;
+	}
+	agent = agent_find(f, p, &send);
+	if (agent) {
+		agent_take(agent, send, p);
+		return false;
+	}
+	return packet_refuse(p);
+}
+
+void mad_deliver(struct mad_fabric *f, struct mad_packet *p)
+{
+	if (packet_is_sound(p) && packet_pkey(f, p) && packet_give(f, p)) {
+		packet_reply(f, p);
+		return;
+	}
+	mad_packet_put(f, p);
+}

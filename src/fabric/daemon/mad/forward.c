@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* One hop of a packet: links, linear tables, directed routes; see mad.h. */
+#include "fabric/daemon/mad/mad.h"
+#include "fabric/smi.h"
+
+#define WORDS_OF_MAD 72u /* as ibsim counts: with all headers but the GRH */
+#define WORDS_OF_GRH 10u
+
+static enum ib_port_state link_state(const struct net *n, uint32_t row)
+{
+	return (enum ib_port_state)atomic_load_explicit(&n->subnet->ports[row].state,
+							memory_order_relaxed);
+}
+
+static bool lid_is_of(const struct net *n, uint32_t row, uint16_t lid)
+{
+	const struct subnet_port *p = &n->subnet->ports[row];
+	uint32_t base = atomic_load_explicit(&p->lid, memory_order_relaxed);
+	uint32_t lmc = atomic_load_explicit(&p->lmc, memory_order_relaxed);
+
+	return base && lid >= base && lid < base + (1u << lmc);
+}
+
+/* ---- inside of a node ---- */
+
+static bool packet_arrives(struct mad_packet *p, uint32_t row)
+{
+	p->row = row;
+	p->arriving = true;
+	return true;
+}
+
+/* To the port of that number of the node. */
+static bool packet_leaves(struct mad_fabric *f, struct mad_packet *p, const struct net_node *node,
+			  uint32_t number)
+{
+	p->row = net_port_row(f->net, node, number);
+	p->arriving = false;
+	return p->row != SUBNET_NONE && number;
+}
+
+/* A switch finds the port for its LID.  'row' is where it came in, or port 0. */
+static bool switch_forward(struct mad_fabric *f, struct mad_packet *p, uint32_t row)
+{
+	const struct net_node *node = net_node_of(f->net, row);
+	uint32_t out;
+
+	if (lid_is_of(f->net, node->first_port, p->dlid))
+		return packet_arrives(p, row);
+	out = node->sw ? net_lft(node->sw, p->dlid) : NET_DROP;
+	if (!out)
+		return packet_arrives(p, row);
+	if (out == NET_DROP || out > node->nports) {
+		net_count(f->net, row, NET_RCV_SWITCH_RELAY_ERRORS, 1);
+		return false;
+	}
+	return packet_leaves(f, p, node, out);
+}
+
+/* A packet with a LID has reached a node. */
+static bool packet_by_lid(struct mad_fabric *f, struct mad_packet *p, uint32_t row)
+{
+	if (p->dlid == MAD_LID_PERMISSIVE)
+		return !p->dqpn && packet_arrives(p, row);
+	if (net_is_switch(f->net, row))
+		return switch_forward(f, p, row);
+	return lid_is_of(f->net, row, p->dlid) && packet_arrives(p, row);
+}
+
+/* After the directed part come LIDs: of a request the target's, of an answer the asker's. */
+static bool packet_after_route(struct mad_fabric *f, struct mad_packet *p, uint32_t row)
+{
+	bool back = mad_get16(p->mad, MAD_AT_STATUS) & MAD_STATUS_DIRECTION;
+
+	p->slid = (uint16_t)atomic_load_explicit(
+		&f->net->subnet->ports[net_end_port(f->net, row)].lid, memory_order_relaxed);
+	p->dlid = mad_get16(p->mad, back ? MAD_AT_DR_SLID : MAD_AT_DR_DLID);
+	return packet_by_lid(f, p, row);
+}
+
+/* A directed SMP is at a node that its route, not its LID, leads to. */
+static bool packet_by_route(struct mad_fabric *f, struct mad_packet *p, uint32_t row)
+{
+	const struct net_node *node = net_node_of(f->net, row);
+	uint8_t port;
+
+	switch (smi_receive(p->mad, node->type == SMP_NODE_SWITCH, f->net->ports[row].number,
+			    node->nports, &port)) {
+	case SMI_LOCAL:
+		return packet_arrives(p, row);
+	case SMI_OUT:
+		p->slid = p->dlid = MAD_LID_PERMISSIVE;
+		return packet_leaves(f, p, node, port);
+	case SMI_BY_LID:
+		return packet_after_route(f, p, row);
+	case SMI_DISCARD:
+		break;
+	}
+	return false;
+}
+
+/* ---- the hop ---- */
+
+static void hop_count(struct mad_fabric *f, const struct mad_packet *p, uint32_t from, uint32_t to)
+{
+	uint32_t words = WORDS_OF_MAD + (p->grh ? WORDS_OF_GRH : 0);
+
+	net_count(f->net, from, NET_XMIT_PACKETS, 1);
+	net_count(f->net, from, NET_XMIT_DATA, words);
+	net_count(f->net, to, NET_RCV_PACKETS, 1);
+	net_count(f->net, to, NET_RCV_DATA, words);
+}
+
+/* Over the link: the port at its other end, or SUBNET_NONE.  SMPs have a lane of their own, VL15, which works
+ * as soon as the link is up and is not counted. */
+static uint32_t link_cross(struct mad_fabric *f, const struct mad_packet *p)
+{
+	bool smp = !p->dqpn;
+	uint32_t to = net_peer(f->net, p->row, smp ? IB_PORT_INIT : IB_PORT_ACTIVE);
+
+	if (to == SUBNET_NONE) {
+		if (!smp)
+			net_count(f->net, p->row, NET_XMIT_DISCARDS, 1);
+		return SUBNET_NONE;
+	}
+	if (link_state(f->net, to) < (smp ? IB_PORT_INIT : IB_PORT_ARMED))
+		return SUBNET_NONE;
+	if (!smp)
+		hop_count(f, p, p->row, to);
+	return to;
+}
+
+bool forward_step(struct mad_fabric *f, struct mad_packet *p)
+{
+	uint32_t to = link_cross(f, p);
+
+	if (to == SUBNET_NONE)
+		return false;
+	/* By LID to where a directed route begins or ends, if its LID says so. */
+	if (mad_is_directed(p->mad) && !p->dqpn &&
+	    (p->dlid == MAD_LID_PERMISSIVE || lid_is_of(f->net, net_end_port(f->net, to), p->dlid)))
+		return packet_by_route(f, p, to);
+	return packet_by_lid(f, p, to);
+}
+
+/* ---- the start ---- */
+
+static bool start_directed(struct mad_fabric *f, struct mad_packet *p)
+{
+	const struct net_node *node = net_node_of(f->net, p->row);
+	bool is_switch = node->type == SMP_NODE_SWITCH;
+	uint8_t port;
+
+	switch (smi_send(p->mad, is_switch, f->net->ports[p->row].number, &port)) {
+	case SMI_LOCAL:
+		p->local = true;
+		p->slid = p->dlid = MAD_LID_PERMISSIVE;
+		p->sqpn = p->dqpn = 0;
+		p->sl = 0;
+		p->grh = false;
+		return packet_arrives(p, p->row);
+	case SMI_OUT:
+		p->slid = p->dlid = MAD_LID_PERMISSIVE;
+		return packet_leaves(f, p, node, port);
+	case SMI_BY_LID:
+		if (is_switch)
+			return switch_forward(f, p, p->row);
+		return true;
+	case SMI_DISCARD:
+		break;
+	}
+	return false;
+}
+
+/* Ethernet has no LIDs: the port that has the GID. */
+static bool start_ethernet(struct mad_fabric *f, struct mad_packet *p)
+{
+	uint32_t to = p->grh ? subnet_port_by_gid(f->net->subnet, &p->dgid) : SUBNET_NONE;
+
+	if (to == SUBNET_NONE || !f->net->subnet->ports[to].ethernet ||
+	    !subnet_port_active(f->net->subnet, p->row) || !subnet_port_active(f->net->subnet, to))
+		return false;
+	p->slid = p->dlid = 0;
+	return packet_arrives(p, to);
+}
+
+bool forward_start(struct mad_fabric *f, struct mad_packet *p)
+{
+	p->arriving = false;
+	p->local = false;
+	if (f->net->subnet->ports[p->row].ethernet)
+		return start_ethernet(f, p);
+	if (mad_is_directed(p->mad) && !p->dqpn)
+		return start_directed(f, p);
+	if (net_is_switch(f->net, p->row))
+		return p->dlid != MAD_LID_PERMISSIVE && switch_forward(f, p, p->row);
+	if (lid_is_of(f->net, p->row, p->dlid))
+		return packet_arrives(p, p->row);
+	return true;
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The queue of packets, and the way of each; see mad.h. */
+#include "fabric/daemon/mad/mad.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/daemon/mad/send.h"
+
+#define MOST_HOPS 64u  /* then it goes in a circle */
+#define BATCH	  256u /* packets, before descriptors have their turn */
+
+/* The whole way of a packet that leaves its end port. */
+static void packet_move(struct mad_fabric *f, struct mad_packet *p)
+{
+	bool there = forward_start(f, p);
+
+	while (there && !p->arriving)
+		there = p->hops++ < MOST_HOPS && forward_step(f, p);
+	if (there) {
+		f->delivered++;
+		mad_deliver(f, p);
+		return;
+	}
+	f->dropped++;
+	mad_packet_put(f, p);
+}
+
+static bool queue_step(struct mad_fabric *f)
+{
+	struct mad_packet *p = f->queue;
+
+	if (!p)
+		return false;
+	f->queue = p->next;
+	if (!f->queue)
+		f->queue_end = &f->queue;
+	f->queued--;
+	/* Before its answer can come. */
+	if (p->send)
+		send_left(p->send);
+	p->send = NULL;
+	packet_move(f, p);
+	return true;
+}
+
+static void queue_run(struct loop *l, struct loop_work *w)
+{
+	struct mad_fabric *f = container_of(w, struct mad_fabric, work);
+
+	for (uint32_t i = 0; i < BATCH && queue_step(f);)
+		i++;
+	if (f->queue)
+		loop_queue(l, w);
+}
+
+void mad_settle(struct mad_fabric *f)
+{
+	while (queue_step(f))
+		;
+}
+
+int mad_open(struct mad_fabric *f, struct net *net, struct loop *loop)
+{
+	memset(f, 0, sizeof(*f));
+	f->net = net;
+	f->loop = loop;
+	f->work.run = queue_run;
+	f->queue_end = &f->queue;
+	f->next_tid = 1;
+	f->of_port = calloc(net->nports ? net->nports : 1, sizeof(struct mad_agent *));
+	return f->of_port ? 0 : -ENOMEM;
+}
+
+void mad_close(struct mad_fabric *f)
+{
+	if (!f->net)
+		return;
+	loop_unqueue(f->loop, &f->work);
+	while (f->queue) {
+		struct mad_packet *p = f->queue;
+
+		f->queue = p->next;
+		free(p);
+	}
+	while (f->pool) {
+		struct mad_packet *p = f->pool;
+
+		f->pool = p->next;
+		free(p);
+	}
+	sends_close(f);
+	free(f->by_tid);
+	free(f->of_port);
+	f->net = NULL;
+}
+
+void mad_port_agent(struct mad_fabric *f, unsigned class, struct port_agent *a)
+{
+	f->port_agents[class] = a;
+}

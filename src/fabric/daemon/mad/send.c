@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Sends: addresses, transaction numbers, duplicates, timers; see agent.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/daemon/mad/send.h"
+#include "fabric/smi.h"
+
+#define POOL_MOST   4096u
+#define FIRST_TABLE 256u
+#define MOST_SL	    15u
+
+/* ---- all sends, by their TID ---- */
+
+static uint32_t tid_hash(const struct mad_fabric *f, uint64_t tid)
+{
+	return (uint32_t)(tid * 0x9e3779b97f4a7c15ull >> 32) & f->sends_mask;
+}
+
+static void table_put(struct mad_fabric *f, struct mad_send *send)
+{
+	struct mad_send **head = &f->sends[tid_hash(f, send->tid)];
+
+	send->hash_prev = head;
+	send->hash_next = *head;
+	if (*head)
+		(*head)->hash_prev = &send->hash_next;
+	*head = send;
+}
+
+static bool table_grow(struct mad_fabric *f)
+{
+	uint32_t size = f->sends ? (f->sends_mask + 1) * 2 : FIRST_TABLE;
+	uint32_t old_size = f->sends ? f->sends_mask + 1 : 0;
+	struct mad_send **old = f->sends, **table;
+
+	if (f->nsends < old_size)
+		return true;
+	table = calloc(size, sizeof(struct mad_send *));
+	if (!table)
+		return old != NULL;
+	f->sends = table;
+	f->sends_mask = size - 1;
+	for (uint32_t i = 0; i < old_size; i++)
+		while (old[i]) {
+			struct mad_send *send = old[i];
+
+			old[i] = send->hash_next;
+			table_put(f, send);
+		}
+	free(old);
+	return true;
+}
+
+static struct mad_send *table_first(const struct mad_fabric *f, uint64_t tid)
+{
+	struct mad_send *send = f->sends ? f->sends[tid_hash(f, tid)] : NULL;
+
+	while (send && send->tid != tid)
+		send = send->hash_next;
+	return send;
+}
+
+static struct mad_send *table_next(const struct mad_send *send)
+{
+	struct mad_send *next = send->hash_next;
+
+	while (next && next->tid != send->tid)
+		next = next->hash_next;
+	return next;
+}
+
+/* ---- one ---- */
+
+static struct mad_send *send_new(struct mad_fabric *f)
+{
+	struct mad_send *send = f->send_pool;
+
+	if (!table_grow(f))
+		return NULL;
+	if (!send)
+		return calloc(1, sizeof(*send));
+	f->send_pool = send->next;
+	f->send_pool_size--;
+	memset(send, 0, sizeof(*send));
+	return send;
+}
+
+static void send_free(struct mad_fabric *f, struct mad_send *send)
+{
+	if (f->send_pool_size == POOL_MOST) {
+		free(send);
+		return;
+	}
+	send->next = f->send_pool;
+	f->send_pool = send;
+	f->send_pool_size++;
+}
+
+void sends_close(struct mad_fabric *f)
+{
+	while (f->send_pool) {
+		struct mad_send *send = f->send_pool;
+
+		f->send_pool = send->next;
+		free(send);
+	}
+	free(f->sends);
+}
+
+static void send_attach(struct mad_agent *a, struct mad_send *send)
+{
+	send->prev = &a->sends;
+	send->next = a->sends;
+	if (a->sends)
+		a->sends->prev = &send->next;
+	a->sends = send;
+	a->nsends++;
+	a->scope->count++;
+	a->fabric->nsends++;
+	table_put(a->fabric, send);
+}
+
+void send_detach(struct mad_send *send)
+{
+	struct mad_agent *a = send->agent;
+
+	*send->prev = send->next;
+	if (send->next)
+		send->next->prev = send->prev;
+	*send->hash_prev = send->hash_next;
+	if (send->hash_next)
+		send->hash_next->hash_prev = send->hash_prev;
+	a->nsends--;
+	a->scope->count--;
+	a->fabric->nsends--;
+	loop_timer_cancel(a->fabric->loop, &send->timer);
+	if (send->packet)
+		send->packet->send = NULL;
+	send->packet = NULL;
+}
+
+void send_report(struct mad_send *send, int status)
+{
+	struct mad_agent *a = send->agent;
+	struct mad_fabric *f = a->fabric;
+
+	if (a->ops->sent)
+		a->ops->sent(a, send->note, send->mad, status);
+	send_free(f, send);
+}
+
+/* ---- the packet ---- */
+
+static void packet_address(const struct mad_agent *a, const struct mad_address *to,
+			   struct mad_packet *p)
+{
+	const struct subnet *s = a->fabric->net->subnet;
+	const struct subnet_port *port = &s->ports[a->attr.row];
+	uint32_t lid = atomic_load_explicit(&port->lid, memory_order_relaxed);
+	uint32_t lmc = atomic_load_explicit(&port->lmc, memory_order_relaxed);
+	struct subnet_gid_entry own;
+
+	p->row = a->attr.row;
+	p->sqpn = a->attr.qpn;
+	p->dqpn = to->qpn;
+	p->qkey = a->attr.qpn ? MAD_QKEY_WELL_KNOWN : 0;
+	p->slid = (uint16_t)(lid | (to->path_bits & ((1u << lmc) - 1)));
+	p->dlid = to->lid;
+	p->pkey_index = to->pkey_index;
+	/* An index past the table: no port lets it in. */
+	p->pkey = to->pkey_index < subnet_port_pkeys(port) ? subnet_pkey(port, to->pkey_index) : 0;
+	p->sl = to->sl;
+	p->grh = to->grh;
+	if (!to->grh)
+		return;
+	p->hop_limit = to->hop_limit;
+	p->traffic_class = to->traffic_class;
+	p->flow_label = to->flow_label;
+	p->dgid = to->gid;
+	if (subnet_gid(s, a->attr.row, to->gid_index, &own))
+		p->sgid = own.gid;
+}
+
+bool send_emit(struct mad_send *send, const uint8_t mad[MAD_BYTES])
+{
+	struct mad_agent *a = send->agent;
+	struct mad_packet *p = mad_packet_get(a->fabric);
+
+	if (!p) {
+		a->fabric->dropped++;
+		return false;
+	}
+	packet_address(a, &send->to, p);
+	memcpy(p->mad, mad, MAD_BYTES);
+	mad_emit(a->fabric, p);
+	return true;
+}
+
+/* The send goes on when this packet leaves. */
+static bool send_emit_own(struct mad_send *send)
+{
+	struct mad_packet *p;
+
+	if (!send_emit(send, send->mad))
+		return false;
+	p = container_of(send->agent->fabric->queue_end, struct mad_packet, next);
+	p->send = send;
+	send->packet = p;
+	return true;
+}
+
+static void send_timer_arm(struct mad_send *send)
+{
+	struct loop *l = send->agent->fabric->loop;
+
+	loop_timer_arm(l, &send->timer, loop_now(l) + send->timeout_ms * 1000000ull);
+}
+
+static void send_timer_fires(struct loop *l, struct loop_timer *t)
+{
+	struct mad_send *send = container_of(t, struct mad_send, timer);
+
+	(void)l;
+	if (send->retries) {
+		send->retries--;
+		if (!send_emit_own(send))
+			send_timer_arm(send);
+		return;
+	}
+	send_detach(send);
+	send_report(send, -ETIMEDOUT);
+}
+
+void send_left(struct mad_send *send)
+{
+	send->packet = NULL;
+	if (send->timeout_ms) {
+		send->waiting = true;
+		send_timer_arm(send);
+		return;
+	}
+	send_detach(send);
+	send_report(send, 0);
+}
+
+/* ---- what a sender may ask ---- */
+
+static bool address_is_sound(const struct mad_agent *a, const struct mad_address *to)
+{
+	const struct subnet_port *port = &a->fabric->net->subnet->ports[a->attr.row];
+
+	return to->sl <= MOST_SL && (!to->grh || to->gid_index < subnet_port_gids(port));
+}
+
+static bool agent_does_rmpp(const struct mad_agent *a)
+{
+	return a->attr.rmpp_version && !a->attr.user_rmpp;
+}
+
+static bool mad_rmpp_active(const uint8_t *mad)
+{
+	return mad_class_has_rmpp(mad[MAD_AT_CLASS]) && mad[MAD_AT_RMPP_FLAGS] & MAD_RMPP_ACTIVE;
+}
+
+static int length_check(const struct mad_send_attr *s)
+{
+	if (s->length < MAD_RMPP_BYTES || s->length < mad_data_at(s->mad[MAD_AT_CLASS]))
+		return -EINVAL;
+	return s->length > MAD_BYTES ? -EINVAL : 0;
+}
+
+static bool same_destination(const struct mad_address *a, const struct mad_address *b)
+{
+	if (a->grh != b->grh)
+		return false;
+	return a->grh ? !memcmp(&a->gid, &b->gid, sizeof(a->gid)) : a->lid == b->lid;
+}
+
+bool mad_scope_has(const struct mad_scope *s, uint64_t tid, unsigned class, bool response,
+		   const struct mad_address *to)
+{
+	struct mad_send *send = s->count ? table_first(s->fabric, tid) : NULL;
+
+	for (; send; send = table_next(send))
+		if (send->agent->scope == s && !send->no_duplicate &&
+		    send->mad[MAD_AT_CLASS] == class && send->response == response &&
+		    (!response || same_destination(&send->to, to)))
+			return true;
+	return false;
+}
+
+static void send_fill(struct mad_send *send, struct mad_agent *a, const struct mad_send_attr *s)
+{
+	send->agent = a;
+	send->timer.fire = send_timer_fires;
+	send->to = s->to;
+	send->timeout_ms = s->timeout_ms;
+	send->retries = s->retries;
+	memcpy(send->note, s->note, sizeof(send->note));
+	memcpy(send->mad, s->mad, s->length < MAD_BYTES ? s->length : MAD_BYTES);
+	send->response = mad_is_response(send->mad);
+	if (!send->response)
+		mad_put32(send->mad, MAD_AT_TID, a->tid);
+	send->tid = mad_get64(send->mad, MAD_AT_TID);
+	send->no_duplicate = a->attr.user_rmpp && mad_rmpp_active(s->mad);
+	/* What we do not do for the sender, the other end shall not take for RMPP. */
+	if (agent_does_rmpp(a) && mad_class_has_rmpp(send->mad[MAD_AT_CLASS]) &&
+	    !mad_rmpp_active(s->mad))
+		memset(&send->mad[MAD_AT_RMPP_VERSION], 0, MAD_RMPP_BYTES - MAD_HEADER_BYTES);
+}
+
+/* Does the route begin here?  A send that does not leave the port has no timer: who does not answer
+ * at once never does. */
+static bool route_is_sound(struct mad_send *send)
+{
+	const struct mad_agent *a = send->agent;
+	uint8_t scratch[MAD_BYTES], port;
+	enum smi_way way;
+
+	if (!mad_is_directed(send->mad) || a->attr.qpn)
+		return true;
+	memcpy(scratch, send->mad, sizeof(scratch));
+	way = smi_send(scratch, net_is_switch(a->fabric->net, a->attr.row),
+		       a->fabric->net->ports[a->attr.row].number, &port);
+	if (way == SMI_LOCAL)
+		send->timeout_ms = 0;
+	return way != SMI_DISCARD;
+}
+
+static int send_check(struct mad_send *send)
+{
+	const struct mad_agent *a = send->agent;
+	unsigned class = send->mad[MAD_AT_CLASS];
+
+	if (!send->no_duplicate &&
+	    mad_scope_has(a->scope, send->tid, class, send->response, &send->to))
+		return -EINVAL;
+	if (a->attr.rmpp_version && !mad_class_has_rmpp(class))
+		return -EINVAL;
+	return route_is_sound(send) ? 0 : -EINVAL;
+}
+
+int mad_agent_send(struct mad_agent *a, const struct mad_send_attr *s)
+{
+	struct mad_send *send;
+	int ret;
+
+	if (!address_is_sound(a, &s->to))
+		return -EINVAL;
+	ret = length_check(s);
+	if (ret)
+		return ret;
+	send = send_new(a->fabric);
+	if (!send)
+		return -ENOMEM;
+	send_fill(send, a, s);
+	ret = send_check(send);
+	if (ret) {
+		send_free(a->fabric, send);
+		return ret;
+	}
+	send_attach(a, send);
+	if (!send_emit_own(send))
+		send_left(send); /* as if it were lost on its way */
+	return 0;
+}
+
+int mad_agent_reply(struct mad_agent *a, const struct mad_message *request, const uint8_t *mad,
+		    uint32_t length, bool rmpp)
+{
+	const struct mad_send_attr s = {.to = request->from, .mad = mad, .length = length};
+
+	(void)rmpp;
+	return mad_agent_send(a, &s);
+}
+
+/* ---- the answer ---- */
+
+static bool answer_is_to(const struct mad_send *send, const struct mad_packet *p)
+{
+	const struct mad_agent *a = send->agent;
+	const struct subnet *s = a->fabric->net->subnet;
+	uint32_t lmc = atomic_load_explicit(&s->ports[a->attr.row].lmc, memory_order_relaxed);
+	struct subnet_gid_entry own;
+
+	if (mad_is_directed(p->mad))
+		return true;
+	if (send->response || send->to.grh != p->grh)
+		return false;
+	if (!p->grh)
+		return !((send->to.path_bits ^ p->dlid) & ((1u << lmc) - 1));
+	return subnet_gid(s, a->attr.row, send->to.gid_index, &own) &&
+	       !memcmp(&own.gid, &p->dgid, sizeof(own.gid));
+}
+
+struct mad_send *send_find(struct mad_agent *a, const struct mad_packet *p)
+{
+	struct mad_send *send = table_first(a->fabric, mad_get64(p->mad, MAD_AT_TID));
+
+	for (; send; send = table_next(send))
+		if (send->agent == a && send->waiting &&
+		    send->mad[MAD_AT_CLASS] == p->mad[MAD_AT_CLASS] && answer_is_to(send, p))
+			return send;
+	return NULL;
+}
