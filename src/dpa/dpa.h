@@ -93,7 +93,7 @@ struct dpa_streams *dpa_process_streams(struct dpa_process *p);
 /* ---- signals ---- */
 
 /*
- * For the handlers of SIGSEGV, SIGBUS, SIGILL and SIGFPE.  True: the signal was for the DPA, and the handler
+ * For the handlers of SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGTRAP.  True: the signal was for the DPA, and the handler
  * returns.  A fault of device code, or a stop that finds it there, does not return.
  */
 bool dpa_signal(int signum, const void *info, void *ucontext);

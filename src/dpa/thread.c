@@ -204,6 +204,20 @@ static struct dpa_registers registers_of(const void *ucontext)
 	return r;
 }
 
+/* A breakpoint's address is its own, as that of other instructions that fail, not the next one's. */
+static struct dpa_fault fault_of(int signum, const siginfo_t *info, struct dpa_registers *r)
+{
+	struct dpa_fault fault = {.signum = signum, .addr = (uintptr_t)info->si_addr};
+
+	if (signum != SIGTRAP)
+		return fault;
+#if defined(__x86_64__)
+	r->pc--;
+#endif
+	fault.addr = r->pc;
+	return fault;
+}
+
 static bool in_image(const struct dpa_process *p, uint64_t pc)
 {
 	return dpa_image_has(&p->image, pc - (uintptr_t)p->region, 1, PROT_EXEC);
@@ -221,8 +235,8 @@ bool dpa_signal(int signum, const void *siginfo, void *ucontext)
 		return false;
 	r = registers_of(ucontext);
 	if (info->si_code > 0) {
+		t->fault = fault_of(signum, info, &r);
 		t->registers = r;
-		t->fault = (struct dpa_fault){.signum = signum, .addr = (uintptr_t)info->si_addr};
 		dpa_thread_leave(t, DPA_OUT_FAULT, 0);
 	}
 	/* Somebody sent it: to the threads of a DPA process none but us has anything to send. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The outermost handler of SIGSEGV and SIGBUS, and the book of what the program believes to be
- * installed.  With the first process of a DPA also of SIGILL and SIGFPE, which its code may raise.
+ * The outermost handler of SIGSEGV and SIGBUS, and the book of what the program believes to be installed.  With the
+ * first process of a DPA also of SIGILL, SIGFPE and SIGTRAP, which its code may raise.
  *
  * The real sigaction is looked up behind ourselves, because the preload library's sigaction calls
  * fault_sigaction.  Everything here may run in a signal handler of the program (sigaction is
@@ -36,6 +36,7 @@ static struct fault_signal fault_signals[] = {
 	{.signum = SIGBUS},
 	{.signum = SIGILL, .of_dpa = true},
 	{.signum = SIGFPE, .of_dpa = true},
+	{.signum = SIGTRAP, .of_dpa = true},
 };
 static struct spin lock;
 /* Whose handlers these are, 0 before installation.  A child of vfork(2) that resets its handlers
@@ -92,7 +93,8 @@ static void unlock_signals(const sigset_t *saved)
 
 /*
  * The default action.  After a fault it is enough to return: the instruction faults again and the
- * core dump shows the fault itself.  A signal that somebody sent has to be sent again.
+ * core dump shows the fault itself.  A signal that somebody sent has to be sent again, and so has a
+ * trap, behind which the program would go on.
  */
 static void take_default(int signum, const siginfo_t *info)
 {
@@ -100,7 +102,7 @@ static void take_default(int signum, const siginfo_t *info)
 
 	sigemptyset(&dfl.sa_mask);
 	real_sigaction()(signum, &dfl, NULL);
-	if (info->si_code <= 0)
+	if (info->si_code <= 0 || signum == SIGTRAP)
 		raise(signum);
 }
 

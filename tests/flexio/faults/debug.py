@@ -61,6 +61,12 @@ def refused(session):
     says(text, "dpa_debugger_stop ()", "in inner (", line_of("inner"), "exited normally")
 
 
+def breakpoint_of_code(session):
+    """gdb stops where device code has a breakpoint, and the code goes on behind it."""
+    text = gdb(session, PROGRAMS.host(session), "breakpoint_goes_on", "run", "backtrace", "continue")
+    says(text, "received signal SIGTRAP", "breakpoint (arg=16) at ", "exited normally")
+
+
 def stripped(session):
     """Names are left without debug information."""
     text = gdb(session, PROGRAMS.host(session, options="-g0"), "all_three", "break inner", "run",
@@ -135,6 +141,7 @@ def cases():
     yield "debug: gdb stops in device code with the debug information of DWARF 4", by_name("-gdwarf-4")
     yield "debug: gdb stops where device code fails", fault
     yield "debug: gdb stops where an access is refused", refused
+    yield "debug: gdb stops at a breakpoint of the code's", breakpoint_of_code
     yield "debug: gdb does not stop where device code is stopped", stopped
     yield "debug: gdb knows functions without debug information", stripped
     yield "debug: gdb attached to a program", attached

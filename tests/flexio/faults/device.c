@@ -78,6 +78,13 @@ __dpa_rpc__ uint64_t trap(uint64_t unused)
 	__builtin_trap(); /* trap */
 }
 
+/* With a debugger it stops here, and goes on. */
+__dpa_rpc__ uint64_t breakpoint(uint64_t arg)
+{
+	__builtin_debugtrap(); /* breakpoint */
+	return arg + 1;
+}
+
 __dpa_rpc__ uint64_t report(uint64_t code)
 {
 	flexio_dev_error((uint8_t)code); /* report */

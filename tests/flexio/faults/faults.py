@@ -30,6 +30,7 @@ KINDS = {
     "jump_heap": ("jump", SEGFAULT, SEGFAULT),
     "divide": ("divide", "Floating point exception at address", "Floating point exception at address"),
     "trap": ("trap", "Illegal instruction at address", "Illegal instruction at address"),
+    "breakpoint": ("breakpoint", "Trace/breakpoint trap at address", "Trace/breakpoint trap at address"),
     "user_error": ("report", "code 0xc8", "code 0xc8"),
     "illegal_error": ("report", "code 0x42", "code 0x42"),
     "window_end": ("window", "load of 1 bytes at ", None),
@@ -153,4 +154,5 @@ def cases():
     yield "faults: in a handler, while calls run", moment(
         "in_handler", [("in_handler", "handler"), ("in_handler", "spin"), ("in_handler", "ask")])
     yield "faults: the descriptor is asked for late O273", moment("late", [])
+    yield "faults: a breakpoint of the host's is the host's", moment("own_breakpoint", [])
     yield "faults: beside many busy threads", moment("in_crowd", [])

@@ -10,9 +10,9 @@
 #include "check.h"
 
 extern struct flexio_app *faults_app;
-extern flexio_func_t nothing, code, load, store, fill, nested, overflow, jump, divide, trap, report,
-	spin, ask, window_byte, window_gone, meet, peek, poke, complete, handle, endless, failing,
-	writing;
+extern flexio_func_t nothing, code, load, store, fill, nested, overflow, jump, divide, trap,
+	breakpoint, report, spin, ask, window_byte, window_gone, meet, peek, poke, complete, handle,
+	endless, failing, writing;
 
 #define OK(call)    CHECK((call) == FLEXIO_STATUS_SUCCESS)
 #define FAILS(call) CHECK((call) == FLEXIO_STATUS_FAILED)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Processes that fail in bad moments: error handlers that do not end, several threads, handlers. */
+#include <signal.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "host.h"
@@ -170,6 +172,55 @@ static void all_three(void)
 	destroyed(p, host_process());
 }
 
+/* Under a debugger, which takes the trap. */
+static void breakpoint_goes_on(void)
+{
+	struct flexio_process *p = host_process();
+
+	CHECK(call(p, &breakpoint, 16) == 17);
+	destroyed(p, host_process());
+}
+
+static volatile sig_atomic_t traps;
+
+static void on_trap(int signum)
+{
+	CHECK(signum == SIGTRAP);
+	traps++;
+}
+
+static void trap_of_host(void)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("int3");
+#else
+	raise(SIGTRAP);
+#endif
+}
+
+/* Beside a DPA process, in code of the host: the program's handler runs, and without one the program ends. */
+static void own_breakpoint(void)
+{
+	struct flexio_process *p = host_process();
+	struct sigaction act = {.sa_handler = on_trap}, old;
+	int status;
+	pid_t child;
+
+	CHECK(!sigaction(SIGTRAP, &act, &old) && old.sa_handler == SIG_DFL);
+	trap_of_host();
+	CHECK(traps == 1);
+	CHECK(!sigaction(SIGTRAP, &old, &act) && act.sa_handler == on_trap);
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		trap_of_host();
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTRAP);
+	destroyed(p, host_process());
+}
+
 /* Until the process is killed. */
 static void waits(void)
 {
@@ -193,6 +244,8 @@ const struct host_case failure_cases[] = {
 	{"in_crowd", in_crowd},
 	{"late", late},
 	{"all_three", all_three},
+	{"breakpoint_goes_on", breakpoint_goes_on},
+	{"own_breakpoint", own_breakpoint},
 	{"waits", waits},
 	{NULL, NULL},
 };

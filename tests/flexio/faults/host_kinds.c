@@ -90,6 +90,7 @@ static void instructions(void)
 	kind("jump_heap", p, &jump, heap, FLEXIO_DEV_FATAL_ERROR);
 	kind("divide", host_process(), &divide, 0, FLEXIO_DEV_FATAL_ERROR);
 	kind("trap", host_process(), &trap, 0, FLEXIO_DEV_FATAL_ERROR);
+	kind("breakpoint", host_process(), &breakpoint, 0, FLEXIO_DEV_FATAL_ERROR);
 	kind("user_error", host_process(), &report, 200, FLEXIO_DEV_USER_ERROR);
 	kind("illegal_error", host_process(), &report, 5, FLEXIO_DEV_FATAL_ERROR);
 }

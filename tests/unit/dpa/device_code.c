@@ -119,6 +119,17 @@ uint64_t jump(uint64_t addr)
 	return ((two_args *)(uintptr_t)addr)(0, 0);
 }
 
+visible uint64_t breakpoint(uint64_t arg);
+uint64_t breakpoint(uint64_t arg)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("int3");
+#elif defined(__aarch64__)
+	__asm__ volatile("brk #0");
+#endif
+	return arg;
+}
+
 visible uint64_t trap(uint64_t arg);
 uint64_t trap(uint64_t arg)
 {

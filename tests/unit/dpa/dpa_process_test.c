@@ -119,6 +119,7 @@ static void test_failures(void)
 		{"overflow", 0, SIGSEGV},
 		{"overflow_at_door", 0, SIGSEGV},
 		{"trap", 0, SIGILL},
+		{"breakpoint", 0, SIGTRAP},
 		{"checked_load", (uintptr_t)&host_word, SIGSEGV},
 		{"error", 200, 200},
 		{"error", 0x42, 0x42},
@@ -238,7 +239,7 @@ int main(int argc, char **argv)
 {
 	struct sigaction act = {.sa_sigaction = on_signal,
 				.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
-	const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+	const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
 
 	CHECK(argc == 2);
 	image_path = argv[1];
