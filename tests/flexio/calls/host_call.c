@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Calls into device code. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "host.h"
@@ -165,11 +167,12 @@ static void streamed(void)
 	free(text);
 }
 
-/* Spins until it is killed. */
+/* Spins until it is killed, or whoever is to kill it. */
 static void killed(void)
 {
 	struct caller callers[CALLERS];
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	callers_start(callers, host_process(), 0);
 	usleep(20000);
 	printf("spinning\n");

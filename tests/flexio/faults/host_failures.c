@@ -2,6 +2,7 @@
 /* Processes that fail in bad moments: error handlers that do not end, several threads, handlers. */
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -221,12 +222,13 @@ static void own_breakpoint(void)
 	destroyed(p, host_process());
 }
 
-/* Until the process is killed. */
+/* Until the process is killed, or whoever is to kill it. */
 static void waits(void)
 {
 	struct flexio_process *p = host_process();
 	struct failing_call c = {.p = p, .f = &spin, .a = words_make(p)};
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	failing_call_start(&c);
 	word_await(p, c.a, 1);
 	puts("spinning");

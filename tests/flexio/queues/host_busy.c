@@ -4,8 +4,10 @@
  * in the middle.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -129,6 +131,8 @@ static void await_turns(unsigned long n)
 /* A device and a stream of its own in each of these, before anything is up: any moment will do. */
 static void busy(void)
 {
+	/* Not beyond whoever is to kill it. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	printf("begun\n");
 	fflush(stdout);
 	busy_up();
