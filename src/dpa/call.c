@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Calls from the host into device code.  Threads that answer calls are made when all others are busy, and stay:
- * so calls of several threads of the host run in parallel, and none waits for another.
+ * Calls from the host into device code.  Threads that answer calls are made when all others are
+ * busy, and stay: so calls of several threads of the host run in parallel, and none waits for
+ * another.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -71,7 +72,8 @@ static void call_tell(struct dpa_calling *c)
 {
 	if (atomic_load(&c->done) == CALL_AWAITED)
 		c->done_ns = clock_ns();
-	/* From then on it may be gone; a stranger at its place bears a wake-up that is not for him. */
+	/* From then on it may be gone; a stranger at its place bears a wake-up that is not for
+	 * him. */
 	if (atomic_exchange(&c->done, CALL_DONE) == CALL_AWAITED)
 		dpa_futex_wake(&c->done);
 }
@@ -183,8 +185,8 @@ static bool call_await(struct dpa_process *p, struct answerer *a, struct dpa_cal
 	uint64_t begin, limit = call_limit_ns();
 
 	/*
-	 * One that has to be woken goes on best where the caller leaves the processor to it: to wake another
-	 * processor takes longer than a look does.
+	 * One that has to be woken goes on best where the caller leaves the processor to it: to
+	 * wake another processor takes longer than a look does.
 	 */
 	if (!a->sleeps && dpa_patience_look(&a->patience, call_is_done, c))
 		return true;

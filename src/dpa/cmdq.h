@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Command queues: tasks, each a function and a number, which workers of the DPA run in the order in which they
- * were added.  Any thread may add.
+ * Command queues: tasks, each a function and a number, which workers of the DPA run in the order in
+ * which they were added.  Any thread may add.
  */
 #pragma once
 

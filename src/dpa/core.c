@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See dpa/core.h.  Pages of zeroes are holes of the file.  Threads that are in the middle of something go on
- * meanwhile, and what they have at that moment is written.
+ * See dpa/core.h.  Pages of zeroes are holes of the file.  Threads that are in the middle of
+ * something go on meanwhile, and what they have at that moment is written.
  */
 #include "dpa/core.h"
 
@@ -52,8 +52,8 @@ static void core_put(struct core *c, const void *data, size_t bytes, uint64_t of
 }
 
 /*
- * The kernel copies, where it may: of stacks there is more than is in use, and valgrind would take it for a fault
- * that we read it.
+ * The kernel copies, where it may: of stacks there is more than is in use, and valgrind would take
+ * it for a fault that we read it.
  */
 static bool page_read(uint8_t page[PAGE], uint64_t addr)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A core file of a DPA process, for gdb beside the image: its memory, and its threads where they were left. */
+/* A core file of a DPA process, for gdb beside the image: its memory, and its threads where they
+ * were left. */
 #pragma once
 
 #include "base/compiler.h"

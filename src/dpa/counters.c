@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Counters of the ports, as device code reads them.  The manual lets a program crash that asks for what there is
- * not: so it ends by a fault here, and the log says why.
+ * Counters of the ports, as device code reads them.  The manual lets a program crash that asks for
+ * what there is not: so it ends by a fault here, and the log says why.
  */
 #include "dpa/counters.h"
 

@@ -21,7 +21,8 @@ struct dpa_counters {
 	uint32_t ids[DPA_COUNTERS];
 };
 
-/* Why device code is wrong: where it may not read or write, or where a number stands that means nothing. */
+/* Why device code is wrong: where it may not read or write, or where a number stands that means
+ * nothing. */
 struct dpa_wrong {
 	uint64_t addr, bytes;
 	bool write;
@@ -29,7 +30,8 @@ struct dpa_wrong {
 
 void dpa_counters_init(struct dpa_counters *c);
 void dpa_counters_free(struct dpa_counters *c);
-/* Both arrays are the program's: in its image or on its heap.  False: something is wrong, and nothing is chosen. */
+/* Both arrays are the program's: in its image or on its heap.  False: something is wrong, and
+ * nothing is chosen. */
 bool dpa_counters_choose(struct dpa_process *p, uint64_t values, uint64_t ids, uint32_t count,
 			 struct dpa_wrong *wrong) must_check;
 /* Writes the present values. */

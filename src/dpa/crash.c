@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See dpa/crash.h.  Device code keeps frame pointers, and its stacks are memory that it may have spoiled: each
- * frame has to lie above the one before it, on the same stack.
+ * See dpa/crash.h.  Device code keeps frame pointers, and its stacks are memory that it may have
+ * spoiled: each frame has to lie above the one before it, on the same stack.
  */
 #include "dpa/crash.h"
 
@@ -48,9 +48,9 @@ static void frame_add(struct frames *f, const struct dpa_process *p, struct dpa_
 }
 
 /*
- * A function has its frame but for its first two instructions and its last: there the frame pointer is still, or
- * again, that of the caller, whose place is at the top of the stack.  So it is behind a jump to nowhere.  0: the frame
- * is there.
+ * A function has its frame but for its first two instructions and its last: there the frame pointer
+ * is still, or again, that of the caller, whose place is at the top of the stack.  So it is behind
+ * a jump to nowhere.  0: the frame is there.
  */
 static uint64_t return_address(const struct dpa_process *p, const struct dpa_left *left)
 {

@@ -30,12 +30,13 @@ struct dpa_crash {
 };
 
 /*
- * Where a thread was that failed or was stopped; false: it did neither, or runs.  The process's lock is held.
+ * Where a thread was that failed or was stopped; false: it did neither, or runs.  The process's
+ * lock is held.
  */
 bool dpa_crash_left(const struct dpa_thread *t, struct dpa_left *left);
 /*
- * Tells where each thread was that has been stopped or has failed; so many frames at most.  Returns how many
- * there are.  A process that runs has none.
+ * Tells where each thread was that has been stopped or has failed; so many frames at most.  Returns
+ * how many there are.  A process that runs has none.
  */
 uint32_t dpa_crash_read(struct dpa_process *p, struct dpa_crash *crash, struct dpa_frame *frames,
 			uint32_t room);

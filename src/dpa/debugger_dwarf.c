@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Addresses in debug information, moved to where the image lies (dpa/debugger.h).  DWARF 2 to 5 as clang writes
- * it: there, lists of ranges and places count from the beginning of their unit, or from an address that they say,
- * in DWARF 5 by its index.
+ * Addresses in debug information, moved to where the image lies (dpa/debugger.h).  DWARF 2 to 5 as
+ * clang writes it: there, lists of ranges and places count from the beginning of their unit, or
+ * from an address that they say, in DWARF 5 by its index.
  *
- * An address of zero is a function that the linker has left out, and remains zero, which debuggers know; but the
- * zero that a unit begins with is where its lists count from.
+ * An address of zero is a function that the linker has left out, and remains zero, which debuggers
+ * know; but the zero that a unit begins with is where its lists count from.
  */
 #include <stddef.h>
 
@@ -32,7 +32,8 @@ static void address_move(const struct dpa_dwarf *d, const uint8_t *at, bool also
 	memcpy(d->elf + (at - d->elf), &value, sizeof(value));
 }
 
-/* The next unit of a section, which begins with its length; false: the end, or nothing that is known. */
+/* The next unit of a section, which begins with its length; false: the end, or nothing that is
+ * known. */
 static bool unit_next(struct bytes *section, struct bytes *unit)
 {
 	uint64_t length = bytes_number(section, 4);

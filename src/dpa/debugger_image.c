@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * An image's file with the addresses of the process, for a debugger (dpa/debugger.h).  What is not understood of
- * the debug information is left out, so that a debugger shows less rather than something wrong.
+ * An image's file with the addresses of the process, for a debugger (dpa/debugger.h).  What is not
+ * understood of the debug information is left out, so that a debugger shows less rather than
+ * something wrong.
  */
 #include "dpa/debugger.h"
 

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The door between device code and the runtime: all that code of a DPA program can ask of the world.
+ * The door between device code and the runtime: all that code of a DPA program can ask of the
+ * world.
  *
- * The device library (src/dpa/device) is linked into every device image and calls through this table; the
- * runtime (the rest of src/dpa) fills it in. The two are compiled apart, perhaps years apart: the image says
- * which door it was built for, and a runtime that does not know that door refuses the image. Nothing here
- * depends on a libc, and every value has the same size on both sides.
+ * The device library (src/dpa/device) is linked into every device image and calls through this
+ * table; the runtime (the rest of src/dpa) fills it in. The two are compiled apart, perhaps years
+ * apart: the image says which door it was built for, and a runtime that does not know that door
+ * refuses the image. Nothing here depends on a libc, and every value has the same size on both
+ * sides.
  *
- * Calls go on the stack of the device thread, in its pthread. The runtime marks the time that it spends inside,
- * so that a thread is stopped in device code only. Text and arrays that device code hands over are the
- * program's memory and may be wrong: the library has touched text that it formatted itself; the runtime checks
- * all other addresses as check() does before it uses them. Which thread calls is known to the runtime: a thread
- * context that a program hands to the library is not passed on.
+ * Calls go on the stack of the device thread, in its pthread. The runtime marks the time that it
+ * spends inside, so that a thread is stopped in device code only. Text and arrays that device code
+ * hands over are the program's memory and may be wrong: the library has touched text that it
+ * formatted itself; the runtime checks all other addresses as check() does before it uses them.
+ * Which thread calls is known to the runtime: a thread context that a program hands to the library
+ * is not passed on.
  */
 #pragma once
 
@@ -32,8 +35,8 @@
 #define DPA_STREAM_BROADCAST 255u
 
 /*
- * The longest text of one message; what is longer is cut. It is the smallest buffer that a stream can have, so
- * every message fits into every stream.
+ * The longest text of one message; what is longer is cut. It is the smallest buffer that a stream
+ * can have, so every message fits into every stream.
  */
 #define DPA_MESSAGE_BYTES 2048u
 
@@ -58,11 +61,12 @@ enum dpa_status {
 };
 
 /*
- * The context of a thread as device code sees it, `struct flexio_dev_thread_ctx` of the public headers. The
- * front, up to thread_errno, is laid out as in NVIDIA's public headers, which some programs read through.
+ * The context of a thread as device code sees it, `struct flexio_dev_thread_ctx` of the public
+ * headers. The front, up to thread_errno, is laid out as in NVIDIA's public headers, which some
+ * programs read through.
  *
- * It lies in the process's region, so device code can spoil it: the runtime writes it and, but for thread_errno,
- * believes nothing that it reads there.
+ * It lies in the process's region, so device code can spoil it: the runtime writes it and, but for
+ * thread_errno, believes nothing that it reads there.
  */
 struct flexio_dev_thread_ctx {
 	uint32_t version;
@@ -83,9 +87,10 @@ _Static_assert(offsetof(struct flexio_dev_thread_ctx, outbox_base) == 8 &&
 	       "the front is laid out as in the public headers");
 
 /*
- * A tracer of the process, `struct flexio_tracer_streams_data` of the public headers, in DPA memory. The library
- * reads only valid_lvl, so that a trace that nobody wants costs a load and a compare. Records are kept by the
- * runtime: what it leaves here is for whoever looks, and it has no buffers in DPA memory.
+ * A tracer of the process, `struct flexio_tracer_streams_data` of the public headers, in DPA
+ * memory. The library reads only valid_lvl, so that a trace that nobody wants costs a load and a
+ * compare. Records are kept by the runtime: what it leaves here is for whoever looks, and it has no
+ * buffers in DPA memory.
  */
 struct dpa_tracer {
 	uint8_t valid_lvl;
@@ -117,11 +122,14 @@ struct dpa_door {
 	/* The calling thread's context, or NULL if there is none (never while device code runs). */
 	struct flexio_dev_thread_ctx *(*thread_ctx)(void);
 
-	/* Ends the activation; does not return. In an RPC only DPA_END_PROCESS_FINISH has a meaning. */
+	/* Ends the activation; does not return. In an RPC only DPA_END_PROCESS_FINISH has a
+	 * meaning. */
 	void (*end)(uint32_t how);
-	/* Continuable handlers: sleeps until the next event, or just lets others run first. Others: returns at once. */
+	/* Continuable handlers: sleeps until the next event, or just lets others run first. Others:
+	 * returns at once. */
 	void (*yield)(uint32_t retrigger);
-	/* Ends the process with an error. 128 and above are the program's; less is itself an error (0x42). */
+	/* Ends the process with an error. 128 and above are the program's; less is itself an error
+	 * (0x42). */
 	void (*error)(uint32_t code);
 	/* The caller waits in a loop for another thread: lets others run. */
 	void (*relax)(void);
@@ -129,15 +137,16 @@ struct dpa_door {
 	uint64_t (*time)(void);
 
 	/*
-	 * The slow way of the checks: an access outside of the region. Returns if the thread may make it (an
-	 * acquired window), else the process has a fault at the caller's place and the call does not return.
+	 * The slow way of the checks: an access outside of the region. Returns if the thread may
+	 * make it (an acquired window), else the process has a fault at the caller's place and the
+	 * call does not return.
 	 */
 	void (*check)(uint64_t addr, uint64_t bytes, uint32_t write);
 
 	/*
 	 * Windows of the calling thread. window_copy checks both ranges, host and device.
-	 * window_acquire gives the address through which the thread reaches haddr: base + haddr for one base per
-	 * window, whatever haddr is.
+	 * window_acquire gives the address through which the thread reaches haddr: base + haddr for
+	 * one base per window, whatever haddr is.
 	 */
 	uint32_t (*window_config)(uint32_t slot, uint32_t window_id, uint32_t mkey);
 	uint32_t (*window_mkey)(uint32_t slot, uint32_t mkey);
@@ -159,8 +168,9 @@ struct dpa_door {
 	void (*cc_ring)(uint32_t ccq_id, uint32_t rate, uint32_t rtt_req, uint32_t next_action);
 
 	/*
-	 * One message, whole: at most DPA_MESSAGE_BYTES, no terminator. The runtime knows the streams and their
-	 * levels, drops what nobody wants, and waits where the stream is full and its mode says so.
+	 * One message, whole: at most DPA_MESSAGE_BYTES, no terminator. The runtime knows the
+	 * streams and their levels, drops what nobody wants, and waits where the stream is full and
+	 * its mode says so.
 	 */
 	void (*message)(uint32_t stream, uint32_t level, const char *text, uint32_t bytes);
 	/* One trace record; the host is told when the buffer is full. */
@@ -176,8 +186,8 @@ struct dpa_door {
 };
 
 /*
- * What every image has under the name `__dpa_image_info`, in writable data: the image's half says what it is,
- * the runtime fills in the other before any code of the image runs.
+ * What every image has under the name `__dpa_image_info`, in writable data: the image's half says
+ * what it is, the runtime fills in the other before any code of the image runs.
  */
 struct dpa_image_info {
 	uint64_t magic;	     /* DPA_IMAGE_MAGIC */
@@ -188,8 +198,8 @@ struct dpa_image_info {
 
 	/* The runtime's half. */
 	uint64_t door; /* address of a struct dpa_door */
-	uint64_t
-		region_begin; /* image, heap and stacks lie in one range: not asked about at the door */
+	/* Image, heap and stacks lie in one range, which is not asked about at the door. */
+	uint64_t region_begin;
 	uint64_t region_bytes;
 	uint64_t tracers[DPA_STREAMS]; /* addresses of what is in tracer, or 0 */
 	struct dpa_tracer tracer[DPA_STREAMS];

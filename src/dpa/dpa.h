@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The DPA of a device: processes that run device code.  What the driver needs of it; how it works inside is in
- * the headers beside this one.
+ * The DPA of a device: processes that run device code.  What the driver needs of it; how it works
+ * inside is in the headers beside this one.
  *
- * Device code is native and runs on threads of the application's process, one for each DPA thread, on stacks of
- * its own.  Image, heap and stacks of a DPA process lie in one range of addresses, its region.  Code that faults,
- * or that is stopped in a loop, is left by switching back to the stack of the runtime: it never takes the
- * application with it.
+ * Device code is native and runs on threads of the application's process, one for each DPA thread,
+ * on stacks of its own.  Image, heap and stacks of a DPA process lie in one range of addresses, its
+ * region.  Code that faults, or that is stopped in a loop, is left by switching back to the stack
+ * of the runtime: it never takes the application with it.
  */
 #pragma once
 
@@ -39,7 +39,8 @@ struct dpa_process_attr {
 
 /* 0 or negative errno; -EINVAL has logged what is wrong with the image.  With one reference. */
 int dpa_process_create(const struct dpa_process_attr *attr, struct dpa_process **out) must_check;
-/* None of its code runs any more, as if one of its threads had said that it has finished; all else stays. */
+/* None of its code runs any more, as if one of its threads had said that it has finished; all else
+ * stays. */
 void dpa_process_finish(struct dpa_process *p);
 /* Ends all of its threads and waits for that, whatever they do; calls in progress fail. */
 void dpa_process_end(struct dpa_process *p);
@@ -93,7 +94,8 @@ struct dpa_streams *dpa_process_streams(struct dpa_process *p);
 /* ---- signals ---- */
 
 /*
- * For the handlers of SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGTRAP.  True: the signal was for the DPA, and the handler
- * returns.  A fault of device code, or a stop that finds it there, does not return.
+ * For the handlers of SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGTRAP.  True: the signal was for the
+ * DPA, and the handler returns.  A fault of device code, or a stop that finds it there, does not
+ * return.
  */
 bool dpa_signal(int signum, const void *info, void *ucontext);

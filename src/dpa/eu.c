@@ -44,7 +44,8 @@ static bool take_number(const char **at, unsigned long *number)
 	return true;
 }
 
-/* Units of a list, up to its end; the best of them, with what was best before.  False: it is no list. */
+/* Units of a list, up to its end; the best of them, with what was best before.  False: it is no
+ * list. */
 static bool units_choose(const char **at, uint32_t *best)
 {
 	do {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Execution units that handlers share: of those that name the same one, one runs at a time, and they take turns.
- * There is one set, as there is one device, whatever its processes.
+ * Execution units that handlers share: of those that name the same one, one runs at a time, and
+ * they take turns. There is one set, as there is one device, whatever its processes.
  */
 #pragma once
 
@@ -19,8 +19,8 @@ struct dpa_eu_wait {
 };
 
 /*
- * Units may be put into groups: SOFTHCA_DPA_GROUPS, as "1=0-15;2=16-31,40".  The one of the group that the fewest
- * handlers have asked for; DPA_EUS: there is no such group.
+ * Units may be put into groups: SOFTHCA_DPA_GROUPS, as "1=0-15;2=16-31,40".  The one of the group
+ * that the fewest handlers have asked for; DPA_EUS: there is no such group.
  */
 uint32_t dpa_eu_of_group(uint32_t group);
 /* A handler asks for this unit, or goes. */

@@ -101,7 +101,8 @@ static void handler_tell(const struct dpa_handler *h)
 	ctx->thread_local_storage = h->attr.local_storage;
 }
 
-/* Sleeps until the next event, in the middle of its function; others may have its unit meanwhile. */
+/* Sleeps until the next event, in the middle of its function; others may have its unit
+ * meanwhile. */
 static void handler_yield(struct dpa_thread *t, bool retrigger)
 {
 	struct dpa_handler *h = t->user;

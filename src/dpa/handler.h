@@ -2,8 +2,8 @@
 /*
  * Event handlers: functions of a DPA program that an event starts, each on a thread of its own.
  *
- * An event that comes while the handler is not running yet, or still at work, is kept: one, as events are not
- * counted.  Whoever has an event for it takes no lock and waits for nothing.
+ * An event that comes while the handler is not running yet, or still at work, is kept: one, as
+ * events are not counted.  Whoever has an event for it takes no lock and waits for nothing.
  */
 #pragma once
 
@@ -22,7 +22,8 @@ struct dpa_handler_attr {
 	bool continuable;	/* it may yield */
 };
 
-/* 0, -EINVAL if an attribute is impossible, -ENOMEM, -EAGAIN if the process has threads enough, -ESHUTDOWN if it has ended. */
+/* 0, -EINVAL if an attribute is impossible, -ENOMEM, -EAGAIN if the process has threads enough,
+ * -ESHUTDOWN if it has ended. */
 int dpa_handler_create(struct dpa_process *p, const struct dpa_handler_attr *attr,
 		       struct dpa_handler **out) must_check;
 /* On return its function runs no more, wherever it was; nobody activates it any more. */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The heap of a DPA process: which parts of a range are given out.  The books lie outside of the range, so a
- * program that writes where it should not spoils its own data alone; the range itself is never touched here.
+ * The heap of a DPA process: which parts of a range are given out.  The books lie outside of the
+ * range, so a program that writes where it should not spoils its own data alone; the range itself
+ * is never touched here.
  *
- * Blocks are whole granules.  Each extent (a block, or a gap between blocks) has a tag at the places of its first
- * and of its last granule, so a block that comes back joins its neighbours without a search; gaps stand in lists
- * by size.  A map with a bit for the first granule of each extent finds the block that an address lies in.
+ * Blocks are whole granules.  Each extent (a block, or a gap between blocks) has a tag at the
+ * places of its first and of its last granule, so a block that comes back joins its neighbours
+ * without a search; gaps stand in lists by size.  A map with a bit for the first granule of each
+ * extent finds the block that an address lies in.
  *
  * The caller has a lock.
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The image of a DPA program: an ELF file as dpacc makes it (a static position-independent executable of this
- * machine), checked, put into memory and asked for its symbols.
+ * The image of a DPA program: an ELF file as dpacc makes it (a static position-independent
+ * executable of this machine), checked, put into memory and asked for its symbols.
  *
- * The file comes from the program and may be anything: each offset, size and index is compared with what is
- * there before it is used, and nothing that the file says is believed twice.  Of relocations there is one kind,
- * the base added to a number.  Constructors do not run.
+ * The file comes from the program and may be anything: each offset, size and index is compared with
+ * what is there before it is used, and nothing that the file says is believed twice.  Of
+ * relocations there is one kind, the base added to a number.  Constructors do not run.
  */
 #pragma once
 
@@ -44,13 +44,13 @@ struct dpa_image {
 };
 
 /*
- * Looks at the whole file; it must stay as it is and where it is while the image is used.  NULL, or the words
- * for what is wrong with it.
+ * Looks at the whole file; it must stay as it is and where it is while the image is used.  NULL, or
+ * the words for what is wrong with it.
  */
 const char *dpa_image_open(struct dpa_image *image, const void *file, size_t bytes) must_check;
 /*
- * Puts it there, page aligned, where image->span bytes of private memory without access are, which become the
- * image's.  -ENOMEM.
+ * Puts it there, page aligned, where image->span bytes of private memory without access are, which
+ * become the image's.  -ENOMEM.
  */
 int dpa_image_load(const struct dpa_image *image, void *at) must_check;
 

@@ -52,7 +52,8 @@ bool dpa_image_function(const struct dpa_image *im, const char *name, uint64_t *
 	return true;
 }
 
-/* Some of it becomes read-only.  That begins with a page, so the rest of a page in front may, too. */
+/* Some of it becomes read-only.  That begins with a page, so the rest of a page in front may,
+ * too. */
 static bool in_relro(const struct dpa_image *im, uint64_t addr, uint64_t bytes)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

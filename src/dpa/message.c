@@ -2,8 +2,8 @@
 /*
  * What device threads say, on its way to the streams.
  *
- * Texts and arguments are copied before a stream is looked at: they lie in the program's memory, which may go, and
- * a stream's lock is no place to fault.
+ * Texts and arguments are copied before a stream is looked at: they lie in the program's memory,
+ * which may go, and a stream's lock is no place to fault.
  */
 #include "dpa/process.h"
 #include "usermem/usermem.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Doorbells that device code rings.  A UAR is where bells come from, and what a queue was made to listen to:
- * its number, and the device that has the queues.  An outbox is a UAR under a number of the process; each
- * thread rings through one.
+ * Doorbells that device code rings.  A UAR is where bells come from, and what a queue was made to
+ * listen to: its number, and the device that has the queues.  An outbox is a UAR under a number of
+ * the process; each thread rings through one.
  */
 #pragma once
 
@@ -11,7 +11,8 @@
 
 #define DPA_OUTBOXES 256u
 
-/* What a device does when a bell is rung; a queue that was made with another UAR does not hear it. */
+/* What a device does when a bell is rung; a queue that was made with another UAR does not hear
+ * it. */
 struct dpa_bells {
 	void (*arm)(void *device, uint32_t uar, uint32_t cqn, uint32_t ci);
 	void (*empty)(void *device, uint32_t uar, uint32_t cqn);
@@ -36,15 +37,16 @@ struct dpa_outboxes {
 int dpa_uar_add(const struct dpa_uar *uar) must_check;
 void dpa_uar_remove(uint32_t number);
 
-/* The number of a new outbox, above 0, or -EINVAL if there is no such UAR, -ENOSPC.  initial: each activation
- * begins with it. */
+/* The number of a new outbox, above 0, or -EINVAL if there is no such UAR, -ENOSPC.  initial: each
+ * activation begins with it. */
 int dpa_outbox_add(struct dpa_process *p, uint32_t uar, bool initial) must_check;
 void dpa_outbox_remove(struct dpa_process *p, uint32_t id);
 
 /*
  * ---- what threads ring through: a copy, which may be of an outbox that has gone ----
  *
- * The device outlives all processes; a queue hears a UAR's number only, and no number is used twice.
+ * The device outlives all processes; a queue hears a UAR's number only, and no number is used
+ * twice.
  */
 
 struct dpa_uar dpa_outbox_initial(struct dpa_process *p);

@@ -148,8 +148,9 @@ uint32_t dpa_process_code(const struct dpa_process *p)
 }
 
 /*
- * The lock is held.  No run begins any more, as the state says so; t itself has left its own.  All are told before one
- * is waited for: where more of them run than there are processors, each takes its turn to hear of it.
+ * The lock is held.  No run begins any more, as the state says so; t itself has left its own.  All
+ * are told before one is waited for: where more of them run than there are processors, each takes
+ * its turn to hear of it.
  */
 static void threads_stop(struct dpa_process *p, const struct dpa_thread *t)
 {
@@ -164,7 +165,8 @@ static void threads_stop(struct dpa_process *p, const struct dpa_thread *t)
 	dpa_streams_hurry(&p->streams, false);
 }
 
-/* Of a process that has come to an end, but for t.  Whoever destroys it stops all, and they may be gone already. */
+/* Of a process that has come to an end, but for t.  Whoever destroys it stops all, and they may be
+ * gone already. */
 static void others_stop(struct dpa_process *p, const struct dpa_thread *t)
 {
 	pthread_mutex_lock(&p->lock);
@@ -294,8 +296,8 @@ static void fault_log(const struct dpa_thread *t, const char *who)
 		 (unsigned long long)offset);
 }
 
-/* Takes a stack for the thread, so that its own stays as it was left; if there is none, the error handler has to
- * do with that. */
+/* Takes a stack for the thread, so that its own stays as it was left; if there is none, the error
+ * handler has to do with that. */
 static void error_stack_take(struct dpa_thread *t)
 {
 	struct dpa_process *p = t->process;
@@ -349,8 +351,8 @@ static void process_fail(struct dpa_thread *t, enum dpa_outcome outcome)
 	if (first) {
 		p->crashed = t;
 		p->crash = (struct dpa_left){t->outcome, t->registers, t->fault, t->slot};
-		/* Before the others have been stopped, which takes its time if there are many; who asks
-		 * where they are waits for the lock. */
+		/* Before the others have been stopped, which takes its time if there are many; who
+		 * asks where they are waits for the lock. */
 		p->attr.failed(p->attr.user);
 		threads_stop(p, t);
 	}

@@ -15,8 +15,8 @@
 #include "dpa/thread.h"
 
 /*
- * The region: image, a guard, heap, then stacks, each behind a guard of its own.  At the upper end of a stack
- * stand the thread's context and the arguments of its call, which device code reads.
+ * The region: image, a guard, heap, then stacks, each behind a guard of its own.  At the upper end
+ * of a stack stand the thread's context and the arguments of its call, which device code reads.
  */
 #define DPA_GUARD_BYTES (64u << 10)
 #define DPA_HEAP_BYTES	(256ull << 20)
@@ -25,9 +25,9 @@
 /* Behind each buffer, where overruns are to be found (SOFTHCA_DPA_REDZONES). */
 #define DPA_REDZONE_BYTES DPA_HEAP_GRANULE
 /*
- * The stacks of signal handlers are no part of the region, as device code must not reach them.  They are far from
- * all others: valgrind tells a change of stacks from a growing one by the distance (2 MB), and would take what
- * lies in between for fresh memory.
+ * The stacks of signal handlers are no part of the region, as device code must not reach them.
+ * They are far from all others: valgrind tells a change of stacks from a growing one by the
+ * distance (2 MB), and would take what lies in between for fresh memory.
  */
 #define DPA_SIGNAL_STACK_BYTES \
 	(64u << 10) /* all registers of a large processor, and our own needs */
@@ -60,8 +60,8 @@ struct dpa_process {
 	struct dpa_heap heap;
 
 	/*
-	 * Of the list of threads and the stacks that are given out.  Never taken by a thread that is in a run:
-	 * whoever stops threads waits for their runs with it.
+	 * Of the list of threads and the stacks that are given out.  Never taken by a thread that
+	 * is in a run: whoever stops threads waits for their runs with it.
 	 */
 	pthread_mutex_t lock;
 	struct dpa_thread *threads;
@@ -83,7 +83,8 @@ extern const struct dpa_door dpa_door_table;
 /* For the image that is open; -ENOMEM.  Closing undoes also what was begun. */
 int dpa_region_open(struct dpa_process *p) must_check;
 void dpa_region_close(struct dpa_process *p);
-/* Where checked code need not ask at the door: the whole region, or without the heap if that has redzones. */
+/* Where checked code need not ask at the door: the whole region, or without the heap if that has
+ * redzones. */
 uint64_t dpa_region_unasked(const struct dpa_process *p, uint64_t *bytes);
 /* May device code access it?  In the region, and, if the heap has redzones, in no gap of it. */
 bool dpa_memory_allows(struct dpa_process *p, uint64_t addr, uint64_t bytes) must_check;
@@ -100,7 +101,8 @@ uint8_t *dpa_slot_signal_stack(const struct dpa_process *p, uint32_t slot);
 /* A new thread of the process with that main; the lock is held. */
 int dpa_process_thread(struct dpa_process *p, void *(*main)(struct dpa_thread *t), void *user,
 		       struct dpa_thread **out) must_check;
-/* Out of device code, wherever it is there, and out of its main, which looks at end; then it is gone. */
+/* Out of device code, wherever it is there, and out of its main, which looks at end; then it is
+ * gone. */
 void dpa_process_thread_end(struct dpa_process *p, struct dpa_thread *t);
 /* Device code prints; in the door. */
 void dpa_message(struct dpa_thread *t, uint32_t stream, uint32_t level, const char *text,

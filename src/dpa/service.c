@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The table behind the door: what device code gets when it asks.  Each function enters the runtime first and
- * leaves it last; an address that it is given is looked at before it is used.
+ * The table behind the door: what device code gets when it asks.  Each function enters the runtime
+ * first and leaves it last; an address that it is given is looked at before it is used.
  */
 #include <sched.h>
 #include <signal.h>
@@ -12,7 +12,8 @@
 #include "dpa/process.h"
 #include "usermem/usermem.h"
 
-/* Who asks for the frame's address has a frame: by these a thread that is stopped here is followed to device code. */
+/* Who asks for the frame's address has a frame: by these a thread that is stopped here is followed
+ * to device code. */
 static inline __attribute__((always_inline)) struct dpa_thread *door_enter(void)
 {
 	__asm__ volatile("" : : "r"(__builtin_frame_address(0)));

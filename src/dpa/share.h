@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What other files of the program may name by number: queues of a second device may lie in the memory of a process,
- * and activate its handlers.  Numbers are those of the driver, and of the whole program.
+ * What other files of the program may name by number: queues of a second device may lie in the
+ * memory of a process, and activate its handlers.  Numbers are those of the driver, and of the
+ * whole program.
  */
 #pragma once
 

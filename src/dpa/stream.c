@@ -17,8 +17,8 @@
 #define GIVE_UP_NS 50000000
 
 /*
- * Positions count bytes from the stream's beginning and never go back: tail <= ready <= head <= tail + room.
- * What is between ready and head (of a tracer only) is not yet for the host.
+ * Positions count bytes from the stream's beginning and never go back: tail <= ready <= head <=
+ * tail + room. What is between ready and head (of a tracer only) is not yet for the host.
  */
 struct dpa_stream {
 	struct dpa_streams *streams;
@@ -118,8 +118,8 @@ static bool attr_is_valid(const struct dpa_stream_attr *attr)
 }
 
 /*
- * Bytes of the ring. The heads of the entries of a text count, so a buffer has room for its longest message and
- * a bit. A tracer has two buffers: one is filled while the host reads the other.
+ * Bytes of the ring. The heads of the entries of a text count, so a buffer has room for its longest
+ * message and a bit. A tracer has two buffers: one is filled while the host reads the other.
  */
 static size_t attr_room(const struct dpa_stream_attr *attr)
 {
@@ -428,7 +428,8 @@ static bool stream_make_room(struct dpa_stream *stream, size_t bytes,
 	return !stream->closed;
 }
 
-/* What is new is for the host, but for the records of a tracer's buffer that is not full. The lock is held. */
+/* What is new is for the host, but for the records of a tracer's buffer that is not full. The lock
+ * is held. */
 static void stream_show(struct dpa_stream *stream)
 {
 	if (stream->mode == DPA_STREAM_TRACER && ++stream->held < stream->buffer_entries)
@@ -497,7 +498,8 @@ void dpa_streams_trace(struct dpa_streams *s, uint32_t number, uint32_t level,
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* The end of the ring entry behind the next `records` ones that are held. All have the same length. */
+/* The end of the ring entry behind the next `records` ones that are held. All have the same
+ * length. */
 static void tracer_show_some(struct dpa_stream *stream, uint64_t records)
 {
 	uint64_t shown = records && records < stream->held ? records : stream->held;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The streams of a DPA process: device threads write messages and trace records, the host reads them.
+ * The streams of a DPA process: device threads write messages and trace records, the host reads
+ * them.
  *
- * A stream is a ring of whole entries. What happens when it is full is a matter of its mode: in ASYNC the oldest
- * entries are lost, since nobody reads before the program flushes; in all others the writer waits for the host.
- * Reading never splits an entry. Texts of one thread come in its order, and no text has another's inside.
+ * A stream is a ring of whole entries. What happens when it is full is a matter of its mode: in
+ * ASYNC the oldest entries are lost, since nobody reads before the program flushes; in all others
+ * the writer waits for the host. Reading never splits an entry. Texts of one thread come in its
+ * order, and no text has another's inside.
  */
 #pragma once
 
@@ -42,9 +44,8 @@ enum dpa_level {
 #define DPA_STREAM_READ_MIN DPA_MESSAGE_BYTES
 
 struct dpa_stream_attr {
-	uint32_t mode; /* enum dpa_stream_mode */
-	uint32_t
-		level; /* enum dpa_level; the default stream has DPA_LEVEL_INFO whatever stands here */
+	uint32_t mode;	/* enum dpa_stream_mode */
+	uint32_t level; /* enum dpa_level; not of the default stream, which has DPA_LEVEL_INFO */
 	uint64_t bytes;
 	bool only_default; /* it must become the default stream */
 };
@@ -70,12 +71,13 @@ void dpa_streams_free(struct dpa_streams *s);
 void dpa_streams_hurry(struct dpa_streams *s, bool on);
 
 /*
- * Takes the lowest free number. 0 or negative errno: -EINVAL an attribute, -EMFILE all numbers are taken, -EEXIST
- * there is a default stream.
+ * Takes the lowest free number. 0 or negative errno: -EINVAL an attribute, -EMFILE all numbers are
+ * taken, -EEXIST there is a default stream.
  */
 int dpa_stream_create(struct dpa_streams *s, const struct dpa_stream_attr *attr,
 		      struct dpa_stream **out) must_check;
-/* Takes no more entries and gives its number back; what it holds can be read until dpa_stream_put. */
+/* Takes no more entries and gives its number back; what it holds can be read until
+ * dpa_stream_put. */
 void dpa_stream_close(struct dpa_stream *stream);
 /* Another user of the stream, and one less; the last frees it, after it was closed. */
 void dpa_stream_hold(struct dpa_stream *stream);
@@ -85,16 +87,17 @@ uint32_t dpa_stream_number(const struct dpa_stream *stream);
 int dpa_stream_level(struct dpa_stream *stream, uint32_t level) must_check;
 
 /*
- * As many whole entries as fit; room is at least DPA_STREAM_READ_MIN. Returns their bytes; 0: there are none,
- * and the caller does not want to wait; -EPIPE: there are none and there will be none.
+ * As many whole entries as fit; room is at least DPA_STREAM_READ_MIN. Returns their bytes; 0: there
+ * are none, and the caller does not want to wait; -EPIPE: there are none and there will be none.
  */
 int64_t dpa_stream_read(struct dpa_stream *stream, void *to, size_t room, bool wait) must_check;
 /* How many entries were lost because nobody read them. */
 uint64_t dpa_stream_lost(struct dpa_stream *stream);
 
 /*
- * What device threads do, by number of the stream; for a number that no stream has nothing happens. A thread that
- * waits for room goes on without, and its entry is lost, when *give_up (may be NULL) is not 0.
+ * What device threads do, by number of the stream; for a number that no stream has nothing happens.
+ * A thread that waits for room goes on without, and its entry is lost, when *give_up (may be NULL)
+ * is not 0.
  */
 void dpa_streams_message(struct dpa_streams *s, uint32_t number, uint32_t level, const char *text,
 			 uint32_t bytes, const _Atomic(uint32_t) *give_up);

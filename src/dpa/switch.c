@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * See dpa/switch.h.  The registers that a callee preserves are kept on the runtime's stack; nothing that device
- * code leaves behind is used, but that the stack pointer names memory, and if not it is one more fault of its.
+ * See dpa/switch.h.  The registers that a callee preserves are kept on the runtime's stack; nothing
+ * that device code leaves behind is used, but that the stack pointer names memory, and if not it is
+ * one more fault of its.
  */
 #include "dpa/switch.h"
 

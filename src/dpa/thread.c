@@ -204,7 +204,8 @@ static struct dpa_registers registers_of(const void *ucontext)
 	return r;
 }
 
-/* A breakpoint's address is its own, as that of other instructions that fail, not the next one's. */
+/* A breakpoint's address is its own, as that of other instructions that fail, not the next
+ * one's. */
 static struct dpa_fault fault_of(int signum, const siginfo_t *info, struct dpa_registers *r)
 {
 	struct dpa_fault fault = {.signum = signum, .addr = (uintptr_t)info->si_addr};
@@ -271,7 +272,8 @@ struct dpa_thread *dpa_door_enter(void)
 	return t;
 }
 
-/* From the frame of a function of the door to where it returns to device code; not known if there is no way. */
+/* From the frame of a function of the door to where it returns to device code; not known if there
+ * is no way. */
 static struct dpa_registers registers_behind(const struct dpa_thread *t, const uint64_t *frame)
 {
 	uint64_t low = (uintptr_t)dpa_slot_stack(t->process, t->slot);

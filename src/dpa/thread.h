@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A thread of a DPA process: a thread of this process that enters device code and gets out of it again, however
- * that ends.
+ * A thread of a DPA process: a thread of this process that enters device code and gets out of it
+ * again, however that ends.
  *
- * The thread has its own stack for the runtime, and one in the region for device code.  dpa_thread_run switches
- * to the second; device code comes back by returning, through the door, by a fault, or because it is stopped.
- * in_device says on which side of the door the thread is, so a fault in the runtime is not taken for one of
- * device code, and a thread is stopped at an instruction of the image only: the runtime may hold locks.
+ * The thread has its own stack for the runtime, and one in the region for device code.
+ * dpa_thread_run switches to the second; device code comes back by returning, through the door, by
+ * a fault, or because it is stopped.  in_device says on which side of the door the thread is, so a
+ * fault in the runtime is not taken for one of device code, and a thread is stopped at an
+ * instruction of the image only: the runtime may hold locks.
  */
 #pragma once
 
@@ -104,21 +105,24 @@ struct dpa_thread *dpa_thread_self(void);
 /* The process's lock of threads is held.  0 or negative errno. */
 int dpa_thread_start(struct dpa_thread *t) must_check;
 /*
- * Runs device code at that address with two arguments.  last: also in a process that has failed, unless it is
- * being destroyed.
+ * Runs device code at that address with two arguments.  last: also in a process that has failed,
+ * unless it is being destroyed.
  */
 enum dpa_outcome dpa_thread_run(struct dpa_thread *t, uint64_t function, uint64_t a, uint64_t b,
 				bool last);
 /* The first half of dpa_thread_stop: does not wait. */
 void dpa_thread_tell_stop(struct dpa_thread *t);
-/* Out of device code, now; the calling thread is not t.  It does not begin again before stop is 0. */
+/* Out of device code, now; the calling thread is not t.  It does not begin again before stop is
+ * 0. */
 void dpa_thread_stop(struct dpa_thread *t);
 /* The calling thread is t: waits until over(arg), which whoever makes it so says by waking t. */
 void dpa_thread_await(struct dpa_thread *t, bool (*over)(const void *arg), const void *arg);
 void dpa_thread_wake(struct dpa_thread *t);
-/* The same in two steps, so that the second needs no lock.  True: dpa_futex_wake for its word is to follow. */
+/* The same in two steps, so that the second needs no lock.  True: dpa_futex_wake for its word is to
+ * follow. */
 bool dpa_thread_rouse(struct dpa_thread *t) must_check;
-/* Waits until word is another than that, or the time (CLOCK_MONOTONIC, UINT64_MAX: never), or anything. */
+/* Waits until word is another than that, or the time (CLOCK_MONOTONIC, UINT64_MAX: never), or
+ * anything. */
 void dpa_futex_wait(_Atomic(uint32_t) *word, uint32_t value, uint64_t deadline_ns);
 void dpa_futex_wake(_Atomic(uint32_t) *word);
 

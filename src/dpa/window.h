@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Windows: how device code reaches memory of the host.  A window is of a protection domain; a thread sets one
- * with a key of that domain, and then reaches the memory of the key.
+ * Windows: how device code reaches memory of the host.  A window is of a protection domain; a
+ * thread sets one with a key of that domain, and then reaches the memory of the key.
  *
- * Device code runs in the process whose memory it reaches, so an address of the window is an address of the host
- * plus what the key adds, which is 0 for most; a key of several pieces of memory has no such addresses, and is good
- * for copies.  Checked code asks at each access whether window and key still
- * allow it; unchecked code is not held back.
+ * Device code runs in the process whose memory it reaches, so an address of the window is an
+ * address of the host plus what the key adds, which is 0 for most; a key of several pieces of
+ * memory has no such addresses, and is good for copies.  Checked code asks at each access whether
+ * window and key still allow it; unchecked code is not held back.
  */
 #pragma once
 
@@ -25,14 +25,16 @@ struct dpa_thread;
 /* The keys of a device. */
 struct dpa_keys {
 	/*
-	 * False: no such key.  *linear: its memory is in one piece, so *base is to be added to addresses of the
-	 * key to get those of this process; memory of other keys can be copied only.
+	 * False: no such key.  *linear: its memory is in one piece, so *base is to be added to
+	 * addresses of the key to get those of this process; memory of other keys can be copied
+	 * only.
 	 */
 	bool (*find)(void *device, uint32_t key, uint32_t pdn, bool *linear, uint64_t *base);
 	/* Does the key, a linear one, allow it? */
 	bool (*allows)(void *device, uint32_t key, uint32_t pdn, uint64_t haddr, uint64_t bytes,
 		       bool write);
-	/* Copies between memory of the key and memory of this process; false: not allowed, or not there. */
+	/* Copies between memory of the key and memory of this process; false: not allowed, or not
+	 * there. */
 	bool (*copy)(void *device, uint32_t key, uint32_t pdn, uint64_t haddr, void *mine,
 		     uint64_t bytes, bool write);
 };

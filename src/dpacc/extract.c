@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* dpacc-extract: takes the image for the device out of an archive of dpacc, or of what was linked with it. */
+/* dpacc-extract: takes the image for the device out of an archive of dpacc, or of what was linked
+ * with it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Annotations are section attributes: an annotated function is one that lies in one of two sections.  What
- * it takes is in the debug information, with which device code is always compiled. */
+/* Annotations are section attributes: an annotated function is one that lies in one of two
+ * sections.  What it takes is in the debug information, with which device code is always
+ * compiled. */
 #include <dwarf.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -20,7 +21,8 @@ _Static_assert(DPA_CALL_BYTES == 2048, "the limit is in a message, and in dpacc(
 /* flexio.h's FLEXIO_MAX_NAME_LEN: bytes of a function's name. */
 #define NAME_BYTES 256
 
-/* Prefix and name, or prefix and a number made from the name if that would be too long to register. */
+/* Prefix and name, or prefix and a number made from the name if that would be too long to
+ * register. */
 static char *interface_derived(const char *prefix, const char *name)
 {
 	uint64_t hash = 0xcbf29ce484222325u;

@@ -27,7 +27,8 @@ struct interface {
 /* Reads a device object.  Complains, by file and line, about functions that cannot be
  * called from the host (report_at). */
 void interface_read(struct interface *interface, const char *object);
-/* Appends the names of the annotated functions that an object, image or the members of an archive define. */
+/* Appends the names of the annotated functions that an object, image or the members of an archive
+ * define. */
 void interface_names(struct words *names, const char *file);
 /* The names of what goes with a function; the same on every run. */
 char *interface_unpack(const char *name);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The debug information says where members lie, but not that a structure is packed, nor where bit fields without
- * a name are, nor whether an alignment is of the member or of its type, which are not the same: only the latter can
- * be less than the type has, and a packed structure takes no notice of it.  All that follows from the places.
- * So layouts are tried, the usual first, and holes are filled by bit fields without a name, which calls pass as
- * they pass holes.
+ * The debug information says where members lie, but not that a structure is packed, nor where bit
+ * fields without a name are, nor whether an alignment is of the member or of its type, which are
+ * not the same: only the latter can be less than the type has, and a packed structure takes no
+ * notice of it.  All that follows from the places.  So layouts are tried, the usual first, and
+ * holes are filled by bit fields without a name, which calls pass as they pass holes.
  */
 #include "dpacc/layout.h"
 

@@ -25,8 +25,8 @@ struct layout {
 	size_t wanted; /* alignment that the program says; 0: nothing */
 };
 
-/* The definition, with assertions that it is right; *align is what the type has then.  NULL if there is no such
- * layout in C. */
+/* The definition, with assertions that it is right; *align is what the type has then.  NULL if
+ * there is no such layout in C. */
 char *layout_text(const struct layout *layout, size_t *align);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Device code is compiled for this machine, since it runs on it, but for programs it looks as if it were
- * the DPA's RISC-V: they test for its macros, rely on char without a sign, and include nothing of the
- * host.  Its arithmetic, atomics and floating point are this machine's. */
+/* Device code is compiled for this machine, since it runs on it, but for programs it looks as if it
+ * were the DPA's RISC-V: they test for its macros, rely on char without a sign, and include nothing
+ * of the host.  Its arithmetic, atomics and floating point are this machine's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +65,8 @@ static const char *const device_macros[] = {
 	"__riscv_compressed=1",
 };
 
-/* Options of the real compiler that say how RISC-V code is made, and those that are dpacc's business. */
+/* Options of the real compiler that say how RISC-V code is made, and those that are dpacc's
+ * business. */
 static const char *const dropped[] = {
 	"-mno-relax",	 "-mrelax",  "-mstrict-align", "-nostdlib", "-nostdinc", "-nodefaultlibs",
 	"-nostartfiles", "-static",  "-static-pie",    "-shared",   "-pie",	 "-no-pie",
@@ -147,8 +148,8 @@ void look_user(struct words *command, const struct words *options)
 
 void look_end(struct words *command, const struct look *look)
 {
-	/* The interface of the functions is read from the debug information, and so is the line that a
-	 * report of a crash names. */
+	/* The interface of the functions is read from the debug information, and so is the line
+	 * that a report of a crash names. */
 	words_split(command, "-g -fPIE -fno-lto -fno-stack-protector -fno-omit-frame-pointer"
 			     " -fno-exceptions -fno-common");
 #ifdef __x86_64__

@@ -13,7 +13,8 @@ enum object_kind {
 };
 
 enum object_kind object_kind(const char *path);
-/* Writes the device's object out of a host object.  Ends the program with a message if that fails. */
+/* Writes the device's object out of a host object.  Ends the program with a message if that
+ * fails. */
 void object_extract(const char *path, const char *to);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The command line as NVIDIA's build scripts write it: options of one or two dashes, lists separated by
- * commas or spaces or both with empty pieces in them, and options of a RISC-V compiler. */
+/* The command line as NVIDIA's build scripts write it: options of one or two dashes, lists
+ * separated by commas or spaces or both with empty pieces in them, and options of a RISC-V
+ * compiler. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

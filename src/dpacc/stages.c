@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* For each source: device object, interface, device stubs, host stubs; objects come in at the second or the last
- * of these.  Then the image is linked and put into the host's part.  Names of intermediate files are those of NVIDIA's dpacc: a build script compiles some of
- * them again by itself. */
+/* For each source: device object, interface, device stubs, host stubs; objects come in at the
+ * second or the last of these.  Then the image is linked and put into the host's part.  Names of
+ * intermediate files are those of NVIDIA's dpacc: a build script compiles some of them again by
+ * itself. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -272,7 +273,8 @@ static char *library_path(const struct words *options, const char *name)
 	return NULL;
 }
 
-/* Functions of device libraries that only the host names are no reason for a linker to take them. */
+/* Functions of device libraries that only the host names are no reason for a linker to take
+ * them. */
 static void stage_library_functions(const struct words *options, struct words *names)
 {
 	for (size_t i = 0; i < options->count; i++) {
@@ -290,7 +292,8 @@ static void stage_library_functions(const struct words *options, struct words *n
 	}
 }
 
-/* Options of a compiler that leads its linker: those for the linker are unwrapped, others left out. */
+/* Options of a compiler that leads its linker: those for the linker are unwrapped, others left
+ * out. */
 static void stage_link_options(struct words *command, const struct words *options)
 {
 	for (size_t i = 0; i < options->count; i++) {

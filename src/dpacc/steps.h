@@ -23,7 +23,8 @@ void steps_run(const struct steps *steps, const struct words *command);
 /* Says what dpacc does by itself, as steps_run shows a command. */
 void steps_say(const struct steps *steps, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* A file to be written, NULL if nothing is to be created; steps_close ends the program if writing failed. */
+/* A file to be written, NULL if nothing is to be created; steps_close ends the program if writing
+ * failed. */
 FILE *steps_open(const struct steps *steps, const char *path);
 void steps_close(FILE *file, const char *path);
 /* Copies a file to where it was asked for.  It appears whole or not at all. */

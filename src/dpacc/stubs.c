@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Functions of the program keep their names by __asm__: in C they have numbers, so that a device function may
- * be called like a function of the C library or of its headers. */
+/* Functions of the program keep their names by __asm__: in C they have numbers, so that a device
+ * function may be called like a function of the C library or of its headers. */
 #include <stdbool.h>
 
 #include "dpacc/stubs.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* dpa-ar, dpa-nm and their like: LLVM's tools of the device's compiler, or binutils' if it has none.  Device code
- * is compiled for this machine, so both know it; the names are for build scripts. */
+/* dpa-ar, dpa-nm and their like: LLVM's tools of the device's compiler, or binutils' if it has
+ * none.  Device code is compiled for this machine, so both know it; the names are for build
+ * scripts. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

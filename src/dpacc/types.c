@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Names of the program's types mean nothing in the generated code, which includes nothing of the program's.
- * So a parameter gets a type that is passed in the same way: an integer or float of its size, or a structure
- * with the same members at the same places. */
+/* Names of the program's types mean nothing in the generated code, which includes nothing of the
+ * program's. So a parameter gets a type that is passed in the same way: an integer or float of its
+ * size, or a structure with the same members at the same places. */
 #include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,7 +144,8 @@ static struct type type_enumeration(Dwarf_Die *die)
 	return type_integer(false, type_number(die, DW_AT_byte_size));
 }
 
-/* The dimensions of an array, "[3][4]", and how many elements they are; an array without a size has none. */
+/* The dimensions of an array, "[3][4]", and how many elements they are; an array without a size has
+ * none. */
 static char *type_dimensions(Dwarf_Die *die, size_t *elements)
 {
 	char *text = text_of("%s", "");
@@ -161,7 +162,8 @@ static char *type_dimensions(Dwarf_Die *die, size_t *elements)
 	return text;
 }
 
-/* Bits between the structure's beginning and the member: two versions of DWARF say it in three ways. */
+/* Bits between the structure's beginning and the member: two versions of DWARF say it in three
+ * ways. */
 static size_t member_at(Dwarf_Die *member, size_t bits)
 {
 	size_t at = type_number(member, DW_AT_data_member_location) * 8;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Types of parameters: from the debug information of the device's object to C that both sides compile. */
+/* Types of parameters: from the debug information of the device's object to C that both sides
+ * compile. */
 #ifndef SOFTHCA_DPACC_TYPES_H
 #define SOFTHCA_DPACC_TYPES_H
 
@@ -7,7 +8,8 @@
 #include <stddef.h>
 #include <elfutils/libdw.h>
 
-/* Definitions of the structures and unions that parameters are made of, in an order that compiles. */
+/* Definitions of the structures and unions that parameters are made of, in an order that
+ * compiles. */
 struct types {
 	struct {
 		Dwarf_Off at;
@@ -27,7 +29,8 @@ enum type_kind {
 
 struct type {
 	enum type_kind kind;
-	char *text; /* how C names it; a type of the same size and place in calls, not of the same name */
+	/* How C names it; a type of the same size and place in calls, not of the same name. */
+	char *text;
 	char *promoted; /* how a variable argument of it is fetched */
 	size_t bytes;
 	size_t align; /* as a member of a structure */

@@ -130,7 +130,8 @@ bool text_ends(const char *text, const char *end)
 	return length >= tail && !strcmp(text + length - tail, end);
 }
 
-/* Texts and lists live as long as the program, which is short: a check for leaks finds nothing else. */
+/* Texts and lists live as long as the program, which is short: a check for leaks finds nothing
+ * else. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 
 int __lsan_is_turned_off(void)

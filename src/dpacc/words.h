@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A list that grows.  words[count] is NULL, so that a list is an argument vector.  The words live as
- * long as the program: dpacc is one short run and frees none. */
+/* A list that grows.  words[count] is NULL, so that a list is an argument vector.  The words live
+ * as long as the program: dpacc is one short run and frees none. */
 struct words {
 	char **words;
 	size_t count;
@@ -19,8 +19,8 @@ void words_add(struct words *list, const char *word);
 void words_addf(struct words *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Appends all words of another list. */
 void words_add_all(struct words *list, const struct words *more);
-/* Appends the pieces of a text between commas and white space; empty pieces are none.  -Wl, -Wa and -Wp
- * take all up to the next white space. */
+/* Appends the pieces of a text between commas and white space; empty pieces are none.  -Wl, -Wa and
+ * -Wp take all up to the next white space. */
 void words_split(struct words *list, const char *text);
 /* Appends the pieces of a text as a shell would read them: white space, quotes, backslash. */
 void words_parse(struct words *list, const char *text);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Completion queues: objects of DEVX whose rings lie on the heap of a process, or in memory of the host. */
+/* Completion queues: objects of DEVX whose rings lie on the heap of a process, or in memory of the
+ * host. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

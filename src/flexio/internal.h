@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The inside of libflexio: what its files share.  The library keeps books (applications, functions, which object
- * belongs to which process), checks arguments, and sends commands to the device by public calls of libmlx5; what
- * a command looks like is in devx.c alone.
+ * The inside of libflexio: what its files share.  The library keeps books (applications, functions,
+ * which object belongs to which process), checks arguments, and sends commands to the device by
+ * public calls of libmlx5; what a command looks like is in devx.c alone.
  */
 #pragma once
 
@@ -39,8 +39,8 @@ enum flx_kind {
 };
 
 /*
- * At the start of each object.  A list of all that are there tells a pointer to one from any other: a program
- * may pass what it has destroyed.
+ * At the start of each object.  A list of all that are there tells a pointer to one from any other:
+ * a program may pass what it has destroyed.
  */
 struct flx_object {
 	enum flx_kind kind;
@@ -50,7 +50,8 @@ struct flx_object {
 		users; /* functions that have it; those that have an object have its process, too */
 	uint32_t calls; /* of a process: those that may last as long as device code does */
 	bool leaving;	/* a process: nothing of it is found any more */
-	/* Frees what is left of it when its process goes: it is in no list any more; may be missing. */
+	/* Frees what is left of it when its process goes: it is in no list any more; may be
+	 * missing. */
 	void (*destroy)(struct flx_object *object);
 };
 
@@ -59,8 +60,8 @@ void flx_object_add(struct flx_object *object, enum flx_kind kind, struct flexio
 void flx_object_remove(struct flx_object *object);
 
 /*
- * What a function of the interface has while it runs.  Another thread may destroy it meanwhile: that thread
- * waits until nobody has it.
+ * What a function of the interface has while it runs.  Another thread may destroy it meanwhile:
+ * that thread waits until nobody has it.
  */
 #define FLX_HOLDS 4u
 struct flx_hold {
@@ -74,8 +75,8 @@ void flx_hold_end(struct flx_hold *hold);
 #define FLX_HOLD(name) struct flx_hold name __attribute__((cleanup(flx_hold_end))) = {0}
 
 /*
- * Is this a pointer to an object of that kind?  If so the function has it from now on; if not, logs that the
- * function has got something else for that argument.
+ * Is this a pointer to an object of that kind?  If so the function has it from now on; if not, logs
+ * that the function has got something else for that argument.
  */
 bool flx_check(struct flx_hold *hold, const void *object, enum flx_kind kind, const char *function,
 	       const char *argument);
@@ -84,7 +85,8 @@ bool flx_claim(struct flx_hold *hold, void *object, enum flx_kind kind, const ch
 	       const char *argument);
 /* For an object that was found in the list, whose lock is held. */
 void flx_hold_add(struct flx_hold *hold, struct flx_object *object);
-/* The process, which is the first that it has, may go from under what the function waits for now. */
+/* The process, which is the first that it has, may go from under what the function waits for
+ * now. */
 void flx_hold_call(struct flx_hold *hold);
 /* Waits until no call is under way in it; the device has ended them. */
 void flx_calls_await(struct flexio_process *process);
@@ -145,7 +147,8 @@ struct flexio_process {
 	struct flexio_outbox *outbox;
 };
 
-/* The function behind a stub, and where it is in the process; false: not registered, or not there; logs. */
+/* The function behind a stub, and where it is in the process; false: not registered, or not there;
+ * logs. */
 bool flx_function_find(struct flexio_process *process, flexio_func_t *stub, const char *caller,
 		       const char *argument, struct flx_address *out);
 
@@ -159,11 +162,13 @@ struct mlx5dv_devx_obj *flx_devx_process(struct ibv_context *ctx, const void *el
 struct mlx5dv_devx_obj *flx_devx_create(struct ibv_context *ctx, void *in, size_t in_bytes,
 					uint32_t *number);
 
-/* For a context that is not the process's: stands there for the process, or for a thread of it (its number; 0: none). */
+/* For a context that is not the process's: stands there for the process, or for a thread of it (its
+ * number; 0: none). */
 struct mlx5dv_devx_obj *flx_devx_alias(struct ibv_context *ctx,
 				       const struct flexio_process *process, uint32_t thread);
 
-/* An operation on a process.  in and out have at least the fixed parts; 0 or an errno, not logged. */
+/* An operation on a process.  in and out have at least the fixed parts; 0 or an errno, not
+ * logged. */
 int flx_devx_op(const struct flexio_process *process, enum dpa_op op, void *in, size_t in_bytes,
 		void *out, size_t out_bytes);
 /* FATAL_ERR if the process has failed, else FAILED; logs. */

@@ -23,7 +23,8 @@ struct flexio_thread {
 	uint32_t number;
 };
 
-/* Does a CQ activate this thread?  The device knows it only of those of the process's own context. */
+/* Does a CQ activate this thread?  The device knows it only of those of the process's own
+ * context. */
 bool flx_cq_names(const struct flexio_thread *thread);
 /* Each NULL with errno. */
 struct flexio_uar *flx_uar_make(struct flexio_process *process, struct ibv_context *ctx);

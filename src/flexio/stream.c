@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Message streams.  The device holds what device code says; a thread for each stream reads that and writes it to
- * the program's file, except in asynchronous mode, where flush does.
+ * Message streams.  The device holds what device code says; a thread for each stream reads that and
+ * writes it to the program's file, except in asynchronous mode, where flush does.
  */
 #include "flexio/stream.h"
 
@@ -257,8 +257,8 @@ flexio_status flexio_msg_stream_destroy(struct flexio_msg_stream *stream)
 }
 
 /*
- * The others write by themselves.  What is there now, and not what device code goes on to say: a buffer holds
- * no more than that.
+ * The others write by themselves.  What is there now, and not what device code goes on to say: a
+ * buffer holds no more than that.
  */
 static flexio_status stream_flush(struct flexio_msg_stream *s)
 {

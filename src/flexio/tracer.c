@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Trace records become text here: device code stores the number of a format and six numbers, and the program has
- * the formats.
+ * Trace records become text here: device code stores the number of a format and six numbers, and
+ * the program has the formats.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* UARs: regions that doorbells of device code come from.  Queues name them by number, outboxes ring through them. */
+/* UARs: regions that doorbells of device code come from.  Queues name them by number, outboxes ring
+ * through them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The DPA: its capability page, its general objects, and one general command for all else.  Types of objects are
- * those of the public headers where these have them; the layouts are ours, and libflexio is the only one who
- * sends them.
+ * The DPA: its capability page, its general objects, and one general command for all else.  Types
+ * of objects are those of the public headers where these have them; the layouts are ours, and
+ * libflexio is the only one who sends them.
  *
  * Addresses "of the program" are virtual addresses of the process that sends the command.
  */
@@ -128,7 +128,7 @@ enum dpa_call_end {
 #define DPA_OUT_STATE	  PRM_FIELD(0x80, 32) /* enum dpa_state */
 #define DPA_OUT_CODE	  PRM_FIELD(0xa0, 32) /* why */
 #define DPA_OUT_END	  PRM_FIELD(0x80, 32) /* of a call: enum dpa_call_end */
-#define DPA_OUT_TEXT	  PRM_FIELD(0x80, 32) /* of a stream: how many bytes follow the fixed part */
+#define DPA_OUT_TEXT	  PRM_FIELD(0x80, 32) /* of a stream: bytes behind the fixed part */
 #define DPA_OUT_OVER	  PRM_FIELD(0xa0, 1)  /* it is closed, and there is nothing left */
 #define DPA_OUT_LOST	  PRM_FIELD(0xc0, 64) /* messages that went before somebody read them */
 #define DPA_OUT_HEAP_BASE PRM_FIELD(0x40, 64)

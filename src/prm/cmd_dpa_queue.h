@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Threads and outboxes of a DPA: general objects.  The layouts are ours, as those of prm/cmd_dpa.h. */
+/* Threads and outboxes of a DPA: general objects.  The layouts are ours, as those of
+ * prm/cmd_dpa.h. */
 #pragma once
 
 #include "prm/cmd.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Checked mode: what the compiler calls before each load and store of device code, under the names that it
- * gives those functions. Image, heap and stacks of a process lie in one range, so the usual access costs one
- * compare; what lies outside is asked at the door.
+ * Checked mode: what the compiler calls before each load and store of device code, under the names
+ * that it gives those functions. Image, heap and stacks of a process lie in one range, so the usual
+ * access costs one compare; what lies outside is asked at the door.
  *
- * The functions are in both variants of the library: an image that is not checked can have a checked archive in it.
+ * The functions are in both variants of the library: an image that is not checked can have a
+ * checked archive in it.
  */
 #include "dpa/device/image.h"
 
@@ -52,7 +53,8 @@ __attribute__((used)) void __asan_storeN_noabort(uintptr_t addr, size_t bytes)
 	dpa_check_always(addr, bytes, 1);
 }
 
-/* Called before functions that do not return. Nothing is kept about stacks, so there is nothing to tidy. */
+/* Called before functions that do not return. Nothing is kept about stacks, so there is nothing to
+ * tidy. */
 void __asan_handle_no_return(void);
 __attribute__((used)) void __asan_handle_no_return(void)
 {

@@ -13,7 +13,8 @@ uint64_t __dpa_thread_cycles(void)
 	return image_door()->time() * 9 / 5;
 }
 
-/* Programs cannot see how many instructions the processor has done: one a cycle is what is said here. */
+/* Programs cannot see how many instructions the processor has done: one a cycle is what is said
+ * here. */
 uint64_t __dpa_thread_inst_ret(void)
 {
 	return __dpa_thread_cycles();

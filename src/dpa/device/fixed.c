@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Fixed-point functions of dpaintrin.h: numbers of 32 bits with 16 bits of fraction. Results are cut, not
- * rounded; what is too large is the largest number there is.
+ * Fixed-point functions of dpaintrin.h: numbers of 32 bits with 16 bits of fraction. Results are
+ * cut, not rounded; what is too large is the largest number there is.
  */
 #include "dpa/device/image.h"
 
@@ -48,7 +48,8 @@ int32_t __dpa_fxp_log2(uint32_t n)
 	if (!n)
 		return INT32_MIN;
 	whole = 31 - __builtin_clz(n);
-	/* x is n moved into [1, 2), with 31 bits of fraction: squaring it doubles the logarithm, bit by bit */
+	/* x is n moved into [1, 2), with 31 bits of fraction: squaring it doubles the logarithm,
+	 * bit by bit */
 	x = (uint64_t)n << (31 - whole);
 	whole -= 16;
 	for (int i = 0; i < 16; i++) {

@@ -14,7 +14,8 @@
 #define EXPONENT_MAX	0x7ff
 #define EXPONENT_BIAS	1023
 
-/* A number that is not negative, as all its decimal digits; the point stands in front of [POINT]. */
+/* A number that is not negative, as all its decimal digits; the point stands in front of
+ * [POINT]. */
 struct decimal {
 	char digits[DIGITS];
 	int first; /* the first that is not 0; the last of the integer part if the number is 0 */

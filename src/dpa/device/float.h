@@ -25,8 +25,8 @@ bool float_is_nan(double value);
 bool float_is_negative(double value);
 
 /*
- * The text of a finite number without its sign.  `conversion` is one of a e f g and their capitals, `precision`
- * is -1 if none is given, `alternate` is printf's flag.
+ * The text of a finite number without its sign.  `conversion` is one of a e f g and their capitals,
+ * `precision` is -1 if none is given, `alternate` is printf's flag.
  */
 void float_format(struct float_text *text, double value, char conversion, int precision,
 		  bool alternate);

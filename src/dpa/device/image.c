@@ -12,7 +12,8 @@
 #define IMAGE_FLAGS 0
 #endif
 
-/* exported whatever the visibility that the program is compiled with; used although nothing may call */
+/* exported whatever the visibility that the program is compiled with; used although nothing may
+ * call */
 __attribute__((visibility("default"), used)) struct dpa_image_info __dpa_image_info = {
 	.magic = DPA_IMAGE_MAGIC,
 	.version = DPA_DOOR_VERSION,

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of the device library share: the image's record, the door behind it, and the check of addresses.
+ * What the files of the device library share: the image's record, the door behind it, and the check
+ * of addresses.
  *
- * The library is compiled twice. The checked variant (DPA_CHECKED) goes into images whose code is checked: it
- * checks the addresses that the program hands over, a range at once, where the program's own code is checked by
- * the compiler's callbacks. The library's own variables are not checked in either.
+ * The library is compiled twice. The checked variant (DPA_CHECKED) goes into images whose code is
+ * checked: it checks the addresses that the program hands over, a range at once, where the
+ * program's own code is checked by the compiler's callbacks. The library's own variables are not
+ * checked in either.
  */
 #pragma once
 

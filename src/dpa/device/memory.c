@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The memory functions, which the compiler also calls by itself: for copies of structures, and in checked mode
- * for every copy and every clearing. Each checks its whole range once and then moves words without further checks.
+ * The memory functions, which the compiler also calls by itself: for copies of structures, and in
+ * checked mode for every copy and every clearing. Each checks its whole range once and then moves
+ * words without further checks.
  */
 #include "dpa/device/image.h"
 
@@ -16,8 +17,8 @@ typedef uint64_t word32 __attribute__((vector_size(32), aligned(1), may_alias));
 typedef uint64_t word16 __attribute__((vector_size(16), aligned(1), may_alias));
 
 /*
- * Up to 32 bytes: the first and the last word of the largest size that fits. Both are read before one is
- * written, so source and destination may overlap.
+ * Up to 32 bytes: the first and the last word of the largest size that fits. Both are read before
+ * one is written, so source and destination may overlap.
  */
 static void bytes_move_short(uint8_t *d, const uint8_t *s, size_t n)
 {

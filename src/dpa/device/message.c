@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Messages and traces. A message is formatted here, into the thread's stack, and handed over whole: so messages
- * of several threads never mix, and a wild pointer in its arguments faults before anything is taken or locked.
+ * Messages and traces. A message is formatted here, into the thread's stack, and handed over whole:
+ * so messages of several threads never mix, and a wild pointer in its arguments faults before
+ * anything is taken or locked.
  */
 #include "dpa/device/format.h"
 #include "dpa/device/image.h"

@@ -4,5 +4,6 @@
 #include <stdarg.h>
 #include <stdint.h>
 
-/* Formats a message and gives it to a stream; returns the length as printf does, also if nobody reads it. */
+/* Formats a message and gives it to a stream; returns the length as printf does, also if nobody
+ * reads it. */
 int message_format(uint32_t stream, uint32_t level, const char *format, va_list ap);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Outboxes and what is rung through them. Numbers are cut to the bits that a doorbell register has for them.
+ * Outboxes and what is rung through them. Numbers are cut to the bits that a doorbell register has
+ * for them.
  */
 #include "dpa/device/image.h"
 #include "dpa/device/thread.h"

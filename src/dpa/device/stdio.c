@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * stdio.h for device code: formatting into memory, and output to the host's default stream. Each call to a
- * standard file is a message of its own, so that its text stays together. A program's own file
- * (FDEV_SETUP_STREAM) takes characters one by one.
+ * stdio.h for device code: formatting into memory, and output to the host's default stream. Each
+ * call to a standard file is a message of its own, so that its text stays together. A program's own
+ * file (FDEV_SETUP_STREAM) takes characters one by one.
  */
 #include "dpa/device/format.h"
 #include "dpa/device/image.h"
@@ -14,7 +14,8 @@
 /* What is formatted for a program's own file at most, as in a message. */
 #define FILE_TEXT_BYTES (DPA_MESSAGE_BYTES + 1)
 
-/* The standard files differ by the level of their messages. They have no functions, which marks them. */
+/* The standard files differ by the level of their messages. They have no functions, which marks
+ * them. */
 static FILE file_in;
 static FILE file_out;
 static FILE file_err;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The rest of string.h. Plain loops: in the checked variant the compiler's callbacks check each byte, since
- * nobody knows beforehand how long a string is.
+ * The rest of string.h. Plain loops: in the checked variant the compiler's callbacks check each
+ * byte, since nobody knows beforehand how long a string is.
  */
 #include <stddef.h>
 

@@ -2,8 +2,8 @@
 /*
  * Thread context, ends of an activation, errors, and waiting for another thread.
  *
- * A context that a program hands over is touched, so that a wild one is found where it is used, but it decides
- * nothing: what is done is done for the thread that calls.
+ * A context that a program hands over is touched, so that a wild one is found where it is used, but
+ * it decides nothing: what is done is done for the thread that calls.
  */
 #include "dpa/device/image.h"
 #include "dpa/device/thread.h"
@@ -32,7 +32,8 @@ flexio_uintptr_t flexio_dev_get_thread_local_storage(struct flexio_dev_thread_ct
 	return dtctx->thread_local_storage;
 }
 
-/* The runtime does not return from an end; if one did, device code would run on where it must not. */
+/* The runtime does not return from an end; if one did, device code would run on where it must
+ * not. */
 static _Noreturn void thread_end(enum dpa_end how)
 {
 	image_door()->end(how);
@@ -92,8 +93,8 @@ uint64_t flexio_dev_get_and_rst_errno(struct flexio_dev_thread_ctx *dtctx)
 }
 
 /*
- * On the device every thread has a processor of its own, here they share a few: whoever holds the lock may be
- * waiting for the one that this loop keeps busy.
+ * On the device every thread has a processor of its own, here they share a few: whoever holds the
+ * lock may be waiting for the one that this loop keeps busy.
  */
 void __dpa_spin_wait(uint32_t round)
 {

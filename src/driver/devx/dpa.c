@@ -2,8 +2,8 @@
 /*
  * Processes of the DPA: the general object, and the general command with all that is done to one.
  *
- * A command that waits for device code does so without the lock of the file, with a reference to the process:
- * meanwhile the object may go, which ends the wait.
+ * A command that waits for device code does so without the lock of the file, with a reference to
+ * the process: meanwhile the object may go, which ends the wait.
  */
 #include "driver/devx/dpa.h"
 
@@ -72,7 +72,8 @@ const struct devx_class devx_dpa_process_class = {
 	.subscribed = dpa_process_subscribed,
 };
 
-/* On a thread of the process, too.  What the daemon says: it knows what all processes have counted. */
+/* On a thread of the process, too.  What the daemon says: it knows what all processes have
+ * counted. */
 static bool dpa_port_bytes(void *user, uint32_t port, bool received, uint64_t *bytes)
 {
 	const struct devx_dpa_process *d = user;
@@ -301,7 +302,8 @@ static int op_crash(struct devx_call *c, struct dpa_process *p)
 	return 0;
 }
 
-/* A file of the program's; those of the device it does not know of, or only as what they seem to be. */
+/* A file of the program's; those of the device it does not know of, or only as what they seem to
+ * be. */
 static int op_core(struct devx_call *c, struct dpa_process *p)
 {
 	int fd = (int)prm_get32(c->in, DPA_IN_FILE);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Numbers of other objects are looked up in one file, that of the command.  A program may have a process of the DPA
- * in one and queues in another: in there an alias stands for the process, or for one of its threads, under the same
- * number.
+ * Numbers of other objects are looked up in one file, that of the command.  A program may have a
+ * process of the DPA in one and queues in another: in there an alias stands for the process, or for
+ * one of its threads, under the same number.
  *
- * An alias may outlive what it stands for.  Memory stays as long as there is one; a thread that has gone hears
- * nothing.
+ * An alias may outlive what it stands for.  Memory stays as long as there is one; a thread that has
+ * gone hears nothing.
  */
 #include "driver/devx/dpa_alias.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processes and threads of the DPA that another file has made, so that queues of this one may name them. */
+/* Processes and threads of the DPA that another file has made, so that queues of this one may name
+ * them. */
 #pragma once
 
 #include "dpa/share.h"

@@ -2,8 +2,8 @@
 /*
  * Streams of a process of the DPA: the general object, and what is done to one.
  *
- * A read that waits does so without the lock of the file, with a reference to the stream and to its process.
- * Whatever closes the stream ends the wait: its object, its process, the file.
+ * A read that waits does so without the lock of the file, with a reference to the stream and to its
+ * process. Whatever closes the stream ends the wait: its object, its process, the file.
  */
 #include "driver/devx/dpa_stream.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Windows of the DPA: by what keys of a protection domain device code reaches memory of the host. */
+/* Windows of the DPA: by what keys of a protection domain device code reaches memory of the
+ * host. */
 #include "driver/devx/dpa_window.h"
 
 #include "adapter/memory/mkey.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The outermost handler of SIGSEGV and SIGBUS, and the book of what the program believes to be installed.  With the
- * first process of a DPA also of SIGILL, SIGFPE and SIGTRAP, which its code may raise.
+ * The outermost handler of SIGSEGV and SIGBUS, and the book of what the program believes to be
+ * installed.  With the first process of a DPA also of SIGILL, SIGFPE and SIGTRAP, which its code
+ * may raise.
  *
  * The real sigaction is looked up behind ourselves, because the preload library's sigaction calls
  * fault_sigaction.  Everything here may run in a signal handler of the program (sigaction is
