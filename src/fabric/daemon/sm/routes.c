@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Linear tables: shortest ways, spread over ways of the same length.
+ *
+ * The work goes along the LIDs, 64 at a time, because that is a block of every switch's table: what the
+ * tables say is copied side by side, LIDs that they lead to from everywhere are left as they are, and for
+ * the others the tables are made by one search from the switch that each LID is at.  So a subnet that
+ * another SM has set up is left as it is, and a link that fails moves only what went over it.
+ */
+#include "fabric/daemon/sm/sm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/daemon/sm/graph.h"
+
+#define BLOCK_LIDS  64u
+#define BLOCK_COUNT (SUBNET_LIDS / BLOCK_LIDS)
+#define PORTS_MOST  256u
+
+/* Whose a LID is: nobody's, of a port without a link, or of one that switches lead to. */
+enum lid_use { LID_FREE, LID_DOWN, LID_LED_TO };
+
+struct lid_owner {
+	struct graph_place place;
+	uint8_t use;
+};
+
+struct sm_routes {
+	struct graph graph;
+	struct lid_owner owners[SUBNET_LIDS];
+	uint32_t top;		       /* the highest LID in use */
+	uint32_t block;		       /* the next */
+	uint32_t searched;	       /* switch that graph.distance is of */
+	uint8_t (*tables)[BLOCK_LIDS]; /* [switch]: this block as it is to be */
+	uint8_t *led;		       /* [switch]: enum way_seen, of the LID that is looked at */
+	uint32_t *trail;
+	/* For one switch at a time: the port that leads to each neighbour. */
+	uint32_t (*towards)[PORTS_MOST];
+};
+
+enum way_seen { WAY_UNSEEN, WAY_ON_TRAIL, WAY_LEADS, WAY_FAILS };
+
+/* ---- who has which LID ---- */
+
+static void routes_add_owner(struct sm_routes *r, uint32_t row)
+{
+	const struct net *n = r->graph.net;
+	uint32_t lid = net_info(n, row, PI_LID), count = 1u << net_info(n, row, PI_LMC);
+	struct lid_owner owner = {.place = graph_place_of(&r->graph, row)};
+
+	owner.use = owner.place.at == GRAPH_NONE ? LID_DOWN : LID_LED_TO;
+	for (uint32_t i = lid; lid && i < lid + count && i < SUBNET_LIDS; i++) {
+		/* A port that is down may still show a LID that another has by now. */
+		if (r->owners[i].use != LID_LED_TO)
+			r->owners[i] = owner;
+		r->top = i > r->top ? i : r->top;
+	}
+}
+
+/* The table that says where a port's edge leads, so that ways are followed without a search. */
+static void routes_note_neighbours(struct sm_routes *r)
+{
+	const struct graph *g = &r->graph;
+
+	memset(r->towards, 0xff, g->nswitches * sizeof(*r->towards));
+	for (uint32_t i = 0; i < g->nswitches; i++)
+		for (uint32_t e = g->first[i]; e < g->first[i + 1]; e++)
+			r->towards[i][g->edges[e].port] = g->edges[e].to;
+}
+
+int sm_routes_begin(struct sm *s)
+{
+	struct net *n = s->fabric->net;
+	struct sm_routes *r;
+	size_t switches;
+
+	sm_routes_end(s);
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	s->routes = r;
+	if (graph_open(&r->graph, n))
+		goto no_memory;
+	switches = r->graph.nswitches + 1u;
+	r->tables = calloc(switches, sizeof(*r->tables));
+	r->led = calloc(switches, sizeof(*r->led));
+	r->trail = calloc(switches, sizeof(*r->trail));
+	r->towards = calloc(switches, sizeof(*r->towards));
+	if (!r->tables || !r->led || !r->trail || !r->towards)
+		goto no_memory;
+	r->searched = GRAPH_NONE;
+	routes_note_neighbours(r);
+	for (uint32_t row = 0; row < n->nports; row++)
+		if (sm_is_end_port(n, row))
+			routes_add_owner(r, row);
+	return 0;
+
+no_memory:
+	sm_routes_end(s);
+	return -ENOMEM;
+}
+
+void sm_routes_end(struct sm *s)
+{
+	struct sm_routes *r = s->routes;
+
+	if (!r)
+		return;
+	graph_close(&r->graph);
+	free(r->tables);
+	free(r->led);
+	free(r->trail);
+	free(r->towards);
+	free(r);
+	s->routes = NULL;
+}
+
+/* ---- does a LID's column lead everywhere? ---- */
+
+/* Where the way of a LID goes on from a switch, or how it ends. */
+static enum way_seen way_step(const struct sm_routes *r, uint32_t lid, uint32_t *at)
+{
+	const struct graph_place *place = &r->owners[lid].place;
+	uint8_t port = r->tables[*at][lid % BLOCK_LIDS];
+	uint32_t next;
+
+	if (*at == place->at)
+		return port == place->port ? WAY_LEADS : WAY_FAILS;
+	next = port == NET_DROP ? GRAPH_NONE : r->towards[*at][port];
+	if (next == GRAPH_NONE)
+		return WAY_FAILS;
+	*at = next;
+	return r->led[next] == WAY_ON_TRAIL ? WAY_FAILS : (enum way_seen)r->led[next];
+}
+
+static bool way_leads(struct sm_routes *r, uint32_t lid, uint32_t from)
+{
+	enum way_seen seen = (enum way_seen)r->led[from];
+	uint32_t length = 0;
+
+	while (seen == WAY_UNSEEN) {
+		r->led[from] = WAY_ON_TRAIL;
+		r->trail[length++] = from;
+		seen = way_step(r, lid, &from);
+	}
+	while (length)
+		r->led[r->trail[--length]] = (uint8_t)seen;
+	return seen == WAY_LEADS;
+}
+
+static void routes_search(struct sm_routes *r, uint32_t to)
+{
+	if (r->searched == to)
+		return;
+	graph_search(&r->graph, to);
+	r->searched = to;
+}
+
+static bool routes_lead(struct sm_routes *r, uint32_t lid)
+{
+	memset(r->led, WAY_UNSEEN, r->graph.nswitches);
+	for (uint32_t i = 0; i < r->graph.nswitches; i++) {
+		if (way_leads(r, lid, i))
+			continue;
+		/* That may be all that can be: a part of the subnet may be cut off. */
+		routes_search(r, r->owners[lid].place.at);
+		if (r->graph.distance[i] != GRAPH_FAR)
+			return false;
+	}
+	return true;
+}
+
+/* ---- making columns ---- */
+
+/*
+ * Of the ports that are one hop nearer, one by the LID.  Switches at odd and at even distances divide by
+ * different digits of it: in a fat tree all LIDs that come up to a switch by the same choice below would
+ * otherwise make the same choice again.
+ */
+static uint8_t routes_choose(const struct sm_routes *r, uint32_t sw, uint32_t lid)
+{
+	const struct graph *g = &r->graph;
+	uint8_t ports[PORTS_MOST];
+	uint32_t n = 0;
+
+	for (uint32_t e = g->first[sw]; e < g->first[sw + 1]; e++)
+		if (g->distance[g->edges[e].to] + 1u == g->distance[sw])
+			ports[n++] = (uint8_t)g->edges[e].port;
+	if (!n)
+		return NET_DROP;
+	return ports[(g->distance[sw] % 2 ? lid / n : lid) % n];
+}
+
+static void routes_make_column(struct sm_routes *r, uint32_t lid)
+{
+	const struct lid_owner *owner = &r->owners[lid];
+
+	if (owner->use == LID_LED_TO)
+		routes_search(r, owner->place.at);
+	for (uint32_t i = 0; i < r->graph.nswitches; i++) {
+		uint8_t *entry = &r->tables[i][lid % BLOCK_LIDS];
+
+		if (owner->use != LID_LED_TO || r->graph.distance[i] == GRAPH_FAR)
+			*entry = NET_DROP;
+		else if (i == owner->place.at)
+			*entry = owner->place.port;
+		else
+			*entry = routes_choose(r, i, lid);
+	}
+}
+
+/* ---- a block ---- */
+
+static struct net_switch *routes_switch(const struct sm_routes *r, uint32_t sw)
+{
+	return r->graph.net->nodes[r->graph.node[sw]].sw;
+}
+
+/* Is a LID's column right as it is?  That of a port without a link stays until the port is back. */
+static bool routes_keep(struct sm_routes *r, uint32_t lid, bool afresh)
+{
+	switch ((enum lid_use)r->owners[lid].use) {
+	case LID_DOWN:
+		return true;
+	case LID_LED_TO:
+		return !afresh && routes_lead(r, lid);
+	case LID_FREE:
+		break;
+	}
+	for (uint32_t i = 0; i < r->graph.nswitches; i++)
+		if (r->tables[i][lid % BLOCK_LIDS] != NET_DROP)
+			return false;
+	return true;
+}
+
+bool sm_routes_step(struct sm *s)
+{
+	struct sm_routes *r = s->routes;
+	const uint32_t block = r->block;
+	bool changed = false;
+
+	if (block > r->top / BLOCK_LIDS || block >= BLOCK_COUNT)
+		return false;
+	for (uint32_t i = 0; i < r->graph.nswitches; i++) {
+		struct net_switch *sw = routes_switch(r, i);
+
+		if (!block && sw->linear_top < r->top)
+			net_linear_top_set(s->fabric->net, sw, r->top);
+		net_lft_block_get(sw, block, r->tables[i]);
+	}
+	for (uint32_t lid = block * BLOCK_LIDS; lid < (block + 1) * BLOCK_LIDS; lid++) {
+		if (!lid || routes_keep(r, lid, s->afresh))
+			continue;
+		routes_make_column(r, lid);
+		changed = true;
+	}
+	for (uint32_t i = 0; changed && i < r->graph.nswitches; i++)
+		net_lft_block_set(s->fabric->net, routes_switch(r, i), block, r->tables[i]);
+	r->block++;
+	return true;
+}
+
+int sm_make_routes(struct sm *s)
+{
+	int ret = sm_routes_begin(s);
+
+	if (ret)
+		return ret;
+	while (sm_routes_step(s))
+		;
+	sm_routes_end(s);
+	s->afresh = false;
+	return 0;
+}
