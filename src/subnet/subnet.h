@@ -45,7 +45,7 @@ enum subnet_kind {
 	SUBNET_HCA, /* ports of a host of this machine's fabric */
 	/* Kinds whose ports no queue pair is at; subnet_walk leads to none of them. */
 	SUBNET_SWITCH, /* forwards packets; its port 0 is its own */
-	SUBNET_REMOTE, /* reached by an address outside of this machine; the daemon makes none yet */
+	SUBNET_REMOTE, /* leads out of this subnet: a router */
 };
 
 #define SUBNET_NAME_BYTES 64u

@@ -113,26 +113,6 @@ static int gid_append_both(struct fabric *f, uint32_t row, union ib_gid gid)
 	return ret ? ret : gid_append(f, row, &gid, GID_ROCE_V2);
 }
 
-/* ---- InfiniBand ---- */
-
-int address_infiniband(struct fabric *f, uint32_t row, uint32_t *lid)
-{
-	struct subnet_port *p = &f->subnet.ports[row];
-	union ib_gid gid = gid_link_local(htobe64(p->guid));
-	uint32_t owner;
-	int ret;
-
-	if (*lid >= SUBNET_LIDS) {
-		log_error(PORT_FORMAT ": no LID is left; a subnet has %u of them",
-			  PORT_NAMES(f, row), SUBNET_LIDS - 1);
-		return -ENOSPC;
-	}
-	atomic_store_explicit(&p->sm_lid, f->sm_lid, memory_order_relaxed);
-	atomic_store_explicit(&p->pkeys[0], SUBNET_PKEY_DEFAULT, memory_order_relaxed);
-	ret = gid_append(f, row, &gid, GID_IB_ROCE_V1);
-	return ret ? ret : subnet_set_lid(&f->subnet, row, (uint16_t)(*lid)++, 0, &owner);
-}
-
 /* ---- Ethernet ---- */
 
 /* 198.18.hh.pp and 198.19.hh.pp; the hosts from 512 on have the next three pp of those before. */

@@ -16,6 +16,4 @@
 /* Room that a port of that host needs in the pool of GIDs. */
 uint32_t address_gids(uint32_t host, bool ethernet);
 uint64_t address_guid(uint32_t host, uint32_t host_index);
-/* 0; -EADDRINUSE, -ENOSPC.  *lid is the next free one. */
-int address_infiniband(struct fabric *f, uint32_t row, uint32_t *lid) must_check;
 int address_ethernet(struct fabric *f, uint32_t row) must_check;

@@ -10,11 +10,6 @@
 #include <unistd.h>
 
 #include "base/memory_file.h"
-#include "base/text.h"
-#include "fabric/daemon/address.h"
-#include "prm/smp.h"
-
-#define FIRST_LID 1u
 
 /* ---- segments ---- */
 
@@ -61,79 +56,6 @@ static void segment_close(struct segment *s)
 	*s = (struct segment){.fd = -1};
 }
 
-/* ---- the subnet of a topology ---- */
-
-static struct subnet_shape shape_of(const struct topology *t)
-{
-	struct subnet_shape shape = {.nodes = t->nhcas};
-
-	for (uint32_t h = 0; h < t->nhosts; h++) {
-		const struct topology_host *host = &t->hosts[h];
-
-		shape.ports += host->nports;
-		for (uint32_t i = 0; i < host->nhcas; i++) {
-			const struct topology_hca *hca = &t->hcas[host->first_hca + i];
-
-			shape.gids += hca->nports * address_gids(h, hca->ethernet);
-		}
-	}
-	return shape;
-}
-
-static int port_build(struct fabric *f, uint32_t row, uint32_t *lid)
-{
-	struct subnet_port *p = &f->subnet.ports[row];
-	uint32_t host = subnet_node_of(&f->subnet, row)->host;
-	int ret;
-
-	p->host_index = row - f->hosts[host].first_port;
-	p->guid = address_guid(host, p->host_index);
-	ret = p->ethernet ? address_ethernet(f, row) : address_infiniband(f, row, lid);
-	if (!ret)
-		subnet_set_state(&f->subnet, row, IB_PORT_ACTIVE);
-	return ret;
-}
-
-static int hca_build(struct fabric *f, uint32_t host, uint32_t device, uint32_t *lid)
-{
-	const struct topology_host *h = &f->topology.hosts[host];
-	const struct topology_hca *hca = &f->topology.hcas[h->first_hca + device];
-	uint32_t first_port = f->hosts[host].first_port, port = f->subnet.nports;
-	struct subnet_node node = {
-		.kind = SUBNET_HCA,
-		.host = host,
-		.nports = hca->nports,
-		.guid = address_guid(host, port - first_port),
-		.system_guid = address_guid(host, 0),
-		.device = device,
-		.type = SMP_NODE_CA,
-	};
-	int64_t ret;
-
-	text_copy(node.name, sizeof(node.name), hca->name);
-	ret = subnet_add_node(&f->subnet, &node, hca->ethernet, address_gids(host, hca->ethernet));
-	if (ret < 0)
-		return (int)ret;
-	for (ret = 0; port < f->subnet.nports && !ret; port++)
-		ret = port_build(f, port, lid);
-	return (int)ret;
-}
-
-static int subnet_build(struct fabric *f)
-{
-	uint32_t lid = FIRST_LID;
-	int ret = 0;
-
-	f->sm_lid = FIRST_LID;
-	for (uint32_t h = 0; h < f->topology.nhosts && !ret; h++) {
-		f->hosts[h].first_node = f->subnet.nnodes;
-		f->hosts[h].first_port = f->subnet.nports;
-		for (uint32_t i = 0; i < f->topology.hosts[h].nhcas && !ret; i++)
-			ret = hca_build(f, h, i, &lid);
-	}
-	return ret;
-}
-
 /* ---- the whole ---- */
 
 static int segments_open(struct fabric *f, const struct subnet_shape *shape)
@@ -154,40 +76,64 @@ static int segments_open(struct fabric *f, const struct subnet_shape *shape)
 	return 0;
 }
 
+static uint64_t fabric_host_count(void *user, uint32_t row, enum port_counter counter)
+{
+	return port_counter_stored(user, row, counter);
+}
+
+static int fabric_build(struct fabric *f)
+{
+	struct subnet_shape shape;
+	int ret = build_plan(f);
+
+	if (ret)
+		return ret;
+	shape = build_shape(f);
+	f->hosts = calloc(f->topology.nhosts + (size_t)f->topology.nswitches, sizeof(*f->hosts));
+	f->base = calloc(shape.ports, sizeof(*f->base));
+	if (!f->hosts || !f->base)
+		return -ENOMEM;
+	ret = segments_open(f, &shape);
+	if (!ret)
+		ret = net_open(&f->net, &f->subnet);
+	if (ret)
+		return ret;
+	f->net.host_count = fabric_host_count;
+	f->net.user = f;
+	return build_subnet(f);
+}
+
 int fabric_create(struct fabric *f)
 {
-	const struct subnet_shape shape = shape_of(&f->topology);
 	int ret;
 
 	f->registry_segment.fd = f->subnet_segment.fd = f->slots_segment.fd = -1;
 	ret = loop_open(&f->loop);
-	f->hosts = calloc(f->topology.nhosts, sizeof(*f->hosts));
-	f->base = calloc(shape.ports, sizeof(*f->base));
-	if (!f->hosts || !f->base)
-		ret = -ENOMEM;
 	if (!ret)
-		ret = segments_open(f, &shape);
-	if (!ret)
-		ret = subnet_build(f);
-	if (ret) {
-		fabric_destroy(f);
-		return ret;
+		ret = fabric_build(f);
+	if (!ret) {
+		f->registry->model = f->model;
+		f->registry->version = REGISTRY_VERSION;
+		f->registry->magic = REGISTRY_MAGIC;
+		slots_init(f);
+		ret = manage_open(f);
 	}
-	f->registry->model = f->model;
-	f->registry->version = REGISTRY_VERSION;
-	f->registry->magic = REGISTRY_MAGIC;
-	slots_init(f);
-	return 0;
+	if (ret)
+		fabric_destroy(f);
+	return ret;
 }
 
 void fabric_destroy(struct fabric *f)
 {
+	manage_close(f);
+	net_close(&f->net);
 	segment_close(&f->slots_segment);
 	segment_close(&f->subnet_segment);
 	segment_close(&f->registry_segment);
 	loop_close(&f->loop);
 	free(f->base);
 	free(f->hosts);
+	plan_free(&f->plan);
 	topology_free(&f->topology);
 }
 
@@ -211,5 +157,8 @@ uint32_t fabric_find_port(const struct fabric *f, uint32_t host, const char *hca
 
 const char *fabric_host_name(const struct fabric *f, uint32_t row)
 {
-	return f->topology.hosts[subnet_node_of(&f->subnet, row)->host].name;
+	const struct subnet_node *node = subnet_node_of(&f->subnet, row);
+
+	/* Nothing runs on a router. */
+	return node->host == SUBNET_NONE ? node->id : f->topology.hosts[node->host].name;
 }

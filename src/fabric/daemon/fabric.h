@@ -12,7 +12,10 @@
 
 #include "fabric/attr.h"
 #include "fabric/daemon/loop/loop.h"
+#include "fabric/daemon/node/net.h"
+#include "fabric/daemon/sm/sm.h"
 #include "fabric/daemon/topology.h"
+#include "fabric/daemon/topology/plan.h"
 #include "fabric/protocol.h"
 #include "fabric/rundir.h"
 #include "prm/number.h"
@@ -63,15 +66,19 @@ struct fabric {
 	struct loop loop; /* of all that the daemon does */
 	char dir[RUNDIR_BYTES];
 	char name[FABRIC_NAME_BYTES];
-	struct topology topology; /* for fabric_create, which takes it over */
+	/* For fabric_create, which takes one of them over: hosts, or a plan that was read from a file. */
+	struct topology topology;
+	struct plan plan;
+	char topology_path[FABRIC_PATH_BYTES]; /* of the file; empty: none */
+	enum sm_mode sm_mode;
 	struct fabric_host *hosts;
-	uint32_t sm_lid;
 	uint32_t model; /* what the devices are taken for, see prm/model.h */
 
 	struct segment registry_segment, subnet_segment, slots_segment;
 	struct registry *registry;
 	struct subnet subnet;
 	struct slot *slots;
+	struct net net;
 
 	uint64_t (*base)[PORT_COUNTERS]; /* per port: the counts of processes that are gone */
 	struct slot_row rows[REGISTRY_SLOTS];
@@ -92,9 +99,25 @@ uint32_t fabric_find_port(const struct fabric *f, uint32_t host, const char *hca
 /* The name of the host that a port is plugged into. */
 const char *fabric_host_name(const struct fabric *f, uint32_t row);
 
+/* ---- build.c: hosts, subnet and net of a plan ---- */
+
+/* Completes topology and plan, one from the other. */
+int build_plan(struct fabric *f) must_check;
+struct subnet_shape build_shape(const struct fabric *f);
+int build_subnet(struct fabric *f) must_check;
+
+/* ---- manage.c: who manages the subnet ---- */
+
+/* Agents of the ports, the subnet manager, the device files' other ends. */
+int manage_open(struct fabric *f) must_check;
+void manage_close(struct fabric *f);
+/* A cable has been put back. */
+void manage_port(struct fabric *f, uint32_t row);
+
 /* ---- port.c: state of a port ---- */
 
-/* 1 if that was a change, 0 if not; -ENOENT no such row, -EINVAL no state that can be set. */
+/* Pulls the cable of a port or puts it back; 1 if that was a change, 0 if not; -ENOENT no such row,
+ * -EINVAL no state that can be set. */
 int port_set_state(struct fabric *f, uint32_t row, uint32_t state) must_check;
 
 /* ---- slots.c: processes, their channels, their counters ---- */
@@ -117,7 +140,10 @@ void slot_debts(const struct fabric *f, uint32_t debts[REGISTRY_SLOTS]);
 int slot_channel(struct fabric *f, uint32_t slot, uint32_t peer, bool *fresh) must_check;
 /* First number of a chunk, or negative errno. */
 int64_t slot_numbers(struct fabric *f, uint32_t slot, uint32_t kind) must_check;
+/* Of its processes and of what the daemon itself counts there. */
 uint64_t port_counter_total(const struct fabric *f, uint32_t row, enum port_counter counter);
+/* Of its processes, also those that are gone. */
+uint64_t port_counter_stored(const struct fabric *f, uint32_t row, enum port_counter counter);
 
 /* ---- text.c: attributes as text ---- */
 

@@ -7,17 +7,30 @@
 
 #include "fabric/daemon/fabric.h"
 
-int port_set_state(struct fabric *f, uint32_t row, uint32_t state)
+/* Ethernet needs nobody to be brought up. */
+static int ethernet_set_state(struct fabric *f, uint32_t row, enum ib_port_state state)
 {
-	if (row >= f->subnet.nports)
-		return -ENOENT;
-	/* A subnet manager passes INIT and ARMED on the way up (IBTA 14.2.5.6, PortState); the
-	 * built-in one brings a port to ACTIVE at once. */
-	if (state != IB_PORT_DOWN && state != IB_PORT_ACTIVE)
-		return -EINVAL;
-	if (!subnet_set_state(&f->subnet, row, (enum ib_port_state)state))
+	if (!subnet_set_state(&f->subnet, row, state))
 		return 0;
 	if (state == IB_PORT_DOWN)
 		f->base[row][PORT_LINK_DOWNED]++;
+	return 1;
+}
+
+int port_set_state(struct fabric *f, uint32_t row, uint32_t state)
+{
+	bool down = state == IB_PORT_DOWN;
+
+	if (row >= f->subnet.nports)
+		return -ENOENT;
+	/* What lies between is the subnet manager's business. */
+	if (!down && state != IB_PORT_ACTIVE)
+		return -EINVAL;
+	if (f->subnet.ports[row].ethernet)
+		return ethernet_set_state(f, row, (enum ib_port_state)state);
+	if (f->net.ports[row].pulled == down)
+		return 0;
+	net_pull(&f->net, row, down);
+	manage_port(f, row);
 	return 1;
 }

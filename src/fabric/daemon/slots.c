@@ -169,7 +169,7 @@ static uint64_t slot_count(const struct slot *s, uint32_t port, enum port_counte
 	return total;
 }
 
-static uint64_t stored_total(const struct fabric *f, uint32_t row, enum port_counter counter)
+uint64_t port_counter_stored(const struct fabric *f, uint32_t row, enum port_counter counter)
 {
 	uint32_t host = subnet_node_of(&f->subnet, row)->host;
 	uint32_t port = f->subnet.ports[row].host_index;
@@ -188,17 +188,22 @@ static uint64_t stored_total(const struct fabric *f, uint32_t row, enum port_cou
 	return total;
 }
 
+static uint64_t port_count(const struct fabric *f, uint32_t row, enum port_counter counter)
+{
+	return port_counter_stored(f, row, counter) + net_own(&f->net, row, counter);
+}
+
 uint64_t port_counter_total(const struct fabric *f, uint32_t row, enum port_counter counter)
 {
 	switch (counter) {
 	case PORT_UNICAST_XMIT_PACKETS:
-		return stored_total(f, row, PORT_XMIT_PACKETS) -
-		       stored_total(f, row, PORT_MULTICAST_XMIT_PACKETS);
+		return port_count(f, row, PORT_XMIT_PACKETS) -
+		       port_count(f, row, PORT_MULTICAST_XMIT_PACKETS);
 	case PORT_UNICAST_RCV_PACKETS:
-		return stored_total(f, row, PORT_RCV_PACKETS) -
-		       stored_total(f, row, PORT_MULTICAST_RCV_PACKETS);
+		return port_count(f, row, PORT_RCV_PACKETS) -
+		       port_count(f, row, PORT_MULTICAST_RCV_PACKETS);
 	default:
-		return stored_total(f, row, counter);
+		return port_count(f, row, counter);
 	}
 }
 

@@ -34,25 +34,51 @@ static int array_grow(void *array, uint32_t count, uint32_t *room, size_t bytes)
 	return 0;
 }
 
-int topology_add_host(struct topology *t, const char *name)
+/* Adds a name behind the others. */
+static int host_add(struct topology *t, const char *name)
 {
+	uint32_t at = t->nhosts + t->nswitches;
 	int ret;
 
 	if (!fabric_name_ok(name)) {
 		log_error("topology: '%s' cannot be the name of a host", name);
 		return -EINVAL;
 	}
-	ret = array_grow(&t->hosts, t->nhosts, &t->hosts_room, sizeof(*t->hosts));
+	ret = array_grow(&t->hosts, at, &t->hosts_room, sizeof(*t->hosts));
 	if (ret)
 		return ret;
-	t->hosts[t->nhosts] = (struct topology_host){.first_hca = t->nhcas};
-	text_copy(t->hosts[t->nhosts].name, sizeof(t->hosts[0].name), name);
+	t->hosts[at] = (struct topology_host){.first_hca = t->nhcas};
+	text_copy(t->hosts[at].name, sizeof(t->hosts[0].name), name);
 	ret = names_add(&t->names, t->hosts, host_name, name);
 	if (ret == -EEXIST)
 		log_error("topology: two hosts are called '%s'", name);
+	return ret;
+}
+
+int topology_add_host(struct topology *t, const char *name)
+{
+	int ret = host_add(t, name);
+
 	if (!ret)
 		t->nhosts++;
 	return ret;
+}
+
+int topology_add_switch(struct topology *t, const char *name, uint32_t node)
+{
+	struct topology_hca *hca;
+	int ret = array_grow(&t->hcas, t->nhcas, &t->hcas_room, sizeof(*t->hcas));
+
+	if (!ret)
+		ret = host_add(t, name);
+	if (ret)
+		return ret;
+	t->hosts[t->nhosts + t->nswitches].nhcas = 1;
+	t->hosts[t->nhosts + t->nswitches++].nports = 1;
+	hca = &t->hcas[t->nhcas++];
+	*hca = (struct topology_hca){.nports = 1, .node = node};
+	text_copy(hca->name, sizeof(hca->name), "switch0");
+	return 0;
 }
 
 static bool hca_exists(const struct topology *t, const struct topology_host *host, const char *name)

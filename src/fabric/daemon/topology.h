@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabric/daemon/names.h"
+#include "fabric/daemon/topology/names.h"
 #include "fabric/protocol.h"
 
 #define TOPOLOGY_DEFAULT_HOSTS 2u
@@ -18,6 +18,7 @@ struct topology_hca {
 	char name[16]; /* "mlx5_0" */
 	uint32_t nports;
 	bool ethernet;
+	uint32_t node; /* of the plan; Ethernet has none */
 };
 
 struct topology_host {
@@ -27,9 +28,10 @@ struct topology_host {
 	uint32_t nports; /* of all of them */
 };
 
+/* Programs can run on switches too, at their port 0; those are hosts behind all others. */
 struct topology {
 	struct topology_host *hosts;
-	uint32_t nhosts, hosts_room;
+	uint32_t nhosts, nswitches, hosts_room;
 	struct topology_hca *hcas;
 	uint32_t nhcas, hcas_room;
 	struct names names; /* of the hosts */
@@ -43,6 +45,8 @@ int topology_add_host(struct topology *t, const char *name) must_check;
  */
 int topology_add_hca(struct topology *t, const char *name, uint32_t nports,
 		     bool ethernet) must_check;
+/* After all hosts.  As topology_add_host. */
+int topology_add_switch(struct topology *t, const char *name, uint32_t node) must_check;
 /* Hosts "host1" to "hostN", each with mlx5_0 of InfiniBand and mlx5_1 of Ethernet. */
 int topology_generate(struct topology *t, uint32_t hosts) must_check;
 /* Index of the host, or -ENOENT. */

@@ -43,3 +43,13 @@ uint64_t net_total(const struct net *n, uint32_t row, enum net_counter c)
 		return own;
 	return own + n->host_count(n->user, row, host_counters[c]);
 }
+
+uint64_t net_own(const struct net *n, uint32_t row, enum port_counter counter)
+{
+	const struct net_port *p = &n->ports[row];
+
+	for (uint32_t c = 0; p->counters && counter < PORT_COUNTERS && c < NET_COUNTERS; c++)
+		if (host_counters[c] == counter)
+			return p->counters[c];
+	return 0;
+}

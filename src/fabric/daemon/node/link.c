@@ -65,6 +65,14 @@ static uint32_t best_common(uint32_t a, uint32_t b, const uint8_t *order, uint32
 	return slowest;
 }
 
+/* 30 says that none is (IBTA 14.2.5.6, LinkSpeedExtEnabled). */
+static uint32_t ext_enabled(const struct net *n, uint32_t row)
+{
+	uint32_t v = net_info(n, row, PI_EXT_SPEED_ENABLED);
+
+	return v == 30 ? 0 : v;
+}
+
 static void end_rate(struct net *n, uint32_t row, uint32_t peer)
 {
 	/* 12X, 8X, 4X, 2X, 1X; QDR, DDR, SDR; NDR, HDR, EDR, FDR */
@@ -74,8 +82,7 @@ static void end_rate(struct net *n, uint32_t row, uint32_t peer)
 				     net_info(n, peer, PI_WIDTH_ENABLED), widths, 1);
 	uint32_t speed = best_common(net_info(n, row, PI_SPEED_ENABLED),
 				     net_info(n, peer, PI_SPEED_ENABLED), speeds, 1);
-	uint32_t ext = best_common(net_info(n, row, PI_EXT_SPEED_ENABLED),
-				   net_info(n, peer, PI_EXT_SPEED_ENABLED), ext_speeds, 0);
+	uint32_t ext = best_common(ext_enabled(n, row), ext_enabled(n, peer), ext_speeds, 0);
 	struct subnet_port *p = &n->subnet->ports[row];
 
 	net_info_set(n, row, PI_WIDTH_ACTIVE, width);

@@ -226,3 +226,5 @@ void net_port_start(struct net *n, uint32_t row);
 void net_count(struct net *n, uint32_t row, enum net_counter c, uint64_t add);
 /* Of NET and, on a host's port, of its processes. */
 uint64_t net_total(const struct net *n, uint32_t row, enum net_counter c);
+/* Of NET alone, by the processes' name for it; 0 if NET does not count that. */
+uint64_t net_own(const struct net *n, uint32_t row, enum port_counter counter);

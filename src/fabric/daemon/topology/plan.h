@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "fabric/daemon/topology/names.h"
 #include "prm/smp.h"
 
 #define PLAN_NAME_BYTES 65u /* ids and descriptions of ibsim's files, with their NUL */
@@ -18,7 +19,7 @@
 
 struct plan_port {
 	uint32_t cable; /* index of the port at the other end, or PLAN_NONE */
-	uint32_t line;	/* that says so, for messages */
+	uint32_t line;	/* that says so, in the file of its node; 0: none */
 	uint16_t lid;
 	uint8_t lmc;
 	uint8_t width, speed, ext_speed; /* enabled, as in PortInfo */
@@ -29,7 +30,7 @@ struct plan_node {
 	uint8_t nports; /* without port 0 */
 	bool enhanced_port0;
 	uint32_t first_port; /* of a switch: its port 0 */
-	uint32_t line;
+	uint32_t file, line;
 	uint64_t guid, system_guid;
 	uint32_t vendor_id;
 	uint16_t device_id;
@@ -42,26 +43,40 @@ struct plan {
 	struct plan_port *ports;
 	uint32_t nnodes, nports;
 	uint32_t nodes_room, ports_room;
-	bool ethernet;	 /* each host also has an Ethernet device: the fabrics that we invent */
-	bool like_ibsim; /* GUIDs and start values of ports are those of ibsim */
+	char **files; /* that it was read from */
+	uint32_t nfiles, files_room;
+	struct names ids; /* of the nodes */
+	bool like_ibsim;  /* GUIDs and start values of ports are those of ibsim */
 };
 
 void plan_free(struct plan *p);
-/* Adds a node with its ports, not cabled.  Its index or -ENOMEM. */
+/* Adds a node with its ports, not cabled.  Its index, -EEXIST if its id is there, or -ENOMEM. */
 int64_t plan_add_node(struct plan *p, const struct plan_node *node) must_check;
-/* Index of a node by id, else by description, or -ENOENT. */
+/* Index of a node by id, or -ENOENT. */
+int64_t plan_find_id(const struct plan *p, const char *id) must_check;
+/* The same by id, else by description. */
 int64_t plan_find(const struct plan *p, const char *name) must_check;
 
-/* generate.c: hosts "host1" to "hostN" below one switch, or a fat tree of two or three levels. */
-int plan_generate(struct plan *p, uint32_t hosts) must_check;
+/* Index of a node's port of that number, or PLAN_NONE. */
+uint32_t plan_port_index(const struct plan_node *node, uint32_t number);
+/* The node that a port belongs to. */
+uint32_t plan_node_of(const struct plan *p, uint32_t port);
+
+/* generate.c: puts all nodes that are there below one switch, or a fat tree of two or three levels. */
+int plan_add_switches(struct plan *p) must_check;
 
 /* What is wrong with a file, for people: "FILE:LINE: reason". */
 #define PLAN_ERROR_BYTES 512u
-/* netfile.c: reads ibsim's network files and ibnetdiscover's output, whole and 'include'd.  0 or
+/* include.c: reads ibsim's network files and ibnetdiscover's output, whole and 'include'd.  0 or
  * negative errno with text. */
 int plan_read(struct plan *p, const char *path, char error[PLAN_ERROR_BYTES]) must_check;
-/* The same from memory, without includes; what fuzzers and plan_read call. */
+/* The same from memory, without includes. */
 int plan_parse(struct plan *p, const char *name, const char *text, size_t bytes,
 	       char error[PLAN_ERROR_BYTES]) must_check;
 /* check.c: cables that both ends agree on, GUIDs that are unique.  As plan_read. */
-int plan_check(const struct plan *p, const char *name, char error[PLAN_ERROR_BYTES]) must_check;
+int plan_check(const struct plan *p, char error[PLAN_ERROR_BYTES]) must_check;
+/* Writes "FILE:LINE: reason" and returns -EINVAL. */
+int plan_error(const struct plan *p, uint32_t file, uint32_t line, char error[PLAN_ERROR_BYTES],
+	       const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* Index of a file of that name, which is added, or -ENOMEM. */
+int64_t plan_add_file(struct plan *p, const char *name) must_check;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A hash table of indices; see names.h. */
-#include "fabric/daemon/names.h"
+#include "fabric/daemon/topology/names.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A network file being read, with those that it includes. */
+#pragma once
+
+#include "fabric/daemon/topology/guid.h"
+#include "fabric/daemon/topology/plan.h"
+
+#define NETFILE_PREFIX_BYTES 21u
+
+/* Where a port leads to, until all nodes are known. */
+struct netfile_remote {
+	char id[PLAN_NAME_BYTES];
+	uint8_t number;
+};
+
+struct netfile_alias {
+	char name[PLAN_NAME_BYTES];
+	uint32_t port;
+};
+
+struct netfile {
+	struct plan *plan;
+	char *error; /* of PLAN_ERROR_BYTES */
+	/* Reads another file, named in a line of ours; NULL: none can be. */
+	int (*include)(struct netfile *n, const char *name);
+	uint32_t depth;
+	uint32_t file, line;
+
+	char prefix[NETFILE_PREFIX_BYTES]; /* of the ids of nodes that have none */
+	struct guid_rule guids;
+	uint64_t system_guid; /* of the next node; 0: its own */
+	uint32_t vendor_id, device_id;
+	uint8_t width, speed, ext_speed; /* of ports that say nothing; 0: the start values */
+
+	int64_t node;			/* whose ports the lines are about; -1: none */
+	uint32_t lines_due;		/* of them */
+	struct netfile_remote *remotes; /* of each port of the plan */
+	uint32_t remotes_room;
+	struct netfile_alias *aliases;
+	uint32_t naliases;
+};
+
+void netfile_open(struct netfile *n, struct plan *plan, char error[PLAN_ERROR_BYTES]);
+void netfile_close(struct netfile *n);
+/* Reads the lines of a file; 'text' is changed.  A file that is included is read in between. */
+int netfile_lines(struct netfile *n, const char *name, char *text, size_t bytes) must_check;
+/* Connects what leads to each other, when all is read. */
+int netfile_connect(struct netfile *n) must_check;

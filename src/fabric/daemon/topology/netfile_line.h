@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Single lines of a network file (umad.md, "Topology files"), without what lines before them say. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fabric/daemon/topology/plan.h"
+
+/* "Switch 8 "S1" # "description" lid 1 lmc 0" */
+struct node_line {
+	enum smp_node_type type;
+	uint32_t nports;
+	char id[PLAN_NAME_BYTES];
+	char description[PLAN_NAME_BYTES]; /* empty: none */
+	bool enhanced_port0;
+	uint32_t lid, lmc;
+};
+
+/* "[1](guid) "S1"[3] w=2 # lid 1 lmc 0 "description" lid 7 4xSDR" */
+struct port_line {
+	uint32_t number, remote_number;
+	char remote[PLAN_NAME_BYTES];
+	uint32_t lid, lmc;
+	uint8_t width, speed, ext_speed; /* 0: not said */
+};
+
+/* "@[1] "alias"" */
+struct alias_line {
+	uint32_t number;
+	char name[PLAN_NAME_BYTES];
+};
+
+/* Each returns NULL, or what is wrong. */
+const char *node_line_read(const char *line, struct node_line *out);
+const char *port_line_read(const char *line, bool is_switch, struct port_line *out);
+const char *alias_line_read(const char *line, struct alias_line *out);
+/* Is it a line that begins a node? */
+bool node_line_begins(const char *line);
+/* After a keyword: '=' or '+' and a number; what follows it is not looked at. */
+const char *number_read(const char *at, bool *relative, uint64_t *out);
+/* The next quoted text; *at moves behind it. */
+const char *quoted_read(const char **at, char out[PLAN_NAME_BYTES]);
