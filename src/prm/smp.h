@@ -86,6 +86,7 @@ enum smp_phys_state {
 #define PI_QKEY_VIOLATIONS     PRM_FIELD(384, 16)
 #define PI_GUID_CAP	       PRM_FIELD(400, 8)
 #define PI_CLIENT_REREGISTER   PRM_FIELD(408, 1)
+#define PI_MCAST_PKEY_TRAP     PRM_FIELD(409, 2) /* suppression of traps about P_Keys of multicasts */
 #define PI_SUBNET_TIMEOUT      PRM_FIELD(411, 5)
 #define PI_RESP_TIME	       PRM_FIELD(419, 5)
 #define PI_LOCAL_PHYS_ERRORS   PRM_FIELD(424, 4)
@@ -107,6 +108,7 @@ enum smp_phys_state {
 #define CAP_IS_CAP_NOTICE	 (1u << 22)
 #define CAP_IS_CLIENT_REREGISTER (1u << 25)
 #define CAP_IS_OTHER_NOTICE	 (1u << 26)
+#define CAP_IS_MCAST_PKEY_TRAP	 (1u << 29)
 
 /* SwitchInfo */
 #define SI_LINEAR_CAP	  PRM_FIELD(0, 16)

@@ -145,6 +145,7 @@ static void port_set_plain(const struct port_set *s)
 
 static unsigned port_set_end(const struct port_set *s)
 {
+	uint32_t cap = net_info(s->net, s->row, PI_CAP_MASK);
 	struct net *net = s->net;
 
 	if (net_set_lid(net, s->row, port_wish(s, PI_LID), port_wish(s, PI_LMC)) ||
@@ -154,8 +155,9 @@ static unsigned port_set_end(const struct port_set *s)
 	for (size_t i = 0; i < sizeof(violation_fields) / sizeof(violation_fields[0]); i++)
 		if (!port_wish(s, violation_fields[i]))
 			net_info_set(net, s->row, violation_fields[i], 0);
-	if (port_wish(s, PI_CLIENT_REREGISTER) &&
-	    net_info(net, s->row, PI_CAP_MASK) & CAP_IS_CLIENT_REREGISTER)
+	if (cap & CAP_IS_MCAST_PKEY_TRAP)
+		net_info_set(net, s->row, PI_MCAST_PKEY_TRAP, port_wish(s, PI_MCAST_PKEY_TRAP));
+	if (port_wish(s, PI_CLIENT_REREGISTER) && cap & CAP_IS_CLIENT_REREGISTER)
 		net_reregister(net, s->row);
 	return MAD_STATUS_OK;
 }

@@ -421,15 +421,22 @@ static void test_states(void)
 
 static void test_reregister(void)
 {
-	uint32_t h = m.t.h1, cap = net_info(net(), h, PI_CAP_MASK);
+	uint32_t h = m.t.h1, mask = net_info(net(), h, PI_CAP_MASK);
+	uint32_t cap = mask & ~(CAP_IS_MCAST_PKEY_TRAP | CAP_IS_CLIENT_REREGISTER);
 
+	net_info_set(net(), h, PI_CAP_MASK, cap);
 	CHECK(!port_info_with(h, 1, PI_CLIENT_REREGISTER, 1));
 	CHECK(prm_get(data, PI_CLIENT_REREGISTER) == 1);
 	net_info_set(net(), h, PI_CAP_MASK, cap | CAP_IS_CLIENT_REREGISTER);
 	CHECK(!port_info_with(h, 1, PI_CLIENT_REREGISTER, 1));
 	CHECK(prm_get(data, PI_CLIENT_REREGISTER) == 1);
 	CHECK(!asked(h, SMP_PORT_INFO, 1, PI_CLIENT_REREGISTER));
-	net_info_set(net(), h, PI_CAP_MASK, cap);
+	/* So it is with what few ports have. */
+	CHECK(!port_info_with(h, 1, PI_MCAST_PKEY_TRAP, 1) && !prm_get(data, PI_MCAST_PKEY_TRAP));
+	net_info_set(net(), h, PI_CAP_MASK, cap | CAP_IS_MCAST_PKEY_TRAP);
+	CHECK(!port_info_with(h, 1, PI_MCAST_PKEY_TRAP, 1));
+	CHECK(asked(h, SMP_PORT_INFO, 1, PI_MCAST_PKEY_TRAP) == 1);
+	net_info_set(net(), h, PI_CAP_MASK, mask);
 }
 
 static void test_mellanox(void)
