@@ -15,15 +15,14 @@ struct flexio_cq {
 	struct mlx5dv_devx_obj *devx;
 	const struct flexio_thread *thread; /* NULL: it activates none */
 	/* Of process and thread, if its context is not theirs. */
-	struct mlx5dv_devx_obj *alias[2];
+	struct flx_alias *alias[2];
 	uint32_t number;
 };
 
 static void cq_free(struct flexio_cq *cq)
 {
 	for (size_t i = 0; i < array_size(cq->alias); i++)
-		if (cq->alias[i])
-			(void)mlx5dv_devx_obj_destroy(cq->alias[i]);
+		flx_alias_put(cq->alias[i]);
 	free(cq);
 }
 
@@ -143,9 +142,9 @@ static bool cq_make_aliases(struct flexio_cq *cq, const struct flexio_process *p
 {
 	if (ctx == process->ctx)
 		return true;
-	cq->alias[0] = flx_devx_alias(ctx, process, 0);
+	cq->alias[0] = flx_alias_get(ctx, process, 0);
 	if (cq->alias[0] && attr->element_type == FLEXIO_CQ_ELEMENT_TYPE_DPA_THREAD)
-		cq->alias[1] = flx_devx_alias(ctx, process, attr->thread->number);
+		cq->alias[1] = flx_alias_get(ctx, process, attr->thread->number);
 	return cq->alias[0] &&
 	       (cq->alias[1] || attr->element_type != FLEXIO_CQ_ELEMENT_TYPE_DPA_THREAD);
 }

@@ -54,18 +54,6 @@ struct mlx5dv_devx_obj *flx_devx_process(struct ibv_context *ctx, const void *el
 	return flx_devx_create(ctx, in, sizeof(in), number);
 }
 
-struct mlx5dv_devx_obj *flx_devx_alias(struct ibv_context *ctx,
-				       const struct flexio_process *process, uint32_t thread)
-{
-	uint8_t in[DPA_ALIAS_IN_BYTES] = {0};
-	uint32_t number;
-
-	prm_set(in, GENERAL_IN_TYPE, GENERAL_DPA_ALIAS);
-	prm_set(in, DPA_ALIAS_NUMBER, thread ? thread : process->number);
-	prm_set(in, DPA_ALIAS_THREAD, thread != 0);
-	return flx_devx_create(ctx, in, sizeof(in), &number);
-}
-
 /* libmlx5 says of all that the firmware refuses that it did. */
 static int devx_errno(int err, const void *out)
 {

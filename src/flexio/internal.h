@@ -162,10 +162,17 @@ struct mlx5dv_devx_obj *flx_devx_process(struct ibv_context *ctx, const void *el
 struct mlx5dv_devx_obj *flx_devx_create(struct ibv_context *ctx, void *in, size_t in_bytes,
 					uint32_t *number);
 
-/* For a context that is not the process's: stands there for the process, or for a thread of it (its
- * number; 0: none). */
-struct mlx5dv_devx_obj *flx_devx_alias(struct ibv_context *ctx,
-				       const struct flexio_process *process, uint32_t thread);
+/*
+ * For a context that is not the process's: stands there for the process, or for a thread of it (its
+ * number; 0: none), so that objects there may name it.  NULL with errno: the device cannot reach
+ * the process.
+ */
+struct flx_alias;
+
+struct flx_alias *flx_alias_get(struct ibv_context *ctx, const struct flexio_process *process,
+				uint32_t thread);
+/* When the object that names it has gone; NULL is allowed. */
+void flx_alias_put(struct flx_alias *alias);
 
 /* An operation on a process.  in and out have at least the fixed parts; 0 or an errno, not
  * logged. */

@@ -15,30 +15,46 @@
 struct flexio_window {
 	struct flx_object object;
 	struct mlx5dv_devx_obj *devx;
+	struct flx_alias *alias; /* of the process, if the domain is of another context */
 	uint32_t number;
 };
 
 struct flexio_mkey {
 	struct flx_object object;
 	struct mlx5dv_devx_obj *devx;
+	struct flx_alias *alias; /* as a window's */
 	uint32_t key;
 };
 
-/* False: the domain is of another device. */
-static bool pd_number(struct flexio_process *p, struct ibv_pd *pd, const char *function,
-		      const char *argument, uint32_t *pdn)
+static bool pd_number(struct ibv_pd *pd, const char *function, const char *argument, uint32_t *pdn)
 {
 	struct mlx5dv_pd out = {0};
 	struct mlx5dv_obj obj = {.pd = {.in = pd, .out = &out}};
 
 	if (!flx_given(pd, function, argument))
 		return false;
-	if (pd->context != p->ctx || mlx5dv_init_obj(&obj, MLX5DV_OBJ_PD)) {
-		flx_fail(function, "%s: it is of another context than the process", argument);
+	if (mlx5dv_init_obj(&obj, MLX5DV_OBJ_PD)) {
+		flx_fail(function, "%s: it is of no device with a DPA", argument);
 		return false;
 	}
 	*pdn = out.pdn;
 	return true;
+}
+
+/* False: the device of another context cannot reach the process. */
+static bool pd_alias(const struct flexio_process *p, const struct ibv_pd *pd, const char *function,
+		     const char *argument, struct flx_alias **alias)
+{
+	*alias = NULL;
+	if (pd->context == p->ctx)
+		return true;
+	*alias = flx_alias_get(pd->context, p, 0);
+	if (!*alias)
+		flx_fail(function,
+			 "%s: it is of another context than the process, which does not reach it: "
+			 "%s",
+			 argument, strerror(errno));
+	return *alias;
 }
 
 /* ---- windows ---- */
@@ -48,6 +64,7 @@ static void window_destroy(struct flx_object *o)
 	struct flexio_window *w = container_of(o, struct flexio_window, object);
 
 	(void)mlx5dv_devx_obj_destroy(w->devx);
+	flx_alias_put(w->alias);
 	free(w);
 }
 
@@ -64,17 +81,22 @@ flexio_status flexio_window_create(struct flexio_process *process, struct ibv_pd
 		return FLEXIO_STATUS_FAILED;
 	*window = NULL;
 	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
-	    !pd_number(process, pd, __func__, "pd", &pdn))
+	    !pd_number(pd, __func__, "pd", &pdn))
 		return FLEXIO_STATUS_FAILED;
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return flx_fail(__func__, "no memory");
+	if (!pd_alias(process, pd, __func__, "pd", &w->alias)) {
+		free(w);
+		return FLEXIO_STATUS_FAILED;
+	}
 	prm_set(in, GENERAL_IN_TYPE, GENERAL_DPA_WINDOW);
 	prm_set(in, DPA_WINDOW_PROCESS, process->number);
 	prm_set(in, DPA_WINDOW_PD, pdn);
-	w->devx = flx_devx_create(process->ctx, in, sizeof(in), &w->number);
+	w->devx = flx_devx_create(pd->context, in, sizeof(in), &w->number);
 	if (!w->devx) {
 		err = errno;
+		flx_alias_put(w->alias);
 		free(w);
 		return flx_refused(process, __func__, err);
 	}
@@ -109,6 +131,7 @@ static void mkey_destroy(struct flx_object *o)
 	struct flexio_mkey *k = container_of(o, struct flexio_mkey, object);
 
 	(void)mlx5dv_devx_obj_destroy(k->devx);
+	flx_alias_put(k->alias);
 	free(k);
 }
 
@@ -173,16 +196,21 @@ flexio_status flexio_device_mkey_create(struct flexio_process *process,
 	*mkey = NULL;
 	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
 	    !flx_given(fattr, __func__, "fattr") ||
-	    !pd_number(process, fattr->pd, __func__, "fattr->pd", &pdn) ||
+	    !pd_number(fattr->pd, __func__, "fattr->pd", &pdn) ||
 	    !mkey_attr_check(process, fattr, __func__))
 		return FLEXIO_STATUS_FAILED;
 	k = calloc(1, sizeof(*k));
 	if (!k)
 		return flx_fail(__func__, "no memory");
+	if (!pd_alias(process, fattr->pd, __func__, "fattr->pd", &k->alias)) {
+		free(k);
+		return FLEXIO_STATUS_FAILED;
+	}
 	mkey_fill(in, process, fattr, pdn);
-	k->devx = mlx5dv_devx_obj_create(process->ctx, in, sizeof(in), out, sizeof(out));
+	k->devx = mlx5dv_devx_obj_create(fattr->pd->context, in, sizeof(in), out, sizeof(out));
 	if (!k->devx) {
 		err = errno;
+		flx_alias_put(k->alias);
 		free(k);
 		return flx_refused(process, __func__, err);
 	}

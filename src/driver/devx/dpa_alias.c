@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Numbers of other objects are looked up in one file, that of the command.  A program may have a
- * process of the DPA in one and queues in another: in there an alias stands for the process, or for
- * one of its threads, under the same number.
+ * process of the DPA in one and queues, keys and windows in another: in there an alias stands for
+ * the process, or for one of its threads, under the same number.
  *
  * An alias may outlive what it stands for.  Memory stays as long as there is one; a thread that has
  * gone hears nothing.
@@ -11,6 +11,7 @@
 
 #include <errno.h>
 
+#include "driver/devx/dpa.h"
 #include "prm/cmd_dpa.h"
 #include "prm/model.h"
 
@@ -33,6 +34,18 @@ static const struct devx_class dpa_alias_process_class = {
 	.free = dpa_alias_process_free,
 	.part = dpa_alias_process_part,
 };
+
+struct dpa_process *devx_dpa_alias_find(struct devx_call *c, uint32_t number, struct uobj **uobj)
+{
+	struct devx_dpa_process *own;
+
+	if (devx_dpa_process_find(c, number, &own) == 0) {
+		*uobj = &own->obj.uobj;
+		return own->process;
+	}
+	*uobj = devx_find(c->file, &dpa_alias_process_class, number);
+	return *uobj ? container_of(*uobj, struct devx_dpa_alias, obj.uobj)->process : NULL;
+}
 
 static void dpa_alias_thread_activate(struct devx_obj *obj)
 {

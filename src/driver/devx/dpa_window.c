@@ -3,9 +3,11 @@
  * host. */
 #include "driver/devx/dpa_window.h"
 
+#include <errno.h>
+
 #include "adapter/memory/mkey.h"
 #include "base/rcu.h"
-#include "driver/devx/dpa.h"
+#include "driver/devx/dpa_alias.h"
 #include "prm/cmd_dpa.h"
 #include "usermem/usermem.h"
 
@@ -120,20 +122,18 @@ int devx_create_dpa_window(struct devx_call *c, struct devx_obj *obj)
 {
 	struct devx_dpa_window *w = container_of(obj, struct devx_dpa_window, obj);
 	uint32_t pdn = prm_get32(c->in, DPA_WINDOW_PD);
-	struct devx_dpa_process *process;
-	struct uobj *pd = NULL;
-	int ret = devx_dpa_process_find(c, prm_get32(c->in, DPA_WINDOW_PROCESS), &process);
+	struct uobj *process, *pd = NULL;
+	int ret;
 
-	if (ret == 0)
-		ret = devx_pd(c->file, pdn, &pd);
+	w->process = devx_dpa_alias_find(c, prm_get32(c->in, DPA_WINDOW_PROCESS), &process);
+	ret = w->process ? devx_pd(c->file, pdn, &pd) : -ENOENT;
 	if (ret < 0)
 		return ret;
-	w->process = process->process;
 	ret = dpa_window_add(w->process, &window_keys, c->file->hca->adapter, pdn);
 	if (ret < 0)
 		return ret;
 	devx_obj_init(obj, &devx_dpa_window_class, (uint32_t)ret);
-	devx_obj_uses(obj, &process->obj.uobj);
+	devx_obj_uses(obj, process);
 	devx_obj_uses(obj, pd);
 	return 0;
 }

@@ -70,7 +70,7 @@ VALUES = {
     "dest_daddr": ("0", "UINT64_MAX", "(uintptr_t)bad_text"), "flexio_buf_dev_free daddr": ("1", "good.buffer + 64"),
     "src_haddr": (NOT_MEMORY,), "flexio_msg_stream_level_set level": ("1", "6", "255"),
     "flexio_cq_modify_moderation period": ("4096", "65535"), "flexio_cq_modify_moderation mode": ("2", "65535"),
-    "outfile": ('"/nowhere/at/all"',), "flexio_window_create pd": ("good.other_pd",),
+    "outfile": ('"/nowhere/at/all"',),
 }
 # Any value is good.
 ANY = {"flexio_cq_modify_moderation max_count", "flexio_buf_dev_memset value", "flexio_cmdq_task_add arg",
@@ -102,7 +102,7 @@ FIELDS = {
         "cq_ring_qmem.humem_offset": ["= UINT64_MAX - 63; a.cq_ring_qmem.memtype = FLEXIO_MEMTYPE_HOST"],
         "cq_ring_qmem.umem_id": ["= 12345; a.cq_ring_qmem.memtype = FLEXIO_MEMTYPE_HOST"],
         "cq_dbr_daddr": ["= 0", "= UINT64_MAX - 7", "= (uintptr_t)bad_text & ~(uintptr_t)7"]},
-    "flexio_mkey_attr": {"pd": ["= NULL", "= good.other_pd"], "daddr": ["= 0", "= UINT64_MAX", "+= BUFFER_BYTES"],
+    "flexio_mkey_attr": {"pd": ["= NULL"], "daddr": ["= 0", "= UINT64_MAX", "+= BUFFER_BYTES"],
                          "len": ["= 0", "+= 1", "= SIZE_MAX"], "access": ["= 1 << 30", "= -1"]},
     "flexio_outbox_attr": {"uar": [], "en_pcc": ["= 1", "= UINT32_MAX"]},
     "flexio_log_dev_attr": {

@@ -14,6 +14,7 @@
 /* Two queue pairs of one process, one of each domain, connected to each other; memory of the DPA, and of the host. */
 struct keys {
 	struct bench b;
+	struct ibv_context *ctx; /* of the queue pairs and domains; the process's, or another */
 	struct device_port port;
 	struct ibv_pd *near, *far;
 	struct ibv_cq *cq;
@@ -63,15 +64,20 @@ static void pair_down(struct keys *k)
 		;
 }
 
-static void keys_up(struct keys *k)
+/* NULL: in the process's own context. */
+static void keys_up(struct keys *k, struct ibv_context *other)
 {
 	memset(k, 0, sizeof(*k));
 	bench_up(&k->b, 0);
-	k->port.ctx = k->b.ctx;
-	CHECK(!ibv_query_port(k->b.ctx, DEVICE_PORT, &k->port.attr));
-	k->near = ibv_alloc_pd(k->b.ctx);
-	k->far = ibv_alloc_pd(k->b.ctx);
-	k->cq = ibv_create_cq(k->b.ctx, 16, NULL, NULL, 0);
+	k->ctx = other ? other : k->b.ctx;
+	k->port.ctx = k->ctx;
+	CHECK(!ibv_query_port(k->ctx, DEVICE_PORT, &k->port.attr));
+	CHECK(!ibv_query_gid(k->ctx, DEVICE_PORT, 0, &k->port.gid));
+	k->port.ethernet = k->port.attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+	k->port.global = k->port.ethernet;
+	k->near = ibv_alloc_pd(k->ctx);
+	k->far = ibv_alloc_pd(k->ctx);
+	k->cq = ibv_create_cq(k->ctx, 16, NULL, NULL, 0);
 	CHECK(k->near && k->far && k->cq);
 	memset(k->memory, 5, BYTES);
 	k->mr = ibv_reg_mr(k->near, k->memory, BYTES, IBV_ACCESS_LOCAL_WRITE);
@@ -80,10 +86,15 @@ static void keys_up(struct keys *k)
 	OK(flexio_buf_dev_memset(k->b.p, 2, BYTES, k->daddr));
 }
 
-static void keys_down(struct keys *k)
+static void verbs_down(struct keys *k)
 {
 	CHECK(!ibv_dereg_mr(k->mr) && !ibv_destroy_cq(k->cq) && !ibv_dealloc_pd(k->near) &&
 	      !ibv_dealloc_pd(k->far));
+}
+
+static void keys_down(struct keys *k)
+{
+	verbs_down(k);
 	bench_down(&k->b);
 }
 
@@ -182,19 +193,18 @@ static void local_rights(struct keys *k)
 	OK(flexio_device_mkey_destroy(to));
 }
 
-/* A key that the program makes by itself: the memory of a process is an umem. */
-static void by_umem(struct keys *k, struct place host)
+/* A key that the program makes by itself: the memory of a process is an umem.  NULL: there is none of that number. */
+static struct mlx5dv_devx_obj *umem_key(struct keys *k, uint32_t umem, uint32_t *number)
 {
 	uint8_t in[CREATE_MKEY_IN_BYTES] = {0}, out[CMD_OUT_BYTES] = {0};
 	uint8_t *context = in + CREATE_MKEY_CONTEXT;
 	struct mlx5dv_pd pd;
 	struct mlx5dv_obj obj = {.pd = {.in = k->far, .out = &pd}};
 	struct mlx5dv_devx_obj *key;
-	struct place dpa = {0, k->daddr};
 
 	CHECK(!mlx5dv_init_obj(&obj, MLX5DV_OBJ_PD));
 	prm_set(in, CMD_IN_OPCODE, PRM_OP_CREATE_MKEY);
-	prm_set(in, CREATE_MKEY_UMEM, flexio_process_get_dumem_id(k->b.p));
+	prm_set(in, CREATE_MKEY_UMEM, umem);
 	prm_set(in, CREATE_MKEY_OFFSET, k->daddr);
 	prm_set(context, MKC_ACCESS_MODE_LOW, MKC_MODE_MTT);
 	prm_set(context, MKC_LOCAL_READ, 1);
@@ -206,16 +216,25 @@ static void by_umem(struct keys *k, struct place host)
 	prm_set(context, MKC_START, k->daddr);
 	prm_set(context, MKC_LENGTH, BYTES);
 	prm_set(context, MKC_LOG_ENTRY_BYTES, 12);
-	key = mlx5dv_devx_obj_create(k->b.ctx, in, sizeof(in), out, sizeof(out));
+	key = mlx5dv_devx_obj_create(k->ctx, in, sizeof(in), out, sizeof(out));
+	if (key)
+		*number = prm_get32(out, CMD_OUT_NUMBER) << 8 | VARIANT;
+	return key;
+}
+
+static void by_umem(struct keys *k, struct place host)
+{
+	uint32_t umem = flexio_process_get_dumem_id(k->b.p);
+	struct place dpa = {0, k->daddr};
+	struct mlx5dv_devx_obj *key = umem_key(k, umem, &dpa.key);
+
 	CHECK(key);
-	dpa.key = prm_get32(out, CMD_OUT_NUMBER) << 8 | VARIANT;
 	memset(k->memory, 9, BYTES);
 	CHECK(request(k, IBV_WR_RDMA_WRITE, host, dpa) == IBV_WC_SUCCESS);
 	CHECK(seen(k) == 9 * BYTES);
 	CHECK(!mlx5dv_devx_obj_destroy(key));
 	/* of a process that there is not */
-	prm_set(in, CREATE_MKEY_UMEM, flexio_process_get_dumem_id(k->b.p) + 1000);
-	CHECK(!mlx5dv_devx_obj_create(k->b.ctx, in, sizeof(in), out, sizeof(out)));
+	CHECK(!umem_key(k, umem + 1000, &dpa.key));
 }
 
 /* ---- keys of several pieces, in windows ---- */
@@ -301,7 +320,7 @@ static void window_lists(void)
 {
 	struct keys k;
 
-	keys_up(&k);
+	keys_up(&k, NULL);
 	CHECK(!ibv_dereg_mr(k.mr));
 	k.mr = ibv_reg_mr(k.near, &k.memory, sizeof(k.memory) + sizeof(k.large),
 			  IBV_ACCESS_LOCAL_WRITE);
@@ -315,7 +334,7 @@ static void keys(void)
 	struct place host;
 	struct keys k;
 
-	keys_up(&k);
+	keys_up(&k, NULL);
 	host = (struct place){k.mr->lkey, (uintptr_t)k.memory};
 	remote_rights(&k, host);
 	local_rights(&k);
@@ -323,8 +342,88 @@ static void keys(void)
 	keys_down(&k);
 }
 
+/* ---- domains of another context than the process's, on the same device or on another ---- */
+
+static void other_window(struct keys *k, struct place host)
+{
+	struct flexio_window *window, *second;
+	uint64_t word = 41;
+
+	OK(flexio_window_create(k->b.p, k->near, &window));
+	OK(flexio_window_create(k->b.p, k->near, &second));
+	memset(k->memory, 3, BYTES);
+	CHECK(!copied(k, window, host, BYTES, 0) && seen(k) == 3 * BYTES);
+	memcpy(k->memory, &word, sizeof(word));
+	CHECK(call3(k->b.p, &window_first, flexio_window_get_id(window), host.key, host.addr) ==
+	      42);
+	/* what stands there for the process stays as long as one of them does */
+	OK(flexio_window_destroy(window));
+	CHECK(call3(k->b.p, &window_first, flexio_window_get_id(second), host.key, host.addr) ==
+	      43);
+	/* a key of another domain */
+	CHECK(copied(k, second, (struct place){k->mr->lkey + 0x100000, host.addr}, 1, 0) == 2);
+	if (!k->port.ethernet)
+		OK(flexio_window_destroy(second)); /* else with the process */
+}
+
+/* Has the context something that stands for the process?  A key of its memory says it. */
+static bool process_named(struct keys *k, uint32_t process)
+{
+	uint32_t number;
+	struct mlx5dv_devx_obj *key = umem_key(k, process, &number);
+
+	if (key)
+		CHECK(!mlx5dv_devx_obj_destroy(key));
+	return key;
+}
+
+static void other_keys(unsigned device)
+{
+	struct ibv_context *ctx = device_open(device);
+	struct flexio_mkey *first, *second;
+	struct flexio_uar *uar;
+	struct flexio_cq *cq;
+	struct place host;
+	uint32_t process;
+	struct keys k;
+
+	keys_up(&k, ctx);
+	process = flexio_process_get_dumem_id(k.b.p);
+	host = (struct place){k.mr->lkey, (uintptr_t)k.memory};
+	CHECK(!process_named(&k, process));
+	remote_rights(&k, host);
+	local_rights(&k);
+	CHECK(!process_named(&k, process));
+	/* several, of which the oldest goes first */
+	first = key_make(&k, k.near, 0);
+	second = key_make(&k, k.far, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+	OK(flexio_uar_extend(flexio_process_get_uar(k.b.p), ctx, &uar));
+	k.b.attr.uar_id = flexio_uar_get_id(uar);
+	OK(flexio_cq_create(k.b.p, ctx, &k.b.attr, &cq));
+	CHECK(process_named(&k, process));
+	OK(flexio_device_mkey_destroy(first));
+	memset(k.memory, 4, BYTES);
+	CHECK(request(&k, IBV_WR_RDMA_WRITE, host,
+		      (struct place){flexio_mkey_get_id(second), k.daddr}) == IBV_WC_SUCCESS);
+	CHECK(seen(&k) == 4 * BYTES);
+	OK(flexio_cq_destroy(cq));
+	other_window(&k, host);
+	OK(flexio_device_mkey_destroy(second));
+	OK(flexio_process_destroy(k.b.p));
+	CHECK(!process_named(&k, process));
+	verbs_down(&k);
+	CHECK(!ibv_close_device(k.b.ctx) && !ibv_close_device(ctx));
+}
+
+static void other_domains(void)
+{
+	other_keys(0);
+	other_keys(1);
+}
+
 const struct host_case key_cases[] = {
 	{"keys", keys},
+	{"other_domains", other_domains},
 	{"window_lists", window_lists},
 	{NULL, NULL},
 };

@@ -33,6 +33,7 @@ CASES = (
     ("watched", "an entry is whole when its owner changes H143"),
     ("odd_bells", "bells that nothing hears do no harm P290 P291"),
     ("keys", "keys of DPA memory in requests of queue pairs: rights and domains C48 D72 D75 D76"),
+    ("other_domains", "keys and windows of domains of another context H137"),
     ("window_lists", "windows copy from and to keys of many pieces L218 L221 L222"),
     ("outboxes", "UARs and outboxes M231 M232 M233 M234 M236"),
     ("extended", "a UAR of another device M235"),
