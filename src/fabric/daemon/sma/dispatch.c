@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Which attribute of which node an SMP asks for, and what becomes of the SMP. */
-#include <errno.h>
+#include <stdlib.h>
 
 #include "fabric/daemon/sma/sma.h"
 
@@ -112,5 +112,6 @@ int sma_open(struct sma *s, struct mad_fabric *f)
 void sma_close(struct sma *s)
 {
 	sma_mkey_close(s);
+	free(s->violations);
 	notice_close(s);
 }

@@ -39,10 +39,6 @@ static const struct plain_field {
 	{PI_PARTITION_FLAGS, PART_EXTERNAL},
 };
 
-/* Counters that a 0 resets. */
-static const struct prm_field violation_fields[] = {PI_MKEY_VIOLATIONS, PI_PKEY_VIOLATIONS,
-						    PI_QKEY_VIOLATIONS};
-
 struct port_set {
 	struct smp_request *r;
 	struct net *net;
@@ -152,9 +148,7 @@ static unsigned port_set_end(const struct port_set *s)
 	    net_set_prefix(net, s->row, prm_get(s->data, PI_GID_PREFIX)))
 		return MAD_STATUS_BAD_VALUE;
 	net_set_sm(net, s->row, port_wish(s, PI_SM_LID), port_wish(s, PI_SM_SL));
-	for (size_t i = 0; i < sizeof(violation_fields) / sizeof(violation_fields[0]); i++)
-		if (!port_wish(s, violation_fields[i]))
-			net_info_set(net, s->row, violation_fields[i], 0);
+	sma_violations_set(s->r, s->row, s->data);
 	if (cap & CAP_IS_MCAST_PKEY_TRAP)
 		net_info_set(net, s->row, PI_MCAST_PKEY_TRAP, port_wish(s, PI_MCAST_PKEY_TRAP));
 	if (port_wish(s, PI_CLIENT_REREGISTER) && cap & CAP_IS_CLIENT_REREGISTER)
@@ -255,6 +249,7 @@ unsigned sma_port_info(struct smp_request *r)
 			return status;
 	}
 	memcpy(r->data, r->net->ports[row].info, MAD_ATTRIBUTE_BYTES);
+	sma_violations_get(r, row, r->data);
 	prm_set(r->data, PI_LOCAL_PORT, r->net->ports[r->row].number);
 	/* Who has asked for it sees that it was heard (IBTA o14-12.2.1). */
 	prm_set(r->data, PI_CLIENT_REREGISTER, r->set && reregister);

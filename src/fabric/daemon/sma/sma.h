@@ -9,13 +9,15 @@
 
 struct notices;
 struct mkey_lease;
+struct violations;
 
 struct sma {
 	struct port_agent agent; /* of both SMP classes */
 	struct mad_fabric *fabric;
 	struct net_listener listener;
-	struct notices *notices;   /* traps that have not been repressed */
-	struct mkey_lease *leases; /* that run out */
+	struct notices *notices;       /* traps that have not been repressed */
+	struct mkey_lease *leases;     /* that run out */
+	struct violations *violations; /* of each row; NULL: none has been reset */
 };
 
 int sma_open(struct sma *s, struct mad_fabric *f) must_check;
@@ -41,6 +43,11 @@ smp_handler sma_node_description, sma_node_info, sma_switch_info, sma_guid_info,
 /* port_info.c: the port that the low bits of a modifier name, or SUBNET_NONE.  On nodes that are no
  * switch 0 is the port that the SMP came in by. */
 uint32_t sma_named_port(const struct smp_request *r);
+
+/* violations.c: bad M_Keys, P_Keys and Q_Keys in a PortInfo. */
+void sma_violations_get(const struct smp_request *r, uint32_t row, uint8_t *info);
+/* Those that 'info' has 0 for begin anew. */
+void sma_violations_set(const struct smp_request *r, uint32_t row, const uint8_t *info);
 
 /* mkey.c: may this SMP be answered?  If not, it is counted and told to the SM (IBTA 14.2.4). */
 bool sma_mkey_admits(struct sma *s, uint32_t row, const struct mad_packet *p) must_check;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What nodes answer about themselves, and what they let be set. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
@@ -360,6 +361,39 @@ static void test_plain(void)
 	CHECK(!port_info_with(h, 1, PI_PKEY_VIOLATIONS, 0) && !prm_get(data, PI_PKEY_VIOLATIONS));
 }
 
+static uint64_t host_violations;
+
+static uint64_t host_count(void *user, uint32_t row, enum port_counter c)
+{
+	(void)user;
+	return row == m.t.h1 && c == PORT_PKEY_VIOLATIONS ? host_violations : 0;
+}
+
+/* What processes have counted since the last reset, and stop at the highest number. */
+static void test_violations(void)
+{
+	uint32_t h = m.t.h1;
+
+	net()->host_count = host_count;
+	host_violations = 70000;
+	CHECK(asked(h, SMP_PORT_INFO, 1, PI_PKEY_VIOLATIONS) == 0xffff);
+	CHECK(!prm_get(data, PI_QKEY_VIOLATIONS));
+	CHECK(!port_info_with(h, 1, PI_PKEY_VIOLATIONS, 1));
+	CHECK(asked(h, SMP_PORT_INFO, 1, PI_PKEY_VIOLATIONS) == 0xffff);
+	CHECK(!port_info_with(h, 1, PI_PKEY_VIOLATIONS, 0) && !prm_get(data, PI_PKEY_VIOLATIONS));
+	host_violations += 5;
+	CHECK(asked(h, SMP_PORT_INFO, 1, PI_PKEY_VIOLATIONS) == 5);
+	net_info_set(net(), h, PI_PKEY_VIOLATIONS, 2);
+	CHECK(asked(h, SMP_PORT_INFO, 1, PI_PKEY_VIOLATIONS) == 7);
+	CHECK(!port_info_with(h, 1, PI_PKEY_VIOLATIONS, 0) && !prm_get(data, PI_PKEY_VIOLATIONS));
+	CHECK(!asked(m.t.s1, SMP_PORT_INFO, 0, PI_PKEY_VIOLATIONS));
+	net()->host_count = NULL;
+	host_violations = 0;
+	/* The tests that follow have no processes. */
+	free(sma.violations);
+	sma.violations = NULL;
+}
+
 static void test_enabled(void)
 {
 	uint32_t h = m.t.h1, width, speed;
@@ -503,6 +537,7 @@ int main(void)
 	test_tables();
 	test_lids();
 	test_plain();
+	test_violations();
 	test_enabled();
 	test_states();
 	test_reregister();
