@@ -43,6 +43,14 @@ enum sa_status {
 	SA_DENIED = 0x0700,
 };
 
+/* Notices of the SM itself (14.4.9). */
+enum sa_trap {
+	SA_TRAP_PORT_IN = 64,
+	SA_TRAP_PORT_OUT,
+	SA_TRAP_GROUP_CREATED,
+	SA_TRAP_GROUP_DELETED,
+};
+
 /* Of MTU, rate and life time: how the value asked for is meant. */
 enum sa_selector { SA_GREATER, SA_LESS, SA_EXACTLY, SA_LARGEST };
 
@@ -107,7 +115,12 @@ enum mpr_component {
 	MPR_COMP_NUMBER = 6,
 	MPR_COMP_PKEY = 7,
 	MPR_COMP_SL = 9,
-	MPR_COMP_MTU_SEL = 10, /* MTU, RateSelector, Rate, LifeSelector, Life follow */
+	MPR_COMP_MTU_SEL = 10,
+	MPR_COMP_MTU = 11,
+	MPR_COMP_RATE_SEL = 12,
+	MPR_COMP_RATE = 13,
+	MPR_COMP_LIFE_SEL = 14,
+	MPR_COMP_LIFE = 15,
 	MPR_COMP_SGID_COUNT = 19,
 	MPR_COMP_DGID_COUNT = 20,
 };

@@ -91,13 +91,13 @@ struct sa {
 	struct sa_sm sm;
 	struct sa_group *groups;
 	struct loop_work *groups_changed; /* the SM's; queued when a tree must be made anew */
-	struct sa_service *services;
+	struct sa_service **services;
 	uint32_t nservices;
 	struct loop_timer lease; /* of the service that ends first */
-	struct sa_subscription *subscriptions;
+	struct sa_subscription **subscriptions;
 	uint32_t nsubscriptions, ngroups;
 	uint16_t next_enum;
-	uint32_t next_mgid;
+	uint32_t next_mgid, next_tid;
 	bool open;
 };
 
@@ -127,6 +127,12 @@ int sa_open(struct sa *s, struct mad_fabric *f, uint32_t row) must_check;
 void sa_close(struct sa *s);
 /* Notices to those who have subscribed (InformInfo): 64 bytes of Notice. */
 void sa_report(struct sa *s, const uint8_t *notice);
+/* The SM's own: a port came or went, a group was made or removed. */
+void sa_report_port(struct sa *s, uint32_t row, enum sa_trap trap);
+void sa_report_group(struct sa *s, const struct sa_group *g, enum sa_trap trap);
+/* By MGID, or NULL. */
+struct sa_group *sa_group_find(const struct sa *s, const uint8_t *mgid);
+bool sa_is_multicast(const uint8_t *gid);
 const struct sa_record *sa_record_find(unsigned attribute);
 
 static inline bool sa_asked(const struct sa_query *q, unsigned component)
@@ -143,6 +149,10 @@ bool sa_compare(const struct sa_record *kind, uint64_t mask, const uint8_t *want
 bool sa_select(enum sa_selector selector, uint32_t wanted, uint32_t value);
 /* The same of rates, whose numbers are not in their order. */
 bool sa_select_rate(enum sa_selector selector, uint32_t wanted, uint32_t rate);
+bool sa_rate_valid(uint32_t rate);
+/* Place among all rates by speed, from 1; 0: no rate.  And back. */
+uint32_t sa_rate_order(uint32_t rate);
+uint32_t sa_rate_of_order(uint32_t order);
 /* By speed: below 0, 0 or above. */
 int sa_rate_compare(uint32_t a, uint32_t b);
 /* The rate of a port's link (IBTA 15.2.5.16). */

@@ -24,7 +24,6 @@ struct sm {
 	uint32_t home;	   /* row of the port that we are at: the first end port */
 	uint32_t programs; /* that are subnet managers */
 	uint32_t next_lid;
-	uint32_t act_count;
 	struct net_listener listener;
 	struct loop_work sweep;
 	struct loop_timer take_back;
@@ -39,6 +38,7 @@ struct sm {
 	bool busy;	 /* what the listener hears now is our own doing */
 };
 
+#define SM_STATE_MASTER	  3u
 #define SM_TAKE_BACK_MS	  1000u
 #define SM_SUBNET_TIMEOUT 18u
 #define SM_PREFIX	  0xfe80000000000000ull

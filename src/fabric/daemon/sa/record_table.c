@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Records of the tables that ports have: GUIDs, P_Keys, SL to VL, VL arbitration. */
+#include <string.h>
+
+#include "fabric/daemon/sa/sa.h"
+
+#define TABLE_AT_DATA 8u
+#define TABLE_BYTES   72u
+#define TABLE_LID     PRM_FIELD(0, 16)
+
+static struct sa_rows table_rows(const struct sa_query *q)
+{
+	return sa_rows_of(q, sa_asked(q, 0), prm_get32(q->record, TABLE_LID));
+}
+
+/* Row i of the query, if it is a port of a configured node. */
+static bool table_row(const struct sa_query *q, uint64_t i, uint32_t *row)
+{
+	struct sa_rows rows = table_rows(q);
+
+	*row = rows.first + (uint32_t)i;
+	return i < rows.count && !q->net->subnet->ports[*row].ethernet &&
+	       sa_port_there(q->net, net_end_port(q->net, *row));
+}
+
+/* ---- GUIDInfoRecord ---- */
+
+#define GIR_BLOCK   PRM_FIELD(16, 8)
+#define GIR_BLOCKS  32u
+#define BLOCK_GUIDS 8u
+
+static const struct sa_field guid_fields[] = {
+	{0, 16},   {16, 8},   {24, 8},	 {32, 32},  {64, 64},  {128, 64},
+	{192, 64}, {256, 64}, {320, 64}, {384, 64}, {448, 64}, {512, 64},
+};
+
+static uint64_t guid_count(const struct sa_query *q)
+{
+	return (uint64_t)table_rows(q).count * GIR_BLOCKS;
+}
+
+static bool guid_get(const struct sa_query *q, uint64_t i, uint8_t *out)
+{
+	uint32_t row, block = i % GIR_BLOCKS;
+
+	if (!table_row(q, i / GIR_BLOCKS, &row) || net_end_port(q->net, row) != row ||
+	    block * BLOCK_GUIDS >= net_info(q->net, row, PI_GUID_CAP) ||
+	    net_guids_get(q->net, row, block, out + TABLE_AT_DATA))
+		return false;
+	prm_set(out, TABLE_LID, sa_lid_of(q->net, row));
+	prm_set(out, GIR_BLOCK, block);
+	return true;
+}
+
+const struct sa_record sa_guid_info_record = {
+	.attribute = SA_GUID_INFO_RECORD,
+	.bytes = TABLE_BYTES,
+	.fields = guid_fields,
+	.nfields = sizeof(guid_fields) / sizeof(guid_fields[0]),
+	.count = guid_count,
+	.get = guid_get,
+};
+
+/* ---- P_KeyTableRecord ---- */
+
+#define PKR_BLOCK  PRM_FIELD(16, 16)
+#define PKR_PORT   PRM_FIELD(32, 8)
+#define PKR_BLOCKS 32u
+
+static const struct sa_field pkey_fields[] = {{0, 16}, {16, 16}, {32, 8}};
+
+static uint64_t pkey_count(const struct sa_query *q)
+{
+	return (uint64_t)table_rows(q).count * PKR_BLOCKS;
+}
+
+static bool pkey_get(const struct sa_query *q, uint64_t i, uint8_t *out)
+{
+	uint32_t row, block = i % PKR_BLOCKS;
+
+	if (!table_row(q, i / PKR_BLOCKS, &row) ||
+	    net_pkeys_get(q->net, row, block, out + TABLE_AT_DATA))
+		return false;
+	prm_set(out, TABLE_LID, sa_lid_of(q->net, row));
+	prm_set(out, PKR_BLOCK, block);
+	prm_set(out, PKR_PORT, q->net->ports[row].number);
+	return true;
+}
+
+const struct sa_record sa_pkey_record = {
+	.attribute = SA_PKEY_TABLE_RECORD,
+	.bytes = TABLE_BYTES,
+	.fields = pkey_fields,
+	.nfields = sizeof(pkey_fields) / sizeof(pkey_fields[0]),
+	.count = pkey_count,
+	.get = pkey_get,
+};
+
+/* ---- SLtoVLMappingTableRecord ---- */
+
+#define SLVL_IN	   PRM_FIELD(16, 8)
+#define SLVL_OUT   PRM_FIELD(24, 8)
+#define SLVL_BYTES 16u
+#define SLVL_PORTS 256u /* more than any node has */
+
+static const struct sa_field sl_to_vl_fields[] = {{0, 16}, {16, 8}, {24, 8}};
+
+static uint64_t sl_to_vl_count(const struct sa_query *q)
+{
+	return (uint64_t)table_rows(q).count * SLVL_PORTS;
+}
+
+/* A CA has one table for each of its ports; a switch one for each pair of them. */
+static bool sl_to_vl_get(const struct sa_query *q, uint64_t i, uint8_t *out)
+{
+	uint32_t row, in = i % SLVL_PORTS;
+	const struct net *n = q->net;
+
+	if (!table_row(q, i / SLVL_PORTS, &row))
+		return false;
+	if (net_is_switch(n, row) ? in > net_node_of(n, row)->nports : in)
+		return false;
+	net_sl2vl_get(n, row, in, out + TABLE_AT_DATA);
+	prm_set(out, TABLE_LID, sa_lid_of(n, row));
+	prm_set(out, SLVL_IN, in);
+	prm_set(out, SLVL_OUT, net_is_switch(n, row) ? n->ports[row].number : 0);
+	return true;
+}
+
+const struct sa_record sa_sl_to_vl_record = {
+	.attribute = SA_SL_TO_VL_RECORD,
+	.bytes = SLVL_BYTES,
+	.fields = sl_to_vl_fields,
+	.nfields = sizeof(sl_to_vl_fields) / sizeof(sl_to_vl_fields[0]),
+	.count = sl_to_vl_count,
+	.get = sl_to_vl_get,
+};
+
+/* ---- VLArbitrationTableRecord ---- */
+
+#define VLA_PORT   PRM_FIELD(16, 8)
+#define VLA_BLOCK  PRM_FIELD(24, 8)
+#define VLA_BLOCKS 4u /* low and high priority, halves of each; numbered from 1 */
+
+static const struct sa_field vlarb_fields[] = {{0, 16}, {16, 8}, {24, 8}};
+
+static uint64_t vlarb_count(const struct sa_query *q)
+{
+	return (uint64_t)table_rows(q).count * VLA_BLOCKS;
+}
+
+/* The second half of a table is there if the table has more than 32 entries. */
+static bool vlarb_there(const struct net *n, uint32_t row, uint32_t block)
+{
+	uint32_t cap = net_info(n, row, block <= 2 ? PI_VL_ARB_LOW_CAP : PI_VL_ARB_HIGH_CAP);
+
+	return block % 2 ? cap != 0 : cap > 32;
+}
+
+static bool vlarb_get(const struct sa_query *q, uint64_t i, uint8_t *out)
+{
+	uint32_t row, block = i % VLA_BLOCKS + 1;
+
+	if (!table_row(q, i / VLA_BLOCKS, &row) || !vlarb_there(q->net, row, block))
+		return false;
+	net_vlarb_get(q->net, row, block, out + TABLE_AT_DATA);
+	prm_set(out, TABLE_LID, sa_lid_of(q->net, row));
+	prm_set(out, VLA_PORT, q->net->ports[row].number);
+	prm_set(out, VLA_BLOCK, block);
+	return true;
+}
+
+const struct sa_record sa_vlarb_record = {
+	.attribute = SA_VL_ARBITRATION_RECORD,
+	.bytes = TABLE_BYTES,
+	.fields = vlarb_fields,
+	.nfields = sizeof(vlarb_fields) / sizeof(vlarb_fields[0]),
+	.count = vlarb_count,
+	.get = vlarb_get,
+};
