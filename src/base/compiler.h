@@ -14,7 +14,8 @@
 /* The caller must look at the verdict: a check that cannot say no is a comment. */
 #define must_check	  __attribute__((warn_unused_result))
 #define printf_like(f, a) __attribute__((format(printf, f, a)))
-#define cacheline_aligned __attribute__((aligned(64)))
+#define CACHELINE_BYTES	  64u
+#define cacheline_aligned __attribute__((aligned(CACHELINE_BYTES)))
 
 /* Symbols that the dynamic linker must see; all others are built hidden. */
 #define exported __attribute__((visibility("default")))

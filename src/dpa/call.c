@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "dpa/place.h"
 #include "dpa/process.h"
 
 /* A call that takes longer is stopped.  SOFTHCA_DPA_CALL_SECONDS says otherwise; 0: never. */
@@ -20,7 +21,7 @@ enum call_done { CALL_RUNS, CALL_AWAITED /* the caller sleeps */, CALL_DONE };
 
 /* On the stack of the caller, who waits for done. */
 struct dpa_calling {
-	const struct dpa_call *call;
+	const struct dpa_call *call; /* for arguments that are long */
 	enum dpa_outcome outcome;
 	uint64_t value;
 	uint64_t done_ns;	/* if the caller sleeps */
@@ -49,27 +50,31 @@ static uint64_t call_limit_ns(void)
 
 /* ---- who answers ---- */
 
-static void answer_call(struct dpa_thread *t, struct dpa_calling *c)
+static enum dpa_outcome answer_call(struct dpa_thread *t, const struct dpa_calling *c)
 {
 	struct dpa_stack_top *top = dpa_slot_top(t->process, t->slot);
-	const struct dpa_call *call = c->call;
+	const struct dpa_ask *ask = &t->ask;
+	const void *args = ask->bytes <= sizeof(ask->args) ? ask->args : c->call->args;
+	enum dpa_outcome outcome;
 	uint64_t arg = 0;
 
 	/* A call has nothing of the one before it. */
 	dpa_windows_forget(t);
-	if (call->unpack) {
-		memcpy(top->args, call->args, call->bytes);
-		c->outcome = dpa_thread_run(t, call->unpack, (uintptr_t)top->args, call->function,
-					    false);
+	if (ask->unpack) {
+		memcpy(top->args, args, ask->bytes);
+		outcome =
+			dpa_thread_run(t, ask->unpack, (uintptr_t)top->args, ask->function, false);
 	} else {
-		memcpy(&arg, call->args, min_u64(sizeof(arg), call->bytes));
-		c->outcome = dpa_thread_run(t, call->function, arg, 0, false);
+		memcpy(&arg, args, min_u64(sizeof(arg), ask->bytes));
+		outcome = dpa_thread_run(t, ask->function, arg, 0, false);
 	}
-	c->value = t->value;
+	return outcome;
 }
 
-static void call_tell(struct dpa_calling *c)
+static void call_tell(struct dpa_calling *c, enum dpa_outcome outcome, uint64_t value)
 {
+	c->outcome = outcome;
+	c->value = value;
 	if (atomic_load(&c->done) == CALL_AWAITED)
 		c->done_ns = clock_ns();
 	/* From then on it may be gone; a stranger at its place bears a wake-up that is not for
@@ -78,28 +83,40 @@ static void call_tell(struct dpa_calling *c)
 		dpa_futex_wake(&c->done);
 }
 
+/* It does not write what the next call is written to. */
+struct answering {
+	struct dpa_thread *thread;
+	uint32_t count; /* of calls that are answered */
+};
+
 static bool answerer_wait_is_over(const void *arg)
 {
-	const struct dpa_thread *t = arg;
+	const struct answering *a = arg;
 
-	return atomic_load(&t->calling) || atomic_load(&t->end);
+	return atomic_load(&a->thread->ask.count) != a->count || atomic_load(&a->thread->end);
 }
 
 static void *answerer_main(struct dpa_thread *t)
 {
-	for (;;) {
-		struct dpa_calling *c = atomic_load(&t->calling);
+	struct answering a = {.thread = t};
 
-		if (!c) {
+	for (;;) {
+		struct dpa_calling *c;
+		enum dpa_outcome outcome;
+		uint64_t value;
+
+		if (atomic_load(&t->ask.count) == a.count) {
 			if (atomic_load(&t->end))
 				return NULL;
-			dpa_thread_await(t, answerer_wait_is_over, t);
+			dpa_thread_await(t, answerer_wait_is_over, &a);
 			continue;
 		}
-		answer_call(t, c);
-		atomic_store(&t->calling, NULL);
-		dpa_process_after(t, c->outcome);
-		call_tell(c);
+		a.count++;
+		c = t->ask.calling;
+		outcome = answer_call(t, c);
+		value = t->value; /* an error handler leaves its own */
+		dpa_process_after(t, outcome);
+		call_tell(c, outcome, value);
 	}
 }
 
@@ -108,7 +125,23 @@ struct answerer {
 	struct dpa_thread *thread; /* NULL: none */
 	struct dpa_patience patience;
 	bool sleeps;
+	uint32_t place; /* its processor */
 };
+
+static bool call_ask(struct dpa_thread *t, struct dpa_calling *c)
+{
+	const struct dpa_call *call = c->call;
+	struct dpa_ask *ask = &t->ask;
+
+	ask->calling = c;
+	ask->function = call->function;
+	ask->unpack = call->unpack;
+	ask->bytes = call->bytes;
+	if (call->bytes <= sizeof(ask->args))
+		memcpy(ask->args, call->args, call->bytes);
+	atomic_fetch_add(&ask->count, 1);
+	return dpa_thread_rouse(t);
+}
 
 /* One that is idle, or a new one, gets the call.  NULL: *end says why not. */
 static struct answerer call_give(struct dpa_process *p, struct dpa_calling *c,
@@ -127,8 +160,8 @@ static struct answerer call_give(struct dpa_process *p, struct dpa_calling *c,
 	}
 	if (a.thread) {
 		a.patience = a.thread->callers;
-		atomic_store(&a.thread->calling, c);
-		a.sleeps = dpa_thread_rouse(a.thread);
+		a.sleeps = call_ask(a.thread, c);
+		a.place = atomic_load(&a.thread->place);
 	}
 	pthread_mutex_unlock(&p->lock);
 	return a;
@@ -141,7 +174,8 @@ static void answerer_give_back(struct dpa_process *p, const struct answerer *a)
 
 	pthread_mutex_lock(&p->lock);
 	if (dpa_process_state(p) == DPA_RUNNING) {
-		atomic_store(&t->stop, 0);
+		if (atomic_load(&t->stop))
+			atomic_store(&t->stop, 0);
 		t->callers = a->patience;
 		t->idle = p->idle;
 		p->idle = t;
@@ -179,16 +213,23 @@ static bool call_sleep(struct dpa_calling *c, uint64_t deadline)
 	return true;
 }
 
+static bool call_look(struct answerer *a, struct dpa_calling *c)
+{
+	/* It may have to wake a processor, as its own has become another. */
+	if (a->place == DPA_BETWEEN)
+		return dpa_patience_look_on(call_is_done, c);
+	/* On this one it goes on best if the caller leaves it. */
+	if (a->place == dpa_place_here())
+		return call_is_done(c);
+	return dpa_patience_look(&a->patience, call_is_done, c);
+}
+
 /* True: in time. */
 static bool call_await(struct dpa_process *p, struct answerer *a, struct dpa_calling *c)
 {
 	uint64_t begin, limit = call_limit_ns();
 
-	/*
-	 * One that has to be woken goes on best where the caller leaves the processor to it: to
-	 * wake another processor takes longer than a look does.
-	 */
-	if (!a->sleeps && dpa_patience_look(&a->patience, call_is_done, c))
+	if (call_look(a, c))
 		return true;
 	begin = clock_ns();
 	if (!call_sleep(c, limit == UINT64_MAX ? limit : begin + limit)) {

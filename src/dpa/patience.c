@@ -10,8 +10,8 @@
 #include "base/starved.h"
 
 /*
- * A wait in vain costs so much at most.  It is as long as a processor that sleeps takes to run whom the looker has just
- * woken: a caller that slept is awaited for its next call.
+ * A wait in vain costs so much at most.  It is as long as a processor that sleeps takes to run whom
+ * the looker has just woken: a caller that slept is awaited for its next call.
  */
 #define LOOK_NS 50000u
 /* So long anybody may look; after that each needs a processor of its own. */
@@ -20,7 +20,16 @@
 
 /* After a look in vain there is none for so long, and twice as long after the next. */
 #define PENALTY_MIN_NS 50000u
-#define PENALTY_MAX_NS 100000000u
+#define PENALTY_MAX_NS 10000000u
+
+/*
+ * A thread that leaves its processor is at work on another after so long at most, which may have to
+ * wake, too.  That pays after so many calls.
+ */
+#define MOVE_NS	   300000u
+#define STAY_MIN   32u
+#define STAY_MAX   8192u
+#define FOUND_MANY 64u /* looks: it did pay */
 
 /* Who is away so long between two looks is starved (base/starved.h). */
 #define AWAY_NS 200000u
@@ -103,16 +112,41 @@ bool dpa_patience_look(struct dpa_patience *p, bool (*over)(const void *arg), co
 	if (look_until(begin + FIRST_NS, &now, over, arg) ||
 	    look_on(begin + LOOK_NS, &now, over, arg)) {
 		p->penalty_ns = PENALTY_MIN_NS;
+		if (++p->found == FOUND_MANY)
+			p->stay = STAY_MIN;
 		return true;
 	}
+	p->found = 0;
 	p->not_before_ns = now + p->penalty_ns;
 	p->penalty_ns = (uint32_t)min_u64(2ull * p->penalty_ns, PENALTY_MAX_NS);
 	return false;
 }
 
+bool dpa_patience_look_on(bool (*over)(const void *arg), const void *arg)
+{
+	uint64_t now = clock_ns();
+
+	return look_on(now + MOVE_NS, &now, over, arg);
+}
+
+bool dpa_patience_leaves(struct dpa_patience *p)
+{
+	if (!p->brisk) {
+		p->near = 0;
+		return false;
+	}
+	if (++p->near < p->stay || !may_look(p, clock_ns()))
+		return false;
+	p->near = p->found = 0;
+	p->stay = (uint32_t)min_u64(2ull * p->stay, STAY_MAX);
+	return true;
+}
+
 void dpa_patience_learn(struct dpa_patience *p, uint64_t took_ns)
 {
 	p->brisk = took_ns < LOOK_NS;
-	if (!p->penalty_ns)
+	if (!p->penalty_ns) {
 		p->penalty_ns = PENALTY_MIN_NS;
+		p->stay = STAY_MIN;
+	}
 }

@@ -1,24 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Looking for a moment before sleeping.  What comes soon is found without the kernel: waking a thread takes many
- * times as long as a short call.  It is worth it only where the last wait would have been over in that time, where
- * it has not just been in vain, and where each who looks has a processor.
+ * Looking for a moment before sleeping.  What comes soon is found without the kernel: waking a
+ * thread takes many times as long as a short call.  It is worth it only where the last wait would
+ * have been over in that time, where it has not just been in vain, and where each who looks has a
+ * processor.
+ *
+ * Of two threads on one processor neither finds anything by looking.  If they go on like that one
+ * of them leaves, which takes as long as many changes between them: so it is done after as many,
+ * and after more if it did not help.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
+
 /* Of one who waits, or of several of whom only one waits at a time. */
 struct dpa_patience {
 	bool brisk; /* the last wait was short, or would have been */
 	uint32_t penalty_ns;
 	uint64_t not_before_ns;
+	uint32_t found; /* looks one upon the other */
+	uint32_t near;	/* short waits beside the partner */
+	uint32_t stay;	/* so many of them before one leaves */
 };
 
 /* Which processors there are, as the calling thread sees it. */
 void dpa_patience_init(void);
 /* Looks for it, if that is worth it.  True: over(arg) holds. */
 bool dpa_patience_look(struct dpa_patience *p, bool (*over)(const void *arg), const void *arg);
+/* Who is waited for is on its way to this processor, or from it: looks, whatever was before. */
+bool dpa_patience_look_on(bool (*over)(const void *arg), const void *arg);
+/* One more wait on the processor of who is waited for.  True: it is time to leave it. */
+bool dpa_patience_leaves(struct dpa_patience *p) must_check;
 /* After a sleep: so long after the waiting began was it over. */
 void dpa_patience_learn(struct dpa_patience *p, uint64_t took_ns);

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "dpa/debugger.h"
+#include "dpa/place.h"
 
 #define CODE_ILLEGAL 0x42u /* an error that is not the program's to report */
 #define CODE_USER    0x80u /* the first that is */
@@ -213,13 +214,16 @@ int dpa_process_thread(struct dpa_process *p, void *(*main)(struct dpa_thread *t
 
 	if (dpa_process_state(p) == DPA_ENDED)
 		return -ESHUTDOWN;
-	t = calloc(1, sizeof(*t));
+	t = aligned_alloc(_Alignof(struct dpa_thread), sizeof(*t));
 	if (!t)
 		return -ENOMEM;
+	memset(t, 0, sizeof(*t));
 	t->process = p;
 	t->main = main;
 	t->user = user;
 	t->id = UINT32_MAX;
+	atomic_store(&t->partner, DPA_NOWHERE);
+	atomic_store(&t->place, DPA_NOWHERE);
 	ret = dpa_slot_take(p, &t->slot);
 	if (ret)
 		goto free_thread;

@@ -43,7 +43,10 @@ struct dpa_stack_top {
 };
 
 struct dpa_process {
+	/* Each call writes this, and what is behind the lock. */
 	_Atomic(uint32_t) references;
+	uint8_t apart[CACHELINE_BYTES];
+
 	_Atomic(uint32_t) state; /* enum dpa_state */
 	_Atomic(uint32_t) code;
 	struct dpa_process_attr attr;
@@ -58,12 +61,15 @@ struct dpa_process {
 
 	pthread_mutex_t heap_lock;
 	struct dpa_heap heap;
+	uint8_t apart_too[CACHELINE_BYTES];
 
 	/*
 	 * Of the list of threads and the stacks that are given out.  Never taken by a thread that
 	 * is in a run: whoever stops threads waits for their runs with it.
 	 */
 	pthread_mutex_t lock;
+	/* Of those who answer calls and have nothing to do. */
+	struct dpa_thread *idle;
 	struct dpa_thread *threads;
 	uint64_t slots[DPA_THREADS / 64];
 	uint64_t slots_ready[DPA_THREADS / 64]; /* whose memory is there */
@@ -73,8 +79,6 @@ struct dpa_process {
 	struct dpa_counters counters;
 	struct dpa_outboxes outboxes;
 	struct dpa_window windows[DPA_WINDOWS];
-	/* Of those who answer calls and have nothing to do. */
-	struct dpa_thread *idle;
 };
 
 /* The table behind the door; dpa/service.c. */

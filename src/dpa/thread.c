@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "dpa/place.h"
 #include "dpa/process.h"
 #include "dpa/switch.h"
 
@@ -53,10 +54,12 @@ void dpa_futex_wake(_Atomic(uint32_t) *word)
 
 bool dpa_thread_rouse(struct dpa_thread *t)
 {
-	atomic_fetch_add(&t->word, 1);
+	/* Says that it sleeps, then looks once more. */
 	if (!atomic_load(&t->asleep))
 		return false;
+	atomic_fetch_add(&t->word, 1);
 	atomic_store_explicit(&t->roused_ns, clock_ns(), memory_order_relaxed);
+	atomic_store_explicit(&t->partner, dpa_place_here(), memory_order_relaxed);
 	return true;
 }
 
@@ -66,11 +69,34 @@ void dpa_thread_wake(struct dpa_thread *t)
 		dpa_futex_wake(&t->word);
 }
 
+static void thread_settle(struct dpa_thread *t, uint32_t place)
+{
+	if (atomic_load_explicit(&t->place, memory_order_relaxed) != place)
+		atomic_store(&t->place, place);
+}
+
+static bool thread_look(struct dpa_thread *t, bool (*over)(const void *arg), const void *arg)
+{
+	uint32_t here = dpa_place_here();
+
+	if (here == atomic_load_explicit(&t->partner, memory_order_relaxed)) {
+		if (!dpa_patience_leaves(&t->patience)) {
+			thread_settle(t, here);
+			return false;
+		}
+		thread_settle(t, DPA_BETWEEN);
+		(void)dpa_place_leave(here);
+		here = dpa_place_here();
+	}
+	thread_settle(t, here);
+	return dpa_patience_look(&t->patience, over, arg);
+}
+
 void dpa_thread_await(struct dpa_thread *t, bool (*over)(const void *arg), const void *arg)
 {
 	uint64_t begin, roused;
 
-	if (dpa_patience_look(&t->patience, over, arg))
+	if (thread_look(t, over, arg))
 		return;
 	begin = clock_ns();
 	while (!over(arg)) {

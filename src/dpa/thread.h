@@ -60,6 +60,17 @@ struct dpa_left {
 	uint32_t slot; /* its stack then */
 };
 
+/* A call, as its answerer finds it: what short ones need is in one cache line. */
+#define DPA_ASK_BYTES 32u
+struct dpa_ask {
+	_Atomic(uint32_t) count; /* of calls so far */
+	uint32_t bytes;
+	struct dpa_calling *calling;
+	uint64_t function, unpack;
+	uint8_t args[DPA_ASK_BYTES]; /* if they fit */
+} cacheline_aligned;
+
+/* Its parts are apart by who writes them, as two processors are at work on them. */
 struct dpa_thread {
 	struct dpa_process *process;
 	struct dpa_thread *next; /* of the process */
@@ -67,24 +78,17 @@ struct dpa_thread {
 	void *user; /* main's */
 	/* What device code in yield does meanwhile, on this side of the door; NULL: nothing. */
 	void (*yield)(struct dpa_thread *t, bool retrigger);
-	struct dpa_uar uar; /* where its bells come from */
 	pthread_t pthread;
-	uint32_t slot; /* which stack */
-	uint32_t id;   /* what device code takes for its number */
-
+	uint32_t slot;	    /* which stack */
+	uint32_t id;	    /* what device code takes for its number */
 	_Atomic(pid_t) tid; /* 0: not yet */
+
+	/* by itself */
+	struct dpa_uar uar cacheline_aligned; /* where its bells come from */
 	void *runtime_sp;
 	volatile bool in_device;
 	_Atomic(uint32_t) running; /* a futex: between begin and end of dpa_thread_run */
-	_Atomic(uint32_t) stop;
-	_Atomic(uint32_t) end; /* the thread is to return */
-
-	/* of the wait of its main */
-	_Atomic(uint32_t) word;	  /* a futex: counts what may have ended it */
-	_Atomic(uint32_t) asleep; /* or about to be: it looks once more after it has said so */
-	_Atomic(uint64_t) roused_ns;
 	struct dpa_patience patience;
-
 	struct dpa_window_slot window[DPA_WINDOW_SLOTS];
 
 	/* of the last run */
@@ -93,9 +97,18 @@ struct dpa_thread {
 	struct dpa_registers registers;
 	struct dpa_fault fault;
 
-	/* of an answerer of calls (dpa/call.c) */
-	struct dpa_thread *idle;
-	_Atomic(struct dpa_calling *) calling;
+	/* of the wait of its main, and what others want of it */
+	_Atomic(uint32_t) word cacheline_aligned; /* a futex: counts what may have ended the wait */
+	_Atomic(uint32_t) asleep; /* or about to be: it looks once more after it has said so */
+	_Atomic(uint64_t) roused_ns;
+	_Atomic(uint32_t) partner; /* the processor of whoever woke it */
+	_Atomic(uint32_t) place;   /* its own, as it waits */
+	_Atomic(uint32_t) stop;
+	_Atomic(uint32_t) end; /* the thread is to return */
+
+	/* of an answerer of calls (dpa/call.c): by whoever calls */
+	struct dpa_ask ask;
+	struct dpa_thread *idle cacheline_aligned;
 	struct dpa_patience callers;
 };
 
@@ -118,8 +131,10 @@ void dpa_thread_stop(struct dpa_thread *t);
 /* The calling thread is t: waits until over(arg), which whoever makes it so says by waking t. */
 void dpa_thread_await(struct dpa_thread *t, bool (*over)(const void *arg), const void *arg);
 void dpa_thread_wake(struct dpa_thread *t);
-/* The same in two steps, so that the second needs no lock.  True: dpa_futex_wake for its word is to
- * follow. */
+/*
+ * The same in two steps, so that the second needs no lock.  True: it sleeps, and dpa_futex_wake
+ * for its word is to follow.
+ */
 bool dpa_thread_rouse(struct dpa_thread *t) must_check;
 /* Waits until word is another than that, or the time (CLOCK_MONOTONIC, UINT64_MAX: never), or
  * anything. */

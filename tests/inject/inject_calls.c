@@ -144,6 +144,7 @@ WRAP_AS(int, pthread_key_create, (pthread_key_t * key, void (*drop)(void *)), (k
 WRAP_AS(int, pthread_setspecific, (pthread_key_t key, const void *value), (key, value),
 	return ENOMEM)
 WRAP_AS(int, pthread_attr_init, (pthread_attr_t * attr), (attr), return ENOMEM)
+WRAP(int, sched_getcpu, (void), (), ENOSYS, -1)
 WRAP(int, sched_getaffinity, (pid_t pid, size_t bytes, cpu_set_t *cpus), (pid, bytes, cpus), EINVAL,
      -1)
 WRAP(int, sched_setaffinity, (pid_t pid, size_t bytes, const cpu_set_t *cpus), (pid, bytes, cpus),

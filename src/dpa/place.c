@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See place.h. */
+#include "dpa/place.h"
+
+#include <sched.h>
+
+uint32_t dpa_place_here(void)
+{
+	int processor = sched_getcpu();
+
+	return processor < 0 ? DPA_NOWHERE : (uint32_t)processor;
+}
+
+bool dpa_place_leave(uint32_t processor)
+{
+	cpu_set_t all, others, now;
+
+	/* A set of this size has no room for the largest machines, where this fails. */
+	if (processor >= CPU_SETSIZE || sched_getaffinity(0, sizeof(all), &all))
+		return false;
+	others = all;
+	CPU_CLR(processor, &others);
+	if (!CPU_COUNT(&others) || sched_setaffinity(0, sizeof(others), &others))
+		return false;
+	if (!sched_getaffinity(0, sizeof(now), &now) && CPU_EQUAL(&now, &others))
+		(void)sched_setaffinity(0, sizeof(all), &all);
+	return true;
+}

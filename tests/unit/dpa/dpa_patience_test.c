@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Who looks before it sleeps, who leaves its processor for that, and that it may run afterwards
+ * where it might before.
+ */
+#include "dpa/patience.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include "check.h"
+#include "dpa/place.h"
+
+#define SHORT_NS   1000u
+#define LONG_NS	   1000000u
+#define WAITS_MANY 100000u
+#define LIMIT_S	   60
+
+static bool never(const void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+static bool over(const void *arg)
+{
+	return *(const bool *)arg;
+}
+
+static void pause_ms(unsigned ms)
+{
+	nanosleep(&(struct timespec){.tv_nsec = (long)ms * 1000000}, NULL);
+}
+
+/* The answer comes after the first look. */
+static bool soon(const void *arg)
+{
+	return (++*(unsigned *)(uintptr_t)arg & 1) == 0;
+}
+
+/* Waits beside the partner, until it is time to leave. */
+static unsigned waits(struct dpa_patience *p)
+{
+	unsigned n = 1;
+
+	/* After the processor was taken away none leaves for a while. */
+	while (!dpa_patience_leaves(p)) {
+		CHECK(n++ < WAITS_MANY);
+		if (n % 1024 == 0)
+			pause_ms(1);
+	}
+	return n;
+}
+
+static void test_leaves(void)
+{
+	struct dpa_patience p = {0};
+	uint32_t stay, first;
+
+	CHECK(!dpa_patience_leaves(&p)); /* it has learnt nothing yet */
+	dpa_patience_learn(&p, LONG_NS);
+	for (unsigned i = 0; i < WAITS_MANY; i++)
+		CHECK(!dpa_patience_leaves(&p));
+	dpa_patience_learn(&p, SHORT_NS);
+	first = p.stay;
+	CHECK(first > 1 && waits(&p) >= first);
+	/* It has not helped yet: the next takes longer. */
+	stay = p.stay;
+	CHECK(stay > first && waits(&p) >= stay && p.stay > stay);
+	/* A long one: from the beginning. */
+	CHECK(!dpa_patience_leaves(&p));
+	dpa_patience_learn(&p, LONG_NS);
+	CHECK(!dpa_patience_leaves(&p) && p.near == 0);
+}
+
+/* Those who have left and find what they look for may leave as soon again. */
+static void test_found(void)
+{
+	struct dpa_patience p = {0};
+	unsigned n = 0, looks = 0;
+	uint32_t first;
+
+	dpa_patience_learn(&p, SHORT_NS);
+	first = p.stay;
+	(void)waits(&p);
+	CHECK(p.stay > first);
+	while (p.stay > first) {
+		CHECK(looks++ < WAITS_MANY);
+		if (!dpa_patience_look(&p, soon, &n)) {
+			n = 0;
+			pause_ms(1);
+		}
+	}
+	CHECK(looks > 1);
+}
+
+static void test_look(void)
+{
+	struct dpa_patience p = {0};
+	bool yes = true;
+
+	CHECK(!dpa_patience_look(&p, never, NULL));
+	CHECK(dpa_patience_look(&p, over, &yes));
+	dpa_patience_learn(&p, SHORT_NS);
+	CHECK(!dpa_patience_look(&p, never, NULL));
+	CHECK(p.not_before_ns); /* there is a pause now */
+	CHECK(!dpa_patience_look_on(never, NULL));
+	CHECK(dpa_patience_look_on(over, &yes));
+}
+
+static void allowed(cpu_set_t *set)
+{
+	CHECK(sched_getaffinity(0, sizeof(*set), set) == 0);
+}
+
+/* Where the kernel puts it next is its own affair: so once is enough. */
+static void test_leave(void)
+{
+	time_t end = time(NULL) + LIMIT_S;
+	cpu_set_t before, after;
+	uint32_t here;
+
+	allowed(&before);
+	do {
+		CHECK(time(NULL) < end);
+		here = dpa_place_here();
+		CHECK(dpa_place_leave(here));
+		allowed(&after);
+		CHECK(CPU_EQUAL(&before, &after));
+	} while (dpa_place_here() == here);
+}
+
+static void test_leave_nowhere(void)
+{
+	uint32_t here = dpa_place_here();
+	cpu_set_t all, one, after;
+
+	allowed(&all);
+	CPU_ZERO(&one);
+	CPU_SET(here, &one);
+	CHECK(sched_setaffinity(0, sizeof(one), &one) == 0);
+	CHECK(!dpa_place_leave(here));
+	allowed(&after);
+	CHECK(CPU_EQUAL(&one, &after) && dpa_place_here() == here);
+	CHECK(!dpa_place_leave(DPA_NOWHERE) && !dpa_place_leave(DPA_BETWEEN));
+	CHECK(sched_setaffinity(0, sizeof(all), &all) == 0);
+}
+
+int main(void)
+{
+	cpu_set_t set;
+
+	dpa_patience_init();
+	allowed(&set);
+	if (CPU_COUNT(&set) < 2) {
+		printf("one processor: nobody looks, and nobody leaves it\n");
+		return 0;
+	}
+	test_look();
+	test_found();
+	test_leaves();
+	test_leave();
+	test_leave_nowhere();
+	return 0;
+}
