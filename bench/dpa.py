@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Rows of the DPA.  Each program is there twice: with device code that is checked, and that is not."""
-from table import Row
+from table import Missing, Row
 
 ROUNDS = 9  # of what takes turns with a peer in one program
 
@@ -9,23 +9,41 @@ def calls(bench):
     """Calls and activations beside what two threads need for the same, and beside code that is not
     checked.  The program has two threads that take turns, each where the kernel wants it."""
     def of(name, program="dpa_calls"):
-        return lambda: bench.unpinned(program)[name]
+        def value():
+            found = bench.unpinned(program)
+            if name not in found:
+                raise Missing(f"{program} says nothing of {name}: it needs two processors")
+            return found[name]
+        return value
 
     def row(key, what, unit, name, *rest, **more):
         return Row(f"dpa-{key}", f"DPA: {what}", unit, of(name), *rest, rounds=ROUNDS, **more)
+
+    def asleep(key, what, name, peer, target=("<=", 1.5)):
+        return row(key, f"{what}, asleep", "us", name, "two threads, futex", of(peer), target)
+
+    def polled(key, what, name, words):
+        return row(key, f"{what}, polled", "ns", name, "two threads, a word", of(words),
+                   ("<=", 1000), absolute=True)
 
     def checked(name, what, unit, target):
         return row(name.replace("_", "-"), f"{what}, checked", unit, name, "unchecked",
                    of(name, "dpa_calls_unchecked"), target)
     return [
-        row("call-asleep", "a call and its answer, asleep", "us", "call_asleep",
-            "two threads, futex", of("futex_asleep"), ("<=", 1.5)),
-        row("call-polled", "a call and its answer, polled", "ns", "call_polled",
-            "two threads, a word", of("words_polled"), ("<=", 1000), absolute=True),
-        row("event-asleep", "message to first instruction, asleep", "us", "event_asleep",
-            "a thread, futex", of("futex_there"), ("<=", 1.5)),
-        row("event-polled", "message to first instruction, polled", "ns", "event_polled",
-            "a thread, a word", of("words_there"), ("<=", 1000), absolute=True),
+        asleep("call-near", "a call and its answer on one processor", "call_near", "futex_near"),
+        asleep("call-far", "the same on two", "call_far", "futex_far"),
+        asleep("call-asleep", "the same where the kernel wants them", "call_asleep",
+               "futex_asleep", None),
+        polled("call-polled", "a call and its answer", "alone_polled", "words_polled"),
+        polled("call-sleeper", "the same, and a thread sleeps", "call_polled", "words_polled"),
+        row("call-two", "two that call at a time", "k/s", "two_calls", "two pairs, futex",
+            of("two_futex"), (">=", 0.67)),
+        asleep("event-near", "message to first instruction on one processor", "event_near",
+               "there_near"),
+        asleep("event-far", "the same on two", "event_far", "there_far"),
+        asleep("event-asleep", "the same where the kernel wants them", "event_anywhere",
+               "there_anywhere", None),
+        polled("event-polled", "message to first instruction", "event_polled", "words_there"),
         checked("call_rate", "calls, one by one", "k/s", (">=", 0.9)),
         checked("event_rate", "activations, one by one", "k/s", (">=", 0.9)),
         checked("tasks", "tasks of a command queue", "k/s", (">=", 0.9)),

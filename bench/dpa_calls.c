@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Calls into a DPA and activations of its handlers, each in turn with what two threads of this process need to tell
- * each other the same: by a futex where both sleep in between, by words where both look.
+ * Calls into a DPA and activations of its handlers, each in turn with what two threads of this
+ * process need to tell each other the same: by a futex where both sleep in between, by words where
+ * both look.
  */
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -30,6 +32,7 @@ extern struct flexio_app *dpa_call_code;
 extern flexio_func_t nothing, loads_and_stores, event;
 
 static struct flexio_process *process;
+static struct ibv_context *ctx;
 
 /* ---- time ---- */
 
@@ -65,17 +68,22 @@ static int compare(const void *a, const void *b)
 static double median(uint64_t *times, unsigned n)
 {
 	qsort(times, n, sizeof(*times), compare);
-	return (double)times[n / 2];
+	times += n / 2;
+	return (double)*times;
 }
 
 /* ---- the other thread ---- */
 
-static struct {
+struct other {
 	_Atomic(uint32_t) ask __attribute__((aligned(64)));
 	_Atomic(uint32_t) answer __attribute__((aligned(64)));
 	_Atomic(uint32_t) polls __attribute__((aligned(64)));
+	_Atomic(bool) ends;
 	uint64_t asked_ns; /* when it has seen the question */
-} other;
+	pthread_t thread;
+};
+
+static struct other other;
 
 static void futex_wait(_Atomic(uint32_t) *word, uint32_t value)
 {
@@ -103,33 +111,53 @@ static void other_await(_Atomic(uint32_t) *word, uint32_t value, bool polls)
 			futex_wait(word, found);
 }
 
-static __attribute__((noreturn)) void *other_main(void *arg)
+static void *other_main(void *arg)
 {
-	(void)arg;
-	for (uint32_t i = 1;; i++) {
-		bool polls = atomic_load(&other.polls);
+	struct other *o = arg;
 
-		other_await(&other.ask, i, polls);
-		other.asked_ns = now_ns();
-		atomic_store(&other.answer, i);
+	bool ends = false;
+
+	for (uint32_t i = 1; !ends; i++) {
+		bool polls = atomic_load(&o->polls);
+
+		other_await(&o->ask, i, polls);
+		ends = atomic_load(&o->ends);
+		o->asked_ns = now_ns();
+		atomic_store(&o->answer, i);
 		if (!polls)
-			futex_wake(&other.answer);
+			futex_wake(&o->answer);
 	}
+	return NULL;
 }
 
 /* To the other thread and back; *there: the way there. */
-static uint64_t other_ask(enum way way, uint64_t *there)
+static uint64_t other_ask(struct other *o, enum way way, uint64_t *there)
 {
-	uint32_t i = atomic_load(&other.ask) + 1;
+	uint32_t i = atomic_load(&o->ask) + 1;
 	uint64_t begin = now_ns(), end;
 
-	atomic_store(&other.ask, i);
+	atomic_store(&o->ask, i);
 	if (way != BOTH_POLL)
-		futex_wake(&other.ask);
-	other_await(&other.answer, i, way != BOTH_SLEEP);
+		futex_wake(&o->ask);
+	other_await(&o->answer, i, way != BOTH_SLEEP);
 	end = now_ns();
-	*there = other.asked_ns - begin;
+	*there = o->asked_ns - begin;
 	return end - begin;
+}
+
+static void other_start(struct other *o)
+{
+	memset(o, 0, sizeof(*o));
+	CHECK(!pthread_create(&o->thread, NULL, other_main, o));
+}
+
+static void other_end(struct other *o)
+{
+	uint64_t there;
+
+	atomic_store(&o->ends, true);
+	(void)other_ask(o, BOTH_SLEEP, &there);
+	CHECK(!pthread_join(o->thread, NULL));
 }
 
 /* It looks at what is asked of it from its next wait on. */
@@ -155,7 +183,7 @@ static uint64_t call_once(void)
 	return begin;
 }
 
-static void calls_asleep(void)
+static void calls_asleep(const char *where)
 {
 	static uint64_t ours[TURNS_ASLEEP], there[TURNS_ASLEEP], theirs[TURNS_ASLEEP];
 
@@ -163,26 +191,75 @@ static void calls_asleep(void)
 		pause_asleep();
 		ours[i] = call_once();
 		pause_asleep();
-		theirs[i] = other_ask(BOTH_SLEEP, &there[i]);
+		theirs[i] = other_ask(&other, BOTH_SLEEP, &there[i]);
 	}
-	printf("call_asleep %.2f us\nfutex_asleep %.2f us\n", median(ours, TURNS_ASLEEP) / 1e3,
-	       median(theirs, TURNS_ASLEEP) / 1e3);
+	printf("call_%s %.2f us\nfutex_%s %.2f us\n", where, median(ours, TURNS_ASLEEP) / 1e3,
+	       where, median(theirs, TURNS_ASLEEP) / 1e3);
 }
 
-static void calls_polled(void)
+/* One upon the other. */
+static void calls_polled(const char *who)
 {
 	static uint64_t times[TURNS_POLLED];
-	uint64_t there, begin = now_ns();
+	uint64_t begin = now_ns();
 
 	for (unsigned i = 0; i < TURNS_POLLED; i++)
 		times[i] = call_once();
-	printf("call_rate %.1f k/s\n", TURNS_POLLED * 1e6 / (double)(now_ns() - begin));
-	printf("call_polled %.0f ns\n", median(times, TURNS_POLLED));
+	printf("%s_rate %.1f k/s\n", who, TURNS_POLLED * 1e6 / (double)(now_ns() - begin));
+	printf("%s_polled %.0f ns\n", who, median(times, TURNS_POLLED));
+}
+
+static void words_polled(void)
+{
+	static uint64_t times[TURNS_POLLED];
+	uint64_t there;
+
 	other_polls(true);
 	for (unsigned i = 0; i < TURNS_POLLED; i++)
-		times[i] = other_ask(BOTH_POLL, &there);
+		times[i] = other_ask(&other, BOTH_POLL, &there);
 	printf("words_polled %.0f ns\n", median(times, TURNS_POLLED));
 	other_polls(false);
+}
+
+/* ---- two at a time ---- */
+
+static void *calls_of_one(void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < TURNS_POLLED; i++)
+		(void)call_once();
+	return NULL;
+}
+
+static void *questions_of_one(void *arg)
+{
+	struct other o;
+	uint64_t there;
+
+	(void)arg;
+	other_start(&o);
+	for (unsigned i = 0; i < TURNS_POLLED; i++)
+		(void)other_ask(&o, BOTH_SLEEP, &there);
+	other_end(&o);
+	return NULL;
+}
+
+/* In thousands a second. */
+static double rate_of_two(void *(*one)(void *arg))
+{
+	uint64_t begin = now_ns();
+	pthread_t second;
+
+	CHECK(!pthread_create(&second, NULL, one, NULL));
+	(void)one(NULL);
+	CHECK(!pthread_join(second, NULL));
+	return 2 * TURNS_POLLED * 1e6 / (double)(now_ns() - begin);
+}
+
+static void two_callers(void)
+{
+	printf("two_calls %.1f k/s\n", rate_of_two(calls_of_one));
+	printf("two_futex %.1f k/s\n", rate_of_two(questions_of_one));
 }
 
 /* ---- activations ---- */
@@ -237,7 +314,7 @@ static uint64_t events_queue(uint32_t uar)
 	return at;
 }
 
-static void events_up(struct ibv_context *ctx)
+static void events_up(void)
 {
 	struct flexio_event_handler_attr attr = {.host_stub_func = &event};
 
@@ -265,7 +342,10 @@ static void events_down(void)
 	CHECK(!ibv_dereg_mr(events.mr) && !ibv_dealloc_pd(events.pd));
 }
 
-/* From before a message is posted that completes at once to the first instruction of the handler. */
+/*
+ * From before a message is posted that completes at once to the first instruction of the
+ * handler.
+ */
 static uint64_t event_once(void)
 {
 	uint64_t begin, began;
@@ -279,7 +359,7 @@ static uint64_t event_once(void)
 	return began - begin;
 }
 
-static void events_asleep(void)
+static void events_asleep(const char *where)
 {
 	static uint64_t ours[TURNS_ASLEEP], theirs[TURNS_ASLEEP];
 
@@ -287,10 +367,10 @@ static void events_asleep(void)
 		pause_asleep();
 		ours[i] = event_once();
 		pause_asleep();
-		(void)other_ask(OTHER_SLEEPS, &theirs[i]);
+		(void)other_ask(&other, OTHER_SLEEPS, &theirs[i]);
 	}
-	printf("event_asleep %.2f us\nfutex_there %.2f us\n", median(ours, TURNS_ASLEEP) / 1e3,
-	       median(theirs, TURNS_ASLEEP) / 1e3);
+	printf("event_%s %.2f us\nthere_%s %.2f us\n", where, median(ours, TURNS_ASLEEP) / 1e3,
+	       where, median(theirs, TURNS_ASLEEP) / 1e3);
 }
 
 static void events_polled(void)
@@ -307,7 +387,7 @@ static void events_polled(void)
 	printf("event_polled %.0f ns\n", median(times, TURNS_EVENTS));
 	other_polls(true);
 	for (unsigned i = 0; i < TURNS_EVENTS; i++)
-		(void)other_ask(BOTH_POLL, &times[i]);
+		(void)other_ask(&other, BOTH_POLL, &times[i]);
 	printf("words_there %.0f ns\n", median(times, TURNS_EVENTS));
 	other_polls(false);
 }
@@ -346,24 +426,79 @@ static void loop(void)
 	printf("loop %.1f M/s\n", 1.0 * WORDS * ROUNDS * 1e3 / (double)begin);
 }
 
-int main(int argc, char **argv)
-{
-	struct ibv_context *ctx;
-	pthread_t thread;
+/* ---- where ---- */
 
-	CHECK(argc == 2);
-	ctx = device_open(device_number(argv[1]));
+/* The calling thread, and those that it makes from now on. */
+static void run_on(const cpu_set_t *cpus)
+{
+	CHECK(!sched_setaffinity(0, sizeof(*cpus), cpus));
+}
+
+/* The n-th that the program may use. */
+static cpu_set_t one_of(const cpu_set_t *all, int n)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, all) && !n--)
+			CPU_SET(i, &one);
+	return one;
+}
+
+/*
+ * Where threads are that sleep in between is a matter of chance, and makes a difference of many
+ * times what is measured: so ours and theirs are both held on the caller's processor, or both on
+ * another.
+ */
+static void asleep(const char *where, const cpu_set_t *caller, const cpu_set_t *others)
+{
+	run_on(others);
 	OK(flexio_process_create(ctx, dpa_call_code, NULL, &process));
-	CHECK(!pthread_create(&thread, NULL, other_main, NULL) && !pthread_detach(thread));
-	calls_asleep();
-	calls_polled();
-	events_up(ctx);
-	events_asleep();
+	(void)call_once();
+	other_start(&other);
+	events_up();
+	run_on(caller);
+	calls_asleep(where);
+	events_asleep(where);
+	events_down();
+	other_end(&other);
+	OK(flexio_process_destroy(process));
+}
+
+/* Each where the kernel wants it, as in most programs. */
+static void free_to_move(void)
+{
+	OK(flexio_process_create(ctx, dpa_call_code, NULL, &process));
+	calls_polled("alone");
+	other_start(&other);
+	calls_asleep("asleep");
+	calls_polled("call");
+	words_polled();
+	two_callers();
+	events_up();
+	events_asleep("anywhere");
 	events_polled();
 	events_down();
 	tasks();
 	loop();
+	other_end(&other);
 	OK(flexio_process_destroy(process));
+}
+
+int main(int argc, char **argv)
+{
+	cpu_set_t all, first, second;
+
+	CHECK(argc == 2);
+	CHECK(!sched_getaffinity(0, sizeof(all), &all));
+	first = one_of(&all, 0);
+	second = one_of(&all, 1);
+	ctx = device_open(device_number(argv[1]));
+	free_to_move();
+	asleep("near", &first, &first);
+	if (CPU_COUNT(&all) > 1)
+		asleep("far", &first, &second);
 	CHECK(!ibv_close_device(ctx));
 	return 0;
 }
