@@ -2,6 +2,7 @@
 /* Whose an arrived MAD is, and what he is given; see agent.h. */
 #include <string.h>
 
+#include "fabric/daemon/mad/rmpp_glue.h"
 #include "fabric/daemon/mad/send.h"
 
 /* ---- whose it is ---- */
@@ -12,6 +13,13 @@ static bool same_host(const struct subnet *s, uint32_t a, uint32_t b)
 	const struct subnet_node *na = subnet_node_of(s, a), *nb = subnet_node_of(s, b);
 
 	return na == nb || (na->host != SUBNET_NONE && na->host == nb->host);
+}
+
+static bool agent_does_rmpp_of(const struct mad_agent *a, const struct mad_packet *p)
+{
+	return a->attr.rmpp_version && !a->attr.user_rmpp &&
+	       mad_class_has_rmpp(p->mad[MAD_AT_CLASS]) &&
+	       p->mad[MAD_AT_RMPP_FLAGS] & MAD_RMPP_ACTIVE;
 }
 
 /* Further packets of an answer whose first one has closed the request: of a program that does RMPP itself. */
@@ -30,7 +38,7 @@ static struct mad_agent *response_find(struct mad_fabric *f, const struct mad_pa
 	if (!a || !same_host(f->net->subnet, a->attr.row, p->row))
 		return NULL;
 	/* The request of a packet that never left is over. */
-	if (p->local)
+	if (p->local || agent_does_rmpp_of(a, p))
 		return a;
 	*send = send_find(a, p);
 	return *send || packet_is_users_rmpp(a, p) ? a : NULL;
@@ -97,6 +105,10 @@ void agent_take(struct mad_agent *a, struct mad_send *send, const struct mad_pac
 {
 	struct mad_message m = {.length = MAD_BYTES, .data = p->mad};
 
+	if (agent_does_rmpp_of(a, p)) {
+		rmpp_receive(a, p);
+		return;
+	}
 	m.from = agent_address_of(a->fabric, p);
 	/* The request ends with its answer, so that no timer of it can fire in between. */
 	if (send)

@@ -34,8 +34,8 @@ struct mad_send_attr {
 	uint32_t length;     /* above MAD_BYTES only with RMPP active */
 	uint32_t timeout_ms; /* 0: no answer expected */
 	uint32_t retries;
-	bool directed_by_user; /* the sender's DR pointers are checked as a program's are */
-	uint8_t note[64];      /* given back by ops->sent */
+	bool rmpp;	  /* as if its RMPP header said so */
+	uint8_t note[64]; /* given back by ops->sent */
 };
 
 /* Called from the loop; neither may end its agent. */
@@ -66,7 +66,7 @@ struct mad_agent {
 	struct mad_agent *next_of_port, *next_by_tid;
 	struct mad_send *sends;
 	struct rmpp_recv *recvs;
-	uint32_t nsends;
+	uint32_t nsends, nrecvs; /* recvs that are not complete */
 };
 
 /* Checks 7 and 9 to 17 of facts 2.3. 0, -EPROTONOSUPPORT, -EINVAL, -ENOMEM. */

@@ -91,6 +91,7 @@ void mad_close(struct mad_fabric *f)
 		free(p);
 	}
 	sends_close(f);
+	free(f->receives);
 	free(f->by_tid);
 	free(f->of_port);
 	f->net = NULL;

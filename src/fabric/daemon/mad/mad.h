@@ -12,6 +12,7 @@
 
 struct mad_agent;
 struct impair;
+struct rmpp_recv;
 
 /* What a port's own agent (its firmware) makes of a MAD that has arrived. */
 enum mad_verdict {
@@ -39,9 +40,11 @@ struct mad_fabric {
 	uint32_t nagents, by_tid_mask;
 	struct mad_send **sends; /* hash by the TID; send.c */
 	uint32_t nsends, sends_mask;
-	struct mad_agent **of_port; /* [row]: those that take requests; agent.c */
-	uint32_t next_tid;	    /* 1 to 2^24 - 1, all over again */
-	struct impair *impair;	    /* NULL: every link is perfect */
+	struct rmpp_recv **receives; /* hash by the TID; rmpp_receive.c */
+	uint64_t receive_bytes;	     /* that unfinished messages take */
+	struct mad_agent **of_port;  /* [row]: those that take requests; agent.c */
+	uint32_t next_tid;	     /* 1 to 2^24 - 1, all over again */
+	struct impair *impair;	     /* NULL: every link is perfect */
 	uint64_t delivered, dropped;
 };
 

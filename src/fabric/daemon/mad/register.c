@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/daemon/mad/rmpp_glue.h"
 #include "fabric/daemon/mad/send.h"
 
 #define CLASS_VERSIONS 0x83u
@@ -192,5 +193,6 @@ void mad_agent_unregister(struct mad_agent *a)
 		send_detach(send);
 		send_report(send, -ECANCELED);
 	}
+	rmpp_receives_end(a);
 	a->fabric = NULL;
 }

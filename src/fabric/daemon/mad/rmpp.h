@@ -68,3 +68,5 @@ enum rmpp_outcome rmpp_part_data(struct rmpp_part *r, const uint8_t *in, uint8_t
 void rmpp_part_free(struct rmpp_part *r);
 /* An ABORT or STOP that answers 'in'. */
 void rmpp_abort(const uint8_t *in, uint8_t status, uint8_t out[MAD_BYTES]);
+/* An ACK that answers 'in'. */
+void rmpp_acknowledge(const uint8_t *in, uint32_t segment, uint32_t window, uint8_t out[MAD_BYTES]);

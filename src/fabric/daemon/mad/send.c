@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/daemon/mad/rmpp_glue.h"
 #include "fabric/daemon/mad/send.h"
 #include "fabric/smi.h"
 
@@ -53,7 +54,7 @@ static bool table_grow(struct mad_fabric *f)
 	return true;
 }
 
-static struct mad_send *table_first(const struct mad_fabric *f, uint64_t tid)
+struct mad_send *send_first(const struct mad_fabric *f, uint64_t tid)
 {
 	struct mad_send *send = f->sends ? f->sends[tid_hash(f, tid)] : NULL;
 
@@ -62,7 +63,7 @@ static struct mad_send *table_first(const struct mad_fabric *f, uint64_t tid)
 	return send;
 }
 
-static struct mad_send *table_next(const struct mad_send *send)
+struct mad_send *send_next(const struct mad_send *send)
 {
 	struct mad_send *next = send->hash_next;
 
@@ -146,6 +147,7 @@ void send_report(struct mad_send *send, int status)
 	struct mad_agent *a = send->agent;
 	struct mad_fabric *f = a->fabric;
 
+	rmpp_transfer_free(send->rmpp);
 	if (a->ops->sent)
 		a->ops->sent(a, send->note, send->mad, status);
 	send_free(f, send);
@@ -183,31 +185,34 @@ static void packet_address(const struct mad_agent *a, const struct mad_address *
 		p->sgid = own.gid;
 }
 
-bool send_emit(struct mad_send *send, const uint8_t mad[MAD_BYTES])
+struct mad_packet *send_packet(struct mad_send *send)
 {
 	struct mad_agent *a = send->agent;
 	struct mad_packet *p = mad_packet_get(a->fabric);
 
-	if (!p) {
+	if (p)
+		packet_address(a, &send->to, p);
+	else
 		a->fabric->dropped++;
-		return false;
-	}
-	packet_address(a, &send->to, p);
-	memcpy(p->mad, mad, MAD_BYTES);
-	mad_emit(a->fabric, p);
-	return true;
+	return p;
 }
 
-/* The send goes on when this packet leaves. */
-static bool send_emit_own(struct mad_send *send)
+void send_emit(struct mad_send *send, struct mad_packet *p)
 {
-	struct mad_packet *p;
-
-	if (!send_emit(send, send->mad))
-		return false;
-	p = container_of(send->agent->fabric->queue_end, struct mad_packet, next);
 	p->send = send;
 	send->packet = p;
+	mad_emit(send->agent->fabric, p);
+}
+
+/* Its one MAD.  False: no memory. */
+static bool send_emit_own(struct mad_send *send)
+{
+	struct mad_packet *p = send_packet(send);
+
+	if (!p)
+		return false;
+	memcpy(p->mad, send->mad, MAD_BYTES);
+	send_emit(send, p);
 	return true;
 }
 
@@ -223,7 +228,9 @@ static void send_timer_fires(struct loop *l, struct loop_timer *t)
 	struct mad_send *send = container_of(t, struct mad_send, timer);
 
 	(void)l;
-	if (send->retries) {
+	if (send->rmpp && rmpp_transfer_again(send))
+		return;
+	if (!send->rmpp && send->retries) {
 		send->retries--;
 		if (!send_emit_own(send))
 			send_timer_arm(send);
@@ -236,6 +243,10 @@ static void send_timer_fires(struct loop *l, struct loop_timer *t)
 void send_left(struct mad_send *send)
 {
 	send->packet = NULL;
+	if (send->rmpp) {
+		rmpp_transfer_left(send);
+		return;
+	}
 	if (send->timeout_ms) {
 		send->waiting = true;
 		send_timer_arm(send);
@@ -264,11 +275,20 @@ static bool mad_rmpp_active(const uint8_t *mad)
 	return mad_class_has_rmpp(mad[MAD_AT_CLASS]) && mad[MAD_AT_RMPP_FLAGS] & MAD_RMPP_ACTIVE;
 }
 
-static int length_check(const struct mad_send_attr *s)
+/* Is it for us to make packets of it? */
+static bool send_is_rmpp(const struct mad_agent *a, const struct mad_send_attr *s)
+{
+	return agent_does_rmpp(a) && mad_class_has_rmpp(s->mad[MAD_AT_CLASS]) &&
+	       (s->rmpp || mad_rmpp_active(s->mad));
+}
+
+static int length_check(const struct mad_agent *a, const struct mad_send_attr *s)
 {
 	if (s->length < MAD_RMPP_BYTES || s->length < mad_data_at(s->mad[MAD_AT_CLASS]))
 		return -EINVAL;
-	return s->length > MAD_BYTES ? -EINVAL : 0;
+	if (s->length > MAD_BYTES && !send_is_rmpp(a, s))
+		return -EINVAL;
+	return 0;
 }
 
 static bool same_destination(const struct mad_address *a, const struct mad_address *b)
@@ -281,9 +301,9 @@ static bool same_destination(const struct mad_address *a, const struct mad_addre
 bool mad_scope_has(const struct mad_scope *s, uint64_t tid, unsigned class, bool response,
 		   const struct mad_address *to)
 {
-	struct mad_send *send = s->count ? table_first(s->fabric, tid) : NULL;
+	struct mad_send *send = s->count ? send_first(s->fabric, tid) : NULL;
 
-	for (; send; send = table_next(send))
+	for (; send; send = send_next(send))
 		if (send->agent->scope == s && !send->no_duplicate &&
 		    send->mad[MAD_AT_CLASS] == class && send->response == response &&
 		    (!response || same_destination(&send->to, to)))
@@ -307,7 +327,7 @@ static void send_fill(struct mad_send *send, struct mad_agent *a, const struct m
 	send->no_duplicate = a->attr.user_rmpp && mad_rmpp_active(s->mad);
 	/* What we do not do for the sender, the other end shall not take for RMPP. */
 	if (agent_does_rmpp(a) && mad_class_has_rmpp(send->mad[MAD_AT_CLASS]) &&
-	    !mad_rmpp_active(s->mad))
+	    !send_is_rmpp(a, s))
 		memset(&send->mad[MAD_AT_RMPP_VERSION], 0, MAD_RMPP_BYTES - MAD_HEADER_BYTES);
 }
 
@@ -349,7 +369,7 @@ int mad_agent_send(struct mad_agent *a, const struct mad_send_attr *s)
 
 	if (!address_is_sound(a, &s->to))
 		return -EINVAL;
-	ret = length_check(s);
+	ret = length_check(a, s);
 	if (ret)
 		return ret;
 	send = send_new(a->fabric);
@@ -357,12 +377,16 @@ int mad_agent_send(struct mad_agent *a, const struct mad_send_attr *s)
 		return -ENOMEM;
 	send_fill(send, a, s);
 	ret = send_check(send);
+	if (!ret && send_is_rmpp(a, s))
+		ret = rmpp_transfer_new(send, s);
 	if (ret) {
 		send_free(a->fabric, send);
 		return ret;
 	}
 	send_attach(a, send);
-	if (!send_emit_own(send))
+	if (send->rmpp)
+		rmpp_transfer_begin(send);
+	else if (!send_emit_own(send))
 		send_left(send); /* as if it were lost on its way */
 	return 0;
 }
@@ -370,9 +394,12 @@ int mad_agent_send(struct mad_agent *a, const struct mad_send_attr *s)
 int mad_agent_reply(struct mad_agent *a, const struct mad_message *request, const uint8_t *mad,
 		    uint32_t length, bool rmpp)
 {
-	const struct mad_send_attr s = {.to = request->from, .mad = mad, .length = length};
+	const struct mad_send_attr s = {.to = request->from,
+					.mad = mad,
+					.length = length,
+					.rmpp = rmpp,
+					.retries = rmpp ? RMPP_REPLY_RETRIES : 0};
 
-	(void)rmpp;
 	return mad_agent_send(a, &s);
 }
 
@@ -397,9 +424,9 @@ static bool answer_is_to(const struct mad_send *send, const struct mad_packet *p
 
 struct mad_send *send_find(struct mad_agent *a, const struct mad_packet *p)
 {
-	struct mad_send *send = table_first(a->fabric, mad_get64(p->mad, MAD_AT_TID));
+	struct mad_send *send = send_first(a->fabric, mad_get64(p->mad, MAD_AT_TID));
 
-	for (; send; send = table_next(send))
+	for (; send; send = send_next(send))
 		if (send->agent == a && send->waiting &&
 		    send->mad[MAD_AT_CLASS] == p->mad[MAD_AT_CLASS] && answer_is_to(send, p))
 			return send;
