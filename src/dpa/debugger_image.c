@@ -6,56 +6,34 @@
  */
 #include "dpa/debugger.h"
 
-#include <elf.h>
 #include <string.h>
 
-#include "base/compiler.h"
+#include "base/elf.h"
 
 struct moving {
 	uint8_t *elf;
 	size_t bytes;
 	uint64_t base;
 	Elf64_Ehdr h;
-	struct bytes names; /* of sections */
+	struct elf_sections sections;
 };
 
-static struct bytes section_content(const struct moving *m, const Elf64_Shdr *sh)
+static void section_put(const struct moving *m, uint32_t i, const Elf64_Shdr *sh)
 {
-	if (sh->sh_type == SHT_NOBITS || !range_inside(sh->sh_offset, sh->sh_size, m->bytes))
-		return (struct bytes){NULL, 0, true};
-	return (struct bytes){m->elf + sh->sh_offset, sh->sh_size, false};
-}
-
-static uint8_t *section_header(const struct moving *m, uint32_t i)
-{
-	return m->elf + m->h.e_shoff + i * sizeof(Elf64_Shdr);
-}
-
-static const char *section_name(const struct moving *m, const Elf64_Shdr *sh)
-{
-	const char *name = bytes_string_at(m->names, sh->sh_name);
-
-	return name ? name : "";
+	memcpy(m->elf + m->sections.offset + i * sizeof(*sh), sh, sizeof(*sh));
 }
 
 /* ---- headers and symbols ---- */
 
 static bool headers_read(struct moving *m)
 {
-	Elf64_Shdr names = {0};
 	Elf64_Ehdr *h = &m->h;
 
-	if (m->bytes < sizeof(*h))
+	if (!elf_sections_open(&m->sections, m->elf, m->bytes))
 		return false;
 	memcpy(h, m->elf, sizeof(*h));
-	if (h->e_shentsize != sizeof(Elf64_Shdr) || h->e_phentsize != sizeof(Elf64_Phdr) ||
-	    !range_inside(h->e_shoff, h->e_shnum * sizeof(Elf64_Shdr), m->bytes) ||
-	    !range_inside(h->e_phoff, h->e_phnum * sizeof(Elf64_Phdr), m->bytes))
-		return false;
-	if (h->e_shstrndx < h->e_shnum)
-		memcpy(&names, section_header(m, h->e_shstrndx), sizeof(names));
-	m->names = section_content(m, &names);
-	return true;
+	return h->e_phentsize == sizeof(Elf64_Phdr) &&
+	       range_inside(h->e_phoff, h->e_phnum * sizeof(Elf64_Phdr), m->bytes);
 }
 
 static void segments_move(const struct moving *m)
@@ -89,17 +67,15 @@ static void symbols_move(const struct moving *m, struct bytes table)
 
 static void sections_move(const struct moving *m)
 {
-	for (uint32_t i = 0; i < m->h.e_shnum; i++) {
-		uint8_t *at = section_header(m, i);
-		Elf64_Shdr sh;
+	for (uint32_t i = 0; i < m->sections.count; i++) {
+		Elf64_Shdr sh = elf_section(&m->sections, i);
 
-		memcpy(&sh, at, sizeof(sh));
 		if (sh.sh_flags & SHF_ALLOC) {
 			sh.sh_addr += m->base;
-			memcpy(at, &sh, sizeof(sh));
+			section_put(m, i, &sh);
 		}
 		if (sh.sh_type == SHT_SYMTAB || sh.sh_type == SHT_DYNSYM)
-			symbols_move(m, section_content(m, &sh));
+			symbols_move(m, elf_section_content(&m->sections, &sh));
 	}
 }
 
@@ -114,15 +90,14 @@ static bool is_left_out(const char *name)
 
 static void debug_leave_out(const struct moving *m, bool all)
 {
-	for (uint32_t i = 0; i < m->h.e_shnum; i++) {
-		uint8_t *at = section_header(m, i);
-		const char *name;
-		Elf64_Shdr sh;
+	const Elf64_Shdr none = {0};
 
-		memcpy(&sh, at, sizeof(sh));
-		name = section_name(m, &sh);
+	for (uint32_t i = 0; i < m->sections.count; i++) {
+		Elf64_Shdr sh = elf_section(&m->sections, i);
+		const char *name = elf_section_name(&m->sections, &sh);
+
 		if (is_left_out(name) || (all && !strncmp(name, ".debug", 6)))
-			memset(at, 0, sizeof(sh));
+			section_put(m, i, &none);
 	}
 }
 
@@ -137,13 +112,13 @@ static bool debug_collect(const struct moving *m, struct dpa_dwarf *d)
 		     {".debug_frame", &d->frame}, {".debug_ranges", &d->ranges},
 		     {".debug_loc", &d->loc}};
 
-	for (uint32_t i = 0; i < m->h.e_shnum; i++) {
-		Elf64_Shdr sh;
+	for (uint32_t i = 0; i < m->sections.count; i++) {
+		Elf64_Shdr sh = elf_section(&m->sections, i);
+		const char *name = elf_section_name(&m->sections, &sh);
 
-		memcpy(&sh, section_header(m, i), sizeof(sh));
 		for (size_t k = 0; k < array_size(parts); k++)
-			if (!strcmp(section_name(m, &sh), parts[k].name)) {
-				*parts[k].part = section_content(m, &sh);
+			if (!strcmp(name, parts[k].name)) {
+				*parts[k].part = elf_section_content(&m->sections, &sh);
 				if (parts[k].part->bad || sh.sh_flags & SHF_COMPRESSED)
 					return false;
 			}

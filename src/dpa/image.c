@@ -2,11 +2,12 @@
 /* See dpa/image.h: the file's headers, and how it gets into memory. */
 #include "dpa/image.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "base/elf.h"
 
 #define HEADERS_MAX 64u
 #define DYNAMIC_MAX 256u
@@ -250,46 +251,45 @@ static const char *program_headers(struct dpa_image *im, const Elf64_Ehdr *h)
 
 /* ---- sections: only those with symbols ---- */
 
-static const char *symbols_read(struct dpa_image *im, const Elf64_Ehdr *h, const Elf64_Shdr *sh,
+static const char *symbols_read(const struct elf_sections *s, const Elf64_Shdr *sh,
 				struct dpa_symbols *out)
 {
-	Elf64_Shdr names;
+	struct bytes content = elf_section_content(s, sh), names;
+	Elf64_Shdr names_sh;
 
-	if (sh->sh_entsize != sizeof(Elf64_Sym) ||
-	    !range_inside(sh->sh_offset, sh->sh_size, im->file_bytes))
+	if (sh->sh_entsize != sizeof(Elf64_Sym) || content.bad)
 		return "its symbols are not in the file";
-	if (sh->sh_link >= h->e_shnum)
+	if (sh->sh_link >= s->count)
 		return "its symbols have no names";
-	memcpy(&names, im->file + h->e_shoff + sh->sh_link * sizeof(names), sizeof(names));
-	if (names.sh_type != SHT_STRTAB || !names.sh_size ||
-	    !range_inside(names.sh_offset, names.sh_size, im->file_bytes) ||
-	    im->file[names.sh_offset + names.sh_size - 1])
+	names_sh = elf_section(s, sh->sh_link);
+	names = elf_section_content(s, &names_sh);
+	if (names_sh.sh_type != SHT_STRTAB || names.bad || !names.left || names.at[names.left - 1])
 		return "the names of its symbols are not in the file";
 	*out = (struct dpa_symbols){
 		.offset = sh->sh_offset,
-		.count = sh->sh_size / sizeof(Elf64_Sym),
-		.names = names.sh_offset,
-		.names_bytes = names.sh_size,
+		.count = content.left / sizeof(Elf64_Sym),
+		.names = names_sh.sh_offset,
+		.names_bytes = names.left,
 	};
 	return NULL;
 }
 
-static const char *section_headers(struct dpa_image *im, const Elf64_Ehdr *h)
+static const char *section_headers(struct dpa_image *im)
 {
 	const char *wrong = NULL;
-	Elf64_Shdr sh;
+	struct elf_sections s;
 
-	if (!h->e_shnum)
-		return "it has no symbols";
-	if (h->e_shentsize != sizeof(sh) ||
-	    !range_inside(h->e_shoff, (uint64_t)h->e_shnum * sizeof(sh), im->file_bytes))
+	if (!elf_sections_open(&s, im->file, im->file_bytes))
 		return "its section headers are not in the file";
-	for (uint32_t i = 0; !wrong && i < h->e_shnum; i++) {
-		memcpy(&sh, im->file + h->e_shoff + i * sizeof(sh), sizeof(sh));
+	if (!s.count)
+		return "it has no symbols";
+	for (uint32_t i = 0; !wrong && i < s.count; i++) {
+		Elf64_Shdr sh = elf_section(&s, i);
+
 		if (sh.sh_type == SHT_DYNSYM)
-			wrong = symbols_read(im, h, &sh, &im->dynamic);
+			wrong = symbols_read(&s, &sh, &im->dynamic);
 		else if (sh.sh_type == SHT_SYMTAB)
-			wrong = symbols_read(im, h, &sh, &im->all);
+			wrong = symbols_read(&s, &sh, &im->all);
 	}
 	return wrong;
 }
@@ -308,7 +308,7 @@ const char *dpa_image_open(struct dpa_image *im, const void *file, size_t bytes)
 		wrong = program_headers(im, &h);
 	if (!wrong)
 		wrong = relocations_check(im);
-	return wrong ? wrong : section_headers(im, &h);
+	return wrong ? wrong : section_headers(im);
 }
 
 /* ---- into memory ---- */

@@ -2,12 +2,11 @@
 /* See line.h. */
 #include "flexio/line.h"
 
-#include <elf.h>
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/compiler.h"
 #include "base/dwarf.h"
+#include "base/elf.h"
 
 enum { LNCT_PATH = 1 };
 #define FORMATS_MAX 8u
@@ -252,39 +251,19 @@ static void table_note(struct tables *t, const char *name, struct bytes content)
 		t->str = content;
 }
 
-static bool section_at(const uint8_t *elf, size_t bytes, const Elf64_Ehdr *h, uint32_t index,
-		       Elf64_Shdr *sh)
-{
-	if (index >= h->e_shnum || h->e_shentsize != sizeof(*sh) ||
-	    !range_inside(h->e_shoff, (uint64_t)h->e_shnum * sizeof(*sh), bytes))
-		return false;
-	memcpy(sh, elf + h->e_shoff + index * sizeof(*sh), sizeof(*sh));
-	return sh->sh_type != SHT_NOBITS && !(sh->sh_flags & SHF_COMPRESSED) &&
-	       range_inside(sh->sh_offset, sh->sh_size, bytes);
-}
-
 bool flx_line_find(const void *file, size_t bytes, uint64_t addr, struct flx_line *out)
 {
-	const uint8_t *elf = file;
+	struct elf_sections sections;
 	struct tables t = {0};
-	Elf64_Shdr names, sh;
-	Elf64_Ehdr h;
 
-	if (bytes < sizeof(h))
+	if (!elf_sections_open(&sections, file, bytes))
 		return false;
-	memcpy(&h, elf, sizeof(h));
-	if (memcmp(h.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    !section_at(elf, bytes, &h, h.e_shstrndx, &names))
-		return false;
-	for (uint32_t i = 0; i < h.e_shnum; i++) {
-		const char *name;
+	for (uint32_t i = 0; i < sections.count; i++) {
+		Elf64_Shdr sh = elf_section(&sections, i);
+		struct bytes content = elf_section_content(&sections, &sh);
 
-		if (!section_at(elf, bytes, &h, i, &sh))
-			continue;
-		name = bytes_string_at((struct bytes){elf + names.sh_offset, names.sh_size, false},
-				       sh.sh_name);
-		if (name)
-			table_note(&t, name, (struct bytes){elf + sh.sh_offset, sh.sh_size, false});
+		if (!content.bad && !(sh.sh_flags & SHF_COMPRESSED))
+			table_note(&t, elf_section_name(&sections, &sh), content);
 	}
 	return t.line.at && tables_search(t, addr, out);
 }
