@@ -13,7 +13,9 @@
 #include "fabric/attr.h"
 #include "fabric/daemon/loop/loop.h"
 #include "fabric/daemon/node/net.h"
+#include "fabric/daemon/pma/pma.h"
 #include "fabric/daemon/sm/sm.h"
+#include "fabric/daemon/sma/sma.h"
 #include "fabric/daemon/topology.h"
 #include "fabric/daemon/topology/plan.h"
 #include "fabric/protocol.h"
@@ -79,6 +81,11 @@ struct fabric {
 	struct subnet subnet;
 	struct slot *slots;
 	struct net net;
+	struct mad_fabric mad;
+	struct sma sma;
+	struct pma pma;
+	struct sm sm;
+	bool managed; /* the four are open */
 
 	uint64_t (*base)[PORT_COUNTERS]; /* per port: the counts of processes that are gone */
 	struct slot_row rows[REGISTRY_SLOTS];
@@ -111,8 +118,8 @@ int build_subnet(struct fabric *f) must_check;
 /* Agents of the ports, the subnet manager, the device files' other ends. */
 int manage_open(struct fabric *f) must_check;
 void manage_close(struct fabric *f);
-/* A cable has been put back. */
-void manage_port(struct fabric *f, uint32_t row);
+/* Cables have been pulled or put back: what the SM can do about it in a moment is done on return. */
+void manage_links(struct fabric *f);
 
 /* ---- port.c: state of a port ---- */
 

@@ -2,49 +2,58 @@
 /* Opens what manages the subnet, from the bottom to the top; see fabric.h. */
 #include "fabric/daemon/fabric.h"
 
-/* ---- until the subnet manager does it ---- */
-
-static void port_raise(struct fabric *f, uint32_t row)
+/* Agents that every port has. */
+static int agents_open(struct fabric *f)
 {
-	if (net_info(&f->net, row, PI_STATE) == IB_PORT_INIT) {
-		(void)!net_set_state(&f->net, row, IB_PORT_ARMED);
-		(void)!net_set_state(&f->net, row, IB_PORT_ACTIVE);
-	}
+	int ret = sma_open(&f->sma, &f->mad);
+
+	if (ret)
+		return ret;
+	ret = pma_open(&f->pma, &f->mad);
+	if (ret)
+		sma_close(&f->sma);
+	return ret;
 }
 
-static int subnet_raise(struct fabric *f)
+static void agents_close(struct fabric *f)
 {
-	uint32_t lid = 1;
-	int ret = 0;
-
-	for (uint32_t row = 0; row < f->subnet.nports && !ret; row++) {
-		if (f->subnet.ports[row].ethernet)
-			continue;
-		if (net_end_port(&f->net, row) == row) {
-			ret = net_set_lid(&f->net, row, lid++, 0);
-			net_set_sm(&f->net, row, 1, 0);
-		}
-		port_raise(f, row);
-	}
-	return ret;
+	pma_close(&f->pma);
+	sma_close(&f->sma);
 }
 
 int manage_open(struct fabric *f)
 {
-	return f->sm_mode == SM_EXTERNAL ? 0 : subnet_raise(f);
+	int ret = mad_open(&f->mad, &f->net, &f->loop);
+
+	if (ret)
+		return ret;
+	ret = agents_open(f);
+	if (ret)
+		goto close_mad;
+	ret = sm_open(&f->sm, &f->mad, f->sm_mode);
+	if (ret)
+		goto close_agents;
+	f->managed = true;
+	return 0;
+
+close_agents:
+	agents_close(f);
+close_mad:
+	mad_close(&f->mad);
+	return ret;
 }
 
 void manage_close(struct fabric *f)
 {
-	(void)f;
+	if (!f->managed)
+		return;
+	f->managed = false;
+	sm_close(&f->sm);
+	agents_close(f);
+	mad_close(&f->mad);
 }
 
-void manage_port(struct fabric *f, uint32_t row)
+void manage_links(struct fabric *f)
 {
-	uint32_t peer = net_peer(&f->net, row, IB_PORT_INIT);
-
-	if (f->sm_mode == SM_EXTERNAL || peer == SUBNET_NONE)
-		return;
-	port_raise(f, row);
-	port_raise(f, peer);
+	sm_catch_up(&f->sm);
 }

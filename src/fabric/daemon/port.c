@@ -31,6 +31,6 @@ int port_set_state(struct fabric *f, uint32_t row, uint32_t state)
 	if (f->net.ports[row].pulled == down)
 		return 0;
 	net_pull(&f->net, row, down);
-	manage_port(f, row);
+	manage_links(f);
 	return 1;
 }

@@ -107,6 +107,14 @@ void sm_sweep_soon(struct sm *s)
 	loop_queue(s->fabric->loop, &s->sweep);
 }
 
+void sm_catch_up(struct sm *s)
+{
+	if (!s->sweep.queued)
+		return;
+	loop_unqueue(s->fabric->loop, &s->sweep);
+	sm_sweep_run(s->fabric->loop, &s->sweep);
+}
+
 static void sm_sweep_whole(struct sm *s)
 {
 	s->busy = true;
@@ -162,9 +170,12 @@ int sm_open(struct sm *s, struct mad_fabric *f, enum sm_mode mode)
 	ret = sm_settle(s);
 	if (ret == -ENODEV) /* a fabric without InfiniBand */
 		return 0;
-	if (!ret)
-		sm_sweep_whole(s);
-	return ret;
+	if (ret) {
+		sm_close(s);
+		return ret;
+	}
+	sm_sweep_whole(s);
+	return 0;
 }
 
 void sm_close(struct sm *s)

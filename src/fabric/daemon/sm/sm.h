@@ -46,6 +46,8 @@ struct sm {
 /* Brings the subnet up before it returns, unless the mode is SM_EXTERNAL. */
 int sm_open(struct sm *s, struct mad_fabric *f, enum sm_mode mode) must_check;
 void sm_close(struct sm *s);
+/* Does the next part of a sweep that is due, all of it if the subnet is small. */
+void sm_catch_up(struct sm *s);
 /* A program holds IsSM or is an agent for Get or Trap of SMPs; and it no longer is.  The first must be
  * called before the program's agent is registered: until then our own have these methods. */
 void sm_program_began(struct sm *s);
