@@ -59,6 +59,10 @@ static const struct command commands[] = {
 	{"fabric status", "[--fabric NAME] [--json]",
 	 "Shows hosts, ports, counters and the processes that use them.", OPT_FABRIC | OPT_JSON,
 	 command_fabric_status},
+	{"fabric show", "[--fabric NAME] [--json | text|dot|svg]",
+	 "Shows the subnet: switches, adapters and the links between them with their states and\n"
+	 "what went over them, for people, for programs, for graphviz, or drawn.",
+	 OPT_FABRIC | OPT_JSON, command_fabric_show},
 	{"fabric port", "[--fabric NAME] [HOST/]HCA[:PORT] down|up",
 	 "Takes a port down, or up again; programs get the event, traffic the consequences.",
 	 OPT_FABRIC, command_fabric_port},
@@ -133,15 +137,16 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[0], "fabric")) {
 		if (argc > 1 && wants_help(argv[1])) {
-			printf("usage: softhca fabric up|down|list|status|port [OPTION...]\n");
+			printf("usage: softhca fabric up|down|list|status|show|port [OPTION...]\n");
 			return 0;
 		}
 		if (argc > 1)
 			tool_error("softhca fabric", "no command '%s'; see softhca fabric --help",
 				   argv[1]);
 		else
-			tool_error("softhca fabric",
-				   "up, down, list, status or port?  See softhca fabric --help");
+			tool_error(
+				"softhca fabric",
+				"up, down, list, status, show or port?  See softhca fabric --help");
 		return EXIT_USAGE;
 	}
 	tool_error("softhca", "no command '%s'; see softhca --help", argv[0]);

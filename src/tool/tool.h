@@ -115,6 +115,7 @@ int command_fabric_up(struct session *s, int argc, char **argv);
 int command_fabric_list(struct session *s, int argc, char **argv);
 int command_fabric_down(struct session *s, int argc, char **argv);
 int command_fabric_status(struct session *s, int argc, char **argv);
+int command_fabric_show(struct session *s, int argc, char **argv);
 int command_fabric_port(struct session *s, int argc, char **argv);
 int command_explain(struct session *s, int argc, char **argv);
 int command_status(struct session *s, int argc, char **argv);

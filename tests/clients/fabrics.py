@@ -89,6 +89,7 @@ def completion(session):
     commands = set(re.findall(r"^  softhca ([a-z]+)", session.tool("--help").out, re.MULTILINE))
     expect(set(completed(session, "")) == commands | {"--help", "--version"}, "commands")
     expect(completed(session, "fabric", "po") == ["port"], "the fabric's commands")
+    expect(completed(session, "fabric", "show", "") == ["dot", "svg", "text"], "forms of a picture")
     expect(completed(session, "run", "--me") == ["--memory"], "options")
     expect(completed(session, "run", "--memory", "") == ["auto", "kernel", "mapped", "packets"],
            "ways")

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* softhca fabric show: nodes and links of a subnet as text, JSON, for graphviz or drawn. */
+#include "tool/show.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabric/client/link.h"
+#include "prm/smp.h"
+
+static const char *const state_names[] = {
+	[IB_PORT_DOWN] = "Down",
+	[IB_PORT_INIT] = "Init",
+	[IB_PORT_ARMED] = "Armed",
+	[IB_PORT_ACTIVE] = "Active",
+};
+
+const char *show_state_name(enum ib_port_state state)
+{
+	return state >= IB_PORT_DOWN && state <= IB_PORT_ACTIVE ? state_names[state] : "?";
+}
+
+bool show_is_switch(const struct show_node *n)
+{
+	return n->node->kind == SUBNET_SWITCH;
+}
+
+static const char *node_type_name(const struct show_node *n)
+{
+	switch (n->node->type) {
+	case SMP_NODE_SWITCH:
+		return "switch";
+	case SMP_NODE_ROUTER:
+		return "router";
+	default:
+		return "adapter";
+	}
+}
+
+/* External ports: a switch's port 0 is its own. */
+static uint32_t node_ports(const struct show_node *n)
+{
+	return n->node->nports - (show_is_switch(n) ? 1 : 0);
+}
+
+uint32_t show_lid(const struct show *s, const struct show_node *n)
+{
+	const struct subnet_port *p = &s->view->subnet.ports[n->node->first_port];
+
+	return atomic_load_explicit(&p->lid, memory_order_relaxed);
+}
+
+/* ---- what there is ---- */
+
+static uint64_t row_bytes(const struct show *s, uint32_t row)
+{
+	struct msg m = {.index.index = row};
+	int fds[MSG_MAX_FDS];
+
+	if (link_call(s->view->sock, &m, MSG_COUNTERS, fds))
+		return 0;
+	return 4 * m.counters_reply.total[PORT_XMIT_DATA];
+}
+
+/* Of "10 Gb/sec (4X SDR)" what is in parentheses. */
+static void link_rate(const struct show *s, struct show_link *l)
+{
+	char text[64], *begin;
+
+	view_attr(s->view, l->a, ATTR_RATE, text, sizeof(text));
+	begin = strchr(text, '(');
+	snprintf(l->rate, sizeof(l->rate), "%.31s", begin ? begin + 1 : text);
+	l->rate[strcspn(l->rate, ")")] = '\0';
+}
+
+/* The row at the other end of a link that is up, or SUBNET_NONE. */
+static uint32_t row_peer(const struct subnet *subnet, uint32_t row)
+{
+	uint32_t peer = atomic_load_explicit(&subnet->ports[row].peer_plus_1, memory_order_acquire);
+
+	return peer && peer <= subnet->nports ? peer - 1 : SUBNET_NONE;
+}
+
+static uint32_t row_state(const struct subnet *subnet, uint32_t row)
+{
+	return atomic_load_explicit(&subnet->ports[row].state, memory_order_acquire);
+}
+
+/* node_of[row of a node]: its index here plus one; 0 is not shown. */
+static void links_add(struct show *s, const uint32_t *node_of, uint32_t row)
+{
+	const struct subnet *subnet = &s->view->subnet;
+	uint32_t peer = row_peer(subnet, row), one, other;
+	struct show_link *l = &s->links[s->nlinks];
+
+	/* From the end whose row comes first. */
+	if (peer == SUBNET_NONE || peer < row || !node_of[subnet->ports[peer].node])
+		return;
+	one = row_state(subnet, row);
+	other = row_state(subnet, peer);
+	*l = (struct show_link){
+		.a = row,
+		.b = peer,
+		.from = node_of[subnet->ports[row].node] - 1,
+		.to = node_of[subnet->ports[peer].node] - 1,
+		.bytes = {row_bytes(s, row), row_bytes(s, peer)},
+		.state = (enum ib_port_state)(one < other ? one : other),
+	};
+	link_rate(s, l);
+	if (show_bytes(l) > s->busiest)
+		s->busiest = show_bytes(l);
+	s->nlinks++;
+}
+
+/* Ethernet devices have no part in the subnet. */
+static void nodes_add(struct show *s, uint32_t *node_of)
+{
+	const struct subnet *subnet = &s->view->subnet;
+
+	for (uint32_t i = 0; i < subnet->nnodes; i++) {
+		const struct subnet_node *node = &subnet->nodes[i];
+		struct show_node *n = &s->nodes[s->nnodes];
+
+		if (!node->nports || subnet->ports[node->first_port].ethernet)
+			continue;
+		*n = (struct show_node){
+			.node = node,
+			.name = node->description[0] ? node->description : node->id,
+		};
+		s->switches += show_is_switch(n);
+		node_of[i] = ++s->nnodes;
+	}
+}
+
+static bool show_open(struct show *s, struct view *v, const char *fabric)
+{
+	uint32_t *node_of = calloc(v->subnet.nnodes + 1, sizeof(*node_of));
+
+	*s = (struct show){.view = v, .fabric = fabric};
+	s->nodes = calloc(v->subnet.nnodes + 1, sizeof(*s->nodes));
+	s->links = calloc(v->subnet.nports / 2 + 1, sizeof(*s->links));
+	if (!s->nodes || !s->links || !node_of) {
+		free(node_of);
+		return false;
+	}
+	nodes_add(s, node_of);
+	/* A cable that moves meanwhile may show twice, so the room is looked at. */
+	for (uint32_t row = 0; row < v->subnet.nports && s->nlinks <= v->subnet.nports / 2; row++)
+		if (node_of[v->subnet.ports[row].node])
+			links_add(s, node_of, row);
+	free(node_of);
+	return true;
+}
+
+static void show_close(struct show *s)
+{
+	free(s->nodes);
+	free(s->links);
+}
+
+/* ---- text ---- */
+
+static void link_print(const struct show *s, const struct show_link *l, uint32_t node)
+{
+	const struct subnet_port *ports = s->view->subnet.ports;
+	bool first = l->from == node;
+	uint32_t mine = first ? l->a : l->b, other = first ? l->b : l->a;
+	const struct show_node *there = &s->nodes[first ? l->to : l->from];
+
+	printf("  %3u  %-7s %-7s %s port %u", ports[mine].number, show_state_name(l->state),
+	       l->rate, there->name, ports[other].number);
+	if (show_bytes(l))
+		printf(", %" PRIu64 " bytes out, %" PRIu64 " in", l->bytes[!first],
+		       l->bytes[first]);
+	putchar('\n');
+}
+
+/* Links of a node stand in order of rows at their first ends only: of each node one pass over all
+ * would be too slow in a large subnet, so they are sorted into lists first. */
+struct ends {
+	uint32_t *next[2]; /* by link: of its first and its second end */
+	uint32_t *first;   /* by node: link * 2 + end, plus one */
+};
+
+static bool ends_open(struct ends *e, const struct show *s)
+{
+	e->next[0] = calloc(s->nlinks + 1, sizeof(**e->next));
+	e->next[1] = calloc(s->nlinks + 1, sizeof(**e->next));
+	e->first = calloc(s->nnodes + 1, sizeof(*e->first));
+	if (!e->next[0] || !e->next[1] || !e->first)
+		return false;
+	for (uint32_t i = s->nlinks; i-- > 0;) {
+		for (uint32_t end = 2; end-- > 0;) {
+			uint32_t node = end ? s->links[i].to : s->links[i].from;
+
+			e->next[end][i] = e->first[node];
+			e->first[node] = 2 * i + end + 1;
+		}
+	}
+	return true;
+}
+
+static void ends_close(struct ends *e)
+{
+	free(e->next[0]);
+	free(e->next[1]);
+	free(e->first);
+}
+
+static bool show_text(struct show *s)
+{
+	struct ends e = {0};
+
+	if (!ends_open(&e, s)) {
+		ends_close(&e);
+		return false;
+	}
+	printf("fabric %s: %u switches, %u other nodes, %u links\n", s->fabric, s->switches,
+	       s->nnodes - s->switches, s->nlinks);
+	for (uint32_t n = 0; n < s->nnodes; n++) {
+		const struct show_node *node = &s->nodes[n];
+
+		printf("%s: %s, %u ports, lid %u, guid 0x%016" PRIx64 "\n", node->name,
+		       node_type_name(node), node_ports(node), show_lid(s, node), node->node->guid);
+		for (uint32_t at = e.first[n]; at; at = e.next[(at - 1) % 2][(at - 1) / 2])
+			link_print(s, &s->links[(at - 1) / 2], n);
+	}
+	ends_close(&e);
+	return true;
+}
+
+/* ---- JSON ---- */
+
+static void node_json(const struct show *s, struct json *j, const struct show_node *n)
+{
+	char guid[32];
+
+	view_guid(n->node->guid, guid, sizeof(guid));
+	json_open(j, NULL, '{');
+	json_string(j, "name", n->name);
+	json_string(j, "id", n->node->id);
+	json_string(j, "type", node_type_name(n));
+	json_string(j, "guid", guid);
+	json_number(j, "ports", node_ports(n));
+	json_number(j, "lid", show_lid(s, n));
+	json_close(j, '}');
+}
+
+static void end_json(const struct show *s, struct json *j, const char *key, uint32_t node,
+		     uint32_t row, uint64_t bytes)
+{
+	json_open(j, key, '{');
+	json_string(j, "node", s->nodes[node].name);
+	json_number(j, "port", s->view->subnet.ports[row].number);
+	json_number(j, "bytes_sent", bytes);
+	json_close(j, '}');
+}
+
+static void show_json(const struct show *s)
+{
+	struct json j = {stdout, true};
+
+	json_open(&j, NULL, '{');
+	json_string(&j, "fabric", s->fabric);
+	json_open(&j, "nodes", '[');
+	for (uint32_t i = 0; i < s->nnodes; i++)
+		node_json(s, &j, &s->nodes[i]);
+	json_close(&j, ']');
+	json_open(&j, "links", '[');
+	for (uint32_t i = 0; i < s->nlinks; i++) {
+		const struct show_link *l = &s->links[i];
+
+		json_open(&j, NULL, '{');
+		json_string(&j, "state", show_state_name(l->state));
+		json_string(&j, "rate", l->rate);
+		end_json(s, &j, "a", l->from, l->a, l->bytes[0]);
+		end_json(s, &j, "b", l->to, l->b, l->bytes[1]);
+		json_close(&j, '}');
+	}
+	json_close(&j, ']');
+	json_close(&j, '}');
+	putchar('\n');
+}
+
+static bool show_as(struct show *s, const char *form, bool json)
+{
+	if (json) {
+		show_json(s);
+		return true;
+	}
+	if (!strcmp(form, "svg"))
+		return show_svg(s, stdout);
+	if (!strcmp(form, "dot")) {
+		show_dot(s, stdout);
+		return true;
+	}
+	return show_text(s);
+}
+
+static bool form_is_known(const char *form)
+{
+	return strcmp(form, "text") == 0 || strcmp(form, "dot") == 0 || strcmp(form, "svg") == 0;
+}
+
+int command_fabric_show(struct session *s, int argc, char **argv)
+{
+	const char *form = argc ? argv[0] : "text";
+	struct show show;
+	struct view v;
+	bool shown;
+
+	if (argc > 1 || !form_is_known(form)) {
+		tool_error(s->command, "it takes text, dot or svg, not '%s'",
+			   argv[argc > 1 ? 1 : 0]);
+		return EXIT_USAGE;
+	}
+	if (!view_open(s, false, &v))
+		return EXIT_OURS;
+	shown = show_open(&show, &v, s->fabric) && show_as(&show, form, s->json);
+	if (!shown)
+		tool_error(s->command, "no memory for a picture of fabric '%s'", s->fabric);
+	show_close(&show);
+	view_close(&v);
+	return shown ? 0 : EXIT_OURS;
+}
