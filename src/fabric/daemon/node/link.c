@@ -33,7 +33,12 @@ static void phys_store(struct net *n, uint32_t row, enum smp_phys_state phys)
 	atomic_store_explicit(&n->subnet->ports[row].phys_state, phys, memory_order_release);
 }
 
-static void state_store(struct net *n, uint32_t row, enum ib_port_state state)
+/* What a link does because the SM that sets it up wants it to train again, the SM knows: it is no
+ * event of the link, and neither PortStateChange (IBTA 14.2.5.4) nor a counter tells of it. */
+enum link_cause { LINK_BY_ITSELF, LINK_BY_SM };
+
+static void state_store(struct net *n, uint32_t row, enum ib_port_state state,
+			enum link_cause cause)
 {
 	enum ib_port_state old = port_state(n, row);
 
@@ -42,18 +47,19 @@ static void state_store(struct net *n, uint32_t row, enum ib_port_state state)
 	net_info_set(n, row, PI_STATE, state);
 	subnet_set_state(n->subnet, row, state);
 	net_tell(n, NET_STATE, row, old);
-	if (old == IB_PORT_DOWN || state == IB_PORT_DOWN)
+	if (cause == LINK_BY_ITSELF && (old == IB_PORT_DOWN || state == IB_PORT_DOWN))
 		switch_port_changed(n, row);
 }
 
-static void end_down(struct net *n, uint32_t row)
+static void end_down(struct net *n, uint32_t row, enum link_cause cause)
 {
 	phys_store(n, row, n->ports[row].disabled ? SMP_PHYS_DISABLED : SMP_PHYS_POLLING);
 	if (port_state(n, row) <= IB_PORT_DOWN)
 		return;
-	net_count(n, row, NET_LINK_DOWNED, 1);
+	if (cause == LINK_BY_ITSELF)
+		net_count(n, row, NET_LINK_DOWNED, 1);
 	atomic_store_explicit(&n->subnet->ports[row].peer_plus_1, 0, memory_order_release);
-	state_store(n, row, IB_PORT_DOWN);
+	state_store(n, row, IB_PORT_DOWN, cause);
 }
 
 /* The best that both ends have enabled; the slowest, which all have, if they have nothing in common. */
@@ -92,12 +98,12 @@ static void end_rate(struct net *n, uint32_t row, uint32_t peer)
 	atomic_store_explicit(&p->speed, speed | ext << 8, memory_order_release);
 }
 
-static void end_up(struct net *n, uint32_t row, uint32_t peer)
+static void end_up(struct net *n, uint32_t row, uint32_t peer, enum link_cause cause)
 {
 	end_rate(n, row, peer);
 	phys_store(n, row, SMP_PHYS_LINK_UP);
 	atomic_store_explicit(&n->subnet->ports[row].peer_plus_1, peer + 1, memory_order_release);
-	state_store(n, row, IB_PORT_INIT);
+	state_store(n, row, IB_PORT_INIT, cause);
 }
 
 /* ---- both ends ---- */
@@ -107,35 +113,35 @@ static bool end_can_train(const struct net *n, uint32_t row)
 	return !n->ports[row].disabled && !n->ports[row].pulled && !net_node_of(n, row)->removed;
 }
 
-static void link_down(struct net *n, uint32_t row)
+static void link_down(struct net *n, uint32_t row, enum link_cause cause)
 {
 	uint32_t peer = n->ports[row].cable;
 
-	end_down(n, row);
+	end_down(n, row, cause);
 	if (peer != SUBNET_NONE)
-		end_down(n, peer);
+		end_down(n, peer, cause);
 }
 
 /* Brings the link up if nothing hinders it and it is not up, and down if it may not be up. */
-static void link_train(struct net *n, uint32_t row)
+static void link_train(struct net *n, uint32_t row, enum link_cause cause)
 {
 	uint32_t peer = n->ports[row].cable;
 
 	if (peer == SUBNET_NONE || !end_can_train(n, row) || !end_can_train(n, peer)) {
-		link_down(n, row);
+		link_down(n, row, cause);
 		return;
 	}
 	if (port_state(n, row) > IB_PORT_DOWN)
 		return;
-	end_up(n, row, peer);
-	end_up(n, peer, row);
+	end_up(n, row, peer, cause);
+	end_up(n, peer, row, cause);
 }
 
 void net_cable(struct net *n, uint32_t a, uint32_t b)
 {
 	n->ports[a].cable = b;
 	n->ports[b].cable = a;
-	link_train(n, a);
+	link_train(n, a, LINK_BY_ITSELF);
 }
 
 void net_pull(struct net *n, uint32_t row, bool pulled)
@@ -143,7 +149,7 @@ void net_pull(struct net *n, uint32_t row, bool pulled)
 	if (!port_has_link(n, row) || n->ports[row].pulled == pulled)
 		return;
 	n->ports[row].pulled = pulled;
-	link_train(n, row);
+	link_train(n, row, LINK_BY_ITSELF);
 }
 
 void net_remove(struct net *n, uint32_t node_row, bool removed)
@@ -155,10 +161,26 @@ void net_remove(struct net *n, uint32_t node_row, bool removed)
 	n->nodes[node_row].removed = removed;
 	for (uint32_t row = s->first_port; row < s->first_port + s->nports; row++)
 		if (port_has_link(n, row))
-			link_train(n, row);
+			link_train(n, row, LINK_BY_ITSELF);
 }
 
 /* ---- what a Set of PortInfo says ---- */
+
+/* A link that was in use, whoever takes it down, its SM has to hear of: it does not come back to
+ * what it was. */
+static bool end_is_in_use(const struct net *n, uint32_t row)
+{
+	return row != SUBNET_NONE && port_state(n, row) > IB_PORT_INIT;
+}
+
+static void link_retrain(struct net *n, uint32_t row)
+{
+	bool in_use = end_is_in_use(n, row) || end_is_in_use(n, n->ports[row].cable);
+	enum link_cause cause = in_use ? LINK_BY_ITSELF : LINK_BY_SM;
+
+	link_down(n, row, cause);
+	link_train(n, row, cause);
+}
 
 int net_set_state(struct net *n, uint32_t row, enum ib_port_state state)
 {
@@ -168,8 +190,7 @@ int net_set_state(struct net *n, uint32_t row, enum ib_port_state state)
 	if (state == IB_PORT_NOP || !port_has_link(n, row))
 		return 0;
 	if (state == IB_PORT_DOWN) {
-		link_down(n, row);
-		link_train(n, row);
+		link_retrain(n, row);
 		return 0;
 	}
 	if (state == now && now >= IB_PORT_ARMED)
@@ -177,7 +198,7 @@ int net_set_state(struct net *n, uint32_t row, enum ib_port_state state)
 	if (!(now == IB_PORT_INIT && state == IB_PORT_ARMED) &&
 	    !(now == IB_PORT_ARMED && state == IB_PORT_ACTIVE))
 		return -EINVAL;
-	state_store(n, row, state);
+	state_store(n, row, state, LINK_BY_SM);
 	return 0;
 }
 
@@ -188,8 +209,8 @@ int net_set_phys(struct net *n, uint32_t row, enum smp_phys_state phys)
 	if (phys != SMP_PHYS_POLLING && phys != SMP_PHYS_DISABLED)
 		return -EINVAL;
 	n->ports[row].disabled = phys == SMP_PHYS_DISABLED;
-	link_down(n, row);
-	link_train(n, row);
+	link_down(n, row, LINK_BY_ITSELF);
+	link_train(n, row, LINK_BY_ITSELF);
 	return 0;
 }
 

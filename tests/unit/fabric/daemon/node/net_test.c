@@ -277,6 +277,32 @@ static void hear(struct net_listener *l, enum net_event event, uint32_t row, uin
 	h->what = what;
 }
 
+/* Which Sets of state Down a switch tells its SM of. */
+static void test_retrained(void)
+{
+	struct heard h = {.listener.event = hear};
+	struct test_net t;
+	bool *changed;
+
+	test_net_open(&t);
+	net_listen(&t.net, &h.listener);
+	changed = &net_node_of(&t.net, t.s1)->sw->port_change;
+	*changed = false;
+	CHECK(!net_set_state(&t.net, t.s1 + 1, IB_PORT_DOWN));
+	CHECK(!net_set_state(&t.net, t.h1, IB_PORT_DOWN));
+	CHECK(net_info(&t.net, t.h1, PI_STATE) == IB_PORT_INIT);
+	CHECK(h.count[NET_STATE] == 8 && !h.count[NET_SWITCH_CHANGE] && !*changed);
+	CHECK(!net_total(&t.net, t.h1, NET_LINK_DOWNED));
+	/* The link is in use, if only at the other end. */
+	CHECK(!net_set_state(&t.net, t.s1 + 1, IB_PORT_ARMED));
+	CHECK(!net_set_state(&t.net, t.h1, IB_PORT_DOWN));
+	CHECK(h.count[NET_SWITCH_CHANGE] == 2 && *changed);
+	CHECK(net_total(&t.net, t.h1, NET_LINK_DOWNED) == 1);
+	*changed = false;
+	CHECK(!net_set_phys(&t.net, t.h1, SMP_PHYS_DISABLED) && *changed);
+	test_net_close(&t);
+}
+
 static void test_events(void)
 {
 	struct heard h = {.listener.event = hear};
@@ -391,6 +417,7 @@ int main(void)
 	test_gids();
 	test_tables();
 	test_events();
+	test_retrained();
 	test_walk();
 	return 0;
 }
