@@ -137,8 +137,19 @@ static void link_train(struct net *n, uint32_t row, enum link_cause cause)
 	end_up(n, peer, row, cause);
 }
 
+static void end_fit(struct net *n, uint32_t row)
+{
+	struct net_port *p = &n->ports[row];
+
+	p->fit_width = (uint8_t)net_info(n, row, PI_WIDTH_ENABLED);
+	p->fit_speed = (uint8_t)net_info(n, row, PI_SPEED_ENABLED);
+	p->fit_ext_speed = (uint8_t)net_info(n, row, PI_EXT_SPEED_ENABLED);
+}
+
 void net_cable(struct net *n, uint32_t a, uint32_t b)
 {
+	end_fit(n, a);
+	end_fit(n, b);
 	n->ports[a].cable = b;
 	n->ports[b].cable = a;
 	link_train(n, a, LINK_BY_ITSELF);

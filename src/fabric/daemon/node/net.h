@@ -70,6 +70,8 @@ struct net_port {
 	bool pulled;	/* by the user: no cable for now */
 	uint8_t issm;	/* programs and built-in SM that hold the bit */
 	uint32_t cable; /* row at the other end, or SUBNET_NONE */
+	/* What the cable is good for: what was enabled when it was plugged in.  0: no cable. */
+	uint8_t fit_width, fit_speed, fit_ext_speed;
 	uint64_t guid;
 	uint8_t info[MAD_ATTRIBUTE_BYTES]; /* PortInfo; LocalPortNum and ClientReregister stay 0 */
 	/* Allocated when they first differ from what NULL means. */
@@ -174,7 +176,8 @@ void net_hold_issm(struct net *n, uint32_t row, int held);
 void net_reregister(struct net *n, uint32_t row);
 /* NeighborMTU. */
 void net_set_mtu(struct net *n, uint32_t row, enum ib_mtu mtu);
-/* What is enabled; takes effect when the link trains next.  0: stays as it is. */
+/* What is enabled; takes effect when the link trains next.  0: stays as it is.  All ones: all that
+ * port and cable can do. */
 void net_set_enabled(struct net *n, uint32_t row, uint32_t width, uint32_t speed,
 		     uint32_t ext_speed);
 void net_set_cap_mask(struct net *n, uint32_t row, uint32_t mask);

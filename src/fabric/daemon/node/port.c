@@ -140,14 +140,15 @@ void net_set_mtu(struct net *n, uint32_t row, enum ib_mtu mtu)
 	subnet_raise_epoch(n->subnet);
 }
 
-/* All bits that the field has stand for all that is supported (IBTA 14.2.5.6). */
+/* All bits that the field has stand for all that is supported (IBTA 14.2.5.6): by the port and by its
+ * cable, 'fit'.  An SM writes them everywhere, and a topology's links keep what the topology says. */
 static bool enabled_store(struct net *n, uint32_t row, struct prm_field enabled,
-			  struct prm_field supported, uint32_t v)
+			  struct prm_field supported, uint32_t fit, uint32_t v)
 {
 	uint32_t all = (1u << enabled.width) - 1;
 
 	if (v == all)
-		v = net_info(n, row, supported);
+		v = net_info(n, row, supported) & (fit ? fit : all);
 	if (!v || v == net_info(n, row, enabled))
 		return false;
 	net_info_set(n, row, enabled, v);
@@ -157,10 +158,13 @@ static bool enabled_store(struct net *n, uint32_t row, struct prm_field enabled,
 void net_set_enabled(struct net *n, uint32_t row, uint32_t width, uint32_t speed,
 		     uint32_t ext_speed)
 {
-	bool changed = enabled_store(n, row, PI_WIDTH_ENABLED, PI_WIDTH_SUPPORTED, width);
+	const struct net_port *p = &n->ports[row];
+	bool changed =
+		enabled_store(n, row, PI_WIDTH_ENABLED, PI_WIDTH_SUPPORTED, p->fit_width, width);
 
-	changed |= enabled_store(n, row, PI_SPEED_ENABLED, PI_SPEED_SUPPORTED, speed);
-	changed |= enabled_store(n, row, PI_EXT_SPEED_ENABLED, PI_EXT_SPEED_SUPPORTED, ext_speed);
+	changed |= enabled_store(n, row, PI_SPEED_ENABLED, PI_SPEED_SUPPORTED, p->fit_speed, speed);
+	changed |= enabled_store(n, row, PI_EXT_SPEED_ENABLED, PI_EXT_SPEED_SUPPORTED,
+				 p->fit_ext_speed, ext_speed);
 	if (changed)
 		net_tell(n, NET_WIDTH_SPEED, row, 0);
 }

@@ -142,6 +142,17 @@ static void test_rates(void)
 	CHECK(net_info(&t.net, t.h1, PI_WIDTH_ACTIVE) == 1);
 	CHECK(net_info(&t.net, t.h1, PI_SPEED_ACTIVE) == 1);
 	CHECK(net_info(&t.net, t.h1, PI_EXT_SPEED_ACTIVE) == 0);
+	/* The cable may be good for less; what is named is enabled all the same. */
+	net_set_enabled(&t.net, t.s1 + 2, 2, 1, 4);
+	net_cable(&t.net, t.s1 + 2, t.s2 + 2);
+	net_set_enabled(&t.net, t.s1 + 2, 255, 15, 31);
+	CHECK(net_info(&t.net, t.s1 + 2, PI_WIDTH_ENABLED) == 2);
+	CHECK(net_info(&t.net, t.s1 + 2, PI_SPEED_ENABLED) == 1);
+	CHECK(net_info(&t.net, t.s1 + 2, PI_EXT_SPEED_ENABLED) == 4);
+	net_set_enabled(&t.net, t.s1 + 2, 1, 4, 8);
+	CHECK(net_info(&t.net, t.s1 + 2, PI_WIDTH_ENABLED) == 1);
+	CHECK(net_info(&t.net, t.s1 + 2, PI_SPEED_ENABLED) == 4);
+	CHECK(net_info(&t.net, t.s1 + 2, PI_EXT_SPEED_ENABLED) == 8);
 	test_net_close(&t);
 }
 
