@@ -3,6 +3,7 @@
 #include "fabric/daemon/sm/sm.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -57,12 +58,29 @@ static void sm_sweep_failed(struct sm *s, int error)
 	log_error("subnet manager: the subnet stays as it is: errno %d", -error);
 }
 
+/* Ports that came into service or left it since the last sweep are told to those who want to know. */
+static void sm_tell_ports(struct sm *s)
+{
+	const struct net *n = s->fabric->net;
+
+	for (uint32_t row = 0; row < n->nports; row++) {
+		uint64_t bit = 1ull << row % 64;
+		bool there = sa_port_there(n, row);
+
+		if (there == !!(s->there[row / 64] & bit))
+			continue;
+		s->there[row / 64] ^= bit;
+		sa_report_port(&s->sa, row, there ? SA_TRAP_PORT_IN : SA_TRAP_PORT_OUT);
+	}
+}
+
 static void sm_sweep_finish(struct sm *s)
 {
 	sm_routes_end(s);
 	s->afresh = false;
 	sm_raise_ports(s);
 	sm_make_trees(s);
+	sm_tell_ports(s);
 }
 
 static int sm_sweep_begin(struct sm *s)
@@ -162,6 +180,9 @@ int sm_open(struct sm *s, struct mad_fabric *f, enum sm_mode mode)
 	s->make_trees.run = sm_groups_changed;
 	s->take_back.fire = sm_take_back;
 	s->listener.event = sm_event;
+	s->there = calloc(f->net->nports / 64u + 1u, sizeof(*s->there));
+	if (!s->there)
+		return -ENOMEM;
 	net_listen(f->net, &s->listener);
 	if (mode == SM_EXTERNAL)
 		return 0;
@@ -188,4 +209,6 @@ void sm_close(struct sm *s)
 	loop_unqueue(s->fabric->loop, &s->make_trees);
 	loop_timer_cancel(s->fabric->loop, &s->take_back);
 	sm_stand_back(s);
+	free(s->there);
+	s->there = NULL;
 }

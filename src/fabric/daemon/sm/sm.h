@@ -33,6 +33,7 @@ struct sm {
 	struct loop_work make_trees;		/* what the SA queues when groups change */
 	uint64_t trees[NET_MULTICAST_CAP / 64]; /* MLIDs that tables have trees of */
 	struct sm_routes *routes;		/* of the sweep under way */
+	uint64_t *there; /* bit of a row: the end port was in service after the last sweep */
 	bool afresh;	 /* routes are all made anew: there are links that none of them uses */
 	bool reregister; /* clients are to be told that this SM knows nothing of theirs */
 	bool busy;	 /* what the listener hears now is our own doing */

@@ -404,6 +404,27 @@ static void test_reports(void)
 	mad_client_close(&listener);
 }
 
+/* Told to a switch, whose port stays. */
+static void test_ports_come_and_go(void)
+{
+	struct mad_client listener;
+
+	mad_client_open(&listener, &sa.m, sa.m.t.s2, MAD_CLASS_SA, SA_CLASS_VERSION,
+			1ull << MAD_REPORT);
+	mad_client_close(&sa.client);
+	mad_client_open(&sa.client, &sa.m, sa.m.t.s2, MAD_CLASS_SA, SA_CLASS_VERSION, 0);
+	inform_new(1, 0xffff);
+	CHECK(!sa_ask(MAD_SET));
+	net_pull(&sa.m.t.net, sa.m.t.h2, true);
+	test_mad_run(&sa.m, SECOND_MS);
+	CHECK(prm_get(listener.answer + SA_AT_DATA, NOTICE_TRAP) == SA_TRAP_PORT_OUT);
+	CHECK(same_gid(listener.answer + SA_AT_DATA + 16, sa.m.t.h2));
+	net_pull(&sa.m.t.net, sa.m.t.h2, false);
+	test_mad_run(&sa.m, SECOND_MS);
+	CHECK(prm_get(listener.answer + SA_AT_DATA, NOTICE_TRAP) == SA_TRAP_PORT_IN);
+	mad_client_close(&listener);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -418,6 +439,7 @@ static const struct {
 	{"names of groups", test_group_names},
 	{"services and their leases", test_services},
 	{"reports", test_reports},
+	{"ports come and go", test_ports_come_and_go},
 };
 
 int main(void)
