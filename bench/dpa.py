@@ -20,30 +20,30 @@ def calls(bench):
         return Row(f"dpa-{key}", f"DPA: {what}", unit, of(name), *rest, rounds=ROUNDS, **more)
 
     def asleep(key, what, name, peer, target=("<=", 1.5)):
-        return row(key, f"{what}, asleep", "us", name, "two threads, futex", of(peer), target)
+        return row(key, what, "us", name, "two threads, futex", of(peer), target)
 
     def polled(key, what, name, words):
-        return row(key, f"{what}, polled", "ns", name, "two threads, a word", of(words),
-                   ("<=", 1000), absolute=True)
+        return row(key, what, "ns", name, "two threads, a word", of(words), ("<=", 1000),
+                   absolute=True)
 
     def checked(name, what, unit, target):
         return row(name.replace("_", "-"), f"{what}, checked", unit, name, "unchecked",
                    of(name, "dpa_calls_unchecked"), target)
     return [
-        asleep("call-near", "a call and its answer on one processor", "call_near", "futex_near"),
-        asleep("call-far", "the same on two", "call_far", "futex_far"),
-        asleep("call-asleep", "the same where the kernel wants them", "call_asleep",
-               "futex_asleep", None),
-        polled("call-polled", "a call and its answer", "alone_polled", "words_polled"),
-        polled("call-sleeper", "the same, and a thread sleeps", "call_polled", "words_polled"),
-        row("call-two", "two that call at a time", "k/s", "two_calls", "two pairs, futex",
+        asleep("call-near", "a call, asleep, on one processor", "call_near", "futex_near"),
+        asleep("call-far", "a call, asleep, on two", "call_far", "futex_far"),
+        asleep("call-asleep", "a call, asleep, anywhere", "call_asleep", "futex_asleep", None),
+        polled("call-polled", "a call, polled", "alone_polled", "words_polled"),
+        polled("call-sleeper", "a call, polled, while a thread sleeps", "call_polled",
+               "words_polled"),
+        row("call-two", "calls of two threads", "k/s", "two_calls", "two pairs, futex",
             of("two_futex"), (">=", 0.67)),
-        asleep("event-near", "message to first instruction on one processor", "event_near",
+        asleep("event-near", "an activation, asleep, on one processor", "event_near",
                "there_near"),
-        asleep("event-far", "the same on two", "event_far", "there_far"),
-        asleep("event-asleep", "the same where the kernel wants them", "event_anywhere",
+        asleep("event-far", "an activation, asleep, on two", "event_far", "there_far"),
+        asleep("event-asleep", "an activation, asleep, anywhere", "event_anywhere",
                "there_anywhere", None),
-        polled("event-polled", "message to first instruction", "event_polled", "words_there"),
+        polled("event-polled", "an activation, polled", "event_polled", "words_there"),
         checked("call_rate", "calls, one by one", "k/s", (">=", 0.9)),
         checked("event_rate", "activations, one by one", "k/s", (">=", 0.9)),
         checked("tasks", "tasks of a command queue", "k/s", (">=", 0.9)),

@@ -26,7 +26,6 @@
 #define TASKS	     20000u
 #define WORDS	     1024u
 #define ROUNDS	     2000u
-#define LOG_CQ	     8u
 
 extern struct flexio_app *dpa_call_code;
 extern flexio_func_t nothing, loads_and_stores, event;
@@ -286,14 +285,14 @@ static struct {
 	struct ibv_mr *mr;
 	struct receiver *receiver;
 	struct peer *sender;
-	_Atomic(uint64_t) began_ns; /* by the handler, through the window */
+	struct event_times times; /* by the handler, through the window */
 } events;
 
 static uint64_t events_queue(uint32_t uar)
 {
 	struct event_queue q = {.window = flexio_window_get_id(events.window),
 				.mkey = events.mr->lkey,
-				.host = (uintptr_t)&events.began_ns};
+				.host = (uintptr_t)&events.times};
 	struct flexio_cq_attr attr = {
 		.log_cq_depth = LOG_CQ,
 		.element_type = FLEXIO_CQ_ELEMENT_TYPE_DPA_THREAD,
@@ -308,6 +307,7 @@ static uint64_t events_queue(uint32_t uar)
 	OK(flexio_buf_dev_alloc(process, 8, &attr.cq_dbr_daddr));
 	OK(flexio_buf_dev_memset(process, 0, 8, attr.cq_dbr_daddr));
 	OK(flexio_cq_create(process, NULL, &attr, &events.cq));
+	q.ring = attr.cq_ring_qmem.daddr;
 	q.cqn = flexio_cq_get_cq_num(events.cq);
 	q.record = attr.cq_dbr_daddr;
 	OK(flexio_copy_from_host(process, &q, sizeof(q), &at));
@@ -342,21 +342,16 @@ static void events_down(void)
 	CHECK(!ibv_dereg_mr(events.mr) && !ibv_dealloc_pd(events.pd));
 }
 
-/*
- * From before a message is posted that completes at once to the first instruction of the
- * handler.
- */
+/* From the completion of a message to the first instruction of the handler. */
 static uint64_t event_once(void)
 {
-	uint64_t begin, began;
-
 	receiver_post(events.receiver, 1);
-	atomic_store(&events.began_ns, 0);
-	begin = now_ns();
+	__atomic_store_n(&events.times.began_ns, 0, __ATOMIC_RELAXED);
 	peer_send(events.sender, 1, 8);
-	while (!(began = atomic_load(&events.began_ns)))
+	while (!__atomic_load_n(&events.times.began_ns, __ATOMIC_ACQUIRE))
 		;
-	return began - begin;
+	CHECK(events.times.began_ns >= events.times.completed_ns);
+	return events.times.began_ns - events.times.completed_ns;
 }
 
 static void events_asleep(const char *where)
