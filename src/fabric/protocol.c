@@ -39,6 +39,18 @@ static const struct shape shapes[MSG_TYPES][MSG_KINDS] = {
 	[MSG_STAY] = {[MSG_REQUEST] = {EMPTY, 0}, [MSG_REPLY] = {EMPTY, 0}},
 	[MSG_SHUTDOWN] = {[MSG_REQUEST] = {EMPTY, 0}, [MSG_REPLY] = {EMPTY, 0}},
 	[MSG_SET_PORT] = {[MSG_REQUEST] = {BODY(msg_set_port), 0}, [MSG_REPLY] = {EMPTY, 0}},
+	[MSG_UMAD_OPEN] = {[MSG_REQUEST] = {BODY(msg_umad_open), 0},
+			   [MSG_REPLY] = {BODY(msg_umad_open_reply), UMAD_OPEN_FDS}},
+	[MSG_ISSM_OPEN] = {[MSG_REQUEST] = {BODY(msg_umad_open), 0}, [MSG_REPLY] = {EMPTY, 1}},
+	[MSG_UMAD_REGISTER] = {[MSG_REQUEST] = {BODY(msg_umad_register), 0},
+			       [MSG_REPLY] = {BODY(msg_umad_agent), 0}},
+	[MSG_UMAD_UNREGISTER] =
+		{[MSG_REQUEST] = {BODY(msg_umad_agent), 0}, [MSG_REPLY] = {EMPTY, 0}},
+	[MSG_UMAD_PKEY] = {[MSG_REQUEST] = {BODY(msg_umad_file), 0}, [MSG_REPLY] = {EMPTY, 0}},
+	[MSG_UMAD_FETCH] = {[MSG_REQUEST] = {BODY(msg_umad_fetch), 0},
+			    [MSG_REPLY] = {BODY(msg_umad_fetch_reply), 1}},
+	[MSG_UMAD_IN_FLIGHT] =
+		{[MSG_REQUEST] = {BODY(msg_umad_in_flight), 0}, [MSG_REPLY] = {EMPTY, 0}},
 };
 
 enum msg_kind msg_kind(const struct msg *m)
@@ -56,11 +68,27 @@ static uint32_t shape_length(const struct shape *s, int status)
 const char *msg_type_name(enum msg_type type)
 {
 	static const char *const names[MSG_TYPES] = {
-		[MSG_HELLO] = "HELLO",	     [MSG_LEASE] = "LEASE",	  [MSG_NUMBERS] = "NUMBERS",
-		[MSG_CHANNEL] = "CHANNEL",   [MSG_GONE] = "GONE",	  [MSG_PORT] = "PORT",
-		[MSG_ATTR] = "ATTR",	     [MSG_INFO] = "INFO",	  [MSG_HOST] = "HOST",
-		[MSG_SLOT] = "SLOT",	     [MSG_COUNTERS] = "COUNTERS", [MSG_STAY] = "STAY",
-		[MSG_SHUTDOWN] = "SHUTDOWN", [MSG_SET_PORT] = "SET_PORT",
+		[MSG_HELLO] = "HELLO",
+		[MSG_LEASE] = "LEASE",
+		[MSG_NUMBERS] = "NUMBERS",
+		[MSG_CHANNEL] = "CHANNEL",
+		[MSG_GONE] = "GONE",
+		[MSG_PORT] = "PORT",
+		[MSG_ATTR] = "ATTR",
+		[MSG_INFO] = "INFO",
+		[MSG_HOST] = "HOST",
+		[MSG_SLOT] = "SLOT",
+		[MSG_COUNTERS] = "COUNTERS",
+		[MSG_STAY] = "STAY",
+		[MSG_SHUTDOWN] = "SHUTDOWN",
+		[MSG_SET_PORT] = "SET_PORT",
+		[MSG_UMAD_OPEN] = "UMAD_OPEN",
+		[MSG_ISSM_OPEN] = "ISSM_OPEN",
+		[MSG_UMAD_REGISTER] = "UMAD_REGISTER",
+		[MSG_UMAD_UNREGISTER] = "UMAD_UNREGISTER",
+		[MSG_UMAD_PKEY] = "UMAD_PKEY",
+		[MSG_UMAD_FETCH] = "UMAD_FETCH",
+		[MSG_UMAD_IN_FLIGHT] = "UMAD_IN_FLIGHT",
 	};
 
 	return (unsigned)type < MSG_TYPES ? names[type] : "unknown";

@@ -13,10 +13,11 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "fabric/umad.h"
 #include "registry/registry.h"
 
 #define MSG_MAGIC   0x73686370u /* "shcp" */
-#define MSG_VERSION 5u		/* of everything below, and of registry/registry.h */
+#define MSG_VERSION 6u		/* of everything below, and of registry/registry.h */
 
 #define FABRIC_NAME_BYTES   64u	 /* host and fabric names, with their NUL */
 #define FABRIC_PATH_BYTES   256u /* path of an attribute, with its NUL */
@@ -53,6 +54,14 @@ enum msg_type {
 	MSG_STAY,     /* do not leave with the last connection */
 	MSG_SHUTDOWN, /* leave now; the connection closes when everything is removed */
 	MSG_SET_PORT, /* take a port down or up */
+	/* Of files that carry MADs; fabric/umad.h. */
+	MSG_UMAD_OPEN,
+	MSG_ISSM_OPEN, /* the reply comes when the port's token is ours */
+	MSG_UMAD_REGISTER,
+	MSG_UMAD_UNREGISTER,
+	MSG_UMAD_PKEY,	    /* new layout of the header */
+	MSG_UMAD_FETCH,	    /* a received message that is too long for the socket */
+	MSG_UMAD_IN_FLIGHT, /* would this send be a duplicate? */
 	MSG_TYPES,
 };
 /* For traces. */
@@ -186,6 +195,14 @@ struct msg {
 		struct msg_host_reply host_reply;
 		struct msg_slot_reply slot_reply;
 		struct msg_counters_reply counters_reply;
+		struct msg_umad_open umad_open;
+		struct msg_umad_open_reply umad_open_reply;
+		struct msg_umad_register umad_register;
+		struct msg_umad_agent umad_agent;
+		struct msg_umad_file umad_file;
+		struct msg_umad_fetch umad_fetch;
+		struct msg_umad_fetch_reply umad_fetch_reply;
+		struct msg_umad_in_flight umad_in_flight;
 	};
 };
 

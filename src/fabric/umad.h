@@ -36,6 +36,10 @@ struct umad_marker {
 	uint64_t length; /* header included */
 };
 
+/* The id of a marker that a reader puts before 'length' bytes: they came when it took its message off
+ * the stream, and are not the ones that it had seen there.  They go back, to the stream's end. */
+#define UMAD_RETURNED 0xffffffffu
+
 /* An agent in the page, one word; 0: none. */
 #define UMAD_AGENT_THERE     (1u << 0)
 #define UMAD_AGENT_QP1	     (1u << 1)
@@ -70,6 +74,7 @@ struct msg_umad_open { /* both kinds */
 	char name[16]; /* "umad0", "issm0" */
 	uint32_t wait; /* issm: until it is free */
 };
+enum umad_open_fd { UMAD_OPEN_FD_SOCKET, UMAD_OPEN_FD_PAGE, UMAD_OPEN_FDS };
 struct msg_umad_open_reply { /* with 2 descriptors: socket, page; of issm 1: socket */
 	uint64_t token;
 };
@@ -82,7 +87,7 @@ struct msg_umad_register {
 struct msg_umad_agent { /* reply of register; request to unregister */
 	uint64_t token;
 	uint32_t id;
-	uint32_t flags; /* reply: what the kernel writes back with -EINVAL is 1, the client's job */
+	uint32_t undo; /* the program never learned the id: as if there had been no registration */
 };
 struct msg_umad_file { /* MSG_UMAD_PKEY */
 	uint64_t token;
@@ -90,8 +95,8 @@ struct msg_umad_file { /* MSG_UMAD_PKEY */
 struct msg_umad_fetch {
 	uint64_t token;
 	uint32_t id;
-	uint32_t marker_taken; /* off the stream: if the message stays, post it again */
-	uint64_t room;	       /* of the reader */
+	uint32_t reserved;
+	uint64_t room; /* of the reader */
 };
 struct msg_umad_fetch_reply { /* with the message in 1 memfd, sealed */
 	uint64_t length;

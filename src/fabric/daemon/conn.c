@@ -112,6 +112,8 @@ void conn_flush(struct server *s, struct conn *c)
 
 static void conn_close(struct conn *c)
 {
+	if (c->ended)
+		c->ended(c);
 	while (c->queue)
 		queue_pop(c);
 	close(c->sock.fd);

@@ -18,6 +18,7 @@
 #include "fabric/daemon/sma/sma.h"
 #include "fabric/daemon/topology.h"
 #include "fabric/daemon/topology/plan.h"
+#include "fabric/daemon/umad/umad.h"
 #include "fabric/protocol.h"
 #include "fabric/rundir.h"
 #include "prm/number.h"
@@ -92,6 +93,8 @@ struct fabric {
 	uint16_t free_head, free_tail;
 	struct numbers numbers[NUMBER_KINDS];
 	uint32_t first_number; /* where numbers begin; any value */
+
+	struct umad umad;
 };
 
 /* ---- fabric.c: the whole ---- */

@@ -7,14 +7,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "fabric/daemon/server.h"
+#include "fabric/daemon/answer.h"
+#include "fabric/daemon/descriptor.h"
 #include "prm/model.h"
-
-/* Descriptors that go with a reply; the fabric keeps them. */
-struct attached {
-	int fds[MSG_MAX_FDS];
-	unsigned n;
-};
 
 static void request_terminate(char *s, size_t size)
 {
@@ -61,7 +56,8 @@ static struct attached segments_attached(const struct fabric *f)
 	return (struct attached){{[HELLO_FD_REGISTRY] = f->registry_segment.fd,
 				  [HELLO_FD_SUBNET] = f->subnet_segment.fd,
 				  [HELLO_FD_SLOTS] = f->slots_segment.fd},
-				 HELLO_FDS};
+				 HELLO_FDS,
+				 false};
 }
 
 /* Lists the ports of a host; returns how many. */
@@ -153,7 +149,7 @@ static int answer_channel(struct server *s, struct conn *c, struct msg *m, struc
 		conn_send(s, s->by_slot[peer], &note, &fd, 1);
 	}
 	m->channel = channel_as_seen((uint32_t)c->slot, peer);
-	*a = (struct attached){{fd}, 1};
+	*a = (struct attached){{fd}, 1, false};
 	return 0;
 }
 
@@ -283,15 +279,26 @@ static int answer_set_port(struct server *s, struct conn *c, struct msg *m, stru
 	return 0;
 }
 
-typedef int answer_fn(struct server *s, struct conn *c, struct msg *m, struct attached *a);
-
 static answer_fn *const answers[MSG_TYPES] = {
-	[MSG_HELLO] = answer_hello,	  [MSG_LEASE] = answer_lease,
-	[MSG_NUMBERS] = answer_numbers,	  [MSG_CHANNEL] = answer_channel,
-	[MSG_ATTR] = answer_attr,	  [MSG_INFO] = answer_info,
-	[MSG_HOST] = answer_host,	  [MSG_SLOT] = answer_slot,
-	[MSG_COUNTERS] = answer_counters, [MSG_STAY] = answer_stay,
-	[MSG_SHUTDOWN] = answer_shutdown, [MSG_SET_PORT] = answer_set_port,
+	[MSG_HELLO] = answer_hello,
+	[MSG_LEASE] = answer_lease,
+	[MSG_NUMBERS] = answer_numbers,
+	[MSG_CHANNEL] = answer_channel,
+	[MSG_ATTR] = answer_attr,
+	[MSG_INFO] = answer_info,
+	[MSG_HOST] = answer_host,
+	[MSG_SLOT] = answer_slot,
+	[MSG_COUNTERS] = answer_counters,
+	[MSG_STAY] = answer_stay,
+	[MSG_SHUTDOWN] = answer_shutdown,
+	[MSG_SET_PORT] = answer_set_port,
+	[MSG_UMAD_OPEN] = answer_umad_open,
+	[MSG_ISSM_OPEN] = answer_issm_open,
+	[MSG_UMAD_REGISTER] = answer_umad_register,
+	[MSG_UMAD_UNREGISTER] = answer_umad_unregister,
+	[MSG_UMAD_PKEY] = answer_umad_pkey,
+	[MSG_UMAD_FETCH] = answer_umad_fetch,
+	[MSG_UMAD_IN_FLIGHT] = answer_umad_in_flight,
 };
 
 static void peer_forgotten(struct server *s, struct conn *c, uint32_t peer)
@@ -304,7 +311,7 @@ static void peer_forgotten(struct server *s, struct conn *c, uint32_t peer)
 
 void request_answer(struct server *s, struct conn *c, struct msg *m)
 {
-	struct attached attached = {{-1, -1, -1}, 0};
+	struct attached attached = {.fds = {-1, -1, -1}};
 	enum msg_type type = (enum msg_type)m->head.type;
 	int status;
 
@@ -314,6 +321,10 @@ void request_answer(struct server *s, struct conn *c, struct msg *m)
 		return;
 	}
 	status = answers[type](s, c, m, &attached);
+	if (status == ANSWER_LATER)
+		return;
 	msg_prepare(m, type, MSG_REPLY, m->head.seq, status);
 	conn_send(s, c, m, attached.fds, status ? 0 : attached.n);
+	for (unsigned i = 0; attached.given && i < attached.n; i++)
+		descriptor_put(attached.fds[i]);
 }

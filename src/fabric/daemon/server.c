@@ -283,10 +283,11 @@ int server_open(struct server *s, struct fabric *f, int lock)
 	return listener_open(s);
 }
 
-/* Is it time to go?  Clients that have connected but are not accepted yet count. */
+/* Is it time to go?  Clients that have connected but are not accepted yet count, and so do files
+ * that programs hold without a connection. */
 static bool nobody_left(struct server *s)
 {
-	if (s->nconns || s->stay || !s->served)
+	if (s->nconns || s->fabric->umad.nfiles || s->stay || !s->served)
 		return false;
 	listener_accept_all(s);
 	return !s->nconns;

@@ -30,6 +30,9 @@ struct conn {
 	struct outgoing *queue;
 	struct outgoing **queue_end;
 	uint32_t queued;
+	/* What waits for something that is to be told on this connection, and who forgets it then. */
+	void *waiting;
+	void (*ended)(struct conn *c);
 	uint32_t ends_told;    /* ends of peers that it has not acknowledged */
 	uint64_t ends_told_ns; /* since when no acknowledgement has come */
 };

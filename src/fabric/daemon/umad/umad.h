@@ -7,12 +7,16 @@
 #include "fabric/umad.h"
 
 struct umad_file;
+struct issm_file;
 struct issm_waiter;
+
+#define UMAD_TOKENS 1024u
 
 struct umad {
 	struct mad_fabric *fabric;
-	struct sm *sm; /* hears of programs that are subnet managers */
-	struct umad_file *files;
+	struct sm *sm;			      /* hears of programs that are subnet managers */
+	struct umad_file *files[UMAD_TOKENS]; /* hash by token */
+	struct issm_file *holders;
 	uint32_t nfiles;  /* open files of both kinds hold the daemon */
 	uint64_t waiting; /* bytes */
 	uint64_t next_token;
@@ -29,7 +33,8 @@ struct umad_file *umad_file_find(struct umad *u, uint64_t token);
 /* Each first takes what the program has written before. */
 int umad_file_register(struct umad_file *f, const struct msg_umad_register *r,
 		       uint32_t *id) must_check;
-int umad_file_unregister(struct umad_file *f, uint32_t id) must_check;
+/* undo: the program has not learned the id. */
+int umad_file_unregister(struct umad_file *f, uint32_t id, bool undo) must_check;
 int umad_file_pkey(struct umad_file *f) must_check;
 /* fd: the message; the caller closes it. */
 int umad_file_fetch(struct umad_file *f, const struct msg_umad_fetch *r,
@@ -41,7 +46,10 @@ int issm_open(struct umad *u, uint32_t row, int *fd) must_check;
 struct issm_waiter {
 	struct issm_waiter *next, **prev;
 	uint32_t row;
+	/* A descriptor that is the callee's, or why there is none. */
 	void (*granted)(struct issm_waiter *w, int fd);
 };
 void issm_wait(struct umad *u, struct issm_waiter *w);
 void issm_wait_end(struct issm_waiter *w);
+/* All holders lose it; the waiters are the caller's. */
+void issm_close(struct umad *u);

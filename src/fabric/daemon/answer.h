@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How the daemon answers: the functions that requests.c finds by the type of a message. */
+#pragma once
+
+#include "fabric/daemon/server.h"
+
+/* Descriptors that go with a reply. */
+struct attached {
+	int fds[MSG_MAX_FDS];
+	unsigned n;
+	bool given; /* they are closed when the reply has gone; else the fabric keeps them */
+};
+
+/* The request becomes its reply.  Status of the reply, or ANSWER_LATER: there is none yet. */
+typedef int answer_fn(struct server *s, struct conn *c, struct msg *m, struct attached *a);
+#define ANSWER_LATER 1
+
+/* umad_requests.c */
+answer_fn answer_umad_open, answer_issm_open, answer_umad_register, answer_umad_unregister,
+	answer_umad_pkey, answer_umad_fetch, answer_umad_in_flight;

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Life of a umad file, and its agents. */
+#include "fabric/daemon/umad/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define STREAM_ROOM (1 << 20) /* that we ask for; the system may grant less */
+
+void umad_open(struct umad *u, struct mad_fabric *f, struct sm *sm)
+{
+	*u = (struct umad){.fabric = f, .sm = sm, .next_token = 1};
+}
+
+static void file_free(struct loop_grave *g)
+{
+	free(container_of(g, struct umad_file, grave));
+}
+
+static struct umad_file **token_place(struct umad *u, uint64_t token)
+{
+	return &u->files[token % UMAD_TOKENS];
+}
+
+static void file_link(struct umad *u, struct umad_file *f)
+{
+	struct umad_file **place;
+
+	f->token = u->next_token++;
+	place = token_place(u, f->token);
+	f->next = *place;
+	f->prev = place;
+	if (f->next)
+		f->next->prev = &f->next;
+	*place = f;
+	u->nfiles++;
+}
+
+static void file_unlink(struct umad_file *f)
+{
+	*f->prev = f->next;
+	if (f->next)
+		f->next->prev = f->prev;
+	f->umad->nfiles--;
+}
+
+static void page_describe(struct umad_page *page, const struct net *net, uint32_t row)
+{
+	*page = (struct umad_page){
+		.magic = UMAD_MAGIC,
+		.port = net->subnet->ports[row].number,
+		.gids = subnet_port_gids(&net->subnet->ports[row]),
+		.is_switch = net_is_switch(net, row),
+		.header_bytes = UMAD_HEADER_OLD,
+	};
+}
+
+/* A socket whose other end is the program's. */
+static int stream_open(struct umad_file *f, int *other)
+{
+	const int room = STREAM_ROOM;
+	int pair[2], ret;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -errno;
+	f->sock = (struct source){umad_file_ready, pair[0]};
+	for (unsigned i = 0; i < 2; i++)
+		(void)setsockopt(pair[i], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+	ret = loop_watch(f->umad->fabric->loop, &f->sock, EPOLLIN);
+	if (ret) {
+		close(pair[0]);
+		close(pair[1]);
+		return ret;
+	}
+	*other = pair[1];
+	return 0;
+}
+
+int umad_file_open(struct umad *u, uint32_t row, uint64_t *token, int fds[2])
+{
+	struct umad_file *f;
+	int ret;
+
+	if (!u->fabric)
+		return -ENXIO;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return -ENOMEM;
+	f->umad = u;
+	f->row = row;
+	f->queue_end = &f->queue;
+	f->grave.bury = file_free;
+	f->header_bytes = UMAD_HEADER_OLD;
+	ret = umad_page_open(&f->page, &fds[UMAD_OPEN_FD_PAGE]);
+	if (ret)
+		goto free_file;
+	page_describe(f->page, u->fabric->net, row);
+	ret = stream_open(f, &fds[UMAD_OPEN_FD_SOCKET]);
+	if (ret)
+		goto close_page;
+	file_link(u, f);
+	*token = f->token;
+	return 0;
+
+close_page:
+	close(fds[UMAD_OPEN_FD_PAGE]);
+	umad_page_close(f->page);
+free_file:
+	free(f);
+	return ret;
+}
+
+struct umad_file *umad_file_find(struct umad *u, uint64_t token)
+{
+	struct umad_file *f = *token_place(u, token);
+
+	while (f && f->token != token)
+		f = f->next;
+	return f;
+}
+
+/* ---- agents ---- */
+
+static void agent_receive(struct mad_agent *mad, struct mad_message *m)
+{
+	struct umad_agent *a = container_of(mad, struct umad_agent, mad);
+
+	umad_file_receive(a->file, a->id, m);
+}
+
+static void agent_sent(struct mad_agent *mad, const uint8_t note[64], const uint8_t *header,
+		       int status)
+{
+	struct umad_agent *a = container_of(mad, struct umad_agent, mad);
+
+	a->file->sends--;
+	umad_page_uncount(a->file->page, mad_get32(header, MAD_AT_TID + 4), header[MAD_AT_CLASS]);
+	if (status == -ETIMEDOUT)
+		umad_file_report(a->file, a->id, note, header);
+}
+
+static const struct mad_agent_ops agent_ops = {agent_receive, agent_sent};
+
+static int agent_begin(struct umad_file *f, uint32_t id, const struct mad_agent_attr *attr)
+{
+	struct umad_agent *a = calloc(1, sizeof(*a));
+	int ret;
+
+	if (!a)
+		return -ENOMEM;
+	a->file = f;
+	a->id = id;
+	ret = mad_agent_register(f->umad->fabric, &a->mad, attr, &agent_ops, &f->scope);
+	if (ret) {
+		free(a);
+		return ret;
+	}
+	f->agents[id] = a;
+	atomic_store_explicit(&f->page->agents[id],
+			      UMAD_AGENT_THERE | (attr->qpn ? UMAD_AGENT_QP1 : 0) |
+				      (attr->rmpp_version ? UMAD_AGENT_RMPP : 0) |
+				      (attr->user_rmpp ? UMAD_AGENT_USER_RMPP : 0),
+			      memory_order_release);
+	return 0;
+}
+
+static void agent_end(struct umad_file *f, uint32_t id)
+{
+	struct umad_agent *a = f->agents[id];
+
+	atomic_store_explicit(&f->page->agents[id], 0, memory_order_release);
+	f->agents[id] = NULL;
+	mad_agent_unregister(&a->mad);
+	free(a);
+}
+
+static struct mad_agent_attr agent_attr(const struct umad_file *f,
+					const struct msg_umad_register *r)
+{
+	struct mad_agent_attr attr = {
+		.row = f->row,
+		.qpn = (uint8_t)r->qpn,
+		.class = r->class,
+		.class_version = r->class_version,
+		.oui = {(uint8_t)(r->oui >> 16), (uint8_t)(r->oui >> 8), (uint8_t)r->oui},
+		.rmpp_version = r->rmpp_version,
+		.user_rmpp = r->flags & IB_USER_MAD_USER_RMPP,
+	};
+
+	/* Without a class there is nothing to be asked for. */
+	if (r->class)
+		memcpy(attr.methods, r->methods, sizeof(attr.methods));
+	return attr;
+}
+
+static void header_set(struct umad_file *f, uint32_t bytes)
+{
+	f->header_bytes = bytes;
+	atomic_store_explicit(&f->page->header_bytes, bytes, memory_order_release);
+}
+
+int umad_file_register(struct umad_file *f, const struct msg_umad_register *r, uint32_t *id)
+{
+	const struct mad_agent_attr attr = agent_attr(f, r);
+	uint32_t i = 0;
+	int ret;
+
+	umad_file_drain(f);
+	if (f->ended)
+		return -ESTALE;
+	if (r->qpn > 1 || r->flags & ~IB_USER_MAD_REG_FLAGS_CAP)
+		return -EINVAL;
+	while (i < UMAD_AGENTS && f->agents[i])
+		i++;
+	if (i == UMAD_AGENTS)
+		return -ENOMEM;
+	if (r->class && r->oui >> 24)
+		return -EINVAL;
+	ret = agent_begin(f, i, &attr);
+	if (ret)
+		return ret;
+	*id = i;
+	if (f->used)
+		return 0;
+	f->used = true;
+	f->first_agent = i + 1;
+	f->first_header = f->header_bytes;
+	if (r->second)
+		header_set(f, UMAD_HEADER_NEW);
+	return 0;
+}
+
+int umad_file_unregister(struct umad_file *f, uint32_t id, bool undo)
+{
+	umad_file_drain(f);
+	if (f->ended)
+		return -ESTALE;
+	if (id >= UMAD_AGENTS || !f->agents[id])
+		return -EINVAL;
+	agent_end(f, id);
+	if (f->first_agent != id + 1)
+		return 0;
+	f->first_agent = 0;
+	if (undo) {
+		f->used = false;
+		header_set(f, f->first_header);
+	}
+	return 0;
+}
+
+int umad_file_pkey(struct umad_file *f)
+{
+	umad_file_drain(f);
+	if (f->ended)
+		return -ESTALE;
+	if (f->used)
+		return -EINVAL;
+	header_set(f, UMAD_HEADER_NEW);
+	return 0;
+}
+
+int umad_file_in_flight(struct umad_file *f, const struct msg_umad_in_flight *r)
+{
+	struct mad_address to = {.lid = r->lid, .grh = r->grh};
+	const struct umad_agent *a;
+	bool response = mad_is_response(r->header);
+	uint64_t tid = mad_get64(r->header, MAD_AT_TID);
+
+	umad_file_drain(f);
+	if (f->ended)
+		return -ESTALE;
+	a = r->agent < UMAD_AGENTS ? f->agents[r->agent] : NULL;
+	if (!a)
+		return -EIO;
+	if (!response)
+		tid = (uint64_t)a->mad.tid << 32 | (uint32_t)tid;
+	memcpy(to.gid.raw, r->gid, sizeof(to.gid.raw));
+	return mad_scope_has(&f->scope, tid, r->header[MAD_AT_CLASS], response, &to) ? -EINVAL : 0;
+}
+
+/* ---- the end ---- */
+
+void umad_file_end(struct umad_file *f)
+{
+	if (f->ended)
+		return;
+	f->ended = true;
+	for (uint32_t i = 0; i < UMAD_AGENTS; i++)
+		if (f->agents[i])
+			agent_end(f, i);
+	umad_file_forget(f);
+	umad_long_forget(f);
+	file_unlink(f);
+	close(f->sock.fd);
+	umad_page_close(f->page);
+	loop_bury(f->umad->fabric->loop, &f->grave);
+}
+
+void umad_close(struct umad *u)
+{
+	for (uint32_t i = 0; i < UMAD_TOKENS; i++)
+		while (u->files[i])
+			umad_file_end(u->files[i]);
+	issm_close(u);
+}

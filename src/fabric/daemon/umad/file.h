@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Inside daemon/umad: one open umad file.  Its socket brings what the program writes and takes what the
+ * program reads; the page shows the program what it must know to be refused at once.
+ */
+#pragma once
+
+#include <rdma/ib_user_mad.h>
+
+#include "fabric/daemon/umad/umad.h"
+
+struct umad_agent {
+	struct mad_agent mad;
+	struct umad_file *file;
+	uint32_t id;
+};
+
+/* A message for the program, in the order of its stream. */
+struct umad_post {
+	struct umad_post *next;
+	uint32_t length; /* of bytes */
+	bool received;	 /* a MAD, no report of a timeout */
+	uint8_t bytes[];
+};
+
+/* A message that is too long for the stream; a marker there has its id. */
+struct umad_long {
+	struct umad_long *next;
+	uint32_t id;
+	uint32_t length; /* header included */
+	uint8_t bytes[];
+};
+
+struct umad_file {
+	struct source sock;
+	struct loop_grave grave;
+	struct umad *umad;
+	struct umad_file *next, **prev;
+	uint64_t token;
+	uint32_t row;
+	struct umad_page *page;
+	struct umad_agent *agents[UMAD_AGENTS];
+	struct mad_scope scope; /* duplicates among its sends are refused */
+	uint32_t sends;		/* under way */
+	bool used;		/* an agent has been registered: the layout stays */
+	uint32_t first_agent;	/* which one that was, plus 1 */
+	uint32_t first_header;	/* the layout before */
+	uint32_t header_bytes;
+	bool ended;
+	bool told; /* the log: that MADs are dropped */
+	uint32_t next_long;
+	uint32_t received; /* MADs in the queue */
+	struct umad_post *queue, **queue_end;
+	struct umad_long *longs;
+};
+
+/* ---- file.c ---- */
+
+/* Ends the file: agents, queues, socket.  Its memory goes when no event can name it. */
+void umad_file_end(struct umad_file *f);
+
+/* ---- page.c: what the program sees without asking ---- */
+
+/* A page of its own, with a descriptor for the program. */
+int umad_page_open(struct umad_page **page, int *fd) must_check;
+void umad_page_close(struct umad_page *page);
+/* The program has counted a send before it wrote; it is over now, or never was one. */
+void umad_page_uncount(struct umad_page *page, uint32_t tid_low, uint8_t class);
+
+/* ---- file_read.c: from the socket to the agents ---- */
+
+/* Takes what the program has written, at most so many messages.  False: there may be more. */
+bool umad_file_take(struct umad_file *f, uint32_t most);
+/* All of it, for a request that comes after it. */
+void umad_file_drain(struct umad_file *f);
+void umad_file_ready(struct loop *l, struct source *src, uint32_t events);
+
+/* ---- file_write.c: from the agents to the socket ---- */
+
+void umad_file_receive(struct umad_file *f, uint32_t agent, struct mad_message *m);
+/* A send has timed out: note is the program's header, 'header' the MAD's. */
+void umad_file_report(struct umad_file *f, uint32_t agent, const uint8_t note[64],
+		      const uint8_t *header);
+/* A whole message, header and all: what the program gives back. */
+void umad_file_post(struct umad_file *f, const uint8_t *bytes, uint32_t length);
+void umad_file_flush(struct umad_file *f);
+/* Drops what waits for the program. */
+void umad_file_forget(struct umad_file *f);
+
+/* ---- fetch.c: what is too long for the stream ---- */
+
+/* Keeps a message for its reader and says what its marker is.  False: no room. */
+bool umad_long_keep(struct umad_file *f, const uint8_t *header, const uint8_t *data,
+		    uint32_t length, struct umad_marker *marker) must_check;
+void umad_long_drop(struct umad_file *f, uint32_t id);
+bool umad_long_is_kept(const struct umad_file *f, uint32_t id) must_check;
+void umad_long_forget(struct umad_file *f);

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * From the socket to the agents: what the program writes.  Its own end has looked at it already; here
+ * it is looked at again, and what fails is dropped without a word, as the program expects no answer.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "fabric/daemon/mad/rmpp.h"
+#include "fabric/daemon/umad/file.h"
+
+#define BATCH	 64u /* so that one program does not keep the others waiting */
+#define SL_MAX	 15u
+#define MAX_FILE (RMPP_MOST_BYTES + UMAD_HEADER_NEW)
+
+/* The daemon has one thread. */
+static _Alignas(8) uint8_t inbox[UMAD_INLINE_BYTES + UMAD_HEADER_NEW];
+
+static struct mad_address address_of(const struct umad_file *f, const struct ib_user_mad_hdr *h)
+{
+	struct mad_address to = {
+		.qpn = be32toh(h->qpn),
+		.lid = be16toh(h->lid),
+		.pkey_index = f->header_bytes == UMAD_HEADER_NEW ? h->pkey_index : 0,
+		.sl = h->sl,
+		.path_bits = h->path_bits,
+		.grh = h->grh_present,
+	};
+
+	if (!to.grh)
+		return to;
+	to.gid_index = h->gid_index;
+	to.hop_limit = h->hop_limit;
+	to.traffic_class = h->traffic_class;
+	to.flow_label = be32toh(h->flow_label);
+	memcpy(to.gid.raw, h->gid, sizeof(to.gid.raw));
+	return to;
+}
+
+static int message_send(struct umad_file *f, const struct ib_user_mad_hdr *h, const uint8_t *mad,
+			uint32_t length)
+{
+	struct mad_send_attr send = {
+		.to = address_of(f, h),
+		.mad = mad,
+		.length = length,
+		.timeout_ms = h->timeout_ms,
+		.retries = h->retries,
+	};
+	uint32_t gids = subnet_port_gids(&f->umad->fabric->net->subnet->ports[f->row]);
+
+	static_assert(sizeof(*h) == sizeof(send.note), "the program's header comes back whole");
+	if (h->id >= UMAD_AGENTS || !f->agents[h->id])
+		return -EIO;
+	if ((h->grh_present && h->gid_index >= gids) || h->sl > SL_MAX)
+		return -EINVAL;
+	if (length < mad_data_at(mad[MAD_AT_CLASS]) || f->sends >= UMAD_MOST_SENDS)
+		return -EINVAL;
+	memcpy(send.note, h, sizeof(*h));
+	/* Before, because the send may be over at once. */
+	f->sends++;
+	if (!mad_agent_send(&f->agents[h->id]->mad, &send))
+		return 0;
+	f->sends--;
+	return -EINVAL;
+}
+
+/* Returns false if no program of ours writes such a thing. */
+static bool message_take(struct umad_file *f, const uint8_t *bytes, uint32_t n)
+{
+	struct ib_user_mad_hdr h = {0};
+	const uint8_t *mad = bytes + f->header_bytes;
+
+	if (n < f->header_bytes + MAD_RMPP_BYTES)
+		return false;
+	memcpy(&h, bytes, f->header_bytes);
+	if (message_send(f, &h, mad, n - f->header_bytes))
+		umad_page_uncount(f->page, mad_get32(mad, MAD_AT_TID + 4), mad[MAD_AT_CLASS]);
+	return true;
+}
+
+/* Only of a file that cannot make us wait for its contents: one in memory, sealed. */
+static uint8_t *file_load(int file, uint64_t length)
+{
+	uint64_t at = 0;
+	uint8_t *bytes;
+
+	if (file < 0 || length > MAX_FILE || fcntl(file, F_GET_SEALS) < 0)
+		return NULL;
+	bytes = malloc(length ? length : 1);
+	while (bytes && at < length) {
+		ssize_t n = pread(file, bytes + at, length - at, (off_t)at);
+
+		if (n <= 0) {
+			free(bytes);
+			return NULL;
+		}
+		at += (uint64_t)n;
+	}
+	return bytes;
+}
+
+static bool marker_take(struct umad_file *f, const struct umad_marker *m, const uint8_t *more,
+			size_t n, int file)
+{
+	uint8_t *bytes;
+	bool ok = true;
+
+	if (m->id == UMAD_RETURNED && n) {
+		umad_file_post(f, more, (uint32_t)n);
+		return m->length == n;
+	}
+	if (m->id && m->id != UMAD_RETURNED)
+		return false;
+	bytes = file_load(file, m->length);
+	if (!bytes)
+		return false;
+	if (m->id == UMAD_RETURNED)
+		umad_file_post(f, bytes, (uint32_t)m->length);
+	else
+		ok = message_take(f, bytes, (uint32_t)m->length);
+	free(bytes);
+	return ok;
+}
+
+static bool bytes_take(struct umad_file *f, size_t n, int file)
+{
+	struct umad_marker m;
+
+	memcpy(&m, inbox, sizeof(m));
+	if (n >= sizeof(m) && m.magic == UMAD_MAGIC)
+		return marker_take(f, &m, inbox + sizeof(m), n - sizeof(m), file);
+	return message_take(f, inbox, (uint32_t)n);
+}
+
+/* The descriptor that came along, or -1; others are closed. */
+static int attached_take(struct msghdr *mh)
+{
+	int first = -1;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(mh); c; c = CMSG_NXTHDR(mh, c)) {
+		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			if (first < 0)
+				first = fd;
+			else
+				close(fd);
+		}
+	}
+	return first;
+}
+
+/* The next message in the inbox: its length, 0 at the end, or negative errno. */
+static ssize_t stream_receive(const struct umad_file *f, int *file)
+{
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = {inbox, sizeof(inbox)};
+	struct msghdr mh = {.msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = control.buf,
+			    .msg_controllen = sizeof(control.buf)};
+	ssize_t n;
+
+	*file = -1;
+	do {
+		n = recvmsg(f->sock.fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		/* The program closed with something unread; what it wrote before comes all the same. */
+	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
+	if (n < 0)
+		return -errno;
+	*file = attached_take(&mh);
+	return mh.msg_flags & MSG_TRUNC ? -EMSGSIZE : n;
+}
+
+bool umad_file_take(struct umad_file *f, uint32_t most)
+{
+	for (uint32_t i = 0; i < most; i++) {
+		int file;
+		ssize_t n = stream_receive(f, &file);
+		bool ok = n > 0 && bytes_take(f, (size_t)n, file);
+
+		if (file >= 0)
+			close(file);
+		/* What the kernel has no memory for now waits. */
+		if (n == -EAGAIN || n == -ENOMEM || n == -ENOBUFS)
+			return true;
+		if (ok)
+			continue;
+		if (n)
+			log_warn("umad file %lu: bad message", (unsigned long)f->token);
+		umad_file_end(f);
+		return true;
+	}
+	return false;
+}
+
+void umad_file_drain(struct umad_file *f)
+{
+	while (!f->ended && !umad_file_take(f, BATCH))
+		;
+}
+
+void umad_file_ready(struct loop *l, struct source *src, uint32_t events)
+{
+	struct umad_file *f = container_of(src, struct umad_file, sock);
+
+	(void)l;
+	if (f->ended)
+		return;
+	if (events & EPOLLOUT)
+		umad_file_flush(f);
+	(void)umad_file_take(f, BATCH);
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* From the agents to the socket: what the program reads, in the layout that it reads it in.  What the
+ * socket has no room for waits in a queue that is bounded, except for reports of timeouts: there are no
+ * more of those than sends. */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+#include "fabric/daemon/umad/file.h"
+
+static struct ib_user_mad_hdr header_of(const struct umad_file *f, uint32_t agent,
+					const struct mad_message *m)
+{
+	const struct mad_address *from = &m->from;
+	struct ib_user_mad_hdr h = {
+		.id = agent,
+		.length = f->header_bytes + m->length,
+		.qpn = htobe32(from->qpn),
+		.lid = htobe16(from->lid),
+		.sl = from->sl,
+		.path_bits = from->path_bits,
+		.grh_present = from->grh,
+		.pkey_index = from->pkey_index,
+	};
+
+	if (!from->grh)
+		return h;
+	h.gid_index = from->gid_index;
+	h.hop_limit = from->hop_limit;
+	h.traffic_class = from->traffic_class;
+	h.flow_label = htobe32(from->flow_label);
+	memcpy(h.gid, from->gid.raw, sizeof(h.gid));
+	return h;
+}
+
+/* ---- the queue ---- */
+
+static int stream_send(const struct umad_file *f, const void *bytes, uint32_t n)
+{
+	ssize_t sent = send(f->sock.fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	return sent < 0 ? -errno : 0;
+}
+
+static void queue_pop(struct umad_file *f)
+{
+	struct umad_post *p = f->queue;
+
+	f->queue = p->next;
+	if (!f->queue)
+		f->queue_end = &f->queue;
+	f->received -= p->received;
+	f->umad->waiting -= sizeof(*p) + p->length;
+	free(p);
+}
+
+/* One line for a file: a program that does not read would fill the log. */
+static void file_drop(struct umad_file *f)
+{
+	atomic_fetch_add_explicit(&f->page->dropped, 1, memory_order_relaxed);
+	if (f->told)
+		return;
+	f->told = true;
+	log_warn("umad file %lu: its program does not read: MADs for it are dropped",
+		 (unsigned long)f->token);
+}
+
+static bool queue_has_room(const struct umad_file *f, uint32_t length)
+{
+	return f->received < UMAD_MOST_RECEIVED && f->umad->waiting + length <= UMAD_MOST_WAITING;
+}
+
+static bool queue_push(struct umad_file *f, const void *bytes, uint32_t n, bool received)
+{
+	struct umad_post *p = malloc(sizeof(*p) + n);
+
+	if (!p)
+		return false;
+	*p = (struct umad_post){.length = n, .received = received};
+	memcpy(p->bytes, bytes, n);
+	if (!f->queue)
+		(void)loop_rewatch(f->umad->fabric->loop, &f->sock, EPOLLIN | EPOLLOUT);
+	*f->queue_end = p;
+	f->queue_end = &p->next;
+	f->received += received;
+	f->umad->waiting += sizeof(*p) + n;
+	return true;
+}
+
+static bool stream_post(struct umad_file *f, const void *bytes, uint32_t n, bool received)
+{
+	int ret = f->queue ? -EAGAIN : stream_send(f, bytes, n);
+
+	if (!ret)
+		return true;
+	/* Otherwise the program has gone, and the socket's end is about to come. */
+	if (ret == -EAGAIN && (!received || queue_has_room(f, n)) &&
+	    queue_push(f, bytes, n, received))
+		return true;
+	if (ret == -EAGAIN)
+		file_drop(f);
+	return false;
+}
+
+void umad_file_flush(struct umad_file *f)
+{
+	while (f->queue) {
+		int ret = stream_send(f, f->queue->bytes, f->queue->length);
+
+		if (ret == -EAGAIN)
+			return;
+		queue_pop(f);
+	}
+	(void)loop_rewatch(f->umad->fabric->loop, &f->sock, EPOLLIN);
+}
+
+void umad_file_forget(struct umad_file *f)
+{
+	while (f->queue)
+		queue_pop(f);
+}
+
+/* ---- messages ---- */
+
+static void message_post(struct umad_file *f, const uint8_t *header, const uint8_t *data,
+			 uint32_t length)
+{
+	uint8_t bytes[UMAD_MESSAGE_BYTES];
+	struct umad_marker marker;
+
+	if (length <= MAD_BYTES) {
+		memcpy(bytes, header, f->header_bytes);
+		memcpy(bytes + f->header_bytes, data, length);
+		(void)stream_post(f, bytes, f->header_bytes + length, true);
+		return;
+	}
+	if (!queue_has_room(f, length) || !umad_long_keep(f, header, data, length, &marker))
+		file_drop(f);
+	else if (!stream_post(f, &marker, sizeof(marker), true))
+		umad_long_drop(f, marker.id);
+}
+
+void umad_file_receive(struct umad_file *f, uint32_t agent, struct mad_message *m)
+{
+	const struct ib_user_mad_hdr h = header_of(f, agent, m);
+
+	message_post(f, (const uint8_t *)&h, m->data, m->length);
+}
+
+void umad_file_report(struct umad_file *f, uint32_t agent, const uint8_t note[64],
+		      const uint8_t *header)
+{
+	uint8_t bytes[UMAD_HEADER_NEW + MAD_HEADER_BYTES];
+	struct ib_user_mad_hdr h;
+
+	memcpy(&h, note, sizeof(h));
+	h.id = agent;
+	h.status = ETIMEDOUT;
+	memcpy(bytes, &h, f->header_bytes);
+	memcpy(bytes + f->header_bytes, header, MAD_HEADER_BYTES);
+	(void)stream_post(f, bytes, f->header_bytes + MAD_HEADER_BYTES, false);
+}
+
+void umad_file_post(struct umad_file *f, const uint8_t *bytes, uint32_t length)
+{
+	struct umad_marker m;
+
+	memcpy(&m, bytes, min_u32(length, sizeof(m)));
+	if (length == sizeof(m) && m.magic == UMAD_MAGIC) {
+		if (umad_long_is_kept(f, m.id))
+			(void)stream_post(f, bytes, length, true);
+	} else if (length >= f->header_bytes) {
+		message_post(f, bytes, bytes + f->header_bytes, length - f->header_bytes);
+	}
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Files of programs on H1's port, by their sockets: what is written becomes MADs of an agent, what
+ * comes is there to be read, and everything has its bound and its end.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/ib_user_mad.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "fabric/daemon/umad/file.h"
+#include "test_mad.h"
+
+#define VENDOR_CLASS 0x32
+
+struct program {
+	struct umad_file *file;
+	struct umad_page *page;
+	uint64_t token;
+	int fd;
+};
+
+struct plain {
+	struct ib_user_mad_hdr header;
+	uint8_t mad[MAD_BYTES];
+};
+
+static struct test_mad mad;
+static struct umad umad;
+
+static struct program program_open(uint32_t row)
+{
+	struct program p;
+	int fds[2];
+
+	CHECK(!umad_file_open(&umad, row, &p.token, fds));
+	p.fd = fds[UMAD_OPEN_FD_SOCKET];
+	p.file = umad_file_find(&umad, p.token);
+	CHECK(p.file && p.file->row == row);
+	p.page = mmap(NULL, sizeof(*p.page), PROT_READ | PROT_WRITE, MAP_SHARED,
+		      fds[UMAD_OPEN_FD_PAGE], 0);
+	CHECK(p.page != MAP_FAILED && p.page->magic == UMAD_MAGIC);
+	CHECK(ftruncate(fds[UMAD_OPEN_FD_PAGE], 0) < 0); /* it would be a signal for the daemon */
+	close(fds[UMAD_OPEN_FD_PAGE]);
+	return p;
+}
+
+static void program_close(struct program *p)
+{
+	munmap(p->page, sizeof(*p->page));
+	close(p->fd);
+	test_mad_run(&mad, 0);
+	CHECK(!umad_file_find(&umad, p->token));
+}
+
+static int program_register(struct program *p, unsigned class, uint64_t methods, uint32_t *id)
+{
+	const struct msg_umad_register r = {
+		.methods = {methods},
+		.qpn = class != MAD_CLASS_SMP_DIRECTED && class != MAD_CLASS_SMP_LID,
+		.class = (uint8_t) class,
+		.class_version = 1,
+		.oui = mad_class_is_vendor2(class) ? 0x1234 : 0,
+		.rmpp_version = mad_class_has_rmpp(class),
+		.second = 1,
+	};
+
+	return umad_file_register(p->file, &r, id);
+}
+
+static struct plain request_to(uint32_t id, unsigned lid, unsigned class, uint32_t tid)
+{
+	struct plain m = {.header = {.id = id, .lid = htobe16((uint16_t)lid), .timeout_ms = 100}};
+
+	m.header.qpn = htobe32(1);
+	m.mad[MAD_AT_BASE_VERSION] = 1;
+	m.mad[MAD_AT_CLASS] = (uint8_t) class;
+	m.mad[MAD_AT_CLASS_VERSION] = 1;
+	m.mad[MAD_AT_METHOD] = MAD_GET;
+	mad_put32(m.mad, MAD_AT_TID, 0xdeadbeef);
+	mad_put32(m.mad, MAD_AT_TID + 4, tid);
+	if (mad_class_is_vendor2(class))
+		mad_put16(m.mad, MAD_AT_OUI + 1, 0x1234);
+	return m;
+}
+
+/* As the driver does it. */
+static void program_send(struct program *p, const void *bytes, size_t n)
+{
+	const struct plain *m = bytes;
+	uint32_t tid = mad_get32(m->mad, MAD_AT_TID + 4);
+
+	p->page->in_flight[umad_in_flight_at(tid, m->mad[MAD_AT_CLASS])]++;
+	p->page->sends++;
+	CHECK(send(p->fd, bytes, n, MSG_DONTWAIT) == (ssize_t)n);
+}
+
+static ssize_t program_read(struct program *p, struct plain *m)
+{
+	memset(m, 0xee, sizeof(*m));
+	return recv(p->fd, m, sizeof(*m), MSG_DONTWAIT);
+}
+
+static uint32_t page_counts(const struct program *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < UMAD_IN_FLIGHT; i++)
+		n += p->page->in_flight[i];
+	return n;
+}
+
+/* H1's program asks, H2's answers. */
+static void test_exchange(void)
+{
+	struct program a = program_open(mad.t.h1), b = program_open(mad.t.h2);
+	uint32_t ida, idb;
+	struct plain m, r;
+
+	CHECK(umad.nfiles == 2);
+	CHECK(!program_register(&a, VENDOR_CLASS, 0, &ida) && ida == 0);
+	CHECK(a.page->header_bytes == UMAD_HEADER_NEW);
+	CHECK(a.page->agents[0] == (UMAD_AGENT_THERE | UMAD_AGENT_QP1 | UMAD_AGENT_RMPP));
+	CHECK(!program_register(&b, VENDOR_CLASS, 1 << MAD_GET, &idb) && idb == 0);
+	m = request_to(ida, 4, VENDOR_CLASS, 77);
+	program_send(&a, &m, sizeof(m));
+	CHECK(a.page->sends == 1 && page_counts(&a) == 1);
+	test_mad_run(&mad, 0);
+	CHECK(program_read(&b, &r) == sizeof(r));
+	CHECK(r.header.id == idb && !r.header.status && r.header.length == sizeof(r));
+	CHECK(be16toh(r.header.lid) == 1 && be32toh(r.header.qpn) == 1 && !r.header.grh_present);
+	CHECK(mad_get32(r.mad, MAD_AT_TID + 4) == 77 && mad_get32(r.mad, MAD_AT_TID) != 0xdeadbeef);
+	r.mad[MAD_AT_METHOD] = MAD_GET_RESP;
+	r.header.timeout_ms = 0;
+	program_send(&b, &r, sizeof(r));
+	test_mad_run(&mad, 0);
+	CHECK(program_read(&a, &r) == sizeof(r) && r.header.id == ida && !r.header.status);
+	CHECK(mad_get32(r.mad, MAD_AT_TID + 4) == 77 && be16toh(r.header.lid) == 4);
+	CHECK(!a.page->sends && !page_counts(&a) && !b.page->sends && !page_counts(&b));
+	CHECK(program_read(&a, &r) < 0 && errno == EAGAIN);
+	program_close(&a);
+	program_close(&b);
+	CHECK(!umad.nfiles && !umad.waiting);
+}
+
+static void test_timeout(void)
+{
+	struct program a = program_open(mad.t.h1);
+	struct plain m, r;
+	uint32_t id;
+
+	CHECK(!program_register(&a, VENDOR_CLASS, 0, &id));
+	m = request_to(id, 0x99, VENDOR_CLASS, 5); /* a LID that leads nowhere */
+	m.header.retries = 2;
+	m.header.length = 4711;
+	program_send(&a, &m, sizeof(m));
+	test_mad_run(&mad, 290);
+	CHECK(program_read(&a, &r) < 0 && errno == EAGAIN && page_counts(&a) == 1);
+	test_mad_run(&mad, 30);
+	CHECK(program_read(&a, &r) == UMAD_HEADER_NEW + MAD_HEADER_BYTES);
+	CHECK(r.header.status == ETIMEDOUT && r.header.length == 4711 && r.header.retries == 2);
+	CHECK(r.header.lid == m.header.lid && mad_get32(r.mad, MAD_AT_TID + 4) == 5);
+	CHECK(mad_get32(r.mad, MAD_AT_TID) != 0xdeadbeef && !page_counts(&a) && !a.page->sends);
+	program_close(&a);
+}
+
+/* A request on another connection sees what was written before. */
+static void test_order(void)
+{
+	struct program a = program_open(mad.t.h1);
+	struct msg_umad_in_flight ask = {.token = a.token, .lid = 0x99};
+	struct plain m;
+	uint32_t id;
+
+	CHECK(!program_register(&a, VENDOR_CLASS, 0, &id));
+	m = request_to(id, 0x99, VENDOR_CLASS, 5);
+	memcpy(ask.header, m.mad, sizeof(ask.header));
+	CHECK(!umad_file_in_flight(a.file, &ask));
+	program_send(&a, &m, sizeof(m));
+	CHECK(umad_file_in_flight(a.file, &ask) == -EINVAL);
+	ask.agent = 3;
+	CHECK(umad_file_in_flight(a.file, &ask) == -EIO);
+	/* a duplicate all the same is dropped, and no longer counted */
+	program_send(&a, &m, sizeof(m));
+	CHECK(!umad_file_unregister(a.file, id, false));
+	CHECK(!page_counts(&a) && !a.page->sends && !a.page->agents[0]);
+	CHECK(umad_file_unregister(a.file, id, false) == -EINVAL);
+	CHECK(umad_file_unregister(a.file, 32, false) == -EINVAL);
+	program_close(&a);
+}
+
+static void test_layout(void)
+{
+	struct program a = program_open(mad.t.h1);
+	struct msg_umad_register r = {.qpn = 1};
+	uint32_t id, last = 0;
+
+	CHECK(a.page->header_bytes == UMAD_HEADER_OLD);
+	/* a failed registration is no use of the file */
+	CHECK(program_register(&a, 0x82, 0, &id) == -EINVAL);
+	CHECK(!umad_file_pkey(a.file) && !umad_file_pkey(a.file));
+	CHECK(a.page->header_bytes == UMAD_HEADER_NEW);
+	CHECK(!umad_file_register(a.file, &r, &id) && umad_file_pkey(a.file) == -EINVAL);
+	program_close(&a);
+
+	a = program_open(mad.t.h1);
+	CHECK(!umad_file_register(a.file, &r, &id));
+	r.second = 1;
+	CHECK(!umad_file_register(a.file, &r, &id) && id == 1);
+	CHECK(a.page->header_bytes == UMAD_HEADER_OLD && umad_file_pkey(a.file) == -EINVAL);
+	while (last < UMAD_AGENTS - 1)
+		CHECK(!umad_file_register(a.file, &r, &last));
+	CHECK(umad_file_register(a.file, &r, &last) == -ENOMEM);
+	CHECK(!umad_file_unregister(a.file, 7, false));
+	CHECK(!umad_file_register(a.file, &r, &last) && last == 7);
+	program_close(&a);
+
+	/* the program's address for the id was bad */
+	a = program_open(mad.t.h1);
+	CHECK(!umad_file_register(a.file, &r, &id) && a.page->header_bytes == UMAD_HEADER_NEW);
+	CHECK(!umad_file_unregister(a.file, id, true) && a.page->header_bytes == UMAD_HEADER_OLD);
+	CHECK(!umad_file_pkey(a.file));
+	program_close(&a);
+}
+
+/* What no driver of ours writes ends the file; what is only refused does not. */
+static void test_bad_messages(void)
+{
+	static const struct {
+		size_t n;
+		uint32_t id;
+	} bad[] = {{1, 0},
+		   {UMAD_HEADER_OLD + MAD_RMPP_BYTES - 1, 0},
+		   {16, UMAD_MAGIC},
+		   {40, UMAD_MAGIC}};
+	struct umad_marker marker = {UMAD_MAGIC, 0, 400};
+	struct plain m = {.header.id = 31};
+	struct program a;
+	uint32_t id;
+
+	for (size_t i = 0; i < array_size(bad); i++) {
+		a = program_open(mad.t.h1);
+		m.header.id = bad[i].id;
+		CHECK(send(a.fd, &m, bad[i].n, 0) == (ssize_t)bad[i].n);
+		test_mad_run(&mad, 0);
+		CHECK(!umad_file_find(&umad, a.token) && recv(a.fd, &m, sizeof(m), 0) <= 0);
+		program_close(&a);
+	}
+	/* a file that is none */
+	a = program_open(mad.t.h1);
+	CHECK(send(a.fd, &marker, sizeof(marker), 0) == sizeof(marker));
+	test_mad_run(&mad, 0);
+	program_close(&a);
+
+	a = program_open(mad.t.h1);
+	CHECK(!program_register(&a, VENDOR_CLASS, 0, &id));
+	m = request_to(31, 4, VENDOR_CLASS, 1);
+	program_send(&a, &m, sizeof(m));
+	m = request_to(id, 4, VENDOR_CLASS, 1);
+	m.header.sl = 16;
+	program_send(&a, &m, sizeof(m));
+	m.header.sl = 0;
+	m.header.grh_present = 1;
+	m.header.gid_index = 200;
+	program_send(&a, &m, sizeof(m));
+	test_mad_run(&mad, 0);
+	CHECK(umad_file_find(&umad, a.token) && !page_counts(&a) && !a.page->sends);
+	/* less than nothing cannot be under way */
+	CHECK(send(a.fd, &m, sizeof(m), 0) == sizeof(m));
+	test_mad_run(&mad, 0);
+	CHECK(!page_counts(&a) && !a.page->sends);
+	program_close(&a);
+}
+
+static void deliver_long(struct program *p, uint32_t length)
+{
+	struct mad_message m = {.length = length};
+	uint8_t *bytes = malloc(length);
+
+	for (uint32_t i = 0; i < length; i++)
+		bytes[i] = (uint8_t)(i * 7);
+	m.data = bytes;
+	umad_file_receive(p->file, 0, &m);
+	free(bytes);
+}
+
+static int fetch(struct program *p, uint32_t id, uint64_t room, struct msg_umad_fetch_reply *reply)
+{
+	const struct msg_umad_fetch r = {.token = p->token, .id = id, .room = room};
+	int fd = -1, ret = umad_file_fetch(p->file, &r, reply, &fd);
+
+	return ret ? ret : fd;
+}
+
+static void test_long(void)
+{
+	struct program a = program_open(mad.t.h1);
+	const uint32_t length = 100000, all = length + UMAD_HEADER_OLD;
+	struct msg_umad_fetch_reply reply;
+	struct umad_marker marker;
+	uint8_t *copy = malloc(all);
+	struct ib_user_mad_hdr h;
+	int fd;
+
+	deliver_long(&a, length);
+	CHECK(recv(a.fd, &marker, sizeof(marker), MSG_PEEK) == sizeof(marker));
+	CHECK(marker.magic == UMAD_MAGIC && marker.length == all);
+	fd = fetch(&a, marker.id, all - 1, &reply);
+	CHECK(fd >= 0 && reply.kept && reply.length == all);
+	CHECK(pread(fd, copy, all, 0) == UMAD_HEADER_OLD + MAD_BYTES);
+	close(fd);
+	memcpy(&h, copy, UMAD_HEADER_OLD);
+	CHECK(h.length == all && copy[UMAD_HEADER_OLD + 1] == 7);
+	fd = fetch(&a, marker.id, all, &reply);
+	CHECK(fd >= 0 && !reply.kept && reply.length == all &&
+	      pread(fd, copy, all, 0) == (ssize_t)all);
+	CHECK(copy[all - 1] == (uint8_t)((length - 1) * 7));
+	CHECK(fetch(&a, marker.id, all, &reply) == -ENOENT && !umad.waiting);
+	/* the reader could not use it, and gives the file back: another marker comes */
+	marker = (struct umad_marker){UMAD_MAGIC, UMAD_RETURNED, all};
+	{
+		union {
+			struct cmsghdr align;
+			char buf[CMSG_SPACE(sizeof(int))];
+		} control = {0};
+		struct iovec iov = {&marker, sizeof(marker)};
+		struct msghdr mh = {.msg_iov = &iov,
+				    .msg_iovlen = 1,
+				    .msg_control = control.buf,
+				    .msg_controllen = sizeof(control.buf)};
+
+		control.align = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+		memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
+		CHECK(sendmsg(a.fd, &mh, 0) == sizeof(marker));
+	}
+	close(fd);
+	CHECK(recv(a.fd, &marker, sizeof(marker), 0) == sizeof(marker)); /* the old one */
+	test_mad_run(&mad, 0);
+	CHECK(recv(a.fd, &marker, sizeof(marker), MSG_DONTWAIT) == sizeof(marker));
+	fd = fetch(&a, marker.id, all, &reply);
+	CHECK(fd >= 0 && pread(fd, copy, all, 0) == (ssize_t)all);
+	CHECK(copy[all - 1] == (uint8_t)((length - 1) * 7));
+	close(fd);
+	free(copy);
+	deliver_long(&a, length); /* unread */
+	program_close(&a);
+	CHECK(!umad.waiting);
+}
+
+/* A plain message that was taken by mistake comes again. */
+static void test_returned(void)
+{
+	struct program a = program_open(mad.t.h1);
+	struct {
+		struct umad_marker marker;
+		uint8_t bytes[UMAD_HEADER_OLD + MAD_BYTES];
+	} back = {{UMAD_MAGIC, UMAD_RETURNED, sizeof(back.bytes)}, {0}};
+	uint8_t again[sizeof(back.bytes)];
+
+	for (size_t i = 0; i < sizeof(back.bytes); i++)
+		back.bytes[i] = (uint8_t)i;
+	CHECK(send(a.fd, &back, sizeof(back), 0) == sizeof(back));
+	test_mad_run(&mad, 0);
+	CHECK(recv(a.fd, again, sizeof(again), MSG_DONTWAIT) == sizeof(again));
+	CHECK(!memcmp(again, back.bytes, sizeof(again)));
+	program_close(&a);
+}
+
+/* Who never reads costs a bounded queue, and hears of every timeout. */
+static void test_never_reads(void)
+{
+	struct program a = program_open(mad.t.h1), b = program_open(mad.t.h1);
+	struct mad_message m = {.length = MAD_BYTES};
+	uint8_t bytes[MAD_BYTES] = {0}, note[64] = {0};
+	struct plain r;
+	uint32_t got = 0, reports = 0;
+
+	m.data = bytes;
+	for (uint32_t i = 0; i < UMAD_MOST_RECEIVED + 10000; i++)
+		umad_file_receive(a.file, 0, &m);
+	CHECK(a.page->dropped > 0 && umad.waiting < UMAD_MOST_WAITING);
+	for (uint32_t i = 0; i < 100; i++)
+		umad_file_report(a.file, 0, note, bytes);
+	/* others go on */
+	umad_file_receive(b.file, 0, &m);
+	CHECK(program_read(&b, &r) == UMAD_HEADER_OLD + MAD_BYTES);
+	for (ssize_t n; (n = program_read(&a, &r)) > 0; test_mad_run(&mad, 0)) {
+		got += n == UMAD_HEADER_OLD + MAD_BYTES;
+		reports += r.header.status == ETIMEDOUT;
+	}
+	CHECK(got + a.page->dropped == UMAD_MOST_RECEIVED + 10000 && reports == 100);
+	CHECK(got >= UMAD_MOST_RECEIVED && !umad.waiting);
+	program_close(&a);
+	program_close(&b);
+}
+
+/* What was written before the close still goes. */
+static void test_written_then_closed(void)
+{
+	struct program a = program_open(mad.t.h1), b = program_open(mad.t.h2);
+	struct mad_message unread = {.length = MAD_BYTES};
+	uint8_t bytes[MAD_BYTES] = {0};
+	struct plain m, r;
+	uint32_t id;
+
+	CHECK(!program_register(&a, VENDOR_CLASS, 0, &id));
+	CHECK(!program_register(&b, VENDOR_CLASS, 1 << MAD_GET, &id));
+	unread.data = bytes;
+	umad_file_receive(a.file, 0, &unread); /* the daemon's end of the socket says ECONNRESET */
+	m = request_to(0, 4, VENDOR_CLASS, 9);
+	m.header.timeout_ms = 0;
+	program_send(&a, &m, sizeof(m));
+	program_close(&a);
+	CHECK(program_read(&b, &r) == sizeof(r) && mad_get32(r.mad, MAD_AT_TID + 4) == 9);
+	program_close(&b);
+}
+
+int main(void)
+{
+	test_mad_open(&mad);
+	test_net_raise(&mad.t);
+	umad_open(&umad, &mad.mad, NULL);
+	test_exchange();
+	test_timeout();
+	test_order();
+	test_layout();
+	test_bad_messages();
+	test_long();
+	test_returned();
+	test_never_reads();
+	test_written_then_closed();
+	umad_close(&umad);
+	test_mad_close(&mad);
+	return 0;
+}
