@@ -21,6 +21,7 @@
 #include "driver/runtime/lock_all.h"
 #include "driver/runtime/process.h"
 #include "driver/runtime/userfault.h"
+#include "driver/umad/umad.h"
 #include "driver/uverbs/objects/share.h"
 #include "driver/uverbs/uverbs.h"
 
@@ -28,8 +29,11 @@
 static const struct {
 	const char *prefix;
 	int (*open)(const char *name, int flags);
+	bool waits; /* for other programs, and says itself when it may be cancelled */
 } openers[] = {
-	{"uverbs", uverbs_file_open},
+	{"uverbs", uverbs_file_open, false},
+	{"umad", umad_device_open, false},
+	{"issm", issm_device_open, true},
 };
 
 static int to_errno(long ret)
@@ -69,9 +73,13 @@ int cdev_open(const char *name, int flags)
 {
 	no_cancellation();
 
-	for (size_t i = 0; i < array_size(openers); i++)
-		if (!strncmp(name, openers[i].prefix, strlen(openers[i].prefix)))
-			return to_errno(openers[i].open(name, flags));
+	for (size_t i = 0; i < array_size(openers); i++) {
+		if (strncmp(name, openers[i].prefix, strlen(openers[i].prefix)) != 0)
+			continue;
+		if (openers[i].waits)
+			cancel_restore(&cancel_state_);
+		return to_errno(openers[i].open(name, flags));
+	}
 	return to_errno(-ENOENT);
 }
 

@@ -6,5 +6,6 @@
 #include "base/compiler.h"
 
 /* As uverbs_file_open: a descriptor or negative errno. */
-int umad_file_open(const char *name, int flags) must_check;
-int issm_file_open(const char *name, int flags) must_check;
+int umad_device_open(const char *name, int flags) must_check;
+/* The same; waits until nobody else holds the port's token, and may be interrupted or cancelled then. */
+int issm_device_open(const char *name, int flags) must_check;

@@ -24,6 +24,7 @@
 
 #define UVERBS_MAJOR	 231
 #define UVERBS_MINOR	 192
+#define ISSM_MINOR	 64
 #define PCI_ROOT	 "sys/devices/pci0000:00"
 #define CPU_WORDS	 (CPU_SETSIZE / 32)
 #define LINK_CACHE	 8u
@@ -325,6 +326,45 @@ static void ibdev_write(struct tree *t, const char *pci, const struct subnet_nod
 		port_write(t, dir, node->first_port + i);
 }
 
+/* ---- the files that carry MADs ---- */
+
+/* One of a port: umad3 or issm3. */
+static void mad_device_write(struct tree *t, const char *pci, const char *kind, unsigned minor,
+			     const struct subnet_port *p)
+{
+	const struct subnet_node *node = &t->fabric->subnet.nodes[p->node];
+	char dir[128], text[TREE_PATH_BYTES];
+	uint32_t n = p->host_index;
+
+	snprintf(dir, sizeof(dir), "%.90s/infiniband_mad/%s%u", pci, kind, n);
+	tree_dir(t, "%s", dir);
+	snprintf(text, sizeof(text), "%s\n", node->name);
+	tree_file(t, text, "%s/ibdev", dir);
+	snprintf(text, sizeof(text), "%u\n", p->number);
+	tree_file(t, text, "%s/port", dir);
+	snprintf(text, sizeof(text), "%d:%u\n", UVERBS_MAJOR, minor + n);
+	tree_file(t, text, "%s/dev", dir);
+	snprintf(text, sizeof(text), "../../..%s", strrchr(pci, '/'));
+	tree_symlink(t, text, "%s/device", dir);
+	snprintf(text, sizeof(text), "../../%s", dir + strlen("sys/"));
+	tree_symlink(t, text, "sys/class/infiniband_mad/%s%u", kind, n);
+	snprintf(text, sizeof(text), "dev/infiniband/%s%u", kind, n);
+	if (!t->error)
+		file_create(t, text, "", FILE_DEVICE_NODE);
+}
+
+/* A port of Ethernet carries MADs, but has no subnet manager. */
+static void mad_devices_write(struct tree *t, const char *pci, const struct subnet_node *node)
+{
+	for (uint32_t i = 0; i < node->nports; i++) {
+		const struct subnet_port *p = &t->fabric->subnet.ports[node->first_port + i];
+
+		mad_device_write(t, pci, "umad", 0, p);
+		if (!p->ethernet)
+			mad_device_write(t, pci, "issm", ISSM_MINOR, p);
+	}
+}
+
 static void hca_write(struct tree *t, const struct subnet_node *node, const char *host)
 {
 	char pci[64], to[TREE_PATH_BYTES], text[32], path[64];
@@ -352,6 +392,7 @@ static void hca_write(struct tree *t, const struct subnet_node *node, const char
 	snprintf(path, sizeof(path), "dev/infiniband/uverbs%u", device);
 	if (!t->error)
 		file_create(t, path, "", FILE_DEVICE_NODE);
+	mad_devices_write(t, pci, node);
 }
 
 static int host_write(const struct fabric *f, uint32_t host, int root)

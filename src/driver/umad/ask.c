@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What files of this room ask the daemon, each time on a connection of its own: that costs less than a
+ * second descriptor for each file's life. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "driver/umad/device.h"
+#include "fabric/client/environment.h"
+#include "fabric/client/link.h"
+
+void umad_request_fill(struct msg *m, const char *name, bool wait)
+{
+	const struct fabric_environment *env = fabric_environment();
+
+	memset(&m->umad_open, 0, sizeof(m->umad_open));
+	if (env)
+		memcpy(m->umad_open.host, env->host, sizeof(m->umad_open.host));
+	/* A longer one names no file. */
+	memcpy(m->umad_open.name, name, strnlen(name, sizeof(m->umad_open.name) - 1));
+	m->umad_open.wait = wait;
+}
+
+static int daemon_open(struct msg *m, enum msg_type type, int fds[MSG_MAX_FDS])
+{
+	const struct fabric_environment *env = fabric_environment();
+	int sock;
+
+	if (!env)
+		return -ENODEV;
+	sock = link_open(env->dir, env->daemon[0] ? env->daemon : NULL, m, type, fds);
+	return sock == -ECONNREFUSED ? -ENXIO : sock;
+}
+
+int umad_link_open(const char *name, bool wait, enum msg_type type, struct msg *m,
+		   int fds[MSG_MAX_FDS])
+{
+	umad_request_fill(m, name, wait);
+	return daemon_open(m, type, fds);
+}
+
+int umad_lease_open(struct msg *m, int fds[MSG_MAX_FDS])
+{
+	const struct fabric_environment *env = fabric_environment();
+
+	if (env)
+		memcpy(m->lease.host, env->host, sizeof(m->lease.host));
+	return daemon_open(m, MSG_LEASE, fds);
+}
+
+int umad_ask(struct umad_device *u, struct msg *m, enum msg_type type, int fds[MSG_MAX_FDS])
+{
+	const struct fabric_environment *env = fabric_environment();
+	int sock;
+
+	if (!env || umad_is_gone(u))
+		return -EIO;
+	sock = link_open(env->dir, NULL, m, type, fds);
+	if (sock == -ECONNREFUSED || sock == -ESTALE) {
+		atomic_store_explicit(&u->page->gone, 1, memory_order_release);
+		return -EIO;
+	}
+	if (sock < 0)
+		return sock;
+	close(sock);
+	return 0;
+}
+
+/* Those of a socket are in the high numbers of what the connection came by. */
+int umad_descriptor(int fd, int flags)
+{
+	int low = fcntl(fd, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
+	int ret = low < 0 ? -errno : low;
+
+	close(fd);
+	if (low >= 0 && flags & O_NONBLOCK)
+		fcntl(low, F_SETFL, O_NONBLOCK);
+	return ret;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside driver/umad: an open umad file, and what its operations share. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/compiler.h"
+#include "driver/file/cdev_file.h"
+#include "fabric/protocol.h"
+
+/* Major and first minor numbers, as the kernel's. */
+#define UMAD_MAJOR 231u
+#define ISSM_MINOR 64u
+
+/* The socket is the descriptor itself, in whichever process; here is only how to use it. */
+struct umad_device {
+	struct cdev_file cdev;
+	struct umad_page *page;
+	uint64_t token;
+	uint32_t minor;
+	int access; /* O_RDONLY, O_WRONLY or O_RDWR; the socket itself would do both */
+	_Atomic(uint32_t) failures; /* reads in a row that found the daemon gone */
+};
+
+static inline struct umad_device *umad_device_of(struct cdev_file *f)
+{
+	return container_of(f, struct umad_device, cdev);
+}
+
+static inline uint32_t umad_header_bytes(const struct umad_device *u)
+{
+	return atomic_load_explicit(&u->page->header_bytes, memory_order_acquire);
+}
+
+static inline bool umad_is_gone(const struct umad_device *u)
+{
+	return atomic_load_explicit(&u->page->gone, memory_order_acquire) != 0;
+}
+
+/* ---- ask.c ---- */
+
+/*
+ * Asks for a umad or issm file by its name; the reply replaces the request.  Returns the connection,
+ * or negative errno. -ENODEV: this process is on no fabric.
+ */
+int umad_link_open(const char *name, bool wait, enum msg_type type, struct msg *m,
+		   int fds[MSG_MAX_FDS]) must_check;
+void umad_request_fill(struct msg *m, const char *name, bool wait);
+/* A connection for more requests. */
+int umad_lease_open(struct msg *m, int fds[MSG_MAX_FDS]) must_check;
+/* One request on a connection of its own.  Negative errno, as the program gets it, -EIO if the daemon
+ * has gone. */
+int umad_ask(struct umad_device *u, struct msg *m, enum msg_type type,
+	     int fds[MSG_MAX_FDS]) must_check;
+/* Gives fd, which is taken over, the lowest number and the flags of an open.  The new number. */
+int umad_descriptor(int fd, int flags) must_check;
+
+/* ---- ioctl.c, write.c, read.c: the operations ---- */
+
+int umad_ioctl(struct cdev_file *f, unsigned long request, void *arg);
+ssize_t umad_write(struct cdev_file *f, int fd, const void *buf, size_t count);
+ssize_t umad_read(struct cdev_file *f, int fd, void *buf, size_t count);
+
+/* ---- copy.c: memory that the program names, which may not be there ---- */
+
+/* 0 or -EFAULT. */
+int user_load(void *to, const void *from, size_t n) must_check;
+int user_store(void *to, const void *from, size_t n) must_check;

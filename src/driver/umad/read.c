@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Receiving a MAD.  A message is looked at before it is taken, because one that does not fit stays;
+ * the look is where a thread waits, is interrupted or cancelled.  What the socket has no room for is
+ * fetched from the daemon, and a marker in the socket stands for it.
+ *
+ * Several threads and processes may read.  Nothing locks them out of each other's way: whoever took
+ * something else than he had seen gives it back, and begins again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <rdma/ib_user_mad.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cancel.h"
+#include "driver/umad/device.h"
+#include "prm/mad.h"
+
+/* A program that asks a dead device again and again must not take a processor for it. */
+#define PATIENT_FAILURES 2u
+#define FAILURE_REST_NS	 20000000
+/* So often we leave a message to him who is about to take it off the stream. */
+#define OTHERS_TURNS 100u
+
+#define AGAIN 1 /* somebody else was quicker */
+
+struct umad_reading {
+	struct umad_device *device;
+	int fd;
+	uint8_t *buf; /* the program's */
+	size_t count;
+	uint32_t header_bytes;
+	uint32_t turns; /* others' */
+	/* What does not fit the program's buffer. */
+	uint8_t small[UMAD_MESSAGE_BYTES];
+};
+
+static int reading_gone(struct umad_device *u)
+{
+	const struct timespec rest = {.tv_nsec = FAILURE_REST_NS};
+
+	atomic_store_explicit(&u->page->gone, 1, memory_order_release);
+	if (atomic_fetch_add_explicit(&u->failures, 1, memory_order_relaxed) >= PATIENT_FAILURES)
+		nanosleep(&rest, NULL);
+	return -EIO;
+}
+
+static int stream_error(struct umad_device *u)
+{
+	return errno == ECONNRESET ? reading_gone(u) : -errno;
+}
+
+/* Into which memory whole messages of the stream fit. */
+static bool reading_is_small(const struct umad_reading *r)
+{
+	return r->count < r->header_bytes + MAD_BYTES;
+}
+
+/* The length of the first message, whose beginning is in 'to'.  A cancellation point. */
+static ssize_t stream_look(const struct umad_reading *r, void *to, size_t room, int flags)
+{
+	struct iovec iov = {to, room};
+	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t n = recvmsg(r->fd, &mh, MSG_PEEK | MSG_TRUNC | flags);
+
+	if (n < 0)
+		return stream_error(r->device);
+	return n ? n : reading_gone(r->device);
+}
+
+/* Takes the first message off, whichever it is.  Its length, or AGAIN if there is none. */
+static ssize_t stream_take(const struct umad_reading *r, void *to, size_t room)
+{
+	struct iovec iov = {to, room};
+	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t n;
+
+	/* The number may name another file by now. */
+	if (cdev_table_load(r->fd) != &r->device->cdev)
+		return -EBADF;
+	n = syscall(SYS_recvmsg, r->fd, &mh, MSG_DONTWAIT | MSG_TRUNC);
+	if (n < 0)
+		return errno == EAGAIN ? AGAIN : stream_error(r->device);
+	return n ? n : reading_gone(r->device);
+}
+
+/* To the end of the stream; nothing else can be done with it. */
+static void stream_give_back(const struct umad_reading *r, void *bytes, size_t n, int file)
+{
+	struct umad_marker marker = {UMAD_MAGIC, UMAD_RETURNED, n};
+	struct iovec iov[] = {{&marker, sizeof(marker)}, {bytes, bytes ? n : 0}};
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct msghdr mh = {.msg_iov = iov, .msg_iovlen = array_size(iov)};
+
+	if (file >= 0) {
+		struct cmsghdr *c = &control.align;
+
+		mh.msg_control = control.buf;
+		mh.msg_controllen = sizeof(control.buf);
+		*c = (struct cmsghdr){CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+		memcpy(CMSG_DATA(c), &file, sizeof(int));
+	}
+	while (syscall(SYS_sendmsg, r->fd, &mh, MSG_NOSIGNAL) < 0 && errno == EINTR)
+		;
+}
+
+static bool marker_is(const void *bytes, ssize_t n, struct umad_marker *out)
+{
+	memcpy(out, bytes, sizeof(*out));
+	return n == sizeof(*out) && out->magic == UMAD_MAGIC;
+}
+
+/* ---- a message of the stream ---- */
+
+static ssize_t reading_take_plain(struct umad_reading *r, ssize_t n)
+{
+	struct umad_marker marker;
+	ssize_t taken;
+
+	if ((size_t)n > r->count)
+		return -EINVAL;
+	if (!reading_is_small(r)) {
+		taken = stream_take(r, r->buf, r->count);
+		if (taken <= AGAIN || !marker_is(r->buf, taken, &marker))
+			return taken;
+		stream_give_back(r, r->buf, sizeof(marker), -1);
+		return AGAIN;
+	}
+	/* Taken by the kernel into a bad address, it would be lost. */
+	if (user_store(r->buf, r->small, (size_t)n))
+		return -EFAULT;
+	taken = stream_take(r, r->small, sizeof(r->small));
+	if (taken <= AGAIN)
+		return taken;
+	if (taken == n && !marker_is(r->small, taken, &marker) &&
+	    !user_store(r->buf, r->small, (size_t)n))
+		return n;
+	stream_give_back(r, r->small, (size_t)taken, -1);
+	return AGAIN;
+}
+
+/* ---- a message that is fetched ---- */
+
+/* Its marker has had its use.  Another reader may have taken it for something else. */
+static int marker_remove(struct umad_reading *r, uint32_t id)
+{
+	uint8_t bytes[UMAD_MESSAGE_BYTES];
+	struct umad_marker marker;
+	ssize_t n = stream_look(r, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (n < 0 || !marker_is(bytes, n, &marker) || marker.id != id)
+		return 0;
+	n = stream_take(r, bytes, sizeof(bytes));
+	if (n > AGAIN && !(marker_is(bytes, n, &marker) && marker.id == id))
+		stream_give_back(r, bytes, (size_t)n, -1);
+	return 0;
+}
+
+static ssize_t file_copy(const struct umad_reading *r, int file, size_t n)
+{
+	size_t at = 0;
+
+	while (at < n) {
+		ssize_t got = pread(file, r->buf + at, n - at, (off_t)at);
+
+		if (got <= 0)
+			return got < 0 ? -errno : -EIO;
+		at += (size_t)got;
+	}
+	return 0;
+}
+
+static ssize_t reading_copy(struct umad_reading *r, const struct msg_umad_fetch_reply *reply,
+			    int file, uint32_t id)
+{
+	ssize_t ret;
+
+	if (reply->kept) {
+		ret = file_copy(r, file, r->header_bytes + MAD_BYTES);
+		return ret ? ret : -ENOSPC;
+	}
+	marker_remove(r, id);
+	if (reply->length > r->count)
+		return -EIO;
+	ret = file_copy(r, file, reply->length);
+	if (ret)
+		stream_give_back(r, NULL, reply->length, file);
+	return ret ? ret : (ssize_t)reply->length;
+}
+
+static ssize_t reading_fetch(struct umad_reading *r, uint32_t id)
+{
+	struct msg m = {.umad_fetch = {.token = r->device->token, .id = id, .room = r->count}};
+	int fds[MSG_MAX_FDS];
+	ssize_t ret;
+	/* What the daemon has handed out is nowhere else. */
+	no_cancellation();
+
+	if (reading_is_small(r))
+		return -EINVAL;
+	ret = umad_ask(r->device, &m, MSG_UMAD_FETCH, fds);
+	if (ret == -ENOENT) {
+		if (r->turns++ < OTHERS_TURNS)
+			sched_yield();
+		else
+			marker_remove(r, id);
+		return AGAIN;
+	}
+	if (ret)
+		return ret == -EIO ? reading_gone(r->device) : ret;
+	ret = reading_copy(r, &m.umad_fetch_reply, fds[0], id);
+	close(fds[0]);
+	return ret;
+}
+
+static ssize_t reading_once(struct umad_reading *r)
+{
+	bool small = reading_is_small(r);
+	void *to = small ? r->small : r->buf;
+	struct umad_marker marker;
+	ssize_t n = stream_look(r, to, small ? sizeof(r->small) : r->count, 0);
+
+	if (n < 0)
+		return n;
+	if (marker_is(to, n, &marker))
+		return reading_fetch(r, marker.id);
+	return reading_take_plain(r, n);
+}
+
+ssize_t umad_read(struct cdev_file *f, int fd, void *buf, size_t count)
+{
+	struct umad_device *u = umad_device_of(f);
+	struct umad_reading r = {.device = u, .fd = fd, .buf = buf, .count = count};
+	ssize_t ret;
+
+	if (u->access == O_WRONLY)
+		return -EBADF;
+	r.header_bytes = umad_header_bytes(u);
+	if (count < r.header_bytes)
+		return -EINVAL;
+	if (umad_is_gone(u))
+		return reading_gone(u);
+	do {
+		ret = reading_once(&r);
+	} while (ret == AGAIN);
+	if (ret >= 0)
+		atomic_store_explicit(&u->failures, 0, memory_order_relaxed);
+	return ret;
+}
