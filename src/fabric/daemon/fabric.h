@@ -86,15 +86,14 @@ struct fabric {
 	struct sma sma;
 	struct pma pma;
 	struct sm sm;
-	bool managed; /* the four are open */
+	struct umad umad;
+	bool managed; /* the five are open */
 
 	uint64_t (*base)[PORT_COUNTERS]; /* per port: the counts of processes that are gone */
 	struct slot_row rows[REGISTRY_SLOTS];
 	uint16_t free_head, free_tail;
 	struct numbers numbers[NUMBER_KINDS];
 	uint32_t first_number; /* where numbers begin; any value */
-
-	struct umad umad;
 };
 
 /* ---- fabric.c: the whole ---- */

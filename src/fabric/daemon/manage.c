@@ -33,6 +33,7 @@ int manage_open(struct fabric *f)
 	ret = sm_open(&f->sm, &f->mad, f->sm_mode);
 	if (ret)
 		goto close_agents;
+	umad_open(&f->umad, &f->mad, &f->sm);
 	f->managed = true;
 	return 0;
 
@@ -48,6 +49,7 @@ void manage_close(struct fabric *f)
 	if (!f->managed)
 		return;
 	f->managed = false;
+	umad_close(&f->umad);
 	sm_close(&f->sm);
 	agents_close(f);
 	mad_close(&f->mad);

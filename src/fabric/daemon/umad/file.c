@@ -82,12 +82,9 @@ static int stream_open(struct umad_file *f, int *other)
 
 int umad_file_open(struct umad *u, uint32_t row, uint64_t *token, int fds[2])
 {
-	struct umad_file *f;
+	struct umad_file *f = calloc(1, sizeof(*f));
 	int ret;
 
-	if (!u->fabric)
-		return -ENXIO;
-	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
 	f->umad = u;
