@@ -122,6 +122,15 @@ struct umad_file *umad_file_find(struct umad *u, uint64_t token)
 
 /* ---- agents ---- */
 
+/* Would it get what a subnet manager gets? */
+static bool agent_manages(const struct mad_agent_attr *attr)
+{
+	const uint64_t sm_methods = 1ull << MAD_GET | 1ull << MAD_TRAP;
+
+	return attr->qpn == 0 && attr->methods[0] & sm_methods &&
+	       (attr->class == MAD_CLASS_SMP_LID || attr->class == MAD_CLASS_SMP_DIRECTED);
+}
+
 static void agent_receive(struct mad_agent *mad, struct mad_message *m)
 {
 	struct umad_agent *a = container_of(mad, struct umad_agent, mad);
@@ -142,6 +151,17 @@ static void agent_sent(struct mad_agent *mad, const uint8_t note[64], const uint
 
 static const struct mad_agent_ops agent_ops = {agent_receive, agent_sent};
 
+/* The built-in subnet manager stands back before, because it may be on the port with the same methods. */
+static void sm_hears(const struct umad *u, const struct umad_agent *a, bool began)
+{
+	if (!a->manages || !u->sm)
+		return;
+	if (began)
+		sm_program_began(u->sm);
+	else
+		sm_program_ended(u->sm);
+}
+
 static int agent_begin(struct umad_file *f, uint32_t id, const struct mad_agent_attr *attr)
 {
 	struct umad_agent *a = calloc(1, sizeof(*a));
@@ -151,8 +171,11 @@ static int agent_begin(struct umad_file *f, uint32_t id, const struct mad_agent_
 		return -ENOMEM;
 	a->file = f;
 	a->id = id;
+	a->manages = agent_manages(attr);
+	sm_hears(f->umad, a, true);
 	ret = mad_agent_register(f->umad->fabric, &a->mad, attr, &agent_ops, &f->scope);
 	if (ret) {
+		sm_hears(f->umad, a, false);
 		free(a);
 		return ret;
 	}
@@ -172,6 +195,7 @@ static void agent_end(struct umad_file *f, uint32_t id)
 	atomic_store_explicit(&f->page->agents[id], 0, memory_order_release);
 	f->agents[id] = NULL;
 	mad_agent_unregister(&a->mad);
+	sm_hears(f->umad, a, false);
 	free(a);
 }
 

@@ -61,6 +61,8 @@ static void holder_end(struct issm_file *h)
 	holder_unlink(h);
 	close(h->sock.fd);
 	net_hold_issm(u->fabric->net, h->row, -1);
+	if (u->sm)
+		sm_program_ended(u->sm);
 	loop_bury(u->fabric->loop, &h->grave);
 }
 
@@ -137,6 +139,8 @@ static int holder_begin(struct umad *u, uint32_t row, int *fd)
 	h->next = u->holders;
 	u->holders = h;
 	u->nfiles++;
+	if (u->sm)
+		sm_program_began(u->sm);
 	net_hold_issm(u->fabric->net, row, 1);
 	return 0;
 }

@@ -11,6 +11,7 @@
 
 static struct test_mad mad;
 static struct umad umad;
+static struct sm sm = {.mode = SM_EXTERNAL};
 static int granted[3] = {-1, -1, -1};
 
 struct waiting {
@@ -40,7 +41,7 @@ static void test_one_holder(void)
 	struct pollfd p;
 
 	CHECK(!is_sm(mad.t.h1) && !issm_open(&umad, mad.t.h1, &fd));
-	CHECK(is_sm(mad.t.h1) && umad.nfiles == 1);
+	CHECK(is_sm(mad.t.h1) && umad.nfiles == 1 && sm.programs == 1);
 	CHECK(issm_open(&umad, mad.t.h1, &other) == -EAGAIN);
 	/* another port has its own */
 	CHECK(!is_sm(mad.t.h2) && !issm_open(&umad, mad.t.h2, &other) && is_sm(mad.t.h2));
@@ -53,7 +54,7 @@ static void test_one_holder(void)
 	holder_close(other);
 	CHECK(!is_sm(mad.t.h2) && is_sm(mad.t.h1));
 	holder_close(fd);
-	CHECK(!is_sm(mad.t.h1) && !umad.nfiles);
+	CHECK(!is_sm(mad.t.h1) && !umad.nfiles && !sm.programs);
 }
 
 static void test_queue(void)
@@ -80,7 +81,8 @@ static void test_queue(void)
 int main(void)
 {
 	test_mad_open(&mad);
-	umad_open(&umad, &mad.mad, NULL);
+	sm.fabric = &mad.mad;
+	umad_open(&umad, &mad.mad, &sm);
 	test_one_holder();
 	test_queue();
 	umad_close(&umad);

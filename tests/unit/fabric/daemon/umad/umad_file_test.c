@@ -32,6 +32,7 @@ struct plain {
 
 static struct test_mad mad;
 static struct umad umad;
+static struct sm sm = {.mode = SM_EXTERNAL};
 
 static struct program program_open(uint32_t row)
 {
@@ -420,11 +421,45 @@ static void test_written_then_closed(void)
 	program_close(&b);
 }
 
+/* The subnet manager of the fabric hears of each agent that could be one's. */
+static void test_managers(void)
+{
+	static const struct {
+		unsigned class;
+		uint64_t methods;
+		bool manages;
+	} cases[] = {
+		{MAD_CLASS_SMP_DIRECTED, 0, false},
+		{MAD_CLASS_SMP_DIRECTED, 1 << MAD_GET, true},
+		{MAD_CLASS_SMP_LID, 1 << MAD_TRAP | 1 << MAD_SEND, true},
+		{MAD_CLASS_SMP_LID, 1 << MAD_SEND, false},
+		{VENDOR_CLASS, 1 << MAD_GET, false},
+	};
+	struct program a;
+	uint32_t id;
+
+	for (size_t i = 0; i < array_size(cases); i++) {
+		a = program_open(mad.t.h1);
+		CHECK(!program_register(&a, cases[i].class, cases[i].methods, &id));
+		CHECK(sm.programs == cases[i].manages);
+		/* refused: somebody has the methods */
+		CHECK(program_register(&a, cases[i].class, cases[i].methods, &id) ==
+			      (cases[i].methods ? -EINVAL : 0) &&
+		      sm.programs == cases[i].manages);
+		if (i % 2)
+			CHECK(!umad_file_unregister(a.file, 0, false) && !sm.programs);
+		program_close(&a);
+		CHECK(!sm.programs);
+	}
+}
+
 int main(void)
 {
 	test_mad_open(&mad);
 	test_net_raise(&mad.t);
-	umad_open(&umad, &mad.mad, NULL);
+	sm.fabric = &mad.mad;
+	umad_open(&umad, &mad.mad, &sm);
+	test_managers();
 	test_exchange();
 	test_timeout();
 	test_order();
