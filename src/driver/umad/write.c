@@ -196,7 +196,7 @@ static int stream_send(struct umad_device *u, const struct umad_sending *s, int 
 		(void)poll(&p, 1, -1);
 	}
 	if (ret != -EPIPE && ret != -ECONNRESET)
-		return ret;
+		return ret == -ENOBUFS ? -ENOMEM : ret;
 	atomic_store_explicit(&u->page->gone, 1, memory_order_release);
 	return -EIO;
 }

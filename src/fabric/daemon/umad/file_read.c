@@ -44,6 +44,17 @@ static struct mad_address address_of(const struct umad_file *f, const struct ib_
 	return to;
 }
 
+/* There was no memory for it.  Programs count on an end of each request that has a time limit. */
+static void message_lost(struct umad_file *f, const struct mad_send_attr *send, uint32_t agent)
+{
+	uint8_t header[MAD_HEADER_BYTES];
+
+	memcpy(header, send->mad, sizeof(header));
+	if (!mad_is_response(header))
+		mad_put32(header, MAD_AT_TID, f->agents[agent]->mad.tid);
+	umad_file_report(f, agent, send->note, header);
+}
+
 static int message_send(struct umad_file *f, const struct ib_user_mad_hdr *h, const uint8_t *mad,
 			uint32_t length)
 {
@@ -55,6 +66,7 @@ static int message_send(struct umad_file *f, const struct ib_user_mad_hdr *h, co
 		.retries = h->retries,
 	};
 	uint32_t gids = subnet_port_gids(&f->umad->fabric->net->subnet->ports[f->row]);
+	int ret;
 
 	static_assert(sizeof(*h) == sizeof(send.note), "the program's header comes back whole");
 	if (h->id >= UMAD_AGENTS || !f->agents[h->id])
@@ -66,10 +78,13 @@ static int message_send(struct umad_file *f, const struct ib_user_mad_hdr *h, co
 	memcpy(send.note, h, sizeof(*h));
 	/* Before, because the send may be over at once. */
 	f->sends++;
-	if (!mad_agent_send(&f->agents[h->id]->mad, &send))
+	ret = mad_agent_send(&f->agents[h->id]->mad, &send);
+	if (!ret)
 		return 0;
 	f->sends--;
-	return -EINVAL;
+	if (ret == -ENOMEM && h->timeout_ms)
+		message_lost(f, &send, h->id);
+	return ret;
 }
 
 /* Returns false if no program of ours writes such a thing. */

@@ -39,11 +39,12 @@ static struct ib_user_mad_hdr header_of(const struct umad_file *f, uint32_t agen
 
 /* ---- the queue ---- */
 
+/* -EAGAIN: later; the kernel's memory will not be short for ever. */
 static int stream_send(const struct umad_file *f, const void *bytes, uint32_t n)
 {
-	ssize_t sent = send(f->sock.fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
-
-	return sent < 0 ? -errno : 0;
+	if (send(f->sock.fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		return 0;
+	return errno == ENOBUFS || errno == ENOMEM ? -EAGAIN : -errno;
 }
 
 static void queue_pop(struct umad_file *f)
