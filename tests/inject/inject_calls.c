@@ -96,6 +96,8 @@ WRAP(int, getsockopt, (int fd, int level, int option, void *value, socklen_t *by
 WRAP(int, setsockopt, (int fd, int level, int option, const void *value, socklen_t bytes),
      (fd, level, option, value, bytes), ENOMEM, -1)
 WRAP(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags), ENOBUFS, -1)
+WRAP(ssize_t, send, (int fd, const void *at, size_t bytes, int flags), (fd, at, bytes, flags),
+     ENOBUFS, -1)
 WRAP(ssize_t, recv, (int fd, void *at, size_t bytes, int flags), (fd, at, bytes, flags), ENOMEM, -1)
 WRAP(int, poll, (struct pollfd * fds, nfds_t n, int ms), (fds, n, ms), ENOMEM, -1)
 WRAP(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags), ENOMEM, -1)
@@ -106,6 +108,10 @@ WRAP(ssize_t, process_vm_readv,
      (pid_t pid, const struct iovec *to, unsigned long nto, const struct iovec *from,
       unsigned long nfrom, unsigned long flags),
      (pid, to, nto, from, nfrom, flags), ENOMEM, -1)
+WRAP(ssize_t, process_vm_writev,
+     (pid_t pid, const struct iovec *from, unsigned long nfrom, const struct iovec *to,
+      unsigned long nto, unsigned long flags),
+     (pid, from, nfrom, to, nto, flags), ENOMEM, -1)
 WRAP(int, flock, (int fd, int how), (fd, how), ENOLCK, -1)
 WRAP(int, ftruncate, (int fd, off_t bytes), (fd, bytes), ENOSPC, -1)
 WRAP(int, ftruncate64, (int fd, __off64_t bytes), (fd, bytes), ENOSPC, -1)
@@ -122,12 +128,15 @@ WRAP(int, unlinkat, (int at, const char *path, int flags), (at, path, flags), EI
 WRAP(int, rmdir, (const char *path), (path), EIO, -1)
 WRAP(ssize_t, getrandom, (void *at, size_t bytes, unsigned flags), (at, bytes, flags), EAGAIN, -1)
 WRAP(char *, fgets, (char *line, int bytes, FILE *f), (line, bytes, f), ENOMEM, NULL)
+WRAP(char *, strdup, (const char *text), (text), ENOMEM, NULL)
 WRAP(int, mkdir, (const char *path, mode_t mode), (path, mode), ENOSPC, -1)
 WRAP(int, mkdirat, (int at, const char *path, mode_t mode), (at, path, mode), ENOSPC, -1)
 WRAP(int, symlinkat, (const char *target, int at, const char *path), (target, at, path), ENOSPC, -1)
 WRAP(int, linkat, (int from, const char *path, int at, const char *to, int flags),
      (from, path, at, to, flags), ENOSPC, -1)
 WRAP(int, getifaddrs, (struct ifaddrs * *list), (list), ENOMEM, -1)
+WRAP(ssize_t, pread64, (int fd, void *at, size_t bytes, __off64_t offset), (fd, at, bytes, offset),
+     EIO, -1)
 WRAP(ssize_t, pwrite64, (int fd, const void *at, size_t bytes, __off64_t offset),
      (fd, at, bytes, offset), ENOSPC, -1)
 WRAP(void *, mmap, (void *at, size_t bytes, int rights, int flags, int fd, off_t offset),

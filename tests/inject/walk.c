@@ -33,7 +33,7 @@
 enum { STATUS_WRONG = 1, STATUS_HUNG = 3 };
 
 static const struct walk_step *const tables[] = {walk_verbs, walk_qps,	walk_mlx5,
-						 walk_devx,  walk_data, walk_remote};
+						 walk_devx,  walk_data, walk_remote, walk_mads};
 #define TABLES (sizeof(tables) / sizeof(*tables))
 
 static int wrong;
@@ -310,7 +310,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	static struct walk w;
+	static struct walk w = {.umad = -1, .issm = -1};
 	size_t mode = 0;
 	pid_t peer;
 

@@ -76,6 +76,9 @@ struct walk {
 	struct mlx5dv_devx_cmd_comp *answers;
 	uint8_t *rings; /* three pages */
 
+	int umad, issm; /* or -1 */
+	bool agents;	/* are registered */
+
 	struct walk_end remote; /* connected with the other process */
 	int peer;		/* socket to it */
 	bool peer_may_fail;
@@ -107,7 +110,7 @@ struct walk_step {
 
 /* Tables end with a name that is NULL. */
 extern const struct walk_step walk_verbs[], walk_qps[], walk_mlx5[], walk_devx[], walk_data[],
-	walk_remote[];
+	walk_remote[], walk_mads[];
 
 /* 0, or the errno that the library left; never 0 for a refusal. */
 int walk_errno(void);
