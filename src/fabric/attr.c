@@ -130,7 +130,7 @@ static bool attr_prefix(const char **s, const char *with)
 	return true;
 }
 
-/* "<port>/", from 1 to what NodeInfo can count (IBTA 14.2.5.3). */
+/* "<port>/", up to what NodeInfo can count (IBTA 14.2.5.3); 0 is a switch's own. */
 static bool port_parse(const char **s, uint32_t *port)
 {
 	const char *slash = strchr(*s, '/');
@@ -145,7 +145,7 @@ static bool port_parse(const char **s, uint32_t *port)
 	memcpy(text, *s, n);
 	text[n] = '\0';
 	*s = slash + 1;
-	return index_parse(text, NODE_PORTS_MAX + 1, port) && *port;
+	return index_parse(text, NODE_PORTS_MAX + 1, port);
 }
 
 bool attr_parse(const char *path, struct attr *out)

@@ -155,6 +155,9 @@ struct msg_info_reply {
 	uint64_t registry_bytes;
 	uint64_t subnet_bytes;
 	uint64_t slots_bytes;
+	char topology[FABRIC_PATH_BYTES]; /* the file it was made from, or empty */
+	uint32_t external_sm;		  /* nobody manages the subnet but programs */
+	uint32_t reserved;
 };
 
 struct msg_host_reply {

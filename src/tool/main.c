@@ -45,10 +45,14 @@ static const struct command commands[] = {
 	 OPT_FABRIC | OPT_JSON, command_status},
 	{"devices", "[--fabric NAME] [--host NAME] [--json]", "Lists the devices of the hosts.",
 	 OPT_FABRIC | OPT_HOST | OPT_JSON, command_devices},
-	{"fabric up", "[--fabric NAME] [--model NAME] [--hosts N]",
+	{"fabric up",
+	 "[--fabric NAME] [--model NAME] [--hosts N | --topology FILE] "
+	 "[--sm builtin|external]",
 	 "Starts a fabric that stays until it is taken down.\n"
-	 "--hosts: with hosts host1 to hostN, all alike; 2 if it is not given.",
-	 OPT_FABRIC | OPT_MODEL | OPT_HOSTS, command_fabric_up},
+	 "--hosts: with hosts host1 to hostN, all alike; 2 if it is not given.\n"
+	 "--topology: as a network file of ibsim's or output of ibnetdiscover describes it.\n"
+	 "--sm: whether there is a subnet manager, or ports wait for one that is started.",
+	 OPT_FABRIC | OPT_MODEL | OPT_HOSTS | OPT_TOPOLOGY | OPT_SM, command_fabric_up},
 	{"fabric down", "[--fabric NAME | --all]",
 	 "Takes a fabric down, also under programs that use it.\n"
 	 "--all: all fabrics of this user that 'softhca fabric list' shows.",

@@ -93,6 +93,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 		{"trace", required_argument, NULL, OPT_TRACE},
 		{"explain", no_argument, NULL, OPT_EXPLAIN},
 		{"hosts", required_argument, NULL, OPT_HOSTS},
+		{"topology", required_argument, NULL, OPT_TOPOLOGY},
+		{"sm", required_argument, NULL, OPT_SM},
 		{"gdb", no_argument, NULL, OPT_GDB},
 		{"all", no_argument, NULL, OPT_ALL},
 		{"unset", no_argument, NULL, OPT_UNSET},
@@ -127,6 +129,10 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 			s->explain = true;
 		else if (opt == OPT_HOSTS)
 			s->hosts = optarg;
+		else if (opt == OPT_TOPOLOGY)
+			s->topology = optarg;
+		else if (opt == OPT_SM)
+			s->sm = optarg;
 		else if (opt == OPT_GDB)
 			s->gdb = true;
 		else if (opt == OPT_ALL)
@@ -163,6 +169,21 @@ static int find_fabric(struct session *s)
 	return ret ? EXIT_USAGE : -1;
 }
 
+/* The file's whole name: the daemon has a directory of its own. */
+static bool topology_find(struct session *s)
+{
+	static char path[PATH_MAX];
+
+	if (!s->topology)
+		return true;
+	if (!realpath(s->topology, path)) {
+		tool_error(s->command, "%s: %s", s->topology, strerror(errno));
+		return false;
+	}
+	s->topology = path;
+	return true;
+}
+
 int session_open(struct session *s, const struct command *c, int argc, char **argv, int *first)
 {
 	static char command[64];
@@ -183,10 +204,16 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 		return bad_model(s);
 	if (s->hosts && !text_number(s->hosts, FABRIC_MAX_HOSTS, &s->nhosts))
 		return bad_option(s, "not a number of hosts", s->hosts);
+	if (s->hosts && s->topology)
+		return bad_option(s, "--hosts and --topology exclude each other", s->hosts);
+	if (s->sm && strcmp(s->sm, "builtin") != 0 && strcmp(s->sm, "external") != 0)
+		return bad_option(s, "the subnet manager is builtin or external, not", s->sm);
 	if (s->host && !fabric_name_ok(s->host)) {
 		tool_error(s->command, "'%s' is not a name for a host", s->host);
 		return EXIT_USAGE;
 	}
+	if (!topology_find(s))
+		return EXIT_OURS;
 	find_part(daemon_places, array_size(daemon_places), X_OK, s->daemon);
 	find_part(preload_places, array_size(preload_places), R_OK, s->preload);
 	return find_fabric(s);
@@ -203,6 +230,29 @@ void session_link_error(const struct session *s, int error)
 	}
 	trouble_text(&t, text, sizeof(text));
 	tool_error(s->command, "%s", text);
+}
+
+static bool topology_is_as_asked(const struct session *s, struct msg_info_reply *info)
+{
+	static const char *const managers[] = {"builtin", "external"};
+
+	info->topology[sizeof(info->topology) - 1] = '\0';
+	if (s->topology && strcmp(info->topology, s->topology) != 0) {
+		tool_error(s->command,
+			   "fabric '%s' runs with %s%s; take it down first, or use another "
+			   "(--fabric)",
+			   s->fabric, info->topology[0] ? "the topology " : "no topology file",
+			   info->topology);
+		return false;
+	}
+	if (s->sm && strcmp(s->sm, managers[!!info->external_sm]) != 0) {
+		tool_error(s->command,
+			   "fabric '%s' runs with --sm %s; take it down first, or use another "
+			   "(--fabric)",
+			   s->fabric, managers[!!info->external_sm]);
+		return false;
+	}
+	return true;
 }
 
 /* A fabric that runs already keeps the model and the hosts that it was started with. */
@@ -232,7 +282,7 @@ static bool is_as_asked(const struct session *s, int sock)
 			   s->fabric, m.info_reply.nhosts);
 		return false;
 	}
-	return true;
+	return topology_is_as_asked(s, &m.info_reply);
 }
 
 static void no_such_host(const struct session *s)
@@ -252,7 +302,9 @@ int session_link(const struct session *s, bool start, struct msg *m, enum msg_ty
 	}
 	/* for the daemon, if it is started now or later by a program */
 	if ((s->model && setenv("SOFTHCA_MODEL", s->model, 1)) ||
-	    (s->hosts && setenv("SOFTHCA_HOSTS", s->hosts, 1))) {
+	    (s->hosts && setenv("SOFTHCA_HOSTS", s->hosts, 1)) ||
+	    (s->topology && setenv("SOFTHCA_TOPOLOGY", s->topology, 1)) ||
+	    (s->sm && setenv("SOFTHCA_SM", s->sm, 1))) {
 		tool_error(s->command, "%s", strerror(errno));
 		return -1;
 	}
@@ -267,7 +319,7 @@ int session_link(const struct session *s, bool start, struct msg *m, enum msg_ty
 		session_link_error(s, sock);
 		return -1;
 	}
-	if ((s->model || s->hosts) && !is_as_asked(s, sock)) {
+	if ((s->model || s->hosts || s->topology || s->sm) && !is_as_asked(s, sock)) {
 		close(sock);
 		return -1;
 	}

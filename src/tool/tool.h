@@ -30,16 +30,18 @@ struct session {
 	const char *host;  /* or NULL */
 	bool fabric_given; /* by --fabric */
 	bool json;
-	bool all;	     /* fabrics */
-	bool unset;	     /* what env has set */
-	bool gdb;	     /* the program is to run in a debugger */
-	const char *reports; /* style of reports of signature errors, or NULL */
-	const char *memory;  /* the way to the program's memory, or NULL */
-	const char *trace;   /* patterns of trace points, or NULL */
-	bool explain;	     /* say why requests fail */
-	const char *hosts;   /* how many hosts the fabric is to have, or NULL */
-	uint32_t nhosts;     /* the same as a number */
-	const char *model;   /* what the fabric's devices are to be taken for, or NULL */
+	bool all;	      /* fabrics */
+	bool unset;	      /* what env has set */
+	bool gdb;	      /* the program is to run in a debugger */
+	const char *reports;  /* style of reports of signature errors, or NULL */
+	const char *memory;   /* the way to the program's memory, or NULL */
+	const char *trace;    /* patterns of trace points, or NULL */
+	bool explain;	      /* say why requests fail */
+	const char *hosts;    /* how many hosts the fabric is to have, or NULL */
+	uint32_t nhosts;      /* the same as a number */
+	const char *topology; /* the file to make the fabric from, or NULL */
+	const char *sm;	      /* who manages its subnet, or NULL */
+	const char *model;    /* what the fabric's devices are to be taken for, or NULL */
 	char dir[RUNDIR_BYTES];
 	char daemon[TOOL_PATH_BYTES];
 	char preload[TOOL_PATH_BYTES];
@@ -58,6 +60,8 @@ enum session_option {
 	OPT_TRACE = 32,
 	OPT_HOSTS = 64,
 	OPT_MEMORY = 128,
+	OPT_TOPOLOGY = 4096,
+	OPT_SM = 8192,
 	OPT_ALL = 2048,
 	OPT_UNSET = 1024,
 	OPT_GDB = 256,

@@ -186,6 +186,8 @@ static int answer_info(struct server *s, struct conn *c, struct msg *m, struct a
 	m->info_reply.registry_bytes = f->registry_segment.bytes;
 	m->info_reply.subnet_bytes = f->subnet_segment.bytes;
 	m->info_reply.slots_bytes = f->slots_segment.bytes;
+	text_copy(m->info_reply.topology, sizeof(m->info_reply.topology), f->topology_path);
+	m->info_reply.external_sm = f->sm_mode == SM_EXTERNAL;
 	*a = segments_attached(f);
 	return 0;
 }
@@ -198,9 +200,12 @@ static int answer_host(struct server *s, struct conn *c, struct msg *m, struct a
 
 	(void)c, (void)a;
 	request_terminate(m->host.name, sizeof(m->host.name));
+	/* Switches are found by name alone. */
 	if (m->host.name[0])
 		host = fabric_find_host(f, m->host.name);
-	if (host < 0 || host >= f->topology.nhosts)
+	else if (host >= f->topology.nhosts)
+		return -ENOENT;
+	if (host < 0)
 		return -ENOENT;
 	memcpy(reply.name, f->topology.hosts[host].name, sizeof(reply.name));
 	reply.index = (uint32_t)host;
@@ -259,23 +264,18 @@ static int answer_shutdown(struct server *s, struct conn *c, struct msg *m, stru
 /* Every process of the port's host is told; others see it in the subnet. */
 static int answer_set_port(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
-	struct fabric *f = s->fabric;
 	uint32_t row = m->set_port.row;
-	struct msg note = {.port.row = row};
-	uint32_t host;
 	int changed;
 
 	(void)c, (void)a;
-	changed = port_set_state(f, row, m->set_port.state);
+	changed = port_set_state(s->fabric, row, m->set_port.state);
 	if (changed <= 0)
 		return changed;
-	note.port.event =
-		m->set_port.state == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR;
-	msg_prepare(&note, MSG_PORT, MSG_NOTE, 0, 0);
-	host = subnet_node_of(&f->subnet, row)->host;
-	for (uint32_t i = 0; i < REGISTRY_SLOTS; i++)
-		if (s->by_slot[i] && f->rows[i].host == host)
-			conn_send(s, s->by_slot[i], &note, NULL, 0);
+	/* What becomes of a link of InfiniBand is told when it does. */
+	if (s->fabric->subnet.ports[row].ethernet)
+		port_note(s, row,
+			  m->set_port.state == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE
+							      : IB_EVENT_PORT_ERR);
 	return 0;
 }
 

@@ -280,6 +280,7 @@ int server_open(struct server *s, struct fabric *f, int lock)
 	if (ret)
 		return ret;
 	home_open(s);
+	port_notes_open(s);
 	return listener_open(s);
 }
 

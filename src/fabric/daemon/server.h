@@ -39,6 +39,7 @@ struct conn {
 
 struct server {
 	struct fabric *fabric;
+	struct net_listener port_notes;
 	struct source listener;
 	struct source signals;
 	struct source home; /* the run-time directory; -1: not watched */
@@ -78,6 +79,13 @@ void conn_watch_life(struct server *s, struct conn *c);
 
 /* Does the client read what it is sent? */
 bool conn_is_reading(const struct conn *c) must_check;
+
+/* ---- port_notes.c ---- */
+
+/* Listens to the net for what processes of a port's host are to hear. */
+void port_notes_open(struct server *s);
+/* Tells them an asynchronous event of the port. */
+void port_note(struct server *s, uint32_t row, enum ib_event event);
 
 /* ---- requests.c ---- */
 

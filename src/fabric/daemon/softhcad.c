@@ -221,18 +221,54 @@ static int choose_model(uint32_t *out)
 	return 0;
 }
 
-/* SOFTHCA_HOSTS: how many hosts, all alike. */
-static int choose_topology(struct topology *t)
+/* SOFTHCA_SM: who manages the subnet. */
+static int choose_sm(enum sm_mode *mode)
 {
-	const char *text = getenv("SOFTHCA_HOSTS");
+	const char *text = getenv("SOFTHCA_SM");
+
+	*mode = SM_BUILT_IN;
+	if (!text || !*text || !strcmp(text, "builtin"))
+		return 0;
+	*mode = SM_EXTERNAL;
+	if (!strcmp(text, "external"))
+		return 0;
+	log_error("SOFTHCA_SM: '%s' is neither builtin nor external", text);
+	return -EINVAL;
+}
+
+/* SOFTHCA_TOPOLOGY: a file that describes the fabric. */
+static int read_topology(struct fabric *f, const char *path)
+{
+	char error[PLAN_ERROR_BYTES];
+	int ret;
+
+	if (!text_copy(f->topology_path, sizeof(f->topology_path), path)) {
+		log_error("topology: %.40s...: the path has more than %u characters", path,
+			  FABRIC_PATH_BYTES - 1);
+		return -ENAMETOOLONG;
+	}
+	ret = plan_read(&f->plan, path, error);
+	if (!ret)
+		ret = plan_check(&f->plan, error);
+	if (ret)
+		log_error("topology: %s", error);
+	return ret;
+}
+
+/* SOFTHCA_HOSTS: how many hosts, all alike. */
+static int choose_topology(struct fabric *f)
+{
+	const char *text = getenv("SOFTHCA_HOSTS"), *path = getenv("SOFTHCA_TOPOLOGY");
 	uint32_t hosts = TOPOLOGY_DEFAULT_HOSTS;
 
+	if (path && *path)
+		return read_topology(f, path);
 	if (text && *text && !text_number(text, FABRIC_MAX_HOSTS, &hosts)) {
 		log_error("SOFTHCA_HOSTS: '%s' is not a number of hosts from 1 to %u", text,
 			  FABRIC_MAX_HOSTS);
 		return -EINVAL;
 	}
-	return topology_generate(t, hosts);
+	return topology_generate(&f->topology, hosts);
 }
 
 /*
@@ -258,7 +294,9 @@ static int daemon_serve(const struct options *o)
 	ret = choose_model(&fabric.model);
 	if (ret)
 		return ret;
-	ret = choose_topology(&fabric.topology);
+	ret = choose_sm(&fabric.sm_mode);
+	if (!ret)
+		ret = choose_topology(&fabric);
 	if (ret)
 		return ret;
 	ret = become_daemon(o->dir, &lock, &remains);
