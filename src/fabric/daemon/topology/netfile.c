@@ -139,7 +139,6 @@ static int node_line(struct netfile *n, const char *text)
 		return LINE_ERROR(n, "two nodes have the id '%s'", node.id);
 	if (n->node < 0)
 		return no_memory(n);
-	n->lines_due = line.nports;
 	ret = remotes_grow(n);
 	for (uint32_t i = n->plan->nodes[n->node].first_port; i < n->plan->nports; i++)
 		port_default(n, &n->plan->ports[i]);
@@ -195,8 +194,6 @@ static int port_line(struct netfile *n, const char *text)
 	p->ext_speed = line.ext_speed ? line.ext_speed : p->ext_speed;
 	text_copy(n->remotes[port].id, sizeof(n->remotes[port].id), line.remote);
 	n->remotes[port].number = (uint8_t)line.remote_number;
-	if (!--n->lines_due)
-		n->node = -1;
 	return 0;
 }
 

@@ -33,7 +33,6 @@ struct netfile {
 	uint8_t width, speed, ext_speed; /* of ports that say nothing; 0: the start values */
 
 	int64_t node;			/* whose ports the lines are about; -1: none */
-	uint32_t lines_due;		/* of them */
 	struct netfile_remote *remotes; /* of each port of the plan */
 	uint32_t remotes_room;
 	struct netfile_alias *aliases;
