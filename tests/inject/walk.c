@@ -32,8 +32,8 @@
 
 enum { STATUS_WRONG = 1, STATUS_HUNG = 3 };
 
-static const struct walk_step *const tables[] = {walk_verbs, walk_qps,	walk_mlx5,
-						 walk_devx,  walk_data, walk_remote, walk_mads};
+static const struct walk_step *const tables[] = {walk_verbs, walk_qps,	  walk_mlx5, walk_devx,
+						 walk_data,  walk_remote, walk_mads};
 #define TABLES (sizeof(tables) / sizeof(*tables))
 
 static int wrong;
