@@ -53,7 +53,7 @@ static bool packet_refuse(struct mad_packet *p)
 {
 	unsigned method = p->mad[MAD_AT_METHOD];
 
-	if (p->local || (method != MAD_GET && method != MAD_SET))
+	if (p->local || mad_is_response(p->mad) || (method != MAD_GET && method != MAD_SET))
 		return false;
 	mad_answer(p->mad, MAD_GET_RESP, MAD_STATUS_BAD_METHOD_ATTRIBUTE);
 	return true;

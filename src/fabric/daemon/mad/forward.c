@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* One hop of a packet: links, linear tables, directed routes; see mad.h. */
-#include "fabric/daemon/mad/mad.h"
+#include "fabric/daemon/mad/impair.h"
 #include "fabric/smi.h"
 
 #define WORDS_OF_MAD 72u /* as ibsim counts: with all headers but the GRH */
 #define WORDS_OF_GRH 10u
+/* Copies for a group are no more than ports; unless its tables lead in circles. */
+#define OTHER_PACKETS 1024u
+#define NO_PORT	      UINT32_MAX
 
 static enum ib_port_state link_state(const struct net *n, uint32_t row)
 {
@@ -19,6 +22,11 @@ static bool lid_is_of(const struct net *n, uint32_t row, uint16_t lid)
 	uint32_t lmc = atomic_load_explicit(&p->lmc, memory_order_relaxed);
 
 	return base && lid >= base && lid < base + (1u << lmc);
+}
+
+static bool packet_is_multicast(const struct mad_packet *p)
+{
+	return p->dqpn && p->dlid >= MAD_LID_MULTICAST && p->dlid != MAD_LID_PERMISSIVE;
 }
 
 /* ---- inside of a node ---- */
@@ -67,6 +75,49 @@ static bool packet_by_lid(struct mad_fabric *f, struct mad_packet *p, uint32_t r
 	return lid_is_of(f->net, row, p->dlid) && packet_arrives(p, row);
 }
 
+/* A copy that goes on by itself. */
+static void packet_copy(struct mad_fabric *f, const struct mad_packet *p, enum mad_stage stage)
+{
+	uint32_t most = f->net->nports + OTHER_PACKETS;
+	struct mad_packet *copy = f->queued < most ? mad_packet_get(f) : NULL;
+
+	if (!copy) {
+		f->dropped++;
+		return;
+	}
+	*copy = *p;
+	copy->send = NULL;
+	copy->stage = stage;
+	mad_requeue(f, copy);
+}
+
+/* To this one of the ports that a switch's multicast table names; port 0 is itself. */
+static bool packet_to_member(struct mad_fabric *f, struct mad_packet *p,
+			     const struct net_node *node, uint32_t row, uint32_t number)
+{
+	return number ? packet_leaves(f, p, node, number) : packet_arrives(p, row);
+}
+
+/* A packet for a group: to all ports of the table but the one that it came in by. */
+static bool packet_by_group(struct mad_fabric *f, struct mad_packet *p, uint32_t row)
+{
+	const struct net_node *node = net_node_of(f->net, row);
+	uint32_t ingress = f->net->ports[row].number, next = NO_PORT;
+
+	if (!p->grh)
+		return false;
+	if (!node->sw)
+		return packet_arrives(p, row);
+	for (uint32_t number = 0; number <= node->nports; number++) {
+		if (number == ingress || !net_mft(node->sw, p->dlid, number))
+			continue;
+		if (next != NO_PORT && packet_to_member(f, p, node, row, next))
+			packet_copy(f, p, MAD_LEAVES);
+		next = number;
+	}
+	return next != NO_PORT && packet_to_member(f, p, node, row, next);
+}
+
 /* After the directed part come LIDs: of a request the target's, of an answer the asker's. */
 static bool packet_after_route(struct mad_fabric *f, struct mad_packet *p, uint32_t row)
 {
@@ -109,6 +160,10 @@ static void hop_count(struct mad_fabric *f, const struct mad_packet *p, uint32_t
 	net_count(f->net, from, NET_XMIT_DATA, words);
 	net_count(f->net, to, NET_RCV_PACKETS, 1);
 	net_count(f->net, to, NET_RCV_DATA, words);
+	if (!packet_is_multicast(p))
+		return;
+	net_count(f->net, from, NET_MULTICAST_XMIT_PACKETS, 1);
+	net_count(f->net, to, NET_MULTICAST_RCV_PACKETS, 1);
 }
 
 /* Over the link: the port at its other end, or SUBNET_NONE.  SMPs have a lane of their own, VL15, which works
@@ -130,17 +185,47 @@ static uint32_t link_cross(struct mad_fabric *f, const struct mad_packet *p)
 	return to;
 }
 
+/* The link's faults.  False: lost. */
+static bool packet_impair(struct mad_fabric *f, struct mad_packet *p, uint32_t from)
+{
+	uint64_t delay_ns;
+	uint32_t copies = impair_decide(f->impair, from, &delay_ns);
+
+	p->stage = MAD_ENTERS;
+	if (copies > 1)
+		packet_copy(f, p, MAD_ENTERS);
+	if (!copies || !delay_ns)
+		return copies;
+	if (!impair_hold(f, p, delay_ns))
+		return false;
+	return true;
+}
+
+bool forward_enter(struct mad_fabric *f, struct mad_packet *p)
+{
+	uint32_t row = p->row;
+
+	p->stage = MAD_LEAVES;
+	if (packet_is_multicast(p))
+		return packet_by_group(f, p, row);
+	/* By LID to where a directed route begins or ends, if its LID says so. */
+	if (mad_is_directed(p->mad) && !p->dqpn &&
+	    (p->dlid == MAD_LID_PERMISSIVE ||
+	     lid_is_of(f->net, net_end_port(f->net, row), p->dlid)))
+		return packet_by_route(f, p, row);
+	return packet_by_lid(f, p, row);
+}
+
 bool forward_step(struct mad_fabric *f, struct mad_packet *p)
 {
-	uint32_t to = link_cross(f, p);
+	uint32_t from = p->row, to = link_cross(f, p);
 
 	if (to == SUBNET_NONE)
 		return false;
-	/* By LID to where a directed route begins or ends, if its LID says so. */
-	if (mad_is_directed(p->mad) && !p->dqpn &&
-	    (p->dlid == MAD_LID_PERMISSIVE || lid_is_of(f->net, net_end_port(f->net, to), p->dlid)))
-		return packet_by_route(f, p, to);
-	return packet_by_lid(f, p, to);
+	p->row = to;
+	if (f->impair && !packet_impair(f, p, from))
+		return false;
+	return p->stage == MAD_HELD || forward_enter(f, p);
 }
 
 /* ---- the start ---- */
@@ -192,6 +277,8 @@ bool forward_start(struct mad_fabric *f, struct mad_packet *p)
 		return start_ethernet(f, p);
 	if (mad_is_directed(p->mad) && !p->dqpn)
 		return start_directed(f, p);
+	if (packet_is_multicast(p))
+		return !net_is_switch(f->net, p->row) || packet_by_group(f, p, p->row);
 	if (net_is_switch(f->net, p->row))
 		return p->dlid != MAD_LID_PERMISSIVE && switch_forward(f, p, p->row);
 	if (lid_is_of(f->net, p->row, p->dlid))

@@ -12,7 +12,10 @@ struct impair_link {
 struct impair;
 struct impair *impair_open(uint64_t seed);
 void impair_close(struct impair *i);
-/* Row SUBNET_NONE: all links. */
+/* For packets that leave 'row'.  SUBNET_NONE: all links alike, whatever was set before. 0, -EINVAL more
+ * than a million in a million, -ENOMEM. */
 int impair_set(struct impair *i, uint32_t row, const struct impair_link *how) must_check;
 /* What becomes of a packet that leaves 'row': copies (0: lost), and how late. */
 uint32_t impair_decide(struct impair *i, uint32_t row, uint64_t *delay_ns);
+/* Keeps a packet for so long and queues it again.  False: no memory. */
+bool impair_hold(struct mad_fabric *f, struct mad_packet *p, uint64_t delay_ns) must_check;

@@ -6,25 +6,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/daemon/mad/impair.h"
 #include "fabric/daemon/mad/send.h"
 
 #define MOST_HOPS 64u  /* then it goes in a circle */
 #define BATCH	  256u /* packets, before descriptors have their turn */
 
-/* The whole way of a packet that leaves its end port. */
+static bool packet_go_on(struct mad_fabric *f, struct mad_packet *p)
+{
+	switch (p->stage) {
+	case MAD_STARTS:
+		return forward_start(f, p);
+	case MAD_ENTERS:
+		return forward_enter(f, p);
+	case MAD_LEAVES:
+	case MAD_HELD:
+		break;
+	}
+	return true;
+}
+
+/* The whole way of a packet from where it is. */
 static void packet_move(struct mad_fabric *f, struct mad_packet *p)
 {
-	bool there = forward_start(f, p);
+	bool there = packet_go_on(f, p);
 
-	while (there && !p->arriving)
+	while (there && !p->arriving && p->stage != MAD_HELD)
 		there = p->hops++ < MOST_HOPS && forward_step(f, p);
-	if (there) {
+	if (!there) {
+		f->dropped++;
+		mad_packet_put(f, p);
+	} else if (p->arriving) {
 		f->delivered++;
 		mad_deliver(f, p);
-		return;
 	}
-	f->dropped++;
-	mad_packet_put(f, p);
 }
 
 static bool queue_step(struct mad_fabric *f)
@@ -78,6 +93,7 @@ void mad_close(struct mad_fabric *f)
 	if (!f->net)
 		return;
 	loop_unqueue(f->loop, &f->work);
+	impair_close(f->impair);
 	while (f->queue) {
 		struct mad_packet *p = f->queue;
 

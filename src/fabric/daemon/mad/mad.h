@@ -62,6 +62,8 @@ void mad_packet_put(struct mad_fabric *f, struct mad_packet *p);
  * (or GRH), dqpn, and by which way: a directed route begins here.
  */
 void mad_emit(struct mad_fabric *f, struct mad_packet *p);
+/* The packet goes on from where it is (p->stage). */
+void mad_requeue(struct mad_fabric *f, struct mad_packet *p);
 /* Turns an answered request round, so that mad_emit takes it back where it came from. */
 void mad_turn(struct mad_fabric *f, struct mad_packet *p);
 /* ---- mad.c: opens, and moves what is queued ---- */
@@ -74,8 +76,11 @@ void mad_settle(struct mad_fabric *f);
 /* From an end port to the port that it leaves by, or to where it is already.  As forward_step. */
 bool forward_start(struct mad_fabric *f, struct mad_packet *p) must_check;
 /* Moves p over the link and through the node behind it: p->row is the next port that it leaves by, or
- * p->arriving tells that it is at its end.  False: it is lost, and counted. */
+ * p->arriving tells that it is at its end, or it is MAD_HELD on the way: whoever holds it queues it
+ * again.  False: it is lost, and counted. */
 bool forward_step(struct mad_fabric *f, struct mad_packet *p) must_check;
+/* The second half of it: through the node, from the port p->row that it has come to. */
+bool forward_enter(struct mad_fabric *f, struct mad_packet *p) must_check;
 
 /* ---- deliver.c: at its end; port agent, then agents, then the automatic 0x000C ---- */
 void mad_deliver(struct mad_fabric *f, struct mad_packet *p);

@@ -30,7 +30,7 @@ void mad_packet_put(struct mad_fabric *f, struct mad_packet *p)
 	f->pool_size++;
 }
 
-void mad_emit(struct mad_fabric *f, struct mad_packet *p)
+void mad_requeue(struct mad_fabric *f, struct mad_packet *p)
 {
 	p->next = NULL;
 	*f->queue_end = p;
@@ -39,13 +39,30 @@ void mad_emit(struct mad_fabric *f, struct mad_packet *p)
 	loop_queue(f->loop, &f->work);
 }
 
+void mad_emit(struct mad_fabric *f, struct mad_packet *p)
+{
+	p->stage = MAD_STARTS;
+	mad_requeue(f, p);
+}
+
+/* The LID that an answer comes from: the one that was asked, if it is one port's. */
+static uint16_t packet_answer_lid(const struct mad_fabric *f, const struct mad_packet *p)
+{
+	const struct subnet_port *port = &f->net->subnet->ports[p->row];
+
+	if (p->dlid < MAD_LID_MULTICAST || mad_is_directed(p->mad))
+		return p->dlid;
+	return (uint16_t)atomic_load_explicit(&port->lid, memory_order_relaxed);
+}
+
 void mad_turn(struct mad_fabric *f, struct mad_packet *p)
 {
-	uint16_t lid = p->dlid;
 	uint32_t qpn = p->dqpn;
 	union ib_gid gid = p->dgid;
+	uint16_t lid;
 
 	p->row = net_end_port(f->net, p->row);
+	lid = packet_answer_lid(f, p);
 	p->dlid = p->slid;
 	p->slid = lid;
 	p->dqpn = p->sqpn;

@@ -21,10 +21,19 @@ struct mad_address {
 
 struct mad_send;
 
+/* Where a packet goes on when its turn comes. */
+enum mad_stage {
+	MAD_STARTS, /* 'row' is the end port that it is from */
+	MAD_LEAVES, /* 'row' is a port that it leaves by */
+	MAD_ENTERS, /* 'row' is a port that it has come to over the link */
+	MAD_HELD,   /* it waits */
+};
+
 struct mad_packet {
 	struct mad_packet *next;
 	struct mad_send *send; /* of whose it is one; told when the packet leaves */
-	uint32_t row;	       /* the port that it leaves, or has arrived at */
+	enum mad_stage stage;
+	uint32_t row; /* the port that it leaves, or has arrived at */
 	uint32_t sqpn, dqpn, qkey;
 	uint16_t slid, dlid;
 	uint16_t pkey;
