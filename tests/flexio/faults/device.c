@@ -41,6 +41,20 @@ __dpa_rpc__ uint64_t fill(uint64_t addr)
 	return 0;
 }
 
+/* In archives: of the image's mode, and of the other one. */
+uint64_t archived(uint64_t addr);
+uint64_t archived_other(uint64_t addr);
+
+__dpa_rpc__ uint64_t archive(uint64_t addr)
+{
+	return archived(addr) + 1;
+}
+
+__dpa_rpc__ uint64_t other_archive(uint64_t addr)
+{
+	return archived_other(addr) + 1;
+}
+
 static __attribute__((noinline)) uint64_t inner(uint64_t addr, uint64_t depth)
 {
 	uint64_t sum = depth + 3;

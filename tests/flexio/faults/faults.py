@@ -25,6 +25,8 @@ KINDS = {
     "code": ("store", SEGFAULT, SEGFAULT),
     "host_load": ("load", "load of 8 bytes at ", None),
     "host_store": ("store", "store of 8 bytes at ", None),
+    "archive": ("archive", "store of 8 bytes at ", None),
+    "other_archive": ("archive", None, "store of 8 bytes at "),
     "overflow": ("overflow", SEGFAULT, SEGFAULT),
     "jump_null": ("jump", SEGFAULT, SEGFAULT),
     "jump_heap": ("jump", SEGFAULT, SEGFAULT),
@@ -59,8 +61,13 @@ class Programs:
     @staticmethod
     def compile(session, build, host, mode, options):
         archive = host.with_suffix(".a")
-        good(session, build / "dpacc", *(["--unchecked"] if mode == "unchecked" else []), HERE / "device.c",
-             "-o", archive, "-hostcc=gcc", "--app-name=faults_app",
+        other = MODES[1 - MODES.index(mode)]
+        libraries = {f"{host}-own": ("archived", mode), f"{host}-other": ("archived_other", other)}
+        for library, (function, its_mode) in libraries.items():
+            good(session, build / "dpacc", f"--{its_mode}", HERE / "archive.c", "--gen-libs", "-o", library,
+                 "-hostcc=gcc", f"--devicecc-options=-O1 -Wall -Wextra -DNAME={function} {options}")
+        good(session, build / "dpacc", f"--{mode}", HERE / "device.c", "-o", archive, "-hostcc=gcc",
+             f"--device-libs={','.join(f'{library}_device.a' for library in libraries)}", "--app-name=faults_app",
              f"--devicecc-options=-O1 -Wall -Wextra -Wno-infinite-recursion {options}")
         good(session, "gcc", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", f"-I{ROOT}/include",
              f"-I{ROOT}/tests/support", *(HERE / source for source in SOURCES), archive,
@@ -78,9 +85,9 @@ def good(session, *argv):
 
 def line_of(words):
     """FILE:LINE of the line of the device code with that comment."""
-    lines = (HERE / "device.c").read_text().splitlines()
-    (line,) = [number for number, line in enumerate(lines, 1) if f"/* {words} */" in line]
-    return f"device.c:{line}"
+    (found,) = [f"{name}:{number}" for name in ("device.c", "archive.c")
+                for number, line in enumerate((HERE / name).read_text().splitlines(), 1) if f"/* {words} */" in line]
+    return found
 
 
 @contextlib.contextmanager

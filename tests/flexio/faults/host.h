@@ -10,6 +10,7 @@
 #include "check.h"
 
 extern struct flexio_app *faults_app;
+extern flexio_func_t archive, other_archive;
 extern flexio_func_t nothing, code, load, store, fill, nested, overflow, jump, divide, trap,
 	breakpoint, report, spin, ask, window_byte, window_gone, meet, peek, poke, complete, handle,
 	endless, failing, writing;

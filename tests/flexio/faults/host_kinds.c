@@ -76,6 +76,9 @@ static void addresses(void)
 	kind("code", p, &store, call(p, &code, 0), FLEXIO_DEV_FATAL_ERROR);
 	kind("host_load", host_process(), &load, (uintptr_t)&word, FLEXIO_DEV_FATAL_ERROR);
 	kind("host_store", host_process(), &store, (uintptr_t)&word, FLEXIO_DEV_FATAL_ERROR);
+	kind("archive", host_process(), &archive, (uintptr_t)&word, FLEXIO_DEV_FATAL_ERROR);
+	kind("other_archive", host_process(), &other_archive, (uintptr_t)&word,
+	     FLEXIO_DEV_FATAL_ERROR);
 }
 
 static void instructions(void)
