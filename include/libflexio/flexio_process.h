@@ -219,7 +219,7 @@ uint32_t flexio_mkey_get_id(struct flexio_mkey *mkey);
 /**
  * flexio_window_create() - make a window through which device code reaches memory of the host.
  * @process: the process
- * @pd: protection domain of the keys that are used with it
+ * @pd: protection domain of the keys that are used with it, of the process's context or of another
  * @window: receives the window
  */
 flexio_status flexio_window_create(struct flexio_process *process, struct ibv_pd *pd,

@@ -294,8 +294,8 @@ struct flexio_affinity {
 
 /** Attributes of a process. */
 struct flexio_process_attr {
-	/** Protection domain of the queues and keys that the library makes for the process itself;
-	 * NULL: the library allocates one. */
+	/** Protection domain of the queues and keys that the library makes for the process itself,
+	 * of its context; NULL: the library allocates one. */
 	struct ibv_pd *pd;
 	/** Not 0: the process may program congestion control. */
 	int en_pcc;
@@ -461,6 +461,7 @@ struct flexio_qp_attr {
 
 /** Attributes of a key over DPA memory. */
 struct flexio_mkey_attr {
+	/** Of the process's context, or of another: the key is for queues there. */
 	struct ibv_pd *pd;
 	/** First byte, and number of bytes. */
 	flexio_uintptr_t daddr;
