@@ -295,14 +295,24 @@ static void pci_write(struct tree *t, const char *pci, const struct subnet_port 
 		tree_dir(t, "%s/net/%s", pci, p->netdev);
 }
 
-static void ibdev_write(struct tree *t, const char *pci, const struct subnet_node *node,
-			const char *host)
+static bool is_switch(const struct subnet_node *node)
+{
+	return node->kind == SUBNET_SWITCH;
+}
+
+/* Of a switch only port 0 is a host's. */
+static uint32_t node_host_ports(const struct subnet_node *node)
+{
+	return is_switch(node) ? 1 : node->nports;
+}
+
+static void ibdev_write(struct tree *t, const char *pci, const struct subnet_node *node)
 {
 	char dir[TREE_PATH_BYTES], guid[32], desc[96], path[TREE_PATH_BYTES];
 
 	snprintf(dir, sizeof(dir), "%.160s/infiniband/%s", pci, node->name);
 	tree_dir(t, "%s", dir);
-	tree_file(t, "1: CA\n", "%s/node_type", dir);
+	tree_file(t, is_switch(node) ? "2: switch\n" : "1: CA\n", "%s/node_type", dir);
 	guid_text(node->guid, guid, sizeof(guid));
 	tree_file(t, guid, "%s/node_guid", dir);
 	guid_text(node->system_guid, guid, sizeof(guid));
@@ -316,13 +326,13 @@ static void ibdev_write(struct tree *t, const char *pci, const struct subnet_nod
 	snprintf(desc, sizeof(desc), "%s\n", model_of(t)->board);
 	tree_file(t, desc, "%s/board_id", dir);
 	/* 64 bytes at most (IBTA 14.2.5.2, NodeDescription), and writable. */
-	snprintf(desc, sizeof(desc), "%.50s %.12s\n", host, node->name);
+	snprintf(desc, sizeof(desc), "%.64s\n", node->description);
 	snprintf(path, sizeof(path), "%.200s/node_desc", dir);
 	if (!t->error)
 		file_create(t, path, desc, FILE_READ_WRITE);
 	snprintf(path, sizeof(path), "../../..%.100s", strrchr(pci, '/'));
 	tree_symlink(t, path, "%s/device", dir);
-	for (uint32_t i = 0; i < node->nports; i++)
+	for (uint32_t i = 0; i < node_host_ports(node); i++)
 		port_write(t, dir, node->first_port + i);
 }
 
@@ -356,7 +366,7 @@ static void mad_device_write(struct tree *t, const char *pci, const char *kind, 
 /* A port of Ethernet carries MADs, but has no subnet manager. */
 static void mad_devices_write(struct tree *t, const char *pci, const struct subnet_node *node)
 {
-	for (uint32_t i = 0; i < node->nports; i++) {
+	for (uint32_t i = 0; i < node_host_ports(node); i++) {
 		const struct subnet_port *p = &t->fabric->subnet.ports[node->first_port + i];
 
 		mad_device_write(t, pci, "umad", 0, p);
@@ -365,16 +375,11 @@ static void mad_devices_write(struct tree *t, const char *pci, const struct subn
 	}
 }
 
-static void hca_write(struct tree *t, const struct subnet_node *node, const char *host)
+static void uverbs_write(struct tree *t, const char *pci, const struct subnet_node *node)
 {
-	char pci[64], to[TREE_PATH_BYTES], text[32], path[64];
+	char to[TREE_PATH_BYTES], text[32], path[64];
 	uint32_t device = node->device;
 
-	/* All are functions of one card. */
-	snprintf(pci, sizeof(pci), PCI_ROOT "/0000:03:00.%u", device);
-	tree_dir(t, "%s", pci);
-	pci_write(t, pci, &t->fabric->subnet.ports[node->first_port]);
-	ibdev_write(t, pci, node, host);
 	tree_dir(t, "%s/infiniband_verbs/uverbs%u", pci, device);
 	snprintf(text, sizeof(text), "%s\n", node->name);
 	tree_file(t, text, "%s/infiniband_verbs/uverbs%u/ibdev", pci, device);
@@ -383,15 +388,28 @@ static void hca_write(struct tree *t, const struct subnet_node *node, const char
 	tree_file(t, "1\n", "%s/infiniband_verbs/uverbs%u/abi_version", pci, device);
 	snprintf(to, sizeof(to), "../../..%s", strrchr(pci, '/'));
 	tree_symlink(t, to, "%s/infiniband_verbs/uverbs%u/device", pci, device);
-
-	snprintf(to, sizeof(to), "../../%s/infiniband/%s", pci + strlen("sys/"), node->name);
-	tree_symlink(t, to, "sys/class/infiniband/%s", node->name);
 	snprintf(to, sizeof(to), "../../%s/infiniband_verbs/uverbs%u", pci + strlen("sys/"),
 		 device);
 	tree_symlink(t, to, "sys/class/infiniband_verbs/uverbs%u", device);
 	snprintf(path, sizeof(path), "dev/infiniband/uverbs%u", device);
 	if (!t->error)
 		file_create(t, path, "", FILE_DEVICE_NODE);
+}
+
+static void device_write(struct tree *t, const struct subnet_node *node)
+{
+	char pci[64], to[TREE_PATH_BYTES];
+
+	/* All are functions of one card. */
+	snprintf(pci, sizeof(pci), PCI_ROOT "/0000:03:00.%u", node->device);
+	tree_dir(t, "%s", pci);
+	pci_write(t, pci, &t->fabric->subnet.ports[node->first_port]);
+	ibdev_write(t, pci, node);
+	snprintf(to, sizeof(to), "../../%s/infiniband/%s", pci + strlen("sys/"), node->name);
+	tree_symlink(t, to, "sys/class/infiniband/%s", node->name);
+	/* A switch has no queue pairs for programs. */
+	if (!is_switch(node))
+		uverbs_write(t, pci, node);
 	mad_devices_write(t, pci, node);
 }
 
@@ -407,7 +425,7 @@ static int host_write(const struct fabric *f, uint32_t host, int root)
 	tree_file(&t, "6\n", "sys/class/infiniband_verbs/abi_version");
 	tree_file(&t, "5\n", "sys/class/infiniband_mad/abi_version");
 	for (uint32_t i = 0; i < h->nhcas; i++)
-		hca_write(&t, &f->subnet.nodes[f->hosts[host].first_node + i], h->name);
+		device_write(&t, &f->subnet.nodes[f->hosts[host].first_node + i]);
 	return t.error;
 }
 
