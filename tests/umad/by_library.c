@@ -64,7 +64,6 @@ int port_send(int fd, const struct letter *l)
 	umad_get_mad_addr(umad)->path_bits = l->path_bits;
 	if (l->grh) {
 		ib_mad_addr_t to = {
-			.gid_index = l->gid_index,
 			.hop_limit = l->hop_limit,
 			.traffic_class = l->traffic_class,
 			.flow_label = l->flow_label,
@@ -72,6 +71,7 @@ int port_send(int fd, const struct letter *l)
 
 		memcpy(to.gid, l->gid, sizeof(to.gid));
 		umad_set_grh(umad, &to);
+		umad_get_mad_addr(umad)->gid_index = l->gid_index; /* which it leaves out */
 	}
 	umad_set_pkey(umad, l->pkey_index);
 	memcpy(umad_get_mad(umad), l->mad, l->bytes);

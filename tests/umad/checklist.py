@@ -2,10 +2,13 @@
 """The statements of checklist.tsv, once by open, ioctl, write and read, once by libibumad."""
 import pathlib
 
+import nets
 from harness import expect
+from subnet import Subnet
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAMS = {"bare calls": "checklist_raw", "libibumad": "checklist_lib"}
+HOSTS = {"ports": "B", "switch": "S1"}
 
 
 def statements():
@@ -29,5 +32,20 @@ def every_statement_has_its_functions(session):
         expect(listed == numbers, f"{program} has {listed}")
 
 
+def section(program, name):
+    def test(session):
+        with Subnet(session, nets.router()) as subnet:
+            for place, host in HOSTS.items():
+                numbers = [str(n) for n, s, p in statements() if (s, p) == (name, place)]
+                if not numbers:
+                    continue
+                result = subnet.run(host, path_of(session, PROGRAMS[program]), *numbers)
+                expect(result.status == 0, f"{result.out.splitlines()[:1]}\n{result.text()}")
+    return test
+
+
 def cases():
-    return [("checklist: every statement has its functions", every_statement_has_its_functions)]
+    sections = list(dict.fromkeys(section for _, section, _ in statements()))
+    return ([("checklist: every statement has its functions", every_statement_has_its_functions)] +
+            [(f"checklist: {name}, by {program}", section(program, name))
+             for program in PROGRAMS for name in sections])

@@ -76,3 +76,31 @@ def router():
                  '[8] "R1"[1]', "",
                  'Switch 8 "S2"', '[1] "C"[1]', '[2] "B"[2]', '[3] "S1"[3]', '[4] "S1"[4] w=1',
                  '[8] "R1"[2]', ""])
+
+
+class Node:
+    def __init__(self, kind, ports, name):
+        self.kind, self.ports, self.name = kind, ports, name
+        self.links = {}  # port: (name, port) of the other end
+        self.guid = 0
+
+    def port_guid(self, port):
+        return self.guid if self.kind == "Switch" else self.guid + port
+
+
+def nodes(topology):
+    """Nodes of a topology by name, with GUIDs as ibsim gives them out."""
+    found, node = {}, None
+    next_guid = {"Switch": 0x200000, "Hca": 0x100000}
+    for line in topology.splitlines():
+        words = line.replace("[", " ").replace("]", " ").replace('"', " ").split()
+        if line.startswith("rtguid="):
+            next_guid["Rt"] = int(line.split("=")[1], 0)
+        elif line.startswith("["):
+            node.links[int(words[0])] = (words[1], int(words[2]))
+        elif words:
+            node = Node(words[0], int(words[1]), words[2])
+            node.guid = next_guid[node.kind]
+            next_guid[node.kind] += 1 if node.kind == "Switch" else node.ports + 1
+            found[node.name] = node
+    return found
