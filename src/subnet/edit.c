@@ -39,7 +39,7 @@ int64_t subnet_add_node(struct subnet *s, const struct subnet_node *node, bool e
 	if (row == s->head->table[SUBNET_TABLE_NODES].count ||
 	    node->nports > s->head->table[SUBNET_TABLE_PORTS].count - s->nports ||
 	    all_gids > s->head->table[SUBNET_TABLE_GIDS].count - s->ngids ||
-	    (is_switch && s->nswitches == s->head->switches))
+	    (is_switch && s->nswitches == s->head->table[SUBNET_TABLE_SWITCHES].count))
 		return -ENOSPC;
 	s->nodes[row] = *node;
 	s->nodes[row].first_port = s->nports;

@@ -11,6 +11,7 @@ static const uint32_t strides[SUBNET_TABLES] = {
 	[SUBNET_TABLE_GIDS] = sizeof(struct subnet_gid),
 	[SUBNET_TABLE_GID_INDEX] = sizeof(uint32_t),
 	[SUBNET_TABLE_LIDS] = sizeof(uint32_t),
+	[SUBNET_TABLE_SWITCHES] = sizeof(struct subnet_switch),
 };
 
 #define TABLE_ALIGN 64u
@@ -32,6 +33,7 @@ static void table_counts(const struct subnet_shape *shape, uint32_t counts[SUBNE
 	counts[SUBNET_TABLE_GIDS] = shape->gids;
 	counts[SUBNET_TABLE_GID_INDEX] = gid_index_size(shape->gids);
 	counts[SUBNET_TABLE_LIDS] = SUBNET_LIDS;
+	counts[SUBNET_TABLE_SWITCHES] = shape->switches;
 }
 
 static uint64_t table_bytes(enum subnet_table t, uint32_t count)
@@ -64,6 +66,8 @@ static void subnet_view(struct subnet *s, struct subnet_head *h)
 		.gids = table_at(h, SUBNET_TABLE_GIDS),
 		.gid_index = table_at(h, SUBNET_TABLE_GID_INDEX),
 		.lids = table_at(h, SUBNET_TABLE_LIDS),
+		.switches = table_at(h, SUBNET_TABLE_SWITCHES),
+		.nswitches = h->table[SUBNET_TABLE_SWITCHES].count,
 		.nnodes = h->table[SUBNET_TABLE_NODES].count,
 		.nports = h->table[SUBNET_TABLE_PORTS].count,
 		.ngids = h->table[SUBNET_TABLE_GIDS].count,
@@ -85,12 +89,11 @@ void subnet_format(struct subnet *s, void *memory, const struct subnet_shape *sh
 		at += table_bytes((enum subnet_table)t, counts[t]);
 	}
 	h->bytes = at;
-	h->switches = shape->switches;
 	h->version = SUBNET_VERSION;
 	h->magic = SUBNET_MAGIC;
 	subnet_view(s, h);
 	/* subnet_add_node adds the rows. */
-	s->nnodes = s->nports = s->ngids = 0;
+	s->nnodes = s->nports = s->ngids = s->nswitches = 0;
 	atomic_store_explicit(&h->epoch, 1, memory_order_release);
 }
 

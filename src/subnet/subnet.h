@@ -33,6 +33,12 @@
 #define SUBNET_NONE	     0xffffffffu /* no row */
 #define SUBNET_LIDS	     0xc000u	 /* unicast LIDs are 1 to 0xbfff (IBTA 4.1.3) */
 #define SUBNET_MAX_LMC	     7u
+#define SUBNET_LINEAR	     0xc000u /* entries of a linear table */
+#define SUBNET_MULTICAST     1024u   /* multicast LIDs that a switch has entries for */
+#define SUBNET_MFT_SLICES    16u     /* of 16 ports each */
+#define SUBNET_MFT_BLOCK     32u     /* entries of a block (IBTA 14.2.5.12) */
+#define SUBNET_DROP	     0xffu   /* an entry of a linear table that leads nowhere */
+#define SUBNET_HOPS	     64u     /* more of them are a loop */
 #define SUBNET_IB_GIDS	     8u
 #define SUBNET_ETHERNET_GIDS 32u
 #define SUBNET_IB_PKEYS	     32u
@@ -101,12 +107,21 @@ struct subnet_gid {
 	uint32_t reserved;
 };
 
+/* Forwarding tables of a switch.  Tens of thousands of entries, of which most are never touched. */
+struct subnet_switch {
+	cacheline_aligned _Atomic(uint32_t) linear_top;		  /* LIDs above it lead nowhere */
+	cacheline_aligned _Atomic(uint8_t) linear[SUBNET_LINEAR]; /* each xor SUBNET_DROP */
+	_Atomic(uint16_t) multicast[SUBNET_MULTICAST / SUBNET_MFT_BLOCK][SUBNET_MFT_SLICES]
+				   [SUBNET_MFT_BLOCK]; /* masks of ports */
+};
+
 enum subnet_table {
 	SUBNET_TABLE_NODES,
 	SUBNET_TABLE_PORTS,
 	SUBNET_TABLE_GIDS,
 	SUBNET_TABLE_GID_INDEX, /* open addressing, a power of two: entries of the pool plus one */
 	SUBNET_TABLE_LIDS,	/* rows of ports plus one */
+	SUBNET_TABLE_SWITCHES,	/* by switch_index */
 	SUBNET_TABLES,
 };
 
@@ -114,8 +129,6 @@ struct subnet_head {
 	uint32_t magic;
 	uint32_t version;
 	uint64_t bytes;
-	uint32_t switches; /* so many of the nodes */
-	uint32_t reserved;
 	struct {
 		uint64_t offset;
 		uint32_t count;
@@ -132,8 +145,9 @@ struct subnet {
 	struct subnet_gid *gids;
 	_Atomic(uint32_t) *gid_index;
 	_Atomic(uint32_t) *lids;
+	struct subnet_switch *switches;
 	uint32_t nnodes, nports, ngids;
-	uint32_t nswitches; /* added; a view that was attached has 0 */
+	uint32_t nswitches;
 	uint32_t gid_index_mask;
 };
 
@@ -167,9 +181,25 @@ const char *subnet_port_text(const struct subnet *s, uint32_t row, char text[SUB
 uint32_t subnet_port_by_gid(const struct subnet *s, const union ib_gid *gid);
 /* Entry of a port's GID table; false if it is empty or past the table's end. */
 bool subnet_gid(const struct subnet *s, uint32_t row, uint32_t index, struct subnet_gid_entry *out);
-/* Does a packet from one port arrive at the other?  False also for rows that do not exist, and for
- * ports of nodes that are no HCA: nothing is carried to or through them yet. */
+/* Are both of them active ports of HCAs?  False also for rows that do not exist. */
 bool subnet_walk(const struct subnet *s, uint32_t from, uint32_t to) must_check;
+
+enum subnet_way {
+	SUBNET_ARRIVES,
+	SUBNET_DOWN,	  /* one of the two ports */
+	SUBNET_LINK_DOWN, /* between them */
+	SUBNET_NO_ROUTE,  /* a switch has no entry for the LID */
+	SUBNET_LOOP,
+	SUBNET_ELSEWHERE, /* the LID leads to another port */
+};
+
+/*
+ * walk.c: where a packet to that LID goes from a port, link by link as the tables of the switches say,
+ * and whether that is the port that is meant.  Ethernet has no tables, nor has a subnet without
+ * switches: there every active port reaches every other.
+ */
+enum subnet_way subnet_route(const struct subnet *s, uint32_t from, uint16_t dlid,
+			     uint32_t to) must_check;
 
 static inline uint64_t subnet_epoch(const struct subnet *s)
 {

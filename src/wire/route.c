@@ -25,7 +25,7 @@ uint32_t route_walk(const struct wire *w, const struct path *path, uint32_t dqpn
 	const struct wire_process *h = w->host;
 	uint32_t owner;
 
-	if (!subnet_walk(h->attr.subnet, w->port_row, path->dst_port))
+	if (subnet_route(h->attr.subnet, w->port_row, path->dlid, path->dst_port) != SUBNET_ARRIVES)
 		return 0;
 	owner = route_number_owner_plus_1(h->attr.registry, dqpn);
 	return owner && owner_is_at(h, owner, path->dst_port) ? owner : 0;
@@ -60,15 +60,35 @@ bool route_here(const struct wire *w, const struct path *path, uint32_t dqpn)
 	return here;
 }
 
+/* What the subnet has against it; NULL: nothing. */
+static const char *subnet_missing(const struct wire *w, const struct path *path)
+{
+	const struct subnet *s = w->host->attr.subnet;
+
+	switch (subnet_route(s, w->port_row, path->dlid, path->dst_port)) {
+	case SUBNET_ARRIVES:
+		return NULL;
+	case SUBNET_DOWN:
+		return subnet_port_active(s, w->port_row) ? "peer-port-down" : "port-down";
+	case SUBNET_LINK_DOWN:
+		return "link-down";
+	case SUBNET_LOOP:
+		return "route-loop";
+	case SUBNET_NO_ROUTE:
+	case SUBNET_ELSEWHERE:
+		break;
+	}
+	return "no-route";
+}
+
 const char *route_missing(const struct wire *w, const struct path *path, uint32_t dqpn)
 {
 	const struct wire_process *h = w->host;
 	uint32_t owner = route_number_owner_plus_1(h->attr.registry, dqpn);
+	const char *why = subnet_missing(w, path);
 
-	if (!subnet_port_active(h->attr.subnet, w->port_row))
-		return "port-down";
-	if (!subnet_port_active(h->attr.subnet, path->dst_port))
-		return "peer-port-down";
+	if (why)
+		return why;
 	if (!owner)
 		return "no-owner-of-number";
 	if (!owner_is_at(h, owner, path->dst_port))

@@ -3,7 +3,8 @@
  * Which process gets what a port sends to (port, QP number).
  *
  * A number is no address: chunks of numbers have owners, but a packet arrives only if the owner is
- * on the host of the port that the packet is addressed to, and if both ports are up.  That takes a
+ * on the host of the port that the packet is addressed to, and if links and the tables of switches
+ * lead there.  That takes a
  * walk through the subnet and the registry.  A connection remembers the answer, in one word: the
  * epoch of the walk, the number and the owner; so asking again costs a load and a compare.  It does
  * not remember that there is no way: a way may appear without a new epoch, when somebody gets a

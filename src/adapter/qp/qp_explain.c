@@ -154,6 +154,9 @@ const char *qp_way_missing(const struct adapter *a, const struct path *path, uin
 	static const char *const words[][2] = {
 		{"port-down", "our port is down"},
 		{"peer-port-down", "the peer's port is down, or its address belongs to no port"},
+		{"link-down", "a link on the way to the peer's port is down"},
+		{"no-route", "the tables of a switch do not lead to the peer's LID"},
+		{"route-loop", "the tables of the switches lead in a circle"},
 		{"no-owner-of-number", "no process of the fabric has a QP of that number"},
 		{"number-of-another-host", "the QP of that number is on another host: the address "
 					   "(GID or LID) and the number do not belong together"},

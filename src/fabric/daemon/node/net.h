@@ -15,10 +15,10 @@
 #include "registry/registry.h"
 #include "subnet/subnet.h"
 
-#define NET_LINEAR_CAP	  49152u
-#define NET_MULTICAST_CAP 1024u
-#define NET_MFT_SLICES	  16u	/* of 16 ports each */
-#define NET_DROP	  0xffu /* an entry of a linear table that leads nowhere */
+#define NET_LINEAR_CAP	  SUBNET_LINEAR
+#define NET_MULTICAST_CAP SUBNET_MULTICAST
+#define NET_MFT_SLICES	  SUBNET_MFT_SLICES
+#define NET_DROP	  SUBNET_DROP
 #define NET_GUIDS	  SUBNET_IB_GIDS
 #define NET_VLARB_BYTES	  64u /* of one block */
 
@@ -27,8 +27,7 @@ struct net_switch {
 	uint8_t default_port, mc_primary, mc_not_primary, life_time;
 	bool port_change, enhanced_port0;
 	uint8_t mft_slices;
-	_Atomic(uint8_t) *lft;	/* NET_LINEAR_CAP entries, each xor NET_DROP: fresh memory drops */
-	_Atomic(uint16_t) *mft; /* [block of 32][slice][32]; host order */
+	struct subnet_switch *tables; /* that processes see */
 };
 
 struct net_node {
@@ -114,9 +113,6 @@ struct net {
 	/* Totals of a host's port in its processes (slots.c); NULL: none. */
 	uint64_t (*host_count)(void *user, uint32_t row, enum port_counter c);
 	void *user;
-	void *tables; /* of all switches, sparse */
-	size_t tables_bytes;
-	int tables_fd;
 };
 
 static inline struct net_node *net_node_of(const struct net *n, uint32_t row)
@@ -197,7 +193,7 @@ static inline uint8_t net_lft(const struct net_switch *sw, uint32_t lid)
 {
 	if (lid > sw->linear_top || lid >= NET_LINEAR_CAP)
 		return NET_DROP;
-	return atomic_load_explicit(&sw->lft[lid], memory_order_relaxed) ^ NET_DROP;
+	return atomic_load_explicit(&sw->tables->linear[lid], memory_order_relaxed) ^ NET_DROP;
 }
 /* 64 entries as in the attribute.  Raises the epoch if any differs. */
 void net_lft_block_set(struct net *n, struct net_switch *sw, uint32_t block, const uint8_t *ports);

@@ -3,55 +3,13 @@
 #include "fabric/daemon/node/net.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "base/memory_file.h"
-#include "base/sparse.h"
 #include "base/text.h"
-
-/* ---- tables of switches ---- */
-
-#define LFT_BYTES    ((size_t)NET_LINEAR_CAP)
-#define MFT_BYTES    ((size_t)NET_MULTICAST_CAP * NET_MFT_SLICES * sizeof(uint16_t))
-#define SWITCH_BYTES (LFT_BYTES + MFT_BYTES)
-
-/* Clients will map the tables too, so nobody may change the file's size, nor write but we. */
-static int tables_open(struct net *n, uint32_t switches)
-{
-	int ret;
-
-	n->tables_bytes = switches * SWITCH_BYTES;
-	if (!switches)
-		return 0;
-	n->tables_fd = memfd_create("softhca-tables", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (n->tables_fd < 0)
-		return -errno;
-	ret = memory_file_resize(n->tables_fd, n->tables_bytes);
-	if (ret)
-		return ret;
-	n->tables = sparse_map(n->tables_bytes, PROT_READ | PROT_WRITE, n->tables_fd, 0);
-	if (!n->tables)
-		return -errno;
-	fcntl(n->tables_fd, F_ADD_SEALS,
-	      F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL | F_SEAL_FUTURE_WRITE);
-	return 0;
-}
-
-static void tables_close(struct net *n)
-{
-	if (n->tables)
-		munmap(n->tables, n->tables_bytes);
-	if (n->tables_fd >= 0)
-		close(n->tables_fd);
-}
 
 static int switch_add(struct net *n, struct net_node *node, uint32_t index)
 {
-	uint8_t *at = (uint8_t *)n->tables + index * SWITCH_BYTES;
 	struct net_switch *sw = calloc(1, sizeof(*sw));
 
 	if (!sw)
@@ -59,8 +17,7 @@ static int switch_add(struct net *n, struct net_node *node, uint32_t index)
 	*sw = (struct net_switch){
 		.mft_slices = (uint8_t)((node->nports + 16u) / 16u),
 		.enhanced_port0 = node->sw && node->sw->enhanced_port0,
-		.lft = (_Atomic(uint8_t) *)at,
-		.mft = (_Atomic(uint16_t) *)(void *)(at + LFT_BYTES),
+		.tables = &n->subnet->switches[index],
 	};
 	node->sw = sw;
 	return 0;
@@ -70,20 +27,17 @@ static int switch_add(struct net *n, struct net_node *node, uint32_t index)
 
 int net_open(struct net *n, struct subnet *s)
 {
-	int ret;
-
 	*n = (struct net){
 		.subnet = s,
 		.nnodes = s->head->table[SUBNET_TABLE_NODES].count,
 		.nports = s->head->table[SUBNET_TABLE_PORTS].count,
-		.tables_fd = -1,
 	};
 	n->nodes = calloc(n->nnodes, sizeof(*n->nodes));
 	n->ports = calloc(n->nports, sizeof(*n->ports));
-	ret = n->nodes && n->ports ? tables_open(n, s->head->switches) : -ENOMEM;
-	if (ret)
-		net_close(n);
-	return ret;
+	if (n->nodes && n->ports)
+		return 0;
+	net_close(n);
+	return -ENOMEM;
 }
 
 void net_close(struct net *n)
@@ -96,12 +50,9 @@ void net_close(struct net *n)
 	}
 	for (uint32_t i = 0; n->nodes && i < n->nnodes; i++)
 		free(n->nodes[i].sw);
-	/* A net that was never opened is all zeroes. */
-	if (n->subnet)
-		tables_close(n);
 	free(n->ports);
 	free(n->nodes);
-	*n = (struct net){.tables_fd = -1};
+	*n = (struct net){0};
 }
 
 /* ---- nodes ---- */

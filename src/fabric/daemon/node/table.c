@@ -3,14 +3,14 @@
 #include "fabric/daemon/node/net.h"
 
 #define LFT_BLOCK 64u
-#define MFT_BLOCK 32u
+#define MFT_BLOCK SUBNET_MFT_BLOCK
 #define MFT_PORTS 16u /* in a mask */
 
 /* ---- linear ---- */
 
 void net_lft_block_set(struct net *n, struct net_switch *sw, uint32_t block, const uint8_t *ports)
 {
-	_Atomic(uint8_t) *at = sw->lft + (size_t)block * LFT_BLOCK;
+	_Atomic(uint8_t) *at = sw->tables->linear + (size_t)block * LFT_BLOCK;
 	bool changed = false;
 
 	if (block >= NET_LINEAR_CAP / LFT_BLOCK)
@@ -31,11 +31,12 @@ void net_lft_block_set(struct net *n, struct net_switch *sw, uint32_t block, con
 void net_lft_block_get(const struct net_switch *sw, uint32_t block, uint8_t *ports)
 {
 	for (uint32_t i = 0; i < LFT_BLOCK; i++)
-		ports[i] = block < NET_LINEAR_CAP / LFT_BLOCK
-				   ? atomic_load_explicit(&sw->lft[block * LFT_BLOCK + i],
-							  memory_order_relaxed) ^
-					     NET_DROP
-				   : NET_DROP;
+		ports[i] =
+			block < NET_LINEAR_CAP / LFT_BLOCK
+				? atomic_load_explicit(&sw->tables->linear[block * LFT_BLOCK + i],
+						       memory_order_relaxed) ^
+					  NET_DROP
+				: NET_DROP;
 }
 
 void net_linear_top_set(struct net *n, struct net_switch *sw, uint32_t top)
@@ -43,6 +44,7 @@ void net_linear_top_set(struct net *n, struct net_switch *sw, uint32_t top)
 	if (sw->linear_top == top)
 		return;
 	sw->linear_top = (uint16_t)top;
+	atomic_store_explicit(&sw->tables->linear_top, top, memory_order_release);
 	subnet_raise_epoch(n->subnet);
 }
 
@@ -55,7 +57,7 @@ static bool mft_block_valid(const struct net_switch *sw, uint32_t block, uint32_
 
 static _Atomic(uint16_t) *mft_block(const struct net_switch *sw, uint32_t block, uint32_t slice)
 {
-	return sw->mft + ((size_t)block * NET_MFT_SLICES + slice) * MFT_BLOCK;
+	return sw->tables->multicast[block][slice];
 }
 
 void net_mft_block_set(struct net *n, struct net_switch *sw, uint32_t block, uint32_t slice,

@@ -271,6 +271,71 @@ static void test_tables(void)
 	test_net_close(&t);
 }
 
+/* ---- ways ---- */
+
+static void lft_entry(struct test_net *t, uint32_t row, uint32_t lid, uint8_t port)
+{
+	struct net_switch *sw = net_node_of(&t->net, row)->sw;
+	uint8_t block[64];
+
+	net_lft_block_get(sw, 0, block);
+	block[lid] = port;
+	net_lft_block_set(&t->net, sw, 0, block);
+}
+
+/* Packets go where the tables say, over links that are active, and each change raises the epoch. */
+static void test_routes(void)
+{
+	struct test_net t;
+	const struct subnet *s = &t.subnet;
+	uint64_t epoch;
+
+	test_net_open(&t);
+	CHECK(subnet_route(s, t.h1, 4, t.h2) == SUBNET_DOWN);
+	test_net_raise(&t);
+	CHECK(subnet_route(s, t.h1, 4, t.h2) == SUBNET_ARRIVES);
+	CHECK(subnet_route(s, t.h2, 1, t.h1) == SUBNET_ARRIVES);
+	CHECK(subnet_route(s, t.h1, 1, t.h1) == SUBNET_ARRIVES);
+	CHECK(subnet_route(s, t.h1, 1, t.h2) == SUBNET_ELSEWHERE);
+	CHECK(subnet_route(s, t.h1, 4, t.h1) == SUBNET_ELSEWHERE);
+	CHECK(subnet_route(s, t.h1, 3, t.h2) == SUBNET_ELSEWHERE);
+	CHECK(subnet_route(s, t.h1, 5, t.h2) == SUBNET_NO_ROUTE);
+	CHECK(subnet_route(s, t.h1, 0xc000, t.h2) == SUBNET_NO_ROUTE);
+	epoch = subnet_epoch(s);
+	lft_entry(&t, t.s2, 4, NET_DROP);
+	CHECK(subnet_route(s, t.h1, 4, t.h2) == SUBNET_NO_ROUTE && subnet_epoch(s) > epoch);
+	lft_entry(&t, t.s2, 4, 8);
+	CHECK(subnet_route(s, t.h1, 4, t.h2) == SUBNET_LOOP);
+	lft_entry(&t, t.s2, 4, 2);
+	CHECK(subnet_route(s, t.h1, 4, t.h2) == SUBNET_LINK_DOWN);
+	lft_entry(&t, t.s2, 4, 200);
+	CHECK(subnet_route(s, t.h1, 4, t.h2) == SUBNET_NO_ROUTE);
+	lft_entry(&t, t.s2, 4, 1);
+	CHECK(subnet_route(s, t.h1, 4, t.h2) == SUBNET_ARRIVES);
+	net_linear_top_set(&t.net, net_node_of(&t.net, t.s1)->sw, 3);
+	CHECK(subnet_route(s, t.h1, 4, t.h2) == SUBNET_NO_ROUTE);
+	net_linear_top_set(&t.net, net_node_of(&t.net, t.s1)->sw, 4);
+	epoch = subnet_epoch(s);
+	net_pull(&t.net, t.s1 + 8, true);
+	CHECK(subnet_route(s, t.h1, 4, t.h2) == SUBNET_LINK_DOWN && subnet_epoch(s) > epoch);
+	net_pull(&t.net, t.s1 + 8, false);
+	CHECK(subnet_route(s, t.h1, 4, t.h2) == SUBNET_LINK_DOWN);
+	for (uint32_t state = IB_PORT_ARMED; state <= IB_PORT_ACTIVE; state++) {
+		CHECK(!net_set_state(&t.net, t.s1 + 8, (enum ib_port_state)state));
+		CHECK(!net_set_state(&t.net, t.s2 + 8, (enum ib_port_state)state));
+	}
+	CHECK(subnet_route(s, t.h1, 4, t.h2) == SUBNET_ARRIVES);
+	/* A LID that is another port's now. */
+	CHECK(!net_set_lid(&t.net, t.h2, 6, 1));
+	CHECK(subnet_route(s, t.h1, 4, t.h2) == SUBNET_ELSEWHERE);
+	lft_entry(&t, t.s1, 7, 8);
+	lft_entry(&t, t.s2, 7, 1);
+	net_linear_top_set(&t.net, net_node_of(&t.net, t.s1)->sw, 7);
+	net_linear_top_set(&t.net, net_node_of(&t.net, t.s2)->sw, 7);
+	CHECK(subnet_route(s, t.h1, 7, t.h2) == SUBNET_ARRIVES);
+	test_net_close(&t);
+}
+
 /* ---- listeners ---- */
 
 struct heard {
@@ -427,6 +492,7 @@ int main(void)
 	test_lids();
 	test_gids();
 	test_tables();
+	test_routes();
 	test_events();
 	test_retrained();
 	test_walk();

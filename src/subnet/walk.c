@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Follows the forwarding tables; see subnet.h.  The daemon may change what is read here meanwhile. */
+#include "subnet/subnet.h"
+
+static bool port_has_lid(const struct subnet_port *p, uint32_t dlid)
+{
+	uint32_t lid = atomic_load_explicit(&p->lid, memory_order_acquire);
+	uint32_t lmc = atomic_load_explicit(&p->lmc, memory_order_acquire);
+
+	return lid && dlid - lid < 1u << (lmc & SUBNET_MAX_LMC);
+}
+
+/* The port at the other end, if the link carries data. */
+static uint32_t link_peer(const struct subnet *s, uint32_t row)
+{
+	uint32_t peer = atomic_load_explicit(&s->ports[row].peer_plus_1, memory_order_acquire) - 1;
+
+	return subnet_port_active(s, row) && subnet_port_active(s, peer) ? peer : SUBNET_NONE;
+}
+
+/* The port that the switch sends the LID out of; 0: none, its own is no way to anybody. */
+static uint32_t switch_out(const struct subnet *s, const struct subnet_node *node, uint32_t dlid)
+{
+	const struct subnet_switch *sw = &s->switches[node->switch_index];
+	uint32_t out;
+
+	if (node->switch_index >= s->nswitches || dlid >= SUBNET_LINEAR ||
+	    dlid > atomic_load_explicit(&sw->linear_top, memory_order_acquire))
+		return 0;
+	out = atomic_load_explicit(&sw->linear[dlid], memory_order_acquire) ^ SUBNET_DROP;
+	return out < node->nports ? out : 0;
+}
+
+static enum subnet_way links_follow(const struct subnet *s, uint32_t row, uint32_t dlid,
+				    uint32_t to)
+{
+	for (uint32_t hops = 0; hops < SUBNET_HOPS; hops++) {
+		uint32_t peer = link_peer(s, row), out;
+		const struct subnet_node *node;
+
+		if (peer == SUBNET_NONE)
+			return SUBNET_LINK_DOWN;
+		node = subnet_node_of(s, peer);
+		if (node->kind != SUBNET_SWITCH)
+			return peer == to && port_has_lid(&s->ports[peer], dlid) ? SUBNET_ARRIVES
+										 : SUBNET_ELSEWHERE;
+		if (port_has_lid(&s->ports[node->first_port], dlid))
+			return SUBNET_ELSEWHERE;
+		out = switch_out(s, node, dlid);
+		if (!out)
+			return SUBNET_NO_ROUTE;
+		row = node->first_port + out;
+	}
+	return SUBNET_LOOP;
+}
+
+enum subnet_way subnet_route(const struct subnet *s, uint32_t from, uint16_t dlid, uint32_t to)
+{
+	if (!subnet_walk(s, from, to))
+		return SUBNET_DOWN;
+	if (s->ports[from].ethernet || !s->nswitches)
+		return SUBNET_ARRIVES;
+	/* A port's own LID never leaves it. */
+	if (port_has_lid(&s->ports[from], dlid))
+		return from == to ? SUBNET_ARRIVES : SUBNET_ELSEWHERE;
+	return links_follow(s, from, dlid, to);
+}
