@@ -90,6 +90,10 @@ _softhca()
 		mapfile -t COMPREPLY < <(compgen -W "$(_softhca_devices "$tool" "${fabric[@]}")" -- "$cur")
 	elif [[ $command == "fabric port" ]] && ((${#arguments[@]} == 1)); then
 		mapfile -t COMPREPLY < <(compgen -W "down up" -- "$cur")
+	elif [[ $command == "fabric link" ]] && ((${#arguments[@]} == 0)); then
+		mapfile -t COMPREPLY < <(compgen -W "down up" -- "$cur")
+	elif [[ $command == "fabric node" ]] && ((${#arguments[@]} == 0)); then
+		mapfile -t COMPREPLY < <(compgen -W "remove add" -- "$cur")
 	elif [[ $command == "fabric show" ]] && ((${#arguments[@]} == 0)); then
 		mapfile -t COMPREPLY < <(compgen -W "text dot svg" -- "$cur")
 	elif [[ $command == status ]] && ((${#arguments[@]} == 0)); then

@@ -54,6 +54,8 @@ enum msg_type {
 	MSG_STAY,     /* do not leave with the last connection */
 	MSG_SHUTDOWN, /* leave now; the connection closes when everything is removed */
 	MSG_SET_PORT, /* take a port down or up */
+	MSG_LINK,     /* pull a cable of the subnet or put it back */
+	MSG_NODE,     /* take a node out of the subnet or put it back */
 	/* Of files that carry MADs; fabric/umad.h. */
 	MSG_UMAD_OPEN,
 	MSG_ISSM_OPEN, /* the reply comes when the port's token is ours */
@@ -125,6 +127,18 @@ struct msg_set_port {
 	uint32_t state; /* IB_PORT_DOWN or IB_PORT_ACTIVE */
 };
 
+/* By name of a host, id or description. */
+struct msg_link {
+	char node[FABRIC_NAME_BYTES];
+	uint32_t port;
+	uint32_t up;
+};
+
+struct msg_node {
+	char node[FABRIC_NAME_BYTES];
+	uint32_t there;
+};
+
 struct msg_attr {
 	char host[FABRIC_NAME_BYTES];
 	char path[FABRIC_PATH_BYTES];
@@ -190,6 +204,8 @@ struct msg {
 		struct msg_channel channel;
 		struct msg_port port;
 		struct msg_set_port set_port;
+		struct msg_link link;
+		struct msg_node node;
 		struct msg_attr attr;
 		struct msg_attr_reply attr_reply;
 		struct msg_index index;

@@ -70,6 +70,13 @@ static const struct command commands[] = {
 	{"fabric port", "[--fabric NAME] [HOST/]HCA[:PORT] down|up",
 	 "Takes a port down, or up again; programs get the event, traffic the consequences.",
 	 OPT_FABRIC, command_fabric_port},
+	{"fabric link", "[--fabric NAME] down|up NODE PORT",
+	 "Pulls the cable of a port of the subnet, or puts it back; NODE is a host or a switch,\n"
+	 "by its name, its id in the topology file, or its description.",
+	 OPT_FABRIC, command_fabric_link},
+	{"fabric node", "[--fabric NAME] remove|add NODE",
+	 "Takes a host or a switch out of the subnet with all its cables, or puts it back.",
+	 OPT_FABRIC, command_fabric_node},
 	{"explain", "[CODE]",
 	 "Says what a code means, its usual causes and what to look at.\n"
 	 "CODE: status of a completion (10, IBV_WC_REM_ACCESS_ERR, remote access error),\n"
@@ -141,16 +148,16 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[0], "fabric")) {
 		if (argc > 1 && wants_help(argv[1])) {
-			printf("usage: softhca fabric up|down|list|status|show|port [OPTION...]\n");
+			printf("usage: softhca fabric up|down|list|status|show|port|link|node "
+			       "[OPTION...]\n");
 			return 0;
 		}
 		if (argc > 1)
 			tool_error("softhca fabric", "no command '%s'; see softhca fabric --help",
 				   argv[1]);
 		else
-			tool_error(
-				"softhca fabric",
-				"up, down, list, status, show or port?  See softhca fabric --help");
+			tool_error("softhca fabric", "up, down, list, status, show, port, link or "
+						     "node?  See softhca fabric --help");
 		return EXIT_USAGE;
 	}
 	tool_error("softhca", "no command '%s'; see softhca --help", argv[0]);

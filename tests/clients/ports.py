@@ -117,6 +117,51 @@ def refused(session):
     complains(session.tool("fabric", "port", "mlx5_0", "down"), "not running")
 
 
+def host_port(session, host):
+    """State and LID of its InfiniBand port."""
+    result = session.tool("run", "--host", host, "--", "cat",
+                          *(f"/sys/class/infiniband/mlx5_0/ports/1/{name}" for name in ("state", "lid")))
+    expect(result.status == 0, result.text())
+    return result.out.split("\n")[:2]
+
+
+def cables_and_nodes(session):
+    """A cable has two ends, a node all its cables; what comes back has the LID that it had."""
+    def did(*arguments):
+        result = session.tool("fabric", *arguments)
+        expect(result.status == 0, result.text())
+
+    with fabric(session):
+        before = host_port(session, "host1"), host_port(session, "host2")
+        down = ["1: DOWN", before[0][1]]
+        expect(before[0][0] == "4: ACTIVE", before)
+        did("link", "down", "switch1", "1")
+        expect((host_port(session, "host1"), host_port(session, "host2")) == (down, before[1]),
+               "the wrong host")
+        did("link", "up", "host1", "1")  # the other end of it
+        expect(host_port(session, "host1") == before[0], host_port(session, "host1"))
+        did("node", "remove", "switch1")
+        expect(host_port(session, "host1") == down, host_port(session, "host1"))
+        did("node", "add", "switch1")
+        did("node", "remove", "host2")
+        expect((host_port(session, "host1"), host_port(session, "host2")[0]) ==
+               (before[0], "1: DOWN"), "after the switch came back and host2 went")
+        did("node", "add", "host2")
+        expect((host_port(session, "host1"), host_port(session, "host2")) == before, before)
+        for arguments, word in ((["link", "down", "nowhere", "1"], "nowhere"),
+                                (["link", "down", "switch1", "37"], "no port 37"),
+                                (["link", "down", "switch1", "36"], "no cable"),
+                                (["link", "down", "switch1", "x"], "'x'"),
+                                (["link", "away", "switch1", "1"], "away"),
+                                (["link", "down", "n" * 100, "1"], "nnn"),
+                                (["link", "down"], "a node and a port"),
+                                (["node", "remove", "nowhere"], "nowhere"),
+                                (["node", "kill", "switch1"], "kill"),
+                                (["node", "remove"], "a node")):
+            complains(session.tool("fabric", *arguments), word)
+        expect(host_port(session, "host1") == before[0], "a refused command did it")
+
+
 def sent_data(session, device, host):
     path = f"/sys/class/infiniband/{device}/ports/1/counters/port_xmit_data"
     result = session.tool("run", "--host", host, "--", "cat", path)
@@ -170,6 +215,7 @@ def cases():
         yield f"port: ibv_asyncwatch {link}", asyncwatch(device)
     yield "port: state everywhere", state_everywhere
     yield "port: refused", refused
+    yield "port: cables and nodes", cables_and_nodes
     for link, device in LINKS.items():
         yield f"port: down under ib_write_bw {link}", traffic_ends("ib_write_bw", device)
         yield (f"port: down under ib_write_bw {link} 8 bytes",

@@ -128,6 +128,8 @@ void manage_links(struct fabric *f);
 /* Pulls the cable of a port or puts it back; 1 if that was a change, 0 if not; -ENOENT no such row,
  * -EINVAL no state that can be set. */
 int port_set_state(struct fabric *f, uint32_t row, uint32_t state) must_check;
+/* The same for a port of InfiniBand.  To put a cable back is to put both of its ends back. */
+bool port_pull(struct fabric *f, uint32_t row, bool down);
 
 /* ---- slots.c: processes, their channels, their counters ---- */
 

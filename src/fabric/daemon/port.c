@@ -17,6 +17,20 @@ static int ethernet_set_state(struct fabric *f, uint32_t row, enum ib_port_state
 	return 1;
 }
 
+bool port_pull(struct fabric *f, uint32_t row, bool down)
+{
+	uint32_t peer = f->net.ports[row].cable;
+	bool other = !down && peer != SUBNET_NONE && f->net.ports[peer].pulled;
+
+	if (f->net.ports[row].pulled == down && !other)
+		return false;
+	if (other)
+		net_pull(&f->net, peer, false);
+	net_pull(&f->net, row, down);
+	manage_links(f);
+	return true;
+}
+
 int port_set_state(struct fabric *f, uint32_t row, uint32_t state)
 {
 	bool down = state == IB_PORT_DOWN;
@@ -28,9 +42,5 @@ int port_set_state(struct fabric *f, uint32_t row, uint32_t state)
 		return -EINVAL;
 	if (f->subnet.ports[row].ethernet)
 		return ethernet_set_state(f, row, (enum ib_port_state)state);
-	if (f->net.ports[row].pulled == down)
-		return 0;
-	net_pull(&f->net, row, down);
-	manage_links(f);
-	return 1;
+	return port_pull(f, row, down);
 }
