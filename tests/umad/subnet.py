@@ -81,11 +81,15 @@ class Subnet:
         expect(" ERR " not in text, f"opensm reports errors\n{story}")
         return text
 
+    def opensm_begin(self, host, path, *options):
+        """In the background; it writes each line of its log at once."""
+        return self.begin(host, "opensm", "-g", "0", "-d", "2", "-f", str(path),
+                          "--dump_files_dir", str(self.directory), *options)
+
     def opensm_resident(self, host, *options, log="osm.log"):
         """OpenSM in the background, after it has said that the subnet is up."""
         path = self.directory / log
-        process = self.begin(host, "opensm", "-g", "0", "-f", str(path), "--dump_files_dir",
-                             str(self.directory), *options)
+        process = self.opensm_begin(host, path, *options)
         expect(within(TIME_LIMIT, lambda: process.poll() is not None or self.logged(log, "SUBNET UP")),
                "opensm does not say SUBNET UP\n" + self.log(log))
         expect(process.poll() is None, "opensm has ended\n" + self.log(log))
