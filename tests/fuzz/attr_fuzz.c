@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(path, data, size);
 	path[size] = '\0';
 	if (attr_parse(path, &attr))
-		MUST(memchr(attr.hca, '\0', sizeof(attr.hca)) && attr.port);
+		MUST(memchr(attr.hca, '\0', sizeof(attr.hca)) && attr.port <= 254);
 	n = attr_text_by_path(&fabric, "", path, text, sizeof(text));
 	MUST(n < (int)sizeof(text));
 	if (n > 0)

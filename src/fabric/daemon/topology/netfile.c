@@ -41,7 +41,7 @@ static int name_expand(struct netfile *n, char name[PLAN_NAME_BYTES])
 
 	if (name[0] == '#') {
 		memmove(name, name + 1, strlen(name));
-		return 0;
+		return name[0] ? 0 : LINE_ERROR(n, "the name is empty");
 	}
 	if (!n->prefix[0] || strchr(name, '#'))
 		return 0;

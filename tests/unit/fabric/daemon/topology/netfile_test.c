@@ -149,6 +149,7 @@ static void test_wrong(void)
 		{"Hca 2 \"A\"\n[1] B\n", "net:2: a name in quotes is missing"},
 		{"Hca 2 \"A\"\n[1] \"B\n", "net:2: the quote does not end"},
 		{"Hca 2 \"A\"\n[1] \"\"\n", "net:2: the name is empty"},
+		{"Hca 2 \"#\"\n", "net:1: the name is empty"},
 		{"Hca 2 \"A\"\n[1] \"B\"[x]\n", "net:2: the number of a port is from 1 to 254"},
 		{"Hca 2 \"A\"\n[1] \"B\"[1] w=32\n", "net:2: w=, s= and e= take a mask"},
 		{"Hca 2 \"A\"\n[1] \"B\"[1] s=x\n", "net:2: w=, s= and e= take a mask"},
