@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Rows of MADs and subnets, beside ibsim with its preload library: 648 hosts below 54 switches."""
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from harness import Failure, within
+from table import Missing, Row
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "umad"))
+
+import nets  # noqa: E402
+
+LIBRARIES = ("/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so",
+             "/usr/lib/umad2sim/libumad2sim.so")
+HOST = "H0_0"
+WINDOWS = (1, 2, 4, 16)
+COUNT = 30000
+ROUTE = ["1", "19", "2", "1"]  # through a leaf, a spine and another leaf to its first host
+LIMIT = 120
+
+
+@contextlib.contextmanager
+def workplace(topology):
+    where = pathlib.Path(tempfile.mkdtemp(prefix="softhca-bench."))
+    (where / "net").write_text(topology)
+    try:
+        yield where
+    finally:
+        shutil.rmtree(where, ignore_errors=True)
+
+
+def timed(argv, **options):
+    """Output and seconds of a program that must succeed."""
+    begin = time.monotonic()
+    result = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                            stdin=subprocess.DEVNULL, timeout=LIMIT, **options)
+    if result.returncode:
+        raise Failure(f"status {result.returncode} of {' '.join(argv)}: {result.stdout[-300:]}")
+    return result.stdout, time.monotonic() - begin
+
+
+def figures(prefix, where, env, program):
+    """What is measured, on whatever stands behind the device files."""
+    env = {**env, "OSM_CACHE_DIR": str(where), "OSM_TMP_DIR": str(where)}
+    found = {}
+    for window in WINDOWS:
+        output, _ = timed([*prefix, program, str(window), str(COUNT), *ROUTE], env=env, cwd=where)
+        found[f"rate{window}"] = float(re.search(r"^rate ([\d.]+)", output, re.M)[1])
+    found["discover"] = timed([*prefix, "ibnetdiscover"], env=env, cwd=where)[1] * 1e3
+    for name in ("sweep", "again"):
+        log = where / f"{name}.log"
+        output, seconds = timed([*prefix, "opensm", "-o", "-g", "0", "-f", str(log)], env=env,
+                                cwd=where)
+        if "SUBNET UP" not in log.read_text(errors="replace"):
+            raise Failure("opensm does not say SUBNET UP")
+        found[name] = seconds * 1e3
+    return found
+
+
+def ours(bench):
+    tool = str(bench.build / "softhca")
+    fabric = ["--fabric", "mads"]
+    for needed in ("opensm", "ibnetdiscover"):
+        if not shutil.which(needed, path=bench.session.env["PATH"]):
+            raise Missing(f"{needed} is not there")
+    with workplace(nets.fat_tree()) as where:
+        timed([tool, "fabric", "up", *fabric, "--topology", str(where / "net"), "--sm",
+               "external"], env=bench.session.env)
+        try:
+            return figures([tool, "run", *fabric, "--host", HOST, "--"], where, bench.session.env,
+                           str(bench.build / "bench/mads"))
+        finally:
+            timed([tool, "fabric", "down", *fabric], env=bench.session.env)
+
+
+def ibsim(bench):
+    library = next((name for name in LIBRARIES if os.path.exists(name)), None)
+    if not library or not shutil.which("ibsim"):
+        raise Missing("ibsim is not there (packages ibsim-utils, libumad2sim0)")
+    with workplace(nets.fat_tree()) as where:
+        env = {**bench.session.env, "SIM_HOST": HOST, "IBSIM_SOCKNAME": where.name}
+        with open(where / "log", "w") as log:
+            server = subprocess.Popen(["ibsim", "-s", "-n", "-N", "3000", "-S", "300", "-P", "60000",
+                                       "-L", "49152", str(where / "net")], cwd=where, env=env,
+                                      stdin=subprocess.DEVNULL, stdout=log,
+                                      stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            if not within(30, lambda: f"@{env['IBSIM_SOCKNAME']}:ctl" in
+                          pathlib.Path("/proc/net/unix").read_text()):
+                raise Failure("ibsim does not listen: " + (where / "log").read_text()[-200:])
+            return figures(["env", f"LD_PRELOAD={library}"], where, env,
+                           str(bench.build / "bench/mads"))
+        finally:
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+
+
+def subnet(bench):
+    def of(name):
+        return (lambda: bench.once("mads", lambda: ours(bench))[name],
+                lambda: bench.once("mads-ibsim", lambda: ibsim(bench))[name])
+
+    def row(key, what, unit, name, target):
+        mine, peer = of(name)
+        return Row(key, what, unit, mine, "ibsim", peer, target, rounds=3)
+    return [*(row(f"mad-rate-{n}", f"MADs over 4 hops, {n} in flight", "k/s", f"rate{n}",
+                  (">=", 1.0)) for n in WINDOWS),
+            row("discover-648", "ibnetdiscover, 648 hosts", "ms", "discover", ("<=", 1.0)),
+            row("sweep-648", "OpenSM's first sweep, 648 hosts", "ms", "sweep", ("<=", 1.0)),
+            row("sweep-648-again", "the same again", "ms", "again", ("<=", 1.0))]
