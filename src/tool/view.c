@@ -102,6 +102,17 @@ static void take_counters(struct view *v, uint32_t row, const struct msg *m)
 	v->counters[row] = m->counters_reply;
 }
 
+/* Rows of hosts come first, and nothing else has counters of programs. */
+static uint32_t rows_of_hosts(const struct view *v)
+{
+	uint32_t rows = 0;
+
+	for (uint32_t i = 0; i < v->subnet.nnodes; i++)
+		if (v->subnet.nodes[i].kind == SUBNET_HCA)
+			rows = v->subnet.nodes[i].first_port + v->subnet.nodes[i].nports;
+	return rows < v->subnet.nports ? rows : v->subnet.nports;
+}
+
 bool view_load(const struct session *s, struct view *v)
 {
 	int ret = -ENOMEM;
@@ -111,7 +122,7 @@ bool view_load(const struct session *s, struct view *v)
 	if (v->hosts && v->counters)
 		ret = ask_all(v, MSG_HOST, v->info.nhosts, take_host);
 	if (!ret)
-		ret = ask_all(v, MSG_COUNTERS, v->subnet.nports, take_counters);
+		ret = ask_all(v, MSG_COUNTERS, rows_of_hosts(v), take_counters);
 	if (ret)
 		session_link_error(s, ret);
 	return !ret;

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import tempfile
 import threading
 import time
 
@@ -162,6 +163,24 @@ def cables_and_nodes(session):
         expect(host_port(session, "host1") == before[0], "a refused command did it")
 
 
+def rates_of_a_file(session):
+    """What a network file says of a link is what sysfs and verbs say of it."""
+    with tempfile.NamedTemporaryFile("w", suffix=".net") as net:
+        net.write('Switch 8 "S1"\n[1] "H1" w=1 s=2\n\nHca 1 "H1"\n[1] "S1" w=1 s=2\n')
+        net.flush()
+        up = session.tool("fabric", "up", "--topology", net.name)
+    expect(up.status == 0, up.text())
+    try:
+        rate = session.run_ok("cat", "/sys/class/infiniband/mlx5_0/ports/1/rate").out
+        expect(rate == "5 Gb/sec (1X DDR)\n", rate)
+        info = session.run_ok("ibv_devinfo", "-v", "-d", "mlx5_0").out
+        for line in (r"active_width:\s+1X \(1\)", r"active_speed:\s+5.0 Gbps \(2\)",
+                     r"active_mtu:\s+2048"):
+            expect(re.search(line, info), f"{line} is not in:\n{info}")
+    finally:
+        session.tool("fabric", "down")
+
+
 def sent_data(session, device, host):
     path = f"/sys/class/infiniband/{device}/ports/1/counters/port_xmit_data"
     result = session.tool("run", "--host", host, "--", "cat", path)
@@ -216,6 +235,7 @@ def cases():
     yield "port: state everywhere", state_everywhere
     yield "port: refused", refused
     yield "port: cables and nodes", cables_and_nodes
+    yield "port: rates of a network file", rates_of_a_file
     for link, device in LINKS.items():
         yield f"port: down under ib_write_bw {link}", traffic_ends("ib_write_bw", device)
         yield (f"port: down under ib_write_bw {link} 8 bytes",

@@ -42,7 +42,7 @@ enum {
 #define PORT_CAP_IB 0x2651e848u
 
 enum { WIDTH_4X = 2 };
-enum { SPEED_HDR = 64, SPEED_NDR = 128 };
+enum { SPEED_FDR = 16, SPEED_HDR = 64, SPEED_NDR = 128 };
 enum { LINK_LAYER_IB = 1, LINK_LAYER_ETHERNET = 2 };
 
 static void fill_device(const struct ufile *f, struct ib_uverbs_query_device_resp *d)
@@ -167,6 +167,25 @@ static void fill_violations(uint32_t row, struct ib_uverbs_query_port_resp *p)
 	p->qkey_viol_cntr = (uint32_t)min_u64(totals[PORT_QKEY_VIOLATIONS], UINT16_MAX);
 }
 
+static uint32_t port_load(const _Atomic(uint32_t) *field)
+{
+	return atomic_load_explicit(field, memory_order_acquire);
+}
+
+/* What the link has agreed on (PortInfo).  A subnet that says nothing has the best that a card can. */
+static void fill_link(const struct subnet_port *port, struct ib_uverbs_query_port_resp *p)
+{
+	uint32_t width = port_load(&port->width), speed = port_load(&port->speed);
+	uint32_t mtu = port_load(&port->mtu);
+
+	p->active_width = (uint8_t)(width ? width : WIDTH_4X);
+	/* The bits of LinkSpeedExtActive, FDR the first, follow FDR10 here. */
+	p->active_speed = (uint8_t)(!speed	 ? SPEED_NDR
+				    : speed >> 8 ? (speed >> 8) * SPEED_FDR
+						 : speed);
+	p->active_mtu = (uint8_t)(mtu ? mtu : IB_MTU_4096);
+}
+
 static void fill_port(const struct ufile *f, uint32_t number, struct ib_uverbs_query_port_resp *p)
 {
 	uint32_t row = ufile_port_row(f, number);
@@ -193,12 +212,13 @@ static void fill_port(const struct ufile *f, uint32_t number, struct ib_uverbs_q
 		return;
 	}
 	p->port_cap_flags = PORT_CAP_IB & ~(uint32_t)IB_UVERBS_PCF_IP_BASED_GIDS;
-	p->lid = (uint16_t)atomic_load_explicit(&port->lid, memory_order_acquire);
-	p->sm_lid = (uint16_t)atomic_load_explicit(&port->sm_lid, memory_order_acquire);
-	if (p->lid && p->lid == p->sm_lid)
+	p->lid = (uint16_t)port_load(&port->lid);
+	p->sm_lid = (uint16_t)port_load(&port->sm_lid);
+	if (port_load(&port->cap_mask) & IB_UVERBS_PCF_SM)
 		p->port_cap_flags |= IB_UVERBS_PCF_SM;
-	p->lmc = (uint8_t)atomic_load_explicit(&port->lmc, memory_order_acquire);
-	p->active_speed = SPEED_NDR;
+	p->lmc = (uint8_t)port_load(&port->lmc);
+	p->sm_sl = (uint8_t)port_load(&port->sm_sl);
+	fill_link(port, p);
 	p->link_layer = LINK_LAYER_IB;
 }
 

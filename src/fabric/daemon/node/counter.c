@@ -33,15 +33,36 @@ static const enum port_counter host_counters[NET_COUNTERS] = {
 	[NET_RCV_CONSTRAINT_ERRORS] = PORT_COUNTERS,
 };
 
+/* What has left one end of a cable has come to the other. */
+static const enum port_counter peer_counters[NET_COUNTERS] = {
+	[NET_XMIT_DATA] = PORT_RCV_DATA,
+	[NET_RCV_DATA] = PORT_XMIT_DATA,
+	[NET_XMIT_PACKETS] = PORT_RCV_PACKETS,
+	[NET_RCV_PACKETS] = PORT_XMIT_PACKETS,
+	[NET_MULTICAST_XMIT_PACKETS] = PORT_MULTICAST_RCV_PACKETS,
+	[NET_MULTICAST_RCV_PACKETS] = PORT_MULTICAST_XMIT_PACKETS,
+};
+
+static bool row_of_host(const struct net *n, uint32_t row)
+{
+	return row != SUBNET_NONE && n->subnet->nodes[n->ports[row].node].kind == SUBNET_HCA;
+}
+
 uint64_t net_total(const struct net *n, uint32_t row, enum net_counter c)
 {
 	const struct net_port *p = &n->ports[row];
 	uint64_t own = p->counters ? p->counters[c] : 0;
 
-	if (!n->host_count || host_counters[c] == PORT_COUNTERS ||
-	    n->subnet->nodes[p->node].kind != SUBNET_HCA)
+	if (!n->host_count)
 		return own;
-	return own + n->host_count(n->user, row, host_counters[c]);
+	if (row_of_host(n, row))
+		return host_counters[c] == PORT_COUNTERS
+			       ? own
+			       : own + n->host_count(n->user, row, host_counters[c]);
+	/* Data passes no daemon: a switch's port has carried what the host's own port says. */
+	if (c <= NET_MULTICAST_RCV_PACKETS && row_of_host(n, p->cable))
+		own += n->host_count(n->user, p->cable, peer_counters[c]);
+	return own;
 }
 
 uint64_t net_own(const struct net *n, uint32_t row, enum port_counter counter)

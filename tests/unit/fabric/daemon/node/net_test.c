@@ -336,6 +336,35 @@ static void test_routes(void)
 	test_net_close(&t);
 }
 
+/* ---- counters ---- */
+
+/* So many words of data, and another for each row. */
+static uint64_t counts_of_programs(void *user, uint32_t row, enum port_counter c)
+{
+	(void)user;
+	if (c == PORT_XMIT_DATA)
+		return 1000 + row;
+	return c == PORT_RCV_DATA ? 2000 + row : 0;
+}
+
+/* A host's port counts its programs' data; the switch's port at the other end of its cable, the same. */
+static void test_counters(void)
+{
+	struct test_net t;
+
+	test_net_open(&t);
+	t.net.host_count = counts_of_programs;
+	net_count(&t.net, t.h2, NET_XMIT_DATA, 72);
+	net_count(&t.net, t.s2 + 1, NET_RCV_DATA, 72);
+	CHECK(net_total(&t.net, t.h2, NET_XMIT_DATA) == 1072 + t.h2);
+	CHECK(net_total(&t.net, t.s2 + 1, NET_RCV_DATA) == 1072 + t.h2);
+	CHECK(net_total(&t.net, t.s2 + 1, NET_XMIT_DATA) == 2000 + t.h2);
+	CHECK(net_total(&t.net, t.s1 + 8, NET_XMIT_DATA) == 0);
+	CHECK(net_total(&t.net, t.s1, NET_XMIT_DATA) == 0);
+	CHECK(net_own(&t.net, t.h2, PORT_XMIT_DATA) == 72);
+	test_net_close(&t);
+}
+
 /* ---- listeners ---- */
 
 struct heard {
@@ -493,6 +522,7 @@ int main(void)
 	test_gids();
 	test_tables();
 	test_routes();
+	test_counters();
 	test_events();
 	test_retrained();
 	test_walk();
