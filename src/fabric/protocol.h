@@ -56,6 +56,7 @@ enum msg_type {
 	MSG_SET_PORT, /* take a port down or up */
 	MSG_LINK,     /* pull a cable of the subnet or put it back */
 	MSG_NODE,     /* take a node out of the subnet or put it back */
+	MSG_IMPAIR,   /* MADs are lost, late or doubled on a link or on all */
 	/* Of files that carry MADs; fabric/umad.h. */
 	MSG_UMAD_OPEN,
 	MSG_ISSM_OPEN, /* the reply comes when the port's token is ours */
@@ -139,6 +140,14 @@ struct msg_node {
 	uint32_t there;
 };
 
+struct msg_impair {
+	char node[FABRIC_NAME_BYTES]; /* empty: all links */
+	uint32_t port;
+	uint32_t seed; /* 0: go on; else forget what was set, and begin so */
+	uint32_t loss_ppm, duplicate_ppm;
+	uint32_t delay_us, jitter_us;
+};
+
 struct msg_attr {
 	char host[FABRIC_NAME_BYTES];
 	char path[FABRIC_PATH_BYTES];
@@ -206,6 +215,7 @@ struct msg {
 		struct msg_set_port set_port;
 		struct msg_link link;
 		struct msg_node node;
+		struct msg_impair impair;
 		struct msg_attr attr;
 		struct msg_attr_reply attr_reply;
 		struct msg_index index;

@@ -77,6 +77,11 @@ static const struct command commands[] = {
 	{"fabric node", "[--fabric NAME] remove|add NODE",
 	 "Takes a host or a switch out of the subnet with all its cables, or puts it back.",
 	 OPT_FABRIC, command_fabric_node},
+	{"fabric impair", "[--fabric NAME] FAULT=VALUE... [NODE PORT]",
+	 "Loses, delays or doubles MADs on the link of a port, or on all links. FAULTs are loss\n"
+	 "and duplicate in percent, delay and jitter in microseconds, and seed, a number that\n"
+	 "makes chance repeat; 'loss=0' ends it all.",
+	 OPT_FABRIC, command_fabric_impair},
 	{"explain", "[CODE]",
 	 "Says what a code means, its usual causes and what to look at.\n"
 	 "CODE: status of a completion (10, IBV_WC_REM_ACCESS_ERR, remote access error),\n"
@@ -148,7 +153,8 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[0], "fabric")) {
 		if (argc > 1 && wants_help(argv[1])) {
-			printf("usage: softhca fabric up|down|list|status|show|port|link|node "
+			printf("usage: softhca fabric "
+			       "up|down|list|status|show|port|link|node|impair "
 			       "[OPTION...]\n");
 			return 0;
 		}
@@ -156,8 +162,9 @@ int main(int argc, char **argv)
 			tool_error("softhca fabric", "no command '%s'; see softhca fabric --help",
 				   argv[1]);
 		else
-			tool_error("softhca fabric", "up, down, list, status, show, port, link or "
-						     "node?  See softhca fabric --help");
+			tool_error("softhca fabric",
+				   "up, down, list, status, show, port, link, node or "
+				   "node?  See softhca fabric --help");
 		return EXIT_USAGE;
 	}
 	tool_error("softhca", "no command '%s'; see softhca --help", argv[0]);

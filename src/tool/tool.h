@@ -121,6 +121,7 @@ int command_fabric_down(struct session *s, int argc, char **argv);
 int command_fabric_status(struct session *s, int argc, char **argv);
 int command_fabric_link(struct session *s, int argc, char **argv);
 int command_fabric_node(struct session *s, int argc, char **argv);
+int command_fabric_impair(struct session *s, int argc, char **argv);
 int command_fabric_show(struct session *s, int argc, char **argv);
 int command_fabric_port(struct session *s, int argc, char **argv);
 int command_explain(struct session *s, int argc, char **argv);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fabric/daemon/answer.h"
+#include "fabric/daemon/mad/impair.h"
 
 /* Row of a node of InfiniBand by the name of its host, its id, or its description. */
 static int64_t node_find(const struct fabric *f, const char *name)
@@ -23,25 +24,32 @@ static int64_t node_find(const struct fabric *f, const char *name)
 	return -ENOENT;
 }
 
+/* Row of a node's port that has a cable. */
+static int port_find(const struct fabric *f, const char *name, uint32_t port, uint32_t *row)
+{
+	int64_t node = node_find(f, name);
+
+	if (node < 0)
+		return (int)node;
+	*row = subnet_node_port(&f->subnet.nodes[node], port);
+	if (*row == SUBNET_NONE)
+		return -ENXIO;
+	return f->net.ports[*row].cable == SUBNET_NONE ? -ENOLINK : 0;
+}
+
 int answer_link(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
 	struct fabric *f = s->fabric;
 	struct msg_link link = m->link;
 	uint32_t row;
-	int64_t node;
+	int ret;
 
 	(void)c, (void)a;
 	link.node[sizeof(link.node) - 1] = '\0';
-	node = node_find(f, link.node);
-	if (node < 0)
-		return (int)node;
-	row = subnet_node_port(&f->subnet.nodes[node], link.port);
-	if (row == SUBNET_NONE)
-		return -ENXIO;
-	if (f->net.ports[row].cable == SUBNET_NONE)
-		return -ENOLINK;
-	port_pull(f, row, !link.up);
-	return 0;
+	ret = port_find(f, link.node, link.port, &row);
+	if (!ret)
+		port_pull(f, row, !link.up);
+	return ret;
 }
 
 int answer_node(struct server *s, struct conn *c, struct msg *m, struct attached *a)
@@ -57,4 +65,45 @@ int answer_node(struct server *s, struct conn *c, struct msg *m, struct attached
 	net_remove(&s->fabric->net, (uint32_t)row, !node.there);
 	manage_links(s->fabric);
 	return 0;
+}
+
+/* Begins anew with another seed; what is late meanwhile is lost. */
+static int impair_begin(struct mad_fabric *mad, uint32_t seed)
+{
+	struct impair *fresh;
+
+	if (mad->impair && !seed)
+		return 0;
+	fresh = impair_open(seed);
+	if (!fresh)
+		return -ENOMEM;
+	impair_close(mad->impair);
+	mad->impair = fresh;
+	return 0;
+}
+
+int answer_impair(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	struct fabric *f = s->fabric;
+	struct msg_impair want = m->impair;
+	struct impair_link how = {
+		.loss_ppm = want.loss_ppm,
+		.duplicate_ppm = want.duplicate_ppm,
+		.delay_us = want.delay_us,
+		.jitter_us = want.jitter_us,
+	};
+	uint32_t row = SUBNET_NONE;
+	int ret = 0;
+
+	(void)c, (void)a;
+	want.node[sizeof(want.node) - 1] = '\0';
+	if (want.node[0])
+		ret = port_find(f, want.node, want.port, &row);
+	if (!ret)
+		ret = impair_begin(&f->mad, want.seed);
+	if (!ret)
+		ret = impair_set(f->mad.impair, row, &how);
+	if (!ret && row != SUBNET_NONE)
+		ret = impair_set(f->mad.impair, f->net.ports[row].cable, &how);
+	return ret;
 }

@@ -294,6 +294,7 @@ static answer_fn *const answers[MSG_TYPES] = {
 	[MSG_SET_PORT] = answer_set_port,
 	[MSG_LINK] = answer_link,
 	[MSG_NODE] = answer_node,
+	[MSG_IMPAIR] = answer_impair,
 	[MSG_UMAD_OPEN] = answer_umad_open,
 	[MSG_ISSM_OPEN] = answer_issm_open,
 	[MSG_UMAD_REGISTER] = answer_umad_register,
