@@ -122,7 +122,8 @@ int net_set_description(struct net *n, uint32_t row, const char *text)
 
 	if (bytes > sizeof(padded))
 		return -EINVAL;
-	memcpy(padded, text, bytes);
+	for (size_t i = 0; i < bytes; i++)
+		padded[i] = text[i];
 	if (!memcmp(padded, node->description, sizeof(padded)))
 		return 0;
 	memcpy(node->description, padded, sizeof(padded));

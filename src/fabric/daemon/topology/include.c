@@ -66,8 +66,8 @@ static bool path_beside(const char *of, const char *name, char path[FILE_NAME_BY
 
 static int file_include(struct netfile *n, const char *name)
 {
-	char path[FILE_NAME_BYTES], *text;
-	size_t bytes;
+	char path[FILE_NAME_BYTES], *text = NULL;
+	size_t bytes = 0;
 	int ret;
 
 	if (n->depth == INCLUDE_DEPTH)
@@ -100,8 +100,8 @@ static int netfile_whole(struct netfile *n, const char *name, char *text, size_t
 int plan_read(struct plan *p, const char *path, char error[PLAN_ERROR_BYTES])
 {
 	struct netfile n;
-	char *text;
-	size_t bytes;
+	char *text = NULL;
+	size_t bytes = 0;
 	int ret;
 
 	netfile_open(&n, p, error);

@@ -166,7 +166,7 @@ static int port_line(struct netfile *n, const char *text)
 	struct port_line line;
 	struct plan_port *p;
 	const char *wrong;
-	uint32_t port;
+	uint32_t port = 0;
 	int ret;
 
 	if (n->node < 0)
@@ -202,7 +202,7 @@ static int alias_line(struct netfile *n, const char *text)
 	struct netfile_alias *p;
 	struct alias_line line;
 	const char *wrong;
-	uint32_t port;
+	uint32_t port = 0;
 	int ret;
 
 	if (n->node < 0)
