@@ -229,6 +229,53 @@ def traffic_ends(program, device, options=(), host="host1"):
     return test
 
 
+# Two switches, and two ways between them.
+TWO_WAYS = "".join(f'{kind} {ports} "{name}"\n' + "".join(f'[{i + 1}] "{to}"[{at}]\n'
+                                                        for i, (to, at) in enumerate(links)) + "\n"
+                   for kind, ports, name, links in (
+                       ("Switch", 8, "S1", (("H1", 1), ("A", 1), ("B", 1))),
+                       ("Switch", 8, "S2", (("H2", 1), ("A", 2), ("B", 2))),
+                       ("Switch", 8, "A", (("S1", 2), ("S2", 2))),
+                       ("Switch", 8, "B", (("S1", 3), ("S2", 3))),
+                       ("Hca", 1, "H1", (("S1", 1),)), ("Hca", 1, "H2", (("S2", 1),))))
+
+
+def links_between_switches(session):
+    """Connections outlive a link that fails while there is another way, and end when there is none."""
+    def link(state, node):
+        result = session.tool("fabric", "link", state, node, "1")
+        expect(result.status == 0, result.text())
+
+    with tempfile.NamedTemporaryFile("w", suffix=".net") as net:
+        net.write(TWO_WAYS)
+        net.flush()
+        up = session.tool("fabric", "up", "--topology", net.name)
+    expect(up.status == 0, up.text())
+    port = free_port()
+    endless = ["ib_write_bw", "-d", "mlx5_0", "-F", "-D", "60", "-p", str(port)]
+    pair = []
+    try:
+        pair.append(session.background(*endless, run_options=("--host", "H1")))
+        wait_listening(port, pair[0])
+        pair.append(session.background(*endless, "127.0.0.1", run_options=("--host", "H2")))
+        await_data(session, pair, "mlx5_0", {"H1", "H2"})
+        for node in ("A", "B") * 2:
+            link("down", node)
+            await_data(session, pair, "mlx5_0", {"H1", "H2"})
+            link("up", node)
+        link("down", "A")
+        link("down", "B")
+        client = session.finish(pair[1], ERROR_LIMIT)
+        expect(client.status > 0 and "status 12" in client.text(),
+               f"status {client.status}, no retry exceeded\n{client.text()}")
+    finally:
+        for process in pair:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+        session.tool("fabric", "down")
+
+
 def cases():
     for link, device in LINKS.items():
         yield f"port: ibv_asyncwatch {link}", asyncwatch(device)
@@ -236,6 +283,7 @@ def cases():
     yield "port: refused", refused
     yield "port: cables and nodes", cables_and_nodes
     yield "port: rates of a network file", rates_of_a_file
+    yield "port: links between switches", links_between_switches
     for link, device in LINKS.items():
         yield f"port: down under ib_write_bw {link}", traffic_ends("ib_write_bw", device)
         yield (f"port: down under ib_write_bw {link} 8 bytes",
