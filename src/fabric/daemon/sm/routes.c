@@ -27,6 +27,12 @@ struct lid_owner {
 	uint8_t use;
 };
 
+/* Ports of a switch that are one hop nearer to another. */
+struct way_choice {
+	uint8_t nports;
+	uint8_t ports[PORTS_MOST - 1];
+};
+
 struct sm_routes {
 	struct graph graph;
 	struct lid_owner owners[SUBNET_LIDS];
@@ -36,6 +42,8 @@ struct sm_routes {
 	uint8_t (*tables)[BLOCK_LIDS]; /* [switch]: this block as it is to be */
 	uint8_t *led;		       /* [switch]: enum way_seen, of the LID that is looked at */
 	uint32_t *trail;
+	uint32_t listed;	    /* switch that choices lead to */
+	struct way_choice *choices; /* [switch] */
 	/* For one switch at a time: the port that leads to each neighbour. */
 	uint32_t (*towards)[PORTS_MOST];
 };
@@ -88,9 +96,10 @@ int sm_routes_begin(struct sm *s)
 	r->led = calloc(switches, sizeof(*r->led));
 	r->trail = calloc(switches, sizeof(*r->trail));
 	r->towards = calloc(switches, sizeof(*r->towards));
-	if (!r->tables || !r->led || !r->trail || !r->towards)
+	r->choices = calloc(switches, sizeof(*r->choices));
+	if (!r->tables || !r->led || !r->trail || !r->towards || !r->choices)
 		goto no_memory;
-	r->searched = GRAPH_NONE;
+	r->searched = r->listed = GRAPH_NONE;
 	routes_note_neighbours(r);
 	for (uint32_t row = 0; row < n->nports; row++)
 		if (sm_is_end_port(n, row))
@@ -113,6 +122,7 @@ void sm_routes_end(struct sm *s)
 	free(r->led);
 	free(r->trail);
 	free(r->towards);
+	free(r->choices);
 	free(r);
 	s->routes = NULL;
 }
@@ -181,16 +191,30 @@ static bool routes_lead(struct sm_routes *r, uint32_t lid)
  */
 static uint8_t routes_choose(const struct sm_routes *r, uint32_t sw, uint32_t lid)
 {
-	const struct graph *g = &r->graph;
-	uint8_t ports[PORTS_MOST];
-	uint32_t n = 0;
+	const struct way_choice *c = &r->choices[sw];
 
-	for (uint32_t e = g->first[sw]; e < g->first[sw + 1]; e++)
-		if (g->distance[g->edges[e].to] + 1u == g->distance[sw])
-			ports[n++] = (uint8_t)g->edges[e].port;
-	if (!n)
+	if (!c->nports)
 		return NET_DROP;
-	return ports[(g->distance[sw] % 2 ? lid / n : lid) % n];
+	return c->ports[(r->graph.distance[sw] % 2 ? lid / c->nports : lid) % c->nports];
+}
+
+/* What there is to choose from is the same for all LIDs at a switch. */
+static void routes_list_choices(struct sm_routes *r, uint32_t to)
+{
+	const struct graph *g = &r->graph;
+
+	routes_search(r, to);
+	if (r->listed == to)
+		return;
+	for (uint32_t sw = 0; sw < g->nswitches; sw++) {
+		struct way_choice *c = &r->choices[sw];
+
+		c->nports = 0;
+		for (uint32_t e = g->first[sw]; e < g->first[sw + 1]; e++)
+			if (g->distance[g->edges[e].to] + 1u == g->distance[sw])
+				c->ports[c->nports++] = (uint8_t)g->edges[e].port;
+	}
+	r->listed = to;
 }
 
 static void routes_make_column(struct sm_routes *r, uint32_t lid)
@@ -198,7 +222,7 @@ static void routes_make_column(struct sm_routes *r, uint32_t lid)
 	const struct lid_owner *owner = &r->owners[lid];
 
 	if (owner->use == LID_LED_TO)
-		routes_search(r, owner->place.at);
+		routes_list_choices(r, owner->place.at);
 	for (uint32_t i = 0; i < r->graph.nswitches; i++) {
 		uint8_t *entry = &r->tables[i][lid % BLOCK_LIDS];
 
