@@ -103,22 +103,26 @@ struct graph_place graph_place_of(const struct graph *g, uint32_t row)
 
 void graph_search(struct graph *g, uint32_t to)
 {
-	uint32_t head = 0, tail = 0;
+	const struct graph_edge *edges = g->edges;
+	uint32_t *queue = g->queue, head = 0, tail = 0;
+	uint16_t *distance = g->distance;
 
 	for (uint32_t i = 0; i < g->nswitches; i++)
-		g->distance[i] = GRAPH_FAR;
-	g->distance[to] = 0;
-	g->queue[tail++] = to;
-	while (head < tail) {
-		uint32_t at = g->queue[head++];
+		distance[i] = GRAPH_FAR;
+	distance[to] = 0;
+	queue[tail++] = to;
+	/* When all are found the edges of the last ones tell nothing new. */
+	while (head < tail && tail < g->nswitches) {
+		uint32_t at = queue[head++];
+		uint16_t further = (uint16_t)(distance[at] + 1);
 
-		for (uint32_t e = g->first[at]; e < g->first[at + 1]; e++) {
-			uint32_t next = g->edges[e].to;
+		for (uint32_t e = g->first[at], end = g->first[at + 1]; e < end; e++) {
+			uint32_t next = edges[e].to;
 
-			if (g->distance[next] != GRAPH_FAR)
+			if (distance[next] != GRAPH_FAR)
 				continue;
-			g->distance[next] = (uint16_t)(g->distance[at] + 1);
-			g->queue[tail++] = next;
+			distance[next] = further;
+			queue[tail++] = next;
 		}
 	}
 }

@@ -30,7 +30,7 @@ struct lid_owner {
 /* Ports of a switch that are one hop nearer to another. */
 struct way_choice {
 	uint8_t nports;
-	uint8_t ports[PORTS_MOST - 1];
+	uint8_t ports[PORTS_MOST - 1]; /* one more than a switch has: the list is made by trial */
 };
 
 struct sm_routes {
@@ -198,6 +198,19 @@ static uint8_t routes_choose(const struct sm_routes *r, uint32_t sw, uint32_t li
 	return c->ports[(r->graph.distance[sw] % 2 ? lid / c->nports : lid) % c->nports];
 }
 
+/* Without a branch for each edge, for there are hundreds of thousands, as often as there are switches. */
+static void choice_list(struct way_choice *c, const struct graph_edge *e,
+			const struct graph_edge *end, const uint16_t *distance, uint32_t from)
+{
+	uint32_t n = 0;
+
+	for (; e < end; e++) {
+		c->ports[n] = (uint8_t)e->port;
+		n += distance[e->to] + 1u == from;
+	}
+	c->nports = (uint8_t)n;
+}
+
 /* What there is to choose from is the same for all LIDs at a switch. */
 static void routes_list_choices(struct sm_routes *r, uint32_t to)
 {
@@ -206,27 +219,25 @@ static void routes_list_choices(struct sm_routes *r, uint32_t to)
 	routes_search(r, to);
 	if (r->listed == to)
 		return;
-	for (uint32_t sw = 0; sw < g->nswitches; sw++) {
-		struct way_choice *c = &r->choices[sw];
-
-		c->nports = 0;
-		for (uint32_t e = g->first[sw]; e < g->first[sw + 1]; e++)
-			if (g->distance[g->edges[e].to] + 1u == g->distance[sw])
-				c->ports[c->nports++] = (uint8_t)g->edges[e].port;
-	}
+	for (uint32_t sw = 0; sw < g->nswitches; sw++)
+		choice_list(&r->choices[sw], g->edges + g->first[sw], g->edges + g->first[sw + 1],
+			    g->distance, g->distance[sw]);
 	r->listed = to;
 }
 
 static void routes_make_column(struct sm_routes *r, uint32_t lid)
 {
 	const struct lid_owner *owner = &r->owners[lid];
+	const uint16_t *distance = r->graph.distance;
+	const uint32_t switches = r->graph.nswitches;
+	uint8_t(*tables)[BLOCK_LIDS] = r->tables;
 
 	if (owner->use == LID_LED_TO)
 		routes_list_choices(r, owner->place.at);
-	for (uint32_t i = 0; i < r->graph.nswitches; i++) {
-		uint8_t *entry = &r->tables[i][lid % BLOCK_LIDS];
+	for (uint32_t i = 0; i < switches; i++) {
+		uint8_t *entry = &tables[i][lid % BLOCK_LIDS];
 
-		if (owner->use != LID_LED_TO || r->graph.distance[i] == GRAPH_FAR)
+		if (owner->use != LID_LED_TO || distance[i] == GRAPH_FAR)
 			*entry = NET_DROP;
 		else if (i == owner->place.at)
 			*entry = owner->place.port;
