@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Single lines of a network file (umad.md, "Topology files"), without what lines before them say. */
+/* Single lines of a network file, without what lines before them say. */
 #pragma once
 
 #include <stdbool.h>
