@@ -46,14 +46,15 @@ static void held_free(struct impair_held *h)
 
 void impair_close(struct impair *i)
 {
+	struct impair_held *h, *next;
+
 	if (!i)
 		return;
-	while (i->held) {
-		struct impair_held *h = i->held;
-
+	for (h = i->held; h; h = next) {
+		next = h->next;
 		loop_timer_cancel(h->fabric->loop, &h->timer);
 		mad_packet_put(h->fabric, h->packet);
-		held_free(h);
+		free(h);
 	}
 	free(i->rows);
 	free(i);
