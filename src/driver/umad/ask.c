@@ -22,6 +22,22 @@ void umad_request_fill(struct msg *m, const char *name, bool wait)
 	m->umad_open.wait = wait;
 }
 
+int umad_request_error(int ret)
+{
+	switch (ret) {
+	case -ENOBUFS:
+		return -ENOMEM;
+	case -ETIMEDOUT:
+	case -ECONNRESET:
+	case -EPIPE:
+	case -EBADMSG:
+	case -EPROTO:
+		return -EIO;
+	default:
+		return ret;
+	}
+}
+
 static int daemon_open(struct msg *m, enum msg_type type, int fds[MSG_MAX_FDS])
 {
 	const struct fabric_environment *env = fabric_environment();
@@ -30,7 +46,7 @@ static int daemon_open(struct msg *m, enum msg_type type, int fds[MSG_MAX_FDS])
 	if (!env)
 		return -ENODEV;
 	sock = link_open(env->dir, env->daemon[0] ? env->daemon : NULL, m, type, fds);
-	return sock == -ECONNREFUSED ? -ENXIO : sock;
+	return sock == -ECONNREFUSED ? -ENXIO : umad_request_error(sock);
 }
 
 int umad_link_open(const char *name, bool wait, enum msg_type type, struct msg *m,
@@ -62,7 +78,7 @@ int umad_ask(struct umad_device *u, struct msg *m, enum msg_type type, int fds[M
 		return -EIO;
 	}
 	if (sock < 0)
-		return sock;
+		return umad_request_error(sock);
 	close(sock);
 	return 0;
 }

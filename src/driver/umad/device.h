@@ -48,6 +48,9 @@ static inline bool umad_is_gone(const struct umad_device *u)
  */
 int umad_link_open(const char *name, bool wait, enum msg_type type, struct msg *m,
 		   int fds[MSG_MAX_FDS]) must_check;
+/* What a file answers when a request ended with 'ret' on its way, in errors that the kernel's have too:
+ * -EIO where the daemon is silent or makes no sense, -ENOMEM where the socket has no room. */
+int umad_request_error(int ret);
 void umad_request_fill(struct msg *m, const char *name, bool wait);
 /* A connection for more requests. */
 int umad_lease_open(struct msg *m, int fds[MSG_MAX_FDS]) must_check;

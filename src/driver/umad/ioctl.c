@@ -51,7 +51,8 @@ static int agent_undo(struct umad_device *u, uint32_t id)
 	int ret = umad_ask(u, &m, MSG_UMAD_UNREGISTER, fds);
 
 	/* Whatever came of that, the program must hear of its address. */
-	return ret ? -EFAULT : -EFAULT;
+	(void)ret;
+	return -EFAULT;
 }
 
 static int agent_register(struct umad_device *u, void *arg, bool second)
@@ -89,7 +90,7 @@ static int agent_register(struct umad_device *u, void *arg, bool second)
 	memcpy(m.umad_register.methods, req.method_mask, sizeof(m.umad_register.methods));
 	ret = umad_ask(u, &m, MSG_UMAD_REGISTER, fds);
 	if (ret)
-		return ret == -EIO ? -EPIPE : ret;
+		return ret == -EIO && umad_is_gone(u) ? -EPIPE : ret;
 	id = m.umad_agent.id;
 	return user_store(id_at, &id, sizeof(id)) ? agent_undo(u, id) : 0;
 }
@@ -104,7 +105,7 @@ static int agent_unregister(struct umad_device *u, const void *arg)
 	if (m.umad_agent.id >= UMAD_AGENTS)
 		return -EINVAL;
 	ret = umad_ask(u, &m, MSG_UMAD_UNREGISTER, fds);
-	return ret == -EIO ? -EINVAL : ret;
+	return ret == -EIO && umad_is_gone(u) ? -EINVAL : ret;
 }
 
 static int pkey_enable(struct umad_device *u)

@@ -111,7 +111,7 @@ static int token_await(const char *name, int fds[MSG_MAX_FDS], const int *cancel
 	if (!ret)
 		ret = m.head.status;
 	hidden_close(&link);
-	return ret;
+	return umad_request_error(ret);
 }
 
 /* First without a place in the queue, because that is one connection less. */
