@@ -11,6 +11,7 @@ import injector
 from library import status_text
 
 CLIENT_LIMIT = 400  # seconds; a program waits for its daemon for some seconds, several times
+MADS_EVERY = 5      # of the rounds with a daemon that fails for good
 REST_LIMIT = 30    # for the daemon to do what is left to be done
 FABRIC = "inject"
 REFUSED = 125      # softhca's own status
@@ -99,8 +100,10 @@ class Serve:
         raise Failure(f"the innocent pair is not served: {process.communicate()[1]}")
 
     def faulty_client(self, session, number, last):
-        result = session.finish(self.walk(session, "served", {"INJECT_LAST": str(last)}),
-                                CLIENT_LIMIT)
+        env = {"INJECT_LAST": str(last)}
+        if self.mode == "on" and number // self.stride % MADS_EVERY:
+            env["INJECT_WITHOUT_MADS"] = "1"
+        result = session.finish(self.walk(session, "served", env), CLIENT_LIMIT)
         expect(result.status == 0 or number and result.status == REFUSED,
                f"the client: {status_text(result.status)}\n{result.text()}")
 

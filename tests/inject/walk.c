@@ -53,6 +53,10 @@ static bool refusal_is_plausible(const char *step, int error)
 	/* libmlx5 goes without what it could not ask the device for when it was opened. */
 	if (error == EOPNOTSUPP)
 		return !strcmp(step, "sig_mkey");
+	/* Of files of a device that has gone. */
+	if (error == ENXIO || error == EPIPE)
+		return !strcmp(step, "umad") || !strcmp(step, "mad_agents") ||
+		       !strcmp(step, "issm");
 	/* Of what libibverbs tries instead of a file that cannot be opened, on any driver. */
 	return error == ENOENT && !strcmp(step, "open");
 }
