@@ -15,6 +15,7 @@
 
 #include "check.h"
 #include "driver/file/cdev_file.h"
+#include "test_cancel.h"
 
 #define PIECE 4 /* the file gives and takes so many bytes at a time, or all that is asked for */
 
@@ -133,7 +134,9 @@ static void *reader_run(void *fd)
 	ssize_t n;
 	char c;
 
+	pthread_cleanup_push(cancelled_stack_clear, NULL);
 	(void)cdev_read(*(int *)fd, &c, 1, &n);
+	pthread_cleanup_pop(0);
 	return NULL;
 }
 
