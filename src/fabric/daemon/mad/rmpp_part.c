@@ -90,7 +90,7 @@ static enum rmpp_outcome part_take(struct rmpp_part *r, const uint8_t *in, uint8
 		return part_refuse(in, RMPP_RESOURCES, out, reply, status);
 	part_store(r, in, segment);
 	if (segment > r->segment + 1) {
-		r->ahead |= 1ull << (segment - r->segment - 2);
+		r->ahead |= 1ull << (segment - r->segment - 2) % RMPP_WINDOW;
 		return RMPP_GO_ON;
 	}
 	part_advance(r);

@@ -62,8 +62,10 @@ static void recv_end(struct rmpp_recv *r)
 
 void rmpp_receives_end(struct mad_agent *a)
 {
-	while (a->recvs)
-		recv_end(a->recvs);
+	for (struct rmpp_recv *r = a->recvs, *next; r; r = next) {
+		next = r->next;
+		recv_end(r);
+	}
 }
 
 static void recv_abort(struct mad_fabric *f, const struct mad_packet *p, uint8_t status)
@@ -172,9 +174,9 @@ static void recv_data(struct mad_agent *a, const struct mad_packet *p)
 	a->fabric->receive_bytes += part->room - room;
 	if (reply)
 		rmpp_reply(a->fabric, p, out);
-	if (outcome == RMPP_DONE)
+	if (r && outcome == RMPP_DONE)
 		recv_deliver(r, p);
-	else if (outcome == RMPP_ENDED && r)
+	else if (r && outcome == RMPP_ENDED)
 		recv_end(r);
 }
 

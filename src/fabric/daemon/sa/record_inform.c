@@ -179,7 +179,7 @@ static bool inform_wants_issuer(const uint8_t *info, const uint8_t *notice)
 	static const uint8_t none[16];
 	uint32_t lid = prm_get32(notice, NOTICE_ISSUER), begin = prm_get32(info, II_LID_BEGIN);
 
-	if (memcmp(info + II_AT_GID, none, sizeof(none)))
+	if (memcmp(info + II_AT_GID, none, sizeof(none)) != 0)
 		return !memcmp(info + II_AT_GID, notice + NOTICE_AT_GID, sizeof(none));
 	return begin == ANY16 || (begin <= lid && lid <= prm_get32(info, II_LID_END));
 }

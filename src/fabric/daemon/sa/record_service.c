@@ -89,7 +89,7 @@ static uint32_t service_find(const struct sa *s, const uint8_t *record)
 	uint32_t i = 0;
 
 	while (i < s->nservices &&
-	       (memcmp(s->services[i]->record, record, SR_NAME_BYTES) ||
+	       (memcmp(s->services[i]->record, record, SR_NAME_BYTES) != 0 ||
 		prm_get(s->services[i]->record, SR_PKEY) != prm_get(record, SR_PKEY)))
 		i++;
 	return i;

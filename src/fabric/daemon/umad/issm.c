@@ -74,7 +74,7 @@ static void token_pass(struct umad *u, uint32_t row)
 	struct issm_waiter *w;
 
 	while (!issm_is_held(u, row) && (w = waiter_first(u, row))) {
-		int fd, ret;
+		int fd = -1, ret;
 
 		issm_wait_end(w);
 		ret = holder_begin(u, row, &fd);
