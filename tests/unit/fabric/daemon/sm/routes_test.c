@@ -152,7 +152,7 @@ static void test_bad_lids(void)
 /* A link between switches fails: all that is still joined is reached, LIDs stay; then it is back. */
 static void check_cut(struct made_sm *s, uint32_t row)
 {
-	uint32_t before[MADE_HOSTS];
+	uint32_t before[MADE_HOSTS] = {0};
 
 	for (uint32_t i = 0; i < s->m.nhosts; i++)
 		before[i] = lid_of(s, s->m.hosts[i]);
