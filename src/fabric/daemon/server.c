@@ -97,7 +97,11 @@ static void conn_new(struct server *s, int sock)
 	struct ucred cred;
 	struct conn *c;
 
-	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) || cred.uid != geteuid()) {
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len)) {
+		turn_off(sock, -EIO);
+		return;
+	}
+	if (cred.uid != geteuid()) {
 		turn_off(sock, -EPERM);
 		return;
 	}
