@@ -4,9 +4,11 @@
 #include "base/memory_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -117,4 +119,18 @@ int memory_file_resize(int fd, uint64_t bytes)
 int memory_file_store(int fd, const char *text, size_t n)
 {
 	return change_file(&(struct change){.fd = fd, .text = text, .bytes = n});
+}
+
+int memory_file_message(const char *name, const void *bytes, size_t n)
+{
+	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int ret;
+
+	if (fd < 0)
+		return -ENOMEM;
+	ret = memory_file_store(fd, bytes, n);
+	if (!ret && !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE))
+		return fd;
+	close(fd);
+	return ret == -EFAULT ? ret : -ENOMEM;
 }

@@ -19,3 +19,10 @@ int memory_file_resize(int fd, uint64_t bytes) must_check;
 
 /* Gives a file this text and no other.  Returns 0 or -errno. */
 int memory_file_store(int fd, const char *text, size_t n) must_check;
+
+/*
+ * A new file of this name, closed in exec, that holds 'n' bytes and that nobody can change any more.
+ * Returns its descriptor, -EFAULT if the bytes cannot be read, or -ENOMEM: who sends a message this
+ * way wants memory for a copy, whatever it was that there was none of.
+ */
+int memory_file_message(const char *name, const void *bytes, size_t n) must_check;

@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <rdma/ib_user_mad.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -201,23 +200,6 @@ static int stream_send(struct umad_device *u, const struct umad_sending *s, int 
 	return -EIO;
 }
 
-/* A message that the socket has no room for goes as a file, which nobody can change any more. */
-static int message_file(const uint8_t *buf, size_t count)
-{
-	int fd = memfd_create("softhca-umad", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = memory_file_store(fd, (const char *)buf, count);
-	if (!ret && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE))
-		ret = -errno;
-	if (!ret)
-		return fd;
-	close(fd);
-	return ret;
-}
-
 static void message_file_close(void *fd)
 {
 	close(*(int *)fd);
@@ -238,11 +220,12 @@ static int file_send(struct umad_device *u, const struct umad_sending *s, int fd
 	return ret;
 }
 
+/* A message that the socket has no room for goes as a file. */
 static int stream_send_file(struct umad_device *u, const struct umad_sending *s, int fd,
 			    const uint8_t *buf, size_t count)
 {
 	no_cancellation();
-	int file = message_file(buf, count);
+	int file = memory_file_message("softhca-umad", buf, count);
 
 	return file < 0 ? file : file_send(u, s, fd, &file, count, &cancel_state_);
 }

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Messages that are too long for the stream wait here until a reader comes for them with room enough. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/memory_file.h"
 #include "fabric/daemon/umad/file.h"
@@ -67,22 +64,6 @@ void umad_long_forget(struct umad_file *f)
 		long_free(f, &f->longs);
 }
 
-static int file_make(const uint8_t *bytes, size_t n)
-{
-	int fd = memfd_create("softhca-umad", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = memory_file_store(fd, (const char *)bytes, n);
-	if (!ret && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE))
-		ret = -errno;
-	if (!ret)
-		return fd;
-	close(fd);
-	return ret;
-}
-
 int umad_file_fetch(struct umad_file *f, const struct msg_umad_fetch *r,
 		    struct msg_umad_fetch_reply *reply, int *fd)
 {
@@ -94,7 +75,8 @@ int umad_file_fetch(struct umad_file *f, const struct msg_umad_fetch *r,
 		return -ENOENT;
 	*reply = (struct msg_umad_fetch_reply){.length = l->length, .kept = l->length > r->room};
 	/* To one whose buffer is too small the beginning says how much is needed. */
-	ret = file_make(l->bytes, reply->kept ? f->header_bytes + MAD_BYTES : l->length);
+	ret = memory_file_message("softhca-umad", l->bytes,
+				  reply->kept ? f->header_bytes + MAD_BYTES : l->length);
 	if (ret < 0)
 		return ret;
 	*fd = ret;

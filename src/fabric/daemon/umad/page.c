@@ -18,7 +18,7 @@ int umad_page_open(struct umad_page **page, int *fd)
 	ret = memory_file_resize(*fd, sizeof(**page));
 	/* A page that a program has cut short would end us. */
 	if (!ret && fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		ret = -errno;
+		ret = -ENOMEM;
 	if (!ret) {
 		void *memory =
 			mmap(NULL, sizeof(**page), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
