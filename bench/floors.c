@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What two processes need to tell each other something without any device: half of a ping-pong, each
+ * process on a processor of its own where there are two.
+ *
+ *	tcp	8 bytes over TCP on the loopback interface; both ask again and again
+ *	pipe	a byte through a pipe; both sleep
+ *	futex	a word in memory that both share; both sleep
+ *	copy_64, copy_1024
+ *		not that, but how fast the kernel copies so many KiB into the other (process_vm_writev)
+ *
+ * floors NAME...: prints "name value unit" lines.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "verbs_device.h"
+
+#define SAMPLE_NS 400000000u /* how long a ping-pong lasts, more or less */
+#define WARM_UP	  200u
+#define MESSAGE	  8u
+
+/* One side's ends of what leads to the other. */
+struct line {
+	int in, out;
+	_Atomic(uint32_t) *mine, *theirs; /* counts of what has been told */
+	uint32_t told, heard;
+	uint8_t *buffer;
+	pid_t child;
+};
+
+struct floor {
+	const char *name;
+	size_t kib; /* of a copy; 0: a ping-pong */
+	void (*open)(struct line lines[2]);
+	void (*tell)(struct line *l);
+	void (*hear)(struct line *l);
+};
+
+/* ---- TCP ---- */
+
+static void tcp_open(struct line lines[2])
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int listener = socket(AF_INET, SOCK_STREAM, 0), fd[2];
+	socklen_t length = sizeof(at);
+
+	if (bind(listener, (struct sockaddr *)&at, sizeof(at)) || listen(listener, 1) ||
+	    getsockname(listener, (struct sockaddr *)&at, &length))
+		device_die("listen: %m");
+	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
+	if (connect(fd[0], (struct sockaddr *)&at, sizeof(at)))
+		device_die("connect: %m");
+	fd[1] = accept(listener, NULL, NULL);
+	close(listener);
+	for (int i = 0; i < 2; i++) {
+		if (setsockopt(fd[i], IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)))
+			device_die("TCP_NODELAY: %m");
+		lines[i].in = lines[i].out = fd[i];
+	}
+}
+
+static void tcp_tell(struct line *l)
+{
+	if (send(l->out, &(char[MESSAGE]){0}, MESSAGE, MSG_NOSIGNAL) != MESSAGE)
+		device_die("send: %m");
+}
+
+static void tcp_hear(struct line *l)
+{
+	char message[MESSAGE];
+	ssize_t n;
+
+	do
+		n = recv(l->in, message, sizeof(message), MSG_DONTWAIT);
+	while (n < 0 && errno == EAGAIN);
+	if (n != MESSAGE)
+		_exit(0);
+}
+
+/* ---- a pipe ---- */
+
+static void pipe_open(struct line lines[2])
+{
+	for (int i = 0; i < 2; i++) {
+		int fd[2];
+
+		if (pipe(fd))
+			device_die("pipe: %m");
+		lines[i].in = fd[0];
+		lines[!i].out = fd[1];
+	}
+}
+
+static void pipe_tell(struct line *l)
+{
+	if (write(l->out, &(char){0}, 1) != 1)
+		device_die("write: %m");
+}
+
+static void pipe_hear(struct line *l)
+{
+	if (read(l->in, &(char){0}, 1) != 1)
+		_exit(0);
+}
+
+/* ---- a futex ---- */
+
+static void futex_open(struct line lines[2])
+{
+	_Atomic(uint32_t) *words =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (words == MAP_FAILED)
+		device_die("mmap: %m");
+	for (int i = 0; i < 2; i++)
+		lines[i] = (struct line){.mine = words + i * 64, .theirs = words + !i * 64};
+}
+
+static void futex_tell(struct line *l)
+{
+	atomic_store(l->theirs, ++l->told);
+	syscall(SYS_futex, l->theirs, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static void futex_hear(struct line *l)
+{
+	while (atomic_load(l->mine) == l->heard)
+		syscall(SYS_futex, l->mine, FUTEX_WAIT, l->heard, NULL, NULL, 0);
+	l->heard++;
+}
+
+static const struct floor floors[] = {
+	{"tcp", 0, tcp_open, tcp_tell, tcp_hear},
+	{"pipe", 0, pipe_open, pipe_tell, pipe_hear},
+	{"futex", 0, futex_open, futex_tell, futex_hear},
+	{"copy_64", 64, NULL, NULL, NULL},
+	{"copy_1024", 1024, NULL, NULL, NULL},
+};
+
+#define FLOORS (sizeof(floors) / sizeof(*floors))
+
+/* ---- a copy ---- */
+
+static void copy_open(struct line lines[2], size_t bytes)
+{
+	lines[0].buffer = mmap(NULL, 2 * bytes, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (lines[0].buffer == MAP_FAILED)
+		device_die("mmap: %m");
+}
+
+/* ---- the two sides ---- */
+
+static void side_pin(unsigned number)
+{
+	cpu_set_t all, own;
+	unsigned seen = 0;
+
+	if (sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
+		return;
+	CPU_ZERO(&own);
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &all) && seen++ == number)
+			CPU_SET(cpu, &own);
+	if (sched_setaffinity(0, sizeof(own), &own))
+		device_die("sched_setaffinity: %m");
+}
+
+static void copied(struct line *l, size_t bytes)
+{
+	/* The child has its buffers where this process has them. */
+	struct iovec from = {l->buffer, bytes}, to = {l->buffer + bytes, bytes};
+
+	if (process_vm_writev(l->child, &from, 1, &to, 1, 0) != (ssize_t)bytes)
+		device_die("process_vm_writev: %m");
+}
+
+static _Noreturn void answer(const struct floor *f, struct line *l)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	side_pin(0);
+	while (f->kib)
+		pause();
+	for (;;) {
+		f->hear(l);
+		f->tell(l);
+	}
+}
+
+static void once(const struct floor *f, struct line *l)
+{
+	if (f->kib) {
+		copied(l, f->kib << 10);
+		return;
+	}
+	f->tell(l);
+	f->hear(l);
+}
+
+/* Nanoseconds that one takes. */
+static double each_ns(const struct floor *f, struct line *l)
+{
+	uint64_t start, now;
+	unsigned times = 0;
+
+	for (unsigned i = 0; i < WARM_UP; i++)
+		once(f, l);
+	start = now = device_now_ns();
+	for (; now - start < SAMPLE_NS; now = device_now_ns(), times++)
+		once(f, l);
+	return (double)(now - start) / times;
+}
+
+static void measure(const struct floor *f)
+{
+	struct line lines[2] = {0};
+	double ns;
+
+	if (f->kib)
+		copy_open(lines, f->kib << 10);
+	else
+		f->open(lines);
+	lines[0].child = fork();
+	if (lines[0].child < 0)
+		device_die("fork: %m");
+	if (!lines[0].child)
+		answer(f, &lines[1]);
+	side_pin(1);
+	ns = each_ns(f, &lines[0]);
+	if (f->kib)
+		printf("%s %.0f MiB/s\n", f->name, (double)(f->kib << 10) / ns * 1e9 / (1 << 20));
+	else
+		printf("%s %.3f us\n", f->name, ns / 2e3);
+	fflush(stdout);
+	if (kill(lines[0].child, SIGKILL) || waitpid(lines[0].child, NULL, 0) != lines[0].child)
+		device_die("the other process: %m");
+}
+
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		const struct floor *f = floors;
+		cpu_set_t all;
+
+		while (f < floors + FLOORS && strcmp(f->name, argv[i]) != 0)
+			f++;
+		if (f == floors + FLOORS || sched_getaffinity(0, sizeof(all), &all)) {
+			fprintf(stderr, "floors: nothing is called %s\n", argv[i]);
+			return 2;
+		}
+		measure(f);
+		sched_setaffinity(0, sizeof(all), &all);
+	}
+	return 0;
+}
