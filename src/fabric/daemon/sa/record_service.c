@@ -114,6 +114,7 @@ static struct sa_service *service_get_or_add(struct sa *s, const uint8_t *record
 static bool service_allowed(const struct sa_query *q)
 {
 	uint16_t pkey = (uint16_t)prm_get(q->record, SR_PKEY);
+	uint8_t gid[16];
 	uint32_t row;
 
 	if (!sa_asked(q, COMP_PKEY))
@@ -122,7 +123,10 @@ static bool service_allowed(const struct sa_query *q)
 		return false;
 	if (!sa_asked(q, COMP_GID) || sa_is_multicast(q->record + SR_AT_GID))
 		return true;
-	row = sa_port_by_gid(q->net, q->record + SR_AT_GID);
+	/* By the GUID alone: some programs leave the prefix out. */
+	memcpy(gid, q->net->ports[q->sa->row].info + 8, 8);
+	memcpy(gid + 8, q->record + SR_AT_GID + 8, 8);
+	row = sa_port_by_gid(q->net, gid);
 	return row != SUBNET_NONE && sa_has_pkey(q->net, row, pkey);
 }
 

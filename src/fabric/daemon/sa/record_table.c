@@ -23,6 +23,16 @@ static bool table_row(const struct sa_query *q, uint64_t i, uint32_t *row)
 	       sa_port_there(q->net, net_end_port(q->net, *row));
 }
 
+/* Numbers of ports mean something for switches only; CAs have a LID for each port. */
+static bool table_port_match(const struct sa_query *q, const uint8_t *record, unsigned component,
+			     struct prm_field port)
+{
+	uint32_t row = sa_port_by_lid(q->net, prm_get32(record, TABLE_LID));
+
+	return !sa_asked(q, component) || row == SUBNET_NONE || !net_is_switch(q->net, row) ||
+	       prm_get(q->record, port) == prm_get(record, port);
+}
+
 /* ---- GUIDInfoRecord ---- */
 
 #define GIR_BLOCK   PRM_FIELD(16, 8)
@@ -67,7 +77,18 @@ const struct sa_record sa_guid_info_record = {
 #define PKR_PORT   PRM_FIELD(32, 8)
 #define PKR_BLOCKS 32u
 
-static const struct sa_field pkey_fields[] = {{0, 16}, {16, 16}, {32, 8}};
+static const struct sa_field pkey_fields[] = {{0, 16}, {16, 16}};
+
+/* Partitions are not everybody's business (15.4.1.2). */
+static unsigned pkey_check(struct sa_query *q)
+{
+	return q->trusted ? MAD_STATUS_OK : SA_INVALID;
+}
+
+static bool pkey_record_match(const struct sa_query *q, const uint8_t *record)
+{
+	return table_port_match(q, record, 2, PKR_PORT);
+}
 
 static uint64_t pkey_count(const struct sa_query *q)
 {
@@ -92,8 +113,10 @@ const struct sa_record sa_pkey_record = {
 	.bytes = TABLE_BYTES,
 	.fields = pkey_fields,
 	.nfields = sizeof(pkey_fields) / sizeof(pkey_fields[0]),
+	.check = pkey_check,
 	.count = pkey_count,
 	.get = pkey_get,
+	.match = pkey_record_match,
 };
 
 /* ---- SLtoVLMappingTableRecord ---- */
@@ -103,7 +126,12 @@ const struct sa_record sa_pkey_record = {
 #define SLVL_BYTES 16u
 #define SLVL_PORTS 256u /* more than any node has */
 
-static const struct sa_field sl_to_vl_fields[] = {{0, 16}, {16, 8}, {24, 8}};
+static const struct sa_field sl_to_vl_fields[] = {{0, 16}};
+
+static bool sl_to_vl_match(const struct sa_query *q, const uint8_t *record)
+{
+	return table_port_match(q, record, 1, SLVL_IN) && table_port_match(q, record, 2, SLVL_OUT);
+}
 
 static uint64_t sl_to_vl_count(const struct sa_query *q)
 {
@@ -134,34 +162,32 @@ const struct sa_record sa_sl_to_vl_record = {
 	.nfields = sizeof(sl_to_vl_fields) / sizeof(sl_to_vl_fields[0]),
 	.count = sl_to_vl_count,
 	.get = sl_to_vl_get,
+	.match = sl_to_vl_match,
 };
 
 /* ---- VLArbitrationTableRecord ---- */
 
 #define VLA_PORT   PRM_FIELD(16, 8)
 #define VLA_BLOCK  PRM_FIELD(24, 8)
-#define VLA_BLOCKS 4u /* low and high priority, halves of each; numbered from 1 */
+#define VLA_BLOCKS 4u /* halves of both tables, numbered from 1; what a port has not is zero */
 
-static const struct sa_field vlarb_fields[] = {{0, 16}, {16, 8}, {24, 8}};
+static const struct sa_field vlarb_fields[] = {{0, 16}, {0, 0}, {24, 8}};
+
+static bool vlarb_match(const struct sa_query *q, const uint8_t *record)
+{
+	return table_port_match(q, record, 1, VLA_PORT);
+}
 
 static uint64_t vlarb_count(const struct sa_query *q)
 {
 	return (uint64_t)table_rows(q).count * VLA_BLOCKS;
 }
 
-/* The second half of a table is there if the table has more than 32 entries. */
-static bool vlarb_there(const struct net *n, uint32_t row, uint32_t block)
-{
-	uint32_t cap = net_info(n, row, block <= 2 ? PI_VL_ARB_LOW_CAP : PI_VL_ARB_HIGH_CAP);
-
-	return block % 2 ? cap != 0 : cap > 32;
-}
-
 static bool vlarb_get(const struct sa_query *q, uint64_t i, uint8_t *out)
 {
 	uint32_t row, block = i % VLA_BLOCKS + 1;
 
-	if (!table_row(q, i / VLA_BLOCKS, &row) || !vlarb_there(q->net, row, block))
+	if (!table_row(q, i / VLA_BLOCKS, &row))
 		return false;
 	net_vlarb_get(q->net, row, block, out + TABLE_AT_DATA);
 	prm_set(out, TABLE_LID, sa_lid_of(q->net, row));
@@ -177,4 +203,5 @@ const struct sa_record sa_vlarb_record = {
 	.nfields = sizeof(vlarb_fields) / sizeof(vlarb_fields[0]),
 	.count = vlarb_count,
 	.get = vlarb_get,
+	.match = vlarb_match,
 };

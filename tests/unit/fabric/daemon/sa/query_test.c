@@ -124,8 +124,11 @@ static void test_tables(void)
 		CHECK_SAY(sa_records() == all[i].records, "attribute 0x%x: %u", all[i].attribute,
 			  sa_records());
 	}
+	/* For those only whom the SA trusts. */
 	sa_new(SA_PKEY_TABLE_RECORD, 1);
 	mad_put16(sa.record, 0, 2);
+	CHECK(sa_ask(MAD_GET_TABLE) == SA_INVALID);
+	mad_put64(sa.mad, SA_AT_SM_KEY, SA_SM_KEY);
 	CHECK(!sa_ask(MAD_GET_TABLE));
 	CHECK(sa_records() == 1 && mad_get16(answer(), 8) == SUBNET_PKEY_DEFAULT);
 }
@@ -222,6 +225,24 @@ static void test_mistakes(void)
 	test_mad_run(&sa.m, 3 * SECOND_MS);
 	CHECK(sa.client.answers == before && sa.client.timeouts == 1);
 	mad_put64(sa.mad, SA_AT_SM_KEY, SA_SM_KEY);
+	CHECK(!sa_ask(MAD_GET));
+}
+
+/* A CA's port number is not looked at: its LID says which it is. */
+static void test_port_numbers(void)
+{
+	sa_new(SA_VL_ARBITRATION_RECORD, 7);
+	mad_put16(sa.record, 0, 2);
+	sa.record[3] = 1;
+	CHECK(!sa_ask(MAD_GET));
+	mad_put16(sa.record, 0, 4);
+	sa.record[2] = 77;
+	CHECK(sa_ask(MAD_GET) == SA_NO_RECORDS);
+	sa.record[2] = 8;
+	CHECK(!sa_ask(MAD_GET) && answer()[2] == 8);
+	sa_new(SA_SL_TO_VL_RECORD, 7);
+	mad_put16(sa.record, 0, 2);
+	sa.record[2] = 5;
 	CHECK(!sa_ask(MAD_GET));
 }
 
@@ -334,7 +355,9 @@ static void test_services(void)
 {
 	service_new(0x13, 7, 60);
 	CHECK(!sa_ask(MAD_SET));
-	service_new(0x03, 8, 0); /* for ever */
+	service_new(0x07, 8, 0); /* for ever; by a GID without its prefix */
+	prm_set(sa.record, SR_PKEY, SUBNET_PKEY_DEFAULT);
+	memset(sa.record + SR_AT_GID, 0, 8);
 	CHECK(!sa_ask(MAD_SET));
 	CHECK(prm_get(answer(), SR_LEASE) == SR_LEASE_FOR_EVER);
 	service_new(0x40, 0, 0); /* by name */
@@ -350,6 +373,7 @@ static void test_services(void)
 	test_mad_run(&sa.m, 15 * SECOND_MS);
 	CHECK(sa_ask(MAD_GET) == SA_NO_RECORDS);
 	service_new(0x03, 8, 0);
+	memset(sa.record + SR_AT_GID, 0, 8);
 	CHECK(!sa_ask(MAD_DELETE));
 	CHECK(sa_ask(MAD_DELETE) == SA_NO_RECORDS);
 	service_new(0x01, 8, 0);
@@ -435,6 +459,7 @@ static const struct {
 	{"paths", test_paths},
 	{"several paths", test_several_paths},
 	{"mistakes", test_mistakes},
+	{"numbers of ports", test_port_numbers},
 	{"groups and their trees", test_groups},
 	{"names of groups", test_group_names},
 	{"services and their leases", test_services},
