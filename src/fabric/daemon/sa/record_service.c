@@ -170,9 +170,14 @@ static unsigned service_delete(struct sa_query *q)
 
 static unsigned service_change(struct sa_query *q, unsigned method)
 {
-	if (!service_allowed(q))
-		return SA_INVALID;
-	return method == MAD_SET ? service_set(q) : service_delete(q);
+	unsigned status = SA_INVALID;
+
+	if (service_allowed(q))
+		status = method == MAD_SET ? service_set(q) : service_delete(q);
+	/* The key is stored; an answer does not show it, as no record does (15.4.1.2). */
+	if (!q->trusted)
+		memset(q->record + SR_AT_KEY, 0, SR_AT_NAME - SR_AT_KEY);
+	return status;
 }
 
 /* ---- asking ---- */

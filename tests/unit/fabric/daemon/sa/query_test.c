@@ -364,9 +364,17 @@ static void test_services(void)
 	CHECK(!sa_ask(MAD_GET_TABLE) && sa_records() == 2);
 	service_new(0x01, 7, 0);
 	CHECK(!sa_ask(MAD_GET));
-	/* The same once more is an update. */
-	service_new(0x13, 7, 30);
-	CHECK(!sa_ask(MAD_SET));
+	/* The same once more is an update.  Keys are not shown, but found by. */
+	service_new(0x33, 7, 30);
+	sa.record[SR_AT_KEY] = 9;
+	CHECK(!sa_ask(MAD_SET) && !answer()[SR_AT_KEY]);
+	service_new(0x01, 7, 0);
+	CHECK(!sa_ask(MAD_GET) && !answer()[SR_AT_KEY]);
+	service_new(0x21, 7, 0);
+	sa.record[SR_AT_KEY] = 8;
+	CHECK(sa_ask(MAD_GET) == SA_NO_RECORDS);
+	sa.record[SR_AT_KEY] = 9;
+	CHECK(!sa_ask(MAD_GET));
 	test_mad_run(&sa.m, 15 * SECOND_MS);
 	service_new(0x01, 7, 0);
 	CHECK(!sa_ask(MAD_GET));
