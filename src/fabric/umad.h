@@ -28,6 +28,9 @@
 #define UMAD_MOST_SENDS	   65536u	/* under way from one file: then ENOMEM */
 #define UMAD_MOST_RECEIVED 16384u	/* MADs that wait for a reader; more are dropped */
 #define UMAD_MOST_WAITING  (256u << 20) /* bytes that wait in all files together */
+#define UMAD_MOST_OF_A_FILE \
+	(64u << 20) /* of these, more than one file's, so that others have some */
+#define UMAD_SURE_OF_A_FILE (1u << 20) /* whatever others have left unread */
 
 /* Shorter than any write or read can be. */
 struct umad_marker {
@@ -53,8 +56,8 @@ struct umad_page {
 	uint32_t is_switch;
 	_Atomic(uint32_t) header_bytes; /* UMAD_HEADER_OLD or _NEW */
 	_Atomic(uint32_t) gone;		/* the device: read and write are EIO */
-	_Atomic(uint32_t) sends;	/* under way */
-	_Atomic(uint64_t) dropped;	/* MADs that nobody read in time */
+	_Atomic(uint32_t) sends;   /* under way, and reports of timeouts that wait in the daemon */
+	_Atomic(uint64_t) dropped; /* MADs that nobody read in time */
 	_Atomic(uint32_t) agents[UMAD_AGENTS];
 	/* By umad_in_flight_at: so many sends.  A writer adds one before it sends, the daemon takes it
 	 * away when the send is over. 0 says that a write is no duplicate; else ask MSG_UMAD_IN_FLIGHT. */

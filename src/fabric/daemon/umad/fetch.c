@@ -21,7 +21,7 @@ static void long_free(struct umad_file *f, struct umad_long **at)
 	struct umad_long *l = *at;
 
 	*at = l->next;
-	f->umad->waiting -= l->length;
+	umad_waiting_add(f, -(int64_t)l->length);
 	free(l);
 }
 
@@ -40,7 +40,7 @@ bool umad_long_keep(struct umad_file *f, const uint8_t *header, const uint8_t *d
 	memcpy(l->bytes, header, f->header_bytes);
 	memcpy(l->bytes + f->header_bytes, data, length);
 	f->longs = l;
-	f->umad->waiting += l->length;
+	umad_waiting_add(f, l->length);
 	*marker = (struct umad_marker){UMAD_MAGIC, l->id, l->length};
 	return true;
 }

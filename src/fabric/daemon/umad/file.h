@@ -51,6 +51,8 @@ struct umad_file {
 	bool told; /* the log: that MADs are dropped */
 	uint32_t next_long;
 	uint32_t received; /* MADs in the queue */
+	uint32_t reports;  /* of timeouts in the queue */
+	uint64_t waiting;  /* bytes, here and in 'longs' */
 	struct umad_post *queue, **queue_end;
 	struct umad_long *longs;
 };
@@ -60,6 +62,13 @@ struct umad_file {
 /* Ends the file: agents, queues, socket.  Its memory goes when no event can name it. */
 void umad_file_end(struct umad_file *f);
 
+/* Of bytes that wait for the program. */
+static inline void umad_waiting_add(struct umad_file *f, int64_t bytes)
+{
+	f->waiting += (uint64_t)bytes;
+	f->umad->waiting += (uint64_t)bytes;
+}
+
 /* ---- page.c: what the program sees without asking ---- */
 
 /* A page of its own, with a descriptor for the program. */
@@ -67,6 +76,9 @@ int umad_page_open(struct umad_page **page, int *fd) must_check;
 void umad_page_close(struct umad_page *page);
 /* The program has counted a send before it wrote; it is over now, or never was one. */
 void umad_page_uncount(struct umad_page *page, uint32_t tid_low, uint8_t class);
+/* A report waits in the daemon; it no longer does. */
+void umad_page_count_report(struct umad_page *page);
+void umad_page_uncount_report(struct umad_page *page);
 
 /* ---- file_read.c: from the socket to the agents ---- */
 

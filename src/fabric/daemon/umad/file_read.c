@@ -73,7 +73,8 @@ static int message_send(struct umad_file *f, const struct ib_user_mad_hdr *h, co
 		return -EIO;
 	if ((h->grh_present && h->gid_index >= gids) || h->sl > SL_MAX)
 		return -EINVAL;
-	if (length < mad_data_at(mad[MAD_AT_CLASS]) || f->sends >= UMAD_MOST_SENDS)
+	/* Reports that nobody reads count, or they would have no bound. */
+	if (length < mad_data_at(mad[MAD_AT_CLASS]) || f->sends + f->reports >= UMAD_MOST_SENDS)
 		return -EINVAL;
 	memcpy(send.note, h, sizeof(*h));
 	/* Before, because the send may be over at once. */

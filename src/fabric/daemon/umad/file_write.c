@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* From the agents to the socket: what the program reads, in the layout that it reads it in.  What the
- * socket has no room for waits in a queue that is bounded, except for reports of timeouts: there are no
- * more of those than sends. */
+ * socket has no room for waits in a queue that is bounded: of MADs here, of reports of timeouts by what
+ * a program may send. */
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -55,7 +55,11 @@ static void queue_pop(struct umad_file *f)
 	if (!f->queue)
 		f->queue_end = &f->queue;
 	f->received -= p->received;
-	f->umad->waiting -= sizeof(*p) + p->length;
+	if (!p->received) {
+		f->reports--;
+		umad_page_uncount_report(f->page);
+	}
+	umad_waiting_add(f, -(int64_t)(sizeof(*p) + p->length));
 	free(p);
 }
 
@@ -72,7 +76,11 @@ static void file_drop(struct umad_file *f)
 
 static bool queue_has_room(const struct umad_file *f, uint32_t length)
 {
-	return f->received < UMAD_MOST_RECEIVED && f->umad->waiting + length <= UMAD_MOST_WAITING;
+	uint64_t own = f->waiting + length;
+
+	if (f->received >= UMAD_MOST_RECEIVED || own > UMAD_MOST_OF_A_FILE)
+		return false;
+	return own <= UMAD_SURE_OF_A_FILE || f->umad->waiting + length <= UMAD_MOST_WAITING;
 }
 
 static bool queue_push(struct umad_file *f, const void *bytes, uint32_t n, bool received)
@@ -88,7 +96,11 @@ static bool queue_push(struct umad_file *f, const void *bytes, uint32_t n, bool 
 	*f->queue_end = p;
 	f->queue_end = &p->next;
 	f->received += received;
-	f->umad->waiting += sizeof(*p) + n;
+	if (!received) {
+		f->reports++;
+		umad_page_count_report(f->page);
+	}
+	umad_waiting_add(f, (int64_t)(sizeof(*p) + n));
 	return true;
 }
 

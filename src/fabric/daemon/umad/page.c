@@ -53,6 +53,16 @@ static void place_uncount(_Atomic(uint16_t) *place)
 		;
 }
 
+void umad_page_count_report(struct umad_page *page)
+{
+	atomic_fetch_add_explicit(&page->sends, 1, memory_order_relaxed);
+}
+
+void umad_page_uncount_report(struct umad_page *page)
+{
+	word_uncount(&page->sends);
+}
+
 void umad_page_uncount(struct umad_page *page, uint32_t tid_low, uint8_t class)
 {
 	place_uncount(&page->in_flight[umad_in_flight_at(tid_low, class)]);

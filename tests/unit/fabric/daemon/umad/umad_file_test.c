@@ -372,6 +372,59 @@ static void test_returned(void)
 	program_close(&a);
 }
 
+/* Long messages that some programs leave unread do not take from others what they need. */
+static void test_never_fetches(void)
+{
+	struct program deaf = program_open(mad.t.h1), good = program_open(mad.t.h1);
+	const uint64_t others = UMAD_MOST_WAITING;
+	struct umad_marker marker;
+
+	umad.waiting += others;
+	deliver_long(&good, UMAD_SURE_OF_A_FILE / 2);
+	CHECK(recv(good.fd, &marker, sizeof(marker), MSG_DONTWAIT) == sizeof(marker));
+	CHECK(marker.length == UMAD_SURE_OF_A_FILE / 2 + UMAD_HEADER_OLD && !good.page->dropped);
+	deliver_long(&good, UMAD_SURE_OF_A_FILE);
+	CHECK(good.page->dropped == 1);
+	umad.waiting -= others;
+	deliver_long(&good, UMAD_SURE_OF_A_FILE);
+	CHECK(good.page->dropped == 1);
+
+	umad_waiting_add(deaf.file, UMAD_MOST_OF_A_FILE - 1000);
+	deliver_long(&deaf, 1001);
+	CHECK(deaf.page->dropped == 1);
+	deliver_long(&deaf, 500);
+	CHECK(deaf.page->dropped == 1);
+	umad_waiting_add(deaf.file, -(int64_t)(UMAD_MOST_OF_A_FILE - 1000));
+	program_close(&good);
+	program_close(&deaf);
+	CHECK(!umad.waiting);
+}
+
+/* A program that lets its sends time out and reads no report is told to stop. */
+static void test_reports_are_bounded(void)
+{
+	struct program a = program_open(mad.t.h1);
+	uint8_t header[MAD_HEADER_BYTES] = {0}, note[64] = {0};
+	struct plain m, r;
+	uint32_t id, reports = 0;
+
+	CHECK(!program_register(&a, VENDOR_CLASS, 0, &id));
+	while (a.page->sends < UMAD_MOST_SENDS) {
+		umad_file_report(a.file, id, note, header);
+		CHECK(++reports < 2 * UMAD_MOST_SENDS);
+	}
+	m = request_to(id, 0x99, VENDOR_CLASS, 5);
+	program_send(&a, &m, sizeof(m));
+	test_mad_run(&mad, 200);
+	CHECK(!page_counts(&a) && !a.file->sends);
+	while (program_read(&a, &r) > 0) {
+		reports--;
+		test_mad_run(&mad, 0);
+	}
+	CHECK(!reports && !a.page->sends && !umad.waiting);
+	program_close(&a);
+}
+
 /* Who never reads costs a bounded queue, and hears of every timeout. */
 static void test_never_reads(void)
 {
@@ -468,6 +521,8 @@ int main(void)
 	test_long();
 	test_returned();
 	test_never_reads();
+	test_never_fetches();
+	test_reports_are_bounded();
 	test_written_then_closed();
 	umad_close(&umad);
 	test_mad_close(&mad);
