@@ -30,7 +30,7 @@
 #define ATTRIBUTE_NODE	0x11
 #define ATTRIBUTE_PKEYS 0x16
 
-/* ---- checklist.c ---- */
+/* ---- the statements, and ports.c ---- */
 
 struct statement {
 	unsigned number;
@@ -44,6 +44,9 @@ extern const struct statement statements_of_files[], statements_of_agents[],
 #define must(condition, ...) ((condition) ? (void)0 : failed(__FILE__, __LINE__, __VA_ARGS__))
 __attribute__((format(printf, 3, 4), noreturn)) void failed(const char *file, int line,
 							    const char *format, ...);
+
+/* The number that these words begin with; 0: none. */
+extern unsigned failed_statement;
 
 /* What the file says, or "" if it cannot be read; without the end of the line. */
 const char *text_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
