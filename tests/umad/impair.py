@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Links that lose, double and delay MADs, as softhca fabric impair says."""
+import os
+
 import nets
+from checklist import path_of
 from diags import Discovered, expected_links
 from harness import expect
 from subnet import NAME, Subnet
+
+MESSAGE = (8 if os.environ.get("UMAD_LONG") else 1) << 20
 
 
 def impair(session, *words):
@@ -45,6 +50,31 @@ def opensm_bears_losses(session):
         expect(text.count("Active/  LinkUp") == 8, text)
 
 
+def opensm_bears_many_losses(session):
+    """One in five; now and then all eleven tries are lost, and OpenSM sweeps again."""
+    with Subnet(session, nets.chain(2), "external") as subnet:
+        conf = subnet.directory / "conf"
+        conf.write_text("transaction_retries 10\ntransaction_timeout 50\n")
+        impair(session, "loss=20", "seed=12")
+        process = subnet.opensm_resident("H1", "-F", str(conf))
+        impair(session, "loss=0")
+        text = subnet.ok("H1", "iblinkinfo")
+        expect(text.count("Active/  LinkUp") == 6, text)
+        subnet.end(process)
+
+
+def long_messages_bear_losses(session):
+    """Of messages of a MiB each packet and each acknowledgement is lost with one in ten."""
+    with Subnet(session, nets.small()) as subnet:
+        lid = subnet.ok("H2", "cat", "/sys/class/infiniband/mlx5_0/ports/1/lid").strip()
+        server = subnet.begin("H2", path_of(session, "bulk_mads"), "serve")
+        ask = [path_of(session, "bulk_mads"), "ask", str(int(lid, 0))]
+        subnet.ok("H1", *ask, "1000", "1", "1000", "10")
+        impair(session, "loss=5", "seed=13")
+        subnet.ok("H1", *ask, str(MESSAGE), "2", "5", "100", limit=120)
+        expect(server.poll() is None, "the server has ended")
+
+
 def words_that_are_wrong(session):
     """Each is refused with words, and changes nothing."""
     with Subnet(session, nets.small()):
@@ -59,4 +89,5 @@ def words_that_are_wrong(session):
 
 def cases():
     return [(f"impair: {test.__name__.replace('_', ' ')}", test) for test in (
-        one_link_loses_all, discovery_bears_it, opensm_bears_losses, words_that_are_wrong)]
+        one_link_loses_all, discovery_bears_it, opensm_bears_losses, opensm_bears_many_losses,
+        long_messages_bear_losses, words_that_are_wrong)]
