@@ -27,6 +27,8 @@ struct options {
 	uint32_t qps;
 	uint32_t max_size;
 	int processes;
+	int side;    /* -1: both */
+	int control; /* of that side alone */
 	bool events;
 	bool extended_cq;
 	bool srq;

@@ -26,6 +26,8 @@ static const char usage[] =
 	"  --qps N            connections (default 1)\n"
 	"  --max-size N       longest message (default 1048576)\n"
 	"  --processes N      1: two threads, 2: two processes (default 1)\n"
+	"  --side N           only this side, 0 or 1, as a program of its own, and\n"
+	"  --control FD       the stream socket that leads to the other\n"
 	"  --events           sleep on completion events instead of polling\n"
 	"  --extended-cq      poll by ibv_start_poll\n"
 	"  --srq              receive through a shared receive queue (one connection)\n"
@@ -75,6 +77,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 		QPS,
 		SIZE,
 		PROCESSES,
+		SIDE,
+		CONTROL,
 		EVENTS,
 		EX,
 		SRQ,
@@ -90,6 +94,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{"qps", required_argument, NULL, QPS},
 		{"max-size", required_argument, NULL, SIZE},
 		{"processes", required_argument, NULL, PROCESSES},
+		{"side", required_argument, NULL, SIDE},
+		{"control", required_argument, NULL, CONTROL},
 		{"events", no_argument, NULL, EVENTS},
 		{"extended-cq", no_argument, NULL, EX},
 		{"srq", no_argument, NULL, SRQ},
@@ -129,6 +135,12 @@ static void parse_options(int argc, char **argv, struct options *o)
 		case PROCESSES:
 			o->processes = (int)number_of(optarg, 2);
 			break;
+		case SIDE:
+			o->side = (int)number_of(optarg, 1);
+			break;
+		case CONTROL:
+			o->control = (int)number_of(optarg, INT32_MAX);
+			break;
 		case EVENTS:
 			o->events = true;
 			break;
@@ -154,7 +166,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 	if (optind < argc)
 		device_die("verify: what is '%s'?", argv[optind]);
 	/* With several connections on one SRQ no plan can say which message takes which receive. */
-	if (!o->qps || !o->processes || !o->max_size || (o->srq && o->qps != 1))
+	if (!o->qps || !o->processes || !o->max_size || (o->srq && o->qps != 1) ||
+	    (o->side < 0) != (o->control < 0))
 		device_die("verify: these options do not go together; see --help");
 }
 
@@ -215,6 +228,15 @@ static bool run_processes(const struct options *o, const int control[2])
 	return good && !status;
 }
 
+static _Noreturn void end_with(bool good)
+{
+	if (good)
+		exit(0);
+	/* Nothing was taken down after a mismatch: leak checkers need not say so. */
+	fflush(NULL);
+	_exit(1);
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = {
@@ -226,15 +248,15 @@ int main(int argc, char **argv)
 		.qps = 1,
 		.max_size = 1u << 20,
 		.processes = 1,
+		.side = -1,
+		.control = -1,
 	};
 	int control[2];
 
 	parse_options(argc, argv, &o);
+	if (o.side >= 0)
+		end_with(side_run(&o, o.side, o.control));
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control))
 		device_die("socketpair: %m");
-	if (o.processes == 1 ? run_threads(&o, control) : run_processes(&o, control))
-		return 0;
-	/* Nothing was taken down after a mismatch: leak checkers need not say so. */
-	fflush(NULL);
-	_exit(1);
+	end_with(o.processes == 1 ? run_threads(&o, control) : run_processes(&o, control));
 }
