@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Each program of infiniband-diags on a subnet with nothing started but softhca, compared with the
 topology.  A row is a command and what it must print: patterns, or (pattern, how often)."""
+import pathlib
 import re
+import shutil
 
 import nets
-from harness import Failure, expect, within
+from harness import Failure, Skip, expect, within
 from subnet import Subnet
 
+HERE = pathlib.Path(__file__).resolve().parent
 HOME = "A"  # where the built-in subnet manager is: the first port of the file
 NODE = re.compile(r'^(Switch|Ca|Rt)\s+\d+ "[^"]*"\s+# "([^"]*)"(?:.* lid (\d+) lmc)?')
 PORT = re.compile(r'^\[(\d+)\](?:\([0-9a-f]+\))?\s+"[^"]*"\[(\d+)\](?:\([0-9a-f]+\))?\s+# '
@@ -35,9 +38,9 @@ def expected_links(topology):
             for port, other in node.links.items()}
 
 
-def values(subnet, topology):
+def values(subnet, topology, home=HOME):
     """What stands in braces in rows: {lid_NAME}, {lid_NAME_PORT}, {guid_NAME}, {gid_NAME}."""
-    found = Discovered(subnet.ok(HOME, "ibnetdiscover"))
+    found = Discovered(subnet.ok(home, "ibnetdiscover"))
     expect(found.links == expected_links(topology), f"ibnetdiscover: {found.links}")
     lids = list(found.lids.values())
     expect(0 not in lids and len(set(lids)) == len(lids), f"LIDs {found.lids}")
@@ -168,6 +171,19 @@ BY_GUID = [
 CLASSES = [
     (HOME, "ibccquery CongestionInfo {lid_C}", r"Congestion"),
     (HOME, "ibccquery SwitchCongestionSetting {lid_S1}"),
+    (HOME, "ibccconfig SwitchCongestionSetting {lid_S1} 0x1F 0x1F 0x3 0xF 8 5 2:3 9"),
+    (HOME, "ibccquery SwitchCongestionSetting {lid_S1}", r"^Threshold:\.*0x0f$",
+     r"Packet_Size:\.*8$", r"CS_ReturnDelay:\.*0x8003$", r"^CS_Threshold:\.*0x05$", r"Marking_Rate:\.*9$"),
+    (HOME, "ibccconfig SwitchPortCongestionSetting {lid_S1} 3 1 0 7 4 77"),
+    (HOME, "ibccquery SwitchPortCongestionSetting {lid_S1} 3", r"Cong_Parm_Marking_Rate:\.*77$"),
+    (HOME, "ibccconfig CACongestionSetting {lid_C} 0 0x3 150 11 12 13"),
+    (HOME, "ibccquery CACongestionSetting {lid_C}", (r"CCTI_Timer:\.*150$", 2),
+     (r"CCTI_Increase:\.*11$", 2), (r"Trigger_Threshold:\.*12$", 2), (r"CCTI_Min:\.*13$", 2)),
+    (HOME, "ibccconfig CongestionControlTable {lid_C} 1 0 0:5 1:6"),
+    (HOME, "ibccquery CongestionControlTable {lid_C}", r"CCTI_Limit:\.*1$", r"Multiplier:\.*5$",
+     r"Multiplier:\.*6$"),
+    (HOME, "ibccconfig CongestionKeyInfo {lid_C} 0x1234 1 0 0"),
+    (HOME, "ibccquery -c 0x1234 CongestionKeyInfo {lid_C}", r"CC_KeyProtectBit:\.*1$"),
 ]
 
 
@@ -228,10 +244,60 @@ def links_by_ibportstate(session):
                "width")
 
 
+def vendor(session):
+    """vendstat, of a node whose vendor is Mellanox."""
+    topology = nets.small().replace('Hca 1 "H2"', 'vendid=0x2c9\ndevid=0x1021\nHca 1 "H2"')
+    with Subnet(session, topology) as subnet:
+        named = values(subnet, topology, "H1")
+        row_holds(subnet, ("H1", "vendstat -N {lid_H2}", r"hw_dev_id: +0x1021$"), named)
+
+
+def balance(session):
+    """check_lft_balance counts for each port of each switch how many LIDs' routes leave by it."""
+    topology = nets.fat_tree(4, 2, 3, 8)
+    with Subnet(session, topology) as subnet:
+        files = subnet.directory
+        tables = subnet.ok("H0_0", "dump_lfts")
+        (files / "tables").write_text(tables)
+        subnet.ok("H0_0", "ibnetdiscover", "--cache", "found")
+        said = subnet.ok("H0_0", "check_lft_balance", "-v", "-l", "tables", "-i", "found")
+        expected, found, name = {}, {}, None
+        for line in tables.splitlines():
+            head = re.match(r"Unicast lids .* \((\w+)\)", line)
+            route = re.match(r"0x\w+ (\d+) : \(Channel Adapter", line)
+            name = head[1] if head else name
+            if route:
+                expected[name, route[1]] = expected.get((name, route[1]), 0) + 1
+        for line in said.splitlines():
+            head, port = re.match(r".*Port Usage: (\w+),", line), re.match(r"Port (\d+): (\d+)", line)
+            name = head[1] if head else name
+            if port:
+                found[name, port[1]] = int(port[2])
+        switches = [node.name for node in nets.nodes(topology).values() if node.kind == "Switch"]
+        expect({switch for switch, _ in found} == set(switches), said)
+        for switch in switches:
+            routed = sum(n for (name, _), n in expected.items() if name == switch)
+            expect(routed == 12, f"{switch}: {routed} hosts")
+        wrong = {key: n for key, n in found.items() if n != expected.get(key, 0)}
+        expect(not wrong, f"{wrong}\n{said}\n{tables}")
+
+
+def every_tool_has_a_row(session):
+    """What the package brings is here, one way or another."""
+    if not shutil.which("dpkg"):
+        raise Skip("no dpkg, which lists what infiniband-diags brings")
+    files = session.call("dpkg", "-L", "infiniband-diags").out.split()
+    tools = {file.rsplit("/", 1)[1] for file in files if "bin/" in file}
+    text = (HERE / "diags.py").read_text()
+    missing = sorted(tool for tool in tools if not re.search(rf'"{tool}[ "]', text))
+    expect(tools and not missing, f"no row: {missing}")
+
+
 def cases():
     return [(f"diags: {name}", test) for name, test in (
         ("the own port", table(LOCAL)), ("discovery", table(DISCOVERY)),
         ("subnet management", table(SMPS)), ("counters", table(COUNTERS)),
         ("records", table(RECORDS)), ("destinations by GUID", table(BY_GUID)),
         ("congestion control", table(CLASSES)), ("ibping and ibsysstat", ibping),
-        ("ibportstate", links_by_ibportstate))]
+        ("ibportstate", links_by_ibportstate), ("vendstat", vendor),
+        ("check_lft_balance", balance), ("every tool has a row", every_tool_has_a_row))]

@@ -96,6 +96,8 @@ def nodes(topology):
         words = line.replace("[", " ").replace("]", " ").replace('"', " ").split()
         if line.startswith("rtguid="):
             next_guid["Rt"] = int(line.split("=")[1], 0)
+        elif "=" in line and not line.startswith("["):
+            continue  # the vendor's numbers
         elif line.startswith("["):
             node.links[int(words[0])] = (words[1], int(words[2]))
         elif words:
