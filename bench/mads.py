@@ -48,9 +48,34 @@ def timed(argv, **options):
     return result.stdout, time.monotonic() - begin
 
 
-def figures(prefix, where, env, program, server):
-    """What is measured, on whatever stands behind the device files: a process."""
+def log_seconds(text, words):
+    """Of the day, when OpenSM's log says so for the first time."""
+    stamp = re.search(rf"^\w+ +\d+ (\d+):(\d+):(\d+) (\d+) .*{words}", text, re.M)
+    if not stamp:
+        raise Failure(f"opensm does not say '{words}'")
+    hours, minutes, seconds, microseconds = map(int, stamp.groups())
+    return (hours * 60 + minutes) * 60 + seconds + microseconds * 1e-6
+
+
+def sweep(prefix, where, env, name, routing=True):
+    """Milliseconds of OpenSM from its start to its end; without its routing, they are less what its
+    log says that this took, the first tables' way to the switches included."""
     env = {**env, "OSM_CACHE_DIR": str(where), "OSM_TMP_DIR": str(where)}
+    log = where / f"{name}.log"
+    level = [] if routing else ["-D", "0x07"]
+    _, seconds = timed([*prefix, "opensm", "-o", "-g", "0", "-f", str(log), *level], env=env,
+                       cwd=where)
+    text = log.read_text(errors="replace")
+    if "SUBNET UP" not in text:
+        raise Failure("opensm does not say SUBNET UP")
+    if not routing:
+        seconds -= (log_seconds(text, "tables configured on all switches") -
+                    log_seconds(text, "building routing with")) % 86400
+    return seconds * 1e3
+
+
+def figures(prefix, where, env, server, program):
+    """What is measured, on whatever stands behind the device files: a process."""
     found = {}
     for window in WINDOWS:
         count = COUNT * window if window == WINDOWS[-1] else COUNT
@@ -60,41 +85,38 @@ def figures(prefix, where, env, program, server):
         found[f"rate{window}"] = float(re.search(r"^rate ([\d.]+)", output, re.M)[1])
     found["discover"] = timed([*prefix, "ibnetdiscover"], env=env, cwd=where)[1] * 1e3
     for name in ("sweep", "again"):
-        log = where / f"{name}.log"
-        output, seconds = timed([*prefix, "opensm", "-o", "-g", "0", "-f", str(log)], env=env,
-                                cwd=where)
-        if "SUBNET UP" not in log.read_text(errors="replace"):
-            raise Failure("opensm does not say SUBNET UP")
-        found[name] = seconds * 1e3
+        found[name] = sweep(prefix, where, env, name)
     return found
 
 
-def ours(bench):
+def ours(bench, topology, measure):
+    """What measure(prefix, where, environment, server) finds behind softhca's files."""
     tool = str(bench.build / "softhca")
     fabric = ["--fabric", "mads"]
     for needed in ("opensm", "ibnetdiscover"):
         if not shutil.which(needed, path=bench.session.env["PATH"]):
             raise Missing(f"{needed} is not there")
-    with workplace(nets.fat_tree()) as where:
+    with workplace(topology) as where:
         timed([tool, "fabric", "up", *fabric, "--topology", str(where / "net"), "--sm",
                "external"], env=bench.session.env)
         status = json.loads(timed([tool, "fabric", "status", *fabric, "--json"],
                                   env=bench.session.env)[0])
         try:
-            return figures([tool, "run", *fabric, "--host", HOST, "--"], where, bench.session.env,
-                           str(bench.build / "bench/mads"), status["pid"])
+            return measure([tool, "run", *fabric, "--host", HOST, "--"], where, bench.session.env,
+                           status["pid"])
         finally:
             timed([tool, "fabric", "down", *fabric], env=bench.session.env)
 
 
-def ibsim(bench):
+def ibsim(bench, topology, measure):
+    """The same behind ibsim's."""
     library = next((name for name in LIBRARIES if os.path.exists(name)), None)
     if not library or not shutil.which("ibsim"):
         raise Missing("ibsim is not there (packages ibsim-utils, libumad2sim0)")
-    with workplace(nets.fat_tree()) as where:
+    with workplace(topology) as where:
         env = {**bench.session.env, "SIM_HOST": HOST, "IBSIM_SOCKNAME": where.name}
         with open(where / "log", "w") as log:
-            server = subprocess.Popen(["ibsim", "-s", "-n", "-N", "3000", "-S", "300", "-P", "60000",
+            server = subprocess.Popen(["ibsim", "-s", "-n", "-N", "15000", "-S", "300", "-P", "200000",
                                        "-L", "49152", str(where / "net")], cwd=where, env=env,
                                       stdin=subprocess.DEVNULL, stdout=log,
                                       stderr=subprocess.STDOUT, start_new_session=True)
@@ -102,17 +124,20 @@ def ibsim(bench):
             if not within(30, lambda: f"@{env['IBSIM_SOCKNAME']}:ctl" in
                           pathlib.Path("/proc/net/unix").read_text()):
                 raise Failure("ibsim does not listen: " + (where / "log").read_text()[-200:])
-            return figures(["env", f"LD_PRELOAD={library}"], where, env,
-                           str(bench.build / "bench/mads"), server.pid)
+            return measure(["env", f"LD_PRELOAD={library}"], where, env, server.pid)
         finally:
             os.killpg(server.pid, signal.SIGKILL)
             server.wait()
 
 
 def subnet(bench):
+    def all_figures(*place):
+        return figures(*place, str(bench.build / "bench/mads"))
+
     def of(name):
-        return (lambda: bench.once("mads", lambda: ours(bench))[name],
-                lambda: bench.once("mads-ibsim", lambda: ibsim(bench))[name])
+        return (lambda: bench.once("mads", lambda: ours(bench, nets.fat_tree(), all_figures))[name],
+                lambda: bench.once("mads-ibsim",
+                                   lambda: ibsim(bench, nets.fat_tree(), all_figures))[name])
 
     def row(key, what, unit, name, target):
         mine, peer = of(name)
