@@ -153,7 +153,7 @@ RECORDS = [
     (HOME, "saquery SMIR", (r"SMInfoRecord dump", 1), r"LID\.*{lid_A}$"),
     (HOME, "saquery SWIR", (r"SwitchInfoRecord dump", 2)),
     (HOME, "saquery LFTR {lid_S1}", r"LFT Record dump"),
-    (HOME, "saquery PKTR {lid_C}", r"PKeyTableRecord dump", r"0xffff"),
+    (HOME, "saquery --smkey 1 PKTR {lid_C}", r"PKeyTableRecord dump", r"0xffff"),
     (HOME, "saquery GIR {lid_C}", r"GUIDInfo Record dump"),
     (HOME, "saquery SL2VL {lid_C}", r"SL2VLTable|SL2VL"),
     (HOME, "saquery VLAR {lid_C}", r"VLArb"),
