@@ -336,3 +336,10 @@ int cdev_open_attr(const char *path, int flags, bool tracked)
 
 	return to_errno(attr_file_open(path, flags, tracked));
 }
+
+int cdev_open_attr_for_writing(const char *path, int flags)
+{
+	no_cancellation();
+
+	return to_errno(attr_file_create(path, flags));
+}

@@ -58,6 +58,8 @@ void cdev_dup(int fd, int newfd);
  * the table, so that reading it from the start again gives the value of that time.
  */
 int cdev_open_attr(const char *path, int flags, bool tracked);
+/* The same for writing, of one that is written by the daemon only when it is told. */
+int cdev_open_attr_for_writing(const char *path, int flags);
 
 /* Around fork(2), also in a process that has never opened a device; outside of the others. */
 void cdev_serving_fork_lock(void);

@@ -165,6 +165,11 @@ bool attr_parse(const char *path, struct attr *out)
 	memset(out->hca, 0, sizeof(out->hca));
 	memcpy(out->hca, p, (size_t)(end - p));
 	p = end;
+	if (!strcmp(p, "/" ATTR_DESCRIPTION)) {
+		out->group = GROUP_DEVICE;
+		out->port = out->index = 0;
+		return true;
+	}
 	if (!attr_prefix(&p, "/ports/") || !port_parse(&p, &out->port))
 		return false;
 	if (attr_prefix(&p, "counters/")) {

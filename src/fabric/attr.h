@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The names of a port's attributes, below .../infiniband/<hca>/ports/<port>/.  The daemon writes
+ * The names of a port's attributes, below .../infiniband/<hca>/ports/<port>/, and of its device's.  The daemon writes
  * files by these tables and renders their text; clients use them to tell which paths are worth
  * asking about.
  */
@@ -28,6 +28,8 @@ enum port_attr {
 };
 
 extern const char *const port_attr_name[PORT_ATTRS];
+/* GROUP_DEVICE has this one alone. */
+#define ATTR_DESCRIPTION "node_desc"
 
 /*
  * A file of counters/ or hw_counters/.  A counter of what cannot happen to the software device (a
@@ -49,11 +51,18 @@ extern const uint32_t nhw_counter_attrs;
 extern const struct counter_attr violation_attrs[];
 extern const uint32_t nviolation_attrs;
 
-enum attr_group { GROUP_PORT, GROUP_COUNTERS, GROUP_HW_COUNTERS, GROUP_GIDS, GROUP_PKEYS };
+enum attr_group {
+	GROUP_PORT,
+	GROUP_COUNTERS,
+	GROUP_HW_COUNTERS,
+	GROUP_GIDS,
+	GROUP_PKEYS,
+	GROUP_DEVICE
+};
 
 struct attr {
 	char hca[16];
-	uint32_t port; /* from 1 */
+	uint32_t port; /* from 1; of GROUP_DEVICE 0 */
 	enum attr_group group;
 	uint32_t index; /* in the group's table; for GIDs and P_Keys the table index */
 };

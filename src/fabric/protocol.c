@@ -30,6 +30,7 @@ static const struct shape shapes[MSG_TYPES][MSG_KINDS] = {
 	[MSG_GONE] = {[MSG_REQUEST] = {BODY(msg_peer), 0}, [MSG_NOTE] = {BODY(msg_peer), 0}},
 	[MSG_PORT] = {[MSG_NOTE] = {BODY(msg_port), 0}},
 	[MSG_ATTR] = {[MSG_REQUEST] = {BODY(msg_attr), 0}, [MSG_REPLY] = {BODY(msg_attr_reply), 0}},
+	[MSG_DESCRIBE] = {[MSG_REQUEST] = {BODY(msg_attr), 0}, [MSG_REPLY] = {EMPTY, 1}},
 	[MSG_INFO] = {[MSG_REQUEST] = {EMPTY, 0}, [MSG_REPLY] = {BODY(msg_info_reply), HELLO_FDS}},
 	[MSG_HOST] = {[MSG_REQUEST] = {BODY(msg_host), 0}, [MSG_REPLY] = {BODY(msg_host_reply), 0}},
 	[MSG_SLOT] =
@@ -78,6 +79,7 @@ const char *msg_type_name(enum msg_type type)
 		[MSG_GONE] = "GONE",
 		[MSG_PORT] = "PORT",
 		[MSG_ATTR] = "ATTR",
+		[MSG_DESCRIBE] = "DESCRIBE",
 		[MSG_INFO] = "INFO",
 		[MSG_HOST] = "HOST",
 		[MSG_SLOT] = "SLOT",

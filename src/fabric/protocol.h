@@ -17,7 +17,7 @@
 #include "registry/registry.h"
 
 #define MSG_MAGIC   0x73686370u /* "shcp" */
-#define MSG_VERSION 6u		/* of everything below, and of registry/registry.h */
+#define MSG_VERSION 7u		/* of everything below, and of registry/registry.h */
 
 #define FABRIC_NAME_BYTES   64u	 /* host and fabric names, with their NUL */
 #define FABRIC_PATH_BYTES   256u /* path of an attribute, with its NUL */
@@ -47,6 +47,7 @@ enum msg_type {
 	MSG_GONE,     /* notification: a peer is gone; as a request: the peer has been forgotten */
 	MSG_PORT,     /* notification: a port changed */
 	MSG_ATTR,     /* text of a live attribute */
+	MSG_DESCRIBE, /* a stream whose every record becomes a node's description */
 	MSG_INFO,     /* about the fabric; its shared memory for reading */
 	MSG_HOST,     /* row of the host table */
 	MSG_SLOT,     /* who has a slot */

@@ -52,7 +52,8 @@ int tree_open(int dirfd, const char *path, int flags, mode_t mode)
 {
 	struct tree_path t;
 	bool reads = (flags & O_ACCMODE) == O_RDONLY && !(flags & O_PATH);
-	const char *mapped = reads ? tree_map_live(dirfd, path, &t) : tree_map(dirfd, path, &t);
+	bool live = !(flags & O_PATH) && (reads || tree_written(path));
+	const char *mapped = live ? tree_map_live(dirfd, path, &t) : tree_map(dirfd, path, &t);
 
 	if (t.below && !(flags & (O_PATH | O_DIRECTORY))) {
 		const char *device = tree_device(t.below);
@@ -69,6 +70,9 @@ int tree_open(int dirfd, const char *path, int flags, mode_t mode)
 			if (fd >= 0)
 				return fd;
 		}
+		/* It is there: who insists on making it hears so. */
+		if (live && !reads && !(flags & O_EXCL) && tree_live(t.below, name, sizeof(name)))
+			return cdev_open_attr_for_writing(name, flags);
 	}
 	return real(openat)(dirfd, mapped, flags, mode);
 }
@@ -156,12 +160,16 @@ static FILE *tree_fopen(const char *path, const char *mode)
 	struct tree_path t;
 	const char *mapped = tree_map_live(AT_FDCWD, path, &t);
 	FILE *file;
-	int fd;
+	int flags, fd;
 
-	/* An attribute that is only read may be live; the rest are files like any other. */
-	if (!t.below || mode[0] != 'r' || strchr(mode, '+'))
+	flags = mode[0] == 'r' ? O_RDONLY : O_WRONLY;
+	if (strchr(mode, '+'))
+		flags = O_RDWR;
+	/* An attribute that is only read may be live, and so may that which is written; the rest are
+	 * files like any other. */
+	if (!t.below || (flags != O_RDONLY && (!tree_written(t.below) || strchr(mode, 'x'))))
 		return real(fopen)(mapped, mode);
-	fd = tree_open(AT_FDCWD, path, O_RDONLY | (strchr(mode, 'e') ? O_CLOEXEC : 0), 0);
+	fd = tree_open(AT_FDCWD, path, flags | (strchr(mode, 'e') ? O_CLOEXEC : 0), 0);
 	if (fd < 0)
 		return NULL;
 	/* libc will seek and close it without us. */

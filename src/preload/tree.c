@@ -211,6 +211,11 @@ bool tree_live(const char *below, char *name, size_t size)
 	return n > 0 && (size_t)n < size;
 }
 
+bool tree_written(const char *path)
+{
+	return path && !strcmp(last_component(path), "node_desc");
+}
+
 const char *tree_device(const char *below)
 {
 	static const char dir[] = "dev/infiniband/";

@@ -36,6 +36,8 @@ const char *tree_device(const char *below);
 /* May the daemon know a newer text of this attribute than the file has?  Then name gets the path by
  * which the daemon knows it. */
 bool tree_live(const char *below, char *name, size_t size) must_check;
+/* Is it by its name the attribute that programs write? */
+bool tree_written(const char *path) must_check;
 /* The device number of a device file, from the attribute "dev" of its class directory. */
 bool tree_device_number(const char *name, dev_t *out) must_check;
 /* Takes the host's directory off a canonical path, if what is left is one of the tree's paths. */

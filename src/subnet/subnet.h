@@ -67,9 +67,10 @@ struct subnet_node {
 	uint32_t switch_index; /* of a switch: among the switches */
 	uint32_t type;	       /* NodeType (prm/smp.h); Ethernet devices are channel adapters */
 	uint32_t reserved;
-	char name[16];			     /* on its host: "mlx5_0" */
-	char id[SUBNET_NAME_BYTES];	     /* in the topology */
-	char description[SUBNET_NAME_BYTES]; /* NodeDescription */
+	char name[16];		    /* on its host: "mlx5_0" */
+	char id[SUBNET_NAME_BYTES]; /* in the topology */
+	/* NodeDescription, for people: who reads it while it changes may see some of both. */
+	char description[SUBNET_NAME_BYTES];
 };
 
 struct subnet_port {

@@ -113,6 +113,18 @@ static void links_add(struct show *s, const uint32_t *node_of, uint32_t row)
 	s->nlinks++;
 }
 
+/* Programs write descriptions too, of any bytes, a newline at the end perhaps; it may fill its room. */
+static void name_print(char *name, const char *description)
+{
+	size_t bytes = strnlen(description, SUBNET_NAME_BYTES);
+
+	for (size_t i = 0; i < bytes; i++)
+		name[i] = description[i] >= ' ' && description[i] <= '~' ? description[i] : ' ';
+	while (bytes && name[bytes - 1] == ' ')
+		bytes--;
+	name[bytes] = '\0';
+}
+
 /* Ethernet devices have no part in the subnet. */
 static void nodes_add(struct show *s, uint32_t *node_of)
 {
@@ -126,8 +138,8 @@ static void nodes_add(struct show *s, uint32_t *node_of)
 			continue;
 		*n = (struct show_node){
 			.node = node,
-			.name = node->description[0] ? node->description : node->id,
 		};
+		name_print(n->name, node->description[0] ? node->description : node->id);
 		s->switches += show_is_switch(n);
 		node_of[i] = ++s->nnodes;
 	}

@@ -6,9 +6,9 @@
 
 struct show_node {
 	const struct subnet_node *node;
-	const char *name; /* in the topology */
-	uint32_t place;	  /* show_svg.c: from the left, in its layer */
-	uint32_t layer;	  /* 0: adapters and routers; switches by their way to those */
+	char name[SUBNET_NAME_BYTES + 1]; /* its description, as infiniband-diags print it */
+	uint32_t place;			  /* show_svg.c: from the left, in its layer */
+	uint32_t layer; /* 0: adapters and routers; switches by their way to those */
 };
 
 struct show_link {

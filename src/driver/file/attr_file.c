@@ -108,3 +108,19 @@ int attr_file_open(const char *path, int flags, bool tracked)
 		attr_track(fd, path);
 	return fd;
 }
+
+int attr_file_create(const char *path, int flags)
+{
+	int fd = fabric_write_attr(path);
+
+	switch (fd) {
+	case -ENODEV:
+	case -ENOENT:
+	case -ENOMEM:
+	case -EMFILE:
+	case -ENFILE:
+		return fd;
+	default:
+		return fd < 0 ? -EIO : cdev_descriptor(fd, flags);
+	}
+}

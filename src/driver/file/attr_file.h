@@ -8,3 +8,5 @@
 
 /* A descriptor, or negative errno: -ENOENT if the plain file serves. */
 int attr_file_open(const char *path, int flags, bool tracked) must_check;
+/* For writing.  A stream whose records the daemon takes: whoever it is passed on to can write too. */
+int attr_file_create(const char *path, int flags) must_check;

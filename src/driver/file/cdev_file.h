@@ -63,6 +63,10 @@ struct cdev_file *cdev_get(int fd);
 void cdev_hold(struct cdev_file *f);
 void cdev_put(struct cdev_file *f);
 
+/* Gives fd, which is taken over, the lowest number and the flags of an open.  The new number, or
+ * negative errno. */
+int cdev_descriptor(int fd, int flags) must_check;
+
 /* The descriptor table, by number. */
 #define CDEV_MAX_FDS 65536u
 extern _Atomic(struct cdev_file *) cdev_table[CDEV_MAX_FDS];

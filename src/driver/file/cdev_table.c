@@ -5,6 +5,8 @@
  * files are freed after a grace period.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include "base/rcu.h"
 #include "driver/file/cdev_file.h"
@@ -130,4 +132,16 @@ void cdev_table_fork_child(void)
 		if (f && !f->ops->shared)
 			atomic_store_explicit(&f->foreign, true, memory_order_relaxed);
 	}
+}
+
+/* What came by a socket has a high number. */
+int cdev_descriptor(int fd, int flags)
+{
+	int low = fcntl(fd, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
+	int ret = low < 0 ? -errno : low;
+
+	close(fd);
+	if (low >= 0 && flags & O_NONBLOCK)
+		fcntl(low, F_SETFL, O_NONBLOCK);
+	return ret;
 }

@@ -2,7 +2,6 @@
 /* What files of this room ask the daemon, each time on a connection of its own: that costs less than a
  * second descriptor for each file's life. */
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -81,16 +80,4 @@ int umad_ask(struct umad_device *u, struct msg *m, enum msg_type type, int fds[M
 		return umad_request_error(sock);
 	close(sock);
 	return 0;
-}
-
-/* Those of a socket are in the high numbers of what the connection came by. */
-int umad_descriptor(int fd, int flags)
-{
-	int low = fcntl(fd, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
-	int ret = low < 0 ? -errno : low;
-
-	close(fd);
-	if (low >= 0 && flags & O_NONBLOCK)
-		fcntl(low, F_SETFL, O_NONBLOCK);
-	return ret;
 }

@@ -58,8 +58,6 @@ int umad_lease_open(struct msg *m, int fds[MSG_MAX_FDS]) must_check;
  * has gone. */
 int umad_ask(struct umad_device *u, struct msg *m, enum msg_type type,
 	     int fds[MSG_MAX_FDS]) must_check;
-/* Gives fd, which is taken over, the lowest number and the flags of an open.  The new number. */
-int umad_descriptor(int fd, int flags) must_check;
 
 /* ---- ioctl.c, write.c, read.c: the operations ---- */
 

@@ -139,7 +139,7 @@ int issm_device_open(const char *name, int flags)
 	cdev_file_init(&d->cdev, &issm_ops);
 	d->minor = ISSM_MINOR + (uint32_t)strtoul(name + strlen("issm"), NULL, 10);
 	ret = token_get(name, !(flags & O_NONBLOCK), fds, &cancel_state_);
-	fd = ret ? ret : umad_descriptor(fds[0], flags);
+	fd = ret ? ret : cdev_descriptor(fds[0], flags);
 	ret = fd < 0 ? fd : cdev_install(fd, &d->cdev);
 	if (!ret)
 		return fd;

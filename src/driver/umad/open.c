@@ -88,7 +88,7 @@ int umad_device_open(const char *name, int flags)
 	ret = device_make(&m, name, flags, fds[UMAD_OPEN_FD_PAGE], &u);
 	close(sock);
 	close(fds[UMAD_OPEN_FD_PAGE]);
-	fd = umad_descriptor(fds[UMAD_OPEN_FD_SOCKET], flags);
+	fd = cdev_descriptor(fds[UMAD_OPEN_FD_SOCKET], flags);
 	if (!ret && fd >= 0)
 		ret = cdev_install(fd, &u->cdev);
 	else if (!ret)

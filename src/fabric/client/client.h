@@ -87,3 +87,6 @@ int fabric_port_counters(uint32_t row, uint64_t totals[PORT_COUNTERS]) must_chec
  * Returns its length, -ENOENT if that path is not live (read the file), or another negative errno.
  */
 ssize_t fabric_read_attr(const char *path, char *buf, size_t size);
+/* A stream that takes what is written to such an attribute, a description: its descriptor, or negative
+ * errno. */
+int fabric_write_attr(const char *path) must_check;

@@ -84,26 +84,49 @@ int fabric_port_counters(uint32_t row, uint64_t totals[PORT_COUNTERS])
 	return 0;
 }
 
-ssize_t fabric_read_attr(const char *path, char *buf, size_t size)
+/* A request about an attribute of this host, which must be a live one.  As link_open. */
+static int attr_ask(const char *path, enum msg_type type, struct msg *m, int fds[MSG_MAX_FDS])
 {
 	const struct fabric_environment *env = fabric_environment();
-	int fds[MSG_MAX_FDS];
-	struct msg m = {0};
 	struct attr attr;
 	int sock;
 
 	if (!env)
 		return -ENODEV;
-	if (!strcmp(path, "."))
-		return hold_fabric(env);
-	if (!attr_parse(path, &attr) || strlen(path) >= sizeof(m.attr.path))
+	if (!attr_parse(path, &attr) || strlen(path) >= sizeof(m->attr.path))
 		return -ENOENT;
-	memcpy(m.attr.host, env->host, sizeof(m.attr.host));
-	memcpy(m.attr.path, path, strlen(path) + 1);
-	sock = link_open(env->dir, NULL, &m, MSG_ATTR, fds);
+	memcpy(m->attr.host, env->host, sizeof(m->attr.host));
+	memcpy(m->attr.path, path, strlen(path) + 1);
+	sock = link_open(env->dir, NULL, m, type, fds);
 	if (sock < 0)
 		return sock == -ECONNREFUSED ? -ENODEV : sock;
 	close(sock);
+	return 0;
+}
+
+int fabric_write_attr(const char *path)
+{
+	int fds[MSG_MAX_FDS];
+	struct msg m = {0};
+	int ret = attr_ask(path, MSG_DESCRIBE, &m, fds);
+
+	return ret ? ret : fds[0];
+}
+
+ssize_t fabric_read_attr(const char *path, char *buf, size_t size)
+{
+	const struct fabric_environment *env = fabric_environment();
+	int fds[MSG_MAX_FDS];
+	struct msg m = {0};
+	int ret;
+
+	if (!env)
+		return -ENODEV;
+	if (!strcmp(path, "."))
+		return hold_fabric(env);
+	ret = attr_ask(path, MSG_ATTR, &m, fds);
+	if (ret)
+		return ret;
 	if (m.attr_reply.length > sizeof(m.attr_reply.text))
 		return -EBADMSG;
 	if (m.attr_reply.length > size)

@@ -125,6 +125,7 @@ int fabric_create(struct fabric *f)
 
 void fabric_destroy(struct fabric *f)
 {
+	descriptions_close(f);
 	manage_close(f);
 	net_close(&f->net);
 	segment_close(&f->slots_segment);
@@ -153,6 +154,16 @@ uint32_t fabric_find_port(const struct fabric *f, uint32_t host, const char *hca
 			return subnet_node_port(node, number);
 	}
 	return SUBNET_NONE;
+}
+
+uint32_t fabric_find_attr(const struct fabric *f, uint32_t host, const struct attr *a)
+{
+	uint32_t row;
+
+	if (a->group != GROUP_DEVICE)
+		return fabric_find_port(f, host, a->hca, a->port);
+	row = fabric_find_port(f, host, a->hca, 0);
+	return row != SUBNET_NONE ? row : fabric_find_port(f, host, a->hca, 1);
 }
 
 const char *fabric_host_name(const struct fabric *f, uint32_t row)

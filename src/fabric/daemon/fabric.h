@@ -87,6 +87,7 @@ struct fabric {
 	struct pma pma;
 	struct sm sm;
 	struct umad umad;
+	struct description_file *descriptions;
 	bool managed; /* the five are open */
 
 	uint64_t (*base)[PORT_COUNTERS]; /* per port: the counts of processes that are gone */
@@ -105,6 +106,8 @@ void fabric_destroy(struct fabric *f);
 int64_t fabric_find_host(const struct fabric *f, const char *name) must_check;
 /* Row of a port of that host, or SUBNET_NONE. */
 uint32_t fabric_find_port(const struct fabric *f, uint32_t host, const char *hca, uint32_t number);
+/* The port that an attribute is of, the first of its device if it is the device's; or SUBNET_NONE. */
+uint32_t fabric_find_attr(const struct fabric *f, uint32_t host, const struct attr *a);
 /* The name of the host that a port is plugged into. */
 const char *fabric_host_name(const struct fabric *f, uint32_t row);
 
@@ -130,6 +133,12 @@ void manage_links(struct fabric *f);
 int port_set_state(struct fabric *f, uint32_t row, uint32_t state) must_check;
 /* The same for a port of InfiniBand.  To put a cable back is to put both of its ends back. */
 bool port_pull(struct fabric *f, uint32_t row, bool down);
+
+/* ---- description.c: writers of a node's description ---- */
+
+/* *fd is the program's end of a stream; each record of it becomes the description of the port's node. */
+int description_open(struct fabric *f, uint32_t row, int *fd) must_check;
+void descriptions_close(struct fabric *f);
 
 /* ---- slots.c: processes, their channels, their counters ---- */
 

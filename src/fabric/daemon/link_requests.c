@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What users do to the subnet's hardware: cables that are pulled, nodes that are taken out. */
+/* What users do to the subnet's hardware: cables that are pulled, nodes that are taken out or renamed. */
 #include <errno.h>
 #include <string.h>
 
@@ -64,6 +64,31 @@ int answer_node(struct server *s, struct conn *c, struct msg *m, struct attached
 		return (int)row;
 	net_remove(&s->fabric->net, (uint32_t)row, !node.there);
 	manage_links(s->fabric);
+	return 0;
+}
+
+int answer_describe(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	struct fabric *f = s->fabric;
+	struct attr attr;
+	uint32_t row;
+	int64_t host;
+	int ret;
+
+	(void)c;
+	m->attr.host[sizeof(m->attr.host) - 1] = '\0';
+	m->attr.path[sizeof(m->attr.path) - 1] = '\0';
+	host = fabric_find_host(f, m->attr.host);
+	if (host < 0 || !attr_parse(m->attr.path, &attr) || attr.group != GROUP_DEVICE)
+		return -ENOENT;
+	row = fabric_find_attr(f, (uint32_t)host, &attr);
+	if (row == SUBNET_NONE)
+		return -ENOENT;
+	ret = description_open(f, row, &a->fds[0]);
+	if (ret)
+		return ret;
+	a->n = 1;
+	a->given = true;
 	return 0;
 }
 

@@ -285,6 +285,7 @@ static answer_fn *const answers[MSG_TYPES] = {
 	[MSG_NUMBERS] = answer_numbers,
 	[MSG_CHANNEL] = answer_channel,
 	[MSG_ATTR] = answer_attr,
+	[MSG_DESCRIBE] = answer_describe,
 	[MSG_INFO] = answer_info,
 	[MSG_HOST] = answer_host,
 	[MSG_SLOT] = answer_slot,

@@ -62,6 +62,8 @@ int attr_text(const struct fabric *f, uint32_t row, enum attr_group group, uint3
 		if (index >= subnet_port_pkeys(p))
 			return -ENOENT;
 		return snprintf(buf, size, "0x%04x\n", subnet_pkey(p, index));
+	case GROUP_DEVICE:
+		return snprintf(buf, size, "%.64s\n", net_node_of(&f->net, row)->description);
 	}
 	return -ENOENT;
 }
@@ -75,7 +77,7 @@ int attr_text_by_path(const struct fabric *f, const char *host, const char *path
 
 	if (h < 0 || !attr_parse(path, &attr))
 		return -ENOENT;
-	row = fabric_find_port(f, (uint32_t)h, attr.hca, attr.port);
+	row = fabric_find_attr(f, (uint32_t)h, &attr);
 	if (row == SUBNET_NONE)
 		return -ENOENT;
 	return attr_text(f, row, attr.group, attr.index, buf, size);

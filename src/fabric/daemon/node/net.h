@@ -89,7 +89,7 @@ enum net_event {
 	NET_GIDS,
 	NET_CAPABILITY,	   /* CapabilityMask */
 	NET_WIDTH_SPEED,   /* what is enabled */
-	NET_DESCRIPTION,   /* 'row' is a port of the node */
+	NET_DESCRIPTION,   /* 'row': an end port of the node; each of them is told of */
 	NET_SWITCH_CHANGE, /* row: port 0; 'what': number of the external port that went up or down */
 	NET_MKEY_VIOLATION,
 	NET_PKEY_VIOLATION,
@@ -147,7 +147,7 @@ void net_listen(struct net *n, struct net_listener *l);
 void net_tell(const struct net *n, enum net_event event, uint32_t row, uint32_t what);
 /* Row of a node's port, or SUBNET_NONE. */
 uint32_t net_port_row(const struct net *n, const struct net_node *node, uint32_t number);
-/* Up to 64 bytes, the rest zeroes; -EINVAL longer. */
+/* Of the node that the port is of: up to 64 bytes, the rest zeroes; -EINVAL longer. */
 int net_set_description(struct net *n, uint32_t row, const char *text) must_check;
 /* Takes the node out of the subnet (all its links go down), or puts it back where it was. */
 void net_remove(struct net *n, uint32_t node_row, bool removed);

@@ -114,6 +114,16 @@ int net_add_node(struct net *n, uint32_t node_row, const struct net_node *node)
 	return node_ports_add(n, node_row);
 }
 
+/* Each end port has an agent that says so. */
+static void node_tell_description(const struct net *n, const struct net_node *node)
+{
+	uint32_t ports = node->sw ? 1 : node->nports;
+
+	for (uint32_t row = node->first_port; row < node->first_port + ports; row++)
+		if (!n->subnet->ports[row].ethernet)
+			net_tell(n, NET_DESCRIPTION, row, 0);
+}
+
 int net_set_description(struct net *n, uint32_t row, const char *text)
 {
 	struct net_node *node = net_node_of(n, row);
@@ -128,7 +138,7 @@ int net_set_description(struct net *n, uint32_t row, const char *text)
 		return 0;
 	memcpy(node->description, padded, sizeof(padded));
 	memcpy(n->subnet->nodes[n->ports[row].node].description, padded, sizeof(padded));
-	net_tell(n, NET_DESCRIPTION, row, 0);
+	node_tell_description(n, node);
 	return 0;
 }
 

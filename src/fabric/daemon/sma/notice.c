@@ -137,6 +137,20 @@ static void notice_fire(struct loop *l, struct loop_timer *t)
 		notice_end(n->sma, notice_find(n->sma, n->row, n->number));
 }
 
+/* What it says next.  Changes that it would have told of come along. */
+static void notice_renew(struct notice *n, const uint8_t *details)
+{
+	unsigned earlier = n->again ? mad_get16(n->details, DETAIL_CHANGES) : 0;
+	unsigned local = n->again ? n->details[DETAIL_LOCAL_CHANGES] : 0;
+
+	memcpy(n->details, details, NOTICE_DETAILS);
+	n->again = true;
+	if (n->number != NOTICE_LOCAL_CHANGES)
+		return;
+	n->details[DETAIL_LOCAL_CHANGES] |= (uint8_t)local;
+	mad_put16(n->details, DETAIL_CHANGES, mad_get16(details, DETAIL_CHANGES) | earlier);
+}
+
 void notice_send(struct sma *s, uint32_t row, unsigned type, unsigned number,
 		 const uint8_t *details)
 {
@@ -149,8 +163,7 @@ void notice_send(struct sma *s, uint32_t row, unsigned type, unsigned number,
 	at = notice_find(s, end, number);
 	n = *at;
 	if (n) {
-		memcpy(n->details, details, NOTICE_DETAILS);
-		n->again = true;
+		notice_renew(n, details);
 		return;
 	}
 	n = calloc(1, sizeof(*n));
@@ -188,7 +201,8 @@ void notice_local_changes(struct sma *s, uint32_t row, unsigned changes)
 	uint32_t end = net_end_port(net, row), cap = net_info(net, end, PI_CAP_MASK);
 	uint8_t details[NOTICE_DETAILS] = {0};
 
-	if (!(cap & (changes ? CAP_IS_OTHER_NOTICE : CAP_IS_CAP_NOTICE)))
+	/* Ports like those of ibsim have the second bit only, and tell of everything there too. */
+	if (!(cap & (changes ? CAP_IS_OTHER_NOTICE | CAP_IS_CAP_NOTICE : CAP_IS_CAP_NOTICE)))
 		return;
 	mad_put16(details, 2, net_info(net, end, PI_LID));
 	details[DETAIL_LOCAL_CHANGES] = changes != 0;

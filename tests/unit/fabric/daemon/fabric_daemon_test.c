@@ -3,6 +3,7 @@
  * The daemon among strangers who talk nonsense, are slow, or use up what it has.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -154,9 +155,65 @@ static void test_slots_of_the_dead(void)
 	test_daemon_await_end();
 }
 
+#define DESCRIPTION "sys/class/infiniband/mlx5_0/node_desc"
+
+static void description_expect(const char *want)
+{
+	struct msg m = {.attr = {"host1", DESCRIPTION}};
+	int sock = stranger_connect();
+
+	CHECK(stranger_call(sock, &m, MSG_ATTR) == 0);
+	CHECK(m.attr_reply.length == strlen(want) &&
+	      !memcmp(m.attr_reply.text, want, m.attr_reply.length));
+	close(sock);
+}
+
+/* Each record is a description, wherever the stream stands and however soon it ends after that. */
+static void test_description(void)
+{
+	struct msg m = {.attr = {"host1", DESCRIPTION}},
+		   wrong = {.attr = {"host1", DESCRIPTION "2"}};
+	struct client_told t;
+	struct fabric_client *c = test_client_open(&t);
+	int fds[MSG_MAX_FDS], sock = stranger_connect();
+	char longest[80], text[80];
+	ssize_t n;
+
+	CHECK(stranger_call(sock, &wrong, MSG_DESCRIBE) == -ENOENT);
+	for (unsigned i = 0; i < 100; i++) {
+		m = (struct msg){.attr = {"host1", DESCRIPTION}};
+		msg_prepare(&m, MSG_DESCRIBE, MSG_REQUEST, i + 1, 0);
+		CHECK(!msg_send(sock, &m, NULL, 0, 0));
+		CHECK(!msg_recv(sock, &m, fds, 1u << MSG_REPLY, 0) && !m.head.status);
+		n = snprintf(text, sizeof(text), "number %u", i);
+		CHECK(send(fds[0], "nothing", 7, 0) == 7 && !send(fds[0], "", 0, 0));
+		CHECK(send(fds[0], text, (size_t)n, 0) == n);
+		if (i & 1) { /* what it was before, and no more */
+			char read_text[80];
+
+			CHECK(recv(fds[0], read_text, sizeof(read_text), 0) > 0);
+			CHECK(recv(fds[0], read_text, sizeof(read_text), 0) == 0);
+		}
+		if (i == 99) {
+			memset(longest, 'x', sizeof(longest));
+			CHECK(send(fds[0], longest, sizeof(longest), 0) == sizeof(longest));
+		}
+		close(fds[0]);
+		snprintf(text, sizeof(text), "number %u\n", i);
+		if (i < 99)
+			description_expect(text);
+	}
+	memcpy(longest + 64, "\n", 2);
+	description_expect(longest);
+	close(sock);
+	fabric_client_close(c);
+	test_daemon_await_end();
+}
+
 int main(int argc, char **argv)
 {
 	test_daemon_begin(argc, argv);
+	test_description();
 	test_malformed();
 	test_full_daemon();
 	test_slots_of_the_dead();

@@ -147,8 +147,22 @@ static void test_local_changes(void)
 	CHECK(!net_set_description(net(), m.t.h2, "another"));
 	CHECK(traps_in(0) == 1 && details[5] == 1);
 	CHECK(mad_get16(details, 10) == NOTICE_CHANGED_DESCRIPTION);
+	/* Both the description and what comes after it are told of. */
+	CHECK(!net_set_description(net(), m.t.h2, "a third"));
+	net_hold_issm(net(), m.t.h2, 1);
+	ntraps = 0;
+	manager_repress();
+	CHECK(ntraps == 1 && details[5] == 1 && mad_get32(details, 6) == (cap | CAP_IS_SM));
+	CHECK(mad_get16(details, 10) == NOTICE_CHANGED_DESCRIPTION);
+	manager_repress();
+	/* It is not told of twice. */
+	net_hold_issm(net(), m.t.h2, -1);
+	CHECK(traps_in(0) == 1 && !details[5] && !mad_get16(details, 10));
 	manager_repress();
 	CHECK(!traps_in(100000));
+	net_info_set(net(), m.t.h2, PI_CAP_MASK, CAP_IS_TRAP | CAP_IS_CAP_NOTICE);
+	CHECK(!net_set_description(net(), m.t.h2, "as with ibsim") && traps_in(0) == 1);
+	manager_repress();
 }
 
 /* Nobody to tell, or nothing to tell it from. */
