@@ -88,7 +88,7 @@ const struct hidden *expose_arena_file(const struct expose *e)
 	return &e->segments.own[e->arena.row].file;
 }
 
-struct qp_block *expose_qp(struct expose *e, uint32_t qpn)
+struct qp_block *expose_qp(struct expose *e, uint32_t qpn, enum ib_qp_type type)
 {
 	struct qp_block *b;
 	uint32_t none = 0;
@@ -96,7 +96,10 @@ struct qp_block *expose_qp(struct expose *e, uint32_t qpn)
 	if (!e->keys)
 		return NULL;
 	b = &e->mem->qps[qpn % EXPOSE_BLOCKS];
-	return atomic_compare_exchange_strong(&b->qpn, &none, qpn) ? b : NULL;
+	if (!atomic_compare_exchange_strong(&b->qpn, &none, qpn))
+		return NULL;
+	atomic_store_explicit(&b->type, (uint32_t)type, memory_order_relaxed);
+	return b;
 }
 
 void expose_qp_end(struct qp_block *b)

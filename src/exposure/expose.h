@@ -35,6 +35,7 @@
 
 /* What a request must fit to be executed at a responder by its peer. */
 struct qp_view {
+	uint32_t transport; /* enum bth_transport, which its peer's must be */
 	uint32_t dest_qpn;
 	uint32_t port;	    /* row of the responder's own port */
 	uint32_t dest_port; /* row of the port where the peer lives */
@@ -43,10 +44,11 @@ struct qp_view {
 	uint32_t pkey;
 };
 
-/* A responder as its peer in another process sees it. */
+/* A responder as its peer in another process sees it, and for people its type. */
 struct qp_block {
 	cacheline_aligned _Atomic(uint64_t) word; /* exposure/qp_word.h */
 	_Atomic(uint32_t) qpn;			  /* 0: none */
+	_Atomic(uint32_t) type;			  /* enum ib_qp_type */
 	struct qp_view view;			  /* changes with a new epoch of the word */
 };
 
@@ -188,7 +190,7 @@ struct remote {
 int expose_open(struct expose *e, struct slot *slots, uint16_t slot, bool keys) must_check;
 void expose_close(struct expose *e);
 /* Takes the block of a QP number; NULL if another QP has it. */
-struct qp_block *expose_qp(struct expose *e, uint32_t qpn);
+struct qp_block *expose_qp(struct expose *e, uint32_t qpn, enum ib_qp_type type);
 /* The owner has closed the word. */
 void expose_qp_end(struct qp_block *b);
 /* False if another key has the block. */

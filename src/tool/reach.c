@@ -236,7 +236,9 @@ static const char *why_no_block(const struct reach_process *p, enum ib_qp_type t
 {
 	if (!p->exposes)
 		return why_not_open(p);
-	return type == IB_QPT_RC ? "too many queue pairs" : "only RC has another way than packets";
+	return type == IB_QPT_RC || type == IB_QPT_UC
+		       ? "too many queue pairs"
+		       : "only RC and UC have another way than packets";
 }
 
 static bool other_qp(const struct reach_process *p, const struct expose_note *n,
@@ -262,7 +264,7 @@ bool reach_qp_at(const struct reach *r, const struct reach_process *p, uint32_t 
 		return other_qp(p, &p->mem->other_qps[i - EXPOSE_BLOCKS], out);
 	*out = (struct reach_qp){.qpn = b->qpn,
 				 .peer_qpn = b->view.dest_qpn,
-				 .transport = transport_name(IB_QPT_RC),
+				 .transport = transport_name((enum ib_qp_type)b->type),
 				 .why = "not connected"};
 	if (b->qpn && b->view.dest_qpn)
 		connected_way(r, p, b, out);

@@ -36,6 +36,7 @@ struct message_sizes {
 	uint32_t messages;
 	uint32_t packets; /* of all of them */
 	uint64_t payload; /* likewise, each message padded to 4 octets */
+	bool unanswered;  /* no acknowledgement comes back */
 };
 
 static inline uint32_t routing_octets(const struct path *path, bool ethernet)

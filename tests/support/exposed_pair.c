@@ -113,7 +113,7 @@ void exposed_pair_die(struct exposed_pair *p)
 	test_life_end(&p->life);
 }
 
-struct exposed_pair *exposed_pair_up(enum key_way way)
+struct exposed_pair *exposed_pair_up_of(enum key_way way, enum ib_qp_type type)
 {
 	struct exposed_pair *p = aligned_alloc(64, align_up(sizeof(*p), 64));
 
@@ -138,8 +138,8 @@ struct exposed_pair *exposed_pair_up(enum key_way way)
 	p->to = mmap(NULL, sizeof(*p->to), PROT_READ | PROT_WRITE, MAP_SHARED,
 		     expose_arena_file(exposed_pair_expose(p))->fd, ARENA_OFFSET);
 	CHECK(p->to != MAP_FAILED);
-	device_qp_up(&p->initiator.device, 0, &p->from, IB_QPT_RC);
-	device_qp_up(&p->target.device, 0, &p->to->qp, IB_QPT_RC);
+	device_qp_up(&p->initiator.device, 0, &p->from, type);
+	device_qp_up(&p->target.device, 0, &p->to->qp, type);
 	p->source_key = device_mr(&p->initiator.device, 0, p->from.pdn, p->source,
 				  sizeof(p->source), EXPOSED_PAIR_RIGHTS, &p->mr[0]);
 	p->target_key = device_mr(&p->target.device, 0, p->to->qp.pdn, p->to->data,
@@ -152,6 +152,11 @@ struct exposed_pair *exposed_pair_up(enum key_way way)
 	for (unsigned i = 0; i < sizeof(p->source); i++)
 		p->source[i] = (uint8_t)(i * 7 + 1);
 	return p;
+}
+
+struct exposed_pair *exposed_pair_up(enum key_way way)
+{
+	return exposed_pair_up_of(way, IB_QPT_RC);
 }
 
 void exposed_pair_down(struct exposed_pair *p)

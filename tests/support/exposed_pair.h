@@ -43,7 +43,9 @@ struct exposed_pair {
 	struct test_life life; /* the target's thread that the kernel way addresses */
 };
 
+/* Of RC, or of that type. */
 struct exposed_pair *exposed_pair_up(enum key_way way);
+struct exposed_pair *exposed_pair_up_of(enum key_way way, enum ib_qp_type type);
 void exposed_pair_down(struct exposed_pair *p);
 
 /* From RESET to RTS, to the peer at the port of that slot. */

@@ -166,7 +166,9 @@ static const char *left_why(const struct qp *qp, const struct send_wqe *w, enum 
 	if (w->bad || !w->len)
 		return w->bad ? "malformed" : "no-data";
 	if (at == LEFT_REQUEST)
-		return bypass_observed(qp) ? "observed" : "outstanding-requests";
+		return bypass_observed(qp) ? "observed"
+		       : !qp->req.direct   ? "was-reset"
+					   : "outstanding-requests";
 	if (bypass_peer_here(qp))
 		return p->write ? "responder-not-ready" : "same-process";
 	return wire_remote(qp->adapter->wire, &qp->path, qp->attr.dest_qpn) ? "responder-not-ready"
@@ -177,7 +179,7 @@ static const char *left_why(const struct qp *qp, const struct send_wqe *w, enum 
 static __attribute__((noinline, cold)) void trace_left(const struct qp *qp,
 						       const struct send_wqe *w, const char *why)
 {
-	if (qp->bth == BTH_RC)
+	if (qp_is_direct(qp))
 		trace(bypass, left, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(w->opcode), w->len,
 		      why);
 }
@@ -197,6 +199,7 @@ bool bypass_take(struct qp *qp, const struct send_wqe *w)
 		.messages = 1,
 		.packets = w->len <= qp->mtu ? 1 : div_round_up(w->len, qp->mtu),
 		.payload = align_up(w->len, 4),
+		.unanswered = !qp->reliable,
 	};
 	uint32_t block = qp->req.next_block;
 	struct bypass_outcome out;

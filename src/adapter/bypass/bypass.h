@@ -2,7 +2,7 @@
 /*
  * The bypass executes the commonest requests without packets: an RDMA WRITE to a QP of this
  * process, or an RDMA WRITE or READ to a QP of another process that exposes its memory
- * (exposure/expose.h).
+ * (exposure/expose.h).  Both are of RC or of UC.
  *
  * Nothing lies between the two queues then, so one thread executes the request at both ends.  It
  * leaves exactly the state, counters and completions that packets would leave.  Requests that are
@@ -23,7 +23,7 @@ static inline bool bypass_observed(const struct qp *qp)
 /* May the next request of this queue pair be executed that way?  Under sq. */
 static inline bool bypass_open(const struct qp *qp)
 {
-	return !bypass_observed(qp) && qp->bth == BTH_RC &&
+	return !bypass_observed(qp) && qp->req.direct &&
 	       atomic_load_explicit(&qp->comp.head, memory_order_acquire) ==
 		       atomic_load_explicit(&qp->req.tail, memory_order_relaxed) &&
 	       /* the last request may have been a read whose signature error stopped the queue */

@@ -21,9 +21,9 @@ struct bypass_peer {
 
 static inline bool bypass_peer_fits(const struct qp *qp, uint32_t right, const struct qp_view *v)
 {
-	return likely(v->dest_qpn == qp->qpn && v->dest_port == qp->path.src_port &&
-		      v->port == qp->path.dst_port && (v->access & right) == right &&
-		      pkey_match((uint16_t)v->pkey, qp->pkey));
+	return likely(v->transport == qp->bth && v->dest_qpn == qp->qpn &&
+		      v->dest_port == qp->path.src_port && v->port == qp->path.dst_port &&
+		      (v->access & right) == right && pkey_match((uint16_t)v->pkey, qp->pkey));
 }
 
 /* Takes the lock if the responder expects this very request. */

@@ -5,7 +5,7 @@ void port_account_read(const struct adapter *a, const struct path *path, struct 
 		       const struct message_sizes *answers)
 {
 	const struct message_sizes m = {MESSAGE_ANSWER, answers->messages, answers->packets,
-					answers->payload};
+					answers->payload, false};
 	bool ethernet = a->port->ethernet;
 	const struct port_account ours = {
 		.sent = request_octets(path, ethernet) * m.messages / 4,

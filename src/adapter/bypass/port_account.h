@@ -46,10 +46,12 @@ static inline void port_account_count(_Atomic(uint64_t) *counters, const struct 
 static inline void port_account_looped(_Atomic(uint64_t) *counters, const struct path *path,
 				       bool ethernet, const struct message_sizes *m)
 {
-	const struct message_sizes writes = {MESSAGE_WRITE, m->messages, m->packets, m->payload};
+	const struct message_sizes writes = {MESSAGE_WRITE, m->messages, m->packets, m->payload,
+					     false};
+	uint32_t acks = m->unanswered ? 0 : m->messages;
 	uint64_t octets =
-		message_octets(path, ethernet, &writes) + m->messages * ack_octets(path, ethernet);
-	uint32_t packets = m->packets + m->messages;
+		message_octets(path, ethernet, &writes) + acks * ack_octets(path, ethernet);
+	uint32_t packets = m->packets + acks;
 	const struct port_account both = {
 		.sent = octets / 4,
 		.sent_packets = packets,
@@ -92,13 +94,15 @@ static inline void port_account_both(const struct adapter *a, const struct path 
 static inline void port_account_written(const struct adapter *a, const struct path *path,
 					struct remote *f, const struct message_sizes *m)
 {
-	const struct message_sizes writes = {MESSAGE_WRITE, m->messages, m->packets, m->payload};
+	const struct message_sizes writes = {MESSAGE_WRITE, m->messages, m->packets, m->payload,
+					     false};
 	bool ethernet = a->port->ethernet;
+	uint32_t acks = m->unanswered ? 0 : m->messages;
 	const struct port_account ours = {
 		.sent = message_octets(path, ethernet, &writes) / 4,
 		.sent_packets = m->packets,
-		.received = ack_octets(path, ethernet) * m->messages / 4,
-		.received_packets = m->messages,
+		.received = ack_octets(path, ethernet) * acks / 4,
+		.received_packets = acks,
 		.request = PORT_COUNTERS,
 		.requests = m->messages,
 	};

@@ -145,7 +145,7 @@ static inline bool write_alone(struct qp *qp, const struct bypass_peer *r, struc
 static uint32_t take_turn(struct qp *qp, uint32_t ready)
 {
 	uint32_t limit = min_u32(ready, TURN);
-	struct turn t = {.sizes.kind = MESSAGE_WRITE};
+	struct turn t = {.sizes = {.kind = MESSAGE_WRITE, .unanswered = !qp->reliable}};
 	struct request first;
 	struct bypass_peer r;
 

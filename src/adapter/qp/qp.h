@@ -69,6 +69,7 @@ struct requester {
 	bool stopped;	     /* a request failed here: nothing after it may start */
 	uint32_t last_chunk; /* datagrams: chunk of QP numbers of the last receiver; 0: none yet */
 	uint32_t around;     /* datagrams that still count as sent to several processes */
+	bool direct;	     /* requests may be executed without packets, see qp_is_direct */
 	uint64_t revocation; /* that must be over before anything completes in error; 0: none */
 	uint32_t revocation_for; /* completer.given_up when it was asked for */
 	struct key_memo memo;	 /* adapter/bypass/remote_memory.c */
@@ -269,13 +270,23 @@ static inline struct mkey_use qp_remote_use(struct qp *qp, uint32_t key, uint32_
 		.key = key, .pdn = pdn, .qpn = qp->qpn, .remote = &qp->resp.stay, .access = right};
 }
 
+/*
+ * Transports whose requests a peer may execute directly, at the next PSN that its responder
+ * expects.  On UC, a request that was sent may still be under way when it has completed, but the
+ * responder expects its PSN then, not the next one.
+ */
+static inline bool qp_is_direct(const struct qp *qp)
+{
+	return qp->bth == BTH_RC || qp->bth == BTH_UC;
+}
+
 /* May peers execute requests directly, without packets? */
 static inline uint32_t resp_bypass_ok(const struct qp *qp)
 {
 	const struct responder *r = &qp->resp;
 	enum ib_qp_state state = qp_state(qp);
 
-	return (state == IB_QPS_RTR || state == IB_QPS_RTS) && qp->bth == BTH_RC && !r->nak_sent &&
+	return (state == IB_QPS_RTR || state == IB_QPS_RTS) && qp_is_direct(qp) && !r->nak_sent &&
 	       !r->in_message && !r->have_recv && !r->ack_owed && r->rd_answered == r->rd_count;
 }
 

@@ -20,8 +20,8 @@ void resp_revoke(struct qp *qp)
 
 static bool view_same_peer(const struct qp_view *a, const struct qp_view *b)
 {
-	return a->dest_qpn == b->dest_qpn && a->port == b->port && a->dest_port == b->dest_port &&
-	       a->pdn == b->pdn && a->pkey == b->pkey;
+	return a->transport == b->transport && a->dest_qpn == b->dest_qpn && a->port == b->port &&
+	       a->dest_port == b->dest_port && a->pdn == b->pdn && a->pkey == b->pkey;
 }
 
 bool resp_set_view(struct qp *qp, const struct qp_view *view)

@@ -131,11 +131,10 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 		goto free_parts;
 	}
 	qp->qpn = (uint32_t)qpn;
-	/* Peers execute requests directly for plain RC only, so no other type takes a shared block,
-	 * and none needs more than a note. */
-	qp->resp.shared = qp->bth == BTH_RC && attr->type == IB_QPT_RC
-				  ? expose_qp(wire_expose(a->wire), qp->qpn)
-				  : NULL;
+	/* No other type takes a shared block, and none needs more than a note. */
+	qp->req.direct = qp_is_direct(qp);
+	qp->resp.shared =
+		qp_is_direct(qp) ? expose_qp(wire_expose(a->wire), qp->qpn, attr->type) : NULL;
 	qp_note(qp);
 	qp->attr.path_mtu = IB_MTU_4096;
 	qp_reset_queues(qp);
@@ -323,6 +322,7 @@ static bool apply_attributes(struct qp *qp, uint32_t mask)
 		atomic_store(&qp->comp.acked_psn, qp->req.psn);
 	}
 	return resp_set_view(qp, &(struct qp_view){
+					 .transport = qp->bth,
 					 .dest_qpn = qp->attr.dest_qpn,
 					 .port = qp->path.src_port,
 					 .dest_port = qp->path.dst_port,
@@ -346,6 +346,9 @@ static void enter_state(struct qp *qp, enum ib_qp_state from, enum ib_qp_state t
 	}
 	if (to == IB_QPS_RESET) {
 		qp_reset_queues(qp);
+		/* What UC sent before may still be under way, with numbers that come again. */
+		if (qp->bth == BTH_UC)
+			qp->req.direct = false;
 		if (qp->dci)
 			dci_reset(qp->dci);
 		qp_set_drain_sigerr(qp, false);
@@ -392,7 +395,7 @@ unlock:
 	qp_unlock(qp);
 	if (!ret && revoked)
 		bypass_revoke_qp(qp);
-	if (!ret && mask & IB_QP_AV && qp->bth == BTH_RC)
+	if (!ret && mask & IB_QP_AV && qp_is_direct(qp))
 		wire_remote_connect(qp->adapter->wire, &qp->path, qp->attr.dest_qpn);
 	/* flush, drain, or start what was posted earlier */
 	if (!ret && next != IB_QPS_RESET) {

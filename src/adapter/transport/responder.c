@@ -462,8 +462,9 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 	}
 	/* What the peer has executed by itself is behind; it has nothing under way when it sends
 	 * something new.  A packet that is not executed here leaves the word as it is: it may be a
-	 * stray one, and then what the peer has under way counts. */
-	if (psn_diff(pkt->psn, qp->resp.epsn) == 0)
+	 * stray one, and then what the peer has under way counts.  UC executes also what comes
+	 * behind a gap. */
+	if (psn_diff(pkt->psn, qp->resp.epsn) == 0 || !qp_is_reliable(qp))
 		resp_close(qp);
 	xrc_enter(qp, pkt->srqn);
 	while (s != RESP_DONE) {

@@ -345,8 +345,8 @@ static void test_block(void)
 	uint64_t word;
 
 	CHECK(!expose_open(&e, slots, 0, true));
-	b = expose_qp(&e, 0x400);
-	CHECK(b && !expose_qp(&e, 0x400 + EXPOSE_BLOCKS));
+	b = expose_qp(&e, 0x400, IB_QPT_RC);
+	CHECK(b && !expose_qp(&e, 0x400 + EXPOSE_BLOCKS, IB_QPT_RC));
 	f = remote_open(slots, 0, 1);
 	CHECK(f && qp_word_open(&b->word, qp_word_load(&b->word), 7, 1));
 	word = qp_word_load(&remote_qp(f, 0x400)->word);
@@ -355,7 +355,7 @@ static void test_block(void)
 	CHECK(qp_word_epsn(qp_word_close(&b->word)) == 9);
 	remote_close(f);
 	expose_qp_end(b);
-	CHECK(expose_qp(&e, 0x400 + EXPOSE_BLOCKS) == b);
+	CHECK(expose_qp(&e, 0x400 + EXPOSE_BLOCKS, IB_QPT_RC) == b);
 	expose_close(&e);
 }
 
