@@ -7,8 +7,9 @@
  * umad, program to daemon: what write() was given, as it was given, in the file's own layout; above
  * UMAD_INLINE_BYTES a struct umad_marker, with a sealed memfd that holds it.
  * umad, daemon to program: what read() returns, as it returns it, if the MAD has at most 256 bytes; else
- * a struct umad_marker, and the message waits in the daemon for MSG_UMAD_FETCH.  A reader peeks before
- * it takes, so what does not fit its buffer stays where it is, and poll goes on to be true.
+ * a struct umad_marker, and the message waits in the daemon for MSG_UMAD_FETCH.  A reader whose
+ * buffer is small, and all while there are markers, peek before they take, so what does not fit stays where it
+ * is, and poll goes on to be true.
  *
  * State of the file that a write or read needs lies in a page that the daemon writes and all holders of
  * the file map.  The daemon believes nothing that it reads there.
@@ -57,6 +58,7 @@ struct umad_page {
 	_Atomic(uint32_t) header_bytes; /* UMAD_HEADER_OLD or _NEW */
 	_Atomic(uint32_t) gone;		/* the device: read and write are EIO */
 	_Atomic(uint32_t) sends;   /* under way, and reports of timeouts that wait in the daemon */
+	_Atomic(uint32_t) longs;   /* that wait for MSG_UMAD_FETCH; told before their markers go */
 	_Atomic(uint64_t) dropped; /* MADs that nobody read in time */
 	_Atomic(uint32_t) agents[UMAD_AGENTS];
 	/* By umad_in_flight_at: so many sends.  A writer adds one before it sends, the daemon takes it

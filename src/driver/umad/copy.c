@@ -1,12 +1,29 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Copies by the kernel, which answers a bad address with EFAULT where a store would be a signal.  Where
- * that is forbidden, a bad address ends the program. */
+/* Copies that answer a bad address with EFAULT where it would be a signal: by our own handler of faults,
+ * which costs a good address nothing, or, where that is not installed, by the kernel.  Where that is
+ * forbidden too, a bad address ends the program. */
 #include <errno.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "driver/runtime/fault.h"
 #include "driver/umad/device.h"
+#include "usermem/usermem.h"
+
+static _Atomic(bool) guarded;
+
+void user_guard(void)
+{
+	if (!atomic_load_explicit(&guarded, memory_order_relaxed) && !fault_install())
+		atomic_store_explicit(&guarded, true, memory_order_relaxed);
+}
+
+static bool copies_are_guarded(void)
+{
+	return atomic_load_explicit(&guarded, memory_order_relaxed);
+}
 
 static int copy_verdict(ssize_t copied, size_t n, void *to, const void *from)
 {
@@ -22,6 +39,8 @@ int user_load(void *to, const void *from, size_t n)
 {
 	struct iovec local = {to, n}, remote = {(void *)(uintptr_t)from, n};
 
+	if (copies_are_guarded())
+		return usermem_read(to, from, n) ? 0 : -EFAULT;
 	return copy_verdict(process_vm_readv(getpid(), &local, 1, &remote, 1, 0), n, to, from);
 }
 
@@ -29,5 +48,14 @@ int user_store(void *to, const void *from, size_t n)
 {
 	struct iovec local = {(void *)(uintptr_t)from, n}, remote = {to, n};
 
+	if (copies_are_guarded())
+		return usermem_copy(to, from, n) ? 0 : -EFAULT;
 	return copy_verdict(process_vm_writev(getpid(), &local, 1, &remote, 1, 0), n, to, from);
+}
+
+bool user_can_store(void *to, size_t n)
+{
+	/* Less than a page: so no page lies between. */
+	return copies_are_guarded() && usermem_touch(to, true) &&
+	       usermem_touch((uint8_t *)to + n - 1, true);
 }

@@ -67,6 +67,10 @@ ssize_t umad_read(struct cdev_file *f, int fd, void *buf, size_t count);
 
 /* ---- copy.c: memory that the program names, which may not be there ---- */
 
+/* From now on bad addresses are found by our handler of faults, which is installed for it. */
+void user_guard(void);
 /* 0 or -EFAULT. */
 int user_load(void *to, const void *from, size_t n) must_check;
 int user_store(void *to, const void *from, size_t n) must_check;
+/* Is there memory for a store of n bytes, less than a page?  False also where that costs too much to know. */
+bool user_can_store(void *to, size_t n) must_check;

@@ -82,6 +82,7 @@ int umad_device_open(const char *name, int flags)
 	int fds[MSG_MAX_FDS], sock, fd, ret;
 	struct msg m = {0};
 
+	user_guard();
 	sock = umad_link_open(name, false, MSG_UMAD_OPEN, &m, fds);
 	if (sock < 0)
 		return sock;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Receiving a MAD.  A message is looked at before it is taken, because one that does not fit stays;
- * the look is where a thread waits, is interrupted or cancelled.  What the socket has no room for is
- * fetched from the daemon, and a marker in the socket stands for it.
+ * Receiving a MAD.  Where every message that is there fits, it is taken with one system call.
+ * Otherwise, or if there is none, a message is looked at before it is taken, because one that does not
+ * fit stays; the look is where a thread waits, is interrupted or cancelled.  What the socket has no room
+ * for is fetched from the daemon, and a marker in the socket stands for it.
  *
  * Several threads and processes may read.  Nothing locks them out of each other's way: whoever took
  * something else than he had seen gives it back, and begins again.
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/cancel.h"
+#include "base/log.h"
 #include "driver/umad/device.h"
 #include "prm/mad.h"
 
@@ -77,14 +79,12 @@ static ssize_t stream_look(const struct umad_reading *r, void *to, size_t room, 
 /* Takes the first message off, whichever it is.  Its length, or AGAIN if there is none. */
 static ssize_t stream_take(const struct umad_reading *r, void *to, size_t room)
 {
-	struct iovec iov = {to, room};
-	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
 	ssize_t n;
 
 	/* The number may name another file by now. */
 	if (cdev_table_load(r->fd) != &r->device->cdev)
 		return -EBADF;
-	n = syscall(SYS_recvmsg, r->fd, &mh, MSG_DONTWAIT | MSG_TRUNC);
+	n = syscall(SYS_recvfrom, r->fd, to, room, MSG_DONTWAIT | MSG_TRUNC, NULL, NULL);
 	if (n < 0)
 		return errno == EAGAIN ? AGAIN : stream_error(r->device);
 	return n ? n : reading_gone(r->device);
@@ -222,7 +222,51 @@ static ssize_t reading_fetch(struct umad_reading *r, uint32_t id)
 	return ret;
 }
 
-static ssize_t reading_once(struct umad_reading *r)
+/* ---- a message that fits, whichever it is ---- */
+
+/* The marker came in the moment after there was none.  If the message stays, so does its marker: it is
+ * back when the daemon has answered. */
+static ssize_t marker_taken(struct umad_reading *r, struct umad_marker *marker)
+{
+	ssize_t ret = reading_fetch(r, marker->id);
+	struct msg m = {.umad_in_flight = {.token = r->device->token}};
+	int fds[MSG_MAX_FDS];
+
+	if (ret >= 0)
+		return ret;
+	stream_give_back(r, marker, sizeof(*marker), -1);
+	if (umad_ask(r->device, &m, MSG_UMAD_IN_FLIGHT, fds))
+		log_debug("umad: a long message may be late");
+	return ret;
+}
+
+/* Nothing has to be looked at first. */
+static bool reading_fits(const struct umad_reading *r)
+{
+	return !reading_is_small(r) &&
+	       !atomic_load_explicit(&r->device->page->longs, memory_order_acquire) &&
+	       user_can_store(r->buf, r->header_bytes + MAD_BYTES);
+}
+
+/* Waits for nothing: AGAIN if there is nothing. */
+static ssize_t reading_direct(struct umad_reading *r)
+{
+	struct umad_marker marker;
+	ssize_t n;
+
+	pthread_testcancel();
+	n = stream_take(r, r->small, sizeof(r->small));
+	if (n <= AGAIN)
+		return n;
+	if (marker_is(r->small, n, &marker))
+		return marker_taken(r, &marker);
+	if ((size_t)n <= r->count && !user_store(r->buf, r->small, (size_t)n))
+		return n;
+	stream_give_back(r, r->small, (size_t)n, -1);
+	return -EFAULT;
+}
+
+static ssize_t reading_look(struct umad_reading *r)
 {
 	bool small = reading_is_small(r);
 	void *to = small ? r->small : r->buf;
@@ -234,6 +278,13 @@ static ssize_t reading_once(struct umad_reading *r)
 	if (marker_is(to, n, &marker))
 		return reading_fetch(r, marker.id);
 	return reading_take_plain(r, n);
+}
+
+static ssize_t reading_once(struct umad_reading *r)
+{
+	ssize_t n = reading_fits(r) ? reading_direct(r) : AGAIN;
+
+	return n == AGAIN ? reading_look(r) : n;
 }
 
 ssize_t umad_read(struct cdev_file *f, int fd, void *buf, size_t count)

@@ -143,8 +143,7 @@ static int sending_prepare(struct umad_sending *s, struct umad_device *u, const 
 
 /* ---- the socket ---- */
 
-/* One attempt; a cancelled thread would leave the page wrong, so it is no cancellation point. */
-static int stream_send_once(int fd, void *bytes, size_t n, int attached)
+static int stream_send_attached(int fd, void *bytes, size_t n, int attached)
 {
 	union {
 		struct cmsghdr align;
@@ -154,16 +153,23 @@ static int stream_send_once(int fd, void *bytes, size_t n, int attached)
 	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1};
 	struct cmsghdr *c;
 
-	if (attached >= 0) {
-		mh.msg_control = control.buf;
-		mh.msg_controllen = sizeof(control.buf);
-		c = CMSG_FIRSTHDR(&mh);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &attached, sizeof(int));
-	}
+	mh.msg_control = control.buf;
+	mh.msg_controllen = sizeof(control.buf);
+	c = CMSG_FIRSTHDR(&mh);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &attached, sizeof(int));
 	return syscall(SYS_sendmsg, fd, &mh, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+/* One attempt; a cancelled thread would leave the page wrong, so it is no cancellation point. */
+static int stream_send_once(int fd, void *bytes, size_t n, int attached)
+{
+	if (attached >= 0)
+		return stream_send_attached(fd, bytes, n, attached);
+	return syscall(SYS_sendto, fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0) < 0 ? -errno
+											   : 0;
 }
 
 static void page_count(struct umad_device *u, const struct umad_sending *s)

@@ -16,12 +16,19 @@ static struct umad_long **long_find(const struct umad_file *f, uint32_t id)
 	return at;
 }
 
+static void longs_tell(const struct umad_file *f)
+{
+	atomic_store_explicit(&f->page->longs, f->nlongs, memory_order_release);
+}
+
 static void long_free(struct umad_file *f, struct umad_long **at)
 {
 	struct umad_long *l = *at;
 
 	*at = l->next;
 	umad_waiting_add(f, -(int64_t)l->length);
+	f->nlongs--;
+	longs_tell(f);
 	free(l);
 }
 
@@ -41,6 +48,8 @@ bool umad_long_keep(struct umad_file *f, const uint8_t *header, const uint8_t *d
 	memcpy(l->bytes + f->header_bytes, data, length);
 	f->longs = l;
 	umad_waiting_add(f, l->length);
+	f->nlongs++;
+	longs_tell(f);
 	*marker = (struct umad_marker){UMAD_MAGIC, l->id, l->length};
 	return true;
 }

@@ -55,6 +55,7 @@ struct umad_file {
 	uint64_t waiting;  /* bytes, here and in 'longs' */
 	struct umad_post *queue, **queue_end;
 	struct umad_long *longs;
+	uint32_t nlongs;
 };
 
 /* ---- file.c ---- */

@@ -351,6 +351,7 @@ static void test_read_long(void)
 	device_begin(O_NONBLOCK);
 	for (size_t i = 0; i < sizeof(fetched_bytes); i++)
 		fetched_bytes[i] = (uint8_t)(i * 3);
+	page.longs = 1;
 	daemon_posts_marker(7);
 	daemon_posts(PLAIN);
 	CHECK(program_read(buf, PLAIN - 1) == -EINVAL && !asked);
@@ -363,6 +364,7 @@ static void test_read_long(void)
 	fetched.kept = 0;
 	CHECK(program_read(buf, sizeof(buf)) == sizeof(buf) && request.umad_fetch.id == 7);
 	CHECK(!memcmp(buf, fetched_bytes, sizeof(buf)));
+	page.longs = 0;
 	CHECK(program_read(buf, PLAIN) == PLAIN);
 	CHECK(program_read(buf, PLAIN) == -EAGAIN);
 	/* another reader has it and does not take its marker away */
@@ -370,6 +372,49 @@ static void test_read_long(void)
 	daemon_posts(120);
 	answer = -ENOENT;
 	CHECK(program_read(buf, sizeof(buf)) == 120);
+	device_end();
+}
+
+/* Memory that ends within the longest message. */
+static void test_read_edge(void)
+{
+	uint8_t *two = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *buf = two + 4096 - 100, all[PLAIN];
+
+	CHECK(two != MAP_FAILED && !munmap(two + 4096, 4096));
+	device_begin(O_NONBLOCK);
+	daemon_posts(PLAIN);
+	daemon_posts(90);
+	CHECK(program_read(buf, PLAIN) == -EFAULT);
+	CHECK(program_read(all, PLAIN) == PLAIN && all[1] == (uint8_t)(PLAIN + 1));
+	CHECK(program_read(buf, PLAIN) == 90 && buf[1] == 91);
+	CHECK(program_read(all, PLAIN) == -EAGAIN);
+	munmap(two, 4096);
+	device_end();
+}
+
+/* A long message comes just after the page has said that there is none. */
+static void test_read_long_late(void)
+{
+	struct {
+		struct umad_marker returned, of_message;
+	} back;
+	uint8_t buf[1000];
+
+	device_begin(O_NONBLOCK);
+	fetched = (struct msg_umad_fetch_reply){.length = sizeof(buf), .kept = 1};
+	daemon_posts_marker(9);
+	CHECK(program_read(buf, 999) == -ENOSPC && request_type == MSG_UMAD_IN_FLIGHT);
+	CHECK(recv(daemon_end, &back, sizeof(back), MSG_DONTWAIT) == sizeof(back));
+	CHECK(back.returned.magic == UMAD_MAGIC && back.returned.id == UMAD_RETURNED);
+	CHECK(back.returned.length == sizeof(back.of_message));
+	CHECK(back.of_message.magic == UMAD_MAGIC && back.of_message.id == 9);
+	/* the daemon sends it again */
+	fetched.kept = 0;
+	page.longs = 1;
+	daemon_posts_marker(9);
+	CHECK(program_read(buf, sizeof(buf)) == sizeof(buf) && request.umad_fetch.id == 9);
+	CHECK(!memcmp(buf, fetched_bytes, sizeof(buf)) && daemon_got_nothing());
 	device_end();
 }
 
@@ -444,13 +489,20 @@ static void test_many_readers(void)
 int main(void)
 {
 	CHECK(!setenv("SOFTHCA_DIR", "/tmp", 1));
+	/* Once without our handler of faults. */
+	test_write_refused();
+	test_read();
+	test_read_edge();
+	user_guard();
 	test_write();
 	test_write_refused();
 	test_write_directed();
 	test_write_long();
 	test_write_waits();
 	test_read();
+	test_read_edge();
 	test_read_long();
+	test_read_long_late();
 	test_gone();
 	test_many_readers();
 	return 0;

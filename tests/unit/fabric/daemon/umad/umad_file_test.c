@@ -310,7 +310,7 @@ static void test_long(void)
 
 	deliver_long(&a, length);
 	CHECK(recv(a.fd, &marker, sizeof(marker), MSG_PEEK) == sizeof(marker));
-	CHECK(marker.magic == UMAD_MAGIC && marker.length == all);
+	CHECK(marker.magic == UMAD_MAGIC && marker.length == all && a.page->longs == 1);
 	fd = fetch(&a, marker.id, all - 1, &reply);
 	CHECK(fd >= 0 && reply.kept && reply.length == all);
 	CHECK(pread(fd, copy, all, 0) == UMAD_HEADER_OLD + MAD_BYTES);
@@ -322,6 +322,7 @@ static void test_long(void)
 	      pread(fd, copy, all, 0) == (ssize_t)all);
 	CHECK(copy[all - 1] == (uint8_t)((length - 1) * 7));
 	CHECK(fetch(&a, marker.id, all, &reply) == -ENOENT && !umad.waiting);
+	CHECK(!a.page->longs);
 	/* the reader could not use it, and gives the file back: another marker comes */
 	marker = (struct umad_marker){UMAD_MAGIC, UMAD_RETURNED, all};
 	{
