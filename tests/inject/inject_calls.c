@@ -101,6 +101,10 @@ WRAP(ssize_t, send, (int fd, const void *at, size_t bytes, int flags), (fd, at, 
 WRAP(ssize_t, recv, (int fd, void *at, size_t bytes, int flags), (fd, at, bytes, flags), ENOMEM, -1)
 WRAP(int, poll, (struct pollfd * fds, nfds_t n, int ms), (fds, n, ms), ENOMEM, -1)
 WRAP(ssize_t, recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags), ENOMEM, -1)
+WRAP(int, recvmmsg, (int fd, struct mmsghdr *m, unsigned n, int flags, struct timespec *within),
+     (fd, m, n, flags, within), ENOMEM, -1)
+WRAP(int, sendmmsg, (int fd, struct mmsghdr *m, unsigned n, int flags), (fd, m, n, flags), ENOBUFS,
+     -1)
 WRAP(int, mprotect, (void *at, size_t bytes, int rights), (at, bytes, rights), ENOMEM, -1)
 WRAP(int, madvise, (void *at, size_t bytes, int how), (at, bytes, how), ENOMEM, -1)
 WRAP(int, munlock, (const void *at, size_t bytes), (at, bytes), ENOMEM, -1)

@@ -301,12 +301,13 @@ static bool nobody_left(struct server *s)
 /* How long a round may wait.  0: nobody has come in time. */
 static int round_wait_ms(const struct server *s, uint64_t first_client_ns)
 {
-	uint64_t now = clock_ns();
+	uint64_t now;
 
 	if (s->deaf)
 		return DEAF_MS;
 	if (s->served || s->stay)
 		return -1;
+	now = clock_ns();
 	return now < first_client_ns ? (int)((first_client_ns - now + 999999) / 1000000) : 0;
 }
 

@@ -66,8 +66,15 @@ static void queue_run(struct loop *l, struct loop_work *w)
 
 	for (uint32_t i = 0; i < BATCH && queue_step(f);)
 		i++;
+	/* Answers that packets became have queued us, and have moved. */
 	if (f->queue)
 		loop_queue(l, w);
+	else
+		loop_unqueue(l, w);
+	if (f->after) {
+		loop_unqueue(l, f->after);
+		f->after->run(l, f->after);
+	}
 }
 
 void mad_settle(struct mad_fabric *f)

@@ -30,6 +30,7 @@ struct mad_fabric {
 	struct net *net;
 	struct loop *loop;
 	struct loop_work work;
+	struct loop_work *after; /* NULL, or done at once when packets have moved */
 	struct mad_packet *queue, **queue_end;
 	struct mad_packet *pool;
 	uint32_t queued, pool_size;

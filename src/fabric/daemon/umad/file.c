@@ -13,7 +13,9 @@
 
 void umad_open(struct umad *u, struct mad_fabric *f, struct sm *sm)
 {
-	*u = (struct umad){.fabric = f, .sm = sm, .next_token = 1};
+	*u = (struct umad){
+		.fabric = f, .sm = sm, .next_token = 1, .batches_work.run = umad_batches_send};
+	f->after = &u->batches_work;
 }
 
 static void file_free(struct loop_grave *g)

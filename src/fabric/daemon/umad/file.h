@@ -24,6 +24,20 @@ struct umad_post {
 	uint8_t bytes[];
 };
 
+/* Messages of the program that go with one system call. */
+#define UMAD_BATCH 16u
+
+struct umad_batch {
+	struct umad_file *next; /* that has one */
+	bool listed;
+	uint32_t n;
+	struct umad_letter {
+		uint32_t length;
+		bool received; /* as umad_post */
+		uint8_t bytes[UMAD_MESSAGE_BYTES];
+	} letters[UMAD_BATCH];
+};
+
 /* A message that is too long for the stream; a marker there has its id. */
 struct umad_long {
 	struct umad_long *next;
@@ -50,10 +64,11 @@ struct umad_file {
 	bool ended;
 	bool told; /* the log: that MADs are dropped */
 	uint32_t next_long;
-	uint32_t received; /* MADs in the queue */
-	uint32_t reports;  /* of timeouts in the queue */
-	uint64_t waiting;  /* bytes, here and in 'longs' */
-	struct umad_post *queue, **queue_end;
+	uint32_t received;		      /* MADs in the queue */
+	uint32_t reports;		      /* of timeouts in the queue */
+	uint64_t waiting;		      /* bytes, here and in 'longs' */
+	struct umad_post *queue, **queue_end; /* comes before the batch */
+	struct umad_batch batch;
 	struct umad_long *longs;
 	uint32_t nlongs;
 };
@@ -98,6 +113,8 @@ void umad_file_report(struct umad_file *f, uint32_t agent, const uint8_t note[64
 /* A whole message, header and all: what the program gives back. */
 void umad_file_post(struct umad_file *f, const uint8_t *bytes, uint32_t length);
 void umad_file_flush(struct umad_file *f);
+/* Sends the batches of all files. */
+void umad_batches_send(struct loop *l, struct loop_work *w);
 /* Drops what waits for the program. */
 void umad_file_forget(struct umad_file *f);
 

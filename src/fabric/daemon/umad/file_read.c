@@ -20,8 +20,21 @@
 #define SL_MAX	 15u
 #define MAX_FILE (RMPP_MOST_BYTES + UMAD_HEADER_NEW)
 
+/* Messages that one system call takes off the socket. */
+#define LETTERS 16u
+
+struct letter {
+	_Alignas(8) uint8_t bytes[UMAD_INLINE_BYTES + UMAD_HEADER_NEW];
+	struct iovec iov;
+	union {
+		struct cmsghdr align;
+		char buf[CMSG_SPACE(sizeof(int))];
+	} control;
+};
+
 /* The daemon has one thread. */
-static _Alignas(8) uint8_t inbox[UMAD_INLINE_BYTES + UMAD_HEADER_NEW];
+static struct letter letters[LETTERS];
+static struct mmsghdr inbox[LETTERS];
 
 static struct mad_address address_of(const struct umad_file *f, const struct ib_user_mad_hdr *h)
 {
@@ -146,14 +159,14 @@ static bool marker_take(struct umad_file *f, const struct umad_marker *m, const 
 	return ok;
 }
 
-static bool bytes_take(struct umad_file *f, size_t n, int file)
+static bool bytes_take(struct umad_file *f, const uint8_t *bytes, size_t n, int file)
 {
 	struct umad_marker m;
 
-	memcpy(&m, inbox, sizeof(m));
+	memcpy(&m, bytes, sizeof(m));
 	if (n >= sizeof(m) && m.magic == UMAD_MAGIC)
-		return marker_take(f, &m, inbox + sizeof(m), n - sizeof(m), file);
-	return message_take(f, inbox, (uint32_t)n);
+		return marker_take(f, &m, bytes + sizeof(m), n - sizeof(m), file);
+	return message_take(f, bytes, (uint32_t)n);
 }
 
 /* The descriptor that came along, or -1; others are closed. */
@@ -179,51 +192,76 @@ static int attached_take(struct msghdr *mh)
 	return first;
 }
 
-/* The next message in the inbox: its length, 0 at the end, or negative errno. */
-static ssize_t stream_receive(const struct umad_file *f, int *file)
+static void inbox_prepare(uint32_t most)
 {
-	union {
-		struct cmsghdr align;
-		char buf[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec iov = {inbox, sizeof(inbox)};
-	struct msghdr mh = {.msg_iov = &iov,
-			    .msg_iovlen = 1,
-			    .msg_control = control.buf,
-			    .msg_controllen = sizeof(control.buf)};
-	ssize_t n;
+	for (uint32_t i = 0; i < most; i++) {
+		struct letter *letter = &letters[i];
 
-	*file = -1;
+		letter->iov = (struct iovec){letter->bytes, sizeof(letter->bytes)};
+		inbox[i].msg_hdr = (struct msghdr){.msg_iov = &letter->iov,
+						   .msg_iovlen = 1,
+						   .msg_control = letter->control.buf,
+						   .msg_controllen = sizeof(letter->control.buf)};
+	}
+}
+
+/* Messages into the inbox: how many, or negative errno.  One without bytes is the end. */
+static int stream_receive(const struct umad_file *f, uint32_t most)
+{
+	int n;
+
+	inbox_prepare(most);
 	do {
-		n = recvmsg(f->sock.fd, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+		n = recvmmsg(f->sock.fd, inbox, most, MSG_DONTWAIT | MSG_CMSG_CLOEXEC, NULL);
 		/* The program closed with something unread; what it wrote before comes all the same. */
 	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
-	if (n < 0)
-		return -errno;
-	*file = attached_take(&mh);
-	return mh.msg_flags & MSG_TRUNC ? -EMSGSIZE : n;
+	return n < 0 ? -errno : n;
+}
+
+/* The file has come to its end, or it is one that nobody needs. */
+static void file_fail(struct umad_file *f, bool bad)
+{
+	if (bad)
+		log_warn("umad file %lu: bad message", (unsigned long)f->token);
+	umad_file_end(f);
+}
+
+/* What has been attached is closed, whatever becomes of the file. */
+static void letter_take(struct umad_file *f, uint32_t i)
+{
+	struct msghdr *mh = &inbox[i].msg_hdr;
+	int file = attached_take(mh);
+	uint32_t n = inbox[i].msg_len;
+
+	if (!f->ended &&
+	    (!n || mh->msg_flags & MSG_TRUNC || !bytes_take(f, letters[i].bytes, n, file)))
+		file_fail(f, n);
+	if (file >= 0)
+		close(file);
 }
 
 bool umad_file_take(struct umad_file *f, uint32_t most)
 {
-	for (uint32_t i = 0; i < most; i++) {
-		int file;
-		ssize_t n = stream_receive(f, &file);
-		bool ok = n > 0 && bytes_take(f, (size_t)n, file);
+	uint32_t taken = 0;
 
-		if (file >= 0)
-			close(file);
+	while (taken < most && !f->ended) {
+		uint32_t asked = min_u32(most - taken, LETTERS);
+		int n = stream_receive(f, asked);
+
 		/* What the kernel has no memory for now waits. */
 		if (n == -EAGAIN || n == -ENOMEM || n == -ENOBUFS)
 			return true;
-		if (ok)
-			continue;
-		if (n)
-			log_warn("umad file %lu: bad message", (unsigned long)f->token);
-		umad_file_end(f);
-		return true;
+		if (n < 0) {
+			file_fail(f, true);
+			return true;
+		}
+		for (int i = 0; i < n; i++)
+			letter_take(f, (uint32_t)i);
+		if ((uint32_t)n < asked)
+			return true;
+		taken += (uint32_t)n;
 	}
-	return false;
+	return f->ended;
 }
 
 void umad_file_drain(struct umad_file *f)

@@ -104,6 +104,7 @@ static bool queue_push(struct umad_file *f, const void *bytes, uint32_t n, bool 
 	return true;
 }
 
+/* At once. */
 static bool stream_post(struct umad_file *f, const void *bytes, uint32_t n, bool received)
 {
 	int ret = f->queue ? -EAGAIN : stream_send(f, bytes, n);
@@ -131,8 +132,86 @@ void umad_file_flush(struct umad_file *f)
 	(void)loop_rewatch(f->umad->fabric->loop, &f->sock, EPOLLIN);
 }
 
+/* ---- the batch ---- */
+
+/* How many of them the socket takes. */
+static uint32_t batch_try(struct umad_file *f)
+{
+	struct umad_batch *b = &f->batch;
+	struct mmsghdr messages[UMAD_BATCH];
+	struct iovec iov[UMAD_BATCH];
+	int n;
+
+	if (f->queue || b->n < 2)
+		return 0;
+	for (uint32_t i = 0; i < b->n; i++) {
+		iov[i] = (struct iovec){b->letters[i].bytes, b->letters[i].length};
+		messages[i].msg_hdr = (struct msghdr){.msg_iov = &iov[i], .msg_iovlen = 1};
+	}
+	n = sendmmsg(f->sock.fd, messages, b->n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return n < 0 ? 0 : (uint32_t)n;
+}
+
+static void batch_send(struct umad_file *f)
+{
+	struct umad_batch *b = &f->batch;
+
+	for (uint32_t i = batch_try(f); i < b->n; i++)
+		(void)stream_post(f, b->letters[i].bytes, b->letters[i].length,
+				  b->letters[i].received);
+	b->n = 0;
+}
+
+static void batch_list(struct umad_file *f)
+{
+	if (f->batch.listed)
+		return;
+	f->batch.listed = true;
+	f->batch.next = f->umad->batches;
+	f->umad->batches = f;
+	loop_queue(f->umad->fabric->loop, &f->umad->batches_work);
+}
+
+static void batch_drop(struct umad_file *f)
+{
+	struct umad_file **at = &f->umad->batches;
+
+	f->batch.n = 0;
+	if (!f->batch.listed)
+		return;
+	while (*at != f)
+		at = &(*at)->batch.next;
+	*at = f->batch.next;
+	f->batch.listed = false;
+}
+
+static struct umad_letter *batch_add(struct umad_file *f)
+{
+	struct umad_batch *b = &f->batch;
+
+	if (b->n == UMAD_BATCH)
+		batch_send(f);
+	batch_list(f);
+	return &b->letters[b->n++];
+}
+
+void umad_batches_send(struct loop *l, struct loop_work *w)
+{
+	struct umad *u = container_of(w, struct umad, batches_work);
+
+	(void)l;
+	while (u->batches) {
+		struct umad_file *f = u->batches;
+
+		u->batches = f->batch.next;
+		f->batch.listed = false;
+		batch_send(f);
+	}
+}
+
 void umad_file_forget(struct umad_file *f)
 {
+	batch_drop(f);
 	while (f->queue)
 		queue_pop(f);
 }
@@ -142,15 +221,19 @@ void umad_file_forget(struct umad_file *f)
 static void message_post(struct umad_file *f, const uint8_t *header, const uint8_t *data,
 			 uint32_t length)
 {
-	uint8_t bytes[UMAD_MESSAGE_BYTES];
 	struct umad_marker marker;
 
 	if (length <= MAD_BYTES) {
-		memcpy(bytes, header, f->header_bytes);
-		memcpy(bytes + f->header_bytes, data, length);
-		(void)stream_post(f, bytes, f->header_bytes + length, true);
+		struct umad_letter *l = batch_add(f);
+
+		l->received = true;
+		l->length = f->header_bytes + length;
+		memcpy(l->bytes, header, f->header_bytes);
+		memcpy(l->bytes + f->header_bytes, data, length);
 		return;
 	}
+	/* It is counted with those that wait. */
+	batch_send(f);
 	if (!queue_has_room(f, length) || !umad_long_keep(f, header, data, length, &marker))
 		file_drop(f);
 	else if (!stream_post(f, &marker, sizeof(marker), true))
@@ -167,15 +250,16 @@ void umad_file_receive(struct umad_file *f, uint32_t agent, struct mad_message *
 void umad_file_report(struct umad_file *f, uint32_t agent, const uint8_t note[64],
 		      const uint8_t *header)
 {
-	uint8_t bytes[UMAD_HEADER_NEW + MAD_HEADER_BYTES];
+	struct umad_letter *l = batch_add(f);
 	struct ib_user_mad_hdr h;
 
 	memcpy(&h, note, sizeof(h));
 	h.id = agent;
 	h.status = ETIMEDOUT;
-	memcpy(bytes, &h, f->header_bytes);
-	memcpy(bytes + f->header_bytes, header, MAD_HEADER_BYTES);
-	(void)stream_post(f, bytes, f->header_bytes + MAD_HEADER_BYTES, false);
+	l->received = false;
+	l->length = f->header_bytes + MAD_HEADER_BYTES;
+	memcpy(l->bytes, &h, f->header_bytes);
+	memcpy(l->bytes + f->header_bytes, header, MAD_HEADER_BYTES);
 }
 
 void umad_file_post(struct umad_file *f, const uint8_t *bytes, uint32_t length)
@@ -184,6 +268,7 @@ void umad_file_post(struct umad_file *f, const uint8_t *bytes, uint32_t length)
 
 	memcpy(&m, bytes, min_u32(length, sizeof(m)));
 	if (length == sizeof(m) && m.magic == UMAD_MAGIC) {
+		batch_send(f);
 		if (umad_long_is_kept(f, m.id))
 			(void)stream_post(f, bytes, length, true);
 	} else if (length >= f->header_bytes) {

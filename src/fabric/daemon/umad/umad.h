@@ -16,6 +16,8 @@ struct umad {
 	struct mad_fabric *fabric;
 	struct sm *sm;			      /* hears of programs that are subnet managers */
 	struct umad_file *files[UMAD_TOKENS]; /* hash by token */
+	struct umad_file *batches;     /* files with messages for their programs; each once */
+	struct loop_work batches_work; /* sends those */
 	struct issm_file *holders;
 	uint32_t nfiles;  /* open files of both kinds hold the daemon */
 	uint64_t waiting; /* bytes */

@@ -13,99 +13,7 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "fabric/daemon/umad/file.h"
-#include "test_mad.h"
-
-#define VENDOR_CLASS 0x32
-
-struct program {
-	struct umad_file *file;
-	struct umad_page *page;
-	uint64_t token;
-	int fd;
-};
-
-struct plain {
-	struct ib_user_mad_hdr header;
-	uint8_t mad[MAD_BYTES];
-};
-
-static struct test_mad mad;
-static struct umad umad;
-static struct sm sm = {.mode = SM_EXTERNAL};
-
-static struct program program_open(uint32_t row)
-{
-	struct program p;
-	int fds[2];
-
-	CHECK(!umad_file_open(&umad, row, &p.token, fds));
-	p.fd = fds[UMAD_OPEN_FD_SOCKET];
-	p.file = umad_file_find(&umad, p.token);
-	CHECK(p.file && p.file->row == row);
-	p.page = mmap(NULL, sizeof(*p.page), PROT_READ | PROT_WRITE, MAP_SHARED,
-		      fds[UMAD_OPEN_FD_PAGE], 0);
-	CHECK(p.page != MAP_FAILED && p.page->magic == UMAD_MAGIC);
-	CHECK(ftruncate(fds[UMAD_OPEN_FD_PAGE], 0) < 0); /* it would be a signal for the daemon */
-	close(fds[UMAD_OPEN_FD_PAGE]);
-	return p;
-}
-
-static void program_close(struct program *p)
-{
-	munmap(p->page, sizeof(*p->page));
-	close(p->fd);
-	test_mad_run(&mad, 0);
-	CHECK(!umad_file_find(&umad, p->token));
-}
-
-static int program_register(struct program *p, unsigned class, uint64_t methods, uint32_t *id)
-{
-	const struct msg_umad_register r = {
-		.methods = {methods},
-		.qpn = class != MAD_CLASS_SMP_DIRECTED && class != MAD_CLASS_SMP_LID,
-		.class = (uint8_t) class,
-		.class_version = 1,
-		.oui = mad_class_is_vendor2(class) ? 0x1234 : 0,
-		.rmpp_version = mad_class_has_rmpp(class),
-		.second = 1,
-	};
-
-	return umad_file_register(p->file, &r, id);
-}
-
-static struct plain request_to(uint32_t id, unsigned lid, unsigned class, uint32_t tid)
-{
-	struct plain m = {.header = {.id = id, .lid = htobe16((uint16_t)lid), .timeout_ms = 100}};
-
-	m.header.qpn = htobe32(1);
-	m.mad[MAD_AT_BASE_VERSION] = 1;
-	m.mad[MAD_AT_CLASS] = (uint8_t) class;
-	m.mad[MAD_AT_CLASS_VERSION] = 1;
-	m.mad[MAD_AT_METHOD] = MAD_GET;
-	mad_put32(m.mad, MAD_AT_TID, 0xdeadbeef);
-	mad_put32(m.mad, MAD_AT_TID + 4, tid);
-	if (mad_class_is_vendor2(class))
-		mad_put16(m.mad, MAD_AT_OUI + 1, 0x1234);
-	return m;
-}
-
-/* As the driver does it. */
-static void program_send(struct program *p, const void *bytes, size_t n)
-{
-	const struct plain *m = bytes;
-	uint32_t tid = mad_get32(m->mad, MAD_AT_TID + 4);
-
-	p->page->in_flight[umad_in_flight_at(tid, m->mad[MAD_AT_CLASS])]++;
-	p->page->sends++;
-	CHECK(send(p->fd, bytes, n, MSG_DONTWAIT) == (ssize_t)n);
-}
-
-static ssize_t program_read(struct program *p, struct plain *m)
-{
-	memset(m, 0xee, sizeof(*m));
-	return recv(p->fd, m, sizeof(*m), MSG_DONTWAIT);
-}
+#include "umad_program.h"
 
 static uint32_t page_counts(const struct program *p)
 {
@@ -438,11 +346,13 @@ static void test_never_reads(void)
 	m.data = bytes;
 	for (uint32_t i = 0; i < UMAD_MOST_RECEIVED + 10000; i++)
 		umad_file_receive(a.file, 0, &m);
+	test_mad_run(&mad, 0);
 	CHECK(a.page->dropped > 0 && umad.waiting < UMAD_MOST_WAITING);
 	for (uint32_t i = 0; i < 100; i++)
 		umad_file_report(a.file, 0, note, bytes);
 	/* others go on */
 	umad_file_receive(b.file, 0, &m);
+	test_mad_run(&mad, 0);
 	CHECK(program_read(&b, &r) == UMAD_HEADER_OLD + MAD_BYTES);
 	for (ssize_t n; (n = program_read(&a, &r)) > 0; test_mad_run(&mad, 0)) {
 		got += n == UMAD_HEADER_OLD + MAD_BYTES;
@@ -467,6 +377,7 @@ static void test_written_then_closed(void)
 	CHECK(!program_register(&b, VENDOR_CLASS, 1 << MAD_GET, &id));
 	unread.data = bytes;
 	umad_file_receive(a.file, 0, &unread); /* the daemon's end of the socket says ECONNRESET */
+	test_mad_run(&mad, 0);
 	m = request_to(0, 4, VENDOR_CLASS, 9);
 	m.header.timeout_ms = 0;
 	program_send(&a, &m, sizeof(m));
@@ -509,10 +420,7 @@ static void test_managers(void)
 
 int main(void)
 {
-	test_mad_open(&mad);
-	test_net_raise(&mad.t);
-	sm.fabric = &mad.mad;
-	umad_open(&umad, &mad.mad, &sm);
+	programs_begin();
 	test_managers();
 	test_exchange();
 	test_timeout();
@@ -525,7 +433,6 @@ int main(void)
 	test_never_fetches();
 	test_reports_are_bounded();
 	test_written_then_closed();
-	umad_close(&umad);
-	test_mad_close(&mad);
+	programs_end();
 	return 0;
 }
