@@ -327,21 +327,33 @@ void doorbell_keep_armed(uint64_t until_ns)
 }
 
 /*
- * Is the store one to take for executed?  One that follows soon on another, or copies a whole work
- * request piece by piece, is not: its like would better find the page open.  Lock of the mappings
- * held.
+ * A work request may be copied as a whole, in blocks (BlueFlame).  A block that is not the first of its
+ * register says nothing that the first one has not said.
  */
-static bool mapping_take(const struct doorbell_mapping *m, void *ucontext)
+static bool continues_copy(const struct doorbell_mapping *m, uintptr_t addr)
+{
+	uintptr_t at = addr - m->addr;
+
+	return at >= UAR_SQ && at % UAR_SQ_HALF >= STORE_BLOCK;
+}
+
+/*
+ * Is the store one to take for executed, with the others of its block?  One that follows soon on another
+ * is not: its like would better find the page open.  Lock of the mappings held.
+ */
+static bool mapping_take(const struct doorbell_mapping *m, uintptr_t addr, void *ucontext)
 {
 	struct doorbell_page *page = m->page;
 	uint64_t now;
 
 	if (!m->armed || !doorbell_is_direct(page))
 		return false;
+	if (continues_copy(m, addr))
+		return store_skip(ucontext, addr);
 	now = clock_ns();
 	if (now - page->taken_ns < ALONE_NS && !keeps_armed(now))
 		return false;
-	if (!store_skip(ucontext))
+	if (!store_skip(ucontext, addr))
 		return false;
 	page->taken_ns = now;
 	return true;
@@ -374,7 +386,7 @@ bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 	m = mapping_at(addr);
 	if (m && serve && m->page && !m->page->gone)
 		page = m->page;
-	done = page && mapping_take(m, ucontext);
+	done = page && mapping_take(m, addr, ucontext);
 	ours = done || (m && let_go(m));
 	spin_unlock(&maps.lock);
 	if (ours)

@@ -10,6 +10,7 @@
 
 #include <ucontext.h>
 
+#include "prm/uar.h"
 #include "usermem/usermem.h"
 
 /* Bits of the opcode tables: in which encodings the opcode is such a store. */
@@ -54,6 +55,9 @@ static const uint8_t three_bytes[256] = {
 struct cursor {
 	const uint8_t *code;
 	size_t len, at;
+	struct store_target to;
+	uint8_t extend;	    /* REX.X and REX.B, or what stands for them: bits 1 and 0 */
+	uint8_t compressed; /* displacements of a byte count in these; 0: not known */
 };
 
 static uint8_t cursor_next(struct cursor *c)
@@ -88,13 +92,15 @@ static void take_prefixes(struct cursor *c, uint8_t *selects)
 		case 0xf3:
 			repeat = PF3;
 			continue;
-		case 0x2e: /* segments, and the size of addresses: they do not change what it is */
+		case 0x64: /* segments, and the size of addresses: they do not change what it is */
+		case 0x65:
+		case 0x67:
+			c->to.known = false;
+			continue;
+		case 0x2e: /* and these not even where */
 		case 0x36:
 		case 0x3e:
 		case 0x26:
-		case 0x64:
-		case 0x65:
-		case 0x67:
 			continue;
 		default:
 			break;
@@ -103,39 +109,78 @@ static void take_prefixes(struct cursor *c, uint8_t *selects)
 	}
 	*selects = repeat ? repeat : word ? P66 : PLAIN;
 	if (cursor_peek(c) >> 4 == 4) /* REX */
-		cursor_next(c);
+		c->extend = cursor_next(c) & 3;
+}
+
+static int32_t take_displacement(struct cursor *c, unsigned bytes)
+{
+	uint32_t value = 0;
+
+	for (unsigned i = 0; i < bytes; i++)
+		value |= (uint32_t)cursor_next(c) << 8 * i;
+	return bytes == 1 ? (int8_t)value : (int32_t)value;
 }
 
 /* ModRM, SIB and displacement, all that says where to; false: to a register. */
 static bool take_address(struct cursor *c, uint8_t *reg)
 {
 	uint8_t modrm = cursor_next(c), mod = modrm >> 6, rm = modrm & 7, base = rm;
+	struct store_target *to = &c->to;
+	bool near = mod == 0 && rm == 5; /* counts from the next instruction */
 
 	*reg = modrm >> 3 & 7;
 	if (mod == 3)
 		return false;
-	if (rm == 4)
-		base = cursor_next(c) & 7;
-	if (mod == 1)
-		c->at += 1;
-	else if (mod == 2 || base == 5)
-		c->at += 4;
+	if (rm == 4) {
+		uint8_t sib = cursor_next(c),
+			index = (uint8_t)((sib >> 3 & 7) | (c->extend & 2) << 2);
+
+		base = sib & 7;
+		if (index != 4) /* there is none */
+			to->index = index;
+		to->scale = sib >> 6;
+	}
+	if (mod != 0 || base != 5)
+		to->base = (uint8_t)(base | (c->extend & 1) << 3);
+	to->known &= !near;
+	if (mod == 1) {
+		to->offset = take_displacement(c, 1) * c->compressed;
+		to->known &= c->compressed != 0;
+	} else if (mod == 2 || base == 5) {
+		to->offset = take_displacement(c, 4);
+	}
 	return true;
+}
+
+/*
+ * EVEX counts displacements of a byte in what the instruction stores (Intel SDM volume 2, 2.7.5):
+ * the length of the vector, if all of it.
+ */
+static uint8_t evex_unit(uint8_t opcode, uint8_t pp, uint8_t last)
+{
+	bool whole = opcode == 0x7f || opcode == 0xe7 ||
+		     ((opcode == 0x11 || opcode == 0x29 || opcode == 0x2b) && pp < 2);
+
+	return whole ? (uint8_t)(16 << (last >> 5 & 3)) : 0;
 }
 
 /* VEX of two or three bytes, EVEX; all only with opcodes behind 0x0f.  The opcode's row, or 0. */
 static uint8_t take_vector(struct cursor *c)
 {
-	uint8_t kind = cursor_next(c), first = cursor_next(c), pp = first, row;
+	uint8_t kind = cursor_next(c), first = cursor_next(c), pp = first, last = 0, opcode, row;
 
 	if (kind != 0xc5) {
 		if ((first & (kind == 0xc4 ? 0x1f : 0x0f)) != 1)
 			return 0;
+		c->extend = (uint8_t)(~first >> 5 & 3);
 		pp = cursor_next(c);
 	}
 	if (kind == 0x62)
-		cursor_next(c);
-	row = two_bytes[cursor_next(c)];
+		last = cursor_next(c);
+	opcode = cursor_next(c);
+	if (kind == 0x62)
+		c->compressed = evex_unit(opcode, pp & 3, last);
+	row = two_bytes[opcode];
 	return row & VECTOR && row & by_pp[pp & 3] ? row : 0;
 }
 
@@ -151,6 +196,7 @@ static uint8_t take_opcode(struct cursor *c, uint8_t selects)
 		if (cursor_peek(c) == 0x38) {
 			cursor_next(c);
 			table = three_bytes;
+			c->to.known = false; /* of MOVDIR64B it is the source that has an address */
 		}
 	}
 	row = table[cursor_next(c)];
@@ -162,9 +208,14 @@ static bool is_vector(uint8_t first)
 	return first == 0xc4 || first == 0xc5 || first == 0x62;
 }
 
-size_t store_length(const uint8_t *code, size_t len)
+size_t store_decode(const uint8_t *code, size_t len, struct store_target *to)
 {
-	struct cursor c = {code, len, 0};
+	struct cursor c = {
+		.code = code,
+		.len = len,
+		.to = {.known = true, .base = STORE_NO_REGISTER, .index = STORE_NO_REGISTER},
+		.compressed = 1,
+	};
 	uint8_t selects = 0, row, reg;
 
 	if (is_vector(cursor_peek(&c))) {
@@ -182,40 +233,72 @@ size_t store_length(const uint8_t *code, size_t len)
 		c.at += 1;
 	if (row & IMM32)
 		c.at += selects == P66 ? 2 : 4;
+	*to = c.to;
 	return c.at <= len ? c.at : 0;
 }
 
 /* As many of the bytes as there are: the instruction may be the last of its page. */
 static size_t read_code(const uint8_t *at, uint8_t *code)
 {
-	for (size_t n = STORE_INSN_MAX; n; n--)
+	for (size_t n = STORE_CODE_MAX; n; n--)
 		if (usermem_copy(code, at, n))
 			return n;
 	return 0;
 }
 
-bool store_skip(void *ucontext)
-{
-	greg_t *ip = &((ucontext_t *)ucontext)->uc_mcontext.gregs[REG_RIP];
-	uint8_t code[STORE_INSN_MAX];
-	size_t n = store_length(code, read_code((const uint8_t *)(uintptr_t)*ip, code));
+/* In the order in which instructions count the registers. */
+static const int registers[] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+				REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+				REG_R12, REG_R13, REG_R14, REG_R15};
 
-	*ip += (greg_t)n;
-	return n;
+static uintptr_t register_value(const greg_t *regs, uint8_t number)
+{
+	return number == STORE_NO_REGISTER ? 0 : (uintptr_t)regs[registers[number]];
+}
+
+static bool is_in_block(const struct store_target *to, const greg_t *regs, uintptr_t block)
+{
+	uintptr_t addr = register_value(regs, to->base) +
+			 (register_value(regs, to->index) << to->scale) +
+			 (uintptr_t)(intptr_t)to->offset;
+
+	return to->known && addr - block < STORE_BLOCK;
+}
+
+bool store_skip(void *ucontext, uintptr_t addr)
+{
+	greg_t *regs = ((ucontext_t *)ucontext)->uc_mcontext.gregs;
+	uintptr_t block = addr & ~(uintptr_t)(STORE_BLOCK - 1);
+	uint8_t code[STORE_CODE_MAX];
+	size_t have = read_code((const uint8_t *)(uintptr_t)regs[REG_RIP], code), at, n;
+	struct store_target to;
+
+	at = store_decode(code, have, &to);
+	if (!at)
+		return false;
+	/* A block behind which the page ends is none of a register. */
+	if (!((block + STORE_BLOCK) % UAR_BYTES))
+		have = at;
+	while ((n = store_decode(code + at, have - at, &to)) && is_in_block(&to, regs, block))
+		at += n;
+	regs[REG_RIP] += (greg_t)at;
+	return true;
 }
 
 #else
 
-size_t store_length(const uint8_t *code, size_t len)
+size_t store_decode(const uint8_t *code, size_t len, struct store_target *to)
 {
 	(void)code;
 	(void)len;
+	(void)to;
 	return 0;
 }
 
-bool store_skip(void *ucontext)
+bool store_skip(void *ucontext, uintptr_t addr)
 {
 	(void)ucontext;
+	(void)addr;
 	return false;
 }
 

@@ -149,6 +149,9 @@ static void test_store_alone(void)
 			usleep(1000);
 			store_plainly(&r, i % 2);
 			CHECK(doorbell_device_done(&r) && !*reg);
+			/* the next block of the same request, if it was copied */
+			*(volatile uint64_t *)(void *)(r.program + UAR_SQ + 64) = i + 1;
+			CHECK(!reg[64 / sizeof(*reg)]);
 			CHECK(sem_trywait(&r.kicked) < 0 && errno == EAGAIN);
 		}
 		for (i = 0; i < 100000 && !*reg; i++)

@@ -74,14 +74,77 @@ static void test_lengths(void)
 {
 	for (size_t i = 0; i < array_size(samples); i++) {
 		const struct sample *s = &samples[i];
-		size_t n = store_length(s->code, sizeof(s->code));
+		struct store_target to;
+		size_t n = store_decode(s->code, sizeof(s->code), &to);
 
 		if (n != s->length)
 			fprintf(stderr, "%s: length %zu\n", s->what, n);
 		CHECK(n == s->length);
 		/* cut short it is nothing */
 		for (size_t len = 0; len < s->length; len++)
-			CHECK(store_length(s->code, len) == 0);
+			CHECK(store_decode(s->code, len, &to) == 0);
+	}
+}
+
+struct place_sample {
+	const char *what;
+	struct store_target to;
+	uint8_t code[STORE_INSN_MAX];
+};
+
+#define NONE STORE_NO_REGISTER
+
+/* As an assembler encodes them. */
+static const struct place_sample place_samples[] = {
+	{"mov %al,(%rdx)", {true, 2, NONE, 0, 0}, {0x88, 0x02}},
+	{"mov %r9,0x800(%r12)",
+	 {true, 12, NONE, 0, 0x800},
+	 {0x4d, 0x89, 0x8c, 0x24, 0x00, 0x08, 0x00, 0x00}},
+	{"mov %rax,0x20(%rsp)", {true, 4, NONE, 0, 0x20}, {0x48, 0x89, 0x44, 0x24, 0x20}},
+	{"mov %rax,0(%rbp)", {true, 5, NONE, 0, 0}, {0x48, 0x89, 0x45, 0x00}},
+	{"mov %rax,(%rdx,%rcx,8)", {true, 2, 1, 3, 0}, {0x48, 0x89, 0x04, 0xca}},
+	{"mov %rax,(%rdx,%r12)", {true, 2, 12, 0, 0}, {0x4a, 0x89, 0x04, 0x22}},
+	{"mov %rax,-0x10(,%rcx,8)",
+	 {true, NONE, 1, 3, -0x10},
+	 {0x48, 0x89, 0x04, 0xcd, 0xf0, 0xff, 0xff, 0xff}},
+	{"mov %rax,0x10(%rip)", {.known = false}, {0x48, 0x89, 0x05, 0x10, 0x00, 0x00, 0x00}},
+	{"mov %rax,%fs:(%rdx)", {.known = false}, {0x64, 0x48, 0x89, 0x02}},
+	{"mov %eax,(%edx)", {.known = false}, {0x67, 0x89, 0x02}},
+	{"movups %xmm3,-0x20(%rdi,%rdx)", {true, 7, 2, 0, -0x20}, {0x0f, 0x11, 0x5c, 0x17, 0xe0}},
+	{"movdir64b (%rdx),%rax", {.known = false}, {0x66, 0x0f, 0x38, 0xf8, 0x02}},
+	{"vmovups %ymm9,0x40(%r12)",
+	 {true, 12, NONE, 0, 0x40},
+	 {0xc4, 0x41, 0x7c, 0x11, 0x4c, 0x24, 0x40}},
+	{"vmovdqu %ymm1,-0x20(%rdi,%rdx)",
+	 {true, 7, 2, 0, -0x20},
+	 {0xc5, 0xfe, 0x7f, 0x4c, 0x17, 0xe0}},
+	{"vmovdqu %ymm1,(%rdi,%r10)", {true, 7, 10, 0, 0}, {0xc4, 0xa1, 0x7e, 0x7f, 0x0c, 0x17}},
+	{"vmovdqu64 %zmm0,0x40(%rdx)",
+	 {true, 2, NONE, 0, 0x40},
+	 {0x62, 0xf1, 0xfe, 0x48, 0x7f, 0x42, 0x01}},
+	{"vmovdqu64 %ymm17,-0x20(%rdi,%rdx)",
+	 {true, 7, 2, 0, -0x20},
+	 {0x62, 0xe1, 0xfe, 0x28, 0x7f, 0x4c, 0x17, 0xff}},
+	{"vmovdqu64 %ymm17,0x20(%r8)",
+	 {true, 8, NONE, 0, 0x20},
+	 {0x62, 0xc1, 0xfe, 0x28, 0x7f, 0x48, 0x01}},
+	{"vmovq %xmm17,8(%rdx)", {.known = false}, {0x62, 0xe1, 0xfd, 0x08, 0xd6, 0x4a, 0x01}},
+};
+
+static void test_places(void)
+{
+	for (size_t i = 0; i < array_size(place_samples); i++) {
+		const struct place_sample *s = &place_samples[i];
+		struct store_target to = {0};
+
+		CHECK(store_decode(s->code, sizeof(s->code), &to));
+		if (to.known != s->to.known || (to.known && to.offset != s->to.offset))
+			fprintf(stderr, "%s: offset %d\n", s->what, to.offset);
+		CHECK(to.known == s->to.known);
+		if (!to.known)
+			continue;
+		CHECK(to.base == s->to.base && to.index == s->to.index && to.scale == s->to.scale);
+		CHECK(to.offset == s->to.offset);
 	}
 }
 
@@ -96,13 +159,14 @@ static void test_any_bytes(void)
 	for (unsigned i = 0; i < 1000000; i++) {
 		size_t len = rng_below(&rng, STORE_INSN_MAX + 1);
 		uint8_t *code = pages + PAGE - len;
+		struct store_target to;
 
 		for (size_t k = 0; k < len; k++)
 			code[k] = (uint8_t)rng_next(&rng);
 		if (len && rng_below(&rng, 2))
 			code[0] =
 				(uint8_t[]){0x66, 0x0f, 0xc5, 0xc4, 0x62, 0x48}[rng_below(&rng, 6)];
-		CHECK(store_length(code, len) <= len);
+		CHECK(store_decode(code, len, &to) <= len);
 	}
 	munmap(pages, 2 * PAGE);
 }
@@ -114,12 +178,47 @@ static void on_fault(int signum, siginfo_t *info, void *ucontext)
 {
 	(void)signum;
 	CHECK((uint8_t *)info->si_addr >= refuses && (uint8_t *)info->si_addr < refuses + PAGE);
-	if (store_skip(ucontext)) {
+	if (store_skip(ucontext, (uintptr_t)info->si_addr)) {
 		skipped++;
 	} else {
 		repeated++;
 		CHECK(!mprotect(refuses, PAGE, PROT_READ | PROT_WRITE));
 	}
+}
+
+#define REGISTER (refuses + 0x800)
+
+/* A copy to a register is one fault: the stores behind the first one are skipped with it. */
+static void test_copies(void)
+{
+	unsigned before = skipped;
+	uint64_t value = 5, seen = 0;
+
+	__asm__ volatile("movups %%xmm0, (%1)\n\t"
+			 "movups %%xmm1, 0x10(%1)\n\t"
+			 "movups %%xmm2, -0x10(%1, %2)\n\t"
+			 "movups %%xmm3, -0x20(%1, %2)\n\t"
+			 "mov %3, %0"
+			 : "=r"(seen)
+			 : "r"(REGISTER), "r"(64ul), "r"(value)
+			 : "memory");
+	CHECK(seen == value && skipped == before + 1);
+	/* not what goes to another block, nor what another instruction parts from the first */
+	__asm__ volatile("mov %1, (%0)\n\t"
+			 "mov %1, 0x40(%0)\n\t"
+			 "nop\n\t"
+			 "mov %1, 0x48(%0)"
+			 :
+			 : "r"(REGISTER), "r"(value)
+			 : "memory");
+	CHECK(skipped == before + 4);
+	/* what goes elsewhere is executed */
+	__asm__ volatile("mov %2, (%1)\n\t"
+			 "mov %3, %0"
+			 : "=m"(seen)
+			 : "r"(REGISTER), "r"(value), "r"(value + 1)
+			 : "memory");
+	CHECK(seen == value + 1 && skipped == before + 5);
 }
 
 /* What follows each store is executed, with the registers as they were. */
@@ -135,7 +234,7 @@ static void test_skip(void)
 	__asm__ volatile("mov %1, (%2)\n\t"
 			 "movl $7, 0x800(%2)\n\t"
 			 "movb %b1, 5(%2)\n\t"
-			 "movnti %1, 8(%2)\n\t"
+			 "movnti %1, 0x88(%2)\n\t"
 			 "movq %1, %%xmm5\n\t"
 			 "movups %%xmm5, 64(%2)\n\t"
 			 "movq %%xmm5, 0xff8(%2)\n\t"
@@ -144,6 +243,10 @@ static void test_skip(void)
 			 : "r"(value), "r"(refuses)
 			 : "memory", "xmm5");
 	CHECK(after == value && skipped == 6 && !repeated);
+	CHECK(!memcmp(refuses, zeros, PAGE));
+
+	test_copies();
+	skipped = 6;
 	CHECK(!memcmp(refuses, zeros, PAGE));
 
 	/* one that also loads has to be executed */
@@ -155,6 +258,7 @@ static void test_skip(void)
 int main(void)
 {
 	test_lengths();
+	test_places();
 	test_any_bytes();
 	test_skip();
 	return 0;
