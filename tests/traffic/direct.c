@@ -14,7 +14,6 @@
 #include "direct.h"
 
 #include <endian.h>
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -36,9 +35,7 @@ static const char *device_name;
 static int gid_index = -1;
 static char story[256];
 
-static bool say_row(bool good, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static bool say_row(bool good, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static bool say_row(bool good, const char *format, ...)
 {
 	va_list args;
 
@@ -533,6 +530,7 @@ static const struct {
 	{"one queue pair, device asleep", device_asleep, 1, false},
 	{"one queue pair, device asleep, program busy", asleep_beside_work, 1, false},
 	{"one queue pair, device about to sleep", device_dozing, 1, false},
+	{"one queue pair, requests copied, alternate stack", direct_copies, 1, false},
 	{"one queue pair, rate", post_rate, 1, false},
 	{"overwritten values, device awake", overwritten_hot, DIRECT_PAIRS_MAX, false},
 	{"overwritten values, device asleep", overwritten_asleep, DIRECT_PAIRS_MAX, false},

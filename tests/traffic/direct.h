@@ -41,3 +41,6 @@ struct direct_slice direct_source(const struct direct_field *f, unsigned pair);
 struct direct_slice direct_target(const struct direct_field *f, unsigned pair);
 
 void direct_nap(void);
+
+/* direct_copy.c: a case; says on standard error what is wrong. */
+bool direct_copies(struct direct_field *f);

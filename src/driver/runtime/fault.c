@@ -23,6 +23,8 @@
 #include "driver/doorbell/doorbell.h"
 #include "usermem/usermem.h"
 
+#define SERVING_STACK_BYTES (64u << 10)
+
 typedef int sigaction_fn(int signum, const struct sigaction *act, struct sigaction *oldact);
 
 struct fault_signal {
@@ -138,18 +140,21 @@ static void handler_chain(struct fault_signal *s, siginfo_t *info, void *ucontex
 		act.sa_handler(s->signum);
 }
 
-/* On an alternate stack there may be no room for more than a handler. */
-static bool on_own_stack(const ucontext_t *uc)
+/*
+ * An alternate stack may have no room for more than a handler; that of UCX has 140 KiB.  What the device
+ * keeps there are two pieces of 16 KiB at most, frames, and those of a fault on the way.
+ */
+static bool stack_has_room(const ucontext_t *uc)
 {
-	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	size_t left = (uintptr_t)__builtin_frame_address(0) - (uintptr_t)uc->uc_stack.ss_sp;
 
-	return here - (uintptr_t)uc->uc_stack.ss_sp >= uc->uc_stack.ss_size;
+	return left >= uc->uc_stack.ss_size || left >= SERVING_STACK_BYTES;
 }
 
 static bool is_handled(int signum, const siginfo_t *info, void *ucontext)
 {
 	return (signum == SIGBUS &&
-		doorbell_fault((uintptr_t)info->si_addr, ucontext, on_own_stack(ucontext))) ||
+		doorbell_fault((uintptr_t)info->si_addr, ucontext, stack_has_room(ucontext))) ||
 	       usermem_fault(ucontext, info->si_addr);
 }
 
