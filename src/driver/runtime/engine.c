@@ -340,7 +340,9 @@ static bool engine_look(struct engine *e)
 	unsigned batches = 0;
 	bool idle = true;
 
-	if (doorbell_any_direct() && idle_since >= e->starved_until_ns)
+	if (idle_since < e->starved_until_ns)
+		window_ns = 0;
+	else if (doorbell_any_direct())
 		window_ns = max_u64(window_ns, DIRECT_SPIN_NS);
 	e->seen_ns = idle_since;
 
