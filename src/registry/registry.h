@@ -10,6 +10,9 @@
  * something, and its port counters (the daemon adds up the counters of all slots, so that no
  * cache line is fought for on the data path).
  *
+ * struct traffic: one per client process, behind all slots, mapped by that process alone.  What its
+ * ports have sent, by destination, from which the daemon knows what switches on the way have carried.
+ *
  * Single fields are read with acquire order and written with release order.
  */
 #pragma once
@@ -23,7 +26,7 @@
 #include "prm/ib.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 11u
+#define REGISTRY_VERSION 12u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* numbers are handed out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -115,3 +118,42 @@ struct slot {
 };
 
 static_assert(REGISTRY_SLOTS / 64 <= 64, "one summary word");
+
+#define TRAFFIC_CELLS 2048u /* as many peers as there are slots, there and back */
+#define TRAFFIC_INDEX (2 * TRAFFIC_CELLS)
+#define TRAFFIC_TAKEN (UINT64_C(1) << 63)
+#define TRAFFIC_ALIGN 4096u /* each is mapped by itself */
+
+struct traffic_count {
+	_Atomic(uint64_t) words; /* of 4 octets */
+	_Atomic(uint64_t) packets;
+};
+
+/*
+ * A cell is a port and a LID that it sends to.  The process takes cells in their order and never
+ * gives one back (wire/traffic.h); two cells may be of the same port and LID.
+ */
+struct traffic {
+	_Alignas(TRAFFIC_ALIGN) _Atomic(uint32_t) used; /* cells */
+	cacheline_aligned _Atomic(uint16_t)
+		index[TRAFFIC_INDEX]; /* cell plus one, by hash of the key */
+	/* TRAFFIC_TAKEN | row of the port << 16 | LID; 0: not yet */
+	cacheline_aligned _Atomic(uint64_t) key[TRAFFIC_CELLS];
+	cacheline_aligned struct traffic_count count[SLOT_THREAD_SHARDS][TRAFFIC_CELLS];
+	/* The daemon's: so much of a cell is among the counters of ports. */
+	struct traffic_count settled[TRAFFIC_CELLS];
+};
+
+/* Of a slot's traffic in the segment of the slots; past the last slot it is the segment's size. */
+static inline uint64_t registry_traffic_offset(uint32_t slot)
+{
+	uint64_t slots = (uint64_t)REGISTRY_SLOTS * sizeof(struct slot);
+
+	return (slots + TRAFFIC_ALIGN - 1) / TRAFFIC_ALIGN * TRAFFIC_ALIGN +
+	       (uint64_t)slot * sizeof(struct traffic);
+}
+
+static inline uint64_t traffic_key(uint32_t row, uint16_t dlid)
+{
+	return TRAFFIC_TAKEN | (uint64_t)row << 16 | dlid;
+}

@@ -201,6 +201,10 @@ enum subnet_way {
  */
 enum subnet_way subnet_route(const struct subnet *s, uint32_t from, uint16_t dlid,
 			     uint32_t to) must_check;
+/* A step of it: the port at the other end of a port's link, or SUBNET_NONE if no data passes it. */
+uint32_t subnet_link_peer(const struct subnet *s, uint32_t row);
+/* And the port that a switch passes on by what has come in at 'row', or SUBNET_NONE. */
+uint32_t subnet_forward(const struct subnet *s, uint32_t row, uint16_t dlid);
 
 static inline uint64_t subnet_epoch(const struct subnet *s)
 {

@@ -10,8 +10,7 @@ static bool port_has_lid(const struct subnet_port *p, uint32_t dlid)
 	return lid && dlid - lid < 1u << (lmc & SUBNET_MAX_LMC);
 }
 
-/* The port at the other end, if the link carries data. */
-static uint32_t link_peer(const struct subnet *s, uint32_t row)
+uint32_t subnet_link_peer(const struct subnet *s, uint32_t row)
 {
 	uint32_t peer = atomic_load_explicit(&s->ports[row].peer_plus_1, memory_order_acquire) - 1;
 
@@ -31,11 +30,20 @@ static uint32_t switch_out(const struct subnet *s, const struct subnet_node *nod
 	return out < node->nports ? out : 0;
 }
 
-static enum subnet_way links_follow(const struct subnet *s, uint32_t row, uint32_t dlid,
+uint32_t subnet_forward(const struct subnet *s, uint32_t row, uint16_t dlid)
+{
+	const struct subnet_node *node = subnet_node_of(s, row);
+	uint32_t out = switch_out(s, node, dlid);
+
+	return out && !port_has_lid(&s->ports[node->first_port], dlid) ? node->first_port + out
+								       : SUBNET_NONE;
+}
+
+static enum subnet_way links_follow(const struct subnet *s, uint32_t row, uint16_t dlid,
 				    uint32_t to)
 {
 	for (uint32_t hops = 0; hops < SUBNET_HOPS; hops++) {
-		uint32_t peer = link_peer(s, row), out;
+		uint32_t peer = subnet_link_peer(s, row);
 		const struct subnet_node *node;
 
 		if (peer == SUBNET_NONE)
@@ -46,10 +54,9 @@ static enum subnet_way links_follow(const struct subnet *s, uint32_t row, uint32
 										 : SUBNET_ELSEWHERE;
 		if (port_has_lid(&s->ports[node->first_port], dlid))
 			return SUBNET_ELSEWHERE;
-		out = switch_out(s, node, dlid);
-		if (!out)
+		row = subnet_forward(s, peer, dlid);
+		if (row == SUBNET_NONE)
 			return SUBNET_NO_ROUTE;
-		row = node->first_port + out;
 	}
 	return SUBNET_LOOP;
 }

@@ -27,8 +27,8 @@ static bool segments_map(struct view *v, struct reach *r)
 
 	if (link_call(v->sock, &m, MSG_INFO, fds))
 		return false;
-	r->bytes = m.info_reply.slots_bytes;
-	if (r->bytes >= sizeof(struct slot) * REGISTRY_SLOTS) {
+	r->bytes = sizeof(struct slot) * REGISTRY_SLOTS;
+	if (m.info_reply.slots_bytes >= r->bytes) {
 		r->slots = segment_map_read(fds[HELLO_FD_SLOTS], r->bytes);
 		r->registry = segment_map_read(fds[HELLO_FD_REGISTRY], sizeof(*r->registry));
 	}

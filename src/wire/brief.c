@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/rcu.h"
-#include "wire/counter_shard.h"
+#include "wire/traffic.h"
 #include "wire/process.h"
 #include "wire/record_form.h"
 #include "wire/route.h"
@@ -93,8 +93,8 @@ void brief_end(struct brief_way *way)
 	if (unlikely(!way->packets))
 		return;
 	inbox_raise(&h->attr.slots[way->owner - 1], h->attr.slot);
-	shard_count(way->wire->counters, PORT_XMIT_DATA, way->octets / 4);
-	shard_count(way->wire->counters, PORT_XMIT_PACKETS, way->packets);
+	traffic_sent(way->wire->traffic, way->wire->counters, way->path, way->octets / 4,
+		     way->packets);
 }
 
 bool brief_acknowledge(struct wire *w, const struct path *path, const struct brief *b)

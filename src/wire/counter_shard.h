@@ -23,16 +23,21 @@ static inline _Atomic(uint64_t) *shard_own(_Atomic(uint64_t) *counters)
 	return likely(shard) ? counters + (size_t)shard * SLOT_PORTS * PORT_COUNTERS : NULL;
 }
 
-static inline void shard_add(_Atomic(uint64_t) *own, enum port_counter c, uint64_t n)
+static inline void shard_add_at(_Atomic(uint64_t) *at, uint64_t n)
 {
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 	/* One instruction, so that a handler of a signal may count in between. */
-	__asm__("addq %1, %0" : "+m"(own[c]) : "er"(n) : "cc");
+	__asm__("addq %1, %0" : "+m"(*at) : "er"(n) : "cc");
 #else
 	/* Relaxed: a counter orders nothing. */
-	atomic_store_explicit(&own[c], atomic_load_explicit(&own[c], memory_order_relaxed) + n,
+	atomic_store_explicit(at, atomic_load_explicit(at, memory_order_relaxed) + n,
 			      memory_order_relaxed);
 #endif
+}
+
+static inline void shard_add(_Atomic(uint64_t) *own, enum port_counter c, uint64_t n)
+{
+	shard_add_at(&own[c], n);
 }
 
 /* The same in a shard that others count in as well. */

@@ -40,6 +40,9 @@ struct route {
 	_Atomic(uint64_t) word; /* epoch, number and owner */
 	_Atomic(uint64_t) here; /* the epoch in which the owner was this process, */
 	_Atomic(uint64_t) away; /* or another one */
+	/* Cells plus one (wire/traffic.h) of what goes there and what comes back; 0: not looked up.  No
+	 * epoch changes them. */
+	_Atomic(uint32_t) traffic, traffic_back;
 };
 
 /* Where it goes, resolved once per connection (RC, UC) or per datagram. */

@@ -21,6 +21,7 @@ struct wire {
 	uint32_t port_row;
 	bool ethernet;
 	_Atomic(uint64_t) *counters;
+	struct traffic *traffic; /* NULL: no switches on its ways, all counts are in 'counters' */
 	struct wire_client attached;
 	_Atomic(const struct wire_client *) client; /* &attached or NULL */
 };

@@ -63,6 +63,8 @@ static inline void route_forget(struct route *route)
 	atomic_store_explicit(&route->word, 0, memory_order_relaxed);
 	atomic_store_explicit(&route->here, 0, memory_order_relaxed);
 	atomic_store_explicit(&route->away, 0, memory_order_relaxed);
+	atomic_store_explicit(&route->traffic, 0, memory_order_relaxed);
+	atomic_store_explicit(&route->traffic_back, 0, memory_order_relaxed);
 }
 
 /* The slot that owns a number plus one, wherever it is; 0: none. */

@@ -8,6 +8,7 @@
 #include "wire/process.h"
 #include "wire/route.h"
 #include "wire/counter_shard.h"
+#include "wire/traffic.h"
 #include "wire/size.h"
 
 int wire_create(struct wire_process *h, uint32_t port_row, struct wire **out)
@@ -26,6 +27,7 @@ int wire_create(struct wire_process *h, uint32_t port_row, struct wire **out)
 		.port_row = port_row,
 		.ethernet = s->ports[port_row].ethernet,
 		.counters = h->slot->counters[0][s->ports[port_row].host_index],
+		.traffic = s->ports[port_row].ethernet ? NULL : h->attr.traffic,
 	};
 	pthread_mutex_lock(&h->control);
 	for (unsigned i = 0; rc == -ENOSPC && i < WIRE_PROCESS_WIRES; i++) {
@@ -81,6 +83,11 @@ _Atomic(uint64_t) *wire_counters(struct wire *w)
 	return w->counters;
 }
 
+struct traffic *wire_traffic(const struct wire *w)
+{
+	return w->traffic;
+}
+
 enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 {
 	bool observed = slot_observed(w->host->slot);
@@ -102,8 +109,7 @@ enum wire_verdict wire_xmit(struct wire *w, const struct pkt *p)
 	if (likely(verdict == WIRE_SENT)) {
 		if (unlikely(observed) && !l->ops->immediate)
 			tap_packet(w, TAP_SENT, p);
-		shard_count(w->counters, PORT_XMIT_DATA, octets / 4);
-		shard_count(w->counters, PORT_XMIT_PACKETS, n);
+		traffic_sent(w->traffic, w->counters, p->path, octets / 4, n);
 	} else if (verdict == WIRE_LOST) {
 		trace(packet, lost, p->sqpn, p->dqpn, bth_op_name(p->opcode), p->psn,
 		      route_missing(w, p->path, p->dqpn));

@@ -24,6 +24,7 @@
 
 struct brief;
 struct expose;
+struct traffic;
 struct remote;
 struct wire;
 struct wire_process;
@@ -62,8 +63,9 @@ struct wire_client {
 struct wire_process_attr {
 	const struct registry *registry;
 	const struct subnet *subnet;
-	struct slot *slots; /* REGISTRY_SLOTS entries */
-	uint16_t slot;	    /* our own */
+	struct slot *slots;	 /* REGISTRY_SLOTS entries */
+	uint16_t slot;		 /* our own */
+	struct traffic *traffic; /* our own; NULL: what ports send counts without its destination */
 	/* Slow path, first packet to a process: gets the shared memory; as fabric_open_channel.
 	 * NULL: loopback only.  No lock of the wire is held, but the caller's may be. */
 	int (*open_channel)(void *user, uint16_t peer, int *fd, size_t *bytes, int *side);
@@ -108,6 +110,8 @@ const struct subnet *wire_subnet(const struct wire *w);
 uint32_t wire_port_row(const struct wire *w);
 /* The counters of this port in this process, for wire/counter_shard.h. */
 _Atomic(uint64_t) *wire_counters(struct wire *w);
+/* Where this port counts what it sends, by destination (wire/traffic.h); NULL: among its counters. */
+struct traffic *wire_traffic(const struct wire *w);
 
 /*
  * Sends one packet.  The wire keeps no reference to the payload after it returned, with one

@@ -95,6 +95,12 @@ struct slot *fabric_slots(const struct fabric_client *c)
 	return c->slots;
 }
 
+struct traffic *fabric_traffic(const struct fabric_client *c)
+{
+	(void)c;
+	return NULL;
+}
+
 uint16_t fabric_slot(const struct fabric_client *c)
 {
 	(void)c;

@@ -34,7 +34,8 @@ struct test_fabric {
 	bool refuse;		  /* open_channel fails */
 	/* What happens between the daemon's answer to open_channel and its use.  May be NULL. */
 	void (*meanwhile)(struct test_fabric *b);
-	bool expose; /* processes that come up lay memory open */
+	struct traffic *traffic; /* of processes that come up */
+	bool expose;		 /* processes that come up lay memory open */
 };
 
 /* One process of it. */
@@ -107,6 +108,7 @@ static inline void test_process_up(struct test_process *st, struct test_fabric *
 		.subnet = &b->subnet,
 		.slots = b->slots,
 		.slot = slot,
+		.traffic = b->traffic,
 		.open_channel = test_fabric_open_channel,
 		.expose = b->expose,
 		.user = st,

@@ -69,9 +69,9 @@ def ends_well(process):
     return process.returncode == 0
 
 
-def pingpong(subnet):
+def pingpong(subnet, *options):
     """Verbs between both ends of the subnet; whether both programs end well."""
-    command = ["ibv_rc_pingpong", "-d", "mlx5_0", "-c", "-n", "20"]
+    command = ["ibv_rc_pingpong", "-d", "mlx5_0", "-c", "-n", "20", *options]
     port = str(18700 + os.getpid() % 1000)
     listener = subnet.begin("H2", *command, "-p", port)
     client = None

@@ -7,7 +7,7 @@
 
 #include "adapter/core/device.h"
 #include "exposure/expose.h"
-#include "wire/counter_shard.h"
+#include "wire/traffic.h"
 #include "wire/size.h"
 #include "wire/wire.h"
 
@@ -19,12 +19,14 @@ struct port_account {
 	uint32_t requests;
 };
 
-/* add: shard_add or shard_add_shared. */
+/* add: shard_add or shard_add_shared.  What was sent only if no cell has it (wire/traffic.h). */
 static inline void port_account_add(_Atomic(uint64_t) *shard, const struct port_account *t,
-				    shard_add_fn *add)
+				    uint32_t cell, shard_add_fn *add)
 {
-	add(shard, PORT_XMIT_DATA, t->sent);
-	add(shard, PORT_XMIT_PACKETS, t->sent_packets);
+	if (unlikely(cell == TRAFFIC_NONE)) {
+		add(shard, PORT_XMIT_DATA, t->sent);
+		add(shard, PORT_XMIT_PACKETS, t->sent_packets);
+	}
 	add(shard, PORT_RCV_DATA, t->received);
 	add(shard, PORT_RCV_PACKETS, t->received_packets);
 	if (t->request != PORT_COUNTERS)
@@ -32,14 +34,15 @@ static inline void port_account_add(_Atomic(uint64_t) *shard, const struct port_
 }
 
 /* counters: those of one port in shard 0. */
-static inline void port_account_count(_Atomic(uint64_t) *counters, const struct port_account *t)
+static inline void port_account_count(_Atomic(uint64_t) *counters, uint32_t cell,
+				      const struct port_account *t)
 {
 	_Atomic(uint64_t) *own = shard_own(counters);
 
 	if (likely(own))
-		port_account_add(own, t, shard_add);
+		port_account_add(own, t, cell, shard_add);
 	else
-		port_account_add(counters, t, shard_add_shared);
+		port_account_add(counters, t, cell, shard_add_shared);
 }
 
 /* Counts RDMA WRITEs and their acknowledgements that this port sends to itself. */
@@ -61,7 +64,7 @@ static inline void port_account_looped(_Atomic(uint64_t) *counters, const struct
 		.requests = m->messages,
 	};
 
-	port_account_count(counters, &both);
+	port_account_count(counters, TRAFFIC_NONE, &both);
 }
 
 /* Counts for us, and for the peer's process what its own device would have counted. */
@@ -79,15 +82,20 @@ static inline void port_account_both(const struct adapter *a, const struct path 
 	};
 	/* the peer was found in the subnet */
 	uint32_t port = a->ports[path->dst_port].host_index % SLOT_PORTS;
+	uint32_t there = traffic_there(a->traffic, path), back = traffic_back(a->traffic, path);
 	unsigned shard;
 
-	port_account_count(a->counters, ours);
+	port_account_count(a->counters, there, ours);
+	if (likely(there != TRAFFIC_NONE))
+		traffic_add(a->traffic, there, ours->sent, ours->sent_packets);
+	if (likely(back != TRAFFIC_NONE))
+		traffic_add(a->traffic, back, theirs.sent, theirs.sent_packets);
 	/* that has given this thread a shard of its own, if there was one */
 	shard = remote_shard(f, shard_plus_1 - 1);
 	if (likely(shard))
-		port_account_add(f->slot->counters[shard][port], &theirs, shard_add);
+		port_account_add(f->slot->counters[shard][port], &theirs, back, shard_add);
 	else
-		port_account_add(f->slot->counters[0][port], &theirs, shard_add_shared);
+		port_account_add(f->slot->counters[0][port], &theirs, back, shard_add_shared);
 }
 
 /* Counts RDMA WRITEs to another process and their acknowledgements. */

@@ -63,6 +63,7 @@ struct adapter {
 	const _Atomic(uint64_t) *epoch;		 /* of the subnet */
 	const _Atomic(struct remote *) *remotes; /* see wire_remotes */
 	_Atomic(uint64_t) *counters;
+	struct traffic *traffic;	    /* see wire_traffic */
 	const _Atomic(uint32_t) *observers; /* not 0: requests make packets, see wire/tap.h */
 	struct pd_space pds;
 	struct pd_space xrcds;

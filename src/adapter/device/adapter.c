@@ -160,6 +160,7 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	a->remotes = wire_remotes(a->wire);
 	a->epoch = &wire_subnet(a->wire)->head->epoch;
 	a->counters = wire_counters(a->wire);
+	a->traffic = wire_traffic(a->wire);
 	a->observers = wire_observers(a->wire);
 	a->slots = wire_slots(a->wire);
 	a->slot = wire_slot(a->wire);

@@ -203,6 +203,7 @@ static int process_connect(struct running *r)
 			.subnet = fabric_subnet(p->fabric),
 			.slots = fabric_slots(p->fabric),
 			.slot = fabric_slot(p->fabric),
+			.traffic = fabric_traffic(p->fabric),
 			.open_channel = process_open_channel,
 			.expose = p->memory != MEMORY_PACKETS,
 			.user = p,

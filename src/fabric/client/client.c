@@ -31,6 +31,11 @@ struct slot *fabric_slots(const struct fabric_client *c)
 	return c->segments.slots;
 }
 
+struct traffic *fabric_traffic(const struct fabric_client *c)
+{
+	return c->segments.traffic;
+}
+
 uint16_t fabric_slot(const struct fabric_client *c)
 {
 	return c->segments.slot;

@@ -57,8 +57,9 @@ void fabric_client_resume(void);
 
 const struct registry *fabric_registry(const struct fabric_client *c);
 const struct subnet *fabric_subnet(const struct fabric_client *c);
-struct slot *fabric_slots(const struct fabric_client *c); /* array of REGISTRY_SLOTS */
-uint16_t fabric_slot(const struct fabric_client *c);	  /* our own index */
+struct slot *fabric_slots(const struct fabric_client *c);      /* array of REGISTRY_SLOTS */
+uint16_t fabric_slot(const struct fabric_client *c);	       /* our own index */
+struct traffic *fabric_traffic(const struct fabric_client *c); /* our own */
 
 /* The ports of our host, in device order (mlx5_0, mlx5_1, ...): rows of the subnet.  Returns how
  * many. */

@@ -7,10 +7,12 @@
 
 #include "base/sparse.h"
 
-static int segment_map(int fd, size_t bytes, int protection, void *out)
+#define SLOTS_BYTES (REGISTRY_SLOTS * sizeof(struct slot))
+
+static int segment_map_at(int fd, uint64_t offset, size_t bytes, int protection, void *out)
 {
 	/* Without a file it would be private memory. */
-	void *p = fd < 0 ? NULL : sparse_map(bytes, protection, fd, 0);
+	void *p = fd < 0 ? NULL : sparse_map(bytes, protection, fd, offset);
 
 	if (fd < 0)
 		return -EBADF;
@@ -18,6 +20,11 @@ static int segment_map(int fd, size_t bytes, int protection, void *out)
 		return -errno;
 	memcpy(out, &p, sizeof(p));
 	return 0;
+}
+
+static int segment_map(int fd, size_t bytes, int protection, void *out)
+{
+	return segment_map_at(fd, 0, bytes, protection, out);
 }
 
 static int subnet_map(struct client_segments *s, size_t bytes, int fd)
@@ -36,12 +43,23 @@ static int subnet_map(struct client_segments *s, size_t bytes, int fd)
 	return 0;
 }
 
+/* All slots, and of the traffic behind them those of our own. */
+static int slots_map(struct client_segments *s, uint16_t slot, int fd)
+{
+	int ret = segment_map(fd, SLOTS_BYTES, PROT_READ | PROT_WRITE, &s->slots);
+
+	if (ret)
+		return ret;
+	return segment_map_at(fd, registry_traffic_offset(slot), sizeof(*s->traffic),
+			      PROT_READ | PROT_WRITE, &s->traffic);
+}
+
 static int segments_take(struct client_segments *s, const struct msg_hello_reply *r, const int *fds)
 {
 	int ret;
 
 	if (r->nports > SLOT_PORTS || r->slot >= REGISTRY_SLOTS ||
-	    r->slots_bytes < REGISTRY_SLOTS * sizeof(struct slot) ||
+	    r->slots_bytes < registry_traffic_offset(REGISTRY_SLOTS) ||
 	    r->registry_bytes != sizeof(struct registry))
 		return -EBADMSG;
 	ret = segment_map(fds[HELLO_FD_REGISTRY], sizeof(*s->registry), PROT_READ, &s->registry);
@@ -52,10 +70,9 @@ static int segments_take(struct client_segments *s, const struct msg_hello_reply
 	ret = subnet_map(s, r->subnet_bytes, fds[HELLO_FD_SUBNET]);
 	if (ret)
 		return ret;
-	ret = segment_map(fds[HELLO_FD_SLOTS], r->slots_bytes, PROT_READ | PROT_WRITE, &s->slots);
+	ret = slots_map(s, r->slot, fds[HELLO_FD_SLOTS]);
 	if (ret)
 		return ret;
-	s->slots_bytes = r->slots_bytes;
 	s->slot = r->slot;
 	s->nports = r->nports;
 	for (uint32_t i = 0; i < s->nports; i++) {
@@ -68,8 +85,10 @@ static int segments_take(struct client_segments *s, const struct msg_hello_reply
 
 void client_segments_unmap(struct client_segments *s)
 {
+	if (s->traffic)
+		munmap(s->traffic, sizeof(*s->traffic));
 	if (s->slots)
-		munmap(s->slots, s->slots_bytes);
+		munmap(s->slots, SLOTS_BYTES);
 	if (s->subnet.head)
 		munmap(s->subnet.head, s->subnet_bytes);
 	if (s->registry)

@@ -14,9 +14,9 @@ struct client_segments {
 	const struct registry *registry;
 	struct subnet subnet;
 	size_t subnet_bytes;
-	struct slot *slots; /* REGISTRY_SLOTS of them */
-	size_t slots_bytes;
-	uint16_t slot; /* our own */
+	struct slot *slots;	 /* REGISTRY_SLOTS of them */
+	struct traffic *traffic; /* our own */
+	uint16_t slot;		 /* our own */
 	uint32_t nports;
 	uint32_t rows[SLOT_PORTS]; /* of the ports of our host */
 };

@@ -67,7 +67,7 @@ static int segments_open(struct fabric *f, const struct subnet_shape *shape)
 		ret = segment_open(&f->subnet_segment, "softhca-subnet", subnet_bytes(shape), true);
 	if (!ret)
 		ret = segment_open(&f->slots_segment, "softhca-slots",
-				   REGISTRY_SLOTS * sizeof(*f->slots), false);
+				   registry_traffic_offset(REGISTRY_SLOTS), false);
 	if (ret)
 		return ret;
 	f->registry = f->registry_segment.memory;
@@ -79,6 +79,11 @@ static int segments_open(struct fabric *f, const struct subnet_shape *shape)
 static uint64_t fabric_host_count(void *user, uint32_t row, enum port_counter counter)
 {
 	return port_counter_stored(user, row, counter);
+}
+
+static void fabric_settle(void *user)
+{
+	traffic_settle(user);
 }
 
 static int fabric_build(struct fabric *f)
@@ -99,6 +104,7 @@ static int fabric_build(struct fabric *f)
 	if (ret)
 		return ret;
 	f->net.host_count = fabric_host_count;
+	f->net.settle = fabric_settle;
 	f->net.user = f;
 	return build_subnet(f);
 }

@@ -165,6 +165,15 @@ uint64_t port_counter_total(const struct fabric *f, uint32_t row, enum port_coun
 /* Of its processes, also those that are gone. */
 uint64_t port_counter_stored(const struct fabric *f, uint32_t row, enum port_counter counter);
 
+/* ---- traffic.c: what processes have sent, by destination ---- */
+
+/* Counts it at all ports that it has passed; call it before anything that ways depend on changes. */
+void traffic_settle(struct fabric *f);
+/* The same for a process that is gone, and frees its cells. */
+void traffic_end(struct fabric *f, uint32_t slot);
+/* What a port has sent that is not settled; 0 for counters other than data and packets sent. */
+uint64_t traffic_pending(const struct fabric *f, uint32_t row, enum port_counter counter);
+
 /* ---- text.c: attributes as text ---- */
 
 /* Length, or -ENOENT. */

@@ -173,7 +173,7 @@ uint64_t port_counter_stored(const struct fabric *f, uint32_t row, enum port_cou
 {
 	uint32_t host = subnet_node_of(&f->subnet, row)->host;
 	uint32_t port = f->subnet.ports[row].host_index;
-	uint64_t total = f->base[row][counter];
+	uint64_t total = f->base[row][counter] + traffic_pending(f, row, counter);
 
 	for (uint32_t w = 0; w < SLOT_WORDS; w++) {
 		uint64_t used = atomic_load(&f->registry->slots_used[w]);
@@ -245,6 +245,7 @@ void slot_release(struct fabric *f, uint32_t slot, const struct slot_notes *note
 {
 	struct slot_row *row = &f->rows[slot];
 
+	traffic_end(f, slot);
 	/* Releases its numbers first, so that nothing more is sent to it; then the slot. */
 	numbers_release(f, slot);
 	atomic_fetch_and(&f->registry->slots_used[slot / 64], ~(1ull << slot % 64));

@@ -15,6 +15,36 @@ void net_count(struct net *n, uint32_t row, enum net_counter c, uint64_t add)
 		p->counters[c] += add;
 }
 
+void net_settle(const struct net *n)
+{
+	if (n->settle)
+		n->settle(n->user);
+}
+
+static bool row_of_switch(const struct net *n, uint32_t row)
+{
+	return n->subnet->nodes[n->ports[row].node].kind == SUBNET_SWITCH;
+}
+
+void net_carry(struct net *n, uint32_t row, uint16_t dlid, uint64_t words, uint64_t packets)
+{
+	for (uint32_t hops = 0; hops < SUBNET_HOPS; hops++) {
+		uint32_t peer = subnet_link_peer(n->subnet, row);
+
+		if (peer == SUBNET_NONE || !row_of_switch(n, peer))
+			return;
+		if (row_of_switch(n, row)) {
+			net_count(n, row, NET_XMIT_DATA, words);
+			net_count(n, row, NET_XMIT_PACKETS, packets);
+			net_count(n, peer, NET_RCV_DATA, words);
+			net_count(n, peer, NET_RCV_PACKETS, packets);
+		}
+		row = subnet_forward(n->subnet, peer, dlid);
+		if (row == SUBNET_NONE)
+			return;
+	}
+}
+
 /* As what a process counts it: PORT_COUNTERS, it does not. */
 static const enum port_counter host_counters[NET_COUNTERS] = {
 	[NET_XMIT_DATA] = PORT_XMIT_DATA,
@@ -51,8 +81,11 @@ static bool row_of_host(const struct net *n, uint32_t row)
 uint64_t net_total(const struct net *n, uint32_t row, enum net_counter c)
 {
 	const struct net_port *p = &n->ports[row];
-	uint64_t own = p->counters ? p->counters[c] : 0;
+	uint64_t own;
 
+	if (c <= NET_RCV_PACKETS && row_of_switch(n, row))
+		net_settle(n);
+	own = p->counters ? p->counters[c] : 0;
 	if (!n->host_count)
 		return own;
 	if (row_of_host(n, row))

@@ -117,6 +117,9 @@ static void link_down(struct net *n, uint32_t row, enum link_cause cause)
 {
 	uint32_t peer = n->ports[row].cable;
 
+	/* Before either end forgets the other. */
+	if (port_state(n, row) > IB_PORT_DOWN)
+		net_settle(n);
 	end_down(n, row, cause);
 	if (peer != SUBNET_NONE)
 		end_down(n, peer, cause);

@@ -112,6 +112,8 @@ struct net {
 	struct net_listener *listeners;
 	/* Totals of a host's port in its processes (slots.c); NULL: none. */
 	uint64_t (*host_count)(void *user, uint32_t row, enum port_counter c);
+	/* Calls net_carry for what processes have sent since; NULL: nothing ever. */
+	void (*settle)(void *user);
 	void *user;
 };
 
@@ -223,6 +225,13 @@ void net_port_start(struct net *n, uint32_t row);
 /* ---- counter.c ---- */
 
 void net_count(struct net *n, uint32_t row, enum net_counter c, uint64_t add);
+/*
+ * Counts data that a port of a host has sent to that LID at the ports between switches that it has
+ * passed, as the tables are now.  Ports that hosts are cabled to show what the host's port says.
+ */
+void net_carry(struct net *n, uint32_t row, uint16_t dlid, uint64_t words, uint64_t packets);
+/* What was sent went as tables, LIDs and links are now: call it before one of them changes. */
+void net_settle(const struct net *n);
 /* Of NET and, on a host's port, of its processes. */
 uint64_t net_total(const struct net *n, uint32_t row, enum net_counter c);
 /* Of NET alone, by the processes' name for it; 0 if NET does not count that. */

@@ -8,8 +8,11 @@
 int net_set_lid(struct net *n, uint32_t row, uint32_t lid, uint32_t lmc)
 {
 	bool same = net_info(n, row, PI_LID) == lid && net_info(n, row, PI_LMC) == lmc;
-	int ret = subnet_claim_lid(n->subnet, row, lid, lmc);
+	int ret;
 
+	if (!same)
+		net_settle(n);
+	ret = subnet_claim_lid(n->subnet, row, lid, lmc);
 	if (ret || same)
 		return ret;
 	net_info_set(n, row, PI_LID, lid);

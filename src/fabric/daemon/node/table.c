@@ -21,6 +21,8 @@ void net_lft_block_set(struct net *n, struct net_switch *sw, uint32_t block, con
 		/* A store of what is there would make a page of zeroes real. */
 		if (atomic_load_explicit(&at[i], memory_order_relaxed) == v)
 			continue;
+		if (!changed)
+			net_settle(n);
 		atomic_store_explicit(&at[i], v, memory_order_release);
 		changed = true;
 	}
@@ -43,6 +45,7 @@ void net_linear_top_set(struct net *n, struct net_switch *sw, uint32_t top)
 {
 	if (sw->linear_top == top)
 		return;
+	net_settle(n);
 	sw->linear_top = (uint16_t)top;
 	atomic_store_explicit(&sw->tables->linear_top, top, memory_order_release);
 	subnet_raise_epoch(n->subnet);

@@ -10,7 +10,7 @@
 #include "test_subnet.h"
 
 #define PORTS 3u
-#define SLOTS (REGISTRY_SLOTS * sizeof(struct slot))
+#define SLOTS registry_traffic_offset(REGISTRY_SLOTS)
 
 static int fds[MSG_MAX_FDS];
 static struct msg_hello_reply reply;
@@ -31,6 +31,11 @@ static int file_of(size_t bytes, void *out)
 static struct registry *daemon_registry;
 static struct subnet daemon_subnet;
 static struct slot *daemon_slots;
+
+static struct traffic *daemon_traffic(uint32_t slot)
+{
+	return (struct traffic *)((char *)daemon_slots + registry_traffic_offset(slot));
+}
 
 static void daemon_begin(void)
 {
@@ -78,15 +83,18 @@ static void test_mapped(void)
 	CHECK(!client_segments_map(&s, &reply, fds));
 	CHECK(s.slot == 7 && s.nports == 2 && s.rows[0] == 1 && s.rows[1] == 2);
 	CHECK(s.registry->magic == REGISTRY_MAGIC && s.subnet.nports == PORTS);
-	CHECK(count_mapped() == before + HELLO_FDS);
+	CHECK(count_mapped() == before + HELLO_FDS + 1);
 	/* the same memory, not a copy */
 	atomic_store(&s.slots[7].wake, 77);
 	CHECK(atomic_load(&daemon_slots[7].wake) == 77);
+	atomic_store(&s.traffic->used, 78);
+	CHECK(atomic_load(&daemon_traffic(7)->used) == 78 &&
+	      !atomic_load(&daemon_traffic(6)->used));
 	CHECK(subnet_set_state(&daemon_subnet, 1, IB_PORT_DOWN));
 	CHECK(!subnet_port_active(&s.subnet, 1) && subnet_port_active(&s.subnet, 2));
 	CHECK(subnet_set_state(&daemon_subnet, 1, IB_PORT_ACTIVE));
 	client_segments_unmap(&s);
-	CHECK(count_mapped() == before && !s.slots && !s.registry && !s.subnet.head);
+	CHECK(count_mapped() == before && !s.slots && !s.traffic && !s.registry && !s.subnet.head);
 	client_segments_unmap(&s);
 	CHECK(count_mapped() == before);
 }
