@@ -226,3 +226,13 @@ static inline uint32_t ib_mtu_bytes(enum ib_mtu mtu)
 {
 	return 128u << mtu;
 }
+
+/* The smallest that takes so many bytes; of more than the largest takes, one past the largest. */
+static inline uint32_t ib_mtu_for(uint32_t bytes)
+{
+	uint32_t mtu = 1;
+
+	while (mtu <= IB_MTU_4096 && 128u << mtu < bytes)
+		mtu++;
+	return mtu;
+}

@@ -28,7 +28,7 @@
 #include "prm/ib.h"
 
 #define SUBNET_MAGIC   0x74656e73u /* "snet" */
-#define SUBNET_VERSION 2u
+#define SUBNET_VERSION 3u
 
 #define SUBNET_NONE	     0xffffffffu /* no row */
 #define SUBNET_LIDS	     0xc000u	 /* unicast LIDs are 1 to 0xbfff (IBTA 4.1.3) */
@@ -73,6 +73,11 @@ struct subnet_node {
 	char description[SUBNET_NAME_BYTES];
 };
 
+/* A switch's port drops packets of partitions that its table does not have, as PartitionEnforcement
+ * in PortInfo says. */
+#define SUBNET_ENFORCES_IN  8u
+#define SUBNET_ENFORCES_OUT 4u
+
 struct subnet_port {
 	uint32_t node;
 	uint32_t number;     /* on its node: from 1, of a switch from 0 */
@@ -94,7 +99,8 @@ struct subnet_port {
 	uint32_t gid_room;
 	uint64_t guid;
 	uint8_t mac[6];
-	uint8_t reserved[2];
+	_Atomic(uint8_t) enforces; /* an external port of a switch: SUBNET_ENFORCES_* */
+	uint8_t reserved;
 	char netdev[16]; /* Ethernet: the interface of this machine, or empty */
 	_Atomic(uint16_t) pkeys[SUBNET_MAX_PKEYS];
 };
@@ -192,15 +198,28 @@ enum subnet_way {
 	SUBNET_NO_ROUTE,  /* a switch has no entry for the LID */
 	SUBNET_LOOP,
 	SUBNET_ELSEWHERE, /* the LID leads to another port */
+	SUBNET_PARTITION, /* a switch's port lets no packet of that partition pass */
+	SUBNET_MTU,	  /* a link takes only smaller packets */
+};
+
+struct subnet_packet {
+	uint16_t dlid;
+	uint16_t pkey; /* 0: of no partition, none is checked */
+	uint32_t mtu;  /* enum ib_mtu: none is larger; 0 passes everywhere */
 };
 
 /*
- * walk.c: where a packet to that LID goes from a port, link by link as the tables of the switches say,
- * and whether that is the port that is meant.  Ethernet has no tables, nor has a subnet without
- * switches: there every active port reaches every other.
+ * walk.c: where a packet goes from a port, link by link as the tables of the switches say, and whether
+ * that is the port that is meant.  Ethernet has no tables, nor has a subnet without switches: there
+ * every active port reaches every other.
  */
-enum subnet_way subnet_route(const struct subnet *s, uint32_t from, uint16_t dlid,
-			     uint32_t to) must_check;
+enum subnet_way subnet_route_packet(const struct subnet *s, uint32_t from,
+				    const struct subnet_packet *p, uint32_t to) must_check;
+static inline enum subnet_way subnet_route(const struct subnet *s, uint32_t from, uint16_t dlid,
+					   uint32_t to)
+{
+	return subnet_route_packet(s, from, &(struct subnet_packet){.dlid = dlid}, to);
+}
 /* A step of it: the port at the other end of a port's link, or SUBNET_NONE if no data passes it. */
 uint32_t subnet_link_peer(const struct subnet *s, uint32_t row);
 /* And the port that a switch passes on by what has come in at 'row', or SUBNET_NONE. */

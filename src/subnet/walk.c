@@ -39,36 +39,72 @@ uint32_t subnet_forward(const struct subnet *s, uint32_t row, uint16_t dlid)
 								       : SUBNET_NONE;
 }
 
-static enum subnet_way links_follow(const struct subnet *s, uint32_t row, uint16_t dlid,
-				    uint32_t to)
+static bool table_has(const struct subnet_port *p, uint16_t pkey)
+{
+	for (uint32_t i = 0; i < SUBNET_MAX_PKEYS; i++)
+		if (pkey_match(subnet_pkey(p, i), pkey))
+			return true;
+	return false;
+}
+
+/* direction: SUBNET_ENFORCES_IN or SUBNET_ENFORCES_OUT. */
+static bool port_lets_pass(const struct subnet_port *p, uint16_t pkey, uint8_t direction)
+{
+	return !pkey ||
+	       likely(!(atomic_load_explicit(&p->enforces, memory_order_acquire) & direction)) ||
+	       table_has(p, pkey);
+}
+
+/* What the two ends of a link have against the packet. */
+static enum subnet_way link_pass(const struct subnet *s, uint32_t row, uint32_t peer,
+				 const struct subnet_packet *p)
+{
+	uint32_t mtu = atomic_load_explicit(&s->ports[row].mtu, memory_order_acquire);
+
+	if (mtu && p->mtu > mtu)
+		return SUBNET_MTU;
+	return port_lets_pass(&s->ports[row], p->pkey, SUBNET_ENFORCES_OUT) &&
+			       port_lets_pass(&s->ports[peer], p->pkey, SUBNET_ENFORCES_IN)
+		       ? SUBNET_ARRIVES
+		       : SUBNET_PARTITION;
+}
+
+static enum subnet_way links_follow(const struct subnet *s, uint32_t row,
+				    const struct subnet_packet *p, uint32_t to)
 {
 	for (uint32_t hops = 0; hops < SUBNET_HOPS; hops++) {
 		uint32_t peer = subnet_link_peer(s, row);
 		const struct subnet_node *node;
+		enum subnet_way way;
 
 		if (peer == SUBNET_NONE)
 			return SUBNET_LINK_DOWN;
+		way = link_pass(s, row, peer, p);
+		if (way != SUBNET_ARRIVES)
+			return way;
 		node = subnet_node_of(s, peer);
 		if (node->kind != SUBNET_SWITCH)
-			return peer == to && port_has_lid(&s->ports[peer], dlid) ? SUBNET_ARRIVES
-										 : SUBNET_ELSEWHERE;
-		if (port_has_lid(&s->ports[node->first_port], dlid))
+			return peer == to && port_has_lid(&s->ports[peer], p->dlid)
+				       ? SUBNET_ARRIVES
+				       : SUBNET_ELSEWHERE;
+		if (port_has_lid(&s->ports[node->first_port], p->dlid))
 			return SUBNET_ELSEWHERE;
-		row = subnet_forward(s, peer, dlid);
+		row = subnet_forward(s, peer, p->dlid);
 		if (row == SUBNET_NONE)
 			return SUBNET_NO_ROUTE;
 	}
 	return SUBNET_LOOP;
 }
 
-enum subnet_way subnet_route(const struct subnet *s, uint32_t from, uint16_t dlid, uint32_t to)
+enum subnet_way subnet_route_packet(const struct subnet *s, uint32_t from,
+				    const struct subnet_packet *p, uint32_t to)
 {
 	if (!subnet_walk(s, from, to))
 		return SUBNET_DOWN;
 	if (s->ports[from].ethernet || !s->nswitches)
 		return SUBNET_ARRIVES;
 	/* A port's own LID never leaves it. */
-	if (port_has_lid(&s->ports[from], dlid))
+	if (port_has_lid(&s->ports[from], p->dlid))
 		return from == to ? SUBNET_ARRIVES : SUBNET_ELSEWHERE;
-	return links_follow(s, from, dlid, to);
+	return links_follow(s, from, p, to);
 }

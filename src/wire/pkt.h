@@ -51,6 +51,9 @@ struct path {
 	uint32_t dst_port;
 	uint16_t slid;
 	uint16_t dlid;
+	/* Of the packets, for switches on the way; 0: not checked there. */
+	uint16_t pkey;
+	uint8_t mtu; /* enum ib_mtu */
 	uint8_t sl;
 	uint8_t path_bits;
 	uint8_t hop_limit;

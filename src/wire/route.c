@@ -20,12 +20,19 @@ static bool owner_is_at(const struct wire_process *h, uint32_t owner, uint32_t p
 	       subnet_node_of(h->attr.subnet, port_row)->host + 1;
 }
 
+static enum subnet_way path_way(const struct wire *w, const struct path *path)
+{
+	const struct subnet_packet p = {path->dlid, path->pkey, path->mtu};
+
+	return subnet_route_packet(w->host->attr.subnet, w->port_row, &p, path->dst_port);
+}
+
 uint32_t route_walk(const struct wire *w, const struct path *path, uint32_t dqpn)
 {
 	const struct wire_process *h = w->host;
 	uint32_t owner;
 
-	if (subnet_route(h->attr.subnet, w->port_row, path->dlid, path->dst_port) != SUBNET_ARRIVES)
+	if (path_way(w, path) != SUBNET_ARRIVES)
 		return 0;
 	owner = route_number_owner_plus_1(h->attr.registry, dqpn);
 	return owner && owner_is_at(h, owner, path->dst_port) ? owner : 0;
@@ -65,7 +72,7 @@ static const char *subnet_missing(const struct wire *w, const struct path *path)
 {
 	const struct subnet *s = w->host->attr.subnet;
 
-	switch (subnet_route(s, w->port_row, path->dlid, path->dst_port)) {
+	switch (path_way(w, path)) {
 	case SUBNET_ARRIVES:
 		return NULL;
 	case SUBNET_DOWN:
@@ -74,6 +81,10 @@ static const char *subnet_missing(const struct wire *w, const struct path *path)
 		return "link-down";
 	case SUBNET_LOOP:
 		return "route-loop";
+	case SUBNET_PARTITION:
+		return "partition-of-a-link";
+	case SUBNET_MTU:
+		return "mtu-of-a-link";
 	case SUBNET_NO_ROUTE:
 	case SUBNET_ELSEWHERE:
 		break;

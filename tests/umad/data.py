@@ -61,5 +61,13 @@ def every_port_counts(session):
         expect(there == first, f"{far}: {data[far]}, H1: {first}")
 
 
+def links_have_mtus(session):
+    """Links of ibsim's files take 2,048 bytes: larger packets are lost."""
+    with Subnet(session, nets.chain(2)) as subnet:
+        expect(pingpong(subnet, "-m", "2048"), "a path MTU of 2048")
+        expect(not pingpong(subnet, "-m", "4096"), "a path MTU of 4096")
+
+
 def cases():
-    return [("data: every port on the way counts 1 GiB", every_port_counts)]
+    return [(f"data: {test.__name__.replace('_', ' ')}", test) for test in (
+        every_port_counts, links_have_mtus)]

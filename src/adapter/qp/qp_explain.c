@@ -157,6 +157,10 @@ const char *qp_way_missing(const struct adapter *a, const struct path *path, uin
 		{"link-down", "a link on the way to the peer's port is down"},
 		{"no-route", "the tables of a switch do not lead to the peer's LID"},
 		{"route-loop", "the tables of the switches lead in a circle"},
+		{"partition-of-a-link", "a switch on the way lets no packet of the QP's partition "
+					"pass: its port enforces partitions and its table does "
+					"not have the P_Key"},
+		{"mtu-of-a-link", "a link on the way takes only packets smaller than the path MTU"},
 		{"no-owner-of-number", "no process of the fabric has a QP of that number"},
 		{"number-of-another-host", "the QP of that number is on another host: the address "
 					   "(GID or LID) and the number do not belong together"},

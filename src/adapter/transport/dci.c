@@ -130,6 +130,8 @@ static void dci_connect(struct qp *qp, const struct wqe_av *av)
 
 	d->av = *av;
 	path_from_av(qp->adapter, av, &qp->path);
+	qp->path.pkey = qp->pkey;
+	qp->path.mtu = (uint8_t)qp->attr.path_mtu;
 	qp->attr.dest_qpn = be32_get(av->dqp_dct) & IB_QPN_MASK;
 	d->header = (struct pkt_dc){
 		.key = be64_get(av->dc_key_or_qkey),

@@ -304,7 +304,9 @@ static bool apply_attributes(struct qp *qp, uint32_t mask)
 		path_from_ah(a, &qp->attr.ah, &qp->path);
 		qp->path.route = &qp->route;
 	}
-	if (mask & (IB_QP_AV | IB_QP_DEST_QPN))
+	qp->path.pkey = qp->pkey;
+	qp->path.mtu = (uint8_t)qp->attr.path_mtu;
+	if (mask & (IB_QP_AV | IB_QP_DEST_QPN | IB_QP_PKEY_INDEX | IB_QP_PATH_MTU))
 		route_forget(&qp->route);
 	if (mask & IB_QP_DEST_QPN)
 		qp_note(qp);

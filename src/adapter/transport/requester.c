@@ -189,6 +189,8 @@ static void path_of_datagram(const struct qp *qp, const struct send_wqe *w, stru
 	uint32_t qkey = (uint32_t)(be64_get(w->av.dc_key_or_qkey) >> 32);
 
 	path_from_av(qp->adapter, &w->av, path);
+	path->pkey = qp->pkey;
+	path->mtu = (uint8_t)ib_mtu_for((uint32_t)w->len);
 	pkt->path = path;
 	pkt->dqpn = be32_get(w->av.dqp_dct) & IB_QPN_MASK;
 	/* IBTA 10.2.5: a Q_Key with its top bit set stands for the QP's own */

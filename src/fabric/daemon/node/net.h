@@ -174,6 +174,8 @@ void net_hold_issm(struct net *n, uint32_t row, int held);
 void net_reregister(struct net *n, uint32_t row);
 /* NeighborMTU. */
 void net_set_mtu(struct net *n, uint32_t row, enum ib_mtu mtu);
+/* What an external port of a switch enforces, as PI_PARTITION_FLAGS has it. */
+void net_set_partition(struct net *n, uint32_t row, uint32_t flags);
 /* What is enabled; takes effect when the link trains next.  0: stays as it is.  All ones: all that
  * port and cable can do. */
 void net_set_enabled(struct net *n, uint32_t row, uint32_t width, uint32_t speed,

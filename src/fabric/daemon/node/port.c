@@ -143,6 +143,16 @@ void net_set_mtu(struct net *n, uint32_t row, enum ib_mtu mtu)
 	subnet_raise_epoch(n->subnet);
 }
 
+void net_set_partition(struct net *n, uint32_t row, uint32_t flags)
+{
+	if (net_info(n, row, PI_PARTITION_FLAGS) == flags)
+		return;
+	net_info_set(n, row, PI_PARTITION_FLAGS, flags);
+	atomic_store_explicit(&n->subnet->ports[row].enforces, (uint8_t)flags,
+			      memory_order_release);
+	subnet_raise_epoch(n->subnet);
+}
+
 /* All bits that the field has stand for all that is supported (IBTA 14.2.5.6): by the port and by its
  * cable, 'fit'.  An SM writes them everywhere, and a topology's links keep what the topology says. */
 static bool enabled_store(struct net *n, uint32_t row, struct prm_field enabled,

@@ -36,7 +36,6 @@ static const struct plain_field {
 	{PI_OVERRUN_ERRORS, PART_LINK},
 	{PI_VL_STALL, PART_EXTERNAL},
 	{PI_HOQ_LIFE, PART_EXTERNAL},
-	{PI_PARTITION_FLAGS, PART_EXTERNAL},
 };
 
 struct port_set {
@@ -139,6 +138,12 @@ static void port_set_plain(const struct port_set *s)
 				     prm_get(s->data, plain_fields[i].field));
 }
 
+static void port_set_partition(const struct port_set *s)
+{
+	if (s->parts & PART_EXTERNAL)
+		net_set_partition(s->net, s->row, port_wish(s, PI_PARTITION_FLAGS));
+}
+
 static unsigned port_set_end(const struct port_set *s)
 {
 	uint32_t cap = net_info(s->net, s->row, PI_CAP_MASK);
@@ -216,6 +221,7 @@ static unsigned port_info_set(const struct port_set *s)
 	if (s->parts & PART_END)
 		status = port_set_end(s);
 	port_set_plain(s);
+	port_set_partition(s);
 	if (!link)
 		return status;
 	port_set_link(s);

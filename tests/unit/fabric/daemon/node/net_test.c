@@ -336,6 +336,44 @@ static void test_routes(void)
 	test_net_close(&t);
 }
 
+/* Partitions that switches' ports enforce, in either direction; and MTUs of links. */
+static void test_enforcement(void)
+{
+	struct subnet_packet p = {.dlid = 4, .pkey = 0x8001, .mtu = IB_MTU_2048};
+	uint8_t keys[64] = {0xff, 0xff, 0x00, 0x01};
+	struct test_net t;
+	const struct subnet *s = &t.subnet;
+	uint64_t epoch;
+
+	test_net_open(&t);
+	test_net_raise(&t);
+	CHECK(subnet_route_packet(s, t.h1, &p, t.h2) == SUBNET_ARRIVES);
+	epoch = subnet_epoch(s);
+	net_set_partition(&t.net, t.s1 + 1, SUBNET_ENFORCES_OUT);
+	CHECK(subnet_epoch(s) > epoch);
+	CHECK(subnet_route_packet(s, t.h1, &p, t.h2) == SUBNET_ARRIVES);
+	net_set_partition(&t.net, t.s1 + 1, SUBNET_ENFORCES_IN);
+	CHECK(net_info(&t.net, t.s1 + 1, PI_PARTITION_FLAGS) == SUBNET_ENFORCES_IN);
+	CHECK(subnet_route_packet(s, t.h1, &p, t.h2) == SUBNET_PARTITION);
+	/* A full member passes where the table has a limited one; another of these does not. */
+	CHECK(!net_pkeys_set(&t.net, t.s1 + 1, 0, keys));
+	CHECK(subnet_route_packet(s, t.h1, &p, t.h2) == SUBNET_ARRIVES);
+	p.pkey = 0x0001;
+	CHECK(subnet_route_packet(s, t.h1, &p, t.h2) == SUBNET_PARTITION);
+	p.pkey = SUBNET_PKEY_DEFAULT;
+	CHECK(subnet_route_packet(s, t.h1, &p, t.h2) == SUBNET_ARRIVES);
+	p.pkey = 0x8001;
+	net_set_partition(&t.net, t.s2 + 1, SUBNET_ENFORCES_OUT);
+	CHECK(subnet_route_packet(s, t.h1, &p, t.h2) == SUBNET_PARTITION);
+	net_set_partition(&t.net, t.s2 + 1, 0);
+	CHECK(subnet_route_packet(s, t.h1, &p, t.h2) == SUBNET_ARRIVES);
+	net_set_mtu(&t.net, t.s1 + 8, IB_MTU_1024);
+	CHECK(subnet_route_packet(s, t.h1, &p, t.h2) == SUBNET_MTU);
+	p.mtu = IB_MTU_1024;
+	CHECK(subnet_route_packet(s, t.h1, &p, t.h2) == SUBNET_ARRIVES);
+	test_net_close(&t);
+}
+
 /* ---- counters ---- */
 
 /* So many words of data, and another for each row. */
@@ -522,6 +560,7 @@ int main(void)
 	test_gids();
 	test_tables();
 	test_routes();
+	test_enforcement();
 	test_counters();
 	test_events();
 	test_retrained();
