@@ -4,11 +4,18 @@ import re
 
 import nets
 from harness import expect
-from life import pingpong
+from life import both_ends, pingpong
 from subnet import Subnet
 
 SWITCHES = 3
-GIB = ("-s", str(1 << 20), "-n", "512")  # there and back
+PERFTEST = ("-d", "mlx5_0", "-F", "-s", "65536", "-n", "1000")
+# What carries how much at least, in octets: from H1, and to it.
+TRAFFIC = (
+    (("ibv_rc_pingpong", "-d", "mlx5_0", "-s", str(1 << 20), "-n", "512"), 512 << 20, 512 << 20),
+    (("ib_write_bw", *PERFTEST), 65536000, 0),
+    (("ib_read_bw", *PERFTEST), 0, 65536000),
+    (("ib_send_bw", "-c", "UD", "-d", "mlx5_0", "-F", "-s", "1024", "-n", "1000"), 1024000, 0),
+)
 COUNTERS = ("PortXmitData", "PortRcvData", "PortXmitPkts", "PortRcvPkts")
 
 
@@ -43,22 +50,31 @@ def less(a, b):
     return {port: [x - y for x, y in zip(a[port], b[port])] for port in a}
 
 
+def agree(what, data):
+    """Both ends of each link have counted the same words and packets, and each link as the first."""
+    first = data["H1", 1]
+    for near, far in ports_on_the_way():
+        expect(data[near] == first, f"{what}: {near}: {data[near]}, H1: {first}")
+        there = [data[far][i] for i in (1, 0, 3, 2)]
+        expect(there == first, f"{what}: {far}: {data[far]}, H1: {first}")
+
+
 def every_port_counts(session):
-    """1 GiB over three switches: both ends of each link count the same words and packets, and each
-    link the same as the first.  The questions are MADs and count too, the same in each round."""
+    """1 GiB over three switches, and some by RDMA.  The questions are MADs and count too, the same in
+    each round."""
     with Subnet(session, nets.chain(SWITCHES)) as subnet:
         lid = lids(subnet)
-        counted(subnet, lid)
-        rounds = [counted(subnet, lid), counted(subnet, lid)]
-        expect(pingpong(subnet, *GIB), "no data arrives")
-        rounds.append(counted(subnet, lid))
-        data = less(less(rounds[2], rounds[1]), less(rounds[1], rounds[0]))
-    first = data["H1", 1]
-    expect(first[0] * 4 > 512 << 20 and first[1] * 4 > 512 << 20, f"H1 has counted {first}")
-    for near, far in ports_on_the_way():
-        expect(data[near] == first, f"{near}: {data[near]}, H1: {first}")
-        there = [data[far][i] for i in (1, 0, 3, 2)]
-        expect(there == first, f"{far}: {data[far]}, H1: {first}")
+        before = counted(subnet, lid)
+        now = counted(subnet, lid)
+        asking = less(now, before)
+        for command, sent, received in TRAFFIC:
+            before = now
+            expect(both_ends(subnet, *command), f"{command[0]} fails")
+            now = counted(subnet, lid)
+            data = less(less(now, before), asking)
+            words = data["H1", 1]
+            expect(words[0] * 4 >= sent and words[1] * 4 >= received, f"{command[0]}: H1 has {words}")
+            agree(command[0], data)
 
 
 def links_have_mtus(session):

@@ -69,9 +69,8 @@ def ends_well(process):
     return process.returncode == 0
 
 
-def pingpong(subnet, *options):
-    """Verbs between both ends of the subnet; whether both programs end well."""
-    command = ["ibv_rc_pingpong", "-d", "mlx5_0", "-c", "-n", "20", *options]
+def both_ends(subnet, *command):
+    """A program of verbs at both ends of the subnet; whether both end well."""
     port = str(18700 + os.getpid() % 1000)
     listener = subnet.begin("H2", *command, "-p", port)
     client = None
@@ -86,6 +85,10 @@ def pingpong(subnet, *options):
         subnet.end(listener)  # it would wait for messages that do not come
         return False
     return ends_well(listener)
+
+
+def pingpong(subnet, *options):
+    return both_ends(subnet, "ibv_rc_pingpong", "-d", "mlx5_0", "-c", "-n", "20", *options)
 
 
 def data_obeys(session):
