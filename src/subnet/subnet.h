@@ -116,7 +116,8 @@ struct subnet_gid {
 
 /* Forwarding tables of a switch.  Tens of thousands of entries, of which most are never touched. */
 struct subnet_switch {
-	cacheline_aligned _Atomic(uint32_t) linear_top;		  /* LIDs above it lead nowhere */
+	cacheline_aligned _Atomic(uint32_t) linear_top; /* LIDs above it lead nowhere */
+	_Atomic(uint32_t) multicast_top; /* the same of multicast LIDs; 0: all lead */
 	cacheline_aligned _Atomic(uint8_t) linear[SUBNET_LINEAR]; /* each xor SUBNET_DROP */
 	_Atomic(uint16_t) multicast[SUBNET_MULTICAST / SUBNET_MFT_BLOCK][SUBNET_MFT_SLICES]
 				   [SUBNET_MFT_BLOCK]; /* masks of ports */
@@ -142,6 +143,9 @@ struct subnet_head {
 		uint32_t stride;
 	} table[SUBNET_TABLES];
 	cacheline_aligned _Atomic(uint64_t) epoch; /* 0: not published yet */
+	/* Data of groups goes where multicast tables lead; 0: to whoever has attached, as if each
+	 * had joined. */
+	_Atomic(uint32_t) groups_by_table;
 };
 
 /* A view.  Only the daemon, and tests in its stead, may write through it. */
@@ -220,7 +224,17 @@ static inline enum subnet_way subnet_route(const struct subnet *s, uint32_t from
 {
 	return subnet_route_packet(s, from, &(struct subnet_packet){.dlid = dlid}, to);
 }
-/* A step of it: the port at the other end of a port's link, or SUBNET_NONE if no data passes it. */
+/*
+ * group.c: the tree that a packet to the multicast LID p->dlid takes.  Calls fn for each link, with the
+ * port that it leaves by and the port that it comes to, until fn says no.
+ */
+typedef bool subnet_link_fn(void *user, uint32_t row, uint32_t peer);
+void subnet_follow_group(const struct subnet *s, uint32_t from, const struct subnet_packet *p,
+			 subnet_link_fn *fn, void *user);
+/* Does it come to that port?  Always to the sender's own, and everywhere if tables do not decide. */
+bool subnet_group_reaches(const struct subnet *s, uint32_t from, const struct subnet_packet *p,
+			  uint32_t to) must_check;
+/* A step of the walk of subnet_route: the port at the other end of a port's link, or SUBNET_NONE if no data passes it. */
 uint32_t subnet_link_peer(const struct subnet *s, uint32_t row);
 /* And the port that a switch passes on by what has come in at 'row', or SUBNET_NONE. */
 uint32_t subnet_forward(const struct subnet *s, uint32_t row, uint16_t dlid);

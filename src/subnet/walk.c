@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Follows the forwarding tables; see subnet.h.  The daemon may change what is read here meanwhile. */
-#include "subnet/subnet.h"
+#include "subnet/walk.h"
 
 static bool port_has_lid(const struct subnet_port *p, uint32_t dlid)
 {
@@ -55,8 +55,7 @@ static bool port_lets_pass(const struct subnet_port *p, uint16_t pkey, uint8_t d
 	       table_has(p, pkey);
 }
 
-/* What the two ends of a link have against the packet. */
-static enum subnet_way link_pass(const struct subnet *s, uint32_t row, uint32_t peer,
+enum subnet_way subnet_link_pass(const struct subnet *s, uint32_t row, uint32_t peer,
 				 const struct subnet_packet *p)
 {
 	uint32_t mtu = atomic_load_explicit(&s->ports[row].mtu, memory_order_acquire);
@@ -79,7 +78,7 @@ static enum subnet_way links_follow(const struct subnet *s, uint32_t row,
 
 		if (peer == SUBNET_NONE)
 			return SUBNET_LINK_DOWN;
-		way = link_pass(s, row, peer, p);
+		way = subnet_link_pass(s, row, peer, p);
 		if (way != SUBNET_ARRIVES)
 			return way;
 		node = subnet_node_of(s, peer);

@@ -14,6 +14,7 @@
 #include "wire/counter_shard.h"
 #include "wire/packet_explain.h"
 #include "wire/size.h"
+#include "wire/traffic.h"
 
 static_assert(WIRE_GROUP_BITS == SLOT_GROUP_WORDS * 64, "one user count per bit");
 
@@ -72,6 +73,15 @@ static bool multicast_listens(const struct slot *s, unsigned group)
 
 /* ---- receiving ---- */
 
+/* Do the tables of switches lead it to that port? */
+static bool group_comes_to(const struct wire *w, const struct pkt *p)
+{
+	const struct subnet_packet packet = {p->path->dlid, p->pkey, ib_mtu_for(p->payload_len)};
+
+	return w->ethernet ||
+	       subnet_group_reaches(w->host->attr.subnet, p->path->src_port, &packet, w->port_row);
+}
+
 /* Does somebody there want it? */
 static bool multicast_deliver_one(struct wire *w, const struct pkt *p)
 {
@@ -79,6 +89,8 @@ static bool multicast_deliver_one(struct wire *w, const struct pkt *p)
 	const struct subnet *s = w->host->attr.subnet;
 
 	if (!client || !client->receive_group || !subnet_port_active(s, w->port_row))
+		return false;
+	if (!group_comes_to(w, p))
 		return false;
 	/* A switch keeps from a port what nobody there wants: it does not count. */
 	if (!client->receive_group(client->user, p))
@@ -205,8 +217,7 @@ enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 	/* All or none: whoever tries again must not send a second copy to those who had room. */
 	if (!each_listener(h, group, p, multicast_has_room))
 		return WIRE_BUSY;
-	shard_count(w->counters, PORT_XMIT_DATA, multicast_octets(p, w->ethernet) / 4);
-	shard_count(w->counters, PORT_XMIT_PACKETS, 1);
+	traffic_sent(w->traffic, w->counters, p->path, multicast_octets(p, w->ethernet) / 4, 1);
 	if (!is_unicast(p))
 		shard_count(w->counters, PORT_MULTICAST_XMIT_PACKETS, 1);
 	if (slot_observed(h->slot))

@@ -84,6 +84,17 @@ def links_have_mtus(session):
         expect(not pingpong(subnet, "-m", "4096"), "a path MTU of 4096")
 
 
+def groups_reach_those_who_join(session):
+    """Both ends join a group at OpenSM's SA; its tree carries the data, and its links count it."""
+    with Subnet(session, nets.chain(2), "external") as subnet:
+        subnet.opensm_resident("H1")
+        expect(both_ends(subnet, "ib_send_bw", "-c", "UD", "-g", "-d", "mlx5_0", "-F",
+                         "-s", "1024", "-n", "1000"), "no data of the group arrives")
+        out = subnet.ok("H1", "perfquery", "-x", str(lids(subnet)["S2"]), "7")
+        packets = re.search(r"PortMulticastRcvPkts:\.*(\d+)", out)
+        expect(packets and int(packets[1]) >= 1000, out)
+
+
 def cases():
     return [(f"data: {test.__name__.replace('_', ' ')}", test) for test in (
-        every_port_counts, links_have_mtus)]
+        every_port_counts, links_have_mtus, groups_reach_those_who_join)]

@@ -106,6 +106,7 @@ static int fabric_build(struct fabric *f)
 	f->net.host_count = fabric_host_count;
 	f->net.settle = fabric_settle;
 	f->net.user = f;
+	atomic_store(&f->subnet.head->groups_by_table, f->sm_mode == SM_EXTERNAL);
 	return build_subnet(f);
 }
 

@@ -26,19 +26,47 @@ static bool row_of_switch(const struct net *n, uint32_t row)
 	return n->subnet->nodes[n->ports[row].node].kind == SUBNET_SWITCH;
 }
 
+static void link_count(struct net *n, uint32_t row, uint32_t peer, uint64_t words, uint64_t packets)
+{
+	net_count(n, row, NET_XMIT_DATA, words);
+	net_count(n, row, NET_XMIT_PACKETS, packets);
+	net_count(n, peer, NET_RCV_DATA, words);
+	net_count(n, peer, NET_RCV_PACKETS, packets);
+}
+
+struct group_carried {
+	struct net *net;
+	uint64_t words, packets;
+};
+
+static bool group_link_count(void *user, uint32_t row, uint32_t peer)
+{
+	const struct group_carried *c = user;
+
+	if (row_of_switch(c->net, row) && row_of_switch(c->net, peer)) {
+		link_count(c->net, row, peer, c->words, c->packets);
+		net_count(c->net, row, NET_MULTICAST_XMIT_PACKETS, c->packets);
+		net_count(c->net, peer, NET_MULTICAST_RCV_PACKETS, c->packets);
+	}
+	return true;
+}
+
 void net_carry(struct net *n, uint32_t row, uint16_t dlid, uint64_t words, uint64_t packets)
 {
+	if (dlid >= MAD_LID_MULTICAST) {
+		struct group_carried c = {n, words, packets};
+
+		subnet_follow_group(n->subnet, row, &(struct subnet_packet){.dlid = dlid},
+				    group_link_count, &c);
+		return;
+	}
 	for (uint32_t hops = 0; hops < SUBNET_HOPS; hops++) {
 		uint32_t peer = subnet_link_peer(n->subnet, row);
 
 		if (peer == SUBNET_NONE || !row_of_switch(n, peer))
 			return;
-		if (row_of_switch(n, row)) {
-			net_count(n, row, NET_XMIT_DATA, words);
-			net_count(n, row, NET_XMIT_PACKETS, packets);
-			net_count(n, peer, NET_RCV_DATA, words);
-			net_count(n, peer, NET_RCV_PACKETS, packets);
-		}
+		if (row_of_switch(n, row))
+			link_count(n, row, peer, words, packets);
 		row = subnet_forward(n->subnet, peer, dlid);
 		if (row == SUBNET_NONE)
 			return;
@@ -83,7 +111,7 @@ uint64_t net_total(const struct net *n, uint32_t row, enum net_counter c)
 	const struct net_port *p = &n->ports[row];
 	uint64_t own;
 
-	if (c <= NET_RCV_PACKETS && row_of_switch(n, row))
+	if (c <= NET_MULTICAST_RCV_PACKETS && row_of_switch(n, row))
 		net_settle(n);
 	own = p->counters ? p->counters[c] : 0;
 	if (!n->host_count)

@@ -206,6 +206,7 @@ void net_linear_top_set(struct net *n, struct net_switch *sw, uint32_t top);
 /* 32 masks of 16 ports, in network order as in the attribute. */
 void net_mft_block_set(struct net *n, struct net_switch *sw, uint32_t block, uint32_t slice,
 		       const uint8_t *masks);
+void net_multicast_top_set(struct net *n, struct net_switch *sw, uint32_t top);
 void net_mft_block_get(const struct net_switch *sw, uint32_t block, uint32_t slice, uint8_t *masks);
 bool net_mft(const struct net_switch *sw, uint32_t lid, uint32_t port);
 /* Blocks of 32. -ERANGE: past the port's table. */

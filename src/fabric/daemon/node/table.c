@@ -76,11 +76,23 @@ void net_mft_block_set(struct net *n, struct net_switch *sw, uint32_t block, uin
 
 		if (atomic_load_explicit(at, memory_order_relaxed) == v)
 			continue;
+		if (!changed)
+			net_settle(n);
 		atomic_store_explicit(at, v, memory_order_release);
 		changed = true;
 	}
 	if (changed)
 		subnet_raise_epoch(n->subnet);
+}
+
+void net_multicast_top_set(struct net *n, struct net_switch *sw, uint32_t top)
+{
+	if (sw->multicast_top == top)
+		return;
+	net_settle(n);
+	sw->multicast_top = (uint16_t)top;
+	atomic_store_explicit(&sw->tables->multicast_top, top, memory_order_release);
+	subnet_raise_epoch(n->subnet);
 }
 
 void net_mft_block_get(const struct net_switch *sw, uint32_t block, uint32_t slice, uint8_t *masks)

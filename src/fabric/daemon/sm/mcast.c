@@ -96,7 +96,7 @@ static void tree_write(struct net *n, const struct tree *t, uint32_t mlid)
 			tree_write_slice(n, node->sw, mlid, slice, t->ports[i].slice[slice]);
 		/* 0: another SM has not limited it */
 		if (node->sw->multicast_top && node->sw->multicast_top < mlid)
-			node->sw->multicast_top = (uint16_t)mlid;
+			net_multicast_top_set(n, node->sw, mlid);
 	}
 }
 

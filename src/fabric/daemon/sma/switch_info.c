@@ -52,7 +52,7 @@ static void switch_info_set(struct net *net, struct net_switch *sw, const uint8_
 	sw->mc_primary = (uint8_t)prm_get32(data, SI_MC_PRIMARY);
 	sw->mc_not_primary = (uint8_t)prm_get32(data, SI_MC_NOT_PRIMARY);
 	sw->life_time = (uint8_t)prm_get32(data, SI_LIFE_TIME);
-	sw->multicast_top = (uint16_t)prm_get32(data, SI_MULTICAST_TOP);
+	net_multicast_top_set(net, sw, prm_get32(data, SI_MULTICAST_TOP));
 	/* Writing 1 takes it back; 0 leaves it. */
 	if (prm_get32(data, SI_STATE_CHANGE))
 		sw->port_change = false;

@@ -347,7 +347,6 @@ static void test_enforcement(void)
 
 	test_net_open(&t);
 	test_net_raise(&t);
-	CHECK(subnet_route_packet(s, t.h1, &p, t.h2) == SUBNET_ARRIVES);
 	epoch = subnet_epoch(s);
 	net_set_partition(&t.net, t.s1 + 1, SUBNET_ENFORCES_OUT);
 	CHECK(subnet_epoch(s) > epoch);
@@ -371,6 +370,37 @@ static void test_enforcement(void)
 	CHECK(subnet_route_packet(s, t.h1, &p, t.h2) == SUBNET_MTU);
 	p.mtu = IB_MTU_1024;
 	CHECK(subnet_route_packet(s, t.h1, &p, t.h2) == SUBNET_ARRIVES);
+	test_net_close(&t);
+}
+
+/* A group's packets come to the ports that the tables lead to, if tables decide. */
+static void test_groups(void)
+{
+	const struct subnet_packet p = {.dlid = 0xc001};
+	uint8_t masks[64] = {0};
+	struct test_net t;
+	const struct subnet *s = &t.subnet;
+
+	test_net_open(&t);
+	test_net_raise(&t);
+	CHECK(subnet_group_reaches(s, t.h1, &p, t.h2));
+	atomic_store(&s->head->groups_by_table, 1);
+	CHECK(!subnet_group_reaches(s, t.h1, &p, t.h2) && subnet_group_reaches(s, t.h1, &p, t.h1));
+	mad_put16(masks, 2, 1u << 8);
+	net_mft_block_set(&t.net, net_node_of(&t.net, t.s1)->sw, 0, 0, masks);
+	CHECK(!subnet_group_reaches(s, t.h1, &p, t.h2));
+	mad_put16(masks, 2, 1u << 8 | 1u << 1);
+	net_mft_block_set(&t.net, net_node_of(&t.net, t.s2)->sw, 0, 0, masks);
+	CHECK(subnet_group_reaches(s, t.h1, &p, t.h2));
+	CHECK(!subnet_group_reaches(s, t.h2, &p, t.h1));
+	net_multicast_top_set(&t.net, net_node_of(&t.net, t.s2)->sw, 0xc000);
+	CHECK(!subnet_group_reaches(s, t.h1, &p, t.h2));
+	net_multicast_top_set(&t.net, net_node_of(&t.net, t.s2)->sw, 0xc001);
+	net_carry(&t.net, t.h1, 0xc001, 70, 2);
+	CHECK(net_total(&t.net, t.s1 + 8, NET_XMIT_DATA) == 70);
+	CHECK(net_total(&t.net, t.s2 + 8, NET_MULTICAST_RCV_PACKETS) == 2);
+	net_set_mtu(&t.net, t.s1 + 8, IB_MTU_256);
+	CHECK(!subnet_group_reaches(s, t.h1, &(struct subnet_packet){0xc001, 0, IB_MTU_512}, t.h2));
 	test_net_close(&t);
 }
 
@@ -561,6 +591,7 @@ int main(void)
 	test_tables();
 	test_routes();
 	test_enforcement();
+	test_groups();
 	test_counters();
 	test_events();
 	test_retrained();
