@@ -19,13 +19,14 @@
 #define MSG_MAGIC   0x73686370u /* "shcp" */
 #define MSG_VERSION 7u		/* of everything below, and of registry/registry.h */
 
-#define FABRIC_NAME_BYTES   64u	 /* host and fabric names, with their NUL */
-#define FABRIC_PATH_BYTES   256u /* path of an attribute, with its NUL */
-#define FABRIC_TEXT_BYTES   128u /* text of an attribute */
-#define FABRIC_DEFAULT	    "default"
-#define FABRIC_DEFAULT_HOST "host1"
-#define FABRIC_MAX_HOSTS    65535u
-#define FABRIC_TIMEOUT_MS   10000 /* for an answer, and for a daemon to come up */
+#define FABRIC_NAME_BYTES      64u  /* host and fabric names, with their NUL */
+#define FABRIC_PATH_BYTES      256u /* path of an attribute, with its NUL */
+#define FABRIC_TEXT_BYTES      128u /* text of an attribute */
+#define FABRIC_DEFAULT	       "default"
+#define FABRIC_DEFAULT_HOST    "host1"
+#define FABRIC_MAX_HOSTS       65535u
+#define FABRIC_SM_PRIORITY_MAX 15u   /* of a subnet manager (IBTA 14.2.5.13) */
+#define FABRIC_TIMEOUT_MS      10000 /* for an answer, and for a daemon to come up */
 
 /* What a daemon tells its starter: 0 once it serves, else why it ends: a negative errno, or */
 #define FABRIC_ANOTHER_SERVES 1
@@ -181,7 +182,7 @@ struct msg_info_reply {
 	uint64_t slots_bytes;
 	char topology[FABRIC_PATH_BYTES]; /* the file it was made from, or empty */
 	uint32_t external_sm;		  /* nobody manages the subnet but programs */
-	uint32_t reserved;
+	uint32_t sm_priority;		  /* of the built-in subnet manager; 0: it stands back */
 };
 
 struct msg_host_reply {

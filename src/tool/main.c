@@ -47,11 +47,12 @@ static const struct command commands[] = {
 	 OPT_FABRIC | OPT_HOST | OPT_JSON, command_devices},
 	{"fabric up",
 	 "[--fabric NAME] [--model NAME] [--hosts N | --topology FILE] "
-	 "[--sm builtin|external]",
+	 "[--sm builtin|external|PRIORITY]",
 	 "Starts a fabric that stays until it is taken down.\n"
 	 "--hosts: with hosts host1 to hostN, all alike; 2 if it is not given.\n"
 	 "--topology: as a network file of ibsim's or output of ibnetdiscover describes it.\n"
-	 "--sm: whether there is a subnet manager, or ports wait for one that is started.",
+	 "--sm: whether there is a subnet manager, or ports wait for one that is started.\n"
+	 "A priority from 1 to 15: it does not stand back, but finds out who is the master.",
 	 OPT_FABRIC | OPT_MODEL | OPT_HOSTS | OPT_TOPOLOGY | OPT_SM, command_fabric_up},
 	{"fabric down", "[--fabric NAME | --all]",
 	 "Takes a fabric down, also under programs that use it.\n"

@@ -187,6 +187,7 @@ static bool topology_find(struct session *s)
 int session_open(struct session *s, const struct command *c, int argc, char **argv, int *first)
 {
 	static char command[64];
+	uint32_t priority;
 	int status;
 
 	snprintf(command, sizeof(command), "softhca %s", c->name);
@@ -206,8 +207,12 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 		return bad_option(s, "not a number of hosts", s->hosts);
 	if (s->hosts && s->topology)
 		return bad_option(s, "--hosts and --topology exclude each other", s->hosts);
-	if (s->sm && strcmp(s->sm, "builtin") != 0 && strcmp(s->sm, "external") != 0)
-		return bad_option(s, "the subnet manager is builtin or external, not", s->sm);
+	if (s->sm && strcmp(s->sm, "builtin") != 0 && strcmp(s->sm, "external") != 0 &&
+	    !text_number(s->sm, FABRIC_SM_PRIORITY_MAX, &priority))
+		return bad_option(
+			s,
+			"the subnet manager is builtin, external or a priority from 1 to 15, not",
+			s->sm);
 	if (s->host && !fabric_name_ok(s->host)) {
 		tool_error(s->command, "'%s' is not a name for a host", s->host);
 		return EXIT_USAGE;
@@ -232,10 +237,20 @@ void session_link_error(const struct session *s, int error)
 	tool_error(s->command, "%s", text);
 }
 
+/* As the option says it. */
+static void manager_name(const struct msg_info_reply *info, char *name, size_t size)
+{
+	if (info->sm_priority)
+		snprintf(name, size, "%u", info->sm_priority);
+	else
+		snprintf(name, size, "%s", info->external_sm ? "external" : "builtin");
+}
+
 static bool topology_is_as_asked(const struct session *s, struct msg_info_reply *info)
 {
-	static const char *const managers[] = {"builtin", "external"};
+	char manager[16];
 
+	manager_name(info, manager, sizeof(manager));
 	info->topology[sizeof(info->topology) - 1] = '\0';
 	if (s->topology && strcmp(info->topology, s->topology) != 0) {
 		tool_error(s->command,
@@ -245,11 +260,11 @@ static bool topology_is_as_asked(const struct session *s, struct msg_info_reply 
 			   info->topology);
 		return false;
 	}
-	if (s->sm && strcmp(s->sm, managers[!!info->external_sm]) != 0) {
+	if (s->sm && strcmp(s->sm, manager) != 0) {
 		tool_error(s->command,
 			   "fabric '%s' runs with --sm %s; take it down first, or use another "
 			   "(--fabric)",
-			   s->fabric, managers[!!info->external_sm]);
+			   s->fabric, manager);
 		return false;
 	}
 	return true;

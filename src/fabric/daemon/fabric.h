@@ -74,6 +74,7 @@ struct fabric {
 	struct plan plan;
 	char topology_path[FABRIC_PATH_BYTES]; /* of the file; empty: none */
 	enum sm_mode sm_mode;
+	uint32_t sm_priority; /* of the built-in one; 0: it stands back for all others */
 	struct fabric_host *hosts;
 	uint32_t model; /* what the devices are taken for, see prm/model.h */
 

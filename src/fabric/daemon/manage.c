@@ -33,6 +33,8 @@ int manage_open(struct fabric *f)
 	ret = sm_open(&f->sm, &f->mad, f->sm_mode);
 	if (ret)
 		goto close_agents;
+	if (f->sm_priority)
+		sm_negotiate(&f->sm, f->sm_priority, &f->sma);
 	umad_open(&f->umad, &f->mad, &f->sm);
 	f->managed = true;
 	return 0;

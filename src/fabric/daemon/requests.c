@@ -188,6 +188,7 @@ static int answer_info(struct server *s, struct conn *c, struct msg *m, struct a
 	m->info_reply.slots_bytes = f->slots_segment.bytes;
 	text_copy(m->info_reply.topology, sizeof(m->info_reply.topology), f->topology_path);
 	m->info_reply.external_sm = f->sm_mode == SM_EXTERNAL;
+	m->info_reply.sm_priority = f->sm_priority;
 	*a = segments_attached(f);
 	return 0;
 }

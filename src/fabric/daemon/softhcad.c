@@ -222,17 +222,23 @@ static int choose_model(uint32_t *out)
 }
 
 /* SOFTHCA_SM: who manages the subnet. */
-static int choose_sm(enum sm_mode *mode)
+static int choose_sm(struct fabric *f)
 {
 	const char *text = getenv("SOFTHCA_SM");
+	uint32_t priority;
 
-	*mode = SM_BUILT_IN;
+	f->sm_mode = SM_BUILT_IN;
 	if (!text || !*text || !strcmp(text, "builtin"))
 		return 0;
-	*mode = SM_EXTERNAL;
+	if (text_number(text, FABRIC_SM_PRIORITY_MAX, &priority)) {
+		f->sm_priority = priority;
+		return 0;
+	}
+	f->sm_mode = SM_EXTERNAL;
 	if (!strcmp(text, "external"))
 		return 0;
-	log_error("SOFTHCA_SM: '%s' is neither builtin nor external", text);
+	log_error("SOFTHCA_SM: '%s' is neither builtin nor external nor a priority from 1 to 15",
+		  text);
 	return -EINVAL;
 }
 
@@ -294,7 +300,7 @@ static int daemon_serve(const struct options *o)
 	ret = choose_model(&fabric.model);
 	if (ret)
 		return ret;
-	ret = choose_sm(&fabric.sm_mode);
+	ret = choose_sm(&fabric);
 	if (!ret)
 		ret = choose_topology(&fabric);
 	if (ret)

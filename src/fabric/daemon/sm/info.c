@@ -20,28 +20,35 @@ static struct sm *sm_of_agent(struct mad_agent *a)
 	return (struct sm *)((char *)a - at);
 }
 
-static void sm_info_fill(struct sm *s, uint8_t *data)
+void sm_info_fill(struct sm *s, uint8_t *data)
 {
+	s->sa.sm = (struct sa_sm){
+		.guid = s->fabric->net->ports[s->home].guid,
+		.act_count = ++s->act_count,
+		.priority = s->priority,
+		.state = (uint8_t)s->state,
+	};
 	memset(data, 0, MAD_ATTRIBUTE_BYTES);
 	prm_set(data, SMI_GUID, s->sa.sm.guid);
-	prm_set(data, SMI_ACT_COUNT, ++s->sa.sm.act_count);
+	prm_set(data, SMI_KEY, s->negotiates ? SM_KEY : 0);
+	prm_set(data, SMI_ACT_COUNT, s->sa.sm.act_count);
+	prm_set(data, SMI_PRIORITY, s->sa.sm.priority);
 	prm_set(data, SMI_STATE, s->sa.sm.state);
 }
 
-/*
- * An SM that a program runs never asks us for the subnet: we are gone before its first SMP.  So whoever
- * sets SMInfo is no SM, and nothing follows from it (IBTA 14.4.1: refused in this state).
- */
 static unsigned sm_info_answer(struct sm *s, uint8_t *mad)
 {
+	unsigned status;
+
 	if (mad_get16(mad, MAD_AT_ATTRIBUTE) != SMP_SM_INFO)
 		return MAD_STATUS_BAD_METHOD_ATTRIBUTE;
 	if (mad[MAD_AT_METHOD] == MAD_SET)
-		return MAD_STATUS_BAD_VALUE;
-	if (mad_get32(mad, MAD_AT_MODIFIER))
-		return MAD_STATUS_BAD_VALUE;
-	sm_info_fill(s, mad + MAD_SMP_DATA);
-	return MAD_STATUS_OK;
+		status = sm_set_status(s, mad);
+	else
+		status = mad_get32(mad, MAD_AT_MODIFIER) ? MAD_STATUS_BAD_VALUE : MAD_STATUS_OK;
+	if (!status)
+		sm_info_fill(s, mad + MAD_SMP_DATA);
+	return status;
 }
 
 /* The answer to a trap is its repression, the rest unchanged (14.3.9); who subscribed hears of it. */
@@ -53,7 +60,7 @@ static void sm_trap(struct sm *s, struct mad_agent *a, const struct mad_message 
 	mad[MAD_AT_METHOD] = MAD_TRAP_REPRESS;
 	if (mad_agent_reply(a, m, mad, MAD_BYTES, false))
 		return; /* it comes again */
-	if (mad_get16(mad, MAD_AT_ATTRIBUTE) == SMP_NOTICE)
+	if (mad_get16(mad, MAD_AT_ATTRIBUTE) == SMP_NOTICE && s->serves)
 		sa_report(&s->sa, mad + MAD_SMP_DATA);
 }
 
@@ -67,12 +74,18 @@ static void sm_info_receive(struct mad_agent *a, struct mad_message *m)
 		sm_trap(s, a, m);
 		return;
 	}
+	if (mad_is_response(m->data)) {
+		sm_answered(s, m);
+		return;
+	}
 	memcpy(mad, m->data, MAD_BYTES);
 	status = sm_info_answer(s, mad);
 	mad_answer(mad, MAD_GET_RESP, status);
 	/* No memory: the answer is lost, and the question is asked again. */
 	if (mad_agent_reply(a, m, mad, MAD_BYTES, false))
 		return;
+	if (m->data[MAD_AT_METHOD] == MAD_SET && !status)
+		sm_set_perform(s, m);
 }
 
 static void sm_info_sent(struct mad_agent *a, const uint8_t note[64], const uint8_t *header,

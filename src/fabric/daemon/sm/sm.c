@@ -187,6 +187,7 @@ int sm_open(struct sm *s, struct mad_fabric *f, enum sm_mode mode)
 	if (mode == SM_EXTERNAL)
 		return 0;
 	s->master = true;
+	s->state = SM_MASTER;
 	s->afresh = true;
 	ret = sm_settle(s);
 	if (ret == -ENODEV) /* a fabric without InfiniBand */
@@ -208,6 +209,7 @@ void sm_close(struct sm *s)
 	loop_unqueue(s->fabric->loop, &s->sweep);
 	loop_unqueue(s->fabric->loop, &s->make_trees);
 	loop_timer_cancel(s->fabric->loop, &s->take_back);
+	loop_timer_cancel(s->fabric->loop, &s->poll);
 	sm_stand_back(s);
 	free(s->there);
 	s->there = NULL;

@@ -2,35 +2,46 @@
 /*
  * Standing back and taking back.  An SM that a program runs shall find the subnet without one, whatever
  * its priority: that is what users expect who start OpenSM.  When the last is gone we wait a little, so
- * that one that is started again finds its subnet as it left it.
+ * that one that is started again finds its subnet as it left it.  One that has a priority does this for
+ * programs at its own port only, where there is room for one.
  */
 #include "fabric/daemon/sm/yield.h"
 
 #include "base/log.h"
 
-int sm_stand_up(struct sm *s)
+static int sm_serve(struct sm *s)
 {
-	int ret;
+	int ret = sa_open(&s->sa, s->fabric, s->home);
 
-	if (s->answers)
-		return 0;
-	ret = sm_info_open(s);
 	if (ret)
 		return ret;
-	ret = sa_open(&s->sa, s->fabric, s->home);
-	if (ret) {
-		sm_info_close(s);
-		return ret;
-	}
 	s->sa.groups_changed = &s->make_trees;
 	s->sa.sm = (struct sa_sm){
 		.guid = s->fabric->net->ports[s->home].guid,
-		.act_count = s->sa.sm.act_count,
-		.state = SM_STATE_MASTER,
+		.act_count = s->act_count,
+		.priority = s->priority,
+		.state = (uint8_t)s->state,
 	};
-	net_hold_issm(s->fabric->net, s->home, 1);
-	s->answers = true;
+	s->serves = true;
 	return 0;
+}
+
+int sm_stand_up(struct sm *s)
+{
+	int ret = 0;
+
+	if (!s->answers)
+		ret = sm_info_open(s);
+	if (ret)
+		return ret;
+	if (!s->answers)
+		net_hold_issm(s->fabric->net, s->home, 1);
+	s->answers = true;
+	if (s->master && !s->serves)
+		ret = sm_serve(s);
+	if (ret)
+		sm_stand_back(s);
+	return ret;
 }
 
 void sm_stand_back(struct sm *s)
@@ -39,7 +50,7 @@ void sm_stand_back(struct sm *s)
 		return;
 	s->answers = false;
 	net_hold_issm(s->fabric->net, s->home, -1);
-	sa_close(&s->sa);
+	sm_serve_no_more(s);
 	sm_info_close(s);
 }
 
@@ -48,7 +59,14 @@ void sm_take_back(struct loop *l, struct loop_timer *t)
 	struct sm *s = (struct sm *)((char *)t - offsetof(struct sm, take_back));
 
 	(void)l;
+	if (sm_comes_second(s)) {
+		/* Without memory we are not there; the other is. */
+		if (sm_stand_up(s))
+			return;
+		return;
+	}
 	log_info("subnet manager: takes the subnet back");
+	s->state = SM_MASTER;
 	s->master = true;
 	s->reregister = true;
 	sm_sweep_soon(s);
@@ -57,12 +75,10 @@ void sm_take_back(struct loop *l, struct loop_timer *t)
 void sm_program_began(struct sm *s)
 {
 	loop_timer_cancel(s->fabric->loop, &s->take_back);
-	if (s->programs++ || s->mode == SM_EXTERNAL || !s->master)
+	if (s->programs++ || s->mode == SM_EXTERNAL || !(s->master || s->answers))
 		return;
 	log_info("subnet manager: leaves the subnet to a program");
-	s->master = false;
-	sm_routes_end(s);
-	loop_unqueue(s->fabric->loop, &s->sweep);
+	sm_stand_by(s);
 	sm_stand_back(s);
 }
 

@@ -4,7 +4,8 @@
 
 #include "fabric/daemon/sm/sm.h"
 
-/* We show ourselves at the port s->home: IsSM, SMInfo and SA.  Nothing if we do already. */
+/* We show ourselves at the port s->home: IsSM, SMInfo and, as the master, SA.  Nothing if we do
+ * already. */
 int sm_stand_up(struct sm *s) must_check;
 /* We are gone. */
 void sm_stand_back(struct sm *s);

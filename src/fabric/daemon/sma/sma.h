@@ -68,6 +68,7 @@ enum notice_change {
 	NOTICE_CHANGED_DESCRIPTION = 1,
 	NOTICE_CHANGED_WIDTH = 2,
 	NOTICE_CHANGED_SPEED = 4,
+	NOTICE_CHANGED_SM_PRIORITY = 8,
 };
 
 int notice_open(struct sma *s) must_check;

@@ -156,7 +156,7 @@ static const struct mad_agent_ops agent_ops = {agent_receive, agent_sent};
 /* The built-in subnet manager stands back before, because it may be on the port with the same methods. */
 static void sm_hears(const struct umad *u, const struct umad_agent *a, bool began)
 {
-	if (!a->manages || !u->sm)
+	if (!a->manages)
 		return;
 	if (began)
 		sm_program_began(u->sm);
@@ -173,7 +173,7 @@ static int agent_begin(struct umad_file *f, uint32_t id, const struct mad_agent_
 		return -ENOMEM;
 	a->file = f;
 	a->id = id;
-	a->manages = agent_manages(attr);
+	a->manages = f->umad->sm && agent_manages(attr) && sm_minds(f->umad->sm, attr->row);
 	sm_hears(f->umad, a, true);
 	ret = mad_agent_register(f->umad->fabric, &a->mad, attr, &agent_ops, &f->scope);
 	if (ret) {

@@ -13,7 +13,7 @@ struct umad_agent {
 	struct mad_agent mad;
 	struct umad_file *file;
 	uint32_t id;
-	bool manages; /* it may be a subnet manager's */
+	bool manages; /* it may be a subnet manager's, and the built-in one has been told */
 };
 
 /* A message for the program, in the order of its stream. */

@@ -17,7 +17,7 @@ struct issm_file {
 	struct umad *umad;
 	struct issm_file *next;
 	uint32_t row;
-	bool ended;
+	bool ended, minded; /* the built-in SM has been told */
 };
 
 static void holder_free(struct loop_grave *g)
@@ -61,7 +61,7 @@ static void holder_end(struct issm_file *h)
 	holder_unlink(h);
 	close(h->sock.fd);
 	net_hold_issm(u->fabric->net, h->row, -1);
-	if (u->sm)
+	if (h->minded)
 		sm_program_ended(u->sm);
 	loop_bury(u->fabric->loop, &h->grave);
 }
@@ -139,7 +139,8 @@ static int holder_begin(struct umad *u, uint32_t row, int *fd)
 	h->next = u->holders;
 	u->holders = h;
 	u->nfiles++;
-	if (u->sm)
+	h->minded = u->sm && sm_minds(u->sm, row);
+	if (h->minded)
 		sm_program_began(u->sm);
 	net_hold_issm(u->fabric->net, row, 1);
 	return 0;

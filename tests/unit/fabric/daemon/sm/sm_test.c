@@ -96,7 +96,7 @@ static void test_info(void)
 	mad_client_open(&t.client, &t.m, t.m.t.h2, MAD_CLASS_SMP_LID, 1, 0);
 	CHECK(sm_answers(&t));
 	CHECK(mad_get64(data, 0) == t.m.t.net.ports[t.m.t.h1].guid);
-	CHECK(data[20] == SM_STATE_MASTER); /* priority 0 */
+	CHECK(data[20] == SM_MASTER); /* priority 0 */
 	/* Nobody takes the subnet from it by a Set. */
 	mad_put16(mad, MAD_AT_ATTRIBUTE, SMP_SM_INFO);
 	mad_put32(mad, MAD_AT_MODIFIER, 1);
@@ -104,6 +104,73 @@ static void test_info(void)
 	test_mad_run(&t.m, 2000);
 	CHECK(mad_get16(t.client.answer, MAD_AT_STATUS) == MAD_STATUS_BAD_VALUE);
 	mad_client_close(&t.client);
+	test_sm_close(&t);
+}
+
+static unsigned sm_is_told(struct test_sm *t, uint32_t modifier, enum sm_state sender)
+{
+	uint8_t mad[MAD_BYTES] = {0};
+
+	mad_put16(mad, MAD_AT_ATTRIBUTE, SMP_SM_INFO);
+	mad_put32(mad, MAD_AT_MODIFIER, modifier);
+	mad[MAD_SMP_DATA + 20] = (uint8_t)sender;
+	mad_client_send(&t->client, 1, MAD_SET, mad);
+	test_mad_run(&t->m, 10);
+	return mad_get16(t->client.answer, MAD_AT_STATUS);
+}
+
+/* In every state each of the five is admitted or refused as the protocol says. */
+static void test_states(void)
+{
+	static const struct {
+		enum sm_state state;
+		uint32_t legal;
+	} states[] = {
+		{SM_NOT_ACTIVE, 1u << 4},
+		{SM_STANDBY, 1u << 1 | 1u << 3 | 1u << 5},
+		{SM_MASTER, 1u << 1 | 1u << 2 | 1u << 5},
+	};
+	struct test_sm t;
+
+	test_sm_open(&t, SM_BUILT_IN);
+	sm_negotiate(&t.sm, 5, NULL);
+	mad_client_open(&t.client, &t.m, t.m.t.h2, MAD_CLASS_SMP_LID, 1, 0);
+	for (uint32_t i = 0; i < array_size(states); i++)
+		for (uint32_t modifier = 1; modifier < 8; modifier++) {
+			bool legal = states[i].legal >> modifier & 1;
+
+			t.sm.state = states[i].state;
+			CHECK(!sm_is_told(&t, modifier, SM_MASTER) == legal);
+			/* Who is no master has nothing to hand over. */
+			t.sm.state = states[i].state;
+			CHECK(!sm_is_told(&t, modifier, SM_STANDBY) == (legal && modifier != 1));
+		}
+	CHECK(sm_answers(&t) && t.client.answer[MAD_SMP_DATA + 20] >> 4 == 5);
+	mad_client_close(&t.client);
+	test_sm_close(&t);
+}
+
+/* Programs at other ports do not drive it away; nobody is there behind the bit, and so it goes on. */
+static void test_stays(void)
+{
+	struct test_sm t;
+
+	test_sm_open(&t, SM_BUILT_IN);
+	CHECK(sm_minds(&t.sm, t.m.t.h2));
+	sm_negotiate(&t.sm, 5, NULL);
+	CHECK(!sm_minds(&t.sm, t.m.t.h2) && sm_minds(&t.sm, t.m.t.h1));
+	net_hold_issm(&t.m.t.net, t.m.t.h2, 1);
+	test_mad_run(&t.m, 10000);
+	CHECK(is_sm(&t, t.m.t.h1) && t.sm.state == SM_MASTER);
+	/* One that has left its own port to a program finds the other, and that it does not answer. */
+	sm_program_began(&t.sm);
+	CHECK(!is_sm(&t, t.m.t.h1));
+	sm_program_ended(&t.sm);
+	test_mad_run(&t.m, SM_TAKE_BACK_MS + 10);
+	CHECK(is_sm(&t, t.m.t.h1) && t.sm.state == SM_STANDBY && !t.sm.master);
+	test_mad_run(&t.m, 10000);
+	CHECK(t.sm.state == SM_MASTER && t.sm.master);
+	net_hold_issm(&t.m.t.net, t.m.t.h2, -1);
 	test_sm_close(&t);
 }
 
@@ -247,6 +314,8 @@ static const struct {
 	{"ports are active when it has opened", test_start},
 	{"another's subnet is left alone", test_external},
 	{"SMInfo", test_info},
+	{"states of the protocol", test_states},
+	{"with a priority it stays", test_stays},
 	{"traps are repressed", test_trap},
 	{"links come back", test_link},
 	{"its node is taken away", test_home_removed},

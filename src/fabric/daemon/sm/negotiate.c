@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The protocol between subnet managers (IBTA 14.4.1), for a built-in one that has a priority.  A master
+ * looks around for others, once a second, and hands the subnet over to one of higher rank; one that
+ * stands by asks its master whether it is there.  What another sets (HANDOVER and so on) is judged by a
+ * table of states, also while we have no priority and are the master until we are gone.
+ */
+#include <string.h>
+
+#include "base/log.h"
+#include "fabric/daemon/sm/sm.h"
+#include "fabric/daemon/sma/sma.h"
+
+#define POLL_NS	   1000000000ull
+#define POLLS_LOST 4u /* in a row: the master has gone; half as many if nobody is there */
+#define ANSWER_MS  400u
+
+#define SMI_GUID     PRM_FIELD(0, 64)
+#define SMI_PRIORITY PRM_FIELD(160, 4)
+#define SMI_STATE    PRM_FIELD(164, 4)
+
+enum sm_modifier {
+	SM_GET = 0,
+	SM_HANDOVER = 1,
+	SM_ACKNOWLEDGE,
+	SM_DISABLE,
+	SM_STAND_BY,
+	SM_DISCOVER,
+};
+
+/* What each state admits. */
+static const uint8_t legal[] = {
+	[SM_NOT_ACTIVE] = 1u << SM_STAND_BY,
+	[SM_DISCOVERING] = 1u << SM_HANDOVER,
+	[SM_STANDBY] = 1u << SM_HANDOVER | 1u << SM_DISABLE | 1u << SM_DISCOVER,
+	[SM_MASTER] = 1u << SM_HANDOVER | 1u << SM_ACKNOWLEDGE | 1u << SM_DISCOVER,
+};
+
+static uint64_t sm_guid(const struct sm *s)
+{
+	return s->fabric->net->ports[s->home].guid;
+}
+
+/* Has the sender of this SMInfo a higher rank than we? */
+static bool sm_is_outranked(const struct sm *s, const uint8_t *info)
+{
+	uint32_t priority = prm_get32(info, (struct prm_field)SMI_PRIORITY);
+
+	if (priority != s->priority)
+		return priority > s->priority;
+	return prm_get(info, (struct prm_field)SMI_GUID) < sm_guid(s);
+}
+
+/* What is not answered is asked again at the next poll. */
+static void sm_ask(struct sm *s, uint32_t lid, unsigned method, enum sm_modifier modifier)
+{
+	uint8_t mad[MAD_BYTES] = {0};
+	const struct mad_send_attr attr = {
+		.to = {.lid = (uint16_t)lid},
+		.mad = mad,
+		.length = MAD_BYTES,
+		.timeout_ms = ANSWER_MS,
+	};
+
+	mad[MAD_AT_BASE_VERSION] = 1;
+	mad[MAD_AT_CLASS] = MAD_CLASS_SMP_LID;
+	mad[MAD_AT_CLASS_VERSION] = 1;
+	mad[MAD_AT_METHOD] = (uint8_t)method;
+	mad_put64(mad, MAD_AT_TID, ++s->next_tid);
+	mad_put16(mad, MAD_AT_ATTRIBUTE, SMP_SM_INFO);
+	mad_put32(mad, MAD_AT_MODIFIER, modifier);
+	sm_info_fill(s, mad + MAD_SMP_DATA);
+	if (mad_agent_send(&s->info, &attr))
+		return;
+}
+
+/* ---- becoming the master, and no longer being it ---- */
+
+void sm_serve_no_more(struct sm *s)
+{
+	if (s->serves)
+		sa_close(&s->sa);
+	s->serves = false;
+}
+
+void sm_stand_by(struct sm *s)
+{
+	s->master = false;
+	sm_routes_end(s);
+	loop_unqueue(s->fabric->loop, &s->sweep);
+	sm_serve_no_more(s);
+}
+
+/* From the beginning. */
+static void sm_sweep_queue(struct sm *s)
+{
+	sm_routes_end(s);
+	loop_queue(s->fabric->loop, &s->sweep);
+}
+
+static void sm_win(struct sm *s)
+{
+	log_info("subnet manager: is the master now");
+	s->state = SM_MASTER;
+	s->master = s->reregister = true;
+	s->told = 0;
+	sm_sweep_queue(s);
+}
+
+static void sm_lose(struct sm *s, uint32_t lid)
+{
+	log_info("subnet manager: has handed the subnet over to LID %u", lid);
+	s->state = SM_STANDBY;
+	s->master_lid = lid;
+	s->polls = 0;
+	sm_stand_by(s);
+}
+
+/* ---- polls ---- */
+
+/* The next port from 'row' on where another SM is, or SUBNET_NONE. */
+static uint32_t sm_next_other(const struct sm *s, uint32_t row)
+{
+	const struct net *n = s->fabric->net;
+
+	for (; row < n->nports; row++)
+		if (row != s->home && sm_is_end_port(n, row) && net_info(n, row, PI_LID) &&
+		    net_info(n, row, PI_CAP_MASK) & CAP_IS_SM)
+			return row;
+	return SUBNET_NONE;
+}
+
+static void sm_poll_others(struct sm *s)
+{
+	const struct net *n = s->fabric->net;
+
+	for (uint32_t row = sm_next_other(s, 0); row != SUBNET_NONE;
+	     row = sm_next_other(s, row + 1))
+		sm_ask(s, net_info(n, row, PI_LID), MAD_GET, SM_GET);
+}
+
+static bool sm_is_at(const struct net *n, uint32_t lid)
+{
+	uint32_t row = sa_port_by_lid(n, lid);
+
+	return row != SUBNET_NONE && net_info(n, row, PI_CAP_MASK) & CAP_IS_SM;
+}
+
+/* Who it is our port says as soon as the master has been here. */
+static void sm_poll_master(struct sm *s)
+{
+	const struct net *n = s->fabric->net;
+	uint32_t lid = net_info(n, s->home, PI_SM_LID);
+
+	if (lid && lid != net_info(n, s->home, PI_LID))
+		s->master_lid = lid;
+	s->polls++;
+	/* Its program has ended: no need to wait so long. */
+	if (!sm_is_at(n, s->master_lid))
+		s->polls++;
+	if (s->polls <= POLLS_LOST)
+		sm_ask(s, s->master_lid, MAD_GET, SM_GET);
+	else
+		sm_win(s);
+}
+
+static void sm_poll(struct loop *l, struct loop_timer *t)
+{
+	struct sm *s = (struct sm *)((char *)t - offsetof(struct sm, poll));
+
+	loop_timer_arm(l, t, loop_now(l) + POLL_NS);
+	if (!s->answers)
+		return;
+	if (s->state == SM_MASTER)
+		sm_poll_others(s);
+	else if (s->state == SM_STANDBY)
+		sm_poll_master(s);
+}
+
+void sm_negotiate(struct sm *s, uint32_t priority, struct sma *sma)
+{
+	s->negotiates = true;
+	s->priority = (uint8_t)priority;
+	s->sma = sma;
+	s->poll.fire = sm_poll;
+	loop_timer_arm(s->fabric->loop, &s->poll, loop_now(s->fabric->loop) + POLL_NS);
+}
+
+bool sm_comes_second(struct sm *s)
+{
+	uint32_t other = s->negotiates ? sm_next_other(s, 0) : SUBNET_NONE;
+
+	if (other == SUBNET_NONE)
+		return false;
+	s->state = SM_STANDBY;
+	s->master_lid = net_info(s->fabric->net, other, PI_LID);
+	s->polls = 0;
+	return true;
+}
+
+/* ---- what another says ---- */
+
+/* A master that we outrank may look around when it hears that somebody's priority has changed. */
+static void sm_hears_master(struct sm *s, const uint8_t *info)
+{
+	uint64_t guid = prm_get(info, (struct prm_field)SMI_GUID);
+
+	s->polls = 0;
+	if (sm_is_outranked(s, info) || s->told == guid || !s->sma ||
+	    prm_get32(info, (struct prm_field)SMI_STATE) != SM_MASTER)
+		return;
+	s->told = guid;
+	notice_local_changes(s->sma, s->home, NOTICE_CHANGED_SM_PRIORITY);
+}
+
+void sm_answered(struct sm *s, const struct mad_message *m)
+{
+	const uint8_t *info = m->data + MAD_SMP_DATA;
+	uint32_t state = prm_get32(info, (struct prm_field)SMI_STATE);
+	uint32_t modifier = mad_get32(m->data, MAD_AT_MODIFIER);
+
+	if (mad_get16(m->data, MAD_AT_STATUS) ||
+	    mad_get16(m->data, MAD_AT_ATTRIBUTE) != SMP_SM_INFO || !s->negotiates)
+		return;
+	if (s->state == SM_STANDBY && modifier == SM_GET &&
+	    (state == SM_MASTER || state == SM_DISCOVERING))
+		sm_hears_master(s, info);
+	if (s->state != SM_MASTER)
+		return;
+	if (modifier == SM_HANDOVER)
+		sm_lose(s, m->from.lid);
+	else if (modifier == SM_GET && (state == SM_STANDBY || state == SM_MASTER) &&
+		 sm_is_outranked(s, info))
+		sm_ask(s, m->from.lid, MAD_SET, SM_HANDOVER);
+}
+
+unsigned sm_set_status(const struct sm *s, const uint8_t *mad)
+{
+	uint32_t modifier = mad_get32(mad, MAD_AT_MODIFIER);
+	uint32_t state = prm_get32(mad + MAD_SMP_DATA, (struct prm_field)SMI_STATE);
+
+	if (modifier < SM_HANDOVER || modifier > SM_DISCOVER || !(legal[s->state] & 1u << modifier))
+		return MAD_STATUS_BAD_VALUE;
+	/* Only a master has something to hand over. */
+	if (modifier == SM_HANDOVER && state != SM_MASTER)
+		return MAD_STATUS_BAD_VALUE;
+	return MAD_STATUS_OK;
+}
+
+void sm_set_perform(struct sm *s, const struct mad_message *m)
+{
+	switch (mad_get32(m->data, MAD_AT_MODIFIER)) {
+	case SM_HANDOVER:
+		sm_win(s);
+		sm_ask(s, m->from.lid, MAD_SET, SM_ACKNOWLEDGE);
+		break;
+	case SM_DISABLE:
+		s->state = SM_NOT_ACTIVE;
+		break;
+	case SM_STAND_BY:
+		s->state = SM_STANDBY;
+		s->polls = 0;
+		break;
+	case SM_DISCOVER:
+		if (s->state == SM_MASTER)
+			sm_sweep_queue(s);
+		if (s->negotiates)
+			sm_poll(s->fabric->loop, &s->poll);
+		break;
+	default: /* an acknowledgement of what has been answered already */
+		break;
+	}
+}
