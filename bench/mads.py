@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rows of MADs and subnets, beside ibsim with its preload library: 648 hosts below 54 switches."""
+"""Rows of subnets, and how they are set up; beside ibsim with its preload library: 648 hosts below 54 switches."""
 import contextlib
 import json
 import os
@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from harness import Failure, cpu_seconds, within
+from harness import Failure, within
 from table import Missing, Row
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "tests" / "umad"))
@@ -22,9 +22,6 @@ import nets  # noqa: E402
 LIBRARIES = ("/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so",
              "/usr/lib/umad2sim/libumad2sim.so")
 HOST = "H0_0"
-WINDOWS = (1, 2, 4, 16)
-COUNT = 20000  # of the widest so many times as many: the clock of CPU time ticks every 10 ms
-ROUTE = ["1", "19", "2", "1"]  # through a leaf, a spine and another leaf to its first host
 LIMIT = 120
 
 
@@ -74,16 +71,9 @@ def sweep(prefix, where, env, name, routing=True):
     return seconds * 1e3
 
 
-def figures(prefix, where, env, server, program):
-    """What is measured, on whatever stands behind the device files: a process."""
-    found = {}
-    for window in WINDOWS:
-        count = COUNT * window if window == WINDOWS[-1] else COUNT
-        before = cpu_seconds(server)
-        output, _ = timed([*prefix, program, str(window), str(count), *ROUTE], env=env, cwd=where)
-        found["cpu"] = (cpu_seconds(server) - before) / count * 1e6
-        found[f"rate{window}"] = float(re.search(r"^rate ([\d.]+)", output, re.M)[1])
-    found["discover"] = timed([*prefix, "ibnetdiscover"], env=env, cwd=where)[1] * 1e3
+def figures(prefix, where, env, _):
+    """What is measured, on whatever stands behind the device files."""
+    found = {"discover": timed([*prefix, "ibnetdiscover"], env=env, cwd=where)[1] * 1e3}
     for name in ("sweep", "again"):
         found[name] = sweep(prefix, where, env, name)
     return found
@@ -108,11 +98,16 @@ def ours(bench, topology, measure):
             timed([tool, "fabric", "down", *fabric], env=bench.session.env)
 
 
-def ibsim(bench, topology, measure):
-    """The same behind ibsim's."""
+def ibsim_library():
     library = next((name for name in LIBRARIES if os.path.exists(name)), None)
     if not library or not shutil.which("ibsim"):
         raise Missing("ibsim is not there (packages ibsim-utils, libumad2sim0)")
+    return library
+
+
+def ibsim(bench, topology, measure):
+    """The same behind ibsim's."""
+    library = ibsim_library()
     with workplace(topology) as where:
         env = {**bench.session.env, "SIM_HOST": HOST, "IBSIM_SOCKNAME": where.name}
         with open(where / "log", "w") as log:
@@ -131,20 +126,14 @@ def ibsim(bench, topology, measure):
 
 
 def subnet(bench):
-    def all_figures(*place):
-        return figures(*place, str(bench.build / "bench/mads"))
-
     def of(name):
-        return (lambda: bench.once("mads", lambda: ours(bench, nets.fat_tree(), all_figures))[name],
+        return (lambda: bench.once("mads", lambda: ours(bench, nets.fat_tree(), figures))[name],
                 lambda: bench.once("mads-ibsim",
-                                   lambda: ibsim(bench, nets.fat_tree(), all_figures))[name])
+                                   lambda: ibsim(bench, nets.fat_tree(), figures))[name])
 
-    def row(key, what, unit, name, target):
+    def row(key, what, name):
         mine, peer = of(name)
-        return Row(key, what, unit, mine, "ibsim", peer, target, rounds=3)
-    return [*(row(f"mad-rate-{n}", f"MADs over 4 hops, {n} in flight", "k/s", f"rate{n}",
-                  (">=", 1.0)) for n in WINDOWS),
-            row("mad-cpu", "processor for one of these, behind the files", "us", "cpu", ("<=", 1.0)),
-            row("discover-648", "ibnetdiscover, 648 hosts", "ms", "discover", ("<=", 1.0)),
-            row("sweep-648", "OpenSM's first sweep, 648 hosts", "ms", "sweep", ("<=", 1.0)),
-            row("sweep-648-again", "the same again", "ms", "again", ("<=", 1.0))]
+        return Row(key, what, "ms", mine, "ibsim", peer, ("<=", 1.0), rounds=3)
+    return [row("discover-648", "ibnetdiscover, 648 hosts", "discover"),
+            row("sweep-648", "OpenSM's first sweep, 648 hosts", "sweep"),
+            row("sweep-648-again", "the same again", "again")]
