@@ -37,6 +37,7 @@
 #include "verbs_device.h"
 
 #define TRIPS	    20000u
+#define ADDS	    2000u
 #define BURSTS	    4000u
 #define BLOCKS	    8000u
 #define LIST	    16u
@@ -48,7 +49,9 @@
 #define WORD_AT	 0u
 #define BLOCK_AT BLOCK_BYTES
 
-#define ACCESS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+#define ACCESS                                                                       \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC)
 
 /* Rounds of a poll before the processor is given away, where more threads poll than there are
  * processors. */
@@ -155,6 +158,23 @@ static void device_read(const struct lane *l, void *to, uint64_t from, uint32_t 
 	reap(l);
 }
 
+static void device_add(const struct lane *l, void *to, uint64_t at)
+{
+	struct ibv_sge sge = {(uintptr_t)to, SMALL, l->side->mr->lkey};
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_ATOMIC_FETCH_AND_ADD,
+				 .send_flags = IBV_SEND_SIGNALED,
+				 .wr.atomic = {.remote_addr = at,
+					       .rkey = l->side->peer.rkey,
+					       .compare_add = 1}},
+			   *bad;
+
+	if (ibv_post_send(l->qp, &wr, &bad))
+		device_die("ibv_post_send: %m");
+	reap(l);
+}
+
 /* ---- through the kernel alone ---- */
 
 static void kernel_write(const struct lane *l, const void *from, uint64_t to, uint32_t bytes,
@@ -179,15 +199,22 @@ static void kernel_read(const struct lane *l, void *to, uint64_t from, uint32_t 
 		device_die("process_vm_readv: %m");
 }
 
+static void kernel_read_word(const struct lane *l, void *to, uint64_t at)
+{
+	kernel_read(l, to, at, SMALL);
+}
+
 struct mover {
 	void (*write)(const struct lane *l, const void *from, uint64_t to, uint32_t bytes,
 		      unsigned count);
 	void (*read)(const struct lane *l, void *to, uint64_t from, uint32_t bytes);
+	/* Adds 1; the kernel has nothing like it, and reads. */
+	void (*add)(const struct lane *l, void *to, uint64_t at);
 };
 
 static const struct mover movers[] = {
-	{device_write, device_read},
-	{kernel_write, kernel_read},
+	{device_write, device_read, device_add},
+	{kernel_write, kernel_read, kernel_read_word},
 };
 
 /* ---- what is measured; each returns its figure ---- */
@@ -229,6 +256,38 @@ static double read_latency(struct lane *l, const struct mover *m)
 	return us_each(start, TRIPS);
 }
 
+/* The target waits for the end meanwhile, and asks its completion queue or only its memory. */
+static double add_latency(struct lane *l, const struct mover *m, bool asks)
+{
+	uint64_t start = device_now_ns();
+	struct ibv_wc wc;
+	double us;
+
+	l->token++;
+	if (!l->side->first) {
+		while (asks && atomic_load(word(l)) != l->token)
+			if (ibv_poll_cq(l->cq, 1, &wc))
+				device_die("a completion that nobody asked for");
+		await_word(l, l->token);
+		return 0;
+	}
+	for (unsigned i = 0; i < ADDS; i++)
+		m->add(l, l->local + 128, l->remote + 192);
+	us = us_each(start, ADDS);
+	ping(l, m);
+	return us;
+}
+
+static double atomic_latency(struct lane *l, const struct mover *m)
+{
+	return add_latency(l, m, true);
+}
+
+static double atomic_word_latency(struct lane *l, const struct mover *m)
+{
+	return add_latency(l, m, false);
+}
+
 static double list_rate(struct lane *l, const struct mover *m)
 {
 	uint64_t start = device_now_ns();
@@ -261,9 +320,13 @@ static const struct measure {
 	double (*run)(struct lane *l, const struct mover *m);
 	bool sum; /* the lanes' figures add up; otherwise their mean is meant */
 } measures[] = {
-	{"write_lat", "us", write_latency, false}, {"read_lat", "us", read_latency, false},
-	{"list", "Mmsg/s", list_rate, true},	   {"single", "Mmsg/s", single_rate, true},
+	{"write_lat", "us", write_latency, false},
+	{"read_lat", "us", read_latency, false},
+	{"list", "Mmsg/s", list_rate, true},
+	{"single", "Mmsg/s", single_rate, true},
 	{"block", "MB/s", block_rate, true},
+	{"atomic_lat", "us", atomic_latency, false},
+	{"atomic_word_lat", "us", atomic_word_latency, false},
 };
 
 #define MEASURES (sizeof(measures) / sizeof(*measures))

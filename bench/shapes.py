@@ -158,6 +158,37 @@ def blocks():
                        floor(f"copy_{size >> 10}"), (">=", 0.8))
 
 
+def atomics():
+    """While the target polls, in the shapes of its threads."""
+    def of(shape, memory, name):
+        return lambda bench: bench.onesided(shape, memory, name)
+    for memory in ("private", "shared"):
+        for shape, text in (("single", ""), ("sleeper", words(True)), ("pairs", ", 2 threads, 2 QPs")):
+            for name, polls in (("atomic_lat", "CQ"), ("atomic_word_lat", "memory")):
+                yield (f"{name[:-4].replace('_', '-')}-{memory}-{shape}",
+                       f"FETCH_ADD, {memory}, target polls its {polls}{text}", "us",
+                       of(shape, memory, name), "the kernel's READ alone",
+                       of(shape, memory, f"floor_{name}"), ("<=", 1.0), True)
+
+
+def frames():
+    for size in (64, 1500):
+        def of(where, size=size):
+            # The first InfiniBand device has no frames.
+            return lambda bench: bench.program("frames", where, device="mlx5_1")[f"frame_{size}"]
+        yield (f"frame-{size}", f"raw Ethernet, {size} B, between two processes", "us", of("far"),
+               "in one process", of("near"), ("<=", 1.3))
+
+
+def signed_reads():
+    for kind in ("t10dif", "crc32c", "crc32", "crc64"):
+        for block in (512, 4096):
+            def of(way, name=f"{kind}_{block}"):
+                return lambda bench: bench.program("signed", "far")[f"{name}_{way}"]
+            yield (f"sig-read-{kind}-{block}", f"READ 1 MiB, {kind} of {block} B, 2 processes",
+                   "MB/s", of("fetch"), "WRITE of the same", of("strip"), (">=", 0.8))
+
+
 def memories():
     """Kinds of memory besides the plain private one."""
     for key, text, options, directory in (
@@ -244,11 +275,12 @@ def figure(bench, measure):
 
 
 def table(bench, lines):
-    return [Row(key, what, unit, figure(bench, ours), peer_name, figure(bench, peer), target)
-            for key, what, unit, ours, peer_name, peer, target in lines]
+    return [Row(key, what, unit, figure(bench, ours), peer_name, figure(bench, peer), target,
+                absolute=bool(absolute))
+            for key, what, unit, ours, peer_name, peer, target, *absolute in lines]
 
 
 def groups(bench):
     return [table(bench, lines) for lines in (
-        latencies(), kinds(), rates(), blocks(), memories(), thirds(), channels(),
-        ranks())]
+        latencies(), kinds(), rates(), blocks(), atomics(), memories(), thirds(), channels(),
+        frames(), signed_reads(), ranks())]

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Raw Ethernet frames there and back: half of the time, with both ends in one process (near), whose
+ * one thread does everything, or in two (far), each on a processor of its own where there are two.
+ * An end waits for each frame, so one that is lost ends the program with an error.
+ *
+ * frames DEVICE near|far: prints "name value unit" lines.
+ */
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "raw_end.h"
+#include "talk.h"
+#include "verbs_device.h"
+
+#define TRIPS	4000u
+#define WARM_UP 100u
+#define MAC	6u
+#define WAIT_NS 30000000000u
+
+static const uint32_t sizes[] = {64, 1500};
+
+#define SIZES (sizeof(sizes) / sizeof(*sizes))
+
+/* Takes what is sent to it, and sends to the other. */
+struct frames_end {
+	struct raw_end raw;
+	unsigned under_way; /* sent, and not completed */
+	uint32_t arrived;   /* bytes */
+};
+
+static void end_open(struct frames_end *e, const char *device, unsigned number)
+{
+	struct {
+		struct ibv_flow_attr attr;
+		struct ibv_flow_spec_eth eth;
+	} rule = {
+		.attr = {.type = IBV_FLOW_ATTR_NORMAL,
+			 .size = sizeof(rule),
+			 .num_of_specs = 1,
+			 .port = DEVICE_PORT},
+		.eth = {.type = IBV_FLOW_SPEC_ETH, .size = sizeof(rule.eth)},
+	};
+	uint8_t own[MAC] = {2, 0, 0, 0, 0, (uint8_t)(10 + number)};
+
+	raw_end_open(&e->raw, device);
+	memcpy(rule.eth.val.dst_mac, own, MAC);
+	memset(rule.eth.mask.dst_mac, 0xff, MAC);
+	if (!ibv_create_flow(e->raw.qp, &rule.attr))
+		device_die("ibv_create_flow: %m");
+	raw_end_receive(&e->raw);
+}
+
+static void take(struct frames_end *e)
+{
+	struct ibv_wc wc;
+	int n = ibv_poll_cq(e->raw.cq, 1, &wc);
+
+	if (n < 0 || (n && wc.status))
+		device_die("completion: %s", n < 0 ? "none" : ibv_wc_status_str(wc.status));
+	if (n && wc.opcode == IBV_WC_RECV)
+		e->arrived += wc.byte_len;
+	else if (n)
+		e->under_way--;
+}
+
+/* The completion of the frame that was sent before has been seen by then. */
+static void send_to(struct frames_end *e, unsigned to, uint32_t bytes)
+{
+	const uint8_t header[] = {
+		2, 0, 0, 0, 0, (uint8_t)(10 + to), 2, 0, 0, 0, 0, (uint8_t)(10 + !to), 0x88, 0xb5};
+	struct ibv_sge out = {(uintptr_t)e->raw.frame, bytes, e->raw.mr->lkey};
+	struct ibv_send_wr send = {.sg_list = &out,
+				   .num_sge = 1,
+				   .opcode = IBV_WR_SEND,
+				   .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
+
+	memcpy(e->raw.frame, header, sizeof(header));
+	if (ibv_post_send(e->raw.qp, &send, &bad))
+		device_die("ibv_post_send: %m");
+	for (e->under_way++; e->under_way;)
+		take(e);
+}
+
+static void receive(struct frames_end *e, uint32_t bytes)
+{
+	uint64_t since = device_now_ns();
+
+	for (unsigned polls = 1; !e->arrived; polls++) {
+		take(e);
+		if (polls % 4096 == 0 && device_now_ns() - since > WAIT_NS)
+			device_die("a frame of %u bytes is lost", bytes);
+	}
+	if (e->arrived != bytes)
+		device_die("%u bytes have come instead of %u", e->arrived, bytes);
+	e->arrived = 0;
+	raw_end_receive(&e->raw);
+}
+
+static void print(uint32_t bytes, uint64_t since)
+{
+	printf("frame_%u %.3f us\n", bytes, (double)(device_now_ns() - since) / 2e3 / TRIPS);
+}
+
+static void near(const char *device)
+{
+	static struct frames_end end[2];
+
+	for (unsigned i = 0; i < 2; i++)
+		end_open(&end[i], device, i);
+	for (unsigned s = 0; s < SIZES; s++) {
+		uint64_t since = 0;
+
+		for (unsigned i = 0; i < WARM_UP + TRIPS; i++) {
+			since = i == WARM_UP ? device_now_ns() : since;
+			for (unsigned from = 0; from < 2; from++) {
+				send_to(&end[from], !from, sizes[s]);
+				receive(&end[!from], sizes[s]);
+			}
+		}
+		print(sizes[s], since);
+	}
+}
+
+/* ---- two processes ---- */
+
+static void pin(unsigned number)
+{
+	cpu_set_t all, own;
+	unsigned seen = 0;
+
+	if (sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
+		return;
+	CPU_ZERO(&own);
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &all) && seen++ == number)
+			CPU_SET(cpu, &own);
+	if (sched_setaffinity(0, sizeof(own), &own))
+		device_die("sched_setaffinity: %m");
+}
+
+static void far(const char *device, unsigned number, int fd)
+{
+	static struct frames_end end;
+
+	pin(number);
+	end_open(&end, device, number);
+	talk_put(fd, &(char){0}, 1);
+	talk_get(fd, &(char){0}, 1);
+	for (unsigned s = 0; s < SIZES; s++) {
+		uint64_t since = 0;
+
+		for (unsigned i = 0; i < WARM_UP + TRIPS; i++) {
+			since = i == WARM_UP ? device_now_ns() : since;
+			if (!number)
+				send_to(&end, 1, sizes[s]);
+			receive(&end, sizes[s]);
+			if (number)
+				send_to(&end, 0, sizes[s]);
+		}
+		if (!number)
+			print(sizes[s], since);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	int fd[2], status = 0;
+	pid_t child;
+
+	if (argc != 3 || (strcmp(argv[2], "near") != 0 && strcmp(argv[2], "far") != 0)) {
+		fputs("Usage: frames DEVICE near|far\n", stderr);
+		return 2;
+	}
+	if (!strcmp(argv[2], "near")) {
+		near(argv[1]);
+		return 0;
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd))
+		device_die("socketpair: %m");
+	child = fork();
+	if (child < 0)
+		device_die("fork: %m");
+	if (!child)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	far(argv[1], !child, fd[!child]);
+	if (child && waitpid(child, &status, 0) != child)
+		device_die("waitpid: %m");
+	return status ? 1 : 0;
+}
