@@ -7,6 +7,13 @@
 
 #include "dpa_calls.h"
 
+/* One program has the code twice; its functions then need two names each. */
+#ifdef UNCHECKED
+#define nothing		 nothing_unchecked
+#define loads_and_stores loads_and_stores_unchecked
+#define event		 event_unchecked
+#endif
+
 #define CQE_BYTES     64u
 #define CQE_TIMESTAMP 48u /* big-endian, nanoseconds here */
 
