@@ -37,6 +37,8 @@ static const struct shape shapes[MSG_TYPES][MSG_KINDS] = {
 		{[MSG_REQUEST] = {BODY(msg_index), 0}, [MSG_REPLY] = {BODY(msg_slot_reply), 0}},
 	[MSG_COUNTERS] =
 		{[MSG_REQUEST] = {BODY(msg_index), 0}, [MSG_REPLY] = {BODY(msg_counters_reply), 0}},
+	[MSG_SENT] =
+		{[MSG_REQUEST] = {BODY(msg_index), 0}, [MSG_REPLY] = {BODY(msg_sent_reply), 0}},
 	[MSG_STAY] = {[MSG_REQUEST] = {EMPTY, 0}, [MSG_REPLY] = {EMPTY, 0}},
 	[MSG_SHUTDOWN] = {[MSG_REQUEST] = {EMPTY, 0}, [MSG_REPLY] = {EMPTY, 0}},
 	[MSG_SET_PORT] = {[MSG_REQUEST] = {BODY(msg_set_port), 0}, [MSG_REPLY] = {EMPTY, 0}},
@@ -84,6 +86,7 @@ const char *msg_type_name(enum msg_type type)
 		[MSG_HOST] = "HOST",
 		[MSG_SLOT] = "SLOT",
 		[MSG_COUNTERS] = "COUNTERS",
+		[MSG_SENT] = "SENT",
 		[MSG_STAY] = "STAY",
 		[MSG_SHUTDOWN] = "SHUTDOWN",
 		[MSG_SET_PORT] = "SET_PORT",

@@ -53,6 +53,7 @@ enum msg_type {
 	MSG_HOST,     /* row of the host table */
 	MSG_SLOT,     /* who has a slot */
 	MSG_COUNTERS, /* totals of a port */
+	MSG_SENT,     /* bytes that ports have sent, of many rows */
 	MSG_STAY,     /* do not leave with the last connection */
 	MSG_SHUTDOWN, /* leave now; the connection closes when everything is removed */
 	MSG_SET_PORT, /* take a port down or up */
@@ -203,6 +204,12 @@ struct msg_counters_reply {
 	uint64_t total[FABRIC_COUNTERS];
 };
 
+#define FABRIC_SENT_ROWS 40u /* of a reply: no longer than others */
+
+struct msg_sent_reply {
+	uint64_t bytes[FABRIC_SENT_ROWS]; /* from the row asked for on; 0 beyond the last */
+};
+
 struct msg {
 	struct msg_head head;
 	union {
@@ -226,6 +233,7 @@ struct msg {
 		struct msg_host_reply host_reply;
 		struct msg_slot_reply slot_reply;
 		struct msg_counters_reply counters_reply;
+		struct msg_sent_reply sent_reply;
 		struct msg_umad_open umad_open;
 		struct msg_umad_open_reply umad_open_reply;
 		struct msg_umad_register umad_register;

@@ -53,14 +53,20 @@ uint32_t show_lid(const struct show *s, const struct show_node *n)
 
 /* ---- what there is ---- */
 
-static uint64_t row_bytes(const struct show *s, uint32_t row)
+/* By row, as far as the daemon tells.  NULL: no memory. */
+static uint64_t *rows_sent(const struct view *v)
 {
-	struct msg m = {.index.index = row};
+	uint64_t *sent = calloc(v->subnet.nports + FABRIC_SENT_ROWS, sizeof(*sent));
 	int fds[MSG_MAX_FDS];
 
-	if (link_call(s->view->sock, &m, MSG_COUNTERS, fds))
-		return 0;
-	return 4 * m.counters_reply.total[PORT_XMIT_DATA];
+	for (uint32_t row = 0; sent && row < v->subnet.nports; row += FABRIC_SENT_ROWS) {
+		struct msg m = {.index.index = row};
+
+		if (link_call(v->sock, &m, MSG_SENT, fds))
+			break;
+		memcpy(sent + row, m.sent_reply.bytes, sizeof(m.sent_reply.bytes));
+	}
+	return sent;
 }
 
 /* Of "10 Gb/sec (4X SDR)" what is in parentheses. */
@@ -88,7 +94,7 @@ static uint32_t row_state(const struct subnet *subnet, uint32_t row)
 }
 
 /* node_of[row of a node]: its index here plus one; 0 is not shown. */
-static void links_add(struct show *s, const uint32_t *node_of, uint32_t row)
+static void links_add(struct show *s, const uint32_t *node_of, const uint64_t *sent, uint32_t row)
 {
 	const struct subnet *subnet = &s->view->subnet;
 	uint32_t peer = row_peer(subnet, row), one, other;
@@ -104,7 +110,7 @@ static void links_add(struct show *s, const uint32_t *node_of, uint32_t row)
 		.b = peer,
 		.from = node_of[subnet->ports[row].node] - 1,
 		.to = node_of[subnet->ports[peer].node] - 1,
-		.bytes = {row_bytes(s, row), row_bytes(s, peer)},
+		.bytes = {sent[row], sent[peer]},
 		.state = (enum ib_port_state)(one < other ? one : other),
 	};
 	link_rate(s, l);
@@ -148,20 +154,23 @@ static void nodes_add(struct show *s, uint32_t *node_of)
 static bool show_open(struct show *s, struct view *v, const char *fabric)
 {
 	uint32_t *node_of = calloc(v->subnet.nnodes + 1, sizeof(*node_of));
+	uint64_t *sent = rows_sent(v);
 
 	*s = (struct show){.view = v, .fabric = fabric};
 	s->nodes = calloc(v->subnet.nnodes + 1, sizeof(*s->nodes));
 	s->links = calloc(v->subnet.nports / 2 + 1, sizeof(*s->links));
-	if (!s->nodes || !s->links || !node_of) {
+	if (!s->nodes || !s->links || !node_of || !sent) {
 		free(node_of);
+		free(sent);
 		return false;
 	}
 	nodes_add(s, node_of);
 	/* A cable that moves meanwhile may show twice, so the room is looked at. */
 	for (uint32_t row = 0; row < v->subnet.nports && s->nlinks <= v->subnet.nports / 2; row++)
 		if (node_of[v->subnet.ports[row].node])
-			links_add(s, node_of, row);
+			links_add(s, node_of, sent, row);
 	free(node_of);
+	free(sent);
 	return true;
 }
 

@@ -244,6 +244,8 @@ void target_seeds(struct seed *s)
 	put_request(s, 0, MSG_HOST, &host, sizeof(host));
 	put_request(s, 0, MSG_SLOT, &zero, sizeof(zero));
 	put_request(s, 0, MSG_COUNTERS, &one, sizeof(one));
+	put_request(s, 0, MSG_SENT, &one, sizeof(one));
+	put_request(s, 0, MSG_DESCRIBE, &attr, sizeof(attr));
 	put_request(s, 0, MSG_SET_PORT, &down, sizeof(down));
 	put_request(s, 0, MSG_STAY, NULL, 0);
 	put_op(s, 0, OP_READ);

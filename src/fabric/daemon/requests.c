@@ -248,6 +248,22 @@ static int answer_counters(struct server *s, struct conn *c, struct msg *m, stru
 	return 0;
 }
 
+static int answer_sent(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	const struct fabric *f = s->fabric;
+	uint32_t first = m->index.index;
+
+	(void)c, (void)a;
+	if (first >= f->subnet.nports)
+		return -ENOENT;
+	for (uint32_t i = 0; i < FABRIC_SENT_ROWS; i++)
+		m->sent_reply.bytes[i] =
+			i < f->subnet.nports - first
+				? 4 * port_counter_total(f, first + i, PORT_XMIT_DATA)
+				: 0;
+	return 0;
+}
+
 static int answer_stay(struct server *s, struct conn *c, struct msg *m, struct attached *a)
 {
 	(void)c, (void)m, (void)a;
@@ -291,6 +307,7 @@ static answer_fn *const answers[MSG_TYPES] = {
 	[MSG_HOST] = answer_host,
 	[MSG_SLOT] = answer_slot,
 	[MSG_COUNTERS] = answer_counters,
+	[MSG_SENT] = answer_sent,
 	[MSG_STAY] = answer_stay,
 	[MSG_SHUTDOWN] = answer_shutdown,
 	[MSG_SET_PORT] = answer_set_port,

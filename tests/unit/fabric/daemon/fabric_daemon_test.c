@@ -210,10 +210,37 @@ static void test_description(void)
 	test_daemon_await_end();
 }
 
+/* Many rows in one reply: the same as row by row, and nothing beyond the last. */
+static void test_sent(void)
+{
+	struct msg many = {.index.index = 0};
+	struct client_told t;
+	struct fabric_client *c = test_client_open(&t);
+	int sock = stranger_connect();
+	uint32_t row = 0;
+
+	CHECK(stranger_call(sock, &many, MSG_SENT) == 0);
+	for (; row < FABRIC_SENT_ROWS; row++) {
+		struct msg one = {.index.index = row};
+
+		if (stranger_call(sock, &one, MSG_COUNTERS))
+			break;
+		CHECK(many.sent_reply.bytes[row] == 4 * one.counters_reply.total[PORT_XMIT_DATA]);
+	}
+	for (uint32_t i = row; i < FABRIC_SENT_ROWS; i++)
+		CHECK(!many.sent_reply.bytes[i]);
+	many = (struct msg){.index.index = 1u << 24};
+	CHECK(stranger_call(sock, &many, MSG_SENT) == -ENOENT);
+	close(sock);
+	fabric_client_close(c);
+	test_daemon_await_end();
+}
+
 int main(int argc, char **argv)
 {
 	test_daemon_begin(argc, argv);
 	test_description();
+	test_sent();
 	test_malformed();
 	test_full_daemon();
 	test_slots_of_the_dead();
