@@ -378,5 +378,6 @@ int main(void)
 	test_all(KEY_MAPPED);
 	test_many_places(KEY_MAPPED);
 	test_all(KEY_KERNEL);
+	test_many_places(KEY_KERNEL);
 	return 0;
 }
