@@ -316,6 +316,7 @@ struct wq_attr {
 	uint32_t wqe_bytes;				/* power of two */
 	void *dbrec;					/* be32 producer counter at DBREC_RECV */
 	bool strip_vlan;				/* the tag goes into the completion */
+	bool silent;					/* in error, what is posted completes not */
 	void (*async)(void *user, enum ib_event event); /* upcall: WQ_FATAL */
 	void *user;
 };
@@ -346,6 +347,8 @@ enum rss_field {
 
 #define RSS_KEY_BYTES 40u
 
+struct rss; /* of which a queue pair makes use: qp_set_rss */
+
 /* A raw packet QP without rings, which distributes frames to work queues. */
 struct rss_attr {
 	uint32_t fields; /* enum rss_field; one L3 and one L4 protocol at most */
@@ -375,6 +378,10 @@ struct qp_create_attr {
 	uint32_t rq_wqes;      /* power of two or 0 */
 	uint32_t rq_wqe_bytes; /* power of two */
 	void *dbrec;	       /* two be32, see DBREC_RECV, DBREC_SEND */
+	/* 0: bells say nothing, and the send index is in the record.  Else where bells come from that
+	 * say it (qp_bell); the record, which may be NULL without receives, has none then. */
+	uint32_t region;
+	bool silent; /* in error, what is posted to send completes not */
 	bool sq_sig_all;
 	uint32_t max_recv_sge;
 	uint32_t max_inline;
@@ -441,6 +448,12 @@ void qp_set_drain_sigerr(struct qp *qp, bool drain);
 /* Running counters of WQE_BLOCK in the send ring: the first block of the first request that has not
  * been executed (hw), and the last doorbell record (sw). */
 void qp_sq_counters(struct qp *qp, uint16_t *hw, uint16_t *sw);
+/* Raw packet, with a table of work queues: another table and hash, or other frames of its own
+ * context.  Frames on their way may still go by the old ones until the call returns. */
+int rss_make(const struct rss_attr *attr, struct rss **out) must_check;
+void rss_discard(struct rss *rss); /* one that no queue pair got; NULL is allowed */
+void qp_set_rss(struct qp *qp, struct rss *rss);
+void qp_set_loopback(struct qp *qp, uint32_t loopback);
 /* RoCE v2: sets the source port of its packets, which a query reports; the wire does not carry
  * it. */
 void qp_set_udp_sport(struct qp *qp, uint16_t port);
@@ -451,6 +464,11 @@ int qp_reset_stream(struct qp *qp, uint16_t stream) must_check;
 void qp_doorbell(struct qp *qp);
 /* The same for the queue pair that a doorbell register names; the number may be anybody's. */
 void adapter_doorbell(struct adapter *a, uint32_t qpn);
+/*
+ * A bell by value, which a DPA rings: all before send block pi is posted.  False: no queue pair has
+ * that number and that region, and nothing happens.  From any thread.
+ */
+bool qp_bell(struct adapter *a, uint32_t region, uint32_t qpn, uint16_t pi);
 /* Receives were posted: a QP in error flushes them at once; other states ignore the call. */
 void qp_recv_posted(struct qp *qp);
 /* Detaches from CQs and SRQ; on return neither rings nor registered memory are touched on its

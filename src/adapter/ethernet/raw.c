@@ -287,7 +287,8 @@ static bool loops_back(const struct qp *qp, const struct arrival *in)
 
 	if (!in->sender_domain || in->sender_domain != qp->create.domain)
 		return true;
-	return qp->create.loopback & allowed && !(in->group && qp->create.block_self_mcast);
+	return atomic_load_explicit(&qp->loopback, memory_order_relaxed) & allowed &&
+	       !(in->group && qp->create.block_self_mcast);
 }
 
 static void raw_deliver(void *user, const struct flow_action *action)
@@ -295,6 +296,7 @@ static void raw_deliver(void *user, const struct flow_action *action)
 	struct arrival *in = user;
 	struct cqe64 cqe = in->cqe;
 	struct qp *qp = action->qp;
+	const struct rss *rss;
 
 	in->taken = true;
 	if (qp && !loops_back(qp, in)) {
@@ -308,9 +310,10 @@ static void raw_deliver(void *user, const struct flow_action *action)
 		return;
 	}
 	cqe.sop_drop_qpn = be32_of(action->tag);
-	if (qp->rss) {
+	rss = atomic_load_explicit(&qp->rss, memory_order_acquire);
+	if (rss) {
 		uint32_t hash;
-		struct wq *wq = rss_choose(qp->rss, &in->key, &hash, &cqe.rss_hash_type);
+		struct wq *wq = rss_choose(rss, &in->key, &hash, &cqe.rss_hash_type);
 
 		cqe.rss_hash_result = be32_of(hash);
 		to_wq(wq, in, &cqe);

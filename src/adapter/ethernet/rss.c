@@ -2,6 +2,7 @@
 /* See rss.h.  The hash is that of Microsoft's RSS specification. */
 #include "adapter/ethernet/rss.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +70,19 @@ struct rss *rss_create(const struct rss_attr *attr)
 	toeplitz_prepare(&rss->toeplitz, attr->key);
 	memcpy(rss->wq, attr->wqs, n * sizeof(rss->wq[0]));
 	return rss;
+}
+
+int rss_make(const struct rss_attr *attr, struct rss **out)
+{
+	if (!rss_attr_ok(attr))
+		return -EINVAL;
+	*out = rss_create(attr);
+	return *out ? 0 : -ENOMEM;
+}
+
+void rss_discard(struct rss *rss)
+{
+	free(rss);
 }
 
 struct input {

@@ -39,8 +39,7 @@ void qp_sq_counters(struct qp *qp, uint16_t *hw, uint16_t *sw)
 	qp_lock(qp);
 	*hw = (uint16_t)qp->req.next_block;
 	*sw = *hw;
-	if (qp->create.sq_blocks &&
-	    usermem_load_be32((const be32 *)qp->create.dbrec + DBREC_SEND, &producer))
+	if (qp->create.sq_blocks && usermem_load_be32(qp->producer, &producer))
 		*sw = (uint16_t)producer;
 	qp_unlock(qp);
 }

@@ -157,15 +157,19 @@ struct qp {
 	struct route route;	 /* of that path */
 	/* Why it is in the error state, for explanations; a constant. */
 	_Atomic(const char *) failed_by;
-	struct rss *rss; /* raw packet: frames are distributed */
-	struct dci *dci; /* DCI */
-	struct dct *dct; /* DCT; NULL for its responders */
+	_Atomic(struct rss *) rss;  /* raw packet: frames are distributed */
+	_Atomic(uint32_t) loopback; /* enum qp_loopback */
+	struct dci *dci;	    /* DCI */
+	struct dct *dct;	    /* DCT; NULL for its responders */
 	uint32_t mtu;
 	uint64_t ack_timeout_ns; /* 0: none */
 	uint16_t pkey;
 	struct object_row *row; /* for people; may be NULL */
 
 	struct baton sq;
+	/* Where the index of the next free block is, a be32: in the doorbell record, or in bell. */
+	const void *producer;
+	_Atomic(uint32_t) bell; /* the last one by value */
 	struct requester req;
 	struct send_op *send_ops;  /* create.sq_blocks entries */
 	_Atomic(uint32_t) waiting; /* enum qp_wait */
@@ -339,7 +343,7 @@ static inline int send_ring_ready(const struct qp *qp, uint32_t block)
 
 	if (!qp->create.sq_blocks)
 		return 0;
-	if (!usermem_fetch_be32((const be32 *)qp->create.dbrec + DBREC_SEND, &producer))
+	if (!usermem_fetch_be32(qp->producer, &producer))
 		return -1;
 	ready = (uint16_t)(producer - block);
 	return ready <= qp->create.sq_blocks ? ready : -1;

@@ -65,7 +65,7 @@ static void wq_flush(struct wq *wq)
 	/* Orders the store of the state before the read of the doorbell record; partner:
 	 * wq_recv_posted. */
 	atomic_thread_fence(memory_order_seq_cst);
-	while (recv_ring_take(&wq->ring, &wqe) == RECV_OK)
+	while (!wq->create.silent && recv_ring_take(&wq->ring, &wqe) == RECV_OK)
 		recv_error_push(wq->adapter, wq->create.cq, wq->create.uidx, wq->wqn, wqe.index,
 				CQE_SYN_WR_FLUSH);
 }

@@ -3,6 +3,7 @@
 #include "adapter/bypass/write_burst.h"
 #include "adapter/transport/requester.h"
 #include "adapter/transport/send_burst.h"
+#include "base/rcu.h"
 
 void qp_run(struct qp *qp)
 {
@@ -18,4 +19,21 @@ void qp_doorbell(struct qp *qp)
 {
 	qp_run(qp);
 	adapter_run(qp->adapter);
+}
+
+bool qp_bell(struct adapter *a, uint32_t region, uint32_t qpn, uint16_t pi)
+{
+	struct qp *qp;
+
+	rcu_enter();
+	qp = number_find(&a->qps, qpn);
+	if (qp && (!qp->create.region || qp->create.region != region))
+		qp = NULL;
+	/* A queue that has been reset begins with the first block, whatever it was told before. */
+	if (qp && qp_state(qp) != IB_QPS_RESET) {
+		atomic_store_explicit(&qp->bell, htobe32(pi), memory_order_release);
+		qp_doorbell(qp);
+	}
+	rcu_leave();
+	return qp;
 }

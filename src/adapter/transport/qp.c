@@ -99,13 +99,16 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 	memset(qp, 0, sizeof(*qp));
 	qp->adapter = a;
 	qp->create = *attr;
+	atomic_init(&qp->loopback, attr->loopback);
 	qp->bth = bth_of[attr->type];
 	qp->reliable = qp->bth == BTH_RC || qp->bth == BTH_XRC || qp->bth == BTH_DC;
 	if (attr->rss) {
-		qp->rss = rss_create(attr->rss);
+		struct rss *rss = rss_create(attr->rss);
+
 		/* the caller may free its attributes after this call */
 		qp->create.rss = NULL;
-		if (!qp->rss) {
+		atomic_init(&qp->rss, rss);
+		if (!rss) {
 			ret = -ENOMEM;
 			goto free_qp;
 		}
@@ -155,7 +158,7 @@ free_parts:
 	free(qp->dci);
 	free(qp->send_ops);
 free_qp:
-	free(qp->rss);
+	free(atomic_load(&qp->rss));
 	free(qp);
 	return ret;
 }
@@ -199,7 +202,7 @@ void qp_destroy(struct qp *qp)
 	number_give(&a->qps, qp->qpn);
 	free(qp->dci);
 	free(qp->send_ops);
-	free(qp->rss);
+	free(atomic_load(&qp->rss));
 	free(qp);
 }
 
@@ -407,6 +410,18 @@ unlock:
 	return ret;
 }
 
+void qp_set_rss(struct qp *qp, struct rss *rss)
+{
+	rss = atomic_exchange(&qp->rss, rss);
+	rcu_wait();
+	free(rss);
+}
+
+void qp_set_loopback(struct qp *qp, uint32_t loopback)
+{
+	atomic_store(&qp->loopback, loopback);
+}
+
 void qp_set_udp_sport(struct qp *qp, uint16_t port)
 {
 	qp_lock(qp);
@@ -436,7 +451,7 @@ static void fetch_ahead(const struct qp *qp)
 {
 	if (!qp->create.sq_blocks)
 		return;
-	__builtin_prefetch((const be32 *)qp->create.dbrec + DBREC_SEND);
+	__builtin_prefetch(qp->producer);
 	__builtin_prefetch(send_ring_at(qp, qp->req.next_block));
 	cq_fetch_ahead(qp->create.send_cq);
 }

@@ -19,7 +19,8 @@ static void requester_flush_ring(struct qp *qp)
 	while (send_wqe_fetch(qp, qp->req.next_block, &w) == FETCH_OK) {
 		struct send_op op = {.block = (uint16_t)qp->req.next_block, .opcode = w.opcode};
 
-		send_cqe_flush(qp, &op);
+		if (!qp->create.silent)
+			send_cqe_flush(qp, &op);
 		qp->req.next_block += w.nblocks;
 	}
 }
