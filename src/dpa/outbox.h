@@ -16,6 +16,7 @@
 struct dpa_bells {
 	void (*arm)(void *device, uint32_t uar, uint32_t cqn, uint32_t ci);
 	void (*empty)(void *device, uint32_t uar, uint32_t cqn);
+	void (*send)(void *device, uint32_t uar, uint32_t qpn, uint16_t pi);
 };
 
 struct dpa_uar {

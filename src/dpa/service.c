@@ -202,6 +202,15 @@ static void door_msix_send(uint32_t cqn)
 	dpa_door_leave(t);
 }
 
+static void door_sq_ring(uint32_t pi, uint32_t qpn)
+{
+	struct dpa_thread *t = door_enter();
+
+	if (t->uar.bells)
+		t->uar.bells->send(t->uar.device, t->uar.number, qpn, (uint16_t)pi);
+	dpa_door_leave(t);
+}
+
 static void door_ring(uint32_t a, uint32_t b)
 {
 	(void)a;
@@ -285,7 +294,7 @@ const struct dpa_door dpa_door_table = {
 	.window_copy = door_window_copy,
 	.outbox_config = door_outbox_config,
 	.outbox_uar = door_outbox_uar,
-	.sq_ring = door_ring,
+	.sq_ring = door_sq_ring,
 	.cq_arm = door_cq_arm,
 	.eq_update = door_ring,
 	.msix_send = door_msix_send,

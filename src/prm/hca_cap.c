@@ -27,6 +27,17 @@ static uint32_t port_count(const struct hca_cap_values *v)
 	return v->ports;
 }
 
+/* Objects of raw packet queues, and the entries of a table of receive queues, as powers of two. */
+static uint32_t raw_queues(const struct hca_cap_values *v)
+{
+	return v->ethernet ? 18 : 0;
+}
+
+static uint32_t rqt_entries(const struct hca_cap_values *v)
+{
+	return v->ethernet ? 11 : 0;
+}
+
 /* Coded as the power of two above 8 (GIDs) or 128 (P_Keys). */
 static uint32_t gid_table(const struct hca_cap_values *v)
 {
@@ -125,7 +136,14 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x57b, 5, 12},	     /* log_max_dct_connections */
 	{HCA_CAP_GENERAL, 0x400, 32, 0, object_map}, /* general_obj_types */
 	{HCA_CAP_GENERAL, 0x480, 1, 1},		     /* sigerr_domain_and_sig_type */
+	{HCA_CAP_GENERAL, 0x323, 5, 0, raw_queues},  /* log_max_transport_domain */
+	{HCA_CAP_GENERAL, 0x363, 5, 0, raw_queues},  /* log_max_rq */
+	{HCA_CAP_GENERAL, 0x36b, 5, 0, raw_queues},  /* log_max_sq */
+	{HCA_CAP_GENERAL, 0x373, 5, 0, raw_queues},  /* log_max_tir */
+	{HCA_CAP_GENERAL, 0x37b, 5, 0, raw_queues},  /* log_max_tis */
 	{HCA_CAP_GENERAL, 0x383, 5, 20},	     /* log_max_rmp */
+	{HCA_CAP_GENERAL, 0x38b, 5, 0, raw_queues},  /* log_max_rqt */
+	{HCA_CAP_GENERAL, 0x393, 5, 0, rqt_entries}, /* log_max_rqt_size */
 	{HCA_CAP_GENERAL, 0x4c0, 32, 1000},	     /* device_frequency_mhz */
 	{HCA_CAP_GENERAL, 0x4e0, 32, 1000000},	     /* device_frequency_khz */
 

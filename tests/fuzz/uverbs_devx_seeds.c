@@ -14,7 +14,7 @@
 #include "prm/cmd_mkey.h"
 #include "prm/cmd_psv.h"
 #include "prm/cmd_qp.h"
-#include "prm/cmd_rmp.h"
+#include "prm/cmd_raw.h"
 #include "prm/eqe.h"
 #include "prm/ib.h"
 #include "uverbs_put.h"
@@ -150,6 +150,57 @@ static void put_queues(struct seed *s, uint32_t pdn, uint32_t cqn)
 	put_create(s, in, CREATE_RMP_IN_BYTES);
 }
 
+/* Handles and numbers follow what put_queues has made. */
+static void put_raw_queues(struct seed *s, uint32_t pdn, uint32_t cqn, uint32_t rqn)
+{
+	uint8_t in[MAILBOX], *c = in + RAW_CONTEXT;
+
+	begin_command(in, PRM_OP_ALLOC_TRANSPORT_DOMAIN, 0);
+	put_create(s, in, CMD_IN_BYTES);
+	begin_command(in, PRM_OP_CREATE_TIS, 0);
+	prm_set(c, TISC_DOMAIN, 1);
+	put_create(s, in, TIS_BYTES);
+
+	begin_command(in, PRM_OP_CREATE_RQ, 0);
+	prm_set(c, RQC_CQN, cqn);
+	prm_set(c + RQC_WQ, WQ_TYPE, WQ_CYCLIC);
+	prm_set(c + RQC_WQ, WQ_PD, pdn);
+	prm_set(c + RQC_WQ, WQ_LOG_STRIDE, 4);
+	prm_set(c + RQC_WQ, WQ_LOG_SIZE, 4);
+	prm_set(c + RQC_WQ, WQ_UMEM, umem_id(RING_UMEM));
+	prm_set(c + RQC_WQ, WQ_DBR_UMEM, umem_id(RECORDS_UMEM));
+	prm_set(c + RQC_WQ, WQ_DBR_ADDR, 192);
+	put_create(s, in, RQ_BYTES);
+
+	begin_command(in, PRM_OP_CREATE_RQT, 0);
+	prm_set(c, RQTC_MAX, 2);
+	prm_set(c, RQTC_ACTUAL, 1);
+	prm_set(c, RQTC_ENTRY(0), rqn);
+	put_create(s, in, RQT_FIXED_BYTES + RQTC_ENTRY_BYTES);
+
+	begin_command(in, PRM_OP_CREATE_TIR, 0);
+	prm_set(c, TIRC_DOMAIN, 1);
+	prm_set(c, TIRC_INDIRECT, TIRC_BY_TABLE);
+	prm_set(c, TIRC_RQT, 1);
+	prm_set(c, TIRC_HASH, TIRC_HASH_TOEPLITZ);
+	prm_set(c, TIRC_OUTER_FIELDS, TIRC_SRC_IP);
+	put_create(s, in, TIR_BYTES);
+
+	begin_command(in, PRM_OP_CREATE_SQ, 0);
+	prm_set(c, SQC_CQN, cqn);
+	prm_set(c, SQC_TIS_COUNT, 1);
+	prm_set(c, SQC_TIS, 1);
+	prm_set(c + SQC_WQ, WQ_TYPE, WQ_CYCLIC);
+	prm_set(c + SQC_WQ, WQ_PD, pdn);
+	prm_set(c + SQC_WQ, WQ_UAR_PAGE, UAR);
+	prm_set(c + SQC_WQ, WQ_LOG_STRIDE, 6);
+	prm_set(c + SQC_WQ, WQ_LOG_SIZE, 4);
+	prm_set(c + SQC_WQ, WQ_UMEM, umem_id(RING_UMEM));
+	prm_set(c + SQC_WQ, WQ_DBR_UMEM, umem_id(RECORDS_UMEM));
+	prm_set(c + SQC_WQ, WQ_DBR_ADDR, 256);
+	put_create(s, in, SQ_BYTES);
+}
+
 static void put_keys(struct seed *s, uint32_t pdn, enum mkc_access_mode mode)
 {
 	uint8_t in[MAILBOX], *c = in + CREATE_MKEY_CONTEXT;
@@ -239,6 +290,25 @@ static void put_channels(struct seed *s, uint32_t cqn)
 	put_u8(s, 2);
 }
 
+/* On the Ethernet device; all are destroyed with the file. */
+static void raw_queue_seed(struct seed *s)
+{
+	const enum handle td = RMP + 1;
+
+	put_u8(s, 1);
+	put_context_by_ioctl(s);
+	put_uar(s);
+	put_umem(s, RING(0), 65536);
+	put_umem(s, AREA_RECORDS, 4096);
+	put_queues(s, 1, 0);
+	put_raw_queues(s, 1, 0, 1);
+	put_query(s, td + 1, PRM_OP_QUERY_TIS, 1);
+	put_query(s, td + 2, PRM_OP_QUERY_RQ, 1);
+	put_query(s, td + 3, PRM_OP_QUERY_RQT, 1);
+	put_query(s, td + 5, PRM_OP_QUERY_SQ, 3);
+	put_end(s, "devx-raw");
+}
+
 void devx_seeds(struct seed *s)
 {
 	const uint32_t cqns[] = {0, 1, 2};
@@ -266,4 +336,5 @@ void devx_seeds(struct seed *s)
 			snprintf(name, sizeof(name), "devx-%u-%u", dev, i);
 			put_end(s, name);
 		}
+	raw_queue_seed(s);
 }

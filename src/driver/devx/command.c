@@ -24,12 +24,6 @@ static const struct devx_op lacking[] = {
 	LACKS(QUERY_CONG_PARAMS, DEVX_GENERAL),
 	LACKS(QUERY_CONG_STATISTICS, DEVX_GENERAL),
 	LACKS(QUERY_LAG, DEVX_GENERAL),
-	LACKS(ALLOC_TRANSPORT_DOMAIN, DEVX_OBJ_CREATE),
-	LACKS(CREATE_SQ, DEVX_OBJ_CREATE),
-	LACKS(CREATE_RQ, DEVX_OBJ_CREATE),
-	LACKS(CREATE_RQT, DEVX_OBJ_CREATE),
-	LACKS(CREATE_TIR, DEVX_OBJ_CREATE),
-	LACKS(CREATE_TIS, DEVX_OBJ_CREATE),
 	LACKS(ALLOC_Q_COUNTER, DEVX_OBJ_CREATE),
 	LACKS(CREATE_FLOW_TABLE, DEVX_OBJ_CREATE),
 	LACKS(CREATE_FLOW_GROUP, DEVX_OBJ_CREATE),
@@ -45,17 +39,7 @@ static const struct devx_op lacking[] = {
 	LACKS(CREATE_XRQ, DEVX_OBJ_CREATE),
 	LACKS(ATTACH_TO_MCG, DEVX_OBJ_CREATE),
 	LACKS(ARM_XRC_SRQ, DEVX_OBJ_MODIFY),
-	LACKS(MODIFY_RQ, DEVX_OBJ_MODIFY),
-	LACKS(MODIFY_SQ, DEVX_OBJ_MODIFY),
-	LACKS(MODIFY_TIR, DEVX_OBJ_MODIFY),
-	LACKS(MODIFY_TIS, DEVX_OBJ_MODIFY),
-	LACKS(MODIFY_RQT, DEVX_OBJ_MODIFY),
 	LACKS(QUERY_XRC_SRQ, DEVX_OBJ_QUERY),
-	LACKS(QUERY_RQ, DEVX_OBJ_QUERY),
-	LACKS(QUERY_SQ, DEVX_OBJ_QUERY),
-	LACKS(QUERY_TIR, DEVX_OBJ_QUERY),
-	LACKS(QUERY_TIS, DEVX_OBJ_QUERY),
-	LACKS(QUERY_RQT, DEVX_OBJ_QUERY),
 };
 
 static const struct devx_family lacking_family = DEVX_FAMILY(lacking);
@@ -65,7 +49,8 @@ static const struct devx_family *const families[] = {
 	&devx_dpa_family,	&devx_port_family, &devx_pd_family,	 &devx_mkey_family,
 	&devx_psv_family,	&devx_cq_family,   &devx_rmp_family,	 &devx_qp_family,
 	&devx_qp_modify_family, &devx_dct_family,  &devx_general_family, &devx_dpa_thread_family,
-	&lacking_family,
+	&devx_td_family,	&devx_rq_family,   &devx_sq_family,	 &devx_rqt_family,
+	&devx_tir_family,	&lacking_family,
 };
 
 static const struct devx_op *family_op(const struct devx_family *f, uint16_t opcode,

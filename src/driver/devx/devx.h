@@ -47,6 +47,9 @@ struct devx_class {
 	void *(*part)(struct devx_obj *obj, uint64_t daddr, uint64_t bytes);
 	/* May be missing.  Somebody has subscribed to events of it, and may have come late. */
 	void (*subscribed)(struct devx_obj *obj);
+	uint8_t queue; /* enum eqe_queue: what events of it say that it is */
+	/* May be missing: of what steering rules may lead to. */
+	struct qp *(*takes_frames)(struct devx_obj *obj);
 };
 
 struct devx_obj {
@@ -170,8 +173,12 @@ bool devx_is(struct uobj *obj, const struct devx_class *class, uint32_t number);
  */
 struct uobj *devx_find(struct ufile *f, const struct devx_class *class, uint32_t number);
 
+/* The lowest number above 0 that no object of the class has in the file, for kinds whose numbers mean
+ * something in one context only. */
+uint32_t devx_free_number(struct ufile *f, const struct devx_class *class);
+
 /* Kinds that others are made of.  An SRQ of verbs is one of RMPs. */
-extern const struct devx_class devx_pd_class, devx_cq_class, devx_rmp_class;
+extern const struct devx_class devx_pd_class, devx_cq_class, devx_rmp_class, devx_sq_class;
 /* The device's object behind what devx_find found. */
 struct cq *devx_cq_of(struct uobj *obj);
 struct srq *devx_srq_of(struct uobj *obj);
@@ -214,4 +221,5 @@ void devx_file_events_drop(struct ufile *f);
 
 extern const struct devx_family devx_port_family, devx_pd_family, devx_mkey_family, devx_psv_family,
 	devx_cq_family, devx_rmp_family, devx_qp_family, devx_qp_modify_family, devx_dct_family,
-	devx_general_family, devx_dpa_family, devx_dpa_thread_family;
+	devx_general_family, devx_dpa_family, devx_dpa_thread_family, devx_td_family,
+	devx_rq_family, devx_sq_family, devx_rqt_family, devx_tir_family;

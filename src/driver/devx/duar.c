@@ -27,7 +27,13 @@ static void duar_empty(void *device, uint32_t region, uint32_t cqn)
 	(void)cq_bell_empty(device, region, cqn);
 }
 
-static const struct dpa_bells duar_bells = {.arm = duar_arm, .empty = duar_empty};
+static void duar_send(void *device, uint32_t region, uint32_t qpn, uint16_t pi)
+{
+	(void)qp_bell(device, region, qpn, pi);
+}
+
+static const struct dpa_bells duar_bells = {
+	.arm = duar_arm, .empty = duar_empty, .send = duar_send};
 
 static void devx_duar_free(struct devx_obj *obj)
 {

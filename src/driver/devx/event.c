@@ -92,13 +92,14 @@ void devx_queue_event(struct devx_obj *obj, enum ib_event event)
 		{IB_EVENT_SRQ_ERR, EQE_SRQ_CATAS_ERROR},
 		{IB_EVENT_SRQ_LIMIT_REACHED, EQE_SRQ_RQ_LIMIT},
 		{IB_EVENT_QP_LAST_WQE_REACHED, EQE_SRQ_LAST_WQE},
+		{IB_EVENT_WQ_FATAL, EQE_WQ_CATAS_ERROR},
 	};
 	uint8_t eqe[EQE_BYTES] = {0};
 
 	for (size_t i = 0; i < array_size(names); i++)
 		if (names[i].event == event) {
 			prm_set(eqe, EQE_TYPE, names[i].type);
-			prm_set(eqe, EQE_QUEUE, EQE_QUEUE_QP);
+			prm_set(eqe, EQE_QUEUE, obj->class->queue);
 			prm_set(eqe, EQE_QUEUE_NR, obj->number);
 			devx_event(obj, names[i].type, eqe);
 		}

@@ -36,9 +36,17 @@ static void udevx_free(struct uobj *uobj)
 	devx_obj_release(obj);
 }
 
+static struct qp *udevx_takes_frames(struct uobj *uobj)
+{
+	struct devx_obj *obj = container_of(uobj, struct devx_obj, uobj);
+
+	return obj->class->takes_frames ? obj->class->takes_frames(obj) : NULL;
+}
+
 const struct uobj_class udevx_class = {
 	.type = UOBJ_DEVX,
 	.free = udevx_free,
+	.takes_frames = udevx_takes_frames,
 };
 
 void devx_discard(struct ufile *f, struct devx_obj *obj)
@@ -67,6 +75,15 @@ struct uobj *devx_find(struct ufile *f, const struct devx_class *class, uint32_t
 			return obj;
 	}
 	return NULL;
+}
+
+uint32_t devx_free_number(struct ufile *f, const struct devx_class *class)
+{
+	uint32_t number = 1;
+
+	while (devx_find(f, class, number))
+		number++;
+	return number;
 }
 
 struct devx_obj *devx_find_fitting(struct ufile *f, devx_fits *fits, uint32_t number)

@@ -231,6 +231,7 @@ uint64_t ring_outbox(uint64_t id)
 
 	device_door()->cq_arm(11, 12);
 	device_door()->msix_send(13);
+	device_door()->sq_ring(0xfffe, 14);
 	return ret;
 }
 

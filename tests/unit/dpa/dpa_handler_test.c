@@ -447,8 +447,9 @@ static void test_114_ended_anywhere(void)
 /* ---- bells ---- */
 
 struct bell_log {
-	unsigned arms, empties;
-	uint32_t region, cqn, ci;
+	unsigned arms, empties, sends;
+	uint32_t region, cqn, ci, qpn;
+	uint16_t pi;
 };
 
 static void log_arm(void *device, uint32_t region, uint32_t cqn, uint32_t ci)
@@ -469,6 +470,16 @@ static void log_empty(void *device, uint32_t region, uint32_t cqn)
 	CHECK(l->region == region && cqn == 13);
 }
 
+static void log_send(void *device, uint32_t region, uint32_t qpn, uint16_t pi)
+{
+	struct bell_log *l = device;
+
+	l->sends++;
+	CHECK(l->region == region);
+	l->qpn = qpn;
+	l->pi = pi;
+}
+
 static uint64_t call_one(struct dpa_process *p, const char *name, uint64_t arg)
 {
 	const struct dpa_call call = {
@@ -484,7 +495,8 @@ static uint64_t call_one(struct dpa_process *p, const char *name, uint64_t arg)
 
 static void test_151_233_bells(void)
 {
-	static const struct dpa_bells bells = {.arm = log_arm, .empty = log_empty};
+	static const struct dpa_bells bells = {
+		.arm = log_arm, .empty = log_empty, .send = log_send};
 	struct bell_log one = {0}, two = {0};
 	struct dpa_uar first = {.bells = &bells, .device = &one, .number = 100};
 	struct dpa_uar second = {.bells = &bells, .device = &two, .number = 200};
@@ -503,6 +515,7 @@ static void test_151_233_bells(void)
 	CHECK(one.arms == 1 && one.empties == 1 && one.region == 100);
 	/* index and number, not the other way round */
 	CHECK(one.ci == 11 && one.cqn == 12);
+	CHECK(one.sends == 1 && one.pi == 0xfffe && one.qpn == 14);
 	CHECK(call_one(p, "ring_outbox", (uint64_t)box) == 0);
 	CHECK(two.arms == 1 && two.empties == 1 && two.region == 200 && one.arms == 1);
 	/* one that is not there changes nothing */

@@ -57,6 +57,9 @@ struct uobj_class {
 	/* May be missing.  After free: lets go of channels of its own, and fills in their
 	 * events. */
 	void (*collect)(struct uobj *obj, struct uevents *events);
+	/* May be missing.  What takes the frames of a steering rule that leads to obj; NULL: it is
+	 * nothing that does. */
+	struct qp *(*takes_frames)(struct uobj *obj);
 };
 
 struct uobj {

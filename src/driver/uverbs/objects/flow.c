@@ -286,8 +286,8 @@ static void uflow_free(struct uobj *obj)
 	struct uflow *flow = container_of(obj, struct uflow, uobj);
 
 	flow_destroy(flow->flow);
-	if (flow->qp)
-		flow->qp->uobj.users--;
+	if (flow->to)
+		flow->to->users--;
 	if (flow->counters)
 		ucounters_detach(flow->counters);
 	if (flow->matcher)
@@ -299,7 +299,7 @@ static const struct uobj_class uflow_class = {
 	.free = uflow_free,
 };
 
-int uflow_create(struct ufile *f, const struct flow_attr *attr, struct uqp *qp, struct uflow **out)
+int uflow_create(struct ufile *f, const struct flow_attr *attr, struct uobj *to, struct uflow **out)
 {
 	struct uflow *flow = calloc(1, sizeof(*flow));
 	int ret;
@@ -312,9 +312,9 @@ int uflow_create(struct ufile *f, const struct flow_attr *attr, struct uqp *qp, 
 	ret = uobj_publish(f, &flow->uobj, &uflow_class);
 	if (ret < 0)
 		goto destroy_flow;
-	flow->qp = qp;
-	if (qp)
-		qp->uobj.users++;
+	flow->to = to;
+	if (to)
+		to->users++;
 	*out = flow;
 	return 0;
 
@@ -373,7 +373,7 @@ static int cmd_create_flow_ex(struct ureq *req)
 	ret = flow_attach_counters(req, &rule, &counts, &counters);
 	if (ret < 0)
 		return ret;
-	ret = uflow_create(req->file, &rule.attr, qp, &flow);
+	ret = uflow_create(req->file, &rule.attr, qp ? &qp->uobj : NULL, &flow);
 	if (ret < 0) {
 		if (counters)
 			ucounters_detach(counters);

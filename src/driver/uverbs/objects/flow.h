@@ -8,14 +8,14 @@ struct mlx5_ib_flow_counters_data;
 
 struct uflow {
 	struct uobj uobj;
-	struct uqp *qp; /* each of these may be NULL */
+	struct uobj *to; /* what it leads to; each of these may be NULL */
 	struct uobj *counters;
 	struct uobj *matcher;
 	struct flow *flow;
 };
 
-/* A rule with a handle; qp: what it leads to, or NULL. */
-int uflow_create(struct ufile *f, const struct flow_attr *attr, struct uqp *qp,
+/* A rule with a handle; to: what it leads to, or NULL. */
+int uflow_create(struct ufile *f, const struct flow_attr *attr, struct uobj *to,
 		 struct uflow **out) must_check;
 
 /*

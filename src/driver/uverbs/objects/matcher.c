@@ -267,9 +267,10 @@ static int method_matcher_create(struct ureq *req)
 /* ---- rules ---- */
 
 /* Where the frames go: exactly one thing. */
-static int flow_read_destination(struct ureq *req, struct flow_attr *a, struct uqp **out)
+static int flow_read_destination(struct ureq *req, struct flow_attr *a, struct uobj **out)
 {
 	struct uobj *obj = ureq_obj(req, MLX5_IB_ATTR_CREATE_FLOW_DEST_QP);
+	struct uobj *devx = ureq_obj(req, MLX5_IB_ATTR_CREATE_FLOW_DEST_DEVX);
 	uint32_t flags;
 	int ret = ureq_flags(req, MLX5_IB_ATTR_CREATE_FLOW_FLAGS,
 			     MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DEFAULT_MISS |
@@ -278,17 +279,13 @@ static int flow_read_destination(struct ureq *req, struct flow_attr *a, struct u
 
 	if (ret < 0)
 		return ret;
-	if (ureq_attr(req, MLX5_IB_ATTR_CREATE_FLOW_DEST_DEVX))
-		return matcher_refuse("a destination made by DEVX");
 	if (flags & MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DEFAULT_MISS)
 		return matcher_refuse("the default miss");
-	if (!obj != (flags == MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DROP))
+	if (!!obj + !!devx + (flags == MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DROP) != 1)
 		return -EINVAL;
-	*out = obj ? container_of(obj, struct uqp, uobj) : NULL;
-	if (obj && (*out)->type != IB_QPT_RAW_PACKET)
-		return -EINVAL;
-	a->qp = obj ? (*out)->qp : NULL;
-	return 0;
+	*out = obj ? obj : devx;
+	a->qp = *out ? (*out)->class->takes_frames(*out) : NULL;
+	return !*out == !a->qp ? 0 : -EINVAL;
 }
 
 static int flow_read_actions(struct ureq *req, struct flow_attr *a)
@@ -311,12 +308,12 @@ static int method_flow_create_mlx5(struct ureq *req)
 	struct flow_attr attr = {.type = m->type, .priority = m->priority};
 	struct fte_headers headers;
 	struct uflow *flow;
-	struct uqp *qp;
+	struct uobj *to;
 	int ret;
 
 	if (!uverbs_may_raw())
 		return -EPERM;
-	ret = flow_read_destination(req, &attr, &qp);
+	ret = flow_read_destination(req, &attr, &to);
 	if (ret == 0)
 		ret = flow_read_actions(req, &attr);
 	if (ret == 0)
@@ -324,7 +321,7 @@ static int method_flow_create_mlx5(struct ureq *req)
 	if (ret == 0)
 		ret = flow_add_headers(&attr, &m->mask, &headers);
 	if (ret == 0)
-		ret = uflow_create(req->file, &attr, qp, &flow);
+		ret = uflow_create(req->file, &attr, to, &flow);
 	if (ret)
 		return ret;
 	flow->matcher = &m->uobj;

@@ -57,9 +57,17 @@ static void uqp_free(struct uobj *obj)
 	uqp_count_users(qp, -1);
 }
 
+static struct qp *uqp_takes_frames(struct uobj *obj)
+{
+	const struct uqp *qp = container_of(obj, struct uqp, uobj);
+
+	return qp->type == IB_QPT_RAW_PACKET ? qp->qp : NULL;
+}
+
 const struct uobj_class uqp_class = {
 	.type = UOBJ_QP,
 	.free = uqp_free,
+	.takes_frames = uqp_takes_frames,
 };
 
 /* A handle of a target QP that exists. */

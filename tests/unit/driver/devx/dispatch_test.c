@@ -98,7 +98,7 @@ static void test_methods(void)
 	CHECK(other_command(16, 16) == -EINVAL);
 	run_command(PRM_OP_NOP);
 	CHECK(create_object(16, NULL) == -EINVAL);
-	run_command(PRM_OP_CREATE_TIR);
+	run_command(PRM_OP_CREATE_FLOW_TABLE);
 	CHECK(create_object(16, NULL) == -EOPNOTSUPP);
 	/* mailboxes hold a header */
 	run_command(PRM_OP_ALLOC_PD);
@@ -177,7 +177,7 @@ static void test_objects(void)
 	prm_set(in, CMD_IN_NUMBER, number);
 	CHECK(named_method(MLX5_IB_METHOD_DEVX_OBJ_QUERY, psv) == -EINVAL);
 	CHECK(named_method(MLX5_IB_METHOD_DEVX_OBJ_QUERY, 99) == -ENOENT);
-	run_command(PRM_OP_MODIFY_RQ);
+	run_command(PRM_OP_ARM_XRC_SRQ);
 	CHECK(named_method(MLX5_IB_METHOD_DEVX_OBJ_MODIFY, psv) == -EOPNOTSUPP);
 	CHECK(named_method(MLX5_IB_METHOD_DEVX_OBJ_QUERY, psv) == -EINVAL);
 
