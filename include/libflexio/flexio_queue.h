@@ -78,7 +78,8 @@ flexio_status flexio_rq_create(struct flexio_process *process, struct ibv_contex
 
 /**
  * flexio_rq_destroy() - destroy a receive queue.
- * @flexio_rq: the queue; no steering rule may lead to its TIR
+ * @flexio_rq: the queue; no steering rule may lead to its TIR, and no table of receive queues have
+ *	it.  If only a table has it, its TIR has gone all the same
  */
 flexio_status flexio_rq_destroy(struct flexio_rq *flexio_rq);
 

@@ -35,6 +35,10 @@ enum flx_kind {
 	FLX_THREAD,
 	FLX_MKEY,
 	FLX_CQ,
+	FLX_RQ,
+	FLX_SQ,
+	FLX_RMP,
+	FLX_QP,
 	FLX_KINDS,
 };
 
@@ -173,6 +177,9 @@ struct flx_alias *flx_alias_get(struct ibv_context *ctx, const struct flexio_pro
 				uint32_t thread);
 /* When the object that names it has gone; NULL is allowed. */
 void flx_alias_put(struct flx_alias *alias);
+
+/* The number of a domain, for commands.  False: it is none; logs. */
+bool flx_pd_number(struct ibv_pd *pd, const char *function, const char *argument, uint32_t *pdn);
 
 /* An operation on a process.  in and out have at least the fixed parts; 0 or an errno, not
  * logged. */

@@ -21,18 +21,6 @@
 #define LATER_FAILS(name, ...) LATER(flexio_status, FLEXIO_STATUS_FAILED, name, __VA_ARGS__)
 
 /* NOLINTBEGIN(misc-unused-parameters) */
-LATER_MAKES(flexio_rq_create, flexio_rq_ptr, struct flexio_process *process,
-	    struct ibv_context *ibv_ctx, uint32_t cq_num, const struct flexio_wq_attr *fattr,
-	    struct flexio_rq **flexio_rq_ptr)
-LATER_FAILS(flexio_rq_destroy, struct flexio_rq *flexio_rq)
-LATER(struct mlx5dv_devx_obj *, NULL, flexio_rq_get_tir, struct flexio_rq *rq)
-LATER(uint32_t, UINT32_MAX, flexio_rq_get_wq_num, struct flexio_rq *rq)
-LATER_FAILS(flexio_rq_set_err_state, struct flexio_rq *rq)
-LATER_MAKES(flexio_sq_create, flexio_sq_ptr, struct flexio_process *process,
-	    struct ibv_context *ibv_ctx, uint32_t cq_num, const struct flexio_wq_attr *fattr,
-	    struct flexio_sq **flexio_sq_ptr)
-LATER_FAILS(flexio_sq_destroy, struct flexio_sq *flexio_sq)
-LATER(uint32_t, UINT32_MAX, flexio_sq_get_wq_num, struct flexio_sq *sq)
 LATER_MAKES(flexio_rmp_create, flexio_rmp_ptr, struct flexio_process *process,
 	    struct ibv_context *ibv_ctx, const struct flexio_wq_attr *fattr,
 	    struct flexio_rmp **flexio_rmp_ptr)

@@ -26,7 +26,7 @@ struct flexio_mkey {
 	uint32_t key;
 };
 
-static bool pd_number(struct ibv_pd *pd, const char *function, const char *argument, uint32_t *pdn)
+bool flx_pd_number(struct ibv_pd *pd, const char *function, const char *argument, uint32_t *pdn)
 {
 	struct mlx5dv_pd out = {0};
 	struct mlx5dv_obj obj = {.pd = {.in = pd, .out = &out}};
@@ -81,7 +81,7 @@ flexio_status flexio_window_create(struct flexio_process *process, struct ibv_pd
 		return FLEXIO_STATUS_FAILED;
 	*window = NULL;
 	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
-	    !pd_number(pd, __func__, "pd", &pdn))
+	    !flx_pd_number(pd, __func__, "pd", &pdn))
 		return FLEXIO_STATUS_FAILED;
 	w = calloc(1, sizeof(*w));
 	if (!w)
@@ -196,7 +196,7 @@ flexio_status flexio_device_mkey_create(struct flexio_process *process,
 	*mkey = NULL;
 	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
 	    !flx_given(fattr, __func__, "fattr") ||
-	    !pd_number(fattr->pd, __func__, "fattr->pd", &pdn) ||
+	    !flx_pd_number(fattr->pd, __func__, "fattr->pd", &pdn) ||
 	    !mkey_attr_check(process, fattr, __func__))
 		return FLEXIO_STATUS_FAILED;
 	k = calloc(1, sizeof(*k));

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What receive queues, send queues and receive memory pools have in common. */
+#pragma once
+
+#include "flexio/queue.h"
+#include "prm/cmd_raw.h"
+
+/* A command, with the mailboxes that it has. */
+struct flx_wq_command {
+	uint8_t in[RAW_CONTEXT + 0xf0u], out[CMD_OUT_BYTES];
+};
+
+/* What a function that makes a queue was called with. */
+struct flx_wq_make {
+	struct flexio_process *process;
+	struct ibv_context *ctx; /* never NULL */
+	const struct flexio_wq_attr *attr;
+	const char *function;
+	struct flx_alias **alias; /* of the process, if its context is not ctx */
+};
+
+/*
+ * Checks the arguments, and fills in the work queue at wq of what attributes say but for type,
+ * stride and region.  False: they are wrong, or the device cannot reach the process; logs.
+ */
+bool flx_wq_fill(const struct flx_wq_make *make, uint8_t *wq);
+/* Makes the object of the command; logs what the device refuses. */
+struct mlx5dv_devx_obj *flx_wq_create(const struct flx_wq_make *make, enum prm_opcode opcode,
+				      struct flx_wq_command *cmd, uint32_t *number);
+/* Moves a queue from one state to another; 0 or an errno. */
+int flx_wq_move(struct mlx5dv_devx_obj *obj, enum prm_opcode opcode, uint32_t number,
+		enum raw_state from, enum raw_state to);
+/* A transport domain of its own for each queue: nothing depends on which queues share one. */
+struct mlx5dv_devx_obj *flx_wq_domain(const struct flx_wq_make *make, uint32_t *number);

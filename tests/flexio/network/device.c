@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Device code of tests/flexio/network. */
+#include <dpaintrin.h>
+#include <libflexio-dev/flexio_dev.h>
+#include <libflexio-dev/flexio_dev_queue_access.h>
+#include <string.h>
+
+#include "network.h"
+
+__dpa_rpc__ uint64_t peek(uint64_t addr)
+{
+	return __atomic_load_n((uint64_t *)(uintptr_t)addr, __ATOMIC_SEQ_CST);
+}
+
+__dpa_rpc__ uint64_t poke(uint64_t addr, uint64_t value)
+{
+	__atomic_store_n((uint64_t *)(uintptr_t)addr, value, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+/* The host's byte order has it reversed. */
+static void record_set(uint64_t record, uint32_t value)
+{
+	__atomic_store_n((uint32_t *)(uintptr_t)record, cpu_to_be32(value), __ATOMIC_RELEASE);
+}
+
+static union flexio_dev_sqe_seg *block_of(uint64_t ring, uint64_t pi)
+{
+	return (union flexio_dev_sqe_seg *)(uintptr_t)ring +
+	       (pi & (DEPTH - 1)) * (1u << LOG_SQE_NUM_SEGS);
+}
+
+static void request_put(const struct request *r, uint64_t pi)
+{
+	union flexio_dev_sqe_seg *s = block_of(r->ring, pi);
+
+	memset(s, 0, 64);
+	flexio_dev_swqe_seg_ctrl_set(s, (uint32_t)pi, (uint32_t)r->sqn, (uint32_t)r->ce,
+				     r->kind == REQUEST_NOP ? FLEXIO_CTRL_SEG_NOP
+							    : FLEXIO_CTRL_SEG_SEND_EN);
+	if (r->kind == REQUEST_NOP)
+		return;
+	flexio_dev_swqe_seg_eth_set(s + 1, 0, 0, 0, NULL);
+	flexio_dev_swqe_seg_mem_ptr_data_set(s + 2, (uint32_t)r->bytes, (uint32_t)r->key, r->data);
+}
+
+/* All of them, and one bell. */
+__dpa_rpc__ uint64_t send_requests(uint64_t addr)
+{
+	struct request *r = (void *)(uintptr_t)addr;
+	struct flexio_dev_thread_ctx *ctx;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	for (uint64_t i = 0; i < r->count; i++)
+		request_put(r, r->pi++);
+	__dpa_thread_fence(__DPA_MEMORY, __DPA_W, __DPA_W);
+	return flexio_dev_qp_sq_ring_db(ctx, (uint16_t)r->pi, (uint32_t)r->sqn);
+}
+
+static void addresses_exchange(uint8_t *frame)
+{
+	uint8_t mac[6];
+
+	memcpy(mac, frame, 6);
+	memcpy(frame, frame + 6, 6);
+	memcpy(frame + 6, mac, 6);
+}
+
+static void frame_send_back(struct flexio_dev_thread_ctx *ctx, struct network *n,
+			    struct flexio_dev_cqe64 *cqe)
+{
+	uint32_t slot = flexio_dev_cqe_get_wqe_counter(cqe) & (DEPTH - 1);
+	struct flexio_dev_wqe_rcv_data_seg *rwqe =
+		(struct flexio_dev_wqe_rcv_data_seg *)(uintptr_t)n->rq_ring + slot;
+	uint8_t *data = (uint8_t *)(uintptr_t)n->sq_data + (n->pi & (DEPTH - 1)) * SLOT_BYTES;
+	struct request r = {
+		.sqn = n->sqn,
+		.ring = n->sq_ring,
+		.data = (uintptr_t)data,
+		.bytes = flexio_dev_cqe_get_byte_cnt(cqe),
+		.key = n->key,
+	};
+
+	memcpy(data, flexio_dev_rwqe_get_addr(rwqe), r.bytes);
+	addresses_exchange(data);
+	request_put(&r, n->pi++);
+	__dpa_thread_fence(__DPA_MEMORY, __DPA_W, __DPA_W);
+	flexio_dev_qp_sq_ring_db(ctx, (uint16_t)n->pi, (uint32_t)n->sqn);
+	n->last_bytes = r.bytes;
+	n->last_counter = flexio_dev_cqe_get_wqe_counter(cqe);
+	n->last_user = flexio_dev_cqe_get_user_index(cqe);
+}
+
+flexio_dev_event_handler_t reflect;
+__dpa_global__ void reflect(uint64_t arg)
+{
+	struct network *n = (void *)(uintptr_t)arg;
+	struct flexio_dev_thread_ctx *ctx;
+	struct flexio_dev_cqe64 *cqe;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	for (;;) {
+		cqe = (struct flexio_dev_cqe64 *)(uintptr_t)n->cq_ring + (n->ci & (DEPTH - 1));
+		if (flexio_dev_cqe_get_owner(cqe) != (n->ci >> LOG_DEPTH & 1))
+			break;
+		__dpa_thread_fence(__DPA_MEMORY, __DPA_R, __DPA_R);
+		if (flexio_dev_cqe_get_opcode(cqe) == 2) {
+			frame_send_back(ctx, n, cqe);
+			flexio_dev_dbr_rq_inc_pi((uint32_t *)(uintptr_t)n->rq_record);
+			__atomic_add_fetch(&n->frames, 1, __ATOMIC_SEQ_CST);
+		} else {
+			__atomic_add_fetch(&n->errors, 1, __ATOMIC_SEQ_CST);
+		}
+		record_set(n->cq_record, (uint32_t)++n->ci & 0xffffff);
+	}
+	flexio_dev_cq_arm(ctx, (uint32_t)n->ci, (uint32_t)n->cqn);
+	flexio_dev_thread_reschedule();
+}

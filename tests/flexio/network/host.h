@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of the host program of tests/flexio/network share. */
+#pragma once
+
+#include <infiniband/mlx5dv.h>
+#include <libflexio/flexio.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "check.h"
+#include "network.h"
+
+extern struct flexio_app *network_app;
+extern flexio_func_t peek, poke, send_requests, reflect;
+
+#define OK(call)    CHECK((call) == FLEXIO_STATUS_SUCCESS)
+#define FAILS(call) CHECK((call) == FLEXIO_STATUS_FAILED)
+
+#define USER_INDEX 0x1234u
+/* From the peer to the queues of the DPA, and back. */
+#define PEER_MAC "\x02\x42\x7e\x7f\xeb\x02"
+#define DPA_MAC	 "\x02\x11\x22\x33\x44\x55"
+
+/* A queue with its CQ, whose rings are on the heap. */
+struct ring {
+	struct flexio_cq *cq;
+	uint32_t cqn, number;
+	uint64_t cq_ring, cq_record, ring, record, data;
+	struct flexio_mkey *key;
+	struct flexio_rq *rq;
+	struct flexio_sq *sq;
+	uint32_t ci; /* of cq_next */
+};
+
+struct rule {
+	struct mlx5dv_dr_domain *domain;
+	struct mlx5dv_dr_table *table;
+	struct mlx5dv_dr_matcher *matcher;
+	struct mlx5dv_dr_action *action;
+	struct mlx5dv_dr_rule *rule;
+};
+
+struct bench {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd; /* of queues and keys */
+	struct flexio_process *p;
+	struct flexio_event_handler *eh;
+	struct ring in, out;
+	struct rule rule;
+	uint64_t n; /* address of the struct network */
+	struct flexio_wq_attr rq_attr, sq_attr;
+};
+
+struct ibv_context *ethernet_open(void);
+uint64_t call1(struct flexio_process *p, flexio_func_t *f, uint64_t a);
+void word_await(struct flexio_process *p, uint64_t addr, uint64_t value);
+#define network_get(b, field) call1((b)->p, &peek, (b)->n + offsetof(struct network, field))
+#define network_await(b, field, value) \
+	word_await((b)->p, (b)->n + offsetof(struct network, field), value)
+
+/* Process and handler. */
+void bench_up(struct bench *b);
+/* CQ, ring, record, data and key.  activates: the handler, by the CQ. */
+void ring_memory(struct bench *b, struct ring *r, bool activates);
+void ring_down(struct bench *b, struct ring *r);
+/* A receive queue with all its receives posted; a send queue. */
+void rq_up(struct bench *b, struct ring *r);
+void sq_up(struct bench *b, struct ring *r);
+/* All, with a rule, and the handler running. */
+void reflector_up(struct bench *b);
+void rule_up(struct bench *b, struct rule *rule, struct mlx5dv_devx_obj *tir);
+void rule_down(struct rule *rule);
+void bench_down(struct bench *b);
+
+/* The next completion, within a while; 8 words of it. */
+struct completion {
+	uint32_t opcode, syndrome, counter, bytes, user_index, qpn;
+};
+bool cq_look(struct bench *b, struct ring *r, struct completion *out);
+void cq_next(struct bench *b, struct ring *r, struct completion *out);
+void requests(struct bench *b, struct request *r, uint64_t count);
+
+struct host_case {
+	const char *name;
+	void (*run)(void);
+};
+
+/* Each ends with an entry without a name. */
+extern const struct host_case frame_cases[], refused_cases[];
+
+/* ---- raw_peer.c: a verbs program with a raw packet queue pair ---- */
+
+struct raw_peer;
+
+struct raw_peer *raw_peer_make(void);
+/* A frame to the DPA, of a kind of its own. */
+void raw_peer_send(struct raw_peer *peer, uint32_t bytes, uint8_t kind);
+/* The one that comes back is that with its addresses exchanged. */
+void raw_peer_expect(struct raw_peer *peer, uint32_t bytes, uint8_t kind);
+/* What they send and expect: an IPv4 datagram full of bytes of that kind, addresses included. */
+void raw_frame(uint8_t *frame, const char *to, const char *from, uint32_t bytes, uint8_t kind);
+void raw_peer_free(struct raw_peer *peer);

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Frames in and out, and what goes wrong with them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "host.h"
+
+#define SEND_ERROR    13u
+#define RECEIVE_ERROR 14u
+#define LENGTH	      0x01u
+#define PROTECTION    0x04u
+#define FLUSHED	      0x05u
+#define ROUNDS	      (10 * DEPTH)
+
+static void reflect_all(struct bench *b)
+{
+	struct raw_peer *peer = raw_peer_make();
+	struct completion c;
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		uint32_t bytes = 60 + i * 17 % 1400;
+
+		raw_peer_send(peer, bytes, (uint8_t)i);
+		raw_peer_expect(peer, bytes, (uint8_t)i);
+		network_await(b, frames, i + 1);
+		CHECK(network_get(b, last_bytes) == bytes && network_get(b, last_counter) == i &&
+		      network_get(b, last_user) == USER_INDEX);
+	}
+	/* sends without errors complete silently */
+	CHECK(!cq_look(b, &b->out, &c) && !network_get(b, errors));
+	raw_peer_free(peer);
+}
+
+static void reflects(void)
+{
+	struct bench b;
+
+	bench_up(&b);
+	reflector_up(&b);
+	reflect_all(&b);
+	bench_down(&b);
+}
+
+static void own_domain(void)
+{
+	struct ibv_pd *pd;
+	struct bench b;
+
+	bench_up(&b);
+	pd = ibv_alloc_pd(b.ctx);
+	CHECK(pd);
+	b.pd = b.rq_attr.pd = b.sq_attr.pd = pd;
+	reflector_up(&b);
+	reflect_all(&b);
+	rule_down(&b.rule);
+	ring_down(&b, &b.in);
+	ring_down(&b, &b.out);
+	b.in.cq = b.out.cq = NULL;
+	/* before the process goes */
+	CHECK(!ibv_dealloc_pd(pd));
+	bench_down(&b);
+}
+
+/* A request to the peer's address. */
+static struct request request_up(struct bench *b, struct ring *r, uint32_t bytes)
+{
+	uint8_t frame[SLOT_BYTES];
+
+	raw_frame(frame, DPA_MAC, PEER_MAC, bytes, 7);
+	OK(flexio_host2dev_memcpy(b->p, frame, bytes, r->data));
+	return (struct request){
+		.sqn = r->number,
+		.ring = r->ring,
+		.ce = 2,
+		.data = r->data,
+		.bytes = bytes,
+		.key = flexio_mkey_get_id(r->key),
+	};
+}
+
+static void shared_queue(void)
+{
+	struct ring in;
+	struct completion c;
+	struct request r;
+	struct bench b;
+	unsigned sent = 0, received = 0;
+
+	bench_up(&b);
+	ring_memory(&b, &b.out, false);
+	sq_up(&b, &b.out);
+	ring_memory(&b, &in, false);
+	OK(flexio_cq_destroy(in.cq));
+	in.cq = b.out.cq;
+	in.cqn = b.out.cqn;
+	rq_up(&b, &in);
+	rule_up(&b, &b.rule, flexio_rq_get_tir(in.rq));
+	r = request_up(&b, &b.out, 100);
+	requests(&b, &r, 2);
+	for (unsigned i = 0; i < 4; i++) {
+		cq_next(&b, &b.out, &c);
+		sent += c.opcode == 0 && c.user_index == USER_INDEX + 1;
+		received += c.opcode == 2 && c.user_index == USER_INDEX && c.bytes == 100;
+	}
+	CHECK(sent == 2 && received == 2);
+	rule_down(&b.rule);
+	OK(flexio_rq_destroy(in.rq));
+	OK(flexio_device_mkey_destroy(in.key));
+	bench_down(&b);
+}
+
+static void completions(void)
+{
+	struct ibv_cq *cq;
+	struct completion c;
+	struct mlx5dv_cq out = {0};
+	struct mlx5dv_obj obj;
+	struct request r;
+	struct ring host;
+	struct bench b;
+	uint32_t pi = 0;
+
+	bench_up(&b);
+	ring_memory(&b, &b.out, false);
+	sq_up(&b, &b.out);
+	r = request_up(&b, &b.out, 64);
+	requests(&b, &r, 5);
+	for (unsigned i = 0; i < 5; i++) {
+		cq_next(&b, &b.out, &c);
+		CHECK(c.opcode == 0 && c.counter == i && c.qpn == b.out.number);
+	}
+	r.kind = REQUEST_NOP;
+	requests(&b, &r, 1);
+	cq_next(&b, &b.out, &c);
+	CHECK(c.opcode == 0 && c.counter == 5);
+	r.ce = 0;
+	requests(&b, &r, 1);
+	r.kind = REQUEST_SEND;
+	requests(&b, &r, 3);
+	CHECK(!cq_look(&b, &b.out, &c));
+	pi = (uint32_t)r.pi;
+	/* a CQ of the host's */
+	cq = ibv_create_cq(b.ctx, 16, NULL, NULL, 0);
+	CHECK(cq);
+	obj = (struct mlx5dv_obj){.cq = {.in = cq, .out = &out}};
+	CHECK(!mlx5dv_init_obj(&obj, MLX5DV_OBJ_CQ));
+	ring_memory(&b, &host, false);
+	b.sq_attr.wq_ring_qmem.daddr = host.ring;
+	OK(flexio_sq_create(b.p, NULL, out.cqn, &b.sq_attr, &host.sq));
+	host.number = flexio_sq_get_wq_num(host.sq);
+	CHECK(host.number != b.out.number);
+	r = request_up(&b, &host, 64);
+	requests(&b, &r, 1);
+	CHECK((((struct mlx5_cqe64 *)out.buf)->op_own >> 4) == 0 &&
+	      be16toh(((struct mlx5_cqe64 *)out.buf)->wqe_counter) == 0);
+	ring_down(&b, &host);
+	CHECK(!ibv_destroy_cq(cq) && pi == 10);
+	bench_down(&b);
+}
+
+static void send_error(void)
+{
+	struct completion c;
+	struct request r;
+	struct bench b;
+
+	bench_up(&b);
+	ring_memory(&b, &b.out, false);
+	sq_up(&b, &b.out);
+	r = request_up(&b, &b.out, 64);
+	r.key ^= 0xff00;
+	r.ce = 0;
+	requests(&b, &r, 2);
+	cq_next(&b, &b.out, &c);
+	CHECK(c.opcode == SEND_ERROR && c.syndrome == PROTECTION && c.counter == 0);
+	cq_next(&b, &b.out, &c);
+	CHECK(c.opcode == SEND_ERROR && c.syndrome == FLUSHED && c.counter == 1);
+	bench_down(&b);
+}
+
+/* A receive queue whose receives have another length or key, and one frame to it. */
+static void receive_one(uint32_t bytes, uint32_t wrong, uint32_t frame, uint32_t syndrome)
+{
+	struct mlx5_wqe_data_seg wqe;
+	struct raw_peer *peer = raw_peer_make();
+	struct completion c;
+	struct bench b;
+
+	bench_up(&b);
+	ring_memory(&b, &b.in, false);
+	rq_up(&b, &b.in);
+	mlx5dv_set_data_seg(&wqe, bytes, flexio_mkey_get_id(b.in.key) ^ wrong, b.in.data);
+	OK(flexio_host2dev_memcpy(b.p, &wqe, sizeof(wqe), b.in.ring));
+	rule_up(&b, &b.rule, flexio_rq_get_tir(b.in.rq));
+	raw_peer_send(peer, frame, 1);
+	cq_next(&b, &b.in, &c);
+	CHECK(c.opcode == RECEIVE_ERROR && c.syndrome == syndrome);
+	for (unsigned i = 1; i < DEPTH; i++) {
+		cq_next(&b, &b.in, &c);
+		CHECK(c.opcode == RECEIVE_ERROR && c.syndrome == FLUSHED);
+	}
+	raw_peer_send(peer, frame, 1);
+	CHECK(!cq_look(&b, &b.in, &c));
+	raw_peer_free(peer);
+	bench_down(&b);
+}
+
+static void receive_errors(void)
+{
+	receive_one(100, 0, 101, LENGTH);
+	receive_one(100, 0xff00, 100, PROTECTION);
+}
+
+static void no_receive(void)
+{
+	struct raw_peer *peer = raw_peer_make();
+	uint32_t record[2] = {htobe32(DEPTH + 1), 0};
+	struct completion c;
+	struct bench b;
+
+	bench_up(&b);
+	ring_memory(&b, &b.in, false);
+	rq_up(&b, &b.in);
+	rule_up(&b, &b.rule, flexio_rq_get_tir(b.in.rq));
+	for (unsigned i = 0; i < DEPTH + 3; i++)
+		raw_peer_send(peer, 64, (uint8_t)i);
+	for (unsigned i = 0; i < DEPTH; i++)
+		cq_next(&b, &b.in, &c);
+	CHECK(!cq_look(&b, &b.in, &c));
+	/* the next frame that finds one */
+	OK(flexio_host2dev_memcpy(b.p, record, sizeof(record), b.in.record));
+	raw_peer_send(peer, 99, 50);
+	cq_next(&b, &b.in, &c);
+	CHECK(c.opcode == 2 && c.bytes == 99 && c.counter == DEPTH);
+	raw_peer_free(peer);
+	bench_down(&b);
+}
+
+static void host_memory(void)
+{
+	struct raw_peer *peer = raw_peer_make();
+	static uint8_t memory[SLOT_BYTES], frame[SLOT_BYTES];
+	struct mlx5_wqe_data_seg wqe;
+	struct completion c;
+	struct ibv_mr *mr;
+	struct bench b;
+
+	bench_up(&b);
+	mr = ibv_reg_mr(b.pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
+	CHECK(mr);
+	ring_memory(&b, &b.in, false);
+	rq_up(&b, &b.in);
+	mlx5dv_set_data_seg(&wqe, sizeof(memory), mr->lkey, (uintptr_t)memory);
+	OK(flexio_host2dev_memcpy(b.p, &wqe, sizeof(wqe), b.in.ring));
+	rule_up(&b, &b.rule, flexio_rq_get_tir(b.in.rq));
+	raw_peer_send(peer, 333, 9);
+	cq_next(&b, &b.in, &c);
+	raw_frame(frame, DPA_MAC, PEER_MAC, 333, 9);
+	CHECK(c.bytes == 333 && c.user_index == USER_INDEX && !memcmp(memory, frame, 333));
+	raw_peer_free(peer);
+	rule_down(&b.rule);
+	ring_down(&b, &b.in);
+	b.in.cq = NULL;
+	CHECK(!ibv_dereg_mr(mr));
+	bench_down(&b);
+}
+
+static void error_state(void)
+{
+	struct raw_peer *peer = raw_peer_make();
+	struct completion c;
+	struct bench b;
+
+	bench_up(&b);
+	ring_memory(&b, &b.in, false);
+	rq_up(&b, &b.in);
+	rule_up(&b, &b.rule, flexio_rq_get_tir(b.in.rq));
+	OK(flexio_rq_set_err_state(b.in.rq));
+	for (unsigned i = 0; i < DEPTH; i++) {
+		cq_next(&b, &b.in, &c);
+		CHECK(c.opcode == RECEIVE_ERROR && c.syndrome == FLUSHED);
+	}
+	raw_peer_send(peer, 64, 1);
+	CHECK(!cq_look(&b, &b.in, &c));
+	OK(flexio_rq_set_err_state(b.in.rq));
+	raw_peer_free(peer);
+	bench_down(&b);
+}
+
+const struct host_case frame_cases[] = {
+	{"reflects", reflects},
+	{"shared_queue", shared_queue},
+	{"completions", completions},
+	{"send_error", send_error},
+	{"receive_errors", receive_errors},
+	{"no_receive", no_receive},
+	{"host_memory", host_memory},
+	{"error_state", error_state},
+	{"own_domain", own_domain},
+	{NULL, NULL},
+};

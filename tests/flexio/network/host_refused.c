@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What cannot be made, what stays, and tables over several queues. */
+#include <string.h>
+
+#include "host.h"
+#include "prm/cmd_raw.h"
+
+#define FRAMES 16u
+
+static void in_use(void)
+{
+	struct raw_peer *peer = raw_peer_make();
+	struct bench b;
+
+	bench_up(&b);
+	reflector_up(&b);
+	FAILS(flexio_cq_destroy(b.in.cq));
+	FAILS(flexio_cq_destroy(b.out.cq));
+	FAILS(flexio_rq_destroy(b.in.rq));
+	/* all is as it was */
+	raw_peer_send(peer, 100, 3);
+	raw_peer_expect(peer, 100, 3);
+	raw_peer_free(peer);
+	bench_down(&b);
+}
+
+static void left(void)
+{
+	struct raw_peer *peer = raw_peer_make();
+	struct bench b;
+
+	bench_up(&b);
+	reflector_up(&b);
+	rule_down(&b.rule);
+	OK(flexio_process_destroy(b.p));
+	CHECK(!ibv_close_device(b.ctx));
+	/* the rule leads to a queue that nobody has any more */
+	bench_up(&b);
+	reflector_up(&b);
+	OK(flexio_process_destroy(b.p));
+	raw_peer_send(peer, 100, 3);
+	rule_down(&b.rule);
+	raw_peer_send(peer, 100, 3);
+	CHECK(!ibv_close_device(b.ctx));
+	raw_peer_free(peer);
+}
+
+static void rq_refused(struct bench *b, struct flexio_wq_attr attr)
+{
+	struct flexio_rq *rq = (void *)8;
+
+	FAILS(flexio_rq_create(b->p, NULL, b->in.cqn, &attr, &rq));
+	CHECK(!rq);
+}
+
+static void sq_refused(struct bench *b, struct flexio_wq_attr attr)
+{
+	struct flexio_sq *sq = (void *)8;
+
+	FAILS(flexio_sq_create(b->p, NULL, b->in.cqn, &attr, &sq));
+	CHECK(!sq);
+}
+
+#define RQ_REFUSED(b, field, value)                        \
+	do {                                               \
+		struct flexio_wq_attr attr = (b)->rq_attr; \
+		attr.field = (value);                      \
+		rq_refused(b, attr);                       \
+	} while (0)
+#define SQ_REFUSED(b, field, value)                        \
+	do {                                               \
+		struct flexio_wq_attr attr = (b)->sq_attr; \
+		attr.field = (value);                      \
+		sq_refused(b, attr);                       \
+	} while (0)
+
+static void refused(void)
+{
+	struct flexio_rq *rq = (void *)8;
+	struct flexio_sq *sq = (void *)8;
+	struct bench b;
+
+	bench_up(&b);
+	ring_memory(&b, &b.in, false);
+	b.rq_attr.wq_ring_qmem.daddr = b.in.ring;
+	b.rq_attr.wq_dbr_qmem.daddr = b.in.record;
+	b.sq_attr.wq_ring_qmem.daddr = b.in.ring;
+	RQ_REFUSED(&b, log_wq_depth, 16);
+	RQ_REFUSED(&b, log_wq_stride, 3);
+	RQ_REFUSED(&b, user_index, 1u << 24);
+	RQ_REFUSED(&b, wq_ring_qmem.daddr, 64);
+	RQ_REFUSED(&b, wq_ring_qmem.memtype, (enum flexio_memtype)2);
+	RQ_REFUSED(&b, wq_ring_qmem.memtype, FLEXIO_MEMTYPE_HOST);
+	RQ_REFUSED(&b, wq_dbr_qmem.daddr, 0);
+	SQ_REFUSED(&b, log_wq_depth, 16);
+	SQ_REFUSED(&b, uar_id, 0xfffff1);
+	SQ_REFUSED(&b, wq_ring_qmem.daddr, 0);
+	SQ_REFUSED(&b, sq.allow_multi_pkt_send_wqe, 1);
+	FAILS(flexio_rq_create(b.p, NULL, 0xfffff1, &b.rq_attr, &rq));
+	CHECK(!rq);
+	FAILS(flexio_sq_create(b.p, NULL, 0xfffff1, &b.sq_attr, &sq));
+	CHECK(!sq);
+	FAILS(flexio_rq_create(NULL, NULL, b.in.cqn, &b.rq_attr, &rq));
+	FAILS(flexio_sq_create(b.p, NULL, b.in.cqn, NULL, &sq));
+	FAILS(flexio_rq_create(b.p, NULL, b.in.cqn, &b.rq_attr, NULL));
+	CHECK(flexio_rq_get_wq_num(NULL) == UINT32_MAX && !flexio_rq_get_tir(NULL) &&
+	      flexio_sq_get_wq_num(NULL) == UINT32_MAX);
+	FAILS(flexio_rq_destroy(NULL));
+	FAILS(flexio_sq_destroy(NULL));
+	FAILS(flexio_rq_set_err_state(NULL));
+	/* after all of that */
+	rq_up(&b, &b.in);
+	bench_down(&b);
+}
+
+static struct mlx5dv_devx_obj *made(struct bench *b, uint8_t *in, size_t bytes, uint32_t *number)
+{
+	uint8_t out[CMD_OUT_BYTES] = {0};
+	struct mlx5dv_devx_obj *obj = mlx5dv_devx_obj_create(b->ctx, in, bytes, out, sizeof(out));
+
+	CHECK(obj);
+	*number = prm_get32(out, CMD_OUT_NUMBER);
+	return obj;
+}
+
+/* A TIR of the program's, over a table of two queues. */
+static void spread(void)
+{
+	uint8_t td[CMD_IN_BYTES] = {0}, rqt[RQT_FIXED_BYTES + 2 * RQTC_ENTRY_BYTES] = {0};
+	uint8_t tir[TIR_BYTES] = {0}, *c = rqt + RAW_CONTEXT;
+	struct raw_peer *peer = raw_peer_make();
+	struct mlx5dv_devx_obj *objs[3];
+	uint32_t tdn, rqtn, tirn, got[2] = {0};
+	struct ring in[2];
+	struct bench b;
+
+	bench_up(&b);
+	for (unsigned i = 0; i < 2; i++) {
+		ring_memory(&b, &in[i], false);
+		rq_up(&b, &in[i]);
+	}
+	prm_set(td, CMD_IN_OPCODE, PRM_OP_ALLOC_TRANSPORT_DOMAIN);
+	objs[0] = made(&b, td, sizeof(td), &tdn);
+	prm_set(rqt, CMD_IN_OPCODE, PRM_OP_CREATE_RQT);
+	prm_set(c, RQTC_MAX, 2);
+	prm_set(c, RQTC_ACTUAL, 2);
+	for (unsigned i = 0; i < 2; i++)
+		prm_set(c, RQTC_ENTRY(i), in[i].number);
+	objs[1] = made(&b, rqt, sizeof(rqt), &rqtn);
+	c = tir + RAW_CONTEXT;
+	prm_set(tir, CMD_IN_OPCODE, PRM_OP_CREATE_TIR);
+	prm_set(c, TIRC_DOMAIN, tdn);
+	prm_set(c, TIRC_INDIRECT, TIRC_BY_TABLE);
+	prm_set(c, TIRC_RQT, rqtn);
+	prm_set(c, TIRC_HASH, TIRC_HASH_TOEPLITZ);
+	for (unsigned i = 0; i < 40; i++)
+		c[TIRC_HASH_KEY + i] = (uint8_t)(i * 37 + 11);
+	prm_set(c, TIRC_OUTER_FIELDS, TIRC_SRC_IP | TIRC_DST_IP);
+	objs[2] = made(&b, tir, sizeof(tir), &tirn);
+	rule_up(&b, &b.rule, objs[2]);
+	for (unsigned i = 0; i < FRAMES; i++) {
+		struct completion done;
+
+		raw_peer_send(peer, 80, (uint8_t)(i * 29));
+		for (unsigned n = 0; n < 2; n++)
+			got[n] += cq_look(&b, &in[n], &done);
+	}
+	CHECK_SAY(got[0] && got[1], "%u and %u frames", got[0], got[1]);
+	raw_peer_free(peer);
+	rule_down(&b.rule);
+	/* the table has them */
+	FAILS(flexio_rq_destroy(in[0].rq));
+	for (unsigned i = 3; i-- > 0;)
+		CHECK(!mlx5dv_devx_obj_destroy(objs[i]));
+	for (unsigned i = 0; i < 2; i++)
+		ring_down(&b, &in[i]);
+	bench_down(&b);
+}
+
+const struct host_case refused_cases[] = {
+	{"in_use", in_use}, {"left", left}, {"refused", refused}, {"spread", spread}, {NULL, NULL},
+};

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What device and host of tests/flexio/network agree on. */
+#pragma once
+
+#include <stdint.h>
+
+#define LOG_DEPTH  3u
+#define DEPTH	   (1u << LOG_DEPTH)
+#define SLOT_BYTES 2048u
+
+/* On the heap; the argument of the handler.  All words, so that the host may read them by a call. */
+struct network {
+	uint64_t cqn, cq_ring, cq_record; /* of receives */
+	uint64_t rq_ring, rq_record;
+	uint64_t sqn, sq_ring, sq_data, key;
+	/* by the handler */
+	uint64_t ci, pi, frames, errors;
+	uint64_t last_bytes, last_counter, last_user;
+};
+
+/* One work request of a call: what send_requests makes so many of. */
+struct request {
+	uint64_t sqn, ring, pi, count;
+	uint64_t ce;
+	uint64_t kind; /* enum request_kind */
+	uint64_t data, bytes, key;
+};
+
+enum request_kind { REQUEST_SEND, REQUEST_NOP };

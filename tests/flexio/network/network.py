@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Cases of one host program, each a run of it under softhca."""
+import os
+import pathlib
+import tempfile
+
+from harness import Skip, expect
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+SOURCES = ("host.c", "host_frame.c", "host_refused.c", "raw_peer.c")
+
+CASES = (
+    ("reflects", "a handler sends what comes back, ring after ring I163 I164 I165 I166 I168 J183 J192 J194"),
+    ("shared_queue", "one completion queue for receives and sends H160"),
+    ("completions", "completions by request, one bell for many H140 J181 J182 J191 J195"),
+    ("send_error", "a key that there is not fails the send queue H142 J198"),
+    ("receive_errors", "frames that do not fit, and keys that there are not I170 I172"),
+    ("no_receive", "frames that find no receive are dropped I169"),
+    ("host_memory", "frames land in memory of the host I171 I173"),
+    ("error_state", "a queue in error takes nothing I174"),
+    ("own_domain", "queues and keys of a domain of the program's R319"),
+    ("spread", "a table spreads frames over queues I180"),
+    ("in_use", "what is in use stays H159 I175"),
+    ("refused", "attributes that cannot be I162"),
+    ("left", "a process goes with all that it has, also with a rule"),
+)
+
+
+class Programs:
+    """The host program, built when it is first wanted."""
+    def __init__(self):
+        self.directory = None
+
+    def host(self, session):
+        build = pathlib.Path(session.build).resolve()
+        if not (build / "dpacc").exists():
+            raise Skip("dpacc is not built (see the configuration's message about the DPA)")
+        if os.geteuid() != 0:
+            raise Skip("raw packet queues need root")
+        if not self.directory:
+            self.directory = tempfile.TemporaryDirectory(prefix="softhca-network.")
+            self.compile(session, build, pathlib.Path(self.directory.name))
+        return pathlib.Path(self.directory.name) / "host"
+
+    @staticmethod
+    def compile(session, build, place):
+        good(session, build / "dpacc", HERE / "device.c", "-o", place / "device.a", "-hostcc=gcc",
+             f"--devicecc-options=-O1 -g -Wall -Wextra -I{HERE}", "--app-name=network_app")
+        good(session, "gcc", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", f"-I{ROOT}/include",
+             f"-I{ROOT}/tests/support", f"-I{ROOT}/src", *(HERE / source for source in SOURCES),
+             place / "device.a", f"-L{build}/src/flexio", f"-Wl,-rpath,{build}/src/flexio", "-lflexio",
+             "-libverbs", "-lmlx5", "-lpthread", "-o", place / "host")
+
+
+PROGRAMS = Programs()
+
+
+def good(session, *argv):
+    result = session.call(*map(str, argv))
+    expect(result.status == 0, f"status {result.status} of {argv[0]}\n{result.text()}")
+
+
+def case(name):
+    def run(session):
+        session.run_ok(str(PROGRAMS.host(session)), name, env=session.env)
+    return run
+
+
+def cases():
+    return [(f"network: {title}", case(name)) for name, title in CASES]

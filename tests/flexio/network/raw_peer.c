@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See host.h.  Its own context of the same device: to the device it is another program. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "host.h"
+
+#define PATIENT_S 60
+#define BYTES	  4096u
+
+struct raw_peer {
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	struct ibv_mr *mr;
+	struct ibv_qp *qp;
+	struct ibv_flow *flow;
+	bool answered;
+	uint8_t memory[2 * BYTES]; /* to send, to receive */
+};
+
+static void peer_rule(struct raw_peer *p)
+{
+	struct {
+		struct ibv_flow_attr attr;
+		struct ibv_flow_spec_eth eth;
+	} rule = {
+		.attr = {.type = IBV_FLOW_ATTR_NORMAL,
+			 .size = sizeof(rule),
+			 .num_of_specs = 1,
+			 .port = 1},
+		.eth = {.type = IBV_FLOW_SPEC_ETH, .size = sizeof(rule.eth)},
+	};
+
+	memcpy(rule.eth.val.dst_mac, PEER_MAC, 6);
+	memset(rule.eth.mask.dst_mac, 0xff, 6);
+	p->flow = ibv_create_flow(p->qp, &rule.attr);
+	CHECK(p->flow);
+}
+
+static void peer_post(struct raw_peer *p)
+{
+	struct ibv_sge sge = {(uintptr_t)p->memory + BYTES, BYTES, p->mr->lkey};
+	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
+
+	CHECK(!ibv_post_recv(p->qp, &wr, &bad));
+}
+
+struct raw_peer *raw_peer_make(void)
+{
+	struct raw_peer *p = calloc(1, sizeof(*p));
+	struct ibv_qp_init_attr init = {.cap = {8, 8, 1, 1}, .qp_type = IBV_QPT_RAW_PACKET};
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+
+	CHECK(p);
+	p->ctx = ethernet_open();
+	p->pd = ibv_alloc_pd(p->ctx);
+	p->cq = ibv_create_cq(p->ctx, 16, NULL, NULL, 0);
+	CHECK(p->pd && p->cq);
+	p->mr = ibv_reg_mr(p->pd, p->memory, sizeof(p->memory), IBV_ACCESS_LOCAL_WRITE);
+	init.send_cq = init.recv_cq = p->cq;
+	p->qp = ibv_create_qp(p->pd, &init);
+	CHECK(p->mr && p->qp);
+	CHECK(!ibv_modify_qp(p->qp, &attr, IBV_QP_STATE | IBV_QP_PORT));
+	attr.qp_state = IBV_QPS_RTR;
+	CHECK(!ibv_modify_qp(p->qp, &attr, IBV_QP_STATE));
+	attr.qp_state = IBV_QPS_RTS;
+	CHECK(!ibv_modify_qp(p->qp, &attr, IBV_QP_STATE));
+	peer_rule(p);
+	peer_post(p);
+	return p;
+}
+
+static void peer_wait(struct raw_peer *p, enum ibv_wc_opcode opcode, uint32_t *bytes)
+{
+	time_t end = time(NULL) + PATIENT_S;
+	struct ibv_wc wc;
+	int n;
+
+	while (!(n = ibv_poll_cq(p->cq, 1, &wc)) && time(NULL) < end)
+		;
+	CHECK(n == 1);
+	CHECK_SAY(wc.status == IBV_WC_SUCCESS, "%s", ibv_wc_status_str(wc.status));
+	CHECK(wc.opcode == opcode);
+	*bytes = wc.byte_len;
+}
+
+void raw_frame(uint8_t *frame, const char *to, const char *from, uint32_t bytes, uint8_t kind)
+{
+	memset(frame, kind, bytes);
+	memcpy(frame, to, 6);
+	memcpy(frame + 6, from, 6);
+	/* an IPv4 datagram whose length is right, with addresses of that kind */
+	memcpy(frame + 12, "\x08\x00\x45", 3);
+	frame[16] = (uint8_t)((bytes - 14) >> 8);
+	frame[17] = (uint8_t)(bytes - 14);
+}
+
+void raw_peer_send(struct raw_peer *p, uint32_t bytes, uint8_t kind)
+{
+	struct ibv_sge sge = {(uintptr_t)p->memory, bytes, p->mr->lkey};
+	struct ibv_send_wr wr = {.sg_list = &sge,
+				 .num_sge = 1,
+				 .opcode = IBV_WR_SEND,
+				 .send_flags = IBV_SEND_SIGNALED},
+			   *bad;
+	struct ibv_wc wc;
+	time_t end = time(NULL) + PATIENT_S;
+
+	raw_frame(p->memory, DPA_MAC, PEER_MAC, bytes, kind);
+	CHECK(!ibv_post_send(p->qp, &wr, &bad));
+	do {
+		CHECK(time(NULL) < end);
+	} while (!ibv_poll_cq(p->cq, 1, &wc));
+	CHECK(wc.status == IBV_WC_SUCCESS);
+	if (wc.opcode == IBV_WC_SEND)
+		return;
+	/* The answer was faster. */
+	p->answered = true;
+	peer_wait(p, IBV_WC_SEND, &bytes);
+}
+
+void raw_peer_expect(struct raw_peer *p, uint32_t bytes, uint8_t kind)
+{
+	uint8_t frame[BYTES];
+	uint32_t got = bytes;
+
+	if (!p->answered)
+		peer_wait(p, IBV_WC_RECV, &got);
+	p->answered = false;
+	raw_frame(frame, PEER_MAC, DPA_MAC, bytes, kind);
+	CHECK(got == bytes && !memcmp(p->memory + BYTES, frame, bytes));
+	memset(p->memory + BYTES, 0, BYTES);
+	peer_post(p);
+}
+
+void raw_peer_free(struct raw_peer *p)
+{
+	CHECK(!ibv_destroy_flow(p->flow) && !ibv_destroy_qp(p->qp));
+	CHECK(!ibv_dereg_mr(p->mr) && !ibv_destroy_cq(p->cq) && !ibv_dealloc_pd(p->pd));
+	CHECK(!ibv_close_device(p->ctx));
+	free(p);
+}
