@@ -10,7 +10,7 @@
 #include "fabric/daemon/mad/send.h"
 
 #define MOST_HOPS 64u  /* then it goes in a circle */
-#define BATCH	  256u /* packets, before descriptors have their turn */
+#define BATCH	  256u /* packets, before descriptors have their turn, if no more were there */
 
 static bool packet_go_on(struct mad_fabric *f, struct mad_packet *p)
 {
@@ -64,7 +64,11 @@ static void queue_run(struct loop *l, struct loop_work *w)
 {
 	struct mad_fabric *f = container_of(w, struct mad_fabric, work);
 
-	for (uint32_t i = 0; i < BATCH && queue_step(f);)
+	/* What is there, and an answer to each: else it would become more and more where many programs
+	 * write much, and who writes little would wait behind all of it. */
+	uint32_t most = 2 * f->queued > BATCH ? 2 * f->queued : BATCH;
+
+	for (uint32_t i = 0; i < most && queue_step(f);)
 		i++;
 	/* Answers that packets became have queued us, and have moved. */
 	if (f->queue)

@@ -9,8 +9,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define STREAM_ROOM (1 << 20) /* that we ask for; the system may grant less */
-
 void umad_open(struct umad *u, struct mad_fabric *f, struct sm *sm)
 {
 	*u = (struct umad){

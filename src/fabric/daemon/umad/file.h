@@ -24,6 +24,8 @@ struct umad_post {
 	uint8_t bytes[];
 };
 
+#define STREAM_ROOM (1 << 20) /* of a socket, that we ask for; the system may grant less */
+
 /* Messages of the program that go with one system call. */
 #define UMAD_BATCH 16u
 
@@ -100,7 +102,7 @@ void umad_page_uncount_report(struct umad_page *page);
 
 /* Takes what the program has written, at most so many messages.  False: there may be more. */
 bool umad_file_take(struct umad_file *f, uint32_t most);
-/* All of it, for a request that comes after it. */
+/* All that is there, for a request that comes after it; not what a program adds for ever. */
 void umad_file_drain(struct umad_file *f);
 void umad_file_ready(struct loop *l, struct source *src, uint32_t events);
 

@@ -16,9 +16,11 @@
 #include "fabric/daemon/mad/rmpp.h"
 #include "fabric/daemon/umad/file.h"
 
-#define BATCH	 64u /* so that one program does not keep the others waiting */
-#define SL_MAX	 15u
-#define MAX_FILE (RMPP_MOST_BYTES + UMAD_HEADER_NEW)
+#define BATCH 64u /* so that one program does not keep the others waiting */
+/* A socket of STREAM_ROOM bytes, which the kernel doubles, has fewer. */
+#define MOST_THERE 4096u
+#define SL_MAX	   15u
+#define MAX_FILE   (RMPP_MOST_BYTES + UMAD_HEADER_NEW)
 
 /* Messages that one system call takes off the socket. */
 #define LETTERS 16u
@@ -266,8 +268,9 @@ bool umad_file_take(struct umad_file *f, uint32_t most)
 
 void umad_file_drain(struct umad_file *f)
 {
-	while (!f->ended && !umad_file_take(f, BATCH))
-		;
+	for (uint32_t taken = 0; taken < MOST_THERE && !f->ended; taken += BATCH)
+		if (umad_file_take(f, BATCH))
+			break;
 }
 
 void umad_file_ready(struct loop *l, struct source *src, uint32_t events)

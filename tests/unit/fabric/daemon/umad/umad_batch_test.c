@@ -10,6 +10,27 @@
 #include "check.h"
 #include "umad_program.h"
 
+#define EACH_ROUND 64u /* MADs that a round takes of a file */
+
+/* A program that writes as fast as it is read. */
+static bool endless;
+
+int __real_recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags, struct timespec *within);
+int __wrap_recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags, struct timespec *within);
+int __wrap_recvmmsg(int fd, struct mmsghdr *m, unsigned n, int flags, struct timespec *within)
+{
+	const struct plain refused = {.header.id = 31};
+
+	if (!endless)
+		return __real_recvmmsg(fd, m, n, flags, within);
+	for (unsigned i = 0; i < n; i++) {
+		memcpy(m[i].msg_hdr.msg_iov->iov_base, &refused, sizeof(refused));
+		m[i].msg_hdr.msg_controllen = 0;
+		m[i].msg_len = sizeof(refused);
+	}
+	return (int)n;
+}
+
 /* All that a program writes at once is answered in one round, in its order, and nothing is left to do. */
 static void test_many_at_once(void)
 {
@@ -29,6 +50,51 @@ static void test_many_at_once(void)
 		CHECK(mad_get32(r.mad, MAD_AT_TID + 4) == tid);
 	}
 	CHECK(!a.page->sends && program_read(&a, &r) < 0 && errno == EAGAIN);
+	program_close(&a);
+}
+
+/* Many programs write more than a round takes of each: who writes little is not behind all of that. */
+static void test_fair(void)
+{
+	struct program floods[8], polite;
+	uint32_t ids[array_size(floods)], id, count;
+	struct plain m, r;
+
+	for (size_t i = 0; i < array_size(floods); i++) {
+		floods[i] = program_open(mad.t.h1);
+		CHECK(!program_register(&floods[i], VENDOR_CLASS, 0, &ids[i]));
+		for (uint32_t tid = 0; tid < 2 * EACH_ROUND; tid++) {
+			m = request_to(ids[i], 4, VENDOR_CLASS, tid);
+			program_send(&floods[i], &m, sizeof(m));
+		}
+	}
+	polite = program_open(mad.t.h1);
+	CHECK(!program_register(&polite, VENDOR_CLASS, 0, &id));
+	m = request_to(id, 4, VENDOR_CLASS, 7);
+	program_send(&polite, &m, sizeof(m));
+	CHECK(loop_round(&mad.loop, 0) >= 0 && !mad.mad.queued);
+	CHECK(program_read(&polite, &r) == sizeof(r) && mad_get32(r.mad, MAD_AT_TID + 4) == 7);
+	for (size_t i = 0; i < array_size(floods); i++) {
+		for (count = 0; program_read(&floods[i], &r) == sizeof(r);)
+			count++;
+		CHECK(count == EACH_ROUND);
+	}
+	for (int round = 0; round < 2; round++) /* the other half, and that there is no more */
+		test_mad_run(&mad, 0);
+	for (size_t i = 0; i < array_size(floods); i++)
+		program_close(&floods[i]);
+	program_close(&polite);
+}
+
+/* A request to the daemon takes what the program has written before, and comes to an end although the
+ * program goes on writing. */
+static void test_written_for_ever(void)
+{
+	struct program a = program_open(mad.t.h1);
+
+	endless = true;
+	CHECK(!umad_file_pkey(a.file));
+	endless = false;
 	program_close(&a);
 }
 
@@ -101,6 +167,8 @@ int main(void)
 {
 	programs_begin();
 	test_many_at_once();
+	test_fair();
+	test_written_for_ever();
 	test_part_of_many();
 	test_bad_among_many();
 	programs_end();
