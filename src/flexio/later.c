@@ -21,11 +21,6 @@
 #define LATER_FAILS(name, ...) LATER(flexio_status, FLEXIO_STATUS_FAILED, name, __VA_ARGS__)
 
 /* NOLINTBEGIN(misc-unused-parameters) */
-LATER_MAKES(flexio_rmp_create, flexio_rmp_ptr, struct flexio_process *process,
-	    struct ibv_context *ibv_ctx, const struct flexio_wq_attr *fattr,
-	    struct flexio_rmp **flexio_rmp_ptr)
-LATER_FAILS(flexio_rmp_destroy, struct flexio_rmp *flexio_rmp)
-LATER(uint32_t, UINT32_MAX, flexio_rmp_get_wq_num, struct flexio_rmp *rmp)
 LATER_MAKES(flexio_qp_create, qp_ptr, struct flexio_process *process, struct ibv_context *ibv_ctx,
 	    struct flexio_qp_attr *qp_fattr, struct flexio_qp **qp_ptr)
 LATER_FAILS(flexio_qp_destroy, struct flexio_qp *qp)

@@ -113,6 +113,38 @@ static void refused(void)
 	bench_down(&b);
 }
 
+static void pool(void)
+{
+	struct flexio_rmp *rmp = (void *)8;
+	struct flexio_wq_attr attr;
+	struct bench b;
+
+	bench_up(&b);
+	ring_memory(&b, &b.in, false);
+	attr = b.rq_attr;
+	attr.wq_ring_qmem.daddr = b.in.ring;
+	attr.wq_dbr_qmem.daddr = b.in.record;
+	attr.rq.wq_type = FLEXIO_WQ_TYPE_CYCLIC;
+	FAILS(flexio_rmp_create(b.p, NULL, &attr, &rmp));
+	CHECK(!rmp);
+	attr.rq.wq_type = FLEXIO_WQ_TYPE_LINKED_LIST;
+	attr.log_wq_stride = 3;
+	FAILS(flexio_rmp_create(b.p, NULL, &attr, &rmp));
+	attr.log_wq_stride = 0;
+	attr.wq_dbr_qmem.daddr = 0;
+	FAILS(flexio_rmp_create(b.p, NULL, &attr, &rmp));
+	attr.wq_dbr_qmem.daddr = b.in.record;
+	OK(flexio_rmp_create(b.p, NULL, &attr, &rmp));
+	CHECK(flexio_rmp_get_wq_num(rmp) && flexio_rmp_get_wq_num(rmp) < 1u << 24);
+	CHECK(flexio_rmp_get_wq_num(NULL) == UINT32_MAX);
+	OK(flexio_rmp_destroy(rmp));
+	FAILS(flexio_rmp_destroy(rmp));
+	/* one that is left */
+	OK(flexio_rmp_create(b.p, NULL, &attr, &rmp));
+	OK(flexio_process_destroy(b.p));
+	CHECK(flexio_rmp_get_wq_num(rmp) == UINT32_MAX && !ibv_close_device(b.ctx));
+}
+
 static struct mlx5dv_devx_obj *made(struct bench *b, uint8_t *in, size_t bytes, uint32_t *number)
 {
 	uint8_t out[CMD_OUT_BYTES] = {0};
@@ -178,5 +210,6 @@ static void spread(void)
 }
 
 const struct host_case refused_cases[] = {
-	{"in_use", in_use}, {"left", left}, {"refused", refused}, {"spread", spread}, {NULL, NULL},
+	{"in_use", in_use}, {"left", left}, {"refused", refused},
+	{"spread", spread}, {"pool", pool}, {NULL, NULL},
 };

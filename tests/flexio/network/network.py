@@ -23,6 +23,7 @@ CASES = (
     ("spread", "a table spreads frames over queues I180"),
     ("in_use", "what is in use stays H159 I175"),
     ("refused", "attributes that cannot be I162"),
+    ("pool", "receive memory pools are lists I176 I177"),
     ("left", "a process goes with all that it has, also with a rule"),
 )
 
