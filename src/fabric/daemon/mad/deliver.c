@@ -28,6 +28,8 @@ static bool packet_pkey(const struct mad_fabric *f, struct mad_packet *p)
 			p->pkey_index = (uint16_t)i;
 			return true;
 		}
+	if (f->pkey_violated)
+		f->pkey_violated(f->pkey_user, p);
 	return false;
 }
 

@@ -46,6 +46,9 @@ struct mad_fabric {
 	struct mad_agent **of_port;  /* [row]: those that take requests; agent.c */
 	uint32_t next_tid;	     /* 1 to 2^24 - 1, all over again */
 	struct impair *impair;	     /* NULL: every link is perfect */
+	/* A MAD was dropped at p->row, whose table does not have its P_Key.  NULL: nobody wants to know. */
+	void (*pkey_violated)(void *user, const struct mad_packet *p);
+	void *pkey_user;
 	uint64_t delivered, dropped;
 };
 

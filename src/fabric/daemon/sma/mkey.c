@@ -13,7 +13,6 @@
 #define NS_PER_S	   1000000000ull
 #define PROTECT_GETS	   2u
 #define VIOLATIONS_MOST	   0xffffu
-#define NOTICE_SECURITY	   2u
 #define DETAIL_RETURN_PATH 30u /* bytes of a directed route that fit into the notice */
 
 struct mkey_lease {

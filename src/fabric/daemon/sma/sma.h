@@ -49,6 +49,10 @@ void sma_violations_get(const struct smp_request *r, uint32_t row, uint8_t *info
 /* Those that 'info' has 0 for begin anew. */
 void sma_violations_set(const struct smp_request *r, uint32_t row, const uint8_t *info);
 
+/* A MAD with a P_Key that the port p->row does not have: counted, and told to the SM.  As
+ * mad_fabric's pkey_violated. */
+void sma_pkey_violated(void *sma, const struct mad_packet *p);
+
 /* mkey.c: may this SMP be answered?  If not, it is counted and told to the SM (IBTA 14.2.4). */
 bool sma_mkey_admits(struct sma *s, uint32_t row, const struct mad_packet *p) must_check;
 void sma_mkey_close(struct sma *s);
@@ -61,7 +65,10 @@ enum notice_number {
 	NOTICE_LINK_STATE = 128,
 	NOTICE_LOCAL_CHANGES = 144,
 	NOTICE_BAD_MKEY = 256,
+	NOTICE_BAD_PKEY = 257,
 };
+
+#define NOTICE_SECURITY 2u /* the type of those from 256 on */
 
 /* What a notice of local changes says has changed. */
 enum notice_change {

@@ -4,6 +4,7 @@
  * their processes count, and what PortInfo shows is those since the last reset.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "fabric/daemon/sma/sma.h"
 
@@ -62,4 +63,35 @@ void sma_violations_set(const struct smp_request *r, uint32_t row, const uint8_t
 	for (size_t i = 0; i < VIOLATION_FIELDS; i++)
 		if (!prm_get(info, violation_fields[i].field))
 			violations_reset(r, row, i);
+}
+
+/* Who sent it to whom (IBTA 14.2.5.1, notice 257). */
+static void pkey_tell(struct sma *s, uint32_t row, const struct mad_packet *p)
+{
+	uint8_t details[NOTICE_DETAILS] = {0};
+
+	mad_put16(details, 2, p->slid);
+	mad_put16(details, 4, p->dlid);
+	mad_put32(details, 6, p->pkey);
+	mad_put32(details, 10, (uint32_t)p->sl << 28 | p->sqpn);
+	mad_put32(details, 14, p->dqpn);
+	if (p->grh) {
+		memcpy(details + 18, p->sgid.raw, sizeof(p->sgid));
+		memcpy(details + 34, p->dgid.raw, sizeof(p->dgid));
+	}
+	notice_send(s, row, NOTICE_SECURITY, NOTICE_BAD_PKEY, details);
+}
+
+void sma_pkey_violated(void *sma, const struct mad_packet *p)
+{
+	struct sma *s = sma;
+	struct net *net = s->fabric->net;
+	uint32_t end = net_end_port(net, p->row);
+	uint32_t count = net_info(net, end, PI_PKEY_VIOLATIONS);
+
+	if (net->subnet->ports[end].ethernet)
+		return;
+	if (count < VIOLATIONS_MOST)
+		net_info_set(net, end, PI_PKEY_VIOLATIONS, count + 1);
+	pkey_tell(s, end, p);
 }

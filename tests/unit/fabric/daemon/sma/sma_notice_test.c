@@ -282,6 +282,77 @@ static void test_lease(void)
 	set_key(0, 0, 0);
 }
 
+/* ---- P_Keys ---- */
+
+#define PKEY 0x8123u
+
+static void asker_receive(struct mad_agent *a, struct mad_message *message)
+{
+	(void)a, (void)message;
+}
+
+static void asker_sent(struct mad_agent *a, const uint8_t note[64], const uint8_t *header,
+		       int status)
+{
+	(void)a, (void)note, (void)header, (void)status;
+}
+
+static const struct mad_agent_ops asker_ops = {asker_receive, asker_sent};
+
+static uint32_t pkey_violations(uint32_t row)
+{
+	uint8_t data[MAD_ATTRIBUTE_BYTES] = {0};
+
+	CHECK(!smp(row, MAD_GET, 0, data));
+	return prm_get32(data, (struct prm_field)PI_PKEY_VIOLATIONS);
+}
+
+/* Links that other tests have taken down and put back. */
+static void link_activate(void)
+{
+	for (enum ib_port_state state = IB_PORT_ARMED; state <= IB_PORT_ACTIVE; state++)
+		for (uint32_t row = 0; row < net()->nports; row++)
+			if (net_info(net(), row, PI_STATE) == state - 1)
+				CHECK(!net_set_state(net(), row, state));
+}
+
+/* A MAD of a partition that the port is not in is lost, counted, and told of, with both ends of it. */
+static void test_pkey(void)
+{
+	const uint8_t *details = trap + MAD_SMP_DATA + 10;
+	uint8_t keys[64] = {0xff, 0xff, PKEY >> 8, PKEY & 0xff}, mad[MAD_BYTES] = {0};
+	struct mad_agent_attr attr = {.row = m.t.h1, .qpn = 1};
+	struct mad_send_attr send = {.mad = mad, .length = MAD_BYTES};
+	struct mad_agent asker;
+
+	link_activate();
+	CHECK(!net_pkeys_set(net(), m.t.h1, 0, keys));
+	CHECK(!mad_agent_register(&m.mad, &asker, &attr, &asker_ops, &scope));
+	mad[MAD_AT_BASE_VERSION] = 1;
+	mad[MAD_AT_CLASS] = MAD_CLASS_PERF;
+	mad[MAD_AT_CLASS_VERSION] = 1;
+	mad[MAD_AT_METHOD] = MAD_SEND;
+	send.to = (struct mad_address){.qpn = 1, .lid = 4, .pkey_index = 0};
+	CHECK(!mad_agent_send(&asker, &send) && !traps_in(0) && !pkey_violations(m.t.h2));
+	send.to.pkey_index = 1;
+	for (uint32_t i = 1; i < 4; i++) {
+		ntraps = 0;
+		CHECK(!mad_agent_send(&asker, &send));
+		test_mad_run(&m, 0);
+		CHECK(pkey_violations(m.t.h2) == i && ntraps == (i == 1));
+	}
+	CHECK(trap_number() == NOTICE_BAD_PKEY && trap[MAD_SMP_DATA] == 0x82);
+	CHECK(mad_get16(details, 2) == 1 && mad_get16(details, 4) == 4);
+	CHECK(mad_get32(details, 6) == PKEY && mad_get32(details, 10) == 1);
+	CHECK(mad_get32(details, 14) == 1);
+	ntraps = 0;
+	manager_repress();
+	CHECK(ntraps == 1); /* of the others */
+	manager_repress();
+	CHECK(!traps_in(100000) && !pkey_violations(m.t.h1));
+	mad_agent_unregister(&asker);
+}
+
 int main(void)
 {
 	test_mad_open(&m);
@@ -296,6 +367,7 @@ int main(void)
 	test_protection();
 	test_key_trap();
 	test_lease();
+	test_pkey();
 	sma_close(&sma);
 	mad_agent_unregister(&manager);
 	test_mad_close(&m);
