@@ -180,8 +180,11 @@ static int devx_qp_make(struct devx_call *c, struct devx_qp *qp)
 	devx_obj_uses(&qp->obj, pd);
 	if (!prm_get(qpc, QPC_NO_SQ) && devx_uar(c->file, prm_get32(qpc, QPC_UAR_PAGE), &duar) < 0)
 		return -EINVAL;
-	if (duar)
+	/* Its bells say the send index. */
+	if (duar) {
 		devx_obj_uses(&qp->obj, duar);
+		attr.region = prm_get32(qpc, QPC_UAR_PAGE);
+	}
 	attr.type = qp->type;
 	if (qp->type == IB_QPT_DCI) {
 		attr.log_dc_errored = (uint8_t)prm_get(qpc, QPC_LOG_DCI_ERRORED);

@@ -35,6 +35,14 @@ static void request_put(const struct request *r, uint64_t pi)
 	union flexio_dev_sqe_seg *s = block_of(r->ring, pi);
 
 	memset(s, 0, 64);
+	if (r->kind == REQUEST_WRITE) {
+		flexio_dev_swqe_seg_ctrl_set(s, (uint32_t)pi, (uint32_t)r->sqn, (uint32_t)r->ce,
+					     FLEXIO_CTRL_SEG_RDMA_WRITE);
+		flexio_dev_swqe_seg_rdma_set(s + 1, (uint32_t)r->remote_key, r->remote);
+		flexio_dev_swqe_seg_mem_ptr_data_set(s + 2, (uint32_t)r->bytes, (uint32_t)r->key,
+						     r->data);
+		return;
+	}
 	flexio_dev_swqe_seg_ctrl_set(s, (uint32_t)pi, (uint32_t)r->sqn, (uint32_t)r->ce,
 				     r->kind == REQUEST_NOP ? FLEXIO_CTRL_SEG_NOP
 							    : FLEXIO_CTRL_SEG_SEND_EN);

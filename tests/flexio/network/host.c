@@ -11,7 +11,7 @@
 #define CQE_WORDS 8u
 #define OUTER	  1u
 
-struct ibv_context *ethernet_open(void)
+struct ibv_context *device_open(int link_layer)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *found = NULL;
@@ -22,7 +22,7 @@ struct ibv_context *ethernet_open(void)
 		struct ibv_port_attr attr;
 
 		CHECK(ctx && !ibv_query_port(ctx, 1, &attr));
-		if (attr.link_layer == IBV_LINK_LAYER_ETHERNET)
+		if (attr.link_layer == link_layer)
 			found = ctx;
 		else
 			CHECK(!ibv_close_device(ctx));
@@ -50,13 +50,13 @@ void word_await(struct flexio_process *p, uint64_t addr, uint64_t value)
 		  (unsigned long long)call1(p, &peek, addr), (unsigned long long)value);
 }
 
-void bench_up(struct bench *b)
+void bench_up_on(struct bench *b, int link_layer)
 {
 	struct flexio_event_handler_attr attr = {.host_stub_func = &reflect};
 	uint32_t uar;
 
 	memset(b, 0, sizeof(*b));
-	b->ctx = ethernet_open();
+	b->ctx = device_open(link_layer);
 	OK(flexio_process_create(b->ctx, network_app, NULL, &b->p));
 	OK(flexio_event_handler_create(b->p, &attr, &b->eh));
 	b->pd = flexio_process_get_pd(b->p);
@@ -85,7 +85,7 @@ void ring_memory(struct bench *b, struct ring *r, bool activates)
 		.overrun_ignore = !activates,
 	};
 	struct flexio_mkey_attr key = {b->pd, 0, (size_t)DEPTH * SLOT_BYTES,
-				       IBV_ACCESS_LOCAL_WRITE};
+				       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE};
 
 	memset(r, 0, sizeof(*r));
 	r->cq_ring = heap_of(b, CQE_BYTES << LOG_DEPTH, 0xff);
@@ -258,7 +258,7 @@ void requests(struct bench *b, struct request *r, uint64_t count)
 
 int main(int argc, char **argv)
 {
-	const struct host_case *const all[] = {frame_cases, refused_cases};
+	const struct host_case *const all[] = {frame_cases, refused_cases, pair_cases};
 
 	CHECK(argc > 1);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)

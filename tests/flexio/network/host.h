@@ -51,15 +51,17 @@ struct bench {
 	struct flexio_wq_attr rq_attr, sq_attr;
 };
 
-struct ibv_context *ethernet_open(void);
+struct ibv_context *device_open(int link_layer);
+#define ethernet_open() device_open(IBV_LINK_LAYER_ETHERNET)
 uint64_t call1(struct flexio_process *p, flexio_func_t *f, uint64_t a);
 void word_await(struct flexio_process *p, uint64_t addr, uint64_t value);
 #define network_get(b, field) call1((b)->p, &peek, (b)->n + offsetof(struct network, field))
 #define network_await(b, field, value) \
 	word_await((b)->p, (b)->n + offsetof(struct network, field), value)
 
-/* Process and handler. */
-void bench_up(struct bench *b);
+/* Process and handler; on a device with such a port. */
+void bench_up_on(struct bench *b, int link_layer);
+#define bench_up(b) bench_up_on(b, IBV_LINK_LAYER_ETHERNET)
 /* CQ, ring, record, data and key.  activates: the handler, by the CQ. */
 void ring_memory(struct bench *b, struct ring *r, bool activates);
 void ring_down(struct bench *b, struct ring *r);
@@ -86,7 +88,7 @@ struct host_case {
 };
 
 /* Each ends with an entry without a name. */
-extern const struct host_case frame_cases[], refused_cases[];
+extern const struct host_case frame_cases[], refused_cases[], pair_cases[];
 
 /* ---- raw_peer.c: a verbs program with a raw packet queue pair ---- */
 

@@ -24,6 +24,7 @@ struct request {
 	uint64_t ce;
 	uint64_t kind; /* enum request_kind */
 	uint64_t data, bytes, key;
+	uint64_t remote, remote_key; /* of a write */
 };
 
-enum request_kind { REQUEST_SEND, REQUEST_NOP };
+enum request_kind { REQUEST_SEND, REQUEST_NOP, REQUEST_WRITE };

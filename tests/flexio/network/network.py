@@ -8,7 +8,7 @@ from harness import Skip, expect
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-SOURCES = ("host.c", "host_frame.c", "host_refused.c", "raw_peer.c")
+SOURCES = ("host.c", "host_frame.c", "host_refused.c", "host_pair.c", "raw_peer.c")
 
 CASES = (
     ("reflects", "a handler sends what comes back, ring after ring I163 I164 I165 I166 I168 J183 J192 J194"),
@@ -24,6 +24,10 @@ CASES = (
     ("in_use", "what is in use stays H159 I175"),
     ("refused", "attributes that cannot be I162"),
     ("pool", "receive memory pools are lists I176 I177"),
+    ("pair", "queue pairs of the DPA write to each other and to the host K201 K204 K209 K211 K212"),
+    ("pair_rights", "rights follow the mask K207"),
+    ("pair_states", "states, transitions that there are not, destruction in each K205 K206 K216"),
+    ("pair_kinds", "queue pairs without a part, and those that cannot be K202 K203 K215"),
     ("left", "a process goes with all that it has, also with a rule"),
 )
 
