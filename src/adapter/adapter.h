@@ -77,6 +77,8 @@ bool adapter_progress(struct adapter *a, uint64_t *deadline_ns);
 void adapter_batch_end(struct adapter *a);
 /* Is work left for the next adapter_progress (acknowledgements owed, queues that waited)? */
 bool adapter_owes(const struct adapter *a);
+/* Is some left, and only such as the program's next request takes along (acknowledgements)? */
+bool adapter_owes_patiently(const struct adapter *a);
 
 /* Queue pairs are at a device's first port, also if it has more. */
 #define ADAPTER_QP_PORTS 1u

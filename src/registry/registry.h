@@ -26,7 +26,7 @@
 #include "prm/ib.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 12u
+#define REGISTRY_VERSION 13u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* numbers are handed out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -100,6 +100,8 @@ struct slot {
 	_Atomic(uint32_t) alive; /* generation, 0 while the slot is free */
 	int32_t pid;
 	_Atomic(uint32_t) observers; /* of its packets, see wire/tap.h */
+	/* From which processor the engine was woken, plus 1; 0: nobody has since it looked. */
+	_Atomic(uint32_t) waker_plus_1;
 	/* The descriptor of what the process lays open, see exposure/expose.h; 0: none. */
 	_Atomic(int32_t) expose_fd_plus_1;
 	_Atomic(uint64_t) expose_id; /* of the file that must be there (base/hidden.h) */

@@ -31,12 +31,15 @@ struct runq {
 	struct spin lock;
 	struct run_entry *head, *tail;
 	_Atomic(bool) any;
+	_Atomic(bool) pressing; /* some entry was noted by runq_add since there was none */
 	struct run_entry *later;
 	_Atomic(bool) later_any;
 };
 
 /* Notes that the entry has work. */
 void runq_add(struct runq *q, struct run_entry *e);
+/* The same for work that the program's next request may do on its way. */
+void runq_add_patient(struct runq *q, struct run_entry *e);
 /* Notes that the entry has work for the next progress call. */
 void runq_add_later(struct runq *q, struct run_entry *e);
 /* Takes an entry that goes away out of both lists; it is never listed again.  A thread holds RCU
@@ -50,6 +53,12 @@ void runq_run_all(struct runq *q);
 static inline bool runq_ready(const struct runq *q)
 {
 	return atomic_load_explicit(&q->any, memory_order_relaxed);
+}
+
+/* There are entries, and all of them are patient.  A hint: of one that is noted meanwhile it may not know. */
+static inline bool runq_is_patient(const struct runq *q)
+{
+	return runq_ready(q) && !atomic_load_explicit(&q->pressing, memory_order_relaxed);
 }
 
 static inline bool runq_waiting(const struct runq *q)

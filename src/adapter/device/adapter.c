@@ -74,6 +74,11 @@ bool adapter_owes(const struct adapter *a)
 	return runq_ready(&a->runq) || runq_waiting(&a->runq);
 }
 
+bool adapter_owes_patiently(const struct adapter *a)
+{
+	return runq_is_patient(&a->runq) && !runq_waiting(&a->runq);
+}
+
 /* ---- packets ---- */
 
 static void adapter_receive(void *user, const struct pkt *pkt)

@@ -214,6 +214,12 @@ static inline void qp_kick(struct qp *qp)
 	runq_add(&qp->adapter->runq, &qp->run);
 }
 
+/* Likewise, but the program's next request may take it along. */
+static inline void qp_kick_patiently(struct qp *qp)
+{
+	runq_add_patient(&qp->adapter->runq, &qp->run);
+}
+
 /* The wire had no room: the QP tries again at the next progress call. */
 static inline void qp_kick_later(struct qp *qp)
 {

@@ -69,7 +69,7 @@ void resp_owe(struct qp *qp, uint32_t psn)
 	atomic_store_explicit(&r->ack_owed, true, memory_order_relaxed);
 	r->ack_syndrome = AETH_ACK | AETH_NO_CREDIT;
 	r->ack_psn = psn;
-	qp_kick(qp);
+	qp_kick_patiently(qp);
 }
 
 /*

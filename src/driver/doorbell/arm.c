@@ -387,6 +387,8 @@ bool doorbell_fault(uintptr_t addr, void *ucontext, bool may_serve)
 	if (m && serve && m->page && !m->page->gone)
 		page = m->page;
 	done = page && mapping_take(m, addr, ucontext);
+	if (done && continues_copy(m, addr))
+		page = NULL; /* served with the first block */
 	ours = done || (m && let_go(m));
 	spin_unlock(&maps.lock);
 	if (ours)

@@ -37,6 +37,7 @@
 #include "base/thread.h"
 #include "base/trace.h"
 #include "driver/doorbell/doorbell.h"
+#include "driver/runtime/beside.h"
 #include "driver/runtime/feeder.h"
 #include "driver/runtime/process.h"
 #include "exposure/expose.h"
@@ -73,6 +74,8 @@
 /* A program that has polled in vain so often lets the engine know, so that senders are spared the
  * wake-up. */
 #define POLLS_PER_NOTICE 64u
+/* What a request of the program may take along waits for one so long, where processors are scarce. */
+#define PATIENT_NS (50 * USEC)
 /* So often are links looked at whose descriptors nobody can wait for. */
 #define UNHEARD_NS  (1000 * USEC)
 #define STACK_BYTES (512u << 10)
@@ -89,6 +92,7 @@ struct engine {
 	struct process *process;
 	struct feeder *feeder;	 /* NULL: no link has a descriptor */
 	_Atomic(uint32_t) *wake; /* of our slot */
+	_Atomic(uint32_t) *waker_plus_1;
 	pthread_t thread;
 	uint64_t spin_ns, spin_min_ns, spin_max_ns;
 	uint32_t window_polls; /* 'polls' when the window began */
@@ -97,6 +101,7 @@ struct engine {
 	_Atomic(uint64_t) trust_at; /* no naps before */
 	uint64_t seen_ns;	    /* the last look at the clock while awake */
 	uint64_t starved_until_ns, starved_for_ns;
+	struct beside place;
 	_Atomic(uint32_t) state; /* enum engine_state */
 	/* Empty polls of the program's threads.  Not exact: two of them may count as one. */
 	cacheline_aligned _Atomic(uint32_t) polls;
@@ -241,6 +246,31 @@ static void engine_nap(struct engine *e)
 		judge_naps(e, clock_ns());
 }
 
+/* Are processors scarce, as far as it knows? */
+static bool engine_is_scarce(const struct engine *e, uint64_t now)
+{
+	return now < e->starved_until_ns;
+}
+
+/*
+ * Where somebody who does not sleep wants each processor it gets to run for a moment only, if it asks for no
+ * more: staying awake for the next message or doorbell would cost it milliseconds.
+ */
+static void engine_reckon(struct engine *e, uint64_t until_ns)
+{
+	if (until_ns <= e->starved_until_ns)
+		return;
+	e->starved_until_ns = until_ns;
+	doorbell_keep_armed(until_ns);
+}
+
+/* Was it woken by one who waits for this processor now?  The kernel would have taken another that is free. */
+static void engine_woken(struct engine *e)
+{
+	if (beside_woken(&e->place, atomic_exchange(e->waker_plus_1, 0)))
+		engine_reckon(e, clock_ns() + STARVED_MIN_NS);
+}
+
 /* Until somebody changes the word, or the deadline. */
 static void engine_wait(struct engine *e, uint64_t deadline)
 {
@@ -249,7 +279,31 @@ static void engine_wait(struct engine *e, uint64_t deadline)
 	trace(engine, sleep, deadline == UINT64_MAX ? "until-kick" : "until-timer",
 	      deadline == UINT64_MAX || deadline < now ? 0 : (deadline - now) / USEC);
 	futex_wait_until(e->wake, SLOT_ASLEEP, deadline);
+	engine_woken(e);
 	trace(engine, wake, atomic_load(e->wake) == SLOT_ASLEEP ? "timer" : "kick");
+}
+
+static bool engine_is_patient(const struct process *p)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < p->nhcas; i++) {
+		bool patient = adapter_owes_patiently(p->hcas[i].adapter);
+
+		if (!patient && adapter_owes(p->hcas[i].adapter))
+			return false;
+		any |= patient;
+	}
+	return any;
+}
+
+/* Before the sleep.  An acknowledgement by itself would wake the peer, too. */
+static bool engine_last_look(struct engine *e, uint64_t *deadline_ns)
+{
+	if (!engine_is_scarce(e, e->seen_ns) || !engine_is_patient(e->process))
+		return process_progress_until(e->process, deadline_ns);
+	*deadline_ns = clock_ns() + PATIENT_NS;
+	return process_deliver(e->process);
 }
 
 static void engine_sleep(struct engine *e)
@@ -273,7 +327,7 @@ static void engine_sleep(struct engine *e)
 	if (doorbell_any_watched())
 		bells = doorbell_arm();
 	heard = feeder_arm(e->feeder);
-	done = process_progress_until(e->process, &deadline);
+	done = engine_last_look(e, &deadline);
 	spin_unlock(&e->polling);
 	done |= wire_process_let_go(e->process->wire_process);
 	if (bells == DOORBELL_POLL)
@@ -289,16 +343,12 @@ static void engine_sleep(struct engine *e)
 		doorbell_wake();
 }
 
-/*
- * While the engine is awake nobody else hears of bare stores.  Where it may be kept from running at
- * any moment, it is better that they fault, however many there are.
- */
+/* While the engine is awake nobody else hears of bare stores, and it may be kept from running at any moment. */
 static void watch_for_starvation(struct engine *e, uint64_t now)
 {
 	if (unlikely(now - e->seen_ns > AWAY_NS)) {
 		e->starved_for_ns = starved_ns(now, e->starved_until_ns, e->starved_for_ns);
-		e->starved_until_ns = now + e->starved_for_ns;
-		doorbell_keep_armed(e->starved_until_ns);
+		engine_reckon(e, now + e->starved_for_ns);
 	}
 	e->seen_ns = now;
 }
@@ -340,7 +390,7 @@ static bool engine_look(struct engine *e)
 	unsigned batches = 0;
 	bool idle = true;
 
-	if (idle_since < e->starved_until_ns)
+	if (engine_is_scarce(e, idle_since))
 		window_ns = 0;
 	else if (doorbell_any_direct())
 		window_ns = max_u64(window_ns, DIRECT_SPIN_NS);
@@ -353,6 +403,8 @@ static bool engine_look(struct engine *e)
 		watch_for_starvation(e, now);
 		if (somebody_polls(e, now))
 			return true;
+		if (done && engine_is_scarce(e, now) && engine_is_patient(e->process))
+			break;
 		if (done) {
 			batches += idle;
 			idle_since = now;
@@ -440,6 +492,7 @@ int engine_start(struct process *p)
 	*e = (struct engine){
 		.process = p,
 		.wake = p->wake,
+		.waker_plus_1 = p->waker_plus_1,
 		.spin_min_ns = SPIN_MIN_NS,
 		.spin_max_ns = SPIN_MAX_NS,
 		.distrust_ns = DISTRUST_MIN_NS,

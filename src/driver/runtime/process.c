@@ -212,6 +212,7 @@ static int process_connect(struct running *r)
 		p->registry = attr.registry;
 		p->subnet = attr.subnet;
 		p->wake = &attr.slots[attr.slot].wake;
+		p->waker_plus_1 = &attr.slots[attr.slot].waker_plus_1;
 		ret = wire_process_create(&attr, &p->wire_process);
 	}
 	pthread_mutex_unlock(&r->host_lock);

@@ -40,6 +40,7 @@ struct process {
 	uint32_t nhcas;
 	struct engine *engine;
 	enum memory_way memory;
+	_Atomic(uint32_t) *waker_plus_1; /* likewise: from which processor */
 	_Atomic(uint32_t) *wake; /* of our slot: whoever has work for the engine looks at it */
 	_Atomic(bool)
 		lost; /* the daemon has gone: every port is down, whatever the registry says */
@@ -58,6 +59,9 @@ struct process *process_current(void);
 bool process_progress(struct process *p);
 /* The same; *deadline_ns is lowered to the time of the next timer. */
 bool process_progress_until(struct process *p, uint64_t *deadline_ns);
+
+/* Receives alone. */
+bool process_deliver(struct process *p);
 
 /* In between no thread of ours touches memory of the program, or stores to the heap.  For short, without
  * waiting for anything, and never twice at once. */

@@ -2,6 +2,15 @@
 /* The work of the process's devices, in whichever thread does it: the engine's or a poller's. */
 #include "driver/runtime/process.h"
 
+bool process_deliver(struct process *p)
+{
+	if (!wire_process_progress(p->wire_process))
+		return false;
+	for (uint32_t i = 0; i < p->nhcas; i++)
+		adapter_batch_end(p->hcas[i].adapter);
+	return true;
+}
+
 bool process_progress_until(struct process *p, uint64_t *deadline_ns)
 {
 	bool done = false;
@@ -12,11 +21,7 @@ bool process_progress_until(struct process *p, uint64_t *deadline_ns)
 	 */
 	for (uint32_t i = 0; i < p->nhcas; i++)
 		done |= adapter_progress(p->hcas[i].adapter, deadline_ns);
-	if (!wire_process_progress(p->wire_process))
-		return done;
-	for (uint32_t i = 0; i < p->nhcas; i++)
-		adapter_batch_end(p->hcas[i].adapter);
-	return true;
+	return process_deliver(p) | done;
 }
 
 bool process_progress(struct process *p)

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See beside.h. */
+#include "driver/runtime/beside.h"
+
+#include "base/compiler.h"
+
+#define PATIENCE      8u
+#define DOUBLINGS_MAX 17u
+
+uint32_t beside_here_plus_1(void)
+{
+	return (uint32_t)(sched_getcpu() + 1);
+}
+
+/* What the program allows: without what was added here, unless the program has set something since. */
+static bool beside_allowed(const struct beside *b, cpu_set_t *out)
+{
+	/* A set of this size has no room for the largest machines, where this fails. */
+	if (sched_getaffinity(0, sizeof(*out), out))
+		return false;
+	if (b->extra && CPU_EQUAL(out, &b->set))
+		CPU_CLR(b->extra - 1, out);
+	return true;
+}
+
+/* A thread is moved by forbidding it all other processors for a moment. */
+static void beside_move(struct beside *b, uint32_t processor)
+{
+	cpu_set_t all, there, now;
+
+	if (processor >= CPU_SETSIZE || !beside_allowed(b, &all))
+		return;
+	CPU_ZERO(&there);
+	CPU_SET(processor, &there);
+	if (sched_setaffinity(0, sizeof(there), &there))
+		return; /* not one of its group's */
+	b->extra = CPU_ISSET(processor, &all) ? 0 : processor + 1;
+	CPU_SET(processor, &all);
+	b->set = all;
+	if (!sched_getaffinity(0, sizeof(now), &now) && CPU_EQUAL(&now, &there))
+		(void)sched_setaffinity(0, sizeof(all), &all);
+}
+
+bool beside_woken(struct beside *b, uint32_t waker_plus_1)
+{
+	if (!waker_plus_1)
+		return false;
+	if (waker_plus_1 == beside_here_plus_1()) {
+		b->apart = 0;
+		b->doublings = 0;
+		return true;
+	}
+	/* It did not stay there: somebody else wakes it too, or there are processors that do nothing. */
+	if (b->moved)
+		b->doublings = min_u32(b->doublings + 1, DOUBLINGS_MAX);
+	b->moved = false;
+	if (++b->apart < PATIENCE << b->doublings)
+		return false;
+	b->apart = 0;
+	b->moved = true;
+	beside_move(b, waker_plus_1 - 1);
+	return true;
+}
