@@ -141,6 +141,12 @@ ssize_t fabric_read_attr(const char *path, char *buf, size_t size)
 	return -ENOENT;
 }
 
+int fabric_write_attr(const char *path)
+{
+	(void)path;
+	return -ENOENT;
+}
+
 int fabric_port_counters(uint32_t row, uint64_t totals[PORT_COUNTERS])
 {
 	(void)row, (void)totals;
