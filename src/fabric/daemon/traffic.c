@@ -7,6 +7,7 @@
 #include "fabric/daemon/fabric.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 static struct traffic *slot_traffic(const struct fabric *f, uint32_t slot)
 {
@@ -88,21 +89,24 @@ void traffic_settle(struct fabric *f)
 			slot_settle_traffic(f, i * 64 + (uint32_t)__builtin_ctzll(used));
 }
 
-void traffic_end(struct fabric *f, uint32_t slot)
+static void cells_clear(struct traffic *w, uint32_t used)
 {
-	struct traffic *w = slot_traffic(f, slot);
-	uint32_t used = cells_used(w);
-
-	slot_settle_traffic(f, slot);
-	/* What was never touched stays untouched: most pages are not there. */
-	if (!used)
-		return;
 	for (uint32_t shard = 0; shard < SLOT_THREAD_SHARDS; shard++)
 		memset(w->count[shard], 0, used * sizeof(w->count[shard][0]));
 	memset(w->settled, 0, used * sizeof(w->settled[0]));
 	memset(w->key, 0, used * sizeof(w->key[0]));
 	memset(w->index, 0, sizeof(w->index));
 	atomic_store_explicit(&w->used, 0, memory_order_release);
+}
+
+void traffic_end(struct fabric *f, uint32_t slot)
+{
+	struct traffic *w = slot_traffic(f, slot);
+
+	slot_settle_traffic(f, slot);
+	/* Slots are used one after the other: what each keeps would add up to many MiB. */
+	if (madvise(w, sizeof(*w), MADV_REMOVE))
+		cells_clear(w, cells_used(w));
 }
 
 /* Of one process. */
