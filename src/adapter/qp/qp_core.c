@@ -60,7 +60,7 @@ void qp_unlock(struct qp *qp)
 
 void qp_reset_queues(struct qp *qp)
 {
-	qp->producer = qp->create.region ? (const void *)&qp->bell
+	qp->producer = qp->create.region ? (const void *)(uintptr_t)&qp->bell
 					 : (const be32 *)qp->create.dbrec + DBREC_SEND;
 	atomic_store(&qp->bell, 0);
 	qp->req.next_block = 0;
