@@ -2,6 +2,7 @@
 /* What a test writes to standard error, as text. */
 #pragma once
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -15,6 +16,8 @@ static inline void capture_begin(void)
 	captured_file = memfd_create("captured", 0);
 	captured_terminal = dup(STDERR_FILENO);
 	CHECK(captured_file >= 0 && captured_terminal >= 0);
+	/* The kernel keeps no two writers of such a file from taking the same place, but for appenders. */
+	CHECK(!fcntl(captured_file, F_SETFL, O_APPEND));
 	CHECK(dup2(captured_file, STDERR_FILENO) >= 0);
 }
 
