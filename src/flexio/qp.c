@@ -7,8 +7,7 @@
 #include "flexio/queue.h"
 #include "prm/cmd_qp.h"
 
-#define LOG_DEPTH_MAX  15
-#define USER_INDEX_MAX 0xffffffu
+#define LOG_DEPTH_MAX 15
 /* What attributes have no field for: as the manual's connections do. */
 #define ACK_TIMEOUT 14u
 #define RNR_RETRIES 7u
@@ -43,31 +42,62 @@ static void qp_drop(struct flx_object *object)
 
 /* ---- creation ---- */
 
-static bool qp_wrong(const char *field, long long value)
+static bool qp_wrong(const char *function, const char *field, long long value)
 {
-	flx_fail("flexio_qp_create", "qp_fattr->%s: %lld is not possible", field, value);
+	flx_fail(function, "%s->%s: %lld is not possible",
+		 strcmp(function, "flexio_qp_create") ? "fattr" : "qp_fattr", field, value);
 	return false;
+}
+
+/* An attribute that has room in the device for values up to 'max'. */
+struct qp_limit {
+	const char *field;
+	uint32_t value, max;
+};
+
+static bool qp_check_limits(const char *function, const struct qp_limit *limits, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (limits[i].value > limits[i].max)
+			return qp_wrong(function, limits[i].field, limits[i].value);
+	return true;
+}
+
+static bool qp_check_numbers(const struct flexio_qp_attr *attr)
+{
+	bool pool = attr->rq_type == FLEXIO_QP_QPC_RQ_TYPE_SRQ_RMP_XRC_SRQ_XRQ;
+	const struct qp_limit limits[] = {
+		{"uar_id", attr->uar_id, FLX_NUMBER_MAX},
+		{"user_index", attr->user_index, FLX_NUMBER_MAX},
+		{"sq_cqn", attr->no_sq ? 0 : attr->sq_cqn, FLX_NUMBER_MAX},
+		{"rq_cqn", pool ? 0 : attr->rq_cqn, FLX_NUMBER_MAX},
+		{"rmpqn", pool ? attr->rmpqn : 0, FLX_NUMBER_MAX},
+	};
+
+	return qp_check_limits("flexio_qp_create", limits, array_size(limits));
 }
 
 static bool qp_check_attr(const struct flexio_qp_attr *attr)
 {
+	const char *function = "flexio_qp_create";
+
 	if (attr->transport_type != FLEXIO_QPC_ST_RC && attr->transport_type != FLEXIO_QPC_ST_UC &&
 	    attr->transport_type != FLEXIO_QPC_ST_UD)
-		return qp_wrong("transport_type", attr->transport_type);
-	if (attr->user_index > USER_INDEX_MAX)
-		return qp_wrong("user_index", attr->user_index);
+		return qp_wrong(function, "transport_type", attr->transport_type);
+	if (!qp_check_numbers(attr))
+		return false;
 	if (!attr->no_sq && (attr->log_sq_depth < 0 || attr->log_sq_depth > LOG_DEPTH_MAX))
-		return qp_wrong("log_sq_depth", attr->log_sq_depth);
+		return qp_wrong(function, "log_sq_depth", attr->log_sq_depth);
 	if (attr->log_rq_depth < 0 || attr->log_rq_depth > LOG_DEPTH_MAX)
-		return qp_wrong("log_rq_depth", attr->log_rq_depth);
+		return qp_wrong(function, "log_rq_depth", attr->log_rq_depth);
 	if (attr->rq_type != FLEXIO_QP_QPC_RQ_TYPE_REGULAR &&
 	    attr->rq_type != FLEXIO_QP_QPC_RQ_TYPE_SRQ_RMP_XRC_SRQ_XRQ &&
 	    attr->rq_type != FLEXIO_QP_QPC_RQ_TYPE_ZERO_SIZE_RQ)
-		return qp_wrong("rq_type", attr->rq_type);
+		return qp_wrong(function, "rq_type", attr->rq_type);
 	if (attr->qp_wq_buff_qmem.memtype > FLEXIO_MEMTYPE_HOST)
-		return qp_wrong("qp_wq_buff_qmem.memtype", attr->qp_wq_buff_qmem.memtype);
+		return qp_wrong(function, "qp_wq_buff_qmem.memtype", attr->qp_wq_buff_qmem.memtype);
 	if (attr->qp_wq_dbr_qmem.memtype > FLEXIO_MEMTYPE_HOST)
-		return qp_wrong("qp_wq_dbr_qmem.memtype", attr->qp_wq_dbr_qmem.memtype);
+		return qp_wrong(function, "qp_wq_dbr_qmem.memtype", attr->qp_wq_dbr_qmem.memtype);
 	return true;
 }
 
@@ -93,14 +123,14 @@ static void qp_fill(const struct flexio_qp_attr *attr, uint32_t pdn, uint8_t *qp
 	prm_set(qpc, QPC_SERVICE, attr->transport_type);
 	prm_set(qpc, QPC_PD, pdn);
 	prm_set(qpc, QPC_USER_INDEX, attr->user_index);
-	prm_set(qpc, QPC_UAR_PAGE, attr->uar_id & 0xffffff);
+	prm_set(qpc, QPC_UAR_PAGE, attr->uar_id);
 	prm_set(qpc, QPC_NO_SQ, attr->no_sq != 0);
 	prm_set(qpc, QPC_LOG_SQ_SIZE, attr->no_sq ? 0 : (uint32_t)attr->log_sq_depth);
-	prm_set(qpc, QPC_CQN_SEND, attr->sq_cqn & 0xffffff);
+	prm_set(qpc, QPC_CQN_SEND, attr->sq_cqn);
 	prm_set(qpc, QPC_RQ_TYPE, (uint32_t)attr->rq_type);
 	prm_set(qpc, QPC_LOG_RQ_SIZE, zero ? 0 : (uint32_t)attr->log_rq_depth);
-	prm_set(qpc, QPC_CQN_RECV, attr->rq_cqn & 0xffffff);
-	prm_set(qpc, QPC_SRQN, attr->rmpqn & 0xffffff);
+	prm_set(qpc, QPC_CQN_RECV, attr->rq_cqn);
+	prm_set(qpc, QPC_SRQN, attr->rmpqn);
 }
 
 static bool qp_make(struct flexio_process *process, struct ibv_context *ctx,
@@ -244,14 +274,30 @@ static void qp_fill_modify(const struct flexio_qp_attr *attr, uint8_t *qpc)
 	prm_set(ads, ADS_PORT, attr->vhca_port_num);
 	prm_set(ads, ADS_ACK_TIMEOUT, ACK_TIMEOUT);
 	prm_set(qpc, QPC_MTU, attr->path_mtu);
-	prm_set(qpc, QPC_REMOTE_QPN, attr->remote_qp_num & 0xffffff);
-	prm_set(qpc, QPC_NEXT_RECV_PSN, attr->next_rcv_psn & 0xffffff);
-	prm_set(qpc, QPC_NEXT_SEND_PSN, attr->next_send_psn & 0xffffff);
-	prm_set(qpc, QPC_MIN_RNR_NAK, attr->min_rnr_nak_timer & 31);
-	prm_set(qpc, QPC_RETRY_COUNT, attr->retry_count & 7);
+	prm_set(qpc, QPC_REMOTE_QPN, attr->remote_qp_num);
+	prm_set(qpc, QPC_NEXT_RECV_PSN, attr->next_rcv_psn);
+	prm_set(qpc, QPC_NEXT_SEND_PSN, attr->next_send_psn);
+	prm_set(qpc, QPC_MIN_RNR_NAK, attr->min_rnr_nak_timer);
+	prm_set(qpc, QPC_RETRY_COUNT, attr->retry_count);
 	prm_set(qpc, QPC_RNR_RETRY, RNR_RETRIES);
-	prm_set(qpc, QPC_LOG_RRA_MAX, attr->log_rra_max & 7);
-	prm_set(qpc, QPC_LOG_SRA_MAX, attr->log_sra_max & 7);
+	prm_set(qpc, QPC_LOG_RRA_MAX, attr->log_rra_max);
+	prm_set(qpc, QPC_LOG_SRA_MAX, attr->log_sra_max);
+}
+
+static bool qp_check_modify(const struct flexio_qp_attr *attr)
+{
+	const struct qp_limit limits[] = {
+		{"remote_qp_num", attr->remote_qp_num, FLX_NUMBER_MAX},
+		{"min_rnr_nak_timer", attr->min_rnr_nak_timer, 31},
+		{"path_mtu", attr->path_mtu, FLEXIO_QP_QPC_MTU_BYTES_4K},
+		{"retry_count", attr->retry_count, 7},
+		{"next_rcv_psn", attr->next_rcv_psn, FLX_NUMBER_MAX},
+		{"next_send_psn", attr->next_send_psn, FLX_NUMBER_MAX},
+		{"log_rra_max", attr->log_rra_max, 7},
+		{"log_sra_max", attr->log_sra_max, 7},
+	};
+
+	return qp_check_limits("flexio_qp_modify", limits, array_size(limits));
 }
 
 /* The command of a transition; 0: the state machine does not have it. */
@@ -310,9 +356,18 @@ flexio_status flexio_qp_modify(struct flexio_qp *qp, struct flexio_qp_attr *fatt
 	prm_set(cmd.in, CMD_IN_OPCODE, opcode);
 	prm_set(cmd.in, CMD_IN_NUMBER, qp->number);
 	if (opcode != PRM_OP_2ERR_QP && opcode != PRM_OP_2RST_QP) {
+		if (!qp_check_modify(fattr))
+			return FLEXIO_STATUS_FAILED;
 		prm_set(cmd.in, MODIFY_QP_OPT, qp_options(mask));
 		qp_fill_modify(fattr, cmd.in + MODIFY_QP_CONTEXT);
 	}
 	err = mlx5dv_devx_obj_modify(qp->devx, cmd.in, sizeof(cmd.in), cmd.out, sizeof(cmd.out));
-	return err ? flx_refused(qp->object.process, __func__, err) : FLEXIO_STATUS_SUCCESS;
+	if (!err)
+		return FLEXIO_STATUS_SUCCESS;
+	flx_fail(__func__,
+		 "fattr: the device refuses vhca_port_num (%u), gid_table_index (%u), "
+		 "remote_qp_num (0x%x) or path_mtu (%u): %s",
+		 fattr->vhca_port_num, fattr->gid_table_index, fattr->remote_qp_num,
+		 fattr->path_mtu, strerror(err));
+	return flx_refused(qp->object.process, __func__, err);
 }

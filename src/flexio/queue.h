@@ -4,6 +4,9 @@
 
 #include "flexio/internal.h"
 
+/* Numbers of objects, indexes of users and sequence numbers have 24 bits. */
+#define FLX_NUMBER_MAX 0xffffffu
+
 struct flexio_uar {
 	struct flx_object object;
 	struct mlx5dv_devx_obj *devx;

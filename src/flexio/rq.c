@@ -76,12 +76,12 @@ static bool rq_make_queue(const struct flx_wq_make *make, struct flexio_rq *rq, 
 	uint8_t *rqc = cmd.in + RAW_CONTEXT, *wq = rqc + RQC_WQ;
 	int err;
 
-	if (!flx_wq_fill(make, wq))
+	if (!flx_wq_check_cq(make, cqn) || !flx_wq_fill(make, wq))
 		return false;
 	prm_set(rqc, RQC_FLUSH, 1);
 	prm_set(rqc, RQC_KEEP_VLAN, 1);
 	prm_set(rqc, RQC_USER_INDEX, attr->user_index);
-	prm_set(rqc, RQC_CQN, cqn & 0xffffff);
+	prm_set(rqc, RQC_CQN, cqn);
 	prm_set(wq, WQ_TYPE, WQ_CYCLIC);
 	prm_set(wq, WQ_LOG_STRIDE, attr->log_wq_stride ? attr->log_wq_stride : LOG_STRIDE_DEFAULT);
 	rq->devx = flx_wq_create(make, PRM_OP_CREATE_RQ, &cmd, &rq->number);

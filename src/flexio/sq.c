@@ -54,17 +54,17 @@ static bool sq_make_queue(const struct flx_wq_make *make, struct flexio_sq *sq, 
 	uint32_t tisn;
 	int err;
 
-	if (!flx_wq_fill(make, wq) || !sq_make_tis(make, sq, &tisn))
+	if (!flx_wq_check_cq(make, cqn) || !flx_wq_fill(make, wq) || !sq_make_tis(make, sq, &tisn))
 		return false;
 	prm_set(sqc, SQC_FLUSH, 1);
 	prm_set(sqc, SQC_MULTI_PACKET, attr->sq.allow_multi_pkt_send_wqe != 0);
 	prm_set(sqc, SQC_USER_INDEX, attr->user_index);
-	prm_set(sqc, SQC_CQN, cqn & 0xffffff);
+	prm_set(sqc, SQC_CQN, cqn);
 	prm_set(sqc, SQC_TIS_COUNT, 1);
 	prm_set(sqc, SQC_TIS, tisn);
 	prm_set(wq, WQ_TYPE, WQ_CYCLIC);
 	prm_set(wq, WQ_LOG_STRIDE, LOG_BLOCK);
-	prm_set(wq, WQ_UAR_PAGE, attr->uar_id & 0xffffff);
+	prm_set(wq, WQ_UAR_PAGE, attr->uar_id);
 	sq->devx = flx_wq_create(make, PRM_OP_CREATE_SQ, &cmd, &sq->number);
 	if (!sq->devx)
 		return false;

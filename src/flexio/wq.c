@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define USER_INDEX_MAX 0xffffffu
 #define LOG_DEPTH_MAX  15u
+#define LOG_STRIDE_MAX 15u
 
 static bool wq_wrong(const struct flx_wq_make *make, const char *field, unsigned long long value)
 {
@@ -18,15 +18,27 @@ static bool wq_check_attr(const struct flx_wq_make *make)
 {
 	const struct flexio_wq_attr *attr = make->attr;
 
+	if (attr->log_wq_stride > LOG_STRIDE_MAX)
+		return wq_wrong(make, "log_wq_stride", attr->log_wq_stride);
 	if (attr->log_wq_depth > LOG_DEPTH_MAX)
 		return wq_wrong(make, "log_wq_depth", attr->log_wq_depth);
-	if (attr->user_index > USER_INDEX_MAX)
+	if (attr->uar_id > FLX_NUMBER_MAX)
+		return wq_wrong(make, "uar_id", attr->uar_id);
+	if (attr->user_index > FLX_NUMBER_MAX)
 		return wq_wrong(make, "user_index", attr->user_index);
 	if (attr->wq_ring_qmem.memtype > FLEXIO_MEMTYPE_HOST)
 		return wq_wrong(make, "wq_ring_qmem.memtype", attr->wq_ring_qmem.memtype);
 	if (attr->wq_dbr_qmem.memtype > FLEXIO_MEMTYPE_HOST)
 		return wq_wrong(make, "wq_dbr_qmem.memtype", attr->wq_dbr_qmem.memtype);
 	return true;
+}
+
+bool flx_wq_check_cq(const struct flx_wq_make *make, uint32_t cqn)
+{
+	if (cqn <= FLX_NUMBER_MAX)
+		return true;
+	flx_fail(make->function, "cq_num: 0x%x is not possible", cqn);
+	return false;
 }
 
 static void wq_set_memory(const struct flx_wq_make *make, uint8_t *wq)

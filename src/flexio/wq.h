@@ -19,6 +19,8 @@ struct flx_wq_make {
 	struct flx_alias **alias; /* of the process, if its context is not ctx */
 };
 
+/* Can this be the number of a CQ?  Logs what cannot. */
+bool flx_wq_check_cq(const struct flx_wq_make *make, uint32_t cqn);
 /*
  * Checks the arguments, and fills in the work queue at wq of what attributes say but for type,
  * stride and region.  False: they are wrong, or the device cannot reach the process; logs.

@@ -9,7 +9,7 @@
 
 struct devx_rqt {
 	struct devx_obj obj;
-	uint32_t max;
+	uint32_t max, nqueues;
 	uint32_t log_size;
 	struct uobj **rqs; /* each is used */
 	struct wq **wqs;
@@ -46,7 +46,7 @@ void devx_rqt_remove_tir(struct devx_tir *tir)
 
 static void rqt_count_users(const struct devx_rqt *rqt, int by)
 {
-	for (uint32_t i = 0; i < 1u << rqt->log_size; i++)
+	for (uint32_t i = 0; i < rqt->nqueues; i++)
 		rqt->rqs[i]->users += (uint32_t)by;
 }
 
@@ -65,6 +65,7 @@ static int rqt_read(struct devx_call *c, struct devx_rqt *rqt)
 	if (!is_power_of_two(n) || n > rqt->max ||
 	    c->in_len < RQT_FIXED_BYTES + (size_t)n * RQTC_ENTRY_BYTES)
 		return -EINVAL;
+	rqt->nqueues = n;
 	rqt->log_size = log2_of(n);
 	rqt->rqs = calloc(n, sizeof(struct uobj *));
 	rqt->wqs = (struct wq **)calloc(n, sizeof(struct wq *));

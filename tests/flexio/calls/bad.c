@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#define RING_BYTES 1024u
+
 struct good good;
 char bad_name[FLEXIO_MAX_NAME_LEN + 2];
 char bad_text[64] = "not an ELF file";
@@ -108,6 +110,64 @@ static void cq_memory(struct flexio_process *p, struct flexio_cq_attr *attr)
 	attr->uar_id = flexio_uar_get_id(flexio_process_get_uar(p));
 }
 
+static uint32_t cq_for_queues(struct flexio_process *p)
+{
+	struct flexio_cq_attr attr = {.element_type = FLEXIO_CQ_ELEMENT_TYPE_NON_DPA_CQ};
+	struct flexio_cq *cq;
+
+	cq_memory(p, &attr);
+	OK(flexio_cq_create(p, NULL, &attr, &cq));
+	return flexio_cq_get_cq_num(cq);
+}
+
+/* What a ring and its record take, one after the other; the record's 8 bytes are 0. */
+static flexio_uintptr_t ring_of(struct flexio_process *p)
+{
+	flexio_uintptr_t at;
+
+	OK(flexio_buf_dev_alloc(p, RING_BYTES + 64, &at));
+	OK(flexio_buf_dev_memset(p, 0, RING_BYTES + 64, at));
+	return at;
+}
+
+/* Queues for frames in *g, in a process of the device that has an Ethernet port. */
+static void network_make(struct good *g)
+{
+	struct flexio_wq_attr *a = &g->wq_attr;
+
+	OK(flexio_process_create(g->other_ctx, calls_app, NULL, &g->net));
+	g->net_cqn = cq_for_queues(g->net);
+	a->log_wq_stride = 5;
+	a->log_wq_depth = 2;
+	a->uar_id = flexio_uar_get_id(flexio_process_get_uar(g->net));
+	a->pd = flexio_process_get_pd(g->net);
+	a->wq_ring_qmem.daddr = ring_of(g->net);
+	a->wq_dbr_qmem.daddr = a->wq_ring_qmem.daddr + RING_BYTES;
+	OK(flexio_rq_create(g->net, g->other_ctx, g->net_cqn, a, &g->rq));
+	OK(flexio_sq_create(g->net, g->other_ctx, g->net_cqn, a, &g->sq));
+	OK(flexio_rmp_create(g->net, g->other_ctx, a, &g->rmp));
+}
+
+static void qp_make(struct good *g)
+{
+	uint32_t cqn = cq_for_queues(g->process);
+
+	g->qp_attr = (struct flexio_qp_attr){
+		.uar_id = flexio_uar_get_id(flexio_process_get_uar(g->process)),
+		.pd = flexio_process_get_pd(g->process),
+		.log_sq_depth = 2,
+		.sq_cqn = cqn,
+		.log_rq_depth = 2,
+		.rq_cqn = cqn,
+		.next_state = FLEXIO_QP_STATE_INIT,
+		.path_mtu = FLEXIO_QP_QPC_MTU_BYTES_1K,
+		.vhca_port_num = 1,
+	};
+	g->qp_attr.qp_wq_buff_qmem.daddr = ring_of(g->process);
+	g->qp_attr.qp_wq_dbr_qmem.daddr = g->qp_attr.qp_wq_buff_qmem.daddr + RING_BYTES;
+	OK(flexio_qp_create(g->process, g->ctx, &g->qp_attr, &g->qp));
+}
+
 /* All kinds of objects of a process, in *g. */
 static void objects_make(struct good *g)
 {
@@ -135,12 +195,14 @@ static void objects_make(struct good *g)
 	/* The default stream is another one: of that some things are not allowed. */
 	OK(flexio_log_dev_init(p, &g->stream_attr, stdout, NULL));
 	OK(flexio_msg_stream_create(p, &g->stream_attr, stdout, NULL, &g->msg_stream));
+	qp_make(g);
+	network_make(g);
 }
 
 /* A second set of everything, which goes. */
 static void freed_make(void)
 {
-	struct good g = {.ctx = good.ctx, .pd = good.pd};
+	struct good g = {.ctx = good.ctx, .other_ctx = good.other_ctx, .pd = good.pd};
 
 	OK(flexio_app_create(&good.app_attr, &g.app));
 	g.process = host_process();
@@ -156,6 +218,11 @@ static void freed_make(void)
 	good.freed.thread = g.thread;
 	good.freed.cq = g.cq;
 	good.freed.msg_stream = g.msg_stream;
+	good.freed.rq = g.rq;
+	good.freed.sq = g.sq;
+	good.freed.rmp = g.rmp;
+	good.freed.qp = g.qp;
+	OK(flexio_process_destroy(g.net));
 	OK(flexio_process_destroy(g.process));
 	OK(flexio_app_destroy(g.app));
 }
@@ -201,6 +268,7 @@ static void good_make(void)
 
 static void good_free(void)
 {
+	OK(flexio_process_destroy(good.net));
 	OK(flexio_process_destroy(good.process));
 	OK(flexio_process_destroy(good.failed));
 	OK(flexio_process_destroy(good.finished));

@@ -25,6 +25,13 @@ struct good {
 	struct flexio_thread *thread;
 	struct flexio_cq *cq;
 	struct flexio_msg_stream *msg_stream;
+	struct flexio_qp *qp;
+	/* Queues for frames are of a device that has an Ethernet port. */
+	struct flexio_process *net;
+	struct flexio_rq *rq;
+	struct flexio_sq *sq;
+	struct flexio_rmp *rmp;
+	uint32_t net_cqn;
 	flexio_uintptr_t buffer; /* of BUFFER_BYTES */
 	struct flexio_process_attr process_attr;
 	struct flexio_app_attr app_attr;
@@ -34,13 +41,13 @@ struct good {
 	struct flexio_mkey_attr mkey_attr;
 	struct flexio_outbox_attr outbox_attr;
 	flexio_msg_stream_attr_t stream_attr;
-	struct flexio_wq_attr wq_attr;
+	struct flexio_wq_attr wq_attr; /* of all three */
 	struct flexio_qp_attr qp_attr;
 	struct flexio_qp_attr_opt_param_mask qp_mask;
 	/* Of objects that have been destroyed. */
 	struct {
 		void *app, *process, *cmdq, *window, *mkey, *outbox, *uar, *event_handler, *thread,
-			*cq, *msg_stream;
+			*cq, *msg_stream, *rq, *sq, *rmp, *qp;
 	} freed;
 	/* Processes that have failed, and that have finished. */
 	struct flexio_process *failed, *finished;
