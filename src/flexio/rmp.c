@@ -59,14 +59,8 @@ flexio_status flexio_rmp_create(struct flexio_process *process, struct ibv_conte
 	struct flexio_rmp *rmp;
 	struct flx_wq_make make = {process, ibv_ctx, fattr, __func__, NULL};
 
-	if (!flx_given(flexio_rmp_ptr, __func__, "flexio_rmp_ptr"))
+	if (!flx_wq_begin(&hold, &make, (void **)flexio_rmp_ptr, "flexio_rmp_ptr"))
 		return FLEXIO_STATUS_FAILED;
-	*flexio_rmp_ptr = NULL;
-	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
-	    !flx_given(fattr, __func__, "fattr"))
-		return FLEXIO_STATUS_FAILED;
-	if (!ibv_ctx)
-		make.ctx = process->ctx;
 	if (fattr->rq.wq_type != FLEXIO_WQ_TYPE_LINKED_LIST)
 		return flx_fail(__func__, "fattr->rq.wq_type: only FLEXIO_WQ_TYPE_LINKED_LIST is "
 					  "possible");

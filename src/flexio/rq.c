@@ -74,7 +74,6 @@ static bool rq_make_queue(const struct flx_wq_make *make, struct flexio_rq *rq, 
 	const struct flexio_wq_attr *attr = make->attr;
 	struct flx_wq_command cmd = {0};
 	uint8_t *rqc = cmd.in + RAW_CONTEXT, *wq = rqc + RQC_WQ;
-	int err;
 
 	if (!flx_wq_check_cq(make, cqn) || !flx_wq_fill(make, wq))
 		return false;
@@ -85,12 +84,7 @@ static bool rq_make_queue(const struct flx_wq_make *make, struct flexio_rq *rq, 
 	prm_set(wq, WQ_TYPE, WQ_CYCLIC);
 	prm_set(wq, WQ_LOG_STRIDE, attr->log_wq_stride ? attr->log_wq_stride : LOG_STRIDE_DEFAULT);
 	rq->devx = flx_wq_create(make, PRM_OP_CREATE_RQ, &cmd, &rq->number);
-	if (!rq->devx)
-		return false;
-	err = flx_wq_move(rq->devx, PRM_OP_MODIFY_RQ, rq->number, RAW_STATE_RST, RAW_STATE_RDY);
-	if (err)
-		flx_refused(make->process, make->function, err);
-	return !err;
+	return rq->devx && flx_wq_ready(make, rq->devx, PRM_OP_MODIFY_RQ, rq->number);
 }
 
 static bool rq_make_tir(const struct flx_wq_make *make, struct flexio_rq *rq)
@@ -116,14 +110,8 @@ flexio_status flexio_rq_create(struct flexio_process *process, struct ibv_contex
 	struct flexio_rq *rq;
 	struct flx_wq_make make = {process, ibv_ctx, fattr, __func__, NULL};
 
-	if (!flx_given(flexio_rq_ptr, __func__, "flexio_rq_ptr"))
+	if (!flx_wq_begin(&hold, &make, (void **)flexio_rq_ptr, "flexio_rq_ptr"))
 		return FLEXIO_STATUS_FAILED;
-	*flexio_rq_ptr = NULL;
-	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
-	    !flx_given(fattr, __func__, "fattr"))
-		return FLEXIO_STATUS_FAILED;
-	if (!ibv_ctx)
-		make.ctx = process->ctx;
 	rq = calloc(1, sizeof(*rq));
 	if (!rq)
 		return flx_fail(__func__, "no memory");

@@ -52,7 +52,6 @@ static bool sq_make_queue(const struct flx_wq_make *make, struct flexio_sq *sq, 
 	struct flx_wq_command cmd = {0};
 	uint8_t *sqc = cmd.in + RAW_CONTEXT, *wq = sqc + SQC_WQ;
 	uint32_t tisn;
-	int err;
 
 	if (!flx_wq_check_cq(make, cqn) || !flx_wq_fill(make, wq) || !sq_make_tis(make, sq, &tisn))
 		return false;
@@ -66,12 +65,7 @@ static bool sq_make_queue(const struct flx_wq_make *make, struct flexio_sq *sq, 
 	prm_set(wq, WQ_LOG_STRIDE, LOG_BLOCK);
 	prm_set(wq, WQ_UAR_PAGE, attr->uar_id);
 	sq->devx = flx_wq_create(make, PRM_OP_CREATE_SQ, &cmd, &sq->number);
-	if (!sq->devx)
-		return false;
-	err = flx_wq_move(sq->devx, PRM_OP_MODIFY_SQ, sq->number, RAW_STATE_RST, RAW_STATE_RDY);
-	if (err)
-		flx_refused(make->process, make->function, err);
-	return !err;
+	return sq->devx && flx_wq_ready(make, sq->devx, PRM_OP_MODIFY_SQ, sq->number);
 }
 
 flexio_status flexio_sq_create(struct flexio_process *process, struct ibv_context *ibv_ctx,
@@ -82,14 +76,8 @@ flexio_status flexio_sq_create(struct flexio_process *process, struct ibv_contex
 	struct flexio_sq *sq;
 	struct flx_wq_make make = {process, ibv_ctx, fattr, __func__, NULL};
 
-	if (!flx_given(flexio_sq_ptr, __func__, "flexio_sq_ptr"))
+	if (!flx_wq_begin(&hold, &make, (void **)flexio_sq_ptr, "flexio_sq_ptr"))
 		return FLEXIO_STATUS_FAILED;
-	*flexio_sq_ptr = NULL;
-	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
-	    !flx_given(fattr, __func__, "fattr"))
-		return FLEXIO_STATUS_FAILED;
-	if (!ibv_ctx)
-		make.ctx = process->ctx;
 	if (fattr->sq.allow_multi_pkt_send_wqe)
 		return flx_fail(__func__, "fattr->sq.allow_multi_pkt_send_wqe: the device has no "
 					  "work requests of many packets");

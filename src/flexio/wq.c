@@ -8,6 +8,20 @@
 #define LOG_DEPTH_MAX  15u
 #define LOG_STRIDE_MAX 15u
 
+bool flx_wq_begin(struct flx_hold *hold, struct flx_wq_make *make, void **place,
+		  const char *place_name)
+{
+	if (!flx_given(place, make->function, place_name))
+		return false;
+	*place = NULL;
+	if (!flx_check(hold, make->process, FLX_PROCESS, make->function, "process") ||
+	    !flx_given(make->attr, make->function, "fattr"))
+		return false;
+	if (!make->ctx)
+		make->ctx = make->process->ctx;
+	return true;
+}
+
 static bool wq_wrong(const struct flx_wq_make *make, const char *field, unsigned long long value)
 {
 	flx_fail(make->function, "fattr->%s: 0x%llx is not possible", field, value);
@@ -113,6 +127,16 @@ int flx_wq_move(struct mlx5dv_devx_obj *obj, enum prm_opcode opcode, uint32_t nu
 	prm_set(cmd.in, RAW_CURRENT_STATE, from);
 	prm_set(cmd.in + RAW_CONTEXT, RQC_STATE, to);
 	return mlx5dv_devx_obj_modify(obj, cmd.in, sizeof(cmd.in), cmd.out, sizeof(cmd.out));
+}
+
+bool flx_wq_ready(const struct flx_wq_make *make, struct mlx5dv_devx_obj *obj,
+		  enum prm_opcode opcode, uint32_t number)
+{
+	int err = flx_wq_move(obj, opcode, number, RAW_STATE_RST, RAW_STATE_RDY);
+
+	if (err)
+		flx_refused(make->process, make->function, err);
+	return !err;
 }
 
 struct mlx5dv_devx_obj *flx_wq_domain(const struct flx_wq_make *make, uint32_t *number)

@@ -19,6 +19,12 @@ struct flx_wq_make {
 	struct flx_alias **alias; /* of the process, if its context is not ctx */
 };
 
+/*
+ * What each function that makes a queue begins with: 'place' is where its caller wants the queue, and
+ * gets NULL until there is one.  False: an argument is wrong; logs.
+ */
+bool flx_wq_begin(struct flx_hold *hold, struct flx_wq_make *make, void **place,
+		  const char *place_name);
 /* Can this be the number of a CQ?  Logs what cannot. */
 bool flx_wq_check_cq(const struct flx_wq_make *make, uint32_t cqn);
 /*
@@ -32,5 +38,8 @@ struct mlx5dv_devx_obj *flx_wq_create(const struct flx_wq_make *make, enum prm_o
 /* Moves a queue from one state to another; 0 or an errno. */
 int flx_wq_move(struct mlx5dv_devx_obj *obj, enum prm_opcode opcode, uint32_t number,
 		enum raw_state from, enum raw_state to);
+/* From RST to RDY, when all of it has been made; logs what the device refuses. */
+bool flx_wq_ready(const struct flx_wq_make *make, struct mlx5dv_devx_obj *obj,
+		  enum prm_opcode opcode, uint32_t number);
 /* A transport domain of its own for each queue: nothing depends on which queues share one. */
 struct mlx5dv_devx_obj *flx_wq_domain(const struct flx_wq_make *make, uint32_t *number);
