@@ -13,11 +13,12 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "fabric/link_type.h"
 #include "fabric/umad.h"
 #include "registry/registry.h"
 
 #define MSG_MAGIC   0x73686370u /* "shcp" */
-#define MSG_VERSION 7u		/* of everything below, and of registry/registry.h */
+#define MSG_VERSION 8u		/* of everything below, and of registry/registry.h */
 
 #define FABRIC_NAME_BYTES      64u  /* host and fabric names, with their NUL */
 #define FABRIC_PATH_BYTES      256u /* path of an attribute, with its NUL */
@@ -181,9 +182,10 @@ struct msg_info_reply {
 	uint64_t registry_bytes;
 	uint64_t subnet_bytes;
 	uint64_t slots_bytes;
-	char topology[FABRIC_PATH_BYTES]; /* the file it was made from, or empty */
-	uint32_t external_sm;		  /* nobody manages the subnet but programs */
-	uint32_t sm_priority;		  /* of the built-in subnet manager; 0: it stands back */
+	char topology[FABRIC_PATH_BYTES];  /* the file it was made from, or empty */
+	char link_types[LINK_TYPES_BYTES]; /* of a host's devices; empty: as the topology says */
+	uint32_t external_sm;		   /* nobody manages the subnet but programs */
+	uint32_t sm_priority;		   /* of the built-in subnet manager; 0: it stands back */
 };
 
 struct msg_host_reply {

@@ -8,7 +8,8 @@
 
 static const struct command commands[] = {
 	{"run",
-	 "[--fabric NAME] [--host NAME] [--model NAME] [--signature-reports manual|hardware] "
+	 "[--fabric NAME] [--host NAME] [--model NAME] [--link-types TYPE[,TYPE...]] "
+	 "[--signature-reports manual|hardware] "
 	 "[--memory auto|mapped|kernel|packets] [--trace PATTERN[,PATTERN...]] [--explain] "
 	 "[--gdb] [--] PROGRAM [ARG...]",
 	 "Runs PROGRAM with the devices of a host, starting the fabric if need be.\n"
@@ -18,6 +19,8 @@ static const struct command commands[] = {
 	 "lists them; the default is the first, host1. Two programs on different hosts\n"
 	 "have different devices and addresses.\n"
 	 "--model: the card that the devices are to be taken for; see softhca(1).\n"
+	 "--link-types: what mlx5_0, mlx5_1, ... of each host are, ib or eth; 'ib,eth' if it is\n"
+	 "not given.  'eth,eth' for programs that want Ethernet at the first device.\n"
 	 "--signature-reports: signature errors as the manual pages of libmlx5 describe\n"
 	 "them (the default), or as devices are seen to report them.\n"
 	 "--memory: how other processes' RDMA reaches the program's memory; see softhca(1).\n"
@@ -26,18 +29,19 @@ static const struct command commands[] = {
 	 "--explain: says in words why a request failed, was refused, repeated or dropped.\n"
 	 "--gdb: starts PROGRAM in gdb, which does not stop at faults that belong to the\n"
 	 "device; the same as 'softhca run -- gdb --args PROGRAM [ARG...]'.",
-	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_REPORTS | OPT_MEMORY | OPT_TRACE | OPT_EXPLAIN |
-		 OPT_GDB,
+	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_LINKS | OPT_REPORTS | OPT_MEMORY | OPT_TRACE |
+		 OPT_EXPLAIN | OPT_GDB,
 	 command_run},
 	{"env",
-	 "[--fabric NAME] [--host NAME] [--model NAME] [--signature-reports manual|hardware] "
+	 "[--fabric NAME] [--host NAME] [--model NAME] [--link-types TYPE[,TYPE...]] "
+	 "[--signature-reports manual|hardware] "
 	 "[--memory auto|mapped|kernel|packets] [--trace PATTERN[,PATTERN...]] [--explain] | "
 	 "--unset",
 	 "Prints shell commands that put what is started afterwards on a host:\n"
 	 "eval \"$(softhca env)\"\n"
 	 "--unset: prints what undoes that: eval \"$(softhca env --unset)\"",
-	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_REPORTS | OPT_MEMORY | OPT_TRACE | OPT_EXPLAIN |
-		 OPT_UNSET,
+	 OPT_FABRIC | OPT_HOST | OPT_MODEL | OPT_LINKS | OPT_REPORTS | OPT_MEMORY | OPT_TRACE |
+		 OPT_EXPLAIN | OPT_UNSET,
 	 command_env},
 	{"status", "[--fabric NAME] [--json] [PID|QP]",
 	 "Shows the queue pairs, completion queues and keys of running programs: of all, of\n"
@@ -46,14 +50,17 @@ static const struct command commands[] = {
 	{"devices", "[--fabric NAME] [--host NAME] [--json]", "Lists the devices of the hosts.",
 	 OPT_FABRIC | OPT_HOST | OPT_JSON, command_devices},
 	{"fabric up",
-	 "[--fabric NAME] [--model NAME] [--hosts N | --topology FILE] "
+	 "[--fabric NAME] [--model NAME] [[--hosts N] [--link-types TYPE[,TYPE...]] | "
+	 "--topology FILE] "
 	 "[--sm builtin|external|PRIORITY]",
 	 "Starts a fabric that stays until it is taken down.\n"
 	 "--hosts: with hosts host1 to hostN, all alike; 2 if it is not given.\n"
+	 "--link-types: what mlx5_0, mlx5_1, ... of each host are, ib or eth; 'ib,eth' if it is\n"
+	 "not given.\n"
 	 "--topology: as a network file of ibsim's or output of ibnetdiscover describes it.\n"
 	 "--sm: whether there is a subnet manager, or ports wait for one that is started.\n"
 	 "A priority from 1 to 15: it does not stand back, but finds out who is the master.",
-	 OPT_FABRIC | OPT_MODEL | OPT_HOSTS | OPT_TOPOLOGY | OPT_SM, command_fabric_up},
+	 OPT_FABRIC | OPT_MODEL | OPT_HOSTS | OPT_LINKS | OPT_TOPOLOGY | OPT_SM, command_fabric_up},
 	{"fabric down", "[--fabric NAME | --all]",
 	 "Takes a fabric down, also under programs that use it.\n"
 	 "--all: all fabrics of this user that 'softhca fabric list' shows.",

@@ -161,6 +161,8 @@ int command_env(struct session *s, int argc, char **argv)
 	undo_export("SOFTHCA_DAEMON", s->daemon);
 	if (s->model)
 		undo_export("SOFTHCA_MODEL", s->model);
+	if (s->links)
+		undo_export("SOFTHCA_LINK_TYPES", s->links);
 	if (s->reports)
 		undo_export("SOFTHCA_SIGNATURE_REPORTS", s->reports);
 	if (s->memory)

@@ -95,6 +95,7 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 		{"hosts", required_argument, NULL, OPT_HOSTS},
 		{"topology", required_argument, NULL, OPT_TOPOLOGY},
 		{"sm", required_argument, NULL, OPT_SM},
+		{"link-types", required_argument, NULL, OPT_LINKS},
 		{"gdb", no_argument, NULL, OPT_GDB},
 		{"all", no_argument, NULL, OPT_ALL},
 		{"unset", no_argument, NULL, OPT_UNSET},
@@ -133,6 +134,8 @@ static int options_read(struct session *s, const struct command *c, int argc, ch
 			s->topology = optarg;
 		else if (opt == OPT_SM)
 			s->sm = optarg;
+		else if (opt == OPT_LINKS)
+			s->links = optarg;
 		else if (opt == OPT_GDB)
 			s->gdb = true;
 		else if (opt == OPT_ALL)
@@ -187,6 +190,7 @@ static bool topology_find(struct session *s)
 int session_open(struct session *s, const struct command *c, int argc, char **argv, int *first)
 {
 	static char command[64];
+	struct link_types types;
 	uint32_t priority;
 	int status;
 
@@ -207,6 +211,10 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 		return bad_option(s, "not a number of hosts", s->hosts);
 	if (s->hosts && s->topology)
 		return bad_option(s, "--hosts and --topology exclude each other", s->hosts);
+	if (s->links && !link_types_read(s->links, &types))
+		return bad_option(s, "link types are a list of ib and eth, not", s->links);
+	if (s->links && s->topology)
+		return bad_option(s, "--link-types and --topology exclude each other", s->links);
 	if (s->sm && strcmp(s->sm, "builtin") != 0 && strcmp(s->sm, "external") != 0 &&
 	    !text_number(s->sm, FABRIC_SM_PRIORITY_MAX, &priority))
 		return bad_option(
@@ -258,6 +266,16 @@ static bool topology_is_as_asked(const struct session *s, struct msg_info_reply 
 			   "(--fabric)",
 			   s->fabric, info->topology[0] ? "the topology " : "no topology file",
 			   info->topology);
+		return false;
+	}
+	info->link_types[sizeof(info->link_types) - 1] = '\0';
+	if (s->links && strcmp(info->link_types, s->links) != 0) {
+		tool_error(s->command,
+			   "fabric '%s' runs with %s%s; take it down first, or use another "
+			   "(--fabric)",
+			   s->fabric,
+			   info->link_types[0] ? "devices of link types " : "a topology file",
+			   info->link_types);
 		return false;
 	}
 	if (s->sm && strcmp(s->sm, manager) != 0) {
@@ -319,6 +337,7 @@ int session_link(const struct session *s, bool start, struct msg *m, enum msg_ty
 	if ((s->model && setenv("SOFTHCA_MODEL", s->model, 1)) ||
 	    (s->hosts && setenv("SOFTHCA_HOSTS", s->hosts, 1)) ||
 	    (s->topology && setenv("SOFTHCA_TOPOLOGY", s->topology, 1)) ||
+	    (s->links && setenv("SOFTHCA_LINK_TYPES", s->links, 1)) ||
 	    (s->sm && setenv("SOFTHCA_SM", s->sm, 1))) {
 		tool_error(s->command, "%s", strerror(errno));
 		return -1;
@@ -334,7 +353,7 @@ int session_link(const struct session *s, bool start, struct msg *m, enum msg_ty
 		session_link_error(s, sock);
 		return -1;
 	}
-	if ((s->model || s->hosts || s->topology || s->sm) && !is_as_asked(s, sock)) {
+	if ((s->model || s->hosts || s->topology || s->links || s->sm) && !is_as_asked(s, sock)) {
 		close(sock);
 		return -1;
 	}

@@ -40,6 +40,7 @@ struct session {
 	const char *hosts;    /* how many hosts the fabric is to have, or NULL */
 	uint32_t nhosts;      /* the same as a number */
 	const char *topology; /* the file to make the fabric from, or NULL */
+	const char *links;    /* types of a host's devices, or NULL */
 	const char *sm;	      /* who manages its subnet, or NULL */
 	const char *model;    /* what the fabric's devices are to be taken for, or NULL */
 	char dir[RUNDIR_BYTES];
@@ -62,6 +63,7 @@ enum session_option {
 	OPT_MEMORY = 128,
 	OPT_TOPOLOGY = 4096,
 	OPT_SM = 8192,
+	OPT_LINKS = 16384,
 	OPT_ALL = 2048,
 	OPT_UNSET = 1024,
 	OPT_GDB = 256,

@@ -74,6 +74,41 @@ def env_undone(session):
            result.text())
 
 
+def link_types(session):
+    """Devices are what --link-types says, and a fabric keeps it."""
+    words = {"ib": "InfiniBand", "eth": "Ethernet"}
+    for types in ("eth,eth", "eth,ib", "eth", "ib,eth,eth,ib"):
+        up = session.tool("fabric", "up", "--link-types", types)
+        expect(up.status == 0, up.text())
+        try:
+            devices = json.loads(session.tool("devices", "--json").out)
+            expect([(d["device"], d["link_layer"]) for d in devices] ==
+                   2 * [(f"mlx5_{i}", words[t]) for i, t in enumerate(types.split(","))],
+                   f"{types}: {devices}")
+            last = max(i for i, d in enumerate(devices[:len(devices) // 2])
+                       if d["link_layer"] == "Ethernet")
+            expect([i for i, d in enumerate(devices) if d["netdev"]] in ([last], []),
+                   f"{types}: who has the machine's interface: {devices}")
+            info = session.tool("run", "--host", "host2", "--link-types", types, "--",
+                                "ibv_devinfo", "-d", "mlx5_0")
+            expect(f"link_layer:\t\t{words[types.split(',')[0]]}" in info.out, info.text())
+            other = session.tool("run", "--link-types", "ib,eth", "--", "true")
+            expect(other.status == 125 and f"devices of link types {types};" in other.err,
+                   other.text())
+            down = session.tool("fabric", "link", "down", "host2", "1")
+            expect(down.status == (0 if "ib" in types else 125), f"{types}: {down.text()}")
+        finally:
+            session.tool("fabric", "down")
+    for bad in ("", "ib,", "eth,foo", "ib,ib,ib,ib,ib", "ethernet"):
+        result = session.tool("run", "--link-types", bad, "--", "true")
+        expect(result.status == 2 and "link types are a list of ib and eth" in result.err,
+               f"'{bad}': {result.text()}")
+    result = session.run("true", env=session.env | {"SOFTHCA_LINK_TYPES": "ib;eth"})
+    expect(result.status == 125 and "SOFTHCA_LINK_TYPES: 'ib;eth'" in result.err, result.text())
+    both = session.tool("fabric", "up", "--link-types", "eth", "--topology", "/dev/null")
+    expect(both.status == 2 and "exclude each other" in both.err, both.text())
+
+
 def completed(session, *words):
     """What bash offers for the last word."""
     script = pathlib.Path(__file__).resolve().parents[2] / "completion/softhca.bash"
@@ -114,4 +149,4 @@ def completion(session):
 
 def cases():
     return [(f"fabrics: {test.__name__.replace('_', ' ')}", test) for test in (
-        list_and_down_all, env_undone, completion)]
+        list_and_down_all, env_undone, link_types, completion)]

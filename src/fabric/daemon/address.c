@@ -150,6 +150,23 @@ static int netdev_gids(struct fabric *f, uint32_t row, const struct netdev *nd)
 	return ret;
 }
 
+/* Of its host's Ethernet ports; with mlx5_1 at the machine's interface, it stays so whatever mlx5_0 is. */
+static bool is_last_ethernet(const struct fabric *f, uint32_t row)
+{
+	const struct topology_host *host =
+		&f->topology.hosts[subnet_node_of(&f->subnet, row)->host];
+	uint32_t last = 0, at = 0;
+
+	for (uint32_t i = 0; i < host->nhcas; i++) {
+		const struct topology_hca *hca = &f->topology.hcas[host->first_hca + i];
+
+		at += hca->nports;
+		if (hca->ethernet)
+			last = at;
+	}
+	return f->subnet.ports[row].host_index + 1 == last;
+}
+
 int address_ethernet(struct fabric *f, uint32_t row)
 {
 	static const uint8_t no_mac[6];
@@ -160,7 +177,7 @@ int address_ethernet(struct fabric *f, uint32_t row)
 	struct netdev nd;
 	int ret = 0;
 
-	if (host == 0)
+	if (host == 0 && is_last_ethernet(f, row))
 		netdev_find(&nd);
 	else
 		ret = netdev_invent(f, &nd, host, row);

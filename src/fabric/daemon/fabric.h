@@ -73,6 +73,7 @@ struct fabric {
 	struct topology topology;
 	struct plan plan;
 	char topology_path[FABRIC_PATH_BYTES]; /* of the file; empty: none */
+	char link_types[LINK_TYPES_BYTES]; /* of hosts that are all alike; empty: it was a file */
 	enum sm_mode sm_mode;
 	uint32_t sm_priority; /* of the built-in one; 0: it stands back for all others */
 	struct fabric_host *hosts;

@@ -11,9 +11,12 @@ static int64_t node_find(const struct fabric *f, const char *name)
 {
 	const struct subnet *s = &f->subnet;
 	int64_t host = topology_find_host(&f->topology, name);
+	uint32_t first = host < 0 ? 0 : f->hosts[host].first_node;
+	uint32_t nhcas = host < 0 ? 0 : f->topology.hosts[host].nhcas;
 
-	if (host >= 0 && !s->ports[f->hosts[host].first_port].ethernet)
-		return f->hosts[host].first_node;
+	for (uint32_t i = first; i < first + nhcas; i++)
+		if (!s->ports[s->nodes[i].first_port].ethernet)
+			return i;
 	for (uint32_t i = 0; i < s->nnodes; i++)
 		if (!strncmp(s->nodes[i].id, name, sizeof(s->nodes[i].id)) && name[0])
 			return i;

@@ -261,6 +261,24 @@ static int read_topology(struct fabric *f, const char *path)
 	return ret;
 }
 
+/* SOFTHCA_LINK_TYPES: what the devices of each host are. */
+static int generate_topology(struct fabric *f, uint32_t hosts)
+{
+	const char *text = getenv("SOFTHCA_LINK_TYPES");
+	struct link_types types;
+
+	if (!text || !*text)
+		text = LINK_TYPES_DEFAULT;
+	if (!link_types_read(text, &types) ||
+	    !text_copy(f->link_types, sizeof(f->link_types), text)) {
+		log_error("SOFTHCA_LINK_TYPES: '%s' is not a list of ib and eth for up to %u "
+			  "devices",
+			  text, SLOT_PORTS);
+		return -EINVAL;
+	}
+	return topology_generate(&f->topology, hosts, &types);
+}
+
 /* SOFTHCA_HOSTS: how many hosts, all alike. */
 static int choose_topology(struct fabric *f)
 {
@@ -274,7 +292,7 @@ static int choose_topology(struct fabric *f)
 			  FABRIC_MAX_HOSTS);
 		return -EINVAL;
 	}
-	return topology_generate(&f->topology, hosts);
+	return generate_topology(f, hosts);
 }
 
 /*

@@ -120,7 +120,19 @@ int topology_add_hca(struct topology *t, const char *name, uint32_t nports, bool
 	return 0;
 }
 
-int topology_generate(struct topology *t, uint32_t hosts)
+static int topology_generate_hcas(struct topology *t, const struct link_types *types)
+{
+	char name[16];
+	int ret = 0;
+
+	for (uint32_t i = 0; i < types->ndevices && !ret; i++) {
+		snprintf(name, sizeof(name), "mlx5_%u", i);
+		ret = topology_add_hca(t, name, 1, types->ethernet[i]);
+	}
+	return ret;
+}
+
+int topology_generate(struct topology *t, uint32_t hosts, const struct link_types *types)
 {
 	char name[FABRIC_NAME_BYTES];
 	int ret = hosts ? 0 : -EINVAL;
@@ -129,9 +141,7 @@ int topology_generate(struct topology *t, uint32_t hosts)
 		snprintf(name, sizeof(name), "host%u", i);
 		ret = topology_add_host(t, name);
 		if (!ret)
-			ret = topology_add_hca(t, "mlx5_0", 1, false);
-		if (!ret)
-			ret = topology_add_hca(t, "mlx5_1", 1, true);
+			ret = topology_generate_hcas(t, types);
 	}
 	return ret;
 }

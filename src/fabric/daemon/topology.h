@@ -47,8 +47,9 @@ int topology_add_hca(struct topology *t, const char *name, uint32_t nports,
 		     bool ethernet) must_check;
 /* After all hosts.  As topology_add_host. */
 int topology_add_switch(struct topology *t, const char *name, uint32_t node) must_check;
-/* Hosts "host1" to "hostN", each with mlx5_0 of InfiniBand and mlx5_1 of Ethernet. */
-int topology_generate(struct topology *t, uint32_t hosts) must_check;
+/* Hosts "host1" to "hostN", each with mlx5_0, mlx5_1, ... of these types. */
+int topology_generate(struct topology *t, uint32_t hosts,
+		      const struct link_types *types) must_check;
 /* Index of the host, or -ENOENT. */
 int64_t topology_find_host(const struct topology *t, const char *name) must_check;
 void topology_free(struct topology *t);

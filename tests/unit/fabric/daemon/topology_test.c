@@ -29,7 +29,7 @@ static void test_refusals(void)
 {
 	struct topology t = {0};
 
-	CHECK(topology_generate(&t, 0) == -EINVAL);
+	CHECK(topology_generate(&t, 0, &link_types_default) == -EINVAL);
 	CHECK(topology_add_host(&t, "../x") == -EINVAL);
 	CHECK(!topology_add_host(&t, "a") && topology_add_host(&t, "a") == -EEXIST);
 	CHECK(t.nhosts == 1);
@@ -85,7 +85,7 @@ static void test_large(uint32_t hosts)
 	char name[32];
 
 	clock_gettime(CLOCK_MONOTONIC, &from);
-	CHECK(!topology_generate(&fabric.topology, hosts));
+	CHECK(!topology_generate(&fabric.topology, hosts, &link_types_default));
 	make_fabric();
 	clock_gettime(CLOCK_MONOTONIC, &to);
 	printf("%u hosts: %.1f ms, %.0f bytes a port\n", hosts,
@@ -116,7 +116,7 @@ static void test_large(uint32_t hosts)
 /* More hosts than there are addresses: refused, not cut short. */
 static void too_large(void)
 {
-	CHECK(!topology_generate(&fabric.topology, 43521));
+	CHECK(!topology_generate(&fabric.topology, 43521, &link_types_default));
 	CHECK(fabric_create(&fabric) == -ENOSPC); /* of 198.18.0.0/15 */
 	memset(&fabric, 0, sizeof(fabric));
 	for (uint32_t h = 0; h < SUBNET_LIDS; h++) {
@@ -130,13 +130,20 @@ static void too_large(void)
 	memset(&fabric, 0, sizeof(fabric));
 }
 
-/* Two ports that stand for the same interface have the same GIDs. */
-static void test_collision(void)
+/* One of the ports stands for the machine's interface, and the others have addresses of their own. */
+static void test_two_ethernet(void)
 {
-	CHECK(!topology_add_host(&fabric.topology, "a"));
-	CHECK(!topology_add_hca(&fabric.topology, "mlx5_0", 1, true));
-	CHECK(!topology_add_hca(&fabric.topology, "mlx5_1", 1, true));
-	CHECK(fabric_create(&fabric) == -EADDRINUSE);
+	struct link_types types;
+
+	CHECK(link_types_read("eth,ib,eth", &types) && types.ndevices == 3);
+	CHECK(!link_types_read("eth,", &types) && !link_types_read("ib,ib,ib,ib,ib", &types));
+	CHECK(!topology_generate(&fabric.topology, 1,
+				 &(struct link_types){3, {true, false, true}}));
+	CHECK(!fabric_create(&fabric));
+	CHECK(!fabric.subnet.ports[0].netdev[0] && fabric.subnet.ports[2].netdev[0]);
+	CHECK(memcmp(fabric.subnet.ports[0].mac, fabric.subnet.ports[2].mac, 6) != 0);
+	CHECK(!fabric.subnet.ports[1].ethernet);
+	fabric_destroy(&fabric);
 	memset(&fabric, 0, sizeof(fabric));
 }
 
@@ -155,7 +162,7 @@ static void test_trees(void)
 
 	CHECK(mkdtemp(dir));
 	snprintf(fabric.dir, sizeof(fabric.dir), "%s", dir);
-	CHECK(!topology_generate(&fabric.topology, 100));
+	CHECK(!topology_generate(&fabric.topology, 100, &link_types_default));
 	CHECK(!topology_add_host(&fabric.topology, "wide"));
 	CHECK(!topology_add_hca(&fabric.topology, "mlx5_0", 2, false));
 	make_fabric();
@@ -181,7 +188,7 @@ int main(void)
 	test_large(10000);
 	test_large(43520);
 	too_large();
-	test_collision();
+	test_two_ethernet();
 	test_trees();
 	return 0;
 }
