@@ -79,24 +79,31 @@ static bool path_pkey(const struct sa_query *q, bool asked, uint32_t wanted, uin
 struct path_ends {
 	uint32_t from, to; /* rows */
 	uint32_t slid, dlid;
+	const uint8_t *sgid,
+		*dgid; /* those that were asked for, as a port has several; NULL: its own */
 	bool pkey_asked;
 	uint32_t pkey;
 };
+
+static void path_gid(const struct net *n, uint32_t row, const uint8_t *asked, uint8_t *out)
+{
+	union ib_gid own;
+
+	sa_port_gid(n, row, &own);
+	memcpy(out, asked ? asked : own.raw, sizeof(own));
+}
 
 static bool path_fill(const struct sa_query *q, const struct path_ends *e, uint8_t *out)
 {
 	const struct net *n = q->net;
 	struct path_limits limits;
-	union ib_gid gid;
 	uint16_t pkey;
 
 	if (!path_walk(n, e->from, e->to, e->dlid, &limits) ||
 	    !path_pkey(q, e->pkey_asked, e->pkey, e->from, e->to, &pkey))
 		return false;
-	sa_port_gid(n, e->to, &gid);
-	memcpy(out + PR_AT_DGID, &gid, sizeof(gid));
-	sa_port_gid(n, e->from, &gid);
-	memcpy(out + PR_AT_SGID, &gid, sizeof(gid));
+	path_gid(n, e->to, e->dgid, out + PR_AT_DGID);
+	path_gid(n, e->from, e->sgid, out + PR_AT_SGID);
 	prm_set(out, PR_DLID, e->dlid);
 	prm_set(out, PR_SLID, e->slid);
 	prm_set(out, PR_REVERSIBLE, 1);
@@ -193,18 +200,23 @@ static bool path_side(const struct sa_query *q, enum path_scratch side, uint64_t
 	return sa_port_there(q->net, *row);
 }
 
+static const uint8_t *path_asked_gid(const struct sa_query *q, enum pr_component side)
+{
+	if (!sa_asked(q, side))
+		return NULL;
+	return q->record + (side == PR_COMP_SGID ? PR_AT_SGID : PR_AT_DGID);
+}
+
 /* The path to a group is the group's, whatever the way. */
 static bool path_get_multicast(const struct sa_query *q, uint64_t i, uint8_t *out)
 {
 	const struct sa_group *g = sa_group_find(q->sa, q->record + PR_AT_DGID);
-	union ib_gid gid;
 	uint32_t from;
 
 	if (!g || !path_side(q, PATH_FROM, i, &from) || !sa_has_pkey(q->net, from, g->pkey))
 		return false;
 	memcpy(out + PR_AT_DGID, &g->mgid, sizeof(g->mgid));
-	sa_port_gid(q->net, from, &gid);
-	memcpy(out + PR_AT_SGID, &gid, sizeof(gid));
+	path_gid(q->net, from, path_asked_gid(q, PR_COMP_SGID), out + PR_AT_SGID);
 	prm_set(out, PR_DLID, g->mlid);
 	prm_set(out, PR_SLID, sa_lid_of(q->net, from));
 	prm_set(out, PR_FLOW, g->flow);
@@ -225,6 +237,8 @@ static bool path_get(const struct sa_query *q, uint64_t i, uint8_t *out)
 {
 	const uint64_t to_count = path_count_side(q, PATH_TO);
 	struct path_ends e = {
+		.sgid = path_asked_gid(q, PR_COMP_SGID),
+		.dgid = path_asked_gid(q, PR_COMP_DGID),
 		.pkey_asked = sa_asked(q, PR_COMP_PKEY),
 		.pkey = prm_get32(q->record, PR_PKEY),
 	};
@@ -305,12 +319,14 @@ static bool multi_get(const struct sa_query *q, uint64_t i, uint8_t *out)
 {
 	const uint32_t nfrom = prm_get32(q->record, MPR_SGID_COUNT);
 	struct path_ends e = {
-		.from = sa_port_by_gid(q->net, multi_gid(q, (uint32_t)i % nfrom)),
-		.to = sa_port_by_gid(q->net, multi_gid(q, nfrom + (uint32_t)i / nfrom)),
+		.sgid = multi_gid(q, (uint32_t)i % nfrom),
+		.dgid = multi_gid(q, nfrom + (uint32_t)i / nfrom),
 		.pkey_asked = sa_asked(q, MPR_COMP_PKEY),
 		.pkey = prm_get32(q->record, MPR_PKEY),
 	};
 
+	e.from = sa_port_by_gid(q->net, e.sgid);
+	e.to = sa_port_by_gid(q->net, e.dgid);
 	if (e.from == SUBNET_NONE || e.to == SUBNET_NONE)
 		return false;
 	e.slid = sa_lid_of(q->net, e.from);

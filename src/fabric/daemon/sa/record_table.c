@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Records of the tables that ports have: GUIDs, P_Keys, SL to VL, VL arbitration. */
+/* Records of the tables that ports have: P_Keys, SL to VL, VL arbitration. */
 #include <string.h>
 
 #include "fabric/daemon/sa/sa.h"
@@ -32,44 +32,6 @@ static bool table_port_match(const struct sa_query *q, const uint8_t *record, un
 	return !sa_asked(q, component) || row == SUBNET_NONE || !net_is_switch(q->net, row) ||
 	       prm_get(q->record, port) == prm_get(record, port);
 }
-
-/* ---- GUIDInfoRecord ---- */
-
-#define GIR_BLOCK   PRM_FIELD(16, 8)
-#define GIR_BLOCKS  32u
-#define BLOCK_GUIDS 8u
-
-static const struct sa_field guid_fields[] = {
-	{0, 16},   {16, 8},   {24, 8},	 {32, 32},  {64, 64},  {128, 64},
-	{192, 64}, {256, 64}, {320, 64}, {384, 64}, {448, 64}, {512, 64},
-};
-
-static uint64_t guid_count(const struct sa_query *q)
-{
-	return (uint64_t)table_rows(q).count * GIR_BLOCKS;
-}
-
-static bool guid_get(const struct sa_query *q, uint64_t i, uint8_t *out)
-{
-	uint32_t row, block = i % GIR_BLOCKS;
-
-	if (!table_row(q, i / GIR_BLOCKS, &row) || net_end_port(q->net, row) != row ||
-	    block * BLOCK_GUIDS >= net_info(q->net, row, PI_GUID_CAP) ||
-	    net_guids_get(q->net, row, block, out + TABLE_AT_DATA))
-		return false;
-	prm_set(out, TABLE_LID, sa_lid_of(q->net, row));
-	prm_set(out, GIR_BLOCK, block);
-	return true;
-}
-
-const struct sa_record sa_guid_info_record = {
-	.attribute = SA_GUID_INFO_RECORD,
-	.bytes = TABLE_BYTES,
-	.fields = guid_fields,
-	.nfields = sizeof(guid_fields) / sizeof(guid_fields[0]),
-	.count = guid_count,
-	.get = guid_get,
-};
 
 /* ---- P_KeyTableRecord ---- */
 

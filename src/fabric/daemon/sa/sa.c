@@ -86,7 +86,8 @@ static void sa_change(struct sa_query *q)
 
 	if (q->kind->change)
 		status = q->kind->change(q, q->method);
-	sa_answer(q, status);
+	if (status != SA_SILENCE)
+		sa_answer(q, status);
 	sa_query_free(q);
 }
 

@@ -10,11 +10,12 @@
 #include "prm/sa.h"
 
 #define SA_RECORD_BYTES	 256u
-#define SA_MOST_RECORDS	 100000u /* of an answer; more: status "too many records" */
-#define SA_SLICE	 4096u	 /* records looked at in one run of work */
-#define SA_MOST_QUERIES	 1024u	 /* under way; more are told that we are busy */
-#define SA_SM_KEY	 1ull	 /* of those whom we trust; OpenSM's default */
-#define SA_REQUEST_BYTES 512u	 /* the longest that is read */
+#define SA_MOST_RECORDS	 100000u  /* of an answer; more: status "too many records" */
+#define SA_SLICE	 4096u	  /* records looked at in one run of work */
+#define SA_MOST_QUERIES	 1024u	  /* under way; more are told that we are busy */
+#define SA_SM_KEY	 1ull	  /* of those whom we trust; OpenSM's default */
+#define SA_REQUEST_BYTES 512u	  /* the longest that is read */
+#define SA_SILENCE	 0x10000u /* in place of a status: the request is not answered */
 
 struct sa_field {
 	uint16_t bit;
@@ -38,7 +39,7 @@ struct sa_record {
 	bool (*get)(const struct sa_query *q, uint64_t i, uint8_t out[SA_RECORD_BYTES]);
 	/* Beyond the fields; NULL: the fields say all. */
 	bool (*match)(const struct sa_query *q, const uint8_t *record);
-	/* Set and Delete; NULL: the method is refused.  A status. */
+	/* Set and Delete; NULL: the method is refused.  A status, or SA_SILENCE. */
 	unsigned (*change)(struct sa_query *q, unsigned method);
 };
 
