@@ -38,7 +38,7 @@ static bool values_valid(const struct sa_query *q)
 	return !both_asked(q, MCM_COMP_RATE_SEL) || sa_rate_valid(field_wanted(q, MCM_RATE));
 }
 
-/* Has the group what the request names?  MTU and rate by their selectors. */
+/* Has the group what the request names?  MTU, rate and life time by their selectors. */
 static bool group_has(const struct sa_query *q, const struct sa_group *g)
 {
 	uint32_t pkey = field_wanted(q, MCM_PKEY);
@@ -56,9 +56,13 @@ static bool group_has(const struct sa_query *q, const struct sa_group *g)
 	    !sa_select((enum sa_selector)field_wanted(q, MCM_MTU_SEL), field_wanted(q, MCM_MTU),
 		       g->mtu))
 		return false;
-	return !both_asked(q, MCM_COMP_RATE_SEL) ||
-	       sa_select_rate((enum sa_selector)field_wanted(q, MCM_RATE_SEL),
-			      field_wanted(q, MCM_RATE), g->rate);
+	if (both_asked(q, MCM_COMP_RATE_SEL) &&
+	    !sa_select_rate((enum sa_selector)field_wanted(q, MCM_RATE_SEL),
+			    field_wanted(q, MCM_RATE), g->rate))
+		return false;
+	return !both_asked(q, MCM_COMP_LIFE_SEL) ||
+	       sa_select((enum sa_selector)field_wanted(q, MCM_LIFE_SEL), field_wanted(q, MCM_LIFE),
+			 g->life);
 }
 
 /* What the group is, into a record. */
@@ -379,6 +383,8 @@ static bool mcmember_get(const struct sa_query *q, uint64_t i, uint8_t *out)
 	group_tell(g, out);
 	state = m ? m->join_state : 0;
 	if (sa_asked(q, MCM_COMP_JOIN_STATE) && field_wanted(q, MCM_JOIN_STATE) != state)
+		return false;
+	if (sa_asked(q, MCM_COMP_PROXY) && m && field_wanted(q, MCM_PROXY) != m->proxy)
 		return false;
 	if (!m || !q->trusted)
 		return true;
