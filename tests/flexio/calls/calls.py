@@ -4,10 +4,10 @@ import pathlib
 import shutil
 import tempfile
 
-from harness import Skip, expect
+from harness import expect
+from hosts import HostProgram
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[2]
 SOURCES = ("host.c", "host_app.c", "host_memory.c", "host_call.c", "host_error.c",
            "host_cmdq.c", "host_window.c", "host_ends.c")
 
@@ -48,36 +48,7 @@ CASES = (
 )
 
 
-class Programs:
-    """The host program, built when it is first wanted."""
-    def __init__(self):
-        self.directory = None
-
-    def host(self, session):
-        build = pathlib.Path(session.build).resolve()
-        if not (build / "dpacc").exists():
-            raise Skip("dpacc is not built (see the configuration's message about the DPA)")
-        if not self.directory:
-            self.directory = tempfile.TemporaryDirectory(prefix="softhca-calls.")
-            self.compile(session, build, pathlib.Path(self.directory.name))
-        return pathlib.Path(self.directory.name) / "host"
-
-    @staticmethod
-    def compile(session, build, place):
-        good(session, build / "dpacc", HERE / "device.c", "-o", place / "device.a", "-hostcc=gcc",
-             "--devicecc-options=-O1 -g -Wall -Wextra -Wno-infinite-recursion", "--app-name=calls_app")
-        good(session, "gcc", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", f"-I{ROOT}/include",
-             f"-I{ROOT}/tests/support", f"-I{ROOT}/src", *(HERE / source for source in SOURCES), place / "device.a",
-             f"-L{build}/src/flexio", f"-Wl,-rpath,{build}/src/flexio", "-lflexio", "-libverbs", "-lmlx5",
-             "-lpthread", "-o", place / "host")
-
-
-PROGRAMS = Programs()
-
-
-def good(session, *argv):
-    result = session.call(*map(str, argv))
-    expect(result.status == 0, f"status {result.status} of {argv[0]}\n{result.text()}")
+PROGRAMS = HostProgram(HERE, SOURCES, "-Wno-infinite-recursion")
 
 
 def case(name, env=None, options=()):

@@ -4,8 +4,9 @@ import pathlib
 import shutil
 import tempfile
 
-from faults import HERE, PROGRAMS, good, line_of, ran, report_of
+from faults import HERE, PROGRAMS, line_of, ran, report_of
 from harness import Skip, expect
+from hosts import good
 
 GDB = ("gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set breakpoint pending on")
 FOUND = 9  # the status with which valgrind ends a program that has a fault

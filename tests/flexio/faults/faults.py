@@ -4,10 +4,10 @@ import contextlib
 import pathlib
 import tempfile
 
-from harness import Skip, expect
+from harness import expect
+from hosts import ROOT, build_of, good, link_flags
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[2]
 SOURCES = ("host.c", "host_kinds.c", "host_failures.c")
 MODES = ("checked", "unchecked")
 
@@ -47,9 +47,7 @@ class Programs:
         self.directory = None
 
     def host(self, session, mode="checked", options="-g"):
-        build = pathlib.Path(session.build).resolve()
-        if not (build / "dpacc").exists():
-            raise Skip("dpacc is not built (see the configuration's message about the DPA)")
+        build = build_of(session)
         if not self.directory:
             self.directory = tempfile.TemporaryDirectory(prefix="softhca-faults.")
         name = "-".join((mode, *options.split()))
@@ -71,16 +69,10 @@ class Programs:
              f"--devicecc-options=-O1 -Wall -Wextra -Wno-infinite-recursion {options}")
         good(session, "gcc", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", f"-I{ROOT}/include",
              f"-I{ROOT}/tests/support", *(HERE / source for source in SOURCES), archive,
-             f"-L{build}/src/flexio", f"-Wl,-rpath,{build}/src/flexio", "-lflexio", "-libverbs", "-lmlx5",
-             "-lpthread", "-o", host)
+             *link_flags(build), "-o", host)
 
 
 PROGRAMS = Programs()
-
-
-def good(session, *argv):
-    result = session.call(*map(str, argv))
-    expect(result.status == 0, f"status {result.status} of {argv[0]}\n{result.text()}")
 
 
 def line_of(words):

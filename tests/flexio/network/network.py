@@ -2,12 +2,11 @@
 """Cases of one host program, each a run of it under softhca."""
 import os
 import pathlib
-import tempfile
 
-from harness import Skip, expect
+from harness import Skip
+from hosts import HostProgram
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[2]
 SOURCES = ("host.c", "host_frame.c", "host_refused.c", "host_pair.c", "raw_peer.c")
 
 CASES = (
@@ -32,42 +31,13 @@ CASES = (
 )
 
 
-class Programs:
-    """The host program, built when it is first wanted."""
-    def __init__(self):
-        self.directory = None
-
-    def host(self, session):
-        build = pathlib.Path(session.build).resolve()
-        if not (build / "dpacc").exists():
-            raise Skip("dpacc is not built (see the configuration's message about the DPA)")
-        if os.geteuid() != 0:
-            raise Skip("raw packet queues need root")
-        if not self.directory:
-            self.directory = tempfile.TemporaryDirectory(prefix="softhca-network.")
-            self.compile(session, build, pathlib.Path(self.directory.name))
-        return pathlib.Path(self.directory.name) / "host"
-
-    @staticmethod
-    def compile(session, build, place):
-        good(session, build / "dpacc", HERE / "device.c", "-o", place / "device.a", "-hostcc=gcc",
-             f"--devicecc-options=-O1 -g -Wall -Wextra -I{HERE}", "--app-name=network_app")
-        good(session, "gcc", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", f"-I{ROOT}/include",
-             f"-I{ROOT}/tests/support", f"-I{ROOT}/src", *(HERE / source for source in SOURCES),
-             place / "device.a", f"-L{build}/src/flexio", f"-Wl,-rpath,{build}/src/flexio", "-lflexio",
-             "-libverbs", "-lmlx5", "-lpthread", "-o", place / "host")
-
-
-PROGRAMS = Programs()
-
-
-def good(session, *argv):
-    result = session.call(*map(str, argv))
-    expect(result.status == 0, f"status {result.status} of {argv[0]}\n{result.text()}")
+PROGRAMS = HostProgram(HERE, SOURCES)
 
 
 def case(name):
     def run(session):
+        if os.geteuid() != 0:
+            raise Skip("raw packet queues need root")
         session.run_ok(str(PROGRAMS.host(session)), name, env=session.env)
     return run
 

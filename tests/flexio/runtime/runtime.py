@@ -3,10 +3,10 @@
 import pathlib
 import tempfile
 
-from harness import Skip, expect
+from harness import expect
+from hosts import ROOT, build_of, good, link_flags
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[2]
 CROWD_LIMIT = 240  # seconds; it waits for less, several times
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
@@ -33,9 +33,7 @@ class Programs:
         self.directory, self.built = None, set()
 
     def program(self, session, name, compiler):
-        build = pathlib.Path(session.build).resolve()
-        if not (build / "dpacc").exists():
-            raise Skip("dpacc is not built (see the configuration's message about the DPA)")
+        build = build_of(session)
         if not self.directory:
             self.directory = tempfile.TemporaryDirectory(prefix="softhca-runtime.")
         place = pathlib.Path(self.directory.name)
@@ -54,17 +52,10 @@ class Programs:
                  f"--app-name={app}_app")
         good(session, *compiler, "-g", *STRICT, f"-I{ROOT}/include", f"-I{ROOT}/tests/support",
              f"-DDEV_APP_NAME={name}_app", source, *(place / f"{app}.a" for app in apps),
-             f"-L{build}/src/flexio",
-             f"-Wl,-rpath,{build}/src/flexio", "-lflexio", "-libverbs", "-lmlx5", "-lpthread",
-             "-o", place / name)
+             *link_flags(build), "-o", place / name)
 
 
 PROGRAMS = Programs()
-
-
-def good(session, *argv):
-    result = session.call(*map(str, argv))
-    expect(result.status == 0, f"status {result.status} of {argv[0]}\n{result.text()}")
 
 
 def case(program, name):
