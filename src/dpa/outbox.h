@@ -17,6 +17,7 @@ struct dpa_bells {
 	void (*arm)(void *device, uint32_t uar, uint32_t cqn, uint32_t ci);
 	void (*empty)(void *device, uint32_t uar, uint32_t cqn);
 	void (*send)(void *device, uint32_t uar, uint32_t qpn, uint16_t pi);
+	void (*event)(void *device, uint32_t uar, uint32_t eqn, uint32_t ci);
 };
 
 struct dpa_uar {

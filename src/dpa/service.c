@@ -211,6 +211,15 @@ static void door_sq_ring(uint32_t pi, uint32_t qpn)
 	dpa_door_leave(t);
 }
 
+static void door_eq_update(uint32_t ci, uint32_t eqn)
+{
+	struct dpa_thread *t = door_enter();
+
+	if (t->uar.bells)
+		t->uar.bells->event(t->uar.device, t->uar.number, eqn, ci);
+	dpa_door_leave(t);
+}
+
 static void door_ring(uint32_t a, uint32_t b)
 {
 	(void)a;
@@ -296,7 +305,7 @@ const struct dpa_door dpa_door_table = {
 	.outbox_uar = door_outbox_uar,
 	.sq_ring = door_sq_ring,
 	.cq_arm = door_cq_arm,
-	.eq_update = door_ring,
+	.eq_update = door_eq_update,
 	.msix_send = door_msix_send,
 	.emu_arm = door_ring,
 	.emu_trigger = door_ring,

@@ -50,7 +50,7 @@ static const struct devx_family *const families[] = {
 	&devx_psv_family,	&devx_cq_family,   &devx_rmp_family,	 &devx_qp_family,
 	&devx_qp_modify_family, &devx_dct_family,  &devx_general_family, &devx_dpa_thread_family,
 	&devx_td_family,	&devx_rq_family,   &devx_sq_family,	 &devx_rqt_family,
-	&devx_tir_family,	&lacking_family,
+	&devx_tir_family,	&devx_eq_family,   &lacking_family,
 };
 
 static const struct devx_op *family_op(const struct devx_family *f, uint16_t opcode,

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "driver/devx/devx.h"
+#include "driver/devx/eq.h"
 #include "driver/uverbs/objects/cq.h"
 #include "driver/uverbs/objects/uar.h"
 #include "prm/cmd_cq.h"
@@ -25,6 +25,7 @@ struct devx_cq {
 	struct doorbell_user bell;
 	struct cq_attr attr;
 	struct devx_obj *thread; /* of a DPA, or NULL */
+	struct devx_eq *eq;	 /* that the program has made, or NULL */
 	bool apu;
 	uint32_t element; /* enum cqc_element */
 	uint32_t uar_page;
@@ -48,6 +49,8 @@ static void devx_cq_on_event(void *user)
 
 	prm_set(eqe, EQE_TYPE, EQE_COMP);
 	prm_set(eqe, EQE_COMP_CQN, cq_number(cq->cq));
+	if (cq->eq)
+		devx_eq_push(cq->eq, eqe);
 	devx_event(&cq->obj, EQE_COMP, eqe);
 }
 
@@ -125,9 +128,10 @@ static int devx_cq_choose_element(struct devx_call *c, struct devx_cq *cq)
 		cq->attr.event = devx_cq_on_activation;
 		return cq->thread ? 0 : -EINVAL;
 	}
-	/* Emulated event queues are made by nobody here; numbers are those of the others. */
+	/* Emulated event queues have numbers among the others. */
 	cq->attr.event = devx_cq_on_event;
-	return cq->element <= CQC_ELEMENT_EMULATED_EQ && eqn_ok(cq->eqn) ? 0 : -EINVAL;
+	cq->eq = devx_eq_find(c->file, cq->eqn);
+	return cq->element <= CQC_ELEMENT_EMULATED_EQ && (cq->eq || eqn_ok(cq->eqn)) ? 0 : -EINVAL;
 }
 
 /* Where doorbells come from, and so how it is armed. */
@@ -191,6 +195,8 @@ static int devx_cq_make(struct devx_call *c, struct devx_cq *cq)
 	devx_cq_choose_arming(cq, cqc, duar);
 	if (cq->thread)
 		devx_obj_uses(&cq->obj, &cq->thread->uobj);
+	if (cq->eq)
+		devx_obj_uses(&cq->obj, devx_eq_uobj(cq->eq));
 	if (duar)
 		devx_obj_uses(&cq->obj, duar);
 	ret = devx_cq_use_memory(c, cq);
@@ -287,9 +293,14 @@ static int devx_cq_check_modify(const struct devx_call *c, uint32_t select)
 	}
 	if (!(select & MODIFY_CQ_EQN))
 		return 0;
-	/* A thread stays what the queue was made for: it counts the queue as its user. */
-	if (c->target->type == UOBJ_DEVX && container_of(c->target, struct devx_cq, obj.uobj)->apu)
-		return -EINVAL;
+	/* A thread stays what the queue was made for: it counts the queue as its user.  So does an
+	 * event queue of the program's. */
+	if (c->target->type == UOBJ_DEVX) {
+		const struct devx_cq *cq = container_of(c->target, struct devx_cq, obj.uobj);
+
+		if (cq->apu || cq->eq)
+			return -EINVAL;
+	}
 	return eqn_ok(prm_get32(c->in + MODIFY_CQ_CONTEXT, CQC_EQN)) ? 0 : -EINVAL;
 }
 

@@ -9,6 +9,7 @@
 
 #include "dpa/outbox.h"
 #include "driver/devx/duar.h"
+#include "driver/devx/eq_ring.h"
 #include "driver/uverbs/objects/uar.h"
 
 /* Where a queue has room for the number of its region. */
@@ -32,8 +33,18 @@ static void duar_send(void *device, uint32_t region, uint32_t qpn, uint16_t pi)
 	(void)qp_bell(device, region, qpn, pi);
 }
 
+static void duar_event(void *device, uint32_t region, uint32_t eqn, uint32_t ci)
+{
+	(void)device; /* no two have a region of the same number */
+	eq_bell(region, eqn, ci);
+}
+
 static const struct dpa_bells duar_bells = {
-	.arm = duar_arm, .empty = duar_empty, .send = duar_send};
+	.arm = duar_arm,
+	.empty = duar_empty,
+	.send = duar_send,
+	.event = duar_event,
+};
 
 static void devx_duar_free(struct devx_obj *obj)
 {

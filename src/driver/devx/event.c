@@ -16,6 +16,7 @@
 #include "base/hidden.h"
 #include "driver/file/cdev_file.h"
 #include "driver/devx/devx.h"
+#include "driver/devx/eq_ring.h"
 #include "usermem/usermem.h"
 
 #define TYPES_MAX 16u /* in one subscription, as mlx5_ib */
@@ -74,6 +75,9 @@ void devx_event(struct devx_obj *obj, enum eqe_type type, const uint8_t eqe[EQE_
 		if (s->type == type)
 			subscription_deliver(s, eqe);
 	spin_unlock(&obj->events_lock);
+	/* Completions go to the queue that the CQ names. */
+	if (type != EQE_COMP)
+		eq_push_all(obj->uobj.file, type, eqe);
 }
 
 void devx_queue_event(struct devx_obj *obj, enum ib_event event)

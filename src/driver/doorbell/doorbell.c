@@ -44,7 +44,8 @@ static void set_state(struct doorbell_page *page, enum doorbell_state state)
 static bool is_watched(const struct doorbell_page *page)
 {
 	return !page->gone && page_state(page) != DOORBELL_HOOKED &&
-	       (page->group[DOORBELL_SQ].count || page->group[DOORBELL_CQ].count);
+	       (page->group[DOORBELL_SQ].count || page->group[DOORBELL_CQ].count ||
+		page->group[DOORBELL_EQ].count);
 }
 
 /* Takes pages out of the list that need not be in it and counts the others. */
@@ -206,7 +207,7 @@ void doorbell_taken_over(struct doorbell_user *u)
 		u->announced = true;
 		if (u->live)
 			atomic_fetch_add(&u->page->announced, 1);
-		else if (u->kind == DOORBELL_CQ)
+		else if (u->kind != DOORBELL_SQ)
 			set_live(u, true); /* with hooks it was not before */
 		fresh = doorbell_page_changed(u->page);
 	}
@@ -323,6 +324,38 @@ static bool look_at_cqs(struct doorbell_page *page)
 	return true;
 }
 
+/*
+ * These have no record in memory: the value is all that there is.  Where EQs share a page, one may
+ * overwrite that of another before it is seen, and the EQs do without (devx/eq.c).
+ */
+static bool look_at_eqs(struct doorbell_page *page)
+{
+	struct doorbell_group *g = &page->group[DOORBELL_EQ];
+	bool found = false;
+
+	for (unsigned arms = 0; arms < 2; arms++) {
+		size_t off = arms ? UAR_EQ_ARM : UAR_EQ;
+
+		if (likely(!page_peek(page, off)))
+			continue;
+		page->eq_value[arms] = (uint32_t)page_take(page, off);
+		trace(doorbell, noticed, "look", "EQ-page", (uintptr_t)page->attr.regs);
+		g->left = g->count;
+		found = true;
+	}
+	return found;
+}
+
+uint32_t doorbell_eq_value(const struct doorbell_user *u, bool arms)
+{
+	return u->page->eq_value[arms];
+}
+
+void doorbell_eq_take(struct doorbell_user *u, bool arms)
+{
+	u->page->eq_value[arms] = 0;
+}
+
 static bool look_at(struct doorbell_page *page)
 {
 	bool found = false;
@@ -331,6 +364,8 @@ static bool look_at(struct doorbell_page *page)
 		found = look_at_sqs(page);
 	if (page->group[DOORBELL_CQ].count)
 		found |= look_at_cqs(page);
+	if (unlikely(page->group[DOORBELL_EQ].count))
+		found |= look_at_eqs(page);
 	if (unlikely(found))
 		page_seen(page);
 	for (unsigned kind = 0; kind < DOORBELL_KINDS; kind++) {

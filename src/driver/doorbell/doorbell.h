@@ -58,9 +58,9 @@ void doorbell_page_destroy(struct doorbell_page *page);
 
 /* ---- queues ---- */
 
-enum doorbell_kind { DOORBELL_SQ, DOORBELL_CQ, DOORBELL_KINDS };
+enum doorbell_kind { DOORBELL_SQ, DOORBELL_CQ, DOORBELL_EQ, DOORBELL_KINDS };
 
-/* Part of a QP or CQ.  All zero is one without a page, of which every function below is a no-op. */
+/* Part of a QP, CQ or EQ.  All zero is one without a page, of which every function below is a no-op. */
 struct doorbell_user {
 	struct doorbell_page *page;
 	/* Looks for work; may be called in vain. */
@@ -82,6 +82,13 @@ void doorbell_live(struct doorbell_user *u, bool live);
 /* The program has asked for the queue's inside: from now on it may do anything. */
 void doorbell_taken_over(struct doorbell_user *u);
 void doorbell_first_hook(struct doorbell_user *u);
+
+/*
+ * For ring of an EQ: the last value of a register of EQs, as the program stored it, that nobody has
+ * taken yet; 0: there is none.  An EQ takes what names it.
+ */
+uint32_t doorbell_eq_value(const struct doorbell_user *u, bool arms);
+void doorbell_eq_take(struct doorbell_user *u, bool arms);
 
 /* A hook announced a doorbell. */
 static inline void doorbell_hooked(struct doorbell_user *u)

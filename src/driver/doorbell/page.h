@@ -35,6 +35,7 @@ struct doorbell_page {
 	uint32_t stores;	     /* seen while UNKNOWN */
 	_Atomic(uint32_t) state;
 	struct doorbell_group group[DOORBELL_KINDS];
+	uint32_t eq_value[2]; /* taken out of the registers of EQs; the second arms */
 
 	/* A store was held up at that time and let go, and has not been seen yet; or 0. */
 	_Atomic(uint64_t) fault_ns;

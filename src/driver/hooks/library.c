@@ -16,22 +16,10 @@
 #include "base/compiler.h"
 #include "driver/file/cdev_file.h"
 #include "driver/hooks/hooks.h"
+#include "driver/hooks/library.h"
 #include "driver/hooks/object_hooks.h"
 
 /* ---- the libraries' own functions ---- */
-
-enum real_function {
-	REAL_OPEN_DEVICE,
-	REAL_IMPORT_DEVICE,
-	REAL_MODIFY_QP,
-	REAL_QP_TO_QP_EX,
-	REAL_DV_OPEN_DEVICE,
-	REAL_DV_CREATE_CQ,
-	REAL_DV_CREATE_WQ,
-	REAL_DV_INIT_OBJ,
-	REAL_DV_DEVX_QP_MODIFY,
-	REAL_FUNCTIONS,
-};
 
 static const struct {
 	const char *library;
@@ -47,9 +35,17 @@ static const struct {
 	[REAL_DV_CREATE_WQ] = {"libmlx5.so.1", "mlx5dv_create_wq", "MLX5_1.3"},
 	[REAL_DV_INIT_OBJ] = {"libmlx5.so.1", "mlx5dv_init_obj", "MLX5_1.2"},
 	[REAL_DV_DEVX_QP_MODIFY] = {"libmlx5.so.1", "mlx5dv_devx_qp_modify", "MLX5_1.8"},
+	[REAL_DV_DEVX_UMEM_REG] = {"libmlx5.so.1", "mlx5dv_devx_umem_reg", "MLX5_1.7"},
+	[REAL_DV_DEVX_UMEM_DEREG] = {"libmlx5.so.1", "mlx5dv_devx_umem_dereg", "MLX5_1.7"},
+	[REAL_DV_DEVX_OBJ_CREATE] = {"libmlx5.so.1", "mlx5dv_devx_obj_create", "MLX5_1.7"},
+	[REAL_DV_DEVX_OBJ_DESTROY] = {"libmlx5.so.1", "mlx5dv_devx_obj_destroy", "MLX5_1.7"},
+	[REAL_DV_ALLOC_MSI] = {"libmlx5.so.1", "mlx5dv_devx_alloc_msi_vector", "MLX5_1.23"},
+	[REAL_DV_FREE_MSI] = {"libmlx5.so.1", "mlx5dv_devx_free_msi_vector", "MLX5_1.23"},
+	[REAL_DV_CREATE_EQ] = {"libmlx5.so.1", "mlx5dv_devx_create_eq", "MLX5_1.23"},
+	[REAL_DV_DESTROY_EQ] = {"libmlx5.so.1", "mlx5dv_devx_destroy_eq", "MLX5_1.23"},
 };
 
-static void *real_function(enum real_function f)
+void *real_function(enum real_function f)
 {
 	static _Atomic(void *) addresses[REAL_FUNCTIONS];
 	void *address = atomic_load_explicit(&addresses[f], memory_order_relaxed);
@@ -67,8 +63,6 @@ static void *real_function(enum real_function f)
 	}
 	return address;
 }
-
-#define REAL(f, like) ((__typeof__(&(like)))real_function(f))
 
 /* ---- where contexts, CQs and QPs appear ---- */
 

@@ -117,6 +117,8 @@ static void serve(struct flexio_dev_thread_ctx *ctx, struct queue *q)
 		take_all(q);
 	if (q->how & QUEUE_WAITS)
 		wait_for_go(q);
+	if (q->how & QUEUE_RINGS)
+		flexio_dev_msix_send(ctx, (uint32_t)q->rings);
 	if (q->how & QUEUE_ARMS)
 		flexio_dev_cq_arm(ctx, (uint32_t)q->ci, (uint32_t)q->cqn);
 	__atomic_fetch_add(&q->served, 1, __ATOMIC_SEQ_CST);
@@ -244,6 +246,38 @@ __dpa_rpc__ uint64_t window_address(uint64_t window, uint64_t key, uint64_t host
 	flexio_dev_get_thread_ctx(&ctx);
 	return flexio_dev_window_config(ctx, (uint16_t)window, (uint32_t)key) ||
 	       flexio_dev_window_ptr_acquire(ctx, host, &at);
+}
+
+/* ---- event queues of the host ---- */
+
+/*
+ * Takes the entries of a ring behind the window from index ci on, tells the queue unless told is 0,
+ * and returns how many there were, or UINT64_MAX if one is not a completion of that CQ.
+ */
+__dpa_rpc__ uint64_t eq_take(uint64_t window, uint64_t key, uint64_t ring, uint64_t entries,
+			     uint64_t ci, uint64_t cqn, uint64_t told)
+{
+	struct flexio_dev_thread_ctx *ctx;
+	flexio_uintptr_t at;
+	uint64_t n = 0;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	if (flexio_dev_window_config(ctx, (uint16_t)window, (uint32_t)key) ||
+	    flexio_dev_window_ptr_acquire(ctx, ring, &at))
+		return UINT64_MAX;
+	for (;; n++) {
+		struct flexio_dev_eqe *eqe =
+			(struct flexio_dev_eqe *)(uintptr_t)at + ((ci + n) & (entries - 1));
+
+		if (n == entries || flexio_dev_eqe_get_owner(eqe) != !!((ci + n) & entries))
+			break;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (eqe->type || flexio_dev_eqe_get_cqn(eqe) != cqn)
+			return UINT64_MAX;
+	}
+	if (told)
+		flexio_dev_eq_update_ci(ctx, (uint32_t)(ci + n), (uint32_t)told);
+	return n;
 }
 
 /* ---- ends ---- */

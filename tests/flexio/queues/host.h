@@ -13,7 +13,7 @@
 extern struct flexio_app *queues_app;
 extern flexio_func_t peek, poke, arm, complete, complete_by, complete_extended, record_of, handle,
 	poll_queue, watch, total, odd_bells, end_it, window_copy, window_address, say, window_first,
-	count_task;
+	count_task, eq_take;
 
 #define OK(call)    CHECK((call) == FLEXIO_STATUS_SUCCESS)
 #define FAILS(call) CHECK((call) == FLEXIO_STATUS_FAILED)
@@ -65,7 +65,7 @@ struct host_case {
 
 /* Each ends with an entry without a name. */
 extern const struct host_case queue_cases[], handler_cases[], thread_cases[], key_cases[],
-	busy_cases[];
+	busy_cases[], eq_cases[];
 
 /* ---- peer.c: a verbs program without a DPA, and a queue pair that completes on a queue of the DPA ---- */
 

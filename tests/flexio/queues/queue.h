@@ -13,6 +13,8 @@
 #define QUEUE_YIELDS	  64u
 #define QUEUE_RETRIGGERS  32u /* until it has been activated as often as limit says */
 
+#define QUEUE_RINGS 128u /* an empty completion to another CQ */
+
 /* On the heap; the argument of the handler.  All words, so that the host may read them by a call. */
 struct queue {
 	uint64_t how;
@@ -25,6 +27,7 @@ struct queue {
 	uint64_t byte_cnt, wqe_counter, qpn, opcode, user_index;
 	uint64_t thread_id, local_storage;
 	uint64_t served, all_activations, resumed;
+	uint64_t rings; /* QUEUE_RINGS: number of that CQ */
 	uint64_t frame; /* where its stack begins */
 	uint64_t wrong; /* it has no context, or no fresh stack */
 };

@@ -5,8 +5,8 @@ import pathlib
 from hosts import HostProgram
 
 HERE = pathlib.Path(__file__).resolve().parent
-SOURCES = ("host.c", "host_queue.c", "host_handler.c", "host_thread.c", "host_key.c", "host_busy.c", "peer.c",
-           "../../support/verbs_device.c")
+SOURCES = ("host.c", "host_queue.c", "host_handler.c", "host_thread.c", "host_key.c", "host_busy.c", "host_eq.c",
+           "peer.c", "../../support/verbs_device.c")
 
 CASES = (
     ("peer", "completions of messages of a verbs program in the process F92 F95 F97 F98 F101 H136 H139 H145"),
@@ -17,6 +17,10 @@ CASES = (
     ("collapsed", "collapsed queues, and overrun H147 H148 H149"),
     ("not_dpa", "queues that activate nobody, rings in memory of the host H152 H153"),
     ("moderation", "moderation H155 H156 H157"),
+    ("event_queue", "event queues of the program's own: entries, arming, vectors, overrun"),
+    ("event_queue_device", "an event queue whose entries the DPA consumes"),
+    ("event_queue_types", "events that are no completions, and what cannot be"),
+    ("msix", "a handler raises a vector of the host's by a queue in its memory"),
     ("refused", "attributes that cannot be H158 H161"),
     ("in_use", "what is in use stays F113 H159 M231"),
     ("handlers", "handlers, their numbers and storage F93 F94 F96 F111 F112 F115 F118 F119 F120 F122"),
