@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Device code of tests/flexio/remote. */
+#include <dpaintrin.h>
+#include <libflexio-dev/flexio_dev.h>
+#include <libflexio-dev/flexio_dev_queue_access.h>
+#include <string.h>
+
+#include "remote.h"
+
+#define PATIENCE 100000
+
+__dpa_rpc__ uint64_t peek(uint64_t addr)
+{
+	return __atomic_load_n((uint64_t *)(uintptr_t)addr, __ATOMIC_SEQ_CST);
+}
+
+__dpa_rpc__ uint64_t poke(uint64_t addr, uint64_t value)
+{
+	__atomic_store_n((uint64_t *)(uintptr_t)addr, value, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+__dpa_rpc__ uint64_t fill(uint64_t addr, uint64_t bytes, uint64_t seed)
+{
+	uint8_t *at = (uint8_t *)(uintptr_t)addr;
+
+	for (uint64_t i = 0; i < bytes; i++)
+		at[i] = PATTERN(seed, i);
+	return 0;
+}
+
+/* How many bytes from the beginning on are the pattern's. */
+__dpa_rpc__ uint64_t same(uint64_t addr, uint64_t bytes, uint64_t seed)
+{
+	const uint8_t *at = (const uint8_t *)(uintptr_t)addr;
+	uint64_t i = 0;
+
+	while (i < bytes && at[i] == PATTERN(seed, i))
+		i++;
+	return i;
+}
+
+/* ---- requests ---- */
+
+static const struct {
+	flexio_ctrl_seg_t kind;
+	uint8_t opcode; /* another one than that kind's; 0: none */
+	uint8_t segments;
+} kinds[] = {
+	[POST_NOP] = {FLEXIO_CTRL_SEG_NOP, 0, 1},
+	[POST_SEND] = {FLEXIO_CTRL_SEG_SEND_RC, 0, 2},
+	[POST_SEND_IMM] = {FLEXIO_CTRL_SEG_SEND_RC, MLX5_CTRL_SEG_OPCODE_SEND_WITH_IMMEDIATE, 2},
+	[POST_SEND_UD] = {FLEXIO_CTRL_SEG_SEND_RC, 0, 5},
+	[POST_WRITE] = {FLEXIO_CTRL_SEG_RDMA_WRITE, 0, 3},
+	[POST_WRITE_IMM] = {FLEXIO_CTRL_SEG_RDMA_WRITE_IMM, 0, 3},
+	[POST_READ] = {FLEXIO_CTRL_SEG_RDMA_READ, 0, 3},
+	[POST_SWAP] = {FLEXIO_CTRL_SEG_ATOMIC_COMPARE_AND_SWAP, 0, 4},
+	[POST_ADD] = {FLEXIO_CTRL_SEG_ATOMIC_COMPARE_AND_SWAP,
+		      MLX5_CTRL_SEG_OPCODE_ATOMIC_FETCH_AND_ADD, 4},
+	[POST_COPY] = {FLEXIO_CTRL_SEG_LDMA, 0, 4},
+	[POST_TRANSPOSE] = {FLEXIO_CTRL_SEG_TRANSPOSE, 0, 4},
+};
+
+/* A request may wrap at the end of the ring: segments are counted from its beginning. */
+static union flexio_dev_sqe_seg *segment(const struct post *p, unsigned n)
+{
+	uint64_t at = (p->pi << LOG_SQE_NUM_SEGS) + n;
+
+	return (union flexio_dev_sqe_seg *)(uintptr_t)p->ring +
+	       (at & ((DEPTH << LOG_SQE_NUM_SEGS) - 1));
+}
+
+/* The segments in front of the data; where the data goes on. */
+static unsigned post_headers(const struct post *p)
+{
+	uint64_t at = p->remote;
+	unsigned n = 1;
+
+	switch (p->kind) {
+	case POST_SEND_UD:
+		for (; n < 4; n++)
+			memcpy(segment(p, n), p->address + 2 * (n - 1), 16);
+		return n;
+	case POST_TRANSPOSE:
+		flexio_dev_swqe_seg_transpose_set(segment(p, n++), (uint8_t)p->element,
+						  (uint8_t)p->columns, (uint8_t)p->rows);
+		return n;
+	case POST_COPY:
+		memset(segment(p, n++), 0, 16);
+		return n;
+	case POST_SWAP:
+	case POST_ADD:
+		flexio_dev_swqe_seg_rdma_set(segment(p, n++), (uint32_t)p->rkey, at);
+		flexio_dev_swqe_seg_atomic_set(segment(p, n++), p->swap_add, p->compare);
+		return n;
+	case POST_WRITE:
+	case POST_WRITE_IMM:
+	case POST_READ:
+		flexio_dev_swqe_seg_rdma_set(segment(p, n++), (uint32_t)p->rkey, at);
+		return n;
+	default:
+		return n;
+	}
+}
+
+/* Up to 12 bytes in the segment, and 16 more in each further one. */
+static unsigned post_inlined(const struct post *p, unsigned n)
+{
+	const uint8_t *data = (const uint8_t *)(uintptr_t)p->data;
+	uint32_t first[3] = {0};
+
+	for (unsigned i = 0; i < 12 && i < p->bytes; i++)
+		first[i / 4] |= (uint32_t)data[i] << (24 - 8 * (i % 4));
+	flexio_dev_swqe_seg_inline_data_set(segment(p, n++), (uint32_t)p->bytes | 0x80000000u,
+					    first);
+	for (unsigned i = 12; i < p->bytes; i += 16)
+		memcpy(segment(p, n++), data + i, p->bytes - i < 16 ? p->bytes - i : 16);
+	return n;
+}
+
+static unsigned post_data(const struct post *p, unsigned n)
+{
+	if (p->kind == POST_NOP)
+		return n;
+	if (p->inlined)
+		return post_inlined(p, n);
+	flexio_dev_swqe_seg_mem_ptr_data_set(segment(p, n++), (uint32_t)p->bytes, (uint32_t)p->key,
+					     p->data);
+	if (p->kind == POST_COPY || p->kind == POST_TRANSPOSE)
+		flexio_dev_swqe_seg_mem_ptr_data_set(segment(p, n++), (uint32_t)p->bytes,
+						     (uint32_t)p->rkey, p->remote);
+	return n;
+}
+
+/* Puts the request into the ring and rings. */
+__dpa_rpc__ uint64_t post(uint64_t addr)
+{
+	struct post *p = (void *)(uintptr_t)addr;
+	union flexio_dev_sqe_seg *ctrl = segment(p, 0);
+	struct flexio_dev_thread_ctx *ctx;
+	unsigned segments;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	flexio_dev_swqe_seg_ctrl_set(ctrl, (uint32_t)p->pi, (uint32_t)p->qpn, (uint32_t)p->ce,
+				     kinds[p->kind].kind);
+	segments = post_data(p, post_headers(p));
+	if (kinds[p->kind].opcode)
+		ctrl->ctrl.idx_opcode = cpu_to_be32((be32_to_cpu(ctrl->ctrl.idx_opcode) & ~0xffu) |
+						    kinds[p->kind].opcode);
+	if (segments != kinds[p->kind].segments || kinds[p->kind].segments == 5)
+		ctrl->ctrl.qpn_ds = cpu_to_be32((uint32_t)p->qpn << 8 | segments);
+	ctrl->ctrl.general_id = cpu_to_be32((uint32_t)p->imm);
+	p->pi += (segments + 3) / 4;
+	__dpa_thread_fence(__DPA_MEMORY, __DPA_W, __DPA_W);
+	if (!p->silent)
+		flexio_dev_qp_sq_ring_db(ctx, (uint16_t)p->pi, (uint32_t)p->qpn);
+	return 0;
+}
+
+/* ---- completions and receives ---- */
+
+/* Takes the next completion within a while; 0: there is none. */
+__dpa_rpc__ uint64_t take(uint64_t addr)
+{
+	struct reader *r = (void *)(uintptr_t)addr;
+	struct flexio_dev_cqe64 *cqe =
+		(struct flexio_dev_cqe64 *)(uintptr_t)r->ring + (r->ci & (r->depth - 1));
+
+	for (unsigned i = 0; flexio_dev_cqe_get_owner(cqe) != (r->ci / r->depth & 1); i++)
+		if (i == PATIENCE)
+			return 0;
+	__dpa_thread_fence(__DPA_MEMORY, __DPA_R, __DPA_R);
+	r->opcode = flexio_dev_cqe_get_opcode(cqe);
+	if (r->opcode == 15) /* a ring that was never written */
+		return 0;
+	r->syndrome = r->opcode >= 13 ? flexio_dev_cqe_get_err_synd(cqe) & 0xff : 0;
+	r->bytes = flexio_dev_cqe_get_byte_cnt(cqe);
+	r->imm = be32_to_cpu(cqe->rsvd36[0]);
+	r->counter = flexio_dev_cqe_get_wqe_counter(cqe);
+	r->qpn = flexio_dev_cqe_get_qpn(cqe);
+	r->user_index = flexio_dev_cqe_get_user_index(cqe);
+	flexio_dev_dbr_cq_set_ci((uint32_t *)(uintptr_t)r->record, (uint32_t)++r->ci);
+	return 1;
+}
+
+/* An entry of a list begins with the index of the next one. */
+static union flexio_dev_sqe_seg *receive_entry(const struct posts *p)
+{
+	uint64_t at = p->pi & (DEPTH - 1);
+	union flexio_dev_sqe_seg *entry =
+		(union flexio_dev_sqe_seg *)(uintptr_t)p->ring + (p->list ? 2 * at : at);
+
+	if (p->list)
+		flexio_dev_swqe_seg_shared_receive_set(entry++, (uint16_t)((at + 1) & (DEPTH - 1)),
+						       0);
+	return entry;
+}
+
+__dpa_rpc__ uint64_t receive(uint64_t addr)
+{
+	struct posts *p = (void *)(uintptr_t)addr;
+
+	for (uint64_t i = 0; i < p->count; i++) {
+		flexio_dev_swqe_seg_mem_ptr_data_set(receive_entry(p), (uint32_t)p->bytes,
+						     (uint32_t)p->key, p->data);
+		p->data += p->step;
+		p->pi++;
+		__dpa_thread_fence(__DPA_MEMORY, __DPA_W, __DPA_W);
+		flexio_dev_dbr_rq_inc_pi((uint32_t *)(uintptr_t)p->record);
+	}
+	return 0;
+}

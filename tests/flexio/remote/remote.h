@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What device and host of tests/flexio/remote agree on.  All words, so that calls may read them. */
+#pragma once
+
+#include <stdint.h>
+
+#define LOG_DEPTH 5u
+#define DEPTH	  (1u << LOG_DEPTH)
+
+enum post_kind {
+	POST_NOP,
+	POST_SEND,
+	POST_SEND_IMM,
+	POST_SEND_UD,
+	POST_WRITE,
+	POST_WRITE_IMM,
+	POST_READ,
+	POST_SWAP,
+	POST_ADD,
+	POST_COPY,
+	POST_TRANSPOSE,
+};
+
+/* A work request that the device puts into the ring.  Lies on the heap. */
+struct post {
+	uint64_t qpn, ring, pi;
+	uint64_t kind; /* enum post_kind */
+	uint64_t ce;
+	uint64_t data, bytes, key;
+	uint64_t inlined; /* the data stands in the request */
+	uint64_t remote, rkey;
+	uint64_t swap_add, compare;
+	uint64_t imm;
+	uint64_t address[6]; /* of a datagram, as it stands in the request */
+	uint64_t element, columns, rows;
+	uint64_t silent; /* the bell is not rung */
+};
+
+/* A completion queue's side of its reader, and what the last completion says.  Lies on the heap. */
+struct reader {
+	uint64_t ring, record, depth, ci;
+	uint64_t opcode, syndrome, bytes, imm, counter, qpn, user_index;
+};
+
+/* Receives to post: of a ring of single segments, or of a list with a segment for the next in front. */
+struct posts {
+	uint64_t ring, record, pi, list;
+	uint64_t data, bytes, key, step; /* so far is the next one's data */
+	uint64_t count;
+};
+
+/* What memory holds: the byte at i of a pattern. */
+#define PATTERN(seed, i) ((uint8_t)((seed) + 7 * (i)))

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Cases of one host program, each a run of it under softhca, with a verbs program that it starts."""
+import pathlib
+import tempfile
+
+from harness import Skip, expect
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+SOURCES = ("host.c", "host_kind.c", "host_peer.c")
+
+CASES = (
+    ("rc_infiniband", "RC with a verbs program, on InfiniBand: sends, writes, reads, atomics K210"),
+    ("rc_roce", "RC with a verbs program, on RoCE K210"),
+    ("uc_infiniband", "UC with a verbs program, on InfiniBand"),
+    ("uc_roce", "UC with a verbs program, on RoCE"),
+    ("ud_infiniband", "UD with a verbs program, on InfiniBand"),
+    ("ud_roce", "UD with a verbs program, on RoCE"),
+)
+
+
+class Programs:
+    """The two programs, built when they are first wanted."""
+    def __init__(self):
+        self.directory = None
+
+    def place(self, session):
+        build = pathlib.Path(session.build).resolve()
+        if not (build / "dpacc").exists():
+            raise Skip("dpacc is not built (see the configuration's message about the DPA)")
+        if not self.directory:
+            self.directory = tempfile.TemporaryDirectory(prefix="softhca-remote.")
+            self.compile(session, build, pathlib.Path(self.directory.name))
+        return pathlib.Path(self.directory.name)
+
+    @staticmethod
+    def compile(session, build, place):
+        flags = ("-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", f"-I{ROOT}/include",
+                 f"-I{ROOT}/tests/support", f"-I{ROOT}/src")
+        good(session, build / "dpacc", HERE / "device.c", "-o", place / "device.a", "-hostcc=gcc",
+             f"--devicecc-options=-O1 -g -Wall -Wextra -I{HERE}", "--app-name=remote_app")
+        good(session, "gcc", *flags, *(HERE / source for source in SOURCES), place / "device.a",
+             f"-L{build}/src/flexio", f"-Wl,-rpath,{build}/src/flexio", "-lflexio", "-libverbs", "-lmlx5",
+             "-lpthread", "-o", place / "host")
+        good(session, "gcc", *flags, HERE / "peer.c", "-libverbs", "-o", place / "peer")
+
+
+PROGRAMS = Programs()
+
+
+def good(session, *argv):
+    result = session.call(*map(str, argv))
+    expect(result.status == 0, f"status {result.status} of {argv[0]}\n{result.text()}")
+
+
+def case(name):
+    def run(session):
+        place = PROGRAMS.place(session)
+        session.run_ok(str(place / "host"), name, env={**session.env, "REMOTE_PEER": str(place / "peer")})
+    return run
+
+
+def cases():
+    return [(f"remote: {title}", case(name)) for name, title in CASES]
