@@ -31,6 +31,7 @@ struct adapter;
 struct cq;
 struct flow;
 struct flow_counter;
+struct key_violation;
 struct mkey;
 struct psv;
 struct qp;
@@ -58,6 +59,9 @@ struct adapter_attr {
 	bool sig_report_hardware;
 	void (*kick)(
 		void *user); /* something needs adapter_progress soon, and nobody may be polling */
+	/* A packet had a key that its receiver has not; told seldom (adapter/core/violation.h).  It makes
+	 * no thread wait.  NULL: nobody wants to know. */
+	void (*violated)(void *user, const struct key_violation *v);
 	void *user;
 };
 

@@ -15,10 +15,11 @@
 #include "base/compiler.h"
 #include "fabric/link_type.h"
 #include "fabric/umad.h"
+#include "prm/violation.h"
 #include "registry/registry.h"
 
 #define MSG_MAGIC   0x73686370u /* "shcp" */
-#define MSG_VERSION 8u		/* of everything below, and of registry/registry.h */
+#define MSG_VERSION 9u		/* of everything below, and of registry/registry.h */
 
 #define FABRIC_NAME_BYTES      64u  /* host and fabric names, with their NUL */
 #define FABRIC_PATH_BYTES      256u /* path of an attribute, with its NUL */
@@ -48,6 +49,7 @@ enum msg_type {
 	MSG_CHANNEL,  /* shared memory with a peer; as a notification: a peer opened one */
 	MSG_GONE,     /* notification: a peer is gone; as a request: the peer has been forgotten */
 	MSG_PORT,     /* notification: a port changed */
+	MSG_VIOLATED, /* a packet had a bad key; it has no reply */
 	MSG_ATTR,     /* text of a live attribute */
 	MSG_DESCRIBE, /* a stream whose every record becomes a node's description */
 	MSG_INFO,     /* about the fabric; its shared memory for reading */
@@ -120,6 +122,10 @@ struct msg_channel {
 	uint32_t peer;
 	uint32_t side;
 	uint64_t bytes;
+};
+
+struct msg_violated {
+	struct key_violation violation;
 };
 
 struct msg_port {
@@ -222,6 +228,7 @@ struct msg {
 		struct msg_numbers_reply numbers_reply;
 		struct msg_peer peer;
 		struct msg_channel channel;
+		struct msg_violated violated;
 		struct msg_port port;
 		struct msg_set_port set_port;
 		struct msg_link link;

@@ -3,7 +3,8 @@
 import re
 
 import nets
-from harness import expect
+from checklist import path_of
+from harness import expect, within
 from life import both_ends, pingpong
 from subnet import Subnet
 
@@ -95,6 +96,21 @@ def groups_reach_those_who_join(session):
         expect(packets and int(packets[1]) >= 1000, out)
 
 
+def bad_keys_are_told(session):
+    """Datagrams with keys that their receiver has not are lost, counted in its PortInfo, and OpenSM hears
+    of it by traps 257 and 258, with who sent them to whom."""
+    with Subnet(session, nets.small(), "external") as subnet:
+        (subnet.directory / "partitions").write_text("Default=0x7fff: ALL=full;\nOther=0x123: ALL=full;\n")
+        subnet.opensm_resident("H1", "-P", str(subnet.directory / "partitions"))
+        first, second, receiver = map(int, subnet.ok("H2", path_of(session, "bad_keys"), "7").split())
+        info = subnet.ok("H1", "smpquery", "-D", "portinfo", "0,1,2")
+        for key in ("Pkey", "Qkey"):
+            expect(re.search(rf"^{key}Violations:\.*7$", info, re.MULTILINE), info)
+        for told in (rf"Bad Q_Key:0x2222 on SL:0 .* QP1:0x{first:x} to .* QP2:0x{receiver:x}",
+                     rf"Bad P_Key:0x8123 on SL:0 .* QP1:0x{second:x} to .* QP2:0x{receiver:x}"):
+            expect(within(30, lambda: re.search(told, subnet.log())), f"{told}\n{subnet.log()}")
+
+
 def cases():
     return [(f"data: {test.__name__.replace('_', ' ')}", test) for test in (
-        every_port_counts, links_have_mtus, groups_reach_those_who_join)]
+        every_port_counts, links_have_mtus, groups_reach_those_who_join, bad_keys_are_told)]

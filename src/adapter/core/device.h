@@ -89,6 +89,7 @@ struct adapter {
 	struct timers timers; /* of queue pairs and of moderated completion queues */
 	/* Packets of a QP may not have arrived, because their memory is no longer registered. */
 	void (*payload_lost)(void *adapter, uint32_t qpn);
+	_Atomic(uint64_t) violation_next_ns[2]; /* of a P_Key, of a Q_Key: not told of before */
 	_Atomic(uint32_t) polls; /* since the last look at the clock, see adapter_progress */
 };
 /* Does the work noted in the run queue.  The caller holds no lock. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The receiving side of datagrams (IBTA 9.8.3). */
+#include "adapter/core/violation.h"
 #include "adapter/qp/path.h"
 #include "adapter/qp/qp_explain.h"
 #include "adapter/signed/transfer.h"
@@ -56,7 +57,7 @@ void datagram_receive(struct qp *qp, const struct pkt *pkt)
 					    "dropped: Q_Key mismatch: the datagram has 0x%x, the "
 					    "QP 0x%x",
 					    pkt->qkey, qp->attr.qkey);
-		shard_count(qp->adapter->counters, PORT_QKEY_VIOLATIONS, 1);
+		violation_count(qp->adapter, pkt, PORT_QKEY_VIOLATIONS);
 		return;
 	}
 	if (recv_take(qp) != RECV_OK) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* See dct.h. */
+#include "adapter/core/violation.h"
 #include "adapter/transport/dct.h"
 
 #include <stdlib.h>
@@ -371,7 +372,7 @@ void dct_receive(struct qp *target, const struct pkt *pkt)
 	/* the checks of responder_receive, made before a stranger gets a place */
 	if (unlikely(!pkey_match(pkt->pkey, target->pkey))) {
 		dct_drop(target, pkt, "pkey");
-		shard_count(target->adapter->counters, PORT_PKEY_VIOLATIONS, 1);
+		violation_count(target->adapter, pkt, PORT_PKEY_VIOLATIONS);
 		return;
 	}
 	if (unlikely(pkt->dc->key != target->dct->key)) {

@@ -6,6 +6,7 @@
  *
  * Runs with resp.shared->lock held.
  */
+#include "adapter/core/violation.h"
 #include "adapter/transport/responder_state.h"
 
 #include "adapter/signed/transfer.h"
@@ -447,7 +448,7 @@ void responder_receive(struct qp *qp, const struct pkt *pkt)
 		resp_trace_drop(qp, pkt, "pkey");
 		if (explaining())
 			resp_explain_pkey(qp, pkt);
-		shard_count(qp->adapter->counters, PORT_PKEY_VIOLATIONS, 1);
+		violation_count(qp->adapter, pkt, PORT_PKEY_VIOLATIONS);
 		goto unlock;
 	}
 	if (qp->bth == BTH_UD) {

@@ -153,6 +153,13 @@ static void process_kick(void *user)
 	engine_kick(user);
 }
 
+static void process_violated(void *user, const struct key_violation *v)
+{
+	struct process *p = user;
+
+	fabric_tell_violation(p->fabric, v);
+}
+
 /* ---- up and down ---- */
 
 /* SOFTHCA_MEMORY; softhca(1).  SOFTHCA_EXPOSE=0 is its former name for packets. */
@@ -242,6 +249,7 @@ static int hca_create(struct process *p, uint32_t row)
 		.number_chunk = process_number_chunk,
 		.sig_report_hardware = reports_as_hardware(),
 		.kick = process_kick,
+		.violated = process_violated,
 		.user = p,
 	};
 	int ret;

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/cancel.h"
+#include "base/log.h"
 #include "base/trace.h"
 #include "fabric/client/connection.h"
 #include "fabric/client/control.h"
@@ -69,6 +71,16 @@ int fabric_open_channel(struct fabric_client *c, uint16_t peer, int *fd, size_t 
 	*bytes = m.channel.bytes;
 	*side = (int)m.channel.side;
 	return 0;
+}
+
+void fabric_tell_violation(struct fabric_client *c, const struct key_violation *v)
+{
+	struct msg m = {.violated.violation = *v};
+
+	no_cancellation();
+	msg_prepare(&m, MSG_VIOLATED, MSG_REQUEST, 1, 0);
+	if (client_send(c, &m, MSG_DONTWAIT))
+		log_debug("cannot tell of a bad key");
 }
 
 int fabric_client_open(const struct fabric_client_ops *ops, struct fabric_client **out)

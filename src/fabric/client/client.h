@@ -18,6 +18,7 @@
 
 #include "base/compiler.h"
 #include "prm/number.h"
+#include "prm/violation.h"
 #include "subnet/subnet.h"
 #include "registry/registry.h"
 
@@ -75,6 +76,10 @@ int64_t fabric_number_chunk(struct fabric_client *c, enum number_kind kind);
  */
 int fabric_open_channel(struct fabric_client *c, uint16_t peer, int *fd, size_t *bytes,
 			int *side) must_check;
+
+/* Tells of a packet that had a bad key.  Neither waits nor fails: what the daemon has no room for it
+ * does not hear of. */
+void fabric_tell_violation(struct fabric_client *c, const struct key_violation *v);
 
 /*
  * What a port's counters have in all processes together, those that have ended included; needs no

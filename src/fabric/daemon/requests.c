@@ -324,6 +324,20 @@ static answer_fn *const answers[MSG_TYPES] = {
 	[MSG_UMAD_IN_FLIGHT] = answer_umad_in_flight,
 };
 
+/* Of the process's own ports only. */
+static void key_violated(struct server *s, const struct conn *c, const struct key_violation *v)
+{
+	struct fabric *f = s->fabric;
+	uint32_t rows[SLOT_PORTS], n;
+
+	if (c->slot == CONN_NO_SLOT)
+		return;
+	n = host_rows(f, f->rows[c->slot].host, rows);
+	for (uint32_t i = 0; i < n; i++)
+		if (rows[i] == v->row)
+			sma_key_violated(&f->sma, v);
+}
+
 static void peer_forgotten(struct server *s, struct conn *c, uint32_t peer)
 {
 	slot_acked(s->fabric, (uint32_t)c->slot, peer);
@@ -341,6 +355,10 @@ void request_answer(struct server *s, struct conn *c, struct msg *m)
 	if (type == MSG_GONE) { /* an acknowledgement: it has no reply */
 		if (c->slot != CONN_NO_SLOT)
 			peer_forgotten(s, c, m->peer.peer);
+		return;
+	}
+	if (type == MSG_VIOLATED) {
+		key_violated(s, c, &m->violated.violation);
 		return;
 	}
 	status = answers[type](s, c, m, &attached);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "fabric/daemon/mad/agent.h"
+#include "prm/violation.h"
 
 struct notices;
 struct mkey_lease;
@@ -53,6 +54,9 @@ void sma_violations_set(const struct smp_request *r, uint32_t row, const uint8_t
  * mad_fabric's pkey_violated. */
 void sma_pkey_violated(void *sma, const struct mad_packet *p);
 
+/* A packet of data with a bad key has come to an end port, which has counted it: the SM hears of it. */
+void sma_key_violated(struct sma *s, const struct key_violation *v);
+
 /* mkey.c: may this SMP be answered?  If not, it is counted and told to the SM (IBTA 14.2.4). */
 bool sma_mkey_admits(struct sma *s, uint32_t row, const struct mad_packet *p) must_check;
 void sma_mkey_close(struct sma *s);
@@ -66,6 +70,7 @@ enum notice_number {
 	NOTICE_LOCAL_CHANGES = 144,
 	NOTICE_BAD_MKEY = 256,
 	NOTICE_BAD_PKEY = 257,
+	NOTICE_BAD_QKEY = 258,
 };
 
 #define NOTICE_SECURITY 2u /* the type of those from 256 on */

@@ -65,21 +65,24 @@ void sma_violations_set(const struct smp_request *r, uint32_t row, const uint8_t
 			violations_reset(r, row, i);
 }
 
-/* Who sent it to whom (IBTA 14.2.5.1, notice 257). */
-static void pkey_tell(struct sma *s, uint32_t row, const struct mad_packet *p)
+/* Who sent it to whom (IBTA 14.2.5.1, notices 257 and 258). */
+void sma_key_violated(struct sma *s, const struct key_violation *v)
 {
 	uint8_t details[NOTICE_DETAILS] = {0};
 
-	mad_put16(details, 2, p->slid);
-	mad_put16(details, 4, p->dlid);
-	mad_put32(details, 6, p->pkey);
-	mad_put32(details, 10, (uint32_t)p->sl << 28 | p->sqpn);
-	mad_put32(details, 14, p->dqpn);
-	if (p->grh) {
-		memcpy(details + 18, p->sgid.raw, sizeof(p->sgid));
-		memcpy(details + 34, p->dgid.raw, sizeof(p->dgid));
+	if (s->fabric->net->subnet->ports[v->row].ethernet)
+		return;
+	mad_put16(details, 2, v->slid);
+	mad_put16(details, 4, v->dlid);
+	mad_put32(details, 6, v->key);
+	mad_put32(details, 10, (uint32_t)v->sl << 28 | (v->sqpn & IB_QPN_MASK));
+	mad_put32(details, 14, v->dqpn & IB_QPN_MASK);
+	if (v->grh) {
+		memcpy(details + 18, v->sgid.raw, sizeof(v->sgid));
+		memcpy(details + 34, v->dgid.raw, sizeof(v->dgid));
 	}
-	notice_send(s, row, NOTICE_SECURITY, NOTICE_BAD_PKEY, details);
+	notice_send(s, v->row, NOTICE_SECURITY, v->qkey ? NOTICE_BAD_QKEY : NOTICE_BAD_PKEY,
+		    details);
 }
 
 void sma_pkey_violated(void *sma, const struct mad_packet *p)
@@ -93,5 +96,16 @@ void sma_pkey_violated(void *sma, const struct mad_packet *p)
 		return;
 	if (count < VIOLATIONS_MOST)
 		net_info_set(net, end, PI_PKEY_VIOLATIONS, count + 1);
-	pkey_tell(s, end, p);
+	sma_key_violated(s, &(struct key_violation){
+				    .row = end,
+				    .key = p->pkey,
+				    .sqpn = p->sqpn,
+				    .dqpn = p->dqpn,
+				    .slid = p->slid,
+				    .dlid = p->dlid,
+				    .sl = p->sl,
+				    .grh = p->grh,
+				    .sgid = p->sgid,
+				    .dgid = p->dgid,
+			    });
 }
