@@ -305,6 +305,36 @@ def aliases(session):
         expect(not different, "\n".join(different))
 
 
+# ---- very long answers ----
+
+PAIRS = "saquery -t 60000 PR | grep -c dlid"
+
+
+def ports_of(leaves):
+    """A fat tree's end ports: hosts, leaves and spines."""
+    return leaves * 18 + leaves + 18
+
+
+def all_pairs(session):
+    """Paths between all pairs of ports, in one answer.  Others are served meanwhile."""
+    leaves = 36 if os.environ.get("UMAD_LONG") else 18
+    with Subnet(session, nets.fat_tree(leaves)) as subnet:
+        asking = subnet.session.start(subnet.command("H0_1", "bash", "-c", PAIRS), env=subnet.environment())
+        while asking.poll() is None:
+            subnet.ok("H1_1", "saquery", "NR", "1")
+        out, err = asking.communicate()
+        expect(int(out) == ports_of(leaves) ** 2, f"{out} paths between {ports_of(leaves)} ports\n{err}")
+
+
+def too_many_pairs(session):
+    """More than a program is given in one message: the SA says that it has no resources for that."""
+    with Subnet(session, nets.fat_tree(54, ports=64)) as subnet:
+        text = subnet.run("H0_1", "saquery", "-t", "60000", "PR").text()
+        expect("SA_ERR_NO_RESOURCES" in text, text[:500])
+        expect(len(subnet.ok("H0_1", "saquery").split("NodeRecord dump")) == ports_of(54) + 1, "NodeRecords")
+
+
 def cases():
     return [(f"records: {name} by masks", by_masks([name])) for name in KINDS] + \
-        [("records: alias GUIDs, as OpenSM", aliases)]
+        [("records: alias GUIDs, as OpenSM", aliases), ("records: paths of all pairs", all_pairs),
+         ("records: paths of too many pairs", too_many_pairs)]

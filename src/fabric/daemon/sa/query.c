@@ -13,6 +13,7 @@
 void sa_query_free(struct sa_query *q)
 {
 	q->sa->nqueries--;
+	q->sa->answer_bytes -= q->room;
 	free(q->answer);
 	free(q);
 }
@@ -22,30 +23,42 @@ static uint32_t query_record_bytes(const struct sa_query *q)
 	return (q->kind->bytes + 7u) & ~7u;
 }
 
+/* Of so many records, with the header. */
+static uint64_t query_bytes(const struct sa_query *q, uint64_t records)
+{
+	return SA_AT_DATA + records * query_record_bytes(q);
+}
+
+/* For one more record.  It grows by halves, so that little stays empty where there are many. */
 static bool query_make_room(struct sa_query *q)
 {
-	uint32_t room = q->room ? q->room * 2 : QUERY_FIRST_ROOM;
+	uint64_t need = query_bytes(q, q->nrecords + 1ull), room;
 	uint8_t *answer;
 
-	if (q->nrecords < q->room)
+	if (need <= q->room)
 		return true;
-	answer = realloc(q->answer, SA_AT_DATA + (size_t)room * query_record_bytes(q));
+	room = query_bytes(q, q->nrecords + q->nrecords / 2 + QUERY_FIRST_ROOM);
+	if (room > SA_MOST_BYTES)
+		room = SA_MOST_BYTES;
+	if (need > room || q->sa->answer_bytes + room - q->room > SA_MOST_ALL)
+		return false;
+	answer = realloc(q->answer, room);
 	if (!answer)
 		return false;
+	q->sa->answer_bytes += room - q->room;
 	q->answer = answer;
-	q->room = room;
+	q->room = (uint32_t)room;
 	return true;
 }
 
 /* A status. */
 static unsigned query_add(struct sa_query *q, const uint8_t *record)
 {
-	if (q->nrecords >= (q->method == MAD_GET ? 1u : SA_MOST_RECORDS))
+	if (q->method == MAD_GET && q->nrecords)
 		return SA_TOO_MANY;
 	if (!query_make_room(q))
 		return SA_NO_RESOURCES;
-	memcpy(q->answer + SA_AT_DATA + (size_t)q->nrecords * query_record_bytes(q), record,
-	       query_record_bytes(q));
+	memcpy(q->answer + query_bytes(q, q->nrecords), record, query_record_bytes(q));
 	q->nrecords++;
 	return MAD_STATUS_OK;
 }

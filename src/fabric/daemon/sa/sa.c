@@ -137,6 +137,17 @@ static struct sa_query *sa_query_new(struct sa *s, const struct mad_message *m)
 	return q;
 }
 
+/* Whoever waits long asks again; the answer that is being made is the one to this too. */
+static bool sa_asked_again(const struct sa *s, const struct mad_message *m)
+{
+	for (const struct sa_query *q = s->queries; q; q = q->next)
+		if (q->who.lid == m->from.lid && q->who.qpn == m->from.qpn &&
+		    mad_get64(q->request, MAD_AT_TID) == mad_get64(m->data, MAD_AT_TID) &&
+		    q->method == m->data[MAD_AT_METHOD])
+			return true;
+	return false;
+}
+
 static void sa_receive(struct mad_agent *a, struct mad_message *m)
 {
 	struct sa *s = (struct sa *)((char *)a - offsetof(struct sa, agent));
@@ -149,7 +160,7 @@ static void sa_receive(struct mad_agent *a, struct mad_message *m)
 	key = mad_get64(m->data, SA_AT_SM_KEY);
 	if (key && key != SA_SM_KEY)
 		return;
-	if (s->nqueries >= SA_MOST_QUERIES)
+	if (s->nqueries >= SA_MOST_QUERIES || sa_asked_again(s, m))
 		return;
 	q = sa_query_new(s, m);
 	if (!q)

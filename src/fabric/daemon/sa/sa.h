@@ -7,10 +7,14 @@
 #pragma once
 
 #include "fabric/daemon/mad/agent.h"
+#include "fabric/daemon/mad/rmpp.h"
 #include "prm/sa.h"
 
-#define SA_RECORD_BYTES	 256u
-#define SA_MOST_RECORDS	 100000u  /* of an answer; more: status "too many records" */
+#define SA_RECORD_BYTES 256u
+/* Of an answer: as long as what a program is given at most; and of all that are being made.  More:
+ * SA_NO_RESOURCES. */
+#define SA_MOST_BYTES	 (RMPP_MOST_BYTES - MAD_BYTES)
+#define SA_MOST_ALL	 (4ull * RMPP_MOST_BYTES)
 #define SA_SLICE	 4096u	  /* records looked at in one run of work */
 #define SA_MOST_QUERIES	 1024u	  /* under way; more are told that we are busy */
 #define SA_SM_KEY	 1ull	  /* of those whom we trust; OpenSM's default */
@@ -88,6 +92,7 @@ struct sa {
 	struct sa_query *queries; /* that are not answered yet */
 	struct sa_query **queries_end;
 	uint32_t nqueries;
+	uint64_t answer_bytes; /* that these take */
 	struct loop_work work;
 	struct sa_sm sm;
 	struct sa_group *groups;
@@ -116,7 +121,8 @@ struct sa_query {
 	uint32_t record_bytes;
 	uint32_t scratch[4]; /* check's */
 	uint64_t at, end;    /* of the enumeration */
-	uint32_t nrecords, room;
+	uint32_t nrecords;
+	uint32_t room;	 /* bytes of the answer */
 	uint8_t *answer; /* header and records */
 	struct mad_address who;
 	uint32_t request_bytes;
