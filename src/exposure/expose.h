@@ -29,6 +29,7 @@
 #include "exposure/qp_word.h"
 #include "registry/registry.h"
 #include "exposure/segment.h"
+#include "exposure/srq_word.h"
 
 #define EXPOSE_BLOCKS	   65536u	 /* of each kind; numbers that collide are not exposed */
 #define EXPOSE_ARENA_BYTES (64ull << 30) /* address space; pages appear as they are used */
@@ -39,9 +40,11 @@ struct qp_view {
 	uint32_t dest_qpn;
 	uint32_t port;	    /* row of the responder's own port */
 	uint32_t dest_port; /* row of the port where the peer lives */
-	uint32_t pdn;
-	uint32_t access; /* enum ib_access: what the QP allows and takes */
+	uint32_t pdn;	    /* XRC: that of the queue which the request names */
+	uint32_t access;    /* enum ib_access: what the QP allows and takes */
 	uint32_t pkey;
+	uint32_t xrcdn;	     /* XRC: the domain of such queues */
+	uint64_t connection; /* DC: the initiator's */
 };
 
 /* A responder as its peer in another process sees it, and for people its type. */
@@ -126,7 +129,9 @@ struct expose_note {
 
 struct expose_mem {
 	struct qp_block qps[EXPOSE_BLOCKS];
+	struct qp_block dcs[EXPOSE_BLOCKS]; /* responders of DC targets, one per initiator */
 	struct key_block keys[EXPOSE_BLOCKS];
+	_Atomic(uint64_t) xrc_srqs[EXPOSE_BLOCKS]; /* exposure/srq_word.h */
 	struct segment_row segments[SEGMENTS];
 	struct access_table access;
 	struct alive alive;
@@ -191,8 +196,19 @@ int expose_open(struct expose *e, struct slot *slots, uint16_t slot, bool keys) 
 void expose_close(struct expose *e);
 /* Takes the block of a QP number; NULL if another QP has it. */
 struct qp_block *expose_qp(struct expose *e, uint32_t qpn, enum ib_qp_type type);
+/* Where the responder of a DC target for an initiator has its block. */
+static inline uint32_t expose_dc_place(uint32_t dctn, uint32_t dcin)
+{
+	return (dctn + dcin * 40503u) % EXPOSE_BLOCKS;
+}
+/* Takes that block, which names the target; NULL if another responder has it. */
+struct qp_block *expose_dc(struct expose *e, uint32_t dctn, uint32_t dcin);
 /* The owner has closed the word. */
 void expose_qp_end(struct qp_block *b);
+/* A shared receive queue of an XRC domain; false if another has its place. */
+bool expose_srq(struct expose *e, uint32_t srqn, uint32_t xrcdn, uint32_t pdn);
+/* Of one for which that was true.  expose_revoke follows. */
+void expose_srq_end(struct expose *e, uint32_t srqn);
 /* False if another key has the block. */
 bool expose_key(struct expose *e, const struct key_block *k);
 void expose_key_end(struct expose *e, uint32_t key);
@@ -287,4 +303,15 @@ static inline unsigned remote_shard(struct remote *f, unsigned own)
 static inline struct qp_block *remote_qp(const struct remote *f, uint32_t qpn)
 {
 	return &f->mem->qps[qpn % EXPOSE_BLOCKS];
+}
+
+/* The block of a DC target's responder for an initiator. */
+static inline struct qp_block *remote_dc(const struct remote *f, uint32_t dctn, uint32_t dcin)
+{
+	return &f->mem->dcs[expose_dc_place(dctn, dcin)];
+}
+
+static inline const _Atomic(uint64_t) *remote_srq(const struct remote *f, uint32_t srqn)
+{
+	return &f->mem->xrc_srqs[srqn % EXPOSE_BLOCKS];
 }

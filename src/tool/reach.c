@@ -169,6 +169,13 @@ const struct reach_process *reach_owner(const struct reach *r, uint32_t qpn)
 	return owner ? reach_find(r, owner - 1) : NULL;
 }
 
+/* A queue pair, and where its requests go. */
+struct requester_at {
+	uint32_t transport; /* enum bth_transport */
+	uint32_t qpn, dest_qpn;
+	uint32_t dest_port; /* SUBNET_NONE: not told */
+};
+
 /* Why none of the peer's keys can be reached by a process that has found that; NULL: some can. */
 static const char *why_no_key(const struct reach_process *peer, uint32_t pdn, enum peer_found found)
 {
@@ -179,9 +186,35 @@ static const char *why_no_key(const struct reach_process *peer, uint32_t pdn, en
 	return found == PEER_NO_KERNEL && !d->ways[KEY_MAPPED] ? peer_found_name(found) : NULL;
 }
 
+/* The same of an XRC target, whose shared receive queues give the protection domains. */
+static const char *why_no_xrc_key(const struct reach_process *peer, uint32_t xrcdn,
+				  enum peer_found found)
+{
+	const char *why = "none of the peer's shared receive queues is open to other processes";
+
+	for (uint32_t i = 0; i < EXPOSE_BLOCKS && why; i++) {
+		uint64_t word = atomic_load(&peer->mem->xrc_srqs[i]);
+
+		if (word && srq_word_domain(word) == xrcdn)
+			why = why_no_key(peer, srq_word_pdn(word), found);
+	}
+	return why;
+}
+
+/* The responder for a queue pair of that type and number; NULL: there is none. */
+static const struct qp_block *responder_of(const struct reach_process *peer, uint32_t transport,
+					   uint32_t dest_qpn, uint32_t qpn)
+{
+	const struct qp_block *b = transport == BTH_DC
+					   ? &peer->mem->dcs[expose_dc_place(dest_qpn, qpn)]
+					   : &peer->mem->qps[dest_qpn % EXPOSE_BLOCKS];
+
+	return b->qpn == dest_qpn && b->view.dest_qpn == qpn ? b : NULL;
+}
+
 /* Why its requests go by packets; NULL: they need not. */
 static const char *why_packets(const struct reach *r, const struct reach_process *p,
-			       const struct reach_process *peer, const struct qp_block *b)
+			       const struct reach_process *peer, const struct requester_at *at)
 {
 	const struct qp_block *theirs;
 	enum peer_found found;
@@ -195,11 +228,12 @@ static const char *why_packets(const struct reach *r, const struct reach_process
 		return peer_found_name(found);
 	if (atomic_load(&r->slots[peer->slot].observers))
 		return "somebody watches the peer's packets";
-	theirs = block_of(peer, b->view.dest_qpn);
-	if (!theirs || theirs->view.dest_qpn != b->qpn || theirs->view.port != b->view.dest_port ||
+	theirs = responder_of(peer, at->transport, at->dest_qpn, at->qpn);
+	if (!theirs || (at->dest_port != SUBNET_NONE && theirs->view.port != at->dest_port) ||
 	    !qp_word_is_open(qp_word_load(&theirs->word)))
 		return "the peer's queue pair takes no requests, or is handling packets";
-	return why_no_key(peer, theirs->view.pdn, found);
+	return at->transport == BTH_XRC ? why_no_xrc_key(peer, theirs->view.xrcdn, found)
+					: why_no_key(peer, theirs->view.pdn, found);
 }
 
 /* For requests that need no packets. */
@@ -211,13 +245,15 @@ static const char *why_one_sided(enum peer_found found)
 }
 
 static void connected_way(const struct reach *r, const struct reach_process *p,
-			  const struct qp_block *b, struct reach_qp *out)
+			  const struct requester_at *at, struct reach_qp *out)
 {
-	const struct reach_process *peer = reach_owner(r, b->view.dest_qpn);
-	const char *why = why_packets(r, p, peer, b);
+	const struct reach_process *peer = reach_owner(r, at->dest_qpn);
+	const char *why = why_packets(r, p, peer, at);
+	/* a DC target keeps numbers of its own for each initiator, also in one process */
+	bool here = peer == p && at->transport != BTH_DC;
 
-	out->one_sided = peer == p || !why;
-	if (peer == p)
+	out->one_sided = here || !why;
+	if (here)
 		out->why = "in one process";
 	else
 		out->why = why ? why : why_one_sided((enum peer_found)p->mem->found[peer->slot]);
@@ -232,19 +268,35 @@ static const char *why_not_open(const struct reach_process *p)
 			  : "the process lays nothing open: all data goes by packets";
 }
 
+static const char target_alone[] = "a target, which sends nothing itself";
+
 static const char *why_no_block(const struct reach_process *p, enum ib_qp_type type)
 {
 	if (!p->exposes)
 		return why_not_open(p);
-	return type == IB_QPT_RC || type == IB_QPT_UC
-		       ? "too many queue pairs"
-		       : "only RC and UC have another way than packets";
+	switch (type) {
+	case IB_QPT_RC:
+	case IB_QPT_UC:
+	case IB_QPT_XRC_INI:
+		return "too many queue pairs";
+	case IB_QPT_XRC_TGT:
+	case IB_QPT_DCT:
+		return target_alone;
+	case IB_QPT_DCI:
+		return "not connected";
+	default:
+		return "datagrams and frames have no other way than packets";
+	}
 }
 
-static bool other_qp(const struct reach_process *p, const struct expose_note *n,
-		     struct reach_qp *out)
+static bool other_qp(const struct reach *r, const struct reach_process *p,
+		     const struct expose_note *n, struct reach_qp *out)
 {
 	enum ib_qp_type type = (enum ib_qp_type)n->kind;
+	const struct requester_at at = {.transport = BTH_DC,
+					.qpn = n->number,
+					.dest_qpn = n->peer,
+					.dest_port = SUBNET_NONE};
 
 	*out = (struct reach_qp){
 		.qpn = n->number,
@@ -252,6 +304,8 @@ static bool other_qp(const struct reach_process *p, const struct expose_note *n,
 		.transport = transport_name(type),
 		.why = why_no_block(p, type),
 	};
+	if (p->exposes && type == IB_QPT_DCI && at.dest_qpn)
+		connected_way(r, p, &at, out);
 	return n->number;
 }
 
@@ -261,13 +315,18 @@ bool reach_qp_at(const struct reach *r, const struct reach_process *p, uint32_t 
 	const struct qp_block *b = &p->mem->qps[i % EXPOSE_BLOCKS];
 
 	if (i >= EXPOSE_BLOCKS)
-		return other_qp(p, &p->mem->other_qps[i - EXPOSE_BLOCKS], out);
+		return other_qp(r, p, &p->mem->other_qps[i - EXPOSE_BLOCKS], out);
 	*out = (struct reach_qp){.qpn = b->qpn,
 				 .peer_qpn = b->view.dest_qpn,
 				 .transport = transport_name((enum ib_qp_type)b->type),
 				 .why = "not connected"};
-	if (b->qpn && b->view.dest_qpn)
-		connected_way(r, p, b, out);
+	if (b->type == IB_QPT_XRC_TGT)
+		out->why = target_alone;
+	else if (b->qpn && b->view.dest_qpn)
+		connected_way(r, p,
+			      &(struct requester_at){b->view.transport, b->qpn, b->view.dest_qpn,
+						     b->view.dest_port},
+			      out);
 	return b->qpn;
 }
 

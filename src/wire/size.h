@@ -37,6 +37,7 @@ struct message_sizes {
 	uint32_t packets; /* of all of them */
 	uint64_t payload; /* likewise, each message padded to 4 octets */
 	bool unanswered;  /* no acknowledgement comes back */
+	uint8_t bth;	  /* enum bth_transport: whose headers each packet of a request has */
 };
 
 static inline uint32_t routing_octets(const struct path *path, bool ethernet)
@@ -45,8 +46,8 @@ static inline uint32_t routing_octets(const struct path *path, bool ethernet)
 					    : path_routing_octets(path, ethernet);
 }
 
-/* Octets of the extended headers of one message. */
-static inline uint32_t header_octets(const struct message_sizes *m)
+/* The operation of a message in one packet. */
+static inline uint8_t message_op(enum message_kind kind)
 {
 	static const uint8_t whole[] = {
 		[MESSAGE_SEND] = BTH_SEND_ONLY,
@@ -54,7 +55,14 @@ static inline uint32_t header_octets(const struct message_sizes *m)
 		[MESSAGE_WRITE] = BTH_WRITE_ONLY,
 		[MESSAGE_ANSWER] = BTH_READ_RESP_ONLY,
 	};
-	const struct bth_props *p = bth_props_of(whole[m->kind]);
+
+	return whole[kind];
+}
+
+/* Octets of the extended headers of one message. */
+static inline uint32_t header_octets(const struct message_sizes *m)
+{
+	const struct bth_props *p = bth_props_of(message_op(m->kind));
 
 	return m->packets > m->messages ? bth_ext_octets_of_many(p) : bth_ext_octets(p);
 }
@@ -65,13 +73,16 @@ static inline uint64_t message_octets(const struct path *path, bool ethernet,
 {
 	uint64_t each = routing_octets(path, ethernet) + BTH_OCTETS + ICRC_OCTETS;
 
+	if (unlikely(m->bth))
+		each += bth_transport_octets((uint8_t)(m->bth | message_op(m->kind)));
 	return m->packets * each + (uint64_t)m->messages * header_octets(m) + m->payload;
 }
 
-/* Octets of a read request, and of an acknowledgement. */
-static inline uint64_t request_octets(const struct path *path, bool ethernet)
+/* Octets of a read request of that transport, and of an acknowledgement. */
+static inline uint64_t request_octets(const struct path *path, bool ethernet, uint8_t bth)
 {
 	return routing_octets(path, ethernet) + BTH_OCTETS + ICRC_OCTETS +
+	       bth_transport_octets((uint8_t)(bth | BTH_READ_REQUEST)) +
 	       bth_ext_octets(bth_props_of(BTH_READ_REQUEST));
 }
 

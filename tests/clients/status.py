@@ -171,9 +171,12 @@ def queue_pairs(session):
     for device in ("mlx5_0", "mlx5_1"):
         if device == "mlx5_1":
             transports["raw"] = "raw packets"
-        wanted = {name: (transport, "packets", "only RC and UC have another way than packets")
+        wanted = {name: (transport, "packets", "datagrams and frames have no other way than packets")
                   for name, transport in transports.items()}
-        wanted["rc"] = ("RC", "packets", "not connected")
+        for name, transport in (("rc", "RC"), ("xrc-send", "XRC"), ("dc-initiator", "DC")):
+            wanted[name] = (transport, "packets", "not connected")
+        for name, transport in (("xrc-receive", "XRC"), ("dc-target", "DC")):
+            wanted[name] = (transport, "packets", "a target, which sends nothing itself")
         wanted["uc"] = ("UC", "one-sided", "in one process")
         with all_kinds(session, "auto", device=device) as (_, names):
             client = clients_shown(session, lambda c: len(c) == 1 and "keys" in c[0])[0]

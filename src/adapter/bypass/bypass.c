@@ -47,14 +47,40 @@ static bool write_here(struct qp *qp, const struct bypass_peer *r, const struct 
 	       bypass_gather(qp, w, &dst);
 }
 
-static enum message_kind bypass_kind_of(const struct wqe_props *p)
-{
-	return p->read ? MESSAGE_ANSWER : MESSAGE_WRITE;
-}
-
 static uint32_t right_for(const struct wqe_props *p)
 {
 	return p->read ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE;
+}
+
+/* The queue that an XRC request names gives the protection domain (IBTA annex A14).  False: it is
+ * none of the target's. */
+static bool bypass_srq_enter(const struct qp *qp, uint32_t srqn, struct bypass_peer *r)
+{
+	const struct srq *srq;
+
+	if (r->remote) {
+		r->srq = remote_srq(r->remote, srqn);
+		r->srq_word = atomic_load_explicit(r->srq, memory_order_acquire);
+		r->pdn = srq_word_pdn(r->srq_word);
+		return srq_word_is(r->srq_word, srqn, r->xrcdn);
+	}
+	srq = srq_find_xrc(qp->adapter, srqn, r->xrcdn);
+	r->pdn = srq ? srq_pdn(srq) : 0;
+	return srq;
+}
+
+/* As bypass_peer_enter, for a decoded request. */
+static bool bypass_enter(const struct qp *qp, const struct send_wqe *w, struct bypass_peer *r)
+{
+	if (!bypass_peer_enter(qp, right_for(wqe_props(w->opcode)), r))
+		return false;
+	return likely(qp->bth != BTH_XRC) || bypass_srq_enter(qp, w->srqn, r) ||
+	       bypass_peer_leave(qp, r, NULL);
+}
+
+static enum message_kind bypass_kind_of(const struct wqe_props *p)
+{
+	return p->read ? MESSAGE_ANSWER : MESSAGE_WRITE;
 }
 
 /* How a request was executed, or why it was not; for traces. */
@@ -200,15 +226,16 @@ bool bypass_take(struct qp *qp, const struct send_wqe *w)
 		.packets = w->len <= qp->mtu ? 1 : div_round_up(w->len, qp->mtu),
 		.payload = align_up(w->len, 4),
 		.unanswered = !qp->reliable,
+		.bth = qp->bth,
 	};
 	uint32_t block = qp->req.next_block;
-	struct bypass_outcome out;
+	struct bypass_outcome out = {.way = KEY_PACKETS};
 	struct bypass_peer r;
 	bool done;
 
 	if (!bypass_serves(w->opcode) || w->bad || !w->len || !bypass_open(qp))
 		return bypass_leave(qp, w, LEFT_REQUEST);
-	if (!bypass_peer_enter(qp, right_for(p), &r))
+	if (!bypass_enter(qp, w, &r))
 		return bypass_leave(qp, w, LEFT_PEER);
 	done = bypass_execute(qp, &r, w, &out);
 	if (!bypass_peer_leave(qp, &r, done ? &m : NULL)) {

@@ -2,7 +2,7 @@
 /*
  * The bypass executes the commonest requests without packets: an RDMA WRITE to a QP of this
  * process, or an RDMA WRITE or READ to a QP of another process that exposes its memory
- * (exposure/expose.h).  Both are of RC or of UC.
+ * (exposure/expose.h).
  *
  * Nothing lies between the two queues then, so one thread executes the request at both ends.  It
  * leaves exactly the state, counters and completions that packets would leave.  Requests that are

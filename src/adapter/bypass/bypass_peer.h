@@ -16,14 +16,18 @@ struct bypass_peer {
 	struct remote *remote;	/* the peer's process */
 	struct qp_block *block;
 	uint64_t word; /* of the block, as it was entered */
-	uint32_t pdn;
+	uint32_t pdn, xrcdn;
+	/* XRC: the word of the queue that the request names, and what it says.  Or NULL. */
+	const _Atomic(uint64_t) *srq;
+	uint64_t srq_word;
 };
 
 static inline bool bypass_peer_fits(const struct qp *qp, uint32_t right, const struct qp_view *v)
 {
 	return likely(v->transport == qp->bth && v->dest_qpn == qp->qpn &&
-		      v->dest_port == qp->path.src_port && v->port == qp->path.dst_port &&
-		      (v->access & right) == right && pkey_match((uint16_t)v->pkey, qp->pkey));
+		      v->connection == qp->req.connection && v->dest_port == qp->path.src_port &&
+		      v->port == qp->path.dst_port && (v->access & right) == right &&
+		      pkey_match((uint16_t)v->pkey, qp->pkey));
 }
 
 /* Takes the lock if the responder expects this very request. */
@@ -80,14 +84,16 @@ static inline must_check bool bypass_peer_enter_remote(const struct qp *qp, uint
 
 	if (unlikely(!f || slot_observed(f->slot)))
 		return false;
-	b = remote_qp(f, qp->attr.dest_qpn);
+	b = likely(qp->bth != BTH_DC) ? remote_qp(f, qp->attr.dest_qpn)
+				      : remote_dc(f, qp->attr.dest_qpn, qp->qpn);
 	word = qp_word_load(&b->word);
 	if (unlikely(!qp_word_is_open(word) || qp_word_epsn(word) != qp->req.psn))
 		return false;
 	view = b->view;
 	if (unlikely(b->qpn != qp->attr.dest_qpn || !bypass_peer_fits(qp, right, &view)))
 		return false;
-	*r = (struct bypass_peer){.remote = f, .block = b, .word = word, .pdn = view.pdn};
+	*r = (struct bypass_peer){
+		.remote = f, .block = b, .word = word, .pdn = view.pdn, .xrcdn = view.xrcdn};
 	/* The view belongs to that epoch: it changes with it. */
 	atomic_thread_fence(memory_order_acquire);
 	return likely(qp_word_load(&b->word) == word);
@@ -106,7 +112,8 @@ static inline must_check bool bypass_peer_enter(const struct qp *qp, uint32_t ri
 		return bypass_peer_enter_remote(qp, right, r);
 	if (unlikely(right != IB_ACCESS_REMOTE_WRITE || !bypass_peer_lock(qp, right, &peer->resp)))
 		return false;
-	*r = (struct bypass_peer){.here = &peer->resp, .pdn = peer->resp.view.pdn};
+	*r = (struct bypass_peer){
+		.here = &peer->resp, .pdn = peer->resp.view.pdn, .xrcdn = peer->resp.view.xrcdn};
 	return true;
 }
 

@@ -4,11 +4,12 @@
 void port_account_read(const struct adapter *a, const struct path *path, struct remote *f,
 		       const struct message_sizes *answers)
 {
-	const struct message_sizes m = {MESSAGE_ANSWER, answers->messages, answers->packets,
-					answers->payload, false};
+	const struct message_sizes m = {
+		MESSAGE_ANSWER, answers->messages, answers->packets, answers->payload,
+		false,		answers->bth};
 	bool ethernet = a->port->ethernet;
 	const struct port_account ours = {
-		.sent = request_octets(path, ethernet) * m.messages / 4,
+		.sent = request_octets(path, ethernet, m.bth) * m.messages / 4,
 		.sent_packets = m.messages,
 		.received = message_octets(path, ethernet, &m) / 4,
 		.received_packets = m.packets,

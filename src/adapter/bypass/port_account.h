@@ -49,8 +49,8 @@ static inline void port_account_count(_Atomic(uint64_t) *counters, uint32_t cell
 static inline void port_account_looped(_Atomic(uint64_t) *counters, const struct path *path,
 				       bool ethernet, const struct message_sizes *m)
 {
-	const struct message_sizes writes = {MESSAGE_WRITE, m->messages, m->packets, m->payload,
-					     false};
+	const struct message_sizes writes = {MESSAGE_WRITE, m->messages, m->packets,
+					     m->payload,    false,	 m->bth};
 	uint32_t acks = m->unanswered ? 0 : m->messages;
 	uint64_t octets =
 		message_octets(path, ethernet, &writes) + acks * ack_octets(path, ethernet);
@@ -102,8 +102,8 @@ static inline void port_account_both(const struct adapter *a, const struct path 
 static inline void port_account_written(const struct adapter *a, const struct path *path,
 					struct remote *f, const struct message_sizes *m)
 {
-	const struct message_sizes writes = {MESSAGE_WRITE, m->messages, m->packets, m->payload,
-					     false};
+	const struct message_sizes writes = {MESSAGE_WRITE, m->messages, m->packets,
+					     m->payload,    false,	 m->bth};
 	bool ethernet = a->port->ethernet;
 	uint32_t acks = m->unanswered ? 0 : m->messages;
 	const struct port_account ours = {

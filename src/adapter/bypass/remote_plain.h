@@ -39,10 +39,12 @@ static inline uint8_t *memo_at(const struct key_memo *m, const struct remote_ran
 }
 
 /* The responder is where it was, though perhaps closed for a moment, and has not been forbidden
- * this. */
+ * this; and so is the queue that gives an XRC request its protection domain. */
 static inline bool responder_stands(const struct bypass_peer *r, uint32_t right)
 {
-	return likely(!((qp_word_load(&r->block->word) ^ r->word) & ~QP_WORD_OPEN) &&
+	return likely(!r->srq ||
+		      atomic_load_explicit(r->srq, memory_order_acquire) == r->srq_word) &&
+	       likely(!((qp_word_load(&r->block->word) ^ r->word) & ~QP_WORD_OPEN) &&
 		      (__atomic_load_n(&r->block->view.access, __ATOMIC_RELAXED) & right) == right);
 }
 

@@ -170,7 +170,9 @@ static uint32_t take_turn(struct qp *qp, uint32_t ready)
 
 static inline bool may_run(const struct qp *qp)
 {
-	return qp_state(qp) == IB_QPS_RTS && !qp->req.stopped && bypass_open(qp) &&
+	/* requests of other transports begin with further segments */
+	return (qp->bth == BTH_RC || qp->bth == BTH_UC) && qp_state(qp) == IB_QPS_RTS &&
+	       !qp->req.stopped && bypass_open(qp) &&
 	       !(atomic_load_explicit(&qp->waiting, memory_order_relaxed) & QP_WAIT_RNR);
 }
 

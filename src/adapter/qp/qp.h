@@ -70,6 +70,7 @@ struct requester {
 	uint32_t last_chunk; /* datagrams: chunk of QP numbers of the last receiver; 0: none yet */
 	uint32_t around;     /* datagrams that still count as sent to several processes */
 	bool direct;	     /* requests may be executed without packets, see qp_is_direct */
+	uint64_t connection; /* a DCI's, with which its target knows it; 0: none */
 	uint64_t revocation; /* that must be over before anything completes in error; 0: none */
 	uint32_t revocation_for; /* completer.given_up when it was asked for */
 	struct key_memo memo;	 /* adapter/bypass/remote_memory.c */
@@ -287,7 +288,13 @@ static inline struct mkey_use qp_remote_use(struct qp *qp, uint32_t key, uint32_
  */
 static inline bool qp_is_direct(const struct qp *qp)
 {
-	return qp->bth == BTH_RC || qp->bth == BTH_UC;
+	return qp->bth == BTH_RC || qp->bth == BTH_UC || qp->bth == BTH_XRC || qp->bth == BTH_DC;
+}
+
+/* Those of them that are connected once for all, by a modification. */
+static inline bool qp_is_connected(const struct qp *qp)
+{
+	return qp_is_direct(qp) && qp->bth != BTH_DC;
 }
 
 /* May peers execute requests directly, without packets? */
@@ -296,8 +303,9 @@ static inline uint32_t resp_bypass_ok(const struct qp *qp)
 	const struct responder *r = &qp->resp;
 	enum ib_qp_state state = qp_state(qp);
 
-	return (state == IB_QPS_RTR || state == IB_QPS_RTS) && qp_is_direct(qp) && !r->nak_sent &&
-	       !r->in_message && !r->have_recv && !r->ack_owed && r->rd_answered == r->rd_count;
+	return (state == IB_QPS_RTR || state == IB_QPS_RTS) && qp_is_direct(qp) &&
+	       qp->create.type != IB_QPT_XRC_INI && !r->nak_sent && !r->in_message &&
+	       !r->have_recv && !r->ack_owed && r->rd_answered == r->rd_count;
 }
 
 /* Opens the word to a peer in another process, unless the QP is in error.  Under the lock. */

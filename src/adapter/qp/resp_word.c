@@ -14,14 +14,19 @@ void resp_open(struct qp *qp)
 
 void resp_revoke(struct qp *qp)
 {
-	if (qp->resp.shared)
-		qp_word_revoke(&qp->resp.shared->word);
+	/* Of a DC target's responder, whose initiator has ended meanwhile, somebody else may have the
+	 * block by now: he opens it again with the next packet. */
+	struct qp_block *b = __atomic_load_n(&qp->resp.shared, __ATOMIC_RELAXED);
+
+	if (b)
+		qp_word_revoke(&b->word);
 }
 
 static bool view_same_peer(const struct qp_view *a, const struct qp_view *b)
 {
 	return a->transport == b->transport && a->dest_qpn == b->dest_qpn && a->port == b->port &&
-	       a->dest_port == b->dest_port && a->pdn == b->pdn && a->pkey == b->pkey;
+	       a->dest_port == b->dest_port && a->pdn == b->pdn && a->pkey == b->pkey &&
+	       a->xrcdn == b->xrcdn && a->connection == b->connection;
 }
 
 bool resp_set_view(struct qp *qp, const struct qp_view *view)

@@ -18,6 +18,7 @@ struct srq {
 	uint16_t next;	   /* ring index of the oldest posted WQE: the head of the linked list */
 	uint16_t consumed; /* receives taken; the doorbell record counts those posted */
 	uint32_t limit;
+	bool exposed;		/* to XRC initiators of other processes */
 	struct object_row *row; /* for people; may be NULL */
 };
 
@@ -151,6 +152,8 @@ int srq_create(struct adapter *a, const struct srq_attr *attr, struct srq **out)
 	if (attr->cq)
 		cq_hold(attr->cq, 0);
 	srq->row = srq_list(srq);
+	srq->exposed =
+		attr->xrcdn && expose_srq(wire_expose(a->wire), srq->srqn, attr->xrcdn, attr->pdn);
 	number_publish(&a->srqs, srq->srqn, srq);
 	*out = srq;
 	return 0;
@@ -267,6 +270,10 @@ int srq_destroy(struct srq *srq)
 	if (atomic_load(&srq->users))
 		return -EBUSY;
 	number_publish(&a->srqs, srq->srqn, NULL);
+	if (srq->exposed) {
+		expose_srq_end(wire_expose(a->wire), srq->srqn);
+		expose_revoke(wire_expose(a->wire));
+	}
 	if (srq->attr.cq) {
 		/* packets name the queue, so a responder may still use it */
 		rcu_wait();

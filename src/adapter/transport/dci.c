@@ -12,6 +12,7 @@
 #include "adapter/transport/dc_process.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "wire/route.h"
 
 struct dci *dci_create(const struct qp_create_attr *attr)
 {
@@ -138,6 +139,12 @@ static void dci_connect(struct qp *qp, const struct wqe_av *av)
 		.connection = next_connection(d),
 		.process = dc_process(qp->adapter->slots, qp->adapter->slot),
 	};
+	qp->req.connection = d->header.connection;
+	/* for people who ask */
+	expose_note_qp(wire_expose(qp->adapter->wire), qp->qpn, qp->create.type, qp->attr.dest_qpn);
+	/* Nothing is being sent: the requester is ours, and what it had sent has been answered. */
+	route_forget(&qp->route);
+	qp->path.route = &qp->route;
 	/* A late answer of an earlier peer names PSNs below this one. */
 	spin_lock(&qp->comp.lock);
 	atomic_store(&qp->comp.acked_psn, qp->req.psn);

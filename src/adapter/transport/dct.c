@@ -16,6 +16,7 @@
 #include "base/trace.h"
 #include "base/rcu.h"
 #include "wire/counter_shard.h"
+#include "wire/route.h"
 
 #define BUCKETS	  2048u
 #define MAX_PEERS (1u << ADAPTER_LOG_MAX_DCT_PEERS)
@@ -120,6 +121,55 @@ static bool peer_ended(const struct peer *p)
 				 atomic_load_explicit(&p->process, memory_order_relaxed));
 }
 
+/* ---- what initiators of other processes may execute by themselves ---- */
+
+/* The responder of this initiator, which has just come, has a block if there is one.  Its lock is
+ * held. */
+static void peer_expose(struct peer *p, uint32_t dcin)
+{
+	struct responder *r = &p->qp.resp;
+
+	if (r->shared)
+		return;
+	r->shared = expose_dc(wire_expose(p->qp.adapter->wire), p->qp.qpn, dcin);
+	r->view = (struct qp_view){0}; /* as yet the block says nothing */
+}
+
+/* Its initiator does nothing any more, or must not.  The responder's lock is held. */
+static void peer_unexpose(struct peer *p)
+{
+	struct responder *r = &p->qp.resp;
+	struct qp_block *b = r->shared;
+
+	if (!b)
+		return;
+	resp_close(&p->qp);
+	resp_revoke(&p->qp);
+	r->shared = NULL;
+	expose_qp_end(b);
+}
+
+/*
+ * The initiator has opened the connection with a packet, hence with the key of the target, so it
+ * goes on by itself.  Nobody need wait for accesses of the last connection: an initiator opens
+ * another one when it has nothing under way.
+ */
+static void peer_set_view(struct peer *p)
+{
+	struct qp *qp = &p->qp;
+
+	(void)resp_set_view(qp, &(struct qp_view){
+					.transport = qp->bth,
+					.dest_qpn = qp->attr.dest_qpn,
+					.port = qp->path.src_port,
+					.dest_port = qp->path.dst_port,
+					.pdn = qp->create.pdn,
+					.access = qp->attr.access,
+					.pkey = qp->pkey,
+					.connection = p->connection,
+				});
+}
+
 /* Forgets the last connection.  The responder's lock is held. */
 static void end_connection(struct peer *p)
 {
@@ -140,6 +190,7 @@ static bool retire_peer(struct dct *d, struct peer *p)
 	ended = peer_ended(p);
 	if (ended) {
 		end_connection(p);
+		peer_unexpose(p);
 		unlink_peer(d, p);
 		p->connection = 0;
 		atomic_store(&p->id, NO_INITIATOR);
@@ -226,8 +277,12 @@ static void open_connection(struct peer *p, const struct pkt *pkt)
 
 	end_connection(p);
 	path_reverse(pkt->path, &qp->path);
+	route_forget(&qp->route);
+	qp->path.route = &qp->route;
 	qp->resp.epsn = pkt->dc->psn & IB_PSN_MASK;
 	p->connection = pkt->dc->connection;
+	peer_expose(p, pkt->sqpn);
+	peer_set_view(p);
 	atomic_store(&p->process, pkt->dc->process);
 	atomic_store(&qp->state, (uint32_t)IB_QPS_RTR);
 }
@@ -392,6 +447,7 @@ static void dct_stop(struct peer *p)
 		recv_push_error(qp, qp->resp.recv.index, CQE_SYN_WR_FLUSH);
 	qp->resp.have_recv = false;
 	atomic_store(&qp->state, (uint32_t)IB_QPS_RESET);
+	peer_unexpose(p);
 	resp_unlock(qp);
 	qp_forget(qp);
 }
@@ -403,6 +459,9 @@ void dct_destroy(struct qp *target)
 
 	for (struct peer *p = d->all; p; p = p->all)
 		dct_stop(p);
+	/* what they had begun */
+	if (d->all)
+		expose_revoke(wire_expose(target->adapter->wire));
 	rcu_wait();
 	for (struct peer *p = d->all; p; p = next) {
 		next = p->all;

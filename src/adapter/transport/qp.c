@@ -134,10 +134,10 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 		goto free_parts;
 	}
 	qp->qpn = (uint32_t)qpn;
-	/* No other type takes a shared block, and none needs more than a note. */
 	qp->req.direct = qp_is_direct(qp);
+	/* Others need no more than a note; the responders of a DC target have blocks each. */
 	qp->resp.shared =
-		qp_is_direct(qp) ? expose_qp(wire_expose(a->wire), qp->qpn, attr->type) : NULL;
+		qp_is_connected(qp) ? expose_qp(wire_expose(a->wire), qp->qpn, attr->type) : NULL;
 	qp_note(qp);
 	qp->attr.path_mtu = IB_MTU_4096;
 	qp_reset_queues(qp);
@@ -334,6 +334,7 @@ static bool apply_attributes(struct qp *qp, uint32_t mask)
 					 .pdn = qp->create.pdn,
 					 .access = access_of_peer(&qp->attr),
 					 .pkey = qp->pkey,
+					 .xrcdn = qp->create.xrcdn,
 				 });
 }
 
@@ -400,7 +401,7 @@ unlock:
 	qp_unlock(qp);
 	if (!ret && revoked)
 		bypass_revoke_qp(qp);
-	if (!ret && mask & IB_QP_AV && qp_is_direct(qp))
+	if (!ret && mask & IB_QP_AV && qp_is_connected(qp))
 		wire_remote_connect(qp->adapter->wire, &qp->path, qp->attr.dest_qpn);
 	/* flush, drain, or start what was posted earlier */
 	if (!ret && next != IB_QPS_RESET) {

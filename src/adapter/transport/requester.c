@@ -479,15 +479,15 @@ static enum step requester_step(struct qp *qp, struct send_wqe *w)
 		case FETCH_OK:
 			break;
 		}
-		/* Whoever posts more makes us look again, see struct baton. */
-		if (bypass_take(qp, w))
-			return w->newest ? STEP_IDLE : STEP_DONE;
 		if (unlikely(qp->dci)) {
 			enum dci_verdict v = dci_admit(qp, w);
 
 			if (v != DCI_GO)
 				return v == DCI_SKIP ? STEP_DONE : STEP_WAIT;
 		}
+		/* Whoever posts more makes us look again, see struct baton. */
+		if (bypass_take(qp, w))
+			return w->newest ? STEP_IDLE : STEP_DONE;
 		npkts = w->bad ? 0 : packets_of(qp, w);
 		if (!may_start(qp, w, npkts))
 			return STEP_WAIT;
