@@ -26,7 +26,7 @@
 #include "prm/ib.h"
 
 #define REGISTRY_MAGIC	 0x73686361u /* "shca" */
-#define REGISTRY_VERSION 13u
+#define REGISTRY_VERSION 14u
 
 #define REGISTRY_CHUNK_SHIFT 10 /* numbers are handed out 1024 at a time */
 #define REGISTRY_CHUNKS	     (1u << (24 - REGISTRY_CHUNK_SHIFT))
@@ -132,14 +132,14 @@ struct traffic_count {
 };
 
 /*
- * A cell is a port and a LID that it sends to.  The process takes cells in their order and never
- * gives one back (wire/traffic.h); two cells may be of the same port and LID.
+* A cell is a port, a LID that it sends to and a service level.  The process takes cells in their
+ * order and never gives one back (wire/traffic.h); two cells may be of the same.
  */
 struct traffic {
 	_Alignas(TRAFFIC_ALIGN) _Atomic(uint32_t) used; /* cells */
 	cacheline_aligned _Atomic(uint16_t)
 		index[TRAFFIC_INDEX]; /* cell plus one, by hash of the key */
-	/* TRAFFIC_TAKEN | row of the port << 16 | LID; 0: not yet */
+	/* TRAFFIC_TAKEN | SL << 48 | row of the port << 16 | LID; 0: not yet */
 	cacheline_aligned _Atomic(uint64_t) key[TRAFFIC_CELLS];
 	cacheline_aligned struct traffic_count count[SLOT_THREAD_SHARDS][TRAFFIC_CELLS];
 	/* The daemon's: so much of a cell is among the counters of ports. */
@@ -155,7 +155,12 @@ static inline uint64_t registry_traffic_offset(uint32_t slot)
 	       (uint64_t)slot * sizeof(struct traffic);
 }
 
-static inline uint64_t traffic_key(uint32_t row, uint16_t dlid)
+static inline uint64_t traffic_key(uint32_t row, uint16_t dlid, uint8_t sl)
 {
-	return TRAFFIC_TAKEN | (uint64_t)row << 16 | dlid;
+	return TRAFFIC_TAKEN | (uint64_t)(sl & 15) << 48 | (uint64_t)row << 16 | dlid;
+}
+
+static inline uint8_t traffic_key_sl(uint64_t key)
+{
+	return key >> 48 & 15;
 }

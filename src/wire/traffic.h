@@ -3,8 +3,8 @@
  * What a port sends, by destination.
  *
  * Data passes no daemon and no switch, yet each switch's port on the way shows what it has carried.
- * So a port of InfiniBand counts what it sends in a cell of its process for the LID that it sends to,
- * instead of among its counters.  The daemon adds the cells up: for the port itself, and, along the
+ * So a port of InfiniBand counts what it sends in a cell of its processfor the LID and the service
+ * level that it sends to, instead of among its counters.  The daemon adds the cells up: for the port itself, and, along the
  * tables of switches, for every port on the way (fabric/daemon/traffic.c).  That costs the sender what
  * the counters would.
  *

@@ -96,6 +96,28 @@ def groups_reach_those_who_join(session):
         expect(packets and int(packets[1]) >= 1000, out)
 
 
+def levels_counted(subnet, lid):
+    """Words by service level that left the first port of each link, and that reached the second."""
+    found = {}
+    for near, far in ports_on_the_way():
+        for (node, port), option, name in ((near, "-X", "Xmt"), (far, "-S", "Rcv")):
+            out = subnet.ok("H1", "perfquery", option, str(lid[node]), str(port))
+            found[node, port] = [int(n) for n in re.findall(name + r"DataSL\d+:\.*(\d+)", out)]
+            expect(len(found[node, port]) == 16, out)
+    return found
+
+
+def levels_are_told_apart(session):
+    """What goes by service levels 3 and 9 is counted as theirs at every port on the way."""
+    with Subnet(session, nets.chain(SWITCHES)) as subnet:
+        lid = lids(subnet)
+        for level in ("3", "9"):
+            expect(both_ends(subnet, "ib_write_bw", *PERFTEST, "-S", level), f"level {level}")
+        for port, words in levels_counted(subnet, lid).items():
+            others = [level for level in range(1, 16) if words[level] and level not in (3, 9)]
+            expect(not others and words[3] == words[9] >= 65536000 // 4, f"{port}: {words}")
+
+
 def bad_keys_are_told(session):
     """Datagrams with keys that their receiver has not are lost, counted in its PortInfo, and OpenSM hears
     of it by traps 257 and 258, with who sent them to whom."""
@@ -113,4 +135,5 @@ def bad_keys_are_told(session):
 
 def cases():
     return [(f"data: {test.__name__.replace('_', ' ')}", test) for test in (
-        every_port_counts, links_have_mtus, groups_reach_those_who_join, bad_keys_are_told)]
+        every_port_counts, links_have_mtus, groups_reach_those_who_join,
+        levels_are_told_apart, bad_keys_are_told)]

@@ -132,6 +132,20 @@ COUNTERS = [
     (HOME, "ibqueryerrors", r"5 nodes checked, 0 bad nodes|Summary: \d+ nodes checked, 0 bad"),
     (HOME, "ibqueryerrors --counters", r"PortXmitPkts"),
 ]
+# What an option of perfquery prints: names of counters, and how many there are.
+OPTIONS = [
+    ("-x", r"^Port\w+:", 9), ("-X", r"^XmtDataSL\d+:", 16), ("-S", r"^RcvDataSL\d+:", 16),
+    ("-D", r"^Port\w+Discards:", 4), ("-E", r"^Port(?!Select)\w+:", 6), ("-T", r"Lane\d+:", 36),
+    ("--flowctlcounters", r"^Port(Xmit|Rcv)FlowPkts:", 2), ("--rcvcc", r"^PortPktRcv[FB]ECN:", 2),
+    ("--vlxmitflowctlerrors", r"^PortVLXmitFlowCtlUpdateErrors\d+:", 16), ("--xmitcc", r"^PortXmitTimeCong:", 1),
+    ("--vlxmitcounters", r"^PortVLXmitWait\d+:", 16), ("--slrcvfecn", r"^PortSLRcvFECN\d+:", 16),
+    ("--slrcvbecn", r"^PortSLRcvBECN\d+:", 16), ("--vlxmittimecc", r"^PortVLXmitTimeCong\d+:", 15),
+    ("-c", r"^(Counter|Sample|Tick|Tag)\w*:", 26),
+]
+OPTION_ROWS = [(HOME, f"perfquery {option} {{lid_{node}}} 1", (pattern, count))
+               for option, pattern, count in OPTIONS for node in ("C", "S1")] + [
+    (HOME, "perfquery --swportvlcong {lid_S1} 1", (r"^SWPortVLCongestion\d+:", 16)),
+]
 RECORDS = [
     (HOME, "saquery", (r"NodeRecord dump", 8), (r"NodeDescription\.*B$", 2)),
     ("C", "saquery NR {lid_S2}", (r"NodeRecord dump", 1), r"NodeDescription\.*S2$"),
@@ -296,7 +310,7 @@ def every_tool_has_a_row(session):
 def cases():
     return [(f"diags: {name}", test) for name, test in (
         ("the own port", table(LOCAL)), ("discovery", table(DISCOVERY)),
-        ("subnet management", table(SMPS)), ("counters", table(COUNTERS)),
+        ("subnet management", table(SMPS)), ("counters", table(COUNTERS)), ("options of perfquery", table(OPTION_ROWS)),
         ("records", table(RECORDS)), ("destinations by GUID", table(BY_GUID)),
         ("congestion control", table(CLASSES)), ("ibping and ibsysstat", ibping),
         ("ibportstate", links_by_ibportstate), ("vendstat", vendor),

@@ -67,7 +67,9 @@ static void cell_settle(struct fabric *f, struct traffic *w, uint32_t cell)
 		return;
 	f->base[row][PORT_XMIT_DATA] += sum.words;
 	f->base[row][PORT_XMIT_PACKETS] += sum.packets;
-	net_carry(&f->net, row, (uint16_t)key, sum.words, sum.packets);
+	net_carry(&f->net, row,
+		  &(struct net_carried){(uint16_t)key, traffic_key_sl(key), sum.words,
+					sum.packets});
 	count_add(&w->settled[cell].words, sum.words);
 	count_add(&w->settled[cell].packets, sum.packets);
 }

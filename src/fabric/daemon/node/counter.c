@@ -26,48 +26,73 @@ static bool row_of_switch(const struct net *n, uint32_t row)
 	return n->subnet->nodes[n->ports[row].node].kind == SUBNET_SWITCH;
 }
 
-static void link_count(struct net *n, uint32_t row, uint32_t peer, uint64_t words, uint64_t packets)
+/* Nearly all data is of service level 0, which is what is left of the total. */
+static void sl_count(struct net *n, uint32_t row, enum net_way way, const struct net_carried *c)
 {
-	net_count(n, row, NET_XMIT_DATA, words);
-	net_count(n, row, NET_XMIT_PACKETS, packets);
-	net_count(n, peer, NET_RCV_DATA, words);
-	net_count(n, peer, NET_RCV_PACKETS, packets);
+	struct net_port *p = &n->ports[row];
+
+	if (!c->sl)
+		return;
+	if (!p->sl_words)
+		p->sl_words = calloc((size_t)NET_WAYS * NET_SLS, sizeof(*p->sl_words));
+	if (p->sl_words)
+		p->sl_words[way * NET_SLS + c->sl] += c->words;
+}
+
+/* From one end of a cable to the other; ends of hosts are counted by their processes. */
+static void link_count(struct net *n, uint32_t row, uint32_t peer, const struct net_carried *c)
+{
+	sl_count(n, row, NET_OUT, c);
+	sl_count(n, peer, NET_IN, c);
+	if (!row_of_switch(n, row) || !row_of_switch(n, peer))
+		return;
+	net_count(n, row, NET_XMIT_DATA, c->words);
+	net_count(n, row, NET_XMIT_PACKETS, c->packets);
+	net_count(n, peer, NET_RCV_DATA, c->words);
+	net_count(n, peer, NET_RCV_PACKETS, c->packets);
 }
 
 struct group_carried {
 	struct net *net;
-	uint64_t words, packets;
+	const struct net_carried *carried;
 };
 
 static bool group_link_count(void *user, uint32_t row, uint32_t peer)
 {
 	const struct group_carried *c = user;
 
+	link_count(c->net, row, peer, c->carried);
 	if (row_of_switch(c->net, row) && row_of_switch(c->net, peer)) {
-		link_count(c->net, row, peer, c->words, c->packets);
-		net_count(c->net, row, NET_MULTICAST_XMIT_PACKETS, c->packets);
-		net_count(c->net, peer, NET_MULTICAST_RCV_PACKETS, c->packets);
+		net_count(c->net, row, NET_MULTICAST_XMIT_PACKETS, c->carried->packets);
+		net_count(c->net, peer, NET_MULTICAST_RCV_PACKETS, c->carried->packets);
 	}
 	return true;
 }
 
-void net_carry(struct net *n, uint32_t row, uint16_t dlid, uint64_t words, uint64_t packets)
+void net_carry(struct net *n, uint32_t row, const struct net_carried *c)
 {
-	if (dlid >= MAD_LID_MULTICAST) {
-		struct group_carried c = {n, words, packets};
+	if (c->dlid >= MAD_LID_MULTICAST) {
+		struct group_carried g = {n, c};
 
-		subnet_follow_group(n->subnet, row, &(struct subnet_packet){.dlid = dlid},
-				    group_link_count, &c);
+		subnet_follow_group(n->subnet, row, &(struct subnet_packet){.dlid = c->dlid},
+				    group_link_count, &g);
+		return;
+	}
+	/* To itself, past all cables: both counts are the port's. */
+	if (subnet_port_by_lid(n->subnet, c->dlid) == row) {
+		sl_count(n, row, NET_OUT, c);
+		sl_count(n, row, NET_IN, c);
 		return;
 	}
 	for (uint32_t hops = 0; hops < SUBNET_HOPS; hops++) {
 		uint32_t peer = subnet_link_peer(n->subnet, row);
 
-		if (peer == SUBNET_NONE || !row_of_switch(n, peer))
+		if (peer == SUBNET_NONE)
 			return;
-		if (row_of_switch(n, row))
-			link_count(n, row, peer, words, packets);
-		row = subnet_forward(n->subnet, peer, dlid);
+		link_count(n, row, peer, c);
+		if (!row_of_switch(n, peer))
+			return;
+		row = subnet_forward(n->subnet, peer, c->dlid);
 		if (row == SUBNET_NONE)
 			return;
 	}
@@ -124,6 +149,20 @@ uint64_t net_total(const struct net *n, uint32_t row, enum net_counter c)
 	if (c <= NET_MULTICAST_RCV_PACKETS && row_of_host(n, p->cable))
 		own += n->host_count(n->user, p->cable, peer_counters[c]);
 	return own;
+}
+
+uint64_t net_sl_total(const struct net *n, uint32_t row, enum net_way way, uint32_t sl)
+{
+	const struct net_port *p = &n->ports[row];
+	uint64_t others = 0, all;
+
+	net_settle(n);
+	if (sl)
+		return p->sl_words ? p->sl_words[way * NET_SLS + sl] : 0;
+	all = net_total(n, row, way == NET_OUT ? NET_XMIT_DATA : NET_RCV_DATA);
+	for (uint32_t i = 1; p->sl_words && i < NET_SLS; i++)
+		others += p->sl_words[way * NET_SLS + i];
+	return all > others ? all - others : 0;
 }
 
 uint64_t net_own(const struct net *n, uint32_t row, enum port_counter counter)

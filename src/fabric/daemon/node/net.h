@@ -62,6 +62,10 @@ enum net_counter {
 	NET_COUNTERS,
 };
 
+enum net_way { NET_OUT, NET_IN, NET_WAYS };
+
+#define NET_SLS 16u
+
 struct net_port {
 	uint32_t node;
 	uint8_t number;
@@ -75,6 +79,7 @@ struct net_port {
 	uint8_t info[MAD_ATTRIBUTE_BYTES]; /* PortInfo; LocalPortNum and ClientReregister stay 0 */
 	/* Allocated when they first differ from what NULL means. */
 	uint64_t *counters;	    /* NULL: all 0 */
+	uint64_t *sl_words;	    /* [NET_WAYS][NET_SLS]: data of service levels but 0 */
 	uint64_t *counters_cleared; /* what PMA subtracts, by its own numbering (pma.h) */
 	uint8_t *sl2vl;		    /* 8 bytes for each ingress port; NULL: the start values */
 	uint8_t *vlarb;		    /* 4 blocks; NULL: the start values */
@@ -232,7 +237,14 @@ void net_count(struct net *n, uint32_t row, enum net_counter c, uint64_t add);
  * Counts data that a port of a host has sent to that LID at the ports between switches that it has
  * passed, as the tables are now.  Ports that hosts are cabled to show what the host's port says.
  */
-void net_carry(struct net *n, uint32_t row, uint16_t dlid, uint64_t words, uint64_t packets);
+struct net_carried {
+	uint16_t dlid;
+	uint8_t sl;
+	uint64_t words, packets;
+};
+void net_carry(struct net *n, uint32_t row, const struct net_carried *c);
+/* Words of a service level that have left or reached a port; what no other level has is level 0's. */
+uint64_t net_sl_total(const struct net *n, uint32_t row, enum net_way way, uint32_t sl);
 /* What was sent went as tables, LIDs and links are now: call it before one of them changes. */
 void net_settle(const struct net *n);
 /* Of NET and, on a host's port, of its processes. */

@@ -45,6 +45,7 @@ void net_close(struct net *n)
 	for (uint32_t i = 0; n->ports && i < n->nports; i++) {
 		free(n->ports[i].counters);
 		free(n->ports[i].counters_cleared);
+		free(n->ports[i].sl_words);
 		free(n->ports[i].sl2vl);
 		free(n->ports[i].vlarb);
 	}

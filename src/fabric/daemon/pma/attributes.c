@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Attributes that are counters (IBTA 16.1.3.5, 16.1.4).  A field that no row of the tables names
- * counts what does not happen here: bad symbols, waiting for credits, marks of congestion; it is
- * always 0.  Nor are there lanes: all data counts as virtual lane 0 and, as packets are not told
- * apart by it, as service level 0.
+ * counts what does not happen here: bad symbols, waiting for credits,marks of congestion; it is
+ * always 0.  Of the attributes for each virtual lane only those are here that are always 0: packets are
+ * not told apart by their operations.
  */
 #include <string.h>
 
@@ -55,8 +55,18 @@ static const struct count_field xmit_detail_fields[] = {
 	{PRM_FIELD(32, 16), NET_XMIT_DISCARDS, 0},
 };
 
-static const struct count_field xmit_sl_fields[] = {{PRM_FIELD(32, 32), NET_XMIT_DATA, 0}};
-static const struct count_field rcv_sl_fields[] = {{PRM_FIELD(32, 32), NET_RCV_DATA, 0}};
+#define SL_FIELD(first, sl)                                                    \
+	{                                                                      \
+		PRM_FIELD(32 + 32 * (sl), 32), (uint8_t)((first) + (sl)), (sl) \
+	}
+#define SL_FIELDS(first)                                                                          \
+	SL_FIELD(first, 0), SL_FIELD(first, 1), SL_FIELD(first, 2), SL_FIELD(first, 3),           \
+		SL_FIELD(first, 4), SL_FIELD(first, 5), SL_FIELD(first, 6), SL_FIELD(first, 7),   \
+		SL_FIELD(first, 8), SL_FIELD(first, 9), SL_FIELD(first, 10), SL_FIELD(first, 11), \
+		SL_FIELD(first, 12), SL_FIELD(first, 13), SL_FIELD(first, 14), SL_FIELD(first, 15)
+
+static const struct count_field xmit_sl_fields[] = {SL_FIELDS(PMA_XMIT_SL)};
+static const struct count_field rcv_sl_fields[] = {SL_FIELDS(PMA_RCV_SL)};
 
 #define COUNT_FIELDS(list) (list), sizeof(list) / sizeof((list)[0])
 

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Counts less what has been cleared. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "fabric/daemon/pma/pma.h"
 
 uint64_t pma_total(const struct net *n, uint32_t row, unsigned source)
 {
+	if (source >= PMA_RCV_SL)
+		return net_sl_total(n, row, NET_IN, source - PMA_RCV_SL);
+	if (source >= PMA_XMIT_SL)
+		return net_sl_total(n, row, NET_OUT, source - PMA_XMIT_SL);
 	switch (source) {
 	case PMA_UNICAST_XMIT:
 		return net_total(n, row, NET_XMIT_PACKETS) -
@@ -18,8 +23,14 @@ uint64_t pma_total(const struct net *n, uint32_t row, unsigned source)
 	}
 }
 
+static_assert(NET_SLS <= PMA_SOURCES, "service levels have the places of a group");
+
 static size_t group_place(enum pma_group group, unsigned source)
 {
+	if (source >= PMA_RCV_SL)
+		source -= PMA_RCV_SL;
+	else if (source >= PMA_XMIT_SL)
+		source -= PMA_XMIT_SL;
 	return (size_t)group * PMA_SOURCES + source;
 }
 

@@ -36,6 +36,9 @@ enum pma_source {
 	PMA_UNICAST_XMIT = NET_COUNTERS,
 	PMA_UNICAST_RCV,
 	PMA_SOURCES,
+	/* Of a service level and those after it; of the groups of these names alone. */
+	PMA_XMIT_SL = PMA_SOURCES,
+	PMA_RCV_SL = PMA_XMIT_SL + NET_SLS,
 };
 
 /* Attributes that can be cleared, each without the others. */

@@ -62,15 +62,20 @@ static void traffic_close(void)
 }
 
 /* As a process of that slot counts it. */
-static void send_words(uint32_t cell, uint32_t shard, uint32_t row, uint16_t dlid, uint64_t words)
+static void send_words_sl(uint32_t cell, uint32_t shard, uint64_t key, uint64_t words)
 {
 	struct traffic *w = traffic_of(SLOT);
 
-	atomic_store(&w->key[cell], traffic_key(row, dlid));
+	atomic_store(&w->key[cell], key);
 	if (atomic_load(&w->used) <= cell)
 		atomic_store(&w->used, cell + 1);
 	atomic_fetch_add(&w->count[shard][cell].words, words);
 	atomic_fetch_add(&w->count[shard][cell].packets, 1);
+}
+
+static void send_words(uint32_t cell, uint32_t shard, uint32_t row, uint16_t dlid, uint64_t words)
+{
+	send_words_sl(cell, shard, traffic_key(row, dlid, 0), words);
 }
 
 static bool port_has(uint32_t row, enum net_counter words, uint64_t nwords, uint64_t npackets)
@@ -113,6 +118,28 @@ static void test_way(void)
 		CHECK(port_counter_stored(&f, t.h1, PORT_XMIT_DATA) == 107);
 		CHECK(!port_counter_stored(&f, t.h1, PORT_RCV_DATA));
 	}
+}
+
+/* Of a service level, at both ends of each cable; the rest is level 0's. */
+static void test_service_levels(void)
+{
+	const uint32_t out[] = {t.h1, t.s1 + UPLINK, t.s2 + 1};
+	const uint32_t in[] = {t.s1 + 1, t.s2 + UPLINK, t.h2};
+
+	send_words_sl(0, 1, traffic_key(t.h1, LID_H2, 5), 100);
+	send_words_sl(1, 1, traffic_key(t.h1, LID_H2, 15), 50);
+	send_words(2, 1, t.h1, LID_H2, 7);
+	CHECK(uplink_has(157, 3));
+	for (uint32_t i = 0; i < array_size(out); i++) {
+		CHECK(net_sl_total(&f.net, out[i], NET_OUT, 5) == 100);
+		CHECK(net_sl_total(&f.net, in[i], NET_IN, 5) == 100);
+		CHECK(net_sl_total(&f.net, out[i], NET_OUT, 15) == 50);
+		CHECK(net_sl_total(&f.net, in[i], NET_IN, 15) == 50);
+		CHECK(!net_sl_total(&f.net, out[i], NET_OUT, 1));
+		CHECK(!net_sl_total(&f.net, in[i], NET_OUT, 5));
+	}
+	CHECK(net_sl_total(&f.net, t.h1, NET_OUT, 0) == 7);
+	CHECK(net_sl_total(&f.net, t.s2 + UPLINK, NET_IN, 0) == 7);
 }
 
 /* What was sent before a change has gone the old way, though nobody has asked in between. */
@@ -169,6 +196,9 @@ static void test_nonsense(void)
 
 int main(void)
 {
+	traffic_open();
+	test_service_levels();
+	traffic_close();
 	traffic_open();
 	test_way();
 	test_changes();
