@@ -257,6 +257,7 @@ static void qp_set_path(const struct flexio_qp_attr *attr, uint8_t *ads)
 		mac = mac << 8 | attr->dest_mac[i];
 	prm_set(ads, ADS_RMAC, mac);
 	prm_set(ads, ADS_GRH, attr->grh != 0);
+	prm_set(ads, ADS_LOOPBACK, attr->fl != 0);
 	prm_set(ads, ADS_RLID, attr->rlid);
 	prm_set(ads, ADS_SRC_INDEX, attr->gid_table_index);
 	prm_set(ads, ADS_HOP_LIMIT, HOP_LIMIT);

@@ -128,6 +128,7 @@ enum qpc_rq_type { QPC_RQ_REGULAR = 0x0, QPC_RQ_SRQ = 0x1, QPC_RQ_NONE = 0x3 };
 #define QPC_DBR_UMEM	    PRM_FIELD(0x720, 32)
 
 /* Address path. */
+#define ADS_LOOPBACK	PRM_FIELD(0x000, 1)
 #define ADS_PKEY_INDEX	PRM_FIELD(0x010, 16)
 #define ADS_GRH		PRM_FIELD(0x028, 1)
 #define ADS_MLID	PRM_FIELD(0x029, 7) /* source path bits */

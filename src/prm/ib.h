@@ -201,6 +201,7 @@ struct ib_ah {
 	uint8_t src_path_bits;
 	uint8_t static_rate;
 	uint8_t is_global; /* a GRH is present */
+	uint8_t own_port;  /* loops back whatever the address says */
 	uint8_t port_num;
 	uint8_t dmac[6]; /* RoCE */
 };

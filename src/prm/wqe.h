@@ -33,6 +33,7 @@ enum wqe_opcode {
 	WQE_OP_SET_PSV = 0x20,
 	WQE_OP_UMR = 0x25,
 	WQE_OP_MMO = 0x2f,
+	WQE_OP_LOCAL_MMO = 0x32, /* of device code */
 };
 
 /* For traces. */
@@ -56,6 +57,7 @@ static inline const char *wqe_opcode_name(uint8_t opcode)
 		[WQE_OP_SET_PSV] = "SET_PSV",
 		[WQE_OP_UMR] = "UMR",
 		[WQE_OP_MMO] = "MMO",
+		[WQE_OP_LOCAL_MMO] = "LOCAL_MMO",
 	};
 	const char *name = (unsigned)opcode < array_size(names) ? names[opcode] : NULL;
 
@@ -108,7 +110,7 @@ struct wqe_av {
 	be64 dc_key_or_qkey;  /* UD: qkey in the upper 32 bits */
 	be32 dqp_dct;	      /* bit 31: extended (48-byte) form; 23:0 destination */
 	uint8_t stat_rate_sl; /* rate 7:4, sl 3:0; RoCE: udp_sport or rlid below */
-	uint8_t fl_mlid;      /* source path bits */
+	uint8_t fl_mlid;      /* bit 7: loop back; source path bits */
 	be16 rlid;	      /* destination LID, or UDP source port on RoCE */
 	uint8_t reserved0[4];
 	uint8_t rmac[6]; /* RoCE destination MAC */
@@ -142,7 +144,21 @@ struct wqe_mmo {
 	be64 opaque_addr;
 };
 
-#define WQE_OPMOD_MMO_DMA 0x01u
+#define WQE_OPMOD_MMO_DMA	0x01u
+#define WQE_OPMOD_MMO_TRANSPOSE 0x00u /* LOCAL_MMO */
+
+/* In its place: the shape of the source, whose rows lie one behind the other. */
+struct wqe_transpose {
+	uint8_t reserved0[3];
+	uint8_t element_bytes;
+	uint8_t reserved1;
+	uint8_t columns; /* 6:0 */
+	uint8_t reserved2;
+	uint8_t rows; /* 6:0 */
+	uint8_t reserved3[8];
+};
+
+#define WQE_TRANSPOSE_MASK 0x7fu
 
 /* SET_PSV, behind the control segment. */
 struct wqe_set_psv {
@@ -162,6 +178,7 @@ static_assert(sizeof(struct wqe_data) == 16, "data segment");
 static_assert(sizeof(struct wqe_av) == 48, "address vector");
 static_assert(sizeof(struct wqe_srq_next) == 16, "SRQ next segment");
 static_assert(sizeof(struct wqe_mmo) == 16, "memory-to-memory segment");
+static_assert(sizeof(struct wqe_transpose) == 16, "transpose segment");
 
 static inline uint8_t wqe_opcode(const struct wqe_ctrl *c)
 {

@@ -253,6 +253,21 @@ static void put_mmo(struct wqe *w, struct input *in)
 	put_part(w, &mmo, sizeof(mmo));
 }
 
+/* The shape of a matrix; with 64 bytes of data, by default, of eight by eight. */
+static void put_local_mmo(struct wqe *w, struct input *in)
+{
+	struct wqe_transpose shape = {.element_bytes = in_u8(in)};
+	uint8_t sides = in_u8(in);
+
+	if (!shape.element_bytes) {
+		put_mmo(w, in);
+		return;
+	}
+	shape.rows = sides >> 4 ^ 8;
+	shape.columns = (sides & 0xf) ^ 8;
+	put_part(w, &shape, sizeof(shape));
+}
+
 /* The segment of an Ethernet frame, with headers of TCP over IPv4 as far as the input says. */
 static void put_eth(struct wqe *w, struct input *in)
 {
@@ -317,6 +332,8 @@ static void post_send(struct fuzz_qp *q, struct input *in)
 		put_set_psv(&w, in);
 	if (opcode == WQE_OP_MMO)
 		put_mmo(&w, in);
+	if (opcode == WQE_OP_LOCAL_MMO)
+		put_local_mmo(&w, in);
 	put_headers(&w, parts, in);
 	for (unsigned n = parts >> 5; n; n--) {
 		struct wqe_data d = data_segment(in);

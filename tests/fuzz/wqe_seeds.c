@@ -89,12 +89,13 @@ static void put_request(struct seed *s, unsigned dev, unsigned kind, const struc
 	unsigned from = r->opcode == WQE_OP_UMR;
 	bool ud = kind == FUZZ_UD || kind == FUZZ_UD_SRQ || (kind == FUZZ_RAW && !dev);
 	uint8_t parts = r->parts | (ud || kind == FUZZ_DC ? PART_AV : 0);
+	bool two = r->opcode == WQE_OP_MMO || r->opcode == WQE_OP_LOCAL_MMO;
 
 	put_receives(s, l);
 	put_op(s, from, OP_SEND);
 	put_u8(s, r->opcode);
 	put_u8(s, WQE_CTRL_CE_ALWAYS);
-	put_u8(s, parts | (r->opcode == WQE_OP_MMO ? 2 : 1) << 5);
+	put_u8(s, parts | (two ? 2 : 1) << 5);
 	put_u8(s, WINDOW);
 	if (kind == FUZZ_XRC)
 		put_u8(s, 0);
@@ -114,6 +115,10 @@ static void put_request(struct seed *s, unsigned dev, unsigned kind, const struc
 	}
 	if (r->opcode == WQE_OP_MMO)
 		put_u8(s, 0);
+	if (r->opcode == WQE_OP_LOCAL_MMO) {
+		put_u8(s, 1);
+		put_u8(s, 0);
+	}
 	if (parts & PART_AV)
 		put_u8(s, ud ? 0x41 : 0x01); /* the second one, or a group */
 	if (parts & PART_RADDR)
@@ -123,7 +128,7 @@ static void put_request(struct seed *s, unsigned dev, unsigned kind, const struc
 		put_u16(s, 2);
 	}
 	put_data(s, l->local, r->len);
-	if (r->opcode == WQE_OP_MMO)
+	if (two)
 		put_data(s, l->remote, r->len);
 	put_op(s, from, OP_BELL);
 	put_op(s, 0, OP_PROGRESS);
@@ -166,6 +171,7 @@ static void each_request(struct seed *s, unsigned dev, unsigned kind)
 		{WQE_OP_ATOMIC_MASKED_FA, PART_RADDR | PART_ATOMIC, 8},
 		{WQE_OP_TSO, 0, 2000},
 		{WQE_OP_MMO, 0, 3000},
+		{WQE_OP_LOCAL_MMO, 0, 64},
 		{WQE_OP_NOP, 0, 0},
 	};
 	struct layout windowed = plain;

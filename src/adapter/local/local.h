@@ -17,5 +17,7 @@ struct qp;
 uint8_t umr_execute(struct qp *qp, const struct send_wqe *w) must_check;
 /* Writes a protected signature value. */
 uint8_t set_psv_execute(struct qp *qp, const struct send_wqe *w) must_check;
-/* Memory-to-memory operations: of the engines behind this opcode, this device has the copy. */
+/* Memory-to-memory operations: of the engines behind these opcodes, this device has the copy, and
+ * for LOCAL_MMO what transposes. */
 uint8_t mmo_execute(struct qp *qp, const struct send_wqe *w) must_check;
+uint8_t transpose_execute(struct qp *qp, const struct send_wqe *w) must_check;

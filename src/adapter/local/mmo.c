@@ -55,6 +55,8 @@ uint8_t mmo_execute(struct qp *qp, const struct send_wqe *w)
 	struct copy_wqe c;
 	uint64_t len;
 
+	if (w->opcode == WQE_OP_LOCAL_MMO && wqe_opmod(&w->ctrl) == WQE_OPMOD_MMO_TRANSPOSE)
+		return transpose_execute(qp, w);
 	if (wqe_opmod(&w->ctrl) != WQE_OPMOD_MMO_DMA || wqe_ds(&w->ctrl) * WQE_UNIT != sizeof(c))
 		return explained(CQE_SYN_LOCAL_QP_OP,
 				 "memory operation %u is not supported (ds %u)",

@@ -28,13 +28,17 @@ void path_from_ah(const struct adapter *a, const struct ib_ah *ah, struct path *
 		.sgid = sgid.gid,
 		.dgid = ah->dgid,
 	};
+	if (ah->own_port) {
+		path->dlid = own_lid;
+		path->dgid = sgid.gid;
+	}
 	if (a->port->ethernet) {
 		path->slid = 0;
 		path->dlid = 0;
 		path->dst_port =
-			ah->is_global && sgid_ok ? subnet_port_by_gid(s, &ah->dgid) : SUBNET_NONE;
+			ah->is_global && sgid_ok ? subnet_port_by_gid(s, &path->dgid) : SUBNET_NONE;
 	} else {
-		path->dst_port = subnet_port_by_lid(s, ah->dlid);
+		path->dst_port = subnet_port_by_lid(s, path->dlid);
 	}
 	path->routing_octets = path_routing_octets(path, a->port->ethernet);
 }
@@ -46,6 +50,7 @@ void path_from_av(const struct adapter *a, const struct wqe_av *av, struct path 
 		.dlid = be16_get(av->rlid),
 		.sl = av->stat_rate_sl & 0xf,
 		.src_path_bits = av->fl_mlid & 0x7f,
+		.own_port = av->fl_mlid >> 7,
 		.port_num = 1,
 	};
 

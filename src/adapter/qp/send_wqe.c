@@ -21,6 +21,7 @@ static const struct wqe_props props[256] = {
 	[WQE_OP_SET_PSV] = {.valid = 1, .local = 1, .rc = 1, .uc = 1},
 	[WQE_OP_UMR] = {.valid = 1, .local = 1, .rc = 1, .uc = 1},
 	[WQE_OP_MMO] = {.valid = 1, .local = 1, .rc = 1},
+	[WQE_OP_LOCAL_MMO] = {.valid = 1, .local = 1, .rc = 1, .uc = 1, .raw = 1},
 };
 
 const struct wqe_props *wqe_props(uint8_t opcode)

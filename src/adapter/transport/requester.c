@@ -377,7 +377,7 @@ static enum step execute_local(struct qp *qp, const struct send_wqe *w)
 		syndrome = umr_execute(qp, w);
 	else if (w->opcode == WQE_OP_SET_PSV)
 		syndrome = set_psv_execute(qp, w);
-	else if (w->opcode == WQE_OP_MMO)
+	else if (w->opcode == WQE_OP_MMO || w->opcode == WQE_OP_LOCAL_MMO)
 		syndrome = mmo_execute(qp, w);
 
 	if (syndrome)

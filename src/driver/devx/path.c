@@ -31,6 +31,7 @@ int devx_path_decode(const struct ufile *f, const uint8_t *ads, struct ib_ah *ou
 		.src_path_bits = (uint8_t)prm_get(ads, ADS_MLID),
 		.static_rate = (uint8_t)prm_get(ads, ADS_STAT_RATE),
 		.is_global = port->ethernet || prm_get(ads, ADS_GRH),
+		.own_port = (uint8_t)prm_get(ads, ADS_LOOPBACK),
 	};
 	memcpy(out->dgid.raw, ads + ADS_RGID, sizeof(out->dgid.raw));
 	if (port->ethernet) {
@@ -57,6 +58,7 @@ void devx_path_encode(const struct ufile *f, const struct ib_ah *ah, uint8_t *ad
 	prm_set(ads, ADS_TCLASS, ah->traffic_class);
 	prm_set(ads, ADS_STAT_RATE, ah->static_rate);
 	prm_set(ads, ADS_GRH, ah->is_global);
+	prm_set(ads, ADS_LOOPBACK, ah->own_port);
 	prm_set(ads, ADS_PORT, ah->port_num);
 	memcpy(ads + ADS_RGID, ah->dgid.raw, sizeof(ah->dgid.raw));
 	if (ufile_port(f)->ethernet) {

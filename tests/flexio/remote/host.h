@@ -67,6 +67,8 @@ struct heard {
 };
 struct heard peer_wait(struct peer *p);
 void peer_down(struct peer *p);
+/* It has been killed. */
+void peer_gone(struct peer *p);
 
 /* A completion queue, whose reader lies on the heap. */
 struct line {
@@ -129,4 +131,4 @@ struct host_case {
 };
 
 /* Each ends with an entry without a name. */
-extern const struct host_case kind_cases[], field_cases[];
+extern const struct host_case kind_cases[], local_cases[], field_cases[];

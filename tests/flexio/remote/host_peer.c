@@ -120,3 +120,12 @@ void peer_down(struct peer *p)
 	CHECK(waitpid(p->pid, &status, 0) == p->pid && !status);
 	fclose(p->from);
 }
+
+void peer_gone(struct peer *p)
+{
+	int status;
+
+	CHECK(waitpid(p->pid, &status, 0) == p->pid && WIFSIGNALED(status));
+	fclose(p->to);
+	fclose(p->from);
+}

@@ -7,7 +7,7 @@ from harness import Skip, expect
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-SOURCES = ("host.c", "host_kind.c", "host_peer.c")
+SOURCES = ("host.c", "host_field.c", "host_kind.c", "host_local.c", "host_peer.c")
 
 CASES = (
     ("rc_infiniband", "RC with a verbs program, on InfiniBand: sends, writes, reads, atomics K210"),
@@ -16,6 +16,17 @@ CASES = (
     ("uc_roce", "UC with a verbs program, on RoCE"),
     ("ud_infiniband", "UD with a verbs program, on InfiniBand"),
     ("ud_roce", "UD with a verbs program, on RoCE"),
+    ("copies", "copies within memory of the DPA, and from and to the host J196"),
+    ("matrices", "matrices are transposed J197"),
+    ("completion_modes", "which requests complete H141"),
+    ("path_mtu", "all sizes of packets K213"),
+    ("rnr_timer", "how long the peer waits for a receive K208"),
+    ("rnr_here", "a request waits for a receive of the peer's"),
+    ("retry_count", "retries, of a peer that is not there K213"),
+    ("packet_numbers", "packet numbers that do not fit K214"),
+    ("global_route", "packets with a global route header"),
+    ("looped_back", "packets that come back to the own port"),
+    ("other_port", "a port that there is not"),
 )
 
 

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What each field of a connection's attributes does, as its peer and its completions show. */
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#include "host.h"
+
+#define AT 4096u
+
+struct link {
+	struct end e;
+	struct peer p;
+	struct flexio_qp_attr attr;
+};
+
+static void link_open(struct link *l, bool ethernet)
+{
+	end_open(&l->e, ethernet, FLEXIO_QPC_ST_RC);
+	end_make(&l->e);
+	peer_up(&l->p, ethernet, "rc", NULL);
+	l->attr = end_attr(&l->e, &l->p);
+}
+
+static void link_join(struct link *l, unsigned reads)
+{
+	end_move(&l->e, &l->attr, FLEXIO_QP_STATE_RST, FLEXIO_QP_STATE_RTS);
+	peer_meet(&l->p, &l->e, &l->attr, reads);
+	l->e.post.bytes = 64;
+	l->e.post.remote = l->p.memory + AT;
+	l->e.post.rkey = l->p.rkey;
+}
+
+static void link_close(struct link *l)
+{
+	peer_down(&l->p);
+	end_close(&l->e);
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	CHECK(!clock_gettime(CLOCK_MONOTONIC, &t));
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* All sizes carry messages of several packets. */
+static void path_mtu(void)
+{
+	for (unsigned mtu = 1; mtu <= 5; mtu++) {
+		struct link l;
+
+		link_open(&l, mtu & 1);
+		l.attr.path_mtu = (enum flexio_qp_qpc_mtu)mtu;
+		link_join(&l, 1);
+		l.e.post.bytes = 20000;
+		end_call(&l.e, &fill, l.e.data, 20000, mtu);
+		end_done(&l.e, POST_WRITE);
+		CHECK(peer_ask(&l.p, "same %u 20000 %u", AT, mtu) == 20000);
+		end_done(&l.e, POST_READ);
+		CHECK(l.e.last.bytes == 20000);
+		link_close(&l);
+	}
+}
+
+/* Without a receive here, the peer waits as long as we say, and goes on when there is one. */
+static void rnr_timer(void)
+{
+	struct flexio_qp_attr_opt_param_mask mask = {.min_rnr_nak_timer = true};
+	struct heard h;
+	struct link l;
+	double begin;
+
+	link_open(&l, false);
+	/* 0 stands for 655 ms */
+	l.attr.min_rnr_nak_timer = 0;
+	link_join(&l, 1);
+	peer_do(&l.p, "post %d 0 64", IBV_WR_SEND);
+	begin = seconds();
+	/* until the peer has been told */
+	while (peer_ask(&l.p, "none") == 0 && seconds() - begin < 0.1)
+		;
+	end_receive(&l.e, 1, l.e.data, 64);
+	CHECK(end_take(&l.e, &l.e.received) == DONE_SEND);
+	CHECK_SAY(seconds() - begin > 0.5, "%f s", seconds() - begin);
+	h = peer_wait(&l.p);
+	CHECK(!h.status);
+	/* 1 for 10 us: by the mask alone */
+	l.attr.next_state = FLEXIO_QP_STATE_RTS;
+	l.attr.min_rnr_nak_timer = 1;
+	OK(flexio_qp_modify(l.e.qp, &l.attr, &mask));
+	for (unsigned i = 0; i < 5; i++) {
+		peer_do(&l.p, "post %d 0 64", IBV_WR_SEND);
+		begin = seconds();
+		while (peer_ask(&l.p, "none") == 0 && seconds() - begin < 0.01)
+			;
+		begin = seconds();
+		end_receive(&l.e, 1, l.e.data, 64);
+		CHECK(end_take(&l.e, &l.e.received) == DONE_SEND);
+		CHECK(!peer_wait(&l.p).status);
+		if (seconds() - begin < 0.5)
+			break;
+		CHECK(i < 4);
+	}
+	link_close(&l);
+}
+
+/* The other way round: we wait for a receive of the peer's. */
+static void rnr_here(void)
+{
+	struct link l;
+
+	link_open(&l, true);
+	link_join(&l, 1);
+	end_post(&l.e, POST_SEND);
+	CHECK(end_quiet(&l.e, &l.e.sent));
+	peer_do(&l.p, "recv 1 0 64");
+	CHECK(end_take(&l.e, &l.e.sent) == DONE_REQUEST);
+	CHECK(!peer_wait(&l.p).status);
+	link_close(&l);
+}
+
+/* A peer that is not there: how long it takes to know follows the retries. */
+static void retry_count(void)
+{
+	double took[2];
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct link l;
+
+		link_open(&l, false);
+		l.attr.retry_count = i ? 2 : 0;
+		link_join(&l, 1);
+		CHECK(!kill(l.p.pid, SIGKILL));
+		peer_gone(&l.p);
+		took[i] = seconds();
+		end_fails(&l.e, POST_WRITE, SYNDROME_RETRIES);
+		took[i] = seconds() - took[i];
+		CHECK(flexio_qp_state_get(l.e.qp) == FLEXIO_QP_STATE_ERR);
+		end_close(&l.e);
+	}
+	CHECK_SAY(took[1] > 0.1 && took[0] < took[1], "%f and %f s", took[0], took[1]);
+}
+
+/* The peer expects other numbers: it answers that a packet is missing, and gets the same again. */
+static void packet_numbers(void)
+{
+	struct link l;
+	struct flexio_qp_attr other;
+
+	link_open(&l, false);
+	l.attr.retry_count = 1;
+	end_move(&l.e, &l.attr, FLEXIO_QP_STATE_RST, FLEXIO_QP_STATE_RTS);
+	other = l.attr;
+	other.next_send_psn -= 10;
+	peer_meet(&l.p, &l.e, &other, 1);
+	l.e.post.bytes = 64;
+	l.e.post.remote = l.p.memory + AT;
+	l.e.post.rkey = l.p.rkey;
+	end_fails(&l.e, POST_WRITE, SYNDROME_RETRIES);
+	link_close(&l);
+}
+
+/* With a global route header the peer is found by its GID, and datagrams say so. */
+static void global_route(void)
+{
+	struct link l;
+
+	link_open(&l, false);
+	l.attr.grh = 1;
+	link_join(&l, 1);
+	end_done(&l.e, POST_WRITE);
+	link_close(&l);
+}
+
+/* Looped back, packets come to the own port whatever the address says. */
+static void looped_back(void)
+{
+	for (unsigned ethernet = 0; ethernet < 2; ethernet++) {
+		struct link l;
+
+		link_open(&l, ethernet);
+		l.attr.rlid ^= 0x3f00;
+		memset(&l.attr.rgid_or_rip.raw[12], 0x77, 4);
+		l.attr.fl = 1;
+		link_join(&l, 1);
+		end_done(&l.e, POST_WRITE);
+		link_close(&l);
+	}
+}
+
+static void other_port(void)
+{
+	struct link l;
+
+	link_open(&l, false);
+	l.attr.vhca_port_num = 2;
+	l.attr.next_state = FLEXIO_QP_STATE_INIT;
+	FAILS(flexio_qp_modify(l.e.qp, &l.attr, NULL));
+	CHECK(flexio_qp_state_get(l.e.qp) == FLEXIO_QP_STATE_RST);
+	l.attr.vhca_port_num = 1;
+	link_join(&l, 1);
+	end_done(&l.e, POST_WRITE);
+	link_close(&l);
+}
+
+const struct host_case field_cases[] = {
+	{"path_mtu", path_mtu},
+	{"rnr_timer", rnr_timer},
+	{"rnr_here", rnr_here},
+	{"retry_count", retry_count},
+	{"packet_numbers", packet_numbers},
+	{"global_route", global_route},
+	{"looped_back", looped_back},
+	{"other_port", other_port},
+	{NULL, NULL},
+};

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Requests that need no peer: copies, matrices, which completions there are; and the two queues of two
+ * handlers. */
+#include <string.h>
+
+#include "host.h"
+
+#define AT	4096u
+#define SEED	77u
+#define ROWS	5u
+#define COLUMNS 3u
+
+/* A queue pair that is its own peer. */
+static void own_up(struct end *e)
+{
+	struct peer self = {0};
+	struct flexio_qp_attr attr;
+
+	end_open(e, false, FLEXIO_QPC_ST_RC);
+	end_make(e);
+	self.qpn = e->qpn;
+	self.lid = e->lid;
+	attr = end_attr(e, &self);
+	attr.next_rcv_psn = attr.next_send_psn;
+	end_move(e, &attr, FLEXIO_QP_STATE_RST, FLEXIO_QP_STATE_RTS);
+}
+
+static void copies(void)
+{
+	static uint8_t memory[5000];
+	struct ibv_mr *mr;
+	struct end e;
+
+	own_up(&e);
+	mr = ibv_reg_mr(e.pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
+	CHECK(mr);
+	/* within memory of the DPA, from the host to it, and back */
+	end_call(&e, &fill, e.data, 5000, SEED);
+	e.post.bytes = 5000;
+	e.post.rkey = e.key;
+	e.post.remote = e.data + 2 * AT;
+	end_done(&e, POST_COPY);
+	CHECK(end_call(&e, &same, e.data + 2 * AT, 5000, SEED) == 5000);
+	e.post.rkey = mr->rkey;
+	e.post.remote = (uintptr_t)memory;
+	end_done(&e, POST_COPY);
+	for (unsigned i = 0; i < 5000; i++) {
+		CHECK(memory[i] == PATTERN(SEED, i));
+		memory[i] = PATTERN(SEED + 1, i);
+	}
+	e.post.key = mr->lkey;
+	e.post.data = (uintptr_t)memory;
+	e.post.rkey = e.key;
+	e.post.remote = e.data;
+	end_done(&e, POST_COPY);
+	CHECK(end_call(&e, &same, e.data, 5000, SEED + 1) == 5000);
+	/* a key that does not reach so far */
+	e.post.bytes = 5001;
+	end_fails(&e, POST_COPY, SYNDROME_PROTECTION);
+	CHECK(flexio_qp_state_get(e.qp) == FLEXIO_QP_STATE_ERR);
+	CHECK(!ibv_dereg_mr(mr));
+	end_close(&e);
+}
+
+static void matrices(void)
+{
+	struct end e;
+
+	own_up(&e);
+	e.post.element = 8;
+	e.post.rows = ROWS;
+	e.post.columns = COLUMNS;
+	e.post.bytes = 8 * ROWS * COLUMNS;
+	e.post.rkey = e.key;
+	e.post.remote = e.data + AT;
+	for (uint64_t i = 0; i < (uint64_t)ROWS * COLUMNS; i++)
+		end_call(&e, &poke, e.data + 8 * i, i, 0);
+	end_done(&e, POST_TRANSPOSE);
+	for (uint64_t r = 0; r < ROWS; r++)
+		for (uint64_t c = 0; c < COLUMNS; c++)
+			CHECK(end_call(&e, &peek, e.data + AT + 8 * (c * ROWS + r), 0, 0) ==
+			      r * COLUMNS + c);
+	e.post.rows++;
+	end_fails(&e, POST_TRANSPOSE, SYNDROME_QP_OPERATION);
+	end_close(&e);
+}
+
+/* 0 and 1 complete in error alone, 2 always, 3 always and with an event. */
+static void completion_modes(void)
+{
+	struct end e;
+
+	own_up(&e);
+	e.post.bytes = 64;
+	e.post.rkey = e.key;
+	e.post.remote = e.data + AT;
+	for (e.post.ce = 0; e.post.ce < 4; e.post.ce++) {
+		uint16_t counter = (uint16_t)e.post.pi;
+
+		end_post(&e, POST_WRITE);
+		if (e.post.ce < 2) {
+			CHECK(end_quiet(&e, &e.sent));
+			continue;
+		}
+		CHECK(end_take(&e, &e.sent) == DONE_REQUEST && e.last.counter == counter);
+	}
+	/* the first error of several requests, with one bell */
+	e.post.ce = 1;
+	e.post.silent = 1;
+	end_post(&e, POST_WRITE);
+	e.post.key ^= 0x1000;
+	end_post(&e, POST_WRITE);
+	e.post.silent = 0;
+	end_post(&e, POST_WRITE);
+	CHECK(end_take(&e, &e.sent) == DONE_REQUEST_ERROR);
+	CHECK(e.last.syndrome == SYNDROME_PROTECTION);
+	CHECK(e.last.counter == (uint16_t)(e.post.pi - 2));
+	end_close(&e);
+}
+
+const struct host_case local_cases[] = {
+	{"copies", copies},
+	{"matrices", matrices},
+	{"completion_modes", completion_modes},
+	{NULL, NULL},
+};
