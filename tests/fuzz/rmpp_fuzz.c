@@ -45,6 +45,35 @@ static uint8_t *message_new(struct input *in, uint32_t *length)
 	return message;
 }
 
+/* All that may go at once, lent or not; nothing of it is lost. */
+static void pass_run(struct rmpp_send *send, struct rmpp_part *part, bool lend)
+{
+	uint8_t mad[MAD_BYTES], out[MAD_BYTES], status;
+	uint32_t n = rmpp_send_run(send, mad), segment = mad_get32(mad, MAD_AT_RMPP_SEGMENT);
+	bool reply;
+
+	while (n) {
+		uint32_t taken = n;
+
+		rmpp_segment_headers(&send->message, segment, mad);
+		MUST(rmpp_part_run(part, &send->message, lend, mad, &taken, out, &reply, &status) !=
+		     RMPP_ENDED);
+		MUST(taken && taken <= n && !(part->lender && part->message));
+		if (reply)
+			queue_put(out, true);
+		n -= taken;
+		segment += taken;
+	}
+}
+
+static void check_message(const struct rmpp_part *part, const uint8_t *message, uint32_t length)
+{
+	const uint8_t *got = part->lender ? part->lender->bytes : part->message;
+
+	MUST(part->length == length);
+	MUST(!memcmp(got + MAD_RMPP_BYTES, message + MAD_RMPP_BYTES, length - MAD_RMPP_BYTES));
+}
+
 /* Both machines; the input decides what is lost, doubled or late. */
 static void fuzz_pair(struct input *in)
 {
@@ -64,6 +93,8 @@ static void fuzz_pair(struct input *in)
 		uint32_t at = nqueued && how & 0x40 ? in_u8(in) % nqueued : 0;
 		struct queued p;
 
+		if (how & 0x80)
+			pass_run(&send, &part, how & 1);
 		while (rmpp_send_next(&send, out))
 			queue_put(out, false);
 		if (!nqueued) {
@@ -83,11 +114,8 @@ static void fuzz_pair(struct input *in)
 		if (reply)
 			queue_put(out, !p.control);
 	}
-	if (part.complete) {
-		MUST(part.length == length);
-		MUST(!memcmp(part.message + MAD_RMPP_BYTES, message + MAD_RMPP_BYTES,
-			     length - MAD_RMPP_BYTES));
-	}
+	if (part.complete)
+		check_message(&part, message, length);
 	rmpp_part_free(&part);
 	free(message);
 }
@@ -124,12 +152,12 @@ static void fuzz_alone(struct input *in)
 		if (how & 1 && sent == RMPP_GO_ON)
 			sent = rmpp_send_control(&send, mad, out, &reply, &status);
 		if (how & 2 && rmpp_send_next(&send, out))
-			MUST(mad_get32(out, MAD_AT_RMPP_SEGMENT) <= send.segments);
+			MUST(mad_get32(out, MAD_AT_RMPP_SEGMENT) <= send.message.segments);
 		if (how & 4)
 			rmpp_send_rewind(&send);
 		if (how & 8 && got != RMPP_ENDED)
 			got = rmpp_part_data(&part, mad, out, &reply, &status);
-		MUST(send.acked <= send.segments && send.next <= send.segments + 1);
+		MUST(send.acked <= send.message.segments && send.next <= send.message.segments + 1);
 		MUST(!part.complete || part.length <= part.room);
 	}
 	rmpp_part_free(&part);
@@ -160,6 +188,14 @@ void target_seeds(struct seed *s)
 	for (uint32_t i = 0; i < 200; i++)
 		put_u8(s, i * 37);
 	put_end(s, "disturbed");
+
+	/* In runs of which acknowledgements are lost, lent and not. */
+	put_u8(s, 1);
+	put_u8(s, 1);
+	put_u16(s, 60000);
+	for (uint32_t i = 0; i < 200; i++)
+		put_u8(s, i % 5 ? 0x80 | i % 2 : 0x9f);
+	put_end(s, "runs");
 
 	put_u8(s, 0);
 	put_u8(s, 0);

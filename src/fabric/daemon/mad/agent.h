@@ -26,6 +26,8 @@ struct mad_message {
 	const uint8_t *data;
 	uint8_t *
 		owned; /* malloc'd, data points into it: take it by storing NULL; NULL: copy what you keep */
+	/* Not NULL: data has the headers alone, and the rest is where this has it.  Hold it to keep it. */
+	struct rmpp_source *lent;
 };
 
 struct mad_send_attr {
@@ -34,8 +36,9 @@ struct mad_send_attr {
 	uint32_t length;     /* above MAD_BYTES only with RMPP active */
 	uint32_t timeout_ms; /* 0: no answer expected */
 	uint32_t retries;
-	bool rmpp;	  /* as if its RMPP header said so */
-	uint8_t note[64]; /* given back by ops->sent */
+	bool rmpp;		    /* as if its RMPP header said so */
+	struct rmpp_source *source; /* has the message; NULL: a copy is made */
+	uint8_t note[64];	    /* given back by ops->sent */
 };
 
 /* Called from the loop; neither may end its agent. */
@@ -46,6 +49,7 @@ struct mad_agent_ops {
 	 * 'header': its first MAD_HEADER_BYTES as they travelled. */
 	void (*sent)(struct mad_agent *a, const uint8_t note[64], const uint8_t *header,
 		     int status);
+	bool borrows; /* takes messages that are lent */
 };
 
 struct mad_send; /* one under way; agent.c */
@@ -90,3 +94,6 @@ struct mad_agent *agent_find(struct mad_fabric *f, const struct mad_packet *p,
 			     struct mad_send **send);
 /* Gives it to him; p stays the caller's. */
 void agent_take(struct mad_agent *a, struct mad_send *send, const struct mad_packet *p);
+/* Else he gets each that p stands for by itself. */
+bool agent_takes_runs(const struct mad_agent *a, const struct mad_packet *p) must_check;
+void agent_take_run(struct mad_agent *a, struct mad_packet *p);

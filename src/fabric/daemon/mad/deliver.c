@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A packet at its end: the port's own agent, a program's, or nobody; see mad.h. */
-#include "fabric/daemon/mad/agent.h"
+#include "fabric/daemon/mad/send.h"
 
 /* Where a MAD of this class has to arrive. */
 static bool packet_is_sound(const struct mad_packet *p)
@@ -17,7 +17,7 @@ static bool pkeys_match(uint16_t a, uint16_t b)
 }
 
 /* The entry of the port's table that lets it in. */
-static bool packet_pkey(const struct mad_fabric *f, struct mad_packet *p)
+static bool packet_pkey_find(const struct mad_fabric *f, struct mad_packet *p)
 {
 	const struct subnet_port *port = &f->net->subnet->ports[net_end_port(f->net, p->row)];
 
@@ -28,6 +28,13 @@ static bool packet_pkey(const struct mad_fabric *f, struct mad_packet *p)
 			p->pkey_index = (uint16_t)i;
 			return true;
 		}
+	return false;
+}
+
+static bool packet_pkey(const struct mad_fabric *f, struct mad_packet *p)
+{
+	if (packet_pkey_find(f, p))
+		return true;
 	if (f->pkey_violated)
 		f->pkey_violated(f->pkey_user, p);
 	return false;
@@ -41,13 +48,18 @@ static bool method_is_port_agents(const uint8_t *mad)
 	       (method == MAD_TRAP_REPRESS && mad_is_smp(mad));
 }
 
+static struct port_agent *port_agent_of(const struct mad_fabric *f, const struct mad_packet *p)
+{
+	if (!method_is_port_agents(p->mad) || f->net->subnet->ports[p->row].ethernet)
+		return NULL;
+	return f->port_agents[p->mad[MAD_AT_CLASS]];
+}
+
 static enum mad_verdict port_agent_ask(struct mad_fabric *f, struct mad_packet *p)
 {
-	struct port_agent *a = f->port_agents[p->mad[MAD_AT_CLASS]];
+	struct port_agent *a = port_agent_of(f, p);
 
-	if (!a || !method_is_port_agents(p->mad) || f->net->subnet->ports[p->row].ethernet)
-		return MAD_PASSED;
-	return a->handle(a, p->row, p);
+	return a ? a->handle(a, p->row, p) : MAD_PASSED;
 }
 
 /* A question that nobody takes is answered, unless it never left its asker. */
@@ -89,8 +101,42 @@ static bool packet_give(struct mad_fabric *f, struct mad_packet *p)
 	return packet_refuse(p);
 }
 
+/* All at once to somebody who has them put together.  False: each is for itself. */
+static bool run_give(struct mad_fabric *f, struct mad_packet *p)
+{
+	struct mad_send *send = NULL;
+	struct mad_agent *agent;
+
+	if (!packet_is_sound(p) || !packet_pkey_find(f, p) || port_agent_of(f, p))
+		return false;
+	agent = agent_find(f, p, &send);
+	if (!agent || !agent_takes_runs(agent, p))
+		return false;
+	send_packet_leaves(p);
+	agent_take_run(agent, p);
+	return true;
+}
+
+static void run_deliver(struct mad_fabric *f, struct mad_packet *p)
+{
+	if (!run_give(f, p))
+		for (uint32_t i = 0; i < p->run; i++) {
+			struct mad_packet *single = mad_packet_single(f, p, i);
+
+			if (i + 1 == p->run)
+				send_packet_leaves(p);
+			if (single)
+				mad_deliver(f, single);
+		}
+	mad_packet_put(f, p);
+}
+
 void mad_deliver(struct mad_fabric *f, struct mad_packet *p)
 {
+	if (p->source) {
+		run_deliver(f, p);
+		return;
+	}
 	if (packet_is_sound(p) && packet_pkey(f, p) && packet_give(f, p)) {
 		packet_reply(f, p);
 		return;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fabric/daemon/mad/impair.h"
+#include "fabric/daemon/mad/rmpp_source.h"
 #include "fabric/daemon/mad/send.h"
 
 #define MOST_HOPS 64u  /* then it goes in a circle */
@@ -26,7 +27,7 @@ static bool packet_go_on(struct mad_fabric *f, struct mad_packet *p)
 	return true;
 }
 
-/* The whole way of a packet from where it is. */
+/* The whole way of a packet, or of all that it stands for, from where it is. */
 static void packet_move(struct mad_fabric *f, struct mad_packet *p)
 {
 	bool there = packet_go_on(f, p);
@@ -34,30 +35,72 @@ static void packet_move(struct mad_fabric *f, struct mad_packet *p)
 	while (there && !p->arriving && p->stage != MAD_HELD)
 		there = p->hops++ < MOST_HOPS && forward_step(f, p);
 	if (!there) {
-		f->dropped++;
+		send_packet_leaves(p);
+		f->dropped += mad_packet_run(p);
 		mad_packet_put(f, p);
 	} else if (p->arriving) {
-		f->delivered++;
+		f->delivered += mad_packet_run(p);
 		mad_deliver(f, p);
 	}
 }
 
-static bool queue_step(struct mad_fabric *f)
+/* Where each has a fate of its own, as faults of links decide. */
+static void run_walk(struct mad_fabric *f, struct mad_packet *p)
+{
+	for (uint32_t i = 0; i < p->run; i++) {
+		struct mad_packet *single = mad_packet_single(f, p, i);
+
+		if (i + 1 == p->run)
+			send_packet_leaves(p);
+		if (single)
+			packet_move(f, single);
+	}
+	mad_packet_put(f, p);
+}
+
+/* The first 'n' of those that the first packet of the queue stands for become a packet of their own.  False: no memory. */
+static bool queue_split(struct mad_fabric *f, uint32_t n)
+{
+	struct mad_packet *p = f->queue, *first = mad_packet_get(f);
+
+	if (!first)
+		return false;
+	*first = *p;
+	first->send = NULL;
+	first->source = rmpp_source_get(p->source);
+	first->run = n;
+	first->next = p;
+	p->run -= n;
+	rmpp_segment_headers(&p->source->message, mad_get32(p->mad, MAD_AT_RMPP_SEGMENT) + n,
+			     p->mad);
+	f->queue = first;
+	return true;
+}
+
+/* At most so many packets: how many. */
+static uint32_t queue_step(struct mad_fabric *f, uint32_t most)
 {
 	struct mad_packet *p = f->queue;
+	uint32_t n;
 
 	if (!p)
-		return false;
+		return 0;
+	if (mad_packet_run(p) > most && queue_split(f, most))
+		p = f->queue;
+	n = mad_packet_run(p);
 	f->queue = p->next;
 	if (!f->queue)
 		f->queue_end = &f->queue;
-	f->queued--;
-	/* Before its answer can come. */
-	if (p->send)
-		send_left(p->send);
-	p->send = NULL;
+	f->queued -= n;
+	if (p->source && (f->impair || p->dlid >= MAD_LID_MULTICAST)) {
+		run_walk(f, p);
+		return n;
+	}
+	/* Of a run the last one: he that it is delivered to knows when that is. */
+	if (!p->source)
+		send_packet_leaves(p);
 	packet_move(f, p);
-	return true;
+	return n;
 }
 
 static void queue_run(struct loop *l, struct loop_work *w)
@@ -68,8 +111,8 @@ static void queue_run(struct loop *l, struct loop_work *w)
 	 * write much, and who writes little would wait behind all of it. */
 	uint32_t most = 2 * f->queued > BATCH ? 2 * f->queued : BATCH;
 
-	for (uint32_t i = 0; i < most && queue_step(f);)
-		i++;
+	while (most && f->queue)
+		most -= min_u32(queue_step(f, most), most);
 	/* Answers that packets became have queued us, and have moved. */
 	if (f->queue)
 		loop_queue(l, w);
@@ -83,7 +126,7 @@ static void queue_run(struct loop *l, struct loop_work *w)
 
 void mad_settle(struct mad_fabric *f)
 {
-	while (queue_step(f))
+	while (queue_step(f, UINT32_MAX))
 		;
 }
 
@@ -109,7 +152,7 @@ void mad_close(struct mad_fabric *f)
 		struct mad_packet *p = f->queue;
 
 		f->queue = p->next;
-		free(p);
+		mad_packet_put(f, p);
 	}
 	while (f->pool) {
 		struct mad_packet *p = f->pool;

@@ -42,13 +42,15 @@ struct mad_fabric {
 	struct mad_send **sends; /* hash by the TID; send.c */
 	uint32_t nsends, sends_mask;
 	struct rmpp_recv **receives; /* hash by the TID; rmpp_receive.c */
-	uint64_t receive_bytes;	     /* that unfinished messages take */
+	uint64_t receive_bytes;	     /* that unfinished messages take, or would if none were lent */
+	uint64_t lent_bytes;	     /* of messages that receivers have part of, and hold */
 	struct mad_agent **of_port;  /* [row]: those that take requests; agent.c */
 	uint32_t next_tid;	     /* 1 to 2^24 - 1, all over again */
 	struct impair *impair;	     /* NULL: every link is perfect */
 	/* A MAD was dropped at p->row, whose table does not have its P_Key.  NULL: nobody wants to know. */
 	void (*pkey_violated)(void *user, const struct mad_packet *p);
 	void *pkey_user;
+	bool no_runs; /* each packet of a message by itself; for tests */
 	uint64_t delivered, dropped;
 };
 
@@ -61,6 +63,8 @@ void mad_port_agent(struct mad_fabric *f, unsigned class, struct port_agent *a);
 /* A packet with 'mad' zeroed and the rest too, or NULL. */
 struct mad_packet *mad_packet_get(struct mad_fabric *f);
 void mad_packet_put(struct mad_fabric *f, struct mad_packet *p);
+/* The n-th of those that p stands for, from 0, as it travels alone.  NULL: no memory, which counts as dropped. */
+struct mad_packet *mad_packet_single(struct mad_fabric *f, const struct mad_packet *p, uint32_t n);
 /*
  * The packet leaves its row, which is an end port; it is the layer's from now on.  Says where to: dlid
  * (or GRH), dqpn, and by which way: a directed route begins here.

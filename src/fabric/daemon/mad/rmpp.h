@@ -10,11 +10,12 @@
 #include "base/compiler.h"
 #include "prm/mad.h"
 
-#define RMPP_WINDOW	64u /* segments that a receiver lets come ahead */
-#define RMPP_TOTAL_MS	40000u
-#define RMPP_LINGER_MS	10000u
-#define RMPP_ACK_MS	2000u
-#define RMPP_MOST_BYTES (64u << 20) /* of a message that we put together */
+#define RMPP_WINDOW	  64u /* segments that a receiver lets come ahead */
+#define RMPP_TOTAL_MS	  40000u
+#define RMPP_LINGER_MS	  10000u
+#define RMPP_ACK_MS	  2000u
+#define RMPP_MOST_DATA_AT 64u	      /* of all classes (mad_data_at) */
+#define RMPP_MOST_BYTES	  (64u << 20) /* of a message that we put together */
 
 enum rmpp_status {
 	RMPP_RESOURCES = 1,
@@ -30,20 +31,40 @@ enum rmpp_status {
 	RMPP_UNSPECIFIED,
 };
 
-struct rmpp_send {
-	const uint8_t *message; /* headers once, then data */
+struct rmpp_message {
+	const uint8_t *bytes; /* headers once, then data */
 	uint32_t length;
-	uint32_t segments, next, acked, window; /* next to send; last acknowledged; last allowed */
+	uint32_t segments;
 	uint16_t data_at;
-	bool response_due; /* after the last acknowledgement an answer is awaited */
+};
+
+/* False: shorter than its class's headers. */
+bool rmpp_message_init(struct rmpp_message *m, const uint8_t *bytes, uint32_t length) must_check;
+/* Of the n-th segment, counted from 1: what its headers, which are in 'out', say of it; and its data, with what fills
+ * it up. */
+void rmpp_segment_headers(const struct rmpp_message *m, uint32_t segment, uint8_t *out);
+void rmpp_segment_data(const struct rmpp_message *m, uint32_t segment, uint8_t *out);
+
+struct rmpp_send {
+	struct rmpp_message message;
+	const uint8_t *headers;	      /* as they travel; the message's own unless said otherwise */
+	uint32_t next, acked, window; /* next to send; last acknowledged; last allowed */
+	bool response_due;	      /* after the last acknowledgement an answer is awaited */
 };
 
 /* False: shorter than its class's headers. */
 bool rmpp_send_init(struct rmpp_send *s, const uint8_t *message, uint32_t length) must_check;
+/* How many segments may go now. */
+uint32_t rmpp_send_allowed(const struct rmpp_send *s);
 /* Makes the next segment; false: wait for an acknowledgement. */
 bool rmpp_send_next(struct rmpp_send *s, uint8_t out[MAD_BYTES]) must_check;
+/* All that may go now: how many.  Makes the headers of the first. */
+uint32_t rmpp_send_run(struct rmpp_send *s, uint8_t *out);
 /* An acknowledgement took too long: begin again after the last acknowledged segment. */
 void rmpp_send_rewind(struct rmpp_send *s);
+
+/* Why an ACK, STOP or ABORT, or what is none of them, is one that nobody would send; 0: it is not. */
+uint8_t rmpp_control_check(const uint8_t *in);
 
 enum rmpp_outcome { RMPP_GO_ON, RMPP_DONE, RMPP_ENDED /* *status says why; abort has been made */ };
 
@@ -51,12 +72,15 @@ enum rmpp_outcome { RMPP_GO_ON, RMPP_DONE, RMPP_ENDED /* *status says why; abort
 enum rmpp_outcome rmpp_send_control(struct rmpp_send *s, const uint8_t *in, uint8_t out[MAD_BYTES],
 				    bool *reply, uint8_t *status);
 
+/* Segments that come from one message in memory that stays are not copied: it is remembered. */
 struct rmpp_part {
 	uint8_t *message;
-	size_t room;
-	uint32_t segment, acked, window; /* contiguous up to; last acknowledged; last allowed */
-	uint64_t ahead;			 /* bit n: segment + 2 + n is there already */
-	uint32_t last;			 /* number of the last segment, 0: not seen */
+	size_t room;			    /* of it, or what it would have */
+	const struct rmpp_message *lender;  /* has all data until now, and message is NULL */
+	uint8_t headers[RMPP_MOST_DATA_AT]; /* of the first segment */
+	uint32_t segment, acked, window;    /* contiguous up to; last acknowledged; last allowed */
+	uint64_t ahead;			    /* bit n: segment + 2 + n is there already */
+	uint32_t last;			    /* number of the last segment, 0: not seen */
 	uint32_t last_payload;
 	uint32_t length; /* once complete */
 	bool complete;
@@ -65,6 +89,14 @@ struct rmpp_part {
 /* A DATA segment.  As rmpp_send_control; reply: ACK or ABORT.  RMPP_DONE: message and length. */
 enum rmpp_outcome rmpp_part_data(struct rmpp_part *r, const uint8_t *in, uint8_t out[MAD_BYTES],
 				 bool *reply, uint8_t *status);
+/*
+ * A run of *n segments of 'from'; 'mad' has the headers of the first.  Takes them up to one after which there is
+ * something to say or to do, with the same outcome as if each had come by itself.  *n: how many; 'mad' has the headers
+ * of the last of these.  May they not be lent, they are copied.
+ */
+enum rmpp_outcome rmpp_part_run(struct rmpp_part *r, const struct rmpp_message *from, bool lend,
+				uint8_t *mad, uint32_t *n, uint8_t out[MAD_BYTES], bool *reply,
+				uint8_t *status);
 void rmpp_part_free(struct rmpp_part *r);
 /* An ABORT or STOP that answers 'in'. */
 void rmpp_abort(const uint8_t *in, uint8_t status, uint8_t out[MAD_BYTES]);

@@ -4,43 +4,24 @@
 #include <string.h>
 
 #include "fabric/daemon/mad/rmpp_glue.h"
+#include "fabric/daemon/mad/rmpp_recv.h"
 
-#define BUCKETS	   4096u
 #define MOST_PARTS 1024u	  /* unfinished messages of an agent */
 #define MOST_BYTES (256ull << 20) /* of all unfinished messages */
 
-struct rmpp_recv {
-	struct rmpp_recv *next, **prev; /* of the agent */
-	struct rmpp_recv *hash_next, **hash_prev;
-	struct mad_agent *agent;
-	struct loop_timer timer; /* of the whole; then, of a memory of it */
-	struct rmpp_part part;
-	struct mad_packet first; /* of its packets: who it is from */
-};
-
-static struct rmpp_recv **recv_bucket(const struct mad_fabric *f, const uint8_t *mad)
+/* Holds the message that the part is of now, and no other. */
+static void recv_hold(struct rmpp_recv *r, struct rmpp_source *from)
 {
-	return &f->receives[mad_get64(mad, MAD_AT_TID) * 0x9e3779b97f4a7c15ull >> 52];
-}
+	struct mad_fabric *f = r->agent->fabric;
 
-static bool recv_is_of(const struct rmpp_recv *r, const struct mad_agent *a,
-		       const struct mad_packet *p)
-{
-	const uint8_t *had = r->first.mad, *has = p->mad;
-
-	return r->agent == a && r->first.sqpn == p->sqpn && r->first.slid == p->slid &&
-	       r->first.grh == p->grh && !memcmp(&r->first.sgid, &p->sgid, sizeof(p->sgid)) &&
-	       !memcmp(&had[MAD_AT_TID], &has[MAD_AT_TID], 8) &&
-	       !memcmp(&had[MAD_AT_CLASS], &has[MAD_AT_CLASS], 3);
-}
-
-static struct rmpp_recv *recv_find(struct mad_agent *a, const struct mad_packet *p)
-{
-	struct rmpp_recv *r = a->fabric->receives ? *recv_bucket(a->fabric, p->mad) : NULL;
-
-	while (r && !recv_is_of(r, a, p))
-		r = r->hash_next;
-	return r;
+	if (r->part.lender && !r->lent) {
+		r->lent = rmpp_source_get(from);
+		f->lent_bytes += from->message.length;
+	} else if (!r->part.lender && r->lent) {
+		f->lent_bytes -= r->lent->message.length;
+		rmpp_source_put(r->lent);
+		r->lent = NULL;
+	}
 }
 
 static void recv_end(struct rmpp_recv *r)
@@ -57,6 +38,7 @@ static void recv_end(struct rmpp_recv *r)
 	a->fabric->receive_bytes -= r->part.room;
 	loop_timer_cancel(a->fabric->loop, &r->timer);
 	rmpp_part_free(&r->part);
+	recv_hold(r, NULL);
 	free(r);
 }
 
@@ -102,19 +84,21 @@ static struct rmpp_recv *recv_new(struct mad_agent *a, const struct mad_packet *
 	if (a->nrecvs >= MOST_PARTS || f->receive_bytes >= MOST_BYTES)
 		return NULL;
 	if (!f->receives)
-		f->receives = calloc(BUCKETS, sizeof(struct rmpp_recv *));
+		f->receives = calloc(RMPP_BUCKETS, sizeof(struct rmpp_recv *));
 	r = f->receives ? calloc(1, sizeof(*r)) : NULL;
 	if (!r)
 		return NULL;
 	r->agent = a;
 	r->first = *p;
+	r->first.source = NULL;
+	r->answer_window = 1;
 	r->timer.fire = recv_timer_fires;
 	r->prev = &a->recvs;
 	r->next = a->recvs;
 	if (r->next)
 		r->next->prev = &r->next;
 	a->recvs = r;
-	head = recv_bucket(f, p->mad);
+	head = rmpp_recv_bucket(f, p->mad);
 	r->hash_prev = head;
 	r->hash_next = *head;
 	if (r->hash_next)
@@ -125,16 +109,37 @@ static struct rmpp_recv *recv_new(struct mad_agent *a, const struct mad_packet *
 	return r;
 }
 
+/* What is lent and short is given as a whole. */
+static struct mad_message recv_message(const struct rmpp_recv *r, const struct mad_packet *p,
+				       uint8_t small[MAD_BYTES])
+{
+	const struct rmpp_part *part = &r->part;
+	struct mad_message m = {.from = agent_address_of(r->agent->fabric, p),
+				.length = part->length,
+				.data = part->message,
+				.owned = part->message};
+
+	if (!part->lender)
+		return m;
+	m.data = part->headers;
+	m.lent = r->lent;
+	if (part->length > MAD_BYTES)
+		return m;
+	memcpy(small, part->lender->bytes, part->length);
+	memcpy(small, part->headers, part->lender->data_at);
+	m.data = small;
+	m.lent = NULL;
+	return m;
+}
+
 /* Gives the message away.  An answer that nobody waits for any more is nobody's. */
 static void recv_deliver(struct rmpp_recv *r, const struct mad_packet *p)
 {
 	struct mad_agent *a = r->agent;
 	bool response = mad_is_response(p->mad);
 	struct mad_send *send = response ? send_find(a, p) : NULL;
-	struct mad_message m = {.from = agent_address_of(a->fabric, p),
-				.length = r->part.length,
-				.data = r->part.message,
-				.owned = r->part.message};
+	uint8_t small[MAD_BYTES];
+	struct mad_message m = recv_message(r, p, small);
 
 	a->fabric->receive_bytes -= r->part.room;
 	r->part.message = NULL;
@@ -148,42 +153,88 @@ static void recv_deliver(struct rmpp_recv *r, const struct mad_packet *p)
 	if (send)
 		send_report(send, 0);
 	free(m.owned);
+	r->part.lender = NULL;
+	recv_hold(r, NULL);
 }
 
-static void recv_data(struct mad_agent *a, const struct mad_packet *p)
+/* Whom a packet is part of a message for: a new one if it is the first.  NULL: none; *refused: it has been told. */
+static struct rmpp_recv *recv_of(struct mad_agent *a, const struct mad_packet *p, bool *refused)
 {
-	bool first = mad_get32(p->mad, MAD_AT_RMPP_SEGMENT) == 1;
-	struct rmpp_recv *r = recv_find(a, p);
-	struct rmpp_part none = {0}, *part = r ? &r->part : &none;
+	struct rmpp_recv *r = rmpp_recv_find(a, p);
+
+	*refused = false;
+	if (r || mad_get32(p->mad, MAD_AT_RMPP_SEGMENT) != 1 ||
+	    !(p->mad[MAD_AT_RMPP_FLAGS] & MAD_RMPP_FIRST) || p->mad[MAD_AT_RMPP_STATUS])
+		return r;
+	r = recv_new(a, p);
+	*refused = !r;
+	if (!r)
+		recv_abort(a->fabric, p, RMPP_RESOURCES);
+	return r;
+}
+
+/* A message in memory that stays is held as long as there are not too many of them. */
+static bool recv_borrows(const struct mad_agent *a, const struct rmpp_recv *r,
+			 const struct rmpp_source *from)
+{
+	if (!a->ops->borrows || !r)
+		return false;
+	return r->lent || a->fabric->lent_bytes + from->message.length <= MOST_BYTES;
+}
+
+/* Of a run, as many as have no consequence, and one that has: how many. */
+static uint32_t recv_data(struct mad_agent *a, struct mad_packet *p, struct rmpp_source *from,
+			  uint32_t n)
+{
+	struct rmpp_part none = {0}, *part = &none;
 	uint8_t out[MAD_BYTES], status = 0;
 	enum rmpp_outcome outcome;
-	bool reply = false;
+	bool reply = false, refused;
+	struct rmpp_recv *r = recv_of(a, p, &refused);
 	size_t room;
 
-	if (!r && first && p->mad[MAD_AT_RMPP_FLAGS] & MAD_RMPP_FIRST &&
-	    !p->mad[MAD_AT_RMPP_STATUS]) {
-		r = recv_new(a, p);
-		if (!r) {
-			recv_abort(a->fabric, p, RMPP_RESOURCES);
-			return;
-		}
+	if (refused)
+		return 1;
+	if (r)
 		part = &r->part;
-	}
 	room = part->room;
-	outcome = rmpp_part_data(part, p->mad, out, &reply, &status);
+	if (from)
+		outcome = rmpp_part_run(part, &from->message, recv_borrows(a, r, from), p->mad, &n,
+					out, &reply, &status);
+	else
+		outcome = rmpp_part_data(part, p->mad, out, &reply, &status);
 	a->fabric->receive_bytes += part->room - room;
+	if (r)
+		recv_hold(r, from);
 	if (reply)
 		rmpp_reply(a->fabric, p, out);
 	if (r && outcome == RMPP_DONE)
 		recv_deliver(r, p);
 	else if (r && outcome == RMPP_ENDED)
 		recv_end(r);
+	return n;
+}
+
+void rmpp_receive_run(struct mad_agent *a, struct mad_packet *p)
+{
+	uint32_t segment = mad_get32(p->mad, MAD_AT_RMPP_SEGMENT), end = segment + p->run;
+
+	for (;;) {
+		segment += recv_data(a, p, p->source, end - segment);
+		if (segment == end)
+			return;
+		rmpp_segment_headers(&p->source->message, segment, p->mad);
+	}
 }
 
 void rmpp_receive(struct mad_agent *a, const struct mad_packet *p)
 {
-	if (p->mad[MAD_AT_RMPP_VERSION] == 1 && p->mad[MAD_AT_RMPP_TYPE] == MAD_RMPP_DATA)
-		recv_data(a, p);
-	else
+	struct mad_packet single;
+
+	if (p->mad[MAD_AT_RMPP_VERSION] == 1 && p->mad[MAD_AT_RMPP_TYPE] == MAD_RMPP_DATA) {
+		single = *p;
+		(void)recv_data(a, &single, NULL, 1);
+	} else {
 		rmpp_transfer_control(a, p);
+	}
 }

@@ -9,59 +9,91 @@
 #define ABORT_FIRST	RMPP_TOTAL_TIME
 #define ABORT_LAST	RMPP_UNSPECIFIED
 
-static uint32_t segment_bytes(const struct rmpp_send *s)
+static uint32_t segment_bytes(const struct rmpp_message *m)
 {
-	return MAD_BYTES - s->data_at;
+	return MAD_BYTES - m->data_at;
 }
 
-bool rmpp_send_init(struct rmpp_send *s, const uint8_t *message, uint32_t length)
+bool rmpp_message_init(struct rmpp_message *m, const uint8_t *bytes, uint32_t length)
 {
-	*s = (struct rmpp_send){.message = message,
-				.length = length,
-				.next = 1,
-				.window = 1,
-				.data_at = (uint16_t)mad_data_at(message[MAD_AT_CLASS])};
-	if (length < s->data_at)
+	*m = (struct rmpp_message){.bytes = bytes,
+				   .length = length,
+				   .data_at = (uint16_t)mad_data_at(bytes[MAD_AT_CLASS])};
+	if (length < m->data_at)
 		return false;
-	s->segments = div_round_up(length - s->data_at, segment_bytes(s));
-	if (!s->segments)
-		s->segments = 1;
+	m->segments = div_round_up(length - m->data_at, segment_bytes(m));
+	if (!m->segments)
+		m->segments = 1;
 	return true;
 }
 
 /* What the header says: the first segment of the whole, the last of itself. */
-static uint32_t payload_length(const struct rmpp_send *s, uint32_t segment)
+static uint32_t payload_length(const struct rmpp_message *m, uint32_t segment)
 {
-	uint32_t pad = s->segments * segment_bytes(s) - (s->length - s->data_at);
+	uint32_t pad = m->segments * segment_bytes(m) - (m->length - m->data_at);
 
 	if (segment == 1)
-		return s->segments * SEGMENT_PAYLOAD - pad;
-	return segment == s->segments ? SEGMENT_PAYLOAD - pad : 0;
+		return m->segments * SEGMENT_PAYLOAD - pad;
+	return segment == m->segments ? SEGMENT_PAYLOAD - pad : 0;
 }
 
-bool rmpp_send_next(struct rmpp_send *s, uint8_t out[MAD_BYTES])
+void rmpp_segment_data(const struct rmpp_message *m, uint32_t segment, uint8_t *out)
 {
-	uint32_t segment = s->next, bytes = segment_bytes(s), at, left;
+	uint32_t bytes = segment_bytes(m), at = m->data_at + (segment - 1) * bytes;
+	uint32_t there = min_u32(m->length - at, bytes);
 
-	if (segment > s->window || segment > s->segments)
-		return false;
-	at = s->data_at + (segment - 1) * bytes;
-	left = s->length - at;
-	memset(out, 0, MAD_BYTES);
-	memcpy(out, s->message, s->data_at);
-	memcpy(out + s->data_at, s->message + at, left < bytes ? left : bytes);
+	memcpy(out, m->bytes + at, there);
+	memset(out + there, 0, bytes - there);
+}
+
+void rmpp_segment_headers(const struct rmpp_message *m, uint32_t segment, uint8_t *out)
+{
 	out[MAD_AT_RMPP_VERSION] = 1;
 	out[MAD_AT_RMPP_TYPE] = MAD_RMPP_DATA;
 	out[MAD_AT_RMPP_FLAGS] = MAD_RMPP_ACTIVE;
 	if (segment == 1)
 		out[MAD_AT_RMPP_FLAGS] |= MAD_RMPP_FIRST;
-	if (segment == s->segments)
+	if (segment == m->segments)
 		out[MAD_AT_RMPP_FLAGS] |= MAD_RMPP_LAST;
 	out[MAD_AT_RMPP_STATUS] = 0;
 	mad_put32(out, MAD_AT_RMPP_SEGMENT, segment);
-	mad_put32(out, MAD_AT_RMPP_PAYLOAD, payload_length(s, segment));
+	mad_put32(out, MAD_AT_RMPP_PAYLOAD, payload_length(m, segment));
+}
+
+bool rmpp_send_init(struct rmpp_send *s, const uint8_t *message, uint32_t length)
+{
+	*s = (struct rmpp_send){.headers = message, .next = 1, .window = 1};
+	return rmpp_message_init(&s->message, message, length);
+}
+
+uint32_t rmpp_send_allowed(const struct rmpp_send *s)
+{
+	uint32_t last = min_u32(s->window, s->message.segments);
+
+	return s->next > last ? 0 : last - s->next + 1;
+}
+
+bool rmpp_send_next(struct rmpp_send *s, uint8_t out[MAD_BYTES])
+{
+	if (!rmpp_send_allowed(s))
+		return false;
+	memcpy(out, s->headers, s->message.data_at);
+	rmpp_segment_headers(&s->message, s->next, out);
+	rmpp_segment_data(&s->message, s->next, out + s->message.data_at);
 	s->next++;
 	return true;
+}
+
+uint32_t rmpp_send_run(struct rmpp_send *s, uint8_t *out)
+{
+	uint32_t n = rmpp_send_allowed(s);
+
+	if (!n)
+		return 0;
+	memcpy(out, s->headers, s->message.data_at);
+	rmpp_segment_headers(&s->message, s->next, out);
+	s->next += n;
+	return n;
 }
 
 void rmpp_send_rewind(struct rmpp_send *s)
@@ -122,14 +154,11 @@ static enum rmpp_outcome send_acked(struct rmpp_send *s, const uint8_t *in, uint
 	uint32_t segment = mad_get32(in, MAD_AT_RMPP_SEGMENT);
 	uint32_t window = mad_get32(in, MAD_AT_RMPP_PAYLOAD);
 
-	if (in[MAD_AT_RMPP_STATUS])
-		return send_refuse(in, RMPP_BAD_STATUS, out, reply, status);
-	if (window < segment)
-		return send_refuse(in, RMPP_WINDOW_SMALL, out, reply, status);
 	/* The last one again: what it was answered with was lost. */
-	if (s->acked == s->segments)
-		return segment == s->segments ? send_complete(s, in, out, reply) : RMPP_GO_ON;
-	if (segment > s->segments || segment > s->window)
+	if (s->acked == s->message.segments)
+		return segment == s->message.segments ? send_complete(s, in, out, reply)
+						      : RMPP_GO_ON;
+	if (segment > s->message.segments || segment > s->window)
 		return send_refuse(in, RMPP_SEGMENT_BIG, out, reply, status);
 	if (window < s->window || segment < s->acked)
 		return RMPP_GO_ON; /* an old one */
@@ -137,31 +166,41 @@ static enum rmpp_outcome send_acked(struct rmpp_send *s, const uint8_t *in, uint
 	s->window = window;
 	if (s->next <= segment)
 		s->next = segment + 1;
-	return s->acked == s->segments ? send_complete(s, in, out, reply) : RMPP_GO_ON;
+	return s->acked == s->message.segments ? send_complete(s, in, out, reply) : RMPP_GO_ON;
+}
+
+uint8_t rmpp_control_check(const uint8_t *in)
+{
+	uint8_t why = in[MAD_AT_RMPP_STATUS];
+
+	if (in[MAD_AT_RMPP_VERSION] != 1)
+		return RMPP_BAD_VERSION;
+	switch (in[MAD_AT_RMPP_TYPE]) {
+	case MAD_RMPP_ACK:
+		if (why)
+			return RMPP_BAD_STATUS;
+		return mad_get32(in, MAD_AT_RMPP_PAYLOAD) < mad_get32(in, MAD_AT_RMPP_SEGMENT)
+			       ? RMPP_WINDOW_SMALL
+			       : 0;
+	case MAD_RMPP_STOP:
+		return why == RMPP_RESOURCES ? 0 : RMPP_BAD_STATUS;
+	case MAD_RMPP_ABORT:
+		return why < ABORT_FIRST || why > ABORT_LAST ? RMPP_BAD_STATUS : 0;
+	default:
+		return RMPP_BAD_TYPE;
+	}
 }
 
 enum rmpp_outcome rmpp_send_control(struct rmpp_send *s, const uint8_t *in, uint8_t out[MAD_BYTES],
 				    bool *reply, uint8_t *status)
 {
-	uint8_t why = in[MAD_AT_RMPP_STATUS];
+	uint8_t why = rmpp_control_check(in);
 
 	*reply = false;
-	if (in[MAD_AT_RMPP_VERSION] != 1)
-		return send_refuse(in, RMPP_BAD_VERSION, out, reply, status);
-	switch (in[MAD_AT_RMPP_TYPE]) {
-	case MAD_RMPP_ACK:
+	if (why)
+		return send_refuse(in, why, out, reply, status);
+	if (in[MAD_AT_RMPP_TYPE] == MAD_RMPP_ACK)
 		return send_acked(s, in, out, reply, status);
-	case MAD_RMPP_STOP:
-		if (why != RMPP_RESOURCES)
-			return send_refuse(in, RMPP_BAD_STATUS, out, reply, status);
-		break;
-	case MAD_RMPP_ABORT:
-		if (why < ABORT_FIRST || why > ABORT_LAST)
-			return send_refuse(in, RMPP_BAD_STATUS, out, reply, status);
-		break;
-	default:
-		return send_refuse(in, RMPP_BAD_TYPE, out, reply, status);
-	}
-	*status = why;
+	*status = in[MAD_AT_RMPP_STATUS];
 	return RMPP_ENDED;
 }

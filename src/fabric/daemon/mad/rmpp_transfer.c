@@ -5,27 +5,30 @@
 #include <string.h>
 
 #include "fabric/daemon/mad/rmpp_glue.h"
+#include "fabric/daemon/mad/rmpp_recv.h"
 
 #define BURST 256u /* packets */
 
 struct rmpp_transfer {
 	struct rmpp_send machine;
-	uint32_t retries; /* left, since something was acknowledged */
-	uint8_t message[];
+	struct rmpp_source *source; /* what it sends */
+	uint32_t retries;	    /* left, since something was acknowledged */
 };
 
 int rmpp_transfer_new(struct mad_send *send, const struct mad_send_attr *s)
 {
-	struct rmpp_transfer *t = malloc(sizeof(*t) + s->length);
+	struct rmpp_transfer *t = malloc(sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
-	memcpy(t->message, s->mad, s->length);
-	mad_put64(t->message, MAD_AT_TID, send->tid);
-	if (!rmpp_send_init(&t->machine, t->message, s->length)) {
-		free(t);
-		return -EINVAL;
+	/* Its length has been looked at. */
+	t->source = s->source ? rmpp_source_get(s->source) : rmpp_source_copy(s->mad, s->length);
+	if (!t->source || !rmpp_send_init(&t->machine, t->source->message.bytes, s->length)) {
+		rmpp_transfer_free(t);
+		return -ENOMEM;
 	}
+	t->machine.headers = send->mad;
+	t->machine.window = rmpp_recv_window(send);
 	t->machine.response_due = s->timeout_ms != 0;
 	t->retries = s->retries;
 	send->rmpp = t;
@@ -34,12 +37,14 @@ int rmpp_transfer_new(struct mad_send *send, const struct mad_send_attr *s)
 
 void rmpp_transfer_free(struct rmpp_transfer *t)
 {
+	if (t)
+		rmpp_source_put(t->source);
 	free(t);
 }
 
 static bool transfer_acked(const struct rmpp_transfer *t)
 {
-	return t->machine.acked == t->machine.segments;
+	return t->machine.acked == t->machine.message.segments;
 }
 
 static void transfer_timer_arm(struct mad_send *send)
@@ -52,19 +57,33 @@ static void transfer_timer_arm(struct mad_send *send)
 	loop_timer_arm(l, &send->timer, loop_now(l) + ms * 1000000ull);
 }
 
-/* What the window allows, a burst at a time: the next one follows when the last packet of this has left. */
-static void transfer_emit(struct mad_send *send)
+/* All that the window allows, as one packet that stands for it. */
+static void transfer_emit_run(struct mad_send *send)
+{
+	struct rmpp_send *s = &send->rmpp->machine;
+	struct mad_packet *p = rmpp_send_allowed(s) ? send_packet(send) : NULL;
+
+	if (!p) {
+		/* None that could go, or no memory: time brings it back. */
+		transfer_timer_arm(send);
+		return;
+	}
+	p->run = rmpp_send_run(s, p->mad);
+	p->source = rmpp_source_get(send->rmpp->source);
+	send_emit(send, p);
+}
+
+/* A burst of what the window allows: the next one follows when the last packet of this has left. */
+static void transfer_emit_burst(struct mad_send *send)
 {
 	struct mad_fabric *f = send->agent->fabric;
 	struct rmpp_send *s = &send->rmpp->machine;
 
-	if (send->packet)
-		return;
 	for (uint32_t n = 1; n <= BURST; n++) {
 		struct mad_packet *p = send_packet(send);
 
 		if (p && rmpp_send_next(s, p->mad)) {
-			if (n == BURST || s->next > s->segments || s->next > s->window) {
+			if (n == BURST || !rmpp_send_allowed(s)) {
 				send_emit(send, p);
 				return;
 			}
@@ -75,8 +94,17 @@ static void transfer_emit(struct mad_send *send)
 			mad_packet_put(f, p);
 		break;
 	}
-	/* None that could go, or no memory: time brings it back. */
 	transfer_timer_arm(send);
+}
+
+static void transfer_emit(struct mad_send *send)
+{
+	if (send->packet)
+		return;
+	if (send->agent->fabric->no_runs || rmpp_send_allowed(&send->rmpp->machine) > BURST)
+		transfer_emit_burst(send);
+	else
+		transfer_emit_run(send);
 }
 
 void rmpp_transfer_begin(struct mad_send *send)
@@ -87,9 +115,7 @@ void rmpp_transfer_begin(struct mad_send *send)
 
 void rmpp_transfer_left(struct mad_send *send)
 {
-	const struct rmpp_send *s = &send->rmpp->machine;
-
-	if (s->next <= s->segments && s->next <= s->window)
+	if (rmpp_send_allowed(&send->rmpp->machine))
 		transfer_emit(send);
 	transfer_timer_arm(send);
 }
@@ -116,6 +142,7 @@ void rmpp_reply(struct mad_fabric *f, const struct mad_packet *p, const uint8_t 
 	}
 	*reply = *p;
 	reply->send = NULL;
+	reply->source = NULL;
 	memcpy(reply->mad, out, MAD_BYTES);
 	mad_turn(f, reply);
 	mad_emit(f, reply);
@@ -156,18 +183,10 @@ static void transfer_control(struct mad_send *send, const struct mad_packet *p)
 		transfer_timer_arm(send); /* from now on for the answer */
 }
 
-/* What no sender would send, whoever it is for. */
-static bool control_is_nonsense(const uint8_t *mad)
-{
-	return mad[MAD_AT_RMPP_VERSION] != 1 || mad[MAD_AT_RMPP_TYPE] < MAD_RMPP_ACK ||
-	       mad[MAD_AT_RMPP_TYPE] > MAD_RMPP_ABORT;
-}
-
 void rmpp_transfer_control(struct mad_agent *a, const struct mad_packet *p)
 {
 	struct mad_send *send = send_first(a->fabric, mad_get64(p->mad, MAD_AT_TID));
-	bool version = p->mad[MAD_AT_RMPP_VERSION] == 1;
-	uint8_t out[MAD_BYTES];
+	uint8_t out[MAD_BYTES], why;
 
 	while (send && (send->agent != a || !control_is_to(send, p)))
 		send = send_next(send);
@@ -175,8 +194,13 @@ void rmpp_transfer_control(struct mad_agent *a, const struct mad_packet *p)
 		transfer_control(send, p);
 		return;
 	}
-	if (!control_is_nonsense(p->mad))
-		return;
-	rmpp_abort(p->mad, version ? RMPP_BAD_TYPE : RMPP_BAD_VERSION, out);
-	rmpp_reply(a->fabric, p, out);
+	/* What no receiver would send is refused whoever it is for. */
+	why = rmpp_control_check(p->mad);
+	if (why) {
+		rmpp_abort(p->mad, why, out);
+		rmpp_reply(a->fabric, p, out);
+	} else if (p->mad[MAD_AT_RMPP_TYPE] == MAD_RMPP_ACK &&
+		   !mad_get32(p->mad, MAD_AT_RMPP_SEGMENT)) {
+		rmpp_recv_turned(a, p);
+	}
 }

@@ -240,7 +240,7 @@ static void send_timer_fires(struct loop *l, struct loop_timer *t)
 	send_report(send, -ETIMEDOUT);
 }
 
-void send_left(struct mad_send *send)
+static void send_left(struct mad_send *send)
 {
 	send->packet = NULL;
 	if (send->rmpp) {
@@ -254,6 +254,13 @@ void send_left(struct mad_send *send)
 	}
 	send_detach(send);
 	send_report(send, 0);
+}
+
+void send_packet_leaves(struct mad_packet *p)
+{
+	if (p->send)
+		send_left(p->send);
+	p->send = NULL;
 }
 
 /* ---- what a sender may ask ---- */

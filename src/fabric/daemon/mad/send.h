@@ -25,8 +25,8 @@ struct mad_send {
 
 /* ---- send.c ---- */
 
-/* Its packet goes; the timer, or its end, follows. */
-void send_left(struct mad_send *send);
+/* The packet goes: if it is a send's, the timer, or its end, follows.  It is called before an answer can come. */
+void send_packet_leaves(struct mad_packet *p);
 /* A packet to where the send goes, all but its MAD.  NULL: no memory, which counts as lost. */
 struct mad_packet *send_packet(struct mad_send *send);
 /* Emits it; the send goes on when it leaves: there may be one such packet at a time. */

@@ -116,7 +116,8 @@ static void transfer(uint8_t class, uint32_t data, const struct channel *c, bool
 	queued = 0;
 	CHECK(rmpp_send_init(&t.send, message, length));
 	t.send.response_due = response_due;
-	while (t.got == RMPP_GO_ON || (t.sent == RMPP_GO_ON && t.send.acked < t.send.segments))
+	while (t.got == RMPP_GO_ON ||
+	       (t.sent == RMPP_GO_ON && t.send.acked < t.send.message.segments))
 		step(&t, c);
 	check_message(&t, message, length);
 	CHECK(response_due ? t.turns >= 1 : t.sent == RMPP_DONE);
@@ -153,7 +154,7 @@ static void test_headers(void)
 	struct rmpp_send s;
 
 	CHECK(!rmpp_send_init(&s, message, 55));
-	CHECK(rmpp_send_init(&s, message, 56 + 450) && s.segments == 3);
+	CHECK(rmpp_send_init(&s, message, 56 + 450) && s.message.segments == 3);
 	CHECK(rmpp_send_next(&s, out));
 	CHECK(out[MAD_AT_RMPP_VERSION] == 1 && out[MAD_AT_RMPP_TYPE] == MAD_RMPP_DATA);
 	CHECK(out[MAD_AT_RMPP_FLAGS] == (MAD_RMPP_ACTIVE | MAD_RMPP_FIRST));
@@ -169,7 +170,8 @@ static void test_headers(void)
 	CHECK(!memcmp(&out[36], &message[36], 20) && !memcmp(&out[56], &message[456], 50));
 	CHECK(!out[106] && !out[255]);
 	/* Without data one segment, which holds the class's header only. */
-	CHECK(rmpp_send_init(&s, message, 56) && s.segments == 1 && rmpp_send_next(&s, out));
+	CHECK(rmpp_send_init(&s, message, 56) && s.message.segments == 1 &&
+	      rmpp_send_next(&s, out));
 	CHECK(out[MAD_AT_RMPP_FLAGS] == 7 && mad_get32(out, MAD_AT_RMPP_PAYLOAD) == 20);
 	free(message);
 }
