@@ -41,19 +41,20 @@ struct change {
 	int fd;
 	const char *text; /* or NULL: the size alone */
 	uint64_t bytes;
+	uint64_t at;
 	int ret;
 };
 
 static int change_make(const struct change *c)
 {
-	ssize_t n = c->text ? pwrite(c->fd, c->text, c->bytes, 0) : (ssize_t)c->bytes;
+	ssize_t n = c->text ? pwrite(c->fd, c->text, c->bytes, (off_t)c->at) : (ssize_t)c->bytes;
 
 	if (n < 0)
 		return -errno;
 	/* A limit allows the part of a text that is below it. */
 	if ((uint64_t)n != c->bytes)
 		return -EFBIG;
-	return ftruncate(c->fd, (off_t)c->bytes) ? -errno : 0;
+	return ftruncate(c->fd, (off_t)(c->at + c->bytes)) ? -errno : 0;
 }
 
 /* A process of its own has limits of its own: the soft one can be raised to the hard one by
@@ -107,7 +108,7 @@ static int change_file(struct change *c)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &saved, NULL, sizeof(saved));
 	if (c->ret == -EFBIG)
 		log_error("RLIMIT_FSIZE allows no file of %lu bytes, not even in memory",
-			  (unsigned long)c->bytes);
+			  (unsigned long)(c->at + c->bytes));
 	return c->ret;
 }
 
@@ -123,12 +124,22 @@ int memory_file_store(int fd, const char *text, size_t n)
 
 int memory_file_message(const char *name, const void *bytes, size_t n)
 {
+	return memory_file_pieces(name, NULL, 0, bytes, n);
+}
+
+int memory_file_pieces(const char *name, const void *head, size_t nhead, const void *bytes,
+		       size_t n)
+{
 	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int ret;
+	int ret = 0;
 
 	if (fd < 0)
 		return -ENOMEM;
-	ret = memory_file_store(fd, bytes, n);
+	if (nhead)
+		ret = memory_file_store(fd, head, nhead);
+	if (!ret)
+		ret = change_file(
+			&(struct change){.fd = fd, .text = bytes, .bytes = n, .at = nhead});
 	if (!ret && !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE))
 		return fd;
 	close(fd);

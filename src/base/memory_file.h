@@ -26,3 +26,6 @@ int memory_file_store(int fd, const char *text, size_t n) must_check;
  * way wants memory for a copy, whatever it was that there was none of.
  */
 int memory_file_message(const char *name, const void *bytes, size_t n) must_check;
+/* The same of two pieces; the first may have no bytes. */
+int memory_file_pieces(const char *name, const void *head, size_t nhead, const void *bytes,
+		       size_t n) must_check;

@@ -25,6 +25,7 @@
 #define UMAD_HEADER_NEW	   64u
 #define UMAD_INLINE_BYTES  65536u
 #define UMAD_MESSAGE_BYTES (UMAD_HEADER_NEW + 256u) /* the longest without a marker */
+#define UMAD_MOST_HEAD	   (UMAD_HEADER_NEW + 64u)  /* the header and those of the MAD */
 #define UMAD_IN_FLIGHT	   4096u
 #define UMAD_MOST_SENDS	   65536u	/* under way from one file: then ENOMEM */
 #define UMAD_MOST_RECEIVED 16384u	/* MADs that wait for a reader; more are dropped */
@@ -106,7 +107,11 @@ struct msg_umad_fetch {
 struct msg_umad_fetch_reply { /* with the message in 1 memfd, sealed */
 	uint64_t length;
 	uint32_t kept; /* too long for 'room': it stays, and is the reader's copy only */
-	uint32_t reserved;
+	/* So much of the beginning is here; the rest is what the memfd has up to its end, and begins at 'at': it may
+	 * be the one that the sender has written. */
+	uint32_t nhead;
+	uint64_t at;
+	uint8_t head[UMAD_MOST_HEAD];
 };
 struct msg_umad_in_flight { /* status: 0, or -EINVAL a duplicate */
 	uint64_t token;

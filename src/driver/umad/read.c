@@ -90,11 +90,13 @@ static ssize_t stream_take(const struct umad_reading *r, void *to, size_t room)
 	return n ? n : reading_gone(r->device);
 }
 
-/* To the end of the stream; nothing else can be done with it. */
-static void stream_give_back(const struct umad_reading *r, void *bytes, size_t n, int file)
+/* To the end of the stream, 'n' bytes: nothing else can be done with them.  The file, if there is one, has those that
+ * 'bytes' has not. */
+static void stream_return(const struct umad_reading *r, const void *bytes, size_t here, size_t n,
+			  int file)
 {
 	struct umad_marker marker = {UMAD_MAGIC, UMAD_RETURNED, n};
-	struct iovec iov[] = {{&marker, sizeof(marker)}, {bytes, bytes ? n : 0}};
+	struct iovec iov[] = {{&marker, sizeof(marker)}, {(void *)(uintptr_t)bytes, here}};
 	union {
 		struct cmsghdr align;
 		char buf[CMSG_SPACE(sizeof(int))];
@@ -111,6 +113,17 @@ static void stream_give_back(const struct umad_reading *r, void *bytes, size_t n
 	}
 	while (syscall(SYS_sendmsg, r->fd, &mh, MSG_NOSIGNAL) < 0 && errno == EINTR)
 		;
+}
+
+static void stream_give_back(const struct umad_reading *r, const void *bytes, size_t n)
+{
+	stream_return(r, bytes, n, n, -1);
+}
+
+static void stream_give_back_file(const struct umad_reading *r,
+				  const struct msg_umad_fetch_reply *reply, int file)
+{
+	stream_return(r, reply->head, reply->nhead, reply->length, file);
 }
 
 static bool marker_is(const void *bytes, ssize_t n, struct umad_marker *out)
@@ -132,7 +145,7 @@ static ssize_t reading_take_plain(struct umad_reading *r, ssize_t n)
 		taken = stream_take(r, r->buf, r->count);
 		if (taken <= AGAIN || !marker_is(r->buf, taken, &marker))
 			return taken;
-		stream_give_back(r, r->buf, sizeof(marker), -1);
+		stream_give_back(r, r->buf, sizeof(marker));
 		return AGAIN;
 	}
 	/* Taken by the kernel into a bad address, it would be lost. */
@@ -144,7 +157,7 @@ static ssize_t reading_take_plain(struct umad_reading *r, ssize_t n)
 	if (taken == n && !marker_is(r->small, taken, &marker) &&
 	    !user_store(r->buf, r->small, (size_t)n))
 		return n;
-	stream_give_back(r, r->small, (size_t)taken, -1);
+	stream_give_back(r, r->small, (size_t)taken);
 	return AGAIN;
 }
 
@@ -161,16 +174,21 @@ static int marker_remove(struct umad_reading *r, uint32_t id)
 		return 0;
 	n = stream_take(r, bytes, sizeof(bytes));
 	if (n > AGAIN && !(marker_is(bytes, n, &marker) && marker.id == id))
-		stream_give_back(r, bytes, (size_t)n, -1);
+		stream_give_back(r, bytes, (size_t)n);
 	return 0;
 }
 
-static ssize_t file_copy(const struct umad_reading *r, int file, size_t n)
+/* The first n bytes. */
+static ssize_t file_copy(const struct umad_reading *r, const struct msg_umad_fetch_reply *reply,
+			 int file, size_t n)
 {
-	size_t at = 0;
+	size_t at = reply->nhead;
 
+	if (at && user_store(r->buf, reply->head, at))
+		return -EFAULT;
 	while (at < n) {
-		ssize_t got = pread(file, r->buf + at, n - at, (off_t)at);
+		ssize_t got =
+			pread(file, r->buf + at, n - at, (off_t)(reply->at + at - reply->nhead));
 
 		if (got <= 0)
 			return got < 0 ? -errno : -EIO;
@@ -185,15 +203,15 @@ static ssize_t reading_copy(struct umad_reading *r, const struct msg_umad_fetch_
 	ssize_t ret;
 
 	if (reply->kept) {
-		ret = file_copy(r, file, r->header_bytes + MAD_BYTES);
+		ret = file_copy(r, reply, file, r->header_bytes + MAD_BYTES);
 		return ret ? ret : -ENOSPC;
 	}
 	marker_remove(r, id);
-	if (reply->length > r->count)
+	if (reply->length > r->count || reply->nhead > sizeof(reply->head))
 		return -EIO;
-	ret = file_copy(r, file, reply->length);
+	ret = file_copy(r, reply, file, reply->length);
 	if (ret)
-		stream_give_back(r, NULL, reply->length, file);
+		stream_give_back_file(r, reply, file);
 	return ret ? ret : (ssize_t)reply->length;
 }
 
@@ -234,7 +252,7 @@ static ssize_t marker_taken(struct umad_reading *r, struct umad_marker *marker)
 
 	if (ret >= 0)
 		return ret;
-	stream_give_back(r, marker, sizeof(*marker), -1);
+	stream_give_back(r, marker, sizeof(*marker));
 	if (umad_ask(r->device, &m, MSG_UMAD_IN_FLIGHT, fds))
 		log_debug("umad: a long message may be late");
 	return ret;
@@ -262,7 +280,7 @@ static ssize_t reading_direct(struct umad_reading *r)
 		return marker_taken(r, &marker);
 	if ((size_t)n <= r->count && !user_store(r->buf, r->small, (size_t)n))
 		return n;
-	stream_give_back(r, r->small, (size_t)n, -1);
+	stream_give_back(r, r->small, (size_t)n);
 	return -EFAULT;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Messages that are too long for the stream wait here until a reader comes for them with room enough. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,23 +30,52 @@ static void long_free(struct umad_file *f, struct umad_long **at)
 	umad_waiting_add(f, -(int64_t)l->length);
 	f->nlongs--;
 	longs_tell(f);
+	rmpp_source_put(l->source);
+	free(l->owned);
 	free(l);
 }
 
-bool umad_long_keep(struct umad_file *f, const uint8_t *header, const uint8_t *data,
-		    uint32_t length, struct umad_marker *marker)
+/* The message as it is, or a copy of it. */
+static bool long_fill(struct umad_long *l, struct mad_message *m)
 {
-	struct umad_long *l = malloc(sizeof(*l) + f->header_bytes + length);
+	const struct rmpp_message *lent = m->lent ? &m->lent->message : NULL;
+
+	if (lent) {
+		memcpy(l->head + l->nhead, m->data, lent->data_at);
+		l->nhead += lent->data_at;
+		l->rest = lent->bytes + lent->data_at;
+		l->source = rmpp_source_get(m->lent);
+		return true;
+	}
+	l->owned = m->owned ? m->owned : malloc(m->length);
+	if (!l->owned)
+		return false;
+	if (!m->owned)
+		memcpy(l->owned, m->data, m->length);
+	m->owned = NULL;
+	l->rest = l->owned;
+	return true;
+}
+
+bool umad_long_keep(struct umad_file *f, const uint8_t *header, struct mad_message *m,
+		    struct umad_marker *marker)
+{
+	struct umad_long *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return false;
+	l->nhead = f->header_bytes;
+	memcpy(l->head, header, f->header_bytes);
+	if (!long_fill(l, m)) {
+		free(l);
+		return false;
+	}
 	/* 0 and UMAD_RETURNED are no ids. */
 	if (++f->next_long == UMAD_RETURNED)
 		f->next_long = 1;
-	*l = (struct umad_long){
-		.next = f->longs, .id = f->next_long, .length = f->header_bytes + length};
-	memcpy(l->bytes, header, f->header_bytes);
-	memcpy(l->bytes + f->header_bytes, data, length);
+	l->next = f->longs;
+	l->id = f->next_long;
+	l->length = f->header_bytes + m->length;
 	f->longs = l;
 	umad_waiting_add(f, l->length);
 	f->nlongs++;
@@ -73,6 +103,26 @@ void umad_long_forget(struct umad_file *f)
 		long_free(f, &f->longs);
 }
 
+/* The file that its sender has made, of which the reader gets what he does not get with the reply; else one of its own.
+ * To a reader whose buffer is too small the beginning says how much is needed.  Its descriptor, or negative errno. */
+static int long_file(const struct umad_file *f, const struct umad_long *l,
+		     struct msg_umad_fetch_reply *reply)
+{
+	const struct rmpp_source *s = l->source;
+	uint32_t bytes = reply->kept ? f->header_bytes + MAD_BYTES : l->length;
+	int file = -1;
+
+	if (s && s->file >= 0 && !reply->kept)
+		file = fcntl(s->file, F_DUPFD_CLOEXEC, 0);
+	if (file < 0)
+		return memory_file_pieces("softhca-umad", l->head, l->nhead, l->rest,
+					  bytes - l->nhead);
+	reply->nhead = l->nhead;
+	reply->at = s->file_at + s->message.data_at;
+	memcpy(reply->head, l->head, l->nhead);
+	return file;
+}
+
 int umad_file_fetch(struct umad_file *f, const struct msg_umad_fetch *r,
 		    struct msg_umad_fetch_reply *reply, int *fd)
 {
@@ -83,9 +133,7 @@ int umad_file_fetch(struct umad_file *f, const struct msg_umad_fetch *r,
 	if (!l)
 		return -ENOENT;
 	*reply = (struct msg_umad_fetch_reply){.length = l->length, .kept = l->length > r->room};
-	/* To one whose buffer is too small the beginning says how much is needed. */
-	ret = memory_file_message("softhca-umad", l->bytes,
-				  reply->kept ? f->header_bytes + MAD_BYTES : l->length);
+	ret = long_file(f, l, reply);
 	if (ret < 0)
 		return ret;
 	*fd = ret;

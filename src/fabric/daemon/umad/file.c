@@ -149,7 +149,8 @@ static void agent_sent(struct mad_agent *mad, const uint8_t note[64], const uint
 		umad_file_report(a->file, a->id, note, header);
 }
 
-static const struct mad_agent_ops agent_ops = {agent_receive, agent_sent};
+static const struct mad_agent_ops agent_ops = {
+	.receive = agent_receive, .sent = agent_sent, .borrows = true};
 
 /* The built-in subnet manager stands back before, because it may be on the port with the same methods. */
 static void sm_hears(const struct umad *u, const struct umad_agent *a, bool began)

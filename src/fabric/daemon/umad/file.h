@@ -7,6 +7,7 @@
 
 #include <rdma/ib_user_mad.h>
 
+#include "fabric/daemon/mad/rmpp_source.h"
 #include "fabric/daemon/umad/umad.h"
 
 struct umad_agent {
@@ -44,8 +45,12 @@ struct umad_batch {
 struct umad_long {
 	struct umad_long *next;
 	uint32_t id;
-	uint32_t length; /* header included */
-	uint8_t bytes[];
+	uint32_t length;	    /* header included */
+	uint32_t nhead;		    /* so much of it is in 'head' */
+	const uint8_t *rest;	    /* in one of these: */
+	uint8_t *owned;		    /* malloc'd */
+	struct rmpp_source *source; /* held */
+	uint8_t head[UMAD_MOST_HEAD];
 };
 
 struct umad_file {
@@ -122,9 +127,10 @@ void umad_file_forget(struct umad_file *f);
 
 /* ---- fetch.c: what is too long for the stream ---- */
 
-/* Keeps a message for its reader and says what its marker is.  False: no room. */
-bool umad_long_keep(struct umad_file *f, const uint8_t *header, const uint8_t *data,
-		    uint32_t length, struct umad_marker *marker) must_check;
+/* Keeps a message for its reader and says what its marker is; takes m->owned, or holds what is lent.  False: no
+ * memory. */
+bool umad_long_keep(struct umad_file *f, const uint8_t *header, struct mad_message *m,
+		    struct umad_marker *marker) must_check;
 void umad_long_drop(struct umad_file *f, uint32_t id);
 bool umad_long_is_kept(const struct umad_file *f, uint32_t id) must_check;
 void umad_long_forget(struct umad_file *f);

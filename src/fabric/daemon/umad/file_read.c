@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -71,7 +72,7 @@ static void message_lost(struct umad_file *f, const struct mad_send_attr *send, 
 }
 
 static int message_send(struct umad_file *f, const struct ib_user_mad_hdr *h, const uint8_t *mad,
-			uint32_t length)
+			uint32_t length, struct rmpp_source *source)
 {
 	struct mad_send_attr send = {
 		.to = address_of(f, h),
@@ -79,6 +80,7 @@ static int message_send(struct umad_file *f, const struct ib_user_mad_hdr *h, co
 		.length = length,
 		.timeout_ms = h->timeout_ms,
 		.retries = h->retries,
+		.source = source,
 	};
 	uint32_t gids = subnet_port_gids(&f->umad->fabric->net->subnet->ports[f->row]);
 	int ret;
@@ -103,8 +105,9 @@ static int message_send(struct umad_file *f, const struct ib_user_mad_hdr *h, co
 	return ret;
 }
 
-/* Returns false if no program of ours writes such a thing. */
-static bool message_take(struct umad_file *f, const uint8_t *bytes, uint32_t n)
+/* Returns false if no program of ours writes such a thing.  'source', if there is one, has what is behind the header. */
+static bool message_take(struct umad_file *f, const uint8_t *bytes, uint32_t n,
+			 struct rmpp_source *source)
 {
 	struct ib_user_mad_hdr h = {0};
 	const uint8_t *mad = bytes + f->header_bytes;
@@ -112,22 +115,25 @@ static bool message_take(struct umad_file *f, const uint8_t *bytes, uint32_t n)
 	if (n < f->header_bytes + MAD_RMPP_BYTES)
 		return false;
 	memcpy(&h, bytes, f->header_bytes);
-	if (message_send(f, &h, mad, n - f->header_bytes))
+	if (message_send(f, &h, mad, n - f->header_bytes, source))
 		umad_page_uncount(f->page, mad_get32(mad, MAD_AT_TID + 4), mad[MAD_AT_CLASS]);
 	return true;
 }
 
-/* Only of a file that cannot make us wait for its contents: one in memory, sealed. */
-static uint8_t *file_load(int file, uint64_t length)
+/* Bytes of a file, behind those of 'head'; only of a file that cannot make us wait for its contents: one in memory. */
+static uint8_t *file_load(int file, uint64_t from, const uint8_t *head, size_t nhead,
+			  uint64_t length)
 {
-	uint64_t at = 0;
+	uint64_t at = nhead;
 	uint8_t *bytes;
 
-	if (file < 0 || length > MAX_FILE || fcntl(file, F_GET_SEALS) < 0)
+	if (file < 0 || length > MAX_FILE || length < nhead || fcntl(file, F_GET_SEALS) < 0)
 		return NULL;
 	bytes = malloc(length ? length : 1);
+	if (bytes)
+		memcpy(bytes, head, nhead);
 	while (bytes && at < length) {
-		ssize_t n = pread(file, bytes + at, length - at, (off_t)at);
+		ssize_t n = pread(file, bytes + at, length - at, (off_t)(from + at - nhead));
 
 		if (n <= 0) {
 			free(bytes);
@@ -138,27 +144,54 @@ static uint8_t *file_load(int file, uint64_t length)
 	return bytes;
 }
 
+/* What a program has written, as it lies there if it cannot change any more; else a copy. */
+static bool file_take(struct umad_file *f, uint64_t length, int file)
+{
+	struct rmpp_source *source = NULL;
+	uint8_t *bytes;
+	bool ok;
+
+	if (file >= 0 && length <= MAX_FILE && length >= f->header_bytes + MAD_RMPP_BYTES)
+		source = rmpp_source_map(file, f->header_bytes, (uint32_t)length - f->header_bytes);
+	if (source) {
+		ok = message_take(f, source->message.bytes - f->header_bytes, (uint32_t)length,
+				  source);
+		rmpp_source_put(source);
+		return ok;
+	}
+	bytes = file_load(file, 0, NULL, 0, length);
+	ok = bytes && message_take(f, bytes, (uint32_t)length, NULL);
+	free(bytes);
+	return ok;
+}
+
+/* What a reader could not keep: all of it here, or the beginning, and the rest at the end of the file. */
+static bool returned_take(struct umad_file *f, uint64_t length, const uint8_t *more, size_t n,
+			  int file)
+{
+	struct stat st = {0};
+	uint8_t *bytes;
+
+	if (file < 0) {
+		umad_file_post(f, more, (uint32_t)n);
+		return n && length == n;
+	}
+	if (length < n || fstat(file, &st) || (uint64_t)st.st_size < length - n)
+		return false;
+	bytes = file_load(file, (uint64_t)st.st_size - (length - n), more, n, length);
+	if (!bytes)
+		return false;
+	umad_file_post(f, bytes, (uint32_t)length);
+	free(bytes);
+	return true;
+}
+
 static bool marker_take(struct umad_file *f, const struct umad_marker *m, const uint8_t *more,
 			size_t n, int file)
 {
-	uint8_t *bytes;
-	bool ok = true;
-
-	if (m->id == UMAD_RETURNED && n) {
-		umad_file_post(f, more, (uint32_t)n);
-		return m->length == n;
-	}
-	if (m->id && m->id != UMAD_RETURNED)
-		return false;
-	bytes = file_load(file, m->length);
-	if (!bytes)
-		return false;
 	if (m->id == UMAD_RETURNED)
-		umad_file_post(f, bytes, (uint32_t)m->length);
-	else
-		ok = message_take(f, bytes, (uint32_t)m->length);
-	free(bytes);
-	return ok;
+		return returned_take(f, m->length, more, n, file);
+	return !m->id && file_take(f, m->length, file);
 }
 
 static bool bytes_take(struct umad_file *f, const uint8_t *bytes, size_t n, int file)
@@ -168,7 +201,7 @@ static bool bytes_take(struct umad_file *f, const uint8_t *bytes, size_t n, int 
 	memcpy(&m, bytes, sizeof(m));
 	if (n >= sizeof(m) && m.magic == UMAD_MAGIC)
 		return marker_take(f, &m, bytes + sizeof(m), n - sizeof(m), file);
-	return message_take(f, bytes, (uint32_t)n);
+	return message_take(f, bytes, (uint32_t)n, NULL);
 }
 
 /* The descriptor that came along, or -1; others are closed. */

@@ -218,23 +218,22 @@ void umad_file_forget(struct umad_file *f)
 
 /* ---- messages ---- */
 
-static void message_post(struct umad_file *f, const uint8_t *header, const uint8_t *data,
-			 uint32_t length)
+static void message_post(struct umad_file *f, const uint8_t *header, struct mad_message *m)
 {
 	struct umad_marker marker;
 
-	if (length <= MAD_BYTES) {
+	if (m->length <= MAD_BYTES) {
 		struct umad_letter *l = batch_add(f);
 
 		l->received = true;
-		l->length = f->header_bytes + length;
+		l->length = f->header_bytes + m->length;
 		memcpy(l->bytes, header, f->header_bytes);
-		memcpy(l->bytes + f->header_bytes, data, length);
+		memcpy(l->bytes + f->header_bytes, m->data, m->length);
 		return;
 	}
 	/* It is counted with those that wait. */
 	batch_send(f);
-	if (!queue_has_room(f, length) || !umad_long_keep(f, header, data, length, &marker))
+	if (!queue_has_room(f, m->length) || !umad_long_keep(f, header, m, &marker))
 		file_drop(f);
 	else if (!stream_post(f, &marker, sizeof(marker), true))
 		umad_long_drop(f, marker.id);
@@ -244,7 +243,7 @@ void umad_file_receive(struct umad_file *f, uint32_t agent, struct mad_message *
 {
 	const struct ib_user_mad_hdr h = header_of(f, agent, m);
 
-	message_post(f, (const uint8_t *)&h, m->data, m->length);
+	message_post(f, (const uint8_t *)&h, m);
 }
 
 void umad_file_report(struct umad_file *f, uint32_t agent, const uint8_t note[64],
@@ -272,6 +271,8 @@ void umad_file_post(struct umad_file *f, const uint8_t *bytes, uint32_t length)
 		if (umad_long_is_kept(f, m.id))
 			(void)stream_post(f, bytes, length, true);
 	} else if (length >= f->header_bytes) {
-		message_post(f, bytes, bytes + f->header_bytes, length - f->header_bytes);
+		message_post(f, bytes,
+			     &(struct mad_message){.length = length - f->header_bytes,
+						   .data = bytes + f->header_bytes});
 	}
 }
