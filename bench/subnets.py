@@ -38,19 +38,18 @@ def size(bench, hosts):
 
 def message_rate(bench):
     """MiB a second of an RMPP message between hosts with three switches between them."""
-    program = str(bench.build / "tests/umad/bulk_mads")
+    program = str(bench.build / "bench/messages")
 
     def measure(prefix, where, env, _):
         other = [word if word != mads.HOST else "H2" for word in prefix]
-        server = subprocess.Popen([*other, program, "serve"], env=env, stdin=subprocess.DEVNULL,
+        server = subprocess.Popen([*other, program, "serve", str(MESSAGE)], env=env, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         ask = [*prefix, program, "ask"]
         try:
             mads.timed([*prefix, "opensm", "-o", "-g", "0", "-f", str(where / "log")], cwd=where,
                        env={**env, "OSM_CACHE_DIR": str(where), "OSM_TMP_DIR": str(where)})
             lid = mads.timed([*other, "cat", "/sys/class/infiniband/mlx5_0/ports/1/lid"], env=env)[0]
-            output, _ = mads.timed([*ask, str(int(lid, 0)), str(MESSAGE), str(MESSAGES), "1000",
-                                    "5"], env=env)
+            output, _ = mads.timed([*ask, str(MESSAGE), str(int(lid, 0)), str(MESSAGES)], env=env)
             return (MESSAGE >> 20) / float(re.search(r"seconds ([\d.]+)", output)[1])
         finally:
             server.kill()
