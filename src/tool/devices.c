@@ -55,7 +55,7 @@ static void line_json(struct json *j, const struct line *l)
 int command_devices(struct session *s, int argc, char **argv)
 {
 	struct json json = {stdout, true};
-	struct msg_host_reply host;
+	struct msg_host_reply host, only;
 	bool found = false;
 	struct line line;
 	struct view v;
@@ -66,10 +66,14 @@ int command_devices(struct session *s, int argc, char **argv)
 	}
 	if (!view_open(s, true, &v))
 		return EXIT_OURS;
+	if (s->host && !session_host(s, v.sock, &only)) {
+		view_close(&v);
+		return EXIT_OURS;
+	}
 	if (s->json)
 		json_open(&json, NULL, '[');
 	for (uint32_t h = 0; view_host(&v, h, &host); h++) {
-		if (s->host && strcmp(s->host, host.name) != 0)
+		if (s->host && strcmp(only.name, host.name) != 0)
 			continue;
 		found = true;
 		for (uint32_t i = 0; i < host.nports; i++) {
@@ -86,7 +90,7 @@ int command_devices(struct session *s, int argc, char **argv)
 	}
 	view_close(&v);
 	if (s->host && !found) {
-		tool_error(s->command, "fabric '%s' has no host '%s'", s->fabric, s->host);
+		tool_error(s->command, "'%s' is a switch, which has no devices", s->host);
 		return EXIT_OURS;
 	}
 	return 0;

@@ -17,6 +17,9 @@ static int link_error(const struct session *s, int error, const char *node, cons
 		tool_error(s->command, "no node '%s' is in the subnet; see softhca fabric show",
 			   node);
 		break;
+	case -ENOTUNIQ:
+		session_called_twice(s, node);
+		break;
 	case -ENXIO:
 		tool_error(s->command, "'%s' has no port %s", node, port);
 		break;

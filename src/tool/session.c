@@ -221,7 +221,7 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 			s,
 			"the subnet manager is builtin, external or a priority from 1 to 15, not",
 			s->sm);
-	if (s->host && !fabric_name_ok(s->host)) {
+	if (s->host && (!s->host[0] || strlen(s->host) >= FABRIC_NAME_BYTES)) {
 		tool_error(s->command, "'%s' is not a name for a host", s->host);
 		return EXIT_USAGE;
 	}
@@ -318,10 +318,13 @@ static bool is_as_asked(const struct session *s, int sock)
 	return topology_is_as_asked(s, &m.info_reply);
 }
 
-static void no_such_host(const struct session *s)
+static void no_such_host(const struct session *s, int error)
 {
-	tool_error(s->command, "fabric '%s' has no host '%s'; see softhca devices", s->fabric,
-		   s->host ? s->host : "");
+	if (error == -ENOTUNIQ)
+		session_called_twice(s, s->host);
+	else
+		tool_error(s->command, "fabric '%s' has no host '%s'; see softhca devices",
+			   s->fabric, s->host ? s->host : "");
 }
 
 int session_link(const struct session *s, bool start, struct msg *m, enum msg_type type,
@@ -345,8 +348,8 @@ int session_link(const struct session *s, bool start, struct msg *m, enum msg_ty
 	if (type == MSG_LEASE && s->host)
 		text_copy(m->lease.host, sizeof(m->lease.host), s->host);
 	sock = link_open(s->dir, start ? s->daemon : NULL, m, type, fds);
-	if (sock == -ENOENT && type == MSG_LEASE) {
-		no_such_host(s);
+	if ((sock == -ENOENT || sock == -ENOTUNIQ) && type == MSG_LEASE) {
+		no_such_host(s, sock);
 		return -1;
 	}
 	if (sock < 0) {
@@ -374,8 +377,8 @@ bool session_host(const struct session *s, int sock, struct msg_host_reply *host
 		host->name[sizeof(host->name) - 1] = '\0';
 		return true;
 	}
-	if (ret == -ENOENT)
-		no_such_host(s);
+	if (ret == -ENOENT || ret == -ENOTUNIQ)
+		no_such_host(s, ret);
 	else
 		session_link_error(s, ret);
 	return false;

@@ -87,6 +87,8 @@ int session_open(struct session *s, const struct command *c, int argc, char **ar
 void session_missing_part(const struct session *s, const char *name);
 /* Says why link_open failed. */
 void session_link_error(const struct session *s, int error);
+/* Says which nodes have this for their description; called.c. */
+void session_called_twice(const struct session *s, const char *name);
 /* Connects and makes a first request.  The descriptor, or -1 after it has printed the error. */
 int session_link(const struct session *s, bool start, struct msg *m, enum msg_type type,
 		 int fds[MSG_MAX_FDS]);

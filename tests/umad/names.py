@@ -42,5 +42,33 @@ def opensm_hears(session):
             expect(within(30, lambda: name in subnet.ok("B", "saquery")), f"{host}: {subnet.log()}")
 
 
+def called():
+    """Descriptions with blanks and quotes, and two that are the same."""
+    return nets.text(['Switch 8 "S1"\t# "leaf switch 1"', '[1] "H1"[1]', '[2] "H2"[1]', '[3] "H3"[1]', "",
+                      'Hca 1 "H1"\t# node \'A\' mlx5_0', '[1] "S1"[1]', "",
+                      'Hca 1 "H2"\t# "spare node"', '[1] "S1"[2]', "",
+                      'Hca 1 "H3"\t# "spare node"', '[1] "S1"[3]', ""])
+
+
+def hosts_by_any_name(session):
+    """--host takes name, GUIDs, id and description; of several with one description none, but tells them."""
+    with Subnet(session, called()) as subnet:
+        for guid, names in {
+                0x100001: ("H1", "0x100000", "0x100001", f"{0x100001:016x}", "node 'A' mlx5_0"),
+                0x100003: ("H2", "0x100002", f"{0x100003:016X}"), 0x200000: ("S1", "leaf switch 1", "0x200000")}.items():
+            for name in names:
+                out = subnet.ok(name, "ibstat", "-p")
+                expect(out.strip() == f"0x{guid:016x}", f"{name}: {out}")
+        for command in (("run", "--fabric", NAME, "--host", "spare node", "--", "true"),
+                        ("devices", "--fabric", NAME, "--host", "spare node"),
+                        ("fabric", "link", "--fabric", NAME, "down", "spare node", "1")):
+            result = session.tool(*command)
+            expect(result.status == 125 and "H2 (0x100002), H3 (0x100004)" in result.err, result.text())
+        for name in ("nobody", "0x100009", "spare"):
+            result = subnet.run(name, "true")
+            expect(result.status == 125 and f"no host '{name}'" in result.err, result.text())
+
+
 def cases():
-    return [(f"names: {test.__name__.replace('_', ' ')}", test) for test in (everybody_sees, opensm_hears)]
+    return [(f"names: {test.__name__.replace('_', ' ')}", test) for test in (
+        everybody_sees, opensm_hears, hosts_by_any_name)]

@@ -106,6 +106,10 @@ int fabric_create(struct fabric *f) must_check;
 void fabric_destroy(struct fabric *f);
 /* Index of the host, the first one if name is empty, or -ENOENT. */
 int64_t fabric_find_host(const struct fabric *f, const char *name) must_check;
+/* The same, and the row of a node of InfiniBand, by anything that users call it (names.c).  -ENOENT;
+ * -ENOTUNIQ: it is the description of several. */
+int64_t fabric_called_host(const struct fabric *f, const char *name) must_check;
+int64_t fabric_called_node(const struct fabric *f, const char *name) must_check;
 /* Row of a port of that host, or SUBNET_NONE. */
 uint32_t fabric_find_port(const struct fabric *f, uint32_t host, const char *hca, uint32_t number);
 /* The port that an attribute is of, the first of its device if it is the device's; or SUBNET_NONE. */

@@ -6,31 +6,10 @@
 #include "fabric/daemon/answer.h"
 #include "fabric/daemon/mad/impair.h"
 
-/* Row of a node of InfiniBand by the name of its host, its id, or its description. */
-static int64_t node_find(const struct fabric *f, const char *name)
-{
-	const struct subnet *s = &f->subnet;
-	int64_t host = topology_find_host(&f->topology, name);
-	uint32_t first = host < 0 ? 0 : f->hosts[host].first_node;
-	uint32_t nhcas = host < 0 ? 0 : f->topology.hosts[host].nhcas;
-
-	for (uint32_t i = first; i < first + nhcas; i++)
-		if (!s->ports[s->nodes[i].first_port].ethernet)
-			return i;
-	for (uint32_t i = 0; i < s->nnodes; i++)
-		if (!strncmp(s->nodes[i].id, name, sizeof(s->nodes[i].id)) && name[0])
-			return i;
-	for (uint32_t i = 0; i < s->nnodes; i++)
-		if (!strncmp(s->nodes[i].description, name, sizeof(s->nodes[i].description)) &&
-		    name[0])
-			return i;
-	return -ENOENT;
-}
-
 /* Row of a node's port that has a cable. */
 static int port_find(const struct fabric *f, const char *name, uint32_t port, uint32_t *row)
 {
-	int64_t node = node_find(f, name);
+	int64_t node = fabric_called_node(f, name);
 
 	if (node < 0)
 		return (int)node;
@@ -62,7 +41,7 @@ int answer_node(struct server *s, struct conn *c, struct msg *m, struct attached
 
 	(void)c, (void)a;
 	node.node[sizeof(node.node) - 1] = '\0';
-	row = node_find(s->fabric, node.node);
+	row = fabric_called_node(s->fabric, node.node);
 	if (row < 0)
 		return (int)row;
 	net_remove(&s->fabric->net, (uint32_t)row, !node.there);

@@ -106,7 +106,7 @@ static int answer_lease(struct server *s, struct conn *c, struct msg *m, struct 
 
 	(void)c, (void)a;
 	request_terminate(m->lease.host, sizeof(m->lease.host));
-	host = fabric_find_host(s->fabric, m->lease.host);
+	host = fabric_called_host(s->fabric, m->lease.host);
 	return host < 0 ? (int)host : tree_write(s->fabric, (uint32_t)host);
 }
 
@@ -204,11 +204,11 @@ static int answer_host(struct server *s, struct conn *c, struct msg *m, struct a
 	request_terminate(m->host.name, sizeof(m->host.name));
 	/* Switches are found by name alone. */
 	if (m->host.name[0])
-		host = fabric_find_host(f, m->host.name);
+		host = fabric_called_host(f, m->host.name);
 	else if (host >= f->topology.nhosts)
 		return -ENOENT;
 	if (host < 0)
-		return -ENOENT;
+		return (int)host;
 	memcpy(reply.name, f->topology.hosts[host].name, sizeof(reply.name));
 	reply.index = (uint32_t)host;
 	reply.nports = host_rows(f, (uint32_t)host, reply.rows);
