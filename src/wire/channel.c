@@ -24,6 +24,8 @@ static_assert(RING_MIN_BYTES / INLINE_SHARE >= LINK_MIN_PAYLOAD, "any channel ta
 /* Receiving: at most so much per visit, so that all peers and the sender's own queues get turns. */
 #define DRAIN_RECORDS 64u
 #define DRAIN_PAYLOAD (512u * 1024u)
+/* So much of a record is fetched at once; the rest follows as it is read. */
+#define FETCH_AHEAD (8u * RING_ALIGN)
 /* Room returns to the sender in steps of this part of the ring, not with every record. */
 #define GIVE_BACK_SHARE 16u
 /*
@@ -386,6 +388,18 @@ static int deliver_record(struct channel *ch, const void *record, uint32_t bytes
 	return 0;
 }
 
+/*
+ * The record lies in the caches of the processor that has written it.  If each line were fetched only
+ * when it is read, the delays would add up.  What is behind it is the sender's.
+ */
+static inline void fetch_record(const void *record, uint32_t bytes)
+{
+	const uint8_t *at = record;
+
+	for (uint32_t off = RING_ALIGN; off < min_u32(bytes, FETCH_AHEAD); off += RING_ALIGN)
+		__builtin_prefetch(at + off);
+}
+
 unsigned channel_drain(struct channel *ch, struct way_peer *peer, bool all,
 		       const struct channel_sink *to)
 {
@@ -412,6 +426,7 @@ unsigned channel_drain(struct channel *ch, struct way_peer *peer, bool all,
 		rc = ring_peek(&ch->rx, &record, &bytes);
 		if (rc <= 0)
 			break;
+		fetch_record(record, bytes);
 		if (brief_read(record, bytes, &b, &port) && to->brief(to->user, port, &b)) {
 			payload += b.payload_len;
 		} else {

@@ -124,48 +124,46 @@ bool multicast_deliver(struct wire_process *h, const struct pkt *p)
 
 /* ---- sending ---- */
 
-/* Calls fn for each other process that listens, until it says no. */
-static bool each_listener(struct wire_process *h, unsigned group, const struct pkt *p,
-			  bool (*fn)(struct link *l, uint32_t to, const struct pkt *p))
+/* The other processes that listen to a group. */
+struct listeners {
+	uint32_t n;
+	uint16_t slot[REGISTRY_SLOTS];
+};
+
+static void listeners_find(struct wire_process *h, unsigned group, struct listeners *out)
 {
+	out->n = 0;
 	for (unsigned word = 0; word < REGISTRY_SLOTS / 64; word++) {
 		uint64_t used = atomic_load_explicit(&h->attr.registry->slots_used[word],
 						     memory_order_acquire);
 
 		for (; used; used &= used - 1) {
 			uint16_t peer = (uint16_t)(word * 64 + (unsigned)__builtin_ctzll(used));
-			struct link *l = h->link_to[peer + 1u];
 
-			if (peer != h->attr.slot &&
-			    multicast_listens(&h->attr.slots[peer], group) && !fn(l, peer + 1u, p))
-				return false;
+			if (peer != h->attr.slot && multicast_listens(&h->attr.slots[peer], group))
+				out->slot[out->n++] = peer;
 		}
+	}
+}
+
+static bool listeners_have_room(struct wire_process *h, const struct listeners *to,
+				const struct pkt *p)
+{
+	for (uint32_t i = 0; i < to->n; i++) {
+		struct link *l = h->link_to[to->slot[i] + 1u];
+
+		if (!l->ops->has_room(l, to->slot[i] + 1u, p))
+			return false;
 	}
 	return true;
 }
 
-static bool multicast_has_room(struct link *l, uint32_t to, const struct pkt *p)
-{
-	return l->ops->has_room(l, to, p);
-}
-
-/* Ends each_listener: there is one. */
-static bool is_listener(struct link *l, uint32_t to, const struct pkt *p)
-{
-	(void)l;
-	(void)to;
-	(void)p;
-	return false;
-}
-
-/* Nobody in this process wants a packet that it has sent itself. */
+/* Nobody in this process wants a packet that it has sent itself, nor does another one listen. */
 static __attribute__((cold)) void explain_unheard(struct wire *w, const struct pkt *p)
 {
 	struct wire_process *h = w->host;
 	const char *why = "nobody gets it: no flow rule of any process takes it (ibv_create_flow)";
 
-	if (!each_listener(h, group_of(p), p, is_listener))
-		return;
 	if (!is_frame(p))
 		why = p->path->grh ? "nobody gets it: no QP of the fabric is attached to the group "
 				     "(ibv_attach_mcast)"
@@ -179,25 +177,59 @@ static void multicast_lost(const struct pkt *p, const char *why)
 	trace(packet, lost, p->sqpn, p->dqpn, bth_op_name(p->opcode), p->psn, why);
 }
 
-static bool send_copy(struct link *l, uint32_t to, const struct pkt *p)
+static enum wire_verdict xmit_copy(struct wire_process *h, uint16_t peer, const struct pkt *p)
 {
-	/* A listener that cannot be reached, or takes nothing, does not concern the sender. */
-	enum wire_verdict v = l->ops->xmit(l, to, p);
+	struct link *l = h->link_to[peer + 1u];
 
-	if (v != WIRE_SENT) {
-		struct wire *w = wire_process_wire(l->process, p->path->src_port);
+	return l->ops->xmit(l, peer + 1u, p);
+}
 
-		multicast_lost(p, v == WIRE_BUSY ? "no-room" : "unreachable");
-		if (w)
-			shard_count(w->counters, PORT_XMIT_DISCARDS, 1);
-		if (explaining())
-			packet_explain_group(
-				l->process->attr.subnet, p->path->src_port, p,
-				v == WIRE_BUSY ? "the copy for a listener is lost: its process "
-						 "takes no more packets now"
-					       : "the copy for a listener is lost: its process "
-						 "cannot be reached");
+/* What became of a copy.  A listener that cannot be reached, or takes nothing, does not concern the
+ * sender. */
+static void copy_sent(struct wire *w, enum wire_verdict v, const struct pkt *p)
+{
+	if (likely(v == WIRE_SENT))
+		return;
+	multicast_lost(p, v == WIRE_BUSY ? "no-room" : "unreachable");
+	shard_count(w->counters, PORT_XMIT_DISCARDS, 1);
+	if (explaining())
+		packet_explain_group(w->host->attr.subnet, p->path->src_port, p,
+				     v == WIRE_BUSY
+					     ? "the copy for a listener is lost: its process "
+					       "takes no more packets now"
+					     : "the copy for a listener is lost: its process "
+					       "cannot be reached");
+}
+
+static void multicast_count(struct wire *w, const struct pkt *p)
+{
+	traffic_sent(w->traffic, w->counters, p->path, multicast_octets(p, w->ethernet) / 4, 1);
+	if (!is_unicast(p))
+		shard_count(w->counters, PORT_MULTICAST_XMIT_PACKETS, 1);
+}
+
+/* All or none: whoever tries again must not send a second copy to those who had room.  False: none. */
+static bool send_copies(struct wire *w, const struct listeners *to, const struct pkt *p)
+{
+	struct wire_process *h = w->host;
+	enum wire_verdict v;
+
+	/* One need not be asked first. */
+	if (likely(to->n == 1 && !slot_observed(h->slot))) {
+		v = xmit_copy(h, to->slot[0], p);
+		if (v == WIRE_BUSY)
+			return false;
+		multicast_count(w, p);
+		copy_sent(w, v, p);
+		return true;
 	}
+	if (!listeners_have_room(h, to, p))
+		return false;
+	multicast_count(w, p);
+	if (slot_observed(h->slot))
+		tap_packet(w, TAP_SENT, p);
+	for (uint32_t i = 0; i < to->n; i++)
+		copy_sent(w, xmit_copy(h, to->slot[i], p), p);
 	return true;
 }
 
@@ -206,6 +238,7 @@ enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 	struct wire_process *h = w->host;
 	const struct subnet *s = h->attr.subnet;
 	unsigned group = group_of(p);
+	struct listeners to;
 	bool wanted = false;
 
 	/* A connection has one peer (IBTA 9.6.1.2.1): of its packets none is for a group. */
@@ -214,21 +247,15 @@ enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 		shard_count(w->counters, PORT_XMIT_DISCARDS, pkt_wire_packets(p));
 		return WIRE_LOST;
 	}
-	/* All or none: whoever tries again must not send a second copy to those who had room. */
-	if (!each_listener(h, group, p, multicast_has_room))
+	listeners_find(h, group, &to);
+	if (!send_copies(w, &to, p))
 		return WIRE_BUSY;
-	traffic_sent(w->traffic, w->counters, p->path, multicast_octets(p, w->ethernet) / 4, 1);
-	if (!is_unicast(p))
-		shard_count(w->counters, PORT_MULTICAST_XMIT_PACKETS, 1);
-	if (slot_observed(h->slot))
-		tap_packet(w, TAP_SENT, p);
-	each_listener(h, group, p, send_copy);
 	if (multicast_listens(h->slot, group)) {
 		rcu_enter();
 		wanted = multicast_deliver(h, p);
 		rcu_leave();
 	}
-	if (!wanted && explaining())
+	if (!wanted && !to.n && explaining())
 		explain_unheard(w, p);
 	return WIRE_SENT;
 }

@@ -8,6 +8,9 @@
 #include "wire/record_form.h"
 #include "wire/ring.h"
 
+/* Bytes of a frame's address. */
+#define ETHERNET_ADDRESS 6u
+
 struct record_address {
 	uint64_t va;
 	uint32_t rkey;
@@ -37,6 +40,11 @@ struct record_run {
 
 static_assert(RUNS_MAX <= UINT8_MAX, "nruns is one byte");
 
+static bool is_frame(uint8_t opcode)
+{
+	return (opcode & BTH_TRANSPORT_MASK) == BTH_RAW;
+}
+
 /* Which optional parts a record has is told by what its packet is, never by what is in it. */
 
 static bool has_address(uint8_t opcode)
@@ -53,10 +61,10 @@ static bool has_atomic(uint8_t opcode)
 	return p->atomic_eth || p->atomic_ack;
 }
 
-/* Packets to many have a GRH (IBTA 9.6.1.2), and of a frame it holds the address. */
-static bool has_global(bool grh, uint32_t dqpn)
+/* Datagrams to many have a GRH (IBTA 9.6.1.2).  A frame has its address in front. */
+static bool has_global(uint8_t opcode, bool grh, uint32_t dqpn)
 {
-	return grh || dqpn == IB_MULTICAST_QPN;
+	return grh || (dqpn == IB_MULTICAST_QPN && !is_frame(opcode));
 }
 
 static bool has_dc(uint8_t opcode)
@@ -72,8 +80,9 @@ static uint32_t header_bytes(uint8_t opcode, uint8_t flags, uint32_t dqpn)
 			  (flags & RECORD_ACK ? sizeof(struct record_ack) : 0) +
 			  (has_address(opcode) ? sizeof(struct record_address) : 0) +
 			  (has_atomic(opcode) ? sizeof(struct record_atomic) : 0) +
-			  (has_global(flags & RECORD_GRH, dqpn) ? sizeof(struct record_global)
-								: 0) +
+			  (has_global(opcode, flags & RECORD_GRH, dqpn)
+				   ? sizeof(struct record_global)
+				   : 0) +
 			  (has_dc(opcode) ? sizeof(struct pkt_dc) : 0));
 }
 
@@ -144,7 +153,7 @@ void *record_pack(void *record, const struct pkt *p, bool by_reference)
 
 		at = record_put(at, &part, sizeof(part));
 	}
-	if (has_global(path->grh, p->dqpn)) {
+	if (has_global(p->opcode, path->grh, p->dqpn)) {
 		struct record_global part = {
 			.sgid = path->sgid,
 			.dgid = path->dgid,
@@ -284,7 +293,7 @@ static bool take_optional(struct reader *r, const struct record_base *base, stru
 		return false;
 	if (has_atomic(base->opcode) && !record_take(r, &atomic, sizeof(atomic)))
 		return false;
-	if (has_global(base->flags & RECORD_GRH, base->dqpn) &&
+	if (has_global(base->opcode, base->flags & RECORD_GRH, base->dqpn) &&
 	    !record_take(r, &global, sizeof(global)))
 		return false;
 	p->va = address.va;
@@ -375,6 +384,8 @@ int record_unpack(const void *record, uint32_t bytes, struct pkt_foreign *sender
 	}
 	if (base.payload_len > r.left)
 		return -EPROTO;
+	if (is_frame(base.opcode))
+		memcpy(out->path.dgid.raw, r.at, min_u32(base.payload_len, ETHERNET_ADDRESS));
 	if (base.payload_len) {
 		/* The receiver only reads it, although a run has no const. */
 		out->runs[0] = (struct run){(void *)(uintptr_t)r.at, base.payload_len};
