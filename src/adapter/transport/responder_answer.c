@@ -65,11 +65,14 @@ void resp_acknowledge(struct qp *qp, uint8_t syndrome, uint32_t psn)
 void resp_owe(struct qp *qp, uint32_t psn)
 {
 	struct responder *r = &qp->resp;
+	bool owed = r->ack_owed;
 
 	atomic_store_explicit(&r->ack_owed, true, memory_order_relaxed);
 	r->ack_syndrome = AETH_ACK | AETH_NO_CREDIT;
 	r->ack_psn = psn;
-	qp_kick_patiently(qp);
+	/* Whoever was noted for the one that was owed looks under the lock which one it is now. */
+	if (!owed)
+		qp_kick_patiently(qp);
 }
 
 /*

@@ -38,13 +38,19 @@ static bool brief_place(struct qp *qp, const struct brief *b)
 
 /*
  * The responder has come one message further.  The word stays open, if it is: a peer that has sent
- * this has nothing under way by itself.  False: it is revoked, or the peer is elsewhere.
+ * this has nothing under way by itself.  But in a batch it is closed, once for all messages, until
+ * they are acknowledged.  False: it is revoked, or the peer is elsewhere.
  */
-static bool brief_count(struct responder *r)
+static bool brief_count(struct qp *qp)
 {
+	struct responder *r = &qp->resp;
 	uint32_t epsn = r->epsn, msn = r->msn;
 
-	if (r->published) {
+	if (r->ack_owed) {
+		resp_close(qp);
+		if (r->epsn != epsn)
+			return false;
+	} else if (r->published) {
 		uint64_t word = qp_word_load(&r->shared->word);
 
 		if (!qp_word_is_open(word) || qp_word_epsn(word) != epsn ||
@@ -75,7 +81,7 @@ bool responder_receive_brief(struct qp *qp, const struct brief *b)
 		return true;
 	}
 	resp_lock(qp);
-	done = brief_expected(qp, b) && brief_place(qp, b) && brief_count(r);
+	done = brief_expected(qp, b) && brief_place(qp, b) && brief_count(qp);
 	if (likely(done)) {
 		brief_counted(qp, b);
 		if (b->has_ack)

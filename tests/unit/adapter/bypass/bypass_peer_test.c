@@ -116,6 +116,29 @@ static void test_message_by_packets(enum key_way way)
 	exposed_pair_down(p);
 }
 
+/* Messages of one batch are acknowledged together; requests go on past them when they are. */
+static void test_batch_by_packets(enum key_way way)
+{
+	struct exposed_pair *p = exposed_pair_up(way);
+
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 5; i++)
+			device_recv(&p->to->qp, p->to->data, sizeof(p->to->data), p->target_key);
+		for (unsigned i = 0; i < 5; i++)
+			exposed_pair_post(p, WQE_OP_SEND, 0, 100 + i);
+		CHECK(!device_cq_poll(&p->from.cq) && !device_cq_poll(&p->to->qp.cq));
+		exposed_pair_progress(p);
+		for (unsigned i = 0; i < 5; i++) {
+			exposed_pair_received(p, CQE_OP_RESP_SEND, 100 + i);
+			exposed_pair_sent(p, CQE_OP_REQ);
+		}
+		exposed_pair_post(p, WQE_OP_RDMA_WRITE, 0, 8);
+		exposed_pair_sent(p, CQE_OP_REQ);
+		CHECK(exposed_pair_msn(p) == 6 * (round + 1));
+	}
+	exposed_pair_down(p);
+}
+
 /* More requests than one call takes; only the last is signaled. */
 static void test_list(enum key_way way)
 {
@@ -362,6 +385,7 @@ static void test_all(enum key_way way)
 	test_initiator_alone(way);
 	test_counters(way);
 	test_message_by_packets(way);
+	test_batch_by_packets(way);
 	test_list(way);
 	test_other_port(way);
 	test_wrong_address(way);
