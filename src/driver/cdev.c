@@ -185,6 +185,16 @@ static void cdev_renew(struct cdev_file *f, int fd, off_t position)
 	errno = saved_errno;
 }
 
+/* True: the read has failed. */
+static bool cdev_wait(struct cdev_file *f, int fd, const int *cancel, ssize_t *done)
+{
+	int ret = f->ops->wait(f, fd, cancel);
+
+	if (ret)
+		*done = to_errno(ret);
+	return ret;
+}
+
 bool cdev_read(int fd, void *buf, size_t count, ssize_t *done)
 {
 	no_cancellation();
@@ -193,6 +203,8 @@ bool cdev_read(int fd, void *buf, size_t count, ssize_t *done)
 
 	if (!f)
 		return false;
+	if (f->ops->wait && !atomic_load(&f->foreign))
+		return cdev_wait(f, fd, &cancel_state_, done);
 	ours = f->ops->read != NULL;
 	if (ours)
 		*done = to_size(shared_read(f, fd, buf, count, &cancel_state_));

@@ -90,10 +90,14 @@ enum port_counter {
  *   SLOT_AWAKE   the engine is looking; a sender does nothing more
  *   SLOT_POLLED  a thread of the program polls; the engine naps and checks on it
  *   SLOT_ASLEEP  a sender changes the word to SLOT_AWAKE and wakes the futex, in one call
+ *   SLOT_READER  a thread of the program sleeps there in the engine's place (driver/runtime/reader.h): a
+ *                sender changes the word to SLOT_POLLED and wakes the futex, in one call
+ * Whoever else takes SLOT_READER away wakes the futex, too.  Its value is one that other memory, which came to
+ * lie in the place of the word, would hardly have.
  * A sender stores its packet, sets its inbox bit, then (after a full fence) reads the word; the
  * engine stores ASLEEP, then (after a full fence) looks at the inbox once more before it waits.
  */
-enum slot_wake { SLOT_AWAKE, SLOT_POLLED, SLOT_ASLEEP };
+enum slot_wake { SLOT_AWAKE, SLOT_POLLED, SLOT_ASLEEP, SLOT_READER = 0x5ead5ead };
 
 struct slot {
 	_Atomic(uint32_t) wake;	 /* enum slot_wake; futex */

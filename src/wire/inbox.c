@@ -36,10 +36,17 @@ void inbox_raise(struct slot *to, uint16_t from)
 	atomic_thread_fence(memory_order_seq_cst);
 	set_bit(&to->inbox[from / 64], bit_of(from));
 	set_bit(&to->inbox_summary, bit_of(from / 64));
-	if (atomic_load_explicit(&to->wake, memory_order_relaxed) == SLOT_ASLEEP) {
+	switch (atomic_load_explicit(&to->wake, memory_order_relaxed)) {
+	case SLOT_ASLEEP:
 		atomic_store_explicit(&to->waker_plus_1, (uint32_t)(sched_getcpu() + 1),
 				      memory_order_relaxed);
 		futex_store_and_wake(&to->wake, SLOT_AWAKE);
+		break;
+	case SLOT_READER:
+		futex_store_and_wake(&to->wake, SLOT_POLLED);
+		break;
+	default:
+		break;
 	}
 }
 

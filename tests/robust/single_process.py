@@ -104,6 +104,9 @@ def cases(programs):
         *((f"shared memory of a stopped target {d}", two(programs, "shared", d)) for d in devices),
         *((f"memory that serves its faults, {when} {d}", two(programs, "served", d, when))
           for d in devices for when in ("before", "after", "unseen")),
+        *((f"a reader of a channel, {how} {d}", two(programs, "reader", d, how)) for d in devices
+          for how in ("restarted", "interrupted", "jumped", "cancelled", "polled", "crowded",
+                      "forking")),
         *((f"stores beside a region, peer {d}", two(programs, "neighbours", d)) for d in devices),
         *((f"stores beside a region, thread {d}", program(programs, "neighbours", d, "thread"))
           for d in devices),

@@ -32,6 +32,12 @@ struct cdev_ops {
 	void (*fstat)(struct cdev_file *f, struct stat *st);
 	/* fd, one of its descriptors, is about to be read at position. */
 	void (*before_read)(struct cdev_file *f, int fd, off_t position);
+	/*
+	 * fd, one of its descriptors, is about to be read: waits until that does not block, or as long as it
+	 * likes.  0, or what the read fails with.  It gives back the caller's reference, as who waits may
+	 * never come back; cancel is what cancel_restore needs.
+	 */
+	int (*wait)(struct cdev_file *f, int fd, const int *cancel);
 	/* The program has mapped [offset, offset + len), shared. */
 	void (*mapped)(struct cdev_file *f, uintptr_t addr, size_t len, off_t offset);
 	void (*last_close)(struct cdev_file *f);

@@ -31,11 +31,12 @@ static bool hook_drive_device(void)
 	return p && engine_poll(p);
 }
 
-static void hook_going_to_wait(void)
+/* As a reader in the engine's place it does not need the engine to be told of it. */
+static void hook_going_to_wait(bool as_reader)
 {
 	struct process *p = process_current();
 
-	if (p)
+	if (p && !(as_reader && engine_relies_on_readers(p)))
 		engine_yield(p);
 }
 
@@ -121,8 +122,7 @@ static inline int hooked_req_notify_cq(const struct entry_points *real, struct i
 {
 	int ret = real->req_notify_cq(cq, solicited_only);
 
-	uverbs_cq_doorbell(cq->context->cmd_fd, cq->handle);
-	hook_going_to_wait();
+	hook_going_to_wait(uverbs_cq_doorbell(cq->context->cmd_fd, cq->handle));
 	return ret;
 }
 

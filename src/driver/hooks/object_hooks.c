@@ -207,17 +207,22 @@ void uverbs_wq_recv_posted(int cmd_fd, uint32_t handle)
 	rcu_leave();
 }
 
-void uverbs_cq_doorbell(int cmd_fd, uint32_t handle)
+bool uverbs_cq_doorbell(int cmd_fd, uint32_t handle)
 {
+	bool stood_for = false;
 	struct uobj *obj;
 
 	rcu_enter();
 	obj = object_peek(cmd_fd, UOBJ_CQ, handle);
 	if (obj) {
+		struct ucq *cq = container_of(obj, struct ucq, uobj);
+
 		trace(doorbell, noticed, "hook", "CQ", handle);
-		ucq_ring(container_of(obj, struct ucq, uobj));
+		ucq_ring(cq);
+		stood_for = cq->comp && uchannel_is_stood_for(cq->comp);
 	}
 	rcu_leave();
+	return stood_for;
 }
 
 void uverbs_hooked(int cmd_fd)

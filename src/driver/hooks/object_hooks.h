@@ -31,8 +31,9 @@ void uverbs_qp_doorbell(int cmd_fd, uint32_t handle);
 /* The receives are taken by whoever delivers; returns at once. */
 void uverbs_qp_recv_posted(int cmd_fd, uint32_t handle);
 void uverbs_wq_recv_posted(int cmd_fd, uint32_t handle);
-/* The arm record may have changed: an event that is due is raised here. */
-void uverbs_cq_doorbell(int cmd_fd, uint32_t handle);
+/* The arm record may have changed: an event that is due is raised here.  True: the program will wait for
+ * another where a reader does (runtime/reader.h), as far as is known. */
+bool uverbs_cq_doorbell(int cmd_fd, uint32_t handle);
 /* The entry points of the context have hooks, so that doorbells are announced. */
 void uverbs_hooked(int cmd_fd);
 /* The program has asked for the inside of the queue: its doorbells may come by bare stores. */

@@ -17,6 +17,9 @@
  *   AWAKE -> POLLED, AWAKE -> ASLEEP, any -> AWAKE   by the engine
  *   ASLEEP -> AWAKE and wake                         by senders, engine_kick (so the feeder)
  *   POLLED -> AWAKE and wake                         by engine_yield, engine_ask
+ *   POLLED, ASLEEP -> READER, READER -> POLLED       by a thread that waits for an event (reader.h)
+ *   READER -> POLLED and wake                        by senders
+ *   READER -> AWAKE and wake                         by engine_kick, engine_ask, the engine
  */
 #include "driver/runtime/engine.h"
 
@@ -38,8 +41,10 @@
 #include "base/trace.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/runtime/beside.h"
+#include "driver/runtime/engine_inside.h"
 #include "driver/runtime/feeder.h"
 #include "driver/runtime/process.h"
+#include "driver/runtime/reader.h"
 #include "exposure/expose.h"
 
 #define USEC 1000u
@@ -61,53 +66,23 @@
 /* An engine that was away for so long while it was awake is starved (base/starved.h). */
 #define AWAY_NS (1000 * USEC)
 
-#define NAP_MIN_NS	(100 * USEC)
-#define NAP_MAX_NS	(1000 * USEC)
-#define DISTRUST_MIN_NS (10000 * USEC)
-#define DISTRUST_MAX_NS (1000000 * USEC)
+#define NAP_MIN_NS (100 * USEC)
+#define NAP_MAX_NS ENGINE_NAP_MAX_NS
+/* So many naps while nothing comes, and the engine waits for itself again. */
+#define NAPS_FOR_A_READER 8u
+#define DISTRUST_MIN_NS	  (10000 * USEC)
+#define DISTRUST_MAX_NS	  (1000000 * USEC)
 
 /* Empty polls that make a poller, if they come this close on the average.  An event-driven program
  * polls once or twice after each event. */
 #define POLLS_OF_A_POLLER 3u
-#define POLL_APART_NS	  (4 * USEC)
+#define POLL_APART_NS	  ENGINE_POLL_APART_NS
 #define POLL_WINDOW_NS	  (20 * USEC)
-/* A program that has polled in vain so often lets the engine know, so that senders are spared the
- * wake-up. */
-#define POLLS_PER_NOTICE 64u
 /* What a request of the program may take along waits for one so long, where processors are scarce. */
 #define PATIENT_NS (50 * USEC)
 /* So often are links looked at whose descriptors nobody can wait for. */
 #define UNHEARD_NS  (1000 * USEC)
 #define STACK_BYTES (512u << 10)
-
-/*
- * What is wanted of the thread, and PARKED, its answer to PARK.  It is not ended and made anew: a
- * program may have forbidden itself more threads.  While parked it stores nothing, so that even the
- * memory under this structure may be replaced; the futex is private, hence the same wherever the
- * page comes from.
- */
-enum engine_state { ENGINE_RUN, ENGINE_PARK, ENGINE_PARKED, ENGINE_END };
-
-struct engine {
-	struct process *process;
-	struct feeder *feeder;	 /* NULL: no link has a descriptor */
-	_Atomic(uint32_t) *wake; /* of our slot */
-	_Atomic(uint32_t) *waker_plus_1;
-	pthread_t thread;
-	uint64_t spin_ns, spin_min_ns, spin_max_ns;
-	uint32_t window_polls; /* 'polls' when the window began */
-	uint64_t window_ns;
-	uint64_t distrust_ns;	    /* for how long, the next time */
-	_Atomic(uint64_t) trust_at; /* no naps before */
-	uint64_t seen_ns;	    /* the last look at the clock while awake */
-	uint64_t starved_until_ns, starved_for_ns;
-	struct beside place;
-	_Atomic(uint32_t) state; /* enum engine_state */
-	/* Empty polls of the program's threads.  Not exact: two of them may count as one. */
-	cacheline_aligned _Atomic(uint32_t) polls;
-	/* One thread polls the device for all; the others go on looking at their CQs. */
-	cacheline_aligned struct spin polling;
-};
 
 /* Shared between processes, hence not FUTEX_PRIVATE.  The time is absolute, CLOCK_MONOTONIC. */
 static void futex_wait_until(_Atomic(uint32_t) *word, uint32_t value, uint64_t deadline_ns)
@@ -136,60 +111,39 @@ static bool engine_runs(struct engine *e)
 	return atomic_load(&e->state) == ENGINE_RUN;
 }
 
-/* Ends the engine's wait, if it waits in that state. */
-static void wake_from(_Atomic(uint32_t) *word, uint32_t state)
+/* Ends the engine's wait, whether the word or the nap keeps it. */
+static void engine_rouse(struct engine *e)
 {
-	if (atomic_load(word) == state)
-		futex_store_and_wake(word, SLOT_AWAKE);
+	futex_store_and_wake(e->wake, SLOT_AWAKE);
+	atomic_store(&e->nap, 1);
+	syscall(SYS_futex, &e->nap, FUTEX_WAKE_PRIVATE, INT_MAX);
 }
 
 void engine_kick(struct process *p)
 {
+	uint32_t word;
+
 	/* Between the caller's store of work and our load of the word; its partner is the fence in
 	 * engine_sleep, between the store of ASLEEP and the last look for work. */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(p->wake, memory_order_relaxed) == SLOT_ASLEEP)
-		wake_from(p->wake, SLOT_ASLEEP);
+	word = atomic_load_explicit(p->wake, memory_order_relaxed);
+	if (word == SLOT_ASLEEP)
+		futex_store_and_wake(p->wake, SLOT_AWAKE);
+	else if (word == SLOT_READER)
+		engine_rouse(p->engine);
 }
 
 void engine_yield(struct process *p)
 {
 	if (atomic_load_explicit(p->wake, memory_order_relaxed) == SLOT_POLLED)
-		wake_from(p->wake, SLOT_POLLED);
+		engine_rouse(p->engine);
 }
 
-static bool trusts_pollers(struct engine *e, uint64_t now)
+/* What the engine stores itself.  A reader whose place is taken must not sleep on. */
+static void engine_store_word(struct engine *e, uint32_t state)
 {
-	return now >= atomic_load_explicit(&e->trust_at, memory_order_relaxed);
-}
-
-static bool engine_owes(const struct process *p)
-{
-	for (uint32_t i = 0; i < p->nhcas; i++)
-		if (adapter_owes(p->hcas[i].adapter))
-			return true;
-	return false;
-}
-
-bool engine_poll(struct process *p)
-{
-	struct engine *e = p->engine;
-	uint32_t polls = atomic_load_explicit(&e->polls, memory_order_relaxed) + 1;
-	bool done;
-
-	atomic_store_explicit(&e->polls, polls, memory_order_relaxed);
-	if (unlikely(polls % POLLS_PER_NOTICE == 0) && trusts_pollers(e, clock_ns()))
-		engine_kick(p);
-	if (!spin_try(&e->polling))
-		return false;
-	done = unlikely(doorbell_any_direct()) && doorbell_look(DOORBELL_DIRECT_PAGES);
-	done |= process_progress(p);
-	spin_unlock(&e->polling);
-	/* Should this thread not come back, the engine does what is still owed. */
-	if (done && atomic_load_explicit(p->wake, memory_order_relaxed) == SLOT_ASLEEP &&
-	    engine_owes(p))
-		engine_kick(p);
-	return done;
+	if (unlikely(atomic_exchange(e->wake, state) == SLOT_READER))
+		syscall(SYS_futex, e->wake, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 /* Several looks at the registers cost less than one at all the rest, and find a doorbell sooner. */
@@ -220,30 +174,68 @@ static void judge_naps(struct engine *e, uint64_t now)
 	e->distrust_ns = min_u64(2 * e->distrust_ns, DISTRUST_MAX_NS);
 }
 
-/* A poller is at work: leave the device to it until it stops. */
-static void engine_nap(struct engine *e)
+/* A futex of this process alone, as a reader may sleep at the word. */
+static void nap_wait(struct engine *e, uint64_t ns)
+{
+	const struct timespec ts = {.tv_nsec = (long)ns};
+
+	syscall(SYS_futex, &e->nap, FUTEX_WAIT_PRIVATE, 0, &ts);
+}
+
+/*
+ * Somebody sleeps in our place, who may not come back when he is woken: a handler of a signal may
+ * have jumped away with him.  Timers are ours in any case.
+ */
+static bool nap_for_reader(struct engine *e, unsigned *naps)
+{
+	(void)engine_progress(e);
+	return ++*naps < NAPS_FOR_A_READER;
+}
+
+/*
+ * Threads of the program work in our place: looks now and then whether they still do.  Also as long as one sleeps
+ * there, unless that is for long.
+ */
+static void engine_watch(struct engine *e)
 {
 	uint64_t nap_ns = NAP_MIN_NS;
 	bool moved, woken;
-	uint32_t seen;
+	uint32_t seen, word;
+	unsigned naps = 0;
 
-	trace(engine, sleep, "program-polls", nap_ns / USEC);
-	atomic_store(e->wake, SLOT_POLLED);
+	atomic_store_explicit(&e->watching, true, memory_order_relaxed);
 	do {
 		seen = atomic_load_explicit(&e->polls, memory_order_relaxed);
-		futex_wait_until(e->wake, SLOT_POLLED, clock_ns() + nap_ns);
+		nap_wait(e, nap_ns);
 		/* Those who poll look at DIRECT pages only. */
 		if (doorbell_any_watched())
 			(void)doorbell_look(DOORBELL_WATCHED_PAGES);
 		(void)wire_process_let_go(e->process->wire_process);
 		nap_ns = min_u64(2 * nap_ns, NAP_MAX_NS);
 		moved = atomic_load_explicit(&e->polls, memory_order_relaxed) != seen;
-		woken = atomic_load_explicit(e->wake, memory_order_relaxed) != SLOT_POLLED;
+		if (moved)
+			naps = 0;
+		word = atomic_load_explicit(e->wake, memory_order_relaxed);
+		if (word == SLOT_READER)
+			moved |= nap_for_reader(e, &naps);
+		woken = (word != SLOT_POLLED && word != SLOT_READER) || atomic_load(&e->nap);
 	} while (moved && !woken && engine_runs(e));
-	atomic_store(e->wake, SLOT_AWAKE);
+	atomic_store_explicit(&e->watching, false, memory_order_relaxed);
+	engine_store_word(e, SLOT_AWAKE);
 	trace(engine, wake, woken ? "kick" : "program-stopped-polling");
-	if (!woken)
+	/* A reader that was woken and waits for a processor does not mean that none can be relied on. */
+	if (!woken && word == SLOT_POLLED &&
+	    !atomic_load_explicit(&e->reader_sleeps, memory_order_relaxed))
 		judge_naps(e, clock_ns());
+}
+
+/* A poller is at work: leave the device to it until it stops. */
+static void engine_nap(struct engine *e)
+{
+	trace(engine, sleep, "program-polls", NAP_MIN_NS / USEC);
+	atomic_store(&e->nap, 0);
+	engine_store_word(e, SLOT_POLLED);
+	engine_watch(e);
 }
 
 /* Are processors scarce, as far as it knows? */
@@ -271,16 +263,19 @@ static void engine_woken(struct engine *e)
 		engine_reckon(e, clock_ns() + STARVED_MIN_NS);
 }
 
-/* Until somebody changes the word, or the deadline. */
-static void engine_wait(struct engine *e, uint64_t deadline)
+/* Until somebody changes the word, or the deadline.  True: a reader has taken our place meanwhile. */
+static bool engine_wait(struct engine *e, uint64_t deadline)
 {
 	uint64_t now = trace_is_on(engine, sleep) ? clock_ns() : 0;
+	uint32_t word;
 
 	trace(engine, sleep, deadline == UINT64_MAX ? "until-kick" : "until-timer",
 	      deadline == UINT64_MAX || deadline < now ? 0 : (deadline - now) / USEC);
 	futex_wait_until(e->wake, SLOT_ASLEEP, deadline);
 	engine_woken(e);
-	trace(engine, wake, atomic_load(e->wake) == SLOT_ASLEEP ? "timer" : "kick");
+	word = atomic_load(e->wake);
+	trace(engine, wake, word == SLOT_ASLEEP ? "timer" : "kick");
+	return word == SLOT_READER || word == SLOT_POLLED;
 }
 
 static bool engine_is_patient(const struct process *p)
@@ -320,7 +315,8 @@ static void engine_sleep(struct engine *e)
 		engine_nap(e);
 		return;
 	}
-	atomic_store(e->wake, SLOT_ASLEEP);
+	atomic_store(&e->nap, 0);
+	engine_store_word(e, SLOT_ASLEEP);
 	/* Between our store of ASLEEP and the last look for work; partners: engine_kick and every
 	 * sender, between their store of work and their load of the word. */
 	atomic_thread_fence(memory_order_seq_cst);
@@ -334,9 +330,11 @@ static void engine_sleep(struct engine *e)
 		deadline = min_u64(deadline, clock_ns() + DOORBELL_POLL_NS);
 	if (unlikely(!heard))
 		deadline = min_u64(deadline, clock_ns() + UNHEARD_NS);
-	if (!done && bells != DOORBELL_STAY && engine_runs(e))
-		engine_wait(e, deadline);
-	atomic_store(e->wake, SLOT_AWAKE);
+	if (!done && bells != DOORBELL_STAY && engine_runs(e) && engine_wait(e, deadline)) {
+		engine_watch(e);
+		return;
+	}
+	engine_store_word(e, SLOT_AWAKE);
 	if (bells == DOORBELL_STAY)
 		sched_yield(); /* the one whose store is to come may wait for this CPU */
 	else if (doorbell_any_direct())
@@ -371,7 +369,8 @@ static bool somebody_polls(struct engine *e, uint64_t now)
 	uint32_t n = polls - e->window_polls;
 	uint64_t ns = now - e->window_ns;
 
-	if (n >= POLLS_OF_A_POLLER && ns <= (uint64_t)n * POLL_APART_NS && trusts_pollers(e, now))
+	if (n >= POLLS_OF_A_POLLER && ns <= (uint64_t)n * POLL_APART_NS &&
+	    engine_trusts_pollers(e, now))
 		return true;
 	if (ns >= POLL_WINDOW_NS) {
 		e->window_polls = polls;
@@ -528,8 +527,7 @@ static void engine_ask(struct engine *e, enum engine_state state)
 	atomic_store(&e->state, state);
 	/* The engine looks at 'state' after each of its stores to the word, and waits only while
 	 * the word is what it stored. */
-	atomic_store(e->wake, SLOT_AWAKE);
-	syscall(SYS_futex, e->wake, FUTEX_WAKE, INT_MAX);
+	engine_rouse(e);
 }
 
 void engine_pause(struct process *p)
@@ -542,6 +540,7 @@ void engine_stop(struct process *p)
 {
 	struct engine *e = p->engine;
 
+	reader_await_none();
 	engine_ask(e, ENGINE_END);
 	pthread_join(e->thread, NULL);
 	feeder_stop(e->feeder);

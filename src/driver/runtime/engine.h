@@ -27,3 +27,5 @@ void engine_kick(struct process *p);
 bool engine_poll(struct process *p);
 /* A thread of the program is about to wait for an event, so do not count on its polling. */
 void engine_yield(struct process *p);
+/* May that be left out, if the thread is to wait as a reader (reader.h)? */
+bool engine_relies_on_readers(struct process *p);

@@ -25,6 +25,7 @@
 #include "driver/doorbell/doorbell.h"
 #include "driver/runtime/engine.h"
 #include "driver/runtime/fault.h"
+#include "driver/runtime/reader.h"
 #include "exposure/expose.h"
 #include "fabric/client/environment.h"
 #include "fabric/client/trouble.h"
@@ -465,6 +466,7 @@ void process_fork_child(void)
 
 	fault_fork_child();
 	access_fork_child();
+	reader_fork_child();
 	/* The memory stays: other threads of the parent may have been in the middle of it. */
 	if (p)
 		fabric_client_forget(p->fabric);

@@ -60,6 +60,9 @@ bool process_progress(struct process *p);
 /* The same; *deadline_ns is lowered to the time of the next timer. */
 bool process_progress_until(struct process *p, uint64_t *deadline_ns);
 
+/* Is there work that nobody has been told of? */
+bool process_owes(const struct process *p);
+
 /* Receives alone. */
 bool process_deliver(struct process *p);
 

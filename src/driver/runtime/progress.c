@@ -28,3 +28,11 @@ bool process_progress(struct process *p)
 {
 	return process_progress_until(p, NULL);
 }
+
+bool process_owes(const struct process *p)
+{
+	for (uint32_t i = 0; i < p->nhcas; i++)
+		if (adapter_owes(p->hcas[i].adapter))
+			return true;
+	return false;
+}

@@ -75,5 +75,11 @@ int main(void)
 	pthread_join(sleeper, NULL);
 	CHECK(atomic_load(&slot->wake) == SLOT_AWAKE);
 	kill(child, SIGKILL);
+	/* A thread of the program in the engine's place. */
+	atomic_store(&slot->wake, SLOT_READER);
+	inbox_raise(slot, 3);
+	CHECK(atomic_load(&slot->wake) == SLOT_POLLED);
+	inbox_raise(slot, 4);
+	CHECK(atomic_load(&slot->wake) == SLOT_POLLED);
 	return 0;
 }

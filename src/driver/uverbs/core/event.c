@@ -16,6 +16,7 @@
 #include "base/hidden.h"
 #include "base/log.h"
 #include "driver/file/cdev_file.h"
+#include "driver/runtime/reader.h"
 #include "driver/uverbs/core/file.h"
 
 #define PIPE_BYTES_MAX (1 << 20) /* what an unprivileged process may ask for */
@@ -32,7 +33,8 @@ struct uchannel {
 	uint32_t nports;
 	struct uchannel *next; /* async channels, under channels_lock */
 
-	pthread_mutex_t lock; /* a leaf: held across pipe system calls that do not block */
+	_Atomic(bool) stood_for; /* since a CQ of it was armed */
+	pthread_mutex_t lock;	 /* a leaf: held across pipe system calls that do not block */
 	bool closed;
 	struct hidden writer;
 	struct hidden reader; /* our own open file description, non-blocking */
@@ -45,7 +47,7 @@ static pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uchannel *channels;
 static _Atomic(unsigned) overflowed;
 
-static const struct cdev_ops uchannel_ops;
+static const struct cdev_ops uchannel_ops, completions_ops;
 static struct uport_listener *port_listeners; /* under channels_lock */
 
 struct devx_event {
@@ -139,6 +141,11 @@ static void channel_unlist(struct uchannel *c)
 	pthread_mutex_unlock(&channels_lock);
 }
 
+static const struct cdev_ops *ops_of(enum uchannel_kind kind)
+{
+	return kind == UCHANNEL_COMP ? &completions_ops : &uchannel_ops;
+}
+
 int uchannel_create(struct ufile *file, enum uchannel_kind kind, struct uchannel **out)
 {
 	struct uchannel *c = calloc(1, sizeof(*c));
@@ -146,7 +153,7 @@ int uchannel_create(struct ufile *file, enum uchannel_kind kind, struct uchannel
 
 	if (!c)
 		return -ENOMEM;
-	cdev_file_init(&c->cdev, &uchannel_ops);
+	cdev_file_init(&c->cdev, ops_of(kind));
 	pthread_mutex_init(&c->lock, NULL);
 	c->file = file;
 	c->kind = kind;
@@ -192,7 +199,7 @@ int uchannel_find(struct ufile *file, enum uchannel_kind kind, int64_t fd, struc
 	if (!f)
 		return -EBADF;
 	c = container_of(f, struct uchannel, cdev);
-	if (f->ops != &uchannel_ops || c->kind != kind || c->file != file) {
+	if (f->ops != ops_of(kind) || c->kind != kind || c->file != file) {
 		cdev_put(f);
 		return -EBADF;
 	}
@@ -300,6 +307,7 @@ void uchannel_post_comp(struct uchannel *c, uint64_t cq_handle, uint32_t *count)
 	struct ib_uverbs_comp_event_desc desc = {.cq_handle = cq_handle};
 
 	channel_post(c, &desc, count);
+	reader_rouse();
 }
 
 void uchannel_post_async(struct uchannel *c, uint64_t element, enum ib_event event, uint32_t *count)
@@ -418,6 +426,47 @@ static void channel_last_close(struct cdev_file *cdev)
 		atomic_fetch_sub_explicit(&overflowed, 1, memory_order_relaxed);
 	c->late_bytes = 0;
 	pthread_mutex_unlock(&c->lock);
+	reader_rouse();
+}
+
+/* ---- waiting for completion events ---- */
+
+bool uchannel_is_stood_for(struct uchannel *c)
+{
+	return atomic_exchange_explicit(&c->stood_for, false, memory_order_relaxed);
+}
+
+/* An event, or nothing that could be read: a read says which. */
+static bool pipe_is_ready(int fd)
+{
+	int bytes = 0;
+
+	return syscall(SYS_ioctl, fd, FIONREAD, &bytes) < 0 || bytes;
+}
+
+static bool read_blocks(int fd)
+{
+	long flags = syscall(SYS_fcntl, fd, F_GETFL);
+
+	return flags >= 0 && !(flags & O_NONBLOCK);
+}
+
+static int completions_wait(struct cdev_file *f, int fd, const int *cancel)
+{
+	struct uchannel *c = container_of(f, struct uchannel, cdev);
+	int saved_errno = errno, ret = 0;
+	bool blocks = read_blocks(fd);
+
+	if (blocks)
+		atomic_store_explicit(&c->stood_for, true, memory_order_relaxed);
+	cdev_put(f);
+	if (blocks && !pipe_is_ready(fd))
+		ret = reader_wait(fd, pipe_is_ready, cancel);
+	errno = saved_errno;
+	if (ret)
+		return ret;
+	/* The pointer is a name only: it may have been closed meanwhile, and fd be another file. */
+	return cdev_table_load(fd) == f ? 0 : -EBADF;
 }
 
 static void channel_release(struct cdev_file *cdev)
@@ -430,6 +479,12 @@ static void channel_release(struct cdev_file *cdev)
 }
 
 static const struct cdev_ops uchannel_ops = {
+	.last_close = channel_last_close,
+	.release = channel_release,
+};
+
+static const struct cdev_ops completions_ops = {
+	.wait = completions_wait,
 	.last_close = channel_last_close,
 	.release = channel_release,
 };

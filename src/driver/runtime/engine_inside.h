@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The inside of the engine, for its thread (engine.c) and for the threads that take its place (reader.c). */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/spin.h"
+#include "driver/runtime/beside.h"
+
+struct feeder;
+struct process;
+
+#define ENGINE_NAP_MAX_NS 1000000u
+/* Empty polls that come this close on the average are a poller's. */
+#define ENGINE_POLL_APART_NS 4000u
+
+/*
+ * What is wanted of the thread, and PARKED, its answer to PARK.  It is not ended and made anew: a
+ * program may have forbidden itself more threads.  While parked it stores nothing, so that even the
+ * memory under this structure may be replaced; the futex is private, hence the same wherever the
+ * page comes from.
+ */
+enum engine_state { ENGINE_RUN, ENGINE_PARK, ENGINE_PARKED, ENGINE_END };
+
+struct engine {
+	struct process *process;
+	struct feeder *feeder;	 /* NULL: no link has a descriptor */
+	_Atomic(uint32_t) *wake; /* of our slot */
+	_Atomic(uint32_t) *waker_plus_1;
+	pthread_t thread;
+	_Atomic(uint32_t) nap; /* futex: 1 ends the nap, whatever 'wake' says */
+	uint64_t spin_ns, spin_min_ns, spin_max_ns;
+	uint32_t window_polls; /* 'polls' when the window began */
+	uint64_t window_ns;
+	uint64_t distrust_ns;	      /* for how long, the next time */
+	_Atomic(uint64_t) trust_at;   /* no naps before */
+	_Atomic(uint64_t) noticed_at; /* the last POLLS_PER_NOTICE of polls */
+	_Atomic(uint64_t) no_reader_before;
+	_Atomic(bool) watching;	     /* it naps */
+	_Atomic(bool) reader_sleeps; /* also while he has been woken and does not run yet */
+	uint64_t seen_ns;	     /* the last look at the clock while awake */
+	uint64_t starved_until_ns, starved_for_ns;
+	struct beside place;
+	_Atomic(uint32_t) state; /* enum engine_state */
+	/* Empty polls of the program's threads.  Not exact: two of them may count as one. */
+	cacheline_aligned _Atomic(uint32_t) polls;
+	/* One thread polls the device for all; the others go on looking at their CQs. */
+	cacheline_aligned struct spin polling;
+};
+
+/* Is it in order that the engine leaves the device to threads of the program? */
+static inline bool engine_trusts_pollers(const struct engine *e, uint64_t now_ns)
+{
+	return now_ns >= atomic_load_explicit(&e->trust_at, memory_order_relaxed);
+}
+
+/* The calling thread has looked for work, or has done some. */
+static inline void engine_note_poll(struct engine *e)
+{
+	uint32_t polls = atomic_load_explicit(&e->polls, memory_order_relaxed) + 1;
+
+	atomic_store_explicit(&e->polls, polls, memory_order_relaxed);
+}

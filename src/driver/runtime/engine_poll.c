@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What threads of the program do for the engine when they poll. */
+#include "base/clock.h"
+#include "driver/doorbell/doorbell.h"
+#include "driver/runtime/engine.h"
+#include "driver/runtime/engine_inside.h"
+#include "driver/runtime/process.h"
+#include "registry/registry.h"
+
+/* A program that has polled in vain so often lets the engine know, so that senders are spared the
+ * wake-up. */
+#define POLLS_PER_NOTICE 64u
+/* For so long after such a notice nobody who waits for an event is woken in the engine's place. */
+#define NO_READER_NS 20000000u
+
+bool engine_relies_on_readers(struct process *p)
+{
+	return engine_trusts_pollers(p->engine, clock_ns());
+}
+
+/*
+ * There have been POLLS_PER_NOTICE more.  A thread that has made them in a row needs nobody who is
+ * woken for it.
+ */
+static void engine_notice_poller(struct engine *e, uint64_t now)
+{
+	uint64_t last = atomic_exchange_explicit(&e->noticed_at, now, memory_order_relaxed);
+
+	if (!engine_trusts_pollers(e, now))
+		return;
+	if (now - last <= (uint64_t)POLLS_PER_NOTICE * ENGINE_POLL_APART_NS)
+		atomic_store_explicit(&e->no_reader_before, now + NO_READER_NS,
+				      memory_order_relaxed);
+	else if (atomic_load_explicit(e->wake, memory_order_relaxed) == SLOT_READER)
+		return;
+	engine_kick(e->process);
+}
+
+/* Is it awake, or will it look before long? */
+static bool engine_is_near(const struct engine *e)
+{
+	uint32_t word = atomic_load_explicit(e->wake, memory_order_relaxed);
+
+	return word != SLOT_ASLEEP &&
+	       (word != SLOT_READER || atomic_load_explicit(&e->watching, memory_order_relaxed));
+}
+
+bool engine_poll(struct process *p)
+{
+	struct engine *e = p->engine;
+	uint32_t polls = atomic_load_explicit(&e->polls, memory_order_relaxed) + 1;
+	bool done;
+
+	atomic_store_explicit(&e->polls, polls, memory_order_relaxed);
+	if (unlikely(polls % POLLS_PER_NOTICE == 0))
+		engine_notice_poller(e, clock_ns());
+	if (!spin_try(&e->polling))
+		return false;
+	done = unlikely(doorbell_any_direct()) && doorbell_look(DOORBELL_DIRECT_PAGES);
+	done |= process_progress(p);
+	spin_unlock(&e->polling);
+	/* Should this thread not come back, the engine does what is still owed. */
+	if (done && !engine_is_near(e) && process_owes(p))
+		engine_kick(p);
+	return done;
+}
