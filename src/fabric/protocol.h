@@ -63,6 +63,9 @@ enum msg_type {
 	MSG_LINK,     /* pull a cable of the subnet or put it back */
 	MSG_NODE,     /* take a node out of the subnet or put it back */
 	MSG_IMPAIR,   /* MADs are lost, late or doubled on a link or on all */
+	MSG_TIE, /* an Ethernet port leaves the segment that all share; or its carrier's link changes */
+	MSG_UNTIE, /* it comes back */
+	MSG_TIED,  /* what it is tied to */
 	/* Of files that carry MADs; fabric/umad.h. */
 	MSG_UMAD_OPEN,
 	MSG_ISSM_OPEN, /* the reply comes when the port's token is ours */
@@ -158,6 +161,26 @@ struct msg_impair {
 	uint32_t delay_us, jitter_us;
 };
 
+#define FABRIC_TIE_BYTES 128u /* what a port is tied to, in words, with the NUL */
+
+/* From a carrier (tie/carrier.h), or of a cable. */
+struct msg_tie {
+	uint32_t row;
+	uint32_t peer; /* row of the port at the other end; SUBNET_NONE: we carry its frames */
+	uint32_t up;
+	uint32_t reserved;
+	char text[FABRIC_TIE_BYTES];
+};
+
+struct msg_tied_reply {
+	uint32_t tied;
+	uint32_t peer;
+	int32_t pid;  /* of the carrier; 0: of a cable, or it has ended */
+	uint32_t all; /* all that is to come in has come */
+	uint64_t carried[CARRIED_COUNTS];
+	char text[FABRIC_TIE_BYTES];
+};
+
 struct msg_attr {
 	char host[FABRIC_NAME_BYTES];
 	char path[FABRIC_PATH_BYTES];
@@ -234,6 +257,8 @@ struct msg {
 		struct msg_link link;
 		struct msg_node node;
 		struct msg_impair impair;
+		struct msg_tie tie;
+		struct msg_tied_reply tied_reply;
 		struct msg_attr attr;
 		struct msg_attr_reply attr_reply;
 		struct msg_index index;

@@ -99,6 +99,15 @@ enum port_counter {
  */
 enum slot_wake { SLOT_AWAKE, SLOT_POLLED, SLOT_ASLEEP, SLOT_READER = 0x5ead5ead };
 
+/* What a carrier counts, in frames. */
+enum carried {
+	CARRIED_IN,
+	CARRIED_OUT,
+	CARRIED_IN_DROPPED,
+	CARRIED_OUT_DROPPED,
+	CARRIED_COUNTS,
+};
+
 struct slot {
 	_Atomic(uint32_t) wake;	 /* enum slot_wake; futex */
 	_Atomic(uint32_t) alive; /* generation, 0 while the slot is free */
@@ -119,6 +128,10 @@ struct slot {
 	_Atomic(uint64_t) inbox[REGISTRY_SLOTS / 64];
 	/* What the process listens to besides packets for its queue pairs, see wire/multicast.c. */
 	cacheline_aligned _Atomic(uint64_t) groups[SLOT_GROUP_WORDS];
+	/* Not 0: it is no program, but carries the frames of the port of this row plus 1 (tie/carrier.h). */
+	_Atomic(uint32_t) carries_plus_1;
+	_Atomic(uint32_t) carried_all; /* all frames that there are to come in have come */
+	_Atomic(uint64_t) carried[CARRIED_COUNTS];
 	/* See wire/counter_shard.h; unicast packets are what is not multicast. */
 	cacheline_aligned _Atomic(uint64_t) counters[SLOT_SHARDS][SLOT_PORTS][PORT_COUNTERS];
 };

@@ -61,6 +61,12 @@ bool subnet_set_state(struct subnet *s, uint32_t row, enum ib_port_state state)
 	return true;
 }
 
+void subnet_set_tie(struct subnet *s, uint32_t row, uint32_t tie_plus_1)
+{
+	atomic_store_explicit(&s->ports[row].tie_plus_1, tie_plus_1, memory_order_release);
+	subnet_raise_epoch(s);
+}
+
 /* ---- LIDs ---- */
 
 /* Takes from a port what it still has of a range. */

@@ -28,7 +28,7 @@
 #include "prm/ib.h"
 
 #define SUBNET_MAGIC   0x74656e73u /* "snet" */
-#define SUBNET_VERSION 3u
+#define SUBNET_VERSION 4u
 
 #define SUBNET_NONE	     0xffffffffu /* no row */
 #define SUBNET_LIDS	     0xc000u	 /* unicast LIDs are 1 to 0xbfff (IBTA 4.1.3) */
@@ -84,6 +84,9 @@ struct subnet_port {
 	uint32_t host_index; /* among all ports of its host: selects its counters in a slot */
 	uint32_t ethernet;
 	_Atomic(uint32_t) state; /* enum ib_port_state */
+	/* Ethernet: the row that its cable leads to, plus 1; its own: out of the fabric; 0: it is at
+	 * the segment that all others share */
+	_Atomic(uint32_t) tie_plus_1;
 	_Atomic(uint32_t) lid;
 	_Atomic(uint32_t) lmc;
 	_Atomic(uint32_t) sm_lid;
@@ -258,6 +261,17 @@ static inline bool subnet_port_active(const struct subnet *s, uint32_t row)
 	       atomic_load_explicit(&s->ports[row].state, memory_order_acquire) == IB_PORT_ACTIVE;
 }
 
+/* Does what one Ethernet port sends come to the other?  Always to itself. */
+static inline bool subnet_ethernet_reaches(const struct subnet *s, uint32_t from, uint32_t to)
+{
+	uint32_t tie = atomic_load_explicit(&s->ports[from].tie_plus_1, memory_order_acquire);
+
+	if (from == to)
+		return true;
+	return tie ? tie == to + 1
+		   : !atomic_load_explicit(&s->ports[to].tie_plus_1, memory_order_acquire);
+}
+
 static inline const struct subnet_node *subnet_node_of(const struct subnet *s, uint32_t row)
 {
 	return &s->nodes[s->ports[row].node];
@@ -298,6 +312,8 @@ int64_t subnet_add_node(struct subnet *s, const struct subnet_node *node, bool e
 			uint32_t gids) must_check;
 /* This and the next two raise the epoch if they change anything.  True: it did. */
 bool subnet_set_state(struct subnet *s, uint32_t row, enum ib_port_state state);
+/* tie_plus_1.  Raises the epoch. */
+void subnet_set_tie(struct subnet *s, uint32_t row, uint32_t tie_plus_1);
 /*
  * Sets LID and LMC of a port; LID 0 takes them away. 0; -EINVAL not a unicast LID, or not a
  * multiple of 2^lmc; -EADDRINUSE another port, *owner, has one of these.

@@ -100,6 +100,8 @@ enum subnet_way subnet_route_packet(const struct subnet *s, uint32_t from,
 {
 	if (!subnet_walk(s, from, to))
 		return SUBNET_DOWN;
+	if (s->ports[from].ethernet && s->ports[to].ethernet)
+		return subnet_ethernet_reaches(s, from, to) ? SUBNET_ARRIVES : SUBNET_NO_ROUTE;
 	if (s->ports[from].ethernet || !s->nswitches)
 		return SUBNET_ARRIVES;
 	/* A port's own LID never leaves it. */

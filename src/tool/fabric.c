@@ -8,6 +8,7 @@
 
 #include "fabric/client/link.h"
 #include "tool/reach.h"
+#include "tool/tied.h"
 #include "tool/view.h"
 
 static bool no_arguments(const struct session *s, int argc, char **argv)
@@ -64,6 +65,7 @@ static void port_print(struct view *v, uint32_t row)
 	printf("  %s port %u: %s, %s, lid 0x%" PRIx64 ", sm lid 0x%x, %s, guid %s", node->name,
 	       p->number, link, state, lid_of(p), atomic_load(&p->sm_lid), rate, text);
 	printf(p->netdev[0] ? ", netdev %s\n" : "\n", p->netdev);
+	tied_print(v, row);
 	for (uint32_t i = 0; i < subnet_port_gids(p); i++) {
 		if (!subnet_gid(&v->subnet, row, i, &gid))
 			continue;
@@ -96,6 +98,7 @@ static void port_json(struct view *v, struct json *j, uint32_t row)
 	json_open(j, NULL, '{');
 	json_string(j, "device", node->name);
 	json_number(j, "port", p->number);
+	tied_json(v, j, row);
 	for (uint32_t i = 0; i < PORT_ATTRS; i++) {
 		view_attr(v, row, (enum port_attr)i, text, sizeof(text));
 		json_string(j, port_attr_name[i], text);

@@ -78,6 +78,19 @@ static const struct command commands[] = {
 	{"fabric port", "[--fabric NAME] [HOST/]HCA[:PORT] down|up",
 	 "Takes a port down, or up again; programs get the event, traffic the consequences.",
 	 OPT_FABRIC, command_fabric_port},
+	{"fabric tie",
+	 "[--fabric NAME] [HOST/]HCA[:PORT] tap=INTERFACE | port=[HOST/]HCA[:PORT] | "
+	 "[in=FILE] [out=FILE] [pace=original|top|RATE] [loop=N]",
+	 "Ties an Ethernet port to something else than the segment that all ports share:\n"
+	 "tap: a TAP interface of this machine; made if there is none.\n"
+	 "port: another port, as by a cable.\n"
+	 "in, out: pcap files, for the frames that come in and for those that programs send.\n"
+	 "pace: frames come in with the times of the file, as soon as there is room, or RATE\n"
+	 "frames a second; the first waits until a program listens.\n"
+	 "loop: so often; 'forever' is without an end.",
+	 OPT_FABRIC, command_fabric_tie},
+	{"fabric untie", "[--fabric NAME] [HOST/]HCA[:PORT]",
+	 "Puts a port back to the segment that all ports share.", OPT_FABRIC, command_fabric_untie},
 	{"fabric link", "[--fabric NAME] down|up NODE PORT",
 	 "Pulls the cable of a port of the subnet, or puts it back; NODE is a host or a switch,\n"
 	 "by its name, its id in the topology file, or its description.",
@@ -162,7 +175,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[0], "fabric")) {
 		if (argc > 1 && wants_help(argv[1])) {
 			printf("usage: softhca fabric "
-			       "up|down|list|status|show|port|link|node|impair "
+			       "up|down|list|status|show|port|tie|untie|link|node|impair "
 			       "[OPTION...]\n");
 			return 0;
 		}
@@ -171,8 +184,8 @@ int main(int argc, char **argv)
 				   argv[1]);
 		else
 			tool_error("softhca fabric",
-				   "up, down, list, status, show, port, link, node or "
-				   "node?  See softhca fabric --help");
+				   "up, down, list, status, show, port, tie, untie, link, node or "
+				   "impair?  See softhca fabric --help");
 		return EXIT_USAGE;
 	}
 	tool_error("softhca", "no command '%s'; see softhca --help", argv[0]);

@@ -127,6 +127,8 @@ int command_fabric_link(struct session *s, int argc, char **argv);
 int command_fabric_node(struct session *s, int argc, char **argv);
 int command_fabric_impair(struct session *s, int argc, char **argv);
 int command_fabric_show(struct session *s, int argc, char **argv);
+int command_fabric_tie(struct session *s, int argc, char **argv);
+int command_fabric_untie(struct session *s, int argc, char **argv);
 int command_fabric_port(struct session *s, int argc, char **argv);
 int command_explain(struct session *s, int argc, char **argv);
 int command_status(struct session *s, int argc, char **argv);

@@ -82,6 +82,12 @@ static bool group_comes_to(const struct wire *w, const struct pkt *p)
 	       subnet_group_reaches(w->host->attr.subnet, p->path->src_port, &packet, w->port_row);
 }
 
+/* Does the cable of the port that it comes from lead there? */
+static bool ethernet_comes_to(const struct wire *w, uint32_t from)
+{
+	return !w->ethernet || subnet_ethernet_reaches(w->host->attr.subnet, from, w->port_row);
+}
+
 /* Does somebody there want it? */
 static bool multicast_deliver_one(struct wire *w, const struct pkt *p)
 {
@@ -90,7 +96,7 @@ static bool multicast_deliver_one(struct wire *w, const struct pkt *p)
 
 	if (!client || !client->receive_group || !subnet_port_active(s, w->port_row))
 		return false;
-	if (!group_comes_to(w, p))
+	if (!ethernet_comes_to(w, p->path->src_port) || !group_comes_to(w, p))
 		return false;
 	/* A switch keeps from a port what nobody there wants: it does not count. */
 	if (!client->receive_group(client->user, p))
@@ -130,7 +136,31 @@ struct listeners {
 	uint16_t slot[REGISTRY_SLOTS];
 };
 
-static void listeners_find(struct wire_process *h, unsigned group, struct listeners *out)
+/*
+ * May the process of a slot want what the port sends?  A carrier has no use for what others send, and
+ * what a tied port sends has none for those at the segment: they need not take it to drop it.
+ */
+static bool peer_concerned(const struct wire_process *h, uint16_t peer, uint32_t from)
+{
+	const struct subnet *s = h->attr.subnet;
+	uint32_t carries =
+		atomic_load_explicit(&h->attr.slots[peer].carries_plus_1, memory_order_relaxed);
+	uint32_t tie, host;
+
+	if (unlikely(carries))
+		return carries == from + 1;
+	tie = atomic_load_explicit(&s->ports[from].tie_plus_1, memory_order_acquire);
+	if (likely(!tie) || tie > s->nports)
+		return true;
+	host = atomic_load_explicit(&h->attr.registry->slot_host_plus_1[peer],
+				    memory_order_relaxed);
+	return host == subnet_node_of(s, from)->host + 1 ||
+	       host == subnet_node_of(s, tie - 1)->host + 1;
+}
+
+/* Of what the port sends. */
+static void listeners_find(struct wire_process *h, unsigned group, uint32_t from,
+			   struct listeners *out)
 {
 	out->n = 0;
 	for (unsigned word = 0; word < REGISTRY_SLOTS / 64; word++) {
@@ -140,7 +170,9 @@ static void listeners_find(struct wire_process *h, unsigned group, struct listen
 		for (; used; used &= used - 1) {
 			uint16_t peer = (uint16_t)(word * 64 + (unsigned)__builtin_ctzll(used));
 
-			if (peer != h->attr.slot && multicast_listens(&h->attr.slots[peer], group))
+			if (peer != h->attr.slot &&
+			    multicast_listens(&h->attr.slots[peer], group) &&
+			    peer_concerned(h, peer, from))
 				out->slot[out->n++] = peer;
 		}
 	}
@@ -247,7 +279,7 @@ enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 		shard_count(w->counters, PORT_XMIT_DISCARDS, pkt_wire_packets(p));
 		return WIRE_LOST;
 	}
-	listeners_find(h, group, &to);
+	listeners_find(h, group, w->port_row, &to);
 	if (!send_copies(w, &to, p))
 		return WIRE_BUSY;
 	if (multicast_listens(h->slot, group)) {
@@ -257,5 +289,26 @@ enum wire_verdict multicast_xmit(struct wire *w, const struct pkt *p)
 	}
 	if (!wanted && !to.n && explaining())
 		explain_unheard(w, p);
+	return WIRE_SENT;
+}
+
+/* ---- from outside ---- */
+
+enum wire_verdict wire_arrive(struct wire *w, const struct pkt *p)
+{
+	struct wire_process *h = w->host;
+	struct listeners to;
+
+	if (!subnet_port_active(h->attr.subnet, w->port_row))
+		return WIRE_LOST;
+	listeners_find(h, WIRE_GROUP_FRAMES, w->port_row, &to);
+	if (!to.n)
+		return WIRE_LOST;
+	if (!listeners_have_room(h, &to, p))
+		return WIRE_BUSY;
+	for (uint32_t i = 0; i < to.n; i++)
+		if (xmit_copy(h, to.slot[i], p) != WIRE_SENT)
+			atomic_fetch_add_explicit(&h->slot->carried[CARRIED_IN_DROPPED], 1,
+						  memory_order_relaxed);
 	return WIRE_SENT;
 }

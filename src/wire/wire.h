@@ -184,3 +184,9 @@ uint32_t wire_max_payload(struct wire *w, const struct path *path, uint32_t dqpn
 unsigned wire_group(const union ib_gid *gid);
 void wire_listen(struct wire *w, unsigned group);
 void wire_unlisten(struct wire *w, unsigned group);
+/*
+ * A frame that comes to the port from outside the fabric, to the other processes that listen there: the
+ * port has not sent it, so nothing is counted as sent.  WIRE_LOST: nobody listens, or the port is
+ * down.
+ */
+enum wire_verdict wire_arrive(struct wire *w, const struct pkt *pkt);

@@ -143,6 +143,8 @@ def completion(session):
         port = ("fabric", "port", "--fabric", "three")
         expect(completed(session, *port, "host2/") == ["host2/mlx5_0", "host2/mlx5_1"], "devices")
         expect(completed(session, *port, "mlx5_0", "") == ["down", "up"], "what to do with it")
+        tie = ("fabric", "tie", "--fabric", "three", "mlx5_1")
+        expect(completed(session, *tie, "p") == ["pace=", "port="], "what to tie it to")
     finally:
         session.tool("fabric", "down", "--fabric", "three")
 

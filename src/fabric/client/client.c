@@ -12,6 +12,7 @@
 
 #include "base/cancel.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/trace.h"
 #include "fabric/client/connection.h"
 #include "fabric/client/control.h"
@@ -83,17 +84,24 @@ void fabric_tell_violation(struct fabric_client *c, const struct key_violation *
 		log_debug("cannot tell of a bad key");
 }
 
-int fabric_client_open(const struct fabric_client_ops *ops, struct fabric_client **out)
+int fabric_carry(struct fabric_client *c, uint32_t row, bool up, const char *text)
 {
-	const struct fabric_environment *env = fabric_environment();
+	struct msg m = {.tie = {.row = row, .peer = SUBNET_NONE, .up = up}};
+	int fds[MSG_MAX_FDS];
+
+	text_copy(m.tie.text, sizeof(m.tie.text), text);
+	return client_call(c, &m, MSG_TIE, fds);
+}
+
+int fabric_client_open_in(const struct fabric_environment *env, const struct fabric_client_ops *ops,
+			  struct fabric_client **out)
+{
 	struct timeval forever = {0};
 	struct fabric_client *c;
 	struct msg m = {0};
 	int fds[MSG_MAX_FDS];
 	int ret;
 
-	if (!env)
-		return -ENODEV;
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
@@ -126,6 +134,13 @@ close_sock:
 free_client:
 	free(c);
 	return ret;
+}
+
+int fabric_client_open(const struct fabric_client_ops *ops, struct fabric_client **out)
+{
+	const struct fabric_environment *env = fabric_environment();
+
+	return env ? fabric_client_open_in(env, ops, out) : -ENODEV;
 }
 
 void fabric_client_close(struct fabric_client *c)

@@ -44,6 +44,10 @@ struct fabric_client_ops {
  * -ECONNREFUSED).
  */
 int fabric_client_open(const struct fabric_client_ops *ops, struct fabric_client **out) must_check;
+struct fabric_environment;
+/* The same with another environment than the process's. */
+int fabric_client_open_in(const struct fabric_environment *env, const struct fabric_client_ops *ops,
+			  struct fabric_client **out) must_check;
 /* Ends the connection and waits for the control thread, and so for a callback that it is in: not to
  * be called from one, nor while another thread asks the daemon for something. */
 void fabric_client_close(struct fabric_client *c);
@@ -65,6 +69,13 @@ struct traffic *fabric_traffic(const struct fabric_client *c); /* our own */
 /* The ports of our host, in device order (mlx5_0, mlx5_1, ...): rows of the subnet.  Returns how
  * many. */
 uint32_t fabric_host_ports(const struct fabric_client *c, uint32_t *rows, uint32_t max);
+
+/*
+ * We carry the frames of that Ethernet port of our host, from and to what the text says, over a link
+ * that is up or not; called again when that changes.  0; -EBUSY it is tied to something else,
+ * -EPROTONOSUPPORT InfiniBand, or another negative errno.
+ */
+int fabric_carry(struct fabric_client *c, uint32_t row, bool up, const char *text) must_check;
 
 /* First number of a fresh chunk of 1024, or negative errno. */
 int64_t fabric_number_chunk(struct fabric_client *c, enum number_kind kind);

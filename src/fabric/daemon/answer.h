@@ -17,6 +17,8 @@ typedef int answer_fn(struct server *s, struct conn *c, struct msg *m, struct at
 
 /* link_requests.c */
 answer_fn answer_describe, answer_link, answer_node, answer_impair;
+/* tie.c */
+answer_fn answer_tie, answer_untie, answer_tied;
 /* umad_requests.c */
 answer_fn answer_umad_open, answer_issm_open, answer_umad_register, answer_umad_unregister,
 	answer_umad_pkey, answer_umad_fetch, answer_umad_in_flight;

@@ -163,6 +163,8 @@ void conn_end(struct server *s, struct conn *c)
 	if (c->slot != CONN_NO_SLOT) {
 		log_info("slot %d: process %d is gone", c->slot, (int)c->pid);
 		s->by_slot[c->slot] = NULL;
+		if (c->carrier_ended)
+			c->carrier_ended(c);
 		slot_release(s->fabric, (uint32_t)c->slot, &notes);
 	}
 	conn_close(c);

@@ -96,7 +96,8 @@ static int fabric_build(struct fabric *f)
 	shape = build_shape(f);
 	f->hosts = calloc(f->topology.nhosts + (size_t)f->topology.nswitches, sizeof(*f->hosts));
 	f->base = calloc(shape.ports, sizeof(*f->base));
-	if (!f->hosts || !f->base)
+	f->ends = calloc(shape.ports, sizeof(*f->ends));
+	if (!f->hosts || !f->base || !f->ends)
 		return -ENOMEM;
 	ret = segments_open(f, &shape);
 	if (!ret)
@@ -140,6 +141,7 @@ void fabric_destroy(struct fabric *f)
 	segment_close(&f->registry_segment);
 	loop_close(&f->loop);
 	free(f->base);
+	free(f->ends);
 	free(f->hosts);
 	plan_free(&f->plan);
 	topology_free(&f->topology);

@@ -65,6 +65,16 @@ struct numbers {
 	uint16_t owner_plus_1[REGISTRY_CHUNKS];
 };
 
+/* The other end of an Ethernet port, as users have it. */
+struct port_end {
+	bool pulled;
+	bool tied;
+	uint32_t peer; /* the port that its cable leads to; SUBNET_NONE: it has a carrier */
+	uint32_t carrier_plus_1;     /* slot; 0: it has ended */
+	bool carrier_up;	     /* the link that the carrier leads to */
+	char text[FABRIC_TIE_BYTES]; /* what the carrier says that it leads to */
+};
+
 struct fabric {
 	struct loop loop; /* of all that the daemon does */
 	char dir[RUNDIR_BYTES];
@@ -92,6 +102,7 @@ struct fabric {
 	struct description_file *descriptions;
 	bool managed; /* the five are open */
 
+	struct port_end *ends;		 /* per port */
 	uint64_t (*base)[PORT_COUNTERS]; /* per port: the counts of processes that are gone */
 	struct slot_row rows[REGISTRY_SLOTS];
 	uint16_t free_head, free_tail;
@@ -137,6 +148,8 @@ void manage_links(struct fabric *f);
 /* Pulls the cable of a port or puts it back; 1 if that was a change, 0 if not; -ENOENT no such row,
  * -EINVAL no state that can be set. */
 int port_set_state(struct fabric *f, uint32_t row, uint32_t state) must_check;
+/* Gives a port of Ethernet the state that follows from both ends of its cable; 1 or 0 as above. */
+int port_settle(struct fabric *f, uint32_t row);
 /* The same for a port of InfiniBand.  To put a cable back is to put both of its ends back. */
 bool port_pull(struct fabric *f, uint32_t row, bool down);
 

@@ -7,12 +7,24 @@
 
 #include "fabric/daemon/fabric.h"
 
-/* Ethernet needs nobody to be brought up. */
-static int ethernet_set_state(struct fabric *f, uint32_t row, enum ib_port_state state)
+static bool other_end_up(const struct fabric *f, uint32_t row)
 {
-	if (!subnet_set_state(&f->subnet, row, state))
+	const struct port_end *end = &f->ends[row];
+
+	if (!end->tied)
+		return true;
+	return end->peer == SUBNET_NONE ? end->carrier_plus_1 && end->carrier_up
+					: !f->ends[end->peer].pulled;
+}
+
+/* Ethernet needs nobody to be brought up. */
+int port_settle(struct fabric *f, uint32_t row)
+{
+	bool up = !f->ends[row].pulled && other_end_up(f, row);
+
+	if (!subnet_set_state(&f->subnet, row, up ? IB_PORT_ACTIVE : IB_PORT_DOWN))
 		return 0;
-	if (state == IB_PORT_DOWN)
+	if (!up)
 		f->base[row][PORT_LINK_DOWNED]++;
 	return 1;
 }
@@ -40,7 +52,9 @@ int port_set_state(struct fabric *f, uint32_t row, uint32_t state)
 	/* What lies between is the subnet manager's business. */
 	if (!down && state != IB_PORT_ACTIVE)
 		return -EINVAL;
-	if (f->subnet.ports[row].ethernet)
-		return ethernet_set_state(f, row, (enum ib_port_state)state);
+	if (f->subnet.ports[row].ethernet) {
+		f->ends[row].pulled = down;
+		return port_settle(f, row);
+	}
 	return port_pull(f, row, down);
 }

@@ -287,13 +287,15 @@ static int answer_set_port(struct server *s, struct conn *c, struct msg *m, stru
 
 	(void)c, (void)a;
 	changed = port_set_state(s->fabric, row, m->set_port.state);
-	if (changed <= 0)
+	if (changed < 0)
 		return changed;
+	if (s->fabric->subnet.ports[row].ethernet)
+		tie_settle_peer(s, row);
+	if (!changed)
+		return 0;
 	/* What becomes of a link of InfiniBand is told when it does. */
 	if (s->fabric->subnet.ports[row].ethernet)
-		port_note(s, row,
-			  m->set_port.state == IB_PORT_ACTIVE ? IB_EVENT_PORT_ACTIVE
-							      : IB_EVENT_PORT_ERR);
+		tie_tell(s, row);
 	return 0;
 }
 
@@ -315,6 +317,9 @@ static answer_fn *const answers[MSG_TYPES] = {
 	[MSG_LINK] = answer_link,
 	[MSG_NODE] = answer_node,
 	[MSG_IMPAIR] = answer_impair,
+	[MSG_TIE] = answer_tie,
+	[MSG_UNTIE] = answer_untie,
+	[MSG_TIED] = answer_tied,
 	[MSG_UMAD_OPEN] = answer_umad_open,
 	[MSG_ISSM_OPEN] = answer_issm_open,
 	[MSG_UMAD_REGISTER] = answer_umad_register,

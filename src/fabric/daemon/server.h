@@ -26,6 +26,7 @@ struct conn {
 	pid_t pid;
 	int slot;
 	bool dead;
+	bool dismissed;	    /* as a carrier */
 	uint32_t no_memory; /* times in a row that there was none for a message of it */
 	struct outgoing *queue;
 	struct outgoing **queue_end;
@@ -33,8 +34,9 @@ struct conn {
 	/* What waits for something that is to be told on this connection, and who forgets it then. */
 	void *waiting;
 	void (*ended)(struct conn *c);
-	uint32_t ends_told;    /* ends of peers that it has not acknowledged */
-	uint64_t ends_told_ns; /* since when no acknowledgement has come */
+	void (*carrier_ended)(struct conn *c); /* it carries frames of a port; NULL: it does not */
+	uint32_t ends_told;		       /* ends of peers that it has not acknowledged */
+	uint64_t ends_told_ns;		       /* since when no acknowledgement has come */
 };
 
 struct server {
@@ -86,6 +88,13 @@ bool conn_is_reading(const struct conn *c) must_check;
 void port_notes_open(struct server *s);
 /* Tells them an asynchronous event of the port. */
 void port_note(struct server *s, uint32_t row, enum ib_event event);
+
+/* ---- tie.c: where the cables of Ethernet ports lead ---- */
+
+/* Tells the programs of its host the state of an Ethernet port, which has changed. */
+void tie_tell(struct server *s, uint32_t row);
+/* What is at the other end of the port's cable hears that the port was taken down or up. */
+void tie_settle_peer(struct server *s, uint32_t row);
 
 /* ---- requests.c ---- */
 

@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See carrier.h. */
+#include "tie/carrier.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/futex.h"
+#include "fabric/client/client.h"
+#include "wire/payload.h"
+#include "wire/wire.h"
+
+/* Room is told; this is for a telling that came between the refusal and the wait. */
+#define ROOM_WAIT_NS 2000000
+
+struct carrier {
+	struct carrier_attr attr;
+	struct fabric_client *fabric;
+	pthread_mutex_t lock; /* of what follows, until the wire is there to take channels */
+	struct wire_process *process;
+	struct wire *wire;
+	struct slot *slot;
+	pthread_t thread;
+	_Atomic(bool) stop;
+	int stop_fd;
+	_Atomic(uint32_t)
+		progressed; /* so often did the further thread have something to do; futex */
+};
+
+static void carrier_kick(struct carrier *c)
+{
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&c->slot->wake, memory_order_relaxed) == SLOT_ASLEEP)
+		futex_store_and_wake(&c->slot->wake, SLOT_AWAKE);
+}
+
+/* ---- what the daemon tells, on the control thread ---- */
+
+static void carrier_on_channel(void *user, uint16_t peer, int fd, size_t bytes, int side)
+{
+	struct carrier *c = user;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->process)
+		(void)wire_process_add_channel(c->process, peer, fd, bytes, side);
+	else
+		close(fd);
+	if (c->slot)
+		carrier_kick(c);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void carrier_on_gone(void *user, uint16_t peer)
+{
+	struct carrier *c = user;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->process)
+		wire_process_drop_channel(c->process, peer);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void carrier_on_port(void *user, uint32_t port_row, enum ib_event event)
+{
+	struct carrier *c = user;
+	struct tie_end *end = c->attr.end;
+
+	if (port_row != c->attr.row || !end->ops->port)
+		return;
+	if (event == IB_EVENT_PORT_ACTIVE || event == IB_EVENT_PORT_ERR)
+		end->ops->port(end, event == IB_EVENT_PORT_ACTIVE);
+}
+
+/* The port was untied, or the daemon has gone. */
+static void carrier_on_lost(void *user)
+{
+	carrier_stop(user);
+}
+
+static int carrier_open_channel(void *user, uint16_t peer, int *fd, size_t *bytes, int *side)
+{
+	struct carrier *c = user;
+
+	return fabric_open_channel(c->fabric, peer, fd, bytes, side);
+}
+
+/* ---- what programs send ---- */
+
+static void carrier_count(struct carrier *c, enum carried what)
+{
+	atomic_fetch_add_explicit(&c->slot->carried[what], 1, memory_order_relaxed);
+}
+
+/* struct wire_client.  The port has not received it, so nobody wants it as far as counters go. */
+static bool carrier_receive(void *user, const struct pkt *p)
+{
+	struct carrier *c = user;
+	struct tie_end *end = c->attr.end;
+	uint8_t frame[CARRIER_FRAME_MAX];
+	struct run whole = {frame, p->payload_len};
+	bool out;
+
+	if (pkt_transport(p) != BTH_RAW)
+		return false;
+	out = p->payload_len <= sizeof(frame) && payload_pull(&whole, 1, p) &&
+	      end->ops->put(end, frame, p->payload_len);
+	carrier_count(c, out ? CARRIED_OUT : CARRIED_OUT_DROPPED);
+	return false;
+}
+
+static void carrier_receive_one(void *user, const struct pkt *p)
+{
+	(void)user, (void)p; /* no queue pair is here */
+}
+
+static void carrier_idle(struct carrier *c)
+{
+	struct tie_end *end = c->attr.end;
+
+	if (end->ops->idle)
+		end->ops->idle(end);
+	(void)wire_process_let_go(c->process);
+}
+
+static void progress_tell(struct carrier *c)
+{
+	atomic_fetch_add(&c->progressed, 1);
+	syscall(SYS_futex, &c->progressed, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/* See registry/registry.h for the protocol of the word. */
+static void *carrier_drain(void *arg)
+{
+	struct carrier *c = arg;
+	_Atomic(uint32_t) *wake = &c->slot->wake;
+
+	while (!atomic_load(&c->stop)) {
+		if (wire_process_progress(c->process)) {
+			progress_tell(c);
+			continue;
+		}
+		carrier_idle(c);
+		atomic_store(wake, SLOT_ASLEEP);
+		atomic_thread_fence(memory_order_seq_cst);
+		if (wire_process_progress(c->process))
+			progress_tell(c);
+		else if (!atomic_load(&c->stop))
+			syscall(SYS_futex, wake, FUTEX_WAIT, SLOT_ASLEEP, NULL, NULL, 0);
+		atomic_store(wake, SLOT_AWAKE);
+	}
+	carrier_idle(c);
+	return NULL;
+}
+
+/* ---- what comes in ---- */
+
+static void room_wait(struct carrier *c, uint32_t seen)
+{
+	const struct timespec limit = {.tv_nsec = ROOM_WAIT_NS};
+
+	syscall(SYS_futex, &c->progressed, FUTEX_WAIT_PRIVATE, seen, &limit, NULL, 0);
+}
+
+void carrier_count_in(struct carrier *c, bool lost)
+{
+	carrier_count(c, lost ? CARRIED_IN_DROPPED : CARRIED_IN);
+}
+
+enum carrier_verdict carrier_arrive(struct carrier *c, const uint8_t *frame, uint32_t bytes)
+{
+	struct run run = {(void *)(uintptr_t)frame, bytes};
+	struct path path = {.src_port = c->attr.row, .dst_port = SUBNET_NONE};
+	const struct pkt pkt = {
+		.opcode = BTH_RAW | BTH_SEND_ONLY,
+		.dqpn = IB_MULTICAST_QPN,
+		.npkts = 1,
+		.path = &path,
+		.payload_len = bytes,
+		.nruns = 1,
+		.runs = &run,
+	};
+
+	memcpy(path.dgid.raw, frame, 6);
+	while (!atomic_load(&c->stop)) {
+		uint32_t seen = atomic_load(&c->progressed);
+
+		switch (wire_arrive(c->wire, &pkt)) {
+		case WIRE_SENT:
+			return CARRIER_TAKEN;
+		case WIRE_BUSY:
+			room_wait(c, seen);
+			break;
+		default:
+			return CARRIER_UNHEARD;
+		}
+	}
+	return CARRIER_ENDS;
+}
+
+void carrier_all_in(struct carrier *c)
+{
+	atomic_store(&c->slot->carried_all, 1);
+}
+
+/* Milliseconds for poll(2), rounded up. */
+static int sleep_ms(uint64_t until_ns)
+{
+	uint64_t now = clock_ns(), ms = until_ns > now ? (until_ns - now + 999999) / 1000000 : 0;
+
+	if (until_ns == UINT64_MAX)
+		return -1;
+	return ms > 1000000 ? 1000000 : (int)ms;
+}
+
+#define SLEEP_FDS 3u
+
+bool carrier_sleep(struct carrier *c, uint64_t until_ns, const int *fds, unsigned n)
+{
+	struct pollfd poll_fds[SLEEP_FDS + 1] = {{c->stop_fd, POLLIN, 0}};
+	int ret;
+
+	for (unsigned i = 0; i < n && i < SLEEP_FDS; i++)
+		poll_fds[i + 1] = (struct pollfd){fds[i], POLLIN, 0};
+	do {
+		ret = poll(poll_fds, n + 1, sleep_ms(until_ns));
+	} while (!atomic_load(&c->stop) && ret <= 0 && (ret < 0 || clock_ns() < until_ns));
+	return !atomic_load(&c->stop);
+}
+
+void carrier_link_changed(struct carrier *c)
+{
+	struct tie_end *end = c->attr.end;
+
+	if (fabric_carry(c->fabric, c->attr.row, end->ops->is_up(end), c->attr.text))
+		carrier_stop(c);
+}
+
+/* ---- up and down ---- */
+
+void carrier_stop(struct carrier *c)
+{
+	const uint64_t one = 1;
+
+	atomic_store(&c->stop, true);
+	if (write(c->stop_fd, &one, sizeof(one)) < 0)
+		return; /* it is readable already */
+}
+
+static int carrier_connect(struct carrier *c)
+{
+	const struct fabric_client_ops ops = {
+		.channel = carrier_on_channel,
+		.gone = carrier_on_gone,
+		.port = carrier_on_port,
+		.lost = carrier_on_lost,
+		.user = c,
+	};
+	int ret;
+
+	pthread_mutex_lock(&c->lock);
+	ret = fabric_client_open_in(&c->attr.where, &ops, &c->fabric);
+	if (!ret) {
+		const struct wire_process_attr attr = {
+			.registry = fabric_registry(c->fabric),
+			.subnet = fabric_subnet(c->fabric),
+			.slots = fabric_slots(c->fabric),
+			.slot = fabric_slot(c->fabric),
+			.open_channel = carrier_open_channel,
+			.user = c,
+		};
+
+		c->slot = &attr.slots[attr.slot];
+		ret = wire_process_create(&attr, &c->process);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return ret;
+}
+
+static void carrier_disconnect(struct carrier *c)
+{
+	struct wire_process *process = c->process;
+
+	if (c->wire) {
+		wire_attach(c->wire, NULL);
+		wire_destroy(c->wire);
+	}
+	pthread_mutex_lock(&c->lock);
+	c->process = NULL;
+	pthread_mutex_unlock(&c->lock);
+	if (process)
+		wire_process_destroy(process);
+	if (c->fabric)
+		fabric_client_close(c->fabric);
+}
+
+/* Programs' frames come from here on, and wait until the further thread runs. */
+static int carrier_tie(struct carrier *c)
+{
+	const struct wire_client client = {
+		.receive = carrier_receive_one,
+		.receive_group = carrier_receive,
+		.user = c,
+	};
+	struct tie_end *end = c->attr.end;
+	int ret = wire_create(c->process, c->attr.row, &c->wire);
+
+	if (ret)
+		return ret;
+	wire_attach(c->wire, &client);
+	ret = fabric_carry(c->fabric, c->attr.row, end->ops->is_up(end), c->attr.text);
+	if (ret)
+		return ret;
+	wire_listen(c->wire, WIRE_GROUP_FRAMES);
+	if (end->ops->port)
+		end->ops->port(end, subnet_port_active(fabric_subnet(c->fabric), c->attr.row));
+	return 0;
+}
+
+/* Signals are for the caller's thread. */
+static int drain_start(struct carrier *c)
+{
+	sigset_t all, before;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&c->thread, NULL, carrier_drain, c);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -ret;
+}
+
+int carrier_open(const struct carrier_attr *attr, struct carrier **out)
+{
+	struct carrier *c = calloc(1, sizeof(*c));
+	int ret;
+
+	if (!c)
+		return -ENOMEM;
+	c->attr = *attr;
+	pthread_mutex_init(&c->lock, NULL);
+	c->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ret = c->stop_fd < 0 ? -errno : 0;
+	if (!ret)
+		ret = carrier_connect(c);
+	if (!ret)
+		ret = carrier_tie(c);
+	if (!ret)
+		ret = drain_start(c);
+	if (!ret) {
+		*out = c;
+		return 0;
+	}
+	carrier_disconnect(c);
+	if (c->stop_fd >= 0)
+		close(c->stop_fd);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+	return ret;
+}
+
+void carrier_run(struct carrier *c)
+{
+	c->attr.end->ops->take(c->attr.end, c);
+	while (carrier_sleep(c, UINT64_MAX, NULL, 0))
+		;
+	carrier_kick(c);
+	pthread_join(c->thread, NULL);
+}
+
+void carrier_close(struct carrier *c)
+{
+	carrier_disconnect(c);
+	close(c->stop_fd);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See pcap.h. */
+#include "tie/pcap.h"
+
+#include <byteswap.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define PCAP_MICROSECONDS 0xa1b2c3d4u
+#define PCAP_NANOSECONDS  0xa1b23c4du
+#define PCAPNG		  0x0a0d0d0au
+#define PCAP_MAJOR	  2
+#define PCAP_MINOR	  4
+#define PCAP_ETHERNET	  1u /* LINKTYPE_ETHERNET */
+#define PCAP_LINKTYPE	  0xffffu
+
+struct pcap_head {
+	uint32_t magic;
+	uint16_t major, minor;
+	uint32_t zone, accuracy;
+	uint32_t snapshot;
+	uint32_t linktype;
+};
+
+struct pcap_record {
+	uint32_t seconds, fraction;
+	uint32_t bytes, whole;
+};
+
+static uint32_t pcap_u32(const struct pcap_reader *r, uint32_t v)
+{
+	return r->swapped ? bswap_32(v) : v;
+}
+
+/* False: it is no file of a kind that we read. */
+static bool head_read(struct pcap_reader *r, char error[PCAP_ERROR_BYTES])
+{
+	struct pcap_head head;
+	uint32_t linktype;
+
+	if (fread(&head, sizeof(head), 1, r->file) != 1) {
+		snprintf(error, PCAP_ERROR_BYTES, "it is too short for a pcap file");
+		return false;
+	}
+	r->swapped = head.magic == bswap_32(PCAP_MICROSECONDS) ||
+		     head.magic == bswap_32(PCAP_NANOSECONDS);
+	head.magic = pcap_u32(r, head.magic);
+	r->nanoseconds = head.magic == PCAP_NANOSECONDS;
+	linktype = pcap_u32(r, head.linktype) & PCAP_LINKTYPE;
+	if (head.magic == PCAPNG)
+		snprintf(error, PCAP_ERROR_BYTES,
+			 "it is a pcapng file; 'tcpdump -r FILE -w NEW' makes a pcap file of it");
+	else if (!r->nanoseconds && head.magic != PCAP_MICROSECONDS)
+		snprintf(error, PCAP_ERROR_BYTES, "it is no pcap file");
+	else if (linktype != PCAP_ETHERNET)
+		snprintf(error, PCAP_ERROR_BYTES,
+			 "its frames are not Ethernet (link type %u, Ethernet is 1)", linktype);
+	else
+		return true;
+	return false;
+}
+
+/* Reads the head of a record.  1; 0 at the end; -1 it is cut off or senseless. */
+static int record_read(struct pcap_reader *r, struct pcap_frame *frame)
+{
+	uint64_t unit = r->nanoseconds ? 1 : 1000;
+	struct pcap_record record;
+	size_t n = fread(&record, 1, sizeof(record), r->file);
+
+	if (!n && !ferror(r->file))
+		return 0;
+	if (n != sizeof(record))
+		return -1;
+	frame->ns = pcap_u32(r, record.seconds) * UINT64_C(1000000000) +
+		    pcap_u32(r, record.fraction) * unit;
+	frame->bytes = pcap_u32(r, record.bytes);
+	frame->whole = pcap_u32(r, record.whole);
+	return frame->bytes <= PCAP_RECORD_MAX ? 1 : -1;
+}
+
+static bool records_check(struct pcap_reader *r, char error[PCAP_ERROR_BYTES])
+{
+	struct pcap_frame frame;
+	struct stat st;
+	int ret;
+
+	if (fstat(fileno(r->file), &st) || !S_ISREG(st.st_mode)) {
+		snprintf(error, PCAP_ERROR_BYTES, "it is no regular file");
+		return false;
+	}
+	while ((ret = record_read(r, &frame)) > 0) {
+		if (fseeko(r->file, frame.bytes, SEEK_CUR) || ftello(r->file) > st.st_size) {
+			ret = -1;
+			break;
+		}
+		r->frames++;
+	}
+	if (ret)
+		snprintf(error, PCAP_ERROR_BYTES, "its frame %" PRIu64 " is cut off or damaged",
+			 r->frames + 1);
+	else if (!r->frames)
+		snprintf(error, PCAP_ERROR_BYTES, "it has no frame");
+	return !ret && r->frames;
+}
+
+bool pcap_open(struct pcap_reader *r, const char *path, char error[PCAP_ERROR_BYTES])
+{
+	*r = (struct pcap_reader){.file = fopen(path, "re")};
+	if (!r->file) {
+		snprintf(error, PCAP_ERROR_BYTES, "%s", strerror(errno));
+		return false;
+	}
+	if (head_read(r, error) && records_check(r, error)) {
+		pcap_rewind(r);
+		return true;
+	}
+	pcap_close(r);
+	return false;
+}
+
+void pcap_close(struct pcap_reader *r)
+{
+	fclose(r->file);
+	r->file = NULL;
+}
+
+bool pcap_next(struct pcap_reader *r, struct pcap_frame *frame, void *buf, uint32_t room)
+{
+	uint32_t n;
+
+	if (record_read(r, frame) <= 0)
+		return false;
+	n = frame->bytes < room ? frame->bytes : room;
+	return fread(buf, 1, n, r->file) == n && !fseeko(r->file, frame->bytes - n, SEEK_CUR);
+}
+
+void pcap_rewind(struct pcap_reader *r)
+{
+	clearerr(r->file);
+	/* A file that cannot be read any more says so when its next frame is wanted. */
+	if (fseeko(r->file, sizeof(struct pcap_head), SEEK_SET))
+		clearerr(r->file);
+}
+
+int pcap_begin(FILE *file)
+{
+	const struct pcap_head head = {
+		.magic = PCAP_MICROSECONDS,
+		.major = PCAP_MAJOR,
+		.minor = PCAP_MINOR,
+		.snapshot = PCAP_RECORD_MAX,
+		.linktype = PCAP_ETHERNET,
+	};
+
+	errno = EIO;
+	return fwrite(&head, sizeof(head), 1, file) == 1 && !fflush(file) ? 0 : -errno;
+}
+
+bool pcap_append(FILE *file, uint64_t ns, const void *frame, uint32_t bytes)
+{
+	const struct pcap_record record = {
+		.seconds = (uint32_t)(ns / 1000000000u),
+		.fraction = (uint32_t)(ns % 1000000000u / 1000u),
+		.bytes = bytes,
+		.whole = bytes,
+	};
+
+	return fwrite(&record, sizeof(record), 1, file) == 1 &&
+	       fwrite(frame, 1, bytes, file) == bytes;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Files of captured Ethernet frames, as libpcap writes them (pcap-savefile(5)): of either byte order,
+ * with times in microseconds or nanoseconds.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/compiler.h"
+
+#define PCAP_ERROR_BYTES 256u
+/* More than any frame: tcpdump's largest snapshot. */
+#define PCAP_RECORD_MAX 262144u
+
+struct pcap_reader {
+	FILE *file;
+	bool swapped;
+	bool nanoseconds;
+	uint64_t frames; /* of the whole file */
+};
+
+struct pcap_frame {
+	uint64_t ns;	/* when it was captured */
+	uint32_t bytes; /* that the file has */
+	uint32_t whole; /* that it had */
+};
+
+/*
+ * Opens the file and looks at all of it, so that what is wrong shows before anything is sent.  False after
+ * it has said in error what is.
+ */
+bool pcap_open(struct pcap_reader *r, const char *path, char error[PCAP_ERROR_BYTES]) must_check;
+void pcap_close(struct pcap_reader *r);
+/*
+ * The next frame; of its bytes as many as there is room for.  False at the end, or if the file has been
+ * changed and makes no sense any more.
+ */
+bool pcap_next(struct pcap_reader *r, struct pcap_frame *frame, void *buf,
+	       uint32_t room) must_check;
+/* The first frame comes next. */
+void pcap_rewind(struct pcap_reader *r);
+
+/* Begins a file at *file.  0 or negative errno. */
+int pcap_begin(FILE *file) must_check;
+/* Appends a frame; false: the file does not take it. */
+bool pcap_append(FILE *file, uint64_t ns, const void *frame, uint32_t bytes) must_check;
