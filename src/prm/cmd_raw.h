@@ -110,5 +110,10 @@ enum tirc_field {
 	TIRC_SRC_PORT = 1 << 2,
 	TIRC_DST_PORT = 1 << 3,
 };
+/* Where steering entries lead to get there; in the answer of CREATE. */
+#define TIR_OUT_ICM_63_40 PRM_FIELD(0x08, 24)
+#define TIR_OUT_ICM_39_32 PRM_FIELD(0x40, 8)
+#define TIR_OUT_ICM_31_0  PRM_FIELD(0x60, 32)
+
 #define MODIFY_TIR_HASH	   0x04u
 #define MODIFY_TIR_SELF_LB 0x10u

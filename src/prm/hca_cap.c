@@ -77,75 +77,109 @@ static uint32_t object_map(const struct hca_cap_values *v)
 	return OBJECTS_63_32 | (v->dpa ? DPA_OBJECTS : 0);
 }
 
+static uint32_t steering_format(const struct hca_cap_values *v)
+{
+	return v->ethernet ? v->icm.format : 0;
+}
+
+/* Programs may own tables: they write what is in them. */
+static uint32_t steering_owner(const struct hca_cap_values *v)
+{
+	return v->ethernet && v->icm.format;
+}
+
+static uint32_t table_levels(const struct hca_cap_values *v)
+{
+	return v->ethernet ? 64 : 0;
+}
+
+static uint32_t steering_log(const struct hca_cap_values *v)
+{
+	return v->ethernet ? v->icm.log_steering : 0;
+}
+
+static uint32_t modify_log(const struct hca_cap_values *v)
+{
+	return v->ethernet ? v->icm.log_modify : 0;
+}
+
+static uint32_t pattern_log(const struct hca_cap_values *v)
+{
+	return v->ethernet ? v->icm.log_pattern : 0;
+}
+
 static const struct cap_field fields[] = {
-	{HCA_CAP_GENERAL, 0x020, 1, 1},		     /* hca_cap_2 */
-	{HCA_CAP_GENERAL, 0x06b, 5, 20},	     /* log_dma_mmo_max_size */
-	{HCA_CAP_GENERAL, 0x080, 8, 15},	     /* log_max_srq_sz */
-	{HCA_CAP_GENERAL, 0x088, 8, 15},	     /* log_max_qp_sz */
-	{HCA_CAP_GENERAL, 0x09b, 5, 18},	     /* log_max_qp */
-	{HCA_CAP_GENERAL, 0x0ab, 5, 20},	     /* log_max_srq */
-	{HCA_CAP_GENERAL, 0x0c8, 8, 16},	     /* log_max_cq_sz */
-	{HCA_CAP_GENERAL, 0x0db, 5, 24},	     /* log_max_cq */
-	{HCA_CAP_GENERAL, 0x0ea, 6, 24},	     /* log_max_mkey */
-	{HCA_CAP_GENERAL, 0x100, 8, 4},		     /* max_indirection */
-	{HCA_CAP_GENERAL, 0x108, 1, 1},		     /* fixed_buffer_size: KSM lists */
-	{HCA_CAP_GENERAL, 0x11a, 6, 16},	     /* log_max_klm_list_size */
-	{HCA_CAP_GENERAL, 0x122, 1, 1},		     /* qpc_extension */
-	{HCA_CAP_GENERAL, 0x12a, 6, 4},		     /* log_max_ra_req_dc */
-	{HCA_CAP_GENERAL, 0x13a, 6, 4},		     /* log_max_ra_res_dc */
-	{HCA_CAP_GENERAL, 0x147, 1, 1},		     /* sig_crc64_xp10 */
-	{HCA_CAP_GENERAL, 0x148, 1, 1},		     /* sig_crc32c */
-	{HCA_CAP_GENERAL, 0x14a, 6, 4},		     /* log_max_ra_req_qp */
-	{HCA_CAP_GENERAL, 0x151, 1, 0, is_ethernet}, /* rts2rts_qp_udp_sport */
-	{HCA_CAP_GENERAL, 0x153, 1, 1},		     /* dma_mmo_sq */
-	{HCA_CAP_GENERAL, 0x15a, 6, 4},		     /* log_max_ra_res_qp */
-	{HCA_CAP_GENERAL, 0x170, 16, 0, gid_table},  /* gid_table_size */
-	{HCA_CAP_GENERAL, 0x190, 16, 0, pkey_table}, /* pkey_table_size */
-	{HCA_CAP_GENERAL, 0x1a8, 1, 1},		     /* device_memory */
-	{HCA_CAP_GENERAL, 0x1ab, 5, 16},	     /* local_ca_ack_delay */
-	{HCA_CAP_GENERAL, 0x1b6, 2, 0, is_ethernet}, /* port_type */
-	{HCA_CAP_GENERAL, 0x1b8, 8, 0, port_count},  /* num_ports */
-	{HCA_CAP_GENERAL, 0x1c3, 5, 30},	     /* log_max_msg */
-	{HCA_CAP_GENERAL, 0x1f0, 1, 1},		     /* sig_block_4048 */
-	{HCA_CAP_GENERAL, 0x1fc, 4, 1},		     /* cqe_version */
-	{HCA_CAP_GENERAL, 0x20f, 1, 1},		     /* drain_sigerr */
-	{HCA_CAP_GENERAL, 0x212, 1, 1},		     /* sigerr_cqe */
-	{HCA_CAP_GENERAL, 0x217, 1, 1},		     /* sho: signature handover */
-	{HCA_CAP_GENERAL, 0x21a, 1, 1},		     /* dct */
-	{HCA_CAP_GENERAL, 0x20a, 2, 2},		     /* umr_fence: none needed */
-	{HCA_CAP_GENERAL, 0x21d, 1, 0, is_ethernet}, /* roce */
-	{HCA_CAP_GENERAL, 0x21e, 1, 1},		     /* atomic */
-	{HCA_CAP_GENERAL, 0x221, 1, 1},		     /* cq_resize */
-	{HCA_CAP_GENERAL, 0x222, 1, 1},		     /* cq_moderation */
-	{HCA_CAP_GENERAL, 0x227, 1, 1},		     /* pg: on-demand paging */
-	{HCA_CAP_GENERAL, 0x231, 1, 1},		     /* imaicl: memory windows */
-	{HCA_CAP_GENERAL, 0x236, 1, 1},		     /* qkv */
-	{HCA_CAP_GENERAL, 0x237, 1, 1},		     /* pkv */
-	{HCA_CAP_GENERAL, 0x23c, 1, 1},		     /* xrc */
-	{HCA_CAP_GENERAL, 0x23d, 1, 1},		     /* ud */
-	{HCA_CAP_GENERAL, 0x23e, 1, 1},		     /* uc */
-	{HCA_CAP_GENERAL, 0x23f, 1, 1},		     /* rc */
-	{HCA_CAP_GENERAL, 0x240, 1, 1},		     /* uar_4k */
-	{HCA_CAP_GENERAL, 0x258, 8, 12},	     /* log_pg_sz */
-	{HCA_CAP_GENERAL, 0x260, 1, 1},		     /* bf */
-	{HCA_CAP_GENERAL, 0x26b, 5, 9},		     /* log_bf_reg_size */
-	{HCA_CAP_GENERAL, 0x27c, 4, 1},		     /* num_lag_ports */
-	{HCA_CAP_GENERAL, 0x290, 16, 1024},	     /* max_wqe_sz_sq */
-	{HCA_CAP_GENERAL, 0x2b0, 16, 512},	     /* max_wqe_sz_rq */
-	{HCA_CAP_GENERAL, 0x32b, 5, 23},	     /* log_max_pd */
-	{HCA_CAP_GENERAL, 0x57b, 5, 12},	     /* log_max_dct_connections */
-	{HCA_CAP_GENERAL, 0x400, 32, 0, object_map}, /* general_obj_types */
-	{HCA_CAP_GENERAL, 0x480, 1, 1},		     /* sigerr_domain_and_sig_type */
-	{HCA_CAP_GENERAL, 0x323, 5, 0, raw_queues},  /* log_max_transport_domain */
-	{HCA_CAP_GENERAL, 0x363, 5, 0, raw_queues},  /* log_max_rq */
-	{HCA_CAP_GENERAL, 0x36b, 5, 0, raw_queues},  /* log_max_sq */
-	{HCA_CAP_GENERAL, 0x373, 5, 0, raw_queues},  /* log_max_tir */
-	{HCA_CAP_GENERAL, 0x37b, 5, 0, raw_queues},  /* log_max_tis */
-	{HCA_CAP_GENERAL, 0x383, 5, 20},	     /* log_max_rmp */
-	{HCA_CAP_GENERAL, 0x38b, 5, 0, raw_queues},  /* log_max_rqt */
-	{HCA_CAP_GENERAL, 0x393, 5, 0, rqt_entries}, /* log_max_rqt_size */
-	{HCA_CAP_GENERAL, 0x4c0, 32, 1000},	     /* device_frequency_mhz */
-	{HCA_CAP_GENERAL, 0x4e0, 32, 1000000},	     /* device_frequency_khz */
+	{HCA_CAP_GENERAL, 0x020, 1, 1},			 /* hca_cap_2 */
+	{HCA_CAP_GENERAL, 0x030, 16, 0, is_ethernet},	 /* vhca_id; 0 is the wire's */
+	{HCA_CAP_GENERAL, 0x1a6, 1, 0, is_ethernet},	 /* nic_flow_table */
+	{HCA_CAP_GENERAL, 0x444, 4, 0, steering_format}, /* steering_format_version */
+	{HCA_CAP_GENERAL, 0x06b, 5, 20},		 /* log_dma_mmo_max_size */
+	{HCA_CAP_GENERAL, 0x080, 8, 15},		 /* log_max_srq_sz */
+	{HCA_CAP_GENERAL, 0x088, 8, 15},		 /* log_max_qp_sz */
+	{HCA_CAP_GENERAL, 0x09b, 5, 18},		 /* log_max_qp */
+	{HCA_CAP_GENERAL, 0x0ab, 5, 20},		 /* log_max_srq */
+	{HCA_CAP_GENERAL, 0x0c8, 8, 16},		 /* log_max_cq_sz */
+	{HCA_CAP_GENERAL, 0x0db, 5, 24},		 /* log_max_cq */
+	{HCA_CAP_GENERAL, 0x0ea, 6, 24},		 /* log_max_mkey */
+	{HCA_CAP_GENERAL, 0x100, 8, 4},			 /* max_indirection */
+	{HCA_CAP_GENERAL, 0x108, 1, 1},			 /* fixed_buffer_size: KSM lists */
+	{HCA_CAP_GENERAL, 0x11a, 6, 16},		 /* log_max_klm_list_size */
+	{HCA_CAP_GENERAL, 0x122, 1, 1},			 /* qpc_extension */
+	{HCA_CAP_GENERAL, 0x12a, 6, 4},			 /* log_max_ra_req_dc */
+	{HCA_CAP_GENERAL, 0x13a, 6, 4},			 /* log_max_ra_res_dc */
+	{HCA_CAP_GENERAL, 0x147, 1, 1},			 /* sig_crc64_xp10 */
+	{HCA_CAP_GENERAL, 0x148, 1, 1},			 /* sig_crc32c */
+	{HCA_CAP_GENERAL, 0x14a, 6, 4},			 /* log_max_ra_req_qp */
+	{HCA_CAP_GENERAL, 0x151, 1, 0, is_ethernet},	 /* rts2rts_qp_udp_sport */
+	{HCA_CAP_GENERAL, 0x153, 1, 1},			 /* dma_mmo_sq */
+	{HCA_CAP_GENERAL, 0x15a, 6, 4},			 /* log_max_ra_res_qp */
+	{HCA_CAP_GENERAL, 0x170, 16, 0, gid_table},	 /* gid_table_size */
+	{HCA_CAP_GENERAL, 0x190, 16, 0, pkey_table},	 /* pkey_table_size */
+	{HCA_CAP_GENERAL, 0x1a8, 1, 1},			 /* device_memory */
+	{HCA_CAP_GENERAL, 0x1ab, 5, 16},		 /* local_ca_ack_delay */
+	{HCA_CAP_GENERAL, 0x1b6, 2, 0, is_ethernet},	 /* port_type */
+	{HCA_CAP_GENERAL, 0x1b8, 8, 0, port_count},	 /* num_ports */
+	{HCA_CAP_GENERAL, 0x1c3, 5, 30},		 /* log_max_msg */
+	{HCA_CAP_GENERAL, 0x1f0, 1, 1},			 /* sig_block_4048 */
+	{HCA_CAP_GENERAL, 0x1fc, 4, 1},			 /* cqe_version */
+	{HCA_CAP_GENERAL, 0x20f, 1, 1},			 /* drain_sigerr */
+	{HCA_CAP_GENERAL, 0x212, 1, 1},			 /* sigerr_cqe */
+	{HCA_CAP_GENERAL, 0x217, 1, 1},			 /* sho: signature handover */
+	{HCA_CAP_GENERAL, 0x21a, 1, 1},			 /* dct */
+	{HCA_CAP_GENERAL, 0x20a, 2, 2},			 /* umr_fence: none needed */
+	{HCA_CAP_GENERAL, 0x21d, 1, 0, is_ethernet},	 /* roce */
+	{HCA_CAP_GENERAL, 0x21e, 1, 1},			 /* atomic */
+	{HCA_CAP_GENERAL, 0x221, 1, 1},			 /* cq_resize */
+	{HCA_CAP_GENERAL, 0x222, 1, 1},			 /* cq_moderation */
+	{HCA_CAP_GENERAL, 0x227, 1, 1},			 /* pg: on-demand paging */
+	{HCA_CAP_GENERAL, 0x231, 1, 1},			 /* imaicl: memory windows */
+	{HCA_CAP_GENERAL, 0x236, 1, 1},			 /* qkv */
+	{HCA_CAP_GENERAL, 0x237, 1, 1},			 /* pkv */
+	{HCA_CAP_GENERAL, 0x23c, 1, 1},			 /* xrc */
+	{HCA_CAP_GENERAL, 0x23d, 1, 1},			 /* ud */
+	{HCA_CAP_GENERAL, 0x23e, 1, 1},			 /* uc */
+	{HCA_CAP_GENERAL, 0x23f, 1, 1},			 /* rc */
+	{HCA_CAP_GENERAL, 0x240, 1, 1},			 /* uar_4k */
+	{HCA_CAP_GENERAL, 0x258, 8, 12},		 /* log_pg_sz */
+	{HCA_CAP_GENERAL, 0x260, 1, 1},			 /* bf */
+	{HCA_CAP_GENERAL, 0x26b, 5, 9},			 /* log_bf_reg_size */
+	{HCA_CAP_GENERAL, 0x27c, 4, 1},			 /* num_lag_ports */
+	{HCA_CAP_GENERAL, 0x290, 16, 1024},		 /* max_wqe_sz_sq */
+	{HCA_CAP_GENERAL, 0x2b0, 16, 512},		 /* max_wqe_sz_rq */
+	{HCA_CAP_GENERAL, 0x32b, 5, 23},		 /* log_max_pd */
+	{HCA_CAP_GENERAL, 0x57b, 5, 12},		 /* log_max_dct_connections */
+	{HCA_CAP_GENERAL, 0x400, 32, 0, object_map},	 /* general_obj_types */
+	{HCA_CAP_GENERAL, 0x480, 1, 1},			 /* sigerr_domain_and_sig_type */
+	{HCA_CAP_GENERAL, 0x323, 5, 0, raw_queues},	 /* log_max_transport_domain */
+	{HCA_CAP_GENERAL, 0x363, 5, 0, raw_queues},	 /* log_max_rq */
+	{HCA_CAP_GENERAL, 0x36b, 5, 0, raw_queues},	 /* log_max_sq */
+	{HCA_CAP_GENERAL, 0x373, 5, 0, raw_queues},	 /* log_max_tir */
+	{HCA_CAP_GENERAL, 0x37b, 5, 0, raw_queues},	 /* log_max_tis */
+	{HCA_CAP_GENERAL, 0x383, 5, 20},		 /* log_max_rmp */
+	{HCA_CAP_GENERAL, 0x38b, 5, 0, raw_queues},	 /* log_max_rqt */
+	{HCA_CAP_GENERAL, 0x393, 5, 0, rqt_entries},	 /* log_max_rqt_size */
+	{HCA_CAP_GENERAL, 0x4c0, 32, 1000},		 /* device_frequency_mhz */
+	{HCA_CAP_GENERAL, 0x4e0, 32, 1000000},		 /* device_frequency_khz */
 
 	{HCA_CAP_GENERAL_2, 0x093, 5, 6}, /* log_reserved_qpn_granularity */
 
@@ -159,7 +193,18 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_DEVICE_MEMORY, 0x038, 8, 6},	     /* log_max_memic_addr_alignment, from 64 */
 	{HCA_CAP_DEVICE_MEMORY, 0x080, 32, 256},     /* memic_bar_size, pages */
 	{HCA_CAP_DEVICE_MEMORY, 0x0a0, 32, 1 << 20}, /* max_memic_size */
-	{HCA_CAP_GENERAL, 0x33b, 5, 23},	     /* log_max_xrcd */
+	{HCA_CAP_DEVICE_MEMORY, 0x108, 8, 0, modify_log},   /* log_header_modify_sw_icm_size */
+	{HCA_CAP_DEVICE_MEMORY, 0x118, 8, 0, steering_log}, /* log_steering_sw_icm_size */
+	{HCA_CAP_DEVICE_MEMORY, 0x138, 8, 0,
+	 pattern_log}, /* log_header_modify_pattern_sw_icm_size */
+
+	{HCA_CAP_NIC_FLOW_TABLE, 0x200, 1, 0, is_ethernet},    /* receive: ft_support */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x202, 1, 0, is_ethernet},    /* receive: flow_counter */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x21e, 1, 0, steering_owner}, /* receive: sw_owner_v2 */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x238, 8, 0, table_levels},   /* receive: max_ft_level */
+
+	{HCA_CAP_ROCE, 0x006, 1, 0, is_ethernet}, /* fl_rc_qp_when_roce_enabled */
+	{HCA_CAP_GENERAL, 0x33b, 5, 23},	  /* log_max_xrcd */
 
 	{HCA_CAP_ATOMIC, 0x090, 16, ATOMIC_COMPARE_SWAP | ATOMIC_FETCH_ADD}, /* operations */
 	{HCA_CAP_ATOMIC, 0x0b0, 16, ATOMIC_SIZE_8},			     /* size_qp */
@@ -171,10 +216,24 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_DPA, 0x080, 32, 2048},		      /* call_bytes */
 };
 
+/* Addresses in device memory of steering, of 64 bits. */
+static const struct {
+	uint16_t type;
+	uint16_t bit;
+	uint16_t from; /* offset in struct hca_cap_icm */
+} addresses[] = {
+	{HCA_CAP_DEVICE_MEMORY, 0x0c0, offsetof(struct hca_cap_icm, steering)},
+	{HCA_CAP_DEVICE_MEMORY, 0x140, offsetof(struct hca_cap_icm, modify)},
+	{HCA_CAP_DEVICE_MEMORY, 0x1c0, offsetof(struct hca_cap_icm, pattern)},
+	{HCA_CAP_NIC_FLOW_TABLE, 0x2000, offsetof(struct hca_cap_icm, drop)}, /* receive */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x2040, offsetof(struct hca_cap_icm, drop)}, /* transmit */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x2080, offsetof(struct hca_cap_icm, allow)},
+};
+
 /* Types whose page may be asked for.  The page of a type without a field is all zero. */
 static const uint16_t known_types[] = {
 	HCA_CAP_GENERAL,       HCA_CAP_ODP,	  HCA_CAP_ATOMIC, HCA_CAP_ROCE,
-	HCA_CAP_DEVICE_MEMORY, HCA_CAP_GENERAL_2, HCA_CAP_DPA,
+	HCA_CAP_DEVICE_MEMORY, HCA_CAP_GENERAL_2, HCA_CAP_DPA,	  HCA_CAP_NIC_FLOW_TABLE,
 };
 
 bool hca_cap_page(enum hca_cap_type type, const struct hca_cap_values *v,
@@ -191,5 +250,9 @@ bool hca_cap_page(enum hca_cap_type type, const struct hca_cap_values *v,
 		if (fields[i].type == type)
 			prm_set(page, PRM_FIELD(fields[i].bit, fields[i].width),
 				fields[i].from ? fields[i].from(v) : fields[i].value);
+	for (size_t i = 0; i < array_size(addresses) && v->ethernet; i++)
+		if (addresses[i].type == type)
+			prm_set(page, PRM_FIELD(addresses[i].bit, 64),
+				*(const uint64_t *)((const char *)&v->icm + addresses[i].from));
 	return true;
 }

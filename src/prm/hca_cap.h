@@ -35,6 +35,14 @@ enum hca_cap_type {
 	HCA_CAP_DPA = 0x24, /* prm/cmd_dpa.h */
 };
 
+/* Where the device memory of steering lies, how large it is, and what leads where. */
+struct hca_cap_icm {
+	uint64_t steering, modify, pattern;
+	uint32_t log_steering, log_modify, log_pattern;
+	uint64_t drop, allow, uplink;
+	uint32_t format; /* of steering entries; 0: programs do not write any */
+};
+
 /* What differs from device to device. */
 struct hca_cap_values {
 	bool ethernet;
@@ -42,6 +50,7 @@ struct hca_cap_values {
 	uint32_t gids;	/* a power of two */
 	uint32_t pkeys; /* a power of two; the page says at least 128 */
 	bool dpa;	/* without it there is no page of that */
+	struct hca_cap_icm icm;
 };
 
 /* Fills a page; false for a type that this device does not have. */

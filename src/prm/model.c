@@ -7,10 +7,10 @@
 
 /* Device IDs: pci.ids, vendor 15b3.  The major version of firmware goes with the generation. */
 const struct model models[] = {
-	[MODEL_DEFAULT] = {"bluefield-3", 0xa2dc, 32, "MT_0000000884", .dpa = true},
-	{"bluefield-2", 0xa2d6, 24, "MT_0000000540", .dpa = true},
-	{"connectx-7", 0x1021, 28, "MT_0000000838"},
-	{"connectx-6dx", 0x101d, 22, "MT_0000000359"},
+	[MODEL_DEFAULT] = {"bluefield-3", 0xa2dc, 32, "MT_0000000884", .dpa = true, .steering = 2},
+	{"bluefield-2", 0xa2d6, 24, "MT_0000000540", .dpa = true, .steering = 1},
+	{"connectx-7", 0x1021, 28, "MT_0000000838", .steering = 2},
+	{"connectx-6dx", 0x101d, 22, "MT_0000000359", .steering = 1},
 	{"connectx-6", 0x101b, 20, "MT_0000000223"},
 	{"connectx-5", 0x1017, 16, "MT_0000000011"},
 };

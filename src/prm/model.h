@@ -16,6 +16,7 @@ struct model {
 	uint16_t fw_major;
 	const char *board; /* PSID */
 	bool dpa;	   /* it runs programs of its own */
+	uint8_t steering;  /* format of steering entries; programs may write them from 1 on */
 };
 
 #define MODEL_FW_MINOR	  41u

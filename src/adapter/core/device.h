@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 
 #include "adapter/adapter.h"
+#include "adapter/core/icm_writers.h"
 #include "adapter/core/number.h"
 #include "adapter/core/pd.h"
 #include "adapter/core/reserve.h"
@@ -30,7 +31,7 @@
 struct cq_bell;
 struct multicast;
 struct null_mkey;
-struct steering;
+struct ethernet;
 
 /* Regions that have been deregistered lately, for explanations (memory/mkey_explain.h). */
 struct gone_key {
@@ -80,7 +81,8 @@ struct adapter {
 
 	/* Each belongs to the room that knows its inside. */
 	struct multicast *multicast;
-	struct steering *steering;
+	struct ethernet *ethernet;
+	struct icm_writers icm_writers;
 	struct null_mkey *null_mkey;
 	struct reserve reserve;
 

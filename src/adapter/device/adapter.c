@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 #include "adapter/core/device.h"
-#include "adapter/ethernet/flow.h"
+#include "adapter/ethernet/ethernet.h"
+#include "adapter/transport/icm_writer.h"
 #include "adapter/ethernet/raw.h"
 #include "adapter/memory/null_mkey.h"
 #include "adapter/qp/qp_explain.h"
@@ -28,7 +29,7 @@
 struct whole {
 	struct adapter adapter;
 	struct multicast multicast;
-	struct steering steering;
+	struct ethernet ethernet;
 	struct null_mkey null_mkey;
 };
 
@@ -120,7 +121,10 @@ static bool adapter_receive_group(void *user, const struct pkt *pkt)
 
 	switch (pkt_transport(pkt)) {
 	case BTH_RAW:
-		return a->port->ethernet && raw_receive(a, pkt);
+		if (!a->port->ethernet)
+			return false;
+		icm_writers_run(a);
+		return raw_receive(a, pkt);
 	case BTH_UD:
 		return pkt_props(pkt)->request && multicast_receive(a, pkt);
 	default:
@@ -184,8 +188,8 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	reserve_init(&a->reserve);
 	a->multicast = &w->multicast;
 	multicast_init(a->multicast);
-	a->steering = &w->steering;
-	steering_init(a->steering);
+	a->ethernet = &w->ethernet;
+	ethernet_init(a->ethernet);
 	qp_form_expose(a->wire);
 	cq_form_expose(a->wire);
 	srq_form_expose(a->wire);
@@ -208,7 +212,7 @@ void adapter_destroy(struct adapter *a)
 	reserve_release(&a->reserve);
 	pd_space_release(&a->pds);
 	multicast_release(a->multicast);
-	steering_release(a->steering);
+	ethernet_release(a->ethernet);
 	pd_space_release(&a->xrcds);
 	free(container_of(a, struct whole, adapter));
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "adapter/core/device.h"
+#include "adapter/ethernet/ethernet.h"
 #include "base/rcu.h"
 
 #define BUCKETS 1024u
@@ -33,6 +34,7 @@ struct flow_layer {
 /* One rule of the program; a rule for leftovers may need two entries. */
 struct flow {
 	struct adapter *adapter;
+	enum flow_domain domain;
 	struct flow_entry *entry[2];
 	uint32_t nentries;
 };
@@ -130,7 +132,8 @@ static void layer_unlink(struct steering *s, struct flow_layer *layer)
 /* Do both treat a frame alike, apart from the queue?  Hardware has one such entry. */
 static bool actions_agree(const struct flow_action *a, const struct flow_action *b)
 {
-	return !a->qp == !b->qp && a->tag == b->tag && a->go_on == b->go_on;
+	return (a->qp || a->table) == (b->qp || b->table) && a->pass == b->pass &&
+	       a->tag == b->tag && a->go_on == b->go_on;
 }
 
 static int entry_get(struct steering *s, uint32_t order, const struct flow_key *mask,
@@ -149,7 +152,7 @@ static int entry_get(struct steering *s, uint32_t order, const struct flow_key *
 			continue;
 		if (!actions_agree(&e->action, action))
 			return -EEXIST; /* the layer has entries, so it is not a fresh one */
-		if (e->action.qp == action->qp) {
+		if (e->action.qp == action->qp && e->action.table == action->table) {
 			e->refs++;
 			*out = e;
 			return 0;
@@ -200,7 +203,13 @@ static void entry_put(struct steering *s, struct flow_entry *entry)
 int steering_add(struct steering *s, const struct flow_attr *attr, struct flow **out)
 {
 	const struct flow_action action = {
-		.qp = attr->qp, .tag = attr->tag, .go_on = attr->go_on, .counter = attr->counter};
+		.qp = attr->qp,
+		.table = attr->table,
+		.pass = attr->pass,
+		.tag = attr->tag,
+		.go_on = attr->go_on,
+		.counter = attr->counter,
+	};
 	/* within a priority, rules that leave the frame to others come first */
 	uint32_t order = attr->priority * 2 + !attr->go_on;
 	struct flow_key mask = attr->mask, value[2];
@@ -260,12 +269,14 @@ int flow_create(struct adapter *a, const struct flow_attr *attr, struct flow **o
 
 	if (attr->priority >= ADAPTER_FLOW_PRIORITIES || attr->tag & ~FLOW_TAG_MASK)
 		return -EINVAL;
-	ret = steering_add(a->steering, attr, out);
+	ret = steering_add(&a->ethernet->rules[attr->domain], attr, out);
 	if (ret)
 		return ret;
 	(*out)->adapter = a;
+	(*out)->domain = attr->domain;
 	/* from now on frames may come from other processes */
-	wire_listen(a->wire, WIRE_GROUP_FRAMES);
+	if (attr->domain != FLOW_NIC_TX)
+		wire_listen(a->wire, WIRE_GROUP_FRAMES);
 	return 0;
 }
 
@@ -273,6 +284,7 @@ void flow_destroy(struct flow *flow)
 {
 	struct adapter *a = flow->adapter;
 
-	wire_unlisten(a->wire, WIRE_GROUP_FRAMES);
-	steering_remove(a->steering, flow);
+	if (flow->domain != FLOW_NIC_TX)
+		wire_unlisten(a->wire, WIRE_GROUP_FRAMES);
+	steering_remove(&a->ethernet->rules[flow->domain], flow);
 }

@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 
 #include "adapter/adapter.h"
-#include "adapter/ethernet/frame.h"
+#include "adapter/frame/frame.h"
 
 struct flow_layer;
 
@@ -27,13 +27,20 @@ struct steering {
 
 /* What a rule does with a frame. */
 struct flow_action {
-	struct qp *qp;		      /* NULL: drop */
+	struct qp *qp;
+	struct flow_table *table;     /* neither: drop */
+	bool pass;		      /* but for this: as if there were no rules */
 	uint32_t tag;		      /* FLOW_TAG_MASK */
 	bool go_on;		      /* the search continues in later layers */
 	struct flow_counter *counter; /* or NULL */
 };
 
 void steering_init(struct steering *s);
+static inline bool steering_any(const struct steering *s)
+{
+	return atomic_load_explicit(&s->layers, memory_order_acquire);
+}
+
 /* No rule is left. */
 void steering_release(struct steering *s);
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "adapter/adapter.h"
-#include "adapter/ethernet/frame.h"
+#include "adapter/frame/frame.h"
 
 /* Input of the hash at most: two IPv6 addresses and two ports. */
 #define RSS_INPUT_MAX 36u

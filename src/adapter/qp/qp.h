@@ -158,6 +158,7 @@ struct qp {
 	struct route route;	 /* of that path */
 	/* Why it is in the error state, for explanations; a constant. */
 	_Atomic(const char *) failed_by;
+	bool icm_writer;	    /* see transport/icm_writer.h */
 	_Atomic(struct rss *) rss;  /* raw packet: frames are distributed */
 	_Atomic(uint32_t) loopback; /* enum qp_loopback */
 	struct dci *dci;	    /* DCI */

@@ -10,6 +10,7 @@
 #include "adapter/qp/path.h"
 #include "adapter/qp/qp_row.h"
 #include "adapter/qp/qp_state.h"
+#include "adapter/transport/icm_writer.h"
 #include "adapter/transport/ack_timer.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/dci.h"
@@ -178,6 +179,7 @@ void qp_destroy(struct qp *qp)
 	 * period. */
 	number_publish(&a->qps, qp->qpn, NULL);
 	multicast_forget(qp);
+	icm_writer_forget(qp);
 	qp_lock(qp);
 	completer_withdraw(qp);
 	atomic_store(&qp->state, (uint32_t)IB_QPS_RESET);

@@ -11,11 +11,9 @@
 	}
 
 static const struct devx_op lacking[] = {
-	LACKS(QUERY_ESW_VPORT_CONTEXT, DEVX_GENERAL),
 	LACKS(QUERY_VPORT_STATE, DEVX_GENERAL),
 	LACKS(QUERY_ADAPTER, DEVX_GENERAL),
 	LACKS(QUERY_ISSI, DEVX_GENERAL),
-	LACKS(QUERY_NIC_VPORT_CONTEXT, DEVX_GENERAL),
 	LACKS(QUERY_ROCE_ADDRESS, DEVX_GENERAL),
 	LACKS(QUERY_VNIC_ENV, DEVX_GENERAL),
 	LACKS(QUERY_VPORT_COUNTER, DEVX_GENERAL),
@@ -25,10 +23,6 @@ static const struct devx_op lacking[] = {
 	LACKS(QUERY_CONG_STATISTICS, DEVX_GENERAL),
 	LACKS(QUERY_LAG, DEVX_GENERAL),
 	LACKS(ALLOC_Q_COUNTER, DEVX_OBJ_CREATE),
-	LACKS(CREATE_FLOW_TABLE, DEVX_OBJ_CREATE),
-	LACKS(CREATE_FLOW_GROUP, DEVX_OBJ_CREATE),
-	LACKS(SET_FLOW_TABLE_ENTRY, DEVX_OBJ_CREATE),
-	LACKS(ALLOC_FLOW_COUNTER, DEVX_OBJ_CREATE),
 	LACKS(ALLOC_PACKET_REFORMAT_CONTEXT, DEVX_OBJ_CREATE),
 	LACKS(ALLOC_MODIFY_HEADER_CONTEXT, DEVX_OBJ_CREATE),
 	LACKS(CREATE_SCHEDULING_ELEMENT, DEVX_OBJ_CREATE),
@@ -46,11 +40,14 @@ static const struct devx_family lacking_family = DEVX_FAMILY(lacking);
 
 /* First the one whose commands a program sends at the pace of its calls. */
 static const struct devx_family *const families[] = {
-	&devx_dpa_family,	&devx_port_family, &devx_pd_family,	 &devx_mkey_family,
-	&devx_psv_family,	&devx_cq_family,   &devx_rmp_family,	 &devx_qp_family,
-	&devx_qp_modify_family, &devx_dct_family,  &devx_general_family, &devx_dpa_thread_family,
-	&devx_td_family,	&devx_rq_family,   &devx_sq_family,	 &devx_rqt_family,
-	&devx_tir_family,	&devx_eq_family,   &lacking_family,
+	&devx_dpa_family,	   &devx_port_family,	 &devx_pd_family,
+	&devx_mkey_family,	   &devx_psv_family,	 &devx_cq_family,
+	&devx_rmp_family,	   &devx_qp_family,	 &devx_qp_modify_family,
+	&devx_dct_family,	   &devx_general_family, &devx_dpa_thread_family,
+	&devx_td_family,	   &devx_rq_family,	 &devx_sq_family,
+	&devx_rqt_family,	   &devx_tir_family,	 &devx_flow_table_family,
+	&devx_flow_counter_family, &devx_vport_family,	 &devx_eq_family,
+	&lacking_family,
 };
 
 static const struct devx_op *family_op(const struct devx_family *f, uint16_t opcode,

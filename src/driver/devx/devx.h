@@ -50,6 +50,9 @@ struct devx_class {
 	uint8_t queue; /* enum eqe_queue: what events of it say that it is */
 	/* May be missing: of what steering rules may lead to. */
 	struct qp *(*takes_frames)(struct devx_obj *obj);
+	/* May be missing: of tables of flows, and of counters of what rules take. */
+	struct flow_table *(*table)(struct devx_obj *obj);
+	struct flow_counter *(*counter)(struct devx_obj *obj);
 };
 
 struct devx_obj {
@@ -222,4 +225,5 @@ void devx_file_events_drop(struct ufile *f);
 extern const struct devx_family devx_port_family, devx_pd_family, devx_mkey_family, devx_psv_family,
 	devx_cq_family, devx_rmp_family, devx_qp_family, devx_qp_modify_family, devx_dct_family,
 	devx_general_family, devx_dpa_family, devx_dpa_thread_family, devx_td_family,
-	devx_rq_family, devx_sq_family, devx_rqt_family, devx_tir_family, devx_eq_family;
+	devx_rq_family, devx_sq_family, devx_rqt_family, devx_tir_family, devx_flow_table_family,
+	devx_flow_counter_family, devx_vport_family, devx_eq_family;

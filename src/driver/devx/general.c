@@ -16,8 +16,10 @@
 #include "driver/devx/dpa_thread.h"
 #include "driver/devx/dpa_window.h"
 #include "driver/devx/duar.h"
+#include "driver/devx/flow_sampler.h"
 #include "prm/cmd_dpa.h"
 #include "prm/cmd_dpa_queue.h"
+#include "prm/cmd_flow.h"
 #include "prm/cmd_general.h"
 
 /* ---- ranges of QP numbers that no queue pair gets ---- */
@@ -84,6 +86,8 @@ static const struct {
 	{GENERAL_DPA_ALIAS, DPA_ALIAS_IN_BYTES, devx_create_dpa_alias,
 	 sizeof(struct devx_dpa_alias)},
 	{GENERAL_DUAR, CMD_IN_BYTES, devx_create_duar},
+	{GENERAL_FLOW_SAMPLER, FLOW_SAMPLER_BYTES, devx_create_flow_sampler,
+	 sizeof(struct devx_flow_sampler)},
 };
 
 static int devx_create_general(struct devx_call *c, struct devx_obj **out)
@@ -116,6 +120,12 @@ static int devx_create_general(struct devx_call *c, struct devx_obj **out)
 
 static const struct devx_op ops[] = {
 	DEVX_CREATE(CREATE_GENERAL_OBJECT, CMD_IN_BYTES, CMD_OUT_BYTES, devx_create_general),
+	{
+		DEVX_ROW(QUERY_GENERAL_OBJECT, DEVX_OBJ_QUERY, CMD_IN_BYTES, FLOW_SAMPLER_BYTES),
+		.class = &devx_flow_sampler_class,
+		.number = GENERAL_IN_ID,
+		.run = devx_query_flow_sampler,
+	},
 };
 
 const struct devx_family devx_general_family = DEVX_FAMILY(ops);

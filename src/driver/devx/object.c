@@ -43,10 +43,26 @@ static struct qp *udevx_takes_frames(struct uobj *uobj)
 	return obj->class->takes_frames ? obj->class->takes_frames(obj) : NULL;
 }
 
+static struct flow_table *udevx_table(struct uobj *uobj)
+{
+	struct devx_obj *obj = container_of(uobj, struct devx_obj, uobj);
+
+	return obj->class->table ? obj->class->table(obj) : NULL;
+}
+
+static struct flow_counter *udevx_counter(struct uobj *uobj)
+{
+	struct devx_obj *obj = container_of(uobj, struct devx_obj, uobj);
+
+	return obj->class->counter ? obj->class->counter(obj) : NULL;
+}
+
 const struct uobj_class udevx_class = {
 	.type = UOBJ_DEVX,
 	.free = udevx_free,
 	.takes_frames = udevx_takes_frames,
+	.table = udevx_table,
+	.counter = udevx_counter,
 };
 
 void devx_discard(struct ufile *f, struct devx_obj *obj)

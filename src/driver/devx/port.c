@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "adapter/ste/icm.h"
 #include "base/log.h"
 #include "driver/devx/devx.h"
 #include "prm/cmd_port.h"
@@ -18,6 +19,19 @@ static int devx_query_hca_cap(struct devx_call *c)
 		.gids = subnet_port_gids(port),
 		.pkeys = subnet_port_pkeys(port),
 		.dpa = model_at(c->file->process->registry->model)->dpa,
+		.icm =
+			{
+				.steering = icm_base(ICM_STEERING),
+				.modify = icm_base(ICM_MODIFY),
+				.pattern = icm_base(ICM_PATTERN),
+				.log_steering = ICM_LOG_STEERING,
+				.log_modify = ICM_LOG_MODIFY,
+				.log_pattern = ICM_LOG_PATTERN,
+				.drop = steer_address(STEER_DROP, 0),
+				.allow = steer_address(STEER_ALLOW, 0),
+				.uplink = steer_address(STEER_VPORT, STEER_UPLINK),
+				.format = model_at(c->file->process->registry->model)->steering,
+			},
 	};
 	uint32_t type = prm_get32(c->in, CMD_IN_OP_MOD) >> 1;
 	uint8_t page[HCA_CAP_PAGE_BYTES];

@@ -211,6 +211,9 @@ static int devx_modify_qp(struct devx_call *c)
 	if (ret == 0 && opt & QP_OPT_DRAIN_SIGERR)
 		qp_set_drain_sigerr(target.qp,
 				    prm_get(c->in + MODIFY_QP_CONTEXT, QPC_DRAIN_SIGERR));
+	if (ret == 0 && mask & IB_QP_AV && target.type == IB_QPT_RC && attr.ah.own_port &&
+	    attr.dest_qpn == qp_number(target.qp))
+		qp_writes_icm(target.qp);
 	if (ret == 0 && t->by_mask)
 		ret = devx_qp_ext_apply(c, target.qp);
 	/* As for verbs: before RTR a store to the doorbell means nothing. */

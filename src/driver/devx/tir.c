@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adapter/ste/icm.h"
 #include "base/log.h"
 #include "driver/devx/raw.h"
 
@@ -108,6 +109,7 @@ static int tir_make(struct devx_call *c, struct devx_tir *tir)
 static int devx_create_tir(struct devx_call *c, struct devx_obj **out)
 {
 	struct devx_tir *tir = calloc(1, sizeof(*tir));
+	uint64_t address;
 	int ret;
 
 	if (!tir)
@@ -119,6 +121,10 @@ static int devx_create_tir(struct devx_call *c, struct devx_obj **out)
 		return ret;
 	}
 	prm_set(c->out, CMD_OUT_NUMBER, tir->obj.number);
+	address = steer_address(STEER_TIR, tir->obj.number);
+	prm_set(c->out, TIR_OUT_ICM_63_40, address >> 40);
+	prm_set(c->out, TIR_OUT_ICM_39_32, address >> 32);
+	prm_set(c->out, TIR_OUT_ICM_31_0, address);
 	*out = &tir->obj;
 	return 0;
 }

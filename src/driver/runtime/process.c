@@ -29,6 +29,7 @@
 #include "exposure/expose.h"
 #include "fabric/client/environment.h"
 #include "fabric/client/trouble.h"
+#include "prm/model.h"
 
 struct running {
 	struct process process;
@@ -249,6 +250,7 @@ static int hca_create(struct process *p, uint32_t row)
 		.port = {.fabric_port = row, .ethernet = port->ethernet},
 		.number_chunk = process_number_chunk,
 		.sig_report_hardware = reports_as_hardware(),
+		.steering_format = model_at(p->registry->model)->steering,
 		.kick = process_kick,
 		.violated = process_violated,
 		.user = p,

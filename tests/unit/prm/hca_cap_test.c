@@ -57,8 +57,9 @@ static void test_of_all(void)
  * zero. */
 static void test_types(void)
 {
-	static const uint16_t there[] = {HCA_CAP_GENERAL,   HCA_CAP_ODP,  HCA_CAP_ATOMIC,
-					 HCA_CAP_GENERAL_2, HCA_CAP_ROCE, HCA_CAP_DEVICE_MEMORY};
+	static const uint16_t there[] = {HCA_CAP_GENERAL,	HCA_CAP_ODP,  HCA_CAP_ATOMIC,
+					 HCA_CAP_GENERAL_2,	HCA_CAP_ROCE, HCA_CAP_DEVICE_MEMORY,
+					 HCA_CAP_NIC_FLOW_TABLE};
 
 	for (unsigned type = 0; type < 64; type++) {
 		bool wanted = false;
@@ -69,7 +70,27 @@ static void test_types(void)
 		CHECK(hca_cap_page((enum hca_cap_type)type, &ethernet, page) == wanted);
 		CHECK(page[HCA_CAP_PAGE_BYTES - 1] == (wanted ? 0 : 0xff));
 	}
-	CHECK(hca_cap_page(HCA_CAP_ROCE, &ethernet, page));
+	CHECK(hca_cap_page(HCA_CAP_ROCE, &infiniband, page));
+	for (size_t i = 0; i < sizeof(page); i++)
+		CHECK(!page[i]);
+}
+
+/* Programs own tables only where entries have a format that they know, and there is Ethernet. */
+static void test_steering(void)
+{
+	struct hca_cap_values v = ethernet;
+
+	CHECK(hca_cap_page(HCA_CAP_NIC_FLOW_TABLE, &v, page) &&
+	      !prm_get32(page, PRM_FIELD(0x21e, 1)) && prm_get32(page, PRM_FIELD(0x200, 1)));
+	v.icm = (struct hca_cap_icm){.format = 2, .drop = 0x8123456789, .log_steering = 20};
+	CHECK(hca_cap_page(HCA_CAP_NIC_FLOW_TABLE, &v, page) &&
+	      prm_get32(page, PRM_FIELD(0x21e, 1)) &&
+	      prm_get(page, PRM_FIELD(0x2000, 64)) == 0x8123456789);
+	CHECK(general_cap(&v, PRM_FIELD(0x444, 4)) == 2);
+	CHECK(hca_cap_page(HCA_CAP_DEVICE_MEMORY, &v, page) &&
+	      prm_get32(page, PRM_FIELD(0x118, 8)) == 20);
+	v.ethernet = false;
+	CHECK(hca_cap_page(HCA_CAP_NIC_FLOW_TABLE, &v, page));
 	for (size_t i = 0; i < sizeof(page); i++)
 		CHECK(!page[i]);
 }
@@ -79,5 +100,6 @@ int main(void)
 	test_of_the_device();
 	test_of_all();
 	test_types();
+	test_steering();
 	return 0;
 }

@@ -35,6 +35,7 @@ enum uobj_type {
 	UOBJ_UMEM,
 	UOBJ_COUNTERS,
 	UOBJ_MATCHER,
+	UOBJ_ICM,
 	UOBJ_TYPES,
 };
 
@@ -60,6 +61,9 @@ struct uobj_class {
 	/* May be missing.  What takes the frames of a steering rule that leads to obj; NULL: it is
 	 * nothing that does. */
 	struct qp *(*takes_frames)(struct uobj *obj);
+	/* May be missing, and NULL: the table, or the counter, that a rule means by obj. */
+	struct flow_table *(*table)(struct uobj *obj);
+	struct flow_counter *(*counter)(struct uobj *obj);
 };
 
 struct uobj {

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "driver/uverbs/core/port.h"
 #include "driver/uverbs/objects/families.h"
+#include "driver/uverbs/objects/icm.h"
 #include "driver/uverbs/objects/mr.h"
 #include "driver/uverbs/objects/share.h"
 
@@ -45,16 +46,76 @@ static int dm_put_place(struct ureq *req, uint16_t offset_attr, uint16_t index_a
 	return ret < 0 ? ret : ureq_put(req, index_attr, &page, sizeof(page));
 }
 
+/* ---- memory of steering ---- */
+
+static int dm_alloc_icm(struct ureq *req, uint64_t type)
+{
+	struct uicm *icm;
+	int ret;
+
+	if (req->inherited)
+		return -EIO;
+	ret = uicm_create(req, type, ureq_u64(req, UVERBS_ATTR_ALLOC_DM_LENGTH), &icm);
+	if (ret < 0)
+		return ret;
+	ret = ureq_put_u64(req, MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET, uicm_address(icm));
+	if (ret == 0)
+		ret = ureq_put_handle(req, UVERBS_ATTR_ALLOC_DM_HANDLE, icm->uobj.handle);
+	if (ret < 0)
+		(void)uobj_destroy(&icm->uobj, NULL);
+	return ret;
+}
+
+/* The memory of steering that the handle names, or NULL. */
+static struct uicm *dm_find_icm(struct ureq *req, uint64_t handle)
+{
+	int err;
+	struct uobj *obj = req->inherited ? NULL : uobj_find(req->file, UOBJ_ICM, handle, &err);
+
+	return obj ? container_of(obj, struct uicm, uobj) : NULL;
+}
+
+static int dm_mr_put(struct ureq *req, struct umr *mr)
+{
+	int ret = ureq_put_u32(req, UVERBS_ATTR_REG_DM_MR_RESP_LKEY, mkey_key(mr->mkey));
+
+	if (ret == 0)
+		ret = ureq_put_u32(req, UVERBS_ATTR_REG_DM_MR_RESP_RKEY, mkey_key(mr->mkey));
+	if (ret == 0)
+		ret = ureq_put_handle(req, UVERBS_ATTR_REG_DM_MR_HANDLE, mr->uobj.handle);
+	if (ret < 0)
+		(void)uobj_destroy(&mr->uobj, NULL);
+	return ret;
+}
+
+/* Peers have no business there: the region is not shared. */
+static int dm_mr_reg_icm(struct ureq *req, struct upd *pd, struct mkey_attr *attr, struct uicm *icm)
+{
+	struct umr *mr;
+	int ret;
+
+	attr->addr = uicm_memory(icm, ureq_u64(req, UVERBS_ATTR_REG_DM_MR_OFFSET), attr->length);
+	if (!attr->addr)
+		return -EINVAL;
+	ret = umr_create(req->file, pd, attr, &mr);
+	if (ret < 0)
+		return ret;
+	mr->icm = &icm->uobj;
+	icm->uobj.users++;
+	return dm_mr_put(req, mr);
+}
+
+/* ---- all device memory ---- */
+
 static int method_dm_alloc(struct ureq *req)
 {
 	struct dm_pool *pool = &req->file->dm;
+	uint64_t type = ureq_u64(req, MLX5_IB_ATTR_ALLOC_DM_REQ_TYPE);
 	struct dm_info dm;
 	int ret;
 
-	if (ureq_u64(req, MLX5_IB_ATTR_ALLOC_DM_REQ_TYPE) != MLX5_IB_UAPI_DM_TYPE_MEMIC) {
-		log_info("uverbs: device memory for steering is not supported");
-		return -EOPNOTSUPP;
-	}
+	if (type != MLX5_IB_UAPI_DM_TYPE_MEMIC)
+		return dm_alloc_icm(req, type);
 	ret = dm_alloc(pool, ureq_u64(req, UVERBS_ATTR_ALLOC_DM_LENGTH),
 		       ureq_u32(req, UVERBS_ATTR_ALLOC_DM_ALIGNMENT), &dm);
 	if (ret < 0)
@@ -71,7 +132,10 @@ static int method_dm_alloc(struct ureq *req)
 static int method_dm_free(struct ureq *req)
 {
 	uint64_t handle = ureq_handle(req, UVERBS_ATTR_FREE_DM_HANDLE);
+	struct uicm *icm = dm_find_icm(req, handle);
 
+	if (icm)
+		return uobj_destroy(&icm->uobj, NULL);
 	return dm_not_found(req->file, handle, dm_free(&req->file->dm, handle));
 }
 
@@ -110,6 +174,7 @@ static int method_dm_mr_reg(struct ureq *req)
 	uint64_t offset = ureq_u64(req, UVERBS_ATTR_REG_DM_MR_OFFSET);
 	uint64_t length = ureq_u64(req, UVERBS_ATTR_REG_DM_MR_LENGTH);
 	struct mkey_attr attr = {.pdn = pd->pdn, .length = length};
+	struct uicm *icm = dm_find_icm(req, handle);
 	struct dm_info dm;
 	struct umr *mr;
 	uint32_t access;
@@ -121,13 +186,15 @@ static int method_dm_mr_reg(struct ureq *req)
 		return ret;
 	if (!(access & IB_ACCESS_ZERO_BASED))
 		return -EINVAL;
+	attr.access = access & ~(uint32_t)IB_UVERBS_ACCESS_OPTIONAL_RANGE;
+	if (icm)
+		return dm_mr_reg_icm(req, pd, &attr, icm);
 	ret = dm_hold(&f->dm, handle, &dm);
 	if (ret < 0)
 		return dm_not_found(f, handle, ret);
 	ret = -EINVAL;
 	if (!range_inside(offset, length, dm.length))
 		goto release;
-	attr.access = access & ~(uint32_t)IB_UVERBS_ACCESS_OPTIONAL_RANGE;
 	attr.addr = f->dm.memory + (size_t)dm.first_page * DM_PAGE_BYTES + offset;
 	ret = umr_create(f, pd, &attr, &mr);
 	if (ret < 0)
@@ -135,14 +202,7 @@ static int method_dm_mr_reg(struct ureq *req)
 	/* from here on its hold is the region's */
 	mr->dm_handle = dm.handle;
 	ushare_region(f, mr);
-	ret = ureq_put_u32(req, UVERBS_ATTR_REG_DM_MR_RESP_LKEY, mkey_key(mr->mkey));
-	if (ret == 0)
-		ret = ureq_put_u32(req, UVERBS_ATTR_REG_DM_MR_RESP_RKEY, mkey_key(mr->mkey));
-	if (ret == 0)
-		ret = ureq_put_handle(req, UVERBS_ATTR_REG_DM_MR_HANDLE, mr->uobj.handle);
-	if (ret < 0)
-		(void)uobj_destroy(&mr->uobj, NULL);
-	return ret;
+	return dm_mr_put(req, mr);
 
 release:
 	dm_release(&f->dm, handle);

@@ -292,6 +292,8 @@ static void uflow_free(struct uobj *obj)
 		ucounters_detach(flow->counters);
 	if (flow->matcher)
 		flow->matcher->users--;
+	if (flow->devx_counter)
+		flow->devx_counter->users--;
 }
 
 static const struct uobj_class uflow_class = {

@@ -11,6 +11,7 @@ struct uflow {
 	struct uobj *to; /* what it leads to; each of these may be NULL */
 	struct uobj *counters;
 	struct uobj *matcher;
+	struct uobj *devx_counter;
 	struct flow *flow;
 };
 

@@ -24,6 +24,7 @@
 struct umatcher {
 	struct uobj uobj;
 	enum flow_type type;
+	enum flow_domain domain;
 	uint32_t priority;
 	struct fte_headers mask;
 };
@@ -209,10 +210,10 @@ static int matcher_read_mask(struct ureq *req, struct umatcher *m)
 	return matcher_check_mask(&m->mask);
 }
 
-/* Where the rules apply: only to what the NIC receives. */
-static int matcher_check_table(struct ureq *req)
+/* Where the rules apply. */
+static int matcher_read_table(struct ureq *req, struct umatcher *m)
 {
-	uint32_t flags, type = 0;
+	uint32_t flags, type = MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX;
 	int ret = ureq_flags(req, MLX5_IB_ATTR_FLOW_MATCHER_FLOW_FLAGS, FLAG_EGRESS, &flags);
 
 	if (ret == 0)
@@ -222,9 +223,15 @@ static int matcher_check_table(struct ureq *req)
 	if (ureq_attr(req, MLX5_IB_ATTR_FLOW_MATCHER_FLOW_FLAGS) &&
 	    ureq_attr(req, MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE))
 		return -EINVAL;
-	if (flags || type != MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX)
+	if (flags & FLAG_EGRESS)
+		type = MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_TX;
+	switch (type) {
+	case MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX:
+		m->domain = FLOW_NIC_RX;
+		return 0;
+	default:
 		return matcher_refuse("a table other than that of received frames");
-	return 0;
+	}
 }
 
 static void umatcher_free(struct uobj *obj)
@@ -240,16 +247,16 @@ static const struct uobj_class umatcher_class = {
 static int method_matcher_create(struct ureq *req)
 {
 	struct umatcher *m;
-	int ret = matcher_check_table(req);
+	int ret;
 
-	if (ret < 0)
-		return ret;
 	if (!ufile_port(req->file)->ethernet)
 		return matcher_refuse("an InfiniBand port");
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return -ENOMEM;
-	ret = matcher_read_type(req, m);
+	ret = matcher_read_table(req, m);
+	if (ret == 0)
+		ret = matcher_read_type(req, m);
 	if (ret == 0)
 		ret = matcher_read_mask(req, m);
 	if (ret == 0)
@@ -280,21 +287,48 @@ static int flow_read_destination(struct ureq *req, struct flow_attr *a, struct u
 	if (ret < 0)
 		return ret;
 	if (flags & MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DEFAULT_MISS)
-		return matcher_refuse("the default miss");
-	if (!!obj + !!devx + (flags == MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DROP) != 1)
+		a->pass = true;
+	if (!!obj + !!devx + (flags == MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DROP) + a->pass != 1)
 		return -EINVAL;
 	*out = obj ? obj : devx;
-	a->qp = *out ? (*out)->class->takes_frames(*out) : NULL;
-	return !*out == !a->qp ? 0 : -EINVAL;
+	if (!*out)
+		return 0;
+	a->qp = (*out)->class->takes_frames(*out);
+	a->table = (*out)->class->table ? (*out)->class->table(*out) : NULL;
+	return a->qp || a->table ? 0 : -EINVAL;
+}
+
+/* A counter made by DEVX, or NULL. */
+static int flow_read_counter(struct ureq *req, struct flow_attr *a, struct uobj **out)
+{
+	struct ubuf handles = ureq_buf(req, MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX);
+	uint32_t handle, offset;
+	int ret;
+
+	*out = NULL;
+	if (!ureq_attr(req, MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX))
+		return ureq_attr(req, MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX_OFFSET) ? -EINVAL
+											 : 0;
+	if (handles.len != sizeof(handle))
+		return -EINVAL;
+	ret = ubuf_read(&handles, &handle, sizeof(handle));
+	if (ret < 0)
+		return ret;
+	*out = uobj_find(req->file, UOBJ_DEVX, handle, &ret);
+	if (!*out)
+		return ret;
+	a->counter = (*out)->class->counter(*out);
+	if (!a->counter)
+		return -EINVAL;
+	/* counters are made one at a time */
+	offset = ureq_u32(req, MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX_OFFSET);
+	return offset ? -EINVAL : 0;
 }
 
 static int flow_read_actions(struct ureq *req, struct flow_attr *a)
 {
 	if (ureq_attr(req, MLX5_IB_ATTR_CREATE_FLOW_ARR_FLOW_ACTIONS))
 		return matcher_refuse("a flow action");
-	if (ureq_attr(req, MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX) ||
-	    ureq_attr(req, MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX_OFFSET))
-		return matcher_refuse("a counter made by DEVX");
 	a->tag = ureq_u32(req, MLX5_IB_ATTR_CREATE_FLOW_TAG);
 	return a->tag & ~FLOW_TAG_MASK ? -EINVAL : 0;
 }
@@ -305,10 +339,10 @@ static int method_flow_create_mlx5(struct ureq *req)
 					  struct umatcher, uobj);
 	struct ubuf value = ureq_buf(req, MLX5_IB_ATTR_CREATE_FLOW_MATCH_VALUE);
 	struct ubuf outer = {value.ptr, min_u64(value.len, sizeof(struct fte_headers))};
-	struct flow_attr attr = {.type = m->type, .priority = m->priority};
+	struct flow_attr attr = {.domain = m->domain, .type = m->type, .priority = m->priority};
 	struct fte_headers headers;
 	struct uflow *flow;
-	struct uobj *to;
+	struct uobj *to, *counter;
 	int ret;
 
 	if (!uverbs_may_raw())
@@ -316,6 +350,8 @@ static int method_flow_create_mlx5(struct ureq *req)
 	ret = flow_read_destination(req, &attr, &to);
 	if (ret == 0)
 		ret = flow_read_actions(req, &attr);
+	if (ret == 0)
+		ret = flow_read_counter(req, &attr, &counter);
 	if (ret == 0)
 		ret = ubuf_read(&outer, &headers, sizeof(headers));
 	if (ret == 0)
@@ -326,6 +362,9 @@ static int method_flow_create_mlx5(struct ureq *req)
 		return ret;
 	flow->matcher = &m->uobj;
 	m->uobj.users++;
+	flow->devx_counter = counter;
+	if (counter)
+		counter->users++;
 	ret = ureq_put_handle(req, MLX5_IB_ATTR_CREATE_FLOW_HANDLE, flow->uobj.handle);
 	if (ret < 0)
 		(void)uobj_destroy(&flow->uobj, NULL);
@@ -344,7 +383,7 @@ static const struct attr_spec flow_create_mlx5_attrs[] = {
 	{MLX5_IB_ATTR_CREATE_FLOW_ARR_FLOW_ACTIONS, IN_MIN(0), OPT},
 	{MLX5_IB_ATTR_CREATE_FLOW_TAG, IN(4), OPT},
 	{MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX, IN_MIN(0), OPT},
-	{MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX_OFFSET, IN_MIN(4), OPT},
+	{MLX5_IB_ATTR_CREATE_FLOW_ARR_COUNTERS_DEVX_OFFSET, IN(4), OPT},
 	{MLX5_IB_ATTR_CREATE_FLOW_FLAGS, FLAGS_IN, OPT},
 };
 

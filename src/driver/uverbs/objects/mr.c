@@ -142,6 +142,8 @@ static void umr_free(struct uobj *obj)
 	mr->pd->uobj.users--;
 	if (mr->dm_handle)
 		dm_release(&obj->file->dm, mr->dm_handle);
+	if (mr->icm)
+		mr->icm->users--;
 }
 
 static const struct uobj_class umr_class = {
@@ -286,7 +288,7 @@ static int cmd_rereg_mr(struct ureq *req)
 		return ret;
 	mr = container_of(obj, struct umr, uobj);
 	/* ib_core: a region on device memory stays as it is */
-	if (mr->dm_handle)
+	if (mr->dm_handle || mr->icm)
 		return -EINVAL;
 	attr = mr->attr;
 	pd = mr->pd;

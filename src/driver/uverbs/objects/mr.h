@@ -12,6 +12,7 @@ struct umr {
 	struct mkey *mkey;
 	struct mkey_attr attr;
 	uint32_t dm_handle;  /* the device memory that it lies on, or 0 */
+	struct uobj *icm;    /* the memory of steering that it lies on, or NULL */
 	struct share *share; /* its pages in the arena, or NULL */
 	/* Among those that peers reach; NULL: it is not (share.c). */
 	struct umr *open_next, **open_at;

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "adapter/ste/icm.h"
 #include "driver/uverbs/objects/rss.h"
 
 bool uverbs_may_raw(void)
@@ -53,7 +54,9 @@ uint32_t uraw_loopback(uint32_t flags)
 void uraw_numbers(const struct qp *qp, struct mlx5_ib_create_qp_resp *resp)
 {
 	resp->comp_mask = MLX5_IB_CREATE_QP_RESP_MASK_TIRN | MLX5_IB_CREATE_QP_RESP_MASK_TISN |
-			  MLX5_IB_CREATE_QP_RESP_MASK_RQN | MLX5_IB_CREATE_QP_RESP_MASK_SQN;
+			  MLX5_IB_CREATE_QP_RESP_MASK_RQN | MLX5_IB_CREATE_QP_RESP_MASK_SQN |
+			  MLX5_IB_CREATE_QP_RESP_MASK_TIR_ICM_ADDR;
+	resp->tir_icm_addr = steer_address(STEER_TIR, qp_number(qp));
 	resp->tirn = resp->tisn = resp->rqn = resp->sqn = qp_number(qp);
 }
 
@@ -119,7 +122,9 @@ int urss_create(struct ureq *req, const struct urss_request *r, struct uqp **out
 		goto destroy_qp;
 	r->pd->uobj.users++;
 	r->table->uobj.users++;
-	uhw_resp.comp_mask = MLX5_IB_CREATE_QP_RESP_MASK_TIRN;
+	uhw_resp.comp_mask =
+		MLX5_IB_CREATE_QP_RESP_MASK_TIRN | MLX5_IB_CREATE_QP_RESP_MASK_TIR_ICM_ADDR;
+	uhw_resp.tir_icm_addr = steer_address(STEER_TIR, qp_number(qp->qp));
 	uhw_resp.tirn = qp_number(qp->qp);
 	ret = ubuf_write(&req->uhw_out, &uhw_resp, sizeof(uhw_resp));
 	if (ret < 0) {

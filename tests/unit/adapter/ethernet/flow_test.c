@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "adapter/ethernet/flow.h"
-#include "adapter/ethernet/frame.h"
+#include "adapter/frame/frame.h"
 #include "adapter/ethernet/rss.h"
 #include "check.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "adapter_device.h"
-#include "adapter/ethernet/frame.h"
+#include "adapter/frame/frame.h"
 #include "base/explain.h"
 #include "base/trace.h"
 #include "captured.h"

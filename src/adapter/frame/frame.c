@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* See frame.h.  IEEE 802.3 and 802.1Q, RFC 791, 8200, 9293, 768, 1071. */
-#include "adapter/ethernet/frame.h"
+#include "adapter/frame/frame.h"
 
 #include <string.h>
 

@@ -14,6 +14,7 @@
 
 #define FRAME_MIN	  14u	/* two addresses and a type */
 #define FRAME_MAX	  9216u /* jumbo frames */
+#define FRAME_TYPE_AT	  12u	/* also of a tag */
 #define FRAME_VLAN_BYTES  4u
 #define FRAME_HEADERS_MAX 192u /* as far as frame_parse looks */
 

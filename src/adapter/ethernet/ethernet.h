@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What an adapter has for frames: rules, tables and counters, and the memory of steering. */
+#pragma once
+
+#include "adapter/core/ids.h"
+#include "adapter/ethernet/flow.h"
+#include "adapter/ste/icm.h"
+
+struct ethernet {
+	struct steering rules[FLOW_DOMAINS]; /* of the root tables */
+	struct icm icm;
+	struct ids samplers;	/* struct flow_sampler */
+	struct ids tables;	/* struct flow_table */
+	struct ids counters;	/* struct flow_counter; of those that have a number */
+	_Atomic(uint32_t) told; /* bits of enum ste_verdict: the log has said so */
+};
+
+void ethernet_init(struct ethernet *e);
+void ethernet_release(struct ethernet *e);

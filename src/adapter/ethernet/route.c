@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See route.h. */
+#include "adapter/ethernet/route.h"
+
+#include <string.h>
+
+#include "adapter/core/device.h"
+#include "adapter/ethernet/ethernet.h"
+#include "adapter/ethernet/flow_counter.h"
+#include "adapter/ethernet/table.h"
+#include "base/log.h"
+
+/* Tables whose entries lead to several places, each within the other. */
+#define ROUTE_DEPTH 4u
+
+static void route_to(struct frame_route *r, const struct steer_target *to);
+
+static void route_count(void *user, uint32_t number, uint32_t bytes)
+{
+	const struct frame_route *r = user;
+	struct flow_counter *c = ids_find(&r->adapter->ethernet->counters, number);
+
+	if (c)
+		flow_counter_add(c, bytes);
+}
+
+/* Once for each kind of thing: frames that nobody understands come one upon the other. */
+static void route_tell(struct frame_route *r, enum ste_verdict v, uint32_t what)
+{
+	uint32_t bit = 1u << v;
+
+	if (!(atomic_fetch_or_explicit(&r->adapter->ethernet->told, bit, memory_order_relaxed) &
+	      bit))
+		log_warn("steering: frames are dropped: %s (0x%x)", ste_verdict_words(v), what);
+}
+
+static void route_walk(struct frame_route *r, uint64_t address)
+{
+	struct ste_walk w = {
+		.icm = &r->adapter->ethernet->icm,
+		.frame = &r->frame,
+		.count = route_count,
+		.user = r,
+	};
+	struct steer_target end;
+	enum ste_verdict v = ste_walk(&w, address, &end);
+
+	if (v == STE_ARRIVED) {
+		route_to(r, &end);
+		return;
+	}
+	route_tell(r, v, w.what);
+	r->dropped(r, "bad-entry");
+}
+
+static struct steer_target dest_target(const struct flow_dest *d)
+{
+	return (struct steer_target){
+		.kind = d->kind == FLOW_TO_TIR	   ? STEER_TIR
+			: d->kind == FLOW_TO_TABLE ? STEER_TABLE
+						   : STEER_VPORT,
+		.number = d->number,
+	};
+}
+
+/* A table may change the frame, which the others have to get as it is. */
+static void route_to_copy(struct frame_route *r, const struct steer_target *to)
+{
+	uint8_t bytes[FRAME_MAX];
+	struct ste_frame before = r->frame;
+	bool in_room = before.bytes == before.room;
+
+	if (in_room)
+		memcpy(bytes, before.bytes, before.len);
+	route_to(r, to);
+	r->frame = before;
+	if (in_room)
+		memcpy(before.room, bytes, before.len);
+}
+
+static void route_to_each(struct frame_route *r, const struct table_entry *e)
+{
+	for (uint32_t i = 0; i < e->n; i++) {
+		const struct steer_target to = dest_target(&e->dest[i]);
+
+		if (i + 1 < e->n && to.kind == STEER_TABLE)
+			route_to_copy(r, &to);
+		else
+			route_to(r, &to);
+	}
+}
+
+void route_to_table(struct frame_route *r, const struct flow_table *t)
+{
+	const struct table_entry *e = atomic_load_explicit(&t->entry, memory_order_acquire);
+
+	if (t->attr.by_entries) {
+		route_walk(r, t->attr.root[t->attr.domain == FLOW_FDB && r->sent]);
+		return;
+	}
+	if (e && e->counter)
+		route_count(r, e->counter, r->frame.len);
+	if (!e || e->drop || r->depth == ROUTE_DEPTH) {
+		r->dropped(r, e && e->drop ? "by-rule" : "no-rule");
+		return;
+	}
+	if (e->tag)
+		r->frame.flow_tag = e->tag;
+	r->depth++;
+	route_to_each(r, e);
+	r->depth--;
+}
+
+static void route_to_sampler(struct frame_route *r, struct flow_sampler *s)
+{
+	const struct steer_target sample = {STEER_TABLE, s->attr.sample_table, 0};
+	const struct steer_target rest = {STEER_TABLE, s->attr.default_table, 0};
+
+	if (r->depth == ROUTE_DEPTH) {
+		r->dropped(r, "no-rule");
+		return;
+	}
+	r->depth++;
+	if (atomic_fetch_add_explicit(&s->frames, 1, memory_order_relaxed) % s->attr.ratio == 0)
+		route_to_copy(r, &sample);
+	route_to(r, &rest);
+	r->depth--;
+}
+
+static void route_to(struct frame_route *r, const struct steer_target *to)
+{
+	const struct flow_table *t;
+	struct flow_sampler *s;
+
+	switch (to->kind) {
+	case STEER_DROP:
+		r->dropped(r, "by-rule");
+		break;
+	case STEER_TABLE:
+		t = ids_find(&r->adapter->ethernet->tables, to->number);
+		if (t)
+			route_to_table(r, t);
+		else
+			r->dropped(r, "no-table");
+		break;
+	case STEER_SAMPLER:
+		s = ids_find(&r->adapter->ethernet->samplers, to->number);
+		if (s)
+			route_to_sampler(r, s);
+		else
+			r->dropped(r, "no-table");
+		break;
+	default:
+		r->arrive(r, to);
+		break;
+	}
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See rewrite.h. */
+#include "adapter/ste/rewrite.h"
+
+#include <string.h>
+
+#include "adapter/ste/word.h"
+
+/* Bytes of either address, behind which tags are inserted. */
+#define VLAN_AT 12u
+
+/* ---- the frame as memory of ours ---- */
+
+static bool frame_own(struct ste_frame *f)
+{
+	if (!f->room || f->len > f->room_bytes)
+		return false;
+	if (f->bytes != f->room) {
+		memcpy(f->room, f->bytes, f->len);
+		f->bytes = f->room;
+	}
+	return true;
+}
+
+static enum ste_verdict frame_insert(struct ste_frame *f, uint32_t at, const uint8_t *bytes,
+				     uint32_t n)
+{
+	if (!frame_own(f) || at > f->len || n > f->room_bytes - f->len || f->len + n > FRAME_MAX)
+		return STE_BAD_ACTION;
+	memmove(f->room + at + n, f->room + at, f->len - at);
+	memcpy(f->room + at, bytes, n);
+	f->len += n;
+	return STE_ARRIVED;
+}
+
+static enum ste_verdict frame_remove(struct ste_frame *f, uint32_t at, uint32_t n)
+{
+	if (!frame_own(f) || !range_inside(at, n, f->len))
+		return STE_BAD_ACTION;
+	memmove(f->room + at, f->room + at + n, f->len - at - n);
+	f->len -= n;
+	return STE_ARRIVED;
+}
+
+/* ---- actions; each of one or two words ---- */
+
+static enum ste_verdict act_nothing(struct ste_walk *w, const uint8_t *a)
+{
+	(void)w;
+	(void)a;
+	return STE_ARRIVED;
+}
+
+static enum ste_verdict act_flow_tag(struct ste_walk *w, const uint8_t *a)
+{
+	w->frame->flow_tag = prm_get32(a, STE_FLOW_TAG);
+	return STE_ARRIVED;
+}
+
+static uint32_t modify_mask(uint32_t shift, uint32_t length)
+{
+	uint64_t bits = length ? (1ull << length) - 1 : UINT32_MAX;
+
+	return (uint32_t)(bits << shift);
+}
+
+/* A UDP checksum of zero: there is none, and none is to be made. */
+static bool checksum_absent(const struct ste_frame *f)
+{
+	const uint8_t *udp = f->bytes + f->at.l4;
+
+	return f->key.l4_proto == IP_PROTO_UDP && !udp[6] && !udp[7];
+}
+
+/* Checksums that were right stay right. */
+struct checksums {
+	bool l3, l4;
+};
+
+static struct checksums checksums_look(const struct ste_frame *f)
+{
+	return (struct checksums){
+		frame_l3_checksum_ok(f->bytes, &f->at),
+		!checksum_absent(f) && frame_l4_checksum_ok(f->bytes, f->len, &f->key, &f->at),
+	};
+}
+
+static void checksums_mend(struct ste_frame *f, struct checksums were)
+{
+	if (were.l3)
+		frame_fill_l3_checksum(f->room, &f->at);
+	if (were.l4)
+		frame_fill_l4_checksum(f->room, f->len, &f->key, &f->at);
+}
+
+static enum ste_verdict modify_put(struct ste_walk *w, uint32_t word, uint32_t value, uint32_t mask)
+{
+	struct ste_frame *f = w->frame;
+	struct checksums were = {0};
+
+	if (!ste_word_in_frame(word)) {
+		ste_word_put(f, word, value, mask);
+		return STE_ARRIVED;
+	}
+	if (!frame_own(f))
+		return STE_BAD_ACTION;
+	were = checksums_look(f);
+	ste_word_put(f, word, value, mask);
+	ste_frame_parse(f);
+	checksums_mend(f, were);
+	return STE_ARRIVED;
+}
+
+/* Where in the word the change begins and how wide it is; false: not inside it. */
+static bool modify_place(const uint8_t *a, uint32_t *shift, uint32_t *mask)
+{
+	uint32_t length = prm_get32(a, STE_MODIFY_LENGTH);
+
+	*shift = prm_get32(a, STE_MODIFY_SHIFT) - STE_SHIFT_BASE;
+	if (*shift >= 32 || (length ? length : 32) > 32 - *shift)
+		return false;
+	*mask = modify_mask(*shift, length);
+	return true;
+}
+
+static enum ste_verdict act_set(struct ste_walk *w, const uint8_t *a)
+{
+	uint32_t word = prm_get32(a, STE_MODIFY_FIELD), shift, mask, old;
+
+	w->what = word;
+	if (!ste_word_get(w->frame, word, &old) || !modify_place(a, &shift, &mask))
+		return STE_UNKNOWN_ACTION;
+	return modify_put(w, word, prm_get32(a, STE_MODIFY_DATA) << shift, mask);
+}
+
+static enum ste_verdict act_add(struct ste_walk *w, const uint8_t *a)
+{
+	uint32_t word = prm_get32(a, STE_MODIFY_FIELD), shift, mask, old;
+
+	w->what = word;
+	if (!ste_word_get(w->frame, word, &old) || !modify_place(a, &shift, &mask))
+		return STE_UNKNOWN_ACTION;
+	return modify_put(w, word, (old & mask) + (prm_get32(a, STE_MODIFY_DATA) << shift), mask);
+}
+
+static enum ste_verdict act_copy(struct ste_walk *w, const uint8_t *a)
+{
+	uint32_t word = prm_get32(a, STE_MODIFY_FIELD), from = prm_get32(a, STE_COPY_FIELD);
+	uint32_t right = prm_get32(a, STE_COPY_SHIFT) - STE_SHIFT_BASE, shift, mask, old, source;
+
+	w->what = word;
+	if (!ste_word_get(w->frame, word, &old) || !ste_word_get(w->frame, from, &source) ||
+	    right >= 32 || !modify_place(a, &shift, &mask))
+		return STE_UNKNOWN_ACTION;
+	return modify_put(w, word, source >> right << shift, mask);
+}
+
+static enum ste_verdict act_insert_inline(struct ste_walk *w, const uint8_t *a)
+{
+	if (prm_get32(a, STE_START_ANCHOR) != STE_ANCHOR_START)
+		return STE_UNKNOWN_ACTION;
+	return frame_insert(w->frame, prm_get32(a, STE_INSERT_OFFSET) * 2, a + 4, 4);
+}
+
+static enum ste_verdict act_remove_by_size(struct ste_walk *w, const uint8_t *a)
+{
+	uint32_t at = prm_get32(a, STE_REMOVE_OFFSET) * 2, n = prm_get32(a, STE_REMOVE_SIZE) * 2;
+
+	switch (prm_get32(a, STE_START_ANCHOR)) {
+	case STE_ANCHOR_START:
+		return frame_remove(w->frame, at, n);
+	case STE_ANCHOR_VLAN:
+		/* a frame without a tag has none to lose */
+		return w->frame->key.vlan ? frame_remove(w->frame, VLAN_AT + at, n) : STE_ARRIVED;
+	default:
+		return STE_UNKNOWN_ACTION;
+	}
+}
+
+static enum ste_verdict act_modify_list(struct ste_walk *w, const uint8_t *a);
+
+static const struct ste_act {
+	uint8_t id; /* enum ste_action */
+	uint8_t words;
+	bool tags; /* it may change what tags are made of */
+	enum ste_verdict (*perform)(struct ste_walk *w, const uint8_t *a);
+} acts[] = {
+	{STE_ACT_NONE, 1, false, act_nothing},
+	{STE_ACT_FLOW_TAG, 1, false, act_flow_tag},
+	{STE_ACT_MODIFY_LIST, 1, true, act_modify_list},
+	{STE_ACT_REMOVE_BY_SIZE, 1, true, act_remove_by_size},
+	{STE_ACT_INSERT_INLINE, 2, true, act_insert_inline},
+	{STE_ACT_SET, 2, true, act_set},
+	{STE_ACT_ADD, 2, true, act_add},
+	{STE_ACT_COPY, 2, true, act_copy},
+};
+
+/* NULL: it is not known, or does not end before the end. */
+static const struct ste_act *act_find(struct ste_walk *w, const uint8_t *a, uint32_t bytes)
+{
+	w->what = a[0];
+	for (size_t i = 0; i < array_size(acts); i++)
+		if (acts[i].id == a[0])
+			return acts[i].words * 4u <= bytes ? &acts[i] : NULL;
+	return NULL;
+}
+
+/* Each takes 8 bytes, however many words it needs.  A list does not lead to another one. */
+static enum ste_verdict act_modify_list(struct ste_walk *w, const uint8_t *a)
+{
+	uint32_t n = prm_get32(a, STE_LIST_LENGTH);
+	uint64_t at =
+		icm_base(ICM_MODIFY) + (uint64_t)prm_get32(a, STE_LIST_INDEX) * STE_LIST_ALIGN;
+
+	for (uint32_t i = 0; i < n; i++) {
+		_Alignas(8) uint8_t bytes[STE_LIST_BYTES];
+		const struct ste_act *act;
+		enum ste_verdict v;
+
+		if (!icm_read(w->icm, ICM_MODIFY, at + (uint64_t)i * STE_LIST_BYTES, bytes,
+			      sizeof(bytes)))
+			return STE_NO_ENTRY;
+		act = act_find(w, bytes, sizeof(bytes));
+		if (!act || act->id == STE_ACT_MODIFY_LIST)
+			return STE_UNKNOWN_ACTION;
+		v = act->perform(w, bytes);
+		if (v != STE_ARRIVED)
+			return v;
+	}
+	return STE_ARRIVED;
+}
+
+enum ste_verdict ste_perform(struct ste_walk *w, const uint8_t *entry, bool *tag_valid)
+{
+	uint32_t at = STE_ACTIONS_AT, end = STE_ACTIONS_AT + 8;
+	bool changed = false;
+
+	if (prm_get32(entry, STE_FORMAT) == STE_MATCH)
+		at = STE_MATCH_ACTIONS_AT;
+	while (at < end) {
+		const struct ste_act *act = act_find(w, entry + at, end - at);
+		enum ste_verdict v;
+
+		if (!act)
+			return STE_UNKNOWN_ACTION;
+		v = act->perform(w, entry + at);
+		if (v != STE_ARRIVED)
+			return v;
+		changed |= act->tags;
+		at += act->words * 4u;
+	}
+	if (changed) {
+		/* what is left has to be a frame */
+		if (w->frame->len < FRAME_MIN)
+			return STE_BAD_ACTION;
+		ste_frame_parse(w->frame);
+		*tag_valid = false;
+	}
+	return STE_ARRIVED;
+}

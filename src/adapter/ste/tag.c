@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Tags: 16 bytes of fields, in an order that depends on the kind.  Fields that the frame has not got
+ * are zero.
+ */
+#include "adapter/ste/tag.h"
+
+#include <string.h>
+
+void ste_frame_parse(struct ste_frame *f)
+{
+	if (!frame_parse(f->bytes, min_u32(f->len, FRAME_HEADERS_MAX), f->len, &f->key, &f->at)) {
+		f->key = (struct flow_key){0};
+		f->at = (struct frame_layout){0};
+	}
+}
+
+static uint8_t tag_l3_type(const struct ste_frame *f)
+{
+	return f->key.ip_version == 4 ? STE_L3_IPV4 : f->key.ip_version == 6 ? STE_L3_IPV6 : 0;
+}
+
+static uint8_t tag_l4_type(const struct ste_frame *f)
+{
+	return f->key.l4_proto == IP_PROTO_TCP	 ? STE_L4_TCP
+	       : f->key.l4_proto == IP_PROTO_UDP ? STE_L4_UDP
+						 : 0;
+}
+
+static const uint8_t *tag_ip(const struct ste_frame *f)
+{
+	return f->at.l3 ? f->bytes + f->at.l3 : NULL;
+}
+
+static const uint8_t *tag_l4(const struct ste_frame *f)
+{
+	return f->at.l4 ? f->bytes + f->at.l4 : NULL;
+}
+
+static const uint8_t *tag_tcp(const struct ste_frame *f)
+{
+	return f->key.l4_proto == IP_PROTO_TCP ? tag_l4(f) : NULL;
+}
+
+/* An IPv4 datagram of several frames. */
+static bool tag_fragmented(const struct ste_frame *f)
+{
+	const uint8_t *ip = tag_ip(f);
+
+	return f->key.ip_version == 4 && ((ip[6] & 0x3f) || ip[7]);
+}
+
+static void tag_put32(uint8_t *at, uint32_t v)
+{
+	for (unsigned i = 0; i < 4; i++)
+		at[i] = (uint8_t)(v >> (24 - 8 * i));
+}
+
+/* The tags of either address: what is around it, the address, the type. */
+static void tag_l2(const struct ste_frame *f, const uint8_t mac[6], uint8_t *tag)
+{
+	const uint8_t *tcp = tag_tcp(f);
+
+	tag[0] = (uint8_t)(tag_fragmented(f) << 4);
+	tag[1] = (uint8_t)(tag_l3_type(f) << 4 | tag_l4_type(f) << 2 |
+			   (f->key.vlan ? STE_VLAN_C : 0));
+	memcpy(tag + 2, f->key.vlan_tag, 2);
+	memcpy(tag + 4, mac, 6);
+	memcpy(tag + 10, f->key.ether_type, 2);
+	tag[12] = (uint8_t)((tcp && tcp[13] & 0x02) << 1);
+}
+
+static void tag_l2_dst(const struct ste_frame *f, uint8_t *tag)
+{
+	tag_l2(f, f->key.dst_mac, tag);
+}
+
+static void tag_l2_src(const struct ste_frame *f, uint8_t *tag)
+{
+	tag_l2(f, f->key.src_mac, tag);
+}
+
+static void tag_l2_src_dst(const struct ste_frame *f, uint8_t *tag)
+{
+	memcpy(tag, f->key.dst_mac, 4);
+	memcpy(tag + 4, f->key.src_mac, 4);
+	memcpy(tag + 8, f->key.dst_mac + 4, 2);
+	tag[11] = (uint8_t)(tag_l3_type(f) << 4 | (f->key.vlan ? STE_VLAN_C : 0));
+	memcpy(tag + 12, f->key.vlan_tag, 2);
+	memcpy(tag + 14, f->key.src_mac + 4, 2);
+}
+
+/* Fragmented, and the flags of TCP: 9 bits from bit 1 on. */
+static void tag_flags(const struct ste_frame *f, uint8_t *at)
+{
+	const uint8_t *tcp = tag_tcp(f);
+
+	at[0] = (uint8_t)(tag_fragmented(f) << 1 | (tcp ? tcp[12] & 1 : 0));
+	at[1] = tcp ? tcp[13] : 0;
+}
+
+static void tag_ipv4_5_tuple(const struct ste_frame *f, uint8_t *tag)
+{
+	if (f->key.ip_version == 4) {
+		memcpy(tag, f->key.src_ip, 4);
+		memcpy(tag + 4, f->key.dst_ip, 4);
+	}
+	memcpy(tag + 8, f->key.src_port, 2);
+	memcpy(tag + 10, f->key.dst_port, 2);
+	tag_flags(f, tag + 12);
+	tag[14] = f->key.ip_tos;
+	tag[15] = f->key.ip_proto;
+}
+
+static void tag_ipv6_dst(const struct ste_frame *f, uint8_t *tag)
+{
+	if (f->key.ip_version == 6)
+		memcpy(tag, f->key.dst_ip, 16);
+}
+
+static void tag_ipv6_src(const struct ste_frame *f, uint8_t *tag)
+{
+	if (f->key.ip_version == 6)
+		memcpy(tag, f->key.src_ip, 16);
+}
+
+static void tag_l4_fields(const struct ste_frame *f, uint8_t *tag)
+{
+	const uint8_t *tcp = tag_tcp(f), *ip = tag_ip(f);
+
+	tag[0] = (uint8_t)(f->key.ip_version << 4);
+	tag[1] = f->key.ip_tos;
+	tag[2] = f->key.ip_ttl;
+	tag[3] = f->key.ip_proto;
+	memcpy(tag + 4, f->key.src_port, 2);
+	memcpy(tag + 6, f->key.dst_port, 2);
+	memcpy(tag + 8, f->key.flow_label, 4);
+	tag_flags(f, tag + 12);
+	if (tcp)
+		tag[12] |= tcp[12] & 0xf0;
+	if (f->key.ip_version == 6)
+		memcpy(tag + 14, ip + 4, 2);
+}
+
+static void tag_ipv4_misc(const struct ste_frame *f, uint8_t *tag)
+{
+	const uint8_t *ip = tag_ip(f);
+
+	/* The version and the time to live are those of either protocol. */
+	tag[8] = (uint8_t)(f->key.ip_version << 4);
+	tag[9] = f->key.ip_ttl;
+	if (f->key.ip_version != 4)
+		return;
+	memcpy(tag, ip + 4, 2);
+	memcpy(tag + 2, ip + 6, 2);
+	memcpy(tag + 4, ip + 2, 2);
+	memcpy(tag + 6, ip + 10, 2);
+	tag[8] = ip[0];
+}
+
+static void tag_l4_misc(const struct ste_frame *f, uint8_t *tag)
+{
+	const uint8_t *tcp = tag_tcp(f), *l4 = tag_l4(f);
+
+	if (tcp) {
+		memcpy(tag, tcp + 14, 2);
+		memcpy(tag + 2, tcp + 18, 2);
+		memcpy(tag + 4, tcp + 8, 4);
+		memcpy(tag + 8, tcp + 4, 4);
+		memcpy(tag + 14, tcp + 16, 2);
+	} else if (l4) {
+		memcpy(tag + 12, l4 + 4, 4);
+	}
+}
+
+static void tag_general_purpose(const struct ste_frame *f, uint8_t *tag)
+{
+	tag_put32(tag, f->reg_a);
+}
+
+static void tag_registers_0(const struct ste_frame *f, uint8_t *tag)
+{
+	for (unsigned i = 0; i < 4; i++)
+		tag_put32(tag + 4 * i, f->reg_c[i]);
+}
+
+static void tag_registers_1(const struct ste_frame *f, uint8_t *tag)
+{
+	for (unsigned i = 0; i < 4; i++)
+		tag_put32(tag + 4 * i, f->reg_c[4 + i]);
+}
+
+static void tag_source(const struct ste_frame *f, uint8_t *tag)
+{
+	tag[1] = f->local;
+	tag[2] = (uint8_t)(f->gvmi >> 8);
+	tag[3] = (uint8_t)f->gvmi;
+	tag_put32(tag + 4, f->sqn & 0xffffff);
+}
+
+static void tag_nothing(const struct ste_frame *f, uint8_t *tag)
+{
+	(void)f;
+	(void)tag;
+}
+
+static const struct {
+	uint16_t lookup; /* enum ste_lookup */
+	void (*make)(const struct ste_frame *f, uint8_t *tag);
+} kinds[] = {
+	{STE_L2_SRC_DST, tag_l2_src_dst},
+	{STE_L2_DST, tag_l2_dst},
+	{STE_L2_SRC, tag_l2_src},
+	{STE_IPV4_5_TUPLE, tag_ipv4_5_tuple},
+	{STE_NO_MATTER, tag_nothing},
+	{STE_IPV6_DST, tag_ipv6_dst},
+	{STE_IPV6_SRC, tag_ipv6_src},
+	{STE_L4, tag_l4_fields},
+	{STE_IPV4_MISC, tag_ipv4_misc},
+	{STE_L4_MISC, tag_l4_misc},
+	{STE_REGISTERS_0, tag_registers_0},
+	{STE_REGISTERS_1, tag_registers_1},
+	{STE_GENERAL_PURPOSE, tag_general_purpose},
+	{STE_SRC_QP_GVMI, tag_source},
+};
+
+bool ste_tag(const struct ste_frame *f, uint32_t lookup, uint8_t tag[STE_TAG_BYTES])
+{
+	for (size_t i = 0; i < array_size(kinds); i++)
+		if (kinds[i].lookup == lookup) {
+			memset(tag, 0, STE_TAG_BYTES);
+			kinds[i].make(f, tag);
+			return true;
+		}
+	return false;
+}

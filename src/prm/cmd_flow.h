@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Commands of steering: tables, groups of entries, entries, counters; and the ports of the switch. */
+#pragma once
+
+#include "prm/cmd.h"
+
+enum flow_table_type { FLOW_TABLE_NIC_RX = 0x0, FLOW_TABLE_NIC_TX = 0x1, FLOW_TABLE_FDB = 0x4 };
+
+/* In all commands of tables. */
+#define FLOW_IN_TYPE  PRM_FIELD(0x80, 8)
+#define FLOW_IN_TABLE PRM_FIELD(0xa8, 24)
+
+/* ---- tables: the context stands in CREATE and in the answer of QUERY ---- */
+
+#define FLOW_TABLE_BYTES       0x40u
+#define FLOW_TABLE_CONTEXT     0x18u /* byte */
+#define FLOW_TABLE_REFORMAT    PRM_FIELD(0x00, 1)
+#define FLOW_TABLE_DECAP       PRM_FIELD(0x01, 1)
+#define FLOW_TABLE_SW_OWNER    PRM_FIELD(0x02, 1)
+#define FLOW_TABLE_TERMINATION PRM_FIELD(0x03, 1)
+#define FLOW_TABLE_MISS_ACTION PRM_FIELD(0x04, 4)
+#define FLOW_TABLE_LEVEL       PRM_FIELD(0x08, 8)
+#define FLOW_TABLE_ICM_ROOT_1  PRM_FIELD(0xc0, 64)
+#define FLOW_TABLE_ICM_ROOT_0  PRM_FIELD(0x100, 64)
+
+/* ---- groups ---- */
+
+#define FLOW_GROUP_BYTES    0x400u
+#define FLOW_GROUP_CRITERIA PRM_FIELD(0x1f8, 8)
+
+/* ---- entries ---- */
+
+#define FLOW_ENTRY_BYTES      0x340u /* and the destinations and counters */
+#define FLOW_ENTRY_INDEX      PRM_FIELD(0x100, 32)
+#define FLOW_ENTRY_CONTEXT    0x40u /* byte */
+#define FLOW_CONTEXT_GROUP    PRM_FIELD(0x20, 32)
+#define FLOW_CONTEXT_TAG      PRM_FIELD(0x48, 24)
+#define FLOW_CONTEXT_ACTION   PRM_FIELD(0x70, 16)
+#define FLOW_CONTEXT_EXTENDED PRM_FIELD(0x80, 1)
+#define FLOW_CONTEXT_DESTS    PRM_FIELD(0x88, 24)
+#define FLOW_CONTEXT_COUNTERS PRM_FIELD(0xa8, 24)
+#define FLOW_DEST_BYTES	      8u
+#define FLOW_DEST_TYPE	      PRM_FIELD(0x00, 8)
+#define FLOW_DEST_NUMBER      PRM_FIELD(0x08, 24)
+#define FLOW_DEST_COUNTER     PRM_FIELD(0x00, 32)
+
+enum flow_entry_action {
+	FLOW_ENTRY_ALLOW = 0x1,
+	FLOW_ENTRY_DROP = 0x2,
+	FLOW_ENTRY_FORWARD = 0x4,
+	FLOW_ENTRY_COUNT = 0x8,
+};
+
+enum flow_dest_type { FLOW_DEST_VPORT = 0x0, FLOW_DEST_TABLE = 0x1, FLOW_DEST_TIR = 0x2 };
+
+/* ---- counters ---- */
+
+#define FLOW_COUNTER_BULK	 PRM_FIELD(0x78, 8)
+#define FLOW_COUNTER_OUT_NUMBER	 PRM_FIELD(0x40, 32)
+#define FLOW_COUNTER_QUERY_BYTES 0x20u
+#define FLOW_COUNTER_CLEAR	 PRM_FIELD(0xc0, 1)
+#define FLOW_COUNTER_TO_MEMORY	 PRM_FIELD(0xc1, 1)
+#define FLOW_COUNTER_IN_NUMBER	 PRM_FIELD(0xe0, 32)
+#define FLOW_COUNTER_OUT_BYTES	 0x20u
+#define FLOW_COUNTER_PACKETS	 PRM_FIELD(0x80, 64)
+#define FLOW_COUNTER_OCTETS	 PRM_FIELD(0xc0, 64)
+
+/* ---- samplers: general objects ---- */
+
+#define FLOW_SAMPLER_BYTES   0x38u
+#define FLOW_SAMPLER_CONTEXT 0x10u /* byte */
+#define FLOW_SAMPLER_TYPE    PRM_FIELD(0x40, 8)
+#define FLOW_SAMPLER_RATIO   PRM_FIELD(0x60, 32)
+#define FLOW_SAMPLER_SAMPLE  PRM_FIELD(0x88, 24)
+#define FLOW_SAMPLER_DEFAULT PRM_FIELD(0xa8, 24)
+#define FLOW_SAMPLER_ICM_RX  PRM_FIELD(0xc0, 64)
+#define FLOW_SAMPLER_ICM_TX  PRM_FIELD(0x100, 64)
+
+/* ---- device memory of steering ---- */
+
+#define SYNC_STEERING_BYTES 0x20u
+
+/* ---- ports ---- */
+
+#define VPORT_IN_OTHER	    PRM_FIELD(0x40, 1)
+#define VPORT_IN_NUMBER	    PRM_FIELD(0x50, 16)
+#define NIC_VPORT_BYTES	    0x110u
+#define NIC_VPORT_ROCE	    PRM_FIELD(0x9f, 1)
+#define ESW_VPORT_BYTES	    0x110u
+#define ESW_VPORT_ICM_RX    PRM_FIELD(0x800, 64)
+#define ESW_VPORT_ICM_TX    PRM_FIELD(0x840, 64)
+#define ESW_FUNCTIONS_BYTES 0x80u
