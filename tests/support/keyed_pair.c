@@ -68,8 +68,8 @@ void make(struct keyed_pair *t, const struct mkey_indirect_attr *attr)
 	t->key = mkey_key(t->list);
 }
 
-void rdma(struct device_qp *q, uint8_t opcode, uint64_t raddr, uint32_t rkey, uint64_t laddr,
-	  uint32_t lkey, uint32_t len)
+void keyed_pair_rdma(struct device_qp *q, uint8_t opcode, uint64_t raddr, uint32_t rkey,
+		     uint64_t laddr, uint32_t lkey, uint32_t len)
 {
 	struct device_wqe w;
 
@@ -79,7 +79,7 @@ void rdma(struct device_qp *q, uint8_t opcode, uint64_t raddr, uint32_t rkey, ui
 	device_wqe_end(&w);
 }
 
-void send(struct device_qp *q, uint64_t laddr, uint32_t lkey, uint32_t len)
+void keyed_pair_send(struct device_qp *q, uint64_t laddr, uint32_t lkey, uint32_t len)
 {
 	struct device_wqe w;
 
@@ -192,7 +192,7 @@ struct umr_klm stride(uint16_t step, uint16_t bytes, uint32_t key, const void *a
 
 uint8_t write_through(struct keyed_pair *t, uint32_t key, uint64_t at, uint32_t len)
 {
-	rdma(&t->a, WQE_OP_RDMA_WRITE, at, key, (uintptr_t)t->src, t->lkey, len);
+	keyed_pair_rdma(&t->a, WQE_OP_RDMA_WRITE, at, key, (uintptr_t)t->src, t->lkey, len);
 	return outcome(&t->a);
 }
 

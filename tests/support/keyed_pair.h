@@ -55,9 +55,9 @@ struct umr_klm klm(uint32_t bytes, uint32_t key, const void *addr);
 struct umr_klm header(uint32_t bytes, uint32_t repeat, uint16_t entries);
 struct umr_klm stride(uint16_t step, uint16_t bytes, uint32_t key, const void *addr);
 
-void rdma(struct device_qp *q, uint8_t opcode, uint64_t raddr, uint32_t rkey, uint64_t laddr,
-	  uint32_t lkey, uint32_t len);
-void send(struct device_qp *q, uint64_t laddr, uint32_t lkey, uint32_t len);
+void keyed_pair_rdma(struct device_qp *q, uint8_t opcode, uint64_t raddr, uint32_t rkey,
+		     uint64_t laddr, uint32_t lkey, uint32_t len);
+void keyed_pair_send(struct device_qp *q, uint64_t laddr, uint32_t lkey, uint32_t len);
 /* 0, or the syndrome of the error. */
 uint8_t outcome(struct device_qp *q);
 /* What a's write of its first bytes comes to. */

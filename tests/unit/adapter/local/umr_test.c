@@ -72,7 +72,7 @@ static void mask_is_law(void)
 	rest.context.access = (uint8_t)~MKEY_CTX_ACCESS_REMOTE_READ;
 	CHECK(!change(&t, &rest));
 	CHECK(!write_through(&t, t.key | 0x5a, 0, 1000));
-	rdma(&t.a, WQE_OP_RDMA_READ, 0, t.key | 0x5a, (uintptr_t)t.src, t.lkey, 8);
+	keyed_pair_rdma(&t.a, WQE_OP_RDMA_READ, 0, t.key | 0x5a, (uintptr_t)t.src, t.lkey, 8);
 	CHECK(outcome(&t.a) == CQE_SYN_REM_ACCESS);
 	keyed_pair_down(&t);
 }

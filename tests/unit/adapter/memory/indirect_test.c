@@ -31,30 +31,30 @@ static void all_roles(void)
 
 	keyed_pair_up(&t);
 	three_pieces(&t);
-	rdma(&t.a, WQE_OP_RDMA_WRITE, 0, t.key, (uintptr_t)t.src, t.lkey, 4100);
+	keyed_pair_rdma(&t.a, WQE_OP_RDMA_WRITE, 0, t.key, (uintptr_t)t.src, t.lkey, 4100);
 	CHECK(!outcome(&t.a));
 	check_three(&t, t.src);
 	memset(t.src + 50000, 0, 4100);
-	rdma(&t.a, WQE_OP_RDMA_READ, 0, t.key, (uintptr_t)t.src + 50000, t.lkey, 4100);
+	keyed_pair_rdma(&t.a, WQE_OP_RDMA_READ, 0, t.key, (uintptr_t)t.src + 50000, t.lkey, 4100);
 	CHECK(!outcome(&t.a));
 	CHECK(!memcmp(t.src, t.src + 50000, 4100));
 
 	memset(t.dst, 0xee, 20000);
 	device_recv(&t.b, NULL, 4100, t.key);
-	send(&t.a, (uintptr_t)t.src, t.lkey, 4100);
+	keyed_pair_send(&t.a, (uintptr_t)t.src, t.lkey, 4100);
 	CHECK(!outcome(&t.b) && !outcome(&t.a));
 	check_three(&t, t.src);
 
 	/* and as the local side of b's own requests */
 	memset(t.src + 50000, 0, 4100);
-	rdma(&t.b, WQE_OP_RDMA_WRITE, (uintptr_t)t.src + 50000, t.lkey, 0, t.key, 4100);
+	keyed_pair_rdma(&t.b, WQE_OP_RDMA_WRITE, (uintptr_t)t.src + 50000, t.lkey, 0, t.key, 4100);
 	CHECK(!outcome(&t.b) && !memcmp(t.src, t.src + 50000, 4100));
 	memset(t.dst, 0xee, 20000);
-	rdma(&t.b, WQE_OP_RDMA_READ, (uintptr_t)t.src, t.lkey, 0, t.key, 4100);
+	keyed_pair_rdma(&t.b, WQE_OP_RDMA_READ, (uintptr_t)t.src, t.lkey, 0, t.key, 4100);
 	CHECK(!outcome(&t.b));
 	check_three(&t, t.src);
 	/* a part of the middle */
-	rdma(&t.a, WQE_OP_RDMA_WRITE, 90, t.key, (uintptr_t)t.src + 7, t.lkey, 20);
+	keyed_pair_rdma(&t.a, WQE_OP_RDMA_WRITE, 90, t.key, (uintptr_t)t.src + 7, t.lkey, 20);
 	CHECK(!outcome(&t.a));
 	CHECK(!memcmp(t.dst + 5090, t.src + 7, 10) && !memcmp(t.dst, t.src + 17, 10));
 	keyed_pair_down(&t);
@@ -156,11 +156,14 @@ static void local_rights(void)
 		attr.free = i == 3;
 		make(&t, &attr);
 		if (i == 4) /* a's domain is another */
-			rdma(&t.a, WQE_OP_RDMA_WRITE, (uintptr_t)t.dst, t.rkey, 0, t.key, 8);
+			keyed_pair_rdma(&t.a, WQE_OP_RDMA_WRITE, (uintptr_t)t.dst, t.rkey, 0, t.key,
+					8);
 		else if (i == 2)
-			rdma(&t.b, WQE_OP_RDMA_WRITE, (uintptr_t)t.src, t.lkey, 0, t.key, 8);
+			keyed_pair_rdma(&t.b, WQE_OP_RDMA_WRITE, (uintptr_t)t.src, t.lkey, 0, t.key,
+					8);
 		else
-			rdma(&t.b, WQE_OP_RDMA_READ, (uintptr_t)t.src, t.lkey, 0, t.key, 8);
+			keyed_pair_rdma(&t.b, WQE_OP_RDMA_READ, (uintptr_t)t.src, t.lkey, 0, t.key,
+					8);
 		CHECK(outcome(i == 4 ? &t.a : &t.b) == (i ? CQE_SYN_LOCAL_PROT : 0));
 		keyed_pair_down(&t);
 	}
@@ -180,20 +183,21 @@ static void of_one_qp(void)
 		attr = plain(t.b.pdn, &e, 1, 5000);
 		attr.qpn = qp_number(i ? t.a.qp : t.b.qp);
 		make(&t, &attr);
-		rdma(&t.b, WQE_OP_RDMA_READ, (uintptr_t)t.src, t.lkey, 0, t.key, 5000);
+		keyed_pair_rdma(&t.b, WQE_OP_RDMA_READ, (uintptr_t)t.src, t.lkey, 0, t.key, 5000);
 		CHECK(outcome(&t.b) == (i ? CQE_SYN_LOCAL_PROT : 0));
 		CHECK(i || !memcmp(t.dst, t.src, 5000));
 		if (!i) {
-			rdma(&t.b, WQE_OP_RDMA_WRITE, (uintptr_t)t.src, t.lkey, 0, t.key, 5000);
+			keyed_pair_rdma(&t.b, WQE_OP_RDMA_WRITE, (uintptr_t)t.src, t.lkey, 0, t.key,
+					5000);
 			CHECK(!outcome(&t.b));
 			device_recv(&t.b, NULL, 5000, t.key);
-			send(&t.a, (uintptr_t)t.src + 1, t.lkey, 5000);
+			keyed_pair_send(&t.a, (uintptr_t)t.src + 1, t.lkey, 5000);
 			CHECK(!outcome(&t.b) && !outcome(&t.a));
 			CHECK(!memcmp(t.dst, t.src + 1, 5000));
 			CHECK(!write_through(&t, t.key, 0, 5000));
 			CHECK(!memcmp(t.dst, t.src, 5000));
 			device_recv(&t.a, t.src + 10000, 5000, t.lkey);
-			send(&t.b, 0, t.key, 5000);
+			keyed_pair_send(&t.b, 0, t.key, 5000);
 			CHECK(!outcome(&t.a) && !outcome(&t.b));
 		}
 		keyed_pair_down(&t);
@@ -247,25 +251,25 @@ static void long_lists(void)
 	CHECK(!write_through(&t, t.key, 0, LONG));
 	check_long(t.dst, t.src);
 	memset(t.src + LONG, 0, LONG);
-	rdma(&t.a, WQE_OP_RDMA_READ, 0, t.key, (uintptr_t)t.src + LONG, t.lkey, LONG);
+	keyed_pair_rdma(&t.a, WQE_OP_RDMA_READ, 0, t.key, (uintptr_t)t.src + LONG, t.lkey, LONG);
 	CHECK(!outcome(&t.a) && !memcmp(t.src, t.src + LONG, LONG));
 
 	memset(t.dst, 0xee, KEYED_PAIR_BYTES);
 	device_recv(&t.b, NULL, LONG, t.key);
-	send(&t.a, (uintptr_t)t.src, t.lkey, LONG);
+	keyed_pair_send(&t.a, (uintptr_t)t.src, t.lkey, LONG);
 	CHECK(!outcome(&t.b) && !outcome(&t.a));
 	check_long(t.dst, t.src);
 
 	memset(t.src + LONG, 0, LONG);
-	rdma(&t.b, WQE_OP_RDMA_WRITE, (uintptr_t)t.src + LONG, t.lkey, 0, t.key, LONG);
+	keyed_pair_rdma(&t.b, WQE_OP_RDMA_WRITE, (uintptr_t)t.src + LONG, t.lkey, 0, t.key, LONG);
 	CHECK(!outcome(&t.b) && !memcmp(t.src, t.src + LONG, LONG));
 	memset(t.dst, 0xee, KEYED_PAIR_BYTES);
-	rdma(&t.b, WQE_OP_RDMA_READ, (uintptr_t)t.src, t.lkey, 0, t.key, LONG);
+	keyed_pair_rdma(&t.b, WQE_OP_RDMA_READ, (uintptr_t)t.src, t.lkey, 0, t.key, LONG);
 	CHECK(!outcome(&t.b));
 	check_long(t.dst, t.src);
 	memset(t.src + LONG, 0, LONG);
 	device_recv(&t.a, t.src + LONG, LONG, t.lkey);
-	send(&t.b, 0, t.key, LONG);
+	keyed_pair_send(&t.b, 0, t.key, LONG);
 	CHECK(!outcome(&t.a) && !outcome(&t.b));
 	CHECK(!memcmp(t.src, t.src + LONG, LONG));
 	/* beyond its end, which shows only behind many runs */
@@ -349,24 +353,28 @@ static bool operate_once(struct keyed_pair *t, unsigned op, uint32_t off, uint32
 {
 	switch (op) {
 	case 0:
-		rdma(&t->a, WQE_OP_RDMA_WRITE, off, t->key, (uintptr_t)flat, t->lkey, len);
+		keyed_pair_rdma(&t->a, WQE_OP_RDMA_WRITE, off, t->key, (uintptr_t)flat, t->lkey,
+				len);
 		break;
 	case 1:
-		rdma(&t->a, WQE_OP_RDMA_READ, off, t->key, (uintptr_t)flat, t->lkey, len);
+		keyed_pair_rdma(&t->a, WQE_OP_RDMA_READ, off, t->key, (uintptr_t)flat, t->lkey,
+				len);
 		break;
 	case 2:
-		rdma(&t->b, WQE_OP_RDMA_WRITE, (uintptr_t)flat, t->lkey, off, t->key, len);
+		keyed_pair_rdma(&t->b, WQE_OP_RDMA_WRITE, (uintptr_t)flat, t->lkey, off, t->key,
+				len);
 		break;
 	case 3:
-		rdma(&t->b, WQE_OP_RDMA_READ, (uintptr_t)flat, t->lkey, off, t->key, len);
+		keyed_pair_rdma(&t->b, WQE_OP_RDMA_READ, (uintptr_t)flat, t->lkey, off, t->key,
+				len);
 		break;
 	case 4:
 		device_recv(&t->b, (void *)(uintptr_t)off, len, t->key);
-		send(&t->a, (uintptr_t)flat, t->lkey, len);
+		keyed_pair_send(&t->a, (uintptr_t)flat, t->lkey, len);
 		break;
 	default:
 		device_recv(&t->a, flat, len, t->lkey);
-		send(&t->b, off, t->key, len);
+		keyed_pair_send(&t->b, off, t->key, len);
 		break;
 	}
 	CHECK(!outcome(op == 0 || op == 1 || op == 4 ? &t->a : &t->b));
