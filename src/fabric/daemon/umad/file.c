@@ -70,7 +70,7 @@ static int stream_open(struct umad_file *f, int *other)
 	f->sock = (struct source){umad_file_ready, pair[0]};
 	for (unsigned i = 0; i < 2; i++)
 		(void)setsockopt(pair[i], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
-	ret = loop_watch(f->umad->fabric->loop, &f->sock, EPOLLIN);
+	ret = loop_watch(f->umad->fabric->loop, &f->sock, EPOLLIN | EPOLLET);
 	if (ret) {
 		close(pair[0]);
 		close(pair[1]);

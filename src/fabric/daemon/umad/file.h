@@ -6,6 +6,7 @@
 #pragma once
 
 #include <rdma/ib_user_mad.h>
+#include <sys/epoll.h>
 
 #include "fabric/daemon/mad/rmpp_source.h"
 #include "fabric/daemon/umad/umad.h"
@@ -85,6 +86,14 @@ struct umad_file {
 /* Ends the file: agents, queues, socket.  Its memory goes when no event can name it. */
 void umad_file_end(struct umad_file *f);
 
+/* Watches the socket, also for room if something waits for it.  By edges: what has been taken need not be looked for
+ * again before we sleep; what is there already is told again.  False: not possible. */
+static inline bool umad_file_watch(struct umad_file *f)
+{
+	return loop_rewatch(f->umad->fabric->loop, &f->sock,
+			    EPOLLIN | EPOLLET | (f->queue ? EPOLLOUT : 0));
+}
+
 /* Of bytes that wait for the program. */
 static inline void umad_waiting_add(struct umad_file *f, int64_t bytes)
 {
@@ -105,7 +114,7 @@ void umad_page_uncount_report(struct umad_page *page);
 
 /* ---- file_read.c: from the socket to the agents ---- */
 
-/* Takes what the program has written, at most so many messages.  False: there may be more. */
+/* Takes what the program has written, at most so many messages.  False: there may be more, of which no event tells. */
 bool umad_file_take(struct umad_file *f, uint32_t most);
 /* All that is there, for a request that comes after it; not what a program adds for ever. */
 void umad_file_drain(struct umad_file *f);

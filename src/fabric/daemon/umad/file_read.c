@@ -227,17 +227,16 @@ static int attached_take(struct msghdr *mh)
 	return first;
 }
 
-static void inbox_prepare(uint32_t most)
+/* A place of the inbox as the kernel is to find it. */
+static void inbox_prepare(uint32_t i)
 {
-	for (uint32_t i = 0; i < most; i++) {
-		struct letter *letter = &letters[i];
+	struct letter *letter = &letters[i];
 
-		letter->iov = (struct iovec){letter->bytes, sizeof(letter->bytes)};
-		inbox[i].msg_hdr = (struct msghdr){.msg_iov = &letter->iov,
-						   .msg_iovlen = 1,
-						   .msg_control = letter->control.buf,
-						   .msg_controllen = sizeof(letter->control.buf)};
-	}
+	letter->iov = (struct iovec){letter->bytes, sizeof(letter->bytes)};
+	inbox[i].msg_hdr = (struct msghdr){.msg_iov = &letter->iov,
+					   .msg_iovlen = 1,
+					   .msg_control = letter->control.buf,
+					   .msg_controllen = sizeof(letter->control.buf)};
 }
 
 /* Messages into the inbox: how many, or negative errno.  One without bytes is the end. */
@@ -245,7 +244,10 @@ static int stream_receive(const struct umad_file *f, uint32_t most)
 {
 	int n;
 
-	inbox_prepare(most);
+	/* Each place is made ready again when its message has been taken. */
+	if (!inbox[0].msg_hdr.msg_iov)
+		for (uint32_t i = 0; i < LETTERS; i++)
+			inbox_prepare(i);
 	do {
 		n = recvmmsg(f->sock.fd, inbox, most, MSG_DONTWAIT | MSG_CMSG_CLOEXEC, NULL);
 		/* The program closed with something unread; what it wrote before comes all the same. */
@@ -273,6 +275,7 @@ static void letter_take(struct umad_file *f, uint32_t i)
 		file_fail(f, n);
 	if (file >= 0)
 		close(file);
+	inbox_prepare(i);
 }
 
 bool umad_file_take(struct umad_file *f, uint32_t most)
@@ -283,15 +286,18 @@ bool umad_file_take(struct umad_file *f, uint32_t most)
 		uint32_t asked = min_u32(most - taken, LETTERS);
 		int n = stream_receive(f, asked);
 
-		/* What the kernel has no memory for now waits. */
-		if (n == -EAGAIN || n == -ENOMEM || n == -ENOBUFS)
+		if (n == -EAGAIN)
 			return true;
+		/* What the kernel has no memory for now waits. */
+		if (n == -ENOMEM || n == -ENOBUFS)
+			return false;
 		if (n < 0) {
 			file_fail(f, true);
 			return true;
 		}
 		for (int i = 0; i < n; i++)
 			letter_take(f, (uint32_t)i);
+		/* The kernel has found no more; what comes now is an event. */
 		if ((uint32_t)n < asked)
 			return true;
 		taken += (uint32_t)n;
@@ -301,9 +307,12 @@ bool umad_file_take(struct umad_file *f, uint32_t most)
 
 void umad_file_drain(struct umad_file *f)
 {
-	for (uint32_t taken = 0; taken < MOST_THERE && !f->ended; taken += BATCH)
-		if (umad_file_take(f, BATCH))
-			break;
+	bool all = false;
+
+	for (uint32_t taken = 0; taken < MOST_THERE && !all; taken += BATCH)
+		all = umad_file_take(f, BATCH);
+	if (!all)
+		(void)umad_file_watch(f);
 }
 
 void umad_file_ready(struct loop *l, struct source *src, uint32_t events)
@@ -315,5 +324,7 @@ void umad_file_ready(struct loop *l, struct source *src, uint32_t events)
 		return;
 	if (events & EPOLLOUT)
 		umad_file_flush(f);
-	(void)umad_file_take(f, BATCH);
+	/* The rest is an event of the next round; without it there would be none. */
+	while (!umad_file_take(f, BATCH) && !umad_file_watch(f))
+		;
 }

@@ -86,15 +86,17 @@ static bool queue_has_room(const struct umad_file *f, uint32_t length)
 static bool queue_push(struct umad_file *f, const void *bytes, uint32_t n, bool received)
 {
 	struct umad_post *p = malloc(sizeof(*p) + n);
+	bool first;
 
 	if (!p)
 		return false;
 	*p = (struct umad_post){.length = n, .received = received};
 	memcpy(p->bytes, bytes, n);
-	if (!f->queue)
-		(void)loop_rewatch(f->umad->fabric->loop, &f->sock, EPOLLIN | EPOLLOUT);
+	first = !f->queue;
 	*f->queue_end = p;
 	f->queue_end = &p->next;
+	if (first)
+		(void)umad_file_watch(f);
 	f->received += received;
 	if (!received) {
 		f->reports++;
@@ -129,7 +131,7 @@ void umad_file_flush(struct umad_file *f)
 			return;
 		queue_pop(f);
 	}
-	(void)loop_rewatch(f->umad->fabric->loop, &f->sock, EPOLLIN);
+	(void)umad_file_watch(f);
 }
 
 /* ---- the batch ---- */
