@@ -111,6 +111,7 @@ static uint32_t pattern_log(const struct hca_cap_values *v)
 static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x020, 1, 1},			 /* hca_cap_2 */
 	{HCA_CAP_GENERAL, 0x030, 16, 0, is_ethernet},	 /* vhca_id; 0 is the wire's */
+	{HCA_CAP_GENERAL, 0x1a7, 1, 0, is_ethernet},	 /* eswitch_manager */
 	{HCA_CAP_GENERAL, 0x1a6, 1, 0, is_ethernet},	 /* nic_flow_table */
 	{HCA_CAP_GENERAL, 0x444, 4, 0, steering_format}, /* steering_format_version */
 	{HCA_CAP_GENERAL, 0x06b, 5, 20},		 /* log_dma_mmo_max_size */
@@ -203,6 +204,16 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_NIC_FLOW_TABLE, 0x21e, 1, 0, steering_owner}, /* receive: sw_owner_v2 */
 	{HCA_CAP_NIC_FLOW_TABLE, 0x238, 8, 0, table_levels},   /* receive: max_ft_level */
 
+	{HCA_CAP_NIC_FLOW_TABLE, 0x800, 1, 0, is_ethernet},    /* transmit: ft_support */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x802, 1, 0, is_ethernet},    /* transmit: flow_counter */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x81e, 1, 0, steering_owner}, /* transmit: sw_owner_v2 */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x838, 8, 0, table_levels},   /* transmit: max_ft_level */
+
+	{HCA_CAP_ESW_FLOW_TABLE, 0x200, 1, 0, is_ethernet},    /* fdb: ft_support */
+	{HCA_CAP_ESW_FLOW_TABLE, 0x202, 1, 0, is_ethernet},    /* fdb: flow_counter */
+	{HCA_CAP_ESW_FLOW_TABLE, 0x21e, 1, 0, steering_owner}, /* fdb: sw_owner_v2 */
+	{HCA_CAP_ESW_FLOW_TABLE, 0x238, 8, 0, table_levels},   /* fdb: max_ft_level */
+
 	{HCA_CAP_ROCE, 0x006, 1, 0, is_ethernet}, /* fl_rc_qp_when_roce_enabled */
 	{HCA_CAP_GENERAL, 0x33b, 5, 23},	  /* log_max_xrcd */
 
@@ -225,15 +236,20 @@ static const struct {
 	{HCA_CAP_DEVICE_MEMORY, 0x0c0, offsetof(struct hca_cap_icm, steering)},
 	{HCA_CAP_DEVICE_MEMORY, 0x140, offsetof(struct hca_cap_icm, modify)},
 	{HCA_CAP_DEVICE_MEMORY, 0x1c0, offsetof(struct hca_cap_icm, pattern)},
-	{HCA_CAP_NIC_FLOW_TABLE, 0x2000, offsetof(struct hca_cap_icm, drop)}, /* receive */
-	{HCA_CAP_NIC_FLOW_TABLE, 0x2040, offsetof(struct hca_cap_icm, drop)}, /* transmit */
+	{HCA_CAP_ESW_FLOW_TABLE, 0x1800, offsetof(struct hca_cap_icm, drop)},
+	{HCA_CAP_ESW_FLOW_TABLE, 0x1840, offsetof(struct hca_cap_icm, drop)},
+	{HCA_CAP_ESW_FLOW_TABLE, 0x1880, offsetof(struct hca_cap_icm, uplink)}, /* of received */
+	{HCA_CAP_ESW_FLOW_TABLE, 0x18c0, offsetof(struct hca_cap_icm, uplink)}, /* of sent */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x2000, offsetof(struct hca_cap_icm, drop)},	/* receive */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x2040, offsetof(struct hca_cap_icm, drop)},	/* transmit */
 	{HCA_CAP_NIC_FLOW_TABLE, 0x2080, offsetof(struct hca_cap_icm, allow)},
 };
 
 /* Types whose page may be asked for.  The page of a type without a field is all zero. */
 static const uint16_t known_types[] = {
-	HCA_CAP_GENERAL,       HCA_CAP_ODP,	  HCA_CAP_ATOMIC, HCA_CAP_ROCE,
-	HCA_CAP_DEVICE_MEMORY, HCA_CAP_GENERAL_2, HCA_CAP_DPA,	  HCA_CAP_NIC_FLOW_TABLE,
+	HCA_CAP_GENERAL,	HCA_CAP_ODP,	   HCA_CAP_ATOMIC, HCA_CAP_ROCE,
+	HCA_CAP_DEVICE_MEMORY,	HCA_CAP_GENERAL_2, HCA_CAP_DPA,	   HCA_CAP_NIC_FLOW_TABLE,
+	HCA_CAP_ESW_FLOW_TABLE,
 };
 
 bool hca_cap_page(enum hca_cap_type type, const struct hca_cap_values *v,

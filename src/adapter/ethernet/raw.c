@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "adapter/ethernet/egress.h"
+#include "adapter/ethernet/ethernet.h"
 #include "adapter/frame/frame.h"
 #include "prm/eth.h"
 #include "usermem/usermem.h"
@@ -29,24 +31,11 @@ static void fill_checksums(uint8_t *frame, uint32_t bytes, uint8_t flags)
 
 static enum raw_verdict send_frame(struct qp *qp, uint8_t *frame, uint32_t bytes)
 {
-	struct run run = {frame, bytes};
-	struct path path = {
-		.src_port = wire_port_row(qp->adapter->wire),
-		.dst_port = SUBNET_NONE,
-	};
-	const struct pkt pkt = {
-		.opcode = BTH_RAW | BTH_SEND_ONLY,
-		.sqpn = qp->qpn,
-		.dqpn = IB_MULTICAST_QPN,
-		.npkts = 1,
-		.path = &path,
-		.payload_len = bytes,
-		.nruns = 1,
-		.runs = &run,
-	};
+	const struct ethernet *e = qp->adapter->ethernet;
 
-	memcpy(path.dgid.raw, frame, 6);
-	return wire_xmit(qp->adapter->wire, &pkt) == WIRE_BUSY ? RAW_BUSY : RAW_SENT;
+	if (unlikely(steering_any(&e->rules[FLOW_NIC_TX]) || steering_any(&e->rules[FLOW_FDB])))
+		return egress_send(qp, frame, bytes);
+	return frame_to_wire(qp->adapter, qp->qpn, frame, bytes);
 }
 
 /* Copies payload bytes [off, off + n) of the request behind the header. */

@@ -18,3 +18,5 @@ enum raw_verdict raw_send(struct qp *qp, const struct send_wqe *w, uint64_t *off
 
 /* A frame for this port; true if a rule took it.  Under RCU. */
 bool raw_receive(struct adapter *a, const struct pkt *pkt);
+/* The same for one that the switch hands to the host, who may have sent it. */
+void raw_receive_from_switch(struct adapter *a, const struct pkt *pkt);

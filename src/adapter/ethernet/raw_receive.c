@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "adapter/ethernet/ethernet.h"
+#include "adapter/ethernet/egress.h"
 #include "adapter/ethernet/flow_counter.h"
 #include "adapter/ethernet/route.h"
 #include "adapter/ethernet/rss.h"
@@ -27,6 +28,7 @@ struct arrival {
 	const void *sender_domain; /* NULL: of another process */
 	bool group;		   /* sent to a group address */
 	bool taken;
+	bool switched; /* a rule of the switch had it */
 	struct flow_key key;
 	struct cqe64 cqe; /* the fields that are the same for all */
 };
@@ -258,27 +260,35 @@ struct receive_route {
 	const struct arrival *in;
 };
 
+/* The frame as it is now. */
+static void arrival_changed(const struct frame_route *r, const struct arrival *was,
+			    struct arrival *in)
+{
+	*in = *was;
+	if (r->frame.bytes == was->frame && r->frame.len == was->bytes &&
+	    !memcmp(&r->frame.key, &was->key, sizeof(was->key)))
+		return;
+	in->frame = r->frame.bytes;
+	in->bytes = r->frame.len;
+	in->key = r->frame.key;
+	raw_describe(in, &r->frame.at);
+}
+
 static void route_received(struct frame_route *r, const struct steer_target *to)
 {
-	struct receive_route *rr = container_of(r, struct receive_route, route);
+	const struct arrival *was = container_of(r, struct receive_route, route)->in;
 	struct qp *qp = to->kind == STEER_TIR ? number_find(&r->adapter->qps, to->number) : NULL;
-	struct arrival in = *rr->in;
+	struct arrival in;
 
 	if (!qp || qp->create.type != IB_QPT_RAW_PACKET) {
-		frame_dropped(r->adapter, in.pkt, to->number, "no-object");
+		frame_dropped(r->adapter, was->pkt, to->number, "no-object");
 		return;
 	}
-	if (!loops_back(qp, &in)) {
-		frame_dropped(r->adapter, in.pkt, qp->qpn, "own-frame");
+	if (!loops_back(qp, was)) {
+		frame_dropped(r->adapter, was->pkt, qp->qpn, "own-frame");
 		return;
 	}
-	if (r->frame.bytes != in.frame || r->frame.len != in.bytes ||
-	    memcmp(&r->frame.key, &in.key, sizeof(in.key)) != 0) {
-		in.frame = r->frame.bytes;
-		in.bytes = r->frame.len;
-		in.key = r->frame.key;
-		raw_describe(&in, &r->frame.at);
-	}
+	arrival_changed(r, was, &in);
 	in.cqe.imm_inval_pkey = be32_of(r->frame.reg_b);
 	arrival_to_qp(qp, &in, r->frame.flow_tag);
 }
@@ -291,25 +301,20 @@ static void route_receive_dropped(struct frame_route *r, const char *why)
 }
 
 /* Whatever the table makes of the frame, other rules get it as it came. */
-static void arrival_to_table(const struct arrival *in, const struct flow_action *action)
+static void arrival_to_table(const struct arrival *in, const struct flow_action *action,
+			     void (*arrive)(struct frame_route *r, const struct steer_target *to))
 {
 	uint8_t room[FRAME_MAX];
 	struct receive_route rr = {
-		.route =
-			{
-				.adapter = in->adapter,
-				.frame =
-					{
-						.bytes = in->frame,
-						.len = in->bytes,
-						.room = room,
-						.room_bytes = sizeof(room),
-						.flow_tag = action->tag,
-						.format = in->adapter->attr.steering_format,
-					},
-				.arrive = route_received,
-				.dropped = route_receive_dropped,
-			},
+		.route = {.adapter = in->adapter,
+			  .frame = {.bytes = in->frame,
+				    .len = in->bytes,
+				    .room = room,
+				    .room_bytes = sizeof(room),
+				    .format = in->adapter->attr.steering_format,
+				    .flow_tag = action->tag},
+			  .arrive = arrive,
+			  .dropped = route_receive_dropped},
 		.in = in,
 	};
 
@@ -332,7 +337,7 @@ static void raw_deliver(void *user, const struct flow_action *action)
 	if (qp)
 		arrival_to_qp(qp, in, action->tag);
 	else if (action->table)
-		arrival_to_table(in, action);
+		arrival_to_table(in, action, route_received);
 	else
 		frame_dropped(in->adapter, in->pkt, in->pkt->dqpn, "by-rule");
 }
@@ -355,34 +360,110 @@ static void frame_unwanted(const struct adapter *a, const struct arrival *in)
 		qp_explain_frame(a, pkt->dqpn, pkt, drop_words("no-rule"));
 }
 
-bool raw_receive(struct adapter *a, const struct pkt *pkt)
+static void arrival_steer(struct arrival *in)
 {
-	struct arrival in = {.adapter = a, .pkt = pkt, .bytes = pkt->payload_len};
-	uint8_t copy[FRAME_MAX];
-	struct run whole = {copy, in.bytes};
+	steering_find(&in->adapter->ethernet->rules[FLOW_NIC_RX], &in->key, raw_deliver, in);
+	if (!in->taken)
+		frame_unwanted(in->adapter, in);
+}
+
+/* ---- from the wire through the switch ---- */
+
+static void route_switched(struct frame_route *r, const struct steer_target *to)
+{
+	const struct arrival *was = container_of(r, struct receive_route, route)->in;
+	struct arrival in;
+
+	if (to->kind == STEER_VPORT && to->number == STEER_UPLINK) {
+		/* A frame for which the wire has no room is lost, as at any port of a switch. */
+		(void)frame_to_wire(r->adapter, was->pkt->sqpn, r->frame.bytes, r->frame.len);
+		return;
+	}
+	if (to->kind != STEER_VPORT || to->number) {
+		frame_dropped(r->adapter, was->pkt, to->number, "no-object");
+		return;
+	}
+	arrival_changed(r, was, &in);
+	arrival_steer(&in);
+}
+
+/* The first rule counts: a switch has one way for a frame. */
+static void raw_switch(void *user, const struct flow_action *action)
+{
+	struct arrival *in = user;
+
+	if (in->switched)
+		return;
+	in->switched = true;
+	if (action->counter)
+		flow_counter_add(action->counter, in->bytes);
+	if (action->pass)
+		arrival_steer(in);
+	else if (action->table)
+		arrival_to_table(in, action, route_switched);
+	else
+		frame_dropped(in->adapter, in->pkt, in->pkt->dqpn, "by-rule");
+}
+
+static void arrival_from_wire(struct arrival *in)
+{
+	struct adapter *a = in->adapter;
+	const struct steering *rules = &a->ethernet->rules[FLOW_FDB];
+
+	/* What was sent by this port has been through the switch. */
+	if (unlikely(steering_any(rules)) && in->pkt->path->src_port != wire_port_row(a->wire))
+		steering_find(&a->ethernet->rules[FLOW_FDB], &in->key, raw_switch, in);
+	if (!in->switched)
+		arrival_steer(in);
+}
+
+/* False: it is no frame, or cannot be read. */
+static bool arrival_open(struct arrival *in, uint8_t copy[FRAME_MAX])
+{
+	const struct pkt *pkt = in->pkt;
+	struct run whole = {copy, in->bytes};
 	struct frame_layout at;
 
-	if (!steering_any(&a->ethernet->rules[FLOW_NIC_RX]) || in.bytes > sizeof(copy) ||
-	    in.bytes < FRAME_MIN)
+	if (in->bytes > FRAME_MAX || in->bytes < FRAME_MIN)
 		return false;
 	/* A frame of our own process is in one piece, on the sender's stack.  A peer may go on
 	 * writing while we read, so its frame is copied. */
 	if (pkt->batched || pkt->nruns != 1) {
 		if (!payload_pull(&whole, 1, pkt))
 			return false;
-		in.frame = copy;
+		in->frame = copy;
 	} else {
-		in.frame = pkt->runs[0].addr;
-		in.sender_domain = domain_of(a, pkt->sqpn);
+		in->frame = pkt->runs[0].addr;
+		in->sender_domain = domain_of(in->adapter, pkt->sqpn);
 	}
-	if (!frame_parse(in.frame, min_u32(in.bytes, FRAME_HEADERS_MAX), in.bytes, &in.key, &at)) {
-		frame_dropped(a, pkt, pkt->dqpn, "malformed");
+	if (!frame_parse(in->frame, min_u32(in->bytes, FRAME_HEADERS_MAX), in->bytes, &in->key,
+			 &at)) {
+		frame_dropped(in->adapter, pkt, pkt->dqpn, "malformed");
 		return false;
 	}
-	in.group = in.key.dst_mac[0] & 1;
-	raw_describe(&in, &at);
-	steering_find(&a->ethernet->rules[FLOW_NIC_RX], &in.key, raw_deliver, &in);
-	if (!in.taken)
-		frame_unwanted(a, &in);
-	return in.taken;
+	in->group = in->key.dst_mac[0] & 1;
+	raw_describe(in, &at);
+	return true;
+}
+
+bool raw_receive(struct adapter *a, const struct pkt *pkt)
+{
+	struct arrival in = {.adapter = a, .pkt = pkt, .bytes = pkt->payload_len};
+	uint8_t copy[FRAME_MAX];
+
+	if ((!steering_any(&a->ethernet->rules[FLOW_NIC_RX]) &&
+	     !steering_any(&a->ethernet->rules[FLOW_FDB])) ||
+	    !arrival_open(&in, copy))
+		return false;
+	arrival_from_wire(&in);
+	return in.taken || in.switched;
+}
+
+void raw_receive_from_switch(struct adapter *a, const struct pkt *pkt)
+{
+	struct arrival in = {.adapter = a, .pkt = pkt, .bytes = pkt->payload_len};
+	uint8_t copy[FRAME_MAX];
+
+	if (arrival_open(&in, copy))
+		arrival_steer(&in);
 }

@@ -19,6 +19,7 @@
 #include "adapter/transport/ack_timer.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/dci.h"
+#include "adapter/transport/icm_writer.h"
 #include "adapter/transport/requester_explain.h"
 #include "adapter/transport/responder.h"
 #include "adapter/signed/transfer.h"
@@ -253,7 +254,10 @@ static enum step send_frames(struct qp *qp, const struct send_wqe *w)
 		[RAW_BAD_KEY] = CQE_SYN_LOCAL_PROT,
 		[RAW_BAD_WQE] = CQE_SYN_LOCAL_QP_OP,
 	};
-	enum raw_verdict v = raw_send(qp, w, &qp->req.cur_off);
+	enum raw_verdict v;
+
+	icm_writers_run(qp->adapter);
+	v = raw_send(qp, w, &qp->req.cur_off);
 
 	if (v == RAW_BUSY) {
 		qp_kick_later(qp);

@@ -57,9 +57,10 @@ static void test_of_all(void)
  * zero. */
 static void test_types(void)
 {
-	static const uint16_t there[] = {HCA_CAP_GENERAL,	HCA_CAP_ODP,  HCA_CAP_ATOMIC,
-					 HCA_CAP_GENERAL_2,	HCA_CAP_ROCE, HCA_CAP_DEVICE_MEMORY,
-					 HCA_CAP_NIC_FLOW_TABLE};
+	static const uint16_t there[] = {HCA_CAP_GENERAL,	 HCA_CAP_ODP,
+					 HCA_CAP_ATOMIC,	 HCA_CAP_GENERAL_2,
+					 HCA_CAP_ROCE,		 HCA_CAP_DEVICE_MEMORY,
+					 HCA_CAP_NIC_FLOW_TABLE, HCA_CAP_ESW_FLOW_TABLE};
 
 	for (unsigned type = 0; type < 64; type++) {
 		bool wanted = false;

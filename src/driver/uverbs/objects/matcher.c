@@ -229,8 +229,14 @@ static int matcher_read_table(struct ureq *req, struct umatcher *m)
 	case MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX:
 		m->domain = FLOW_NIC_RX;
 		return 0;
+	case MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_TX:
+		m->domain = FLOW_NIC_TX;
+		return 0;
+	case MLX5_IB_UAPI_FLOW_TABLE_TYPE_FDB:
+		m->domain = FLOW_FDB;
+		return 0;
 	default:
-		return matcher_refuse("a table other than that of received frames");
+		return matcher_refuse("a table of another kind");
 	}
 }
 
@@ -348,6 +354,9 @@ static int method_flow_create_mlx5(struct ureq *req)
 	if (!uverbs_may_raw())
 		return -EPERM;
 	ret = flow_read_destination(req, &attr, &to);
+	/* Queues take what arrives. */
+	if (ret == 0 && attr.qp && m->domain != FLOW_NIC_RX)
+		ret = -EINVAL;
 	if (ret == 0)
 		ret = flow_read_actions(req, &attr);
 	if (ret == 0)
