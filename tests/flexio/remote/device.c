@@ -59,6 +59,8 @@ static const struct {
 		      MLX5_CTRL_SEG_OPCODE_ATOMIC_FETCH_AND_ADD, 4},
 	[POST_COPY] = {FLEXIO_CTRL_SEG_LDMA, 0, 4},
 	[POST_TRANSPOSE] = {FLEXIO_CTRL_SEG_TRANSPOSE, 0, 4},
+	[POST_FRAME] = {FLEXIO_CTRL_SEG_SEND_EN, 0, 3},
+	[POST_SEGMENTS] = {FLEXIO_CTRL_SEG_LSO, 0, 4},
 };
 
 /* A request may wrap at the end of the ring: segments are counted from its beginning. */
@@ -68,6 +70,20 @@ static union flexio_dev_sqe_seg *segment(const struct post *p, unsigned n)
 
 	return (union flexio_dev_sqe_seg *)(uintptr_t)p->ring +
 	       (at & ((DEPTH << LOG_SQE_NUM_SEGS) - 1));
+}
+
+/* The first two bytes of the headers stand in the segment, the others in further ones. */
+static unsigned post_frame(const struct post *p, unsigned n)
+{
+	uint8_t *header = (uint8_t *)(uintptr_t)p->header;
+
+	memset(segment(p, n), 0, 16);
+	flexio_dev_swqe_seg_eth_set(segment(p, n++), (uint16_t)p->checksums, (uint16_t)p->mss,
+				    (uint16_t)p->header_bytes, p->header_bytes ? header : NULL);
+	for (unsigned i = 2; i < p->header_bytes; i += 16)
+		memcpy(segment(p, n++), header + i,
+		       p->header_bytes - i < 16 ? p->header_bytes - i : 16);
+	return n;
 }
 
 /* The segments in front of the data; where the data goes on. */
@@ -88,6 +104,9 @@ static unsigned post_headers(const struct post *p)
 	case POST_COPY:
 		memset(segment(p, n++), 0, 16);
 		return n;
+	case POST_FRAME:
+	case POST_SEGMENTS:
+		return post_frame(p, n);
 	case POST_SWAP:
 	case POST_ADD:
 		flexio_dev_swqe_seg_rdma_set(segment(p, n++), (uint32_t)p->rkey, at);
@@ -109,10 +128,15 @@ static unsigned post_inlined(const struct post *p, unsigned n)
 	const uint8_t *data = (const uint8_t *)(uintptr_t)p->data;
 	uint32_t first[3] = {0};
 
+#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0)
+	memcpy(first, data, p->bytes < 12 ? p->bytes : 12);
+	flexio_dev_swqe_seg_inline_data_set(segment(p, n++), (uint32_t)p->bytes, first);
+#else
 	for (unsigned i = 0; i < 12 && i < p->bytes; i++)
 		first[i / 4] |= (uint32_t)data[i] << (24 - 8 * (i % 4));
 	flexio_dev_swqe_seg_inline_data_set(segment(p, n++), (uint32_t)p->bytes | 0x80000000u,
 					    first);
+#endif
 	for (unsigned i = 12; i < p->bytes; i += 16)
 		memcpy(segment(p, n++), data + i, p->bytes - i < 16 ? p->bytes - i : 16);
 	return n;
@@ -132,15 +156,27 @@ static unsigned post_data(const struct post *p, unsigned n)
 	return n;
 }
 
+#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0)
+#define send_ring(pi, qpn)	  flexio_dev_qp_sq_ring_db((pi), (qpn))
+#define completion_immediate(cqe) ((cqe)->immediate)
+#else
+static void send_ring(uint16_t pi, uint32_t qpn)
+{
+	struct flexio_dev_thread_ctx *ctx;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	flexio_dev_qp_sq_ring_db(ctx, pi, qpn);
+}
+#define completion_immediate(cqe) ((cqe)->rsvd36[0])
+#endif
+
 /* Puts the request into the ring and rings. */
 __dpa_rpc__ uint64_t post(uint64_t addr)
 {
 	struct post *p = (void *)(uintptr_t)addr;
 	union flexio_dev_sqe_seg *ctrl = segment(p, 0);
-	struct flexio_dev_thread_ctx *ctx;
 	unsigned segments;
 
-	flexio_dev_get_thread_ctx(&ctx);
 	flexio_dev_swqe_seg_ctrl_set(ctrl, (uint32_t)p->pi, (uint32_t)p->qpn, (uint32_t)p->ce,
 				     kinds[p->kind].kind);
 	segments = post_data(p, post_headers(p));
@@ -153,7 +189,7 @@ __dpa_rpc__ uint64_t post(uint64_t addr)
 	p->pi += (segments + 3) / 4;
 	__dpa_thread_fence(__DPA_MEMORY, __DPA_W, __DPA_W);
 	if (!p->silent)
-		flexio_dev_qp_sq_ring_db(ctx, (uint16_t)p->pi, (uint32_t)p->qpn);
+		send_ring((uint16_t)p->pi, (uint32_t)p->qpn);
 	return 0;
 }
 
@@ -175,7 +211,7 @@ __dpa_rpc__ uint64_t take(uint64_t addr)
 		return 0;
 	r->syndrome = r->opcode >= 13 ? flexio_dev_cqe_get_err_synd(cqe) & 0xff : 0;
 	r->bytes = flexio_dev_cqe_get_byte_cnt(cqe);
-	r->imm = be32_to_cpu(cqe->rsvd36[0]);
+	r->imm = be32_to_cpu(completion_immediate(cqe));
 	r->counter = flexio_dev_cqe_get_wqe_counter(cqe);
 	r->qpn = flexio_dev_cqe_get_qpn(cqe);
 	r->user_index = flexio_dev_cqe_get_user_index(cqe);
@@ -209,4 +245,24 @@ __dpa_rpc__ uint64_t receive(uint64_t addr)
 		flexio_dev_dbr_rq_inc_pi((uint32_t *)(uintptr_t)p->record);
 	}
 	return 0;
+}
+
+/* Many frames whose payload changes with each, one bell for each: what is sent is whole. */
+__dpa_rpc__ uint64_t stream(uint64_t addr, uint64_t reader, uint64_t count)
+{
+	struct post *p = (void *)(uintptr_t)addr;
+	struct reader *r = (void *)(uintptr_t)reader;
+
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t *payload = (uint64_t *)(uintptr_t)p->data + 2; /* behind the header */
+
+		for (unsigned n = 0; n < p->bytes / 8 - 2; n++)
+			payload[n] = i;
+		post(addr);
+		while (!take(reader))
+			;
+		if (r->opcode)
+			return i;
+	}
+	return count;
 }

@@ -13,7 +13,7 @@
 #include "remote.h"
 
 extern struct flexio_app *remote_app;
-extern flexio_func_t peek, poke, fill, same, post, take, receive;
+extern flexio_func_t peek, poke, fill, same, post, take, receive, stream;
 
 #define OK(call)    CHECK((call) == FLEXIO_STATUS_SUCCESS)
 #define FAILS(call) CHECK((call) == FLEXIO_STATUS_FAILED)
@@ -66,6 +66,8 @@ struct heard {
 	int grh;
 };
 struct heard peer_wait(struct peer *p);
+/* So many bytes of its memory. */
+void peer_bytes(struct peer *p, uint64_t offset, uint32_t bytes, uint8_t *out);
 void peer_down(struct peer *p);
 /* It has been killed. */
 void peer_gone(struct peer *p);
@@ -131,4 +133,5 @@ struct host_case {
 };
 
 /* Each ends with an entry without a name. */
-extern const struct host_case kind_cases[], local_cases[], field_cases[];
+extern const struct host_case kind_cases[], local_cases[], field_cases[], frame_cases[],
+	pool_cases[];

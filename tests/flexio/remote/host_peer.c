@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The other program, as the host program sees it. */
+#include <fcntl.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -16,13 +17,10 @@ static void peer_start(struct peer *p, char **argv)
 	posix_spawn_file_actions_t actions;
 	int in[2], out[2];
 
-	CHECK(!pipe(in) && !pipe(out));
+	CHECK(!pipe2(in, O_CLOEXEC) && !pipe2(out, O_CLOEXEC));
 	CHECK(!posix_spawn_file_actions_init(&actions));
 	CHECK(!posix_spawn_file_actions_adddup2(&actions, in[0], 0) &&
 	      !posix_spawn_file_actions_adddup2(&actions, out[1], 1));
-	for (unsigned i = 0; i < 2; i++)
-		CHECK(!posix_spawn_file_actions_addclose(&actions, in[i]) &&
-		      !posix_spawn_file_actions_addclose(&actions, out[i]));
 	CHECK(!posix_spawn(&p->pid, argv[0], &actions, NULL, argv, environ));
 	posix_spawn_file_actions_destroy(&actions);
 	close(in[0]);
@@ -110,6 +108,18 @@ struct heard peer_wait(struct peer *p)
 	CHECK(sscanf(line, "%d %d %u %u %u %d", &h.status, &h.opcode, &h.bytes, &h.imm, &h.qpn,
 		     &h.grh) == 6);
 	return h;
+}
+
+void peer_bytes(struct peer *p, uint64_t offset, uint32_t bytes, uint8_t *out)
+{
+	fprintf(p->to, "bytes %llu %u\n", (unsigned long long)offset, bytes);
+	for (uint32_t i = 0; i < bytes; i++) {
+		unsigned byte;
+
+		CHECK(fscanf(p->from, "%2x", &byte) == 1);
+		out[i] = (uint8_t)byte;
+	}
+	CHECK(fgetc(p->from) == '\n');
 }
 
 void peer_down(struct peer *p)

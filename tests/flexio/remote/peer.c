@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A plain verbs program, which knows nothing of a DPA: peer ib|eth rc|uc|ud.  It says who it is, then
+ * A plain verbs program, which knows nothing of a DPA: peer ib|eth rc|uc|ud|raw.  It says who it is, then
  * does what lines of standard input say, and answers each with one line.
  */
 #include <infiniband/verbs.h>
@@ -28,6 +28,7 @@ struct peer {
 	struct ibv_mr *mr;
 	struct ibv_qp *qp;
 	struct ibv_ah *ah;
+	struct ibv_flow *flow;
 	struct ibv_port_attr port;
 	uint32_t to; /* number of the other end */
 	unsigned gid_index;
@@ -54,16 +55,22 @@ static void peer_open(struct peer *p, bool ethernet)
 
 static void peer_make(struct peer *p, enum ibv_qp_type type)
 {
-	struct ibv_qp_init_attr init = {.qp_type = type,
-					.cap = {QUEUE, QUEUE, 2, 2, .max_inline_data = 64},
-					.sq_sig_all = 1};
+	bool raw = type == IBV_QPT_RAW_PACKET;
+	struct ibv_qp_init_attr_ex init = {
+		.qp_type = type,
+		.cap = {QUEUE, QUEUE, 2, 2, .max_inline_data = raw ? 0 : 64},
+		.sq_sig_all = 1,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | (raw ? IBV_QP_INIT_ATTR_MAX_TSO_HEADER : 0),
+		.max_tso_header = raw ? 64 : 0,
+	};
 
 	p->pd = ibv_alloc_pd(p->ctx);
 	p->cq = ibv_create_cq(p->ctx, 2 * QUEUE, NULL, NULL, 0);
 	CHECK(p->pd && p->cq);
 	p->mr = ibv_reg_mr(p->pd, memory, BYTES, RIGHTS);
 	init.send_cq = init.recv_cq = p->cq;
-	p->qp = ibv_create_qp(p->pd, &init);
+	init.pd = p->pd;
+	p->qp = ibv_create_qp_ex(p->ctx, &init);
 	CHECK(p->mr && p->qp);
 }
 
@@ -152,13 +159,78 @@ static void do_connect(struct peer *p, const struct words *w)
 	printf("ok\n");
 }
 
-/* recv COUNT OFFSET BYTES */
+/* frames GID: a raw packet queue takes what is sent to the address whose six bytes the GID begins with. */
+static void do_frames(struct peer *p, const struct words *w)
+{
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+	struct {
+		struct ibv_flow_attr attr;
+		struct ibv_flow_spec_eth eth;
+	} rule = {
+		.attr = {.type = IBV_FLOW_ATTR_NORMAL,
+			 .size = sizeof(rule),
+			 .num_of_specs = 1,
+			 .port = 1},
+		.eth = {.type = IBV_FLOW_SPEC_ETH, .size = sizeof(rule.eth)},
+	};
+
+	CHECK(!ibv_modify_qp(p->qp, &a, IBV_QP_STATE | IBV_QP_PORT));
+	a.qp_state = IBV_QPS_RTR;
+	CHECK(!ibv_modify_qp(p->qp, &a, IBV_QP_STATE));
+	a.qp_state = IBV_QPS_RTS;
+	CHECK(!ibv_modify_qp(p->qp, &a, IBV_QP_STATE));
+	memcpy(rule.eth.val.dst_mac, w->gid.raw, 6);
+	memset(rule.eth.mask.dst_mac, 0xff, 6);
+	p->flow = ibv_create_flow(p->qp, &rule.attr);
+	CHECK(p->flow);
+	printf("ok\n");
+}
+
+/* frame OFFSET BYTES CHECKSUMS HEADER MSS: sends what lies there; with HEADER in segments */
+static void do_frame(struct peer *p, const struct words *w)
+{
+	struct ibv_sge sge = {(uintptr_t)memory + w->n[0] + w->n[3], (uint32_t)(w->n[1] - w->n[3]),
+			      p->mr->lkey};
+	struct ibv_send_wr *bad, wr = {
+					 .sg_list = &sge,
+					 .num_sge = 1,
+					 .opcode = w->n[3] ? IBV_WR_TSO : IBV_WR_SEND,
+					 .send_flags = w->n[2] ? IBV_SEND_IP_CSUM : 0,
+				 };
+
+	if (w->n[3]) {
+		wr.tso.hdr = memory + w->n[0];
+		wr.tso.hdr_sz = (uint16_t)w->n[3];
+		wr.tso.mss = (uint16_t)w->n[4];
+	}
+	CHECK(!ibv_post_send(p->qp, &wr, &bad));
+	printf("ok\n");
+}
+
+/* template OFFSET BYTES SEED: a frame, to be sent */
+static void do_template(struct peer *p, const struct words *w)
+{
+	(void)p;
+	frame_template(memory + w->n[0], (uint32_t)w->n[1], (unsigned)w->n[2]);
+	printf("ok\n");
+}
+
+/* bytes OFFSET BYTES: what lies there */
+static void do_bytes(struct peer *p, const struct words *w)
+{
+	(void)p;
+	for (uint64_t i = 0; i < w->n[1]; i++)
+		printf("%02x", memory[w->n[0] + i]);
+	printf("\n");
+}
+
+/* recv COUNT OFFSET BYTES STEP: each so far behind the one before */
 static void do_recv(struct peer *p, const struct words *w)
 {
 	struct ibv_sge sge = {(uintptr_t)memory + w->n[1], (uint32_t)w->n[2], p->mr->lkey};
 	struct ibv_recv_wr wr = {.sg_list = &sge, .num_sge = 1}, *bad;
 
-	for (uint64_t i = 0; i < w->n[0]; i++)
+	for (uint64_t i = 0; i < w->n[0]; i++, sge.addr += w->n[3])
 		CHECK(!ibv_post_recv(p->qp, &wr, &bad));
 	printf("ok\n");
 }
@@ -260,9 +332,10 @@ static const struct {
 	const char *name;
 	void (*run)(struct peer *p, const struct words *w);
 } commands[] = {
-	{"connect", do_connect}, {"recv", do_recv}, {"post", do_post},
-	{"wait", do_wait},	 {"none", do_none}, {"fill", do_fill},
-	{"same", do_same},	 {"get", do_get},   {"set", do_set},
+	{"connect", do_connect},   {"recv", do_recv},	  {"post", do_post},   {"wait", do_wait},
+	{"none", do_none},	   {"fill", do_fill},	  {"same", do_same},   {"get", do_get},
+	{"set", do_set},	   {"frames", do_frames}, {"frame", do_frame}, {"bytes", do_bytes},
+	{"template", do_template},
 };
 
 static void obey(struct peer *p, char *line)
@@ -287,6 +360,22 @@ static void obey(struct peer *p, char *line)
 	CHECK_SAY(false, "no command %s", name);
 }
 
+static enum ibv_qp_type type_of(const char *name)
+{
+	static const struct {
+		const char *name;
+		enum ibv_qp_type type;
+	} types[] = {{"rc", IBV_QPT_RC},
+		     {"uc", IBV_QPT_UC},
+		     {"ud", IBV_QPT_UD},
+		     {"raw", IBV_QPT_RAW_PACKET}};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (!strcmp(types[i].name, name))
+			return types[i].type;
+	CHECK_SAY(false, "no type %s", name);
+}
+
 int main(int argc, char **argv)
 {
 	enum ibv_qp_type type;
@@ -294,15 +383,14 @@ int main(int argc, char **argv)
 	char line[256];
 
 	CHECK(argc == 3);
-	type = !strcmp(argv[2], "rc")	? IBV_QPT_RC
-	       : !strcmp(argv[2], "uc") ? IBV_QPT_UC
-					: IBV_QPT_UD;
+	type = type_of(argv[2]);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	peer_open(&p, !strcmp(argv[1], "eth"));
 	peer_make(&p, type);
 	peer_introduce(&p);
 	while (fgets(line, sizeof(line), stdin))
 		obey(&p, line);
+	CHECK(!p.flow || !ibv_destroy_flow(p.flow));
 	CHECK(!ibv_destroy_qp(p.qp) && (!p.ah || !ibv_destroy_ah(p.ah)));
 	CHECK(!ibv_dereg_mr(p.mr) && !ibv_destroy_cq(p.cq) && !ibv_dealloc_pd(p.pd));
 	CHECK(!ibv_close_device(p.ctx));

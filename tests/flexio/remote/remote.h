@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <string.h>
 
 #define LOG_DEPTH 5u
 #define DEPTH	  (1u << LOG_DEPTH)
@@ -19,6 +20,8 @@ enum post_kind {
 	POST_ADD,
 	POST_COPY,
 	POST_TRANSPOSE,
+	POST_FRAME,
+	POST_SEGMENTS, /* a frame that the adapter cuts */
 };
 
 /* A work request that the device puts into the ring.  Lies on the heap. */
@@ -33,7 +36,8 @@ struct post {
 	uint64_t imm;
 	uint64_t address[6]; /* of a datagram, as it stands in the request */
 	uint64_t element, columns, rows;
-	uint64_t silent; /* the bell is not rung */
+	uint64_t header, header_bytes, mss, checksums; /* of frames: what stands in the request */
+	uint64_t silent;			       /* the bell is not rung */
 };
 
 /* A completion queue's side of its reader, and what the last completion says.  Lies on the heap. */
@@ -51,3 +55,22 @@ struct posts {
 
 /* What memory holds: the byte at i of a pattern. */
 #define PATTERN(seed, i) ((uint8_t)((seed) + 7 * (i)))
+
+#define FRAME_HEADERS 54u
+
+/* A TCP segment over IPv4 without checksums, of so many bytes with its headers. */
+static inline void frame_template(uint8_t *frame, uint32_t bytes, unsigned seed)
+{
+	static const uint8_t headers[FRAME_HEADERS] = {
+		0x02, 0x42, 0x7e, 0x7f, 0xeb, 0x02, 0x02, 0x11, 0x22, 0x33, 0x44, 0x55, 0x08, 0x00,
+		0x45, 0,    0,	  0,	0,    1,    0,	  0,	64,   6,    0,	  0,	10,   0,
+		0,    1,    10,	  0,	0,    2,    0x30, 0x39, 0,    80,   0,	  0,	0,    100,
+		0,    0,    0,	  0,	0x50, 0x18, 0x10, 0,	0,    0,    0,	  0,
+	};
+
+	memcpy(frame, headers, FRAME_HEADERS);
+	frame[16] = (uint8_t)((bytes - 14) >> 8);
+	frame[17] = (uint8_t)(bytes - 14);
+	for (uint32_t i = FRAME_HEADERS; i < bytes; i++)
+		frame[i] = PATTERN(seed, i);
+}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Cases of one host program, each a run of it under softhca, with a verbs program that it starts."""
+import os
 import pathlib
 import tempfile
 
@@ -7,7 +8,8 @@ from harness import Skip, expect
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-SOURCES = ("host.c", "host_field.c", "host_kind.c", "host_local.c", "host_peer.c")
+SOURCES = ("host.c", "host_field.c", "host_frame.c", "host_kind.c", "host_local.c",
+           "host_peer.c", "host_pool.c")
 
 CASES = (
     ("rc_infiniband", "RC with a verbs program, on InfiniBand: sends, writes, reads, atomics K210"),
@@ -27,7 +29,14 @@ CASES = (
     ("global_route", "packets with a global route header"),
     ("looped_back", "packets that come back to the own port"),
     ("other_port", "a port that there is not"),
+    ("pool", "queue pairs receive from one pool, in the order of its list I178"),
+    ("frames", "what a send queue sends, a raw packet queue of verbs sends byte for byte J187 J188 J200"),
+    ("inlined", "data in a request, of both generations J189"),
+    ("two_queues", "two threads, each with a send queue of its own, send what is whole J193 J199"),
 )
+# Those of the other generation, too.
+RAW = ("frames", "two_queues")
+LATER = ("inlined", "rc_roce")
 
 
 class Programs:
@@ -48,11 +57,12 @@ class Programs:
     def compile(session, build, place):
         flags = ("-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", f"-I{ROOT}/include",
                  f"-I{ROOT}/tests/support", f"-I{ROOT}/src")
-        good(session, build / "dpacc", HERE / "device.c", "-o", place / "device.a", "-hostcc=gcc",
-             f"--devicecc-options=-O1 -g -Wall -Wextra -I{HERE}", "--app-name=remote_app")
-        good(session, "gcc", *flags, *(HERE / source for source in SOURCES), place / "device.a",
-             f"-L{build}/src/flexio", f"-Wl,-rpath,{build}/src/flexio", "-lflexio", "-libverbs", "-lmlx5",
-             "-lpthread", "-o", place / "host")
+        for name, source in (("host", "device.c"), ("later", "device_later.c")):
+            good(session, build / "dpacc", HERE / source, "-o", place / f"{name}.a", "-hostcc=gcc",
+                 f"--devicecc-options=-O1 -g -Wall -Wextra -I{HERE}", "--app-name=remote_app")
+            good(session, "gcc", *flags, *(HERE / each for each in SOURCES), place / f"{name}.a",
+                 f"-L{build}/src/flexio", f"-Wl,-rpath,{build}/src/flexio", "-lflexio", "-libverbs", "-lmlx5",
+                 "-lpthread", "-o", place / name)
         good(session, "gcc", *flags, HERE / "peer.c", "-libverbs", "-o", place / "peer")
 
 
@@ -66,8 +76,11 @@ def good(session, *argv):
 
 def case(name):
     def run(session):
+        if name in RAW and os.geteuid() != 0:
+            raise Skip("raw packet queues need root")
         place = PROGRAMS.place(session)
-        session.run_ok(str(place / "host"), name, env={**session.env, "REMOTE_PEER": str(place / "peer")})
+        for program in ("host", "later") if name in LATER else ("host",):
+            session.run_ok(str(place / program), name, env={**session.env, "REMOTE_PEER": str(place / "peer")})
     return run
 
 

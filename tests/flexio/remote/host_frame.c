@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Frames that send queues send, to a raw packet queue of a verbs program: the same that another verbs
+ * program sends. */
+#include <pthread.h>
+#include <string.h>
+
+#include "host.h"
+
+#define FRAME_MAX 2000u
+#define OFFSET	  65536u /* in the peer's memory */
+#define STREAM	  300u
+
+static const char to_us[] = "02427e7feb0200000000000000000000";
+
+/* A send queue in place of the queue pair. */
+static struct flexio_sq *frames_open(struct end *e, struct line *line)
+{
+	struct flexio_wq_attr attr = {.log_wq_depth = LOG_DEPTH, .user_index = USER_INDEX};
+	struct flexio_sq *sq;
+
+	attr.uar_id = flexio_uar_get_id(flexio_process_get_uar(e->p));
+	attr.wq_ring_qmem.daddr = end_heap(e, 64u << LOG_DEPTH, 0);
+	OK(flexio_sq_create(e->p, NULL, flexio_cq_get_cq_num(line->cq), &attr, &sq));
+	e->qpn = flexio_sq_get_wq_num(sq);
+	e->post = (struct post){.qpn = e->qpn,
+				.ring = attr.wq_ring_qmem.daddr,
+				.ce = 2,
+				.data = e->data,
+				.key = e->key};
+	return sq;
+}
+
+/* Ones' complement sum of an even number of bytes. */
+static uint32_t sum16(const uint8_t *at, uint32_t bytes, uint32_t sum)
+{
+	for (uint32_t i = 0; i < bytes; i += 2)
+		sum += (uint32_t)at[i] << 8 | (i + 1 < bytes ? at[i + 1] : 0);
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+static void checksums_right(const uint8_t *frame, uint32_t bytes)
+{
+	uint32_t pseudo = sum16(frame + 26, 8, 6 + (bytes - 34));
+
+	CHECK(sum16(frame + 14, 20, 0) == 0xffff);
+	CHECK(sum16(frame + 34, bytes - 34, pseudo) == 0xffff);
+}
+
+/* So many frames may come. */
+static void frames_expect(struct peer *p, unsigned n)
+{
+	peer_do(p, "recv %u %u %u %u", n, OFFSET, FRAME_MAX, FRAME_MAX);
+}
+
+/* They have come. */
+static void frames_take(struct peer *p, unsigned n, uint8_t (*frames)[FRAME_MAX], uint32_t *bytes)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct heard h = peer_wait(p);
+
+		CHECK(!h.status && h.opcode == IBV_WC_RECV && h.bytes <= FRAME_MAX);
+		bytes[i] = h.bytes;
+		peer_bytes(p, OFFSET + i * FRAME_MAX, h.bytes, frames[i]);
+	}
+}
+
+static void frame_compare(struct end *e, struct peer *taker, struct peer *sender, uint32_t bytes,
+			  bool checksums)
+{
+	static uint8_t frames[2][FRAME_MAX];
+	uint8_t made[FRAME_MAX];
+	uint32_t length[2];
+
+	frame_template(made, bytes, bytes);
+	OK(flexio_host2dev_memcpy(e->p, made, bytes, e->data));
+	e->post.bytes = bytes;
+	e->post.header_bytes = e->post.mss = 0;
+	e->post.checksums = checksums ? 0xc000 : 0;
+	frames_expect(taker, 1);
+	end_done(e, POST_FRAME);
+	frames_take(taker, 1, &frames[0], &length[0]);
+	peer_do(sender, "template 0 %u %u", bytes, bytes);
+	frames_expect(taker, 1);
+	peer_do(sender, "frame 0 %u %d", bytes, checksums);
+	CHECK(!peer_wait(sender).status);
+	frames_take(taker, 1, &frames[1], &length[1]);
+	CHECK(length[0] == bytes && length[1] == bytes && !memcmp(frames[0], frames[1], bytes));
+	if (checksums)
+		checksums_right(frames[0], bytes);
+	else
+		CHECK(!memcmp(frames[0], made, bytes));
+}
+
+/* A large send: each segment has the headers, with its own length and number, and checksums. */
+static void segments_compare(struct end *e, struct peer *taker, struct peer *sender, unsigned n,
+			     uint32_t mss, uint32_t last)
+{
+	static uint8_t frames[2][8][FRAME_MAX], made[8 * FRAME_MAX];
+	uint32_t length[2][8], bytes = FRAME_HEADERS + (n - 1) * mss + last;
+
+	frame_template(made, bytes, bytes);
+	OK(flexio_host2dev_memcpy(e->p, made, bytes, e->data));
+	e->post.header = e->data;
+	e->post.header_bytes = FRAME_HEADERS;
+	e->post.data = e->data + FRAME_HEADERS;
+	e->post.bytes = bytes - FRAME_HEADERS;
+	e->post.mss = mss;
+	e->post.checksums = 0xc000;
+	frames_expect(taker, n);
+	end_done(e, POST_SEGMENTS);
+	e->post.data = e->data;
+	frames_take(taker, n, frames[0], length[0]);
+	peer_do(sender, "template 0 %u %u", bytes, bytes);
+	frames_expect(taker, n);
+	peer_do(sender, "frame 0 %u 1 %u %u", bytes, FRAME_HEADERS, mss);
+	CHECK(!peer_wait(sender).status);
+	frames_take(taker, n, frames[1], length[1]);
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t payload = i + 1 < n ? mss : last;
+
+		CHECK(length[0][i] == FRAME_HEADERS + payload && length[1][i] == length[0][i]);
+		CHECK(!memcmp(frames[0][i], frames[1][i], length[0][i]));
+		checksums_right(frames[0][i], length[0][i]);
+		CHECK(!memcmp(frames[0][i] + FRAME_HEADERS, made + FRAME_HEADERS + i * mss,
+			      payload));
+		CHECK(!memcmp(frames[0][i], made, 14));
+	}
+}
+
+static void frames(void)
+{
+	struct peer taker, sender;
+	struct flexio_sq *sq;
+	struct end e;
+
+	end_open(&e, true, 0);
+	sq = frames_open(&e, &e.sent);
+	peer_up(&taker, true, "raw", NULL);
+	peer_do(&taker, "frames %s", to_us);
+	peer_up(&sender, true, "raw", NULL);
+	peer_do(&sender, "frames %s", "02ffffffffff00000000000000000000");
+	for (unsigned checksums = 0; checksums < 2; checksums++) {
+		frame_compare(&e, &taker, &sender, 60, checksums);
+		frame_compare(&e, &taker, &sender, 61, checksums);
+		frame_compare(&e, &taker, &sender, 1514, checksums);
+	}
+	segments_compare(&e, &taker, &sender, 1, 1000, 1000);
+	segments_compare(&e, &taker, &sender, 3, 1000, 1);
+	segments_compare(&e, &taker, &sender, 6, 1460, 777);
+	OK(flexio_sq_destroy(sq));
+	peer_down(&taker);
+	peer_down(&sender);
+	end_close(&e);
+}
+
+/* What is inlined is what comes, whatever the order of bytes in which it was handed over. */
+static void inlined(void)
+{
+	struct peer p;
+	struct end e;
+
+	end_open(&e, false, FLEXIO_QPC_ST_RC);
+	end_make(&e);
+	peer_up(&p, false, "rc", NULL);
+	end_meet(&e, &p);
+	e.post.inlined = 1;
+	for (uint32_t bytes = 1; bytes <= 60; bytes += 11) {
+		end_call(&e, &fill, e.data, bytes, bytes);
+		peer_do(&p, "recv 1 0 64");
+		e.post.bytes = bytes;
+		end_done(&e, POST_SEND);
+		CHECK(peer_wait(&p).bytes == bytes);
+		CHECK(peer_ask(&p, "same 0 %u %u", bytes, bytes) == bytes);
+	}
+	peer_down(&p);
+	end_close(&e);
+}
+
+/* ---- two threads at a time ---- */
+
+struct sender {
+	struct end e; /* of the same process */
+	struct flexio_sq *sq;
+	pthread_t thread;
+};
+
+static void *sender_run(void *arg)
+{
+	struct sender *s = arg;
+
+	CHECK(end_call(&s->e, &stream, s->e.post_at, s->e.sent.reader, STREAM) == STREAM);
+	return NULL;
+}
+
+static void sender_up(struct sender *s, const struct end *e, unsigned n)
+{
+	uint8_t made[128];
+
+	s->e = *e;
+	line_up(&s->e, &s->e.sent);
+	s->e.data = e->data + 4096 * n;
+	s->sq = frames_open(&s->e, &s->e.sent);
+	frame_template(made, sizeof(made), 0);
+	/* no headers that anybody looks at: an address, a type, and who it is */
+	made[12] = 0x88;
+	made[13] = 0xb5;
+	made[14] = (uint8_t)n;
+	OK(flexio_host2dev_memcpy(s->e.p, made, sizeof(made), s->e.data));
+	s->e.post.bytes = sizeof(made);
+	s->e.post.kind = POST_FRAME;
+	s->e.post_at = end_heap(&s->e, sizeof(s->e.post), 0);
+	OK(flexio_host2dev_memcpy(s->e.p, &s->e.post, sizeof(s->e.post), s->e.post_at));
+}
+
+/* Each frame has one word again and again; those of a queue come in order.  Some find no receive. */
+static void stream_take(struct peer *taker)
+{
+	uint64_t last[2] = {0};
+	uint8_t frame[128];
+
+	for (unsigned i = 0; i < 32; i++) {
+		uint64_t words[14];
+
+		CHECK(peer_wait(taker).bytes == sizeof(frame));
+		peer_bytes(taker, OFFSET + i * FRAME_MAX, sizeof(frame), frame);
+		memcpy(words, frame + 16, sizeof(words));
+		for (unsigned n = 1; n < 14; n++)
+			CHECK(words[n] == words[0]);
+		CHECK(frame[14] < 2 && words[0] >= last[frame[14]] && words[0] < STREAM);
+		last[frame[14]] = words[0];
+	}
+}
+
+static void two_queues(void)
+{
+	struct sender s[2];
+	struct peer taker;
+	struct end e;
+
+	end_open(&e, true, 0);
+	peer_up(&taker, true, "raw", NULL);
+	peer_do(&taker, "frames %s", to_us);
+	frames_expect(&taker, 32);
+	for (unsigned i = 0; i < 2; i++)
+		sender_up(&s[i], &e, i);
+	for (unsigned i = 0; i < 2; i++)
+		CHECK(!pthread_create(&s[i].thread, NULL, sender_run, &s[i]));
+	for (unsigned i = 0; i < 2; i++)
+		CHECK(!pthread_join(s[i].thread, NULL));
+	stream_take(&taker);
+	peer_down(&taker);
+	for (unsigned i = 0; i < 2; i++) {
+		OK(flexio_sq_destroy(s[i].sq));
+		OK(flexio_cq_destroy(s[i].e.sent.cq));
+	}
+	end_close(&e);
+}
+
+const struct host_case frame_cases[] = {
+	{"frames", frames},
+	{"inlined", inlined},
+	{"two_queues", two_queues},
+	{NULL, NULL},
+};
