@@ -98,7 +98,7 @@ static void test_methods(void)
 	CHECK(other_command(16, 16) == -EINVAL);
 	run_command(PRM_OP_NOP);
 	CHECK(create_object(16, NULL) == -EINVAL);
-	run_command(PRM_OP_CREATE_FLOW_TABLE);
+	run_command(PRM_OP_CREATE_SCHEDULING_ELEMENT);
 	CHECK(create_object(16, NULL) == -EOPNOTSUPP);
 	/* mailboxes hold a header */
 	run_command(PRM_OP_ALLOC_PD);
