@@ -6,6 +6,7 @@ import re
 import shutil
 import tempfile
 
+import ties
 from harness import Skip, expect
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -72,6 +73,59 @@ def crash(session):
         expect(len(list(pathlib.Path(place).glob("list.*.core"))) == 1, "there is no core file")
 
 
+def ping_file(session):
+    """The packet processor answers requests that come from a file, into a file."""
+    needs_dpa(session)
+    ties.raw_packets()
+    place = ROOT / "examples/flexio/ping"
+    requests, answers = session.runtime / "requests.pcap", session.runtime / "answers.pcap"
+    text = re.sub(r"#.*", "", (place / "requests.hex").read_text())
+    requests.write_bytes(bytes.fromhex(text))
+    arp, echo, odd, _ = ties.frames_of(requests)
+    with ties.fabric(session):
+        ties.tie(session, "mlx5_0", f"in={requests}", f"out={answers}", "pace=top", "loop=10")
+        says(session.run(str(session.build / "examples/flexio/flexio-ping"), "mlx5_0", "192.0.2.2", "30"), 0,
+             ("answering for 192.0.2.2 at mlx5_0",))
+        ties.counted(session, out=30)
+        session.tool("fabric", "untie", "mlx5_0")
+    mac = bytes.fromhex("02005e000202")
+    wanted = [arp[6:12] + mac + arp[12:20] + b"\0\2" + mac + arp[38:42] + arp[22:32]]
+    for frame in (echo, odd):
+        total = int.from_bytes(frame[36:38], "big") + 0x800
+        total = (total & 0xffff) + (total >> 16)
+        wanted.append(frame[6:12] + mac + frame[12:26] + frame[30:34] + frame[26:30] + b"\0\0" +
+                      total.to_bytes(2, "big") + frame[38:])
+    found = ties.frames_of(answers)
+    expect(found == 10 * wanted, f"{len(found)} answers, the first {[f.hex() for f in found[:3]]}")
+    requests.unlink()
+    answers.unlink()
+
+
+def ping_tap(session):
+    """The kernel's own ping and ARP reach it by a TAP interface, without root."""
+    needs_dpa(session)
+    probe = session.call("unshare", "-rn", "true")
+    if probe.status or not os.path.exists("/dev/net/tun") or not shutil.which("ping"):
+        raise Skip("no ping, no /dev/net/tun, or no network namespace: " + probe.err.strip())
+    inside = f"""set -e
+        softhca={session.softhca}
+        $softhca fabric up --link-types eth,eth
+        trap '$softhca fabric down' EXIT
+        $softhca fabric tie mlx5_0 tap=soft0
+        ip addr add 192.0.2.1/24 dev soft0
+        $softhca run -- {session.build}/examples/flexio/flexio-ping mlx5_0 192.0.2.2 &
+        for i in $(seq 300); do ping -c 1 -W 1 192.0.2.2 >/dev/null && break; done
+        ping -c 5 -i 0.01 -W 30 192.0.2.2
+        ping -c 3 -i 0.01 -W 30 -s 1472 -M do 192.0.2.2
+        ip neigh show dev soft0
+        if which arping >/dev/null; then arping -c 1 -w 30 -I soft0 192.0.2.2 || arping -c 1 -i soft0 192.0.2.2; fi
+        kill $!
+        wait $!"""
+    result = session.call("unshare", "-rn", "bash", "-c", inside)
+    expect(result.status == 0 and " 5 received" in result.out and " 3 received" in result.out and
+           "192.0.2.2 lladdr 02:00:5e:00:02:02" in result.out and " 0 errors" in result.out, result.text())
+
+
 def good(session, *argv, **options):
     result = session.call(*map(str, argv), **options)
     expect(result.status == 0, f"status {result.status} of {argv}\n{result.text()}")
@@ -88,7 +142,7 @@ def by_make(session):
         libraries = found[0].parents[1]
         env = {**session.env, "PATH": f"{programs}:{os.environ['PATH']}", "PKG_CONFIG_PATH": str(found[0].parent),
                "PKG_CONFIG_SYSROOT_DIR": str(root), "LD_LIBRARY_PATH": str(libraries)}
-        for name in [name for name, _, _ in EXAMPLES] + ["crash"]:
+        for name in [name for name, _, _ in EXAMPLES] + ["crash", "ping"]:
             copy = pathlib.Path(place) / name
             shutil.copytree(ROOT / "examples/flexio" / name, copy)
             good(session, "make", "-C", copy, "check", env=env)
@@ -99,4 +153,6 @@ def cases():
     yield "examples: events of another program", one_host
     yield "examples: events of another host", two_hosts
     yield "examples: crash", crash
+    yield "examples: ping from a file", ping_file
+    yield "examples: ping by a TAP interface", ping_tap
     yield "examples: by their own Makefiles, from what is installed", by_make
