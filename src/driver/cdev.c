@@ -88,6 +88,11 @@ bool cdev_is_ours(int fd)
 	return cdev_table_load(fd) != NULL;
 }
 
+bool cdev_adopt(int fd, unsigned long request)
+{
+	return umad_device_adopt(fd, request);
+}
+
 /* What the kernel answers before it asks a driver. */
 static bool is_of_all_files(unsigned long request)
 {

@@ -24,6 +24,8 @@ int cdev_open(const char *name, int flags);
 /* Does fd belong to a device? O(1), safe for any int. */
 bool cdev_is_ours(int fd);
 int cdev_ioctl(int fd, unsigned long request, void *arg);
+/* Of a descriptor that is not: does it belong to one all the same, which another process has opened? */
+bool cdev_adopt(int fd, unsigned long request);
 ssize_t cdev_write(int fd, const void *buf, size_t count);
 /* Makes *st look like the character device's. */
 void cdev_fstat(int fd, struct stat *st);

@@ -62,6 +62,8 @@ static const struct shape shapes[MSG_TYPES][MSG_KINDS] = {
 			    [MSG_REPLY] = {BODY(msg_umad_fetch_reply), 1}},
 	[MSG_UMAD_IN_FLIGHT] =
 		{[MSG_REQUEST] = {BODY(msg_umad_in_flight), 0}, [MSG_REPLY] = {EMPTY, 0}},
+	[MSG_UMAD_ADOPT] = {[MSG_REQUEST] = {BODY(msg_umad_adopt), 0},
+			    [MSG_REPLY] = {BODY(msg_umad_adopt_reply), 1}},
 };
 
 enum msg_kind msg_kind(const struct msg *m)
@@ -109,6 +111,7 @@ const char *msg_type_name(enum msg_type type)
 		[MSG_UMAD_PKEY] = "UMAD_PKEY",
 		[MSG_UMAD_FETCH] = "UMAD_FETCH",
 		[MSG_UMAD_IN_FLIGHT] = "UMAD_IN_FLIGHT",
+		[MSG_UMAD_ADOPT] = "UMAD_ADOPT",
 	};
 
 	return (unsigned)type < MSG_TYPES ? names[type] : "unknown";

@@ -74,6 +74,7 @@ enum msg_type {
 	MSG_UMAD_PKEY,	    /* new layout of the header */
 	MSG_UMAD_FETCH,	    /* a received message that is too long for the socket */
 	MSG_UMAD_IN_FLIGHT, /* would this send be a duplicate? */
+	MSG_UMAD_ADOPT, /* which file is this descriptor of, that came by execve or from a peer? */
 	MSG_TYPES,
 };
 /* For traces. */
@@ -276,6 +277,8 @@ struct msg {
 		struct msg_umad_fetch umad_fetch;
 		struct msg_umad_fetch_reply umad_fetch_reply;
 		struct msg_umad_in_flight umad_in_flight;
+		struct msg_umad_adopt umad_adopt;
+		struct msg_umad_adopt_reply umad_adopt_reply;
 	};
 };
 

@@ -121,3 +121,12 @@ struct msg_umad_in_flight { /* status: 0, or -EINVAL a duplicate */
 	uint16_t lid;
 	uint8_t grh, reserved;
 };
+/* With the page in 1 memfd. */
+struct msg_umad_adopt {
+	uint64_t inode; /* of the program's end of the socket */
+};
+struct msg_umad_adopt_reply {
+	uint64_t token;
+	uint32_t number; /* of umad<N> on its host */
+	uint32_t reserved;
+};

@@ -52,10 +52,10 @@ exported int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
-	if (!cdev_is_ours(fd))
-		return begins_to_serve(request) ? serve_and_tell(fd, request, arg)
-						: real(ioctl)(fd, request, arg);
-	return cdev_ioctl(fd, request, arg);
+	if (cdev_is_ours(fd) || cdev_adopt(fd, request))
+		return cdev_ioctl(fd, request, arg);
+	return begins_to_serve(request) ? serve_and_tell(fd, request, arg)
+					: real(ioctl)(fd, request, arg);
 }
 
 exported ssize_t write(int fd, const void *buf, size_t count)

@@ -218,6 +218,7 @@ void target_seeds(struct seed *s)
 	const struct msg_lease lease = {.host = "host2"};
 	const struct msg_host host = {.name = "host2"};
 	const uint32_t zero = 0, one = 1;
+	const struct msg_umad_adopt adopt = {.inode = 1};
 	const struct msg_violated violation = {.violation = {.row = 0, .key = 0x8123}};
 	const struct msg_set_port down = {.row = 0, .state = IB_PORT_DOWN};
 
@@ -246,6 +247,7 @@ void target_seeds(struct seed *s)
 	put_request(s, 0, MSG_SLOT, &zero, sizeof(zero));
 	put_request(s, 0, MSG_COUNTERS, &one, sizeof(one));
 	put_request(s, 0, MSG_SENT, &one, sizeof(one));
+	put_request(s, 0, MSG_UMAD_ADOPT, &adopt, sizeof(adopt));
 	put_request(s, 0, MSG_VIOLATED, &violation, sizeof(violation));
 	put_request(s, 0, MSG_DESCRIBE, &attr, sizeof(attr));
 	put_request(s, 0, MSG_SET_PORT, &down, sizeof(down));

@@ -63,4 +63,6 @@ def cases():
         ("a program that is stopped", of("crowd_mads", "stopped")),
         ("reports that nobody reads", of("crowd_mads", "reports")),
         ("killed in each operation", of("mortal_mads", str(ROUNDS), str(SEED), limit=60 + 3 * ROUNDS)),
+        ("a file in two programs, by fork", of("passed_mads", "fork")),
+        ("a file in two programs, by execve", of("passed_mads", "exec")),
         ("a hostile program", of("hostile_mads", str(SEED))))]

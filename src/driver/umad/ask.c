@@ -55,6 +55,13 @@ int umad_link_open(const char *name, bool wait, enum msg_type type, struct msg *
 	return daemon_open(m, type, fds);
 }
 
+int umad_adopt_open(struct msg *m, int fds[MSG_MAX_FDS])
+{
+	const struct fabric_environment *env = fabric_environment();
+
+	return env ? link_open(env->dir, NULL, m, MSG_UMAD_ADOPT, fds) : -ENODEV;
+}
+
 int umad_lease_open(struct msg *m, int fds[MSG_MAX_FDS])
 {
 	const struct fabric_environment *env = fabric_environment();

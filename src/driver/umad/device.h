@@ -52,6 +52,8 @@ int umad_link_open(const char *name, bool wait, enum msg_type type, struct msg *
  * -EIO where the daemon is silent or makes no sense, -ENOMEM where the socket has no room. */
 int umad_request_error(int ret);
 void umad_request_fill(struct msg *m, const char *name, bool wait);
+/* Asks for the file whose socket has that inode, as umad_link_open; starts no daemon. */
+int umad_adopt_open(struct msg *m, int fds[MSG_MAX_FDS]) must_check;
 /* A connection for more requests. */
 int umad_lease_open(struct msg *m, int fds[MSG_MAX_FDS]) must_check;
 /* One request on a connection of its own.  Negative errno, as the program gets it, -EIO if the daemon

@@ -2,12 +2,15 @@
 /* Life of a umad file: open, the look of a character device, and the last close. */
 #include <errno.h>
 #include <fcntl.h>
+#include <rdma/ib_user_mad.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "driver/umad/device.h"
 #include "driver/umad/umad.h"
 
@@ -56,7 +59,7 @@ static int page_map(struct umad_device *u, int fd)
 	return -EPROTO;
 }
 
-static int device_make(const struct msg *m, const char *name, int flags, int page,
+static int device_make(uint64_t token, uint32_t minor, int flags, int page,
 		       struct umad_device **out)
 {
 	struct umad_device *u = calloc(1, sizeof(*u));
@@ -65,9 +68,9 @@ static int device_make(const struct msg *m, const char *name, int flags, int pag
 	if (!u)
 		return -ENOMEM;
 	cdev_file_init(&u->cdev, &umad_ops);
-	u->token = m->umad_open_reply.token;
+	u->token = token;
 	u->access = flags & O_ACCMODE;
-	u->minor = (uint32_t)strtoul(name + strlen("umad"), NULL, 10);
+	u->minor = minor;
 	ret = page_map(u, page);
 	if (ret)
 		free(u);
@@ -86,7 +89,9 @@ int umad_device_open(const char *name, int flags)
 	sock = umad_link_open(name, false, MSG_UMAD_OPEN, &m, fds);
 	if (sock < 0)
 		return sock;
-	ret = device_make(&m, name, flags, fds[UMAD_OPEN_FD_PAGE], &u);
+	ret = device_make(m.umad_open_reply.token,
+			  (uint32_t)strtoul(name + strlen("umad"), NULL, 10), flags,
+			  fds[UMAD_OPEN_FD_PAGE], &u);
 	close(sock);
 	close(fds[UMAD_OPEN_FD_PAGE]);
 	fd = cdev_descriptor(fds[UMAD_OPEN_FD_SOCKET], flags);
@@ -101,4 +106,59 @@ int umad_device_open(const char *name, int flags)
 	if (u)
 		device_release(&u->cdev);
 	return ret;
+}
+
+/* ---- files that another process has opened ---- */
+
+static bool request_is_umads(unsigned long request)
+{
+	switch ((uint32_t)request) {
+	case IB_USER_MAD_REGISTER_AGENT:
+	case IB_USER_MAD_REGISTER_AGENT2:
+	case IB_USER_MAD_UNREGISTER_AGENT:
+	case IB_USER_MAD_ENABLE_PKEY:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* How it was opened is not known any more: for both. */
+static bool device_adopt(int fd)
+{
+	struct umad_device *u = NULL;
+	int fds[MSG_MAX_FDS], sock, ret;
+	struct msg m = {0};
+	struct stat st;
+
+	if (syscall(SYS_fstat, fd, &st) || !S_ISSOCK(st.st_mode))
+		return false;
+	m.umad_adopt.inode = st.st_ino;
+	sock = umad_adopt_open(&m, fds);
+	if (sock < 0)
+		return false;
+	ret = device_make(m.umad_adopt_reply.token, m.umad_adopt_reply.number, O_RDWR, fds[0], &u);
+	close(sock);
+	close(fds[0]);
+	if (ret)
+		return false;
+	if (!cdev_install(fd, &u->cdev))
+		return true;
+	device_release(&u->cdev);
+	return false;
+}
+
+/* Two threads that come with the same descriptor make it known one after the other. */
+bool umad_device_adopt(int fd, unsigned long request)
+{
+	int saved_errno = errno;
+	bool adopted;
+
+	if (!request_is_umads(request))
+		return false;
+	no_cancellation();
+	user_guard();
+	adopted = device_adopt(fd);
+	errno = saved_errno;
+	return adopted;
 }

@@ -21,4 +21,4 @@ answer_fn answer_describe, answer_link, answer_node, answer_impair;
 answer_fn answer_tie, answer_untie, answer_tied;
 /* umad_requests.c */
 answer_fn answer_umad_open, answer_issm_open, answer_umad_register, answer_umad_unregister,
-	answer_umad_pkey, answer_umad_fetch, answer_umad_in_flight;
+	answer_umad_pkey, answer_umad_fetch, answer_umad_in_flight, answer_umad_adopt;

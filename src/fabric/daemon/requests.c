@@ -327,6 +327,7 @@ static answer_fn *const answers[MSG_TYPES] = {
 	[MSG_UMAD_PKEY] = answer_umad_pkey,
 	[MSG_UMAD_FETCH] = answer_umad_fetch,
 	[MSG_UMAD_IN_FLIGHT] = answer_umad_in_flight,
+	[MSG_UMAD_ADOPT] = answer_umad_adopt,
 };
 
 /* Of the process's own ports only. */

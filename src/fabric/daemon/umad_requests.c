@@ -108,6 +108,30 @@ int answer_umad_in_flight(struct server *s, struct conn *c, struct msg *m, struc
 	return f ? umad_file_in_flight(f, &m->umad_in_flight) : -ESTALE;
 }
 
+/* A program has the descriptor, by execve or from another one, and nothing else. */
+int answer_umad_adopt(struct server *s, struct conn *c, struct msg *m, struct attached *a)
+{
+	struct fabric *f = s->fabric;
+	const struct umad_file *file = umad_file_find_inode(&f->umad, m->umad_adopt.inode);
+	uint64_t token;
+	uint32_t row;
+	int ret;
+
+	(void)c;
+	if (!file)
+		return -ENOENT;
+	ret = umad_file_adopt(file, &token, &row, &a->fds[0]);
+	if (ret)
+		return ret;
+	m->umad_adopt_reply = (struct msg_umad_adopt_reply){
+		.token = token,
+		.number = row - f->hosts[subnet_node_of(&f->subnet, row)->host].first_port,
+	};
+	a->n = 1;
+	a->given = true;
+	return 0;
+}
+
 /* ---- issm: the reply comes when the token does ---- */
 
 struct issm_request {

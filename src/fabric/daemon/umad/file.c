@@ -3,10 +3,12 @@
 #include "fabric/daemon/umad/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void umad_open(struct umad *u, struct mad_fabric *f, struct sm *sm)
@@ -63,6 +65,7 @@ static void page_describe(struct umad_page *page, const struct net *net, uint32_
 static int stream_open(struct umad_file *f, int *other)
 {
 	const int room = STREAM_ROOM;
+	struct stat st;
 	int pair[2], ret;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
@@ -70,12 +73,15 @@ static int stream_open(struct umad_file *f, int *other)
 	f->sock = (struct source){umad_file_ready, pair[0]};
 	for (unsigned i = 0; i < 2; i++)
 		(void)setsockopt(pair[i], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
-	ret = loop_watch(f->umad->fabric->loop, &f->sock, EPOLLIN | EPOLLET);
+	ret = fstat(pair[1], &st) ? -errno : 0;
+	if (!ret)
+		ret = loop_watch(f->umad->fabric->loop, &f->sock, EPOLLIN | EPOLLET);
 	if (ret) {
 		close(pair[0]);
 		close(pair[1]);
 		return ret;
 	}
+	f->inode = st.st_ino;
 	*other = pair[1];
 	return 0;
 }
@@ -92,19 +98,26 @@ int umad_file_open(struct umad *u, uint32_t row, uint64_t *token, int fds[2])
 	f->queue_end = &f->queue;
 	f->grave.bury = file_free;
 	f->header_bytes = UMAD_HEADER_OLD;
-	ret = umad_page_open(&f->page, &fds[UMAD_OPEN_FD_PAGE]);
+	ret = umad_page_open(&f->page, &f->page_fd);
 	if (ret)
 		goto free_file;
+	fds[UMAD_OPEN_FD_PAGE] = fcntl(f->page_fd, F_DUPFD_CLOEXEC, 0);
+	if (fds[UMAD_OPEN_FD_PAGE] < 0) {
+		ret = -errno;
+		goto close_page;
+	}
 	page_describe(f->page, u->fabric->net, row);
 	ret = stream_open(f, &fds[UMAD_OPEN_FD_SOCKET]);
 	if (ret)
-		goto close_page;
+		goto close_copy;
 	file_link(u, f);
 	*token = f->token;
 	return 0;
 
-close_page:
+close_copy:
 	close(fds[UMAD_OPEN_FD_PAGE]);
+close_page:
+	close(f->page_fd);
 	umad_page_close(f->page);
 free_file:
 	free(f);
@@ -118,6 +131,25 @@ struct umad_file *umad_file_find(struct umad *u, uint64_t token)
 	while (f && f->token != token)
 		f = f->next;
 	return f;
+}
+
+struct umad_file *umad_file_find_inode(struct umad *u, uint64_t inode)
+{
+	for (uint32_t i = 0; i < UMAD_TOKENS; i++)
+		for (struct umad_file *f = u->files[i]; f; f = f->next)
+			if (f->inode == inode)
+				return f;
+	return NULL;
+}
+
+int umad_file_adopt(const struct umad_file *f, uint64_t *token, uint32_t *row, int *page)
+{
+	*page = fcntl(f->page_fd, F_DUPFD_CLOEXEC, 0);
+	if (*page < 0)
+		return -errno;
+	*token = f->token;
+	*row = f->row;
+	return 0;
 }
 
 /* ---- agents ---- */
@@ -318,6 +350,7 @@ void umad_file_end(struct umad_file *f)
 	umad_long_forget(f);
 	file_unlink(f);
 	close(f->sock.fd);
+	close(f->page_fd);
 	umad_page_close(f->page);
 	loop_bury(f->umad->fabric->loop, &f->grave);
 }

@@ -62,6 +62,8 @@ struct umad_file {
 	uint64_t token;
 	uint32_t row;
 	struct umad_page *page;
+	int page_fd;	/* for who gets the file by execve */
+	uint64_t inode; /* of the program's end of the socket */
 	struct umad_agent *agents[UMAD_AGENTS];
 	struct mad_scope scope; /* duplicates among its sends are refused */
 	uint32_t sends;		/* under way */

@@ -32,6 +32,11 @@ void umad_close(struct umad *u);
  * -EMFILE. */
 int umad_file_open(struct umad *u, uint32_t row, uint64_t *token, int fds[2]) must_check;
 struct umad_file *umad_file_find(struct umad *u, uint64_t token);
+/* The same by the inode of the program's end, and what a further program needs to know of it; *page is
+ * the caller's to close. */
+struct umad_file *umad_file_find_inode(struct umad *u, uint64_t inode);
+int umad_file_adopt(const struct umad_file *f, uint64_t *token, uint32_t *row,
+		    int *page) must_check;
 /* Each first takes what the program has written before. */
 int umad_file_register(struct umad_file *f, const struct msg_umad_register *r,
 		       uint32_t *id) must_check;
