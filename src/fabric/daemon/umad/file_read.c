@@ -130,7 +130,7 @@ static uint8_t *file_load(int file, uint64_t from, const uint8_t *head, size_t n
 	if (file < 0 || length > MAX_FILE || length < nhead || fcntl(file, F_GET_SEALS) < 0)
 		return NULL;
 	bytes = malloc(length ? length : 1);
-	if (bytes)
+	if (bytes && nhead)
 		memcpy(bytes, head, nhead);
 	while (bytes && at < length) {
 		ssize_t n = pread(file, bytes + at, length - at, (off_t)(from + at - nhead));
