@@ -48,6 +48,16 @@ enum usermem_verdict {
 enum usermem_verdict usermem_copy_checked(void *dst, const void *src, size_t n, bool read,
 					  const struct rseq_check *check) must_check;
 
+/*
+ * Atomics under the same condition, on aligned words in host order; *orig gets the old value.  Only on x86-64
+ * do they exist: elsewhere they are INTERRUPTED.
+ */
+enum usermem_verdict usermem_fetch_add_checked(void *addr, uint64_t add, uint64_t *orig,
+					       const struct rseq_check *check) must_check;
+enum usermem_verdict usermem_compare_swap_checked(void *addr, uint64_t compare, uint64_t swap,
+						  uint64_t *orig,
+						  const struct rseq_check *check) must_check;
+
 /* Copies between run lists of equal length; a destination may be RUN_DISCARD. */
 bool usermem_pull(const struct run *dst, uint32_t ndst, const struct run *src,
 		  uint32_t nsrc) must_check;

@@ -28,7 +28,13 @@ uint64_t pkt_wire_octets(const struct pkt *p, bool ethernet);
 /* Octets of the headers in front of the BTH, and on Ethernet of the frame check sequence. */
 uint32_t path_routing_octets(const struct path *path, bool ethernet);
 
-enum message_kind { MESSAGE_SEND, MESSAGE_SEND_IMM, MESSAGE_WRITE, MESSAGE_ANSWER /* to a READ */ };
+enum message_kind {
+	MESSAGE_SEND,
+	MESSAGE_SEND_IMM,
+	MESSAGE_WRITE,
+	MESSAGE_ANSWER,	      /* to a READ */
+	MESSAGE_ATOMIC_ANSWER /* its value is in a header */
+};
 
 /* Messages of one kind; answers come one at a time. */
 struct message_sizes {
@@ -50,10 +56,9 @@ static inline uint32_t routing_octets(const struct path *path, bool ethernet)
 static inline uint8_t message_op(enum message_kind kind)
 {
 	static const uint8_t whole[] = {
-		[MESSAGE_SEND] = BTH_SEND_ONLY,
-		[MESSAGE_SEND_IMM] = BTH_SEND_ONLY_IMM,
-		[MESSAGE_WRITE] = BTH_WRITE_ONLY,
-		[MESSAGE_ANSWER] = BTH_READ_RESP_ONLY,
+		[MESSAGE_SEND] = BTH_SEND_ONLY,		  [MESSAGE_SEND_IMM] = BTH_SEND_ONLY_IMM,
+		[MESSAGE_WRITE] = BTH_WRITE_ONLY,	  [MESSAGE_ANSWER] = BTH_READ_RESP_ONLY,
+		[MESSAGE_ATOMIC_ANSWER] = BTH_ATOMIC_ACK,
 	};
 
 	return whole[kind];
@@ -78,12 +83,14 @@ static inline uint64_t message_octets(const struct path *path, bool ethernet,
 	return m->packets * each + (uint64_t)m->messages * header_octets(m) + m->payload;
 }
 
-/* Octets of a read request of that transport, and of an acknowledgement. */
-static inline uint64_t request_octets(const struct path *path, bool ethernet, uint8_t bth)
+/* Octets of the request that such an answer belongs to, and of an acknowledgement. */
+static inline uint64_t request_octets(const struct path *path, bool ethernet,
+				      const struct message_sizes *answer)
 {
+	uint8_t op = answer->kind == MESSAGE_ANSWER ? BTH_READ_REQUEST : BTH_FETCH_ADD;
+
 	return routing_octets(path, ethernet) + BTH_OCTETS + ICRC_OCTETS +
-	       bth_transport_octets((uint8_t)(bth | BTH_READ_REQUEST)) +
-	       bth_ext_octets(bth_props_of(BTH_READ_REQUEST));
+	       bth_transport_octets((uint8_t)(answer->bth | op)) + bth_ext_octets(bth_props_of(op));
 }
 
 static inline uint64_t ack_octets(const struct path *path, bool ethernet)

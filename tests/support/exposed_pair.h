@@ -10,9 +10,11 @@
 #include "exposure/expose.h"
 #include "test_life.h"
 
-#define EXPOSED_PAIR_BYTES  4096u
-#define EXPOSED_PAIR_PORTS  2u
-#define EXPOSED_PAIR_RIGHTS (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
+#define EXPOSED_PAIR_BYTES 4096u
+#define EXPOSED_PAIR_PORTS 2u
+#define EXPOSED_PAIR_RIGHTS                                                       \
+	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
+	 IB_ACCESS_REMOTE_ATOMIC)
 
 struct exposed_side {
 	struct test_device device;

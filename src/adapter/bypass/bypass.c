@@ -49,6 +49,8 @@ static bool write_here(struct qp *qp, const struct bypass_peer *r, const struct 
 
 static uint32_t right_for(const struct wqe_props *p)
 {
+	if (p->atomic)
+		return IB_ACCESS_REMOTE_ATOMIC;
 	return p->read ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE;
 }
 
@@ -80,6 +82,8 @@ static bool bypass_enter(const struct qp *qp, const struct send_wqe *w, struct b
 
 static enum message_kind bypass_kind_of(const struct wqe_props *p)
 {
+	if (p->atomic)
+		return MESSAGE_ATOMIC_ANSWER;
 	return p->read ? MESSAGE_ANSWER : MESSAGE_WRITE;
 }
 
@@ -87,6 +91,9 @@ static enum message_kind bypass_kind_of(const struct wqe_props *p)
 struct bypass_outcome {
 	enum key_way way; /* to memory of another process */
 	const char *why;
+	/* The memory has been changed by an atomic, which may not be executed again. */
+	bool atomic;
+	uint64_t before;
 };
 
 /*
@@ -166,18 +173,50 @@ static bool move_remote(struct qp *qp, const struct bypass_peer *r, const struct
 	return done;
 }
 
+/* The place of the answer is looked at before anything changes. */
+static bool atomic_remote(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w,
+			  struct bypass_outcome *out)
+{
+	const struct run answer = {&out->before, sizeof(out->before)};
+	struct runs local;
+
+	runs_begin(&local);
+	out->why = "local-memory";
+	if (send_wqe_runs(qp->adapter, w, qp->create.pdn, IB_ACCESS_LOCAL_WRITE, 0, w->len,
+			  &local) != MKEY_OK)
+		return false;
+	usermem_bring_in(local.run, local.n, true);
+	out->why = "key";
+	out->atomic = remote_atomic(r, w, &qp->req.memo, &out->before);
+	if (!out->atomic)
+		return false;
+	out->way = KEY_MAPPED;
+	return usermem_pull(local.run, local.n, &answer, 1);
+}
+
 static bool bypass_execute(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w,
 			   struct bypass_outcome *out)
 {
+	if (wqe_props(w->opcode)->atomic)
+		return atomic_remote(qp, r, w, out);
 	if (r->remote)
 		return move_remote(qp, r, w, out);
 	*out = (struct bypass_outcome){.why = "memory"};
 	return write_here(qp, r, w);
 }
 
-static bool bypass_serves(uint8_t opcode)
+static bool bypass_serves(const struct qp *qp, uint8_t opcode)
 {
-	return opcode == WQE_OP_RDMA_WRITE || opcode == WQE_OP_RDMA_READ;
+	switch (opcode) {
+	case WQE_OP_RDMA_WRITE:
+	case WQE_OP_RDMA_READ:
+		return true;
+	case WQE_OP_ATOMIC_CS:
+	case WQE_OP_ATOMIC_FA:
+		return qp->bth == BTH_RC;
+	default:
+		return false;
+	}
 }
 
 /* The step at which a request left the bypass; left_why finds the rest afterwards. */
@@ -187,7 +226,7 @@ static const char *left_why(const struct qp *qp, const struct send_wqe *w, enum 
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
 
-	if (!bypass_serves(w->opcode))
+	if (!bypass_serves(qp, w->opcode))
 		return "opcode";
 	if (w->bad || !w->len)
 		return w->bad ? "malformed" : "no-data";
@@ -217,6 +256,13 @@ static bool bypass_leave(const struct qp *qp, const struct send_wqe *w, enum lef
 	return false;
 }
 
+/* For the responder, which is asked by a packet next (resp_atomic). */
+static void atomic_note(const struct bypass_peer *r, uint64_t before)
+{
+	atomic_store_explicit(&r->block->atomic_before, before, memory_order_relaxed);
+	atomic_store_explicit(&r->block->atomic_word, r->word, memory_order_release);
+}
+
 bool bypass_take(struct qp *qp, const struct send_wqe *w)
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
@@ -224,7 +270,7 @@ bool bypass_take(struct qp *qp, const struct send_wqe *w)
 		.kind = bypass_kind_of(p),
 		.messages = 1,
 		.packets = w->len <= qp->mtu ? 1 : div_round_up(w->len, qp->mtu),
-		.payload = align_up(w->len, 4),
+		.payload = p->atomic ? 0 : align_up(w->len, 4),
 		.unanswered = !qp->reliable,
 		.bth = qp->bth,
 	};
@@ -233,12 +279,14 @@ bool bypass_take(struct qp *qp, const struct send_wqe *w)
 	struct bypass_peer r;
 	bool done;
 
-	if (!bypass_serves(w->opcode) || w->bad || !w->len || !bypass_open(qp))
+	if (!bypass_serves(qp, w->opcode) || w->bad || !w->len || !bypass_open(qp))
 		return bypass_leave(qp, w, LEFT_REQUEST);
 	if (!bypass_enter(qp, w, &r))
 		return bypass_leave(qp, w, LEFT_PEER);
 	done = bypass_execute(qp, &r, w, &out);
 	if (!bypass_peer_leave(qp, &r, done ? &m : NULL)) {
+		if (unlikely(out.atomic))
+			atomic_note(&r, out.before);
 		if (trace_is_on(bypass, left))
 			trace_left(qp, w, done ? "responder-moved" : out.why);
 		return false;

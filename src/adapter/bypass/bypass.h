@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The bypass executes the commonest requests without packets: an RDMA WRITE to a QP of this
- * process, or an RDMA WRITE or READ to a QP of another process that exposes its memory
+ * process, or an RDMA WRITE, READ or atomic to a QP of another process that exposes its memory
  * (exposure/expose.h).
  *
  * Nothing lies between the two queues then, so one thread executes the request at both ends.  It

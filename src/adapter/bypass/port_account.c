@@ -4,12 +4,10 @@
 void port_account_read(const struct adapter *a, const struct path *path, struct remote *f,
 		       const struct message_sizes *answers)
 {
-	const struct message_sizes m = {
-		MESSAGE_ANSWER, answers->messages, answers->packets, answers->payload,
-		false,		answers->bth};
+	struct message_sizes m = *answers;
 	bool ethernet = a->port->ethernet;
 	const struct port_account ours = {
-		.sent = request_octets(path, ethernet, m.bth) * m.messages / 4,
+		.sent = request_octets(path, ethernet, &m) * m.messages / 4,
 		.sent_packets = m.messages,
 		.received = message_octets(path, ethernet, &m) / 4,
 		.received_packets = m.packets,
@@ -17,5 +15,6 @@ void port_account_read(const struct adapter *a, const struct path *path, struct 
 		.requests = m.messages,
 	};
 
-	port_account_both(a, path, f, &ours, HW_RX_READ_REQUESTS);
+	port_account_both(a, path, f, &ours,
+			  m.kind == MESSAGE_ANSWER ? HW_RX_READ_REQUESTS : HW_RX_ATOMIC_REQUESTS);
 }

@@ -118,7 +118,7 @@ static inline void port_account_written(const struct adapter *a, const struct pa
 	port_account_both(a, path, f, &ours, HW_RX_WRITE_REQUESTS);
 }
 
-/* Counts RDMA READs of another process, by the answers that would have come. */
+/* Counts RDMA READs of another process, or atomics, by the answers that would have come. */
 void port_account_read(const struct adapter *a, const struct path *path, struct remote *f,
 		       const struct message_sizes *answers);
 

@@ -219,3 +219,50 @@ void remote_move(const struct bypass_peer *r, struct remote_move *m)
 	if (unlikely(!m->done && to.missing) && map_missing(r, &to))
 		move_bounded(r, m, &to);
 }
+
+/* ---- atomics ---- */
+
+static bool atomic_execute(const struct bypass_peer *r, const struct access *hold,
+			   const struct send_wqe *w, void *at, uint64_t *before)
+{
+	const struct rseq_check check = way_mapped_check(hold, r->remote->reach.alive);
+
+	if (unlikely(!check.word_value))
+		return false;
+	return (w->opcode == WQE_OP_ATOMIC_FA
+			? usermem_fetch_add_checked(at, w->swap_add, before, &check)
+			: usermem_compare_swap_checked(at, w->compare, w->swap_add, before,
+						       &check)) == USERMEM_DONE;
+}
+
+static bool atomic_once(const struct bypass_peer *r, const struct remote_move *m,
+			const struct send_wqe *w, struct reached *to, uint64_t *before)
+{
+	struct access hold;
+	bool done = false;
+
+	to->missing = false;
+	if (!access_enter(r->remote->reach.table, &hold))
+		return false;
+	if (responder_stands(r, m->right)) {
+		ranges_find(r, m, &hold, to);
+		done = to->n && to->way == KEY_MAPPED &&
+		       atomic_execute(r, &hold, w, to->runs[0].addr, before);
+	}
+	access_release(&hold);
+	return done;
+}
+
+bool remote_atomic(const struct bypass_peer *r, const struct send_wqe *w, struct key_memo *memo,
+		   uint64_t *before)
+{
+	const struct remote_range range = {w->rkey, w->raddr, sizeof(*before)};
+	const struct remote_move m = {
+		.right = IB_ACCESS_REMOTE_ATOMIC, .ranges = &range, .n = 1, .memo = memo};
+	struct reached to;
+
+	if (w->raddr % sizeof(*before))
+		return false;
+	return atomic_once(r, &m, w, &to, before) ||
+	       (unlikely(to.missing) && map_missing(r, &to) && atomic_once(r, &m, w, &to, before));
+}

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "adapter/bypass/bypass_peer.h"
+#include "adapter/qp/send_wqe.h"
 
 /* What a request names. */
 struct remote_range {
@@ -33,6 +34,12 @@ struct remote_move {
  * is not done may be in part.  Under RCU.
  */
 void remote_move(const struct bypass_peer *r, struct remote_move *m);
+/*
+ * Executes an atomic at memory of such a peer that is mapped.  False: it is not executed; true: *before is
+ * what the memory held.
+ */
+bool remote_atomic(const struct bypass_peer *r, const struct send_wqe *w, struct key_memo *memo,
+		   uint64_t *before) must_check;
 /*
  * Shall a request move there in parts, each from a buffer?  The key allows the whole of it now (a
  * responder that refuses it takes none of the parts), and they cost less than packets.

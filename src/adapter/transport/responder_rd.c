@@ -188,32 +188,54 @@ enum resp_state resp_read(struct qp *qp, const struct pkt *pkt)
 	return resp_answer_pending(qp);
 }
 
+/* Has the peer executed this request by itself, and found the word closed when it was to be counted? */
+static bool atomic_was_executed(const struct qp *qp, uint64_t *orig)
+{
+	const struct responder *r = &qp->resp;
+	struct qp_block *b = r->shared;
+	uint64_t word;
+
+	if (!b || qp->bth != BTH_RC)
+		return false;
+	word = atomic_load_explicit(&b->atomic_word, memory_order_acquire);
+	if (word != (qp_word_with(qp_word_load(&b->word), r->epsn, r->msn) | QP_WORD_OPEN))
+		return false;
+	*orig = atomic_load_explicit(&b->atomic_before, memory_order_relaxed);
+	atomic_store_explicit(&b->atomic_word, 0, memory_order_relaxed);
+	return true;
+}
+
+static bool atomic_execute(struct qp *qp, const struct pkt *pkt, uint64_t *orig)
+{
+	const struct mkey_use u =
+		qp_remote_use(qp, pkt->rkey, qp->resp.pdn, IB_ACCESS_REMOTE_ATOMIC);
+	enum mkey_verdict v;
+	struct runs runs;
+
+	runs_begin(&runs);
+	v = mkey_resolve(qp->adapter, &u, pkt->va, sizeof(uint64_t), &runs);
+	/* a signed key allows no atomics either */
+	if (!resp_granted(qp, v, IB_ACCESS_REMOTE_ATOMIC, pkt->rkey, pkt->va, sizeof(uint64_t)))
+		return false;
+	/* an iova and its memory may differ in alignment; CPU atomics need the memory's */
+	if (runs.n != 1 || (uintptr_t)runs.run[0].addr % sizeof(uint64_t))
+		return false;
+	return pkt_op(pkt) == BTH_FETCH_ADD
+		       ? usermem_fetch_add(runs.run[0].addr, pkt->swap_add, orig)
+		       : usermem_compare_swap(runs.run[0].addr, pkt->compare, pkt->swap_add, orig);
+}
+
 enum resp_state resp_atomic(struct qp *qp, const struct pkt *pkt)
 {
 	struct responder *r = &qp->resp;
-	const struct mkey_use u = qp_remote_use(qp, pkt->rkey, r->pdn, IB_ACCESS_REMOTE_ATOMIC);
-	enum mkey_verdict v;
-	struct runs runs;
 	struct rd_resource *rd;
 	uint64_t orig;
-	bool ok;
 
-	runs_begin(&runs);
 	if (rd_full(qp))
 		return RESP_ERR_RD_DEPTH;
 	if (pkt->va % sizeof(uint64_t))
 		return RESP_ERR_INVALID;
-	v = mkey_resolve(qp->adapter, &u, pkt->va, sizeof(uint64_t), &runs);
-	/* a signed key allows no atomics either */
-	if (!resp_granted(qp, v, IB_ACCESS_REMOTE_ATOMIC, pkt->rkey, pkt->va, sizeof(uint64_t)))
-		return RESP_ERR_REMOTE_ACCESS;
-	/* an iova and its memory may differ in alignment; CPU atomics need the memory's */
-	if (runs.n != 1 || (uintptr_t)runs.run[0].addr % sizeof(uint64_t))
-		return RESP_ERR_REMOTE_ACCESS;
-	ok = pkt_op(pkt) == BTH_FETCH_ADD
-		     ? usermem_fetch_add(runs.run[0].addr, pkt->swap_add, &orig)
-		     : usermem_compare_swap(runs.run[0].addr, pkt->compare, pkt->swap_add, &orig);
-	if (!ok)
+	if (!atomic_was_executed(qp, &orig) && !atomic_execute(qp, pkt, &orig))
 		return RESP_ERR_REMOTE_ACCESS;
 	shard_count(qp->adapter->counters, HW_RX_ATOMIC_REQUESTS, 1);
 	rd = rd_accept(qp, pkt, 1);
