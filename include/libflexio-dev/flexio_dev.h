@@ -304,9 +304,9 @@ flexio_dev_status_t flexio_dev_window_copy_to_host(struct flexio_dev_thread_ctx 
 
 /**
  * flexio_dev_get_pcc_table_base() - the table of programmable congestion control of a function.
- * @gvmi: number of the function
+ * @gvmi: number of the function; 0: the one that the process is on
  *
- * Returns its address.
+ * Returns the address of a struct flexio_dev_pcc_table (flexio_dev_pcc.h), or 0: there is none.
  */
 uint64_t flexio_dev_get_pcc_table_base(uint16_t gvmi);
 

@@ -168,12 +168,14 @@ flexio_dev_status_t flexio_dev_db_ctx_force_trigger(struct flexio_dev_thread_ctx
 						    uint32_t cqn, uint32_t emu_ctx_id);
 
 /**
- * flexio_dev_cc_ring_db() - set the rate of a queue of congestion control.
+ * flexio_dev_cc_ring_db() - set the rate of a flow of congestion control.
  * @dtctx: the thread's context
- * @ccq_id: number of the queue
- * @rate: rate
+ * @ccq_id: number of the flow
+ * @rate: 20 fraction bits of the port's speed
  * @rtt_req: 1: a round trip is to be measured
- * @next_act: what the adapter does next
+ * @next_act: which events of the flow come next
+ *
+ * What flows and events are: flexio_dev_pcc.h.
  */
 flexio_dev_status_t flexio_dev_cc_ring_db(struct flexio_dev_thread_ctx *dtctx, uint16_t ccq_id,
 					  uint32_t rate, uint32_t rtt_req,

@@ -297,7 +297,7 @@ struct flexio_process_attr {
 	/** Protection domain of the queues and keys that the library makes for the process itself,
 	 * of its context; NULL: the library allocates one. */
 	struct ibv_pd *pd;
-	/** Not 0: the process may program congestion control. */
+	/** Not 0: the process controls congestion; the context is of an Ethernet device. */
 	int en_pcc;
 };
 
@@ -527,7 +527,7 @@ typedef struct flexio_log_dev_attr {
 struct flexio_outbox_attr {
 	/** Deprecated and ignored: it is the UAR of the process. */
 	struct flexio_uar *uar;
-	/** Not 0: doorbells of congestion control may be rung through it. */
+	/** Not 0: doorbells of congestion control may be rung through it; the process has it, too. */
 	uint32_t en_pcc;
 };
 

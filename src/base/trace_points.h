@@ -24,6 +24,9 @@ TRACE_POINT(recv, flush, "a receive is flushed", (HEX, qpn), (NUM, wqe))
 TRACE_POINT(cq, overrun, "a completion queue is full", (HEX, cqn), (NUM, entries))
 TRACE_POINT(eq, fired, "the vector of a program's event queue fires", (HEX, eqn), (NUM, produced))
 
+TRACE_POINT(flow, begin, "the congestion of a flow is controlled from now on", (HEX, qpn),
+	    (HEX, peer))
+
 /* The reliable transport. */
 TRACE_POINT(retry, begin, "a requester sends again", (HEX, qpn), (HEX, peer), (NAME, why),
 	    (HEX, psn), (NUM, left))

@@ -34,6 +34,11 @@ struct dpa_process_attr {
 	void (*failed)(void *user);
 	/* What a port (0: the first) has received or sent; false: there is no such port. */
 	bool (*port_bytes)(void *user, uint32_t port, bool received, uint64_t *bytes);
+	/* May be missing.  Device code rings for a flow of congestion control; and asks where the
+	 * table of a function is, 0: there is none. */
+	void (*congestion)(void *user, uint32_t flow, uint32_t rate, bool probe,
+			   uint32_t next_action);
+	uint64_t (*congestion_table)(void *user, uint32_t function);
 	void *user;
 };
 

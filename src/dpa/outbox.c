@@ -78,6 +78,17 @@ int dpa_outbox_add(struct dpa_process *p, uint32_t uar, bool initial)
 	return id < DPA_OUTBOXES ? (int)id : -ENOSPC;
 }
 
+void dpa_outbox_allow_congestion(struct dpa_process *p, uint32_t id, bool initial)
+{
+	struct dpa_outboxes *o = &p->outboxes;
+
+	spin_lock(&o->lock);
+	o->uar[id].congestion = true;
+	if (initial)
+		o->initial.congestion = true;
+	spin_unlock(&o->lock);
+}
+
 void dpa_outbox_remove(struct dpa_process *p, uint32_t id)
 {
 	struct dpa_outboxes *o = &p->outboxes;

@@ -24,6 +24,7 @@ struct dpa_uar {
 	const struct dpa_bells *bells; /* NULL: nobody hears them */
 	void *device;
 	uint32_t number;
+	bool congestion; /* bells of congestion control go through */
 };
 
 /* Part of a process. */
@@ -42,6 +43,8 @@ void dpa_uar_remove(uint32_t number);
 /* The number of a new outbox, above 0, or -EINVAL if there is no such UAR, -ENOSPC.  initial: each
  * activation begins with it. */
 int dpa_outbox_add(struct dpa_process *p, uint32_t uar, bool initial) must_check;
+/* Bells of congestion control go through it, and if it is the initial one, from the next activation on. */
+void dpa_outbox_allow_congestion(struct dpa_process *p, uint32_t id, bool initial);
 void dpa_outbox_remove(struct dpa_process *p, uint32_t id);
 
 /*

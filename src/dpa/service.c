@@ -228,10 +228,12 @@ static void door_ring(uint32_t a, uint32_t b)
 
 static void door_cc_ring(uint32_t ccq_id, uint32_t rate, uint32_t rtt_req, uint32_t next_action)
 {
-	(void)ccq_id;
-	(void)rate;
-	(void)rtt_req;
-	(void)next_action;
+	struct dpa_thread *t = door_enter();
+	const struct dpa_process_attr *attr = &t->process->attr;
+
+	if (t->uar.congestion && attr->congestion)
+		attr->congestion(attr->user, ccq_id, rate, rtt_req, next_action);
+	dpa_door_leave(t);
 }
 
 static void door_message(uint32_t stream, uint32_t level, const char *text, uint32_t bytes)
@@ -283,8 +285,12 @@ static void door_nic_sample(void)
 
 static uint64_t door_pcc_table(uint32_t gvmi)
 {
-	(void)gvmi;
-	return 0;
+	struct dpa_thread *t = door_enter();
+	const struct dpa_process_attr *attr = &t->process->attr;
+	uint64_t at = attr->congestion_table ? attr->congestion_table(attr->user, gvmi) : 0;
+
+	dpa_door_leave(t);
+	return at;
 }
 
 const struct dpa_door dpa_door_table = {

@@ -30,30 +30,6 @@ flexio_status flx_devx_has_dpa(struct ibv_context *ctx, const char *function)
 	return flx_fail(function, "device %s has no DPA", ibv_get_device_name(ctx->device));
 }
 
-struct mlx5dv_devx_obj *flx_devx_create(struct ibv_context *ctx, void *in, size_t in_bytes,
-					uint32_t *number)
-{
-	uint8_t out[CMD_OUT_BYTES] = {0};
-	struct mlx5dv_devx_obj *obj;
-
-	prm_set(in, CMD_IN_OPCODE, PRM_OP_CREATE_GENERAL_OBJECT);
-	obj = mlx5dv_devx_obj_create(ctx, in, in_bytes, out, sizeof(out));
-	if (obj)
-		*number = prm_get32(out, GENERAL_OUT_ID);
-	return obj;
-}
-
-struct mlx5dv_devx_obj *flx_devx_process(struct ibv_context *ctx, const void *elf, size_t bytes,
-					 uint32_t *number)
-{
-	uint8_t in[DPA_PROCESS_IN_BYTES] = {0};
-
-	prm_set(in, GENERAL_IN_TYPE, GENERAL_DPA_PROCESS);
-	prm_set(in, DPA_PROCESS_ELF, (uintptr_t)elf);
-	prm_set(in, DPA_PROCESS_ELF_BYTES, bytes);
-	return flx_devx_create(ctx, in, sizeof(in), number);
-}
-
 /* libmlx5 says of all that the firmware refuses that it did. */
 static int devx_errno(int err, const void *out)
 {
@@ -70,9 +46,38 @@ static int devx_errno(int err, const void *out)
 		return ENOMEM;
 	case CMD_STATUS_LIMIT:
 		return ENOSPC;
+	case CMD_STATUS_BAD_OP:
+		return EOPNOTSUPP;
 	default:
 		return err;
 	}
+}
+
+struct mlx5dv_devx_obj *flx_devx_create(struct ibv_context *ctx, void *in, size_t in_bytes,
+					uint32_t *number)
+{
+	uint8_t out[CMD_OUT_BYTES] = {0};
+	struct mlx5dv_devx_obj *obj;
+
+	prm_set(in, CMD_IN_OPCODE, PRM_OP_CREATE_GENERAL_OBJECT);
+	obj = mlx5dv_devx_obj_create(ctx, in, in_bytes, out, sizeof(out));
+	if (obj)
+		*number = prm_get32(out, GENERAL_OUT_ID);
+	else
+		errno = devx_errno(errno, out);
+	return obj;
+}
+
+struct mlx5dv_devx_obj *flx_devx_process(struct ibv_context *ctx, const void *elf, size_t bytes,
+					 bool en_pcc, uint32_t *number)
+{
+	uint8_t in[DPA_PROCESS_IN_BYTES] = {0};
+
+	prm_set(in, GENERAL_IN_TYPE, GENERAL_DPA_PROCESS);
+	prm_set(in, DPA_PROCESS_ELF, (uintptr_t)elf);
+	prm_set(in, DPA_PROCESS_ELF_BYTES, bytes);
+	prm_set(in, DPA_PROCESS_PCC, en_pcc);
+	return flx_devx_create(ctx, in, sizeof(in), number);
 }
 
 int flx_devx_op(const struct flexio_process *process, enum dpa_op op, void *in, size_t in_bytes,

@@ -142,6 +142,9 @@ flexio_status flexio_event_handler_run(struct flexio_event_handler *event_handle
 		return FLEXIO_STATUS_SUCCESS;
 	if (prm_get(out, CMD_OUT_STATUS) == CMD_STATUS_RES_BUSY)
 		return flx_fail(__func__, "event_handler: it has been set running before");
+	if (prm_get(out, CMD_OUT_STATUS) == CMD_STATUS_LIMIT)
+		return flx_fail(__func__,
+				"event_handler: another one controls the flows of the port");
 	return flx_refused(event_handler->object.process, __func__, err);
 }
 

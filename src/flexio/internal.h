@@ -144,6 +144,7 @@ struct flexio_process {
 	struct ibv_pd *pd, *own_pd;
 	struct mlx5dv_devx_obj *devx;
 	uint32_t number;
+	bool en_pcc;
 	pthread_mutex_t lock; /* of what follows */
 	struct flx_address *addresses;
 	struct mlx5dv_devx_event_channel *errors;
@@ -161,7 +162,7 @@ bool flx_function_find(struct flexio_process *process, flexio_func_t *stub, cons
 /* FLEXIO_STATUS_FAILED: the device has no DPA. */
 flexio_status flx_devx_has_dpa(struct ibv_context *ctx, const char *function);
 struct mlx5dv_devx_obj *flx_devx_process(struct ibv_context *ctx, const void *elf, size_t bytes,
-					 uint32_t *number);
+					 bool en_pcc, uint32_t *number);
 /* A general object of that type with a body of so many bytes behind the header. */
 struct mlx5dv_devx_obj *flx_devx_create(struct ibv_context *ctx, void *in, size_t in_bytes,
 					uint32_t *number);

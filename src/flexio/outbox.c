@@ -16,7 +16,7 @@ static void outbox_drop(struct flx_object *object)
 	free(outbox);
 }
 
-struct flexio_outbox *flx_outbox_make(struct flexio_process *process, bool initial)
+struct flexio_outbox *flx_outbox_make(struct flexio_process *process, bool initial, bool en_pcc)
 {
 	uint8_t in[DPA_OUTBOX_IN_BYTES] = {0};
 	struct flexio_outbox *outbox = calloc(1, sizeof(*outbox));
@@ -27,6 +27,7 @@ struct flexio_outbox *flx_outbox_make(struct flexio_process *process, bool initi
 	prm_set(in, DPA_OUTBOX_PROCESS, process->number);
 	prm_set(in, DPA_OUTBOX_UAR, process->uar->number);
 	prm_set(in, DPA_OUTBOX_INITIAL, initial);
+	prm_set(in, DPA_OUTBOX_PCC, en_pcc);
 	outbox->devx = flx_devx_create(process->ctx, in, sizeof(in), &outbox->number);
 	if (!outbox->devx) {
 		free(outbox);
@@ -48,9 +49,9 @@ flexio_status flexio_outbox_create(struct flexio_process *process, struct flexio
 	if (!flx_check(&hold, process, FLX_PROCESS, __func__, "process") ||
 	    !flx_given(fattr, __func__, "fattr"))
 		return FLEXIO_STATUS_FAILED;
-	if (fattr->en_pcc)
-		return flx_fail(__func__, "fattr->en_pcc: there is no congestion control");
-	*outbox = flx_outbox_make(process, false);
+	if (fattr->en_pcc && !process->en_pcc)
+		return flx_fail(__func__, "fattr->en_pcc: the process was not made with en_pcc");
+	*outbox = flx_outbox_make(process, false, fattr->en_pcc);
 	return *outbox ? FLEXIO_STATUS_SUCCESS
 		       : flx_fail(__func__, "no outbox: %s", strerror(errno));
 }

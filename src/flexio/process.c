@@ -37,13 +37,18 @@ static flexio_status process_open(struct flexio_process *p, const struct flexio_
 		p->pd = p->own_pd = ibv_alloc_pd(p->ctx);
 	if (!p->pd)
 		return flx_fail(function, "no protection domain: %s", strerror(errno));
-	p->devx = flx_devx_process(p->ctx, p->app->elf, p->app->elf_bytes, &p->number);
+	p->en_pcc = attr && attr->en_pcc;
+	p->devx = flx_devx_process(p->ctx, p->app->elf, p->app->elf_bytes, p->en_pcc, &p->number);
+	if (!p->devx && p->en_pcc && errno == EOPNOTSUPP)
+		return flx_fail(function,
+				"process_attr->en_pcc: congestion is controlled on Ethernet "
+				"ports only");
 	if (!p->devx)
 		return flx_fail(function, "the device refuses the application %s: %s", p->app->name,
 				strerror(errno));
 	p->uar = flx_uar_make(p, p->ctx);
 	if (p->uar)
-		p->outbox = flx_outbox_make(p, true);
+		p->outbox = flx_outbox_make(p, true, p->en_pcc);
 	return p->outbox ? FLEXIO_STATUS_SUCCESS
 			 : flx_fail(function, "no UAR and outbox: %s", strerror(errno));
 }
@@ -62,8 +67,6 @@ flexio_status flexio_process_create(struct ibv_context *ibv_ctx, struct flexio_a
 	    !flx_check(&hold, app, FLX_APP, __func__, "app") ||
 	    flx_devx_has_dpa(ibv_ctx, __func__) != FLEXIO_STATUS_SUCCESS)
 		return FLEXIO_STATUS_FAILED;
-	if (process_attr && process_attr->en_pcc)
-		return flx_fail(__func__, "process_attr->en_pcc: there is no congestion control");
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return flx_fail(__func__, "no memory");

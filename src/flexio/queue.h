@@ -32,4 +32,4 @@ bool flx_cq_names(const struct flexio_thread *thread);
 /* Each NULL with errno. */
 struct flexio_uar *flx_uar_make(struct flexio_process *process, struct ibv_context *ctx);
 /* On the UAR of the process.  initial: threads begin with it. */
-struct flexio_outbox *flx_outbox_make(struct flexio_process *process, bool initial);
+struct flexio_outbox *flx_outbox_make(struct flexio_process *process, bool initial, bool en_pcc);

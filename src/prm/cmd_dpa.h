@@ -29,7 +29,8 @@
 
 #define DPA_PROCESS_ELF	      PRM_FIELD(0x80, 64) /* of the program */
 #define DPA_PROCESS_ELF_BYTES PRM_FIELD(0xc0, 64)
-#define DPA_PROCESS_IN_BYTES  0x20u
+#define DPA_PROCESS_PCC	      PRM_FIELD(0x100, 1) /* it controls the congestion of the port's flows */
+#define DPA_PROCESS_IN_BYTES  0x28u
 
 /*
  * ---- streams: a general object of this device only ----

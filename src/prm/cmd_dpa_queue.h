@@ -28,4 +28,5 @@
 #define DPA_OUTBOX_PROCESS  PRM_FIELD(0x80, 32) /* number of the object */
 #define DPA_OUTBOX_UAR	    PRM_FIELD(0xa0, 32) /* number of a DUAR */
 #define DPA_OUTBOX_INITIAL  PRM_FIELD(0xc0, 1)	/* threads begin with it */
+#define DPA_OUTBOX_PCC	    PRM_FIELD(0xc1, 1)	/* bells of congestion control go through it */
 #define DPA_OUTBOX_IN_BYTES 0x20u

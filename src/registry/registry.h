@@ -58,6 +58,8 @@ enum port_counter {
 	HW_DUPLICATE_REQUEST,
 	HW_IMPLIED_NAK_SEQ_ERR,
 	HW_LOCAL_ACK_TIMEOUT_ERR,
+	HW_NP_CNP_SENT,
+	HW_NP_ECN_MARKED,
 	HW_OUT_OF_BUFFER,
 	HW_OUT_OF_SEQUENCE,
 	HW_PACKET_SEQ_ERR,
@@ -70,6 +72,7 @@ enum port_counter {
 	HW_RESP_LOCAL_LENGTH_ERROR,
 	HW_RESP_REMOTE_ACCESS_ERRORS,
 	HW_RNR_NAK_RETRY_ERR,
+	HW_RP_CNP_HANDLED,
 	HW_RX_ATOMIC_REQUESTS,
 	HW_RX_READ_REQUESTS,
 	HW_RX_WRITE_REQUESTS,
@@ -84,6 +87,39 @@ enum port_counter {
 #define SLOT_REMOTE_SHARDS 8u /* of threads of peers that do our part of a request as well */
 #define SLOT_SHARDS	   (SLOT_THREAD_SHARDS + SLOT_REMOTE_SHARDS)
 #define SLOT_GROUP_WORDS   4u
+#define SLOT_FLOWS	   256u
+
+/* What happens to a flow whose congestion is controlled, as the DPA's programs number it. */
+enum flow_event {
+	FLOW_CNP = 2, /* the receiver was told of congestion, and tells us */
+	FLOW_TX = 3,
+	FLOW_NACK = 5,
+	FLOW_RTT = 6, /* a probe has come back */
+};
+enum flow_nack { FLOW_NACK_RNR = 1, FLOW_NACK_SEQUENCE = 2 };
+
+/* A rate has so many fraction bits, of the port's speed. */
+#define FLOW_RATE_BITS 20u
+
+/*
+ * A flow, which is a queue pair that sends.  Its process has the row, and adds up what has happened;
+ * whoever controls the port takes that, and sets the rate.  Both do so without a lock: a number that
+ * is taken is exchanged for 0.
+ */
+struct slot_flow {
+	cacheline_aligned _Atomic(uint32_t) qpn; /* 0: the row is free */
+	_Atomic(uint32_t) port;			 /* of the slot's host, from 0 */
+	_Atomic(uint32_t) begun;		 /* so many flows have had the row */
+	_Atomic(uint32_t) happened;		 /* a bit for each enum flow_event */
+	_Atomic(uint32_t) sent_bytes, sent_packets;
+	_Atomic(uint32_t) cnps, nacks, nack_kind;
+	/* By who controls it. */
+	_Atomic(uint32_t) rate;	  /* 0: as fast as the port */
+	_Atomic(uint32_t) probes; /* so many were asked for */
+	_Atomic(uint32_t) entry_plus_1;
+	_Atomic(uint64_t) first_ns; /* when the first of what has happened did */
+	_Atomic(uint64_t) probe_sent_ns, probe_received_ns, probe_answered_ns, probe_back_ns;
+};
 
 /*
  * Wake-up protocol of a slot (its engine thread and whoever polls in that process):
@@ -134,6 +170,15 @@ struct slot {
 	_Atomic(uint64_t) carried[CARRIED_COUNTS];
 	/* See wire/counter_shard.h; unicast packets are what is not multicast. */
 	cacheline_aligned _Atomic(uint64_t) counters[SLOT_SHARDS][SLOT_PORTS][PORT_COUNTERS];
+	/*
+	 * Control of congestion, see wire/flow_control.h.  Who controls the flows of our ports: its
+	 * generation, how often it began to, and slot; 0: nobody.  Which ports of our host we control, for all processes.
+	 */
+	cacheline_aligned _Atomic(uint64_t) flows_by[SLOT_PORTS];
+	_Atomic(uint32_t) flows_controlled;
+	_Atomic(uint64_t) flows_happened[SLOT_FLOWS / 64]; /* rows that the one has to look at */
+	_Atomic(uint64_t) flow_inbox[REGISTRY_SLOTS / 64]; /* and slots, if it is us */
+	struct slot_flow flows[SLOT_FLOWS];
 };
 
 static_assert(REGISTRY_SLOTS / 64 <= 64, "one summary word");

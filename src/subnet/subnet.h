@@ -190,6 +190,8 @@ struct subnet_gid_entry {
 
 /* "host2/mlx5_0", for people; a row that does not exist is "nowhere".  The hosts of a fabric are
  * numbered from 1.  Returns text. */
+/* Of its active width and speed. */
+uint64_t subnet_port_bytes_per_second(const struct subnet_port *p);
 const char *subnet_port_text(const struct subnet *s, uint32_t row, char text[SUBNET_PORT_TEXT]);
 /* The port that owns a GID, or SUBNET_NONE. */
 uint32_t subnet_port_by_gid(const struct subnet *s, const union ib_gid *gid);

@@ -24,18 +24,8 @@ static uint64_t bit_of(unsigned n)
 	return UINT64_C(1) << (n % 64);
 }
 
-void inbox_raise(struct slot *to, uint16_t from)
+static void wake_up(struct slot *to)
 {
-	/*
-	 * The fence orders the store of a ring's cursor before the loads of the bits and of the
-	 * wake word.  If we still see a bit set, the owner empties the inbox later and looks at the
-	 * ring later still; or the bit is kept, and the owner looks at the ring anyway.  Partners:
-	 * the read-modify-writes in inbox_collect; the engine, which stores ASLEEP and then looks
-	 * for work.  Setting a bit is a full fence itself.
-	 */
-	atomic_thread_fence(memory_order_seq_cst);
-	set_bit(&to->inbox[from / 64], bit_of(from));
-	set_bit(&to->inbox_summary, bit_of(from / 64));
 	switch (atomic_load_explicit(&to->wake, memory_order_relaxed)) {
 	case SLOT_ASLEEP:
 		atomic_store_explicit(&to->waker_plus_1, (uint32_t)(sched_getcpu() + 1),
@@ -48,6 +38,30 @@ void inbox_raise(struct slot *to, uint16_t from)
 	default:
 		break;
 	}
+}
+
+void inbox_raise_flows(struct slot *to, uint16_t from)
+{
+	/* As below, for rows instead of rings. */
+	atomic_thread_fence(memory_order_seq_cst);
+	set_bit(&to->flow_inbox[from / 64], bit_of(from));
+	set_bit(&to->inbox_summary, INBOX_FLOWS);
+	wake_up(to);
+}
+
+void inbox_raise(struct slot *to, uint16_t from)
+{
+	/*
+	 * The fence orders the store of a ring's cursor before the loads of the bits and of the
+	 * wake word.  If we still see a bit set, the owner empties the inbox later and looks at the
+	 * ring later still; or the bit is kept, and the owner looks at the ring anyway.  Partners:
+	 * the read-modify-writes in inbox_collect; the engine, which stores ASLEEP and then looks
+	 * for work.  Setting a bit is a full fence itself.
+	 */
+	atomic_thread_fence(memory_order_seq_cst);
+	set_bit(&to->inbox[from / 64], bit_of(from));
+	set_bit(&to->inbox_summary, bit_of(from / 64));
+	wake_up(to);
 }
 
 void inbox_keep(struct slot *s, struct inbox_kept *kept, uint16_t from)
@@ -76,8 +90,8 @@ uint64_t inbox_collect(struct slot *s, const struct inbox_kept *kept, uint64_t w
 	 * Summary first: a bit set between the two steps sets the summary again.  Sequentially
 	 * consistent, so that the owner looks at the rings after it has cleared the bits.
 	 */
-	if (summary & ~kept->summary)
-		atomic_fetch_and(&s->inbox_summary, kept->summary);
+	if (summary & ~kept->summary & INBOX_SUMMARY)
+		atomic_fetch_and(&s->inbox_summary, kept->summary | ~INBOX_SUMMARY);
 	for (summary &= INBOX_SUMMARY; summary; summary &= summary - 1) {
 		unsigned w = (unsigned)__builtin_ctzll(summary);
 

@@ -15,6 +15,17 @@
 /* Tells slot "to" that slot "from" has stored something for it; wakes its engine if asleep. */
 void inbox_raise(struct slot *to, uint16_t from);
 
+/* The same for a slot that controls flows: rows of slot "from" have changed. */
+void inbox_raise_flows(struct slot *to, uint16_t from);
+/* A bit of the summary. */
+#define INBOX_FLOWS (UINT64_C(1) << 63)
+
+static inline bool inbox_flows(const struct slot *s)
+{
+	return unlikely(atomic_load_explicit(&s->inbox_summary, memory_order_relaxed) &
+			INBOX_FLOWS);
+}
+
 static inline bool inbox_empty(const struct slot *s)
 {
 	return !atomic_load_explicit(&s->inbox_summary, memory_order_relaxed);

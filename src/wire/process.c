@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "wire/flow_control.h"
+#include "wire/inbox.h"
 #include "wire/process.h"
 
 void wire_process_add_link(struct wire_process *h, struct link *l, uint32_t first, uint32_t end)
@@ -51,6 +53,7 @@ int wire_process_create(const struct wire_process_attr *attr, struct wire_proces
 	atomic_store(&h->slot->expose_fd_plus_1, 0);
 	if (expose_open(&h->expose, attr->slots, attr->slot, attr->expose) < 0)
 		log_info("nothing is exposed to peers: %m");
+	flow_control_join(h);
 	*out = h;
 	return 0;
 }
@@ -78,6 +81,11 @@ struct expose *wire_process_expose(struct wire_process *h)
 	return &h->expose;
 }
 
+struct slot *wire_process_slots(struct wire_process *h)
+{
+	return h->attr.slots;
+}
+
 unsigned wire_process_fds(const struct wire_process *h, int fds[WIRE_PROCESS_LINKS])
 {
 	unsigned n = 0;
@@ -93,6 +101,8 @@ bool wire_process_progress(struct wire_process *h)
 	struct link *const *l = h->links;
 	bool did = false;
 
+	if (inbox_flows(h->slot))
+		flow_control_look(h);
 	/* A program that polls asks all the time, mostly for nothing. */
 	if (likely(h->nlinks == 1))
 		return (*l)->ops->drain(*l);

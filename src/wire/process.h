@@ -37,6 +37,11 @@ struct wire_process {
 	_Atomic(struct tap *) taps;	       /* changed under the control lock, read under RCU */
 	uint32_t group_users[WIRE_GROUP_BITS]; /* the control lock */
 	pthread_mutex_t control;
+	/* Flows that we control (wire/flow_control.h). */
+	struct spin flows_lock;
+	void (*flows)(void *user, uint16_t slot, uint32_t row);
+	void *flows_user;
+	uint32_t flows_begun; /* how often we began to */
 	struct link none, local;
 	struct link_shm shm;
 	/* What leads to an owner that a route names; never NULL. */

@@ -141,6 +141,8 @@ bool wire_withdraw_key(struct wire *w, uint32_t key, struct run memory,
 struct expose *wire_expose(struct wire *w);
 /* As wire_expose, for a process. */
 struct expose *wire_process_expose(struct wire_process *h);
+/* All slots. */
+struct slot *wire_process_slots(struct wire_process *h);
 /*
  * What the process that owns (path, dqpn) lays open, if both ports are up and it lives; NULL if it
  * is this process, or not connected.  Under RCU.

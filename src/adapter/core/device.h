@@ -54,6 +54,17 @@ struct gone_keys {
 	struct gone_key keys[32];
 };
 
+/*
+ * The last link before our port as if it were slower than the others: a queue in front of it, which
+ * requests fill and its rate empties.  While it is longer than that, it marks what passes.
+ */
+struct congestion {
+	uint64_t bytes_per_second; /* 0: it is not */
+	uint64_t mark_bytes;
+	struct spin lock;
+	uint64_t bytes, filled_ns; /* of the queue */
+};
+
 struct adapter {
 	struct adapter_attr attr;
 	struct wire *wire;
@@ -66,6 +77,8 @@ struct adapter {
 	_Atomic(uint64_t) *counters;
 	struct traffic *traffic;	    /* see wire_traffic */
 	const _Atomic(uint32_t) *observers; /* not 0: requests make packets, see wire/tap.h */
+	const _Atomic(uint64_t) *flows_by; /* who controls the port's flows (wire/flow_control.h) */
+	struct congestion congestion;
 	struct pd_space pds;
 	struct pd_space xrcds;
 	_Atomic(uint32_t) next_cqn;

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "adapter/congest.h"
 #include "adapter/core/device.h"
 #include "adapter/ethernet/ethernet.h"
 #include "adapter/transport/icm_writer.h"
 #include "adapter/ethernet/raw.h"
 #include "adapter/memory/null_mkey.h"
+#include "adapter/qp/flow.h"
 #include "adapter/qp/qp_explain.h"
 #include "adapter/qp/qp_row.h"
 #include "adapter/transport/completer.h"
@@ -21,6 +23,7 @@
 #include "base/clock.h"
 #include "base/rcu.h"
 #include "base/trace.h"
+#include "wire/size.h"
 
 /* The delay until a queue that found the wire busy is tried again if nobody polls. */
 #define BUSY_RETRY_NS 20000u
@@ -82,6 +85,27 @@ bool adapter_owes_patiently(const struct adapter *a)
 
 /* ---- packets ---- */
 
+/* Has the packet waited in a queue that is too long? */
+static __attribute__((noinline, cold)) bool adapter_marks(struct adapter *a, const struct pkt *pkt)
+{
+	struct congestion *c = &a->congestion;
+	uint64_t now = clock_ns(), gone, gained;
+	bool marks;
+
+	spin_lock(&c->lock);
+	gone = min_u64(now - c->filled_ns, 1000000000u);
+	gained = gone * c->bytes_per_second / 1000000000u;
+	if (gained)
+		c->filled_ns = now;
+	c->bytes -= min_u64(c->bytes, gained);
+	c->bytes += pkt_wire_octets(pkt, a->port->ethernet);
+	marks = c->bytes > c->mark_bytes;
+	/* A real one would have lost it. */
+	c->bytes = min_u64(c->bytes, 2 * c->mark_bytes + c->bytes_per_second / 100);
+	spin_unlock(&c->lock);
+	return marks;
+}
+
 static void adapter_receive(void *user, const struct pkt *pkt)
 {
 	struct adapter *a = user;
@@ -89,6 +113,9 @@ static void adapter_receive(void *user, const struct pkt *pkt)
 
 	rcu_enter();
 	qp = number_find(&a->qps, pkt->dqpn);
+	if (unlikely(a->congestion.bytes_per_second) && qp && pkt_transport(pkt) == qp->bth &&
+	    pkt_props(pkt)->request && adapter_marks(a, pkt))
+		flow_congested(qp, pkt);
 	if (likely(qp && pkt_transport(pkt) == qp->bth)) {
 		if (pkt_props(pkt)->response)
 			completer_receive(qp, pkt);
@@ -96,6 +123,8 @@ static void adapter_receive(void *user, const struct pkt *pkt)
 			dct_receive(qp, pkt);
 		else if (pkt_props(pkt)->request)
 			responder_receive(qp, pkt);
+	} else if (qp && pkt_transport(pkt) == BTH_CNP) {
+		flow_receive(qp, pkt);
 	} else {
 		trace(packet, dropped, pkt->dqpn, bth_op_name(pkt->opcode), pkt->psn, pkt->sqpn,
 		      qp ? "transport" : "no-such-qp");
@@ -173,6 +202,7 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	a->observers = wire_observers(a->wire);
 	a->slots = wire_slots(a->wire);
 	a->slot = wire_slot(a->wire);
+	a->flows_by = &a->slots[a->slot].flows_by[a->port->host_index];
 	pd_space_init(&a->pds);
 	pd_space_init(&a->xrcds);
 	atomic_store(&a->next_cqn, 0x80);
@@ -196,6 +226,12 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	wire_attach(a->wire, &client);
 	*out = a;
 	return 0;
+}
+
+void adapter_congest(struct adapter *a, uint64_t bytes_per_second, uint64_t mark_bytes)
+{
+	a->congestion.bytes_per_second = bytes_per_second;
+	a->congestion.mark_bytes = mark_bytes;
 }
 
 void adapter_destroy(struct adapter *a)

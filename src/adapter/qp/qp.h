@@ -146,6 +146,19 @@ struct responder {
 	uint64_t rd_off;
 };
 
+/* What adapter/qp/flow.c keeps; all under sq but for what it says. */
+struct qp_flow {
+	_Atomic(struct slot_flow *) row; /* NULL: nobody controls it, or there is no row left */
+	uint64_t by;			 /* who did when it got the row */
+	int64_t credit;			 /* bytes that may go; below 0: that went too early */
+	uint64_t filled_ns;
+	_Atomic(bool) waits; /* for its rate, in the middle of what it sends */
+	uint32_t untold;     /* bytes of which who controls it has not heard */
+	uint32_t probed;     /* of so many probes that were asked for */
+	uint64_t cnp_ns;     /* the last notification to the peer; under RCU, and a guess */
+	struct timer timer;
+};
+
 struct qp {
 	struct adapter *adapter;
 	struct qp_create_attr create;
@@ -193,6 +206,8 @@ struct qp {
 	struct sig_resume answered; /* scattered by the completer; under comp.lock */
 	struct sig_resume written;  /* scattered by the responder; under its lock */
 	struct sig_resume read;	    /* gathered by the responder; under its lock */
+
+	struct qp_flow flow;
 };
 
 static inline enum ib_qp_state qp_state(const struct qp *qp)

@@ -2,6 +2,7 @@
 /* What all parts of a queue pair need: its locks, its fall into the error state, its queues. */
 #include "adapter/qp/qp.h"
 
+#include "adapter/qp/flow.h"
 #include "adapter/qp/qp_state.h"
 #include "base/rcu.h"
 #include "base/trace.h"
@@ -75,6 +76,7 @@ void qp_reset_queues(struct qp *qp)
 	qp->comp.behind_since = 0;
 	atomic_store(&qp->waiting, 0);
 	timer_disarm(&qp->timer);
+	flow_end(qp);
 	atomic_store(&qp->drain_notify, false);
 	resp_close(qp);
 	qp->resp.nak_sent = false;
@@ -100,6 +102,8 @@ void qp_forget(struct qp *qp)
 {
 	runq_remove(&qp->adapter->runq, &qp->run);
 	timer_retire(&qp->adapter->timers, &qp->timer);
+	flow_end(qp);
+	timer_retire(&qp->adapter->timers, &qp->flow.timer);
 }
 
 /* Called under a lock of the wire.  The acknowledgement may still arrive, so the timer decides: it

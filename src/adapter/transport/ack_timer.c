@@ -71,7 +71,8 @@ static bool fired_locked(struct qp *qp, enum peer_progress peer)
 	/* Armed again since it was found due: an RNR wait has begun, which is not over. */
 	if (timer_armed(&qp->timer) || rnr_wait_over(qp) || !awaits_answer(qp))
 		return true;
-	if (atomic_exchange(&qp->comp.fresh, false)) {
+	/* The rest of a message that waits for its rate keeps the peer from answering, too. */
+	if (atomic_exchange(&qp->comp.fresh, false) || atomic_load(&qp->flow.waits)) {
 		qp->comp.behind_since = 0;
 	} else if (peer == PEER_UNASKED) {
 		return false;

@@ -8,6 +8,7 @@
 #include "adapter/transport/completer.h"
 
 #include "adapter/bypass/revoke.h"
+#include "adapter/qp/flow.h"
 #include "adapter/qp/send_cqe.h"
 #include "adapter/qp/send_wqe.h"
 #include "adapter/qp/qp_state.h"
@@ -263,6 +264,7 @@ static void receiver_not_ready(struct qp *qp, const struct pkt *pkt)
 	uint32_t us = rnr_timer_us(pkt->aeth);
 
 	trace(rnr, received, qp->qpn, pkt->sqpn, pkt->psn, us, qp->comp.rnr_left);
+	flow_refused(qp, FLOW_NACK_RNR);
 	if (explaining())
 		explain_not_ready(qp, qp_send_op(qp, completer_oldest(qp)), us,
 				  qp->attr.rnr_retry == RNR_RETRY_FOREVER);
@@ -302,6 +304,7 @@ static void completer_negative(struct qp *qp, const struct pkt *pkt)
 
 	trace(nak, received, qp->qpn, pkt->sqpn, aeth_nak_name(code), pkt->psn);
 	if (code == NAK_PSN_SEQUENCE) {
+		flow_refused(qp, FLOW_NACK_SEQUENCE);
 		sequence_error(qp, "sequence-nak");
 		return;
 	}

@@ -11,6 +11,7 @@
 #include "adapter/qp/qp_row.h"
 #include "adapter/qp/qp_state.h"
 #include "adapter/transport/icm_writer.h"
+#include "adapter/qp/flow.h"
 #include "adapter/transport/ack_timer.h"
 #include "adapter/transport/completer.h"
 #include "adapter/transport/dci.h"
@@ -143,6 +144,7 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 	qp->attr.path_mtu = IB_MTU_4096;
 	qp_reset_queues(qp);
 	qp->timer.fire = ack_timer_fired;
+	qp->flow.timer.fire = flow_due;
 	qp_list(qp);
 	if (attr->send_cq)
 		cq_hold(attr->send_cq, qp->qpn);

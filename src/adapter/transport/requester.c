@@ -14,6 +14,7 @@
 #include "adapter/transport/requester.h"
 
 #include "adapter/local/local.h"
+#include "adapter/qp/flow.h"
 #include "adapter/qp/path.h"
 #include "adapter/qp/send_cqe.h"
 #include "adapter/transport/ack_timer.h"
@@ -138,8 +139,11 @@ static enum step refuse_memory(struct qp *qp, const struct send_wqe *w, enum mke
 
 static enum step requester_transmit(struct qp *qp, const struct pkt *pkt)
 {
-	enum wire_verdict v = wire_xmit(qp->adapter->wire, pkt);
+	enum wire_verdict v;
 
+	if (bypass_observed(qp) && !flow_admit(qp, pkt))
+		return STEP_WAIT;
+	v = wire_xmit(qp->adapter->wire, pkt);
 	/* For a reliable request the answer reports this. */
 	if (unlikely(pkt->payload_gone && *pkt->payload_gone))
 		v = WIRE_FAULT;
@@ -161,6 +165,8 @@ static enum step requester_transmit(struct qp *qp, const struct pkt *pkt)
 	case WIRE_SENT:
 		break;
 	}
+	if (unlikely(flow_row(qp)))
+		flow_sent(qp, pkt);
 	return STEP_NEXT;
 }
 
@@ -569,6 +575,8 @@ void requester_run(struct qp *qp)
 			s = STEP_NEXT;
 	}
 	requester_drained(qp);
+	if (unlikely(flow_row(qp)) && s == STEP_IDLE)
+		flow_paused(qp);
 	rcu_leave();
 
 	if (qp_is_reliable(qp) && atomic_load(&qp->comp.head) !=

@@ -16,6 +16,7 @@
 #include "dpa/core.h"
 #include "dpa/crash.h"
 #include "driver/devx/dpa_cmdq.h"
+#include "driver/devx/dpa_pcc.h"
 #include "driver/devx/dpa_stream.h"
 #include "driver/file/cdev_file.h"
 #include "driver/runtime/fault.h"
@@ -36,6 +37,7 @@ static void dpa_process_free(struct devx_obj *obj)
 
 	dpa_unshare(&d->shared);
 	dpa_process_end(d->process);
+	dpa_pcc_destroy(d->pcc);
 	dpa_process_put(d->process);
 }
 
@@ -85,6 +87,22 @@ static bool dpa_port_bytes(void *user, uint32_t port, bool received, uint64_t *b
 	return true;
 }
 
+static void dpa_congestion(void *user, uint32_t flow, uint32_t rate, bool probe,
+			   uint32_t next_action)
+{
+	const struct devx_dpa_process *d = user;
+
+	if (d->pcc)
+		dpa_pcc_ring(d->pcc, flow, rate, probe, next_action);
+}
+
+static uint64_t dpa_congestion_table(void *user, uint32_t function)
+{
+	const struct devx_dpa_process *d = user;
+
+	return d->pcc && !function ? dpa_pcc_table(d->pcc) : 0;
+}
+
 static int elf_read(const struct devx_call *c, void **elf, size_t *bytes)
 {
 	uint64_t length = prm_get(c->in, DPA_PROCESS_ELF_BYTES);
@@ -109,7 +127,12 @@ int devx_create_dpa_process(struct devx_call *c, struct devx_obj *obj)
 	static _Atomic(uint32_t) number;
 	struct devx_dpa_process *d = container_of(obj, struct devx_dpa_process, obj);
 	struct dpa_process_attr attr = {
-		.failed = dpa_process_failed, .port_bytes = dpa_port_bytes, .user = d};
+		.failed = dpa_process_failed,
+		.port_bytes = dpa_port_bytes,
+		.congestion = dpa_congestion,
+		.congestion_table = dpa_congestion_table,
+		.user = d,
+	};
 	int ret;
 
 	if (!model_at(c->file->process->registry->model)->dpa)
@@ -125,6 +148,14 @@ int devx_create_dpa_process(struct devx_call *c, struct devx_obj *obj)
 		ret = dpa_process_create(&attr, &d->process);
 	if (ret < 0) {
 		free(attr.elf);
+		return ret;
+	}
+	if (prm_get(c->in, DPA_PROCESS_PCC))
+		ret = dpa_pcc_create(c->file->process->wire_process, c->file->hca->port, d->process,
+				     &d->pcc);
+	if (ret < 0) {
+		dpa_process_end(d->process);
+		dpa_process_put(d->process);
 		return ret;
 	}
 	devx_obj_init(obj, &devx_dpa_process_class,

@@ -12,6 +12,7 @@ struct devx_dpa_process {
 	uint32_t port_rows[SLOT_PORTS]; /* in the subnet */
 	uint32_t ports;
 	struct dpa_shared shared;
+	struct dpa_pcc *pcc; /* NULL: it controls no flows */
 };
 
 extern const struct devx_class devx_dpa_process_class;

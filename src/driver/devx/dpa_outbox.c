@@ -34,6 +34,9 @@ int devx_create_dpa_outbox(struct devx_call *c, struct devx_obj *obj)
 			    prm_get(c->in, DPA_OUTBOX_INITIAL));
 	if (id < 0)
 		return id;
+	if (prm_get(c->in, DPA_OUTBOX_PCC))
+		dpa_outbox_allow_congestion(o->process, (uint32_t)id,
+					    prm_get(c->in, DPA_OUTBOX_INITIAL));
 	devx_obj_init(obj, &devx_dpa_outbox_class, (uint32_t)id);
 	/* The object keeps the process, so that one is there as long as this. */
 	devx_obj_uses(obj, process);

@@ -7,6 +7,7 @@
 
 #include "dpa/eu.h"
 #include "driver/devx/dpa.h"
+#include "driver/devx/dpa_pcc.h"
 #include "prm/cmd_dpa_queue.h"
 #include "prm/cmd_general.h"
 
@@ -15,6 +16,8 @@ static void devx_dpa_thread_free(struct devx_obj *obj)
 	struct devx_dpa_thread *t = container_of(obj, struct devx_dpa_thread, obj);
 
 	dpa_unshare(&t->shared);
+	if (t->pcc)
+		dpa_pcc_end(t->pcc);
 	dpa_handler_destroy(t->handler);
 }
 
@@ -73,8 +76,17 @@ static bool names_a_thread(const uint8_t *in)
 static int devx_run_dpa_thread(struct devx_call *c)
 {
 	struct devx_dpa_thread *t = container_of(c->target, struct devx_dpa_thread, obj.uobj);
-	int ret = dpa_handler_run(t->handler, prm_get(c->in, DPA_THREAD_ARG));
+	struct dpa_pcc *pcc = container_of(t->obj.uses[0], struct devx_dpa_process, obj.uobj)->pcc;
+	int ret;
 
+	/* In a process that controls flows, what no queue activates is the handler of those. */
+	if (pcc && !t->pcc && !t->obj.uobj.users) {
+		ret = dpa_pcc_begin(pcc, t->handler);
+		if (ret < 0)
+			return ret == -EBUSY ? -ENOSPC : ret;
+		t->pcc = pcc;
+	}
+	ret = dpa_handler_run(t->handler, prm_get(c->in, DPA_THREAD_ARG));
 	return ret == -EALREADY ? -EBUSY : ret;
 }
 

@@ -18,11 +18,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "adapter/congest.h"
 #include "base/cancel.h"
 #include "base/explain.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "driver/doorbell/doorbell.h"
+#include "driver/runtime/congestion.h"
 #include "driver/runtime/engine.h"
 #include "driver/runtime/fault.h"
 #include "driver/runtime/reader.h"
@@ -203,6 +205,8 @@ static int process_connect(struct running *r)
 	};
 	int ret;
 
+	uint64_t congested, mark;
+
 	p->memory = memory_wanted();
 	pthread_mutex_lock(&r->host_lock);
 	ret = fabric_client_open(&ops, &p->fabric);
@@ -223,6 +227,9 @@ static int process_connect(struct running *r)
 		p->wake = &attr.slots[attr.slot].wake;
 		p->waker_plus_1 = &attr.slots[attr.slot].waker_plus_1;
 		ret = wire_process_create(&attr, &p->wire_process);
+		/* What is on its way to a congested port is packets. */
+		if (!ret && congestion_wanted(&congested, &mark))
+			atomic_fetch_add(&attr.slots[attr.slot].observers, 1);
 	}
 	pthread_mutex_unlock(&r->host_lock);
 	if (ret && p->fabric)
@@ -255,6 +262,7 @@ static int hca_create(struct process *p, uint32_t row)
 		.violated = process_violated,
 		.user = p,
 	};
+	uint64_t congested, mark;
 	int ret;
 
 	h->node = subnet_node_of(p->subnet, row);
@@ -273,6 +281,8 @@ static int hca_create(struct process *p, uint32_t row)
 		wire_destroy(h->wire);
 		return ret;
 	}
+	if (congestion_wanted(&congested, &mark))
+		adapter_congest(h->adapter, congested, mark);
 	p->nhcas++;
 	return 0;
 }

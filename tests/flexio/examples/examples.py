@@ -126,6 +126,14 @@ def ping_tap(session):
            "192.0.2.2 lladdr 02:00:5e:00:02:02" in result.out and " 0 errors" in result.out, result.text())
 
 
+def congestion(session):
+    """With nobody who sends."""
+    needs_dpa(session)
+    result = session.run(str(session.build / "examples/flexio/flexio-congestion"), "100", "1")
+    says(result, 0, ["the flows of mlx5_1 get 100 MB/s"])
+    expect("\n0 flows, 0.0 MB in this second" in result.out, result.text())
+
+
 def good(session, *argv, **options):
     result = session.call(*map(str, argv), **options)
     expect(result.status == 0, f"status {result.status} of {argv}\n{result.text()}")
@@ -142,7 +150,7 @@ def by_make(session):
         libraries = found[0].parents[1]
         env = {**session.env, "PATH": f"{programs}:{os.environ['PATH']}", "PKG_CONFIG_PATH": str(found[0].parent),
                "PKG_CONFIG_SYSROOT_DIR": str(root), "LD_LIBRARY_PATH": str(libraries)}
-        for name in [name for name, _, _ in EXAMPLES] + ["crash", "ping"]:
+        for name in [name for name, _, _ in EXAMPLES] + ["congestion", "crash", "ping"]:
             copy = pathlib.Path(place) / name
             shutil.copytree(ROOT / "examples/flexio" / name, copy)
             good(session, "make", "-C", copy, "check", env=env)
@@ -155,4 +163,5 @@ def cases():
     yield "examples: crash", crash
     yield "examples: ping from a file", ping_file
     yield "examples: ping by a TAP interface", ping_tap
+    yield "examples: congestion", congestion
     yield "examples: by their own Makefiles, from what is installed", by_make

@@ -65,7 +65,7 @@ def case(program, name):
 
 
 def congestion(session):
-    """Refused, in words that name the field."""
+    """Where it cannot be it is refused, in words that name the field."""
     program = PROGRAMS.program(session, "several", ("gcc", "-std=gnu17"))
     result = session.run_ok(program, "congestion")
     for words in ("flexio_process_create: process_attr->en_pcc", "flexio_outbox_create: fattr->en_pcc"):
@@ -110,7 +110,7 @@ def crowd(session):
 def cases():
     for program, table in (("threads", CASES), ("several", SEVERAL)):
         yield from (("runtime: " + title, case(program, name)) for name, title in table)
-    yield "runtime: congestion control is refused C59 M237", congestion
+    yield "runtime: congestion control of an InfiniBand port is refused C59 M237", congestion
     yield "runtime: a program in the shape of the RPC sample R312", sample
     yield "runtime: the same without a device, and without a DPA R313", sample_fails
     yield "runtime: those who spin leave room for all others", crowd

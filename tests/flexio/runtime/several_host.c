@@ -135,7 +135,7 @@ static void no_leak(void)
 	CHECK(!ibv_close_device(context));
 }
 
-/* There is none; the suite looks for the lines that say so. */
+/* Not on InfiniBand; the suite looks for the lines that say so. */
 static void congestion(void)
 {
 	const struct flexio_process_attr attr = {.en_pcc = 1};

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * See dpa_pcc.h.  Layouts are those of libflexio-dev/flexio_dev_pcc.h; what device code writes
+ * there is believed as far as the ring's consumer index, and no further.
+ *
+ * Rows of flows are in the slots of their processes.  An entry of the table stands for a row; its
+ * index is the flow's number in doorbells.
+ */
+#include "driver/devx/dpa_pcc.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/spin.h"
+#include "wire/flow_control.h"
+#include "wire/wire.h"
+
+#define PCC_VERSION 1u
+#define PCC_FLOWS   1024u
+#define PCC_EVENTS  1024u
+#define PCC_WORDS   12u
+
+/* What comes after an event, as the doorbell says. */
+enum pcc_next { PCC_SINGLE, PCC_MULTIPLE, PCC_FW };
+
+struct pcc_table {
+	uint32_t version;
+	uint32_t flow_entries, event_entries;
+	uint32_t reserved;
+	uint64_t flows, events; /* addresses */
+	uint64_t bytes_per_second;
+	_Atomic(uint64_t) produced;
+	_Atomic(uint64_t) consumed; /* by the program */
+	uint64_t reserved_too;
+};
+
+struct pcc_flow {
+	uint32_t data[PCC_WORDS]; /* the program's */
+	uint32_t tag, qpn, rate;
+	uint32_t reserved;
+};
+
+struct pcc_event {
+	uint8_t type, subtype, port, flags;
+	uint32_t tag;
+	uint32_t number; /* of the flow's events */
+	uint32_t timestamp;
+	uint32_t first_timestamp; /* or: when the probe was sent */
+	uint32_t counts;	  /* or: when it arrived */
+	uint32_t qpn;		  /* or: when it was answered */
+	uint32_t reserved;
+	uint16_t flow;
+	uint16_t function;
+	uint32_t flow_qpn;
+	uint32_t sent_bytes, sent_packets;
+	uint32_t reserved_too[4];
+};
+
+static_assert(sizeof(struct pcc_table) == 64 && sizeof(struct pcc_flow) == 64 &&
+		      sizeof(struct pcc_event) == 64,
+	      "as device code has them");
+
+struct pcc_entry {
+	struct slot_flow *row; /* NULL: free */
+	uint32_t begun;	       /* the row is another flow's if it says otherwise */
+	uint32_t tag, number;
+	uint16_t slot;
+	uint8_t next;	      /* enum pcc_next */
+	uint32_t outstanding; /* events that no doorbell has answered */
+};
+
+struct dpa_pcc {
+	struct wire_process *wire;
+	struct slot *slots;
+	unsigned port; /* of the host */
+	struct dpa_process *process;
+	struct pcc_table *table;
+	struct pcc_flow *flows;
+	struct pcc_event *events;
+	struct spin lock; /* of what follows */
+	struct dpa_handler *handler;
+	uint64_t produced;
+	uint32_t tags;
+	uint32_t last; /* entry that was given out */
+	struct pcc_entry entry[PCC_FLOWS];
+};
+
+/* ---- entries ---- */
+
+static bool entry_is_live(const struct pcc_entry *e)
+{
+	return e->row && atomic_load(&e->row->begun) == e->begun && atomic_load(&e->row->qpn);
+}
+
+/* The entry of a row; NULL: all are taken.  Lock held. */
+static struct pcc_entry *entry_of(struct dpa_pcc *pcc, uint16_t slot, struct slot_flow *row)
+{
+	uint32_t known = atomic_load(&row->entry_plus_1) - 1, n;
+	struct pcc_entry *e = known < PCC_FLOWS ? &pcc->entry[known] : NULL;
+
+	if (e && e->row == row && e->begun == atomic_load(&row->begun))
+		return e;
+	for (n = 1; n <= PCC_FLOWS; n++) {
+		e = &pcc->entry[(pcc->last + n) % PCC_FLOWS];
+		if (!entry_is_live(e))
+			break;
+	}
+	if (n > PCC_FLOWS)
+		return NULL;
+	pcc->last = (uint32_t)(e - pcc->entry);
+	*e = (struct pcc_entry){
+		.row = row,
+		.begun = atomic_load(&row->begun),
+		.tag = ++pcc->tags,
+		.slot = slot,
+	};
+	pcc->flows[pcc->last] = (struct pcc_flow){.tag = e->tag, .qpn = atomic_load(&row->qpn)};
+	atomic_store(&row->entry_plus_1, pcc->last + 1);
+	return e;
+}
+
+/* ---- events ---- */
+
+static uint32_t count_of_16_bits(uint32_t n)
+{
+	return min_u32(n, 0xffff);
+}
+
+static void event_of_counts(struct pcc_event *v, struct slot_flow *row, _Atomic(uint32_t) *count)
+{
+	v->first_timestamp = (uint32_t)atomic_exchange(&row->first_ns, 0);
+	v->counts = count_of_16_bits(atomic_exchange(count, 0));
+}
+
+static void event_fill(struct pcc_event *v, struct slot_flow *row, enum flow_event type)
+{
+	switch (type) {
+	case FLOW_TX:
+		v->sent_bytes = atomic_exchange(&row->sent_bytes, 0);
+		v->sent_packets = atomic_exchange(&row->sent_packets, 0);
+		v->first_timestamp = (uint32_t)atomic_exchange(&row->first_ns, 0);
+		v->counts = count_of_16_bits(v->sent_bytes / 32) | count_of_16_bits(v->sent_packets)
+									   << 16;
+		v->qpn = atomic_load(&row->qpn);
+		break;
+	case FLOW_CNP:
+		event_of_counts(v, row, &row->cnps);
+		break;
+	case FLOW_NACK:
+		v->subtype = (uint8_t)atomic_load(&row->nack_kind);
+		event_of_counts(v, row, &row->nacks);
+		break;
+	case FLOW_RTT:
+		v->first_timestamp = (uint32_t)atomic_load(&row->probe_sent_ns);
+		v->counts = (uint32_t)atomic_load(&row->probe_received_ns);
+		v->qpn = (uint32_t)atomic_load(&row->probe_answered_ns);
+		v->timestamp = (uint32_t)atomic_load(&row->probe_back_ns);
+		break;
+	}
+}
+
+/* What matters most first. */
+static const enum flow_event event_order[] = {FLOW_CNP, FLOW_NACK, FLOW_RTT, FLOW_TX};
+
+/* Takes one thing that has happened to the flow; false: nothing has, or there is no room.  Lock
+ * held. */
+static bool event_put(struct dpa_pcc *pcc, struct pcc_entry *e)
+{
+	uint64_t used = pcc->produced - atomic_load(&pcc->table->consumed);
+	uint32_t flow = (uint32_t)(e - pcc->entry);
+	struct pcc_event v = {
+		.port = (uint8_t)pcc->port,
+		.tag = e->tag,
+		.timestamp = (uint32_t)clock_ns(),
+		.flow = (uint16_t)flow,
+		.flow_qpn = atomic_load(&e->row->qpn),
+	};
+
+	if (used >= PCC_EVENTS)
+		return false;
+	for (size_t i = 0; i < array_size(event_order); i++) {
+		uint32_t bit = 1u << event_order[i];
+
+		if (!(atomic_fetch_and(&e->row->happened, ~bit) & bit))
+			continue;
+		v.type = (uint8_t)event_order[i];
+		v.number = e->number++;
+		event_fill(&v, e->row, event_order[i]);
+		pcc->events[pcc->produced % PCC_EVENTS] = v;
+		atomic_store_explicit(&pcc->table->produced, ++pcc->produced, memory_order_release);
+		e->outstanding++;
+		return true;
+	}
+	return false;
+}
+
+/* Lock held. */
+static void flow_look(struct dpa_pcc *pcc, struct pcc_entry *e)
+{
+	bool any = false;
+
+	if (e->next == PCC_FW)
+		atomic_store(&e->row->happened, 0);
+	while ((e->next == PCC_MULTIPLE || !e->outstanding) && event_put(pcc, e))
+		any = true;
+	if (any && pcc->handler)
+		dpa_handler_activate(pcc->handler);
+}
+
+/* A lock of the wire is held. */
+static void flow_changed(void *user, uint16_t slot, uint32_t row)
+{
+	struct dpa_pcc *pcc = user;
+	struct slot_flow *r = &pcc->slots[slot].flows[row];
+	struct pcc_entry *e;
+
+	if (atomic_load(&r->port) != pcc->port)
+		return;
+	spin_lock(&pcc->lock);
+	e = entry_of(pcc, slot, r);
+	if (e)
+		flow_look(pcc, e);
+	spin_unlock(&pcc->lock);
+}
+
+void dpa_pcc_ring(struct dpa_pcc *pcc, uint32_t flow, uint32_t rate, bool probe,
+		  uint32_t next_action)
+{
+	struct pcc_entry *e = &pcc->entry[flow % PCC_FLOWS];
+
+	spin_lock(&pcc->lock);
+	if (flow < PCC_FLOWS && entry_is_live(e) && next_action <= PCC_FW) {
+		rate = rate ? min_u32(rate, 1u << FLOW_RATE_BITS) : 1;
+		atomic_store(&e->row->rate, rate);
+		pcc->flows[flow].rate = rate;
+		if (probe)
+			atomic_fetch_add(&e->row->probes, 1);
+		e->next = (uint8_t)next_action;
+		e->outstanding = 0;
+		flow_look(pcc, e);
+	}
+	spin_unlock(&pcc->lock);
+}
+
+/* ---- life ---- */
+
+int dpa_pcc_create(struct wire_process *wire, const struct subnet_port *port, struct dpa_process *p,
+		   struct dpa_pcc **out)
+{
+	struct dpa_pcc *pcc;
+	uint64_t at;
+
+	if (!port->ethernet) {
+		log_info("devx: congestion is controlled on Ethernet ports only");
+		return -EOPNOTSUPP;
+	}
+	pcc = calloc(1, sizeof(*pcc));
+	at = dpa_memory_alloc(p, 64u * (1 + PCC_FLOWS + PCC_EVENTS));
+	if (!pcc || !at) {
+		free(pcc);
+		return -ENOMEM;
+	}
+	pcc->wire = wire;
+	pcc->slots = wire_process_slots(wire);
+	pcc->port = port->host_index;
+	pcc->process = p;
+	pcc->table = (void *)(uintptr_t)at;
+	pcc->flows = (void *)(uintptr_t)(at + 64);
+	pcc->events = (void *)(uintptr_t)(at + 64 + 64u * PCC_FLOWS);
+	*pcc->table = (struct pcc_table){
+		.version = PCC_VERSION,
+		.flow_entries = PCC_FLOWS,
+		.event_entries = PCC_EVENTS,
+		.flows = (uintptr_t)pcc->flows,
+		.events = (uintptr_t)pcc->events,
+		.bytes_per_second = subnet_port_bytes_per_second(port),
+	};
+	*out = pcc;
+	return 0;
+}
+
+void dpa_pcc_destroy(struct dpa_pcc *pcc)
+{
+	free(pcc);
+}
+
+int dpa_pcc_begin(struct dpa_pcc *pcc, struct dpa_handler *handler)
+{
+	int ret = pcc->handler ? -EBUSY : 0;
+
+	if (ret == 0) {
+		pcc->handler = handler;
+		ret = flow_control_begin(pcc->wire, pcc->port, flow_changed, pcc);
+		if (ret < 0)
+			pcc->handler = NULL;
+	}
+	if (ret < 0)
+		log_warn("DPA: congestion: the flows of this port are controlled by another "
+			 "handler");
+	return ret;
+}
+
+void dpa_pcc_end(struct dpa_pcc *pcc)
+{
+	flow_control_end(pcc->wire, pcc->port);
+	/* No bell activates it any more, either. */
+	spin_lock(&pcc->lock);
+	pcc->handler = NULL;
+	spin_unlock(&pcc->lock);
+}
+
+uint64_t dpa_pcc_table(const struct dpa_pcc *pcc)
+{
+	return (uintptr_t)pcc->table;
+}

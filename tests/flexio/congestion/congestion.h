@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What device and host of tests/flexio/congestion agree on. */
+#pragma once
+
+#include <stdint.h>
+
+/* On the heap; all words. */
+struct control {
+	/* Each event is answered so, unless rate is 0. */
+	uint64_t rate, probe, next;
+	/* By the handler. */
+	uint64_t events, activations;
+	uint64_t of_type[8];
+	uint64_t bytes, packets, nacks, nack_kind;
+	uint64_t ccq, tag, qpn, port;
+	uint64_t flows; /* with data that was zero */
+	uint64_t wrong;
+	uint64_t round_trip;
+};

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Cases of one host program, and perftest under the control of the example."""
+import pathlib
+import re
+import shutil
+import signal
+
+from harness import Skip, expect
+from hosts import HostProgram, build_of
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCES = ("host.c", "../../support/verbs_device.c")
+
+CASES = (
+    ("events", "what is sent is told: bytes, packets, flows C59 P291"),
+    ("rates", "a rate that is set is the rate that is sent, and another one from then on P290"),
+    ("probes", "round trips that are asked for"),
+    ("refusals", "receivers that are not ready"),
+    ("next_actions", "one event at a time, several, none"),
+    ("refused", "what cannot be, and doorbells that nothing hears C59 M237"),
+    ("ends", "a flow whose handler has gone is as fast as before"),
+)
+PROGRAMS = HostProgram(HERE, SOURCES)
+
+
+def case(name):
+    def run(session):
+        session.run_ok(str(PROGRAMS.host(session)), name, env=session.env)
+    return run
+
+
+def controlled(session, megabytes, *more):
+    """The example at work."""
+    program = build_of(session) / "examples/flexio/flexio-congestion"
+    if not shutil.which("ib_write_bw"):
+        raise Skip("perftest is not installed")
+    controller = session.background(str(program), str(megabytes), *more)
+    expect("the flows of mlx5_1" in controller.stdout.readline(), "it does not begin")
+    return controller
+
+
+def written(session, bytes_of_message, count):
+    """MB/s, as ib_write_bw says."""
+    command = ("ib_write_bw", "-d", "mlx5_1", "-s", str(bytes_of_message), "-n", str(count), "-t", "8")
+    for result in session.pair(command, command):
+        expect(result.status == 0, f"status {result.status}\n{result.text()}")
+    (rate,) = re.findall(rf"^\s*{bytes_of_message}\s+\d+\s+[\d.]+\s+([\d.]+)", result.text(), re.M)
+    return float(rate) * 1.048576
+
+
+def perftest(session):
+    """At 20 MB/s, and not a third of it: processors may be busy."""
+    controller = controlled(session, 20)
+    rate = written(session, 16384, 1000)
+    controller.send_signal(signal.SIGINT)
+    result = session.finish(controller)
+    expect(result.status == 0 and re.search(r"^[1-9]\d* flows", result.text(), re.M),
+           f"status {result.status}\n{result.text()}")
+    expect(7 < rate < 21.5, f"{rate} MB/s, where 20 were set\n{result.text()}")
+
+
+def killed(session):
+    """The sender goes on, as fast as it can: at the rate it would take three minutes."""
+    controller = controlled(session, 1)
+    command = ("ib_write_bw", "-d", "mlx5_1", "-s", "65536", "-n", "3000", "-t", "8")
+    sender = session.background(*command, "-p", "18777")
+    receiver = session.background("sh", "-c", f"until {' '.join(command)} -p 18777 127.0.0.1; do sleep 0.2; done")
+    while " 0 flows" in " " + (line := controller.stdout.readline()) or not re.match(r"[1-9]\d* flows", line):
+        expect(line, "the controller has ended")
+    controller.send_signal(signal.SIGKILL)
+    for process in (sender, receiver):
+        result = session.finish(process)
+        expect(result.status == 0, f"status {result.status}\n{result.text()}")
+
+
+def marked(session):
+    """A congested receiver tells of it, and the handler slows the flow down."""
+    controller = controlled(session, 1000, "0", "react")
+    command = ("ib_write_bw", "-d", "mlx5_1", "-s", "16384", "-n", "5000", "-t", "8")
+    env = {**session.env, "SOFTHCA_CONGESTION": "800M,32K"}
+    sender = session.background(*command, "-p", "18778", env=env)
+    receiver = session.background("sh", "-c", f"until {' '.join(command)} -p 18778 127.0.0.1; do sleep 0.2; done")
+    for process in (sender, receiver):
+        result = session.finish(process)
+        expect(result.status == 0, f"status {result.status}\n{result.text()}")
+    controller.send_signal(signal.SIGINT)
+    result = session.finish(controller)
+    told = re.findall(r"(\d+) notifications.*lowest (\d+)", result.text())
+    expect(result.status == 0 and told and int(told[-1][0]) > 0 and int(told[-1][1]) < 1000 * 2**20 / 25000,
+           f"status {result.status}\n{result.text()}")
+
+
+def cases():
+    yield from ((f"congestion: {title}", case(name)) for name, title in CASES)
+    yield "congestion: flows of other programs have the rate that the handler sets", perftest
+    yield "congestion: a program that controls flows is killed", killed
+    yield "congestion: notifications slow a flow down", marked

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Device code of tests/flexio/congestion. */
+#include <libflexio-dev/flexio_dev.h>
+#include <libflexio-dev/flexio_dev_pcc.h>
+#include <libflexio-dev/flexio_dev_queue_access.h>
+#include <stddef.h>
+
+#include "congestion.h"
+
+__dpa_rpc__ uint64_t peek(uint64_t addr)
+{
+	return __atomic_load_n((uint64_t *)(uintptr_t)addr, __ATOMIC_SEQ_CST);
+}
+
+__dpa_rpc__ uint64_t poke(uint64_t addr, uint64_t value)
+{
+	__atomic_store_n((uint64_t *)(uintptr_t)addr, value, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+__dpa_rpc__ uint64_t table_of(uint64_t gvmi)
+{
+	return flexio_dev_get_pcc_table_base((uint16_t)gvmi);
+}
+
+static uint64_t ring_now(uint64_t ccq, uint64_t rate, uint64_t probe, uint64_t next)
+{
+	struct flexio_dev_thread_ctx *ctx;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	return flexio_dev_cc_ring_db(ctx, (uint16_t)ccq, (uint32_t)rate, (uint32_t)probe,
+				     (flexio_dev_cc_db_next_act_t)next);
+}
+
+__dpa_rpc__ uint64_t ring(uint64_t ccq, uint64_t rate, uint64_t probe, uint64_t next)
+{
+	return ring_now(ccq, rate, probe, next);
+}
+
+__dpa_rpc__ uint64_t ring_by(uint64_t outbox, uint64_t ccq, uint64_t rate)
+{
+	struct flexio_dev_thread_ctx *ctx;
+
+	flexio_dev_get_thread_ctx(&ctx);
+	if (flexio_dev_outbox_config(ctx, (uint16_t)outbox))
+		return 2;
+	return ring_now(ccq, rate, 0, CC_DB_NEXT_ACT_SINGLE);
+}
+
+static void take(struct control *c, struct flexio_dev_pcc_table *table,
+		 const struct flexio_dev_pcc_event *e)
+{
+	struct flexio_dev_pcc_flow *flow = flexio_dev_pcc_flow(table, e);
+
+	c->wrong += e->type > 7 || e->ccq_id >= table->flow_entries ||
+		    flow->flow_tag != e->flow_tag || flow->flow_qpn != e->flow_qpn ||
+		    e->sn != flow->data[1];
+	c->flows += !flow->data[0];
+	flow->data[0] = 1;
+	flow->data[1]++;
+	c->of_type[e->type & 7]++;
+	c->ccq = e->ccq_id;
+	c->tag = e->flow_tag;
+	c->qpn = e->flow_qpn;
+	c->port = e->port;
+	if (e->type == FLEXIO_DEV_PCC_EVENT_TX) {
+		c->bytes += e->sent_bytes;
+		c->packets += e->sent_packets;
+		c->wrong += e->tx.flow_qpn != e->flow_qpn || !e->sent_packets;
+	} else if (e->type == FLEXIO_DEV_PCC_EVENT_NACK) {
+		c->nacks += e->nack.count;
+		c->nack_kind = e->subtype;
+	} else if (e->type == FLEXIO_DEV_PCC_EVENT_RTT) {
+		c->round_trip = e->timestamp - e->rtt.sent;
+		c->wrong += (int32_t)(e->rtt.received - e->rtt.sent) < 0 ||
+			    (int32_t)(e->rtt.answered - e->rtt.received) < 0 ||
+			    (int32_t)(e->timestamp - e->rtt.answered) < 0;
+	}
+	__atomic_fetch_add(&c->events, 1, __ATOMIC_SEQ_CST);
+}
+
+__dpa_global__ void control_flows(uint64_t arg)
+{
+	struct flexio_dev_pcc_table *table =
+		(struct flexio_dev_pcc_table *)(uintptr_t)flexio_dev_get_pcc_table_base(0);
+	struct control *c = (struct control *)(uintptr_t)arg;
+	const struct flexio_dev_pcc_event *e;
+
+	__atomic_fetch_add(&c->activations, 1, __ATOMIC_SEQ_CST);
+	while ((e = flexio_dev_pcc_next(table))) {
+		uint16_t ccq = e->ccq_id;
+
+		take(c, table, e);
+		flexio_dev_pcc_take(table);
+		if (c->rate)
+			ring_now(ccq, c->rate, c->probe, c->next);
+	}
+	flexio_dev_thread_reschedule();
+}
