@@ -54,9 +54,7 @@ static uint32_t right_for(const struct wqe_props *p)
 	return p->read ? IB_ACCESS_REMOTE_READ : IB_ACCESS_REMOTE_WRITE;
 }
 
-/* The queue that an XRC request names gives the protection domain (IBTA annex A14).  False: it is
- * none of the target's. */
-static bool bypass_srq_enter(const struct qp *qp, uint32_t srqn, struct bypass_peer *r)
+bool bypass_srq_enter(const struct qp *qp, uint32_t srqn, struct bypass_peer *r)
 {
 	const struct srq *srq;
 

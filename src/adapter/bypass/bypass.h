@@ -39,6 +39,12 @@ static inline void bypass_done(struct qp *qp, uint32_t packets, uint32_t blocks)
 	qp->req.next_block += blocks;
 }
 
+struct bypass_peer;
+
+/* The peer was entered for an XRC request, and the queue that it names gives the protection domain
+ * (IBTA annex A14).  False: that is none of the target's. */
+bool bypass_srq_enter(const struct qp *qp, uint32_t srqn, struct bypass_peer *r) must_check;
+
 /* Executes a request: true if it is done and retired.  Called by the requester, sq held, under
  * RCU. */
 bool bypass_take(struct qp *qp, const struct send_wqe *w);

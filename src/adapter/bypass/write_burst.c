@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Bursts of the plainest requests: RDMA WRITEs of one packet with one piece of data, in one block
- * of the ring, to a peer of the bypass (bypass_peer.h).  This file runs ahead of bypass.c and of
+ * of the ring (of a DCI: in two), to a peer of the bypass (bypass_peer.h).  This file runs ahead of bypass.c and of
  * the requester, decodes nothing else, and checks only once per burst what holds for all of its
  * requests.  Programs that want a message rate post such requests.
  */
 #include "adapter/bypass/remote_plain.h"
 #include "adapter/bypass/write_burst.h"
+#include "adapter/bypass/write_request.h"
 
 #include "adapter/qp/send_cqe.h"
-#include "adapter/qp/send_piece.h"
 #include "adapter/qp/send_wqe.h"
 #include "adapter/bypass/bypass.h"
 #include "base/trace.h"
@@ -17,33 +17,7 @@
 /* The most requests in one visit to the peer's responder. */
 #define TURN 32u
 
-/* The segments at the start of such a request. */
-struct segments {
-	struct wqe_ctrl ctrl;
-	struct wqe_raddr remote;
-	struct wqe_data data;
-};
-
-#define UNITS (sizeof(struct segments) / WQE_UNIT)
-
-struct request {
-	struct segments seg; /* a copy */
-	struct send_piece piece;
-};
-
-/* Reads the request at block; false: it is of another kind. */
-static inline __attribute__((always_inline)) bool
-write_burst_fetch(const struct qp *qp, uint32_t block, struct request *w)
-{
-	const uint8_t *at = send_ring_at(qp, block);
-
-	return likely(usermem_fetch(&w->seg, at, sizeof(w->seg))) &&
-	       wqe_opcode(&w->seg.ctrl) == WQE_OP_RDMA_WRITE && wqe_qpn(&w->seg.ctrl) == qp->qpn &&
-	       send_piece_read(qp, &w->seg.ctrl, &w->seg.data, at + offsetof(struct segments, data),
-			       UNITS, &w->piece);
-}
-
-static bool write_one(struct qp *qp, const struct bypass_peer *r, const struct request *w)
+static bool write_one(struct qp *qp, const struct bypass_peer *r, const struct write_request *w)
 {
 	const uint8_t *from = send_piece_at(qp, &w->seg.data, &w->piece);
 	uint8_t *to =
@@ -60,26 +34,30 @@ static bool write_one(struct qp *qp, const struct bypass_peer *r, const struct r
  * peer's responder is left. */
 struct turn {
 	struct message_sizes sizes;
+	uint32_t blocks; /* of each */
+	uint32_t srqn;	 /* XRC: of all */
 	bool signaled;
 	enum key_way way;
 };
 
-static void turn_add(const struct qp *qp, struct turn *t, const struct request *w)
+static void turn_add(const struct qp *qp, struct turn *t, const struct write_request *w)
 {
 	t->sizes.messages++;
 	t->sizes.payload += align_up(w->piece.bytes, 4);
 	t->signaled = qp_is_signaled(qp, w->seg.ctrl.fm_ce_se);
 }
 
-static bool turn_next(const struct qp *qp, const struct turn *t, uint32_t limit, struct request *w)
+static bool turn_next(const struct qp *qp, const struct turn *t, uint32_t limit,
+		      struct write_request *w)
 {
 	return t->sizes.messages < limit && !t->signaled &&
-	       write_burst_fetch(qp, qp->req.next_block + t->sizes.messages, w);
+	       write_request_fetch(qp, qp->req.next_block + t->sizes.messages * t->blocks, w) &&
+	       (likely(qp->bth != BTH_XRC) || w->srqn == t->srqn);
 }
 
 /* The requests follow each other into memory of this process.  w: the first of them. */
 static void turn_here(struct qp *qp, const struct bypass_peer *r, uint32_t limit, struct turn *t,
-		      struct request *w)
+		      struct write_request *w)
 {
 	do {
 		if (!write_one(qp, r, w))
@@ -90,7 +68,7 @@ static void turn_here(struct qp *qp, const struct bypass_peer *r, uint32_t limit
 
 /* They are listed first: another process's memory is reached for all of them at once. */
 static void turn_remote(struct qp *qp, const struct bypass_peer *r, uint32_t limit, struct turn *t,
-			struct request *w)
+			struct write_request *w)
 {
 	struct remote_range ranges[WAY_REQUESTS];
 	struct run local[WAY_REQUESTS];
@@ -98,7 +76,7 @@ static void turn_remote(struct qp *qp, const struct bypass_peer *r, uint32_t lim
 				.ranges = ranges,
 				.local = local,
 				.memo = &qp->req.memo};
-	struct turn listed = {0};
+	struct turn listed = {.blocks = t->blocks, .srqn = t->srqn};
 
 	do {
 		const uint8_t *from = send_piece_at(qp, &w->seg.data, &w->piece);
@@ -125,7 +103,7 @@ static void turn_remote(struct qp *qp, const struct bypass_peer *r, uint32_t lim
 /* The request stands alone, and its memory is within reach: nothing need be listed.  False: nothing
  * counts as done. */
 static inline bool write_alone(struct qp *qp, const struct bypass_peer *r, struct turn *t,
-			       const struct request *w)
+			       const struct write_request *w)
 {
 	const uint8_t *from = send_piece_at(qp, &w->seg.data, &w->piece);
 	const struct run local = {(void *)(uintptr_t)from, w->piece.bytes};
@@ -141,17 +119,30 @@ static inline bool write_alone(struct qp *qp, const struct bypass_peer *r, struc
 	return true;
 }
 
-/* Executes what stands at the head of the ring.  Returns how many requests there were. */
+/* The same for a request that may name a shared receive queue. */
+static inline bool turn_enter(const struct qp *qp, const struct write_request *w,
+			      struct bypass_peer *r)
+{
+	return bypass_peer_enter(qp, IB_ACCESS_REMOTE_WRITE, r) &&
+	       (likely(qp->bth != BTH_XRC) || bypass_srq_enter(qp, w->srqn, r) ||
+		bypass_peer_leave(qp, r, NULL));
+}
+
+/* Executes what stands at the head of the ring.  Returns how many blocks that was. */
 static uint32_t take_turn(struct qp *qp, uint32_t ready)
 {
-	uint32_t limit = min_u32(ready, TURN);
-	struct turn t = {.sizes = {.kind = MESSAGE_WRITE, .unanswered = !qp->reliable}};
-	struct request first;
+	struct turn t = {
+		.sizes = {.kind = MESSAGE_WRITE, .unanswered = !qp->reliable, .bth = qp->bth}};
+	struct write_request first;
 	struct bypass_peer r;
+	uint32_t limit;
 
-	if (!write_burst_fetch(qp, qp->req.next_block, &first) ||
-	    !bypass_peer_enter(qp, IB_ACCESS_REMOTE_WRITE, &r))
+	if (!write_request_fetch(qp, qp->req.next_block, &first) ||
+	    unlikely(first.blocks > ready) || !turn_enter(qp, &first, &r))
 		return 0;
+	t.blocks = first.blocks;
+	t.srqn = first.srqn;
+	limit = min_u32(likely(t.blocks == 1) ? ready : ready / t.blocks, TURN);
 	if (!r.remote)
 		turn_here(qp, &r, limit, &t, &first);
 	else if (limit > 1 || !write_alone(qp, &r, &t, &first))
@@ -159,20 +150,19 @@ static uint32_t take_turn(struct qp *qp, uint32_t ready)
 	t.sizes.packets = t.sizes.messages;
 	if (!bypass_peer_leave(qp, &r, t.sizes.messages ? &t.sizes : NULL))
 		return 0;
-	bypass_done(qp, t.sizes.packets, t.sizes.messages);
+	bypass_done(qp, t.sizes.packets, t.sizes.messages * t.blocks);
 	trace(bypass, taken, qp->qpn, qp->attr.dest_qpn, wqe_opcode_name(WQE_OP_RDMA_WRITE),
 	      t.sizes.messages, t.sizes.payload, remote_way_name(&r, t.way));
 	if (t.signaled)
-		send_cqe_success(qp, &(struct send_op){.block = (uint16_t)(qp->req.next_block - 1),
-						       .opcode = WQE_OP_RDMA_WRITE});
-	return t.sizes.messages;
+		send_cqe_success(
+			qp, &(struct send_op){.block = (uint16_t)(qp->req.next_block - t.blocks),
+					      .opcode = WQE_OP_RDMA_WRITE});
+	return t.sizes.messages * t.blocks;
 }
 
 static inline bool may_run(const struct qp *qp)
 {
-	/* requests of other transports begin with further segments */
-	return (qp->bth == BTH_RC || qp->bth == BTH_UC) && qp_state(qp) == IB_QPS_RTS &&
-	       !qp->req.stopped && bypass_open(qp) &&
+	return qp_state(qp) == IB_QPS_RTS && !qp->req.stopped && bypass_open(qp) &&
 	       !(atomic_load_explicit(&qp->waiting, memory_order_relaxed) & QP_WAIT_RNR);
 }
 

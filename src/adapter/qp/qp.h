@@ -71,7 +71,9 @@ struct requester {
 	uint32_t around;     /* datagrams that still count as sent to several processes */
 	bool direct;	     /* requests may be executed without packets, see qp_is_direct */
 	uint64_t connection; /* a DCI's, with which its target knows it; 0: none */
-	uint64_t revocation; /* that must be over before anything completes in error; 0: none */
+	/* A DCI's without streams: requests to it go on as on RC.  NULL: see dci_admit. */
+	const struct wqe_av *target;
+	uint64_t revocation;	 /* that must be over before anything completes in error; 0: none */
 	uint32_t revocation_for; /* completer.given_up when it was asked for */
 	struct key_memo memo;	 /* adapter/bypass/remote_memory.c */
 };

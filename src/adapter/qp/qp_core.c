@@ -68,6 +68,7 @@ void qp_reset_queues(struct qp *qp)
 	qp->req.cur = 0;
 	qp->req.cur_off = 0;
 	qp->req.stopped = false;
+	qp->req.target = NULL;
 	atomic_store(&qp->req.tail, 0);
 	atomic_store(&qp->comp.head, 0);
 	atomic_store(&qp->comp.rd_outstanding, 0);

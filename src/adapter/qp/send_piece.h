@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The data of a plain request: one piece, and the request is one block of the ring and one packet.
+ * The data of a plain request: one piece, and the request is one packet and as few blocks of the
+ * ring as its segments take.
  * For those who execute such requests as they stand there, with a copy of the segments.
  */
 #pragma once
@@ -29,7 +30,7 @@ static inline bool send_piece_read(const struct qp *qp, const struct wqe_ctrl *c
 		return false;
 	if (!inlined)
 		return ds == units;
-	return ds <= WQE_BLOCK / WQE_UNIT &&
+	return ds <= align_up(units, WQE_BLOCK / WQE_UNIT) &&
 	       ds == units - 1 + div_round_up(sizeof(be32) + out->bytes, WQE_UNIT);
 }
 

@@ -140,6 +140,8 @@ static void dci_connect(struct qp *qp, const struct wqe_av *av)
 		.process = dc_process(qp->adapter->slots, qp->adapter->slot),
 	};
 	qp->req.connection = d->header.connection;
+	/* An error stops the whole queue then. */
+	qp->req.target = d->errored_max ? NULL : &d->av;
 	/* for people who ask */
 	expose_note_qp(wire_expose(qp->adapter->wire), qp->qpn, qp->create.type, qp->attr.dest_qpn);
 	/* Nothing is being sent: the requester is ours, and what it had sent has been answered. */

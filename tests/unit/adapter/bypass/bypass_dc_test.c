@@ -225,6 +225,83 @@ static void test_initiator_alone(enum key_way way)
 	dc_far_down(t);
 }
 
+/* The i-th small request of a list. */
+static void put_small(struct dc_far *t, unsigned dct, unsigned i, bool last)
+{
+	struct wqe_av av = {
+		.dc_key_or_qkey = be64_of(KEY),
+		.dqp_dct = be32_of(qp_number(t->dct[dct]) | WQE_AV_EXTENDED),
+		.rlid = be16_of(LID),
+		.hop_limit = 1,
+	};
+	uint32_t len = 1 + i * 7 % 44;
+	struct device_wqe w;
+
+	device_wqe_begin(&t->dci, &w, WQE_OP_RDMA_WRITE, last ? WQE_CTRL_CE_ALWAYS : 0, 0);
+	memcpy(w.bytes + w.at, &av, sizeof(av));
+	w.at += sizeof(av);
+	device_wqe_raddr(&w, (uintptr_t)t->p->to->data + 64 * i, t->key);
+	if (i % 3)
+		device_wqe_inline(&w, t->p->source + 64 * i, len);
+	else
+		device_wqe_data(&w, t->p->source + 64 * i, len, t->lkey);
+	device_wqe_put(&w);
+}
+
+static bool small_arrived(const struct dc_far *t, unsigned i)
+{
+	const uint8_t *at = t->p->to->data + 64 * i;
+	uint32_t len = 1 + i * 7 % 44;
+
+	return !memcmp(at, t->p->source + 64 * i, len) && !at[len];
+}
+
+/* Plain requests of one doorbell, in the ring's blocks as they stand there, round and round. */
+static void test_lists(enum key_way way)
+{
+	enum { N = DEVICE_BLOCKS / 2 - 3 };
+	struct dc_far *t = dc_far_up(way, DEVICE_ALL_ACCESS);
+	uint64_t before;
+
+	write_to(t, 0, 0x11, true);
+	before = exposed_pair_counted(&t->p->target, HW_RX_WRITE_REQUESTS);
+	for (unsigned i = 0; i < sizeof(t->p->source); i++)
+		t->p->source[i] = (uint8_t)(i * 7 + 1);
+	for (unsigned round = 0; round < 7; round++) {
+		memset(t->p->to->data, 0, sizeof(t->p->to->data));
+		for (unsigned i = 0; i < N; i++)
+			put_small(t, 0, i, i == N - 1);
+		device_ring(&t->dci);
+		expect(t, CQE_OP_REQ);
+		for (unsigned i = 0; i < N; i++)
+			CHECK(small_arrived(t, i));
+	}
+	CHECK(exposed_pair_counted(&t->p->target, HW_RX_WRITE_REQUESTS) - before == 7 * N);
+	dc_far_down(t);
+}
+
+/* A list that goes to and fro: what is for another target waits for what is before it. */
+static void test_list_turns(enum key_way way)
+{
+	struct dc_far *t = dc_far_up(way, DEVICE_ALL_ACCESS);
+
+	write_to(t, 0, 0x11, true);
+	for (unsigned i = 0; i < sizeof(t->p->source); i++)
+		t->p->source[i] = (uint8_t)(i * 7 + 1);
+	memset(t->p->to->data, 0, sizeof(t->p->to->data));
+	for (unsigned i = 0; i < 12; i++)
+		put_small(t, i / 4 % 2, i, i == 11);
+	device_ring(&t->dci);
+	for (unsigned i = 0; i < 12; i++)
+		CHECK(i < 4 ? small_arrived(t, i) : !t->p->to->data[64 * i]);
+	for (unsigned i = 0; i < 6; i++)
+		exposed_pair_progress(t->p);
+	expect(t, CQE_OP_REQ);
+	for (unsigned i = 0; i < 12; i++)
+		CHECK(small_arrived(t, i));
+	dc_far_down(t);
+}
+
 /* Each turn to another target is a connection of its own, and so is what follows a reset. */
 static void test_turns(enum key_way way)
 {
@@ -345,6 +422,8 @@ static void test_place_taken(enum key_way way)
 static void test_all(enum key_way way)
 {
 	test_initiator_alone(way);
+	test_lists(way);
+	test_list_turns(way);
 	test_turns(way);
 	test_access_key(way);
 	test_rights(way);

@@ -200,6 +200,66 @@ static void test_initiator_alone(enum key_way way)
 	xrc_pair_down(t);
 }
 
+/* The i-th small request of a list. */
+static void put_small(struct xrc_pair *t, uint32_t srqn, unsigned i, bool last)
+{
+	struct wqe_xrc x = {.xrc_srqn = be32_of(srqn)};
+	uint32_t len = 1 + i % 12;
+	struct device_wqe w;
+
+	device_wqe_begin(&t->ini, &w, WQE_OP_RDMA_WRITE, last ? WQE_CTRL_CE_ALWAYS : 0, 0);
+	memcpy(w.bytes + w.at, &x, sizeof(x));
+	w.at += sizeof(x);
+	device_wqe_raddr(&w, (uintptr_t)t->p->to->data + 16 * i, t->key);
+	if (i % 3)
+		device_wqe_inline(&w, t->p->source + 16 * i, len);
+	else
+		device_wqe_data(&w, t->p->source + 16 * i, len, t->lkey);
+	device_wqe_put(&w);
+}
+
+static bool small_arrived(const struct xrc_pair *t, unsigned i)
+{
+	const uint8_t *at = t->p->to->data + 16 * i;
+	uint32_t len = 1 + i % 12;
+
+	return !memcmp(at, t->p->source + 16 * i, len) && !at[len];
+}
+
+/* Plain requests of one doorbell, in the ring's blocks as they stand there, round and round. */
+static void test_lists(enum key_way way)
+{
+	enum { N = DEVICE_BLOCKS - 5 };
+	struct xrc_pair *t = xrc_pair_up(way);
+
+	for (unsigned round = 0; round < 5; round++) {
+		memset(t->p->to->data, 0, sizeof(t->p->to->data));
+		for (unsigned i = 0; i < N; i++)
+			put_small(t, number_of(t, SRQ_OF_DATA), i, i == N - 1);
+		device_ring(&t->ini);
+		expect(t, CQE_OP_REQ);
+		for (unsigned i = 0; i < N; i++)
+			CHECK(small_arrived(t, i));
+	}
+	CHECK(exposed_pair_counted(&t->p->target, HW_RX_WRITE_REQUESTS) == 5 * N);
+	xrc_pair_down(t);
+}
+
+/* One in the midst of a list names another queue, in whose domain the key is not. */
+static void test_list_refused(enum key_way way)
+{
+	struct xrc_pair *t = xrc_pair_up(way);
+
+	for (unsigned i = 0; i < 10; i++)
+		put_small(t, number_of(t, i == 6 ? SRQ_OF_OTHER_PD : SRQ_OF_DATA), i, i == 9);
+	device_ring(&t->ini);
+	exposed_pair_progress(t->p);
+	expect(t, CQE_OP_REQ_ERR);
+	for (unsigned i = 0; i < 10; i++)
+		CHECK(i < 6 ? small_arrived(t, i) : !t->p->to->data[16 * i]);
+	xrc_pair_down(t);
+}
+
 /* Packets bring the error: to a queue of another domain, or of another protection domain than the
  * key's, or one that has gone. */
 static void test_refused(enum key_way way, unsigned srq, bool gone)
@@ -289,6 +349,8 @@ static void test_number_again(enum key_way way)
 static void test_all(enum key_way way)
 {
 	test_initiator_alone(way);
+	test_lists(way);
+	test_list_refused(way);
 	test_refused(way, SRQ_OF_OTHER_DOMAIN, false);
 	test_refused(way, SRQ_OF_OTHER_PD, false);
 	test_refused(way, SRQ_OF_DATA, true);

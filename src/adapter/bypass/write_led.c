@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Plain WRITEs of XRC and of a DCI: the queue or the target that they name stands in front of the
+ * address. */
+#include <string.h>
+
+#include "adapter/bypass/write_request.h"
+
+/* Behind the leading segment. */
+struct led_rest {
+	struct wqe_raddr remote;
+	struct wqe_data data;
+};
+
+static bool led_piece(const struct qp *qp, const struct led_rest *rest, const uint8_t *at,
+		      uint32_t led, struct write_request *w)
+{
+	w->seg.remote = rest->remote;
+	w->seg.data = rest->data;
+	return send_piece_read(qp, &w->seg.ctrl, &w->seg.data, at + offsetof(struct led_rest, data),
+			       WRITE_UNITS + led / WQE_UNIT, &w->piece);
+}
+
+static bool led_xrc(const struct qp *qp, const uint8_t *at, struct write_request *w)
+{
+	struct {
+		struct wqe_xrc xrc;
+		struct led_rest rest;
+	} s;
+
+	if (!usermem_fetch(&s, at + sizeof(struct wqe_ctrl), sizeof(s)))
+		return false;
+	w->blocks = 1;
+	w->srqn = be32_get(s.xrc.xrc_srqn) & IB_QPN_MASK;
+	return led_piece(qp, &s.rest, at + sizeof(struct wqe_ctrl) + sizeof(s.xrc), sizeof(s.xrc),
+			 w);
+}
+
+/* Does the DCI stay with the target that it is connected to? */
+static bool led_connected(const struct qp *qp, const struct wqe_av *av)
+{
+	const struct wqe_av *target = qp->req.target;
+
+	return target && be32_get(av->dqp_dct) & WQE_AV_EXTENDED &&
+	       memcmp(av, target, sizeof(*av)) == 0;
+}
+
+static bool led_dc(const struct qp *qp, const uint8_t *at, const uint8_t *next,
+		   struct write_request *w)
+{
+	struct led_rest rest;
+	struct wqe_av av;
+
+	static_assert(sizeof(struct wqe_ctrl) + sizeof(av) == WQE_BLOCK, "it fills the block");
+	if (!usermem_fetch(&av, at + sizeof(struct wqe_ctrl), sizeof(av)) ||
+	    !led_connected(qp, &av) || !usermem_fetch(&rest, next, sizeof(rest)))
+		return false;
+	w->blocks = 2;
+	return led_piece(qp, &rest, next, sizeof(av), w);
+}
+
+bool write_request_led(const struct qp *qp, uint32_t block, struct write_request *w)
+{
+	const uint8_t *at = send_ring_at(qp, block);
+
+	w->srqn = 0;
+	if (!usermem_fetch(&w->seg.ctrl, at, sizeof(w->seg.ctrl)) ||
+	    wqe_opcode(&w->seg.ctrl) != WQE_OP_RDMA_WRITE || wqe_qpn(&w->seg.ctrl) != qp->qpn)
+		return false;
+	if (qp->bth == BTH_XRC)
+		return led_xrc(qp, at, w);
+	/* a ring's end lies between blocks */
+	return led_dc(qp, at, send_ring_at(qp, block + 1), w);
+}
