@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Raw Ethernet frames there and back: half of the time, with both ends in one process (near), whose
- * one thread does everything, or in two (far), each on a processor of its own where there are two.
+ * Raw Ethernet frames there and back: half of the time, the median of the trips, with both ends in one
+ * process (near), whose one thread does everything, or in two (far), each on a processor of its own
+ * where there are two.
  * An end waits for each frame, so one that is lost ends the program with an error.
  *
  * frames DEVICE near|far: prints "name value unit" lines.
  */
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -103,28 +105,51 @@ static void receive(struct frames_end *e, uint32_t bytes)
 	raw_end_receive(&e->raw);
 }
 
-static void print(uint32_t bytes, uint64_t since)
+/* How long each trip took. */
+struct trips {
+	uint64_t begun;
+	uint64_t ns[TRIPS];
+};
+
+/* The next trip begins where this one ends. */
+static void trips_note(struct trips *t, unsigned i)
 {
-	printf("frame_%u %.3f us\n", bytes, (double)(device_now_ns() - since) / 2e3 / TRIPS);
+	uint64_t now = device_now_ns();
+
+	if (i >= WARM_UP)
+		t->ns[i - WARM_UP] = now - t->begun;
+	t->begun = now;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void print(uint32_t bytes, struct trips *t)
+{
+	qsort(t->ns, TRIPS, sizeof(*t->ns), compare);
+	printf("frame_%u %.3f us\n", bytes, (double)t->ns[TRIPS / 2] / 2e3);
 }
 
 static void near(const char *device)
 {
 	static struct frames_end end[2];
+	static struct trips trips;
 
 	for (unsigned i = 0; i < 2; i++)
 		end_open(&end[i], device, i);
 	for (unsigned s = 0; s < SIZES; s++) {
-		uint64_t since = 0;
-
 		for (unsigned i = 0; i < WARM_UP + TRIPS; i++) {
-			since = i == WARM_UP ? device_now_ns() : since;
 			for (unsigned from = 0; from < 2; from++) {
 				send_to(&end[from], !from, sizes[s]);
 				receive(&end[!from], sizes[s]);
 			}
+			trips_note(&trips, i);
 		}
-		print(sizes[s], since);
+		print(sizes[s], &trips);
 	}
 }
 
@@ -148,24 +173,23 @@ static void pin(unsigned number)
 static void far(const char *device, unsigned number, int fd)
 {
 	static struct frames_end end;
+	static struct trips trips;
 
 	pin(number);
 	end_open(&end, device, number);
 	talk_put(fd, &(char){0}, 1);
 	talk_get(fd, &(char){0}, 1);
 	for (unsigned s = 0; s < SIZES; s++) {
-		uint64_t since = 0;
-
 		for (unsigned i = 0; i < WARM_UP + TRIPS; i++) {
-			since = i == WARM_UP ? device_now_ns() : since;
 			if (!number)
 				send_to(&end, 1, sizes[s]);
 			receive(&end, sizes[s]);
 			if (number)
 				send_to(&end, 0, sizes[s]);
+			trips_note(&trips, i);
 		}
 		if (!number)
-			print(sizes[s], since);
+			print(sizes[s], &trips);
 	}
 }
 

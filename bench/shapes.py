@@ -112,6 +112,11 @@ def kinds():
             yield (f"{kind.lower()}-{memory}", f"ib_write_lat 8 B, {kind}, {memory}", "us",
                    latency("write", "-c", kind, memory=option), "RC, the same memory",
                    latency("write", memory=option), ("<=", 2))
+    for kind in ("UC", "XRC", "DC"):
+        for name, options, text in (("", (), ""), ("-list", ("-l", "16"), ", lists of 16")):
+            yield (f"{kind.lower()}-rate{name}", f"ib_write_bw 8 B, {kind}, mapped{text}", "Mmsg/s",
+                   rate("write", "-c", kind, *options, memory="mapped"), "RC, the same memory",
+                   rate("write", *options, memory="mapped"), (">=", 0.5))
     for kind in ("UC", "UD", "XRC", "DC"):
         yield (f"{kind.lower()}-send", f"ib_send_lat 8 B, {kind}", "us",
                latency("send", "-c", kind), *TCP, ("<=", 1))
