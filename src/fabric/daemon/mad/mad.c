@@ -44,6 +44,11 @@ static void packet_move(struct mad_fabric *f, struct mad_packet *p)
 	}
 }
 
+static bool run_is_parted(const struct mad_fabric *f, const struct mad_packet *p)
+{
+	return p->dlid >= MAD_LID_MULTICAST || (f->impair && !impair_is_perfect(f->impair));
+}
+
 /* Where each has a fate of its own, as faults of links decide. */
 static void run_walk(struct mad_fabric *f, struct mad_packet *p)
 {
@@ -92,7 +97,7 @@ static uint32_t queue_step(struct mad_fabric *f, uint32_t most)
 	if (!f->queue)
 		f->queue_end = &f->queue;
 	f->queued -= n;
-	if (p->source && (f->impair || p->dlid >= MAD_LID_MULTICAST)) {
+	if (p->source && run_is_parted(f, p)) {
 		run_walk(f, p);
 		return n;
 	}
