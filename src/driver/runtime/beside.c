@@ -30,6 +30,8 @@ static void beside_move(struct beside *b, uint32_t processor)
 
 	if (processor >= CPU_SETSIZE || !beside_allowed(b, &all))
 		return;
+	if (!b->leaves && !CPU_ISSET(processor, &all))
+		return;
 	CPU_ZERO(&there);
 	CPU_SET(processor, &there);
 	if (sched_setaffinity(0, sizeof(there), &there))

@@ -7,8 +7,8 @@
  * has to wait for it.  So an engine that peers wake again and again goes to where they are.  The kernel leaves
  * a thread where it last was, unless some processor has nothing to do.
  *
- * The processors that the program has allowed it stay allowed.  One more may be: that of the peer, whose
- * work it does there.
+ * It goes to processors that the program is allowed, and to others only if somebody has asked for
+ * that (SOFTHCA_PROCESSORS): then that of the peer, whose work it does there, is allowed besides.
  */
 #pragma once
 
@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 struct beside {
+	bool leaves; /* the processors that the program is allowed, where the group of it has more */
 	uint32_t apart;	    /* so many times in a row it was woken from another processor */
 	uint32_t doublings; /* of how often it is before it moves */
 	uint32_t extra;	    /* processor + 1 that is allowed besides; or 0 */

@@ -496,6 +496,7 @@ int engine_start(struct process *p)
 		.spin_max_ns = SPIN_MAX_NS,
 		.distrust_ns = DISTRUST_MIN_NS,
 		.state = ENGINE_PARK,
+		.place.leaves = p->engine_leaves,
 	};
 	if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) < FEW_CPUS) {
 		e->spin_min_ns = FEW_SPIN_MIN_NS;

@@ -193,6 +193,19 @@ static bool reports_as_hardware(void)
 	return false;
 }
 
+/* SOFTHCA_PROCESSORS; softhca(1). */
+static bool engine_may_leave(void)
+{
+	const char *value = getenv("SOFTHCA_PROCESSORS");
+
+	if (!value || !strcmp(value, "own"))
+		return false;
+	if (!strcmp(value, "peers"))
+		return true;
+	log_warn("SOFTHCA_PROCESSORS: neither own nor peers: %s", value);
+	return false;
+}
+
 static int process_connect(struct running *r)
 {
 	struct process *p = &r->process;
@@ -208,6 +221,7 @@ static int process_connect(struct running *r)
 	uint64_t congested, mark;
 
 	p->memory = memory_wanted();
+	p->engine_leaves = engine_may_leave();
 	pthread_mutex_lock(&r->host_lock);
 	ret = fabric_client_open(&ops, &p->fabric);
 	if (!ret) {

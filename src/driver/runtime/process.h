@@ -40,6 +40,7 @@ struct process {
 	uint32_t nhcas;
 	struct engine *engine;
 	enum memory_way memory;
+	bool engine_leaves;		 /* the processors that the program is allowed (beside.h) */
 	_Atomic(uint32_t) *waker_plus_1; /* likewise: from which processor */
 	_Atomic(uint32_t) *wake; /* of our slot: whoever has work for the engine looks at it */
 	_Atomic(bool)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A thread that is woken from another processor again and again goes there, and keeps what it was allowed. */
+/* A thread that is woken from another processor again and again goes there, if it may, and keeps what it was allowed. */
 #include "driver/runtime/beside.h"
 
 #include <pthread.h>
@@ -48,9 +48,38 @@ static unsigned wake_until_moved(struct beside *b, uint32_t from, unsigned most)
 	return 0;
 }
 
-static void *on_one_processor(void *unused)
+/* A program that is bound to a processor has its threads there. */
+static void *bound(void *unused)
 {
 	struct beside b = {0};
+
+	(void)unused;
+	allow_only(first);
+	CHECK(wake_until_moved(&b, second, 100) > 1);
+	CHECK(is_allowed(first, 1) && sched_getcpu() == (int)first);
+	return NULL;
+}
+
+/* One that may run on both stays allowed to. */
+static void *within(void *unused)
+{
+	struct beside b = {0};
+	cpu_set_t both;
+
+	(void)unused;
+	CPU_ZERO(&both);
+	CPU_SET(first, &both);
+	CPU_SET(second, &both);
+	CHECK(!sched_setaffinity(0, sizeof(both), &both));
+	(void)wake_until_moved(&b, second, 100);
+	(void)wake_until_moved(&b, first, 100);
+	CHECK(is_allowed(first, 2) && is_allowed(second, 2));
+	return NULL;
+}
+
+static void *on_one_processor(void *unused)
+{
+	struct beside b = {.leaves = true};
 
 	(void)unused;
 	allow_only(first);
@@ -69,7 +98,7 @@ static void *on_one_processor(void *unused)
 /* One that does not stay where it went asks for it less and less. */
 static void *elsewhere_again(void *unused)
 {
-	struct beside b = {0};
+	struct beside b = {.leaves = true};
 	unsigned before = 0;
 
 	(void)unused;
@@ -86,7 +115,7 @@ static void *elsewhere_again(void *unused)
 
 static void *no_such_processor(void *unused)
 {
-	struct beside b = {0};
+	struct beside b = {.leaves = true};
 
 	(void)unused;
 	allow_only(first);
@@ -107,6 +136,8 @@ static void in_a_thread(void *(*run)(void *))
 int main(void)
 {
 	find_processors();
+	in_a_thread(bound);
+	in_a_thread(within);
 	in_a_thread(on_one_processor);
 	in_a_thread(elsewhere_again);
 	in_a_thread(no_such_processor);
