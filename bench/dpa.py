@@ -62,3 +62,19 @@ def streams(bench):
                                ("batch", "messages in batches"),
                                ("async", "messages, asynchronous, and a flush"),
                                ("trace", "trace records"))]
+
+
+def frames(bench):
+    """Frames that device code sends back, beside a thread of verbs that does the same."""
+    def of(where, size, kind):
+        return lambda: bench.program("dpa_reflect", where, device="mlx5_1")[f"reflect_{size}_{kind}"]
+
+    def rows(where, words):
+        for size in (64, 1500):
+            yield Row(f"dpa-frame-{where}-{size}", f"DPA: reflector, {size} B, {words}, unchecked", "k/s",
+                      of(where, size, "unchecked"), "a thread of verbs", of(where, size, "verbs"),
+                      (">=", 0.9), rounds=ROUNDS)
+            yield Row(f"dpa-frame-{where}-{size}-checked", f"DPA: reflector, {size} B, {words}, checked",
+                      "k/s", of(where, size, "checked"), "unchecked", of(where, size, "unchecked"),
+                      (">=", 0.5), rounds=ROUNDS)
+    return [*rows("near", "one process"), *rows("far", "two processes")]
