@@ -38,6 +38,33 @@ enum flexio_dev_pcc_nack {
 	FLEXIO_DEV_PCC_NACK_OOS = 2,
 };
 
+/** What FLEXIO_DEV_PCC_EVENT_TX tells. */
+struct flexio_dev_pcc_tx {
+	/** When the first packet went that this event tells of. */
+	uint32_t first_timestamp;
+	/** Both at most 65535. */
+	uint16_t sent_32bytes;
+	uint16_t sent_pkts;
+	uint32_t flow_qpn;
+	uint32_t reserved;
+};
+
+/** What FLEXIO_DEV_PCC_EVENT_CNP and FLEXIO_DEV_PCC_EVENT_NACK tell. */
+struct flexio_dev_pcc_count {
+	uint32_t first_timestamp;
+	/** How many came since the last such event, at most 65535. */
+	uint32_t count;
+	uint32_t reserved[2];
+};
+
+/** What FLEXIO_DEV_PCC_EVENT_RTT tells; the probe came back at the event's timestamp. */
+struct flexio_dev_pcc_rtt {
+	uint32_t sent;
+	uint32_t received;
+	uint32_t answered;
+	uint32_t reserved;
+};
+
 /** An event, 64 bytes. */
 struct flexio_dev_pcc_event {
 	/** enum flexio_dev_pcc_event_type. */
@@ -52,28 +79,10 @@ struct flexio_dev_pcc_event {
 	uint32_t sn;
 	uint32_t timestamp;
 	union {
-		struct {
-			/** When the first packet went that this event tells of. */
-			uint32_t first_timestamp;
-			/** Both at most 65535. */
-			uint16_t sent_32bytes;
-			uint16_t sent_pkts;
-			uint32_t flow_qpn;
-			uint32_t reserved;
-		} tx;
-		struct {
-			uint32_t first_timestamp;
-			/** How many came since the last such event, at most 65535. */
-			uint32_t count;
-			uint32_t reserved[2];
-		} cnp, nack;
-		/** The probe came back at the event's timestamp. */
-		struct {
-			uint32_t sent;
-			uint32_t received;
-			uint32_t answered;
-			uint32_t reserved;
-		} rtt;
+		struct flexio_dev_pcc_tx tx;
+		struct flexio_dev_pcc_count cnp;
+		struct flexio_dev_pcc_count nack;
+		struct flexio_dev_pcc_rtt rtt;
 	};
 	/** Number of the flow, for flexio_dev_cc_ring_db() and struct flexio_dev_pcc_table.flows. */
 	uint16_t ccq_id;
