@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Records of subnet administration by component masks that chance makes, compared with a filter over all
 records; and alias GUIDs, which must be answered as a resident OpenSM answers on the same subnet."""
+import collections
 import json
 import os
 import pathlib
 import random
+import re
 import time
 
 import nets
-from harness import expect
+from harness import expect, within
 from subnet import Subnet
 
 PROGRAM = pathlib.Path(__file__).resolve().parent / "sa_ask.py"
@@ -305,6 +307,43 @@ def aliases(session):
         expect(not different, "\n".join(different))
 
 
+# ---- multicast trees ----
+
+OF_OURS = re.compile(r"^(0xc0\w\w)((?: +x?)*)$", re.MULTILINE)
+
+
+def trees(subnet):
+    """Lines of both switches' multicast tables but for the broadcast group's: {MLID: how many ports}."""
+    found = collections.Counter()
+    for switch in ("S1", "S2"):
+        lid = subnet.ok(switch, "cat", "/sys/class/infiniband/switch0/ports/0/lid").strip()
+        for mlid, ports in OF_OURS.findall(subnet.ok("A", "ibroute", "-M", lid)):
+            found[mlid] += ports.count("x")
+    return dict(found)
+
+
+def of_group(answer):
+    return f"0x{KINDS['MCMemberRecord'].value(answer['records'][0], 3):04x}"
+
+
+def joins_make_trees(session):
+    """A join adds branches to the tables of switches, by the built-in manager as by OpenSM, and leaving
+    takes them away; no program of verbs is there at all."""
+    for manager in ("builtin", "external"):
+        with Subnet(session, nets.router(), manager) as subnet:
+            if manager == "external":
+                subnet.opensm_resident("A", "-s", "0")
+            # B's second port is at the other switch than its first.
+            first, second = (ask(subnet, [joined(port, SET)])[0] for port in PORTS[1:])
+            mlid = of_group(first)
+            expect(of_group(second) == mlid, f"{first}, {second}")
+            expect(within(30, lambda: trees(subnet).get(mlid) == 4), f"{manager}: {trees(subnet)}")
+            ask(subnet, [joined(PORTS[2], DELETE)])
+            expect(within(30, lambda: trees(subnet).get(mlid, 0) < 3), f"{manager}: {trees(subnet)}")
+            ask(subnet, [joined(PORTS[1], DELETE)])
+            expect(within(30, lambda: not trees(subnet).get(mlid)), f"{manager}: {trees(subnet)}")
+
+
 # ---- very long answers ----
 
 PAIRS = "saquery -t 60000 PR | grep -c dlid"
@@ -336,5 +375,6 @@ def too_many_pairs(session):
 
 def cases():
     return [(f"records: {name} by masks", by_masks([name])) for name in KINDS] + \
-        [("records: alias GUIDs, as OpenSM", aliases), ("records: paths of all pairs", all_pairs),
+        [("records: alias GUIDs, as OpenSM", aliases), ("records: joins make trees", joins_make_trees),
+         ("records: paths of all pairs", all_pairs),
          ("records: paths of too many pairs", too_many_pairs)]
