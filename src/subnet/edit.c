@@ -69,18 +69,50 @@ void subnet_set_tie(struct subnet *s, uint32_t row, uint32_t tie_plus_1)
 
 /* ---- LIDs ---- */
 
+static bool port_claims(const struct subnet_port *p, uint32_t lid)
+{
+	uint32_t first = atomic_load_explicit(&p->lid, memory_order_relaxed);
+	uint32_t lmc = atomic_load_explicit(&p->lmc, memory_order_relaxed);
+
+	return first && lid >= first && lid < first + (1u << lmc);
+}
+
+/* What the table says of a LID that several had, when 'row' has it no longer. */
+static uint32_t lid_settled(const struct subnet *s, uint32_t lid, uint32_t row)
+{
+	uint32_t entry = 0;
+
+	for (uint32_t i = 0; i < s->nports; i++) {
+		if (i == row || !port_claims(&s->ports[i], lid))
+			continue;
+		if (entry)
+			return entry | SUBNET_LID_CONTESTED;
+		entry = i + 1;
+	}
+	return entry;
+}
+
 /* Takes from a port what it still has of a range. */
 static void lids_leave(struct subnet *s, uint32_t lid, uint32_t lmc, uint32_t row)
 {
-	for (uint32_t i = lid; lid && i < lid + (1u << lmc); i++)
-		if (subnet_port_by_lid(s, (uint16_t)i) == row)
+	for (uint32_t i = lid; lid && i < lid + (1u << lmc); i++) {
+		if (subnet_lid_contested(s, (uint16_t)i))
+			atomic_store_explicit(&s->lids[i], lid_settled(s, i, row),
+					      memory_order_release);
+		else if (subnet_port_by_lid(s, (uint16_t)i) == row)
 			atomic_store_explicit(&s->lids[i], 0, memory_order_release);
+	}
 }
 
 static void lids_take(struct subnet *s, uint32_t lid, uint32_t lmc, uint32_t row)
 {
-	for (uint32_t i = lid; lid && i < lid + (1u << lmc); i++)
-		atomic_store_explicit(&s->lids[i], row + 1, memory_order_release);
+	for (uint32_t i = lid; lid && i < lid + (1u << lmc); i++) {
+		uint32_t owner = subnet_port_by_lid(s, (uint16_t)i);
+		bool others = owner != SUBNET_NONE && owner != row;
+
+		atomic_store_explicit(&s->lids[i], (row + 1) | (others ? SUBNET_LID_CONTESTED : 0),
+				      memory_order_release);
+	}
 }
 
 /* Has a port other than 'row' one of these? */

@@ -45,6 +45,8 @@
 #define SUBNET_MAX_PKEYS     SUBNET_IB_PKEYS /* Ethernet has the default P_Key only */
 #define SUBNET_PKEY_DEFAULT  0xffffu	     /* full member of the default partition */
 
+#define SUBNET_LID_CONTESTED (1u << 31) /* in the table of LIDs: others have it too */
+
 enum gid_type { GID_IB_ROCE_V1, GID_ROCE_V2 };
 
 enum subnet_kind {
@@ -131,7 +133,7 @@ enum subnet_table {
 	SUBNET_TABLE_PORTS,
 	SUBNET_TABLE_GIDS,
 	SUBNET_TABLE_GID_INDEX, /* open addressing, a power of two: entries of the pool plus one */
-	SUBNET_TABLE_LIDS,	/* rows of ports plus one */
+	SUBNET_TABLE_LIDS,	/* rows of ports plus one; SUBNET_LID_CONTESTED */
 	SUBNET_TABLE_SWITCHES,	/* by switch_index */
 	SUBNET_TABLES,
 };
@@ -241,6 +243,9 @@ bool subnet_group_reaches(const struct subnet *s, uint32_t from, const struct su
 			  uint32_t to) must_check;
 /* A step of the walk of subnet_route: the port at the other end of a port's link, or SUBNET_NONE if no data passes it. */
 uint32_t subnet_link_peer(const struct subnet *s, uint32_t row);
+/* The port that a LID leads to from there: who has it, or of several that have it the one that the
+ * tables lead to. */
+uint32_t subnet_lid_end(const struct subnet *s, uint32_t from, uint16_t dlid);
 /* And the port that a switch passes on by what has come in at 'row', or SUBNET_NONE. */
 uint32_t subnet_forward(const struct subnet *s, uint32_t row, uint16_t dlid);
 
@@ -254,7 +259,15 @@ static inline uint32_t subnet_port_by_lid(const struct subnet *s, uint16_t lid)
 	if (lid >= SUBNET_LIDS)
 		return SUBNET_NONE;
 	/* 0 (no port) becomes SUBNET_NONE */
-	return atomic_load_explicit(&s->lids[lid], memory_order_acquire) - 1;
+	return (atomic_load_explicit(&s->lids[lid], memory_order_acquire) & ~SUBNET_LID_CONTESTED) -
+	       1;
+}
+
+/* Do several ports have it, by a mistake of the subnet's manager? */
+static inline bool subnet_lid_contested(const struct subnet *s, uint16_t lid)
+{
+	return lid < SUBNET_LIDS &&
+	       atomic_load_explicit(&s->lids[lid], memory_order_acquire) & SUBNET_LID_CONTESTED;
 }
 
 static inline bool subnet_port_active(const struct subnet *s, uint32_t row)

@@ -95,6 +95,26 @@ static enum subnet_way links_follow(const struct subnet *s, uint32_t row,
 	return SUBNET_LOOP;
 }
 
+uint32_t subnet_lid_end(const struct subnet *s, uint32_t from, uint16_t dlid)
+{
+	uint32_t owner = subnet_port_by_lid(s, dlid), row = from;
+
+	if (likely(!subnet_lid_contested(s, dlid)))
+		return owner;
+	if (port_has_lid(&s->ports[from], dlid))
+		return from;
+	for (uint32_t hops = 0; hops < SUBNET_HOPS && row != SUBNET_NONE; hops++) {
+		uint32_t peer = subnet_link_peer(s, row);
+
+		if (peer == SUBNET_NONE)
+			break;
+		if (subnet_node_of(s, peer)->kind != SUBNET_SWITCH)
+			return port_has_lid(&s->ports[peer], dlid) ? peer : owner;
+		row = subnet_forward(s, peer, dlid);
+	}
+	return owner;
+}
+
 enum subnet_way subnet_route_packet(const struct subnet *s, uint32_t from,
 				    const struct subnet_packet *p, uint32_t to)
 {

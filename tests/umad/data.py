@@ -118,6 +118,24 @@ def levels_are_told_apart(session):
             expect(not others and words[3] == words[9] >= 65536000 // 4, f"{port}: {words}")
 
 
+def star():
+    return nets.text(['Switch 8 "S1"', '[1] "H1"[1]', '[2] "H2"[1]', '[3] "H3"[1]', ""] +
+                     [line for n in (1, 2, 3) for line in (f'Hca 1 "H{n}"', f'[1] "S1"[{n}]', "")])
+
+
+def one_lid_for_two(session):
+    """A third host is given the LID of the second: packets go where the switch's table leads, to the
+    second, and there again after the third has another LID."""
+    with Subnet(session, star(), "external") as subnet:
+        subnet.opensm_once("H1")
+        own = {host: subnet.ok(host, "cat", "/sys/class/infiniband/mlx5_0/ports/1/lid").strip()
+               for host in ("H2", "H3")}
+        for lid in (own["H2"], own["H3"]):
+            subnet.ok("H1", "ibportstate", "-D", "0,1,3", "1", "lid", str(int(lid, 0)))
+            expect(subnet.ok("H3", "cat", "/sys/class/infiniband/mlx5_0/ports/1/lid").strip() == lid, lid)
+            expect(pingpong(subnet), f"H3 has LID {lid}, H2 {own['H2']}")
+
+
 def bad_keys_are_told(session):
     """Datagrams with keys that their receiver has not are lost, counted in its PortInfo, and OpenSM hears
     of it by traps 257 and 258, with who sent them to whom."""
@@ -136,4 +154,4 @@ def bad_keys_are_told(session):
 def cases():
     return [(f"data: {test.__name__.replace('_', ' ')}", test) for test in (
         every_port_counts, links_have_mtus, groups_reach_those_who_join,
-        levels_are_told_apart, bad_keys_are_told)]
+        levels_are_told_apart, one_lid_for_two, bad_keys_are_told)]

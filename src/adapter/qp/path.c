@@ -38,7 +38,7 @@ void path_from_ah(const struct adapter *a, const struct ib_ah *ah, struct path *
 		path->dst_port =
 			ah->is_global && sgid_ok ? subnet_port_by_gid(s, &path->dgid) : SUBNET_NONE;
 	} else {
-		path->dst_port = subnet_port_by_lid(s, path->dlid);
+		path->dst_port = subnet_lid_end(s, path->src_port, path->dlid);
 	}
 	path->routing_octets = path_routing_octets(path, a->port->ethernet);
 }

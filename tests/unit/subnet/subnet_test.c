@@ -112,6 +112,26 @@ static void test_lids(void)
 	test_subnet_close(&s);
 }
 
+/* A subnet manager gives a LID to several: the last has it, and who stays when others go. */
+static void test_contested_lids(void)
+{
+	struct subnet s;
+
+	test_subnet_open(&s, 3);
+	for (uint32_t i = 0; i < 3; i++)
+		test_subnet_port(&s, i, 0, false);
+	CHECK(!subnet_claim_lid(&s, 0, 4, 1) && !subnet_lid_contested(&s, 5));
+	CHECK(!subnet_claim_lid(&s, 1, 5, 0) && subnet_port_by_lid(&s, 5) == 1);
+	CHECK(subnet_lid_contested(&s, 5) && !subnet_lid_contested(&s, 4));
+	CHECK(!subnet_claim_lid(&s, 2, 5, 0) && subnet_port_by_lid(&s, 5) == 2);
+	CHECK(!subnet_claim_lid(&s, 2, 7, 0) && subnet_lid_contested(&s, 5));
+	CHECK(subnet_port_by_lid(&s, 5) <= 1 && subnet_port_by_lid(&s, 7) == 2);
+	CHECK(!subnet_claim_lid(&s, 0, 0, 0));
+	CHECK(subnet_port_by_lid(&s, 5) == 1 && !subnet_lid_contested(&s, 5));
+	CHECK(subnet_port_by_lid(&s, 4) == SUBNET_NONE);
+	test_subnet_close(&s);
+}
+
 static void test_gids(void)
 {
 	struct subnet_gid_entry entry;
@@ -264,6 +284,7 @@ int main(void)
 	test_attach();
 	test_rows();
 	test_lids();
+	test_contested_lids();
 	test_gids();
 	test_churn();
 	test_epoch();

@@ -3,15 +3,31 @@
 #include <errno.h>
 
 #include "base/endian.h"
+#include "base/log.h"
 #include "fabric/daemon/node/net.h"
+
+/* A mistake of the subnet's manager, whose consequences look like packets that get lost. */
+static void lid_contest_warn(const struct net *n, uint32_t row, uint32_t lid)
+{
+	uint32_t owner = lid ? subnet_port_by_lid(n->subnet, (uint16_t)lid) : SUBNET_NONE;
+
+	if (owner == SUBNET_NONE || owner == row)
+		return;
+	log_warn("LID %u is given to '%.64s' port %u, while '%.64s' port %u has it: packets go "
+		 "where the tables of switches lead",
+		 lid, net_node_of(n, row)->description, n->ports[row].number,
+		 net_node_of(n, owner)->description, n->ports[owner].number);
+}
 
 int net_set_lid(struct net *n, uint32_t row, uint32_t lid, uint32_t lmc)
 {
 	bool same = net_info(n, row, PI_LID) == lid && net_info(n, row, PI_LMC) == lmc;
 	int ret;
 
-	if (!same)
+	if (!same) {
 		net_settle(n);
+		lid_contest_warn(n, row, lid);
+	}
 	ret = subnet_claim_lid(n->subnet, row, lid, lmc);
 	if (ret || same)
 		return ret;
