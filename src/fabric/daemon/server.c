@@ -339,7 +339,7 @@ void server_run(struct server *s)
 bool server_has_programs(const struct server *s)
 {
 	for (uint32_t slot = 0; slot < REGISTRY_SLOTS; slot++)
-		if (s->by_slot[slot])
+		if (s->by_slot[slot] && !s->by_slot[slot]->carrier_ended)
 			return true;
 	return false;
 }

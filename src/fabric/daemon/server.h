@@ -60,7 +60,7 @@ struct server {
 int server_open(struct server *s, struct fabric *f, int lock) must_check;
 /* Serves until it is time to leave: by request, by signal, or because nobody is left. */
 void server_run(struct server *s);
-/* Is any connection that of a program with a device? */
+/* Is any connection that of a program with a device?  Carriers have no numbers that could live on. */
 bool server_has_programs(const struct server *s) must_check;
 /* May follow a server_open that failed or did not happen: then the descriptors are -1. */
 void server_close(struct server *s);
