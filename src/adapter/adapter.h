@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "adapter/flow_key.h"
+#include "adapter/steering.h"
 #include "prm/eth.h"
 #include "prm/ib.h"
 #include "prm/number.h"
@@ -29,10 +29,6 @@
 
 struct adapter;
 struct cq;
-struct flow;
-struct flow_counter;
-struct flow_table;
-struct icm;
 struct key_violation;
 struct mkey;
 struct psv;
@@ -500,101 +496,3 @@ void qpn_unreserve(struct adapter *a, uint32_t first);
 int qp_attach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid) must_check;
 /* -EINVAL if it is not attached. */
 int qp_detach_mcast(struct qp *qp, const union ib_gid *gid, uint16_t mlid) must_check;
-
-/* ---- steering of Ethernet frames ---- */
-
-enum flow_type {
-	FLOW_NORMAL,
-	FLOW_ALL_DEFAULT, /* what no other rule wanted */
-	FLOW_MC_DEFAULT,  /* of those, frames to a group address */
-};
-
-/* Whose root table a rule is in. */
-enum flow_domain {
-	FLOW_NIC_RX, /* frames that arrive at the host's port */
-	FLOW_NIC_TX, /* frames that queues send */
-	FLOW_FDB,    /* frames between that port and the wire, in either direction */
-	FLOW_DOMAINS,
-};
-
-struct flow_attr {
-	enum flow_domain domain;
-	enum flow_type type;
-	uint32_t priority; /* below ADAPTER_FLOW_PRIORITIES; 0 comes first */
-	struct flow_key value;
-	struct flow_key mask;
-	struct qp *qp;		      /* raw packet */
-	struct flow_table *table;     /* neither: drop the frame, unless */
-	bool pass;		      /* it goes on as if there were no rules */
-	uint32_t tag;		      /* goes into the completion; FLOW_TAG_MASK */
-	struct flow_counter *counter; /* or NULL; outlives the rule */
-	bool go_on;		      /* rules of less precedence get the frame too */
-};
-
-/* Frames that rules have taken, whether for a queue or to drop them. */
-int flow_counter_create(struct flow_counter **out) must_check;
-void flow_counter_read(const struct flow_counter *c, uint64_t *packets, uint64_t *bytes);
-/* Requires that no rule names it. */
-void flow_counter_destroy(struct flow_counter *c);
-
-/* Counters that have a number, by which entries of tables name them. */
-int flow_counter_create_numbered(struct adapter *a, struct flow_counter **out,
-				 uint32_t *number) must_check;
-void flow_counter_destroy_numbered(struct adapter *a, struct flow_counter *c, uint32_t number);
-
-/* -EEXIST if a rule with the same match treats the frame differently. */
-int flow_create(struct adapter *a, const struct flow_attr *attr, struct flow **out) must_check;
-void flow_destroy(struct flow *flow);
-
-/*
- * Tables beyond the root.  Either their program writes entries into device memory, and the table is
- * where those begin; or the table is the device's, and has one entry, which takes all frames.
- */
-struct flow_table_attr {
-	enum flow_domain domain;
-	bool by_entries;
-	uint64_t root[2]; /* device addresses; of FLOW_FDB the second is for frames of the host */
-};
-
-struct flow_dest {
-	enum { FLOW_TO_TIR, FLOW_TO_TABLE, FLOW_TO_VPORT } kind;
-	uint32_t number;
-};
-
-struct flow_entry_attr {
-	uint32_t counter; /* its number, or 0 */
-	uint32_t tag;	  /* goes into the completion; 0: that of earlier rules */
-	bool drop;
-	uint32_t n;
-	const struct flow_dest *dest;
-};
-
-int flow_table_create(struct adapter *a, const struct flow_table_attr *attr,
-		      struct flow_table **out) must_check;
-uint32_t flow_table_number(const struct flow_table *t);
-/* Where entries in device memory lead to get there. */
-uint64_t flow_table_address(const struct flow_table *t, bool sent);
-/* -EBUSY: it has one. */
-int flow_table_set_entry(struct flow_table *t, const struct flow_entry_attr *attr) must_check;
-void flow_table_clear_entry(struct flow_table *t);
-/* Requires that no rule leads there; frames that entries lead there are dropped. */
-void flow_table_destroy(struct flow_table *t);
-
-/* Every ratio-th frame goes to one table, and all go to the other.  The tables are named by number. */
-struct flow_sampler_attr {
-	uint32_t ratio; /* not 0 */
-	uint32_t sample_table;
-	uint32_t default_table;
-};
-
-struct flow_sampler;
-int flow_sampler_create(struct adapter *a, const struct flow_sampler_attr *attr,
-			struct flow_sampler **out) must_check;
-uint32_t flow_sampler_number(const struct flow_sampler *s);
-uint64_t flow_sampler_address(const struct flow_sampler *s);
-void flow_sampler_destroy(struct adapter *a, struct flow_sampler *s);
-
-/* It is connected to itself, to write there: frames do not overtake what is posted to it. */
-void qp_writes_icm(struct qp *qp);
-/* Device memory of steering; see ste/icm.h. */
-struct icm *adapter_icm(struct adapter *a);

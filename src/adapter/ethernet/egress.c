@@ -64,6 +64,8 @@ static void departure_ruled(struct departure *d, const struct flow_action *actio
 	d->ruled = true;
 	if (action->counter)
 		flow_counter_add(action->counter, d->route.frame.len);
+	if (action->modify && !route_modify(&d->route, action->modify))
+		return;
 	if (action->pass)
 		on(d);
 	else if (action->table)

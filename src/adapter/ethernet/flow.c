@@ -133,7 +133,7 @@ static void layer_unlink(struct steering *s, struct flow_layer *layer)
 static bool actions_agree(const struct flow_action *a, const struct flow_action *b)
 {
 	return (a->qp || a->table) == (b->qp || b->table) && a->pass == b->pass &&
-	       a->tag == b->tag && a->go_on == b->go_on;
+	       a->modify == b->modify && a->tag == b->tag && a->go_on == b->go_on;
 }
 
 static int entry_get(struct steering *s, uint32_t order, const struct flow_key *mask,
@@ -206,6 +206,7 @@ int steering_add(struct steering *s, const struct flow_attr *attr, struct flow *
 		.qp = attr->qp,
 		.table = attr->table,
 		.pass = attr->pass,
+		.modify = attr->modify,
 		.tag = attr->tag,
 		.go_on = attr->go_on,
 		.counter = attr->counter,

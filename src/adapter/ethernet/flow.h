@@ -28,11 +28,12 @@ struct steering {
 /* What a rule does with a frame. */
 struct flow_action {
 	struct qp *qp;
-	struct flow_table *table;     /* neither: drop */
-	bool pass;		      /* but for this: as if there were no rules */
-	uint32_t tag;		      /* FLOW_TAG_MASK */
-	bool go_on;		      /* the search continues in later layers */
-	struct flow_counter *counter; /* or NULL */
+	struct flow_table *table;	  /* neither: drop */
+	const struct flow_modify *modify; /* or NULL */
+	bool pass;			  /* but for this: as if there were no rules */
+	uint32_t tag;			  /* FLOW_TAG_MASK */
+	bool go_on;			  /* the search continues in later layers */
+	struct flow_counter *counter;	  /* or NULL */
 };
 
 void steering_init(struct steering *s);

@@ -300,9 +300,10 @@ static void route_receive_dropped(struct frame_route *r, const char *why)
 	frame_dropped(r->adapter, rr->in->pkt, rr->in->pkt->dqpn, why);
 }
 
-/* Whatever the table makes of the frame, other rules get it as it came. */
-static void arrival_to_table(const struct arrival *in, const struct flow_action *action,
-			     void (*arrive)(struct frame_route *r, const struct steer_target *to))
+/* A rule that changes the frame, or leads to a table: whatever comes of it, other rules get it as it
+ * came. */
+static void arrival_ruled(const struct arrival *in, const struct flow_action *action,
+			  void (*arrive)(struct frame_route *r, const struct steer_target *to))
 {
 	uint8_t room[FRAME_MAX];
 	struct receive_route rr = {
@@ -317,9 +318,19 @@ static void arrival_to_table(const struct arrival *in, const struct flow_action 
 			  .dropped = route_receive_dropped},
 		.in = in,
 	};
+	const struct steer_target queue = {.kind = STEER_TIR,
+					   .number = action->qp ? action->qp->qpn : 0};
+	const struct steer_target host = {.kind = STEER_VPORT};
 
 	ste_frame_parse(&rr.route.frame);
-	route_to_table(&rr.route, action->table);
+	if (action->modify && !route_modify(&rr.route, action->modify))
+		return;
+	if (action->table)
+		route_to_table(&rr.route, action->table);
+	else if (action->qp || action->pass)
+		arrive(&rr.route, action->qp ? &queue : &host);
+	else
+		route_receive_dropped(&rr.route, "by-rule");
 }
 
 static void raw_deliver(void *user, const struct flow_action *action)
@@ -334,10 +345,10 @@ static void raw_deliver(void *user, const struct flow_action *action)
 	}
 	if (unlikely(action->counter))
 		flow_counter_add(action->counter, in->bytes);
-	if (qp)
+	if (action->table || action->modify)
+		arrival_ruled(in, action, route_received);
+	else if (qp)
 		arrival_to_qp(qp, in, action->tag);
-	else if (action->table)
-		arrival_to_table(in, action, route_received);
 	else
 		frame_dropped(in->adapter, in->pkt, in->pkt->dqpn, "by-rule");
 }
@@ -397,10 +408,10 @@ static void raw_switch(void *user, const struct flow_action *action)
 	in->switched = true;
 	if (action->counter)
 		flow_counter_add(action->counter, in->bytes);
-	if (action->pass)
+	if (action->table || action->modify)
+		arrival_ruled(in, action, route_switched);
+	else if (action->pass)
 		arrival_steer(in);
-	else if (action->table)
-		arrival_to_table(in, action, route_switched);
 	else
 		frame_dropped(in->adapter, in->pkt, in->pkt->dqpn, "by-rule");
 }

@@ -8,6 +8,7 @@
 #include "adapter/ethernet/ethernet.h"
 #include "adapter/ethernet/flow_counter.h"
 #include "adapter/ethernet/table.h"
+#include "adapter/ste/rewrite.h"
 #include "base/log.h"
 
 /* Tables whose entries lead to several places, each within the other. */
@@ -51,6 +52,18 @@ static void route_walk(struct frame_route *r, uint64_t address)
 	}
 	route_tell(r, v, w.what);
 	r->dropped(r, "bad-entry");
+}
+
+bool route_modify(struct frame_route *r, const struct flow_modify *m)
+{
+	struct ste_walk w = {.icm = &r->adapter->ethernet->icm, .frame = &r->frame};
+	enum ste_verdict v = ste_perform_list(&w, m->action, m->n);
+
+	if (v == STE_ARRIVED)
+		return true;
+	route_tell(r, v, w.what);
+	r->dropped(r, "bad-entry");
+	return false;
 }
 
 static struct steer_target dest_target(const struct flow_dest *d)

@@ -21,3 +21,5 @@ struct frame_route {
 
 /* Under RCU. */
 void route_to_table(struct frame_route *r, const struct flow_table *t);
+/* Changes the frame as a rule says; false: that cannot be, and it has been dropped. */
+bool route_modify(struct frame_route *r, const struct flow_modify *m) must_check;

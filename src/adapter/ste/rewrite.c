@@ -206,28 +206,39 @@ static const struct ste_act *act_find(struct ste_walk *w, const uint8_t *a, uint
 }
 
 /* Each takes 8 bytes, however many words it needs.  A list does not lead to another one. */
+static enum ste_verdict list_step(struct ste_walk *w, const uint8_t bytes[STE_LIST_BYTES])
+{
+	const struct ste_act *act = act_find(w, bytes, STE_LIST_BYTES);
+
+	return act && act->id != STE_ACT_MODIFY_LIST ? act->perform(w, bytes) : STE_UNKNOWN_ACTION;
+}
+
 static enum ste_verdict act_modify_list(struct ste_walk *w, const uint8_t *a)
 {
 	uint32_t n = prm_get32(a, STE_LIST_LENGTH);
 	uint64_t at =
 		icm_base(ICM_MODIFY) + (uint64_t)prm_get32(a, STE_LIST_INDEX) * STE_LIST_ALIGN;
+	enum ste_verdict v = STE_ARRIVED;
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n && v == STE_ARRIVED; i++) {
 		_Alignas(8) uint8_t bytes[STE_LIST_BYTES];
-		const struct ste_act *act;
-		enum ste_verdict v;
 
 		if (!icm_read(w->icm, ICM_MODIFY, at + (uint64_t)i * STE_LIST_BYTES, bytes,
 			      sizeof(bytes)))
 			return STE_NO_ENTRY;
-		act = act_find(w, bytes, sizeof(bytes));
-		if (!act || act->id == STE_ACT_MODIFY_LIST)
-			return STE_UNKNOWN_ACTION;
-		v = act->perform(w, bytes);
-		if (v != STE_ARRIVED)
-			return v;
+		v = list_step(w, bytes);
 	}
-	return STE_ARRIVED;
+	return v;
+}
+
+enum ste_verdict ste_perform_list(struct ste_walk *w, const uint8_t (*actions)[STE_LIST_BYTES],
+				  uint32_t n)
+{
+	enum ste_verdict v = STE_ARRIVED;
+
+	for (uint32_t i = 0; i < n && v == STE_ARRIVED; i++)
+		v = list_step(w, actions[i]);
+	return v;
 }
 
 enum ste_verdict ste_perform(struct ste_walk *w, const uint8_t *entry, bool *tag_valid)

@@ -6,3 +6,7 @@
 
 /* Performs the actions of an entry.  *tag_valid becomes false if tags may have changed. */
 enum ste_verdict ste_perform(struct ste_walk *w, const uint8_t *entry, bool *tag_valid);
+
+/* Performs actions that stand one after the other, as in a list in device memory. */
+enum ste_verdict ste_perform_list(struct ste_walk *w, const uint8_t (*actions)[STE_LIST_BYTES],
+				  uint32_t n) must_check;

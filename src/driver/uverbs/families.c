@@ -5,12 +5,13 @@
 #include "driver/uverbs/uverbs.h"
 
 const struct uverbs_family *const uverbs_families[] = {
-	&ucontext_family,  &udevice_family,	&uadvise_family,     &uah_family,
-	&ucounters_family, &ucq_family,		&udm_family,	     &uflow_family,
-	&umatcher_family,  &umcast_family,	&umr_family,	     &umw_family,
-	&upd_family,	   &uqp_family,		&uqp_object_family,  &uqp_attr_family,
-	&usrq_family,	   &uuar_family,	&uwq_family,	     &uxrcd_family,
-	&udevx_family,	   &udevx_async_family, &udevx_event_family, &uumem_family,
+	&ucontext_family,     &udevice_family,	&uadvise_family,     &uah_family,
+	&ucounters_family,    &ucq_family,	&udm_family,	     &uflow_family,
+	&uflow_action_family, &umatcher_family, &umcast_family,	     &umr_family,
+	&umw_family,	      &upd_family,	&uqp_family,	     &uqp_object_family,
+	&uqp_attr_family,     &usrq_family,	&uuar_family,	     &uwq_family,
+	&uxrcd_family,	      &udevx_family,	&udevx_async_family, &udevx_event_family,
+	&uumem_family,
 };
 
 const size_t uverbs_families_count = array_size(uverbs_families);

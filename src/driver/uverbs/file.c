@@ -121,8 +121,9 @@ static void file_fstat(struct cdev_file *cdev, struct stat *st)
 
 /* Users before what they use, so that nothing is busy. */
 static const enum uobj_type teardown_order[] = {
-	UOBJ_FLOW, UOBJ_MATCHER, UOBJ_AH,  UOBJ_QP,   UOBJ_IND_TABLE, UOBJ_WQ,	UOBJ_SRQ,  UOBJ_CQ,
-	UOBJ_MW,   UOBJ_MR,	 UOBJ_ICM, UOBJ_UMEM, UOBJ_COUNTERS,  UOBJ_UAR, UOBJ_XRCD, UOBJ_PD,
+	UOBJ_FLOW, UOBJ_FLOW_ACTION, UOBJ_MATCHER, UOBJ_AH,   UOBJ_QP, UOBJ_IND_TABLE,
+	UOBJ_WQ,   UOBJ_SRQ,	     UOBJ_CQ,	   UOBJ_MW,   UOBJ_MR, UOBJ_ICM,
+	UOBJ_UMEM, UOBJ_COUNTERS,    UOBJ_UAR,	   UOBJ_XRCD, UOBJ_PD,
 };
 
 static void file_destroy_type(struct ufile *f, enum uobj_type type)

@@ -36,6 +36,7 @@ enum uobj_type {
 	UOBJ_COUNTERS,
 	UOBJ_MATCHER,
 	UOBJ_ICM,
+	UOBJ_FLOW_ACTION,
 	UOBJ_TYPES,
 };
 

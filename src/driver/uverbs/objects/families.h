@@ -10,6 +10,7 @@ extern const struct uverbs_family ucounters_family;
 extern const struct uverbs_family ucq_family;
 extern const struct uverbs_family udm_family;
 extern const struct uverbs_family uflow_family;
+extern const struct uverbs_family uflow_action_family;
 extern const struct uverbs_family umatcher_family;
 extern const struct uverbs_family umcast_family;
 extern const struct uverbs_family umr_family;

@@ -294,6 +294,8 @@ static void uflow_free(struct uobj *obj)
 		flow->matcher->users--;
 	if (flow->devx_counter)
 		flow->devx_counter->users--;
+	if (flow->action)
+		flow->action->users--;
 }
 
 static const struct uobj_class uflow_class = {

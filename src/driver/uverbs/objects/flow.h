@@ -12,6 +12,7 @@ struct uflow {
 	struct uobj *counters;
 	struct uobj *matcher;
 	struct uobj *devx_counter;
+	struct uobj *action;
 	struct flow *flow;
 };
 

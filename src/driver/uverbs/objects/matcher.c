@@ -15,6 +15,7 @@
 #include "driver/uverbs/core/port.h"
 #include "driver/uverbs/objects/families.h"
 #include "driver/uverbs/objects/flow.h"
+#include "driver/uverbs/objects/flow_action.h"
 #include "driver/uverbs/objects/rss.h"
 #include "prm/fte.h"
 
@@ -279,9 +280,10 @@ static int method_matcher_create(struct ureq *req)
 
 /* ---- rules ---- */
 
-/* Where the frames go: exactly one thing. */
+/* Where the frames go: one thing. */
 static int flow_read_destination(struct ureq *req, struct flow_attr *a, struct uobj **out)
 {
+	uint32_t n;
 	struct uobj *obj = ureq_obj(req, MLX5_IB_ATTR_CREATE_FLOW_DEST_QP);
 	struct uobj *devx = ureq_obj(req, MLX5_IB_ATTR_CREATE_FLOW_DEST_DEVX);
 	uint32_t flags;
@@ -294,7 +296,11 @@ static int flow_read_destination(struct ureq *req, struct flow_attr *a, struct u
 		return ret;
 	if (flags & MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DEFAULT_MISS)
 		a->pass = true;
-	if (!!obj + !!devx + (flags == MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DROP) + a->pass != 1)
+	n = !!obj + !!devx + (flags == MLX5_IB_ATTR_CREATE_FLOW_FLAGS_DROP) + a->pass;
+	/* What is sent goes on if nothing else is said. */
+	if (!n && a->domain == FLOW_NIC_TX)
+		a->pass = true;
+	else if (n != 1)
 		return -EINVAL;
 	*out = obj ? obj : devx;
 	if (!*out)
@@ -331,12 +337,29 @@ static int flow_read_counter(struct ureq *req, struct flow_attr *a, struct uobj 
 	return offset ? -EINVAL : 0;
 }
 
-static int flow_read_actions(struct ureq *req, struct flow_attr *a)
+/* At most one, which changes headers. */
+static int flow_read_actions(struct ureq *req, struct flow_attr *a, struct uobj **out)
 {
-	if (ureq_attr(req, MLX5_IB_ATTR_CREATE_FLOW_ARR_FLOW_ACTIONS))
-		return matcher_refuse("a flow action");
+	struct ubuf handles = ureq_buf(req, MLX5_IB_ATTR_CREATE_FLOW_ARR_FLOW_ACTIONS);
+	uint32_t handle;
+	int ret;
+
+	*out = NULL;
 	a->tag = ureq_u32(req, MLX5_IB_ATTR_CREATE_FLOW_TAG);
-	return a->tag & ~FLOW_TAG_MASK ? -EINVAL : 0;
+	if (a->tag & ~FLOW_TAG_MASK)
+		return -EINVAL;
+	if (!ureq_attr(req, MLX5_IB_ATTR_CREATE_FLOW_ARR_FLOW_ACTIONS))
+		return 0;
+	if (handles.len != sizeof(handle))
+		return matcher_refuse("more than one flow action");
+	ret = ubuf_read(&handles, &handle, sizeof(handle));
+	if (ret < 0)
+		return ret;
+	*out = uobj_find(req->file, UOBJ_FLOW_ACTION, handle, &ret);
+	if (!*out)
+		return ret;
+	a->modify = uflow_action_modify(*out);
+	return 0;
 }
 
 static int method_flow_create_mlx5(struct ureq *req)
@@ -348,7 +371,7 @@ static int method_flow_create_mlx5(struct ureq *req)
 	struct flow_attr attr = {.domain = m->domain, .type = m->type, .priority = m->priority};
 	struct fte_headers headers;
 	struct uflow *flow;
-	struct uobj *to, *counter;
+	struct uobj *to, *counter, *action;
 	int ret;
 
 	if (!uverbs_may_raw())
@@ -358,7 +381,7 @@ static int method_flow_create_mlx5(struct ureq *req)
 	if (ret == 0 && attr.qp && m->domain != FLOW_NIC_RX)
 		ret = -EINVAL;
 	if (ret == 0)
-		ret = flow_read_actions(req, &attr);
+		ret = flow_read_actions(req, &attr, &action);
 	if (ret == 0)
 		ret = flow_read_counter(req, &attr, &counter);
 	if (ret == 0)
@@ -371,6 +394,9 @@ static int method_flow_create_mlx5(struct ureq *req)
 		return ret;
 	flow->matcher = &m->uobj;
 	m->uobj.users++;
+	flow->action = action;
+	if (action)
+		action->users++;
 	flow->devx_counter = counter;
 	if (counter)
 		counter->users++;
