@@ -32,6 +32,12 @@ void flow_due(struct timer *t);
 /* The row goes back. */
 void flow_end(struct qp *qp);
 
+/* Does it wait for its rate?  If nobody is observed any more, nobody controls it, either. */
+static inline bool flow_holds_back(const struct qp *qp)
+{
+	return atomic_load(&qp->flow.waits) && atomic_load(qp->adapter->observers);
+}
+
 static inline struct slot_flow *flow_row(const struct qp *qp)
 {
 	return atomic_load_explicit(&qp->flow.row, memory_order_relaxed);

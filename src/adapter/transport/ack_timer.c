@@ -2,6 +2,7 @@
 /* See ack_timer.h. */
 #include "adapter/transport/ack_timer.h"
 
+#include "adapter/qp/flow.h"
 #include "adapter/transport/completer.h"
 #include "base/clock.h"
 #include "base/trace.h"
@@ -72,7 +73,7 @@ static bool fired_locked(struct qp *qp, enum peer_progress peer)
 	if (timer_armed(&qp->timer) || rnr_wait_over(qp) || !awaits_answer(qp))
 		return true;
 	/* The rest of a message that waits for its rate keeps the peer from answering, too. */
-	if (atomic_exchange(&qp->comp.fresh, false) || atomic_load(&qp->flow.waits)) {
+	if (atomic_exchange(&qp->comp.fresh, false) || flow_holds_back(qp)) {
 		qp->comp.behind_since = 0;
 	} else if (peer == PEER_UNASKED) {
 		return false;

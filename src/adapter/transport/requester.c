@@ -139,9 +139,10 @@ static enum step refuse_memory(struct qp *qp, const struct send_wqe *w, enum mke
 
 static enum step requester_transmit(struct qp *qp, const struct pkt *pkt)
 {
+	bool observed = bypass_observed(qp);
 	enum wire_verdict v;
 
-	if (bypass_observed(qp) && !flow_admit(qp, pkt))
+	if (observed && !flow_admit(qp, pkt))
 		return STEP_WAIT;
 	v = wire_xmit(qp->adapter->wire, pkt);
 	/* For a reliable request the answer reports this. */
@@ -165,7 +166,7 @@ static enum step requester_transmit(struct qp *qp, const struct pkt *pkt)
 	case WIRE_SENT:
 		break;
 	}
-	if (unlikely(flow_row(qp)))
+	if (unlikely(observed) && flow_row(qp))
 		flow_sent(qp, pkt);
 	return STEP_NEXT;
 }
@@ -575,7 +576,7 @@ void requester_run(struct qp *qp)
 			s = STEP_NEXT;
 	}
 	requester_drained(qp);
-	if (unlikely(flow_row(qp)) && s == STEP_IDLE)
+	if (bypass_observed(qp) && flow_row(qp) && s == STEP_IDLE)
 		flow_paused(qp);
 	rcu_leave();
 
