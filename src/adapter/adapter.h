@@ -289,9 +289,8 @@ int cq_destroy(struct cq *cq) must_check;
 struct srq_attr {
 	uint32_t pdn;
 	void *buf;
-	uint32_t wqe_count; /* power of two */
-	uint32_t wqe_bytes; /* power of two; next segment included */
-	bool cyclic;	    /* taken in ring order; next segments are ignored */
+	uint32_t wqe_count, wqe_bytes; /* powers of two; next segment included */
+	bool cyclic;		       /* taken in ring order; next segments are ignored */
 	uint32_t max_sge;
 	uint32_t limit;
 	void *dbrec;					/* be32 producer counter at DBREC_RECV */
@@ -317,11 +316,11 @@ struct wq_attr {
 	uint32_t uidx;
 	struct cq *cq;
 	void *buf;
-	uint32_t wqes;					/* power of two */
-	uint32_t wqe_bytes;				/* power of two */
-	void *dbrec;					/* be32 producer counter at DBREC_RECV */
-	bool strip_vlan;				/* the tag goes into the completion */
-	bool silent;					/* in error, what is posted completes not */
+	uint32_t wqes, wqe_bytes; /* powers of two */
+	void *dbrec;		  /* be32 producer counter at DBREC_RECV */
+	bool strip_vlan;	  /* the tag goes into the completion */
+	bool silent;		  /* in error, what is posted completes not */
+	struct srq *srq; /* or NULL: takes from it, and has no ring and no domain of its own */
 	void (*async)(void *user, enum ib_event event); /* upcall: WQ_FATAL */
 	void *user;
 };
@@ -369,8 +368,9 @@ enum qp_loopback { QP_LOOPBACK_UC = 1 << 0, QP_LOOPBACK_MC = 1 << 1 };
 
 struct qp_create_attr {
 	enum ib_qp_type type;
-	uint32_t pdn;	/* XRC_TGT: 0, the shared receive queue's counts */
-	uint32_t xrcdn; /* XRC_TGT only */
+	bool multi_packet; /* raw packet: takes requests of many frames */
+	uint32_t pdn;	   /* XRC_TGT: 0, the shared receive queue's counts */
+	uint32_t xrcdn;	   /* XRC_TGT only */
 	uint32_t uidx;
 	/* Each may be NULL only where the type has no such side: XRC_INI and DCI do not receive,
 	 * XRC_TGT and DCT do not send, XRC_TGT receives into the CQ of the shared receive queue. */

@@ -78,9 +78,6 @@ flexio_status flexio_sq_create(struct flexio_process *process, struct ibv_contex
 
 	if (!flx_wq_begin(&hold, &make, (void **)flexio_sq_ptr, "flexio_sq_ptr"))
 		return FLEXIO_STATUS_FAILED;
-	if (fattr->sq.allow_multi_pkt_send_wqe)
-		return flx_fail(__func__, "fattr->sq.allow_multi_pkt_send_wqe: the device has no "
-					  "work requests of many packets");
 	sq = calloc(1, sizeof(*sq));
 	if (!sq)
 		return flx_fail(__func__, "no memory");

@@ -32,6 +32,7 @@ enum wqe_opcode {
 	WQE_OP_LOCAL_INVAL = 0x1b,
 	WQE_OP_SET_PSV = 0x20,
 	WQE_OP_UMR = 0x25,
+	WQE_OP_ENHANCED_MPSW = 0x29, /* Ethernet: each data segment is a frame */
 	WQE_OP_MMO = 0x2f,
 	WQE_OP_LOCAL_MMO = 0x32, /* of device code */
 };
@@ -56,6 +57,7 @@ static inline const char *wqe_opcode_name(uint8_t opcode)
 		[WQE_OP_LOCAL_INVAL] = "LOCAL_INVAL",
 		[WQE_OP_SET_PSV] = "SET_PSV",
 		[WQE_OP_UMR] = "UMR",
+		[WQE_OP_ENHANCED_MPSW] = "ENHANCED_MPSW",
 		[WQE_OP_MMO] = "MMO",
 		[WQE_OP_LOCAL_MMO] = "LOCAL_MMO",
 	};

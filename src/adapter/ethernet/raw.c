@@ -50,26 +50,40 @@ static bool raw_gather(struct qp *qp, const struct send_wqe *w, uint64_t off, ui
 	       (!n || usermem_pull(&dst, 1, src.run, src.n));
 }
 
+/* How many bytes of payload the frame that begins at this offset has. */
+static uint64_t raw_payload(const struct send_wqe *w, uint64_t off)
+{
+	if (w->opcode == WQE_OP_TSO)
+		return min_u64(w->len - off, w->eth_mss);
+	if (w->opcode != WQE_OP_ENHANCED_MPSW)
+		return w->len - off;
+	for (uint32_t i = 0; i < w->nsegs; i++) {
+		if (!off)
+			return w->seg[i].len;
+		off -= min_u64(off, w->seg[i].len);
+	}
+	return 0;
+}
+
 enum raw_verdict raw_send(struct qp *qp, const struct send_wqe *w, uint64_t *off)
 {
 	bool tso = w->opcode == WQE_OP_TSO;
 	uint8_t frame[FRAME_MAX];
 
 	do {
-		uint64_t left = w->len - *off;
-		uint32_t n = (uint32_t)(tso ? min_u64(left, w->eth_mss) : left);
+		uint64_t payload = raw_payload(w, *off);
+		uint32_t n = (uint32_t)min_u64(payload, FRAME_MAX + 1);
 		uint32_t bytes = w->eth_header_len + n;
 		enum raw_verdict v;
 
-		if (left > FRAME_MAX - w->eth_header_len && !tso)
-			return RAW_BAD_LENGTH;
 		if (bytes < FRAME_MIN || bytes > FRAME_MAX)
 			return RAW_BAD_LENGTH;
 		memcpy(frame, w->eth_header, w->eth_header_len);
 		if (!raw_gather(qp, w, *off, n, frame + w->eth_header_len))
 			return RAW_BAD_KEY;
-		if (tso && !frame_segment(frame, bytes, w->eth_header_len,
-					  (uint32_t)(*off / w->eth_mss), (uint32_t)*off, n == left))
+		if (tso &&
+		    !frame_segment(frame, bytes, w->eth_header_len, (uint32_t)(*off / w->eth_mss),
+				   (uint32_t)*off, *off + n == w->len))
 			return RAW_BAD_WQE;
 		if (w->eth_flags & (WQE_ETH_L3_CSUM | WQE_ETH_L4_CSUM))
 			fill_checksums(frame, bytes, w->eth_flags);

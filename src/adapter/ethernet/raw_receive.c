@@ -37,6 +37,7 @@ struct arrival {
 struct target {
 	struct adapter *adapter;
 	struct recv_ring *ring;
+	struct srq *srq; /* or NULL; in place of the ring */
 	struct cq *cq;
 	uint32_t pdn;
 	uint32_t uidx;
@@ -115,7 +116,7 @@ static bool raw_place(const struct target *t, const struct arrival *in, const st
 	uint32_t bytes;
 	uint8_t syndrome;
 
-	switch (recv_ring_take(t->ring, &wqe)) {
+	switch (t->srq ? srq_take(t->srq, &wqe) : recv_ring_take(t->ring, &wqe)) {
 	case RECV_OK:
 		break;
 	case RECV_EMPTY:
@@ -155,6 +156,7 @@ static void to_wq(struct wq *wq, const struct arrival *in, const struct cqe64 *a
 	const struct target t = {
 		.adapter = wq->adapter,
 		.ring = &wq->ring,
+		.srq = wq->create.srq,
 		.cq = wq->create.cq,
 		.pdn = wq->create.pdn,
 		.uidx = wq->create.uidx,

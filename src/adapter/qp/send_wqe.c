@@ -20,6 +20,7 @@ static const struct wqe_props props[256] = {
 	[WQE_OP_ATOMIC_FA] = {.valid = 1, .atomic = 1, .rc = 1},
 	[WQE_OP_SET_PSV] = {.valid = 1, .local = 1, .rc = 1, .uc = 1},
 	[WQE_OP_UMR] = {.valid = 1, .local = 1, .rc = 1, .uc = 1},
+	[WQE_OP_ENHANCED_MPSW] = {.valid = 1, .send = 1, .raw = 1},
 	[WQE_OP_MMO] = {.valid = 1, .local = 1, .rc = 1},
 	[WQE_OP_LOCAL_MMO] = {.valid = 1, .local = 1, .rc = 1, .uc = 1, .raw = 1},
 };
@@ -72,7 +73,7 @@ static bool decode_segments(struct send_wqe *w, uint32_t at, uint32_t end)
 }
 
 /* The segment of a raw packet QP and the part of the frame that stands in it. */
-static bool decode_eth(struct send_wqe *w, uint32_t *at, uint32_t end)
+static bool decode_eth(const struct qp *qp, struct send_wqe *w, uint32_t *at, uint32_t end)
 {
 	const uint32_t inlined = offsetof(struct wqe_eth, inline_hdr_start);
 	struct wqe_eth e;
@@ -88,6 +89,8 @@ static bool decode_eth(struct send_wqe *w, uint32_t *at, uint32_t end)
 		return false;
 	/* all segments are whole units, so this stays inside */
 	*at += (uint32_t)align_up(inlined + w->eth_header_len, WQE_UNIT);
+	if (w->opcode == WQE_OP_ENHANCED_MPSW)
+		return qp->create.multi_packet && !w->eth_header_len;
 	return w->opcode != WQE_OP_TSO || w->eth_mss;
 }
 
@@ -99,7 +102,7 @@ static bool decode_headers(const struct qp *qp, struct send_wqe *w, uint32_t *at
 {
 	const struct wqe_props *p = wqe_props(w->opcode);
 
-	if (qp->bth == BTH_RAW && !decode_eth(w, at, end))
+	if (qp->bth == BTH_RAW && !decode_eth(qp, w, at, end))
 		return false;
 	if ((qp->bth == BTH_UD && p->send) || qp->bth == BTH_DC) {
 		uint32_t n = AV_SHORT_BYTES;

@@ -19,14 +19,19 @@ static void ring_reset(struct wq *wq)
 	};
 }
 
+static bool wq_ring_possible(const struct wq_attr *attr)
+{
+	return attr->wqes && !(attr->wqes & (attr->wqes - 1)) && attr->wqes <= ADAPTER_MAX_QP_WR &&
+	       !(attr->wqe_bytes & (attr->wqe_bytes - 1)) &&
+	       attr->wqe_bytes >= sizeof(struct wqe_data);
+}
+
 int wq_create(struct adapter *a, const struct wq_attr *attr, struct wq **out)
 {
 	struct wq *wq;
 	int64_t wqn;
 
-	if (!attr->cq || !attr->wqes || attr->wqes & (attr->wqes - 1) ||
-	    attr->wqes > ADAPTER_MAX_QP_WR || attr->wqe_bytes & (attr->wqe_bytes - 1) ||
-	    attr->wqe_bytes < sizeof(struct wqe_data))
+	if (!attr->cq || (!attr->srq && !wq_ring_possible(attr)))
 		return -EINVAL;
 	wq = calloc(1, sizeof(*wq));
 	if (!wq)
@@ -41,7 +46,12 @@ int wq_create(struct adapter *a, const struct wq_attr *attr, struct wq **out)
 	wq->create = *attr;
 	wq->wqn = (uint32_t)wqn;
 	wq->strip_vlan = attr->strip_vlan;
-	ring_reset(wq);
+	if (attr->srq) {
+		wq->create.pdn = srq_pdn(attr->srq);
+		srq_hold(attr->srq);
+	} else {
+		ring_reset(wq);
+	}
 	cq_hold(attr->cq, 0);
 	*out = wq;
 	return 0;
@@ -65,7 +75,8 @@ static void wq_flush(struct wq *wq)
 	/* Orders the store of the state before the read of the doorbell record; partner:
 	 * wq_recv_posted. */
 	atomic_thread_fence(memory_order_seq_cst);
-	while (!wq->create.silent && recv_ring_take(&wq->ring, &wqe) == RECV_OK)
+	/* What a shared queue has stays there. */
+	while (!wq->create.silent && !wq->create.srq && recv_ring_take(&wq->ring, &wqe) == RECV_OK)
 		recv_error_push(wq->adapter, wq->create.cq, wq->create.uidx, wq->wqn, wqe.index,
 				CQE_SYN_WR_FLUSH);
 }
@@ -86,7 +97,7 @@ int wq_modify(struct wq *wq, enum ib_wq_state cur, enum ib_wq_state next)
 	/* ERR leads to RDY only through RESET; RESET and ERR are allowed from everywhere */
 	if (wq_state(wq) != cur || (next == IB_WQS_RDY && cur == IB_WQS_ERR))
 		goto unlock;
-	if (next == IB_WQS_RESET)
+	if (next == IB_WQS_RESET && !wq->create.srq)
 		ring_reset(wq);
 	atomic_store(&wq->state, (uint32_t)next);
 	if (next == IB_WQS_ERR)
@@ -120,6 +131,8 @@ void wq_destroy(struct wq *wq)
 {
 	/* The queue pair that led here is gone already, and its grace period is over. */
 	cq_release(wq->create.cq, 0);
+	if (wq->create.srq)
+		srq_release(wq->create.srq);
 	number_give(&wq->adapter->qps, wq->wqn);
 	free(wq);
 }

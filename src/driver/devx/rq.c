@@ -35,14 +35,16 @@ static int devx_rq_check_features(const uint8_t *rqc)
 {
 	const uint8_t *wq = rqc + RQC_WQ;
 
-	if (prm_get(rqc, RQC_MEMORY) != RQC_INLINE || prm_get(wq, WQ_TYPE) != WQ_CYCLIC) {
-		log_info("devx: receive queues that are striding, lists, or take from a receive "
-			 "memory pool are not supported");
+	bool pool = prm_get(rqc, RQC_MEMORY) == RQC_OF_RMP;
+
+	if (!pool &&
+	    (prm_get(rqc, RQC_MEMORY) != RQC_INLINE || prm_get(wq, WQ_TYPE) != WQ_CYCLIC)) {
+		log_info("devx: receive queues that are striding or lists are not supported");
 		return -EOPNOTSUPP;
 	}
 	if (prm_get(rqc, RQC_RESERVED_KEY) || prm_get(rqc, RQC_DELAY_DROP) ||
 	    prm_get(rqc, RQC_SCATTER_FCS) || prm_get(rqc, RQC_HAIRPIN) ||
-	    prm_get(wq, WQ_SIGNATURE) || prm_get(wq, WQ_PAGE_OFFSET)) {
+	    (!pool && (prm_get(wq, WQ_SIGNATURE) || prm_get(wq, WQ_PAGE_OFFSET)))) {
 		log_info("devx: receive queues with the reserved key, frame check sequences, "
 			 "delayed drops, hairpins, WQE signatures or page offsets are not "
 			 "supported");
@@ -69,6 +71,32 @@ static int devx_rq_use_memory(struct devx_call *c, struct devx_rq *rq, struct wq
 	return 0;
 }
 
+/* The pool in place of a ring, which the context then has not got. */
+static int devx_rq_use_pool(struct devx_call *c, struct devx_rq *rq, struct wq_attr *attr)
+{
+	struct uobj *rmp = devx_find(c->file, &devx_rmp_class, prm_get32(rq->context, RQC_RMP));
+
+	if (!rmp)
+		return -EINVAL;
+	devx_obj_uses(&rq->obj, rmp);
+	attr->srq = devx_srq_of(rmp);
+	return 0;
+}
+
+static int devx_rq_use_ring(struct devx_call *c, struct devx_rq *rq, struct wq_attr *attr)
+{
+	const uint8_t *wq = rq->context + RQC_WQ;
+	struct uobj *pd;
+	int ret = devx_pd(c->file, attr->pdn, &pd);
+
+	if (ret < 0)
+		return ret;
+	if (prm_get32(wq, WQ_LOG_STRIDE) > LOG_STRIDE_MAX)
+		return -EINVAL;
+	devx_obj_uses(&rq->obj, pd);
+	return devx_rq_use_memory(c, rq, attr);
+}
+
 static int devx_rq_make(struct devx_call *c, struct devx_rq *rq)
 {
 	const uint8_t *rqc = rq->context, *wq = rqc + RQC_WQ;
@@ -82,21 +110,18 @@ static int devx_rq_make(struct devx_call *c, struct devx_rq *rq)
 		.async = devx_rq_on_async,
 		.user = &rq->obj,
 	};
-	struct uobj *pd, *cq;
+	struct uobj *cq;
 	int ret = ufile_port(c->file)->ethernet ? devx_rq_check_features(rqc) : -EOPNOTSUPP;
 
-	if (ret == 0)
-		ret = devx_pd(c->file, attr.pdn, &pd);
 	if (ret < 0)
 		return ret;
 	cq = devx_find(c->file, &devx_cq_class, prm_get32(rqc, RQC_CQN));
-	if (!cq || prm_get(rqc, RQC_STATE) != RAW_STATE_RST ||
-	    prm_get32(wq, WQ_LOG_STRIDE) > LOG_STRIDE_MAX)
+	if (!cq || prm_get(rqc, RQC_STATE) != RAW_STATE_RST)
 		return -EINVAL;
-	devx_obj_uses(&rq->obj, pd);
 	devx_obj_uses(&rq->obj, cq);
 	attr.cq = devx_cq_of(cq);
-	ret = devx_rq_use_memory(c, rq, &attr);
+	ret = prm_get(rqc, RQC_MEMORY) == RQC_OF_RMP ? devx_rq_use_pool(c, rq, &attr)
+						     : devx_rq_use_ring(c, rq, &attr);
 	if (ret == 0)
 		ret = wq_create(c->file->hca->adapter, &attr, &rq->wq);
 	if (ret == 0)

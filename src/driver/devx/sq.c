@@ -45,10 +45,6 @@ static int devx_sq_check_features(const uint8_t *sqc)
 			 "UMR, with parsing by software, hairpins or pacing are not supported");
 		return -EOPNOTSUPP;
 	}
-	if (prm_get(sqc, SQC_MULTI_PACKET)) {
-		log_info("devx: send queues with WQEs of many packets are not supported");
-		return -EOPNOTSUPP;
-	}
 	if (prm_get(wq, WQ_TYPE) != WQ_CYCLIC || prm_get(wq, WQ_SIGNATURE) ||
 	    prm_get(wq, WQ_PAGE_OFFSET)) {
 		log_info("devx: send queues that are lists, with WQE signatures or page offsets "
@@ -118,6 +114,7 @@ static int devx_sq_make(struct devx_call *c, struct devx_sq *sq)
 		.uidx = prm_get32(sqc, SQC_USER_INDEX),
 		.sq_blocks = 1u << prm_get32(wq, WQ_LOG_SIZE),
 		.silent = !prm_get(sqc, SQC_FLUSH),
+		.multi_packet = prm_get(sqc, SQC_MULTI_PACKET),
 		.async = devx_sq_on_async,
 		.user = &sq->obj,
 	};

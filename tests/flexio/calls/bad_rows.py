@@ -115,7 +115,7 @@ def with_free(fields_known, others):
 FIELDS = {
     "flexio_process_attr": {"pd": ["= good.other_pd"], "en_pcc": ["= 1"]},
     "flexio_rq_create": WQ, "flexio_sq_create": {**WQ, "log_wq_stride": [], "uar_id": [*NUMBER, "= 1 << 21"],
-                                                 "sq": [".allow_multi_pkt_send_wqe = 1"],
+                                                 "sq": [],
                                                  "wq_dbr_qmem.humem_offset": []},  # it has no record that is read
     "flexio_rmp_create": {**WQ, "rq": [".wq_type = FLEXIO_WQ_TYPE_CYCLIC"]},
     "flexio_qp_create": with_free(QP_CREATE, QP_MODIFY), "flexio_qp_modify": with_free(QP_MODIFY, QP_CREATE),

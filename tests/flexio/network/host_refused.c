@@ -95,7 +95,6 @@ static void refused(void)
 	SQ_REFUSED(&b, log_wq_depth, 16);
 	SQ_REFUSED(&b, uar_id, 0xfffff1);
 	SQ_REFUSED(&b, wq_ring_qmem.daddr, 0);
-	SQ_REFUSED(&b, sq.allow_multi_pkt_send_wqe, 1);
 	FAILS(flexio_rq_create(b.p, NULL, 0xfffff1, &b.rq_attr, &rq));
 	CHECK(!rq);
 	FAILS(flexio_sq_create(b.p, NULL, 0xfffff1, &b.sq_attr, &sq));

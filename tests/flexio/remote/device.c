@@ -61,6 +61,7 @@ static const struct {
 	[POST_TRANSPOSE] = {FLEXIO_CTRL_SEG_TRANSPOSE, 0, 4},
 	[POST_FRAME] = {FLEXIO_CTRL_SEG_SEND_EN, 0, 3},
 	[POST_SEGMENTS] = {FLEXIO_CTRL_SEG_LSO, 0, 4},
+	[POST_FRAMES] = {FLEXIO_CTRL_SEG_SEND_EN, MLX5_CTRL_SEG_OPCODE_ENHANCED_MPSW, 3},
 };
 
 /* A request may wrap at the end of the ring: segments are counted from its beginning. */
@@ -105,6 +106,7 @@ static unsigned post_headers(const struct post *p)
 		memset(segment(p, n++), 0, 16);
 		return n;
 	case POST_FRAME:
+	case POST_FRAMES:
 	case POST_SEGMENTS:
 		return post_frame(p, n);
 	case POST_SWAP:
@@ -150,6 +152,9 @@ static unsigned post_data(const struct post *p, unsigned n)
 		return post_inlined(p, n);
 	flexio_dev_swqe_seg_mem_ptr_data_set(segment(p, n++), (uint32_t)p->bytes, (uint32_t)p->key,
 					     p->data);
+	for (uint64_t i = 1; p->kind == POST_FRAMES && i < p->frames; i++)
+		flexio_dev_swqe_seg_mem_ptr_data_set(segment(p, n++), (uint32_t)p->bytes,
+						     (uint32_t)p->key, p->data + i * p->bytes);
 	if (p->kind == POST_COPY || p->kind == POST_TRANSPOSE)
 		flexio_dev_swqe_seg_mem_ptr_data_set(segment(p, n++), (uint32_t)p->bytes,
 						     (uint32_t)p->rkey, p->remote);

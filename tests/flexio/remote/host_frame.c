@@ -6,16 +6,20 @@
 
 #include "host.h"
 
-#define FRAME_MAX 2000u
-#define OFFSET	  65536u /* in the peer's memory */
-#define STREAM	  300u
+#define FRAME_MAX  2000u
+#define OFFSET	   65536u /* in the peer's memory */
+#define STREAM	   300u
+#define MANY	   13u
+#define MANY_BYTES 200u
 
 static const char to_us[] = "02427e7feb0200000000000000000000";
 
 /* A send queue in place of the queue pair. */
-static struct flexio_sq *frames_open(struct end *e, struct line *line)
+static struct flexio_sq *frames_open(struct end *e, struct line *line, bool many)
 {
-	struct flexio_wq_attr attr = {.log_wq_depth = LOG_DEPTH, .user_index = USER_INDEX};
+	struct flexio_wq_attr attr = {.log_wq_depth = LOG_DEPTH,
+				      .user_index = USER_INDEX,
+				      .sq.allow_multi_pkt_send_wqe = many};
 	struct flexio_sq *sq;
 
 	attr.uar_id = flexio_uar_get_id(flexio_process_get_uar(e->p));
@@ -136,7 +140,7 @@ static void frames(void)
 	struct end e;
 
 	end_open(&e, true, 0);
-	sq = frames_open(&e, &e.sent);
+	sq = frames_open(&e, &e.sent, false);
 	peer_up(&taker, true, "raw", NULL);
 	peer_do(&taker, "frames %s", to_us);
 	peer_up(&sender, true, "raw", NULL);
@@ -152,6 +156,46 @@ static void frames(void)
 	OK(flexio_sq_destroy(sq));
 	peer_down(&taker);
 	peer_down(&sender);
+	end_close(&e);
+}
+
+/* Many frames of one request, several times around the ring; a queue without the right to it has none. */
+static void many_frames(void)
+{
+	static uint8_t taken[MANY][FRAME_MAX], made[MANY][MANY_BYTES];
+	uint32_t length[MANY];
+	struct flexio_sq *sq;
+	struct peer taker;
+	struct end e;
+
+	end_open(&e, true, 0);
+	sq = frames_open(&e, &e.sent, true);
+	peer_up(&taker, true, "raw", NULL);
+	peer_do(&taker, "frames %s", to_us);
+	e.post.bytes = MANY_BYTES;
+	e.post.checksums = 0xc000;
+	for (unsigned round = 0; round < 40; round++) {
+		e.post.frames = 1 + round % MANY;
+		for (unsigned i = 0; i < e.post.frames; i++)
+			frame_template(made[i], MANY_BYTES, round + i);
+		OK(flexio_host2dev_memcpy(e.p, made, sizeof(made), e.data));
+		frames_expect(&taker, (unsigned)e.post.frames);
+		end_done(&e, POST_FRAMES);
+		frames_take(&taker, (unsigned)e.post.frames, taken, length);
+		for (unsigned i = 0; i < e.post.frames; i++) {
+			CHECK(length[i] == MANY_BYTES);
+			CHECK(!memcmp(taken[i] + FRAME_HEADERS, made[i] + FRAME_HEADERS,
+				      MANY_BYTES - FRAME_HEADERS));
+			checksums_right(taken[i], MANY_BYTES);
+		}
+	}
+	OK(flexio_sq_destroy(sq));
+	sq = frames_open(&e, &e.sent, false);
+	e.post.bytes = MANY_BYTES;
+	e.post.frames = 2;
+	end_fails(&e, POST_FRAMES, SYNDROME_QP_OPERATION);
+	OK(flexio_sq_destroy(sq));
+	peer_down(&taker);
 	end_close(&e);
 }
 
@@ -201,7 +245,7 @@ static void sender_up(struct sender *s, const struct end *e, unsigned n)
 	s->e = *e;
 	line_up(&s->e, &s->e.sent);
 	s->e.data = e->data + 4096 * n;
-	s->sq = frames_open(&s->e, &s->e.sent);
+	s->sq = frames_open(&s->e, &s->e.sent, false);
 	frame_template(made, sizeof(made), 0);
 	/* no headers that anybody looks at: an address, a type, and who it is */
 	made[12] = 0x88;
@@ -259,8 +303,7 @@ static void two_queues(void)
 }
 
 const struct host_case frame_cases[] = {
-	{"frames", frames},
-	{"inlined", inlined},
-	{"two_queues", two_queues},
+	{"frames", frames},   {"many_frames", many_frames},
+	{"inlined", inlined}, {"two_queues", two_queues},
 	{NULL, NULL},
 };

@@ -22,6 +22,7 @@ enum post_kind {
 	POST_TRANSPOSE,
 	POST_FRAME,
 	POST_SEGMENTS, /* a frame that the adapter cuts */
+	POST_FRAMES,   /* several, one behind the other in memory */
 };
 
 /* A work request that the device puts into the ring.  Lies on the heap. */
@@ -36,8 +37,9 @@ struct post {
 	uint64_t imm;
 	uint64_t address[6]; /* of a datagram, as it stands in the request */
 	uint64_t element, columns, rows;
-	uint64_t header, header_bytes, mss, checksums; /* of frames: what stands in the request */
-	uint64_t silent;			       /* the bell is not rung */
+	uint64_t header, header_bytes, mss, checksums,
+		frames;	 /* of frames: what stands in the request */
+	uint64_t silent; /* the bell is not rung */
 };
 
 /* A completion queue's side of its reader, and what the last completion says.  Lies on the heap. */

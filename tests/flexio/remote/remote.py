@@ -31,11 +31,12 @@ CASES = (
     ("other_port", "a port that there is not"),
     ("pool", "queue pairs receive from one pool, in the order of its list I178"),
     ("frames", "what a send queue sends, a raw packet queue of verbs sends byte for byte J187 J188 J200"),
+    ("many_frames", "requests of many frames"),
     ("inlined", "data in a request, of both generations J189"),
     ("two_queues", "two threads, each with a send queue of its own, send what is whole J193 J199"),
 )
 # Those of the other generation, too.
-RAW = ("frames", "two_queues")
+RAW = ("frames", "many_frames", "two_queues")
 LATER = ("inlined", "rc_roce")
 
 
