@@ -17,6 +17,7 @@ EXAMPLES = (
     ("window", 0, ("the sum of its bytes is 7112: right",)),
     ("stream", 0, ("the DPA says: hello", "synchronous: right", "batched: right", "asynchronous: right",
                    "levels: right", "tracer: right", "tracer by window: right")),
+    ("rdma", 0, ("the DPA has written 1000 numbers", "1000 prime numbers have arrived: right")),
     ("events", 0, ("the DPA has taken      2000 messages, 250372 bytes of the sum 32041788",)),
 )
 
@@ -57,6 +58,18 @@ def one_host(session):
 
 def two_hosts(session):
     two_programs(session, "--host", "host2")
+
+
+def rdma_hosts(session):
+    """The DPA writes into a program of another host."""
+    needs_dpa(session)
+    place = session.build / "examples/flexio"
+    writer = session.background(str(place / "flexio-rdma"), "0")
+    port = re.search(r"waiting for: take ADDRESS (\d+)", writer.stdout.readline())
+    expect(port, "no port is said")
+    taker = session.tool("run", "--host", "host2", "--", str(place / "flexio-rdma-take"), "127.0.0.1", port[1])
+    says(taker, 0, ("1000 prime numbers have arrived: right",))
+    says(session.finish(writer), 0, ("the DPA has written 1000 numbers",))
 
 
 def crash(session):
@@ -160,6 +173,7 @@ def cases():
     yield from ((f"examples: {name}", built(name, status, lines)) for name, status, lines in EXAMPLES)
     yield "examples: events of another program", one_host
     yield "examples: events of another host", two_hosts
+    yield "examples: rdma to another host", rdma_hosts
     yield "examples: crash", crash
     yield "examples: ping from a file", ping_file
     yield "examples: ping by a TAP interface", ping_tap
