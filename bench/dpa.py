@@ -53,6 +53,15 @@ def calls(bench):
     ]
 
 
+def writes(bench):
+    """RDMA writes to another process, in a loop of device code and in the same loop of verbs."""
+    def of(name):
+        return lambda: bench.unpinned("dpa_writes")[name]
+    return [Row(f"dpa-{name.replace('_', '-')}", f"DPA: RDMA writes of 64 B, {what}", "k/s", of(name),
+                "the same with verbs", of(f"{name}_verbs"), (">=", 0.9), rounds=ROUNDS)
+            for name, what in (("write_one", "one by one"), ("write_list", "16 to a bell"))]
+
+
 def streams(bench):
     def of(program, name):
         return lambda: bench.program(program)[name]
