@@ -212,6 +212,11 @@ void fuzz_device_qp_create(struct fuzz_device *d, unsigned index, uint8_t kind)
 		   attr.type == IB_QPT_DCT;
 
 	q->type = attr.type;
+	q->by_value = kind & FUZZ_BY_VALUE && q->type != IB_QPT_DCT && q->type != IB_QPT_XRC_TGT;
+	if (q->by_value) {
+		attr.region = FUZZ_REGION;
+		attr.multi_packet = q->type == IB_QPT_RAW_PACKET;
+	}
 	q->sq_pi = q->rq_pi = q->srq_pi = 0;
 	memset(q->dbrec, 0, 2 * sizeof(be32));
 	create_cq(d, q, kind & FUZZ_LARGE_CQES);

@@ -46,9 +46,13 @@ enum fuzz_kind {
 };
 #define FUZZ_ALL_SIGNALED 8u
 #define FUZZ_LARGE_CQES	  16u
+/* As queues of a DPA: doorbells say the index, and frames may be many to a request. */
+#define FUZZ_BY_VALUE 32u
+#define FUZZ_REGION   7u /* where these come from */
 
 struct fuzz_qp {
 	enum ib_qp_type type;
+	bool by_value;
 	struct qp *qp;
 	struct cq *cq;
 	struct srq *srq; /* or NULL */

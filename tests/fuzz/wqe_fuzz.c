@@ -461,6 +461,17 @@ static void steer_frames(struct fuzz_qp *q, struct input *in)
 		*flow = NULL;
 }
 
+/* What a doorbell of device code says: the index, another one, or a queue of another region. */
+static void bell_by_value(struct fuzz_qp *q, struct input *in)
+{
+	uint8_t how = in_u8(in);
+	uint16_t pi = how & 1 ? (uint16_t)in_u32(in) : q->sq_pi;
+	uint32_t region = how & 2 ? in_u32(in) : FUZZ_REGION;
+
+	MUST(qp_bell(device.device.adapter[device.dev], region, qp_number(q->qp), pi) ==
+	     (region == FUZZ_REGION));
+}
+
 static void perform_step(uint8_t op, struct fuzz_qp *q, struct input *in)
 {
 	switch ((enum op)op) {
@@ -477,6 +488,8 @@ static void perform_step(uint8_t op, struct fuzz_qp *q, struct input *in)
 		write_raw(q, in);
 		break;
 	case OP_BELL:
+		if (q->by_value)
+			bell_by_value(q, in);
 		adapter_doorbell(device.device.adapter[device.dev], qp_number(q->qp));
 		qp_recv_posted(q->qp);
 		break;

@@ -87,9 +87,12 @@ static void put_request(struct seed *s, unsigned dev, unsigned kind, const struc
 {
 	/* A window of type 2 is for requests to the one that bound it. */
 	unsigned from = r->opcode == WQE_OP_UMR;
-	bool ud = kind == FUZZ_UD || kind == FUZZ_UD_SRQ || (kind == FUZZ_RAW && !dev);
-	uint8_t parts = r->parts | (ud || kind == FUZZ_DC ? PART_AV : 0);
-	bool two = r->opcode == WQE_OP_MMO || r->opcode == WQE_OP_LOCAL_MMO;
+	bool by_value = kind & FUZZ_BY_VALUE;
+	unsigned base = kind % FUZZ_KINDS;
+	bool ud = base == FUZZ_UD || base == FUZZ_UD_SRQ || (base == FUZZ_RAW && !dev);
+	uint8_t parts = r->parts | (ud || base == FUZZ_DC ? PART_AV : 0);
+	bool two = r->opcode == WQE_OP_MMO || r->opcode == WQE_OP_LOCAL_MMO ||
+		   r->opcode == WQE_OP_ENHANCED_MPSW;
 
 	put_receives(s, l);
 	put_op(s, from, OP_SEND);
@@ -97,10 +100,10 @@ static void put_request(struct seed *s, unsigned dev, unsigned kind, const struc
 	put_u8(s, WQE_CTRL_CE_ALWAYS);
 	put_u8(s, parts | (two ? 2 : 1) << 5);
 	put_u8(s, WINDOW);
-	if (kind == FUZZ_XRC)
+	if (base == FUZZ_XRC)
 		put_u8(s, 0);
-	if (kind == FUZZ_RAW && dev) {
-		put_u8(s, 54);
+	if (base == FUZZ_RAW && dev) {
+		put_u8(s, r->opcode == WQE_OP_ENHANCED_MPSW ? 0 : 54);
 		put_u8(s, WQE_ETH_L3_CSUM | WQE_ETH_L4_CSUM);
 		put_u16(s, 536);
 		put_u8(s, 0);
@@ -131,6 +134,8 @@ static void put_request(struct seed *s, unsigned dev, unsigned kind, const struc
 	if (two)
 		put_data(s, l->remote, r->len);
 	put_op(s, from, OP_BELL);
+	if (by_value)
+		put_u8(s, 0);
 	put_op(s, 0, OP_PROGRESS);
 }
 
@@ -181,6 +186,22 @@ static void each_request(struct seed *s, unsigned dev, unsigned kind)
 	put_requests(s, dev, kind, of_window, array_size(of_window), &windowed, "window");
 	for (unsigned i = 0; i < array_size(alone); i++)
 		put_requests(s, dev, kind, &alone[i], 1, &plain, "alone");
+}
+
+/* As device code rings. */
+static void seed_by_value(struct seed *s)
+{
+	static const struct request writes[] = {
+		{WQE_OP_RDMA_WRITE, PART_RADDR, 5000},
+		{WQE_OP_LOCAL_MMO, 0, 64},
+	};
+	static const struct request frames[] = {
+		{WQE_OP_SEND, 0, 100},
+		{WQE_OP_ENHANCED_MPSW, 0, 100},
+	};
+
+	put_requests(s, 0, FUZZ_RC | FUZZ_BY_VALUE, writes, array_size(writes), &plain, "value");
+	put_requests(s, 1, FUZZ_RAW | FUZZ_BY_VALUE, frames, array_size(frames), &plain, "value");
 }
 
 /* 64 bytes: the last ones of region 0, or one byte further; the first ones, or one byte before. */
@@ -436,6 +457,8 @@ void target_seeds(struct seed *s)
 	seed_edges(s, FUZZ_RC_SRQ);
 	seed_lists(s, FUZZ_RC);
 	seed_lists(s, FUZZ_UC);
+
+	seed_by_value(s);
 
 	/* Memory that goes away under a write, an error, and the flush of what stood behind. */
 	put_begin(s, FUZZ_RC);
