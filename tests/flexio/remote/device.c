@@ -271,3 +271,20 @@ __dpa_rpc__ uint64_t stream(uint64_t addr, uint64_t reader, uint64_t count)
 	}
 	return count;
 }
+
+/* Writes and reads in turns, each awaited; the syndrome of the first that fails, 0: none. */
+__dpa_rpc__ uint64_t flood(uint64_t addr, uint64_t reader, uint64_t count)
+{
+	struct post *p = (void *)(uintptr_t)addr;
+	struct reader *r = (void *)(uintptr_t)reader;
+
+	for (uint64_t i = 0; i < count; i++) {
+		p->kind = i & 1 ? POST_READ : POST_WRITE;
+		post(addr);
+		while (!take(reader))
+			;
+		if (r->opcode)
+			return r->syndrome;
+	}
+	return 0;
+}

@@ -13,7 +13,7 @@
 #include "remote.h"
 
 extern struct flexio_app *remote_app;
-extern flexio_func_t peek, poke, fill, same, post, take, receive, stream;
+extern flexio_func_t peek, poke, fill, same, post, take, receive, stream, flood;
 
 #define OK(call)    CHECK((call) == FLEXIO_STATUS_SUCCESS)
 #define FAILS(call) CHECK((call) == FLEXIO_STATUS_FAILED)
@@ -134,4 +134,4 @@ struct host_case {
 
 /* Each ends with an entry without a name. */
 extern const struct host_case kind_cases[], local_cases[], field_cases[], frame_cases[],
-	pool_cases[];
+	pool_cases[], death_cases[];

@@ -2,13 +2,22 @@
 """Cases of one host program, each a run of it under softhca, with a verbs program that it starts."""
 import os
 import pathlib
+import random
+import signal
+import sys
 import tempfile
+import time
 
-from harness import Skip, expect
+from harness import Skip, expect, settled
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-SOURCES = ("host.c", "host_field.c", "host_frame.c", "host_kind.c", "host_local.c",
+sys.path.append(str(ROOT / "tests/robust"))
+
+import kills  # noqa: E402
+
+KILLS = 5
+SOURCES = ("host.c", "host_death.c", "host_field.c", "host_frame.c", "host_kind.c", "host_local.c",
            "host_peer.c", "host_pool.c")
 
 CASES = (
@@ -29,6 +38,7 @@ CASES = (
     ("global_route", "packets with a global route header"),
     ("looped_back", "packets that come back to the own port"),
     ("other_port", "a port that there is not"),
+    ("peer_killed", "a peer is killed in the middle of writes and reads"),
     ("pool", "queue pairs receive from one pool, in the order of its list I178"),
     ("frames", "what a send queue sends, a raw packet queue of verbs sends byte for byte J187 J188 J200"),
     ("many_frames", "requests of many frames"),
@@ -85,5 +95,36 @@ def case(name):
     return run
 
 
+def writer_killed(session):
+    """kill -9 of the program whose device code writes: the peer ends, and nothing stays behind."""
+    place = PROGRAMS.place(session)
+    env = {**session.env, "REMOTE_PEER": str(place / "peer")}
+    draw = random.Random(7)
+    expect(session.tool("fabric", "up").status == 0, "no fabric")
+    try:
+        session.run_ok("ibv_devices")
+        slots = kills.slots_used(session)
+        for number in range(KILLS):
+            program = session.background(str(place / "host"), "flooding", env=env)
+            peer = int(program.stdout.readline())
+            time.sleep(draw.uniform(0, 0.05))
+            program.send_signal(signal.SIGKILL)
+            result = session.finish(program, 30)
+            expect(result.status == -signal.SIGKILL, f"round {number}: status {result.status}\n{result.text()}")
+            left = settled(lambda: kills.slots_used(session), slots)
+            expect(left <= slots, f"round {number}: {left - slots} slots are left")
+            expect(not running(peer), f"round {number}: the peer is still there")
+    finally:
+        session.tool("fabric", "down")
+
+
+def running(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def cases():
-    return [(f"remote: {title}", case(name)) for name, title in CASES]
+    return [*((f"remote: {title}", case(name)) for name, title in CASES),
+            ("remote: a program whose device code writes is killed", writer_killed)]
