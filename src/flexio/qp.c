@@ -272,6 +272,7 @@ static void qp_fill_modify(const struct flexio_qp_attr *attr, uint8_t *qpc)
 
 	qp_set_access(attr, qpc);
 	qp_set_path(attr, ads);
+	prm_set(qpc, QPC_ISOLATE, attr->isolate_vl_tc != 0);
 	prm_set(ads, ADS_PORT, attr->vhca_port_num);
 	prm_set(ads, ADS_ACK_TIMEOUT, ACK_TIMEOUT);
 	prm_set(qpc, QPC_MTU, attr->path_mtu);

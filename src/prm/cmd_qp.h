@@ -81,6 +81,7 @@ enum qpc_rq_type { QPC_RQ_REGULAR = 0x0, QPC_RQ_SRQ = 0x1, QPC_RQ_NONE = 0x3 };
 #define QPC_STATE	    PRM_FIELD(0x000, 4)
 #define QPC_LAG_TX_PORT	    PRM_FIELD(0x004, 4)
 #define QPC_SERVICE	    PRM_FIELD(0x008, 8)
+#define QPC_ISOLATE	    PRM_FIELD(0x012, 1) /* a virtual lane or traffic class of its own */
 #define QPC_PM_STATE	    PRM_FIELD(0x013, 2)
 #define QPC_OFFLOAD	    PRM_FIELD(0x018, 4)
 #define QPC_WQ_SIGNATURE    PRM_FIELD(0x020, 1)

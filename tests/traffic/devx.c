@@ -25,6 +25,7 @@
 #define PAGE	  4096u
 #define RING_SQ	  PAGE /* in the page of the rings of the queue pair: receives first */
 #define LOG_CQ	  4u
+#define UDP_SPORT 0xc345u
 #define LOG_RQ	  4u
 #define LOG_SQ	  4u
 #define MSG_BYTES 256u
@@ -156,6 +157,8 @@ static int transition_qp(unsigned op, uint32_t qpn, uint8_t out[CMD_OUT_BYTES])
 	prm_set(c, QPC_RETRY_COUNT, 7);
 	prm_set(c, QPC_RNR_RETRY, 7);
 	prm_set(c, QPC_MIN_RNR_NAK, 12);
+	prm_set(c, QPC_ISOLATE, 1);
+	prm_set(path, ADS_UDP_SPORT, UDP_SPORT);
 	prm_set(path, ADS_PORT, 1);
 	prm_set(path, ADS_ACK_TIMEOUT, 14);
 	prm_set(path, ADS_HOP_LIMIT, 1);
@@ -297,13 +300,19 @@ static bool exchange_message(uint8_t fill)
 
 static void case_connect(const char *name)
 {
-	uint8_t out[CMD_OUT_BYTES];
+	uint8_t in[SHORT_QP_IN_BYTES], out[CMD_OUT_BYTES], context[QUERY_QP_OUT_BYTES] = {0};
 
 	/* not in that state */
 	EXPECT(transition_qp(PRM_OP_RTR2RTS_QP, t.qpn, out));
 	EXPECT(!transition_qp(PRM_OP_RST2INIT_QP, t.qpn, out));
 	EXPECT(!transition_qp(PRM_OP_INIT2RTR_QP, t.qpn, out));
 	EXPECT(!transition_qp(PRM_OP_RTR2RTS_QP, t.qpn, out));
+	/* what nothing but the context shows */
+	begin_command(in, sizeof(in), PRM_OP_QUERY_QP, t.qpn);
+	EXPECT(!mlx5dv_devx_obj_query(t.qp, in, sizeof(in), context, sizeof(context)));
+	EXPECT(prm_get(context + QUERY_QP_CONTEXT, QPC_ISOLATE) == 1);
+	EXPECT(prm_get(context + QUERY_QP_CONTEXT + QPC_PRIMARY_PATH, ADS_UDP_SPORT) ==
+	       (t.port.link_layer == IBV_LINK_LAYER_ETHERNET ? UDP_SPORT : 0));
 	printf("PASS\t%s\t\n", name);
 }
 

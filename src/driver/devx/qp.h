@@ -18,7 +18,7 @@ struct devx_qp_target {
 	struct qp *qp;
 	struct doorbell_user *bell;
 	enum ib_qp_type type;
-	const uint8_t *created; /* NULL of verbs */
+	uint8_t *created; /* NULL of verbs */
 };
 
 extern const struct devx_class devx_qp_class;

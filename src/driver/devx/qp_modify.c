@@ -181,6 +181,19 @@ static const struct transition *find_transition(uint16_t opcode)
 	return NULL;
 }
 
+/* Of the transition that has the path: attributes that no other program than one of DEVX sets. */
+static void set_path_extras(const struct devx_call *c, const struct devx_qp_target *target)
+{
+	const uint8_t *qpc = c->in + MODIFY_QP_CONTEXT;
+
+	if (ufile_port(c->file)->ethernet)
+		qp_set_udp_sport(target->qp,
+				 (uint16_t)prm_get(qpc + QPC_PRIMARY_PATH, ADS_UDP_SPORT));
+	/* There is one lane; the query says what was asked for. */
+	if (target->created)
+		prm_set(target->created, QPC_ISOLATE, prm_get(qpc, QPC_ISOLATE));
+}
+
 static int devx_modify_qp(struct devx_call *c)
 {
 	const struct transition *t = find_transition((uint16_t)prm_get(c->in, CMD_IN_OPCODE));
@@ -216,6 +229,8 @@ static int devx_modify_qp(struct devx_call *c)
 		qp_writes_icm(target.qp);
 	if (ret == 0 && t->by_mask)
 		ret = devx_qp_ext_apply(c, target.qp);
+	if (ret == 0 && t->opcode == PRM_OP_INIT2RTR_QP)
+		set_path_extras(c, &target);
 	/* As for verbs: before RTR a store to the doorbell means nothing. */
 	if (ret == 0)
 		doorbell_live(target.bell, attr.state >= IB_QPS_RTR);
