@@ -93,10 +93,25 @@ static void initiator_adds(struct initiator *i, unsigned rounds)
 	}
 }
 
+/* Where the device is fast it would be done before the program's own thread gets to run. */
+static void initiator_await_others(struct initiator *i)
+{
+	const struct ibv_send_wr how = {
+		.wr.atomic = {.remote_addr = i->target.addr + offsetof(struct counters, swapped),
+			      .compare_add = UINT64_MAX, /* never so many */
+			      .swap = UINT64_MAX},
+	};
+
+	do
+		initiator_do(i, IBV_WR_ATOMIC_CMP_AND_SWP, 1, &how);
+	while (!i->original[0]);
+}
+
 static uint64_t initiator_swaps(struct initiator *i, unsigned rounds)
 {
 	uint64_t guess = 0, swaps = 0;
 
+	initiator_await_others(i);
 	for (unsigned n = 0; n < rounds; n++) {
 		const struct ibv_send_wr how = {
 			.wr.atomic = {.remote_addr =
