@@ -45,15 +45,27 @@ struct change {
 	int ret;
 };
 
+/* A limit allows the part of a text that is below it, and a bad address what is in front of it. */
+static int change_store(const struct change *c)
+{
+	uint64_t done = 0;
+
+	while (done < c->bytes) {
+		ssize_t n = pwrite(c->fd, c->text + done, c->bytes - done, (off_t)(c->at + done));
+
+		if (n <= 0)
+			return n < 0 ? -errno : -EFBIG;
+		done += (uint64_t)n;
+	}
+	return 0;
+}
+
 static int change_make(const struct change *c)
 {
-	ssize_t n = c->text ? pwrite(c->fd, c->text, c->bytes, (off_t)c->at) : (ssize_t)c->bytes;
+	int ret = c->text ? change_store(c) : 0;
 
-	if (n < 0)
-		return -errno;
-	/* A limit allows the part of a text that is below it. */
-	if ((uint64_t)n != c->bytes)
-		return -EFBIG;
+	if (ret)
+		return ret;
 	return ftruncate(c->fd, (off_t)(c->at + c->bytes)) ? -errno : 0;
 }
 
@@ -120,6 +132,11 @@ int memory_file_resize(int fd, uint64_t bytes)
 int memory_file_store(int fd, const char *text, size_t n)
 {
 	return change_file(&(struct change){.fd = fd, .text = text, .bytes = n});
+}
+
+int memory_file_fill(int fd, uint64_t at, const void *bytes, size_t n)
+{
+	return change_file(&(struct change){.fd = fd, .text = bytes, .bytes = n, .at = at});
 }
 
 int memory_file_message(const char *name, const void *bytes, size_t n)

@@ -20,6 +20,9 @@ int memory_file_resize(int fd, uint64_t bytes) must_check;
 /* Gives a file this text and no other.  Returns 0 or -errno. */
 int memory_file_store(int fd, const char *text, size_t n) must_check;
 
+/* Gives the end of a file, from 'at' on, these bytes.  Returns 0 or -errno. */
+int memory_file_fill(int fd, uint64_t at, const void *bytes, size_t n) must_check;
+
 /*
  * A new file of this name, closed in exec, that holds 'n' bytes and that nobody can change any more.
  * Returns its descriptor, -EFAULT if the bytes cannot be read, or -ENOMEM: who sends a message this

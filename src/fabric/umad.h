@@ -5,7 +5,7 @@
  * the end of the socket is the last close.
  *
  * umad, program to daemon: what write() was given, as it was given, in the file's own layout; above
- * UMAD_INLINE_BYTES a struct umad_marker, with a sealed memfd that holds it.
+ * UMAD_INLINE_BYTES a struct umad_marker, with a memfd at the end of which it is.  That memfd is of fixed size (sealed).
  * umad, daemon to program: what read() returns, as it returns it, if the MAD has at most 256 bytes; else
  * a struct umad_marker, and the message waits in the daemon for MSG_UMAD_FETCH.  A reader whose
  * buffer is small, and all while there are markers, peek before they take, so what does not fit stays where it
@@ -104,7 +104,7 @@ struct msg_umad_fetch {
 	uint32_t reserved;
 	uint64_t room; /* of the reader */
 };
-struct msg_umad_fetch_reply { /* with the message in 1 memfd, sealed */
+struct msg_umad_fetch_reply { /* with the message in 1 memfd */
 	uint64_t length;
 	uint32_t kept; /* too long for 'room': it stays, and is the reader's copy only */
 	/* So much of the beginning is here; the rest is what the memfd has up to its end, and begins at 'at': it may

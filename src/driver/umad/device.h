@@ -67,6 +67,12 @@ int umad_ioctl(struct cdev_file *f, unsigned long request, void *arg);
 ssize_t umad_write(struct cdev_file *f, int fd, const void *buf, size_t count);
 ssize_t umad_read(struct cdev_file *f, int fd, void *buf, size_t count);
 
+/* ---- message_file.c ---- */
+
+/* The end of a file in memory with these bytes, for whoever gets the descriptor to read.  Its descriptor, -EFAULT if the
+ * bytes cannot be read, or -ENOMEM. */
+int umad_message_file(const void *bytes, size_t n) must_check;
+
 /* ---- copy.c: memory that the program names, which may not be there ---- */
 
 /* From now on bad addresses are found by our handler of faults, which is installed for it. */

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/cancel.h"
-#include "base/memory_file.h"
 #include "driver/umad/device.h"
 #include "fabric/smi.h"
 #include "prm/mad.h"
@@ -231,7 +230,7 @@ static int stream_send_file(struct umad_device *u, const struct umad_sending *s,
 			    const uint8_t *buf, size_t count)
 {
 	no_cancellation();
-	int file = memory_file_message("softhca-umad", buf, count);
+	int file = umad_message_file(buf, count);
 
 	return file < 0 ? file : file_send(u, s, fd, &file, count, &cancel_state_);
 }

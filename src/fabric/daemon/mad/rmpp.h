@@ -54,6 +54,8 @@ struct rmpp_send {
 
 /* False: shorter than its class's headers. */
 bool rmpp_send_init(struct rmpp_send *s, const uint8_t *message, uint32_t length) must_check;
+/* Sends what has been looked at before, with these headers. */
+void rmpp_send_of(struct rmpp_send *s, const struct rmpp_message *message, const uint8_t *headers);
 /* How many segments may go now. */
 uint32_t rmpp_send_allowed(const struct rmpp_send *s);
 /* Makes the next segment; false: wait for an acknowledgement. */

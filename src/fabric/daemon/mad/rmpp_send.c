@@ -66,6 +66,11 @@ bool rmpp_send_init(struct rmpp_send *s, const uint8_t *message, uint32_t length
 	return rmpp_message_init(&s->message, message, length);
 }
 
+void rmpp_send_of(struct rmpp_send *s, const struct rmpp_message *message, const uint8_t *headers)
+{
+	*s = (struct rmpp_send){.message = *message, .headers = headers, .next = 1, .window = 1};
+}
+
 uint32_t rmpp_send_allowed(const struct rmpp_send *s)
 {
 	uint32_t last = min_u32(s->window, s->message.segments);

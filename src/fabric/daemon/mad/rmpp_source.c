@@ -11,7 +11,7 @@
 
 /* Descriptors that are kept, of all messages together: what has none is read from its memory. */
 #define MOST_FILES 256u
-#define SEALS	   (F_SEAL_SHRINK | F_SEAL_WRITE)
+#define SEALS	   (F_SEAL_SHRINK | F_SEAL_GROW)
 
 /* The daemon has one thread. */
 static uint32_t nfiles;
@@ -39,36 +39,48 @@ static int file_keep(int file)
 }
 
 /* Is all of it there, for ever?  Else a touch of it could end us. */
-static bool file_is_still(int file, uint64_t bytes)
+static bool file_stays(int file, uint32_t length, uint64_t *at)
 {
 	int seals = fcntl(file, F_GET_SEALS);
 	struct stat st;
 
-	return seals >= 0 && (seals & SEALS) == SEALS && !fstat(file, &st) &&
-	       (uint64_t)st.st_size == bytes;
+	if (seals < 0 || (seals & SEALS) != SEALS || fstat(file, &st) || st.st_size < length)
+		return false;
+	*at = (uint64_t)st.st_size - length;
+	return true;
 }
 
-struct rmpp_source *rmpp_source_map(int file, uint32_t at, uint32_t length)
+/* The bytes from 'at' on.  False: no memory. */
+static bool source_map(struct rmpp_source *s, int file, uint64_t at, uint32_t length)
 {
-	struct rmpp_source *s =
-		file_is_still(file, (uint64_t)at + length) ? malloc(sizeof(*s)) : NULL;
-	void *map;
+	uint64_t page = at & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
 
+	s->map_bytes = (size_t)(at - page) + length;
+	s->map = mmap(NULL, s->map_bytes, PROT_READ, MAP_SHARED, file, (off_t)page);
+	if (s->map == MAP_FAILED)
+		return false;
+	s->message.bytes = (const uint8_t *)s->map + (at - page);
+	s->file_at = at;
+	return true;
+}
+
+struct rmpp_source *rmpp_source_map(int file, const uint8_t *first, uint32_t length)
+{
+	struct rmpp_source *s;
+	uint64_t at;
+
+	if (!file_stays(file, length, &at))
+		return NULL;
+	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
-	map = mmap(NULL, (size_t)at + length, PROT_READ, MAP_SHARED, file, 0);
-	if (map == MAP_FAILED) {
+	s->refs = 1;
+	if (!rmpp_message_init(&s->message, first, length) || !source_map(s, file, at, length)) {
 		free(s);
 		return NULL;
 	}
-	*s = (struct rmpp_source){
-		.refs = 1, .file = -1, .file_at = at, .map = map, .map_bytes = (size_t)at + length};
-	if (rmpp_message_init(&s->message, (const uint8_t *)map + at, length)) {
-		s->file = file_keep(file);
-		return s;
-	}
-	rmpp_source_put(s);
-	return NULL;
+	s->file = file_keep(file);
+	return s;
 }
 
 void rmpp_source_put(struct rmpp_source *s)

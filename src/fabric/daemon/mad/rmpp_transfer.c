@@ -23,11 +23,11 @@ int rmpp_transfer_new(struct mad_send *send, const struct mad_send_attr *s)
 		return -ENOMEM;
 	/* Its length has been looked at. */
 	t->source = s->source ? rmpp_source_get(s->source) : rmpp_source_copy(s->mad, s->length);
-	if (!t->source || !rmpp_send_init(&t->machine, t->source->message.bytes, s->length)) {
+	if (!t->source) {
 		rmpp_transfer_free(t);
 		return -ENOMEM;
 	}
-	t->machine.headers = send->mad;
+	rmpp_send_of(&t->machine, &t->source->message, send->mad);
 	t->machine.window = rmpp_recv_window(send);
 	t->machine.response_due = s->timeout_ms != 0;
 	t->retries = s->retries;

@@ -144,22 +144,28 @@ static uint8_t *file_load(int file, uint64_t from, const uint8_t *head, size_t n
 	return bytes;
 }
 
-/* What a program has written, as it lies there if it cannot change any more; else a copy. */
+/* What a program has written to the end of a file, as it lies there if the file stays; else a copy.  What is looked at
+ * is a copy always, as the program could change it between two looks. */
 static bool file_take(struct umad_file *f, uint64_t length, int file)
 {
-	struct rmpp_source *source = NULL;
+	uint8_t first[UMAD_HEADER_NEW + MAD_BYTES] = {0};
+	uint64_t looked = min_u64(length, sizeof(first));
+	struct rmpp_source *source;
+	struct stat st = {0};
 	uint8_t *bytes;
 	bool ok;
 
-	if (file >= 0 && length <= MAX_FILE && length >= f->header_bytes + MAD_RMPP_BYTES)
-		source = rmpp_source_map(file, f->header_bytes, (uint32_t)length - f->header_bytes);
+	if (file < 0 || fcntl(file, F_GET_SEALS) < 0 || fstat(file, &st) || length > MAX_FILE ||
+	    length < f->header_bytes + MAD_RMPP_BYTES || (uint64_t)st.st_size < length ||
+	    pread(file, first, looked, st.st_size - (off_t)length) != (ssize_t)looked)
+		return false;
+	source = rmpp_source_map(file, first + f->header_bytes, (uint32_t)length - f->header_bytes);
 	if (source) {
-		ok = message_take(f, source->message.bytes - f->header_bytes, (uint32_t)length,
-				  source);
+		ok = message_take(f, first, (uint32_t)length, source);
 		rmpp_source_put(source);
 		return ok;
 	}
-	bytes = file_load(file, 0, NULL, 0, length);
+	bytes = file_load(file, (uint64_t)st.st_size - length, NULL, 0, length);
 	ok = bytes && message_take(f, bytes, (uint32_t)length, NULL);
 	free(bytes);
 	return ok;

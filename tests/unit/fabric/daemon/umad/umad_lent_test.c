@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Long messages that are not copied on their way: the reader gets the file that the sender has made, as long as that
+/* Long messages that are not copied on their way: the reader gets the file that the sender has made, as long as its size
  * cannot change and there are not too many of them. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,6 +20,8 @@
 #define HEADERS	 (UMAD_HEADER_NEW + 40u) /* the MAD's are of a vendor's class */
 #define SEALS	 (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 #define MESSAGES 300u /* more than files are kept of */
+#define ROUNDS	 40u
+#define ROOM	 4321u /* of a file, in front of the message */
 
 static struct program from, to;
 static uint32_t from_id, to_id;
@@ -62,14 +66,12 @@ static void marker_send(struct program *p, const struct umad_marker *m, const ui
 	CHECK(sendmsg(p->fd, &mh, 0) == (ssize_t)(sizeof(*m) + n));
 }
 
-/* As the driver does it; the number of its file, so that it is known again. */
-static ino_t message_send(uint32_t tid, int seals)
+/* A file that ends with a message. */
+static int message_file(uint32_t tid, int seals, uint32_t room)
 {
-	const struct umad_marker marker = {.magic = UMAD_MAGIC, .length = ALL};
 	struct plain head = request_to(from_id, 4, VENDOR_CLASS, tid);
 	uint8_t *bytes = malloc(ALL);
 	int file = memfd_create("message", MFD_ALLOW_SEALING);
-	struct stat st;
 
 	CHECK(bytes && file >= 0);
 	for (uint32_t i = 0; i < ALL; i++)
@@ -78,11 +80,21 @@ static ino_t message_send(uint32_t tid, int seals)
 	head.mad[MAD_AT_METHOD] = MAD_SEND;
 	head.mad[MAD_AT_RMPP_FLAGS] = MAD_RMPP_ACTIVE;
 	memcpy(bytes, &head, HEADERS);
-	CHECK(write(file, bytes, ALL) == ALL && !fcntl(file, F_ADD_SEALS, seals) &&
-	      !fstat(file, &st));
+	CHECK(pwrite(file, bytes, ALL, room) == ALL && !fcntl(file, F_ADD_SEALS, seals));
+	free(bytes);
+	return file;
+}
+
+/* As the driver does it; the number of its file, so that it is known again. */
+static ino_t message_send(uint32_t tid, int seals, uint32_t room)
+{
+	const struct umad_marker marker = {.magic = UMAD_MAGIC, .length = ALL};
+	int file = message_file(tid, seals, room);
+	struct stat st;
+
+	CHECK(!fstat(file, &st));
 	marker_send(&from, &marker, NULL, 0, file);
 	close(file);
-	free(bytes);
 	test_mad_run(&mad, 0);
 	return st.st_ino;
 }
@@ -118,15 +130,15 @@ static ino_t file_number(int file)
 	return st.st_ino;
 }
 
-/* Sealed, it is the sender's own file; else a copy. */
-static void test_one(int seals, bool lent)
+/* Of fixed size, it is the sender's own file; else a copy. */
+static void test_one(int seals, uint32_t room, bool lent)
 {
 	struct msg_umad_fetch_reply reply;
 	ino_t sent;
 	int file;
 
 	programs_meet();
-	sent = message_send(7, seals);
+	sent = message_send(7, seals, room);
 	file = message_fetch(7, &reply);
 	CHECK((file_number(file) == sent) == lent && reply.nhead == (lent ? HEADERS : 0u));
 	close(file);
@@ -141,7 +153,7 @@ static void test_returned(void)
 	int file;
 
 	programs_meet();
-	message_send(9, SEALS);
+	message_send(9, SEALS, 0);
 	file = message_fetch(9, &reply);
 	CHECK(reply.nhead == HEADERS);
 	marker_send(&to, &marker, reply.head, reply.nhead, file);
@@ -159,8 +171,8 @@ static void test_ends(void)
 	int file;
 
 	programs_meet();
-	message_send(1, SEALS);
-	message_send(2, SEALS);
+	message_send(1, SEALS, 0);
+	message_send(2, SEALS, ROOM);
 	program_close(&from);
 	file = message_fetch(1, &reply);
 	CHECK(reply.nhead == HEADERS);
@@ -186,7 +198,7 @@ static void test_many(void)
 	programs_meet();
 	before = descriptors();
 	for (uint32_t tid = 0; tid < MESSAGES; tid++)
-		message_send(tid, SEALS);
+		message_send(tid, SEALS, 0);
 	CHECK(descriptors() - before < MESSAGES);
 	for (uint32_t tid = 0; tid < MESSAGES; tid++) {
 		int file = message_fetch(tid, &reply);
@@ -198,13 +210,66 @@ static void test_many(void)
 	programs_part();
 }
 
+static _Atomic(bool) spoilt;
+
+/* Headers and data become something else all the time. */
+static void *message_spoil(void *arg)
+{
+	const int *file = arg;
+	struct rng r = {7};
+	uint8_t noise[HEADERS];
+
+	while (!atomic_load(&spoilt)) {
+		for (uint32_t i = 0; i < sizeof(noise); i++)
+			noise[i] = (uint8_t)rng_next(&r);
+		CHECK(pwrite(*file, noise, 1 + rng_below(&r, sizeof(noise)),
+			     (off_t)rng_below(&r, HEADERS)) > 0);
+	}
+	return NULL;
+}
+
+/* Its sender writes to the file that he has sent: what comes of it is his affair, and nobody else's. */
+static void test_spoilt(void)
+{
+	const struct umad_marker marker = {.magic = UMAD_MAGIC, .length = ALL};
+	struct umad_marker there;
+
+	programs_meet();
+	for (uint32_t tid = 0; tid < ROUNDS; tid++) {
+		int file = message_file(tid, F_SEAL_SHRINK | F_SEAL_GROW, 0);
+		pthread_t other;
+
+		mad.mad.no_runs = tid % 2;
+		atomic_store(&spoilt, false);
+		CHECK(!pthread_create(&other, NULL, message_spoil, &file));
+		marker_send(&from, &marker, NULL, 0, file);
+		test_mad_run(&mad, 0);
+		atomic_store(&spoilt, true);
+		CHECK(!pthread_join(other, NULL));
+		close(file);
+		while (recv(to.fd, &there, sizeof(there), MSG_DONTWAIT) == sizeof(there)) {
+			struct msg_umad_fetch r = {
+				.token = to.token, .id = there.id, .room = UINT32_MAX};
+			struct msg_umad_fetch_reply reply;
+
+			CHECK(!umad_file_fetch(to.file, &r, &reply, &file) && !close(file));
+		}
+	}
+	programs_part();
+}
+
 int main(void)
 {
-	test_one(SEALS, true);
-	test_one(F_SEAL_SHRINK | F_SEAL_WRITE, true);
-	test_one(F_SEAL_SHRINK, false);
-	test_one(F_SEAL_WRITE, false);
-	test_one(0, false);
+	test_one(SEALS, 0, true);
+	test_one(SEALS, ROOM, true);
+	test_one(F_SEAL_SHRINK | F_SEAL_GROW, 0, true);
+	test_one(F_SEAL_SHRINK | F_SEAL_GROW, ROOM, true);
+	test_one(F_SEAL_SHRINK | F_SEAL_WRITE, ROOM, false);
+	test_one(F_SEAL_SHRINK, 0, false);
+	test_one(F_SEAL_GROW, ROOM, false);
+	test_one(F_SEAL_WRITE, 0, false);
+	test_one(0, ROOM, false);
+	test_spoilt();
 	test_returned();
 	test_ends();
 	test_many();
