@@ -3,20 +3,26 @@
 
 #include "base/trace.h"
 
+/* The responder of a DC target may lose its block meanwhile, or get another one: a new connection. */
+static struct qp_block *block_of(const struct qp *qp)
+{
+	return __atomic_load_n(&qp->resp.shared, __ATOMIC_RELAXED);
+}
+
 /* May peers be at the responder, or reading payloads that were given up so far? */
 static bool revocation_needed(struct qp *qp, uint32_t given_up)
 {
-	return qp->resp.shared || given_up != atomic_load(&qp->comp.waited_for);
+	return block_of(qp) || given_up != atomic_load(&qp->comp.waited_for);
 }
 
 static void revocation_over(struct qp *qp, uint32_t given_up)
 {
-	const struct responder *r = &qp->resp;
+	const struct qp_block *b = block_of(qp);
 
 	atomic_store(&qp->comp.waited_for, given_up);
-	if (r->shared)
-		trace(bypass, revoked, qp->qpn, r->view.dest_qpn,
-		      qp_word_epoch(qp_word_load(&r->shared->word)));
+	if (b)
+		trace(bypass, revoked, qp->qpn, qp->resp.view.dest_qpn,
+		      qp_word_epoch(qp_word_load(&b->word)));
 }
 
 void bypass_revoke_qp(struct qp *qp)

@@ -131,7 +131,8 @@ static void peer_expose(struct peer *p, uint32_t dcin)
 
 	if (r->shared)
 		return;
-	r->shared = expose_dc(wire_expose(p->qp.adapter->wire), p->qp.qpn, dcin);
+	__atomic_store_n(&r->shared, expose_dc(wire_expose(p->qp.adapter->wire), p->qp.qpn, dcin),
+			 __ATOMIC_RELAXED);
 	r->view = (struct qp_view){0}; /* as yet the block says nothing */
 }
 
@@ -145,7 +146,7 @@ static void peer_unexpose(struct peer *p)
 		return;
 	resp_close(&p->qp);
 	resp_revoke(&p->qp);
-	r->shared = NULL;
+	__atomic_store_n(&r->shared, NULL, __ATOMIC_RELAXED);
 	expose_qp_end(b);
 }
 
