@@ -7,6 +7,7 @@ import pathlib
 import re
 import resource
 import signal
+import sys
 import tempfile
 
 from harness import Skip, expect, free_port, wait_listening, within
@@ -317,6 +318,32 @@ def port_down(session):
     listener.expect("port.event", event="PORT_ERR")
 
 
+def event_queue(session):
+    """A queue of a program's own, which the suite of device code's queues builds."""
+    flexio = SOURCE / "tests/flexio"
+    sys.path[:0] = [str(flexio), str(flexio / "queues")]
+    import queues
+    told = told_by(session, "eq.*", str(queues.PROGRAMS.host(session)), "event_queue")
+    told.expect("eq.fired")
+
+
+def controlled_flow(session):
+    """A connection whose packets a handler of the DPA gives their times."""
+    example = session.build / "examples/flexio/flexio-congestion"
+    if not example.exists():
+        raise Skip("dpacc is not built (see the configuration's message about the DPA)")
+    controller = session.background(str(example), "100", "60")
+    try:
+        expect(controller.stdout.readline().startswith("the flows of mlx5_1"), "it does not begin")
+        argv = ("ib_write_bw", "-d", "mlx5_1", "-n", "20")
+        for result in session.pair(argv, argv, run_options=("--trace", "flow.*")):
+            expect(result.status == 0, result.text())
+    finally:
+        controller.kill()
+        controller.communicate()
+    Told(result.err).expect("flow.begin")
+
+
 def table_points():
     table = (SOURCE / "src/base/trace_points.h").read_text()
     points = {f"{group}.{name}" for group, name in
@@ -371,7 +398,7 @@ SCENARIOS = [
     wrong_key, wrong_local_key, no_receive, killed_peer,
     *(bypass_by_way(memory) for memory in ("auto", "kernel", "mapped", "packets")),
     duplicates, deferred, broken_channel, refused_and_lost, abuse, devx,
-    memory_that_stays, error_statuses, drained, lists, port_down]
+    memory_that_stays, error_statuses, drained, lists, port_down, event_queue, controlled_flow]
 
 
 def noted(test):
