@@ -53,11 +53,6 @@ struct qp_block {
 	_Atomic(uint32_t) qpn;			  /* 0: none */
 	_Atomic(uint32_t) type;			  /* enum ib_qp_type */
 	struct qp_view view;			  /* changes with a new epoch of the word */
-	/*
-	 * An atomic that the peer has executed and could not count: the word as it was then, and what
-	 * the memory held before.  The packet that follows does not execute it again.
-	 */
-	_Atomic(uint64_t) atomic_word, atomic_before;
 };
 
 /* How peers come to the memory of a key. */

@@ -93,6 +93,8 @@ struct pkt {
 	uint8_t opcode; /* enum bth_transport | enum bth_op */
 	bool solicited;
 	bool ack_req;
+	/* An atomic that its sender has executed in memory of both, but could not count. */
+	bool executed;
 	uint8_t aeth; /* syndrome byte, where the operation has an AETH */
 	uint16_t pkey;
 	uint32_t dqpn;
@@ -108,7 +110,7 @@ struct pkt {
 	uint32_t dma_len;
 	uint64_t swap_add; /* AtomicETH */
 	uint64_t compare;
-	uint64_t atomic_orig;	 /* AtomicAckETH */
+	uint64_t atomic_orig;	 /* AtomicAckETH; also of a request that is executed */
 	const struct pkt_dc *dc; /* request of BTH_DC, otherwise NULL */
 	const struct path *path;
 	uint32_t payload_len;

@@ -90,7 +90,8 @@ static uint8_t record_flags(const struct pkt *p, bool by_reference)
 {
 	return (uint8_t)((p->solicited ? RECORD_SOLICITED : 0) | (p->ack_req ? RECORD_ACK_REQ : 0) |
 			 (p->path->grh ? RECORD_GRH : 0) | (p->path->roce_v1 ? RECORD_ROCE_V1 : 0) |
-			 (by_reference ? RECORD_BY_REFERENCE : 0));
+			 (by_reference ? RECORD_BY_REFERENCE : 0) |
+			 (p->executed ? RECORD_EXECUTED : 0));
 }
 
 uint32_t record_bytes(const struct pkt *p, bool by_reference)
@@ -343,6 +344,7 @@ int record_unpack(const void *record, uint32_t bytes, struct pkt_foreign *sender
 		.opcode = base.opcode,
 		.solicited = base.flags & RECORD_SOLICITED,
 		.ack_req = base.flags & RECORD_ACK_REQ,
+		.executed = base.flags & RECORD_EXECUTED,
 		.aeth = base.aeth,
 		.pkey = base.pkey,
 		.dqpn = base.dqpn,

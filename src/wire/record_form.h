@@ -18,7 +18,8 @@ enum record_flag {
 	RECORD_GRH = 1 << 2,
 	RECORD_ROCE_V1 = 1 << 3,
 	RECORD_BY_REFERENCE = 1 << 4,
-	RECORD_ACK = 1 << 5, /* an acknowledgement goes in front of the packet */
+	RECORD_ACK = 1 << 5,	  /* an acknowledgement goes in front of the packet */
+	RECORD_EXECUTED = 1 << 6, /* see struct pkt */
 };
 
 struct record_base {

@@ -254,11 +254,11 @@ static bool bypass_leave(const struct qp *qp, const struct send_wqe *w, enum lef
 	return false;
 }
 
-/* For the responder, which is asked by a packet next (resp_atomic). */
-static void atomic_note(const struct bypass_peer *r, uint64_t before)
+/* For the packet that follows (send_read_or_atomic). */
+static void atomic_note(struct requester *req, uint64_t before)
 {
-	atomic_store_explicit(&r->block->atomic_before, before, memory_order_relaxed);
-	atomic_store_explicit(&r->block->atomic_word, r->word, memory_order_release);
+	req->executed_before = before;
+	req->executed = true;
 }
 
 bool bypass_take(struct qp *qp, const struct send_wqe *w)
@@ -277,14 +277,15 @@ bool bypass_take(struct qp *qp, const struct send_wqe *w)
 	struct bypass_peer r;
 	bool done;
 
-	if (!bypass_serves(qp, w->opcode) || w->bad || !w->len || !bypass_open(qp))
+	if (!bypass_serves(qp, w->opcode) || w->bad || !w->len || !bypass_open(qp) ||
+	    unlikely(qp->req.executed))
 		return bypass_leave(qp, w, LEFT_REQUEST);
 	if (!bypass_enter(qp, w, &r))
 		return bypass_leave(qp, w, LEFT_PEER);
 	done = bypass_execute(qp, &r, w, &out);
 	if (!bypass_peer_leave(qp, &r, done ? &m : NULL)) {
 		if (unlikely(out.atomic))
-			atomic_note(&r, out.before);
+			atomic_note(&qp->req, out.before);
 		if (trace_is_on(bypass, left))
 			trace_left(qp, w, done ? "responder-moved" : out.why);
 		return false;

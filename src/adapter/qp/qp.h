@@ -29,6 +29,7 @@ struct send_op {
 	uint8_t nblocks;
 	bool signaled;
 	bool awaits_answer; /* a read or atomic that was sent; counted in rd_outstanding */
+	bool executed;	    /* an atomic: it was, see requester.executed */
 	_Atomic(bool) done; /* ended; retires after the older ones */
 	uint8_t syndrome;   /* enum cqe_syndrome, 0: success */
 	uint32_t first_psn;
@@ -76,6 +77,13 @@ struct requester {
 	uint64_t revocation;	 /* that must be over before anything completes in error; 0: none */
 	uint32_t revocation_for; /* completer.given_up when it was asked for */
 	struct key_memo memo;	 /* adapter/bypass/remote_memory.c */
+	/*
+	 * The next request is an atomic that was executed in the peer's memory but did not count: it goes by
+	 * a packet that says so.  What the memory held before stays until that is answered, since no other
+	 * is executed before.
+	 */
+	bool executed;
+	uint64_t executed_before;
 };
 
 struct completer {

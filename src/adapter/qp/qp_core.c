@@ -69,6 +69,7 @@ void qp_reset_queues(struct qp *qp)
 	qp->req.cur_off = 0;
 	qp->req.stopped = false;
 	qp->req.target = NULL;
+	qp->req.executed = false;
 	atomic_store(&qp->req.tail, 0);
 	atomic_store(&qp->comp.head, 0);
 	atomic_store(&qp->comp.rd_outstanding, 0);

@@ -292,11 +292,12 @@ static void set_expected_psn(struct qp *qp, uint32_t psn)
 	qp->resp.epsn = psn;
 }
 
-/* What the peer may do by itself: without resources for READs, none, as the responder says. */
+/* What the peer may do by itself: without resources for READs and atomics, none, as the responder says. */
 static uint32_t access_of_peer(const struct qp_attr *attr)
 {
-	return attr->max_dest_rd_atomic ? attr->access
-					: attr->access & ~(uint32_t)IB_ACCESS_REMOTE_READ;
+	const uint32_t answered = IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC;
+
+	return attr->max_dest_rd_atomic ? attr->access : attr->access & ~answered;
 }
 
 /* Derives from the attributes what the state machines use.  True: as resp_set_view. */

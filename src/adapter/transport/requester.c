@@ -115,6 +115,8 @@ static void send_op_append(struct qp *qp, const struct send_wqe *w, uint32_t npk
 	/* a malformed one takes no PSN and is never sent */
 	bool answered = (p->read || p->atomic) && npkts;
 
+	qp_send_op(qp, qp->req.cur)->executed = qp->req.executed;
+	qp->req.executed = false;
 	if (answered)
 		atomic_fetch_add(&qp->comp.rd_outstanding, 1);
 	requester_append(qp, w->opcode, w->nblocks, qp_is_signaled(qp, w->fm_ce_se), answered,
@@ -372,6 +374,8 @@ static enum step send_read_or_atomic(struct qp *qp, struct send_op *op, const st
 										 : BTH_FETCH_ADD));
 		pkt->swap_add = w->swap_add;
 		pkt->compare = w->compare;
+		pkt->executed = op->executed;
+		pkt->atomic_orig = op->executed ? qp->req.executed_before : 0;
 	}
 	s = requester_transmit(qp, pkt);
 	if (s != STEP_NEXT)

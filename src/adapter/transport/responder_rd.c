@@ -188,23 +188,6 @@ enum resp_state resp_read(struct qp *qp, const struct pkt *pkt)
 	return resp_answer_pending(qp);
 }
 
-/* Has the peer executed this request by itself, and found the word closed when it was to be counted? */
-static bool atomic_was_executed(const struct qp *qp, uint64_t *orig)
-{
-	const struct responder *r = &qp->resp;
-	struct qp_block *b = r->shared;
-	uint64_t word;
-
-	if (!b || qp->bth != BTH_RC)
-		return false;
-	word = atomic_load_explicit(&b->atomic_word, memory_order_acquire);
-	if (word != (qp_word_with(qp_word_load(&b->word), r->epsn, r->msn) | QP_WORD_OPEN))
-		return false;
-	*orig = atomic_load_explicit(&b->atomic_before, memory_order_relaxed);
-	atomic_store_explicit(&b->atomic_word, 0, memory_order_relaxed);
-	return true;
-}
-
 static bool atomic_execute(struct qp *qp, const struct pkt *pkt, uint64_t *orig)
 {
 	const struct mkey_use u =
@@ -229,13 +212,14 @@ enum resp_state resp_atomic(struct qp *qp, const struct pkt *pkt)
 {
 	struct responder *r = &qp->resp;
 	struct rd_resource *rd;
-	uint64_t orig;
+	uint64_t orig = pkt->atomic_orig;
 
 	if (rd_full(qp))
 		return RESP_ERR_RD_DEPTH;
 	if (pkt->va % sizeof(uint64_t))
 		return RESP_ERR_INVALID;
-	if (!atomic_was_executed(qp, &orig) && !atomic_execute(qp, pkt, &orig))
+	/* The peer may have executed it by itself, and found the word closed when it was to be counted. */
+	if (!pkt->executed && !atomic_execute(qp, pkt, &orig))
 		return RESP_ERR_REMOTE_ACCESS;
 	shard_count(qp->adapter->counters, HW_RX_ATOMIC_REQUESTS, 1);
 	rd = rd_accept(qp, pkt, 1);

@@ -181,7 +181,7 @@ static void lay_exposure_open(struct exposed_pair *p)
  * The responder goes on by itself just after an atomic was executed, because the atomic changes the
  * responder's own word: the packet that follows does not execute it again.
  */
-static void test_executed_once(void)
+static void expect_once(uint64_t add)
 {
 	struct exposed_pair *p = exposed_pair_up(KEY_MAPPED);
 	struct qp_block *b = exposed_pair_block(p);
@@ -194,21 +194,62 @@ static void test_executed_once(void)
 	CHECK(qp_word_is_open(word));
 	r = (struct request){
 		.opcode = WQE_OP_ATOMIC_FA,
-		.swap_add = 0 - QP_WORD_OPEN,
+		.swap_add = add,
 		.key = BLOCK_KEY,
 		.va = (uintptr_t)&b->word - (uintptr_t)exposed_pair_expose(p)->mem,
 	};
 	post(p, &r);
-	CHECK(!device_cq_poll(&p->from.cq) && !qp_word_is_open(atomic_load(&b->word)));
+	CHECK(!device_cq_poll(&p->from.cq) && atomic_load(&b->word) == word + add);
 	exposed_pair_progress(p);
 	exposed_pair_sent(p, CQE_OP_REQ);
 	CHECK(answer(p) == word);
+	word = (word + add) | QP_WORD_OPEN;
 	CHECK(atomic_load(&b->word) ==
 	      qp_word_with(word, qp_word_epsn(word) + 1, qp_word_msn(word) + 1));
-	/* What was noted does for that request alone. */
+	/* What the packet said is so of that request alone, whichever way the next ones go. */
 	r = add_to(p, 0, 1);
 	expect_alone(p, &r, *place_of(p, 0));
-	CHECK(!atomic_load(&b->atomic_word));
+	r.va += EXPOSED_PAIR_BYTES;
+	post(p, &r);
+	exposed_pair_progress(p);
+	exposed_pair_sent(p, CQE_OP_REQ_ERR);
+	exposed_pair_down(p);
+}
+
+static void test_executed_once(void)
+{
+	/* closed for a while, as for a packet */
+	expect_once(0 - QP_WORD_OPEN);
+	/* another epoch, as when the program gives a queue pair in SQD another path or P_Key */
+	expect_once(QP_WORD_EPOCH_ONE);
+}
+
+static void pair_reset(struct device_qp *q)
+{
+	struct qp_attr reset = {.state = IB_QPS_RESET};
+
+	CHECK(!qp_modify(q->qp, &reset, IB_QP_STATE));
+}
+
+/* A responder without resources for them refuses atomics, whatever its access flags and the key allow. */
+static void test_no_resources(void)
+{
+	struct exposed_pair *p = exposed_pair_up(KEY_MAPPED);
+	struct request r = add_to(p, 0, 5);
+	const struct cqe64 *cqe;
+
+	pair_reset(&p->from);
+	pair_reset(&p->to->qp);
+	exposed_pair_connect(p, &p->from, &p->to->qp, 1);
+	p->takes_reads = 0;
+	exposed_pair_connect(p, &p->to->qp, &p->from, 0);
+	*place_of(p, 0) = 1;
+	post(p, &r);
+	exposed_pair_progress(p);
+	cqe = device_cq_poll(&p->from.cq);
+	CHECK(cqe && cqe->op_own >> 4 == CQE_OP_REQ_ERR);
+	CHECK(((const struct cqe64_err *)(const void *)cqe)->syndrome == CQE_SYN_REM_INVAL_REQ);
+	CHECK(*place_of(p, 0) == 1);
 	exposed_pair_down(p);
 }
 
@@ -220,6 +261,7 @@ int main(void)
 	test_alone();
 	test_counters();
 	test_executed_once();
+	test_no_resources();
 #endif
 	test_by_packets();
 	return 0;
