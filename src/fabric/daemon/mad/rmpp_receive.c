@@ -14,7 +14,7 @@ static void recv_hold(struct rmpp_recv *r, struct rmpp_source *from)
 {
 	struct mad_fabric *f = r->agent->fabric;
 
-	if (r->part.lender && !r->lent) {
+	if (from && r->part.lender && !r->lent) {
 		r->lent = rmpp_source_get(from);
 		f->lent_bytes += from->message.length;
 	} else if (!r->part.lender && r->lent) {

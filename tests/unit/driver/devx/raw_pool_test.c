@@ -123,7 +123,7 @@ static void test_pool(void)
 	for (unsigned i = 0; i < 3; i++)
 		expect_pooled(&rq, &pool, sq.data + i * FRAME, i);
 	/* and by requests of one, until there is no receive any more */
-	for (uint16_t i = 3; i < ENTRIES + 1; i++) {
+	for (unsigned i = 3; i < ENTRIES + 1; i++) {
 		put_frame(&sq, i, (uint8_t)i, key);
 		CHECK(ring(&sq, (uint16_t)(i + 1)) && polled(&sq));
 		if (i < ENTRIES)
