@@ -7,6 +7,7 @@
 
 #define ETHERNET_CAP_MASK 0x00010000u /* IsCommunicationManagementSupported */
 #define ETHERNET_RATE	  "200 Gb/sec (4X HDR)"
+#define LANES_UNSAID	  4u
 
 static const char *const state_text[] = {
 	[IB_PORT_NOP] = "0: NOP",     [IB_PORT_DOWN] = "1: DOWN",     [IB_PORT_INIT] = "2: INIT",
@@ -30,43 +31,14 @@ static uint32_t port_load(const _Atomic(uint32_t) *field)
 	return atomic_load_explicit(field, memory_order_relaxed);
 }
 
-/* Of LinkWidthActive, a bit. */
-static uint32_t lanes_of(uint32_t width)
-{
-	switch (width) {
-	case 1:
-		return 1;
-	case 4:
-		return 8;
-	case 8:
-		return 12;
-	case 16:
-		return 2;
-	default:
-		return 4;
-	}
-}
-
-/* Of LinkSpeedActive, and LinkSpeedExtActive << 8; tenths of Gb/s of one lane. */
-static const struct rate {
-	uint32_t speed;
-	uint32_t tenths;
-	const char *name;
-} rates[] = {
-	{8u << 8, 1000, "NDR"}, {4u << 8, 500, "HDR"}, {2u << 8, 250, "EDR"},
-	{1u << 8, 140, "FDR"},	{4, 100, "QDR"},       {2, 50, "DDR"},
-};
-
 static int rate_text(const struct subnet_port *p, char *buf, size_t size)
 {
-	struct rate rate = {0, 25, "SDR"};
-	uint32_t speed = port_load(&p->speed), lanes = lanes_of(port_load(&p->width));
+	const struct subnet_speed *speed = subnet_speed_of(port_load(&p->speed));
+	uint32_t width = subnet_width_lanes(port_load(&p->width));
+	uint32_t lanes = width ? width : LANES_UNSAID, tenths = speed->tenths * lanes;
 
-	for (unsigned i = array_size(rates); i--;)
-		if (speed & rates[i].speed)
-			rate = rates[i];
-	return snprintf(buf, size, "%u%s Gb/sec (%uX %s)\n", rate.tenths * lanes / 10,
-			rate.tenths * lanes % 10 ? ".5" : "", lanes, rate.name);
+	return snprintf(buf, size, "%u%s Gb/sec (%uX %s)\n", tenths / 10, tenths % 10 ? ".5" : "",
+			lanes, speed->name);
 }
 
 static int phys_state_text(const struct subnet_port *p, char *buf, size_t size)

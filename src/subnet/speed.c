@@ -2,11 +2,13 @@
 /* How fast a port is, of the codes of its width and speed (IBTA 14.2.5.6). */
 #include "subnet/subnet.h"
 
-static uint32_t lanes_of(uint32_t width)
+uint32_t subnet_width_lanes(uint32_t width)
 {
 	switch (width) {
 	case 1:
 		return 1;
+	case 2:
+		return 4;
 	case 4:
 		return 8;
 	case 8:
@@ -14,29 +16,38 @@ static uint32_t lanes_of(uint32_t width)
 	case 16:
 		return 2;
 	default:
-		return 4;
+		return 0;
 	}
 }
 
-/* Of LinkSpeedActive, and LinkSpeedExtActive << 8: the fastest first; megabytes a second of one lane. */
-static const struct {
-	uint32_t speed, megabytes;
-} speeds[] = {
-	{8u << 8, 12500}, {4u << 8, 6250}, {2u << 8, 3125}, {1u << 8, 1750}, {4, 1250}, {2, 625},
+/* The fastest first. */
+static const struct subnet_speed speeds[] = {
+	{8u << 8, 1000, "NDR"}, {4u << 8, 500, "HDR"}, {2u << 8, 250, "EDR"}, {1u << 8, 140, "FDR"},
+	{4, 100, "QDR"},	{2, 50, "DDR"},	       {1, 25, "SDR"},
 };
+
+const struct subnet_speed *subnet_speed_of(uint32_t speed)
+{
+	const struct subnet_speed *s = speeds;
+
+	while (s < speeds + array_size(speeds) - 1 && !(speed & s->code))
+		s++;
+	return s;
+}
 
 /* What Ethernet ports say of themselves. */
 #define ETHERNET_BYTES_PER_SECOND 25000000000ull
+#define BYTES_OF_TENTH		  12500000ull /* a second, of 0.1 Gb/s */
+#define LANES_UNSAID		  4u
 
 uint64_t subnet_port_bytes_per_second(const struct subnet_port *p)
 {
 	uint32_t speed = atomic_load_explicit(&p->speed, memory_order_relaxed);
-	uint64_t lanes = lanes_of(atomic_load_explicit(&p->width, memory_order_relaxed));
+	uint32_t lanes = subnet_width_lanes(atomic_load_explicit(&p->width, memory_order_relaxed));
 
 	if (p->ethernet)
 		return ETHERNET_BYTES_PER_SECOND;
-	for (unsigned i = 0; i < array_size(speeds); i++)
-		if (!speed || speed & speeds[i].speed)
-			return lanes * speeds[i].megabytes * 1000000u;
-	return lanes * 312500000u; /* single data rate */
+	/* One that does not say is as fast as there are. */
+	return (speed ? subnet_speed_of(speed) : speeds)->tenths * BYTES_OF_TENTH *
+	       (lanes ? lanes : LANES_UNSAID);
 }

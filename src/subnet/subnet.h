@@ -192,6 +192,18 @@ struct subnet_gid_entry {
 
 /* "host2/mlx5_0", for people; a row that does not exist is "nowhere".  The hosts of a fabric are
  * numbered from 1.  Returns text. */
+/* Of a bit of LinkWidthActive; 0: it is none. */
+uint32_t subnet_width_lanes(uint32_t width);
+
+/* A speed of one lane. */
+struct subnet_speed {
+	uint32_t code;	 /* of LinkSpeedActive, or of LinkSpeedExtActive << 8 */
+	uint32_t tenths; /* of Gb/s */
+	const char *name;
+};
+
+/* The fastest of those bits; SDR if it is none. */
+const struct subnet_speed *subnet_speed_of(uint32_t speed);
 /* Of its active width and speed. */
 uint64_t subnet_port_bytes_per_second(const struct subnet_port *p);
 const char *subnet_port_text(const struct subnet *s, uint32_t row, char text[SUBNET_PORT_TEXT]);

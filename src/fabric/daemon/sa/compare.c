@@ -93,22 +93,6 @@ bool sa_select_rate(enum sa_selector selector, uint32_t wanted, uint32_t rate)
 	return order_selected(selector, sa_rate_compare(rate, wanted));
 }
 
-static uint32_t port_lanes(uint32_t width)
-{
-	switch (width) {
-	case 2:
-		return 4;
-	case 4:
-		return 8;
-	case 8:
-		return 12;
-	case 16:
-		return 2;
-	default:
-		return 1;
-	}
-}
-
 /* Of a lane, in units of 0.1 Gb/s: SDR to QDR, FDR to XDR. */
 static uint32_t port_lane_speed(const struct net *n, uint32_t row)
 {
@@ -122,7 +106,8 @@ static uint32_t port_lane_speed(const struct net *n, uint32_t row)
 
 uint32_t sa_port_rate(const struct net *n, uint32_t row)
 {
-	uint32_t speed = port_lane_speed(n, row) * port_lanes(net_info(n, row, PI_WIDTH_ACTIVE));
+	uint32_t lanes = subnet_width_lanes(net_info(n, row, PI_WIDTH_ACTIVE));
+	uint32_t speed = port_lane_speed(n, row) * (lanes ? lanes : 1);
 	uint32_t best = 2;
 
 	for (uint32_t i = 2; i < RATES; i++)
