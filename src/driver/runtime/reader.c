@@ -6,7 +6,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -19,6 +18,7 @@
 #include "driver/runtime/engine.h"
 #include "driver/runtime/engine_inside.h"
 #include "driver/runtime/process.h"
+#include "driver/runtime/signals.h"
 #include "registry/registry.h"
 
 /* So many threads are between reader_enter and reader_leave, where the process does not go away. */
@@ -67,21 +67,6 @@ void reader_await_none(void)
 void reader_fork_child(void)
 {
 	atomic_store(&inside, 0);
-}
-
-/* A handler that jumps away must not leave locks of the device behind.  Faults are the device's own. */
-static void signals_hold(uint64_t *old)
-{
-	const uint64_t faults = 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) |
-				1ull << (SIGILL - 1) | 1ull << (SIGFPE - 1) | 1ull << (SIGTRAP - 1);
-	const uint64_t all = ~faults;
-
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, old, sizeof(all));
-}
-
-static void signals_release(const uint64_t *old)
-{
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, old, NULL, sizeof(*old));
 }
 
 /* Is what the engine waits for nothing but the word? */
@@ -216,6 +201,7 @@ int reader_wait(int fd, bool (*has_event)(int fd), const int *cancel)
 	bool woken = false;
 
 	for (;;) {
+		/* A handler that jumps away must not leave locks of the device behind. */
 		signals_hold(&r.signals);
 		next = reader_step(&r, woken);
 		signals_release(&r.signals);
