@@ -9,6 +9,7 @@
 #include "adapter_device.h"
 #include "exposure/expose.h"
 #include "test_life.h"
+#include "wire/tap.h"
 
 #define EXPOSED_PAIR_BYTES 4096u
 #define EXPOSED_PAIR_PORTS 2u
@@ -72,3 +73,11 @@ void exposed_pair_progress(struct exposed_pair *p);
 void exposed_pair_sent(struct exposed_pair *p, uint8_t op);
 void exposed_pair_received(struct exposed_pair *p, uint8_t op, uint32_t bytes);
 uint64_t exposed_pair_counted(const struct exposed_side *s, enum port_counter c);
+
+/* Of both sides' ports data and packets sent and received, then WRITEs and READs that the target has taken: what
+ * has been added since 'got' was filled the last time. */
+#define EXPOSED_PAIR_COUNTS 10u
+void exposed_pair_count(const struct exposed_pair *p, uint64_t got[EXPOSED_PAIR_COUNTS]);
+
+/* A look at packets that sees nothing: while there is one, the initiator does nothing alone. */
+void exposed_pair_ignore(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p);

@@ -116,20 +116,12 @@ static void test_by_packets(void)
 	exposed_pair_down(p);
 }
 
-static void ignore_packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
-{
-	(void)t;
-	(void)at;
-	(void)port_row;
-	(void)p;
-}
-
 static void count_one(struct exposed_pair *p, bool observed, uint64_t got[10])
 {
 	static const enum port_counter c[] = {PORT_XMIT_DATA, PORT_XMIT_PACKETS, PORT_RCV_DATA,
 					      PORT_RCV_PACKETS, HW_RX_ATOMIC_REQUESTS};
 	struct request r = add_to(p, 0, 1);
-	struct tap tap = {.packet = ignore_packet};
+	struct tap tap = {.packet = exposed_pair_ignore};
 	uint64_t before[10];
 
 	for (unsigned i = 0; i < 10; i++)

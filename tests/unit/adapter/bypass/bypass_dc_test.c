@@ -179,44 +179,24 @@ static void read_from(struct dc_far *t, unsigned dct, bool packets)
 	CHECK(!memcmp(t->p->source, t->p->to->data, LEN));
 }
 
-static void ignore_packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
-{
-	(void)t;
-	(void)at;
-	(void)port_row;
-	(void)p;
-}
-
-static void count(const struct dc_far *t, uint64_t got[10])
-{
-	static const enum port_counter c[] = {PORT_XMIT_DATA, PORT_XMIT_PACKETS, PORT_RCV_DATA,
-					      PORT_RCV_PACKETS};
-
-	for (unsigned i = 0; i < 8; i++)
-		got[i] = exposed_pair_counted(i < 4 ? &t->p->initiator : &t->p->target, c[i % 4]) -
-			 got[i];
-	got[8] = exposed_pair_counted(&t->p->target, HW_RX_WRITE_REQUESTS) - got[8];
-	got[9] = exposed_pair_counted(&t->p->target, HW_RX_READ_REQUESTS) - got[9];
-}
-
 /* Behind the first packet nothing of the target runs, and counters cannot tell. */
 static void test_initiator_alone(enum key_way way)
 {
 	struct dc_far *t = dc_far_up(way, DEVICE_ALL_ACCESS);
-	uint64_t alone[10] = {0}, packets[10] = {0};
-	struct tap tap = {.packet = ignore_packet};
+	uint64_t alone[EXPOSED_PAIR_COUNTS] = {0}, packets[EXPOSED_PAIR_COUNTS] = {0};
+	struct tap tap = {.packet = exposed_pair_ignore};
 
 	write_to(t, 0, 0x11, true);
-	count(t, alone);
+	exposed_pair_count(t->p, alone);
 	write_to(t, 0, 0x12, false);
 	read_from(t, 0, false);
-	count(t, alone);
-	count(t, packets);
+	exposed_pair_count(t->p, alone);
+	exposed_pair_count(t->p, packets);
 	wire_tap_attach(t->p->initiator.device.host, &tap);
 	write_to(t, 0, 0x13, true);
 	read_from(t, 0, true);
 	wire_tap_detach(t->p->initiator.device.host, &tap);
-	count(t, packets);
+	exposed_pair_count(t->p, packets);
 	CHECK(!memcmp(alone, packets, sizeof(alone)) && alone[8] == 1 && alone[9] == 1);
 	for (unsigned i = 0; i < 100; i++) {
 		write_to(t, 0, (uint8_t)(0x20 + i), false);

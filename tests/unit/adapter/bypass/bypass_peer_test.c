@@ -14,21 +14,13 @@
 #include "prm/umr.h"
 #include "wire/tap.h"
 
-static void ignore_packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
-{
-	(void)t;
-	(void)at;
-	(void)port_row;
-	(void)p;
-}
-
 /* At the initiator and at the target: what is counted while a request goes this way or by
  * packets. */
 static void count_one(struct exposed_pair *p, bool observed, uint8_t opcode, uint64_t got[8])
 {
 	static const enum port_counter c[] = {PORT_XMIT_DATA, PORT_XMIT_PACKETS, PORT_RCV_DATA,
 					      PORT_RCV_PACKETS};
-	struct tap tap = {.packet = ignore_packet};
+	struct tap tap = {.packet = exposed_pair_ignore};
 	uint64_t before[8];
 
 	for (unsigned i = 0; i < 8; i++)
@@ -323,7 +315,7 @@ static void test_packets_between(enum key_way way)
 {
 	struct exposed_pair *p = exposed_pair_up(way);
 	uint64_t before = qp_word_load(&exposed_pair_block(p)->word), now;
-	struct tap tap = {.packet = ignore_packet};
+	struct tap tap = {.packet = exposed_pair_ignore};
 
 	CHECK(qp_word_is_open(before));
 	wire_tap_attach(p->initiator.device.host, &tap);

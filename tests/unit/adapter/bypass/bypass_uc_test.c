@@ -25,50 +25,31 @@ static bool target_has(const struct exposed_pair *p, uint8_t value)
 	return p->to->data[0] == value && !memcmp(p->to->data, p->to->data + 1, LEN - 1);
 }
 
-static void ignore_packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
-{
-	(void)t;
-	(void)at;
-	(void)port_row;
-	(void)p;
-}
-
-static void count(const struct exposed_pair *p, uint64_t got[9])
-{
-	static const enum port_counter c[] = {PORT_XMIT_DATA, PORT_XMIT_PACKETS, PORT_RCV_DATA,
-					      PORT_RCV_PACKETS};
-
-	for (unsigned i = 0; i < 8; i++)
-		got[i] =
-			exposed_pair_counted(i < 4 ? &p->initiator : &p->target, c[i % 4]) - got[i];
-	got[8] = exposed_pair_counted(&p->target, HW_RX_WRITE_REQUESTS) - got[8];
-}
-
 /* Nothing of the target runs, and counters cannot tell: no acknowledgement counts either way. */
 static void test_initiator_alone(enum key_way way)
 {
 	struct exposed_pair *p = exposed_pair_up_of(way, IB_QPT_UC);
-	uint64_t alone[9] = {0}, packets[9] = {0};
-	struct tap tap = {.packet = ignore_packet};
+	uint64_t alone[EXPOSED_PAIR_COUNTS] = {0}, packets[EXPOSED_PAIR_COUNTS] = {0};
+	struct tap tap = {.packet = exposed_pair_ignore};
 	struct qp_attr attr;
 	uint32_t psn;
 
-	count(p, alone);
+	exposed_pair_count(p, alone);
 	write_of(p, 0x11);
-	count(p, alone);
+	exposed_pair_count(p, alone);
 	CHECK(target_has(p, 0x11));
 	qp_query(p->to->qp.qp, &attr);
 	psn = attr.rq_psn;
 	qp_query(p->from.qp, &attr);
 	CHECK(psn != 0xfffff0 && attr.sq_psn == psn);
-	count(p, packets);
+	exposed_pair_count(p, packets);
 	wire_tap_attach(p->initiator.device.host, &tap);
 	write_of(p, 0x22);
 	CHECK(target_has(p, 0x11));
 	exposed_pair_progress(p);
 	wire_tap_detach(p->initiator.device.host, &tap);
 	CHECK(target_has(p, 0x22));
-	count(p, packets);
+	exposed_pair_count(p, packets);
 	CHECK(!memcmp(alone, packets, sizeof(alone)) && alone[7] && !alone[2] && alone[8] == 1);
 	exposed_pair_down(p);
 }

@@ -136,26 +136,6 @@ static bool target_has(const struct xrc_pair *t, uint8_t value)
 	       !t->p->to->data[LEN];
 }
 
-static void ignore_packet(struct tap *t, enum tap_point at, uint32_t port_row, const struct pkt *p)
-{
-	(void)t;
-	(void)at;
-	(void)port_row;
-	(void)p;
-}
-
-static void count(const struct xrc_pair *t, uint64_t got[10])
-{
-	static const enum port_counter c[] = {PORT_XMIT_DATA, PORT_XMIT_PACKETS, PORT_RCV_DATA,
-					      PORT_RCV_PACKETS};
-
-	for (unsigned i = 0; i < 8; i++)
-		got[i] = exposed_pair_counted(i < 4 ? &t->p->initiator : &t->p->target, c[i % 4]) -
-			 got[i];
-	got[8] = exposed_pair_counted(&t->p->target, HW_RX_WRITE_REQUESTS) - got[8];
-	got[9] = exposed_pair_counted(&t->p->target, HW_RX_READ_REQUESTS) - got[9];
-}
-
 static void write_and_read(struct xrc_pair *t, uint8_t value, bool packets)
 {
 	uint32_t srqn = number_of(t, SRQ_OF_DATA);
@@ -180,18 +160,18 @@ static void write_and_read(struct xrc_pair *t, uint8_t value, bool packets)
 static void test_initiator_alone(enum key_way way)
 {
 	struct xrc_pair *t = xrc_pair_up(way);
-	uint64_t alone[10] = {0}, packets[10] = {0};
-	struct tap tap = {.packet = ignore_packet};
+	uint64_t alone[EXPOSED_PAIR_COUNTS] = {0}, packets[EXPOSED_PAIR_COUNTS] = {0};
+	struct tap tap = {.packet = exposed_pair_ignore};
 	struct qp_attr tgt, ini;
 
-	count(t, alone);
+	exposed_pair_count(t->p, alone);
 	write_and_read(t, 0x11, false);
-	count(t, alone);
-	count(t, packets);
+	exposed_pair_count(t->p, alone);
+	exposed_pair_count(t->p, packets);
 	wire_tap_attach(t->p->initiator.device.host, &tap);
 	write_and_read(t, 0x22, true);
 	wire_tap_detach(t->p->initiator.device.host, &tap);
-	count(t, packets);
+	exposed_pair_count(t->p, packets);
 	CHECK(!memcmp(alone, packets, sizeof(alone)) && alone[8] == 1 && alone[9] == 1);
 	write_and_read(t, 0x33, false);
 	qp_query(t->tgt.qp, &tgt);
