@@ -19,6 +19,7 @@
 
 #include "check.h"
 #include "dpa_reflect.h"
+#include "mac_rule.h"
 #include "verbs_device.h"
 
 #define WINDOW	 32u
@@ -80,20 +81,10 @@ static void mac_of(uint8_t mac[6], unsigned who)
 
 static void end_rule(struct end *e, unsigned who)
 {
-	struct {
-		struct ibv_flow_attr attr;
-		struct ibv_flow_spec_eth eth;
-	} rule = {
-		.attr = {.type = IBV_FLOW_ATTR_NORMAL,
-			 .size = sizeof(rule),
-			 .num_of_specs = 1,
-			 .port = 1},
-		.eth = {.type = IBV_FLOW_SPEC_ETH, .size = sizeof(rule.eth)},
-	};
+	uint8_t mac[6];
 
-	mac_of(rule.eth.val.dst_mac, who);
-	memset(rule.eth.mask.dst_mac, 0xff, 6);
-	CHECK(ibv_create_flow(e->qp, &rule.attr));
+	mac_of(mac, who);
+	CHECK(mac_rule(e->qp, mac));
 }
 
 /* Posts receives for these slots in one list. */

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "mac_rule.h"
 #include "raw_end.h"
 #include "talk.h"
 #include "verbs_device.h"
@@ -38,22 +39,10 @@ struct frames_end {
 
 static void end_open(struct frames_end *e, const char *device, unsigned number)
 {
-	struct {
-		struct ibv_flow_attr attr;
-		struct ibv_flow_spec_eth eth;
-	} rule = {
-		.attr = {.type = IBV_FLOW_ATTR_NORMAL,
-			 .size = sizeof(rule),
-			 .num_of_specs = 1,
-			 .port = DEVICE_PORT},
-		.eth = {.type = IBV_FLOW_SPEC_ETH, .size = sizeof(rule.eth)},
-	};
 	uint8_t own[MAC] = {2, 0, 0, 0, 0, (uint8_t)(10 + number)};
 
 	raw_end_open(&e->raw, device);
-	memcpy(rule.eth.val.dst_mac, own, MAC);
-	memset(rule.eth.mask.dst_mac, 0xff, MAC);
-	if (!ibv_create_flow(e->raw.qp, &rule.attr))
+	if (!mac_rule(e->raw.qp, own))
 		device_die("ibv_create_flow: %m");
 	raw_end_receive(&e->raw);
 }

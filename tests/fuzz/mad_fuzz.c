@@ -270,10 +270,29 @@ static void put_run(struct seed *s, uint32_t ms)
 	put_u16(s, ms);
 }
 
+/* A long question of the first agent that does RMPP to the second, and time for its end. */
+static void put_question(struct seed *s)
+{
+	static const uint8_t rmpp[12] = {0, 0, MAD_RMPP_ACTIVE};
+
+	put_u8(s, OP_SEND);
+	put_u8(s, 0);
+	put_u16(s, 8000);
+	put_mad(s, 2, MAD_GET_TABLE, 0x11);
+	put_bytes(s, rmpp, sizeof(rmpp));
+	put_u8(s, 0);
+	put_u8(s, 4); /* LID */
+	put_u8(s, 1); /* QP */
+	for (uint32_t i = 0; i < 5; i++)
+		put_u8(s, 0);
+	put_u8(s, 100);
+	put_u8(s, 1);
+	put_run(s, 2999);
+}
+
 void target_seeds(struct seed *s)
 {
 	static const uint8_t path[] = {0, 3, 1, 8, 1, 0, 0, 0, 0, 0, 0};
-	static const uint8_t rmpp[12] = {0, 0, MAD_RMPP_ACTIVE};
 
 	/* A directed Get of NodeInfo over both switches. */
 	put_u8(s, OP_EMIT);
@@ -283,40 +302,16 @@ void target_seeds(struct seed *s)
 	put_run(s, 10);
 	put_end(s, "directed");
 
-	/* A long question between two agents that do RMPP, and time for its end. */
+	/* Between two agents that do RMPP. */
 	put_agent(s, 0, 3, 2 | 8, 0);
 	put_agent(s, 1, 3, 2 | 8, 1);
-	put_u8(s, OP_SEND);
-	put_u8(s, 0);
-	put_u16(s, 8000);
-	put_mad(s, 2, MAD_GET_TABLE, 0x11);
-	put_bytes(s, rmpp, sizeof(rmpp));
-	put_u8(s, 0);
-	put_u8(s, 4); /* LID */
-	put_u8(s, 1); /* QP */
-	for (uint32_t i = 0; i < 5; i++)
-		put_u8(s, 0);
-	put_u8(s, 100);
-	put_u8(s, 1);
-	put_run(s, 2999);
+	put_question(s);
 	put_end(s, "rmpp");
 
-	/* The same to one that holds what it is lent. */
+	/* To one that holds what it is lent. */
 	put_agent(s, 0, 3, 2 | 8, 0);
 	put_agent(s, 1, 3, 2 | 8 | 0x20, 1);
-	put_u8(s, OP_SEND);
-	put_u8(s, 0);
-	put_u16(s, 8000);
-	put_mad(s, 2, MAD_GET_TABLE, 0x11);
-	put_bytes(s, rmpp, sizeof(rmpp));
-	put_u8(s, 0);
-	put_u8(s, 4); /* LID */
-	put_u8(s, 1); /* QP */
-	for (uint32_t i = 0; i < 5; i++)
-		put_u8(s, 0);
-	put_u8(s, 100);
-	put_u8(s, 1);
-	put_run(s, 2999);
+	put_question(s);
 	put_end(s, "lent");
 
 	/* Counters, by LID. */

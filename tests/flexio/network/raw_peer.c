@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "host.h"
+#include "mac_rule.h"
 
 #define PATIENT_S 60
 #define BYTES	  4096u
@@ -22,20 +23,7 @@ struct raw_peer {
 
 static void peer_rule(struct raw_peer *p)
 {
-	struct {
-		struct ibv_flow_attr attr;
-		struct ibv_flow_spec_eth eth;
-	} rule = {
-		.attr = {.type = IBV_FLOW_ATTR_NORMAL,
-			 .size = sizeof(rule),
-			 .num_of_specs = 1,
-			 .port = 1},
-		.eth = {.type = IBV_FLOW_SPEC_ETH, .size = sizeof(rule.eth)},
-	};
-
-	memcpy(rule.eth.val.dst_mac, PEER_MAC, 6);
-	memset(rule.eth.mask.dst_mac, 0xff, 6);
-	p->flow = ibv_create_flow(p->qp, &rule.attr);
+	p->flow = mac_rule(p->qp, (const uint8_t *)PEER_MAC);
 	CHECK(p->flow);
 }
 

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "check.h"
+#include "mac_rule.h"
 #include "remote.h"
 
 #define PATIENT_S 60
@@ -163,25 +164,13 @@ static void do_connect(struct peer *p, const struct words *w)
 static void do_frames(struct peer *p, const struct words *w)
 {
 	struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT, .port_num = 1};
-	struct {
-		struct ibv_flow_attr attr;
-		struct ibv_flow_spec_eth eth;
-	} rule = {
-		.attr = {.type = IBV_FLOW_ATTR_NORMAL,
-			 .size = sizeof(rule),
-			 .num_of_specs = 1,
-			 .port = 1},
-		.eth = {.type = IBV_FLOW_SPEC_ETH, .size = sizeof(rule.eth)},
-	};
 
 	CHECK(!ibv_modify_qp(p->qp, &a, IBV_QP_STATE | IBV_QP_PORT));
 	a.qp_state = IBV_QPS_RTR;
 	CHECK(!ibv_modify_qp(p->qp, &a, IBV_QP_STATE));
 	a.qp_state = IBV_QPS_RTS;
 	CHECK(!ibv_modify_qp(p->qp, &a, IBV_QP_STATE));
-	memcpy(rule.eth.val.dst_mac, w->gid.raw, 6);
-	memset(rule.eth.mask.dst_mac, 0xff, 6);
-	p->flow = ibv_create_flow(p->qp, &rule.attr);
+	p->flow = mac_rule(p->qp, w->gid.raw);
 	CHECK(p->flow);
 	printf("ok\n");
 }
