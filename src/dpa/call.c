@@ -221,7 +221,7 @@ static bool call_look(struct answerer *a, struct dpa_calling *c)
 	/* On this one it goes on best if the caller leaves it. */
 	if (a->place == dpa_place_here())
 		return call_is_done(c);
-	return dpa_patience_look(&a->patience, call_is_done, c);
+	return dpa_patience_look(&a->patience, call_is_done, c, NULL);
 }
 
 /* True: in time. */

@@ -27,6 +27,19 @@ struct dpa_thread;
 /* The fate of a process without an error. */
 #define DPA_CODE_FINISHED 0x40u
 
+/*
+ * The device, which a thread that waits for an event makes work meanwhile, as a program does that polls: so what
+ * others send comes to the handler on the handler's thread.
+ */
+struct dpa_stand_in {
+	/* Is it to, as nobody else does?  *polls is the thread's own, 0 at first. */
+	bool (*wanted)(uint32_t *polls);
+	/* True if there was something to do. */
+	bool (*poll)(uint32_t *polls);
+	/* Do not count on it any more. */
+	void (*leave)(void);
+};
+
 struct dpa_process_attr {
 	void *elf; /* from malloc; the process frees it, unless it was not made */
 	size_t elf_bytes;
@@ -39,6 +52,7 @@ struct dpa_process_attr {
 	void (*congestion)(void *user, uint32_t flow, uint32_t rate, bool probe,
 			   uint32_t next_action);
 	uint64_t (*congestion_table)(void *user, uint32_t function);
+	const struct dpa_stand_in *stand_in; /* may be missing */
 	void *user;
 };
 

@@ -170,6 +170,7 @@ int dpa_handler_create(struct dpa_process *p, const struct dpa_handler_attr *att
 	if (ret == 0) {
 		h->thread->id = attr->id;
 		h->thread->yield = handler_yield;
+		h->thread->stand_in = p->attr.stand_in;
 		h->eu = (struct dpa_eu_wait){.thread = h->thread, .eu = attr->eu};
 		dpa_eu_join(attr->eu);
 	}

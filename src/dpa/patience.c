@@ -67,66 +67,86 @@ static bool may_look(const struct dpa_patience *p, uint64_t now)
 	       atomic_load_explicit(&machine.processors, memory_order_relaxed) > 1;
 }
 
-/* Until that time; *now is the clock, which is then not looked at once more. */
-static bool look_until(uint64_t end, uint64_t *now, bool (*over)(const void *arg), const void *arg)
-{
-	while (*now < end) {
-		uint64_t last = *now;
+/* One of those who look. */
+struct look {
+	bool (*over)(const void *arg);
+	const void *arg;
+	const struct dpa_meanwhile *meanwhile; /* or NULL */
+	uint64_t now; /* the clock, which is then not looked at once more */
+};
 
-		for (unsigned i = 0; i < LOOKS; i++) {
-			if (over(arg))
-				return true;
+/* Between two looks at the clock.  True: it is over.  *worked: it has done something else, so time has passed. */
+static bool look_some(struct look *l, bool *worked)
+{
+	for (unsigned i = 0; i < LOOKS; i++) {
+		if (l->over(l->arg))
+			return true;
+		if (l->meanwhile && l->meanwhile->work(l->meanwhile->user))
+			*worked = true;
+		else
 			cpu_relax();
-		}
-		*now = clock_ns();
-		if (unlikely(*now - last > AWAY_NS)) {
-			looker_starved(*now);
-			return over(arg);
+	}
+	return false;
+}
+
+static bool look_until(struct look *l, uint64_t end)
+{
+	while (l->now < end) {
+		uint64_t last = l->now;
+		bool worked = false;
+
+		if (look_some(l, &worked))
+			return true;
+		l->now = clock_ns();
+		if (unlikely(l->now - last > AWAY_NS) && !worked) {
+			looker_starved(l->now);
+			return l->over(l->arg);
 		}
 	}
 	return false;
 }
 
-static bool look_on(uint64_t end, uint64_t *now, bool (*over)(const void *arg), const void *arg)
+static bool look_on(struct look *l, uint64_t end)
 {
 	bool found = false;
 
 	/* All of them, and one who works. */
 	if (atomic_fetch_add(&machine.lookers, 1) + 1 < atomic_load(&machine.processors))
-		found = look_until(end, now, over, arg);
+		found = look_until(l, end);
 	atomic_fetch_sub(&machine.lookers, 1);
 	return found;
 }
 
-bool dpa_patience_look(struct dpa_patience *p, bool (*over)(const void *arg), const void *arg)
+bool dpa_patience_look(struct dpa_patience *p, bool (*over)(const void *arg), const void *arg,
+		       const struct dpa_meanwhile *meanwhile)
 {
-	uint64_t begin, now;
+	struct look l = {.over = over, .arg = arg, .meanwhile = meanwhile};
+	uint64_t begin;
 
 	if (over(arg))
 		return true;
 	if (!p->brisk)
 		return false;
-	begin = now = clock_ns();
-	if (!may_look(p, now))
+	begin = l.now = clock_ns();
+	if (!may_look(p, begin))
 		return false;
-	if (look_until(begin + FIRST_NS, &now, over, arg) ||
-	    look_on(begin + LOOK_NS, &now, over, arg)) {
+	if (look_until(&l, begin + FIRST_NS) || look_on(&l, begin + LOOK_NS)) {
 		p->penalty_ns = PENALTY_MIN_NS;
 		if (++p->found == FOUND_MANY)
 			p->stay = STAY_MIN;
 		return true;
 	}
 	p->found = 0;
-	p->not_before_ns = now + p->penalty_ns;
+	p->not_before_ns = l.now + p->penalty_ns;
 	p->penalty_ns = (uint32_t)min_u64(2ull * p->penalty_ns, PENALTY_MAX_NS);
 	return false;
 }
 
 bool dpa_patience_look_on(bool (*over)(const void *arg), const void *arg)
 {
-	uint64_t now = clock_ns();
+	struct look l = {.over = over, .arg = arg, .now = clock_ns()};
 
-	return look_on(now + MOVE_NS, &now, over, arg);
+	return look_on(&l, l.now + MOVE_NS);
 }
 
 bool dpa_patience_leaves(struct dpa_patience *p)

@@ -28,8 +28,15 @@ struct dpa_patience {
 
 /* Which processors there are, as the calling thread sees it. */
 void dpa_patience_init(void);
-/* Looks for it, if that is worth it.  True: over(arg) holds. */
-bool dpa_patience_look(struct dpa_patience *p, bool (*over)(const void *arg), const void *arg);
+/* What a looker does meanwhile. */
+struct dpa_meanwhile {
+	bool (*work)(void *user); /* true if there was something to do */
+	void *user;
+};
+
+/* Looks for it, if that is worth it; meanwhile may be NULL.  True: over(arg) holds. */
+bool dpa_patience_look(struct dpa_patience *p, bool (*over)(const void *arg), const void *arg,
+		       const struct dpa_meanwhile *meanwhile);
 /* Who is waited for is on its way to this processor, or from it: looks, whatever was before. */
 bool dpa_patience_look_on(bool (*over)(const void *arg), const void *arg);
 /* One more wait on the processor of who is waited for.  True: it is time to leave it. */

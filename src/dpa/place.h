@@ -16,7 +16,12 @@
 #define DPA_NOWHERE UINT32_MAX	      /* not known */
 #define DPA_BETWEEN (UINT32_MAX - 1u) /* on the way to another */
 
-/* Of the calling thread; at the next moment it may be another. */
+/* Of the calling thread; at the next moment it may be another.  DPA_NOWHERE: see below. */
 uint32_t dpa_place_here(void);
+/*
+ * The calling thread wakes others for what they find themselves while they look (dpa_stand_in): that they are on
+ * its processor is no reason for them to leave that to it.
+ */
+void dpa_place_does_not_matter(void);
 /* The calling thread runs on, but not there.  False: it must not run anywhere else. */
 bool dpa_place_leave(uint32_t processor);

@@ -208,6 +208,7 @@ static void door_sq_ring(uint32_t pi, uint32_t qpn)
 
 	if (t->uar.bells)
 		t->uar.bells->send(t->uar.device, t->uar.number, qpn, (uint16_t)pi);
+	dpa_thread_rang(t);
 	dpa_door_leave(t);
 }
 

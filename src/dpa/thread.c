@@ -24,6 +24,8 @@
 #define STOP_MAX_NS 20000000u
 /* Of the runtime, from the end of a function of the door to device code. */
 #define DOOR_FRAMES_MAX 8u
+/* A thread whose waits have found work looks for it after its bells, too, until that was in vain so often. */
+#define POLLS_AT_BELLS 16u
 /* Any signal would do whose handler is ours; gdb is told to be quiet about this one. */
 #define STOP_SIGNAL SIGBUS
 
@@ -75,9 +77,40 @@ static void thread_settle(struct dpa_thread *t, uint32_t place)
 		atomic_store(&t->place, place);
 }
 
+/* ---- standing in for the engine ---- */
+
+static bool thread_polls(void *user)
+{
+	struct dpa_thread *t = user;
+
+	t->relied_on = true;
+	if (!t->stand_in->poll(&t->stand_in_polls))
+		return false;
+	t->polls_at_bells = POLLS_AT_BELLS;
+	return true;
+}
+
+void dpa_thread_rang(struct dpa_thread *t)
+{
+	if (t->polls_at_bells && !thread_polls(t))
+		t->polls_at_bells--;
+}
+
+/* It sleeps from now on, and says so if it was relied on. */
+static void thread_leaves_device(struct dpa_thread *t)
+{
+	t->polls_at_bells = 0;
+	if (!t->relied_on)
+		return;
+	t->relied_on = false;
+	t->stand_in->leave();
+}
+
 static bool thread_look(struct dpa_thread *t, bool (*over)(const void *arg), const void *arg)
 {
+	const struct dpa_meanwhile meanwhile = {thread_polls, t};
 	uint32_t here = dpa_place_here();
+	bool stands_in;
 
 	if (here == atomic_load_explicit(&t->partner, memory_order_relaxed)) {
 		if (!dpa_patience_leaves(&t->patience)) {
@@ -89,7 +122,8 @@ static bool thread_look(struct dpa_thread *t, bool (*over)(const void *arg), con
 		here = dpa_place_here();
 	}
 	thread_settle(t, here);
-	return dpa_patience_look(&t->patience, over, arg);
+	stands_in = t->stand_in && t->stand_in->wanted(&t->stand_in_polls);
+	return dpa_patience_look(&t->patience, over, arg, stands_in ? &meanwhile : NULL);
 }
 
 void dpa_thread_await(struct dpa_thread *t, bool (*over)(const void *arg), const void *arg)
@@ -98,6 +132,7 @@ void dpa_thread_await(struct dpa_thread *t, bool (*over)(const void *arg), const
 
 	if (thread_look(t, over, arg))
 		return;
+	thread_leaves_device(t);
 	begin = clock_ns();
 	while (!over(arg)) {
 		uint32_t word = atomic_load(&t->word);

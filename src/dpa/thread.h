@@ -89,6 +89,10 @@ struct dpa_thread {
 	volatile bool in_device;
 	_Atomic(uint32_t) running; /* a futex: between begin and end of dpa_thread_run */
 	struct dpa_patience patience;
+	const struct dpa_stand_in *stand_in; /* while it waits it makes the device work; or NULL */
+	uint32_t stand_in_polls;
+	bool relied_on;		/* it has, and has not said that it will not any more */
+	uint8_t polls_at_bells; /* so many are still worth it */
 	struct dpa_window_slot window[DPA_WINDOW_SLOTS];
 
 	/* of the last run */
@@ -131,6 +135,8 @@ void dpa_thread_stop(struct dpa_thread *t);
 /* The calling thread is t: waits until over(arg), which whoever makes it so says by waking t. */
 void dpa_thread_await(struct dpa_thread *t, bool (*over)(const void *arg), const void *arg);
 void dpa_thread_wake(struct dpa_thread *t);
+/* It has rung: what has come meanwhile may be what its function waits for. */
+void dpa_thread_rang(struct dpa_thread *t);
 /*
  * The same in two steps, so that the second needs no lock.  True: it sleeps, and dpa_futex_wake
  * for its word is to follow.

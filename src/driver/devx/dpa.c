@@ -19,7 +19,9 @@
 #include "driver/devx/dpa_pcc.h"
 #include "driver/devx/dpa_stream.h"
 #include "driver/file/cdev_file.h"
+#include "driver/runtime/engine.h"
 #include "driver/runtime/fault.h"
+#include "driver/runtime/process.h"
 #include "fabric/client/client.h"
 #include "prm/cmd_dpa.h"
 #include "prm/cmd_general.h"
@@ -103,6 +105,29 @@ static uint64_t dpa_congestion_table(void *user, uint32_t function)
 	return d->pcc && !function ? dpa_pcc_table(d->pcc) : 0;
 }
 
+/* ---- a handler's thread in the engine's place: the process is there as long as any object ---- */
+
+static bool dpa_poll_wanted(uint32_t *polls)
+{
+	return engine_wants_poller(process_current(), polls);
+}
+
+static bool dpa_poll(uint32_t *polls)
+{
+	return engine_poll_for_it(process_current(), polls);
+}
+
+static void dpa_poll_leave(void)
+{
+	engine_yield(process_current());
+}
+
+static const struct dpa_stand_in dpa_engine = {
+	.wanted = dpa_poll_wanted,
+	.poll = dpa_poll,
+	.leave = dpa_poll_leave,
+};
+
 static int elf_read(const struct devx_call *c, void **elf, size_t *bytes)
 {
 	uint64_t length = prm_get(c->in, DPA_PROCESS_ELF_BYTES);
@@ -131,6 +156,7 @@ int devx_create_dpa_process(struct devx_call *c, struct devx_obj *obj)
 		.port_bytes = dpa_port_bytes,
 		.congestion = dpa_congestion,
 		.congestion_table = dpa_congestion_table,
+		.stand_in = &dpa_engine,
 		.user = d,
 	};
 	int ret;

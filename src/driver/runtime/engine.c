@@ -39,6 +39,7 @@
 #include "base/starved.h"
 #include "base/thread.h"
 #include "base/trace.h"
+#include "dpa/place.h"
 #include "driver/doorbell/doorbell.h"
 #include "driver/runtime/beside.h"
 #include "driver/runtime/engine_inside.h"
@@ -440,6 +441,7 @@ static void *engine_main(void *arg)
 	/* RNR timers begin at 10 us (IBTA table 45); the default slack is 50 us. */
 	prctl(PR_SET_TIMERSLACK, USEC);
 	own_thread_short_slices();
+	dpa_place_does_not_matter();
 	expose_alive_begin(wire_process_expose(e->process->wire_process));
 	while (engine_goes_on(e)) {
 		if (engine_look(e))

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct process;
 
@@ -25,6 +26,12 @@ void engine_kick(struct process *p);
 /* A thread of the program polls and found nothing: drive the device in this thread. True if
  * anything was done. */
 bool engine_poll(struct process *p);
+/*
+ * Is a thread that is not the program's to do that, as nobody else has done it since it last asked or did?  *polls: its own,
+ * 0 at first.
+ */
+bool engine_wants_poller(struct process *p, uint32_t *polls);
+bool engine_poll_for_it(struct process *p, uint32_t *polls);
 /* A thread of the program is about to wait for an event, so do not count on its polling. */
 void engine_yield(struct process *p);
 /* May that be left out, if the thread is to wait as a reader (reader.h)? */

@@ -12,6 +12,8 @@
 #define POLLS_PER_NOTICE 64u
 /* For so long after such a notice nobody who waits for an event is woken in the engine's place. */
 #define NO_READER_NS 20000000u
+/* A thread that polls now and then does not do it for others. */
+#define POLLS_OF_OTHERS 3u
 
 bool engine_relies_on_readers(struct process *p)
 {
@@ -62,5 +64,22 @@ bool engine_poll(struct process *p)
 	/* Should this thread not come back, the engine does what is still owed. */
 	if (done && !engine_is_near(e) && process_owes(p))
 		engine_kick(p);
+	return done;
+}
+
+bool engine_wants_poller(struct process *p, uint32_t *polls)
+{
+	uint32_t now = atomic_load_explicit(&p->engine->polls, memory_order_relaxed);
+	bool others = now - *polls >= POLLS_OF_OTHERS;
+
+	*polls = now;
+	return !others;
+}
+
+bool engine_poll_for_it(struct process *p, uint32_t *polls)
+{
+	bool done = engine_poll(p);
+
+	*polls = atomic_load_explicit(&p->engine->polls, memory_order_relaxed);
 	return done;
 }

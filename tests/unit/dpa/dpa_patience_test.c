@@ -86,7 +86,7 @@ static void test_found(void)
 	CHECK(p.stay > first);
 	while (p.stay > first) {
 		CHECK(looks++ < WAITS_MANY);
-		if (!dpa_patience_look(&p, soon, &n)) {
+		if (!dpa_patience_look(&p, soon, &n, NULL)) {
 			n = 0;
 			pause_ms(1);
 		}
@@ -99,10 +99,10 @@ static void test_look(void)
 	struct dpa_patience p = {0};
 	bool yes = true;
 
-	CHECK(!dpa_patience_look(&p, never, NULL));
-	CHECK(dpa_patience_look(&p, over, &yes));
+	CHECK(!dpa_patience_look(&p, never, NULL, NULL));
+	CHECK(dpa_patience_look(&p, over, &yes, NULL));
 	dpa_patience_learn(&p, SHORT_NS);
-	CHECK(!dpa_patience_look(&p, never, NULL));
+	CHECK(!dpa_patience_look(&p, never, NULL, NULL));
 	CHECK(p.not_before_ns); /* there is a pause now */
 	CHECK(!dpa_patience_look_on(never, NULL));
 	CHECK(dpa_patience_look_on(over, &yes));
