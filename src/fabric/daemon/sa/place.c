@@ -2,6 +2,7 @@
 /* Ports by LID and GID, and what they have in common. */
 #include "fabric/daemon/sa/sa.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 bool sa_port_there(const struct net *n, uint32_t row)
@@ -57,6 +58,50 @@ struct sa_rows sa_rows_of(const struct sa_query *q, bool lid_asked, uint32_t lid
 		return (struct sa_rows){.first = row, .count = 1};
 	node = net_node_of(n, row);
 	return (struct sa_rows){.first = node->first_port, .count = node->nports + 1u};
+}
+
+static uint32_t place_count(const struct net *n)
+{
+	uint32_t count = 0;
+
+	for (uint32_t row = 0; row < n->nports; row++)
+		count += sa_port_there(n, row);
+	return count;
+}
+
+static size_t place_list_bytes(uint32_t count)
+{
+	return (count + 1ull) * sizeof(uint32_t) + sa_ways_bytes(count);
+}
+
+unsigned sa_list_ports(struct sa_query *q)
+{
+	const uint32_t count = place_count(q->net);
+
+	if (q->sa->answer_bytes + place_list_bytes(count) > SA_MOST_ALL)
+		return SA_NO_RESOURCES;
+	q->rows = malloc((count + 1ull) * sizeof(*q->rows));
+	q->ways = sa_ways_make(q->net, count);
+	if (!q->rows || !q->ways) {
+		free(q->rows);
+		free(q->ways);
+		q->rows = NULL;
+		return SA_NO_RESOURCES;
+	}
+	q->sa->answer_bytes += place_list_bytes(count);
+	for (uint32_t row = 0; row < q->net->nports && q->nrows < count; row++)
+		if (sa_port_there(q->net, row))
+			q->rows[q->nrows++] = row;
+	return MAD_STATUS_OK;
+}
+
+void sa_list_free(struct sa_query *q)
+{
+	if (!q->rows)
+		return;
+	q->sa->answer_bytes -= place_list_bytes(q->nrows);
+	free(q->rows);
+	free(q->ways);
 }
 
 /* ---- partitions ---- */

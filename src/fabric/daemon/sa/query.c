@@ -15,6 +15,7 @@ void sa_query_free(struct sa_query *q)
 	q->sa->nqueries--;
 	q->sa->answer_bytes -= q->room;
 	free(q->answer);
+	sa_list_free(q);
 	free(q);
 }
 

@@ -7,60 +7,8 @@
 
 #include <string.h>
 
-#define PATH_MOST_HOPS 64u
-#define PATH_LIFE      18u /* as long as the answers of the SMA may take: 4.096 us << 18 */
-#define MPR_MOST_GIDS  11u /* as many as one MAD has */
-
-/* ---- the way ---- */
-
-struct path_limits {
-	uint32_t mtu, rate;
-};
-
-/* The port that a packet for the LID leaves a switch by, or SUBNET_NONE. */
-static uint32_t path_leave_switch(const struct net *n, uint32_t row, uint32_t lid)
-{
-	uint32_t port = net_lft(net_node_of(n, row)->sw, lid);
-
-	return port == NET_DROP ? SUBNET_NONE : net_port_row(n, net_node_of(n, row), port);
-}
-
-static void path_limit(const struct net *n, uint32_t row, struct path_limits *l)
-{
-	uint32_t mtu = net_info(n, row, PI_NEIGHBOR_MTU), rate = sa_port_rate(n, row);
-
-	if (mtu < l->mtu)
-		l->mtu = mtu;
-	if (sa_rate_compare(rate, l->rate) < 0)
-		l->rate = rate;
-}
-
-/* Follows the tables; false: they do not lead there. */
-static bool path_walk(const struct net *n, uint32_t from, uint32_t to, uint32_t lid,
-		      struct path_limits *l)
-{
-	uint32_t at = from;
-
-	l->mtu = net_info(n, from, PI_MTU_CAP);
-	l->rate = sa_port_rate(n, from);
-	for (uint32_t hops = 0; hops < PATH_MOST_HOPS; hops++) {
-		uint32_t out = at;
-
-		if (net_end_port(n, at) == to)
-			return true;
-		if (net_is_switch(n, at))
-			out = path_leave_switch(n, at, lid);
-		else if (hops)
-			return false;
-		if (out == SUBNET_NONE)
-			return false;
-		at = net_peer(n, out, IB_PORT_INIT);
-		if (at == SUBNET_NONE)
-			return false;
-		path_limit(n, out, l);
-	}
-	return false;
-}
+#define PATH_LIFE     18u /* as long as the answers of the SMA may take: 4.096 us << 18 */
+#define MPR_MOST_GIDS 11u /* as many as one MAD has */
 
 /* ---- a record ---- */
 
@@ -78,6 +26,7 @@ static bool path_pkey(const struct sa_query *q, bool asked, uint32_t wanted, uin
 
 struct path_ends {
 	uint32_t from, to; /* rows */
+	uint32_t listed;   /* place of 'to' in q->rows, or SUBNET_NONE */
 	uint32_t slid, dlid;
 	const uint8_t *sgid,
 		*dgid; /* those that were asked for, as a port has several; NULL: its own */
@@ -93,13 +42,20 @@ static void path_gid(const struct net *n, uint32_t row, const uint8_t *asked, ui
 	memcpy(out, asked ? asked : own.raw, sizeof(own));
 }
 
+static bool path_limits(const struct sa_query *q, const struct path_ends *e, struct sa_limits *l)
+{
+	if (e->listed == SUBNET_NONE)
+		return sa_way(q->net, e->from, e->to, e->dlid, l);
+	return sa_way_listed(q, e->from, e->listed, e->dlid, l);
+}
+
 static bool path_fill(const struct sa_query *q, const struct path_ends *e, uint8_t *out)
 {
 	const struct net *n = q->net;
-	struct path_limits limits;
+	struct sa_limits limits;
 	uint16_t pkey;
 
-	if (!path_walk(n, e->from, e->to, e->dlid, &limits) ||
+	if (!path_limits(q, e, &limits) ||
 	    !path_pkey(q, e->pkey_asked, e->pkey, e->from, e->to, &pkey))
 		return false;
 	path_gid(n, e->to, e->dgid, out + PR_AT_DGID);
@@ -125,7 +81,7 @@ static const struct sa_field path_fields[] = {
 	{356, 20}, {0, 0}, {384, 8}, {0, 0}, {0, 0},	{0, 0},	   {0, 0},   {428, 4},
 };
 
-/* What check finds: the ends, SUBNET_NONE: all. */
+/* What check finds: the ends, SUBNET_NONE: all that q->rows lists. */
 enum path_scratch { PATH_FROM, PATH_TO };
 
 /* An end by GID, LID or both, which must be the same.  A status. */
@@ -158,6 +114,19 @@ static bool path_values_valid(bool mtu_asked, uint32_t mtu, bool rate_asked, uin
 	return !rate_asked || sa_rate_valid(rate);
 }
 
+static bool path_is_multicast(const struct sa_query *q)
+{
+	return sa_asked(q, PR_COMP_DGID) && sa_is_multicast(q->record + PR_AT_DGID);
+}
+
+/* Of a side that is not named. */
+static unsigned path_list_rows(struct sa_query *q)
+{
+	const bool all_to = q->scratch[PATH_TO] == SUBNET_NONE && !path_is_multicast(q);
+
+	return q->scratch[PATH_FROM] != SUBNET_NONE && !all_to ? MAD_STATUS_OK : sa_list_ports(q);
+}
+
 static unsigned path_check(struct sa_query *q)
 {
 	unsigned status;
@@ -172,23 +141,22 @@ static unsigned path_check(struct sa_query *q)
 			  &q->scratch[PATH_FROM]);
 	if (status)
 		return status;
-	if (sa_asked(q, PR_COMP_DGID) && sa_is_multicast(q->record + PR_AT_DGID)) {
-		q->scratch[PATH_TO] = SUBNET_NONE;
-		return MAD_STATUS_OK;
-	}
-	return path_end(q, sa_asked(q, PR_COMP_DGID), q->record + PR_AT_DGID,
-			sa_asked(q, PR_COMP_DLID), prm_get32(q->record, PR_DLID),
-			&q->scratch[PATH_TO]);
+	q->scratch[PATH_TO] = SUBNET_NONE;
+	if (!path_is_multicast(q))
+		status = path_end(q, sa_asked(q, PR_COMP_DGID), q->record + PR_AT_DGID,
+				  sa_asked(q, PR_COMP_DLID), prm_get32(q->record, PR_DLID),
+				  &q->scratch[PATH_TO]);
+	return status ? status : path_list_rows(q);
 }
 
 static uint64_t path_count_side(const struct sa_query *q, enum path_scratch side)
 {
-	return q->scratch[side] == SUBNET_NONE ? q->net->nports : 1;
+	return q->scratch[side] == SUBNET_NONE ? q->nrows : 1;
 }
 
 static uint64_t path_count(const struct sa_query *q)
 {
-	if (sa_asked(q, PR_COMP_DGID) && sa_is_multicast(q->record + PR_AT_DGID))
+	if (path_is_multicast(q))
 		return path_count_side(q, PATH_FROM);
 	return path_count_side(q, PATH_FROM) * path_count_side(q, PATH_TO);
 }
@@ -196,7 +164,7 @@ static uint64_t path_count(const struct sa_query *q)
 /* Row i of a side; false: no port that paths lead to. */
 static bool path_side(const struct sa_query *q, enum path_scratch side, uint64_t i, uint32_t *row)
 {
-	*row = q->scratch[side] == SUBNET_NONE ? (uint32_t)i : q->scratch[side];
+	*row = q->scratch[side] == SUBNET_NONE ? q->rows[i] : q->scratch[side];
 	return sa_port_there(q->net, *row);
 }
 
@@ -237,13 +205,15 @@ static bool path_get(const struct sa_query *q, uint64_t i, uint8_t *out)
 {
 	const uint64_t to_count = path_count_side(q, PATH_TO);
 	struct path_ends e = {
+		.listed =
+			q->scratch[PATH_TO] == SUBNET_NONE ? (uint32_t)(i % to_count) : SUBNET_NONE,
 		.sgid = path_asked_gid(q, PR_COMP_SGID),
 		.dgid = path_asked_gid(q, PR_COMP_DGID),
 		.pkey_asked = sa_asked(q, PR_COMP_PKEY),
 		.pkey = prm_get32(q->record, PR_PKEY),
 	};
 
-	if (sa_asked(q, PR_COMP_DGID) && sa_is_multicast(q->record + PR_AT_DGID))
+	if (path_is_multicast(q))
 		return path_get_multicast(q, i, out);
 	if (!path_side(q, PATH_FROM, i / to_count, &e.from) ||
 	    !path_side(q, PATH_TO, i % to_count, &e.to))
@@ -319,6 +289,7 @@ static bool multi_get(const struct sa_query *q, uint64_t i, uint8_t *out)
 {
 	const uint32_t nfrom = prm_get32(q->record, MPR_SGID_COUNT);
 	struct path_ends e = {
+		.listed = SUBNET_NONE,
 		.sgid = multi_gid(q, (uint32_t)i % nfrom),
 		.dgid = multi_gid(q, nfrom + (uint32_t)i / nfrom),
 		.pkey_asked = sa_asked(q, MPR_COMP_PKEY),

@@ -92,7 +92,7 @@ struct sa {
 	struct sa_query *queries; /* that are not answered yet */
 	struct sa_query **queries_end;
 	uint32_t nqueries;
-	uint64_t answer_bytes; /* that these take */
+	uint64_t answer_bytes; /* that these take, with the rows that they list */
 	struct loop_work work;
 	struct sa_sm sm;
 	struct sa_group *groups;
@@ -120,7 +120,10 @@ struct sa_query {
 	uint8_t *record; /* of the request; 'change' makes the answer of it */
 	uint32_t record_bytes;
 	uint32_t scratch[4]; /* check's */
-	uint64_t at, end;    /* of the enumeration */
+	uint32_t *rows;	     /* sa_list_ports's, and ways to them */
+	struct sa_ways *ways;
+	uint32_t nrows;
+	uint64_t at, end; /* of the enumeration */
 	uint32_t nrecords;
 	uint32_t room;	 /* bytes of the answer */
 	uint8_t *answer; /* header and records */
@@ -193,11 +196,30 @@ uint32_t sa_lid_of(const struct net *n, uint32_t row);
 bool sa_share_pkey(const struct net *n, uint32_t a, uint32_t b, uint16_t *pkey);
 /* Has it this one, or its partition with the other membership? */
 bool sa_has_pkey(const struct net *n, uint32_t row, uint16_t pkey);
+/* All end ports that are there into q->rows, so that pairs of them need not be looked for among all rows.  A status. */
+unsigned sa_list_ports(struct sa_query *q);
+void sa_list_free(struct sa_query *q);
 /* Begins and ends an enumeration of rows: all, or those of the node that the LID is of. */
 struct sa_rows {
 	uint32_t first, count;
 };
 struct sa_rows sa_rows_of(const struct sa_query *q, bool lid_asked, uint32_t lid);
+
+/* ---- way.c ---- */
+
+/* What the links of a way allow. */
+struct sa_limits {
+	uint32_t mtu, rate;
+};
+
+/* From one end port to another as the tables lead for that LID; false: they do not lead there. */
+bool sa_way(const struct net *n, uint32_t from, uint32_t to, uint32_t lid, struct sa_limits *l);
+/* To the port q->rows[index], by its own LID; what is found is remembered in q->ways. */
+bool sa_way_listed(const struct sa_query *q, uint32_t from, uint32_t index, uint32_t lid,
+		   struct sa_limits *l);
+size_t sa_ways_bytes(uint32_t count);
+/* Of none; free() it.  NULL: no memory. */
+struct sa_ways *sa_ways_make(const struct net *n, uint32_t count);
 
 /* ---- records ---- */
 
