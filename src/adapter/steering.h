@@ -11,6 +11,7 @@
 struct adapter;
 struct flow;
 struct flow_counter;
+struct flow_headers;
 struct flow_table;
 struct icm;
 struct qp;
@@ -62,6 +63,16 @@ void flow_counter_destroy(struct flow_counter *c);
 int flow_counter_create_numbered(struct adapter *a, struct flow_counter **out,
 				 uint32_t *number) must_check;
 void flow_counter_destroy_numbered(struct adapter *a, struct flow_counter *c, uint32_t number);
+
+/*
+ * Headers of a tunnel, which rules and entries name by a number: at most FLOW_HEADERS_MAX, an even number
+ * of bytes.  -EINVAL, -ENOMEM, -ENOSPC.
+ */
+#define FLOW_HEADERS_MAX 126u
+int flow_headers_create(struct adapter *a, const uint8_t *bytes, uint32_t n,
+			struct flow_headers **out, uint32_t *number) must_check;
+/* Frames of entries that name it are dropped from now on. */
+void flow_headers_destroy(struct adapter *a, struct flow_headers *h, uint32_t number);
 
 /* -EEXIST if a rule with the same match treats the frame differently. */
 int flow_create(struct adapter *a, const struct flow_attr *attr, struct flow **out) must_check;

@@ -65,6 +65,22 @@ enum flow_dest_type { FLOW_DEST_VPORT = 0x0, FLOW_DEST_TABLE = 0x1, FLOW_DEST_TI
 #define FLOW_COUNTER_PACKETS	 PRM_FIELD(0x80, 64)
 #define FLOW_COUNTER_OCTETS	 PRM_FIELD(0xc0, 64)
 
+/* ---- headers of tunnels ---- */
+
+#define REFORMAT_IN_BYTES   0x24u /* with room for two bytes; and the others behind them */
+#define REFORMAT_TYPE	    PRM_FIELD(0xe5, 3)
+#define REFORMAT_SIZE	    PRM_FIELD(0xf6, 10)
+#define REFORMAT_DATA	    0x22u /* byte */
+#define REFORMAT_OUT_NUMBER PRM_FIELD(0x40, 32)
+
+enum reformat_type {
+	REFORMAT_L2_TO_VXLAN = 0x0,
+	REFORMAT_L2_TO_NVGRE = 0x1,
+	REFORMAT_L2_TO_L2_TUNNEL = 0x2,
+	REFORMAT_L3_TUNNEL_TO_L2 = 0x3,
+	REFORMAT_L2_TO_L3_TUNNEL = 0x4,
+};
+
 /* ---- samplers: general objects ---- */
 
 #define FLOW_SAMPLER_BYTES   0x38u

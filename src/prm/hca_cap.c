@@ -93,6 +93,16 @@ static uint32_t table_levels(const struct hca_cap_values *v)
 	return v->ethernet ? 64 : 0;
 }
 
+static uint32_t reformat_contexts(const struct hca_cap_values *v)
+{
+	return v->ethernet ? 15 : 0;
+}
+
+static uint32_t reformat_size(const struct hca_cap_values *v)
+{
+	return v->ethernet ? 126 : 0;
+}
+
 static uint32_t steering_log(const struct hca_cap_values *v)
 {
 	return v->ethernet ? v->icm.log_steering : 0;
@@ -199,13 +209,23 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_DEVICE_MEMORY, 0x138, 8, 0,
 	 pattern_log}, /* log_header_modify_pattern_sw_icm_size */
 
+	{HCA_CAP_NIC_FLOW_TABLE, 0x020, 1, 0, is_ethernet}, /* encap_general_header */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x02b, 5, 0,
+	 reformat_contexts},				       /* log_max_packet_reformat_context */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x036, 10, 0, reformat_size}, /* max_encap_header_size */
+
 	{HCA_CAP_NIC_FLOW_TABLE, 0x200, 1, 0, is_ethernet},    /* receive: ft_support */
 	{HCA_CAP_NIC_FLOW_TABLE, 0x202, 1, 0, is_ethernet},    /* receive: flow_counter */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x207, 1, 0, is_ethernet},    /* receive: reformat */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x208, 1, 0, is_ethernet},    /* receive: decap */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x212, 1, 0, is_ethernet},    /* receive: from L3 tunnels */
 	{HCA_CAP_NIC_FLOW_TABLE, 0x21e, 1, 0, steering_owner}, /* receive: sw_owner_v2 */
 	{HCA_CAP_NIC_FLOW_TABLE, 0x238, 8, 0, table_levels},   /* receive: max_ft_level */
 
 	{HCA_CAP_NIC_FLOW_TABLE, 0x800, 1, 0, is_ethernet},    /* transmit: ft_support */
 	{HCA_CAP_NIC_FLOW_TABLE, 0x802, 1, 0, is_ethernet},    /* transmit: flow_counter */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x807, 1, 0, is_ethernet},    /* transmit: reformat */
+	{HCA_CAP_NIC_FLOW_TABLE, 0x813, 1, 0, is_ethernet},    /* transmit: to L3 tunnels */
 	{HCA_CAP_NIC_FLOW_TABLE, 0x81e, 1, 0, steering_owner}, /* transmit: sw_owner_v2 */
 	{HCA_CAP_NIC_FLOW_TABLE, 0x838, 8, 0, table_levels},   /* transmit: max_ft_level */
 

@@ -39,20 +39,33 @@ enum ste_format {
 
 /* What the tag is made of: the entry's format, and its definer. */
 enum ste_lookup {
+	STE_L2_TUNNEL = 0x0002, /* inside, and the tunnel's number */
 	STE_L2_DST = 0x0003,
+	STE_L2_DST_I = 0x0004, /* _I: inside of a tunnel */
 	STE_L2_SRC = 0x0005,
+	STE_L2_SRC_I = 0x0006,
 	STE_IPV4_5_TUPLE = 0x0007,
+	STE_IPV4_5_TUPLE_I = 0x0008,
 	STE_L4 = 0x0009,
+	STE_L4_I = 0x000a,
 	STE_L2_SRC_DST = 0x000b,
+	STE_L2_SRC_DST_I = 0x000c,
 	STE_IPV4_MISC = 0x000d,
+	STE_TUNNEL_WORDS = 0x000e,
+	STE_IPV4_MISC_I = 0x000f,
 	STE_NO_MATTER = 0x000f, /* as libraries fill in what is not looked at */
 	STE_SRC_QP_GVMI = 0x0104,
 	STE_IPV6_DST = 0x0107,
+	STE_IPV6_DST_I = 0x0108,
 	STE_IPV6_SRC = 0x0109,
+	STE_IPV6_SRC_I = 0x010a,
+	STE_GRE = 0x010d,
 	STE_GENERAL_PURPOSE = 0x010e,
 	STE_REGISTERS_0 = 0x010f,
 	STE_REGISTERS_1 = 0x0110,
 	STE_L4_MISC = 0x0113,
+	STE_L4_MISC_I = 0x0114,
+	STE_TUNNEL_HEADER = 0x0117,
 };
 
 /* Values of fields in tags. */
@@ -85,10 +98,14 @@ enum ste_action {
 #define STE_START_ANCHOR  PRM_FIELD(0x0a, 6)
 #define STE_INSERT_OFFSET PRM_FIELD(0x10, 7)
 #define STE_INSERT_SIZE	  PRM_FIELD(0x17, 6)
-#define STE_INSERT_DATA	  PRM_FIELD(0x20, 32)
+#define STE_INSERT_HOW	  PRM_FIELD(0x1d, 3)  /* enum ste_insert; of headers that a number names */
+#define STE_INSERT_DATA	  PRM_FIELD(0x20, 32) /* or that number */
 #define STE_REMOVE_OFFSET PRM_FIELD(0x12, 7)
 #define STE_REMOVE_SIZE	  PRM_FIELD(0x1a, 6)
 #define STE_END_ANCHOR	  PRM_FIELD(0x12, 6)
+#define STE_REMOVE_DECAP  PRM_FIELD(0x1c, 1)
+
+enum ste_insert { STE_INSERT_PLAIN = 0, STE_INSERT_ENCAP = 1, STE_INSERT_ESP = 2 };
 
 enum ste_anchor {
 	STE_ANCHOR_START = 0x00,

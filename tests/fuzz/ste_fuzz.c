@@ -56,6 +56,18 @@ static void entries_fill(struct input *in)
 	in_bytes(in, icm_part_memory(&icm, lists), LIST);
 }
 
+static const uint8_t *tunnel_headers(void *user, uint32_t number, uint32_t *bytes)
+{
+	static const uint8_t vxlan[50] = {0, 0, 0, 0, 0,  0,	0,	     0,	   0,
+					  0, 0, 0, 8, 0,  0x45, 0,	     0,	   0,
+					  0, 0, 0, 0, 64, 17,	[36] = 0x12, 0xb5, [42] = 8};
+	static const uint8_t plain[14] = {0};
+
+	(void)user;
+	*bytes = number & 1 ? sizeof(vxlan) : sizeof(plain);
+	return number & 2 ? NULL : number & 1 ? vxlan : plain;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
@@ -63,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint32_t room_bytes = n + in_u8(&in);
 	uint8_t *bytes = malloc(n), *room = malloc(room_bytes);
 	struct ste_frame f = {.bytes = bytes, .len = n, .room = room, .room_bytes = room_bytes};
-	struct ste_walk w = {.icm = &icm, .frame = &f};
+	struct ste_walk w = {.icm = &icm, .frame = &f, .headers = tunnel_headers};
 	struct steer_target end = {.kind = STEER_NOWHERE};
 	enum ste_verdict v;
 

@@ -179,6 +179,135 @@ static void ways(void)
 	NEED(!ibv_destroy_flow(flow));
 }
 
+/* ---- tunnels ---- */
+
+#define VXLAN_BYTES 50u
+
+/* Ethernet with a source address of its own, IPv4, UDP, VXLAN; lengths and checksums are the device's. */
+static const uint8_t vxlan[VXLAN_BYTES] = {
+	2,    0,    0,	  0xff, 0xff, 0xff, 2,	0, 0, 0,   0, 9, 0x08, 0x00, 0x45, 0, 0,
+	0,    0,    0,	  0,	0,    64,   17, 0, 0, 192, 0, 2, 1,    192,  0,	   2, 2,
+	0x30, 0x39, 0x12, 0xb5, 0,    0,    0,	0, 8, 0,   0, 0, 0,    0,    7,	   0,
+};
+
+static struct mlx5dv_dr_action *reformat(struct tables *t,
+					 enum mlx5dv_flow_action_packet_reformat_type type,
+					 const void *headers, size_t n)
+{
+	struct mlx5dv_dr_action *a = mlx5dv_dr_action_create_packet_reformat(
+		t->domain, 0, type, n, (void *)(uintptr_t)headers);
+
+	NEED(a);
+	return a;
+}
+
+static uint32_t be16_at(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 8 | p[1];
+}
+
+/* The headers, with lengths and a checksum that adds up, and all of the frame behind them. */
+static int in_tunnel(uint32_t got)
+{
+	uint32_t sum = 0;
+
+	for (uint32_t i = 14; i < 34; i += 2)
+		sum += be16_at(rx.frame + i);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return got == VXLAN_BYTES + FRAME && !memcmp(rx.frame, vxlan, 16) && sum == 0xffff &&
+	       be16_at(rx.frame + 16) == got - 14 && be16_at(rx.frame + 38) == got - 34 &&
+	       !memcmp(rx.frame + 42, vxlan + 42, 8) &&
+	       !memcmp(rx.frame + VXLAN_BYTES, tx.frame, FRAME);
+}
+
+/* Sent frames go into a tunnel; then a rule for received ones, which looks inside, takes them out. */
+static void tunnels(void)
+{
+	struct ibv_flow_attr everything = {
+		.type = IBV_FLOW_ATTR_ALL_DEFAULT, .size = sizeof(everything), .port = 1};
+	struct mlx5dv_dr_action *into, *out, *queue, *both[2];
+	struct mlx5dv_dr_rule *rule, *back;
+	struct ibv_flow *flow;
+	struct tables t, r;
+	struct match m;
+	uint32_t got;
+
+	tables_make(&t, tx.ctx, MLX5DV_DR_DOMAIN_TYPE_NIC_TX);
+	into = reformat(&t, MLX5DV_FLOW_ACTION_PACKET_REFORMAT_TYPE_L2_TO_L2_TUNNEL, vxlan,
+			VXLAN_BYTES);
+	rule = rule_make(&t, 1, into);
+	NEED((flow = ibv_create_flow(rx.qp, &everything)));
+	frame_send(1);
+	got = raw_end_arrived(&rx, RAW_PATIENCE_MS);
+	raw_row("a sent frame goes into a tunnel", in_tunnel(got));
+	raw_end_receive(&rx);
+	NEED(!ibv_destroy_flow(flow));
+
+	tables_make(&r, rx.ctx, MLX5DV_DR_DOMAIN_TYPE_NIC_RX);
+	out = reformat(&r, MLX5DV_FLOW_ACTION_PACKET_REFORMAT_TYPE_L2_TUNNEL_TO_L2, NULL, 0);
+	NEED((queue = mlx5dv_dr_action_create_dest_ibv_qp(rx.qp)));
+	both[0] = out;
+	both[1] = queue;
+	NEED((back = mlx5dv_dr_rule_create(r.matcher, match_make(&m, vxlan + 6), 2, both)));
+	frame_send(1);
+	got = raw_end_arrived(&rx, RAW_PATIENCE_MS);
+	raw_row("and comes out of it as it was",
+		got == FRAME && !memcmp(rx.frame, tx.frame, FRAME));
+	raw_end_receive(&rx);
+	raw_row("one that is in no tunnel is not for that rule", frame_is_lost(2));
+	NEED(!mlx5dv_dr_rule_destroy(back));
+	NEED(!mlx5dv_dr_rule_destroy(rule));
+	NEED(!mlx5dv_dr_action_destroy(queue));
+	NEED(!mlx5dv_dr_action_destroy(out));
+	NEED(!mlx5dv_dr_action_destroy(into));
+	tables_destroy(&r);
+	tables_destroy(&t);
+}
+
+/* Another network's header is lost on the way: what comes is a datagram with headers of the rule's. */
+static void tunnels_of_ip(void)
+{
+	static const uint8_t back[14] = {2, 0, 0, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 5, 0x08, 0x00};
+	static const uint8_t gre[38] = {2,    0,    0, 0xff, 0xff, 0xff, 2, 0, 0, 0,  0,  9, 0x08,
+					0x00, 0x45, 0, 0,    0,	   0,	 0, 0, 0, 64, 47, 0, 0,
+					192,  0,    2, 1,    192,  0,	 2, 2, 0, 0,  8,  0};
+	struct mlx5dv_dr_action *into, *out, *queue, *both[2];
+	struct mlx5dv_dr_rule *rule, *rule_back;
+	struct tables t, r;
+	struct match m;
+	uint32_t got;
+
+	tables_make(&t, tx.ctx, MLX5DV_DR_DOMAIN_TYPE_NIC_TX);
+	into = reformat(&t, MLX5DV_FLOW_ACTION_PACKET_REFORMAT_TYPE_L2_TO_L3_TUNNEL, gre,
+			sizeof(gre));
+	rule = rule_make(&t, 1, into);
+	tables_make(&r, rx.ctx, MLX5DV_DR_DOMAIN_TYPE_NIC_RX);
+	out = reformat(&r, MLX5DV_FLOW_ACTION_PACKET_REFORMAT_TYPE_L3_TUNNEL_TO_L2, back,
+		       sizeof(back));
+	NEED((queue = mlx5dv_dr_action_create_dest_ibv_qp(rx.qp)));
+	both[0] = out;
+	both[1] = queue;
+	NEED((rule_back = mlx5dv_dr_rule_create(r.matcher, match_make(&m, gre + 6), 2, both)));
+	memset(tx.frame, 0, FRAME);
+	mac_of(tx.frame, 0xffff);
+	mac_of(tx.frame + 6, 1);
+	memcpy(tx.frame + 12, vxlan + 12, 22);
+	tx.frame[17] = FRAME - 14;
+	raw_end_send(&tx, FRAME);
+	got = raw_end_arrived(&rx, RAW_PATIENCE_MS);
+	raw_row("a datagram goes through a tunnel of datagrams",
+		got == FRAME && !memcmp(rx.frame, back, 14) &&
+			!memcmp(rx.frame + 14, tx.frame + 14, FRAME - 14));
+	raw_end_receive(&rx);
+	NEED(!mlx5dv_dr_rule_destroy(rule_back));
+	NEED(!mlx5dv_dr_rule_destroy(rule));
+	NEED(!mlx5dv_dr_action_destroy(queue));
+	NEED(!mlx5dv_dr_action_destroy(out));
+	NEED(!mlx5dv_dr_action_destroy(into));
+	tables_destroy(&r);
+	tables_destroy(&t);
+}
+
 int main(int argc, char **argv)
 {
 	const char *device = argc > 1 ? argv[1] : "mlx5_1";
@@ -189,6 +318,8 @@ int main(int argc, char **argv)
 	raw_end_receive(&rx);
 	many_rules();
 	ways();
+	tunnels();
+	tunnels_of_ip();
 	raw_end_close(&rx);
 	raw_end_close(&tx);
 	return raw_row_failed;

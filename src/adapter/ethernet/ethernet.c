@@ -11,6 +11,7 @@ void ethernet_init(struct ethernet *e)
 	ids_init(&e->tables);
 	ids_init(&e->samplers);
 	ids_init(&e->counters);
+	ids_init(&e->headers);
 }
 
 void ethernet_release(struct ethernet *e)
@@ -21,6 +22,7 @@ void ethernet_release(struct ethernet *e)
 	ids_release(&e->tables);
 	ids_release(&e->samplers);
 	ids_release(&e->counters);
+	ids_release(&e->headers);
 }
 
 struct icm *adapter_icm(struct adapter *a)

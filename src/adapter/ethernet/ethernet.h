@@ -12,6 +12,7 @@ struct ethernet {
 	struct ids samplers;	/* struct flow_sampler */
 	struct ids tables;	/* struct flow_table */
 	struct ids counters;	/* struct flow_counter; of those that have a number */
+	struct ids headers;	/* struct flow_headers */
 	_Atomic(uint32_t) told; /* bits of enum ste_verdict: the log has said so */
 };
 

@@ -7,6 +7,7 @@
 #include "adapter/core/device.h"
 #include "adapter/ethernet/ethernet.h"
 #include "adapter/ethernet/flow_counter.h"
+#include "adapter/ethernet/flow_headers.h"
 #include "adapter/ethernet/table.h"
 #include "adapter/ste/rewrite.h"
 #include "base/log.h"
@@ -25,6 +26,17 @@ static void route_count(void *user, uint32_t number, uint32_t bytes)
 		flow_counter_add(c, bytes);
 }
 
+static const uint8_t *route_headers(void *user, uint32_t number, uint32_t *bytes)
+{
+	const struct frame_route *r = user;
+	const struct flow_headers *h = ids_find(&r->adapter->ethernet->headers, number);
+
+	if (!h)
+		return NULL;
+	*bytes = h->n;
+	return h->byte;
+}
+
 /* Once for each kind of thing: frames that nobody understands come one upon the other. */
 static void route_tell(struct frame_route *r, enum ste_verdict v, uint32_t what)
 {
@@ -41,6 +53,7 @@ static void route_walk(struct frame_route *r, uint64_t address)
 		.icm = &r->adapter->ethernet->icm,
 		.frame = &r->frame,
 		.count = route_count,
+		.headers = route_headers,
 		.user = r,
 	};
 	struct steer_target end;
@@ -56,7 +69,12 @@ static void route_walk(struct frame_route *r, uint64_t address)
 
 bool route_modify(struct frame_route *r, const struct flow_modify *m)
 {
-	struct ste_walk w = {.icm = &r->adapter->ethernet->icm, .frame = &r->frame};
+	struct ste_walk w = {
+		.icm = &r->adapter->ethernet->icm,
+		.frame = &r->frame,
+		.headers = route_headers,
+		.user = r,
+	};
 	enum ste_verdict v = ste_perform_list(&w, m->action, m->n);
 
 	if (v == STE_ARRIVED)

@@ -41,12 +41,10 @@ struct cursor {
 
 static const uint8_t *frame_take(struct cursor *c, uint32_t n)
 {
-	const uint8_t *p = c->head + c->at;
-
 	if (!range_inside(c->at, n, c->headed))
 		return NULL;
 	c->at += n;
-	return p;
+	return c->head + c->at - n;
 }
 
 static void parse_l4(struct cursor *c, uint8_t proto, struct flow_key *key, struct frame_layout *at)
@@ -115,38 +113,61 @@ static void parse_ipv6(struct cursor *c, uint32_t bytes, struct flow_key *key,
 	parse_l4(c, h[6], key, at);
 }
 
-bool frame_parse(const uint8_t *head, uint32_t headed, uint32_t bytes, struct flow_key *key,
-		 struct frame_layout *at)
+static void parse_l3(struct cursor *c, uint32_t bytes, uint32_t type, struct flow_key *key,
+		     struct frame_layout *at)
 {
-	struct cursor c = {head, headed, 0};
-	const uint8_t *h = frame_take(&c, FRAME_MIN);
+	switch (type) {
+	case FRAME_TYPE_IPV4:
+		parse_ipv4(c, bytes, key, at);
+		break;
+	case FRAME_TYPE_IPV6:
+		parse_ipv6(c, bytes, key, at);
+		break;
+	default:
+		break;
+	}
+}
 
-	*key = (struct flow_key){0};
-	*at = (struct frame_layout){0};
+static bool parse_l2(struct cursor *c, uint32_t bytes, struct flow_key *key,
+		     struct frame_layout *at)
+{
+	const uint8_t *h = frame_take(c, FRAME_MIN);
+
 	if (!h)
 		return false;
 	memcpy(key->dst_mac, h, 6);
 	memcpy(key->src_mac, h + 6, 6);
 	memcpy(key->ether_type, h + 12, 2);
 	if (frame_get16(key->ether_type) == FRAME_TYPE_VLAN) {
-		h = frame_take(&c, FRAME_VLAN_BYTES);
+		h = frame_take(c, FRAME_VLAN_BYTES);
 		if (!h)
 			return true;
 		key->vlan = 1;
 		memcpy(key->vlan_tag, h, 2);
 		memcpy(key->ether_type, h + 2, 2);
 	}
-	switch (frame_get16(key->ether_type)) {
-	case FRAME_TYPE_IPV4:
-		parse_ipv4(&c, bytes, key, at);
-		break;
-	case FRAME_TYPE_IPV6:
-		parse_ipv6(&c, bytes, key, at);
-		break;
-	default:
-		break;
-	}
+	parse_l3(c, bytes, frame_get16(key->ether_type), key, at);
 	return true;
+}
+
+bool frame_parse(const uint8_t *head, uint32_t headed, uint32_t bytes, struct flow_key *key,
+		 struct frame_layout *at)
+{
+	return frame_parse_from(head, headed, bytes, 0, 0, key, at);
+}
+
+bool frame_parse_from(const uint8_t *head, uint32_t headed, uint32_t bytes, uint32_t start,
+		      uint32_t type, struct flow_key *key, struct frame_layout *at)
+{
+	struct cursor c = {head, headed, start};
+
+	*key = (struct flow_key){0};
+	*at = (struct frame_layout){0};
+	if (!type)
+		return parse_l2(&c, bytes, key, at);
+	frame_put16(key->ether_type, type);
+	parse_l3(&c, bytes, type, key, at);
+	return at->l3;
 }
 
 /* ---- checksums (RFC 1071) ---- */

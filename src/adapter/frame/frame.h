@@ -31,6 +31,13 @@ struct frame_layout {
 bool frame_parse(const uint8_t *head, uint32_t headed, uint32_t bytes, struct flow_key *key,
 		 struct frame_layout *at) must_check;
 
+/*
+ * The same of what begins at byte start, as the frame within a tunnel does: an Ethernet header, or, if
+ * type is not 0, a datagram of that type (false if it is none).  Offsets are those in the whole frame.
+ */
+bool frame_parse_from(const uint8_t *head, uint32_t headed, uint32_t bytes, uint32_t start,
+		      uint32_t type, struct flow_key *key, struct frame_layout *at) must_check;
+
 /* Fills in the checksums that the layout allows. */
 void frame_fill_l3_checksum(uint8_t *frame, const struct frame_layout *at);
 void frame_fill_l4_checksum(uint8_t *frame, uint32_t bytes, const struct flow_key *key,

@@ -2,45 +2,12 @@
 /* See rewrite.h. */
 #include "adapter/ste/rewrite.h"
 
-#include <string.h>
-
+#include "adapter/ste/edit.h"
+#include "adapter/ste/reformat.h"
 #include "adapter/ste/word.h"
 
 /* Bytes of either address, behind which tags are inserted. */
 #define VLAN_AT 12u
-
-/* ---- the frame as memory of ours ---- */
-
-static bool frame_own(struct ste_frame *f)
-{
-	if (!f->room || f->len > f->room_bytes)
-		return false;
-	if (f->bytes != f->room) {
-		memcpy(f->room, f->bytes, f->len);
-		f->bytes = f->room;
-	}
-	return true;
-}
-
-static enum ste_verdict frame_insert(struct ste_frame *f, uint32_t at, const uint8_t *bytes,
-				     uint32_t n)
-{
-	if (!frame_own(f) || at > f->len || n > f->room_bytes - f->len || f->len + n > FRAME_MAX)
-		return STE_BAD_ACTION;
-	memmove(f->room + at + n, f->room + at, f->len - at);
-	memcpy(f->room + at, bytes, n);
-	f->len += n;
-	return STE_ARRIVED;
-}
-
-static enum ste_verdict frame_remove(struct ste_frame *f, uint32_t at, uint32_t n)
-{
-	if (!frame_own(f) || !range_inside(at, n, f->len))
-		return STE_BAD_ACTION;
-	memmove(f->room + at, f->room + at + n, f->len - at - n);
-	f->len -= n;
-	return STE_ARRIVED;
-}
 
 /* ---- actions; each of one or two words ---- */
 
@@ -102,7 +69,7 @@ static enum ste_verdict modify_put(struct ste_walk *w, uint32_t word, uint32_t v
 		ste_word_put(f, word, value, mask);
 		return STE_ARRIVED;
 	}
-	if (!frame_own(f))
+	if (!ste_edit_own(f))
 		return STE_BAD_ACTION;
 	were = checksums_look(f);
 	ste_word_put(f, word, value, mask);
@@ -159,7 +126,9 @@ static enum ste_verdict act_insert_inline(struct ste_walk *w, const uint8_t *a)
 {
 	if (prm_get32(a, STE_START_ANCHOR) != STE_ANCHOR_START)
 		return STE_UNKNOWN_ACTION;
-	return frame_insert(w->frame, prm_get32(a, STE_INSERT_OFFSET) * 2, a + 4, 4);
+	return ste_edit_insert(w->frame, prm_get32(a, STE_INSERT_OFFSET) * 2, a + 4, 4)
+		       ? STE_ARRIVED
+		       : STE_BAD_ACTION;
 }
 
 static enum ste_verdict act_remove_by_size(struct ste_walk *w, const uint8_t *a)
@@ -168,13 +137,17 @@ static enum ste_verdict act_remove_by_size(struct ste_walk *w, const uint8_t *a)
 
 	switch (prm_get32(a, STE_START_ANCHOR)) {
 	case STE_ANCHOR_START:
-		return frame_remove(w->frame, at, n);
+		break;
 	case STE_ANCHOR_VLAN:
 		/* a frame without a tag has none to lose */
-		return w->frame->key.vlan ? frame_remove(w->frame, VLAN_AT + at, n) : STE_ARRIVED;
+		if (!w->frame->key.vlan)
+			return STE_ARRIVED;
+		at += VLAN_AT;
+		break;
 	default:
 		return STE_UNKNOWN_ACTION;
 	}
+	return ste_edit_remove(w->frame, at, n) ? STE_ARRIVED : STE_BAD_ACTION;
 }
 
 static enum ste_verdict act_modify_list(struct ste_walk *w, const uint8_t *a);
@@ -189,7 +162,9 @@ static const struct ste_act {
 	{STE_ACT_FLOW_TAG, 1, false, act_flow_tag},
 	{STE_ACT_MODIFY_LIST, 1, true, act_modify_list},
 	{STE_ACT_REMOVE_BY_SIZE, 1, true, act_remove_by_size},
+	{STE_ACT_REMOVE_HEADERS, 1, true, ste_remove_headers},
 	{STE_ACT_INSERT_INLINE, 2, true, act_insert_inline},
+	{STE_ACT_INSERT_POINTER, 2, true, ste_insert_headers},
 	{STE_ACT_SET, 2, true, act_set},
 	{STE_ACT_ADD, 2, true, act_add},
 	{STE_ACT_COPY, 2, true, act_copy},
@@ -231,6 +206,15 @@ static enum ste_verdict act_modify_list(struct ste_walk *w, const uint8_t *a)
 	return v;
 }
 
+/* What is left has to be a frame. */
+static enum ste_verdict rewrite_end(struct ste_walk *w)
+{
+	if (w->frame->len < FRAME_MIN)
+		return STE_BAD_ACTION;
+	ste_frame_parse(w->frame);
+	return STE_ARRIVED;
+}
+
 enum ste_verdict ste_perform_list(struct ste_walk *w, const uint8_t (*actions)[STE_LIST_BYTES],
 				  uint32_t n)
 {
@@ -238,7 +222,7 @@ enum ste_verdict ste_perform_list(struct ste_walk *w, const uint8_t (*actions)[S
 
 	for (uint32_t i = 0; i < n && v == STE_ARRIVED; i++)
 		v = list_step(w, actions[i]);
-	return v;
+	return v == STE_ARRIVED ? rewrite_end(w) : v;
 }
 
 enum ste_verdict ste_perform(struct ste_walk *w, const uint8_t *entry, bool *tag_valid)
@@ -260,12 +244,8 @@ enum ste_verdict ste_perform(struct ste_walk *w, const uint8_t *entry, bool *tag
 		changed |= act->tags;
 		at += act->words * 4u;
 	}
-	if (changed) {
-		/* what is left has to be a frame */
-		if (w->frame->len < FRAME_MIN)
-			return STE_BAD_ACTION;
-		ste_frame_parse(w->frame);
-		*tag_valid = false;
-	}
-	return STE_ARRIVED;
+	if (!changed)
+		return STE_ARRIVED;
+	*tag_valid = false;
+	return rewrite_end(w);
 }

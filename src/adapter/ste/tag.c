@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "adapter/ste/tunnel.h"
+
 void ste_frame_parse(struct ste_frame *f)
 {
 	if (!frame_parse(f->bytes, min_u32(f->len, FRAME_HEADERS_MAX), f->len, &f->key, &f->at)) {
@@ -198,39 +200,109 @@ static void tag_source(const struct ste_frame *f, uint8_t *tag)
 	tag_put32(tag + 4, f->sqn & 0xffffff);
 }
 
-static void tag_nothing(const struct ste_frame *f, uint8_t *tag)
+/* ---- tunnels ---- */
+
+/* What is inside, as a frame; without one all of it is absent. */
+static struct ste_frame tag_inside(const struct ste_frame *f)
 {
-	(void)f;
-	(void)tag;
+	struct ste_tunnel t;
+	struct ste_frame inside;
+
+	if (!ste_tunnel_find(f, &t) || !ste_tunnel_inside(f, &t, &inside)) {
+		inside = *f;
+		inside.key = (struct flow_key){0};
+		inside.at = (struct frame_layout){0};
+	}
+	return inside;
+}
+
+/* The first n bytes of the tunnel's own header, of those that are there. */
+static void tag_tunnel_bytes(const struct ste_frame *f, uint8_t *tag, uint32_t n)
+{
+	struct ste_tunnel t;
+
+	if (ste_tunnel_find(f, &t) && t.header < t.inner)
+		memcpy(tag, f->bytes + t.header, min_u32(n, f->len - t.header));
+}
+
+static void tag_tunnel_words(const struct ste_frame *f, uint8_t *tag)
+{
+	tag_tunnel_bytes(f, tag, 8);
+}
+
+static void tag_tunnel_header(const struct ste_frame *f, uint8_t *tag)
+{
+	tag_tunnel_bytes(f, tag, STE_TAG_BYTES);
+}
+
+/* The key stands in its place whether or not a checksum is before it. */
+static void tag_gre(const struct ste_frame *f, uint8_t *tag)
+{
+	struct ste_tunnel t;
+	uint32_t key;
+
+	if (!ste_tunnel_find(f, &t) || f->key.ip_proto != IP_PROTO_GRE)
+		return;
+	memcpy(tag, f->bytes + t.header, 4);
+	key = t.header + (tag[0] & GRE_CHECKSUM ? 8 : 4);
+	if (tag[0] & GRE_KEY && range_inside(key, 4, f->len))
+		memcpy(tag + 8, f->bytes + key, 4);
+}
+
+static void tag_l2_tunnel(const struct ste_frame *f, uint8_t *tag)
+{
+	const struct ste_frame inside = tag_inside(f);
+	struct ste_tunnel t;
+
+	if (ste_tunnel_find(f, &t) && t.vxlan)
+		memcpy(tag, f->bytes + t.header + 4, 3);
+	memcpy(tag + 4, inside.key.dst_mac, 6);
+	memcpy(tag + 10, inside.key.ether_type, 2);
+	tag[12] = (uint8_t)(tag_fragmented(&inside) << 4);
+	tag[13] = (uint8_t)(tag_l3_type(&inside) << 4 | tag_l4_type(&inside) << 2 |
+			    (inside.key.vlan ? STE_VLAN_C : 0));
+	memcpy(tag + 14, inside.key.vlan_tag, 2);
 }
 
 static const struct {
 	uint16_t lookup; /* enum ste_lookup */
+	uint16_t inside; /* the same of what is in a tunnel; 0: there is no such kind */
 	void (*make)(const struct ste_frame *f, uint8_t *tag);
 } kinds[] = {
-	{STE_L2_SRC_DST, tag_l2_src_dst},
-	{STE_L2_DST, tag_l2_dst},
-	{STE_L2_SRC, tag_l2_src},
-	{STE_IPV4_5_TUPLE, tag_ipv4_5_tuple},
-	{STE_NO_MATTER, tag_nothing},
-	{STE_IPV6_DST, tag_ipv6_dst},
-	{STE_IPV6_SRC, tag_ipv6_src},
-	{STE_L4, tag_l4_fields},
-	{STE_IPV4_MISC, tag_ipv4_misc},
-	{STE_L4_MISC, tag_l4_misc},
-	{STE_REGISTERS_0, tag_registers_0},
-	{STE_REGISTERS_1, tag_registers_1},
-	{STE_GENERAL_PURPOSE, tag_general_purpose},
-	{STE_SRC_QP_GVMI, tag_source},
+	{STE_L2_SRC_DST, STE_L2_SRC_DST_I, tag_l2_src_dst},
+	{STE_L2_DST, STE_L2_DST_I, tag_l2_dst},
+	{STE_L2_SRC, STE_L2_SRC_I, tag_l2_src},
+	{STE_IPV4_5_TUPLE, STE_IPV4_5_TUPLE_I, tag_ipv4_5_tuple},
+	{STE_IPV6_DST, STE_IPV6_DST_I, tag_ipv6_dst},
+	{STE_IPV6_SRC, STE_IPV6_SRC_I, tag_ipv6_src},
+	{STE_L4, STE_L4_I, tag_l4_fields},
+	{STE_IPV4_MISC, STE_IPV4_MISC_I, tag_ipv4_misc},
+	{STE_L4_MISC, STE_L4_MISC_I, tag_l4_misc},
+	{STE_REGISTERS_0, 0, tag_registers_0},
+	{STE_REGISTERS_1, 0, tag_registers_1},
+	{STE_GENERAL_PURPOSE, 0, tag_general_purpose},
+	{STE_SRC_QP_GVMI, 0, tag_source},
+	{STE_L2_TUNNEL, 0, tag_l2_tunnel},
+	{STE_TUNNEL_WORDS, 0, tag_tunnel_words},
+	{STE_TUNNEL_HEADER, 0, tag_tunnel_header},
+	{STE_GRE, 0, tag_gre},
 };
 
 bool ste_tag(const struct ste_frame *f, uint32_t lookup, uint8_t tag[STE_TAG_BYTES])
 {
-	for (size_t i = 0; i < array_size(kinds); i++)
+	for (size_t i = 0; i < array_size(kinds); i++) {
 		if (kinds[i].lookup == lookup) {
 			memset(tag, 0, STE_TAG_BYTES);
 			kinds[i].make(f, tag);
 			return true;
 		}
+		if (lookup && kinds[i].inside == lookup) {
+			const struct ste_frame inside = tag_inside(f);
+
+			memset(tag, 0, STE_TAG_BYTES);
+			kinds[i].make(&inside, tag);
+			return true;
+		}
+	}
 	return false;
 }

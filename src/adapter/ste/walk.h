@@ -33,6 +33,9 @@ struct ste_walk {
 	struct ste_frame *frame;
 	/* An entry with a counter was hit by a frame of that length.  May be NULL. */
 	void (*count)(void *user, uint32_t counter, uint32_t bytes);
+	/* Headers that entries name by a number, to be put in front of frames; NULL: none has it.  May
+	 * be NULL. */
+	const uint8_t *(*headers)(void *user, uint32_t number, uint32_t *bytes);
 	void *user;
 	uint32_t what; /* of an unknown format, lookup or action: its number */
 };

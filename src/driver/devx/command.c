@@ -23,7 +23,6 @@ static const struct devx_op lacking[] = {
 	LACKS(QUERY_CONG_STATISTICS, DEVX_GENERAL),
 	LACKS(QUERY_LAG, DEVX_GENERAL),
 	LACKS(ALLOC_Q_COUNTER, DEVX_OBJ_CREATE),
-	LACKS(ALLOC_PACKET_REFORMAT_CONTEXT, DEVX_OBJ_CREATE),
 	LACKS(ALLOC_MODIFY_HEADER_CONTEXT, DEVX_OBJ_CREATE),
 	LACKS(CREATE_SCHEDULING_ELEMENT, DEVX_OBJ_CREATE),
 	LACKS(ADD_VXLAN_UDP_DPORT, DEVX_OBJ_CREATE),
@@ -47,7 +46,7 @@ static const struct devx_family *const families[] = {
 	&devx_td_family,	   &devx_rq_family,	 &devx_sq_family,
 	&devx_rqt_family,	   &devx_tir_family,	 &devx_flow_table_family,
 	&devx_flow_counter_family, &devx_vport_family,	 &devx_eq_family,
-	&lacking_family,
+	&devx_reformat_family,	   &lacking_family,
 };
 
 static const struct devx_op *family_op(const struct devx_family *f, uint16_t opcode,

@@ -10,6 +10,7 @@
 #include <rdma/mlx5_user_ioctl_verbs.h>
 #include <string.h>
 
+#include "adapter/ste/icm.h"
 #include "base/endian.h"
 #include "driver/uverbs/core/clock.h"
 #include "driver/uverbs/core/port.h"
@@ -247,7 +248,10 @@ static int cmd_query_port(struct ureq *req)
 	return ubuf_write(&req->core_out, &resp, sizeof(resp));
 }
 
-/* Virtual ports and steering: there is nothing to say, which flags 0 says. */
+/* The number of the function in steering, as HCA_CAP_GENERAL has it; 0 is the wire's. */
+#define OWN_VHCA 1u
+
+/* Which port of the switch it is: that to the wire.  Without a switch flags 0 say so. */
 static int method_query_port_mlx5(struct ureq *req)
 {
 	struct mlx5_ib_uapi_query_port resp = {0};
@@ -255,6 +259,17 @@ static int method_query_port_mlx5(struct ureq *req)
 
 	if (!ufile_has_port(req->file, number))
 		return -EINVAL;
+	if (ufile_port(req->file)->ethernet &&
+	    model_at(req->file->process->registry->model)->steering) {
+		resp.flags = MLX5_IB_UAPI_QUERY_PORT_VPORT |
+			     MLX5_IB_UAPI_QUERY_PORT_VPORT_STEERING_ICM_RX |
+			     MLX5_IB_UAPI_QUERY_PORT_VPORT_STEERING_ICM_TX |
+			     MLX5_IB_UAPI_QUERY_PORT_ESW_OWNER_VHCA_ID;
+		resp.vport = STEER_UPLINK;
+		resp.esw_owner_vhca_id = OWN_VHCA;
+		resp.vport_steering_icm_rx = steer_address(STEER_VPORT, STEER_UPLINK);
+		resp.vport_steering_icm_tx = steer_address(STEER_VPORT, STEER_UPLINK);
+	}
 	return ureq_put(req, MLX5_IB_ATTR_QUERY_PORT, &resp, sizeof(resp));
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Actions of rules (mlx5dv_create_flow_action_modify_header(3)).  The program names fields of headers
- * as commands do; the device changes words, as entries of steering do.
+ * Actions of rules (mlx5dv_create_flow_action_modify_header(3), ..._packet_reformat(3)).  The program
+ * names fields of headers as commands do, and ways into tunnels and out of them; the device changes
+ * words and headers, as entries of steering do.
  */
 #include "driver/uverbs/objects/flow_action.h"
 
@@ -61,11 +62,17 @@ static const struct {
 struct uflow_action {
 	struct uobj uobj;
 	struct flow_modify *modify;
+	struct flow_headers *headers; /* that an action of the list names; or NULL */
+	uint32_t number;
 };
 
 static void uflow_action_free(struct uobj *obj)
 {
-	free(container_of(obj, struct uflow_action, uobj)->modify);
+	struct uflow_action *a = container_of(obj, struct uflow_action, uobj);
+
+	if (a->headers)
+		flow_headers_destroy(obj->file->hca->adapter, a->headers, a->number);
+	free(a->modify);
 }
 
 static const struct uobj_class uflow_action_class = {
@@ -133,6 +140,24 @@ static int modify_read(struct ureq *req, struct flow_modify **out)
 	return ret;
 }
 
+/* Makes the object of an action of which the list is there; takes that over, also if it fails. */
+static int uflow_action_publish(struct ureq *req, struct uflow_action *a, uint16_t attr)
+{
+	int ret = uobj_publish(req->file, &a->uobj, &uflow_action_class);
+
+	if (ret < 0) {
+		if (a->headers)
+			flow_headers_destroy(req->file->hca->adapter, a->headers, a->number);
+		free(a->modify);
+		free(a);
+		return ret;
+	}
+	ret = ureq_put_handle(req, attr, a->uobj.handle);
+	if (ret < 0)
+		(void)uobj_destroy(&a->uobj, NULL);
+	return ret;
+}
+
 static int method_modify_header_create(struct ureq *req)
 {
 	struct uflow_action *a;
@@ -144,21 +169,95 @@ static int method_modify_header_create(struct ureq *req)
 	if (!a)
 		return -ENOMEM;
 	ret = modify_read(req, &a->modify);
-	if (ret < 0)
-		goto free_record;
-	ret = uobj_publish(req->file, &a->uobj, &uflow_action_class);
-	if (ret < 0)
-		goto free_list;
-	ret = ureq_put_handle(req, MLX5_IB_ATTR_CREATE_MODIFY_HEADER_HANDLE, a->uobj.handle);
-	if (ret < 0)
-		(void)uobj_destroy(&a->uobj, NULL);
-	return ret;
+	if (ret < 0) {
+		free(a);
+		return ret;
+	}
+	return uflow_action_publish(req, a, MLX5_IB_ATTR_CREATE_MODIFY_HEADER_HANDLE);
+}
 
-free_list:
-	free(a->modify);
-free_record:
-	free(a);
+/* ---- tunnels ---- */
+
+/* What becomes of a frame: headers up to an anchor go, those of the program come. */
+static const struct {
+	uint8_t table; /* enum mlx5_ib_uapi_flow_table_type */
+	uint8_t removed, inserted;
+	uint8_t anchor; /* enum ste_anchor */
+	uint8_t how;	/* enum ste_insert */
+} reformats[] = {
+	[MLX5_IB_UAPI_FLOW_ACTION_PACKET_REFORMAT_TYPE_L2_TUNNEL_TO_L2] =
+		{MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX, 1, 0, STE_ANCHOR_INNER_MAC, 0},
+	[MLX5_IB_UAPI_FLOW_ACTION_PACKET_REFORMAT_TYPE_L2_TO_L2_TUNNEL] =
+		{MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_TX, 0, 1, 0, STE_INSERT_ENCAP},
+	[MLX5_IB_UAPI_FLOW_ACTION_PACKET_REFORMAT_TYPE_L3_TUNNEL_TO_L2] =
+		{MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_RX, 1, 1, STE_ANCHOR_INNER_IP, STE_INSERT_PLAIN},
+	[MLX5_IB_UAPI_FLOW_ACTION_PACKET_REFORMAT_TYPE_L2_TO_L3_TUNNEL] =
+		{MLX5_IB_UAPI_FLOW_TABLE_TYPE_NIC_TX, 1, 1, STE_ANCHOR_IP, STE_INSERT_ENCAP},
+};
+
+static int reformat_read_headers(struct ureq *req, struct uflow_action *a, uint32_t *n)
+{
+	struct ubuf data = ureq_buf(req, MLX5_IB_ATTR_CREATE_PACKET_REFORMAT_DATA_BUF);
+	uint8_t bytes[FLOW_HEADERS_MAX];
+	int ret;
+
+	if (!data.len || data.len > sizeof(bytes))
+		return -EINVAL;
+	ret = ubuf_read(&data, bytes, data.len);
+	if (ret < 0)
+		return ret;
+	*n = (uint32_t)data.len;
+	return flow_headers_create(req->file->hca->adapter, bytes, *n, &a->headers, &a->number);
+}
+
+static int reformat_make(struct ureq *req, uint32_t type, struct uflow_action *a)
+{
+	uint32_t n = 0;
+	uint8_t *to;
+	int ret = 0;
+
+	a->modify = calloc(1, sizeof(*a->modify) + 2 * FLOW_MODIFY_BYTES);
+	if (!a->modify)
+		return -ENOMEM;
+	if (reformats[type].removed) {
+		to = a->modify->action[a->modify->n++];
+		prm_set(to, STE_ACTION_ID, STE_ACT_REMOVE_HEADERS);
+		prm_set(to, STE_END_ANCHOR, reformats[type].anchor);
+	}
+	if (reformats[type].inserted) {
+		ret = reformat_read_headers(req, a, &n);
+		to = a->modify->action[a->modify->n++];
+		prm_set(to, STE_ACTION_ID, STE_ACT_INSERT_POINTER);
+		prm_set(to, STE_INSERT_SIZE, n / 2);
+		prm_set(to, STE_INSERT_HOW, reformats[type].how);
+		prm_set(to, STE_INSERT_DATA, a->number);
+	}
 	return ret;
+}
+
+static int method_reformat_create(struct ureq *req)
+{
+	struct uflow_action *a;
+	uint32_t type, table = 0;
+	int ret = ureq_const(req, MLX5_IB_ATTR_CREATE_PACKET_REFORMAT_TYPE, &type);
+
+	if (ret == 0)
+		ret = ureq_const(req, MLX5_IB_ATTR_CREATE_PACKET_REFORMAT_FT_TYPE, &table);
+	if (ret < 0)
+		return ret;
+	if (!ufile_port(req->file)->ethernet || type >= array_size(reformats) ||
+	    reformats[type].table != table)
+		return -EOPNOTSUPP;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	ret = reformat_make(req, type, a);
+	if (ret < 0) {
+		free(a->modify);
+		free(a);
+		return ret;
+	}
+	return uflow_action_publish(req, a, MLX5_IB_ATTR_CREATE_PACKET_REFORMAT_HANDLE);
 }
 
 /* ---- what requests reach this family ---- */
@@ -169,6 +268,13 @@ static const struct attr_spec modify_header_attrs[] = {
 	{MLX5_IB_ATTR_CREATE_MODIFY_HEADER_FT_TYPE, CONST_IN},
 };
 
+static const struct attr_spec reformat_attrs[] = {
+	{MLX5_IB_ATTR_CREATE_PACKET_REFORMAT_HANDLE, ATTR_IDR_NEW},
+	{MLX5_IB_ATTR_CREATE_PACKET_REFORMAT_TYPE, CONST_IN},
+	{MLX5_IB_ATTR_CREATE_PACKET_REFORMAT_FT_TYPE, CONST_IN},
+	{MLX5_IB_ATTR_CREATE_PACKET_REFORMAT_DATA_BUF, IN_MIN(1), OPT},
+};
+
 static const struct attr_spec flow_action_destroy_attrs[] = {
 	{UVERBS_ATTR_DESTROY_FLOW_ACTION_HANDLE, IDR(UOBJ_FLOW_ACTION)},
 };
@@ -176,6 +282,8 @@ static const struct attr_spec flow_action_destroy_attrs[] = {
 static const struct method_spec methods[] = {
 	METHOD(UVERBS_OBJECT_FLOW_ACTION, MLX5_IB_METHOD_FLOW_ACTION_CREATE_MODIFY_HEADER,
 	       method_modify_header_create, modify_header_attrs),
+	METHOD(UVERBS_OBJECT_FLOW_ACTION, MLX5_IB_METHOD_FLOW_ACTION_CREATE_PACKET_REFORMAT,
+	       method_reformat_create, reformat_attrs),
 	METHOD(UVERBS_OBJECT_FLOW_ACTION, UVERBS_METHOD_FLOW_ACTION_DESTROY, method_destroy,
 	       flow_action_destroy_attrs),
 };

@@ -42,9 +42,30 @@ static void note_count(void *user, uint32_t counter, uint32_t bytes)
 	counted_bytes = bytes;
 }
 
+/* Ethernet, IPv4, UDP and VXLAN of network 0x123456, without lengths and checksums; number 5. */
+static const uint8_t
+	vxlan_headers
+		[50] =
+			{
+				0x02, 0,    0,	  0,	0,    9,    0x02, 0, 0,	   0,
+				0,    8,    0x08, 0x00, /* Ethernet */
+				0x45, 0,    0,	  0,	0,    0,    0,	  0, 64,   17,
+				0,    0,    192,  0,	2,    1,    192,  0, 2,	   2, /* IPv4 */
+				0x30, 0x39, 0x12, 0xb5, 0,    0,    0,	  0, 0x08, 0,
+				0,    0,    0x12, 0x34, 0x56, 0x00, /* UDP, VXLAN */
+};
+
+static const uint8_t *tunnel_headers(void *user, uint32_t number, uint32_t *bytes)
+{
+	(void)user;
+	*bytes = sizeof(vxlan_headers);
+	return number == 5 ? vxlan_headers : NULL;
+}
+
 static enum ste_verdict walk(struct steer_target *end)
 {
-	struct ste_walk w = {.icm = &icm, .frame = &frame, .count = note_count};
+	struct ste_walk w = {
+		.icm = &icm, .frame = &frame, .count = note_count, .headers = tunnel_headers};
 
 	return ste_walk(&w, base, end);
 }
@@ -263,6 +284,114 @@ static void test_registers(void)
 	CHECK(walk(&end) == STE_ARRIVED && end.kind == STEER_DROP && frame.reg_c[0] == 77);
 }
 
+/* ---- tunnels ---- */
+
+static void put_encap(uint8_t *a, uint32_t number)
+{
+	put_action(a, STE_ACT_INSERT_POINTER);
+	prm_set(a, STE_INSERT_SIZE, sizeof(vxlan_headers) / 2);
+	prm_set(a, STE_INSERT_HOW, STE_INSERT_ENCAP);
+	prm_set(a, STE_INSERT_DATA, number);
+}
+
+static void put_decap(uint8_t *a, enum ste_anchor end)
+{
+	put_action(a, STE_ACT_REMOVE_HEADERS);
+	prm_set(a, STE_END_ANCHOR, end);
+	prm_set(a, STE_REMOVE_DECAP, 1);
+}
+
+/* Into a tunnel, past an entry that looks inside, and out again. */
+static void test_tunnel(void)
+{
+	uint64_t tir = steer_address(STEER_TIR, 1), drop = steer_address(STEER_DROP, 0);
+	uint8_t *e = entry_make(0, STE_NO_MATTER, tir, 0);
+	struct steer_target end;
+
+	put_encap(e + STE_ACTIONS_AT, 5);
+	frame_begin();
+	CHECK(walk(&end) == STE_ARRIVED && frame.len == sizeof(udp_frame) + sizeof(vxlan_headers));
+	CHECK(!memcmp(frame.bytes, vxlan_headers, 16));
+	CHECK(!memcmp(frame.bytes + 16, (uint8_t[]){0, 50 - 14 + 46}, 2)); /* IPv4: all behind 14 */
+	CHECK(!memcmp(frame.bytes + 38, (uint8_t[]){0, 50 - 34 + 46, 0, 0}, 4)); /* UDP, no sum */
+	CHECK(!memcmp(frame.bytes + 50, udp_frame, sizeof(udp_frame)));
+	CHECK(frame_l3_checksum_ok(frame.bytes, &frame.at));
+
+	e = entry_make(0, STE_NO_MATTER, address_of(1), 0);
+	put_encap(e + STE_ACTIONS_AT, 5);
+	e = entry_make(1, STE_IPV4_5_TUPLE_I, address_of(2), drop);
+	prm_set(e + STE_MASK_AT, PRM_FIELD(0x40, 32), UINT32_MAX); /* ports */
+	prm_set(e + STE_TAG_AT, PRM_FIELD(0x40, 32), 0x03e807d0);
+	e = entry_make(2, STE_L2_TUNNEL, address_of(3), drop);
+	prm_set(e + STE_MASK_AT, PRM_FIELD(0, 32), UINT32_MAX);
+	prm_set(e + STE_TAG_AT, PRM_FIELD(0, 32), 0x12345600);
+	e = entry_make(3, STE_NO_MATTER, tir, 0);
+	put_decap(e + STE_ACTIONS_AT, STE_ANCHOR_INNER_MAC);
+	frame_begin();
+	CHECK(walk(&end) == STE_ARRIVED && end.kind == STEER_TIR);
+	CHECK(frame.len == sizeof(udp_frame) && !memcmp(frame.bytes, udp_frame, frame.len));
+
+	/* A frame without a tunnel has no such fields, and nothing to be taken out of. */
+	e = entry_make(0, STE_IPV4_5_TUPLE_I, address_of(3), drop);
+	prm_set(e + STE_MASK_AT, PRM_FIELD(0x40, 32), UINT32_MAX);
+	frame_begin();
+	CHECK(walk(&end) == STE_BAD_ACTION);
+	prm_set(e + STE_TAG_AT, PRM_FIELD(0x40, 32), 0x03e807d0);
+	CHECK(walk(&end) == STE_ARRIVED && end.kind == STEER_DROP);
+	e = entry_make(0, STE_NO_MATTER, tir, 0);
+	put_encap(e + STE_ACTIONS_AT, 6);
+	CHECK(walk(&end) == STE_BAD_ACTION);
+}
+
+/* A datagram in GRE with a key, 77: the UDP frame without its Ethernet header. */
+static void frame_begin_gre(void)
+{
+	static uint8_t gre[42 + sizeof(udp_frame) - 14];
+
+	memcpy(gre, vxlan_headers, 34);
+	gre[17] = sizeof(gre) - 14;
+	gre[23] = 47;
+	memcpy(gre + 34, (uint8_t[]){0x20, 0, 8, 0, 0, 0, 0, 77}, 8);
+	memcpy(gre + 42, udp_frame + 14, sizeof(udp_frame) - 14);
+	frame_begin();
+	frame.bytes = gre;
+	frame.len = sizeof(gre);
+	ste_frame_parse(&frame);
+}
+
+/* It comes out, and gets an Ethernet header as libraries put it in front: four bytes at a time from its
+ * end, of which two are too many. */
+static void test_tunnel_of_ip(void)
+{
+	uint64_t tir = steer_address(STEER_TIR, 1);
+	uint8_t *list = icm_part_memory(&icm, lists), padded[16] = {0};
+	uint8_t *a = entry_make(0, STE_NO_MATTER, tir, 0) + STE_ACTIONS_AT;
+	struct steer_target end;
+
+	memcpy(padded + 2, udp_frame, 14);
+	put_action(a, STE_ACT_MODIFY_LIST);
+	prm_set(a, STE_LIST_LENGTH, 6);
+	memset(list, 0, 48);
+	put_decap(list, STE_ANCHOR_INNER_IP);
+	for (uint32_t i = 0; i < 4; i++) {
+		put_action(list + 8 + 8 * i, STE_ACT_INSERT_INLINE);
+		memcpy(list + 12 + 8 * i, padded + 12 - 4 * i, 4);
+	}
+	put_action(list + 40, STE_ACT_REMOVE_BY_SIZE);
+	prm_set(list + 40, STE_REMOVE_SIZE, 1);
+	frame_begin_gre();
+	CHECK(walk(&end) == STE_ARRIVED && frame.len == sizeof(udp_frame));
+	CHECK(!memcmp(frame.bytes, udp_frame, sizeof(udp_frame)));
+
+	a = entry_make(0, STE_GRE, tir, steer_address(STEER_DROP, 0));
+	prm_set(a + STE_MASK_AT, PRM_FIELD(0x40, 32), UINT32_MAX);
+	prm_set(a + STE_TAG_AT, PRM_FIELD(0x40, 32), 77);
+	frame_begin();
+	CHECK(walk(&end) == STE_ARRIVED && end.kind == STEER_DROP);
+	frame_begin_gre();
+	CHECK(walk(&end) == STE_ARRIVED && end.kind == STEER_TIR);
+}
+
 /* ---- what ends a walk ---- */
 
 static void test_refused(void)
@@ -331,6 +460,8 @@ int main(void)
 	test_vlan();
 	test_list();
 	test_registers();
+	test_tunnel();
+	test_tunnel_of_ip();
 	test_refused();
 	test_memory();
 	icm_free(&icm, lists);

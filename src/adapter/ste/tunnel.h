@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Frames within frames: VXLAN (RFC 7348), VXLAN-GPE, Geneve (RFC 8926), GRE and NVGRE (RFC 2784, 2890, 7637),
+ * IP in IP.  Pure functions on bytes.
+ */
+#pragma once
+
+#include "adapter/ste/tag.h"
+
+enum { IP_PROTO_GRE = 47 };
+enum { GRE_CHECKSUM = 0x80, GRE_KEY = 0x20, GRE_SEQUENCE = 0x10 }; /* of the first byte */
+
+struct ste_tunnel {
+	uint32_t header; /* offset of the tunnel's own header */
+	uint32_t inner;	 /* offset of what is inside */
+	uint32_t type;	 /* of a datagram; 0: it begins with an Ethernet header */
+	bool vxlan; /* of either kind, or Geneve: a network's number stands in the second word */
+};
+
+/* False: the frame is in no tunnel that is known, or its header is cut off. */
+bool ste_tunnel_find(const struct ste_frame *f, struct ste_tunnel *t) must_check;
+
+/* The headers inside, as those of a frame with the same bytes.  False: there are none. */
+bool ste_tunnel_inside(const struct ste_frame *f, const struct ste_tunnel *t,
+		       struct ste_frame *inside) must_check;
