@@ -10,13 +10,15 @@
  *	fused	ISA-L's stitched copy, of which there is one for T10-DIF alone
  *	crc, memcpy	one of the two passes alone
  *
- * signed [DEVICE [near|far]]: near (the default) both sides are in this process, far in two.  Stock
- * libibverbs and libmlx5.  Prints "name value unit" lines.  All columns of a row take turns in
- * short slices, so that whatever else the machine does meets all of them alike.
+ * signed [DEVICE [near|far]]: near (the default) both sides are in this process, far in two, on
+ * processors of their own where there are so many.  Stock libibverbs and libmlx5.  Prints "name value
+ * unit" lines.  All columns of a row take turns in short slices, so that whatever else the machine
+ * does meets all of them alike.
  */
 #include <infiniband/mlx5dv.h>
 #include <isa-l/crc.h>
 #include <isa-l/crc64.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -397,6 +399,22 @@ static void key_good(const struct side *s, int which)
 
 /* ---- the other side ---- */
 
+/* Each process has a processor of its own, where there are two. */
+static void pin(unsigned number)
+{
+	cpu_set_t all, own;
+	unsigned seen = 0;
+
+	if (sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
+		return;
+	CPU_ZERO(&own);
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &all) && seen++ == number)
+			CPU_SET(cpu, &own);
+	if (sched_setaffinity(0, sizeof(own), &own))
+		device_die("sched_setaffinity: %m");
+}
+
 struct order {
 	enum kind kind;
 	uint32_t block;
@@ -449,9 +467,11 @@ static int fork_server(const char *device)
 		device_die("fork: %m");
 	if (!pid) {
 		close(fd[0]);
+		pin(1);
 		serve(device, fd[1]);
 	}
 	close(fd[1]);
+	pin(0);
 	return fd[0];
 }
 

@@ -9,9 +9,9 @@
 
 /* Longer messages would keep this thread for too long; between packets it looks up. */
 #define REMOTE_MAX_BYTES (4u << 20)
-/* Messages that are made on the way go through so large a buffer. */
-#define STAGE_BYTES 16384u
-#define STAGE_ALIGN 64u
+/* Messages that are made on the way go through a buffer.  To memory that is mapped they do by one
+ * that stays in the first cache, since no call is made for each part. */
+#define STACK_STAGE_BYTES 16384u
 
 /* Gathers a message into a list of runs, in one pass even if it is made on the way. */
 static bool bypass_gather(struct qp *qp, const struct send_wqe *w, const struct runs *dst)
@@ -99,22 +99,18 @@ struct bypass_outcome {
  * move from there in parts, one after the other, each as if it were a request.  The parts meet
  * where lines of the target's memory do, so no word is torn.
  */
-static bool move_staged(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w,
-			struct remote_move *m)
+static bool move_in_parts(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w,
+			  struct remote_move *m, uint8_t *stage, uint64_t bytes)
 {
-	_Alignas(STAGE_ALIGN) uint8_t stage[STAGE_BYTES];
 	bool read = m->right == IB_ACCESS_REMOTE_READ;
 	/* nothing is outstanding, so the completer is idle and its state is ours */
 	struct transfer t =
 		(read ? transfer_answered : transfer_sent)(qp, w, (uint16_t)qp->req.next_block);
 	uint64_t n;
 
-	m->why = "local-memory";
-	if (!remote_takes_parts(r, m->right, m->ranges))
-		return false;
 	for (uint64_t off = 0; off < w->len; off += n) {
 		uint64_t va = w->raddr + off, lead = va % STAGE_ALIGN;
-		struct run part = {stage + lead, n = min_u64(STAGE_BYTES - lead, w->len - off)};
+		struct run part = {stage + lead, n = min_u64(bytes - lead, w->len - off)};
 		const struct remote_range range = {.rkey = w->rkey, .va = va, .len = n};
 		struct remote_move one = {
 			.right = m->right,
@@ -137,6 +133,33 @@ static bool move_staged(struct qp *qp, const struct bypass_peer *r, const struct
 			return false;
 	}
 	return true;
+}
+
+static __attribute__((noinline)) bool move_by_stack(struct qp *qp, const struct bypass_peer *r,
+						    const struct send_wqe *w, struct remote_move *m)
+{
+	_Alignas(STAGE_ALIGN) uint8_t stage[STACK_STAGE_BYTES];
+
+	return move_in_parts(qp, r, w, m, stage, sizeof(stage));
+}
+
+static bool move_staged(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w,
+			struct remote_move *m)
+{
+	enum key_way way = remote_way(r, m->right, m->ranges);
+	uint8_t *stage = NULL;
+	bool done;
+
+	m->why = "local-memory";
+	if (way == KEY_PACKETS)
+		return false;
+	if (way == KEY_KERNEL && w->len > STACK_STAGE_BYTES)
+		stage = stage_take(&qp->adapter->stage);
+	if (!stage)
+		return move_by_stack(qp, r, w, m);
+	done = move_in_parts(qp, r, w, m, stage, STAGE_BYTES);
+	stage_give(&qp->adapter->stage);
+	return done;
 }
 
 static bool move_remote(struct qp *qp, const struct bypass_peer *r, const struct send_wqe *w,

@@ -25,12 +25,11 @@ static bool range_key(const struct bypass_peer *r, uint32_t right, const struct 
 	       (k->access & right) == right && range_inside(at->va - k->iova, at->len, k->length);
 }
 
-bool remote_takes_parts(const struct bypass_peer *r, uint32_t right, const struct remote_range *at)
+enum key_way remote_way(const struct bypass_peer *r, uint32_t right, const struct remote_range *at)
 {
 	struct key_block k;
 
-	/* By the kernel, a call for each part still costs less than waking the target. */
-	return range_key(r, right, at, &k) && k.place.way != KEY_PACKETS;
+	return range_key(r, right, at, &k) ? k.place.way : KEY_PACKETS;
 }
 
 /* The run at that address is where the key says that the range is. */

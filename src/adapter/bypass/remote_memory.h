@@ -41,10 +41,10 @@ void remote_move(const struct bypass_peer *r, struct remote_move *m);
 bool remote_atomic(const struct bypass_peer *r, const struct send_wqe *w, struct key_memo *memo,
 		   uint64_t *before) must_check;
 /*
- * Shall a request move there in parts, each from a buffer?  The key allows the whole of it now (a
- * responder that refuses it takes none of the parts), and they cost less than packets.
+ * The way of a request that is to move there in parts; KEY_PACKETS, too, if the key does not allow
+ * the whole of it now: a responder that refuses it takes none of the parts.
  */
-bool remote_takes_parts(const struct bypass_peer *r, uint32_t right,
+enum key_way remote_way(const struct bypass_peer *r, uint32_t right,
 			const struct remote_range *at) must_check;
 
 /* For traces: the way of what was executed at a peer. */

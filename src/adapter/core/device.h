@@ -23,6 +23,7 @@
 #include "adapter/core/pd.h"
 #include "adapter/core/reserve.h"
 #include "adapter/core/runq.h"
+#include "adapter/core/stage.h"
 #include "adapter/core/timer.h"
 #include "base/spin.h"
 #include "prm/cqe.h"
@@ -98,6 +99,7 @@ struct adapter {
 	struct icm_writers icm_writers;
 	struct null_mkey *null_mkey;
 	struct reserve reserve;
+	struct stage stage;
 
 	struct runq runq;     /* queue pairs that have work */
 	_Atomic(bool) prompt; /* run them at the end of the batch, see adapter_batch_end */

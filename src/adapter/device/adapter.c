@@ -216,6 +216,7 @@ int adapter_create(const struct adapter_attr *attr, struct adapter **out)
 	a->null_mkey = &w->null_mkey;
 	null_mkey_init(a->null_mkey);
 	reserve_init(&a->reserve);
+	stage_init(&a->stage);
 	a->multicast = &w->multicast;
 	multicast_init(a->multicast);
 	a->ethernet = &w->ethernet;
@@ -246,6 +247,7 @@ void adapter_destroy(struct adapter *a)
 	number_space_release(&a->psvs);
 	null_mkey_release(a->null_mkey);
 	reserve_release(&a->reserve);
+	stage_release(&a->stage);
 	pd_space_release(&a->pds);
 	multicast_release(a->multicast);
 	ethernet_release(a->ethernet);

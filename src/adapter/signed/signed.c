@@ -10,7 +10,7 @@
 
 /* Bytes taken in one step of a payload that lies in another process or has yet to be made.  They
  * are on the stack, so there are not too many. */
-#define STAGE_BYTES 16384u
+#define PART_BYTES 16384u
 
 /* ---- lists ---- */
 
@@ -372,7 +372,7 @@ static bool payload_part(const struct pkt *pkt, uint64_t off, uint64_t len, uint
 
 enum mkey_verdict transfer_place(const struct transfer *t, uint64_t off, const struct pkt *pkt)
 {
-	uint8_t stage[STAGE_BYTES];
+	uint8_t stage[PART_BYTES];
 	uint64_t n;
 
 	if (!pkt->source && !pkt->foreign)
