@@ -122,6 +122,7 @@ static void qp_fill(const struct flexio_qp_attr *attr, uint32_t pdn, uint8_t *qp
 
 	prm_set(qpc, QPC_SERVICE, attr->transport_type);
 	prm_set(qpc, QPC_PD, pdn);
+	prm_set(qpc, QPC_MASTER, attr->no_sq == 0);
 	prm_set(qpc, QPC_USER_INDEX, attr->user_index);
 	prm_set(qpc, QPC_UAR_PAGE, attr->uar_id);
 	prm_set(qpc, QPC_NO_SQ, attr->no_sq != 0);

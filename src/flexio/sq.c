@@ -56,6 +56,7 @@ static bool sq_make_queue(const struct flx_wq_make *make, struct flexio_sq *sq, 
 	if (!flx_wq_check_cq(make, cqn) || !flx_wq_fill(make, wq) || !sq_make_tis(make, sq, &tisn))
 		return false;
 	prm_set(sqc, SQC_FLUSH, 1);
+	prm_set(sqc, SQC_CD_MASTER, 1);
 	prm_set(sqc, SQC_MULTI_PACKET, attr->sq.allow_multi_pkt_send_wqe != 0);
 	prm_set(sqc, SQC_USER_INDEX, attr->user_index);
 	prm_set(sqc, SQC_CQN, cqn);

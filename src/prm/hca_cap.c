@@ -163,6 +163,7 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x221, 1, 1},			 /* cq_resize */
 	{HCA_CAP_GENERAL, 0x222, 1, 1},			 /* cq_moderation */
 	{HCA_CAP_GENERAL, 0x227, 1, 1},			 /* pg: on-demand paging */
+	{HCA_CAP_GENERAL, 0x22c, 1, 1},			 /* cd: masters of other queues */
 	{HCA_CAP_GENERAL, 0x231, 1, 1},			 /* imaicl: memory windows */
 	{HCA_CAP_GENERAL, 0x236, 1, 1},			 /* qkv */
 	{HCA_CAP_GENERAL, 0x237, 1, 1},			 /* pkv */
@@ -191,6 +192,8 @@ static const struct cap_field fields[] = {
 	{HCA_CAP_GENERAL, 0x393, 5, 0, rqt_entries},	 /* log_max_rqt_size */
 	{HCA_CAP_GENERAL, 0x4c0, 32, 1000},		 /* device_frequency_mhz */
 	{HCA_CAP_GENERAL, 0x4e0, 32, 1000000},		 /* device_frequency_khz */
+	{HCA_CAP_GENERAL, 0x68b, 1, 1},			 /* wait_on_data */
+	{HCA_CAP_GENERAL, 0x68c, 1, 1},			 /* wait_on_time */
 
 	{HCA_CAP_GENERAL_2, 0x093, 5, 6}, /* log_reserved_qpn_granularity */
 

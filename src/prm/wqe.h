@@ -23,11 +23,13 @@ enum wqe_opcode {
 	WQE_OP_SEND = 0x0a,
 	WQE_OP_SEND_IMM = 0x0b,
 	WQE_OP_TSO = 0x0e,
+	WQE_OP_WAIT = 0x0f,
 	WQE_OP_RDMA_READ = 0x10,
 	WQE_OP_ATOMIC_CS = 0x11,
 	WQE_OP_ATOMIC_FA = 0x12,
 	WQE_OP_ATOMIC_MASKED_CS = 0x14,
 	WQE_OP_ATOMIC_MASKED_FA = 0x15,
+	WQE_OP_SEND_EN = 0x17,
 	WQE_OP_BIND_MW = 0x18,
 	WQE_OP_LOCAL_INVAL = 0x1b,
 	WQE_OP_SET_PSV = 0x20,
@@ -48,11 +50,13 @@ static inline const char *wqe_opcode_name(uint8_t opcode)
 		[WQE_OP_SEND] = "SEND",
 		[WQE_OP_SEND_IMM] = "SEND_IMM",
 		[WQE_OP_TSO] = "TSO",
+		[WQE_OP_WAIT] = "WAIT",
 		[WQE_OP_RDMA_READ] = "RDMA_READ",
 		[WQE_OP_ATOMIC_CS] = "ATOMIC_CS",
 		[WQE_OP_ATOMIC_FA] = "ATOMIC_FA",
 		[WQE_OP_ATOMIC_MASKED_CS] = "ATOMIC_MASKED_CS",
 		[WQE_OP_ATOMIC_MASKED_FA] = "ATOMIC_MASKED_FA",
+		[WQE_OP_SEND_EN] = "SEND_EN",
 		[WQE_OP_BIND_MW] = "BIND_MW",
 		[WQE_OP_LOCAL_INVAL] = "LOCAL_INVAL",
 		[WQE_OP_SET_PSV] = "SET_PSV",
@@ -162,6 +166,38 @@ struct wqe_transpose {
 
 #define WQE_TRANSPOSE_MASK 0x7fu
 
+/* WAIT, behind the control segment: for completions of a queue (WQE_OPMOD_WAIT_INDEX); SEND_EN: up
+ * to which block of a send queue. */
+struct wqe_sync {
+	be32 reserved[2];
+	be32 index;
+	be32 number; /* of the queue */
+};
+
+/* WAIT for a word of memory or for the time. */
+struct wqe_wait {
+	be32 operation; /* enum wqe_wait_condition */
+	be32 lkey;	/* of memory */
+	be64 addr;
+	be64 value;
+	be64 mask;
+};
+
+#define WQE_OPMOD_WAIT_INDEX 0x00u
+#define WQE_OPMOD_WAIT_DATA  0x01u
+#define WQE_OPMOD_WAIT_TIME  0x02u
+
+/* How the value is to stand to what is there; cyclic: as serial numbers of the mask's width. */
+enum wqe_wait_condition {
+	WQE_WAIT_ALWAYS = 0,
+	WQE_WAIT_EQUAL = 1,
+	WQE_WAIT_BIGGER = 2,
+	WQE_WAIT_SMALLER = 3,
+	WQE_WAIT_CYCLIC_BIGGER = 4,
+	WQE_WAIT_CYCLIC_SMALLER = 5,
+	WQE_WAIT_INVERT = 0x10, /* the contrary */
+};
+
 /* SET_PSV, behind the control segment. */
 struct wqe_set_psv {
 	be32 psv_index; /* 23:0 */
@@ -181,6 +217,8 @@ static_assert(sizeof(struct wqe_av) == 48, "address vector");
 static_assert(sizeof(struct wqe_srq_next) == 16, "SRQ next segment");
 static_assert(sizeof(struct wqe_mmo) == 16, "memory-to-memory segment");
 static_assert(sizeof(struct wqe_transpose) == 16, "transpose segment");
+static_assert(sizeof(struct wqe_sync) == 16, "synchronisation segment");
+static_assert(sizeof(struct wqe_wait) == 32, "wait segment");
 
 static inline uint8_t wqe_opcode(const struct wqe_ctrl *c)
 {

@@ -48,7 +48,9 @@ enum fuzz_kind {
 #define FUZZ_LARGE_CQES	  16u
 /* As queues of a DPA: doorbells say the index, and frames may be many to a request. */
 #define FUZZ_BY_VALUE 32u
-#define FUZZ_REGION   7u /* where these come from */
+/* And the second one is a slave of the first. */
+#define FUZZ_SLAVE  64u
+#define FUZZ_REGION 7u /* where these come from */
 
 struct fuzz_qp {
 	enum ib_qp_type type;

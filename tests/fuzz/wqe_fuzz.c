@@ -268,6 +268,32 @@ static void put_local_mmo(struct wqe *w, struct input *in)
 	put_part(w, &shape, sizeof(shape));
 }
 
+/* Of the three queue pairs and their completion queues, or a word of memory. */
+static void put_wait(struct wqe *w, uint8_t opcode, struct input *in)
+{
+	uint8_t what = in_u8(in), which;
+	const struct fuzz_qp *to = &device.qp[what >> 4 & 1];
+	struct wqe_wait s = {.operation = be32_of(in_u8(in) & 0x1f)};
+	struct wqe_sync sync;
+	uint32_t key;
+
+	w->bytes[0] = what & 3;
+	if (opcode == WQE_OP_SEND_EN || w->bytes[0] == WQE_OPMOD_WAIT_INDEX) {
+		sync = (struct wqe_sync){.index = be32_of(in_u8(in)),
+					 .number = be32_of(opcode == WQE_OP_SEND_EN
+								   ? qp_number(to->qp)
+								   : 0x80u + in_u8(in))};
+		put_part(w, &sync, sizeof(sync));
+		return;
+	}
+	which = in_u8(in);
+	s.addr = be64_of(read_place(in, which, &key));
+	s.lkey = be32_of(key);
+	s.value = be64_of(in_u16(in));
+	s.mask = be64_of(which & PLACE_ODD ? in_u16(in) : ~0ull);
+	put_part(w, &s, sizeof(s));
+}
+
 /* The segment of an Ethernet frame, with headers of TCP over IPv4 as far as the input says. */
 static void put_eth(struct wqe *w, struct input *in)
 {
@@ -334,6 +360,8 @@ static void post_send(struct fuzz_qp *q, struct input *in)
 		put_mmo(&w, in);
 	if (opcode == WQE_OP_LOCAL_MMO)
 		put_local_mmo(&w, in);
+	if (opcode == WQE_OP_WAIT || opcode == WQE_OP_SEND_EN)
+		put_wait(&w, opcode, in);
 	put_headers(&w, parts, in);
 	for (unsigned n = parts >> 5; n; n--) {
 		struct wqe_data d = data_segment(in);

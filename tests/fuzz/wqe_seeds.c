@@ -118,6 +118,18 @@ static void put_request(struct seed *s, unsigned dev, unsigned kind, const struc
 	}
 	if (r->opcode == WQE_OP_MMO)
 		put_u8(s, 0);
+	if (r->opcode == WQE_OP_WAIT || r->opcode == WQE_OP_SEND_EN) {
+		put_u8(s, r->opcode == WQE_OP_WAIT ? r->len : 0x10);
+		put_u8(s, WQE_WAIT_EQUAL);
+		if (r->opcode == WQE_OP_WAIT && r->len) {
+			put_place(s, l->remote);
+			put_u16(s, 0);
+		} else {
+			put_u8(s, 1);
+			if (r->opcode == WQE_OP_WAIT)
+				put_u8(s, 0);
+		}
+	}
 	if (r->opcode == WQE_OP_LOCAL_MMO) {
 		put_u8(s, 1);
 		put_u8(s, 0);
@@ -195,12 +207,19 @@ static void seed_by_value(struct seed *s)
 		{WQE_OP_RDMA_WRITE, PART_RADDR, 5000},
 		{WQE_OP_LOCAL_MMO, 0, 64},
 	};
+	static const struct request waits[] = {
+		{WQE_OP_WAIT, 0, WQE_OPMOD_WAIT_DATA},
+		{WQE_OP_SEND_EN, 0, 0},
+		{WQE_OP_WAIT, 0, WQE_OPMOD_WAIT_INDEX},
+	};
 	static const struct request frames[] = {
 		{WQE_OP_SEND, 0, 100},
 		{WQE_OP_ENHANCED_MPSW, 0, 100},
 	};
 
 	put_requests(s, 0, FUZZ_RC | FUZZ_BY_VALUE, writes, array_size(writes), &plain, "value");
+	put_requests(s, 0, FUZZ_RC | FUZZ_BY_VALUE | FUZZ_SLAVE, waits, array_size(waits), &plain,
+		     "waits");
 	put_requests(s, 1, FUZZ_RAW | FUZZ_BY_VALUE, frames, array_size(frames), &plain, "value");
 }
 

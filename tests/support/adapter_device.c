@@ -134,6 +134,8 @@ void device_qp_up(struct test_device *r, unsigned dev, struct device_qp *q, enum
 		.rq_wqes = DEVICE_RECVS,
 		.rq_wqe_bytes = DEVICE_RQ_BYTES,
 		.dbrec = q->dbrec,
+		.master = r->master,
+		.slave_send = r->slave_send,
 		.async = qp_event,
 		.user = q,
 	};

@@ -29,6 +29,8 @@ struct test_device {
 	uint32_t next_chunk;
 	int kicks;
 	bool silent; /* CQs made from now on have no events */
+	/* QPs made from now on */
+	bool master, slave_send;
 };
 
 /* A CQ and the program's side of it. */

@@ -7,6 +7,7 @@
  *   qp->sq (baton)         requester: the send ring and what has been sent of it
  *   resp.lock              responder: expected PSN, the receive message in progress
  *   comp.lock              completer: outstanding requests, oldest first
+ *   cqs.lock               the list of completion queues: waiters of them
  *   srq->lock, cq->lock, the locks of the run queue and of the timers: leaves
  *
  * On loopback one call chain takes them along the way of a packet: requester, the peer's responder,
@@ -49,6 +50,20 @@ struct cq_bells {
 	_Atomic(struct cq_bell *) row[CQ_BELL_ROWS];
 };
 
+/* All completion queues by their numbers (queue/cq_wait.h). */
+#define CQ_ROWS 256u
+
+struct cq_entry {
+	struct cq *cq;
+	uint32_t cqn;
+	struct cq_entry *next;
+};
+
+struct cq_list {
+	struct spin lock;
+	struct cq_entry *row[CQ_ROWS];
+};
+
 struct gone_keys {
 	struct spin lock;
 	unsigned next;
@@ -84,6 +99,7 @@ struct adapter {
 	struct pd_space xrcds;
 	_Atomic(uint32_t) next_cqn;
 	struct cq_bells cq_bells;
+	struct cq_list cqs;
 	_Atomic(uint8_t) key_variant;
 	_Atomic(uint32_t) lists_made;
 

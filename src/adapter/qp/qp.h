@@ -16,6 +16,7 @@
 
 #include "adapter/queue/cq.h"
 #include "adapter/core/device.h"
+#include "adapter/queue/cq_wait.h"
 #include "adapter/queue/recvq.h"
 #include "adapter/memory/sig_resume.h"
 #include "exposure/expose.h"
@@ -169,6 +170,13 @@ struct qp_flow {
 	struct timer timer;
 };
 
+/* A request that waits (adapter/local/wait.c); under sq. */
+struct send_wait {
+	struct cq_waiter completions;
+	struct timer timer; /* of the next look at memory or the clock */
+	uint64_t pause_ns;
+};
+
 struct qp {
 	struct adapter *adapter;
 	struct qp_create_attr create;
@@ -218,6 +226,8 @@ struct qp {
 	struct sig_resume read;	    /* gathered by the responder; under its lock */
 
 	struct qp_flow flow;
+	struct send_wait wait;
+	_Atomic(uint32_t) enabled; /* create.slave_send: up to this block, 16 bits */
 };
 
 static inline enum ib_qp_state qp_state(const struct qp *qp)
@@ -375,7 +385,18 @@ static inline const uint8_t *send_ring_at(const struct qp *qp, uint32_t block)
 	       (size_t)(block & (qp->create.sq_blocks - 1)) * WQE_BLOCK;
 }
 
-/* How many blocks the program has posted beyond block; -1 on a fault. */
+/* Of the blocks that are posted beyond block, those that another queue has enabled. */
+static inline uint16_t send_ring_enabled(const struct qp *qp, uint32_t block, uint16_t ready)
+{
+	uint16_t enabled = (uint16_t)(atomic_load(&qp->enabled) - block);
+
+	/* what is posted is flushed as a whole */
+	if (qp_state(qp) == IB_QPS_ERR)
+		return ready;
+	return enabled & 0x8000 ? 0 : enabled < ready ? enabled : ready;
+}
+
+/* How many blocks the program has posted beyond block, and may be sent; -1 on a fault. */
 static inline int send_ring_ready(const struct qp *qp, uint32_t block)
 {
 	uint32_t producer;
@@ -386,7 +407,9 @@ static inline int send_ring_ready(const struct qp *qp, uint32_t block)
 	if (!usermem_fetch_be32(qp->producer, &producer))
 		return -1;
 	ready = (uint16_t)(producer - block);
-	return ready <= qp->create.sq_blocks ? ready : -1;
+	if (unlikely(ready > qp->create.sq_blocks))
+		return -1;
+	return likely(!qp->create.slave_send) ? ready : send_ring_enabled(qp, block, ready);
 }
 
 /* Takes all three locks, for the control path. */

@@ -64,6 +64,9 @@ void qp_reset_queues(struct qp *qp)
 	qp->producer = qp->create.region ? (const void *)(uintptr_t)&qp->bell
 					 : (const be32 *)qp->create.dbrec + DBREC_SEND;
 	atomic_store(&qp->bell, 0);
+	atomic_store(&qp->enabled, 0);
+	cq_wait_end(qp->adapter, &qp->wait.completions);
+	timer_disarm(&qp->wait.timer);
 	qp->req.next_block = 0;
 	qp->req.cur = 0;
 	qp->req.cur_off = 0;
@@ -104,6 +107,8 @@ void qp_forget(struct qp *qp)
 {
 	runq_remove(&qp->adapter->runq, &qp->run);
 	timer_retire(&qp->adapter->timers, &qp->timer);
+	cq_wait_end(qp->adapter, &qp->wait.completions);
+	timer_retire(&qp->adapter->timers, &qp->wait.timer);
 	flow_end(qp);
 	timer_retire(&qp->adapter->timers, &qp->flow.timer);
 }

@@ -12,6 +12,7 @@
  */
 #include "adapter/queue/cq.h"
 #include "adapter/queue/cq_bell.h"
+#include "adapter/queue/cq_wait.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -60,6 +61,8 @@ struct cq {
 	uint32_t named[USERS_NAMED]; /* numbers of queue pairs that complete here; 0: none */
 	struct object_row *row;	     /* for people; may be NULL */
 	struct cq_bell bell;	     /* in the table if there is a region */
+	struct cq_entry entry;
+	struct cq_waiter *waiters;
 };
 
 static const struct object_form cq_form = {{
@@ -114,6 +117,8 @@ int cq_create(struct adapter *a, const struct cq_attr *attr, struct cq **out)
 	cq->armed = attr->armed;
 	cq->cqn = atomic_fetch_add(&a->next_cqn, 1);
 	cq->row = cq_list(cq);
+	cq->entry = (struct cq_entry){.cq = cq, .cqn = cq->cqn};
+	cq_waits_begin(a, &cq->entry);
 	if (attr->region) {
 		cq->bell.cq = cq;
 		cq->bell.cqn = cq->cqn;
@@ -389,6 +394,37 @@ static void cq_count_marker(struct cq *cq, uint32_t ci)
 	cq->event_pi++;
 }
 
+struct cq_waiter **cq_waiters(struct cq *cq)
+{
+	return &cq->waiters;
+}
+
+void cq_lock(struct cq *cq)
+{
+	spin_lock(&cq->lock);
+}
+
+void cq_unlock(struct cq *cq)
+{
+	spin_unlock(&cq->lock);
+}
+
+bool cq_has_reached(const struct cq *cq, uint32_t index)
+{
+	return !((cq->pi - index) & 0x800000);
+}
+
+/* A completion has come, and somebody waits for some.  Lock held. */
+static __attribute__((cold)) void cq_tell_waiters(struct cq *cq)
+{
+	for (struct cq_waiter *w = cq->waiters; w; w = w->next) {
+		if (w->told || !cq_has_reached(cq, w->index))
+			continue;
+		w->told = true;
+		w->over(w);
+	}
+}
+
 void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
 {
 	uint32_t ci, pi;
@@ -411,6 +447,8 @@ void cq_push(struct cq *cq, struct cqe64 *cqe, bool solicited)
 	if (unlikely(!usermem_publish(cq_entry(cq, pi), cqe, sizeof(*cqe))))
 		goto unlock;
 	cq->pi = pi + 1;
+	if (unlikely(cq->waiters))
+		cq_tell_waiters(cq);
 	if (!cq->attr.event)
 		goto unlock;
 	if (solicited)
@@ -522,6 +560,7 @@ int cq_destroy(struct cq *cq)
 		return -EBUSY;
 	if (cq->timer_used)
 		timer_cancel(&cq->adapter->timers, &cq->timer);
+	cq_waits_end(cq->adapter, &cq->entry);
 	if (cq->bell.cq)
 		cq_bell_withdraw(cq->adapter, &cq->bell);
 	/* The timer may be about to fire on another thread, or a bell be heard there. */

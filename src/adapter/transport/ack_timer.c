@@ -60,9 +60,13 @@ static bool rnr_wait_over(struct qp *qp)
 	return true;
 }
 
+/* A request that waits here awaits no answer. */
 static bool awaits_answer(struct qp *qp)
 {
-	return completer_oldest(qp) != atomic_load(&qp->req.tail) &&
+	uint32_t oldest = completer_oldest(qp);
+
+	return oldest != atomic_load(&qp->req.tail) &&
+	       qp_send_op(qp, oldest)->opcode != WQE_OP_WAIT &&
 	       (qp_state(qp) == IB_QPS_RTS || qp_state(qp) == IB_QPS_SQD);
 }
 

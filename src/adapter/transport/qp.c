@@ -7,6 +7,7 @@
 
 #include "adapter/bypass/revoke.h"
 #include "adapter/ethernet/rss.h"
+#include "adapter/local/local.h"
 #include "adapter/qp/path.h"
 #include "adapter/qp/qp_row.h"
 #include "adapter/qp/qp_state.h"
@@ -145,6 +146,7 @@ int qp_create(struct adapter *a, const struct qp_create_attr *attr, struct qp **
 	qp_reset_queues(qp);
 	qp->timer.fire = ack_timer_fired;
 	qp->flow.timer.fire = flow_due;
+	wait_init(qp);
 	qp_list(qp);
 	if (attr->send_cq)
 		cq_hold(attr->send_cq, qp->qpn);

@@ -386,17 +386,13 @@ static enum step send_read_or_atomic(struct qp *qp, struct send_op *op, const st
 /* Executes a request without a packet.  Requests behind it see its effect. */
 static enum step execute_local(struct qp *qp, const struct send_wqe *w)
 {
-	uint8_t syndrome = 0;
-
-	if (w->opcode == WQE_OP_UMR)
-		syndrome = umr_execute(qp, w);
-	else if (w->opcode == WQE_OP_SET_PSV)
-		syndrome = set_psv_execute(qp, w);
-	else if (w->opcode == WQE_OP_MMO || w->opcode == WQE_OP_LOCAL_MMO)
-		syndrome = mmo_execute(qp, w);
+	bool waits = false;
+	uint8_t syndrome = local_execute(qp, w, &waits);
 
 	if (syndrome)
 		return fail_request(qp, syndrome);
+	if (waits)
+		return STEP_WAIT;
 	completer_done(qp, qp->req.cur, 0);
 	return STEP_NEXT;
 }
@@ -458,6 +454,9 @@ static void requester_go_back(struct qp *qp)
 		const struct wqe_props *p = wqe_props(op->opcode);
 		int32_t into = psn_diff(acked, op->first_psn);
 
+		/* one that waits has not been passed yet */
+		if (op->opcode == WQE_OP_WAIT && !op->done)
+			return;
 		if (op->done || p->local)
 			continue;
 		if (into < (int32_t)op->npkts) {

@@ -65,10 +65,10 @@ static int devx_qp_service(const uint8_t *qpc, enum ib_qp_type *type)
 static int devx_qp_check_features(const uint8_t *qpc)
 {
 	if (prm_get(qpc, QPC_WQ_SIGNATURE) || prm_get(qpc, QPC_OFFLOAD) ||
-	    prm_get(qpc, QPC_PAGE_OFFSET) || prm_get(qpc, QPC_CROSS_CHANNEL) ||
+	    prm_get(qpc, QPC_PAGE_OFFSET) || prm_get(qpc, QPC_SLAVE_RECEIVE) ||
 	    prm_get(qpc, QPC_DRAIN_SIGERR)) {
-		log_info("devx: queue pairs with WQE signatures, offloads, cross-channel "
-			 "synchronisation, page offsets, or signature pipelining from the "
+		log_info("devx: queue pairs with WQE signatures, offloads, receives that "
+			 "a master enables, page offsets, or signature pipelining from the "
 			 "beginning (that is INIT2INIT_QP's) are not supported");
 		return -EOPNOTSUPP;
 	}
@@ -164,6 +164,8 @@ static int devx_qp_make(struct devx_call *c, struct devx_qp *qp)
 		.pdn = prm_get32(qpc, QPC_PD),
 		.uidx = prm_get32(qpc, QPC_USER_INDEX),
 		.block_self_mcast = prm_get(qpc, QPC_BLOCK_LB_MC),
+		.master = prm_get(qpc, QPC_MASTER),
+		.slave_send = prm_get(qpc, QPC_SLAVE_SEND),
 		.domain = c->file,
 		.async = devx_qp_on_async,
 		.user = &qp->obj,

@@ -38,11 +38,10 @@ static int devx_sq_check_features(const uint8_t *sqc)
 {
 	const uint8_t *wq = sqc + SQC_WQ;
 
-	if (prm_get(sqc, SQC_RESERVED_KEY) || prm_get(sqc, SQC_CD_MASTER) ||
-	    prm_get(sqc, SQC_REG_UMR) || prm_get(sqc, SQC_SWP) || prm_get(sqc, SQC_HAIRPIN) ||
-	    prm_get(sqc, SQC_NON_WIRE) || prm_get(sqc, SQC_PACING)) {
-		log_info("devx: send queues with the reserved key, of cross-channel masters, for "
-			 "UMR, with parsing by software, hairpins or pacing are not supported");
+	if (prm_get(sqc, SQC_RESERVED_KEY) || prm_get(sqc, SQC_REG_UMR) || prm_get(sqc, SQC_SWP) ||
+	    prm_get(sqc, SQC_HAIRPIN) || prm_get(sqc, SQC_NON_WIRE) || prm_get(sqc, SQC_PACING)) {
+		log_info("devx: send queues with the reserved key, for UMR, with parsing by "
+			 "software, hairpins or pacing are not supported");
 		return -EOPNOTSUPP;
 	}
 	if (prm_get(wq, WQ_TYPE) != WQ_CYCLIC || prm_get(wq, WQ_SIGNATURE) ||
@@ -115,6 +114,7 @@ static int devx_sq_make(struct devx_call *c, struct devx_sq *sq)
 		.sq_blocks = 1u << prm_get32(wq, WQ_LOG_SIZE),
 		.silent = !prm_get(sqc, SQC_FLUSH),
 		.multi_packet = prm_get(sqc, SQC_MULTI_PACKET),
+		.master = prm_get(sqc, SQC_CD_MASTER),
 		.async = devx_sq_on_async,
 		.user = &sq->obj,
 	};

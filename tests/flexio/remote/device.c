@@ -61,6 +61,13 @@ static const struct {
 	[POST_TRANSPOSE] = {FLEXIO_CTRL_SEG_TRANSPOSE, 0, 4},
 	[POST_FRAME] = {FLEXIO_CTRL_SEG_SEND_EN, 0, 3},
 	[POST_SEGMENTS] = {FLEXIO_CTRL_SEG_LSO, 0, 4},
+	[POST_WAIT] = {FLEXIO_CTRL_SEG_NOP, MLX5_CTRL_SEG_OPCODE_WAIT, 1},
+#if FLEXIO_DEV_VER_USED >= FLEXIO_DEV_VER(24, 10, 0)
+	[POST_WAIT_WORD] = {FLEXIO_CTRL_SEG_WAIT_ON_DATA, 0, 3},
+#else
+	[POST_WAIT_WORD] = {FLEXIO_CTRL_SEG_NOP, MLX5_CTRL_SEG_OPCODE_WAIT, 1},
+#endif
+	[POST_ENABLE] = {FLEXIO_CTRL_SEG_NOP, MLX5_CTRL_SEG_OPCODE_SEND_EN, 1},
 	[POST_FRAMES] = {FLEXIO_CTRL_SEG_SEND_EN, MLX5_CTRL_SEG_OPCODE_ENHANCED_MPSW, 3},
 };
 
@@ -109,6 +116,19 @@ static unsigned post_headers(const struct post *p)
 	case POST_FRAMES:
 	case POST_SEGMENTS:
 		return post_frame(p, n);
+	case POST_WAIT:
+	case POST_ENABLE:
+		memcpy(segment(p, n++),
+		       (uint32_t[]){0, 0, cpu_to_be32((uint32_t)p->rows),
+				    cpu_to_be32((uint32_t)p->columns)},
+		       16);
+		return n;
+	case POST_WAIT_WORD:
+		memcpy(segment(p, n++),
+		       (uint64_t[]){cpu_to_be64(p->element << 32 | p->rkey), cpu_to_be64(at)}, 16);
+		memcpy(segment(p, n++),
+		       (uint64_t[]){cpu_to_be64(p->compare), cpu_to_be64(p->swap_add)}, 16);
+		return n;
 	case POST_SWAP:
 	case POST_ADD:
 		flexio_dev_swqe_seg_rdma_set(segment(p, n++), (uint32_t)p->rkey, at);
@@ -146,7 +166,7 @@ static unsigned post_inlined(const struct post *p, unsigned n)
 
 static unsigned post_data(const struct post *p, unsigned n)
 {
-	if (p->kind == POST_NOP)
+	if (p->kind == POST_NOP || p->kind >= POST_WAIT)
 		return n;
 	if (p->inlined)
 		return post_inlined(p, n);
@@ -188,6 +208,9 @@ __dpa_rpc__ uint64_t post(uint64_t addr)
 	if (kinds[p->kind].opcode)
 		ctrl->ctrl.idx_opcode = cpu_to_be32((be32_to_cpu(ctrl->ctrl.idx_opcode) & ~0xffu) |
 						    kinds[p->kind].opcode);
+	/* of the older generation, which has no name for it */
+	if (p->kind == POST_WAIT_WORD)
+		ctrl->ctrl.idx_opcode |= cpu_to_be32(1u << 24);
 	if (segments != kinds[p->kind].segments || kinds[p->kind].segments == 5)
 		ctrl->ctrl.qpn_ds = cpu_to_be32((uint32_t)p->qpn << 8 | segments);
 	ctrl->ctrl.general_id = cpu_to_be32((uint32_t)p->imm);

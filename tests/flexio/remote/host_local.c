@@ -10,6 +10,8 @@
 #define ROWS	5u
 #define COLUMNS 3u
 
+#define WAIT_EQUAL 1u
+
 /* A queue pair that is its own peer. */
 static void own_up(struct end *e)
 {
@@ -118,9 +120,49 @@ static void completion_modes(void)
 	end_close(&e);
 }
 
+/* A request that waits keeps those behind it back. */
+static void waits(void)
+{
+	struct end e;
+
+	own_up(&e);
+	e.post.bytes = 64;
+	e.post.rkey = e.key;
+	e.post.remote = e.data + AT;
+	/* for a word: the masked half of it is 7 */
+	end_call(&e, &poke, e.data + AT, 0, 0);
+	e.post.element = WAIT_EQUAL;
+	e.post.compare = 7;
+	e.post.swap_add = 0xffffffff;
+	end_post(&e, POST_WAIT_WORD);
+	end_post(&e, POST_NOP);
+	CHECK(end_quiet(&e, &e.sent));
+	end_call(&e, &poke, e.data + AT, __builtin_bswap64(0x100000007), 0);
+	CHECK(end_take(&e, &e.sent) == DONE_REQUEST);
+	CHECK(end_take(&e, &e.sent) == DONE_REQUEST);
+	/* for a completion that receives make */
+	e.post.columns = flexio_cq_get_cq_num(e.received.cq);
+	e.post.rows = 1;
+	end_receive(&e, 1, e.data + 2 * AT, 64);
+	end_post(&e, POST_SEND);
+	CHECK(end_take(&e, &e.sent) == DONE_REQUEST);
+	end_done(&e, POST_WAIT);
+	e.post.rows = 2;
+	end_post(&e, POST_WAIT);
+	CHECK(end_quiet(&e, &e.sent));
+	/* in error it is flushed */
+	e.made.next_state = FLEXIO_QP_STATE_ERR;
+	OK(flexio_qp_modify(e.qp, &e.made, NULL));
+	CHECK(end_take(&e, &e.sent) == DONE_REQUEST_ERROR && e.last.syndrome == SYNDROME_FLUSHED);
+	end_close(&e);
+	/* a queue pair that is no slave */
+	own_up(&e);
+	e.post.columns = e.qpn;
+	end_fails(&e, POST_ENABLE, SYNDROME_QP_OPERATION);
+	end_close(&e);
+}
+
 const struct host_case local_cases[] = {
-	{"copies", copies},
-	{"matrices", matrices},
-	{"completion_modes", completion_modes},
-	{NULL, NULL},
+	{"copies", copies}, {"matrices", matrices}, {"completion_modes", completion_modes},
+	{"waits", waits},   {NULL, NULL},
 };

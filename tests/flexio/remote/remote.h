@@ -23,6 +23,9 @@ enum post_kind {
 	POST_FRAME,
 	POST_SEGMENTS, /* a frame that the adapter cuts */
 	POST_FRAMES,   /* several, one behind the other in memory */
+	POST_WAIT,     /* for completions: rows of queue columns */
+	POST_WAIT_WORD,
+	POST_ENABLE,
 };
 
 /* A work request that the device puts into the ring.  Lies on the heap. */

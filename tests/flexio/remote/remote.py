@@ -29,6 +29,7 @@ CASES = (
     ("ud_roce", "UD with a verbs program, on RoCE"),
     ("copies", "copies within memory of the DPA, and from and to the host J196"),
     ("matrices", "matrices are transposed J197"),
+    ("waits", "requests that wait for memory and for completions"),
     ("completion_modes", "which requests complete H141"),
     ("path_mtu", "all sizes of packets K213"),
     ("rnr_timer", "how long the peer waits for a receive K208"),
@@ -47,7 +48,7 @@ CASES = (
 )
 # Those of the other generation, too.
 RAW = ("frames", "many_frames", "two_queues")
-LATER = ("inlined", "rc_roce")
+LATER = ("inlined", "rc_roce", "waits")
 
 
 class Programs:

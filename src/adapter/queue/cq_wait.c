@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* See cq_wait.h. */
+#include "adapter/queue/cq_wait.h"
+
+static struct cq_entry **cq_entry_row(struct adapter *a, uint32_t cqn)
+{
+	return &a->cqs.row[cqn % CQ_ROWS];
+}
+
+void cq_waits_begin(struct adapter *a, struct cq_entry *e)
+{
+	struct cq_entry **row = cq_entry_row(a, e->cqn);
+
+	spin_lock(&a->cqs.lock);
+	e->next = *row;
+	*row = e;
+	spin_unlock(&a->cqs.lock);
+}
+
+void cq_waits_end(struct adapter *a, struct cq_entry *e)
+{
+	struct cq_entry **at = cq_entry_row(a, e->cqn);
+	struct cq_waiter *w, *next;
+
+	spin_lock(&a->cqs.lock);
+	while (*at != e)
+		at = &(*at)->next;
+	*at = e->next;
+	cq_lock(e->cq);
+	for (w = *cq_waiters(e->cq); w; w = next) {
+		next = w->next;
+		w->cq = NULL;
+		w->over(w);
+	}
+	*cq_waiters(e->cq) = NULL;
+	cq_unlock(e->cq);
+	spin_unlock(&a->cqs.lock);
+}
+
+/* Lock of the list held. */
+static struct cq *cq_find(struct adapter *a, uint32_t cqn)
+{
+	struct cq_entry *e = *cq_entry_row(a, cqn);
+
+	while (e && e->cqn != cqn)
+		e = e->next;
+	return e ? e->cq : NULL;
+}
+
+/* Both locks held. */
+static void cq_waiter_unlink(struct cq_waiter *w)
+{
+	struct cq_waiter **at = cq_waiters(w->cq);
+
+	while (*at != w)
+		at = &(*at)->next;
+	*at = w->next;
+	w->cq = NULL;
+}
+
+/* Lock of the list held. */
+static void cq_waiter_leave(struct cq_waiter *w)
+{
+	struct cq *cq = w->cq;
+
+	if (!cq)
+		return;
+	cq_lock(cq);
+	cq_waiter_unlink(w);
+	cq_unlock(cq);
+}
+
+enum cq_wait_verdict cq_wait(struct adapter *a, uint32_t cqn, uint32_t index, struct cq_waiter *w)
+{
+	enum cq_wait_verdict v = CQ_WAIT_NO_QUEUE;
+	struct cq *cq;
+
+	spin_lock(&a->cqs.lock);
+	cq_waiter_leave(w);
+	cq = cq_find(a, cqn);
+	if (cq) {
+		cq_lock(cq);
+		v = cq_has_reached(cq, index) ? CQ_WAIT_OVER : CQ_WAITS;
+		if (v == CQ_WAITS) {
+			w->cq = cq;
+			w->index = index;
+			w->told = false;
+			w->next = *cq_waiters(cq);
+			*cq_waiters(cq) = w;
+		}
+		cq_unlock(cq);
+	}
+	spin_unlock(&a->cqs.lock);
+	return v;
+}
+
+void cq_wait_end(struct adapter *a, struct cq_waiter *w)
+{
+	spin_lock(&a->cqs.lock);
+	cq_waiter_leave(w);
+	spin_unlock(&a->cqs.lock);
+}
