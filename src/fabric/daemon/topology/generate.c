@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "fabric/daemon/topology/plan.h"
+#include "subnet/subnet.h"
 
 /* OUI, 0x0300, then what no host's card reaches (daemon/address.c). */
 #define SWITCH_GUIDS 0x0c42a10300800000ull
@@ -102,6 +103,21 @@ static void spines_connect(struct tree *t, uint32_t half)
 			}
 }
 
+/*
+ * Cores of a group.  A spine has as many cables to one as to another, so that OpenSM's ftree takes it for a fat tree; but
+ * that takes more cores than the cables need, and where there are no LIDs for them there are only those.
+ */
+static uint32_t tree_group(const struct tree *t, uint32_t half)
+{
+	uint32_t group = 1;
+
+	while (t->pods * (half / group) > t->radix && group < half)
+		group *= 2;
+	if (t->hosts + t->leaves + (t->pods + group) * half >= SUBNET_LIDS)
+		group = (t->pods + 1) / 2;
+	return group;
+}
+
 static int one_switch(struct tree *t)
 {
 	int ret;
@@ -122,7 +138,7 @@ static int fat_tree(struct tree *t, uint32_t radix, uint32_t per_pod)
 	t->radix = radix;
 	t->leaves = (t->hosts + half - 1) / half;
 	t->pods = (t->leaves + per_pod - 1) / per_pod;
-	t->group = t->pods > 1 ? (t->pods + 1) / 2 : 0;
+	t->group = t->pods > 1 ? tree_group(t, half) : 0;
 	ret = switches_add(t, "leaf", t->leaves, &t->first_leaf);
 	if (!ret)
 		ret = switches_add(t, "spine", t->pods * half, &t->first_spine);

@@ -296,8 +296,9 @@ int main(void)
 	test_tree(649, 21 + 32);
 	test_tree(1024, 32 + 32);
 	test_tree(1025, 33 + 64 + 32);
-	test_tree(5000, 157 + 160 + 96);
-	test_tree(43520, 1360 + 43 * 32 + 22 * 32);
+	test_tree(5000, 157 + 160 + 4 * 32);
+	test_tree(43520, 1360 + 43 * 32 + 32 * 32);
+	test_tree(45400, 1419 + 45 * 32 + 23 * 32);
 	plan_free(&plan);
 	return 0;
 }
