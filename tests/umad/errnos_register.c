@@ -139,6 +139,9 @@ static void errnos_of_methods(void)
 		call_gave("up to 8 vendors", method_register(other, 0x31, 1, oui, 3), 0);
 	call_gave("a ninth vendor", method_register(other, 0x31, 1, 9, 3), ENOMEM);
 	call_gave("of another class", method_register(other, 0x32, 1, 9, 3), 0);
+	call_gave("the kernel's method", method_register(fd, 0x07, 2, 0, 3), EINVAL);
+	call_gave("its class, another method", method_register(fd, 0x07, 2, 0, 4), 0);
+	call_gave("its class, another version", method_register(fd, 0x07, 1, 0, 3), 0);
 	close(other);
 	close(fd);
 }

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define CM_CLASS_VERSION 2u
+
 void umad_open(struct umad *u, struct mad_fabric *f, struct sm *sm)
 {
 	*u = (struct umad){
@@ -257,6 +259,13 @@ static void header_set(struct umad_file *f, uint32_t bytes)
 	atomic_store_explicit(&f->page->header_bytes, bytes, memory_order_release);
 }
 
+/* The kernel's communication manager has them on each port, whether a program uses it or not. */
+static bool methods_are_kernels(const struct mad_agent_attr *attr)
+{
+	return attr->class == MAD_CLASS_CM && attr->class_version == CM_CLASS_VERSION &&
+	       attr->methods[0] >> MAD_SEND & 1;
+}
+
 int umad_file_register(struct umad_file *f, const struct msg_umad_register *r, uint32_t *id)
 {
 	const struct mad_agent_attr attr = agent_attr(f, r);
@@ -274,7 +283,7 @@ int umad_file_register(struct umad_file *f, const struct msg_umad_register *r, u
 		return -ENOMEM;
 	if (r->class && r->oui >> 24)
 		return -EINVAL;
-	ret = agent_begin(f, i, &attr);
+	ret = methods_are_kernels(&attr) && attr.qpn ? -EINVAL : agent_begin(f, i, &attr);
 	if (ret)
 		return ret;
 	*id = i;
