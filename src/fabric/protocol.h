@@ -171,6 +171,7 @@ struct msg_tie {
 	uint32_t up;
 	uint32_t reserved;
 	char text[FABRIC_TIE_BYTES];
+	char warning[FABRIC_TIE_BYTES]; /* what has gone wrong; empty: nothing since the last one */
 };
 
 struct msg_tied_reply {
@@ -180,6 +181,7 @@ struct msg_tied_reply {
 	uint32_t all; /* all that is to come in has come */
 	uint64_t carried[CARRIED_COUNTS];
 	char text[FABRIC_TIE_BYTES];
+	char warning[FABRIC_TIE_BYTES]; /* the last one of the carrier; empty: none */
 };
 
 struct msg_attr {

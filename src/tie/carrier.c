@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/futex.h"
+#include "base/log.h"
 #include "fabric/client/client.h"
 #include "wire/payload.h"
 #include "wire/wire.h"
@@ -238,7 +239,16 @@ void carrier_link_changed(struct carrier *c)
 {
 	struct tie_end *end = c->attr.end;
 
-	if (fabric_carry(c->fabric, c->attr.row, end->ops->is_up(end), c->attr.text))
+	if (fabric_carry(c->fabric, c->attr.row, end->ops->is_up(end), c->attr.text, ""))
+		carrier_stop(c);
+}
+
+void carrier_warn(struct carrier *c, const char *warning)
+{
+	struct tie_end *end = c->attr.end;
+
+	log_warn("%s: %s", c->attr.text, warning);
+	if (fabric_carry(c->fabric, c->attr.row, end->ops->is_up(end), c->attr.text, warning))
 		carrier_stop(c);
 }
 
@@ -314,7 +324,7 @@ static int carrier_tie(struct carrier *c)
 	if (ret)
 		return ret;
 	wire_attach(c->wire, &client);
-	ret = fabric_carry(c->fabric, c->attr.row, end->ops->is_up(end), c->attr.text);
+	ret = fabric_carry(c->fabric, c->attr.row, end->ops->is_up(end), c->attr.text, "");
 	if (ret)
 		return ret;
 	wire_listen(c->wire, WIRE_GROUP_FRAMES);
@@ -344,6 +354,7 @@ int carrier_open(const struct carrier_attr *attr, struct carrier **out)
 	if (!c)
 		return -ENOMEM;
 	c->attr = *attr;
+	c->attr.end->carrier = c;
 	pthread_mutex_init(&c->lock, NULL);
 	c->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = c->stop_fd < 0 ? -errno : 0;

@@ -38,6 +38,7 @@ struct tie_end_ops {
 
 struct tie_end {
 	const struct tie_end_ops *ops;
+	struct carrier *carrier; /* from carrier_open on */
 };
 
 struct carrier_attr {
@@ -75,3 +76,5 @@ void carrier_all_in(struct carrier *c);
 bool carrier_sleep(struct carrier *c, uint64_t until_ns, const int *fds, unsigned n);
 /* The link at the other end has changed.  Not on the further thread. */
 void carrier_link_changed(struct carrier *c);
+/* Something has gone wrong there: the log says so, and whoever asks for the tie sees the last one. */
+void carrier_warn(struct carrier *c, const char *warning);

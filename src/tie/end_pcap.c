@@ -3,7 +3,6 @@
 #include "tie/end_pcap.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 
 /* So often is looked whether somebody listens by now. */
 #define PCAP_HEARD_NS 10000000u
@@ -15,6 +14,14 @@ static struct end_pcap *end_pcap_of(struct tie_end *e)
 
 /* ---- out ---- */
 
+static void end_pcap_is_full(struct end_pcap *p)
+{
+	char words[128];
+
+	(void)snprintf(words, sizeof(words), "the file takes no more frames: %m");
+	carrier_warn(p->end.carrier, words);
+}
+
 static bool end_pcap_put(struct tie_end *e, const uint8_t *frame, uint32_t bytes)
 {
 	struct end_pcap *p = end_pcap_of(e);
@@ -24,7 +31,7 @@ static bool end_pcap_put(struct tie_end *e, const uint8_t *frame, uint32_t bytes
 		return false;
 	p->full = !pcap_append(p->out, clock_realtime_ns(), frame, bytes);
 	if (p->full)
-		log_warn("the file takes no more frames: %m");
+		end_pcap_is_full(p);
 	return !p->full;
 }
 
@@ -35,7 +42,7 @@ static void end_pcap_idle(struct tie_end *e)
 	if (!p->out || p->full || !fflush(p->out))
 		return;
 	p->full = true;
-	log_warn("the file takes no more frames: %m");
+	end_pcap_is_full(p);
 }
 
 static bool end_pcap_is_up(struct tie_end *e)
@@ -108,6 +115,7 @@ static bool end_pcap_pass(struct end_pcap *p, struct carrier *c, struct pass *pa
 {
 	uint8_t data[CARRIER_FRAME_MAX];
 	struct pcap_frame frame;
+	char words[128];
 
 	pcap_rewind(&p->in);
 	for (pass->frames = 0; pcap_next(&p->in, &frame, data, sizeof(data)); pass->frames++) {
@@ -127,8 +135,10 @@ static bool end_pcap_pass(struct end_pcap *p, struct carrier *c, struct pass *pa
 	}
 	if (pass->frames == p->in.frames)
 		return true;
-	log_warn("the pcap file has been changed: its frame %llu cannot be read any more",
-		 (unsigned long long)pass->frames + 1);
+	(void)snprintf(words, sizeof(words),
+		       "the pcap file has been changed: its frame %llu cannot be read any more",
+		       (unsigned long long)pass->frames + 1);
+	carrier_warn(c, words);
 	return false;
 }
 

@@ -79,5 +79,5 @@ static const struct tie_end_ops end_tap_ops = {
 
 void end_tap_init(struct end_tap *e, const struct tap_device *tap)
 {
-	*e = (struct end_tap){.end = {&end_tap_ops}, .tap = *tap};
+	*e = (struct end_tap){.end = {.ops = &end_tap_ops}, .tap = *tap};
 }

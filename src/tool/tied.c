@@ -24,6 +24,7 @@ static bool tied_ask(struct view *v, uint32_t row, struct msg_tied_reply *out)
 		return false;
 	*out = m.tied_reply;
 	out->text[sizeof(out->text) - 1] = '\0';
+	out->warning[sizeof(out->warning) - 1] = '\0';
 	return true;
 }
 
@@ -51,6 +52,8 @@ void tied_print(struct view *v, uint32_t row)
 	for (int i = 0; t.pid && i < CARRIED_COUNTS; i++)
 		printf(", %s %" PRIu64, carried_names[i], t.carried[i]);
 	putchar('\n');
+	if (t.warning[0])
+		printf("      %s\n", t.warning);
 }
 
 void tied_json(struct view *v, struct json *j, uint32_t row)
@@ -65,6 +68,8 @@ void tied_json(struct view *v, struct json *j, uint32_t row)
 	json_string(j, "to", t.peer == SUBNET_NONE ? t.text : peer);
 	json_number(j, "pid", (uint64_t)t.pid);
 	json_bool(j, "all_in", t.all);
+	if (t.warning[0])
+		json_string(j, "warning", t.warning);
 	for (int i = 0; i < CARRIED_COUNTS; i++)
 		json_number(j, carried_names[i], t.carried[i]);
 	json_close(j, '}');

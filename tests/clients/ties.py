@@ -221,6 +221,31 @@ def killed(session):
     out.unlink()
 
 
+def spoiled(session):
+    """A file that changes under a carrier: status says so until the port is tied anew."""
+    raw_packets()
+    first = session.runtime / "in.pcap"
+    whole = pcap([frame(i, 100) for i in range(50)])
+    first.write_bytes(whole)
+    words = ("mlx5_0", f"in={first}", "pace=top", "loop=forever")
+    with fabric(session):
+        tie(session, *words)
+        with reflector(session):
+            expect(within(30, lambda: port_of(session)["tie"]["in"] > 100), "no frames")
+            expect("warning" not in port_of(session)["tie"], "a warning of nothing")
+            with open(first, "r+b") as file:
+                file.truncate(len(whole) // 2)
+            expect(within(30, lambda: "cannot be read any more" in
+                          port_of(session)["tie"].get("warning", "")), "no warning")
+            text = session.tool("fabric", "status").out
+            expect("      the pcap file has been changed: its frame " in text, text)
+            expect(session.tool("fabric", "untie", "mlx5_0").status == 0, "untie")
+            first.write_bytes(whole)
+            tie(session, *words)
+            expect("warning" not in port_of(session)["tie"], "a former tie's warning")
+    first.unlink()
+
+
 def stopped(session):
     """A carrier that is stopped holds nobody up: frames for it are lost and counted."""
     raw_packets()
@@ -301,4 +326,4 @@ def tap(session):
 
 def cases():
     return [(f"ties: {test.__name__.replace('_', ' ')}", test) for test in (
-        files, bad_words, killed, stopped, cable, tap)]
+        files, bad_words, killed, spoiled, stopped, cable, tap)]

@@ -84,12 +84,14 @@ void fabric_tell_violation(struct fabric_client *c, const struct key_violation *
 		log_debug("cannot tell of a bad key");
 }
 
-int fabric_carry(struct fabric_client *c, uint32_t row, bool up, const char *text)
+int fabric_carry(struct fabric_client *c, uint32_t row, bool up, const char *text,
+		 const char *warning)
 {
 	struct msg m = {.tie = {.row = row, .peer = SUBNET_NONE, .up = up}};
 	int fds[MSG_MAX_FDS];
 
 	text_copy(m.tie.text, sizeof(m.tie.text), text);
+	text_copy(m.tie.warning, sizeof(m.tie.warning), warning);
 	return client_call(c, &m, MSG_TIE, fds);
 }
 

@@ -72,10 +72,12 @@ uint32_t fabric_host_ports(const struct fabric_client *c, uint32_t *rows, uint32
 
 /*
  * We carry the frames of that Ethernet port of our host, from and to what the text says, over a link
- * that is up or not; called again when that changes.  0; -EBUSY it is tied to something else,
+ * that is up or not; called again when that changes, or something has gone wrong there, which the warning
+ * says (or ""; the last one stands).  0; -EBUSY it is tied to something else,
  * -EPROTONOSUPPORT InfiniBand, or another negative errno.
  */
-int fabric_carry(struct fabric_client *c, uint32_t row, bool up, const char *text) must_check;
+int fabric_carry(struct fabric_client *c, uint32_t row, bool up, const char *text,
+		 const char *warning) must_check;
 
 /* First number of a fresh chunk of 1024, or negative errno. */
 int64_t fabric_number_chunk(struct fabric_client *c, enum number_kind kind);

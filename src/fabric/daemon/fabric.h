@@ -70,9 +70,10 @@ struct port_end {
 	bool pulled;
 	bool tied;
 	uint32_t peer; /* the port that its cable leads to; SUBNET_NONE: it has a carrier */
-	uint32_t carrier_plus_1;     /* slot; 0: it has ended */
-	bool carrier_up;	     /* the link that the carrier leads to */
-	char text[FABRIC_TIE_BYTES]; /* what the carrier says that it leads to */
+	uint32_t carrier_plus_1;	/* slot; 0: it has ended */
+	bool carrier_up;		/* the link that the carrier leads to */
+	char text[FABRIC_TIE_BYTES];	/* what the carrier says that it leads to */
+	char warning[FABRIC_TIE_BYTES]; /* and what has gone wrong there */
 };
 
 struct fabric {

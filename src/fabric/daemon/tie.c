@@ -121,12 +121,16 @@ static int tie_carried(struct server *s, struct conn *c, const struct msg_tie *t
 	if (end->tied &&
 	    (end->peer != SUBNET_NONE || (end->carrier_plus_1 && end->carrier_plus_1 != carrier)))
 		return -EBUSY;
+	if (end->carrier_plus_1 != carrier)
+		end->warning[0] = '\0';
 	c->carrier_ended = tie_carrier_gone;
 	end->tied = true;
 	end->peer = SUBNET_NONE;
 	end->carrier_plus_1 = carrier;
 	end->carrier_up = tie->up;
 	text_copy(end->text, sizeof(end->text), tie->text);
+	if (tie->warning[0])
+		text_copy(end->warning, sizeof(end->warning), tie->warning);
 	atomic_store(&f->slots[c->slot].carries_plus_1, tie->row + 1);
 	subnet_set_tie(&f->subnet, tie->row, tie->row + 1);
 	tie_settle(s, tie->row);
@@ -140,6 +144,7 @@ int answer_tie(struct server *s, struct conn *c, struct msg *m, struct attached 
 
 	(void)a;
 	tie.text[sizeof(tie.text) - 1] = '\0';
+	tie.warning[sizeof(tie.warning) - 1] = '\0';
 	if (ret)
 		return ret;
 	return tie.peer == SUBNET_NONE ? tie_carried(s, c, &tie) : tie_cable(s, tie.row, tie.peer);
@@ -181,6 +186,7 @@ int answer_tied(struct server *s, struct conn *c, struct msg *m, struct attached
 		reply.tied = true;
 		reply.peer = end->peer;
 		text_copy(reply.text, sizeof(reply.text), end->text);
+		text_copy(reply.warning, sizeof(reply.warning), end->warning);
 	}
 	if (carrier) {
 		const struct slot *slot = &s->fabric->slots[carrier->slot];
